@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Log lines of the programs: one line, key=value, on stderr. Library code does
+ * not log; it returns errors to the program that called it.
+ */
+#pragma once
+
+#include "base/base.h"
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR };
+
+/* Writes "perftracker: level=... fmt..." to fd 2 in one write. */
+void log_line(enum log_level level, const char *fmt, ...) _printf_(2, 3);
+
+/* Lines below this level are dropped. Default LOG_INFO. */
+void log_set_level(enum log_level level);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/str.h"
+
+#include "base/vec.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void str_done(struct str *str)
+{
+	free(str->data);
+	*str = (struct str){ 0 };
+}
+
+static bool str_room(struct str *str, size_t extra)
+{
+	size_t need;
+
+	if (str->error != 0)
+		return false;
+	if (__builtin_add_overflow(str->len, extra, &need) || need == SIZE_MAX) {
+		str->error = -ENOMEM;
+		return false;
+	}
+	str->error = vec_reserve_bytes((void **)&str->data, &str->cap, need + 1, 1);
+	return str->error == 0;
+}
+
+void str_append_len(struct str *str, const char *text, size_t len)
+{
+	if (!str_room(str, len))
+		return;
+	memcpy(str->data + str->len, text, len);
+	str->len += len;
+	str->data[str->len] = '\0';
+}
+
+void str_append(struct str *str, const char *text)
+{
+	str_append_len(str, text, strlen(text));
+}
+
+void str_append_char(struct str *str, char c)
+{
+	str_append_len(str, &c, 1);
+}
+
+void str_printf(struct str *str, const char *fmt, ...)
+{
+	va_list ap, again;
+	int len;
+
+	va_start(ap, fmt);
+	va_copy(again, ap);
+	len = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (len >= 0 && str_room(str, (size_t)len)) {
+		(void)vsnprintf(str->data + str->len, (size_t)len + 1, fmt, again);
+		str->len += (size_t)len;
+	}
+	va_end(again);
+}
+
+const char *str_borrow(const struct str *str)
+{
+	return str->data != NULL ? str->data : "";
+}

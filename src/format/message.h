@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What crosses between a worker and the daemon of its host: datagrams on a
+ * Unix SOCK_SEQPACKET socket, and one shared-memory block per worker.
+ *
+ * The worker creates the block (memfd), connects, sends MSG_HELLO with the
+ * block's descriptor attached (SCM_RIGHTS) and never waits for an answer. The
+ * socket afterwards carries rare messages only; iterations go through the ring.
+ * The order is a desired state in the block, written by the daemon and read by
+ * the worker at each iteration mark: no signal, no system call, no wait.
+ * Source: design.md sections 8 and 9.
+ */
+#pragma once
+
+#include "base/base.h"
+
+#include <stdatomic.h>
+
+/* Environment that `perftracker run` sets and the hook reads. */
+#define PT_ENV_SOCKET "PERFTRACKER_SOCKET" /* path of the daemon's socket; unset: do nothing */
+#define PT_ENV_AGENT  "PERFTRACKER_AGENT"  /* path of libperftracker-agent.so */
+#define PT_ENV_DIR    "PERFTRACKER_DIR"    /* directory for the traces of a window */
+
+#define MESSAGE_MAGIC   0x50544d31u /* "PTM1" */
+#define MESSAGE_VERSION 1u
+#define MESSAGE_TEXT    512u
+
+enum message_type {
+	MSG_HELLO = 1,      /* worker: who it is; the block's fd is attached */
+	MSG_PROFILE_BEGUN,  /* worker: window open at step `step` */
+	MSG_PROFILE_DONE,   /* worker: trace complete at path `text` */
+	MSG_PROFILE_MISSED, /* worker: the order's step was past already, or the source failed; `text` says why */
+	MSG_BYE,            /* worker: interpreter exits normally */
+	MSG_REQUEST,        /* `perftracker profile`: asks for a profile now */
+	MSG_REPLY,          /* daemon's answer to MSG_REQUEST; `status` 0 or errno, `text` says what */
+	MSG_STATUS,         /* `perftracker status`: asks for one line of state */
+};
+
+/* One datagram. Fixed size: a shorter or longer one is refused and counted. */
+struct message {
+	uint32_t magic;   /* MESSAGE_MAGIC */
+	uint16_t version; /* MESSAGE_VERSION */
+	uint16_t type;    /* enum message_type */
+	uint32_t pid;
+	uint32_t tid;        /* the training thread */
+	int32_t rank;        /* -1: unknown */
+	int32_t local_rank;
+	int32_t world_size;
+	int32_t status;
+	uint64_t order_id;   /* which order this answers */
+	uint64_t step;       /* iteration mark count of the worker */
+	uint64_t window_ns;  /* MSG_REQUEST: wished length, 0 default; MSG_PROFILE_DONE: real length */
+	int64_t mono_ns;     /* sender's CLOCK_MONOTONIC */
+	int64_t wall_ns;     /* CLOCK_REALTIME at the same moment: maps trace times */
+	uint64_t stall_ns;   /* MSG_PROFILE_DONE: how long the job stood still for the profile */
+	char text[MESSAGE_TEXT]; /* NUL-terminated */
+};
+_Static_assert(sizeof(struct message) == 88 + MESSAGE_TEXT, "both sides must agree");
+
+/* Marks in the ring. Append-only. */
+enum mark {
+	MARK_DATALOADER = 1, /* dataloader.next began; value: ns it took, filled by MARK_DATALOADER_END */
+	MARK_DATALOADER_END,
+	MARK_OPTIMIZER,      /* optimizer.step returned */
+	MARK_ITERATION,      /* the user's own perftracker.step() */
+	MARK_GC,             /* a garbage collection ended; value: ns it took; detail: generation */
+	MARK_OPTIMIZER_BEGIN,
+};
+
+struct mark_record {
+	int64_t time_ns; /* CLOCK_MONOTONIC */
+	int64_t value;
+	uint32_t seq;    /* position + 1, written last: a torn record shows */
+	uint16_t mark;   /* enum mark */
+	uint16_t detail; /* which optimizer or loader: small id in order of appearance */
+	uint64_t reserved;
+};
+_Static_assert(sizeof(struct mark_record) == 32, "32-byte records");
+
+#define MARK_RING_CNT 16384u /* power of two */
+
+#define BLOCK_MAGIC   0x50544231u /* "PTB1" */
+#define BLOCK_VERSION 1u
+
+/*
+ * The desired state. The daemon writes the fields, then id with release; the
+ * worker reads id with acquire. An order is executed at most once per id.
+ */
+struct order {
+	_Atomic uint64_t id;         /* 0: no order yet; grows by one */
+	_Atomic uint64_t start_step; /* begin at the mark with this count */
+	_Atomic uint64_t window_ns;  /* length */
+	_Atomic uint64_t min_steps;  /* and at least so many steps... */
+	_Atomic uint64_t max_steps;  /* ...and at most so many */
+	_Atomic uint32_t cancelled;  /* 1: forget it */
+	uint32_t reserved;
+};
+
+/*
+ * The shared block. Writers: worker_* and ring by the worker's training thread
+ * only; order and daemon_* by the daemon only. The reader trusts nothing: it
+ * bounds-checks and copies before it looks.
+ */
+struct worker_block {
+	uint32_t magic, version;
+	uint32_t ring_cnt;            /* MARK_RING_CNT */
+	uint32_t reserved;
+	_Atomic uint64_t worker_step; /* iteration marks seen by the worker */
+	_Atomic uint64_t worker_drops;/* marks that could not be written */
+	_Atomic uint64_t head;        /* records ever written; stored with release after the record */
+	_Atomic uint32_t worker_state;/* enum worker_state */
+	uint32_t reserved2;
+	struct order order;
+	struct mark_record ring[MARK_RING_CNT];
+};
+
+enum worker_state { WORKER_IDLE, WORKER_PROFILING, WORKER_EXPORTING, WORKER_DISABLED };
