@@ -62,6 +62,9 @@ struct finding {
 
 	const struct finding_point *points; /* all workers that were compared */
 	size_t point_cnt;
+
+	const char *resource; /* what mu and sigma are shares of, for people: "PCIe Tx"; NULL when
+			       * unknown */
 };
 
 /* One analyzed worker, for the pictures and the coverage. */
