@@ -88,12 +88,12 @@ _Static_assert(sizeof(struct mark_record) == 32, "32-byte records");
  */
 struct order {
 	_Atomic uint64_t id;         /* 0: no order yet; grows by one */
-	_Atomic uint64_t start_step; /* begin at the mark with this count */
+	_Atomic uint64_t start_step; /* begin at the mark with this count; 0: at the next mark */
 	_Atomic uint64_t window_ns;  /* length */
 	_Atomic uint64_t min_steps;  /* and at least so many steps... */
 	_Atomic uint64_t max_steps;  /* ...and at most so many */
 	_Atomic uint32_t cancelled;  /* 1: forget it */
-	uint32_t reserved;
+	_Atomic uint32_t stride;     /* iteration marks of one iteration (several optimizers); 0 means 1 */
 };
 
 /*
