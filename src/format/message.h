@@ -55,7 +55,7 @@ struct message {
 	uint64_t stall_ns;   /* MSG_PROFILE_DONE: how long the job stood still for the profile */
 	char text[MESSAGE_TEXT]; /* NUL-terminated */
 };
-_Static_assert(sizeof(struct message) == 88 + MESSAGE_TEXT, "both sides must agree");
+_Static_assert(sizeof(struct message) == 80 + MESSAGE_TEXT, "both sides must agree");
 
 /* Marks in the ring. Append-only. */
 enum mark {
