@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The part of PerfTracker that lives inside a training process: a plain C
+ * interface that the Python hook calls through ctypes, holding the interpreter
+ * lock. It writes marks into the shared block and tells the caller when to
+ * begin and end a window. It never exits, aborts, prints, blocks or raises a
+ * signal; after the first trouble every function returns at once.
+ *
+ * Survives: fork (the child is silent: its copy of the block and socket is let
+ * go), death of the daemon (found at the next message, then disabled), a
+ * second call of pt_agent_start (ignored), marks from several threads (one
+ * writes, a mark that would collide is dropped and counted), dlclose (the
+ * library stays mapped), exit in progress (no thread and no destructor here).
+ * Source: design.md section 8.
+ */
+#pragma once
+
+#include "base/base.h"
+
+#define PT_EXPORT __attribute__((visibility("default")))
+
+/* What the caller of pt_agent_mark has to do now. */
+enum agent_action {
+	AGENT_NONE,  /* carry on */
+	AGENT_BEGIN, /* start the profiling source, then call pt_agent_begun or pt_agent_missed */
+	AGENT_END,   /* stop the source, then call pt_agent_done or pt_agent_missed */
+	AGENT_BOUND, /* an iteration of the open window ended here */
+};
+
+/*
+ * Creates the shared block, connects to the daemon's socket and sends
+ * MSG_HELLO with the block. rank, local_rank, world_size: -1 when unknown.
+ * The calling thread becomes the training thread of the message.
+ *
+ * Returns 0; -EAGAIN when the daemon's backlog is full (try again later);
+ * another -errno when there is no daemon, and the agent stays disabled.
+ */
+PT_EXPORT int pt_agent_start(const char *socket_path, int32_t rank, int32_t local_rank,
+			     int32_t world_size);
+
+/*
+ * Writes one mark (enum mark of format/message.h) and looks at the order when
+ * the mark counts iterations. No system call, no allocation.
+ *
+ * The step is the number of iteration marks: MARK_ITERATION once there was
+ * one, else MARK_OPTIMIZER once there was one, else MARK_DATALOADER. It starts
+ * anew when a better kind appears.
+ *
+ * Returns an enum agent_action; AGENT_NONE when disabled.
+ */
+PT_EXPORT int pt_agent_mark(uint32_t mark, int64_t value, uint32_t detail);
+
+/* The window is open: sends MSG_PROFILE_BEGUN. Returns 0 or -errno. */
+PT_EXPORT int pt_agent_begun(void);
+
+/*
+ * The trace of the window is complete at path; the job stood still for
+ * stall_ns because of the window. Sends MSG_PROFILE_DONE. -EAGAIN when the
+ * socket is full: the caller may try again. Returns 0 or -errno.
+ */
+PT_EXPORT int pt_agent_done(const char *path, uint64_t stall_ns);
+
+/* The order can't be carried out: sends MSG_PROFILE_MISSED with the reason. As pt_agent_done. */
+PT_EXPORT int pt_agent_missed(const char *why);
+
+/* The interpreter ends: sends MSG_BYE and disables the agent. */
+PT_EXPORT void pt_agent_bye(void);
+
+/* For file names and status: the order carried out or last seen; the step; 1 while enabled. */
+PT_EXPORT uint64_t pt_agent_order(void);
+PT_EXPORT uint64_t pt_agent_step(void);
+PT_EXPORT int pt_agent_enabled(void);

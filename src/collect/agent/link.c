@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/agent/link.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static int map_block(int fd, struct worker_block **ret_block)
+{
+	size_t size = sizeof(struct worker_block);
+	struct worker_block *block;
+
+	if (ftruncate(fd, (off_t)size) < 0)
+		return -errno;
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
+		return -errno;
+	block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (block == MAP_FAILED)
+		return -errno;
+	block->magic = BLOCK_MAGIC;
+	block->version = BLOCK_VERSION;
+	block->ring_cnt = MARK_RING_CNT;
+	*ret_block = block;
+	return 0;
+}
+
+int link_create_block(struct worker_block **ret_block, int *ret_fd)
+{
+	int fd = memfd_create("perftracker-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int err;
+
+	if (fd < 0)
+		return -errno;
+	err = map_block(fd, ret_block);
+	if (err < 0) {
+		(void)close(fd);
+		return err;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+int link_connect(const char *socket_path, int *ret_fd)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	size_t len = strlen(socket_path);
+	int fd, err;
+
+	if (len == 0 || len >= sizeof(addr.sun_path))
+		return -ENAMETOOLONG;
+	memcpy(addr.sun_path, socket_path, len);
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0) {
+		err = -errno;
+		(void)close(fd);
+		return err;
+	}
+	*ret_fd = fd;
+	return 0;
+}
+
+int link_send(int fd, const struct message *message, int pass_fd)
+{
+	struct message copy = *message;
+	struct iovec iov = { .iov_base = &copy, .iov_len = sizeof(copy) };
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (pass_fd >= 0) {
+		msg.msg_control = control.room;
+		msg.msg_controllen = sizeof(control.room);
+		control.head.cmsg_level = SOL_SOCKET;
+		control.head.cmsg_type = SCM_RIGHTS;
+		control.head.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.head), &pass_fd, sizeof(int));
+	}
+	if (sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		return -errno;
+	return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The worker's end of the road to the daemon: the shared block and the socket.
+ * Every call returns at once; a datagram that has no room is refused.
+ */
+#pragma once
+
+#include "base/base.h"
+#include "format/message.h"
+
+/*
+ * Creates and maps the block, zeroed, of fixed size (sealed, so that the
+ * reader can't be killed by truncation). The caller owns *ret_block (munmap of
+ * sizeof(struct worker_block)) and *ret_fd. Returns 0 or -errno.
+ */
+_must_check_ int link_create_block(struct worker_block **ret_block, int *ret_fd);
+
+/* Connects without waiting. The caller owns *ret_fd. Returns 0 or -errno; -EAGAIN: backlog full. */
+_must_check_ int link_connect(const char *socket_path, int *ret_fd);
+
+/* Sends one datagram, with a descriptor when pass_fd >= 0. Returns 0 or -errno. */
+_must_check_ int link_send(int fd, const struct message *message, int pass_fd);
