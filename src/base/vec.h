@@ -43,4 +43,5 @@ _must_check_ int vec_reserve_bytes(void **data, size_t *cap, size_t need, size_t
 		(v)->cnt = (v)->cap = 0; \
 	} while (0)
 
-#define vec_foreach(p, v) for (__typeof__((v)->data) p = (v)->data; p < (v)->data + (v)->cnt; p++)
+/* &* drops the const that a const vector would put on the cursor itself. */
+#define vec_foreach(p, v) for (__typeof__(&*(v)->data) p = (v)->data; p < (v)->data + (v)->cnt; p++)

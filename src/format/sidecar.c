@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/sidecar.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* One section, seen without its record type. */
+struct section_view {
+	void **data;
+	size_t *cnt, *cap;
+	size_t record_bytes;
+};
+
+static struct section_view section_view(struct sidecar *sidecar, enum sidecar_section section)
+{
+	switch (section) {
+#define X(id, field, type)                                                                        \
+	case SIDECAR_##id:                                                                        \
+		return (struct section_view){ (void **)&sidecar->field.data, &sidecar->field.cnt, \
+					      &sidecar->field.cap, sizeof(type) };
+		SIDECAR_SECTION_LIST(X)
+#undef X
+	case SIDECAR_SECTION_CNT:
+		break;
+	}
+	return (struct section_view){ NULL };
+}
+
+void sidecar_done(struct sidecar *sidecar)
+{
+#define X(id, field, type) vec_done(&sidecar->field);
+	SIDECAR_SECTION_LIST(X)
+#undef X
+}
+
+static int write_all(int fd, const void *data, size_t len)
+{
+	const char *at = data;
+
+	while (len > 0) {
+		ssize_t done = write(fd, at, len);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return done < 0 ? -errno : -EIO;
+		at += done;
+		len -= (size_t)done;
+	}
+	return 0;
+}
+
+static int write_sections(struct sidecar *sidecar, int fd)
+{
+	struct sidecar_header header = sidecar->header;
+	uint64_t off = sizeof(header);
+	int ret;
+
+	header.magic = SIDECAR_MAGIC;
+	header.version = SIDECAR_VERSION;
+	for (int i = 0; i < SIDECAR_SECTION_CNT; i++) {
+		struct section_view view = section_view(sidecar, (enum sidecar_section)i);
+
+		header.sections[i].off = off;
+		header.sections[i].cnt = *view.cnt;
+		off += *view.cnt * view.record_bytes;
+	}
+	ret = write_all(fd, &header, sizeof(header));
+	for (int i = 0; i < SIDECAR_SECTION_CNT && ret == 0; i++) {
+		struct section_view view = section_view(sidecar, (enum sidecar_section)i);
+
+		ret = write_all(fd, *view.data, *view.cnt * view.record_bytes);
+	}
+	return ret;
+}
+
+int sidecar_write(const struct sidecar *sidecar, const char *path, struct err *err)
+{
+	struct sidecar view = *sidecar;
+	char temporary[4096];
+	int fd, ret;
+
+	if ((size_t)snprintf(temporary, sizeof(temporary), "%s.tmp", path) >= sizeof(temporary))
+		return err_set(err, ENAMETOOLONG, "%s: path too long", path);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return err_set(err, errno, "%s: cannot create: %s", temporary, strerror(errno));
+	ret = write_sections(&view, fd);
+	if (close(fd) != 0 && ret == 0)
+		ret = -errno;
+	if (ret == 0 && rename(temporary, path) != 0)
+		ret = -errno;
+	if (ret != 0) {
+		(void)unlink(temporary);
+		(void)err_set(err, -ret, "%s: cannot write: %s", path, strerror(-ret));
+	}
+	return ret;
+}
+
+/* Texts in a file may lack their NUL; nobody after this looks further than the array. */
+static void terminate_texts(struct sidecar *sidecar)
+{
+	sidecar->header.host[sizeof(sidecar->header.host) - 1] = '\0';
+	vec_foreach(thread, &sidecar->threads)
+		thread->name[sizeof(thread->name) - 1] = '\0';
+	vec_foreach(thief, &sidecar->thieves) {
+		thief->comm[sizeof(thief->comm) - 1] = '\0';
+		thief->command[sizeof(thief->command) - 1] = '\0';
+		thief->cpus[sizeof(thief->cpus) - 1] = '\0';
+	}
+}
+
+static int parse_section(const char *path, const unsigned char *data, size_t len, size_t idx,
+			 struct sidecar *sidecar, struct err *err)
+{
+	struct section_view view = section_view(sidecar, (enum sidecar_section)idx);
+	uint64_t off = sidecar->header.sections[idx].off, cnt = sidecar->header.sections[idx].cnt;
+	size_t room;
+	int ret;
+
+	if (off < sizeof(struct sidecar_header) || off > len)
+		return err_set(err, EINVAL, "%s: section %zu at byte %llu, file has %zu", path, idx,
+			       (unsigned long long)off, len);
+	room = (len - (size_t)off) / view.record_bytes;
+	if (cnt > room)
+		return err_set(err, EINVAL,
+			       "%s:%llu: section %zu: expected %llu records, room for %zu", path,
+			       (unsigned long long)off, idx, (unsigned long long)cnt, room);
+	if (cnt == 0)
+		return 0;
+	ret = vec_reserve_bytes(view.data, view.cap, (size_t)cnt, view.record_bytes);
+	if (ret < 0)
+		return err_set(err, -ret, "%s: out of memory", path);
+	memcpy(*view.data, data + off, (size_t)cnt * view.record_bytes);
+	*view.cnt = (size_t)cnt;
+	return 0;
+}
+
+int sidecar_parse(const char *path, const void *data, size_t len, struct sidecar *ret,
+		  struct err *err)
+{
+	struct sidecar sidecar = { 0 };
+	int r = 0;
+
+	if (len < sizeof(sidecar.header))
+		return err_set(err, EINVAL, "%s: expected a header of %zu bytes, found %zu", path,
+			       sizeof(sidecar.header), len);
+	if (len > SIDECAR_MAX_BYTES)
+		return err_set(err, EINVAL, "%s: %zu bytes, the limit is %u", path, len,
+			       SIDECAR_MAX_BYTES);
+	memcpy(&sidecar.header, data, sizeof(sidecar.header));
+	if (sidecar.header.magic != SIDECAR_MAGIC || sidecar.header.version != SIDECAR_VERSION)
+		return err_set(err, EINVAL, "%s:0: expected a sidecar of version %u, found %08x/%u",
+			       path, SIDECAR_VERSION, sidecar.header.magic, sidecar.header.version);
+	for (size_t i = 0; i < SIDECAR_SECTION_CNT && r == 0; i++)
+		r = parse_section(path, data, len, i, &sidecar, err);
+	if (r < 0) {
+		sidecar_done(&sidecar);
+		return r;
+	}
+	terminate_texts(&sidecar);
+	*ret = sidecar;
+	return 0;
+}
+
+static int read_all(int fd, unsigned char *data, size_t len)
+{
+	size_t have = 0;
+
+	while (have < len) {
+		ssize_t got = read(fd, data + have, len - have);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			return -EIO;
+		have += (size_t)got;
+	}
+	return 0;
+}
+
+static int read_fd(const char *path, int fd, struct sidecar *ret, struct err *err)
+{
+	_cleanup_free_ unsigned char *data = NULL;
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st) != 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode) || st.st_size > SIDECAR_MAX_BYTES)
+		return err_set(err, EINVAL, "%s: expected a regular file of at most %u bytes", path,
+			       SIDECAR_MAX_BYTES);
+	data = malloc((size_t)st.st_size + 1);
+	if (data == NULL)
+		return err_set(err, ENOMEM, "%s: out of memory", path);
+	r = read_all(fd, data, (size_t)st.st_size);
+	if (r < 0)
+		return err_set(err, -r, "%s: cannot read: %s", path, strerror(-r));
+	return sidecar_parse(path, data, (size_t)st.st_size, ret, err);
+}
+
+int sidecar_read(const char *path, struct sidecar *ret, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), r;
+
+	if (fd < 0)
+		return err_set(err, errno, "%s: cannot open: %s", path, strerror(errno));
+	r = read_fd(path, fd, ret, err);
+	(void)close(fd);
+	return r;
+}
+
+int sidecar_merge(const char *path, struct trace *trace, struct err *err)
+{
+	struct sidecar sidecar;
+	int ret = sidecar_read(path, &sidecar, err);
+
+	if (ret < 0)
+		return ret;
+	ret = sidecar_apply(&sidecar, trace);
+	sidecar_done(&sidecar);
+	return ret < 0 ? err_set(err, -ret, "%s: out of memory", path) : 0;
+}
+
+/* First and last sample of the training thread give its totals. */
+static void summarize_thread(const struct sidecar *sidecar, struct sidecar_info *info)
+{
+	const struct sidecar_sample *first = NULL, *last = NULL;
+	double wall_ns;
+
+	vec_foreach(sample, &sidecar->samples) {
+		if (sample->tid != sidecar->header.tid)
+			continue;
+		if (first == NULL)
+			first = sample;
+		last = sample;
+	}
+	if (first == NULL || last->time_ns <= first->time_ns || last->cpu_ns < first->cpu_ns ||
+	    last->run_delay_ns < first->run_delay_ns)
+		return;
+	wall_ns = (double)last->time_ns - (double)first->time_ns;
+	info->has_thread = true;
+	info->cpu_frac = (double)(last->cpu_ns - first->cpu_ns) / wall_ns;
+	info->run_delay_frac = (double)(last->run_delay_ns - first->run_delay_ns) / wall_ns;
+}
+
+static void insert_thief(struct sidecar_info *info, const struct sidecar_thief *thief)
+{
+	size_t at = info->thief_cnt;
+
+	while (at > 0 && info->thieves[at - 1].cpu_frac < thief->cpu_frac)
+		at--;
+	if (at == ARRAY_SIZE(info->thieves))
+		return;
+	if (info->thief_cnt < ARRAY_SIZE(info->thieves))
+		info->thief_cnt++;
+	memmove(&info->thieves[at + 1], &info->thieves[at],
+		(info->thief_cnt - 1 - at) * sizeof(*thief));
+	info->thieves[at] = *thief;
+}
+
+void sidecar_summarize(const struct sidecar *sidecar, struct sidecar_info *ret)
+{
+	struct sidecar_info info = { .rank = sidecar->header.rank,
+				     .pid = sidecar->header.pid,
+				     .tid = sidecar->header.tid };
+
+	if (__builtin_sub_overflow(sidecar->header.end_ns, sidecar->header.start_ns,
+				   &info.window_ns))
+		info.window_ns = 0;
+	summarize_thread(sidecar, &info);
+	info.gc_cnt = sidecar->collections.cnt;
+	vec_foreach(gc, &sidecar->collections) {
+		if (gc->dur_ns < 0 || __builtin_add_overflow(info.gc_ns, gc->dur_ns, &info.gc_ns))
+			break;
+	}
+	vec_foreach(thief, &sidecar->thieves)
+		insert_thief(&info, thief);
+	*ret = info;
+}
+
+void sidecar_thief_text(const struct sidecar_thief *thief, char *text, size_t size)
+{
+	(void)snprintf(text, size, "pid %u (%s) used %.2f CPU%s%s", thief->pid,
+		       thief->command[0] != '\0' ? thief->command : thief->comm, thief->cpu_frac,
+		       thief->cpus[0] != '\0' ? " on CPUs " : "", thief->cpus);
+}
