@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Text of unknown origin made safe to show. Function names come from user code
+ * and from trace files: they may hold bytes that are no UTF-8, control
+ * characters that steer a terminal, or marks that turn the writing direction
+ * and so hide what follows. Here such a character becomes a visible escape:
+ * \n, \x1b, \u202e.
+ * Source: UAX #9 (bidirectional controls), RFC 3629 (UTF-8).
+ */
+#pragma once
+
+#include "base/base.h"
+#include "base/str.h"
+
+/* Length in bytes (1..4) of the well-formed code point at p, 0 when there is none. */
+size_t clean_decode(const char *p, uint32_t *ret);
+
+/* Appends text with every unsafe character escaped. NULL is empty. Idempotent. */
+void clean_append(struct str *out, const char *text);
+
+/*
+ * Like clean_append(), at most max_cells (>= 8) terminal cells: what is too
+ * long loses its middle to "...". Only the ends of a long text are read twice.
+ */
+void clean_append_short(struct str *out, const char *text, size_t max_cells);
+
+/* Appends text with each byte that is no UTF-8 replaced by U+FFFD; all else is kept. */
+void clean_append_utf8(struct str *out, const char *text);
+
+/* Terminal cells that clean text[len] fills: 0 for combining marks, 2 for wide characters. */
+size_t clean_cells(const char *text, size_t len);
+
+/* Bytes of the longest prefix of clean text[len] that fills at most max_cells. */
+size_t clean_prefix(const char *text, size_t len, size_t max_cells);

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/phrase.h"
+
+#include "format/rankset.h"
+#include "report/clean.h"
+
+#include <math.h>
+#include <string.h>
+
+#define NAME_CELLS 100 /* of a function in a sentence */
+
+static int decimals(double value)
+{
+	value = fabs(value);
+	if (value == 0.0 || value >= 99.95)
+		return 0;
+	return value >= 9.995 ? 1 : value >= 0.0995 ? 2 : 3;
+}
+
+void phrase_ms(struct str *out, double ms)
+{
+	if (!isfinite(ms))
+		str_append(out, "-");
+	else if (fabs(ms) >= 99999.5)
+		str_printf(out, "%.0f s", ms / 1000.0);
+	else
+		str_printf(out, "%.*f ms", decimals(ms), ms);
+}
+
+static void signed_ms(struct str *out, double ms)
+{
+	str_append(out, ms > 0.0 ? "+" : "");
+	phrase_ms(out, ms);
+}
+
+void phrase_time(struct str *out, const struct finding *finding)
+{
+	double delta = finding->delta_ms_per_iteration;
+
+	phrase_ms(out, finding->time_ms_per_iteration);
+	if (!isfinite(finding->time_ms_per_iteration) || !isfinite(delta) || fabs(delta) < 0.0005)
+		return;
+	str_append(out, " (");
+	signed_ms(out, delta);
+	str_append(out, ")");
+}
+
+void phrase_pct(struct str *out, double pct)
+{
+	if (!isfinite(pct))
+		str_append(out, "-");
+	else if (fabs(pct) < 0.005 || fabs(pct) >= 9.95)
+		str_printf(out, "%.0f %%", fabs(pct) < 0.005 ? 0.0 : pct);
+	else
+		str_printf(out, "%.2g %%", pct);
+}
+
+void phrase_utilisation(struct str *out, const struct finding *finding)
+{
+	const struct finding_value *mu = &finding->mu;
+	double diff = (mu->value - mu->reference) * 100.0;
+
+	if (!mu->present || !isfinite(mu->value)) {
+		str_append(out, "-");
+		return;
+	}
+	phrase_pct(out, mu->value * 100.0);
+	if (finding->resource != NULL && finding->resource[0] != '\0') {
+		str_append(out, " ");
+		clean_append_short(out, finding->resource, 16);
+	}
+	if (isfinite(diff) && fabs(diff) >= 0.5)
+		str_printf(out, " (%+.0f %%)", diff);
+}
+
+void phrase_value(struct str *out, const struct finding_value *value)
+{
+	if (!value->present || !isfinite(value->value)) {
+		str_append(out, "-");
+		return;
+	}
+	phrase_pct(out, value->value * 100.0);
+	if (!isfinite(value->reference))
+		return;
+	str_append(out, value->reference_kind == REFERENCE_PEERS ? ", peers " : ", expected ");
+	phrase_pct(out, value->reference * 100.0);
+}
+
+void phrase_rank_list(struct str *out, const int *ranks, size_t cnt, size_t max_cells)
+{
+	_cleanup_(str_done) struct str list = { 0 };
+	size_t keep = max_cells > 16 ? max_cells - 14 : 2;
+
+	rankset_format(&list, ranks, cnt);
+	if (str_error(&list) < 0) {
+		out->error = str_error(&list);
+		return;
+	}
+	if (list.len <= max_cells) {
+		str_append(out, str_borrow(&list));
+		return;
+	}
+	while (keep > 0 && list.data[keep] != ',')
+		keep--;
+	str_append_len(out, list.data, keep);
+	str_printf(out, "%s... (%zu)", keep > 0 ? "," : "", cnt);
+}
+
+void phrase_ranks(struct str *out, const struct finding *finding, size_t max_cells)
+{
+	if (finding->all_workers)
+		str_append(out, "all");
+	else if (finding->rank_cnt == 0)
+		str_append(out, "-");
+	else
+		phrase_rank_list(out, finding->ranks, finding->rank_cnt, max_cells);
+}
+
+void phrase_subject(struct str *out, const struct finding *finding)
+{
+	if (finding->all_workers && finding->rank_cnt > 1) {
+		str_printf(out, "all %zu workers", finding->rank_cnt);
+	} else if (finding->all_workers) {
+		str_append(out, "every worker");
+	} else if (finding->rank_cnt == 0) {
+		str_append(out, "the job");
+	} else {
+		str_append(out, finding->rank_cnt > 1 ? "ranks " : "rank ");
+		phrase_rank_list(out, finding->ranks, finding->rank_cnt, 36);
+	}
+}
+
+static bool is_blocked(const struct finding *finding)
+{
+	return finding->cause != NULL && strcmp(finding->cause, "blocked") == 0;
+}
+
+static double first_positive(double a, double b)
+{
+	return isfinite(a) && a > 0.0 ? a : isfinite(b) && b > 0.0 ? b : 0.0;
+}
+
+/* "rank 2 loses 1001 ms per iteration in f" */
+static void accusation(struct str *out, const struct finding *finding)
+{
+	bool plural = finding->rank_cnt > 1;
+	bool idle = finding->name != NULL && strncmp(finding->name, "idle", 4) == 0;
+	double lost =
+		first_positive(finding->delta_ms_per_iteration, finding->gain_ms_per_iteration);
+
+	phrase_subject(out, finding);
+	if (is_blocked(finding)) {
+		str_append(out, plural ? " are blocked" : " is blocked");
+	} else if (lost > 0.0) {
+		str_append(out, plural ? " lose " : " loses ");
+		phrase_ms(out, lost);
+		str_append(out, " per iteration");
+	} else {
+		str_append(out, plural ? " behave differently" : " behaves differently");
+	}
+	if (finding->name != NULL && finding->name[0] != '\0') {
+		str_append(out, idle ? " " : " in ");
+		clean_append_short(out, finding->name, NAME_CELLS);
+	}
+}
+
+void phrase_verdict(struct str *out, const struct report *report)
+{
+	const struct finding *first = report->findings;
+
+	if (report->verdict != VERDICT_ABNORMAL || report->finding_cnt == 0) {
+		clean_append(out, report->reason);
+		return;
+	}
+	accusation(out, first);
+	if (isfinite(first->gain_pct) && first->gain_pct > 0.0 && !is_blocked(first)) {
+		str_append(out, ", repair gives back ");
+		phrase_pct(out, first->gain_pct);
+	}
+	if (report->finding_cnt > 1)
+		str_printf(out, "; %zu more finding%s below", report->finding_cnt - 1,
+			   report->finding_cnt > 2 ? "s" : "");
+}
+
+void phrase_coverage(struct str *out, const struct report *report)
+{
+	str_printf(out, "%d of %d worker%s analyzed", report->workers_analyzed,
+		   report->workers_expected, report->workers_expected == 1 ? "" : "s");
+	if (report->rank_source != NULL && report->rank_source[0] != '\0') {
+		str_append(out, ", ranks from ");
+		clean_append(out, report->rank_source);
+	}
+}
+
+void phrase_trigger(struct str *out, const struct report_trigger *trigger)
+{
+	double before = trigger->baseline_iteration_ms, now = trigger->current_iteration_ms;
+
+	clean_append(out, trigger->kind);
+	str_printf(out, " at step %lld", (long long)trigger->step);
+	if (!isfinite(before) || !isfinite(now) || before <= 0.0 || now <= 0.0)
+		return;
+	str_append(out, ": iterations went from ");
+	phrase_ms(out, before);
+	str_append(out, " to ");
+	phrase_ms(out, now);
+	str_printf(out, " (%.1fx)", now / before);
+}
+
+void phrase_job(struct str *out, const struct report *report)
+{
+	double cnt = report->iterations;
+
+	str_printf(out, "%d worker%s", report->world_size, report->world_size == 1 ? "" : "s");
+	if (!isfinite(cnt) || cnt <= 0.0)
+		return;
+	str_printf(out, ", %g iteration%s of ", cnt, cnt == 1.0 ? "" : "s");
+	phrase_ms(out, report->iteration_ms);
+}

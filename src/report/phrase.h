@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The words that text and HTML share: how a duration, a share, a set of workers
+ * and the verdict are said. All output is clean (see clean.h), none is markup.
+ */
+#pragma once
+
+#include "base/base.h"
+#include "base/str.h"
+#include "format/finding.h"
+
+/* A duration with three or four digits: "0.21 ms", "1003 ms", "125 s"; "-" when not finite. */
+void phrase_ms(struct str *out, double ms);
+
+/* "500 ms (+480 ms)"; the difference is left out when it is absent or nothing. */
+void phrase_time(struct str *out, const struct finding *finding);
+
+/* A share: "0.25 %", "9.8 %", "88 %"; "-" when not finite. */
+void phrase_pct(struct str *out, double pct);
+
+/* "37 % PCIe Tx (-38 %)": mu, its resource, the difference in points of 100; "-" when absent. */
+void phrase_utilisation(struct str *out, const struct finding *finding);
+
+/* "1.5 %, peers 0.2 %": a value beside its reference. */
+void phrase_value(struct str *out, const struct finding_value *value);
+
+/* "all", "0-2,7"; past max_cells the head of the set and its size: "0,8,16,... (312)". */
+void phrase_ranks(struct str *out, const struct finding *finding, size_t max_cells);
+void phrase_rank_list(struct str *out, const int *ranks, size_t cnt, size_t max_cells);
+
+/* "rank 2", "ranks 0-3", "all 4 workers". world_size 0: unknown. */
+void phrase_subject(struct str *out, const struct finding *finding);
+
+/* The first line of every report, without the leading word of the verdict. */
+void phrase_verdict(struct str *out, const struct report *report);
+
+/* "4 of 4 workers analyzed, ranks from file names". */
+void phrase_coverage(struct str *out, const struct report *report);
+
+/* "slowdown at step 120: iterations went from 126 ms to 1137 ms (9.0 times)". */
+void phrase_trigger(struct str *out, const struct report_trigger *trigger);
+
+/* "4 workers, 3 iterations of 1137 ms" */
+void phrase_job(struct str *out, const struct report *report);

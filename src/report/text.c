@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The report for a terminal: the verdict first, then how much was seen, a table
+ * as in the paper's figure 7, then each finding with who waited, the evidence
+ * and what to do.
+ * Source: PerfTracker figure 7; design.md section 7.
+ */
+#include "format/rankset.h"
+#include "report/clean.h"
+#include "report/page.h"
+#include "report/phrase.h"
+#include "report/report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define LABEL_CELLS 10	/* "Coverage  " */
+#define DETAIL_CELLS 16 /* "   utilisation  " */
+#define FULL_FINDINGS 5 /* told in full unless verbose */
+#define LIST_MAX 8	/* notes, failures, absent sources, hosts */
+#define WIDTH_MAX 160
+#define NAME_ROOM 32 /* a table with less for names puts them on a line of their own */
+
+struct text_writer {
+	struct page page;
+	const struct report *report;
+	bool verbose;
+};
+
+enum column {
+	COLUMN_WORKERS,
+	COLUMN_TIME,
+	COLUMN_UTILISATION,
+	COLUMN_STD,
+	COLUMN_GAIN,
+	COLUMN_CNT
+};
+
+static const struct {
+	const char *title;
+	size_t cells;
+} columns[COLUMN_CNT] = {
+	{ "Workers", 12 }, { "Per iteration", 20 }, { "Utilisation", 23 },
+	{ "Std", 6 },	   { "Gain", 6 },
+};
+
+static void line_end(struct text_writer *w)
+{
+	str_append_char(w->page.out, '\n');
+}
+
+/* Writes "label" padded to cells. */
+static void label(struct text_writer *w, size_t indent, const char *name, size_t cells)
+{
+	size_t len = strlen(name);
+
+	page_pad(&w->page, indent);
+	page_span(&w->page, PAGE_DIM, name, len);
+	page_pad(&w->page, cells > indent + len ? cells - indent - len : 1);
+}
+
+/* A labelled paragraph; text is taken and freed, an error of it is kept. */
+static void paragraph(struct text_writer *w, size_t indent, const char *name, size_t cells,
+		      struct str *text)
+{
+	if (str_error(text) < 0)
+		w->page.out->error = str_error(text);
+	if (text->len > 0) {
+		label(w, indent, name, cells);
+		page_wrap(&w->page, PAGE_PLAIN, cells, cells, str_borrow(text));
+	}
+	str_done(text);
+}
+
+static void head_line(struct text_writer *w, const char *name, struct str *text)
+{
+	paragraph(w, 0, name, LABEL_CELLS, text);
+}
+
+static void detail(struct text_writer *w, const char *name, struct str *text)
+{
+	paragraph(w, 4, name, DETAIL_CELLS, text);
+}
+
+static void verdict_line(struct text_writer *w)
+{
+	static const struct {
+		const char *word;
+		enum page_style style;
+	} words[] = {
+		[VERDICT_HEALTHY] = { "HEALTHY:", PAGE_GOOD },
+		[VERDICT_ABNORMAL] = { "ABNORMAL:", PAGE_BAD },
+		[VERDICT_INCONCLUSIVE] = { "INCONCLUSIVE:", PAGE_WARN },
+	};
+	_cleanup_(str_done) struct str text = { 0 };
+	const char *word = words[w->report->verdict].word;
+
+	phrase_verdict(&text, w->report);
+	if (str_error(&text) < 0)
+		w->page.out->error = str_error(&text);
+	page_span(&w->page, words[w->report->verdict].style, word, strlen(word));
+	str_append_char(w->page.out, ' ');
+	page_wrap(&w->page, PAGE_BOLD, strlen(word) + 1, 2, str_borrow(&text));
+}
+
+/* A list that may be long: without verbose its head, and how much is left. */
+static size_t list_shown(const struct text_writer *w, size_t cnt)
+{
+	return w->verbose ? cnt : MIN(cnt, (size_t)LIST_MAX);
+}
+
+static void list_rest(struct text_writer *w, size_t shown, size_t cnt)
+{
+	struct str text = { 0 };
+
+	if (shown < cnt)
+		str_printf(&text, "and %zu more (--verbose and JSON have all)", cnt - shown);
+	head_line(w, "", &text);
+}
+
+static void pair_line(struct text_writer *w, const char *name, const char *what, const char *why)
+{
+	struct str text = { 0 };
+
+	clean_append_short(&text, what, 200);
+	str_append(&text, ": ");
+	clean_append_short(&text, why, 400);
+	head_line(w, name, &text);
+}
+
+static void failure_lines(struct text_writer *w)
+{
+	const struct report *report = w->report;
+	size_t shown = list_shown(w, report->failure_cnt);
+
+	for (size_t i = 0; i < shown; i++)
+		pair_line(w, i == 0 ? "Failed" : "", report->failures[i].source,
+			  report->failures[i].why);
+	list_rest(w, shown, report->failure_cnt);
+}
+
+static void absence_lines(struct text_writer *w)
+{
+	const struct report *report = w->report;
+	size_t shown = list_shown(w, report->absence_cnt);
+
+	for (size_t i = 0; i < shown; i++)
+		pair_line(w, i == 0 ? "No data" : "", report->absences[i].source,
+			  report->absences[i].why);
+	list_rest(w, shown, report->absence_cnt);
+}
+
+static void note_lines(struct text_writer *w)
+{
+	size_t shown = list_shown(w, w->report->note_cnt);
+
+	for (size_t i = 0; i < shown; i++) {
+		struct str text = { 0 };
+
+		clean_append_short(&text, w->report->notes[i], 400);
+		head_line(w, i == 0 ? "Notes" : "", &text);
+	}
+	list_rest(w, shown, w->report->note_cnt);
+}
+
+static void job_lines(struct text_writer *w)
+{
+	struct str job = { 0 }, coverage = { 0 }, missing = { 0 };
+	const char *id = w->report->job_id;
+
+	if (id != NULL && id[0] != '\0') {
+		clean_append(&job, id);
+		str_append(&job, ": ");
+	}
+	phrase_job(&job, w->report);
+	head_line(w, "Job", &job);
+	if (w->report->trigger.present) {
+		struct str trigger = { 0 };
+
+		phrase_trigger(&trigger, &w->report->trigger);
+		head_line(w, "Trigger", &trigger);
+	}
+	phrase_coverage(&coverage, w->report);
+	head_line(w, "Coverage", &coverage);
+	if (w->report->missing_cnt > 0) {
+		str_append(&missing, w->report->missing_cnt > 1 ? "ranks " : "rank ");
+		phrase_rank_list(&missing, w->report->missing, w->report->missing_cnt,
+				 w->verbose ? SIZE_MAX : 240);
+	}
+	head_line(w, "Missing", &missing);
+	failure_lines(w);
+	absence_lines(w);
+	note_lines(w);
+}
+
+/* Utilisation columns are left out when no finding has any: the coverage says why. */
+static bool has_utilisation(const struct report *report)
+{
+	for (size_t i = 0; i < report->finding_cnt; i++) {
+		if (report->findings[i].mu.present || report->findings[i].sigma.present)
+			return true;
+	}
+	return false;
+}
+
+static bool column_shown(enum column column, bool utilisation)
+{
+	return utilisation || (column != COLUMN_UTILISATION && column != COLUMN_STD);
+}
+
+static void cell_text(struct str *out, const struct finding *finding, enum column column)
+{
+	switch (column) {
+	case COLUMN_WORKERS:
+		phrase_ranks(out, finding, columns[column].cells);
+		break;
+	case COLUMN_TIME:
+		phrase_time(out, finding);
+		break;
+	case COLUMN_UTILISATION:
+		phrase_utilisation(out, finding);
+		break;
+	case COLUMN_STD:
+		phrase_pct(out,
+			   finding->sigma.present ? finding->sigma.value * 100.0 : (double)NAN);
+		break;
+	case COLUMN_GAIN:
+		phrase_pct(out, finding->gain_pct);
+		break;
+	case COLUMN_CNT:
+		break;
+	}
+}
+
+/* A cell and, unless it ends the line, the blanks behind it. */
+static void write_cell(struct text_writer *w, enum page_style style, const char *text, size_t cells,
+		       bool last)
+{
+	size_t len = strlen(text), used = clean_cells(text, len);
+
+	page_span(&w->page, style, text, len);
+	if (!last)
+		page_pad(&w->page, used < cells ? cells - used + 2 : 2);
+}
+
+static void table_cells(struct text_writer *w, const struct finding *finding, bool utilisation)
+{
+	for (int i = 0; i < COLUMN_CNT; i++) {
+		_cleanup_(str_done) struct str cell = { 0 };
+
+		if (!column_shown((enum column)i, utilisation))
+			continue;
+		cell_text(&cell, finding, (enum column)i);
+		if (str_error(&cell) < 0)
+			w->page.out->error = str_error(&cell);
+		write_cell(w, PAGE_PLAIN, str_borrow(&cell), columns[i].cells, i == COLUMN_CNT - 1);
+	}
+	line_end(w);
+}
+
+static void table_row(struct text_writer *w, size_t i, size_t name_cells, bool one_line,
+		      bool utilisation)
+{
+	const struct finding *finding = &w->report->findings[i];
+	_cleanup_(str_done) struct str name = { 0 };
+
+	clean_append_short(&name, finding->name, name_cells);
+	str_printf(w->page.out, "%2zu  ", i + 1);
+	write_cell(w, PAGE_BOLD, str_borrow(&name), name_cells, !one_line);
+	if (!one_line) {
+		line_end(w);
+		page_pad(&w->page, 4);
+	}
+	table_cells(w, finding, utilisation);
+}
+
+static void table_head(struct text_writer *w, size_t name_cells, bool one_line, bool utilisation)
+{
+	page_span(&w->page, PAGE_DIM, " #  ", 4);
+	write_cell(w, PAGE_DIM, "Function", name_cells, !one_line);
+	if (!one_line) {
+		line_end(w);
+		page_pad(&w->page, 4);
+	}
+	for (int i = 0; i < COLUMN_CNT; i++) {
+		if (column_shown((enum column)i, utilisation))
+			write_cell(w, PAGE_DIM, columns[i].title, columns[i].cells,
+				   i == COLUMN_CNT - 1);
+	}
+	line_end(w);
+}
+
+/* Cells of the longest name of the table, cut ones counted as cut. */
+static size_t longest_name(struct text_writer *w)
+{
+	size_t longest = 16;
+
+	for (size_t i = 0; i < w->report->finding_cnt; i++) {
+		_cleanup_(str_done) struct str name = { 0 };
+
+		clean_append_short(&name, w->report->findings[i].name, NAME_CELLS);
+		longest = MAX(longest, clean_cells(str_borrow(&name), name.len));
+	}
+	return longest;
+}
+
+static void table(struct text_writer *w)
+{
+	bool utilisation = has_utilisation(w->report), one_line;
+	size_t used = 4, name_cells;
+
+	for (int i = 0; i < COLUMN_CNT; i++)
+		used += column_shown((enum column)i, utilisation) ? columns[i].cells + 2 : 0;
+	one_line = w->page.width >= used + longest_name(w);
+	name_cells = one_line ? longest_name(w) : w->page.width - 4;
+	line_end(w);
+	table_head(w, name_cells, one_line, utilisation);
+	for (size_t i = 0; i < w->report->finding_cnt; i++)
+		table_row(w, i, name_cells, one_line, utilisation);
+}
+
+static void where_detail(struct text_writer *w, const struct finding *finding)
+{
+	struct str text = { 0 };
+	size_t shown = w->verbose ? finding->host_cnt : MIN(finding->host_cnt, (size_t)LIST_MAX);
+
+	phrase_subject(&text, finding);
+	for (size_t i = 0; i < shown; i++) {
+		str_append(&text, i == 0 ? " on " : ", ");
+		clean_append_short(&text, finding->hosts[i], 64);
+	}
+	if (shown < finding->host_cnt)
+		str_printf(&text, " and %zu more hosts", finding->host_cnt - shown);
+	detail(w, "where", &text);
+	if (finding->rank_cnt > 1 && (w->verbose || !finding->all_workers)) {
+		struct str ranks = { 0 };
+
+		phrase_rank_list(&ranks, finding->ranks, finding->rank_cnt,
+				 w->verbose ? SIZE_MAX : 240);
+		if (ranks.len > 36)
+			detail(w, "ranks", &ranks);
+		str_done(&ranks);
+	}
+}
+
+static void stack_detail(struct text_writer *w, const struct finding *finding)
+{
+	size_t shown = w->verbose ? finding->stack_cnt : MIN(finding->stack_cnt, (size_t)4);
+	struct str text = { 0 };
+
+	if (shown < finding->stack_cnt)
+		str_append(&text, "... > ");
+	for (size_t i = finding->stack_cnt - shown; i < finding->stack_cnt; i++) {
+		str_append(&text, i > finding->stack_cnt - shown ? " > " : "");
+		clean_append_short(&text, finding->stack[i], 120);
+	}
+	detail(w, "called by", &text);
+}
+
+static void measure_details(struct text_writer *w, const struct finding *finding)
+{
+	struct str time = { 0 }, share = { 0 }, mu = { 0 }, sigma = { 0 };
+
+	if (isfinite(finding->time_ms_per_iteration)) {
+		phrase_time(&time, finding);
+		str_append(&time, " per iteration");
+	}
+	detail(w, "time", &time);
+	if (finding->beta.present) {
+		phrase_value(&share, &finding->beta);
+		str_append(&share, " (of the window, on the critical path)");
+	}
+	detail(w, "share", &share);
+	if (finding->mu.present) {
+		if (finding->resource != NULL && finding->resource[0] != '\0') {
+			clean_append_short(&mu, finding->resource, 32);
+			str_append(&mu, " ");
+		}
+		phrase_value(&mu, &finding->mu);
+	}
+	detail(w, "utilisation", &mu);
+	if (finding->sigma.present)
+		phrase_value(&sigma, &finding->sigma);
+	detail(w, "deviation", &sigma);
+}
+
+static void gain_detail(struct text_writer *w, const struct finding *finding)
+{
+	struct str text = { 0 };
+
+	if (isfinite(finding->gain_ms_per_iteration) && finding->gain_ms_per_iteration > 0.0) {
+		phrase_ms(&text, finding->gain_ms_per_iteration);
+		str_append(&text, " per iteration (");
+		phrase_pct(&text, finding->gain_pct);
+		str_append(&text, ") comes back with the repair");
+	}
+	detail(w, "gain", &text);
+}
+
+static void victims_detail(struct text_writer *w, const struct finding *finding)
+{
+	struct str text = { 0 };
+
+	if (finding->victim_cnt > 0) {
+		str_append(&text, finding->victim_cnt > 1 ? "ranks " : "rank ");
+		phrase_rank_list(&text, finding->victims, finding->victim_cnt,
+				 w->verbose ? SIZE_MAX : 120);
+		str_append(&text, finding->victim_cnt > 1 ? ": they wait, they are not slow"
+							  : ": it waits, it is not slow");
+	}
+	detail(w, "who waited", &text);
+}
+
+static void scores_detail(struct text_writer *w, const struct finding *finding)
+{
+	struct str text = { 0 };
+
+	if (w->verbose)
+		str_printf(&text, "distance from expectation %.3g, from peers %.3g, threshold %.3g",
+			   finding->expectation_distance, finding->differential_distance,
+			   finding->threshold);
+	detail(w, "scores", &text);
+}
+
+static void evidence_details(struct text_writer *w, const struct finding *finding)
+{
+	for (size_t i = 0; i < finding->evidence_cnt; i++) {
+		struct str text = { 0 };
+
+		clean_append_short(&text, finding->evidence[i], 400);
+		detail(w, i == 0 ? "evidence" : "", &text);
+	}
+}
+
+static void finding_cause(struct text_writer *w, const struct finding *finding)
+{
+	struct str text = { 0 };
+
+	clean_append_short(&text, finding->id, 32);
+	str_append(&text, " ");
+	clean_append_short(&text, finding->cause, 64);
+	str_printf(&text, ", confidence %s", confidence_name(finding->confidence));
+	detail(w, "finding", &text);
+}
+
+static void finding_title(struct text_writer *w, size_t i, enum page_style style)
+{
+	const struct finding *finding = &w->report->findings[i];
+	_cleanup_(str_done) struct str text = { 0 };
+
+	clean_append_short(&text, finding->title, 200);
+	if (str_error(&text) < 0)
+		w->page.out->error = str_error(&text);
+	str_printf(w->page.out, "%2zu  ", i + 1);
+	page_wrap(&w->page, style, 4, 4, str_borrow(&text));
+}
+
+static void finding_full(struct text_writer *w, size_t i)
+{
+	const struct finding *finding = &w->report->findings[i];
+	struct str name = { 0 }, advice = { 0 };
+
+	line_end(w);
+	finding_title(w, i, PAGE_BOLD);
+	finding_cause(w, finding);
+	clean_append_short(&name, finding->name, 400);
+	str_printf(&name, " (%s)", event_class_name(finding->class));
+	detail(w, "function", &name);
+	stack_detail(w, finding);
+	where_detail(w, finding);
+	victims_detail(w, finding);
+	measure_details(w, finding);
+	gain_detail(w, finding);
+	scores_detail(w, finding);
+	evidence_details(w, finding);
+	clean_append(&advice, finding->advice);
+	detail(w, "what to do", &advice);
+}
+
+static void findings_part(struct text_writer *w)
+{
+	size_t cnt = w->report->finding_cnt,
+	       full = w->verbose ? cnt : MIN(cnt, (size_t)FULL_FINDINGS);
+
+	if (cnt == 0)
+		return;
+	table(w);
+	for (size_t i = 0; i < full; i++)
+		finding_full(w, i);
+	if (full == cnt)
+		return;
+	line_end(w);
+	page_wrap(&w->page, PAGE_DIM, 0, 0, "In short (--verbose tells all in full):");
+	for (size_t i = full; i < cnt; i++)
+		finding_title(w, i, PAGE_PLAIN);
+}
+
+int report_text(const struct report *report, const struct report_text_options *options,
+		struct str *out)
+{
+	int width = MIN(MAX(options->width, REPORT_TEXT_WIDTH_MIN), WIDTH_MAX);
+	struct text_writer w = {
+		.page = { .out = out, .width = (size_t)width, .color = options->color },
+		.report = report,
+		.verbose = options->verbose,
+	};
+	size_t start = out->len;
+
+	verdict_line(&w);
+	line_end(&w);
+	job_lines(&w);
+	findings_part(&w);
+	if (isfinite(report->elapsed_ms) && report->elapsed_ms > 0.0) {
+		struct str text = { 0 };
+
+		line_end(&w);
+		str_append(&text, "analysis took ");
+		phrase_ms(&text, report->elapsed_ms);
+		page_wrap(&w.page, PAGE_DIM, 0, 0, str_borrow(&text));
+		str_done(&text);
+	}
+	if (str_error(out) == 0)
+		return 0;
+	if (out->len > start) {
+		out->len = start;
+		out->data[start] = '\0';
+	}
+	return str_error(out);
+}
