@@ -49,6 +49,14 @@ static json_t *number(double value)
 	return json_real(value == 0.0 ? 0.0 : value); /* no "-0.0" */
 }
 
+/* A median of counts: whole unless it lies between two. */
+static json_t *count(double value)
+{
+	if (isfinite(value) && value == floor(value) && fabs(value) < 1e15)
+		return json_integer((json_int_t)value);
+	return number(value);
+}
+
 static json_t *rank_text(const int *ranks, size_t cnt)
 {
 	_cleanup_(str_done) struct str out = { 0 };
@@ -83,7 +91,7 @@ static json_t *job_object(struct writer *w, const struct report *report)
 
 	put(w, job, "id", text(report->job_id));
 	put(w, job, "world_size", json_integer(report->world_size));
-	put(w, job, "iterations", number(report->iterations));
+	put(w, job, "iterations", count(report->iterations));
 	put(w, job, "iteration_ms", number(report->iteration_ms));
 	return job;
 }

@@ -7,7 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#define NAME_CELLS 100 /* of a function in a sentence */
+#define NAME_CELLS 100	 /* of a function in a sentence */
+#define SUBJECT_CELLS 36 /* of a set of ranks in a sentence */
 
 static int decimals(double value)
 {
@@ -67,7 +68,7 @@ void phrase_utilisation(struct str *out, const struct finding *finding)
 	phrase_pct(out, mu->value * 100.0);
 	if (finding->resource != NULL && finding->resource[0] != '\0') {
 		str_append(out, " ");
-		clean_append_short(out, finding->resource, 16);
+		clean_append_short(out, finding->resource, 10);
 	}
 	if (isfinite(diff) && fabs(diff) >= 0.5)
 		str_printf(out, " (%+.0f %%)", diff);
@@ -86,24 +87,31 @@ void phrase_value(struct str *out, const struct finding_value *value)
 	phrase_pct(out, value->reference * 100.0);
 }
 
+/* Bytes of the list's head of at most max bytes that end before a comma; 0: there is none. */
+static size_t list_head(const struct str *list, size_t max)
+{
+	while (max > 0 && list->data[max] != ',')
+		max--;
+	return max;
+}
+
 void phrase_rank_list(struct str *out, const int *ranks, size_t cnt, size_t max_cells)
 {
 	_cleanup_(str_done) struct str list = { 0 };
-	size_t keep = max_cells > 16 ? max_cells - 14 : 2;
+	size_t head;
 
 	rankset_format(&list, ranks, cnt);
 	if (str_error(&list) < 0) {
 		out->error = str_error(&list);
-		return;
-	}
-	if (list.len <= max_cells) {
+	} else if (list.len <= max_cells) {
 		str_append(out, str_borrow(&list));
-		return;
+	} else if (max_cells < 24) {
+		str_printf(out, "%zu ranks", cnt);
+	} else {
+		head = list_head(&list, max_cells - 16);
+		str_append_len(out, list.data, head);
+		str_printf(out, ",... (%zu ranks)", cnt);
 	}
-	while (keep > 0 && list.data[keep] != ',')
-		keep--;
-	str_append_len(out, list.data, keep);
-	str_printf(out, "%s... (%zu)", keep > 0 ? "," : "", cnt);
 }
 
 void phrase_ranks(struct str *out, const struct finding *finding, size_t max_cells)
@@ -116,6 +124,24 @@ void phrase_ranks(struct str *out, const struct finding *finding, size_t max_cel
 		phrase_rank_list(out, finding->ranks, finding->rank_cnt, max_cells);
 }
 
+/* "rank 2", "ranks 0-3", "300 ranks (5,14,23,...)" */
+static void ranks_subject(struct str *out, const int *ranks, size_t cnt)
+{
+	_cleanup_(str_done) struct str list = { 0 };
+
+	rankset_format(&list, ranks, cnt);
+	if (str_error(&list) < 0) {
+		out->error = str_error(&list);
+	} else if (list.len <= SUBJECT_CELLS) {
+		str_append(out, cnt > 1 ? "ranks " : "rank ");
+		str_append(out, str_borrow(&list));
+	} else {
+		str_printf(out, "%zu ranks (", cnt);
+		str_append_len(out, list.data, list_head(&list, SUBJECT_CELLS / 2));
+		str_append(out, ",...)");
+	}
+}
+
 void phrase_subject(struct str *out, const struct finding *finding)
 {
 	if (finding->all_workers && finding->rank_cnt > 1) {
@@ -125,8 +151,7 @@ void phrase_subject(struct str *out, const struct finding *finding)
 	} else if (finding->rank_cnt == 0) {
 		str_append(out, "the job");
 	} else {
-		str_append(out, finding->rank_cnt > 1 ? "ranks " : "rank ");
-		phrase_rank_list(out, finding->ranks, finding->rank_cnt, 36);
+		ranks_subject(out, finding->ranks, finding->rank_cnt);
 	}
 }
 

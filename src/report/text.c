@@ -16,11 +16,11 @@
 #include <string.h>
 
 #define LABEL_CELLS 10	/* "Coverage  " */
-#define DETAIL_CELLS 16 /* "   utilisation  " */
+#define NAME_CELLS 60	/* of the longest name in a row; with less room it has a line of its own */
+#define DETAIL_CELLS 17 /* "    utilisation  " */
 #define FULL_FINDINGS 5 /* told in full unless verbose */
 #define LIST_MAX 8	/* notes, failures, absent sources, hosts */
 #define WIDTH_MAX 160
-#define NAME_ROOM 32 /* a table with less for names puts them on a line of their own */
 
 struct text_writer {
 	struct page page;
@@ -209,7 +209,7 @@ static bool column_shown(enum column column, bool utilisation)
 	return utilisation || (column != COLUMN_UTILISATION && column != COLUMN_STD);
 }
 
-static void cell_text(struct str *out, const struct finding *finding, enum column column)
+static void cell_phrase(struct str *out, const struct finding *finding, enum column column)
 {
 	switch (column) {
 	case COLUMN_WORKERS:
@@ -231,6 +231,17 @@ static void cell_text(struct str *out, const struct finding *finding, enum colum
 	case COLUMN_CNT:
 		break;
 	}
+}
+
+/* The phrase, cut to the column: the width of the page is kept whatever the names are. */
+static void cell_text(struct str *out, const struct finding *finding, enum column column)
+{
+	_cleanup_(str_done) struct str text = { 0 };
+
+	cell_phrase(&text, finding, column);
+	if (str_error(&text) < 0)
+		out->error = str_error(&text);
+	clean_append_short(out, str_borrow(&text), MAX(columns[column].cells, (size_t)8));
 }
 
 /* A cell and, unless it ends the line, the blanks behind it. */
@@ -338,9 +349,9 @@ static void where_detail(struct text_writer *w, const struct finding *finding)
 
 		phrase_rank_list(&ranks, finding->ranks, finding->rank_cnt,
 				 w->verbose ? SIZE_MAX : 240);
-		if (ranks.len > 36)
-			detail(w, "ranks", &ranks);
-		str_done(&ranks);
+		if (ranks.len <= 36) /* "where" has said them */
+			str_done(&ranks);
+		detail(w, "ranks", &ranks);
 	}
 }
 
@@ -406,8 +417,8 @@ static void victims_detail(struct text_writer *w, const struct finding *finding)
 		str_append(&text, finding->victim_cnt > 1 ? "ranks " : "rank ");
 		phrase_rank_list(&text, finding->victims, finding->victim_cnt,
 				 w->verbose ? SIZE_MAX : 120);
-		str_append(&text, finding->victim_cnt > 1 ? ": they wait, they are not slow"
-							  : ": it waits, it is not slow");
+		str_append(&text, finding->victim_cnt > 1 ? " (not slow themselves)"
+							  : " (not slow itself)");
 	}
 	detail(w, "who waited", &text);
 }
@@ -456,6 +467,23 @@ static void finding_title(struct text_writer *w, size_t i, enum page_style style
 	page_wrap(&w->page, style, 4, 4, str_borrow(&text));
 }
 
+/* " 6  PT-302 unexplained-difference: This function ..." */
+static void finding_short(struct text_writer *w, size_t i)
+{
+	const struct finding *finding = &w->report->findings[i];
+	_cleanup_(str_done) struct str text = { 0 };
+
+	clean_append_short(&text, finding->id, 32);
+	str_append(&text, " ");
+	clean_append_short(&text, finding->cause, 64);
+	str_append(&text, ": ");
+	clean_append_short(&text, finding->title, 200);
+	if (str_error(&text) < 0)
+		w->page.out->error = str_error(&text);
+	str_printf(w->page.out, "%2zu  ", i + 1);
+	page_wrap(&w->page, PAGE_PLAIN, 4, 4, str_borrow(&text));
+}
+
 static void finding_full(struct text_writer *w, size_t i)
 {
 	const struct finding *finding = &w->report->findings[i];
@@ -491,9 +519,9 @@ static void findings_part(struct text_writer *w)
 	if (full == cnt)
 		return;
 	line_end(w);
-	page_wrap(&w->page, PAGE_DIM, 0, 0, "In short (--verbose tells all in full):");
+	page_wrap(&w->page, PAGE_DIM, 0, 0, "The others in short (--verbose tells all in full):");
 	for (size_t i = full; i < cnt; i++)
-		finding_title(w, i, PAGE_PLAIN);
+		finding_short(w, i);
 }
 
 int report_text(const struct report *report, const struct report_text_options *options,
