@@ -479,7 +479,7 @@ void sample_make_named(const char *text, struct report *ret)
 	job(ret, text, 2, 2.0, 100.0);
 	ret->reason = ret->rank_source = text;
 	row = gemm_row(ret);
-	row.id = row.cause = row.title = row.key = row.name = row.advice = row.resource = text;
+	row.title = row.name = row.advice = row.resource = text;
 	row.stack = row.hosts = row.evidence = TEXTS(ret, text, text);
 	row.stack_cnt = row.host_cnt = row.evidence_cnt = 2;
 	row.ranks = rank_range(ret, 0, 1, 1);
@@ -502,7 +502,7 @@ void sample_make_named(const char *text, struct report *ret)
 	ret->failures = copied(ret, (const struct report_failure[]){ { text, text } },
 			       sizeof(struct report_failure));
 	ret->failure_cnt = 1;
-	ret->trigger = (struct report_trigger){ true, text, 50.0, 100.0, 7 };
+	ret->trigger = (struct report_trigger){ true, "request", 50.0, 100.0, 7 };
 	set_findings(ret, &row, 1);
 }
 

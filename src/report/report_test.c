@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Golden files: tests/golden/report/NAME.{txt,json,html}, compared byte for byte.
+ * PERFTRACKER_UPDATE_GOLDEN=1 writes them anew; look at the difference before committing.
+ */
+#include "report/report.h"
+
+#include "report/clean.h"
+#include "report/page.h"
+#include "report/phrase.h"
+#include "report/samples.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+/* The allocation after which all fail; the linker sends this binary's calls here. */
+static size_t allocations_left = SIZE_MAX;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t cnt, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t cnt, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+static bool allocation_fails(void)
+{
+	if (allocations_left == SIZE_MAX)
+		return false;
+	if (allocations_left == 0)
+		return true;
+	allocations_left--;
+	return false;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return allocation_fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t cnt, size_t size)
+{
+	return allocation_fails() ? NULL : __real_calloc(cnt, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return allocation_fails() ? NULL : __real_realloc(p, size);
+}
+
+static int as_text(const struct report *report, struct str *out)
+{
+	return report_text(report, &(struct report_text_options){ .width = 80 }, out);
+}
+
+static int as_verbose_text(const struct report *report, struct str *out)
+{
+	return report_text(report, &(struct report_text_options){ .width = 120, .verbose = true },
+			   out);
+}
+
+typedef int (*printer)(const struct report *report, struct str *out);
+
+static char *file_read(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char *text = calloc(1, 1 << 22);
+
+	assert_non_null(text);
+	if (file != NULL) {
+		(void)fread(text, 1, (1 << 22) - 1, file);
+		(void)fclose(file);
+	}
+	return text;
+}
+
+static void file_write(const char *path, const struct str *text)
+{
+	FILE *file = fopen(path, "we");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(str_borrow(text), 1, text->len, file), text->len);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void compare_golden(const char *name, const char *suffix, printer print)
+{
+	struct report report;
+	struct str out = { 0 }, path = { 0 };
+	char *golden;
+
+	sample_make(name, &report);
+	str_printf(&path, "%s/%s.%s", GOLDEN_DIR, name, suffix);
+	assert_int_equal(print(&report, &out), 0);
+	if (getenv("PERFTRACKER_UPDATE_GOLDEN") != NULL)
+		file_write(path.data, &out);
+	golden = file_read(path.data);
+	if (strcmp(golden, str_borrow(&out)) != 0)
+		print_error("%s differs\n", path.data);
+	assert_string_equal(golden, str_borrow(&out));
+	free(golden);
+	str_done(&path);
+	str_done(&out);
+	arena_done(&report.arena);
+}
+
+static void compare_all_golden(const char *suffix, printer print)
+{
+	for (const struct sample_report *s = sample_reports; s->name != NULL; s++) {
+		if (s->golden)
+			compare_golden(s->name, suffix, print);
+	}
+}
+
+static void text_reports_are_as_in_the_golden_files(void **state)
+{
+	(void)state;
+	compare_all_golden("txt", as_text);
+	compare_all_golden("verbose.txt", as_verbose_text);
+}
+
+static void json_reports_are_as_in_the_golden_files(void **state)
+{
+	(void)state;
+	compare_all_golden("json", report_json);
+}
+
+static char *printed(const char *name, printer print)
+{
+	struct report report;
+	struct str out = { 0 };
+
+	sample_make(name, &report);
+	assert_int_equal(print(&report, &out), 0);
+	arena_done(&report.arena);
+	return out.data;
+}
+
+static void assert_contains(const char *text, const char *part)
+{
+	if (strstr(text, part) == NULL)
+		fail_msg("\"%s\" is not in:\n%s", part, text);
+}
+
+static void the_rows_of_figure_7_are_printed_as_in_the_paper(void **state)
+{
+	char *text = printed("figure7", as_verbose_text);
+
+	(void)state;
+	assert_contains(text, "dataloader.py: socket recv_into  all ");
+	assert_contains(text, " 500 ms (+480 ms)      98 % CPU                 1 % ");
+	assert_contains(text, "CUDA GEMM                        0-3 ");
+	assert_contains(text, " 300 ms (+200 ms)      33 % GPU SM (-66 %)      5 % ");
+	assert_contains(text, "Ring Allreduce                   7 ");
+	assert_contains(text, " 200 ms                37 % PCIe Tx (-38 %)     5 % ");
+	free(text);
+}
+
+static void the_verdict_comes_first(void **state)
+{
+	static const struct {
+		const char *name, *line;
+	} cases[] = {
+		{ "stall",
+		  "ABNORMAL: rank 2 loses 1001 ms per iteration idle in \"# running sparse arch\"," },
+		{ "figure7", "ABNORMAL: all 16 workers lose 480 ms per iteration in " },
+		{ "blocked", "ABNORMAL: rank 3 is blocked in checkpoint.py: save\n" },
+		{ "healthy", "HEALTHY: no function differs " },
+		{ "inconclusive", "INCONCLUSIVE: only 3 of 8 workers " },
+		{ "throttled", "ABNORMAL: 300 ranks (5,14,23,32,41,50,...) lose 200 ms " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char *text = printed(cases[i].name, as_text);
+
+		assert_int_equal(strncmp(text, cases[i].line, strlen(cases[i].line)), 0);
+		free(text);
+	}
+}
+
+static void what_was_not_seen_is_said(void **state)
+{
+	char *text = printed("inconclusive", as_text);
+
+	(void)state;
+	assert_contains(text, "3 of 8 workers analyzed");
+	assert_contains(text, "ranks 1-3,5,7");
+	assert_contains(text, "traces/rank5.json: byte 0: expected '{' or '[', found 'P'");
+	assert_contains(text, "sm_active: no GPU counters in the traces");
+	assert_contains(text, "12 events of an unknown category");
+	free(text);
+}
+
+/* Fails when a line is wider than width or holds a character that steers the terminal. */
+static void assert_lines_are_sane(const char *text, size_t width)
+{
+	while (*text != '\0') {
+		size_t len = strcspn(text, "\n");
+
+		if (clean_cells(text, len) > width)
+			fail_msg("wider than %zu: %.*s", width, (int)len, text);
+		for (size_t i = 0; i < len; i++)
+			assert_true((unsigned char)text[i] >= 0x20 && text[i] != 0x7f);
+		assert_true(len == 0 || text[len - 1] != ' ');
+		text += len + 1;
+	}
+}
+
+static void no_line_is_wider_than_the_terminal(void **state)
+{
+	static const int widths[] = { 0, 80, 81, 97, 120, 160, 1000 };
+
+	(void)state;
+	for (const struct sample_report *s = sample_reports; s->name != NULL; s++) {
+		for (size_t i = 0; i < 2 * ARRAY_SIZE(widths); i++) {
+			int width = widths[i / 2];
+			struct report_text_options options = { .width = width, .verbose = i % 2 };
+			struct report report;
+			struct str out = { 0 };
+
+			sample_make(s->name, &report);
+			assert_int_equal(report_text(&report, &options, &out), 0);
+			assert_lines_are_sane(out.data, width < 80 ? 80 : (size_t)width);
+			str_done(&out);
+			arena_done(&report.arena);
+		}
+	}
+}
+
+static void strip_colour(char *text)
+{
+	char *to = text;
+
+	for (char *from = text; *from != '\0';) {
+		if (from[0] == '\x1b')
+			from += strcspn(from, "m") + 1;
+		else
+			*to++ = *from++;
+	}
+	*to = '\0';
+}
+
+static void colour_changes_nothing_but_colour(void **state)
+{
+	struct report_text_options options = { .width = 80, .color = true };
+	char *plain = printed("figure7", as_text);
+	struct report report;
+	struct str out = { 0 };
+
+	(void)state;
+	sample_make("figure7", &report);
+	assert_int_equal(report_text(&report, &options, &out), 0);
+	assert_contains(out.data, "\x1b[1;31mABNORMAL:\x1b[0m");
+	assert_null(strchr(plain, '\x1b'));
+	strip_colour(out.data);
+	assert_string_equal(out.data, plain);
+	free(plain);
+	str_done(&out);
+	arena_done(&report.arena);
+}
+
+static void a_coloured_line_ends_without_colour(void **state)
+{
+	struct report_text_options options = { .width = 80, .color = true };
+	struct report report;
+	struct str out = { 0 };
+	bool coloured = false;
+
+	(void)state;
+	sample_make("hostile", &report);
+	assert_int_equal(report_text(&report, &options, &out), 0);
+	for (const char *p = out.data; *p != '\0'; p++) {
+		if (*p == '\x1b')
+			coloured = strncmp(p, "\x1b[0m", 4) != 0;
+		assert_false(*p == '\n' && coloured);
+	}
+	str_done(&out);
+	arena_done(&report.arena);
+}
+
+static void many_findings_are_all_listed_and_the_first_told_in_full(void **state)
+{
+	char *text = printed("many", as_text), *verbose = printed("many", as_verbose_text);
+
+	(void)state;
+	assert_contains(text,
+			"\n12  ampere_bf16_s16816gemm_bf16_75x128_ldg8_f2f_stages_64x11_tn\n");
+	assert_contains(text, "\n12  PT-302 unexplained-difference: This function");
+	assert_contains(text, "--verbose");
+	assert_null(strstr(verbose, "--verbose"));
+	free(text);
+	free(verbose);
+}
+
+static char *cleaned(const char *text)
+{
+	struct str out = { 0 };
+
+	clean_append(&out, text);
+	assert_int_equal(str_error(&out), 0);
+	return out.data;
+}
+
+static void unsafe_characters_become_visible(void **state)
+{
+	static const struct {
+		const char *text, *clean;
+	} cases[] = {
+		{ "plain \xc3\xa4 \xe4\xb8\xad \xf0\x9f\x98\x80",
+		  "plain \xc3\xa4 \xe4\xb8\xad \xf0\x9f\x98\x80" },
+		{ "a\nb\tc\rd", "a\\nb\\tc\\rd" },
+		{ "\x1b[31m\x07\x7f", "\\x1b[31m\\x07\\x7f" },
+		{ "\xc2\x9b"
+		  "1m",
+		  "\\x9b1m" },
+		{ "\xe2\x80\xae"
+		  "cod.exe",
+		  "\\u202ecod.exe" },
+		{ "\xef\xbb\xbfname", "\\ufeffname" },
+		{ "\xf3\xa0\x81\x81", "\\U000e0041" },
+		{ "\xff\xc0\x80", "\\xff\\xc0\\x80" },
+		{ "\xed\xa0\x80", "\\xed\\xa0\\x80" },
+		{ "cut \xe4\xb8", "cut \\xe4\\xb8" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char *once = cleaned(cases[i].text), *twice = cleaned(once);
+
+		assert_string_equal(once, cases[i].clean);
+		assert_string_equal(twice, once);
+		free(once);
+		free(twice);
+	}
+}
+
+static void a_long_name_keeps_both_ends(void **state)
+{
+	struct str out = { 0 };
+
+	(void)state;
+	clean_append_short(&out, "0123456789abcdefghij", 20);
+	assert_string_equal(out.data, "0123456789abcdefghij");
+	out.len = 0;
+	clean_append_short(&out, "0123456789abcdefghijk", 20);
+	assert_string_equal(out.data, "012345678...defghijk");
+	out.len = 0;
+	clean_append_short(&out, "\xe4\xb8\xad\xe4\xb8\xad\xe4\xb8\xad\xe4\xb8\xad\xe4\xb8\xad", 8);
+	assert_string_equal(out.data, "\xe4\xb8\xad...\xe4\xb8\xad");
+	str_done(&out);
+}
+
+static void wrapped(const char *text, size_t width, struct str *ret)
+{
+	struct page page = { .out = ret, .width = width };
+
+	ret->len = 0;
+	page_wrap(&page, PAGE_PLAIN, 0, 2, text);
+}
+
+static void lines_break_at_words_and_inside_only_when_they_must(void **state)
+{
+	struct str out = { 0 };
+
+	(void)state;
+	wrapped("one two three four five six", 20, &out);
+	assert_string_equal(out.data, "one two three four\n  five six\n");
+	wrapped("it has waited for 61 s here", 20, &out);
+	assert_string_equal(out.data, "it has waited for\n  61 s here\n");
+	wrapped("0,2,4,6,8,10,12,14,16,18,20", 20, &out);
+	assert_string_equal(out.data, "0,2,4,6,8,10,12,14,\n  16,18,20\n");
+	wrapped("aaaaaaaaaaaaaaaaaaaaaaaaa", 20, &out);
+	assert_string_equal(out.data, "aaaaaaaaaaaaaaaaaaaa\n  aaaaa\n");
+	wrapped("", 20, &out);
+	assert_string_equal(out.data, "\n");
+	str_done(&out);
+}
+
+static void numbers_have_few_digits_and_a_unit(void **state)
+{
+	static const struct {
+		double ms;
+		const char *text;
+	} cases[] = {
+		{ 0.0, "0 ms" },	{ 0.0123, "0.012 ms" },	 { 0.21, "0.21 ms" },
+		{ 9.994, "9.99 ms" },	{ 9.996, "10.0 ms" },	 { 99.96, "100 ms" },
+		{ 1003.2, "1003 ms" },	{ 99999.4, "99999 ms" }, { 125000.0, "125 s" },
+		{ -12.34, "-12.3 ms" }, { (double)NAN, "-" },	 { (double)INFINITY, "-" },
+	};
+	struct str out = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		out.len = 0;
+		phrase_ms(&out, cases[i].ms);
+		assert_string_equal(out.data, cases[i].text);
+	}
+	str_done(&out);
+}
+
+static void json_has_the_keys_of_the_contract_in_order(void **state)
+{
+	static const char *const keys[] = {
+		"schema",   "verdict", "reason",  "job",   "coverage",
+		"findings", "notes",   "workers", "waits", "trigger",
+	};
+	char *text = printed("figure7", report_json);
+	const char *at = text;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		char key[32];
+
+		(void)snprintf(key, sizeof(key), "\n \"%s\": ", keys[i]);
+		at = strstr(at, key);
+		assert_non_null(at);
+	}
+	free(text);
+}
+
+static void json_writes_null_for_what_is_absent(void **state)
+{
+	char *text = printed("blocked", report_json);
+	json_t *root = json_loads(text, 0, NULL), *finding;
+
+	(void)state;
+	finding = json_array_get(json_object_get(root, "findings"), 0);
+	assert_true(json_is_null(json_object_get(finding, "time_ms_per_iteration")));
+	assert_true(json_is_null(json_object_get(finding, "gain_pct")));
+	assert_true(json_is_null(json_object_get(finding, "mu")));
+	assert_null(strstr(text, "nan"));
+	json_decref(root);
+	free(text);
+}
+
+static void json_keeps_names_but_mends_their_bytes(void **state)
+{
+	struct report report;
+	struct str out = { 0 };
+	json_t *root, *finding;
+
+	(void)state;
+	sample_make_named("</script>\"\n\x01 \xff", &report);
+	assert_int_equal(report_json(&report, &out), 0);
+	root = json_loads(out.data, 0, NULL);
+	assert_non_null(root);
+	finding = json_array_get(json_object_get(root, "findings"), 0);
+	assert_string_equal(
+		json_string_value(json_object_get(json_object_get(finding, "function"), "name")),
+		"</script>\"\n\x01 \xef\xbf\xbd");
+	json_decref(root);
+	str_done(&out);
+	arena_done(&report.arena);
+}
+
+static void an_empty_report_is_printed(void **state)
+{
+	static const printer printers[] = { as_text, as_verbose_text, report_json };
+	struct finding finding = { 0 };
+	struct report report = { 0 };
+	struct str out = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(printers); i++) {
+		report.findings = &finding;
+		report.finding_cnt = i % 2;
+		report.verdict = i % 2 == 1 ? VERDICT_ABNORMAL : VERDICT_HEALTHY;
+		assert_int_equal(printers[i / 2](&report, &out), 0);
+	}
+	str_done(&out);
+}
+
+static void same_report_gives_same_bytes(void **state)
+{
+	static const printer printers[] = { as_text, report_json };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(printers); i++) {
+		char *a = printed("throttled", printers[i]), *b = printed("throttled", printers[i]);
+
+		assert_string_equal(a, b);
+		free(a);
+		free(b);
+	}
+}
+
+/* Makes the nth allocation fail, for each n until the printer gets through. */
+static void print_without_memory(const struct report *report, printer print)
+{
+	int error = -ENOMEM;
+
+	for (size_t n = 0; error != 0; n++) {
+		struct str out = { 0 };
+
+		str_append(&out, "before");
+		allocations_left = n;
+		error = print(report, &out);
+		allocations_left = SIZE_MAX;
+		assert_true(error == 0 || error == -ENOMEM);
+		if (error != 0)
+			assert_string_equal(out.data, "before");
+		else
+			assert_true(n > 3 && out.len > 100);
+		str_done(&out);
+	}
+}
+
+static void want_of_memory_is_told_and_leaves_the_output_alone(void **state)
+{
+	static const printer printers[] = { as_text, as_verbose_text, report_json };
+	struct report report;
+
+	(void)state;
+	json_set_alloc_funcs(__wrap_malloc, free);
+	sample_make("inconclusive", &report);
+	for (size_t i = 0; i < ARRAY_SIZE(printers); i++)
+		print_without_memory(&report, printers[i]);
+	arena_done(&report.arena);
+	sample_make("stall", &report);
+	for (size_t i = 0; i < ARRAY_SIZE(printers); i++)
+		print_without_memory(&report, printers[i]);
+	arena_done(&report.arena);
+	json_set_alloc_funcs(malloc, free);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_reports_are_as_in_the_golden_files),
+		cmocka_unit_test(json_reports_are_as_in_the_golden_files),
+		cmocka_unit_test(the_rows_of_figure_7_are_printed_as_in_the_paper),
+		cmocka_unit_test(the_verdict_comes_first),
+		cmocka_unit_test(what_was_not_seen_is_said),
+		cmocka_unit_test(no_line_is_wider_than_the_terminal),
+		cmocka_unit_test(colour_changes_nothing_but_colour),
+		cmocka_unit_test(a_coloured_line_ends_without_colour),
+		cmocka_unit_test(many_findings_are_all_listed_and_the_first_told_in_full),
+		cmocka_unit_test(unsafe_characters_become_visible),
+		cmocka_unit_test(a_long_name_keeps_both_ends),
+		cmocka_unit_test(lines_break_at_words_and_inside_only_when_they_must),
+		cmocka_unit_test(numbers_have_few_digits_and_a_unit),
+		cmocka_unit_test(json_has_the_keys_of_the_contract_in_order),
+		cmocka_unit_test(json_writes_null_for_what_is_absent),
+		cmocka_unit_test(json_keeps_names_but_mends_their_bytes),
+		cmocka_unit_test(an_empty_report_is_printed),
+		cmocka_unit_test(same_report_gives_same_bytes),
+		cmocka_unit_test(want_of_memory_is_told_and_leaves_the_output_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
