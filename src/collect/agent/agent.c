@@ -285,6 +285,12 @@ int pt_agent_missed(const char *why)
 	return finish(MSG_PROFILE_MISSED, why, 0);
 }
 
+void pt_agent_disable(const char *why)
+{
+	(void)finish(MSG_PROFILE_MISSED, why, 0);
+	disable();
+}
+
 void pt_agent_bye(void)
 {
 	struct message message;

@@ -63,6 +63,9 @@ PT_EXPORT int pt_agent_done(const char *path, uint64_t stall_ns);
 /* The order can't be carried out: sends MSG_PROFILE_MISSED with the reason. As pt_agent_done. */
 PT_EXPORT int pt_agent_missed(const char *why);
 
+/* The hook is in trouble: sends MSG_PROFILE_MISSED with the reason, then is silent for ever. */
+PT_EXPORT void pt_agent_disable(const char *why);
+
 /* The interpreter ends: sends MSG_BYE and disables the agent. */
 PT_EXPORT void pt_agent_bye(void);
 

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PerfTracker inside a training process.
+
+``perftracker run -- python train.py`` attaches this package without a change
+to the code (torch 2.5 and newer). With an older torch, or to mark iterations
+by hand, write ``import perftracker`` after ``import torch``.
+
+Without a daemon (the environment variable PERFTRACKER_SOCKET is unset) every
+function here does nothing. No exception of ours reaches the caller.
+"""
+
+from contextlib import AbstractContextManager
+from typing import Any, Dict
+
+from perftracker import _hook
+
+__all__ = ["region", "status", "step"]
+__version__ = "0.1.0"
+
+
+def step() -> None:
+    """Marks the end of an iteration, for loops without DataLoader and Optimizer.
+
+    Once called, only these marks count iterations in this process.
+    """
+    _hook.iteration()
+
+
+def region(name: str) -> "AbstractContextManager[Any]":
+    """Names a part of the iteration: it appears in reports while profiling, else costs nothing."""
+    return _hook.region(name)
+
+
+def status() -> Dict[str, Any]:
+    """What the hook of this process does: state, step, order, and the reason if it is disabled."""
+    return _hook.status()
+
+
+_hook.attach()

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The profiling source of a window: torch's own profiler.
+
+Another source replaces this one by offering the same five methods. Everything
+runs on the training thread except the function that stop() returns.
+
+What costs the job time, and what is done about it:
+- torch builds its event objects twice. The low-level calls give the result
+  that can be saved; torch.profiler's own stop would go on to convert it.
+- save() formats the trace as text and holds the interpreter lock all the while.
+  A forked child does it instead, at low priority; the parent goes on training.
+"""
+
+import inspect
+import json
+import os
+import signal
+import sys
+import time
+import warnings
+from typing import Any, Callable, ContextManager, List, Optional
+
+SAVE_LIMIT_S = 300.0
+
+
+class SourceError(Exception):
+    """The window can't be recorded; the text says why."""
+
+
+class TorchSource:
+    """torch.profiler machinery: CPU (and CUDA) activities, stacks, shapes."""
+
+    def __init__(self) -> None:
+        self._path = ""
+        self._profile: Any = None
+        self._range: Any = None
+        self._prepare: Any = None
+        self._on_steal: Optional[Callable[[], None]] = None
+
+    def start(self, path: str, on_steal: Callable[[], None]) -> None:
+        """Records until stop(); the trace will be at path. Raises SourceError when it can't.
+
+        on_steal is called if the user starts a profiler meanwhile: torch can run
+        only one, and theirs goes first.
+        """
+        torch = sys.modules.get("torch")
+        if torch is None:
+            raise SourceError("torch is not loaded")
+        import torch.autograd.profiler as profiler
+
+        if profiler.kineto_available() is False:
+            raise SourceError("this torch has no Kineto")
+        if torch._C._autograd._profiler_enabled():
+            raise SourceError("the user's own profiler is active")
+        self._path = path
+        self._profile = _profile(torch, profiler)
+        self._profile._prepare_trace()
+        self._profile._start_trace()
+        _add_metadata(torch)
+        self._guard(profiler, on_steal)
+
+    def bound(self, step: int) -> None:
+        """An iteration begins here: closes the range of the one before."""
+        import torch.autograd.profiler as profiler
+
+        self._close_range()
+        self._range = profiler.record_function("ProfilerStep#%d" % step)
+        self._range.__enter__()
+
+    def region(self, name: str) -> "ContextManager[Any]":
+        import torch.autograd.profiler as profiler
+
+        return profiler.record_function(name)
+
+    def abort(self) -> None:
+        """Stops and forgets."""
+        self._end_recording()
+
+    def stop(self, exiting: bool = False) -> Callable[[], int]:
+        """Ends the recording.
+
+        Returns a function for another thread: it returns when the trace is
+        complete, with the nanoseconds for which it held the interpreter lock;
+        it raises SourceError when there is no trace.
+        """
+        result = [self._end_recording()]
+        path = self._path
+        child = -1 if exiting else _fork_save(result[0], path)
+        if child < 0:
+            return lambda: _save_here(result, path)
+        return lambda: _wait_child(child, result, path)
+
+    def _end_recording(self) -> Any:
+        import torch.autograd.profiler as profiler
+
+        self._unguard(profiler)
+        self._close_range()
+        profile, self._profile = self._profile, None
+        device = getattr(profile, "use_device", None)
+        if device == "cuda":  # kernels that still run would be missing
+            sys.modules["torch"].cuda.synchronize()
+        result = sys.modules["torch"]._C._autograd._disable_profiler()
+        if hasattr(profiler, "_run_on_profiler_stop"):
+            profiler._run_on_profiler_stop()
+        return result
+
+    def _close_range(self) -> None:
+        current, self._range = self._range, None
+        if current is not None:
+            current.__exit__(None, None, None)
+
+    def _guard(self, profiler: Any, on_steal: Callable[[], None]) -> None:
+        original = profiler.profile._prepare_trace
+
+        def prepare(profile: Any) -> Any:
+            try:
+                on_steal()
+            except Exception:  # theirs then fails as it would with any other profiler
+                pass
+            return original(profile)
+
+        self._prepare = original
+        profiler.profile._prepare_trace = prepare
+
+    def _unguard(self, profiler: Any) -> None:
+        original, self._prepare = self._prepare, None
+        if original is not None:
+            profiler.profile._prepare_trace = original
+
+
+def _profile(torch: Any, profiler: Any) -> Any:
+    parameters = inspect.signature(profiler.profile.__init__).parameters
+    options = {"use_kineto": True, "record_shapes": True, "with_stack": True}
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        options.update({"use_device": "cuda"} if "use_device" in parameters else {"use_cuda": True})
+    profile = profiler.profile(**options)
+    config = _trace_only()
+    if config is not None:
+        # Set behind the constructor's back, which refuses it together with
+        # stacks: those of the *events* would be missing, the trace has its own.
+        profile.experimental_config = config
+    return profile
+
+
+def _trace_only() -> Any:
+    """Halves the time of the stop where torch knows it (2.10 and newer)."""
+    try:
+        from torch._C._profiler import _ExperimentalConfig
+
+        return _ExperimentalConfig(trace_only=True)
+    except (ImportError, TypeError):
+        return None
+
+
+def _add_metadata(torch: Any) -> None:
+    """What torch.profiler writes too: readers learn the rank from distributedInfo."""
+    add = getattr(torch.autograd, "_add_metadata_json", None)
+    dist = sys.modules.get("torch.distributed")
+    if add is None or dist is None or not dist.is_available() or not dist.is_initialized():
+        return
+    info = {
+        "backend": str(dist.get_backend()),
+        "rank": dist.get_rank(),
+        "world_size": dist.get_world_size(),
+    }
+    try:
+        info["pg_config"] = dist.distributed_c10d._get_all_pg_configs()
+    except Exception:  # private, and newer than torch 2.1
+        pass
+    add("distributedInfo", json.dumps(info, default=str))
+    add("with_stack", "1")
+    add("record_shapes", "1")
+
+
+def _save(result: Any, path: str) -> None:
+    """A trace that has its name is complete."""
+    temporary = path + ".part"
+    result.save(temporary)
+    os.rename(temporary, path)
+
+
+def _fork_save(result: Any, path: str) -> int:
+    """Pid of a child that saves, -1 when there is none. The child leaves by _exit only."""
+    if os.environ.get("PERFTRACKER_EXPORT") == "thread":
+        return -1
+    try:
+        with warnings.catch_warnings():  # Python 3.12 warns of threads; the child starts none
+            warnings.simplefilter("ignore")
+            child = os.fork()
+    except OSError:
+        return -1
+    if child != 0:
+        return child
+    try:
+        os.nice(5)
+        _save(result, path)
+        os._exit(0)
+    except BaseException:
+        pass
+    finally:
+        os._exit(1)
+
+
+def _wait_child(child: int, result: List[Any], path: str) -> int:
+    deadline = time.monotonic() + SAVE_LIMIT_S
+    status = 0
+    while True:
+        try:
+            pid, status = os.waitpid(child, os.WNOHANG)
+        except ChildProcessError:  # the program waits for any child and took ours
+            pid = 0 if time.monotonic() < deadline and not os.path.exists(path) else child
+        if pid == child:
+            break
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            raise SourceError("saving the trace took too long")
+        time.sleep(0.02)
+    held_ns = _release(result)
+    if not os.path.exists(path):
+        raise SourceError("saving the trace failed, status %d" % status)
+    return held_ns
+
+
+def _save_here(result: List[Any], path: str) -> int:
+    begin_ns = time.monotonic_ns()
+    _save(result[0], path)
+    return time.monotonic_ns() - begin_ns + _release(result)
+
+
+def _release(result: List[Any]) -> int:
+    """Freeing a large result holds the interpreter lock too; it counts."""
+    begin_ns = time.monotonic_ns()
+    result.clear()
+    return time.monotonic_ns() - begin_ns
