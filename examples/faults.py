@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong in examples/train_ddp.py, one class for each fault.
+
+The faults are ordinary mistakes of training jobs, reduced to a few lines. The
+job calls `prepare` once, and `step` in every iteration from --fault-at on; two
+more faults (io, imbalance) live in the data server. `baseline_s` is the healthy
+iteration time the job has measured, so that a fault hurts equally on fast and
+slow machines: strength 1.0 makes an iteration about twice as long.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+IN_SERVER = ("io", "imbalance")
+NAMES = ("io", "cpu", "gc", "lock", "noise", "imbalance", "all", "none")
+
+
+class Fault:
+    """Does nothing; the others change what they need."""
+
+    def __init__(self, options: argparse.Namespace, rank: int) -> None:
+        self.rank = rank
+        self.victim = options.fault_rank
+        self.strength = options.fault_strength
+        self.baseline_s = 0.0
+        self.begun = False
+
+    def prepare(self) -> None:
+        """Before the first iteration."""
+
+    def begin(self) -> None:
+        """In the first iteration that is hurt."""
+
+    def step(self, number: int) -> None:
+        """In every iteration that is hurt."""
+
+    def end(self) -> None:
+        """After the last iteration."""
+
+    def apply(self, number: int, times_s: list[float]) -> None:
+        if not self.begun:
+            self.begun = True
+            self.baseline_s = statistics.median(times_s[-100:] or [0.1])
+            self.begin()
+        self.step(number)
+
+
+def tokenise_slow(text: bytes, rounds: int) -> list[int]:
+    """Byte pairs merged by a dictionary, one at a time, in pure Python."""
+    merges: dict[int, int] = {}
+    tokens: list[int] = []
+    for _ in range(rounds):
+        tokens = [0] * len(text)
+        previous = 0
+        length = 0
+        for byte in text:
+            pair = previous << 8 | byte
+            if pair in merges:
+                tokens[length - 1] = merges[pair]
+                previous = 0
+            else:
+                merges[pair] = 256 + (pair & 1023)
+                tokens[length] = byte
+                length += 1
+                previous = byte
+    return tokens
+
+
+class SlowPython(Fault):
+    """A slow pure-Python function on one rank (cpu) or on every one (all)."""
+
+    text = b"the quick brown fox jumps over the lazy dog; " * 4
+
+    def __init__(self, options: argparse.Namespace, rank: int) -> None:
+        super().__init__(options, rank)
+        self.hurt = options.fault == "all" or rank == self.victim
+        self.rounds = 0
+
+    def begin(self) -> None:
+        if not self.hurt:
+            return
+        begin_s = time.thread_time()
+        tokenise_slow(self.text, 200)
+        round_s = (time.thread_time() - begin_s) / 200
+        self.rounds = int(self.strength * self.baseline_s / round_s) + 1
+
+    def step(self, number: int) -> None:
+        if self.hurt:
+            tokenise_slow(self.text, self.rounds)
+
+
+class Collections(Fault):
+    """Forced garbage collections over a big heap, one rank after another."""
+
+    def __init__(self, options: argparse.Namespace, rank: int) -> None:
+        super().__init__(options, rank)
+        self.world_size = int(os.environ.get("WORLD_SIZE", "1"))
+        self.cache: list[object] = []
+
+    def prepare(self) -> None:
+        """Grows the heap until one collection takes long enough to hurt."""
+        gc.disable()
+        while len(self.cache) < 5_000_000:
+            self.cache += [[i] for i in range(100_000)]
+            begin_s = time.thread_time()
+            gc.collect()
+            if time.thread_time() - begin_s > 0.08 * self.strength:
+                break
+        gc.enable()
+
+    def step(self, number: int) -> None:
+        if number % self.world_size == self.rank:
+            gc.collect()
+
+    def end(self) -> None:
+        self.cache.clear()
+
+
+class HeldLock(Fault):
+    """A metrics thread that encodes a big document, holding the GIL throughout."""
+
+    def begin(self) -> None:
+        if self.rank == self.victim:
+            threading.Thread(target=self.export_metrics, name="metrics", daemon=True).start()
+
+    def export_metrics(self) -> None:
+        row = {"name": "loss", "values": [1.5] * 20}
+        begin_s = time.thread_time()
+        json.dumps([row] * 200)
+        row_s = (time.thread_time() - begin_s) / 200
+        document = [row] * (int(1.5 * self.baseline_s / row_s) + 1)
+        while True:
+            time.sleep(0.2 * self.baseline_s / self.strength)
+            json.dumps(document)
+
+
+class NoisyNeighbour(Fault):
+    """Busy processes on the one core that the victim is bound to."""
+
+    hog = "import os, sys\nwhile os.getppid() == int(sys.argv[1]):\n for _ in range(10**6): pass"
+
+    def __init__(self, options: argparse.Namespace, rank: int) -> None:
+        super().__init__(options, rank)
+        self.hogs: list[subprocess.Popen[bytes]] = []
+
+    def prepare(self) -> None:
+        """The victim has a core of its own to lose; with few cores others visit it too."""
+        cores = sorted(os.sched_getaffinity(0))
+        if self.rank == self.victim:
+            os.sched_setaffinity(0, cores[-1:])
+        elif len(cores) > 2:
+            os.sched_setaffinity(0, cores[:-1])
+
+    def begin(self) -> None:
+        if self.rank != self.victim:
+            return
+        command = [sys.executable, "-S", "-c", self.hog, str(os.getpid())]
+        self.hogs = [subprocess.Popen(command) for _ in range(round(4 * self.strength))]
+
+    def end(self) -> None:
+        for hog in self.hogs:
+            hog.kill()
+            hog.wait()
+
+
+CLASSES: dict[str, type[Fault]] = {
+    "cpu": SlowPython,
+    "all": SlowPython,
+    "gc": Collections,
+    "lock": HeldLock,
+    "noise": NoisyNeighbour,
+}
+
+
+def make_fault(options: argparse.Namespace, rank: int) -> Fault:
+    return CLASSES.get(options.fault, Fault)(options, rank)
+
+
+def server_arguments(options: argparse.Namespace) -> list[str]:
+    """How the data server is told to play its part."""
+    if options.fault not in IN_SERVER:
+        return []
+    word, usual = ("slow", 1.5) if options.fault == "io" else ("long", 4.0)
+    return [
+        f"--{word}-rank={options.fault_rank}",
+        f"--{word}-from={options.fault_at}",
+        f"--{word}-factor={1.0 + usual * options.fault_strength}",
+    ]
