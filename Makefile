@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# Thin verbs over meson and ninja; `make help` lists them.
+FAULT ?= io
+OUT ?= out/demo-$(FAULT)
+PYTHON = .venv/bin/python
+export OMP_NUM_THREADS = 1
+
+.PHONY: all test demo asan tsan bench fuzz fmt check clean help
+
+all: ## build the program and its libraries into build/
+	@tools/bootstrap build
+	@tools/build build
+
+test: ## every test; the last line is "N passed, N failed"
+	@tools/bootstrap build test
+	@.venv/bin/python tests/run $(PARTS)
+
+demo: all ## a 4-rank training job in which FAULT happens (io cpu gc lock noise imbalance all none)
+	@tools/bootstrap demo
+	@tools/demo $(FAULT) $(OUT)
+
+asan: ## unit tests with AddressSanitizer and UBSan
+	@tools/bootstrap build && tools/build build-asan && meson test -C build-asan
+
+tsan: ## unit tests with ThreadSanitizer
+	@tools/bootstrap build && tools/build build-tsan && meson test -C build-tsan
+
+bench: all ## benchmarks: live faults (REPEATS times each), then those of bench/run if there are any
+	@tools/bootstrap demo bench
+	@$(PYTHON) bench/live_faults --repeats $(or $(REPEATS),5)
+	@if [ -x bench/run ]; then bench/run; fi
+
+fuzz: ## every fuzz target for FUZZ_SECONDS (default 60)
+	@tools/bootstrap build test && tools/build build-fuzz
+	@tests/fuzz $(or $(FUZZ_SECONDS),60)
+
+fmt: ## format the C and Python sources
+	@tools/bootstrap check && tools/check --fix
+
+check: ## formatting, static analysis, include rules, shell and Python lint
+	@tools/bootstrap build check && tools/check
+
+clean: ## remove build folders (keeps .venv and out)
+	rm -rf build build-asan build-tsan build-fuzz
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 8
