@@ -129,7 +129,8 @@ struct track {
 	X(bad_event, "events without a usable time or name")    \
 	X(bad_value, "values out of range or of a wrong type")  \
 	X(bad_utf8, "names with invalid UTF-8, mended")         \
-	X(unsupported_overlap, "events dropped for a stated limit")
+	X(unsupported_overlap, "events dropped for a stated limit") \
+	X(no_interval, "instants, flows and objects: events without an interval, never kept")
 
 struct trace_drops {
 #define X(field, what) uint64_t field;

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/readers/kargs.h"
+
+#include "collect/readers/category.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Series of one counter event. */
+#define MAX_VALUES 64u
+/* Lists of lists of tensors; deeper arrays are passed over. */
+#define MAX_DIMS_DEPTH 8u
+
+void kargs_clear(struct kargs *kargs)
+{
+	*kargs = (struct kargs){
+		.external_id = -1,
+		.bytes = -1,
+		.in_elements = -1,
+		.out_elements = -1,
+		.group_size = -1,
+		.seq = -1,
+		.elements = -1,
+		.grid = -1,
+		.block = -1,
+		.dtype_bytes = -1,
+		.type_bytes = -1,
+		.concrete_seq = -1,
+		.concrete_size = -1,
+	};
+}
+
+enum arg_type {
+	ARG_ID,
+	ARG_INT,
+	ARG_TEXT,
+	ARG_DTYPE,
+	ARG_TYPES,
+	ARG_DIMS,
+	ARG_PRODUCT,
+	ARG_CONCRETE
+};
+
+struct arg {
+	const char *key;
+	uint8_t len;
+	uint8_t type;
+	uint16_t off; /* in struct kargs */
+	unsigned int has;
+};
+
+#define ARG(key, type, field, has)                                             \
+	{                                                                      \
+		key, sizeof(key) - 1, type, offsetof(struct kargs, field), has \
+	}
+
+/* Sorted by length, so that most keys are refused by their length alone. */
+static const struct arg args[] = {
+	ARG("Seq", ARG_INT, seq, 0),
+	ARG("name", ARG_TEXT, label, 0),
+	ARG("grid", ARG_PRODUCT, grid, 0),
+	ARG("block", ARG_PRODUCT, block, 0),
+	ARG("bytes", ARG_INT, bytes, 0),
+	ARG("dtype", ARG_DTYPE, dtype_bytes, 0),
+	ARG("Python id", ARG_ID, python_id, HAS_PYTHON_ID),
+	ARG("Input Dims", ARG_DIMS, elements, 0),
+	ARG("Input type", ARG_TYPES, type_bytes, 0),
+	ARG("Group size", ARG_INT, group_size, 0),
+	ARG("External id", ARG_INT, external_id, 0),
+	ARG("external id", ARG_INT, external_id, 0),
+	ARG("correlation", ARG_ID, correlation, HAS_CORRELATION),
+	ARG("In msg nelems", ARG_INT, in_elements, 0),
+	ARG("Out msg nelems", ARG_INT, out_elements, 0),
+	ARG("Concrete Inputs", ARG_CONCRETE, concrete_seq, 0),
+	ARG("Collective name", ARG_TEXT, collective, 0),
+	ARG("Python parent id", ARG_ID, python_parent, HAS_PYTHON_PARENT),
+	ARG("Process Group Name", ARG_TEXT, group, 0),
+	ARG("Process Group Ranks", ARG_TEXT, ranks, 0),
+};
+
+#define MAX_KEY 19u
+
+static const struct arg *arg_find(const struct scan_text *key)
+{
+	for (size_t i = 0; key->len <= MAX_KEY && i < ARRAY_SIZE(args); i++) {
+		if (args[i].len < key->len)
+			continue;
+		if (args[i].len > key->len)
+			break;
+		if (memcmp(args[i].key, key->text, key->len) == 0)
+			return &args[i];
+	}
+	return NULL;
+}
+
+static int bad_value(struct kargs_reader *reader)
+{
+	reader->trace->drops.bad_value++;
+	return scan_skip(reader->scan);
+}
+
+static bool is_number(int c)
+{
+	return c == '-' || (c >= '0' && c <= '9');
+}
+
+static void *field_of(struct kargs *kargs, const struct arg *arg)
+{
+	return (char *)kargs + arg->off;
+}
+
+static void store_number(struct kargs_reader *reader, const struct arg *arg,
+			 const struct number *number, struct kargs *kargs)
+{
+	int ret = arg->type == ARG_ID ? number_id(number, field_of(kargs, arg))
+				      : number_int64(number, field_of(kargs, arg));
+
+	if (ret < 0)
+		reader->trace->drops.bad_value++;
+	else
+		kargs->has |= arg->has;
+}
+
+/* Keeps a number of what is or may become a counter event. */
+static int store_value(struct kargs_reader *reader, uint32_t key, const struct number *number)
+{
+	double value;
+
+	if (reader->values.cnt >= MAX_VALUES) {
+		reader->trace->drops.unsupported_overlap++;
+		return 0;
+	}
+	if (number_double(number, &value) < 0) {
+		reader->trace->drops.bad_value++;
+		return 0;
+	}
+	return vec_push(&reader->values, (struct kvalue){ key, value });
+}
+
+static int read_text(struct kargs_reader *reader, uint32_t *ret)
+{
+	struct scan_text text;
+	int r;
+
+	if (scan_peek(reader->scan) != '"')
+		return bad_value(reader);
+	r = scan_string(reader->scan, &text);
+	if (r < 0)
+		return r;
+	*ret = strtab_intern(&reader->trace->strings, text.text, text.len);
+	return *ret == STRTAB_NONE ? -ENOMEM : 0;
+}
+
+static int read_dtype(struct kargs_reader *reader, int64_t *ret)
+{
+	struct scan_text text;
+	int r, bytes;
+
+	if (scan_peek(reader->scan) != '"')
+		return bad_value(reader);
+	r = scan_string(reader->scan, &text);
+	if (r < 0)
+		return r;
+	bytes = dtype_bytes(text.text, text.len);
+	if (bytes > 0 && *ret < 0)
+		*ret = bytes;
+	return 0;
+}
+
+/* ["float", "Scalar", ...]: elements that are no strings are passed over. */
+static int read_types(struct kargs_reader *reader, int64_t *ret)
+{
+	bool first = true;
+	int r;
+
+	if (scan_peek(reader->scan) != '[')
+		return bad_value(reader);
+	scan_next(reader->scan);
+	while ((r = scan_member(reader->scan, ']', &first)) > 0) {
+		r = scan_peek(reader->scan) == '"' ? read_dtype(reader, ret)
+						   : scan_skip(reader->scan);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+/* Product of the numbers of one innermost array, -1 until there is one. */
+static int multiply(struct kargs_reader *reader, int64_t *product)
+{
+	struct number number;
+	int64_t value;
+	int ret = scan_number(reader->scan, &number);
+
+	if (ret < 0)
+		return ret;
+	if (number_int64(&number, &value) < 0 || value < 0 ||
+	    __builtin_mul_overflow(*product < 0 ? 1 : *product, value, product)) {
+		reader->trace->drops.bad_value++;
+		*product = 0;
+	}
+	return 0;
+}
+
+static void add_product(struct kargs_reader *reader, int64_t *product, int64_t *sum)
+{
+	int64_t total;
+
+	if (*product >= 0) {
+		if (__builtin_add_overflow(*sum < 0 ? 0 : *sum, *product, &total))
+			reader->trace->drops.bad_value++;
+		else
+			*sum = total;
+	}
+	*product = -1;
+}
+
+/*
+ * Sum over all innermost arrays of the products of their numbers: the element
+ * count of "Input Dims", in which tensor lists nest, and of a grid or block.
+ */
+static int read_dims(struct kargs_reader *reader, int64_t *ret)
+{
+	bool first[MAX_DIMS_DEPTH] = { true };
+	int64_t product = -1;
+	size_t depth = 1;
+
+	*ret = -1;
+	scan_next(reader->scan);
+	while (depth > 0) {
+		int r = scan_member(reader->scan, ']', &first[depth - 1]);
+
+		if (r == 0) {
+			add_product(reader, &product, ret);
+			depth--;
+			continue;
+		}
+		if (r > 0)
+			r = scan_peek(reader->scan);
+		if (r == '[' && depth < MAX_DIMS_DEPTH) {
+			scan_next(reader->scan);
+			add_product(reader, &product, ret);
+			first[depth++] = true;
+			r = 0;
+		} else if (is_number(r)) {
+			r = multiply(reader, &product);
+		} else if (r >= 0) {
+			r = bad_value(reader);
+		}
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int64_t text_int(const struct scan_text *text)
+{
+	int64_t value = 0;
+
+	if (text->len == 0 || text->len > 18)
+		return -1;
+	for (size_t i = 0; i < text->len; i++) {
+		if (text->text[i] < '0' || text->text[i] > '9')
+			return -1;
+		value = value * 10 + (text->text[i] - '0');
+	}
+	return value;
+}
+
+/* record_param_comms up to torch 2.2: [1] sequence, [2] group, [7] world size. */
+static int store_concrete(struct kargs_reader *reader, size_t idx, struct kargs *kargs)
+{
+	struct scan_text text;
+	int r = scan_string(reader->scan, &text);
+
+	if (r < 0)
+		return r;
+	if (idx == 1)
+		kargs->concrete_seq = text_int(&text);
+	else if (idx == 7)
+		kargs->concrete_size = text_int(&text);
+	else if (idx == 2 && text.len > 0)
+		kargs->concrete_group = strtab_intern(&reader->trace->strings, text.text, text.len);
+	return kargs->concrete_group == STRTAB_NONE ? -ENOMEM : 0;
+}
+
+static int read_concrete(struct kargs_reader *reader, struct kargs *kargs)
+{
+	bool first = true;
+	size_t idx = 0;
+	int r;
+
+	if (!reader->want_concrete)
+		return scan_skip(reader->scan);
+	scan_next(reader->scan);
+	while ((r = scan_member(reader->scan, ']', &first)) > 0) {
+		bool wanted = idx == 1 || idx == 2 || idx == 7;
+
+		r = wanted && scan_peek(reader->scan) == '"' ? store_concrete(reader, idx, kargs)
+							     : scan_skip(reader->scan);
+		if (r < 0)
+			return r;
+		idx++;
+	}
+	return r;
+}
+
+static int read_array_arg(struct kargs_reader *reader, const struct arg *arg, struct kargs *kargs)
+{
+	if (scan_peek(reader->scan) != '[')
+		return bad_value(reader);
+	if (arg->type == ARG_CONCRETE)
+		return read_concrete(reader, kargs);
+	return read_dims(reader, field_of(kargs, arg));
+}
+
+/* A known key whose value is no number. */
+static int read_arg(struct kargs_reader *reader, const struct arg *arg, struct kargs *kargs)
+{
+	switch ((enum arg_type)arg->type) {
+	case ARG_TEXT:
+		return read_text(reader, field_of(kargs, arg));
+	case ARG_DTYPE:
+		return read_dtype(reader, field_of(kargs, arg));
+	case ARG_TYPES:
+		return read_types(reader, field_of(kargs, arg));
+	case ARG_DIMS:
+	case ARG_PRODUCT:
+	case ARG_CONCRETE:
+		return read_array_arg(reader, arg, kargs);
+	case ARG_ID:
+	case ARG_INT:
+		/* "Python parent id" is null at the root of a stack. */
+		return scan_peek(reader->scan) == 'n' ? scan_skip(reader->scan) : bad_value(reader);
+	}
+	return scan_skip(reader->scan);
+}
+
+static int read_number(struct kargs_reader *reader, const struct arg *arg, uint32_t key,
+		       struct kargs *kargs)
+{
+	struct number number;
+	int ret = scan_number(reader->scan, &number);
+
+	if (ret < 0)
+		return ret;
+	if (arg != NULL && (arg->type == ARG_ID || arg->type == ARG_INT))
+		store_number(reader, arg, &number, kargs);
+	else if (arg != NULL && !reader->want_values)
+		reader->trace->drops.bad_value++;
+	return reader->want_values ? store_value(reader, key, &number) : 0;
+}
+
+static int read_member(struct kargs_reader *reader, struct kargs *kargs)
+{
+	const struct arg *arg;
+	struct scan_text key;
+	uint32_t key_id = 0;
+	int ret = scan_key(reader->scan, &key);
+
+	if (ret < 0)
+		return ret;
+	arg = arg_find(&key);
+	if (reader->want_values) {
+		key_id = strtab_intern(&reader->trace->strings, key.text, key.len);
+		if (key_id == STRTAB_NONE)
+			return -ENOMEM;
+	}
+	ret = scan_peek(reader->scan);
+	if (is_number(ret) && (arg != NULL || reader->want_values))
+		return read_number(reader, arg, key_id, kargs);
+	if (ret < 0)
+		return ret;
+	return arg != NULL ? read_arg(reader, arg, kargs) : scan_skip(reader->scan);
+}
+
+int kargs_read(struct kargs_reader *reader, struct kargs *ret)
+{
+	bool first = true;
+	int c = scan_peek(reader->scan), r;
+
+	kargs_clear(ret);
+	reader->values.cnt = 0;
+	if (c < 0)
+		return c;
+	if (c != '{')
+		return c == 'n' ? scan_skip(reader->scan) : bad_value(reader);
+	scan_next(reader->scan);
+	while ((r = scan_member(reader->scan, '}', &first)) > 0) {
+		r = read_member(reader, ret);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The "args" of one Kineto event: the few keys of some fifty that mean something here. */
+#pragma once
+
+#include "base/vec.h"
+#include "collect/readers/scan.h"
+#include "format/event.h"
+
+/* Bits of kargs.has, for fields in which any value is possible. */
+enum kargs_has {
+	HAS_PYTHON_ID = 1u << 0,
+	HAS_PYTHON_PARENT = 1u << 1,
+	HAS_CORRELATION = 1u << 2,
+};
+
+/* Absent numbers are -1, absent texts 0. */
+struct kargs {
+	unsigned int has;
+	uint64_t python_id, python_parent, correlation;
+	int64_t external_id, bytes, in_elements, out_elements, group_size, seq;
+	int64_t elements;    /* sum over "Input Dims" of products */
+	int64_t grid, block; /* products */
+	int64_t dtype_bytes; /* of "dtype" */
+	int64_t type_bytes;  /* of the first known "Input type" */
+	uint32_t collective, group, ranks, label;
+	int64_t concrete_seq, concrete_size; /* torch <= 2.2 record_param_comms */
+	uint32_t concrete_group;
+};
+
+/* A number of a counter event. */
+struct kvalue {
+	uint32_t key;
+	double value;
+};
+
+struct kargs_reader {
+	struct scan *scan;
+	struct trace *trace;
+	VEC(struct kvalue) values; /* numbers of the current event, when wanted */
+	bool want_values;	   /* the event is a counter, or may still become one */
+	bool want_concrete;	   /* the event is record_param_comms, or may become it */
+};
+
+/* Reads the value of "args", any type. 0 or -errno. */
+_must_check_ int kargs_read(struct kargs_reader *reader, struct kargs *ret);
+
+void kargs_clear(struct kargs *kargs);

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/readers/kevent.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Microseconds to nanoseconds. */
+#define US_TO_NS 3
+
+/* Which keys of an event were seen with a usable value. */
+enum kevent_has {
+	HAS_TS = 1u << 0,
+	HAS_DUR = 1u << 1,
+	HAS_NAME = 1u << 2,
+	HAS_ARGS = 1u << 3,
+};
+
+struct kevent {
+	char phase; /* 0: none */
+	unsigned int has;
+	int64_t ts_ns, dur_ns;
+	uint32_t name;
+	struct ident pid, tid;
+	const struct category *category;
+	struct kargs args;
+};
+
+static int intern(struct trace *trace, const char *text, uint32_t *ret)
+{
+	*ret = strtab_intern(&trace->strings, text, strlen(text));
+	return *ret == STRTAB_NONE ? -ENOMEM : 0;
+}
+
+int kevent_init(struct kevent_reader *reader, struct scan *scan, struct build *build)
+{
+	struct trace *trace = build->trace;
+	int ret;
+
+	*reader = (struct kevent_reader){
+		.scan = scan,
+		.build = build,
+		.trace = trace,
+		.args = { .scan = scan, .trace = trace },
+	};
+	ret = intern(trace, "record_param_comms", &reader->comms_name);
+	if (ret == 0)
+		ret = intern(trace, "thread_name", &reader->thread_name);
+	if (ret == 0)
+		ret = intern(trace, resource_name(RESOURCE_CPU_THREAD), &reader->cpu_thread);
+	if (ret == 0)
+		ret = intern(trace, resource_name(RESOURCE_RUN_DELAY), &reader->run_delay);
+	return ret;
+}
+
+void kevent_done(struct kevent_reader *reader)
+{
+	vec_done(&reader->args.values);
+}
+
+static int bad_value(struct kevent_reader *reader)
+{
+	reader->trace->drops.bad_value++;
+	return scan_skip(reader->scan);
+}
+
+static int read_time(struct kevent_reader *reader, int64_t *ret, unsigned int *has,
+		     unsigned int bit)
+{
+	struct number number;
+	int c = scan_peek(reader->scan), r;
+
+	*has &= ~bit;
+	if (c != '-' && (c < '0' || c > '9'))
+		return bad_value(reader);
+	r = scan_number(reader->scan, &number);
+	if (r < 0)
+		return r;
+	if (number_scaled(&number, US_TO_NS, ret) < 0)
+		reader->trace->drops.bad_value++;
+	else
+		*has |= bit;
+	return 0;
+}
+
+/* "25738" (torch 1.8) and "stream 7" (kineto's own tool) are numbers too. */
+static bool text_number(struct scan_text text, int64_t *ret)
+{
+	static const char prefix[] = "stream ";
+	bool negative;
+	int64_t value = 0;
+
+	if (text.len >= sizeof(prefix) && memcmp(text.text, prefix, sizeof(prefix) - 1) == 0) {
+		text.text += sizeof(prefix) - 1;
+		text.len -= sizeof(prefix) - 1;
+	}
+	negative = text.len > 1 && text.text[0] == '-';
+	if (text.len == (size_t)negative || text.len > 18)
+		return false;
+	for (size_t i = negative; i < text.len; i++) {
+		if (text.text[i] < '0' || text.text[i] > '9')
+			return false;
+		value = value * 10 + (text.text[i] - '0');
+	}
+	*ret = negative ? -value : value;
+	return true;
+}
+
+static int read_ident_text(struct kevent_reader *reader, struct ident *ret)
+{
+	struct scan_text text;
+	int r = scan_string(reader->scan, &text);
+
+	if (r < 0 || text_number(text, &ret->num))
+		return r;
+	/* Id 0 means "a number": "" ("Record Window End") gets a name of its own. */
+	if (text.len == 0)
+		text = (struct scan_text){ "(none)", strlen("(none)") };
+	ret->num = -1;
+	ret->text = strtab_intern(&reader->trace->strings, text.text, text.len);
+	return ret->text == STRTAB_NONE ? -ENOMEM : 0;
+}
+
+static int read_ident(struct kevent_reader *reader, struct ident *ret)
+{
+	struct number number;
+	int c = scan_peek(reader->scan), r;
+
+	*ret = (struct ident){ 0 };
+	if (c == '"')
+		return read_ident_text(reader, ret);
+	if (c != '-' && (c < '0' || c > '9'))
+		return bad_value(reader);
+	r = scan_number(reader->scan, &number);
+	if (r < 0)
+		return r;
+	if (number_id(&number, (uint64_t *)&ret->num) < 0)
+		reader->trace->drops.bad_value++;
+	return 0;
+}
+
+static int read_phase(struct kevent_reader *reader, struct kevent *event)
+{
+	struct scan_text text;
+	int r;
+
+	event->phase = 0;
+	if (scan_peek(reader->scan) != '"')
+		return bad_value(reader);
+	r = scan_string(reader->scan, &text);
+	if (r == 0 && text.len == 1)
+		event->phase = text.text[0];
+	return r;
+}
+
+static int read_category(struct kevent_reader *reader, struct kevent *event)
+{
+	const struct category *last = reader->category;
+	struct scan_text text;
+	int r;
+
+	event->category = NULL;
+	if (scan_peek(reader->scan) != '"')
+		return bad_value(reader);
+	r = scan_string(reader->scan, &text);
+	if (r < 0)
+		return r;
+	if (last != NULL && text.len == last->len && memcmp(text.text, last->name, last->len) == 0)
+		event->category = last;
+	else
+		event->category = category_find(text.text, text.len);
+	if (event->category != NULL)
+		reader->category = event->category;
+	return 0;
+}
+
+static int read_name(struct kevent_reader *reader, struct kevent *event)
+{
+	struct scan_text text;
+	int r;
+
+	event->has &= ~(unsigned int)HAS_NAME;
+	if (scan_peek(reader->scan) != '"')
+		return bad_value(reader);
+	r = scan_string(reader->scan, &text);
+	if (r < 0)
+		return r;
+	event->name = strtab_intern(&reader->trace->strings, text.text, text.len);
+	event->has |= HAS_NAME;
+	return event->name == STRTAB_NONE ? -ENOMEM : 0;
+}
+
+static int read_args(struct kevent_reader *reader, struct kevent *event)
+{
+	/* Keys may be sorted by a tool: then "args" comes before "name" and "ph". */
+	reader->args.want_values = event->phase == 'C' || event->phase == 0;
+	reader->args.want_concrete = !(event->has & HAS_NAME) || event->name == reader->comms_name;
+	event->has |= HAS_ARGS;
+	return kargs_read(&reader->args, &event->args);
+}
+
+static int read_field(struct kevent_reader *reader, const struct scan_text *key,
+		      struct kevent *event)
+{
+	const char *k = key->text;
+
+	switch (key->len) {
+	case 2:
+		if (memcmp(k, "ph", 2) == 0)
+			return read_phase(reader, event);
+		if (memcmp(k, "ts", 2) == 0)
+			return read_time(reader, &event->ts_ns, &event->has, HAS_TS);
+		break;
+	case 3:
+		if (memcmp(k, "cat", 3) == 0)
+			return read_category(reader, event);
+		if (memcmp(k, "pid", 3) == 0)
+			return read_ident(reader, &event->pid);
+		if (memcmp(k, "tid", 3) == 0)
+			return read_ident(reader, &event->tid);
+		if (memcmp(k, "dur", 3) == 0)
+			return read_time(reader, &event->dur_ns, &event->has, HAS_DUR);
+		break;
+	case 4:
+		if (memcmp(k, "name", 4) == 0)
+			return read_name(reader, event);
+		if (memcmp(k, "args", 4) == 0)
+			return read_args(reader, event);
+		break;
+	default:
+		break;
+	}
+	return scan_skip(reader->scan);
+}
+
+/* Counts what did not fit a limit; other errors stop the reading. */
+static int count_full(struct kevent_reader *reader, int ret)
+{
+	if (ret != -ENOSPC)
+		return ret;
+	reader->trace->drops.unsupported_overlap++;
+	return 0;
+}
+
+static enum event_kind kind_of(struct kevent_reader *reader, const struct kevent *event)
+{
+	const char *name = strtab_text(&reader->trace->strings, event->name);
+
+	if (event->category == NULL)
+		return KIND_OTHER;
+	/* torch 1.8 has no category for annotations. */
+	if (event->category->kind == KIND_OPERATOR && strncmp(name, "ProfilerStep", 12) == 0)
+		return KIND_ANNOTATION;
+	return (enum event_kind)event->category->kind;
+}
+
+static enum lane_type lane_type_of(const struct kevent *event)
+{
+	if (event->category != NULL && event->category->lane == LANE_STREAM)
+		return LANE_STREAM;
+	if (event->pid.text != 0 || event->tid.text != 0)
+		return LANE_OTHER;
+	if (event->category == NULL)
+		return LANE_THREAD;
+	/* Kineto gives its own overhead to pid -1 or 0: no thread of the worker. */
+	if (event->category->kind == KIND_OVERHEAD && event->pid.num <= 0)
+		return LANE_OTHER;
+	return (enum lane_type)event->category->lane;
+}
+
+static int lane_of(struct kevent_reader *reader, const struct kevent *event)
+{
+	return build_lane(reader->build, event->pid, event->tid, lane_type_of(event));
+}
+
+static int64_t multiply(int64_t a, int64_t b)
+{
+	int64_t product;
+
+	return a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product) ? -1 : product;
+}
+
+/* "nccl:all_reduce", "gloo:all_reduce": what follows the colon. */
+static int annotation_collective(struct kevent_reader *reader, const char *name, uint32_t *ret)
+{
+	if (strncmp(name, "nccl:", 5) != 0 && strncmp(name, "gloo:", 5) != 0)
+		return 0;
+	return intern(reader->trace, name + 5, ret);
+}
+
+/* Names of the collective and of its group, by generation of the writer. */
+static int collective_names(struct kevent_reader *reader, const struct kevent *event,
+			    enum event_kind kind, struct event_args *args)
+{
+	const char *name = strtab_text(&reader->trace->strings, event->name), *found;
+
+	args->collective = event->args.collective;
+	args->group = event->args.group;
+	args->group_ranks = event->args.ranks;
+	if (event->name == reader->comms_name && args->group == 0) {
+		args->group = event->args.concrete_group;
+		args->seq = MAX(args->seq, event->args.concrete_seq);
+		if (args->group_size < 0 && event->args.concrete_size <= INT32_MAX)
+			args->group_size = (int32_t)event->args.concrete_size;
+	}
+	if (args->collective != 0)
+		return 0;
+	if (kind == KIND_ANNOTATION)
+		return annotation_collective(reader, name, &args->collective);
+	found = kind == KIND_KERNEL ? collective_of_kernel(name) : NULL;
+	return found != NULL ? intern(reader->trace, found, &args->collective) : 0;
+}
+
+static int make_args(struct kevent_reader *reader, const struct kevent *event, enum event_kind kind,
+		     struct event_args *ret)
+{
+	const struct kargs *from = &event->args;
+	int64_t messages = MAX(from->in_elements, from->out_elements);
+	int r;
+
+	*ret = (struct event_args){
+		.bytes = from->bytes,
+		.elements = from->elements,
+		.seq = from->seq,
+		.group_size = from->group_size <= INT32_MAX ? (int32_t)from->group_size : -1,
+		.external_id = from->external_id,
+	};
+	if (kind == KIND_KERNEL)
+		ret->elements = multiply(from->grid, from->block);
+	r = collective_names(reader, event, kind, ret);
+	if (ret->bytes >= 0)
+		return r;
+	if (messages >= 0)
+		ret->bytes = multiply(messages, from->dtype_bytes);
+	else if (ret->collective != 0 && kind == KIND_ANNOTATION)
+		ret->bytes = multiply(from->elements, from->type_bytes);
+	return r;
+}
+
+static bool wants_args(const struct kevent *event, enum event_kind kind)
+{
+	if (!(event->has & HAS_ARGS))
+		return false;
+	return kind == KIND_OPERATOR || kind == KIND_KERNEL || kind == KIND_GPU_MEMOP ||
+	       kind == KIND_ANNOTATION;
+}
+
+/* Adds the event's args when they say anything: most annotations' do not. */
+static int add_args(struct kevent_reader *reader, const struct kevent *event, enum event_kind kind,
+		    uint32_t *ret)
+{
+	struct event_args args;
+	int r;
+
+	*ret = 0;
+	if (!wants_args(event, kind))
+		return 0;
+	r = make_args(reader, event, kind, &args);
+	if (r < 0)
+		return r;
+	if (args.collective == 0 && args.group == 0 && args.bytes < 0 && args.elements < 0 &&
+	    args.external_id < 0)
+		return 0;
+	return build_args(reader->build, &args, ret);
+}
+
+/* The ids by which the event finds its parent or is found by its children. */
+static int make_link(struct kevent_reader *reader, const struct kevent *event, enum event_kind kind,
+		     struct link *ret)
+{
+	const struct kargs *args = &event->args;
+	int r = 0;
+
+	*ret = (struct link){ CODE_NONE, CODE_NONE };
+	if (kind == KIND_PYTHON) {
+		if (args->has & HAS_PYTHON_ID)
+			r = build_code(reader->build, args->python_id, &ret->id);
+		if (r == 0 && args->has & HAS_PYTHON_PARENT)
+			r = build_code(reader->build, args->python_parent, &ret->parent);
+	} else if (args->has & HAS_CORRELATION && args->correlation != 0) {
+		if (kind == KIND_RUNTIME)
+			r = build_code(reader->build, args->correlation, &ret->id);
+		else if (kind == KIND_KERNEL || kind == KIND_GPU_MEMOP)
+			r = build_code(reader->build, args->correlation, &ret->parent);
+	}
+	return r;
+}
+
+static int add_complete(struct kevent_reader *reader, struct kevent *event)
+{
+	struct trace *trace = reader->trace;
+	enum event_kind kind = kind_of(reader, event);
+	struct event out = { .start_ns = event->ts_ns, .name = event->name, .kind = (uint8_t)kind };
+	int lane = lane_of(reader, event), ret;
+	struct link link = { CODE_NONE, CODE_NONE };
+
+	if (lane < 0)
+		return count_full(reader, lane);
+	trace->drops.unknown_category += event->category == NULL;
+	trace->drops.missing_dur += !(event->has & HAS_DUR);
+	trace->drops.negative_dur += event->has & HAS_DUR && event->dur_ns < 0;
+	out.dur_ns = event->has & HAS_DUR ? MAX(event->dur_ns, (int64_t)0) : 0;
+	out.lane = (uint16_t)lane;
+	ret = add_args(reader, event, kind, &out.args);
+	if (ret == 0 && event->has & HAS_ARGS)
+		ret = make_link(reader, event, kind, &link);
+	if (ret < 0)
+		return ret;
+	trace->meta.has_device |= kind == KIND_KERNEL || kind == KIND_GPU_MEMOP;
+	trace->meta.has_stacks |= kind == KIND_PYTHON;
+	if (link.id == CODE_NONE && link.parent == CODE_NONE)
+		return build_event(reader->build, out, NULL);
+	return build_event(reader->build, out, &link);
+}
+
+static int add_half(struct kevent_reader *reader, struct kevent *event)
+{
+	enum event_kind kind = kind_of(reader, event);
+	struct half half = { .time_ns = event->ts_ns, .name = event->name, .kind = (uint8_t)kind };
+	int lane = lane_of(reader, event), ret = 0;
+
+	if (lane < 0)
+		return count_full(reader, lane);
+	half.lane = (uint16_t)lane;
+	half.is_end = event->phase == 'E';
+	if (!half.is_end) {
+		reader->trace->drops.unknown_category += event->category == NULL;
+		ret = add_args(reader, event, kind, &half.args);
+	}
+	return ret < 0 ? ret : build_half(reader->build, half);
+}
+
+/* Kineto's PM sampling puts the device into the pid: "GPU 3 Counters". */
+static int64_t counter_device(const char *pid)
+{
+	int device;
+
+	return sscanf(pid, "GPU %5d", &device) == 1 && device >= 0 ? device : -1;
+}
+
+static int add_samples(struct kevent_reader *reader, struct kevent *event)
+{
+	bool thread = event->name == reader->cpu_thread || event->name == reader->run_delay;
+	struct series series = {
+		.name = event->name,
+		.device = counter_device(strtab_text(&reader->trace->strings, event->pid.text)),
+		.tid = thread ? event->tid.num : -1,
+	};
+
+	if (!(event->has & HAS_ARGS) || reader->args.values.cnt == 0)
+		reader->trace->drops.bad_event++;
+	for (size_t i = 0; event->has & HAS_ARGS && i < reader->args.values.cnt; i++) {
+		int ret;
+
+		series.key = reader->args.values.data[i].key;
+		ret = build_sample(reader->build, &series, event->ts_ns,
+				   reader->args.values.data[i].value);
+		ret = count_full(reader, ret);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int add_metadata(struct kevent_reader *reader, const struct kevent *event)
+{
+	const struct lane_label label = { event->pid, event->tid, event->args.label };
+
+	if (!(event->has & HAS_ARGS) || event->name != reader->thread_name || label.name == 0)
+		return 0;
+	return vec_push(&reader->build->labels, label);
+}
+
+static int add_event(struct kevent_reader *reader, struct kevent *event)
+{
+	struct trace_drops *drops = &reader->trace->drops;
+	const unsigned int needed = event->phase == 'E' ? HAS_TS : HAS_TS | HAS_NAME;
+
+	if (event->phase == 'M')
+		return add_metadata(reader, event);
+	if (event->phase == 0 || strchr("XBEC", event->phase) == NULL) {
+		if (event->phase != 0 && strchr("iIRsftbenpPNODcvV()ST", event->phase) != NULL)
+			drops->no_interval++;
+		else
+			drops->unknown_phase++;
+		return 0;
+	}
+	if ((event->has & needed) != needed) {
+		drops->bad_event++;
+		return 0;
+	}
+	if (event->phase == 'X')
+		return add_complete(reader, event);
+	return event->phase == 'C' ? add_samples(reader, event) : add_half(reader, event);
+}
+
+int kevent_read(struct kevent_reader *reader)
+{
+	struct kevent event;
+	bool first = true;
+	int ret;
+
+	/* args are cleared when they are read: most of the struct. */
+	event.phase = 0;
+	event.has = 0;
+	event.name = 0;
+	event.pid = event.tid = (struct ident){ 0 };
+	event.category = NULL;
+	scan_next(reader->scan);
+	while ((ret = scan_member(reader->scan, '}', &first)) > 0) {
+		struct scan_text key;
+
+		ret = scan_key(reader->scan, &key);
+		if (ret == 0)
+			ret = read_field(reader, &key, &event);
+		if (ret < 0)
+			return ret;
+	}
+	return ret < 0 ? ret : add_event(reader, &event);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One Chrome trace event: parsed, judged, handed to the build. */
+#pragma once
+
+#include "collect/readers/build.h"
+#include "collect/readers/category.h"
+#include "collect/readers/kargs.h"
+#include "collect/readers/scan.h"
+
+/* What parsing an event needs; lives as long as the reader. */
+struct kevent_reader {
+	struct scan *scan;
+	struct build *build;
+	struct trace *trace;
+	struct kargs_reader args;
+	const struct category *category; /* of the event before: most are alike */
+	uint32_t comms_name, thread_name, cpu_thread, run_delay; /* string ids of known names */
+};
+
+_must_check_ int kevent_init(struct kevent_reader *reader, struct scan *scan, struct build *build);
+void kevent_done(struct kevent_reader *reader);
+
+/* Reads one event at its '{'. 0 or -errno. */
+_must_check_ int kevent_read(struct kevent_reader *reader);

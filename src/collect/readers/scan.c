@@ -1,0 +1,697 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/readers/scan.h"
+
+#include "collect/readers/run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Fits the second-level cache together with what the reader writes. */
+#define WINDOW_BYTES (256u * 1024u)
+#define MIN_WINDOW_BYTES 64u
+
+/* Text of mended bytes: U+FFFD. */
+#define REPLACEMENT "\xef\xbf\xbd"
+
+int scan_init(struct scan *scan, struct input *input, const char *name, size_t window_bytes,
+	      struct err *err)
+{
+	size_t cap = window_bytes == 0 ? WINDOW_BYTES : MAX(window_bytes, (size_t)MIN_WINDOW_BYTES);
+
+	*scan = (struct scan){ .input = input, .name = name, .err = err, .cap = cap };
+	scan->buf = malloc(cap + RUN_PAD);
+	if (scan->buf == NULL)
+		return -ENOMEM;
+	memset(scan->buf, 0, RUN_PAD);
+	scan->p = scan->end = scan->buf;
+	scan->run = run_select();
+	scan->max_text_bytes = UINT64_MAX;
+	return 0;
+}
+
+void scan_done(struct scan *scan)
+{
+	free(scan->buf);
+	str_done(&scan->mended);
+	*scan = (struct scan){ 0 };
+}
+
+/* What stands at p, for the error line. */
+static void describe(const struct scan *scan, char *buf, size_t cap)
+{
+	uint8_t c = *scan->p;
+
+	if (scan->p == scan->end && scan->eof)
+		(void)snprintf(buf, cap, "the end of the text");
+	else if (c > ' ' && c < 0x7f)
+		(void)snprintf(buf, cap, "'%c'", c);
+	else
+		(void)snprintf(buf, cap, "byte 0x%02x", c);
+}
+
+int scan_fail(struct scan *scan, const char *expected)
+{
+	char found[32];
+
+	describe(scan, found, sizeof(found));
+	return err_set(scan->err, EBADMSG, "%s:%" PRIu64 ": expected %s, found %s", scan->name,
+		       scan_offset(scan), expected, found);
+}
+
+/* Twice the window, for a token that does not fit. */
+static int window_grow(struct scan *scan)
+{
+	size_t cap = scan->cap * 2, p_off = (size_t)(scan->p - scan->buf);
+	size_t end_off = (size_t)(scan->end - scan->buf);
+	size_t mark_off = scan->mark != NULL ? (size_t)(scan->mark - scan->buf) : 0;
+	uint8_t *grown = realloc(scan->buf, cap + RUN_PAD);
+
+	if (grown == NULL)
+		return err_set(scan->err, ENOMEM, "%s: out of memory", scan->name);
+	scan->mark = scan->mark != NULL ? grown + mark_off : NULL;
+	scan->p = grown + p_off;
+	scan->end = grown + end_off;
+	scan->buf = grown;
+	scan->cap = cap;
+	return 0;
+}
+
+/* Moves what must stay to the window's front. */
+static void window_slide(struct scan *scan)
+{
+	const uint8_t *keep = scan->mark != NULL ? scan->mark : scan->p;
+	size_t gone = (size_t)(keep - scan->buf), kept = (size_t)(scan->end - keep);
+
+	if (kept > 0)
+		memmove(scan->buf, keep, kept);
+	scan->buf_off += gone;
+	scan->p -= gone;
+	scan->end -= gone;
+	if (scan->mark != NULL)
+		scan->mark -= gone;
+}
+
+static int input_failed(struct scan *scan, ssize_t error, const char *why)
+{
+	uint64_t off = scan->buf_off + (uint64_t)(scan->end - scan->buf);
+
+	return err_set(scan->err, (int)-error, "%s:%" PRIu64 ": %s", scan->name, off, why);
+}
+
+/* Brings more text behind end. Returns 1, 0 at the end of the text, -errno (also from then on). */
+static int refill_window(struct scan *scan)
+{
+	const char *why;
+	size_t kept;
+	ssize_t n;
+	int ret;
+
+	window_slide(scan);
+	kept = (size_t)(scan->end - scan->buf);
+	if (kept > SCAN_MAX_TOKEN_BYTES)
+		return err_set(scan->err, EMSGSIZE,
+			       "%s:%" PRIu64 ": expected a name or number of at most %u bytes, "
+			       "found a longer one",
+			       scan->name, scan->buf_off, SCAN_MAX_TOKEN_BYTES);
+	if (kept > scan->cap / 2) {
+		ret = window_grow(scan);
+		if (ret < 0)
+			return ret;
+	}
+	n = input_read(scan->input, scan->buf + kept, scan->cap - kept, &why);
+	if (n < 0)
+		return input_failed(scan, n, why);
+	scan->end += n;
+	memset(scan->buf + kept + n, 0, RUN_PAD);
+	scan->eof = n == 0;
+	if (scan->buf_off + kept + (uint64_t)n > scan->max_text_bytes)
+		return err_set(scan->err, EFBIG,
+			       "%s: expected at most %" PRIu64 " bytes of text, found more",
+			       scan->name, scan->max_text_bytes);
+	return n > 0;
+}
+
+static int refill(struct scan *scan)
+{
+	int ret;
+
+	if (scan->failed < 0 || scan->eof)
+		return scan->failed;
+	ret = refill_window(scan);
+	scan->failed = MIN(ret, 0);
+	return ret;
+}
+
+/* At least need bytes from p on, unless the text ends before. 0 or -errno. */
+static int ensure(struct scan *scan, size_t need)
+{
+	while ((size_t)(scan->end - scan->p) < need) {
+		int ret = refill(scan);
+
+		if (ret <= 0)
+			return ret;
+	}
+	return 0;
+}
+
+int scan_peek_slow(struct scan *scan)
+{
+	for (;;) {
+		uint8_t c = *scan->p;
+
+		if (c == ' ') {
+			scan->p = run_spaces(scan->p);
+		} else if (c == '\n' || c == '\r' || c == '\t') {
+			scan->p++;
+		} else if (c == 0 && scan->p == scan->end) {
+			int ret = refill(scan);
+
+			if (ret <= 0)
+				return ret;
+		} else {
+			/* A control byte, zero included: no token begins with it. */
+			return c > ' ' ? c : 1;
+		}
+	}
+}
+
+int scan_expect(struct scan *scan, char c, const char *expected)
+{
+	int found = scan_peek(scan);
+
+	if (found < 0)
+		return found;
+	if (found != c)
+		return scan_fail(scan, expected);
+	scan_next(scan);
+	return 0;
+}
+
+/* Length of the valid UTF-8 sequence at p[len], 0 when there is none. */
+static size_t utf8_len(const uint8_t *p, size_t len)
+{
+	uint8_t low = 0x80, high = 0xbf;
+	size_t need;
+
+	if (p[0] < 0x80)
+		return 1;
+	if (p[0] < 0xc2 || p[0] > 0xf4)
+		return 0;
+	need = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+	/* No overlong forms, no surrogates, nothing above U+10FFFF. */
+	if (p[0] == 0xe0)
+		low = 0xa0;
+	else if (p[0] == 0xed)
+		high = 0x9f;
+	else if (p[0] == 0xf0)
+		low = 0x90;
+	else if (p[0] == 0xf4)
+		high = 0x8f;
+	if (len < need || p[1] < low || p[1] > high)
+		return 0;
+	for (size_t i = 2; i < need; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	return need;
+}
+
+static int hex_digit(uint8_t c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Value of the four digits at p, -1 when they are not all hexadecimal. */
+static int hex4(const uint8_t *p)
+{
+	int value = 0;
+
+	for (int i = 0; i < 4; i++) {
+		int digit = hex_digit(p[i]);
+
+		if (digit < 0)
+			return -1;
+		value = value << 4 | digit;
+	}
+	return value;
+}
+
+/* Checks the escape at p and steps over it. */
+static int cross_escape(struct scan *scan)
+{
+	int ret = ensure(scan, 6);
+
+	if (ret < 0)
+		return ret;
+	switch (scan->p[1]) {
+	case '"':
+	case '\\':
+	case '/':
+	case 'b':
+	case 'f':
+	case 'n':
+	case 'r':
+	case 't':
+		scan->p += 2;
+		return 0;
+	case 'u':
+		if (hex4(scan->p + 2) < 0)
+			return scan_fail(scan, "four hexadecimal digits after \\u");
+		scan->p += 6;
+		return 0;
+	default:
+		return scan_fail(scan, "one of the escapes \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u");
+	}
+}
+
+enum string_flags {
+	STRING_PLAIN = 0,
+	STRING_ESCAPED = 1,
+	STRING_BAD_UTF8 = 2,
+};
+
+/* One step over what stopped a run inside a string. Returns 0 or -errno. */
+static int cross_stop(struct scan *scan, unsigned int *flags)
+{
+	size_t len;
+	int ret;
+
+	if (*scan->p == '\\') {
+		*flags |= STRING_ESCAPED;
+		return cross_escape(scan);
+	}
+	if (*scan->p >= 0x80) {
+		ret = ensure(scan, 4);
+		if (ret < 0)
+			return ret;
+		len = utf8_len(scan->p, (size_t)(scan->end - scan->p));
+		*flags |= len == 0 ? STRING_BAD_UTF8 : STRING_PLAIN;
+		scan->p += len == 0 ? 1 : len;
+		return 0;
+	}
+	if (scan->p == scan->end) {
+		ret = refill(scan);
+		if (ret != 0)
+			return MIN(ret, 0);
+	}
+	return scan_fail(scan, "the end of the string (control bytes must be escaped)");
+}
+
+/* From behind the opening quote to the closing one, which is not consumed. */
+static int cross_string(struct scan *scan, unsigned int *ret_flags)
+{
+	unsigned int flags = STRING_PLAIN;
+
+	for (;;) {
+		int ret;
+
+		scan->p = run_plain(scan->run, scan->p);
+		if (*scan->p == '"')
+			break;
+		ret = cross_stop(scan, &flags);
+		if (ret < 0)
+			return ret;
+	}
+	*ret_flags = flags;
+	return 0;
+}
+
+/* Appends a code point as UTF-8. */
+static void append_code(struct str *str, uint32_t code)
+{
+	char out[4];
+	size_t len = 0;
+
+	if (code < 0x80) {
+		out[len++] = (char)code;
+	} else if (code < 0x800) {
+		out[len++] = (char)(0xc0 | code >> 6);
+		out[len++] = (char)(0x80 | (code & 0x3f));
+	} else if (code < 0x10000) {
+		out[len++] = (char)(0xe0 | code >> 12);
+		out[len++] = (char)(0x80 | (code >> 6 & 0x3f));
+		out[len++] = (char)(0x80 | (code & 0x3f));
+	} else {
+		out[len++] = (char)(0xf0 | code >> 18);
+		out[len++] = (char)(0x80 | (code >> 12 & 0x3f));
+		out[len++] = (char)(0x80 | (code >> 6 & 0x3f));
+		out[len++] = (char)(0x80 | (code & 0x3f));
+	}
+	str_append_len(str, out, len);
+}
+
+/* A checked \u escape at p[len]. Returns its length; *bad on a lone surrogate. */
+static size_t append_unicode(struct str *str, const uint8_t *p, size_t len, bool *bad)
+{
+	uint32_t code = (uint32_t)hex4(p + 2), low;
+
+	if (code < 0xd800 || code > 0xdfff) {
+		/* A zero byte would end the text for everyone who prints it. */
+		if (code == 0)
+			str_append(str, REPLACEMENT);
+		else
+			append_code(str, code);
+		return 6;
+	}
+	if (code < 0xdc00 && len >= 12 && p[6] == '\\' && p[7] == 'u') {
+		low = (uint32_t)hex4(p + 8);
+		if (low >= 0xdc00 && low <= 0xdfff) {
+			append_code(str, 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00));
+			return 12;
+		}
+	}
+	*bad = true;
+	str_append(str, REPLACEMENT);
+	return 6;
+}
+
+/* A checked escape at p[len]. Returns its length. */
+static size_t append_escape(struct str *str, const uint8_t *p, size_t len, bool *bad)
+{
+	static const char codes[] = "bfnrt", values[] = "\b\f\n\r\t";
+	const char *code;
+
+	if (p[1] == 'u')
+		return append_unicode(str, p, len, bad);
+	code = strchr(codes, p[1]);
+	str_append_char(str, code != NULL ? values[code - codes] : (char)p[1]);
+	return 2;
+}
+
+/* Writes the checked string text[len] to scan->mended, unescaped and valid. */
+static int mend(struct scan *scan, const uint8_t *text, size_t len)
+{
+	bool bad = false;
+
+	scan->mended.len = 0;
+	for (size_t i = 0; i < len;) {
+		size_t n = 0;
+
+		if (text[i] == '\\') {
+			i += append_escape(&scan->mended, text + i, len - i, &bad);
+			continue;
+		}
+		n = utf8_len(text + i, len - i);
+		bad |= n == 0;
+		if (n == 0)
+			str_append(&scan->mended, REPLACEMENT);
+		else
+			str_append_len(&scan->mended, (const char *)text + i, n);
+		i += MAX(n, (size_t)1);
+	}
+	scan->bad_utf8_cnt += bad;
+	if (str_error(&scan->mended) < 0)
+		return err_set(scan->err, ENOMEM, "%s: out of memory", scan->name);
+	return 0;
+}
+
+int scan_string(struct scan *scan, struct scan_text *ret)
+{
+	const uint8_t *text;
+	unsigned int flags;
+	size_t len;
+	int r;
+
+	scan->p++;
+	scan->mark = scan->p;
+	r = cross_string(scan, &flags);
+	text = scan->mark;
+	scan->mark = NULL;
+	if (r < 0)
+		return r;
+	len = (size_t)(scan->p - text);
+	if (len > SCAN_MAX_TOKEN_BYTES)
+		return err_set(scan->err, EMSGSIZE,
+			       "%s:%" PRIu64
+			       ": expected a name of at most %u bytes, found a longer one",
+			       scan->name, scan_offset(scan) - len, SCAN_MAX_TOKEN_BYTES);
+	scan->p++;
+	*ret = (struct scan_text){ (const char *)text, len };
+	if (flags == STRING_PLAIN)
+		return 0;
+	r = mend(scan, text, len);
+	*ret = (struct scan_text){ str_borrow(&scan->mended), scan->mended.len };
+	return r;
+}
+
+/* A string nobody wants: checked, not held. */
+static int skip_string(struct scan *scan)
+{
+	unsigned int flags;
+	int ret;
+
+	scan->p++;
+	ret = cross_string(scan, &flags);
+	if (ret < 0)
+		return ret;
+	scan->p++;
+	scan->bad_utf8_cnt += (flags & STRING_BAD_UTF8) != 0;
+	return 0;
+}
+
+int scan_key(struct scan *scan, struct scan_text *ret)
+{
+	int c;
+
+	if (*scan->p != '"')
+		return scan_fail(scan, "a key in double quotes");
+	c = scan_string(scan, ret);
+	if (c < 0)
+		return c;
+	if (*scan->p == ':') {
+		scan->p++;
+		return 0;
+	}
+	/* Rare: a space before the colon. A refill would move the key: hold it. */
+	scan->mark = ret->text == scan->mended.data ? NULL : (const uint8_t *)ret->text;
+	c = scan_peek(scan);
+	if (scan->mark != NULL)
+		ret->text = (const char *)scan->mark;
+	scan->mark = NULL;
+	if (c < 0)
+		return c;
+	if (c != ':')
+		return scan_fail(scan, "':' after a key");
+	scan_next(scan);
+	return 0;
+}
+
+struct digits {
+	uint64_t mant;
+	unsigned int significant;
+};
+
+static const uint8_t *cross_digits(const uint8_t *p, struct digits *digits)
+{
+	for (; (uint8_t)(*p - '0') < 10; p++) {
+		if (digits->significant < 19)
+			digits->mant = digits->mant * 10 + (uint64_t)(*p - '0');
+		digits->significant += digits->mant != 0;
+	}
+	return p;
+}
+
+/* The exponent's digits; more than five of them are out of anybody's range. */
+static const uint8_t *cross_exponent(const uint8_t *p, int32_t *ret)
+{
+	bool negative = *p == '-';
+	int32_t value = 0;
+
+	p += *p == '-' || *p == '+';
+	for (; (uint8_t)(*p - '0') < 10; p++)
+		value = MIN(value * 10 + (*p - '0'), 100000);
+	*ret = negative ? -value : value;
+	return p;
+}
+
+/* Parses the literal at start as far as the window goes. NULL: p stands at the fault. */
+static const uint8_t *parse_number(struct scan *scan, const uint8_t *start, struct number *ret)
+{
+	struct digits digits = { 0 };
+	const uint8_t *p = start + (*start == '-'), *from = p;
+	int32_t exp10 = 0;
+	int32_t frac_cnt = 0;
+
+	p = cross_digits(p, &digits);
+	if (p == from || (*from == '0' && p > from + 1)) {
+		scan->p = p == from ? p : from + 1;
+		return NULL;
+	}
+	if (*p == '.') {
+		from = ++p;
+		p = cross_digits(p, &digits);
+		scan->p = p;
+		if (p == from)
+			return NULL;
+		frac_cnt = (int32_t)(p - from);
+	}
+	if ((*p | 0x20) == 'e') {
+		from = p + 1;
+		p = cross_exponent(from, &exp10);
+		scan->p = p;
+		if ((uint8_t)(p[-1] - '0') >= 10)
+			return NULL;
+	}
+	*ret = (struct number){ .text = start, .len = (size_t)(p - start), .mant = digits.mant };
+	ret->negative = *start == '-';
+	ret->cut = digits.significant > 19;
+	ret->exp10 = ret->cut ? exp10 : exp10 - frac_cnt;
+	return p;
+}
+
+int scan_number(struct scan *scan, struct number *ret)
+{
+	const uint8_t *start = scan->p, *p = parse_number(scan, start, ret);
+
+	/* A literal that touches the window's end may go on behind it. */
+	while ((p != NULL ? p : scan->p) == scan->end && !scan->eof) {
+		int r;
+
+		scan->p = scan->mark = start;
+		r = refill(scan);
+		start = scan->mark;
+		scan->mark = NULL;
+		if (r < 0)
+			return r;
+		p = parse_number(scan, start, ret);
+	}
+	if (p == NULL)
+		return scan_fail(scan, "a number as JSON writes it");
+	scan->p = p;
+	return 0;
+}
+
+static int skip_word(struct scan *scan, const char *word)
+{
+	size_t len = strlen(word);
+	int ret = ensure(scan, len);
+
+	if (ret < 0)
+		return ret;
+	if ((size_t)(scan->end - scan->p) < len || memcmp(scan->p, word, len) != 0)
+		return scan_fail(scan, "a value (an object, array, string, number, true, false or "
+				       "null; NaN and Infinity are not JSON)");
+	scan->p += len;
+	return 0;
+}
+
+static int skip_scalar(struct scan *scan, int c)
+{
+	struct number number;
+
+	switch (c) {
+	case '"':
+		return skip_string(scan);
+	case 't':
+		return skip_word(scan, "true");
+	case 'f':
+		return skip_word(scan, "false");
+	case 'n':
+		return skip_word(scan, "null");
+	default:
+		if (c == '-' || (c >= '0' && c <= '9'))
+			return scan_number(scan, &number);
+		return scan_fail(scan, "a value (an object, array, string, number, true, false or "
+				       "null; NaN and Infinity are not JSON)");
+	}
+}
+
+int scan_member(struct scan *scan, char closer, bool *first)
+{
+	int c = scan_peek(scan);
+
+	if (c < 0)
+		return c;
+	if (c == closer) {
+		scan_next(scan);
+		return 0;
+	}
+	if (!*first) {
+		if (c != ',')
+			return scan_fail(scan, closer == '}' ? "',' or '}'" : "',' or ']'");
+		scan_next(scan);
+		c = scan_peek(scan);
+		if (c < 0)
+			return c;
+		if (c == closer)
+			return scan_fail(scan, "a member after ','");
+	}
+	*first = false;
+	return 1;
+}
+
+static int skip_key(struct scan *scan)
+{
+	int ret;
+
+	if (*scan->p != '"')
+		return scan_fail(scan, "a key in double quotes");
+	ret = skip_string(scan);
+	return ret < 0 ? ret : scan_expect(scan, ':', "':' after a key");
+}
+
+/* Closers of the containers around the next value. */
+struct nest {
+	unsigned int depth;
+	char closer[SCAN_MAX_DEPTH];
+};
+
+/*
+ * Goes on inside the innermost container: to its next value (1), or out of all
+ * of them (0).
+ */
+static int nest_advance(struct scan *scan, struct nest *nest, bool first)
+{
+	while (nest->depth > 0) {
+		char closer = nest->closer[nest->depth - 1];
+		int ret = scan_member(scan, closer, &first);
+
+		if (ret < 0)
+			return ret;
+		if (ret == 1)
+			return closer == ']' ? 1 : (ret = skip_key(scan)) < 0 ? ret : 1;
+		nest->depth--;
+		first = false;
+	}
+	return 0;
+}
+
+int scan_skip(struct scan *scan)
+{
+	struct nest nest;
+	int ret;
+
+	nest.depth = 0;
+	do {
+		int c = scan_peek(scan);
+
+		if (c < 0)
+			return c;
+		if (c == '{' || c == '[') {
+			if (nest.depth == SCAN_MAX_DEPTH)
+				return scan_fail(scan, "at most 512 levels of nesting");
+			nest.closer[nest.depth++] = c == '{' ? '}' : ']';
+			scan_next(scan);
+			ret = nest_advance(scan, &nest, true);
+		} else {
+			ret = skip_scalar(scan, c);
+			if (ret == 0)
+				ret = nest_advance(scan, &nest, false);
+		}
+	} while (ret > 0);
+	return ret;
+}
+
+int scan_finish(struct scan *scan)
+{
+	int c = scan_peek(scan);
+
+	if (c < 0)
+		return c;
+	return c == 0 ? 0 : scan_fail(scan, "the end of the text");
+}
