@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "detect/detector.h"
+
+const struct detector_config detector_default_config = {
+	.sequence = { .repeat_cnt = 10, .lost_cnt = 200 },
+	.pace = {
+		.window_cnt = 50,
+		.warmup_cnt = 5,
+		.confirm_cnt = 3,
+		.history_cnt = 200,
+		.pause_cnt = 2,
+		.adopt_cnt = 500,
+		.slow_frac = 0.05,
+		.noise_z = 5,
+		.pause_factor = 2,
+	},
+	.blocked_factor = 5,
+	.blocked_floor_ns = 10 * NSEC_PER_SEC,
+	.pause_limit_ns = 300 * NSEC_PER_SEC,
+};
+
+/* An iteration after the profiler ended still pays for it. */
+#define SKIP_AFTER_RESUME 2u
+
+struct detector {
+	struct detector_config config;
+	struct sequence *sequence;
+	struct pace *pace;
+	int64_t last_mark_ns;
+	int64_t last_end_ns;  /* of the last matched iteration; 0: no gap can be told */
+	int64_t usual_gap_ns; /* from an iteration's end to the next one's begin */
+	int64_t iteration_ns;
+	int64_t longest_pause_ns;
+	uint64_t iterations, skipped;
+	uint32_t unmeasured; /* iterations not to be measured yet */
+	bool suspended, blocked, slow;
+};
+
+struct detector *detector_new(const struct detector_config *config)
+{
+	struct detector *det = calloc(1, sizeof(*det));
+
+	if (det == NULL)
+		return NULL;
+	det->config = *config;
+	det->sequence = sequence_new(&config->sequence);
+	det->pace = pace_new(&config->pace);
+	if (det->sequence == NULL || det->pace == NULL)
+		return detector_free(det);
+	return det;
+}
+
+struct detector *detector_free(struct detector *det)
+{
+	if (det == NULL)
+		return NULL;
+	sequence_free(det->sequence);
+	pace_free(det->pace);
+	free(det);
+	return NULL;
+}
+
+/* A moving average that forgets in about ten iterations; long gaps are pauses, not usual. */
+static void note_gap(struct detector *det, int64_t gap_ns)
+{
+	if (det->usual_gap_ns == 0)
+		det->usual_gap_ns = gap_ns;
+	else if (gap_ns < 2 * det->usual_gap_ns + NSEC_PER_MSEC)
+		det->usual_gap_ns += (gap_ns - det->usual_gap_ns) / 8;
+}
+
+static int64_t measure(struct detector *det, const struct sequence_match *match)
+{
+	int64_t duration_ns = match->end_ns - match->begin_ns;
+	bool adjacent = match->skipped == 0 && det->last_end_ns != 0;
+	int64_t gap_ns = match->begin_ns - det->last_end_ns;
+
+	if (adjacent && gap_ns >= 0) {
+		note_gap(det, gap_ns);
+		return match->end_ns - det->last_end_ns;
+	}
+	return duration_ns > 0 ? duration_ns + det->usual_gap_ns : 0;
+}
+
+static unsigned take_sample(struct detector *det, int64_t time_ns)
+{
+	switch (pace_add(det->pace, time_ns)) {
+	case PACE_SLOW:
+		det->slow = true;
+		return DETECTOR_BECAME_SLOW;
+	case PACE_CLEARED:
+		det->slow = false;
+		return DETECTOR_CLEARED;
+	case PACE_ADOPTED:
+		det->slow = false;
+		return DETECTOR_ADOPTED;
+	case PACE_NONE:
+		break;
+	}
+	return 0;
+}
+
+static unsigned take_match(struct detector *det)
+{
+	const struct sequence_match *match = sequence_borrow_match(det->sequence);
+	int64_t time_ns = measure(det, match);
+	unsigned events = DETECTOR_ITERATION;
+
+	det->iterations++;
+	det->skipped += match->skipped;
+	det->last_end_ns = match->end_ns;
+	if (time_ns <= 0)
+		return events;
+	det->iteration_ns = time_ns;
+	if (det->unmeasured > 0)
+		det->unmeasured--;
+	else if (!det->suspended)
+		events |= take_sample(det, time_ns);
+	return events;
+}
+
+/* The silence that this mark ends. One that was our doing teaches nothing. */
+static unsigned end_silence(struct detector *det, int64_t now_ns)
+{
+	int64_t silence_ns = det->last_mark_ns == 0 ? 0 : now_ns - det->last_mark_ns;
+	unsigned events = det->blocked ? DETECTOR_UNBLOCKED : 0;
+
+	if (!det->suspended && silence_ns <= det->config.pause_limit_ns)
+		det->longest_pause_ns = MAX(det->longest_pause_ns, silence_ns);
+	det->last_mark_ns = now_ns;
+	det->blocked = false;
+	return events;
+}
+
+unsigned detector_mark(struct detector *det, const struct mark_record *record)
+{
+	unsigned events = end_silence(det, record->time_ns);
+
+	switch (sequence_mark(det->sequence, record->mark, record->detail, record->time_ns)) {
+	case SEQUENCE_LEARNED:
+		pace_reset(det->pace);
+		det->slow = false;
+		det->usual_gap_ns = det->last_end_ns = 0;
+		return events | DETECTOR_LEARNED;
+	case SEQUENCE_REGAINED:
+		det->last_end_ns = 0;
+		return events | DETECTOR_REGAINED;
+	case SEQUENCE_LOST:
+		det->last_end_ns = 0;
+		return events | DETECTOR_LOST;
+	case SEQUENCE_MATCHED:
+		return events | take_match(det);
+	case SEQUENCE_NONE:
+		break;
+	}
+	return events;
+}
+
+static int64_t blocked_limit(const struct detector *det)
+{
+	struct pace_view pace;
+	int64_t limit_ns;
+
+	pace_look(det->pace, &pace);
+	if (!pace.ready)
+		return 0;
+	limit_ns = (int64_t)(det->config.blocked_factor * (double)pace.mean_ns);
+	limit_ns = MAX(limit_ns, det->config.blocked_floor_ns);
+	return MAX(limit_ns, det->longest_pause_ns / 2 * 3);
+}
+
+unsigned detector_tick(struct detector *det, int64_t now_ns)
+{
+	int64_t limit_ns = blocked_limit(det);
+
+	if (det->blocked || det->suspended || limit_ns == 0 || det->last_mark_ns == 0)
+		return 0;
+	if (now_ns - det->last_mark_ns < limit_ns)
+		return 0;
+	det->blocked = true;
+	return DETECTOR_BECAME_BLOCKED;
+}
+
+void detector_suspend(struct detector *det)
+{
+	det->suspended = true;
+}
+
+void detector_resume(struct detector *det, int64_t now_ns)
+{
+	det->suspended = false;
+	det->unmeasured = SKIP_AFTER_RESUME;
+	if (det->last_mark_ns != 0)
+		det->last_mark_ns = now_ns;
+}
+
+static enum detector_state state_of(const struct detector *det)
+{
+	if (det->blocked)
+		return DETECTOR_BLOCKED;
+	if (!sequence_is_learned(det->sequence))
+		return DETECTOR_LEARNING;
+	return det->slow ? DETECTOR_SLOW : DETECTOR_WATCHING;
+}
+
+void detector_look(const struct detector *det, struct detector_view *ret)
+{
+	*ret = (struct detector_view){
+		.state = state_of(det),
+		.iteration_ns = det->iteration_ns,
+		.last_mark_ns = det->last_mark_ns,
+		.blocked_limit_ns = blocked_limit(det),
+		.iterations = det->iterations,
+		.skipped = det->skipped,
+		.step_cnt = sequence_step_cnt(det->sequence),
+	};
+	pace_look(det->pace, &ret->pace);
+}
+
+size_t detector_describe(const struct detector *det, char *buf, size_t size)
+{
+	return sequence_describe(det->sequence, buf, size);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Notices by itself that a worker became slow or stands still, from nothing
+ * but its marks. Time is an argument: there is no clock here.
+ *
+ *   learning --M alike--> watching --pace--> slow --back or adopted--> watching
+ *   any --nothing came for the limit--> blocked --a mark--> as before
+ *
+ * The time of an iteration is taken from the end of the one before to its own
+ * end, so that a slow function between step and next loader call shows too;
+ * over other marks in between (an evaluation) it is the paper's, from the
+ * first loader call to the last step, plus the usual gap.
+ *
+ * Blocked: nothing came for max(blocked_factor * mean iteration,
+ * blocked_floor_ns, 1.5 * the longest silence that ended by itself, of those up
+ * to pause_limit_ns). A worker is never blocked while it learns.
+ * Source: PerfTracker, section 4.1; design.md section 8.
+ */
+#pragma once
+
+#include "base/base.h"
+#include "detect/pace.h"
+#include "detect/sequence.h"
+
+struct detector_config {
+	struct sequence_config sequence;
+	struct pace_config pace;
+	double blocked_factor;
+	int64_t blocked_floor_ns;
+	int64_t pause_limit_ns;
+};
+
+/* The paper's M = 10, N = 50, 5 %, 5 x, K = 200; the rest is ours. */
+extern const struct detector_config detector_default_config;
+
+enum detector_state {
+	DETECTOR_LEARNING,
+	DETECTOR_WATCHING,
+	DETECTOR_SLOW,
+	DETECTOR_BLOCKED,
+};
+
+/* What a mark or a tick changed; a set of bits. */
+enum detector_event {
+	DETECTOR_LEARNED = 1,	/* a sequence is known; pace starts anew */
+	DETECTOR_REGAINED = 2,	/* the sequence from before is back; pace goes on */
+	DETECTOR_LOST = 4,	/* the sequence no longer fits */
+	DETECTOR_ITERATION = 8, /* an iteration ended */
+	DETECTOR_BECAME_SLOW = 16,
+	DETECTOR_CLEARED = 32, /* no longer slow */
+	DETECTOR_ADOPTED = 64, /* slow for so long that it is the baseline now */
+	DETECTOR_BECAME_BLOCKED = 128,
+	DETECTOR_UNBLOCKED = 256,
+};
+
+struct detector_view {
+	enum detector_state state;
+	struct pace_view pace;
+	int64_t iteration_ns;	  /* the last one, gap included; 0: none yet */
+	int64_t last_mark_ns;	  /* 0: no mark yet */
+	int64_t blocked_limit_ns; /* silence that means blocked; 0: unknown */
+	uint64_t iterations;	  /* matched since the start */
+	uint64_t skipped;	  /* marks that belonged to no iteration */
+	uint32_t step_cnt; /* step-counting marks of one iteration, see struct order's stride */
+};
+
+struct detector;
+
+/* Returns NULL when out of memory or config is out of range. Freed by detector_free. */
+struct detector *detector_new(const struct detector_config *config);
+struct detector *detector_free(struct detector *det);
+
+/* Takes one mark of the ring, in order. Returns the events. Allocates nothing. */
+unsigned detector_mark(struct detector *det, const struct mark_record *record);
+
+/* Call it now and then; only time can tell that a worker is blocked. Returns the events. */
+unsigned detector_tick(struct detector *det, int64_t now_ns);
+
+/*
+ * While a window is open or its trace is saved, iterations are slow because of
+ * us: they are matched but not measured, and silence is not counted.
+ */
+void detector_suspend(struct detector *det);
+void detector_resume(struct detector *det, int64_t now_ns);
+
+void detector_look(const struct detector *det, struct detector_view *ret);
+
+/* As sequence_describe. */
+size_t detector_describe(const struct detector *det, char *buf, size_t size);

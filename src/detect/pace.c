@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "detect/pace.h"
+
+#include "base/stats.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BLOCKS_IN_WINDOW 5u
+#define BLOCK_DIFF_CNT 20u
+#define BLOCK_DIFF_MIN 5u
+#define MEDIAN_MIN 5u	/* samples before a median means anything */
+#define DISTANCE_CNT 4u /* equal distances that make pauses periodic */
+#define PERIOD_MIN 3u
+#define MAD_TO_SD 1.4826
+
+struct window_stats {
+	double mean, var; /* var: half the mean squared difference of neighbours */
+	uint32_t cnt;
+};
+
+struct record {
+	double mean, var;
+};
+
+struct pace {
+	struct pace_config config;
+	double samples[PACE_LONG * PACE_WINDOW_MAX]; /* by sample number, modulo */
+	uint64_t cnt;				     /* samples since the reset, warm-up apart */
+	uint32_t warmed;
+	double median; /* of the last N, renewed each N/10 */
+
+	struct record *history; /* of history_cnt, modulo */
+	uint64_t record_cnt;
+	struct record baseline;
+
+	double block_sum, block_mean;
+	uint32_t block_fill;
+	bool block_known;
+	double block_diffs[BLOCK_DIFF_CNT];
+	uint64_t block_diff_cnt;
+	double block_var; /* variance of a block's mean */
+
+	uint64_t long_at; /* sample number of the last long iteration; 0: none */
+	uint64_t distances[DISTANCE_CNT];
+	uint32_t distance_cnt;
+	uint64_t pause_period; /* 0: pauses are not periodic */
+
+	struct window_stats now;
+	double threshold;    /* over the baseline, short window */
+	uint32_t agree;	     /* iterations in a row that were over it */
+	uint64_t long_since; /* sample number before which the long window isn't looked at */
+	uint64_t slow_at;
+	bool slow;
+	uint64_t pauses, iterations;
+};
+
+static bool config_is_valid(const struct pace_config *config)
+{
+	return config->window_cnt >= 5 && config->window_cnt <= PACE_WINDOW_MAX &&
+	       config->history_cnt > 0 && config->confirm_cnt > 0 && config->slow_frac > 0 &&
+	       config->pause_factor > 1;
+}
+
+struct pace *pace_new(const struct pace_config *config)
+{
+	struct pace *pace;
+
+	if (!config_is_valid(config))
+		return NULL;
+	pace = calloc(1, sizeof(*pace));
+	if (pace == NULL)
+		return NULL;
+	pace->config = *config;
+	pace->history = calloc(config->history_cnt, sizeof(*pace->history));
+	if (pace->history == NULL)
+		return pace_free(pace);
+	return pace;
+}
+
+struct pace *pace_free(struct pace *pace)
+{
+	if (pace == NULL)
+		return NULL;
+	free(pace->history);
+	free(pace);
+	return NULL;
+}
+
+void pace_reset(struct pace *pace)
+{
+	struct pace kept = { .config = pace->config,
+			     .history = pace->history,
+			     .pauses = pace->pauses,
+			     .iterations = pace->iterations };
+
+	*pace = kept;
+}
+
+/* The sample that came `back` samples ago; 0 is the newest. */
+static double sample_at(const struct pace *pace, uint64_t back)
+{
+	return pace->samples[(pace->cnt - 1 - back) % ARRAY_SIZE(pace->samples)];
+}
+
+static bool is_long(const struct pace *pace, double sample)
+{
+	return pace->median > 0 && sample > pace->config.pause_factor * pace->median;
+}
+
+static uint32_t pauses_allowed(const struct pace *pace, uint32_t span)
+{
+	uint32_t plain = pace->config.pause_cnt * span / pace->config.window_cnt;
+
+	if (pace->pause_period == 0)
+		return plain;
+	return plain + (uint32_t)(span / (pace->pause_period - 1)) + 1;
+}
+
+/* Over the newest `span` samples; more long ones than allowed are no pauses. */
+static struct window_stats compute_stats(const struct pace *pace, uint32_t span)
+{
+	struct window_stats stats = { 0 };
+	double sum = 0, square_sum = 0, last = 0;
+	uint32_t long_cnt = 0;
+	bool leave_out;
+
+	for (uint32_t i = 0; i < span; i++)
+		long_cnt += is_long(pace, sample_at(pace, i));
+	leave_out = long_cnt <= pauses_allowed(pace, span);
+	for (uint32_t i = 0; i < span; i++) {
+		double sample = sample_at(pace, i);
+
+		if (leave_out && is_long(pace, sample))
+			continue;
+		sum += sample;
+		if (stats.cnt > 0)
+			square_sum += (sample - last) * (sample - last);
+		last = sample;
+		stats.cnt++;
+	}
+	stats.mean = sum / MAX(stats.cnt, 1u);
+	stats.var = square_sum / 2 / MAX(stats.cnt - 1, 1u);
+	return stats;
+}
+
+static void renew_median(struct pace *pace)
+{
+	uint32_t span = (uint32_t)MIN(pace->cnt, (uint64_t)pace->config.window_cnt);
+	double sorted[PACE_WINDOW_MAX];
+
+	if (span < MEDIAN_MIN || pace->cnt % MAX(pace->config.window_cnt / 10, 1u) != 0)
+		return;
+	for (uint32_t i = 0; i < span; i++)
+		sorted[i] = sample_at(pace, i);
+	pace->median = stats_median(sorted, span);
+}
+
+static bool distances_agree(const struct pace *pace)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+
+	if (pace->distance_cnt < DISTANCE_CNT)
+		return false;
+	for (uint32_t i = 0; i < DISTANCE_CNT; i++) {
+		least = MIN(least, pace->distances[i]);
+		most = MAX(most, pace->distances[i]);
+	}
+	return least >= PERIOD_MIN && most - least <= 1;
+}
+
+/* Periods are learned at first only: later, regular long iterations are what we look for. */
+static void note_pause(struct pace *pace)
+{
+	pace->pauses++;
+	if (pace->long_at != 0)
+		pace->distances[pace->distance_cnt++ % DISTANCE_CNT] = pace->cnt - pace->long_at;
+	pace->long_at = pace->cnt;
+	if (pace->cnt <= PACE_LONG * pace->config.window_cnt && distances_agree(pace))
+		pace->pause_period = pace->distances[0];
+}
+
+static void renew_block_var(struct pace *pace)
+{
+	uint32_t cnt = (uint32_t)MIN(pace->block_diff_cnt, (uint64_t)BLOCK_DIFF_CNT);
+	double sorted[BLOCK_DIFF_CNT], sd;
+
+	if (cnt < BLOCK_DIFF_MIN)
+		return;
+	memcpy(sorted, pace->block_diffs, cnt * sizeof(*sorted));
+	sd = MAD_TO_SD * stats_median(sorted, cnt);
+	pace->block_var = sd * sd / 2;
+}
+
+static void note_block(struct pace *pace, double sample)
+{
+	uint32_t size = pace->config.window_cnt / BLOCKS_IN_WINDOW;
+	double mean;
+
+	pace->block_sum += sample;
+	if (++pace->block_fill < size)
+		return;
+	mean = pace->block_sum / size;
+	if (pace->block_known && !pace->slow) {
+		pace->block_diffs[pace->block_diff_cnt++ % BLOCK_DIFF_CNT] =
+			fabs(mean - pace->block_mean);
+		renew_block_var(pace);
+	}
+	pace->block_known = true;
+	pace->block_mean = mean;
+	pace->block_sum = 0;
+	pace->block_fill = 0;
+}
+
+static void renew_baseline(struct pace *pace)
+{
+	uint64_t cnt = MIN(pace->record_cnt, (uint64_t)pace->config.history_cnt);
+
+	pace->baseline = pace->history[0];
+	for (uint64_t i = 1; i < cnt; i++) {
+		if (pace->history[i].mean < pace->baseline.mean)
+			pace->baseline = pace->history[i];
+	}
+}
+
+static void record(struct pace *pace)
+{
+	struct record *slot = &pace->history[pace->record_cnt % pace->config.history_cnt];
+
+	*slot = (struct record){ .mean = pace->now.mean, .var = pace->now.var };
+	pace->record_cnt++;
+	renew_baseline(pace);
+}
+
+/* How far over the baseline a mean of `span` iterations must be. */
+static double threshold_of(const struct pace *pace, const struct window_stats *stats, uint32_t span)
+{
+	double window_cnt = pace->config.window_cnt;
+	double blocks = (double)span * BLOCKS_IN_WINDOW / window_cnt;
+	double jitter = stats->var / MAX(stats->cnt, 1u) + pace->baseline.var / window_cnt;
+	double slow_noise = pace->block_var * (1 / blocks + 1.0 / BLOCKS_IN_WINDOW);
+	double noise = pace->config.noise_z * sqrt(fmax(jitter, slow_noise));
+
+	return fmax(pace->config.slow_frac * pace->baseline.mean, noise);
+}
+
+static bool long_window_is_slow(const struct pace *pace)
+{
+	uint32_t span = PACE_LONG * pace->config.window_cnt;
+	struct window_stats stats;
+
+	if (pace->cnt < pace->long_since + span)
+		return false;
+	stats = compute_stats(pace, span);
+	return stats.mean - pace->baseline.mean > threshold_of(pace, &stats, span);
+}
+
+static enum pace_result watch(struct pace *pace)
+{
+	bool over = pace->now.mean - pace->baseline.mean > pace->threshold;
+
+	pace->agree = over || long_window_is_slow(pace) ? pace->agree + 1 : 0;
+	if (pace->agree >= pace->config.confirm_cnt) {
+		pace->slow = true;
+		pace->slow_at = pace->cnt;
+		return PACE_SLOW;
+	}
+	if (pace->cnt % (pace->config.window_cnt / BLOCKS_IN_WINDOW) == 0)
+		record(pace);
+	return PACE_NONE;
+}
+
+/* Until here the baseline stood still: a slow job must not become its own measure too soon. */
+static enum pace_result watch_slow(struct pace *pace)
+{
+	uint64_t since = pace->cnt - pace->slow_at;
+	enum pace_result result = PACE_NONE;
+
+	if (since >= pace->config.window_cnt &&
+	    pace->now.mean - pace->baseline.mean <= pace->threshold / 2)
+		result = PACE_CLEARED;
+	else if (since >= pace->config.adopt_cnt)
+		result = PACE_ADOPTED;
+	if (result == PACE_NONE)
+		return result;
+	pace->slow = false;
+	pace->agree = 0;
+	pace->long_since = pace->cnt;
+	if (result == PACE_ADOPTED) {
+		pace->record_cnt = 0;
+		record(pace);
+	}
+	return result;
+}
+
+enum pace_result pace_add(struct pace *pace, int64_t time_ns)
+{
+	double sample = (double)time_ns;
+
+	pace->iterations++;
+	if (pace->warmed < pace->config.warmup_cnt) {
+		pace->warmed++;
+		return PACE_NONE;
+	}
+	pace->samples[pace->cnt % ARRAY_SIZE(pace->samples)] = sample;
+	pace->cnt++;
+	if (is_long(pace, sample))
+		note_pause(pace);
+	else
+		note_block(pace, sample);
+	renew_median(pace);
+	if (pace->cnt < pace->config.window_cnt)
+		return PACE_NONE;
+	pace->now = compute_stats(pace, pace->config.window_cnt);
+	if (pace->record_cnt == 0)
+		record(pace);
+	pace->threshold = threshold_of(pace, &pace->now, pace->config.window_cnt);
+	return pace->slow ? watch_slow(pace) : watch(pace);
+}
+
+void pace_look(const struct pace *pace, struct pace_view *ret)
+{
+	*ret = (struct pace_view){
+		.ready = pace->record_cnt > 0,
+		.slow = pace->slow,
+		.mean_ns = (int64_t)pace->now.mean,
+		.baseline_ns = (int64_t)pace->baseline.mean,
+		.threshold_ns = (int64_t)(pace->baseline.mean + pace->threshold),
+		.pauses = pace->pauses,
+		.iterations = pace->iterations,
+	};
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From iteration times to "slower than it was". The paper's rule is: the mean
+ * of the last N iterations exceeds the recent shortest by more than 5 %. Taken
+ * literally, the shortest single iteration makes every noisy job slow. Here:
+ *
+ *   baseline  the smallest mean of a whole window in the last `history_cnt`
+ *             recorded windows (one each N/5 iterations: 2,000 iterations)
+ *   slow      mean - baseline > max(slow_frac * baseline, noise_z * SE),
+ *             `confirm_cnt` iterations in a row
+ *   SE        sqrt((v_now + v_baseline) / n), where v is half the mean squared
+ *             difference of neighbouring iterations: jitter raises it, a step
+ *             or a drift does not. For slow noise of a shared machine, the
+ *             same over blocks of N/5 iterations; the greater counts.
+ *
+ * The test is done over N iterations, and over 4 N for slowdowns made of rare
+ * long iterations, which are noise to a short window.
+ *
+ * Pauses: an iteration over pause_factor times the median of its window is
+ * long. Up to pause_cnt long ones in a window, and any number of them as long
+ * as they come at an equal distance which was learned in the first 4 N
+ * iterations (evaluation, checkpoint), are left out of the means and counted.
+ *
+ * Hysteresis: slow ends when the mean is back within half of that threshold.
+ * A pace that stays for adopt_cnt iterations becomes the baseline.
+ * Source: PerfTracker, section 4.1 (N = 50, 5 %).
+ */
+#pragma once
+
+#include "base/base.h"
+
+#define PACE_WINDOW_MAX 256u /* greatest N */
+#define PACE_LONG 4u	     /* the long window is so many N */
+
+struct pace_config {
+	uint32_t window_cnt;  /* N, 5..PACE_WINDOW_MAX */
+	uint32_t warmup_cnt;  /* first iterations left out */
+	uint32_t confirm_cnt; /* iterations in a row that must agree */
+	uint32_t history_cnt; /* recorded windows that the baseline is taken from */
+	uint32_t pause_cnt;   /* long iterations a window may hold without a reason */
+	uint32_t adopt_cnt;   /* slow iterations after which the pace is normal */
+	double slow_frac;
+	double noise_z;
+	double pause_factor;
+};
+
+enum pace_result { PACE_NONE, PACE_SLOW, PACE_CLEARED, PACE_ADOPTED };
+
+struct pace_view {
+	bool ready; /* a whole window was seen: mean and baseline are known */
+	bool slow;
+	int64_t mean_ns; /* of the last N, pauses left out */
+	int64_t baseline_ns;
+	int64_t threshold_ns; /* mean that would be slow */
+	uint64_t pauses;      /* long iterations left out since the start */
+	uint64_t iterations;  /* samples taken */
+};
+
+struct pace;
+
+/* Returns NULL when out of memory or when config is out of range. */
+struct pace *pace_new(const struct pace_config *config);
+struct pace *pace_free(struct pace *pace);
+
+/* Takes the time of one iteration. O(N log N) in the worst case; allocates nothing. */
+enum pace_result pace_add(struct pace *pace, int64_t time_ns);
+
+/* Forgets everything: the job has another iteration now. */
+void pace_reset(struct pace *pace);
+
+void pace_look(const struct pace *pace, struct pace_view *ret);

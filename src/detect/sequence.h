@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The iteration sequence of a job, learned from its marks and then matched.
+ *
+ * Marks fall into groups: loader calls followed by optimizer steps. When M
+ * periods in a row are alike, that period is the sequence of an iteration. A
+ * period is one group, or several when optimizers alternate (a GAN's
+ * discriminator and generator). Jobs whose marks are all of one kind have one
+ * mark per group; once the user marks iterations himself, only those count.
+ *
+ * A learned sequence is matched as a suffix of what came: whatever stands
+ * between two iterations (an evaluation, a batch that ended an epoch) is
+ * skipped and counted. It is given up after K marks without a match, or when M
+ * matches in a row had something in between, which is then part of the loop.
+ * Source: PerfTracker, section 4.1 (M = 10, K = 200).
+ */
+#pragma once
+
+#include "base/base.h"
+#include "format/message.h"
+
+#define SEQUENCE_MAX 4096u /* symbols of one iteration; a longer one is not learned */
+#define SEQUENCE_GROUP 64u /* groups of one iteration */
+
+struct sequence_config {
+	uint32_t repeat_cnt; /* M, at least 2 */
+	uint32_t lost_cnt;   /* K */
+};
+
+enum sequence_result {
+	SEQUENCE_NONE,
+	SEQUENCE_LEARNED,  /* another sequence than before, or the first */
+	SEQUENCE_REGAINED, /* the same one as before it was lost */
+	SEQUENCE_MATCHED,  /* an iteration ended with this mark: see sequence_match */
+	SEQUENCE_LOST,
+};
+
+/* The iteration that ended last. */
+struct sequence_match {
+	int64_t begin_ns; /* its first mark: where the first loader call began */
+	int64_t end_ns;	  /* its last mark: where the last step ended */
+	uint32_t skipped; /* marks between it and the one before */
+};
+
+struct sequence;
+
+/* Returns NULL when out of memory. The caller frees with sequence_free. About 200 KB. */
+struct sequence *sequence_new(const struct sequence_config *config);
+struct sequence *sequence_free(struct sequence *seq);
+
+/*
+ * Takes a mark; kinds that say nothing of iterations are ignored. Steps of
+ * different optimizers (detail) are different symbols, loaders are not: a new
+ * one each epoch is the same job. Amortised O(1), O(SEQUENCE_GROUP) at the end
+ * of a group while learning. Allocates nothing.
+ */
+enum sequence_result sequence_mark(struct sequence *seq, uint16_t mark, uint16_t detail,
+				   int64_t time_ns);
+
+bool sequence_is_learned(const struct sequence *seq);
+const struct sequence_match *sequence_borrow_match(const struct sequence *seq);
+
+/* Marks of the kind that counts steps in one iteration (an order's stride); 0 while learning. */
+uint32_t sequence_step_cnt(const struct sequence *seq);
+
+/* Text such as "NNO1": the symbols, for status and tests. Returns the length, cut to size - 1. */
+size_t sequence_describe(const struct sequence *seq, char *buf, size_t size);
