@@ -38,7 +38,7 @@ fmt: ## format the C and Python sources
 	@tools/bootstrap check && tools/check --fix
 
 check: ## formatting, static analysis, include rules, shell and Python lint
-	@tools/bootstrap build check && tools/check
+	@tools/bootstrap build check && tools/build build && tools/check
 
 clean: ## remove build folders (keeps .venv and out)
 	rm -rf build build-asan build-tsan build-fuzz
