@@ -20,17 +20,17 @@ import sys
 import time
 from collections.abc import Iterator
 
+import data_server
+import faults
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, IterableDataset, get_worker_info
 
-import data_server
-import faults
-
 VOCABULARY = 256
 AHEAD = 2  # batches asked for before they are needed
+Steps = list[tuple[float, float]]  # when each began (time.time), how many seconds it took
 
 
 class StreamedText(IterableDataset):
@@ -109,9 +109,10 @@ class Trainer:
         return loss.detach()
 
 
-def train(trainer: Trainer, fault: faults.Fault, options: argparse.Namespace) -> list[float]:
-    """Runs all the steps; returns the seconds each one took."""
+def train(trainer: Trainer, fault: faults.Fault, options: argparse.Namespace) -> Steps:
+    """Runs all the steps."""
     times_s: list[float] = []
+    steps: Steps = []
     for number in range(options.steps):
         begin_s = time.perf_counter()
         batch = next(trainer.batches)
@@ -119,11 +120,12 @@ def train(trainer: Trainer, fault: faults.Fault, options: argparse.Namespace) ->
             fault.apply(number, times_s)
         loss = trainer.step(batch)
         times_s.append(time.perf_counter() - begin_s)
+        steps.append((time.time() - times_s[-1], times_s[-1]))
         if trainer.rank == 0 and (number + 1) % options.print_every == 0:
             recent_s = times_s[-options.print_every :]
             mean_ms = 1e3 * sum(recent_s) / len(recent_s)
             print(f"step {number + 1} loss {loss:.3f} iteration {mean_ms:.1f} ms", flush=True)
-    return times_s
+    return steps
 
 
 def start_server(options: argparse.Namespace) -> subprocess.Popen[str]:
@@ -157,7 +159,9 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--fault-rank", type=int, default=2)
     parser.add_argument("--fault-at", type=int, default=150, metavar="STEP")
     parser.add_argument("--fault-strength", type=float, default=1.0, metavar="X")
-    parser.add_argument("--times", metavar="DIR", help="write each rank's step times there")
+    parser.add_argument(
+        "--times", metavar="DIR", help="write when each step began, how long it took"
+    )
     return parser.parse_args()
 
 
@@ -171,10 +175,10 @@ def main() -> None:
     fault = faults.make_fault(options, rank)
     fault.prepare()
     dist.barrier()
-    times_s = train(trainer, fault, options)
+    steps = train(trainer, fault, options)
     fault.end()
     if options.times:
-        lines = "".join(f"{1e3 * time_s:.3f}\n" for time_s in times_s)
+        lines = "".join(f"{begin_s:.3f} {1e3 * time_s:.3f}\n" for begin_s, time_s in steps)
         pathlib.Path(options.times, f"rank{rank}.txt").write_text(lines)
     dist.barrier()
     dist.destroy_process_group()
