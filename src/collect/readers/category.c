@@ -55,16 +55,23 @@ const struct category *category_find(const char *name, size_t len)
 
 struct dtype {
 	const char *name;
-	int bytes;
+	uint8_t len, bytes;
 };
 
+#define DTYPE(text, bytes)                    \
+	{                                     \
+		text, sizeof(text) - 1, bytes \
+	}
+
 static const struct dtype dtypes[] = {
-	{ "Float", 4 },	 { "float", 4 },     { "BFloat16", 2 },	     { "Half", 2 },
-	{ "Double", 8 }, { "double", 8 },    { "Long", 8 },	     { "long int", 8 },
-	{ "long", 8 },	 { "Int", 4 },	     { "int", 4 },	     { "Short", 2 },
-	{ "short", 2 },	 { "short int", 2 }, { "Char", 1 },	     { "signed char", 1 },
-	{ "char", 1 },	 { "Byte", 1 },	     { "unsigned char", 1 }, { "Bool", 1 },
-	{ "bool", 1 },	 { "UInt16", 2 },    { "UInt32", 4 },	     { "UInt64", 8 },
+	DTYPE("Float", 4),	   DTYPE("float", 4),	    DTYPE("BFloat16", 2),
+	DTYPE("Half", 2),	   DTYPE("Double", 8),	    DTYPE("double", 8),
+	DTYPE("Long", 8),	   DTYPE("long int", 8),    DTYPE("long", 8),
+	DTYPE("Int", 4),	   DTYPE("int", 4),	    DTYPE("Short", 2),
+	DTYPE("short", 2),	   DTYPE("short int", 2),   DTYPE("Char", 1),
+	DTYPE("char", 1),	   DTYPE("signed char", 1), DTYPE("Byte", 1),
+	DTYPE("unsigned char", 1), DTYPE("Bool", 1),	    DTYPE("bool", 1),
+	DTYPE("UInt16", 2),	   DTYPE("UInt32", 4),	    DTYPE("UInt64", 8),
 };
 
 int dtype_bytes(const char *name, size_t len)
@@ -76,7 +83,7 @@ int dtype_bytes(const char *name, size_t len)
 		len -= sizeof(prefix) - 1;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(dtypes); i++) {
-		if (strlen(dtypes[i].name) == len && memcmp(dtypes[i].name, name, len) == 0)
+		if (dtypes[i].len == len && memcmp(dtypes[i].name, name, len) == 0)
 			return dtypes[i].bytes;
 	}
 	return len >= 6 && memcmp(name, "Float8", 6) == 0 ? 1 : 0;

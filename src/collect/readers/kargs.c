@@ -80,14 +80,19 @@ static const struct arg args[] = {
 
 #define MAX_KEY 19u
 
+/* First entry of args by length of the key. */
+static const uint8_t args_of_len[MAX_KEY + 2] = {
+	[0] = 0,   [1] = 0,   [2] = 0,	 [3] = 0,   [4] = 1,   [5] = 3,	  [6] = 6,
+	[7] = 6,   [8] = 6,   [9] = 6,	 [10] = 7,  [11] = 10, [12] = 13, [13] = 13,
+	[14] = 14, [15] = 15, [16] = 17, [17] = 18, [18] = 18, [19] = 19, [20] = 20,
+};
+
 static const struct arg *arg_find(const struct scan_text *key)
 {
-	for (size_t i = 0; key->len <= MAX_KEY && i < ARRAY_SIZE(args); i++) {
-		if (args[i].len < key->len)
-			continue;
-		if (args[i].len > key->len)
-			break;
-		if (memcmp(args[i].key, key->text, key->len) == 0)
+	if (key->len > MAX_KEY)
+		return NULL;
+	for (size_t i = args_of_len[key->len]; i < args_of_len[key->len + 1]; i++) {
+		if (args[i].key[0] == key->text[0] && memcmp(args[i].key, key->text, key->len) == 0)
 			return &args[i];
 	}
 	return NULL;
@@ -267,6 +272,19 @@ static int64_t text_int(const struct scan_text *text)
 	return value;
 }
 
+/* ROCm writes the bytes of a copy's runtime call as text. */
+static int read_int_text(struct kargs_reader *reader, int64_t *ret)
+{
+	struct scan_text text;
+	int r = scan_string(reader->scan, &text);
+
+	if (r < 0)
+		return r;
+	*ret = text_int(&text);
+	reader->trace->drops.bad_value += *ret < 0;
+	return 0;
+}
+
 /* record_param_comms up to torch 2.2: [1] sequence, [2] group, [7] world size. */
 static int store_concrete(struct kargs_reader *reader, size_t idx, struct kargs *kargs)
 {
@@ -307,7 +325,12 @@ static int read_concrete(struct kargs_reader *reader, struct kargs *kargs)
 
 static int read_array_arg(struct kargs_reader *reader, const struct arg *arg, struct kargs *kargs)
 {
-	if (scan_peek(reader->scan) != '[')
+	int c = scan_peek(reader->scan);
+
+	/* Triton writes the grid of an operator as text: "grid(100,)". */
+	if (c == '"' && arg->type == ARG_PRODUCT)
+		return scan_skip(reader->scan);
+	if (c != '[')
 		return bad_value(reader);
 	if (arg->type == ARG_CONCRETE)
 		return read_concrete(reader, kargs);
@@ -323,13 +346,16 @@ static int read_arg(struct kargs_reader *reader, const struct arg *arg, struct k
 	case ARG_DTYPE:
 		return read_dtype(reader, field_of(kargs, arg));
 	case ARG_TYPES:
-		return read_types(reader, field_of(kargs, arg));
+		return !reader->want_types ? scan_skip(reader->scan)
+					   : read_types(reader, field_of(kargs, arg));
 	case ARG_DIMS:
 	case ARG_PRODUCT:
 	case ARG_CONCRETE:
 		return read_array_arg(reader, arg, kargs);
 	case ARG_ID:
 	case ARG_INT:
+		if (arg->type == ARG_INT && scan_peek(reader->scan) == '"')
+			return read_int_text(reader, field_of(kargs, arg));
 		/* "Python parent id" is null at the root of a stack. */
 		return scan_peek(reader->scan) == 'n' ? scan_skip(reader->scan) : bad_value(reader);
 	}

@@ -38,6 +38,7 @@ struct kargs_reader {
 	struct trace *trace;
 	VEC(struct kvalue) values; /* numbers of the current event, when wanted */
 	bool want_values;	   /* the event is a counter, or may still become one */
+	bool want_types;	   /* the event is an annotation, or may become one */
 	bool want_concrete;	   /* the event is record_param_comms, or may become it */
 };
 

@@ -195,6 +195,8 @@ static int read_args(struct kevent_reader *reader, struct kevent *event)
 	/* Keys may be sorted by a tool: then "args" comes before "name" and "ph". */
 	reader->args.want_values = event->phase == 'C' || event->phase == 0;
 	reader->args.want_concrete = !(event->has & HAS_NAME) || event->name == reader->comms_name;
+	reader->args.want_types =
+		event->category == NULL || event->category->kind == KIND_ANNOTATION;
 	event->has |= HAS_ARGS;
 	return kargs_read(&reader->args, &event->args);
 }

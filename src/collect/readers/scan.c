@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/readers/scan.h"
 
-#include "collect/readers/run.h"
+#include "collect/readers/unescape.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,13 +12,13 @@
 #define WINDOW_BYTES (256u * 1024u)
 #define MIN_WINDOW_BYTES 64u
 
-/* Text of mended bytes: U+FFFD. */
-#define REPLACEMENT "\xef\xbf\xbd"
-
 int scan_init(struct scan *scan, struct input *input, const char *name, size_t window_bytes,
 	      struct err *err)
 {
 	size_t cap = window_bytes == 0 ? WINDOW_BYTES : MAX(window_bytes, (size_t)MIN_WINDOW_BYTES);
+
+	/* A string inside one window needs no check of its length. */
+	cap = MIN(cap, (size_t)SCAN_MAX_TOKEN_BYTES);
 
 	*scan = (struct scan){ .input = input, .name = name, .err = err, .cap = cap };
 	scan->buf = malloc(cap + RUN_PAD);
@@ -161,9 +161,14 @@ int scan_peek_slow(struct scan *scan)
 	for (;;) {
 		uint8_t c = *scan->p;
 
+		if (c > ' ')
+			return c;
 		if (c == ' ') {
 			scan->p = run_spaces(scan->p);
-		} else if (c == '\n' || c == '\r' || c == '\t') {
+		} else if (c == '\n') {
+			/* Indented text: a line break and many spaces. */
+			scan->p = run_spaces(scan->p + 1);
+		} else if (c == '\r' || c == '\t') {
 			scan->p++;
 		} else if (c == 0 && scan->p == scan->end) {
 			int ret = refill(scan);
@@ -172,7 +177,7 @@ int scan_peek_slow(struct scan *scan)
 				return ret;
 		} else {
 			/* A control byte, zero included: no token begins with it. */
-			return c > ' ' ? c : 1;
+			return 1;
 		}
 	}
 }
@@ -187,58 +192,6 @@ int scan_expect(struct scan *scan, char c, const char *expected)
 		return scan_fail(scan, expected);
 	scan_next(scan);
 	return 0;
-}
-
-/* Length of the valid UTF-8 sequence at p[len], 0 when there is none. */
-static size_t utf8_len(const uint8_t *p, size_t len)
-{
-	uint8_t low = 0x80, high = 0xbf;
-	size_t need;
-
-	if (p[0] < 0x80)
-		return 1;
-	if (p[0] < 0xc2 || p[0] > 0xf4)
-		return 0;
-	need = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-	/* No overlong forms, no surrogates, nothing above U+10FFFF. */
-	if (p[0] == 0xe0)
-		low = 0xa0;
-	else if (p[0] == 0xed)
-		high = 0x9f;
-	else if (p[0] == 0xf0)
-		low = 0x90;
-	else if (p[0] == 0xf4)
-		high = 0x8f;
-	if (len < need || p[1] < low || p[1] > high)
-		return 0;
-	for (size_t i = 2; i < need; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	return need;
-}
-
-static int hex_digit(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Value of the four digits at p, -1 when they are not all hexadecimal. */
-static int hex4(const uint8_t *p)
-{
-	int value = 0;
-
-	for (int i = 0; i < 4; i++) {
-		int digit = hex_digit(p[i]);
-
-		if (digit < 0)
-			return -1;
-		value = value << 4 | digit;
-	}
-	return value;
 }
 
 /* Checks the escape at p and steps over it. */
@@ -260,7 +213,7 @@ static int cross_escape(struct scan *scan)
 		scan->p += 2;
 		return 0;
 	case 'u':
-		if (hex4(scan->p + 2) < 0)
+		if (!unescape_is_hex4(scan->p + 2))
 			return scan_fail(scan, "four hexadecimal digits after \\u");
 		scan->p += 6;
 		return 0;
@@ -321,96 +274,15 @@ static int cross_string(struct scan *scan, unsigned int *ret_flags)
 	return 0;
 }
 
-/* Appends a code point as UTF-8. */
-static void append_code(struct str *str, uint32_t code)
-{
-	char out[4];
-	size_t len = 0;
-
-	if (code < 0x80) {
-		out[len++] = (char)code;
-	} else if (code < 0x800) {
-		out[len++] = (char)(0xc0 | code >> 6);
-		out[len++] = (char)(0x80 | (code & 0x3f));
-	} else if (code < 0x10000) {
-		out[len++] = (char)(0xe0 | code >> 12);
-		out[len++] = (char)(0x80 | (code >> 6 & 0x3f));
-		out[len++] = (char)(0x80 | (code & 0x3f));
-	} else {
-		out[len++] = (char)(0xf0 | code >> 18);
-		out[len++] = (char)(0x80 | (code >> 12 & 0x3f));
-		out[len++] = (char)(0x80 | (code >> 6 & 0x3f));
-		out[len++] = (char)(0x80 | (code & 0x3f));
-	}
-	str_append_len(str, out, len);
-}
-
-/* A checked \u escape at p[len]. Returns its length; *bad on a lone surrogate. */
-static size_t append_unicode(struct str *str, const uint8_t *p, size_t len, bool *bad)
-{
-	uint32_t code = (uint32_t)hex4(p + 2), low;
-
-	if (code < 0xd800 || code > 0xdfff) {
-		/* A zero byte would end the text for everyone who prints it. */
-		if (code == 0)
-			str_append(str, REPLACEMENT);
-		else
-			append_code(str, code);
-		return 6;
-	}
-	if (code < 0xdc00 && len >= 12 && p[6] == '\\' && p[7] == 'u') {
-		low = (uint32_t)hex4(p + 8);
-		if (low >= 0xdc00 && low <= 0xdfff) {
-			append_code(str, 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00));
-			return 12;
-		}
-	}
-	*bad = true;
-	str_append(str, REPLACEMENT);
-	return 6;
-}
-
-/* A checked escape at p[len]. Returns its length. */
-static size_t append_escape(struct str *str, const uint8_t *p, size_t len, bool *bad)
-{
-	static const char codes[] = "bfnrt", values[] = "\b\f\n\r\t";
-	const char *code;
-
-	if (p[1] == 'u')
-		return append_unicode(str, p, len, bad);
-	code = strchr(codes, p[1]);
-	str_append_char(str, code != NULL ? values[code - codes] : (char)p[1]);
-	return 2;
-}
-
-/* Writes the checked string text[len] to scan->mended, unescaped and valid. */
 static int mend(struct scan *scan, const uint8_t *text, size_t len)
 {
-	bool bad = false;
-
-	scan->mended.len = 0;
-	for (size_t i = 0; i < len;) {
-		size_t n = 0;
-
-		if (text[i] == '\\') {
-			i += append_escape(&scan->mended, text + i, len - i, &bad);
-			continue;
-		}
-		n = utf8_len(text + i, len - i);
-		bad |= n == 0;
-		if (n == 0)
-			str_append(&scan->mended, REPLACEMENT);
-		else
-			str_append_len(&scan->mended, (const char *)text + i, n);
-		i += MAX(n, (size_t)1);
-	}
-	scan->bad_utf8_cnt += bad;
+	scan->bad_utf8_cnt += unescape(&scan->mended, text, len);
 	if (str_error(&scan->mended) < 0)
 		return err_set(scan->err, ENOMEM, "%s: out of memory", scan->name);
 	return 0;
 }
 
-int scan_string(struct scan *scan, struct scan_text *ret)
+int scan_string_slow(struct scan *scan, struct scan_text *ret)
 {
 	const uint8_t *text;
 	unsigned int flags;
@@ -445,7 +317,11 @@ static int skip_string(struct scan *scan)
 	unsigned int flags;
 	int ret;
 
-	scan->p++;
+	scan->p = run_plain(scan->run, scan->p + 1);
+	if (*scan->p == '"') {
+		scan->p++;
+		return 0;
+	}
 	ret = cross_string(scan, &flags);
 	if (ret < 0)
 		return ret;
@@ -454,7 +330,7 @@ static int skip_string(struct scan *scan)
 	return 0;
 }
 
-int scan_key(struct scan *scan, struct scan_text *ret)
+int scan_key_slow(struct scan *scan, struct scan_text *ret)
 {
 	int c;
 
@@ -481,18 +357,15 @@ int scan_key(struct scan *scan, struct scan_text *ret)
 	return 0;
 }
 
-struct digits {
-	uint64_t mant;
-	unsigned int significant;
-};
-
-static const uint8_t *cross_digits(const uint8_t *p, struct digits *digits)
+/* Adds the digits from p on to *mant, which wraps: the caller counts them. */
+static inline const uint8_t *cross_digits(const uint8_t *p, uint64_t *mant)
 {
-	for (; (uint8_t)(*p - '0') < 10; p++) {
-		if (digits->significant < 19)
-			digits->mant = digits->mant * 10 + (uint64_t)(*p - '0');
-		digits->significant += digits->mant != 0;
-	}
+	uint64_t value = *mant;
+	unsigned int digit;
+
+	for (; (digit = (unsigned int)*p - '0') < 10; p++)
+		value = value * 10 + digit;
+	*mant = value;
 	return p;
 }
 
@@ -512,22 +385,24 @@ static const uint8_t *cross_exponent(const uint8_t *p, int32_t *ret)
 /* Parses the literal at start as far as the window goes. NULL: p stands at the fault. */
 static const uint8_t *parse_number(struct scan *scan, const uint8_t *start, struct number *ret)
 {
-	struct digits digits = { 0 };
 	const uint8_t *p = start + (*start == '-'), *from = p;
-	int32_t exp10 = 0;
-	int32_t frac_cnt = 0;
+	int32_t exp10 = 0, frac_cnt = 0;
+	size_t digit_cnt;
+	uint64_t mant = 0;
 
-	p = cross_digits(p, &digits);
+	p = cross_digits(p, &mant);
+	digit_cnt = (size_t)(p - from);
 	if (p == from || (*from == '0' && p > from + 1)) {
 		scan->p = p == from ? p : from + 1;
 		return NULL;
 	}
 	if (*p == '.') {
 		from = ++p;
-		p = cross_digits(p, &digits);
+		p = cross_digits(p, &mant);
 		scan->p = p;
 		if (p == from)
 			return NULL;
+		digit_cnt += (size_t)(p - from);
 		frac_cnt = (int32_t)(p - from);
 	}
 	if ((*p | 0x20) == 'e') {
@@ -537,9 +412,11 @@ static const uint8_t *parse_number(struct scan *scan, const uint8_t *start, stru
 		if ((uint8_t)(p[-1] - '0') >= 10)
 			return NULL;
 	}
-	*ret = (struct number){ .text = start, .len = (size_t)(p - start), .mant = digits.mant };
+	ret->text = start;
+	ret->len = (size_t)(p - start);
+	ret->mant = mant;
 	ret->negative = *start == '-';
-	ret->cut = digits.significant > 19;
+	ret->cut = digit_cnt > 19;
 	ret->exp10 = ret->cut ? exp10 : exp10 - frac_cnt;
 	return p;
 }
@@ -601,28 +478,11 @@ static int skip_scalar(struct scan *scan, int c)
 	}
 }
 
-int scan_member(struct scan *scan, char closer, bool *first)
+int scan_member_fail(struct scan *scan, int c, char closer)
 {
-	int c = scan_peek(scan);
-
 	if (c < 0)
 		return c;
-	if (c == closer) {
-		scan_next(scan);
-		return 0;
-	}
-	if (!*first) {
-		if (c != ',')
-			return scan_fail(scan, closer == '}' ? "',' or '}'" : "',' or ']'");
-		scan_next(scan);
-		c = scan_peek(scan);
-		if (c < 0)
-			return c;
-		if (c == closer)
-			return scan_fail(scan, "a member after ','");
-	}
-	*first = false;
-	return 1;
+	return scan_fail(scan, closer == '}' ? "',' or '}'" : "',' or ']'");
 }
 
 static int skip_key(struct scan *scan)
@@ -661,7 +521,8 @@ static int nest_advance(struct scan *scan, struct nest *nest, bool first)
 	return 0;
 }
 
-int scan_skip(struct scan *scan)
+/* A container at its opening bracket. */
+static int skip_container(struct scan *scan)
 {
 	struct nest nest;
 	int ret;
@@ -685,6 +546,15 @@ int scan_skip(struct scan *scan)
 		}
 	} while (ret > 0);
 	return ret;
+}
+
+int scan_skip(struct scan *scan)
+{
+	int c = scan_peek(scan);
+
+	if (c < 0)
+		return c;
+	return c == '{' || c == '[' ? skip_container(scan) : skip_scalar(scan, c);
 }
 
 int scan_finish(struct scan *scan)

@@ -22,6 +22,7 @@
 #include "base/str.h"
 #include "collect/readers/decimal.h"
 #include "collect/readers/input.h"
+#include "collect/readers/run.h"
 
 /* Containers inside containers. */
 #define SCAN_MAX_DEPTH 512u
@@ -37,8 +38,8 @@ struct scan {
 	const uint8_t *p;    /* next byte */
 	const uint8_t *end;  /* end of the window's text: zero bytes follow */
 	const uint8_t *mark; /* bytes from here on survive a refill; NULL: from p */
-	const uint8_t *(*run)(const uint8_t *p); /* end of a long run of plain string bytes */
-	uint64_t buf_off;			 /* offset of buf[0] in the text */
+	run_fn *run;	     /* for long runs of plain string bytes */
+	uint64_t buf_off;    /* offset of buf[0] in the text */
 	uint64_t max_text_bytes;
 	uint64_t bad_utf8_cnt; /* strings that were mended */
 	struct str mended;     /* last unescaped or mended string */
@@ -60,13 +61,17 @@ _must_check_ int scan_init(struct scan *scan, struct input *input, const char *n
 			   size_t window_bytes, struct err *err);
 void scan_done(struct scan *scan);
 
-/* Slow path of scan_peek(): at a space, a control byte or the window's end. */
+/* Slow path of scan_peek(): more than one space, a control byte or the window's end. */
 _must_check_ int scan_peek_slow(struct scan *scan);
 
 /* Next byte that is not a space, not consumed; 0 at the end of the text; -errno. */
 _must_check_ static inline int scan_peek(struct scan *scan)
 {
-	return *scan->p > ' ' ? *scan->p : scan_peek_slow(scan);
+	if (*scan->p > ' ')
+		return *scan->p;
+	if (*scan->p == ' ' && scan->p[1] > ' ')
+		return *++scan->p;
+	return scan_peek_slow(scan);
 }
 
 /* Consumes the byte that scan_peek() returned. */
@@ -81,11 +86,35 @@ int scan_fail(struct scan *scan, const char *expected);
 /* Consumes byte c or fails with expected. */
 _must_check_ int scan_expect(struct scan *scan, char c, const char *expected);
 
+/* Slow path of scan_string(): escapes, bytes beyond ASCII, the window's end. */
+_must_check_ int scan_string_slow(struct scan *scan, struct scan_text *ret);
+
 /* A string at a '"'. Unescaped, valid UTF-8, not NUL-terminated. */
-_must_check_ int scan_string(struct scan *scan, struct scan_text *ret);
+_must_check_ static inline int scan_string(struct scan *scan, struct scan_text *ret)
+{
+	const uint8_t *text = scan->p + 1, *end = run_plain(scan->run, text);
+
+	if (*end != '"')
+		return scan_string_slow(scan, ret);
+	scan->p = end + 1;
+	*ret = (struct scan_text){ (const char *)text, (size_t)(end - text) };
+	return 0;
+}
+
+/* Slow path of scan_key(). */
+_must_check_ int scan_key_slow(struct scan *scan, struct scan_text *ret);
 
 /* An object key and its colon. */
-_must_check_ int scan_key(struct scan *scan, struct scan_text *ret);
+_must_check_ static inline int scan_key(struct scan *scan, struct scan_text *ret)
+{
+	const uint8_t *text = scan->p + 1, *end = run_plain(scan->run, text);
+
+	if (*scan->p != '"' || *end != '"' || end[1] != ':')
+		return scan_key_slow(scan, ret);
+	scan->p = end + 2;
+	*ret = (struct scan_text){ (const char *)text, (size_t)(end - text) };
+	return 0;
+}
 
 /* A number at '-' or a digit. */
 _must_check_ int scan_number(struct scan *scan, struct number *ret);
@@ -93,11 +122,33 @@ _must_check_ int scan_number(struct scan *scan, struct number *ret);
 /* Any one value, validated in constant memory. */
 _must_check_ int scan_skip(struct scan *scan);
 
+/* The failure of scan_member() at c, which is no comma. */
+_must_check_ int scan_member_fail(struct scan *scan, int c, char closer);
+
 /*
  * After '{' or '[' and after each member: positions on the next member. Returns
  * 1, 0 when the container was closed (consumed), -errno. *first starts as true.
  */
-_must_check_ int scan_member(struct scan *scan, char closer, bool *first);
+_must_check_ static inline int scan_member(struct scan *scan, char closer, bool *first)
+{
+	int c = scan_peek(scan);
+
+	if (c == closer) {
+		scan_next(scan);
+		return 0;
+	}
+	if (*first) {
+		*first = false;
+		return c < 0 ? c : 1;
+	}
+	if (c != ',')
+		return scan_member_fail(scan, c, closer);
+	scan_next(scan);
+	c = scan_peek(scan);
+	if (c == closer)
+		return scan_fail(scan, "a member after ','");
+	return c < 0 ? c : 1;
+}
 
 /* Only spaces may follow. */
 _must_check_ int scan_finish(struct scan *scan);
