@@ -144,13 +144,17 @@ class HeldLock(Fault):
 
 
 class NoisyNeighbour(Fault):
-    """Busy processes on the one core that the victim is bound to."""
+    """Strangers that keep the core busy to which the victim is bound."""
 
-    hog = "import os, sys\nwhile os.getppid() == int(sys.argv[1]):\n for _ in range(10**6): pass"
-
-    def __init__(self, options: argparse.Namespace, rank: int) -> None:
-        super().__init__(options, rank)
-        self.hogs: list[subprocess.Popen[bytes]] = []
+    # Orphaned at once, so that they are no part of the job; they leave when the victim does.
+    hog = """
+import os, sys
+if os.fork():
+    os._exit(0)
+while os.path.exists("/proc/" + sys.argv[1]):
+    for _ in range(10**6):
+        pass
+"""
 
     def prepare(self) -> None:
         """The victim has a core of its own to lose; with few cores others visit it too."""
@@ -163,13 +167,8 @@ class NoisyNeighbour(Fault):
     def begin(self) -> None:
         if self.rank != self.victim:
             return
-        command = [sys.executable, "-S", "-c", self.hog, str(os.getpid())]
-        self.hogs = [subprocess.Popen(command) for _ in range(round(4 * self.strength))]
-
-    def end(self) -> None:
-        for hog in self.hogs:
-            hog.kill()
-            hog.wait()
+        for _ in range(round(4 * self.strength)):
+            subprocess.check_call([sys.executable, "-S", "-c", self.hog, str(os.getpid())])
 
 
 CLASSES: dict[str, type[Fault]] = {

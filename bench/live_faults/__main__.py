@@ -33,8 +33,10 @@ def table(runs: list[judge.Run]) -> str:
         speed = f"{before:.0f} -> {after:.0f}"
         rows.append((fault, len(of_fault), *counts, speed, f"{late:.1f} s" if late else "-"))
     widths = [max(len(str(row[i])) for row in rows) for i in range(len(head))]
-    lines = ("  ".join(str(cell).ljust(w) for cell, w in zip(row, widths, strict=False)).rstrip() for row in rows)
-    return "\n".join(lines)
+    return "\n".join(
+        "  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
 
 
 def main() -> int:

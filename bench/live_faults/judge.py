@@ -33,12 +33,12 @@ class Answer(NamedTuple):
 
 NOTHING = "(?!)"
 ANSWERS = {
-    "io": Answer("one", r"recv_into", NOTHING),
+    "io": Answer("one", r"recv_into", r"^slow-data-loading$"),
     "cpu": Answer("one", r"tokenise_slow", NOTHING),
-    "gc": Answer("many", r"gc\.collect|built-in (function|method) collect", r"garbage|^gc\b"),
-    "lock": Answer("one", r"export_metrics|json.*(encode|dumps)", r"\bgil\b"),
-    "noise": Answer("one", NOTHING, r"starv|contention|noisy"),
-    "imbalance": Answer("one", NOTHING, r"imbalance"),
+    "gc": Answer("many", r"built-in (function|method) collect", r"^garbage-collection$"),
+    "lock": Answer("one", r"export_metrics", r"^gil-contention$"),
+    "noise": Answer("one", NOTHING, r"^cpu-starvation$"),
+    "imbalance": Answer("one", NOTHING, r"^load-imbalance$"),
     "all": Answer("all", r"tokenise_slow", NOTHING),
 }
 
