@@ -11,7 +11,7 @@ const struct detector_config detector_default_config = {
 		.pause_cnt = 2,
 		.adopt_cnt = 500,
 		.slow_frac = 0.05,
-		.noise_z = 5,
+		.noise_z = 6,
 		.pause_factor = 2,
 	},
 	.blocked_factor = 5,

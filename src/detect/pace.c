@@ -6,10 +6,13 @@
 #include <math.h>
 #include <string.h>
 
-#define BLOCKS_IN_WINDOW 5u
-#define BLOCK_DIFF_CNT 20u
-#define BLOCK_DIFF_MIN 5u
+#define RECORDS_IN_WINDOW 5u
+#define DIFF_MAX 100u /* newest differences of windows that tell slow noise */
+#define DIFF_MIN 25u
+#define EARLY_BLOCKS 10u
+#define EARLY_MARGIN 4	/* slow noise that the blocks of one window can't tell */
 #define MEDIAN_MIN 5u	/* samples before a median means anything */
+#define SD_MARGIN 1.25	/* windows overlap: 100 differences are 20 independent ones */
 #define DISTANCE_CNT 4u /* equal distances that make pauses periodic */
 #define PERIOD_MIN 3u
 #define MAD_TO_SD 1.4826
@@ -34,12 +37,9 @@ struct pace {
 	uint64_t record_cnt;
 	struct record baseline;
 
-	double block_sum, block_mean;
-	uint32_t block_fill;
-	bool block_known;
-	double block_diffs[BLOCK_DIFF_CNT];
-	uint64_t block_diff_cnt;
-	double block_var; /* variance of a block's mean */
+	double window_var; /* of a whole window's mean, from windows that don't overlap */
+	bool calibrated;   /* there were enough of them; until then: */
+	double early_var;  /* the greatest that single windows showed */
 
 	uint64_t long_at; /* sample number of the last long iteration; 0: none */
 	uint64_t distances[DISTANCE_CNT];
@@ -180,38 +180,6 @@ static void note_pause(struct pace *pace)
 		pace->pause_period = pace->distances[0];
 }
 
-static void renew_block_var(struct pace *pace)
-{
-	uint32_t cnt = (uint32_t)MIN(pace->block_diff_cnt, (uint64_t)BLOCK_DIFF_CNT);
-	double sorted[BLOCK_DIFF_CNT], sd;
-
-	if (cnt < BLOCK_DIFF_MIN)
-		return;
-	memcpy(sorted, pace->block_diffs, cnt * sizeof(*sorted));
-	sd = MAD_TO_SD * stats_median(sorted, cnt);
-	pace->block_var = sd * sd / 2;
-}
-
-static void note_block(struct pace *pace, double sample)
-{
-	uint32_t size = pace->config.window_cnt / BLOCKS_IN_WINDOW;
-	double mean;
-
-	pace->block_sum += sample;
-	if (++pace->block_fill < size)
-		return;
-	mean = pace->block_sum / size;
-	if (pace->block_known && !pace->slow) {
-		pace->block_diffs[pace->block_diff_cnt++ % BLOCK_DIFF_CNT] =
-			fabs(mean - pace->block_mean);
-		renew_block_var(pace);
-	}
-	pace->block_known = true;
-	pace->block_mean = mean;
-	pace->block_sum = 0;
-	pace->block_fill = 0;
-}
-
 static void renew_baseline(struct pace *pace)
 {
 	uint64_t cnt = MIN(pace->record_cnt, (uint64_t)pace->config.history_cnt);
@@ -223,6 +191,31 @@ static void renew_baseline(struct pace *pace)
 	}
 }
 
+static double record_mean(const struct pace *pace, uint64_t back)
+{
+	return pace->history[(pace->record_cnt - 1 - back) % pace->config.history_cnt].mean;
+}
+
+/*
+ * Noise that outlasts an iteration shows between windows. The median of the
+ * differences of neighbouring ones is deaf to a step and nearly so to a drift.
+ */
+static void renew_window_var(struct pace *pace)
+{
+	uint64_t kept = MIN(pace->record_cnt, (uint64_t)pace->config.history_cnt);
+	double diffs[DIFF_MAX], sd;
+	uint32_t cnt = 0;
+
+	for (uint64_t i = 0; i + RECORDS_IN_WINDOW < kept && cnt < DIFF_MAX; i++)
+		diffs[cnt++] =
+			fabs(record_mean(pace, i) - record_mean(pace, i + RECORDS_IN_WINDOW));
+	if (cnt < DIFF_MIN)
+		return;
+	sd = SD_MARGIN * MAD_TO_SD * stats_median(diffs, cnt);
+	pace->window_var = sd * sd / 2;
+	pace->calibrated = true;
+}
+
 static void record(struct pace *pace)
 {
 	struct record *slot = &pace->history[pace->record_cnt % pace->config.history_cnt];
@@ -230,15 +223,39 @@ static void record(struct pace *pace)
 	*slot = (struct record){ .mean = pace->now.mean, .var = pace->now.var };
 	pace->record_cnt++;
 	renew_baseline(pace);
+	renew_window_var(pace);
+}
+
+/*
+ * As window_var, before there are windows enough: from the means of ten blocks
+ * of the newest window. Small blocks see less of slow noise, hence the margin.
+ */
+static double early_var(const struct pace *pace)
+{
+	uint32_t size = MAX(pace->config.window_cnt / EARLY_BLOCKS, 1u);
+	uint32_t cnt = pace->config.window_cnt / size;
+	double diffs[PACE_WINDOW_MAX], last = 0, sd;
+
+	for (uint32_t block = 0; block < cnt; block++) {
+		double sum = 0;
+
+		for (uint32_t i = 0; i < size; i++)
+			sum += sample_at(pace, block * size + i) / size;
+		if (block > 0)
+			diffs[block - 1] = fabs(sum - last);
+		last = sum;
+	}
+	sd = MAD_TO_SD * stats_median(diffs, cnt - 1);
+	return EARLY_MARGIN * sd * sd / 2 / cnt;
 }
 
 /* How far over the baseline a mean of `span` iterations must be. */
 static double threshold_of(const struct pace *pace, const struct window_stats *stats, uint32_t span)
 {
 	double window_cnt = pace->config.window_cnt;
-	double blocks = (double)span * BLOCKS_IN_WINDOW / window_cnt;
 	double jitter = stats->var / MAX(stats->cnt, 1u) + pace->baseline.var / window_cnt;
-	double slow_noise = pace->block_var * (1 / blocks + 1.0 / BLOCKS_IN_WINDOW);
+	double window_var = pace->calibrated ? pace->window_var : pace->early_var;
+	double slow_noise = window_var * (window_cnt / span + 1);
 	double noise = pace->config.noise_z * sqrt(fmax(jitter, slow_noise));
 
 	return fmax(pace->config.slow_frac * pace->baseline.mean, noise);
@@ -265,7 +282,7 @@ static enum pace_result watch(struct pace *pace)
 		pace->slow_at = pace->cnt;
 		return PACE_SLOW;
 	}
-	if (pace->cnt % (pace->config.window_cnt / BLOCKS_IN_WINDOW) == 0)
+	if (pace->cnt % (pace->config.window_cnt / RECORDS_IN_WINDOW) == 0)
 		record(pace);
 	return PACE_NONE;
 }
@@ -306,14 +323,14 @@ enum pace_result pace_add(struct pace *pace, int64_t time_ns)
 	pace->cnt++;
 	if (is_long(pace, sample))
 		note_pause(pace);
-	else
-		note_block(pace, sample);
 	renew_median(pace);
 	if (pace->cnt < pace->config.window_cnt)
 		return PACE_NONE;
 	pace->now = compute_stats(pace, pace->config.window_cnt);
 	if (pace->record_cnt == 0)
 		record(pace);
+	if (!pace->calibrated)
+		pace->early_var = fmax(pace->early_var, early_var(pace));
 	pace->threshold = threshold_of(pace, &pace->now, pace->config.window_cnt);
 	return pace->slow ? watch_slow(pace) : watch(pace);
 }

@@ -8,10 +8,16 @@
  *             recorded windows (one each N/5 iterations: 2,000 iterations)
  *   slow      mean - baseline > max(slow_frac * baseline, noise_z * SE),
  *             `confirm_cnt` iterations in a row
- *   SE        sqrt((v_now + v_baseline) / n), where v is half the mean squared
- *             difference of neighbouring iterations: jitter raises it, a step
- *             or a drift does not. For slow noise of a shared machine, the
- *             same over blocks of N/5 iterations; the greater counts.
+ *   SE        the greater of two standard errors of the difference:
+ *             jitter, sqrt(v_now / n + v_baseline / N), where v is half the mean
+ *             squared difference of neighbouring iterations, so that a step or
+ *             a drift does not raise it; and
+ *             slow noise of a shared machine, sqrt(w * (N / n + 1)), where w is
+ *             from the median difference of neighbouring windows (of blocks of
+ *             one window, doubled, while there are few windows yet)
+ *
+ * A steady job is so called slow after 2.5 iterations of twice the time; one
+ * whose windows differ by 4 % from noise needs about 45 % to be believed.
  *
  * The test is done over N iterations, and over 4 N for slowdowns made of rare
  * long iterations, which are noise to a short window.

@@ -38,7 +38,8 @@ struct sequence {
 	uint32_t since_match;
 	uint32_t skip_streak;
 	bool learned;
-	bool steps_known; /* a learned sequence held an optimizer step */
+	bool steps_known;  /* an optimizer step was seen */
+	bool steps_inside; /* the sequence holds one, or is the user's mark */
 	struct sequence_match match;
 };
 
@@ -128,7 +129,7 @@ static void compute_borders(struct sequence *seq)
 static enum sequence_result adopt(struct sequence *seq, uint32_t period, uint64_t end)
 {
 	uint32_t len = 0;
-	bool same;
+	bool same, steps = false;
 
 	for (uint32_t i = 1; i <= period; i++) {
 		len += group_at(seq, seq->group_cnt - i)->len;
@@ -141,9 +142,10 @@ static enum sequence_result adopt(struct sequence *seq, uint32_t period, uint64_
 
 		same = same && symbol == seq->symbols[i];
 		seq->symbols[i] = symbol;
-		seq->steps_known = seq->steps_known || kind_of(symbol) == MARK_OPTIMIZER;
+		steps = steps || kind_of(symbol) != MARK_DATALOADER;
 	}
 	seq->len = len;
+	seq->steps_inside = steps;
 	compute_borders(seq);
 	learn_restart(seq);
 	seq->learned = true;
@@ -220,7 +222,9 @@ static enum sequence_result follow(struct sequence *seq, uint32_t symbol)
 	seq->since_match++;
 	if (seq->pos == seq->len)
 		return matched(seq);
-	if (seq->since_match < seq->len + seq->config.lost_cnt)
+	/* The first step of a job that only loaded so far shows what an iteration is. */
+	if (seq->since_match < seq->len + seq->config.lost_cnt &&
+	    (seq->steps_inside || !seq->steps_known))
 		return SEQUENCE_NONE;
 	learn_restart(seq);
 	return SEQUENCE_LOST;
@@ -252,6 +256,7 @@ enum sequence_result sequence_mark(struct sequence *seq, uint16_t mark, uint16_t
 	seq->recent[seq->position % SEQUENCE_MAX] = symbol;
 	seq->recent_ns[seq->position % SEQUENCE_MAX] = time_ns;
 	seq->position++;
+	seq->steps_known = seq->steps_known || kind_of(symbol) == MARK_OPTIMIZER;
 	if (seq->learned)
 		return follow(seq, symbol);
 	result = learn(seq, symbol, previous);

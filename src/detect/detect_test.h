@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tests of this folder are one binary; each file gives its group. Seeded numbers for all. */
+#pragma once
+
+#include "base/base.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+int run_sequence_tests(void);
+int run_pace_tests(void);
+int run_jobwatch_tests(void);
+
+/* splitmix64 */
+static inline uint64_t rng_next(uint64_t *state)
+{
+	uint64_t z = (*state += 0x9e3779b97f4a7c15ULL);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+static inline double rng_uniform(uint64_t *state)
+{
+	return (double)(rng_next(state) >> 11) * 0x1p-53;
+}
+
+/* Box and Muller; one of the two numbers is thrown away. */
+static inline double rng_normal(uint64_t *state)
+{
+	double u = rng_uniform(state) + 0x1p-54;
+
+	return sqrt(-2 * log(u)) * cos(2 * 3.14159265358979323846 * rng_uniform(state));
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "detect/pace.h"
+
+#include "detect/detect_test.h"
+#include "detect/detector.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ITER_NS (100 * NSEC_PER_MSEC)
+
+static struct pace *pace_default(void)
+{
+	struct pace *pace = pace_new(&detector_default_config.pace);
+
+	assert_non_null(pace);
+	return pace;
+}
+
+/* How often it became slow, and after how many samples first (0: never). */
+struct outcome {
+	unsigned slow, cleared, adopted;
+	unsigned first_slow;
+};
+
+static struct outcome feed(struct pace *pace, double factor, unsigned cnt)
+{
+	struct outcome outcome = { 0 };
+
+	for (unsigned i = 0; i < cnt; i++) {
+		enum pace_result result = pace_add(pace, (int64_t)(ITER_NS * factor));
+
+		outcome.slow += result == PACE_SLOW;
+		outcome.cleared += result == PACE_CLEARED;
+		outcome.adopted += result == PACE_ADOPTED;
+		if (result == PACE_SLOW && outcome.first_slow == 0)
+			outcome.first_slow = i + 1;
+	}
+	return outcome;
+}
+
+static void pace_is_not_slow_while_the_job_warms_up(void **state)
+{
+	struct pace *pace = pace_default();
+	struct outcome outcome;
+
+	(void)state;
+	for (unsigned i = 0; i < 40; i++) { /* compilation, then caches that fill */
+		outcome = feed(pace, 1 + 30.0 / (1 + i * i), 1);
+		assert_int_equal(outcome.slow, 0);
+	}
+	assert_int_equal(feed(pace, 1, 500).slow, 0);
+	pace_free(pace);
+}
+
+static void pace_finds_a_step_change_in_few_iterations(void **state)
+{
+	/* A steady job: the mean of 50 passes 5 % after 2.5 / excess, and three must agree. */
+	static const struct {
+		double factor;
+		unsigned latest;
+	} cases[] = { { 1.06, 50 }, { 1.10, 30 }, { 1.25, 15 }, { 2, 8 }, { 3, 8 }, { 10, 8 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct pace *pace = pace_default();
+		struct outcome outcome;
+
+		assert_int_equal(feed(pace, 1, 300).slow, 0);
+		outcome = feed(pace, cases[i].factor, 200);
+		assert_int_equal(outcome.slow, 1);
+		assert_in_range(outcome.first_slow, 1, cases[i].latest);
+		pace_free(pace);
+	}
+}
+
+static void pace_leaves_four_percent_alone(void **state)
+{
+	struct pace *pace = pace_default();
+
+	(void)state;
+	(void)feed(pace, 1, 300);
+	assert_int_equal(feed(pace, 1.04, 1000).slow, 0);
+	pace_free(pace);
+}
+
+static void pace_reports_one_slowdown_once_and_its_end(void **state)
+{
+	struct pace *pace = pace_default();
+	struct outcome outcome;
+
+	(void)state;
+	(void)feed(pace, 1, 300);
+	assert_int_equal(feed(pace, 1.5, 300).slow, 1);
+	outcome = feed(pace, 1, 300);
+	assert_int_equal(outcome.cleared, 1);
+	assert_int_equal(outcome.slow, 0);
+	assert_int_equal(feed(pace, 1.5, 100).slow, 1); /* another one */
+	pace_free(pace);
+}
+
+static void pace_adopts_a_slowdown_that_stays_and_sees_the_next(void **state)
+{
+	struct pace *pace = pace_default();
+	struct outcome outcome;
+
+	(void)state;
+	(void)feed(pace, 1, 300);
+	outcome = feed(pace, 1.5, 1500);
+	assert_int_equal(outcome.slow, 1);
+	assert_int_equal(outcome.adopted, 1);
+	assert_int_equal(feed(pace, 2, 100).slow, 1);
+	pace_free(pace);
+}
+
+static void pace_sees_a_slow_drift(void **state)
+{
+	struct pace *pace = pace_default();
+	unsigned slow_at = 0;
+
+	(void)state;
+	(void)feed(pace, 1, 300);
+	for (unsigned i = 0; i < 1000 && slow_at == 0; i++) { /* 10 % in 1000 iterations */
+		if (feed(pace, 1 + 0.0001 * i, 1).slow > 0)
+			slow_at = i;
+	}
+	assert_in_range(slow_at, 500, 600); /* 5 % is reached at 500, by the mean 25 later */
+	pace_free(pace);
+}
+
+static void pace_leaves_checkpoints_out(void **state)
+{
+	struct pace *pace = pace_default();
+	struct pace_view view;
+
+	(void)state;
+	(void)feed(pace, 1, 300);
+	for (unsigned i = 0; i < 20; i++) {
+		assert_int_equal(feed(pace, 40, 1).slow, 0);
+		assert_int_equal(feed(pace, 1, 99).slow, 0);
+	}
+	pace_look(pace, &view);
+	assert_int_equal(view.pauses, 20);
+	assert_int_equal(view.mean_ns, ITER_NS);
+	assert_int_equal(feed(pace, 1.1, 100).slow, 1); /* and still sees 10 % */
+	pace_free(pace);
+}
+
+static void pace_learns_an_evaluation_every_seventh_iteration(void **state)
+{
+	struct pace *pace = pace_default();
+	struct pace_view view;
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		assert_int_equal(feed(pace, 1, 6).slow, 0);
+		assert_int_equal(feed(pace, 5, 1).slow, 0);
+	}
+	pace_look(pace, &view);
+	assert_int_equal(view.mean_ns, ITER_NS);
+	for (unsigned i = 0, slow = 0; i < 10; i++) {
+		slow += feed(pace, 1.1, 6).slow;
+		slow += feed(pace, 5, 1).slow;
+		assert_true(i < 9 || slow == 1);
+	}
+	pace_free(pace);
+}
+
+static void pace_sees_long_iterations_that_begin_to_come_regularly(void **state)
+{
+	struct pace *pace = pace_default();
+	unsigned slow = 0;
+
+	(void)state;
+	(void)feed(pace, 1, 300);
+	for (unsigned i = 0; i < 50; i++) { /* say, a collection of garbage each fifth iteration */
+		slow += feed(pace, 1, 4).slow;
+		slow += feed(pace, 5, 1).slow;
+	}
+	assert_int_equal(slow, 1);
+	pace_free(pace);
+}
+
+/* Times of a healthy job with some kind of jitter around 1. */
+static double jitter(unsigned kind, uint64_t *rng, double *memory)
+{
+	switch (kind) {
+	case 0: /* normal, 10 % */
+		return fmax(0.3, 1 + 0.10 * rng_normal(rng));
+	case 1: /* log-normal, 20 %: skewed as real times are */
+		return exp(0.20 * rng_normal(rng));
+	case 2: /* slow noise: correlation 0.8 from one to the next, 10 % */
+		*memory = 0.8 * *memory + 0.06 * rng_normal(rng);
+		return fmax(0.3, 1 + *memory);
+	case 3: /* 2 % of the iterations take five times as long */
+		return rng_uniform(rng) < 0.02 ? 5 : exp(0.05 * rng_normal(rng));
+	default: /* rare hiccups of any length on top of 5 % */
+		return exp(0.05 * rng_normal(rng)) +
+		       (rng_uniform(rng) < 0.01) * 10 * rng_uniform(rng);
+	}
+}
+
+/* Seeds of each kind; PT_SEEDS raises it for a long run by hand. */
+static unsigned seed_cnt(void)
+{
+	const char *text = getenv("PT_SEEDS");
+
+	return text != NULL ? (unsigned)strtoul(text, NULL, 10) : 60;
+}
+
+static void pace_is_never_slow_from_jitter_alone(void **state)
+{
+	unsigned false_alarms[5] = { 0 };
+
+	(void)state;
+	for (unsigned kind = 0; kind < ARRAY_SIZE(false_alarms); kind++) {
+		for (unsigned seed = 0; seed < seed_cnt(); seed++) {
+			struct pace *pace = pace_default();
+			uint64_t rng = seed * 1000003u + kind;
+			double memory = 0;
+
+			for (unsigned i = 0; i < 2000; i++)
+				false_alarms[kind] +=
+					feed(pace, jitter(kind, &rng, &memory), 1).slow;
+			pace_free(pace);
+		}
+	}
+	if (getenv("PT_SEEDS") != NULL)
+		printf("false alarms: normal %u lognormal %u slow noise %u spikes %u hiccups %u\n",
+		       false_alarms[0], false_alarms[1], false_alarms[2], false_alarms[3],
+		       false_alarms[4]);
+	for (unsigned kind = 0; kind < ARRAY_SIZE(false_alarms); kind++)
+		assert_int_equal(false_alarms[kind], 0);
+}
+
+static void pace_sees_a_step_through_jitter(void **state)
+{
+	static const double factors[] = { 1.30, 1.80, 1.70, 1.30, 1.60 };
+	unsigned missed = 0, runs = 0;
+
+	(void)state;
+	for (unsigned kind = 0; kind < ARRAY_SIZE(factors); kind++) {
+		for (unsigned seed = 0; seed < 20; seed++, runs++) {
+			struct pace *pace = pace_default();
+			uint64_t rng = seed * 7919u + kind;
+			double memory = 0;
+			unsigned slow = 0;
+
+			for (unsigned i = 0; i < 400; i++)
+				slow += feed(pace, jitter(kind, &rng, &memory), 1).slow;
+			assert_int_equal(slow, 0);
+			for (unsigned i = 0; i < 200; i++)
+				slow += feed(pace, jitter(kind, &rng, &memory) * factors[kind], 1)
+						.slow;
+			missed += slow == 0;
+			pace_free(pace);
+		}
+	}
+	assert_int_equal(missed, 0);
+}
+
+static void pace_refuses_a_configuration_out_of_range(void **state)
+{
+	struct pace_config config = detector_default_config.pace;
+
+	(void)state;
+	config.window_cnt = PACE_WINDOW_MAX + 1;
+	assert_null(pace_new(&config));
+	config.window_cnt = 4;
+	assert_null(pace_new(&config));
+}
+
+int run_pace_tests(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(pace_is_not_slow_while_the_job_warms_up),
+		cmocka_unit_test(pace_finds_a_step_change_in_few_iterations),
+		cmocka_unit_test(pace_leaves_four_percent_alone),
+		cmocka_unit_test(pace_reports_one_slowdown_once_and_its_end),
+		cmocka_unit_test(pace_adopts_a_slowdown_that_stays_and_sees_the_next),
+		cmocka_unit_test(pace_sees_a_slow_drift),
+		cmocka_unit_test(pace_leaves_checkpoints_out),
+		cmocka_unit_test(pace_learns_an_evaluation_every_seventh_iteration),
+		cmocka_unit_test(pace_sees_long_iterations_that_begin_to_come_regularly),
+		cmocka_unit_test(pace_is_never_slow_from_jitter_alone),
+		cmocka_unit_test(pace_sees_a_step_through_jitter),
+		cmocka_unit_test(pace_refuses_a_configuration_out_of_range),
+	};
+
+	return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
+}
