@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+# bash completion of perftracker(1).
+# shellcheck shell=bash
+
+_perftracker_options() {
+	case $1 in
+	run) echo '--out --keep-traces --window --steps --slowdown --recent --learn --blocked --min-gap
+		--min-gain --jobs --quiet --help' ;;
+	analyze) echo '--format --output --ranks --steps --min-gain --jobs --exit-code --help' ;;
+	summarize) echo '--output --steps --help' ;;
+	localize) echo '--format --output --min-gain --exit-code --help' ;;
+	profile) echo '--window --help' ;;
+	status | dump) echo '--help' ;;
+	esac
+}
+
+_perftracker() {
+	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+	local command=${COMP_WORDS[1]} i
+	COMPREPLY=()
+	if [ "$COMP_CWORD" = 1 ]; then
+		mapfile -t COMPREPLY < <(compgen -W \
+			'run profile status analyze summarize localize dump --help --version' -- "$word")
+		return
+	fi
+	for ((i = 2; i < COMP_CWORD; i++)); do
+		if [ "${COMP_WORDS[i]}" = -- ] && declare -F _command_offset > /dev/null; then
+			_command_offset $((i + 1))
+			return
+		fi
+	done
+	case $before in
+	--format) mapfile -t COMPREPLY < <(compgen -W 'text json html' -- "$word") ;;
+	--out) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
+	*)
+		if [[ $word == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "$(_perftracker_options "$command")" -- "$word")
+		else
+			mapfile -t COMPREPLY < <(compgen -f -- "$word")
+		fi
+		;;
+	esac
+}
+
+complete -o filenames -F _perftracker perftracker
