@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/attach.h"
+
+#include "format/message.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Relative to the directory of the executable; the first that exists is taken. */
+static const char *const agent_places[] = {
+	"../collect/agent/libperftracker-agent.so", /* build tree */
+	"../lib/perftracker/libperftracker-agent.so",
+	"../lib/libperftracker-agent.so",
+	"../lib/x86_64-linux-gnu/libperftracker-agent.so",
+	"../lib/aarch64-linux-gnu/libperftracker-agent.so",
+	"../lib64/libperftracker-agent.so",
+};
+
+static const char *const package_places[] = {
+	"../../../python", /* build tree inside the source tree */
+	"../lib/perftracker/python",
+	"../share/perftracker/python",
+};
+
+#define PACKAGE_FILE "perftracker/__init__.py"
+
+/* Resolves folder/place/file when it is readable; ret gets folder/place. */
+static bool try_place(const char *folder, const char *place, const char *file, char *ret)
+{
+	char path[2 * PATH_MAX], test[3 * PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, place);
+	(void)snprintf(test, sizeof(test), "%s%s%s", path, file != NULL ? "/" : "",
+		       file != NULL ? file : "");
+	return access(test, R_OK) == 0 && realpath(path, ret) != NULL;
+}
+
+static int find(const char *program, const char *const *places, size_t cnt, const char *file,
+		char *ret)
+{
+	char folder[PATH_MAX];
+	char *slash;
+
+	(void)snprintf(folder, sizeof(folder), "%s", program);
+	slash = strrchr(folder, '/');
+	if (slash == NULL)
+		return -ENOENT;
+	*slash = '\0';
+	for (size_t i = 0; i < cnt; i++) {
+		if (try_place(folder, places[i], file, ret))
+			return 0;
+	}
+	return -ENOENT;
+}
+
+static int find_agent(const char *program, char *ret, struct err *err)
+{
+	const char *chosen = getenv(PT_ENV_AGENT);
+
+	if (chosen != NULL && realpath(chosen, ret) != NULL)
+		return 0;
+	if (find(program, agent_places, ARRAY_SIZE(agent_places), NULL, ret) == 0)
+		return 0;
+	return err_set(err, ENOENT,
+		       "libperftracker-agent.so not found beside %s: set " PT_ENV_AGENT, program);
+}
+
+static int find_package(const char *program, char *ret, struct err *err)
+{
+	const char *chosen = getenv(ATTACH_ENV_PYTHONPATH);
+
+	if (chosen != NULL && realpath(chosen, ret) != NULL)
+		return 0;
+	if (find(program, package_places, ARRAY_SIZE(package_places), PACKAGE_FILE, ret) == 0)
+		return 0;
+	return err_set(err, ENOENT,
+		       "the Python package was not found beside %s: set " ATTACH_ENV_PYTHONPATH,
+		       program);
+}
+
+int attach_environment(const char *program, const struct daemon_ready *ready, struct err *err)
+{
+	char agent[PATH_MAX], package[PATH_MAX];
+	_cleanup_free_ char *path = NULL;
+	const char *old = getenv("PYTHONPATH");
+	int ret = find_agent(program, agent, err);
+
+	if (ret == 0)
+		ret = find_package(program, package, err);
+	if (ret < 0)
+		return ret;
+	/* An empty PYTHONPATH means none: a trailing colon would add the working directory. */
+	if (old != NULL && old[0] != '\0')
+		ret = asprintf(&path, "%s:%s", package, old);
+	else
+		ret = asprintf(&path, "%s", package);
+	if (ret < 0) {
+		path = NULL;
+		return err_set(err, ENOMEM, "out of memory");
+	}
+	if (setenv("PYTHONPATH", path, 1) != 0 || setenv(PT_ENV_AGENT, agent, 1) != 0 ||
+	    setenv(PT_ENV_DIR, ready->trace_dir, 1) != 0 ||
+	    setenv(PT_ENV_SOCKET, ready->socket, 1) != 0)
+		return err_set(err, ENOMEM, "out of memory");
+	return 0;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The environment that makes a training process load the hook: where the
+ * Python package and the agent library are, in a build tree and installed.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "serve/daemon.h"
+
+#define ATTACH_ENV_PYTHONPATH \
+	"PERFTRACKER_PYTHONPATH" /* overrides where the package is looked for */
+
+/*
+ * Sets PERFTRACKER_SOCKET, _AGENT and _DIR, and puts the package's directory in
+ * front of PYTHONPATH, in this process's environment. program: path of our
+ * executable. Returns 0 or -ENOENT / -ENOMEM with a line in err; nothing is set
+ * then.
+ */
+_must_check_ int attach_environment(const char *program, const struct daemon_ready *ready,
+				    struct err *err);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon's side of a worker's shared block: takes records off the ring and
+ * writes orders. The block belongs to somebody's training process, so nothing
+ * in it is believed: sizes and seals are checked before it is mapped, every
+ * record is copied before it is looked at, and a ring that keeps making no
+ * sense is given up.
+ * Source: format/message.h.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "format/message.h"
+
+#define BLOCK_FAULTS_MAX 4096u /* then the ring is given up */
+
+/* A plan for all workers of a job; becomes the `order` of each block. */
+struct order_plan {
+	uint64_t id, start_step, window_ns;
+	uint64_t steps;	 /* min_steps and max_steps of the order */
+	uint32_t stride; /* iteration marks of one iteration */
+};
+
+struct block_reader {
+	struct worker_block *block; /* shared with the worker */
+	uint64_t tail;		    /* records taken so far */
+	int64_t last_ns;	    /* time of the last good record */
+	uint64_t overrun;	    /* lost because the ring went round */
+	uint64_t torn;		    /* caught while being written */
+	uint64_t invalid;	    /* seq, mark or time out of range, head going back */
+	bool given_up;
+};
+
+/*
+ * Maps the block behind fd (stays open, the caller's). Returns 0, -EINVAL (not
+ * a sealed memory file of the right size and version) or -errno, with a line
+ * in err.
+ */
+_must_check_ int block_open(int fd, struct block_reader *ret, struct err *err);
+void block_close(struct block_reader *reader);
+
+/*
+ * Copies up to cap records to ret, in order; now_ns bounds their times. Returns
+ * how many. 0 for ever once the ring is given up. At most one ring's length of
+ * work a call.
+ */
+size_t block_drain(struct block_reader *reader, int64_t now_ns, struct mark_record *ret,
+		   size_t cap);
+
+/* Iteration marks the worker has counted. */
+uint64_t block_step(const struct block_reader *reader);
+
+/* Marks the worker could not write. */
+uint64_t block_worker_drops(const struct block_reader *reader);
+
+/* Writes the order: fields first, id last. */
+void block_order(struct block_reader *reader, const struct order_plan *plan);
+
+/* The worker forgets the order it has, begun or not. */
+void block_cancel(struct block_reader *reader);

@@ -1,0 +1,756 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/hostd.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "serve/pool.h"
+#include "serve/worker.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define DRAIN_MS 100
+#define SAMPLE_MS 10
+#define BACKLOG 512
+
+/* One connection: a worker after MSG_HELLO, else somebody who asks. */
+struct client {
+	struct hostd *hostd;
+	uint64_t id;
+	int fd;
+	uint32_t pid; /* as the kernel says */
+	uv_poll_t poll;
+	bool is_worker, closing;
+	struct worker worker;
+};
+
+/* A trace on its way to a fingerprint. */
+struct summary {
+	uint32_t worker;
+	uint64_t order_id;
+	char trace[MESSAGE_TEXT], fingerprint[4096];
+};
+
+struct hostd {
+	struct hostd_setup setup;
+	int listen_fd;
+	uv_poll_t listener;
+	uv_timer_t drain_timer, sample_timer;
+	VEC(struct client *) clients;
+	VEC(struct summary *) summaries;
+	uint64_t next_client;
+	struct pool *pool;
+	struct bus_sub *order_sub, *told_sub;
+	struct neighbours neighbours;
+	bool sampling;
+	bool closing;
+	int open_handles;
+	uint64_t refused; /* datagrams and connections that made no sense */
+};
+
+/* Workers and clients */
+
+static struct client *client_of_worker(const struct hostd *hostd, uint32_t worker)
+{
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->is_worker && (*client)->worker.id == worker)
+			return *client;
+	}
+	return NULL;
+}
+
+static void publish(struct hostd *hostd, const char *subject, const void *data, size_t len)
+{
+	(void)bus_pub(hostd->setup.bus, subject, data, len); /* a full bus counts it */
+}
+
+static void publish_state(struct client *client)
+{
+	struct wire_state state;
+
+	worker_state(&client->worker, clock_mono_ns(), &state);
+	publish(client->hostd, SUBJECT_STATE, &state, sizeof(state));
+}
+
+static void publish_answer(struct hostd *hostd, struct wire_answer answer, const char *text)
+{
+	(void)snprintf(answer.text, sizeof(answer.text), "%s", text);
+	publish(hostd, SUBJECT_ANSWER, &answer, sizeof(answer));
+}
+
+static void free_client(struct client *client)
+{
+	if (client->is_worker)
+		worker_done(&client->worker);
+	(void)close(client->fd);
+	free(client);
+}
+
+static void hostd_closed_one(struct hostd *hostd);
+
+static void client_closed(uv_handle_t *handle)
+{
+	struct client *client = handle->data;
+	struct hostd *hostd = client->hostd;
+
+	free_client(client);
+	hostd_closed_one(hostd);
+}
+
+static void client_close(struct client *client)
+{
+	struct hostd *hostd = client->hostd;
+
+	if (client->closing)
+		return;
+	client->closing = true;
+	for (size_t i = 0; i < hostd->clients.cnt; i++) {
+		if (hostd->clients.data[i] == client) {
+			hostd->clients.data[i] = hostd->clients.data[--hostd->clients.cnt];
+			break;
+		}
+	}
+	uv_close((uv_handle_t *)&client->poll, client_closed);
+}
+
+/* The last marks are taken before the block goes. */
+static void client_gone(struct client *client)
+{
+	if (client->is_worker && !client->hostd->closing) {
+		worker_drain(&client->worker, clock_mono_ns());
+		client->worker.gone = true;
+		publish_state(client);
+	}
+	client_close(client);
+}
+
+static int reply(struct client *client, const struct message *message)
+{
+	struct message filled = *message;
+
+	filled.magic = MESSAGE_MAGIC;
+	filled.version = MESSAGE_VERSION;
+	filled.type = MSG_REPLY;
+	return send(client->fd, &filled, sizeof(filled), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno
+											  : 0;
+}
+
+/* Smallest rank that no living worker has: for jobs that don't tell ranks. */
+static int32_t free_rank(const struct hostd *hostd)
+{
+	for (int32_t rank = 0;; rank++) {
+		bool used = false;
+
+		vec_foreach(client, &hostd->clients)
+			used |= (*client)->is_worker && !(*client)->worker.gone &&
+				(*client)->worker.rank == rank;
+		if (!used)
+			return rank;
+	}
+}
+
+static void take_hello(struct client *client, const struct message *message, int fd)
+{
+	struct hostd *hostd = client->hostd;
+	struct err err = { "no block attached" };
+
+	if (client->is_worker || fd < 0 ||
+	    worker_init(&client->worker, message, client->pid, fd, hostd->setup.options, &err) <
+		    0) {
+		hostd->refused++;
+		log_line(LOG_WARNING, "event=worker-refused pid=%u why=\"%s\"", client->pid,
+			 err.text);
+		client_gone(client);
+		return;
+	}
+	if (client->worker.rank < 0)
+		client->worker.rank = free_rank(hostd);
+	client->worker.id = (uint32_t)client->id;
+	client->is_worker = true;
+	publish_state(client);
+}
+
+/* Windows */
+
+static void sample_tick(uv_timer_t *timer)
+{
+	struct hostd *hostd = timer->data;
+	struct neighbour_worker workers[NEIGHBOURS_WORKER_MAX];
+	size_t cnt = 0;
+
+	vec_foreach(client, &hostd->clients) {
+		struct worker *worker = &(*client)->worker;
+
+		if (!(*client)->is_worker || !worker->window.sampling)
+			continue;
+		if (worker_sample(worker, clock_mono_ns()) < 0)
+			worker->window.sampling = false; /* out of memory: keep what there is */
+	}
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->is_worker && (*client)->worker.window.open &&
+		    cnt < ARRAY_SIZE(workers))
+			workers[cnt++] = (struct neighbour_worker){ (*client)->worker.pid,
+								    (*client)->worker.tid };
+	}
+	if (cnt > 0) {
+		(void)neighbours_look(&hostd->neighbours, workers, cnt, clock_mono_ns);
+		return;
+	}
+	(void)uv_timer_stop(timer);
+	neighbours_close(&hostd->neighbours);
+	hostd->sampling = false;
+}
+
+/* From the first window's opening to the end of the analysis the job is slowed by us. */
+static void suspend_all(struct hostd *hostd, bool suspended)
+{
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->is_worker)
+			worker_suspend(&(*client)->worker, suspended, clock_mono_ns());
+	}
+}
+
+static void take_begun(struct client *client, const struct message *message)
+{
+	struct hostd *hostd = client->hostd;
+	struct wire_answer answer = { .worker = client->worker.id,
+				      .outcome = OUTCOME_BEGUN,
+				      .order_id = message->order_id,
+				      .step = message->step };
+
+	if (worker_begin(&client->worker, message->order_id, clock_mono_ns()) < 0)
+		return;
+	if (!hostd->sampling) {
+		neighbours_open(&hostd->neighbours, "");
+		(void)uv_timer_start(&hostd->sample_timer, sample_tick, 0, SAMPLE_MS);
+		hostd->sampling = true;
+	}
+	suspend_all(hostd, true);
+	publish_answer(hostd, answer, "");
+	publish_state(client);
+}
+
+static void take_missed(struct client *client, const struct message *message)
+{
+	struct wire_answer answer = { .worker = client->worker.id,
+				      .outcome = OUTCOME_MISSED,
+				      .order_id = message->order_id,
+				      .step = message->step };
+
+	worker_abandon(&client->worker);
+	publish_answer(client->hostd, answer, message->text);
+	publish_state(client);
+}
+
+/* A worker names the file, so it must be one of ours: below the directory we gave it. */
+static bool trace_path_valid(const struct hostd *hostd, const char *path)
+{
+	size_t len = strlen(hostd->setup.trace_dir);
+	struct stat st;
+
+	return strncmp(path, hostd->setup.trace_dir, len) == 0 && path[len] == '/' &&
+	       strchr(path + len + 1, '/') == NULL && lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static int start_summary(struct client *client, const struct message *message)
+{
+	struct hostd *hostd = client->hostd;
+	struct summary *summary = calloc(1, sizeof(*summary));
+	char sidecar[sizeof(summary->trace) + sizeof(SIDECAR_SUFFIX)], rank[16];
+	const char *argv[] = { hostd->setup.options->program,
+			       "summarize",
+			       NULL,
+			       "--sidecar",
+			       sidecar,
+			       "--rank",
+			       rank,
+			       "-o",
+			       NULL,
+			       NULL };
+	int ret;
+
+	if (summary == NULL)
+		return -ENOMEM;
+	summary->worker = client->worker.id;
+	summary->order_id = message->order_id;
+	(void)snprintf(summary->trace, sizeof(summary->trace), "%s", message->text);
+	(void)snprintf(summary->fingerprint, sizeof(summary->fingerprint),
+		       "%s/fingerprints/%" PRIu64 "-%d.fp", hostd->setup.options->out_dir,
+		       message->order_id, client->worker.rank);
+	(void)snprintf(sidecar, sizeof(sidecar), "%s" SIDECAR_SUFFIX, summary->trace);
+	(void)snprintf(rank, sizeof(rank), "%d", client->worker.rank);
+	argv[2] = summary->trace;
+	argv[8] = summary->fingerprint;
+	ret = vec_push(&hostd->summaries, summary);
+	if (ret == 0) {
+		ret = pool_add(hostd->pool, (uint64_t)(uintptr_t)summary, argv);
+		hostd->summaries.cnt -= ret < 0;
+	}
+	if (ret < 0)
+		free(summary);
+	return ret;
+}
+
+static size_t list_workers(const struct hostd *hostd, struct neighbour_worker *ret, size_t cap,
+			   const struct client *self, size_t *ret_self)
+{
+	size_t cnt = 0;
+
+	vec_foreach(client, &hostd->clients) {
+		if (!(*client)->is_worker || cnt == cap)
+			continue;
+		if (*client == self)
+			*ret_self = cnt;
+		ret[cnt++] =
+			(struct neighbour_worker){ (*client)->worker.pid, (*client)->worker.tid };
+	}
+	return cnt;
+}
+
+static int finish_window(struct client *client, const struct message *message, struct err *err)
+{
+	struct hostd *hostd = client->hostd;
+	struct neighbour_worker workers[HOSTD_CLIENT_MAX];
+	struct neighbours_query query = { .workers = workers,
+					  .job_pid = hostd->setup.job_pid,
+					  .self_pid = (uint32_t)getpid() };
+	struct worker_finish finish = {
+		.trace_path = message->text,
+		.mono_ns = clock_mono_ns(),
+		.wall_ns = clock_wall_ns(),
+		.window_ns = message->window_ns,
+		.neighbours = hostd->sampling ? &hostd->neighbours : NULL,
+		.query = &query,
+	};
+
+	if (!client->worker.window.open || client->worker.window.order_id != message->order_id)
+		return err_set(err, EINVAL, "a trace of order %" PRIu64 " that had not begun",
+			       message->order_id);
+	if (!trace_path_valid(hostd, message->text))
+		return err_set(err, EINVAL, "%s: expected a trace in %s", message->text,
+			       hostd->setup.trace_dir);
+	query.worker_cnt = list_workers(hostd, workers, ARRAY_SIZE(workers), client, &query.idx);
+	return worker_finish(&client->worker, &finish, err);
+}
+
+static void take_done(struct client *client, const struct message *message)
+{
+	struct wire_answer answer = { .worker = client->worker.id,
+				      .outcome = OUTCOME_EXPORTED,
+				      .order_id = message->order_id,
+				      .step = message->step,
+				      .window_ns = (int64_t)(message->window_ns & INT64_MAX),
+				      .stall_ns = (int64_t)(message->stall_ns & INT64_MAX) };
+	struct err err = { "out of memory" };
+	int ret = finish_window(client, message, &err);
+
+	if (ret == 0)
+		ret = start_summary(client, message);
+	if (ret < 0) {
+		answer.outcome = OUTCOME_MISSED;
+		worker_abandon(&client->worker);
+	}
+	publish_answer(client->hostd, answer, ret < 0 ? err.text : message->text);
+	publish_state(client);
+}
+
+static void summary_done(void *arg, uint64_t id, int status, const char *text)
+{
+	struct hostd *hostd = arg;
+	struct summary *summary = NULL;
+	struct wire_answer answer = { .outcome = OUTCOME_SUMMARIZED };
+	char sidecar[MESSAGE_TEXT + sizeof(SIDECAR_SUFFIX)], why[WIRE_TEXT];
+
+	for (size_t i = 0; i < hostd->summaries.cnt; i++) {
+		if ((uint64_t)(uintptr_t)hostd->summaries.data[i] == id) {
+			summary = hostd->summaries.data[i];
+			hostd->summaries.data[i] = hostd->summaries.data[--hostd->summaries.cnt];
+			break;
+		}
+	}
+	if (summary == NULL)
+		return;
+	answer.worker = summary->worker;
+	answer.order_id = summary->order_id;
+	(void)snprintf(why, sizeof(why), "its trace could not be summarized (status %d): %.400s",
+		       status, text);
+	if (status != 0)
+		answer.outcome = OUTCOME_MISSED;
+	publish_answer(hostd, answer, status == 0 ? summary->fingerprint : why);
+	if (!hostd->setup.options->keep_traces) {
+		(void)snprintf(sidecar, sizeof(sidecar), "%s" SIDECAR_SUFFIX, summary->trace);
+		(void)unlink(summary->trace);
+		(void)unlink(sidecar);
+	}
+	free(summary);
+}
+
+/* Orders and questions */
+
+static void take_order(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+	const struct wire_order *wire = message->data;
+	struct order_plan plan;
+
+	if (message->len != sizeof(*wire))
+		return;
+	plan = (struct order_plan){ .id = wire->id,
+				    .start_step = wire->start_step,
+				    .window_ns = wire->window_ns,
+				    .steps = wire->steps,
+				    .stride = wire->stride };
+	vec_foreach(client, &hostd->clients) {
+		struct worker *worker = &(*client)->worker;
+
+		if (!(*client)->is_worker || worker->gone)
+			continue;
+		if (plan.steps == 0)
+			block_cancel(&worker->block);
+		else
+			block_order(&worker->block, &plan);
+	}
+}
+
+static void take_told(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+	const struct wire_told *told = message->data;
+	struct message answer = { .status = 0 };
+
+	if (message->len != sizeof(*told))
+		return;
+	suspend_all(hostd, false);
+	answer.status = told->status;
+	(void)snprintf(answer.text, sizeof(answer.text), "%.*s", (int)sizeof(answer.text) - 1,
+		       told->text);
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->id == told->client)
+			(void)reply(*client, &answer);
+	}
+}
+
+/* One datagram a worker, then one with pid 0. */
+static void answer_status(struct client *asker)
+{
+	struct hostd *hostd = asker->hostd;
+
+	vec_foreach(client, &hostd->clients) {
+		struct wire_state state;
+		struct message line;
+
+		if (!(*client)->is_worker)
+			continue;
+		worker_state(&(*client)->worker, clock_mono_ns(), &state);
+		line = (struct message){ .pid = state.pid,
+					 .tid = state.tid,
+					 .rank = state.rank,
+					 .world_size = state.world_size,
+					 .status = (int32_t)state.phase,
+					 .order_id = state.iterations,
+					 .step = state.step,
+					 .window_ns = (uint64_t)state.iteration_ns,
+					 .stall_ns = (uint64_t)state.baseline_ns,
+					 .mono_ns = state.last_ns };
+		(void)snprintf(line.text, sizeof(line.text), "%c lost=%" PRIu64, state.process,
+			       state.lost);
+		if (reply(asker, &line) < 0)
+			break; /* its socket is full: it sees that the end is missing */
+	}
+	(void)reply(asker, &(struct message){ .status = 0 });
+}
+
+static void take_request(struct client *client, const struct message *message)
+{
+	struct wire_ask ask = { .client = client->id, .window_ns = message->window_ns };
+
+	publish(client->hostd, SUBJECT_ASK, &ask, sizeof(ask));
+}
+
+static void dispatch(struct client *client, const struct message *message, int fd)
+{
+	if (message->type == MSG_HELLO) {
+		take_hello(client, message, fd);
+	} else if (message->type == MSG_STATUS) {
+		answer_status(client);
+	} else if (message->type == MSG_REQUEST) {
+		take_request(client, message);
+	} else if (!client->is_worker) {
+		client->hostd->refused++;
+	} else if (message->type == MSG_PROFILE_BEGUN) {
+		take_begun(client, message);
+	} else if (message->type == MSG_PROFILE_DONE) {
+		take_done(client, message);
+	} else if (message->type == MSG_PROFILE_MISSED) {
+		take_missed(client, message);
+	} else if (message->type == MSG_BYE) {
+		client->worker.bye = true;
+	} else {
+		client->hostd->refused++;
+	}
+}
+
+/* The first descriptor of the control data, -1 when there is none; further ones are closed. */
+static int take_fd(struct msghdr *header)
+{
+	int ret = -1;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c != NULL; c = CMSG_NXTHDR(header, c)) {
+		size_t cnt;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		cnt = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < cnt; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			if (ret < 0)
+				ret = fd;
+			else
+				(void)close(fd);
+		}
+	}
+	return ret;
+}
+
+static bool message_valid(const struct message *message, ssize_t len)
+{
+	return len == (ssize_t)sizeof(*message) && message->magic == MESSAGE_MAGIC &&
+	       message->version == MESSAGE_VERSION;
+}
+
+/* Returns false when there is nothing more to read now. */
+static bool read_one(struct client *client)
+{
+	struct message message;
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
+	struct iovec iov = { &message, sizeof(message) };
+	struct msghdr header = { .msg_iov = &iov,
+				 .msg_iovlen = 1,
+				 .msg_control = control,
+				 .msg_controllen = sizeof(control) };
+	ssize_t len = recvmsg(client->fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int fd;
+
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (len <= 0) {
+		client_gone(client);
+		return false;
+	}
+	fd = take_fd(&header);
+	message.text[MESSAGE_TEXT - 1] = '\0';
+	if (message_valid(&message, (header.msg_flags & MSG_TRUNC) == 0 ? len : -1))
+		dispatch(client, &message, fd);
+	else
+		client->hostd->refused++;
+	if (fd >= 0)
+		(void)close(fd);
+	return !client->closing;
+}
+
+static void client_readable(uv_poll_t *poll, int status, int events)
+{
+	struct client *client = poll->data;
+
+	(void)events;
+	if (status < 0) {
+		client_gone(client);
+		return;
+	}
+	/* A few at a time, so that one talker can't keep the others waiting. */
+	for (int i = 0; i < 16 && read_one(client); i++)
+		;
+}
+
+/* Connections */
+
+static int peer_pid(int fd, uint32_t *ret)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
+		return -errno;
+	if (peer.uid != geteuid())
+		return -EPERM;
+	*ret = (uint32_t)peer.pid;
+	return 0;
+}
+
+static int add_client(struct hostd *hostd, int fd)
+{
+	struct client *client = calloc(1, sizeof(*client));
+	int ret;
+
+	if (client == NULL)
+		return -ENOMEM;
+	client->hostd = hostd;
+	client->fd = fd;
+	ret = peer_pid(fd, &client->pid);
+	if (ret == 0 && hostd->clients.cnt >= HOSTD_CLIENT_MAX)
+		ret = -EMFILE;
+	if (ret == 0)
+		ret = vec_push(&hostd->clients, client);
+	if (ret < 0) {
+		free(client);
+		return ret;
+	}
+	client->id = ++hostd->next_client;
+	client->poll.data = client;
+	(void)uv_poll_init(hostd->setup.loop, &client->poll, fd);
+	hostd->open_handles++;
+	(void)uv_poll_start(&client->poll, UV_READABLE | UV_DISCONNECT, client_readable);
+	return 0;
+}
+
+static void listener_readable(uv_poll_t *poll, int status, int events)
+{
+	struct hostd *hostd = poll->data;
+
+	(void)events;
+	for (int i = 0; i < 64 && status == 0; i++) {
+		int fd = accept4(hostd->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0)
+			return;
+		if (add_client(hostd, fd) < 0) {
+			hostd->refused++;
+			(void)close(fd);
+		}
+	}
+}
+
+static void drain_tick(uv_timer_t *timer)
+{
+	struct hostd *hostd = timer->data;
+
+	vec_foreach(client, &hostd->clients) {
+		if (!(*client)->is_worker)
+			continue;
+		worker_drain(&(*client)->worker, clock_mono_ns());
+		publish_state(*client);
+	}
+}
+
+static int bind_socket(const char *path, struct err *err)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return err_set(err, ENAMETOOLONG, "%s: a socket path may have %zu bytes", path,
+			       sizeof(addr.sun_path) - 1);
+	memcpy(addr.sun_path, path, strlen(path));
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	(void)unlink(path);
+	if (bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) != 0 || chmod(path, 0600) != 0 ||
+	    listen(fd, BACKLOG) != 0) {
+		int ret = err_set(err, errno, "%s: cannot listen: %s", path, strerror(errno));
+
+		(void)close(fd);
+		return ret;
+	}
+	return fd;
+}
+
+static int subscribe(struct hostd *hostd)
+{
+	int ret = bus_sub(hostd->setup.bus, SUBJECT_ORDER, take_order, hostd, &hostd->order_sub);
+
+	if (ret == 0)
+		ret = bus_sub(hostd->setup.bus, SUBJECT_TOLD, take_told, hostd, &hostd->told_sub);
+	return ret;
+}
+
+static void free_hostd(struct hostd *hostd)
+{
+	hostd->order_sub = bus_unsub(hostd->setup.bus, hostd->order_sub);
+	hostd->told_sub = bus_unsub(hostd->setup.bus, hostd->told_sub);
+	pool_close(hostd->pool);
+	neighbours_close(&hostd->neighbours);
+	vec_foreach(summary, &hostd->summaries)
+		free(*summary);
+	vec_done(&hostd->summaries);
+	vec_done(&hostd->clients);
+	if (hostd->listen_fd >= 0)
+		(void)close(hostd->listen_fd);
+	free(hostd);
+}
+
+static void start_handles(struct hostd *hostd)
+{
+	uv_loop_t *loop = hostd->setup.loop;
+
+	(void)uv_poll_init(loop, &hostd->listener, hostd->listen_fd);
+	(void)uv_timer_init(loop, &hostd->drain_timer);
+	(void)uv_timer_init(loop, &hostd->sample_timer);
+	hostd->listener.data = hostd->drain_timer.data = hostd->sample_timer.data = hostd;
+	hostd->open_handles = 3;
+	(void)uv_poll_start(&hostd->listener, UV_READABLE, listener_readable);
+	(void)uv_timer_start(&hostd->drain_timer, drain_tick, DRAIN_MS, DRAIN_MS);
+}
+
+int hostd_open(const struct hostd_setup *setup, struct hostd **ret, struct err *err)
+{
+	struct hostd *hostd = calloc(1, sizeof(*hostd));
+	int r;
+
+	if (hostd == NULL)
+		return err_set(err, ENOMEM, "out of memory");
+	hostd->setup = *setup;
+	hostd->listen_fd = bind_socket(setup->socket_path, err);
+	if (hostd->listen_fd < 0) {
+		r = hostd->listen_fd;
+		free_hostd(hostd);
+		return r;
+	}
+	hostd->pool = pool_new(setup->loop, setup->options->jobs, summary_done, hostd);
+	r = hostd->pool == NULL ? -ENOMEM : subscribe(hostd);
+	if (r < 0) {
+		free_hostd(hostd);
+		return err_set(err, -r, "out of memory");
+	}
+	start_handles(hostd);
+	*ret = hostd;
+	return 0;
+}
+
+void hostd_set_job(struct hostd *hostd, uint32_t pid)
+{
+	hostd->setup.job_pid = pid;
+}
+
+static void hostd_closed_one(struct hostd *hostd)
+{
+	if (--hostd->open_handles == 0 && hostd->closing)
+		free_hostd(hostd);
+}
+
+static void handle_closed(uv_handle_t *handle)
+{
+	hostd_closed_one(handle->data);
+}
+
+void hostd_close(struct hostd *hostd)
+{
+	if (hostd == NULL || hostd->closing)
+		return;
+	hostd->closing = true;
+	(void)unlink(hostd->setup.socket_path);
+	while (hostd->clients.cnt > 0)
+		client_close(hostd->clients.data[0]);
+	uv_close((uv_handle_t *)&hostd->listener, handle_closed);
+	uv_close((uv_handle_t *)&hostd->drain_timer, handle_closed);
+	uv_close((uv_handle_t *)&hostd->sample_timer, handle_closed);
+}

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/hub.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "detect/jobwatch.h"
+#include "serve/analysis.h"
+#include "serve/plan.h"
+#include "serve/publish.h"
+#include "serve/verdict.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WORKER_MAX 65536u
+#define ASKER_MAX 64u
+
+/* Waiting for answers: so long after the window should have ended, and again after each answer. */
+#define BEGIN_GRACE_NS (60 * NSEC_PER_SEC)
+#define ANSWER_GRACE_NS (120 * NSEC_PER_SEC)
+
+enum answer_state { ANSWER_NONE, ANSWER_BEGUN, ANSWER_EXPORTED, ANSWER_READY, ANSWER_MISSED };
+
+/* How one worker met the order. */
+struct answer {
+	uint32_t worker;
+	int rank;
+	enum answer_state state;
+	int64_t stall_ns;
+	char text[WIRE_TEXT]; /* the fingerprint's path, or why there is none */
+};
+
+struct profile {
+	bool active;
+	uint64_t id;
+	struct report_trigger trigger;
+	VEC(struct answer) answers;
+	int64_t deadline_ns;
+};
+
+struct hub {
+	struct bus *bus;
+	const struct run_options *options;
+	struct bus_sub *subs[3];
+	VEC(struct wire_state) workers; /* by worker id; the gone ones stay */
+	VEC(uint64_t) askers;		/* clients of hostd that await a report */
+	struct jobwatch watch;
+	struct profile profile;
+	uint64_t report_cnt, order_cnt;
+	unsigned quiet_slowdowns; /* profiled without a culprit */
+	bool found;		  /* at least one report was abnormal */
+	char shown[64];		  /* state last told in a log line */
+};
+
+/* What the hub knows of workers */
+
+static struct wire_state *find_worker(const struct hub *hub, uint32_t worker)
+{
+	vec_foreach(state, &hub->workers) {
+		if (state->worker == worker)
+			return state;
+	}
+	return NULL;
+}
+
+static struct answer *find_answer(struct hub *hub, uint32_t worker)
+{
+	vec_foreach(answer, &hub->profile.answers) {
+		if (answer->worker == worker)
+			return answer;
+	}
+	return NULL;
+}
+
+static void set_missed(struct answer *answer, const char *why)
+{
+	answer->state = ANSWER_MISSED;
+	(void)snprintf(answer->text, sizeof(answer->text), "%.*s", WIRE_TEXT - 1, why);
+}
+
+/* A trace that is complete is analysed even if its worker has ended since. */
+static void note_gone(struct hub *hub, const struct wire_state *state)
+{
+	struct answer *answer = find_answer(hub, state->worker);
+
+	if (!state->bye)
+		log_line(LOG_WARNING, "event=worker-gone rank=%d pid=%u step=%" PRIu64, state->rank,
+			 state->pid, state->step);
+	if (hub->profile.active && answer != NULL &&
+	    (answer->state == ANSWER_NONE || answer->state == ANSWER_BEGUN))
+		set_missed(answer, "its process ended during the profile");
+}
+
+static void take_state(void *arg, const struct bus_message *message)
+{
+	struct hub *hub = arg;
+	const struct wire_state *state = message->data;
+	struct wire_state *known;
+
+	if (message->len != sizeof(*state))
+		return;
+	known = find_worker(hub, state->worker);
+	if (state->phase == PHASE_GONE && (known == NULL || known->phase != PHASE_GONE))
+		note_gone(hub, state);
+	if (known != NULL)
+		*known = *state;
+	else if (hub->workers.cnt < WORKER_MAX)
+		(void)vec_push(&hub->workers, *state); /* out of memory: told again in 100 ms */
+}
+
+static size_t count_phase(const struct hub *hub, enum wire_phase phase)
+{
+	size_t cnt = 0;
+
+	vec_foreach(state, &hub->workers)
+		cnt += state->phase == phase;
+	return cnt;
+}
+
+static size_t living(const struct hub *hub)
+{
+	return hub->workers.cnt - count_phase(hub, PHASE_GONE);
+}
+
+/* Profiles */
+
+static void tell_askers(struct hub *hub, int status, const char *text)
+{
+	struct wire_told told = { .status = status };
+
+	(void)snprintf(told.text, sizeof(told.text), "%s", text);
+	(void)bus_pub(hub->bus, SUBJECT_TOLD, &told, sizeof(told)); /* nobody: hostd resumes */
+	vec_foreach(client, &hub->askers) {
+		told.client = *client;
+		(void)bus_pub(hub->bus, SUBJECT_TOLD, &told, sizeof(told));
+	}
+	hub->askers.cnt = 0;
+}
+
+static int fill_answers(struct hub *hub)
+{
+	hub->profile.answers.cnt = 0;
+	vec_foreach(state, &hub->workers) {
+		struct answer answer = { .worker = state->worker, .rank = state->rank };
+
+		if (state->phase != PHASE_GONE && vec_push(&hub->profile.answers, answer) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void fill_trigger(const struct hub *hub, const char *kind, const struct order_plan *plan,
+			 struct report_trigger *ret)
+{
+	int64_t baseline_ns = 0, current_ns = 0;
+
+	vec_foreach(state, &hub->workers) {
+		if (state->phase == PHASE_GONE)
+			continue;
+		baseline_ns = MAX(baseline_ns, state->baseline_ns);
+		current_ns = MAX(current_ns, state->iteration_ns);
+	}
+	*ret = (struct report_trigger){
+		.present = true,
+		.kind = kind,
+		.baseline_iteration_ms = (double)baseline_ns / NSEC_PER_MSEC,
+		.current_iteration_ms = (double)current_ns / NSEC_PER_MSEC,
+		.step = (int64_t)plan->start_step,
+	};
+}
+
+static int64_t expected_ns(const struct hub *hub, const struct order_plan *plan)
+{
+	int64_t slowest_ns = 0;
+
+	vec_foreach(state, &hub->workers) {
+		if (state->phase != PHASE_GONE)
+			slowest_ns = MAX(slowest_ns, state->step_ns);
+	}
+	/* Profiled iterations may take several times as long. */
+	return PLAN_MARGIN_NS + 4 * slowest_ns * plan->stride * (int64_t)(plan->steps + 2);
+}
+
+static int start_profile(struct hub *hub, const char *kind, int64_t window_ns, int64_t now_ns)
+{
+	struct plan_limits limits = { .window_ns = window_ns,
+				      .steps_max = hub->options->steps_max };
+	struct order_plan plan = { 0 };
+	struct wire_order order;
+	int ret = plan_order(hub->workers.data, hub->workers.cnt, &limits, &plan);
+
+	if (ret == 0)
+		ret = fill_answers(hub);
+	if (ret < 0)
+		return ret;
+	plan.id = ++hub->order_cnt;
+	order = (struct wire_order){ .id = plan.id,
+				     .start_step = plan.start_step,
+				     .window_ns = plan.window_ns,
+				     .steps = plan.steps,
+				     .stride = plan.stride };
+	ret = bus_pub(hub->bus, SUBJECT_ORDER, &order, sizeof(order));
+	if (ret < 0)
+		return ret;
+	hub->profile.active = true;
+	hub->profile.id = plan.id;
+	hub->profile.deadline_ns = now_ns + BEGIN_GRACE_NS + expected_ns(hub, &plan);
+	fill_trigger(hub, kind, &plan, &hub->profile.trigger);
+	if (!hub->options->quiet)
+		log_line(LOG_INFO,
+			 "event=profile why=%s workers=%zu first_step=%" PRIu64
+			 " iterations=%" PRIu64 " baseline_ms=%.1f now_ms=%.1f",
+			 kind, hub->profile.answers.cnt, plan.start_step, plan.steps,
+			 hub->profile.trigger.baseline_iteration_ms,
+			 hub->profile.trigger.current_iteration_ms);
+	return 0;
+}
+
+static void take_answer(void *arg, const struct bus_message *message)
+{
+	static const enum answer_state states[] = {
+		[OUTCOME_BEGUN] = ANSWER_BEGUN,
+		[OUTCOME_MISSED] = ANSWER_MISSED,
+		[OUTCOME_EXPORTED] = ANSWER_EXPORTED,
+		[OUTCOME_SUMMARIZED] = ANSWER_READY,
+	};
+	struct hub *hub = arg;
+	const struct wire_answer *wire = message->data;
+	struct answer *answer;
+
+	if (message->len != sizeof(*wire) || wire->outcome >= ARRAY_SIZE(states))
+		return;
+	answer = find_answer(hub, wire->worker);
+	if (!hub->profile.active || wire->order_id != hub->profile.id || answer == NULL ||
+	    answer->state == ANSWER_READY || answer->state == ANSWER_MISSED)
+		return; /* of an order that is closed */
+	answer->state = states[wire->outcome];
+	answer->stall_ns = MAX(answer->stall_ns, wire->stall_ns);
+	(void)snprintf(answer->text, sizeof(answer->text), "%.*s", WIRE_TEXT - 1, wire->text);
+	hub->profile.deadline_ns = MAX(hub->profile.deadline_ns, clock_mono_ns() + ANSWER_GRACE_NS);
+}
+
+static void take_ask(void *arg, const struct bus_message *message)
+{
+	struct hub *hub = arg;
+	const struct wire_ask *ask = message->data;
+	int64_t window_ns;
+	int ret = 0;
+
+	if (message->len != sizeof(*ask))
+		return;
+	window_ns = ask->window_ns > 0 && ask->window_ns < INT64_MAX ? (int64_t)ask->window_ns
+								     : hub->options->window_ns;
+	if (hub->askers.cnt >= ASKER_MAX || vec_push(&hub->askers, ask->client) < 0) {
+		struct wire_told busy = { .client = ask->client, .status = EBUSY };
+
+		(void)snprintf(busy.text, sizeof(busy.text), "too many requests are waiting");
+		(void)bus_pub(hub->bus, SUBJECT_TOLD, &busy, sizeof(busy));
+		return;
+	}
+	if (!hub->profile.active) /* else the profile under way serves this one, too */
+		ret = start_profile(hub, "request", window_ns, clock_mono_ns());
+	if (ret == -EAGAIN)
+		tell_askers(hub, EAGAIN,
+			    living(hub) == 0 ? "no training process is connected (yet)"
+					     : "no worker has shown its iteration time yet: try "
+					       "again in a few iterations");
+	else if (ret < 0)
+		tell_askers(hub, -ret, strerror(-ret));
+}
+
+/* Reports */
+
+/* Publishes and frees the report. wanted: even if it accuses nobody. */
+static void hand_out(struct hub *hub, struct report *report, bool wanted)
+{
+	char path[4200];
+	struct err err;
+	int ret;
+
+	if (report->verdict == VERDICT_ABNORMAL)
+		hub->found = true;
+	ret = publish_files(report, hub->options, ++hub->report_cnt, &err);
+	if (ret < 0)
+		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);
+	if (wanted || report->verdict == VERDICT_ABNORMAL)
+		publish_print(report, hub->options);
+	else if (!hub->options->quiet)
+		log_line(LOG_INFO, "event=report verdict=%s reason=\"%s\"",
+			 verdict_name(report->verdict), report->reason);
+	(void)snprintf(path, sizeof(path), "%s/report-%" PRIu64 ".html", hub->options->out_dir,
+		       hub->report_cnt);
+	if (ret == 0 && !hub->options->quiet)
+		log_line(LOG_INFO, "event=report-written file=%s", path);
+	tell_askers(hub, ret < 0 ? -ret : 0, ret < 0 ? err.text : path);
+	arena_done(&report->arena);
+}
+
+static int gather(struct hub *hub, const char **paths, struct analysis_absence *absences,
+		  struct analysis_input *ret)
+{
+	*ret = (struct analysis_input){ .paths = paths,
+					.absences = absences,
+					.trigger = hub->profile.trigger };
+	vec_foreach(answer, &hub->profile.answers) {
+		if (answer->state == ANSWER_READY) {
+			paths[ret->path_cnt++] = answer->text;
+			continue;
+		}
+		if (answer->state != ANSWER_MISSED)
+			set_missed(answer, answer->state == ANSWER_NONE
+						   ? "it did not reach the step in time"
+						   : "its trace did not come in time");
+		absences[ret->absence_cnt++] =
+			(struct analysis_absence){ answer->rank, answer->text };
+	}
+	return ret->path_cnt > 0 ? 0 : -ENODATA;
+}
+
+static void no_report(struct hub *hub, const struct analysis_input *input, const char *why)
+{
+	log_line(LOG_WARNING, "event=profile-failed why=\"%s\"", why);
+	for (size_t i = 0; i < input->absence_cnt; i++)
+		log_line(LOG_WARNING, "event=worker-missed rank=%d why=\"%s\"",
+			 input->absences[i].rank, input->absences[i].why);
+	tell_askers(hub, ENODATA, why);
+}
+
+static void finish_profile(struct hub *hub)
+{
+	size_t cnt = hub->profile.answers.cnt;
+	_cleanup_free_ const char **paths = calloc(cnt + 1, sizeof(*paths));
+	_cleanup_free_ struct analysis_absence *absences = calloc(cnt + 1, sizeof(*absences));
+	bool requested = strcmp(hub->profile.trigger.kind, "request") == 0;
+	struct analysis_input input = { 0 };
+	struct err err = { "no worker delivered a trace" };
+	struct report report;
+	int ret =
+		paths == NULL || absences == NULL ? -ENOMEM : gather(hub, paths, absences, &input);
+
+	hub->profile.active = false;
+	if (ret == 0)
+		ret = analysis_run(&input, hub->options, &report, &err);
+	if (ret < 0) {
+		no_report(hub, &input, err.text);
+		return;
+	}
+	if (!requested && report.verdict != VERDICT_ABNORMAL)
+		hub->quiet_slowdowns++;
+	hand_out(hub, &report, requested);
+}
+
+/* Orders end with a cancelled one, so that a late worker doesn't profile for nobody. */
+static void cancel_order(struct hub *hub)
+{
+	struct wire_order order = { .id = hub->profile.id };
+
+	(void)bus_pub(hub->bus, SUBJECT_ORDER, &order, sizeof(order));
+}
+
+static void watch_profile(struct hub *hub, int64_t now_ns)
+{
+	bool late = now_ns >= hub->profile.deadline_ns, complete = true;
+
+	vec_foreach(answer, &hub->profile.answers)
+		complete &= answer->state == ANSWER_READY || answer->state == ANSWER_MISSED;
+	if (late && !complete)
+		cancel_order(hub);
+	if (late || complete)
+		finish_profile(hub);
+}
+
+static void report_blocked(struct hub *hub, int64_t now_ns)
+{
+	struct report report;
+
+	if (verdict_blocked(hub->workers.data, hub->workers.cnt, now_ns, &report) < 0) {
+		log_line(LOG_ERROR, "event=report-not-made why=\"out of memory\"");
+		return;
+	}
+	hand_out(hub, &report, true);
+}
+
+/* Decisions */
+
+static enum detector_state detector_state_of(const struct wire_state *state)
+{
+	switch ((enum wire_phase)state->phase) {
+	case PHASE_STEADY:
+	case PHASE_PROFILING:
+		return DETECTOR_WATCHING;
+	case PHASE_SLOW:
+		return DETECTOR_SLOW;
+	case PHASE_BLOCKED:
+		return DETECTOR_BLOCKED;
+	case PHASE_LEARNING:
+	case PHASE_GONE:
+		break;
+	}
+	return DETECTOR_LEARNING;
+}
+
+static void decide(struct hub *hub, int64_t now_ns)
+{
+	_cleanup_free_ enum detector_state *states = NULL;
+	enum job_decision decision;
+	size_t cnt = 0;
+
+	states = calloc(hub->workers.cnt + 1, sizeof(*states));
+	if (states == NULL)
+		return;
+	vec_foreach(state, &hub->workers) {
+		if (state->phase != PHASE_GONE)
+			states[cnt++] = detector_state_of(state);
+	}
+	decision = jobwatch_update(&hub->watch, states, cnt, now_ns);
+	if (decision == JOB_BLOCKED)
+		report_blocked(hub, now_ns);
+	else if (decision == JOB_SLOW)
+		(void)start_profile(hub, "slowdown", hub->options->window_ns, now_ns);
+}
+
+static const char *state_word(const struct hub *hub)
+{
+	if (hub->workers.cnt == 0)
+		return "waiting";
+	if (living(hub) == 0)
+		return "ended";
+	if (hub->profile.active)
+		return "profiling";
+	if (count_phase(hub, PHASE_BLOCKED) > 0)
+		return "blocked";
+	if (count_phase(hub, PHASE_SLOW) > 0)
+		return "slow";
+	return count_phase(hub, PHASE_LEARNING) > 0 ? "learning" : "watching";
+}
+
+static void log_change(struct hub *hub)
+{
+	const char *word = state_word(hub);
+	struct str line = { 0 };
+
+	if (strcmp(word, hub->shown) == 0)
+		return;
+	(void)snprintf(hub->shown, sizeof(hub->shown), "%s", word);
+	if (hub->options->quiet || hub->options->terminal)
+		return;
+	hub_status(hub, &line);
+	log_line(LOG_INFO, "event=state %s", str_borrow(&line));
+	str_done(&line);
+}
+
+void hub_tick(struct hub *hub, int64_t now_ns)
+{
+	if (hub->profile.active)
+		watch_profile(hub, now_ns);
+	else
+		decide(hub, now_ns);
+	log_change(hub);
+}
+
+bool hub_idle(const struct hub *hub)
+{
+	return !hub->profile.active;
+}
+
+void hub_finish(struct hub *hub, int exit_status)
+{
+	struct verdict_facts facts = { .states = hub->workers.data,
+				       .cnt = hub->workers.cnt,
+				       .slowdowns = hub->quiet_slowdowns,
+				       .exit_status = exit_status };
+	struct report report;
+	struct err err;
+
+	if (hub->profile.active)
+		finish_profile(hub);
+	tell_askers(hub, ESRCH, "the job has ended");
+	if (hub->found || verdict_quiet(&facts, &report) < 0)
+		return;
+	if (publish_files(&report, hub->options, 0, &err) < 0)
+		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);
+	if (!hub->options->quiet)
+		publish_print(&report, hub->options);
+	arena_done(&report.arena);
+}
+
+void hub_status(const struct hub *hub, struct str *out)
+{
+	int64_t shortest_ns = INT64_MAX, longest_ns = 0;
+	uint64_t step = 0;
+
+	vec_foreach(state, &hub->workers) {
+		if (state->phase == PHASE_GONE)
+			continue;
+		step = MAX(step, state->step);
+		if (state->iteration_ns <= 0)
+			continue;
+		shortest_ns = MIN(shortest_ns, state->iteration_ns);
+		longest_ns = MAX(longest_ns, state->iteration_ns);
+	}
+	str_printf(out, "state=%s workers=%zu step=%" PRIu64, state_word(hub), living(hub), step);
+	if (longest_ns > 0)
+		str_printf(out, " iteration_ms=%.1f..%.1f", (double)shortest_ns / NSEC_PER_MSEC,
+			   (double)longest_ns / NSEC_PER_MSEC);
+}
+
+int hub_open(struct bus *bus, const struct run_options *options, struct hub **ret)
+{
+	struct jobwatch_config config = jobwatch_default_config;
+	struct hub *hub = calloc(1, sizeof(*hub));
+	int r;
+
+	if (hub == NULL)
+		return -ENOMEM;
+	hub->bus = bus;
+	hub->options = options;
+	config.min_gap_ns = options->min_gap_ns;
+	jobwatch_init(&hub->watch, &config);
+	r = bus_sub(bus, SUBJECT_STATE, take_state, hub, &hub->subs[0]);
+	if (r == 0)
+		r = bus_sub(bus, SUBJECT_ANSWER, take_answer, hub, &hub->subs[1]);
+	if (r == 0)
+		r = bus_sub(bus, SUBJECT_ASK, take_ask, hub, &hub->subs[2]);
+	if (r < 0) {
+		(void)hub_close(hub);
+		return r;
+	}
+	*ret = hub;
+	return 0;
+}
+
+struct hub *hub_close(struct hub *hub)
+{
+	if (hub == NULL)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(hub->subs); i++)
+		hub->subs[i] = bus_unsub(hub->bus, hub->subs[i]);
+	vec_done(&hub->workers);
+	vec_done(&hub->askers);
+	vec_done(&hub->profile.answers);
+	free(hub);
+	return NULL;
+}

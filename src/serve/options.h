@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `perftracker run` lets a person choose; hostd and hub read it, nobody writes it. */
+#pragma once
+
+#include "base/base.h"
+
+struct run_options {
+	const char *out_dir;   /* absolute */
+	const char *program;   /* our own executable: summarizers are started from it */
+	int64_t window_ns;     /* --window */
+	uint64_t steps_max;    /* --steps */
+	double slowdown_frac;  /* --slowdown: 0.05 is 5 % */
+	uint32_t recent_cnt;   /* --recent: iterations averaged */
+	uint32_t learn_cnt;    /* --learn: identical sequences that give the iteration */
+	double blocked_factor; /* --blocked: times the mean iteration */
+	int64_t min_gap_ns;    /* --min-gap between profiles */
+	double min_gain_pct;   /* --min-gain; negative: localize's default */
+	unsigned jobs;	       /* summarizers at once */
+	bool keep_traces, quiet, json, report_to_stdout;
+	bool color;    /* stderr is a terminal and NO_COLOR is unset */
+	bool terminal; /* stderr is a terminal: show the status line */
+};

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/verdict.h"
+
+#include "format/message.h"
+#include "format/rankset.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NO_KEY "00000000000000000000000000000000"
+
+/* What a rank's standing still looks like from outside, worst first. */
+enum standing {
+	STANDING_GONE,
+	STANDING_STOPPED,
+	STANDING_KERNEL, /* uninterruptible: disk, network file system, driver */
+	STANDING_LOADER,
+	STANDING_BEHIND,
+	STANDING_CNT
+};
+
+static const struct {
+	const char *id, *cause, *title, *name, *advice;
+	enum confidence confidence;
+} standings[STANDING_CNT] = {
+	[STANDING_GONE] = { "PT-902", "process-gone",
+			    "The job stands still: a worker's process has ended", "process ended",
+			    "Look at this rank's own output and the kernel log (out of memory?); the "
+			    "other ranks wait for it and will not go on.",
+			    CONFIDENCE_HIGH },
+	[STANDING_STOPPED] = { "PT-901", "process-stopped",
+			       "The job stands still: a worker's process is stopped",
+			       "process stopped (SIGSTOP or a debugger)",
+			       "Somebody stopped the process. kill -CONT continues it.",
+			       CONFIDENCE_HIGH },
+	[STANDING_KERNEL] = { "PT-903", "kernel-wait",
+			      "The job stands still: a worker waits inside the kernel",
+			      "uninterruptible wait in the kernel",
+			      "Usually storage, a network file system or a driver: see "
+			      "/proc/PID/stack as root, and the kernel log.",
+			      CONFIDENCE_MEDIUM },
+	[STANDING_LOADER] = { "PT-904", "blocked-in-loader",
+			      "The job stands still: a worker waits for its next batch",
+			      "dataloader.next",
+			      "The data loader of this rank gives nothing: look at its worker "
+			      "processes and at the storage or service they read from.",
+			      CONFIDENCE_HIGH },
+	[STANDING_BEHIND] = { "PT-905", "blocked-behind",
+			      "The job stands still: a worker did not get as far as the others",
+			      "between two marks of the iteration",
+			      "The other ranks wait for this one in a collective. Take its stack (py-spy "
+			      "dump --pid PID) to see where it stands.",
+			      CONFIDENCE_MEDIUM },
+};
+
+static uint64_t mark_order(uint32_t mark)
+{
+	switch (mark) {
+	case MARK_DATALOADER:
+		return 1;
+	case MARK_DATALOADER_END:
+		return 2;
+	case MARK_OPTIMIZER_BEGIN:
+		return 3;
+	default:
+		return 0; /* a step ended: the counter has moved */
+	}
+}
+
+/* How far a worker got: greater is farther. */
+static uint64_t progress(const struct wire_state *state)
+{
+	return state->step * 4 + mark_order(state->last_mark);
+}
+
+static const char *place(const struct wire_state *state)
+{
+	switch (state->last_mark) {
+	case MARK_DATALOADER:
+		return "inside dataloader.next";
+	case MARK_DATALOADER_END:
+		return "after dataloader.next";
+	case MARK_OPTIMIZER_BEGIN:
+		return "inside optimizer.step";
+	case MARK_OPTIMIZER:
+		return "after optimizer.step";
+	default:
+		return "after an iteration mark";
+	}
+}
+
+static bool is_stopped(const struct wire_state *state)
+{
+	return state->process == 'T' || state->process == 't';
+}
+
+static bool is_gone(const struct wire_state *state)
+{
+	return state->process == 'X' || state->process == 'Z' || state->phase == PHASE_GONE;
+}
+
+/* Which of the accused reasons fits; STANDING_CNT: none. ahead: progress of the majority. */
+static enum standing judge(const struct wire_state *state, uint64_t ahead, bool behind_known)
+{
+	if (is_gone(state))
+		return STANDING_GONE;
+	if (is_stopped(state))
+		return STANDING_STOPPED;
+	if (!behind_known || progress(state) >= ahead)
+		return STANDING_CNT;
+	if (state->process == 'D')
+		return STANDING_KERNEL;
+	return state->last_mark == MARK_DATALOADER ? STANDING_LOADER : STANDING_BEHIND;
+}
+
+/* Farthest progress, if those who did not reach it are a minority (or one of two). */
+static bool find_front(const struct wire_state *states, size_t cnt, uint64_t *ret)
+{
+	size_t behind = 0;
+	uint64_t front = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		front = MAX(front, progress(&states[i]));
+	for (size_t i = 0; i < cnt; i++)
+		behind += progress(&states[i]) < front;
+	*ret = front;
+	return behind > 0 && (2 * behind < cnt || cnt == 2);
+}
+
+static const char *evidence_line(struct arena *arena, const struct wire_state *state,
+				 int64_t now_ns)
+{
+	const char *how = "";
+
+	if (is_gone(state))
+		how = state->bye ? ", ended its program" : ", ended without saying so";
+	else if (is_stopped(state))
+		how = ", stopped (state T)";
+	else if (state->process == 'D')
+		how = ", waits in the kernel (state D)";
+	return arena_printf(arena, "rank %d (pid %u): %s of step %" PRIu64 " since %.1f s%s",
+			    state->rank, state->pid, place(state), state->step,
+			    (double)(now_ns - state->last_ns) / NSEC_PER_SEC, how);
+}
+
+static int by_int(const void *a, const void *b)
+{
+	return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
+}
+
+struct blocked {
+	const struct wire_state *states;
+	size_t cnt;
+	int64_t now_ns;
+	uint64_t front;
+	bool behind_known;
+	struct arena *arena;
+};
+
+static int fill_finding(const struct blocked *b, enum standing standing, struct finding *ret)
+{
+	int *ranks = arena_calloc(b->arena, b->cnt, sizeof(*ranks));
+	int *victims = arena_calloc(b->arena, b->cnt, sizeof(*victims));
+	const char **evidence = arena_calloc(b->arena, b->cnt + 1, sizeof(*evidence));
+	int64_t since_ns = 0;
+
+	if (ranks == NULL || victims == NULL || evidence == NULL)
+		return -ENOMEM;
+	*ret = (struct finding){ .id = standings[standing].id,
+				 .cause = standings[standing].cause,
+				 .title = standings[standing].title,
+				 .key = NO_KEY,
+				 .name = standings[standing].name,
+				 .class = CLASS_IDLE,
+				 .ranks = ranks,
+				 .victims = victims,
+				 .evidence = evidence,
+				 .confidence = standings[standing].confidence,
+				 .advice = standings[standing].advice,
+				 .gain_pct = 100 };
+	for (size_t i = 0; i < b->cnt; i++) {
+		const struct wire_state *state = &b->states[i];
+		enum standing own = judge(state, b->front, b->behind_known);
+
+		if (own == STANDING_CNT) {
+			victims[ret->victim_cnt++] = state->rank;
+			since_ns = MAX(since_ns, b->now_ns - state->last_ns);
+		}
+		if (own != standing)
+			continue;
+		ranks[ret->rank_cnt++] = state->rank;
+		since_ns = MAX(since_ns, b->now_ns - state->last_ns);
+		evidence[ret->evidence_cnt] = evidence_line(b->arena, state, b->now_ns);
+		if (evidence[ret->evidence_cnt++] == NULL)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < b->cnt; i++) {
+		/* One victim says where the others wait. */
+		if (judge(&b->states[i], b->front, b->behind_known) != STANDING_CNT)
+			continue;
+		evidence[ret->evidence_cnt] = evidence_line(b->arena, &b->states[i], b->now_ns);
+		if (evidence[ret->evidence_cnt++] == NULL)
+			return -ENOMEM;
+		break;
+	}
+	qsort(ranks, ret->rank_cnt, sizeof(*ranks), by_int);
+	qsort(victims, ret->victim_cnt, sizeof(*victims), by_int);
+	ret->all_workers = ret->rank_cnt == b->cnt;
+	ret->time_ms_per_iteration = (double)since_ns / NSEC_PER_MSEC;
+	ret->delta_ms_per_iteration = ret->gain_ms_per_iteration = ret->time_ms_per_iteration;
+	return 0;
+}
+
+static int fill_findings(const struct blocked *b, struct report *report)
+{
+	struct finding *findings = arena_calloc(b->arena, STANDING_CNT, sizeof(*findings));
+
+	if (findings == NULL)
+		return -ENOMEM;
+	report->findings = findings;
+	for (int standing = 0; standing < STANDING_CNT; standing++) {
+		struct finding finding;
+		int ret = fill_finding(b, (enum standing)standing, &finding);
+
+		if (ret < 0)
+			return ret;
+		if (finding.rank_cnt > 0)
+			findings[report->finding_cnt++] = finding;
+	}
+	return 0;
+}
+
+/* Every rank's own line: what an inconclusive report has to offer. */
+static int fill_notes(const struct blocked *b, struct report *report)
+{
+	const char **notes = arena_calloc(b->arena, b->cnt, sizeof(*notes));
+
+	if (notes == NULL)
+		return -ENOMEM;
+	report->notes = notes;
+	for (size_t i = 0; i < b->cnt; i++) {
+		notes[i] = evidence_line(b->arena, &b->states[i], b->now_ns);
+		if (notes[i] == NULL)
+			return -ENOMEM;
+		report->note_cnt++;
+	}
+	return 0;
+}
+
+static void fill_job(const struct wire_state *states, size_t cnt, struct report *report)
+{
+	int64_t iteration_ns = 0;
+	uint64_t iterations = 0;
+
+	report->world_size = (int)cnt;
+	for (size_t i = 0; i < cnt; i++) {
+		report->world_size = MAX(report->world_size, states[i].world_size);
+		iteration_ns = MAX(iteration_ns, states[i].iteration_ns);
+		iterations = MAX(iterations, states[i].iterations);
+	}
+	report->workers_expected = report->world_size;
+	report->iterations = (double)iterations;
+	report->iteration_ms = (double)iteration_ns / NSEC_PER_MSEC;
+}
+
+static int fill_blocked(const struct blocked *b, struct report *report)
+{
+	int ret = fill_findings(b, report);
+
+	fill_job(b->states, b->cnt, report);
+	report->workers_analyzed = (int)b->cnt;
+	report->job_id = "live";
+	report->rank_source = "the job's environment";
+	report->trigger = (struct report_trigger){
+		.present = true,
+		.kind = "blocked",
+		.baseline_iteration_ms = report->iteration_ms,
+		.step = b->cnt > 0 ? (int64_t)b->front / 4 : 0,
+	};
+	if (ret < 0)
+		return ret;
+	if (report->finding_cnt > 0) {
+		report->verdict = VERDICT_ABNORMAL;
+		report->reason = "no iteration ends any more, and some ranks stand differently";
+		return 0;
+	}
+	report->verdict = VERDICT_INCONCLUSIVE;
+	report->reason = "no iteration ends any more, but all ranks look alike from outside; take "
+			 "their stacks (py-spy dump --pid PID) to see where they stand";
+	return fill_notes(b, report);
+}
+
+int verdict_blocked(const struct wire_state *states, size_t cnt, int64_t now_ns, struct report *ret)
+{
+	struct report report = { 0 };
+	struct blocked b = {
+		.states = states, .cnt = cnt, .now_ns = now_ns, .arena = &report.arena
+	};
+	int r;
+
+	arena_init(&report.arena);
+	b.behind_known = find_front(states, cnt, &b.front);
+	r = fill_blocked(&b, &report);
+	if (r < 0) {
+		arena_done(&report.arena);
+		return r;
+	}
+	*ret = report;
+	return 0;
+}
+
+static const char *quiet_reason(struct arena *arena, const struct verdict_facts *facts,
+				const struct report *report)
+{
+	if (facts->cnt == 0)
+		return arena_strdup(
+			arena, "no training process ever connected: either the job has no "
+			       "PyTorch training loop, or its Python does not see the hook; try "
+			       "`import perftracker` in the script, or perftracker doctor");
+	if (report->iterations < VERDICT_ITERATIONS_MIN)
+		return arena_printf(
+			arena,
+			"only %.0f iterations were seen, %u are needed; let the job run "
+			"longer, or ask for a profile while it runs: perftracker profile",
+			report->iterations, VERDICT_ITERATIONS_MIN);
+	if (facts->slowdowns > 0)
+		return arena_printf(
+			arena,
+			"%.0f iterations watched; %u short slowdown%s profiled, without a "
+			"culprit",
+			report->iterations, facts->slowdowns, facts->slowdowns == 1 ? "" : "s");
+	return arena_printf(arena, "%.0f iterations watched, no slowdown", report->iterations);
+}
+
+int verdict_quiet(const struct verdict_facts *facts, struct report *ret)
+{
+	struct report report = { .rank_source = "the job's environment", .job_id = "live" };
+
+	arena_init(&report.arena);
+	fill_job(facts->states, facts->cnt, &report);
+	report.workers_analyzed = (int)facts->cnt;
+	report.verdict =
+		report.iterations < VERDICT_ITERATIONS_MIN ? VERDICT_INCONCLUSIVE : VERDICT_HEALTHY;
+	report.reason = quiet_reason(&report.arena, facts, &report);
+	if (report.reason == NULL) {
+		arena_done(&report.arena);
+		return -ENOMEM;
+	}
+	*ret = report;
+	return 0;
+}

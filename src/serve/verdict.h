@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reports that need no trace: of a job that stands still, and of a job that
+ * ended without anything worth a profile. Pure: what is known goes in, a report
+ * comes out.
+ *
+ * Blocked: every rank waits in the next collective for the one that does not
+ * come, so the rank that is least advanced is the one to look at; a process
+ * that is stopped or gone speaks for itself. If all look alike, nobody is
+ * accused: the marks can't tell, stacks could.
+ * Source: design.md sections 6 (abstention) and 8.
+ */
+#pragma once
+
+#include "format/finding.h"
+#include "serve/wire.h"
+
+/* Least iterations from which a quiet job may be called healthy. */
+#define VERDICT_ITERATIONS_MIN 30u
+
+/*
+ * states[cnt]: all workers of the job, the gone ones too. now_ns: on their
+ * clock. Returns 0 or -ENOMEM; *ret is to be freed with arena_done(&ret->arena)
+ * on success only.
+ */
+_must_check_ int verdict_blocked(const struct wire_state *states, size_t cnt, int64_t now_ns,
+				 struct report *ret);
+
+struct verdict_facts {
+	const struct wire_state *states; /* all workers that ever connected */
+	size_t cnt;
+	unsigned slowdowns; /* profiled, and no culprit found */
+	int exit_status;    /* of the job */
+};
+_must_check_ int verdict_quiet(const struct verdict_facts *facts, struct report *ret);

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What hostd and hub say to each other over the bus. Fixed width, so that the
+ * same bytes can cross a machine later; the subject tells the type.
+ *
+ *	pt.v1.state.HOST   struct wire_state    hostd: one worker, at most 10 times a second
+ *	pt.v1.answer.HOST  struct wire_answer   hostd: how a worker met an order
+ *	pt.v1.ask.HOST     struct wire_ask      hostd: a person wants a profile now
+ *	pt.v1.order.JOB    struct wire_order    hub: profile all workers at one step
+ *	pt.v1.told.JOB     struct wire_told     hub: how a profile ended
+ * Source: facts on transport, section 2.4; design.md sections 8 and 9.
+ */
+#pragma once
+
+#include "base/base.h"
+
+#define WIRE_TEXT 512u
+
+#define SUBJECT_STATE "pt.v1.state.local"
+#define SUBJECT_ANSWER "pt.v1.answer.local"
+#define SUBJECT_ASK "pt.v1.ask.local"
+#define SUBJECT_ORDER "pt.v1.order.local"
+#define SUBJECT_TOLD "pt.v1.told.local"
+
+enum wire_phase {
+	PHASE_LEARNING, /* the iteration sequence isn't known yet */
+	PHASE_STEADY,
+	PHASE_SLOW,
+	PHASE_BLOCKED,
+	PHASE_PROFILING, /* between the beginning of a window and its answer */
+	PHASE_GONE,	 /* the process has ended or let go of the socket */
+};
+
+/* One worker. Times of CLOCK_MONOTONIC of its host. */
+struct wire_state {
+	uint32_t worker; /* id of the connection: a restarted rank is a new worker */
+	uint32_t pid, tid;
+	int32_t rank; /* -1: unknown */
+	int32_t world_size;
+	uint32_t phase;			   /* enum wire_phase */
+	uint32_t stride;		   /* iteration marks of one iteration; 0 unknown */
+	uint32_t last_mark;		   /* enum mark; 0 none yet */
+	uint64_t step;			   /* iteration marks counted by the worker */
+	uint64_t iterations;		   /* seen by the detector */
+	int64_t iteration_ns, baseline_ns; /* mean of the recent; of the shortest; 0 unknown */
+	int64_t step_ns;		   /* recent time between iteration marks; 0 unknown */
+	int64_t last_ns;		   /* time of the last mark */
+	uint64_t lost;			   /* marks lost on the way */
+	char process;			   /* state of the process as /proc says; 'X': gone */
+	char bye;			   /* 1: the interpreter said that it ends */
+	char reserved[6];
+	char host[64];
+};
+
+struct wire_order {
+	uint64_t id, start_step, window_ns, steps;
+	uint32_t stride, reserved;
+};
+
+enum wire_outcome {
+	OUTCOME_BEGUN,
+	OUTCOME_MISSED,	    /* text: why */
+	OUTCOME_EXPORTED,   /* the trace is complete, its fingerprint is being made */
+	OUTCOME_SUMMARIZED, /* text: path of the fingerprint */
+};
+
+struct wire_answer {
+	uint32_t worker, outcome;
+	uint64_t order_id, step;
+	int64_t window_ns, stall_ns;
+	char text[WIRE_TEXT];
+};
+
+struct wire_ask {
+	uint64_t client;    /* hostd's id of who asked, returned in wire_told */
+	uint64_t window_ns; /* 0: as configured */
+};
+
+struct wire_told {
+	uint64_t client; /* 0: nobody asked */
+	int32_t status;	 /* 0 or errno */
+	uint32_t reserved;
+	char text[WIRE_TEXT]; /* path of the report, or why there is none */
+};
