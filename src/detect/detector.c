@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "detect/detector.h"
 
+#include <math.h>
+
 const struct detector_config detector_default_config = {
 	.sequence = { .repeat_cnt = 10, .lost_cnt = 200 },
 	.pace = {
@@ -18,6 +20,9 @@ const struct detector_config detector_default_config = {
 	.blocked_floor_ns = 10 * NSEC_PER_SEC,
 	.pause_limit_ns = 300 * NSEC_PER_SEC,
 };
+
+/* The marks come from another process: a time beyond 73 years of uptime is none. */
+#define TIME_MAX_NS (INT64_MAX / 4)
 
 /* An iteration after the profiler ended still pays for it. */
 #define SKIP_AFTER_RESUME 2u
@@ -134,9 +139,13 @@ static unsigned end_silence(struct detector *det, int64_t now_ns)
 
 unsigned detector_mark(struct detector *det, const struct mark_record *record)
 {
-	unsigned events = end_silence(det, record->time_ns);
+	int64_t time_ns = MAX(record->time_ns, det->last_mark_ns); /* never back */
+	unsigned events;
 
-	switch (sequence_mark(det->sequence, record->mark, record->detail, record->time_ns)) {
+	if (time_ns > TIME_MAX_NS)
+		return 0;
+	events = end_silence(det, time_ns);
+	switch (sequence_mark(det->sequence, record->mark, record->detail, time_ns)) {
 	case SEQUENCE_LEARNED:
 		pace_reset(det->pace);
 		det->slow = false;
@@ -164,7 +173,8 @@ static int64_t blocked_limit(const struct detector *det)
 	pace_look(det->pace, &pace);
 	if (!pace.ready)
 		return 0;
-	limit_ns = (int64_t)(det->config.blocked_factor * (double)pace.mean_ns);
+	limit_ns = (int64_t)fmin(det->config.blocked_factor * (double)pace.mean_ns,
+				 (double)TIME_MAX_NS);
 	limit_ns = MAX(limit_ns, det->config.blocked_floor_ns);
 	return MAX(limit_ns, det->longest_pause_ns / 2 * 3);
 }
