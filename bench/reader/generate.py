@@ -19,18 +19,43 @@ STREAM = 7
 
 MODULES = [
     f"torch/nn/modules/{m}.py({line}): {f}"
-    for m, line in [("module", 1751), ("linear", 125), ("conv", 554), ("activation", 133),
-                    ("normalization", 217), ("container", 250), ("dropout", 70), ("loss", 1293)]
+    for m, line in [
+        ("module", 1751),
+        ("linear", 125),
+        ("conv", 554),
+        ("activation", 133),
+        ("normalization", 217),
+        ("container", 250),
+        ("dropout", 70),
+        ("loss", 1293),
+    ]
     for f in ("_call_impl", "_wrapped_call_impl", "forward", "__getattr__", "__setattr__")
 ]
 USER = [f"train/model_{i % 13}.py({17 + 7 * i}): block_{i}" for i in range(200)]
-BUILTIN = [f"<built-in method {m} of type object at 0x7f{i:010x}>"
-           for i in range(30) for m in ("linear", "conv2d", "add", "matmul")]
-BUILTIN += [f"<built-in function {m}>" for m in ("len", "isinstance", "getattr", "hasattr", "print")]
+BUILTIN = [
+    f"<built-in method {m} of type object at 0x7f{i:010x}>"
+    for i in range(30)
+    for m in ("linear", "conv2d", "add", "matmul")
+]
+BUILTIN += [
+    f"<built-in function {m}>" for m in ("len", "isinstance", "getattr", "hasattr", "print")
+]
 FRAMES = MODULES + USER + BUILTIN * 2
-OPS = ["aten::linear", "aten::addmm", "aten::mm", "aten::t", "aten::transpose", "aten::as_strided",
-       "aten::add_", "aten::empty", "aten::copy_", "aten::_to_copy", "aten::native_layer_norm",
-       "autograd::engine::evaluate_function: AddmmBackward0", "AddmmBackward0"]
+OPS = [
+    "aten::linear",
+    "aten::addmm",
+    "aten::mm",
+    "aten::t",
+    "aten::transpose",
+    "aten::as_strided",
+    "aten::add_",
+    "aten::empty",
+    "aten::copy_",
+    "aten::_to_copy",
+    "aten::native_layer_norm",
+    "autograd::engine::evaluate_function: AddmmBackward0",
+    "AddmmBackward0",
+]
 KERNELS = [
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
     "at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3>)",
@@ -84,7 +109,8 @@ def python_frames(w, rnd, size):
                 f'  {{\n    "ph": "X", "cat": "python_function", "name": "{rnd.choice(FRAMES)}", '
                 f'"pid": {PID}, "tid": {PID},\n    "ts": {us(now)}, "dur": {dur(life)},\n'
                 f'    "args": {{\n      "Python parent id": {parent}, "Python id": {ident}, '
-                f'"Ev Idx": {w.ev}\n    }}\n  }}')
+                f'"Ev Idx": {w.ev}\n    }}\n  }}'
+            )
             stack.append((ident, now + life))
             now += rnd.randrange(200, 1500)
         else:
@@ -105,63 +131,77 @@ def operators(w, rnd, size, tid, first):
             f'      "External id": {ext},"Record function id": 0, "Concrete Inputs": ["", "", "", ""], '
             f'"Input type": ["float", "float", "float", "Scalar"], "Input Strides": '
             f'[[{b}, 1], [{c}, 1], [1], []], "Input Dims": [[{a}, {b}], [{b}, {c}], [{c}], []], '
-            f'"Ev Idx": {w.ev}\n    }}\n  }}')
+            f'"Ev Idx": {w.ev}\n    }}\n  }}'
+        )
         now += rnd.randrange(300, length + 300)
         ext += 1
     return ext
 
 
 def device(w, rnd, size, last_ext):
-    now, corr = 5000, 23451
+    now, corr, stream_free = 5000, 23451, 0
     while w.bytes < size:
         ext = rnd.randrange(1, last_ext)
         length, delay = rnd.randrange(1500, 80000), rnd.randrange(4000, 200000)
+        # A stream runs its kernels one after the other.
+        begin = max(now + delay, stream_free)
+        stream_free = begin + length
         threads = rnd.choice((64, 128, 256, 512))
         w.event(
             f'  {{\n    "ph": "X", "cat": "kernel", "name": "{rnd.choice(KERNELS)}", "pid": 0, '
-            f'"tid": {STREAM},\n    "ts": {us(now + delay)}, "dur": {dur(length)},\n    "args": {{\n'
+            f'"tid": {STREAM},\n    "ts": {us(begin)}, "dur": {dur(length)},\n    "args": {{\n'
             f'      "External id": {ext},      "queued": 0, "device": 0, "context": 1,      "stream": '
             f'{STREAM}, "correlation": {corr},      "registers per thread": 16,      "shared memory": 0, '
             f'     "blocks per SM": 0.012500,      "warps per SM": 0.050000,      "grid": '
             f'[{rnd.randrange(1, 5000)}, 1, 1],      "block": [{threads}, 1, 1],      '
-            f'"est. achieved occupancy %": 31\n    }}\n  }}')
+            f'"est. achieved occupancy %": 31\n    }}\n  }}'
+        )
         w.event(
-            f'  {{\n    "ph": "f", "id": {corr}, "pid": 0, "tid": {STREAM}, "ts": {us(now + delay)},\n'
-            f'    "cat": "ac2g", "name": "ac2g", "bp": "e"\n  }}')
+            f'  {{\n    "ph": "f", "id": {corr}, "pid": 0, "tid": {STREAM}, "ts": {us(begin)},\n'
+            f'    "cat": "ac2g", "name": "ac2g", "bp": "e"\n  }}'
+        )
         w.event(
             f'  {{\n    "ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": {PID}, '
             f'"tid": {PID},\n    "ts": {us(now)}, "dur": {dur(rnd.randrange(2000, 15000))},\n'
             f'    "args": {{\n      "External id": {ext},      "cbid": 211, "correlation": {corr}\n'
-            f'    }}\n  }}')
+            f"    }}\n  }}"
+        )
         w.event(
             f'  {{\n    "ph": "s", "id": {corr}, "pid": {PID}, "tid": {PID}, "ts": {us(now)},\n'
-            f'    "cat": "ac2g", "name": "ac2g"\n  }}')
-        now += rnd.randrange(3000, 90000)
+            f'    "cat": "ac2g", "name": "ac2g"\n  }}'
+        )
+        now += rnd.randrange(3000, 130000)
         corr += 1
 
 
 def metadata(w):
     for tid, name in ((PID, "thread 542 (python3)"), (AUTOGRAD, "thread 639 (pt_autograd_0)")):
-        w.event(f'  {{\n    "name": "thread_name", "ph": "M", "ts": {us(0)}, "pid": {PID}, '
-                f'"tid": {tid},\n    "args": {{\n      "name": "{name}"\n    }}\n  }}')
+        w.event(
+            f'  {{\n    "name": "thread_name", "ph": "M", "ts": {us(0)}, "pid": {PID}, '
+            f'"tid": {tid},\n    "args": {{\n      "name": "{name}"\n    }}\n  }}'
+        )
 
 
 def generate(path, size):
     rnd = random.Random(20260917)
     with open(path, "w", encoding="ascii", buffering=1 << 20) as out:
         w = Writer(out)
-        w.text('\n{\n  "schemaVersion": 1,\n  "deviceProperties": [\n    {\n      "id": 0, "name": '
-               '"NVIDIA H100 80GB HBM3", "totalGlobalMem": 85028765696\n    }\n  ],\n'
-               '  "distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 8},\n'
-               '  "record_shapes": 1,\n  "with_stack": 1,\n  "traceEvents": [\n')
+        w.text(
+            '\n{\n  "schemaVersion": 1,\n  "deviceProperties": [\n    {\n      "id": 0, "name": '
+            '"NVIDIA H100 80GB HBM3", "totalGlobalMem": 85028765696\n    }\n  ],\n'
+            '  "distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 8},\n'
+            '  "record_shapes": 1,\n  "with_stack": 1,\n  "traceEvents": [\n'
+        )
         # Shares of the text that make about half of the events Python frames.
         ext = operators(w, rnd, int(size * 0.06), AUTOGRAD, 1)
         ext = operators(w, rnd, int(size * 0.24), PID, ext)
         python_frames(w, rnd, int(size * 0.66))
         device(w, rnd, size - 600, ext)
         metadata(w)
-        w.text('\n  ],\n  "traceName": "/tmp/trace.json",\n  "displayTimeUnit": "ms",\n'
-               f'  "baseTimeNanoseconds": {BASE_NS}\n}}')
+        w.text(
+            '\n  ],\n  "traceName": "/tmp/trace.json",\n  "displayTimeUnit": "ms",\n'
+            f'  "baseTimeNanoseconds": {BASE_NS}\n}}'
+        )
 
 
 if __name__ == "__main__":

@@ -26,12 +26,15 @@ static int read_events(struct kineto *kineto)
 	bool first = true;
 	int ret;
 
+	ret = scan_peek(scan);
+	if (ret < 0)
+		return ret;
 	if (kineto->have_events)
 		return scan_fail(scan, "one list of events");
 	kineto->have_events = true;
-	if (scan_peek(scan) != '[')
-		return scan->failed < 0 ? scan->failed : scan_fail(scan, "an array of events");
-	scan_next(scan);
+	ret = scan_expect(scan, '[', "an array of events");
+	if (ret < 0)
+		return ret;
 	while ((ret = scan_member(scan, ']', &first)) > 0) {
 		if (scan_peek(scan) != '{')
 			return scan->failed < 0 ? scan->failed

@@ -3,6 +3,7 @@
 
 #include "collect/readers/unescape.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -100,6 +101,14 @@ static int input_failed(struct scan *scan, ssize_t error, const char *why)
 	return err_set(scan->err, (int)-error, "%s:%" PRIu64 ": %s", scan->name, off, why);
 }
 
+static int token_too_long(struct scan *scan, uint64_t off)
+{
+	return err_set(scan->err, EMSGSIZE,
+		       "%s:%" PRIu64
+		       ": expected a name or number of at most %u bytes, found a longer one",
+		       scan->name, off, SCAN_MAX_TOKEN_BYTES);
+}
+
 /* Brings more text behind end. Returns 1, 0 at the end of the text, -errno (also from then on). */
 static int refill_window(struct scan *scan)
 {
@@ -111,10 +120,7 @@ static int refill_window(struct scan *scan)
 	window_slide(scan);
 	kept = (size_t)(scan->end - scan->buf);
 	if (kept > SCAN_MAX_TOKEN_BYTES)
-		return err_set(scan->err, EMSGSIZE,
-			       "%s:%" PRIu64 ": expected a name or number of at most %u bytes, "
-			       "found a longer one",
-			       scan->name, scan->buf_off, SCAN_MAX_TOKEN_BYTES);
+		return token_too_long(scan, scan->buf_off);
 	if (kept > scan->cap / 2) {
 		ret = window_grow(scan);
 		if (ret < 0)
@@ -194,6 +200,17 @@ int scan_expect(struct scan *scan, char c, const char *expected)
 	return 0;
 }
 
+/* The four digits of the \u escape at p. */
+static int cross_hex4(struct scan *scan)
+{
+	scan->p += 2;
+	for (int i = 0; i < 4; i++, scan->p++) {
+		if (!isxdigit(*scan->p))
+			return scan_fail(scan, "four hexadecimal digits after \\u");
+	}
+	return 0;
+}
+
 /* Checks the escape at p and steps over it. */
 static int cross_escape(struct scan *scan)
 {
@@ -213,12 +230,10 @@ static int cross_escape(struct scan *scan)
 		scan->p += 2;
 		return 0;
 	case 'u':
-		if (!unescape_is_hex4(scan->p + 2))
-			return scan_fail(scan, "four hexadecimal digits after \\u");
-		scan->p += 6;
-		return 0;
+		return cross_hex4(scan);
 	default:
-		return scan_fail(scan, "one of the escapes \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u");
+		scan->p++;
+		return scan_fail(scan, "one of \" \\ / b f n r t u after a backslash in a string");
 	}
 }
 
@@ -298,10 +313,7 @@ int scan_string_slow(struct scan *scan, struct scan_text *ret)
 		return r;
 	len = (size_t)(scan->p - text);
 	if (len > SCAN_MAX_TOKEN_BYTES)
-		return err_set(scan->err, EMSGSIZE,
-			       "%s:%" PRIu64
-			       ": expected a name of at most %u bytes, found a longer one",
-			       scan->name, scan_offset(scan) - len, SCAN_MAX_TOKEN_BYTES);
+		return token_too_long(scan, scan_offset(scan) - len);
 	scan->p++;
 	*ret = (struct scan_text){ (const char *)text, len };
 	if (flags == STRING_PLAIN)
@@ -439,21 +451,28 @@ int scan_number(struct scan *scan, struct number *ret)
 	}
 	if (p == NULL)
 		return scan_fail(scan, "a number as JSON writes it");
+	if (ret->len > SCAN_MAX_TOKEN_BYTES)
+		return token_too_long(scan, scan_offset(scan));
 	scan->p = p;
 	return 0;
 }
 
+static int value_fail(struct scan *scan)
+{
+	return scan_fail(scan, "a value (an object, array, string, number, true, false or null; "
+			       "NaN and Infinity are not JSON)");
+}
+
 static int skip_word(struct scan *scan, const char *word)
 {
-	size_t len = strlen(word);
-	int ret = ensure(scan, len);
+	int ret = ensure(scan, strlen(word));
 
 	if (ret < 0)
 		return ret;
-	if ((size_t)(scan->end - scan->p) < len || memcmp(scan->p, word, len) != 0)
-		return scan_fail(scan, "a value (an object, array, string, number, true, false or "
-				       "null; NaN and Infinity are not JSON)");
-	scan->p += len;
+	for (; *word != '\0'; word++, scan->p++) {
+		if (*scan->p != *word)
+			return value_fail(scan);
+	}
 	return 0;
 }
 
@@ -473,8 +492,7 @@ static int skip_scalar(struct scan *scan, int c)
 	default:
 		if (c == '-' || (c >= '0' && c <= '9'))
 			return scan_number(scan, &number);
-		return scan_fail(scan, "a value (an object, array, string, number, true, false or "
-				       "null; NaN and Infinity are not JSON)");
+		return value_fail(scan);
 	}
 }
 

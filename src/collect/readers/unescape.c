@@ -56,11 +56,6 @@ static int hex4(const uint8_t *p)
 	return value;
 }
 
-bool unescape_is_hex4(const uint8_t *p)
-{
-	return hex4(p) >= 0;
-}
-
 /* Appends a code point as UTF-8. */
 static void append_code(struct str *str, uint32_t code)
 {

@@ -7,9 +7,6 @@
 /* Length of the valid UTF-8 sequence at p[len > 0], 0 when there is none (RFC 3629). */
 size_t utf8_len(const uint8_t *p, size_t len);
 
-/* Four hexadecimal digits at p. */
-bool unescape_is_hex4(const uint8_t *p);
-
 /*
  * Replaces str by the meaning of text[len], whose escapes have been checked.
  * Invalid UTF-8, lone surrogates and \u0000 become U+FFFD. Returns whether any of
