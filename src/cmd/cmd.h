@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the subcommands share: exit statuses, reading inputs, writing reports.
+ * One command, one file; main.c holds the table.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "format/finding.h"
+#include "format/fingerprint.h"
+#include "format/rankset.h"
+
+enum exit_status {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_ABNORMAL = 3, /* with --exit-code only */
+};
+
+int cmd_analyze(int argc, char **argv);
+int cmd_summarize(int argc, char **argv);
+int cmd_localize(int argc, char **argv);
+int cmd_dump(int argc, char **argv);
+int cmd_run(int argc, char **argv);
+int cmd_profile(int argc, char **argv);
+int cmd_status(int argc, char **argv);
+
+/* "perftracker COMMAND: message" and where to read on, on stderr. Returns EXIT_USAGE. */
+int cmd_usage_error(const char *command, const char *fmt, ...) _printf_(2, 3);
+
+/* "perftracker: message" on stderr. Returns EXIT_FAILED. */
+int cmd_fail(const char *fmt, ...) _printf_(1, 2);
+
+/* --- numbers of options --- */
+
+/* Parses a whole text as a number in low..high. Returns 0 or -EINVAL. */
+_must_check_ int cmd_parse_double(const char *text, double low, double high, double *ret);
+_must_check_ int cmd_parse_int(const char *text, int64_t low, int64_t high, int64_t *ret);
+
+/* --- inputs (inputs.c) --- */
+
+enum rank_origin { RANK_FROM_TRACE, RANK_FROM_NAME, RANK_FROM_ORDER };
+
+typedef VEC(char *) path_list;
+
+/*
+ * Turns files and folders into a sorted list of files: a folder gives its traces
+ * (*.json, *.json.gz) and fingerprints (*.ptfp). Returns 0 or -errno with a line in err;
+ * the caller frees out with path_list_done() in either case.
+ */
+_must_check_ int inputs_expand(char *const *paths, size_t cnt, path_list *out, struct err *err);
+void path_list_done(path_list *list);
+
+/* The rank that a file name tells ("rank3.json", "worker-12.pt.trace.json.gz"); -1 when none. */
+int inputs_rank_of_name(const char *path);
+
+/*
+ * Gives every fingerprint a rank: its own where all have distinct ones, else from
+ * the file names, else by order. Returns which.
+ */
+enum rank_origin inputs_assign_ranks(struct fingerprint *const *fps, size_t cnt);
+const char *rank_origin_name(enum rank_origin origin);
+
+/* --- output (output.c) --- */
+
+enum output_format { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_HTML };
+
+/* "text", "json" or "html". Returns 0 or -EINVAL. */
+_must_check_ int output_format_parse(const char *text, enum output_format *ret);
+
+/*
+ * Writes the report to path, or to standard output when path is NULL or "-".
+ * Colours and width follow the terminal. Returns 0 or -errno with a line in err.
+ */
+_must_check_ int output_report(const struct report *report, enum output_format format,
+			       const char *path, struct err *err);
+
+/* Writes text to path (through a temporary file) or standard output. 0 or -errno. */
+_must_check_ int output_text(const struct str *text, const char *path, struct err *err);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+int cmd_usage_error(const char *command, const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "perftracker %s: ", command);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "\nTry 'perftracker %s --help'.\n", command);
+	return EXIT_USAGE;
+}
+
+int cmd_fail(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("perftracker: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return EXIT_FAILED;
+}
+
+int cmd_parse_double(const char *text, double low, double high, double *ret)
+{
+	char *end;
+	double value;
+
+	errno = 0;
+	value = strtod(text, &end);
+	if (end == text || *end != '\0' || errno != 0 || !(value >= low && value <= high))
+		return -EINVAL;
+	*ret = value;
+	return 0;
+}
+
+int cmd_parse_int(const char *text, int64_t low, int64_t high, int64_t *ret)
+{
+	char *end;
+	long long value;
+
+	errno = 0;
+	value = strtoll(text, &end, 10);
+	if (end == text || *end != '\0' || errno != 0 || value < low || value > high)
+		return -EINVAL;
+	*ret = value;
+	return 0;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+#include "cmd/load.h"
+#include "summarize/funckey.h"
+
+#include <getopt.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char help[] =
+	"Usage: perftracker dump [OPTION]... FILE\n"
+	"\n"
+	"Prints a fingerprint (*.ptfp), or the fingerprint that a trace would give.\n"
+	"\n"
+	"  -f, --format FORMAT   text (default) or json\n"
+	"  -n, --top N           functions to print (default 30; 0: all)\n"
+	"  -c, --collectives     print the collectives too, with what led to them\n"
+	"  -h, --help            show this help\n"
+	"\n"
+	"Example:\n"
+	"  perftracker dump --top 10 perftracker-out/fingerprints/rank0.ptfp\n";
+
+struct dump_args {
+	bool json, collectives;
+	int64_t top;
+};
+
+static const char *name_of(const struct fingerprint *fp, uint32_t function)
+{
+	uint32_t frame;
+
+	if (function == FRAME_NONE)
+		return "(others)";
+	frame = fp->functions[function].frame;
+	return frame == FRAME_NONE ? "(outside of all functions)" : fp->frames[frame].name;
+}
+
+static void print_fraction(double value)
+{
+	if (isnan(value))
+		printf("%7s", "-");
+	else
+		printf("%6.2f%%", 100 * value);
+}
+
+static void print_functions(const struct fingerprint *fp, int64_t top)
+{
+	size_t cnt = top > 0 ? MIN((size_t)top, fp->function_cnt) : fp->function_cnt;
+
+	printf("\n%-8s %7s %7s %7s %10s %8s  %s\n", "class", "beta", "mu", "sigma", "share ms", "runs",
+	       "function");
+	for (size_t i = 0; i < cnt; i++) {
+		const struct fp_function *f = &fp->functions[i];
+
+		printf("%-8s ", event_class_name((enum event_class)f->class));
+		print_fraction(f->beta_frac);
+		printf(" ");
+		print_fraction(f->mu_frac);
+		printf(" ");
+		print_fraction(f->sigma_frac);
+		printf(" %10.3f %8llu  %s\n", (double)f->share_ns / 1e6,
+		       (unsigned long long)f->executions, name_of(fp, (uint32_t)i));
+	}
+	if (cnt < fp->function_cnt)
+		printf("... %zu more (--top 0)\n", fp->function_cnt - cnt);
+}
+
+static void print_collectives(const struct fingerprint *fp)
+{
+	printf("\n%12s %10s %10s %10s  %-16s %s\n", "start ms", "dur ms", "lead ms", "bytes", "group",
+	       "what led to it");
+	for (size_t i = 0; i < fp->collective_cnt; i++) {
+		const struct fp_collective *c = &fp->collectives[i];
+
+		printf("%12.3f %10.3f %10.3f %10lld  %016llx", (double)c->start_ns / 1e6,
+		       (double)c->dur_ns / 1e6, (double)c->lead_ns / 1e6, (long long)c->bytes,
+		       (unsigned long long)c->group);
+		for (uint32_t k = 0; k < MIN(c->lead_cnt, 3u); k++) {
+			const struct fp_share *s = &fp->shares[c->lead_first + k];
+
+			printf("  %.3f %s", (double)s->ns / 1e6, name_of(fp, s->function));
+		}
+		printf("\n");
+	}
+}
+
+static void dump_text(const struct fingerprint *fp, const struct dump_args *a)
+{
+	printf("fingerprint of rank %d of %d, host %s, from %s\n", fp->rank, fp->world_size, fp->host,
+	       fp->source);
+	printf("window %.3f ms, %zu iteration%s%s, %llu events, device %s, stacks %s\n",
+	       (double)fp->window_ns / 1e6, fp->iteration_cnt, fp->iteration_cnt == 1 ? "" : "s",
+	       fp->iterations_known ? "" : " (unknown)", (unsigned long long)fp->event_cnt,
+	       fp->has_device ? "yes" : "no", fp->has_stacks ? "yes" : "no");
+	for (int c = CLASS_CNT - 1; c >= 0; c--)
+		printf("%s %.2f%%%s", event_class_name((enum event_class)c),
+		       100.0 * (double)fp->class_ns[c] / (double)fp->window_ns, c > 0 ? ", " : "\n");
+	print_functions(fp, a->top);
+	if (a->collectives)
+		print_collectives(fp);
+}
+
+static json_t *number_or_null(double value)
+{
+	return isnan(value) ? json_null() : json_real(value);
+}
+
+static json_t *function_json(const struct fingerprint *fp, const struct fp_function *f)
+{
+	char key[33] = "";
+	json_t *stack = json_array();
+
+	for (uint32_t i = f->frame; i != FRAME_NONE; i = fp->frames[i].parent)
+		(void)json_array_insert_new(stack, 0, json_string(fp->frames[i].name));
+	if (f->frame != FRAME_NONE)
+		funckey_hex(fp->frames[f->frame].key, key);
+	return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:I}", "key", key, "stack", stack,
+			 "class", event_class_name((enum event_class)f->class), "beta",
+			 json_real(f->beta_frac), "mu", number_or_null(f->mu_frac), "sigma",
+			 number_or_null(f->sigma_frac), "executions", (json_int_t)f->executions,
+			 "critical_ns", (json_int_t)f->critical_ns, "share_ns", (json_int_t)f->share_ns);
+}
+
+static int dump_json(const struct fingerprint *fp)
+{
+	json_t *functions = json_array(), *classes = json_object(), *root;
+	int status = EXIT_DONE;
+
+	for (size_t i = 0; i < fp->function_cnt; i++)
+		(void)json_array_append_new(functions, function_json(fp, &fp->functions[i]));
+	for (int c = 0; c < CLASS_CNT; c++)
+		(void)json_object_set_new(classes, event_class_name((enum event_class)c),
+					  json_integer((json_int_t)fp->class_ns[c]));
+	root = json_pack("{s:s, s:i, s:i, s:s, s:s, s:I, s:I, s:I, s:o, s:I, s:o}", "schema",
+			 "perftracker.fingerprint.v1", "rank", fp->rank, "world_size", fp->world_size,
+			 "host", fp->host, "source", fp->source, "window_ns", (json_int_t)fp->window_ns,
+			 "iterations", (json_int_t)fp->iteration_cnt, "collectives",
+			 (json_int_t)fp->collective_cnt, "class_ns", classes, "rest_ns",
+			 (json_int_t)fp->rest_ns, "functions", functions);
+	if (root == NULL || json_dumpf(root, stdout, JSON_INDENT(1)) < 0)
+		status = cmd_fail("cannot print: out of memory, or a name that is not UTF-8");
+	else
+		putchar('\n');
+	json_decref(root);
+	return status;
+}
+
+int cmd_dump(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "format", required_argument, NULL, 'f' }, { "top", required_argument, NULL, 'n' },
+		{ "collectives", no_argument, NULL, 'c' },  { "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct dump_args a = { .top = 30 };
+	struct window_options window = { .last_step = -1 };
+	struct fingerprint fp;
+	struct err err = { "" };
+	int c, status = EXIT_DONE;
+
+	while ((c = getopt_long(argc, argv, "f:n:ch", options, NULL)) != -1) {
+		if (c == 'h') {
+			fputs(help, stdout);
+			return EXIT_DONE;
+		}
+		if (c == 'c')
+			a.collectives = true;
+		else if (c == 'f' && (strcmp(optarg, "text") == 0 || strcmp(optarg, "json") == 0))
+			a.json = optarg[0] == 'j';
+		else if (c != 'n' || cmd_parse_int(optarg, 0, INT32_MAX, &a.top) < 0)
+			return cmd_usage_error("dump", "wrong option or value");
+	}
+	if (argc - optind != 1)
+		return cmd_usage_error("dump", "expected one file, found %d", argc - optind);
+	if (load_one(argv[optind], NULL, &window, NULL, &fp, &err) < 0)
+		return cmd_fail("%s", err.text);
+	if (a.json)
+		status = dump_json(&fp);
+	else
+		dump_text(&fp, &a);
+	fingerprint_done(&fp);
+	return status;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/load.h"
+
+#include "base/clock.h"
+#include "collect/readers/kineto.h"
+#include "summarize/summarize.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_fingerprint(const char *path)
+{
+	char magic[4] = "";
+	struct stat st;
+	int fd;
+	ssize_t n;
+
+	/* Opening a pipe to look at it would take its first bytes from the reader. */
+	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = read(fd, magic, sizeof(magic));
+	(void)close(fd);
+	return n == (ssize_t)sizeof(magic) && memcmp(magic, "PTFP", sizeof(magic)) == 0;
+}
+
+static int summarize_file(const char *path, const char *sidecar_path,
+			  const struct summarize_options *options, struct fingerprint *ret,
+			  struct err *err)
+{
+	struct summarize_options with = *options;
+	struct sidecar sidecar = { 0 };
+	struct sidecar_info info;
+	struct trace trace;
+	int error = kineto_read(path, NULL, &trace, err);
+
+	if (error < 0)
+		return error;
+	if (sidecar_path != NULL) {
+		error = sidecar_read(sidecar_path, &sidecar, err);
+		if (error == 0) {
+			sidecar_summarize(&sidecar, &info);
+			with.sidecar = &info;
+			error = sidecar_apply(&sidecar, &trace);
+		}
+	}
+	if (error == 0)
+		error = summarize(&trace, &with, ret, err);
+	sidecar_done(&sidecar);
+	trace_done(&trace);
+	return error;
+}
+
+int load_one(const char *path, const char *sidecar, const struct window_options *window,
+	     const char *job_id, struct fingerprint *ret, struct err *err)
+{
+	struct summarize_options options = { .window = *window, .job_id = job_id };
+
+	if (is_fingerprint(path))
+		return fingerprint_read(path, ret, err);
+	return summarize_file(path, sidecar, &options, ret, err);
+}
+
+/* Shared by the threads: each takes the next path under the lock. */
+struct pool {
+	pthread_mutex_t lock;
+	const path_list *paths;
+	const struct load_options *options;
+	struct fingerprint *fps; /* by path */
+	struct err *errs;        /* by path */
+	int *errors;             /* by path; 1: not done */
+	size_t next, done;       /* under lock */
+	int64_t start_ns;
+};
+
+static void show_progress(const struct pool *pool, const char *path)
+{
+	if (!pool->options->progress || clock_mono_ns() - pool->start_ns < NSEC_PER_SEC)
+		return;
+	fprintf(stderr, "\r\033[Kread %zu of %zu: %s", pool->done, pool->paths->cnt, path);
+}
+
+static void *pool_work(void *arg)
+{
+	struct pool *pool = arg;
+
+	for (;;) {
+		size_t i;
+
+		(void)pthread_mutex_lock(&pool->lock);
+		i = pool->next < pool->paths->cnt ? pool->next++ : SIZE_MAX;
+		if (i != SIZE_MAX)
+			show_progress(pool, pool->paths->data[i]);
+		(void)pthread_mutex_unlock(&pool->lock);
+		if (i == SIZE_MAX)
+			return NULL;
+		pool->errors[i] = load_one(pool->paths->data[i], NULL, &pool->options->window, NULL,
+					   &pool->fps[i], &pool->errs[i]);
+		(void)pthread_mutex_lock(&pool->lock);
+		pool->done++;
+		(void)pthread_mutex_unlock(&pool->lock);
+	}
+}
+
+static void pool_run(struct pool *pool)
+{
+	pthread_t threads[64];
+	size_t want = MIN((size_t)pool->options->job_cnt, pool->paths->cnt), started = 0;
+
+	/* This thread works too; the others only help. */
+	while (started + 1 < want && started < ARRAY_SIZE(threads) &&
+	       pthread_create(&threads[started], NULL, pool_work, pool) == 0)
+		started++;
+	(void)pool_work(pool);
+	for (size_t i = 0; i < started; i++)
+		(void)pthread_join(threads[i], NULL);
+	if (pool->options->progress && clock_mono_ns() - pool->start_ns >= NSEC_PER_SEC)
+		fputs("\r\033[K", stderr);
+}
+
+static int take_results(struct pool *pool, struct load_result *out)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < pool->paths->cnt; i++) {
+		if (pool->errors[i] == 0) {
+			struct fingerprint *fp = error == 0 ? malloc(sizeof(*fp)) : NULL;
+
+			if (fp == NULL) {
+				fingerprint_done(&pool->fps[i]);
+				error = -ENOMEM;
+				continue;
+			}
+			*fp = pool->fps[i];
+			out->fps[out->cnt++] = fp;
+		} else if (error == 0) {
+			struct load_failure f = { strdup(pool->paths->data[i]), pool->errs[i] };
+
+			error = f.source != NULL ? vec_push(&out->failures, f) : -ENOMEM;
+		}
+	}
+	return error;
+}
+
+int load_paths(const path_list *paths, const struct load_options *options, struct load_result *ret)
+{
+	struct pool pool = { .paths = paths, .options = options, .start_ns = clock_mono_ns() };
+	int error = -ENOMEM;
+
+	*ret = (struct load_result){ .fps = calloc(paths->cnt + 1, sizeof(struct fingerprint *)) };
+	pool.fps = calloc(paths->cnt + 1, sizeof(*pool.fps));
+	pool.errs = calloc(paths->cnt + 1, sizeof(*pool.errs));
+	pool.errors = calloc(paths->cnt + 1, sizeof(*pool.errors));
+	if (ret->fps != NULL && pool.fps != NULL && pool.errs != NULL && pool.errors != NULL &&
+	    pthread_mutex_init(&pool.lock, NULL) == 0) {
+		pool_run(&pool);
+		error = take_results(&pool, ret);
+		(void)pthread_mutex_destroy(&pool.lock);
+	}
+	free(pool.fps);
+	free(pool.errs);
+	free(pool.errors);
+	return error;
+}
+
+void load_done(struct load_result *result)
+{
+	for (size_t i = 0; i < result->cnt; i++) {
+		fingerprint_done(result->fps[i]);
+		free(result->fps[i]);
+	}
+	free(result->fps);
+	vec_foreach(f, &result->failures)
+		free(f->source);
+	vec_done(&result->failures);
+	*result = (struct load_result){ 0 };
+}

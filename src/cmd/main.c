@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help;
+};
+
+static const struct command commands[] = {
+#ifdef PT_LIVE
+	{ "run", cmd_run, "start a job, watch it, and report when it becomes slow" },
+	{ "profile", cmd_profile, "ask a running job for a profile now" },
+	{ "status", cmd_status, "show what is known of a running job" },
+#endif
+	{ "analyze", cmd_analyze, "find the culprit in the traces of a job" },
+	{ "summarize", cmd_summarize, "turn one trace into a fingerprint" },
+	{ "localize", cmd_localize, "compare fingerprints and report" },
+	{ "dump", cmd_dump, "print any file that PerfTracker writes" },
+};
+
+static void print_help(FILE *out)
+{
+	fputs("Usage: perftracker COMMAND [OPTION]... [ARGUMENT]...\n"
+	      "\n"
+	      "Finds why a training job is slow or stuck: which function on which worker,\n"
+	      "what it costs, what to do. Says \"healthy\" when it is.\n"
+	      "\n"
+	      "Commands:\n",
+	      out);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		fprintf(out, "  %-10s  %s\n", commands[i].name, commands[i].help);
+	fputs("\n"
+	      "Examples:\n"
+	      "  perftracker run -- torchrun --nproc-per-node 8 train.py\n"
+	      "  perftracker analyze traces/\n"
+	      "\n"
+	      "'perftracker COMMAND --help' tells more. Exit status: 0 done, 1 failed, 2 usage;\n"
+	      "'run' exits as the job does.\n",
+	      out);
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "--help";
+
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+		print_help(stdout);
+		return argc > 1 ? EXIT_DONE : EXIT_USAGE;
+	}
+	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
+		puts("perftracker " PT_VERSION);
+		return EXIT_DONE;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (strcmp(commands[i].name, name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	}
+	fprintf(stderr,
+		"perftracker: no command '%s'. 'perftracker --help' lists the commands.\n", name);
+	return EXIT_USAGE;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who is accused of what. Three witnesses: blame (who came late and why),
+ * difference (who is unlike its peers) and expectation (what is too long
+ * everywhere). An accusation names workers and a place in the program; cause.c
+ * gives it a name, compose.c makes a finding of it.
+ * Source: PerfTracker section 4.3; design.md section 6.
+ */
+#pragma once
+
+#include "localize/blame.h"
+#include "localize/differ.h"
+#include "localize/expect.h"
+
+enum witness { WITNESS_BLAME, WITNESS_DIFFERENCE, WITNESS_EXPECTATION };
+
+struct accusation {
+	enum witness witness;
+	const uint32_t *workers; /* indices, ascending */
+	size_t worker_cnt;
+	uint32_t frame;    /* the place: its whole subtree; FRAME_NONE: everything the workers do */
+	uint32_t function; /* the function that holds most of it; FRAME_NONE */
+	uint8_t class;     /* class of most of it */
+	bool spread;       /* no one place: the slowdown is everywhere in the subtree */
+	bool rotates;      /* no worker always: they take turns */
+	double own_ns;     /* per iteration: what the accused lost there */
+	double gain_ns;    /* per iteration: what repair gives back to the job */
+	double expectation_distance, differential_distance, threshold;
+};
+
+struct accuse_options {
+	double min_gain_frac; /* of an iteration */
+	/* An expectation exceeded by everybody alike is a property of the job, not an
+	 * event: it needs this much of an iteration before it is called a finding. */
+	double min_common_frac;
+	struct expect_table expect;
+	struct differ_options differ;
+};
+
+typedef VEC(struct accusation) accusations;
+
+/* Each appends to out; arrays live in arena. Returns 0 or -ENOMEM. */
+_must_check_ int accuse_by_blame(const struct job *job, const struct blame *blame,
+				 const struct accuse_options *options, struct arena *arena,
+				 accusations *out);
+_must_check_ int accuse_by_difference(const struct job *job, const struct blame *blame,
+				      const struct accuse_options *options, struct arena *arena,
+				      accusations *out);
+_must_check_ int accuse_by_expectation(const struct job *job, const struct blame *blame,
+				       const struct accuse_options *options, struct arena *arena,
+				       accusations *out);

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/stats.h"
+#include "localize/accuse.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define MIN_PEERS   3    /* of two that differ, neither is the odd one */
+#define MIN_BETA    0.01 /* eq. 11 */
+#define RANDOM_CNT  3    /* so many places that pause on a few workers each: one cause */
+
+/* One peer group's points in one function. */
+struct comparison {
+	const struct job *job;
+	const struct job_function *f;
+	uint32_t *workers; /* of the group */
+	struct differ_point *points;
+	double *delta, *scratch;
+	size_t cnt;
+	double threshold;
+};
+
+static struct differ_point point_of(const struct fp_function *f)
+{
+	if (f == NULL)
+		return (struct differ_point){ 0, NAN, NAN };
+	return (struct differ_point){ f->beta_frac, f->mu_frac, f->sigma_frac };
+}
+
+static int comparison_init(struct comparison *c, const struct job *job, struct arena *arena)
+{
+	c->job = job;
+	c->workers = arena_calloc(arena, job->worker_cnt + 1, sizeof(*c->workers));
+	c->points = arena_calloc(arena, job->worker_cnt + 1, sizeof(*c->points));
+	c->delta = arena_calloc(arena, job->worker_cnt + 1, sizeof(*c->delta));
+	c->scratch = arena_calloc(arena, job->worker_cnt + 1, sizeof(*c->scratch));
+	return c->workers == NULL || c->points == NULL || c->delta == NULL || c->scratch == NULL ?
+		       -ENOMEM :
+		       0;
+}
+
+/* Compares the members of a group, or of them only those that keep[] marks. */
+static int compare(struct comparison *c, const struct job_function *f, uint32_t group,
+		   const bool *keep, const struct differ_options *options)
+{
+	c->f = f;
+	c->cnt = 0;
+	for (uint32_t w = 0; w < c->job->worker_cnt; w++) {
+		if (c->job->workers[w].group != group || (keep != NULL && !keep[w]))
+			continue;
+		c->workers[c->cnt] = w;
+		c->points[c->cnt++] = point_of(f->of[w]);
+	}
+	if (c->cnt < MIN_PEERS)
+		return 0;
+	return differ_find(c->points, c->cnt, options, c->delta, &c->threshold);
+}
+
+static double median_beta(struct comparison *c)
+{
+	for (size_t i = 0; i < c->cnt; i++)
+		c->scratch[i] = c->points[i].beta;
+	return stats_median(c->scratch, c->cnt);
+}
+
+static double median_mu(struct comparison *c)
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < c->cnt; i++) {
+		if (!isnan(c->points[i].mu))
+			c->scratch[cnt++] = c->points[i].mu;
+	}
+	return cnt > 0 ? stats_median(c->scratch, cnt) : (double)NAN;
+}
+
+/* Marks the abnormal (eq. 11); returns how many. */
+static size_t mark_abnormal(const struct comparison *c, bool *ret_mark)
+{
+	size_t cnt = 0;
+
+	if (c->cnt < MIN_PEERS)
+		return 0;
+	for (size_t i = 0; i < c->cnt; i++) {
+		bool odd = c->points[i].beta > MIN_BETA && c->delta[i] > c->threshold;
+
+		ret_mark[c->workers[i]] = odd;
+		cnt += odd;
+	}
+	return cnt;
+}
+
+static size_t keep_marked(const struct job *job, bool *mark, double limit_ns, double normal_beta,
+			  const struct job_function *f)
+{
+	size_t cnt = 0;
+
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		double excess;
+
+		if (!mark[w])
+			continue;
+		excess = f->of[w] != NULL ? (f->of[w]->beta_frac - normal_beta) *
+						    (double)job->workers[w].fp->window_ns /
+						    job->workers[w].iterations :
+					    0;
+		mark[w] = excess >= limit_ns;
+		cnt += mark[w];
+	}
+	return cnt;
+}
+
+static int push_accusation(const struct comparison *c, const bool *mark, size_t cnt,
+			   double normal_beta, struct arena *arena, accusations *out)
+{
+	uint32_t *workers = arena_calloc(arena, cnt + 1, sizeof(*workers));
+	struct accusation a = {
+		.witness = WITNESS_DIFFERENCE,
+		.workers = workers,
+		.worker_cnt = cnt,
+		.frame = c->f->frame,
+		.function = (uint32_t)(c->f - c->job->functions.data),
+		.class = c->f->class,
+		.threshold = c->threshold,
+	};
+	size_t next = 0;
+	double beta = 0;
+
+	if (workers == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->cnt; i++) {
+		uint32_t w = c->workers[i];
+
+		if (!mark[w] || next == cnt)
+			continue;
+		workers[next++] = w;
+		beta = fmax(beta, c->points[i].beta);
+		a.differential_distance = fmax(a.differential_distance, c->delta[i]);
+	}
+	a.own_ns = (beta - normal_beta) * c->job->iteration_ns;
+	a.gain_ns = fmax(a.own_ns, 0);
+	return vec_push(out, a);
+}
+
+/* Blame has heard these workers: a longer function that made nobody wait cost nothing. */
+static bool blame_covers(const struct job *job, const struct blame *blame, uint32_t group)
+{
+	size_t members = 0, matched = 0;
+
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		if (job->workers[w].group != group)
+			continue;
+		members++;
+		matched += blame->workers[w].matched;
+	}
+	return matched * 2 > members;
+}
+
+/* How much time the accused of a slow transfer cost: all members are as slow together. */
+static double comm_excess(const struct comparison *c, const bool *group_mark, double normal_beta)
+{
+	double top = 0;
+
+	for (size_t i = 0; i < c->cnt; i++) {
+		if (group_mark[c->workers[i]])
+			top = fmax(top, c->points[i].beta - normal_beta);
+	}
+	return top * c->job->iteration_ns;
+}
+
+/*
+ * Communication: all members of a slow ring take as long. Of those that differ
+ * from the other rings, the culprit is the one that differs from its ring: first
+ * among all, then among the abnormal.
+ */
+static int accuse_comm(struct comparison *c, const struct job_function *f, uint32_t group,
+		       const struct accuse_options *options, struct arena *arena, accusations *out)
+{
+	bool *mark = arena_calloc(arena, c->job->worker_cnt + 1, sizeof(bool));
+	bool *inner = arena_calloc(arena, c->job->worker_cnt + 1, sizeof(bool));
+	double normal, mu, limit = options->min_gain_frac * c->job->iteration_ns, gain;
+	size_t outer_cnt, cnt;
+	int error;
+
+	if (mark == NULL || inner == NULL)
+		return -ENOMEM;
+	error = compare(c, f, group, NULL, &options->differ);
+	if (error < 0 || c->cnt < MIN_PEERS)
+		return error;
+	outer_cnt = mark_abnormal(c, mark);
+	mu = median_mu(c);
+	/* Without a resource, a longer collective only says that its members waited. */
+	if (outer_cnt == 0 || isnan(mu))
+		return 0;
+	normal = median_beta(c);
+	gain = comm_excess(c, mark, normal);
+	error = compare(c, f, group, mark, &options->differ);
+	if (error < 0)
+		return error;
+	cnt = mark_abnormal(c, inner);
+	if (cnt == 0) {
+		memcpy(inner, mark, (c->job->worker_cnt + 1) * sizeof(bool));
+		cnt = outer_cnt;
+		error = compare(c, f, group, NULL, &options->differ);
+		if (error < 0)
+			return error;
+	}
+	error = push_accusation(c, inner, cnt, normal, arena, out);
+	if (error < 0)
+		return error;
+	/* A ring as slow as its slowest link: if nobody's share stands out, what the lower
+	 * bandwidth costs follows from the mean utilisation. */
+	if (gain < limit) {
+		const struct job_function *fn = f;
+		uint32_t w = out->data[out->cnt - 1].workers[0];
+
+		if (fn->of[w] != NULL && !isnan(fn->of[w]->mu_frac) && mu > fn->of[w]->mu_frac)
+			gain = fn->of[w]->beta_frac * (1 - fn->of[w]->mu_frac / mu) *
+			       c->job->iteration_ns;
+	}
+	out->data[out->cnt - 1].gain_ns = gain;
+	out->data[out->cnt - 1].own_ns = gain;
+	if (gain < limit)
+		out->cnt--;
+	return 0;
+}
+
+static int accuse_work(struct comparison *c, const struct job_function *f, uint32_t group,
+		       const struct accuse_options *options, struct arena *arena, accusations *out)
+{
+	bool *mark = arena_calloc(arena, c->job->worker_cnt + 1, sizeof(bool));
+	double normal, limit = options->min_gain_frac * c->job->iteration_ns;
+	size_t cnt;
+	int error;
+
+	if (mark == NULL)
+		return -ENOMEM;
+	error = compare(c, f, group, NULL, &options->differ);
+	if (error < 0 || mark_abnormal(c, mark) == 0)
+		return error;
+	normal = median_beta(c);
+	cnt = keep_marked(c->job, mark, limit, normal, f);
+	return cnt > 0 ? push_accusation(c, mark, cnt, normal, arena, out) : 0;
+}
+
+/*
+ * Many unrelated places on the host, each long on a few workers of its own: one
+ * thing strikes at random, and in Python that is the garbage collector (paper,
+ * section 6.2, problem 3). They become one accusation of the first place.
+ */
+static int join_random_pauses(const struct job *job, size_t first, struct arena *arena,
+			      accusations *out)
+{
+	bool *who = arena_calloc(arena, job->worker_cnt + 1, sizeof(bool));
+	size_t places = 0, overlaps = 0, kept = first, total = 0;
+	struct accusation joined = { 0 };
+	uint32_t *workers;
+
+	if (who == NULL)
+		return -ENOMEM;
+	for (size_t i = first; i < out->cnt; i++) {
+		const struct accusation *a = &out->data[i];
+
+		if (a->class != CLASS_HOST || a->worker_cnt * 4 > job->worker_cnt)
+			continue;
+		places++;
+		for (size_t k = 0; k < a->worker_cnt; k++) {
+			overlaps += who[a->workers[k]];
+			total += !who[a->workers[k]];
+			who[a->workers[k]] = true;
+		}
+	}
+	if (places < RANDOM_CNT || overlaps * 4 > total)
+		return 0;
+	workers = arena_calloc(arena, total + 1, sizeof(*workers));
+	if (workers == NULL)
+		return -ENOMEM;
+	for (size_t i = first; i < out->cnt; i++) {
+		struct accusation a = out->data[i];
+
+		if (a.class != CLASS_HOST || a.worker_cnt * 4 > job->worker_cnt) {
+			out->data[kept++] = a;
+			continue;
+		}
+		if (joined.worker_cnt == 0 || a.own_ns > joined.own_ns) {
+			size_t cnt = joined.worker_cnt + 1;
+
+			joined = a;
+			joined.worker_cnt = cnt;
+		}
+	}
+	joined.rotates = true;
+	joined.workers = workers;
+	joined.worker_cnt = 0;
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		if (who[w])
+			workers[joined.worker_cnt++] = w;
+	}
+	out->cnt = kept;
+	return vec_push(out, joined);
+}
+
+int accuse_by_difference(const struct job *job, const struct blame *blame,
+			 const struct accuse_options *options, struct arena *arena, accusations *out)
+{
+	struct comparison c;
+	size_t first = out->cnt;
+	int error = comparison_init(&c, job, arena);
+
+	for (uint32_t group = 0; group < job->group_cnt && error == 0; group++) {
+		bool covered = blame_covers(job, blame, group);
+
+		for (size_t f = 0; f < job->functions.cnt && error == 0; f++) {
+			const struct job_function *fn = &job->functions.data[f];
+
+			if (fn->frame == FRAME_NONE)
+				continue;
+			if (fn->class == CLASS_COMM)
+				error = accuse_comm(&c, fn, group, options, arena, out);
+			else if (!covered)
+				error = accuse_work(&c, fn, group, options, arena, out);
+		}
+	}
+	return error == 0 ? join_random_pauses(job, first, arena, out) : error;
+}

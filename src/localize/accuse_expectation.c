@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/stats.h"
+#include "localize/accuse.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define MIN_BETA     0.01 /* eq. 11 */
+#define ALL_FRAC     0.8  /* so many of the workers alike: it is the job, not a worker */
+#define CALLER_GROWS 1.25 /* a caller is named when it holds so much more than its built-in */
+#define LOADER       "enumerate(DataLoader)"
+
+static bool is_loader(const struct job *job, uint32_t frame)
+{
+	for (; frame != FRAME_NONE; frame = job->frames.data[frame].parent) {
+		if (strncmp(job->frames.data[frame].name, LOADER, sizeof(LOADER) - 1) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The paper's 1 % rule is for Python functions. Operators and runtime calls that
+ * launch work are in every job's path; without stacks they are no accusation, but
+ * data loading is one wherever it shows.
+ */
+static bool rule_applies(const struct job *job, const struct job_function *f)
+{
+	uint8_t kind = f->frame == FRAME_NONE ? KIND_OTHER : job->frames.data[f->frame].kind;
+
+	if (f->class == CLASS_HOST)
+		return kind == KIND_PYTHON || kind == KIND_GC || is_loader(job, f->frame);
+	return f->class == CLASS_COMM;
+}
+
+/* Part of worker w's window in which it waited for somebody late: blame's business. */
+static double waited_frac(const struct job *job, const struct blame *blame, uint32_t w)
+{
+	double ns = 0;
+
+	vec_foreach(wait, &blame->waits)
+		ns += wait->to == w ? wait->ns : 0;
+	return ns / (double)job->workers[w].fp->window_ns;
+}
+
+struct excess {
+	uint32_t function; /* representative */
+	uint32_t frame;    /* the place named */
+	double *of;        /* by worker: beta of the place */
+	double distance;   /* largest D */
+	size_t cnt;        /* workers above the expectation */
+};
+
+static double beta_below(const struct job *job, uint32_t frame, size_t w)
+{
+	const struct fingerprint *fp = job->workers[w].fp;
+
+	return job_subtree_ns(job, frame, w, 1u << CLASS_HOST) * job->workers[w].iterations /
+	       (double)fp->window_ns;
+}
+
+/* Data loading is named as a whole: the annotation, not the copy inside it. */
+static uint32_t loader_frame(const struct job *job, uint32_t frame)
+{
+	uint32_t found = FRAME_NONE;
+
+	for (uint32_t f = frame; f != FRAME_NONE; f = job->frames.data[f].parent) {
+		if (job->frames.data[f].kind == KIND_ANNOTATION &&
+		    strncmp(job->frames.data[f].name, LOADER, sizeof(LOADER) - 1) == 0)
+			found = f;
+	}
+	return found;
+}
+
+/* A built-in belongs to the Python function that calls it when that one does more such. */
+static uint32_t place_of(const struct job *job, const struct job_function *f, size_t w)
+{
+	const struct job_frame *frame = &job->frames.data[f->frame];
+	uint32_t loader = loader_frame(job, f->frame);
+	bool builtin = frame->name[0] == '<';
+
+	if (loader != FRAME_NONE && frame->kind != KIND_PYTHON)
+		return loader;
+	if (f->class != CLASS_HOST || !builtin || frame->parent == FRAME_NONE ||
+	    job->frames.data[frame->parent].kind != KIND_PYTHON)
+		return f->frame;
+	if (beta_below(job, frame->parent, w) > CALLER_GROWS * beta_below(job, f->frame, w))
+		return frame->parent;
+	return f->frame;
+}
+
+static size_t worst_worker(const struct job_function *f, size_t worker_cnt)
+{
+	size_t worst = 0;
+
+	for (size_t w = 1; w < worker_cnt; w++) {
+		double a = f->of[w] != NULL ? f->of[w]->beta_frac : 0;
+		double b = f->of[worst] != NULL ? f->of[worst]->beta_frac : 0;
+
+		if (a > b)
+			worst = w;
+	}
+	return worst;
+}
+
+static int measure(const struct job *job, const struct blame *blame,
+		   const struct accuse_options *options, uint32_t function, struct arena *arena,
+		   struct excess *ret)
+{
+	const struct job_function *f = &job->functions.data[function];
+	struct excess e = { .function = function };
+
+	e.of = arena_calloc(arena, job->worker_cnt + 1, sizeof(double));
+	if (e.of == NULL)
+		return -ENOMEM;
+	e.frame = place_of(job, f, worst_worker(f, job->worker_cnt));
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		struct fp_function probe = { .class = f->class, .mu_frac = NAN, .sigma_frac = NAN };
+		double d;
+
+		if (f->class == CLASS_COMM)
+			probe.beta_frac = f->of[w] != NULL ?
+						  f->of[w]->beta_frac - waited_frac(job, blame, w) :
+						  0;
+		else
+			probe.beta_frac = beta_below(job, e.frame, w);
+		e.of[w] = probe.beta_frac;
+		d = expect_distance(&options->expect, &probe);
+		if (probe.beta_frac > MIN_BETA && d > 0)
+			e.cnt++;
+		e.distance = fmax(e.distance, d);
+	}
+	*ret = e;
+	return 0;
+}
+
+static bool overlaps(const struct job *job, const accusations *out, uint32_t frame)
+{
+	vec_foreach(a, out) {
+		if (a->frame != FRAME_NONE && (job_frame_below(job, frame, a->frame) ||
+					       job_frame_below(job, a->frame, frame)))
+			return true;
+	}
+	return false;
+}
+
+static int accuse_excess(const struct job *job, const struct accuse_options *options,
+			 const struct excess *e, struct arena *arena, accusations *out)
+{
+	const struct job_function *f = &job->functions.data[e->function];
+	uint32_t *workers = arena_calloc(arena, job->worker_cnt + 1, sizeof(*workers));
+	double *scratch = arena_calloc(arena, job->worker_cnt + 1, sizeof(*scratch));
+	double high = options->expect.of_class[f->class].beta[1];
+	struct accusation a = {
+		.witness = WITNESS_EXPECTATION,
+		.workers = workers,
+		.frame = e->frame,
+		.function = e->function,
+		.class = f->class,
+		.expectation_distance = e->distance,
+	};
+
+	if (workers == NULL || scratch == NULL)
+		return -ENOMEM;
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		if (e->of[w] > fmax(high, MIN_BETA)) {
+			scratch[a.worker_cnt] = e->of[w];
+			workers[a.worker_cnt++] = w;
+		}
+	}
+	a.own_ns = a.gain_ns = (stats_median(scratch, a.worker_cnt) - high) * job->iteration_ns;
+	return vec_push(out, a);
+}
+
+int accuse_by_expectation(const struct job *job, const struct blame *blame,
+			  const struct accuse_options *options, struct arena *arena,
+			  accusations *out)
+{
+	double limit = fmax(options->min_gain_frac, options->min_common_frac);
+	double all = fmax(1, ALL_FRAC * (double)job->worker_cnt);
+
+	for (uint32_t i = 0; i < job->functions.cnt; i++) {
+		const struct job_function *f = &job->functions.data[i];
+		struct excess e;
+		int error;
+
+		if (f->frame == FRAME_NONE || !rule_applies(job, f))
+			continue;
+		error = measure(job, blame, options, i, arena, &e);
+		if (error < 0)
+			return error;
+		if (e.distance < limit || overlaps(job, out, e.frame))
+			continue;
+		/* On some only: with collectives, blame has decided whether it cost anything. */
+		if ((double)e.cnt < all && (blame->matched_cnt > 0 || f->class == CLASS_COMM))
+			continue;
+		error = accuse_excess(job, options, &e, arena, out);
+		if (error < 0)
+			return error;
+	}
+	return 0;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/blame.h"
+
+#include "localize/match.h"
+
+#include <errno.h>
+#include <math.h>
+
+#define NOISE_FRAC  0.001 /* of an iteration: a smaller lead is nobody's lateness */
+#define NOISE_NS    20000.0
+#define MAX_OTHERS  33 /* peers asked what they did meanwhile */
+
+/* One member's part in the instance at hand. */
+struct arrival {
+	uint32_t member;
+	const struct fp_collective *c;
+	double late_ns; /* behind the typical member; 0 for the others */
+};
+
+struct judge {
+	const struct job *job;
+	struct blame *blame;
+	const struct match_group *group;
+	struct arrival *arrivals; /* of the instance, by duration: the last arriver first */
+	size_t arrival_cnt;
+	double *batch_late_ns;    /* by member: lateness already counted in this batch */
+	int64_t *last_iteration;  /* by worker: the last iteration counted as late */
+	struct idmap why_of;      /* (worker, function) -> index in blame->why */
+	struct idmap wait_of;     /* (from, to) -> index in blame->waits */
+};
+
+void blame_done(struct blame *blame)
+{
+	vec_done(&blame->why);
+	vec_done(&blame->waits);
+}
+
+static int arrival_cmp(const void *a, const void *b)
+{
+	const struct arrival *x = a, *y = b;
+
+	if (x->c->dur_ns != y->c->dur_ns)
+		return x->c->dur_ns < y->c->dur_ns ? -1 : 1;
+	return (x->member > y->member) - (x->member < y->member);
+}
+
+static uint32_t worker_of(const struct judge *j, const struct arrival *a)
+{
+	return j->group->members[a->member].worker;
+}
+
+static void gather(struct judge *j, int64_t instance)
+{
+	double typical;
+
+	j->arrival_cnt = 0;
+	for (uint32_t m = 0; m < j->group->member_cnt; m++) {
+		const struct fp_collective *c = match_borrow(j->job, &j->group->members[m], instance);
+
+		if (c != NULL)
+			j->arrivals[j->arrival_cnt++] = (struct arrival){ .member = m, .c = c };
+	}
+	if (j->arrival_cnt < 2)
+		return;
+	qsort(j->arrivals, j->arrival_cnt, sizeof(*j->arrivals), arrival_cmp);
+	/* The upper middle: for two members the other one, for many the median. */
+	typical = (double)j->arrivals[j->arrival_cnt / 2].c->dur_ns;
+	for (size_t i = 0; i < j->arrival_cnt; i++)
+		j->arrivals[i].late_ns = fmax(0, typical - (double)j->arrivals[i].c->dur_ns);
+}
+
+/*
+ * Collectives that overlap on some member have no common end between them: they
+ * are one batch, and lateness is counted once, where it grows.
+ */
+static bool begins_batch(const struct judge *j, int64_t instance)
+{
+	for (size_t i = 0; i < j->arrival_cnt; i++) {
+		const struct arrival *a = &j->arrivals[i];
+		const struct fp_collective *before =
+			match_borrow(j->job, &j->group->members[a->member], instance - 1);
+
+		if (before != NULL && a->c->start_ns < before->start_ns + before->dur_ns)
+			return false;
+	}
+	return true;
+}
+
+static int add_why(struct judge *j, uint32_t worker, uint32_t function, double ns)
+{
+	uint64_t key = (uint64_t)worker << 32 | function;
+	uint32_t idx = idmap_get(&j->why_of, key);
+
+	if (idx == IDMAP_NONE) {
+		idx = (uint32_t)j->blame->why.cnt;
+		if (vec_push(&j->blame->why, (struct blame_why){ worker, function, 0 }) < 0 ||
+		    idmap_set(&j->why_of, key, idx) < 0)
+			return -ENOMEM;
+	}
+	j->blame->why.data[idx].ns += ns;
+	return 0;
+}
+
+static int add_wait(struct judge *j, uint32_t from, uint32_t to, double ns)
+{
+	uint64_t key = (uint64_t)from << 32 | to;
+	uint32_t idx = idmap_get(&j->wait_of, key);
+
+	if (idx == IDMAP_NONE) {
+		idx = (uint32_t)j->blame->waits.cnt;
+		if (vec_push(&j->blame->waits, (struct blame_wait){ .from = from, .to = to }) < 0 ||
+		    idmap_set(&j->wait_of, key, idx) < 0)
+			return -ENOMEM;
+	}
+	j->blame->waits.data[idx].ns += ns;
+	j->blame->waits.data[idx].cnt++;
+	return 0;
+}
+
+/* Time a member spent in a function of the job before its part of the instance. */
+static double lead_in(const struct judge *j, const struct arrival *a, uint32_t function)
+{
+	const struct job_worker *w = &j->job->workers[worker_of(j, a)];
+
+	for (uint32_t i = 0; i < a->c->lead_cnt; i++) {
+		const struct fp_share *s = &w->fp->shares[a->c->lead_first + i];
+		uint32_t f = s->function == FRAME_NONE ? FRAME_NONE : w->function_of[s->function];
+
+		if (f == function)
+			return (double)s->ns;
+	}
+	return 0;
+}
+
+static int double_cmp(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* What the others typically spent in it (the first arrival is the late one). */
+static double typical_lead(const struct judge *j, uint32_t function)
+{
+	double values[MAX_OTHERS];
+	size_t others = j->arrival_cnt - 1, cnt = MIN(others, (size_t)MAX_OTHERS);
+
+	for (size_t i = 0; i < cnt; i++)
+		values[i] = lead_in(j, &j->arrivals[1 + i * others / cnt], function);
+	qsort(values, cnt, sizeof(*values), double_cmp);
+	return values[cnt / 2];
+}
+
+/* Divides lateness among what the late worker did more than the others. */
+static int explain(struct judge *j, const struct arrival *late, double lost_ns)
+{
+	const struct job_worker *w = &j->job->workers[worker_of(j, late)];
+	_cleanup_free_ double *extra = calloc(late->c->lead_cnt + 1, sizeof(*extra));
+	double sum = 0;
+
+	if (extra == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < late->c->lead_cnt; i++) {
+		const struct fp_share *s = &w->fp->shares[late->c->lead_first + i];
+		uint32_t f = s->function == FRAME_NONE ? FRAME_NONE : w->function_of[s->function];
+
+		extra[i] = fmax(0, (double)s->ns - typical_lead(j, f));
+		sum += extra[i];
+	}
+	for (uint32_t i = 0; i < late->c->lead_cnt; i++) {
+		const struct fp_share *s = &w->fp->shares[late->c->lead_first + i];
+		uint32_t f = s->function == FRAME_NONE ? FRAME_NONE : w->function_of[s->function];
+		double ns = extra[i] * (sum > lost_ns ? lost_ns / sum : 1);
+
+		/* It waited in another group's collective itself: the cause is there. */
+		if (f != FRAME_NONE && j->job->functions.data[f].class == CLASS_COMM)
+			j->blame->workers[worker_of(j, late)].explained_by_comm_ns += ns;
+		else if (ns > 0 && add_why(j, worker_of(j, late), f, ns) < 0)
+			return -ENOMEM;
+	}
+	if (sum < lost_ns)
+		return add_why(j, worker_of(j, late), FRAME_NONE, lost_ns - sum);
+	return 0;
+}
+
+static int64_t iteration_of(const struct fingerprint *fp, int64_t time_ns)
+{
+	int64_t found = -1;
+
+	for (size_t i = 0; i < fp->iteration_cnt && fp->iterations[i].start_ns <= time_ns; i++)
+		found = (int64_t)i;
+	return found;
+}
+
+static void count_iteration(struct judge *j, uint32_t worker, const struct fp_collective *c)
+{
+	int64_t iteration = iteration_of(j->job->workers[worker].fp, c->start_ns);
+
+	if (iteration != j->last_iteration[worker]) {
+		j->last_iteration[worker] = iteration;
+		j->blame->workers[worker].late_iterations++;
+	}
+}
+
+static int judge_instance(struct judge *j, int64_t instance)
+{
+	const struct arrival *late = &j->arrivals[0];
+	double noise = fmax(NOISE_NS, NOISE_FRAC * j->job->iteration_ns), lost;
+	struct blame_worker *bw;
+
+	gather(j, instance);
+	if (j->arrival_cnt < 2)
+		return 0;
+	j->blame->matched_cnt++;
+	if (begins_batch(j, instance)) {
+		for (size_t m = 0; m < j->group->member_cnt; m++)
+			j->batch_late_ns[m] = 0;
+	}
+	for (size_t i = 0; i < j->arrival_cnt; i++) {
+		bw = &j->blame->workers[worker_of(j, &j->arrivals[i])];
+		bw->matched = true;
+		bw->matched_cnt++;
+	}
+	bw = &j->blame->workers[worker_of(j, late)];
+	lost = late->late_ns - j->batch_late_ns[late->member];
+	for (size_t i = 0; i < j->arrival_cnt; i++) {
+		const struct arrival *a = &j->arrivals[i];
+
+		j->batch_late_ns[a->member] = fmax(j->batch_late_ns[a->member], a->late_ns);
+	}
+	if (lost < noise)
+		return 0;
+	bw->lost_ns += lost;
+	bw->last_cnt++;
+	j->blame->lost_ns += lost;
+	count_iteration(j, worker_of(j, late), late->c);
+	for (size_t i = 1; i < j->arrival_cnt; i++) {
+		double wait = (double)(j->arrivals[i].c->dur_ns - late->c->dur_ns);
+
+		if (wait >= noise && add_wait(j, worker_of(j, late), worker_of(j, &j->arrivals[i]),
+					      fmin(wait, lost)) < 0)
+			return -ENOMEM;
+	}
+	return explain(j, late, lost);
+}
+
+static int judge_group(struct judge *j, const struct match_group *group)
+{
+	int error = 0;
+
+	j->group = group;
+	j->arrivals = calloc(group->member_cnt, sizeof(*j->arrivals));
+	j->batch_late_ns = calloc(group->member_cnt, sizeof(*j->batch_late_ns));
+	if (j->arrivals == NULL || j->batch_late_ns == NULL)
+		error = -ENOMEM;
+	for (int64_t k = group->first; k <= group->last && error == 0; k++)
+		error = judge_instance(j, k);
+	free(j->arrivals);
+	free(j->batch_late_ns);
+	return error;
+}
+
+static int why_cmp(const void *a, const void *b)
+{
+	const struct blame_why *x = a, *y = b;
+
+	if (x->worker != y->worker)
+		return x->worker < y->worker ? -1 : 1;
+	return (x->function > y->function) - (x->function < y->function);
+}
+
+static int wait_cmp(const void *a, const void *b)
+{
+	const struct blame_wait *x = a, *y = b;
+
+	if (x->ns < y->ns || x->ns > y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	if (x->from != y->from)
+		return x->from < y->from ? -1 : 1;
+	return (x->to > y->to) - (x->to < y->to);
+}
+
+int blame_find(const struct job *job, struct arena *arena, struct blame *ret)
+{
+	struct judge j = { .job = job, .blame = ret };
+	match_groups groups = { 0 };
+	int error;
+
+	*ret = (struct blame){ 0 };
+	ret->workers = arena_calloc(arena, job->worker_cnt + 1, sizeof(*ret->workers));
+	j.last_iteration = arena_calloc(arena, job->worker_cnt + 1, sizeof(int64_t));
+	if (ret->workers == NULL || j.last_iteration == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < job->worker_cnt; w++)
+		j.last_iteration[w] = -2;
+	error = match_find(job, arena, &groups, &ret->unmatched_cnt);
+	for (size_t g = 0; g < groups.cnt && error == 0; g++)
+		error = judge_group(&j, &groups.data[g]);
+	if (ret->why.cnt > 0)
+		qsort(ret->why.data, ret->why.cnt, sizeof(*ret->why.data), why_cmp);
+	if (ret->waits.cnt > 0)
+		qsort(ret->waits.data, ret->waits.cnt, sizeof(*ret->waits.data), wait_cmp);
+	idmap_done(&j.why_of);
+	idmap_done(&j.wait_of);
+	vec_done(&groups);
+	return error;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/cause.h"
+
+#include "base/stats.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define EXPLAINS   0.5  /* of the lost time: then a fact about the host is the cause */
+#define MORE_WORK  1.15 /* times the peers' elements */
+#define BUSY       0.5  /* CPU share above which a thread computes rather than waits */
+
+const struct cause_text *cause_text(enum cause cause)
+{
+	static const struct cause_text texts[CAUSE_CNT] = {
+#define X(id, number, name, title, advice) { number, name, title, advice },
+		CAUSE_LIST(X)
+#undef X
+	};
+
+	return &texts[cause < CAUSE_CNT ? cause : CAUSE_DIFFERENCE];
+}
+
+/* --- facts --- */
+
+typedef double (*fact_of)(const struct job *job, size_t w, const struct accusation *a);
+
+static double per_iteration(const struct job *job, size_t w, double frac)
+{
+	if (frac < 0)
+		return (double)NAN;
+	return frac * (double)job->workers[w].fp->window_ns / job->workers[w].iterations;
+}
+
+static double fact_run_delay(const struct job *job, size_t w, _unused_ const struct accusation *a)
+{
+	return per_iteration(job, w, job->workers[w].fp->host_stats.run_delay_frac);
+}
+
+static double fact_cpu(const struct job *job, size_t w, _unused_ const struct accusation *a)
+{
+	return per_iteration(job, w, job->workers[w].fp->host_stats.cpu_frac);
+}
+
+static double fact_other_cpu(const struct job *job, size_t w, _unused_ const struct accusation *a)
+{
+	return per_iteration(job, w, job->workers[w].fp->host_stats.other_cpu_frac);
+}
+
+static double fact_gc(const struct job *job, size_t w, _unused_ const struct accusation *a)
+{
+	return (double)job->workers[w].fp->host_stats.gc_ns / job->workers[w].iterations;
+}
+
+static const struct fp_function *main_of(const struct job *job, size_t w, const struct accusation *a)
+{
+	return a->function != FRAME_NONE ? job->functions.data[a->function].of[w] : NULL;
+}
+
+static double fact_mu(const struct job *job, size_t w, const struct accusation *a)
+{
+	const struct fp_function *f = main_of(job, w, a);
+
+	return f != NULL ? f->mu_frac : (double)NAN;
+}
+
+static double fact_sigma(const struct job *job, size_t w, const struct accusation *a)
+{
+	const struct fp_function *f = main_of(job, w, a);
+
+	return f != NULL ? f->sigma_frac : (double)NAN;
+}
+
+/* Elements that all computing functions of a worker process in an iteration. */
+static double fact_work(const struct job *job, size_t w, _unused_ const struct accusation *a)
+{
+	const struct job_worker *jw = &job->workers[w];
+	double sum = 0;
+
+	for (size_t i = 0; i < jw->fp->function_cnt; i++) {
+		const struct fp_function *f = &jw->fp->functions[i];
+
+		if (f->class == CLASS_COMPUTE && f->elements > 0)
+			sum += f->elements * (double)f->executions;
+	}
+	return sum > 0 ? sum / jw->iterations : (double)NAN;
+}
+
+static bool is_accused(const struct accusation *a, size_t w)
+{
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		if (a->workers[i] == w)
+			return true;
+	}
+	return false;
+}
+
+static double median_fact(const struct job *job, const struct accusation *a, fact_of fact,
+			  bool accused, double *scratch)
+{
+	size_t cnt = 0;
+
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		double value;
+
+		if (is_accused(a, w) != accused)
+			continue;
+		value = fact(job, w, a);
+		if (!isnan(value))
+			scratch[cnt++] = value;
+	}
+	return cnt > 0 ? stats_median(scratch, cnt) : (double)NAN;
+}
+
+int cause_measure(const struct job *job, const struct accusation *a, struct cause_facts *ret)
+{
+	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
+	double other_cpu = -1;
+
+	if (scratch == NULL)
+		return -ENOMEM;
+	*ret = (struct cause_facts){
+		.run_delay_ns = median_fact(job, a, fact_run_delay, true, scratch),
+		.run_delay_peers_ns = median_fact(job, a, fact_run_delay, false, scratch),
+		.cpu_ns = median_fact(job, a, fact_cpu, true, scratch),
+		.cpu_peers_ns = median_fact(job, a, fact_cpu, false, scratch),
+		.other_cpu_ns = median_fact(job, a, fact_other_cpu, true, scratch),
+		.other_cpu_peers_ns = median_fact(job, a, fact_other_cpu, false, scratch),
+		.gc_ns = median_fact(job, a, fact_gc, true, scratch),
+		.gc_peers_ns = median_fact(job, a, fact_gc, false, scratch),
+		.mu = median_fact(job, a, fact_mu, true, scratch),
+		.mu_peers = median_fact(job, a, fact_mu, false, scratch),
+		.sigma = median_fact(job, a, fact_sigma, true, scratch),
+		.sigma_peers = median_fact(job, a, fact_sigma, false, scratch),
+		.work_ratio = median_fact(job, a, fact_work, true, scratch) /
+			      median_fact(job, a, fact_work, false, scratch),
+	};
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		const struct fp_host *h = &job->workers[a->workers[i]].fp->host_stats;
+
+		if (h->thief_frac > ret->thief_frac) {
+			ret->thief_frac = h->thief_frac;
+			ret->thief = h->thief;
+		}
+		if (h->other_cpu_frac > other_cpu) {
+			other_cpu = h->other_cpu_frac;
+			ret->other_name = h->other_name;
+		}
+	}
+	return 0;
+}
+
+/* --- patterns --- */
+
+static bool path_has(const struct job *job, uint32_t frame, const char *const *words, size_t cnt)
+{
+	for (; frame != FRAME_NONE; frame = job->frames.data[frame].parent) {
+		for (size_t i = 0; i < cnt; i++) {
+			if (strstr(job->frames.data[frame].name, words[i]) != NULL)
+				return true;
+		}
+	}
+	return false;
+}
+
+static uint32_t main_frame(const struct job *job, const struct accusation *a)
+{
+	return a->function != FRAME_NONE ? job->functions.data[a->function].frame : a->frame;
+}
+
+static bool is_gc(const struct job *job, const struct accusation *a)
+{
+	uint32_t frame = main_frame(job, a);
+
+	if (frame == FRAME_NONE || a->spread)
+		return false;
+	return job->frames.data[frame].kind == KIND_GC ||
+	       strstr(job->frames.data[frame].name, "built-in method collect") != NULL ||
+	       strstr(job->frames.data[frame].name, "built-in function collect") != NULL;
+}
+
+static bool is_data_loading(const struct job *job, const struct accusation *a)
+{
+	static const char *const words[] = { "enumerate(DataLoader)", "dataloader.py", "recv_into",
+					     "dataset.__getitem__", "data/datapipes", "_next_data",
+					     "wait_for_batch" };
+
+	return !a->spread && path_has(job, main_frame(job, a), words, ARRAY_SIZE(words));
+}
+
+static bool is_pinned_allocation(const struct job *job, const struct accusation *a)
+{
+	static const char *const words[] = { "cudaHostAlloc", "cudaHostRegister", "hipHostMalloc",
+					     "pin_memory", "cuMemHostAlloc" };
+
+	return !a->spread && path_has(job, main_frame(job, a), words, ARRAY_SIZE(words));
+}
+
+/* value - peers explains at least half of the lost time. */
+static bool explains(double value, double peers, const struct accusation *a)
+{
+	double per_worker = a->own_ns / (double)(a->worker_cnt > 0 ? a->worker_cnt : 1);
+
+	if (isnan(value))
+		return false;
+	return value - (isnan(peers) ? 0 : peers) >= EXPLAINS * per_worker;
+}
+
+/* Another thread computes while the training thread neither computes nor lacks a CPU. */
+static bool is_gil(const struct accusation *a, const struct cause_facts *f)
+{
+	if (f->other_name == NULL || f->other_name[0] == '\0')
+		return false;
+	return explains(f->other_cpu_ns, f->other_cpu_peers_ns, a) &&
+	       !explains(f->cpu_ns, f->cpu_peers_ns, a);
+}
+
+static enum cause cause_of_comm(const struct accusation *a, const struct cause_facts *f)
+{
+	if (a->witness == WITNESS_EXPECTATION || isnan(f->mu))
+		return CAUSE_SLOW_COLLECTIVE;
+	/* Figure 13: more traffic on PCIe than the rest of the slow group. */
+	if (f->mu > f->mu_peers)
+		return CAUSE_NVLINK;
+	return CAUSE_SLOW_LINK;
+}
+
+static enum cause cause_of_host(const struct job *job, const struct accusation *a,
+				const struct cause_facts *f)
+{
+	uint32_t frame = main_frame(job, a);
+	uint8_t kind = frame != FRAME_NONE ? job->frames.data[frame].kind : KIND_OTHER;
+
+	if (a->class == CLASS_IDLE)
+		return CAUSE_HOST_STALL;
+	if (kind == KIND_PYTHON)
+		return isnan(f->mu) || f->mu >= BUSY ? CAUSE_CPU_PYTHON : CAUSE_HOST_STALL;
+	if (kind == KIND_OPERATOR && a->spread)
+		return CAUSE_SLOW_OPERATOR;
+	/* Time inside an operator that calls nothing: the host stood there. */
+	return kind == KIND_OPERATOR ? CAUSE_HOST_STALL : CAUSE_SLOW_OPERATOR;
+}
+
+static enum cause cause_of_work(const struct job *job, const struct accusation *a,
+				const struct cause_facts *f)
+{
+	bool device = a->worker_cnt > 0 && job->workers[a->workers[0]].fp->has_device;
+
+	if (f->work_ratio >= MORE_WORK)
+		return CAUSE_IMBALANCE;
+	if (a->class == CLASS_MEMORY)
+		return CAUSE_SLOW_COPY;
+	return device ? CAUSE_SLOW_GPU : CAUSE_SLOW_OPERATOR;
+}
+
+/* A fault of all workers: what the paper's distance from expectation finds. */
+static enum cause cause_of_all(const struct job *job, const struct accusation *a,
+			       const struct cause_facts *f)
+{
+	if (is_gc(job, a))
+		return CAUSE_GC;
+	if (is_data_loading(job, a))
+		return CAUSE_SLOW_DATA;
+	if (a->class == CLASS_COMM)
+		return cause_of_comm(a, f);
+	return a->worker_cnt == job->worker_cnt ? CAUSE_EVERYWHERE : cause_of_host(job, a, f);
+}
+
+enum cause cause_find(const struct job *job, const struct accusation *a,
+		      const struct cause_facts *f)
+{
+	if (a->witness == WITNESS_EXPECTATION)
+		return cause_of_all(job, a, f);
+	if (is_gc(job, a) || (a->rotates && a->witness == WITNESS_DIFFERENCE) ||
+	    explains(f->gc_ns, f->gc_peers_ns, a))
+		return CAUSE_GC;
+	if (explains(f->run_delay_ns, f->run_delay_peers_ns, a))
+		return CAUSE_CPU_STARVED;
+	if (is_gil(a, f))
+		return CAUSE_GIL;
+	if (is_pinned_allocation(job, a))
+		return CAUSE_PINNED;
+	if (is_data_loading(job, a))
+		return CAUSE_SLOW_DATA;
+	if (a->class == CLASS_COMM)
+		return cause_of_comm(a, f);
+	if ((a->spread || a->class == CLASS_COMPUTE || a->class == CLASS_MEMORY) &&
+	    f->work_ratio >= MORE_WORK)
+		return CAUSE_IMBALANCE;
+	if (a->class == CLASS_COMPUTE || a->class == CLASS_MEMORY)
+		return cause_of_work(job, a, f);
+	return cause_of_host(job, a, f);
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/compose.h"
+
+#include "base/stats.h"
+#include "base/str.h"
+#include "format/rankset.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_EVIDENCE 12
+
+/* What is put together for one finding. */
+struct draft {
+	const struct job *job;
+	const struct blame *blame;
+	const struct accusation *a;
+	const struct expect_table *expect;
+	struct arena *arena;
+	struct cause_facts facts;
+	enum cause cause;
+	double *scratch;
+	const char **evidence;
+	struct finding *out;
+	bool no_memory;
+};
+
+static const char *text(struct draft *d, const char *s)
+{
+	const char *copy = arena_strdup(d->arena, s);
+
+	d->no_memory |= copy == NULL;
+	return copy != NULL ? copy : "";
+}
+
+#define EVIDENCE(d, ...)                                                      \
+	do {                                                                  \
+		const char *_line = arena_printf((d)->arena, __VA_ARGS__);    \
+		(d)->no_memory |= _line == NULL;                              \
+		if (_line != NULL && (d)->out->evidence_cnt < MAX_EVIDENCE)   \
+			(d)->evidence[(d)->out->evidence_cnt++] = _line;      \
+	} while (0)
+
+static bool accused(const struct draft *d, size_t w)
+{
+	for (size_t i = 0; i < d->a->worker_cnt; i++) {
+		if (d->a->workers[i] == w)
+			return true;
+	}
+	return false;
+}
+
+/* beta of the place on a worker: the whole subtree, host side and device side alike. */
+static double place_beta(const struct draft *d, size_t w)
+{
+	const struct job_worker *jw = &d->job->workers[w];
+	const struct job_function *f =
+		d->a->function != FRAME_NONE ? &d->job->functions.data[d->a->function] : NULL;
+	uint32_t frame = d->a->spread && f != NULL ? f->frame : d->a->frame;
+
+	if (d->a->class == CLASS_COMM && f != NULL)
+		return f->of[w] != NULL ? f->of[w]->beta_frac : 0;
+	if (frame == FRAME_NONE)
+		return 0;
+	return fmin(1, job_subtree_ns(d->job, frame, w, ~0u) * jw->iterations /
+			       (double)jw->fp->window_ns);
+}
+
+static double place_ms(const struct draft *d, size_t w)
+{
+	const struct job_worker *jw = &d->job->workers[w];
+
+	return place_beta(d, w) * (double)jw->fp->window_ns / jw->iterations / 1e6;
+}
+
+typedef double (*measure)(const struct draft *d, size_t w);
+
+static double median_of(struct draft *d, measure m, bool of_accused, bool *ret_any)
+{
+	size_t cnt = 0;
+
+	for (size_t w = 0; w < d->job->worker_cnt; w++) {
+		if (accused(d, w) == of_accused)
+			d->scratch[cnt++] = m(d, w);
+	}
+	*ret_any = cnt > 0;
+	return stats_median(d->scratch, cnt);
+}
+
+/* --- names --- */
+
+static uint32_t named_frame(const struct draft *d)
+{
+	uint32_t main = d->a->function != FRAME_NONE ? d->job->functions.data[d->a->function].frame :
+						       FRAME_NONE;
+
+	/* A region is named by what it mostly does; a place by itself. */
+	return d->a->spread || d->a->frame == FRAME_NONE ? main : d->a->frame;
+}
+
+/* An empty place has no name of its own: "idle in CONTEXT, after A, before B". */
+static const char *idle_name(struct draft *d, uint32_t frame)
+{
+	const struct job_frame *f = &d->job->frames.data[frame];
+	const char *context = "the training thread", *where = f->name;
+
+	if (strncmp(where, "idle", 4) != 0) {
+		const char *name = arena_printf(d->arena, "idle in %s", where);
+
+		d->no_memory |= name == NULL;
+		return name != NULL ? name : "";
+	}
+	if (f->parent != FRAME_NONE)
+		context = d->job->frames.data[f->parent].name;
+	where = where[4] == ' ' ? where + 5 : "";
+	where = arena_printf(d->arena, "idle in %s%s%s", context, where[0] != '\0' ? ", " : "", where);
+	d->no_memory |= where == NULL;
+	return where != NULL ? where : "";
+}
+
+static void set_name(struct draft *d)
+{
+	struct finding *f = d->out;
+	uint32_t frame = named_frame(d);
+	char hex[33] = "00000000000000000000000000000000";
+	const char **stack;
+	size_t depth = 0;
+
+	f->key = text(d, hex);
+	f->name = "the whole iteration";
+	f->class = d->a->class;
+	if (frame == FRAME_NONE)
+		return;
+	(void)snprintf(hex, sizeof(hex), "%016llx%016llx",
+		       (unsigned long long)d->job->frames.data[frame].key.hi,
+		       (unsigned long long)d->job->frames.data[frame].key.lo);
+	f->key = text(d, hex);
+	f->name = d->a->class == CLASS_IDLE ? idle_name(d, frame) :
+					      text(d, d->job->frames.data[frame].name);
+	for (uint32_t i = frame; i != FRAME_NONE; i = d->job->frames.data[i].parent)
+		depth++;
+	stack = arena_calloc(d->arena, depth + 1, sizeof(*stack));
+	d->no_memory |= stack == NULL;
+	if (stack == NULL)
+		return;
+	f->stack_cnt = depth;
+	for (uint32_t i = frame; i != FRAME_NONE; i = d->job->frames.data[i].parent)
+		stack[--depth] = text(d, d->job->frames.data[i].name);
+	f->stack = stack;
+}
+
+/* --- who --- */
+
+static void set_workers(struct draft *d)
+{
+	struct finding *f = d->out;
+	int *ranks = arena_calloc(d->arena, d->job->worker_cnt + 1, sizeof(int));
+	const char **hosts = arena_calloc(d->arena, d->a->worker_cnt + 1, sizeof(*hosts));
+
+	if (ranks == NULL || hosts == NULL) {
+		d->no_memory = true;
+		return;
+	}
+	for (size_t i = 0; i < d->a->worker_cnt; i++) {
+		const struct fingerprint *fp = d->job->workers[d->a->workers[i]].fp;
+		bool known = fp->host[0] == '\0';
+
+		ranks[f->rank_cnt++] = fp->rank;
+		for (size_t k = 0; k < f->host_cnt && !known; k++)
+			known = strcmp(hosts[k], fp->host) == 0;
+		if (!known)
+			hosts[f->host_cnt++] = text(d, fp->host);
+	}
+	f->ranks = ranks;
+	f->hosts = hosts;
+	f->all_workers = f->rank_cnt == d->job->worker_cnt;
+}
+
+/* Time per iteration a worker waited for the accused. */
+static double waited_ms(const struct draft *d, size_t w)
+{
+	double ns = 0;
+
+	for (size_t i = 0; i < d->blame->waits.cnt; i++) {
+		const struct blame_wait *wait = &d->blame->waits.data[i];
+
+		if (wait->to == w && accused(d, wait->from))
+			ns += wait->ns;
+	}
+	return ns / d->job->workers[w].iterations / 1e6;
+}
+
+static void set_victims(struct draft *d)
+{
+	struct finding *f = d->out;
+	int *victims = arena_calloc(d->arena, d->job->worker_cnt + 1, sizeof(int));
+	double longest = 0;
+
+	d->no_memory |= victims == NULL;
+	if (victims == NULL || d->a->witness != WITNESS_BLAME)
+		return;
+	for (size_t w = 0; w < d->job->worker_cnt; w++)
+		longest = fmax(longest, accused(d, w) ? 0 : waited_ms(d, w));
+	for (size_t w = 0; w < d->job->worker_cnt; w++) {
+		if (!accused(d, w) && waited_ms(d, w) > longest / 10)
+			victims[f->victim_cnt++] = d->job->workers[w].fp->rank;
+	}
+	f->victims = victims;
+}
+
+/* --- numbers --- */
+
+static void set_value(struct finding_value *v, double value, double reference)
+{
+	v->present = !isnan(value) && !isnan(reference);
+	v->value = isnan(value) ? 0 : value;
+	v->reference = isnan(reference) ? 0 : reference;
+	v->reference_kind = REFERENCE_PEERS;
+}
+
+static void set_numbers(struct draft *d)
+{
+	struct finding *f = d->out;
+	bool any, peers;
+	double high = d->expect->of_class[d->a->class].beta[1];
+
+	f->time_ms_per_iteration = median_of(d, place_ms, true, &any);
+	f->delta_ms_per_iteration = f->time_ms_per_iteration - median_of(d, place_ms, false, &peers);
+	set_value(&f->beta, median_of(d, place_beta, true, &any), median_of(d, place_beta, false, &peers));
+	if (!peers || d->a->witness == WITNESS_EXPECTATION) {
+		f->beta.reference = high;
+		f->beta.reference_kind = REFERENCE_EXPECTED;
+		f->delta_ms_per_iteration =
+			f->time_ms_per_iteration - high * d->job->iteration_ns / 1e6;
+	}
+	/* Taking turns, each is its own peer: what counts is what they lost together. */
+	if (d->a->rotates)
+		f->delta_ms_per_iteration = d->a->own_ns / 1e6;
+	set_value(&f->mu, d->facts.mu, isnan(d->facts.mu_peers) ? d->facts.mu : d->facts.mu_peers);
+	set_value(&f->sigma, d->facts.sigma,
+		  isnan(d->facts.sigma_peers) ? d->facts.sigma : d->facts.sigma_peers);
+	f->expectation_distance = d->a->expectation_distance;
+	f->differential_distance = d->a->differential_distance;
+	f->threshold = d->a->threshold;
+	f->gain_ms_per_iteration = d->a->gain_ns / 1e6;
+	f->gain_pct = 100 * d->a->gain_ns / d->job->iteration_ns;
+	if (d->a->function != FRAME_NONE) {
+		const struct fp_function *fn =
+			d->job->functions.data[d->a->function].of[d->a->workers[0]];
+
+		if (fn != NULL && fn->resource < RESOURCE_CNT)
+			f->resource = resource_name((enum resource)fn->resource);
+	}
+}
+
+static void set_distances(struct draft *d)
+{
+	struct fp_function probe = { .class = d->a->class, .mu_frac = NAN, .sigma_frac = NAN };
+
+	if (d->a->witness != WITNESS_BLAME)
+		return;
+	probe.beta_frac = d->out->beta.value;
+	d->out->expectation_distance = expect_distance(d->expect, &probe);
+}
+
+static void set_points(struct draft *d)
+{
+	struct finding *f = d->out;
+	struct finding_point *points =
+		arena_calloc(d->arena, d->job->worker_cnt + 1, sizeof(*points));
+
+	d->no_memory |= points == NULL;
+	if (points == NULL)
+		return;
+	for (size_t w = 0; w < d->job->worker_cnt; w++) {
+		const struct fp_function *fn =
+			d->a->function != FRAME_NONE ?
+				d->job->functions.data[d->a->function].of[w] :
+				NULL;
+
+		points[w] = (struct finding_point){
+			.rank = d->job->workers[w].fp->rank,
+			.accused = accused(d, w),
+			.beta_frac = place_beta(d, w),
+			.mu_frac = fn != NULL ? fn->mu_frac : NAN,
+			.sigma_frac = fn != NULL ? fn->sigma_frac : NAN,
+			.time_ms = place_ms(d, w),
+		};
+	}
+	f->points = points;
+	f->point_cnt = d->job->worker_cnt;
+}
+
+/* --- evidence --- */
+
+static const char *ranks_text(struct draft *d, const int *ranks, size_t cnt)
+{
+	struct str s = { 0 };
+	const char *copy;
+
+	rankset_format(&s, ranks, cnt);
+	copy = text(d, str_borrow(&s));
+	str_done(&s);
+	return copy;
+}
+
+static void evidence_of_blame(struct draft *d)
+{
+	uint64_t last = 0, matched = 0, iterations = 0;
+	double wait = 0, analyzed = 1;
+
+	if (d->a->witness != WITNESS_BLAME)
+		return;
+	for (size_t i = 0; i < d->a->worker_cnt; i++) {
+		const struct blame_worker *b = &d->blame->workers[d->a->workers[i]];
+
+		last += b->last_cnt;
+		iterations += b->late_iterations;
+		matched = MAX(matched, b->matched_cnt);
+		analyzed = fmax(analyzed, d->job->workers[d->a->workers[i]].iterations);
+	}
+	EVIDENCE(d, "arrived last at %llu of %llu collectives, in %llu of %.0f iterations%s",
+		 (unsigned long long)last, (unsigned long long)matched,
+		 (unsigned long long)MIN(iterations, (uint64_t)analyzed), analyzed,
+		 d->a->rotates ? ", taking turns" : "");
+	for (size_t w = 0; w < d->job->worker_cnt; w++)
+		wait = fmax(wait, accused(d, w) && !d->a->rotates ? 0 : waited_ms(d, w));
+	if (d->out->victim_cnt > 0)
+		EVIDENCE(d, "made rank%s %s wait up to %.1f ms per iteration",
+			 d->out->victim_cnt > 1 ? "s" : "",
+			 ranks_text(d, d->out->victims, d->out->victim_cnt), wait);
+}
+
+static void evidence_of_place(struct draft *d)
+{
+	const struct finding *f = d->out;
+	uint32_t main = d->a->function != FRAME_NONE ? d->job->functions.data[d->a->function].frame :
+						       FRAME_NONE;
+
+	if (d->a->rotates)
+		EVIDENCE(d, "together they lost %.1f ms per iteration there", d->a->own_ns / 1e6);
+	else if (f->beta.reference_kind == REFERENCE_PEERS)
+		EVIDENCE(d, "spends %.1f ms per iteration there, its peers %.1f ms",
+			 f->time_ms_per_iteration,
+			 f->time_ms_per_iteration - f->delta_ms_per_iteration);
+	else
+		EVIDENCE(d, "takes %.1f %% of the window; expected at most %.0f %%",
+			 100 * f->beta.value, 100 * f->beta.reference);
+	if (d->a->spread)
+		EVIDENCE(d, "the extra time is spread over many functions; this one has most of it");
+	else if (main != FRAME_NONE && main != d->a->frame)
+		EVIDENCE(d, "most of it in %s", d->job->frames.data[main].name);
+}
+
+static void evidence_of_host(struct draft *d)
+{
+	const struct cause_facts *f = &d->facts;
+
+	if (!isnan(f->run_delay_ns) && d->cause == CAUSE_CPU_STARVED)
+		EVIDENCE(d, "the training thread was runnable without a CPU for %.1f ms per iteration"
+			    " (peers %.1f ms)",
+			 f->run_delay_ns / 1e6,
+			 isnan(f->run_delay_peers_ns) ? 0 : f->run_delay_peers_ns / 1e6);
+	if (d->cause == CAUSE_CPU_STARVED && f->thief != NULL && f->thief[0] != '\0')
+		EVIDENCE(d, "%s used %.0f %% of a CPU meanwhile", f->thief, 100 * f->thief_frac);
+	if (!isnan(f->cpu_ns) && (d->cause == CAUSE_GIL || d->cause == CAUSE_HOST_STALL ||
+				  d->cause == CAUSE_SLOW_DATA || d->cause == CAUSE_CPU_PYTHON))
+		EVIDENCE(d, "the training thread used %.1f ms of CPU per iteration (peers %.1f ms)",
+			 f->cpu_ns / 1e6, isnan(f->cpu_peers_ns) ? 0 : f->cpu_peers_ns / 1e6);
+	if (d->cause == CAUSE_GIL)
+		EVIDENCE(d, "another thread of the process used %.1f ms of CPU per iteration in %s",
+			 f->other_cpu_ns / 1e6, f->other_name);
+	if (d->cause == CAUSE_GC && f->gc_ns > 0)
+		EVIDENCE(d, "garbage collections took %.1f ms per iteration", f->gc_ns / 1e6);
+	if (d->cause == CAUSE_IMBALANCE)
+		EVIDENCE(d, "its computing functions processed %.2f times the elements of its peers",
+			 f->work_ratio);
+}
+
+/* How much may be believed: enough iterations, late in most of them, a real loss. */
+static enum confidence confidence_of(const struct draft *d)
+{
+	double late = 0, analyzed = 1;
+
+	for (size_t i = 0; i < d->a->worker_cnt; i++) {
+		late += (double)d->blame->workers[d->a->workers[i]].late_iterations;
+		analyzed = fmax(analyzed, d->job->workers[d->a->workers[i]].iterations);
+	}
+	if (analyzed < 2)
+		return CONFIDENCE_LOW;
+	if (d->a->witness != WITNESS_BLAME) {
+		bool crowd = d->job->worker_cnt >= 8 || d->a->worker_cnt == d->job->worker_cnt;
+
+		return crowd && d->out->gain_pct >= 5 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
+	}
+	if (analyzed >= 3 && late >= analyzed / 2 && d->out->gain_pct >= 3)
+		return CONFIDENCE_HIGH;
+	return d->out->gain_pct >= 3 || late >= analyzed / 2 ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+}
+
+static void set_words(struct draft *d)
+{
+	const struct cause_text *words = cause_text(d->cause);
+	struct finding *f = d->out;
+
+	f->id = words->number;
+	f->cause = words->name;
+	f->advice = words->advice;
+	f->title = arena_printf(d->arena, "%s %s", f->name, words->title);
+	if (f->all_workers)
+		f->title = arena_printf(d->arena, "%s: %s on all workers", f->name, words->title);
+	else if (f->rank_cnt > 0)
+		f->title = arena_printf(d->arena, "rank%s %s %s, in %s", f->rank_cnt > 1 ? "s" : "",
+					ranks_text(d, f->ranks, f->rank_cnt), words->title, f->name);
+	d->no_memory |= f->title == NULL;
+	if (f->title == NULL)
+		f->title = "";
+}
+
+int compose_finding(const struct job *job, const struct blame *blame, const struct accusation *a,
+		    const struct expect_table *expect, struct arena *arena, struct finding *ret)
+{
+	struct finding out = { 0 };
+	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
+	struct draft d = { .job = job, .blame = blame, .a = a, .expect = expect, .arena = arena,
+			   .scratch = scratch, .out = &out };
+
+	d.evidence = arena_calloc(arena, MAX_EVIDENCE, sizeof(*d.evidence));
+	if (scratch == NULL || d.evidence == NULL || cause_measure(job, a, &d.facts) < 0)
+		return -ENOMEM;
+	d.cause = cause_find(job, a, &d.facts);
+	set_name(&d);
+	set_workers(&d);
+	set_victims(&d);
+	set_numbers(&d);
+	set_distances(&d);
+	set_points(&d);
+	set_words(&d);
+	evidence_of_blame(&d);
+	evidence_of_place(&d);
+	evidence_of_host(&d);
+	out.evidence = d.evidence;
+	out.confidence = confidence_of(&d);
+	if (d.no_memory)
+		return -ENOMEM;
+	*ret = out;
+	return 0;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/job.h"
+
+#include "base/stats.h"
+
+#include <errno.h>
+
+void job_done(struct job *job)
+{
+	arena_done(&job->arena);
+	vec_done(&job->frames);
+	vec_done(&job->functions);
+	idmap_done(&job->frame_by_key);
+	idmap_done(&job->function_by_frame);
+	*job = (struct job){ 0 };
+}
+
+static uint64_t function_key(uint32_t frame, uint8_t class)
+{
+	return (uint64_t)frame << 8 | class;
+}
+
+static int join_frame(struct job *job, struct job_worker *w, uint32_t idx)
+{
+	const struct fp_frame *f = &w->fp->frames[idx];
+	uint32_t found = idmap_get(&job->frame_by_key, f->key.lo);
+
+	/* The low half decides: two of some thousand 64-bit hashes do not meet. */
+	if (found == IDMAP_NONE) {
+		found = (uint32_t)job->frames.cnt;
+		if (vec_push(&job->frames, (struct job_frame){
+						   .key = f->key,
+						   .parent = f->parent == FRAME_NONE ?
+								     FRAME_NONE :
+								     w->frame_of[f->parent],
+						   .kind = f->kind,
+						   .name = f->name,
+					   }) < 0 ||
+		    idmap_set(&job->frame_by_key, f->key.lo, found) < 0)
+			return -ENOMEM;
+	}
+	w->frame_of[idx] = found;
+	return 0;
+}
+
+static int join_function(struct job *job, size_t worker, uint32_t idx)
+{
+	struct job_worker *w = &job->workers[worker];
+	const struct fp_function *f = &w->fp->functions[idx];
+	uint32_t frame = f->frame == FRAME_NONE ? FRAME_NONE : w->frame_of[f->frame];
+	uint32_t found = idmap_get(&job->function_by_frame, function_key(frame, f->class));
+
+	if (found == IDMAP_NONE) {
+		struct job_function fresh = { .frame = frame, .class = f->class };
+
+		found = (uint32_t)job->functions.cnt;
+		fresh.of = arena_calloc(&job->arena, job->worker_cnt, sizeof(void *));
+		if (fresh.of == NULL || vec_push(&job->functions, fresh) < 0 ||
+		    idmap_set(&job->function_by_frame, function_key(frame, f->class), found) < 0)
+			return -ENOMEM;
+	}
+	job->functions.data[found].of[worker] = f;
+	w->function_of[idx] = found;
+	return 0;
+}
+
+static int join_worker(struct job *job, size_t worker)
+{
+	struct job_worker *w = &job->workers[worker];
+	const struct fingerprint *fp = w->fp;
+
+	w->iterations = fp->iteration_cnt > 0 ? (double)fp->iteration_cnt : 1;
+	w->frame_of = arena_calloc(&job->arena, fp->frame_cnt + 1, sizeof(uint32_t));
+	w->function_of = arena_calloc(&job->arena, fp->function_cnt + 1, sizeof(uint32_t));
+	if (w->frame_of == NULL || w->function_of == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < fp->frame_cnt; i++) {
+		if (join_frame(job, w, i) < 0)
+			return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < fp->function_cnt; i++) {
+		if (join_function(job, worker, i) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int job_init(struct job *job, const struct fingerprint *const *fps, size_t cnt)
+{
+	_cleanup_free_ double *lengths = calloc(cnt + 1, sizeof(*lengths));
+
+	*job = (struct job){ .worker_cnt = cnt };
+	job->workers = arena_calloc(&job->arena, cnt + 1, sizeof(*job->workers));
+	if (job->workers == NULL || lengths == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++) {
+		job->workers[i].fp = fps[i];
+		if (join_worker(job, i) < 0)
+			return -ENOMEM;
+		lengths[i] = (double)fps[i]->window_ns / job->workers[i].iterations;
+	}
+	job->iteration_ns = stats_median(lengths, cnt);
+	return 0;
+}
+
+uint32_t job_function_find(const struct job *job, uint32_t frame, uint8_t class)
+{
+	uint32_t found = idmap_get(&job->function_by_frame, function_key(frame, class));
+
+	return found == IDMAP_NONE ? FRAME_NONE : found;
+}
+
+double job_time_ns(const struct job *job, const struct job_function *f, size_t w)
+{
+	return f->of[w] != NULL ? (double)f->of[w]->share_ns / job->workers[w].iterations : 0;
+}
+
+bool job_frame_below(const struct job *job, uint32_t frame, uint32_t anc)
+{
+	while (frame != FRAME_NONE && frame != anc)
+		frame = job->frames.data[frame].parent;
+	return frame == anc;
+}
+
+double job_subtree_ns(const struct job *job, uint32_t frame, size_t w, uint32_t class_mask)
+{
+	double sum = 0;
+
+	vec_foreach(f, &job->functions) {
+		if (f->of[w] != NULL && (class_mask & 1u << f->class) != 0 &&
+		    job_frame_below(job, f->frame, frame))
+			sum += job_time_ns(job, f, w);
+	}
+	return sum;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All workers side by side: the fingerprints of one window joined by function
+ * identity, so that every later step can ask "what did worker w spend in f".
+ */
+#pragma once
+
+#include "base/idmap.h"
+#include "base/vec.h"
+#include "format/fingerprint.h"
+
+/* A frame that at least one worker has. Callers come before callees. */
+struct job_frame {
+	struct funckey key;
+	uint32_t parent; /* FRAME_NONE at a root */
+	uint8_t kind;
+	const char *name; /* borrowed from a fingerprint */
+};
+
+/* A function (frame, class) that at least one worker has. */
+struct job_function {
+	uint32_t frame; /* index in frames; FRAME_NONE: outside of all */
+	uint8_t class;
+	const struct fp_function **of; /* by worker; NULL where the worker does not list it */
+};
+
+struct job_worker {
+	const struct fingerprint *fp;
+	uint32_t group;        /* peer group */
+	double iterations;     /* analyzed, at least 1 */
+	uint32_t *frame_of;    /* by the fingerprint's frame: the job's frame */
+	uint32_t *function_of; /* by the fingerprint's function: the job's function */
+};
+
+struct job {
+	struct arena arena;
+	struct job_worker *workers; /* by rank, ascending */
+	size_t worker_cnt;
+	VEC(struct job_frame) frames;
+	VEC(struct job_function) functions;
+	struct idmap frame_by_key;
+	struct idmap function_by_frame;
+	uint32_t group_cnt;
+	double iteration_ns; /* median over workers of window / iterations */
+};
+
+/*
+ * Joins fps[cnt] (ranks distinct and known, ascending). The fingerprints must
+ * outlive the job. Returns 0 or -ENOMEM; job_done() is fine after either.
+ */
+_must_check_ int job_init(struct job *job, const struct fingerprint *const *fps, size_t cnt);
+void job_done(struct job *job);
+
+/* Index of the function (frame, class), FRAME_NONE when no worker has it. */
+uint32_t job_function_find(const struct job *job, uint32_t frame, uint8_t class);
+
+/* Time per iteration, in ns, of f on worker w; 0 where it is not listed. */
+double job_time_ns(const struct job *job, const struct job_function *f, size_t w);
+
+/* Whether frame is anc or below it. */
+bool job_frame_below(const struct job *job, uint32_t frame, uint32_t anc);
+
+/*
+ * Time per iteration, in ns, that worker w spent on its critical path in the
+ * subtree of a frame (shares: adds up over disjoint subtrees). Classes whose bit
+ * is not in class_mask are left out.
+ */
+double job_subtree_ns(const struct job *job, uint32_t frame, size_t w, uint32_t class_mask);

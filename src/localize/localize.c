@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/localize.h"
+
+#include "base/stats.h"
+#include "localize/compose.h"
+#include "localize/peers.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define MIN_COMMON_FRAC 0.05 /* of an iteration; see struct accuse_options */
+#define MAX_NOTES       24
+
+struct localize_options localize_defaults(void)
+{
+	return (struct localize_options){ .min_gain_pct = 1, .seed = 1 };
+}
+
+void report_done(struct report *report)
+{
+	arena_done(&report->arena);
+	*report = (struct report){ 0 };
+}
+
+/* One run; the report's arena owns what stays, the job's what does not. */
+struct run {
+	const struct localize_options *options;
+	struct job job;
+	struct blame blame;
+	accusations accusations;
+	struct expect_table expect;
+	struct report *out;
+	const char **notes;
+};
+
+static int note(struct run *r, const char *line)
+{
+	if (line == NULL)
+		return -ENOMEM;
+	if (r->out->note_cnt < MAX_NOTES)
+		r->notes[r->out->note_cnt++] = line;
+	return 0;
+}
+
+#define NOTE(r, ...) note((r), arena_printf(&(r)->out->arena, __VA_ARGS__))
+
+/* --- the workers --- */
+
+static int fp_cmp(const void *a, const void *b)
+{
+	const struct fingerprint *x = *(const struct fingerprint *const *)a;
+	const struct fingerprint *y = *(const struct fingerprint *const *)b;
+
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static int join_workers(struct run *r, const struct fingerprint *const *fps, size_t cnt,
+			struct err *err)
+{
+	const struct fingerprint **sorted = calloc(cnt + 1, sizeof(*sorted));
+	int error = 0;
+
+	if (sorted == NULL)
+		return -ENOMEM;
+	if (cnt > 0)
+		memcpy(sorted, fps, cnt * sizeof(*sorted));
+	qsort(sorted, cnt, sizeof(*sorted), fp_cmp);
+	for (size_t i = 1; i < cnt && error == 0; i++) {
+		if (sorted[i]->rank == sorted[i - 1]->rank)
+			error = err_set(err, EINVAL,
+					"rank %d: expected one worker, found two: %s and %s",
+					sorted[i]->rank, sorted[i - 1]->source, sorted[i]->source);
+	}
+	if (error == 0)
+		error = job_init(&r->job, sorted, cnt);
+	if (error == 0)
+		error = peers_find(&r->job);
+	free(sorted);
+	return error;
+}
+
+/* --- what the report says about its input --- */
+
+static const char *copy(struct run *r, const char *text)
+{
+	return arena_strdup(&r->out->arena, text != NULL ? text : "");
+}
+
+static int describe_worker(struct run *r, size_t w, struct report_worker *ret)
+{
+	const struct fingerprint *fp = r->job.workers[w].fp;
+	double *lengths = arena_calloc(&r->out->arena, fp->iteration_cnt + 1, sizeof(double));
+
+	*ret = (struct report_worker){
+		.rank = fp->rank,
+		.host = copy(r, fp->host),
+		.source = copy(r, fp->source),
+		.window_ms = (double)fp->window_ns / 1e6,
+		.iteration_ms = lengths,
+		.iteration_cnt = fp->iteration_cnt,
+	};
+	if (lengths == NULL || ret->host == NULL || ret->source == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < fp->iteration_cnt; i++)
+		lengths[i] = (double)fp->iterations[i].dur_ns / 1e6;
+	for (int c = 0; c < CLASS_CNT; c++)
+		ret->class_frac[c] = (double)fp->class_ns[c] / (double)fp->window_ns;
+	return 0;
+}
+
+static int describe_workers(struct run *r)
+{
+	size_t cnt = r->job.worker_cnt;
+	struct report_worker *workers = arena_calloc(&r->out->arena, cnt + 1, sizeof(*workers));
+
+	if (workers == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < cnt; w++) {
+		if (describe_worker(r, w, &workers[w]) < 0)
+			return -ENOMEM;
+	}
+	r->out->workers = workers;
+	r->out->worker_cnt = cnt;
+	return 0;
+}
+
+static int describe_job(struct run *r)
+{
+	struct report *out = r->out;
+	size_t cnt = r->job.worker_cnt;
+	_cleanup_free_ double *scratch = calloc(cnt + 1, sizeof(*scratch));
+	const char *job_id = r->options->job_id;
+
+	if (scratch == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < cnt; w++) {
+		const struct fingerprint *fp = r->job.workers[w].fp;
+
+		scratch[w] = r->job.workers[w].iterations;
+		out->world_size = MAX(out->world_size, fp->world_size);
+		if (job_id == NULL && fp->job_id[0] != '\0')
+			job_id = fp->job_id;
+	}
+	out->iterations = stats_median(scratch, cnt);
+	out->iteration_ms = r->job.iteration_ns / 1e6;
+	out->workers_analyzed = (int)cnt;
+	out->workers_expected = r->options->workers_expected > 0 ?
+					r->options->workers_expected :
+					MAX(out->world_size, (int)(cnt + r->options->failure_cnt));
+	out->world_size = MAX(out->world_size, out->workers_expected);
+	out->job_id = copy(r, job_id);
+	out->rank_source = copy(r, r->options->rank_source);
+	out->trigger = r->options->trigger;
+	if (out->trigger.present)
+		out->trigger.kind = copy(r, out->trigger.kind);
+	return out->job_id != NULL && out->rank_source != NULL ? 0 : -ENOMEM;
+}
+
+static int list_missing(struct run *r)
+{
+	struct report *out = r->out;
+	int *missing = arena_calloc(&out->arena, (size_t)MAX(out->workers_expected, 0) + 1, sizeof(int));
+	size_t w = 0;
+
+	if (missing == NULL)
+		return -ENOMEM;
+	for (int rank = 0; rank < out->workers_expected; rank++) {
+		while (w < r->job.worker_cnt && r->job.workers[w].fp->rank < rank)
+			w++;
+		if (w >= r->job.worker_cnt || r->job.workers[w].fp->rank != rank)
+			missing[out->missing_cnt++] = rank;
+	}
+	out->missing = missing;
+	return 0;
+}
+
+static int copy_failures(struct run *r)
+{
+	size_t cnt = r->options->failure_cnt;
+	struct report_failure *list = arena_calloc(&r->out->arena, cnt + 1, sizeof(*list));
+
+	if (list == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++) {
+		list[i].source = copy(r, r->options->failures[i].source);
+		list[i].why = copy(r, r->options->failures[i].why);
+		if (list[i].source == NULL || list[i].why == NULL)
+			return -ENOMEM;
+	}
+	r->out->failures = list;
+	r->out->failure_cnt = cnt;
+	return 0;
+}
+
+static int list_absences(struct run *r)
+{
+	static const struct {
+		enum resource resource;
+		bool device, host;
+		const char *why;
+	} wanted[] = {
+		{ RESOURCE_SM_ACTIVE, true, false, "no GPU counters in the traces" },
+		{ RESOURCE_NVLINK_TX, true, false, "no NVLink counters in the traces" },
+		{ RESOURCE_NIC_TX, true, true, "no network counters in the traces" },
+		{ RESOURCE_CPU_THREAD, true, true, "no CPU samples beside the traces" },
+	};
+	struct report_absence *list =
+		arena_calloc(&r->out->arena, ARRAY_SIZE(wanted) + 1, sizeof(*list));
+	bool device = false;
+	uint32_t present = 0;
+
+	if (list == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < r->job.worker_cnt; w++) {
+		present |= r->job.workers[w].fp->resources;
+		device |= r->job.workers[w].fp->has_device;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(wanted) && r->job.worker_cnt > 0; i++) {
+		if ((present & 1u << wanted[i].resource) != 0 ||
+		    !(device ? wanted[i].device : wanted[i].host))
+			continue;
+		list[r->out->absence_cnt++] = (struct report_absence){
+			.source = resource_name(wanted[i].resource), .why = wanted[i].why
+		};
+	}
+	r->out->absences = list;
+	return 0;
+}
+
+static int note_drops(struct run *r)
+{
+	struct trace_drops sum = { 0 };
+	uint64_t collectives = 0;
+	int error = 0;
+
+	for (size_t w = 0; w < r->job.worker_cnt; w++) {
+		const struct fingerprint *fp = r->job.workers[w].fp;
+
+#define X(field, what) sum.field += fp->drops.field;
+		TRACE_DROP_LIST(X)
+#undef X
+		collectives += fp->collective_dropped;
+	}
+#define X(field, what)                                                                      \
+	if (error == 0 && sum.field > 0)                                                    \
+		error = NOTE(r, "%llu %s", (unsigned long long)sum.field, what);
+	TRACE_DROP_LIST(X)
+#undef X
+	if (error == 0 && collectives > 0)
+		error = NOTE(r, "%llu collectives left out (limit per worker)",
+			     (unsigned long long)collectives);
+	if (error == 0 && r->blame.unmatched_cnt > 0)
+		error = NOTE(r, "%llu collectives found no partner on another rank",
+			     (unsigned long long)r->blame.unmatched_cnt);
+	return error;
+}
+
+/* A job can be bound by its host on all workers alike: worth saying, no one's fault. */
+static int note_observations(struct run *r)
+{
+	size_t cnt = r->job.worker_cnt, devices = 0, groups = r->job.group_cnt;
+	_cleanup_free_ double *host = calloc(cnt + 1, sizeof(*host));
+	double frac;
+	int error = 0;
+
+	if (host == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < cnt; w++) {
+		const struct fingerprint *fp = r->job.workers[w].fp;
+
+		devices += fp->has_device;
+		host[w] = (double)(fp->class_ns[CLASS_HOST] + fp->class_ns[CLASS_IDLE]) /
+			  (double)fp->window_ns;
+	}
+	frac = stats_median(host, cnt);
+	if (devices == cnt && cnt > 0 && frac > 0.2)
+		error = NOTE(r, "the device has no work for %.0f %% of the window on the typical worker: "
+				"the job is bound by its host",
+			     100 * frac);
+	if (error == 0 && groups > 1)
+		error = NOTE(r, "%zu groups of workers do different work and were compared apart",
+			     groups);
+	return error;
+}
+
+static int copy_notes(struct run *r)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < r->options->note_cnt && error == 0; i++)
+		error = note(r, copy(r, r->options->notes[i]));
+	return error;
+}
+
+static int list_waits(struct run *r)
+{
+	size_t cnt = MIN(r->blame.waits.cnt, (size_t)4096);
+	struct report_wait *list = arena_calloc(&r->out->arena, cnt + 1, sizeof(*list));
+
+	if (list == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++) {
+		const struct blame_wait *w = &r->blame.waits.data[i];
+
+		list[i] = (struct report_wait){
+			.from = r->job.workers[w->from].fp->rank,
+			.to = r->job.workers[w->to].fp->rank,
+			.wait_ms = w->ns / 1e6,
+			.collective_cnt = w->cnt,
+		};
+	}
+	r->out->waits = list;
+	r->out->wait_cnt = cnt;
+	return 0;
+}
+
+/* --- the verdict --- */
+
+static int gain_cmp(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+	bool x_low = x->confidence == CONFIDENCE_LOW, y_low = y->confidence == CONFIDENCE_LOW;
+
+	/* What is sure comes before what may be. */
+	if (x_low != y_low)
+		return x_low ? 1 : -1;
+	if (x->gain_ms_per_iteration < y->gain_ms_per_iteration)
+		return 1;
+	if (x->gain_ms_per_iteration > y->gain_ms_per_iteration)
+		return -1;
+	return strcmp(x->key, y->key);
+}
+
+static bool same_ranks(const struct finding *a, const struct finding *b)
+{
+	return a->rank_cnt == b->rank_cnt &&
+	       memcmp(a->ranks, b->ranks, a->rank_cnt * sizeof(int)) == 0;
+}
+
+/* One fault that shows in many functions of the same workers is one finding. */
+static size_t merge_findings(struct finding *list, size_t cnt)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		bool merged = false;
+
+		for (size_t k = 0; k < kept && !merged; k++) {
+			if (strcmp(list[k].id, list[i].id) != 0 || !same_ranks(&list[k], &list[i]) ||
+			    list[k].all_workers)
+				continue;
+			list[k].gain_ms_per_iteration += list[i].gain_ms_per_iteration;
+			list[k].gain_pct += list[i].gain_pct;
+			merged = true;
+		}
+		if (!merged)
+			list[kept++] = list[i];
+	}
+	return kept;
+}
+
+static int make_findings(struct run *r)
+{
+	struct report *out = r->out;
+	struct finding *list = arena_calloc(&out->arena, r->accusations.cnt + 1, sizeof(*list));
+	size_t cnt = 0, kept = 0;
+
+	if (list == NULL)
+		return -ENOMEM;
+	vec_foreach(a, &r->accusations) {
+		if (compose_finding(&r->job, &r->blame, a, &r->expect, &out->arena, &list[cnt++]) < 0)
+			return -ENOMEM;
+	}
+	qsort(list, cnt, sizeof(*list), gain_cmp);
+	cnt = merge_findings(list, cnt);
+	for (size_t i = 0; i < cnt; i++) {
+		if (list[i].gain_pct >= r->options->min_gain_pct)
+			list[kept++] = list[i];
+	}
+	qsort(list, kept, sizeof(*list), gain_cmp);
+	out->findings = list;
+	out->finding_cnt = kept;
+	return 0;
+}
+
+static const char *plural(double cnt)
+{
+	return cnt > 1 ? "s" : "";
+}
+
+static int decide(struct run *r)
+{
+	struct report *out = r->out;
+	const struct finding *first = out->finding_cnt > 0 ? &out->findings[0] : NULL;
+	struct arena *arena = &out->arena;
+	size_t matched = r->blame.matched_cnt;
+
+	out->verdict = VERDICT_INCONCLUSIVE;
+	if (r->job.worker_cnt == 0)
+		out->reason = "no worker could be analyzed";
+	else if (first != NULL && first->confidence != CONFIDENCE_LOW) {
+		out->verdict = VERDICT_ABNORMAL;
+		out->reason = arena_printf(arena, "%s", first->title);
+	} else if (first != NULL) {
+		out->reason = arena_printf(arena, "only weak evidence in %.0f iteration%s: %s",
+					   out->iterations, plural(out->iterations), first->title);
+	} else if (out->workers_analyzed * 2 <= out->workers_expected && out->workers_expected > 1) {
+		out->reason = arena_printf(arena, "only %d of %d workers could be analyzed",
+					   out->workers_analyzed, out->workers_expected);
+	} else if (r->job.worker_cnt > 1 && out->iterations < 2) {
+		out->reason = "one iteration is too short a window to tell a fault from chance";
+	} else {
+		out->verdict = VERDICT_HEALTHY;
+		out->reason = matched > 0 ?
+				      arena_printf(arena, "no worker is late at its collectives by more than "
+							  "%g %% of an iteration, and none stands out",
+						   r->options->min_gain_pct) :
+				      arena_printf(arena, "no function is beyond what a healthy job spends");
+	}
+	return out->reason != NULL ? 0 : -ENOMEM;
+}
+
+static int find_accusations(struct run *r)
+{
+	struct accuse_options options = {
+		.min_gain_frac = r->options->min_gain_pct / 100,
+		.min_common_frac = MIN_COMMON_FRAC,
+		.expect = r->expect,
+		.differ = { .seed = r->options->seed, .exact = r->options->exact },
+	};
+	struct arena *arena = &r->job.arena;
+	int error = blame_find(&r->job, arena, &r->blame);
+
+	if (error == 0)
+		error = accuse_by_blame(&r->job, &r->blame, &options, arena, &r->accusations);
+	if (error == 0)
+		error = accuse_by_difference(&r->job, &r->blame, &options, arena, &r->accusations);
+	if (error == 0)
+		error = accuse_by_expectation(&r->job, &r->blame, &options, arena, &r->accusations);
+	return error;
+}
+
+static int run_all(struct run *r)
+{
+	static int (*const steps[])(struct run *) = {
+		describe_job,  describe_workers, list_missing, copy_failures, list_absences,
+		find_accusations, list_waits,    make_findings, copy_notes,   note_drops,
+		note_observations, decide,
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
+		int error = steps[i](r);
+
+		if (error < 0)
+			return error;
+	}
+	return 0;
+}
+
+int localize(const struct fingerprint *const *fps, size_t cnt,
+	     const struct localize_options *options, struct report *ret, struct err *err)
+{
+	struct report out = { 0 };
+	struct run r = { .options = options, .out = &out };
+	int error;
+
+	arena_init(&out.arena);
+	r.expect = options->expect != NULL ? *options->expect : expect_defaults();
+	r.notes = arena_calloc(&out.arena, MAX_NOTES, sizeof(*r.notes));
+	error = r.notes != NULL ? join_workers(&r, fps, cnt, err) : -ENOMEM;
+	out.notes = r.notes;
+	if (error == 0)
+		error = run_all(&r);
+	blame_done(&r.blame);
+	vec_done(&r.accusations);
+	job_done(&r.job);
+	if (error < 0) {
+		arena_done(&out.arena);
+		return error == -ENOMEM ? err_set(err, ENOMEM, "out of memory while comparing %zu workers",
+						  cnt) :
+					  error;
+	}
+	*ret = out;
+	return 0;
+}

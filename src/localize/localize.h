@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All workers: fingerprints in, a report out. Joins the workers, finds peers, asks
+ * the three witnesses (blame, difference, expectation), names causes, merges what
+ * is one fault, weighs the gain, and decides: abnormal, healthy, or not enough
+ * evidence. Accusing nobody is a correct answer.
+ * Source: PerfTracker section 4.3; design.md sections 6 and 7.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "format/finding.h"
+#include "format/fingerprint.h"
+#include "localize/expect.h"
+
+struct localize_options {
+	double min_gain_pct; /* of an iteration; findings below are left out. Default 1 */
+	uint64_t seed;       /* of the sample of peers */
+	bool exact;          /* compare with all peers, not a sample */
+	int workers_expected;   /* 0: the largest world_size the fingerprints know, else their count */
+	const char *rank_source; /* how ranks were found; may be NULL */
+	const char *job_id;      /* may be NULL: from the fingerprints */
+	const struct expect_table *expect; /* NULL: the defaults */
+	struct report_trigger trigger;     /* live: why the window was taken */
+	const struct report_failure *failures; /* inputs that could not be used; copied */
+	size_t failure_cnt;
+	const char *const *notes; /* remarks of the caller; copied */
+	size_t note_cnt;
+};
+
+/* Options with their defaults. */
+struct localize_options localize_defaults(void);
+
+/*
+ * fps[cnt], in any order, ranks known and distinct. Fills ret (its arena owns all;
+ * report_done() frees). With no fingerprint the verdict is inconclusive. Returns
+ * 0, -EINVAL for two workers of one rank (line in err), or -ENOMEM.
+ */
+_must_check_ int localize(const struct fingerprint *const *fps, size_t cnt,
+			  const struct localize_options *options, struct report *ret,
+			  struct err *err);
+
+/* Frees what localize() filled. */
+void report_done(struct report *report);

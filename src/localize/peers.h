@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Peers: workers that do the same work. Pipeline stages, expert groups and roles
+ * differ by design, so workers are compared only inside groups that compute the
+ * same functions.
+ * Source: PerfTracker appendix A; design.md section 6.
+ */
+#pragma once
+
+#include "localize/job.h"
+
+#define PEERS_ALIKE 0.6 /* weighted Jaccard similarity of the computing functions */
+
+/*
+ * Sets group of every worker and job->group_cnt. The weight of a function is its
+ * larger beta on the two workers: a slow function does not make a worker another
+ * kind of worker, a function that is not there does. Returns 0 or -ENOMEM.
+ * O(workers * groups * functions).
+ */
+_must_check_ int peers_find(struct job *job);

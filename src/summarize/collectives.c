@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "summarize/collectives.h"
+
+#include <errno.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* The previous collective of a group. */
+struct group_state {
+	uint64_t group;
+	int64_t start_ns, end_ns;
+};
+
+struct finder {
+	const struct trace *trace;
+	const struct window *window;
+	const crit_segments *segments;
+	const struct function_index *index;
+	VEC(struct group_state) groups;
+	VEC(struct fp_share) scratch;
+	bool *lane_communicates; /* by lane */
+	size_t next_comms; /* next record_param_comms event that was not joined */
+	struct collectives *out;
+};
+
+uint32_t function_index_get(const struct function_index *index, uint32_t node, uint8_t class)
+{
+	uint32_t idx = idmap_get(&index->map, (uint64_t)node << 8 | class);
+
+	return idx == IDMAP_NONE ? FRAME_NONE : idx;
+}
+
+void collectives_done(struct collectives *collectives)
+{
+	vec_done(&collectives->list);
+	vec_done(&collectives->shares);
+}
+
+static bool is_point_to_point(const struct trace *trace, const struct event_args *args)
+{
+	const char *name = args != NULL ? strtab_text(&trace->strings, args->collective) : "";
+
+	return strcmp(name, "send") == 0 || strcmp(name, "recv") == 0 ||
+	       strcmp(name, "send_recv") == 0 || strncmp(name, "recvAny", 7) == 0;
+}
+
+/*
+ * Work that a CPU back end does on its own threads carries no arguments; the
+ * operator that queued it does. Queues are in order: the first one not yet
+ * joined that began before the work is its origin.
+ */
+static const struct event_args *join_args(struct finder *f, const struct event *event)
+{
+	const struct trace *t = f->trace;
+
+	if (event->kind == KIND_KERNEL || event_args_borrow(t, event) != NULL)
+		return event_args_borrow(t, event);
+	for (; f->next_comms < t->event_cnt; f->next_comms++) {
+		const struct event *op = &t->events[f->next_comms];
+		const struct event_args *args;
+
+		if (op->start_ns > event->start_ns)
+			return NULL;
+		args = op->kind == KIND_OPERATOR ? event_args_borrow(t, op) : NULL;
+		if (args == NULL || args->collective == 0 ||
+		    strcmp(event_name(t, op), "record_param_comms") != 0)
+			continue;
+		f->next_comms++;
+		return args;
+	}
+	return NULL;
+}
+
+static uint64_t text_hash(const char *text, uint64_t seed)
+{
+	return XXH3_64bits_withSeed(text, strlen(text), seed);
+}
+
+/*
+ * A communicator has a stream of its own on every rank, created in one order on
+ * all: without names, the stream's place among the streams that communicate
+ * stands for the group.
+ */
+static uint64_t guess_group(struct finder *f, const struct event *event)
+{
+	const struct lane *lane = &f->trace->lanes[event->lane];
+	uint64_t place = 0;
+
+	if (lane->type != LANE_STREAM)
+		return text_hash("thread", 0);
+	for (size_t i = 0; i < f->trace->lane_cnt; i++)
+		place += f->lane_communicates[i] && f->trace->lanes[i].tid < lane->tid;
+	return text_hash("stream", place);
+}
+
+static void set_identity(struct finder *f, const struct event *event,
+			 const struct event_args *args, struct fp_collective *c)
+{
+	const struct strtab *strings = &f->trace->strings;
+	struct str canonical = { 0 };
+
+	funckey_canonical((enum event_kind)event->kind, event_name(f->trace, event), &canonical);
+	c->name = text_hash(str_borrow(&canonical), 0);
+	str_done(&canonical);
+	c->seq = -1;
+	c->bytes = -1;
+	if (args != NULL) {
+		c->seq = args->seq;
+		c->bytes = args->bytes;
+		c->group_size = args->group_size > 0 ? args->group_size : 0;
+		c->group_known = args->group_ranks != 0 || args->group != 0;
+	}
+	if (c->group_known)
+		c->group = text_hash(strtab_text(strings, args->group_ranks),
+				     text_hash(strtab_text(strings, args->group), 1));
+	else
+		c->group = guess_group(f, event);
+}
+
+static struct group_state *group_state_of(struct finder *f, uint64_t group)
+{
+	vec_foreach(g, &f->groups) {
+		if (g->group == group)
+			return g;
+	}
+	if (vec_push(&f->groups, (struct group_state){ .group = group,
+						       .start_ns = f->window->start_ns,
+						       .end_ns = f->window->start_ns }) < 0)
+		return NULL;
+	return &f->groups.data[f->groups.cnt - 1];
+}
+
+static int share_cmp(const void *a, const void *b)
+{
+	const struct fp_share *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return (x->function > y->function) - (x->function < y->function);
+}
+
+static int scratch_add(struct finder *f, uint32_t function, int64_t ns)
+{
+	vec_foreach(s, &f->scratch) {
+		if (s->function == function) {
+			s->ns += ns;
+			return 0;
+		}
+	}
+	return vec_push(&f->scratch, (struct fp_share){ function, ns });
+}
+
+static size_t first_segment_after(const crit_segments *segs, int64_t time_ns)
+{
+	size_t low = 0, high = segs->cnt;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (segs->data[mid].end_ns > time_ns)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+/* Adds the shares of [start, end) to the collective: the largest by name, the rest as one. */
+static int add_lead(struct finder *f, int64_t start_ns, int64_t end_ns, struct fp_collective *c)
+{
+	const crit_segments *segs = f->segments;
+	int64_t rest = 0;
+
+	c->lead_ns = MAX(end_ns - start_ns, (int64_t)0);
+	c->lead_first = (uint32_t)f->out->shares.cnt;
+	f->scratch.cnt = 0;
+	for (size_t i = first_segment_after(segs, start_ns);
+	     i < segs->cnt && segs->data[i].start_ns < end_ns; i++) {
+		const struct crit_segment *s = &segs->data[i];
+		int64_t ns = MIN(s->end_ns, end_ns) - MAX(s->start_ns, start_ns);
+
+		if (scratch_add(f, function_index_get(f->index, s->node, s->class), ns) < 0)
+			return -ENOMEM;
+	}
+	if (f->scratch.cnt > 0)
+		qsort(f->scratch.data, f->scratch.cnt, sizeof(*f->scratch.data), share_cmp);
+	for (size_t i = 0; i < f->scratch.cnt; i++) {
+		if (i >= LEAD_SHARES_MAX || f->scratch.data[i].function == FRAME_NONE)
+			rest += f->scratch.data[i].ns;
+		else if (vec_push(&f->out->shares, f->scratch.data[i]) < 0)
+			return -ENOMEM;
+	}
+	if (rest > 0 && vec_push(&f->out->shares, (struct fp_share){ FRAME_NONE, rest }) < 0)
+		return -ENOMEM;
+	c->lead_cnt = (uint32_t)f->out->shares.cnt - c->lead_first;
+	return 0;
+}
+
+static int add_collective(struct finder *f, const struct crit_exec *exec)
+{
+	const struct event *event = &f->trace->events[exec->event];
+	const struct event_args *args = join_args(f, event);
+	struct fp_collective c = {
+		.start_ns = event->start_ns - f->window->start_ns,
+		.dur_ns = event->dur_ns,
+		.critical_ns = exec->critical_ns,
+	};
+	struct group_state *group;
+	int64_t lead_start;
+	int error;
+
+	if (is_point_to_point(f->trace, args))
+		return 0;
+	set_identity(f, event, args, &c);
+	if (c.group_size == 1)
+		return 0;
+	group = group_state_of(f, c.group);
+	if (group == NULL)
+		return -ENOMEM;
+	/* While the one before still runs, this worker's time since its start is its own. */
+	lead_start = group->end_ns <= event->start_ns ? group->end_ns : group->start_ns;
+	error = add_lead(f, lead_start, event->start_ns, &c);
+	if (error < 0)
+		return error;
+	group->start_ns = event->start_ns;
+	group->end_ns = MAX(group->end_ns, event_end_ns(event));
+	return vec_push(&f->out->list, c);
+}
+
+int collectives_find(const struct trace *trace, const struct window *window,
+		     const struct crit_exec *execs, size_t exec_cnt, const crit_segments *segments,
+		     const struct function_index *index, struct collectives *ret)
+{
+	struct collectives out = { 0 };
+	struct finder f = { .trace = trace, .window = window, .segments = segments,
+			    .index = index, .out = &out };
+	_cleanup_free_ bool *lane_communicates = calloc(trace->lane_cnt + 1, sizeof(bool));
+	size_t comm_cnt = 0, skip;
+	int error = 0;
+
+	if (lane_communicates == NULL)
+		return -ENOMEM;
+	f.lane_communicates = lane_communicates;
+	for (size_t i = 0; i < exec_cnt; i++) {
+		if (execs[i].class == CLASS_COMM) {
+			comm_cnt++;
+			lane_communicates[trace->events[execs[i].event].lane] = true;
+		}
+	}
+	skip = comm_cnt > COLLECTIVES_MAX ? comm_cnt - COLLECTIVES_MAX : 0;
+	out.dropped = skip;
+	for (size_t i = 0; i < exec_cnt && error == 0; i++) {
+		if (execs[i].class != CLASS_COMM)
+			continue;
+		if (skip > 0)
+			skip--;
+		else
+			error = add_collective(&f, &execs[i]);
+	}
+	vec_done(&f.groups);
+	vec_done(&f.scratch);
+	if (error < 0) {
+		collectives_done(&out);
+		return error;
+	}
+	*ret = out;
+	return 0;
+}

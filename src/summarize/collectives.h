@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The collectives of one worker, in order, with what the worker did before each:
+ * the material from which localize finds who came late and why.
+ * Source: design.md section 6 (blame).
+ */
+#pragma once
+
+#include "summarize/critpath.h"
+
+#define COLLECTIVES_MAX 8192u /* per window; the latest are kept, the others counted */
+#define LEAD_SHARES_MAX 24u   /* functions listed per collective; the others are summed */
+
+/* Index of a function (node, class) in the fingerprint, FRAME_NONE when not listed. */
+struct function_index {
+	struct idmap map;
+};
+
+uint32_t function_index_get(const struct function_index *index, uint32_t node, uint8_t class);
+
+struct collectives {
+	VEC(struct fp_collective) list;
+	VEC(struct fp_share) shares;
+	uint64_t dropped;
+};
+
+/*
+ * execs[exec_cnt] sorted by start, those of CLASS_COMM are taken. Point-to-point
+ * transfers and groups of one are left out: nobody waits there together. Returns
+ * 0 or -ENOMEM; on success ret must be freed by collectives_done().
+ */
+_must_check_ int collectives_find(const struct trace *trace, const struct window *window,
+				  const struct crit_exec *execs, size_t exec_cnt,
+				  const crit_segments *segments, const struct function_index *index,
+				  struct collectives *ret);
+void collectives_done(struct collectives *collectives);

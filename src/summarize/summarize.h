@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One worker: a trace in, its behaviour fingerprint out.
+ *
+ *	window -> what each thread did -> critical path -> functions with beta, mu,
+ *	sigma -> collectives with what led to them
+ *
+ * Source: PerfTracker section 4.2; design.md section 5.
+ */
+#pragma once
+
+#include "format/fingerprint.h"
+#include "format/sidecar.h"
+#include "summarize/window.h"
+
+struct summarize_options {
+	struct window_options window;
+	double keep_frac; /* functions below this share of the window are folded into their
+			   * callers; 0: the default, 0.001 */
+	const struct sidecar_info *sidecar; /* what the host said; may be NULL */
+	const char *job_id;                 /* may be NULL */
+};
+
+/*
+ * ret is initialised by this call and must be freed by fingerprint_done() on
+ * success only. Its source is trace->meta.source. Returns 0; -ENODATA with a line
+ * in err when the trace holds nothing to summarize; -ENOMEM. O(n log n) in the
+ * events of the trace.
+ */
+_must_check_ int summarize(const struct trace *trace, const struct summarize_options *options,
+			   struct fingerprint *ret, struct err *err);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mu and sigma of functions: how busy the resource that bounds a function was
+ * during its critical durations, and how steadily.
+ * Source: PerfTracker eq. 4 and 5. The paper's denominators sum over E_f; that is
+ * a slip for E_{f,w}: only then mu stays in 0..1 per worker.
+ */
+#pragma once
+
+#include "base/vec.h"
+#include "format/event.h"
+
+/* Sums over the executions of one function. */
+struct utilise_sum {
+	double weight_ns;  /* sum of |L(e)| */
+	double mean_ns;    /* sum of |L(e)| * avg_U(L(e)) */
+	double std_ns;     /* sum of |L(e)| * std_U(L(e)) */
+};
+
+struct utilise_scratch {
+	VEC(double) values;
+};
+
+/*
+ * Adds one execution [start, end). A sample is the mean over the time since the
+ * sample before it, so an execution shorter than a sample takes its value. An
+ * execution without any activity counts whole with 0: it held the time and used
+ * nothing. Samples must be sorted. Returns 0, also when no sample touches the
+ * interval (nothing is added); -ENOMEM. O(log n + samples touched).
+ */
+_must_check_ int utilise_add(const struct track *track, int64_t start_ns, int64_t end_ns,
+			     struct utilise_scratch *scratch, struct utilise_sum *sum);
+
+/* mu and sigma of a sum: NAN when nothing was added. */
+double utilise_mu(const struct utilise_sum *sum);
+double utilise_sigma(const struct utilise_sum *sum);
+
+/* The track of a resource on a device and thread (-1: any); NULL when there is none. */
+const struct track *utilise_find_track(const struct trace *trace, enum resource resource,
+				       int64_t device, int64_t tid);

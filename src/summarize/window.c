@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "summarize/window.h"
+
+#include <errno.h>
+#include <string.h>
+
+void window_done(struct window *window)
+{
+	vec_done(&window->iterations);
+}
+
+int64_t window_step_number(const char *name)
+{
+	static const char step[] = "ProfilerStep#";
+	int64_t number = 0;
+	const char *p = name + sizeof(step) - 1;
+
+	if (strncmp(name, step, sizeof(step) - 1) != 0 || *p < '0' || *p > '9')
+		return -1;
+	for (; *p >= '0' && *p <= '9' && number < INT64_MAX / 16; p++)
+		number = number * 10 + (*p - '0');
+	return number;
+}
+
+static bool is_execution(const struct event *event)
+{
+	switch ((enum event_kind)event->kind) {
+	case KIND_PYTHON:
+	case KIND_OPERATOR:
+	case KIND_ANNOTATION:
+	case KIND_RUNTIME:
+	case KIND_KERNEL:
+	case KIND_GPU_MEMOP:
+	case KIND_GC:
+		return true;
+	case KIND_GPU_ANNOTATION:
+	case KIND_SYNC:
+	case KIND_OVERHEAD:
+	case KIND_OTHER:
+	case KIND_CNT:
+	default:
+		return false;
+	}
+}
+
+/* What speaks for a lane being the training thread; a later field decides ties. */
+struct lane_score {
+	uint64_t steps, optimizer, loader, work, backward;
+	bool helper; /* its Python root is threading's bootstrap: started by the program */
+};
+
+static void score_event(const struct trace *trace, const struct event *event,
+			struct lane_score *score)
+{
+	const char *name = event_name(trace, event);
+
+	if (event->kind == KIND_ANNOTATION) {
+		score->steps += window_step_number(name) >= 0;
+		score->optimizer += strncmp(name, "Optimizer.step#", 15) == 0;
+		score->loader += strncmp(name, "enumerate(DataLoader)", 21) == 0;
+	} else if (event->kind == KIND_PYTHON) {
+		score->work++;
+		score->helper |= event->parent == EVENT_NONE && strstr(name, "threading.py") != NULL &&
+				 strstr(name, "_bootstrap") != NULL;
+	} else if (event->kind == KIND_OPERATOR) {
+		score->work++;
+		score->backward += strstr(name, "autograd::engine::evaluate_function") != NULL ||
+				   strstr(name, "Backward") != NULL;
+	}
+}
+
+static bool score_better(const struct lane_score *a, const struct lane_score *b)
+{
+	if (a->steps != b->steps)
+		return a->steps > b->steps;
+	if (a->helper != b->helper)
+		return b->helper;
+	if (a->optimizer != b->optimizer)
+		return a->optimizer > b->optimizer;
+	if (a->loader != b->loader)
+		return a->loader > b->loader;
+	/* The autograd thread can hold more operators than the thread that drives it. */
+	if ((a->work > a->backward) != (b->work > b->backward))
+		return a->work > a->backward;
+	return a->work - a->backward > b->work - b->backward;
+}
+
+static int find_lanes(const struct trace *trace, struct window *window)
+{
+	_cleanup_free_ struct lane_score *scores = calloc(trace->lane_cnt + 1, sizeof(*scores));
+	uint32_t best = LANE_NONE, backward = LANE_NONE;
+
+	if (scores == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < trace->event_cnt; i++)
+		score_event(trace, &trace->events[i], &scores[trace->events[i].lane]);
+	for (uint32_t i = 0; i < trace->lane_cnt; i++) {
+		const struct lane_score *s = &scores[i];
+
+		if (trace->lanes[i].type != LANE_THREAD || s->work + s->steps + s->optimizer == 0)
+			continue;
+		if (best == LANE_NONE || score_better(s, &scores[best]))
+			best = i;
+	}
+	for (uint32_t i = 0; i < trace->lane_cnt; i++) {
+		if (i != best && trace->lanes[i].type == LANE_THREAD && scores[i].backward > 0 &&
+		    (backward == LANE_NONE || scores[i].backward > scores[backward].backward))
+			backward = i;
+	}
+	window->training_lane = best;
+	window->backward_lane = backward;
+	return 0;
+}
+
+static void find_extent(const struct trace *trace, struct window *window)
+{
+	window->start_ns = INT64_MAX;
+	window->end_ns = INT64_MIN;
+	for (size_t i = 0; i < trace->event_cnt; i++) {
+		const struct event *e = &trace->events[i];
+
+		if (!is_execution(e) || trace->lanes[e->lane].type == LANE_OTHER)
+			continue;
+		window->start_ns = MIN(window->start_ns, e->start_ns);
+		window->end_ns = MAX(window->end_ns, event_end_ns(e));
+	}
+}
+
+static bool step_wanted(const struct window_options *options, int64_t number)
+{
+	return options == NULL || options->last_step < options->first_step ||
+	       (number >= options->first_step && number <= options->last_step);
+}
+
+/* Steps as the job's profiler marked them. Each begins where the one before ended. */
+static int add_marked_steps(const struct trace *trace, const struct window_options *options,
+			    struct window *window)
+{
+	for (size_t i = 0; i < trace->event_cnt; i++) {
+		const struct event *e = &trace->events[i];
+		int64_t number = -1;
+
+		if (e->kind == KIND_ANNOTATION && e->lane == window->training_lane && e->dur_ns > 0)
+			number = window_step_number(event_name(trace, e));
+		if (number < 0 || !step_wanted(options, number))
+			continue;
+		if (vec_push(&window->iterations, (struct fp_iteration){
+							  .number = number,
+							  .start_ns = e->start_ns,
+							  .dur_ns = e->dur_ns,
+						  }) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Without marks: an iteration ends with a group of optimizer steps (paper 4.1). */
+static int add_optimizer_steps(const struct trace *trace, struct window *window)
+{
+	int64_t begin = window->start_ns, group_end = -1, number = 0;
+
+	for (size_t i = 0; i <= trace->event_cnt; i++) {
+		const struct event *e = i < trace->event_cnt ? &trace->events[i] : NULL;
+		const char *name;
+		bool step, other;
+
+		if (e != NULL && (e->lane != window->training_lane || e->kind != KIND_ANNOTATION))
+			continue;
+		name = e != NULL ? event_name(trace, e) : "";
+		step = strncmp(name, "Optimizer.step#", 15) == 0;
+		/* Anything that begins the next round closes the group. */
+		other = e == NULL || strncmp(name, "enumerate(DataLoader)", 21) == 0 ||
+			strstr(name, ".forward") != NULL;
+		if (other && group_end > begin) {
+			if (vec_push(&window->iterations, (struct fp_iteration){
+								  .number = number++,
+								  .start_ns = begin,
+								  .dur_ns = group_end - begin,
+							  }) < 0)
+				return -ENOMEM;
+			begin = group_end;
+			group_end = -1;
+		}
+		if (step)
+			group_end = event_end_ns(e);
+	}
+	return 0;
+}
+
+int window_find(const struct trace *trace, const struct window_options *options, struct window *ret,
+		struct err *err)
+{
+	struct window window = { 0 };
+	int error;
+
+	find_extent(trace, &window);
+	if (window.end_ns <= window.start_ns)
+		return err_set(err, ENODATA, "%s: expected executions, found none in %zu events",
+			       trace->meta.source != NULL ? trace->meta.source : "trace",
+			       trace->event_cnt);
+	error = find_lanes(trace, &window);
+	if (error == 0 && window.training_lane != LANE_NONE)
+		error = add_marked_steps(trace, options, &window);
+	if (options != NULL && options->skip_first && window.iterations.cnt >= 4) {
+		window.iterations.cnt--;
+		memmove(window.iterations.data, window.iterations.data + 1,
+			window.iterations.cnt * sizeof(*window.iterations.data));
+	}
+	if (error == 0 && window.iterations.cnt > 0) {
+		const struct fp_iteration *last = &window.iterations.data[window.iterations.cnt - 1];
+
+		window.start_ns = window.iterations.data[0].start_ns;
+		window.end_ns = last->start_ns + last->dur_ns;
+	} else if (error == 0 && options != NULL && options->last_step >= options->first_step) {
+		error = err_set(err, ENODATA, "%s: no step %lld-%lld in it (\"ProfilerStep#N\")",
+				trace->meta.source != NULL ? trace->meta.source : "trace",
+				(long long)options->first_step, (long long)options->last_step);
+	} else if (error == 0 && window.training_lane != LANE_NONE) {
+		error = add_optimizer_steps(trace, &window);
+	}
+	if (error < 0) {
+		window_done(&window);
+		return error;
+	}
+	window.iterations_known = window.iterations.cnt > 0;
+	vec_foreach(it, &window.iterations)
+		it->start_ns -= window.start_ns;
+	*ret = window;
+	return 0;
+}

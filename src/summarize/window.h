@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The frame of a summary: which interval of the trace is the window, which
+ * iterations it holds, and which thread drives the training.
+ * Source: design.md sections 3 and 5.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "format/fingerprint.h"
+
+#define LANE_NONE UINT32_MAX
+
+struct window_options {
+	/* Only iterations whose number is in first..last; last < first: all. */
+	int64_t first_step, last_step;
+	bool skip_first; /* leave the first iteration out when four or more are there */
+};
+
+struct window {
+	int64_t start_ns, end_ns; /* on the trace's clock */
+	uint32_t training_lane;   /* LANE_NONE: no thread runs training code */
+	uint32_t backward_lane;   /* the autograd thread, LANE_NONE when backward runs inline */
+	bool iterations_known;    /* false: no step annotation and no optimizer step found */
+	VEC(struct fp_iteration) iterations; /* start_ns relative to start_ns of the window */
+};
+
+/*
+ * Finds the window. Iterations come from "ProfilerStep#N" annotations, else from
+ * the ends of optimizer steps; without either the window is the extent of all
+ * executions and one iteration of unknown number.
+ *
+ * Returns 0; -ENODATA with a line in err when the trace holds no execution or no
+ * wished step; -ENOMEM. The caller frees ret with window_done() on success.
+ */
+_must_check_ int window_find(const struct trace *trace, const struct window_options *options,
+			     struct window *ret, struct err *err);
+void window_done(struct window *window);
+
+/* The number behind '#' of "ProfilerStep#12"; -1 for other names. */
+int64_t window_step_number(const char *name);
