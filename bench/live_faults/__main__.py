@@ -27,6 +27,7 @@ def table(runs: list[judge.Run]) -> str:
     for fault in dict.fromkeys(run.fault for run in runs):
         of_fault = [run for run in runs if run.fault == fault]
         counts = [sum(run.word == word for run in of_fault) for word in WORDS]
+        counts[WORDS.index(judge.FALSE_ALARM)] += sum(run.early > 0 for run in of_fault)
         before = judge.median([run.before_ms for run in of_fault])
         after = judge.median([run.after_ms for run in of_fault])
         late = judge.median([run.report_s for run in of_fault if run.report_s and fault != "none"])

@@ -50,6 +50,7 @@ class Run(NamedTuple):
     word: str  # one of the five above
     said: str  # the first finding in one line
     findings: int
+    early: int  # findings before anything was wrong
     exit_status: int
     before_ms: float  # median iteration
     after_ms: float
@@ -93,9 +94,19 @@ def median(values: list[float]) -> float:
     return sorted(values)[len(values) // 2] if values else 0.0
 
 
-def read_report(out: pathlib.Path) -> dict[str, Any] | None:
-    path = out / "report.json"
-    return json.loads(path.read_text()) if path.is_file() else None
+def read_reports(out: pathlib.Path) -> list[tuple[float, dict[str, Any]]]:
+    """When each report was written (time.time()), and what it says, in order."""
+    paths = sorted(out.glob("report-*.json")) or sorted(out.glob("report.json"))
+    return sorted(
+        ((path.stat().st_mtime, json.loads(path.read_text())) for path in paths),
+        key=lambda report: report[0],
+    )
+
+
+def read_steps(path: pathlib.Path) -> list[tuple[float, float]]:
+    """When each step of a rank began, and its milliseconds."""
+    lines = path.read_text().splitlines() if path.is_file() else []
+    return [(float(begin_s), float(ms)) for begin_s, ms in (line.split() for line in lines)]
 
 
 def run_job(fault: str, out: pathlib.Path, extra: tuple[str, ...] = ()) -> Run:
@@ -110,26 +121,23 @@ def run_job(fault: str, out: pathlib.Path, extra: tuple[str, ...] = ()) -> Run:
             command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=300
         )
     wall_s = time.monotonic() - begin_s
-    report = read_report(out)
-    lines = (times / "rank0.txt").read_text().split("\n") if not status else []
-    steps = [tuple(map(float, line.split())) for line in lines if line]
-    report_s = None
-    if report and len(steps) > FAULT_AT:
-        report_s = (out / "report.json").stat().st_mtime - steps[FAULT_AT][0]
-    word = BROKEN if status else judge(fault, report)
-    before = [ms for _, ms in steps[20:FAULT_AT]]
-    after = [ms for _, ms in steps[FAULT_AT:]]
-    count = len(report["findings"]) if report else 0
+    steps = read_steps(times / "rank0.txt")
+    began_s = steps[FAULT_AT][0] if len(steps) > FAULT_AT else 0.0
+    reports = read_reports(out)
+    late = [r for r in reports if fault == "none" or r[0] >= began_s] or [(0.0, None)]
+    written_s, report = next((r for r in late if r[1] and r[1]["findings"]), late[-1])
+    early = sum(len(r["findings"]) for at_s, r in reports if fault != "none" and at_s < began_s)
     return Run(
-        fault,
-        word,
-        describe(report),
-        count,
-        status,
-        median(before),
-        median(after),
-        report_s,
-        wall_s,
+        fault=fault,
+        word=BROKEN if status else judge(fault, report),
+        said=describe(report),
+        findings=len(report["findings"]) if report else 0,
+        early=early,
+        exit_status=status,
+        before_ms=median([ms for _, ms in steps[20:FAULT_AT]]),
+        after_ms=median([ms for _, ms in steps[FAULT_AT:]]),
+        report_s=written_s - began_s if report and began_s else None,
+        wall_s=wall_s,
     )
 
 
