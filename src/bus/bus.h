@@ -56,8 +56,11 @@ _must_check_ int bus_open(const char *url, void (*wake)(void *arg), void *wake_a
 /* Frees it with all subscriptions; pending messages are lost. Returns NULL. */
 struct bus *bus_close(struct bus *bus);
 
-/* Copies data. Returns 0, -EINVAL (subject), -EMSGSIZE, -ENOBUFS (dropped), -ENOMEM (dropped). */
-_must_check_ int bus_pub(struct bus *bus, const char *subject, const void *data, size_t len);
+/*
+ * Copies data; what is dropped is counted. Returns 0, -EINVAL (subject),
+ * -EMSGSIZE, or -ENOBUFS (dropped: the queue or memory is full).
+ */
+int bus_pub(struct bus *bus, const char *subject, const void *data, size_t len);
 
 /* Returns 0, -EINVAL (pattern) or -ENOMEM. ret_sub may be NULL. */
 _must_check_ int bus_sub(struct bus *bus, const char *pattern, bus_handler *handler, void *arg,

@@ -57,15 +57,6 @@ struct hostd {
 
 /* Workers and clients */
 
-static struct client *client_of_worker(const struct hostd *hostd, uint32_t worker)
-{
-	vec_foreach(client, &hostd->clients) {
-		if ((*client)->is_worker && (*client)->worker.id == worker)
-			return *client;
-	}
-	return NULL;
-}
-
 static void publish(struct hostd *hostd, const char *subject, const void *data, size_t len)
 {
 	(void)bus_pub(hostd->setup.bus, subject, data, len); /* a full bus counts it */
@@ -81,7 +72,8 @@ static void publish_state(struct client *client)
 
 static void publish_answer(struct hostd *hostd, struct wire_answer answer, const char *text)
 {
-	(void)snprintf(answer.text, sizeof(answer.text), "%s", text);
+	(void)snprintf(answer.text, sizeof(answer.text), "%.*s", (int)sizeof(answer.text) - 1,
+		       text);
 	publish(hostd, SUBJECT_ANSWER, &answer, sizeof(answer));
 }
 

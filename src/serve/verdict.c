@@ -317,7 +317,7 @@ static const char *quiet_reason(struct arena *arena, const struct verdict_facts 
 	if (facts->cnt == 0)
 		return arena_strdup(
 			arena, "no training process ever connected: either the job has no "
-			       "PyTorch training loop, or its Python does not see the hook; try "
+			       "PyTorch training loop, or its Python does not see the hook; put "
 			       "`import perftracker` in the script, or perftracker doctor");
 	if (report->iterations < VERDICT_ITERATIONS_MIN)
 		return arena_printf(

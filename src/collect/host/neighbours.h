@@ -46,9 +46,8 @@ void neighbours_close(struct neighbours *neighbours);
  * is compared, the same at every look of a window. Returns 0 or -errno.
  * clock tells the current time: the cost of a look sets the time of the next.
  */
-_must_check_ int neighbours_look(struct neighbours *neighbours,
-				 const struct neighbour_worker *workers, size_t cnt,
-				 int64_t (*clock)(void));
+int neighbours_look(struct neighbours *neighbours, const struct neighbour_worker *workers,
+		    size_t cnt, int64_t (*clock)(void));
 
 /*
  * Appends to ret the processes that used at least NEIGHBOURS_THIEF_FRAC of a
