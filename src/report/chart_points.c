@@ -10,7 +10,9 @@
 #include <stdio.h>
 
 #define WIDTH 510.0
-#define HEIGHT 330.0
+#define HEIGHT 316.0
+#define STRIP_WIDTH 1024.0 /* alone over the ranks */
+#define STRIP_HEIGHT 240.0
 #define GRID_X 60
 #define GRID_Y 40
 #define GRID_CNT (GRID_X * GRID_Y)
@@ -22,6 +24,7 @@ struct scatter {
 	const struct finding *finding;
 	enum dimension x, y;
 	struct plot plot;
+	size_t accused_cnt;
 };
 
 static double point_value(const struct finding_point *point, enum dimension dimension)
@@ -126,19 +129,21 @@ static size_t grid_index(const struct scatter *scatter, const struct finding_poi
 	return row * GRID_X + column;
 }
 
+/* A dot for cnt workers: the more, the stronger. */
 static void draw_cell(const struct scatter *scatter, size_t cell, size_t cnt, bool accused)
 {
 	const struct plot *plot = &scatter->plot;
 	double x = plot->left + plot->width * ((double)(cell % GRID_X) + 0.5) / GRID_X;
 	double y = plot->top + plot->height * ((double)(cell / GRID_X) + 0.5) / GRID_Y;
-	double r = MIN(2.0 + sqrt((double)cnt) * 0.5, 5.0);
-	char tip[40];
+	int level = MIN((int)log2((double)cnt), 4);
+	char tip[40], class[24];
 
 	(void)snprintf(tip, sizeof(tip), "%zu %s", cnt, accused ? "accused" : "peers");
+	(void)snprintf(class, sizeof(class), "many d%d", level);
 	if (accused)
-		svg_diamond(plot->out, "dot bad", x, y, r + 1.0, tip);
+		svg_diamond(plot->out, "dot bad", x, y, scatter->accused_cnt > 20 ? 4.5 : 6.5, tip);
 	else
-		svg_circle(plot->out, "dot peer", x, y, r, tip);
+		svg_circle(plot->out, class, x, y, 3.4, tip);
 }
 
 /* Thousands of dots become one per occupied cell of a grid; peers first, the accused on top. */
@@ -178,9 +183,38 @@ static void draw_points(const struct scatter *scatter)
 	}
 }
 
+/* What a dimension is expected to stay below, NULL when it is compared with peers. */
+static const struct finding_value *expectation(const struct finding *finding,
+					       enum dimension dimension)
+{
+	const struct finding_value *value = dimension == DIMENSION_BETA	   ? &finding->beta
+					    : dimension == DIMENSION_MU	   ? &finding->mu
+					    : dimension == DIMENSION_SIGMA ? &finding->sigma
+									   : NULL;
+
+	if (value == NULL || !value->present || value->reference_kind != REFERENCE_EXPECTED)
+		return NULL;
+	return isfinite(value->reference) ? value : NULL;
+}
+
+static void draw_expected(const struct scatter *scatter)
+{
+	const struct plot *plot = &scatter->plot;
+	const struct finding_value *value = expectation(scatter->finding, scatter->x);
+	double x;
+
+	if (value == NULL)
+		return;
+	x = plot_x(plot, value->reference * 100.0);
+	svg_line(plot->out, "expected", x, plot->top, x, plot->top + plot->height);
+	svg_text(plot->out, "tick", x + 5, plot->top + 12, SVG_START, "expected");
+}
+
 static void draw(struct str *out, const struct finding *finding, enum dimension x, enum dimension y,
 		 const char *id)
 {
+	double width = x == DIMENSION_RANK ? STRIP_WIDTH : WIDTH;
+	double height = x == DIMENSION_RANK ? STRIP_HEIGHT : HEIGHT;
 	struct scatter scatter = {
 		.finding = finding,
 		.x = x,
@@ -188,17 +222,20 @@ static void draw(struct str *out, const struct finding *finding, enum dimension 
 		.plot = { .out = out,
 			  .left = 56,
 			  .top = 34,
-			  .width = WIDTH - 72,
-			  .height = HEIGHT - 90 },
+			  .width = width - 72,
+			  .height = height - 76 },
 	};
 	_cleanup_(str_done) struct str title = { 0 };
 
+	for (size_t i = 0; i < finding->point_cnt; i++)
+		scatter.accused_cnt += finding->points[i].accused;
 	scatter.plot.x = dimension_scale(finding, x);
 	scatter.plot.y = dimension_scale(finding, y);
 	str_printf(&title, "%s against %s", dimension_name(y), dimension_name(x));
-	svg_open(out, WIDTH, HEIGHT, id, markup_borrow(out, &title),
+	svg_open(out, width, height, id, markup_borrow(out, &title),
 		 "One dot per worker. Diamonds are accused, circles are their peers.");
 	plot_axes(&scatter.plot, dimension_name(x), dimension_name(y));
+	draw_expected(&scatter);
 	if (finding->point_cnt > CHART_POINTS_MAX)
 		draw_grid(&scatter);
 	else
@@ -242,7 +279,7 @@ void chart_finding(const struct finding *finding, size_t index, struct str *out)
 		return;
 	figure_open(out,
 		    samples ? "The function on each worker" : "Time in the function, per rank");
-	str_append(out, "<div class=\"pair\">");
+	str_append(out, samples ? "<div class=\"pair\">" : "<div>");
 	(void)snprintf(id, sizeof(id), "finding%zu-a", index + 1);
 	draw(out, finding, x, y, id);
 	(void)snprintf(id, sizeof(id), "finding%zu-b", index + 1);

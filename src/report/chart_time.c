@@ -2,6 +2,7 @@
 /* Pictures over the workers of a window: iteration times, shares by class. */
 #include "base/stats.h"
 #include "report/chart.h"
+#include "report/clean.h"
 #include "report/markup.h"
 #include "report/phrase.h"
 #include "report/plot.h"
@@ -11,7 +12,7 @@
 
 #define WIDTH 1040.0
 #define BINS_MAX 400	/* iterations drawn apart */
-#define ACCUSED_LINES 8 /* drawn over the band of many workers */
+#define ACCUSED_LINES 4 /* drawn over the band of many workers */
 #define ROWS_MAX 40	/* workers with a bar and a name of their own */
 #define COLUMNS_MAX 160
 
@@ -107,9 +108,11 @@ static double bin_x(const struct plot *plot, const struct series *series, size_t
 
 static void worker_tip(struct str *tip, const struct report_worker *worker, bool accused)
 {
-	str_printf(tip, "rank %d%s%s%s", worker->rank, accused ? ", accused" : "",
-		   worker->host != NULL && worker->host[0] != '\0' ? ", " : "",
-		   worker->host != NULL ? worker->host : "");
+	str_printf(tip, "rank %d%s", worker->rank, accused ? ", accused" : "");
+	if (worker->host == NULL || worker->host[0] == '\0')
+		return;
+	str_append(tip, ", ");
+	clean_append_short(tip, worker->host, 64);
 }
 
 static void worker_line(const struct plot *plot, const struct series *series,
@@ -189,15 +192,15 @@ static void band_of_many(const struct report *report, const struct plot *plot,
 	band_edge(report, plot, series, 0.95, false, scratch);
 	band_edge(report, plot, series, 0.05, true, scratch);
 	svg_path_end(plot->out, true, "9 of 10 peers");
-	svg_path_begin(plot->out, "line peer strong");
-	band_edge(report, plot, series, 0.5, false, scratch);
-	svg_path_end(plot->out, false, "median of the peers");
 	for (size_t i = 0; i < report->worker_cnt && drawn < ACCUSED_LINES; i++) {
 		if (chart_accused(report, report->workers[i].rank)) {
 			worker_line(plot, series, &report->workers[i], true);
 			drawn++;
 		}
 	}
+	svg_path_begin(plot->out, "line peer strong");
+	band_edge(report, plot, series, 0.5, false, scratch);
+	svg_path_end(plot->out, false, "median of the peers");
 }
 
 static void iterations_note(struct str *note, const struct report *report,
@@ -220,7 +223,7 @@ void chart_iterations(const struct report *report, struct str *out)
 {
 	struct series series = series_make(report);
 	struct plot plot = {
-		.out = out, .left = 60, .top = 30, .width = WIDTH - 80, .height = 190
+		.out = out, .left = 60, .top = 34, .width = WIDTH - 80, .height = 190
 	};
 	_cleanup_(str_done) struct str note = { 0 };
 
@@ -229,7 +232,7 @@ void chart_iterations(const struct report *report, struct str *out)
 	plot.x = scale_whole(1.0, (double)(series.bin_cnt * series.per_bin), 10);
 	plot.y = scale_make(0.0, series.max_ms, 4, true);
 	figure_open(out, "Iteration times per rank");
-	svg_open(out, WIDTH, 270, "iterations", "Iteration times per rank over the window",
+	svg_open(out, WIDTH, 264, "iterations", "Iteration times per rank over the window",
 		 "One line per worker; accused workers are drawn last and thicker.");
 	plot_axes(&plot, "iteration", "ms per iteration");
 	if (report->worker_cnt <= CHART_LINES_MAX)
@@ -343,18 +346,18 @@ static size_t share_columns(const struct report *report, struct str *out)
 	size_t column_cnt = (report->worker_cnt + per_column - 1) / per_column;
 	double width = (WIDTH - 80) / (double)column_cnt;
 	struct plot plot = {
-		.out = out, .left = 60, .top = 30, .width = WIDTH - 80, .height = 180
+		.out = out, .left = 60, .top = 44, .width = WIDTH - 80, .height = 180
 	};
 
 	plot.y = (struct scale){ 0.0, 100.0, 0.0, 25.0 };
 	plot.x = scale_make(0.0, (double)report->worker_cnt, 10, false);
 	plot.x.max = (double)report->worker_cnt;
-	svg_open(out, WIDTH, 270, "shares", "Shares of the window per worker",
+	svg_open(out, WIDTH, 264, "shares", "Shares of the window per worker",
 		 "Columns of workers by rank, one colour per class.");
 	plot_axes(&plot, "worker, by rank", "% of the window");
 	for (size_t i = 0; i < column_cnt; i++) {
 		size_t first = i * per_column, cnt = MIN(per_column, report->worker_cnt - first);
-		struct svg_box box = { 60 + width * (double)i, 30, MAX(width - 1.0, width * 0.8),
+		struct svg_box box = { 60 + width * (double)i, 44, MAX(width - 1.0, width * 0.8),
 				       180 };
 		_cleanup_(str_done) struct str who = { 0 };
 		double shares[CLASS_CNT];
@@ -365,7 +368,7 @@ static size_t share_columns(const struct report *report, struct str *out)
 			str_printf(&who, " to %d", report->workers[first + cnt - 1].rank);
 		stack_bar(out, box, true, shares, markup_borrow(out, &who));
 		if (any_accused(report, first, cnt))
-			svg_diamond(out, "dot bad", box.x + width / 2, 22, 4, NULL);
+			svg_diamond(out, "dot bad", box.x + width / 2, 36, 4, NULL);
 	}
 	svg_close(out);
 	return per_column;

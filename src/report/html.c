@@ -88,6 +88,8 @@ static void fact_iteration(struct str *out, const struct report *report)
 
 static void fact_coverage(struct str *out, const struct report *report)
 {
+	struct str missing = { 0 };
+
 	fact_open(out, "Coverage");
 	str_printf(out, "%d of %d worker%s analyzed", report->workers_analyzed,
 		   report->workers_expected, report->workers_expected == 1 ? "" : "s");
@@ -96,18 +98,29 @@ static void fact_coverage(struct str *out, const struct report *report)
 		markup_text_short(out, report->rank_source, 80);
 		str_append(out, "</small>");
 	}
+	if (report->missing_cnt > 0) {
+		str_append(out, "<small class=\"lack\">no data of ");
+		str_append(out, report->missing_cnt > 1 ? "ranks " : "rank ");
+		phrase_rank_list(&missing, report->missing, report->missing_cnt, 60);
+		markup_take(out, &missing);
+		str_append(out, "</small>");
+	}
 	fact_close(out);
 }
 
 static void fact_trigger(struct str *out, const struct report *report)
 {
-	struct str phrase = { 0 };
+	struct str phrase = { 0 }, slowdown = { 0 };
 
 	if (!report->trigger.present)
 		return;
 	fact_open(out, "Trigger");
 	phrase_trigger(&phrase, &report->trigger);
 	markup_take(out, &phrase);
+	str_append(out, "<small>");
+	phrase_slowdown(&slowdown, &report->trigger);
+	markup_take(out, &slowdown);
+	str_append(out, "</small>");
 	fact_close(out);
 }
 
@@ -250,8 +263,12 @@ int report_html(const struct report *report, struct str *out)
 	page_head(out, report);
 	facts(out, report);
 	html_findings(report, out);
+	/* Without a verdict what was not seen matters more than what was. */
+	if (report->verdict == VERDICT_INCONCLUSIVE)
+		gaps_part(out, report);
 	window_part(out, report);
-	gaps_part(out, report);
+	if (report->verdict != VERDICT_INCONCLUSIVE)
+		gaps_part(out, report);
 	workers_part(out, report);
 	str_append(out,
 		   "</main>\n<footer>perftracker " PT_VERSION

@@ -218,7 +218,7 @@ static void card(struct str *out, size_t i, const struct finding *finding)
 	about(out, finding);
 	if (finding->advice != NULL && finding->advice[0] != '\0') {
 		str_append(out, "<p class=\"advice\"><b>What to do</b>");
-		markup_text(out, finding->advice);
+		markup_text_short(out, finding->advice, 1000);
 		str_append(out, "</p>\n");
 	}
 	if (i < PICTURES_MAX)

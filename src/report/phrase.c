@@ -194,7 +194,7 @@ void phrase_verdict(struct str *out, const struct report *report)
 	const struct finding *first = report->findings;
 
 	if (report->verdict != VERDICT_ABNORMAL || report->finding_cnt == 0) {
-		clean_append(out, report->reason);
+		clean_append_short(out, report->reason, 1000);
 		return;
 	}
 	accusation(out, first);
@@ -213,19 +213,23 @@ void phrase_coverage(struct str *out, const struct report *report)
 		   report->workers_expected, report->workers_expected == 1 ? "" : "s");
 	if (report->rank_source != NULL && report->rank_source[0] != '\0') {
 		str_append(out, ", ranks from ");
-		clean_append(out, report->rank_source);
+		clean_append_short(out, report->rank_source, 80);
 	}
 }
 
 void phrase_trigger(struct str *out, const struct report_trigger *trigger)
 {
+	clean_append_short(out, trigger->kind, 32);
+	str_printf(out, " at step %lld", (long long)trigger->step);
+}
+
+void phrase_slowdown(struct str *out, const struct report_trigger *trigger)
+{
 	double before = trigger->baseline_iteration_ms, now = trigger->current_iteration_ms;
 
-	clean_append(out, trigger->kind);
-	str_printf(out, " at step %lld", (long long)trigger->step);
 	if (!isfinite(before) || !isfinite(now) || before <= 0.0 || now <= 0.0)
 		return;
-	str_append(out, ": iterations went from ");
+	str_append(out, "iterations went from ");
 	phrase_ms(out, before);
 	str_append(out, " to ");
 	phrase_ms(out, now);

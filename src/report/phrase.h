@@ -37,8 +37,11 @@ void phrase_verdict(struct str *out, const struct report *report);
 /* "4 of 4 workers analyzed, ranks from file names". */
 void phrase_coverage(struct str *out, const struct report *report);
 
-/* "slowdown at step 120: iterations went from 126 ms to 1137 ms (9.0 times)". */
+/* "slowdown at step 120" */
 void phrase_trigger(struct str *out, const struct report_trigger *trigger);
+
+/* "iterations went from 126 ms to 1137 ms (9.0x)", nothing when either is unknown. */
+void phrase_slowdown(struct str *out, const struct report_trigger *trigger);
 
 /* "4 workers, 3 iterations of 1137 ms" */
 void phrase_job(struct str *out, const struct report *report);

@@ -109,5 +109,5 @@ void plot_axes(const struct plot *plot, const char *x_name, const char *y_name)
 	x_ticks(plot);
 	svg_line(plot->out, "axis", plot->left, bottom, plot->left + plot->width, bottom);
 	svg_text(plot->out, "name", plot->left + plot->width, bottom + 34, SVG_END, x_name);
-	svg_text(plot->out, "name", plot->left - 40, plot->top - 12, SVG_START, y_name);
+	svg_text(plot->out, "name", plot->left - 40, plot->top - 20, SVG_START, y_name);
 }

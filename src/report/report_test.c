@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Golden files: tests/golden/report/NAME.{txt,json,html}, compared byte for byte.
- * PERFTRACKER_UPDATE_GOLDEN=1 writes them anew; look at the difference before committing.
- */
 #include "report/report.h"
 
 #include "report/clean.h"
 #include "report/page.h"
 #include "report/phrase.h"
-#include "report/samples.h"
+#include "report/test_help.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -23,41 +19,6 @@
 #include <cmocka.h>
 /* clang-format on */
 
-/* The allocation after which all fail; the linker sends this binary's calls here. */
-static size_t allocations_left = SIZE_MAX;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t cnt, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t cnt, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-static bool allocation_fails(void)
-{
-	if (allocations_left == SIZE_MAX)
-		return false;
-	if (allocations_left == 0)
-		return true;
-	allocations_left--;
-	return false;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return allocation_fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t cnt, size_t size)
-{
-	return allocation_fails() ? NULL : __real_calloc(cnt, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return allocation_fails() ? NULL : __real_realloc(p, size);
-}
-
 static int as_text(const struct report *report, struct str *out)
 {
 	return report_text(report, &(struct report_text_options){ .width = 80 }, out);
@@ -69,101 +30,30 @@ static int as_verbose_text(const struct report *report, struct str *out)
 			   out);
 }
 
-typedef int (*printer)(const struct report *report, struct str *out);
-
-static char *file_read(const char *path)
-{
-	FILE *file = fopen(path, "re");
-	char *text = calloc(1, 1 << 22);
-
-	assert_non_null(text);
-	if (file != NULL) {
-		(void)fread(text, 1, (1 << 22) - 1, file);
-		(void)fclose(file);
-	}
-	return text;
-}
-
-static void file_write(const char *path, const struct str *text)
-{
-	FILE *file = fopen(path, "we");
-
-	assert_non_null(file);
-	assert_int_equal(fwrite(str_borrow(text), 1, text->len, file), text->len);
-	assert_int_equal(fclose(file), 0);
-}
-
-static void compare_golden(const char *name, const char *suffix, printer print)
-{
-	struct report report;
-	struct str out = { 0 }, path = { 0 };
-	char *golden;
-
-	sample_make(name, &report);
-	str_printf(&path, "%s/%s.%s", GOLDEN_DIR, name, suffix);
-	assert_int_equal(print(&report, &out), 0);
-	if (getenv("PERFTRACKER_UPDATE_GOLDEN") != NULL)
-		file_write(path.data, &out);
-	golden = file_read(path.data);
-	if (strcmp(golden, str_borrow(&out)) != 0)
-		print_error("%s differs\n", path.data);
-	assert_string_equal(golden, str_borrow(&out));
-	free(golden);
-	str_done(&path);
-	str_done(&out);
-	arena_done(&report.arena);
-}
-
-static void compare_all_golden(const char *suffix, printer print)
-{
-	for (const struct sample_report *s = sample_reports; s->name != NULL; s++) {
-		if (s->golden)
-			compare_golden(s->name, suffix, print);
-	}
-}
-
 static void text_reports_are_as_in_the_golden_files(void **state)
 {
 	(void)state;
-	compare_all_golden("txt", as_text);
-	compare_all_golden("verbose.txt", as_verbose_text);
+	help_compare_golden("txt", as_text);
+	help_compare_golden("verbose.txt", as_verbose_text);
 }
 
 static void json_reports_are_as_in_the_golden_files(void **state)
 {
 	(void)state;
-	compare_all_golden("json", report_json);
-}
-
-static char *printed(const char *name, printer print)
-{
-	struct report report;
-	struct str out = { 0 };
-
-	sample_make(name, &report);
-	assert_int_equal(print(&report, &out), 0);
-	arena_done(&report.arena);
-	return out.data;
-}
-
-static void assert_contains(const char *text, const char *part)
-{
-	assert_non_null(text);
-	if (strstr(text, part) == NULL)
-		fail_msg("not in the report: %s", part);
+	help_compare_golden("json", report_json);
 }
 
 static void the_rows_of_figure_7_are_printed_as_in_the_paper(void **state)
 {
-	char *text = printed("figure7", as_verbose_text);
+	char *text = help_print("figure7", as_verbose_text);
 
 	(void)state;
-	assert_contains(text, "dataloader.py: socket recv_into  all ");
-	assert_contains(text, " 500 ms (+480 ms)      98 % CPU                 1 % ");
-	assert_contains(text, "CUDA GEMM                        0-3 ");
-	assert_contains(text, " 300 ms (+200 ms)      33 % GPU SM (-66 %)      5 % ");
-	assert_contains(text, "Ring Allreduce                   7 ");
-	assert_contains(text, " 200 ms                37 % PCIe Tx (-38 %)     5 % ");
+	help_assert_contains(text, "dataloader.py: socket recv_into  all ");
+	help_assert_contains(text, " 500 ms (+480 ms)      98 % CPU                 1 % ");
+	help_assert_contains(text, "CUDA GEMM                        0-3 ");
+	help_assert_contains(text, " 300 ms (+200 ms)      33 % GPU SM (-66 %)      5 % ");
+	help_assert_contains(text, "Ring Allreduce                   7 ");
+	help_assert_contains(text, " 200 ms                37 % PCIe Tx (-38 %)     5 % ");
 	free(text);
 }
 
@@ -183,7 +73,7 @@ static void the_verdict_comes_first(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		char *text = printed(cases[i].name, as_text);
+		char *text = help_print(cases[i].name, as_text);
 
 		assert_int_equal(strncmp(text, cases[i].line, strlen(cases[i].line)), 0);
 		free(text);
@@ -192,14 +82,14 @@ static void the_verdict_comes_first(void **state)
 
 static void what_was_not_seen_is_said(void **state)
 {
-	char *text = printed("inconclusive", as_text);
+	char *text = help_print("inconclusive", as_text);
 
 	(void)state;
-	assert_contains(text, "3 of 8 workers analyzed");
-	assert_contains(text, "ranks 1-3,5,7");
-	assert_contains(text, "traces/rank5.json: byte 0: expected '{' or '[', found 'P'");
-	assert_contains(text, "sm_active: no GPU counters in the traces");
-	assert_contains(text, "12 events of an unknown category");
+	help_assert_contains(text, "3 of 8 workers analyzed");
+	help_assert_contains(text, "ranks 1-3,5,7");
+	help_assert_contains(text, "traces/rank5.json: byte 0: expected '{' or '[', found 'P'");
+	help_assert_contains(text, "sm_active: no GPU counters in the traces");
+	help_assert_contains(text, "12 events of an unknown category");
 	free(text);
 }
 
@@ -255,14 +145,14 @@ static void strip_colour(char *text)
 static void colour_changes_nothing_but_colour(void **state)
 {
 	struct report_text_options options = { .width = 80, .color = true };
-	char *plain = printed("figure7", as_text);
+	char *plain = help_print("figure7", as_text);
 	struct report report;
 	struct str out = { 0 };
 
 	(void)state;
 	sample_make("figure7", &report);
 	assert_int_equal(report_text(&report, &options, &out), 0);
-	assert_contains(out.data, "\x1b[1;31mABNORMAL:\x1b[0m");
+	help_assert_contains(out.data, "\x1b[1;31mABNORMAL:\x1b[0m");
 	assert_null(strchr(plain, '\x1b'));
 	strip_colour(out.data);
 	assert_string_equal(out.data, plain);
@@ -292,13 +182,13 @@ static void a_coloured_line_ends_without_colour(void **state)
 
 static void many_findings_are_all_listed_and_the_first_told_in_full(void **state)
 {
-	char *text = printed("many", as_text), *verbose = printed("many", as_verbose_text);
+	char *text = help_print("many", as_text), *verbose = help_print("many", as_verbose_text);
 
 	(void)state;
-	assert_contains(text,
-			"\n12  ampere_bf16_s16816gemm_bf16_75x128_ldg8_f2f_stages_64x11_tn\n");
-	assert_contains(text, "\n12  PT-302 unexplained-difference: This function");
-	assert_contains(text, "--verbose");
+	help_assert_contains(text,
+			     "\n12  ampere_bf16_s16816gemm_bf16_75x128_ldg8_f2f_stages_64x11_tn\n");
+	help_assert_contains(text, "\n12  PT-302 unexplained-difference: This function");
+	help_assert_contains(text, "--verbose");
 	assert_null(strstr(verbose, "--verbose"));
 	free(text);
 	free(verbose);
@@ -416,7 +306,7 @@ static void json_has_the_keys_of_the_contract_in_order(void **state)
 		"schema",   "verdict", "reason",  "job",   "coverage",
 		"findings", "notes",   "workers", "waits", "trigger",
 	};
-	char *text = printed("figure7", report_json);
+	char *text = help_print("figure7", report_json);
 	const char *at = text;
 
 	(void)state;
@@ -432,7 +322,7 @@ static void json_has_the_keys_of_the_contract_in_order(void **state)
 
 static void json_writes_null_for_what_is_absent(void **state)
 {
-	char *text = printed("blocked", report_json);
+	char *text = help_print("blocked", report_json);
 	json_t *root = json_loads(text, 0, NULL), *finding;
 
 	(void)state;
@@ -488,7 +378,8 @@ static void same_report_gives_same_bytes(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(printers); i++) {
-		char *a = printed("throttled", printers[i]), *b = printed("throttled", printers[i]);
+		char *a = help_print("throttled", printers[i]),
+		     *b = help_print("throttled", printers[i]);
 
 		assert_string_equal(a, b);
 		free(a);
@@ -496,42 +387,16 @@ static void same_report_gives_same_bytes(void **state)
 	}
 }
 
-/* Makes the nth allocation fail, for each n until the printer gets through. */
-static void print_without_memory(const struct report *report, printer print)
-{
-	int error = -ENOMEM;
-
-	for (size_t n = 0; error != 0; n++) {
-		struct str out = { 0 };
-
-		str_append(&out, "before");
-		allocations_left = n;
-		error = print(report, &out);
-		allocations_left = SIZE_MAX;
-		assert_true(error == 0 || error == -ENOMEM);
-		if (error != 0)
-			assert_string_equal(out.data, "before");
-		else
-			assert_true(n > 3 && out.len > 100);
-		str_done(&out);
-	}
-}
-
 static void want_of_memory_is_told_and_leaves_the_output_alone(void **state)
 {
 	static const printer printers[] = { as_text, as_verbose_text, report_json };
-	struct report report;
 
 	(void)state;
-	json_set_alloc_funcs(__wrap_malloc, free);
-	sample_make("inconclusive", &report);
-	for (size_t i = 0; i < ARRAY_SIZE(printers); i++)
-		print_without_memory(&report, printers[i]);
-	arena_done(&report.arena);
-	sample_make("stall", &report);
-	for (size_t i = 0; i < ARRAY_SIZE(printers); i++)
-		print_without_memory(&report, printers[i]);
-	arena_done(&report.arena);
+	json_set_alloc_funcs(help_malloc, free);
+	for (size_t i = 0; i < ARRAY_SIZE(printers); i++) {
+		help_print_without_memory("inconclusive", printers[i]);
+		help_print_without_memory("stall", printers[i]);
+	}
 	json_set_alloc_funcs(malloc, free);
 }
 

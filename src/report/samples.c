@@ -43,6 +43,14 @@ static double noise(int rank, int salt)
 	return (double)(x & 0xffff) / 65535.0;
 }
 
+/* A factor around 1, near ones more often. */
+static double wobble(int rank, int salt, double spread)
+{
+	double sum = noise(rank, salt) + noise(rank, salt + 100) + noise(rank, salt + 200);
+
+	return 1.0 + spread * (sum / 1.5 - 1.0);
+}
+
 static void job(struct report *report, const char *id, int workers, double iterations, double ms)
 {
 	report->job_id = id;
@@ -62,7 +70,8 @@ static struct report_worker worker(struct report *report, int rank, size_t itera
 	struct report_worker made = { .rank = rank, .iteration_ms = times };
 
 	for (size_t i = 0; i < iterations; i++)
-		times[i] = ms * (1.0 + 0.03 * (noise(rank, (int)i) - 0.5));
+		times[i] = ms * (1.0 + 0.12 * (noise(0, (int)i) - 0.5) +
+				 0.02 * (noise(rank, (int)i) - 0.5));
 	made.host = must(arena_printf(&report->arena, "gpu-%03d", rank / 8));
 	made.source = must(arena_printf(&report->arena, "rank%d.json.gz", rank));
 	made.iteration_cnt = iterations;
@@ -106,25 +115,26 @@ static void set_points(struct report *report, struct finding *finding, int worke
 
 	for (int i = 0; i < workers; i++) {
 		bool accused = next < finding->rank_cnt && finding->ranks[next] == i;
-		double wobble = 1.0 + spread * (noise(i, 7) - 0.5);
+		double beta = wobble(i, 7, spread);
 
 		next += accused;
 		points[i] = (struct finding_point){
 			.rank = i,
 			.accused = accused,
 			.beta_frac =
-				wobble * (accused ? finding->beta.value : finding->beta.reference),
+				beta * (accused ? finding->beta.value : finding->beta.reference),
 			.mu_frac = (double)NAN,
 			.sigma_frac = (double)NAN,
-			.time_ms = wobble * (finding->time_ms_per_iteration -
-					     (accused ? 0.0 : finding->delta_ms_per_iteration)),
+			.time_ms = beta * (finding->time_ms_per_iteration -
+					   (accused ? 0.0 : finding->delta_ms_per_iteration)),
 		};
 		if (finding->mu.present)
-			points[i].mu_frac = (1.0 + spread * (noise(i, 8) - 0.5)) *
-					    (accused ? finding->mu.value : finding->mu.reference);
+			points[i].mu_frac =
+				MIN(1.0, wobble(i, 8, spread) * (accused ? finding->mu.value
+									 : finding->mu.reference));
 		if (finding->sigma.present)
 			points[i].sigma_frac =
-				(1.0 + spread * (noise(i, 9) - 0.5)) *
+				wobble(i, 9, spread) *
 				(accused ? finding->sigma.value : finding->sigma.reference);
 	}
 	finding->points = points;
@@ -513,15 +523,17 @@ static void make_hostile(struct report *report)
 			  report);
 }
 
+#define ALL "txt verbose.txt json html"
+
 const struct sample_report sample_reports[] = {
-	{ "figure7", make_figure7, true },
-	{ "stall", make_stall, true },
-	{ "healthy", make_healthy, true },
-	{ "inconclusive", make_inconclusive, true },
-	{ "blocked", make_blocked, true },
-	{ "many", make_many, true },
-	{ "hostile", make_hostile, true },
-	{ "throttled", make_throttled, false },
+	{ "figure7", make_figure7, ALL },
+	{ "stall", make_stall, ALL },
+	{ "healthy", make_healthy, ALL },
+	{ "inconclusive", make_inconclusive, ALL },
+	{ "blocked", make_blocked, ALL },
+	{ "hostile", make_hostile, ALL },
+	{ "many", make_many, "txt verbose.txt json" },
+	{ "throttled", make_throttled, "txt" },
 	{ 0 },
 };
 

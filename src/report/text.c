@@ -164,23 +164,36 @@ static void note_lines(struct text_writer *w)
 	list_rest(w, shown, w->report->note_cnt);
 }
 
+static void trigger_line(struct text_writer *w)
+{
+	struct str text = { 0 }, slowdown = { 0 };
+
+	if (!w->report->trigger.present)
+		return;
+	phrase_trigger(&text, &w->report->trigger);
+	phrase_slowdown(&slowdown, &w->report->trigger);
+	if (str_error(&slowdown) < 0)
+		w->page.out->error = str_error(&slowdown);
+	if (slowdown.len > 0) {
+		str_append(&text, ": ");
+		str_append(&text, str_borrow(&slowdown));
+	}
+	str_done(&slowdown);
+	head_line(w, "Trigger", &text);
+}
+
 static void job_lines(struct text_writer *w)
 {
 	struct str job = { 0 }, coverage = { 0 }, missing = { 0 };
 	const char *id = w->report->job_id;
 
 	if (id != NULL && id[0] != '\0') {
-		clean_append(&job, id);
+		clean_append_short(&job, id, 80);
 		str_append(&job, ": ");
 	}
 	phrase_job(&job, w->report);
 	head_line(w, "Job", &job);
-	if (w->report->trigger.present) {
-		struct str trigger = { 0 };
-
-		phrase_trigger(&trigger, &w->report->trigger);
-		head_line(w, "Trigger", &trigger);
-	}
+	trigger_line(w);
 	phrase_coverage(&coverage, w->report);
 	head_line(w, "Coverage", &coverage);
 	if (w->report->missing_cnt > 0) {
@@ -502,7 +515,7 @@ static void finding_full(struct text_writer *w, size_t i)
 	gain_detail(w, finding);
 	scores_detail(w, finding);
 	evidence_details(w, finding);
-	clean_append(&advice, finding->advice);
+	clean_append_short(&advice, finding->advice, 1000);
 	detail(w, "what to do", &advice);
 }
 
