@@ -270,10 +270,9 @@ int report_html(const struct report *report, struct str *out)
 	if (report->verdict != VERDICT_INCONCLUSIVE)
 		gaps_part(out, report);
 	workers_part(out, report);
-	str_append(out,
-		   "</main>\n<footer>perftracker " PT_VERSION
-		   ". Ids of findings are explained in docs/findings.md; programs read the JSON "
-		   "report.</footer>\n</body></html>\n");
+	str_append(out, "</main>\n<footer>Made by perftracker. "
+			"Ids of findings are explained in docs/findings.md; programs read the JSON "
+			"report.</footer>\n</body></html>\n");
 	if (str_error(out) == 0)
 		return 0;
 	if (out->len > start) {
