@@ -18,6 +18,7 @@
 
 #define DRAIN_MS 100
 #define SAMPLE_MS 10
+#define GAP_NS (3 * NSEC_PER_SEC)
 #define BACKLOG 512
 
 /* One connection: a worker after MSG_HELLO, else somebody who asks. */
@@ -49,8 +50,10 @@ struct hostd {
 	struct pool *pool;
 	struct bus_sub *order_sub, *told_sub;
 	struct neighbours neighbours;
-	bool sampling;
+	bool sampling;	/* a window is open on this host */
+	bool suspended; /* the detectors are, for our own doing */
 	bool closing;
+	int64_t drained_ns;
 	int open_handles;
 	uint64_t refused; /* datagrams and connections that made no sense */
 };
@@ -166,6 +169,8 @@ static void take_hello(struct client *client, const struct message *message, int
 		client->worker.rank = free_rank(hostd);
 	client->worker.id = (uint32_t)client->id;
 	client->is_worker = true;
+	if (hostd->suspended)
+		worker_suspend(&client->worker, true, clock_mono_ns());
 	publish_state(client);
 }
 
@@ -203,6 +208,7 @@ static void sample_tick(uv_timer_t *timer)
 /* From the first window's opening to the end of the analysis the job is slowed by us. */
 static void suspend_all(struct hostd *hostd, bool suspended)
 {
+	hostd->suspended = suspended;
 	vec_foreach(client, &hostd->clients) {
 		if ((*client)->is_worker)
 			worker_suspend(&(*client)->worker, suspended, clock_mono_ns());
@@ -621,10 +627,26 @@ static void listener_readable(uv_poll_t *poll, int status, int events)
 	}
 }
 
+/*
+ * A machine that slept, or a daemon that was stopped together with the job: the
+ * silence of that time says nothing of the workers.
+ */
+static void forget_gap(struct hostd *hostd)
+{
+	int64_t now_ns = clock_mono_ns(), gap_ns = now_ns - hostd->drained_ns;
+
+	if (hostd->drained_ns != 0 && gap_ns > GAP_NS && !hostd->suspended) {
+		suspend_all(hostd, true);
+		suspend_all(hostd, false);
+	}
+	hostd->drained_ns = now_ns;
+}
+
 static void drain_tick(uv_timer_t *timer)
 {
 	struct hostd *hostd = timer->data;
 
+	forget_gap(hostd);
 	vec_foreach(client, &hostd->clients) {
 		if (!(*client)->is_worker)
 			continue;

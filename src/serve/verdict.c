@@ -317,8 +317,8 @@ static const char *quiet_reason(struct arena *arena, const struct verdict_facts 
 	if (facts->cnt == 0)
 		return arena_strdup(
 			arena, "no training process ever connected: either the job has no "
-			       "PyTorch training loop, or its Python does not see the hook; put "
-			       "`import perftracker` in the script, or perftracker doctor");
+			       "PyTorch training loop, or its Python did not load the hook; put "
+			       "`import perftracker` after `import torch` in the script");
 	if (report->iterations < VERDICT_ITERATIONS_MIN)
 		return arena_printf(
 			arena,
