@@ -419,7 +419,11 @@ static int add_half(struct kevent_reader *reader, struct kevent *event)
 {
 	enum event_kind kind = kind_of(reader, event);
 	struct half half = { .time_ns = event->ts_ns, .name = event->name, .kind = (uint8_t)kind };
-	int lane = lane_of(reader, event), ret = 0;
+	bool texts = event->pid.text != 0 || event->tid.text != 0;
+	/* An end has no category of its own, so that a pair's lane cannot depend on it. */
+	int lane = build_lane(reader->build, event->pid, event->tid,
+			      texts ? LANE_OTHER : LANE_THREAD);
+	int ret = 0;
 
 	if (lane < 0)
 		return count_full(reader, lane);
