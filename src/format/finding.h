@@ -63,8 +63,8 @@ struct finding {
 	const struct finding_point *points; /* all workers that were compared */
 	size_t point_cnt;
 
-	const char *resource; /* what mu and sigma are shares of, for people: "PCIe Tx"; NULL when
-			       * unknown */
+	const char *resource; /* what mu and sigma are shares of: a resource_name() or a word for
+			       * people; NULL when unknown */
 };
 
 /* One analyzed worker, for the pictures and the coverage. */

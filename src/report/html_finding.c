@@ -85,7 +85,7 @@ static void value_stat(struct str *out, const char *name, const struct finding_v
 	phrase_pct(&shown, value->value * 100.0);
 	if (resource != NULL && resource[0] != '\0') {
 		str_append(&shown, " ");
-		clean_append_short(&shown, resource, 32);
+		phrase_resource(&shown, resource);
 	}
 	if (isfinite(value->reference)) {
 		str_append(&beside,

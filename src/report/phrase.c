@@ -56,6 +56,26 @@ void phrase_pct(struct str *out, double pct)
 		str_printf(out, "%.2g %%", pct);
 }
 
+void phrase_resource(struct str *out, const char *resource)
+{
+	static const struct {
+		const char *id, *name;
+	} names[] = {
+		{ "sm_active", "GPU SM" },    { "dram", "GPU DRAM" },
+		{ "nvlink_tx", "NVLink Tx" }, { "pcie_tx", "PCIe Tx" },
+		{ "nic_tx", "NIC Tx" },	      { "cpu_thread", "CPU" },
+		{ "cpu_process", "CPUs" },    { "run_delay", "run delay" },
+	};
+
+	for (size_t i = 0; resource != NULL && i < ARRAY_SIZE(names); i++) {
+		if (strcmp(resource, names[i].id) == 0) {
+			str_append(out, names[i].name);
+			return;
+		}
+	}
+	clean_append_short(out, resource, 10);
+}
+
 void phrase_utilisation(struct str *out, const struct finding *finding)
 {
 	const struct finding_value *mu = &finding->mu;
@@ -68,7 +88,7 @@ void phrase_utilisation(struct str *out, const struct finding *finding)
 	phrase_pct(out, mu->value * 100.0);
 	if (finding->resource != NULL && finding->resource[0] != '\0') {
 		str_append(out, " ");
-		clean_append_short(out, finding->resource, 10);
+		phrase_resource(out, finding->resource);
 	}
 	if (isfinite(diff) && fabs(diff) >= 0.5)
 		str_printf(out, " (%+.0f %%)", diff);

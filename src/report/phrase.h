@@ -18,6 +18,9 @@ void phrase_time(struct str *out, const struct finding *finding);
 /* A share: "0.25 %", "9.8 %", "88 %"; "-" when not finite. */
 void phrase_pct(struct str *out, double pct);
 
+/* A resource as people call it: "PCIe Tx" for "pcie_tx"; other names as they are, cut. */
+void phrase_resource(struct str *out, const char *resource);
+
 /* "37 % PCIe Tx (-38 %)": mu, its resource, the difference in points of 100; "-" when absent. */
 void phrase_utilisation(struct str *out, const struct finding *finding);
 

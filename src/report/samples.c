@@ -174,7 +174,7 @@ static struct finding recv_into_row(struct report *report)
 		.advice =
 			"Read the data from faster storage, raise num_workers and prefetch_factor, "
 			"or keep the next batch ready in memory.",
-		.resource = "CPU",
+		.resource = "cpu_thread",
 	};
 }
 
@@ -209,7 +209,7 @@ static struct finding allreduce_row(struct report *report)
 		.evidence_cnt = 2,
 		.advice =
 			"Check the NIC and the bond of gpu-000: link speed, error counters, PFC pauses.",
-		.resource = "PCIe Tx",
+		.resource = "pcie_tx",
 	};
 }
 
@@ -244,7 +244,7 @@ static struct finding gemm_row(struct report *report)
 		.evidence_cnt = 2,
 		.advice =
 			"Look for throttling: nvidia-smi -q -d PERFORMANCE,TEMPERATURE on gpu-000.",
-		.resource = "GPU SM",
+		.resource = "sm_active",
 	};
 }
 

@@ -398,7 +398,7 @@ static void measure_details(struct text_writer *w, const struct finding *finding
 	detail(w, "share", &share);
 	if (finding->mu.present) {
 		if (finding->resource != NULL && finding->resource[0] != '\0') {
-			clean_append_short(&mu, finding->resource, 32);
+			phrase_resource(&mu, finding->resource);
 			str_append(&mu, " ");
 		}
 		phrase_value(&mu, &finding->mu);
