@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The hook in real training processes, against a daemon of our own (daemon.py).
+
+PERFTRACKER_PYTHON names the interpreter with torch (.venv/bin/python), and
+PERFTRACKER_AGENT the built library.
+"""
+
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from typing import Any, Dict, List, Optional
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, HERE)
+
+import daemon as d  # noqa: E402
+
+PYTHON = os.environ.get("PERFTRACKER_PYTHON", os.path.join(ROOT, ".venv", "bin", "python"))
+NOISE = ("USDT:", "Warning", "cpu = _conversion", "[W", "W1", "OMP_NUM")
+
+
+def torch_version() -> str:
+    try:
+        run = subprocess.run(
+            [PYTHON, "-c", "import torch; print(torch.__version__)"],
+            capture_output=True, text=True, check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return run.stdout.strip()
+
+
+TORCH = torch_version()
+
+
+class HookTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.daemon = d.Daemon(self.folder)
+        self.addCleanup(self.daemon.kill)
+
+    def run_job(
+        self, name: str, *args: Any, env: Optional[Dict[str, str]] = None, launcher: Any = ()
+    ) -> "subprocess.CompletedProcess[str]":
+        command = [PYTHON, *launcher, os.path.join(HERE, "jobs", name), *map(str, args)]
+        if env is None:
+            env = self.daemon.environment()
+        return subprocess.run(
+            command, env={**env, "PYTHONWARNINGS": "ignore"}, capture_output=True, text=True,
+            timeout=240,
+        )
+
+    def run_bare(self, name: str, *args: Any) -> "subprocess.CompletedProcess[str]":
+        return self.run_job(name, *args, env=dict(os.environ))
+
+    def only_worker(self) -> d.Worker:
+        self.assertEqual(len(self.daemon.workers), 1)
+        worker = self.daemon.workers[0]
+        self.assertTrue(d.wait_for(lambda: worker.closed, 10))
+        return worker
+
+    def counts(self, worker: d.Worker) -> Dict[int, int]:
+        return collections.Counter(mark.mark for mark in worker.marks())
+
+    def order_when(self, step: int, start: int, **order: Any) -> None:
+        """Orders a window at `start` from each worker that reached `step`."""
+        ordered: List[int] = []
+
+        def poll(worker: d.Worker) -> None:
+            if worker.step() >= step and id(worker) not in ordered:
+                ordered.append(id(worker))
+                worker.order(1, start, **order)
+
+        self.daemon.on_poll = poll
+
+
+@unittest.skipUnless(TORCH, "no torch in %s: set PERFTRACKER_PYTHON" % PYTHON)
+class Marks(HookTest):
+    def test_a_plain_loop_is_marked_without_a_change_to_its_code(self) -> None:
+        run = self.run_job("plain.py", 30, 0, 5)
+        self.assertEqual(run.returncode, 5, run.stderr)
+        worker = self.only_worker()
+        counts = self.counts(worker)
+        self.assertEqual(counts[d.DATALOADER], 31)  # the last call ends the loop
+        self.assertEqual(counts[d.DATALOADER_END], 31)
+        self.assertEqual(counts[d.OPTIMIZER_BEGIN], 30)
+        self.assertEqual(counts[d.OPTIMIZER], 30)
+        self.assertEqual(worker.step(), 30)
+        self.assertEqual([m.type for m in worker.messages], [d.BYE])
+        times = [mark.time_ns for mark in worker.marks()]
+        self.assertEqual(times, sorted(times))
+        ends = [mark for mark in worker.marks() if mark.mark == d.DATALOADER_END]
+        self.assertTrue(all(0 < mark.value < 10**9 for mark in ends))
+
+    def test_output_and_status_are_the_same_with_and_without(self) -> None:
+        bare = self.run_bare("plain.py", 40, 2, 7)
+        run = self.run_job("plain.py", 40, 2, 7)
+        self.assertEqual((run.stdout, run.stderr, run.returncode),
+                         (bare.stdout, bare.stderr, bare.returncode))
+
+    def test_data_loading_processes_are_no_workers(self) -> None:
+        self.run_job("plain.py", 30, 2, 0)
+        counts = self.counts(self.only_worker())
+        self.assertEqual((counts[d.DATALOADER], counts[d.OPTIMIZER]), (31, 30))
+
+    def test_both_ranks_under_torchrun_and_not_the_launcher(self) -> None:
+        run = self.run_job("ddp.py", 20, launcher=("-m", "torch.distributed.run", "--nproc-per-node=2"))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        hellos = sorted((w.hello.rank, w.hello.local_rank, w.hello.world_size)
+                        for w in self.daemon.workers)
+        self.assertEqual(hellos, [(0, 0, 2), (1, 1, 2)])
+        self.assertEqual([w.step() for w in self.daemon.workers], [20, 20])
+
+    def test_closures_and_scalers_step_once_an_iteration(self) -> None:
+        for form in ("lbfgs", "scaler"):
+            with self.subTest(form):
+                self.daemon.workers.clear()
+                run = self.run_job("lightning.py", form)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                counts = self.counts(self.only_worker())
+                self.assertEqual((counts[d.OPTIMIZER_BEGIN], counts[d.OPTIMIZER]), (20, 20))
+
+    def test_optimizers_that_alternate_have_names_of_their_own(self) -> None:
+        self.run_job("lightning.py", "alternating")
+        steps = [m.detail for m in self.only_worker().marks() if m.mark == d.OPTIMIZER]
+        self.assertEqual(len(set(steps)), 2)
+        self.assertEqual(steps, steps[:2] * 10)
+
+    def test_a_step_that_raises_is_no_step(self) -> None:
+        run = self.run_job("lightning.py", "raising")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        counts = self.counts(self.only_worker())
+        self.assertEqual((counts[d.DATALOADER], counts[d.OPTIMIZER]), (21, 10))
+
+    def test_loaders_inside_loaders_and_in_other_threads_do_not_count(self) -> None:
+        run = self.run_job("nested.py")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        counts = self.counts(self.only_worker())
+        self.assertEqual((counts[d.DATALOADER], counts[d.OPTIMIZER]), (21, 20))
+
+    def test_compiled_code_has_no_graph_break_of_ours(self) -> None:
+        for form, steps in (("forward", 20), ("update", None), ("whole", None)):
+            with self.subTest(form):
+                self.daemon.workers.clear()
+                bare = self.run_bare("compiled.py", form)
+                run = self.run_job("compiled.py", form)
+                self.assertEqual(run.stdout, bare.stdout, run.stderr)
+                counts = self.counts(self.only_worker())
+                self.assertEqual(counts[d.DATALOADER], 21)
+                if steps is not None:
+                    self.assertEqual(counts[d.OPTIMIZER], steps)
+
+    def test_a_forked_child_is_silent(self) -> None:
+        run = self.run_job("forking.py")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        worker = self.only_worker()
+        self.assertEqual(worker.step(), 40)
+        self.assertEqual([m.type for m in worker.messages], [d.BYE])
+
+    def test_a_process_that_only_imports_torch_never_shows(self) -> None:
+        run = self.run_job("imports_only.py")
+        self.assertEqual(run.stdout, "3.0\n", run.stderr)
+        self.assertEqual(self.daemon.workers, [])
+
+    def test_iterations_are_marked_by_hand_without_torch(self) -> None:
+        run = self.run_job("own_marks.py")
+        self.assertEqual(run.stdout.split(), ["fresh", "active", "20"], run.stderr)
+        self.assertEqual(self.counts(self.only_worker())[d.ITERATION], 20)
+
+    def test_a_package_of_the_users_with_our_name_is_left_alone(self) -> None:
+        os.mkdir(os.path.join(self.folder, "perftracker"))
+        with open(os.path.join(self.folder, "perftracker", "__init__.py"), "w") as file:
+            file.write("mine = 1\n")
+        with open(os.path.join(self.folder, "job.py"), "w") as file:
+            file.write("import perftracker\nimport torch\nassert perftracker.mine\n")
+        run = self.run_job(os.path.join(self.folder, "job.py"))
+        self.assertEqual(run.returncode, 0, run.stderr)
+
+
+@unittest.skipUnless(TORCH, "no torch in %s: set PERFTRACKER_PYTHON" % PYTHON)
+class Windows(HookTest):
+    def trace(self, message: d.Message) -> Any:
+        with open(message.text) as file:
+            return json.load(file)
+
+    def test_a_window_begins_and_ends_at_the_ordered_steps(self) -> None:
+        self.order_when(50, 200, window_ns=0, least=10)
+        run = self.run_job("plain.py", 1000, 0, 0)
+        worker = self.only_worker()
+        self.assertEqual([m.type for m in worker.messages], [d.BEGUN, d.DONE, d.BYE], run.stderr)
+        begun, done, _ = worker.messages
+        self.assertEqual((begun.order_id, begun.step), (1, 200))
+        trace = self.trace(done)
+        steps = [e for e in trace["traceEvents"] if e["name"].startswith("ProfilerStep#")]
+        self.assertEqual(sorted(e["name"] for e in steps),
+                         ["ProfilerStep#%d" % n for n in range(200, 210)])
+        categories = collections.Counter(e.get("cat") for e in trace["traceEvents"])
+        self.assertGreater(categories["python_function"], 100)
+        self.assertGreater(categories["cpu_op"], 100)
+        # The trace's clock, mapped by the message's pair of times, holds the window.
+        first = min(float(e["ts"]) for e in steps) * 1e3 + trace["baseTimeNanoseconds"]
+        begun_wall = begun.wall_ns
+        self.assertLess(abs(first - begun_wall), 1e9)
+        self.assertGreater(done.stall_ns, 0)
+        self.assertEqual(os.path.basename(done.text), "p%d-1.json" % worker.hello.pid)
+
+    def test_the_result_of_training_is_the_same_when_profiled(self) -> None:
+        bare = self.run_bare("plain.py", 400, 0, 3)
+        self.order_when(50, 150, window_ns=10**8)
+        run = self.run_job("plain.py", 400, 0, 3)
+        self.assertEqual((run.stdout, run.returncode), (bare.stdout, bare.returncode))
+        self.assertEqual(len(self.only_worker().got(d.DONE)), 1)
+
+    def test_all_ranks_begin_at_the_same_step(self) -> None:
+        self.order_when(50, 150, window_ns=5 * 10**7, least=5)
+        run = self.run_job("ddp.py", 300, launcher=("-m", "torch.distributed.run", "--nproc-per-node=2"))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual([[m.step for m in w.got(d.BEGUN)] for w in self.daemon.workers],
+                         [[150], [150]])
+        names = sorted(os.path.basename(w.got(d.DONE)[0].text) for w in self.daemon.workers)
+        self.assertEqual(names, ["0-1.json", "1-1.json"])
+        for worker in self.daemon.workers:
+            trace = self.trace(worker.got(d.DONE)[0])
+            self.assertEqual(trace["distributedInfo"]["rank"], worker.hello.rank)
+
+    def test_an_order_for_a_step_that_is_past_is_missed(self) -> None:
+        self.order_when(100, 50, window_ns=10**8)
+        self.run_job("plain.py", 300, 0, 0)
+        worker = self.only_worker()
+        self.assertEqual([m.type for m in worker.messages], [d.MISSED, d.BYE])
+        self.assertIn("past", worker.messages[0].text)
+
+    def test_a_cancelled_order_is_forgotten(self) -> None:
+        def poll(worker: d.Worker) -> None:
+            if worker.step() < 50 and worker.head()[4] >= 10:
+                worker.order(1, 200, 10**8)
+                d.struct.pack_into("<I", worker.block, d.HEAD.size + 40, 1)
+
+        self.daemon.on_poll = poll
+        self.run_job("plain.py", 300, 0, 0)
+        self.assertEqual([m.type for m in self.only_worker().messages], [d.BYE])
+
+    def test_a_program_that_ends_inside_its_window_saves_what_there_is(self) -> None:
+        self.order_when(50, 200, window_ns=10**12)
+        run = self.run_job("plain.py", 250, 0, 9)
+        self.assertEqual(run.returncode, 9, run.stderr)
+        worker = self.only_worker()
+        self.assertEqual([m.type for m in worker.messages], [d.BEGUN, d.DONE, d.BYE])
+        self.assertGreater(len(self.trace(worker.messages[1])["traceEvents"]), 100)
+        self.assertGreater(worker.messages[1].window_ns, 0)
+
+    def test_a_second_order_makes_a_second_trace(self) -> None:
+        orders = iter([(1, 100), (2, 500)])
+        waiting = [next(orders)]
+
+        def poll(worker: d.Worker) -> None:
+            answered = len(worker.got(d.DONE))
+            if waiting and worker.step() > 20 and answered == waiting[0][0] - 1:
+                number, start = waiting.pop()
+                worker.order(number, max(start, worker.step() + 50), 10**7, 3, 20)
+                waiting.extend(order for order in [next(orders, None)] if order)
+
+        self.daemon.on_poll = poll
+        self.run_job("plain.py", 6000, 0, 0)
+        worker = self.only_worker()
+        self.assertEqual([m.type for m in worker.messages],
+                         [d.BEGUN, d.DONE, d.BEGUN, d.DONE, d.BYE])
+        self.assertEqual([m.order_id for m in worker.got(d.DONE)], [1, 2])
+
+    def test_the_users_own_profiler_goes_first(self) -> None:
+        self.order_when(10, 50, window_ns=10**12)
+        for form, types in (("early", [d.BEGUN, d.MISSED, d.BYE]),
+                            ("late", [d.BEGUN, d.MISSED, d.BYE])):
+            with self.subTest(form):
+                self.daemon.workers.clear()
+                run = self.run_job("user_profiler.py", form)
+                self.assertEqual(run.stdout, "events True\n", run.stderr)
+                worker = self.only_worker()
+                self.assertEqual([m.type for m in worker.messages], types)
+                self.assertIn("profiler", worker.got(d.MISSED)[0].text)
+
+    def test_marks_by_hand_have_no_profiler_and_say_so(self) -> None:
+        self.daemon.on_poll = lambda worker: worker.order(1, 0, 10**8)
+        with open(os.path.join(self.folder, "job.py"), "w") as file:
+            file.write("import perftracker, time\n"
+                       "for _ in range(200): perftracker.step(); time.sleep(0.002)\n")
+        self.run_job(os.path.join(self.folder, "job.py"))
+        self.assertIn("torch is not loaded", self.only_worker().got(d.MISSED)[0].text)
+
+
+@unittest.skipUnless(TORCH, "no torch in %s: set PERFTRACKER_PYTHON" % PYTHON)
+class Trouble(HookTest):
+    def assert_unharmed(self, env: Dict[str, str]) -> None:
+        bare = self.run_bare("plain.py", 300, 0, 4)
+        run = self.run_job("plain.py", 300, 0, 4, env=env)
+        self.assertEqual((run.stdout, run.stderr, run.returncode),
+                         (bare.stdout, bare.stderr, bare.returncode))
+
+    def test_no_daemon_behind_the_socket(self) -> None:
+        self.assert_unharmed({**self.daemon.environment(), "PERFTRACKER_SOCKET": "/nowhere/x"})
+
+    def test_a_library_that_is_not_there_or_is_none(self) -> None:
+        for path in ("/nowhere/lib.so", os.path.abspath(__file__)):
+            self.assert_unharmed({**self.daemon.environment(), "PERFTRACKER_AGENT": path})
+
+    def test_the_daemon_dies_in_the_middle(self) -> None:
+        killed: List[int] = []
+
+        def poll(worker: d.Worker) -> None:
+            if worker.step() > 50 and not killed:
+                killed.append(worker.step())
+                worker.order(1, worker.step() + 100, 10**7)
+                self.daemon._stop = True  # no more answers; kill() closes all
+
+        self.daemon.on_poll = poll
+        bare = self.run_bare("plain.py", 2000, 0, 4)
+        process = subprocess.Popen(
+            [PYTHON, os.path.join(HERE, "jobs", "plain.py"), "2000", "0", "4"],
+            env={**self.daemon.environment(), "PYTHONWARNINGS": "ignore"},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        d.wait_for(lambda: bool(killed))
+        self.daemon.kill()
+        out, err = process.communicate(timeout=240)
+        self.assertTrue(killed)
+        self.assertEqual((out, err, process.returncode), (bare.stdout, bare.stderr, 4))
+
+    def test_a_trace_folder_that_cannot_be_written(self) -> None:
+        self.order_when(50, 150, window_ns=10**7)
+        run = self.run_job("plain.py", 600, 0, 4,
+                           env={**self.daemon.environment(), "PERFTRACKER_DIR": "/nowhere"})
+        self.assertEqual(run.returncode, 4, run.stderr)
+        self.assertIn("failed", self.only_worker().got(d.MISSED)[0].text)
+
+
+if __name__ == "__main__":
+    unittest.main()
