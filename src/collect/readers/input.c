@@ -21,6 +21,9 @@ struct input {
 	size_t chunk_pos, chunk_len;
 	bool member_open; /* inside a gzip member */
 	bool any_member;  /* at least one member was read to its end */
+	bool full;	  /* the last output was filled: the decompressor may hold more */
+	ssize_t failed;	  /* 0, or the error that follows the bytes already given out */
+	const char *failed_why;
 };
 
 static ssize_t fd_fill(int fd, uint8_t *buf, size_t cap)
@@ -195,6 +198,7 @@ static int next_member(struct input *input, const char **ret_why)
 	}
 	gunzip_reset(input->gunzip);
 	input->member_open = true;
+	input->full = false;
 	return 1;
 }
 
@@ -209,43 +213,64 @@ static ssize_t member_read(struct input *input, uint8_t *buf, size_t cap, const 
 		if (ret < 0)
 			return ret;
 	}
+	/* Not asked again without input: ISA-L would make up output from nothing. */
+	if (input->chunk_len == 0 && !input->full) {
+		*ret_why = "expected more gzip data, found the end of the file";
+		return -EBADMSG;
+	}
 	step.in = input->chunk + input->chunk_pos;
 	step.in_len = input->chunk_len - input->chunk_pos;
 	ret = gunzip_run(input->gunzip, &step, ret_why);
 	if (ret < 0)
 		return ret;
 	input->chunk_pos = input->chunk_len - step.in_len;
+	input->full = step.out_len == 0;
 	if (ret == 1) {
 		input->member_open = false;
 		input->any_member = true;
-	} else if (input->chunk_len == 0 && step.out_len == cap) {
-		*ret_why = "expected more gzip data, found the end of the file";
-		return -EBADMSG;
 	}
 	return (ssize_t)(cap - step.out_len);
+}
+
+/* Some text: its length, 0 at the end, -errno. */
+static ssize_t gzip_step(struct input *input, uint8_t *buf, size_t cap, const char **ret_why)
+{
+	for (;;) {
+		ssize_t n;
+
+		if (!input->member_open) {
+			int ret = next_member(input, ret_why);
+
+			if (ret <= 0)
+				return ret;
+		}
+		n = member_read(input, buf, cap, ret_why);
+		if (n != 0)
+			return n;
+	}
 }
 
 static ssize_t gzip_read(struct input *input, uint8_t *buf, size_t cap, const char **ret_why)
 {
 	size_t done = 0;
 
-	while (done < cap) {
-		ssize_t n;
+	while (done < cap && input->failed == 0) {
+		ssize_t n = gzip_step(input, buf + done, cap - done, ret_why);
 
-		if (!input->member_open) {
-			int ret = next_member(input, ret_why);
-
-			if (ret < 0)
-				return ret;
-			if (ret == 0)
-				break;
+		if (n == 0)
+			break;
+		if (n < 0) {
+			input->failed = n;
+			input->failed_why = *ret_why;
+			break;
 		}
-		n = member_read(input, buf + done, cap - done, ret_why);
-		if (n < 0)
-			return n;
 		done += (size_t)n;
 	}
-	return (ssize_t)done;
+	/* What was decompressed before the damage is text like any other. */
+	if (done > 0 || input->failed == 0)
+		return (ssize_t)done;
+	*ret_why = input->failed_why;
+	return input->failed;
 }
 
 ssize_t input_read(struct input *input, void *buf, size_t cap, const char **ret_why)

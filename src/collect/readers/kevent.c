@@ -421,8 +421,8 @@ static int add_half(struct kevent_reader *reader, struct kevent *event)
 	struct half half = { .time_ns = event->ts_ns, .name = event->name, .kind = (uint8_t)kind };
 	bool texts = event->pid.text != 0 || event->tid.text != 0;
 	/* An end has no category of its own, so that a pair's lane cannot depend on it. */
-	int lane = build_lane(reader->build, event->pid, event->tid,
-			      texts ? LANE_OTHER : LANE_THREAD);
+	int lane =
+		build_lane(reader->build, event->pid, event->tid, texts ? LANE_OTHER : LANE_THREAD);
 	int ret = 0;
 
 	if (lane < 0)
