@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /*
@@ -150,7 +151,7 @@ int pt_agent_start(const char *socket_path, int32_t rank, int32_t local_rank, in
 	agent.rank = rank;
 	agent.local_rank = local_rank;
 	agent.world_size = world_size;
-	agent.tid = (uint32_t)gettid();
+	agent.tid = (uint32_t)syscall(SYS_gettid);
 	err = start_locked(socket_path);
 	if (err < 0) {
 		release();
