@@ -129,10 +129,6 @@ static void worker_line(const struct plot *plot, const struct series *series,
 		if (!isfinite(ms))
 			continue;
 		svg_path_point(plot->out, first, bin_x(plot, series, bin), plot_y(plot, ms));
-		/* One iteration is a point: a short dash makes it visible. */
-		if (series->bin_cnt == 1)
-			svg_path_point(plot->out, false, bin_x(plot, series, bin) + 12,
-				       plot_y(plot, ms));
 		first = false;
 	}
 	svg_path_end(plot->out, false, markup_borrow(plot->out, &tip));
@@ -203,9 +199,58 @@ static void band_of_many(const struct report *report, const struct plot *plot,
 	svg_path_end(plot->out, false, "median of the peers");
 }
 
+/* A window of one iteration has no course over time: a dot per worker, over the ranks. */
+static void dots_over_ranks(const struct report *report, const struct plot *plot,
+			    const struct series *series)
+{
+	bool tips = report->worker_cnt <= CHART_POINTS_MAX;
+
+	for (size_t i = 0; i < report->worker_cnt; i++) {
+		const struct report_worker *worker = &report->workers[i];
+		double ms = bin_ms(worker, series, 0), x = plot_x(plot, worker->rank);
+		bool accused = chart_accused(report, worker->rank);
+		_cleanup_(str_done) struct str tip = { 0 };
+
+		if (!isfinite(ms))
+			continue;
+		worker_tip(&tip, worker, accused);
+		str_append(&tip, ": ");
+		phrase_ms(&tip, ms);
+		if (accused)
+			svg_diamond(plot->out, "dot bad", x, plot_y(plot, ms), 6.5,
+				    tips ? markup_borrow(plot->out, &tip) : NULL);
+		else
+			svg_circle(plot->out, "dot peer", x, plot_y(plot, ms), tips ? 4.5 : 2.0,
+				   tips ? markup_borrow(plot->out, &tip) : NULL);
+	}
+}
+
+static void draw_iterations(const struct report *report, struct plot *plot,
+			    const struct series *series)
+{
+	if (series->bin_cnt == 1) {
+		plot->x = scale_whole(report->workers[0].rank,
+				      report->workers[report->worker_cnt - 1].rank, 10);
+		plot_axes(plot, "rank", "ms per iteration");
+		dots_over_ranks(report, plot, series);
+		return;
+	}
+	plot->x = scale_whole(1.0, (double)(series->bin_cnt * series->per_bin), 10);
+	plot_axes(plot, "iteration", "ms per iteration");
+	if (report->worker_cnt <= CHART_LINES_MAX)
+		one_by_one(report, plot, series);
+	else
+		band_of_many(report, plot, series);
+}
+
 static void iterations_note(struct str *note, const struct report *report,
 			    const struct series *series)
 {
+	if (series->bin_cnt == 1) {
+		str_append(note,
+			   "The window holds one iteration. \xe2\x97\x86 marks accused workers.");
+		return;
+	}
 	if (report->worker_cnt > CHART_LINES_MAX)
 		str_printf(note,
 			   "%zu workers: the band holds 9 of 10 peers, the line in it is their "
@@ -229,16 +274,11 @@ void chart_iterations(const struct report *report, struct str *out)
 
 	if (series.bin_cnt == 0 || series.max_ms <= 0.0)
 		return;
-	plot.x = scale_whole(1.0, (double)(series.bin_cnt * series.per_bin), 10);
 	plot.y = scale_make(0.0, series.max_ms, 4, true);
 	figure_open(out, "Iteration times per rank");
 	svg_open(out, WIDTH, 264, "iterations", "Iteration times per rank over the window",
-		 "One line per worker; accused workers are drawn last and thicker.");
-	plot_axes(&plot, "iteration", "ms per iteration");
-	if (report->worker_cnt <= CHART_LINES_MAX)
-		one_by_one(report, &plot, &series);
-	else
-		band_of_many(report, &plot, &series);
+		 "One mark or line per worker; those of accused workers are red.");
+	draw_iterations(report, &plot, &series);
 	svg_close(out);
 	iterations_note(&note, report, &series);
 	figure_close(out, markup_borrow(out, &note));

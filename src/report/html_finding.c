@@ -25,38 +25,51 @@ static void row_open(struct str *out, size_t i, const struct finding *finding)
 	markup_take(out, &ranks);
 }
 
-static void table_row(struct str *out, size_t i, const struct finding *finding)
+static void cell(struct str *out, struct str *phrase)
 {
-	struct str time = { 0 }, utilisation = { 0 }, deviation = { 0 }, gain = { 0 };
+	str_append(out, "</td><td class=\"n\">");
+	markup_take(out, phrase);
+}
+
+static void utilisation_cells(struct str *out, const struct finding *finding)
+{
+	struct str mu = { 0 }, sigma = { 0 };
+
+	phrase_utilisation(&mu, finding);
+	cell(out, &mu);
+	phrase_pct(&sigma, finding->sigma.present ? finding->sigma.value * 100.0 : (double)NAN);
+	cell(out, &sigma);
+}
+
+static void table_row(struct str *out, size_t i, const struct finding *finding, bool utilisation)
+{
+	struct str time = { 0 }, gain = { 0 };
 
 	row_open(out, i, finding);
-	str_append(out, "</td><td class=\"n\">");
 	phrase_time(&time, finding);
-	markup_take(out, &time);
-	str_append(out, "</td><td class=\"n\">");
-	phrase_utilisation(&utilisation, finding);
-	markup_take(out, &utilisation);
-	str_append(out, "</td><td class=\"n\">");
-	phrase_pct(&deviation, finding->sigma.present ? finding->sigma.value * 100.0 : (double)NAN);
-	markup_take(out, &deviation);
-	str_append(out, "</td><td class=\"n\">");
+	cell(out, &time);
+	if (utilisation)
+		utilisation_cells(out, finding);
 	phrase_pct(&gain, finding->gain_pct);
-	markup_take(out, &gain);
+	cell(out, &gain);
 	str_append(out, "</td></tr>\n");
 }
 
 static void table(struct str *out, const struct report *report)
 {
+	bool utilisation = phrase_any_utilisation(report);
+
 	str_append(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
 			"aria-label=\"Table of findings\"><table><thead><tr>"
 			"<th scope=\"col\" class=\"n\">#</th><th scope=\"col\">Function</th>"
 			"<th scope=\"col\">Workers</th>"
-			"<th scope=\"col\" class=\"n\">Per iteration</th>"
-			"<th scope=\"col\" class=\"n\">Utilisation</th>"
-			"<th scope=\"col\" class=\"n\">Deviation</th>"
-			"<th scope=\"col\" class=\"n\">Gain</th></tr></thead><tbody>\n");
+			"<th scope=\"col\" class=\"n\">Per iteration</th>");
+	if (utilisation)
+		str_append(out, "<th scope=\"col\" class=\"n\">Utilisation</th>"
+				"<th scope=\"col\" class=\"n\">Deviation</th>");
+	str_append(out, "<th scope=\"col\" class=\"n\">Gain</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < report->finding_cnt; i++)
-		table_row(out, i, &report->findings[i]);
+		table_row(out, i, &report->findings[i], utilisation);
 	str_append(out, "</tbody></table></div>\n");
 }
 

@@ -94,6 +94,15 @@ void phrase_utilisation(struct str *out, const struct finding *finding)
 		str_printf(out, " (%+.0f %%)", diff);
 }
 
+bool phrase_any_utilisation(const struct report *report)
+{
+	for (size_t i = 0; i < report->finding_cnt; i++) {
+		if (report->findings[i].mu.present || report->findings[i].sigma.present)
+			return true;
+	}
+	return false;
+}
+
 void phrase_value(struct str *out, const struct finding_value *value)
 {
 	if (!value->present || !isfinite(value->value)) {

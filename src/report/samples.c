@@ -361,6 +361,7 @@ static void make_healthy(struct report *report)
 
 static void make_inconclusive(struct report *report)
 {
+	struct report_worker *workers;
 	static const double shares[CLASS_CNT] = { 0.03, 0.09, 0.13, 0.05, 0.7 };
 
 	job(report, "", 8, 1.0, 126.1);
@@ -388,6 +389,10 @@ static void make_inconclusive(struct report *report)
 	report->notes = TEXTS(report, "rank0.json: 12 events of an unknown category");
 	report->note_cnt = 1;
 	set_workers(report, 3, 1, 126.1, shares);
+	workers = copied(report, report->workers, 3 * sizeof(*workers));
+	workers[1].rank = 4;
+	workers[2].rank = 6;
+	report->workers = workers;
 }
 
 static void make_blocked(struct report *report)

@@ -207,16 +207,6 @@ static void job_lines(struct text_writer *w)
 	note_lines(w);
 }
 
-/* Utilisation columns are left out when no finding has any: the coverage says why. */
-static bool has_utilisation(const struct report *report)
-{
-	for (size_t i = 0; i < report->finding_cnt; i++) {
-		if (report->findings[i].mu.present || report->findings[i].sigma.present)
-			return true;
-	}
-	return false;
-}
-
 static bool column_shown(enum column column, bool utilisation)
 {
 	return utilisation || (column != COLUMN_UTILISATION && column != COLUMN_STD);
@@ -331,7 +321,7 @@ static size_t longest_name(struct text_writer *w)
 
 static void table(struct text_writer *w)
 {
-	bool utilisation = has_utilisation(w->report), one_line;
+	bool utilisation = phrase_any_utilisation(w->report), one_line;
 	size_t used = 4, name_cells;
 
 	for (int i = 0; i < COLUMN_CNT; i++)
