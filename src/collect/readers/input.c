@@ -213,7 +213,7 @@ static ssize_t member_read(struct input *input, uint8_t *buf, size_t cap, const 
 		if (ret < 0)
 			return ret;
 	}
-	/* Not asked again without input: ISA-L would make up output from nothing. */
+	/* No input is left and no output was held back. */
 	if (input->chunk_len == 0 && !input->full) {
 		*ret_why = "expected more gzip data, found the end of the file";
 		return -EBADMSG;

@@ -126,6 +126,8 @@ static int refill_window(struct scan *scan)
 		if (ret < 0)
 			return ret;
 	}
+	/* Also when the read fails: what lay here before must not be met again. */
+	memset(scan->buf + kept, 0, RUN_PAD);
 	n = input_read(scan->input, scan->buf + kept, scan->cap - kept, &why);
 	if (n < 0)
 		return input_failed(scan, n, why);
