@@ -188,8 +188,18 @@ static void code_function(struct codec *c, struct fp_function *f, size_t frame_c
 	CODE_INT(c, f->total_ns, 0, INT64_MAX, "a duration");
 	CODE_INT(c, f->critical_ns, 0, INT64_MAX, "a duration");
 	CODE_INT(c, f->share_ns, 0, INT64_MAX, "a duration");
+	CODE_INT(c, f->thread_ns, 0, INT64_MAX, "a duration");
 	code_finite(c, &f->elements);
 	code_finite(c, &f->bytes);
+}
+
+/* shares[first .. + cnt) of the file. */
+static void code_range(struct codec *c, uint32_t *first, uint32_t *cnt, size_t share_cnt)
+{
+	CODE_INT(c, *first, 0, UINT32_MAX, "an index of shares");
+	CODE_INT(c, *cnt, 0, UINT32_MAX, "a number of shares");
+	if (c->error == 0 && (uint64_t)*first + *cnt > share_cnt)
+		codec_fail(c, "shares that are in the file", (uint64_t)*first + *cnt);
 }
 
 static void code_collective(struct codec *c, struct fp_collective *k, size_t share_cnt)
@@ -204,10 +214,10 @@ static void code_collective(struct codec *c, struct fp_collective *k, size_t sha
 	CODE_INT(c, k->group_size, 0, INT32_MAX, "a group size");
 	CODE_INT(c, k->group_known, 0, 1, "0 or 1");
 	CODE_INT(c, k->lead_ns, 0, INT64_MAX / 4, "a duration");
-	CODE_INT(c, k->lead_first, 0, UINT32_MAX, "an index of shares");
-	CODE_INT(c, k->lead_cnt, 0, UINT32_MAX, "a number of shares");
-	if (c->error == 0 && (uint64_t)k->lead_first + k->lead_cnt > share_cnt)
-		codec_fail(c, "shares that are in the file", (uint64_t)k->lead_first + k->lead_cnt);
+	code_range(c, &k->lead_first, &k->lead_cnt, share_cnt);
+	CODE_INT(c, k->host_ns, 0, INT64_MAX / 4, "a duration");
+	code_range(c, &k->host_first, &k->host_cnt, share_cnt);
+	CODE_INT(c, k->host_gated, 0, 1, "0 or 1");
 }
 
 static void code_share(struct codec *c, struct fp_share *s, size_t function_cnt)
@@ -270,14 +280,14 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 	fp->frames = code_array(c, fp->frames, &fp->frame_cnt, sizeof(*fp->frames), 40);
 	for (size_t i = 0; i < fp->frame_cnt && c->error == 0; i++)
 		code_frame(c, &fp->frames[i], i);
-	fp->functions = code_array(c, fp->functions, &fp->function_cnt, sizeof(*fp->functions), 96);
+	fp->functions = code_array(c, fp->functions, &fp->function_cnt, sizeof(*fp->functions), 104);
 	for (size_t i = 0; i < fp->function_cnt && c->error == 0; i++)
 		code_function(c, &fp->functions[i], fp->frame_cnt);
 	fp->shares = code_array(c, fp->shares, &fp->share_cnt, sizeof(*fp->shares), 16);
 	for (size_t i = 0; i < fp->share_cnt && c->error == 0; i++)
 		code_share(c, &fp->shares[i], fp->function_cnt);
 	fp->collectives = code_array(c, fp->collectives, &fp->collective_cnt,
-				     sizeof(*fp->collectives), 96);
+				     sizeof(*fp->collectives), 128);
 	for (size_t i = 0; i < fp->collective_cnt && c->error == 0; i++)
 		code_collective(c, &fp->collectives[i], fp->share_cnt);
 	fp->iterations = code_array(c, fp->iterations, &fp->iteration_cnt, sizeof(*fp->iterations), 24);

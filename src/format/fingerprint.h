@@ -43,6 +43,8 @@ struct fp_function {
 	int64_t critical_ns; /* time on the critical path: beta * window */
 	int64_t share_ns;    /* as critical_ns, but time shared by functions of one class is divided
 			      * among them: shares of all functions add up to the window */
+	int64_t thread_ns;   /* time on the training thread (or the autograd thread in its place),
+			      * also while the device had work: how long the place itself takes */
 	double elements;     /* mean input elements (or threads launched) an execution; -1 unknown */
 	double bytes;        /* mean payload an execution; -1 unknown */
 };
@@ -68,6 +70,11 @@ struct fp_collective {
 	 * previous collective of the group to this start: shares[lead_first .. + lead_cnt). */
 	int64_t lead_ns;
 	uint32_t lead_first, lead_cnt;
+	/* The same for the thread that launched it, from launch to launch. A collective that
+	 * began as soon as it was launched waited for that thread, whatever the device did. */
+	int64_t host_ns;
+	uint32_t host_first, host_cnt;
+	bool host_gated;
 };
 
 /* One iteration of the window. */

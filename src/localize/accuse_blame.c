@@ -11,6 +11,12 @@
 #define ROTATE_FRAC   0.03 /* of an iteration: rotating stragglers need more than jitter */
 #define SINGLE_FRAC   0.6  /* of all lost time: one iteration is one throw of the dice */
 #define REGION_FACTOR 3.0  /* a place that normally takes this many times the loss is a region */
+#define PLACE_FRAC    0.15 /* of the lost time: one of several places */
+#define EXPLAIN_FRAC  0.4  /* of the lost time: what the places must hold together */
+#define SHARE_FRAC    0.1  /* of everybody's lost time: beside a culprit, less is noise */
+#define SPREAD_DEVICE 0.03 /* of an iteration: a device that is slower in everything */
+#define SPREAD_HOST   0.1  /* the same for a host: CPUs differ by some percent */
+#define PLACES_MAX    4
 
 /* What the accused workers lost, by function, and its sums over subtrees. */
 struct ledger {
@@ -98,6 +104,15 @@ static void ledger_main(const struct ledger *l, const struct job *job, struct ac
 		if (by_class[c] > by_class[a->class])
 			a->class = c;
 	}
+	/* Of something spread, the function shown is the largest of the main class. */
+	for (uint32_t f = 0; f < job->functions.cnt && a->frame == FRAME_NONE; f++) {
+		bool fits = job->functions.data[f].class == a->class && l->of_function[f] > 0;
+
+		if (fits && (a->function == FRAME_NONE ||
+			     job->functions.data[a->function].class != a->class ||
+			     l->of_function[f] > l->of_function[a->function]))
+			a->function = f;
+	}
 }
 
 static double median_subtree(const struct job *job, uint32_t frame, const bool *skip,
@@ -112,16 +127,16 @@ static double median_subtree(const struct job *job, uint32_t frame, const bool *
 	return stats_median(scratch, cnt);
 }
 
-/* An accusation of workers (marked in who) from their summed ledger. */
-static int accuse(const struct job *job, const struct ledger *l, const bool *who, bool rotates,
-		  struct arena *arena, accusations *out)
+/* An accusation of workers (marked in who) from their summed ledger, for one place. */
+static int accuse(const struct job *job, const struct ledger *l, const bool *who, uint32_t place,
+		  bool rotates, struct arena *arena, accusations *out)
 {
-	struct accusation a = { .witness = WITNESS_BLAME, .rotates = rotates };
+	struct accusation a = { .witness = WITNESS_BLAME, .rotates = rotates, .frame = place,
+				.spread = place == FRAME_NONE };
 	uint32_t *workers = arena_calloc(arena, job->worker_cnt + 1, sizeof(*workers));
-	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
-	double iterations = 1, normal;
+	double iterations = 1;
 
-	if (workers == NULL || scratch == NULL)
+	if (workers == NULL)
 		return -ENOMEM;
 	for (uint32_t w = 0; w < job->worker_cnt; w++) {
 		if (who[w]) {
@@ -130,16 +145,10 @@ static int accuse(const struct job *job, const struct ledger *l, const bool *who
 		}
 	}
 	a.workers = workers;
-	a.frame = ledger_place(l, job);
 	ledger_main(l, job, &a);
-	a.own_ns = ledger_at(l, a.frame) / iterations;
-	a.gain_ns = l->total / iterations;
-	if (a.frame == FRAME_NONE) {
-		a.spread = true;
-	} else {
-		normal = rotates ? 0 : median_subtree(job, a.frame, who, scratch);
-		a.spread = normal > REGION_FACTOR * a.own_ns / (double)a.worker_cnt;
-	}
+	a.own_ns = ledger_at(l, place) / iterations;
+	/* Lost time that no function explains belongs to the places in proportion. */
+	a.gain_ns = l->listed > 0 ? a.own_ns * l->total / l->listed : l->total / iterations;
 	return vec_push(out, a);
 }
 
@@ -202,44 +211,161 @@ struct bench {
 	const struct blame *blame;
 	const struct accuse_options *options;
 	struct arena *arena;
-	struct ledger *of; /* by worker */
-	uint32_t *place;   /* by worker */
+	struct ledger *of;   /* by worker */
+	uint32_t *places;    /* by worker, PLACES_MAX each; the first is the main one */
+	size_t *place_cnt;   /* 0: spread */
 	bool *stands_out, *used;
 	double *scratch;
 };
 
+static uint32_t main_place(const struct bench *b, uint32_t w)
+{
+	return b->place_cnt[w] > 0 ? b->places[w * PLACES_MAX] : FRAME_NONE;
+}
+
+static bool has_place(const struct bench *b, uint32_t w, uint32_t place)
+{
+	for (size_t i = 0; i < b->place_cnt[w]; i++) {
+		if (b->places[w * PLACES_MAX + i] == place)
+			return true;
+	}
+	return place == FRAME_NONE && b->place_cnt[w] == 0;
+}
+
+/* A place that its peers pass in much more time than was lost there is only slower. */
+static bool is_region(const struct bench *b, uint32_t w, uint32_t place)
+{
+	_cleanup_free_ bool *skip = calloc(b->job->worker_cnt + 1, sizeof(bool));
+	double loss = ledger_at(&b->of[w], place) / b->job->workers[w].iterations;
+
+	if (skip == NULL)
+		return true;
+	for (uint32_t i = 0; i < b->job->worker_cnt; i++)
+		skip[i] = i == w;
+	return median_subtree(b->job, place, skip, b->scratch) > REGION_FACTOR * loss;
+}
+
+/* Whether the lost time below a frame lies mostly in one child: then that child is the place. */
+static bool has_main_child(const struct bench *b, uint32_t w, uint32_t frame)
+{
+	const double *below = b->of[w].below;
+
+	for (uint32_t i = frame + 1; i < b->job->frames.cnt; i++) {
+		if (b->job->frames.data[i].parent == frame && below[i] >= ROLLUP_FRAC * below[frame])
+			return true;
+	}
+	return false;
+}
+
+static bool is_device_frame(const struct job *job, uint32_t frame)
+{
+	return job->frames.data[frame].kind == KIND_KERNEL ||
+	       job->frames.data[frame].kind == KIND_GPU_MEMOP;
+}
+
+/* Several places that each lost a part: a fault can sit in more than one line. */
+static void find_places(struct bench *b, uint32_t w)
+{
+	const struct ledger *l = &b->of[w];
+	uint32_t *places = &b->places[w * PLACES_MAX];
+	uint32_t single = ledger_place(l, b->job);
+
+	b->place_cnt[w] = 0;
+	if (single != FRAME_NONE && !is_region(b, w, single)) {
+		places[b->place_cnt[w]++] = single;
+		return;
+	}
+	for (uint32_t i = 0; i < b->job->frames.cnt; i++) {
+		size_t at = b->place_cnt[w];
+
+		if (l->below[i] < PLACE_FRAC * l->listed || l->below[i] <= 0 ||
+		    is_device_frame(b->job, i) || has_main_child(b, w, i) || is_region(b, w, i))
+			continue;
+		/* Largest first; callers of a place that is listed add nothing. */
+		if (at < PLACES_MAX)
+			b->place_cnt[w]++;
+		else if (l->below[places[--at]] >= l->below[i])
+			continue;
+		for (; at > 0 && l->below[places[at - 1]] < l->below[i]; at--)
+			places[at] = places[at - 1];
+		places[at] = i;
+	}
+}
+
+/* Slower in everything: only worth an accusation beyond what machines differ by. */
+static bool spread_matters(const struct bench *b, uint32_t w, double loss_ns)
+{
+	const struct ledger *l = &b->of[w];
+	double by_class[CLASS_CNT] = { 0 }, need = SPREAD_HOST;
+
+	for (uint32_t f = 0; f < b->job->functions.cnt; f++)
+		by_class[b->job->functions.data[f].class] += l->of_function[f];
+	if (b->job->workers[w].fp->has_device && by_class[CLASS_COMPUTE] > l->listed / 2)
+		need = SPREAD_DEVICE;
+	return loss_ns >= need * b->job->iteration_ns * b->job->workers[w].iterations;
+}
+
+/* Places are believed when together they explain the loss, or when one is long by itself. */
+static void keep_places(struct bench *b, uint32_t w)
+{
+	const struct ledger *l = &b->of[w];
+	double sum = 0, longest = 0;
+
+	for (size_t i = 0; i < b->place_cnt[w]; i++) {
+		sum += l->below[b->places[w * PLACES_MAX + i]];
+		longest = fmax(longest, l->below[b->places[w * PLACES_MAX + i]]);
+	}
+	if (sum < EXPLAIN_FRAC * l->listed &&
+	    longest < SPREAD_HOST * b->job->iteration_ns * b->job->workers[w].iterations)
+		b->place_cnt[w] = 0;
+}
+
+static int bench_alloc(struct bench *b)
+{
+	size_t cnt = b->job->worker_cnt + 1;
+
+	b->of = arena_calloc(b->arena, cnt, sizeof(*b->of));
+	b->places = arena_calloc(b->arena, cnt * PLACES_MAX, sizeof(*b->places));
+	b->place_cnt = arena_calloc(b->arena, cnt, sizeof(*b->place_cnt));
+	b->stands_out = arena_calloc(b->arena, cnt, sizeof(bool));
+	b->used = arena_calloc(b->arena, cnt, sizeof(bool));
+	b->scratch = arena_calloc(b->arena, cnt, sizeof(double));
+	return b->of == NULL || b->places == NULL || b->place_cnt == NULL || b->stands_out == NULL ||
+			       b->used == NULL || b->scratch == NULL ?
+		       -ENOMEM :
+		       0;
+}
+
 static int bench_init(struct bench *b)
 {
-	size_t cnt = b->job->worker_cnt;
-	double limit, total = 0;
+	double total = 0;
 
-	b->of = arena_calloc(b->arena, cnt + 1, sizeof(*b->of));
-	b->place = arena_calloc(b->arena, cnt + 1, sizeof(*b->place));
-	b->stands_out = arena_calloc(b->arena, cnt + 1, sizeof(bool));
-	b->used = arena_calloc(b->arena, cnt + 1, sizeof(bool));
-	b->scratch = arena_calloc(b->arena, cnt + 1, sizeof(double));
-	if (b->of == NULL || b->place == NULL || b->stands_out == NULL || b->used == NULL ||
-	    b->scratch == NULL)
+	if (bench_alloc(b) < 0)
 		return -ENOMEM;
-	for (uint32_t w = 0; w < cnt; w++)
+	for (uint32_t w = 0; w < b->job->worker_cnt; w++)
 		total += own_loss(b->blame, w);
-	for (uint32_t w = 0; w < cnt; w++) {
-		double loss = own_loss(b->blame, w), typical;
+	for (uint32_t w = 0; w < b->job->worker_cnt; w++) {
+		double loss = own_loss(b->blame, w), typical, limit;
 
 		if (worker_ledger(b->job, b->blame, w, b->arena, &b->of[w]) < 0)
 			return -ENOMEM;
-		b->place[w] = ledger_place(&b->of[w], b->job);
+		find_places(b, w);
+		keep_places(b, w);
 		typical = median_of_others(b->job, b->blame, w, b->scratch);
 		limit = b->options->min_gain_frac * b->job->iteration_ns * b->job->workers[w].iterations;
-		b->stands_out[w] = loss - typical >= limit && loss >= STANDS_OUT * typical;
+		b->stands_out[w] = loss - typical >= limit && loss >= STANDS_OUT * typical &&
+				   loss >= SHARE_FRAC * total;
 		if (b->job->workers[w].iterations < 2 && loss < SINGLE_FRAC * total)
+			b->stands_out[w] = false;
+		if (b->place_cnt[w] == 0 && !spread_matters(b, w, loss))
 			b->stands_out[w] = false;
 	}
 	return 0;
 }
 
-/* Joins worker w and all others of the same place into one accusation. */
-static int accuse_with_company(struct bench *b, uint32_t w, bool rotates, accusations *out)
+/* One accusation of worker w and all others that lost time at the same place. */
+static int accuse_with_company(struct bench *b, uint32_t w, uint32_t place, bool rotates,
+			       accusations *out)
 {
 	bool *who = arena_calloc(b->arena, b->job->worker_cnt + 1, sizeof(bool));
 	struct ledger sum;
@@ -248,34 +374,74 @@ static int accuse_with_company(struct bench *b, uint32_t w, bool rotates, accusa
 	if (who == NULL || error < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < b->job->worker_cnt; i++) {
-		bool same = i == w || (!b->used[i] && b->place[i] == b->place[w] &&
-				       b->stands_out[i] == b->stands_out[w] && b->of[i].total > 0);
-
-		if (!same)
+		if (i != w && (b->used[i] || b->stands_out[i] != b->stands_out[w] ||
+			       b->of[i].total <= 0 || !has_place(b, i, place)))
 			continue;
-		who[i] = b->used[i] = true;
+		who[i] = true;
 		for (size_t k = 0; k < b->blame->why.cnt; k++) {
 			if (b->blame->why.data[k].worker == i)
 				ledger_add(&sum, &b->blame->why.data[k]);
 		}
 	}
 	ledger_sum(&sum, b->job);
-	return accuse(b->job, &sum, who, rotates, b->arena, out);
+	return accuse(b->job, &sum, who, place, rotates, b->arena, out);
 }
 
-/* Lost time per iteration of all unaccused workers whose place is that of w. */
+/* Whether an earlier worker of the same kind has the place: then it has been accused with it. */
+static bool accused_before(const struct bench *b, uint32_t w, uint32_t place)
+{
+	for (uint32_t i = 0; i < w; i++) {
+		if (b->stands_out[i] && has_place(b, i, place))
+			return true;
+	}
+	return false;
+}
+
+static int accuse_culprit(struct bench *b, uint32_t w, accusations *out)
+{
+	int error = 0;
+
+	if (b->place_cnt[w] == 0 && !accused_before(b, w, FRAME_NONE))
+		return accuse_with_company(b, w, FRAME_NONE, false, out);
+	for (size_t i = 0; i < b->place_cnt[w] && error == 0; i++) {
+		uint32_t place = b->places[w * PLACES_MAX + i];
+
+		if (!accused_before(b, w, place))
+			error = accuse_with_company(b, w, place, false, out);
+	}
+	return error;
+}
+
+/* Lost time per iteration of all unaccused workers whose main place is that of w. */
 static double turn_loss(const struct bench *b, uint32_t w, size_t *ret_cnt)
 {
+	uint32_t place = main_place(b, w);
 	double sum = 0;
 
 	*ret_cnt = 0;
 	for (uint32_t i = 0; i < b->job->worker_cnt; i++) {
-		if (b->used[i] || b->stands_out[i] || b->place[i] != b->place[w] || b->of[i].total <= 0)
+		if (b->used[i] || b->stands_out[i] || main_place(b, i) != place || b->of[i].total <= 0)
 			continue;
-		sum += ledger_at(&b->of[i], b->place[i]) / b->job->workers[i].iterations;
+		sum += ledger_at(&b->of[i], place) / b->job->workers[i].iterations;
 		(*ret_cnt)++;
 	}
 	return sum;
+}
+
+static int accuse_turns(struct bench *b, uint32_t w, accusations *out)
+{
+	double need = fmax(ROTATE_FRAC, b->options->min_gain_frac) * b->job->iteration_ns;
+	uint32_t place = main_place(b, w);
+	size_t cnt;
+	int error;
+
+	if (b->used[w] || b->stands_out[w] || b->job->workers[w].iterations < 2 ||
+	    !can_rotate(b->job, &b->of[w], place) || turn_loss(b, w, &cnt) < need || cnt < 2)
+		return 0;
+	error = accuse_with_company(b, w, place, true, out);
+	for (uint32_t i = 0; i < b->job->worker_cnt; i++)
+		b->used[i] |= !b->stands_out[i] && main_place(b, i) == place;
+	return error;
 }
 
 int accuse_by_blame(const struct job *job, const struct blame *blame,
@@ -285,18 +451,10 @@ int accuse_by_blame(const struct job *job, const struct blame *blame,
 	int error = bench_init(&b);
 
 	for (uint32_t w = 0; w < job->worker_cnt && error == 0; w++) {
-		if (b.stands_out[w] && !b.used[w])
-			error = accuse_with_company(&b, w, false, out);
+		if (b.stands_out[w])
+			error = accuse_culprit(&b, w, out);
 	}
-	for (uint32_t w = 0; w < job->worker_cnt && error == 0; w++) {
-		double need = fmax(ROTATE_FRAC, options->min_gain_frac) * job->iteration_ns;
-		size_t cnt;
-
-		if (b.used[w] || b.stands_out[w] || job->workers[w].iterations < 2 ||
-		    !can_rotate(job, &b.of[w], b.place[w]))
-			continue;
-		if (turn_loss(&b, w, &cnt) >= need && cnt >= 2)
-			error = accuse_with_company(&b, w, true, out);
-	}
+	for (uint32_t w = 0; w < job->worker_cnt && error == 0; w++)
+		error = accuse_turns(&b, w, out);
 	return error;
 }

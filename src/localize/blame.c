@@ -23,6 +23,7 @@ struct judge {
 	const struct match_group *group;
 	struct arrival *arrivals; /* of the instance, by duration: the last arriver first */
 	size_t arrival_cnt;
+	bool by_host;             /* ask the launching threads, not the critical paths */
 	double *batch_late_ns;    /* by member: lateness already counted in this batch */
 	int64_t *last_iteration;  /* by worker: the last iteration counted as late */
 	struct idmap why_of;      /* (worker, function) -> index in blame->why */
@@ -117,17 +118,36 @@ static int add_wait(struct judge *j, uint32_t from, uint32_t to, double ns)
 	return 0;
 }
 
-/* Time a member spent in a function of the job before its part of the instance. */
-static double lead_in(const struct judge *j, const struct arrival *a, uint32_t function)
+/*
+ * What led to a member's part: on its critical path, or, where the late one
+ * waited for its launch, on the launching thread. Both sides are asked the same.
+ */
+static const struct fp_share *lead_of(const struct judge *j, const struct arrival *a,
+				      uint32_t *ret_cnt)
+{
+	const struct fp_share *shares = j->job->workers[worker_of(j, a)].fp->shares;
+
+	*ret_cnt = j->by_host ? a->c->host_cnt : a->c->lead_cnt;
+	return shares + (j->by_host ? a->c->host_first : a->c->lead_first);
+}
+
+static uint32_t share_function(const struct judge *j, const struct arrival *a,
+			       const struct fp_share *s)
 {
 	const struct job_worker *w = &j->job->workers[worker_of(j, a)];
 
-	for (uint32_t i = 0; i < a->c->lead_cnt; i++) {
-		const struct fp_share *s = &w->fp->shares[a->c->lead_first + i];
-		uint32_t f = s->function == FRAME_NONE ? FRAME_NONE : w->function_of[s->function];
+	return s->function == FRAME_NONE ? FRAME_NONE : w->function_of[s->function];
+}
 
-		if (f == function)
-			return (double)s->ns;
+/* Time a member spent in a function of the job before its part of the instance. */
+static double lead_in(const struct judge *j, const struct arrival *a, uint32_t function)
+{
+	uint32_t cnt;
+	const struct fp_share *shares = lead_of(j, a, &cnt);
+
+	for (uint32_t i = 0; i < cnt; i++) {
+		if (share_function(j, a, &shares[i]) == function)
+			return (double)shares[i].ns;
 	}
 	return 0;
 }
@@ -154,22 +174,23 @@ static double typical_lead(const struct judge *j, uint32_t function)
 /* Divides lateness among what the late worker did more than the others. */
 static int explain(struct judge *j, const struct arrival *late, double lost_ns)
 {
-	const struct job_worker *w = &j->job->workers[worker_of(j, late)];
-	_cleanup_free_ double *extra = calloc(late->c->lead_cnt + 1, sizeof(*extra));
+	const struct fp_share *shares;
+	_cleanup_free_ double *extra = NULL;
+	uint32_t cnt;
 	double sum = 0;
 
+	j->by_host = late->c->host_gated;
+	shares = lead_of(j, late, &cnt);
+	extra = calloc(cnt + 1, sizeof(*extra));
 	if (extra == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < late->c->lead_cnt; i++) {
-		const struct fp_share *s = &w->fp->shares[late->c->lead_first + i];
-		uint32_t f = s->function == FRAME_NONE ? FRAME_NONE : w->function_of[s->function];
-
-		extra[i] = fmax(0, (double)s->ns - typical_lead(j, f));
+	for (uint32_t i = 0; i < cnt; i++) {
+		extra[i] = fmax(0, (double)shares[i].ns -
+					   typical_lead(j, share_function(j, late, &shares[i])));
 		sum += extra[i];
 	}
-	for (uint32_t i = 0; i < late->c->lead_cnt; i++) {
-		const struct fp_share *s = &w->fp->shares[late->c->lead_first + i];
-		uint32_t f = s->function == FRAME_NONE ? FRAME_NONE : w->function_of[s->function];
+	for (uint32_t i = 0; i < cnt; i++) {
+		uint32_t f = share_function(j, late, &shares[i]);
 		double ns = extra[i] * (sum > lost_ns ? lost_ns / sum : 1);
 
 		/* It waited in another group's collective itself: the cause is there. */

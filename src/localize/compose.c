@@ -75,6 +75,15 @@ static double place_ms(const struct draft *d, size_t w)
 	return place_beta(d, w) * (double)jw->fp->window_ns / jw->iterations / 1e6;
 }
 
+/* Where the thread itself stood: the place takes that long, hidden behind the device or not. */
+static double thread_ms(const struct draft *d, size_t w)
+{
+	if (d->a->spread || d->a->frame == FRAME_NONE ||
+	    (d->a->class != CLASS_HOST && d->a->class != CLASS_IDLE))
+		return 0;
+	return job_thread_ns(d->job, d->a->frame, w) / 1e6;
+}
+
 typedef double (*measure)(const struct draft *d, size_t w);
 
 static double median_of(struct draft *d, measure m, bool of_accused, bool *ret_any)
@@ -225,9 +234,10 @@ static void set_numbers(struct draft *d)
 	struct finding *f = d->out;
 	bool any, peers;
 	double high = d->expect->of_class[d->a->class].beta[1];
+	measure time = median_of(d, thread_ms, true, &any) > 0 ? thread_ms : place_ms;
 
-	f->time_ms_per_iteration = median_of(d, place_ms, true, &any);
-	f->delta_ms_per_iteration = f->time_ms_per_iteration - median_of(d, place_ms, false, &peers);
+	f->time_ms_per_iteration = median_of(d, time, true, &any);
+	f->delta_ms_per_iteration = f->time_ms_per_iteration - median_of(d, time, false, &peers);
 	set_value(&f->beta, median_of(d, place_beta, true, &any), median_of(d, place_beta, false, &peers));
 	if (!peers || d->a->witness == WITNESS_EXPECTATION) {
 		f->beta.reference = high;
@@ -238,9 +248,9 @@ static void set_numbers(struct draft *d)
 	/* Taking turns, each is its own peer: what counts is what they lost together. */
 	if (d->a->rotates)
 		f->delta_ms_per_iteration = d->a->own_ns / 1e6;
-	set_value(&f->mu, d->facts.mu, isnan(d->facts.mu_peers) ? d->facts.mu : d->facts.mu_peers);
+	set_value(&f->mu, d->facts.mu, isnan(d->facts.mu_peers) != 0 ? d->facts.mu : d->facts.mu_peers);
 	set_value(&f->sigma, d->facts.sigma,
-		  isnan(d->facts.sigma_peers) ? d->facts.sigma : d->facts.sigma_peers);
+		  isnan(d->facts.sigma_peers) != 0 ? d->facts.sigma : d->facts.sigma_peers);
 	f->expectation_distance = d->a->expectation_distance;
 	f->differential_distance = d->a->differential_distance;
 	f->threshold = d->a->threshold;
@@ -284,8 +294,8 @@ static void set_points(struct draft *d)
 			.rank = d->job->workers[w].fp->rank,
 			.accused = accused(d, w),
 			.beta_frac = place_beta(d, w),
-			.mu_frac = fn != NULL ? fn->mu_frac : NAN,
-			.sigma_frac = fn != NULL ? fn->sigma_frac : NAN,
+			.mu_frac = fn != NULL ? fn->mu_frac : (double)NAN,
+			.sigma_frac = fn != NULL ? fn->sigma_frac : (double)NAN,
 			.time_ms = place_ms(d, w),
 		};
 	}
@@ -354,6 +364,47 @@ static void evidence_of_place(struct draft *d)
 		EVIDENCE(d, "most of it in %s", d->job->frames.data[main].name);
 }
 
+static double function_thread_ms(const struct draft *d, const struct job_function *f, size_t w)
+{
+	return f->of[w] != NULL ?
+		       (double)f->of[w]->thread_ns / d->job->workers[w].iterations / 1e6 :
+		       0;
+}
+
+/*
+ * Other places where the thread stood about as long, and its peers did not: the
+ * same fault can sit in the forward and in the backward pass, one of them hidden
+ * behind the device's work.
+ */
+static void evidence_of_other_stalls(struct draft *d)
+{
+	double need = d->out->delta_ms_per_iteration / 2;
+
+	if (d->a->witness != WITNESS_BLAME || d->a->spread || thread_ms(d, d->a->workers[0]) <= 0)
+		return;
+	for (size_t i = 0; i < d->job->functions.cnt; i++) {
+		const struct job_function *f = &d->job->functions.data[i];
+		double mine = function_thread_ms(d, f, d->a->workers[0]), peers;
+		size_t cnt = 0;
+
+		if ((f->class != CLASS_HOST && f->class != CLASS_IDLE) || f->frame == FRAME_NONE ||
+		    mine < need || job_frame_below(d->job, f->frame, d->a->frame))
+			continue;
+		for (size_t w = 0; w < d->job->worker_cnt; w++) {
+			if (!accused(d, w))
+				d->scratch[cnt++] = function_thread_ms(d, f, w);
+		}
+		peers = stats_median(d->scratch, cnt);
+		if (cnt > 0 && mine - peers >= need)
+			EVIDENCE(d, "also stands %.1f ms per iteration in %s (peers %.1f ms), hidden in part "
+				    "behind other work",
+				 mine,
+				 f->class == CLASS_IDLE ? idle_name(d, f->frame) :
+							  d->job->frames.data[f->frame].name,
+				 peers);
+	}
+}
+
 static void evidence_of_host(struct draft *d)
 {
 	const struct cause_facts *f = &d->facts;
@@ -379,6 +430,15 @@ static void evidence_of_host(struct draft *d)
 			 f->work_ratio);
 }
 
+/* One iteration with many collectives, and always the same one late, is no chance. */
+static bool always_last(const struct draft *d)
+{
+	const struct blame_worker *b = &d->blame->workers[d->a->workers[0]];
+
+	return d->a->witness == WITNESS_BLAME && d->a->worker_cnt == 1 && b->matched_cnt >= 10 &&
+	       (double)b->last_cnt >= 0.8 * (double)b->matched_cnt;
+}
+
 /* How much may be believed: enough iterations, late in most of them, a real loss. */
 static enum confidence confidence_of(const struct draft *d)
 {
@@ -389,7 +449,7 @@ static enum confidence confidence_of(const struct draft *d)
 		analyzed = fmax(analyzed, d->job->workers[d->a->workers[i]].iterations);
 	}
 	if (analyzed < 2)
-		return CONFIDENCE_LOW;
+		return always_last(d) ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
 	if (d->a->witness != WITNESS_BLAME) {
 		bool crowd = d->job->worker_cnt >= 8 || d->a->worker_cnt == d->job->worker_cnt;
 
@@ -440,6 +500,7 @@ int compose_finding(const struct job *job, const struct blame *blame, const stru
 	set_words(&d);
 	evidence_of_blame(&d);
 	evidence_of_place(&d);
+	evidence_of_other_stalls(&d);
 	evidence_of_host(&d);
 	out.evidence = d.evidence;
 	out.confidence = confidence_of(&d);

@@ -133,3 +133,14 @@ double job_subtree_ns(const struct job *job, uint32_t frame, size_t w, uint32_t 
 	}
 	return sum;
 }
+
+double job_thread_ns(const struct job *job, uint32_t frame, size_t w)
+{
+	double sum = 0;
+
+	vec_foreach(f, &job->functions) {
+		if (f->of[w] != NULL && job_frame_below(job, f->frame, frame))
+			sum += (double)f->of[w]->thread_ns / job->workers[w].iterations;
+	}
+	return sum;
+}

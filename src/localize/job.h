@@ -66,3 +66,6 @@ bool job_frame_below(const struct job *job, uint32_t frame, uint32_t anc);
  * is not in class_mask are left out.
  */
 double job_subtree_ns(const struct job *job, uint32_t frame, size_t w, uint32_t class_mask);
+
+/* Time per iteration, in ns, that worker w's training thread spent in the subtree of a frame. */
+double job_thread_ns(const struct job *job, uint32_t frame, size_t w);

@@ -228,6 +228,7 @@ static int list_absences(struct run *r)
 	return 0;
 }
 
+/* Losses and mendings; what every trace has and nobody misses is not worth a line. */
 static int note_drops(struct run *r)
 {
 	struct trace_drops sum = { 0 };
@@ -242,6 +243,7 @@ static int note_drops(struct run *r)
 #undef X
 		collectives += fp->collective_dropped;
 	}
+	sum.no_interval = 0;
 #define X(field, what)                                                                      \
 	if (error == 0 && sum.field > 0)                                                    \
 		error = NOTE(r, "%llu %s", (unsigned long long)sum.field, what);
@@ -281,6 +283,34 @@ static int note_observations(struct run *r)
 	if (error == 0 && groups > 1)
 		error = NOTE(r, "%zu groups of workers do different work and were compared apart",
 			     groups);
+	return error;
+}
+
+static bool is_accused(const struct run *r, uint32_t w)
+{
+	vec_foreach(a, &r->accusations) {
+		for (size_t i = 0; i < a->worker_cnt; i++) {
+			if (a->workers[i] == w)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Whoever was late and is not accused: the numbers stay visible, with the reason. */
+static int note_lateness(struct run *r)
+{
+	int error = 0;
+
+	for (uint32_t w = 0; w < r->job.worker_cnt && error == 0; w++) {
+		double lost = r->blame.workers[w].lost_ns / r->job.workers[w].iterations;
+
+		if (lost * 100 < r->options->min_gain_pct * r->job.iteration_ns || is_accused(r, w))
+			continue;
+		error = NOTE(r, "rank %d arrives late by %.1f ms per iteration (%.1f %%) but stalls in no one "
+				"place: within what hosts and chance differ by",
+			     r->job.workers[w].fp->rank, lost / 1e6, 100 * lost / r->job.iteration_ns);
+	}
 	return error;
 }
 
@@ -413,8 +443,8 @@ static int decide(struct run *r)
 	} else {
 		out->verdict = VERDICT_HEALTHY;
 		out->reason = matched > 0 ?
-				      arena_printf(arena, "no worker is late at its collectives by more than "
-							  "%g %% of an iteration, and none stands out",
+				      arena_printf(arena, "no worker makes the others wait for more than %g %% of "
+							  "an iteration beyond chance, and no function stands out",
 						   r->options->min_gain_pct) :
 				      arena_printf(arena, "no function is beyond what a healthy job spends");
 	}
@@ -445,8 +475,8 @@ static int run_all(struct run *r)
 {
 	static int (*const steps[])(struct run *) = {
 		describe_job,  describe_workers, list_missing, copy_failures, list_absences,
-		find_accusations, list_waits,    make_findings, copy_notes,   note_drops,
-		note_observations, decide,
+		find_accusations, list_waits,    make_findings, copy_notes,   note_lateness,
+		note_drops, note_observations, decide,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {

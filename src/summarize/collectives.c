@@ -8,13 +8,26 @@
 /* The previous collective of a group. */
 struct group_state {
 	uint64_t group;
-	int64_t start_ns, end_ns;
+	int64_t start_ns, end_ns, launch_ns;
 };
+
+/* One stretch of either timeline: the critical path, or the training thread. */
+struct stretch {
+	int64_t start_ns, end_ns;
+	uint32_t node;
+	uint8_t class;
+};
+
+typedef VEC(struct stretch) stretches;
+
+/* A kernel that begins so soon after its launch waited for nothing but the launch. Launch and
+ * begin are on different clocks: kernels were seen to begin 0.1 ms before their launch. */
+#define GATE_NS 300000
 
 struct finder {
 	const struct trace *trace;
 	const struct window *window;
-	const crit_segments *segments;
+	stretches path, host;
 	const struct function_index *index;
 	VEC(struct group_state) groups;
 	VEC(struct fp_share) scratch;
@@ -125,7 +138,8 @@ static struct group_state *group_state_of(struct finder *f, uint64_t group)
 	}
 	if (vec_push(&f->groups, (struct group_state){ .group = group,
 						       .start_ns = f->window->start_ns,
-						       .end_ns = f->window->start_ns }) < 0)
+						       .end_ns = f->window->start_ns,
+						       .launch_ns = f->window->start_ns }) < 0)
 		return NULL;
 	return &f->groups.data[f->groups.cnt - 1];
 }
@@ -150,14 +164,14 @@ static int scratch_add(struct finder *f, uint32_t function, int64_t ns)
 	return vec_push(&f->scratch, (struct fp_share){ function, ns });
 }
 
-static size_t first_segment_after(const crit_segments *segs, int64_t time_ns)
+static size_t first_after(const stretches *line, int64_t time_ns)
 {
-	size_t low = 0, high = segs->cnt;
+	size_t low = 0, high = line->cnt;
 
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (segs->data[mid].end_ns > time_ns)
+		if (line->data[mid].end_ns > time_ns)
 			high = mid;
 		else
 			low = mid + 1;
@@ -165,18 +179,17 @@ static size_t first_segment_after(const crit_segments *segs, int64_t time_ns)
 	return low;
 }
 
-/* Adds the shares of [start, end) to the collective: the largest by name, the rest as one. */
-static int add_lead(struct finder *f, int64_t start_ns, int64_t end_ns, struct fp_collective *c)
+/* Adds the shares of [start, end) of a timeline: the largest by name, the rest as one. */
+static int add_shares(struct finder *f, const stretches *line, int64_t start_ns, int64_t end_ns,
+		      uint32_t *ret_first, uint32_t *ret_cnt)
 {
-	const crit_segments *segs = f->segments;
 	int64_t rest = 0;
 
-	c->lead_ns = MAX(end_ns - start_ns, (int64_t)0);
-	c->lead_first = (uint32_t)f->out->shares.cnt;
+	*ret_first = (uint32_t)f->out->shares.cnt;
 	f->scratch.cnt = 0;
-	for (size_t i = first_segment_after(segs, start_ns);
-	     i < segs->cnt && segs->data[i].start_ns < end_ns; i++) {
-		const struct crit_segment *s = &segs->data[i];
+	for (size_t i = first_after(line, start_ns);
+	     i < line->cnt && line->data[i].start_ns < end_ns; i++) {
+		const struct stretch *s = &line->data[i];
 		int64_t ns = MIN(s->end_ns, end_ns) - MAX(s->start_ns, start_ns);
 
 		if (scratch_add(f, function_index_get(f->index, s->node, s->class), ns) < 0)
@@ -192,8 +205,32 @@ static int add_lead(struct finder *f, int64_t start_ns, int64_t end_ns, struct f
 	}
 	if (rest > 0 && vec_push(&f->out->shares, (struct fp_share){ FRAME_NONE, rest }) < 0)
 		return -ENOMEM;
-	c->lead_cnt = (uint32_t)f->out->shares.cnt - c->lead_first;
+	*ret_cnt = (uint32_t)f->out->shares.cnt - *ret_first;
 	return 0;
+}
+
+/* What led to a collective, on the critical path and on the thread that launched it. */
+static int add_leads(struct finder *f, const struct event *event, struct group_state *group,
+		     struct fp_collective *c)
+{
+	/* While the one before still runs, this worker's time since its start is its own. */
+	int64_t lead = group->end_ns <= event->start_ns ? group->end_ns : group->start_ns;
+	int64_t launch = event->start_ns;
+	int error;
+
+	if (event->kind == KIND_KERNEL && event->parent != EVENT_NONE)
+		launch = f->trace->events[event->parent].start_ns;
+	c->host_gated = event->kind == KIND_KERNEL && event->parent != EVENT_NONE &&
+			event->start_ns - launch < GATE_NS;
+	c->lead_ns = MAX(event->start_ns - lead, (int64_t)0);
+	c->host_ns = MAX(launch - group->launch_ns, (int64_t)0);
+	error = add_shares(f, &f->path, lead, event->start_ns, &c->lead_first, &c->lead_cnt);
+	if (error == 0 && event->kind == KIND_KERNEL)
+		error = add_shares(f, &f->host, group->launch_ns, launch, &c->host_first, &c->host_cnt);
+	group->start_ns = event->start_ns;
+	group->end_ns = MAX(group->end_ns, event_end_ns(event));
+	group->launch_ns = MAX(group->launch_ns, launch);
+	return error;
 }
 
 static int add_collective(struct finder *f, const struct crit_exec *exec)
@@ -206,7 +243,6 @@ static int add_collective(struct finder *f, const struct crit_exec *exec)
 		.critical_ns = exec->critical_ns,
 	};
 	struct group_state *group;
-	int64_t lead_start;
 	int error;
 
 	if (is_point_to_point(f->trace, args))
@@ -217,29 +253,37 @@ static int add_collective(struct finder *f, const struct crit_exec *exec)
 	group = group_state_of(f, c.group);
 	if (group == NULL)
 		return -ENOMEM;
-	/* While the one before still runs, this worker's time since its start is its own. */
-	lead_start = group->end_ns <= event->start_ns ? group->end_ns : group->start_ns;
-	error = add_lead(f, lead_start, event->start_ns, &c);
-	if (error < 0)
-		return error;
-	group->start_ns = event->start_ns;
-	group->end_ns = MAX(group->end_ns, event_end_ns(event));
-	return vec_push(&f->out->list, c);
+	error = add_leads(f, event, group, &c);
+	return error < 0 ? error : vec_push(&f->out->list, c);
+}
+
+static int copy_lines(struct finder *f, const crit_segments *segments, const host_segments *host)
+{
+	if (vec_reserve(&f->path, segments->cnt) < 0 || vec_reserve(&f->host, host->cnt) < 0)
+		return -ENOMEM;
+	vec_foreach(s, segments)
+		f->path.data[f->path.cnt++] =
+			(struct stretch){ s->start_ns, s->end_ns, s->node, s->class };
+	vec_foreach(h, host)
+		f->host.data[f->host.cnt++] =
+			(struct stretch){ h->start_ns, h->end_ns, h->node, h->class };
+	return 0;
 }
 
 int collectives_find(const struct trace *trace, const struct window *window,
 		     const struct crit_exec *execs, size_t exec_cnt, const crit_segments *segments,
-		     const struct function_index *index, struct collectives *ret)
+		     const host_segments *host, const struct function_index *index,
+		     struct collectives *ret)
 {
 	struct collectives out = { 0 };
-	struct finder f = { .trace = trace, .window = window, .segments = segments,
-			    .index = index, .out = &out };
+	struct finder f = { .trace = trace, .window = window, .index = index, .out = &out };
 	_cleanup_free_ bool *lane_communicates = calloc(trace->lane_cnt + 1, sizeof(bool));
 	size_t comm_cnt = 0, skip;
-	int error = 0;
+	int error;
 
 	if (lane_communicates == NULL)
 		return -ENOMEM;
+	error = copy_lines(&f, segments, host);
 	f.lane_communicates = lane_communicates;
 	for (size_t i = 0; i < exec_cnt; i++) {
 		if (execs[i].class == CLASS_COMM) {
@@ -257,6 +301,8 @@ int collectives_find(const struct trace *trace, const struct window *window,
 		else
 			error = add_collective(&f, &execs[i]);
 	}
+	vec_done(&f.path);
+	vec_done(&f.host);
 	vec_done(&f.groups);
 	vec_done(&f.scratch);
 	if (error < 0) {

@@ -25,12 +25,13 @@ struct collectives {
 };
 
 /*
- * execs[exec_cnt] sorted by start, those of CLASS_COMM are taken. Point-to-point
+ * execs[exec_cnt] sorted by start, those of CLASS_COMM are taken; segments is the
+ * critical path, host what the training thread did, both in time order. Point-to-point
  * transfers and groups of one are left out: nobody waits there together. Returns
  * 0 or -ENOMEM; on success ret must be freed by collectives_done().
  */
 _must_check_ int collectives_find(const struct trace *trace, const struct window *window,
 				  const struct crit_exec *execs, size_t exec_cnt,
-				  const crit_segments *segments, const struct function_index *index,
-				  struct collectives *ret);
+				  const crit_segments *segments, const host_segments *host,
+				  const struct function_index *index, struct collectives *ret);
 void collectives_done(struct collectives *collectives);

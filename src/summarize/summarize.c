@@ -9,13 +9,14 @@
 #include <math.h>
 #include <string.h>
 
-#define KEEP_FRAC 0.001
+#define KEEP_FRAC   0.001
+#define HIDDEN_FRAC 0.01
 
 /* What is gathered about one (node, class) before it becomes a function. */
 struct tally {
 	uint32_t node;
 	uint8_t class, resource;
-	int64_t critical_ns, share_ns, total_ns;
+	int64_t critical_ns, share_ns, total_ns, thread_ns;
 	uint64_t executions;
 	double elements, bytes; /* sums */
 	uint64_t elements_cnt, bytes_cnt;
@@ -153,6 +154,23 @@ static int tally_path(struct pass *p)
 	return 0;
 }
 
+/*
+ * Time on the training thread. Host functions that the device's work hides are
+ * not on the critical path, but one of them can make a collective late: long ones
+ * are listed with a critical time of 0.
+ */
+static int tally_threads(struct pass *p)
+{
+	vec_foreach(seg, &p->host) {
+		struct tally *tally = tally_get(p, seg->node, seg->class);
+
+		if (tally == NULL)
+			return -ENOMEM;
+		tally->thread_ns += seg->end_ns - seg->start_ns;
+	}
+	return 0;
+}
+
 static void tally_args(struct tally *tally, const struct event_args *args)
 {
 	if (args == NULL)
@@ -270,6 +288,7 @@ static void tally_merge(struct tally *into, const struct tally *from)
 {
 	into->critical_ns += from->critical_ns;
 	into->share_ns += from->share_ns;
+	into->thread_ns += from->thread_ns;
 	into->sum.weight_ns += from->sum.weight_ns;
 	into->sum.mean_ns += from->sum.mean_ns;
 	into->sum.std_ns += from->sum.std_ns;
@@ -285,7 +304,8 @@ static void tally_merge(struct tally *into, const struct tally *from)
 static int fold_small(struct pass *p)
 {
 	double keep = p->options->keep_frac > 0 ? p->options->keep_frac : KEEP_FRAC;
-	int64_t limit = (int64_t)(keep * (double)(p->window.end_ns - p->window.start_ns));
+	double window_ns = (double)(p->window.end_ns - p->window.start_ns);
+	int64_t limit = (int64_t)(keep * window_ns), hidden = (int64_t)(HIDDEN_FRAC * window_ns);
 
 	for (size_t node = p->cct.nodes.cnt; node > 0; node--) {
 		uint32_t parent = p->cct.nodes.data[node - 1].parent;
@@ -294,10 +314,11 @@ static int fold_small(struct pass *p)
 			uint32_t idx = idmap_get(&p->tally_of, tally_key((uint32_t)(node - 1), class));
 			struct tally small, *up;
 
-			if (idx == IDMAP_NONE || p->tallies.data[idx].share_ns >= limit)
+			if (idx == IDMAP_NONE || p->tallies.data[idx].share_ns >= limit ||
+			    p->tallies.data[idx].thread_ns >= hidden)
 				continue;
 			small = p->tallies.data[idx];
-			p->tallies.data[idx].share_ns = 0;
+			p->tallies.data[idx].share_ns = p->tallies.data[idx].thread_ns = 0;
 			if (parent == CCT_ROOT) {
 				p->rest_ns += small.share_ns;
 				continue;
@@ -319,7 +340,7 @@ static int keep_frames(struct pass *p, uint32_t *frame_of, struct fingerprint *f
 	if (wanted == NULL)
 		return -ENOMEM;
 	vec_foreach(t, &p->tallies) {
-		if (t->share_ns > 0 && t->node != CCT_ROOT)
+		if (t->share_ns + t->thread_ns > 0 && t->node != CCT_ROOT)
 			wanted[t->node] = true;
 	}
 	for (size_t i = p->cct.nodes.cnt; i > 0; i--) {
@@ -354,6 +375,8 @@ static int tally_cmp(const void *a, const void *b)
 
 	if (x->share_ns != y->share_ns)
 		return x->share_ns < y->share_ns ? 1 : -1;
+	if (x->thread_ns != y->thread_ns)
+		return x->thread_ns < y->thread_ns ? 1 : -1;
 	if (x->node != y->node)
 		return x->node < y->node ? -1 : 1;
 	return (x->class > y->class) - (x->class < y->class);
@@ -372,6 +395,7 @@ static struct fp_function function_of(const struct tally *t, uint32_t frame, int
 		.total_ns = t->total_ns,
 		.critical_ns = t->critical_ns,
 		.share_ns = t->share_ns,
+		.thread_ns = t->thread_ns,
 		.elements = t->elements_cnt > 0 ? t->elements / (double)t->elements_cnt : -1,
 		.bytes = t->bytes_cnt > 0 ? t->bytes / (double)t->bytes_cnt : -1,
 	};
@@ -387,7 +411,10 @@ static int make_functions(struct pass *p, struct fingerprint *fp)
 		return error;
 	if (p->tallies.cnt > 0)
 		qsort(p->tallies.data, p->tallies.cnt, sizeof(*p->tallies.data), tally_cmp);
-	while (fp->function_cnt < p->tallies.cnt && p->tallies.data[fp->function_cnt].share_ns > 0)
+	while (fp->function_cnt < p->tallies.cnt &&
+	       p->tallies.data[fp->function_cnt].share_ns +
+			       p->tallies.data[fp->function_cnt].thread_ns >
+		       0)
 		fp->function_cnt++;
 	fp->functions = arena_calloc(&fp->arena, fp->function_cnt + 1, sizeof(*fp->functions));
 	if (fp->functions == NULL)
@@ -444,7 +471,7 @@ static int add_collectives(struct pass *p, struct fingerprint *fp)
 
 	if (error == 0)
 		error = collectives_find(p->trace, &p->window, p->execs.data, p->execs.cnt,
-					 &p->path.segments, &p->index, &p->collectives);
+					 &p->path.segments, &p->host, &p->index, &p->collectives);
 	if (error == 0)
 		error = copy_array(&fp->arena, p->collectives.list.data, p->collectives.list.cnt,
 				   sizeof(struct fp_collective), &fp->collectives);
@@ -618,6 +645,8 @@ static int pass_run(struct pass *p, struct fingerprint *fp)
 		error = critpath_find(p->execs.data, p->execs.cnt, &p->host, &p->path);
 	if (error == 0)
 		error = tally_path(p);
+	if (error == 0)
+		error = tally_threads(p);
 	if (error == 0)
 		error = utilise_execs(p);
 	if (error == 0)
