@@ -280,7 +280,11 @@ static int start_summary(struct client *client, const struct message *message)
 	summary->order_id = message->order_id;
 	(void)snprintf(summary->trace, sizeof(summary->trace), "%s", message->text);
 	(void)snprintf(summary->fingerprint, sizeof(summary->fingerprint),
-		       "%s/fingerprints/%" PRIu64 "-%d.fp", hostd->setup.options->out_dir,
+		       "%s/fingerprints/%" PRIu64, hostd->setup.options->out_dir,
+		       message->order_id);
+	(void)mkdir(summary->fingerprint, 0755); /* it may be there; if not, summarize tells */
+	(void)snprintf(summary->fingerprint, sizeof(summary->fingerprint),
+		       "%s/fingerprints/%" PRIu64 "/rank%d.ptfp", hostd->setup.options->out_dir,
 		       message->order_id, client->worker.rank);
 	(void)snprintf(sidecar, sizeof(sidecar), "%s" SIDECAR_SUFFIX, summary->trace);
 	(void)snprintf(rank, sizeof(rank), "%d", client->worker.rank);

@@ -49,7 +49,7 @@ struct hub {
 	VEC(uint64_t) askers;		/* clients of hostd that await a report */
 	struct jobwatch watch;
 	struct profile profile;
-	uint64_t report_cnt, order_cnt;
+	uint64_t number; /* of the latest profile or report: names its files and its order */
 	unsigned quiet_slowdowns; /* profiled without a culprit */
 	bool found;		  /* at least one report was abnormal */
 	char shown[64];		  /* state last told in a log line */
@@ -196,7 +196,7 @@ static int start_profile(struct hub *hub, const char *kind, int64_t window_ns, i
 		ret = fill_answers(hub);
 	if (ret < 0)
 		return ret;
-	plan.id = ++hub->order_cnt;
+	plan.id = ++hub->number;
 	order = (struct wire_order){ .id = plan.id,
 				     .start_step = plan.start_step,
 				     .window_ns = plan.window_ns,
@@ -275,7 +275,7 @@ static void take_ask(void *arg, const struct bus_message *message)
 /* Reports */
 
 /* Publishes and frees the report. wanted: even if it accuses nobody. */
-static void hand_out(struct hub *hub, struct report *report, bool wanted)
+static void hand_out(struct hub *hub, struct report *report, uint64_t number, bool wanted)
 {
 	char path[4200];
 	struct err err;
@@ -283,7 +283,7 @@ static void hand_out(struct hub *hub, struct report *report, bool wanted)
 
 	if (report->verdict == VERDICT_ABNORMAL)
 		hub->found = true;
-	ret = publish_files(report, hub->options, ++hub->report_cnt, &err);
+	ret = publish_files(report, hub->options, number, &err);
 	if (ret < 0)
 		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);
 	if (wanted || report->verdict == VERDICT_ABNORMAL)
@@ -292,7 +292,7 @@ static void hand_out(struct hub *hub, struct report *report, bool wanted)
 		log_line(LOG_INFO, "event=report verdict=%s reason=\"%s\"",
 			 verdict_name(report->verdict), report->reason);
 	(void)snprintf(path, sizeof(path), "%s/report-%" PRIu64 ".html", hub->options->out_dir,
-		       hub->report_cnt);
+		       number);
 	if (ret == 0 && !hub->options->quiet)
 		log_line(LOG_INFO, "event=report-written file=%s", path);
 	tell_askers(hub, ret < 0 ? -ret : 0, ret < 0 ? err.text : path);
@@ -350,7 +350,7 @@ static void finish_profile(struct hub *hub)
 	}
 	if (!requested && report.verdict != VERDICT_ABNORMAL)
 		hub->quiet_slowdowns++;
-	hand_out(hub, &report, requested);
+	hand_out(hub, &report, hub->profile.id, requested);
 }
 
 /* Orders end with a cancelled one, so that a late worker doesn't profile for nobody. */
@@ -381,7 +381,7 @@ static void report_blocked(struct hub *hub, int64_t now_ns)
 		log_line(LOG_ERROR, "event=report-not-made why=\"out of memory\"");
 		return;
 	}
-	hand_out(hub, &report, true);
+	hand_out(hub, &report, ++hub->number, true);
 }
 
 /* Decisions */
