@@ -25,13 +25,15 @@ static bool is_loader(const struct job *job, uint32_t frame)
  * launch work are in every job's path; without stacks they are no accusation, but
  * data loading is one wherever it shows.
  */
-static bool rule_applies(const struct job *job, const struct job_function *f)
+static bool rule_applies(const struct job *job, const struct blame *blame,
+			 const struct job_function *f)
 {
 	uint8_t kind = f->frame == FRAME_NONE ? KIND_OTHER : job->frames.data[f->frame].kind;
 
 	if (f->class == CLASS_HOST)
 		return kind == KIND_PYTHON || kind == KIND_GC || is_loader(job, f->frame);
-	return f->class == CLASS_COMM;
+	/* One member alone cannot tell waiting from transfer. */
+	return f->class == CLASS_COMM && blame->matched_cnt > 0;
 }
 
 /* Part of worker w's window in which it waited for somebody late: blame's business. */
@@ -185,7 +187,7 @@ int accuse_by_expectation(const struct job *job, const struct blame *blame,
 		struct excess e;
 		int error;
 
-		if (f->frame == FRAME_NONE || !rule_applies(job, f))
+		if (f->frame == FRAME_NONE || !rule_applies(job, blame, f))
 			continue;
 		error = measure(job, blame, options, i, arena, &e);
 		if (error < 0)

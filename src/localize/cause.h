@@ -51,7 +51,7 @@
 	  "Nobody is late: overlap it with compute, send less, or check the network of the whole "   \
 	  "group.")                                                                                  \
 	X(EVERYWHERE, "PT-301", "slow-function-everywhere", "takes longer than a healthy job "       \
-	  "spends there, on all workers",                                                            \
+	  "spends there",                                                                            \
 	  "This is in the code or the environment of all workers: speed the function up, or move "   \
 	  "it out of the step.")                                                                     \
 	X(DIFFERENCE, "PT-302", "unexplained-difference", "differs from its peers",                  \

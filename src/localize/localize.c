@@ -258,6 +258,23 @@ static int note_drops(struct run *r)
 	return error;
 }
 
+static int note_unmatched_comm(struct run *r)
+{
+	int64_t window = 0, comm = 0;
+
+	if (r->blame.matched_cnt > 0)
+		return 0;
+	for (size_t w = 0; w < r->job.worker_cnt; w++) {
+		window += r->job.workers[w].fp->window_ns;
+		comm += r->job.workers[w].fp->class_ns[CLASS_COMM];
+	}
+	if (comm * 20 < window)
+		return 0;
+	return NOTE(r, "communication holds %.0f %% of the window: whether that is transfer or waiting for "
+		       "another rank needs the traces of its peers",
+		    100.0 * (double)comm / (double)window);
+}
+
 /* A job can be bound by its host on all workers alike: worth saying, no one's fault. */
 static int note_observations(struct run *r)
 {
@@ -280,6 +297,8 @@ static int note_observations(struct run *r)
 		error = NOTE(r, "the device has no work for %.0f %% of the window on the typical worker: "
 				"the job is bound by its host",
 			     100 * frac);
+	if (error == 0)
+		error = note_unmatched_comm(r);
 	if (error == 0 && groups > 1)
 		error = NOTE(r, "%zu groups of workers do different work and were compared apart",
 			     groups);
