@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/idmap.h"
+#include "base/stats.h"
+#include "base/str.h"
+#include "base/strtab.h"
+#include "base/vec.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+/* Allocations to let through before all fail; -1: none fails. */
+static long alloc_budget = -1;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t cnt, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t cnt, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+
+static bool alloc_fails(void)
+{
+	if (alloc_budget > 0)
+		alloc_budget--;
+	else if (alloc_budget == 0)
+		return true;
+	return false;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return alloc_fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t cnt, size_t size)
+{
+	return alloc_fails() ? NULL : __real_calloc(cnt, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return alloc_fails() ? NULL : __real_realloc(old, size);
+}
+
+static void arena_pieces_are_aligned_apart_and_stay_where_they_are(void **state)
+{
+	unsigned char *pieces[2000];
+	struct arena arena;
+
+	(void)state;
+	arena_init(&arena);
+	for (size_t i = 0; i < ARRAY_SIZE(pieces); i++) {
+		size_t size = i % 37 + (i % 100 == 0 ? 70000 : 0) + 1;
+
+		pieces[i] = arena_alloc(&arena, size);
+		assert_non_null(pieces[i]);
+		assert_int_equal((uintptr_t)pieces[i] % 16, 0);
+		memset(pieces[i], (int)(i & 0xff), size);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(pieces); i++)
+		assert_int_equal(pieces[i][i % 37], i & 0xff);
+	assert_true(arena.total_bytes > 20 * 70000);
+	arena_done(&arena);
+	assert_int_equal(arena.total_bytes, 0);
+}
+
+static void arena_text_is_copied_and_terminated(void **state)
+{
+	struct arena arena;
+	char text[] = "one two";
+	char *copy, *part;
+
+	(void)state;
+	arena_init(&arena);
+	copy = arena_strdup(&arena, text);
+	part = arena_strndup(&arena, text, 3);
+	text[0] = 'X';
+	assert_string_equal(copy, "one two");
+	assert_string_equal(part, "one");
+	assert_string_equal(arena_printf(&arena, "%d-%s", 7, part), "7-one");
+	assert_string_equal(arena_strndup(&arena, NULL, 0), "");
+	arena_done(&arena);
+}
+
+static void arena_refuses_sizes_that_overflow(void **state)
+{
+	struct arena arena;
+
+	(void)state;
+	arena_init(&arena);
+	assert_null(arena_alloc(&arena, SIZE_MAX));
+	assert_null(arena_alloc(&arena, SIZE_MAX - 20));
+	assert_null(arena_calloc(&arena, SIZE_MAX / 2, 3));
+	assert_null(arena_strndup(&arena, "", SIZE_MAX));
+	arena_done(&arena);
+}
+
+static void arena_is_usable_after_memory_ran_out(void **state)
+{
+	struct arena arena;
+
+	(void)state;
+	arena_init(&arena);
+	alloc_budget = 0;
+	assert_null(arena_alloc(&arena, 8));
+	assert_null(arena_printf(&arena, "x"));
+	alloc_budget = -1;
+	assert_non_null(arena_alloc(&arena, 8));
+	arena_done(&arena);
+}
+
+static void vec_grows_and_keeps_its_elements(void **state)
+{
+	VEC(int) v = { 0 };
+	int sum = 0;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		assert_int_equal(vec_push(&v, i), 0);
+	vec_foreach(p, &v)
+		sum += *p;
+	assert_int_equal(sum, 999 * 1000 / 2);
+	assert_true(v.cap >= v.cnt);
+	vec_done(&v);
+	assert_null(v.data);
+}
+
+static void vec_is_unchanged_when_it_cannot_grow(void **state)
+{
+	VEC(uint64_t) v = { 0 };
+	uint64_t *data;
+	size_t cap;
+
+	(void)state;
+	while (v.cnt == 0 || v.cnt < v.cap)
+		assert_int_equal(vec_push(&v, 7), 0);
+	data = v.data;
+	cap = v.cap;
+	alloc_budget = 0;
+	assert_int_equal(vec_push(&v, 1), -ENOMEM);
+	alloc_budget = -1;
+	assert_ptr_equal(v.data, data);
+	assert_int_equal(v.cap, cap);
+	assert_int_equal(v.cnt, cap);
+	assert_int_equal(vec_reserve(&v, SIZE_MAX / 4), -ENOMEM);
+	assert_int_equal(v.cap, cap);
+	vec_done(&v);
+}
+
+static void str_appends_text_of_every_kind(void **state)
+{
+	struct str str = { 0 };
+
+	(void)state;
+	assert_string_equal(str_borrow(&str), "");
+	str_append(&str, "ab");
+	str_append_char(&str, 'c');
+	str_append_len(&str, "defg", 2);
+	str_printf(&str, "-%05d", 42);
+	assert_string_equal(str_borrow(&str), "abcde-00042");
+	assert_int_equal(str.len, 11);
+	assert_int_equal(str_error(&str), 0);
+	for (int i = 0; i < 1000; i++)
+		str_printf(&str, "%d", i % 10);
+	assert_int_equal(str.len, 1011);
+	str_done(&str);
+}
+
+static void str_error_sticks_and_later_appends_do_nothing(void **state)
+{
+	struct str str = { 0 };
+
+	(void)state;
+	str_append(&str, "ab");
+	alloc_budget = 0;
+	str_printf(&str, "%0200d", 1);
+	alloc_budget = -1;
+	assert_int_equal(str_error(&str), -ENOMEM);
+	str_append(&str, "cd");
+	assert_string_equal(str_borrow(&str), "ab");
+	str_done(&str);
+	assert_int_equal(str_error(&str), 0);
+}
+
+static void strtab_gives_equal_texts_one_id_in_order_of_appearance(void **state)
+{
+	struct strtab table;
+	char text[32];
+
+	(void)state;
+	assert_int_equal(strtab_init(&table), 0);
+	assert_int_equal(strtab_intern(&table, "", 0), 0);
+	for (uint32_t round = 0; round < 2; round++) {
+		for (uint32_t i = 0; i < 5000; i++) {
+			int len = snprintf(text, sizeof(text), "name %u", i);
+
+			assert_int_equal(strtab_intern(&table, text, (size_t)len), i + 1);
+		}
+	}
+	assert_int_equal(table.cnt, 5001);
+	assert_string_equal(strtab_text(&table, 4000), "name 3999");
+	assert_int_equal(strtab_find(&table, "name 7", 6), 8);
+	assert_int_equal(strtab_find(&table, "name 7x", 7), STRTAB_NONE);
+	assert_string_equal(strtab_text(&table, 99999), "");
+	assert_string_equal(strtab_text(&table, STRTAB_NONE), "");
+	strtab_done(&table);
+}
+
+static void strtab_tells_texts_with_zero_bytes_apart(void **state)
+{
+	struct strtab table;
+
+	(void)state;
+	assert_int_equal(strtab_init(&table), 0);
+	assert_int_equal(strtab_intern(&table, "a\0b", 3), 1);
+	assert_int_equal(strtab_intern(&table, "a", 1), 2);
+	assert_int_equal(strtab_intern(&table, "a\0c", 3), 3);
+	strtab_done(&table);
+}
+
+/* Fills a table until memory ends after n allocations; what is in it stays right. */
+static uint32_t strtab_fill(struct strtab *table, long n)
+{
+	uint32_t cnt = 0;
+	char text[32];
+
+	alloc_budget = n;
+	for (; cnt < 4000; cnt++) {
+		int len = snprintf(text, sizeof(text), "%u", cnt);
+
+		if (strtab_intern(table, text, (size_t)len) == STRTAB_NONE)
+			break;
+	}
+	alloc_budget = -1;
+	return cnt;
+}
+
+static void strtab_survives_memory_running_out_anywhere(void **state)
+{
+	(void)state;
+	for (long n = 0; n < 30; n++) {
+		struct strtab table = { 0 };
+		uint32_t cnt;
+
+		alloc_budget = n;
+		if (strtab_init(&table) < 0) {
+			alloc_budget = -1;
+			assert_null(table.slots);
+			strtab_done(&table);
+			continue;
+		}
+		cnt = strtab_fill(&table, alloc_budget);
+		for (uint32_t i = 0; i < cnt; i++) {
+			char text[32];
+			int len = snprintf(text, sizeof(text), "%u", i);
+
+			assert_int_equal(strtab_find(&table, text, (size_t)len), i + 1);
+		}
+		cnt = (uint32_t)table.cnt;
+		assert_int_equal(strtab_intern(&table, "again", 5), cnt);
+		strtab_done(&table);
+	}
+}
+
+static void idmap_finds_what_was_set_and_nothing_else(void **state)
+{
+	struct idmap map = { 0 };
+
+	(void)state;
+	assert_int_equal(idmap_get(&map, 5), IDMAP_NONE);
+	for (uint64_t i = 0; i < 3000; i++)
+		assert_int_equal(idmap_set(&map, i * i * 0x100000001ULL, (uint32_t)i), 0);
+	for (uint64_t i = 0; i < 3000; i++)
+		assert_int_equal(idmap_get(&map, i * i * 0x100000001ULL), i);
+	assert_int_equal(idmap_get(&map, 2), IDMAP_NONE);
+	assert_int_equal(idmap_get(&map, UINT64_MAX), IDMAP_NONE);
+	assert_int_equal(map.cnt, 3000);
+	assert_int_equal(idmap_set(&map, 0, 77), 0);
+	assert_int_equal(idmap_get(&map, 0), 77);
+	assert_int_equal(map.cnt, 3000);
+	assert_int_equal(idmap_set(&map, 1, IDMAP_NONE), -EINVAL);
+	idmap_done(&map);
+}
+
+static void idmap_is_unchanged_when_it_cannot_grow(void **state)
+{
+	struct idmap map = { 0 };
+	uint64_t key = 0;
+
+	(void)state;
+	for (int n = 0; n < 2; n++) {
+		alloc_budget = n;
+		assert_int_equal(idmap_set(&map, 1, 1), -ENOMEM);
+	}
+	alloc_budget = -1;
+	for (; key < 48; key++)
+		assert_int_equal(idmap_set(&map, key, (uint32_t)key), 0);
+	alloc_budget = 0;
+	assert_int_equal(idmap_set(&map, key, 1), -ENOMEM);
+	assert_int_equal(idmap_set(&map, 3, 33), 0);
+	alloc_budget = -1;
+	assert_int_equal(idmap_get(&map, 47), 47);
+	assert_int_equal(idmap_get(&map, 3), 33);
+	assert_int_equal(idmap_get(&map, 48), IDMAP_NONE);
+	idmap_done(&map);
+}
+
+static void stats_median_quantile_and_mad_match_hand_values(void **state)
+{
+	double odd[] = { 5, 1, 3 }, even[] = { 4, 1, 3, 2 }, mad[] = { 1, 1, 2, 2, 4, 6, 9 };
+	double q[] = { 10, 0, 20, 30, 40 };
+
+	(void)state;
+	assert_true(stats_median(odd, 3) == 3);
+	assert_true(stats_median(even, 4) == 2.5);
+	assert_true(stats_median(odd, 0) == 0);
+	assert_true(stats_mad(mad, 7, 2) == 1);
+	assert_true(stats_quantile(q, 5, 0) == 0);
+	assert_true(stats_quantile(q, 5, 1) == 40);
+	assert_true(stats_quantile(q, 5, 0.25) == 10);
+	assert_true(stats_quantile(q, 5, 0.625) == 25);
+}
+
+static void err_line_is_cut_cleaned_and_optional(void **state)
+{
+	char longer[2000];
+	struct err err;
+
+	(void)state;
+	memset(longer, 'x', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = '\0';
+	assert_int_equal(err_set(&err, EINVAL, "%s: bad \x1b[31m\n%d", "f", 3), -EINVAL);
+	assert_string_equal(err.text, "f: bad ?[31m?3");
+	assert_int_equal(err_set(NULL, EIO, "nobody reads"), -EIO);
+	assert_int_equal(err_set(&err, EIO, "%s", longer), -EIO);
+	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(arena_pieces_are_aligned_apart_and_stay_where_they_are),
+		cmocka_unit_test(arena_text_is_copied_and_terminated),
+		cmocka_unit_test(arena_refuses_sizes_that_overflow),
+		cmocka_unit_test(arena_is_usable_after_memory_ran_out),
+		cmocka_unit_test(vec_grows_and_keeps_its_elements),
+		cmocka_unit_test(vec_is_unchanged_when_it_cannot_grow),
+		cmocka_unit_test(str_appends_text_of_every_kind),
+		cmocka_unit_test(str_error_sticks_and_later_appends_do_nothing),
+		cmocka_unit_test(strtab_gives_equal_texts_one_id_in_order_of_appearance),
+		cmocka_unit_test(strtab_tells_texts_with_zero_bytes_apart),
+		cmocka_unit_test(strtab_survives_memory_running_out_anywhere),
+		cmocka_unit_test(idmap_finds_what_was_set_and_nothing_else),
+		cmocka_unit_test(idmap_is_unchanged_when_it_cannot_grow),
+		cmocka_unit_test(stats_median_quantile_and_mad_match_hand_values),
+		cmocka_unit_test(err_line_is_cut_cleaned_and_optional),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
