@@ -202,12 +202,15 @@ static void draw_expected(const struct scatter *scatter)
 	const struct plot *plot = &scatter->plot;
 	const struct finding_value *value = expectation(scatter->finding, scatter->x);
 	double x;
+	bool right;
 
 	if (value == NULL)
 		return;
 	x = plot_x(plot, value->reference * 100.0);
+	right = x > plot->left + plot->width / 2;
 	svg_line(plot->out, "expected", x, plot->top, x, plot->top + plot->height);
-	svg_text(plot->out, "tick", x + 5, plot->top + 12, SVG_START, "expected");
+	svg_text(plot->out, "tick", right ? x - 5 : x + 5, plot->top + 12,
+		 right ? SVG_END : SVG_START, "expected");
 }
 
 static void draw(struct str *out, const struct finding *finding, enum dimension x, enum dimension y,

@@ -147,56 +147,85 @@ static void one_by_one(const struct report *report, const struct plot *plot,
 	}
 }
 
-/* Values of the workers that are not accused, in one bin. */
-static size_t peers_ms(const struct report *report, const struct series *series, size_t bin,
-		       double *ret)
+/* The workers that are not accused, and room for one value of each. */
+struct band {
+	const struct report_worker **peers;
+	double *values;
+	size_t peer_cnt;
+};
+
+static int band_init(struct band *band, const struct report *report)
 {
-	size_t cnt = 0;
-
+	band->peers = calloc(report->worker_cnt, sizeof(*band->peers));
+	band->values = calloc(report->worker_cnt, sizeof(*band->values));
+	if (band->peers == NULL || band->values == NULL)
+		return -ENOMEM;
 	for (size_t i = 0; i < report->worker_cnt; i++) {
-		double ms = bin_ms(&report->workers[i], series, bin);
-
-		if (isfinite(ms) && !chart_accused(report, report->workers[i].rank))
-			ret[cnt++] = ms;
+		if (!chart_accused(report, report->workers[i].rank))
+			band->peers[band->peer_cnt++] = &report->workers[i];
 	}
-	return cnt;
+	return 0;
 }
 
-static void band_edge(const struct report *report, const struct plot *plot,
-		      const struct series *series, double quantile, bool reverse, double *scratch)
+static void band_done(struct band *band)
+{
+	free(band->peers);
+	free(band->values);
+}
+
+static void band_edge(const struct band *band, const struct plot *plot, const struct series *series,
+		      double quantile, bool reverse)
 {
 	for (size_t i = 0; i < series->bin_cnt; i++) {
-		size_t bin = reverse ? series->bin_cnt - 1 - i : i;
-		size_t cnt = peers_ms(report, series, bin, scratch);
+		size_t bin = reverse ? series->bin_cnt - 1 - i : i, cnt = 0;
 
+		for (size_t w = 0; w < band->peer_cnt; w++) {
+			double ms = bin_ms(band->peers[w], series, bin);
+
+			if (isfinite(ms))
+				band->values[cnt++] = ms;
+		}
 		svg_path_point(plot->out, i == 0 && !reverse, bin_x(plot, series, bin),
-			       plot_y(plot, stats_quantile(scratch, cnt, quantile)));
+			       plot_y(plot, stats_quantile(band->values, cnt, quantile)));
 	}
+}
+
+static void draw_band(const struct band *band, const struct plot *plot, const struct series *series)
+{
+	svg_path_begin(plot->out, "band");
+	band_edge(band, plot, series, 0.95, false);
+	band_edge(band, plot, series, 0.05, true);
+	svg_path_end(plot->out, true, "9 of 10 peers");
+}
+
+static void draw_median(const struct band *band, const struct plot *plot,
+			const struct series *series)
+{
+	svg_path_begin(plot->out, "line peer strong");
+	band_edge(band, plot, series, 0.5, false);
+	svg_path_end(plot->out, false, "median of the peers");
 }
 
 static void band_of_many(const struct report *report, const struct plot *plot,
 			 const struct series *series)
 {
-	_cleanup_free_ double *scratch = calloc(report->worker_cnt, sizeof(double));
+	_cleanup_(band_done) struct band band = { 0 };
 	size_t drawn = 0;
 
-	if (scratch == NULL) {
+	if (band_init(&band, report) < 0) {
 		plot->out->error = -ENOMEM;
 		return;
 	}
-	svg_path_begin(plot->out, "band");
-	band_edge(report, plot, series, 0.95, false, scratch);
-	band_edge(report, plot, series, 0.05, true, scratch);
-	svg_path_end(plot->out, true, "9 of 10 peers");
+	if (band.peer_cnt > 0)
+		draw_band(&band, plot, series);
 	for (size_t i = 0; i < report->worker_cnt && drawn < ACCUSED_LINES; i++) {
 		if (chart_accused(report, report->workers[i].rank)) {
 			worker_line(plot, series, &report->workers[i], true);
 			drawn++;
 		}
 	}
-	svg_path_begin(plot->out, "line peer strong");
-	band_edge(report, plot, series, 0.5, false, scratch);
-	svg_path_end(plot->out, false, "median of the peers");
+	if (band.peer_cnt > 0)
+		draw_median(&band, plot, series);
 }
 
 /* A window of one iteration has no course over time: a dot per worker, over the ranks. */
