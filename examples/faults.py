@@ -113,7 +113,7 @@ class Collections(Fault):
             self.cache += [[i] for i in range(100_000)]
             begin_s = time.thread_time()
             gc.collect()
-            if time.thread_time() - begin_s > 0.08 * self.strength:
+            if time.thread_time() - begin_s > 0.06 * self.strength:
                 break
         gc.enable()
 
