@@ -413,7 +413,7 @@ static size_t share_columns(const struct report *report, struct str *out)
 {
 	size_t per_column = (report->worker_cnt + COLUMNS_MAX - 1) / COLUMNS_MAX;
 	size_t column_cnt = (report->worker_cnt + per_column - 1) / per_column;
-	double width = (WIDTH - 80) / (double)column_cnt;
+	double width = (WIDTH - 80) / (double)column_cnt, filled = MAX(width - 1.0, width * 0.8);
 	struct plot plot = {
 		.out = out, .left = 60, .top = 44, .width = WIDTH - 80, .height = 180
 	};
@@ -426,8 +426,7 @@ static size_t share_columns(const struct report *report, struct str *out)
 	plot_axes(&plot, "worker, by rank", "% of the window");
 	for (size_t i = 0; i < column_cnt; i++) {
 		size_t first = i * per_column, cnt = MIN(per_column, report->worker_cnt - first);
-		struct svg_box box = { 60 + width * (double)i, 44, MAX(width - 1.0, width * 0.8),
-				       180 };
+		struct svg_box box = { 60 + width * (double)i, 44, filled, 180 };
 		_cleanup_(str_done) struct str who = { 0 };
 		double shares[CLASS_CNT];
 

@@ -119,10 +119,11 @@ size_t clean_cells(const char *text, size_t len)
 
 size_t clean_prefix(const char *text, size_t len, size_t max_cells)
 {
-	size_t i = 0, step, cells;
+	size_t i = 0, step;
 
 	while (i < len) {
-		cells = char_cells(text + i, &step);
+		size_t cells = char_cells(text + i, &step);
+
 		if (cells > max_cells)
 			break;
 		max_cells -= cells;

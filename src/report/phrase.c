@@ -127,20 +127,21 @@ static size_t list_head(const struct str *list, size_t max)
 void phrase_rank_list(struct str *out, const int *ranks, size_t cnt, size_t max_cells)
 {
 	_cleanup_(str_done) struct str list = { 0 };
-	size_t head;
+	size_t head = 0;
 
 	rankset_format(&list, ranks, cnt);
 	if (str_error(&list) < 0) {
 		out->error = str_error(&list);
-	} else if (list.len <= max_cells) {
-		str_append(out, str_borrow(&list));
-	} else if (max_cells < 24) {
-		str_printf(out, "%zu ranks", cnt);
-	} else {
-		head = list_head(&list, max_cells - 16);
-		str_append_len(out, list.data, head);
-		str_printf(out, ",... (%zu ranks)", cnt);
+		return;
 	}
+	if (list.len <= max_cells) {
+		str_append(out, str_borrow(&list));
+		return;
+	}
+	if (max_cells >= 24)
+		head = list_head(&list, max_cells - 16);
+	str_append_len(out, list.data, head);
+	str_printf(out, head > 0 ? ",... (%zu ranks)" : "%zu ranks", cnt);
 }
 
 void phrase_ranks(struct str *out, const struct finding *finding, size_t max_cells)

@@ -300,6 +300,29 @@ static void numbers_have_few_digits_and_a_unit(void **state)
 	str_done(&out);
 }
 
+static void sets_of_ranks_are_cut_at_a_comma(void **state)
+{
+	static const int ranks[] = { 0, 2, 4, 6, 8, 10, 12, 14, 1000001, 1000002, 1000005 };
+	struct str out = { 0 };
+
+	(void)state;
+	phrase_rank_list(&out, ranks, 11, 80);
+	assert_string_equal(out.data, "0,2,4,6,8,10,12,14,1000001-1000002,1000005");
+	out.len = 0;
+	phrase_rank_list(&out, ranks, 11, 24);
+	assert_string_equal(out.data, "0,2,4,6,... (11 ranks)");
+	out.len = 0;
+	phrase_rank_list(&out, ranks, 11, 23);
+	assert_string_equal(out.data, "11 ranks");
+	out.len = 0;
+	phrase_rank_list(&out, ranks + 8, 3, 22);
+	assert_string_equal(out.data, "3 ranks");
+	out.len = 0;
+	phrase_rank_list(&out, ranks, 0, 24);
+	assert_string_equal(str_borrow(&out), "");
+	str_done(&out);
+}
+
 static void json_has_the_keys_of_the_contract_in_order(void **state)
 {
 	static const char *const keys[] = {
@@ -416,6 +439,7 @@ int main(void)
 		cmocka_unit_test(a_long_name_keeps_both_ends),
 		cmocka_unit_test(lines_break_at_words_and_inside_only_when_they_must),
 		cmocka_unit_test(numbers_have_few_digits_and_a_unit),
+		cmocka_unit_test(sets_of_ranks_are_cut_at_a_comma),
 		cmocka_unit_test(json_has_the_keys_of_the_contract_in_order),
 		cmocka_unit_test(json_writes_null_for_what_is_absent),
 		cmocka_unit_test(json_keeps_names_but_mends_their_bytes),
