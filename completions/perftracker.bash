@@ -4,13 +4,14 @@
 
 _perftracker_options() {
 	case $1 in
-	run) echo '--out --keep-traces --window --steps --slowdown --recent --learn --blocked --min-gap
-		--min-gain --jobs --quiet --help' ;;
-	analyze) echo '--format --output --ranks --steps --min-gain --jobs --exit-code --help' ;;
-	summarize) echo '--output --steps --help' ;;
-	localize) echo '--format --output --min-gain --exit-code --help' ;;
-	profile) echo '--window --help' ;;
-	status | dump) echo '--help' ;;
+	run) echo '--out --keep-traces --format --report-to --quiet --slowdown --recent --learn
+		--blocked --min-gap --window --steps --min-gain --jobs --help' ;;
+	analyze | localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed
+		--world-size --exit-code --jobs --help' ;;
+	summarize) echo '--output --rank --steps --skip-first --sidecar --job --help' ;;
+	profile) echo '--socket --window --timeout --help' ;;
+	status) echo '--socket --help' ;;
+	dump) echo '--format --top --collectives --help' ;;
 	esac
 }
 
@@ -31,6 +32,7 @@ _perftracker() {
 	done
 	case $before in
 	--format) mapfile -t COMPREPLY < <(compgen -W 'text json html' -- "$word") ;;
+	--report-to) mapfile -t COMPREPLY < <(compgen -W 'stderr stdout' -- "$word") ;;
 	--out) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
 	*)
 		if [[ $word == -* ]]; then

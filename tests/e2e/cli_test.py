@@ -154,7 +154,8 @@ class Jobs(unittest.TestCase):
     def test_a_signal_reaches_the_job(self) -> None:
         script = "trap 'echo caught; exit 5' TERM; echo ready; while :; do sleep 0.1; done"
         command = [str(PROGRAM), "run", "--out", self.out, "--", "sh", "-c", script]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as job:
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+        with subprocess.Popen(command, text=True, **pipes) as job:
             assert job.stdout
             self.assertEqual(job.stdout.readline(), "ready\n")
             job.send_signal(signal.SIGTERM)
