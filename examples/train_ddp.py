@@ -145,7 +145,7 @@ def share_port(server: subprocess.Popen[str] | None) -> int:
 
 def parse_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=360)
+    parser.add_argument("--steps", type=int, default=320)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", type=int, default=4, help="sequences in a batch")
     parser.add_argument("--length", type=int, default=64, help="tokens in a sequence")
