@@ -133,8 +133,9 @@ static size_t grid_index(const struct scatter *scatter, const struct finding_poi
 static void draw_cell(const struct scatter *scatter, size_t cell, size_t cnt, bool accused)
 {
 	const struct plot *plot = &scatter->plot;
-	double x = plot->left + plot->width * ((double)(cell % GRID_X) + 0.5) / GRID_X;
-	double y = plot->top + plot->height * ((double)(cell / GRID_X) + 0.5) / GRID_Y;
+	size_t column = cell % GRID_X, row = cell / GRID_X;
+	double x = plot->left + plot->width * ((double)column + 0.5) / GRID_X;
+	double y = plot->top + plot->height * ((double)row + 0.5) / GRID_Y;
 	int level = MIN((int)log2((double)cnt), 4);
 	char tip[40], class[24];
 

@@ -168,7 +168,7 @@ static void assert_balanced(const char *html)
 			assert_int_equal(sscanf(p, "<%15[!a-z0-9]", name), 1);
 			assert_true(depth < ARRAY_SIZE(stack));
 			if (!is_void(name))
-				strcpy(stack[depth++], name);
+				memcpy(stack[depth++], name, sizeof(name));
 		}
 	}
 	assert_int_equal(depth, 0);

@@ -8,6 +8,7 @@ which one ran.
 Then spoils the first report with findings in ways that must be refused: a schema that
 accepts everything would pass otherwise.
 """
+
 import copy
 import json
 import re
@@ -88,13 +89,28 @@ def pick_validator(schema, small):
 
 def spoiled(report):
     """The report with one thing wrong, each time another."""
-    def without(r): del r["coverage"]["ranks_missing"]
-    def surplus(r): r["findings"][0]["colour"] = "red"
-    def verdict(r): r["verdict"] = "fine"
-    def ranks(r): r["findings"][0]["ranks"] = "0..2"
-    def number(r): r["findings"][0]["gain_pct"] = "88 %"
-    def name(r): r["findings"][0]["function"]["name"] = None
-    def value(r): r["findings"][0]["beta"] = {"value": 1}
+
+    def without(r):
+        del r["coverage"]["ranks_missing"]
+
+    def surplus(r):
+        r["findings"][0]["colour"] = "red"
+
+    def verdict(r):
+        r["verdict"] = "fine"
+
+    def ranks(r):
+        r["findings"][0]["ranks"] = "0..2"
+
+    def number(r):
+        r["findings"][0]["gain_pct"] = "88 %"
+
+    def name(r):
+        r["findings"][0]["function"]["name"] = None
+
+    def value(r):
+        r["findings"][0]["beta"] = {"value": 1}
+
     for spoil in (without, surplus, verdict, ranks, number, name, value):
         bad = copy.deepcopy(report)
         spoil(bad)
