@@ -32,6 +32,9 @@ struct supervisor {
 	int signal_fd;
 	int control_fd; /* to the daemon; -1: none */
 	pid_t daemon, command;
+	bool stopped;	   /* the command is, by a job-control signal */
+	bool stop_pending; /* we were asked to stop, and do so when the command has */
+	bool by_terminal;  /* ... and the daemon was asked, too */
 	bool ended;
 	int status; /* for our own exit */
 };
@@ -128,29 +131,41 @@ static int start_command(struct supervisor *s, char *const *argv)
 	return -error;
 }
 
+/*
+ * Stops like the command did: the shell that started us has to see it. A command
+ * that catches the signal, or whose group no shell watches, doesn't stop, and
+ * neither do we.
+ */
+static void stop_with_command(struct supervisor *s)
+{
+	if (!s->stop_pending || !s->stopped)
+		return;
+	s->stop_pending = false;
+	if (!s->by_terminal && s->daemon > 0)
+		(void)kill(s->daemon, SIGSTOP); /* time that doesn't pass for the job */
+	(void)raise(SIGSTOP);
+	if (!s->by_terminal && s->daemon > 0)
+		(void)kill(s->daemon, SIGCONT);
+}
+
 static void reap(struct supervisor *s)
 {
 	int status;
 
-	if (!s->ended && waitpid(s->command, &status, WNOHANG) == s->command) {
+	while (!s->ended &&
+	       waitpid(s->command, &status, WNOHANG | WUNTRACED | WCONTINUED) == s->command) {
+		s->stopped = WIFSTOPPED(status);
+		if (s->stopped || WIFCONTINUED(status))
+			continue;
 		s->ended = true;
 		s->status = exit_status_of(status);
 	}
+	stop_with_command(s);
 	if (s->daemon > 0 && waitpid(s->daemon, &status, WNOHANG) == s->daemon) {
 		s->daemon = 0;
 		if (!s->ended)
 			unwatched("the daemon ended");
 	}
-}
-
-/* Stops like any other process would: the shell that started us has to see it. */
-static void stop_self(const struct supervisor *s, bool by_terminal)
-{
-	if (!by_terminal && s->daemon > 0)
-		(void)kill(s->daemon, SIGSTOP); /* time that doesn't pass for the job */
-	(void)raise(SIGSTOP);
-	if (!by_terminal && s->daemon > 0)
-		(void)kill(s->daemon, SIGCONT);
 }
 
 static void take_signal(struct supervisor *s)
@@ -167,8 +182,11 @@ static void take_signal(struct supervisor *s)
 	by_terminal = info.ssi_code == SI_KERNEL;
 	if (!s->ended && !by_terminal && info.ssi_pid != (uint32_t)s->command)
 		(void)kill(s->command, (int)info.ssi_signo);
-	if (info.ssi_signo == SIGTSTP)
-		stop_self(s, by_terminal);
+	if (info.ssi_signo == SIGTSTP) {
+		s->stop_pending = true;
+		s->by_terminal = by_terminal;
+		stop_with_command(s);
+	}
 	/* The job is over and only its last report is awaited: who asks us to end may have it. */
 	if (s->ended && s->daemon > 0 && (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM))
 		(void)kill(s->daemon, SIGKILL);

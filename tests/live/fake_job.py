@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A job of scripted workers: no torch, no hook, but the real socket and a real block.
+
+Each worker follows src/format/message.h as the agent does, marks an iteration
+every --ms milliseconds, becomes slow at --slow-at, and meets an order as its
+entry in --behave says: obey, miss, die, lie (a trace path outside), scribble
+(garbage all over its ring), silent (never answers), or garbage (its trace is
+no trace). With --record, what each worker was ordered is written there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import array
+import contextlib
+import fcntl
+import json
+import mmap
+import os
+import pathlib
+import random
+import signal
+import socket
+import struct
+import sys
+import time
+
+MESSAGE = struct.Struct("<IHHIIiiiiQQQqqQ512s")
+HEAD = struct.Struct("<IIIIQQQII")
+ORDER = struct.Struct("<QQQQQII")
+RECORD = struct.Struct("<qqIHHQ")
+RING = 16384
+SIZE = HEAD.size + ORDER.size + RING * RECORD.size
+STEP_OFFSET, HEAD_OFFSET, STATE_OFFSET = 16, 32, 40
+
+HELLO, BEGUN, DONE, MISSED, BYE = 1, 2, 3, 4, 5
+DATALOADER, DATALOADER_END, OPTIMIZER = 1, 2, 3
+ADD_SEALS, SEALS = 1033, 1 | 2 | 4  # F_ADD_SEALS; SEAL, SHRINK, GROW
+
+
+def make_block() -> tuple[int, mmap.mmap]:
+    fd = os.memfd_create("fake-worker", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, SIZE)
+    fcntl.fcntl(fd, ADD_SEALS, SEALS)
+    block = mmap.mmap(fd, SIZE)
+    HEAD.pack_into(block, 0, 0x50544231, 1, RING, 0, 0, 0, 0, 0, 0)
+    return fd, block
+
+
+class Worker:
+    def __init__(self, rank: int, options: argparse.Namespace, behaviour: str) -> None:
+        self.rank, self.options, self.behaviour = rank, options, behaviour
+        self.step = self.head = self.seen = 0
+        self.window: dict[str, int] = {}
+        self.bounds: list[int] = []
+        fd, self.block = make_block()
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.connect(os.environ["PERFTRACKER_SOCKET"])
+        self.send(HELLO, fd=fd)
+        os.close(fd)
+
+    def send(self, kind: int, text: str = "", fd: int = -1, window_ns: int = 0) -> None:
+        data = MESSAGE.pack(
+            0x50544D31, 1, kind, os.getpid(), os.getpid(), self.rank, self.rank,
+            self.options.world, 0, self.seen, self.step, window_ns, time.monotonic_ns(),
+            time.time_ns(), 0, text.encode(),
+        )  # fmt: skip
+        rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [fd]))
+        with contextlib.suppress(OSError):  # the daemon is gone: the job goes on
+            self.socket.sendmsg([data], [rights] if fd >= 0 else [])
+
+    def mark(self, kind: int) -> None:
+        offset = HEAD.size + ORDER.size + self.head % RING * RECORD.size
+        RECORD.pack_into(self.block, offset, time.monotonic_ns(), 0, self.head + 1, kind, 0, 0)
+        self.head += 1
+        struct.pack_into("<Q", self.block, HEAD_OFFSET, self.head)
+        if kind == OPTIMIZER:
+            self.step += 1
+            struct.pack_into("<Q", self.block, STEP_OFFSET, self.step)
+            self.follow_order()
+
+    def follow_order(self) -> None:
+        number, start, window_ns, least, most, cancelled, stride = ORDER.unpack_from(
+            self.block, HEAD.size
+        )
+        if self.window:
+            self.bounds.append(time.time_ns())
+            if len(self.bounds) > self.window["steps"]:
+                self.end_window()
+        elif number > self.seen and self.step >= start and not cancelled:
+            self.seen = number
+            self.note(number, start, window_ns, least, most, stride)
+            self.begin_window(most)
+
+    def note(self, *numbers: int) -> None:
+        if self.options.record:
+            with open(self.options.record, "a") as file:
+                file.write(json.dumps([self.rank, self.step, *numbers]) + "\n")
+
+    def begin_window(self, steps: int) -> None:
+        if self.behaviour == "miss":
+            self.send(MISSED, "the test wants it so")
+            return
+        if self.behaviour == "silent":
+            return
+        self.send(BEGUN)
+        if self.behaviour == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.window = {"steps": steps}
+        self.bounds = [time.time_ns()]
+
+    def end_window(self) -> None:
+        path = pathlib.Path(os.environ["PERFTRACKER_DIR"], f"{self.rank}-{self.seen}.json")
+        if self.behaviour == "lie":
+            path = pathlib.Path(self.options.outside)
+        elif self.behaviour == "garbage":
+            path.write_text('{"traceEvents": [{"ph": "X", "ts": ')
+        else:
+            path.write_text(json.dumps(self.trace()))
+        length = self.bounds[-1] - self.bounds[0]
+        self.window = {}
+        self.send(DONE, str(path), window_ns=length)
+
+    def trace(self) -> dict:
+        """One step after the other; on the slow rank most of each is one Python function."""
+        events = []
+
+        def add(cat: str, name: str, start: float, end: float, **args: object) -> None:
+            events.append(
+                {"ph": "X", "cat": cat, "name": name, "pid": os.getpid(), "tid": os.getpid(),
+                 "ts": start / 1e3, "dur": (end - start) / 1e3, "args": args}
+            )  # fmt: skip
+
+        for number, (start, end) in enumerate(zip(self.bounds, self.bounds[1:])):
+            slow = start + (end - start) * (0.7 if self.rank == self.options.slow_rank else 0.01)
+            ids = {"Python id": number + 1, "Python parent id": None}
+            add("user_annotation", f"ProfilerStep#{self.step + number}", start, end)
+            add("python_function", "train.py(7): slow_function", start, slow, **ids)
+            add("cpu_op", "aten::mm", slow, slow + (end - slow) / 2, **{"External id": number})
+            add("cpu_op", "gloo:all_reduce", slow + (end - slow) / 2, end, **{"External id": number})
+        info = {"rank": self.rank, "world_size": self.options.world, "backend": "gloo"}
+        return {"schemaVersion": 1, "distributedInfo": info, "traceEvents": events}
+
+    def scribble(self) -> None:
+        start = HEAD.size + ORDER.size
+        self.block[start:SIZE] = random.Random(1).randbytes(SIZE - start)
+        struct.pack_into("<Q", self.block, HEAD_OFFSET, random.getrandbits(63))
+
+    def run(self) -> None:
+        for number in range(self.options.iterations):
+            slow = self.options.slow_at and number >= self.options.slow_at
+            self.mark(DATALOADER)
+            self.mark(DATALOADER_END)
+            time.sleep(self.options.ms * (self.options.slow_factor if slow else 1) / 1e3)
+            self.mark(OPTIMIZER)
+            if self.behaviour == "scribble" and number % 10 == 9:
+                self.scribble()
+        self.send(BYE)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--world", type=int, default=2)
+    parser.add_argument("--iterations", type=int, default=200)
+    parser.add_argument("--ms", type=float, default=20)
+    parser.add_argument("--slow-at", type=int, default=0)
+    parser.add_argument("--slow-factor", type=float, default=3)
+    parser.add_argument("--slow-rank", type=int, default=1)
+    parser.add_argument("--behave", default="", help="one word a rank, by commas")
+    parser.add_argument("--outside", default="/nonexistent")
+    parser.add_argument("--record", default="")
+    parser.add_argument("--status", type=int, default=0)
+    options = parser.parse_args()
+    words = options.behave.split(",")
+    children = []
+    for rank in range(options.world):
+        pid = os.fork()
+        if pid == 0:
+            Worker(rank, options, words[rank] if rank < len(words) else "obey").run()
+            os._exit(0)
+        children.append(pid)
+    for pid in children:
+        os.waitpid(pid, 0)
+    print("job done", flush=True)
+    return options.status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

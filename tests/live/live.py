@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the live tests share: the program, a private place, jobs that are started and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from collections.abc import Iterator
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PROGRAM = os.environ.get("PERFTRACKER_PROGRAM") or str(ROOT / "build/src/cmd/perftracker")
+FAKE_JOB = str(pathlib.Path(__file__).resolve().parent / "fake_job.py")
+
+# A shared machine wavers: only a clear slowdown counts, and it is found fast.
+QUICK = ("--recent", "10", "--learn", "3", "--slowdown", "80", "--min-gap", "0", "--steps", "5")
+
+
+def torch_python() -> str | None:
+    """An interpreter that has torch, None when there is none."""
+    for path in (os.environ.get("PERFTRACKER_PYTHON"), str(ROOT / ".venv/bin/python")):
+        if path and os.access(path, os.X_OK):
+            check = subprocess.run([path, "-c", "import torch"], capture_output=True)
+            if check.returncode == 0:
+                return path
+    return None
+
+
+def children(pid: int) -> list[int]:
+    text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(word) for word in text.split()]
+
+
+class LiveTest(unittest.TestCase):
+    def setUp(self) -> None:
+        if not os.access(PROGRAM, os.X_OK):
+            self.skipTest(f"{PROGRAM} is not built")
+        folder = tempfile.TemporaryDirectory(prefix="pt-live-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.out = self.folder / "out"
+        self.env = {**os.environ, "XDG_RUNTIME_DIR": folder.name}
+
+    def command(self, *words: str) -> list[str]:
+        return [PROGRAM, "run", "--out", str(self.out), *words]
+
+    def run_job(
+        self, *words: str, stdin: bytes = b"", limit_s: float = 60
+    ) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            self.command(*words), input=stdin, capture_output=True, env=self.env, timeout=limit_s
+        )
+
+    @contextlib.contextmanager
+    def job(self, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+        """A job that runs meanwhile; whatever is left of it is killed at the end."""
+        process = subprocess.Popen(
+            self.command(*words),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.env, process_group=0,
+        )  # fmt: skip
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+    def ask(self, *words: str, limit_s: float = 60) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [PROGRAM, *words], capture_output=True, text=True, env=self.env, timeout=limit_s
+        )
+
+    def workers(self) -> list[dict]:
+        answer = self.ask("status", "--format", "json")
+        return json.loads(answer.stdout)["workers"] if answer.returncode == 0 else []
+
+    def await_workers(self, count: int, iterations: int, limit_s: float = 60) -> list[dict]:
+        deadline = time.monotonic() + limit_s
+        while time.monotonic() < deadline:
+            workers = self.workers()
+            if len(workers) == count and all(w["iterations"] >= iterations for w in workers):
+                return workers
+            time.sleep(0.1)
+        self.fail(f"no {count} workers with {iterations} iterations, but {self.workers()}")
+
+    def report(self, name: str = "report.json") -> dict:
+        return json.loads((self.out / name).read_text())
+
+    def fake(self, *words: str) -> tuple[str, ...]:
+        return ("--", sys.executable, FAKE_JOB, *words)

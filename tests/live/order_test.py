@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Orders, answers and reports, with workers that follow a script."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import socket
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from live import QUICK, LiveTest  # noqa: E402
+
+
+class Orders(LiveTest):
+    def orders(self) -> list[list[int]]:
+        """rank, step at which it began, order, start, window, least, most, stride."""
+        lines = (self.folder / "record").read_text().splitlines()
+        return [json.loads(line) for line in lines]
+
+    def slow_job(self, *words: str, options: tuple[str, ...] = QUICK) -> bytes:
+        record = str(self.folder / "record")
+        fake = ("--slow-at", "80", "--iterations", "160", "--record", record, *words)
+        done = self.run_job(*options, *self.fake(*fake), limit_s=120)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        self.assertEqual(done.stdout, b"job done\n")
+        return done.stderr
+
+    def test_a_slowdown_makes_one_profile_of_all_at_one_step(self) -> None:
+        self.slow_job("--world", "4")
+        orders = self.orders()
+        self.assertEqual(sorted(order[0] for order in orders), [0, 1, 2, 3])
+        for rank, step, number, start, _, least, most, stride in orders:
+            with self.subTest(rank=rank):
+                self.assertEqual(step, start, "began at the ordered step")
+                self.assertEqual((number, least, most, stride), (1, 5, 5, 1))
+                self.assertEqual(start, orders[0][3])
+                self.assertGreater(start, 80)
+        report = self.report("report-1.json")
+        self.assertEqual(report["coverage"]["workers_analyzed"], 4)
+        self.assertEqual(report["trigger"]["kind"], "slowdown")
+        self.assertGreater(
+            report["trigger"]["current_iteration_ms"], report["trigger"]["baseline_iteration_ms"]
+        )
+
+    def test_traces_are_deleted_and_fingerprints_kept(self) -> None:
+        said = self.slow_job().decode()
+        self.assertEqual(list((self.out / "traces").iterdir()), [], said)
+        kept = sorted(path.name for path in self.out.glob("fingerprints/1/*"))
+        self.assertEqual(kept, ["rank0.ptfp", "rank1.ptfp"], said)
+        self.assertTrue((self.out / "report.html").is_file())
+
+    def test_traces_are_kept_when_asked_for(self) -> None:
+        self.slow_job(options=(*QUICK, "--keep-traces"))
+        kept = sorted(path.name for path in (self.out / "traces").iterdir())
+        self.assertEqual(kept, ["0-1.json", "0-1.json.sidecar", "1-1.json", "1-1.json.sidecar"])
+
+    def test_a_worker_that_missed_is_named_and_the_others_are_analysed(self) -> None:
+        self.slow_job("--world", "3", "--behave", "obey,miss,obey")
+        report = self.report("report-1.json")
+        self.assertEqual(report["coverage"]["workers_analyzed"], 2)
+        self.assertEqual(report["coverage"]["ranks_missing"], "1")
+        self.assertIn("the test wants it so", json.dumps(report["failures"]))
+
+    def test_a_worker_that_dies_in_the_window_is_named(self) -> None:
+        self.slow_job("--world", "3", "--behave", "obey,obey,die")
+        report = self.report("report-1.json")
+        self.assertEqual(report["coverage"]["workers_analyzed"], 2)
+        self.assertIn("its process ended", json.dumps(report["failures"]))
+
+    def test_a_trace_that_is_none_costs_only_its_rank(self) -> None:
+        self.slow_job("--world", "3", "--behave", "garbage,obey,obey")
+        report = self.report("report-1.json")
+        self.assertEqual(report["coverage"]["workers_analyzed"], 2)
+        self.assertIn("could not be summarized", json.dumps(report["failures"]))
+
+    def test_a_path_outside_the_trace_directory_is_refused_and_untouched(self) -> None:
+        outside = self.folder / "precious"
+        outside.write_text("keep me")
+        self.slow_job("--world", "2", "--behave", "lie,obey", "--outside", str(outside))
+        self.assertEqual(outside.read_text(), "keep me")
+        self.assertIn("expected a trace in", json.dumps(self.report("report-1.json")["failures"]))
+
+    def test_a_worker_that_scribbles_over_its_ring_harms_nobody(self) -> None:
+        self.slow_job("--world", "3", "--behave", "scribble,obey,obey")
+        self.assertGreaterEqual(self.report("report-1.json")["coverage"]["workers_analyzed"], 2)
+
+    def test_a_healthy_job_accuses_nobody(self) -> None:
+        done = self.run_job(*QUICK, *self.fake("--iterations", "100", "--status", "6"))
+        self.assertEqual(done.returncode, 6)
+        report = self.report()
+        self.assertEqual((report["verdict"], report["findings"]), ("healthy", []))
+        self.assertIn(b"HEALTHY", done.stderr)
+        self.assertFalse((self.out / "report-1.json").exists(), done.stderr.decode())
+
+    def test_a_short_job_is_inconclusive(self) -> None:
+        self.run_job(*QUICK, *self.fake("--iterations", "20"))
+        self.assertEqual(self.report()["verdict"], "inconclusive")
+
+    def test_a_profile_can_be_asked_for(self) -> None:
+        with self.job(*QUICK, *self.fake("--iterations", "3000")) as job:
+            self.await_workers(2, 30)
+            answer = self.ask("profile")
+            self.assertEqual(answer.returncode, 0, answer.stderr)
+            self.assertEqual(answer.stdout.strip(), str(self.out / "report-1.html"))
+            self.assertEqual(self.report()["trigger"]["kind"], "request")
+            self.assertIsNone(job.poll())
+
+    def test_without_a_job_there_is_nothing_to_ask(self) -> None:
+        for words in (("profile",), ("status",)):
+            answer = self.ask(*words)
+            self.assertEqual(answer.returncode, 1)
+            self.assertIn("no running job", answer.stderr)
+
+    def test_status_tells_each_worker(self) -> None:
+        with self.job(*QUICK, *self.fake("--world", "3", "--iterations", "3000")):
+            workers = self.await_workers(3, 30)
+            self.assertEqual([w["rank"] for w in workers], [0, 1, 2])
+            self.assertTrue(all(15 < w["iteration_ms"] < 2000 for w in workers), workers)
+            table = self.ask("status").stdout.splitlines()
+            self.assertEqual(len(table), 4)
+            self.assertEqual(table[0].split()[:3], ["rank", "pid", "state"])
+
+    def test_a_hostile_client_of_the_socket_harms_nobody(self) -> None:
+        with self.job(*QUICK, *self.fake("--iterations", "400")) as job:
+            self.await_workers(2, 10)
+            path = next((self.folder / "perftracker").iterdir())
+            for data in (b"x", b"\xff" * 600, b"\0" * 600, b"y" * 60000):
+                for _ in range(50):
+                    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+                        client.connect(str(path))
+                        client.send(data)
+            workers = self.await_workers(2, 20)
+            self.assertEqual(len(workers), 2)
+            self.assertEqual(job.wait(timeout=60), 0)
+
+    def test_the_socket_is_private(self) -> None:
+        with self.job(*QUICK, *self.fake("--iterations", "1000")):
+            self.await_workers(2, 1)
+            place = self.folder / "perftracker"
+            self.assertEqual(place.stat().st_mode & 0o777, 0o700)
+            self.assertEqual(next(place.iterdir()).stat().st_mode & 0o777, 0o600)
+
+    def test_silence_of_a_stopped_job_is_no_alarm(self) -> None:
+        import signal  # noqa: PLC0415
+
+        with self.job(*QUICK, *self.fake("--iterations", "300")) as job:
+            self.await_workers(2, 40)
+            job.send_signal(signal.SIGTSTP)
+            time.sleep(0.5)
+            job.send_signal(signal.SIGCONT)
+            self.assertEqual(job.wait(timeout=60), 0)
+            self.assertEqual(self.report()["findings"], [])
