@@ -58,7 +58,8 @@ OPS = [
 ]
 KERNELS = [
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>, "
-    "at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>, at::detail::Array<char*, 3>)",
+    "at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<float>, "
+    "at::detail::Array<char*, 3>)",
     "ampere_sgemm_128x64_tn",
     "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float, float>"
     "(int, float, float const*, float const*, float const*, float*, float*, float*)",
@@ -128,7 +129,8 @@ def operators(w, rnd, size, tid, first):
         w.event(
             f'  {{\n    "ph": "X", "cat": "cpu_op", "name": "{rnd.choice(OPS)}", "pid": {PID}, '
             f'"tid": {tid},\n    "ts": {us(now)}, "dur": {dur(length)},\n    "args": {{\n'
-            f'      "External id": {ext},"Record function id": 0, "Concrete Inputs": ["", "", "", ""], '
+            f'      "External id": {ext},"Record function id": 0, '
+            f'"Concrete Inputs": ["", "", "", ""], '
             f'"Input type": ["float", "float", "float", "Scalar"], "Input Strides": '
             f'[[{b}, 1], [{c}, 1], [1], []], "Input Dims": [[{a}, {b}], [{b}, {c}], [{c}], []], '
             f'"Ev Idx": {w.ev}\n    }}\n  }}'
@@ -150,8 +152,10 @@ def device(w, rnd, size, last_ext):
         w.event(
             f'  {{\n    "ph": "X", "cat": "kernel", "name": "{rnd.choice(KERNELS)}", "pid": 0, '
             f'"tid": {STREAM},\n    "ts": {us(begin)}, "dur": {dur(length)},\n    "args": {{\n'
-            f'      "External id": {ext},      "queued": 0, "device": 0, "context": 1,      "stream": '
-            f'{STREAM}, "correlation": {corr},      "registers per thread": 16,      "shared memory": 0, '
+            f'      "External id": {ext},      "queued": 0, "device": 0, "context": 1,      '
+            f'"stream": '
+            f'{STREAM}, "correlation": {corr},      "registers per thread": 16,      '
+            f'"shared memory": 0, '
             f'     "blocks per SM": 0.012500,      "warps per SM": 0.050000,      "grid": '
             f'[{rnd.randrange(1, 5000)}, 1, 1],      "block": [{threads}, 1, 1],      '
             f'"est. achieved occupancy %": 31\n    }}\n  }}'
@@ -161,7 +165,8 @@ def device(w, rnd, size, last_ext):
             f'    "cat": "ac2g", "name": "ac2g", "bp": "e"\n  }}'
         )
         w.event(
-            f'  {{\n    "ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": {PID}, '
+            f'  {{\n    "ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", '
+            f'"pid": {PID}, '
             f'"tid": {PID},\n    "ts": {us(now)}, "dur": {dur(rnd.randrange(2000, 15000))},\n'
             f'    "args": {{\n      "External id": {ext},      "cbid": 211, "correlation": {corr}\n'
             f"    }}\n  }}"

@@ -22,12 +22,24 @@ import sys
 import tempfile
 
 KINDS = {
-    "python_function": "python", "cpu_op": "operator", "Operator": "operator",
-    "user_annotation": "annotation", "cuda_runtime": "runtime", "cuda_driver": "runtime",
-    "Runtime": "runtime", "mtia_runtime": "runtime", "kernel": "kernel", "Kernel": "kernel",
-    "mtia_ccp_events": "kernel", "gpu_memcpy": "gpu_memop", "gpu_memset": "gpu_memop",
-    "Memcpy": "gpu_memop", "Memset": "gpu_memop", "gpu_user_annotation": "gpu_annotation",
-    "cuda_sync": "sync", "overhead": "overhead",
+    "python_function": "python",
+    "cpu_op": "operator",
+    "Operator": "operator",
+    "user_annotation": "annotation",
+    "cuda_runtime": "runtime",
+    "cuda_driver": "runtime",
+    "Runtime": "runtime",
+    "mtia_runtime": "runtime",
+    "kernel": "kernel",
+    "Kernel": "kernel",
+    "mtia_ccp_events": "kernel",
+    "gpu_memcpy": "gpu_memop",
+    "gpu_memset": "gpu_memop",
+    "Memcpy": "gpu_memop",
+    "Memset": "gpu_memop",
+    "gpu_user_annotation": "gpu_annotation",
+    "cuda_sync": "sync",
+    "overhead": "overhead",
 }
 LINKS = {"Python id", "Python parent id", "correlation"}  # begin/end pairs have none
 DEVICE = {"kernel", "gpu_memop", "gpu_annotation", "sync"}
@@ -109,12 +121,22 @@ def expected_events(document):
         kind = KINDS.get(event.get("cat"), "other")
         if kind == "operator" and name and name.startswith("ProfilerStep"):
             kind = "annotation"
-        row = [start + base, max(ns(event.get("dur")) or 0, 0), kind, ident(event.get("pid")),
-               ident(event.get("tid")), name, event, order]
+        row = [
+            start + base,
+            max(ns(event.get("dur")) or 0, 0),
+            kind,
+            ident(event.get("pid")),
+            ident(event.get("tid")),
+            name,
+            event,
+            order,
+        ]
         if phase == "X":
             out.append(row)
         else:
-            lane = tuple(v if ident(v) is None else ident(v) for v in (event.get("pid"), event.get("tid")))
+            lane = tuple(
+                v if ident(v) is None else ident(v) for v in (event.get("pid"), event.get("tid"))
+            )
             halves.setdefault(lane, []).append((start, order, phase, row))
     for lane in sorted(halves, key=str):
         stack = []
@@ -124,8 +146,10 @@ def expected_events(document):
             elif stack:
                 begin = stack.pop()
                 begin[1] = start + base - begin[0]
-                begin[6] = dict(begin[6], args={k: v for k, v in (begin[6].get("args") or {}).items()
-                                                if k not in LINKS})
+                begin[6] = dict(
+                    begin[6],
+                    args={k: v for k, v in (begin[6].get("args") or {}).items() if k not in LINKS},
+                )
                 begin[7] += len(events)  # pairs come after the complete events
                 out.append(begin)
             else:
@@ -171,15 +195,26 @@ def compare(dump, path):
         return f"refused: {run.stderr.decode()}"
     lines = run.stdout.decode().split("\n")[:-1]
     if lines[0] != f"{len(rows)} {skipped} {samples}":
-        return f"events, left out, samples: expected {len(rows)} {skipped} {samples}, found {lines[0]}"
-    for i, (row, parent, line) in enumerate(zip(rows, expected_parents(rows), lines[1:])):
+        return (
+            f"events, left out, samples: expected {len(rows)} {skipped} {samples}, found {lines[0]}"
+        )
+    for i, (row, parent, line) in enumerate(
+        zip(rows, expected_parents(rows), lines[1:], strict=True)
+    ):
         found = line.split(" ", 9)
         size, count = expected_args(row[6], row[2])
-        expected = [str(row[0]), str(row[1]), row[2], found[3],
-                    found[4] if row[3] is None else str(row[3]),
-                    found[5] if row[4] is None else str(row[4]), str(parent),
-                    found[7] if size is None or row[2] == "annotation" else str(size),
-                    found[8] if row[2] == "annotation" else str(count), shown(row[5])]
+        expected = [
+            str(row[0]),
+            str(row[1]),
+            row[2],
+            found[3],
+            found[4] if row[3] is None else str(row[3]),
+            found[5] if row[4] is None else str(row[4]),
+            str(parent),
+            found[7] if size is None or row[2] == "annotation" else str(size),
+            found[8] if row[2] == "annotation" else str(count),
+            shown(row[5]),
+        ]
         if found != expected:
             return f"event {i}: expected {expected}, found {found}"
         if row[2] in DEVICE and row[6]["ph"] == "X" and found[3] != "1":
@@ -188,19 +223,37 @@ def compare(dump, path):
 
 
 def random_number(rnd):
-    return rnd.choice([
-        lambda: str(rnd.randrange(10**rnd.randrange(1, 17))),
-        lambda: f"{rnd.randrange(10**13)}.{rnd.randrange(1000):03d}",
-        lambda: f"{rnd.randrange(1000)}.{rnd.randrange(10**rnd.randrange(1, 30))}",
-        lambda: f"{rnd.randrange(10**6)}e{rnd.randrange(-12, 8)}",
-        lambda: f"-{rnd.randrange(10**9)}.5",
-        lambda: f"{rnd.randrange(10**3)}.000{'5' * rnd.randrange(1, 60)}E+{rnd.randrange(3)}",
-    ])()
+    return rnd.choice(
+        [
+            lambda: str(rnd.randrange(10 ** rnd.randrange(1, 17))),
+            lambda: f"{rnd.randrange(10**13)}.{rnd.randrange(1000):03d}",
+            lambda: f"{rnd.randrange(1000)}.{rnd.randrange(10 ** rnd.randrange(1, 30))}",
+            lambda: f"{rnd.randrange(10**6)}e{rnd.randrange(-12, 8)}",
+            lambda: f"-{rnd.randrange(10**9)}.5",
+            lambda: f"{rnd.randrange(10**3)}.000{'5' * rnd.randrange(1, 60)}E+{rnd.randrange(3)}",
+        ]
+    )()
 
 
 def random_text(rnd):
-    pieces = ["a", "aten::mm", "\\n", "\\u20ac", "\\ud83d\\ude00", "\\ud83d", "\\\"", "\\\\", "é",
-              "漢", "😀", "<built-in method x at 0x7f>", "/", "\\/", " " * rnd.randrange(40), "\\u0001"]
+    pieces = [
+        "a",
+        "aten::mm",
+        "\\n",
+        "\\u20ac",
+        "\\ud83d\\ude00",
+        "\\ud83d",
+        '\\"',
+        "\\\\",
+        "é",
+        "漢",
+        "😀",
+        "<built-in method x at 0x7f>",
+        "/",
+        "\\/",
+        " " * rnd.randrange(40),
+        "\\u0001",
+    ]
     return '"' + "".join(rnd.choice(pieces) for _ in range(rnd.randrange(8))) + '"'
 
 
@@ -216,9 +269,13 @@ def random_value(rnd, depth=0):
 
 def random_event(rnd, ids):
     cat = rnd.choice([*KINDS, "news", "Trace"])
-    fields = {"ph": '"' + rnd.choice("XXXXXXBEiMsf") + '"', "cat": f'"{cat}"',
-              "name": random_text(rnd), "pid": str(rnd.randrange(3)),
-              "tid": rnd.choice(["1", "7", '"8"', "-975440128", '"stream 7"', '"PyTorch"'])}
+    fields = {
+        "ph": '"' + rnd.choice("XXXXXXBEiMsf") + '"',
+        "cat": f'"{cat}"',
+        "name": random_text(rnd),
+        "pid": str(rnd.randrange(3)),
+        "tid": rnd.choice(["1", "7", '"8"', "-975440128", '"stream 7"', '"PyTorch"']),
+    }
     if rnd.random() < 0.95:
         fields["ts"] = random_number(rnd)
     if rnd.random() < 0.9:
@@ -231,14 +288,23 @@ def random_event(rnd, ids):
         args['"Python parent id"'] = rnd.choice(["null", str(rnd.choice(ids[:-1] or [0])), "77777"])
         if args['"Python parent id"'] == args['"Python id"']:
             args['"Python parent id"'] = "null"
-    elif rnd.random() < 0.5 and cat not in ("cuda_runtime", "cuda_driver", "Runtime", "mtia_runtime"):
+    elif rnd.random() < 0.5 and cat not in (
+        "cuda_runtime",
+        "cuda_driver",
+        "Runtime",
+        "mtia_runtime",
+    ):
         args['"correlation"'] = str(rnd.randrange(200))
     else:
         args['"correlation"'] = str(next(ids_of_calls))
-    members = [f"{rnd.choice(['', ' ', chr(10) + '    '])}\"{k}\":{rnd.choice(['', ' '])}{v}"
-               for k, v in rnd.sample(sorted(fields.items()), len(fields))]
-    members.insert(rnd.randrange(len(members) + 1),
-                   '"args": {' + ", ".join(f"{k}: {v}" for k, v in args.items()) + "}")
+    members = [
+        f'{rnd.choice(["", " ", chr(10) + "    "])}"{k}":{rnd.choice(["", " "])}{v}'
+        for k, v in rnd.sample(sorted(fields.items()), len(fields))
+    ]
+    members.insert(
+        rnd.randrange(len(members) + 1),
+        '"args": {' + ", ".join(f"{k}: {v}" for k, v in args.items()) + "}",
+    )
     return "{" + ",".join(members) + "}"
 
 
