@@ -7,7 +7,7 @@
 
 /* Large enough that a pass has few blocks, small enough for a tiny report. */
 #define BLOCK_BYTES (64u * 1024u)
-#define ALIGN       16u
+#define ALIGN 16u
 
 struct arena_block {
 	struct arena_block *next;

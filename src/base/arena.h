@@ -12,7 +12,7 @@ struct arena_block;
 
 struct arena {
 	struct arena_block *head; /* newest block, NULL when nothing was allocated */
-	size_t total_bytes;       /* sum of the blocks, for limits and reports */
+	size_t total_bytes;	  /* sum of the blocks, for limits and reports */
 };
 
 void arena_init(struct arena *arena);

@@ -19,30 +19,30 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Both arguments are evaluated once; they must have the same type. */
-#define MIN(a, b)                          \
-	({                                 \
-		__typeof__(a) _min_a = (a); \
-		__typeof__(b) _min_b = (b); \
+#define MIN(a, b)                                  \
+	({                                         \
+		__typeof__(a) _min_a = (a);        \
+		__typeof__(b) _min_b = (b);        \
 		_min_a < _min_b ? _min_a : _min_b; \
 	})
-#define MAX(a, b)                          \
-	({                                 \
-		__typeof__(a) _max_a = (a); \
-		__typeof__(b) _max_b = (b); \
+#define MAX(a, b)                                  \
+	({                                         \
+		__typeof__(a) _max_a = (a);        \
+		__typeof__(b) _max_b = (b);        \
 		_max_a > _max_b ? _max_a : _max_b; \
 	})
 
 /* Moves a pointer out of a variable that a cleanup attribute would free. */
-#define take_ptr(p)                        \
-	({                                 \
+#define take_ptr(p)                         \
+	({                                  \
 		__typeof__(p) _taken = (p); \
-		(p) = NULL;                \
-		_taken;                    \
+		(p) = NULL;                 \
+		_taken;                     \
 	})
 
 #define NSEC_PER_USEC 1000LL
 #define NSEC_PER_MSEC 1000000LL
-#define NSEC_PER_SEC  1000000000LL
+#define NSEC_PER_SEC 1000000000LL
 
 static inline void free_ptr(void *pp)
 {

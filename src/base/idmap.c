@@ -21,7 +21,8 @@ void idmap_done(struct idmap *map)
 	*map = (struct idmap){ 0 };
 }
 
-static void slots_put(uint64_t *keys, uint32_t *values, size_t slot_cnt, uint64_t key, uint32_t value)
+static void slots_put(uint64_t *keys, uint32_t *values, size_t slot_cnt, uint64_t key,
+		      uint32_t value)
 {
 	size_t slot = key_slot(key, slot_cnt);
 

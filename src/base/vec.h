@@ -12,9 +12,9 @@
 
 #include "base/base.h"
 
-#define VEC(type)           \
-	struct {            \
-		type *data; \
+#define VEC(type)                \
+	struct {                 \
+		type *data;      \
 		size_t cnt, cap; \
 	}
 
@@ -28,18 +28,18 @@ _must_check_ int vec_reserve_bytes(void **data, size_t *cap, size_t need, size_t
 	vec_reserve_bytes((void **)&(v)->data, &(v)->cap, (need), sizeof(*(v)->data))
 
 /* Appends value. Evaluates to 0 or -ENOMEM; the vector is unchanged on failure. */
-#define vec_push(v, ...)                                        \
-	({                                                      \
-		int _vec_ret = vec_reserve((v), (v)->cnt + 1);  \
-		if (_vec_ret == 0)                              \
-			(v)->data[(v)->cnt++] = (__VA_ARGS__);  \
-		_vec_ret;                                       \
+#define vec_push(v, ...)                                       \
+	({                                                     \
+		int _vec_ret = vec_reserve((v), (v)->cnt + 1); \
+		if (_vec_ret == 0)                             \
+			(v)->data[(v)->cnt++] = (__VA_ARGS__); \
+		_vec_ret;                                      \
 	})
 
-#define vec_done(v)                    \
-	do {                           \
-		free((v)->data);       \
-		(v)->data = NULL;      \
+#define vec_done(v)                      \
+	do {                             \
+		free((v)->data);         \
+		(v)->data = NULL;        \
 		(v)->cnt = (v)->cap = 0; \
 	} while (0)
 

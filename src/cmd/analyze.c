@@ -61,8 +61,16 @@ struct analyze_options {
 	struct localize_options localize;
 };
 
-enum { OPT_RANKS = 256, OPT_STEPS, OPT_MIN_GAIN, OPT_EXPECT, OPT_EXACT, OPT_SEED, OPT_WORLD,
-       OPT_EXIT_CODE };
+enum {
+	OPT_RANKS = 256,
+	OPT_STEPS,
+	OPT_MIN_GAIN,
+	OPT_EXPECT,
+	OPT_EXACT,
+	OPT_SEED,
+	OPT_WORLD,
+	OPT_EXIT_CODE
+};
 
 static const struct option long_options[] = {
 	{ "format", required_argument, NULL, 'f' },
@@ -201,7 +209,8 @@ static int keep_ranks(const struct analyze_options *o, struct load_result *loade
 		free(loaded->fps[i]);
 	}
 	loaded->cnt = kept;
-	return kept > 0 ? 0 : err_set(err, ENOENT, "--ranks: none of these ranks is among the inputs");
+	return kept > 0 ? 0
+			: err_set(err, ENOENT, "--ranks: none of these ranks is among the inputs");
 }
 
 static int compare(struct analyze_options *o, struct load_result *loaded, struct report *ret,
@@ -225,8 +234,8 @@ static int compare(struct analyze_options *o, struct load_result *loaded, struct
 		return error;
 	if (o->ranks.cnt > 0 && o->localize.workers_expected == 0)
 		o->localize.workers_expected = (int)o->ranks.cnt;
-	return localize((const struct fingerprint *const *)loaded->fps, loaded->cnt, &o->localize, ret,
-			err);
+	return localize((const struct fingerprint *const *)loaded->fps, loaded->cnt, &o->localize,
+			ret, err);
 }
 
 static int report_loaded(struct analyze_options *o, struct load_result *loaded, int64_t start_ns)
@@ -283,7 +292,8 @@ static int analyze_main(const char *command, const char *help, int argc, char **
 	while (status < 0 && (c = getopt_long(argc, argv, "f:o:j:h", long_options, NULL)) != -1)
 		status = parse_option(&o, help, c);
 	if (status < 0 && optind == argc)
-		status = cmd_usage_error(command, "expected traces or a folder of them, found nothing");
+		status = cmd_usage_error(command,
+					 "expected traces or a folder of them, found nothing");
 	if (status < 0)
 		status = analyze_paths(&o, argv + optind, (size_t)(argc - optind));
 	vec_done(&o.ranks);

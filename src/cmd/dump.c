@@ -49,8 +49,8 @@ static void print_functions(const struct fingerprint *fp, int64_t top)
 {
 	size_t cnt = top > 0 ? MIN((size_t)top, fp->function_cnt) : fp->function_cnt;
 
-	printf("\n%-8s %7s %7s %7s %10s %8s  %s\n", "class", "beta", "mu", "sigma", "share ms", "runs",
-	       "function");
+	printf("\n%-8s %7s %7s %7s %10s %8s  %s\n", "class", "beta", "mu", "sigma", "share ms",
+	       "runs", "function");
 	for (size_t i = 0; i < cnt; i++) {
 		const struct fp_function *f = &fp->functions[i];
 
@@ -69,8 +69,8 @@ static void print_functions(const struct fingerprint *fp, int64_t top)
 
 static void print_collectives(const struct fingerprint *fp)
 {
-	printf("\n%12s %10s %10s %10s  %-16s %s\n", "start ms", "dur ms", "lead ms", "bytes", "group",
-	       "what led to it");
+	printf("\n%12s %10s %10s %10s  %-16s %s\n", "start ms", "dur ms", "lead ms", "bytes",
+	       "group", "what led to it");
 	for (size_t i = 0; i < fp->collective_cnt; i++) {
 		const struct fp_collective *c = &fp->collectives[i];
 
@@ -88,15 +88,16 @@ static void print_collectives(const struct fingerprint *fp)
 
 static void dump_text(const struct fingerprint *fp, const struct dump_args *a)
 {
-	printf("fingerprint of rank %d of %d, host %s, from %s\n", fp->rank, fp->world_size, fp->host,
-	       fp->source);
+	printf("fingerprint of rank %d of %d, host %s, from %s\n", fp->rank, fp->world_size,
+	       fp->host, fp->source);
 	printf("window %.3f ms, %zu iteration%s%s, %llu events, device %s, stacks %s\n",
 	       (double)fp->window_ns / 1e6, fp->iteration_cnt, fp->iteration_cnt == 1 ? "" : "s",
 	       fp->iterations_known ? "" : " (unknown)", (unsigned long long)fp->event_cnt,
 	       fp->has_device ? "yes" : "no", fp->has_stacks ? "yes" : "no");
 	for (int c = CLASS_CNT - 1; c >= 0; c--)
 		printf("%s %.2f%%%s", event_class_name((enum event_class)c),
-		       100.0 * (double)fp->class_ns[c] / (double)fp->window_ns, c > 0 ? ", " : "\n");
+		       100.0 * (double)fp->class_ns[c] / (double)fp->window_ns,
+		       c > 0 ? ", " : "\n");
 	print_functions(fp, a->top);
 	if (a->collectives)
 		print_collectives(fp);
@@ -116,11 +117,12 @@ static json_t *function_json(const struct fingerprint *fp, const struct fp_funct
 		(void)json_array_insert_new(stack, 0, json_string(fp->frames[i].name));
 	if (f->frame != FRAME_NONE)
 		funckey_hex(fp->frames[f->frame].key, key);
-	return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:I}", "key", key, "stack", stack,
-			 "class", event_class_name((enum event_class)f->class), "beta",
+	return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o, s:I, s:I, s:I}", "key", key, "stack",
+			 stack, "class", event_class_name((enum event_class)f->class), "beta",
 			 json_real(f->beta_frac), "mu", number_or_null(f->mu_frac), "sigma",
 			 number_or_null(f->sigma_frac), "executions", (json_int_t)f->executions,
-			 "critical_ns", (json_int_t)f->critical_ns, "share_ns", (json_int_t)f->share_ns);
+			 "critical_ns", (json_int_t)f->critical_ns, "share_ns",
+			 (json_int_t)f->share_ns);
 }
 
 static int dump_json(const struct fingerprint *fp)
@@ -134,11 +136,11 @@ static int dump_json(const struct fingerprint *fp)
 		(void)json_object_set_new(classes, event_class_name((enum event_class)c),
 					  json_integer((json_int_t)fp->class_ns[c]));
 	root = json_pack("{s:s, s:i, s:i, s:s, s:s, s:I, s:I, s:I, s:o, s:I, s:o}", "schema",
-			 "perftracker.fingerprint.v1", "rank", fp->rank, "world_size", fp->world_size,
-			 "host", fp->host, "source", fp->source, "window_ns", (json_int_t)fp->window_ns,
-			 "iterations", (json_int_t)fp->iteration_cnt, "collectives",
-			 (json_int_t)fp->collective_cnt, "class_ns", classes, "rest_ns",
-			 (json_int_t)fp->rest_ns, "functions", functions);
+			 "perftracker.fingerprint.v1", "rank", fp->rank, "world_size",
+			 fp->world_size, "host", fp->host, "source", fp->source, "window_ns",
+			 (json_int_t)fp->window_ns, "iterations", (json_int_t)fp->iteration_cnt,
+			 "collectives", (json_int_t)fp->collective_cnt, "class_ns", classes,
+			 "rest_ns", (json_int_t)fp->rest_ns, "functions", functions);
 	if (root == NULL || json_dumpf(root, stdout, JSON_INDENT(1)) < 0)
 		status = cmd_fail("cannot print: out of memory, or a name that is not UTF-8");
 	else
@@ -150,8 +152,10 @@ static int dump_json(const struct fingerprint *fp)
 int cmd_dump(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "format", required_argument, NULL, 'f' }, { "top", required_argument, NULL, 'n' },
-		{ "collectives", no_argument, NULL, 'c' },  { "help", no_argument, NULL, 'h' },
+		{ "format", required_argument, NULL, 'f' },
+		{ "top", required_argument, NULL, 'n' },
+		{ "collectives", no_argument, NULL, 'c' },
+		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct dump_args a = { .top = 30 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/cmd.h"
-
 #include "base/str.h"
+#include "cmd/cmd.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -151,7 +150,8 @@ enum rank_origin inputs_assign_ranks(struct fingerprint *const *fps, size_t cnt)
 
 const char *rank_origin_name(enum rank_origin origin)
 {
-	static const char *const names[] = { "distributedInfo", "file names", "order of arguments" };
+	static const char *const names[] = { "distributedInfo", "file names",
+					     "order of arguments" };
 
 	return names[origin];
 }

@@ -74,9 +74,9 @@ struct pool {
 	const path_list *paths;
 	const struct load_options *options;
 	struct fingerprint *fps; /* by path */
-	struct err *errs;        /* by path */
-	int *errors;             /* by path; 1: not done */
-	size_t next, done;       /* under lock */
+	struct err *errs;	 /* by path */
+	int *errors;		 /* by path; 1: not done */
+	size_t next, done;	 /* under lock */
 	int64_t start_ns;
 };
 

@@ -23,7 +23,7 @@ struct load_result {
 struct load_options {
 	struct window_options window;
 	unsigned int job_cnt; /* threads; at least 1 */
-	bool progress;        /* a line on stderr when it takes longer than a second */
+	bool progress;	      /* a line on stderr when it takes longer than a second */
 };
 
 /* Returns 0 or -ENOMEM; load_done() is fine after either. */

@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 		if (strcmp(commands[i].name, name) == 0)
 			return commands[i].run(argc - 1, argv + 1);
 	}
-	fprintf(stderr,
-		"perftracker: no command '%s'. 'perftracker --help' lists the commands.\n", name);
+	fprintf(stderr, "perftracker: no command '%s'. 'perftracker --help' lists the commands.\n",
+		name);
 	return EXIT_USAGE;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
-
 #include "report/report.h"
 
 #include <errno.h>
@@ -45,7 +44,8 @@ int output_text(const struct str *text, const char *path, struct err *err)
 
 	if (path == NULL || strcmp(path, "-") == 0) {
 		error = write_all(STDOUT_FILENO, str_borrow(text), text->len);
-		return error < 0 ? err_set(err, -error, "standard output: %s", strerror(-error)) : 0;
+		return error < 0 ? err_set(err, -error, "standard output: %s", strerror(-error))
+				 : 0;
 	}
 	str_printf(&tmp, "%s.tmp", path);
 	fd = open(str_borrow(&tmp), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);

@@ -58,7 +58,8 @@ static int parse_option(struct summarize_args *a, int c)
 		return -1;
 	case OPT_STEPS:
 		if (sscanf(optarg, "%ld-%ld", &a->window.first_step, &a->window.last_step) != 2)
-			return cmd_usage_error("summarize", "--steps '%s': expected FIRST-LAST", optarg);
+			return cmd_usage_error("summarize", "--steps '%s': expected FIRST-LAST",
+					       optarg);
 		return -1;
 	case OPT_SKIP_FIRST:
 		a->window.skip_first = true;

@@ -33,8 +33,8 @@ const char *event_class_name(enum event_class class)
 const char *event_kind_name(enum event_kind kind)
 {
 	static const char *const names[KIND_CNT] = {
-		"python", "operator", "annotation", "runtime", "kernel", "gpu_memop",
-		"gpu_annotation", "sync", "overhead", "gc", "other",
+		"python",	  "operator", "annotation", "runtime", "kernel", "gpu_memop",
+		"gpu_annotation", "sync",     "overhead",   "gc",      "other",
 	};
 
 	return (unsigned int)kind < KIND_CNT ? names[kind] : "unknown";

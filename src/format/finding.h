@@ -18,7 +18,7 @@ enum reference_kind { REFERENCE_PEERS, REFERENCE_EXPECTED };
 
 /* One dimension of a fingerprint beside what it was compared with. */
 struct finding_value {
-	bool present; /* false: no source for it, printed as null or "-" */
+	bool present;		 /* false: no source for it, printed as null or "-" */
 	double value, reference; /* fractions 0..1 */
 	enum reference_kind reference_kind;
 };
@@ -32,7 +32,7 @@ struct finding_point {
 };
 
 struct finding {
-	const char *id;    /* "PT-101", stable, listed in docs/findings.md */
+	const char *id;	   /* "PT-101", stable, listed in docs/findings.md */
 	const char *cause; /* "host-stall", stable */
 	const char *title; /* one line for people */
 
@@ -42,12 +42,12 @@ struct finding {
 	const char *const *stack; /* outermost first; may be empty */
 	size_t stack_cnt;
 
-	bool all_workers;         /* scope "all", else "some" */
-	const int *ranks;         /* the accused, ascending */
+	bool all_workers; /* scope "all", else "some" */
+	const int *ranks; /* the accused, ascending */
 	size_t rank_cnt;
 	const char *const *hosts; /* hosts of the accused, distinct; may be empty */
 	size_t host_cnt;
-	const int *victims;       /* ranks that waited for the accused */
+	const int *victims; /* ranks that waited for the accused */
 	size_t victim_cnt;
 
 	double time_ms_per_iteration;  /* the accused: critical time in the function */
@@ -101,7 +101,7 @@ struct report_trigger {
 	bool present;
 	const char *kind; /* "slowdown", "blocked", "request" */
 	double baseline_iteration_ms, current_iteration_ms;
-	int64_t step;     /* profile began here */
+	int64_t step; /* profile began here */
 };
 
 struct report {
@@ -110,7 +110,7 @@ struct report {
 	const char *reason;
 
 	const char *job_id;
-	int world_size;      /* expected workers */
+	int world_size;	     /* expected workers */
 	double iterations;   /* analyzed, median over the workers */
 	double iteration_ms; /* median over workers and iterations */
 

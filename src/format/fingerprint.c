@@ -18,8 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FP_MAGIC     0x50465450u /* "PTFP" */
-#define FP_VERSION   1u
+#define FP_MAGIC 0x50465450u /* "PTFP" */
+#define FP_VERSION 1u
 #define FP_MAX_BYTES (1u << 30)
 
 /* Either direction. Writing: out is set. Reading: data is set and off moves. */
@@ -42,8 +42,11 @@ void fingerprint_init(struct fingerprint *fp)
 		.host = "",
 		.source = "",
 		.device_name = "",
-		.host_stats = { .cpu_frac = -1, .run_delay_frac = -1, .other_cpu_frac = -1,
-				.gc_ns = 0, .thief_frac = -1 },
+		.host_stats = { .cpu_frac = -1,
+				.run_delay_frac = -1,
+				.other_cpu_frac = -1,
+				.gc_ns = 0,
+				.thief_frac = -1 },
 	};
 	arena_init(&fp->arena);
 }
@@ -88,14 +91,14 @@ static void code_i64(struct codec *c, int64_t *value)
 	*value = (int64_t)raw;
 }
 
-#define CODE_INT(c, field, low, high, what)                          \
-	do {                                                         \
-		int64_t _value = (int64_t)(field);                   \
-		code_i64((c), &_value);                              \
+#define CODE_INT(c, field, low, high, what)                                 \
+	do {                                                                \
+		int64_t _value = (int64_t)(field);                          \
+		code_i64((c), &_value);                                     \
 		if ((c)->error == 0 && (_value < (low) || _value > (high))) \
-			codec_fail((c), what, (uint64_t)_value);     \
-		if ((c)->error == 0)                                 \
-			(field) = (__typeof__(field))_value;         \
+			codec_fail((c), what, (uint64_t)_value);            \
+		if ((c)->error == 0)                                        \
+			(field) = (__typeof__(field))_value;                \
 	} while (0)
 
 static void code_f64(struct codec *c, double *value)
@@ -280,17 +283,19 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 	fp->frames = code_array(c, fp->frames, &fp->frame_cnt, sizeof(*fp->frames), 40);
 	for (size_t i = 0; i < fp->frame_cnt && c->error == 0; i++)
 		code_frame(c, &fp->frames[i], i);
-	fp->functions = code_array(c, fp->functions, &fp->function_cnt, sizeof(*fp->functions), 104);
+	fp->functions =
+		code_array(c, fp->functions, &fp->function_cnt, sizeof(*fp->functions), 104);
 	for (size_t i = 0; i < fp->function_cnt && c->error == 0; i++)
 		code_function(c, &fp->functions[i], fp->frame_cnt);
 	fp->shares = code_array(c, fp->shares, &fp->share_cnt, sizeof(*fp->shares), 16);
 	for (size_t i = 0; i < fp->share_cnt && c->error == 0; i++)
 		code_share(c, &fp->shares[i], fp->function_cnt);
-	fp->collectives = code_array(c, fp->collectives, &fp->collective_cnt,
-				     sizeof(*fp->collectives), 128);
+	fp->collectives =
+		code_array(c, fp->collectives, &fp->collective_cnt, sizeof(*fp->collectives), 128);
 	for (size_t i = 0; i < fp->collective_cnt && c->error == 0; i++)
 		code_collective(c, &fp->collectives[i], fp->share_cnt);
-	fp->iterations = code_array(c, fp->iterations, &fp->iteration_cnt, sizeof(*fp->iterations), 24);
+	fp->iterations =
+		code_array(c, fp->iterations, &fp->iteration_cnt, sizeof(*fp->iterations), 24);
 	for (size_t i = 0; i < fp->iteration_cnt && c->error == 0; i++) {
 		code_i64(c, &fp->iterations[i].number);
 		CODE_INT(c, fp->iterations[i].start_ns, -(INT64_MAX / 4), INT64_MAX / 4, "a time");

@@ -27,17 +27,17 @@ struct funckey {
 struct fp_frame {
 	struct funckey key; /* hash over the canonical names from the root to here */
 	uint32_t parent;    /* FRAME_NONE at a root */
-	uint8_t kind;       /* enum event_kind */
+	uint8_t kind;	    /* enum event_kind */
 	const char *name;   /* as people read it; in the fingerprint's arena */
 };
 
 /* What one function did on this worker in the window. */
 struct fp_function {
-	uint32_t frame; /* index in frames */
-	uint8_t class;  /* enum event_class; one frame may have two (idle in f, f itself) */
+	uint32_t frame;	  /* index in frames */
+	uint8_t class;	  /* enum event_class; one frame may have two (idle in f, f itself) */
 	uint8_t resource; /* enum resource of mu and sigma; RESOURCE_CNT when absent */
-	double beta_frac;             /* eq. 2 */
-	double mu_frac, sigma_frac;   /* eq. 4, 5; NAN when no source measured it */
+	double beta_frac; /* eq. 2 */
+	double mu_frac, sigma_frac; /* eq. 4, 5; NAN when no source measured it */
 	uint64_t executions;
 	int64_t total_ns;    /* sum of durations, overlaps counted twice */
 	int64_t critical_ns; /* time on the critical path: beta * window */
@@ -45,8 +45,8 @@ struct fp_function {
 			      * among them: shares of all functions add up to the window */
 	int64_t thread_ns;   /* time on the training thread (or the autograd thread in its place),
 			      * also while the device had work: how long the place itself takes */
-	double elements;     /* mean input elements (or threads launched) an execution; -1 unknown */
-	double bytes;        /* mean payload an execution; -1 unknown */
+	double elements; /* mean input elements (or threads launched) an execution; -1 unknown */
+	double bytes;	 /* mean payload an execution; -1 unknown */
 };
 
 /* Time that a function held of an interval. */
@@ -57,15 +57,15 @@ struct fp_share {
 
 /* One collective as this worker saw it, in order of start. */
 struct fp_collective {
-	uint64_t group;     /* hash of the group's identity; see group_known */
-	uint64_t name;      /* hash of the operation's name */
-	int64_t seq;        /* in its group; -1 unknown */
-	int64_t start_ns;   /* since window start */
+	uint64_t group;	  /* hash of the group's identity; see group_known */
+	uint64_t name;	  /* hash of the operation's name */
+	int64_t seq;	  /* in its group; -1 unknown */
+	int64_t start_ns; /* since window start */
 	int64_t dur_ns;
 	int64_t critical_ns; /* part of it on the critical path */
-	int64_t bytes;      /* -1 unknown */
-	int32_t group_size; /* 0 unknown */
-	bool group_known;   /* false: group is a guess from the stream */
+	int64_t bytes;	     /* -1 unknown */
+	int32_t group_size;  /* 0 unknown */
+	bool group_known;    /* false: group is a guess from the stream */
 	/* What held the critical path from the end (or, if that is later, the start) of the
 	 * previous collective of the group to this start: shares[lead_first .. + lead_cnt). */
 	int64_t lead_ns;
@@ -85,21 +85,21 @@ struct fp_iteration {
 
 /* What the host said about the worker's window; absent numbers are negative or NULL. */
 struct fp_host {
-	double cpu_frac;       /* training thread: CPU time / window */
-	double run_delay_frac; /* training thread: runnable but waiting for a CPU / window */
-	double other_cpu_frac; /* busiest other thread of the process: CPU time / window */
-	const char *other_name;/* its name or innermost Python function */
-	int64_t gc_ns;         /* time in garbage collections */
+	double cpu_frac;	/* training thread: CPU time / window */
+	double run_delay_frac;	/* training thread: runnable but waiting for a CPU / window */
+	double other_cpu_frac;	/* busiest other thread of the process: CPU time / window */
+	const char *other_name; /* its name or innermost Python function */
+	int64_t gc_ns;		/* time in garbage collections */
 	int64_t gc_cnt;
-	const char *thief;     /* the process outside the job that used most CPU beside this worker */
-	double thief_frac;     /* its CPU time / window */
+	const char *thief; /* the process outside the job that used most CPU beside this worker */
+	double thief_frac; /* its CPU time / window */
 };
 
 struct fingerprint {
 	struct arena arena; /* owns every string and array below */
 	const char *job_id, *host, *source, *device_name;
-	int rank;           /* RANK_UNKNOWN before ranks are assigned */
-	int world_size;     /* -1 unknown */
+	int rank;	/* RANK_UNKNOWN before ranks are assigned */
+	int world_size; /* -1 unknown */
 	int64_t pid;
 	int64_t window_start_wall_ns;
 	int64_t window_ns;
@@ -109,7 +109,7 @@ struct fingerprint {
 	size_t frame_cnt;
 	struct fp_function *functions; /* by share_ns, largest first */
 	size_t function_cnt;
-	int64_t rest_ns;   /* share of functions below the limit, not listed */
+	int64_t rest_ns; /* share of functions below the limit, not listed */
 	struct fp_collective *collectives;
 	size_t collective_cnt;
 	uint64_t collective_dropped; /* left out for the limit */

@@ -84,5 +84,6 @@ int rankset_parse(const char *text, rankset_vec *ret, struct err *err)
 	vec_done(&out);
 	if (error == -ENOMEM)
 		return error;
-	return err_set(err, EINVAL, "ranks '%s': expected numbers and ranges such as \"0-2,7\"", text);
+	return err_set(err, EINVAL, "ranks '%s': expected numbers and ranges such as \"0-2,7\"",
+		       text);
 }

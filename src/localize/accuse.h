@@ -18,13 +18,13 @@ struct accusation {
 	enum witness witness;
 	const uint32_t *workers; /* indices, ascending */
 	size_t worker_cnt;
-	uint32_t frame;    /* the place: its whole subtree; FRAME_NONE: everything the workers do */
+	uint32_t frame;	   /* the place: its whole subtree; FRAME_NONE: everything the workers do */
 	uint32_t function; /* the function that holds most of it; FRAME_NONE */
-	uint8_t class;     /* class of most of it */
-	bool spread;       /* no one place: the slowdown is everywhere in the subtree */
-	bool rotates;      /* no worker always: they take turns */
-	double own_ns;     /* per iteration: what the accused lost there */
-	double gain_ns;    /* per iteration: what repair gives back to the job */
+	uint8_t class;	   /* class of most of it */
+	bool spread;	   /* no one place: the slowdown is everywhere in the subtree */
+	bool rotates;	   /* no worker always: they take turns */
+	double own_ns;	   /* per iteration: what the accused lost there */
+	double gain_ns;	   /* per iteration: what repair gives back to the job */
 	double expectation_distance, differential_distance, threshold;
 };
 
@@ -33,6 +33,9 @@ struct accuse_options {
 	/* An expectation exceeded by everybody alike is a property of the job, not an
 	 * event: it needs this much of an iteration before it is called a finding. */
 	double min_common_frac;
+	/* Live: how much slower the job became, per iteration; 0 when unknown. What is long
+	 * everywhere but explains little of it was there before. */
+	double slowdown_ns;
 	struct expect_table expect;
 	struct differ_options differ;
 };

@@ -6,24 +6,24 @@
 #include <math.h>
 #include <string.h>
 
-#define ROLLUP_FRAC   0.6 /* a place must hold this share of a worker's lost time */
-#define STANDS_OUT    3.0 /* times the typical worker's lost time */
-#define ROTATE_FRAC   0.03 /* of an iteration: rotating stragglers need more than jitter */
-#define SINGLE_FRAC   0.6  /* of all lost time: one iteration is one throw of the dice */
+#define ROLLUP_FRAC 0.6	   /* a place must hold this share of a worker's lost time */
+#define STANDS_OUT 3.0	   /* times the typical worker's lost time */
+#define ROTATE_FRAC 0.03   /* of an iteration: rotating stragglers need more than jitter */
+#define SINGLE_FRAC 0.6	   /* of all lost time: one iteration is one throw of the dice */
 #define REGION_FACTOR 3.0  /* a place that normally takes this many times the loss is a region */
-#define PLACE_FRAC    0.15 /* of the lost time: one of several places */
-#define EXPLAIN_FRAC  0.4  /* of the lost time: what the places must hold together */
-#define SHARE_FRAC    0.1  /* of everybody's lost time: beside a culprit, less is noise */
+#define PLACE_FRAC 0.15	   /* of the lost time: one of several places */
+#define EXPLAIN_FRAC 0.4   /* of the lost time: what the places must hold together */
+#define SHARE_FRAC 0.1	   /* of everybody's lost time: beside a culprit, less is noise */
 #define SPREAD_DEVICE 0.03 /* of an iteration: a device that is slower in everything */
-#define SPREAD_HOST   0.1  /* the same for a host: CPUs differ by some percent */
-#define PLACES_MAX    4
+#define SPREAD_HOST 0.1	   /* the same for a host: CPUs differ by some percent */
+#define PLACES_MAX 4
 
 /* What the accused workers lost, by function, and its sums over subtrees. */
 struct ledger {
 	double *of_function; /* by job function */
-	double *below;       /* by frame: its subtree */
-	double total;        /* with what no function explains */
-	double listed;       /* of it, in functions */
+	double *below;	     /* by frame: its subtree */
+	double total;	     /* with what no function explains */
+	double listed;	     /* of it, in functions */
 };
 
 static int ledger_init(struct ledger *l, const struct job *job, struct arena *arena)
@@ -131,7 +131,9 @@ static double median_subtree(const struct job *job, uint32_t frame, const bool *
 static int accuse(const struct job *job, const struct ledger *l, const bool *who, uint32_t place,
 		  bool rotates, struct arena *arena, accusations *out)
 {
-	struct accusation a = { .witness = WITNESS_BLAME, .rotates = rotates, .frame = place,
+	struct accusation a = { .witness = WITNESS_BLAME,
+				.rotates = rotates,
+				.frame = place,
 				.spread = place == FRAME_NONE };
 	uint32_t *workers = arena_calloc(arena, job->worker_cnt + 1, sizeof(*workers));
 	double iterations = 1;
@@ -198,7 +200,8 @@ static bool can_rotate(const struct job *job, const struct ledger *l, uint32_t p
 	if (job->frames.data[place].kind == KIND_GC)
 		return true;
 	for (uint32_t f = 0; f < job->functions.cnt; f++) {
-		if (l->of_function[f] > single && job_frame_below(job, job->functions.data[f].frame, place)) {
+		if (l->of_function[f] > single &&
+		    job_frame_below(job, job->functions.data[f].frame, place)) {
 			single = l->of_function[f];
 			class = job->functions.data[f].class;
 		}
@@ -211,9 +214,9 @@ struct bench {
 	const struct blame *blame;
 	const struct accuse_options *options;
 	struct arena *arena;
-	struct ledger *of;   /* by worker */
-	uint32_t *places;    /* by worker, PLACES_MAX each; the first is the main one */
-	size_t *place_cnt;   /* 0: spread */
+	struct ledger *of; /* by worker */
+	uint32_t *places;  /* by worker, PLACES_MAX each; the first is the main one */
+	size_t *place_cnt; /* 0: spread */
 	bool *stands_out, *used;
 	double *scratch;
 };
@@ -251,7 +254,8 @@ static bool has_main_child(const struct bench *b, uint32_t w, uint32_t frame)
 	const double *below = b->of[w].below;
 
 	for (uint32_t i = frame + 1; i < b->job->frames.cnt; i++) {
-		if (b->job->frames.data[i].parent == frame && below[i] >= ROLLUP_FRAC * below[frame])
+		if (b->job->frames.data[i].parent == frame &&
+		    below[i] >= ROLLUP_FRAC * below[frame])
 			return true;
 	}
 	return false;
@@ -330,10 +334,10 @@ static int bench_alloc(struct bench *b)
 	b->stands_out = arena_calloc(b->arena, cnt, sizeof(bool));
 	b->used = arena_calloc(b->arena, cnt, sizeof(bool));
 	b->scratch = arena_calloc(b->arena, cnt, sizeof(double));
-	return b->of == NULL || b->places == NULL || b->place_cnt == NULL || b->stands_out == NULL ||
-			       b->used == NULL || b->scratch == NULL ?
-		       -ENOMEM :
-		       0;
+	return b->of == NULL || b->places == NULL || b->place_cnt == NULL ||
+			       b->stands_out == NULL || b->used == NULL || b->scratch == NULL
+		       ? -ENOMEM
+		       : 0;
 }
 
 static int bench_init(struct bench *b)
@@ -352,7 +356,8 @@ static int bench_init(struct bench *b)
 		find_places(b, w);
 		keep_places(b, w);
 		typical = median_of_others(b->job, b->blame, w, b->scratch);
-		limit = b->options->min_gain_frac * b->job->iteration_ns * b->job->workers[w].iterations;
+		limit = b->options->min_gain_frac * b->job->iteration_ns *
+			b->job->workers[w].iterations;
 		b->stands_out[w] = loss - typical >= limit && loss >= STANDS_OUT * typical &&
 				   loss >= SHARE_FRAC * total;
 		if (b->job->workers[w].iterations < 2 && loss < SINGLE_FRAC * total)
@@ -420,7 +425,8 @@ static double turn_loss(const struct bench *b, uint32_t w, size_t *ret_cnt)
 
 	*ret_cnt = 0;
 	for (uint32_t i = 0; i < b->job->worker_cnt; i++) {
-		if (b->used[i] || b->stands_out[i] || main_place(b, i) != place || b->of[i].total <= 0)
+		if (b->used[i] || b->stands_out[i] || main_place(b, i) != place ||
+		    b->of[i].total <= 0)
 			continue;
 		sum += ledger_at(&b->of[i], place) / b->job->workers[i].iterations;
 		(*ret_cnt)++;

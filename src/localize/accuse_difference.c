@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#define MIN_PEERS   3    /* of two that differ, neither is the odd one */
-#define MIN_BETA    0.01 /* eq. 11 */
-#define RANDOM_CNT  3    /* so many places that pause on a few workers each: one cause */
+#define MIN_PEERS 3   /* of two that differ, neither is the odd one */
+#define MIN_BETA 0.01 /* eq. 11 */
+#define RANDOM_CNT 3  /* so many places that pause on a few workers each: one cause */
 
 /* One peer group's points in one function. */
 struct comparison {
@@ -35,9 +35,9 @@ static int comparison_init(struct comparison *c, const struct job *job, struct a
 	c->points = arena_calloc(arena, job->worker_cnt + 1, sizeof(*c->points));
 	c->delta = arena_calloc(arena, job->worker_cnt + 1, sizeof(*c->delta));
 	c->scratch = arena_calloc(arena, job->worker_cnt + 1, sizeof(*c->scratch));
-	return c->workers == NULL || c->points == NULL || c->delta == NULL || c->scratch == NULL ?
-		       -ENOMEM :
-		       0;
+	return c->workers == NULL || c->points == NULL || c->delta == NULL || c->scratch == NULL
+		       ? -ENOMEM
+		       : 0;
 }
 
 /* Compares the members of a group, or of them only those that keep[] marks. */
@@ -103,8 +103,8 @@ static size_t keep_marked(const struct job *job, bool *mark, double limit_ns, do
 			continue;
 		excess = f->of[w] != NULL ? (f->of[w]->beta_frac - normal_beta) *
 						    (double)job->workers[w].fp->window_ns /
-						    job->workers[w].iterations :
-					    0;
+						    job->workers[w].iterations
+					  : 0;
 		mark[w] = excess >= limit_ns;
 		cnt += mark[w];
 	}
@@ -302,7 +302,8 @@ static int join_random_pauses(const struct job *job, size_t first, struct arena 
 }
 
 int accuse_by_difference(const struct job *job, const struct blame *blame,
-			 const struct accuse_options *options, struct arena *arena, accusations *out)
+			 const struct accuse_options *options, struct arena *arena,
+			 accusations *out)
 {
 	struct comparison c;
 	size_t first = out->cnt;

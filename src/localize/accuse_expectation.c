@@ -6,10 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-#define MIN_BETA     0.01 /* eq. 11 */
-#define ALL_FRAC     0.8  /* so many of the workers alike: it is the job, not a worker */
+#define MIN_BETA 0.01	  /* eq. 11 */
+#define ALL_FRAC 0.8	  /* so many of the workers alike: it is the job, not a worker */
 #define CALLER_GROWS 1.25 /* a caller is named when it holds so much more than its built-in */
-#define LOADER       "enumerate(DataLoader)"
+#define SLOWDOWN 0.3	  /* of a slowdown: what a common function must explain of it */
+#define LOADER "enumerate(DataLoader)"
 
 static bool is_loader(const struct job *job, uint32_t frame)
 {
@@ -48,18 +49,49 @@ static double waited_frac(const struct job *job, const struct blame *blame, uint
 
 struct excess {
 	uint32_t function; /* representative */
-	uint32_t frame;    /* the place named */
-	double *of;        /* by worker: beta of the place */
+	uint32_t frame;	   /* the place named */
+	double *of;	   /* by worker: beta of the place */
 	double distance;   /* largest D */
-	size_t cnt;        /* workers above the expectation */
+	size_t cnt;	   /* workers above the expectation */
 };
 
-static double beta_below(const struct job *job, uint32_t frame, size_t w)
+static double share_of(const struct job *job, uint32_t frame, size_t w)
 {
-	const struct fingerprint *fp = job->workers[w].fp;
+	uint32_t idx = job_function_find(job, frame, CLASS_HOST);
+	const struct fp_function *f = idx != FRAME_NONE ? job->functions.data[idx].of[w] : NULL;
 
+	return f != NULL ? (double)f->share_ns / (double)job->workers[w].fp->window_ns : 0;
+}
+
+static bool is_builtin(const struct job_frame *frame)
+{
+	return frame->kind == KIND_PYTHON && frame->name[0] == '<';
+}
+
+/* What a function does itself: its own time and that of the built-ins it calls. */
+static double own_beta(const struct job *job, uint32_t frame, size_t w)
+{
+	double sum = share_of(job, frame, w);
+
+	for (uint32_t i = frame + 1; i < job->frames.cnt && !is_builtin(&job->frames.data[frame]);
+	     i++) {
+		if (job->frames.data[i].parent == frame && is_builtin(&job->frames.data[i]))
+			sum += share_of(job, i, w);
+	}
+	return sum;
+}
+
+/* Data loading counts with all that is below it on the host. */
+static double loader_beta(const struct job *job, uint32_t frame, size_t w)
+{
 	return job_subtree_ns(job, frame, w, 1u << CLASS_HOST) * job->workers[w].iterations /
-	       (double)fp->window_ns;
+	       (double)job->workers[w].fp->window_ns;
+}
+
+static double place_beta(const struct job *job, uint32_t frame, size_t w)
+{
+	return job->frames.data[frame].kind == KIND_ANNOTATION ? loader_beta(job, frame, w)
+							       : own_beta(job, frame, w);
 }
 
 /* Data loading is named as a whole: the annotation, not the copy inside it. */
@@ -80,14 +112,13 @@ static uint32_t place_of(const struct job *job, const struct job_function *f, si
 {
 	const struct job_frame *frame = &job->frames.data[f->frame];
 	uint32_t loader = loader_frame(job, f->frame);
-	bool builtin = frame->name[0] == '<';
 
 	if (loader != FRAME_NONE && frame->kind != KIND_PYTHON)
 		return loader;
-	if (f->class != CLASS_HOST || !builtin || frame->parent == FRAME_NONE ||
+	if (f->class != CLASS_HOST || !is_builtin(frame) || frame->parent == FRAME_NONE ||
 	    job->frames.data[frame->parent].kind != KIND_PYTHON)
 		return f->frame;
-	if (beta_below(job, frame->parent, w) > CALLER_GROWS * beta_below(job, f->frame, w))
+	if (own_beta(job, frame->parent, w) > CALLER_GROWS * own_beta(job, f->frame, w))
 		return frame->parent;
 	return f->frame;
 }
@@ -122,11 +153,11 @@ static int measure(const struct job *job, const struct blame *blame,
 		double d;
 
 		if (f->class == CLASS_COMM)
-			probe.beta_frac = f->of[w] != NULL ?
-						  f->of[w]->beta_frac - waited_frac(job, blame, w) :
-						  0;
+			probe.beta_frac = f->of[w] != NULL
+						  ? f->of[w]->beta_frac - waited_frac(job, blame, w)
+						  : 0;
 		else
-			probe.beta_frac = beta_below(job, e.frame, w);
+			probe.beta_frac = place_beta(job, e.frame, w);
 		e.of[w] = probe.beta_frac;
 		d = expect_distance(&options->expect, &probe);
 		if (probe.beta_frac > MIN_BETA && d > 0)
@@ -200,6 +231,8 @@ int accuse_by_expectation(const struct job *job, const struct blame *blame,
 		error = accuse_excess(job, options, &e, arena, out);
 		if (error < 0)
 			return error;
+		if (out->data[out->cnt - 1].gain_ns < SLOWDOWN * options->slowdown_ns)
+			out->cnt--;
 	}
 	return 0;
 }

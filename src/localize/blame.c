@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <math.h>
 
-#define NOISE_FRAC  0.001 /* of an iteration: a smaller lead is nobody's lateness */
-#define NOISE_NS    20000.0
-#define MAX_OTHERS  33 /* peers asked what they did meanwhile */
+#define NOISE_FRAC 0.001 /* of an iteration: a smaller lead is nobody's lateness */
+#define NOISE_NS 20000.0
+#define MAX_OTHERS 33 /* peers asked what they did meanwhile */
 
 /* One member's part in the instance at hand. */
 struct arrival {
@@ -23,11 +23,11 @@ struct judge {
 	const struct match_group *group;
 	struct arrival *arrivals; /* of the instance, by duration: the last arriver first */
 	size_t arrival_cnt;
-	bool by_host;             /* ask the launching threads, not the critical paths */
-	double *batch_late_ns;    /* by member: lateness already counted in this batch */
-	int64_t *last_iteration;  /* by worker: the last iteration counted as late */
-	struct idmap why_of;      /* (worker, function) -> index in blame->why */
-	struct idmap wait_of;     /* (from, to) -> index in blame->waits */
+	bool by_host;		 /* ask the launching threads, not the critical paths */
+	double *batch_late_ns;	 /* by member: lateness already counted in this batch */
+	int64_t *last_iteration; /* by worker: the last iteration counted as late */
+	struct idmap why_of;	 /* (worker, function) -> index in blame->why */
+	struct idmap wait_of;	 /* (from, to) -> index in blame->waits */
 };
 
 void blame_done(struct blame *blame)
@@ -56,7 +56,8 @@ static void gather(struct judge *j, int64_t instance)
 
 	j->arrival_cnt = 0;
 	for (uint32_t m = 0; m < j->group->member_cnt; m++) {
-		const struct fp_collective *c = match_borrow(j->job, &j->group->members[m], instance);
+		const struct fp_collective *c =
+			match_borrow(j->job, &j->group->members[m], instance);
 
 		if (c != NULL)
 			j->arrivals[j->arrival_cnt++] = (struct arrival){ .member = m, .c = c };

@@ -19,7 +19,7 @@
 struct blame_why {
 	uint32_t worker;
 	uint32_t function; /* FRAME_NONE: time no listed function explains */
-	double ns;         /* over the window */
+	double ns;	   /* over the window */
 };
 
 /* Late worker `from` made `to` wait, over the window. */
@@ -30,12 +30,12 @@ struct blame_wait {
 };
 
 struct blame_worker {
-	bool matched;         /* at least one collective was matched */
-	double lost_ns;       /* waiting this worker caused as the last arriver: what its
+	bool matched;		     /* at least one collective was matched */
+	double lost_ns;		     /* waiting this worker caused as the last arriver: what its
 			       * repair alone would give back, over the window */
-	uint64_t last_cnt;    /* collectives it was the last for, by more than noise */
-	uint64_t matched_cnt; /* collectives it took part in */
-	uint64_t late_iterations; /* iterations in which it caused waiting */
+	uint64_t last_cnt;	     /* collectives it was the last for, by more than noise */
+	uint64_t matched_cnt;	     /* collectives it took part in */
+	uint64_t late_iterations;    /* iterations in which it caused waiting */
 	double explained_by_comm_ns; /* lateness that came from waiting in other groups */
 };
 
@@ -43,9 +43,9 @@ struct blame {
 	struct blame_worker *workers; /* by worker index */
 	VEC(struct blame_why) why;    /* by (worker, function) */
 	VEC(struct blame_wait) waits;
-	double lost_ns;               /* sum over the workers */
-	uint64_t matched_cnt;         /* matched collectives */
-	uint64_t unmatched_cnt;       /* collectives that no other worker's list fitted */
+	double lost_ns;		/* sum over the workers */
+	uint64_t matched_cnt;	/* matched collectives */
+	uint64_t unmatched_cnt; /* collectives that no other worker's list fitted */
 };
 
 /* Returns 0 or -ENOMEM. blame_done() is fine after either. */

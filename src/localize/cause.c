@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-#define EXPLAINS   0.5  /* of the lost time: then a fact about the host is the cause */
-#define MORE_WORK  1.15 /* times the peers' elements */
-#define BUSY       0.5  /* CPU share above which a thread computes rather than waits */
+#define EXPLAINS 0.5   /* of the lost time: then a fact about the host is the cause */
+#define MORE_WORK 1.15 /* times the peers' elements */
+#define BUSY 0.5       /* CPU share above which a thread computes rather than waits */
 
 const struct cause_text *cause_text(enum cause cause)
 {
@@ -53,7 +53,8 @@ static double fact_gc(const struct job *job, size_t w, _unused_ const struct acc
 	return (double)job->workers[w].fp->host_stats.gc_ns / job->workers[w].iterations;
 }
 
-static const struct fp_function *main_of(const struct job *job, size_t w, const struct accusation *a)
+static const struct fp_function *main_of(const struct job *job, size_t w,
+					 const struct accusation *a)
 {
 	return a->function != FRAME_NONE ? job->functions.data[a->function].of[w] : NULL;
 }
@@ -182,9 +183,10 @@ static bool is_gc(const struct job *job, const struct accusation *a)
 
 static bool is_data_loading(const struct job *job, const struct accusation *a)
 {
-	static const char *const words[] = { "enumerate(DataLoader)", "dataloader.py", "recv_into",
-					     "dataset.__getitem__", "data/datapipes", "_next_data",
-					     "wait_for_batch" };
+	static const char *const words[] = {
+		"enumerate(DataLoader)", "dataloader.py", "recv_into",	   "dataset.__getitem__",
+		"data/datapipes",	 "_next_data",	  "wait_for_batch"
+	};
 
 	return !a->spread && path_has(job, main_frame(job, a), words, ARRAY_SIZE(words));
 }

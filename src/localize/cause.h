@@ -10,60 +10,59 @@
 
 /* X(id, number, name, title, advice). Append-only. */
 #define CAUSE_LIST(X)                                                                               \
-	X(HOST_STALL, "PT-101", "host-stall", "stalls on the host where its peers pass at once",     \
-	  "Look at this place in the code on that rank: a lock, a sleep, a file or network call. "   \
-	  "Take its stack while it stalls.")                                                         \
-	X(SLOW_DATA, "PT-102", "slow-data-loading", "waits for input data",                          \
-	  "Check the storage or service behind this rank's loader, then raise num_workers and "      \
-	  "prefetch_factor, or move the data to faster storage.")                                    \
-	X(CPU_PYTHON, "PT-103", "cpu-bound-python", "computes in Python while the job waits",        \
-	  "Move this function off the training thread (data-loader workers), vectorise it, or "      \
-	  "cache its result.")                                                                       \
-	X(GC, "PT-104", "garbage-collection", "is stopped by Python's garbage collector",            \
-	  "Call gc.freeze() after start-up, gc.disable(), and gc.collect() at the same step on "     \
-	  "all ranks (for example every 200 steps).")                                                \
-	X(GIL, "PT-105", "gil-contention", "waits for the GIL that another thread holds",            \
-	  "Move that thread's work to another process, or make it release the GIL.")                 \
-	X(CPU_STARVED, "PT-106", "cpu-starvation", "is runnable but gets no CPU",                    \
-	  "Move the process that takes the CPU away, or pin the rank and its threads to CPUs of "    \
-	  "their own; check cgroup limits.")                                                         \
-	X(STOPPED, "PT-107", "stopped-process", "is stopped",                                        \
-	  "Find who sent the stop signal or holds the process in a debugger or freezer; "            \
-	  "kill -CONT resumes it.")                                                                  \
-	X(PINNED, "PT-108", "pinned-memory-allocation", "allocates pinned memory while it trains",   \
-	  "Allocate pinned buffers once and reuse them; pin_memory in the loader, not per step.")    \
-	X(IMBALANCE, "PT-109", "load-imbalance", "has more work than its peers",                     \
-	  "Balance the inputs: sort or bucket samples by length, or split by cost, not by count.")   \
-	X(SLOW_OPERATOR, "PT-110", "slow-operator", "takes longer here than on its peers",           \
-	  "Compare this host with the others: CPU frequency, NUMA placement, drivers, libraries.")   \
-	X(SLOW_GPU, "PT-201", "gpu-slow", "computes slower than its peers with the same work",       \
-	  "Check this GPU's clocks, power and thermal throttling and Xid errors; replace the host "  \
-	  "if it persists.")                                                                         \
-	X(SLOW_LINK, "PT-202", "slow-link", "has the slow link of its ring",                         \
-	  "Check the NIC, cable and switch port of this worker; the others of the ring only wait.")  \
-	X(NVLINK, "PT-203", "nvlink-fallback", "sends over PCIe what its peers send over NVLink",    \
-	  "Check NVLink on this host (nvidia-smi nvlink -s); replace the host if links are down.")   \
-	X(SLOW_COPY, "PT-204", "slow-copy", "spends longer in memory operations than its peers",     \
-	  "Check PCIe width and speed, NUMA placement and pinned memory on this host; keep "         \
-	  "allocations out of the step.")                                                            \
-	X(SLOW_COLLECTIVE, "PT-205", "slow-collective", "takes a large part of every iteration on "  \
-	  "all members alike",                                                                       \
-	  "Nobody is late: overlap it with compute, send less, or check the network of the whole "   \
-	  "group.")                                                                                  \
-	X(EVERYWHERE, "PT-301", "slow-function-everywhere", "takes longer than a healthy job "       \
-	  "spends there",                                                                            \
-	  "This is in the code or the environment of all workers: speed the function up, or move "   \
-	  "it out of the step.")                                                                     \
-	X(DIFFERENCE, "PT-302", "unexplained-difference", "differs from its peers",                  \
-	  "Compare this worker's host, inputs and code path with a peer's.")                         \
-	X(BLOCKED, "PT-901", "blocked", "no longer makes progress",                                  \
+	X(HOST_STALL, "PT-101", "host-stall", "host stall",                                         \
+	  "Look at this place in the code on that rank: a lock, a sleep, a file or network call. "  \
+	  "Take its stack while it stalls.")                                                        \
+	X(SLOW_DATA, "PT-102", "slow-data-loading", "slow data loading",                            \
+	  "Check the storage or service behind this rank's loader, then raise num_workers and "     \
+	  "prefetch_factor, or move the data to faster storage.")                                   \
+	X(CPU_PYTHON, "PT-103", "cpu-bound-python", "CPU-bound Python",                             \
+	  "Move this function off the training thread (data-loader workers), vectorise it, or "     \
+	  "cache its result.")                                                                      \
+	X(GC, "PT-104", "garbage-collection", "garbage collection",                                 \
+	  "Call gc.freeze() after start-up, gc.disable(), and gc.collect() at the same step on "    \
+	  "all ranks (for example every 200 steps).")                                               \
+	X(GIL, "PT-105", "gil-contention", "waiting for the GIL",                                   \
+	  "Move that thread's work to another process, or make it release the GIL.")                \
+	X(CPU_STARVED, "PT-106", "cpu-starvation", "CPU starvation",                                \
+	  "Move the process that takes the CPU away, or pin the rank and its threads to CPUs of "   \
+	  "their own; check cgroup limits.")                                                        \
+	X(STOPPED, "PT-107", "stopped-process", "stopped process",                                  \
+	  "Find who sent the stop signal or holds the process in a debugger or freezer; "           \
+	  "kill -CONT resumes it.")                                                                 \
+	X(PINNED, "PT-108", "pinned-memory-allocation", "pinned-memory allocation",                 \
+	  "Allocate pinned buffers once and reuse them; pin_memory in the loader, not per step.")   \
+	X(IMBALANCE, "PT-109", "load-imbalance", "load imbalance (more work than its peers)",       \
+	  "Balance the inputs: sort or bucket samples by length, or split by cost, not by count.")  \
+	X(SLOW_OPERATOR, "PT-110", "slow-operator", "operator slower than on its peers",            \
+	  "Compare this host with the others: CPU frequency, NUMA placement, drivers, libraries.")  \
+	X(SLOW_GPU, "PT-201", "gpu-slow", "GPU slower than its peers",                              \
+	  "Check this GPU's clocks, power and thermal throttling and Xid errors; replace the host " \
+	  "if it persists.")                                                                        \
+	X(SLOW_LINK, "PT-202", "slow-link", "slow link of the ring",                                \
+	  "Check the NIC, cable and switch port of this worker; the others of the ring only wait.") \
+	X(NVLINK, "PT-203", "nvlink-fallback", "NVLink fallback to PCIe",                           \
+	  "Check NVLink on this host (nvidia-smi nvlink -s); replace the host if links are down.")  \
+	X(SLOW_COPY, "PT-204", "slow-copy", "memory operations slower than on its peers",           \
+	  "Check PCIe width and speed, NUMA placement and pinned memory on this host; keep "        \
+	  "allocations out of the step.")                                                           \
+	X(SLOW_COLLECTIVE, "PT-205", "slow-collective", "slow collective, nobody late",             \
+	  "Nobody is late: overlap it with compute, send less, or check the network of the whole "  \
+	  "group.")                                                                                 \
+	X(EVERYWHERE, "PT-301", "slow-function-everywhere",                                         \
+	  "function slower than a healthy job has it",                                              \
+	  "This is in the code or the environment of all workers: speed the function up, or move "  \
+	  "it out of the step.")                                                                    \
+	X(DIFFERENCE, "PT-302", "unexplained-difference", "difference from its peers",              \
+	  "Compare this worker's host, inputs and code path with a peer's.")                        \
+	X(BLOCKED, "PT-901", "blocked", "no progress",                                              \
 	  "Take the stacks of the named ranks; check whether the process is stopped or gone.")
 
 enum cause {
 #define X(id, number, name, title, advice) CAUSE_##id,
 	CAUSE_LIST(X)
 #undef X
-	CAUSE_CNT
+		CAUSE_CNT
 };
 
 struct cause_text {
@@ -75,12 +74,12 @@ const struct cause_text *cause_text(enum cause cause);
 /* What the accused and their peers look like; NAN where nothing was measured. */
 struct cause_facts {
 	double run_delay_ns, run_delay_peers_ns; /* per iteration */
-	double cpu_ns, cpu_peers_ns;             /* training thread, per iteration */
+	double cpu_ns, cpu_peers_ns;		 /* training thread, per iteration */
 	double other_cpu_ns, other_cpu_peers_ns; /* busiest other thread, per iteration */
-	double gc_ns, gc_peers_ns;               /* per iteration */
-	double work_ratio;                       /* elements processed, accused / peers */
+	double gc_ns, gc_peers_ns;		 /* per iteration */
+	double work_ratio;			 /* elements processed, accused / peers */
 	double mu, mu_peers, sigma, sigma_peers; /* of the main function */
-	const char *thief, *other_name;          /* of the worst of the accused; may be NULL */
+	const char *thief, *other_name;		 /* of the worst of the accused; may be NULL */
 	double thief_frac;
 };
 

@@ -35,12 +35,12 @@ static const char *text(struct draft *d, const char *s)
 	return copy != NULL ? copy : "";
 }
 
-#define EVIDENCE(d, ...)                                                      \
-	do {                                                                  \
-		const char *_line = arena_printf((d)->arena, __VA_ARGS__);    \
-		(d)->no_memory |= _line == NULL;                              \
-		if (_line != NULL && (d)->out->evidence_cnt < MAX_EVIDENCE)   \
-			(d)->evidence[(d)->out->evidence_cnt++] = _line;      \
+#define EVIDENCE(d, ...)                                                    \
+	do {                                                                \
+		const char *_line = arena_printf((d)->arena, __VA_ARGS__);  \
+		(d)->no_memory |= _line == NULL;                            \
+		if (_line != NULL && (d)->out->evidence_cnt < MAX_EVIDENCE) \
+			(d)->evidence[(d)->out->evidence_cnt++] = _line;    \
 	} while (0)
 
 static bool accused(const struct draft *d, size_t w)
@@ -102,8 +102,8 @@ static double median_of(struct draft *d, measure m, bool of_accused, bool *ret_a
 
 static uint32_t named_frame(const struct draft *d)
 {
-	uint32_t main = d->a->function != FRAME_NONE ? d->job->functions.data[d->a->function].frame :
-						       FRAME_NONE;
+	uint32_t main = d->a->function != FRAME_NONE ? d->job->functions.data[d->a->function].frame
+						     : FRAME_NONE;
 
 	/* A region is named by what it mostly does; a place by itself. */
 	return d->a->spread || d->a->frame == FRAME_NONE ? main : d->a->frame;
@@ -124,7 +124,8 @@ static const char *idle_name(struct draft *d, uint32_t frame)
 	if (f->parent != FRAME_NONE)
 		context = d->job->frames.data[f->parent].name;
 	where = where[4] == ' ' ? where + 5 : "";
-	where = arena_printf(d->arena, "idle in %s%s%s", context, where[0] != '\0' ? ", " : "", where);
+	where = arena_printf(d->arena, "idle in %s%s%s", context, where[0] != '\0' ? ", " : "",
+			     where);
 	d->no_memory |= where == NULL;
 	return where != NULL ? where : "";
 }
@@ -146,8 +147,8 @@ static void set_name(struct draft *d)
 		       (unsigned long long)d->job->frames.data[frame].key.hi,
 		       (unsigned long long)d->job->frames.data[frame].key.lo);
 	f->key = text(d, hex);
-	f->name = d->a->class == CLASS_IDLE ? idle_name(d, frame) :
-					      text(d, d->job->frames.data[frame].name);
+	f->name = d->a->class == CLASS_IDLE ? idle_name(d, frame)
+					    : text(d, d->job->frames.data[frame].name);
 	for (uint32_t i = frame; i != FRAME_NONE; i = d->job->frames.data[i].parent)
 		depth++;
 	stack = arena_calloc(d->arena, depth + 1, sizeof(*stack));
@@ -238,7 +239,8 @@ static void set_numbers(struct draft *d)
 
 	f->time_ms_per_iteration = median_of(d, time, true, &any);
 	f->delta_ms_per_iteration = f->time_ms_per_iteration - median_of(d, time, false, &peers);
-	set_value(&f->beta, median_of(d, place_beta, true, &any), median_of(d, place_beta, false, &peers));
+	set_value(&f->beta, median_of(d, place_beta, true, &any),
+		  median_of(d, place_beta, false, &peers));
 	if (!peers || d->a->witness == WITNESS_EXPECTATION) {
 		f->beta.reference = high;
 		f->beta.reference_kind = REFERENCE_EXPECTED;
@@ -248,7 +250,8 @@ static void set_numbers(struct draft *d)
 	/* Taking turns, each is its own peer: what counts is what they lost together. */
 	if (d->a->rotates)
 		f->delta_ms_per_iteration = d->a->own_ns / 1e6;
-	set_value(&f->mu, d->facts.mu, isnan(d->facts.mu_peers) != 0 ? d->facts.mu : d->facts.mu_peers);
+	set_value(&f->mu, d->facts.mu,
+		  isnan(d->facts.mu_peers) != 0 ? d->facts.mu : d->facts.mu_peers);
 	set_value(&f->sigma, d->facts.sigma,
 		  isnan(d->facts.sigma_peers) != 0 ? d->facts.sigma : d->facts.sigma_peers);
 	f->expectation_distance = d->a->expectation_distance;
@@ -286,9 +289,8 @@ static void set_points(struct draft *d)
 		return;
 	for (size_t w = 0; w < d->job->worker_cnt; w++) {
 		const struct fp_function *fn =
-			d->a->function != FRAME_NONE ?
-				d->job->functions.data[d->a->function].of[w] :
-				NULL;
+			d->a->function != FRAME_NONE ? d->job->functions.data[d->a->function].of[w]
+						     : NULL;
 
 		points[w] = (struct finding_point){
 			.rank = d->job->workers[w].fp->rank,
@@ -346,8 +348,8 @@ static void evidence_of_blame(struct draft *d)
 static void evidence_of_place(struct draft *d)
 {
 	const struct finding *f = d->out;
-	uint32_t main = d->a->function != FRAME_NONE ? d->job->functions.data[d->a->function].frame :
-						       FRAME_NONE;
+	uint32_t main = d->a->function != FRAME_NONE ? d->job->functions.data[d->a->function].frame
+						     : FRAME_NONE;
 
 	if (d->a->rotates)
 		EVIDENCE(d, "together they lost %.1f ms per iteration there", d->a->own_ns / 1e6);
@@ -359,16 +361,16 @@ static void evidence_of_place(struct draft *d)
 		EVIDENCE(d, "takes %.1f %% of the window; expected at most %.0f %%",
 			 100 * f->beta.value, 100 * f->beta.reference);
 	if (d->a->spread)
-		EVIDENCE(d, "the extra time is spread over many functions; this one has most of it");
+		EVIDENCE(d,
+			 "the extra time is spread over many functions; this one has most of it");
 	else if (main != FRAME_NONE && main != d->a->frame)
 		EVIDENCE(d, "most of it in %s", d->job->frames.data[main].name);
 }
 
 static double function_thread_ms(const struct draft *d, const struct job_function *f, size_t w)
 {
-	return f->of[w] != NULL ?
-		       (double)f->of[w]->thread_ns / d->job->workers[w].iterations / 1e6 :
-		       0;
+	return f->of[w] != NULL ? (double)f->of[w]->thread_ns / d->job->workers[w].iterations / 1e6
+				: 0;
 }
 
 /*
@@ -396,12 +398,14 @@ static void evidence_of_other_stalls(struct draft *d)
 		}
 		peers = stats_median(d->scratch, cnt);
 		if (cnt > 0 && mine - peers >= need)
-			EVIDENCE(d, "also stands %.1f ms per iteration in %s (peers %.1f ms), hidden in part "
-				    "behind other work",
-				 mine,
-				 f->class == CLASS_IDLE ? idle_name(d, f->frame) :
-							  d->job->frames.data[f->frame].name,
-				 peers);
+			EVIDENCE(
+				d,
+				"also stands %.1f ms per iteration in %s (peers %.1f ms), hidden in part "
+				"behind other work",
+				mine,
+				f->class == CLASS_IDLE ? idle_name(d, f->frame)
+						       : d->job->frames.data[f->frame].name,
+				peers);
 	}
 }
 
@@ -410,8 +414,9 @@ static void evidence_of_host(struct draft *d)
 	const struct cause_facts *f = &d->facts;
 
 	if (!isnan(f->run_delay_ns) && d->cause == CAUSE_CPU_STARVED)
-		EVIDENCE(d, "the training thread was runnable without a CPU for %.1f ms per iteration"
-			    " (peers %.1f ms)",
+		EVIDENCE(d,
+			 "the training thread was runnable without a CPU for %.1f ms per iteration"
+			 " (peers %.1f ms)",
 			 f->run_delay_ns / 1e6,
 			 isnan(f->run_delay_peers_ns) ? 0 : f->run_delay_peers_ns / 1e6);
 	if (d->cause == CAUSE_CPU_STARVED && f->thief != NULL && f->thief[0] != '\0')
@@ -426,7 +431,8 @@ static void evidence_of_host(struct draft *d)
 	if (d->cause == CAUSE_GC && f->gc_ns > 0)
 		EVIDENCE(d, "garbage collections took %.1f ms per iteration", f->gc_ns / 1e6);
 	if (d->cause == CAUSE_IMBALANCE)
-		EVIDENCE(d, "its computing functions processed %.2f times the elements of its peers",
+		EVIDENCE(d,
+			 "its computing functions processed %.2f times the elements of its peers",
 			 f->work_ratio);
 }
 
@@ -468,12 +474,14 @@ static void set_words(struct draft *d)
 	f->id = words->number;
 	f->cause = words->name;
 	f->advice = words->advice;
-	f->title = arena_printf(d->arena, "%s %s", f->name, words->title);
-	if (f->all_workers)
-		f->title = arena_printf(d->arena, "%s: %s on all workers", f->name, words->title);
-	else if (f->rank_cnt > 0)
-		f->title = arena_printf(d->arena, "rank%s %s %s, in %s", f->rank_cnt > 1 ? "s" : "",
-					ranks_text(d, f->ranks, f->rank_cnt), words->title, f->name);
+	f->title = arena_printf(d->arena, "%s%s%s%s: %s%s %s",
+				f->all_workers	  ? "all ranks"
+				: f->rank_cnt > 1 ? "ranks "
+						  : "rank ",
+				f->all_workers ? "" : ranks_text(d, f->ranks, f->rank_cnt),
+				f->all_workers && d->job->worker_cnt == 1 ? " (one)" : "",
+				d->a->rotates ? ", taking turns" : "", words->title,
+				f->class == CLASS_IDLE ? "," : " in", f->name);
 	d->no_memory |= f->title == NULL;
 	if (f->title == NULL)
 		f->title = "";
@@ -484,8 +492,13 @@ int compose_finding(const struct job *job, const struct blame *blame, const stru
 {
 	struct finding out = { 0 };
 	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
-	struct draft d = { .job = job, .blame = blame, .a = a, .expect = expect, .arena = arena,
-			   .scratch = scratch, .out = &out };
+	struct draft d = { .job = job,
+			   .blame = blame,
+			   .a = a,
+			   .expect = expect,
+			   .arena = arena,
+			   .scratch = scratch,
+			   .out = &out };
 
 	d.evidence = arena_calloc(arena, MAX_EVIDENCE, sizeof(*d.evidence));
 	if (scratch == NULL || d.evidence == NULL || cause_measure(job, a, &d.facts) < 0)

@@ -43,8 +43,9 @@ static int load_range(const char *path, const char *class, const char *key, cons
 	low = json_number_value(json_array_get(value, 0));
 	high = json_number_value(json_array_get(value, 1));
 	if (!(low >= 0 && low <= high && high <= 1))
-		return err_set(err, EINVAL, "%s: %s.%s: expected 0 <= low <= high <= 1, found [%g, %g]",
-			       path, class, key, low, high);
+		return err_set(err, EINVAL,
+			       "%s: %s.%s: expected 0 <= low <= high <= 1, found [%g, %g]", path,
+			       class, key, low, high);
 	ret[0] = low;
 	ret[1] = high;
 	return 0;
@@ -58,11 +59,12 @@ static int load_box(const char *path, const char *class, json_t *object, struct 
 
 	if (!json_is_object(object))
 		return err_set(err, EINVAL, "%s: %s: expected an object", path, class);
-	json_object_foreach(object, key, value) {
-		double *range = strcmp(key, "beta") == 0  ? box->beta :
-				strcmp(key, "mu") == 0	  ? box->mu :
-				strcmp(key, "sigma") == 0 ? box->sigma :
-							    NULL;
+	json_object_foreach(object, key, value)
+	{
+		double *range = strcmp(key, "beta") == 0    ? box->beta
+				: strcmp(key, "mu") == 0    ? box->mu
+				: strcmp(key, "sigma") == 0 ? box->sigma
+							    : NULL;
 		int error;
 
 		if (range == NULL)
@@ -96,12 +98,14 @@ int expect_load(const char *path, struct expect_table *table, struct err *err)
 		return err_set(err, EINVAL, "%s:%d: %s", path, where.position, where.text);
 	if (!json_is_object(root))
 		error = err_set(err, EINVAL, "%s: expected an object of classes", path);
-	json_object_foreach(root, key, value) {
+	json_object_foreach(root, key, value)
+	{
 		int class = class_by_name(key);
 
 		if (error == 0 && class < 0)
 			error = err_set(err, EINVAL,
-					"%s: %s: expected idle, host, comm, memory or compute", path, key);
+					"%s: %s: expected idle, host, comm, memory or compute",
+					path, key);
 		if (error == 0)
 			error = load_box(path, key, value, &fresh.of_class[class], err);
 	}

@@ -28,14 +28,14 @@ static int join_frame(struct job *job, struct job_worker *w, uint32_t idx)
 	/* The low half decides: two of some thousand 64-bit hashes do not meet. */
 	if (found == IDMAP_NONE) {
 		found = (uint32_t)job->frames.cnt;
-		if (vec_push(&job->frames, (struct job_frame){
-						   .key = f->key,
-						   .parent = f->parent == FRAME_NONE ?
-								     FRAME_NONE :
-								     w->frame_of[f->parent],
-						   .kind = f->kind,
-						   .name = f->name,
-					   }) < 0 ||
+		if (vec_push(&job->frames,
+			     (struct job_frame){
+				     .key = f->key,
+				     .parent = f->parent == FRAME_NONE ? FRAME_NONE
+								       : w->frame_of[f->parent],
+				     .kind = f->kind,
+				     .name = f->name,
+			     }) < 0 ||
 		    idmap_set(&job->frame_by_key, f->key.lo, found) < 0)
 			return -ENOMEM;
 	}

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MIN_COMMON_FRAC 0.05 /* of an iteration; see struct accuse_options */
-#define MAX_NOTES       24
+#define MAX_NOTES 24
 
 struct localize_options localize_defaults(void)
 {
@@ -145,9 +145,10 @@ static int describe_job(struct run *r)
 	out->iterations = stats_median(scratch, cnt);
 	out->iteration_ms = r->job.iteration_ns / 1e6;
 	out->workers_analyzed = (int)cnt;
-	out->workers_expected = r->options->workers_expected > 0 ?
-					r->options->workers_expected :
-					MAX(out->world_size, (int)(cnt + r->options->failure_cnt));
+	out->workers_expected =
+		r->options->workers_expected > 0
+			? r->options->workers_expected
+			: MAX(out->world_size, (int)(cnt + r->options->failure_cnt));
 	out->world_size = MAX(out->world_size, out->workers_expected);
 	out->job_id = copy(r, job_id);
 	out->rank_source = copy(r, r->options->rank_source);
@@ -160,7 +161,8 @@ static int describe_job(struct run *r)
 static int list_missing(struct run *r)
 {
 	struct report *out = r->out;
-	int *missing = arena_calloc(&out->arena, (size_t)MAX(out->workers_expected, 0) + 1, sizeof(int));
+	int *missing =
+		arena_calloc(&out->arena, (size_t)MAX(out->workers_expected, 0) + 1, sizeof(int));
 	size_t w = 0;
 
 	if (missing == NULL)
@@ -220,9 +222,9 @@ static int list_absences(struct run *r)
 		if ((present & 1u << wanted[i].resource) != 0 ||
 		    !(device ? wanted[i].device : wanted[i].host))
 			continue;
-		list[r->out->absence_cnt++] = (struct report_absence){
-			.source = resource_name(wanted[i].resource), .why = wanted[i].why
-		};
+		list[r->out->absence_cnt++] =
+			(struct report_absence){ .source = resource_name(wanted[i].resource),
+						 .why = wanted[i].why };
 	}
 	r->out->absences = list;
 	return 0;
@@ -244,8 +246,8 @@ static int note_drops(struct run *r)
 		collectives += fp->collective_dropped;
 	}
 	sum.no_interval = 0;
-#define X(field, what)                                                                      \
-	if (error == 0 && sum.field > 0)                                                    \
+#define X(field, what)                   \
+	if (error == 0 && sum.field > 0) \
 		error = NOTE(r, "%llu %s", (unsigned long long)sum.field, what);
 	TRACE_DROP_LIST(X)
 #undef X
@@ -270,9 +272,11 @@ static int note_unmatched_comm(struct run *r)
 	}
 	if (comm * 20 < window)
 		return 0;
-	return NOTE(r, "communication holds %.0f %% of the window: whether that is transfer or waiting for "
-		       "another rank needs the traces of its peers",
-		    100.0 * (double)comm / (double)window);
+	return NOTE(
+		r,
+		"communication holds %.0f %% of the window: whether that is transfer or waiting for "
+		"another rank needs the traces of its peers",
+		100.0 * (double)comm / (double)window);
 }
 
 /* A job can be bound by its host on all workers alike: worth saying, no one's fault. */
@@ -294,9 +298,11 @@ static int note_observations(struct run *r)
 	}
 	frac = stats_median(host, cnt);
 	if (devices == cnt && cnt > 0 && frac > 0.2)
-		error = NOTE(r, "the device has no work for %.0f %% of the window on the typical worker: "
-				"the job is bound by its host",
-			     100 * frac);
+		error = NOTE(
+			r,
+			"the device has no work for %.0f %% of the window on the typical worker: "
+			"the job is bound by its host",
+			100 * frac);
 	if (error == 0)
 		error = note_unmatched_comm(r);
 	if (error == 0 && groups > 1)
@@ -326,9 +332,11 @@ static int note_lateness(struct run *r)
 
 		if (lost * 100 < r->options->min_gain_pct * r->job.iteration_ns || is_accused(r, w))
 			continue;
-		error = NOTE(r, "rank %d arrives late by %.1f ms per iteration (%.1f %%) but stalls in no one "
-				"place: within what hosts and chance differ by",
-			     r->job.workers[w].fp->rank, lost / 1e6, 100 * lost / r->job.iteration_ns);
+		error = NOTE(
+			r,
+			"rank %d arrives late by %.1f ms per iteration (%.1f %%) but stalls in no one "
+			"place: within what hosts and chance differ by",
+			r->job.workers[w].fp->rank, lost / 1e6, 100 * lost / r->job.iteration_ns);
 	}
 	return error;
 }
@@ -396,8 +404,8 @@ static size_t merge_findings(struct finding *list, size_t cnt)
 		bool merged = false;
 
 		for (size_t k = 0; k < kept && !merged; k++) {
-			if (strcmp(list[k].id, list[i].id) != 0 || !same_ranks(&list[k], &list[i]) ||
-			    list[k].all_workers)
+			if (strcmp(list[k].id, list[i].id) != 0 ||
+			    !same_ranks(&list[k], &list[i]) || list[k].all_workers)
 				continue;
 			list[k].gain_ms_per_iteration += list[i].gain_ms_per_iteration;
 			list[k].gain_pct += list[i].gain_pct;
@@ -418,7 +426,8 @@ static int make_findings(struct run *r)
 	if (list == NULL)
 		return -ENOMEM;
 	vec_foreach(a, &r->accusations) {
-		if (compose_finding(&r->job, &r->blame, a, &r->expect, &out->arena, &list[cnt++]) < 0)
+		if (compose_finding(&r->job, &r->blame, a, &r->expect, &out->arena, &list[cnt++]) <
+		    0)
 			return -ENOMEM;
 	}
 	qsort(list, cnt, sizeof(*list), gain_cmp);
@@ -454,18 +463,23 @@ static int decide(struct run *r)
 	} else if (first != NULL) {
 		out->reason = arena_printf(arena, "only weak evidence in %.0f iteration%s: %s",
 					   out->iterations, plural(out->iterations), first->title);
-	} else if (out->workers_analyzed * 2 <= out->workers_expected && out->workers_expected > 1) {
+	} else if (out->workers_analyzed * 2 <= out->workers_expected &&
+		   out->workers_expected > 1) {
 		out->reason = arena_printf(arena, "only %d of %d workers could be analyzed",
 					   out->workers_analyzed, out->workers_expected);
 	} else if (r->job.worker_cnt > 1 && out->iterations < 2) {
 		out->reason = "one iteration is too short a window to tell a fault from chance";
 	} else {
 		out->verdict = VERDICT_HEALTHY;
-		out->reason = matched > 0 ?
-				      arena_printf(arena, "no worker makes the others wait for more than %g %% of "
-							  "an iteration beyond chance, and no function stands out",
-						   r->options->min_gain_pct) :
-				      arena_printf(arena, "no function is beyond what a healthy job spends");
+		out->reason =
+			matched > 0
+				? arena_printf(
+					  arena,
+					  "no worker makes the others wait for more than %g %% of "
+					  "an iteration beyond chance, and no function stands out",
+					  r->options->min_gain_pct)
+				: arena_printf(arena,
+					       "no function is beyond what a healthy job spends");
 	}
 	return out->reason != NULL ? 0 : -ENOMEM;
 }
@@ -479,7 +493,13 @@ static int find_accusations(struct run *r)
 		.differ = { .seed = r->options->seed, .exact = r->options->exact },
 	};
 	struct arena *arena = &r->job.arena;
-	int error = blame_find(&r->job, arena, &r->blame);
+	const struct report_trigger *trigger = &r->options->trigger;
+	int error;
+
+	if (trigger->present && trigger->current_iteration_ms > trigger->baseline_iteration_ms)
+		options.slowdown_ns =
+			1e6 * (trigger->current_iteration_ms - trigger->baseline_iteration_ms);
+	error = blame_find(&r->job, arena, &r->blame);
 
 	if (error == 0)
 		error = accuse_by_blame(&r->job, &r->blame, &options, arena, &r->accusations);
@@ -493,9 +513,9 @@ static int find_accusations(struct run *r)
 static int run_all(struct run *r)
 {
 	static int (*const steps[])(struct run *) = {
-		describe_job,  describe_workers, list_missing, copy_failures, list_absences,
-		find_accusations, list_waits,    make_findings, copy_notes,   note_lateness,
-		note_drops, note_observations, decide,
+		describe_job,	  describe_workers,  list_missing,  copy_failures, list_absences,
+		find_accusations, list_waits,	     make_findings, copy_notes,	   note_lateness,
+		note_drops,	  note_observations, decide,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
@@ -526,9 +546,9 @@ int localize(const struct fingerprint *const *fps, size_t cnt,
 	job_done(&r.job);
 	if (error < 0) {
 		arena_done(&out.arena);
-		return error == -ENOMEM ? err_set(err, ENOMEM, "out of memory while comparing %zu workers",
-						  cnt) :
-					  error;
+		return error == -ENOMEM ? err_set(err, ENOMEM,
+						  "out of memory while comparing %zu workers", cnt)
+					: error;
 	}
 	*ret = out;
 	return 0;

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_SHIFT 16       /* windows of one profile begin within so many collectives */
-#define NAME_AGREE 0.9     /* share of matched pairs that must be the same operation */
+#define MAX_SHIFT 16	    /* windows of one profile begin within so many collectives */
+#define NAME_AGREE 0.9	    /* share of matched pairs that must be the same operation */
 #define RESIDUAL_SHARE 0.25 /* of the time between collectives: ends must agree that well */
 
 const struct fp_collective *match_borrow(const struct job *job, const struct match_list *member,

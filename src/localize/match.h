@@ -14,7 +14,7 @@ struct match_list {
 	uint32_t worker;
 	uint32_t *idx; /* indices in the fingerprint's collectives */
 	size_t cnt;
-	int64_t shift; /* instance k of the group is idx[k - shift], where that exists */
+	int64_t shift;	  /* instance k of the group is idx[k - shift], where that exists */
 	double offset_ns; /* this worker's window clock minus the reference's */
 };
 

@@ -6,11 +6,24 @@
 
 /* Substrings of device kernels that communicate, compared without case. */
 static const char *const comm_kernels[] = {
-	"nccl", "rccl", "msccl", "nvshmem", "deep_ep", "deepep", "allreduce", "all_reduce",
-	"allgather", "all_gather", "reducescatter", "reduce_scatter", "cross_device_reduce",
-	"oneccl", "hccl",
+	"nccl",
+	"rccl",
+	"msccl",
+	"nvshmem",
+	"deep_ep",
+	"deepep",
+	"allreduce",
+	"all_reduce",
+	"allgather",
+	"all_gather",
+	"reducescatter",
+	"reduce_scatter",
+	"cross_device_reduce",
+	"oneccl",
+	"hccl",
 	/* DeepEP's kernels, as they appear in DeepSeek's published traces. */
-	"internode::", "intranode::",
+	"internode::",
+	"intranode::",
 };
 
 /* Kernels whose name holds one of the words above but that compute. */
@@ -18,10 +31,10 @@ static const char *const not_comm_kernels[] = { "splitkreduce" };
 
 /* Runtime calls that take or give back memory: they stop the device path. */
 static const char *const memory_calls[] = {
-	"cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaHostRegister", "cudaHostUnregister",
-	"cuMemAlloc", "cuMemFree", "cuMemHostAlloc", "cuMemHostRegister", "cuMemCreate",
-	"cuMemMap", "cuMemUnmap", "cuMemRelease", "cuMemSetAccess", "hipMalloc", "hipFree",
-	"hipHostMalloc", "hipHostFree", "hipHostRegister",
+	"cudaMalloc", "cudaFree",      "cudaHostAlloc",	 "cudaHostRegister",  "cudaHostUnregister",
+	"cuMemAlloc", "cuMemFree",     "cuMemHostAlloc", "cuMemHostRegister", "cuMemCreate",
+	"cuMemMap",   "cuMemUnmap",    "cuMemRelease",	 "cuMemSetAccess",    "hipMalloc",
+	"hipFree",    "hipHostMalloc", "hipHostFree",	 "hipHostRegister",
 };
 
 /* Operators and annotations that are collectives of a CPU job: prefixes. */
@@ -29,20 +42,58 @@ static const char *const comm_ops[] = { "gloo:", "mpi:", "ucc:", "c10d::", "_c10
 
 /* Operators that only describe tensors anew: prefixes after "aten::". */
 static const char *const view_ops[] = {
-	"as_strided", "view", "t", "transpose", "slice", "select", "expand", "reshape", "narrow",
-	"detach", "alias", "unsqueeze", "squeeze", "permute", "unbind", "split", "chunk",
-	"split_with_sizes", "numpy_T", "size", "stride", "numel", "is_nonzero", "item",
-	"_local_scalar_dense", "lift_fresh", "resolve_conj", "resolve_neg", "result_type",
-	"set_", "flatten", "unflatten", "_unsafe_view", "_reshape_alias", "unfold", "diagonal",
-	"expand_as", "view_as", "movedim", "contiguous", "to", "resize_", "requires_grad_",
+	"as_strided",
+	"view",
+	"t",
+	"transpose",
+	"slice",
+	"select",
+	"expand",
+	"reshape",
+	"narrow",
+	"detach",
+	"alias",
+	"unsqueeze",
+	"squeeze",
+	"permute",
+	"unbind",
+	"split",
+	"chunk",
+	"split_with_sizes",
+	"numpy_T",
+	"size",
+	"stride",
+	"numel",
+	"is_nonzero",
+	"item",
+	"_local_scalar_dense",
+	"lift_fresh",
+	"resolve_conj",
+	"resolve_neg",
+	"result_type",
+	"set_",
+	"flatten",
+	"unflatten",
+	"_unsafe_view",
+	"_reshape_alias",
+	"unfold",
+	"diagonal",
+	"expand_as",
+	"view_as",
+	"movedim",
+	"contiguous",
+	"to",
+	"resize_",
+	"requires_grad_",
 };
 
 /* Operators that move or fill memory: after "aten::". */
 static const char *const memory_ops[] = {
-	"copy_", "clone", "empty", "empty_strided", "empty_like", "_to_copy", "zero_", "fill_",
-	"zeros", "zeros_like", "ones", "ones_like", "full", "full_like", "cat", "stack",
-	"resize_as_", "_copy_from", "pin_memory", "is_pinned", "new_empty", "new_zeros", "set_data",
-	"_pin_memory", "new_empty_strided",
+	"copy_",     "clone",	   "empty",	 "empty_strided", "empty_like",
+	"_to_copy",  "zero_",	   "fill_",	 "zeros",	  "zeros_like",
+	"ones",	     "ones_like",  "full",	 "full_like",	  "cat",
+	"stack",     "resize_as_", "_copy_from", "pin_memory",	  "is_pinned",
+	"new_empty", "new_zeros",  "set_data",	 "_pin_memory",	  "new_empty_strided",
 };
 
 static bool starts_with(const char *name, const char *prefix)
@@ -112,8 +163,8 @@ enum event_class classify_event(enum event_kind kind, const char *name, bool lea
 	if (kind == KIND_GPU_MEMOP)
 		return CLASS_MEMORY;
 	if (kind == KIND_RUNTIME)
-		return any_prefix(name, memory_calls, ARRAY_SIZE(memory_calls)) ? CLASS_MEMORY :
-										   CLASS_HOST;
+		return any_prefix(name, memory_calls, ARRAY_SIZE(memory_calls)) ? CLASS_MEMORY
+										: CLASS_HOST;
 	if (mode == CLASSIFY_CPU_ONLY && kind == KIND_OPERATOR)
 		return classify_cpu_operator(name, leaf);
 	if (classify_is_collective(kind, name))

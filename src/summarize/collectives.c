@@ -32,7 +32,7 @@ struct finder {
 	VEC(struct group_state) groups;
 	VEC(struct fp_share) scratch;
 	bool *lane_communicates; /* by lane */
-	size_t next_comms; /* next record_param_comms event that was not joined */
+	size_t next_comms;	 /* next record_param_comms event that was not joined */
 	struct collectives *out;
 };
 
@@ -106,8 +106,8 @@ static uint64_t guess_group(struct finder *f, const struct event *event)
 	return text_hash("stream", place);
 }
 
-static void set_identity(struct finder *f, const struct event *event,
-			 const struct event_args *args, struct fp_collective *c)
+static void set_identity(struct finder *f, const struct event *event, const struct event_args *args,
+			 struct fp_collective *c)
 {
 	const struct strtab *strings = &f->trace->strings;
 	struct str canonical = { 0 };
@@ -226,7 +226,8 @@ static int add_leads(struct finder *f, const struct event *event, struct group_s
 	c->host_ns = MAX(launch - group->launch_ns, (int64_t)0);
 	error = add_shares(f, &f->path, lead, event->start_ns, &c->lead_first, &c->lead_cnt);
 	if (error == 0 && event->kind == KIND_KERNEL)
-		error = add_shares(f, &f->host, group->launch_ns, launch, &c->host_first, &c->host_cnt);
+		error = add_shares(f, &f->host, group->launch_ns, launch, &c->host_first,
+				   &c->host_cnt);
 	group->start_ns = event->start_ns;
 	group->end_ns = MAX(group->end_ns, event_end_ns(event));
 	group->launch_ns = MAX(group->launch_ns, launch);

@@ -41,7 +41,8 @@ static int add_segment(struct sweep *s, int64_t start_ns, int64_t end_ns, uint32
 	struct crit_segment *last = segs->cnt > 0 ? &segs->data[segs->cnt - 1] : NULL;
 
 	s->out->class_ns[class] += end_ns - start_ns;
-	if (last != NULL && last->node == node && last->class == class && last->end_ns == start_ns) {
+	if (last != NULL && last->node == node && last->class == class &&
+	    last->end_ns == start_ns) {
 		last->end_ns = end_ns;
 		return 0;
 	}
@@ -96,9 +97,10 @@ static int charge(struct sweep *s, const struct host_segment *host, int64_t star
 {
 	if (end_ns <= start_ns)
 		return 0;
-	for (int class = CLASS_CNT - 1; class > CLASS_IDLE; class--) {
+	for (int class = CLASS_CNT - 1; class > CLASS_IDLE; class --) {
 		if (s->active[class].cnt > 0 && class >= host->class)
-			return charge_execs(s, &s->active[class], (uint8_t)class, start_ns, end_ns);
+			return charge_execs(s, &s->active[class], (uint8_t) class, start_ns,
+					    end_ns);
 		if (class == host->class)
 			break;
 	}
@@ -107,7 +109,7 @@ static int charge(struct sweep *s, const struct host_segment *host, int64_t star
 
 static void active_remove_ended(struct sweep *s, int64_t now_ns)
 {
-	for (int class = 0; class < CLASS_CNT; class++) {
+	for (int class = 0; class < CLASS_CNT; class ++) {
 		active_list *list = &s->active[class];
 		size_t kept = 0;
 
@@ -123,7 +125,7 @@ static int64_t active_next_end(const struct sweep *s)
 {
 	int64_t next = INT64_MAX;
 
-	for (int class = 0; class < CLASS_CNT; class++) {
+	for (int class = 0; class < CLASS_CNT; class ++) {
 		for (size_t i = 0; i < s->active[class].cnt; i++)
 			next = MIN(next, s->execs[s->active[class].data[i]].end_ns);
 	}
@@ -169,7 +171,7 @@ int critpath_find(struct crit_exec *execs, size_t exec_cnt, const host_segments 
 
 	for (size_t i = 0; i < host->cnt && error == 0; i++)
 		error = sweep_segment(&s, exec_cnt, &host->data[i], &next_exec);
-	for (int class = 0; class < CLASS_CNT; class++)
+	for (int class = 0; class < CLASS_CNT; class ++)
 		vec_done(&s.active[class]);
 	idmap_done(&s.time_of);
 	if (error < 0) {
@@ -214,8 +216,8 @@ int critpath_stand_in(const host_segments *training, const host_segments *backwa
 	size_t next = 0;
 
 	vec_foreach(seg, training) {
-		int error = seg->waiting ? fill_waiting(seg, backward, &next, out) :
-					   vec_push(out, *seg);
+		int error = seg->waiting ? fill_waiting(seg, backward, &next, out)
+					 : vec_push(out, *seg);
 
 		if (error < 0)
 			return error;

@@ -23,7 +23,7 @@ typedef VEC(struct crit_exec) crit_execs;
 /* One stretch of the critical path. */
 struct crit_segment {
 	int64_t start_ns, end_ns;
-	uint32_t node;   /* one of the functions that held it: the longest running */
+	uint32_t node; /* one of the functions that held it: the longest running */
 	uint8_t class;
 };
 
@@ -41,7 +41,7 @@ typedef VEC(struct crit_time) crit_times;
 
 struct critpath {
 	crit_segments segments; /* in time order */
-	crit_times times;       /* in order of first appearance */
+	crit_times times;	/* in order of first appearance */
 	int64_t class_ns[CLASS_CNT];
 };
 

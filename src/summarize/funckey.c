@@ -56,7 +56,8 @@ static void append_without_noise(const char *name, size_t len, struct str *out)
 	while (p < end) {
 		if (strncmp(p, " at 0x", 6) == 0 && p + 6 < end) {
 			p = skip_hex(p + 4);
-		} else if (p[0] == '0' && p[1] == 'x' && p + 1 < end && isxdigit((unsigned char)p[2])) {
+		} else if (p[0] == '0' && p[1] == 'x' && p + 1 < end &&
+			   isxdigit((unsigned char)p[2])) {
 			p = skip_hex(p);
 		} else if (p[0] == '#' && isdigit((unsigned char)p[1])) {
 			for (p++; p < end && isdigit((unsigned char)*p); p++)
@@ -174,12 +175,13 @@ static uint32_t cct_find_or_add(struct cct *cct, uint32_t parent, enum event_kin
 	node = (uint32_t)cct->nodes.cnt;
 	if (idmap_set(&cct->by_parent, edge, node) < 0)
 		return FRAME_NONE;
-	if (vec_push(&cct->nodes, (struct cct_node){
-				    .key = key_under(cct, parent, strtab_text(&cct->names, canonical)),
-				    .parent = parent,
-				    .name = display,
-				    .kind = (uint8_t)kind,
-			    }) < 0)
+	if (vec_push(&cct->nodes,
+		     (struct cct_node){
+			     .key = key_under(cct, parent, strtab_text(&cct->names, canonical)),
+			     .parent = parent,
+			     .name = display,
+			     .kind = (uint8_t)kind,
+		     }) < 0)
 		return FRAME_NONE;
 	return node;
 }

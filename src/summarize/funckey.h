@@ -19,8 +19,8 @@
 struct cct_node {
 	struct funckey key;
 	uint32_t parent; /* CCT_ROOT at a root */
-	uint32_t name;   /* string id in cct.names: the display name */
-	uint8_t kind;    /* enum event_kind */
+	uint32_t name;	 /* string id in cct.names: the display name */
+	uint8_t kind;	 /* enum event_kind */
 };
 
 struct cct {
@@ -28,7 +28,7 @@ struct cct {
 	VEC(struct cct_node) nodes;
 	struct idmap by_parent; /* (parent, canonical id) -> node */
 	struct idmap canonical; /* (kind, raw name id) -> canonical id */
-	struct idmap display;   /* (kind, raw name id) -> display id */
+	struct idmap display;	/* (kind, raw name id) -> display id */
 	struct str scratch;
 };
 

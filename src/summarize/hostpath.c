@@ -8,9 +8,9 @@ struct level {
 	int64_t end_ns;
 	uint32_t event; /* EVENT_NONE for the bottom */
 	uint32_t node;
-	uint32_t last;  /* event that ended last on this level; EVENT_NONE */
-	bool executes;  /* this level or one below it is an execution, not only a context */
-	bool leaf;      /* no operator began inside (operators only) */
+	uint32_t last;	  /* event that ended last on this level; EVENT_NONE */
+	bool executes;	  /* this level or one below it is an execution, not only a context */
+	bool leaf;	  /* no operator began inside (operators only) */
 	bool in_backward; /* innermost Python function is the one that waits for autograd */
 };
 
@@ -46,9 +46,9 @@ static uint32_t idle_node(struct walk *w, const struct level *top, uint32_t next
 	if (next_event != EVENT_NONE)
 		str_printf(&text, "%s before %s", top->last != EVENT_NONE ? "," : "",
 			   event_name(t, &t->events[next_event]));
-	node = str_error(&text) < 0 ? FRAME_NONE :
-				      cct_child_text(w->path->cct, top->node, KIND_OTHER,
-						     str_borrow(&text));
+	node = str_error(&text) < 0
+		       ? FRAME_NONE
+		       : cct_child_text(w->path->cct, top->node, KIND_OTHER, str_borrow(&text));
 	str_done(&text);
 	return node;
 }
@@ -134,9 +134,15 @@ static uint32_t event_node(struct walk *w, uint32_t idx)
 	return cct_child(w->path->cct, parent_node(w, e), (enum event_kind)e->kind, e->name, name);
 }
 
+static bool works_itself(enum event_class class)
+{
+	return class == CLASS_COMPUTE || class == CLASS_COMM;
+}
+
 /*
- * Whether no operator begins inside this one. Only CPU-only traces ask: there a
- * leaf operator is the execution that computes.
+ * Whether no operator inside this one computes or communicates: views and copies
+ * that a computing operator makes do not turn it into a wrapper. Only CPU-only
+ * traces ask: there such an operator is the execution that computes.
  */
 static bool operator_is_leaf(const struct walk *w, uint32_t idx)
 {
@@ -150,7 +156,9 @@ static bool operator_is_leaf(const struct walk *w, uint32_t idx)
 
 		if (child->start_ns >= event_end_ns(e))
 			break;
-		if (child->lane == e->lane && child->kind == KIND_OPERATOR)
+		if (child->lane == e->lane && child->kind == KIND_OPERATOR &&
+		    works_itself(classify_event(KIND_OPERATOR, event_name(t, child), true,
+						CLASSIFY_CPU_ONLY)))
 			return false;
 	}
 	return true;

@@ -7,17 +7,17 @@
  */
 #pragma once
 
-#include "summarize/funckey.h"
 #include "summarize/classify.h"
+#include "summarize/funckey.h"
 #include "summarize/window.h"
 
 /* One stretch in which the thread did one thing. */
 struct host_segment {
 	int64_t start_ns, end_ns;
-	uint32_t node;  /* in the calling-context tree; idle: a node of its own */
+	uint32_t node;	/* in the calling-context tree; idle: a node of its own */
 	uint32_t event; /* the innermost execution; EVENT_NONE when idle */
-	uint8_t class;  /* enum event_class; CLASS_IDLE when nothing ran */
-	bool waiting;   /* the thread waits for the autograd thread */
+	uint8_t class;	/* enum event_class; CLASS_IDLE when nothing ran */
+	bool waiting;	/* the thread waits for the autograd thread */
 };
 
 typedef VEC(struct host_segment) host_segments;

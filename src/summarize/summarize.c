@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#define KEEP_FRAC   0.001
+#define KEEP_FRAC 0.001
 #define HIDDEN_FRAC 0.01
 
 /* What is gathered about one (node, class) before it becomes a function. */
@@ -61,8 +61,11 @@ static void pass_done(struct pass *p)
 
 static int walk_threads(struct pass *p)
 {
-	struct hostpath path = { .trace = p->trace, .window = &p->window, .cct = &p->cct,
-				 .mode = p->mode, .node_of = p->node_of };
+	struct hostpath path = { .trace = p->trace,
+				 .window = &p->window,
+				 .cct = &p->cct,
+				 .mode = p->mode,
+				 .node_of = p->node_of };
 	host_segments training = { 0 }, backward = { 0 };
 	int error = hostpath_walk(&path, p->window.training_lane, &training);
 
@@ -134,8 +137,9 @@ static struct tally *tally_get(struct pass *p, uint32_t node, uint8_t class)
 	if (idx != IDMAP_NONE)
 		return &p->tallies.data[idx];
 	idx = (uint32_t)p->tallies.cnt;
-	if (vec_push(&p->tallies, (struct tally){ .node = node, .class = class,
-						  .resource = RESOURCE_CNT }) < 0 ||
+	if (vec_push(&p->tallies,
+		     (struct tally){ .node = node, .class = class, .resource = RESOURCE_CNT }) <
+		    0 ||
 	    idmap_set(&p->tally_of, tally_key(node, class), idx) < 0)
 		return NULL;
 	return &p->tallies.data[idx];
@@ -194,7 +198,7 @@ static void tally_executions(struct pass *p)
 		if (p->node_of[i] == FRAME_NONE || e->start_ns < p->window.start_ns ||
 		    e->start_ns >= p->window.end_ns)
 			continue;
-		for (uint8_t class = CLASS_HOST; class < CLASS_CNT; class++) {
+		for (uint8_t class = CLASS_HOST; class < CLASS_CNT; class ++) {
 			uint32_t idx = idmap_get(&p->tally_of, tally_key(p->node_of[i], class));
 			struct tally *tally = idx != IDMAP_NONE ? &p->tallies.data[idx] : NULL;
 
@@ -213,7 +217,8 @@ static void tally_executions(struct pass *p)
 /* The resource that bounds a device execution or collective, in order of preference. */
 static const struct track *exec_track(struct pass *p, const struct crit_exec *exec)
 {
-	static const enum resource comm[] = { RESOURCE_NIC_TX, RESOURCE_NVLINK_TX, RESOURCE_PCIE_TX };
+	static const enum resource comm[] = { RESOURCE_NIC_TX, RESOURCE_NVLINK_TX,
+					      RESOURCE_PCIE_TX };
 	const struct event *e = &p->trace->events[exec->event];
 	int64_t device = is_device_exec(e) ? p->trace->lanes[e->lane].pid : -1;
 
@@ -310,8 +315,9 @@ static int fold_small(struct pass *p)
 	for (size_t node = p->cct.nodes.cnt; node > 0; node--) {
 		uint32_t parent = p->cct.nodes.data[node - 1].parent;
 
-		for (uint8_t class = CLASS_IDLE; class < CLASS_CNT; class++) {
-			uint32_t idx = idmap_get(&p->tally_of, tally_key((uint32_t)(node - 1), class));
+		for (uint8_t class = CLASS_IDLE; class < CLASS_CNT; class ++) {
+			uint32_t idx =
+				idmap_get(&p->tally_of, tally_key((uint32_t)(node - 1), class));
 			struct tally small, *up;
 
 			if (idx == IDMAP_NONE || p->tallies.data[idx].share_ns >= limit ||
@@ -439,11 +445,11 @@ static int index_folded(struct pass *p)
 	for (uint32_t node = 0; node < p->cct.nodes.cnt; node++) {
 		uint32_t parent = p->cct.nodes.data[node].parent;
 
-		for (uint8_t class = CLASS_IDLE; class < CLASS_CNT; class++) {
+		for (uint8_t class = CLASS_IDLE; class < CLASS_CNT; class ++) {
 			uint64_t key = tally_key(node, class);
-			uint32_t up = parent == CCT_ROOT ? IDMAP_NONE :
-							   idmap_get(&p->index.map,
-								     tally_key(parent, class));
+			uint32_t up = parent == CCT_ROOT
+					      ? IDMAP_NONE
+					      : idmap_get(&p->index.map, tally_key(parent, class));
 
 			if (idmap_get(&p->index.map, key) == IDMAP_NONE && up != IDMAP_NONE &&
 			    idmap_set(&p->index.map, key, up) < 0)
@@ -494,7 +500,8 @@ static double track_mean(const struct trace *trace, enum resource resource, int6
 	size_t cnt = 0;
 
 	for (size_t i = 0; t != NULL && i < t->cnt; i++) {
-		if (t->samples[i].time_ns > window->start_ns && t->samples[i].time_ns <= window->end_ns) {
+		if (t->samples[i].time_ns > window->start_ns &&
+		    t->samples[i].time_ns <= window->end_ns) {
 			sum += t->samples[i].value;
 			cnt++;
 		}
@@ -503,11 +510,13 @@ static double track_mean(const struct trace *trace, enum resource resource, int6
 }
 
 /* The innermost Python function in which a thread spent most of the window. */
-static int main_function_of(struct pass *p, uint32_t lane, struct fingerprint *fp,
-			    const char **ret)
+static int main_function_of(struct pass *p, uint32_t lane, struct fingerprint *fp, const char **ret)
 {
-	struct hostpath path = { .trace = p->trace, .window = &p->window, .cct = &p->cct,
-				 .mode = p->mode, .node_of = p->node_of };
+	struct hostpath path = { .trace = p->trace,
+				 .window = &p->window,
+				 .cct = &p->cct,
+				 .mode = p->mode,
+				 .node_of = p->node_of };
 	host_segments segs = { 0 };
 	struct idmap time_of = { 0 };
 	uint32_t best = FRAME_NONE, best_us = 0;
@@ -548,7 +557,8 @@ static int find_other_thread(struct pass *p, struct fingerprint *fp)
 		if (t->tracks[i].resource != RESOURCE_CPU_THREAD)
 			continue;
 		for (uint32_t lane = 0; lane < t->lane_cnt; lane++) {
-			if (t->lanes[lane].type != LANE_THREAD || t->lanes[lane].tid != t->tracks[i].tid ||
+			if (t->lanes[lane].type != LANE_THREAD ||
+			    t->lanes[lane].tid != t->tracks[i].tid ||
 			    lane == p->window.training_lane || lane == p->window.backward_lane)
 				continue;
 			frac = track_mean(t, RESOURCE_CPU_THREAD, t->tracks[i].tid, &p->window);
@@ -566,7 +576,8 @@ static int find_other_thread(struct pass *p, struct fingerprint *fp)
 static int add_host_stats(struct pass *p, struct fingerprint *fp)
 {
 	const struct trace *t = p->trace;
-	int64_t tid = p->window.training_lane != LANE_NONE ? t->lanes[p->window.training_lane].tid : -1;
+	int64_t tid =
+		p->window.training_lane != LANE_NONE ? t->lanes[p->window.training_lane].tid : -1;
 	const struct sidecar_info *info = p->options->sidecar;
 
 	fp->host_stats.cpu_frac = track_mean(t, RESOURCE_CPU_THREAD, tid, &p->window);
@@ -584,10 +595,10 @@ static int add_host_stats(struct pass *p, struct fingerprint *fp)
 		fp->resources |= 1u << t->tracks[i].resource;
 	if (info != NULL && info->thief_cnt > 0) {
 		fp->host_stats.thief_frac = info->thieves[0].cpu_frac;
-		fp->host_stats.thief = arena_printf(&fp->arena, "pid %u %s", info->thieves[0].pid,
-						    info->thieves[0].command[0] != '\0' ?
-							    info->thieves[0].command :
-							    info->thieves[0].comm);
+		fp->host_stats.thief =
+			arena_printf(&fp->arena, "pid %u %s", info->thieves[0].pid,
+				     info->thieves[0].command[0] != '\0' ? info->thieves[0].command
+									 : info->thieves[0].comm);
 		if (fp->host_stats.thief == NULL)
 			return -ENOMEM;
 	}

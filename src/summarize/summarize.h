@@ -18,7 +18,7 @@ struct summarize_options {
 	double keep_frac; /* functions below this share of the window are folded into their
 			   * callers; 0: the default, 0.001 */
 	const struct sidecar_info *sidecar; /* what the host said; may be NULL */
-	const char *job_id;                 /* may be NULL */
+	const char *job_id;		    /* may be NULL */
 };
 
 /*

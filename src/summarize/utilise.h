@@ -12,9 +12,9 @@
 
 /* Sums over the executions of one function. */
 struct utilise_sum {
-	double weight_ns;  /* sum of |L(e)| */
-	double mean_ns;    /* sum of |L(e)| * avg_U(L(e)) */
-	double std_ns;     /* sum of |L(e)| * std_U(L(e)) */
+	double weight_ns; /* sum of |L(e)| */
+	double mean_ns;	  /* sum of |L(e)| * avg_U(L(e)) */
+	double std_ns;	  /* sum of |L(e)| * std_U(L(e)) */
 };
 
 struct utilise_scratch {

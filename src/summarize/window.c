@@ -60,7 +60,8 @@ static void score_event(const struct trace *trace, const struct event *event,
 		score->loader += strncmp(name, "enumerate(DataLoader)", 21) == 0;
 	} else if (event->kind == KIND_PYTHON) {
 		score->work++;
-		score->helper |= event->parent == EVENT_NONE && strstr(name, "threading.py") != NULL &&
+		score->helper |= event->parent == EVENT_NONE &&
+				 strstr(name, "threading.py") != NULL &&
 				 strstr(name, "_bootstrap") != NULL;
 	} else if (event->kind == KIND_OPERATOR) {
 		score->work++;
@@ -207,7 +208,8 @@ int window_find(const struct trace *trace, const struct window_options *options,
 			window.iterations.cnt * sizeof(*window.iterations.data));
 	}
 	if (error == 0 && window.iterations.cnt > 0) {
-		const struct fp_iteration *last = &window.iterations.data[window.iterations.cnt - 1];
+		const struct fp_iteration *last =
+			&window.iterations.data[window.iterations.cnt - 1];
 
 		window.start_ns = window.iterations.data[0].start_ns;
 		window.end_ns = last->start_ns + last->dur_ns;
