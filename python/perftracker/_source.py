@@ -11,6 +11,8 @@ What costs the job time, and what is done about it:
   A forked child does it instead, at low priority; the parent goes on training.
 """
 
+import contextlib
+import ctypes
 import inspect
 import json
 import os
@@ -18,9 +20,10 @@ import signal
 import sys
 import time
 import warnings
-from typing import Any, Callable, ContextManager, List, Optional
+from typing import Any, Callable, ContextManager, Iterator, List, Optional
 
 SAVE_LIMIT_S = 300.0
+KINETO_SILENT = 6  # above its greatest severity
 
 
 class SourceError(Exception):
@@ -55,7 +58,8 @@ class TorchSource:
         self._path = path
         self._profile = _profile(torch, profiler)
         self._profile._prepare_trace()
-        self._profile._start_trace()
+        with _quiet_kineto(torch):
+            self._profile._start_trace()
         _add_metadata(torch)
         self._guard(profiler, on_steal)
 
@@ -99,7 +103,9 @@ class TorchSource:
         device = getattr(profile, "use_device", None)
         if device == "cuda":  # kernels that still run would be missing
             sys.modules["torch"].cuda.synchronize()
-        result = sys.modules["torch"]._C._autograd._disable_profiler()
+        torch = sys.modules["torch"]
+        with _quiet_kineto(torch):
+            result = torch._C._autograd._disable_profiler()
         if hasattr(profiler, "_run_on_profiler_stop"):
             profiler._run_on_profiler_stop()
         return result
@@ -126,6 +132,34 @@ class TorchSource:
         original, self._prepare = self._prepare, None
         if original is not None:
             profiler.profile._prepare_trace = original
+
+
+@contextlib.contextmanager
+def _quiet_kineto(torch: Any) -> Iterator[None]:
+    """Kineto of torch 2.13 writes two lines per trace to the job's stderr.
+
+    Its level is a variable; the environment is no way, because Kineto reads it
+    once and the user's own profiles would be silent, too.
+    """
+    level = _kineto_level(torch)
+    before = level.value if level is not None else -1
+    if level is None or not 0 <= before < KINETO_SILENT:  # not the variable we know
+        yield
+        return
+    level.value = KINETO_SILENT
+    try:
+        yield
+    finally:
+        level.value = before
+
+
+def _kineto_level(torch: Any) -> Any:
+    path = os.path.join(os.path.dirname(torch.__file__), "lib", "libtorch_cpu.so")
+    try:
+        library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+        return ctypes.c_int.in_dll(library, "_ZN9libkineto6Logger14severityLevel_E")
+    except (OSError, ValueError):
+        return None
 
 
 def _profile(torch: Any, profiler: Any) -> Any:

@@ -71,7 +71,13 @@ class Worker:
         return marks
 
     def order(
-        self, number: int, start: int, window_ns: int, least: int = 1, most: int = 0, stride: int = 0
+        self,
+        number: int,
+        start: int,
+        window_ns: int,
+        least: int = 1,
+        most: int = 0,
+        stride: int = 0,
     ) -> None:
         ORDER.pack_into(self.block, HEAD.size, 0, start, window_ns, least, most, 0, stride)
         struct.pack_into("<Q", self.block, HEAD.size, number)
@@ -149,7 +155,10 @@ class Daemon:
     def _take(self, conn: Any, data: bytes, fds: Any) -> None:
         fields = MESSAGE.unpack(data)
         message = Message(
-            fields[2], fields[3], *fields[5:8], *fields[9:15],
+            fields[2],
+            fields[3],
+            *fields[5:8],
+            *fields[9:15],
             text=fields[15].split(b"\0")[0].decode(),
         )
         if fields[0] != 0x50544D31 or fields[1] != 1:

@@ -21,14 +21,15 @@ sys.path.insert(0, HERE)
 import daemon as d  # noqa: E402
 
 PYTHON = os.environ.get("PERFTRACKER_PYTHON", os.path.join(ROOT, ".venv", "bin", "python"))
-NOISE = ("USDT:", "Warning", "cpu = _conversion", "[W", "W1", "OMP_NUM")
 
 
 def torch_version() -> str:
     try:
         run = subprocess.run(
             [PYTHON, "-c", "import torch; print(torch.__version__)"],
-            capture_output=True, text=True, check=True,
+            capture_output=True,
+            text=True,
+            check=True,
         )
     except (OSError, subprocess.CalledProcessError):
         return ""
@@ -53,7 +54,10 @@ class HookTest(unittest.TestCase):
         if env is None:
             env = self.daemon.environment()
         return subprocess.run(
-            command, env={**env, "PYTHONWARNINGS": "ignore"}, capture_output=True, text=True,
+            command,
+            env={**env, "PYTHONWARNINGS": "ignore"},
+            capture_output=True,
+            text=True,
             timeout=240,
         )
 
@@ -102,8 +106,9 @@ class Marks(HookTest):
     def test_output_and_status_are_the_same_with_and_without(self) -> None:
         bare = self.run_bare("plain.py", 40, 2, 7)
         run = self.run_job("plain.py", 40, 2, 7)
-        self.assertEqual((run.stdout, run.stderr, run.returncode),
-                         (bare.stdout, bare.stderr, bare.returncode))
+        self.assertEqual(
+            (run.stdout, run.stderr, run.returncode), (bare.stdout, bare.stderr, bare.returncode)
+        )
 
     def test_data_loading_processes_are_no_workers(self) -> None:
         self.run_job("plain.py", 30, 2, 0)
@@ -111,10 +116,13 @@ class Marks(HookTest):
         self.assertEqual((counts[d.DATALOADER], counts[d.OPTIMIZER]), (31, 30))
 
     def test_both_ranks_under_torchrun_and_not_the_launcher(self) -> None:
-        run = self.run_job("ddp.py", 20, launcher=("-m", "torch.distributed.run", "--nproc-per-node=2"))
+        run = self.run_job(
+            "ddp.py", 20, launcher=("-m", "torch.distributed.run", "--nproc-per-node=2")
+        )
         self.assertEqual(run.returncode, 0, run.stderr)
-        hellos = sorted((w.hello.rank, w.hello.local_rank, w.hello.world_size)
-                        for w in self.daemon.workers)
+        hellos = sorted(
+            (w.hello.rank, w.hello.local_rank, w.hello.world_size) for w in self.daemon.workers
+        )
         self.assertEqual(hellos, [(0, 0, 2), (1, 1, 2)])
         self.assertEqual([w.step() for w in self.daemon.workers], [20, 20])
 
@@ -199,8 +207,9 @@ class Windows(HookTest):
         self.assertEqual((begun.order_id, begun.step), (1, 200))
         trace = self.trace(done)
         steps = [e for e in trace["traceEvents"] if e["name"].startswith("ProfilerStep#")]
-        self.assertEqual(sorted(e["name"] for e in steps),
-                         ["ProfilerStep#%d" % n for n in range(200, 210)])
+        self.assertEqual(
+            sorted(e["name"] for e in steps), ["ProfilerStep#%d" % n for n in range(200, 210)]
+        )
         categories = collections.Counter(e.get("cat") for e in trace["traceEvents"])
         self.assertGreater(categories["python_function"], 100)
         self.assertGreater(categories["cpu_op"], 100)
@@ -215,15 +224,20 @@ class Windows(HookTest):
         bare = self.run_bare("plain.py", 400, 0, 3)
         self.order_when(50, 150, window_ns=10**8)
         run = self.run_job("plain.py", 400, 0, 3)
-        self.assertEqual((run.stdout, run.returncode), (bare.stdout, bare.returncode))
+        self.assertEqual(
+            (run.stdout, run.stderr, run.returncode), (bare.stdout, bare.stderr, bare.returncode)
+        )
         self.assertEqual(len(self.only_worker().got(d.DONE)), 1)
 
     def test_all_ranks_begin_at_the_same_step(self) -> None:
         self.order_when(50, 150, window_ns=5 * 10**7, least=5)
-        run = self.run_job("ddp.py", 300, launcher=("-m", "torch.distributed.run", "--nproc-per-node=2"))
+        run = self.run_job(
+            "ddp.py", 300, launcher=("-m", "torch.distributed.run", "--nproc-per-node=2")
+        )
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertEqual([[m.step for m in w.got(d.BEGUN)] for w in self.daemon.workers],
-                         [[150], [150]])
+        self.assertEqual(
+            [[m.step for m in w.got(d.BEGUN)] for w in self.daemon.workers], [[150], [150]]
+        )
         names = sorted(os.path.basename(w.got(d.DONE)[0].text) for w in self.daemon.workers)
         self.assertEqual(names, ["0-1.json", "1-1.json"])
         for worker in self.daemon.workers:
@@ -270,14 +284,17 @@ class Windows(HookTest):
         self.daemon.on_poll = poll
         self.run_job("plain.py", 6000, 0, 0)
         worker = self.only_worker()
-        self.assertEqual([m.type for m in worker.messages],
-                         [d.BEGUN, d.DONE, d.BEGUN, d.DONE, d.BYE])
+        self.assertEqual(
+            [m.type for m in worker.messages], [d.BEGUN, d.DONE, d.BEGUN, d.DONE, d.BYE]
+        )
         self.assertEqual([m.order_id for m in worker.got(d.DONE)], [1, 2])
 
     def test_the_users_own_profiler_goes_first(self) -> None:
         self.order_when(10, 50, window_ns=10**12)
-        for form, types in (("early", [d.BEGUN, d.MISSED, d.BYE]),
-                            ("late", [d.BEGUN, d.MISSED, d.BYE])):
+        for form, types in (
+            ("early", [d.BEGUN, d.MISSED, d.BYE]),
+            ("late", [d.BEGUN, d.MISSED, d.BYE]),
+        ):
             with self.subTest(form):
                 self.daemon.workers.clear()
                 run = self.run_job("user_profiler.py", form)
@@ -289,8 +306,10 @@ class Windows(HookTest):
     def test_marks_by_hand_have_no_profiler_and_say_so(self) -> None:
         self.daemon.on_poll = lambda worker: worker.order(1, 0, 10**8)
         with open(os.path.join(self.folder, "job.py"), "w") as file:
-            file.write("import perftracker, time\n"
-                       "for _ in range(200): perftracker.step(); time.sleep(0.002)\n")
+            file.write(
+                "import perftracker, time\n"
+                "for _ in range(200): perftracker.step(); time.sleep(0.002)\n"
+            )
         self.run_job(os.path.join(self.folder, "job.py"))
         self.assertIn("torch is not loaded", self.only_worker().got(d.MISSED)[0].text)
 
@@ -300,8 +319,9 @@ class Trouble(HookTest):
     def assert_unharmed(self, env: Dict[str, str]) -> None:
         bare = self.run_bare("plain.py", 300, 0, 4)
         run = self.run_job("plain.py", 300, 0, 4, env=env)
-        self.assertEqual((run.stdout, run.stderr, run.returncode),
-                         (bare.stdout, bare.stderr, bare.returncode))
+        self.assertEqual(
+            (run.stdout, run.stderr, run.returncode), (bare.stdout, bare.stderr, bare.returncode)
+        )
 
     def test_no_daemon_behind_the_socket(self) -> None:
         self.assert_unharmed({**self.daemon.environment(), "PERFTRACKER_SOCKET": "/nowhere/x"})
@@ -324,7 +344,9 @@ class Trouble(HookTest):
         process = subprocess.Popen(
             [PYTHON, os.path.join(HERE, "jobs", "plain.py"), "2000", "0", "4"],
             env={**self.daemon.environment(), "PYTHONWARNINGS": "ignore"},
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         d.wait_for(lambda: bool(killed))
         self.daemon.kill()
@@ -334,8 +356,9 @@ class Trouble(HookTest):
 
     def test_a_trace_folder_that_cannot_be_written(self) -> None:
         self.order_when(50, 150, window_ns=10**7)
-        run = self.run_job("plain.py", 600, 0, 4,
-                           env={**self.daemon.environment(), "PERFTRACKER_DIR": "/nowhere"})
+        run = self.run_job(
+            "plain.py", 600, 0, 4, env={**self.daemon.environment(), "PERFTRACKER_DIR": "/nowhere"}
+        )
         self.assertEqual(run.returncode, 4, run.stderr)
         self.assertIn("failed", self.only_worker().got(d.MISSED)[0].text)
 

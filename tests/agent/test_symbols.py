@@ -6,30 +6,64 @@ import sys
 
 # Of libc: nothing that ends the process, prints, allocates or waits.
 IMPORTS = {
-    "__errno_location", "__register_atfork", "__stack_chk_fail", "clock_gettime", "close",
-    "connect", "fcntl", "fcntl64", "ftruncate", "ftruncate64", "getpid", "memcpy",
-    "memfd_create", "memset", "mmap", "mmap64", "munmap", "sched_yield", "sendmsg", "socket",
-    "strlen", "strnlen", "syscall",
+    "__errno_location",
+    "__register_atfork",
+    "__stack_chk_fail",
+    "clock_gettime",
+    "close",
+    "connect",
+    "fcntl",
+    "fcntl64",
+    "ftruncate",
+    "ftruncate64",
+    "getpid",
+    "memcpy",
+    "memfd_create",
+    "memset",
+    "mmap",
+    "mmap64",
+    "munmap",
+    "sched_yield",
+    "sendmsg",
+    "socket",
+    "strlen",
+    "strnlen",
+    "syscall",
     # Weak, from the compiler's start files.
-    "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable", "__cxa_finalize", "__gmon_start__",
+    "_ITM_deregisterTMCloneTable",
+    "_ITM_registerTMCloneTable",
+    "__cxa_finalize",
+    "__gmon_start__",
 }
 EXPORTS = {
-    "pt_agent_begun", "pt_agent_bye", "pt_agent_disable", "pt_agent_done", "pt_agent_enabled",
-    "pt_agent_mark", "pt_agent_missed", "pt_agent_order", "pt_agent_start", "pt_agent_step",
+    "pt_agent_begun",
+    "pt_agent_bye",
+    "pt_agent_disable",
+    "pt_agent_done",
+    "pt_agent_enabled",
+    "pt_agent_mark",
+    "pt_agent_missed",
+    "pt_agent_order",
+    "pt_agent_start",
+    "pt_agent_step",
 }
 
 
 def main() -> int:
     lines = subprocess.run(
         ["nm", "-D", "--without-symbol-versions", sys.argv[1]],
-        capture_output=True, text=True, check=True,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.splitlines()
     imports = {line.split()[-1] for line in lines if line.split()[-2] in "Uw"}
     exports = {line.split()[-1] for line in lines if line.split()[-2] not in "Uw"}
     needed = subprocess.run(
         ["readelf", "-d", sys.argv[1]], capture_output=True, text=True, check=True
     ).stdout
-    libraries = [line.split("[")[1].split("]")[0] for line in needed.splitlines() if "NEEDED" in line]
+    libraries = [
+        line.split("[")[1].split("]")[0] for line in needed.splitlines() if "NEEDED" in line
+    ]
     problems = [
         "not on the list of imports: %s" % sorted(imports - IMPORTS),
         "exports differ by: %s" % sorted(exports ^ EXPORTS),
