@@ -16,6 +16,7 @@
 #define SHARE_FRAC 0.1	   /* of everybody's lost time: beside a culprit, less is noise */
 #define SPREAD_DEVICE 0.03 /* of an iteration: a device that is slower in everything */
 #define SPREAD_HOST 0.1	   /* the same for a host: CPUs differ by some percent */
+#define SPREAD_SURE 4.0	   /* standard errors by which its loss must exceed all others' */
 #define PLACES_MAX 4
 
 /* What the accused workers lost, by function, and its sums over subtrees. */
@@ -148,9 +149,9 @@ static int accuse(const struct job *job, const struct ledger *l, const bool *who
 	}
 	a.workers = workers;
 	ledger_main(l, job, &a);
-	a.own_ns = ledger_at(l, place) / iterations;
+	a.own_ns = (l->listed > 0 ? ledger_at(l, place) : l->total) / iterations;
 	/* Lost time that no function explains belongs to the places in proportion. */
-	a.gain_ns = l->listed > 0 ? a.own_ns * l->total / l->listed : l->total / iterations;
+	a.gain_ns = l->listed > 0 ? a.own_ns * l->total / l->listed : a.own_ns;
 	return vec_push(out, a);
 }
 
@@ -296,6 +297,43 @@ static void find_places(struct bench *b, uint32_t w)
 	}
 }
 
+/* The largest loss of the other workers in an iteration. */
+static double worst_other(const struct bench *b, uint32_t w, size_t iteration)
+{
+	double worst = 0;
+
+	for (uint32_t i = 0; i < b->job->worker_cnt; i++) {
+		if (i != w && iteration < b->job->workers[i].fp->iteration_cnt)
+			worst = fmax(worst, b->blame->workers[i].iteration_lost_ns[iteration]);
+	}
+	return worst;
+}
+
+/*
+ * Whether chance could have made w lose more than all others. Where the time was
+ * lost everywhere a bit, nothing but its constancy tells a slow worker from one
+ * that had bad luck.
+ */
+static bool may_be_chance(const struct bench *b, uint32_t w)
+{
+	size_t cnt = b->job->workers[w].fp->iteration_cnt;
+	double sum = 0, square = 0, need, mean, variance;
+
+	for (size_t i = 0; i < cnt; i++) {
+		double lead = b->blame->workers[w].iteration_lost_ns[i] - worst_other(b, w, i);
+
+		sum += lead;
+		square += lead * lead;
+	}
+	if (cnt < 2)
+		return false; /* judged by its share of all lost time */
+	/* Of few iterations the scatter itself is uncertain (Student's t). */
+	need = SPREAD_SURE * (1 + 16 / pow((double)cnt - 1, 2));
+	mean = sum / (double)cnt;
+	variance = fmax(0, square / (double)cnt - mean * mean) * (double)cnt / (double)(cnt - 1);
+	return mean <= 0 || mean * mean * (double)cnt < need * need * variance;
+}
+
 /* Slower in everything: only worth an accusation beyond what machines differ by. */
 static bool spread_matters(const struct bench *b, uint32_t w, double loss_ns)
 {
@@ -362,7 +400,7 @@ static int bench_init(struct bench *b)
 				   loss >= SHARE_FRAC * total;
 		if (b->job->workers[w].iterations < 2 && loss < SINGLE_FRAC * total)
 			b->stands_out[w] = false;
-		if (b->place_cnt[w] == 0 && !spread_matters(b, w, loss))
+		if (b->place_cnt[w] == 0 && (!spread_matters(b, w, loss) || may_be_chance(b, w)))
 			b->stands_out[w] = false;
 	}
 	return 0;

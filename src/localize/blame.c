@@ -214,10 +214,13 @@ static int64_t iteration_of(const struct fingerprint *fp, int64_t time_ns)
 	return found;
 }
 
-static void count_iteration(struct judge *j, uint32_t worker, const struct fp_collective *c)
+static void count_iteration(struct judge *j, uint32_t worker, const struct fp_collective *c,
+			    double lost_ns)
 {
 	int64_t iteration = iteration_of(j->job->workers[worker].fp, c->start_ns);
 
+	if (iteration >= 0)
+		j->blame->workers[worker].iteration_lost_ns[iteration] += lost_ns;
 	if (iteration != j->last_iteration[worker]) {
 		j->last_iteration[worker] = iteration;
 		j->blame->workers[worker].late_iterations++;
@@ -255,7 +258,7 @@ static int judge_instance(struct judge *j, int64_t instance)
 	bw->lost_ns += lost;
 	bw->last_cnt++;
 	j->blame->lost_ns += lost;
-	count_iteration(j, worker_of(j, late), late->c);
+	count_iteration(j, worker_of(j, late), late->c, lost);
 	for (size_t i = 1; i < j->arrival_cnt; i++) {
 		double wait = (double)(j->arrivals[i].c->dur_ns - late->c->dur_ns);
 
@@ -313,8 +316,13 @@ int blame_find(const struct job *job, struct arena *arena, struct blame *ret)
 	j.last_iteration = arena_calloc(arena, job->worker_cnt + 1, sizeof(int64_t));
 	if (ret->workers == NULL || j.last_iteration == NULL)
 		return -ENOMEM;
-	for (size_t w = 0; w < job->worker_cnt; w++)
+	for (size_t w = 0; w < job->worker_cnt; w++) {
 		j.last_iteration[w] = -2;
+		ret->workers[w].iteration_lost_ns =
+			arena_calloc(arena, job->workers[w].fp->iteration_cnt + 1, sizeof(double));
+		if (ret->workers[w].iteration_lost_ns == NULL)
+			return -ENOMEM;
+	}
 	error = match_find(job, arena, &groups, &ret->unmatched_cnt);
 	for (size_t g = 0; g < groups.cnt && error == 0; g++)
 		error = judge_group(&j, &groups.data[g]);

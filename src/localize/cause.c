@@ -203,10 +203,10 @@ static bool is_pinned_allocation(const struct job *job, const struct accusation 
 static bool explains(double value, double peers, const struct accusation *a)
 {
 	double per_worker = a->own_ns / (double)(a->worker_cnt > 0 ? a->worker_cnt : 1);
+	double more = value - (isnan(peers) ? 0 : peers);
 
-	if (isnan(value))
-		return false;
-	return value - (isnan(peers) ? 0 : peers) >= EXPLAINS * per_worker;
+	/* Nothing explains nothing: without the first test 0 would explain a loss of 0. */
+	return more > 0 && more >= EXPLAINS * per_worker;
 }
 
 /* Another thread computes while the training thread neither computes nor lacks a CPU. */

@@ -44,7 +44,11 @@ static double median_interval_ns(const struct job *job, const struct match_list 
 	return stats_median(scratch, cnt);
 }
 
-/* How well other fits ref at a shift: spread of the differences of their ends. */
+/*
+ * How well other fits ref at a shift: mean deviation of the differences of their
+ * ends. A median deviation would be 0 at a wrong shift wherever more than half of
+ * the intervals are equal.
+ */
 struct fit {
 	int64_t shift;
 	double spread_ns, offset_ns;
@@ -55,7 +59,7 @@ static bool fit_at(const struct job *job, const struct match_list *ref,
 		   const struct match_list *other, int64_t shift, double *scratch, struct fit *ret)
 {
 	size_t pairs = 0, same = 0;
-	double center;
+	double center, sum = 0;
 
 	for (int64_t k = 0; k < (int64_t)other->cnt; k++) {
 		const struct fp_collective *a, *b = at(job, other, k);
@@ -69,9 +73,11 @@ static bool fit_at(const struct job *job, const struct match_list *ref,
 	if (pairs == 0 || (double)same < NAME_AGREE * (double)pairs)
 		return false;
 	center = stats_median(scratch, pairs);
+	for (size_t i = 0; i < pairs; i++)
+		sum += fabs(scratch[i] - center);
 	*ret = (struct fit){ .shift = shift,
 			     .offset_ns = center,
-			     .spread_ns = stats_mad(scratch, pairs, center),
+			     .spread_ns = sum / (double)pairs,
 			     .pair_cnt = pairs };
 	return true;
 }
