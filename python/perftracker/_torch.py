@@ -80,14 +80,17 @@ def _wrap_steps(cls: Any, begins: Hook, ends: Hook) -> None:
     @functools.wraps(init)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         init(self, *args, **kwargs)
-        _wrap_step(type(self), begins, ends)
+        for cls in type(self).__mro__:  # a subclass may inherit its step
+            if "step" in cls.__dict__:
+                _wrap_step(cls, begins, ends)
+                break
 
     cls.__init__ = __init__
 
 
 def _wrap_step(cls: Any, begins: Hook, ends: Hook) -> None:
-    original = cls.__dict__.get("step")
-    if original is None or hasattr(original, "_perftracker"):
+    original = cls.__dict__["step"]
+    if hasattr(original, "_perftracker"):
         return
 
     @functools.wraps(original)
