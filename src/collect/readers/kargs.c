@@ -194,13 +194,20 @@ static int read_types(struct kargs_reader *reader, int64_t *ret)
 static int multiply(struct kargs_reader *reader, int64_t *product)
 {
 	struct number number;
+	uint64_t plain;
 	int64_t value;
-	int ret = scan_number(reader->scan, &number);
+	int ret;
 
-	if (ret < 0)
-		return ret;
-	if (number_int64(&number, &value) < 0 || value < 0 ||
-	    __builtin_mul_overflow(*product < 0 ? 1 : *product, value, product)) {
+	if (scan_plain_int(reader->scan, &plain)) {
+		value = (int64_t)plain;
+	} else {
+		ret = scan_number(reader->scan, &number);
+		if (ret < 0)
+			return ret;
+		if (number_int64(&number, &value) < 0)
+			value = -1;
+	}
+	if (value < 0 || __builtin_mul_overflow(*product < 0 ? 1 : *product, value, product)) {
 		reader->trace->drops.bad_value++;
 		*product = 0;
 	}
@@ -365,12 +372,21 @@ static int read_arg(struct kargs_reader *reader, const struct arg *arg, struct k
 static int read_number(struct kargs_reader *reader, const struct arg *arg, uint32_t key,
 		       struct kargs *kargs)
 {
+	bool wanted = arg != NULL && (arg->type == ARG_ID || arg->type == ARG_INT);
 	struct number number;
-	int ret = scan_number(reader->scan, &number);
+	uint64_t plain;
+	int ret;
 
+	/* An id is a uint64_t and an integer an int64_t: 18 digits fit both alike. */
+	if (wanted && !reader->want_values && scan_plain_int(reader->scan, &plain)) {
+		memcpy(field_of(kargs, arg), &plain, sizeof(plain));
+		kargs->has |= arg->has;
+		return 0;
+	}
+	ret = scan_number(reader->scan, &number);
 	if (ret < 0)
 		return ret;
-	if (arg != NULL && (arg->type == ARG_ID || arg->type == ARG_INT))
+	if (wanted)
 		store_number(reader, arg, &number, kargs);
 	else if (arg != NULL && !reader->want_values)
 		reader->trace->drops.bad_value++;

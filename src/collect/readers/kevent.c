@@ -125,10 +125,15 @@ static int read_ident(struct kevent_reader *reader, struct ident *ret)
 {
 	struct number number;
 	int c = scan_peek(reader->scan), r;
+	uint64_t plain;
 
 	*ret = (struct ident){ 0 };
 	if (c == '"')
 		return read_ident_text(reader, ret);
+	if (scan_plain_int(reader->scan, &plain)) {
+		ret->num = (int64_t)plain;
+		return 0;
+	}
 	if (c != '-' && (c < '0' || c > '9'))
 		return bad_value(reader);
 	r = scan_number(reader->scan, &number);

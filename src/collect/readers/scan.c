@@ -397,7 +397,8 @@ static const uint8_t *cross_exponent(const uint8_t *p, int32_t *ret)
 }
 
 /* Parses the literal at start as far as the window goes. NULL: p stands at the fault. */
-static const uint8_t *parse_number(struct scan *scan, const uint8_t *start, struct number *ret)
+static inline const uint8_t *parse_number(struct scan *scan, const uint8_t *start,
+					  struct number *ret)
 {
 	const uint8_t *p = start + (*start == '-'), *from = p;
 	int32_t exp10 = 0, frac_cnt = 0;
@@ -435,11 +436,12 @@ static const uint8_t *parse_number(struct scan *scan, const uint8_t *start, stru
 	return p;
 }
 
-int scan_number(struct scan *scan, struct number *ret)
+/* A literal that is wrong, or touches the window's end and may go on behind it. */
+static __attribute__((noinline)) int number_slow(struct scan *scan, const uint8_t *start,
+						 struct number *ret)
 {
-	const uint8_t *start = scan->p, *p = parse_number(scan, start, ret);
+	const uint8_t *p = parse_number(scan, start, ret);
 
-	/* A literal that touches the window's end may go on behind it. */
 	while ((p != NULL ? p : scan->p) == scan->end && !scan->eof) {
 		int r;
 
@@ -455,6 +457,16 @@ int scan_number(struct scan *scan, struct number *ret)
 		return scan_fail(scan, "a number as JSON writes it");
 	if (ret->len > SCAN_MAX_TOKEN_BYTES)
 		return token_too_long(scan, scan_offset(scan));
+	scan->p = p;
+	return 0;
+}
+
+int scan_number(struct scan *scan, struct number *ret)
+{
+	const uint8_t *start = scan->p, *p = parse_number(scan, start, ret);
+
+	if (p == NULL || p == scan->end)
+		return number_slow(scan, start, ret);
 	scan->p = p;
 	return 0;
 }
@@ -481,6 +493,7 @@ static int skip_word(struct scan *scan, const char *word)
 static int skip_scalar(struct scan *scan, int c)
 {
 	struct number number;
+	uint64_t value;
 
 	switch (c) {
 	case '"':
@@ -493,7 +506,7 @@ static int skip_scalar(struct scan *scan, int c)
 		return skip_word(scan, "null");
 	default:
 		if (c == '-' || (c >= '0' && c <= '9'))
-			return scan_number(scan, &number);
+			return scan_plain_int(scan, &value) ? 0 : scan_number(scan, &number);
 		return value_fail(scan);
 	}
 }

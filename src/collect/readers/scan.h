@@ -119,6 +119,27 @@ _must_check_ static inline int scan_key(struct scan *scan, struct scan_text *ret
 /* A number at '-' or a digit. */
 _must_check_ int scan_number(struct scan *scan, struct number *ret);
 
+/*
+ * The usual number: up to 18 digits and nothing else. Consumes it and returns
+ * true, or false with nothing consumed: then scan_number() tells.
+ */
+static inline bool scan_plain_int(struct scan *scan, uint64_t *ret)
+{
+	const uint8_t *p = scan->p;
+	uint64_t value = 0;
+	unsigned int digit;
+
+	for (; (digit = (unsigned int)*p - '0') < 10; p++)
+		value = value * 10 + digit;
+	if (*p != ',' && *p != ']' && *p != '}' && *p != '\n')
+		return false;
+	if ((size_t)(p - scan->p) - 1 >= 18 || (*scan->p == '0' && p - scan->p > 1))
+		return false;
+	scan->p = p;
+	*ret = value;
+	return true;
+}
+
 /* Any one value, validated in constant memory. */
 _must_check_ int scan_skip(struct scan *scan);
 
