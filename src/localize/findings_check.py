@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""docs/findings.md lists exactly the causes of cause.h: ids, names, a section with what to do."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import sys
+
+CAUSE = re.compile(r'X\(\w+,\s*"(PT-\d{3})",\s*"([\w-]+)"')
+ROW = re.compile(r"^\| \[(PT-\d{3})\]\(#([\w-]+)\) \| ([\w-]+) \|", re.MULTILINE)
+SECTION = re.compile(r"^## (PT-\d{3}) ([\w-]+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+
+
+def complaints(header: str, page: str) -> list[str]:
+    causes = CAUSE.findall(header)
+    rows = ROW.findall(page)
+    sections = SECTION.findall(page)
+    found = []
+    if not causes:
+        found.append("cause.h: no causes found")
+    if len({number for number, _ in causes}) != len(causes):
+        found.append("cause.h: an id is given twice")
+    if sorted(causes) != sorted((number, name) for number, _, name in rows):
+        found.append(f"the table lists {sorted(rows)}, cause.h {sorted(causes)}")
+    if sorted(causes) != sorted((number, name) for number, name, _ in sections):
+        found.append("the sections are not those of cause.h")
+    for number, anchor, name in rows:
+        if anchor != f"{number}-{name}".lower():
+            found.append(f"{number}: its link goes to #{anchor}")
+    for number, _, text in sections:
+        for part in ("**Means.**", "**Recognised by.**", "**What to do.**"):
+            if part not in text:
+                found.append(f"{number}: no '{part}'")
+    return found
+
+
+def main() -> int:
+    header, page = (pathlib.Path(path).read_text(encoding="utf-8") for path in sys.argv[1:3])
+    found = complaints(header, page)
+    for line in found:
+        print(line)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
