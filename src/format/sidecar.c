@@ -250,11 +250,17 @@ static void summarize_thread(const struct sidecar *sidecar, struct sidecar_info 
 	info->run_delay_frac = (double)(last->run_delay_ns - first->run_delay_ns) / wall_ns;
 }
 
+/* A process that was never seen on the worker's CPU may still have pushed it around. */
+static double thief_weight(const struct sidecar_thief *thief)
+{
+	return thief->cpu_frac * (thief->overlap_frac + 0.1);
+}
+
 static void insert_thief(struct sidecar_info *info, const struct sidecar_thief *thief)
 {
 	size_t at = info->thief_cnt;
 
-	while (at > 0 && info->thieves[at - 1].cpu_frac < thief->cpu_frac)
+	while (at > 0 && thief_weight(&info->thieves[at - 1]) < thief_weight(thief))
 		at--;
 	if (at == ARRAY_SIZE(info->thieves))
 		return;
@@ -287,7 +293,11 @@ void sidecar_summarize(const struct sidecar *sidecar, struct sidecar_info *ret)
 
 void sidecar_thief_text(const struct sidecar_thief *thief, char *text, size_t size)
 {
-	(void)snprintf(text, size, "pid %u (%s) used %.2f CPU%s%s", thief->pid,
+	char many[64] = "";
+
+	if (thief->process_cnt > 1)
+		(void)snprintf(many, sizeof(many), "%u processes like ", thief->process_cnt);
+	(void)snprintf(text, size, "%spid %u (%s) used %.2f CPU%s%s", many, thief->pid,
 		       thief->command[0] != '\0' ? thief->command : thief->comm, thief->cpu_frac,
 		       thief->cpus[0] != '\0' ? " on CPUs " : "", thief->cpus);
 }

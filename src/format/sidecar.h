@@ -74,14 +74,18 @@ enum sidecar_thief_flag {
 	SIDECAR_THIEF_IN_JOB = 1, /* a descendant of the job's command, but no worker */
 };
 
-/* A process that used CPU the worker could have used. Texts are NUL-terminated. */
+/*
+ * A process, or several of one command line, that used CPU the worker could have
+ * used. Texts are NUL-terminated.
+ */
 struct sidecar_thief {
-	uint32_t pid;
+	uint32_t pid;	     /* of the busiest */
 	uint32_t flags;	     /* enum sidecar_thief_flag */
-	double cpu_frac;     /* CPU time / window, 1.0 is one CPU */
-	double overlap_frac; /* share of looks at which it was last on the training thread's CPU */
+	double cpu_frac;     /* CPU time of all / window, 1.0 is one CPU */
+	double overlap_frac; /* share of looks at which they were last on the training thread's CPU */
 	char comm[16];
-	char command[152]; /* command line, control characters replaced by '?' */
+	uint32_t process_cnt;
+	char command[148]; /* command line, control characters replaced by '?' */
 	char cpus[64];	   /* "0-3,7": CPUs it may run on; "" when unknown */
 };
 
@@ -144,7 +148,10 @@ _must_check_ int sidecar_apply(const struct sidecar *sidecar, struct trace *trac
 /* sidecar_read() and sidecar_apply(). */
 _must_check_ int sidecar_merge(const char *path, struct trace *trace, struct err *err);
 
-/* What a sidecar is evidence for, in one place. Thieves by cpu_frac, largest first. */
+/*
+ * What a sidecar is evidence for, in one place. Thieves by what they took from
+ * this worker: CPU time, weighted by how often it was on its CPU; largest first.
+ */
 struct sidecar_info {
 	int rank;
 	uint32_t pid, tid;
@@ -161,5 +168,5 @@ struct sidecar_info {
 /* Condenses a sidecar. Allocates nothing. */
 void sidecar_summarize(const struct sidecar *sidecar, struct sidecar_info *ret);
 
-/* "pid 71 (stress --cpu 1) used 0.98 CPU on CPUs 0-1" in text[size]. */
+/* "pid 71 (stress --cpu 1) used 0.98 CPU on CPUs 0-1", or "4 processes like pid 71 ...". */
 void sidecar_thief_text(const struct sidecar_thief *thief, char *text, size_t size);

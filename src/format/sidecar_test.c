@@ -273,6 +273,27 @@ static void the_summary_names_the_largest_thief_first(void **state)
 	assert_int_equal(info.gc_ns, 7 * MS);
 	sidecar_thief_text(&info.thieves[0], text, sizeof(text));
 	assert_string_equal(text, "pid 10 (stress --cpu 1) used 0.90 CPU on CPUs 0-1");
+	info.thieves[0].process_cnt = 4;
+	sidecar_thief_text(&info.thieves[0], text, sizeof(text));
+	assert_string_equal(text,
+			    "4 processes like pid 10 (stress --cpu 1) used 0.90 CPU on CPUs 0-1");
+	sidecar_done(&s);
+}
+
+static void a_thief_on_the_workers_own_cpu_goes_before_a_busier_one(void **state)
+{
+	struct sidecar s = { 0 };
+	struct sidecar_info info;
+
+	(void)state;
+	assert_int_equal(vec_push(&s.thieves, (struct sidecar_thief){ .pid = 1, .cpu_frac = 0.9 }),
+			 0);
+	assert_int_equal(
+		vec_push(&s.thieves,
+			 (struct sidecar_thief){ .pid = 2, .cpu_frac = 0.5, .overlap_frac = 1 }),
+		0);
+	sidecar_summarize(&s, &info);
+	assert_int_equal(info.thieves[0].pid, 2);
 	sidecar_done(&s);
 }
 
@@ -379,6 +400,7 @@ int main(void)
 		cmocka_unit_test(steps_of_the_trace_itself_are_kept),
 		cmocka_unit_test(a_thread_unknown_to_the_trace_gets_a_lane),
 		cmocka_unit_test(the_summary_names_the_largest_thief_first),
+		cmocka_unit_test(a_thief_on_the_workers_own_cpu_goes_before_a_busier_one),
 		cmocka_unit_test(only_the_eight_largest_thieves_are_kept),
 		cmocka_unit_test(every_truncation_and_flipped_byte_is_survived),
 		cmocka_unit_test(a_refused_file_is_named_with_the_offset),

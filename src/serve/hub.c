@@ -45,7 +45,7 @@ struct hub {
 	struct bus *bus;
 	const struct run_options *options;
 	struct bus_sub *subs[3];
-	VEC(struct wire_state) workers; /* by worker id; the gone ones stay */
+	VEC(struct wire_state) workers; /* the gone ones stay until their rank is back */
 	VEC(uint64_t) askers;		/* clients of hostd that await a report */
 	struct jobwatch watch;
 	struct profile profile;
@@ -94,6 +94,16 @@ static void note_gone(struct hub *hub, const struct wire_state *state)
 		set_missed(answer, "its process ended during the profile");
 }
 
+/* A launcher that restarts its ranks: the process that was this rank before. */
+static struct wire_state *find_predecessor(const struct hub *hub, int32_t rank)
+{
+	vec_foreach(state, &hub->workers) {
+		if (state->rank == rank && state->phase == PHASE_GONE)
+			return state;
+	}
+	return NULL;
+}
+
 static void take_state(void *arg, const struct bus_message *message)
 {
 	struct hub *hub = arg;
@@ -103,6 +113,8 @@ static void take_state(void *arg, const struct bus_message *message)
 	if (message->len != sizeof(*state))
 		return;
 	known = find_worker(hub, state->worker);
+	if (known == NULL)
+		known = find_predecessor(hub, state->rank);
 	if (state->phase == PHASE_GONE && (known == NULL || known->phase != PHASE_GONE))
 		note_gone(hub, state);
 	if (known != NULL)
@@ -386,7 +398,7 @@ static void report_blocked(struct hub *hub, int64_t now_ns)
 
 /* Decisions */
 
-static enum detector_state detector_state_of(const struct wire_state *state)
+static enum detector_state detector_state_of(const struct wire_state *state, bool ending)
 {
 	switch ((enum wire_phase)state->phase) {
 	case PHASE_STEADY:
@@ -395,7 +407,7 @@ static enum detector_state detector_state_of(const struct wire_state *state)
 	case PHASE_SLOW:
 		return DETECTOR_SLOW;
 	case PHASE_BLOCKED:
-		return DETECTOR_BLOCKED;
+		return ending ? DETECTOR_LEARNING : DETECTOR_BLOCKED;
 	case PHASE_LEARNING:
 	case PHASE_GONE:
 		break;
@@ -406,6 +418,7 @@ static enum detector_state detector_state_of(const struct wire_state *state)
 static void decide(struct hub *hub, int64_t now_ns)
 {
 	_cleanup_free_ enum detector_state *states = NULL;
+	bool ending = verdict_is_ending(hub->workers.data, hub->workers.cnt);
 	enum job_decision decision;
 	size_t cnt = 0;
 
@@ -414,7 +427,7 @@ static void decide(struct hub *hub, int64_t now_ns)
 		return;
 	vec_foreach(state, &hub->workers) {
 		if (state->phase != PHASE_GONE)
-			states[cnt++] = detector_state_of(state);
+			states[cnt++] = detector_state_of(state, ending);
 	}
 	decision = jobwatch_update(&hub->watch, states, cnt, now_ns);
 	if (decision == JOB_BLOCKED)

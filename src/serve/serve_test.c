@@ -360,6 +360,19 @@ static void a_rank_whose_process_ended_is_accused(void **state)
 	arena_done(&report.arena);
 }
 
+static void a_job_that_ends_is_told_from_a_rank_that_ends_early(void **state)
+{
+	struct wire_state states[4];
+
+	(void)state;
+	make_four(states);
+	assert_false(verdict_is_ending(states, 4));
+	states[2].bye = 1;
+	assert_true(verdict_is_ending(states, 4));
+	states[2].step--;
+	assert_false(verdict_is_ending(states, 4));
+}
+
 static void nobody_is_accused_when_all_look_alike(void **state)
 {
 	struct wire_state states[4];
@@ -431,6 +444,7 @@ int main(void)
 		cmocka_unit_test(the_rank_that_waits_for_data_is_accused),
 		cmocka_unit_test(a_rank_that_is_a_step_behind_is_accused),
 		cmocka_unit_test(a_rank_whose_process_ended_is_accused),
+		cmocka_unit_test(a_job_that_ends_is_told_from_a_rank_that_ends_early),
 		cmocka_unit_test(nobody_is_accused_when_all_look_alike),
 		cmocka_unit_test(a_majority_that_is_behind_is_not_accused),
 		cmocka_unit_test(a_quiet_job_is_healthy_and_a_short_one_inconclusive),

@@ -129,6 +129,19 @@ static bool find_front(const struct wire_state *states, size_t cnt, uint64_t *re
 	return behind > 0 && (2 * behind < cnt || cnt == 2);
 }
 
+bool verdict_is_ending(const struct wire_state *states, size_t cnt)
+{
+	uint64_t front = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		front = MAX(front, progress(&states[i]));
+	for (size_t i = 0; i < cnt; i++) {
+		if (states[i].bye && progress(&states[i]) == front)
+			return true;
+	}
+	return false;
+}
+
 static const char *evidence_line(struct arena *arena, const struct wire_state *state,
 				 int64_t now_ns)
 {

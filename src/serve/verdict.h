@@ -19,6 +19,12 @@
 #define VERDICT_ITERATIONS_MIN 30u
 
 /*
+ * A worker whose program ended as it should, as far on as any other, means that
+ * the job is over: those still there tidy up, they aren't stuck.
+ */
+bool verdict_is_ending(const struct wire_state *states, size_t cnt);
+
+/*
  * states[cnt]: all workers of the job, the gone ones too. now_ns: on their
  * clock. Returns 0 or -ENOMEM; *ret is to be freed with arena_done(&ret->arena)
  * on success only.

@@ -250,6 +250,28 @@ static void a_hog_outside_the_job_is_named(void **state)
 	sidecar_done(&out);
 }
 
+static void small_hogs_of_one_command_are_taken_together(void **state)
+{
+	const struct neighbour_worker worker = { 70, 70 };
+	struct neighbours neighbours;
+	struct sidecar out = { 0 };
+
+	neighbours_open(&neighbours, *state);
+	for (int i = 0; i <= 20; i++) {
+		put_process(*state, 70, 60, (uint64_t)(5 * i), 1, "0-1", "python train.py");
+		for (uint32_t pid = 90; pid < 94; pid++)
+			put_process(*state, pid, 1, (uint64_t)(i / 2), 1, "1", "hog");
+		put_process(*state, 95, 1, (uint64_t)(i / 2), 1, "1", "small");
+		fake_now_ns = (1000 + 100 * i) * MS;
+		assert_int_equal(neighbours_look(&neighbours, &worker, 1, fake_clock), 0);
+	}
+	assert_int_equal(name(&neighbours, &out), 1);
+	assert_int_equal(out.thieves.data[0].process_cnt, 4);
+	assert_true(fabs(out.thieves.data[0].cpu_frac - 0.2) < 1e-9);
+	neighbours_close(&neighbours);
+	sidecar_done(&out);
+}
+
 static void a_hog_on_other_cpus_is_not_named(void **state)
 {
 	struct neighbours neighbours;
@@ -313,6 +335,8 @@ int main(void)
 						remove_root),
 		cmocka_unit_test_setup_teardown(a_hog_outside_the_job_is_named, make_root,
 						remove_root),
+		cmocka_unit_test_setup_teardown(small_hogs_of_one_command_are_taken_together,
+						make_root, remove_root),
 		cmocka_unit_test_setup_teardown(a_hog_on_other_cpus_is_not_named, make_root,
 						remove_root),
 		cmocka_unit_test_setup_teardown(a_stray_process_of_the_job_is_marked_as_such,

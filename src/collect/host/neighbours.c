@@ -193,9 +193,11 @@ static bool describe(const struct neighbours *neighbours, const struct neighbour
 	double window_ns = (double)(neighbours->look_ns - neighbours->start_ns);
 	double used_ns = (double)(process->ticks - process->first_ticks) * PROCFS_TICK_NS;
 	bool in_job = descends(neighbours, process->pid, query->job_pid);
-	struct sidecar_thief thief = { .pid = process->pid, .cpu_frac = used_ns / window_ns };
+	struct sidecar_thief thief = { .pid = process->pid,
+				       .process_cnt = 1,
+				       .cpu_frac = used_ns / window_ns };
 
-	if (thief.cpu_frac < NEIGHBOURS_THIEF_FRAC)
+	if (thief.cpu_frac < NEIGHBOURS_PROCESS_FRAC)
 		return false;
 	if (!in_job && descends(neighbours, process->pid, query->self_pid))
 		return false;
@@ -217,20 +219,56 @@ static bool describe(const struct neighbours *neighbours, const struct neighbour
 	return true;
 }
 
+/* Joins those of one command: four small hogs take as much as a large one. */
+static bool join_thief(struct sidecar *side, const struct sidecar_thief *thief)
+{
+	vec_foreach(known, &side->thieves) {
+		double sum = known->cpu_frac + thief->cpu_frac;
+
+		if (strcmp(known->comm, thief->comm) != 0 ||
+		    strcmp(known->command, thief->command) != 0 || known->flags != thief->flags ||
+		    strcmp(known->cpus, thief->cpus) != 0)
+			continue;
+		known->overlap_frac = (known->overlap_frac * known->cpu_frac +
+				       thief->overlap_frac * thief->cpu_frac) /
+				      sum;
+		if (thief->cpu_frac > known->cpu_frac / known->process_cnt)
+			known->pid = thief->pid;
+		known->cpu_frac = sum;
+		known->process_cnt++;
+		return true;
+	}
+	return false;
+}
+
+static void drop_small(struct sidecar *side, size_t first)
+{
+	size_t kept = first;
+
+	for (size_t i = first; i < side->thieves.cnt; i++) {
+		if (side->thieves.data[i].cpu_frac >= NEIGHBOURS_THIEF_FRAC)
+			side->thieves.data[kept++] = side->thieves.data[i];
+	}
+	side->thieves.cnt = kept;
+}
+
 int neighbours_name(const struct neighbours *neighbours, const struct neighbours_query *query,
 		    struct sidecar *ret)
 {
+	size_t first = ret->thieves.cnt;
+
 	if (neighbours->look_ns <= neighbours->start_ns || query->idx >= query->worker_cnt)
 		return 0;
 	vec_foreach(process, &neighbours->processes) {
 		struct sidecar_thief thief;
 		int r;
 
-		if (!describe(neighbours, query, process, &thief))
+		if (!describe(neighbours, query, process, &thief) || join_thief(ret, &thief))
 			continue;
 		r = vec_push(&ret->thieves, thief);
 		if (r < 0)
 			return r;
 	}
+	drop_small(ret, first);
 	return 0;
 }

@@ -15,7 +15,8 @@
 #define NEIGHBOURS_PROCESS_MAX 16384u
 #define NEIGHBOURS_WORKER_MAX 32u /* whose CPU is compared; more are left out */
 #define NEIGHBOURS_LOOK_NS (100 * NSEC_PER_MSEC)
-#define NEIGHBOURS_THIEF_FRAC 0.1 /* below a tenth of a CPU nobody is named */
+#define NEIGHBOURS_PROCESS_FRAC 0.01 /* below that a process isn't looked at */
+#define NEIGHBOURS_THIEF_FRAC 0.1    /* below a tenth of a CPU nobody is named */
 
 struct neighbour {
 	uint32_t pid, ppid;
@@ -51,7 +52,8 @@ int neighbours_look(struct neighbours *neighbours, const struct neighbour_worker
 
 /*
  * Appends to ret the processes that used at least NEIGHBOURS_THIEF_FRAC of a
- * CPU and may run where worker idx may. Left out: the workers, their helpers
+ * CPU, those of one command line taken together, and may run where worker idx
+ * may. Left out: the workers, their helpers
  * (descendants with the worker's own command line, and those that Python's
  * multiprocessing or the compiler's pool started), self_pid and its other
  * descendants. job_pid: the job's command. Returns 0 or -ENOMEM.
