@@ -27,6 +27,7 @@ struct codec {
 	struct str *out;
 	const unsigned char *data;
 	size_t len, off;
+	size_t field_off; /* where the field being read begins */
 	const char *source;
 	struct arena *arena;
 	struct err *err;
@@ -61,7 +62,8 @@ static void codec_fail(struct codec *c, const char *expected, uint64_t found)
 {
 	if (c->error == 0)
 		c->error = err_set(c->err, EINVAL, "%s:%zu: expected %s, found %llu of %zu bytes",
-				   c->source, c->off, expected, (unsigned long long)found, c->len);
+				   c->source, c->field_off, expected, (unsigned long long)found,
+				   c->len);
 }
 
 static void code_u64(struct codec *c, uint64_t *value)
@@ -74,6 +76,7 @@ static void code_u64(struct codec *c, uint64_t *value)
 		str_append_len(c->out, (const char *)&raw, sizeof(raw));
 		return;
 	}
+	c->field_off = c->off;
 	if (c->len - c->off < sizeof(raw)) {
 		codec_fail(c, "8 more bytes", c->len - c->off);
 		return;
@@ -185,6 +188,8 @@ static void code_function(struct codec *c, struct fp_function *f, size_t frame_c
 	CODE_INT(c, f->class, 0, CLASS_CNT - 1, "a class");
 	CODE_INT(c, f->resource, 0, RESOURCE_CNT, "a resource");
 	code_frac(c, &f->beta_frac);
+	if (c->error == 0 && isnan(f->beta_frac))
+		codec_fail(c, "a fraction in 0..1", 0);
 	code_frac(c, &f->mu_frac);
 	code_frac(c, &f->sigma_frac);
 	code_u64(c, &f->executions);
@@ -301,6 +306,7 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 		CODE_INT(c, fp->iterations[i].start_ns, -(INT64_MAX / 4), INT64_MAX / 4, "a time");
 		CODE_INT(c, fp->iterations[i].dur_ns, 0, INT64_MAX / 4, "a duration");
 	}
+	c->field_off = c->off;
 	if (c->error == 0 && c->out == NULL && c->off != c->len)
 		codec_fail(c, "the end of the file", c->len - c->off);
 }
@@ -393,7 +399,8 @@ static int read_file(int fd, const char *path, struct str *out, struct err *err)
 int fingerprint_read(const char *path, struct fingerprint *ret, struct err *err)
 {
 	struct str data = { 0 };
-	int fd = open(path, O_RDONLY | O_CLOEXEC), error;
+	/* A pipe must not stop the program before it is known to be one. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error;
 
 	if (fd < 0)
 		return err_set(err, errno, "%s: cannot open: %s", path, strerror(errno));
