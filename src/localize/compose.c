@@ -482,6 +482,12 @@ static void set_words(struct draft *d)
 				f->all_workers && d->job->worker_cnt == 1 ? " (one)" : "",
 				d->a->rotates ? ", taking turns" : "", words->title,
 				f->class == CLASS_IDLE ? "," : " in", f->name);
+	/* The culprit is what holds the lock; where the victim stood is chance. */
+	if (d->cause == CAUSE_GIL && f->title != NULL)
+		f->title = arena_printf(d->arena, "rank%s %s: %s, held by another thread in %s",
+					f->rank_cnt > 1 ? "s" : "",
+					ranks_text(d, f->ranks, f->rank_cnt), words->title,
+					d->facts.other_name);
 	d->no_memory |= f->title == NULL;
 	if (f->title == NULL)
 		f->title = "";

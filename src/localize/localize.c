@@ -484,6 +484,35 @@ static int decide(struct run *r)
 	return out->reason != NULL ? 0 : -ENOMEM;
 }
 
+/*
+ * A worker that is only slower in what all of them do too much of is no second
+ * fault: the common one comes first, and its repair takes the other with it.
+ */
+static void drop_covered(struct run *r)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < r->accusations.cnt; i++) {
+		const struct accusation *a = &r->accusations.data[i];
+		bool covered = false;
+
+		vec_foreach(other, &r->accusations) {
+			bool common = other->witness == WITNESS_EXPECTATION &&
+				      other->frame != FRAME_NONE &&
+				      other->worker_cnt == r->job.worker_cnt;
+
+			covered |=
+				common && a->witness == WITNESS_BLAME && a->spread &&
+				a->function != FRAME_NONE && other->gain_ns > a->gain_ns &&
+				job_frame_below(&r->job, r->job.functions.data[a->function].frame,
+						other->frame);
+		}
+		if (!covered)
+			r->accusations.data[kept++] = *a;
+	}
+	r->accusations.cnt = kept;
+}
+
 static int find_accusations(struct run *r)
 {
 	struct accuse_options options = {
@@ -507,6 +536,8 @@ static int find_accusations(struct run *r)
 		error = accuse_by_difference(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
 		error = accuse_by_expectation(&r->job, &r->blame, &options, arena, &r->accusations);
+	if (error == 0)
+		drop_covered(r);
 	return error;
 }
 
