@@ -42,7 +42,7 @@ class _Hook:
         self.agent: Any = None
         self.tries = 0
         self.thread = 0  # ident of the training thread; 0 until the first mark
-        self.thread_sure = False  # an optimizer stepped there
+        self.thread_sure = False  # no other thread takes over
         self.loader_seen = False  # since the last step: the next one will come, too
         self.optimizers: List[int] = []  # ids of the steps under way, outermost first
         self.nested = 0
@@ -124,15 +124,19 @@ def _in_loader_process() -> bool:
     return data is not None and data.get_worker_info() is not None
 
 
-def _is_training_thread(sure: bool) -> bool:
-    """The thread that steps the optimizer; before the first step, the first that loads."""
+def _is_training_thread(steps: bool) -> bool:
+    """The main thread, if that is where the first mark comes from, and else the one that steps.
+
+    A thread that fetches batches ahead gives way to the one with the optimizer.
+    Steps in threads of autograd don't take over from a main thread that loads.
+    """
     ident = threading.get_ident()
     if ident == _hook.thread:
-        _hook.thread_sure = _hook.thread_sure or sure
+        _hook.thread_sure = _hook.thread_sure or steps
         return True
-    if _hook.thread == 0 or (sure and not _hook.thread_sure):
+    if _hook.thread == 0 or (steps and not _hook.thread_sure):
         _hook.thread = ident
-        _hook.thread_sure = sure
+        _hook.thread_sure = steps or ident == threading.main_thread().ident
         return True
     return False
 

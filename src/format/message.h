@@ -91,7 +91,7 @@ struct order {
 	_Atomic uint64_t start_step; /* begin at the mark with this count; 0: at the next mark */
 	_Atomic uint64_t window_ns;  /* length */
 	_Atomic uint64_t min_steps;  /* and at least so many steps... */
-	_Atomic uint64_t max_steps;  /* ...and at most so many */
+	_Atomic uint64_t max_steps;  /* ...and at most so many; 0: no limit */
 	_Atomic uint32_t cancelled;  /* 1: forget it */
 	_Atomic uint32_t stride;     /* iteration marks of one iteration (several optimizers); 0 means 1 */
 };

@@ -247,6 +247,7 @@ int pt_agent_begun(void)
 	struct message message;
 	int err;
 
+	agent.tid = (uint32_t)syscall(SYS_gettid); /* the first mark may have come from another */
 	fill_message(&message, MSG_PROFILE_BEGUN, NULL);
 	err = send_message(&message, -1);
 	if (err == 0)
