@@ -16,6 +16,7 @@
  * absent); an event without a usable time or name (bad_event); invalid UTF-8 and
  * lone surrogates (bad_utf8, become U+FFFD); and what trace_drops names. Of
  * duplicate keys the last one counts. A zero byte in a name becomes U+FFFD.
+ * Metadata events ("M") are read for thread names and otherwise not counted.
  *
  * Times: decimal microseconds, rounded to the nearest ns, halves away from zero;
  * baseTimeNanoseconds, wherever it stands, is added to all of them.
