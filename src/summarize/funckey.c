@@ -48,16 +48,29 @@ static const char *skip_hex(const char *p)
 	return p;
 }
 
+/* "0x7f12.." that begins a word: the middle of "tile_160x128" is none. */
+static bool address_begins(const char *name, const char *p)
+{
+	return p[0] == '0' && p[1] == 'x' && isxdigit((unsigned char)p[2]) &&
+	       (p == name || !isalnum((unsigned char)p[-1]));
+}
+
 /* Copies name[len] without addresses and without numbers behind '#'. */
 static void append_without_noise(const char *name, size_t len, struct str *out)
 {
 	const char *p = name, *end = name + len;
 
 	while (p < end) {
+		/* Noise begins with one of these. */
+		size_t plain = MIN(strcspn(p, " 0#"), (size_t)(end - p));
+
+		str_append_len(out, p, plain);
+		p += plain;
+		if (p == end)
+			break;
 		if (strncmp(p, " at 0x", 6) == 0 && p + 6 < end) {
 			p = skip_hex(p + 4);
-		} else if (p[0] == '0' && p[1] == 'x' && p + 1 < end &&
-			   isxdigit((unsigned char)p[2])) {
+		} else if (address_begins(name, p) && p + 2 < end) {
 			p = skip_hex(p);
 		} else if (p[0] == '#' && isdigit((unsigned char)p[1])) {
 			for (p++; p < end && isdigit((unsigned char)*p); p++)
@@ -119,7 +132,7 @@ static void append_python(const char *name, bool keep_line, struct str *out)
 
 void funckey_canonical(enum event_kind kind, const char *name, struct str *out)
 {
-	if (kind == KIND_KERNEL || kind == KIND_GPU_MEMOP)
+	if (kind == KIND_KERNEL)
 		append_kernel(name, out);
 	else if (kind == KIND_PYTHON)
 		append_python(name, false, out);
