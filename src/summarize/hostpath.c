@@ -19,6 +19,7 @@ struct walk {
 	host_segments *out;
 	VEC(struct level) stack;
 	int64_t cursor_ns;
+	size_t next_worker; /* first working operator behind the one last asked about */
 };
 
 static struct level *walk_top(struct walk *w)
@@ -139,29 +140,32 @@ static bool works_itself(enum event_class class)
 	return class == CLASS_COMPUTE || class == CLASS_COMM;
 }
 
+static bool event_works(const struct walk *w, const struct event *e, uint16_t lane)
+{
+	return e->lane == lane && e->kind == KIND_OPERATOR &&
+	       works_itself(classify_event(KIND_OPERATOR, event_name(w->path->trace, e), true,
+					   CLASSIFY_CPU_ONLY));
+}
+
 /*
  * Whether no operator inside this one computes or communicates: views and copies
  * that a computing operator makes do not turn it into a wrapper. Only CPU-only
- * traces ask: there such an operator is the execution that computes.
+ * traces ask: there such an operator is the execution that computes. Events are
+ * asked for in order, so the look ahead passes over the trace once.
  */
-static bool operator_is_leaf(const struct walk *w, uint32_t idx)
+static bool operator_is_leaf(struct walk *w, uint32_t idx)
 {
 	const struct trace *t = w->path->trace;
 	const struct event *e = &t->events[idx];
 
 	if (e->kind != KIND_OPERATOR || w->path->mode != CLASSIFY_CPU_ONLY)
 		return true;
-	for (size_t i = idx + 1; i < t->event_cnt; i++) {
-		const struct event *child = &t->events[i];
-
-		if (child->start_ns >= event_end_ns(e))
-			break;
-		if (child->lane == e->lane && child->kind == KIND_OPERATOR &&
-		    works_itself(classify_event(KIND_OPERATOR, event_name(t, child), true,
-						CLASSIFY_CPU_ONLY)))
-			return false;
-	}
-	return true;
+	w->next_worker = MAX(w->next_worker, (size_t)idx + 1);
+	while (w->next_worker < t->event_cnt &&
+	       !event_works(w, &t->events[w->next_worker], e->lane))
+		w->next_worker++;
+	return w->next_worker >= t->event_cnt ||
+	       t->events[w->next_worker].start_ns >= event_end_ns(e);
 }
 
 static int push_event(struct walk *w, uint32_t idx)
