@@ -11,7 +11,9 @@ struct sweep {
 	struct crit_exec *execs;
 	active_list active[CLASS_CNT];
 	struct critpath *out;
-	struct idmap time_of; /* (node, class) -> index in out->times */
+	struct idmap time_of;  /* (node, class) -> index in out->times */
+	VEC(uint64_t) charged; /* by index in out->times: the stretch that was charged last */
+	uint64_t stretch;
 };
 
 void critpath_done(struct critpath *path)
@@ -29,7 +31,7 @@ static struct crit_time *time_of(struct sweep *s, uint32_t node, uint8_t class)
 		return &s->out->times.data[idx];
 	idx = (uint32_t)s->out->times.cnt;
 	if (vec_push(&s->out->times, (struct crit_time){ .node = node, .class = class }) < 0 ||
-	    idmap_set(&s->time_of, key, idx) < 0)
+	    vec_push(&s->charged, 0) < 0 || idmap_set(&s->time_of, key, idx) < 0)
 		return NULL;
 	return &s->out->times.data[idx];
 }
@@ -49,13 +51,15 @@ static int add_segment(struct sweep *s, int64_t start_ns, int64_t end_ns, uint32
 	return vec_push(segs, (struct crit_segment){ start_ns, end_ns, node, class });
 }
 
-static bool seen_before(const struct sweep *s, const active_list *list, size_t idx)
+/* A function that runs twice at once holds the path once. */
+static bool charge_first(struct sweep *s, const struct crit_time *t)
 {
-	for (size_t i = 0; i < idx; i++) {
-		if (s->execs[list->data[i]].node == s->execs[list->data[idx]].node)
-			return true;
-	}
-	return false;
+	uint64_t *charged = &s->charged.data[t - s->out->times.data];
+
+	if (*charged == s->stretch)
+		return false;
+	*charged = s->stretch;
+	return true;
 }
 
 /* [start, end) belongs to the executions of one class. */
@@ -64,6 +68,7 @@ static int charge_execs(struct sweep *s, const active_list *list, uint8_t class,
 {
 	int64_t length = end_ns - start_ns, left = length, each;
 
+	s->stretch++;
 	each = length / (int64_t)list->cnt;
 	for (size_t i = 0; i < list->cnt; i++) {
 		struct crit_exec *exec = &s->execs[list->data[i]];
@@ -74,7 +79,7 @@ static int charge_execs(struct sweep *s, const active_list *list, uint8_t class,
 		exec->critical_ns += length;
 		t->share_ns += i + 1 < list->cnt ? each : left;
 		left -= each;
-		if (!seen_before(s, list, i))
+		if (charge_first(s, t))
 			t->critical_ns += length;
 	}
 	return add_segment(s, start_ns, end_ns, s->execs[list->data[0]].node, class);
@@ -174,6 +179,7 @@ int critpath_find(struct crit_exec *execs, size_t exec_cnt, const host_segments 
 	for (int class = 0; class < CLASS_CNT; class ++)
 		vec_done(&s.active[class]);
 	idmap_done(&s.time_of);
+	vec_done(&s.charged);
 	if (error < 0) {
 		critpath_done(&path);
 		return error;
