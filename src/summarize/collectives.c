@@ -32,6 +32,7 @@ struct finder {
 	VEC(struct group_state) groups;
 	VEC(struct fp_share) scratch;
 	bool *lane_communicates; /* by lane */
+	size_t next_work;	 /* next event that may be work without arguments */
 	size_t next_comms;	 /* next record_param_comms event that was not joined */
 	struct collectives *out;
 };
@@ -57,22 +58,16 @@ static bool is_point_to_point(const struct trace *trace, const struct event_args
 	       strcmp(name, "send_recv") == 0 || strncmp(name, "recvAny", 7) == 0;
 }
 
-/*
- * Work that a CPU back end does on its own threads carries no arguments; the
- * operator that queued it does. Queues are in order: the first one not yet
- * joined that began before the work is its origin.
- */
-static const struct event_args *join_args(struct finder *f, const struct event *event)
+/* The first operator not yet taken that queued a collective before a time. */
+static const struct event_args *take_comms(struct finder *f, int64_t start_ns)
 {
 	const struct trace *t = f->trace;
 
-	if (event->kind == KIND_KERNEL || event_args_borrow(t, event) != NULL)
-		return event_args_borrow(t, event);
 	for (; f->next_comms < t->event_cnt; f->next_comms++) {
 		const struct event *op = &t->events[f->next_comms];
 		const struct event_args *args;
 
-		if (op->start_ns > event->start_ns)
+		if (op->start_ns > start_ns)
 			return NULL;
 		args = op->kind == KIND_OPERATOR ? event_args_borrow(t, op) : NULL;
 		if (args == NULL || args->collective == 0 ||
@@ -82,6 +77,33 @@ static const struct event_args *join_args(struct finder *f, const struct event *
 		return args;
 	}
 	return NULL;
+}
+
+static bool lacks_args(const struct trace *trace, const struct event *event)
+{
+	return event->kind != KIND_KERNEL && event_args_borrow(trace, event) == NULL;
+}
+
+/*
+ * Work that a CPU back end does on its own threads carries no arguments; the
+ * operator that queued it does. Queues are in order, so work and operators are
+ * paired from the start of the trace, also those outside the window.
+ */
+static const struct event_args *join_args(struct finder *f, uint32_t idx)
+{
+	const struct trace *t = f->trace;
+
+	if (!lacks_args(t, &t->events[idx]))
+		return event_args_borrow(t, &t->events[idx]);
+	for (; f->next_work < idx; f->next_work++) {
+		const struct event *work = &t->events[f->next_work];
+
+		if (lacks_args(t, work) &&
+		    classify_is_collective((enum event_kind)work->kind, event_name(t, work)))
+			(void)take_comms(f, work->start_ns);
+	}
+	f->next_work = (size_t)idx + 1;
+	return take_comms(f, t->events[idx].start_ns);
 }
 
 static uint64_t text_hash(const char *text, uint64_t seed)
@@ -106,14 +128,16 @@ static uint64_t guess_group(struct finder *f, const struct event *event)
 	return text_hash("stream", place);
 }
 
-static void set_identity(struct finder *f, const struct event *event, const struct event_args *args,
-			 struct fp_collective *c)
+static int set_identity(struct finder *f, const struct event *event, const struct event_args *args,
+			struct fp_collective *c)
 {
 	const struct strtab *strings = &f->trace->strings;
 	struct str canonical = { 0 };
+	int error;
 
 	funckey_canonical((enum event_kind)event->kind, event_name(f->trace, event), &canonical);
 	c->name = text_hash(str_borrow(&canonical), 0);
+	error = str_error(&canonical);
 	str_done(&canonical);
 	c->seq = -1;
 	c->bytes = -1;
@@ -128,6 +152,7 @@ static void set_identity(struct finder *f, const struct event *event, const stru
 				     text_hash(strtab_text(strings, args->group), 1));
 	else
 		c->group = guess_group(f, event);
+	return error;
 }
 
 static struct group_state *group_state_of(struct finder *f, uint64_t group)
@@ -228,7 +253,7 @@ static int add_leads(struct finder *f, const struct event *event, struct group_s
 	if (error == 0 && event->kind == KIND_KERNEL)
 		error = add_shares(f, &f->host, group->launch_ns, launch, &c->host_first,
 				   &c->host_cnt);
-	group->start_ns = event->start_ns;
+	group->start_ns = MAX(event->start_ns, f->window->start_ns);
 	group->end_ns = MAX(group->end_ns, event_end_ns(event));
 	group->launch_ns = MAX(group->launch_ns, launch);
 	return error;
@@ -237,7 +262,7 @@ static int add_leads(struct finder *f, const struct event *event, struct group_s
 static int add_collective(struct finder *f, const struct crit_exec *exec)
 {
 	const struct event *event = &f->trace->events[exec->event];
-	const struct event_args *args = join_args(f, event);
+	const struct event_args *args = join_args(f, exec->event);
 	struct fp_collective c = {
 		.start_ns = event->start_ns - f->window->start_ns,
 		.dur_ns = event->dur_ns,
@@ -248,7 +273,9 @@ static int add_collective(struct finder *f, const struct crit_exec *exec)
 
 	if (is_point_to_point(f->trace, args))
 		return 0;
-	set_identity(f, event, args, &c);
+	error = set_identity(f, event, args, &c);
+	if (error < 0)
+		return error;
 	if (c.group_size == 1)
 		return 0;
 	group = group_state_of(f, c.group);
