@@ -127,6 +127,23 @@ static void find_extent(const struct trace *trace, struct window *window)
 	}
 }
 
+/* Sums of times within the window stay far from overflow. */
+static int check_extent(const struct trace *trace, const struct window *window, struct err *err)
+{
+	const char *source = trace->meta.source != NULL ? trace->meta.source : "trace";
+	int64_t length;
+
+	if (window->end_ns <= window->start_ns)
+		return err_set(err, ENODATA, "%s: expected executions, found none in %zu events",
+			       source, trace->event_cnt);
+	if (__builtin_sub_overflow(window->end_ns, window->start_ns, &length) ||
+	    length > WINDOW_MAX_NS)
+		return err_set(err, ENODATA,
+			       "%s: expected executions within a year, found %lld ns to %lld ns",
+			       source, (long long)window->start_ns, (long long)window->end_ns);
+	return 0;
+}
+
 static bool step_wanted(const struct window_options *options, int64_t number)
 {
 	return options == NULL || options->last_step < options->first_step ||
@@ -195,10 +212,9 @@ int window_find(const struct trace *trace, const struct window_options *options,
 	int error;
 
 	find_extent(trace, &window);
-	if (window.end_ns <= window.start_ns)
-		return err_set(err, ENODATA, "%s: expected executions, found none in %zu events",
-			       trace->meta.source != NULL ? trace->meta.source : "trace",
-			       trace->event_cnt);
+	error = check_extent(trace, &window, err);
+	if (error < 0)
+		return error;
 	error = find_lanes(trace, &window);
 	if (error == 0 && window.training_lane != LANE_NONE)
 		error = add_marked_steps(trace, options, &window);

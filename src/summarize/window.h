@@ -11,6 +11,7 @@
 #include "format/fingerprint.h"
 
 #define LANE_NONE UINT32_MAX
+#define WINDOW_MAX_NS (365 * 86400 * NSEC_PER_SEC) /* longer ones are damaged times */
 
 struct window_options {
 	/* Only iterations whose number is in first..last; last < first: all. */
@@ -31,8 +32,8 @@ struct window {
  * the ends of optimizer steps; without either the window is the extent of all
  * executions and one iteration of unknown number.
  *
- * Returns 0; -ENODATA with a line in err when the trace holds no execution or no
- * wished step; -ENOMEM. The caller frees ret with window_done() on success.
+ * Returns 0; -ENODATA with a line in err when the trace holds no execution, no
+ * wished step, or executions more than a year apart; -ENOMEM. The caller frees ret with window_done() on success.
  */
 _must_check_ int window_find(const struct trace *trace, const struct window_options *options,
 			     struct window *ret, struct err *err);
