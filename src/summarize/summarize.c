@@ -35,7 +35,8 @@ struct pass {
 	crit_execs execs;
 	struct critpath path;
 	VEC(struct tally) tallies;
-	struct idmap tally_of; /* (node, class) -> index in tallies */
+	struct idmap tally_of;	   /* (node, class) -> index in tallies */
+	struct idmap exec_classes; /* (kind, name) -> class of device work, CLASS_IDLE: none */
 	struct utilise_scratch scratch;
 	struct function_index index;
 	struct collectives collectives;
@@ -52,6 +53,7 @@ static void pass_done(struct pass *p)
 	critpath_done(&p->path);
 	vec_done(&p->tallies);
 	idmap_done(&p->tally_of);
+	idmap_done(&p->exec_classes);
 	vec_done(&p->scratch.values);
 	idmap_done(&p->index.map);
 	collectives_done(&p->collectives);
@@ -93,27 +95,51 @@ static int exec_cmp(const void *a, const void *b)
 	return (x->event > y->event) - (x->event < y->event);
 }
 
+/*
+ * Class of device work and collectives in ret, CLASS_IDLE for everything else.
+ * Kernel names are long and few: each is looked at once.
+ */
+static int exec_class(struct pass *p, const struct event *e, uint8_t *ret)
+{
+	enum event_kind kind = (enum event_kind)e->kind;
+	uint64_t key = (uint64_t)kind << 32 | e->name;
+	uint32_t known;
+	const char *name;
+
+	*ret = CLASS_IDLE;
+	if (!is_device_exec(e) && kind != KIND_ANNOTATION)
+		return 0;
+	known = idmap_get(&p->exec_classes, key);
+	if (known != IDMAP_NONE) {
+		*ret = (uint8_t)known;
+		return 0;
+	}
+	name = event_name(p->trace, e);
+	if (classify_is_collective(kind, name))
+		*ret = CLASS_COMM;
+	else if (is_device_exec(e))
+		*ret = (uint8_t)classify_event(kind, name, true, p->mode);
+	return idmap_set(&p->exec_classes, key, *ret);
+}
+
 /* Device work and collectives: they run whatever the threads do. */
 static int add_execs(struct pass *p)
 {
 	for (uint32_t i = 0; i < p->trace->event_cnt; i++) {
 		const struct event *e = &p->trace->events[i];
-		const char *name = event_name(p->trace, e);
-		enum event_kind kind = (enum event_kind)e->kind;
 		struct crit_exec exec = {
 			.start_ns = MAX(e->start_ns, p->window.start_ns),
 			.end_ns = MIN(event_end_ns(e), p->window.end_ns),
 			.event = i,
 		};
 
-		if (!is_device_exec(e) && !classify_is_collective(kind, name))
+		if (exec_class(p, e, &exec.class) < 0)
+			return -ENOMEM;
+		if (exec.class == CLASS_IDLE || e->start_ns >= p->window.end_ns ||
+		    event_end_ns(e) <= p->window.start_ns)
 			continue;
-		if (exec.end_ns < exec.start_ns || event_end_ns(e) <= p->window.start_ns)
-			continue;
-		exec.class = (uint8_t)classify_event(kind, name, true, p->mode);
-		if (classify_is_collective(kind, name))
-			exec.class = CLASS_COMM;
-		exec.node = cct_child(&p->cct, CCT_ROOT, kind, e->name, name);
+		exec.node = cct_child(&p->cct, CCT_ROOT, (enum event_kind)e->kind, e->name,
+				      event_name(p->trace, e));
 		if (exec.node == FRAME_NONE || vec_push(&p->execs, exec) < 0)
 			return -ENOMEM;
 		p->node_of[i] = exec.node;
@@ -175,6 +201,14 @@ static int tally_threads(struct pass *p)
 	return 0;
 }
 
+/* Durations outside the window can be anything. */
+static int64_t add_saturated(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
 static void tally_args(struct tally *tally, const struct event_args *args)
 {
 	if (args == NULL)
@@ -205,7 +239,7 @@ static void tally_executions(struct pass *p)
 			if (tally == NULL)
 				continue;
 			tally->executions++;
-			tally->total_ns += e->dur_ns;
+			tally->total_ns = add_saturated(tally->total_ns, e->dur_ns);
 			tally_args(tally, event_args_borrow(p->trace, e));
 			break;
 		}
@@ -587,7 +621,7 @@ static int add_host_stats(struct pass *p, struct fingerprint *fp)
 
 		if (e->kind == KIND_GC && e->start_ns >= p->window.start_ns &&
 		    e->start_ns < p->window.end_ns) {
-			fp->host_stats.gc_ns += e->dur_ns;
+			fp->host_stats.gc_ns = add_saturated(fp->host_stats.gc_ns, e->dur_ns);
 			fp->host_stats.gc_cnt++;
 		}
 	}
@@ -684,10 +718,11 @@ int summarize(const struct trace *trace, const struct summarize_options *options
 	int error;
 
 	error = window_find(trace, &p.options->window, &p.window, err);
-	if (error < 0)
+	if (error < 0 && error != -ENOMEM)
 		return error;
 	fingerprint_init(&fp);
-	error = pass_run(&p, &fp);
+	if (error == 0)
+		error = pass_run(&p, &fp);
 	pass_done(&p);
 	if (error < 0) {
 		fingerprint_done(&fp);
