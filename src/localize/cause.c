@@ -228,6 +228,12 @@ static enum cause cause_of_comm(const struct accusation *a, const struct cause_f
 	return CAUSE_SLOW_LINK;
 }
 
+/* Share of time in which the thread would have computed, had it got a CPU. */
+static double wanted_cpu(const struct job *job, const struct cause_facts *f)
+{
+	return isnan(f->run_delay_ns) ? 0 : f->run_delay_ns / job->iteration_ns;
+}
+
 static enum cause cause_of_host(const struct job *job, const struct accusation *a,
 				const struct cause_facts *f)
 {
@@ -237,7 +243,8 @@ static enum cause cause_of_host(const struct job *job, const struct accusation *
 	if (a->class == CLASS_IDLE)
 		return CAUSE_HOST_STALL;
 	if (kind == KIND_PYTHON)
-		return isnan(f->mu) || f->mu >= BUSY ? CAUSE_CPU_PYTHON : CAUSE_HOST_STALL;
+		return isnan(f->mu) || f->mu + wanted_cpu(job, f) >= BUSY ? CAUSE_CPU_PYTHON
+									  : CAUSE_HOST_STALL;
 	if (kind == KIND_OPERATOR && a->spread)
 		return CAUSE_SLOW_OPERATOR;
 	/* Time inside an operator that calls nothing: the host stood there. */
