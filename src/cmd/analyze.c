@@ -232,8 +232,10 @@ static int compare(struct analyze_options *o, struct load_result *loaded, struct
 	error = keep_ranks(o, loaded, err);
 	if (error < 0)
 		return error;
-	if (o->ranks.cnt > 0 && o->localize.workers_expected == 0)
-		o->localize.workers_expected = (int)o->ranks.cnt;
+	if (o->ranks.cnt > 0 && o->localize.workers_expected == 0) {
+		o->localize.ranks_expected = o->ranks.data;
+		o->localize.rank_expected_cnt = o->ranks.cnt;
+	}
 	return localize((const struct fingerprint *const *)loaded->fps, loaded->cnt, &o->localize,
 			ret, err);
 }

@@ -230,12 +230,25 @@ static void set_value(struct finding_value *v, double value, double reference)
 	v->reference_kind = REFERENCE_PEERS;
 }
 
+/* By how much the accused exceed their peers in a measure. */
+static double more_in(struct draft *d, measure m)
+{
+	bool any;
+	double mine = median_of(d, m, true, &any);
+
+	return mine - median_of(d, m, false, &any);
+}
+
+/*
+ * Of the two times of a place the one that tells more: a stall can hide behind the
+ * device's work, and the peers' threads can stand in the same place because they wait.
+ */
 static void set_numbers(struct draft *d)
 {
 	struct finding *f = d->out;
 	bool any, peers;
 	double high = d->expect->of_class[d->a->class].beta[1];
-	measure time = median_of(d, thread_ms, true, &any) > 0 ? thread_ms : place_ms;
+	measure time = more_in(d, thread_ms) > more_in(d, place_ms) ? thread_ms : place_ms;
 
 	f->time_ms_per_iteration = median_of(d, time, true, &any);
 	f->delta_ms_per_iteration = f->time_ms_per_iteration - median_of(d, time, false, &peers);
@@ -382,7 +395,8 @@ static void evidence_of_other_stalls(struct draft *d)
 {
 	double need = d->out->delta_ms_per_iteration / 2;
 
-	if (d->a->witness != WITNESS_BLAME || d->a->spread || thread_ms(d, d->a->workers[0]) <= 0)
+	if (d->a->witness != WITNESS_BLAME || d->a->spread || need <= 0 ||
+	    thread_ms(d, d->a->workers[0]) <= 0)
 		return;
 	for (size_t i = 0; i < d->job->functions.cnt; i++) {
 		const struct job_function *f = &d->job->functions.data[i];

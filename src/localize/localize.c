@@ -125,6 +125,19 @@ static int describe_workers(struct run *r)
 	return 0;
 }
 
+/* Inputs that failed were workers too, and rank 7 has seven below it. */
+static int expected_cnt(const struct run *r)
+{
+	size_t cnt = r->job.worker_cnt;
+	int above = cnt > 0 ? r->job.workers[cnt - 1].fp->rank + 1 : 0;
+
+	if (r->options->ranks_expected != NULL)
+		return (int)r->options->rank_expected_cnt;
+	if (r->options->workers_expected > 0)
+		return r->options->workers_expected;
+	return MAX(MAX(r->out->world_size, above), (int)(cnt + r->options->failure_cnt));
+}
+
 static int describe_job(struct run *r)
 {
 	struct report *out = r->out;
@@ -145,10 +158,7 @@ static int describe_job(struct run *r)
 	out->iterations = stats_median(scratch, cnt);
 	out->iteration_ms = r->job.iteration_ns / 1e6;
 	out->workers_analyzed = (int)cnt;
-	out->workers_expected =
-		r->options->workers_expected > 0
-			? r->options->workers_expected
-			: MAX(out->world_size, (int)(cnt + r->options->failure_cnt));
+	out->workers_expected = expected_cnt(r);
 	out->world_size = MAX(out->world_size, out->workers_expected);
 	out->job_id = copy(r, job_id);
 	out->rank_source = copy(r, r->options->rank_source);
@@ -161,13 +171,16 @@ static int describe_job(struct run *r)
 static int list_missing(struct run *r)
 {
 	struct report *out = r->out;
+	const int *wished = r->options->ranks_expected;
 	int *missing =
 		arena_calloc(&out->arena, (size_t)MAX(out->workers_expected, 0) + 1, sizeof(int));
 	size_t w = 0;
 
 	if (missing == NULL)
 		return -ENOMEM;
-	for (int rank = 0; rank < out->workers_expected; rank++) {
+	for (int i = 0; i < out->workers_expected; i++) {
+		int rank = wished != NULL ? wished[i] : i;
+
 		while (w < r->job.worker_cnt && r->job.workers[w].fp->rank < rank)
 			w++;
 		if (w >= r->job.worker_cnt || r->job.workers[w].fp->rank != rank)

@@ -14,14 +14,16 @@
 #include "localize/expect.h"
 
 struct localize_options {
-	double min_gain_pct;  /* of an iteration; findings below are left out. Default 1 */
-	uint64_t seed;	      /* of the sample of peers */
-	bool exact;	      /* compare with all peers, not a sample */
-	int workers_expected; /* 0: the largest world_size the fingerprints know, else their count */
-	const char *rank_source;	       /* how ranks were found; may be NULL */
-	const char *job_id;		       /* may be NULL: from the fingerprints */
-	const struct expect_table *expect;     /* NULL: the defaults */
-	struct report_trigger trigger;	       /* live: why the window was taken */
+	double min_gain_pct;	   /* of an iteration; findings below are left out. Default 1 */
+	uint64_t seed;		   /* of the sample of peers */
+	bool exact;		   /* compare with all peers, not a sample */
+	const int *ranks_expected; /* the caller's choice of ranks, ascending; NULL: all */
+	size_t rank_expected_cnt;
+	int workers_expected;		   /* 0: by world_size, the largest rank and their count */
+	const char *rank_source;	   /* how ranks were found; may be NULL */
+	const char *job_id;		   /* may be NULL: from the fingerprints */
+	const struct expect_table *expect; /* NULL: the defaults */
+	struct report_trigger trigger;	   /* live: why the window was taken */
 	const struct report_failure *failures; /* inputs that could not be used; copied */
 	size_t failure_cnt;
 	const char *const *notes; /* remarks of the caller; copied */

@@ -356,6 +356,46 @@ static void missing_workers_are_listed_and_too_many_end_in_no_conclusion(void **
 	test_job_done(&job);
 }
 
+static void chosen_ranks_are_all_that_is_expected(void **state)
+{
+	static const int chosen[] = { 1, 3, 8 };
+	struct localize_options options = localize_defaults();
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	play(&job, &nap, SIZE_MAX, 0);
+	job.fps[0] = job.fps[1];
+	job.fps[1] = job.fps[3];
+	job.cnt = 2;
+	options.ranks_expected = chosen;
+	options.rank_expected_cnt = ARRAY_SIZE(chosen);
+	report = test_localize(&job, &options);
+	assert_int_equal(report.workers_expected, 3);
+	assert_int_equal(report.missing_cnt, 1);
+	assert_int_equal(report.missing[0], 8);
+	report_done(&report);
+	job.cnt = 4;
+	test_job_done(&job);
+}
+
+static void the_largest_rank_tells_how_many_there_are_at_least(void **state)
+{
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	play(&job, &nap, SIZE_MAX, 0);
+	for (size_t w = 0; w < 4; w++)
+		job.workers[w].fp.world_size = -1;
+	job.workers[3].fp.rank = 5;
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.workers_expected, 6);
+	assert_int_equal(report.missing_cnt, 2);
+	report_done(&report);
+	test_job_done(&job);
+}
+
 static void two_workers_of_one_rank_are_an_error(void **state)
 {
 	struct localize_options options = localize_defaults();
@@ -496,6 +536,8 @@ int main(void)
 		cmocka_unit_test(without_workers_nothing_is_concluded),
 		cmocka_unit_test(one_iteration_is_too_short_to_conclude),
 		cmocka_unit_test(missing_workers_are_listed_and_too_many_end_in_no_conclusion),
+		cmocka_unit_test(chosen_ranks_are_all_that_is_expected),
+		cmocka_unit_test(the_largest_rank_tells_how_many_there_are_at_least),
 		cmocka_unit_test(two_workers_of_one_rank_are_an_error),
 		cmocka_unit_test(the_order_of_the_fingerprints_does_not_matter),
 		cmocka_unit_test(the_report_outlives_the_fingerprints),
