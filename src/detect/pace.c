@@ -10,8 +10,11 @@
 #define DIFF_MAX 100u /* newest differences of windows that tell slow noise */
 #define DIFF_MIN 25u
 #define EARLY_BLOCKS 10u
-#define EARLY_MARGIN 4	/* slow noise that the blocks of one window can't tell */
-#define MEDIAN_MIN 5u	/* samples before a median means anything */
+#define EARLY_WINDOWS 2u /* later ones may hold the slowdown that is to be found */
+#define EARLY_MARGIN 4	 /* slow noise that the blocks of one window can't tell */
+#define MEDIAN_MIN 5u	 /* samples before a median means anything */
+/* A long window's mean is nearer to normal and there are fewer independent ones to be unlucky. */
+#define LONG_Z_FRAC 0.8
 #define SD_MARGIN 1.25	/* windows overlap: 100 differences are 20 independent ones */
 #define DISTANCE_CNT 4u /* equal distances that make pauses periodic */
 #define PERIOD_MIN 3u
@@ -41,7 +44,7 @@ struct pace {
 	bool calibrated;   /* there were enough of them; until then: */
 	double early_var;  /* the greatest that single windows showed */
 
-	uint64_t long_at; /* sample number of the last long iteration; 0: none */
+	uint64_t long_at, long_first; /* sample numbers of long iterations; 0: none */
 	uint64_t distances[DISTANCE_CNT];
 	uint32_t distance_cnt;
 	uint64_t pause_period; /* 0: pauses are not periodic */
@@ -52,6 +55,7 @@ struct pace {
 	uint64_t long_since; /* sample number before which the long window isn't looked at */
 	uint64_t slow_at;
 	bool slow;
+	bool slow_by_long; /* rare long iterations: the short window can't tell that they ended */
 	uint64_t pauses, iterations;
 };
 
@@ -175,8 +179,11 @@ static void note_pause(struct pace *pace)
 	pace->pauses++;
 	if (pace->long_at != 0)
 		pace->distances[pace->distance_cnt++ % DISTANCE_CNT] = pace->cnt - pace->long_at;
+	else
+		pace->long_first = pace->cnt;
 	pace->long_at = pace->cnt;
-	if (pace->cnt <= PACE_LONG * pace->config.window_cnt && distances_agree(pace))
+	if (pace->long_first <= pace->config.window_cnt / 2 &&
+	    pace->cnt <= EARLY_WINDOWS * pace->config.window_cnt && distances_agree(pace))
 		pace->pause_period = pace->distances[0];
 }
 
@@ -256,30 +263,34 @@ static double threshold_of(const struct pace *pace, const struct window_stats *s
 	double jitter = stats->var / MAX(stats->cnt, 1u) + pace->baseline.var / window_cnt;
 	double window_var = pace->calibrated ? pace->window_var : pace->early_var;
 	double slow_noise = window_var * (window_cnt / span + 1);
-	double noise = pace->config.noise_z * sqrt(fmax(jitter, slow_noise));
+	double z_frac = span > pace->config.window_cnt ? LONG_Z_FRAC : 1;
+	double noise = pace->config.noise_z * fmax(z_frac * sqrt(jitter), sqrt(slow_noise));
 
 	return fmax(pace->config.slow_frac * pace->baseline.mean, noise);
 }
 
-static bool long_window_is_slow(const struct pace *pace)
+/* Mean of the long window over the baseline, as a share of what it has to be for slow. */
+static double long_excess(const struct pace *pace)
 {
 	uint32_t span = PACE_LONG * pace->config.window_cnt;
 	struct window_stats stats;
 
 	if (pace->cnt < pace->long_since + span)
-		return false;
+		return 0;
 	stats = compute_stats(pace, span);
-	return stats.mean - pace->baseline.mean > threshold_of(pace, &stats, span);
+	return (stats.mean - pace->baseline.mean) / threshold_of(pace, &stats, span);
 }
 
 static enum pace_result watch(struct pace *pace)
 {
 	bool over = pace->now.mean - pace->baseline.mean > pace->threshold;
+	bool long_over = !over && long_excess(pace) > 1;
 
-	pace->agree = over || long_window_is_slow(pace) ? pace->agree + 1 : 0;
+	pace->agree = over || long_over ? pace->agree + 1 : 0;
 	if (pace->agree >= pace->config.confirm_cnt) {
 		pace->slow = true;
 		pace->slow_at = pace->cnt;
+		pace->slow_by_long = long_over;
 		return PACE_SLOW;
 	}
 	if (pace->cnt % (pace->config.window_cnt / RECORDS_IN_WINDOW) == 0)
@@ -291,10 +302,12 @@ static enum pace_result watch(struct pace *pace)
 static enum pace_result watch_slow(struct pace *pace)
 {
 	uint64_t since = pace->cnt - pace->slow_at;
+	bool is_back = pace->now.mean - pace->baseline.mean <= pace->threshold / 2;
 	enum pace_result result = PACE_NONE;
 
-	if (since >= pace->config.window_cnt &&
-	    pace->now.mean - pace->baseline.mean <= pace->threshold / 2)
+	if (is_back && pace->slow_by_long)
+		is_back = long_excess(pace) <= 0.5;
+	if (since >= pace->config.window_cnt && is_back)
 		result = PACE_CLEARED;
 	else if (since >= pace->config.adopt_cnt)
 		result = PACE_ADOPTED;
@@ -329,7 +342,7 @@ enum pace_result pace_add(struct pace *pace, int64_t time_ns)
 	pace->now = compute_stats(pace, pace->config.window_cnt);
 	if (pace->record_cnt == 0)
 		record(pace);
-	if (!pace->calibrated)
+	if (pace->cnt <= EARLY_WINDOWS * pace->config.window_cnt)
 		pace->early_var = fmax(pace->early_var, early_var(pace));
 	pace->threshold = threshold_of(pace, &pace->now, pace->config.window_cnt);
 	return pace->slow ? watch_slow(pace) : watch(pace);

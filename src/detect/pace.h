@@ -19,13 +19,15 @@
  * A steady job is so called slow after 2.5 iterations of twice the time; one
  * whose windows differ by 4 % from noise needs about 45 % to be believed.
  *
- * The test is done over N iterations, and over 4 N for slowdowns made of rare
- * long iterations, which are noise to a short window.
+ * The test is done over N iterations, and over 4 N (with 0.8 noise_z for
+ * jitter) for slowdowns made of long iterations that come now and then: one in
+ * eight that takes five times as long is found after 190 iterations.
  *
  * Pauses: an iteration over pause_factor times the median of its window is
- * long. Up to pause_cnt long ones in a window, and any number of them as long
- * as they come at an equal distance which was learned in the first 4 N
- * iterations (evaluation, checkpoint), are left out of the means and counted.
+ * long. Up to pause_cnt long ones in a window are left out of the means and
+ * counted; so are any number that come at an equal distance (evaluation,
+ * checkpoint), if they did so from the first N/2 iterations on. Those that
+ * begin later are what we look for.
  *
  * Hysteresis: slow ends when the mean is back within half of that threshold.
  * A pace that stays for adopt_cnt iterations becomes the baseline.

@@ -166,19 +166,28 @@ static void pace_learns_an_evaluation_every_seventh_iteration(void **state)
 	pace_free(pace);
 }
 
-static void pace_sees_long_iterations_that_begin_to_come_regularly(void **state)
+/* Say, collections of garbage that take four iterations' time: each n-th, then by chance. */
+static void pace_sees_long_iterations_that_begin_to_come(void **state)
 {
-	struct pace *pace = pace_default();
-	unsigned slow = 0;
-
 	(void)state;
-	(void)feed(pace, 1, 300);
-	for (unsigned i = 0; i < 50; i++) { /* say, a collection of garbage each fifth iteration */
-		slow += feed(pace, 1, 4).slow;
-		slow += feed(pace, 5, 1).slow;
+	for (unsigned before = 120; before <= 600; before += 240) {
+		for (unsigned period = 2; period <= 8; period++) {
+			struct pace *pace = pace_default();
+			uint64_t rng = period;
+			unsigned slow = 0;
+
+			(void)feed(pace, 1, before);
+			for (unsigned i = 0; i < 300; i++)
+				slow += feed(pace, i % period == 0 ? 5 : 1, 1).slow;
+			assert_int_equal(slow, 1);
+			pace_reset(pace);
+			slow = feed(pace, 1, before).slow;
+			for (unsigned i = 0; i < 400; i++)
+				slow += feed(pace, rng_next(&rng) % period == 0 ? 5 : 1, 1).slow;
+			assert_int_equal(slow, 1);
+			pace_free(pace);
+		}
 	}
-	assert_int_equal(slow, 1);
-	pace_free(pace);
 }
 
 /* Times of a healthy job with some kind of jitter around 1. */
@@ -281,7 +290,7 @@ int run_pace_tests(void)
 		cmocka_unit_test(pace_sees_a_slow_drift),
 		cmocka_unit_test(pace_leaves_checkpoints_out),
 		cmocka_unit_test(pace_learns_an_evaluation_every_seventh_iteration),
-		cmocka_unit_test(pace_sees_long_iterations_that_begin_to_come_regularly),
+		cmocka_unit_test(pace_sees_long_iterations_that_begin_to_come),
 		cmocka_unit_test(pace_is_never_slow_from_jitter_alone),
 		cmocka_unit_test(pace_sees_a_step_through_jitter),
 		cmocka_unit_test(pace_refuses_a_configuration_out_of_range),
