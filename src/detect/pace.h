@@ -16,8 +16,9 @@
  *             from the median difference of neighbouring windows (of blocks of
  *             one window, doubled, while there are few windows yet)
  *
- * A steady job is so called slow after 2.5 iterations of twice the time; one
- * whose windows differ by 4 % from noise needs about 45 % to be believed.
+ * With the defaults, iterations until a step is found (mean of 50 runs): from
+ * 1.5 times on 7 to 8 in a steady job and 17 at most with 10 % jitter; 1.25
+ * times 13, 32 with 10 % jitter; 1.10 times 28, 47 with 5 % jitter.
  *
  * The test is done over N iterations, and over 4 N (with 0.8 noise_z for
  * jitter) for slowdowns made of long iterations that come now and then: one in
