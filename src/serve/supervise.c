@@ -162,9 +162,13 @@ static void reap(struct supervisor *s)
 	}
 	stop_with_command(s);
 	if (s->daemon > 0 && waitpid(s->daemon, &status, WNOHANG) == s->daemon) {
+		char why[64];
+
 		s->daemon = 0;
+		(void)snprintf(why, sizeof(why), "the daemon ended with status %d",
+			       exit_status_of(status));
 		if (!s->ended)
-			unwatched("the daemon ended");
+			unwatched(why);
 	}
 }
 

@@ -153,7 +153,7 @@ static void a_command_line_is_one_printable_line(void **state)
 
 	write_file(*state, "9/cmdline", "python\0-c\0a\nb\x1b[m\0", 18);
 	assert_int_equal(procfs_read_command(*state, 9, text, sizeof(text)), 0);
-	assert_string_equal(text, "python -c a?b?[m");
+	assert_string_equal(text, "python -c a b?[m");
 }
 
 static void an_idle_thread_costs_no_records(void **state)

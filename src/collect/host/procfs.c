@@ -145,7 +145,7 @@ int procfs_read_command(const char *root, uint32_t pid, char *text, size_t size)
 	for (int i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)text[i];
 
-		if (c == '\0')
+		if (c == '\0' || c == '\n' || c == '\t')
 			text[i] = ' ';
 		else if (c < 0x20 || c == 0x7f)
 			text[i] = '?';

@@ -40,8 +40,8 @@ _must_check_ int procfs_read_stat(const char *root, uint32_t pid, uint32_t tid,
 				  struct procfs_stat *ret);
 
 /*
- * The command line with spaces between arguments and '?' for control
- * characters; "" for a kernel thread. Returns 0 or -errno.
+ * The command line in one line: spaces between arguments and for line ends, '?'
+ * for other control characters; "" for a kernel thread. Returns 0 or -errno.
  */
 _must_check_ int procfs_read_command(const char *root, uint32_t pid, char *text, size_t size);
 
