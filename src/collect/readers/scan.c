@@ -484,7 +484,7 @@ static int skip_word(struct scan *scan, const char *word)
 	if (ret < 0)
 		return ret;
 	for (; *word != '\0'; word++, scan->p++) {
-		if (*scan->p != *word)
+		if (*scan->p != (uint8_t)*word)
 			return value_fail(scan);
 	}
 	return 0;
