@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is no trace: text that is not JSON, limits, damaged gzip, files of other kinds, no memory. */
+#include "base/str.h"
 #include "collect/readers/testing.h"
 
 #include <sys/stat.h>
@@ -67,18 +68,17 @@ static void text_that_is_not_json_fails_with_offset_expected_and_found(void **st
 			"t.json:8: expected a \"traceEvents\" array, found none");
 }
 
-/* before, then cnt times unit, then after. */
+/* before, then cnt times unit, then after. To be freed. */
 static char *repeat(const char *before, const char *unit, size_t cnt, const char *after)
 {
-	size_t unit_len = strlen(unit), at = strlen(before);
-	char *text = malloc(at + cnt * unit_len + strlen(after) + 1);
+	struct str text = { 0 };
 
-	assert_non_null(text);
-	memcpy(text, before, at);
-	for (size_t i = 0; i < cnt; i++, at += unit_len)
-		memcpy(text + at, unit, unit_len);
-	memcpy(text + at, after, strlen(after) + 1);
-	return text;
+	str_append(&text, before);
+	for (size_t i = 0; i < cnt; i++)
+		str_append(&text, unit);
+	str_append(&text, after);
+	assert_int_equal(str_error(&text), 0);
+	return text.data;
 }
 
 static void nesting_has_a_limit(void **state)
