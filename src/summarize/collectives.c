@@ -212,6 +212,10 @@ static int add_shares(struct finder *f, const stretches *line, int64_t start_ns,
 
 	*ret_first = (uint32_t)f->out->shares.cnt;
 	f->scratch.cnt = 0;
+	*ret_cnt = 0;
+	/* Launches need not be in the order of their kernels: an interval may end first. */
+	if (end_ns <= start_ns)
+		return 0;
 	for (size_t i = first_after(line, start_ns);
 	     i < line->cnt && line->data[i].start_ns < end_ns; i++) {
 		const struct stretch *s = &line->data[i];

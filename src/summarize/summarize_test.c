@@ -1,0 +1,672 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "summarize/summarize.h"
+
+#include "summarize/collectives.h"
+#include "summarize/testtrace.h"
+
+#include <errno.h>
+#include <math.h>
+
+/* Allocations left before all fail; negative: no limit. Only this test binary is wrapped. */
+static int allocations_left = -1;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t cnt, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t cnt, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+static bool may_allocate(void)
+{
+	if (allocations_left < 0)
+		return true;
+	if (allocations_left == 0)
+		return false;
+	allocations_left--;
+	return true;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return may_allocate() ? __real_malloc(size) : NULL;
+}
+
+void *__wrap_calloc(size_t cnt, size_t size)
+{
+	return may_allocate() ? __real_calloc(cnt, size) : NULL;
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return may_allocate() ? __real_realloc(p, size) : NULL;
+}
+
+static struct trace trace;
+static uint16_t lane; /* the training thread, tid 1 */
+
+static int trace_new(void **state)
+{
+	(void)state;
+	trace_start(&trace);
+	lane = trace_lane(&trace, LANE_THREAD, 1, 1);
+	return 0;
+}
+
+static int trace_free(void **state)
+{
+	(void)state;
+	trace_done(&trace);
+	return 0;
+}
+
+static uint32_t event(enum event_kind kind, const char *name, int64_t start_ns, int64_t end_ns)
+{
+	return trace_event(&trace, kind, lane, name, start_ns, end_ns - start_ns);
+}
+
+/* Everything that must hold for any trace. */
+static void check_sums(const struct fingerprint *fp)
+{
+	int64_t shares = fp->rest_ns, classes = 0, threads = 0;
+
+	for (size_t i = 0; i < fp->function_cnt; i++) {
+		const struct fp_function *f = &fp->functions[i];
+
+		assert_true(f->share_ns >= 0 && f->thread_ns >= 0);
+		assert_true(f->beta_frac >= 0 && f->beta_frac <= 1);
+		assert_true(i == 0 || f[-1].share_ns >= f->share_ns);
+		assert_true(f->frame < fp->frame_cnt);
+		shares += f->share_ns;
+		threads += f->thread_ns;
+	}
+	for (int i = 0; i < CLASS_CNT; i++)
+		classes += fp->class_ns[i];
+	assert_int_equal(shares, fp->window_ns);
+	assert_int_equal(classes, fp->window_ns);
+	assert_true(threads <= fp->window_ns);
+	for (size_t i = 0; i < fp->collective_cnt; i++) {
+		const struct fp_collective *c = &fp->collectives[i];
+		int64_t lead = 0;
+
+		for (uint32_t s = 0; s < c->lead_cnt; s++)
+			lead += fp->shares[c->lead_first + s].ns;
+		assert_int_equal(lead, c->lead_ns);
+	}
+}
+
+static struct fingerprint summarized_with(const struct summarize_options *options)
+{
+	struct fingerprint fp;
+	struct err err;
+
+	assert_int_equal(summarize(&trace, options, &fp, &err), 0);
+	check_sums(&fp);
+	return fp;
+}
+
+static struct fingerprint summarized(void)
+{
+	return summarized_with(NULL);
+}
+
+/* The function whose path of names from the root is "a/b/c"; NULL when there is none. */
+static const struct fp_function *function_at(const struct fingerprint *fp, const char *path,
+					     enum event_class class)
+{
+	for (size_t i = 0; i < fp->function_cnt; i++) {
+		char text[512] = "";
+
+		for (uint32_t f = fp->functions[i].frame; f != FRAME_NONE;
+		     f = fp->frames[f].parent) {
+			char longer[512];
+
+			(void)snprintf(longer, sizeof(longer), "%s%s%.250s", fp->frames[f].name,
+				       text[0] != '\0' ? "/" : "", text);
+			memcpy(text, longer, sizeof(text));
+		}
+		if (strcmp(text, path) == 0 && fp->functions[i].class == class)
+			return &fp->functions[i];
+	}
+	return NULL;
+}
+
+static void assert_share(const struct fingerprint *fp, const char *path, enum event_class class,
+			 int64_t share_ns)
+{
+	const struct fp_function *f = function_at(fp, path, class);
+
+	if (share_ns == 0 && f == NULL)
+		return;
+	if (f == NULL)
+		fail_msg("no function %s", path);
+	else
+		assert_int_equal(f->share_ns, share_ns);
+}
+
+/* --- the training thread --- */
+
+static void time_belongs_to_the_innermost_function(void **state)
+{
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 1000);
+	event(KIND_PYTHON, "f", 100, 500);
+	event(KIND_OPERATOR, "aten::view", 200, 300);
+	event(KIND_PYTHON, "f", 600, 700);
+	fp = summarized();
+	assert_share(&fp, "main", CLASS_HOST, 500);
+	assert_share(&fp, "main/f", CLASS_HOST, 400);
+	assert_share(&fp, "main/f/aten::view", CLASS_HOST, 100);
+	assert_int_equal(function_at(&fp, "main/f", CLASS_HOST)->executions, 2);
+	assert_int_equal(function_at(&fp, "main/f", CLASS_HOST)->total_ns, 500);
+	fingerprint_done(&fp);
+}
+
+static void a_child_that_crosses_its_parent_is_clipped(void **state)
+{
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_PYTHON, "f", 0, 500);
+	event(KIND_PYTHON, "g", 400, 800);
+	event(KIND_PYTHON, "h", 900, 1000);
+	fp = summarized();
+	assert_share(&fp, "f", CLASS_HOST, 400);
+	assert_share(&fp, "f/g", CLASS_HOST, 100);
+	assert_share(&fp, "idle after f, before h", CLASS_IDLE, 400);
+	fingerprint_done(&fp);
+}
+
+static void idle_time_belongs_to_its_annotation_and_place(void **state)
+{
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_ANNOTATION, "ProfilerStep#3", 0, 1000);
+	event(KIND_ANNOTATION, "# sparse #", 100, 900);
+	event(KIND_OPERATOR, "aten::view", 200, 300);
+	event(KIND_OPERATOR, "A2A", 600, 700);
+	fp = summarized();
+	assert_share(&fp, "# sparse #/idle after aten::view, before A2A", CLASS_IDLE, 300);
+	assert_share(&fp, "# sparse #/idle before aten::view", CLASS_IDLE, 100);
+	assert_share(&fp, "# sparse #/idle after A2A", CLASS_IDLE, 200);
+	assert_share(&fp, "idle before # sparse #", CLASS_IDLE, 100);
+	/* Steps are no place: nothing hangs below them. */
+	assert_share(&fp, "# sparse #/A2A", CLASS_HOST, 100);
+	fingerprint_done(&fp);
+}
+
+static void python_frames_hang_below_their_caller_on_another_thread(void **state)
+{
+	uint16_t autograd = trace_lane(&trace, LANE_THREAD, 1, 2);
+	struct fingerprint fp;
+	uint32_t caller, hook;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 1000);
+	caller = event(KIND_PYTHON, "<built-in run_backward>", 100, 900);
+	trace_event(&trace, KIND_OPERATOR, autograd, "MulBackward0", 200, 100);
+	hook = trace_event(&trace, KIND_PYTHON, autograd, "hook", 400, 200);
+	trace.events[hook].parent = caller;
+	fp = summarized();
+	assert_share(&fp, "main/<built-in run_backward>/hook", CLASS_HOST, 200);
+	assert_share(&fp, "MulBackward0", CLASS_COMPUTE, 0);
+	assert_share(&fp, "main/<built-in run_backward>", CLASS_HOST, 500);
+	fingerprint_done(&fp);
+}
+
+static void a_collection_is_a_place_of_its_own(void **state)
+{
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 1000);
+	event(KIND_GC, "gc", 300, 700);
+	fp = summarized();
+	assert_share(&fp, "gc", CLASS_HOST, 400);
+	assert_share(&fp, "main", CLASS_HOST, 600);
+	assert_int_equal(fp.host_stats.gc_ns, 400);
+	assert_int_equal(fp.host_stats.gc_cnt, 1);
+	fingerprint_done(&fp);
+}
+
+static void leaf_operators_compute_only_where_no_device_does(void **state)
+{
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_OPERATOR, "aten::linear", 0, 1000);
+	event(KIND_OPERATOR, "aten::t", 100, 200);
+	event(KIND_OPERATOR, "aten::addmm", 300, 900);
+	event(KIND_OPERATOR, "aten::expand", 400, 500);
+	fp = summarized();
+	assert_share(&fp, "aten::linear/aten::addmm", CLASS_COMPUTE, 500);
+	assert_share(&fp, "aten::linear", CLASS_HOST, 300);
+	fingerprint_done(&fp);
+	trace_event(&trace, KIND_KERNEL, trace_lane(&trace, LANE_STREAM, 0, 7), "k", 950, 50);
+	fp = summarized();
+	assert_share(&fp, "aten::linear/aten::addmm", CLASS_HOST, 500);
+	assert_share(&fp, "k", CLASS_COMPUTE, 50);
+	fingerprint_done(&fp);
+}
+
+static void a_leaf_is_not_judged_by_other_threads(void **state)
+{
+	uint16_t other = trace_lane(&trace, LANE_THREAD, 1, 2);
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 1000);
+	event(KIND_OPERATOR, "aten::mm", 100, 500);
+	trace_event(&trace, KIND_OPERATOR, other, "aten::mm", 150, 10);
+	event(KIND_OPERATOR, "aten::mm", 500, 600);
+	fp = summarized();
+	assert_share(&fp, "main/aten::mm", CLASS_COMPUTE, 500);
+	fingerprint_done(&fp);
+}
+
+static void events_without_length_are_places_only(void **state)
+{
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_OPERATOR, "a", 0, 100);
+	event(KIND_OPERATOR, "mark", 500, 500);
+	event(KIND_OPERATOR, "b", 900, 1000);
+	fp = summarized();
+	assert_share(&fp, "idle after a, before mark", CLASS_IDLE, 400);
+	assert_share(&fp, "idle after mark, before b", CLASS_IDLE, 400);
+	fingerprint_done(&fp);
+}
+
+/* --- whole --- */
+
+static void device_work_hides_the_host(void **state)
+{
+	uint16_t stream = trace_lane(&trace, LANE_STREAM, 0, 7);
+	struct fingerprint fp;
+	struct track *track;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 1000);
+	trace_event(&trace, KIND_KERNEL, stream, "void k(int)", 100, 400);
+	trace_event(&trace, KIND_GPU_MEMOP, stream, "Memcpy HtoD (Pinned -> Device)", 300, 400);
+	trace_event(&trace, KIND_KERNEL, stream, "ncclKernel_AllReduce", 600, 300);
+	track = trace_track(&trace, RESOURCE_SM_ACTIVE, 0, -1);
+	for (int i = 1; i <= 10; i++)
+		track_sample(track, i * 100, 0.5);
+	fp = summarized();
+	assert_share(&fp, "k", CLASS_COMPUTE, 400);
+	assert_share(&fp, "Memcpy HtoD (Pinned -> Device)", CLASS_MEMORY, 200);
+	assert_share(&fp, "ncclKernel_AllReduce", CLASS_COMM, 200);
+	assert_share(&fp, "main", CLASS_HOST, 200);
+	assert_int_equal(function_at(&fp, "main", CLASS_HOST)->thread_ns, 1000);
+	assert_true(function_at(&fp, "k", CLASS_COMPUTE)->mu_frac == 0.5);
+	assert_true(function_at(&fp, "k", CLASS_COMPUTE)->beta_frac == 0.4);
+	assert_int_equal(function_at(&fp, "k", CLASS_COMPUTE)->resource, RESOURCE_SM_ACTIVE);
+	assert_true(isnan(function_at(&fp, "main", CLASS_HOST)->mu_frac));
+	fingerprint_done(&fp);
+}
+
+static void small_functions_are_folded_into_their_callers(void **state)
+{
+	const struct summarize_options options = { .window = { .last_step = -1 },
+						   .keep_frac = 0.1 };
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 99000);
+	event(KIND_PYTHON, "big", 1000, 51000);
+	event(KIND_PYTHON, "small", 2000, 2500);
+	event(KIND_PYTHON, "tiny", 2100, 2200);
+	event(KIND_PYTHON, "alone", 99500, 100000);
+	fp = summarized_with(&options);
+	assert_null(function_at(&fp, "main/big/small", CLASS_HOST));
+	assert_share(&fp, "main/big", CLASS_HOST, 50000);
+	assert_share(&fp, "main", CLASS_HOST, 49000);
+	assert_int_equal(fp.rest_ns, 1000); /* "alone" and the idle time before it */
+	fingerprint_done(&fp);
+}
+
+static void an_empty_trace_is_told(void **state)
+{
+	struct fingerprint fp;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(summarize(&trace, NULL, &fp, &err), -ENODATA);
+	assert_non_null(strstr(err.text, "found none"));
+}
+
+static void what_the_host_saw_is_kept(void **state)
+{
+	struct sidecar_info info = { .thief_cnt = 1,
+				     .thieves = { { .pid = 9, .cpu_frac = 0.7, .comm = "hog" } } };
+	const struct summarize_options options = { .window = { .last_step = -1 },
+						   .sidecar = &info,
+						   .job_id = "job" };
+	uint16_t other = trace_lane(&trace, LANE_THREAD, 1, 2);
+	struct fingerprint fp;
+	struct track *track;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 1000000);
+	trace_event(&trace, KIND_PYTHON, other, "threading.py(1): _bootstrap", 0, 1000000);
+	trace_event(&trace, KIND_PYTHON, other, "spin.py(3): spin", 100000, 800000);
+	track = trace_track(&trace, RESOURCE_CPU_THREAD, -1, 1);
+	track_sample(track, 1000000, 0.25);
+	track = trace_track(&trace, RESOURCE_CPU_THREAD, -1, 2);
+	track_sample(track, 1000000, 0.75);
+	fp = summarized_with(&options);
+	assert_true(fp.host_stats.cpu_frac == 0.25);
+	assert_true(fp.host_stats.other_cpu_frac == 0.75);
+	assert_string_equal(fp.host_stats.other_name, "spin.py(3): spin");
+	assert_string_equal(fp.host_stats.thief, "pid 9 hog");
+	assert_string_equal(fp.job_id, "job");
+	assert_true(function_at(&fp, "main", CLASS_HOST)->mu_frac == 0.25);
+	fingerprint_done(&fp);
+}
+
+/* --- collectives --- */
+
+static void kernel(uint16_t stream, const char *name, int64_t start_ns, int64_t end_ns,
+		   uint32_t launch)
+{
+	uint32_t idx = trace_event(&trace, KIND_KERNEL, stream, name, start_ns, end_ns - start_ns);
+
+	trace.events[idx].parent = launch;
+}
+
+static void leads_of_collectives_are_on_the_path_and_on_the_thread(void **state)
+{
+	uint16_t stream = trace_lane(&trace, LANE_STREAM, 0, 7);
+	uint16_t stream2 = trace_lane(&trace, LANE_STREAM, 0, 8);
+	struct fingerprint fp;
+	uint32_t launch;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 10000000);
+	event(KIND_PYTHON, "load", 0, 2000000);
+	launch = event(KIND_RUNTIME, "cudaLaunchKernel", 3000000, 3100000);
+	kernel(stream, "gemm", 3100000, 6000000, EVENT_NONE);
+	kernel(stream2, "ncclKernel_AllReduce", 6000000, 7000000, launch);
+	launch = event(KIND_RUNTIME, "cudaLaunchKernel", 8000000, 8100000);
+	kernel(stream2, "ncclKernel_AllReduce", 8100000, 9000000, launch);
+	fp = summarized();
+	assert_int_equal(fp.collective_cnt, 2);
+	assert_int_equal(fp.collectives[0].lead_ns, 6000000);
+	assert_int_equal(fp.collectives[0].host_ns, 3000000);
+	assert_false(fp.collectives[0].host_gated);
+	assert_int_equal(fp.collectives[0].lead_cnt, 4); /* load, main, the launch and gemm */
+	assert_int_equal(fp.shares[fp.collectives[0].lead_first].ns, 2900000);
+	assert_int_equal(fp.functions[fp.shares[fp.collectives[0].lead_first].function].class,
+			 CLASS_COMPUTE);
+	assert_int_equal(fp.shares[fp.collectives[0].host_first].ns, 2000000);
+	assert_int_equal(fp.collectives[1].lead_ns, 1100000);
+	assert_int_equal(fp.collectives[1].host_ns, 5000000);
+	assert_true(fp.collectives[1].host_gated);
+	assert_int_equal(fp.collectives[1].critical_ns, 900000);
+	fingerprint_done(&fp);
+}
+
+static void a_collective_that_overlaps_the_one_before_leads_from_its_start(void **state)
+{
+	uint16_t stream = trace_lane(&trace, LANE_STREAM, 0, 7);
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 1000);
+	kernel(stream, "ncclKernel_AllReduce", 100, 600, EVENT_NONE);
+	kernel(stream, "ncclKernel_AllReduce", 400, 900, EVENT_NONE);
+	fp = summarized();
+	assert_int_equal(fp.collectives[1].lead_ns, 300);
+	fingerprint_done(&fp);
+}
+
+static void launches_in_another_order_than_kernels_leave_no_lead(void **state)
+{
+	uint16_t stream = trace_lane(&trace, LANE_STREAM, 0, 7);
+	struct fingerprint fp;
+	uint32_t first, second;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 1000);
+	first = event(KIND_RUNTIME, "cudaLaunchKernel", 100, 110);
+	second = event(KIND_RUNTIME, "cudaLaunchKernel", 200, 210);
+	kernel(stream, "ncclKernel_AllReduce", 300, 400, second);
+	kernel(stream, "ncclKernel_AllReduce", 500, 600, first);
+	fp = summarized();
+	assert_int_equal(fp.collectives[1].host_ns, 0);
+	assert_int_equal(fp.collectives[1].host_cnt, 0);
+	assert_int_equal(fp.collectives[1].lead_ns, 100);
+	fingerprint_done(&fp);
+}
+
+static void groups_of_one_and_transfers_between_two_are_left_out(void **state)
+{
+	uint16_t stream = trace_lane(&trace, LANE_STREAM, 0, 7);
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 1000);
+	kernel(stream, "ncclKernel_AllReduce", 100, 200, EVENT_NONE);
+	trace_collective(&trace, 1, "allreduce", "0", 1, 1);
+	kernel(stream, "ncclKernel_SendRecv", 300, 400, EVENT_NONE);
+	trace_collective(&trace, 2, "send", "0", 4, 2);
+	kernel(stream, "ncclKernel_AllReduce", 500, 600, EVENT_NONE);
+	trace_collective(&trace, 3, "allreduce", "0", 4, 3);
+	fp = summarized();
+	assert_int_equal(fp.collective_cnt, 1);
+	assert_int_equal(fp.collectives[0].seq, 3);
+	assert_int_equal(fp.collectives[0].group_size, 4);
+	assert_true(fp.collectives[0].group_known);
+	fingerprint_done(&fp);
+}
+
+/* A step of a gloo job: the operator queues, the work follows on its own thread. */
+static void gloo_step(uint16_t worker, int64_t at, int64_t seq)
+{
+	char step[32];
+
+	(void)snprintf(step, sizeof(step), "ProfilerStep#%d", (int)seq);
+	event(KIND_ANNOTATION, step, at, at + 1000);
+	trace_collective(&trace, event(KIND_OPERATOR, "record_param_comms", at + 100, at + 110),
+			 "allreduce", "dp", 2, seq);
+	trace_event(&trace, KIND_ANNOTATION, worker, "gloo:all_reduce", at + 200, 300);
+}
+
+static void gloo_work_takes_the_arguments_of_its_operator(void **state)
+{
+	const struct summarize_options later = { .window = { .first_step = 3, .last_step = 4 } };
+	uint16_t worker = trace_lane(&trace, LANE_THREAD, 1, 2);
+	struct fingerprint fp;
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		gloo_step(worker, 1000 * i, i + 1);
+	fp = summarized();
+	assert_int_equal(fp.collective_cnt, 4);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(fp.collectives[i].seq, i + 1);
+		assert_true(fp.collectives[i].group_known);
+		assert_int_equal(fp.collectives[i].dur_ns, 300);
+	}
+	assert_share(&fp, "gloo:all_reduce", CLASS_COMM, 1200);
+	fingerprint_done(&fp);
+	/* Work before the window takes its own, not those of the window's work. */
+	fp = summarized_with(&later);
+	assert_int_equal(fp.collective_cnt, 2);
+	assert_int_equal(fp.collectives[0].seq, 3);
+	assert_int_equal(fp.collectives[1].seq, 4);
+	fingerprint_done(&fp);
+}
+
+static void collectives_beyond_the_limit_are_counted(void **state)
+{
+	uint16_t worker = trace_lane(&trace, LANE_THREAD, 1, 2);
+	struct fingerprint fp;
+	size_t cnt = COLLECTIVES_MAX + 5;
+
+	(void)state;
+	for (size_t i = 0; i < cnt; i++) {
+		trace_collective(&trace,
+				 event(KIND_OPERATOR, "record_param_comms", (int64_t)i * 100,
+				       (int64_t)i * 100 + 10),
+				 "allreduce", "dp", 2, (int64_t)i);
+		trace_event(&trace, KIND_ANNOTATION, worker, "gloo:all_reduce",
+			    (int64_t)i * 100 + 20, 50);
+	}
+	fp = summarized();
+	assert_int_equal(fp.collective_cnt, COLLECTIVES_MAX);
+	assert_int_equal(fp.collective_dropped, 5);
+	assert_int_equal(fp.collectives[0].seq, 5);
+	assert_int_equal(fp.collectives[COLLECTIVES_MAX - 1].seq, cnt - 1);
+	fingerprint_done(&fp);
+}
+
+/* --- any trace --- */
+
+static void random_trace(uint64_t seed, size_t cnt)
+{
+	static const char *const names[] = {
+		"f",
+		"g.py(3): g",
+		"aten::mm",
+		"aten::linear",
+		"aten::copy_",
+		"gloo:all_reduce",
+		"ncclKernel_AllReduce",
+		"run_backward",
+		"XBackward0",
+		"ProfilerStep#4",
+		"record_param_comms",
+		"cudaMalloc",
+		"threading.py(9): _bootstrap",
+	};
+	uint64_t r = seed * 77 + 1;
+
+	for (int i = 0; i < 5; i++)
+		(void)trace_lane(&trace,
+				 i < 3	 ? LANE_THREAD
+				 : i < 4 ? LANE_STREAM
+					 : LANE_OTHER,
+				 0, i + 5);
+	for (size_t i = 0; i < cnt; i++) {
+		enum event_kind kind = (enum event_kind)test_below(&r, KIND_CNT);
+		int64_t dur = test_below(&r, 4) == 0 ? 0 : test_below(&r, 400);
+
+		if (seed % 3 == 0 && (kind == KIND_KERNEL || kind == KIND_GPU_MEMOP))
+			kind = KIND_OPERATOR; /* a CPU-only job */
+		trace_event(&trace, kind, (uint16_t)test_below(&r, 6),
+			    names[test_below(&r, ARRAY_SIZE(names))], test_below(&r, 2000) - 300,
+			    dur);
+	}
+	trace_sort(&trace);
+	for (size_t i = 1; i < cnt; i++) {
+		if (test_below(&r, 3) == 0)
+			trace.events[i].parent = (uint32_t)test_below(&r, (int64_t)i);
+		if (test_below(&r, 5) == 0)
+			trace_collective(&trace, (uint32_t)i, "allreduce", "g",
+					 (int32_t)test_below(&r, 3), test_below(&r, 9));
+	}
+	for (int i = 0; i < 4; i++) {
+		struct track *track =
+			trace_track(&trace, (enum resource)test_below(&r, RESOURCE_CNT), 0, i + 5);
+
+		for (int64_t t = 0; t < 2000; t += 1 + test_below(&r, 300))
+			track_sample(track, t, (double)test_below(&r, 5) / 4);
+	}
+}
+
+static void shares_of_any_trace_add_up_to_its_window(void **state)
+{
+	size_t useful = 0;
+
+	for (uint64_t seed = 1; seed <= 1500; seed++) {
+		struct summarize_options options = { .window = { .last_step = -1 } };
+		struct fingerprint fp, again;
+		struct err err;
+		int error;
+
+		random_trace(seed, 1 + (size_t)(seed % 60));
+		options.keep_frac = seed % 2 ? 0.05 : 0;
+		options.window.skip_first = seed % 5 == 0;
+		error = summarize(&trace, &options, &fp, &err);
+		assert_true(error == 0 || error == -ENODATA);
+		if (error == 0) {
+			useful++;
+			check_sums(&fp);
+			/* Everything is within the bounds that files have. */
+			if (fingerprint_write(&fp, "/dev/null/x", &err) != -ENOTDIR)
+				fail_msg("%s", err.text);
+			assert_int_equal(summarize(&trace, &options, &again, &err), 0);
+			assert_int_equal(fp.function_cnt, again.function_cnt);
+			fingerprint_done(&fp);
+			fingerprint_done(&again);
+		}
+		(void)trace_free(state);
+		(void)trace_new(state);
+	}
+	assert_true(useful > 1000);
+}
+
+static void every_failing_allocation_is_told(void **state)
+{
+	struct sidecar_info info = { .thief_cnt = 1, .thieves = { { .pid = 9 } } };
+	const struct summarize_options options = { .window = { .last_step = -1 },
+						   .sidecar = &info };
+
+	for (uint64_t seed = 3; seed < 11; seed++) {
+		int error = -ENOMEM, n;
+
+		random_trace(seed, 80);
+		for (n = 0; error == -ENOMEM; n++) {
+			struct fingerprint fp;
+			struct err err = { "" };
+
+			allocations_left = n;
+			error = summarize(&trace, &options, &fp, &err);
+			allocations_left = -1;
+			if (error == 0)
+				fingerprint_done(&fp);
+			else
+				assert_non_null(strstr(err.text, "out of memory"));
+		}
+		assert_int_equal(error, 0);
+		assert_true(n > 20);
+		(void)trace_free(state);
+		(void)trace_new(state);
+	}
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, trace_new, trace_free)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(time_belongs_to_the_innermost_function),
+		TEST(a_child_that_crosses_its_parent_is_clipped),
+		TEST(idle_time_belongs_to_its_annotation_and_place),
+		TEST(python_frames_hang_below_their_caller_on_another_thread),
+		TEST(a_collection_is_a_place_of_its_own),
+		TEST(leaf_operators_compute_only_where_no_device_does),
+		TEST(a_leaf_is_not_judged_by_other_threads),
+		TEST(events_without_length_are_places_only),
+		TEST(device_work_hides_the_host),
+		TEST(small_functions_are_folded_into_their_callers),
+		TEST(an_empty_trace_is_told),
+		TEST(what_the_host_saw_is_kept),
+		TEST(leads_of_collectives_are_on_the_path_and_on_the_thread),
+		TEST(a_collective_that_overlaps_the_one_before_leads_from_its_start),
+		TEST(launches_in_another_order_than_kernels_leave_no_lead),
+		TEST(groups_of_one_and_transfers_between_two_are_left_out),
+		TEST(gloo_work_takes_the_arguments_of_its_operator),
+		TEST(collectives_beyond_the_limit_are_counted),
+		TEST(shares_of_any_trace_add_up_to_its_window),
+		TEST(every_failing_allocation_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "summarize/window.h"
+
+#include "summarize/testtrace.h"
+#include "summarize/utilise.h"
+
+#include <errno.h>
+#include <math.h>
+
+static struct trace trace;
+
+static int trace_new(void **state)
+{
+	(void)state;
+	trace_start(&trace);
+	return 0;
+}
+
+static int trace_free(void **state)
+{
+	(void)state;
+	trace_done(&trace);
+	return 0;
+}
+
+static void add_steps(uint16_t lane, int first, int cnt)
+{
+	for (int i = 0; i < cnt; i++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "ProfilerStep#%d", first + i);
+		trace_event(&trace, KIND_ANNOTATION, lane, name, 100 + 50 * i, 50);
+	}
+}
+
+static struct window found(const struct window_options *options)
+{
+	struct window window;
+	struct err err;
+
+	assert_int_equal(window_find(&trace, options, &window, &err), 0);
+	return window;
+}
+
+static void step_numbers_are_read(void **state)
+{
+	(void)state;
+	assert_int_equal(window_step_number("ProfilerStep#12"), 12);
+	assert_int_equal(window_step_number("ProfilerStep#"), -1);
+	assert_int_equal(window_step_number("ProfilerStep#x"), -1);
+	assert_int_equal(window_step_number("Step#1"), -1);
+	assert_true(window_step_number("ProfilerStep#99999999999999999999999") > 0);
+}
+
+static void the_window_is_all_marked_steps(void **state)
+{
+	struct window w;
+	uint16_t lane = trace_lane(&trace, LANE_THREAD, 1, 1);
+
+	(void)state;
+	trace_event(&trace, KIND_PYTHON, lane, "setup", 0, 90);
+	add_steps(lane, 5, 3);
+	w = found(NULL);
+	assert_int_equal(w.start_ns, 100);
+	assert_int_equal(w.end_ns, 250);
+	assert_int_equal(w.iterations.cnt, 3);
+	assert_int_equal(w.iterations.data[1].number, 6);
+	assert_int_equal(w.iterations.data[1].start_ns, 50);
+	assert_true(w.iterations_known);
+	window_done(&w);
+}
+
+static void wished_steps_narrow_the_window(void **state)
+{
+	const struct window_options some = { .first_step = 6, .last_step = 7 };
+	const struct window_options none = { .first_step = 60, .last_step = 70 };
+	struct window w;
+	struct err err;
+
+	(void)state;
+	add_steps(trace_lane(&trace, LANE_THREAD, 1, 1), 5, 4);
+	w = found(&some);
+	assert_int_equal(w.start_ns, 150);
+	assert_int_equal(w.end_ns, 250);
+	window_done(&w);
+	assert_int_equal(window_find(&trace, &none, &w, &err), -ENODATA);
+	assert_non_null(strstr(err.text, "no step 60-70"));
+}
+
+static void the_first_of_four_steps_can_be_left_out(void **state)
+{
+	const struct window_options skip = { .last_step = -1, .skip_first = true };
+	struct window w;
+	uint16_t lane = trace_lane(&trace, LANE_THREAD, 1, 1);
+
+	(void)state;
+	add_steps(lane, 0, 3);
+	w = found(&skip);
+	assert_int_equal(w.iterations.cnt, 3);
+	window_done(&w);
+	trace_event(&trace, KIND_ANNOTATION, lane, "ProfilerStep#3", 250, 50);
+	w = found(&skip);
+	assert_int_equal(w.iterations.cnt, 3);
+	assert_int_equal(w.iterations.data[0].number, 1);
+	assert_int_equal(w.start_ns, 150);
+	window_done(&w);
+}
+
+static void groups_of_optimizer_steps_end_iterations(void **state)
+{
+	struct window w;
+	uint16_t lane = trace_lane(&trace, LANE_THREAD, 1, 1);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		int64_t at = 100 * i;
+
+		trace_event(&trace, KIND_ANNOTATION, lane, "enumerate(DataLoader)#_X", at, 10);
+		trace_event(&trace, KIND_ANNOTATION, lane, "Optimizer.step#A.step", at + 50, 10);
+		trace_event(&trace, KIND_ANNOTATION, lane, "Optimizer.step#B.step", at + 60, 10);
+	}
+	w = found(NULL);
+	assert_true(w.iterations_known);
+	assert_int_equal(w.iterations.cnt, 2);
+	assert_int_equal(w.iterations.data[0].dur_ns, 70);
+	assert_int_equal(w.iterations.data[1].start_ns, 70);
+	assert_int_equal(w.iterations.data[1].dur_ns, 100);
+	window_done(&w);
+}
+
+static void without_steps_the_window_is_the_extent_of_executions(void **state)
+{
+	struct window w;
+	uint16_t lane = trace_lane(&trace, LANE_THREAD, 1, 1);
+
+	(void)state;
+	trace_event(&trace, KIND_OVERHEAD, lane, "profiler", 0, 5000);
+	trace_event(&trace, KIND_OPERATOR, lane, "a", 10, 100);
+	trace_event(&trace, KIND_OPERATOR, lane, "b", 20, 10);
+	w = found(NULL);
+	assert_int_equal(w.start_ns, 10);
+	assert_int_equal(w.end_ns, 110);
+	assert_false(w.iterations_known);
+	window_done(&w);
+}
+
+static void a_trace_without_executions_is_told(void **state)
+{
+	struct window w;
+	struct err err;
+
+	(void)state;
+	assert_int_equal(window_find(&trace, NULL, &w, &err), -ENODATA);
+	trace_event(&trace, KIND_OVERHEAD, trace_lane(&trace, LANE_THREAD, 1, 1), "x", 0, 5);
+	assert_int_equal(window_find(&trace, NULL, &w, &err), -ENODATA);
+	assert_non_null(strstr(err.text, "found none in 1 events"));
+}
+
+static void times_centuries_apart_are_told(void **state)
+{
+	uint16_t lane = trace_lane(&trace, LANE_THREAD, 1, 1);
+	struct window w;
+	struct err err;
+
+	(void)state;
+	trace_event(&trace, KIND_OPERATOR, lane, "a", INT64_MIN + 1, 1);
+	trace_event(&trace, KIND_OPERATOR, lane, "b", INT64_MAX - 9, 1);
+	assert_int_equal(window_find(&trace, NULL, &w, &err), -ENODATA);
+	assert_non_null(strstr(err.text, "within a year"));
+}
+
+static void a_thread_that_the_program_started_does_not_train(void **state)
+{
+	uint16_t helper = trace_lane(&trace, LANE_THREAD, 1, 1);
+	uint16_t lane = trace_lane(&trace, LANE_THREAD, 1, 2);
+	struct window w;
+
+	(void)state;
+	trace_event(&trace, KIND_PYTHON, helper, "threading.py(930): _bootstrap", 0, 100);
+	trace_event(&trace, KIND_PYTHON, helper, "watch", 1, 50);
+	trace_event(&trace, KIND_PYTHON, helper, "watch", 51, 9);
+	trace_event(&trace, KIND_PYTHON, lane, "main", 60, 40);
+	w = found(NULL);
+	assert_int_equal(w.training_lane, lane);
+	assert_int_equal(w.backward_lane, LANE_NONE);
+	window_done(&w);
+}
+
+static void the_autograd_thread_is_no_training_thread(void **state)
+{
+	uint16_t autograd = trace_lane(&trace, LANE_THREAD, 1, 1);
+	uint16_t lane = trace_lane(&trace, LANE_THREAD, 1, 2);
+	struct window w;
+
+	(void)state;
+	for (int i = 0; i < 9; i++)
+		trace_event(&trace, KIND_OPERATOR, autograd,
+			    "autograd::engine::evaluate_function: AddBackward0", i, 1);
+	trace_event(&trace, KIND_OPERATOR, lane, "aten::mm", 10, 40);
+	w = found(NULL);
+	assert_int_equal(w.training_lane, lane);
+	assert_int_equal(w.backward_lane, autograd);
+	window_done(&w);
+}
+
+static void the_thread_with_the_steps_trains_whatever_others_do(void **state)
+{
+	uint16_t busy = trace_lane(&trace, LANE_THREAD, 1, 1);
+	uint16_t lane = trace_lane(&trace, LANE_THREAD, 1, 2);
+	struct window w;
+
+	(void)state;
+	for (int i = 0; i < 9; i++)
+		trace_event(&trace, KIND_PYTHON, busy, "f", i, 1);
+	add_steps(lane, 1, 1);
+	w = found(NULL);
+	assert_int_equal(w.training_lane, lane);
+	window_done(&w);
+}
+
+static void a_trace_of_streams_alone_has_no_training_thread(void **state)
+{
+	struct window w;
+
+	(void)state;
+	trace_event(&trace, KIND_KERNEL, trace_lane(&trace, LANE_STREAM, 0, 7), "k", 0, 5);
+	w = found(NULL);
+	assert_int_equal(w.training_lane, LANE_NONE);
+	window_done(&w);
+}
+
+/* --- utilise --- */
+
+static struct utilise_sum used(const double *values, size_t cnt, const int64_t (*execs)[2],
+			       size_t exec_cnt)
+{
+	struct track *track = trace_track(&trace, RESOURCE_SM_ACTIVE, 0, -1);
+	struct utilise_scratch scratch = { 0 };
+	struct utilise_sum sum = { 0 };
+
+	for (size_t i = 0; i < cnt; i++)
+		track_sample(track, (int64_t)(i + 1) * 10, values[i]);
+	for (size_t i = 0; i < exec_cnt; i++)
+		assert_int_equal(utilise_add(track, execs[i][0], execs[i][1], &scratch, &sum), 0);
+	vec_done(&scratch.values);
+	free(track->samples);
+	*track = (struct track){ 0 };
+	return sum;
+}
+
+#define NEAR(a, b) assert_true(fabs((a) - (b)) < 1e-12)
+
+static void mu_is_the_mean_over_the_critical_duration(void **state)
+{
+	const double values[] = { 0, 0, 0.5, 1, 0.5, 1 };
+	const int64_t exec[][2] = { { 0, 60 } };
+	struct utilise_sum sum = used(values, 6, exec, 1);
+
+	(void)state;
+	/* Two of six samples only waited: 40 of 60 ns are critical. */
+	NEAR(sum.weight_ns, 40);
+	NEAR(utilise_mu(&sum), 0.75);
+	NEAR(utilise_sigma(&sum), 0.25);
+}
+
+static void executions_weigh_by_their_critical_duration(void **state)
+{
+	const double values[] = { 1, 1, 1, 0.2, 0.4, 0 };
+	const int64_t execs[][2] = { { 0, 30 }, { 30, 50 } };
+	struct utilise_sum sum = used(values, 6, execs, 2);
+
+	(void)state;
+	/* eq. 4: (30 * 1 + 20 * 0.3) / 50; eq. 5: (30 * 0 + 20 * 0.1) / 50 */
+	NEAR(utilise_mu(&sum), 0.72);
+	NEAR(utilise_sigma(&sum), 0.04);
+}
+
+static void a_short_execution_takes_the_value_of_its_sample(void **state)
+{
+	const double values[] = { 0.1, 0.9, 0.2 };
+	const int64_t exec[][2] = { { 13, 15 } };
+	struct utilise_sum sum = used(values, 3, exec, 1);
+
+	(void)state;
+	NEAR(sum.weight_ns, 2);
+	NEAR(utilise_mu(&sum), 0.9);
+	NEAR(utilise_sigma(&sum), 0);
+}
+
+static void an_execution_without_activity_counts_whole(void **state)
+{
+	const double values[] = { 0, 0, 0 };
+	const int64_t exec[][2] = { { 0, 30 } };
+	struct utilise_sum sum = used(values, 3, exec, 1);
+
+	(void)state;
+	NEAR(sum.weight_ns, 30);
+	NEAR(utilise_mu(&sum), 0);
+	NEAR(utilise_sigma(&sum), 0);
+}
+
+static void without_samples_mu_is_absent(void **state)
+{
+	const double values[] = { 0.5 };
+	const int64_t exec[][2] = { { 10, 30 }, { 5, 5 } };
+	struct utilise_sum sum = used(values, 1, exec, 2);
+
+	(void)state;
+	assert_true(isnan(utilise_mu(&sum)) && isnan(utilise_sigma(&sum)));
+}
+
+static void wild_samples_are_held_to_shares(void **state)
+{
+	const double values[] = { 7, -3, (double)NAN, 1 };
+	const int64_t exec[][2] = { { 0, 40 } };
+	struct utilise_sum sum = used(values, 4, exec, 1);
+
+	(void)state;
+	NEAR(utilise_mu(&sum), 0.5);
+}
+
+static void tracks_are_found_by_resource_device_and_thread(void **state)
+{
+	(void)state;
+	track_sample(trace_track(&trace, RESOURCE_SM_ACTIVE, 0, -1), 1, 1);
+	(void)trace_track(&trace, RESOURCE_DRAM, 0, -1);
+	track_sample(trace_track(&trace, RESOURCE_CPU_THREAD, -1, 7), 1, 1);
+	assert_ptr_equal(utilise_find_track(&trace, RESOURCE_SM_ACTIVE, 0, -1), &trace.tracks[0]);
+	assert_null(utilise_find_track(&trace, RESOURCE_SM_ACTIVE, 1, -1));
+	assert_null(utilise_find_track(&trace, RESOURCE_DRAM, 0, -1)); /* it has no samples */
+	assert_null(utilise_find_track(&trace, RESOURCE_CPU_THREAD, -1, 8));
+	assert_ptr_equal(utilise_find_track(&trace, RESOURCE_CPU_THREAD, -1, 7), &trace.tracks[2]);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, trace_new, trace_free)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(step_numbers_are_read),
+		TEST(the_window_is_all_marked_steps),
+		TEST(wished_steps_narrow_the_window),
+		TEST(the_first_of_four_steps_can_be_left_out),
+		TEST(groups_of_optimizer_steps_end_iterations),
+		TEST(without_steps_the_window_is_the_extent_of_executions),
+		TEST(a_trace_without_executions_is_told),
+		TEST(times_centuries_apart_are_told),
+		TEST(a_thread_that_the_program_started_does_not_train),
+		TEST(the_autograd_thread_is_no_training_thread),
+		TEST(the_thread_with_the_steps_trains_whatever_others_do),
+		TEST(a_trace_of_streams_alone_has_no_training_thread),
+		TEST(mu_is_the_mean_over_the_critical_duration),
+		TEST(executions_weigh_by_their_critical_duration),
+		TEST(a_short_execution_takes_the_value_of_its_sample),
+		TEST(an_execution_without_activity_counts_whole),
+		TEST(without_samples_mu_is_absent),
+		TEST(wild_samples_are_held_to_shares),
+		TEST(tracks_are_found_by_resource_device_and_thread),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
