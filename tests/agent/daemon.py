@@ -87,7 +87,7 @@ class Worker:
 
 
 class Daemon:
-    """Runs in a thread. on_step(worker), if given, is called about every 2 ms for each worker."""
+    """Runs in a thread. on_poll(worker), if given, is called every 2 ms for each worker."""
 
     def __init__(self, folder: str) -> None:
         self.path = os.path.join(folder, "socket")
