@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/hostd.h"
-
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/vec.h"
-#include "serve/pool.h"
-#include "serve/worker.h"
+#include "serve/hostd_parts.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,67 +13,22 @@
 #include <unistd.h>
 
 #define DRAIN_MS 100
-#define SAMPLE_MS 10
 #define GAP_NS (3 * NSEC_PER_SEC)
 #define BACKLOG 512
 
-/* One connection: a worker after MSG_HELLO, else somebody who asks. */
-struct client {
-	struct hostd *hostd;
-	uint64_t id;
-	int fd;
-	uint32_t pid; /* as the kernel says */
-	uv_poll_t poll;
-	bool is_worker, closing;
-	struct worker worker;
-};
-
-/* A trace on its way to a fingerprint. */
-struct summary {
-	uint32_t worker;
-	uint64_t order_id;
-	char trace[MESSAGE_TEXT], fingerprint[4096];
-};
-
-struct hostd {
-	struct hostd_setup setup;
-	int listen_fd;
-	uv_poll_t listener;
-	uv_timer_t drain_timer, sample_timer;
-	VEC(struct client *) clients;
-	VEC(struct summary *) summaries;
-	uint64_t next_client;
-	struct pool *pool;
-	struct bus_sub *order_sub, *told_sub;
-	struct neighbours neighbours;
-	bool sampling;	/* a window is open on this host */
-	bool suspended; /* the detectors are, for our own doing */
-	bool closing;
-	int64_t drained_ns;
-	int open_handles;
-	uint64_t refused; /* datagrams and connections that made no sense */
-};
-
 /* Workers and clients */
 
-static void publish(struct hostd *hostd, const char *subject, const void *data, size_t len)
+void hostd_publish(struct hostd *hostd, const char *subject, const void *data, size_t len)
 {
 	(void)bus_pub(hostd->setup.bus, subject, data, len); /* a full bus counts it */
 }
 
-static void publish_state(struct client *client)
+void hostd_publish_state(struct client *client)
 {
 	struct wire_state state;
 
 	worker_state(&client->worker, clock_mono_ns(), &state);
-	publish(client->hostd, SUBJECT_STATE, &state, sizeof(state));
-}
-
-static void publish_answer(struct hostd *hostd, struct wire_answer answer, const char *text)
-{
-	(void)snprintf(answer.text, sizeof(answer.text), "%.*s", (int)sizeof(answer.text) - 1,
-		       text);
-	publish(hostd, SUBJECT_ANSWER, &answer, sizeof(answer));
+	hostd_publish(client->hostd, SUBJECT_STATE, &state, sizeof(state));
 }
 
 static void free_client(struct client *client)
@@ -121,7 +72,7 @@ static void client_gone(struct client *client)
 	if (client->is_worker && !client->hostd->closing) {
 		worker_drain(&client->worker, clock_mono_ns());
 		client->worker.gone = true;
-		publish_state(client);
+		hostd_publish_state(client);
 	}
 	client_close(client);
 }
@@ -171,227 +122,7 @@ static void take_hello(struct client *client, const struct message *message, int
 	client->is_worker = true;
 	if (hostd->suspended)
 		worker_suspend(&client->worker, true, clock_mono_ns());
-	publish_state(client);
-}
-
-/* Windows */
-
-static void sample_tick(uv_timer_t *timer)
-{
-	struct hostd *hostd = timer->data;
-	struct neighbour_worker workers[NEIGHBOURS_WORKER_MAX];
-	size_t cnt = 0;
-
-	vec_foreach(client, &hostd->clients) {
-		struct worker *worker = &(*client)->worker;
-
-		if (!(*client)->is_worker || !worker->window.sampling)
-			continue;
-		if (worker_sample(worker, clock_mono_ns()) < 0)
-			worker->window.sampling = false; /* out of memory: keep what there is */
-	}
-	vec_foreach(client, &hostd->clients) {
-		if ((*client)->is_worker && (*client)->worker.window.open &&
-		    cnt < ARRAY_SIZE(workers))
-			workers[cnt++] = (struct neighbour_worker){ (*client)->worker.pid,
-								    (*client)->worker.tid };
-	}
-	if (cnt > 0) {
-		(void)neighbours_look(&hostd->neighbours, workers, cnt, clock_mono_ns);
-		return;
-	}
-	(void)uv_timer_stop(timer);
-	neighbours_close(&hostd->neighbours);
-	hostd->sampling = false;
-}
-
-/* From the first window's opening to the end of the analysis the job is slowed by us. */
-static void suspend_all(struct hostd *hostd, bool suspended)
-{
-	hostd->suspended = suspended;
-	vec_foreach(client, &hostd->clients) {
-		if ((*client)->is_worker)
-			worker_suspend(&(*client)->worker, suspended, clock_mono_ns());
-	}
-}
-
-static void take_begun(struct client *client, const struct message *message)
-{
-	struct hostd *hostd = client->hostd;
-	struct wire_answer answer = { .worker = client->worker.id,
-				      .outcome = OUTCOME_BEGUN,
-				      .order_id = message->order_id,
-				      .step = message->step };
-
-	if (worker_begin(&client->worker, message->order_id, clock_mono_ns()) < 0)
-		return;
-	if (!hostd->sampling) {
-		neighbours_open(&hostd->neighbours, "");
-		(void)uv_timer_start(&hostd->sample_timer, sample_tick, 0, SAMPLE_MS);
-		hostd->sampling = true;
-	}
-	suspend_all(hostd, true);
-	publish_answer(hostd, answer, "");
-	publish_state(client);
-}
-
-static void take_missed(struct client *client, const struct message *message)
-{
-	struct wire_answer answer = { .worker = client->worker.id,
-				      .outcome = OUTCOME_MISSED,
-				      .order_id = message->order_id,
-				      .step = message->step };
-
-	worker_abandon(&client->worker);
-	publish_answer(client->hostd, answer, message->text);
-	publish_state(client);
-}
-
-/* A worker names the file, so it must be one of ours: below the directory we gave it. */
-static bool trace_path_valid(const struct hostd *hostd, const char *path)
-{
-	size_t len = strlen(hostd->setup.trace_dir);
-	struct stat st;
-
-	return strncmp(path, hostd->setup.trace_dir, len) == 0 && path[len] == '/' &&
-	       strchr(path + len + 1, '/') == NULL && lstat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-static int start_summary(struct client *client, const struct message *message)
-{
-	struct hostd *hostd = client->hostd;
-	struct summary *summary = calloc(1, sizeof(*summary));
-	char sidecar[sizeof(summary->trace) + sizeof(SIDECAR_SUFFIX)], rank[16];
-	const char *argv[] = { hostd->setup.options->program,
-			       "summarize",
-			       NULL,
-			       "--sidecar",
-			       sidecar,
-			       "--rank",
-			       rank,
-			       "-o",
-			       NULL,
-			       NULL };
-	int ret;
-
-	if (summary == NULL)
-		return -ENOMEM;
-	summary->worker = client->worker.id;
-	summary->order_id = message->order_id;
-	(void)snprintf(summary->trace, sizeof(summary->trace), "%s", message->text);
-	(void)snprintf(summary->fingerprint, sizeof(summary->fingerprint),
-		       "%s/fingerprints/%" PRIu64, hostd->setup.options->out_dir,
-		       message->order_id);
-	(void)mkdir(summary->fingerprint, 0755); /* it may be there; if not, summarize tells */
-	(void)snprintf(summary->fingerprint, sizeof(summary->fingerprint),
-		       "%s/fingerprints/%" PRIu64 "/rank%d.ptfp", hostd->setup.options->out_dir,
-		       message->order_id, client->worker.rank);
-	(void)snprintf(sidecar, sizeof(sidecar), "%s" SIDECAR_SUFFIX, summary->trace);
-	(void)snprintf(rank, sizeof(rank), "%d", client->worker.rank);
-	argv[2] = summary->trace;
-	argv[8] = summary->fingerprint;
-	ret = vec_push(&hostd->summaries, summary);
-	if (ret == 0) {
-		ret = pool_add(hostd->pool, (uint64_t)(uintptr_t)summary, argv);
-		hostd->summaries.cnt -= ret < 0;
-	}
-	if (ret < 0)
-		free(summary);
-	return ret;
-}
-
-static size_t list_workers(const struct hostd *hostd, struct neighbour_worker *ret, size_t cap,
-			   const struct client *self, size_t *ret_self)
-{
-	size_t cnt = 0;
-
-	vec_foreach(client, &hostd->clients) {
-		if (!(*client)->is_worker || cnt == cap)
-			continue;
-		if (*client == self)
-			*ret_self = cnt;
-		ret[cnt++] =
-			(struct neighbour_worker){ (*client)->worker.pid, (*client)->worker.tid };
-	}
-	return cnt;
-}
-
-static int finish_window(struct client *client, const struct message *message, struct err *err)
-{
-	struct hostd *hostd = client->hostd;
-	struct neighbour_worker workers[HOSTD_CLIENT_MAX];
-	struct neighbours_query query = { .workers = workers,
-					  .job_pid = hostd->setup.job_pid,
-					  .self_pid = (uint32_t)getpid() };
-	struct worker_finish finish = {
-		.trace_path = message->text,
-		.mono_ns = clock_mono_ns(),
-		.wall_ns = clock_wall_ns(),
-		.window_ns = message->window_ns,
-		.neighbours = hostd->sampling ? &hostd->neighbours : NULL,
-		.query = &query,
-	};
-
-	if (!client->worker.window.open || client->worker.window.order_id != message->order_id)
-		return err_set(err, EINVAL, "a trace of order %" PRIu64 " that had not begun",
-			       message->order_id);
-	if (!trace_path_valid(hostd, message->text))
-		return err_set(err, EINVAL, "%s: expected a trace in %s", message->text,
-			       hostd->setup.trace_dir);
-	query.worker_cnt = list_workers(hostd, workers, ARRAY_SIZE(workers), client, &query.idx);
-	return worker_finish(&client->worker, &finish, err);
-}
-
-static void take_done(struct client *client, const struct message *message)
-{
-	struct wire_answer answer = { .worker = client->worker.id,
-				      .outcome = OUTCOME_EXPORTED,
-				      .order_id = message->order_id,
-				      .step = message->step,
-				      .window_ns = (int64_t)(message->window_ns & INT64_MAX),
-				      .stall_ns = (int64_t)(message->stall_ns & INT64_MAX) };
-	struct err err = { "out of memory" };
-	int ret = finish_window(client, message, &err);
-
-	if (ret == 0)
-		ret = start_summary(client, message);
-	if (ret < 0) {
-		answer.outcome = OUTCOME_MISSED;
-		worker_abandon(&client->worker);
-	}
-	publish_answer(client->hostd, answer, ret < 0 ? err.text : message->text);
-	publish_state(client);
-}
-
-static void summary_done(void *arg, uint64_t id, int status, const char *text)
-{
-	struct hostd *hostd = arg;
-	struct summary *summary = NULL;
-	struct wire_answer answer = { .outcome = OUTCOME_SUMMARIZED };
-	char sidecar[MESSAGE_TEXT + sizeof(SIDECAR_SUFFIX)], why[WIRE_TEXT];
-
-	for (size_t i = 0; i < hostd->summaries.cnt; i++) {
-		if ((uint64_t)(uintptr_t)hostd->summaries.data[i] == id) {
-			summary = hostd->summaries.data[i];
-			hostd->summaries.data[i] = hostd->summaries.data[--hostd->summaries.cnt];
-			break;
-		}
-	}
-	if (summary == NULL)
-		return;
-	answer.worker = summary->worker;
-	answer.order_id = summary->order_id;
-	(void)snprintf(why, sizeof(why), "its trace could not be summarized (status %d): %.400s",
-		       status, text);
-	if (status != 0)
-		answer.outcome = OUTCOME_MISSED;
-	publish_answer(hostd, answer, status == 0 ? summary->fingerprint : why);
-	if (!hostd->setup.options->keep_traces) {
-		(void)snprintf(sidecar, sizeof(sidecar), "%s" SIDECAR_SUFFIX, summary->trace);
-		(void)unlink(summary->trace);
-		(void)unlink(sidecar);
-	}
-	free(summary);
+	hostd_publish_state(client);
 }
 
 /* Orders and questions */
@@ -429,7 +160,7 @@ static void take_told(void *arg, const struct bus_message *message)
 
 	if (message->len != sizeof(*told))
 		return;
-	suspend_all(hostd, false);
+	hostd_suspend(hostd, false);
 	answer.status = told->status;
 	(void)snprintf(answer.text, sizeof(answer.text), "%.*s", (int)sizeof(answer.text) - 1,
 		       told->text);
@@ -473,7 +204,23 @@ static void take_request(struct client *client, const struct message *message)
 {
 	struct wire_ask ask = { .client = client->id, .window_ns = message->window_ns };
 
-	publish(client->hostd, SUBJECT_ASK, &ask, sizeof(ask));
+	hostd_publish(client->hostd, SUBJECT_ASK, &ask, sizeof(ask));
+}
+
+/* Returns false for a type that workers don't send. */
+static bool take_worker_message(struct client *client, const struct message *message)
+{
+	if (message->type == MSG_PROFILE_BEGUN)
+		hostd_take_begun(client, message);
+	else if (message->type == MSG_PROFILE_DONE)
+		hostd_take_done(client, message);
+	else if (message->type == MSG_PROFILE_MISSED)
+		hostd_take_missed(client, message);
+	else if (message->type == MSG_BYE)
+		client->worker.bye = true;
+	else
+		return false;
+	return true;
 }
 
 static void dispatch(struct client *client, const struct message *message, int fd)
@@ -484,17 +231,7 @@ static void dispatch(struct client *client, const struct message *message, int f
 		answer_status(client);
 	} else if (message->type == MSG_REQUEST) {
 		take_request(client, message);
-	} else if (!client->is_worker) {
-		client->hostd->refused++;
-	} else if (message->type == MSG_PROFILE_BEGUN) {
-		take_begun(client, message);
-	} else if (message->type == MSG_PROFILE_DONE) {
-		take_done(client, message);
-	} else if (message->type == MSG_PROFILE_MISSED) {
-		take_missed(client, message);
-	} else if (message->type == MSG_BYE) {
-		client->worker.bye = true;
-	} else {
+	} else if (!client->is_worker || !take_worker_message(client, message)) {
 		client->hostd->refused++;
 	}
 }
@@ -640,8 +377,8 @@ static void forget_gap(struct hostd *hostd)
 	int64_t now_ns = clock_mono_ns(), gap_ns = now_ns - hostd->drained_ns;
 
 	if (hostd->drained_ns != 0 && gap_ns > GAP_NS && !hostd->suspended) {
-		suspend_all(hostd, true);
-		suspend_all(hostd, false);
+		hostd_suspend(hostd, true);
+		hostd_suspend(hostd, false);
 	}
 	hostd->drained_ns = now_ns;
 }
@@ -655,7 +392,7 @@ static void drain_tick(uv_timer_t *timer)
 		if (!(*client)->is_worker)
 			continue;
 		worker_drain(&(*client)->worker, clock_mono_ns());
-		publish_state(*client);
+		hostd_publish_state(*client);
 	}
 }
 
@@ -733,7 +470,7 @@ int hostd_open(const struct hostd_setup *setup, struct hostd **ret, struct err *
 		free_hostd(hostd);
 		return r;
 	}
-	hostd->pool = pool_new(setup->loop, setup->options->jobs, summary_done, hostd);
+	hostd->pool = pool_new(setup->loop, setup->options->jobs, hostd_summary_done, hostd);
 	r = hostd->pool == NULL ? -ENOMEM : subscribe(hostd);
 	if (r < 0) {
 		free_hostd(hostd);

@@ -132,13 +132,15 @@ class Worker:
                  "ts": start / 1e3, "dur": (end - start) / 1e3, "args": args}
             )  # fmt: skip
 
-        for number, (start, end) in enumerate(zip(self.bounds, self.bounds[1:])):
+        for number, (start, end) in enumerate(zip(self.bounds, self.bounds[1:], strict=False)):
             slow = start + (end - start) * (0.7 if self.rank == self.options.slow_rank else 0.01)
             ids = {"Python id": number + 1, "Python parent id": None}
             add("user_annotation", f"ProfilerStep#{self.step + number}", start, end)
             add("python_function", "train.py(7): slow_function", start, slow, **ids)
             add("cpu_op", "aten::mm", slow, slow + (end - slow) / 2, **{"External id": number})
-            add("cpu_op", "gloo:all_reduce", slow + (end - slow) / 2, end, **{"External id": number})
+            add(
+                "cpu_op", "gloo:all_reduce", slow + (end - slow) / 2, end, **{"External id": number}
+            )
         info = {"rank": self.rank, "world_size": self.options.world, "backend": "gloo"}
         return {"schemaVersion": 1, "distributedInfo": info, "traceEvents": events}
 

@@ -88,7 +88,7 @@ class LiveTest(unittest.TestCase):
             if len(workers) == count and all(w["iterations"] >= iterations for w in workers):
                 return workers
             time.sleep(0.1)
-        self.fail(f"no {count} workers with {iterations} iterations, but {self.workers()}")
+        raise AssertionError(f"no {count} workers at iteration {iterations}: {self.workers()}")
 
     def report(self, name: str = "report.json") -> dict:
         return json.loads((self.out / name).read_text())

@@ -13,7 +13,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from live import LiveTest, children  # noqa: E402
 
-TRAPS = "trap 'echo got-%s; exit 7' %s; echo ready; i=0; while [ $i -lt 300 ]; do sleep 0.1; i=$((i+1)); done"
+TRAPS = (
+    "trap 'echo got-%s; exit 7' %s; echo ready; i=0; "
+    "while [ $i -lt 300 ]; do sleep 0.1; i=$((i+1)); done"
+)
 
 
 class Through(LiveTest):
@@ -48,9 +51,10 @@ class Through(LiveTest):
 
     def test_a_signal_sent_to_us_reaches_the_command(self) -> None:
         for name in ("TERM", "INT", "HUP", "USR1", "USR2", "QUIT"):
-            with self.subTest(signal=name), self.job(
-                "--quiet", "--", "sh", "-c", TRAPS % (name, name)
-            ) as job:
+            with (
+                self.subTest(signal=name),
+                self.job("--quiet", "--", "sh", "-c", TRAPS % (name, name)) as job,
+            ):
                 self.assertEqual(job.stdout.readline(), b"ready\n")
                 job.send_signal(getattr(signal, "SIG" + name))
                 out, _ = job.communicate(timeout=30)
@@ -132,7 +136,12 @@ class Through(LiveTest):
         self.assertIn("import perftracker", report["reason"])
 
     def test_wrong_use_is_status_2_and_says_where_help_is(self) -> None:
-        for words in ((), ("--window", "x", "true"), ("--slowdown", "nan", "true"), ("--bad", "true")):
+        for words in (
+            (),
+            ("--window", "x", "true"),
+            ("--slowdown", "nan", "true"),
+            ("--bad", "true"),
+        ):
             done = self.ask("run", *words)
             self.assertEqual(done.returncode, 2, words)
             self.assertIn("--help", done.stderr)

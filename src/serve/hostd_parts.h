@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of hostd, shared by its two files: hostd.c (socket, clients,
+ * messages) and hostd_window.c (windows, sidecars, summaries).
+ */
+#pragma once
+
+#include "base/vec.h"
+#include "serve/hostd.h"
+#include "serve/pool.h"
+#include "serve/worker.h"
+
+/* One connection: a worker after MSG_HELLO, else somebody who asks. */
+struct client {
+	struct hostd *hostd;
+	uint64_t id;
+	int fd;
+	uint32_t pid; /* as the kernel says */
+	uv_poll_t poll;
+	bool is_worker, closing;
+	struct worker worker;
+};
+
+/* A trace on its way to a fingerprint. */
+struct summary {
+	uint32_t worker;
+	uint64_t order_id;
+	char trace[MESSAGE_TEXT], fingerprint[4096];
+};
+
+struct hostd {
+	struct hostd_setup setup;
+	int listen_fd;
+	uv_poll_t listener;
+	uv_timer_t drain_timer, sample_timer;
+	VEC(struct client *) clients;
+	VEC(struct summary *) summaries;
+	uint64_t next_client;
+	struct pool *pool;
+	struct bus_sub *order_sub, *told_sub;
+	struct neighbours neighbours;
+	bool sampling;	/* a window is open on this host */
+	bool suspended; /* the detectors are, for our own doing */
+	bool closing;
+	int64_t drained_ns;
+	int open_handles;
+	uint64_t refused; /* datagrams and connections that made no sense */
+};
+
+/* What goes to the hub; a full bus drops and counts it. */
+void hostd_publish(struct hostd *hostd, const char *subject, const void *data, size_t len);
+void hostd_publish_state(struct client *client);
+
+/* From the first window's opening to the end of the analysis the job is slowed by us. */
+void hostd_suspend(struct hostd *hostd, bool suspended);
+
+/* Answers of a worker to its order. */
+void hostd_take_begun(struct client *client, const struct message *message);
+void hostd_take_missed(struct client *client, const struct message *message);
+void hostd_take_done(struct client *client, const struct message *message);
+
+/* pool_done: a fingerprint is ready, or can't be made. */
+void hostd_summary_done(void *arg, uint64_t id, int status, const char *text);
