@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -43,21 +44,29 @@ static void print_help(FILE *out)
 	      out);
 }
 
+/* What was printed and never arrived is a failure, whatever the command says. */
+static int flushed(int status)
+{
+	if (fflush(stdout) == 0 && ferror(stdout) == 0)
+		return status;
+	return cmd_fail("cannot write to standard output: %s", strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "--help";
 
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
 		print_help(stdout);
-		return argc > 1 ? EXIT_DONE : EXIT_USAGE;
+		return flushed(argc > 1 ? EXIT_DONE : EXIT_USAGE);
 	}
 	if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
 		puts("perftracker " PT_VERSION);
-		return EXIT_DONE;
+		return flushed(EXIT_DONE);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
 		if (strcmp(commands[i].name, name) == 0)
-			return commands[i].run(argc - 1, argv + 1);
+			return flushed(commands[i].run(argc - 1, argv + 1));
 	}
 	fprintf(stderr, "perftracker: no command '%s'. 'perftracker --help' lists the commands.\n",
 		name);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 int output_format_parse(const char *text, enum output_format *ret)
@@ -37,25 +38,44 @@ static int write_all(int fd, const char *data, size_t len)
 	return 0;
 }
 
+/* A device or a pipe must be written to: renaming a file over it would replace it. */
+static bool is_special(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+
+static int write_file(const struct str *text, const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	int error = fd < 0 ? -errno : write_all(fd, str_borrow(text), text->len);
+
+	if (fd >= 0 && close(fd) < 0 && error == 0)
+		error = -errno;
+	return error;
+}
+
 int output_text(const struct str *text, const char *path, struct err *err)
 {
 	struct str tmp = { 0 };
-	int fd, error;
+	int error;
 
 	if (path == NULL || strcmp(path, "-") == 0) {
 		error = write_all(STDOUT_FILENO, str_borrow(text), text->len);
 		return error < 0 ? err_set(err, -error, "standard output: %s", strerror(-error))
 				 : 0;
 	}
-	str_printf(&tmp, "%s.tmp", path);
-	fd = open(str_borrow(&tmp), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	error = fd < 0 ? -errno : write_all(fd, str_borrow(text), text->len);
-	if (fd >= 0 && close(fd) < 0 && error == 0)
-		error = -errno;
-	if (error == 0 && rename(str_borrow(&tmp), path) < 0)
-		error = -errno;
-	if (error < 0 && fd >= 0)
-		(void)unlink(str_borrow(&tmp));
+	if (is_special(path)) {
+		error = write_file(text, path);
+	} else {
+		str_printf(&tmp, "%s.tmp", path);
+		error = write_file(text, str_borrow(&tmp));
+		if (error == 0 && rename(str_borrow(&tmp), path) < 0)
+			error = -errno;
+		if (error < 0)
+			(void)unlink(str_borrow(&tmp));
+	}
 	str_done(&tmp);
 	return error < 0 ? err_set(err, -error, "%s: cannot write: %s", path, strerror(-error)) : 0;
 }

@@ -350,8 +350,12 @@ int fingerprint_write(const struct fingerprint *fp, const char *path, struct err
 	struct fingerprint copy = *fp; /* the walk takes both directions; writing changes nothing */
 	struct str out = { 0 }, tmp = { 0 };
 	struct codec c = { .out = &out, .source = path, .err = err };
+	struct stat st;
 	int fd = -1, error;
 
+	/* Renaming the file over a device or a pipe would replace that. */
+	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+		return err_set(err, EINVAL, "%s: expected a regular file or nothing there", path);
 	str_printf(&tmp, "%s.tmp", path);
 	code_fingerprint(&c, &copy);
 	error = c.error != 0 ? c.error : str_error(&out) | str_error(&tmp);

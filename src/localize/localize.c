@@ -135,7 +135,8 @@ static int expected_cnt(const struct run *r)
 		return (int)r->options->rank_expected_cnt;
 	if (r->options->workers_expected > 0)
 		return r->options->workers_expected;
-	return MAX(MAX(r->out->world_size, above), (int)(cnt + r->options->failure_cnt));
+	above = MAX(above, (int)(cnt + r->options->failure_cnt));
+	return MAX(above, r->out->world_size);
 }
 
 static int describe_job(struct run *r)

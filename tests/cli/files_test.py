@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files in, reports out: formats, choices, bad files among good ones, full disks."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import pty
+import shutil
+import subprocess
+import unittest
+from typing import Any
+
+import program
+
+
+class Files(program.Program):
+    def setUp(self) -> None:
+        super().setUp()
+        program.write_job(self.folder)
+
+    def report(self, *words: str, status: int = 0) -> dict[str, Any]:
+        done = self.call(words[0], "--format", "json", *words[1:])
+        self.assertEqual(done.returncode, status, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_the_report_is_as_agreed(self) -> None:
+        for form in ("text", "json"):
+            done = self.call("analyze", "--format", form, "job")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.golden(f"report.{form}", done.stdout)
+
+    def test_a_healthy_job_is_as_agreed(self) -> None:
+        program.write_job(self.folder, late_us=0)
+        done = self.call("analyze", "--exit-code", "job")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.golden("healthy.text", done.stdout)
+
+    def test_the_page_is_one_file_without_addresses(self) -> None:
+        page = self.call("analyze", "--format", "html", "job").stdout
+        self.assertTrue(page.startswith("<!"))
+        self.assertTrue(page.rstrip().endswith("</html>"))
+        self.assertNotIn("src=", page)
+        self.assertNotIn("<link", page)
+
+    def test_output_goes_where_asked_and_nowhere_else(self) -> None:
+        for form in ("text", "json", "html"):
+            done = self.call("analyze", "-f", form, "-o", f"report.{form}", "job")
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+            there = (self.folder / f"report.{form}").read_text()
+            printed = self.call("analyze", "-f", form, "job").stdout
+            if form != "text":
+                self.assertEqual(there, printed)
+            else:
+                self.assertEqual(there.splitlines()[:-1], printed.splitlines()[:-1])
+
+    def test_the_exit_status_tells_only_when_asked(self) -> None:
+        self.assertEqual(self.call("analyze", "job").returncode, 0)
+        self.assertEqual(self.call("analyze", "--exit-code", "job").returncode, 3)
+
+    def test_only_chosen_ranks_are_compared(self) -> None:
+        report = self.report("analyze", "--ranks", "1-2", "job")
+        self.assertEqual(report["coverage"]["workers_analyzed"], 2)
+        self.assertEqual(report["coverage"]["ranks_missing"], "")
+        self.assertEqual(report["findings"][0]["ranks"], "1")
+
+    def test_only_chosen_steps_are_analyzed(self) -> None:
+        self.assertEqual(self.report("analyze", "--steps", "2-4", "job")["job"]["iterations"], 3)
+        self.assertEqual(self.report("analyze", "job")["job"]["iterations"], 6)
+
+    def test_small_gains_are_left_out(self) -> None:
+        gain = self.report("analyze", "job")["findings"][0]["gain_pct"]
+        less = self.report("analyze", "--min-gain", str(gain - 1), "job")
+        more = self.report("analyze", "--min-gain", str(gain + 1), "job")
+        self.assertEqual(less["findings"][0]["ranks"], "1")
+        self.assertEqual(more["findings"], [])
+
+    def test_an_expectation_file_is_used(self) -> None:
+        (self.folder / "expect.json").write_text('{"comm": {"beta": [0, 1]}}')
+        self.assertEqual(self.report("analyze", "--expect", "expect.json", "job")["schema"][:11],
+                         "perftracker")
+
+    def test_one_bad_file_costs_only_itself(self) -> None:
+        (self.folder / "job" / "rank2.json").write_text('{"traceEvents": [{"ph": "X", "ts": tru')
+        done = self.call("analyze", "job")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(len(done.stderr.splitlines()), 1)
+        self.assertIn("rank2.json", done.stderr)
+        self.golden("one-bad-file.text", done.stdout)
+        report = self.report("analyze", "job", status=1)
+        self.assertEqual(report["coverage"]["ranks_missing"], "2")
+        self.assertEqual(report["findings"][0]["ranks"], "1")
+
+    def test_the_halves_say_what_the_whole_says(self) -> None:
+        (self.folder / "prints").mkdir()
+        for rank in range(3):
+            done = self.call("summarize", f"job/rank{rank}.json", "-o", f"prints/rank{rank}.ptfp")
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        halves = self.call("localize", "--format", "json", "prints").stdout
+        self.assertEqual(halves, self.call("analyze", "--format", "json", "job").stdout)
+
+    def test_a_fingerprint_and_its_trace_are_dumped_alike(self) -> None:
+        self.call("summarize", "job/rank1.json", "-o", "rank1.ptfp")
+        for form in ("text", "json"):
+            of_print = self.call("dump", "--format", form, "rank1.ptfp")
+            self.assertEqual(of_print.returncode, 0)
+            self.assertEqual(of_print.stdout, self.call("dump", "-f", form, "job/rank1.json").stdout)
+            self.golden(f"dump.{form}", of_print.stdout)
+
+    def test_two_files_of_one_rank_are_not_taken_for_two_ranks_of_it(self) -> None:
+        shutil.copy(self.folder / "job" / "rank1.json", self.folder / "job" / "rank1-again.json")
+        done = self.call("analyze", "job")
+        self.assertIn("order of arguments", done.stdout)
+
+    def test_the_input_may_be_closed(self) -> None:
+        words = [program.PROGRAM, "analyze", "job"]
+        closed = ["sh", "-c", '"$@" <&-', "sh", *words]
+        done = subprocess.run(closed, cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("ABNORMAL", done.stdout)
+
+    def test_a_full_disk_is_an_error(self) -> None:
+        if not pathlib.Path("/dev/full").exists():
+            self.skipTest("no /dev/full")
+        calls = [["analyze", "-f", form, "job"] for form in ("text", "json", "html")]
+        calls += [["dump", "job/rank0.json"], ["dump", "-f", "json", "job/rank0.json"]]
+        calls += [["--help"], ["analyze", "--help"]]
+        for words in calls:
+            with self.subTest(words=words), open("/dev/full", "w", encoding="utf-8") as full:
+                done = self.call(*words, stdout=full)
+                self.assertEqual(done.returncode, 1)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        done = self.call("analyze", "-o", "/dev/full", "job")
+        self.assertEqual(done.returncode, 1)
+
+    def test_colours_come_on_terminals_unless_refused(self) -> None:
+        for extra, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
+            env = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | extra
+            mine, theirs = pty.openpty()
+            done = self.call("analyze", "job", stdout=theirs, env=env)
+            os.close(theirs)
+            text = b""
+            while True:
+                try:
+                    part = os.read(mine, 65536)
+                except OSError:
+                    break
+                if not part:
+                    break
+                text += part
+            os.close(mine)
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(b"\x1b[" in text, coloured)
+        self.assertNotIn("\x1b[", self.call("analyze", "job").stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
