@@ -222,11 +222,12 @@ static void set_victims(struct draft *d)
 
 /* --- numbers --- */
 
+/* A reference of NAN: no peer runs the function, or none was measured. */
 static void set_value(struct finding_value *v, double value, double reference)
 {
-	v->present = !isnan(value) && !isnan(reference);
+	v->present = !isnan(value);
 	v->value = isnan(value) ? 0 : value;
-	v->reference = isnan(reference) ? 0 : reference;
+	v->reference = reference;
 	v->reference_kind = REFERENCE_PEERS;
 }
 
@@ -263,10 +264,8 @@ static void set_numbers(struct draft *d)
 	/* Taking turns, each is its own peer: what counts is what they lost together. */
 	if (d->a->rotates)
 		f->delta_ms_per_iteration = d->a->own_ns / 1e6;
-	set_value(&f->mu, d->facts.mu,
-		  isnan(d->facts.mu_peers) != 0 ? d->facts.mu : d->facts.mu_peers);
-	set_value(&f->sigma, d->facts.sigma,
-		  isnan(d->facts.sigma_peers) != 0 ? d->facts.sigma : d->facts.sigma_peers);
+	set_value(&f->mu, d->facts.mu, d->facts.mu_peers);
+	set_value(&f->sigma, d->facts.sigma, d->facts.sigma_peers);
 	f->expectation_distance = d->a->expectation_distance;
 	f->differential_distance = d->a->differential_distance;
 	f->threshold = d->a->threshold;
