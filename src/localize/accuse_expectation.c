@@ -27,14 +27,14 @@ static bool is_loader(const struct job *job, uint32_t frame)
  * data loading is one wherever it shows.
  */
 static bool rule_applies(const struct job *job, const struct blame *blame,
-			 const struct job_function *f)
+			 const struct accuse_options *options, const struct job_function *f)
 {
 	uint8_t kind = f->frame == FRAME_NONE ? KIND_OTHER : job->frames.data[f->frame].kind;
 
 	if (f->class == CLASS_HOST)
 		return kind == KIND_PYTHON || kind == KIND_GC || is_loader(job, f->frame);
 	/* One member alone cannot tell waiting from transfer. */
-	return f->class == CLASS_COMM && blame->matched_cnt > 0;
+	return f->class == CLASS_COMM && blame->matched_cnt > 0 && options->all_present;
 }
 
 /* Part of worker w's window in which it waited for somebody late: blame's business. */
@@ -218,7 +218,7 @@ int accuse_by_expectation(const struct job *job, const struct blame *blame,
 		struct excess e;
 		int error;
 
-		if (f->frame == FRAME_NONE || !rule_applies(job, blame, f))
+		if (f->frame == FRAME_NONE || !rule_applies(job, blame, options, f))
 			continue;
 		error = measure(job, blame, options, i, arena, &e);
 		if (error < 0)

@@ -274,23 +274,43 @@ static int note_drops(struct run *r)
 	return error;
 }
 
+/* Whether every worker of the job is here. */
+static bool all_present(const struct run *r)
+{
+	return r->out->missing_cnt == 0 && r->job.worker_cnt >= (size_t)MAX(r->out->world_size, 0);
+}
+
+/* Share of all windows in communication that is no waiting for a worker known to be late. */
+static double comm_frac(const struct run *r)
+{
+	double window = 0, comm = 0;
+
+	for (size_t w = 0; w < r->job.worker_cnt; w++) {
+		window += (double)r->job.workers[w].fp->window_ns;
+		comm += (double)r->job.workers[w].fp->class_ns[CLASS_COMM];
+	}
+	vec_foreach(wait, &r->blame.waits)
+		comm -= wait->ns;
+	return window > 0 ? fmax(0, comm / window) : 0;
+}
+
+/* Much communication, and somebody absent: nobody can tell transfer from waiting. */
+static bool may_wait_for_absent(const struct run *r)
+{
+	return !all_present(r) && comm_frac(r) > r->expect.of_class[CLASS_COMM].beta[1];
+}
+
 static int note_unmatched_comm(struct run *r)
 {
-	int64_t window = 0, comm = 0;
+	double comm = comm_frac(r);
 
-	if (r->blame.matched_cnt > 0)
-		return 0;
-	for (size_t w = 0; w < r->job.worker_cnt; w++) {
-		window += r->job.workers[w].fp->window_ns;
-		comm += r->job.workers[w].fp->class_ns[CLASS_COMM];
-	}
-	if (comm * 20 < window)
+	if (comm < 0.05 || (r->blame.matched_cnt > 0 && !may_wait_for_absent(r)))
 		return 0;
 	return NOTE(
 		r,
-		"communication holds %.0f %% of the window: whether that is transfer or waiting for "
-		"another rank needs the traces of its peers",
-		100.0 * (double)comm / (double)window);
+		"communication holds %.0f %% of the window: whether that is transfer or waiting "
+		"for another rank needs the traces of its peers",
+		100 * comm);
 }
 
 /* A job can be bound by its host on all workers alike: worth saying, no one's fault. */
@@ -481,6 +501,9 @@ static int decide(struct run *r)
 		   out->workers_expected > 1) {
 		out->reason = arena_printf(arena, "only %d of %d workers could be analyzed",
 					   out->workers_analyzed, out->workers_expected);
+	} else if (may_wait_for_absent(r)) {
+		out->reason = "communication holds much of the window, and whoever is late may be "
+			      "among the ranks that were not analyzed";
 	} else if (r->job.worker_cnt > 1 && out->iterations < 2) {
 		out->reason = "one iteration is too short a window to tell a fault from chance";
 	} else {
@@ -532,6 +555,7 @@ static int find_accusations(struct run *r)
 	struct accuse_options options = {
 		.min_gain_frac = r->options->min_gain_pct / 100,
 		.min_common_frac = MIN_COMMON_FRAC,
+		.all_present = all_present(r),
 		.expect = r->expect,
 		.differ = { .seed = r->options->seed, .exact = r->options->exact },
 	};

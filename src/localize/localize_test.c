@@ -215,6 +215,29 @@ static void a_collective_that_is_slow_for_all_accuses_no_worker(void **state)
 	test_job_done(&job);
 }
 
+/* The late one's trace is absent: its victims must not be told that nobody was late. */
+static void without_the_late_worker_nobody_can_tell_why_all_wait(void **state)
+{
+	struct localize_options options = localize_defaults();
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	play(&job, &nap, 3, 200);
+	job.cnt = 3;
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 0);
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	assert_non_null(strstr(report.reason, "not analyzed"));
+	report_done(&report);
+	options.workers_expected = 3;
+	report = test_localize(&job, &options);
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	report_done(&report);
+	job.cnt = 4;
+	test_job_done(&job);
+}
+
 /* --- the report --- */
 
 static void findings_come_by_what_their_repair_gives_back(void **state)
@@ -530,6 +553,7 @@ int main(void)
 		cmocka_unit_test(the_evidence_names_who_is_in_the_way),
 		cmocka_unit_test(what_is_slow_on_all_workers_is_one_finding),
 		cmocka_unit_test(a_collective_that_is_slow_for_all_accuses_no_worker),
+		cmocka_unit_test(without_the_late_worker_nobody_can_tell_why_all_wait),
 		cmocka_unit_test(findings_come_by_what_their_repair_gives_back),
 		cmocka_unit_test(one_fault_in_two_places_is_one_finding),
 		cmocka_unit_test(what_gives_back_less_than_min_gain_is_left_out),

@@ -130,9 +130,7 @@ class Inputs(Scratch):
         paths = [p for p in real.ranks_of("dlrm4_sleep_1s") if "rank2" not in p.name]
         report = json.loads(self.json_of(*paths))
         self.assertEqual(report["coverage"]["ranks_missing"], "2")
-        self.assertNotEqual(report["verdict"], "healthy", report["reason"])
-        for finding in report["findings"]:
-            self.assertEqual(finding["scope"], "all", finding["title"])
+        self.assertEqual((report["verdict"], report["findings"]), ("inconclusive", []))
 
     def test_ranks_come_from_the_names_where_the_traces_do_not_tell(self) -> None:
         def forget(_rank: int, trace: real.Trace) -> None:
