@@ -8,11 +8,9 @@
 
 static size_t key_slot(uint64_t key, size_t slot_cnt)
 {
-	/* Both halves of a key are often consecutive ids: mixed before and after. */
+	/* Multiplicative mixing (Knuth 6.4): ids are often consecutive. */
 	key ^= key >> 32;
 	key *= 0x9e3779b97f4a7c15ULL;
-	key ^= key >> 29;
-	key *= 0xbf58476d1ce4e5b9ULL;
 	return (size_t)(key >> 32) & (slot_cnt - 1);
 }
 
