@@ -50,9 +50,10 @@ struct hub {
 	struct jobwatch watch;
 	struct profile profile;
 	uint64_t number; /* of the latest profile or report: names its files and its order */
-	unsigned quiet_slowdowns; /* profiled without a culprit */
-	bool found;		  /* at least one report was abnormal */
-	char shown[64];		  /* state last told in a log line */
+	unsigned quiet_slowdowns;     /* profiled without a culprit */
+	bool found;		      /* at least one report was abnormal */
+	struct wire_state first_gone; /* first to end without a word; worker 0: none */
+	char shown[64];		      /* state last told in a log line */
 };
 
 /* What the hub knows of workers */
@@ -86,6 +87,8 @@ static void note_gone(struct hub *hub, const struct wire_state *state)
 {
 	struct answer *answer = find_answer(hub, state->worker);
 
+	if (!state->bye && hub->first_gone.worker == 0)
+		hub->first_gone = *state;
 	if (!state->bye)
 		log_line(LOG_WARNING, "event=worker-gone rank=%d pid=%u step=%" PRIu64, state->rank,
 			 state->pid, state->step);
@@ -486,9 +489,12 @@ void hub_finish(struct hub *hub, int exit_status)
 				       .cnt = hub->workers.cnt,
 				       .slowdowns = hub->quiet_slowdowns,
 				       .exit_status = exit_status };
+	const struct wire_state *first = &hub->first_gone;
 	struct report report;
 	struct err err;
 
+	if (first->worker != 0)
+		facts.first_gone = first;
 	if (hub->profile.active)
 		finish_profile(hub);
 	tell_askers(hub, ESRCH, "the job has ended");

@@ -422,6 +422,26 @@ static void a_quiet_job_is_healthy_and_a_short_one_inconclusive(void **state)
 	arena_done(&report.arena);
 }
 
+static void a_job_that_failed_is_not_called_healthy(void **state)
+{
+	struct wire_state worker = worker_at(2, 200, 10 * MS);
+	struct verdict_facts facts = {
+		.states = &worker, .cnt = 1, .exit_status = 1, .first_gone = &worker
+	};
+	struct report report;
+
+	(void)state;
+	worker.pid = 77;
+	assert_int_equal(verdict_quiet(&facts, &report), 0);
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	assert_non_null(strstr(report.reason, "status 1, and rank 2 (pid 77)"));
+	arena_done(&report.arena);
+	facts.exit_status = 0;
+	assert_int_equal(verdict_quiet(&facts, &report), 0);
+	assert_int_equal(report.verdict, VERDICT_HEALTHY);
+	arena_done(&report.arena);
+}
+
 #define with_pair(f) cmocka_unit_test_setup_teardown(f, open_pair, close_pair)
 
 int main(void)
@@ -448,6 +468,7 @@ int main(void)
 		cmocka_unit_test(nobody_is_accused_when_all_look_alike),
 		cmocka_unit_test(a_majority_that_is_behind_is_not_accused),
 		cmocka_unit_test(a_quiet_job_is_healthy_and_a_short_one_inconclusive),
+		cmocka_unit_test(a_job_that_failed_is_not_called_healthy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -324,6 +324,12 @@ int verdict_blocked(const struct wire_state *states, size_t cnt, int64_t now_ns,
 	return 0;
 }
 
+/* Launchers end the other ranks once one has died: only the first says anything. */
+static bool has_failed(const struct verdict_facts *facts)
+{
+	return facts->exit_status != 0 && facts->first_gone != NULL;
+}
+
 static const char *quiet_reason(struct arena *arena, const struct verdict_facts *facts,
 				const struct report *report)
 {
@@ -338,6 +344,13 @@ static const char *quiet_reason(struct arena *arena, const struct verdict_facts 
 			"only %.0f iterations were seen, %u are needed; let the job run "
 			"longer, or ask for a profile while it runs: perftracker profile",
 			report->iterations, VERDICT_ITERATIONS_MIN);
+	if (has_failed(facts))
+		return arena_printf(arena,
+				    "%.0f iterations watched, no slowdown; but the job ended with "
+				    "status %d, and rank %d (pid %u) was the first to end, at step "
+				    "%" PRIu64 ": see its own output and the kernel log",
+				    report->iterations, facts->exit_status, facts->first_gone->rank,
+				    facts->first_gone->pid, facts->first_gone->step);
 	if (facts->slowdowns > 0)
 		return arena_printf(
 			arena,
@@ -354,8 +367,9 @@ int verdict_quiet(const struct verdict_facts *facts, struct report *ret)
 	arena_init(&report.arena);
 	fill_job(facts->states, facts->cnt, &report);
 	report.workers_analyzed = (int)facts->cnt;
-	report.verdict =
-		report.iterations < VERDICT_ITERATIONS_MIN ? VERDICT_INCONCLUSIVE : VERDICT_HEALTHY;
+	report.verdict = VERDICT_HEALTHY;
+	if (report.iterations < VERDICT_ITERATIONS_MIN || has_failed(facts))
+		report.verdict = VERDICT_INCONCLUSIVE;
 	report.reason = quiet_reason(&report.arena, facts, &report);
 	if (report.reason == NULL) {
 		arena_done(&report.arena);

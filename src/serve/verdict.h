@@ -35,7 +35,8 @@ _must_check_ int verdict_blocked(const struct wire_state *states, size_t cnt, in
 struct verdict_facts {
 	const struct wire_state *states; /* all workers that ever connected */
 	size_t cnt;
-	unsigned slowdowns; /* profiled, and no culprit found */
-	int exit_status;    /* of the job */
+	unsigned slowdowns;		     /* profiled, and no culprit found */
+	int exit_status;		     /* of the job */
+	const struct wire_state *first_gone; /* first to end without a word; NULL: none */
 };
 _must_check_ int verdict_quiet(const struct verdict_facts *facts, struct report *ret);

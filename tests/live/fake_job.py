@@ -5,8 +5,9 @@
 Each worker follows src/format/message.h as the agent does, marks an iteration
 every --ms milliseconds, becomes slow at --slow-at, and meets an order as its
 entry in --behave says: obey, miss, die, lie (a trace path outside), scribble
-(garbage all over its ring), silent (never answers), or garbage (its trace is
-no trace). With --record, what each worker was ordered is written there.
+(garbage all over its ring), silent (never answers), garbage (its trace is no
+trace), or crash (it is killed at iteration 60, order or not). With --record,
+what each worker was ordered is written there.
 """
 
 from __future__ import annotations
@@ -156,6 +157,8 @@ class Worker:
             self.mark(DATALOADER_END)
             time.sleep(self.options.ms * (self.options.slow_factor if slow else 1) / 1e3)
             self.mark(OPTIMIZER)
+            if self.behaviour == "crash" and number == 60:
+                os.kill(os.getpid(), signal.SIGKILL)
             if self.behaviour == "scribble" and number % 10 == 9:
                 self.scribble()
         self.send(BYE)

@@ -95,6 +95,15 @@ class Orders(LiveTest):
         self.assertIn(b"HEALTHY", done.stderr)
         self.assertFalse((self.out / "report-1.json").exists(), done.stderr.decode())
 
+    def test_a_job_whose_worker_crashed_is_not_called_healthy(self) -> None:
+        fake = ("--behave", "obey,crash", "--iterations", "100", "--status", "1")
+        done = self.run_job(*QUICK, *self.fake(*fake))
+        self.assertEqual(done.returncode, 1)
+        report = self.report()
+        self.assertEqual((report["verdict"], report["findings"]), ("inconclusive", []))
+        self.assertIn("rank 1", report["reason"])
+        self.assertIn(b"event=worker-gone rank=1", done.stderr)
+
     def test_a_short_job_is_inconclusive(self) -> None:
         self.run_job(*QUICK, *self.fake("--iterations", "20"))
         self.assertEqual(self.report()["verdict"], "inconclusive")
