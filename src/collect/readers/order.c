@@ -105,18 +105,27 @@ static void merge_round(const struct event *events, const uint32_t *from, uint32
 	runs->begin.cnt = kept;
 }
 
+/* Steps of a cycle whose events are fetched ahead: each is a miss of every cache. */
+#define AHEAD 8
+
 /* Moves events[order[i]] to events[i], cycle by cycle. order is used up. */
 static void apply(struct event *events, uint32_t *order, size_t cnt)
 {
 	for (size_t i = 0; i < cnt; i++) {
 		struct event first = events[i];
-		size_t hole = i;
+		size_t hole = i, ahead = i;
 
 		if (order[i] == i)
 			continue;
+		for (int step = 0; step < AHEAD; step++) {
+			ahead = order[ahead];
+			__builtin_prefetch(&events[ahead], 1);
+		}
 		while (order[hole] != i) {
 			size_t source = order[hole];
 
+			ahead = order[ahead];
+			__builtin_prefetch(&events[ahead], 1);
 			events[hole] = events[source];
 			order[hole] = (uint32_t)hole;
 			hole = source;
