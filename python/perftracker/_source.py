@@ -9,6 +9,7 @@ What costs the job time, and what is done about it:
   that can be saved; torch.profiler's own stop would go on to convert it.
 - save() formats the trace as text and holds the interpreter lock all the while.
   A forked child does it instead, at low priority; the parent goes on training.
+  Not where a device holds pages of the process: there a thread does it.
 """
 
 import contextlib
@@ -215,7 +216,7 @@ def _save(result: Any, path: str) -> None:
 
 def _fork_save(result: Any, path: str) -> int:
     """Pid of a child that saves, -1 when there is none. The child leaves by _exit only."""
-    if os.environ.get("PERFTRACKER_EXPORT") == "thread":
+    if os.environ.get("PERFTRACKER_EXPORT") == "thread" or _pins_memory():
         return -1
     try:
         with warnings.catch_warnings():  # Python 3.12 warns of threads; the child starts none
@@ -233,6 +234,16 @@ def _fork_save(result: Any, path: str) -> int:
         pass
     finally:
         os._exit(1)
+
+
+def _pins_memory() -> bool:
+    """Whether a device or a network card may write to this process's pages.
+
+    After a fork the next write moves a page to a new place; on old kernels pages
+    that a device holds are no exception, and the device goes on with the old one.
+    """
+    torch = sys.modules["torch"]
+    return bool(torch.cuda.is_initialized()) or os.path.exists("/sys/class/infiniband")
 
 
 def _wait_child(child: int, result: List[Any], path: str) -> int:

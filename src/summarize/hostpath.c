@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define OWN_HOOK "perftracker/_"
+
 struct level {
 	int64_t end_ns;
 	uint32_t event; /* EVENT_NONE for the bottom */
@@ -120,15 +122,24 @@ static uint32_t parent_node(struct walk *w, const struct event *e)
 	return top->node;
 }
 
+/*
+ * Steps are the window's clock, not a place in the program, and our own hook
+ * stands between the job's functions: what runs in them belongs to the caller.
+ */
+static bool is_transparent(const struct event *e, const char *name)
+{
+	return (e->kind == KIND_ANNOTATION && window_step_number(name) >= 0) ||
+	       (e->kind == KIND_PYTHON && strncmp(name, OWN_HOOK, strlen(OWN_HOOK)) == 0);
+}
+
 static uint32_t event_node(struct walk *w, uint32_t idx)
 {
 	const struct trace *t = w->path->trace;
 	const struct event *e = &t->events[idx];
 	const char *name = event_name(t, e);
 
-	/* Steps are the window's clock, not a place in the program. */
-	if (e->kind == KIND_ANNOTATION && window_step_number(name) >= 0)
-		return walk_top(w)->node;
+	if (is_transparent(e, name))
+		return parent_node(w, e);
 	/* A collection interrupts whatever allocates: its place says nothing about its cause. */
 	if (e->kind == KIND_GC)
 		return cct_child(w->path->cct, CCT_ROOT, KIND_GC, e->name, name);
@@ -183,8 +194,9 @@ static int push_event(struct walk *w, uint32_t idx)
 		.in_backward = top->in_backward,
 	};
 
-	/* The bottom has no node; only steps may share it. */
-	if (next.node == FRAME_NONE && (e->kind != KIND_ANNOTATION || top->node != FRAME_NONE))
+	/* The bottom has no node; only what is transparent may share it. */
+	if (next.node == FRAME_NONE &&
+	    (!is_transparent(e, event_name(t, e)) || top->node != FRAME_NONE))
 		return -ENOMEM;
 	if (e->kind == KIND_PYTHON)
 		next.in_backward = strstr(event_name(t, e), "run_backward") != NULL;
