@@ -24,7 +24,7 @@ struct comparison {
 static struct differ_point point_of(const struct fp_function *f)
 {
 	if (f == NULL)
-		return (struct differ_point){ 0, NAN, NAN };
+		return (struct differ_point){ 0, (double)NAN, (double)NAN };
 	return (struct differ_point){ f->beta_frac, f->mu_frac, f->sigma_frac };
 }
 

@@ -149,7 +149,9 @@ static int measure(const struct job *job, const struct blame *blame,
 		return -ENOMEM;
 	e.frame = place_of(job, f, worst_worker(f, job->worker_cnt));
 	for (uint32_t w = 0; w < job->worker_cnt; w++) {
-		struct fp_function probe = { .class = f->class, .mu_frac = NAN, .sigma_frac = NAN };
+		struct fp_function probe = { .class = f->class,
+					     .mu_frac = (double)NAN,
+					     .sigma_frac = (double)NAN };
 		double d;
 
 		if (f->class == CLASS_COMM)

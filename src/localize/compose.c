@@ -282,7 +282,9 @@ static void set_numbers(struct draft *d)
 
 static void set_distances(struct draft *d)
 {
-	struct fp_function probe = { .class = d->a->class, .mu_frac = NAN, .sigma_frac = NAN };
+	struct fp_function probe = { .class = d->a->class,
+				     .mu_frac = (double)NAN,
+				     .sigma_frac = (double)NAN };
 
 	if (d->a->witness != WITNESS_BLAME)
 		return;

@@ -79,7 +79,8 @@ static void make_large(struct differ_point points[1000])
 	uint64_t seed = 9;
 
 	for (size_t i = 0; i < 1000; i++)
-		points[i] = (struct differ_point){ i < 3 ? 1 : 0.3 + 0.05 * draw(&seed), NAN, NAN };
+		points[i] = (struct differ_point){ i < 3 ? 1 : 0.3 + 0.05 * draw(&seed),
+						   (double)NAN, (double)NAN };
 }
 
 static void a_seed_gives_the_same_sample_each_time(void **state)
@@ -135,9 +136,10 @@ static void a_dimension_that_is_0_everywhere_stays_0(void **state)
 /* A worker without samples isn't unlike those with some. */
 static void an_absent_dimension_is_not_a_difference(void **state)
 {
-	const struct differ_point points[4] = {
-		{ 0.5, NAN, NAN }, { 0.5, 0.9, 0.9 }, { 0.5, 0.9, 0.9 }, { 0.5, 0.1, 0.9 }
-	};
+	const struct differ_point points[4] = { { 0.5, (double)NAN, (double)NAN },
+						{ 0.5, 0.9, 0.9 },
+						{ 0.5, 0.9, 0.9 },
+						{ 0.5, 0.1, 0.9 } };
 	struct differ_options options = { .exact = true };
 	double delta[4], limit;
 

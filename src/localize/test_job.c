@@ -128,8 +128,8 @@ static uint32_t function_of(struct test_worker *tw, uint32_t frame, enum event_c
 					      .frame = frame,
 					      .class = (uint8_t) class,
 					      .resource = RESOURCE_CNT,
-					      .mu_frac = NAN,
-					      .sigma_frac = NAN,
+					      .mu_frac = (double)NAN,
+					      .sigma_frac = (double)NAN,
 					      .elements = -1,
 					      .bytes = -1,
 				      }));
@@ -149,9 +149,9 @@ struct fp_function *test_function(struct test_job *job, size_t w, uint32_t frame
 				  enum event_class class, double beta)
 {
 	struct test_worker *tw = &job->workers[w];
-	struct fp_function *f = &tw->functions.data[function_of(tw, frame, class)];
+	uint32_t idx = function_of(tw, frame, class); /* may move the array */
+	struct fp_function *f = &tw->functions.data[idx];
 
-	f = &tw->functions.data[function_of(tw, frame, class)];
 	f->share_ns = llround(beta * (double)tw->fp.window_ns);
 	f->executions = MAX(tw->iterations.cnt, (size_t)1);
 	set_time(f, &tw->fp);
