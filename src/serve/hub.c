@@ -17,6 +17,7 @@
 
 #define WORKER_MAX 65536u
 #define ASKER_MAX 64u
+#define STATUS_RANKS_MAX 8
 
 /* Waiting for answers: so long after the window should have ended, and again after each answer. */
 #define BEGIN_GRACE_NS (60 * NSEC_PER_SEC)
@@ -507,24 +508,51 @@ void hub_finish(struct hub *hub, int exit_status)
 	arena_done(&report.arena);
 }
 
-void hub_status(const struct hub *hub, struct str *out)
+static int by_rank(const void *a, const void *b)
 {
+	const struct wire_state *x = a, *y = b;
+
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Each rank's iteration time while they fit on a line, else the least and the greatest. */
+static void append_times(const struct hub *hub, struct str *out)
+{
+	struct wire_state shown[STATUS_RANKS_MAX];
 	int64_t shortest_ns = INT64_MAX, longest_ns = 0;
-	uint64_t step = 0;
+	size_t cnt = 0;
 
 	vec_foreach(state, &hub->workers) {
-		if (state->phase == PHASE_GONE)
-			continue;
-		step = MAX(step, state->step);
-		if (state->iteration_ns <= 0)
+		if (state->phase == PHASE_GONE || state->iteration_ns <= 0)
 			continue;
 		shortest_ns = MIN(shortest_ns, state->iteration_ns);
 		longest_ns = MAX(longest_ns, state->iteration_ns);
+		if (cnt < ARRAY_SIZE(shown))
+			shown[cnt] = *state;
+		cnt++;
 	}
-	str_printf(out, "state=%s workers=%zu step=%" PRIu64, state_word(hub), living(hub), step);
-	if (longest_ns > 0)
-		str_printf(out, " iteration_ms=%.1f..%.1f", (double)shortest_ns / NSEC_PER_MSEC,
+	if (cnt == 0)
+		return;
+	str_append(out, " iteration_ms=");
+	if (cnt > ARRAY_SIZE(shown)) {
+		str_printf(out, "%.1f..%.1f", (double)shortest_ns / NSEC_PER_MSEC,
 			   (double)longest_ns / NSEC_PER_MSEC);
+		return;
+	}
+	qsort(shown, cnt, sizeof(*shown), by_rank);
+	for (size_t i = 0; i < cnt; i++)
+		str_printf(out, "%s%.1f", i > 0 ? "," : "",
+			   (double)shown[i].iteration_ns / NSEC_PER_MSEC);
+}
+
+void hub_status(const struct hub *hub, struct str *out)
+{
+	uint64_t step = 0;
+
+	vec_foreach(state, &hub->workers)
+		step = MAX(step, state->phase == PHASE_GONE ? 0 : state->step);
+	str_printf(out, "state=%s workers=%zu step=%" PRIu64, state_word(hub), living(hub), step);
+	append_times(hub, out);
 }
 
 int hub_open(struct bus *bus, const struct run_options *options, struct hub **ret)

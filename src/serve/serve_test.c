@@ -303,7 +303,7 @@ static void a_stopped_rank_is_accused_and_the_others_are_victims(void **state)
 	report = blocked(states, 4);
 	assert_int_equal(report.verdict, VERDICT_ABNORMAL);
 	assert_int_equal(report.finding_cnt, 1);
-	assert_string_equal(report.findings[0].id, "PT-901");
+	assert_string_equal(report.findings[0].id, "PT-107");
 	assert_int_equal(report.findings[0].rank_cnt, 1);
 	assert_int_equal(report.findings[0].ranks[0], 2);
 	assert_int_equal(report.findings[0].victim_cnt, 3);
@@ -321,7 +321,8 @@ static void the_rank_that_waits_for_data_is_accused(void **state)
 	states[1].last_mark = MARK_DATALOADER;
 	report = blocked(states, 4);
 	assert_int_equal(report.finding_cnt, 1);
-	assert_string_equal(report.findings[0].id, "PT-904");
+	assert_string_equal(report.findings[0].id, "PT-901");
+	assert_string_equal(report.findings[0].name, "dataloader.next");
 	assert_int_equal(report.findings[0].ranks[0], 1);
 	arena_done(&report.arena);
 }
@@ -335,12 +336,14 @@ static void a_rank_that_is_a_step_behind_is_accused(void **state)
 	make_four(states);
 	states[3].step = 499;
 	report = blocked(states, 4);
-	assert_string_equal(report.findings[0].id, "PT-905");
+	assert_string_equal(report.findings[0].id, "PT-901");
+	assert_string_equal(report.findings[0].name, "between two marks of the iteration");
 	assert_int_equal(report.findings[0].ranks[0], 3);
 	states[3].process = 'D';
 	arena_done(&report.arena);
 	report = blocked(states, 4);
-	assert_string_equal(report.findings[0].id, "PT-903");
+	assert_string_equal(report.findings[0].id, "PT-901");
+	assert_string_equal(report.findings[0].name, "uninterruptible wait in the kernel");
 	arena_done(&report.arena);
 }
 
@@ -354,7 +357,8 @@ static void a_rank_whose_process_ended_is_accused(void **state)
 	states[0].process = 'X';
 	states[0].phase = PHASE_GONE;
 	report = blocked(states, 4);
-	assert_string_equal(report.findings[0].id, "PT-902");
+	assert_string_equal(report.findings[0].id, "PT-901");
+	assert_string_equal(report.findings[0].name, "process ended");
 	assert_int_equal(report.findings[0].ranks[0], 0);
 	assert_non_null(strstr(report.findings[0].evidence[0], "without saying so"));
 	arena_done(&report.arena);

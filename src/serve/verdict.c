@@ -25,29 +25,29 @@ static const struct {
 	const char *id, *cause, *title, *name, *advice;
 	enum confidence confidence;
 } standings[STANDING_CNT] = {
-	[STANDING_GONE] = { "PT-902", "process-gone",
+	[STANDING_GONE] = { "PT-901", "blocked",
 			    "The job stands still: a worker's process has ended", "process ended",
 			    "Look at this rank's own output and the kernel log (out of memory?); the "
 			    "other ranks wait for it and will not go on.",
 			    CONFIDENCE_HIGH },
-	[STANDING_STOPPED] = { "PT-901", "process-stopped",
+	[STANDING_STOPPED] = { "PT-107", "stopped-process",
 			       "The job stands still: a worker's process is stopped",
 			       "process stopped (SIGSTOP or a debugger)",
 			       "Somebody stopped the process. kill -CONT continues it.",
 			       CONFIDENCE_HIGH },
-	[STANDING_KERNEL] = { "PT-903", "kernel-wait",
+	[STANDING_KERNEL] = { "PT-901", "blocked",
 			      "The job stands still: a worker waits inside the kernel",
 			      "uninterruptible wait in the kernel",
 			      "Usually storage, a network file system or a driver: see "
 			      "/proc/PID/stack as root, and the kernel log.",
 			      CONFIDENCE_MEDIUM },
-	[STANDING_LOADER] = { "PT-904", "blocked-in-loader",
+	[STANDING_LOADER] = { "PT-901", "blocked",
 			      "The job stands still: a worker waits for its next batch",
 			      "dataloader.next",
 			      "The data loader of this rank gives nothing: look at its worker "
 			      "processes and at the storage or service they read from.",
 			      CONFIDENCE_HIGH },
-	[STANDING_BEHIND] = { "PT-905", "blocked-behind",
+	[STANDING_BEHIND] = { "PT-901", "blocked",
 			      "The job stands still: a worker did not get as far as the others",
 			      "between two marks of the iteration",
 			      "The other ranks wait for this one in a collective. Take its stack (py-spy "
