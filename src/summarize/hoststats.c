@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "summarize/pass.h"
+
+#include <errno.h>
+#include <string.h>
+
+static double track_mean(const struct trace *trace, enum resource resource, int64_t tid,
+			 const struct window *window)
+{
+	const struct track *t = utilise_find_track(trace, resource, -1, tid);
+	double sum = 0;
+	size_t cnt = 0;
+
+	for (size_t i = 0; t != NULL && i < t->cnt; i++) {
+		if (t->samples[i].time_ns > window->start_ns &&
+		    t->samples[i].time_ns <= window->end_ns) {
+			sum += t->samples[i].value;
+			cnt++;
+		}
+	}
+	return cnt > 0 ? sum / (double)cnt : -1;
+}
+
+/* The innermost Python function in which a thread spent most of the window. */
+static int main_function_of(struct pass *p, uint32_t lane, struct fingerprint *fp, const char **ret)
+{
+	struct hostpath path = { .trace = p->trace,
+				 .window = &p->window,
+				 .cct = &p->cct,
+				 .mode = p->mode,
+				 .node_of = p->node_of };
+	host_segments segs = { 0 };
+	struct idmap time_of = { 0 };
+	uint32_t best = FRAME_NONE, best_us = 0;
+	int error = hostpath_walk(&path, lane, &segs);
+
+	for (size_t i = 0; i < segs.cnt && error == 0; i++) {
+		const struct host_segment *s = &segs.data[i];
+		uint32_t us = idmap_get(&time_of, s->node);
+
+		if (s->class == CLASS_IDLE || p->cct.nodes.data[s->node].kind != KIND_PYTHON)
+			continue;
+		us = (us == IDMAP_NONE ? 0 : us) + (uint32_t)((s->end_ns - s->start_ns) / 1000);
+		error = idmap_set(&time_of, s->node, us);
+		if (us > best_us) {
+			best = s->node;
+			best_us = us;
+		}
+	}
+	if (error == 0 && best != FRAME_NONE) {
+		*ret = arena_strdup(&fp->arena,
+				    strtab_text(&p->cct.names, p->cct.nodes.data[best].name));
+		error = *ret != NULL ? 0 : -ENOMEM;
+	}
+	vec_done(&segs);
+	idmap_done(&time_of);
+	return error;
+}
+
+/* The thread of the process, other than the training and autograd threads, that used most CPU. */
+static int find_other_thread(struct pass *p, struct fingerprint *fp)
+{
+	const struct trace *t = p->trace;
+	uint32_t best = LANE_NONE;
+
+	for (size_t i = 0; i < t->track_cnt; i++) {
+		double frac;
+
+		if (t->tracks[i].resource != RESOURCE_CPU_THREAD)
+			continue;
+		for (uint32_t lane = 0; lane < t->lane_cnt; lane++) {
+			if (t->lanes[lane].type != LANE_THREAD ||
+			    t->lanes[lane].tid != t->tracks[i].tid ||
+			    lane == p->window.training_lane || lane == p->window.backward_lane)
+				continue;
+			frac = track_mean(t, RESOURCE_CPU_THREAD, t->tracks[i].tid, &p->window);
+			if (frac > fp->host_stats.other_cpu_frac) {
+				fp->host_stats.other_cpu_frac = frac;
+				best = lane;
+			}
+		}
+	}
+	if (best == LANE_NONE)
+		return 0;
+	return main_function_of(p, best, fp, &fp->host_stats.other_name);
+}
+
+int hoststats_add(struct pass *p, struct fingerprint *fp)
+{
+	const struct trace *t = p->trace;
+	int64_t tid =
+		p->window.training_lane != LANE_NONE ? t->lanes[p->window.training_lane].tid : -1;
+	const struct sidecar_info *info = p->options->sidecar;
+
+	fp->host_stats.cpu_frac = track_mean(t, RESOURCE_CPU_THREAD, tid, &p->window);
+	fp->host_stats.run_delay_frac = track_mean(t, RESOURCE_RUN_DELAY, tid, &p->window);
+	for (size_t i = 0; i < t->event_cnt; i++) {
+		const struct event *e = &t->events[i];
+
+		if (e->kind == KIND_GC && e->start_ns >= p->window.start_ns &&
+		    e->start_ns < p->window.end_ns) {
+			fp->host_stats.gc_ns = add_saturated(fp->host_stats.gc_ns, e->dur_ns);
+			fp->host_stats.gc_cnt++;
+		}
+	}
+	for (size_t i = 0; i < t->track_cnt; i++)
+		fp->resources |= 1u << t->tracks[i].resource;
+	if (info != NULL && info->thief_cnt > 0) {
+		fp->host_stats.thief_frac = info->thieves[0].cpu_frac;
+		fp->host_stats.thief =
+			arena_printf(&fp->arena, "pid %u %s", info->thieves[0].pid,
+				     info->thieves[0].command[0] != '\0' ? info->thieves[0].command
+									 : info->thieves[0].comm);
+		if (fp->host_stats.thief == NULL)
+			return -ENOMEM;
+	}
+	return find_other_thread(p, fp);
+}

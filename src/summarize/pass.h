@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of one summary, shared by the files that make it: summarize.c (the
+ * order of work, functions, identity), tally.c (what each function did) and
+ * hoststats.c (what the host says). Not for other folders.
+ */
+#pragma once
+
+#include "summarize/collectives.h"
+#include "summarize/critpath.h"
+#include "summarize/summarize.h"
+#include "summarize/utilise.h"
+
+/* What is gathered about one (node, class) before it becomes a function. */
+struct tally {
+	uint32_t node;
+	uint8_t class, resource;
+	int64_t critical_ns, share_ns, total_ns, thread_ns;
+	uint64_t executions;
+	double elements, bytes; /* sums */
+	uint64_t elements_cnt, bytes_cnt;
+	struct utilise_sum sum;
+};
+
+/* State of one pass; everything in it is freed at its end. */
+struct pass {
+	const struct trace *trace;
+	const struct summarize_options *options;
+	struct window window;
+	struct cct cct;
+	enum classify_mode mode;
+	uint32_t *node_of; /* by event */
+	host_segments host;
+	crit_execs execs;
+	struct critpath path;
+	VEC(struct tally) tallies;
+	struct idmap tally_of;	   /* (node, class) -> index in tallies */
+	struct idmap exec_classes; /* (kind, name) -> class of device work, CLASS_IDLE: none */
+	struct utilise_scratch scratch;
+	struct function_index index;
+	struct collectives collectives;
+	int64_t rest_ns;
+};
+
+static inline uint64_t tally_key(uint32_t node, uint8_t class)
+{
+	return (uint64_t)node << 8 | class;
+}
+
+static inline bool is_device_exec(const struct event *event)
+{
+	return event->kind == KIND_KERNEL || event->kind == KIND_GPU_MEMOP;
+}
+
+/* Durations outside the window can be anything. */
+static inline int64_t add_saturated(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+/*
+ * From the critical path and the threads' timelines to one tally per (node,
+ * class): times, executions, utilisation (PerfTracker eq. 2, 4, 5); small ones are
+ * folded into their callers. Returns 0 or -ENOMEM.
+ */
+_must_check_ int tally_all(struct pass *p);
+
+/* Fills fp->host_stats and fp->resources. Returns 0 or -ENOMEM. */
+_must_check_ int hoststats_add(struct pass *p, struct fingerprint *fp);

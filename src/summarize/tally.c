@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "summarize/pass.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define KEEP_FRAC 0.001
+#define HIDDEN_FRAC 0.01
+
+static struct tally *tally_get(struct pass *p, uint32_t node, uint8_t class)
+{
+	uint32_t idx = idmap_get(&p->tally_of, tally_key(node, class));
+
+	if (idx != IDMAP_NONE)
+		return &p->tallies.data[idx];
+	idx = (uint32_t)p->tallies.cnt;
+	if (vec_push(&p->tallies,
+		     (struct tally){ .node = node, .class = class, .resource = RESOURCE_CNT }) <
+		    0 ||
+	    idmap_set(&p->tally_of, tally_key(node, class), idx) < 0)
+		return NULL;
+	return &p->tallies.data[idx];
+}
+
+static int tally_path(struct pass *p)
+{
+	vec_foreach(t, &p->path.times) {
+		struct tally *tally = tally_get(p, t->node, t->class);
+
+		if (tally == NULL)
+			return -ENOMEM;
+		tally->critical_ns = t->critical_ns;
+		tally->share_ns = t->share_ns;
+	}
+	return 0;
+}
+
+/*
+ * Time on the training thread. Host functions that the device's work hides are
+ * not on the critical path, but one of them can make a collective late: long ones
+ * are listed with a critical time of 0.
+ */
+static int tally_threads(struct pass *p)
+{
+	vec_foreach(seg, &p->host) {
+		struct tally *tally = tally_get(p, seg->node, seg->class);
+
+		if (tally == NULL)
+			return -ENOMEM;
+		tally->thread_ns += seg->end_ns - seg->start_ns;
+	}
+	return 0;
+}
+
+static void tally_args(struct tally *tally, const struct event_args *args)
+{
+	if (args == NULL)
+		return;
+	if (args->elements >= 0) {
+		tally->elements += (double)args->elements;
+		tally->elements_cnt++;
+	}
+	if (args->bytes >= 0) {
+		tally->bytes += (double)args->bytes;
+		tally->bytes_cnt++;
+	}
+}
+
+/* Counts executions of the functions that hold the path; the others do not matter. */
+static void tally_executions(struct pass *p)
+{
+	for (uint32_t i = 0; i < p->trace->event_cnt; i++) {
+		const struct event *e = &p->trace->events[i];
+
+		if (p->node_of[i] == FRAME_NONE || e->start_ns < p->window.start_ns ||
+		    e->start_ns >= p->window.end_ns)
+			continue;
+		for (uint8_t class = CLASS_HOST; class < CLASS_CNT; class ++) {
+			uint32_t idx = idmap_get(&p->tally_of, tally_key(p->node_of[i], class));
+			struct tally *tally = idx != IDMAP_NONE ? &p->tallies.data[idx] : NULL;
+
+			if (tally == NULL)
+				continue;
+			tally->executions++;
+			tally->total_ns = add_saturated(tally->total_ns, e->dur_ns);
+			tally_args(tally, event_args_borrow(p->trace, e));
+			break;
+		}
+	}
+}
+
+/* The resource that bounds a device execution or collective, in order of preference. */
+static const struct track *exec_track(struct pass *p, const struct crit_exec *exec)
+{
+	static const enum resource comm[] = { RESOURCE_NIC_TX, RESOURCE_NVLINK_TX,
+					      RESOURCE_PCIE_TX };
+	const struct event *e = &p->trace->events[exec->event];
+	int64_t device = is_device_exec(e) ? p->trace->lanes[e->lane].pid : -1;
+
+	if (exec->class == CLASS_COMPUTE)
+		return utilise_find_track(p->trace, RESOURCE_SM_ACTIVE, device, -1);
+	if (exec->class == CLASS_MEMORY)
+		return utilise_find_track(p->trace, RESOURCE_DRAM, device, -1);
+	for (size_t i = 0; i < ARRAY_SIZE(comm); i++) {
+		/* Network counters belong to the host, the others to a device. */
+		const struct track *t = utilise_find_track(
+			p->trace, comm[i], comm[i] == RESOURCE_NIC_TX ? -1 : device, -1);
+
+		if (t != NULL)
+			return t;
+	}
+	return NULL;
+}
+
+static int utilise_tally(struct pass *p, const struct track *track, uint32_t node, uint8_t class,
+			 int64_t start_ns, int64_t end_ns)
+{
+	struct tally *tally;
+
+	if (track == NULL)
+		return 0;
+	tally = tally_get(p, node, class);
+	if (tally == NULL)
+		return -ENOMEM;
+	tally->resource = track->resource;
+	return utilise_add(track, start_ns, end_ns, &p->scratch, &tally->sum);
+}
+
+static int utilise_execs(struct pass *p)
+{
+	vec_foreach(exec, &p->execs) {
+		int error = 0;
+
+		if (exec->critical_ns > 0)
+			error = utilise_tally(p, exec_track(p, exec), exec->node, exec->class,
+					      exec->start_ns, exec->end_ns);
+		if (error < 0)
+			return error;
+	}
+	return 0;
+}
+
+/* Host work and, without a device, computing leaves use the CPU of their thread. */
+static int utilise_host(struct pass *p)
+{
+	const struct track *track = NULL;
+	int64_t tid = -1;
+
+	vec_foreach(seg, &p->host) {
+		int error;
+
+		if (seg->class == CLASS_IDLE || seg->event == EVENT_NONE)
+			continue;
+		if (tid != p->trace->lanes[p->trace->events[seg->event].lane].tid) {
+			tid = p->trace->lanes[p->trace->events[seg->event].lane].tid;
+			track = utilise_find_track(p->trace, RESOURCE_CPU_THREAD, -1, tid);
+		}
+		error = utilise_tally(p, track, seg->node, seg->class, seg->start_ns, seg->end_ns);
+		if (error < 0)
+			return error;
+	}
+	return 0;
+}
+
+static void tally_merge(struct tally *into, const struct tally *from)
+{
+	into->critical_ns += from->critical_ns;
+	into->share_ns += from->share_ns;
+	into->thread_ns += from->thread_ns;
+	into->sum.weight_ns += from->sum.weight_ns;
+	into->sum.mean_ns += from->sum.mean_ns;
+	into->sum.std_ns += from->sum.std_ns;
+	if (into->resource == RESOURCE_CNT)
+		into->resource = from->resource;
+}
+
+/*
+ * Folds what is too small to list into the caller, so that the time of a subtree
+ * stays right: callers come before callees in the tree, so one pass from the
+ * leaves suffices. What has no caller goes to the rest.
+ */
+static int fold_small(struct pass *p)
+{
+	double keep = p->options->keep_frac > 0 ? p->options->keep_frac : KEEP_FRAC;
+	double window_ns = (double)(p->window.end_ns - p->window.start_ns);
+	int64_t limit = (int64_t)(keep * window_ns), hidden = (int64_t)(HIDDEN_FRAC * window_ns);
+
+	for (size_t node = p->cct.nodes.cnt; node > 0; node--) {
+		uint32_t parent = p->cct.nodes.data[node - 1].parent;
+
+		for (uint8_t class = CLASS_IDLE; class < CLASS_CNT; class ++) {
+			uint32_t idx =
+				idmap_get(&p->tally_of, tally_key((uint32_t)(node - 1), class));
+			struct tally small, *up;
+
+			if (idx == IDMAP_NONE || p->tallies.data[idx].share_ns >= limit ||
+			    p->tallies.data[idx].thread_ns >= hidden)
+				continue;
+			small = p->tallies.data[idx];
+			p->tallies.data[idx].share_ns = p->tallies.data[idx].thread_ns = 0;
+			if (parent == CCT_ROOT) {
+				p->rest_ns += small.share_ns;
+				continue;
+			}
+			up = tally_get(p, parent, class);
+			if (up == NULL)
+				return -ENOMEM;
+			tally_merge(up, &small);
+		}
+	}
+	return 0;
+}
+
+int tally_all(struct pass *p)
+{
+	int error = tally_path(p);
+
+	if (error == 0)
+		error = tally_threads(p);
+	if (error == 0)
+		error = utilise_execs(p);
+	if (error == 0)
+		error = utilise_host(p);
+	if (error == 0)
+		tally_executions(p);
+	return error == 0 ? fold_small(p) : error;
+}
