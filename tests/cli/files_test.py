@@ -77,9 +77,11 @@ class Files(program.Program):
         self.assertEqual(more["findings"], [])
 
     def test_an_expectation_file_is_used(self) -> None:
-        (self.folder / "expect.json").write_text('{"comm": {"beta": [0, 1]}}')
-        self.assertEqual(self.report("analyze", "--expect", "expect.json", "job")["schema"][:11],
-                         "perftracker")
+        program.write_job(self.folder, late_us=0)
+        (self.folder / "expect.json").write_text('{"comm": {"beta": [0, 0]}}')
+        self.assertEqual(self.report("analyze", "job")["findings"], [])
+        strict = self.report("analyze", "--expect", "expect.json", "job")
+        self.assertEqual(strict["findings"][0]["cause"], "slow-collective")
 
     def test_one_bad_file_costs_only_itself(self) -> None:
         (self.folder / "job" / "rank2.json").write_text('{"traceEvents": [{"ph": "X", "ts": tru')
@@ -105,7 +107,9 @@ class Files(program.Program):
         for form in ("text", "json"):
             of_print = self.call("dump", "--format", form, "rank1.ptfp")
             self.assertEqual(of_print.returncode, 0)
-            self.assertEqual(of_print.stdout, self.call("dump", "-f", form, "job/rank1.json").stdout)
+            self.assertEqual(
+                of_print.stdout, self.call("dump", "-f", form, "job/rank1.json").stdout
+            )
             self.golden(f"dump.{form}", of_print.stdout)
 
     def test_two_files_of_one_rank_are_not_taken_for_two_ranks_of_it(self) -> None:

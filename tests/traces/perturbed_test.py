@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real traces with one thing changed: clocks, lost beginnings, and a sleep put into a healthy job."""
+"""Real traces with one thing changed: a clock, a lost beginning, a sleep in a healthy job."""
 
 from __future__ import annotations
 
