@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
+import signal
 import socket
 import sys
 import time
@@ -104,6 +106,20 @@ class Orders(LiveTest):
         self.assertIn("rank 1", report["reason"])
         self.assertIn(b"event=worker-gone rank=1", done.stderr)
 
+    def test_a_stopped_worker_is_named_while_the_job_stands_still(self) -> None:
+        with self.job(*QUICK, *self.fake("--world", "1", "--iterations", "400")) as job:
+            worker = self.await_workers(1, 40)[0]
+            os.kill(worker["pid"], signal.SIGSTOP)
+            deadline = time.monotonic() + 40
+            while not (self.out / "report-1.json").exists() and time.monotonic() < deadline:
+                time.sleep(0.2)
+            os.kill(worker["pid"], signal.SIGCONT)
+            report = self.report("report-1.json")
+            self.assertEqual(report["trigger"]["kind"], "blocked")
+            self.assertEqual(report["findings"][0]["id"], "PT-107")
+            self.assertEqual(report["findings"][0]["ranks"], "0")
+            self.assertEqual(job.wait(timeout=60), 0)
+
     def test_a_short_job_is_inconclusive(self) -> None:
         self.run_job(*QUICK, *self.fake("--iterations", "20"))
         self.assertEqual(self.report()["verdict"], "inconclusive")
@@ -153,8 +169,6 @@ class Orders(LiveTest):
             self.assertEqual(next(place.iterdir()).stat().st_mode & 0o777, 0o600)
 
     def test_silence_of_a_stopped_job_is_no_alarm(self) -> None:
-        import signal  # noqa: PLC0415
-
         with self.job(*QUICK, *self.fake("--iterations", "300")) as job:
             self.await_workers(2, 40)
             job.send_signal(signal.SIGTSTP)
