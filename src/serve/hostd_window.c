@@ -106,6 +106,7 @@ static int start_summary(struct client *client, const struct message *message)
 	char sidecar[sizeof(summary->trace) + sizeof(SIDECAR_SUFFIX)], rank[16];
 	const char *argv[] = { hostd->setup.options->program,
 			       "summarize",
+			       "--skip-first", /* it carries the start of the profiler */
 			       NULL,
 			       "--sidecar",
 			       sidecar,
@@ -130,8 +131,8 @@ static int start_summary(struct client *client, const struct message *message)
 		       message->order_id, client->worker.rank);
 	(void)snprintf(sidecar, sizeof(sidecar), "%s" SIDECAR_SUFFIX, summary->trace);
 	(void)snprintf(rank, sizeof(rank), "%d", client->worker.rank);
-	argv[2] = summary->trace;
-	argv[8] = summary->fingerprint;
+	argv[3] = summary->trace;
+	argv[9] = summary->fingerprint;
 	ret = vec_push(&hostd->summaries, summary);
 	if (ret == 0) {
 		ret = pool_add(hostd->pool, (uint64_t)(uintptr_t)summary, argv);
