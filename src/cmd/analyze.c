@@ -96,7 +96,7 @@ static int parse_steps(const char *text, struct window_options *ret)
 
 	if (strlen(text) >= sizeof(buf))
 		return -EINVAL;
-	strcpy(buf, text);
+	(void)snprintf(buf, sizeof(buf), "%s", text);
 	dash = strchr(buf, '-');
 	if (dash != NULL)
 		*dash++ = '\0';

@@ -23,6 +23,7 @@ struct accusation {
 	uint8_t class;	   /* class of most of it */
 	bool spread;	   /* no one place: the slowdown is everywhere in the subtree */
 	bool rotates;	   /* no worker always: they take turns */
+	double main_ns;	   /* per iteration: the part of own_ns in that function */
 	double own_ns;	   /* per iteration: what the accused lost there */
 	double gain_ns;	   /* per iteration: what repair gives back to the job */
 	double expectation_distance, differential_distance, threshold;

@@ -150,6 +150,8 @@ static int accuse(const struct job *job, const struct ledger *l, const bool *who
 	a.workers = workers;
 	ledger_main(l, job, &a);
 	a.own_ns = (l->listed > 0 ? ledger_at(l, place) : l->total) / iterations;
+	if (a.function != FRAME_NONE)
+		a.main_ns = l->of_function[a.function] / iterations;
 	/* Lost time that no function explains belongs to the places in proportion. */
 	a.gain_ns = l->listed > 0 ? a.own_ns * l->total / l->listed : a.own_ns;
 	return vec_push(out, a);

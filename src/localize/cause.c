@@ -299,5 +299,8 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 		return CAUSE_IMBALANCE;
 	if (a->class == CLASS_COMPUTE || a->class == CLASS_MEMORY)
 		return cause_of_work(job, a, f);
+	/* No one place: nothing to look at, only a worker that is slower. */
+	if (a->witness == WITNESS_BLAME && a->frame == FRAME_NONE)
+		return CAUSE_DIFFERENCE;
 	return cause_of_host(job, a, f);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define MAX_EVIDENCE 12
+#define NAMED_FRAC 0.25 /* of a spread loss: then a function may stand for it */
 
 /* What is put together for one finding. */
 struct draft {
@@ -105,6 +106,10 @@ static uint32_t named_frame(const struct draft *d)
 	uint32_t main = d->a->function != FRAME_NONE ? d->job->functions.data[d->a->function].frame
 						     : FRAME_NONE;
 
+	/* Nothing stands for a slowdown of everything when nothing has much of it. */
+	if (d->a->witness == WITNESS_BLAME && d->a->frame == FRAME_NONE &&
+	    d->a->main_ns < NAMED_FRAC * d->a->own_ns)
+		return FRAME_NONE;
 	/* A region is named by what it mostly does; a place by itself. */
 	return d->a->spread || d->a->frame == FRAME_NONE ? main : d->a->frame;
 }
@@ -261,6 +266,12 @@ static void set_numbers(struct draft *d)
 		f->delta_ms_per_iteration =
 			f->time_ms_per_iteration - high * d->job->iteration_ns / 1e6;
 	}
+	/* Slower in everything: what was lost is the only honest length. */
+	if (named_frame(d) == FRAME_NONE && d->a->witness == WITNESS_BLAME) {
+		f->time_ms_per_iteration = f->delta_ms_per_iteration =
+			d->a->gain_ns / (double)d->a->worker_cnt / 1e6;
+		set_value(&f->beta, fmin(1, d->a->gain_ns / d->job->iteration_ns), 0);
+	}
 	/* Taking turns, each is its own peer: what counts is what they lost together. */
 	if (d->a->rotates)
 		f->delta_ms_per_iteration = d->a->own_ns / 1e6;
@@ -365,6 +376,12 @@ static void evidence_of_place(struct draft *d)
 	uint32_t main = d->a->function != FRAME_NONE ? d->job->functions.data[d->a->function].frame
 						     : FRAME_NONE;
 
+	if (named_frame(d) == FRAME_NONE && d->a->witness == WITNESS_BLAME) {
+		EVIDENCE(
+			d,
+			"the extra time is spread over everything it does: no function has much of it");
+		return;
+	}
 	if (d->a->rotates)
 		EVIDENCE(d, "together they lost %.1f ms per iteration there", d->a->own_ns / 1e6);
 	else if (f->beta.reference_kind == REFERENCE_PEERS)

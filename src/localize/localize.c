@@ -266,10 +266,10 @@ static int note_drops(struct run *r)
 	TRACE_DROP_LIST(X)
 #undef X
 	if (error == 0 && collectives > 0)
-		error = NOTE(r, "%llu collectives left out (limit per worker)",
+		error = NOTE(r, "collectives left out for the limit per worker: %llu",
 			     (unsigned long long)collectives);
-	if (error == 0 && r->blame.unmatched_cnt > 0)
-		error = NOTE(r, "%llu collectives found no partner on another rank",
+	if (error == 0 && r->blame.unmatched_cnt > 0 && r->job.worker_cnt > 1)
+		error = NOTE(r, "collectives without a partner on another rank: %llu",
 			     (unsigned long long)r->blame.unmatched_cnt);
 	return error;
 }
@@ -504,7 +504,7 @@ static int decide(struct run *r)
 	} else if (may_wait_for_absent(r)) {
 		out->reason = "communication holds much of the window, and whoever is late may be "
 			      "among the ranks that were not analyzed";
-	} else if (r->job.worker_cnt > 1 && out->iterations < 2) {
+	} else if (out->iterations < 2) {
 		out->reason = "one iteration is too short a window to tell a fault from chance";
 	} else {
 		out->verdict = VERDICT_HEALTHY;
