@@ -234,7 +234,7 @@ int cmd_run(int argc, char **argv)
 	ssize_t len;
 	int ret;
 
-	numbers.jobs = fmax(1, (double)(sysconf(_SC_NPROCESSORS_ONLN) / 2));
+	numbers.jobs = fmax(1, floor((double)sysconf(_SC_NPROCESSORS_ONLN) / 2));
 	ret = parse_options(argc, argv, &options, &numbers, &err);
 	if (ret > 0)
 		return 0;

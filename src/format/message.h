@@ -18,60 +18,62 @@
 
 /* Environment that `perftracker run` sets and the hook reads. */
 #define PT_ENV_SOCKET "PERFTRACKER_SOCKET" /* path of the daemon's socket; unset: do nothing */
-#define PT_ENV_AGENT  "PERFTRACKER_AGENT"  /* path of libperftracker-agent.so */
-#define PT_ENV_DIR    "PERFTRACKER_DIR"    /* directory for the traces of a window */
+#define PT_ENV_AGENT "PERFTRACKER_AGENT"   /* path of libperftracker-agent.so */
+#define PT_ENV_DIR "PERFTRACKER_DIR"	   /* directory for the traces of a window */
 
-#define MESSAGE_MAGIC   0x50544d31u /* "PTM1" */
+#define MESSAGE_MAGIC 0x50544d31u /* "PTM1" */
 #define MESSAGE_VERSION 1u
-#define MESSAGE_TEXT    512u
+#define MESSAGE_TEXT 512u
 
 enum message_type {
-	MSG_HELLO = 1,      /* worker: who it is; the block's fd is attached */
-	MSG_PROFILE_BEGUN,  /* worker: window open at step `step` */
-	MSG_PROFILE_DONE,   /* worker: trace complete at path `text` */
+	MSG_HELLO = 1,	   /* worker: who it is; the block's fd is attached */
+	MSG_PROFILE_BEGUN, /* worker: window open at step `step` */
+	MSG_PROFILE_DONE,  /* worker: trace complete at path `text` */
 	MSG_PROFILE_MISSED, /* worker: the order's step was past already, or the source failed; `text` says why */
-	MSG_BYE,            /* worker: interpreter exits normally */
-	MSG_REQUEST,        /* `perftracker profile`: asks for a profile now */
-	MSG_REPLY,          /* daemon's answer to MSG_REQUEST; `status` 0 or errno, `text` says what */
-	MSG_STATUS,         /* `perftracker status`: asks for one line of state */
+	MSG_BYE,     /* worker: interpreter exits normally */
+	MSG_REQUEST, /* `perftracker profile`: asks for a profile now */
+	MSG_REPLY,   /* daemon's answer to MSG_REQUEST; `status` 0 or errno, `text` says what */
+	MSG_STATUS,  /* `perftracker status`: asks for one line of state */
 };
 
 /* One datagram. Fixed size: a shorter or longer one is refused and counted. */
 struct message {
-	uint32_t magic;   /* MESSAGE_MAGIC */
+	uint32_t magic;	  /* MESSAGE_MAGIC */
 	uint16_t version; /* MESSAGE_VERSION */
-	uint16_t type;    /* enum message_type */
+	uint16_t type;	  /* enum message_type */
 	uint32_t pid;
-	uint32_t tid;        /* the training thread */
-	int32_t rank;        /* -1: unknown */
+	uint32_t tid; /* the training thread */
+	int32_t rank; /* -1: unknown */
 	int32_t local_rank;
 	int32_t world_size;
 	int32_t status;
-	uint64_t order_id;   /* which order this answers */
-	uint64_t step;       /* iteration mark count of the worker */
-	uint64_t window_ns;  /* MSG_REQUEST: wished length, 0 default; MSG_PROFILE_DONE: real length */
-	int64_t mono_ns;     /* sender's CLOCK_MONOTONIC */
-	int64_t wall_ns;     /* CLOCK_REALTIME at the same moment: maps trace times */
-	uint64_t stall_ns;   /* MSG_PROFILE_DONE: how long the job stood still for the profile */
+	uint64_t order_id; /* which order this answers */
+	uint64_t step;	   /* iteration mark count of the worker */
+	uint64_t
+		window_ns; /* MSG_REQUEST: wished length, 0 default; MSG_PROFILE_DONE: real length */
+	int64_t mono_ns;   /* sender's CLOCK_MONOTONIC */
+	int64_t wall_ns;   /* CLOCK_REALTIME at the same moment: maps trace times */
+	uint64_t stall_ns; /* MSG_PROFILE_DONE: how long the job stood still for the profile */
 	char text[MESSAGE_TEXT]; /* NUL-terminated */
 };
 _Static_assert(sizeof(struct message) == 80 + MESSAGE_TEXT, "both sides must agree");
 
 /* Marks in the ring. Append-only. */
 enum mark {
-	MARK_DATALOADER = 1, /* dataloader.next began; value: ns it took, filled by MARK_DATALOADER_END */
+	MARK_DATALOADER =
+		1, /* dataloader.next began; value: ns it took, filled by MARK_DATALOADER_END */
 	MARK_DATALOADER_END,
-	MARK_OPTIMIZER,      /* optimizer.step returned */
-	MARK_ITERATION,      /* the user's own perftracker.step() */
-	MARK_GC,             /* a garbage collection ended; value: ns it took; detail: generation */
+	MARK_OPTIMIZER, /* optimizer.step returned */
+	MARK_ITERATION, /* the user's own perftracker.step() */
+	MARK_GC,	/* a garbage collection ended; value: ns it took; detail: generation */
 	MARK_OPTIMIZER_BEGIN,
 };
 
 struct mark_record {
 	int64_t time_ns; /* CLOCK_MONOTONIC */
 	int64_t value;
-	uint32_t seq;    /* position + 1, written last: a torn record shows */
-	uint16_t mark;   /* enum mark */
+	uint32_t seq;	 /* position + 1, written last: a torn record shows */
+	uint16_t mark;	 /* enum mark */
 	uint16_t detail; /* which optimizer or loader: small id in order of appearance */
 	uint64_t reserved;
 };
@@ -79,7 +81,7 @@ _Static_assert(sizeof(struct mark_record) == 32, "32-byte records");
 
 #define MARK_RING_CNT 16384u /* power of two */
 
-#define BLOCK_MAGIC   0x50544231u /* "PTB1" */
+#define BLOCK_MAGIC 0x50544231u /* "PTB1" */
 #define BLOCK_VERSION 1u
 
 /*
@@ -87,13 +89,14 @@ _Static_assert(sizeof(struct mark_record) == 32, "32-byte records");
  * worker reads id with acquire. An order is executed at most once per id.
  */
 struct order {
-	_Atomic uint64_t id;         /* 0: no order yet; grows by one */
+	_Atomic uint64_t id;	     /* 0: no order yet; grows by one */
 	_Atomic uint64_t start_step; /* begin at the mark with this count; 0: at the next mark */
 	_Atomic uint64_t window_ns;  /* length */
 	_Atomic uint64_t min_steps;  /* and at least so many steps... */
 	_Atomic uint64_t max_steps;  /* ...and at most so many; 0: no limit */
 	_Atomic uint32_t cancelled;  /* 1: forget it */
-	_Atomic uint32_t stride;     /* iteration marks of one iteration (several optimizers); 0 means 1 */
+	_Atomic uint32_t
+		stride; /* iteration marks of one iteration (several optimizers); 0 means 1 */
 };
 
 /*
@@ -103,12 +106,12 @@ struct order {
  */
 struct worker_block {
 	uint32_t magic, version;
-	uint32_t ring_cnt;            /* MARK_RING_CNT */
+	uint32_t ring_cnt; /* MARK_RING_CNT */
 	uint32_t reserved;
-	_Atomic uint64_t worker_step; /* iteration marks seen by the worker */
-	_Atomic uint64_t worker_drops;/* marks that could not be written */
-	_Atomic uint64_t head;        /* records ever written; stored with release after the record */
-	_Atomic uint32_t worker_state;/* enum worker_state */
+	_Atomic uint64_t worker_step;  /* iteration marks seen by the worker */
+	_Atomic uint64_t worker_drops; /* marks that could not be written */
+	_Atomic uint64_t head; /* records ever written; stored with release after the record */
+	_Atomic uint32_t worker_state; /* enum worker_state */
 	uint32_t reserved2;
 	struct order order;
 	struct mark_record ring[MARK_RING_CNT];

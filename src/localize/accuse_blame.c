@@ -101,9 +101,9 @@ static void ledger_main(const struct ledger *l, const struct job *job, struct ac
 		if (a->function == FRAME_NONE || l->of_function[f] > l->of_function[a->function])
 			a->function = f;
 	}
-	for (uint8_t c = 0; c < CLASS_CNT; c++) {
+	for (int c = 0; c < CLASS_CNT; c++) {
 		if (by_class[c] > by_class[a->class])
-			a->class = c;
+			a->class = (uint8_t)c;
 	}
 	/* Of something spread, the function shown is the largest of the main class. */
 	for (uint32_t f = 0; f < job->functions.cnt && a->frame == FRAME_NONE; f++) {

@@ -52,6 +52,7 @@ static uint32_t worker_of(const struct judge *j, const struct arrival *a)
 
 static void gather(struct judge *j, int64_t instance)
 {
+	size_t middle;
 	double typical;
 
 	j->arrival_cnt = 0;
@@ -66,7 +67,8 @@ static void gather(struct judge *j, int64_t instance)
 		return;
 	qsort(j->arrivals, j->arrival_cnt, sizeof(*j->arrivals), arrival_cmp);
 	/* The upper middle: for two members the other one, for many the median. */
-	typical = (double)j->arrivals[j->arrival_cnt / 2].c->dur_ns;
+	middle = j->arrival_cnt / 2;
+	typical = (double)j->arrivals[middle].c->dur_ns;
 	for (size_t i = 0; i < j->arrival_cnt; i++)
 		j->arrivals[i].late_ns = fmax(0, typical - (double)j->arrivals[i].c->dur_ns);
 }

@@ -233,8 +233,8 @@ static void the_path_agrees_with_looking_at_every_nanosecond(void **state)
 		assert_complete(&path, 0, length);
 		assert_memory_equal(path.class_ns, twin.class_ns, sizeof(twin.class_ns));
 		for (uint32_t node = 0; node < NODES; node++) {
-			for (uint8_t c = 0; c < CLASS_CNT; c = (uint8_t)(c + 1)) {
-				const struct crit_time *t = time_of(&path, node, c);
+			for (int c = 0; c < CLASS_CNT; c++) {
+				const struct crit_time *t = time_of(&path, node, (uint8_t)c);
 				int64_t critical = t != NULL ? t->critical_ns : 0;
 				int64_t share = t != NULL ? t->share_ns : 0;
 				int64_t off = share * 60 - twin.share_60[node][c];

@@ -213,11 +213,12 @@ static int index_folded(struct pass *p)
 	for (uint32_t node = 0; node < p->cct.nodes.cnt; node++) {
 		uint32_t parent = p->cct.nodes.data[node].parent;
 
-		for (uint8_t class = CLASS_IDLE; class < CLASS_CNT; class ++) {
-			uint64_t key = tally_key(node, class);
+		for (int class = CLASS_IDLE; class < CLASS_CNT; class ++) {
+			uint64_t key = tally_key(node, (uint8_t) class);
 			uint32_t up = parent == CCT_ROOT
 					      ? IDMAP_NONE
-					      : idmap_get(&p->index.map, tally_key(parent, class));
+					      : idmap_get(&p->index.map,
+							  tally_key(parent, (uint8_t) class));
 
 			if (idmap_get(&p->index.map, key) == IDMAP_NONE && up != IDMAP_NONE &&
 			    idmap_set(&p->index.map, key, up) < 0)

@@ -9,7 +9,7 @@
 
 static struct tally *tally_get(struct pass *p, uint32_t node, uint8_t class)
 {
-	uint32_t idx = idmap_get(&p->tally_of, tally_key(node, class));
+	uint32_t idx = idmap_get(&p->tally_of, tally_key(node, (uint8_t) class));
 
 	if (idx != IDMAP_NONE)
 		return &p->tallies.data[idx];
@@ -17,7 +17,7 @@ static struct tally *tally_get(struct pass *p, uint32_t node, uint8_t class)
 	if (vec_push(&p->tallies,
 		     (struct tally){ .node = node, .class = class, .resource = RESOURCE_CNT }) <
 		    0 ||
-	    idmap_set(&p->tally_of, tally_key(node, class), idx) < 0)
+	    idmap_set(&p->tally_of, tally_key(node, (uint8_t) class), idx) < 0)
 		return NULL;
 	return &p->tallies.data[idx];
 }
@@ -75,8 +75,9 @@ static void tally_executions(struct pass *p)
 		if (p->node_of[i] == FRAME_NONE || e->start_ns < p->window.start_ns ||
 		    e->start_ns >= p->window.end_ns)
 			continue;
-		for (uint8_t class = CLASS_HOST; class < CLASS_CNT; class ++) {
-			uint32_t idx = idmap_get(&p->tally_of, tally_key(p->node_of[i], class));
+		for (int class = CLASS_HOST; class < CLASS_CNT; class ++) {
+			uint32_t idx =
+				idmap_get(&p->tally_of, tally_key(p->node_of[i], (uint8_t) class));
 			struct tally *tally = idx != IDMAP_NONE ? &p->tallies.data[idx] : NULL;
 
 			if (tally == NULL)
@@ -188,9 +189,9 @@ static int fold_small(struct pass *p)
 	for (size_t node = p->cct.nodes.cnt; node > 0; node--) {
 		uint32_t parent = p->cct.nodes.data[node - 1].parent;
 
-		for (uint8_t class = CLASS_IDLE; class < CLASS_CNT; class ++) {
-			uint32_t idx =
-				idmap_get(&p->tally_of, tally_key((uint32_t)(node - 1), class));
+		for (int class = CLASS_IDLE; class < CLASS_CNT; class ++) {
+			uint32_t idx = idmap_get(&p->tally_of,
+						 tally_key((uint32_t)(node - 1), (uint8_t) class));
 			struct tally small, *up;
 
 			if (idx == IDMAP_NONE || p->tallies.data[idx].share_ns >= limit ||
@@ -202,7 +203,7 @@ static int fold_small(struct pass *p)
 				p->rest_ns += small.share_ns;
 				continue;
 			}
-			up = tally_get(p, parent, class);
+			up = tally_get(p, parent, (uint8_t) class);
 			if (up == NULL)
 				return -ENOMEM;
 			tally_merge(up, &small);
