@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/idmap.h"
 #include "base/stats.h"
 #include "base/str.h"
@@ -16,6 +17,10 @@
 /* Needs the headers above, so it cannot be sorted among them. */
 /* clang-format off */
 #include <cmocka.h>
+#include <unistd.h>
+#include <sys/stat.h>
+#include <stdlib.h>
+#include <fcntl.h>
 /* clang-format on */
 
 /* Allocations to let through before all fail; -1: none fails. */
@@ -346,6 +351,60 @@ static void err_line_is_cut_cleaned_and_optional(void **state)
 	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
 }
 
+static void read_back(const char *path, char *ret, size_t size)
+{
+	FILE *in = fopen(path, "r");
+
+	assert_non_null(in);
+	ret[fread(ret, 1, size - 1, in)] = '\0';
+	(void)fclose(in);
+}
+
+static void a_file_is_replaced_whole_and_a_failure_leaves_the_old_one(void **state)
+{
+	char dir[] = "/tmp/file_test.XXXXXX", path[64], tmp[80], text[16];
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/out", dir);
+	(void)snprintf(tmp, sizeof(tmp), "%s.tmp", path);
+	assert_int_equal(file_replace(path, "old", 3, 0600), 0);
+	assert_int_equal(file_replace(path, "newer", 5, 0600), 0);
+	read_back(path, text, sizeof(text));
+	assert_string_equal(text, "newer");
+	assert_int_equal(access(tmp, F_OK), -1);
+	/* A folder where the temporary file should be: nothing can be written. */
+	assert_int_equal(mkdir(tmp, 0700), 0);
+	assert_true(file_replace(path, "lost", 4, 0600) < 0);
+	read_back(path, text, sizeof(text));
+	assert_string_equal(text, "newer");
+	(void)rmdir(tmp);
+	(void)unlink(path);
+	(void)rmdir(dir);
+}
+
+static void a_pipe_is_written_to_and_not_replaced(void **state)
+{
+	char dir[] = "/tmp/file_test.XXXXXX", path[64], text[8] = "";
+	struct stat st;
+	int fd;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/pipe", dir);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(file_replace(path, "hello", 5, 0600), 0);
+	assert_int_equal(read(fd, text, sizeof(text) - 1), 5);
+	assert_string_equal(text, "hello");
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(S_ISFIFO(st.st_mode));
+	(void)close(fd);
+	(void)unlink(path);
+	(void)rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -364,6 +423,8 @@ int main(void)
 		cmocka_unit_test(idmap_is_unchanged_when_it_cannot_grow),
 		cmocka_unit_test(stats_median_quantile_and_mad_match_hand_values),
 		cmocka_unit_test(err_line_is_cut_cleaned_and_optional),
+		cmocka_unit_test(a_file_is_replaced_whole_and_a_failure_leaves_the_old_one),
+		cmocka_unit_test(a_pipe_is_written_to_and_not_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/file.h"
 #include "cmd/cmd.h"
 #include "report/report.h"
 
@@ -23,61 +24,16 @@ int output_format_parse(const char *text, enum output_format *ret)
 	return -EINVAL;
 }
 
-static int write_all(int fd, const char *data, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-/* A device or a pipe must be written to: renaming a file over it would replace it. */
-static bool is_special(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
-}
-
-static int write_file(const struct str *text, const char *path)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	int error = fd < 0 ? -errno : write_all(fd, str_borrow(text), text->len);
-
-	if (fd >= 0 && close(fd) < 0 && error == 0)
-		error = -errno;
-	return error;
-}
-
 int output_text(const struct str *text, const char *path, struct err *err)
 {
-	struct str tmp = { 0 };
-	int error;
+	bool standard = path == NULL || strcmp(path, "-") == 0;
+	int error = standard ? file_write_all(STDOUT_FILENO, str_borrow(text), text->len)
+			     : file_replace(path, str_borrow(text), text->len, 0644);
 
-	if (path == NULL || strcmp(path, "-") == 0) {
-		error = write_all(STDOUT_FILENO, str_borrow(text), text->len);
-		return error < 0 ? err_set(err, -error, "standard output: %s", strerror(-error))
-				 : 0;
-	}
-	if (is_special(path)) {
-		error = write_file(text, path);
-	} else {
-		str_printf(&tmp, "%s.tmp", path);
-		error = write_file(text, str_borrow(&tmp));
-		if (error == 0 && rename(str_borrow(&tmp), path) < 0)
-			error = -errno;
-		if (error < 0)
-			(void)unlink(str_borrow(&tmp));
-	}
-	str_done(&tmp);
-	return error < 0 ? err_set(err, -error, "%s: cannot write: %s", path, strerror(-error)) : 0;
+	if (error == 0)
+		return 0;
+	return err_set(err, -error, "%s: cannot write: %s", standard ? "standard output" : path,
+		       strerror(-error));
 }
 
 static struct report_text_options terminal_options(const char *path)

@@ -7,6 +7,7 @@
  */
 #include "format/fingerprint.h"
 
+#include "base/file.h"
 #include "base/str.h"
 
 #include <endian.h>
@@ -330,51 +331,24 @@ int fingerprint_read_memory(const void *data, size_t len, const char *source,
 	return 0;
 }
 
-static int write_all(int fd, const char *data, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		data += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 int fingerprint_write(const struct fingerprint *fp, const char *path, struct err *err)
 {
 	struct fingerprint copy = *fp; /* the walk takes both directions; writing changes nothing */
-	struct str out = { 0 }, tmp = { 0 };
+	struct str out = { 0 };
 	struct codec c = { .out = &out, .source = path, .err = err };
 	struct stat st;
-	int fd = -1, error;
+	int error;
 
-	/* Renaming the file over a device or a pipe would replace that. */
+	/* A device or a pipe cannot be read again as a fingerprint. */
 	if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 		return err_set(err, EINVAL, "%s: expected a regular file or nothing there", path);
-	str_printf(&tmp, "%s.tmp", path);
 	code_fingerprint(&c, &copy);
-	error = c.error != 0 ? c.error : str_error(&out) | str_error(&tmp);
-	if (error == 0) {
-		fd = open(str_borrow(&tmp), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-		error = fd < 0 ? -errno : write_all(fd, out.data, out.len);
-	}
-	if (fd >= 0 && close(fd) < 0 && error == 0)
-		error = -errno;
-	if (error == 0 && rename(str_borrow(&tmp), path) < 0)
-		error = -errno;
-	if (error < 0) {
-		if (fd >= 0)
-			(void)unlink(str_borrow(&tmp));
-		if (c.error == 0)
-			(void)err_set(err, -error, "%s: cannot write: %s", path, strerror(-error));
-	}
+	error = c.error != 0 ? c.error : str_error(&out);
+	if (error == 0)
+		error = file_replace(path, out.data, out.len, 0644);
+	if (error < 0 && c.error == 0)
+		(void)err_set(err, -error, "%s: cannot write: %s", path, strerror(-error));
 	str_done(&out);
-	str_done(&tmp);
 	return error;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/sidecar.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -37,23 +39,6 @@ void sidecar_done(struct sidecar *sidecar)
 #undef X
 }
 
-static int write_all(int fd, const void *data, size_t len)
-{
-	const char *at = data;
-
-	while (len > 0) {
-		ssize_t done = write(fd, at, len);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return done < 0 ? -errno : -EIO;
-		at += done;
-		len -= (size_t)done;
-	}
-	return 0;
-}
-
 static int write_sections(struct sidecar *sidecar, int fd)
 {
 	struct sidecar_header header = sidecar->header;
@@ -69,11 +54,11 @@ static int write_sections(struct sidecar *sidecar, int fd)
 		header.sections[i].cnt = *view.cnt;
 		off += *view.cnt * view.record_bytes;
 	}
-	ret = write_all(fd, &header, sizeof(header));
+	ret = file_write_all(fd, &header, sizeof(header));
 	for (int i = 0; i < SIDECAR_SECTION_CNT && ret == 0; i++) {
 		struct section_view view = section_view(sidecar, (enum sidecar_section)i);
 
-		ret = write_all(fd, *view.data, *view.cnt * view.record_bytes);
+		ret = file_write_all(fd, *view.data, *view.cnt * view.record_bytes);
 	}
 	return ret;
 }

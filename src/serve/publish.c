@@ -1,51 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/publish.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "report/report.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static int write_all(int fd, const char *text, size_t len)
-{
-	while (len > 0) {
-		ssize_t done = write(fd, text, len);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return done < 0 ? -errno : -EIO;
-		text += done;
-		len -= (size_t)done;
-	}
-	return 0;
-}
-
 static int write_file(const char *path, const struct str *text, struct err *err)
 {
-	char temporary[4200];
-	int fd, ret;
+	int ret = file_replace(path, str_borrow(text), text->len, 0644);
 
-	(void)snprintf(temporary, sizeof(temporary), "%s.tmp", path);
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0)
-		return err_set(err, errno, "%s: cannot create: %s", temporary, strerror(errno));
-	ret = write_all(fd, str_borrow(text), text->len);
-	if (close(fd) != 0 && ret == 0)
-		ret = -errno;
-	if (ret == 0 && rename(temporary, path) != 0)
-		ret = -errno;
-	if (ret < 0) {
-		(void)unlink(temporary);
-		return err_set(err, -ret, "%s: cannot write: %s", path, strerror(-ret));
-	}
-	return 0;
+	return ret < 0 ? err_set(err, -ret, "%s: cannot write: %s", path, strerror(-ret)) : 0;
 }
 
 static int write_form(const struct run_options *options, uint64_t number, const char *suffix,
@@ -103,7 +74,7 @@ void publish_print(const struct report *report, const struct run_options *option
 	int ret = options->json ? report_json(report, &text) : report_text(report, &how, &text);
 
 	if (ret == 0)
-		ret = write_all(fd, str_borrow(&text), text.len);
+		ret = file_write_all(fd, str_borrow(&text), text.len);
 	if (ret < 0)
 		log_line(LOG_WARNING, "event=report-not-printed why=\"%s\"", strerror(-ret));
 	str_done(&text);
