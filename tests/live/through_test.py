@@ -19,6 +19,14 @@ TRAPS = (
 )
 
 
+def setUpModule() -> None:  # noqa: N802 - unittest's name
+    """A shell starts background jobs with INT and QUIT ignored, and no child can trap those."""
+    for name in ("INT", "QUIT"):
+        number = getattr(signal, "SIG" + name)
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+
+
 class Through(LiveTest):
     def test_the_exit_status_is_the_commands(self) -> None:
         for status in (0, 1, 3, 255):
