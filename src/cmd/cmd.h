@@ -32,6 +32,9 @@ int cmd_usage_error(const char *command, const char *fmt, ...) _printf_(2, 3);
 /* "perftracker: message" on stderr. Returns EXIT_FAILED. */
 int cmd_fail(const char *fmt, ...) _printf_(1, 2);
 
+/* Prints a sidecar (dump_sidecar.c). Returns an exit status. */
+int dump_sidecar(const char *path, bool json);
+
 /* --- numbers of options --- */
 
 /* Parses a whole text as a number in low..high. Returns 0 or -EINVAL. */

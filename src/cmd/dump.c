@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
 #include "cmd/load.h"
+#include "report/clean.h"
 #include "summarize/funckey.h"
 
 #include <getopt.h>
@@ -12,7 +13,8 @@
 static const char help[] =
 	"Usage: perftracker dump [OPTION]... FILE\n"
 	"\n"
-	"Prints a fingerprint (*.ptfp), or the fingerprint that a trace would give.\n"
+	"Prints a fingerprint (*.ptfp), what the daemon saw of a worker (*.sidecar), or the\n"
+	"fingerprint that a trace would give.\n"
 	"\n"
 	"  -f, --format FORMAT   text (default) or json\n"
 	"  -n, --top N           functions to print (default 30; 0: all)\n"
@@ -35,6 +37,16 @@ static const char *name_of(const struct fingerprint *fp, uint32_t function)
 		return "(others)";
 	frame = fp->functions[function].frame;
 	return frame == FRAME_NONE ? "(outside of all functions)" : fp->frames[frame].name;
+}
+
+/* Names come from user code: nothing of them may steer the terminal. */
+static void print_name(const char *name)
+{
+	struct str clean = { 0 };
+
+	clean_append(&clean, name);
+	fputs(str_borrow(&clean), stdout);
+	str_done(&clean);
 }
 
 static void print_fraction(double value)
@@ -60,8 +72,10 @@ static void print_functions(const struct fingerprint *fp, int64_t top)
 		print_fraction(f->mu_frac);
 		printf(" ");
 		print_fraction(f->sigma_frac);
-		printf(" %10.3f %8llu  %s\n", (double)f->share_ns / 1e6,
-		       (unsigned long long)f->executions, name_of(fp, (uint32_t)i));
+		printf(" %10.3f %8llu  ", (double)f->share_ns / 1e6,
+		       (unsigned long long)f->executions);
+		print_name(name_of(fp, (uint32_t)i));
+		printf("\n");
 	}
 	if (cnt < fp->function_cnt)
 		printf("... %zu more (--top 0)\n", fp->function_cnt - cnt);
@@ -80,7 +94,8 @@ static void print_collectives(const struct fingerprint *fp)
 		for (uint32_t k = 0; k < MIN(c->lead_cnt, 3u); k++) {
 			const struct fp_share *s = &fp->shares[c->lead_first + k];
 
-			printf("  %.3f %s", (double)s->ns / 1e6, name_of(fp, s->function));
+			printf("  %.3f ", (double)s->ns / 1e6);
+			print_name(name_of(fp, s->function));
 		}
 		printf("\n");
 	}
@@ -178,6 +193,8 @@ int cmd_dump(int argc, char **argv)
 	}
 	if (argc - optind != 1)
 		return cmd_usage_error("dump", "expected one file, found %d", argc - optind);
+	if (load_file_kind(argv[optind]) == FILE_SIDECAR)
+		return dump_sidecar(argv[optind], a.json);
 	if (load_one(argv[optind], NULL, &window, NULL, &fp, &err) < 0)
 		return cmd_fail("%s", err.text);
 	if (a.json)

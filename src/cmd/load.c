@@ -13,22 +13,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool is_fingerprint(const char *path)
+enum file_kind load_file_kind(const char *path)
 {
 	char magic[4] = "";
 	struct stat st;
-	int fd;
 	ssize_t n;
+	int fd;
 
 	/* Opening a pipe to look at it would take its first bytes from the reader. */
 	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
-		return false;
+		return FILE_OTHER;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return false;
+		return FILE_OTHER;
 	n = read(fd, magic, sizeof(magic));
 	(void)close(fd);
-	return n == (ssize_t)sizeof(magic) && memcmp(magic, "PTFP", sizeof(magic)) == 0;
+	if (n != (ssize_t)sizeof(magic))
+		return FILE_OTHER;
+	if (memcmp(magic, "PTFP", sizeof(magic)) == 0)
+		return FILE_FINGERPRINT;
+	return memcmp(magic, "PSC1", sizeof(magic)) == 0 ? FILE_SIDECAR : FILE_OTHER;
 }
 
 static int summarize_file(const char *path, const char *sidecar_path,
@@ -63,7 +67,7 @@ int load_one(const char *path, const char *sidecar, const struct window_options 
 {
 	struct summarize_options options = { .window = *window, .job_id = job_id };
 
-	if (is_fingerprint(path))
+	if (load_file_kind(path) == FILE_FINGERPRINT)
 		return fingerprint_read(path, ret, err);
 	return summarize_file(path, sidecar, &options, ret, err);
 }

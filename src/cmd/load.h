@@ -31,6 +31,10 @@ _must_check_ int load_paths(const path_list *paths, const struct load_options *o
 			    struct load_result *ret);
 void load_done(struct load_result *result);
 
+/* The kind of a regular file by its first four bytes; a pipe is not touched. */
+enum file_kind { FILE_OTHER, FILE_FINGERPRINT, FILE_SIDECAR };
+enum file_kind load_file_kind(const char *path);
+
 /* One file, trace or fingerprint by its first bytes. sidecar may be NULL. */
 _must_check_ int load_one(const char *path, const char *sidecar,
 			  const struct window_options *window, const char *job_id,

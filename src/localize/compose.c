@@ -452,7 +452,7 @@ static void evidence_of_host(struct draft *d)
 			 f->run_delay_ns / 1e6,
 			 isnan(f->run_delay_peers_ns) ? 0 : f->run_delay_peers_ns / 1e6);
 	if (d->cause == CAUSE_CPU_STARVED && f->thief != NULL && f->thief[0] != '\0')
-		EVIDENCE(d, "%s used %.0f %% of a CPU meanwhile", f->thief, 100 * f->thief_frac);
+		EVIDENCE(d, "meanwhile %s", f->thief);
 	if (!isnan(f->cpu_ns) && (d->cause == CAUSE_GIL || d->cause == CAUSE_HOST_STALL ||
 				  d->cause == CAUSE_SLOW_DATA || d->cause == CAUSE_CPU_PYTHON))
 		EVIDENCE(d, "the training thread used %.1f ms of CPU per iteration (peers %.1f ms)",

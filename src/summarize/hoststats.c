@@ -90,6 +90,7 @@ int hoststats_add(struct pass *p, struct fingerprint *fp)
 	const struct trace *t = p->trace;
 	int64_t tid =
 		p->window.training_lane != LANE_NONE ? t->lanes[p->window.training_lane].tid : -1;
+	char thief[512];
 	const struct sidecar_info *info = p->options->sidecar;
 
 	fp->host_stats.cpu_frac = track_mean(t, RESOURCE_CPU_THREAD, tid, &p->window);
@@ -107,10 +108,8 @@ int hoststats_add(struct pass *p, struct fingerprint *fp)
 		fp->resources |= 1u << t->tracks[i].resource;
 	if (info != NULL && info->thief_cnt > 0) {
 		fp->host_stats.thief_frac = info->thieves[0].cpu_frac;
-		fp->host_stats.thief =
-			arena_printf(&fp->arena, "pid %u %s", info->thieves[0].pid,
-				     info->thieves[0].command[0] != '\0' ? info->thieves[0].command
-									 : info->thieves[0].comm);
+		sidecar_thief_text(&info->thieves[0], thief, sizeof(thief));
+		fp->host_stats.thief = arena_strdup(&fp->arena, thief);
 		if (fp->host_stats.thief == NULL)
 			return -ENOMEM;
 	}

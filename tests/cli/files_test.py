@@ -112,6 +112,17 @@ class Files(program.Program):
             )
             self.golden(f"dump.{form}", of_print.stdout)
 
+    def test_a_sidecar_is_dumped(self) -> None:
+        corpus = pathlib.Path(__file__).resolve().parent.parent / "corpus" / "sidecar"
+        for form in ("text", "json"):
+            done = self.call("dump", "--format", form, str(corpus / "example"))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.golden(f"sidecar.{form}", done.stdout)
+        shutil.copy(corpus / "truncated", self.folder / "truncated.sidecar")
+        done = self.call("dump", "truncated.sidecar")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("truncated.sidecar:240: section 1: expected 4 records", done.stderr)
+
     def test_two_files_of_one_rank_are_not_taken_for_two_ranks_of_it(self) -> None:
         shutil.copy(self.folder / "job" / "rank1.json", self.folder / "job" / "rank1-again.json")
         done = self.call("analyze", "job")
