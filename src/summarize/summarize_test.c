@@ -363,7 +363,7 @@ static void what_the_host_saw_is_kept(void **state)
 	assert_true(fp.host_stats.cpu_frac == 0.25);
 	assert_true(fp.host_stats.other_cpu_frac == 0.75);
 	assert_string_equal(fp.host_stats.other_name, "spin.py(3): spin");
-	assert_string_equal(fp.host_stats.thief, "pid 9 hog");
+	assert_string_equal(fp.host_stats.thief, "pid 9 (hog) used 0.70 CPU");
 	assert_string_equal(fp.job_id, "job");
 	assert_true(function_at(&fp, "main", CLASS_HOST)->mu_frac == 0.25);
 	fingerprint_done(&fp);
