@@ -111,20 +111,18 @@ static size_t keep_marked(const struct job *job, bool *mark, double limit_ns, do
 	return cnt;
 }
 
-static int push_accusation(const struct comparison *c, const bool *mark, size_t cnt,
-			   double normal_beta, struct arena *arena, accusations *out)
+static int push_accusation(const struct comparison *c, const bool *mark, double normal_beta,
+			   struct arena *arena, accusations *out)
 {
-	uint32_t *workers = arena_calloc(arena, cnt + 1, sizeof(*workers));
+	uint32_t *workers = arena_calloc(arena, c->cnt + 1, sizeof(*workers));
 	struct accusation a = {
 		.witness = WITNESS_DIFFERENCE,
 		.workers = workers,
-		.worker_cnt = cnt,
 		.frame = c->f->frame,
 		.function = (uint32_t)(c->f - c->job->functions.data),
 		.class = c->f->class,
 		.threshold = c->threshold,
 	};
-	size_t next = 0;
 	double beta = 0;
 
 	if (workers == NULL)
@@ -132,9 +130,9 @@ static int push_accusation(const struct comparison *c, const bool *mark, size_t 
 	for (size_t i = 0; i < c->cnt; i++) {
 		uint32_t w = c->workers[i];
 
-		if (!mark[w] || next == cnt)
+		if (!mark[w])
 			continue;
-		workers[next++] = w;
+		workers[a.worker_cnt++] = w;
 		beta = fmax(beta, c->points[i].beta);
 		a.differential_distance = fmax(a.differential_distance, c->delta[i]);
 	}
@@ -170,6 +168,32 @@ static double comm_excess(const struct comparison *c, const bool *group_mark, do
 }
 
 /*
+ * Marks in culprits those of the abnormal that differ from the other abnormal, or
+ * all of them when none does. Compares at first all members, then the abnormal.
+ */
+static int narrow(struct comparison *c, const struct job_function *f, uint32_t group,
+		  const bool *abnormal, const struct differ_options *options, bool *culprits)
+{
+	int error = compare(c, f, group, abnormal, options);
+
+	if (error < 0 || mark_abnormal(c, culprits) > 0)
+		return error;
+	memcpy(culprits, abnormal, (c->job->worker_cnt + 1) * sizeof(bool));
+	return compare(c, f, group, NULL, options);
+}
+
+/*
+ * What a slow link costs where the ring is as slow on all its members, so that
+ * nobody's share stands out: it follows from the bandwidth that is not used.
+ */
+static double unused_bandwidth_ns(const struct job *job, const struct fp_function *f, double mu)
+{
+	if (f == NULL || isnan(f->mu_frac) || mu <= f->mu_frac)
+		return 0;
+	return f->beta_frac * (1 - f->mu_frac / mu) * job->iteration_ns;
+}
+
+/*
  * Communication: all members of a slow ring take as long. Of those that differ
  * from the other rings, the culprit is the one that differs from its ring: first
  * among all, then among the abnormal.
@@ -177,50 +201,32 @@ static double comm_excess(const struct comparison *c, const bool *group_mark, do
 static int accuse_comm(struct comparison *c, const struct job_function *f, uint32_t group,
 		       const struct accuse_options *options, struct arena *arena, accusations *out)
 {
-	bool *mark = arena_calloc(arena, c->job->worker_cnt + 1, sizeof(bool));
-	bool *inner = arena_calloc(arena, c->job->worker_cnt + 1, sizeof(bool));
+	bool *abnormal = arena_calloc(arena, c->job->worker_cnt + 1, sizeof(bool));
+	bool *culprits = arena_calloc(arena, c->job->worker_cnt + 1, sizeof(bool));
 	double normal, mu, limit = options->min_gain_frac * c->job->iteration_ns, gain;
-	size_t outer_cnt, cnt;
+	struct accusation *a;
 	int error;
 
-	if (mark == NULL || inner == NULL)
+	if (abnormal == NULL || culprits == NULL)
 		return -ENOMEM;
 	error = compare(c, f, group, NULL, &options->differ);
 	if (error < 0 || c->cnt < MIN_PEERS)
 		return error;
-	outer_cnt = mark_abnormal(c, mark);
 	mu = median_mu(c);
 	/* Without a resource, a longer collective only says that its members waited. */
-	if (outer_cnt == 0 || isnan(mu))
+	if (mark_abnormal(c, abnormal) == 0 || isnan(mu))
 		return 0;
 	normal = median_beta(c);
-	gain = comm_excess(c, mark, normal);
-	error = compare(c, f, group, mark, &options->differ);
+	gain = comm_excess(c, abnormal, normal);
+	error = narrow(c, f, group, abnormal, &options->differ, culprits);
+	if (error == 0)
+		error = push_accusation(c, culprits, normal, arena, out);
 	if (error < 0)
 		return error;
-	cnt = mark_abnormal(c, inner);
-	if (cnt == 0) {
-		memcpy(inner, mark, (c->job->worker_cnt + 1) * sizeof(bool));
-		cnt = outer_cnt;
-		error = compare(c, f, group, NULL, &options->differ);
-		if (error < 0)
-			return error;
-	}
-	error = push_accusation(c, inner, cnt, normal, arena, out);
-	if (error < 0)
-		return error;
-	/* A ring as slow as its slowest link: if nobody's share stands out, what the lower
-	 * bandwidth costs follows from the mean utilisation. */
-	if (gain < limit) {
-		const struct job_function *fn = f;
-		uint32_t w = out->data[out->cnt - 1].workers[0];
-
-		if (fn->of[w] != NULL && !isnan(fn->of[w]->mu_frac) && mu > fn->of[w]->mu_frac)
-			gain = fn->of[w]->beta_frac * (1 - fn->of[w]->mu_frac / mu) *
-			       c->job->iteration_ns;
-	}
-	out->data[out->cnt - 1].gain_ns = gain;
-	out->data[out->cnt - 1].own_ns = gain;
+	a = &out->data[out->cnt - 1];
+	if (gain < limit)
+		gain = fmax(gain, unused_bandwidth_ns(c->job, f->of[a->workers[0]], mu));
+	a->gain_ns = a->own_ns = gain;
 	if (gain < limit)
 		out->cnt--;
 	return 0;
@@ -241,28 +247,25 @@ static int accuse_work(struct comparison *c, const struct job_function *f, uint3
 		return error;
 	normal = median_beta(c);
 	cnt = keep_marked(c->job, mark, limit, normal, f);
-	return cnt > 0 ? push_accusation(c, mark, cnt, normal, arena, out) : 0;
+	return cnt > 0 ? push_accusation(c, mark, normal, arena, out) : 0;
 }
 
-/*
- * Many unrelated places on the host, each long on a few workers of its own: one
- * thing strikes at random, and in Python that is the garbage collector (paper,
- * section 6.2, problem 3). They become one accusation of the first place.
- */
-static int join_random_pauses(const struct job *job, size_t first, struct arena *arena,
-			      accusations *out)
+/* A place on the host that is long on a few workers only. */
+static bool is_pause(const struct job *job, const struct accusation *a)
 {
-	bool *who = arena_calloc(arena, job->worker_cnt + 1, sizeof(bool));
-	size_t places = 0, overlaps = 0, kept = first, total = 0;
-	struct accusation joined = { 0 };
-	uint32_t *workers;
+	return a->class == CLASS_HOST && a->worker_cnt * 4 <= job->worker_cnt;
+}
 
-	if (who == NULL)
-		return -ENOMEM;
-	for (size_t i = first; i < out->cnt; i++) {
-		const struct accusation *a = &out->data[i];
+/* Marks the workers that pause anywhere. Whether each place has workers of its own. */
+static bool pauses_strike_apart(const struct job *job, const accusations *list, size_t first,
+				bool *who)
+{
+	size_t places = 0, overlaps = 0, total = 0;
 
-		if (a->class != CLASS_HOST || a->worker_cnt * 4 > job->worker_cnt)
+	for (size_t i = first; i < list->cnt; i++) {
+		const struct accusation *a = &list->data[i];
+
+		if (!is_pause(job, a))
 			continue;
 		places++;
 		for (size_t k = 0; k < a->worker_cnt; k++) {
@@ -271,25 +274,44 @@ static int join_random_pauses(const struct job *job, size_t first, struct arena 
 			who[a->workers[k]] = true;
 		}
 	}
-	if (places < RANDOM_CNT || overlaps * 4 > total)
-		return 0;
-	workers = arena_calloc(arena, total + 1, sizeof(*workers));
-	if (workers == NULL)
-		return -ENOMEM;
-	for (size_t i = first; i < out->cnt; i++) {
-		struct accusation a = out->data[i];
+	return places >= RANDOM_CNT && overlaps * 4 <= total;
+}
 
-		if (a.class != CLASS_HOST || a.worker_cnt * 4 > job->worker_cnt) {
-			out->data[kept++] = a;
-			continue;
-		}
-		if (joined.worker_cnt == 0 || a.own_ns > joined.own_ns) {
-			size_t cnt = joined.worker_cnt + 1;
+/* Takes the pauses out of the list from first on; the longest of them is returned. */
+static struct accusation take_pauses(const struct job *job, accusations *list, size_t first)
+{
+	struct accusation longest = { .own_ns = -1 };
+	size_t kept = first;
 
-			joined = a;
-			joined.worker_cnt = cnt;
-		}
+	for (size_t i = first; i < list->cnt; i++) {
+		struct accusation a = list->data[i];
+
+		if (!is_pause(job, &a))
+			list->data[kept++] = a;
+		else if (a.own_ns > longest.own_ns)
+			longest = a;
 	}
+	list->cnt = kept;
+	return longest;
+}
+
+/*
+ * Many unrelated places on the host, each long on a few workers of its own: one
+ * thing strikes at random, and in Python that is the garbage collector (paper,
+ * section 6.2, problem 3). They become one accusation of the longest.
+ */
+static int join_random_pauses(const struct job *job, size_t first, struct arena *arena,
+			      accusations *out)
+{
+	bool *who = arena_calloc(arena, job->worker_cnt + 1, sizeof(bool));
+	uint32_t *workers = arena_calloc(arena, job->worker_cnt + 1, sizeof(*workers));
+	struct accusation joined;
+
+	if (who == NULL || workers == NULL)
+		return -ENOMEM;
+	if (!pauses_strike_apart(job, out, first, who))
+		return 0;
+	joined = take_pauses(job, out, first);
 	joined.rotates = true;
 	joined.workers = workers;
 	joined.worker_cnt = 0;
@@ -297,7 +319,6 @@ static int join_random_pauses(const struct job *job, size_t first, struct arena 
 		if (who[w])
 			workers[joined.worker_cnt++] = w;
 	}
-	out->cnt = kept;
 	return vec_push(out, joined);
 }
 
