@@ -131,6 +131,29 @@ static void clocks_that_differ_change_nothing(void **state)
 	}
 }
 
+/* A starved thread learns of an end when it gets a CPU: long after it happened. */
+static void an_end_that_a_member_learns_late_does_not_break_the_match(void **state)
+{
+	struct report report;
+	struct test_job job;
+
+	(void)state;
+	play(&job, 4, 2, 20);
+	/* No names of groups: the ends alone tell what belongs together. */
+	for (size_t w = 0; w < job.cnt; w++) {
+		vec_foreach(c, &job.workers[w].collectives)
+			c->group_known = false;
+	}
+	job.workers[2].collectives.data[3].dur_ns += 150 * NSEC_PER_MSEC;
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.verdict, VERDICT_ABNORMAL);
+	assert_int_equal(report.finding_cnt, 1);
+	test_assert_ranks(&report.findings[0], "2");
+	assert_string_equal(report.findings[0].cause, "host-stall");
+	report_done(&report);
+	test_job_done(&job);
+}
+
 static void lists_of_different_length_are_matched(void **state)
 {
 	static const struct {
@@ -350,6 +373,7 @@ int main(void)
 		cmocka_unit_test(the_late_worker_its_reason_and_its_victims_are_told),
 		cmocka_unit_test(of_two_workers_the_late_one_is_known_too),
 		cmocka_unit_test(clocks_that_differ_change_nothing),
+		cmocka_unit_test(an_end_that_a_member_learns_late_does_not_break_the_match),
 		cmocka_unit_test(lists_of_different_length_are_matched),
 		cmocka_unit_test(sequence_numbers_leave_nothing_to_guess),
 		cmocka_unit_test(overlapping_collectives_are_counted_once),

@@ -481,6 +481,18 @@ static const char *plural(double cnt)
 	return cnt > 1 ? "s" : "";
 }
 
+/* A rank that communicates, but never with the others as far as one can tell; -1: none. */
+static int unmatched_rank(const struct run *r)
+{
+	for (size_t w = 0; w < r->job.worker_cnt && r->job.worker_cnt > 1; w++) {
+		const struct fingerprint *fp = r->job.workers[w].fp;
+
+		if (fp->collective_cnt > 2 && !r->blame.workers[w].matched)
+			return fp->rank;
+	}
+	return -1;
+}
+
 static int decide(struct run *r)
 {
 	struct report *out = r->out;
@@ -504,6 +516,12 @@ static int decide(struct run *r)
 	} else if (may_wait_for_absent(r)) {
 		out->reason = "communication holds much of the window, and whoever is late may be "
 			      "among the ranks that were not analyzed";
+	} else if (unmatched_rank(r) >= 0) {
+		out->reason =
+			arena_printf(arena,
+				     "the collectives of rank %d fit those of no other rank: who "
+				     "waited for whom is not known",
+				     unmatched_rank(r));
 	} else if (out->iterations < 2) {
 		out->reason = "one iteration is too short a window to tell a fault from chance";
 	} else {

@@ -9,6 +9,7 @@
 
 #define MAX_SHIFT 16	    /* windows of one profile begin within so many collectives */
 #define NAME_AGREE 0.9	    /* share of matched pairs that must be the same operation */
+#define WORST 5		    /* one in so many pairs may be off by anything */
 #define RESIDUAL_SHARE 0.25 /* of the time between collectives: ends must agree that well */
 
 const struct fp_collective *match_borrow(const struct job *job, const struct match_list *member,
@@ -32,22 +33,20 @@ static double end_ns(const struct fp_collective *c)
 	return (double)(c->start_ns + c->dur_ns);
 }
 
-/* Median time from one end to the next: what a wrong shift would be off by. */
-static double median_interval_ns(const struct job *job, const struct match_list *list,
-				 double *scratch)
+/* Mean time from one end to the next: what a wrong shift would be off by. */
+static double mean_interval_ns(const struct job *job, const struct match_list *list)
 {
-	size_t cnt = 0;
-
-	for (size_t i = 1; i < list->cnt; i++)
-		scratch[cnt++] = fabs(end_ns(at(job, list, (int64_t)i)) -
-				      end_ns(at(job, list, (int64_t)i - 1)));
-	return stats_median(scratch, cnt);
+	if (list->cnt < 2)
+		return 0;
+	return fabs(end_ns(at(job, list, (int64_t)list->cnt - 1)) - end_ns(at(job, list, 0))) /
+	       (double)(list->cnt - 1);
 }
 
 /*
  * How well other fits ref at a shift: mean deviation of the differences of their
- * ends. A median deviation would be 0 at a wrong shift wherever more than half of
- * the intervals are equal.
+ * ends, without the worst fifth, because a member can learn late that a collective
+ * has ended. A median deviation would be 0 at a wrong shift wherever more than half
+ * of the intervals are equal.
  */
 struct fit {
 	int64_t shift;
@@ -55,10 +54,17 @@ struct fit {
 	size_t pair_cnt;
 };
 
+static int double_cmp(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
 static bool fit_at(const struct job *job, const struct match_list *ref,
 		   const struct match_list *other, int64_t shift, double *scratch, struct fit *ret)
 {
-	size_t pairs = 0, same = 0;
+	size_t pairs = 0, same = 0, kept;
 	double center, sum = 0;
 
 	for (int64_t k = 0; k < (int64_t)other->cnt; k++) {
@@ -74,10 +80,14 @@ static bool fit_at(const struct job *job, const struct match_list *ref,
 		return false;
 	center = stats_median(scratch, pairs);
 	for (size_t i = 0; i < pairs; i++)
-		sum += fabs(scratch[i] - center);
+		scratch[i] = fabs(scratch[i] - center);
+	qsort(scratch, pairs, sizeof(*scratch), double_cmp);
+	kept = pairs - pairs / WORST;
+	for (size_t i = 0; i < kept; i++)
+		sum += scratch[i];
 	*ret = (struct fit){ .shift = shift,
 			     .offset_ns = center,
-			     .spread_ns = sum / (double)pairs,
+			     .spread_ns = sum / (double)kept,
 			     .pair_cnt = pairs };
 	return true;
 }
@@ -142,7 +152,7 @@ static int take_group(const struct job *job, struct arena *arena, struct match_l
 	}
 	if (ref == NULL)
 		return 0;
-	interval = median_interval_ns(job, ref, scratch);
+	interval = mean_interval_ns(job, ref);
 	group.members = arena_calloc(arena, cnt, sizeof(*group.members));
 	if (group.members == NULL)
 		return -ENOMEM;
