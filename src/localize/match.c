@@ -54,13 +54,6 @@ struct fit {
 	size_t pair_cnt;
 };
 
-static int double_cmp(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static bool fit_at(const struct job *job, const struct match_list *ref,
 		   const struct match_list *other, int64_t shift, double *scratch, struct fit *ret)
 {
@@ -79,9 +72,7 @@ static bool fit_at(const struct job *job, const struct match_list *ref,
 	if (pairs == 0 || (double)same < NAME_AGREE * (double)pairs)
 		return false;
 	center = stats_median(scratch, pairs);
-	for (size_t i = 0; i < pairs; i++)
-		scratch[i] = fabs(scratch[i] - center);
-	qsort(scratch, pairs, sizeof(*scratch), double_cmp);
+	(void)stats_mad(scratch, pairs, center); /* leaves the deviations, sorted */
 	kept = pairs - pairs / WORST;
 	for (size_t i = 0; i < kept; i++)
 		sum += scratch[i];
