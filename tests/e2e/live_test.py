@@ -16,10 +16,14 @@ import judge  # noqa: E402
 
 class LiveFaults(unittest.TestCase):
     def check(self, fault: str) -> None:
+        """A wrong name fails at once; silence on a busy machine gets a second chance."""
         with tempfile.TemporaryDirectory() as folder:
-            out = pathlib.Path(folder, fault)
-            run = judge.run_job(fault, out)
-            log = out.with_name(fault + "-times").joinpath("log").read_text(errors="replace")
+            for attempt in ("first", "second"):
+                out = pathlib.Path(folder, attempt)
+                run = judge.run_job(fault, out)
+                if run.word != judge.ABSTAINED:
+                    break
+            log = out.with_name(attempt + "-times").joinpath("log").read_text(errors="replace")
             self.assertEqual(run.word, judge.RIGHT, f"said: {run.said}\n{log}")
             self.assertTrue((out / "report.html").is_file(), "there is no report.html")
 
