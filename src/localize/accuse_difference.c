@@ -169,7 +169,7 @@ static double comm_excess(const struct comparison *c, const bool *group_mark, do
 
 /*
  * Marks in culprits those of the abnormal that differ from the other abnormal, or
- * all of them when none does. Compares at first all members, then the abnormal.
+ * all of them when none does; c then holds the comparison that decided.
  */
 static int narrow(struct comparison *c, const struct job_function *f, uint32_t group,
 		  const bool *abnormal, const struct differ_options *options, bool *culprits)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/blame.h"
 
+#include "base/stats.h"
 #include "localize/match.h"
 
 #include <errno.h>
@@ -155,13 +156,6 @@ static double lead_in(const struct judge *j, const struct arrival *a, uint32_t f
 	return 0;
 }
 
-static int double_cmp(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* What the others typically spent in it (the first arrival is the late one). */
 static double typical_lead(const struct judge *j, uint32_t function)
 {
@@ -170,7 +164,7 @@ static double typical_lead(const struct judge *j, uint32_t function)
 
 	for (size_t i = 0; i < cnt; i++)
 		values[i] = lead_in(j, &j->arrivals[1 + i * others / cnt], function);
-	qsort(values, cnt, sizeof(*values), double_cmp);
+	(void)stats_median(values, cnt); /* leaves them sorted */
 	return values[cnt / 2];
 }
 

@@ -251,13 +251,10 @@ static enum cause cause_of_host(const struct job *job, const struct accusation *
 	return kind == KIND_OPERATOR ? CAUSE_HOST_STALL : CAUSE_SLOW_OPERATOR;
 }
 
-static enum cause cause_of_work(const struct job *job, const struct accusation *a,
-				const struct cause_facts *f)
+static enum cause cause_of_work(const struct job *job, const struct accusation *a)
 {
 	bool device = a->worker_cnt > 0 && job->workers[a->workers[0]].fp->has_device;
 
-	if (f->work_ratio >= MORE_WORK)
-		return CAUSE_IMBALANCE;
 	if (a->class == CLASS_MEMORY)
 		return CAUSE_SLOW_COPY;
 	return device ? CAUSE_SLOW_GPU : CAUSE_SLOW_OPERATOR;
@@ -298,7 +295,7 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 	    f->work_ratio >= MORE_WORK)
 		return CAUSE_IMBALANCE;
 	if (a->class == CLASS_COMPUTE || a->class == CLASS_MEMORY)
-		return cause_of_work(job, a, f);
+		return cause_of_work(job, a);
 	/* No one place: nothing to look at, only a worker that is slower. */
 	if (a->witness == WITNESS_BLAME && a->frame == FRAME_NONE)
 		return CAUSE_DIFFERENCE;
