@@ -137,7 +137,7 @@ static unsigned end_silence(struct detector *det, int64_t now_ns)
 	return events;
 }
 
-unsigned detector_mark(struct detector *det, const struct mark_record *record)
+unsigned detector_mark(struct detector *det, const struct ring_record *record)
 {
 	int64_t time_ns = MAX(record->time_ns, det->last_mark_ns); /* never back */
 	unsigned events;
@@ -145,7 +145,7 @@ unsigned detector_mark(struct detector *det, const struct mark_record *record)
 	if (time_ns > TIME_MAX_NS)
 		return 0;
 	events = end_silence(det, time_ns);
-	switch (sequence_mark(det->sequence, record->mark, record->detail, time_ns)) {
+	switch (sequence_mark(det->sequence, record->kind, record->detail, time_ns)) {
 	case SEQUENCE_LEARNED:
 		pace_reset(det->pace);
 		det->slow = false;

@@ -71,7 +71,7 @@ struct detector *detector_new(const struct detector_config *config);
 struct detector *detector_free(struct detector *det);
 
 /* Takes one mark of the ring, in order. Returns the events. Allocates nothing. */
-unsigned detector_mark(struct detector *det, const struct mark_record *record);
+unsigned detector_mark(struct detector *det, const struct ring_record *record);
 
 /* Call it now and then; only time can tell that a worker is blocked. Returns the events. */
 unsigned detector_tick(struct detector *det, int64_t now_ns);

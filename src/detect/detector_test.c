@@ -22,7 +22,7 @@ static struct job job_new(void)
 
 static void job_mark(struct job *job, enum mark mark, uint16_t detail, int64_t after_ns)
 {
-	struct mark_record record = { .mark = (uint16_t)mark, .detail = detail };
+	struct ring_record record = { .kind = (uint16_t)mark, .detail = detail };
 
 	job->now_ns += after_ns;
 	record.time_ns = job->now_ns;
@@ -227,9 +227,9 @@ static void detector_survives_marks_out_of_order_and_of_no_kind(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 20000; i++) {
-		struct mark_record record = {
+		struct ring_record record = {
 			.time_ns = (int64_t)(rng_next(&rng) >> (rng_next(&rng) % 64)),
-			.mark = (uint16_t)(rng_next(&rng) % 9),
+			.kind = (uint16_t)(rng_next(&rng) % 9),
 			.detail = (uint16_t)rng_next(&rng),
 		};
 

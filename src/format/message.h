@@ -12,9 +12,7 @@
  */
 #pragma once
 
-#include "base/base.h"
-
-#include <stdatomic.h>
+#include "format/ring.h"
 
 /* Environment that `perftracker run` sets and the hook reads. */
 #define PT_ENV_SOCKET "PERFTRACKER_SOCKET" /* path of the daemon's socket; unset: do nothing */
@@ -58,7 +56,10 @@ struct message {
 };
 _Static_assert(sizeof(struct message) == 80 + MESSAGE_TEXT, "both sides must agree");
 
-/* Marks in the ring. Append-only. */
+/*
+ * Marks: records of the training thread's ring. detail: which optimizer or
+ * loader, a small id in order of appearance. Append-only.
+ */
 enum mark {
 	MARK_DATALOADER =
 		1, /* dataloader.next began; value: ns it took, filled by MARK_DATALOADER_END */
@@ -69,20 +70,10 @@ enum mark {
 	MARK_OPTIMIZER_BEGIN,
 };
 
-struct mark_record {
-	int64_t time_ns; /* CLOCK_MONOTONIC */
-	int64_t value;
-	uint32_t seq;	 /* position + 1, written last: a torn record shows */
-	uint16_t mark;	 /* enum mark */
-	uint16_t detail; /* which optimizer or loader: small id in order of appearance */
-	uint64_t reserved;
-};
-_Static_assert(sizeof(struct mark_record) == 32, "32-byte records");
-
 #define MARK_RING_CNT 16384u /* power of two */
 
 #define BLOCK_MAGIC 0x50544231u /* "PTB1" */
-#define BLOCK_VERSION 1u
+#define BLOCK_VERSION 2u
 
 /*
  * The desired state. The daemon writes the fields, then id with release; the
@@ -97,6 +88,33 @@ struct order {
 	_Atomic uint32_t cancelled;  /* 1: forget it */
 	_Atomic uint32_t
 		stride; /* iteration marks of one iteration (several optimizers); 0 means 1 */
+	_Atomic uint32_t source;    /* enum order_source */
+	_Atomic uint32_t sample_hz; /* Python stacks a second in the window; 0: the default */
+	_Atomic uint32_t exact;	    /* 1: trace Python calls instead of sampling them */
+	uint32_t reserved;
+};
+
+enum order_source {
+	ORDER_SOURCE_AUTO,  /* the agent's own collectors; torch.profiler where they can't */
+	ORDER_SOURCE_AGENT, /* the agent's own or none */
+	ORDER_SOURCE_TORCH, /* torch.profiler */
+};
+
+/*
+ * The self-audit: slices of iterations with collectors off and on by turns, at
+ * the same steps on all workers, so that the daemon can compare their times.
+ * From step start_step, slices of slice_steps: off, on, off, ... slice_cnt of them.
+ */
+struct audit_order {
+	_Atomic uint64_t id; /* as in struct order */
+	_Atomic uint64_t start_step, slice_steps, slice_cnt;
+	_Atomic uint32_t kind; /* enum audit_kind */
+	uint32_t reserved;
+};
+
+enum audit_kind {
+	AUDIT_ALWAYS, /* off: marks only; on: the always-on collectors */
+	AUDIT_WINDOW, /* off: the always-on collectors; on: those of a window, too */
 };
 
 /*
@@ -112,9 +130,19 @@ struct worker_block {
 	_Atomic uint64_t worker_drops; /* marks that could not be written */
 	_Atomic uint64_t head; /* records ever written; stored with release after the record */
 	_Atomic uint32_t worker_state; /* enum worker_state */
-	uint32_t reserved2;
+	_Atomic uint32_t backoff;      /* daemon: enum backoff, what costs too much here */
 	struct order order;
-	struct mark_record ring[MARK_RING_CNT];
+	struct audit_order audit;
+	_Atomic uint64_t taken_id; /* daemon: the window of this order has been read */
+	struct ring_record ring[MARK_RING_CNT];
+};
+
+/* Each level leaves out more. Written by the daemon's self-audit. */
+enum backoff {
+	BACKOFF_NONE,
+	BACKOFF_SAMPLES,   /* a fifth of the stack samples */
+	BACKOFF_OPERATORS, /* and no operators in a window */
+	BACKOFF_ALL,	   /* and nothing between windows but marks */
 };
 
 enum worker_state { WORKER_IDLE, WORKER_PROFILING, WORKER_EXPORTING, WORKER_DISABLED };

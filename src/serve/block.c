@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* A mark may be a little ahead of our own look at the clock, not more. */
 #define FUTURE_NS (1 * NSEC_PER_SEC)
@@ -23,38 +24,46 @@ static int check_fd(int fd, struct err *err)
 			       seals);
 	if (fstat(fd, &st) != 0)
 		return err_set(err, errno, "block: %s", strerror(errno));
-	if (st.st_size != (off_t)sizeof(struct worker_block))
+	if (st.st_size != (off_t)sizeof(struct flight))
 		return err_set(err, EINVAL, "block: expected %zu bytes, found %lld",
-			       sizeof(struct worker_block), (long long)st.st_size);
+			       sizeof(struct flight), (long long)st.st_size);
 	return 0;
 }
 
 int block_open(int fd, struct block_reader *ret, struct err *err)
 {
-	struct worker_block *block;
-	int r = check_fd(fd, err);
+	struct flight *flight;
+	int r = check_fd(fd, err), copy;
 
 	if (r < 0)
 		return r;
-	block = mmap(NULL, sizeof(*block), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (block == MAP_FAILED)
+	flight = mmap(NULL, sizeof(*flight), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (flight == MAP_FAILED)
 		return err_set(err, errno, "block: cannot map: %s", strerror(errno));
-	if (block->magic != BLOCK_MAGIC || block->version != BLOCK_VERSION ||
-	    block->ring_cnt != MARK_RING_CNT) {
-		(void)munmap(block, sizeof(*block));
+	if (flight->block.magic != BLOCK_MAGIC || flight->block.version != BLOCK_VERSION ||
+	    flight->block.ring_cnt != MARK_RING_CNT || flight->layout_bytes != sizeof(*flight)) {
+		(void)munmap(flight, sizeof(*flight));
 		return err_set(err, EINVAL,
 			       "block: not of version %u: the daemon and the agent library are of "
 			       "different releases",
 			       BLOCK_VERSION);
 	}
-	*ret = (struct block_reader){ .block = block };
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (copy < 0) {
+		r = err_set(err, errno, "block: %s", strerror(errno));
+		(void)munmap(flight, sizeof(*flight));
+		return r;
+	}
+	*ret = (struct block_reader){ .flight = flight, .block = &flight->block, .fd = copy };
 	return 0;
 }
 
 void block_close(struct block_reader *reader)
 {
-	if (reader->block != NULL)
-		(void)munmap(reader->block, sizeof(*reader->block));
+	if (reader->flight != NULL) {
+		(void)munmap(reader->flight, sizeof(*reader->flight));
+		(void)close(reader->fd);
+	}
 	*reader = (struct block_reader){ 0 };
 }
 
@@ -65,27 +74,10 @@ static void count_fault(struct block_reader *reader, uint64_t *counter)
 		reader->given_up = true;
 }
 
-/*
- * The writer clears seq, writes, sets seq, then moves head: a copy between two
- * equal looks at seq is whole.
- */
-static bool copy_record(const struct block_reader *reader, uint64_t position,
-			struct mark_record *ret)
-{
-	const struct mark_record *record = &reader->block->ring[position % MARK_RING_CNT];
-	uint32_t expected = (uint32_t)(position + 1);
-
-	if (__atomic_load_n(&record->seq, __ATOMIC_ACQUIRE) != expected)
-		return false;
-	memcpy(ret, record, sizeof(*ret));
-	atomic_thread_fence(memory_order_acquire);
-	return __atomic_load_n(&record->seq, __ATOMIC_RELAXED) == expected;
-}
-
-static bool record_valid(const struct block_reader *reader, const struct mark_record *record,
+static bool record_valid(const struct block_reader *reader, const struct ring_record *record,
 			 int64_t now_ns)
 {
-	return record->mark >= MARK_DATALOADER && record->mark <= MARK_OPTIMIZER_BEGIN &&
+	return record->kind >= MARK_DATALOADER && record->kind <= MARK_OPTIMIZER_BEGIN &&
 	       record->value >= 0 && record->time_ns >= reader->last_ns &&
 	       record->time_ns <= now_ns + FUTURE_NS;
 }
@@ -106,7 +98,7 @@ static uint64_t catch_up(struct block_reader *reader)
 	return head;
 }
 
-size_t block_drain(struct block_reader *reader, int64_t now_ns, struct mark_record *ret, size_t cap)
+size_t block_drain(struct block_reader *reader, int64_t now_ns, struct ring_record *ret, size_t cap)
 {
 	uint64_t head;
 	size_t cnt = 0;
@@ -115,9 +107,9 @@ size_t block_drain(struct block_reader *reader, int64_t now_ns, struct mark_reco
 		return 0;
 	head = catch_up(reader);
 	for (; reader->tail < head && cnt < cap && !reader->given_up; reader->tail++) {
-		struct mark_record record;
+		struct ring_record record;
 
-		if (!copy_record(reader, reader->tail, &record)) {
+		if (!ring_copy(reader->block->ring, MARK_RING_CNT, reader->tail, &record)) {
 			count_fault(reader, &reader->torn);
 		} else if (!record_valid(reader, &record, now_ns)) {
 			count_fault(reader, &reader->invalid);

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "format/message.h"
+#include "format/flight.h"
 
 #define BLOCK_FAULTS_MAX 4096u /* then the ring is given up */
 
@@ -22,7 +22,9 @@ struct order_plan {
 };
 
 struct block_reader {
-	struct worker_block *block; /* shared with the worker */
+	struct flight *flight;	    /* shared with the worker */
+	struct worker_block *block; /* its first part */
+	int fd;			    /* our own, for those who read the rest */
 	uint64_t tail;		    /* records taken so far */
 	int64_t last_ns;	    /* time of the last good record */
 	uint64_t overrun;	    /* lost because the ring went round */
@@ -44,7 +46,7 @@ void block_close(struct block_reader *reader);
  * how many. 0 for ever once the ring is given up. At most one ring's length of
  * work a call.
  */
-size_t block_drain(struct block_reader *reader, int64_t now_ns, struct mark_record *ret,
+size_t block_drain(struct block_reader *reader, int64_t now_ns, struct ring_record *ret,
 		   size_t cap);
 
 /* Iteration marks the worker has counted. */

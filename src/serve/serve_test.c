@@ -40,14 +40,15 @@ static int make_block(size_t size, int seals)
 
 static struct worker_block *map_block(int fd)
 {
-	struct worker_block *block =
-		mmap(NULL, sizeof(*block), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	struct flight *flight =
+		mmap(NULL, sizeof(*flight), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	assert_true(block != MAP_FAILED);
-	block->magic = BLOCK_MAGIC;
-	block->version = BLOCK_VERSION;
-	block->ring_cnt = MARK_RING_CNT;
-	return block;
+	assert_true(flight != MAP_FAILED);
+	flight->block.magic = BLOCK_MAGIC;
+	flight->block.version = BLOCK_VERSION;
+	flight->block.ring_cnt = MARK_RING_CNT;
+	flight->layout_bytes = sizeof(*flight);
+	return &flight->block;
 }
 
 static int open_pair(void **state)
@@ -55,7 +56,7 @@ static int open_pair(void **state)
 	static struct pair pair;
 	struct err err;
 
-	pair.fd = make_block(sizeof(struct worker_block), F_SEAL_SHRINK | F_SEAL_GROW);
+	pair.fd = make_block(sizeof(struct flight), F_SEAL_SHRINK | F_SEAL_GROW);
 	pair.block = map_block(pair.fd);
 	assert_int_equal(block_open(pair.fd, &pair.reader, &err), 0);
 	*state = &pair;
@@ -67,17 +68,17 @@ static int close_pair(void **state)
 	struct pair *pair = *state;
 
 	block_close(&pair->reader);
-	(void)munmap(pair->block, sizeof(*pair->block));
+	(void)munmap(pair->block, sizeof(struct flight)); /* its first part */
 	return close(pair->fd);
 }
 
 static void push(struct worker_block *block, uint16_t mark, int64_t time_ns)
 {
 	uint64_t head = atomic_load(&block->head);
-	struct mark_record *record = &block->ring[head % MARK_RING_CNT];
+	struct ring_record *record = &block->ring[head % MARK_RING_CNT];
 
-	*record = (struct mark_record){ .time_ns = time_ns,
-					.mark = mark,
+	*record = (struct ring_record){ .time_ns = time_ns,
+					.kind = mark,
 					.seq = (uint32_t)(head + 1) };
 	atomic_store(&block->head, head + 1);
 }
@@ -86,7 +87,7 @@ static void a_file_that_could_shrink_is_refused(void **state)
 {
 	struct block_reader reader;
 	struct err err;
-	int fd = make_block(sizeof(struct worker_block), 0);
+	int fd = make_block(sizeof(struct flight), 0);
 
 	(void)state;
 	assert_int_equal(block_open(fd, &reader, &err), -EINVAL);
@@ -99,7 +100,7 @@ static void a_file_of_another_size_or_version_is_refused(void **state)
 	struct block_reader reader;
 	struct err err;
 	int small = make_block(4096, F_SEAL_SHRINK);
-	int empty = make_block(sizeof(struct worker_block), F_SEAL_SHRINK);
+	int empty = make_block(sizeof(struct flight), F_SEAL_SHRINK);
 
 	(void)state;
 	assert_int_equal(block_open(small, &reader, &err), -EINVAL);
@@ -113,7 +114,7 @@ static void a_file_of_another_size_or_version_is_refused(void **state)
 static void marks_come_out_in_order_and_once(void **state)
 {
 	struct pair *pair = *state;
-	struct mark_record records[8];
+	struct ring_record records[8];
 
 	for (int i = 0; i < 5; i++)
 		push(pair->block, MARK_OPTIMIZER, NOW + i);
@@ -126,7 +127,7 @@ static void marks_come_out_in_order_and_once(void **state)
 static void a_ring_that_went_round_loses_the_oldest_and_counts(void **state)
 {
 	struct pair *pair = *state;
-	struct mark_record record;
+	struct ring_record record;
 
 	for (unsigned i = 0; i < MARK_RING_CNT + 7; i++)
 		push(pair->block, MARK_OPTIMIZER, NOW + i);
@@ -138,7 +139,7 @@ static void a_ring_that_went_round_loses_the_oldest_and_counts(void **state)
 static void a_record_being_written_is_not_taken(void **state)
 {
 	struct pair *pair = *state;
-	struct mark_record record;
+	struct ring_record record;
 
 	push(pair->block, MARK_OPTIMIZER, NOW);
 	pair->block->ring[0].seq = 0;
@@ -149,7 +150,7 @@ static void a_record_being_written_is_not_taken(void **state)
 static void nonsense_is_dropped_and_counted(void **state)
 {
 	struct pair *pair = *state;
-	struct mark_record records[8];
+	struct ring_record records[8];
 
 	push(pair->block, MARK_OPTIMIZER, NOW);
 	push(pair->block, 999, NOW + 1);
@@ -166,7 +167,7 @@ static void a_head_anywhere_is_survived(void **state)
 {
 	static const uint64_t heads[] = { UINT64_MAX, 3, 0, 1ull << 63, MARK_RING_CNT, 1 };
 	struct pair *pair = *state;
-	struct mark_record records[64];
+	struct ring_record records[64];
 
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
 		atomic_store(&pair->block->head, heads[i]);
@@ -178,7 +179,7 @@ static void a_head_anywhere_is_survived(void **state)
 static void a_ring_of_garbage_is_given_up(void **state)
 {
 	struct pair *pair = *state;
-	struct mark_record records[64];
+	struct ring_record records[64];
 
 	memset(pair->block->ring, 0xa5, sizeof(pair->block->ring));
 	atomic_store(&pair->block->head, MARK_RING_CNT);

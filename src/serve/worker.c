@@ -54,7 +54,7 @@ void worker_done(struct worker *worker)
 	block_close(&worker->block);
 }
 
-static void record_gc(struct worker_window *window, const struct mark_record *record)
+static void record_gc(struct worker_window *window, const struct ring_record *record)
 {
 	struct sidecar_gc gc = {
 		.start_ns = record->time_ns - record->value,
@@ -67,14 +67,14 @@ static void record_gc(struct worker_window *window, const struct mark_record *re
 }
 
 /* The first request to a loader after an optimizer's step begins an iteration. */
-static void record_bound(struct worker *worker, const struct mark_record *record)
+static void record_bound(struct worker *worker, const struct ring_record *record)
 {
 	struct worker_window *window = &worker->window;
 	struct sidecar_iteration iteration = { worker->step, record->time_ns };
-	bool bound = record->mark == MARK_ITERATION ||
-		     (record->mark == MARK_DATALOADER && window->stepped);
+	bool bound = record->kind == MARK_ITERATION ||
+		     (record->kind == MARK_DATALOADER && window->stepped);
 
-	if (record->mark == MARK_OPTIMIZER)
+	if (record->kind == MARK_OPTIMIZER)
 		window->stepped = true;
 	if (!bound)
 		return;
@@ -83,14 +83,14 @@ static void record_bound(struct worker *worker, const struct mark_record *record
 	(void)vec_push(&window->side.iterations, iteration);
 }
 
-static void take_record(struct worker *worker, const struct mark_record *record)
+static void take_record(struct worker *worker, const struct ring_record *record)
 {
-	if (record->mark != MARK_GC) {
-		worker->last_mark = record->mark;
+	if (record->kind != MARK_GC) {
+		worker->last_mark = record->kind;
 		worker->last_ns = record->time_ns;
 	}
 	(void)detector_mark(worker->detector, record);
-	if (worker->window.sampling && record->mark == MARK_GC)
+	if (worker->window.sampling && record->kind == MARK_GC)
 		record_gc(&worker->window, record);
 	else if (worker->window.sampling)
 		record_bound(worker, record);
@@ -111,7 +111,7 @@ static void note_pace(struct worker *worker, uint64_t step)
 
 void worker_drain(struct worker *worker, int64_t now_ns)
 {
-	struct mark_record records[DRAIN_CNT];
+	struct ring_record records[DRAIN_CNT];
 	uint64_t state =
 		atomic_load_explicit(&worker->block.block->worker_state, memory_order_acquire);
 	size_t cnt = DRAIN_CNT;

@@ -2,7 +2,9 @@
 #include "collect/agent/agent.h"
 
 #include "base/clock.h"
+#include "collect/agent/lane.h"
 #include "collect/agent/link.h"
+#include "collect/agent/names.h"
 #include "collect/agent/window.h"
 
 #include <errno.h>
@@ -21,7 +23,8 @@ static struct agent {
 	_Atomic bool enabled;
 	_Atomic bool busy; /* taken by try only: a mark never waits for another thread */
 	bool fork_handled;
-	struct worker_block *block;
+	struct flight *flight;
+	struct worker_block *block; /* its first part */
 	int block_fd, socket_fd;
 	int32_t rank, local_rank, world_size;
 	uint32_t tid;
@@ -61,12 +64,14 @@ static void disable(void)
 
 static void release(void)
 {
-	if (agent.block != NULL)
-		(void)munmap(agent.block, sizeof(*agent.block));
+	lane_attach(NULL);
+	if (agent.flight != NULL)
+		(void)munmap(agent.flight, sizeof(*agent.flight));
 	if (agent.block_fd >= 0)
 		(void)close(agent.block_fd);
 	if (agent.socket_fd >= 0)
 		(void)close(agent.socket_fd);
+	agent.flight = NULL;
 	agent.block = NULL;
 	agent.block_fd = agent.socket_fd = -1;
 }
@@ -116,13 +121,32 @@ static int send_message(const struct message *message, int pass_fd)
 	return err;
 }
 
+static int create_flight(void)
+{
+	int err = link_create_flight(&agent.flight, &agent.block_fd);
+
+	if (err < 0)
+		return err;
+	agent.block = &agent.flight->block;
+	agent.flight->rank = agent.rank;
+	agent.flight->world_size = agent.world_size;
+	agent.flight->pid = (uint32_t)getpid();
+	agent.flight->mono_ns = clock_mono_ns();
+	agent.flight->wall_ns = clock_wall_ns();
+	atomic_store(&agent.flight->training_tid, agent.tid);
+	err = names_open(agent.flight);
+	if (err == 0)
+		lane_attach(agent.flight);
+	return err;
+}
+
 static int start_locked(const char *socket_path)
 {
 	struct message hello;
 	int err;
 
-	if (agent.block == NULL) {
-		err = link_create_block(&agent.block, &agent.block_fd);
+	if (agent.flight == NULL) {
+		err = create_flight();
 		if (err < 0)
 			return err;
 	}
@@ -161,23 +185,6 @@ int pt_agent_start(const char *socket_path, int32_t rank, int32_t local_rank, in
 	return 0;
 }
 
-/* A reader that sees seq == position + 1 before and after its copy has a whole record. */
-static void push_record(struct worker_block *block, uint32_t mark, int64_t value, uint32_t detail,
-			int64_t now_ns)
-{
-	uint64_t head = atomic_load_explicit(&block->head, memory_order_relaxed);
-	struct mark_record *record = &block->ring[head % MARK_RING_CNT];
-
-	__atomic_store_n(&record->seq, 0, __ATOMIC_RELAXED);
-	atomic_thread_fence(memory_order_release);
-	record->time_ns = now_ns;
-	record->value = value;
-	record->mark = (uint16_t)mark;
-	record->detail = (uint16_t)detail;
-	__atomic_store_n(&record->seq, (uint32_t)(head + 1), __ATOMIC_RELEASE);
-	atomic_store_explicit(&block->head, head + 1, memory_order_release);
-}
-
 static bool count_step(struct worker_block *block, uint32_t mark)
 {
 	unsigned grade = mark_grade(mark);
@@ -205,9 +212,14 @@ static int mark_locked(uint32_t mark, int64_t value, uint32_t detail)
 {
 	struct worker_block *block = agent.block;
 	int64_t now_ns = clock_mono_ns();
+	struct ring_record record;
 	int action;
 
-	push_record(block, mark, value, detail, now_ns);
+	record = (struct ring_record){ .time_ns = now_ns,
+				       .value = value,
+				       .kind = (uint16_t)mark,
+				       .detail = (uint16_t)detail };
+	ring_push(block->ring, MARK_RING_CNT, &block->head, &record);
 	if (!count_step(block, mark))
 		return AGENT_NONE;
 	action = window_mark(&agent.window, &block->order, agent.step, now_ns);

@@ -9,33 +9,34 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-static int map_block(int fd, struct worker_block **ret_block)
+static int map_flight(int fd, struct flight **ret_flight)
 {
-	size_t size = sizeof(struct worker_block);
-	struct worker_block *block;
+	size_t size = sizeof(struct flight);
+	struct flight *flight;
 
 	if (ftruncate(fd, (off_t)size) < 0)
 		return -errno;
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return -errno;
-	block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
-	if (block == MAP_FAILED)
+	flight = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (flight == MAP_FAILED)
 		return -errno;
-	block->magic = BLOCK_MAGIC;
-	block->version = BLOCK_VERSION;
-	block->ring_cnt = MARK_RING_CNT;
-	*ret_block = block;
+	flight->block.magic = BLOCK_MAGIC;
+	flight->block.version = BLOCK_VERSION;
+	flight->block.ring_cnt = MARK_RING_CNT;
+	flight->layout_bytes = (uint32_t)size;
+	*ret_flight = flight;
 	return 0;
 }
 
-int link_create_block(struct worker_block **ret_block, int *ret_fd)
+int link_create_flight(struct flight **ret_flight, int *ret_fd)
 {
 	int fd = memfd_create("perftracker-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	int err;
 
 	if (fd < 0)
 		return -errno;
-	err = map_block(fd, ret_block);
+	err = map_flight(fd, ret_flight);
 	if (err < 0) {
 		(void)close(fd);
 		return err;

@@ -6,14 +6,15 @@
 #pragma once
 
 #include "base/base.h"
-#include "format/message.h"
+#include "format/flight.h"
 
 /*
- * Creates and maps the block, zeroed, of fixed size (sealed, so that the
- * reader can't be killed by truncation). The caller owns *ret_block (munmap of
- * sizeof(struct worker_block)) and *ret_fd. Returns 0 or -errno.
+ * Creates and maps the flight recorder, zeroed, of fixed size (sealed, so that
+ * the reader can't be killed by truncation). Pages come with their first use. The
+ * caller owns *ret_flight (munmap of sizeof(struct flight)) and *ret_fd. Returns 0
+ * or -errno.
  */
-_must_check_ int link_create_block(struct worker_block **ret_block, int *ret_fd);
+_must_check_ int link_create_flight(struct flight **ret_flight, int *ret_fd);
 
 /* Connects without waiting. The caller owns *ret_fd. Returns 0 or -errno; -EAGAIN: backlog full. */
 _must_check_ int link_connect(const char *socket_path, int *ret_fd);

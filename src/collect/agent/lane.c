@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/agent/lane.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define LANE_NONE (-1)
+#define LANE_UNKNOWN 0 /* what a new thread finds: lane numbers are kept plus one */
+
+/* Initial-exec: no allocation at a thread's first access. */
+static __thread int my_lane __attribute__((tls_model("initial-exec")));
+
+static struct flight *_Atomic recorder;
+
+void lane_attach(struct flight *flight)
+{
+	atomic_store_explicit(&recorder, flight, memory_order_release);
+}
+
+struct flight *lane_flight(void)
+{
+	return atomic_load_explicit(&recorder, memory_order_acquire);
+}
+
+static int take_lane(struct flight *flight)
+{
+	uint32_t idx = atomic_fetch_add_explicit(&flight->lane_cnt, 1, memory_order_relaxed);
+
+	if (idx >= FLIGHT_LANE_CNT) {
+		atomic_store_explicit(&flight->lane_cnt, FLIGHT_LANE_CNT, memory_order_relaxed);
+		return LANE_NONE;
+	}
+	(void)prctl(PR_GET_NAME, flight->lanes[idx].name);
+	atomic_store_explicit(&flight->lanes[idx].tid, (uint32_t)syscall(SYS_gettid),
+			      memory_order_release);
+	return (int)idx + 1;
+}
+
+/* NULL: nothing is recorded, or this thread has no lane. */
+static struct flight_lane *own_lane(struct flight *flight, int *ret_idx)
+{
+	if (my_lane == LANE_UNKNOWN)
+		my_lane = take_lane(flight);
+	if (my_lane == LANE_NONE) {
+		atomic_fetch_add_explicit(&flight->drops.lanes, 1, memory_order_relaxed);
+		return NULL;
+	}
+	*ret_idx = my_lane - 1;
+	return &flight->lanes[*ret_idx];
+}
+
+void lane_record(const struct ring_record *record)
+{
+	struct flight *flight = lane_flight();
+	struct flight_lane *lane;
+	int idx;
+
+	if (flight == NULL)
+		return;
+	lane = own_lane(flight, &idx);
+	if (lane != NULL)
+		ring_push(flight->records[idx], FLIGHT_LANE_RECORD_CNT, &lane->head, record);
+}
+
+void lane_record_window(const struct ring_record *record)
+{
+	struct flight *flight = lane_flight();
+	struct flight_lane *lane;
+	int idx;
+
+	if (flight == NULL || !lane_window_is_open())
+		return;
+	lane = own_lane(flight, &idx);
+	if (lane != NULL)
+		ring_push(flight->window_records[idx], FLIGHT_WINDOW_RECORD_CNT, &lane->window_head,
+			  record);
+}
+
+bool lane_window_is_open(void)
+{
+	struct flight *flight = lane_flight();
+
+	return flight != NULL &&
+	       atomic_load_explicit(&flight->window_open, memory_order_relaxed) != 0;
+}
+
+void lane_open_window(uint32_t id)
+{
+	struct flight *flight = lane_flight();
+
+	if (flight != NULL)
+		atomic_store_explicit(&flight->window_open, id != 0 ? id : 1, memory_order_release);
+}
+
+void lane_close_window(void)
+{
+	struct flight *flight = lane_flight();
+
+	if (flight != NULL)
+		atomic_store_explicit(&flight->window_open, 0, memory_order_release);
+}
+
+/*
+ * The address space stays: a writer that is late finds zeroed pages there. The
+ * heads stay too, so that positions never go back.
+ */
+void lane_free_window(void)
+{
+	struct flight *flight = lane_flight();
+
+	if (flight != NULL)
+		(void)madvise(flight->window_records, sizeof(flight->window_records), MADV_REMOVE);
+}

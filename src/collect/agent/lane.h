@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where threads of the training process write: each thread that records
+ * something takes a lane of the flight recorder, for good, with two rings of its
+ * own. No lock, no allocation, no system call but the one that asks for the
+ * thread's id and name when it takes its lane.
+ * Source: format/flight.h.
+ */
+#pragma once
+
+#include "format/flight.h"
+
+/*
+ * Before anything is written. flight NULL: nothing is written any more, and
+ * writers that are under way write into memory that stays mapped.
+ */
+void lane_attach(struct flight *flight);
+
+/* The recorder, or NULL. */
+struct flight *lane_flight(void);
+
+/* What is recorded always. A thread without a lane is counted. */
+void lane_record(const struct ring_record *record);
+
+/* What is recorded while a window is open; nothing happens else. */
+void lane_record_window(const struct ring_record *record);
+
+/* Whether a window is open: asked before the work of making a record. */
+bool lane_window_is_open(void);
+void lane_open_window(uint32_t id);
+void lane_close_window(void);
+
+/* Gives the memory of the window's rings back. Takes a moment: not on a thread that trains. */
+void lane_free_window(void);

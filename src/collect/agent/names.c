@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/agent/names.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Open addressing, at most half full. */
+#define STRING_SLOTS (2 * FLIGHT_STRING_CNT)
+#define FRAME_SLOTS (2 * FLIGHT_FRAME_CNT)
+#define NODE_SLOTS (2 * FLIGHT_NODE_CNT)
+
+/* A slot is claimed by its hash; its id follows when the entry can be read. */
+struct string_slot {
+	_Atomic uint64_t hash;
+	_Atomic uint32_t id;
+	uint32_t reserved;
+};
+
+struct index {
+	struct string_slot strings[STRING_SLOTS];
+	uint32_t frames[FRAME_SLOTS]; /* ids; 0: free */
+	uint32_t nodes[NODE_SLOTS];
+};
+
+static struct flight *flight;
+static struct index *names_index;
+
+int names_open(struct flight *of)
+{
+	if (names_index == NULL) {
+		void *memory = mmap(NULL, sizeof(struct index), PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (memory == MAP_FAILED)
+			return -ENOMEM;
+		names_index = memory;
+	}
+	flight = of;
+	atomic_store(&of->string_cnt, 1); /* entry 0 of each table is "none", the root */
+	atomic_store(&of->frame_cnt, 1);
+	atomic_store(&of->node_cnt, 1);
+	return 0;
+}
+
+static uint64_t mix(uint64_t value)
+{
+	value ^= value >> 32;
+	value *= 0x9e3779b97f4a7c15u;
+	value ^= value >> 29;
+	return value;
+}
+
+static uint64_t hash_text(const char *text, size_t len)
+{
+	uint64_t hash = len * 0x9e3779b97f4a7c15u, word;
+
+	for (; len >= sizeof(word); text += sizeof(word), len -= sizeof(word)) {
+		memcpy(&word, text, sizeof(word));
+		hash = mix(hash ^ word);
+	}
+	word = 0;
+	memcpy(&word, text, len);
+	hash = mix(hash ^ word ^ 0xff);
+	return hash != 0 ? hash : 1;
+}
+
+/* Writes the entry of a slot that is ours. Returns its id, 0 when there is no room. */
+static uint32_t add_string(const char *text, size_t len)
+{
+	uint32_t id = atomic_fetch_add_explicit(&flight->string_cnt, 1, memory_order_relaxed);
+	uint32_t off;
+
+	if (id >= FLIGHT_STRING_CNT) {
+		atomic_store_explicit(&flight->string_cnt, FLIGHT_STRING_CNT, memory_order_relaxed);
+		return 0;
+	}
+	off = atomic_fetch_add_explicit(&flight->text_len, (uint32_t)len, memory_order_relaxed);
+	if (off > FLIGHT_TEXT_BYTES - len) {
+		atomic_store_explicit(&flight->text_len, FLIGHT_TEXT_BYTES, memory_order_relaxed);
+		return 0; /* the entry stays empty: no record refers to it */
+	}
+	memcpy(&flight->text[off], text, len);
+	flight->strings[id].off = off;
+	__atomic_store_n(&flight->strings[id].len, (uint32_t)len, __ATOMIC_RELEASE);
+	return id;
+}
+
+uint32_t names_string(const char *text, size_t len)
+{
+	uint64_t hash;
+
+	len = MIN(len, (size_t)FLIGHT_STRING_MAX);
+	hash = hash_text(text, len);
+	for (size_t i = 0; i < STRING_SLOTS / 4; i++) {
+		struct string_slot *slot = &names_index->strings[(hash + i) % STRING_SLOTS];
+		uint64_t found = atomic_load_explicit(&slot->hash, memory_order_acquire);
+		uint32_t id;
+
+		if (found == 0 && atomic_compare_exchange_strong(&slot->hash, &found, hash)) {
+			id = add_string(text, len);
+			if (id == 0)
+				atomic_fetch_add_explicit(&flight->drops.strings, 1,
+							  memory_order_relaxed);
+			atomic_store_explicit(&slot->id, id, memory_order_release);
+			return id;
+		}
+		if (found == hash)
+			return atomic_load_explicit(&slot->id, memory_order_acquire);
+	}
+	atomic_fetch_add_explicit(&flight->drops.strings, 1, memory_order_relaxed);
+	return 0;
+}
+
+static bool frame_equal(const struct flight_frame *a, const struct flight_frame *b)
+{
+	return a->file == b->file && a->name == b->name && a->first_line == b->first_line;
+}
+
+uint32_t names_frame(const char *file, const char *name, uint32_t first_line)
+{
+	struct flight_frame frame = { .file = names_string(file, strlen(file)),
+				      .name = names_string(name, strlen(name)),
+				      .first_line = first_line };
+	uint64_t at = mix((uint64_t)frame.file << 32 | frame.name) + first_line;
+	uint32_t cnt = atomic_load_explicit(&flight->frame_cnt, memory_order_relaxed), id;
+
+	for (;; at++) {
+		id = names_index->frames[at % FRAME_SLOTS];
+		if (id == 0)
+			break;
+		if (frame_equal(&flight->frames[id], &frame))
+			return id;
+	}
+	if (cnt == FLIGHT_FRAME_CNT) {
+		atomic_fetch_add_explicit(&flight->drops.frames, 1, memory_order_relaxed);
+		return 0;
+	}
+	flight->frames[cnt] = frame;
+	names_index->frames[at % FRAME_SLOTS] = cnt;
+	atomic_store_explicit(&flight->frame_cnt, cnt + 1, memory_order_release);
+	return cnt;
+}
+
+uint32_t names_node(uint32_t parent, uint32_t frame)
+{
+	uint64_t at = mix((uint64_t)parent << 32 | frame);
+	uint32_t cnt = atomic_load_explicit(&flight->node_cnt, memory_order_relaxed), id;
+
+	for (;; at++) {
+		id = names_index->nodes[at % NODE_SLOTS];
+		if (id == 0)
+			break;
+		if (flight->nodes[id].parent == parent && flight->nodes[id].frame == frame)
+			return id;
+	}
+	if (cnt == FLIGHT_NODE_CNT) {
+		atomic_fetch_add_explicit(&flight->drops.nodes, 1, memory_order_relaxed);
+		return parent;
+	}
+	flight->nodes[cnt] = (struct flight_node){ parent, frame };
+	names_index->nodes[at % NODE_SLOTS] = cnt;
+	atomic_store_explicit(&flight->node_cnt, cnt + 1, memory_order_release);
+	return cnt;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The flight recorder: all that a worker records about itself, in one sealed
+ * memory file that it shares with the daemon of its host. It outlives the
+ * worker as long as the daemon has it mapped.
+ *
+ *	always  marks, iteration accounts, Python stacks at 10 Hz, collectives
+ *	window  operators and exact calls, in the second half of the file, whose
+ *		pages exist only while a window is open
+ *
+ * One thread writes each ring (format/ring.h). Tables (strings, frames, nodes)
+ * only grow: entries below their published count never change. Readers trust
+ * nothing: an index is compared with the table's size before it is used.
+ * Source: facts on collection, sections 8 and 9; design.md sections 4 and 8.
+ */
+#pragma once
+
+#include "format/message.h"
+
+#define FLIGHT_STRING_CNT 16384u
+#define FLIGHT_TEXT_BYTES (1u << 20)
+#define FLIGHT_FRAME_CNT 16384u
+#define FLIGHT_NODE_CNT 65536u
+#define FLIGHT_SAMPLE_CNT 32768u /* ring of the sampler */
+#define FLIGHT_LANE_CNT 32u	 /* threads of their own rings */
+#define FLIGHT_LANE_RECORD_CNT 2048u
+#define FLIGHT_WINDOW_RECORD_CNT 32768u /* of a lane, while a window is open */
+#define FLIGHT_STRING_MAX 512u		/* bytes of one string */
+
+#define FLIGHT_ALWAYS_MAX (8u << 20)
+#define FLIGHT_TOTAL_MAX (64u << 20)
+
+/*
+ * Kinds of records, beside the marks. Strings, frames and nodes are indices in
+ * the tables. Append-only.
+ */
+enum flight_kind {
+	/* Ring of the sampler. */
+	FLIGHT_SAMPLE = 32, /* one look at one thread. time_ns; value: CPU ns the thread used since
+			     * its last sample (-1 unknown); extra: tid << 32 | node;
+			     * detail: enum flight_sample_flag, syscall number << 4 */
+	FLIGHT_CPU,	 /* training thread, cumulative: value CPU ns, extra run-queue delay ns */
+	FLIGHT_FAULTS,	 /* likewise: value minor faults, extra major faults */
+	FLIGHT_SWITCHES, /* likewise: value voluntary switches, extra involuntary ones */
+	FLIGHT_GIL,	 /* who held the GIL at time_ns: value tid; 0 nobody */
+
+	/* Ring of a lane. time_ns: start; value: duration. Written at its end. */
+	FLIGHT_OPERATOR,	 /* extra: string */
+	FLIGHT_ANNOTATION,	 /* user scope (record_function); extra: string */
+	FLIGHT_COLLECTIVE,	 /* extra: string. The two records behind it belong to it: */
+	FLIGHT_COLLECTIVE_ARGS,	 /* value: bytes (-1 unknown), extra: sequence number (-1) */
+	FLIGHT_COLLECTIVE_GROUP, /* value: group size << 32 | string of the group's name,
+				  * extra: string of the collective ("allreduce"); 0 unknown */
+	FLIGHT_PYTHON,		 /* exact: one call; extra: frame */
+	FLIGHT_C_CALL,		 /* exact: one call of a C function; extra: string */
+	FLIGHT_KIND_END
+};
+
+enum flight_sample_flag {
+	FLIGHT_SAMPLE_TRUNCATED = 1, /* deeper than the sampler looks */
+	FLIGHT_SAMPLE_GIL_WAIT = 2,  /* the thread waits for the GIL */
+	FLIGHT_SAMPLE_SYSCALL = 4,   /* the thread is in system call (detail >> 4) */
+	FLIGHT_SAMPLE_WINDOW = 8,    /* taken at the rate of a window */
+};
+
+/* UTF-8, not terminated. String 0 is empty and means "none". */
+struct flight_string {
+	uint32_t off, len; /* in text */
+};
+
+/* One Python function. */
+struct flight_frame {
+	uint32_t file, name; /* strings */
+	uint32_t first_line;
+	uint32_t reserved;
+};
+
+/* One call stack: the node of a trie. Node 0 is the root, without a frame. */
+struct flight_node {
+	uint32_t parent; /* always below the node's own index */
+	uint32_t frame;
+};
+
+/* What a worker can record. A source that is absent says why. */
+enum flight_source {
+	FLIGHT_SOURCE_STACKS,
+	FLIGHT_SOURCE_OPERATORS,
+	FLIGHT_SOURCE_COLLECTIVES,
+	FLIGHT_SOURCE_GIL,
+	FLIGHT_SOURCE_SYSCALLS,
+	FLIGHT_SOURCE_GC,
+	FLIGHT_SOURCE_CNT
+};
+
+enum flight_source_state { FLIGHT_UNTRIED, FLIGHT_WORKS, FLIGHT_ABSENT };
+
+struct flight_source_status {
+	_Atomic uint32_t state; /* enum flight_source_state; stored with release after why */
+	char why[124];		/* NUL-terminated */
+};
+
+/* What could not be recorded. X(field, what) */
+#define FLIGHT_DROP_LIST(X)                                             \
+	X(strings, "names beyond the table of names")                   \
+	X(frames, "Python functions beyond their table")                \
+	X(nodes, "call stacks beyond their table")                      \
+	X(lanes, "records of threads beyond the table of lanes")        \
+	X(unreadable, "samples of stacks that could not be read")       \
+	X(late, "samples that came later than twice their period")      \
+	X(threads, "threads that were not sampled: there are too many") \
+	X(nested, "operators nested deeper than is remembered")
+
+struct flight_drops {
+#define X(field, what) _Atomic uint64_t field;
+	FLIGHT_DROP_LIST(X)
+#undef X
+};
+
+/* The thread that writes a lane; tid is stored with release, last. */
+struct flight_lane {
+	_Atomic uint32_t tid; /* 0: free */
+	uint32_t reserved;
+	_Atomic uint64_t head, window_head;
+	char name[16]; /* comm when the lane was taken */
+};
+
+struct flight {
+	struct worker_block block; /* marks, the order */
+
+	uint32_t layout_bytes; /* sizeof(struct flight): both sides must agree */
+	int32_t rank, world_size;
+	uint32_t pid;
+	_Atomic uint32_t training_tid;
+	_Atomic uint32_t window_open; /* the order's id (low bits) while a window is open */
+	int64_t mono_ns, wall_ns;     /* one moment on both clocks */
+	struct flight_source_status sources[FLIGHT_SOURCE_CNT];
+	struct flight_drops drops;
+
+	/* Tables: count stored with release after the entry. */
+	_Atomic uint32_t string_cnt, text_len, frame_cnt, node_cnt, lane_cnt;
+	uint32_t reserved;
+	struct flight_string strings[FLIGHT_STRING_CNT];
+	struct flight_frame frames[FLIGHT_FRAME_CNT];
+	struct flight_node nodes[FLIGHT_NODE_CNT];
+	struct flight_lane lanes[FLIGHT_LANE_CNT];
+	_Atomic uint64_t sample_head;
+	struct ring_record samples[FLIGHT_SAMPLE_CNT];
+	struct ring_record records[FLIGHT_LANE_CNT][FLIGHT_LANE_RECORD_CNT];
+	char text[FLIGHT_TEXT_BYTES];
+
+	/* Pages exist only while a window is open. */
+	_Alignas(4096) struct ring_record window_records[FLIGHT_LANE_CNT][FLIGHT_WINDOW_RECORD_CNT];
+};
+_Static_assert(offsetof(struct flight, window_records) <= FLIGHT_ALWAYS_MAX, "budget");
+_Static_assert(sizeof(struct flight) <= FLIGHT_TOTAL_MAX, "budget");

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an observer has taken out of a worker's flight recorder (format/flight.h),
+ * checked: every index points into its table, every text is valid UTF-8, every
+ * ring in the order of writing. It can be saved as a file and read again, and is
+ * what readers of the recorder work on: the trace of a window and the timeline.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "format/flight.h"
+
+#define FLIGHT_SUFFIX ".flight"
+
+typedef VEC(struct ring_record) record_vec;
+
+struct flightlog_lane {
+	uint32_t tid;
+	char name[16];
+	record_vec records; /* what is recorded always */
+	record_vec window;  /* what is recorded in windows */
+	struct ring_tail tail, window_tail;
+};
+
+/* Plain numbers of what was lost: by the worker (FLIGHT_DROP_LIST) and on the way to us. */
+struct flightlog_drops {
+#define X(field, what) uint64_t field;
+	FLIGHT_DROP_LIST(X)
+#undef X
+	uint64_t overrun; /* records overwritten before we came */
+	uint64_t torn;	  /* records caught while being written */
+	uint64_t invalid; /* records that made no sense */
+};
+
+struct flightlog {
+	int32_t rank, world_size;
+	uint32_t pid, training_tid;
+	int64_t mono_ns, wall_ns; /* one moment on both clocks */
+	char host[64];
+	struct {
+		uint32_t state; /* enum flight_source_state */
+		char why[124];
+	} sources[FLIGHT_SOURCE_CNT];
+	struct flightlog_drops drops;
+	struct arena arena;	   /* owns the strings */
+	VEC(const char *) strings; /* NUL-terminated; [0] is "" */
+	VEC(struct flight_frame) frames;
+	VEC(struct flight_node) nodes; /* [0] is the root */
+	VEC(struct flightlog_lane) lanes;
+	record_vec marks, samples;
+	struct ring_tail marks_tail, samples_tail;
+};
+
+void flightlog_init(struct flightlog *log);
+void flightlog_done(struct flightlog *log);
+
+/*
+ * Maps the recorder behind fd for reading (stays open, the caller's). The size
+ * and seals are checked: the worker can't take the memory away. Returns 0,
+ * -EINVAL or -errno with a line in err. flight_unmap() lets it go.
+ */
+_must_check_ int flight_map(int fd, const struct flight **ret, struct err *err);
+void flight_unmap(const struct flight *flight);
+
+/*
+ * Takes what is new since the last call: identity, tables, rings. Records that
+ * are out of range are dropped and counted. Work is bounded by the rings' sizes.
+ * with_window: also the rings of a window. Returns 0 or -ENOMEM.
+ */
+_must_check_ int flightlog_take(struct flightlog *log, const struct flight *flight,
+				bool with_window);
+
+/*
+ * Saves the log (temporary file, then rename; mode 0600) and reads it again. Of
+ * a file every length and index is checked; -EINVAL names file, offset, expected
+ * and found. *ret is initialised on success only. Returns 0 or -errno.
+ */
+_must_check_ int flightlog_write(const struct flightlog *log, const char *path, struct err *err);
+_must_check_ int flightlog_read(const char *path, struct flightlog *ret, struct err *err);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A ring of records in memory that a worker shares with its observers. One
+ * thread writes, overwriting the oldest; anyone reads, also after the writer
+ * was stopped or killed in the middle of a record. Nothing that is read can be
+ * trusted: positions are taken modulo the size, a torn record shows.
+ */
+#pragma once
+
+#include "base/base.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* What the fields mean depends on the kind: see format/message.h and format/flight.h. */
+struct ring_record {
+	int64_t time_ns; /* CLOCK_MONOTONIC */
+	int64_t value;
+	uint32_t seq; /* position + 1, written last: a torn record shows */
+	uint16_t kind;
+	uint16_t detail;
+	uint64_t extra;
+};
+_Static_assert(sizeof(struct ring_record) == 32, "32-byte records");
+
+/* The writer: one thread at a time. cnt: a power of two. */
+static inline void ring_push(struct ring_record *records, uint32_t cnt, _Atomic uint64_t *head,
+			     const struct ring_record *what)
+{
+	uint64_t position = atomic_load_explicit(head, memory_order_relaxed);
+	struct ring_record *record = &records[position & (cnt - 1)];
+
+	__atomic_store_n(&record->seq, 0, __ATOMIC_RELAXED);
+	atomic_thread_fence(memory_order_release);
+	record->time_ns = what->time_ns;
+	record->value = what->value;
+	record->kind = what->kind;
+	record->detail = what->detail;
+	record->extra = what->extra;
+	__atomic_store_n(&record->seq, (uint32_t)(position + 1), __ATOMIC_RELEASE);
+	atomic_store_explicit(head, position + 1, memory_order_release);
+}
+
+/* A reader: false when the record at this position was torn or is another by now. */
+static inline bool ring_copy(const struct ring_record *records, uint32_t cnt, uint64_t position,
+			     struct ring_record *ret)
+{
+	const struct ring_record *record = &records[position & (cnt - 1)];
+	uint32_t expected = (uint32_t)(position + 1);
+
+	if (__atomic_load_n(&record->seq, __ATOMIC_ACQUIRE) != expected)
+		return false;
+	memcpy(ret, record, sizeof(*ret));
+	atomic_thread_fence(memory_order_acquire);
+	return __atomic_load_n(&record->seq, __ATOMIC_RELAXED) == expected;
+}
+
+/* How far a reader got. */
+struct ring_tail {
+	uint64_t taken;	  /* position of the next record */
+	uint64_t overrun; /* lost because the ring went round */
+	uint64_t torn;	  /* caught while being written */
+	uint64_t back;	  /* times the head went back: no writer of ours does that */
+};
+
+/*
+ * Copies up to cap records in order and returns how many; at most cap slots are
+ * looked at. A ring that is shorter than what was written gives its newest records.
+ */
+static inline size_t ring_take(struct ring_tail *tail, const struct ring_record *records,
+			       uint32_t cnt, const _Atomic uint64_t *head, struct ring_record *ret,
+			       size_t cap)
+{
+	uint64_t end = atomic_load_explicit(head, memory_order_acquire);
+	size_t taken = 0;
+
+	if (end < tail->taken) {
+		tail->back++;
+		tail->taken = end;
+	}
+	if (end - tail->taken > cnt) {
+		tail->overrun += end - tail->taken - cnt;
+		tail->taken = end - cnt;
+	}
+	for (; tail->taken < end && taken < cap; tail->taken++) {
+		if (ring_copy(records, cnt, tail->taken, &ret[taken]))
+			taken++;
+		else
+			tail->torn++;
+	}
+	return taken;
+}
