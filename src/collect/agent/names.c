@@ -19,12 +19,13 @@ struct string_slot {
 
 struct index {
 	struct string_slot strings[STRING_SLOTS];
-	uint32_t frames[FRAME_SLOTS]; /* ids; 0: free */
+	_Atomic uint32_t frames[FRAME_SLOTS]; /* ids; 0: free */
 	uint32_t nodes[NODE_SLOTS];
 };
 
 static struct flight *flight;
 static struct index *names_index;
+static _Atomic bool adding_frame; /* taken by try only: nobody waits for another thread */
 
 int names_open(struct flight *of)
 {
@@ -40,6 +41,7 @@ int names_open(struct flight *of)
 	atomic_store(&of->string_cnt, 1); /* entry 0 of each table is "none", the root */
 	atomic_store(&of->frame_cnt, 1);
 	atomic_store(&of->node_cnt, 1);
+	atomic_store(&adding_frame, false);
 	return 0;
 }
 
@@ -117,29 +119,54 @@ static bool frame_equal(const struct flight_frame *a, const struct flight_frame 
 	return a->file == b->file && a->name == b->name && a->first_line == b->first_line;
 }
 
+/* Its id, or 0 and the slot that is free for it. */
+static uint32_t find_frame(const struct flight_frame *frame, size_t *ret_slot)
+{
+	uint64_t at = mix((uint64_t)frame->file << 32 | frame->name) + frame->first_line;
+	uint32_t id;
+
+	for (;; at++) {
+		*ret_slot = at % FRAME_SLOTS;
+		id = atomic_load_explicit(&names_index->frames[*ret_slot], memory_order_acquire);
+		if (id == 0 || frame_equal(&flight->frames[id], frame))
+			return id;
+	}
+}
+
+/* One thread at a time, so that all entries below the count can be read. */
+static uint32_t add_frame(const struct flight_frame *frame)
+{
+	uint32_t cnt = atomic_load_explicit(&flight->frame_cnt, memory_order_relaxed);
+	size_t slot;
+	uint32_t id = find_frame(frame, &slot);
+
+	if (id != 0)
+		return id;
+	if (cnt == FLIGHT_FRAME_CNT) {
+		atomic_fetch_add_explicit(&flight->drops.frames, 1, memory_order_relaxed);
+		return 0;
+	}
+	flight->frames[cnt] = *frame;
+	atomic_store_explicit(&names_index->frames[slot], cnt, memory_order_release);
+	atomic_store_explicit(&flight->frame_cnt, cnt + 1, memory_order_release);
+	return cnt;
+}
+
 uint32_t names_frame(const char *file, const char *name, uint32_t first_line)
 {
 	struct flight_frame frame = { .file = names_string(file, strlen(file)),
 				      .name = names_string(name, strlen(name)),
 				      .first_line = first_line };
-	uint64_t at = mix((uint64_t)frame.file << 32 | frame.name) + first_line;
-	uint32_t cnt = atomic_load_explicit(&flight->frame_cnt, memory_order_relaxed), id;
+	size_t slot;
+	uint32_t id = find_frame(&frame, &slot);
 
-	for (;; at++) {
-		id = names_index->frames[at % FRAME_SLOTS];
-		if (id == 0)
-			break;
-		if (frame_equal(&flight->frames[id], &frame))
-			return id;
-	}
-	if (cnt == FLIGHT_FRAME_CNT) {
-		atomic_fetch_add_explicit(&flight->drops.frames, 1, memory_order_relaxed);
+	if (id != 0)
+		return id;
+	if (atomic_exchange_explicit(&adding_frame, true, memory_order_acquire))
 		return 0;
-	}
-	flight->frames[cnt] = frame;
-	names_index->frames[at % FRAME_SLOTS] = cnt;
-	atomic_store_explicit(&flight->frame_cnt, cnt + 1, memory_order_release);
-	return cnt;
+	id = add_frame(&frame);
+	atomic_store_explicit(&adding_frame, false, memory_order_release);
+	return id;
 }
 
 uint32_t names_node(uint32_t parent, uint32_t frame)

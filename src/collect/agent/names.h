@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tables of the flight recorder: names become small numbers. Names are
- * copied, so that a pointer to a temporary is fine. Strings may be added by any
- * thread without a lock; frames and nodes by the sampler's thread only.
+ * copied, so that a pointer to a temporary is fine. Strings and frames may be added
+ * by any thread, which never waits; nodes by the sampler's thread only.
  *
  * The index beside the tables is private memory, mapped once. Two names with one
  * 64-bit hash are taken for one.
@@ -18,7 +18,8 @@ _must_check_ int names_open(struct flight *flight);
  * name is being added by another thread at this very moment. */
 uint32_t names_string(const char *text, size_t len);
 
-/* Id of a Python function; 0 when the table is full (counted). */
+/* Id of a Python function; 0 when the table is full (counted) or another thread is adding a
+ * function at this very moment. */
 uint32_t names_frame(const char *file, const char *name, uint32_t first_line);
 
 /* Id of the stack "frame called from parent" (0: the root); parent itself when the table is full. */
