@@ -94,7 +94,9 @@ struct lane {
 	X(CPU_THREAD, "cpu_thread", "one thread: CPU time / wall time")                            \
 	X(CPU_PROCESS, "cpu_process", "one process: CPU time / (wall time * cores it may use)")    \
 	X(RUN_DELAY, "run_delay", "one thread: share of wall time runnable but waiting for a CPU") \
-	X(OTHER, "other", "a counter of unknown meaning")
+	X(OTHER, "other", "a counter of unknown meaning")                                          \
+	X(SOCKET_TX, "socket_tx",                                                                  \
+	  "TCP transmit of one process: share of the highest rate seen in the window")
 
 enum resource {
 #define X(id, text, help) RESOURCE_##id,

@@ -20,7 +20,9 @@
 #include <unistd.h>
 
 #define FP_MAGIC 0x50465450u /* "PTFP" */
-#define FP_VERSION 1u
+#define FP_VERSION 2u	     /* version 1: no pressure of the host */
+#define RESOURCE_ABSENT 255  /* in the file: the number of resources grows */
+#define RESOURCE_ABSENT_1 9  /* what version 1 wrote instead */
 #define FP_MAX_BYTES (1u << 30)
 
 /* Either direction. Writing: out is set. Reading: data is set and off moves. */
@@ -29,6 +31,7 @@ struct codec {
 	const unsigned char *data;
 	size_t len, off;
 	size_t field_off; /* where the field being read begins */
+	uint64_t version;
 	const char *source;
 	struct arena *arena;
 	struct err *err;
@@ -48,7 +51,10 @@ void fingerprint_init(struct fingerprint *fp)
 				.run_delay_frac = -1,
 				.other_cpu_frac = -1,
 				.gc_ns = 0,
-				.thief_frac = -1 },
+				.thief_frac = -1,
+				.psi_cpu_frac = -1,
+				.psi_io_frac = -1,
+				.psi_memory_frac = -1 },
 	};
 	arena_init(&fp->arena);
 }
@@ -181,13 +187,26 @@ static void code_frame(struct codec *c, struct fp_frame *f, size_t idx)
 	code_text(c, &f->name);
 }
 
+/* RESOURCE_CNT in memory means that there is none. */
+static void code_resource(struct codec *c, uint8_t *resource)
+{
+	int absent = c->version == 1 ? RESOURCE_ABSENT_1 : RESOURCE_ABSENT;
+	int value = *resource < RESOURCE_CNT ? *resource : absent;
+
+	CODE_INT(c, value, 0, absent, "a resource");
+	if (c->error == 0 && value != absent && value >= RESOURCE_CNT)
+		codec_fail(c, "a resource", (uint64_t)value);
+	if (c->error == 0)
+		*resource = value == absent ? RESOURCE_CNT : (uint8_t)value;
+}
+
 static void code_function(struct codec *c, struct fp_function *f, size_t frame_cnt)
 {
 	CODE_INT(c, f->frame, 0, UINT32_MAX, "a frame index");
 	if (c->error == 0 && f->frame != FRAME_NONE && f->frame >= frame_cnt)
 		codec_fail(c, "the index of a frame", f->frame);
 	CODE_INT(c, f->class, 0, CLASS_CNT - 1, "a class");
-	CODE_INT(c, f->resource, 0, RESOURCE_CNT, "a resource");
+	code_resource(c, &f->resource);
 	code_frac(c, &f->beta_frac);
 	if (c->error == 0 && isnan(f->beta_frac))
 		codec_fail(c, "a fraction in 0..1", 0);
@@ -247,6 +266,11 @@ static void code_host(struct codec *c, struct fp_host *h)
 	CODE_INT(c, h->gc_cnt, 0, INT64_MAX, "a count");
 	code_text(c, &h->thief);
 	code_finite(c, &h->thief_frac);
+	if (c->version < 2)
+		return;
+	code_finite(c, &h->psi_cpu_frac);
+	code_finite(c, &h->psi_io_frac);
+	code_finite(c, &h->psi_memory_frac);
 }
 
 static void code_identity(struct codec *c, struct fingerprint *fp)
@@ -277,14 +301,15 @@ static void code_identity(struct codec *c, struct fingerprint *fp)
 
 static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 {
-	uint64_t magic = FP_MAGIC, version = FP_VERSION;
+	uint64_t magic = FP_MAGIC;
 
+	c->version = FP_VERSION;
 	code_u64(c, &magic);
 	if (c->error == 0 && magic != FP_MAGIC)
 		codec_fail(c, "a fingerprint file (\"PTFP\")", magic);
-	code_u64(c, &version);
-	if (c->error == 0 && version != FP_VERSION)
-		codec_fail(c, "version 1", version);
+	code_u64(c, &c->version);
+	if (c->error == 0 && (c->version < 1 || c->version > FP_VERSION))
+		codec_fail(c, "version 1 or 2", c->version);
 	code_identity(c, fp);
 	fp->frames = code_array(c, fp->frames, &fp->frame_cnt, sizeof(*fp->frames), 40);
 	for (size_t i = 0; i < fp->frame_cnt && c->error == 0; i++)

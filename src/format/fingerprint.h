@@ -93,6 +93,8 @@ struct fp_host {
 	int64_t gc_cnt;
 	const char *thief; /* the process outside the job that used most CPU beside this worker */
 	double thief_frac; /* its CPU time / window */
+	/* Share of the window in which some task of the host stood still for lack of it (PSI). */
+	double psi_cpu_frac, psi_io_frac, psi_memory_frac;
 };
 
 struct fingerprint {

@@ -190,6 +190,8 @@ static void random_fingerprint(uint64_t seed, struct fingerprint *fp)
 	fp->host_stats.cpu_frac = 0.25;
 	fp->host_stats.other_name = some_text(fp);
 	fp->host_stats.thief = some_text(fp);
+	fp->host_stats.psi_cpu_frac = 0.5;
+	fp->host_stats.psi_io_frac = 0.25;
 }
 
 /* --- files --- */
@@ -298,6 +300,7 @@ static void fields_come_back_as_they_were(void **state)
 	assert_int_equal(again.window_ns, fp.window_ns);
 	assert_memory_equal(again.class_ns, fp.class_ns, sizeof(fp.class_ns));
 	assert_memory_equal(&again.drops, &fp.drops, sizeof(fp.drops));
+	assert_true(again.host_stats.psi_cpu_frac > 0.4 && again.host_stats.psi_memory_frac < 0);
 	assert_int_equal(again.collective_cnt, fp.collective_cnt);
 	assert_int_equal(again.share_cnt, fp.share_cnt);
 	for (size_t i = 0; i < fp.frame_cnt; i++) {
@@ -308,6 +311,7 @@ static void fields_come_back_as_they_were(void **state)
 	for (size_t i = 0; i < fp.function_cnt; i++) {
 		assert_memory_equal(&again.functions[i].mu_frac, &fp.functions[i].mu_frac, 8);
 		assert_int_equal(again.functions[i].share_ns, fp.functions[i].share_ns);
+		assert_int_equal(again.functions[i].resource, fp.functions[i].resource);
 	}
 	fingerprint_done(&fp);
 	fingerprint_done(&again);
@@ -434,7 +438,44 @@ static void another_version_is_refused_by_its_number(void **state)
 	data = bytes_of(&fp, &len);
 	data[8] = 9;
 	assert_int_equal(read_exact(data, len, &err), -EINVAL);
-	assert_memory_equal(err.text, "name:8: expected version 1, found 9", 35);
+	assert_memory_equal(err.text, "name:8: expected version 1 or 2, found 9", 40);
+	free(data);
+	fingerprint_done(&fp);
+}
+
+/* Without the three numbers of the pressure, which come before the last `tail` bytes. */
+static size_t version_1_of(const unsigned char *data, size_t len, size_t tail, unsigned char *ret)
+{
+	size_t cut = len - tail - 24;
+
+	memcpy(ret, data, cut);
+	memcpy(ret + cut, data + len - tail, tail);
+	ret[8] = 1;
+	return len - 24;
+}
+
+static void a_file_of_version_1_has_no_pressure_and_its_own_absent_resource(void **state)
+{
+	struct fp_function function = { .frame = FRAME_NONE, .resource = RESOURCE_CNT };
+	size_t tail = 8 + (8 + 13 * 8) + 3 * 8, len; /* no frames, one function, nothing else */
+	struct fingerprint fp, again;
+	unsigned char *data, old[4096];
+	struct err err;
+
+	(void)state;
+	fingerprint_init(&fp);
+	fp.window_ns = 1000;
+	fp.functions = &function;
+	fp.function_cnt = 1;
+	data = bytes_of(&fp, &len);
+	assert_true(len <= sizeof(old));
+	len = version_1_of(data, len, tail, old);
+	old[len - tail + 8 + 8 + 2 * 8] = 9; /* what version 1 wrote for none */
+	assert_int_equal(fingerprint_read_memory(old, len, "f", &again, &err), 0);
+	assert_int_equal(again.function_cnt, 1);
+	assert_int_equal(again.functions[0].resource, RESOURCE_CNT);
+	assert_true(again.host_stats.psi_cpu_frac < 0);
+	fingerprint_done(&again);
 	free(data);
 	fingerprint_done(&fp);
 }
@@ -548,6 +589,7 @@ int main(void)
 		cmocka_unit_test(huge_counts_are_refused_before_memory_is_taken),
 		cmocka_unit_test(a_foreign_file_is_named_with_the_place),
 		cmocka_unit_test(another_version_is_refused_by_its_number),
+		cmocka_unit_test(a_file_of_version_1_has_no_pressure_and_its_own_absent_resource),
 		cmocka_unit_test(a_caller_behind_its_frame_is_refused),
 		cmocka_unit_test(a_share_of_the_window_that_is_no_number_is_refused),
 		cmocka_unit_test(a_missing_file_a_folder_and_a_pipe_are_errors),

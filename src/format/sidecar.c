@@ -47,6 +47,7 @@ static int write_sections(struct sidecar *sidecar, int fd)
 
 	header.magic = SIDECAR_MAGIC;
 	header.version = SIDECAR_VERSION;
+	header.section_cnt = SIDECAR_SECTION_CNT;
 	for (int i = 0; i < SIDECAR_SECTION_CNT; i++) {
 		struct section_view view = section_view(sidecar, (enum sidecar_section)i);
 
@@ -87,6 +88,13 @@ int sidecar_write(const struct sidecar *sidecar, const char *path, struct err *e
 }
 
 /* Texts in a file may lack their NUL; nobody after this looks further than the array. */
+int sidecar_write_fd(const struct sidecar *sidecar, int fd)
+{
+	struct sidecar view = *sidecar;
+
+	return lseek(fd, 0, SEEK_SET) < 0 ? -errno : write_sections(&view, fd);
+}
+
 static void terminate_texts(struct sidecar *sidecar)
 {
 	sidecar->header.host[sizeof(sidecar->header.host) - 1] = '\0';
@@ -97,6 +105,45 @@ static void terminate_texts(struct sidecar *sidecar)
 		thief->command[sizeof(thief->command) - 1] = '\0';
 		thief->cpus[sizeof(thief->cpus) - 1] = '\0';
 	}
+	vec_foreach(network, &sidecar->networks)
+		network->why[sizeof(network->why) - 1] = '\0';
+	vec_foreach(nic, &sidecar->nics)
+		nic->name[sizeof(nic->name) - 1] = '\0';
+}
+
+static size_t header_bytes(size_t section_cnt)
+{
+	return offsetof(struct sidecar_header, sections) +
+	       section_cnt * sizeof(((struct sidecar_header *)NULL)->sections[0]);
+}
+
+/*
+ * Takes the header, of a file with fewer or more sections than we know, too:
+ * those it lacks are empty.
+ */
+static int parse_header(const char *path, const unsigned char *data, size_t len,
+			struct sidecar_header *ret, struct err *err)
+{
+	struct sidecar_header header = { 0 };
+
+	if (len < header_bytes(SIDECAR_FIRST_SECTIONS))
+		return err_set(err, EINVAL, "%s: expected a header of %zu bytes, found %zu", path,
+			       header_bytes(SIDECAR_FIRST_SECTIONS), len);
+	memcpy(&header, data, offsetof(struct sidecar_header, sections));
+	if (header.magic != SIDECAR_MAGIC || header.version != SIDECAR_VERSION)
+		return err_set(err, EINVAL, "%s:0: expected a sidecar of version %u, found %08x/%u",
+			       path, SIDECAR_VERSION, header.magic, header.version);
+	if (header.section_cnt == 0)
+		header.section_cnt = SIDECAR_FIRST_SECTIONS;
+	if (header.section_cnt < SIDECAR_FIRST_SECTIONS ||
+	    header.section_cnt > SIDECAR_SECTIONS_MAX || len < header_bytes(header.section_cnt))
+		return err_set(err, EINVAL,
+			       "%s: expected %u to %u sections and their places, found %u", path,
+			       SIDECAR_FIRST_SECTIONS, SIDECAR_SECTIONS_MAX, header.section_cnt);
+	memcpy(header.sections, data + offsetof(struct sidecar_header, sections),
+	       MIN(header.section_cnt, (uint32_t)SIDECAR_SECTION_CNT) * sizeof(header.sections[0]));
+	*ret = header;
+	return 0;
 }
 
 static int parse_section(const char *path, const unsigned char *data, size_t len, size_t idx,
@@ -107,7 +154,7 @@ static int parse_section(const char *path, const unsigned char *data, size_t len
 	size_t room;
 	int ret;
 
-	if (off < sizeof(struct sidecar_header) || off > len)
+	if (off < header_bytes(sidecar->header.section_cnt) || off > len)
 		return err_set(err, EINVAL, "%s: section %zu at byte %llu, file has %zu", path, idx,
 			       (unsigned long long)off, len);
 	room = (len - (size_t)off) / view.record_bytes;
@@ -129,19 +176,14 @@ int sidecar_parse(const char *path, const void *data, size_t len, struct sidecar
 		  struct err *err)
 {
 	struct sidecar sidecar = { 0 };
-	int r = 0;
+	int r;
 
-	if (len < sizeof(sidecar.header))
-		return err_set(err, EINVAL, "%s: expected a header of %zu bytes, found %zu", path,
-			       sizeof(sidecar.header), len);
 	if (len > SIDECAR_MAX_BYTES)
 		return err_set(err, EINVAL, "%s: %zu bytes, the limit is %u", path, len,
 			       SIDECAR_MAX_BYTES);
-	memcpy(&sidecar.header, data, sizeof(sidecar.header));
-	if (sidecar.header.magic != SIDECAR_MAGIC || sidecar.header.version != SIDECAR_VERSION)
-		return err_set(err, EINVAL, "%s:0: expected a sidecar of version %u, found %08x/%u",
-			       path, SIDECAR_VERSION, sidecar.header.magic, sidecar.header.version);
-	for (size_t i = 0; i < SIDECAR_SECTION_CNT && r == 0; i++)
+	r = parse_header(path, data, len, &sidecar.header, err);
+	for (size_t i = 0;
+	     i < MIN(sidecar.header.section_cnt, (uint32_t)SIDECAR_SECTION_CNT) && r == 0; i++)
 		r = parse_section(path, data, len, i, &sidecar, err);
 	if (r < 0) {
 		sidecar_done(&sidecar);
@@ -256,16 +298,51 @@ static void insert_thief(struct sidecar_info *info, const struct sidecar_thief *
 	info->thieves[at] = *thief;
 }
 
+/* Share of the time between the first and the last look in which some task stood still. */
+static double pressure_frac(const struct sidecar *sidecar, size_t which)
+{
+	const struct sidecar_pressure *first, *last;
+	double frac;
+
+	if (sidecar->pressures.cnt < 2)
+		return -1;
+	first = &sidecar->pressures.data[0];
+	last = &sidecar->pressures.data[sidecar->pressures.cnt - 1];
+	if (last->time_ns <= first->time_ns || last->some_us[which] < first->some_us[which] ||
+	    last->some_us[which] == SIDECAR_PRESSURE_UNKNOWN)
+		return -1;
+	frac = (double)(last->some_us[which] - first->some_us[which]) * 1e3 /
+	       ((double)last->time_ns - (double)first->time_ns);
+	return frac < 1 ? frac : 1;
+}
+
+static void summarize_network(const struct sidecar *sidecar, struct sidecar_info *info)
+{
+	const struct sidecar_socket *sockets = sidecar->socket_samples.data;
+	size_t cnt = sidecar->socket_samples.cnt;
+
+	if (cnt >= 2 && sockets[cnt - 1].tx_bytes >= sockets[0].tx_bytes &&
+	    sockets[cnt - 1].rx_bytes >= sockets[0].rx_bytes) {
+		info->has_sockets = true;
+		info->tx_bytes = sockets[cnt - 1].tx_bytes - sockets[0].tx_bytes;
+		info->rx_bytes = sockets[cnt - 1].rx_bytes - sockets[0].rx_bytes;
+	}
+}
+
 void sidecar_summarize(const struct sidecar *sidecar, struct sidecar_info *ret)
 {
 	struct sidecar_info info = { .rank = sidecar->header.rank,
 				     .pid = sidecar->header.pid,
-				     .tid = sidecar->header.tid };
+				     .tid = sidecar->header.tid,
+				     .psi_cpu_frac = pressure_frac(sidecar, 0),
+				     .psi_io_frac = pressure_frac(sidecar, 1),
+				     .psi_memory_frac = pressure_frac(sidecar, 2) };
 
 	if (__builtin_sub_overflow(sidecar->header.end_ns, sidecar->header.start_ns,
 				   &info.window_ns))
 		info.window_ns = 0;
 	summarize_thread(sidecar, &info);
+	summarize_network(sidecar, &info);
 	info.gc_cnt = sidecar->collections.cnt;
 	vec_foreach(gc, &sidecar->collections) {
 		if (gc->dur_ns < 0 || __builtin_add_overflow(info.gc_ns, gc->dur_ns, &info.gc_ns))

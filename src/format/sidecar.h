@@ -2,7 +2,8 @@
 /*
  * What the daemon saw of one worker during one profiled window, in one file
  * beside the worker's trace: CPU time and run-queue delay of its threads,
- * garbage collections, iteration bounds, and processes that took its CPU.
+ * garbage collections, iteration bounds, processes that took its CPU, what it
+ * sent and received over TCP, the host's network cards and its pressure.
  *
  * sidecar_file.h has its bytes; nothing read from a file is trusted.
  * Source: design.md sections 5 (mu, sigma) and 8.
@@ -30,6 +31,9 @@ void sidecar_done(struct sidecar *sidecar);
  */
 _must_check_ int sidecar_write(const struct sidecar *sidecar, const char *path, struct err *err);
 
+/* The same bytes from the start of fd, such as a memory file. Returns 0 or -errno. */
+_must_check_ int sidecar_write_fd(const struct sidecar *sidecar, int fd);
+
 /*
  * Parses data[len]. Returns 0, -ENOMEM, or -EINVAL with a line in err that
  * names path; *ret is untouched on failure. The caller frees ret.
@@ -42,10 +46,21 @@ _must_check_ int sidecar_read(const char *path, struct sidecar *ret, struct err 
 
 /*
  * Adds to trace, on its clock: tracks of RESOURCE_CPU_THREAD and RUN_DELAY per
- * thread and RESOURCE_CPU_PROCESS; KIND_GC events on the training thread's
- * lane; and, if it has no ProfilerStep annotation, one "ProfilerStep#<step>"
+ * thread, RESOURCE_CPU_PROCESS, and RESOURCE_NIC_TX or SOCKET_TX; KIND_GC
+ * events on the training thread's lane; and, if it has no ProfilerStep annotation, one "ProfilerStep#<step>"
  * per iteration that lies within the trace. Events stay sorted and parents
- * right. Returns 0 or -ENOMEM; the trace is valid but may be partly extended
+ * right.
+ *
+ * What bounds a collective is the host's network cards when they carried at
+ * least half of what its workers sent over TCP (RDMA is on top of that): their
+ * bytes / what their links could carry, over those that carried any. Else it is
+ * the worker's own TCP traffic. Nobody knows how fast loopback could be, so 1.0
+ * is the highest rate that one worker of this host reached between two looks,
+ * at least 100 Mbit/s: the same for all workers of the host. A host whose
+ * network is slow throughout is seen by its NIC, not by this.
+ * Without traffic worth a name there is neither.
+ *
+ * Returns 0 or -ENOMEM; the trace is valid but may be partly extended
  * then. O(events log added).
  */
 _must_check_ int sidecar_apply(const struct sidecar *sidecar, struct trace *trace);
@@ -68,6 +83,9 @@ struct sidecar_info {
 	int64_t gc_ns;
 	struct sidecar_thief thieves[8];
 	size_t thief_cnt;
+	double psi_cpu_frac, psi_io_frac, psi_memory_frac; /* of the host ("some"); -1 unknown */
+	bool has_sockets;				   /* TCP was sampled at least twice: */
+	uint64_t tx_bytes, rx_bytes; /* payload between first and last sample */
 };
 
 /* Condenses a sidecar. Allocates nothing. */

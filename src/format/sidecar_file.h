@@ -2,7 +2,9 @@
 /*
  * The bytes of a sidecar file: a fixed header, then sections of fixed-size
  * records, all little-endian. Times are CLOCK_MONOTONIC; one mono/wall pair in
- * the header maps them to the wall clock that traces use.
+ * the header maps them to the wall clock that traces use. The header ends with
+ * one entry per section of the list below, as many as it says: a file with fewer
+ * (an older writer's) lacks those sections, further ones of a newer are ignored.
  * Source: wprof's data.h for the shape.
  */
 #pragma once
@@ -15,13 +17,21 @@
 #define SIDECAR_SUFFIX ".sidecar"      /* beside TRACE: TRACE.sidecar */
 
 /* Sections of the file. Append-only: X(id, field, record type). */
-#define SIDECAR_SECTION_LIST(X)                             \
-	X(THREAD, threads, struct sidecar_thread)           \
-	X(SAMPLE, samples, struct sidecar_sample)           \
-	X(PROCESS, process_samples, struct sidecar_process) \
-	X(GC, collections, struct sidecar_gc)               \
-	X(ITERATION, iterations, struct sidecar_iteration)  \
-	X(THIEF, thieves, struct sidecar_thief)
+#define SIDECAR_SECTION_LIST(X)                               \
+	X(THREAD, threads, struct sidecar_thread)             \
+	X(SAMPLE, samples, struct sidecar_sample)             \
+	X(PROCESS, process_samples, struct sidecar_process)   \
+	X(GC, collections, struct sidecar_gc)                 \
+	X(ITERATION, iterations, struct sidecar_iteration)    \
+	X(THIEF, thieves, struct sidecar_thief)               \
+	X(NETWORK, networks, struct sidecar_network)          \
+	X(SOCKET, socket_samples, struct sidecar_socket)      \
+	X(NIC, nics, struct sidecar_nic)                      \
+	X(NIC_SAMPLE, nic_samples, struct sidecar_nic_sample) \
+	X(PRESSURE, pressures, struct sidecar_pressure)
+
+#define SIDECAR_FIRST_SECTIONS 6u /* of files whose header does not say how many */
+#define SIDECAR_SECTIONS_MAX 64u
 
 enum sidecar_section {
 #define X(id, field, type) SIDECAR_##id,
@@ -83,11 +93,50 @@ struct sidecar_thief {
 	char cpus[64];	   /* "0-3,7": CPUs it may run on; "" when unknown */
 };
 
+/* What the host knows about the window's traffic: one record, or none when nobody looked. */
+struct sidecar_network {
+	double peak_bytes_per_sec; /* highest rate of one worker of this host between two looks */
+	uint64_t host_tx_bytes;	   /* TCP bytes all followed workers of this host sent */
+	char why[112];		   /* why there are no socket samples; "" when there are */
+};
+
+/* TCP payload of the worker, cumulative from some moment on. */
+struct sidecar_socket {
+	int64_t time_ns;
+	uint64_t tx_bytes, rx_bytes;
+};
+
+enum sidecar_nic_flag {
+	SIDECAR_NIC_RDMA = 1, /* a port of /sys/class/infiniband */
+};
+
+struct sidecar_nic {
+	double bytes_per_sec; /* of the link, one direction; 0: unknown */
+	uint32_t flags;	      /* enum sidecar_nic_flag */
+	char name[28];	      /* "eth0", "mlx5_0/1"; NUL-terminated */
+};
+
+/* Cumulative counters of one network card of the host. */
+struct sidecar_nic_sample {
+	int64_t time_ns;
+	uint64_t tx_bytes, rx_bytes;
+	uint32_t nic; /* index in nics */
+	uint32_t reserved;
+};
+
+#define SIDECAR_PRESSURE_UNKNOWN UINT64_MAX
+
+/* Cumulative time at least one task of the host stood still for lack of something. */
+struct sidecar_pressure {
+	int64_t time_ns;
+	uint64_t some_us[3]; /* cpu, io, memory; SIDECAR_PRESSURE_UNKNOWN: not told */
+};
+
 struct sidecar_header {
 	uint32_t magic, version;
 	uint32_t pid, tid; /* the worker and its training thread */
 	int32_t rank;
-	uint32_t reserved;
+	uint32_t section_cnt;	  /* entries of sections; 0: SIDECAR_FIRST_SECTIONS */
 	int64_t mono_ns, wall_ns; /* the same moment on both clocks */
 	int64_t start_ns, end_ns; /* the window, CLOCK_MONOTONIC */
 	char host[64];		  /* NUL-terminated */
@@ -101,4 +150,9 @@ _Static_assert(sizeof(struct sidecar_process) == 24, "on disk");
 _Static_assert(sizeof(struct sidecar_gc) == 24, "on disk");
 _Static_assert(sizeof(struct sidecar_iteration) == 16, "on disk");
 _Static_assert(sizeof(struct sidecar_thief) == 256, "on disk");
+_Static_assert(sizeof(struct sidecar_network) == 128, "on disk");
+_Static_assert(sizeof(struct sidecar_socket) == 24, "on disk");
+_Static_assert(sizeof(struct sidecar_nic) == 40, "on disk");
+_Static_assert(sizeof(struct sidecar_nic_sample) == 32, "on disk");
+_Static_assert(sizeof(struct sidecar_pressure) == 32, "on disk");
 _Static_assert(sizeof(struct sidecar_header) == 120 + 16 * SIDECAR_SECTION_CNT, "on disk");

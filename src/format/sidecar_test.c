@@ -122,6 +122,45 @@ static const struct track *find_track(const struct trace *trace, enum resource r
 	return NULL;
 }
 
+/* Five looks 10 ms apart: the worker sent tx[i] bytes since the one before, a card nic[i]. */
+static struct sidecar traffic(const uint64_t tx[5], const uint64_t nic[5], double nic_rate)
+{
+	struct sidecar s = example();
+	struct sidecar_network network = { .peak_bytes_per_sec = 100e6 };
+	struct sidecar_socket socket = { 0 };
+	struct sidecar_nic_sample wire = { .tx_bytes = 1000 };
+
+	for (int i = 0; i < 5; i++) {
+		socket.time_ns = wire.time_ns = (110 + 10 * i) * MS;
+		socket.tx_bytes += tx[i];
+		wire.tx_bytes += nic[i];
+		network.host_tx_bytes += i > 0 ? tx[i] : 0;
+		assert_int_equal(vec_push(&s.socket_samples, socket), 0);
+		wire.nic = 0; /* a card that nobody uses stands in every look */
+		assert_int_equal(vec_push(&s.nic_samples,
+					  (struct sidecar_nic_sample){ .time_ns = wire.time_ns }),
+				 0);
+		wire.nic = 1;
+		assert_int_equal(vec_push(&s.nic_samples, wire), 0);
+	}
+	assert_int_equal(vec_push(&s.nics, (struct sidecar_nic){ 1e9, 0, "idle" }), 0);
+	assert_int_equal(vec_push(&s.nics, (struct sidecar_nic){ nic_rate, 0, "eth0" }), 0);
+	assert_int_equal(vec_push(&s.networks, network), 0);
+	return s;
+}
+
+static bool has_track(const struct trace *trace, enum resource resource)
+{
+	for (size_t i = 0; i < trace->track_cnt; i++) {
+		if (trace->tracks[i].resource == resource)
+			return true;
+	}
+	return false;
+}
+
+static const uint64_t nothing[5] = { 0 };
+static const uint64_t some[5] = { 9999, 1000000, 500000, 0, 250000 };
+
 static char *temporary_path(void)
 {
 	static char path[] = "/tmp/sidecar_test.XXXXXX";
@@ -315,7 +354,7 @@ static void only_the_eight_largest_thieves_are_kept(void **state)
 
 static void every_truncation_and_flipped_byte_is_survived(void **state)
 {
-	struct sidecar s = example(), back;
+	struct sidecar s = traffic(some, some, 200e6), back;
 	const char *path = temporary_path();
 	unsigned char data[8192];
 	struct trace trace;
@@ -346,7 +385,9 @@ static void every_truncation_and_flipped_byte_is_survived(void **state)
 
 static void a_refused_file_is_named_with_the_offset(void **state)
 {
-	struct sidecar_header header = { .magic = SIDECAR_MAGIC, .version = SIDECAR_VERSION };
+	struct sidecar_header header = { .magic = SIDECAR_MAGIC,
+					 .version = SIDECAR_VERSION,
+					 .section_cnt = SIDECAR_SECTION_CNT };
 	struct sidecar back;
 	struct err err;
 
@@ -356,8 +397,180 @@ static void a_refused_file_is_named_with_the_offset(void **state)
 	header.sections[SIDECAR_SAMPLE].cnt = UINT64_MAX;
 	assert_int_equal(sidecar_parse("bad.sidecar", &header, sizeof(header), &back, &err),
 			 -EINVAL);
-	assert_non_null(strstr(err.text, "bad.sidecar:216"));
+	assert_non_null(strstr(err.text, "bad.sidecar:296"));
 	assert_non_null(strstr(err.text, "room for 0"));
+}
+
+/* The bytes of example() as a writer that knows `sections` sections makes them. */
+static size_t write_with(uint32_t sections, unsigned char *data, size_t size)
+{
+	const size_t place = offsetof(struct sidecar_header, sections);
+	const size_t full = sizeof(struct sidecar_header), entry = 16;
+	size_t head = place + sections * entry, len;
+	const char *path = temporary_path();
+	struct sidecar s = example();
+	struct sidecar_header header;
+	struct err err;
+	static unsigned char whole[8192];
+
+	assert_int_equal(sidecar_write(&s, path, &err), 0);
+	len = load(path, whole, sizeof(whole));
+	assert_true(head + len <= size);
+	memcpy(&header, whole, full);
+	memset(data, 0, head);
+	header.section_cnt = sections == SIDECAR_FIRST_SECTIONS ? 0 : sections;
+	for (size_t i = 0; i < SIDECAR_SECTION_CNT; i++)
+		header.sections[i].off = header.sections[i].off - full + head;
+	memcpy(data, &header, MIN(head, full));
+	memcpy(data + head, whole + full, len - full);
+	assert_int_equal(unlink(path), 0);
+	sidecar_done(&s);
+	return head + len - full;
+}
+
+static void files_of_older_and_newer_writers_are_read(void **state)
+{
+	static const uint32_t counts[] = { SIDECAR_FIRST_SECTIONS, SIDECAR_FIRST_SECTIONS + 1,
+					   SIDECAR_SECTION_CNT, SIDECAR_SECTION_CNT + 3 };
+	unsigned char data[16384];
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		size_t len = write_with(counts[i], data, sizeof(data));
+		struct sidecar back;
+
+		assert_int_equal(sidecar_parse("f", data, len, &back, &err), 0);
+		assert_int_equal(back.samples.cnt, 3);
+		assert_int_equal(back.thieves.cnt, 2);
+		assert_int_equal(back.networks.cnt, 0);
+		sidecar_done(&back);
+	}
+}
+
+static void a_number_of_sections_that_makes_no_sense_is_refused(void **state)
+{
+	static const uint32_t counts[] = { 1, SIDECAR_FIRST_SECTIONS - 1, SIDECAR_SECTIONS_MAX + 1,
+					   UINT32_MAX };
+	struct sidecar_header header = { .magic = SIDECAR_MAGIC, .version = SIDECAR_VERSION };
+	struct sidecar back;
+	struct err err;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		header.section_cnt = counts[i];
+		assert_int_equal(sidecar_parse("f", &header, sizeof(header), &back, &err), -EINVAL);
+		assert_non_null(strstr(err.text, "sections"));
+	}
+	header.section_cnt = SIDECAR_SECTION_CNT + 1; /* their places are not in the file */
+	assert_int_equal(sidecar_parse("f", &header, sizeof(header), &back, &err), -EINVAL);
+}
+
+static void tcp_is_a_share_of_the_peak_when_no_card_carries_it(void **state)
+{
+	struct sidecar s = traffic(some, nothing, 1e9);
+	const struct track *track;
+	struct trace trace;
+
+	(void)state;
+	example_trace(&trace);
+	assert_int_equal(sidecar_apply(&s, &trace), 0);
+	assert_false(has_track(&trace, RESOURCE_NIC_TX));
+	track = find_track(&trace, RESOURCE_SOCKET_TX);
+	assert_int_equal(track->cnt, 4);
+	assert_int_equal(track->samples[0].time_ns, 1120 * MS);
+	assert_true(fabs(track->samples[0].value - 1) < 1e-9);
+	assert_true(fabs(track->samples[1].value - 0.5) < 1e-9);
+	assert_true(fabs(track->samples[2].value) < 1e-9);
+	assert_true(fabs(track->samples[3].value - 0.25) < 1e-9);
+	sidecar_done(&s);
+	trace_done(&trace);
+}
+
+static void a_card_that_carries_the_traffic_is_the_resource(void **state)
+{
+	struct sidecar s = traffic(some, some, 200e6);
+	const struct track *track;
+	struct trace trace;
+
+	(void)state;
+	example_trace(&trace);
+	assert_int_equal(sidecar_apply(&s, &trace), 0);
+	assert_false(has_track(&trace, RESOURCE_SOCKET_TX));
+	track = find_track(&trace, RESOURCE_NIC_TX);
+	assert_int_equal(track->cnt, 4);
+	assert_int_equal(track->samples[3].time_ns, 1150 * MS);
+	assert_true(fabs(track->samples[0].value - 0.5) < 1e-9);
+	assert_true(fabs(track->samples[3].value - 0.125) < 1e-9);
+	sidecar_done(&s);
+	trace_done(&trace);
+}
+
+static void a_card_of_unknown_speed_is_no_scale(void **state)
+{
+	struct sidecar s = traffic(some, some, 0);
+	struct trace trace;
+
+	(void)state;
+	example_trace(&trace);
+	assert_int_equal(sidecar_apply(&s, &trace), 0);
+	assert_false(has_track(&trace, RESOURCE_NIC_TX));
+	assert_true(has_track(&trace, RESOURCE_SOCKET_TX));
+	sidecar_done(&s);
+	trace_done(&trace);
+}
+
+static void chatter_is_no_resource(void **state)
+{
+	static const uint64_t few[5] = { 0, 20, 30, 0, 10 };
+	struct sidecar s = traffic(few, few, 1e9);
+	struct trace trace;
+
+	(void)state;
+	example_trace(&trace);
+	assert_int_equal(sidecar_apply(&s, &trace), 0);
+	assert_false(has_track(&trace, RESOURCE_NIC_TX));
+	assert_false(has_track(&trace, RESOURCE_SOCKET_TX));
+	sidecar_done(&s);
+	trace_done(&trace);
+}
+
+static void a_host_without_a_peak_has_a_floor(void **state)
+{
+	struct sidecar s = traffic(some, nothing, 0);
+	struct trace trace;
+
+	(void)state;
+	s.networks.data[0].peak_bytes_per_sec = 0;
+	example_trace(&trace);
+	assert_int_equal(sidecar_apply(&s, &trace), 0);
+	/* 1 MB in 10 ms at 12.5 MB/s: full, and the excess is carried to the end. */
+	for (int i = 0; i < 4; i++)
+		assert_true(find_track(&trace, RESOURCE_SOCKET_TX)->samples[i].value >= 1);
+	sidecar_done(&s);
+	trace_done(&trace);
+}
+
+static void pressure_is_the_share_between_first_and_last_look(void **state)
+{
+	struct sidecar s = example();
+	struct sidecar_info info;
+
+	(void)state;
+	sidecar_summarize(&s, &info);
+	assert_true(info.psi_cpu_frac < 0 && !info.has_sockets);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(vec_push(&s.pressures,
+					  (struct sidecar_pressure){
+						  (100 + 100 * i) * MS,
+						  { (uint64_t)(50000 * i), (uint64_t)(900000 * i),
+						    SIDECAR_PRESSURE_UNKNOWN } }),
+				 0);
+	sidecar_summarize(&s, &info);
+	assert_true(fabs(info.psi_cpu_frac - 0.5) < 1e-9);
+	assert_true(fabs(info.psi_io_frac - 1) < 1e-9);
+	assert_true(info.psi_memory_frac < 0);
+	sidecar_done(&s);
 }
 
 static void a_missing_file_is_an_error_with_its_name(void **state)
@@ -372,7 +585,7 @@ static void a_missing_file_is_an_error_with_its_name(void **state)
 
 static void any_failed_allocation_is_reported_and_leaks_nothing(void **state)
 {
-	struct sidecar s = example();
+	struct sidecar s = traffic(some, nothing, 0);
 	int ret = -ENOMEM;
 
 	(void)state;
@@ -404,6 +617,14 @@ int main(void)
 		cmocka_unit_test(only_the_eight_largest_thieves_are_kept),
 		cmocka_unit_test(every_truncation_and_flipped_byte_is_survived),
 		cmocka_unit_test(a_refused_file_is_named_with_the_offset),
+		cmocka_unit_test(files_of_older_and_newer_writers_are_read),
+		cmocka_unit_test(a_number_of_sections_that_makes_no_sense_is_refused),
+		cmocka_unit_test(tcp_is_a_share_of_the_peak_when_no_card_carries_it),
+		cmocka_unit_test(a_card_that_carries_the_traffic_is_the_resource),
+		cmocka_unit_test(a_card_of_unknown_speed_is_no_scale),
+		cmocka_unit_test(chatter_is_no_resource),
+		cmocka_unit_test(a_host_without_a_peak_has_a_floor),
+		cmocka_unit_test(pressure_is_the_share_between_first_and_last_look),
 		cmocka_unit_test(a_missing_file_is_an_error_with_its_name),
 		cmocka_unit_test(any_failed_allocation_is_reported_and_leaks_nothing),
 	};
