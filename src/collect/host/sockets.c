@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/host/sockets.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define ANSWER_BYTES 32768 /* the kernel never makes a larger one */
+#define ANSWERS_MAX 4096   /* of one dump: 100 000 sockets and more */
+
+/* States of include/net/tcp_states.h that have no counters of their own. */
+#define STATE_TIME_WAIT 6
+#define STATE_CLOSE_WAIT 8
+#define STATE_LAST_ACK 9
+#define STATE_LISTEN 10
+#define STATE_CLOSING 11
+#define STATE_NEW_SYN_RECV 12
+#define STATES_WANTED (~(1u << STATE_TIME_WAIT | 1u << STATE_LISTEN | 1u << STATE_NEW_SYN_RECV))
+
+/* --- the kernel's answer --- */
+
+/* What has come in an order that the kernel counts as a byte: the peer's end of stream. */
+static uint64_t end_of_stream(uint8_t state)
+{
+	return state == STATE_CLOSE_WAIT || state == STATE_LAST_ACK || state == STATE_CLOSING;
+}
+
+/*
+ * info[len]: as much of struct tcp_info as this kernel has. Before 4.19 it had
+ * no bytes_sent; bytes_acked counts the same later, and the handshake as one byte.
+ */
+static bool read_info(const unsigned char *info, size_t len, uint8_t state, struct socket_seen *ret)
+{
+	struct tcp_info tcp = { 0 };
+
+	if (len < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(tcp.tcpi_bytes_received))
+		return false;
+	memcpy(&tcp, info, MIN(len, sizeof(tcp)));
+	ret->rx_bytes = tcp.tcpi_bytes_received;
+	ret->rx_bytes -= MIN(ret->rx_bytes, end_of_stream(state));
+	if (len < offsetof(struct tcp_info, tcpi_bytes_retrans) + sizeof(tcp.tcpi_bytes_retrans))
+		ret->tx_bytes = tcp.tcpi_bytes_acked;
+	else
+		ret->tx_bytes =
+			tcp.tcpi_bytes_sent - MIN(tcp.tcpi_bytes_retrans, tcp.tcpi_bytes_sent);
+	return true;
+}
+
+/* message[len]: a struct inet_diag_msg and its attributes. */
+static int parse_socket(const unsigned char *message, size_t len, socket_list *out)
+{
+	struct socket_seen seen = { 0 };
+	struct inet_diag_msg head;
+	size_t off = sizeof(head);
+
+	if (len < sizeof(head))
+		return -EINVAL;
+	memcpy(&head, message, sizeof(head));
+	seen.cookie = (uint64_t)head.id.idiag_cookie[1] << 32 | head.id.idiag_cookie[0];
+	seen.inode = head.idiag_inode;
+	while (off + sizeof(struct rtattr) <= len) {
+		struct rtattr attr;
+
+		memcpy(&attr, message + off, sizeof(attr));
+		if (attr.rta_len < sizeof(attr) || attr.rta_len > len - off)
+			return -EINVAL;
+		if (attr.rta_type == INET_DIAG_INFO &&
+		    read_info(message + off + sizeof(attr), attr.rta_len - sizeof(attr),
+			      head.idiag_state, &seen))
+			return vec_push(out, seen);
+		off += RTA_ALIGN(attr.rta_len);
+	}
+	return 0;
+}
+
+/* payload[len] of an error, or of the end of a dump, begins with a number. */
+static int parse_status(const unsigned char *payload, size_t len)
+{
+	int32_t status = 0;
+
+	if (len >= sizeof(status))
+		memcpy(&status, payload, sizeof(status));
+	return status < 0 && status > -4096 ? status : 0;
+}
+
+int sockets_parse(const void *data, size_t len, uint32_t seq, socket_list *out)
+{
+	const unsigned char *bytes = data;
+	size_t off = 0;
+
+	while (off < len) {
+		struct nlmsghdr head;
+		size_t body;
+		int ret = 0;
+
+		if (len - off < sizeof(head))
+			return -EINVAL;
+		memcpy(&head, bytes + off, sizeof(head));
+		if (head.nlmsg_len < sizeof(head) || head.nlmsg_len > len - off)
+			return -EINVAL;
+		body = head.nlmsg_len - sizeof(head);
+		if (head.nlmsg_seq == seq && head.nlmsg_type == SOCK_DIAG_BY_FAMILY)
+			ret = parse_socket(bytes + off + sizeof(head), body, out);
+		else if (head.nlmsg_seq == seq &&
+			 (head.nlmsg_type == NLMSG_DONE || head.nlmsg_type == NLMSG_ERROR)) {
+			ret = parse_status(bytes + off + sizeof(head), body);
+			return ret < 0 ? ret : 1;
+		}
+		if (ret < 0)
+			return ret;
+		off += MIN((size_t)NLMSG_ALIGN(head.nlmsg_len), len - off);
+	}
+	return 0;
+}
+
+static int ask(int fd, uint8_t family, uint32_t seq)
+{
+	struct {
+		struct nlmsghdr head;
+		struct inet_diag_req_v2 body;
+	} request = {
+		.head = { .nlmsg_len = sizeof(request),
+			  .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+			  .nlmsg_seq = seq },
+		.body = { .sdiag_family = family,
+			  .sdiag_protocol = IPPROTO_TCP,
+			  .idiag_ext = 1 << (INET_DIAG_INFO - 1),
+			  .idiag_states = STATES_WANTED },
+	};
+	ssize_t sent = send(fd, &request, sizeof(request), MSG_DONTWAIT);
+
+	if (sent < 0)
+		return -errno;
+	return sent == (ssize_t)sizeof(request) ? 0 : -EIO;
+}
+
+/* A dump is made while it is read: an empty queue before its end means that it broke off. */
+static int dump(struct sockets *sockets, uint8_t family)
+{
+	unsigned char answer[ANSWER_BYTES];
+	int ret = ask(sockets->fd, family, ++sockets->seq);
+
+	for (int i = 0; i < ANSWERS_MAX && ret == 0; i++) {
+		ssize_t len = recv(sockets->fd, answer, sizeof(answer), MSG_DONTWAIT);
+
+		if (len < 0 && errno == EINTR)
+			continue;
+		if (len <= 0)
+			return len == 0 || errno == EAGAIN ? -EIO : -errno;
+		ret = sockets_parse(answer, (size_t)len, sockets->seq, &sockets->seen);
+	}
+	return ret == 0 ? -EIO : MIN(ret, 0);
+}
+
+/* --- who holds what --- */
+
+static int by_cookie(const void *a, const void *b)
+{
+	const struct socket_seen *x = a, *y = b;
+
+	return (x->cookie > y->cookie) - (x->cookie < y->cookie);
+}
+
+static uint64_t growth(uint64_t before, uint64_t after)
+{
+	return after > before ? after - before : 0;
+}
+
+/* What the socket has moved since it was last seen, or ever, is its owner's. */
+static void credit(struct sockets *sockets, const struct socket_seen *before,
+		   const struct socket_known *now)
+{
+	struct socket_owner *owner = &sockets->owners.data[now->owner];
+	uint64_t tx_bytes = growth(before != NULL ? before->tx_bytes : 0, now->seen.tx_bytes);
+
+	owner->tx_bytes += tx_bytes;
+	owner->rx_bytes += growth(before != NULL ? before->rx_bytes : 0, now->seen.rx_bytes);
+	if (before != NULL)
+		owner->look_tx_bytes += tx_bytes;
+}
+
+/*
+ * Both lists are sorted by cookie, so one walk takes over what is known of the
+ * sockets that are still there; of those that are not, the bytes stay credited.
+ */
+static int merge(struct sockets *sockets)
+{
+	size_t at = 0, cnt = MIN(sockets->seen.cnt, (size_t)SOCKETS_MAX);
+	int ret = vec_reserve(&sockets->next, cnt);
+
+	if (ret < 0)
+		return ret;
+	sockets->dropped += sockets->seen.cnt - cnt;
+	sockets->next.cnt = 0;
+	for (size_t i = 0; i < cnt; i++) {
+		struct socket_known now = { sockets->seen.data[i], SOCKET_OWNER_UNKNOWN };
+		const struct socket_known *before;
+
+		while (at < sockets->known.cnt &&
+		       sockets->known.data[at].seen.cookie < now.seen.cookie)
+			at++;
+		before = at < sockets->known.cnt ? &sockets->known.data[at] : NULL;
+		if (before != NULL && before->seen.cookie == now.seen.cookie) {
+			now.owner = before->owner;
+			if (now.owner >= 0)
+				credit(sockets, &before->seen, &now);
+		}
+		sockets->next.data[sockets->next.cnt++] = now;
+	}
+	__typeof__(sockets->known) swap = sockets->known;
+
+	sockets->known = sockets->next;
+	sockets->next = swap;
+	return 0;
+}
+
+static int by_inode(const void *a, const void *b, void *arg)
+{
+	const struct socket_known *known = arg;
+	uint32_t x = known[*(const size_t *)a].seen.inode, y = known[*(const size_t *)b].seen.inode;
+
+	return (x > y) - (x < y);
+}
+
+static int list_unknown(struct sockets *sockets)
+{
+	sockets->unknown.cnt = 0;
+	for (size_t i = 0; i < sockets->known.cnt; i++) {
+		int ret = 0;
+
+		if (sockets->known.data[i].owner == SOCKET_OWNER_UNKNOWN &&
+		    sockets->known.data[i].seen.inode != 0)
+			ret = vec_push(&sockets->unknown, i);
+		if (ret < 0)
+			return ret;
+	}
+	if (sockets->unknown.cnt > 0)
+		qsort_r(sockets->unknown.data, sockets->unknown.cnt, sizeof(size_t), by_inode,
+			sockets->known.data);
+	return 0;
+}
+
+static struct socket_known *find_unknown(struct sockets *sockets, uint64_t inode)
+{
+	size_t low = 0, high = sockets->unknown.cnt;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		struct socket_known *known = &sockets->known.data[sockets->unknown.data[middle]];
+
+		if (known->seen.inode == inode)
+			return known;
+		if (known->seen.inode < inode)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/* A descriptor's link reads "socket:[INODE]" when it is a socket. */
+static uint64_t socket_inode(int dir_fd, const char *name)
+{
+	static const char prefix[] = "socket:[";
+	char target[64];
+	ssize_t len = readlinkat(dir_fd, name, target, sizeof(target) - 1);
+
+	if (len <= 0)
+		return 0;
+	target[len] = '\0';
+	if (strncmp(target, prefix, sizeof(prefix) - 1) != 0)
+		return 0;
+	return strtoull(target + sizeof(prefix) - 1, NULL, 10);
+}
+
+/* A descriptor inherited through fork has two holders: it is the first one's. */
+static void find_of(struct sockets *sockets, int32_t owner, size_t *links_left)
+{
+	char path[4096];
+	DIR *dir;
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/proc/%" PRIu32 "/fd", sockets->root,
+			     sockets->owners.data[owner].pid) >= sizeof(path))
+		return;
+	dir = opendir(path);
+	if (dir == NULL)
+		return; /* the process has ended, or is another user's */
+	for (struct dirent *entry; *links_left > 0 && (entry = readdir(dir)) != NULL;) {
+		struct socket_known *known;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		(*links_left)--;
+		known = find_unknown(sockets, socket_inode(dirfd(dir), entry->d_name));
+		if (known == NULL || known->owner != SOCKET_OWNER_UNKNOWN)
+			continue;
+		known->owner = owner;
+		if (sockets->owners.data[owner].followed)
+			credit(sockets, NULL, known);
+	}
+	(void)closedir(dir);
+}
+
+/* Descriptors are read only when there is a socket that nobody is known to hold. */
+static int find_owners(struct sockets *sockets, int64_t now_ns)
+{
+	size_t links_left = SOCKETS_LINK_MAX;
+	int ret;
+
+	if (sockets->found_ns != 0 && now_ns - sockets->found_ns < SOCKETS_FIND_NS)
+		return 0;
+	ret = list_unknown(sockets);
+	if (ret < 0)
+		return ret;
+	if (sockets->unknown.cnt > 0)
+		sockets->found_ns = now_ns;
+	for (size_t i = 0; i < sockets->owners.cnt; i++) {
+		if (sockets->unknown.cnt > 0)
+			find_of(sockets, (int32_t)i, &links_left);
+		sockets->owners.data[i].followed = true;
+	}
+	vec_foreach(i, &sockets->unknown) {
+		if (sockets->known.data[*i].owner == SOCKET_OWNER_UNKNOWN)
+			sockets->known.data[*i].owner = SOCKET_OWNER_STRANGER;
+	}
+	return 0;
+}
+
+/* --- looks --- */
+
+void sockets_open(struct sockets *sockets, const char *root)
+{
+	*sockets = (struct sockets){ .root = root };
+	sockets->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	if (sockets->fd < 0)
+		sockets->error = -errno;
+}
+
+void sockets_close(struct sockets *sockets)
+{
+	if (sockets->fd >= 0)
+		(void)close(sockets->fd);
+	sockets->fd = -1;
+	vec_done(&sockets->owners);
+	vec_done(&sockets->known);
+	vec_done(&sockets->next);
+	vec_done(&sockets->unknown);
+	vec_done(&sockets->seen);
+}
+
+int sockets_follow(struct sockets *sockets, uint32_t pid)
+{
+	int ret;
+
+	if (sockets_borrow(sockets, pid) != NULL)
+		return 0;
+	ret = vec_push(&sockets->owners, (struct socket_owner){ .pid = pid });
+	if (ret < 0)
+		return ret;
+	vec_foreach(known, &sockets->known) {
+		if (known->owner == SOCKET_OWNER_STRANGER)
+			known->owner = SOCKET_OWNER_UNKNOWN;
+	}
+	sockets->found_ns = sockets->due_ns = 0;
+	return 0;
+}
+
+static void note_peak(struct sockets *sockets, int64_t now_ns)
+{
+	double span_ns = (double)(now_ns - sockets->look_ns);
+
+	vec_foreach(owner, &sockets->owners) {
+		double rate = (double)owner->look_tx_bytes * (double)NSEC_PER_SEC / span_ns;
+
+		owner->look_tx_bytes = 0;
+		/* Between two dumps that are close, a queue that drains looks like a fast link. */
+		if (sockets->look_ns != 0 && span_ns >= SOCKETS_LOOK_NS / 2)
+			sockets->peak_tx_bytes_per_sec = MAX(sockets->peak_tx_bytes_per_sec, rate);
+	}
+}
+
+static int look(struct sockets *sockets, int64_t now_ns)
+{
+	int ret;
+
+	sockets->seen.cnt = 0;
+	ret = dump(sockets, AF_INET);
+	if (ret == 0)
+		ret = dump(sockets, AF_INET6);
+	if (ret < 0)
+		return ret;
+	if (sockets->seen.cnt > 0)
+		qsort(sockets->seen.data, sockets->seen.cnt, sizeof(*sockets->seen.data),
+		      by_cookie);
+	ret = merge(sockets);
+	if (ret == 0)
+		ret = find_owners(sockets, now_ns);
+	return ret;
+}
+
+int sockets_look(struct sockets *sockets, int64_t (*clock)(void))
+{
+	int64_t now_ns = clock();
+
+	if (sockets->error < 0)
+		return sockets->error;
+	if (now_ns < sockets->due_ns)
+		return 0;
+	sockets->error = look(sockets, now_ns);
+	if (sockets->error < 0)
+		return sockets->error;
+	note_peak(sockets, now_ns);
+	sockets->look_ns = now_ns;
+	sockets->cost_ns = clock() - now_ns;
+	sockets->due_ns = now_ns + MAX(SOCKETS_LOOK_NS, sockets->cost_ns * SOCKETS_COST_DIVISOR);
+	return 1;
+}
+
+const struct socket_owner *sockets_borrow(const struct sockets *sockets, uint32_t pid)
+{
+	vec_foreach(owner, &sockets->owners) {
+		if (owner->pid == pid)
+			return owner;
+	}
+	return NULL;
+}
+
+const char *sockets_why(const struct sockets *sockets)
+{
+	switch (-sockets->error) {
+	case 0:
+		return "";
+	case EPROTONOSUPPORT:
+	case EAFNOSUPPORT:
+	case ENOENT:
+		return "the kernel lists no TCP sockets (needs tcp_diag)";
+	case EPERM:
+	case EACCES:
+		return "not permitted to list TCP sockets";
+	case ENOMEM:
+		return "out of memory";
+	default:
+		return "the kernel's list of TCP sockets broke off";
+	}
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What each worker sends and receives over TCP, seen from outside: the kernel
+ * lists all TCP sockets of the network namespace with their byte counters, and
+ * /proc/PID/fd tells which of them a worker holds. So ranks that share a host
+ * are told apart, also when they talk over its loopback device.
+ *
+ * Bytes are payload as the application wrote it, each counted once: no headers,
+ * no retransmissions. What a socket has sent stays counted after it is closed.
+ * A dump costs some 10 us and 1 us a socket (docs/measurements.md); the time
+ * between two looks grows with it, so that looking takes 1 % of a core at most.
+ * Source: sock_diag(7); include/uapi/linux/inet_diag.h; struct tcp_info.
+ */
+#pragma once
+
+#include "base/vec.h"
+
+#define SOCKETS_MAX 65536u /* of a host; more are counted, not followed */
+#define SOCKETS_LOOK_NS (10 * NSEC_PER_MSEC)
+#define SOCKETS_COST_DIVISOR 100
+#define SOCKETS_FIND_NS (50 * NSEC_PER_MSEC) /* descriptors are listed no more often */
+#define SOCKETS_LINK_MAX 65536u		     /* descriptors read at once */
+
+/* One TCP socket as the kernel describes it. */
+struct socket_seen {
+	uint64_t cookie; /* the kernel's own id: never used again, unlike inode */
+	uint32_t inode;	 /* 0: no process holds it (not accepted yet, or closed) */
+	uint64_t tx_bytes, rx_bytes;
+};
+
+typedef VEC(struct socket_seen) socket_list;
+
+/*
+ * Appends the sockets in one answer data[len] of the kernel to the dump `seq`.
+ * Messages of other dumps and attributes of other kinds are skipped, sockets
+ * without counters too. Returns 0 when more answers follow, 1 at the end of the
+ * dump, -EINVAL for lengths that make no sense, -ENOMEM, or the kernel's refusal.
+ */
+_must_check_ int sockets_parse(const void *data, size_t len, uint32_t seq, socket_list *out);
+
+enum { SOCKET_OWNER_UNKNOWN = -1, SOCKET_OWNER_STRANGER = -2 };
+
+/* A socket that is followed; counters as of the last dump that had it. */
+struct socket_known {
+	struct socket_seen seen;
+	int32_t owner; /* index in owners, or one of the above */
+};
+
+struct socket_owner {
+	uint32_t pid;
+	uint64_t tx_bytes, rx_bytes; /* of all its sockets, closed ones too: never goes back */
+	uint64_t look_tx_bytes;	     /* tx of the last look, sockets known before only */
+	bool followed;		     /* a look has begun its totals: at 0 */
+};
+
+struct sockets {
+	const char *root; /* prefix before /proc; borrowed */
+	int fd;		  /* netlink */
+	uint32_t seq;
+	VEC(struct socket_owner) owners;
+	VEC(struct socket_known) known, next; /* by cookie */
+	VEC(size_t) unknown;		      /* indices in known, by inode */
+	socket_list seen;
+	int64_t look_ns, due_ns, found_ns; /* found_ns 0: look for owners at once */
+	int64_t cost_ns;		   /* of the last look */
+	double peak_tx_bytes_per_sec;	   /* highest of one owner between two looks */
+	uint64_t dropped;		   /* sockets beyond SOCKETS_MAX */
+	int error;			   /* -errno: no counters, see sockets_why() */
+};
+
+/* Trouble is told by the first look. sockets_close() may be called twice. */
+void sockets_open(struct sockets *sockets, const char *root);
+void sockets_close(struct sockets *sockets);
+
+/* Follows the sockets of pid from the next look on. Returns 0 or -ENOMEM; known: nothing. */
+_must_check_ int sockets_follow(struct sockets *sockets, uint32_t pid);
+
+/*
+ * Looks when it is time (due_ns). Returns 1 after a look, 0 when it is not time
+ * yet, or -errno: there will be no counters. clock tells the time (CLOCK_MONOTONIC).
+ */
+int sockets_look(struct sockets *sockets, int64_t (*clock)(void));
+
+/* Counters of a followed process as of the last look; NULL when it isn't followed. */
+const struct socket_owner *sockets_borrow(const struct sockets *sockets, uint32_t pid);
+
+/* Why there are no counters, for a person; "" while there are. */
+const char *sockets_why(const struct sockets *sockets);
