@@ -212,14 +212,18 @@ static int copy_failures(struct run *r)
 static int list_absences(struct run *r)
 {
 	static const struct {
-		enum resource resource;
+		enum resource resource, substitute; /* what serves as well */
 		bool device, host;
 		const char *why;
 	} wanted[] = {
-		{ RESOURCE_SM_ACTIVE, true, false, "no GPU counters in the traces" },
-		{ RESOURCE_NVLINK_TX, true, false, "no NVLink counters in the traces" },
-		{ RESOURCE_NIC_TX, true, true, "no network counters in the traces" },
-		{ RESOURCE_CPU_THREAD, true, true, "no CPU samples beside the traces" },
+		{ RESOURCE_SM_ACTIVE, RESOURCE_SM_ACTIVE, true, false,
+		  "no GPU counters in the traces" },
+		{ RESOURCE_NVLINK_TX, RESOURCE_NVLINK_TX, true, false,
+		  "no NVLink counters in the traces" },
+		{ RESOURCE_NIC_TX, RESOURCE_SOCKET_TX, true, true,
+		  "no network counters in the traces" },
+		{ RESOURCE_CPU_THREAD, RESOURCE_CPU_THREAD, true, true,
+		  "no CPU samples beside the traces" },
 	};
 	struct report_absence *list =
 		arena_calloc(&r->out->arena, ARRAY_SIZE(wanted) + 1, sizeof(*list));
@@ -233,7 +237,7 @@ static int list_absences(struct run *r)
 		device |= r->job.workers[w].fp->has_device;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(wanted) && r->job.worker_cnt > 0; i++) {
-		if ((present & 1u << wanted[i].resource) != 0 ||
+		if ((present & (1u << wanted[i].resource | 1u << wanted[i].substitute)) != 0 ||
 		    !(device ? wanted[i].device : wanted[i].host))
 			continue;
 		list[r->out->absence_cnt++] =

@@ -106,6 +106,11 @@ int hoststats_add(struct pass *p, struct fingerprint *fp)
 	}
 	for (size_t i = 0; i < t->track_cnt; i++)
 		fp->resources |= 1u << t->tracks[i].resource;
+	if (info != NULL) {
+		fp->host_stats.psi_cpu_frac = info->psi_cpu_frac;
+		fp->host_stats.psi_io_frac = info->psi_io_frac;
+		fp->host_stats.psi_memory_frac = info->psi_memory_frac;
+	}
 	if (info != NULL && info->thief_cnt > 0) {
 		fp->host_stats.thief_frac = info->thieves[0].cpu_frac;
 		sidecar_thief_text(&info->thieves[0], thief, sizeof(thief));

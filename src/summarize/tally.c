@@ -93,8 +93,15 @@ static void tally_executions(struct pass *p)
 /* The resource that bounds a device execution or collective, in order of preference. */
 static const struct track *exec_track(struct pass *p, const struct crit_exec *exec)
 {
-	static const enum resource comm[] = { RESOURCE_NIC_TX, RESOURCE_NVLINK_TX,
-					      RESOURCE_PCIE_TX };
+	static const struct {
+		enum resource resource;
+		bool of_host; /* network counters belong to the host, the others to a device */
+	} comm[] = {
+		{ RESOURCE_NIC_TX, true },
+		{ RESOURCE_NVLINK_TX, false },
+		{ RESOURCE_PCIE_TX, false },
+		{ RESOURCE_SOCKET_TX, true },
+	};
 	const struct event *e = &p->trace->events[exec->event];
 	int64_t device = is_device_exec(e) ? p->trace->lanes[e->lane].pid : -1;
 
@@ -103,9 +110,8 @@ static const struct track *exec_track(struct pass *p, const struct crit_exec *ex
 	if (exec->class == CLASS_MEMORY)
 		return utilise_find_track(p->trace, RESOURCE_DRAM, device, -1);
 	for (size_t i = 0; i < ARRAY_SIZE(comm); i++) {
-		/* Network counters belong to the host, the others to a device. */
-		const struct track *t = utilise_find_track(
-			p->trace, comm[i], comm[i] == RESOURCE_NIC_TX ? -1 : device, -1);
+		const struct track *t = utilise_find_track(p->trace, comm[i].resource,
+							   comm[i].of_host ? -1 : device, -1);
 
 		if (t != NULL)
 			return t;
