@@ -434,6 +434,7 @@ static void free_hostd(struct hostd *hostd)
 	hostd->told_sub = bus_unsub(hostd->setup.bus, hostd->told_sub);
 	pool_close(hostd->pool);
 	neighbours_close(&hostd->neighbours);
+	netwatch_close(&hostd->netwatch);
 	vec_foreach(summary, &hostd->summaries)
 		free(*summary);
 	vec_done(&hostd->summaries);

@@ -7,6 +7,7 @@
 
 #include "base/vec.h"
 #include "serve/hostd.h"
+#include "serve/netwatch.h"
 #include "serve/pool.h"
 #include "serve/worker.h"
 
@@ -39,6 +40,7 @@ struct hostd {
 	struct pool *pool;
 	struct bus_sub *order_sub, *told_sub;
 	struct neighbours neighbours;
+	struct netwatch netwatch;
 	bool sampling;	/* a window is open on this host */
 	bool suspended; /* the detectors are, for our own doing */
 	bool closing;

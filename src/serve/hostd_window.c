@@ -19,6 +19,22 @@ static void publish_answer(struct hostd *hostd, struct wire_answer answer, const
 	hostd_publish(hostd, SUBJECT_ANSWER, &answer, sizeof(answer));
 }
 
+static void look_at_network(struct hostd *hostd)
+{
+	struct netwatch_worker workers[HOSTD_CLIENT_MAX];
+	size_t cnt = 0;
+
+	vec_foreach(client, &hostd->clients) {
+		struct worker *worker = &(*client)->worker;
+
+		if ((*client)->is_worker && worker->window.sampling && cnt < ARRAY_SIZE(workers))
+			workers[cnt++] =
+				(struct netwatch_worker){ worker->pid, &worker->window.side };
+	}
+	if (netwatch_look(&hostd->netwatch, workers, cnt, clock_mono_ns) < 0)
+		netwatch_close(&hostd->netwatch); /* out of memory: keep what there is */
+}
+
 static void sample_tick(uv_timer_t *timer)
 {
 	struct hostd *hostd = timer->data;
@@ -33,6 +49,7 @@ static void sample_tick(uv_timer_t *timer)
 		if (worker_sample(worker, clock_mono_ns()) < 0)
 			worker->window.sampling = false; /* out of memory: keep what there is */
 	}
+	look_at_network(hostd);
 	vec_foreach(client, &hostd->clients) {
 		if ((*client)->is_worker && (*client)->worker.window.open &&
 		    cnt < ARRAY_SIZE(workers))
@@ -45,6 +62,7 @@ static void sample_tick(uv_timer_t *timer)
 	}
 	(void)uv_timer_stop(timer);
 	neighbours_close(&hostd->neighbours);
+	netwatch_close(&hostd->netwatch);
 	hostd->sampling = false;
 }
 
@@ -69,6 +87,7 @@ void hostd_take_begun(struct client *client, const struct message *message)
 		return;
 	if (!hostd->sampling) {
 		neighbours_open(&hostd->neighbours, "");
+		netwatch_open(&hostd->netwatch, "");
 		(void)uv_timer_start(&hostd->sample_timer, sample_tick, 0, SAMPLE_MS);
 		hostd->sampling = true;
 	}
@@ -181,6 +200,8 @@ static int finish_window(struct client *client, const struct message *message, s
 	if (!trace_path_valid(hostd, message->text))
 		return err_set(err, EINVAL, "%s: expected a trace in %s", message->text,
 			       hostd->setup.trace_dir);
+	if (netwatch_finish(&hostd->netwatch, &client->worker.window.side) < 0)
+		return err_set(err, ENOMEM, "%s: out of memory", message->text);
 	query.worker_cnt = list_workers(hostd, workers, ARRAY_SIZE(workers), client, &query.idx);
 	return worker_finish(&client->worker, &finish, err);
 }
