@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads the Python stacks of the own process from a thread that does not hold the
+ * GIL: nobody is stopped, slowed down or asked. What is read may change meanwhile, so
+ * each pointer is followed by a read that cannot crash (selfmem.h), each frame must
+ * have a code object, and a stack counts only if it ends where stacks end; otherwise
+ * it is read anew, thrice at most. A stack that a busy thread changes meanwhile may
+ * still be that of no single moment: each frame was there, its innermost ones perhaps
+ * a microsecond apart.
+ *
+ * CPython 3.8 to 3.14 with GIL, release builds; 3.14 was never tried. The main
+ * interpreter alone. In a child after fork everything answers "nothing" until
+ * pystack_open is called there. Exit in progress: threads vanish, that is all.
+ *
+ * Neither allocates nor locks; a walk needs 20 KiB of stack. Any number of threads may
+ * read. Of libpython nothing is linked: its symbols are weak, absent outside Python.
+ */
+#pragma once
+
+#include "base/base.h"
+
+#define PYSTACK_DEPTH 128
+
+struct pystack_thread {
+	uint32_t tid; /* the kernel's */
+	uintptr_t tstate;
+};
+
+/* NUL-terminated UTF-8. A long file name keeps its end, a long function name its start. */
+struct pystack_code {
+	char file[256], name[128];
+	uint32_t first_line;
+};
+
+struct pystack_gil {
+	uint32_t holder_tid; /* 0: nobody, or a thread that is gone */
+	/*
+	 * Holds the GIL's condition variable and mutex: a thread whose futex address
+	 * (/proc/self/task/TID/syscall, first argument of futex) is in [begin, end)
+	 * waits for the GIL.
+	 */
+	uintptr_t begin, end;
+};
+
+/*
+ * With the GIL held, by a thread of the main interpreter. Finds the interpreter, looks
+ * up its layout and checks it on this thread, its name, its GIL and its stack.
+ * Returns 0; otherwise -errno and the reason in why[size]: -ENOENT without Python or
+ * for an unknown version, -ENOTSUP for a build that can't be read, -EPERM where
+ * a sandbox forbids to read. May be called again, while nobody reads.
+ */
+_must_check_ int pystack_open(char *why, size_t size);
+
+/*
+ * The threads of Python, newest first. Returns how many are in ret[cap]; *dropped
+ * counts those beyond. Costs a system call or (before 3.11) two for each.
+ */
+size_t pystack_threads(struct pystack_thread *ret, size_t cap, size_t *dropped);
+
+/*
+ * The code objects (addresses: compare, or ask pystack_code) of a thread's frames,
+ * innermost first. Frames that have not begun are left out, as in tracebacks. Returns
+ * the depth, 0 for a thread without Python frames or that could not be read.
+ * *truncated: it is deeper than cap. *leaf_instr: the byte offset of the instruction
+ * that the first frame is at, for co_lines() and dis. Costs two or three system calls
+ * and one for each running generator; before 3.11 one for each frame.
+ */
+size_t pystack_walk(const struct pystack_thread *thread, uintptr_t *codes, size_t cap,
+		    bool *truncated, uint32_t *leaf_instr);
+
+/* Copies what names a code object. -EFAULT when there is none at that address any more. */
+_must_check_ int pystack_code(uintptr_t code, struct pystack_code *ret);
+
+/*
+ * A number for each code object that changes when another one takes its address, 0
+ * where there is none. Returns how many there are. One system call for 64.
+ */
+size_t pystack_stamps(const uintptr_t *codes, size_t cnt, uint64_t *stamps);
+
+/* Who holds the GIL at this moment. -EAGAIN before pystack_open or when there is no GIL (yet). */
+_must_check_ int pystack_gil(struct pystack_gil *ret);
+
+/*
+ * With the GIL held. expected[cnt]: id(frame.f_code) of sys._getframe() and of all its
+ * f_back. 0 if walking this thread gives the same; -EBADMSG if not.
+ */
+_must_check_ int pystack_check(const uintptr_t *expected, size_t cnt);

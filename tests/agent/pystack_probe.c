@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pystack.c as a library of its own, for test_pystack.py. All reading is done by
+ * threads of the C library that Python knows nothing of, as in the agent.
+ */
+#include "base/clock.h"
+#include "collect/agent/pystack.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { THREADS = 64, DEPTH = 1024, ROOTS = 64 };
+
+struct probe_stack {
+	uint32_t tid, depth, truncated, leaf_instr;
+	uintptr_t codes[DEPTH];
+};
+
+struct probe_request {
+	struct probe_stack *stacks;
+	size_t cap, depth; /* depth: how deep to walk */
+	size_t cnt, dropped;
+};
+
+struct probe_stats {
+	uint64_t walks, empty, truncated, frames, named, nameless, stamps, no_gil;
+	uint64_t root_cnt[ROOTS], other_roots;
+	uintptr_t root[ROOTS];
+};
+
+EXPORT int probe_open(char *why, size_t size);
+EXPORT int probe_check(const uintptr_t *expected, size_t cnt);
+EXPORT int probe_code(uintptr_t code, struct pystack_code *ret);
+EXPORT size_t probe_stamps(const uintptr_t *codes, size_t cnt, uint64_t *stamps);
+EXPORT int probe_gil(struct pystack_gil *ret);
+EXPORT int probe_sample(struct probe_request *request);
+EXPORT int probe_forbid(void);
+EXPORT int probe_hammer(void);
+EXPORT void probe_hammer_end(struct probe_stats *ret);
+EXPORT uint64_t probe_cost(uint32_t tid, size_t rounds, bool with_stamps);
+
+int probe_open(char *why, size_t size)
+{
+	return pystack_open(why, size);
+}
+
+int probe_check(const uintptr_t *expected, size_t cnt)
+{
+	return pystack_check(expected, cnt);
+}
+
+int probe_code(uintptr_t code, struct pystack_code *ret)
+{
+	return pystack_code(code, ret);
+}
+
+size_t probe_stamps(const uintptr_t *codes, size_t cnt, uint64_t *stamps)
+{
+	return pystack_stamps(codes, cnt, stamps);
+}
+
+int probe_gil(struct pystack_gil *ret)
+{
+	return pystack_gil(ret);
+}
+
+static void *sample(void *argument)
+{
+	struct probe_request *request = argument;
+	struct pystack_thread threads[THREADS];
+	bool truncated;
+
+	request->cnt =
+		pystack_threads(threads, MIN(request->cap, (size_t)THREADS), &request->dropped);
+	for (size_t i = 0; i < request->cnt; i++) {
+		struct probe_stack *stack = &request->stacks[i];
+
+		stack->tid = threads[i].tid;
+		stack->depth = (uint32_t)pystack_walk(&threads[i], stack->codes, request->depth,
+						      &truncated, &stack->leaf_instr);
+		stack->truncated = truncated;
+	}
+	return NULL;
+}
+
+int probe_sample(struct probe_request *request)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, sample, request) != 0)
+		return -1;
+	return pthread_join(thread, NULL);
+}
+
+/* From now on the kernel refuses process_vm_readv, as some sandboxes do. */
+int probe_forbid(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { ARRAY_SIZE(filter), filter };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return -1;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+/* The hammer: reads everything at full speed until told to end. */
+
+static struct probe_stats stats;
+static _Atomic bool hammering, end;
+static pthread_t hammer_thread;
+
+static void note_root(uintptr_t code)
+{
+	size_t i = 0;
+
+	while (i < ROOTS && stats.root[i] != 0 && stats.root[i] != code)
+		i++;
+	if (i == ROOTS) {
+		stats.other_roots++;
+		return;
+	}
+	stats.root[i] = code;
+	stats.root_cnt[i]++;
+}
+
+static void hammer_one(const struct pystack_thread *thread)
+{
+	uintptr_t codes[PYSTACK_DEPTH];
+	uint64_t stamps[PYSTACK_DEPTH];
+	struct pystack_code code;
+	bool truncated;
+	uint32_t instr;
+	size_t depth = pystack_walk(thread, codes, PYSTACK_DEPTH, &truncated, &instr);
+
+	stats.walks++;
+	stats.empty += depth == 0;
+	stats.truncated += truncated;
+	stats.frames += depth;
+	if (depth == 0)
+		return;
+	if (!truncated)
+		note_root(codes[depth - 1]);
+	stats.stamps += pystack_stamps(codes, depth, stamps);
+	if (pystack_code(codes[stats.walks % depth], &code) == 0)
+		stats.named++;
+	else
+		stats.nameless++;
+}
+
+static void *hammer(void *argument)
+{
+	struct pystack_thread threads[THREADS];
+	struct pystack_gil gil;
+	size_t cnt, dropped;
+
+	while (!atomic_load(&end)) {
+		cnt = pystack_threads(threads, THREADS, &dropped);
+		for (size_t i = 0; i < cnt; i++)
+			hammer_one(&threads[i]);
+		stats.no_gil += pystack_gil(&gil) < 0;
+	}
+	return argument;
+}
+
+int probe_hammer(void)
+{
+	atomic_store(&hammering, true);
+	return pthread_create(&hammer_thread, NULL, hammer, NULL);
+}
+
+void probe_hammer_end(struct probe_stats *ret)
+{
+	if (atomic_exchange(&hammering, false)) {
+		atomic_store(&end, true);
+		(void)pthread_join(hammer_thread, NULL);
+	}
+	*ret = stats;
+}
+
+/* Runs after the interpreter is finalized. */
+__attribute__((destructor)) static void report(void)
+{
+	uint64_t before = stats.walks;
+
+	if (!atomic_load(&hammering))
+		return;
+	usleep(20000);
+	probe_hammer_end(&stats);
+	printf("hammered to the end: %llu walks, %llu of them after finalization\n",
+	       (unsigned long long)stats.walks, (unsigned long long)(stats.walks - before));
+}
+
+struct cost {
+	uint32_t tid;
+	size_t rounds;
+	bool with_stamps;
+	uint64_t ns;
+};
+
+static void *cost(void *argument)
+{
+	struct cost *cost = argument;
+	struct pystack_thread threads[THREADS], thread = { 0 };
+	uintptr_t codes[PYSTACK_DEPTH];
+	uint64_t stamps[PYSTACK_DEPTH];
+	bool truncated;
+	uint32_t instr;
+	size_t cnt, dropped, depth;
+	int64_t begin, best = INT64_MAX;
+
+	cnt = pystack_threads(threads, THREADS, &dropped);
+	for (size_t i = 0; i < cnt; i++)
+		if (threads[i].tid == cost->tid)
+			thread = threads[i];
+	for (size_t i = 0; i < cost->rounds; i++) {
+		begin = clock_mono_ns();
+		for (size_t j = 0; j < 100; j++) {
+			depth = pystack_walk(&thread, codes, PYSTACK_DEPTH, &truncated, &instr);
+			if (cost->with_stamps)
+				(void)pystack_stamps(codes, depth, stamps);
+		}
+		best = MIN(best, clock_mono_ns() - begin);
+	}
+	cost->ns = (uint64_t)best / 100;
+	return NULL;
+}
+
+/* Nanoseconds for one sample of that thread: the best mean of a hundred. */
+uint64_t probe_cost(uint32_t tid, size_t rounds, bool with_stamps)
+{
+	struct cost asked = { tid, rounds, with_stamps, 0 };
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, cost, &asked) != 0)
+		return 0;
+	(void)pthread_join(thread, NULL);
+	return asked.ns;
+}

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""pystack.c against every CPython of this machine. Argument: the probe library.
+
+HAMMER_S: how long each is hammered, in seconds. Each case is a process of its own, so
+that a crash is seen; pystack_target.py has the cases.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+TARGET = pathlib.Path(__file__).with_name("pystack_target.py")
+CASES = ["stacks", "forbidden", "forked", "gil", "hammer", "shutdown", "cost"]
+ASK = (
+    "import sys, ctypes, sysconfig; print(sys.implementation.name,"
+    " *sys.version_info[:3], sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"
+)
+OLDEST, NEWEST = 8, 14
+
+
+def candidates() -> list[str]:
+    """Interpreters, one path for each."""
+    found = glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python"))
+    names = ["python3", *("python3.%d" % minor for minor in range(6, NEWEST + 3))]
+    found += [path for path in map(shutil.which, names) if path and "/shims/" not in path]
+    found += glob.glob("/usr/bin/python3") + glob.glob("/usr/bin/python3.[0-9]*[0-9]")
+    return sorted({os.path.realpath(path) for path in found})
+
+
+def describe(interpreter: str) -> tuple[str, str]:
+    """(version, why it is left out or "")."""
+    done = subprocess.run([interpreter, "-c", ASK], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return "?", "it does not start, or has no ctypes"
+    name, major, minor, micro, free = done.stdout.split()
+    version = f"{major}.{minor}.{micro}"
+    if name != "cpython":
+        return version, f"it is {name}"
+    if major != "3" or int(minor) < OLDEST:
+        return version, "older than 3.8, the oldest that PerfTracker supports"
+    if int(minor) > NEWEST or free == "1":
+        return version, "newer than 3.14 or free-threaded: no offsets"
+    return version, ""
+
+
+def run(interpreter: str, case: str) -> tuple[bool, str]:
+    """Whether the case held in that interpreter, and what it said."""
+    try:
+        done = subprocess.run(
+            [interpreter, TARGET, sys.argv[1], case],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return False, "no end"
+    lines = done.stdout.splitlines()
+    said = "; ".join(line for line in lines if line != "ok")
+    if done.returncode != 0 or "ok" not in lines:
+        return False, f"exit {done.returncode}: {said}\n{done.stderr[-2000:]}"
+    return True, said
+
+
+def main() -> int:
+    failed = tried = 0
+    for interpreter in candidates():
+        version, reason = describe(interpreter)
+        if reason:
+            print(f"left out: {interpreter} ({version}): {reason}")
+            continue
+        tried += 1
+        for case in CASES:
+            held, said = run(interpreter, case)
+            failed += not held
+            print(f"{'ok' if held else 'FAILED'}: {version} {case}: {said}", flush=True)
+    if tried == 0:
+        print("no CPython to try")
+        return 77
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
