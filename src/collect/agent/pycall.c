@@ -49,6 +49,7 @@ static const struct symbol needed[] = {
 	SYMBOL(PyMethodDescr_Type),
 };
 static const struct symbol optional[] = {
+	SYMBOL(PyCMethod_Type),
 	SYMBOL(PyFrame_GetCode),
 	SYMBOL(_PyEval_SetProfile),
 };
@@ -133,6 +134,12 @@ long long pyapi_attr_number(const struct pyapi *api, struct pyobject *object, co
 		return fallback;
 	}
 	return value;
+}
+
+void pyapi_release(const struct pyapi *api, struct pyobject *object)
+{
+	if (object != NULL)
+		api->Py_DecRef(object);
 }
 
 struct pyobject *pyapi_module(const struct pyapi *api, const char *name)

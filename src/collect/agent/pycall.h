@@ -66,6 +66,7 @@ struct pyapi {
 	const void *PyMethodDescr_Type;	 /* of methods of C types, such as list.append */
 
 	/* What some versions have; NULL in the others. */
+	const void *PyCMethod_Type; /* as PyCFunction_Type; 3.9 and later */
 	struct pyobject *(*PyFrame_GetCode)(struct pyobject *frame); /* 3.9 and later */
 	int (*_PyEval_SetProfile)(struct pythread *thread, pyprofile *callback,
 				  struct pyobject *arg); /* 3.9 and later */
@@ -92,6 +93,9 @@ struct pyobject *pyapi_attr(const struct pyapi *api, struct pyobject *object, co
 /* object.name when it is a number that fits, fallback otherwise. As above. */
 long long pyapi_attr_number(const struct pyapi *api, struct pyobject *object, const char *name,
 			    long long fallback);
+
+/* Lets a reference go; NULL is fine. */
+void pyapi_release(const struct pyapi *api, struct pyobject *object);
 
 /* A module that somebody has imported already; borrowed; NULL when nobody has. */
 struct pyobject *pyapi_module(const struct pyapi *api, const char *name);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Exact tracing of Python while a window is open: each call of a Python function,
+ * and the C functions that wait or decode (pylisted.h), with start and duration, as
+ * FLIGHT_PYTHON and FLIGHT_C_CALL in the lane of the thread that calls.
+ *
+ *	3.12 and later	sys.monitoring with built-in callbacks; all threads. A place in
+ *			the code that calls a C function which is not listed is asked once
+ *			in a window, then costs nothing.
+ *	3.8 to 3.11	PyEval_SetProfile in all threads there are; threads that the
+ *			threading module starts later join, others do not.
+ *
+ * A resumed generator is a call of its own, from there to its next yield. Not seen:
+ * calls that began before the window; those of other threads than the stopping one
+ * that end after it; C functions called by C functions ("with lock:"); from 3.12 on
+ * a listed function called from a place where the same window first saw another one;
+ * more than 32 threads or 256 nested calls (counted). Greenlets mix up the calls of
+ * their thread, and free-threaded builds are refused.
+ *
+ * Survives fork (pytrace_forked), exit in progress, and errors of Python, none of
+ * which it leaves behind. Source: PEP 669; Python/C API Reference, "Profiling and
+ * Tracing"; facts on collection, section 8.
+ *
+ * All of it needs the interpreter lock, but pytrace_forked. why[size] gets the reason
+ * of a failure, NUL-terminated.
+ */
+#pragma once
+
+#include "base/base.h"
+
+/*
+ * Finds the C interface. Returns 0; -ENOSYS without one, -ENOTSUP for a build whose
+ * layouts differ or that has no interpreter lock.
+ */
+_must_check_ int pytrace_open(char *why, size_t size);
+
+/*
+ * Begins, best at an iteration mark on the training thread. calls: Python functions
+ * too; otherwise only the C functions that are listed (before 3.12 that costs nearly
+ * as much). Returns 0; -EBUSY when a profiler, a debugger or a coverage tool is there,
+ * which nothing is done to; -EALREADY; -ENOTSUP when not open; -EIO when Python refuses.
+ *
+ * On 3.12 and later it restarts disabled events (sys.monitoring.restart_events): other
+ * tools are asked once more about places that they had disabled.
+ */
+_must_check_ int pytrace_start(bool calls, char *why, size_t size);
+
+/*
+ * Ends; all is as it was found. What the calling thread is still in ends now. A
+ * profiler that has taken our place meanwhile stays. Nothing happens when not started.
+ */
+void pytrace_stop(void);
+
+/* In a forked child, which has the parent's hooks: they fall silent and take themselves away. */
+void pytrace_forked(void);
