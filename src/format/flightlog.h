@@ -14,6 +14,12 @@
 
 #define FLIGHT_SUFFIX ".flight"
 
+/*
+ * Latest moment and longest duration taken: with both below, no sum of two times
+ * and a duration overflows. The wall clock gets there in 2043.
+ */
+#define FLIGHT_TIME_MAX_NS (INT64_C(1) << 61)
+
 typedef VEC(struct ring_record) record_vec;
 
 struct flightlog_lane {
@@ -24,14 +30,18 @@ struct flightlog_lane {
 	struct ring_tail tail, window_tail;
 };
 
-/* Plain numbers of what was lost: by the worker (FLIGHT_DROP_LIST) and on the way to us. */
+/* What was lost: on the way to us, and by the worker. X(field, what). */
+#define FLIGHTLOG_DROP_LIST(X)                                   \
+	X(overrun, "records overwritten before they were taken") \
+	X(torn, "records caught while being written")            \
+	X(invalid, "records that made no sense")                 \
+	X(limit, "records beyond the limit of memory")           \
+	FLIGHT_DROP_LIST(X)
+
 struct flightlog_drops {
 #define X(field, what) uint64_t field;
-	FLIGHT_DROP_LIST(X)
+	FLIGHTLOG_DROP_LIST(X)
 #undef X
-	uint64_t overrun; /* records overwritten before we came */
-	uint64_t torn;	  /* records caught while being written */
-	uint64_t invalid; /* records that made no sense */
 };
 
 struct flightlog {
@@ -43,9 +53,12 @@ struct flightlog {
 		uint32_t state; /* enum flight_source_state */
 		char why[124];
 	} sources[FLIGHT_SOURCE_CNT];
-	struct flightlog_drops drops;
-	struct arena arena;	   /* owns the strings */
-	VEC(const char *) strings; /* NUL-terminated; [0] is "" */
+	struct flightlog_drops drops;  /* since the worker began, or since we came */
+	struct flightlog_drops before; /* what they were after the first take */
+	bool begun;		       /* something was taken */
+	size_t record_max;	       /* records kept at most; 0: no limit */
+	struct arena arena;	       /* owns the strings */
+	VEC(const char *) strings;     /* NUL-terminated; [0] is "" */
 	VEC(struct flight_frame) frames;
 	VEC(struct flight_node) nodes; /* [0] is the root */
 	VEC(struct flightlog_lane) lanes;
@@ -67,7 +80,9 @@ void flight_unmap(const struct flight *flight);
 /*
  * Takes what is new since the last call: identity, tables, rings. Records that
  * are out of range are dropped and counted. Work is bounded by the rings' sizes.
- * with_window: also the rings of a window. Returns 0 or -ENOMEM.
+ * The first call takes what the rings still have; what was overwritten before it
+ * is not counted as lost. with_window: also the rings of a window. Returns 0 or
+ * -ENOMEM; the log is valid then, but may lack records.
  */
 _must_check_ int flightlog_take(struct flightlog *log, const struct flight *flight,
 				bool with_window);
@@ -79,3 +94,10 @@ _must_check_ int flightlog_take(struct flightlog *log, const struct flight *flig
  */
 _must_check_ int flightlog_write(const struct flightlog *log, const char *path, struct err *err);
 _must_check_ int flightlog_read(const char *path, struct flightlog *ret, struct err *err);
+
+/* The same from data[len]; path is for messages. */
+_must_check_ int flightlog_parse(const char *path, const void *data, size_t len,
+				 struct flightlog *ret, struct err *err);
+
+/* Records kept. */
+size_t flightlog_record_cnt(const struct flightlog *log);
