@@ -49,7 +49,7 @@ typedef VEC(char *) path_list;
 
 /*
  * Turns files and folders into a sorted list of files: a folder gives its traces
- * (*.json, *.json.gz) and fingerprints (*.ptfp). Returns 0 or -errno with a line in err;
+ * (*.json, *.json.gz, *.flight) and fingerprints (*.ptfp). Returns 0 or -errno with a line in err;
  * the caller frees out with path_list_done() in either case.
  */
 _must_check_ int inputs_expand(char *const *paths, size_t cnt, path_list *out, struct err *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "format/flightlog.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -36,7 +37,7 @@ static bool ends_with(const char *name, const char *suffix)
 static bool is_input_name(const char *name)
 {
 	return name[0] != '.' && (ends_with(name, ".json") || ends_with(name, ".json.gz") ||
-				  ends_with(name, ".ptfp"));
+				  ends_with(name, ".ptfp") || ends_with(name, FLIGHT_SUFFIX));
 }
 
 /* "rank10" comes after "rank9". */
@@ -66,8 +67,8 @@ static int expand_folder(const char *path, path_list *out, struct err *err)
 	(void)closedir(dir);
 	if (error == 0 && out->cnt == before)
 		return err_set(err, ENOENT,
-			       "%s: expected traces (*.json, *.json.gz) or fingerprints (*.ptfp) "
-			       "in the folder, found none",
+			       "%s: expected traces (*.json, *.json.gz, *.flight) or "
+			       "fingerprints (*.ptfp) in the folder, found none",
 			       path);
 	qsort(out->data + before, out->cnt - before, sizeof(char *), path_cmp);
 	return error;

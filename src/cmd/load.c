@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 #include "collect/readers/kineto.h"
+#include "format/flightlog.h"
+#include "format/sidecar.h"
 #include "summarize/summarize.h"
 
 #include <errno.h>
@@ -32,44 +34,100 @@ enum file_kind load_file_kind(const char *path)
 		return FILE_OTHER;
 	if (memcmp(magic, "PTFP", sizeof(magic)) == 0)
 		return FILE_FINGERPRINT;
+	if (memcmp(magic, "PFL1", sizeof(magic)) == 0)
+		return FILE_FLIGHT;
 	return memcmp(magic, "PSC1", sizeof(magic)) == 0 ? FILE_SIDECAR : FILE_OTHER;
 }
 
-static int summarize_file(const char *path, const char *sidecar_path,
-			  const struct summarize_options *options, struct fingerprint *ret,
-			  struct err *err)
+int load_summarize(const struct trace *trace, const struct sidecar *sidecar,
+		   const struct window_options *window, const char *job_id, struct fingerprint *ret,
+		   struct err *err)
 {
-	struct summarize_options with = *options;
-	struct sidecar sidecar = { 0 };
+	struct summarize_options options = { .window = *window, .job_id = job_id };
 	struct sidecar_info info;
-	struct trace trace;
-	int error = kineto_read(path, NULL, &trace, err);
+
+	if (sidecar != NULL) {
+		sidecar_summarize(sidecar, &info);
+		options.sidecar = &info;
+	}
+	return summarize(trace, &options, ret, err);
+}
+
+/* The trace in path, with what the sidecar (may be NULL) adds. */
+static int read_trace(const char *path, const struct sidecar *sidecar, struct trace *ret,
+		      struct err *err)
+{
+	int error = kineto_read(path, NULL, ret, err);
+
+	if (error < 0 || sidecar == NULL)
+		return error;
+	error = sidecar_apply(sidecar, ret);
+	if (error < 0) {
+		trace_done(ret);
+		return err_set(err, -error, "%s: out of memory", path);
+	}
+	return 0;
+}
+
+static int read_flight(const char *path, const struct sidecar *sidecar, struct trace *ret,
+		       struct err *err)
+{
+	struct flightlog log;
+	int error = flightlog_read(path, &log, err);
 
 	if (error < 0)
 		return error;
-	if (sidecar_path != NULL) {
-		error = sidecar_read(sidecar_path, &sidecar, err);
-		if (error == 0) {
-			sidecar_summarize(&sidecar, &info);
-			with.sidecar = &info;
-			error = sidecar_apply(&sidecar, &trace);
-		}
+	error = load_flight_trace(&log, sidecar, path, ret, err);
+	flightlog_done(&log);
+	return error;
+}
+
+/* "PATH.sidecar", if it is there and path is a flight log, whose window it tells; else NULL. */
+static char *sidecar_beside(const char *path, enum file_kind kind)
+{
+	char *beside = NULL;
+
+	if (kind != FILE_FLIGHT || asprintf(&beside, "%s" SIDECAR_SUFFIX, path) < 0)
+		return NULL;
+	if (access(beside, F_OK) != 0) {
+		free(beside);
+		return NULL;
+	}
+	return beside;
+}
+
+static int summarize_file(const char *path, enum file_kind kind, const char *sidecar_path,
+			  const struct window_options *window, const char *job_id,
+			  struct fingerprint *ret, struct err *err)
+{
+	_cleanup_free_ char *beside = sidecar_path == NULL ? sidecar_beside(path, kind) : NULL;
+	struct sidecar read = { 0 }, *sidecar = NULL;
+	struct trace trace;
+	int error = 0;
+
+	if (sidecar_path != NULL || beside != NULL) {
+		error = sidecar_read(sidecar_path != NULL ? sidecar_path : beside, &read, err);
+		sidecar = &read;
 	}
 	if (error == 0)
-		error = summarize(&trace, &with, ret, err);
-	sidecar_done(&sidecar);
-	trace_done(&trace);
+		error = kind == FILE_FLIGHT ? read_flight(path, sidecar, &trace, err)
+					    : read_trace(path, sidecar, &trace, err);
+	if (error == 0) {
+		error = load_summarize(&trace, sidecar, window, job_id, ret, err);
+		trace_done(&trace);
+	}
+	sidecar_done(&read);
 	return error;
 }
 
 int load_one(const char *path, const char *sidecar, const struct window_options *window,
 	     const char *job_id, struct fingerprint *ret, struct err *err)
 {
-	struct summarize_options options = { .window = *window, .job_id = job_id };
+	enum file_kind kind = load_file_kind(path);
 
-	if (load_file_kind(path) == FILE_FINGERPRINT)
+	if (kind == FILE_FINGERPRINT)
 		return fingerprint_read(path, ret, err);
-	return summarize_file(path, sidecar, &options, ret, err);
+	return summarize_file(path, kind, sidecar, window, job_id, ret, err);
 }
 
 /* Shared by the threads: each takes the next path under the lock. */

@@ -32,10 +32,45 @@ _must_check_ int load_paths(const path_list *paths, const struct load_options *o
 void load_done(struct load_result *result);
 
 /* The kind of a regular file by its first four bytes; a pipe is not touched. */
-enum file_kind { FILE_OTHER, FILE_FINGERPRINT, FILE_SIDECAR };
+enum file_kind { FILE_OTHER, FILE_FINGERPRINT, FILE_SIDECAR, FILE_FLIGHT };
 enum file_kind load_file_kind(const char *path);
 
-/* One file, trace or fingerprint by its first bytes. sidecar may be NULL. */
+/*
+ * One file, trace, flight log or fingerprint by its first bytes. sidecar may be
+ * NULL; beside a flight log PATH.sidecar is taken then, if it is there.
+ */
 _must_check_ int load_one(const char *path, const char *sidecar,
 			  const struct window_options *window, const char *job_id,
 			  struct fingerprint *ret, struct err *err);
+
+/* --- flight logs (load_flight.c) --- */
+
+struct flightlog;
+struct sidecar;
+
+/*
+ * The trace of the window that the sidecar tells of; without one (NULL) of all that
+ * was recorded in windows, or else of all. The sidecar's clocks and host replace the
+ * log's. source: becomes the trace's. Returns 0 or -errno with a line in err.
+ */
+_must_check_ int load_flight_trace(struct flightlog *log, const struct sidecar *sidecar,
+				   const char *source, struct trace *ret, struct err *err);
+
+/* From events to fingerprint: what the sidecar (may be NULL) saw counts as evidence. */
+_must_check_ int load_summarize(const struct trace *trace, const struct sidecar *sidecar,
+				const struct window_options *window, const char *job_id,
+				struct fingerprint *ret, struct err *err);
+
+/* A recorder that is being written: follow_fd and sidecar_fd are memory files. */
+struct load_follow {
+	int flight_fd, sidecar_fd, control_fd;
+	const char *keep; /* where the flight log is saved; NULL: nowhere */
+};
+
+/*
+ * Takes what the worker records until control_fd ends, then reads the sidecar, which
+ * is complete by then, and makes the fingerprint. At most 512 MB of records are kept;
+ * more are dropped and counted. Returns 0 or -errno with a line in err.
+ */
+_must_check_ int load_follow(const struct load_follow *follow, const struct window_options *window,
+			     const char *job_id, struct fingerprint *ret, struct err *err);

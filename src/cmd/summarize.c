@@ -9,24 +9,41 @@
 
 static const char help[] =
 	"Usage: perftracker summarize [OPTION]... TRACE -o FILE\n"
+	"       perftracker summarize [OPTION]... --flight-fd FD --sidecar-fd FD -o FILE\n"
 	"\n"
-	"Turns one rank's trace (Kineto JSON, plain or .gz) into its fingerprint: a few\n"
-	"numbers per function instead of gigabytes of events. 'perftracker localize' compares\n"
-	"fingerprints; 'perftracker dump' prints one.\n"
+	"Turns one rank's trace (Kineto JSON, plain or .gz, or a flight log) into its\n"
+	"fingerprint: a few numbers per function instead of gigabytes of events. 'perftracker\n"
+	"localize' compares fingerprints; 'perftracker dump' prints one.\n"
+	"\n"
+	"The second form takes what a worker records in shared memory until standard input\n"
+	"ends: 'perftracker run' starts it for each worker of a window.\n"
 	"\n"
 	"  -o, --output FILE     where the fingerprint goes (required)\n"
 	"      --rank N          the rank, when the trace does not tell\n"
 	"      --steps FIRST-LAST  use these profiler steps only\n"
 	"      --skip-first      leave out the window's first iteration: it carries the cost of\n"
 	"                        starting the profiler (ignored with fewer than 4)\n"
-	"      --sidecar FILE    what the host recorded beside the trace\n"
+	"      --sidecar FILE    what the host recorded beside the trace (of a flight log:\n"
+	"                        TRACE.sidecar when it is there)\n"
+	"      --flight-fd FD    an open file descriptor: the worker's flight recorder\n"
+	"      --sidecar-fd FD   the same of the sidecar, complete when standard input ends\n"
+	"      --keep FILE       with --flight-fd: save what was recorded as a flight log\n"
 	"      --job ID          name of the job\n"
 	"  -h, --help            show this help\n"
 	"\n"
 	"Example:\n"
 	"  perftracker summarize rank0.json.gz -o rank0.ptfp\n";
 
-enum { OPT_RANK = 256, OPT_STEPS, OPT_SIDECAR, OPT_JOB, OPT_SKIP_FIRST };
+enum {
+	OPT_RANK = 256,
+	OPT_STEPS,
+	OPT_SIDECAR,
+	OPT_JOB,
+	OPT_SKIP_FIRST,
+	OPT_FLIGHT_FD,
+	OPT_SIDECAR_FD,
+	OPT_KEEP
+};
 
 static const struct option long_options[] = {
 	{ "output", required_argument, NULL, 'o' },
@@ -35,13 +52,16 @@ static const struct option long_options[] = {
 	{ "skip-first", no_argument, NULL, OPT_SKIP_FIRST },
 	{ "sidecar", required_argument, NULL, OPT_SIDECAR },
 	{ "job", required_argument, NULL, OPT_JOB },
+	{ "flight-fd", required_argument, NULL, OPT_FLIGHT_FD },
+	{ "sidecar-fd", required_argument, NULL, OPT_SIDECAR_FD },
+	{ "keep", required_argument, NULL, OPT_KEEP },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
 
 struct summarize_args {
-	const char *output, *sidecar, *job;
-	int64_t rank;
+	const char *output, *sidecar, *job, *keep;
+	int64_t rank, flight_fd, sidecar_fd; /* -1: not given */
 	struct window_options window;
 };
 
@@ -70,6 +90,16 @@ static int parse_option(struct summarize_args *a, int c)
 	case OPT_JOB:
 		a->job = optarg;
 		return -1;
+	case OPT_FLIGHT_FD:
+	case OPT_SIDECAR_FD:
+		if (cmd_parse_int(optarg, 0, INT32_MAX,
+				  c == OPT_FLIGHT_FD ? &a->flight_fd : &a->sidecar_fd) < 0)
+			return cmd_usage_error("summarize", "'%s': expected a file descriptor",
+					       optarg);
+		return -1;
+	case OPT_KEEP:
+		a->keep = optarg;
+		return -1;
 	case 'h':
 		fputs(help, stdout);
 		return EXIT_DONE;
@@ -79,27 +109,60 @@ static int parse_option(struct summarize_args *a, int c)
 	}
 }
 
+/* Returns -1 to go on, else an exit status. */
+static int check_args(const struct summarize_args *a, int trace_cnt)
+{
+	int expected = a->flight_fd >= 0 ? 0 : 1;
+
+	if (trace_cnt != expected)
+		return cmd_usage_error("summarize", "expected %s, found %d",
+				       expected == 1 ? "one trace" : "no trace with --flight-fd",
+				       trace_cnt);
+	if (a->flight_fd < 0 && (a->sidecar_fd >= 0 || a->keep != NULL))
+		return cmd_usage_error("summarize", "%s needs --flight-fd",
+				       a->keep != NULL ? "--keep" : "--sidecar-fd");
+	if (a->flight_fd >= 0 && a->sidecar != NULL)
+		return cmd_usage_error("summarize", "--flight-fd takes --sidecar-fd");
+	if (a->output == NULL)
+		return cmd_usage_error("summarize", "expected -o FILE: where the fingerprint goes");
+	return -1;
+}
+
+/* path: NULL with --flight-fd. */
+static int make_fingerprint(const struct summarize_args *a, const char *path,
+			    struct fingerprint *ret, struct err *err)
+{
+	struct load_follow follow = { .flight_fd = (int)a->flight_fd,
+				      .sidecar_fd = (int)a->sidecar_fd,
+				      .control_fd = STDIN_FILENO,
+				      .keep = a->keep };
+	int error = path == NULL ? load_follow(&follow, &a->window, a->job, ret, err)
+				 : load_one(path, a->sidecar, &a->window, a->job, ret, err);
+
+	if (error == 0 && a->rank >= 0)
+		ret->rank = (int)a->rank;
+	else if (error == 0 && ret->rank < 0 && path != NULL)
+		ret->rank = inputs_rank_of_name(path);
+	return error;
+}
+
 int cmd_summarize(int argc, char **argv)
 {
-	struct summarize_args a = { .rank = -1, .window = { .last_step = -1 } };
+	struct summarize_args a = {
+		.rank = -1, .flight_fd = -1, .sidecar_fd = -1, .window = { .last_step = -1 }
+	};
 	struct fingerprint fp;
 	struct err err = { "" };
 	int c, status = -1;
 
 	while (status < 0 && (c = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1)
 		status = parse_option(&a, c);
+	if (status < 0)
+		status = check_args(&a, argc - optind);
 	if (status >= 0)
 		return status;
-	if (argc - optind != 1)
-		return cmd_usage_error("summarize", "expected one trace, found %d", argc - optind);
-	if (a.output == NULL)
-		return cmd_usage_error("summarize", "expected -o FILE: where the fingerprint goes");
-	if (load_one(argv[optind], a.sidecar, &a.window, a.job, &fp, &err) < 0)
+	if (make_fingerprint(&a, a.flight_fd < 0 ? argv[optind] : NULL, &fp, &err) < 0)
 		return cmd_fail("%s", err.text);
-	if (a.rank >= 0)
-		fp.rank = (int)a.rank;
-	else if (fp.rank < 0)
-		fp.rank = inputs_rank_of_name(argv[optind]);
 	status = fingerprint_write(&fp, a.output, &err) < 0 ? cmd_fail("%s", err.text) : EXIT_DONE;
 	fingerprint_done(&fp);
 	return status;

@@ -1,0 +1,612 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/readers/flight.h"
+
+#include "collect/readers/flight_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint32_t intern(struct trace *trace, const char *text)
+{
+	return strtab_intern(&trace->strings, text, strlen(text));
+}
+
+int flight_add(struct flight_pass *pass, struct event event, int64_t start_ns, int64_t end_ns,
+	       const struct link *link)
+{
+	event.start_ns = start_ns + pass->to_wall_ns;
+	event.dur_ns = end_ns - start_ns;
+	pass->trace->meta.has_stacks |= event.kind == KIND_PYTHON;
+	return build_event(pass->build, event, link);
+}
+
+/* --- records of a lane --- */
+
+static bool in_window(const struct flight_pass *pass, const struct flight_item *item)
+{
+	return item->start_ns < pass->end_ns && item->start_ns + item->dur_ns > pass->start_ns;
+}
+
+/* Collectives are compared between workers: of those that reach over an end nothing is cut. */
+static void cut_item(const struct flight_pass *pass, struct flight_item *item)
+{
+	int64_t end_ns = MIN(item->start_ns + item->dur_ns, pass->end_ns);
+
+	if (item->kind == FLIGHT_COLLECTIVE)
+		return;
+	item->start_ns = MAX(item->start_ns, pass->start_ns);
+	item->dur_ns = end_ns - item->start_ns;
+}
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* "gloo:all_reduce": what follows the colon; NULL: another name. */
+static const char *collective_of_name(const char *name)
+{
+	static const char *const backends[] = { "gloo:", "nccl:", "mpi:", "ucc:", "xccl:" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {
+		if (has_prefix(name, backends[i]))
+			return name + strlen(backends[i]);
+	}
+	return NULL;
+}
+
+static int note_backend(struct trace *trace, const char *name)
+{
+	const char *colon = strchr(name, ':');
+
+	if (trace->meta.backend != NULL || collective_of_name(name) == NULL)
+		return 0;
+	trace->meta.backend = strndup(name, (size_t)(colon - name));
+	return trace->meta.backend != NULL ? 0 : -ENOMEM;
+}
+
+/* records[0] is the collective, those behind it belong to it if their kinds say so. */
+static int add_args(struct flight_pass *pass, const struct ring_record *records, size_t cnt,
+		    uint32_t *ret)
+{
+	const struct flightlog *log = pass->log;
+	const char *name = log->strings.data[records[0].extra], *group = "", *what = "";
+	struct event_args args = {
+		.bytes = -1, .elements = -1, .seq = -1, .group_size = -1, .external_id = -1
+	};
+
+	if (cnt > 2 && records[1].kind == FLIGHT_COLLECTIVE_ARGS &&
+	    records[2].kind == FLIGHT_COLLECTIVE_GROUP) {
+		int64_t size = records[2].value >> 32;
+
+		args.bytes = records[1].value;
+		args.seq = (int64_t)records[1].extra;
+		args.group_size = size > 0 ? (int32_t)size : -1;
+		group = log->strings.data[(uint32_t)records[2].value];
+		what = log->strings.data[records[2].extra];
+	}
+	if (what[0] == '\0' && collective_of_name(name) != NULL)
+		what = collective_of_name(name);
+	args.group = intern(pass->trace, group);
+	args.collective = intern(pass->trace, what);
+	if (args.group == STRTAB_NONE || args.collective == STRTAB_NONE ||
+	    note_backend(pass->trace, name) < 0)
+		return -ENOMEM;
+	return build_args(pass->build, &args, ret);
+}
+
+static bool is_item(const struct ring_record *record)
+{
+	return record->kind == FLIGHT_OPERATOR || record->kind == FLIGHT_ANNOTATION ||
+	       record->kind == FLIGHT_COLLECTIVE || record->kind == FLIGHT_PYTHON ||
+	       record->kind == FLIGHT_C_CALL;
+}
+
+/* records[0] becomes an item if it is one and lies in the window. */
+static int add_item(struct flight_pass *pass, const struct ring_record *records, size_t cnt,
+		    item_vec *items)
+{
+	struct flight_item item = {
+		.start_ns = records[0].time_ns,
+		.dur_ns = records[0].value,
+		.kind = records[0].kind,
+		.what = (uint32_t)records[0].extra,
+		.order = (uint32_t)items->cnt,
+	};
+	int ret = 0;
+
+	if (!is_item(&records[0]) || !in_window(pass, &item))
+		return 0;
+	if (item.kind == FLIGHT_COLLECTIVE)
+		ret = add_args(pass, records, cnt, &item.args);
+	cut_item(pass, &item);
+	return ret == 0 ? vec_push(items, item) : ret;
+}
+
+/* Outer ones first. Those that are written later enclose those that are written earlier. */
+static int by_nesting(const void *a, const void *b)
+{
+	const struct flight_item *x = a, *y = b;
+
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	if (x->dur_ns != y->dur_ns)
+		return x->dur_ns > y->dur_ns ? -1 : 1;
+	return x->order > y->order ? -1 : 1;
+}
+
+/* A collective may stand in both rings of a lane. */
+static void drop_doubles(item_vec *items)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < items->cnt; i++) {
+		const struct flight_item *item = &items->data[i];
+		const struct flight_item *before = kept > 0 ? &items->data[kept - 1] : NULL;
+
+		if (before != NULL && item->kind == FLIGHT_COLLECTIVE &&
+		    before->kind == item->kind && before->start_ns == item->start_ns &&
+		    before->dur_ns == item->dur_ns && before->what == item->what)
+			continue;
+		items->data[kept++] = *item;
+	}
+	items->cnt = kept;
+}
+
+static int collect_items(struct flight_pass *pass, const struct flightlog_lane *lane,
+			 item_vec *items)
+{
+	const record_vec *rings[] = { &lane->records, &lane->window };
+	int ret = 0;
+
+	for (size_t r = 0; r < ARRAY_SIZE(rings); r++) {
+		const record_vec *ring = rings[r];
+
+		for (size_t i = 0; i < ring->cnt && ret == 0; i++)
+			ret = add_item(pass, &ring->data[i], ring->cnt - i, items);
+	}
+	if (ret == 0 && items->cnt > 0) {
+		qsort(items->data, items->cnt, sizeof(*items->data), by_nesting);
+		drop_doubles(items);
+	}
+	return ret;
+}
+
+/* --- events of a lane --- */
+
+/* Scopes that torch itself opens: prefixes. */
+static bool is_torch_scope(const char *name)
+{
+	static const char *const prefixes[] = { "Optimizer.", "enumerate(DataLoader)",
+						"DistributedDataParallel.",
+						"FullyShardedDataParallel.", "FSDP::" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
+		if (has_prefix(name, prefixes[i]))
+			return true;
+	}
+	return false;
+}
+
+static enum event_kind kind_of(const struct flight_item *item, const char *name)
+{
+	if (item->kind == FLIGHT_ANNOTATION)
+		return KIND_ANNOTATION;
+	if (item->kind == FLIGHT_COLLECTIVE && collective_of_name(name) != NULL)
+		return KIND_ANNOTATION;
+	return KIND_OPERATOR;
+}
+
+static bool is_call(const struct flight_item *item)
+{
+	return item->kind == FLIGHT_PYTHON || item->kind == FLIGHT_C_CALL;
+}
+
+/* Which items add_items() adds: of two with one interval the first added is outside. */
+enum item_side { OUTSIDE_FRAMES, INSIDE_FRAMES };
+
+static enum item_side side_of(const struct flight_item *item, const char *name)
+{
+	return item->kind == FLIGHT_ANNOTATION && !is_torch_scope(name) ? OUTSIDE_FRAMES
+									: INSIDE_FRAMES;
+}
+
+/* sampled: frames made of samples say what the thread did. */
+static int add_items(struct flight_pass *pass, const item_vec *items, uint16_t lane,
+		     enum item_side side, bool sampled)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < items->cnt && ret == 0; i++) {
+		const struct flight_item *item = &items->data[i];
+		int64_t start_ns = item->start_ns, end_ns = start_ns + item->dur_ns;
+		struct event event = { .lane = lane, .args = item->args };
+		const char *name;
+
+		if (is_call(item))
+			continue;
+		name = pass->log->strings.data[item->what];
+		if (side_of(item, name) != side)
+			continue;
+		event.kind = (uint8_t)kind_of(item, name);
+		event.name = intern(pass->trace, name);
+		if (event.name == STRTAB_NONE)
+			return -ENOMEM;
+		if (sampled && item->kind == FLIGHT_ANNOTATION && is_torch_scope(name))
+			start_ns = end_ns;
+		ret = flight_add(pass, event, start_ns, end_ns, NULL);
+	}
+	return ret;
+}
+
+/* A call that has not ended: its end and its id. */
+struct open_call {
+	int64_t end_ns;
+	uint32_t id;
+};
+
+/* Exact calls: each is called by the one that encloses it. */
+static int add_calls(struct flight_pass *pass, const item_vec *items, uint16_t lane)
+{
+	VEC(struct open_call) open = { 0 };
+	int ret = 0;
+
+	for (size_t i = 0; i < items->cnt && ret == 0; i++) {
+		const struct flight_item *item = &items->data[i];
+		struct link link = { pass->next_id, CODE_NONE };
+		struct event event = { .lane = lane, .kind = KIND_PYTHON };
+		int64_t end_ns = item->start_ns + item->dur_ns;
+
+		if (!is_call(item) || (item->kind == FLIGHT_PYTHON && item->what == 0))
+			continue;
+		while (open.cnt > 0 && open.data[open.cnt - 1].end_ns <= item->start_ns)
+			open.cnt--;
+		if (open.cnt > 0)
+			link.parent = open.data[open.cnt - 1].id;
+		event.name = item->kind == FLIGHT_PYTHON
+				     ? pass->names.frames[item->what].text
+				     : intern(pass->trace, pass->log->strings.data[item->what]);
+		ret = event.name == STRTAB_NONE ? -ENOMEM : 0;
+		if (ret == 0)
+			ret = flight_add(pass, event, item->start_ns, end_ns, &link);
+		if (ret == 0)
+			ret = vec_push(&open, (struct open_call){ end_ns, pass->next_id++ });
+	}
+	vec_done(&open);
+	return ret;
+}
+
+/* --- edges --- */
+
+typedef VEC(struct flight_edge) edge_vec;
+
+static int by_time(const void *a, const void *b)
+{
+	const struct flight_edge *x = a, *y = b;
+
+	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+}
+
+static int64_t weight_of(const struct flight_pass *pass, const struct flight_item *item)
+{
+	const char *name = pass->log->strings.data[item->what];
+
+	if (kind_of(item, name) == KIND_OPERATOR || item->kind == FLIGHT_COLLECTIVE)
+		return INT64_C(1) << 32;
+	return is_torch_scope(name) ? 0 : -1;
+}
+
+/* First what each edge adds, then the sums; edges of one moment become one. */
+static int find_edges(const struct flight_pass *pass, const item_vec *items, edge_vec *edges)
+{
+	int64_t weight = 0;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < items->cnt; i++) {
+		const struct flight_item *item = &items->data[i];
+		int64_t adds = is_call(item) ? 0 : weight_of(pass, item);
+
+		if (adds == 0 || item->dur_ns == 0)
+			continue;
+		if (vec_push(edges, (struct flight_edge){ item->start_ns, adds }) < 0 ||
+		    vec_push(edges, (struct flight_edge){ item->start_ns + item->dur_ns, -adds }) <
+			    0)
+			return -ENOMEM;
+	}
+	if (edges->cnt > 0)
+		qsort(edges->data, edges->cnt, sizeof(*edges->data), by_time);
+	for (size_t i = 0; i < edges->cnt; i++) {
+		weight += edges->data[i].weight;
+		if (kept > 0 && edges->data[kept - 1].time_ns == edges->data[i].time_ns)
+			kept--;
+		edges->data[kept++] = (struct flight_edge){ edges->data[i].time_ns, weight };
+	}
+	edges->cnt = kept;
+	return 0;
+}
+
+/* --- threads --- */
+
+struct thread_samples {
+	const struct ring_record *data;
+	size_t cnt;
+};
+
+static int by_tid_and_time(const void *a, const void *b)
+{
+	const struct ring_record *x = a, *y = b;
+
+	if (flight_sample_tid(x) != flight_sample_tid(y))
+		return flight_sample_tid(x) < flight_sample_tid(y) ? -1 : 1;
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+int flight_sort_samples(const struct flightlog *log, record_vec *ret)
+{
+	vec_foreach(record, &log->samples) {
+		if (record->kind == FLIGHT_SAMPLE && flight_sample_tid(record) != 0 &&
+		    vec_push(ret, *record) < 0)
+			return -ENOMEM;
+	}
+	if (ret->cnt > 0)
+		qsort(ret->data, ret->cnt, sizeof(*ret->data), by_tid_and_time);
+	return 0;
+}
+
+static size_t first_of(const record_vec *all, uint64_t tid)
+{
+	size_t low = 0, high = all->cnt;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (flight_sample_tid(&all->data[middle]) >= tid)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+static struct thread_samples samples_of(const record_vec *all, uint32_t tid)
+{
+	size_t begin = first_of(all, tid), end = first_of(all, (uint64_t)tid + 1);
+
+	return (struct thread_samples){ end > begin ? &all->data[begin] : NULL, end - begin };
+}
+
+static int add_lane(struct flight_pass *pass, uint32_t tid, const char *comm)
+{
+	bool training = tid == pass->log->training_tid;
+	struct ident thread = { .num = tid };
+	char text[64];
+	int lane;
+
+	lane = build_lane(pass->build, (struct ident){ .num = pass->log->pid }, thread,
+			  LANE_THREAD);
+	if (lane < 0 || (comm[0] == '\0' && !training))
+		return lane;
+	(void)snprintf(text, sizeof(text), "thread %u (%s)", tid, training ? "training" : comm);
+	pass->trace->lanes[lane].name = intern(pass->trace, text);
+	return pass->trace->lanes[lane].name != STRTAB_NONE ? lane : -ENOMEM;
+}
+
+static bool has_calls(const item_vec *items)
+{
+	vec_foreach(item, items) {
+		if (is_call(item))
+			return true;
+	}
+	return false;
+}
+
+static int add_leaves(struct flight_pass *pass, const leaf_vec *leaves)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < leaves->cnt && ret == 0; i++) {
+		const struct flight_leaf *leaf = &leaves->data[i];
+		struct event event = { .name = leaf->name,
+				       .lane = leaf->lane,
+				       .kind = KIND_PYTHON };
+
+		ret = flight_add(pass, event, leaf->start_ns, leaf->end_ns, &leaf->link);
+	}
+	return ret;
+}
+
+static int add_events(struct flight_pass *pass, struct flight_thread *thread, const item_vec *items,
+		      const struct thread_samples *samples)
+{
+	bool exact = has_calls(items), sampled = !exact && samples->cnt > 0;
+	leaf_vec leaves = { 0 };
+	int ret = add_items(pass, items, thread->lane, OUTSIDE_FRAMES, sampled);
+
+	if (ret == 0 && exact)
+		ret = add_calls(pass, items, thread->lane);
+	else if (ret == 0 && sampled)
+		ret = flight_stacks(pass, thread, samples->data, samples->cnt, &leaves);
+	if (ret == 0)
+		ret = add_items(pass, items, thread->lane, INSIDE_FRAMES, sampled);
+	if (ret == 0)
+		ret = add_leaves(pass, &leaves);
+	vec_done(&leaves);
+	return ret;
+}
+
+static int add_to_lane(struct flight_pass *pass, struct flight_thread *thread, const char *comm,
+		       const item_vec *items, const struct thread_samples *samples)
+{
+	int lane = add_lane(pass, thread->tid, comm);
+
+	if (lane == -ENOSPC) {
+		pass->trace->drops.unsupported_overlap += samples->cnt + items->cnt;
+		return 0;
+	}
+	if (lane < 0)
+		return lane;
+	thread->lane = (uint16_t)lane;
+	return add_events(pass, thread, items, samples);
+}
+
+/* records: NULL for a thread without a lane of records. */
+static int add_thread(struct flight_pass *pass, uint32_t tid, const struct flightlog_lane *records,
+		      const record_vec *all)
+{
+	struct thread_samples samples = samples_of(all, tid);
+	struct flight_thread thread = { .tid = tid };
+	item_vec items = { 0 };
+	edge_vec edges = { 0 };
+	int ret = records != NULL ? collect_items(pass, records, &items) : 0;
+
+	if (ret == 0)
+		ret = find_edges(pass, &items, &edges);
+	thread.edges = edges.data;
+	thread.edge_cnt = edges.cnt;
+	if (ret == 0 && samples.cnt + items.cnt > 0)
+		ret = add_to_lane(pass, &thread, records != NULL ? records->name : "", &items,
+				  &samples);
+	vec_done(&items);
+	vec_done(&edges);
+	return ret;
+}
+
+static bool has_lane(const struct flightlog *log, uint32_t tid)
+{
+	vec_foreach(lane, &log->lanes) {
+		if (lane->tid == tid)
+			return true;
+	}
+	return false;
+}
+
+static int add_threads(struct flight_pass *pass)
+{
+	const struct flightlog *log = pass->log;
+	record_vec all = { 0 };
+	uint32_t last = 0;
+	int ret = flight_sort_samples(log, &all);
+
+	for (size_t i = 0; i < log->lanes.cnt && ret == 0; i++) {
+		if (log->lanes.data[i].tid != 0)
+			ret = add_thread(pass, log->lanes.data[i].tid, &log->lanes.data[i], &all);
+	}
+	for (size_t i = 0; i < all.cnt && ret == 0; i++) {
+		uint32_t tid = flight_sample_tid(&all.data[i]);
+
+		if (tid == last)
+			continue;
+		last = tid;
+		if (!has_lane(log, tid))
+			ret = add_thread(pass, tid, NULL, &all);
+	}
+	vec_done(&all);
+	return ret;
+}
+
+/* --- the whole --- */
+
+static int by_record_time(const void *a, const void *b)
+{
+	const struct ring_record *x = a, *y = b;
+
+	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+}
+
+static int sort_marks(struct flight_pass *pass)
+{
+	const record_vec *marks = &pass->log->marks;
+
+	if (marks->cnt == 0)
+		return 0;
+	if (vec_reserve(&pass->marks, marks->cnt) < 0)
+		return -ENOMEM;
+	memcpy(pass->marks.data, marks->data, marks->cnt * sizeof(*marks->data));
+	pass->marks.cnt = marks->cnt;
+	qsort(pass->marks.data, marks->cnt, sizeof(*marks->data), by_record_time);
+	return 0;
+}
+
+static int set_meta(const struct flightlog *log, struct trace *trace)
+{
+	trace->meta.rank = log->rank >= 0 ? log->rank : RANK_UNKNOWN;
+	trace->meta.world_size = log->world_size > 0 ? log->world_size : -1;
+	trace->meta.source = strdup("agent");
+	if (log->host[0] != '\0')
+		trace->meta.host = strdup(log->host);
+	return trace->meta.source == NULL || (log->host[0] != '\0' && trace->meta.host == NULL)
+		       ? -ENOMEM
+		       : 0;
+}
+
+static uint64_t grown(uint64_t before, uint64_t after)
+{
+	return after > before ? after - before : 0;
+}
+
+/* What was lost since the first look at the recorder. */
+static void set_drops(const struct flightlog *log, struct trace *trace)
+{
+	const struct flightlog_drops *a = &log->before, *b = &log->drops;
+
+	trace->drops.flight_lost =
+		grown(a->overrun, b->overrun) + grown(a->torn, b->torn) + grown(a->limit, b->limit);
+	trace->drops.flight_invalid = grown(a->invalid, b->invalid);
+	trace->drops.flight_late = grown(a->late, b->late);
+	trace->drops.flight_unreadable = grown(a->unreadable, b->unreadable);
+	trace->drops.flight_tables = grown(a->strings, b->strings) + grown(a->frames, b->frames) +
+				     grown(a->nodes, b->nodes) + grown(a->lanes, b->lanes) +
+				     grown(a->nested, b->nested);
+}
+
+static int make_trace(struct flight_pass *pass)
+{
+	int ret = set_meta(pass->log, pass->trace);
+
+	set_drops(pass->log, pass->trace);
+	if (ret == 0)
+		ret = flight_names_init(&pass->names, pass->log, &pass->trace->strings);
+	if (ret == 0)
+		ret = sort_marks(pass);
+	if (ret == 0)
+		ret = add_threads(pass);
+	if (ret == 0)
+		ret = build_finish(pass->build, 0);
+	flight_names_done(&pass->names);
+	vec_done(&pass->marks);
+	return ret;
+}
+
+int flight_trace(const struct flightlog *log, int64_t start_ns, int64_t end_ns, struct trace *ret,
+		 struct err *err)
+{
+	struct trace trace;
+	struct build build;
+	struct flight_pass pass = {
+		.log = log,
+		.start_ns = start_ns,
+		.end_ns = end_ns,
+		.to_wall_ns = log->wall_ns - log->mono_ns,
+		.build = &build,
+		.trace = &trace,
+	};
+	int error;
+
+	if (start_ns < 0 || end_ns > FLIGHT_TIME_MAX_NS || end_ns <= start_ns)
+		return err_set(err, EINVAL, "flight log: expected a window, found %lld to %lld ns",
+			       (long long)start_ns, (long long)end_ns);
+	error = trace_init(&trace);
+	build_init(&build, &trace);
+	if (error == 0)
+		error = make_trace(&pass);
+	build_done(&build);
+	if (error < 0) {
+		trace_done(&trace);
+		return err_set(err, -error, "flight log: %s", strerror(-error));
+	}
+	*ret = trace;
+	return 0;
+}
