@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/agent/torchcomms.h"
+
+#include "collect/agent/compat.h"
+#include "collect/agent/names.h"
+#include "collect/agent/selfmem.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define COMMS_BYTES_MAX 256u
+#define NAME_MAX_BYTES 128u
+#define RANK_CNT_MAX (1 << 24)
+#define ELEMENTS_MAX (1LL << 48)
+#define TENSOR_CNT_MAX 32u
+#define TAG_TENSOR 1u /* c10::IValue::Tag::Tensor */
+
+/* std::string */
+struct cxx_string {
+	uintptr_t text;
+	uint64_t len;
+	char local[16]; /* short ones are here */
+};
+
+/* c10::ArrayRef<c10::IValue> */
+struct cxx_array {
+	uintptr_t values;
+	uint64_t cnt;
+};
+
+/* c10::IValue */
+struct cxx_value {
+	uintptr_t payload; /* TensorImpl *, when the tag says so */
+	uint32_t tag;
+	uint32_t reserved;
+};
+
+static struct reader {
+	const struct torch_layout *layout; /* NULL: nothing is known */
+	void *(*debug_info)(uintptr_t kind);
+	uintptr_t kind;
+	_Atomic uintptr_t vtable; /* of ParamCommsDebugInfo, once it was seen */
+	struct selfmem mem;
+} reader;
+
+void torchcomms_open(void *libtorch, const struct torch_layout *layout)
+{
+	const uintptr_t *kind = dlsym(libtorch, "_ZN3c1013DebugInfoKind16PARAM_COMMS_INFOE");
+
+	reader.layout = NULL;
+	reader.debug_info = NULL;
+	/* One of many functions that tell of the C++11 ABI. */
+	if (layout == NULL || dlsym(libtorch, "_ZN2at11show_configB5cxx11Ev") == NULL ||
+	    selfmem_open(&reader.mem) < 0)
+		return;
+	if (layout->comms_kind != 0 || kind != NULL)
+		*(void **)&reader.debug_info =
+			dlsym(libtorch, "_ZN3c1020ThreadLocalDebugInfo3getENS_13DebugInfoKindE");
+	reader.kind = layout->comms_kind;
+	if (layout->comms_kind == 0 && kind != NULL)
+		reader.kind = *kind;
+	reader.layout = layout;
+}
+
+/* Whether the object's C++ type is ParamCommsDebugInfo, as its type information says. */
+static bool is_comms(uintptr_t vtable)
+{
+	static const char name[] = "N5torch19ParamCommsDebugInfoE";
+	char found[sizeof(name)];
+	uintptr_t type, text;
+
+	if (vtable == atomic_load_explicit(&reader.vtable, memory_order_relaxed))
+		return true;
+	if (!selfmem_read(&reader.mem, vtable - sizeof(type), &type, sizeof(type)) ||
+	    !selfmem_read(&reader.mem, type + sizeof(text), &text, sizeof(text)) ||
+	    !selfmem_read(&reader.mem, text, found, sizeof(found)) ||
+	    memcmp(found, name, sizeof(name)) != 0)
+		return false;
+	atomic_store_explicit(&reader.vtable, vtable, memory_order_relaxed);
+	return true;
+}
+
+static bool is_printable(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (text[i] < ' ' || text[i] > '~')
+			return false;
+	return true;
+}
+
+/* object: the copy of what lies at addr. Returns false when this is no string. */
+static bool read_string(const char *object, uintptr_t addr, size_t off, uint32_t *ret)
+{
+	char buf[NAME_MAX_BYTES];
+	const char *text = buf;
+	struct cxx_string string;
+
+	memcpy(&string, object + off, sizeof(string));
+	if (string.len > sizeof(buf))
+		return false;
+	if (string.text == addr + off + offsetof(struct cxx_string, local)) {
+		if (string.len >= sizeof(string.local))
+			return false;
+		text = string.local;
+	} else if (!selfmem_read(&reader.mem, string.text, buf, string.len)) {
+		return false;
+	}
+	if (!is_printable(text, string.len))
+		return false;
+	*ret = string.len > 0 ? names_string(text, string.len) : 0;
+	return true;
+}
+
+static int64_t read_number(const char *object, size_t off, size_t bytes)
+{
+	int64_t wide;
+	int32_t narrow;
+
+	if (bytes == sizeof(wide)) {
+		memcpy(&wide, object + off, sizeof(wide));
+		return wide;
+	}
+	memcpy(&narrow, object + off, sizeof(narrow));
+	return narrow;
+}
+
+static int64_t bytes_of(int64_t elements, uint32_t dtype)
+{
+	uint32_t size = torch_dtype_bytes(dtype);
+
+	return elements < 0 || elements > ELEMENTS_MAX || size == 0 ? -1 : elements * size;
+}
+
+/* The numbers of a ParamCommsDebugInfo. Returns false when they can't be right. */
+static bool read_numbers(const struct torch_layout *at, const char *object, struct torchcomms *ret)
+{
+	int64_t rank = read_number(object, at->comms_rank, 4), size = 0;
+	int64_t in = read_number(object, at->comms_in, at->elements_bytes);
+	int64_t out = read_number(object, at->comms_out, at->elements_bytes);
+
+	if (at->comms_size != 0)
+		size = read_number(object, at->comms_size, 4);
+	if (rank < 0 || rank >= RANK_CNT_MAX || size < 0 || size > RANK_CNT_MAX)
+		return false;
+	ret->bytes = bytes_of(MAX(in, out), (uint8_t)object[at->comms_dtype]);
+	if (ret->bytes < 0)
+		return false;
+	ret->group_size = (uint32_t)size;
+	if (at->comms_seq != 0)
+		ret->seq = MAX(read_number(object, at->comms_seq, 8), -1LL);
+	return true;
+}
+
+static bool read_comms(uintptr_t addr, struct torchcomms *ret)
+{
+	const struct torch_layout *at = reader.layout;
+	char object[COMMS_BYTES_MAX];
+	struct torchcomms found = *ret;
+	uintptr_t vtable;
+
+	if (at->comms_bytes > sizeof(object) ||
+	    !selfmem_read(&reader.mem, addr, object, at->comms_bytes))
+		return false;
+	memcpy(&vtable, object, sizeof(vtable));
+	if (!is_comms(vtable) || !read_numbers(at, object, &found) ||
+	    !read_string(object, addr, at->comms_collective, &found.collective))
+		return false;
+	if (at->comms_group != 0 && !read_string(object, addr, at->comms_group, &found.group_name))
+		return false;
+	*ret = found;
+	return true;
+}
+
+/* Bytes of the tensors that the collective was given; -1: unknown. */
+static int64_t tensor_bytes(const struct cxx_value *values, size_t cnt)
+{
+	const struct torch_layout *at = reader.layout;
+	struct selfmem_part parts[2 * TENSOR_CNT_MAX];
+	int64_t elements[TENSOR_CNT_MAX], sum = 0, bytes;
+	uint16_t dtypes[TENSOR_CNT_MAX];
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (values[i].tag != TAG_TENSOR)
+			return -1;
+		parts[2 * i] = (struct selfmem_part){ values[i].payload + at->tensor_elements,
+						      &elements[i], sizeof(elements[i]) };
+		parts[2 * i + 1] = (struct selfmem_part){ values[i].payload + at->tensor_dtype,
+							  &dtypes[i], sizeof(dtypes[i]) };
+	}
+	if (selfmem_read_parts(&reader.mem, parts, 2 * cnt) != 2 * cnt)
+		return -1;
+	for (size_t i = 0; i < cnt; i++) {
+		bytes = bytes_of(elements[i], dtypes[i]);
+		if (bytes < 0 || __builtin_add_overflow(sum, bytes, &sum))
+			return -1;
+	}
+	return sum;
+}
+
+static int64_t input_bytes(const void *function)
+{
+	uintptr_t addr = (uintptr_t)function + reader.layout->function_inputs;
+	struct cxx_value values[TENSOR_CNT_MAX];
+	struct cxx_array inputs;
+
+	if (!selfmem_read(&reader.mem, addr, &inputs, sizeof(inputs)) || inputs.cnt == 0 ||
+	    inputs.cnt > TENSOR_CNT_MAX ||
+	    !selfmem_read(&reader.mem, inputs.values, values, inputs.cnt * sizeof(values[0])))
+		return -1;
+	return tensor_bytes(values, inputs.cnt);
+}
+
+void torchcomms_read(const void *function, const char *name, struct torchcomms *ret)
+{
+	const char *colon = strchr(name, ':');
+	int error = errno;
+	void *info;
+
+	*ret = (struct torchcomms){ .bytes = -1, .seq = -1 };
+	if (reader.layout != NULL) {
+		info = reader.debug_info != NULL ? reader.debug_info(reader.kind) : NULL;
+		if (info == NULL || !read_comms((uintptr_t)info, ret))
+			ret->bytes = input_bytes(function);
+	}
+	if (ret->collective == 0 && colon != NULL)
+		ret->collective = names_string(colon + 1, strlen(colon + 1));
+	errno = error;
+}

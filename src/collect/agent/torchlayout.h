@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Versions of PyTorch whose RecordFunction hook was tried, and where their C++
+ * objects keep what tells about a collective. at::RecordFunctionCallback is the
+ * same in all of them. Strings are those of the C++11 ABI, x86-64.
+ * Source: offsetof in ATen/record_function.h, c10/core/TensorImpl.h and
+ * torch/csrc/distributed/c10d/ParamCommsUtils.hpp of each version.
+ */
+#pragma once
+
+#include "base/base.h"
+
+struct torch_version {
+	uint32_t major, minor;
+};
+
+/* Offsets in bytes. 0: the version has no such member, but where said otherwise. */
+struct torch_layout {
+	struct torch_version version;
+
+	/* c10::DebugInfoKind::PARAM_COMMS_INFO where it is a number; 0: it is a variable. */
+	uint8_t comms_kind;
+
+	/* torch::ParamCommsDebugInfo. elements_bytes: size of either count of elements. */
+	uint16_t comms_bytes, comms_rank, comms_size, comms_group, comms_collective;
+	uint16_t comms_in, comms_out, elements_bytes, comms_dtype, comms_seq;
+
+	/* at::RecordFunction: the arguments, an array of c10::IValue. */
+	uint16_t function_inputs;
+
+	/* c10::TensorImpl: how many elements, and their type. */
+	uint16_t tensor_elements, tensor_dtype;
+};
+
+/* text: torch.__version__, such as "2.13.0+cpu". Returns 0 or -EINVAL. */
+_must_check_ int torch_version_parse(const char *text, struct torch_version *ret);
+
+/* Static; NULL for a version that was not tried. */
+const struct torch_layout *torch_layout_find(struct torch_version version);
+
+/* Bytes of an element of a c10::ScalarType; 0 when that is not known. */
+uint32_t torch_dtype_bytes(uint32_t dtype);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operators and collectives of PyTorch: its RecordFunction hook, from C. What
+ * torch calls around each operator writes one record at the operator's end
+ * (lane.h). Collectives are recorded always; while no window is open, operators
+ * cost nothing, since the hook is then set for user scopes only.
+ *
+ * One thread at a time calls these functions, with the interpreter lock held.
+ * torch may call the hook for a while after it was removed: the library must
+ * never be unloaded. In a forked child the hook does nothing.
+ * Source: ATen/record_function.h; facts on collection, section 9.
+ */
+#pragma once
+
+#include "base/base.h"
+
+/*
+ * torch_version: torch.__version__ of the torch that this process has imported.
+ * Returns 0, or -errno and the reason in why[size], NUL-terminated: -ENOTSUP for a
+ * version or a machine on which the hook was not tried (PERFTRACKER_OPERATORS=force in
+ * the environment: the version does not matter), -ENOENT when torch's library or a
+ * symbol in it is not there.
+ */
+_must_check_ int torchops_open(const char *torch_version, char *why, size_t size);
+
+/*
+ * Tries the hook: between begin and end the caller runs torch.empty(0) on this thread,
+ * while nothing is watched. begin: 0 or -ENOTSUP (not open), -EBUSY (something is
+ * watched). end: 0, or -EPROTO and the reason in why[size]: then watch nothing.
+ */
+_must_check_ int torchops_check_begin(void);
+_must_check_ int torchops_check_end(char *why, size_t size);
+
+/* Collectives, on all threads, in the rings that are always written. 0 or -ENOTSUP (not open). */
+int torchops_watch_collectives(bool on);
+
+/*
+ * Operators, forward and backward, and user scopes, on all threads, in the rings of a
+ * window; nothing is written before lane_open_window. 0 or -ENOTSUP (not open).
+ */
+int torchops_watch_operators(bool on);
