@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/netwatch.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
 #include <stdio.h>
 
@@ -24,6 +26,11 @@ void netwatch_close(struct netwatch *watch)
 	watch->open = false;
 }
 
+static int64_t thread_cpu_ns(void)
+{
+	return clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 static int look_sockets(struct sockets *sockets, const struct netwatch_worker *workers, size_t cnt,
 			int64_t (*clock)(void))
 {
@@ -31,7 +38,7 @@ static int look_sockets(struct sockets *sockets, const struct netwatch_worker *w
 
 	for (size_t i = 0; i < cnt && ret == 0; i++)
 		ret = sockets_follow(sockets, workers[i].pid);
-	if (ret < 0 || sockets_look(sockets, clock) != 1)
+	if (ret < 0 || sockets_look(sockets, clock(), thread_cpu_ns) != 1)
 		return ret; /* that they can't be listed is said at the end */
 	for (size_t i = 0; i < cnt && ret == 0; i++) {
 		const struct socket_owner *owner = sockets_borrow(sockets, workers[i].pid);

@@ -326,7 +326,7 @@ static void send_bytes(const struct peer *from, const struct peer *to, size_t by
 static int look(struct pair *pair)
 {
 	next_look();
-	return sockets_look(&pair->sockets, fake_clock);
+	return sockets_look(&pair->sockets, fake_now_ns, fake_clock);
 }
 
 static bool start_pair(int family, struct pair *pair)
@@ -423,6 +423,34 @@ static void a_closed_socket_keeps_its_bytes_and_a_new_one_adds(void **state)
 	stop_pair(&pair);
 }
 
+/* Between two lists the kernel is asked for the known sockets alone. */
+static void known_sockets_are_counted_between_two_lists(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	if (!start_pair(AF_INET, &pair))
+		skip();
+	open_connection(&pair);
+	assert_int_equal(look(&pair), 1);
+	for (uint64_t i = 1; i <= 3; i++) {
+		send_bytes(&pair.client, &pair.server, 1000);
+		fake_now_ns += SOCKETS_LOOK_NS;
+		assert_true(fake_now_ns < pair.sockets.list_due_ns);
+		assert_int_equal(sockets_look(&pair.sockets, fake_now_ns, fake_clock), 1);
+		assert_counts(&pair, &pair.client, 1000 * i, 0);
+		assert_counts(&pair, &pair.server, 0, 1000 * i);
+	}
+	tell(&pair.client, 'c', 0);
+	tell(&pair.server, 'c', 0);
+	await(&pair.client);
+	await(&pair.server);
+	fake_now_ns += SOCKETS_LOOK_NS;
+	assert_int_equal(sockets_look(&pair.sockets, fake_now_ns, fake_clock), 1);
+	assert_counts(&pair, &pair.client, 3000, 0);
+	stop_pair(&pair);
+}
+
 static void what_was_sent_before_a_process_is_followed_does_not_count(void **state)
 {
 	struct pair pair;
@@ -452,7 +480,7 @@ static void no_look_comes_before_its_time(void **state)
 	(void)state;
 	if (!start_pair(AF_INET, &pair))
 		skip();
-	assert_int_equal(sockets_look(&pair.sockets, fake_clock), 0);
+	assert_int_equal(sockets_look(&pair.sockets, fake_now_ns, fake_clock), 0);
 	stop_pair(&pair);
 }
 
@@ -467,7 +495,7 @@ static void a_kernel_that_does_not_answer_is_told_once(void **state)
 	sockets.fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sockets.error = 0;
 	next_look();
-	assert_true(sockets_look(&sockets, fake_clock) < 0);
+	assert_true(sockets_look(&sockets, fake_now_ns, fake_clock) < 0);
 	assert_true(sockets_why(&sockets)[0] != '\0');
 	sockets_close(&sockets);
 	sockets_close(&sockets);
@@ -626,6 +654,7 @@ int main(void)
 		cmocka_unit_test(both_ends_of_a_connection_have_what_was_sent),
 		cmocka_unit_test(connections_over_ipv6_count_as_well),
 		cmocka_unit_test(a_closed_socket_keeps_its_bytes_and_a_new_one_adds),
+		cmocka_unit_test(known_sockets_are_counted_between_two_lists),
 		cmocka_unit_test(what_was_sent_before_a_process_is_followed_does_not_count),
 		cmocka_unit_test(no_look_comes_before_its_time),
 		cmocka_unit_test(a_kernel_that_does_not_answer_is_told_once),

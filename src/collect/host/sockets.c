@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 #define ANSWER_BYTES 32768 /* the kernel never makes a larger one */
-#define ANSWERS_MAX 4096   /* of one dump: 100 000 sockets and more */
+#define ANSWERS_MAX 4096   /* of one list: 100 000 sockets and more */
+#define SINGLE_BATCH 32	   /* questions in one message */
 
 /* States of include/net/tcp_states.h that have no counters of their own. */
 #define STATE_TIME_WAIT 6
@@ -69,6 +70,8 @@ static int parse_socket(const unsigned char *message, size_t len, socket_list *o
 	memcpy(&head, message, sizeof(head));
 	seen.cookie = (uint64_t)head.id.idiag_cookie[1] << 32 | head.id.idiag_cookie[0];
 	seen.inode = head.idiag_inode;
+	seen.family = head.idiag_family;
+	seen.id = head.id;
 	while (off + sizeof(struct rtattr) <= len) {
 		struct rtattr attr;
 
@@ -110,7 +113,8 @@ int sockets_parse(const void *data, size_t len, uint32_t seq, socket_list *out)
 		if (head.nlmsg_len < sizeof(head) || head.nlmsg_len > len - off)
 			return -EINVAL;
 		body = head.nlmsg_len - sizeof(head);
-		if (head.nlmsg_seq == seq && head.nlmsg_type == SOCK_DIAG_BY_FAMILY)
+		if (head.nlmsg_seq == seq &&
+		    (head.nlmsg_type == SOCK_DIAG_BY_FAMILY || head.nlmsg_type == TCPDIAG_GETSOCK))
 			ret = parse_socket(bytes + off + sizeof(head), body, out);
 		else if (head.nlmsg_seq == seq &&
 			 (head.nlmsg_type == NLMSG_DONE || head.nlmsg_type == NLMSG_ERROR)) {
@@ -124,44 +128,131 @@ int sockets_parse(const void *data, size_t len, uint32_t seq, socket_list *out)
 	return 0;
 }
 
-static int ask(int fd, uint8_t family, uint32_t seq)
+/* --- questions --- */
+
+struct request {
+	struct nlmsghdr head;
+	struct inet_diag_req_v2 body;
+};
+
+static struct request make_request(uint32_t seq, uint16_t flags, uint8_t family)
 {
-	struct {
-		struct nlmsghdr head;
-		struct inet_diag_req_v2 body;
-	} request = {
-		.head = { .nlmsg_len = sizeof(request),
+	return (struct request){
+		.head = { .nlmsg_len = sizeof(struct request),
 			  .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+			  .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags),
 			  .nlmsg_seq = seq },
 		.body = { .sdiag_family = family,
 			  .sdiag_protocol = IPPROTO_TCP,
 			  .idiag_ext = 1 << (INET_DIAG_INFO - 1),
 			  .idiag_states = STATES_WANTED },
 	};
-	ssize_t sent = send(fd, &request, sizeof(request), MSG_DONTWAIT);
+}
+
+static int put_question(int fd, const void *request, size_t len)
+{
+	ssize_t sent = send(fd, request, len, MSG_DONTWAIT);
 
 	if (sent < 0)
 		return -errno;
-	return sent == (ssize_t)sizeof(request) ? 0 : -EIO;
+	return sent == (ssize_t)len ? 0 : -EIO;
 }
 
-/* A dump is made while it is read: an empty queue before its end means that it broke off. */
-static int dump(struct sockets *sockets, uint8_t family)
+/* One answer into data[ANSWER_BYTES]. The kernel has answered before send() returned. */
+static ssize_t take_answer(int fd, unsigned char *data)
+{
+	ssize_t len;
+
+	do
+		len = recv(fd, data, ANSWER_BYTES, MSG_DONTWAIT);
+	while (len < 0 && errno == EINTR);
+	if (len < 0)
+		return errno == EAGAIN ? -EIO : -errno;
+	return len > 0 ? len : -EIO;
+}
+
+/* A list is made while it is read: an empty queue before its end means that it broke off. */
+static int take_list(struct sockets *sockets)
 {
 	unsigned char answer[ANSWER_BYTES];
-	int ret = ask(sockets->fd, family, ++sockets->seq);
+	int ret = 0;
 
 	for (int i = 0; i < ANSWERS_MAX && ret == 0; i++) {
-		ssize_t len = recv(sockets->fd, answer, sizeof(answer), MSG_DONTWAIT);
+		ssize_t len = take_answer(sockets->fd, answer);
 
-		if (len < 0 && errno == EINTR)
-			continue;
-		if (len <= 0)
-			return len == 0 || errno == EAGAIN ? -EIO : -errno;
+		if (len < 0)
+			return (int)len;
 		ret = sockets_parse(answer, (size_t)len, sockets->seq, &sockets->seen);
 	}
 	return ret == 0 ? -EIO : MIN(ret, 0);
+}
+
+/* The oldest question lists both families in one walk of the hash table. */
+static int list_at_once(struct sockets *sockets)
+{
+	struct {
+		struct nlmsghdr head;
+		struct inet_diag_req body;
+	} request = {
+		.head = { .nlmsg_len = sizeof(request),
+			  .nlmsg_type = TCPDIAG_GETSOCK,
+			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
+			  .nlmsg_seq = ++sockets->seq },
+		.body = { .idiag_family = AF_INET,
+			  .idiag_ext = 1 << (INET_DIAG_INFO - 1),
+			  .idiag_states = STATES_WANTED },
+	};
+	int ret = put_question(sockets->fd, &request, sizeof(request));
+
+	return ret == 0 ? take_list(sockets) : ret;
+}
+
+static int list_family(struct sockets *sockets, uint8_t family)
+{
+	struct request request = make_request(++sockets->seq, NLM_F_DUMP, family);
+	int ret = put_question(sockets->fd, &request, sizeof(request));
+
+	return ret == 0 ? take_list(sockets) : ret;
+}
+
+static int list_all(struct sockets *sockets)
+{
+	int ret;
+
+	sockets->seen.cnt = 0;
+	ret = list_at_once(sockets);
+	if (ret == 0 || ret == -ENOMEM)
+		return ret;
+	sockets->seen.cnt = 0;
+	ret = list_family(sockets, AF_INET);
+	return ret == 0 ? list_family(sockets, AF_INET6) : ret;
+}
+
+/*
+ * Asks for batch[cnt] in one message; each is answered by itself, with an error
+ * when the socket is gone.
+ */
+static int ask_singly(struct sockets *sockets, const struct socket_known *const *batch, size_t cnt)
+{
+	struct request requests[SINGLE_BATCH];
+	unsigned char answer[ANSWER_BYTES];
+	int ret;
+
+	sockets->seq++;
+	for (size_t i = 0; i < cnt; i++) {
+		requests[i] = make_request(sockets->seq, 0, batch[i]->seen.family);
+		requests[i].body.id = batch[i]->seen.id;
+	}
+	ret = put_question(sockets->fd, requests, cnt * sizeof(requests[0]));
+	for (size_t i = 0; i < cnt && ret == 0; i++) {
+		ssize_t len = take_answer(sockets->fd, answer);
+
+		if (len < 0)
+			return (int)len;
+		ret = sockets_parse(answer, (size_t)len, sockets->seq, &sockets->seen);
+		ret = ret == -ENOMEM ? ret : 0;
+	}
+	return ret;
 }
 
 /* --- who holds what --- */
@@ -189,6 +280,17 @@ static void credit(struct sockets *sockets, const struct socket_seen *before,
 	owner->rx_bytes += growth(before != NULL ? before->rx_bytes : 0, now->seen.rx_bytes);
 	if (before != NULL)
 		owner->look_tx_bytes += tx_bytes;
+}
+
+static struct socket_known *find_known(struct sockets *sockets, uint64_t cookie)
+{
+	const struct socket_seen key = { .cookie = cookie };
+
+	if (sockets->known.cnt == 0)
+		return NULL;
+	/* The first member is what is compared. */
+	return bsearch(&key, sockets->known.data, sockets->known.cnt, sizeof(*sockets->known.data),
+		       by_cookie);
 }
 
 /*
@@ -373,7 +475,7 @@ int sockets_follow(struct sockets *sockets, uint32_t pid)
 		if (known->owner == SOCKET_OWNER_STRANGER)
 			known->owner = SOCKET_OWNER_UNKNOWN;
 	}
-	sockets->found_ns = sockets->due_ns = 0;
+	sockets->found_ns = sockets->due_ns = sockets->list_due_ns = 0;
 	return 0;
 }
 
@@ -391,40 +493,82 @@ static void note_peak(struct sockets *sockets, int64_t now_ns)
 	}
 }
 
-static int look(struct sockets *sockets, int64_t now_ns)
+/* All sockets of the host: new ones are found and ended ones forgotten. */
+static int look_at_all(struct sockets *sockets, int64_t now_ns)
 {
-	int ret;
+	int ret = list_all(sockets);
 
-	sockets->seen.cnt = 0;
-	ret = dump(sockets, AF_INET);
-	if (ret == 0)
-		ret = dump(sockets, AF_INET6);
 	if (ret < 0)
 		return ret;
 	if (sockets->seen.cnt > 0)
 		qsort(sockets->seen.data, sockets->seen.cnt, sizeof(*sockets->seen.data),
 		      by_cookie);
 	ret = merge(sockets);
-	if (ret == 0)
-		ret = find_owners(sockets, now_ns);
+	return ret == 0 ? find_owners(sockets, now_ns) : ret;
+}
+
+/* The workers' own sockets, as far as they are known. */
+static int look_at_owned(struct sockets *sockets)
+{
+	const struct socket_known *batch[SINGLE_BATCH];
+	size_t cnt = 0;
+	int ret = 0;
+
+	sockets->seen.cnt = 0;
+	for (size_t i = 0; i < sockets->known.cnt && ret == 0; i++) {
+		if (sockets->known.data[i].owner >= 0)
+			batch[cnt++] = &sockets->known.data[i];
+		if (cnt == 0 || (cnt < SINGLE_BATCH && i + 1 < sockets->known.cnt))
+			continue;
+		ret = ask_singly(sockets, batch, cnt);
+		cnt = 0;
+	}
+	for (size_t i = 0; i < sockets->seen.cnt && ret == 0; i++) {
+		struct socket_known *known = find_known(sockets, sockets->seen.data[i].cookie);
+		struct socket_seen before;
+
+		if (known == NULL || known->owner < 0)
+			continue;
+		before = known->seen;
+		known->seen = sockets->seen.data[i];
+		credit(sockets, &before, known);
+	}
 	return ret;
 }
 
-int sockets_look(struct sockets *sockets, int64_t (*clock)(void))
+static bool few_owned(const struct sockets *sockets)
 {
-	int64_t now_ns = clock();
+	size_t cnt = 0;
+
+	vec_foreach(known, &sockets->known)
+		cnt += known->owner >= 0;
+	return cnt <= SOCKETS_SINGLE_MAX;
+}
+
+int sockets_look(struct sockets *sockets, int64_t now_ns, int64_t (*cost_clock)(void))
+{
+	bool all = now_ns >= sockets->list_due_ns;
+	int64_t begin_ns, wait_ns;
 
 	if (sockets->error < 0)
 		return sockets->error;
 	if (now_ns < sockets->due_ns)
 		return 0;
-	sockets->error = look(sockets, now_ns);
+	begin_ns = cost_clock();
+	sockets->error = all ? look_at_all(sockets, now_ns) : look_at_owned(sockets);
 	if (sockets->error < 0)
 		return sockets->error;
 	note_peak(sockets, now_ns);
 	sockets->look_ns = now_ns;
-	sockets->cost_ns = clock() - now_ns;
-	sockets->due_ns = now_ns + MAX(SOCKETS_LOOK_NS, sockets->cost_ns * SOCKETS_COST_DIVISOR);
+	wait_ns = MAX(SOCKETS_LOOK_NS, (cost_clock() - begin_ns) * SOCKETS_COST_DIVISOR);
+	if (!all) {
+		sockets->due_ns = now_ns + wait_ns;
+	} else if (few_owned(sockets)) {
+		sockets->due_ns = now_ns + SOCKETS_LOOK_NS;
+		sockets->list_due_ns = now_ns + MAX(SOCKETS_LIST_NS, wait_ns);
+	} else {
+		sockets->due_ns = sockets->list_due_ns = now_ns + wait_ns;
+	}
 	return 1;
 }
 

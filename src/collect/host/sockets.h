@@ -7,17 +7,25 @@
  *
  * Bytes are payload as the application wrote it, each counted once: no headers,
  * no retransmissions. What a socket has sent stays counted after it is closed.
- * A dump costs some 10 us and 1 us a socket (docs/measurements.md); the time
- * between two looks grows with it, so that looking takes 1 % of a core at most.
+ *
+ * A list of all sockets walks the kernel's whole hash table, however few there
+ * are: 0.2 ms and 1 us a socket here, more on larger machines. So it is made only
+ * now and then, to find new sockets; in between the kernel is asked for the
+ * workers' own one by one, 2 us each. Both slow down as they cost more, so that
+ * they take 1 % of a core at most together.
  * Source: sock_diag(7); include/uapi/linux/inet_diag.h; struct tcp_info.
  */
 #pragma once
 
 #include "base/vec.h"
 
+#include <linux/inet_diag.h>
+
 #define SOCKETS_MAX 65536u /* of a host; more are counted, not followed */
 #define SOCKETS_LOOK_NS (10 * NSEC_PER_MSEC)
-#define SOCKETS_COST_DIVISOR 100
+#define SOCKETS_LIST_NS (100 * NSEC_PER_MSEC)
+#define SOCKETS_SINGLE_MAX 128u		     /* workers' sockets; with more a list is as cheap */
+#define SOCKETS_COST_DIVISOR 200	     /* of a look and of a list each */
 #define SOCKETS_FIND_NS (50 * NSEC_PER_MSEC) /* descriptors are listed no more often */
 #define SOCKETS_LINK_MAX 65536u		     /* descriptors read at once */
 
@@ -26,6 +34,8 @@ struct socket_seen {
 	uint64_t cookie; /* the kernel's own id: never used again, unlike inode */
 	uint32_t inode;	 /* 0: no process holds it (not accepted yet, or closed) */
 	uint64_t tx_bytes, rx_bytes;
+	uint8_t family; /* with id: how to ask for this one alone */
+	struct inet_diag_sockid id;
 };
 
 typedef VEC(struct socket_seen) socket_list;
@@ -61,11 +71,11 @@ struct sockets {
 	VEC(struct socket_known) known, next; /* by cookie */
 	VEC(size_t) unknown;		      /* indices in known, by inode */
 	socket_list seen;
-	int64_t look_ns, due_ns, found_ns; /* found_ns 0: look for owners at once */
-	int64_t cost_ns;		   /* of the last look */
-	double peak_tx_bytes_per_sec;	   /* highest of one owner between two looks */
-	uint64_t dropped;		   /* sockets beyond SOCKETS_MAX */
-	int error;			   /* -errno: no counters, see sockets_why() */
+	int64_t look_ns, due_ns, list_due_ns;
+	int64_t found_ns;	      /* when descriptors were last listed; 0: do it at once */
+	double peak_tx_bytes_per_sec; /* highest of one owner between two looks */
+	uint64_t dropped;	      /* sockets beyond SOCKETS_MAX */
+	int error;		      /* -errno: no counters, see sockets_why() */
 };
 
 /* Trouble is told by the first look. sockets_close() may be called twice. */
@@ -77,9 +87,10 @@ _must_check_ int sockets_follow(struct sockets *sockets, uint32_t pid);
 
 /*
  * Looks when it is time (due_ns). Returns 1 after a look, 0 when it is not time
- * yet, or -errno: there will be no counters. clock tells the time (CLOCK_MONOTONIC).
+ * yet, or -errno: there will be no counters. cost_clock tells what the calling
+ * thread has used of a CPU: on a busy host the time that passes says nothing.
  */
-int sockets_look(struct sockets *sockets, int64_t (*clock)(void));
+int sockets_look(struct sockets *sockets, int64_t now_ns, int64_t (*cost_clock)(void));
 
 /* Counters of a followed process as of the last look; NULL when it isn't followed. */
 const struct socket_owner *sockets_borrow(const struct sockets *sockets, uint32_t pid);
