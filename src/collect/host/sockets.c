@@ -257,6 +257,12 @@ static int ask_singly(struct sockets *sockets, const struct socket_known *const 
 
 /* --- who holds what --- */
 
+/* What has cost so much may come again after this time. */
+static int64_t wait_for(int64_t cost_ns, int64_t least_ns)
+{
+	return MAX(least_ns, cost_ns * SOCKETS_COST_DIVISOR);
+}
+
 static int by_cookie(const void *a, const void *b)
 {
 	const struct socket_seen *x = a, *y = b;
@@ -416,18 +422,17 @@ static void find_of(struct sockets *sockets, int32_t owner, size_t *links_left)
 }
 
 /* Descriptors are read only when there is a socket that nobody is known to hold. */
-static int find_owners(struct sockets *sockets, int64_t now_ns)
+static int find_owners(struct sockets *sockets, int64_t now_ns, int64_t (*cost_clock)(void))
 {
+	int64_t begin_ns = cost_clock();
 	size_t links_left = SOCKETS_LINK_MAX;
 	int ret;
 
-	if (sockets->found_ns != 0 && now_ns - sockets->found_ns < SOCKETS_FIND_NS)
+	if (now_ns < sockets->find_due_ns)
 		return 0;
 	ret = list_unknown(sockets);
 	if (ret < 0)
 		return ret;
-	if (sockets->unknown.cnt > 0)
-		sockets->found_ns = now_ns;
 	for (size_t i = 0; i < sockets->owners.cnt; i++) {
 		if (sockets->unknown.cnt > 0)
 			find_of(sockets, (int32_t)i, &links_left);
@@ -437,6 +442,8 @@ static int find_owners(struct sockets *sockets, int64_t now_ns)
 		if (sockets->known.data[*i].owner == SOCKET_OWNER_UNKNOWN)
 			sockets->known.data[*i].owner = SOCKET_OWNER_STRANGER;
 	}
+	if (sockets->unknown.cnt > 0)
+		sockets->find_due_ns = now_ns + wait_for(cost_clock() - begin_ns, SOCKETS_FIND_NS);
 	return 0;
 }
 
@@ -475,7 +482,7 @@ int sockets_follow(struct sockets *sockets, uint32_t pid)
 		if (known->owner == SOCKET_OWNER_STRANGER)
 			known->owner = SOCKET_OWNER_UNKNOWN;
 	}
-	sockets->found_ns = sockets->due_ns = sockets->list_due_ns = 0;
+	sockets->find_due_ns = sockets->due_ns = sockets->list_due_ns = 0;
 	return 0;
 }
 
@@ -493,18 +500,15 @@ static void note_peak(struct sockets *sockets, int64_t now_ns)
 	}
 }
 
-/* All sockets of the host: new ones are found and ended ones forgotten. */
-static int look_at_all(struct sockets *sockets, int64_t now_ns)
+/* All sockets of the host: new ones come in and ended ones go. */
+static int look_at_all(struct sockets *sockets)
 {
 	int ret = list_all(sockets);
 
-	if (ret < 0)
-		return ret;
-	if (sockets->seen.cnt > 0)
+	if (ret == 0 && sockets->seen.cnt > 0)
 		qsort(sockets->seen.data, sockets->seen.cnt, sizeof(*sockets->seen.data),
 		      by_cookie);
-	ret = merge(sockets);
-	return ret == 0 ? find_owners(sockets, now_ns) : ret;
+	return ret == 0 ? merge(sockets) : ret;
 }
 
 /* The workers' own sockets, as far as they are known. */
@@ -545,30 +549,38 @@ static bool few_owned(const struct sockets *sockets)
 	return cnt <= SOCKETS_SINGLE_MAX;
 }
 
+/* The next look, and the next list, after one of this cost. */
+static void plan(struct sockets *sockets, bool listed, int64_t now_ns, int64_t cost_ns)
+{
+	sockets->due_ns = now_ns + wait_for(cost_ns, SOCKETS_LOOK_NS);
+	if (!listed)
+		return;
+	sockets->list_due_ns = sockets->due_ns;
+	if (few_owned(sockets)) {
+		sockets->due_ns = now_ns + SOCKETS_LOOK_NS;
+		sockets->list_due_ns = now_ns + wait_for(cost_ns, SOCKETS_LIST_NS);
+	}
+}
+
 int sockets_look(struct sockets *sockets, int64_t now_ns, int64_t (*cost_clock)(void))
 {
-	bool all = now_ns >= sockets->list_due_ns;
-	int64_t begin_ns, wait_ns;
+	bool list = now_ns >= sockets->list_due_ns;
+	int64_t begin_ns, cost_ns;
 
 	if (sockets->error < 0)
 		return sockets->error;
 	if (now_ns < sockets->due_ns)
 		return 0;
 	begin_ns = cost_clock();
-	sockets->error = all ? look_at_all(sockets, now_ns) : look_at_owned(sockets);
+	sockets->error = list ? look_at_all(sockets) : look_at_owned(sockets);
+	cost_ns = cost_clock() - begin_ns;
+	if (sockets->error == 0 && list)
+		sockets->error = find_owners(sockets, now_ns, cost_clock);
 	if (sockets->error < 0)
 		return sockets->error;
 	note_peak(sockets, now_ns);
 	sockets->look_ns = now_ns;
-	wait_ns = MAX(SOCKETS_LOOK_NS, (cost_clock() - begin_ns) * SOCKETS_COST_DIVISOR);
-	if (!all) {
-		sockets->due_ns = now_ns + wait_ns;
-	} else if (few_owned(sockets)) {
-		sockets->due_ns = now_ns + SOCKETS_LOOK_NS;
-		sockets->list_due_ns = now_ns + MAX(SOCKETS_LIST_NS, wait_ns);
-	} else {
-		sockets->due_ns = sockets->list_due_ns = now_ns + wait_ns;
-	}
+	plan(sockets, list, now_ns, cost_ns);
 	return 1;
 }
 

@@ -25,7 +25,7 @@
 #define SOCKETS_LOOK_NS (10 * NSEC_PER_MSEC)
 #define SOCKETS_LIST_NS (100 * NSEC_PER_MSEC)
 #define SOCKETS_SINGLE_MAX 128u		     /* workers' sockets; with more a list is as cheap */
-#define SOCKETS_COST_DIVISOR 200	     /* of a look and of a list each */
+#define SOCKETS_COST_DIVISOR 200	     /* of single questions and of a list each */
 #define SOCKETS_FIND_NS (50 * NSEC_PER_MSEC) /* descriptors are listed no more often */
 #define SOCKETS_LINK_MAX 65536u		     /* descriptors read at once */
 
@@ -72,7 +72,7 @@ struct sockets {
 	VEC(size_t) unknown;		      /* indices in known, by inode */
 	socket_list seen;
 	int64_t look_ns, due_ns, list_due_ns;
-	int64_t found_ns;	      /* when descriptors were last listed; 0: do it at once */
+	int64_t find_due_ns;	      /* when descriptors may be listed */
 	double peak_tx_bytes_per_sec; /* highest of one owner between two looks */
 	uint64_t dropped;	      /* sockets beyond SOCKETS_MAX */
 	int error;		      /* -errno: no counters, see sockets_why() */
