@@ -32,7 +32,7 @@ struct probe_request {
 };
 
 struct probe_stats {
-	uint64_t walks, empty, truncated, frames, named, nameless, stamps, no_gil;
+	uint64_t walks, idle, unreadable, truncated, frames, named, nameless, stamps, no_gil;
 	uint64_t root_cnt[ROOTS], other_roots;
 	uintptr_t root[ROOTS];
 };
@@ -41,7 +41,8 @@ EXPORT int probe_open(char *why, size_t size);
 EXPORT int probe_check(const uintptr_t *expected, size_t cnt);
 EXPORT int probe_code(uintptr_t code, struct pystack_code *ret);
 EXPORT size_t probe_stamps(const uintptr_t *codes, size_t cnt, uint64_t *stamps);
-EXPORT int probe_gil(struct pystack_gil *ret);
+EXPORT int probe_gil(struct pystack_gil *ret, unsigned later_us);
+EXPORT uintptr_t probe_futex(uint32_t tid, unsigned later_us);
 EXPORT int probe_sample(struct probe_request *request);
 EXPORT int probe_forbid(void);
 EXPORT int probe_hammer(void);
@@ -68,9 +69,30 @@ size_t probe_stamps(const uintptr_t *codes, size_t cnt, uint64_t *stamps)
 	return pystack_stamps(codes, cnt, stamps);
 }
 
-int probe_gil(struct pystack_gil *ret)
+/* After a while in which others may take the GIL, if the caller let go of it. */
+int probe_gil(struct pystack_gil *ret, unsigned later_us)
 {
+	usleep(later_us);
 	return pystack_gil(ret);
+}
+
+/* The address on which that thread waits in futex; 0 if it is not in futex. */
+uintptr_t probe_futex(uint32_t tid, unsigned later_us)
+{
+	char path[64];
+	long number = -1;
+	unsigned long addr = 0;
+	FILE *file;
+
+	usleep(later_us);
+	(void)snprintf(path, sizeof(path), "/proc/self/task/%u/syscall", tid);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return 0;
+	if (fscanf(file, "%ld %lx", &number, &addr) != 2 || number != SYS_futex)
+		addr = 0;
+	(void)fclose(file);
+	return addr;
 }
 
 static void *sample(void *argument)
@@ -147,8 +169,9 @@ static void hammer_one(const struct pystack_thread *thread)
 	size_t depth = pystack_walk(thread, codes, PYSTACK_DEPTH, &truncated, &instr);
 
 	stats.walks++;
-	stats.empty += depth == 0;
-	stats.truncated += truncated;
+	stats.idle += depth == 0 && !truncated;
+	stats.unreadable += depth == 0 && truncated;
+	stats.truncated += depth != 0 && truncated;
 	stats.frames += depth;
 	if (depth == 0)
 		return;

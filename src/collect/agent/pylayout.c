@@ -79,11 +79,35 @@ static int from_debug_offsets(uint32_t minor, const uint64_t *told, struct pylay
 		.code_line = (uint32_t)code[5],
 		/* An int, co_extra, then the instructions. */
 		.code_traceable = (uint32_t)code[9] - 16,
-		.code_bytes = (uint32_t)code[9],
+		.code_start = (uint32_t)code[9],
 		.str_ascii = (uint32_t)str[3],
 		.str_compact = (uint32_t)str[3] + 16,
 	};
 	return 0;
+}
+
+/* The end of the last of these words. */
+static uint32_t words_end(const uint32_t *offs, size_t cnt)
+{
+	uint32_t end = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		end = MAX(end, offs[i] + 8);
+	return end;
+}
+
+/* How much of each structure has to be read to see all of its fields. */
+static void plan_reads(struct pylayout *layout)
+{
+	const uint32_t thread[] = { layout->thread_frame, layout->thread_pthread,
+				    layout->thread_native, layout->thread_chunk + 8 };
+	const uint32_t frame[] = { layout->frame_prev, layout->frame_code, layout->frame_instr,
+				   layout->frame_mark };
+	const uint32_t code[] = { layout->code_name, layout->code_file, layout->code_traceable };
+
+	layout->thread_bytes = words_end(thread, ARRAY_SIZE(thread));
+	layout->frame_bytes = words_end(frame, ARRAY_SIZE(frame));
+	layout->code_bytes = words_end(code, ARRAY_SIZE(code));
 }
 
 /* Of "3.12.1 ..."; 0 for anything else than 3.x. */
@@ -101,13 +125,19 @@ static uint32_t parse_minor(const char *version)
 int pylayout_find(const char *version, const void *runtime, struct pylayout *ret)
 {
 	uint32_t minor = parse_minor(version);
+	struct pylayout layout = { 0 };
+	int err = -ENOENT;
 
 	if (minor == 13 || minor == 14)
-		return from_debug_offsets(minor, runtime, ret);
+		err = from_debug_offsets(minor, runtime, &layout);
 	for (size_t i = 0; i < ARRAY_SIZE(PYOFFSETS); i++)
 		if (PYOFFSETS[i].minor == minor) {
-			*ret = PYOFFSETS[i];
-			return 0;
+			layout = PYOFFSETS[i];
+			err = 0;
 		}
-	return -ENOENT;
+	if (err < 0)
+		return err;
+	plan_reads(&layout);
+	*ret = layout;
+	return 0;
 }

@@ -10,6 +10,8 @@
 
 #include "base/base.h"
 
+#include <string.h>
+
 struct pylayout {
 	uint32_t minor; /* of 3.x */
 
@@ -37,11 +39,31 @@ struct pylayout {
 	uint32_t frame_prev, frame_code, frame_instr, frame_mark, frame_roots, frame_shims;
 
 	/* A code object. The last two are 0 before 3.11. */
-	uint32_t code_name, code_file, code_line, code_traceable, code_bytes;
+	uint32_t code_name, code_file, code_line, code_traceable, code_start;
 
 	/* The size of the header of an ASCII string and of another one. */
 	uint32_t str_ascii, str_compact;
+
+	/* How much of each structure has to be copied to have all of its fields. */
+	uint32_t thread_bytes, frame_bytes, code_bytes;
 };
+
+/* A field of 64 or 32 bits in a copy of a structure. */
+static inline uintptr_t pylayout_word(const unsigned char *bytes, uint32_t off)
+{
+	uintptr_t word;
+
+	memcpy(&word, bytes + off, sizeof(word));
+	return word;
+}
+
+static inline uint32_t pylayout_int(const unsigned char *bytes, uint32_t off)
+{
+	uint32_t value;
+
+	memcpy(&value, bytes + off, sizeof(value));
+	return value;
+}
 
 /*
  * version: what Py_GetVersion says, such as "3.12.1 (main, ...". runtime: &_PyRuntime.

@@ -99,7 +99,7 @@ static const struct pylayout PYOFFSETS[] = {
 		.frame_mark = 69,
 		.frame_roots = 1,
 		.code_traceable = 168,
-		.code_bytes = 184,
+		.code_start = 184,
 	},
 	{
 		.minor = 12,
@@ -126,7 +126,7 @@ static const struct pylayout PYOFFSETS[] = {
 		.frame_mark = 70,
 		.frame_roots = 8,
 		.code_traceable = 176,
-		.code_bytes = 192,
+		.code_start = 192,
 		.frame_shims = 8,
 	},
 };

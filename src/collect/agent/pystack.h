@@ -12,7 +12,7 @@
  * interpreter alone. In a child after fork everything answers "nothing" until
  * pystack_open is called there. Exit in progress: threads vanish, that is all.
  *
- * Neither allocates nor locks; a walk needs 20 KiB of stack. Any number of threads may
+ * Neither allocates nor locks; a walk needs 32 KiB of stack. Any number of threads may
  * read. Of libpython nothing is linked: its symbols are weak, absent outside Python.
  */
 #pragma once
@@ -60,10 +60,11 @@ size_t pystack_threads(struct pystack_thread *ret, size_t cap, size_t *dropped);
 /*
  * The code objects (addresses: compare, or ask pystack_code) of a thread's frames,
  * innermost first. Frames that have not begun are left out, as in tracebacks. Returns
- * the depth, 0 for a thread without Python frames or that could not be read.
- * *truncated: it is deeper than cap. *leaf_instr: the byte offset of the instruction
- * that the first frame is at, for co_lines() and dis. Costs two or three system calls
- * and one for each running generator; before 3.11 one for each frame.
+ * the depth. 0: the thread runs no Python or, with *truncated, can't be read. With
+ * another depth *truncated says that the stack is deeper than cap. *leaf_instr: the
+ * byte offset of the instruction that the first frame is at, as dis counts. Both may
+ * be NULL. Costs two system calls, and one for each frame outside the stack of frames
+ * (before 3.11: each frame) that was not among the first 60 of those the last time.
  */
 size_t pystack_walk(const struct pystack_thread *thread, uintptr_t *codes, size_t cap,
 		    bool *truncated, uint32_t *leaf_instr);
