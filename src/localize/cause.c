@@ -218,13 +218,19 @@ static bool is_gil(const struct accusation *a, const struct cause_facts *f)
 	       !explains(f->cpu_ns, f->cpu_peers_ns, a);
 }
 
-static enum cause cause_of_comm(const struct accusation *a, const struct cause_facts *f)
+static enum cause cause_of_comm(const struct job *job, const struct accusation *a,
+				const struct cause_facts *f)
 {
+	const struct fp_function *main = a->worker_cnt > 0 ? main_of(job, a->workers[0], a) : NULL;
+
 	if (a->witness == WITNESS_EXPECTATION || isnan(f->mu))
 		return CAUSE_SLOW_COLLECTIVE;
 	/* Figure 13: more traffic on PCIe than the rest of the slow group. */
-	if (f->mu > f->mu_peers)
+	if (f->mu > f->mu_peers && main != NULL && main->resource == RESOURCE_PCIE_TX)
 		return CAUSE_NVLINK;
+	/* More of the network than its peers is no fault of a link. */
+	if (f->mu > f->mu_peers)
+		return CAUSE_SLOW_COLLECTIVE;
 	return CAUSE_SLOW_LINK;
 }
 
@@ -269,7 +275,7 @@ static enum cause cause_of_all(const struct job *job, const struct accusation *a
 	if (is_data_loading(job, a))
 		return CAUSE_SLOW_DATA;
 	if (a->class == CLASS_COMM)
-		return cause_of_comm(a, f);
+		return cause_of_comm(job, a, f);
 	return a->worker_cnt == job->worker_cnt ? CAUSE_EVERYWHERE : cause_of_host(job, a, f);
 }
 
@@ -290,7 +296,7 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 	if (is_data_loading(job, a))
 		return CAUSE_SLOW_DATA;
 	if (a->class == CLASS_COMM)
-		return cause_of_comm(a, f);
+		return cause_of_comm(job, a, f);
 	if ((a->spread || a->class == CLASS_COMPUTE || a->class == CLASS_MEMORY) &&
 	    f->work_ratio >= MORE_WORK)
 		return CAUSE_IMBALANCE;

@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define MAX_EVIDENCE 12
-#define NAMED_FRAC 0.25 /* of a spread loss: then a function may stand for it */
+#define PRESSURE_FRAC 0.1 /* of the window: below it a host has enough */
+#define NAMED_FRAC 0.25	  /* of a spread loss: then a function may stand for it */
 
 /* What is put together for one finding. */
 struct draft {
@@ -441,6 +442,32 @@ static void evidence_of_other_stalls(struct draft *d)
 	}
 }
 
+static void pressure_line(struct draft *d, const char *name, double frac)
+{
+	if (frac > PRESSURE_FRAC)
+		EVIDENCE(d, "the host's %s pressure was %.0f %% (some)", name, 100 * frac);
+}
+
+/* Only beside a cause that it bears on: a busy host is no fault by itself. */
+static void evidence_of_pressure(struct draft *d)
+{
+	double cpu = 0, io = 0, memory = 0;
+
+	for (size_t i = 0; i < d->a->worker_cnt; i++) {
+		const struct fp_host *h = &d->job->workers[d->a->workers[i]].fp->host_stats;
+
+		cpu = fmax(cpu, h->psi_cpu_frac);
+		io = fmax(io, h->psi_io_frac);
+		memory = fmax(memory, h->psi_memory_frac);
+	}
+	if (d->cause == CAUSE_CPU_STARVED)
+		pressure_line(d, "CPU", cpu);
+	if (d->cause == CAUSE_SLOW_DATA || d->cause == CAUSE_HOST_STALL) {
+		pressure_line(d, "I/O", io);
+		pressure_line(d, "memory", memory);
+	}
+}
+
 static void evidence_of_host(struct draft *d)
 {
 	const struct cause_facts *f = &d->facts;
@@ -462,6 +489,7 @@ static void evidence_of_host(struct draft *d)
 			 f->other_cpu_ns / 1e6, f->other_name);
 	if (d->cause == CAUSE_GC && f->gc_ns > 0)
 		EVIDENCE(d, "garbage collections took %.1f ms per iteration", f->gc_ns / 1e6);
+	evidence_of_pressure(d);
 	if (d->cause == CAUSE_IMBALANCE)
 		EVIDENCE(d,
 			 "its computing functions processed %.2f times the elements of its peers",

@@ -167,6 +167,42 @@ static void the_evidence_names_who_is_in_the_way(void **state)
 	test_job_done(&job);
 }
 
+static bool evidence_has(struct test_job *job, const char *words)
+{
+	struct report report = test_localize(job, NULL);
+	bool found = false;
+
+	for (size_t i = 0; i < report.findings[0].evidence_cnt; i++)
+		found |= strstr(report.findings[0].evidence[i], words) != NULL;
+	report_done(&report);
+	return found;
+}
+
+static void pressure_is_evidence_beside_a_cause_it_bears_on(void **state)
+{
+	struct fp_host *host;
+	struct test_job job;
+
+	(void)state;
+	play(&job, &crop, 1, 30);
+	no_cpu(&job);
+	host = &job.workers[1].fp.host_stats;
+	host->psi_cpu_frac = 0.63;
+	host->psi_io_frac = 0.8;
+	assert_true(evidence_has(&job, "the host's CPU pressure was 63 % (some)"));
+	assert_false(evidence_has(&job, "I/O pressure"));
+	host->psi_cpu_frac = 0.09;
+	assert_false(evidence_has(&job, "pressure"));
+	test_job_done(&job);
+	play(&job, &causes[2].place, 1, 30); /* slow data loading */
+	host = &job.workers[1].fp.host_stats;
+	host->psi_cpu_frac = 0.63;
+	host->psi_io_frac = 0.8;
+	assert_true(evidence_has(&job, "the host's I/O pressure was 80 % (some)"));
+	assert_false(evidence_has(&job, "CPU pressure"));
+	test_job_done(&job);
+}
+
 static void what_is_slow_on_all_workers_is_one_finding(void **state)
 {
 	struct test_job job;
@@ -551,6 +587,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_pattern_of_a_late_worker_has_its_cause),
 		cmocka_unit_test(the_evidence_names_who_is_in_the_way),
+		cmocka_unit_test(pressure_is_evidence_beside_a_cause_it_bears_on),
 		cmocka_unit_test(what_is_slow_on_all_workers_is_one_finding),
 		cmocka_unit_test(a_collective_that_is_slow_for_all_accuses_no_worker),
 		cmocka_unit_test(without_the_late_worker_nobody_can_tell_why_all_wait),

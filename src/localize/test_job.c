@@ -27,7 +27,13 @@ static void init_worker(struct test_worker *w, int rank, int world_size, int64_t
 	w->fp.iterations_known = true;
 	w->fp.class_ns[CLASS_IDLE] = window_ns;
 	w->fp.host_stats = (struct fp_host){
-		.cpu_frac = -1, .run_delay_frac = -1, .other_cpu_frac = -1, .thief_frac = -1
+		.cpu_frac = -1,
+		.run_delay_frac = -1,
+		.other_cpu_frac = -1,
+		.thief_frac = -1,
+		.psi_cpu_frac = -1,
+		.psi_io_frac = -1,
+		.psi_memory_frac = -1,
 	};
 	for (int g = 0; g < TEST_GROUPS; g++)
 		w->seq[g] = -1;
