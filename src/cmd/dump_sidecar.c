@@ -16,6 +16,49 @@ static void print_thieves(const struct sidecar_info *info)
 	}
 }
 
+#define MEGA 1e6
+
+static void print_network(const struct sidecar *s, const struct sidecar_info *info)
+{
+	double seconds = (double)info->window_ns / (double)NSEC_PER_SEC;
+
+	vec_foreach(network, &s->networks) {
+		if (network->why[0] != '\0')
+			printf("TCP: not sampled: %s\n", network->why);
+		else
+			printf("TCP: host's workers sent %.3f MB, highest rate of one %.1f MB/s\n",
+			       (double)network->host_tx_bytes / MEGA,
+			       network->peak_bytes_per_sec / MEGA);
+	}
+	if (info->has_sockets)
+		printf("TCP of the worker: %.3f MB sent, %.3f MB received, %.1f samples a second\n",
+		       (double)info->tx_bytes / MEGA, (double)info->rx_bytes / MEGA,
+		       seconds > 0 ? (double)s->socket_samples.cnt / seconds : 0);
+	vec_foreach(nic, &s->nics) {
+		if (nic->bytes_per_sec > 0)
+			printf("network card: %s, %.0f Mbit/s\n", nic->name,
+			       nic->bytes_per_sec * 8 / MEGA);
+		else
+			printf("network card: %s, speed unknown\n", nic->name);
+	}
+}
+
+static void print_pressure(const struct sidecar_info *info)
+{
+	const struct {
+		const char *name;
+		double frac;
+	} kinds[] = { { "CPU", info->psi_cpu_frac },
+		      { "I/O", info->psi_io_frac },
+		      { "memory", info->psi_memory_frac } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (kinds[i].frac >= 0)
+			printf("%s pressure of the host: %.1f %% (some)\n", kinds[i].name,
+			       100 * kinds[i].frac);
+	}
+}
+
 static void print_text(const struct sidecar *s, const struct sidecar_info *info)
 {
 	printf("sidecar of rank %d, pid %u, training thread %u, host %s\n", info->rank, info->pid,
@@ -30,6 +73,8 @@ static void print_text(const struct sidecar *s, const struct sidecar_info *info)
 	printf("garbage collections: %llu, %.3f ms\n", (unsigned long long)info->gc_cnt,
 	       (double)info->gc_ns / 1e6);
 	print_thieves(info);
+	print_network(s, info);
+	print_pressure(info);
 }
 
 static json_t *thieves_json(const struct sidecar_info *info)
@@ -49,18 +94,47 @@ static json_t *thieves_json(const struct sidecar_info *info)
 	return list;
 }
 
+static json_t *network_json(const struct sidecar *s, const struct sidecar_info *info)
+{
+	const struct sidecar_network *network = s->networks.cnt > 0 ? s->networks.data : NULL;
+	json_t *cards = json_array();
+
+	vec_foreach(nic, &s->nics)
+		(void)json_array_append_new(cards, json_pack("{s:s, s:f}", "name", nic->name,
+							     "bytes_per_sec", nic->bytes_per_sec));
+	return json_pack("{s:I, s:I, s:I, s:I, s:f, s:s, s:o}", "samples",
+			 (json_int_t)s->socket_samples.cnt, "tx_bytes", (json_int_t)info->tx_bytes,
+			 "rx_bytes", (json_int_t)info->rx_bytes, "host_tx_bytes",
+			 (json_int_t)(network != NULL ? network->host_tx_bytes : 0),
+			 "peak_bytes_per_sec", network != NULL ? network->peak_bytes_per_sec : 0.0,
+			 "why", network != NULL ? network->why : "nobody looked", "cards", cards);
+}
+
+static json_t *frac_json(double frac)
+{
+	return frac >= 0 ? json_real(frac) : json_null();
+}
+
+static json_t *pressure_json(const struct sidecar_info *info)
+{
+	return json_pack("{s:o, s:o, s:o}", "cpu", frac_json(info->psi_cpu_frac), "io",
+			 frac_json(info->psi_io_frac), "memory", frac_json(info->psi_memory_frac));
+}
+
 static int print_json(const struct sidecar *s, const struct sidecar_info *info)
 {
 	json_t *root = json_pack(
-		"{s:s, s:i, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:o}", "schema",
-		"perftracker.sidecar.v1", "rank", info->rank, "pid", (json_int_t)info->pid,
-		"training_tid", (json_int_t)info->tid, "host", s->header.host, "window_ns",
-		(json_int_t)info->window_ns, "threads", (json_int_t)s->threads.cnt, "samples",
-		(json_int_t)s->samples.cnt, "iterations", (json_int_t)s->iterations.cnt, "cpu",
+		"{s:s, s:i, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:o, s:o, s:o}",
+		"schema", "perftracker.sidecar.v1", "rank", info->rank, "pid",
+		(json_int_t)info->pid, "training_tid", (json_int_t)info->tid, "host",
+		s->header.host, "window_ns", (json_int_t)info->window_ns, "threads",
+		(json_int_t)s->threads.cnt, "samples", (json_int_t)s->samples.cnt, "iterations",
+		(json_int_t)s->iterations.cnt, "cpu",
 		info->has_thread ? json_real(info->cpu_frac) : json_null(), "run_delay",
 		info->has_thread ? json_real(info->run_delay_frac) : json_null(), "collections",
 		(json_int_t)info->gc_cnt, "collections_ns", (json_int_t)info->gc_ns, "neighbours",
-		thieves_json(info));
+		thieves_json(info), "network", network_json(s, info), "pressure",
+		pressure_json(info));
 	int failed = root == NULL || json_dumpf(root, stdout, JSON_INDENT(1)) < 0;
 
 	json_decref(root);
