@@ -55,13 +55,21 @@ size_t flightlog_text(char *ret, size_t size, const char *text, size_t len)
 	return out;
 }
 
-/* A field of fixed size in the worker's memory: copied first, it may change any time. */
+/* The worker may change its memory any time: looked at is only a copy that stays as it is. */
+static void copy_out(void *ret, const void *from, size_t len)
+{
+	memcpy(ret, from, len);
+	/* The compiler may not read it a second time either. */
+	atomic_thread_fence(memory_order_acquire);
+}
+
+/* A field of fixed size. */
 static void take_field(char *ret, size_t size, const char *field, size_t field_size)
 {
 	char copy[128];
 	size_t len = MIN(field_size, sizeof(copy));
 
-	memcpy(copy, field, len);
+	copy_out(copy, field, len);
 	(void)flightlog_text(ret, size, copy, strnlen(copy, len));
 }
 
@@ -325,8 +333,10 @@ static void take_sources(struct flightlog *log, const struct flight *flight)
 
 static void take_identity(struct flightlog *log, const struct flight *flight)
 {
-	int64_t mono_ns = flight->mono_ns, wall_ns = flight->wall_ns;
+	int64_t mono_ns, wall_ns;
 
+	copy_out(&mono_ns, &flight->mono_ns, sizeof(mono_ns));
+	copy_out(&wall_ns, &flight->wall_ns, sizeof(wall_ns));
 	log->rank = flight->rank;
 	log->world_size = flight->world_size;
 	log->pid = flight->pid;
@@ -372,7 +382,7 @@ static size_t copy_string(const struct flight *flight, size_t id,
 
 	if (len > FLIGHT_STRING_MAX || off > FLIGHT_TEXT_BYTES - len)
 		return 0;
-	memcpy(ret, &flight->text[off], len);
+	copy_out(ret, &flight->text[off], len);
 	return len;
 }
 
@@ -428,8 +438,9 @@ static int take_frames(struct flightlog *log, const struct flight *flight, uint3
 	int ret = log->frames.cnt == 0 ? vec_push(&log->frames, (struct flight_frame){ 0 }) : 0;
 
 	while (ret == 0 && log->frames.cnt < cnt) {
-		struct flight_frame frame = flight->frames[log->frames.cnt];
+		struct flight_frame frame;
 
+		copy_out(&frame, &flight->frames[log->frames.cnt], sizeof(frame));
 		if (frame.file >= log->strings.cnt || frame.name >= log->strings.cnt) {
 			frame = (struct flight_frame){ 0 };
 			log->drops.invalid++;
@@ -445,8 +456,9 @@ static int take_nodes(struct flightlog *log, const struct flight *flight, uint32
 	int ret = log->nodes.cnt == 0 ? vec_push(&log->nodes, (struct flight_node){ 0 }) : 0;
 
 	while (ret == 0 && log->nodes.cnt < cnt) {
-		struct flight_node node = flight->nodes[log->nodes.cnt];
+		struct flight_node node;
 
+		copy_out(&node, &flight->nodes[log->nodes.cnt], sizeof(node));
 		if (node.parent >= log->nodes.cnt || node.frame >= log->frames.cnt) {
 			node = (struct flight_node){ 0 };
 			log->drops.invalid++;
