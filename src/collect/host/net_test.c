@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/host/netdev.h"
 #include "collect/host/pressure.h"
+#include "collect/host/sockdiag.h"
 #include "collect/host/sockets.h"
 
 #include <arpa/inet.h>
@@ -99,14 +100,14 @@ static const struct tcp_info some_info = { .tcpi_bytes_acked = 90,
 static void retransmissions_and_the_end_of_a_stream_are_no_payload(void **state)
 {
 	struct answer answer = { .len = 0 };
-	socket_list out = { 0 };
+	sockdiag_sockets out = { 0 };
 
 	(void)state;
 	put_socket(&answer, 3, STATE_ESTABLISHED, 11, INET_DIAG_INFO, &some_info,
 		   sizeof(some_info));
 	put_socket(&answer, 3, STATE_CLOSE_WAIT, 12, INET_DIAG_INFO, &some_info, sizeof(some_info));
 	put_status(&answer, 3, NLMSG_DONE, 0);
-	assert_int_equal(sockets_parse(answer.data, answer.len, 3, &out), 1);
+	assert_int_equal(sockdiag_parse(answer.data, answer.len, 3, &out), 1);
 	assert_int_equal(out.cnt, 2);
 	assert_int_equal(out.data[0].inode, 11);
 	assert_int_equal(out.data[0].cookie, (7ULL << 32) + 11);
@@ -119,12 +120,12 @@ static void retransmissions_and_the_end_of_a_stream_are_no_payload(void **state)
 static void an_older_kernel_counts_what_was_acknowledged(void **state)
 {
 	struct answer answer = { .len = 0 };
-	socket_list out = { 0 };
+	sockdiag_sockets out = { 0 };
 
 	(void)state;
 	put_socket(&answer, 3, STATE_ESTABLISHED, 11, INET_DIAG_INFO, &some_info,
 		   offsetof(struct tcp_info, tcpi_bytes_sent));
-	assert_int_equal(sockets_parse(answer.data, answer.len, 3, &out), 0);
+	assert_int_equal(sockdiag_parse(answer.data, answer.len, 3, &out), 0);
 	assert_int_equal(out.cnt, 1);
 	assert_int_equal(out.data[0].tx_bytes, 90);
 	vec_done(&out);
@@ -133,7 +134,7 @@ static void an_older_kernel_counts_what_was_acknowledged(void **state)
 static void sockets_without_counters_and_other_dumps_are_skipped(void **state)
 {
 	struct answer answer = { .len = 0 };
-	socket_list out = { 0 };
+	sockdiag_sockets out = { 0 };
 
 	(void)state;
 	put_socket(&answer, 3, STATE_ESTABLISHED, 11, INET_DIAG_INFO, &some_info, 40);
@@ -141,7 +142,7 @@ static void sockets_without_counters_and_other_dumps_are_skipped(void **state)
 	put_socket(&answer, 2, STATE_ESTABLISHED, 13, INET_DIAG_INFO, &some_info,
 		   sizeof(some_info));
 	put_status(&answer, 2, NLMSG_DONE, 0);
-	assert_int_equal(sockets_parse(answer.data, answer.len, 3, &out), 0);
+	assert_int_equal(sockdiag_parse(answer.data, answer.len, 3, &out), 0);
 	assert_int_equal(out.cnt, 0);
 	vec_done(&out);
 }
@@ -149,13 +150,13 @@ static void sockets_without_counters_and_other_dumps_are_skipped(void **state)
 static void a_refusal_is_told_with_its_number(void **state)
 {
 	struct answer refused = { .len = 0 }, at_end = { .len = 0 };
-	socket_list out = { 0 };
+	sockdiag_sockets out = { 0 };
 
 	(void)state;
 	put_status(&refused, 3, NLMSG_ERROR, -EPERM);
 	put_status(&at_end, 3, NLMSG_DONE, -ENOENT);
-	assert_int_equal(sockets_parse(refused.data, refused.len, 3, &out), -EPERM);
-	assert_int_equal(sockets_parse(at_end.data, at_end.len, 3, &out), -ENOENT);
+	assert_int_equal(sockdiag_parse(refused.data, refused.len, 3, &out), -EPERM);
+	assert_int_equal(sockdiag_parse(at_end.data, at_end.len, 3, &out), -ENOENT);
 }
 
 /* Every cut at its exact length, and every byte changed: never read outside, never loop. */
@@ -169,20 +170,20 @@ static void any_short_or_changed_answer_is_survived(void **state)
 	put_status(&answer, 3, NLMSG_DONE, 0);
 	for (size_t cut = 0; cut < answer.len; cut++) {
 		unsigned char *copy = malloc(cut > 0 ? cut : 1);
-		socket_list out = { 0 };
+		sockdiag_sockets out = { 0 };
 
 		assert_non_null(copy);
 		memcpy(copy, answer.data, cut);
-		assert_true(sockets_parse(copy, cut, 3, &out) <= 0);
+		assert_true(sockdiag_parse(copy, cut, 3, &out) <= 0);
 		vec_done(&out);
 		free(copy);
 	}
 	for (size_t i = 0; i < answer.len; i++) {
-		socket_list out = { 0 };
+		sockdiag_sockets out = { 0 };
 		int ret;
 
 		answer.data[i] ^= 0xff;
-		ret = sockets_parse(answer.data, answer.len, 3, &out);
+		ret = sockdiag_parse(answer.data, answer.len, 3, &out);
 		assert_true(ret <= 1 && out.cnt <= 1);
 		answer.data[i] ^= 0xff;
 		vec_done(&out);
@@ -490,9 +491,9 @@ static void a_kernel_that_does_not_answer_is_told_once(void **state)
 
 	(void)state;
 	sockets_open(&sockets, "");
-	if (sockets.fd >= 0)
-		(void)close(sockets.fd);
-	sockets.fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (sockets.diag.fd >= 0)
+		(void)close(sockets.diag.fd);
+	sockets.diag.fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sockets.error = 0;
 	next_look();
 	assert_true(sockets_look(&sockets, fake_now_ns, fake_clock) < 0);

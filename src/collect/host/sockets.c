@@ -5,257 +5,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <linux/inet_diag.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
-#include <linux/sock_diag.h>
-#include <linux/tcp.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
-
-#define ANSWER_BYTES 32768 /* the kernel never makes a larger one */
-#define ANSWERS_MAX 4096   /* of one list: 100 000 sockets and more */
-#define SINGLE_BATCH 32	   /* questions in one message */
-
-/* States of include/net/tcp_states.h that have no counters of their own. */
-#define STATE_TIME_WAIT 6
-#define STATE_CLOSE_WAIT 8
-#define STATE_LAST_ACK 9
-#define STATE_LISTEN 10
-#define STATE_CLOSING 11
-#define STATE_NEW_SYN_RECV 12
-#define STATES_WANTED (~(1u << STATE_TIME_WAIT | 1u << STATE_LISTEN | 1u << STATE_NEW_SYN_RECV))
-
-/* --- the kernel's answer --- */
-
-/* What has come in an order that the kernel counts as a byte: the peer's end of stream. */
-static uint64_t end_of_stream(uint8_t state)
-{
-	return state == STATE_CLOSE_WAIT || state == STATE_LAST_ACK || state == STATE_CLOSING;
-}
-
-/*
- * info[len]: as much of struct tcp_info as this kernel has. Before 4.19 it had
- * no bytes_sent; bytes_acked counts the same later, and the handshake as one byte.
- */
-static bool read_info(const unsigned char *info, size_t len, uint8_t state, struct socket_seen *ret)
-{
-	struct tcp_info tcp = { 0 };
-
-	if (len < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(tcp.tcpi_bytes_received))
-		return false;
-	memcpy(&tcp, info, MIN(len, sizeof(tcp)));
-	ret->rx_bytes = tcp.tcpi_bytes_received;
-	ret->rx_bytes -= MIN(ret->rx_bytes, end_of_stream(state));
-	if (len < offsetof(struct tcp_info, tcpi_bytes_retrans) + sizeof(tcp.tcpi_bytes_retrans))
-		ret->tx_bytes = tcp.tcpi_bytes_acked;
-	else
-		ret->tx_bytes =
-			tcp.tcpi_bytes_sent - MIN(tcp.tcpi_bytes_retrans, tcp.tcpi_bytes_sent);
-	return true;
-}
-
-/* message[len]: a struct inet_diag_msg and its attributes. */
-static int parse_socket(const unsigned char *message, size_t len, socket_list *out)
-{
-	struct socket_seen seen = { 0 };
-	struct inet_diag_msg head;
-	size_t off = sizeof(head);
-
-	if (len < sizeof(head))
-		return -EINVAL;
-	memcpy(&head, message, sizeof(head));
-	seen.cookie = (uint64_t)head.id.idiag_cookie[1] << 32 | head.id.idiag_cookie[0];
-	seen.inode = head.idiag_inode;
-	seen.family = head.idiag_family;
-	seen.id = head.id;
-	while (off + sizeof(struct rtattr) <= len) {
-		struct rtattr attr;
-
-		memcpy(&attr, message + off, sizeof(attr));
-		if (attr.rta_len < sizeof(attr) || attr.rta_len > len - off)
-			return -EINVAL;
-		if (attr.rta_type == INET_DIAG_INFO &&
-		    read_info(message + off + sizeof(attr), attr.rta_len - sizeof(attr),
-			      head.idiag_state, &seen))
-			return vec_push(out, seen);
-		off += RTA_ALIGN(attr.rta_len);
-	}
-	return 0;
-}
-
-/* payload[len] of an error, or of the end of a dump, begins with a number. */
-static int parse_status(const unsigned char *payload, size_t len)
-{
-	int32_t status = 0;
-
-	if (len >= sizeof(status))
-		memcpy(&status, payload, sizeof(status));
-	return status < 0 && status > -4096 ? status : 0;
-}
-
-int sockets_parse(const void *data, size_t len, uint32_t seq, socket_list *out)
-{
-	const unsigned char *bytes = data;
-	size_t off = 0;
-
-	while (off < len) {
-		struct nlmsghdr head;
-		size_t body;
-		int ret = 0;
-
-		if (len - off < sizeof(head))
-			return -EINVAL;
-		memcpy(&head, bytes + off, sizeof(head));
-		if (head.nlmsg_len < sizeof(head) || head.nlmsg_len > len - off)
-			return -EINVAL;
-		body = head.nlmsg_len - sizeof(head);
-		if (head.nlmsg_seq == seq &&
-		    (head.nlmsg_type == SOCK_DIAG_BY_FAMILY || head.nlmsg_type == TCPDIAG_GETSOCK))
-			ret = parse_socket(bytes + off + sizeof(head), body, out);
-		else if (head.nlmsg_seq == seq &&
-			 (head.nlmsg_type == NLMSG_DONE || head.nlmsg_type == NLMSG_ERROR)) {
-			ret = parse_status(bytes + off + sizeof(head), body);
-			return ret < 0 ? ret : 1;
-		}
-		if (ret < 0)
-			return ret;
-		off += MIN((size_t)NLMSG_ALIGN(head.nlmsg_len), len - off);
-	}
-	return 0;
-}
-
-/* --- questions --- */
-
-struct request {
-	struct nlmsghdr head;
-	struct inet_diag_req_v2 body;
-};
-
-static struct request make_request(uint32_t seq, uint16_t flags, uint8_t family)
-{
-	return (struct request){
-		.head = { .nlmsg_len = sizeof(struct request),
-			  .nlmsg_type = SOCK_DIAG_BY_FAMILY,
-			  .nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags),
-			  .nlmsg_seq = seq },
-		.body = { .sdiag_family = family,
-			  .sdiag_protocol = IPPROTO_TCP,
-			  .idiag_ext = 1 << (INET_DIAG_INFO - 1),
-			  .idiag_states = STATES_WANTED },
-	};
-}
-
-static int put_question(int fd, const void *request, size_t len)
-{
-	ssize_t sent = send(fd, request, len, MSG_DONTWAIT);
-
-	if (sent < 0)
-		return -errno;
-	return sent == (ssize_t)len ? 0 : -EIO;
-}
-
-/* One answer into data[ANSWER_BYTES]. The kernel has answered before send() returned. */
-static ssize_t take_answer(int fd, unsigned char *data)
-{
-	ssize_t len;
-
-	do
-		len = recv(fd, data, ANSWER_BYTES, MSG_DONTWAIT);
-	while (len < 0 && errno == EINTR);
-	if (len < 0)
-		return errno == EAGAIN ? -EIO : -errno;
-	return len > 0 ? len : -EIO;
-}
-
-/* A list is made while it is read: an empty queue before its end means that it broke off. */
-static int take_list(struct sockets *sockets)
-{
-	unsigned char answer[ANSWER_BYTES];
-	int ret = 0;
-
-	for (int i = 0; i < ANSWERS_MAX && ret == 0; i++) {
-		ssize_t len = take_answer(sockets->fd, answer);
-
-		if (len < 0)
-			return (int)len;
-		ret = sockets_parse(answer, (size_t)len, sockets->seq, &sockets->seen);
-	}
-	return ret == 0 ? -EIO : MIN(ret, 0);
-}
-
-/* The oldest question lists both families in one walk of the hash table. */
-static int list_at_once(struct sockets *sockets)
-{
-	struct {
-		struct nlmsghdr head;
-		struct inet_diag_req body;
-	} request = {
-		.head = { .nlmsg_len = sizeof(request),
-			  .nlmsg_type = TCPDIAG_GETSOCK,
-			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
-			  .nlmsg_seq = ++sockets->seq },
-		.body = { .idiag_family = AF_INET,
-			  .idiag_ext = 1 << (INET_DIAG_INFO - 1),
-			  .idiag_states = STATES_WANTED },
-	};
-	int ret = put_question(sockets->fd, &request, sizeof(request));
-
-	return ret == 0 ? take_list(sockets) : ret;
-}
-
-static int list_family(struct sockets *sockets, uint8_t family)
-{
-	struct request request = make_request(++sockets->seq, NLM_F_DUMP, family);
-	int ret = put_question(sockets->fd, &request, sizeof(request));
-
-	return ret == 0 ? take_list(sockets) : ret;
-}
-
-static int list_all(struct sockets *sockets)
-{
-	int ret;
-
-	sockets->seen.cnt = 0;
-	ret = list_at_once(sockets);
-	if (ret == 0 || ret == -ENOMEM)
-		return ret;
-	sockets->seen.cnt = 0;
-	ret = list_family(sockets, AF_INET);
-	return ret == 0 ? list_family(sockets, AF_INET6) : ret;
-}
-
-/*
- * Asks for batch[cnt] in one message; each is answered by itself, with an error
- * when the socket is gone.
- */
-static int ask_singly(struct sockets *sockets, const struct socket_known *const *batch, size_t cnt)
-{
-	struct request requests[SINGLE_BATCH];
-	unsigned char answer[ANSWER_BYTES];
-	int ret;
-
-	sockets->seq++;
-	for (size_t i = 0; i < cnt; i++) {
-		requests[i] = make_request(sockets->seq, 0, batch[i]->seen.family);
-		requests[i].body.id = batch[i]->seen.id;
-	}
-	ret = put_question(sockets->fd, requests, cnt * sizeof(requests[0]));
-	for (size_t i = 0; i < cnt && ret == 0; i++) {
-		ssize_t len = take_answer(sockets->fd, answer);
-
-		if (len < 0)
-			return (int)len;
-		ret = sockets_parse(answer, (size_t)len, sockets->seq, &sockets->seen);
-		ret = ret == -ENOMEM ? ret : 0;
-	}
-	return ret;
-}
-
-/* --- who holds what --- */
 
 /* What has cost so much may come again after this time. */
 static int64_t wait_for(int64_t cost_ns, int64_t least_ns)
@@ -265,7 +17,7 @@ static int64_t wait_for(int64_t cost_ns, int64_t least_ns)
 
 static int by_cookie(const void *a, const void *b)
 {
-	const struct socket_seen *x = a, *y = b;
+	const struct sockdiag_socket *x = a, *y = b;
 
 	return (x->cookie > y->cookie) - (x->cookie < y->cookie);
 }
@@ -276,7 +28,7 @@ static uint64_t growth(uint64_t before, uint64_t after)
 }
 
 /* What the socket has moved since it was last seen, or ever, is its owner's. */
-static void credit(struct sockets *sockets, const struct socket_seen *before,
+static void credit(struct sockets *sockets, const struct sockdiag_socket *before,
 		   const struct socket_known *now)
 {
 	struct socket_owner *owner = &sockets->owners.data[now->owner];
@@ -290,7 +42,7 @@ static void credit(struct sockets *sockets, const struct socket_seen *before,
 
 static struct socket_known *find_known(struct sockets *sockets, uint64_t cookie)
 {
-	const struct socket_seen key = { .cookie = cookie };
+	const struct sockdiag_socket key = { .cookie = cookie };
 
 	if (sockets->known.cnt == 0)
 		return NULL;
@@ -452,16 +204,12 @@ static int find_owners(struct sockets *sockets, int64_t now_ns, int64_t (*cost_c
 void sockets_open(struct sockets *sockets, const char *root)
 {
 	*sockets = (struct sockets){ .root = root };
-	sockets->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
-	if (sockets->fd < 0)
-		sockets->error = -errno;
+	sockets->error = sockdiag_open(&sockets->diag);
 }
 
 void sockets_close(struct sockets *sockets)
 {
-	if (sockets->fd >= 0)
-		(void)close(sockets->fd);
-	sockets->fd = -1;
+	sockdiag_close(&sockets->diag);
 	vec_done(&sockets->owners);
 	vec_done(&sockets->known);
 	vec_done(&sockets->next);
@@ -503,8 +251,10 @@ static void note_peak(struct sockets *sockets, int64_t now_ns)
 /* All sockets of the host: new ones come in and ended ones go. */
 static int look_at_all(struct sockets *sockets)
 {
-	int ret = list_all(sockets);
+	int ret;
 
+	sockets->seen.cnt = 0;
+	ret = sockdiag_list(&sockets->diag, &sockets->seen);
 	if (ret == 0 && sockets->seen.cnt > 0)
 		qsort(sockets->seen.data, sockets->seen.cnt, sizeof(*sockets->seen.data),
 		      by_cookie);
@@ -514,22 +264,22 @@ static int look_at_all(struct sockets *sockets)
 /* The workers' own sockets, as far as they are known. */
 static int look_at_owned(struct sockets *sockets)
 {
-	const struct socket_known *batch[SINGLE_BATCH];
+	const struct sockdiag_socket *batch[SOCKDIAG_ASK_MAX];
 	size_t cnt = 0;
 	int ret = 0;
 
 	sockets->seen.cnt = 0;
 	for (size_t i = 0; i < sockets->known.cnt && ret == 0; i++) {
 		if (sockets->known.data[i].owner >= 0)
-			batch[cnt++] = &sockets->known.data[i];
-		if (cnt == 0 || (cnt < SINGLE_BATCH && i + 1 < sockets->known.cnt))
+			batch[cnt++] = &sockets->known.data[i].seen;
+		if (cnt == 0 || (cnt < SOCKDIAG_ASK_MAX && i + 1 < sockets->known.cnt))
 			continue;
-		ret = ask_singly(sockets, batch, cnt);
+		ret = sockdiag_ask(&sockets->diag, batch, cnt, &sockets->seen);
 		cnt = 0;
 	}
 	for (size_t i = 0; i < sockets->seen.cnt && ret == 0; i++) {
 		struct socket_known *known = find_known(sockets, sockets->seen.data[i].cookie);
-		struct socket_seen before;
+		struct sockdiag_socket before;
 
 		if (known == NULL || known->owner < 0)
 			continue;

@@ -13,46 +13,25 @@
  * now and then, to find new sockets; in between the kernel is asked for the
  * workers' own one by one, 2 us each. Both slow down as they cost more, so that
  * they take 1 % of a core at most together.
- * Source: sock_diag(7); include/uapi/linux/inet_diag.h; struct tcp_info.
+ * Source: proc(5).
  */
 #pragma once
 
-#include "base/vec.h"
+#include "collect/host/sockdiag.h"
 
-#include <linux/inet_diag.h>
-
-#define SOCKETS_MAX 65536u /* of a host; more are counted, not followed */
-#define SOCKETS_LOOK_NS (10 * NSEC_PER_MSEC)
+#define SOCKETS_MAX 65536u		    /* of a host; more are counted, not followed */
+#define SOCKETS_LOOK_NS (8 * NSEC_PER_MSEC) /* called every 10 ms: one call late, not two */
 #define SOCKETS_LIST_NS (100 * NSEC_PER_MSEC)
 #define SOCKETS_SINGLE_MAX 128u		     /* workers' sockets; with more a list is as cheap */
 #define SOCKETS_COST_DIVISOR 200	     /* of single questions and of a list each */
 #define SOCKETS_FIND_NS (50 * NSEC_PER_MSEC) /* descriptors are listed no more often */
 #define SOCKETS_LINK_MAX 65536u		     /* descriptors read at once */
 
-/* One TCP socket as the kernel describes it. */
-struct socket_seen {
-	uint64_t cookie; /* the kernel's own id: never used again, unlike inode */
-	uint32_t inode;	 /* 0: no process holds it (not accepted yet, or closed) */
-	uint64_t tx_bytes, rx_bytes;
-	uint8_t family; /* with id: how to ask for this one alone */
-	struct inet_diag_sockid id;
-};
-
-typedef VEC(struct socket_seen) socket_list;
-
-/*
- * Appends the sockets in one answer data[len] of the kernel to the dump `seq`.
- * Messages of other dumps and attributes of other kinds are skipped, sockets
- * without counters too. Returns 0 when more answers follow, 1 at the end of the
- * dump, -EINVAL for lengths that make no sense, -ENOMEM, or the kernel's refusal.
- */
-_must_check_ int sockets_parse(const void *data, size_t len, uint32_t seq, socket_list *out);
-
 enum { SOCKET_OWNER_UNKNOWN = -1, SOCKET_OWNER_STRANGER = -2 };
 
 /* A socket that is followed; counters as of the last dump that had it. */
 struct socket_known {
-	struct socket_seen seen;
+	struct sockdiag_socket seen;
 	int32_t owner; /* index in owners, or one of the above */
 };
 
@@ -65,12 +44,11 @@ struct socket_owner {
 
 struct sockets {
 	const char *root; /* prefix before /proc; borrowed */
-	int fd;		  /* netlink */
-	uint32_t seq;
+	struct sockdiag diag;
 	VEC(struct socket_owner) owners;
 	VEC(struct socket_known) known, next; /* by cookie */
 	VEC(size_t) unknown;		      /* indices in known, by inode */
-	socket_list seen;
+	sockdiag_sockets seen;
 	int64_t look_ns, due_ns, list_due_ns;
 	int64_t find_due_ns;	      /* when descriptors may be listed */
 	double peak_tx_bytes_per_sec; /* highest of one owner between two looks */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes are an answer of the kernel or an error: nothing outside them is read. */
-#include "collect/host/sockets.h"
+#include "collect/host/sockdiag.h"
 
 #include <stdio.h>
 
@@ -8,11 +8,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	socket_list out = { 0 };
-	int ret = sockets_parse(data, len, 0, &out);
+	sockdiag_sockets out = { 0 };
+	int ret = sockdiag_parse(data, len, 0, &out);
 
 	if (ret > 1 || out.cnt > len / 16) {
-		fprintf(stderr, "sockets_fuzz: %d, %zu sockets of %zu bytes\n", ret, out.cnt, len);
+		fprintf(stderr, "sockdiag_fuzz: %d, %zu sockets of %zu bytes\n", ret, out.cnt, len);
 		abort();
 	}
 	vec_done(&out);
