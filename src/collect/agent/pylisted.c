@@ -15,6 +15,7 @@ static const struct {
 	{ "_socket", "getaddrinfo gethostbyname gethostbyname_ex" },
 	{ "_ssl._SSLSocket", "read write do_handshake shutdown" },
 	{ "_io", "open open_code" },
+	{ "io", "open open_code" }, /* before 3.12 */
 	{ "_io.FileIO", "read readinto readall write" },
 	{ "_io.BufferedReader", "read read1 readinto readinto1 readline peek" },
 	{ "_io.BufferedWriter", "write flush" },

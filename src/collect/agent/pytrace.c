@@ -221,13 +221,20 @@ void pytrace_ends(const struct pyobject *code)
 	}
 }
 
+/* Only the ends of Python functions bring a depth beyond DEPTH_MAX back. */
 bool pytrace_c_begins(struct pyobject *callable, struct pyobject *first)
 {
-	uint32_t name = lane_flight() != NULL ? pylisted_name(callable, first) : 0;
+	struct flight *flight = lane_flight();
+	uint32_t name = flight != NULL ? pylisted_name(callable, first) : 0;
+	const struct calls *calls = own_calls();
 
-	if (name != 0)
+	if (name == 0)
+		return false;
+	if (calls != NULL && calls->depth >= DEPTH_MAX)
+		count_drop(&flight->drops.nested);
+	else
 		open_call(pylisted_key(callable), FLIGHT_C_CALL, name);
-	return name != 0;
+	return true;
 }
 
 /* Asked for each C function that ends: one that is not listed must change nothing. */
