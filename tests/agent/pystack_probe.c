@@ -47,6 +47,7 @@ EXPORT int probe_sample(struct probe_request *request);
 EXPORT int probe_forbid(void);
 EXPORT int probe_hammer(void);
 EXPORT void probe_hammer_end(struct probe_stats *ret);
+EXPORT size_t probe_fuzz(uint32_t tid, size_t rounds);
 EXPORT uint64_t probe_cost(uint32_t tid, size_t rounds, bool with_stamps);
 
 int probe_open(char *why, size_t size)
@@ -225,6 +226,59 @@ __attribute__((destructor)) static void report(void)
 	probe_hammer_end(&stats);
 	printf("hammered to the end: %llu walks, %llu of them after finalization\n",
 	       (unsigned long long)stats.walks, (unsigned long long)(stats.walks - before));
+}
+
+/* Garbage: copies of a thread with bits flipped, and junk for code objects. */
+
+enum { COPY = 320 }; /* of a PyThreadState; all that is read of it */
+
+static uint64_t next_random(uint64_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+/* Flips low and high bits alike: pointers to near by, to elsewhere, to nowhere. */
+static void spoil(unsigned char copy[static COPY], uint64_t *seed)
+{
+	uint64_t flips = 1 + next_random(seed) % 4;
+
+	for (uint64_t i = 0; i < flips; i++) {
+		uint64_t bit = next_random(seed) % (COPY * 8);
+
+		copy[bit / 8] ^= (unsigned char)(1u << bit % 8);
+	}
+}
+
+/* Returns how many of the spoilt threads gave a stack. */
+size_t probe_fuzz(uint32_t tid, size_t rounds)
+{
+	struct pystack_thread threads[THREADS], fake;
+	unsigned char copy[COPY];
+	uintptr_t codes[PYSTACK_DEPTH];
+	uint64_t stamps[PYSTACK_DEPTH], seed = 88172645463325252u;
+	struct pystack_code code;
+	size_t dropped, cnt = pystack_threads(threads, THREADS, &dropped), found = 0;
+
+	for (size_t i = 0; i < cnt * rounds; i++) {
+		if (threads[i % cnt].tid != tid)
+			continue;
+		memcpy(copy, (const void *)threads[i % cnt].tstate, sizeof(copy));
+		spoil(copy, &seed);
+		fake = (struct pystack_thread){ tid, (uintptr_t)copy };
+		found += pystack_walk(&fake, codes, PYSTACK_DEPTH, NULL, NULL) > 0;
+		for (size_t j = 0; j < PYSTACK_DEPTH; j++)
+			codes[j] ^= next_random(&seed) & UINT64_C(0xfff8);
+		(void)pystack_stamps(codes, PYSTACK_DEPTH, stamps);
+		if (pystack_code(codes[i % PYSTACK_DEPTH], &code) == 0 &&
+		    strnlen(code.name, sizeof(code.name)) == sizeof(code.name))
+			return 0;
+		fake.tstate = next_random(&seed) >> (seed % 64);
+		(void)pystack_walk(&fake, codes, PYSTACK_DEPTH, NULL, NULL);
+	}
+	return found;
 }
 
 struct cost {

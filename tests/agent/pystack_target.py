@@ -69,6 +69,7 @@ probe = ctypes.CDLL(sys.argv[1])  # its functions are called without the GIL
 probe_held = ctypes.PyDLL(sys.argv[1])  # with it
 probe.probe_cost.restype = ctypes.c_uint64
 probe.probe_stamps.restype = ctypes.c_size_t
+probe.probe_fuzz.restype = ctypes.c_size_t
 probe_held.probe_futex.restype = ctypes.c_size_t
 
 
@@ -535,6 +536,17 @@ def forbidden():
     stacks()
 
 
+def fuzz():
+    """Garbage where a thread should be gives no stack, or one of real code, but no crash."""
+    parked = Parked(by_exec)
+    settle([parked.thread])
+    rounds = 5000
+    found = probe.probe_fuzz(parked.thread.native_id, ctypes.c_size_t(rounds))
+    print("%d of %d spoilt threads still had a stack" % (found, rounds))
+    expect(0 < found <= rounds, "all or none")
+    parked.end()
+
+
 def cost():
     # 33 frames below the one of the lock: _bootstrap, _bootstrap_inner, run, 30 of ours.
     def place(block):
@@ -550,7 +562,7 @@ def cost():
     parked.end()
 
 
-CASES = [stacks, hammer, shutdown, gil, forked, forbidden, cost]
+CASES = [stacks, hammer, shutdown, gil, forked, forbidden, fuzz, cost]
 
 
 def main():

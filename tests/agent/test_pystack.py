@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 TARGET = pathlib.Path(__file__).with_name("pystack_target.py")
-CASES = ["stacks", "forbidden", "forked", "gil", "hammer", "shutdown", "cost"]
+CASES = ["stacks", "forbidden", "forked", "gil", "hammer", "shutdown", "fuzz", "cost"]
 ASK = (
     "import sys, ctypes, sysconfig; print(sys.implementation.name,"
     " *sys.version_info[:3], sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"

@@ -95,7 +95,7 @@ static bool step_back(struct pyframes *frames, uintptr_t frame)
 			return false;
 		frames->prev_end = frames->prev + CHUNK_HEADER + header[2] * sizeof(header[2]);
 	}
-	if (frame < frames->prev || frame >= frames->prev_end ||
+	if (frame < frames->prev + CHUNK_HEADER || frame >= frames->prev_end ||
 	    !selfmem_read(frames->mem, frames->prev, header, sizeof(header)))
 		return false;
 	frames->chunk = frames->prev;
@@ -126,7 +126,8 @@ const unsigned char *pyframes_borrow(struct pyframes *frames, uintptr_t frame)
 		return NULL;
 	if (frame >= frames->begin && end <= frames->end)
 		return frames->window + (frame - frames->begin);
-	if ((frame < frames->chunk || frame >= frames->begin) && !step_back(frames, frame))
+	if ((frame < frames->chunk + CHUNK_HEADER || frame >= frames->begin) &&
+	    !step_back(frames, frame))
 		return borrow_stray(frames, frame);
 	return window_slide(frames, end) ? frames->window + (frame - frames->begin) : NULL;
 }

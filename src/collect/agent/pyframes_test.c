@@ -143,6 +143,29 @@ static void a_thread_without_frames_has_none(void **state)
 	expect_numbers(&thread, &LAYOUT_3_10, 0);
 }
 
+/* Nothing but garbage points into the header of a chunk; it is copied as any stray. */
+static void a_chunks_header_holds_no_frames(void **state)
+{
+	static struct pyframes frames;
+	static struct chunk chunks[2];
+	struct thread thread = { .chunk = (uintptr_t)&chunks[1], .top = (uintptr_t)&chunks[2] };
+	struct selfmem mem;
+	const unsigned char *bytes;
+
+	(void)state;
+	assert_int_equal(selfmem_open(&mem), 0);
+	for (size_t c = 0; c < 2; c++)
+		chunks[c] = (struct chunk){ .size = 77, .top = CHUNK_WORDS };
+	chunks[1].prev = (uintptr_t)&chunks[0];
+	assert_true(pyframes_begin(&frames, &mem, &LAYOUT_3_13, (uintptr_t)&thread,
+				   (const unsigned char *)&thread));
+	for (size_t c = 2; c-- > 0;) {
+		bytes = pyframes_borrow(&frames, (uintptr_t)&chunks[c].size);
+		assert_ptr_equal(bytes, frames.stray);
+		assert_int_equal(pylayout_word(bytes, 0), 77);
+	}
+}
+
 static void garbage_is_refused(void **state)
 {
 	static struct pyframes frames;
@@ -173,6 +196,7 @@ int main(void)
 		cmocka_unit_test(a_chunk_may_be_bigger_than_the_window),
 		cmocka_unit_test(frames_that_change_are_read_anew),
 		cmocka_unit_test(a_thread_without_frames_has_none),
+		cmocka_unit_test(a_chunks_header_holds_no_frames),
 		cmocka_unit_test(garbage_is_refused),
 	};
 
