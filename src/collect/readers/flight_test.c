@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/readers/flight.h"
+
+#include "base/str.h"
+#include "format/testflight.h"
+
+#include <errno.h>
+
+#define MS NSEC_PER_MSEC
+#define T0 (2000 * MS)	  /* the window's begin, CLOCK_MONOTONIC */
+#define WALL (50000 * MS) /* what the wall clock is ahead */
+
+/* A recorder with a training thread, and a stack of two frames to begin with. */
+struct fixture {
+	struct test_recorder recorder;
+	struct flight *f;
+	uint32_t lane;
+	uint32_t main, step; /* nodes */
+	struct trace trace;
+	bool made;
+};
+
+static int open_fixture(void **state)
+{
+	static struct fixture x;
+
+	x = (struct fixture){ .recorder = recorder_open() };
+	x.f = x.recorder.flight;
+	x.lane = recorder_lane(x.f, 71, "python");
+	x.main = recorder_node(x.f, 0, recorder_frame(x.f, "/job/train.py", "<module>", 1));
+	x.step = recorder_node(x.f, x.main, recorder_frame(x.f, "/job/train.py", "step", 9));
+	*state = &x;
+	return 0;
+}
+
+static int close_fixture(void **state)
+{
+	struct fixture *x = *state;
+
+	if (x->made)
+		trace_done(&x->trace);
+	recorder_close(&x->recorder);
+	return 0;
+}
+
+/* The trace of [T0, T0 + length). */
+static const struct trace *make(struct fixture *x, int64_t length_ns)
+{
+	const struct flight *reader;
+	struct flightlog log;
+
+	flightlog_init(&log);
+	assert_int_equal(flight_map(x->recorder.fd, &reader, NULL), 0);
+	assert_int_equal(flightlog_take(&log, reader, true), 0);
+	assert_int_equal(log.drops.invalid, 0);
+	flight_unmap(reader);
+	assert_int_equal(flight_trace(&log, T0, T0 + length_ns, &x->trace, NULL), 0);
+	flightlog_done(&log);
+	x->made = true;
+	return &x->trace;
+}
+
+/* "name" of the n-th event of this name, counted from 0; NULL: none. */
+static const struct event *find(const struct trace *trace, const char *name, size_t n)
+{
+	for (size_t i = 0; i < trace->event_cnt; i++) {
+		if (strcmp(event_name(trace, &trace->events[i]), name) == 0 && n-- == 0)
+			return &trace->events[i];
+	}
+	return NULL;
+}
+
+static void assert_event(const struct trace *trace, const char *name, size_t n, int64_t from_ms,
+			 int64_t to_ms)
+{
+	const struct event *event = find(trace, name, n);
+
+	assert_non_null(event);
+	assert_int_equal(event->start_ns - WALL - T0, from_ms * MS);
+	assert_int_equal(event->dur_ns, (to_ms - from_ms) * MS);
+}
+
+static void sample_at(struct fixture *x, int64_t ms, uint32_t node)
+{
+	recorder_sample(x->f, 71, T0 + ms * MS, node, FLIGHT_SAMPLE_WINDOW);
+}
+
+static uint32_t child(struct fixture *x, uint32_t parent, const char *file, const char *name)
+{
+	return recorder_node(x->f, parent, recorder_frame(x->f, file, name, 5));
+}
+
+static void annotation(struct fixture *x, const char *name, int64_t from_ms, int64_t to_ms)
+{
+	recorder_push(x->f, x->lane, true,
+		      (struct ring_record){ .time_ns = T0 + from_ms * MS,
+					    .value = (to_ms - from_ms) * MS,
+					    .kind = FLIGHT_ANNOTATION,
+					    .extra = recorder_string(x->f, name) });
+}
+
+static void operator_at(struct fixture *x, const char *name, int64_t from_ms, int64_t to_ms)
+{
+	recorder_operator(x->f, x->lane, name, T0 + from_ms * MS, T0 + to_ms * MS);
+}
+
+static void frames_that_samples_share_go_on(void **state)
+{
+	struct fixture *x = *state;
+	uint32_t load = child(x, x->step, "/job/data.py", "load");
+	const struct trace *trace;
+	const struct event *event;
+
+	sample_at(x, 10, x->step);
+	sample_at(x, 20, load);
+	sample_at(x, 30, load);
+	sample_at(x, 40, x->step);
+	trace = make(x, 50 * MS);
+	assert_int_equal(trace->event_cnt, 3);
+	assert_event(trace, "train.py(1): <module>", 0, 0, 50);
+	assert_event(trace, "train.py(9): step", 0, 0, 50);
+	assert_event(trace, "data.py(5): load", 0, 15, 35);
+	event = find(trace, "data.py(5): load", 0);
+	assert_string_equal(event_name(trace, &trace->events[event->parent]), "train.py(9): step");
+	assert_int_equal(trace->events[0].parent, EVENT_NONE);
+	assert_true(trace->meta.has_stacks);
+	assert_int_equal(trace->meta.rank, 3);
+	assert_int_equal(trace->lanes[event->lane].tid, 71);
+	assert_string_equal(strtab_text(&trace->strings, trace->lanes[event->lane].name),
+			    "thread 71 (training)");
+}
+
+static void a_silence_of_many_periods_leaves_a_hole(void **state)
+{
+	struct fixture *x = *state;
+	const struct trace *trace;
+
+	for (int ms = 10; ms <= 100; ms += 10)
+		sample_at(x, ms, x->step);
+	for (int ms = 400; ms <= 490; ms += 10)
+		sample_at(x, ms, x->step);
+	trace = make(x, 500 * MS);
+	assert_event(trace, "train.py(9): step", 0, 0, 105);
+	assert_event(trace, "train.py(9): step", 1, 395, 500);
+	assert_null(find(trace, "train.py(9): step", 2));
+}
+
+static void rare_samples_outside_of_the_window_do_not_reach_into_it(void **state)
+{
+	struct fixture *x = *state;
+	uint32_t other = child(x, x->main, "/job/train.py", "evaluate");
+	const struct trace *trace;
+
+	sample_at(x, -90, other);
+	sample_at(x, 1, x->step);
+	sample_at(x, 2, x->step);
+	sample_at(x, 3, x->step);
+	sample_at(x, 95, other);
+	trace = make(x, 5 * MS);
+	assert_null(find(trace, "train.py(5): evaluate", 0));
+	assert_event(trace, "train.py(9): step", 0, 0, 5);
+}
+
+static void a_mark_says_when_the_loader_began_and_ended(void **state)
+{
+	struct fixture *x = *state;
+	uint32_t next =
+		child(x, x->main, "/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py",
+		      "__next__");
+	const struct trace *trace;
+
+	sample_at(x, 10, x->step);
+	recorder_mark(x->f, MARK_DATALOADER, T0 + 12 * MS, 0);
+	sample_at(x, 20, next);
+	sample_at(x, 30, next);
+	recorder_mark(x->f, MARK_DATALOADER_END, T0 + 39 * MS, 27 * MS);
+	sample_at(x, 40, x->step);
+	trace = make(x, 50 * MS);
+	assert_event(trace, "torch/utils/data/dataloader.py(5): __next__", 0, 12, 39);
+	assert_event(trace, "train.py(9): step", 0, 0, 12);
+	assert_event(trace, "train.py(9): step", 1, 39, 50);
+}
+
+static void a_frame_does_not_end_inside_of_an_operator(void **state)
+{
+	struct fixture *x = *state;
+	uint32_t forward = child(x, x->step, "/job/net.py", "forward");
+	uint32_t loss = child(x, x->step, "/job/net.py", "loss");
+	const struct trace *trace;
+
+	/* Between 10 and 20 the middle lies in aten::mm; nesting is least from 18 on. */
+	sample_at(x, 10, forward);
+	operator_at(x, "aten::mm", 9, 18);
+	sample_at(x, 20, loss);
+	operator_at(x, "aten::sub", 19, 23);
+	sample_at(x, 30, loss);
+	trace = make(x, 40 * MS);
+	assert_event(trace, "net.py(5): forward", 0, 0, 18);
+	assert_event(trace, "net.py(5): loss", 0, 18, 40);
+	assert_event(trace, "aten::mm", 0, 9, 18);
+}
+
+static void what_a_scope_of_the_user_holds_begins_in_it(void **state)
+{
+	struct fixture *x = *state;
+	uint32_t forward = child(x, x->step, "/job/net.py", "forward");
+	const struct trace *trace;
+
+	sample_at(x, 10, x->step);
+	sample_at(x, 20, forward);
+	sample_at(x, 30, x->step);
+	annotation(x, "forward", 17, 23);
+	trace = make(x, 40 * MS);
+	assert_event(trace, "forward", 0, 17, 23);
+	assert_event(trace, "net.py(5): forward", 0, 17, 23);
+	/* The scope is outside: it comes first. */
+	assert_true(find(trace, "forward", 0) < find(trace, "net.py(5): forward", 0));
+}
+
+static void scopes_of_torch_are_moments_beside_samples(void **state)
+{
+	struct fixture *x = *state;
+	const struct trace *trace;
+
+	sample_at(x, 10, x->step);
+	sample_at(x, 20, x->step);
+	annotation(x, "Optimizer.step#SGD.step", 12, 18);
+	trace = make(x, 30 * MS);
+	assert_event(trace, "Optimizer.step#SGD.step", 0, 18, 18);
+}
+
+static void scopes_of_torch_are_whole_without_samples(void **state)
+{
+	struct fixture *x = *state;
+
+	annotation(x, "Optimizer.step#SGD.step", 12, 18);
+	assert_event(make(x, 30 * MS), "Optimizer.step#SGD.step", 0, 12, 18);
+}
+
+static void waits_are_leaves_between_the_edges_of_operators(void **state)
+{
+	struct fixture *x = *state;
+	uint32_t poll = FLIGHT_SAMPLE_WINDOW | FLIGHT_SAMPLE_SYSCALL | 0u << 4;
+	const struct trace *trace;
+	const struct event *wait;
+
+	sample_at(x, 10, x->step);
+	recorder_sample(x->f, 71, T0 + 20 * MS, x->step, FLIGHT_SAMPLE_GIL_WAIT);
+	recorder_sample(x->f, 71, T0 + 30 * MS, x->step, FLIGHT_SAMPLE_GIL_WAIT);
+	sample_at(x, 40, x->step);
+	recorder_sample(x->f, 71, T0 + 50 * MS, x->step, poll);
+	recorder_sample(x->f, 71, T0 + 60 * MS, x->step, 999u << 4 | FLIGHT_SAMPLE_SYSCALL);
+	operator_at(x, "aten::copy_", 32, 48);
+	operator_at(x, "aten::add", 58, 62);
+	trace = make(x, 70 * MS);
+	assert_event(trace, "<waiting for the GIL>", 0, 15, 32);
+	assert_event(trace, "<system call 999>", 0, 58, 62);
+	wait = find(trace, "<waiting for the GIL>", 0);
+	assert_string_equal(event_name(trace, &trace->events[wait->parent]), "train.py(9): step");
+	assert_true(find(trace, "aten::add", 0) < find(trace, "<system call 999>", 0));
+	assert_event(trace, "train.py(9): step", 0, 0, 70);
+}
+
+static void names_are_those_of_kineto(void **state)
+{
+	static const struct {
+		const char *file, *name, *expected;
+	} cases[] = {
+		{ "/v/lib/python3.11/site-packages/torch/nn/modules/module.py", "Module._call_impl",
+		  "torch/nn/modules/module.py(5): _call_impl" },
+		{ "/usr/lib/python3.12/threading.py", "Thread._bootstrap",
+		  "threading.py(5): _bootstrap" },
+		{ "/usr/lib/python3/dist-packages/numpy/core.py", "f", "numpy/core.py(5): f" },
+		{ "/job/models/net.py", "Net.forward.<locals>.<lambda>",
+		  "models/net.py(5): <lambda>" },
+		{ "/elsewhere/util.py", "g", "/elsewhere/util.py(5): g" },
+		{ "<frozen importlib._bootstrap>", "_find",
+		  "<frozen importlib._bootstrap>(5): _find" },
+		{ "/opt/perftracker/perftracker/_hook.py", "_next",
+		  "perftracker/_hook.py(5): _next" },
+		{ "./run.py", "h", "run.py(5): h" },
+		{ "/home/u/lib/python-things/a.py", "k", "/home/u/lib/python-things/a.py(5): k" },
+	};
+	struct fixture *x = *state;
+	uint32_t node = x->step;
+	const struct trace *trace;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		node = child(x, node, cases[i].file, cases[i].name);
+	sample_at(x, 10, node);
+	trace = make(x, 20 * MS);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_non_null(find(trace, cases[i].expected, 0));
+}
+
+static void threads_of_our_own_are_left_out(void **state)
+{
+	struct fixture *x = *state;
+	uint32_t thread = child(x, 0, "/usr/lib/python3.12/threading.py", "_bootstrap");
+	uint32_t own = child(x, thread, "/x/perftracker/_source.py", "run");
+	const struct trace *trace;
+
+	recorder_sample(x->f, 72, T0 + 10 * MS, own, 0);
+	recorder_sample(x->f, 72, T0 + 20 * MS, own, FLIGHT_SAMPLE_GIL_WAIT);
+	recorder_sample(x->f, 73, T0 + 20 * MS, thread, 0);
+	trace = make(x, 30 * MS);
+	assert_int_equal(trace->event_cnt, 1);
+	assert_string_equal(event_name(trace, &trace->events[0]), "threading.py(5): _bootstrap");
+}
+
+static void push_collective(struct fixture *x, bool in_window, int64_t from_ms, int64_t to_ms)
+{
+	uint32_t name = recorder_string(x->f, "gloo:all_reduce");
+	uint32_t group = recorder_string(x->f, "dp");
+	const struct ring_record records[] = {
+		{ .time_ns = T0 + from_ms * MS,
+		  .value = (to_ms - from_ms) * MS,
+		  .kind = FLIGHT_COLLECTIVE,
+		  .extra = name },
+		{ .time_ns = T0, .value = 4096, .kind = FLIGHT_COLLECTIVE_ARGS, .extra = 17 },
+		{ .time_ns = T0,
+		  .value = (int64_t)4 << 32 | group,
+		  .kind = FLIGHT_COLLECTIVE_GROUP,
+		  .extra = 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(records); i++)
+		recorder_push(x->f, x->lane, in_window, records[i]);
+}
+
+static void a_collective_carries_what_kineto_says_of_it(void **state)
+{
+	struct fixture *x = *state;
+	const struct event_args *args;
+	const struct event *event;
+	const struct trace *trace;
+
+	push_collective(x, false, 10, 20);
+	push_collective(x, false, 25, 35); /* reaches over the window's end: kept whole */
+	push_collective(x, false, 50, 60);
+	trace = make(x, 30 * MS);
+	assert_int_equal(trace->event_cnt, 2);
+	assert_event(trace, "gloo:all_reduce", 1, 25, 35);
+	event = find(trace, "gloo:all_reduce", 0);
+	assert_int_equal(event->kind, KIND_ANNOTATION);
+	args = event_args_borrow(trace, event);
+	assert_non_null(args);
+	assert_int_equal(args->bytes, 4096);
+	assert_int_equal(args->seq, 17);
+	assert_int_equal(args->group_size, 4);
+	assert_string_equal(strtab_text(&trace->strings, args->group), "dp");
+	assert_string_equal(strtab_text(&trace->strings, args->collective), "all_reduce");
+	assert_string_equal(trace->meta.backend, "gloo");
+}
+
+static void exact_calls_are_nested_and_replace_samples(void **state)
+{
+	struct fixture *x = *state;
+	uint32_t frame = recorder_frame(x->f, "/job/net.py", "forward", 3);
+	uint32_t text = recorder_string(x->f, "<built-in method recv_into of socket object>");
+	const struct trace *trace;
+	const struct event *call;
+
+	sample_at(x, 10, x->step);
+	recorder_push(x->f, x->lane, true,
+		      (struct ring_record){ .time_ns = T0 + 12 * MS,
+					    .value = 3 * MS,
+					    .kind = FLIGHT_C_CALL,
+					    .extra = text });
+	recorder_push(x->f, x->lane, true,
+		      (struct ring_record){ .time_ns = T0 + 11 * MS,
+					    .value = 8 * MS,
+					    .kind = FLIGHT_PYTHON,
+					    .extra = frame });
+	trace = make(x, 30 * MS);
+	assert_int_equal(trace->event_cnt, 2);
+	call = find(trace, "<built-in method recv_into of socket object>", 0);
+	assert_int_equal(call->kind, KIND_PYTHON);
+	assert_string_equal(event_name(trace, &trace->events[call->parent]), "net.py(3): forward");
+}
+
+static void what_was_lost_is_told(void **state)
+{
+	struct fixture *x = *state;
+	const struct flight *reader;
+	struct flightlog log;
+
+	sample_at(x, 10, x->step);
+	x->f->drops.late = 4;
+	flightlog_init(&log);
+	assert_int_equal(flight_map(x->recorder.fd, &reader, NULL), 0);
+	assert_int_equal(flightlog_take(&log, reader, true), 0);
+	x->f->drops.late = 6;
+	x->f->drops.nodes = 3;
+	recorder_sample(x->f, 71, T0, 99, 0);
+	assert_int_equal(flightlog_take(&log, reader, true), 0);
+	assert_int_equal(flight_trace(&log, T0, T0 + 20 * MS, &x->trace, NULL), 0);
+	x->made = true;
+	assert_int_equal(x->trace.drops.flight_late, 2);
+	assert_int_equal(x->trace.drops.flight_tables, 3);
+	assert_int_equal(x->trace.drops.flight_invalid, 1);
+	assert_int_equal(x->trace.drops.flight_lost, 0);
+	flight_unmap(reader);
+	flightlog_done(&log);
+}
+
+static void cpu_time_of_samples_is_a_track_where_there_is_none(void **state)
+{
+	struct fixture *x = *state;
+	struct flightlog log;
+	const struct flight *reader;
+
+	for (int i = 1; i <= 3; i++) {
+		struct ring_record record = { .time_ns = T0 + i * 10 * MS,
+					      .value = 5 * MS,
+					      .kind = FLIGHT_SAMPLE,
+					      .extra = (uint64_t)71 << 32 | x->step };
+
+		ring_push(x->f->samples, FLIGHT_SAMPLE_CNT, &x->f->sample_head, &record);
+	}
+	(void)make(x, 40 * MS);
+	flightlog_init(&log);
+	assert_int_equal(flight_map(x->recorder.fd, &reader, NULL), 0);
+	assert_int_equal(flightlog_take(&log, reader, true), 0);
+	for (int i = 0; i < 2; i++) /* the second time there is one */
+		assert_int_equal(flight_tracks(&log, T0, T0 + 40 * MS, &x->trace), 0);
+	assert_int_equal(x->trace.track_cnt, 1);
+	assert_int_equal(x->trace.tracks[0].resource, RESOURCE_CPU_THREAD);
+	assert_int_equal(x->trace.tracks[0].cnt, 2);
+	assert_float_equal(x->trace.tracks[0].samples[0].value, 0.5, 1e-9);
+	flight_unmap(reader);
+	flightlog_done(&log);
+}
+
+/* --- random logs --- */
+
+static uint64_t random_state;
+
+static uint64_t rnd(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+struct twin {
+	int64_t times[64];
+	uint32_t nodes[64];
+	size_t cnt;
+	int64_t period_ns;
+};
+
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Samples at a steady rate, some late, some missing. */
+static void random_samples(struct fixture *x, struct twin *twin, uint32_t node_cnt)
+{
+	int64_t gaps[64], at = (int64_t)(rnd() % (10 * MS));
+
+	twin->cnt = 8 + rnd() % 56;
+	for (size_t i = 0; i < twin->cnt; i++) {
+		twin->times[i] = T0 + at;
+		twin->nodes[i] = 1 + (uint32_t)(rnd() % node_cnt);
+		recorder_sample(x->f, 71, twin->times[i], twin->nodes[i], 0);
+		gaps[i] = 10 * MS + (int64_t)(rnd() % MS);
+		if (rnd() % 8 == 0)
+			gaps[i] *= (int64_t)(1 + rnd() % 40);
+		at += gaps[i];
+	}
+	qsort(gaps, twin->cnt - 1, sizeof(*gaps), by_value);
+	twin->period_ns = gaps[(twin->cnt - 1) / 2];
+}
+
+/* Which node the thread was in, by the words of flight.h alone; 0: none. */
+static uint32_t twin_node(const struct twin *twin, int64_t time_ns, int64_t end_ns)
+{
+	int64_t period_ns = twin->period_ns, reach_ns;
+	size_t after = 0, nearest;
+
+	while (after < twin->cnt && twin->times[after] <= time_ns)
+		after++;
+	if (after == 0 || after == twin->cnt) {
+		nearest = after == 0 ? 0 : twin->cnt - 1;
+		reach_ns = after == 0 ? twin->times[0] - T0 : end_ns - twin->times[nearest];
+		reach_ns = reach_ns <= 2 * period_ns ? reach_ns : period_ns / 2;
+	} else {
+		int64_t before_ns = time_ns - twin->times[after - 1];
+		int64_t gap_ns = twin->times[after] - twin->times[after - 1];
+
+		nearest = before_ns < gap_ns / 2 ? after - 1 : after;
+		reach_ns = gap_ns > 20 * period_ns ? period_ns / 2 : gap_ns;
+	}
+	return llabs(time_ns - twin->times[nearest]) <= reach_ns ? twin->nodes[nearest] : 0;
+}
+
+/* The innermost function at a time, as the events say. */
+static const char *innermost(const struct trace *trace, int64_t wall_ns)
+{
+	const char *name = "";
+
+	for (size_t i = 0; i < trace->event_cnt && trace->events[i].start_ns <= wall_ns; i++) {
+		if (event_end_ns(&trace->events[i]) > wall_ns)
+			name = event_name(trace, &trace->events[i]);
+	}
+	return name;
+}
+
+/* Random trees of functions "f<i>". Returns the number of nodes. */
+static uint32_t random_nodes(struct fixture *x)
+{
+	for (uint32_t i = 3; i < 12; i++) {
+		char name[8];
+
+		(void)snprintf(name, sizeof(name), "f%u", i);
+		(void)child(x, (uint32_t)(rnd() % i), "/job/f.py", name);
+	}
+	return 11;
+}
+
+static void expected_name(uint32_t node, char ret[static 64])
+{
+	if (node >= 3)
+		(void)snprintf(ret, 64, "f.py(5): f%u", node);
+	else
+		(void)snprintf(ret, 64, "%s",
+			       node == 0   ? ""
+			       : node == 1 ? "train.py(1): <module>"
+					   : "train.py(9): step");
+}
+
+static void samples_become_what_the_rules_say_at_every_moment(void **state)
+{
+	for (uint64_t seed = 1; seed <= 100; seed++) {
+		struct fixture *x = *state;
+		struct twin twin;
+		const struct trace *trace;
+		int64_t length_ns;
+
+		random_state = seed * 0x9e3779b97f4a7c15u;
+		random_samples(x, &twin, random_nodes(x));
+		sample_at(x, -1900, x->step); /* names the script's folder, is far outside */
+		length_ns = twin.times[twin.cnt - 1] - T0 + (int64_t)(rnd() % (40 * MS));
+		trace = make(x, length_ns);
+		for (int i = 0; i < 300; i++) {
+			int64_t at = T0 + (int64_t)(rnd() % (uint64_t)length_ns);
+			char expected[64];
+
+			expected_name(twin_node(&twin, at, T0 + length_ns), expected);
+			assert_string_equal(innermost(trace, at + WALL), expected);
+		}
+		(void)close_fixture(state);
+		(void)open_fixture(state);
+	}
+}
+
+static void random_operators(struct fixture *x, int64_t from_ns, int64_t to_ns, int depth)
+{
+	while (to_ns - from_ns > 100 && rnd() % 8 != 0) {
+		int64_t begin = from_ns + (int64_t)(rnd() % (uint64_t)(to_ns - from_ns));
+		int64_t end = begin + (int64_t)(rnd() % (uint64_t)(to_ns - begin + 1));
+
+		if (depth < 4)
+			random_operators(x, begin, end, depth + 1);
+		recorder_operator(x->f, x->lane, depth % 2 ? "aten::a" : "aten::b", begin, end);
+		from_ns = end;
+	}
+}
+
+/* Sorted, in the window, and of two events of the lane one encloses the other or they are apart. */
+static void check_nesting(const struct trace *trace, int64_t length_ns, size_t *ret_crossings)
+{
+	for (size_t i = 0; i < trace->event_cnt; i++) {
+		const struct event *a = &trace->events[i];
+
+		assert_true(a->dur_ns >= 0 && a->start_ns >= T0 + WALL &&
+			    event_end_ns(a) <= T0 + WALL + length_ns);
+		assert_true(a->parent == EVENT_NONE || a->parent < i);
+		assert_true(i == 0 || a[-1].start_ns < a->start_ns ||
+			    (a[-1].start_ns == a->start_ns && a[-1].dur_ns >= a->dur_ns));
+		for (size_t j = i + 1;
+		     j < trace->event_cnt && trace->events[j].start_ns < event_end_ns(a); j++)
+			*ret_crossings += event_end_ns(&trace->events[j]) > event_end_ns(a);
+	}
+}
+
+static void functions_and_operators_nest(void **state)
+{
+	size_t crossings = 0, events = 0;
+
+	for (uint64_t seed = 1; seed <= 100; seed++) {
+		struct fixture *x = *state;
+		struct twin twin;
+		int64_t length_ns;
+
+		random_state = seed * 0x9e3779b97f4a7c15u;
+		random_samples(x, &twin, random_nodes(x));
+		length_ns = twin.times[twin.cnt - 1] - T0;
+		random_operators(x, T0, T0 + length_ns, 0);
+		check_nesting(make(x, length_ns), length_ns, &crossings);
+		events += x->trace.event_cnt;
+		(void)close_fixture(state);
+		(void)open_fixture(state);
+	}
+	/* Only a random log has other functions at both ends of one operator. */
+	assert_true(crossings * 10 < events);
+}
+
+static void no_window_is_refused(void **state)
+{
+	struct flightlog log;
+	struct trace trace;
+	struct err err;
+
+	(void)state;
+	flightlog_init(&log);
+	assert_int_equal(flight_trace(&log, 5, 5, &trace, &err), -EINVAL);
+	assert_int_equal(flight_trace(&log, -5, 5, &trace, &err), -EINVAL);
+	assert_int_equal(flight_trace(&log, 0, INT64_MAX, &trace, &err), -EINVAL);
+	assert_int_equal(flight_trace(&log, 0, 5, &trace, &err), 0);
+	assert_int_equal(trace.event_cnt, 0);
+	trace_done(&trace);
+	flightlog_done(&log);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define WITH(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
+		WITH(frames_that_samples_share_go_on),
+		WITH(a_silence_of_many_periods_leaves_a_hole),
+		WITH(rare_samples_outside_of_the_window_do_not_reach_into_it),
+		WITH(a_mark_says_when_the_loader_began_and_ended),
+		WITH(a_frame_does_not_end_inside_of_an_operator),
+		WITH(what_a_scope_of_the_user_holds_begins_in_it),
+		WITH(scopes_of_torch_are_moments_beside_samples),
+		WITH(scopes_of_torch_are_whole_without_samples),
+		WITH(waits_are_leaves_between_the_edges_of_operators),
+		WITH(names_are_those_of_kineto),
+		WITH(threads_of_our_own_are_left_out),
+		WITH(a_collective_carries_what_kineto_says_of_it),
+		WITH(exact_calls_are_nested_and_replace_samples),
+		WITH(what_was_lost_is_told),
+		WITH(cpu_time_of_samples_is_a_track_where_there_is_none),
+		WITH(samples_become_what_the_rules_say_at_every_moment),
+		WITH(functions_and_operators_nest),
+		cmocka_unit_test(no_window_is_refused),
+#undef WITH
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
