@@ -12,8 +12,10 @@
 #define NAME_MAX_BYTES 128u
 #define RANK_CNT_MAX (1 << 24)
 #define ELEMENTS_MAX (1LL << 48)
-#define TENSOR_CNT_MAX 32u
-#define TAG_TENSOR 1u /* c10::IValue::Tag::Tensor */
+#define CLASS_NAME_MAX 64u
+#define TENSOR_PARTS 3u
+#define TENSOR_CNT_MAX 20u /* whose parts one call reads */
+#define TAG_TENSOR 1u	   /* c10::IValue::Tag::Tensor */
 
 /* std::string */
 struct cxx_string {
@@ -35,11 +37,19 @@ struct cxx_value {
 	uint32_t reserved;
 };
 
+/* A C++ class, known by its name in the type information of its objects. */
+struct cxx_class {
+	const char *name;	  /* mangled */
+	_Atomic uintptr_t vtable; /* once one was seen */
+};
+
+static struct cxx_class comms_class = { .name = "N5torch19ParamCommsDebugInfoE" };
+static struct cxx_class tensor_class = { .name = "N3c1010TensorImplE" };
+
 static struct reader {
 	const struct torch_layout *layout; /* NULL: nothing is known */
 	void *(*debug_info)(uintptr_t kind);
 	uintptr_t kind;
-	_Atomic uintptr_t vtable; /* of ParamCommsDebugInfo, once it was seen */
 	struct selfmem mem;
 } reader;
 
@@ -62,53 +72,50 @@ void torchcomms_open(void *libtorch, const struct torch_layout *layout)
 	reader.layout = layout;
 }
 
-/* Whether the object's C++ type is ParamCommsDebugInfo, as its type information says. */
-static bool is_comms(uintptr_t vtable)
+/* vtable: the first word of an object. */
+static bool is_of_class(uintptr_t vtable, struct cxx_class *class)
 {
-	static const char name[] = "N5torch19ParamCommsDebugInfoE";
-	char found[sizeof(name)];
+	size_t size = strlen(class->name) + 1;
+	char name[CLASS_NAME_MAX];
 	uintptr_t type, text;
 
-	if (vtable == atomic_load_explicit(&reader.vtable, memory_order_relaxed))
+	if (vtable == atomic_load_explicit(&class->vtable, memory_order_relaxed))
 		return true;
 	if (!selfmem_read(&reader.mem, vtable - sizeof(type), &type, sizeof(type)) ||
 	    !selfmem_read(&reader.mem, type + sizeof(text), &text, sizeof(text)) ||
-	    !selfmem_read(&reader.mem, text, found, sizeof(found)) ||
-	    memcmp(found, name, sizeof(name)) != 0)
+	    !selfmem_read(&reader.mem, text, name, size) || memcmp(name, class->name, size) != 0)
 		return false;
-	atomic_store_explicit(&reader.vtable, vtable, memory_order_relaxed);
+	atomic_store_explicit(&class->vtable, vtable, memory_order_relaxed);
 	return true;
 }
 
-static bool is_printable(const char *text, size_t len)
+/* text[len + 1] */
+static bool is_name(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		if (text[i] < ' ' || text[i] > '~')
 			return false;
-	return true;
+	return text[len] == '\0';
 }
 
-/* object: the copy of what lies at addr. Returns false when this is no string. */
-static bool read_string(const char *object, uintptr_t addr, size_t off, uint32_t *ret)
+/* object: the copy of what lies at addr. Returns the string's id; 0: this is no name. */
+static uint32_t read_name(const char *object, uintptr_t addr, size_t off)
 {
 	char buf[NAME_MAX_BYTES];
 	const char *text = buf;
 	struct cxx_string string;
 
 	memcpy(&string, object + off, sizeof(string));
-	if (string.len > sizeof(buf))
-		return false;
+	if (string.len == 0 || string.len >= sizeof(buf))
+		return 0;
 	if (string.text == addr + off + offsetof(struct cxx_string, local)) {
 		if (string.len >= sizeof(string.local))
-			return false;
+			return 0;
 		text = string.local;
-	} else if (!selfmem_read(&reader.mem, string.text, buf, string.len)) {
-		return false;
+	} else if (!selfmem_read(&reader.mem, string.text, buf, string.len + 1)) {
+		return 0;
 	}
-	if (!is_printable(text, string.len))
-		return false;
-	*ret = string.len > 0 ? names_string(text, string.len) : 0;
-	return true;
+	return is_name(text, string.len) ? names_string(text, string.len) : 0;
 }
 
 static int64_t read_number(const char *object, size_t off, size_t bytes)
@@ -162,37 +169,56 @@ static bool read_comms(uintptr_t addr, struct torchcomms *ret)
 	    !selfmem_read(&reader.mem, addr, object, at->comms_bytes))
 		return false;
 	memcpy(&vtable, object, sizeof(vtable));
-	if (!is_comms(vtable) || !read_numbers(at, object, &found) ||
-	    !read_string(object, addr, at->comms_collective, &found.collective))
+	if (!is_of_class(vtable, &comms_class) || !read_numbers(at, object, &found))
 		return false;
-	if (at->comms_group != 0 && !read_string(object, addr, at->comms_group, &found.group_name))
+	found.collective = read_name(object, addr, at->comms_collective);
+	if (found.collective == 0)
 		return false;
+	if (at->comms_group != 0)
+		found.group_name = read_name(object, addr, at->comms_group);
 	*ret = found;
 	return true;
+}
+
+/* What is read of a tensor. */
+struct tensor {
+	uintptr_t vtable;
+	int64_t elements;
+	uint16_t dtype;
+};
+
+/* Lists what to read of a tensor. */
+static void list_parts(uintptr_t addr, struct tensor *tensor,
+		       struct selfmem_part parts[static TENSOR_PARTS])
+{
+	const struct torch_layout *at = reader.layout;
+
+	parts[0] = (struct selfmem_part){ addr, &tensor->vtable, sizeof(tensor->vtable) };
+	parts[1] = (struct selfmem_part){ addr + at->tensor_elements, &tensor->elements,
+					  sizeof(tensor->elements) };
+	parts[2] = (struct selfmem_part){ addr + at->tensor_dtype, &tensor->dtype,
+					  sizeof(tensor->dtype) };
 }
 
 /* Bytes of the tensors that the collective was given; -1: unknown. */
 static int64_t tensor_bytes(const struct cxx_value *values, size_t cnt)
 {
-	const struct torch_layout *at = reader.layout;
-	struct selfmem_part parts[2 * TENSOR_CNT_MAX];
-	int64_t elements[TENSOR_CNT_MAX], sum = 0, bytes;
-	uint16_t dtypes[TENSOR_CNT_MAX];
+	struct selfmem_part parts[TENSOR_PARTS * TENSOR_CNT_MAX];
+	struct tensor tensors[TENSOR_CNT_MAX];
+	int64_t sum = 0, bytes;
 
 	for (size_t i = 0; i < cnt; i++) {
 		if (values[i].tag != TAG_TENSOR)
 			return -1;
-		parts[2 * i] = (struct selfmem_part){ values[i].payload + at->tensor_elements,
-						      &elements[i], sizeof(elements[i]) };
-		parts[2 * i + 1] = (struct selfmem_part){ values[i].payload + at->tensor_dtype,
-							  &dtypes[i], sizeof(dtypes[i]) };
+		list_parts(values[i].payload, &tensors[i], &parts[TENSOR_PARTS * i]);
 	}
-	if (selfmem_read_parts(&reader.mem, parts, 2 * cnt) != 2 * cnt)
+	if (selfmem_read_parts(&reader.mem, parts, TENSOR_PARTS * cnt) != TENSOR_PARTS * cnt)
 		return -1;
 	for (size_t i = 0; i < cnt; i++) {
-		bytes = bytes_of(elements[i], dtypes[i]);
-		if (bytes < 0 || __builtin_add_overflow(sum, bytes, &sum))
+		bytes = bytes_of(tensors[i].elements, tensors[i].dtype);
+		if (bytes < 0 || !is_of_class(tensors[i].vtable, &tensor_class))
 			return -1;
+		sum += bytes;
 	}
 	return sum;
 }
