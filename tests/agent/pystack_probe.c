@@ -45,7 +45,7 @@ EXPORT int probe_gil(struct pystack_gil *ret, unsigned later_us);
 EXPORT uintptr_t probe_futex(uint32_t tid, unsigned later_us);
 EXPORT int probe_sample(struct probe_request *request);
 EXPORT int probe_forbid(void);
-EXPORT int probe_hammer(void);
+EXPORT int probe_hammer(unsigned pause_us);
 EXPORT void probe_hammer_end(struct probe_stats *ret);
 EXPORT size_t probe_fuzz(uint32_t tid, size_t rounds);
 EXPORT uint64_t probe_cost(uint32_t tid, size_t rounds, bool with_stamps);
@@ -145,6 +145,7 @@ int probe_forbid(void)
 static struct probe_stats stats;
 static _Atomic bool hammering, end;
 static pthread_t hammer_thread;
+static unsigned hammer_pause_us;
 
 static void note_root(uintptr_t code)
 {
@@ -196,12 +197,17 @@ static void *hammer(void *argument)
 		for (size_t i = 0; i < cnt; i++)
 			hammer_one(&threads[i]);
 		stats.no_gil += pystack_gil(&gil) < 0;
+		if (hammer_pause_us > 0)
+			usleep(hammer_pause_us);
 	}
 	return argument;
 }
 
-int probe_hammer(void)
+/* pause_us: between two looks at everything; 0: at full speed. */
+int probe_hammer(unsigned pause_us)
 {
+	hammer_pause_us = pause_us;
+	atomic_store(&end, false);
 	atomic_store(&hammering, true);
 	return pthread_create(&hammer_thread, NULL, hammer, NULL);
 }

@@ -428,7 +428,7 @@ def hammered():
     threads = [
         threading.Thread(target=t) for t in (grow, codes, births, raising, coroutines, brief)
     ]
-    expect(probe.probe_hammer() == 0, "no hammer")
+    expect(probe.probe_hammer(0) == 0, "no hammer")
     [t.start() for t in threads]
     while time.monotonic() < until:
         comprehension(lambda: time.sleep(0.001))
@@ -468,7 +468,7 @@ def shutdown():
     """The reader goes on until after the interpreter is gone."""
     for place in (recursion, generators, by_c):
         Parked(place)
-    expect(probe.probe_hammer() == 0, "no hammer")
+    expect(probe.probe_hammer(0) == 0, "no hammer")
     for _ in range(20):
         brief = threading.Thread(target=recursion, args=(lambda: None, 10))
         brief.start()

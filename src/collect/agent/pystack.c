@@ -29,6 +29,7 @@ enum {
 	OBJECT_TYPE = 8, /* of a PyObject, in all versions */
 	THREAD_BYTES = 512,
 	CODE_BYTES = 256,
+	GIL_BYTES = 64,
 	PTHREAD_BYTES = 2048,
 	THREADS_MAX = 4096,
 	RETRIES = 3,
@@ -44,8 +45,8 @@ static struct pystack {
 	uint32_t pthread_tid; /* before 3.11: offset in struct pthread */
 	/*
 	 * Addresses at which a code object was seen, and its first traceable instruction in
-	 * the upper 16 bits: spares a read for each frame. An entry may be out of date;
-	 * it is a guard against garbage, who it is tells pystack_stamps.
+	 * the upper 16 bits: spares a read for each frame. It keeps garbage out, no more:
+	 * that an address holds another code object now is for pystack_stamps to notice.
 	 */
 	_Atomic uint64_t known[KNOWN_CODES];
 } py;
@@ -329,7 +330,7 @@ static bool gil_find(uintptr_t *ret)
 
 int pystack_gil(struct pystack_gil *ret)
 {
-	unsigned char bytes[64], thread[THREAD_BYTES];
+	unsigned char bytes[GIL_BYTES], thread[THREAD_BYTES];
 	uintptr_t gil, holder;
 
 	if (!usable() || !gil_find(&gil) ||
@@ -369,16 +370,35 @@ static bool find_pthread_tid(void)
 	return false;
 }
 
+static bool lists_own_thread(void)
+{
+	struct pystack_thread threads[64];
+	size_t dropped, cnt = pystack_threads(threads, ARRAY_SIZE(threads), &dropped);
+
+	for (size_t i = 0; i < cnt; i++)
+		if (threads[i].tid == own_tid())
+			return true;
+	return dropped > 0;
+}
+
+static bool reads_strings(void)
+{
+	static const char TEXT[] = "perftracker";
+	char text[sizeof(TEXT)] = "";
+	void *string = PyUnicode_FromString(TEXT);
+	bool done = string != NULL && pytext_copy(&py.mem, &py.layout, (uintptr_t)string,
+						  PYTEXT_START, text, sizeof(text));
+
+	if (string != NULL)
+		Py_DecRef(string);
+	return done && strcmp(text, TEXT) == 0;
+}
+
 /* Everything that can be tried on the calling thread. Returns what is wrong, or NULL. */
 static const char *try_layout(void)
 {
-	static const char TEXT[] = "perftracker";
-	struct pystack_thread threads[64], *own = NULL;
 	unsigned char thread[THREAD_BYTES];
 	struct pystack_gil gil;
-	char text[sizeof(TEXT)] = "";
-	void *string;
-	size_t cnt, dropped;
 
 	if (!thread_read((uintptr_t)PyThreadState_Get(), thread))
 		return "the thread is not where it should be, or not of the main interpreter";
@@ -386,22 +406,11 @@ static const char *try_layout(void)
 		return "the C library hides thread ids";
 	if (thread_tid(thread) != own_tid())
 		return "the thread's id is not where it should be";
-	cnt = pystack_threads(threads, ARRAY_SIZE(threads), &dropped);
-	for (size_t i = 0; i < cnt; i++)
-		if (threads[i].tid == own_tid())
-			own = &threads[i];
-	if (own == NULL && dropped == 0)
+	if (!lists_own_thread())
 		return "the list of threads is not where it should be";
 	if (pystack_gil(&gil) < 0 || gil.holder_tid != own_tid())
 		return "the GIL is not where it should be";
-	string = PyUnicode_FromString(TEXT);
-	if (string == NULL ||
-	    !pytext_copy(&py.mem, &py.layout, (uintptr_t)string, PYTEXT_START, text,
-			 sizeof(text)) ||
-	    strcmp(text, TEXT) != 0)
-		return "strings are not as they should be";
-	Py_DecRef(string);
-	return NULL;
+	return reads_strings() ? NULL : "strings are not as they should be";
 }
 
 /* Joins the texts into ret[size], cut to fit. */
@@ -456,7 +465,8 @@ int pystack_open(char *why, size_t size)
 	if (err < 0)
 		return refuse(why, size, "the process may not read its own memory", err);
 	if (layout.thread_bytes > THREAD_BYTES || layout.frame_bytes > PYFRAMES_BYTES ||
-	    layout.code_bytes > CODE_BYTES)
+	    layout.code_bytes > CODE_BYTES ||
+	    MAX(layout.gil_locked, layout.gil_holder) > GIL_BYTES - 8)
 		return refuse(why, size, "offsets that make no sense", -ENOTSUP);
 	py.layout = layout;
 	py.runtime = (uintptr_t)_PyRuntime;
