@@ -310,6 +310,39 @@ static void device_work_hides_the_host(void **state)
 	fingerprint_done(&fp);
 }
 
+/* A collective's resource: a link that is measured goes before a process's TCP. */
+static void a_collective_uses_the_network(void **state)
+{
+	static const struct {
+		enum resource present, other, used;
+		double mu;
+	} cases[] = {
+		{ RESOURCE_SOCKET_TX, RESOURCE_CPU_PROCESS, RESOURCE_SOCKET_TX, 0.25 },
+		{ RESOURCE_SOCKET_TX, RESOURCE_NIC_TX, RESOURCE_NIC_TX, 0.75 },
+		{ RESOURCE_SOCKET_TX, RESOURCE_PCIE_TX, RESOURCE_PCIE_TX, 0.75 },
+		{ RESOURCE_CPU_PROCESS, RESOURCE_RUN_DELAY, RESOURCE_CNT, (double)NAN },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct fp_function *f;
+		struct fingerprint fp;
+
+		assert_int_equal(trace_free(state), 0);
+		assert_int_equal(trace_new(state), 0);
+		event(KIND_PYTHON, "main", 0, 1000);
+		trace_event(&trace, KIND_KERNEL, trace_lane(&trace, LANE_STREAM, 0, 7),
+			    "ncclKernel_AllReduce", 100, 800);
+		track_sample(trace_track(&trace, cases[i].present, 0, -1), 1000, 0.25);
+		track_sample(trace_track(&trace, cases[i].other, 0, -1), 1000, 0.75);
+		fp = summarized();
+		f = function_at(&fp, "ncclKernel_AllReduce", CLASS_COMM);
+		assert_non_null(f);
+		assert_int_equal(f->resource, cases[i].used);
+		assert_true(isnan(cases[i].mu) ? isnan(f->mu_frac) : f->mu_frac == cases[i].mu);
+		fingerprint_done(&fp);
+	}
+}
+
 static void small_functions_are_folded_into_their_callers(void **state)
 {
 	const struct summarize_options options = { .window = { .last_step = -1 },
@@ -343,7 +376,10 @@ static void an_empty_trace_is_told(void **state)
 static void what_the_host_saw_is_kept(void **state)
 {
 	struct sidecar_info info = { .thief_cnt = 1,
-				     .thieves = { { .pid = 9, .cpu_frac = 0.7, .comm = "hog" } } };
+				     .thieves = { { .pid = 9, .cpu_frac = 0.7, .comm = "hog" } },
+				     .psi_cpu_frac = 0.5,
+				     .psi_io_frac = 0.125,
+				     .psi_memory_frac = -1 };
 	const struct summarize_options options = { .window = { .last_step = -1 },
 						   .sidecar = &info,
 						   .job_id = "job" };
@@ -364,6 +400,9 @@ static void what_the_host_saw_is_kept(void **state)
 	assert_true(fp.host_stats.other_cpu_frac == 0.75);
 	assert_string_equal(fp.host_stats.other_name, "spin.py(3): spin");
 	assert_string_equal(fp.host_stats.thief, "pid 9 (hog) used 0.70 CPU");
+	assert_true(fp.host_stats.psi_cpu_frac == 0.5);
+	assert_true(fp.host_stats.psi_io_frac == 0.125);
+	assert_true(fp.host_stats.psi_memory_frac < 0);
 	assert_string_equal(fp.job_id, "job");
 	assert_true(function_at(&fp, "main", CLASS_HOST)->mu_frac == 0.25);
 	fingerprint_done(&fp);
@@ -655,6 +694,7 @@ int main(void)
 		TEST(a_leaf_is_not_judged_by_other_threads),
 		TEST(events_without_length_are_places_only),
 		TEST(device_work_hides_the_host),
+		TEST(a_collective_uses_the_network),
 		TEST(small_functions_are_folded_into_their_callers),
 		TEST(an_empty_trace_is_told),
 		TEST(what_the_host_saw_is_kept),
