@@ -36,6 +36,8 @@ int names_open(struct flight *of)
 		if (memory == MAP_FAILED)
 			return -ENOMEM;
 		names_index = memory;
+	} else if (madvise(names_index, sizeof(struct index), MADV_DONTNEED) < 0) {
+		return -ENOMEM; /* the ids of an older recorder would stay */
 	}
 	flight = of;
 	atomic_store(&of->string_cnt, 1); /* entry 0 of each table is "none", the root */
