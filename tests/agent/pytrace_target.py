@@ -362,6 +362,25 @@ def case_listed(probe):
         )
 
 
+def either(function, argument):
+    """A place that calls several functions."""
+    return function(argument)
+
+
+def case_shared(probe):
+    """A place that first calls a function that is not listed is silent in that window only."""
+    for first in (abs, time.sleep, fib, time.sleep):
+        probe.begin(calls=False)
+        either(first, 0)
+        either(time.sleep, 0)
+        probe.stop()
+        cnt = len(probe.take()[0])
+        if first is time.sleep:
+            check(cnt == 2, "%d calls after %r" % (cnt, first))
+        else:
+            check(cnt == (0 if MONITORING else 1), "%d calls after %r" % (cnt, first))
+
+
 def case_blocking(probe):
     """recv_into that waits for 50 ms."""
     a, b = socket.socketpair()

@@ -16,6 +16,7 @@ TARGET = pathlib.Path(__file__).with_name("pytrace_target.py")
 CASES = [
     "counts",
     "listed",
+    "shared",
     "blocking",
     "windows",
     "rivals",
