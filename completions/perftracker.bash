@@ -8,7 +8,8 @@ _perftracker_options() {
 		--blocked --min-gap --window --steps --min-gain --jobs --help' ;;
 	analyze | localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed
 		--world-size --exit-code --jobs --help' ;;
-	summarize) echo '--output --rank --steps --skip-first --sidecar --job --help' ;;
+	summarize) echo '--output --rank --steps --skip-first --sidecar --job --flight-fd --sidecar-fd
+		--keep --help' ;;
 	profile) echo '--socket --window --timeout --help' ;;
 	status) echo '--socket --help' ;;
 	dump) echo '--format --top --collectives --help' ;;

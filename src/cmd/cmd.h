@@ -32,8 +32,9 @@ int cmd_usage_error(const char *command, const char *fmt, ...) _printf_(2, 3);
 /* "perftracker: message" on stderr. Returns EXIT_FAILED. */
 int cmd_fail(const char *fmt, ...) _printf_(1, 2);
 
-/* Prints a sidecar (dump_sidecar.c). Returns an exit status. */
+/* Print a sidecar (dump_sidecar.c), a flight log (dump_flight.c). Return an exit status. */
 int dump_sidecar(const char *path, bool json);
+int dump_flight(const char *path, bool json);
 
 /* --- numbers of options --- */
 
@@ -49,8 +50,8 @@ typedef VEC(char *) path_list;
 
 /*
  * Turns files and folders into a sorted list of files: a folder gives its traces
- * (*.json, *.json.gz, *.flight) and fingerprints (*.ptfp). Returns 0 or -errno with a line in err;
- * the caller frees out with path_list_done() in either case.
+ * (*.json, *.json.gz, *.flight) and fingerprints (*.ptfp). Returns 0 or -errno with a
+ * line in err; the caller frees out with path_list_done() in either case.
  */
 _must_check_ int inputs_expand(char *const *paths, size_t cnt, path_list *out, struct err *err);
 void path_list_done(path_list *list);

@@ -13,8 +13,8 @@
 static const char help[] =
 	"Usage: perftracker dump [OPTION]... FILE\n"
 	"\n"
-	"Prints a fingerprint (*.ptfp), what the daemon saw of a worker (*.sidecar), or the\n"
-	"fingerprint that a trace would give.\n"
+	"Prints a fingerprint (*.ptfp), what the daemon saw of a worker (*.sidecar), what a\n"
+	"worker recorded about itself (*.flight), or the fingerprint that a trace would give.\n"
 	"\n"
 	"  -f, --format FORMAT   text (default) or json\n"
 	"  -n, --top N           functions to print (default 30; 0: all)\n"
@@ -195,6 +195,8 @@ int cmd_dump(int argc, char **argv)
 		return cmd_usage_error("dump", "expected one file, found %d", argc - optind);
 	if (load_file_kind(argv[optind]) == FILE_SIDECAR)
 		return dump_sidecar(argv[optind], a.json);
+	if (load_file_kind(argv[optind]) == FILE_FLIGHT)
+		return dump_flight(argv[optind], a.json);
 	if (load_one(argv[optind], NULL, &window, NULL, &fp, &err) < 0)
 		return cmd_fail("%s", err.text);
 	if (a.json)
