@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 /* What has cost so much may come again after this time. */
-static int64_t wait_for(int64_t cost_ns, int64_t least_ns)
+static int64_t wait_for(int64_t cost_ns, int64_t divisor, int64_t least_ns)
 {
-	return MAX(least_ns, cost_ns * SOCKETS_COST_DIVISOR);
+	return MAX(least_ns, cost_ns * divisor);
 }
 
 static int by_cookie(const void *a, const void *b)
@@ -195,7 +195,8 @@ static int find_owners(struct sockets *sockets, int64_t now_ns, int64_t (*cost_c
 			sockets->known.data[*i].owner = SOCKET_OWNER_STRANGER;
 	}
 	if (sockets->unknown.cnt > 0)
-		sockets->find_due_ns = now_ns + wait_for(cost_clock() - begin_ns, SOCKETS_FIND_NS);
+		sockets->find_due_ns = now_ns + wait_for(cost_clock() - begin_ns,
+							 SOCKETS_LIST_DIVISOR, SOCKETS_FIND_NS);
 	return 0;
 }
 
@@ -302,13 +303,15 @@ static bool few_owned(const struct sockets *sockets)
 /* The next look, and the next list, after one of this cost. */
 static void plan(struct sockets *sockets, bool listed, int64_t now_ns, int64_t cost_ns)
 {
-	sockets->due_ns = now_ns + wait_for(cost_ns, SOCKETS_LOOK_NS);
-	if (!listed)
-		return;
-	sockets->list_due_ns = sockets->due_ns;
-	if (few_owned(sockets)) {
+	if (!listed) {
+		sockets->due_ns = now_ns + wait_for(cost_ns, SOCKETS_LOOK_DIVISOR, SOCKETS_LOOK_NS);
+	} else if (few_owned(sockets)) {
 		sockets->due_ns = now_ns + SOCKETS_LOOK_NS;
-		sockets->list_due_ns = now_ns + wait_for(cost_ns, SOCKETS_LIST_NS);
+		sockets->list_due_ns =
+			now_ns + wait_for(cost_ns, SOCKETS_LIST_DIVISOR, SOCKETS_LIST_NS);
+	} else {
+		sockets->due_ns = sockets->list_due_ns =
+			now_ns + wait_for(cost_ns, SOCKETS_LOOK_DIVISOR, SOCKETS_LOOK_NS);
 	}
 }
 

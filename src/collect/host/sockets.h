@@ -9,10 +9,10 @@
  * no retransmissions. What a socket has sent stays counted after it is closed.
  *
  * A list of all sockets walks the kernel's whole hash table, however few there
- * are: 0.2 ms and 1 us a socket here, more on larger machines. So it is made only
+ * are: 0.2 ms and 0.7 us a socket here, more on larger machines. So it is made only
  * now and then, to find new sockets; in between the kernel is asked for the
  * workers' own one by one, 2 us each. Both slow down as they cost more, so that
- * they take 1 % of a core at most together.
+ * together they take about 1 % of a core at most.
  * Source: proc(5).
  */
 #pragma once
@@ -23,13 +23,14 @@
 #define SOCKETS_LOOK_NS (8 * NSEC_PER_MSEC) /* called every 10 ms: one call late, not two */
 #define SOCKETS_LIST_NS (100 * NSEC_PER_MSEC)
 #define SOCKETS_SINGLE_MAX 128u		     /* workers' sockets; with more a list is as cheap */
-#define SOCKETS_COST_DIVISOR 200	     /* of single questions and of a list each */
+#define SOCKETS_LOOK_DIVISOR 125	     /* single questions take 0.8 % of a core, */
+#define SOCKETS_LIST_DIVISOR 500	     /* a list and a search for holders 0.2 % each */
 #define SOCKETS_FIND_NS (50 * NSEC_PER_MSEC) /* descriptors are listed no more often */
 #define SOCKETS_LINK_MAX 65536u		     /* descriptors read at once */
 
 enum { SOCKET_OWNER_UNKNOWN = -1, SOCKET_OWNER_STRANGER = -2 };
 
-/* A socket that is followed; counters as of the last dump that had it. */
+/* A socket that is followed; counters as of the last look that had it. */
 struct socket_known {
 	struct sockdiag_socket seen;
 	int32_t owner; /* index in owners, or one of the above */
