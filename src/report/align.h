@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One clock for all ranks. CLOCK_MONOTONIC of two hosts differs by the times
+ * since they started, their wall clocks by what NTP leaves. But a collective
+ * ends on all its members together: the median difference of the ends of common
+ * collectives is the offset between two clocks, and their deviation how sure it is.
+ *
+ * Collectives are matched by group and sequence number where these are known.
+ * Else by vote: the end of each is compared with the ends of all of the same
+ * name, and the difference that occurs most often wins. A job that repeats itself
+ * to the millisecond has several such differences, one for each iteration; the one
+ * nearest to what the wall clocks say is taken.
+ * Source: design.md, sections 5 and 6 ("collective ends also align the clocks").
+ */
+#pragma once
+
+#include "base/base.h"
+
+/* A collective as one rank saw it. */
+struct align_event {
+	int64_t end_ns;	   /* on the rank's clock */
+	uint64_t key;	   /* equal: may be the same collective; of its name and its group */
+	int64_t seq;	   /* its number in the group; -1: unknown */
+	uint32_t instance; /* align_match(): equal on all ranks of one collective; 0: none */
+};
+
+struct align_rank {
+	struct align_event *events; /* in any order */
+	size_t cnt;
+	int64_t mono_ns, wall_ns; /* one moment on both clocks */
+	const char *host;	  /* "": unknown */
+};
+
+enum align_source {
+	ALIGN_REFERENCE,   /* its clock is the one that all others are moved to */
+	ALIGN_SAME_CLOCK,  /* the host of a rank that was aligned */
+	ALIGN_COLLECTIVES, /* the ends of collectives */
+	ALIGN_WALL_CLOCK,  /* fewer than three collectives in common with any other */
+};
+
+struct align_clock {
+	enum align_source source;
+	int64_t offset_ns; /* to add to the rank's times; the reference's are unchanged */
+	int64_t spread_ns; /* median absolute deviation of the differences */
+	size_t match_cnt;  /* collectives that were compared */
+};
+
+#define ALIGN_MATCH_MIN 3u
+
+/*
+ * Fills ret[cnt]. The first rank is the reference; a rank that has nothing in
+ * common with it is aligned through others. Times are within +-2^61 ns. Returns 0
+ * or -ENOMEM. O(events * log(events)) for each rank, and once for each pair of
+ * ranks that does not share collectives with the first.
+ */
+_must_check_ int align_clocks(const struct align_rank *ranks, size_t cnt, struct align_clock *ret);
+
+/* The same by the wall clocks alone. */
+void align_by_wall(const struct align_rank *ranks, size_t cnt, struct align_clock *ret);
+
+/*
+ * Gives all events their instance: those with a sequence number by it, others by
+ * ending at the same moment. A collective that one rank alone has gets 0.
+ * *ret_cnt: how many instances, numbered from 1 in the order of key and end.
+ * Returns 0 or -ENOMEM.
+ */
+_must_check_ int align_match(const struct align_rank *ranks, const struct align_clock *clocks,
+			     size_t cnt, uint32_t *ret_cnt);
+
+/* "collectives", "same clock", ... for reports. */
+const char *align_source_name(enum align_source source);
