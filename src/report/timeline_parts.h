@@ -7,6 +7,7 @@
 
 #include "report/timeline.h"
 
+#define PID_TIDS 10000u /* ids of threads are numbers of rows, other ones in each process */
 #define ROW_MAX \
 	16u /* rows of a track: slices that overlap and don't nest lie one below the other */
 
