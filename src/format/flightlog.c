@@ -261,7 +261,7 @@ static int take_ring(struct flightlog *log, struct source *s, size_t *left)
 	before = *s->tail;
 	head = atomic_load_explicit(s->head, memory_order_acquire);
 	want = head > before.taken ? (size_t)MIN(head - before.taken, (uint64_t)s->cnt) : 0;
-	ret = vec_reserve(s->to, s->to->cnt + want);
+	ret = vec_reserve(s->to, s->to->cnt + want + 1); /* never NULL */
 	if (ret < 0)
 		return ret;
 	want = ring_take(s->tail, s->records, s->cnt, s->head, s->to->data + s->to->cnt, want);

@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #define DEPTH_MAX 512
+#define SCRIPT_SAMPLES 10000 /* nearly all show the script */
 
 /* System calls in which threads are found waiting. */
 static const struct {
@@ -207,9 +208,10 @@ static uint32_t script_of(const struct flightlog *log, uint32_t node)
 static void find_script_dir(struct flight_names *names)
 {
 	const struct flightlog *log = names->log;
+	size_t cnt = MIN(log->samples.cnt, (size_t)SCRIPT_SAMPLES);
 	uint32_t found = 0;
 
-	for (size_t i = 0; i < log->samples.cnt && found == 0; i++) {
+	for (size_t i = 0; i < cnt && found == 0; i++) {
 		const struct ring_record *record = &log->samples.data[i];
 
 		if (record->kind == FLIGHT_SAMPLE && record->extra >> 32 == log->training_tid)

@@ -55,11 +55,11 @@ static int add_stack(struct stacks *s, struct look *look)
 		look->len = s->looks.data[s->looks.cnt - 1].len;
 		return 0;
 	}
-	for (; node != 0 && cnt < DEPTH_MAX; node = log->nodes.data[node].parent) {
+	for (size_t i = 0; node != 0 && i < DEPTH_MAX; node = log->nodes.data[node].parent, i++) {
 		if (log->nodes.data[node].frame != 0)
 			frames[cnt++] = log->nodes.data[node].frame;
 	}
-	if (vec_reserve(&s->frames, s->frames.cnt + cnt) < 0)
+	if (vec_reserve(&s->frames, s->frames.cnt + cnt + 1) < 0) /* never NULL */
 		return -ENOMEM;
 	look->off = (uint32_t)s->frames.cnt;
 	look->len = cnt;
