@@ -27,7 +27,13 @@ def torch_of(python: str) -> List[str]:
     """Version and folder of an interpreter's torch; empty without one that was tried."""
     try:
         run = subprocess.run(
-            [python, "-W", "ignore", "-c", "import torch; print(torch.__version__, torch.__file__)"],
+            [
+                python,
+                "-W",
+                "ignore",
+                "-c",
+                "import torch; print(torch.__version__, torch.__file__)",
+            ],
             capture_output=True,
             text=True,
             check=True,
@@ -170,7 +176,7 @@ class TorchOpsTest(unittest.TestCase):
         both: List[List[Dict[str, Any]]] = []
         for rank in ranks:
             fields = ("tid", "name", "start", "end", "bytes", "seq", "size", "group", "collective")
-            found = [dict(zip(fields, c)) for c in rank["collectives"]]
+            found = [dict(zip(fields, c, strict=True)) for c in rank["collectives"]]
             reduced = [c for c in found if c["name"] == "gloo:all_reduce"]
             self.assertEqual([c["bytes"] for c in reduced], [gradients] * 10 + [7 * 8])
             self.assertEqual([c["name"] for c in found][-1], "gloo:barrier")
@@ -181,7 +187,7 @@ class TorchOpsTest(unittest.TestCase):
                 self.assertLess(c["end"], rank["now"])
             self.assertEqual(rank["nested"], 0)
             both.append(reduced)
-        for mine, other in zip(*both):
+        for mine, other in zip(*both, strict=True):
             # Of one host: one clock. What one rank ended before the other began is no all_reduce.
             self.assertLess(mine["start"], other["end"])
             self.assertLess(other["start"], mine["end"])
@@ -193,15 +199,15 @@ class TorchOpsTest(unittest.TestCase):
                 self.skipTest("no C++ compiler, or no headers of torch")
             found = self.run_job("comms", PERFTRACKER_PARAM_COMMS=library)
         old = self.torch[0].startswith("1.")
-        for collective, group, elements in zip(
-            found["right"], ("default_pg", "a group with quite a long name"), (1000, 5)
-        ):
+        groups = ("default_pg", "a group with quite a long name")
+        self.assertEqual(len(found["right"]), 2)
+        for collective, group, elements in zip(found["right"], groups, (1000, 5), strict=True):
             known = [2 * elements, *((-1, 0, "") if old else (42, 8, group)), "allreduce"]
             self.assertEqual(collective[1], "nccl:all_reduce")
             self.assertEqual(collective[4:], known)
             self.assertLess(collective[2], collective[3])
-        self.assertEqual(len(found["wrong"]), 71)
-        for by, collective in found["wrong"]:
+        self.assertEqual(len(found["shifts"]), 71)
+        for by, collective in zip(found["shifts"], found["wrong"], strict=True):
             self.assertEqual(collective[4:], [-1, -1, 0, "", "all_reduce"], by)
 
 

@@ -10,7 +10,6 @@
 #include "collect/agent/torchlayout.h"
 
 #include <errno.h>
-#include <link.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -418,16 +417,27 @@ int torchops_check_end(char *why, size_t size)
 
 #if defined(__x86_64__)
 
-/* Copies the path of libtorch_cpu.so, whose name may have a version behind it. */
-static int find_library(struct dl_phdr_info *info, size_t size _unused_, void *ret_path)
+/*
+ * The library that this process has loaded. Debian's name has the first two numbers of
+ * the version behind it.
+ */
+static void *find_library(const char *version)
 {
-	static const char name[] = "libtorch_cpu.so";
-	const char *slash = info->dlpi_name != NULL ? strrchr(info->dlpi_name, '/') : NULL;
+	char name[40] = "libtorch_cpu.so";
+	void *library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+	size_t len = strlen(name);
 
-	if (slash == NULL || strncmp(slash + 1, name, strlen(name)) != 0)
-		return 0;
-	*(const char **)ret_path = info->dlpi_name;
-	return 1;
+	if (library != NULL)
+		return library;
+	name[len++] = '.';
+	for (uint32_t dots = 0; len < sizeof(name) - 1 && *version != '\0'; version++) {
+		dots += *version == '.';
+		if (dots == 2)
+			break;
+		name[len++] = *version;
+	}
+	name[len] = '\0';
+	return dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
 }
 
 static int find_symbols(void *library, struct torch_hook *ret)
@@ -449,7 +459,6 @@ static bool is_forced(void)
 int torchops_open(const char *torch_version, char *why, size_t size)
 {
 	const struct torch_layout *layout = NULL;
-	const char *path = NULL;
 	struct torch_version version;
 	struct torch_hook found;
 	void *library;
@@ -459,9 +468,7 @@ int torchops_open(const char *torch_version, char *why, size_t size)
 	if (layout == NULL && !is_forced())
 		return refuse(-ENOTSUP, why, size, "torch ", torch_version,
 			      " has not been tried; PERFTRACKER_OPERATORS=force tries it", NULL);
-	(void)dl_iterate_phdr(find_library, &path);
-	/* Nobody unloads torch, so the path is still there. */
-	library = path != NULL ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+	library = find_library(torch_version);
 	if (library == NULL)
 		return refuse(-ENOENT, why, size, "libtorch_cpu.so is not loaded", NULL);
 	if (find_symbols(library, &found) < 0)

@@ -95,9 +95,7 @@ class Probe:
         for lane in range(LANES):
             tid = self.lib.probe_lane_tid(lane)
             for r in self.raw(lane, True) if tid else []:
-                found.append(
-                    Op(tid, r.kind, self.string(r.extra), r.time_ns, r.time_ns + r.value)
-                )
+                found.append(Op(tid, r.kind, self.string(r.extra), r.time_ns, r.time_ns + r.value))
         return sorted(found, key=lambda op: (op.tid, op.start, -op.end))
 
     def collectives(self) -> List[Collective]:
@@ -105,7 +103,9 @@ class Probe:
         for lane in range(LANES):
             tid = self.lib.probe_lane_tid(lane)
             records = self.raw(lane, False) if tid else []
-            for c, args, group in zip(records[0::3], records[1::3], records[2::3]):
+            assert len(records) % 3 == 0
+            for at in range(0, len(records), 3):
+                c, args, group = records[at : at + 3]
                 assert (c.kind, args.kind, group.kind) == (
                     COLLECTIVE,
                     COLLECTIVE_ARGS,
@@ -382,7 +382,7 @@ def job_comms(probe: Probe) -> Any:
         probe.lib.probe_shift_layout(torch.__version__.encode(), libtorch.encode(), by)
         library.collective(b"default_pg", 1000, False)
     found = probe.collectives()
-    return {"right": found[:2], "wrong": list(zip(wrong, found[2:]))}
+    return {"right": found[:2], "shifts": wrong, "wrong": found[2:]}
 
 
 def interleaved(variants: Dict[str, Callable[[bool], None]], ops: int, body: Callable[[], None]):
@@ -400,11 +400,11 @@ def interleaved(variants: Dict[str, Callable[[bool], None]], ops: int, body: Cal
 
 def job_cost(probe: Probe) -> Any:
     """ns per operator: medians of interleaved runs."""
-    a = torch.ones(1)
+    a = torch.zeros(1)
 
     def operators() -> None:
         for _ in range(10000):
-            a.add_(1)
+            a.add_(a)  # one operator, without any in it
 
     def scopes() -> None:
         for _ in range(2000):
