@@ -12,6 +12,7 @@ _perftracker_options() {
 		--keep --help' ;;
 	profile) echo '--socket --window --timeout --help' ;;
 	status) echo '--socket --help' ;;
+	timeline) echo '--output --last --ranks --no-align --format --help' ;;
 	dump) echo '--format --top --collectives --help' ;;
 	esac
 }
@@ -22,7 +23,7 @@ _perftracker() {
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
 		mapfile -t COMPREPLY < <(compgen -W \
-			'run profile status analyze summarize localize dump --help --version' -- "$word")
+			'run profile status timeline analyze summarize localize dump --help --version' -- "$word")
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
@@ -32,7 +33,11 @@ _perftracker() {
 		fi
 	done
 	case $before in
-	--format) mapfile -t COMPREPLY < <(compgen -W 'text json html' -- "$word") ;;
+	--format)
+		local formats='text json html'
+		[ "$command" = timeline ] && formats=chrome
+		mapfile -t COMPREPLY < <(compgen -W "$formats" -- "$word")
+		;;
 	--report-to) mapfile -t COMPREPLY < <(compgen -W 'stderr stdout' -- "$word") ;;
 	--out) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
 	*)

@@ -15,6 +15,7 @@ static const struct command commands[] = {
 	{ "run", cmd_run, "start a job, watch it, and report when it becomes slow" },
 	{ "profile", cmd_profile, "ask a running job for a profile now" },
 	{ "status", cmd_status, "show what is known of a running job" },
+	{ "timeline", cmd_timeline, "show the last seconds of all ranks in one picture" },
 	{ "analyze", cmd_analyze, "find the culprit in the traces of a job" },
 	{ "summarize", cmd_summarize, "turn one trace into a fingerprint" },
 	{ "localize", cmd_localize, "compare fingerprints and report" },

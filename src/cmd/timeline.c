@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* perftracker timeline: the flight recorders of a job as one trace for Perfetto. */
+#include "report/timeline.h"
+
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/timeline_ask.h"
+#include "format/flightlog.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LAST_S_MAX 1e6
+#define BUFFER_BYTES ((size_t)1 << 20)
+
+static const char help[] =
+	"Usage: perftracker timeline [OPTION]... OUT_DIR|FILE.flight...\n"
+	"\n"
+	"Every training process records what it does: iterations, Python stacks ten times a\n"
+	"second, collectives, and operators while a profile is made. This shows the last\n"
+	"seconds of all ranks in one picture: who did what, who came last to a collective,\n"
+	"where a job hangs, what a rank did before it died.\n"
+	"\n"
+	"Writes OUT_DIR/timeline.json (Chrome's trace event format) and prints its path. Open\n"
+	"it in https://ui.perfetto.dev (it stays in your browser) or chrome://tracing. OUT_DIR\n"
+	"is what perftracker run --out names; a job that still runs is asked for its newest\n"
+	"records first.\n"
+	"\n"
+	"  -o, --output FILE     where to write; - is standard output\n"
+	"      --last SECONDS    so much before the last record of all; 0: everything [10]\n"
+	"      --ranks SET       only these, such as 0-3,7\n"
+	"      --no-align        believe the wall clocks of the hosts; else clocks are aligned\n"
+	"                        so that a collective ends on all its ranks together\n"
+	"      --format chrome   the only one so far\n"
+	"  -h, --help            show this help\n"
+	"\n"
+	"Examples:\n"
+	"  perftracker timeline perftracker-out\n"
+	"  perftracker timeline --last 60 --ranks 0,5 -o hang.json perftracker-out\n";
+
+enum { OPT_LAST = 256, OPT_RANKS, OPT_NO_ALIGN, OPT_FORMAT };
+
+static const struct option long_options[] = {
+	{ "output", required_argument, NULL, 'o' },
+	{ "last", required_argument, NULL, OPT_LAST },
+	{ "ranks", required_argument, NULL, OPT_RANKS },
+	{ "no-align", no_argument, NULL, OPT_NO_ALIGN },
+	{ "format", required_argument, NULL, OPT_FORMAT },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+typedef VEC(struct flightlog) log_vec;
+
+struct timeline_args {
+	const char *output;
+	double last_s;
+	rankset_vec ranks; /* empty: all */
+	bool wall_only;
+};
+
+/* --- options --- */
+
+static int set_option(struct timeline_args *a, int option, struct err *err)
+{
+	switch (option) {
+	case 'o':
+		a->output = optarg;
+		return 0;
+	case OPT_LAST:
+		if (cmd_parse_double(optarg, 0, LAST_S_MAX, &a->last_s) == 0)
+			return 0;
+		return err_set(err, EINVAL, "--last: expected seconds, 0 for all, found '%s'",
+			       optarg);
+	case OPT_RANKS:
+		return rankset_parse(optarg, &a->ranks, err);
+	case OPT_NO_ALIGN:
+		a->wall_only = true;
+		return 0;
+	case OPT_FORMAT:
+		if (strcmp(optarg, "chrome") == 0)
+			return 0;
+		return err_set(err, EINVAL, "--format: expected chrome, found '%s'", optarg);
+	default:
+		return err_set(err, EINVAL, "wrong option or value");
+	}
+}
+
+/* Returns -1 to go on, else an exit status. */
+static int parse_args(int argc, char **argv, struct timeline_args *a)
+{
+	struct err err = { "" };
+	int option;
+
+	while ((option = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1) {
+		if (option == 'h') {
+			(void)fputs(help, stdout);
+			return EXIT_DONE;
+		}
+		if (set_option(a, option, &err) < 0)
+			return cmd_usage_error("timeline", "%s", err.text);
+	}
+	if (optind == argc)
+		return cmd_usage_error("timeline",
+				       "expected the folder of a job or files (*.flight)");
+	return -1;
+}
+
+/* --- files --- */
+
+static bool is_folder(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int path_cmp(const void *a, const void *b)
+{
+	return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+static bool is_flight_name(const char *name)
+{
+	size_t len = strlen(name), suffix = strlen(FLIGHT_SUFFIX);
+
+	return name[0] != '.' && len > suffix && strcmp(name + len - suffix, FLIGHT_SUFFIX) == 0;
+}
+
+static int add_path(path_list *out, const char *folder, const char *name)
+{
+	char *path = NULL;
+
+	if (asprintf(&path, "%s%s%s", folder, folder[0] != '\0' ? "/" : "", name) < 0)
+		return -ENOMEM;
+	if (vec_push(out, path) < 0) {
+		free(path);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int list_folder(const char *folder, path_list *out, struct err *err)
+{
+	DIR *dir = opendir(folder);
+	size_t before = out->cnt;
+	struct dirent *entry;
+	int ret = 0;
+
+	if (dir == NULL)
+		return err_set(err, errno, "%s: cannot open: %s", folder, strerror(errno));
+	while (ret == 0 && (entry = readdir(dir)) != NULL) {
+		if (is_flight_name(entry->d_name))
+			ret = add_path(out, folder, entry->d_name);
+	}
+	(void)closedir(dir);
+	if (out->cnt > before)
+		qsort(out->data + before, out->cnt - before, sizeof(*out->data), path_cmp);
+	return ret;
+}
+
+/* The folder of a job has them in flight/, unless the folder is that one itself. */
+static int add_folder(const char *folder, path_list *out, struct err *err)
+{
+	_cleanup_free_ char *inner = NULL;
+	size_t before = out->cnt;
+	struct err why = { "" };
+	int ret;
+
+	if (asprintf(&inner, "%s/flight", folder) < 0)
+		return -ENOMEM;
+	if (ask_flight(folder, &why) < 0)
+		(void)fprintf(stderr,
+			      "perftracker: the job was not asked for newer records (%s); "
+			      "going on with the files that are there\n",
+			      why.text);
+	ret = list_folder(is_folder(inner) ? inner : folder, out, err);
+	if (ret < 0 || out->cnt > before)
+		return ret;
+	return err_set(
+		err, ENOENT,
+		"%s: no flight recorders (flight/rank*.flight) there. 'perftracker run --out "
+		"%s' saves one for each training process when that ends; of a job that runs, "
+		"name the folder that it was started with",
+		folder, folder);
+}
+
+static int expand(char *const *paths, int cnt, path_list *out, struct err *err)
+{
+	int ret = 0;
+
+	for (int i = 0; i < cnt && ret == 0; i++)
+		ret = is_folder(paths[i]) ? add_folder(paths[i], out, err)
+					  : add_path(out, "", paths[i]);
+	return ret;
+}
+
+/* --- logs --- */
+
+static bool is_wanted(const rankset_vec *ranks, int rank)
+{
+	for (size_t i = 0; i < ranks->cnt; i++) {
+		if (ranks->data[i] == rank)
+			return true;
+	}
+	return ranks->cnt == 0;
+}
+
+static void logs_done(log_vec *logs)
+{
+	vec_foreach(log, logs)
+		flightlog_done(log);
+	vec_done(logs);
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct flightlog *x = a, *y = b;
+
+	if (x->rank != y->rank)
+		return x->rank < y->rank ? -1 : 1;
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+/* A file that can't be used does not stop the others. */
+static int load_log(const char *path, const rankset_vec *ranks, log_vec *logs)
+{
+	struct err err = { "" };
+	struct flightlog log;
+
+	if (flightlog_read(path, &log, &err) < 0) {
+		(void)fprintf(stderr, "perftracker: left out: %s\n", err.text);
+		return 0;
+	}
+	if (log.rank < 0)
+		log.rank = inputs_rank_of_name(path);
+	if (!is_wanted(ranks, log.rank)) {
+		flightlog_done(&log);
+		return 0;
+	}
+	if (vec_push(logs, log) < 0) {
+		flightlog_done(&log);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int load_logs(const path_list *paths, const rankset_vec *ranks, log_vec *logs,
+		     struct err *err)
+{
+	for (size_t i = 0; i < paths->cnt; i++) {
+		if (load_log(paths->data[i], ranks, logs) < 0)
+			return err_set(err, ENOMEM, "out of memory");
+	}
+	if (logs->cnt == 0)
+		return err_set(
+			err, ENOENT,
+			"none of %zu file%s could be used: expected flight recorders (*.flight)%s",
+			paths->cnt, paths->cnt == 1 ? "" : "s",
+			ranks->cnt > 0 ? " of these ranks" : "");
+	qsort(logs->data, logs->cnt, sizeof(*logs->data), by_rank);
+	return 0;
+}
+
+/* --- output --- */
+
+/* Something that can be replaced by a rename: what is not there, or a file. */
+static bool is_replaceable(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) != 0 || S_ISREG(st.st_mode);
+}
+
+static int write_to(const char *path, const log_vec *logs, const struct timeline_options *options,
+		    struct timeline_rank *ranks)
+{
+	bool standard = strcmp(path, "-") == 0;
+	FILE *out = standard ? stdout : fopen(path, "we");
+	int ret;
+
+	if (out == NULL)
+		return -errno;
+	(void)setvbuf(out, NULL, _IOFBF, BUFFER_BYTES);
+	ret = timeline_write(logs->data, logs->cnt, options, out, ranks);
+	if (!standard && fclose(out) != 0 && ret == 0)
+		ret = -errno;
+	return ret;
+}
+
+/* Through a temporary file: nobody opens half a trace. */
+static int write_trace(const char *path, const log_vec *logs,
+		       const struct timeline_options *options, struct timeline_rank *ranks)
+{
+	_cleanup_free_ char *temporary = NULL;
+	int ret;
+
+	if (strcmp(path, "-") == 0 || !is_replaceable(path))
+		return write_to(path, logs, options, ranks);
+	if (asprintf(&temporary, "%s.tmp", path) < 0)
+		return -ENOMEM;
+	ret = write_to(temporary, logs, options, ranks);
+	if (ret == 0 && rename(temporary, path) != 0)
+		ret = -errno;
+	if (ret < 0)
+		(void)unlink(temporary);
+	return ret;
+}
+
+/* --- what the reader of the picture must know --- */
+
+static void print_ranks(const log_vec *logs, const bool *which, const char *what)
+{
+	_cleanup_free_ int *list = calloc(logs->cnt + 1, sizeof(*list));
+	struct str text = { 0 };
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < logs->cnt && list != NULL; i++) {
+		int rank = logs->data[i].rank;
+
+		if (which[i] && (cnt == 0 || list[cnt - 1] != rank))
+			list[cnt++] = rank;
+	}
+	if (cnt == 0)
+		return;
+	rankset_format(&text, list, cnt);
+	(void)fprintf(stderr, "perftracker: rank%s %s: %s\n", cnt > 1 ? "s" : "", str_borrow(&text),
+		      what);
+	str_done(&text);
+}
+
+static void print_notes(const log_vec *logs, const struct timeline_args *a,
+			const struct timeline_rank *ranks)
+{
+	_cleanup_free_ bool *by_wall = calloc(logs->cnt + 1, sizeof(*by_wall));
+	_cleanup_free_ bool *silent = calloc(logs->cnt + 1, sizeof(*silent));
+	int64_t longest_ns = 0;
+	char text[160];
+
+	for (size_t i = 0; i < logs->cnt && by_wall != NULL && silent != NULL; i++) {
+		by_wall[i] = !a->wall_only && ranks[i].clock.source == ALIGN_WALL_CLOCK;
+		silent[i] = ranks[i].slice_cnt == 0;
+		if (silent[i])
+			longest_ns = MAX(longest_ns, ranks[i].last_ns);
+	}
+	if (by_wall == NULL || silent == NULL)
+		return;
+	print_ranks(logs, by_wall,
+		    "fewer than three collectives in common with others: their times are as right "
+		    "as the wall clocks of their hosts");
+	(void)snprintf(text, sizeof(text),
+		       "nothing to show in this part; the last record is %.1f s before the end, "
+		       "--last 0 shows everything",
+		       (double)longest_ns / NSEC_PER_SEC);
+	print_ranks(logs, silent, text);
+}
+
+/* --- all --- */
+
+static char *output_path(const struct timeline_args *a, const char *first)
+{
+	char *path = NULL;
+	int len;
+
+	if (a->output != NULL)
+		len = asprintf(&path, "%s", a->output);
+	else
+		len = asprintf(&path, "%s%stimeline.json", is_folder(first) ? first : "",
+			       is_folder(first) ? "/" : "");
+	return len < 0 ? NULL : path;
+}
+
+static int make_timeline(const struct timeline_args *a, const log_vec *logs, const char *path)
+{
+	struct timeline_options options = { .last_ns = (int64_t)(a->last_s * NSEC_PER_SEC),
+					    .wall_only = a->wall_only };
+	_cleanup_free_ struct timeline_rank *ranks = calloc(logs->cnt + 1, sizeof(*ranks));
+	int ret =
+		ranks != NULL && path != NULL ? write_trace(path, logs, &options, ranks) : -ENOMEM;
+
+	if (ret < 0)
+		return cmd_fail("%s: cannot write the trace: %s", path != NULL ? path : "",
+				strerror(-ret));
+	print_notes(logs, a, ranks);
+	if (strcmp(path, "-") != 0)
+		(void)printf("%s\n", path);
+	return EXIT_DONE;
+}
+
+int cmd_timeline(int argc, char **argv)
+{
+	struct timeline_args a = { .last_s = 10 };
+	int status = parse_args(argc, argv, &a);
+	path_list paths = { 0 };
+	log_vec logs = { 0 };
+	struct err err = { "" };
+
+	if (status < 0) {
+		_cleanup_free_ char *path = output_path(&a, argv[optind]);
+		int ret = expand(argv + optind, argc - optind, &paths, &err);
+
+		if (ret == 0)
+			ret = load_logs(&paths, &a.ranks, &logs, &err);
+		if (ret == 0)
+			status = make_timeline(&a, &logs, path);
+		else
+			status = cmd_fail("%s", err.text[0] != '\0' ? err.text : strerror(-ret));
+	}
+	logs_done(&logs);
+	path_list_done(&paths);
+	vec_done(&a.ranks);
+	return status;
+}

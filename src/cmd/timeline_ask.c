@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/timeline_ask.h"
+
+#include "serve/ask.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TIMEOUT_MS 5000
+
+/* Behind MSG_STATUS in enum message_type. */
+#define FLIGHT_REQUEST ((enum message_type)(MSG_STATUS + 1))
+
+/* Whether folder is out_dir or lies in it. */
+static bool is_inside(const char *folder, const char *out_dir)
+{
+	char real_folder[PATH_MAX], real_out[PATH_MAX];
+	size_t len;
+
+	if (realpath(folder, real_folder) == NULL || realpath(out_dir, real_out) == NULL)
+		return false;
+	len = strlen(real_out);
+	return strncmp(real_folder, real_out, len) == 0 &&
+	       (real_folder[len] == '/' || real_folder[len] == '\0');
+}
+
+int ask_flight(const char *out_dir, struct err *err)
+{
+	struct message answer = { 0 };
+	struct err none;
+	int fd, ret;
+
+	fd = ask_open(NULL, FLIGHT_REQUEST, 0, &none);
+	if (fd < 0)
+		return 0; /* no job runs: the usual case */
+	ret = ask_next(fd, TIMEOUT_MS, &answer, err);
+	(void)close(fd);
+	if (ret < 0)
+		return ret;
+	if (answer.status != 0)
+		return err_set(err, answer.status, "%s", answer.text);
+	return is_inside(answer.text, out_dir);
+}
