@@ -19,7 +19,7 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = ROOT / "build" / "src" / "cmd" / "perftracker"
 GOLDEN = ROOT / "tests" / "golden" / "cli"
-COMMANDS = "run profile status timeline analyze summarize localize dump".split()
+COMMANDS = ["run", "profile", "status", "timeline", "analyze", "summarize", "localize", "dump"]
 
 
 def call(*words: str | pathlib.Path, folder: str | None = None) -> subprocess.CompletedProcess[str]:
