@@ -19,6 +19,7 @@ CASES = [
     "shared",
     "blocking",
     "windows",
+    "churn",
     "rivals",
     "replaced",
     "references",

@@ -42,6 +42,7 @@ static const struct symbol needed[] = {
 	SYMBOL(PyThreadState_Get),
 	SYMBOL(PyThreadState_Swap),
 	SYMBOL(PyThreadState_Next),
+	SYMBOL(PyThreadState_SetAsyncExc),
 	SYMBOL(PyInterpreterState_ThreadHead),
 	SYMBOL(PyInterpreterState_Main),
 	SYMBOL(_Py_NoneStruct),

@@ -59,6 +59,7 @@ struct pyapi {
 	struct pythread *(*PyThreadState_Get)(void);
 	struct pythread *(*PyThreadState_Swap)(struct pythread *thread);
 	struct pythread *(*PyThreadState_Next)(struct pythread *thread);
+	int (*PyThreadState_SetAsyncExc)(unsigned long thread_id, struct pyobject *error);
 	struct pythread *(*PyInterpreterState_ThreadHead)(void *interpreter);
 	void *(*PyInterpreterState_Main)(void);
 	struct pyobject *_Py_NoneStruct; /* None, borrowed */

@@ -129,11 +129,17 @@ static void set_profiler(struct pythread *thread, pyprofile *callback, struct py
 
 /*
  * The list of threads changes under the interpreter lock, but for threads of the C
- * library that enter Python for the first time: they come in front of those we see.
+ * library that enter Python for the first time: they come in front of those we see,
+ * under a lock of the list, and not yet complete. A search for a thread that does not
+ * exist waits for that lock, and so for the first thread to be complete.
  */
 static struct pythread *first_thread(void)
 {
-	return state.api->PyInterpreterState_ThreadHead(state.api->PyInterpreterState_Main());
+	void *interpreter = state.api->PyInterpreterState_Main();
+	struct pythread *first = state.api->PyInterpreterState_ThreadHead(interpreter);
+
+	(void)state.api->PyThreadState_SetAsyncExc(~0ul, NULL);
+	return first;
 }
 
 static int check(const struct pyapi *api, char *why, size_t size)
