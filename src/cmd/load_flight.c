@@ -153,6 +153,8 @@ static int summarize_log(const struct load_follow *follow, struct flightlog *log
 		return error;
 	if (follow->keep != NULL)
 		error = flightlog_write(log, follow->keep, err);
+	/* Of two forms of the same millions of records one is enough. */
+	flightlog_done(log);
 	if (error == 0)
 		error = load_summarize(&trace, sidecar, window, job_id, ret, err);
 	trace_done(&trace);

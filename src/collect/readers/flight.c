@@ -124,7 +124,7 @@ static int add_item(struct flight_pass *pass, const struct ring_record *records,
 	return ret == 0 ? vec_push(items, item) : ret;
 }
 
-/* Outer ones first. Those that are written later enclose those that are written earlier. */
+/* By time, outer ones first: those that are written later enclose those that are written earlier. */
 static int by_nesting(const void *a, const void *b)
 {
 	const struct flight_item *x = a, *y = b;
@@ -136,7 +136,7 @@ static int by_nesting(const void *a, const void *b)
 	return x->order > y->order ? -1 : 1;
 }
 
-/* A collective may stand in both rings of a lane. */
+/* A collective may stand in both rings of a lane. items: collectives, sorted. */
 static void drop_doubles(item_vec *items)
 {
 	size_t kept = 0;
@@ -145,31 +145,76 @@ static void drop_doubles(item_vec *items)
 		const struct flight_item *item = &items->data[i];
 		const struct flight_item *before = kept > 0 ? &items->data[kept - 1] : NULL;
 
-		if (before != NULL && item->kind == FLIGHT_COLLECTIVE &&
-		    before->kind == item->kind && before->start_ns == item->start_ns &&
-		    before->dur_ns == item->dur_ns && before->what == item->what)
-			continue;
-		items->data[kept++] = *item;
+		if (before == NULL || before->start_ns != item->start_ns ||
+		    before->dur_ns != item->dur_ns || before->what != item->what)
+			items->data[kept++] = *item;
 	}
 	items->cnt = kept;
+}
+
+static bool is_call(const struct flight_item *item)
+{
+	return item->kind == FLIGHT_PYTHON || item->kind == FLIGHT_C_CALL;
+}
+
+static bool has_calls(const item_vec *items)
+{
+	vec_foreach(item, items) {
+		if (is_call(item))
+			return true;
+	}
+	return false;
+}
+
+static void reverse(item_vec *items)
+{
+	for (size_t i = 0; i < items->cnt / 2; i++) {
+		struct flight_item first = items->data[i];
+
+		items->data[i] = items->data[items->cnt - 1 - i];
+		items->data[items->cnt - 1 - i] = first;
+	}
+}
+
+/*
+ * Outer ones before inner ones of the same interval. The trace is sorted later, so
+ * that is all that operators need; millions of them are not sorted twice.
+ */
+static int arrange(item_vec *items, item_vec *collectives)
+{
+	if (collectives->cnt > 0) {
+		qsort(collectives->data, collectives->cnt, sizeof(*collectives->data), by_nesting);
+		drop_doubles(collectives);
+	}
+	if (vec_reserve(items, items->cnt + collectives->cnt) < 0)
+		return -ENOMEM;
+	vec_foreach(item, collectives)
+		items->data[items->cnt++] = *item;
+	if (has_calls(items))
+		qsort(items->data, items->cnt, sizeof(*items->data), by_nesting);
+	else
+		reverse(items);
+	return 0;
 }
 
 static int collect_items(struct flight_pass *pass, const struct flightlog_lane *lane,
 			 item_vec *items)
 {
 	const record_vec *rings[] = { &lane->records, &lane->window };
+	item_vec collectives = { 0 };
 	int ret = 0;
 
 	for (size_t r = 0; r < ARRAY_SIZE(rings); r++) {
 		const record_vec *ring = rings[r];
 
 		for (size_t i = 0; i < ring->cnt && ret == 0; i++)
-			ret = add_item(pass, &ring->data[i], ring->cnt - i, items);
+			ret = add_item(pass, &ring->data[i], ring->cnt - i,
+				       ring->data[i].kind == FLIGHT_COLLECTIVE ? &collectives
+									       : items);
 	}
-	if (ret == 0 && items->cnt > 0) {
-		qsort(items->data, items->cnt, sizeof(*items->data), by_nesting);
-		drop_doubles(items);
-	}
+	if (ret == 0)
+		ret = arrange(items, &collectives);
+	vec_done(&collectives);
 	return ret;
 }
 
@@ -196,11 +241,6 @@ static enum event_kind kind_of(const struct flight_item *item, const char *name)
 	if (item->kind == FLIGHT_COLLECTIVE && collective_of_name(name) != NULL)
 		return KIND_ANNOTATION;
 	return KIND_OPERATOR;
-}
-
-static bool is_call(const struct flight_item *item)
-{
-	return item->kind == FLIGHT_PYTHON || item->kind == FLIGHT_C_CALL;
 }
 
 /* Which items add_items() adds: of two with one interval the first added is outside. */
@@ -392,15 +432,6 @@ static int add_lane(struct flight_pass *pass, uint32_t tid, const char *comm)
 	(void)snprintf(text, sizeof(text), "thread %u (%s)", tid, training ? "training" : comm);
 	pass->trace->lanes[lane].name = intern(pass->trace, text);
 	return pass->trace->lanes[lane].name != STRTAB_NONE ? lane : -ENOMEM;
-}
-
-static bool has_calls(const item_vec *items)
-{
-	vec_foreach(item, items) {
-		if (is_call(item))
-			return true;
-	}
-	return false;
 }
 
 static int add_leaves(struct flight_pass *pass, const leaf_vec *leaves)

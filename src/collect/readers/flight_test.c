@@ -10,6 +10,41 @@
 #define T0 (2000 * MS)	  /* the window's begin, CLOCK_MONOTONIC */
 #define WALL (50000 * MS) /* what the wall clock is ahead */
 
+/* Allocations left before all fail; negative: no limit. Only this test binary is wrapped. */
+static int allocations_left = -1;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t cnt, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t cnt, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+static bool may_allocate(void)
+{
+	if (allocations_left < 0)
+		return true;
+	if (allocations_left == 0)
+		return false;
+	allocations_left--;
+	return true;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return may_allocate() ? __real_malloc(size) : NULL;
+}
+
+void *__wrap_calloc(size_t cnt, size_t size)
+{
+	return may_allocate() ? __real_calloc(cnt, size) : NULL;
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return may_allocate() ? __real_realloc(p, size) : NULL;
+}
+
 /* A recorder with a training thread, and a stack of two frames to begin with. */
 struct fixture {
 	struct test_recorder recorder;
@@ -611,6 +646,41 @@ static void functions_and_operators_nest(void **state)
 	assert_true(crossings * 10 < events);
 }
 
+static void every_failing_allocation_is_told(void **state)
+{
+	struct fixture *x = *state;
+	const struct flight *reader;
+	int failed = 0, ret = -ENOMEM;
+	struct flightlog log;
+
+	for (int i = 0; i < 5; i++)
+		recorder_sample(x->f, 71, T0 + i * MS, i % 2 ? x->step : x->main,
+				i % 3 ? 0 : FLIGHT_SAMPLE_GIL_WAIT);
+	operator_at(x, "aten::mm", 1, 2);
+	annotation(x, "forward", 1, 3);
+	push_collective(x, true, 2, 4);
+	recorder_mark(x->f, MARK_DATALOADER, T0, 0);
+	flightlog_init(&log);
+	assert_int_equal(flight_map(x->recorder.fd, &reader, NULL), 0);
+	assert_int_equal(flightlog_take(&log, reader, true), 0);
+	for (int left = 0; ret != 0; left++) {
+		struct trace trace;
+
+		allocations_left = left;
+		ret = flight_trace(&log, T0, T0 + 9 * MS, &trace, NULL);
+		if (ret == 0) {
+			ret = flight_tracks(&log, T0, T0 + 9 * MS, &trace);
+			trace_done(&trace);
+		}
+		allocations_left = -1;
+		assert_true(ret == 0 || ret == -ENOMEM);
+		failed += ret != 0;
+	}
+	assert_true(failed > 20);
+	flight_unmap(reader);
+	flightlog_done(&log);
+}
+
 static void no_window_is_refused(void **state)
 {
 	struct flightlog log;
@@ -649,6 +719,7 @@ int main(void)
 		WITH(cpu_time_of_samples_is_a_track_where_there_is_none),
 		WITH(samples_become_what_the_rules_say_at_every_moment),
 		WITH(functions_and_operators_nest),
+		WITH(every_failing_allocation_is_told),
 		cmocka_unit_test(no_window_is_refused),
 #undef WITH
 	};
