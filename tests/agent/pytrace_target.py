@@ -420,6 +420,7 @@ def case_windows(probe):
             sums[nr] += fib(7) - 13 + generators() - expected
 
     expected = generators()
+    sys.setswitchinterval(0.0005)
     threads = [threading.Thread(target=work, args=(nr,)) for nr in range(4)]
     for thread in threads:
         thread.start()

@@ -12,7 +12,7 @@
  *
  * A resumed generator is a call of its own, from there to its next yield. Not seen:
  * calls that began before the window; those of other threads than the stopping one
- * that end after it; C functions called by C functions ("with lock:"); from 3.12 on
+ * that end after it; what overran the ring of a lane; C functions called by C functions ("with lock:"); from 3.12 on
  * a listed function called from a place where the same window first saw another one;
  * more than 32 threads or 256 nested calls (counted). Greenlets mix up the calls of
  * their thread, and free-threaded builds are refused.
@@ -36,12 +36,14 @@ _must_check_ int pytrace_open(char *why, size_t size);
 
 /*
  * Begins, best at an iteration mark on the training thread. calls: Python functions
- * too; otherwise only the C functions that are listed (before 3.12 that costs nearly
- * as much). Returns 0; -EBUSY when a profiler, a debugger or a coverage tool is there,
+ * too; otherwise only the C functions that are listed. A Python call costs 60 to 120 ns
+ * more with calls; without, nothing on 3.12 and later, 20 to 90 ns before. A listed call
+ * costs 50 to 90 ns. Returns 0; -EBUSY when a profiler, a debugger or a coverage tool is there,
  * which nothing is done to; -EALREADY; -ENOTSUP when not open; -EIO when Python refuses.
  *
  * On 3.12 and later it restarts disabled events (sys.monitoring.restart_events): other
- * tools are asked once more about places that they had disabled.
+ * tools are asked once more about places that they had disabled. Before, audit hooks see
+ * sys.setprofile for each thread, at both ends of the window.
  */
 _must_check_ int pytrace_start(bool calls, char *why, size_t size);
 
