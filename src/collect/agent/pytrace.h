@@ -12,10 +12,10 @@
  *
  * A resumed generator is a call of its own, from there to its next yield. Not seen:
  * calls that began before the window; those of other threads than the stopping one
- * that end after it; what overran the ring of a lane; C functions called by C functions ("with lock:"); from 3.12 on
- * a listed function called from a place where the same window first saw another one;
- * more than 32 threads or 256 nested calls (counted). Greenlets mix up the calls of
- * their thread, and free-threaded builds are refused.
+ * that end after it; what overran the ring of a lane; C functions called by C
+ * functions ("with lock:"); from 3.12 on a listed function called from a place where
+ * the same window first saw another one; more than 32 threads or 256 nested calls
+ * (counted). Greenlets mix up the calls of their thread.
  *
  * Survives fork (pytrace_forked), exit in progress, and errors of Python, none of
  * which it leaves behind. Source: PEP 669; Python/C API Reference, "Profiling and
@@ -38,8 +38,9 @@ _must_check_ int pytrace_open(char *why, size_t size);
  * Begins, best at an iteration mark on the training thread. calls: Python functions
  * too; otherwise only the C functions that are listed. A Python call costs 60 to 120 ns
  * more with calls; without, nothing on 3.12 and later, 20 to 90 ns before. A listed call
- * costs 50 to 90 ns. Returns 0; -EBUSY when a profiler, a debugger or a coverage tool is there,
- * which nothing is done to; -EALREADY; -ENOTSUP when not open; -EIO when Python refuses.
+ * costs 50 to 90 ns more. Returns 0; -EBUSY when a profiler, a debugger or a coverage
+ * tool is there, to which nothing is done; -EALREADY; -ENOTSUP when not open; -EIO when
+ * Python refuses.
  *
  * On 3.12 and later it restarts disabled events (sys.monitoring.restart_events): other
  * tools are asked once more about places that they had disabled. Before, audit hooks see
