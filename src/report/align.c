@@ -10,8 +10,8 @@
 #define SAME_CLOCK_NS NSEC_PER_MSEC /* two hosts started within this: no */
 #define VOTE_CNT 100u		    /* newest events of a key that vote */
 #define VOTE_WIDTH_NS (2 * NSEC_PER_MSEC)
-#define VOTE_RIVAL_FRAC 0.85 /* so many votes of the winner's make a rival */
-#define TOGETHER_MIN_NS (2 * NSEC_PER_MSEC)
+#define VOTE_RIVAL_FRAC 0.85		    /* so many votes of the winner's make a rival */
+#define TOGETHER_MIN_NS (5 * NSEC_PER_MSEC) /* until a thread notices that it ended */
 #define TOGETHER_MAX_NS (50 * NSEC_PER_MSEC)
 #define TOGETHER_SPREADS 4
 

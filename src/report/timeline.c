@@ -99,10 +99,11 @@ static int64_t choose_part(struct rank_view *views, size_t cnt, int64_t last_ns)
 
 /* --- one rank --- */
 
-static void name_process(struct writer *w, const struct rank_view *view, uint32_t pid)
+static int name_process(struct writer *w, const struct rank_view *view, uint32_t pid)
 {
 	const struct align_clock *clock = &view->result->clock;
 	struct str text = { 0 };
+	int ret;
 
 	str_printf(&text, view->log->rank >= 0 ? "rank %d" : "rank unknown", view->log->rank);
 	if (view->log->host[0] != '\0')
@@ -115,7 +116,9 @@ static void name_process(struct writer *w, const struct rank_view *view, uint32_
 			   (double)clock->spread_ns / NSEC_PER_MSEC);
 	writer_name(w, "process_labels", pid, 0, "labels", str_borrow(&text));
 	writer_index(w, "process_sort_index", pid, 0, pid);
+	ret = str_error(&text);
 	str_done(&text);
+	return ret;
 }
 
 /* Puts the slices of one track, and makes place for the next one. */
@@ -166,11 +169,11 @@ static int put_rank(struct writer *w, struct rank_view *view, uint32_t pid)
 {
 	struct place to = { w, view, pid, pid * PID_TIDS + 1, "iterations" };
 	slice_vec slices = { 0 };
-	int ret;
+	int ret = name_process(w, view, pid);
 
-	name_process(w, view, pid);
 	timeline_counters(&to);
-	ret = finish_track(&to, &slices, timeline_marks(view, &slices));
+	if (ret == 0)
+		ret = finish_track(&to, &slices, timeline_marks(view, &slices));
 	to.name = "collectives";
 	if (ret == 0)
 		ret = finish_track(&to, &slices, timeline_comms(view, &slices));

@@ -25,6 +25,34 @@
 #define TRAINING 100u
 #define LOADER 101u
 
+/* --- allocations that fail on order --- */
+
+/* The linker sends this binary's calls here. */
+void *__real_calloc(size_t cnt, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_calloc(size_t cnt, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+static size_t allocations_left = SIZE_MAX; /* after these all fail */
+
+static bool allocation_fails(void)
+{
+	if (allocations_left == 0)
+		return true;
+	allocations_left -= allocations_left != SIZE_MAX;
+	return false;
+}
+
+void *__wrap_calloc(size_t cnt, size_t size)
+{
+	return allocation_fails() ? NULL : __real_calloc(cnt, size);
+}
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	return allocation_fails() ? NULL : __real_realloc(p, size);
+}
+
 /* --- logs by hand --- */
 
 static uint32_t add_string(struct flightlog *log, const char *text)
@@ -454,6 +482,29 @@ static void a_file_that_takes_no_more_is_an_error(void **state)
 	logs_done(logs, 2);
 }
 
+static void want_of_memory_is_told_wherever_it_comes(void **state)
+{
+	struct timeline_options options = { 0 };
+	struct timeline_rank ranks[2];
+	FILE *out = fopen("/dev/null", "we");
+	struct flightlog logs[2];
+	size_t cnt = 0;
+	int ret;
+
+	(void)state;
+	assert_non_null(out);
+	make_pair(logs);
+	do {
+		allocations_left = cnt++;
+		ret = timeline_write(logs, 2, &options, out, ranks);
+		allocations_left = SIZE_MAX;
+		assert_true(ret == 0 || ret == -ENOMEM);
+	} while (ret != 0);
+	assert_true(cnt > 20);
+	(void)fclose(out);
+	logs_done(logs, 2);
+}
+
 static void nothing_recorded_is_an_empty_trace(void **state)
 {
 	struct timeline_rank rank;
@@ -500,6 +551,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(intervals_that_overlap_lie_in_rows),
 		cmocka_unit_test(hostile_names_are_valid_json),
 		cmocka_unit_test(a_file_that_takes_no_more_is_an_error),
+		cmocka_unit_test(want_of_memory_is_told_wherever_it_comes),
 		cmocka_unit_test(nothing_recorded_is_an_empty_trace),
 	};
 

@@ -274,17 +274,20 @@ static int outer_first(const void *a, const void *b)
 	return (x->order > y->order) - (x->order < y->order);
 }
 
-static void name_row(struct place *to, uint32_t idx)
+static int name_row(struct place *to, uint32_t idx)
 {
 	uint32_t tid = to->first_tid + idx;
 	struct str name = { 0 };
+	int ret;
 
 	str_append(&name, to->name);
 	if (idx > 0)
 		str_printf(&name, " (%u)", idx + 1);
 	writer_name(to->writer, "thread_name", to->pid, tid, "name", str_borrow(&name));
 	writer_index(to->writer, "thread_sort_index", to->pid, tid, tid - to->pid * PID_TIDS);
+	ret = str_error(&name);
 	str_done(&name);
+	return ret;
 }
 
 /* Returns 0 or -ENOMEM. */
@@ -298,8 +301,8 @@ static int put_in_row(struct place *to, struct row rows[static ROW_MAX], const s
 		to->view->result->omitted_cnt++;
 		return 0;
 	}
-	if (!rows[idx].used)
-		name_row(to, idx);
+	if (!rows[idx].used && name_row(to, idx) < 0)
+		return -ENOMEM;
 	rows[idx].used = true;
 	put_slice(to, slice, to->first_tid + idx);
 	to->view->result->slice_cnt++;
