@@ -157,10 +157,11 @@ static bool is_call(const struct flight_item *item)
 	return item->kind == FLIGHT_PYTHON || item->kind == FLIGHT_C_CALL;
 }
 
-static bool has_calls(const item_vec *items)
+/* Whether all calls of Python were traced; without, some C functions may be. */
+static bool is_exact(const item_vec *items)
 {
 	vec_foreach(item, items) {
-		if (is_call(item))
+		if (item->kind == FLIGHT_PYTHON)
 			return true;
 	}
 	return false;
@@ -190,7 +191,7 @@ static int arrange(item_vec *items, item_vec *collectives)
 		return -ENOMEM;
 	vec_foreach(item, collectives)
 		items->data[items->cnt++] = *item;
-	if (has_calls(items))
+	if (is_exact(items))
 		qsort(items->data, items->cnt, sizeof(*items->data), by_nesting);
 	else
 		reverse(items);
@@ -270,7 +271,7 @@ static int add_items(struct flight_pass *pass, const item_vec *items, uint16_t l
 		if (side_of(item, name) != side)
 			continue;
 		event.kind = (uint8_t)kind_of(item, name);
-		event.name = intern(pass->trace, name);
+		event.name = intern(pass->trace, name[0] != '\0' ? name : "<unnamed>");
 		if (event.name == STRTAB_NONE)
 			return -ENOMEM;
 		if (sampled && item->kind == FLIGHT_ANNOTATION && is_torch_scope(name))
@@ -286,8 +287,11 @@ struct open_call {
 	uint32_t id;
 };
 
-/* Exact calls: each is called by the one that encloses it. */
-static int add_calls(struct flight_pass *pass, const item_vec *items, uint16_t lane)
+/*
+ * Exact calls, sorted: each is called by the one that encloses it. C functions alone
+ * need no order: they do not call each other, and frames of samples enclose them.
+ */
+static int add_calls(struct flight_pass *pass, const item_vec *items, uint16_t lane, bool exact)
 {
 	VEC(struct open_call) open = { 0 };
 	int ret = 0;
@@ -302,7 +306,7 @@ static int add_calls(struct flight_pass *pass, const item_vec *items, uint16_t l
 			continue;
 		while (open.cnt > 0 && open.data[open.cnt - 1].end_ns <= item->start_ns)
 			open.cnt--;
-		if (open.cnt > 0)
+		if (exact && open.cnt > 0)
 			link.parent = open.data[open.cnt - 1].id;
 		event.name = item->kind == FLIGHT_PYTHON
 				     ? pass->names.frames[item->what].text
@@ -310,8 +314,9 @@ static int add_calls(struct flight_pass *pass, const item_vec *items, uint16_t l
 		ret = event.name == STRTAB_NONE ? -ENOMEM : 0;
 		if (ret == 0)
 			ret = flight_add(pass, event, item->start_ns, end_ns, &link);
-		if (ret == 0)
-			ret = vec_push(&open, (struct open_call){ end_ns, pass->next_id++ });
+		if (ret == 0 && exact)
+			ret = vec_push(&open, (struct open_call){ end_ns, link.id });
+		pass->next_id++;
 	}
 	vec_done(&open);
 	return ret;
@@ -330,11 +335,11 @@ static int by_time(const void *a, const void *b)
 
 static int64_t weight_of(const struct flight_pass *pass, const struct flight_item *item)
 {
-	const char *name = pass->log->strings.data[item->what];
-
-	if (kind_of(item, name) == KIND_OPERATOR || item->kind == FLIGHT_COLLECTIVE)
+	if (item->kind == FLIGHT_PYTHON)
+		return 0;
+	if (item->kind != FLIGHT_ANNOTATION)
 		return INT64_C(1) << 32;
-	return is_torch_scope(name) ? 0 : -1;
+	return is_torch_scope(pass->log->strings.data[item->what]) ? 0 : -1;
 }
 
 /* First what each edge adds, then the sums; edges of one moment become one. */
@@ -345,7 +350,7 @@ static int find_edges(const struct flight_pass *pass, const item_vec *items, edg
 
 	for (size_t i = 0; i < items->cnt; i++) {
 		const struct flight_item *item = &items->data[i];
-		int64_t adds = is_call(item) ? 0 : weight_of(pass, item);
+		int64_t adds = weight_of(pass, item);
 
 		if (adds == 0 || item->dur_ns == 0)
 			continue;
@@ -452,14 +457,14 @@ static int add_leaves(struct flight_pass *pass, const leaf_vec *leaves)
 static int add_events(struct flight_pass *pass, struct flight_thread *thread, const item_vec *items,
 		      const struct thread_samples *samples)
 {
-	bool exact = has_calls(items), sampled = !exact && samples->cnt > 0;
+	bool exact = is_exact(items), sampled = !exact && samples->cnt > 0;
 	leaf_vec leaves = { 0 };
 	int ret = add_items(pass, items, thread->lane, OUTSIDE_FRAMES, sampled);
 
-	if (ret == 0 && exact)
-		ret = add_calls(pass, items, thread->lane);
-	else if (ret == 0 && sampled)
+	if (ret == 0 && sampled)
 		ret = flight_stacks(pass, thread, samples->data, samples->cnt, &leaves);
+	if (ret == 0)
+		ret = add_calls(pass, items, thread->lane, exact);
 	if (ret == 0)
 		ret = add_items(pass, items, thread->lane, INSIDE_FRAMES, sampled);
 	if (ret == 0)

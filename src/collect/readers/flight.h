@@ -13,7 +13,8 @@
  * last sample to half a period before the next; at the window's ends up to two
  * periods are filled. A period is the median distance of the thread's samples.
  *
- * A thread whose calls were traced exactly has those calls and no samples. Where
+ * A thread whose Python calls were traced exactly has those calls and no samples; C
+ * functions that were traced alone stand inside the frames of samples. Where
  * samples tell what a thread did, torch's own scopes ("Optimizer.step#SGD.step") are
  * left as moments at their end: window_find() needs them, as levels of the stack
  * they would only stand between functions.

@@ -414,6 +414,26 @@ static void exact_calls_are_nested_and_replace_samples(void **state)
 	assert_string_equal(event_name(trace, &trace->events[call->parent]), "net.py(3): forward");
 }
 
+static void a_traced_c_function_stands_inside_of_sampled_frames(void **state)
+{
+	struct fixture *x = *state;
+	uint32_t text = recorder_string(x->f, "<built-in function read>");
+	uint32_t load = child(x, x->step, "/job/data.py", "load");
+	const struct trace *trace;
+
+	sample_at(x, 10, load);
+	recorder_push(x->f, x->lane, true,
+		      (struct ring_record){ .time_ns = T0 + 8 * MS,
+					    .value = 9 * MS,
+					    .kind = FLIGHT_C_CALL,
+					    .extra = text });
+	sample_at(x, 20, x->step);
+	trace = make(x, 30 * MS);
+	assert_event(trace, "<built-in function read>", 0, 8, 17);
+	assert_event(trace, "data.py(5): load", 0, 0, 17);
+	assert_event(trace, "train.py(9): step", 0, 0, 30);
+}
+
 static void what_was_lost_is_told(void **state)
 {
 	struct fixture *x = *state;
@@ -715,6 +735,7 @@ int main(void)
 		WITH(threads_of_our_own_are_left_out),
 		WITH(a_collective_carries_what_kineto_says_of_it),
 		WITH(exact_calls_are_nested_and_replace_samples),
+		WITH(a_traced_c_function_stands_inside_of_sampled_frames),
 		WITH(what_was_lost_is_told),
 		WITH(cpu_time_of_samples_is_a_track_where_there_is_none),
 		WITH(samples_become_what_the_rules_say_at_every_moment),
