@@ -138,12 +138,9 @@ static int put_threads(struct place *to, slice_vec *slices)
 	int ret = timeline_threads(log, &tids);
 
 	for (size_t i = 0; i < tids.cnt && ret == 0; i++) {
-		char name[64];
-
-		(void)snprintf(name, sizeof(name), "python (sampled), %s %u",
+		(void)snprintf(to->name, sizeof(to->name), "python (sampled), %s %u",
 			       tids.data[i] == log->training_tid ? "training thread" : "thread",
 			       tids.data[i]);
-		to->name = name;
 		ret = finish_track(to, slices, timeline_samples(to->view, tids.data[i], slices));
 	}
 	vec_done(&tids);
@@ -155,10 +152,8 @@ static int put_lanes(struct place *to, slice_vec *slices)
 	int ret = 0;
 
 	vec_foreach(lane, &to->view->log->lanes) {
-		char name[64];
-
-		(void)snprintf(name, sizeof(name), "operators, %.15s %u", lane->name, lane->tid);
-		to->name = name;
+		(void)snprintf(to->name, sizeof(to->name), "operators, %.15s %u", lane->name,
+			       lane->tid);
 		if (ret == 0)
 			ret = finish_track(to, slices, timeline_lane(lane, slices));
 	}
@@ -174,7 +169,7 @@ static int put_rank(struct writer *w, struct rank_view *view, uint32_t pid)
 	timeline_counters(&to);
 	if (ret == 0)
 		ret = finish_track(&to, &slices, timeline_marks(view, &slices));
-	to.name = "collectives";
+	(void)snprintf(to.name, sizeof(to.name), "collectives");
 	if (ret == 0)
 		ret = finish_track(&to, &slices, timeline_comms(view, &slices));
 	if (ret == 0)

@@ -110,7 +110,7 @@ static int see(struct pass *pass, const struct ring_record *mark)
 /* What is under way at the end: in a job that hangs, where it hangs. */
 static int see_end(struct pass *pass, int64_t last_ns)
 {
-	size_t before = pass->ret->cnt;
+	size_t before;
 	int ret = 0;
 
 	if (pass->bound == BOUND_LOADER && pass->stepped_ns != NEVER)

@@ -7,9 +7,10 @@
 
 #include "report/timeline.h"
 
-#define PID_TIDS 10000u /* ids of threads are numbers of rows, other ones in each process */
-#define ROW_MAX \
-	16u /* rows of a track: slices that overlap and don't nest lie one below the other */
+/* Ids of threads are numbers of rows, other ones in each process. */
+#define PID_TIDS 10000u
+/* Rows of a track: slices that overlap and don't nest lie one below the other. */
+#define ROW_MAX 16u
 
 /* --- slices --- */
 
@@ -98,7 +99,7 @@ struct place {
 	struct writer *writer;
 	struct rank_view *view;
 	uint32_t pid, first_tid;
-	const char *name;
+	char name[64];
 };
 
 /* Text as a JSON string. What is no UTF-8 becomes U+FFFD. */
