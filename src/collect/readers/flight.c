@@ -510,6 +510,37 @@ static int add_thread(struct flight_pass *pass, uint32_t tid, const struct fligh
 	return ret;
 }
 
+#define PERIOD_NS (100 * NSEC_PER_MSEC) /* when one sample is all there is */
+
+static int by_value(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The median distance of the moments in the window at which any thread was sampled. */
+static int find_period(struct flight_pass *pass, const record_vec *samples)
+{
+	_cleanup_free_ int64_t *times = calloc(samples->cnt + 1, sizeof(*times));
+	size_t cnt = 0, gaps = 0;
+
+	if (times == NULL)
+		return -ENOMEM;
+	vec_foreach(sample, samples) {
+		if (sample->time_ns >= pass->start_ns && sample->time_ns <= pass->end_ns)
+			times[cnt++] = sample->time_ns;
+	}
+	qsort(times, cnt, sizeof(*times), by_value);
+	for (size_t i = 1; i < cnt; i++) {
+		if (times[i] > times[i - 1])
+			times[gaps++] = times[i] - times[i - 1];
+	}
+	qsort(times, gaps, sizeof(*times), by_value);
+	pass->period_ns = gaps > 0 ? times[gaps / 2] : PERIOD_NS;
+	return 0;
+}
+
 static bool has_lane(const struct flightlog *log, uint32_t tid)
 {
 	vec_foreach(lane, &log->lanes) {
@@ -526,6 +557,8 @@ static int add_threads(struct flight_pass *pass)
 	uint32_t last = 0;
 	int ret = flight_sort_samples(log, &all);
 
+	if (ret == 0)
+		ret = find_period(pass, &all);
 	for (size_t i = 0; i < log->lanes.cnt && ret == 0; i++) {
 		if (log->lanes.data[i].tid != 0)
 			ret = add_thread(pass, log->lanes.data[i].tid, &log->lanes.data[i], &all);

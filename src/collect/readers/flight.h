@@ -8,10 +8,12 @@
  * the one to the other. Where they differ the stack changed once between them: at
  * the mark of the training thread that says so (a loader's frames begin where
  * MARK_DATALOADER stands), else in the middle, moved to where operators nest least,
- * so that no frame ends inside of an operator that outlives it. A thread that was
- * not sampled for more than 20 periods has no stack from half a period behind the
+ * so that no frame ends inside of an operator that outlives it. Threads other than
+ * the training thread are not recorded while they stand still: their stacks change
+ * within the last period before the second sample. A thread that was not sampled for
+ * more than 20 periods (at least 50 ms) has no stack from half a period behind the
  * last sample to half a period before the next; at the window's ends up to two
- * periods are filled. A period is the median distance of the thread's samples.
+ * periods are filled. A period is the median distance of the sampler's looks.
  *
  * A thread whose Python calls were traced exactly has those calls and no samples; C
  * functions that were traced alone stand inside the frames of samples. Where

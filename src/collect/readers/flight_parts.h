@@ -62,8 +62,9 @@ struct flight_pass {
 	struct build *build;
 	struct trace *trace;
 	struct flight_names names;
-	record_vec marks; /* by time */
-	uint32_t next_id; /* of a Python frame's event */
+	record_vec marks;  /* by time */
+	int64_t period_ns; /* between two looks of the sampler */
+	uint32_t next_id;  /* of a Python frame's event */
 };
 
 /* What is known of one thread when its samples are turned into frames. */

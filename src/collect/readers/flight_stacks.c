@@ -8,7 +8,7 @@
 #define DEPTH_MAX 512u			/* frames of one stack, counted from the innermost */
 #define GAP_PERIODS 20			/* a longer silence tells nothing about the time between */
 #define FILL_PERIODS 2			/* at the window's ends */
-#define PERIOD_NS (100 * NSEC_PER_MSEC) /* when one sample is all there is */
+#define GAP_MIN_NS (50 * NSEC_PER_MSEC) /* threads that stand still are recorded rarely */
 
 /* One sample: its stack is frames[off, off + len), the outermost first. */
 struct look {
@@ -39,7 +39,6 @@ struct stacks {
 	VEC(uint32_t) frames;
 	VEC(struct open_frame) open;
 	struct open_leaf leaf;
-	int64_t period_ns;
 };
 
 /* --- looks --- */
@@ -122,31 +121,6 @@ static int add_looks(struct stacks *s, const struct ring_record *samples, size_t
 	for (size_t i = begin; i < end && ret == 0; i++)
 		ret = add_look(s, &samples[i]);
 	return ret;
-}
-
-static int by_value(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static int find_period(struct stacks *s)
-{
-	_cleanup_free_ int64_t *gaps = calloc(s->looks.cnt + 1, sizeof(*gaps));
-	size_t cnt = 0;
-
-	if (gaps == NULL)
-		return -ENOMEM;
-	for (size_t i = 1; i < s->looks.cnt; i++) {
-		const struct look *a = &s->looks.data[i - 1], *b = &s->looks.data[i];
-
-		if (a->time_ns >= s->pass->start_ns && b->time_ns <= s->pass->end_ns)
-			gaps[cnt++] = b->time_ns - a->time_ns;
-	}
-	qsort(gaps, cnt, sizeof(*gaps), by_value);
-	s->period_ns = cnt > 0 ? MAX(gaps[cnt / 2], (int64_t)1) : PERIOD_NS;
-	return 0;
 }
 
 /* --- where one stack became the next --- */
@@ -266,11 +240,14 @@ static int64_t lightest(const struct flight_thread *thread, int64_t a_ns, int64_
 
 static int64_t change_ns(const struct stacks *s, const struct look *a, const struct look *b)
 {
-	int64_t mark_ns;
+	int64_t after_ns = a->time_ns, mark_ns;
 
 	if (find_mark(s, a, b, common_depth(s, a, b), &mark_ns))
 		return mark_ns;
-	return lightest(s->thread, a->time_ns, b->time_ns);
+	/* Others than the training thread are not recorded while they stand still. */
+	if (s->thread->tid != s->pass->log->training_tid)
+		after_ns = MAX(after_ns, b->time_ns - s->pass->period_ns);
+	return lightest(s->thread, after_ns, b->time_ns);
 }
 
 /* --- what each look stands for --- */
@@ -283,13 +260,13 @@ static int64_t cut(const struct stacks *s, int64_t time_ns)
 static void set_ends(struct stacks *s)
 {
 	const struct flight_pass *pass = s->pass;
-	int64_t half_ns = s->period_ns / 2;
+	int64_t half_ns = s->pass->period_ns / 2;
 	struct look *first = &s->looks.data[0], *last = &s->looks.data[s->looks.cnt - 1];
 
-	first->begin_ns = first->time_ns - pass->start_ns <= FILL_PERIODS * s->period_ns
+	first->begin_ns = first->time_ns - pass->start_ns <= FILL_PERIODS * s->pass->period_ns
 				  ? pass->start_ns
 				  : first->time_ns - half_ns;
-	last->end_ns = pass->end_ns - last->time_ns <= FILL_PERIODS * s->period_ns
+	last->end_ns = pass->end_ns - last->time_ns <= FILL_PERIODS * s->pass->period_ns
 			       ? pass->end_ns
 			       : last->time_ns + half_ns;
 }
@@ -298,25 +275,28 @@ static void set_ends(struct stacks *s)
 static void set_gap(const struct stacks *s, struct look *a, struct look *b)
 {
 	const struct flight_pass *pass = s->pass;
-	int64_t half_ns = s->period_ns / 2;
+	int64_t half_ns = s->pass->period_ns / 2;
 
 	a->end_ns = a->time_ns + half_ns;
 	b->begin_ns = b->time_ns - half_ns;
 	/* Outside of the window samples are rare: its ends are filled as set_ends() does. */
 	if (a->time_ns < pass->start_ns &&
-	    b->time_ns - pass->start_ns <= FILL_PERIODS * s->period_ns)
+	    b->time_ns - pass->start_ns <= FILL_PERIODS * s->pass->period_ns)
 		b->begin_ns = MAX(pass->start_ns, a->end_ns);
-	if (b->time_ns > pass->end_ns && pass->end_ns - a->time_ns <= FILL_PERIODS * s->period_ns)
+	if (b->time_ns > pass->end_ns &&
+	    pass->end_ns - a->time_ns <= FILL_PERIODS * s->pass->period_ns)
 		a->end_ns = MIN(pass->end_ns, b->begin_ns);
 }
 
 static void set_spans(struct stacks *s)
 {
+	int64_t gap_ns = MAX(GAP_PERIODS * s->pass->period_ns, GAP_MIN_NS);
+
 	set_ends(s);
 	for (size_t i = 1; i < s->looks.cnt; i++) {
 		struct look *a = &s->looks.data[i - 1], *b = &s->looks.data[i];
 
-		if (b->time_ns - a->time_ns > GAP_PERIODS * s->period_ns)
+		if (b->time_ns - a->time_ns > gap_ns)
 			set_gap(s, a, b);
 		else
 			a->end_ns = b->begin_ns = change_ns(s, a, b);
@@ -456,11 +436,8 @@ int flight_stacks(struct flight_pass *pass, const struct flight_thread *thread,
 	int ret = add_looks(&s, samples, cnt);
 
 	if (ret == 0 && s.looks.cnt > 0) {
-		ret = find_period(&s);
-		if (ret == 0) {
-			set_spans(&s);
-			ret = make_events(&s);
-		}
+		set_spans(&s);
+		ret = make_events(&s);
 	}
 	vec_done(&s.looks);
 	vec_done(&s.frames);

@@ -180,6 +180,23 @@ static void a_silence_of_many_periods_leaves_a_hole(void **state)
 	assert_null(find(trace, "train.py(9): step", 2));
 }
 
+static void a_helper_that_stood_still_changed_just_before_the_next_sample(void **state)
+{
+	struct fixture *x = *state;
+	uint32_t poll = child(x, 0, "/job/helper.py", "poll");
+	uint32_t work = child(x, poll, "/job/helper.py", "work");
+	const struct trace *trace;
+
+	for (int ms = 0; ms <= 100; ms += 2)
+		sample_at(x, ms, x->step);
+	recorder_sample(x->f, 72, T0 + 10 * MS, poll, 0);
+	recorder_sample(x->f, 72, T0 + 30 * MS, poll, 0);
+	recorder_sample(x->f, 72, T0 + 48 * MS, work, 0);
+	trace = make(x, 100 * MS);
+	assert_event(trace, "helper.py(5): work", 0, 47, 49);
+	assert_event(trace, "helper.py(5): poll", 0, 9, 49);
+}
+
 static void rare_samples_outside_of_the_window_do_not_reach_into_it(void **state)
 {
 	struct fixture *x = *state;
@@ -724,6 +741,7 @@ int main(void)
 #define WITH(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 		WITH(frames_that_samples_share_go_on),
 		WITH(a_silence_of_many_periods_leaves_a_hole),
+		WITH(a_helper_that_stood_still_changed_just_before_the_next_sample),
 		WITH(rare_samples_outside_of_the_window_do_not_reach_into_it),
 		WITH(a_mark_says_when_the_loader_began_and_ended),
 		WITH(a_frame_does_not_end_inside_of_an_operator),
