@@ -15,6 +15,10 @@
 #define TOGETHER_MAX_NS (50 * NSEC_PER_MSEC)
 #define TOGETHER_SPREADS 4
 
+/* Clocks that are further apart are no clocks; sums with times that readers let through can't
+ * overflow below that. */
+#define APART_MAX_NS (INT64_C(1) << 60)
+
 typedef VEC(int64_t) ns_vec;
 
 /* The events of a rank, sorted. */
@@ -109,6 +113,19 @@ static struct side *sides_new(const struct align_rank *ranks, size_t cnt)
 
 /* --- differences of ends --- */
 
+static int64_t distance(int64_t a, int64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+static int push_diff(ns_vec *diffs, const struct align_event *placed,
+		     const struct align_event *event)
+{
+	int64_t diff_ns = placed->end_ns - event->end_ns;
+
+	return distance(diff_ns, 0) <= APART_MAX_NS ? vec_push(diffs, diff_ns) : 0;
+}
+
 /* Appends placed - unplaced for each collective that both have by number. */
 static int numbered_diffs(const struct side *placed, const struct side *side, ns_vec *ret)
 {
@@ -118,7 +135,7 @@ static int numbered_diffs(const struct side *placed, const struct side *side, ns
 		const struct align_event *a = &placed->numbered[i], *b = &side->numbered[k];
 		int order = by_number(a, b);
 
-		if (order == 0 && vec_push(ret, a->end_ns - b->end_ns) < 0)
+		if (order == 0 && push_diff(ret, a, b) < 0)
 			return -ENOMEM;
 		i += order <= 0;
 		k += order >= 0;
@@ -143,7 +160,7 @@ static int add_votes(const struct align_event *a, size_t a_cnt, const struct ali
 
 	for (size_t i = a_cnt - a_new; i < a_cnt; i++) {
 		for (size_t k = b_cnt - b_new; k < b_cnt; k++) {
-			if (vec_push(votes, a[i].end_ns - b[k].end_ns) < 0)
+			if (push_diff(votes, &a[i], &b[k]) < 0)
 				return -ENOMEM;
 		}
 	}
@@ -191,11 +208,6 @@ static size_t ballot_at(const ns_vec *votes, size_t first, size_t end)
 	while (end < votes->cnt && votes->data[end] - votes->data[first] <= VOTE_WIDTH_NS)
 		end++;
 	return end;
-}
-
-static int64_t distance(int64_t a, int64_t b)
-{
-	return a > b ? a - b : b - a;
 }
 
 /* The fullest ballot; of rivals the one nearest to what the wall clocks say. */
@@ -257,9 +269,10 @@ static int settle(const ns_vec *diffs, int64_t base_ns, struct align_clock *ret)
 	for (size_t i = 0; i < diffs->cnt; i++)
 		values[i] = (double)(diffs->data[i] - diffs->data[0]);
 	median = stats_median(values, diffs->cnt);
+	base_ns += diffs->data[0] + (int64_t)median;
 	*ret = (struct align_clock){
 		.source = ALIGN_COLLECTIVES,
-		.offset_ns = base_ns + diffs->data[0] + (int64_t)median,
+		.offset_ns = MAX(MIN(base_ns, APART_MAX_NS), -APART_MAX_NS),
 		.spread_ns = (int64_t)stats_mad(values, diffs->cnt, median),
 		.match_cnt = diffs->cnt,
 	};
@@ -268,7 +281,9 @@ static int settle(const ns_vec *diffs, int64_t base_ns, struct align_clock *ret)
 
 static int64_t wall_offset(const struct align_rank *to, const struct align_rank *from)
 {
-	return (from->wall_ns - from->mono_ns) - (to->wall_ns - to->mono_ns);
+	int64_t offset_ns = (from->wall_ns - from->mono_ns) - (to->wall_ns - to->mono_ns);
+
+	return MAX(MIN(offset_ns, APART_MAX_NS), -APART_MAX_NS);
 }
 
 static bool same_clock(const struct align_rank *a, const struct align_rank *b)

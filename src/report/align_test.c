@@ -268,6 +268,31 @@ static void a_number_that_occurs_twice_is_not_compared(void **state)
 	free(job);
 }
 
+/* The largest times that a reader lets through: a file of an attacker, or a broken one. */
+static void absurd_times_do_not_overflow(void **state)
+{
+	struct job *job = calloc(1, sizeof(*job));
+	uint32_t cnt = 0;
+
+	(void)state;
+	job_init(job, 3, 29);
+	for (int i = 0; i < 10; i++) {
+		for (size_t r = 0; r < 3; r++)
+			job->events[r][i] = (struct align_event){ r == 0 ? i : INT64_C(1) << 62, 1,
+								  i < 5 ? i : -1, 0 };
+	}
+	for (size_t r = 0; r < 3; r++) {
+		job->ranks[r].cnt = 10;
+		job->ranks[r].mono_ns = r == 1 ? INT64_C(1) << 61 : 0;
+		job->ranks[r].wall_ns = r == 2 ? INT64_C(1) << 61 : 0;
+	}
+	assert_int_equal(align_clocks(job->ranks, 3, job->clocks), 0);
+	assert_int_equal(align_match(job->ranks, job->clocks, 3, &cnt), 0);
+	for (size_t r = 0; r < 3; r++)
+		assert_in_range(job->clocks[r].offset_ns + (INT64_C(1) << 60), 0, INT64_C(1) << 61);
+	free(job);
+}
+
 static void no_ranks_and_no_events_are_fine(void **state)
 {
 	struct align_rank alone = { .host = "" };
@@ -295,6 +320,7 @@ int main(void)
 		cmocka_unit_test(ranks_of_one_host_share_its_clock),
 		cmocka_unit_test(a_name_of_two_hosts_does_not_make_one_clock),
 		cmocka_unit_test(a_number_that_occurs_twice_is_not_compared),
+		cmocka_unit_test(absurd_times_do_not_overflow),
 		cmocka_unit_test(no_ranks_and_no_events_are_fine),
 	};
 

@@ -26,6 +26,10 @@ static void see_records(struct rank_view *view, const record_vec *records)
 		case FLIGHT_C_CALL:
 			see_time(view, record->time_ns, record->time_ns + record->value);
 			break;
+		case MARK_GC: /* written at its end */
+		case MARK_DATALOADER_END:
+			see_time(view, record->time_ns - record->value, record->time_ns);
+			break;
 		case FLIGHT_COLLECTIVE_ARGS:
 		case FLIGHT_COLLECTIVE_GROUP:
 			break;

@@ -248,7 +248,7 @@ static const struct curve {
 
 static double rate(int64_t before, int64_t now, int64_t ns, double scale)
 {
-	return now > before ? scale * (double)(now - before) / (double)ns : 0;
+	return now > before ? scale * ((double)now - (double)before) / (double)ns : 0;
 }
 
 /* A rate holds from the record before on. */

@@ -438,6 +438,27 @@ static void intervals_that_overlap_lie_in_rows(void **state)
 	flightlog_done(&log);
 }
 
+static void absurd_times_are_valid_json(void **state)
+{
+	struct timeline_rank ranks[2];
+	struct flightlog logs[2];
+	char *text;
+
+	(void)state;
+	make_pair(logs);
+	logs[1].wall_ns = 0;
+	logs[1].mono_ns = FLIGHT_TIME_MAX_NS;
+	add(&logs[1].lanes.data[0].records, FLIGHT_TIME_MAX_NS, FLIGHT_OPERATOR, FLIGHT_TIME_MAX_NS,
+	    1, 0);
+	add(&logs[1].marks, 0, MARK_GC, FLIGHT_TIME_MAX_NS, 0, 2);
+	add(&logs[0].samples, 0, FLIGHT_SWITCHES, INT64_MAX, UINT64_MAX, 0);
+	add(&logs[0].samples, 1, FLIGHT_SWITCHES, 0, 1, 0);
+	text = print(logs, 2, 0, ranks);
+	json_decref(parse(text));
+	free(text);
+	logs_done(logs, 2);
+}
+
 static void hostile_names_are_valid_json(void **state)
 {
 	static const char *const names[] = { "\"",	 "\\",	      "\x01\x1f\x7f",
@@ -549,6 +570,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_had_not_ended_says_so),
 		cmocka_unit_test(samples_in_a_row_are_one_slice),
 		cmocka_unit_test(intervals_that_overlap_lie_in_rows),
+		cmocka_unit_test(absurd_times_are_valid_json),
 		cmocka_unit_test(hostile_names_are_valid_json),
 		cmocka_unit_test(a_file_that_takes_no_more_is_an_error),
 		cmocka_unit_test(want_of_memory_is_told_wherever_it_comes),
