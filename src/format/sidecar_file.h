@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "base/base.h"
+#include "format/sidecar_host.h"
 
 #define SIDECAR_MAGIC 0x31435350u /* "PSC1" */
 #define SIDECAR_VERSION 1u
@@ -93,45 +93,6 @@ struct sidecar_thief {
 	char cpus[64];	   /* "0-3,7": CPUs it may run on; "" when unknown */
 };
 
-/* What the host knows about the window's traffic: one record, or none when nobody looked. */
-struct sidecar_network {
-	double peak_bytes_per_sec; /* highest rate of one worker of this host between two looks */
-	uint64_t host_tx_bytes;	   /* TCP bytes all followed workers of this host sent */
-	char why[112];		   /* why there are no socket samples; "" when there are */
-};
-
-/* TCP payload of the worker, cumulative from some moment on. */
-struct sidecar_socket {
-	int64_t time_ns;
-	uint64_t tx_bytes, rx_bytes;
-};
-
-enum sidecar_nic_flag {
-	SIDECAR_NIC_RDMA = 1, /* a port of /sys/class/infiniband */
-};
-
-struct sidecar_nic {
-	double bytes_per_sec; /* of the link, one direction; 0: unknown */
-	uint32_t flags;	      /* enum sidecar_nic_flag */
-	char name[28];	      /* "eth0", "mlx5_0/1"; NUL-terminated */
-};
-
-/* Cumulative counters of one network card of the host. */
-struct sidecar_nic_sample {
-	int64_t time_ns;
-	uint64_t tx_bytes, rx_bytes;
-	uint32_t nic; /* index in nics */
-	uint32_t reserved;
-};
-
-#define SIDECAR_PRESSURE_UNKNOWN UINT64_MAX
-
-/* Cumulative time at least one task of the host stood still for lack of something. */
-struct sidecar_pressure {
-	int64_t time_ns;
-	uint64_t some_us[3]; /* cpu, io, memory; SIDECAR_PRESSURE_UNKNOWN: not told */
-};
-
 struct sidecar_header {
 	uint32_t magic, version;
 	uint32_t pid, tid; /* the worker and its training thread */
@@ -150,9 +111,4 @@ _Static_assert(sizeof(struct sidecar_process) == 24, "on disk");
 _Static_assert(sizeof(struct sidecar_gc) == 24, "on disk");
 _Static_assert(sizeof(struct sidecar_iteration) == 16, "on disk");
 _Static_assert(sizeof(struct sidecar_thief) == 256, "on disk");
-_Static_assert(sizeof(struct sidecar_network) == 128, "on disk");
-_Static_assert(sizeof(struct sidecar_socket) == 24, "on disk");
-_Static_assert(sizeof(struct sidecar_nic) == 40, "on disk");
-_Static_assert(sizeof(struct sidecar_nic_sample) == 32, "on disk");
-_Static_assert(sizeof(struct sidecar_pressure) == 32, "on disk");
 _Static_assert(sizeof(struct sidecar_header) == 120 + 16 * SIDECAR_SECTION_CNT, "on disk");

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The records of a sidecar file that tell of the host: TCP traffic, network
+ * cards, pressure. Times are CLOCK_MONOTONIC; see sidecar_file.h.
+ */
+#pragma once
+
+#include "base/base.h"
+
+/* What the host knows about the window's traffic: one record, or none when nobody looked. */
+struct sidecar_network {
+	double peak_bytes_per_sec; /* highest rate of one worker of this host between two looks */
+	uint64_t host_tx_bytes;	   /* TCP bytes all followed workers of this host sent */
+	char why[112];		   /* why there are no socket samples; "" when there are */
+};
+
+/* TCP payload of the worker, cumulative from some moment on. */
+struct sidecar_socket {
+	int64_t time_ns;
+	uint64_t tx_bytes, rx_bytes;
+};
+
+enum sidecar_nic_flag {
+	SIDECAR_NIC_RDMA = 1, /* a port of /sys/class/infiniband */
+};
+
+struct sidecar_nic {
+	double bytes_per_sec; /* of the link, one direction; 0: unknown */
+	uint32_t flags;	      /* enum sidecar_nic_flag */
+	char name[28];	      /* "eth0", "mlx5_0/1"; NUL-terminated */
+};
+
+/* Cumulative counters of one network card of the host. */
+struct sidecar_nic_sample {
+	int64_t time_ns;
+	uint64_t tx_bytes, rx_bytes;
+	uint32_t nic; /* index in nics */
+	uint32_t reserved;
+};
+
+#define SIDECAR_PRESSURE_UNKNOWN UINT64_MAX
+
+/* Cumulative time at least one task of the host stood still for lack of something. */
+struct sidecar_pressure {
+	int64_t time_ns;
+	uint64_t some_us[3]; /* cpu, io, memory; SIDECAR_PRESSURE_UNKNOWN: not told */
+};
+
+_Static_assert(sizeof(struct sidecar_network) == 128, "on disk");
+_Static_assert(sizeof(struct sidecar_socket) == 24, "on disk");
+_Static_assert(sizeof(struct sidecar_nic) == 40, "on disk");
+_Static_assert(sizeof(struct sidecar_nic_sample) == 32, "on disk");
+_Static_assert(sizeof(struct sidecar_pressure) == 32, "on disk");
