@@ -3,18 +3,25 @@
 
 import ctypes
 import os
-
-MARK_DATALOADER = 1
-MARK_DATALOADER_END = 2
-MARK_OPTIMIZER = 3
-MARK_ITERATION = 4
-MARK_GC = 5
-MARK_OPTIMIZER_BEGIN = 6
+import sys
+from typing import Any
 
 NONE = 0
 BEGIN = 1
 END = 2
 BOUND = 3
+
+# enum order_source
+SOURCE_AUTO = 0
+SOURCE_AGENT = 1
+SOURCE_TORCH = 2
+
+# enum flight_source
+STACKS = 0
+OPERATORS = 1
+GC = 5
+
+EAGAIN = -11
 
 
 def library_path() -> str:
@@ -24,15 +31,19 @@ def library_path() -> str:
 
 
 class Agent:
-    """Loaded as PyDLL: a mark takes 100 ns, giving the interpreter lock away could cost 5 ms."""
+    """Loaded as PyDLL: a call takes 100 ns, giving the interpreter lock away could cost 5 ms.
+
+    What runs at each iteration doesn't come through here: builtins() are C functions
+    that Python calls like its own.
+    """
 
     def __init__(self, path: str) -> None:
         lib = ctypes.PyDLL(path)
+        self._lib = lib
         self.start = lib.pt_agent_start
         self.start.argtypes = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_int32, ctypes.c_int32]
-        self.mark = lib.pt_agent_mark
-        self.mark.argtypes = [ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint32]
         self.begun = lib.pt_agent_begun
+        self.begun.argtypes = [ctypes.c_char_p]
         self.done = lib.pt_agent_done
         self.done.argtypes = [ctypes.c_char_p, ctypes.c_uint64]
         self.missed = lib.pt_agent_missed
@@ -44,6 +55,61 @@ class Agent:
         self.bye.restype = None
         self.order = lib.pt_agent_order
         self.order.restype = ctypes.c_uint64
+        self.order_source = lib.pt_agent_order_source
+        self.order_source.restype = ctypes.c_uint32
         self.step = lib.pt_agent_step
         self.step.restype = ctypes.c_uint64
         self.enabled = lib.pt_agent_enabled
+        self.run = lib.pt_agent_run
+        self.window_open = lib.pt_agent_window_open
+        self.window_close = lib.pt_agent_window_close
+        self.window_close.restype = None
+
+    def builtins(self, act: Any) -> Any:
+        """(loader_begins, loader_ends, step_begins, step_ends, iteration, gc), or None."""
+        make = self._lib.pt_agent_builtins
+        make.argtypes = [ctypes.py_object]
+        make.restype = ctypes.py_object
+        return make(act)
+
+    def absent(self, source: int) -> str:
+        """Why a source can't be recorded in this process; empty when it can."""
+        absent = self._lib.pt_agent_absent
+        absent.argtypes = [ctypes.c_uint32]
+        absent.restype = ctypes.c_char_p
+        return str(absent(source).decode("utf-8", "replace"))
+
+    def open_sources(self) -> None:
+        """Finds out what this process can record; each with a self-test."""
+        self._open_stacks()
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            self._open_operators(torch)
+
+    def _open_stacks(self) -> None:
+        codes = []
+        frame: Any = sys._getframe()
+        while frame is not None:
+            codes.append(id(frame.f_code))
+            frame = frame.f_back
+        array = (ctypes.c_size_t * len(codes))(*codes)
+        open_stacks = self._lib.pt_agent_open_stacks
+        open_stacks.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        open_stacks.restype = None
+        open_stacks(array, len(codes))
+
+    def _open_operators(self, torch: Any) -> None:
+        open_operators = self._lib.pt_agent_open_operators
+        open_operators.argtypes = [ctypes.c_char_p]
+        open_operators.restype = None
+        check = self._lib.pt_agent_check_operators
+        check.argtypes = [ctypes.c_int]
+        check.restype = None
+        open_operators(str(torch.__version__).encode())
+        if self.absent(OPERATORS):
+            return
+        check(1)
+        try:
+            torch.empty(0)
+        finally:
+            check(0)

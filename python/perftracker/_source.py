@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The profiling source of a window: torch's own profiler.
+"""The profiling sources of a window: the agent's own collectors, or torch's profiler.
 
-Another source replaces this one by offering the same five methods. Everything
-runs on the training thread except the function that stop() returns.
+Both offer the same five methods. Everything runs on the training thread except
+the function that stop() returns.
 
-What costs the job time, and what is done about it:
+AgentSource only switches collectors on and off; what they see goes to the daemon
+through shared memory. TorchSource is for what they can't do: a device, a version
+of torch or Python that they don't know.
+
+What costs the job time with torch's profiler, and what is done about it:
 - torch builds its event objects twice. The low-level calls give the result
   that can be saved; torch.profiler's own stop would go on to convert it.
 - save() formats the trace as text and holds the interpreter lock all the while.
@@ -31,11 +35,42 @@ class SourceError(Exception):
     """The window can't be recorded; the text says why."""
 
 
+class AgentSource:
+    """The collectors of libperftracker-agent.so."""
+
+    name = b"agent"
+    path = ""  # no file: the trace is in the recorder
+
+    def __init__(self, agent: Any) -> None:
+        self._agent = agent
+
+    def start(self, path: str, on_steal: Callable[[], None]) -> None:
+        if self._agent.window_open() != 0:
+            raise SourceError("the agent's own collectors can't record this process")
+
+    def bound(self, step: int) -> None:
+        """The marks themselves say where iterations begin."""
+
+    def region(self, name: str) -> "ContextManager[Any]":
+        import torch.autograd.profiler as profiler
+
+        return profiler.record_function(name)
+
+    def abort(self) -> None:
+        self._agent.window_close()
+
+    def stop(self, exiting: bool = False) -> Callable[[], int]:
+        self._agent.window_close()
+        return lambda: 0
+
+
 class TorchSource:
     """torch.profiler machinery: CPU (and CUDA) activities, stacks, shapes."""
 
+    name = b"torch"
+
     def __init__(self) -> None:
-        self._path = ""
+        self.path = ""
         self._profile: Any = None
         self._range: Any = None
         self._prepare: Any = None
@@ -56,7 +91,7 @@ class TorchSource:
             raise SourceError("this torch has no Kineto")
         if torch._C._autograd._profiler_enabled():
             raise SourceError("the user's own profiler is active")
-        self._path = path
+        self.path = path
         self._profile = _profile(torch, profiler)
         self._profile._prepare_trace()
         with _quiet_kineto(torch):
@@ -89,7 +124,7 @@ class TorchSource:
         it raises SourceError when there is no trace.
         """
         result = [self._end_recording()]
-        path = self._path
+        path = self.path
         child = -1 if exiting else _fork_save(result[0], path)
         if child < 0:
             return lambda: _save_here(result, path)

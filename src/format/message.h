@@ -24,15 +24,21 @@
 #define MESSAGE_TEXT 512u
 
 enum message_type {
-	MSG_HELLO = 1,	   /* worker: who it is; the block's fd is attached */
-	MSG_PROFILE_BEGUN, /* worker: window open at step `step` */
-	MSG_PROFILE_DONE,  /* worker: trace complete at path `text` */
+	MSG_HELLO = 1, /* worker: who it is; the block's fd is attached */
+	MSG_PROFILE_BEGUN, /* worker: window open at step `step`; `text`: SOURCE_AGENT or SOURCE_TORCH */
+	MSG_PROFILE_DONE, /* worker: trace complete at path `text`; "": in the flight recorder */
 	MSG_PROFILE_MISSED, /* worker: the order's step was past already, or the source failed; `text` says why */
 	MSG_BYE,     /* worker: interpreter exits normally */
 	MSG_REQUEST, /* `perftracker profile`: asks for a profile now */
 	MSG_REPLY,   /* daemon's answer to MSG_REQUEST; `status` 0 or errno, `text` says what */
 	MSG_STATUS,  /* `perftracker status`: asks for one line of state */
+	MSG_FLIGHT,  /* `perftracker timeline`: asks for the flight recorders as files; the answer
+		      * is a MSG_REPLY with the directory in `text` */
 };
+
+/* Who records a window. */
+#define SOURCE_AGENT "agent"
+#define SOURCE_TORCH "torch"
 
 /* One datagram. Fixed size: a shorter or longer one is refused and counted. */
 struct message {

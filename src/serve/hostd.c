@@ -70,6 +70,7 @@ static void client_close(struct client *client)
 static void client_gone(struct client *client)
 {
 	if (client->is_worker && !client->hostd->closing) {
+		hostd_drop_follower(client);
 		worker_drain(&client->worker, clock_mono_ns());
 		client->worker.gone = true;
 		hostd_publish_state(client);

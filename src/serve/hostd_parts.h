@@ -22,10 +22,14 @@ struct client {
 	struct worker worker;
 };
 
-/* A trace on its way to a fingerprint. */
+/*
+ * A window on its way to a fingerprint: a trace file, or the flight recorder, which
+ * a process of our own follows while the window is open.
+ */
 struct summary {
 	uint32_t worker;
 	uint64_t order_id;
+	int sidecar_fd; /* of one that follows: memory for what the host saw; else -1 */
 	char trace[MESSAGE_TEXT], fingerprint[4096];
 };
 
@@ -60,6 +64,9 @@ void hostd_suspend(struct hostd *hostd, bool suspended);
 void hostd_take_begun(struct client *client, const struct message *message);
 void hostd_take_missed(struct client *client, const struct message *message);
 void hostd_take_done(struct client *client, const struct message *message);
+
+/* The window that is open comes to nothing: what follows it is ended. */
+void hostd_drop_follower(struct client *client);
 
 /* pool_done: a fingerprint is ready, or can't be made. */
 void hostd_summary_done(void *arg, uint64_t id, int status, const char *text);

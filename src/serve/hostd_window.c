@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The half of hostd that deals with profiles: windows, sidecars, summaries. */
 #include "base/clock.h"
+#include "base/log.h"
+#include "format/flightlog.h"
 #include "serve/hostd_parts.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -66,6 +69,8 @@ static void sample_tick(uv_timer_t *timer)
 	hostd->sampling = false;
 }
 
+static int follow_window(struct client *client, uint64_t order_id);
+
 void hostd_suspend(struct hostd *hostd, bool suspended)
 {
 	hostd->suspended = suspended;
@@ -85,6 +90,9 @@ void hostd_take_begun(struct client *client, const struct message *message)
 
 	if (worker_begin(&client->worker, message->order_id, clock_mono_ns()) < 0)
 		return;
+	if (strcmp(message->text, SOURCE_AGENT) == 0 &&
+	    follow_window(client, message->order_id) < 0)
+		log_line(LOG_WARNING, "event=no-summarizer worker=%u", client->worker.id);
 	if (!hostd->sampling) {
 		neighbours_open(&hostd->neighbours, "");
 		netwatch_open(&hostd->netwatch, "");
@@ -103,6 +111,7 @@ void hostd_take_missed(struct client *client, const struct message *message)
 				      .order_id = message->order_id,
 				      .step = message->step };
 
+	hostd_drop_follower(client);
 	worker_abandon(&client->worker);
 	publish_answer(client->hostd, answer, message->text);
 	hostd_publish_state(client);
@@ -118,10 +127,37 @@ static bool trace_path_valid(const struct hostd *hostd, const char *path)
 	       strchr(path + len + 1, '/') == NULL && lstat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+/* NULL: out of memory. */
+static struct summary *new_summary(const struct client *client, uint64_t order_id)
+{
+	struct summary *summary = calloc(1, sizeof(*summary));
+	const char *out_dir = client->hostd->setup.options->out_dir;
+
+	if (summary == NULL)
+		return NULL;
+	summary->worker = client->worker.id;
+	summary->order_id = order_id;
+	summary->sidecar_fd = -1;
+	(void)snprintf(summary->fingerprint, sizeof(summary->fingerprint),
+		       "%s/fingerprints/%" PRIu64, out_dir, order_id);
+	(void)mkdir(summary->fingerprint, 0755); /* it may be there; if not, summarize tells */
+	(void)snprintf(summary->fingerprint, sizeof(summary->fingerprint),
+		       "%s/fingerprints/%" PRIu64 "/rank%d.ptfp", out_dir, order_id,
+		       client->worker.rank);
+	return summary;
+}
+
+static void free_summary(struct summary *summary)
+{
+	if (summary->sidecar_fd >= 0)
+		(void)close(summary->sidecar_fd);
+	free(summary);
+}
+
 static int start_summary(struct client *client, const struct message *message)
 {
 	struct hostd *hostd = client->hostd;
-	struct summary *summary = calloc(1, sizeof(*summary));
+	struct summary *summary = new_summary(client, message->order_id);
 	char sidecar[sizeof(summary->trace) + sizeof(SIDECAR_SUFFIX)], rank[16];
 	const char *argv[] = { hostd->setup.options->program,
 			       "summarize",
@@ -138,16 +174,7 @@ static int start_summary(struct client *client, const struct message *message)
 
 	if (summary == NULL)
 		return -ENOMEM;
-	summary->worker = client->worker.id;
-	summary->order_id = message->order_id;
 	(void)snprintf(summary->trace, sizeof(summary->trace), "%s", message->text);
-	(void)snprintf(summary->fingerprint, sizeof(summary->fingerprint),
-		       "%s/fingerprints/%" PRIu64, hostd->setup.options->out_dir,
-		       message->order_id);
-	(void)mkdir(summary->fingerprint, 0755); /* it may be there; if not, summarize tells */
-	(void)snprintf(summary->fingerprint, sizeof(summary->fingerprint),
-		       "%s/fingerprints/%" PRIu64 "/rank%d.ptfp", hostd->setup.options->out_dir,
-		       message->order_id, client->worker.rank);
 	(void)snprintf(sidecar, sizeof(sidecar), "%s" SIDECAR_SUFFIX, summary->trace);
 	(void)snprintf(rank, sizeof(rank), "%d", client->worker.rank);
 	argv[3] = summary->trace;
@@ -158,8 +185,72 @@ static int start_summary(struct client *client, const struct message *message)
 		hostd->summaries.cnt -= ret < 0;
 	}
 	if (ret < 0)
-		free(summary);
+		free_summary(summary);
 	return ret;
+}
+
+/* The recorder is descriptor 3 of the follower, the sidecar's memory 4. */
+static int start_follower(struct client *client, struct summary *summary)
+{
+	struct hostd *hostd = client->hostd;
+	int fds[2] = { client->worker.block.fd, summary->sidecar_fd };
+	char rank[16], keep[sizeof(summary->trace) + 64];
+	const char *argv[] = { hostd->setup.options->program,
+			       "summarize",
+			       "--flight-fd",
+			       "3",
+			       "--sidecar-fd",
+			       "4",
+			       "--rank",
+			       rank,
+			       "-o",
+			       summary->fingerprint,
+			       hostd->setup.options->keep_traces ? "--keep" : NULL,
+			       keep,
+			       NULL };
+
+	(void)snprintf(rank, sizeof(rank), "%d", client->worker.rank);
+	(void)snprintf(keep, sizeof(keep), "%s/%d-%" PRIu64 FLIGHT_SUFFIX, hostd->setup.trace_dir,
+		       client->worker.rank, summary->order_id);
+	return pool_follow(hostd->pool, (uint64_t)(uintptr_t)summary, argv, fds);
+}
+
+/* From now on the window's records become a fingerprint while they are written. */
+static int follow_window(struct client *client, uint64_t order_id)
+{
+	struct hostd *hostd = client->hostd;
+	struct summary *summary = new_summary(client, order_id);
+	int ret = -ENOMEM;
+
+	if (summary == NULL)
+		return ret;
+	summary->sidecar_fd = memfd_create("perftracker-sidecar", MFD_CLOEXEC);
+	ret = summary->sidecar_fd < 0 ? -errno : vec_push(&hostd->summaries, summary);
+	if (ret == 0) {
+		ret = start_follower(client, summary);
+		hostd->summaries.cnt -= ret < 0;
+	}
+	if (ret < 0)
+		free_summary(summary);
+	return ret;
+}
+
+static struct summary *find_follower(const struct client *client, uint64_t order_id)
+{
+	vec_foreach(summary, &client->hostd->summaries) {
+		if ((*summary)->sidecar_fd >= 0 && (*summary)->order_id == order_id &&
+		    (*summary)->worker == client->worker.id)
+			return *summary;
+	}
+	return NULL;
+}
+
+void hostd_drop_follower(struct client *client)
+{
+	struct summary *summary = find_follower(client, client->worker.window.order_id);
+
+	if (summary != NULL && client->worker.window.open)
+		pool_kill(client->hostd->pool, (uint64_t)(uintptr_t)summary);
 }
 
 static size_t list_workers(const struct hostd *hostd, struct neighbour_worker *ret, size_t cap,
@@ -182,11 +273,13 @@ static int finish_window(struct client *client, const struct message *message, s
 {
 	struct hostd *hostd = client->hostd;
 	struct neighbour_worker workers[HOSTD_CLIENT_MAX];
+	struct summary *summary;
 	struct neighbours_query query = { .workers = workers,
 					  .job_pid = hostd->setup.job_pid,
 					  .self_pid = (uint32_t)getpid() };
 	struct worker_finish finish = {
 		.trace_path = message->text,
+		.sidecar_fd = -1,
 		.mono_ns = clock_mono_ns(),
 		.wall_ns = clock_wall_ns(),
 		.window_ns = message->window_ns,
@@ -197,9 +290,15 @@ static int finish_window(struct client *client, const struct message *message, s
 	if (!client->worker.window.open || client->worker.window.order_id != message->order_id)
 		return err_set(err, EINVAL, "a trace of order %" PRIu64 " that had not begun",
 			       message->order_id);
-	if (!trace_path_valid(hostd, message->text))
+	if (message->text[0] == '\0') {
+		summary = find_follower(client, message->order_id);
+		if (summary == NULL)
+			return err_set(err, ESRCH, "its summarizer has ended before the window");
+		finish.sidecar_fd = summary->sidecar_fd;
+	} else if (!trace_path_valid(hostd, message->text)) {
 		return err_set(err, EINVAL, "%s: expected a trace in %s", message->text,
 			       hostd->setup.trace_dir);
+	}
 	if (netwatch_finish(&hostd->netwatch, &client->worker.window.side) < 0)
 		return err_set(err, ENOMEM, "%s: out of memory", message->text);
 	query.worker_cnt = list_workers(hostd, workers, ARRAY_SIZE(workers), client, &query.idx);
@@ -215,16 +314,29 @@ void hostd_take_done(struct client *client, const struct message *message)
 				      .window_ns = (int64_t)(message->window_ns & INT64_MAX),
 				      .stall_ns = (int64_t)(message->stall_ns & INT64_MAX) };
 	struct err err = { "out of memory" };
+	struct summary *follower = find_follower(client, message->order_id);
 	int ret = finish_window(client, message, &err);
 
-	if (ret == 0)
+	if (ret == 0 && follower != NULL)
+		pool_release(client->hostd->pool, (uint64_t)(uintptr_t)follower);
+	else if (ret == 0)
 		ret = start_summary(client, message);
 	if (ret < 0) {
 		answer.outcome = OUTCOME_MISSED;
+		hostd_drop_follower(client);
 		worker_abandon(&client->worker);
 	}
 	publish_answer(client->hostd, answer, ret < 0 ? err.text : message->text);
 	hostd_publish_state(client);
+}
+
+/* The worker may give the window's memory back. */
+static void mark_taken(struct hostd *hostd, const struct summary *summary)
+{
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->is_worker && (*client)->worker.id == summary->worker)
+			atomic_store(&(*client)->worker.block.block->taken_id, summary->order_id);
+	}
 }
 
 void hostd_summary_done(void *arg, uint64_t id, int status, const char *text)
@@ -250,10 +362,12 @@ void hostd_summary_done(void *arg, uint64_t id, int status, const char *text)
 	if (status != 0)
 		answer.outcome = OUTCOME_MISSED;
 	publish_answer(hostd, answer, status == 0 ? summary->fingerprint : why);
-	if (!hostd->setup.options->keep_traces) {
+	if (summary->sidecar_fd >= 0) {
+		mark_taken(hostd, summary);
+	} else if (!hostd->setup.options->keep_traces) {
 		(void)snprintf(sidecar, sizeof(sidecar), "%s" SIDECAR_SUFFIX, summary->trace);
 		(void)unlink(summary->trace);
 		(void)unlink(sidecar);
 	}
-	free(summary);
+	free_summary(summary);
 }

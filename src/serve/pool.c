@@ -16,6 +16,9 @@ struct task {
 	char *argv[ARGS_MAX];
 	uv_process_t process;
 	uv_pipe_t errors; /* its stderr: the last words go into the report */
+	bool follows;	  /* beside the jobs; with an input: */
+	uv_pipe_t input;
+	int fds[2];
 	char text[512];
 	size_t len;
 	int status;
@@ -61,9 +64,19 @@ static void forget_running(struct pool *pool, const struct task *task)
 
 static void start_waiting(uv_idle_t *starter);
 
+/* Those that follow a window are not counted: they must not wait for each other. */
+static size_t jobs_running(const struct pool *pool)
+{
+	size_t cnt = 0;
+
+	vec_foreach(task, &pool->running)
+		cnt += !(*task)->follows;
+	return cnt;
+}
+
 static void kick(struct pool *pool)
 {
-	if (pool->waiting.cnt > 0 && pool->running.cnt < pool->jobs && !pool->closing)
+	if (pool->waiting.cnt > 0 && jobs_running(pool) < pool->jobs && !pool->closing)
 		(void)uv_idle_start(&pool->starter, start_waiting);
 }
 
@@ -118,27 +131,36 @@ static void errors_read(uv_stream_t *stream, ssize_t len, const uv_buf_t *buf)
 	task->text[task->len] = '\0';
 }
 
+static void end_input(struct task *task)
+{
+	if (task->follows && !uv_is_closing((uv_handle_t *)&task->input))
+		uv_close((uv_handle_t *)&task->input, handle_closed);
+}
+
 static void process_exited(uv_process_t *process, int64_t status, int signal)
 {
 	struct task *task = process->data;
 
 	task->status = signal != 0 ? 128 + signal : (int)status;
+	end_input(task);
 	uv_close((uv_handle_t *)process, handle_closed);
 }
 
 static int spawn(struct task *task)
 {
-	uv_stdio_container_t stdio[3] = {
+	uv_stdio_container_t stdio[5] = {
 		{ .flags = UV_IGNORE },
 		{ .flags = UV_IGNORE },
 		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
 		  .data.stream = (uv_stream_t *)&task->errors },
+		{ .flags = UV_INHERIT_FD, .data.fd = task->fds[0] },
+		{ .flags = UV_INHERIT_FD, .data.fd = task->fds[1] },
 	};
 	uv_process_options_t options = {
 		.file = task->argv[0],
 		.args = task->argv,
 		.stdio = stdio,
-		.stdio_count = 3,
+		.stdio_count = task->follows ? 5 : 3,
 		.exit_cb = process_exited,
 	};
 	int ret;
@@ -147,6 +169,13 @@ static int spawn(struct task *task)
 	task->errors.data = task;
 	task->process.data = task;
 	task->open_handles = 2;
+	if (task->follows) {
+		(void)uv_pipe_init(task->pool->loop, &task->input, 0);
+		task->input.data = task;
+		task->open_handles = 3;
+		stdio[0] = (uv_stdio_container_t){ .flags = UV_CREATE_PIPE | UV_READABLE_PIPE,
+						   .data.stream = (uv_stream_t *)&task->input };
+	}
 	ret = uv_spawn(task->pool->loop, &task->process, &options);
 	if (ret == 0)
 		(void)setpriority(PRIO_PROCESS, (id_t)task->process.pid, POOL_NICE);
@@ -163,6 +192,7 @@ static void start_task(struct task *task)
 			       uv_strerror(ret));
 		uv_close((uv_handle_t *)&task->process, handle_closed);
 		uv_close((uv_handle_t *)&task->errors, handle_closed);
+		end_input(task);
 		return;
 	}
 	(void)uv_read_start((uv_stream_t *)&task->errors, give_buffer, errors_read);
@@ -172,7 +202,7 @@ static void start_waiting(uv_idle_t *starter)
 {
 	struct pool *pool = starter->data;
 
-	while (pool->waiting.cnt > 0 && pool->running.cnt < pool->jobs) {
+	while (pool->waiting.cnt > 0 && jobs_running(pool) < pool->jobs) {
 		struct task *task = pool->waiting.data[0];
 
 		if (vec_push(&pool->running, task) < 0)
@@ -200,30 +230,81 @@ struct pool *pool_new(uv_loop_t *loop, unsigned jobs, pool_done *done, void *arg
 	return pool;
 }
 
-int pool_add(struct pool *pool, uint64_t id, const char *const *argv)
+/* NULL: out of memory. */
+static struct task *new_task(struct pool *pool, uint64_t id, const char *const *argv)
 {
-	struct task *task;
+	struct task *task = calloc(1, sizeof(*task));
 
-	if (pool->waiting.cnt >= POOL_WAITING_MAX)
-		return -ENOBUFS;
-	task = calloc(1, sizeof(*task));
 	if (task == NULL)
-		return -ENOMEM;
+		return NULL;
 	task->pool = pool;
 	task->id = id;
 	for (size_t i = 0; argv[i] != NULL; i++) {
 		task->argv[i] = i < ARGS_MAX - 1 ? strdup(argv[i]) : NULL;
 		if (task->argv[i] == NULL) {
 			free_task(task);
-			return -ENOMEM;
+			return NULL;
 		}
 	}
+	return task;
+}
+
+int pool_add(struct pool *pool, uint64_t id, const char *const *argv)
+{
+	struct task *task;
+
+	if (pool->waiting.cnt >= POOL_WAITING_MAX)
+		return -ENOBUFS;
+	task = new_task(pool, id, argv);
+	if (task == NULL)
+		return -ENOMEM;
 	if (vec_push(&pool->waiting, task) < 0) {
 		free_task(task);
 		return -ENOMEM;
 	}
 	kick(pool);
 	return 0;
+}
+
+int pool_follow(struct pool *pool, uint64_t id, const char *const *argv, const int fds[2])
+{
+	struct task *task = new_task(pool, id, argv);
+
+	if (task == NULL)
+		return -ENOMEM;
+	task->follows = true;
+	memcpy(task->fds, fds, sizeof(task->fds));
+	if (vec_push(&pool->running, task) < 0) {
+		free_task(task);
+		return -ENOMEM;
+	}
+	start_task(task);
+	return 0;
+}
+
+static struct task *find_follower(struct pool *pool, uint64_t id)
+{
+	vec_foreach(task, &pool->running) {
+		if ((*task)->follows && (*task)->id == id)
+			return *task;
+	}
+	return NULL;
+}
+
+void pool_release(struct pool *pool, uint64_t id)
+{
+	struct task *task = find_follower(pool, id);
+
+	if (task != NULL)
+		end_input(task);
+}
+
+void pool_kill(struct pool *pool, uint64_t id)
+{
+	struct task *task = find_follower(pool, id);
+
+	if (task != NULL)
+		(void)uv_process_kill(&task->process, SIGKILL);
 }
 
 void pool_close(struct pool *pool)

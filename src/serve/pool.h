@@ -27,5 +27,19 @@ _must_check_ struct pool *pool_new(uv_loop_t *loop, unsigned jobs, pool_done *do
  */
 _must_check_ int pool_add(struct pool *pool, uint64_t id, const char *const *argv);
 
+/*
+ * Starts argv now, beside the `jobs`, with its descriptors 3 and 4 open on fds (which
+ * stay the caller's) and its standard input held open until pool_release(): such a
+ * command follows a window while it runs. done() as above. Returns 0 or -ENOMEM.
+ */
+_must_check_ int pool_follow(struct pool *pool, uint64_t id, const char *const *argv,
+			     const int fds[2]);
+
+/* Ends the input of what pool_follow() started: there will be no more to follow. */
+void pool_release(struct pool *pool, uint64_t id);
+
+/* Kills what pool_follow() started; its done() comes with a status. */
+void pool_kill(struct pool *pool, uint64_t id);
+
 /* Kills what runs and forgets what waits; freed once the loop has run its close callbacks. */
 void pool_close(struct pool *pool);

@@ -65,6 +65,7 @@ _must_check_ int worker_sample(struct worker *worker, int64_t now_ns);
  */
 struct worker_finish {
 	const char *trace_path;
+	int sidecar_fd;		  /* not -1: the sidecar goes there, and trace_path doesn't count */
 	int64_t mono_ns, wall_ns; /* one moment on both clocks */
 	uint64_t window_ns;	  /* as the worker says */
 	const struct neighbours *neighbours;

@@ -2,6 +2,7 @@
 #include "collect/agent/agent.h"
 
 #include "base/clock.h"
+#include "collect/agent/collectors.h"
 #include "collect/agent/lane.h"
 #include "collect/agent/link.h"
 #include "collect/agent/names.h"
@@ -59,6 +60,7 @@ static void set_state(enum worker_state state)
 static void disable(void)
 {
 	atomic_store_explicit(&agent.enabled, false, memory_order_release);
+	collectors_stop();
 	set_state(WORKER_DISABLED);
 }
 
@@ -85,6 +87,8 @@ static void release(void)
 static void forked_child(void)
 {
 	atomic_store_explicit(&agent.enabled, false, memory_order_relaxed);
+	lane_attach(NULL);
+	collectors_forked();
 	release();
 }
 
@@ -135,9 +139,11 @@ static int create_flight(void)
 	agent.flight->wall_ns = clock_wall_ns();
 	atomic_store(&agent.flight->training_tid, agent.tid);
 	err = names_open(agent.flight);
-	if (err == 0)
-		lane_attach(agent.flight);
-	return err;
+	if (err < 0)
+		return err;
+	lane_attach(agent.flight);
+	collectors_attach(agent.flight);
+	return 0;
 }
 
 static int start_locked(const char *socket_path)
@@ -225,6 +231,9 @@ static int mark_locked(uint32_t mark, int64_t value, uint32_t detail)
 	action = window_mark(&agent.window, &block->order, agent.step, now_ns);
 	if (agent.window.missed_id != 0)
 		report_missed_step();
+	collectors_step(agent.step);
+	if (action == AGENT_BOUND && collectors_window_is_open())
+		return AGENT_NONE; /* the marks themselves are in the recorder */
 	if (action == AGENT_END)
 		set_state(WORKER_EXPORTING);
 	return action;
@@ -254,13 +263,62 @@ static void finish_window(void)
 	atomic_store_explicit(&agent.busy, false, memory_order_release);
 }
 
-int pt_agent_begun(void)
+void pt_agent_training_thread(void)
+{
+	agent.tid = (uint32_t)syscall(SYS_gettid);
+	if (agent.flight != NULL)
+		atomic_store_explicit(&agent.flight->training_tid, agent.tid, memory_order_relaxed);
+}
+
+void pt_agent_open_stacks(const uintptr_t *codes, size_t cnt)
+{
+	collectors_open_stacks(codes, cnt);
+}
+
+void pt_agent_open_operators(const char *torch_version)
+{
+	collectors_open_operators(torch_version);
+}
+
+void pt_agent_check_operators(int begin)
+{
+	collectors_check_operators(begin != 0);
+}
+
+int pt_agent_run(void)
+{
+	return collectors_run();
+}
+
+const char *pt_agent_absent(uint32_t source)
+{
+	if (source >= FLIGHT_SOURCE_CNT || agent.flight == NULL)
+		return "no recorder";
+	return agent.flight->sources[source].why;
+}
+
+uint32_t pt_agent_order_source(void)
+{
+	return agent.window.source;
+}
+
+int pt_agent_window_open(void)
+{
+	return collectors_open_window(agent.window.seen_id, agent.window.sample_hz,
+				      agent.window.exact);
+}
+
+void pt_agent_window_close(void)
+{
+	collectors_close_window();
+}
+
+int pt_agent_begun(const char *source)
 {
 	struct message message;
 	int err;
 
-	agent.tid = (uint32_t)syscall(SYS_gettid); /* the first mark may have come from another */
-	fill_message(&message, MSG_PROFILE_BEGUN, NULL);
+	fill_message(&message, MSG_PROFILE_BEGUN, source);
 	err = send_message(&message, -1);
 	if (err == 0)
 		set_state(WORKER_PROFILING);

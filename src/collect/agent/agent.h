@@ -17,6 +17,8 @@
 
 #include "base/base.h"
 
+#include <stddef.h>
+
 #define PT_EXPORT __attribute__((visibility("default")))
 
 /* What the caller of pt_agent_mark has to do now. */
@@ -50,11 +52,50 @@ PT_EXPORT int pt_agent_start(const char *socket_path, int32_t rank, int32_t loca
  */
 PT_EXPORT int pt_agent_mark(uint32_t mark, int64_t value, uint32_t detail);
 
-/* The window is open: sends MSG_PROFILE_BEGUN. Returns 0 or -errno. */
-PT_EXPORT int pt_agent_begun(void);
+/* The calling thread is the one that trains: its stacks and its account are kept. */
+PT_EXPORT void pt_agent_training_thread(void);
 
 /*
- * The trace of the window is complete at path; the job stood still for
+ * What this process can record (collectors.h), asked once, with the interpreter
+ * lock held: the calling thread's stack as Python says; torch's version, then a
+ * self-test: between check_operators(1) and (0) the caller runs torch.empty(0).
+ * pt_agent_run() starts the recorder. Returns 0 or -errno.
+ */
+PT_EXPORT void pt_agent_open_stacks(const uintptr_t *codes, size_t cnt);
+PT_EXPORT void pt_agent_open_operators(const char *torch_version);
+PT_EXPORT void pt_agent_check_operators(int begin);
+PT_EXPORT int pt_agent_run(void);
+
+/* Why a source (enum flight_source) is absent: borrowed, "" when it works. */
+PT_EXPORT const char *pt_agent_absent(uint32_t source);
+
+/*
+ * For Python, as Python objects: (loader_begins, loader_ends, step_begins,
+ * step_ends, iteration, gc), built-in functions that mark; None when they can't be
+ * made. They call act(enum agent_action) where a window begins or ends. A new
+ * reference; act is kept.
+ */
+struct pyobject;
+PT_EXPORT struct pyobject *pt_agent_builtins(struct pyobject *act);
+
+/* What the order under way asks for: enum order_source. */
+PT_EXPORT uint32_t pt_agent_order_source(void);
+
+/*
+ * The agent's own collectors as the source of a window: open returns 0 or
+ * -ENOTSUP, when another source is needed. Both take microseconds.
+ */
+PT_EXPORT int pt_agent_window_open(void);
+PT_EXPORT void pt_agent_window_close(void);
+
+/*
+ * The window is open: sends MSG_PROFILE_BEGUN. source: SOURCE_AGENT when the
+ * recorder holds it, SOURCE_TORCH when a trace file will come. Returns 0 or -errno.
+ */
+PT_EXPORT int pt_agent_begun(const char *source);
+
+/*
+ * The trace of the window is complete at path ("": in the recorder); the job stood still for
  * stall_ns because of the window. Sends MSG_PROFILE_DONE. -EAGAIN when the
  * socket is full: the caller may try again. Returns 0 or -errno.
  */

@@ -19,6 +19,9 @@ static bool window_take(struct window *window, struct order *order, uint64_t ste
 	taken.min_steps = load_relaxed(&order->min_steps);
 	taken.max_steps = load_relaxed(&order->max_steps);
 	taken.stride = MAX(load_relaxed(&order->stride), 1u);
+	taken.source = load_relaxed(&order->source);
+	taken.sample_hz = load_relaxed(&order->sample_hz);
+	taken.exact = load_relaxed(&order->exact) != 0;
 	if (taken.start_step == 0)
 		taken.start_step = step;
 	atomic_thread_fence(memory_order_acquire);

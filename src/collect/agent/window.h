@@ -26,7 +26,9 @@ struct window {
 	uint64_t
 		missed_id; /* set when an order was found to be past; the caller reports and clears */
 	uint64_t start_step, min_steps, max_steps, stride;
-	uint64_t begin_step; /* step at which the window opened */
+	uint64_t begin_step;	    /* step at which the window opened */
+	uint32_t source, sample_hz; /* enum order_source; 0: the default */
+	bool exact;
 	int64_t length_ns;
 	int64_t begin_ns, end_ns;
 };

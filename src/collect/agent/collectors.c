@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/agent/collectors.h"
+
+#include "collect/agent/lane.h"
+#include "collect/agent/pystack.h"
+#include "collect/agent/pytrace.h"
+#include "collect/agent/sampler.h"
+#include "collect/agent/torchops.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define BACKOFF_RATE 5 /* one sample of so many is left */
+
+struct audit {
+	uint64_t seen_id;
+	bool active;
+	bool on; /* in a slice with the collectors that are audited */
+	uint64_t start_step, slice_steps, slice_cnt;
+	uint32_t kind;
+};
+
+static struct collectors {
+	struct flight *flight;
+	bool running;
+	bool window;
+	bool traced; /* exact tracing is on */
+	uint64_t order_id;
+	uint32_t hz;
+	uint32_t backoff;
+	struct audit audit;
+} collectors;
+
+void collectors_attach(struct flight *flight)
+{
+	collectors = (struct collectors){ .flight = flight };
+}
+
+void collectors_note(enum flight_source source, const char *why)
+{
+	struct flight_source_status *status;
+
+	if (collectors.flight == NULL)
+		return;
+	status = &collectors.flight->sources[source];
+	memset(status->why, 0, sizeof(status->why));
+	if (why != NULL)
+		memcpy(status->why, why, strnlen(why, sizeof(status->why) - 1));
+	atomic_store_explicit(&status->state, why == NULL ? FLIGHT_WORKS : FLIGHT_ABSENT,
+			      memory_order_release);
+}
+
+bool collectors_have(enum flight_source source)
+{
+	return collectors.flight != NULL &&
+	       atomic_load_explicit(&collectors.flight->sources[source].state,
+				    memory_order_acquire) == FLIGHT_WORKS;
+}
+
+void collectors_open_stacks(const uintptr_t *codes, size_t cnt)
+{
+	char why[124] = "the stacks that were read differ from Python's own";
+	struct pystack_gil gil;
+
+	if (pystack_open(why, sizeof(why)) < 0 || pystack_check(codes, cnt) < 0) {
+		collectors_note(FLIGHT_SOURCE_STACKS, why);
+		collectors_note(FLIGHT_SOURCE_GIL, "no Python stacks");
+		return;
+	}
+	collectors_note(FLIGHT_SOURCE_STACKS, NULL);
+	collectors_note(FLIGHT_SOURCE_GIL,
+			pystack_gil(&gil) == 0 ? NULL : "the lock was not found");
+}
+
+void collectors_open_operators(const char *torch_version)
+{
+	char why[124] = "";
+
+	if (torchops_open(torch_version, why, sizeof(why)) < 0)
+		collectors_note(FLIGHT_SOURCE_OPERATORS, why);
+}
+
+void collectors_check_operators(bool begin)
+{
+	char why[124] = "its self-test could not begin";
+
+	if (begin && torchops_check_begin() == 0)
+		return;
+	if (!begin && torchops_check_end(why, sizeof(why)) == 0)
+		collectors_note(FLIGHT_SOURCE_OPERATORS, NULL);
+	else
+		collectors_note(FLIGHT_SOURCE_OPERATORS, why);
+}
+
+/* Brings everything to the state that is wanted now. */
+static void apply(void)
+{
+	const struct audit *audit = &collectors.audit;
+	bool audited_off = audit->active && !audit->on && audit->kind == AUDIT_ALWAYS;
+	bool always = !audited_off && collectors.backoff < BACKOFF_ALL;
+	bool window =
+		collectors.window || (audit->active && audit->on && audit->kind == AUDIT_WINDOW);
+	uint32_t hz = collectors.hz;
+
+	if (collectors.backoff >= BACKOFF_SAMPLES)
+		hz = MAX(hz / BACKOFF_RATE, SAMPLER_ALWAYS_HZ);
+	if (window)
+		lane_open_window((uint32_t)collectors.order_id);
+	else
+		lane_close_window();
+	sampler_set(window ? SAMPLER_WINDOW : always ? SAMPLER_ALWAYS : SAMPLER_OFF, hz);
+	if (!collectors_have(FLIGHT_SOURCE_OPERATORS))
+		return;
+	(void)torchops_watch_operators(window && collectors.backoff < BACKOFF_OPERATORS);
+	(void)torchops_watch_collectives(always || window);
+}
+
+int collectors_run(void)
+{
+	int ret = sampler_start(collectors_have(FLIGHT_SOURCE_STACKS));
+
+	if (ret < 0) {
+		collectors_note(FLIGHT_SOURCE_STACKS, "the helper thread could not be started");
+		return ret;
+	}
+	if (collectors_have(FLIGHT_SOURCE_OPERATORS))
+		collectors_note(FLIGHT_SOURCE_COLLECTIVES, NULL);
+	else
+		collectors_note(FLIGHT_SOURCE_COLLECTIVES, "no operators");
+	collectors.running = true;
+	collectors.hz = SAMPLER_WINDOW_HZ;
+	apply();
+	return 0;
+}
+
+static void start_trace(void)
+{
+	char why[124] = "";
+
+	collectors.traced =
+		pytrace_open(why, sizeof(why)) == 0 && pytrace_start(true, why, sizeof(why)) == 0;
+}
+
+int collectors_open_window(uint64_t order_id, uint32_t hz, bool exact)
+{
+	if (!collectors.running || !collectors_have(FLIGHT_SOURCE_STACKS) ||
+	    !collectors_have(FLIGHT_SOURCE_OPERATORS))
+		return -ENOTSUP;
+	collectors.window = true;
+	collectors.audit.active = false;
+	collectors.order_id = order_id;
+	collectors.hz = hz != 0 ? hz : SAMPLER_WINDOW_HZ;
+	apply();
+	if (exact)
+		start_trace();
+	return 0;
+}
+
+void collectors_close_window(void)
+{
+	if (!collectors.window)
+		return;
+	if (collectors.traced)
+		pytrace_stop();
+	collectors.traced = false;
+	collectors.window = false;
+	apply();
+	sampler_free_window(collectors.order_id);
+}
+
+bool collectors_window_is_open(void)
+{
+	return collectors.window;
+}
+
+/* As window_take(): the id is read again behind the fields. */
+static void take_audit(struct audit_order *order, uint64_t id)
+{
+	struct audit taken = { .seen_id = id, .active = true };
+
+	taken.start_step = atomic_load_explicit(&order->start_step, memory_order_relaxed);
+	taken.slice_steps = atomic_load_explicit(&order->slice_steps, memory_order_relaxed);
+	taken.slice_cnt = atomic_load_explicit(&order->slice_cnt, memory_order_relaxed);
+	taken.kind = atomic_load_explicit(&order->kind, memory_order_relaxed);
+	taken.on = taken.kind == AUDIT_ALWAYS; /* as it is until the first slice */
+	atomic_thread_fence(memory_order_acquire);
+	if (atomic_load_explicit(&order->id, memory_order_relaxed) != id)
+		return;
+	taken.active = taken.slice_steps > 0 && !collectors.window;
+	collectors.audit = taken;
+}
+
+static void audit_step(uint64_t step)
+{
+	struct audit *audit = &collectors.audit;
+	uint64_t slice;
+	bool on;
+
+	if (step < audit->start_step)
+		return;
+	slice = (step - audit->start_step) / audit->slice_steps;
+	on = slice % 2 == 1;
+	if (slice >= audit->slice_cnt)
+		audit->active = false;
+	else if (on == audit->on)
+		return;
+	audit->on = on;
+	apply();
+	if (!audit->active && audit->kind == AUDIT_WINDOW)
+		sampler_free_window(collectors.order_id);
+}
+
+void collectors_step(uint64_t step)
+{
+	struct worker_block *block;
+	uint64_t id;
+	uint32_t backoff;
+
+	if (!collectors.running)
+		return;
+	block = &collectors.flight->block;
+	id = atomic_load_explicit(&block->audit.id, memory_order_acquire);
+	backoff = atomic_load_explicit(&block->backoff, memory_order_relaxed);
+	if (id != collectors.audit.seen_id)
+		take_audit(&block->audit, id);
+	if (collectors.audit.active)
+		audit_step(step);
+	if (backoff != collectors.backoff) {
+		collectors.backoff = backoff;
+		apply();
+	}
+}
+
+void collectors_stop(void)
+{
+	collectors_close_window();
+	if (!collectors.running)
+		return;
+	collectors.running = false;
+	lane_close_window();
+	sampler_set(SAMPLER_OFF, 0);
+	if (collectors_have(FLIGHT_SOURCE_OPERATORS)) {
+		(void)torchops_watch_operators(false);
+		(void)torchops_watch_collectives(false);
+	}
+}
+
+void collectors_forked(void)
+{
+	sampler_forked();
+	pytrace_forked();
+	collectors = (struct collectors){ 0 };
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The library is built once and loaded into containers with an older C library.
+ * Functions that moved between libraries in glibc 2.34 got a new version then;
+ * asking for the first version finds them on both sides of that.
+ */
+#pragma once
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#if defined(__x86_64__)
+#define PT_GLIBC_BASE "GLIBC_2.2.5"
+#elif defined(__aarch64__)
+#define PT_GLIBC_BASE "GLIBC_2.17"
+#endif
+
+#define PT_OLD_SYMBOL(name) __asm__(".symver " #name "," #name "@" PT_GLIBC_BASE)
+
+#ifdef PT_GLIBC_BASE
+PT_OLD_SYMBOL(dlopen);
+PT_OLD_SYMBOL(dlsym);
+PT_OLD_SYMBOL(dladdr);
+PT_OLD_SYMBOL(pthread_create);
+PT_OLD_SYMBOL(pthread_attr_setstacksize);
+#endif

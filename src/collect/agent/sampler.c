@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/agent/sampler.h"
+
+#include "base/clock.h"
+#include "collect/agent/account.h"
+#include "collect/agent/compat.h"
+#include "collect/agent/lane.h"
+#include "collect/agent/names.h"
+#include "collect/agent/pystack.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STACK_BYTES ((size_t)256 << 10) /* of the helper; torch's thread-local data is in it */
+#define THREAD_MAX 16
+#define LIST_PERIOD_NS (100 * 1000 * 1000)  /* between two looks at the list of threads */
+#define STAMP_PERIOD_NS (100 * 1000 * 1000) /* between two checks of code objects */
+#define QUIET_PERIOD_NS (20 * 1000 * 1000)  /* between two records of a thread that stands still */
+#define FREE_LIMIT_NS (10 * NSEC_PER_SEC)
+#define CODE_SLOTS 8192u /* power of two */
+
+/* A thread under observation, and where it stood when it was last seen. */
+struct target {
+	struct pystack_thread thread;
+	bool seen; /* in the latest list */
+	int syscall_fd;
+	int64_t cpu_ns, recorded_ns, stamped_ns;
+	uintptr_t codes[PYSTACK_DEPTH];
+	size_t depth;
+	uint32_t node;
+	uint16_t detail;
+};
+
+struct code_slot {
+	uintptr_t code; /* 0: free */
+	uint64_t stamp;
+	uint32_t frame;
+};
+
+static struct sampler {
+	_Atomic bool running;
+	_Atomic uint32_t mode, hz;
+	_Atomic uint32_t wake; /* futex: grows with each change of mode */
+	_Atomic uint64_t free_id;
+	int64_t free_since_ns;
+	bool stacks;
+	struct target targets[THREAD_MAX];
+	size_t target_cnt;
+	int64_t listed_ns, accounted_ns;
+	uint32_t gil_holder;
+	struct account account;
+	struct code_slot codes[CODE_SLOTS];
+} sampler = { .account = ACCOUNT_NONE };
+
+static void drop(_Atomic uint64_t *counter, uint64_t cnt)
+{
+	atomic_fetch_add_explicit(counter, cnt, memory_order_relaxed);
+}
+
+static void record(struct flight *flight, const struct ring_record *what)
+{
+	ring_push(flight->samples, FLIGHT_SAMPLE_CNT, &flight->sample_head, what);
+}
+
+/* Threads */
+
+static struct target *find_target(uint32_t tid)
+{
+	for (size_t i = 0; i < sampler.target_cnt; i++) {
+		if (sampler.targets[i].thread.tid == tid)
+			return &sampler.targets[i];
+	}
+	return NULL;
+}
+
+static void forget_unseen(void)
+{
+	for (size_t i = 0; i < sampler.target_cnt;) {
+		struct target *target = &sampler.targets[i];
+
+		if (target->seen) {
+			i++;
+			continue;
+		}
+		if (target->syscall_fd >= 0)
+			(void)close(target->syscall_fd);
+		*target = sampler.targets[--sampler.target_cnt];
+	}
+}
+
+static void see_thread(struct flight *flight, const struct pystack_thread *thread)
+{
+	struct target *target = find_target(thread->tid);
+
+	if (target == NULL && sampler.target_cnt == THREAD_MAX) {
+		drop(&flight->drops.threads, 1);
+		return;
+	}
+	if (target == NULL) {
+		target = &sampler.targets[sampler.target_cnt++];
+		*target = (struct target){ .cpu_ns = -1,
+					   .syscall_fd = account_open(thread->tid, "syscall") };
+	}
+	target->thread = *thread;
+	target->seen = true;
+}
+
+/* The training thread first: it must not be the one for which there is no room. */
+static void list_threads(struct flight *flight)
+{
+	struct pystack_thread threads[4 * THREAD_MAX];
+	uint32_t training = atomic_load_explicit(&flight->training_tid, memory_order_relaxed);
+	size_t dropped = 0, cnt = pystack_threads(threads, ARRAY_SIZE(threads), &dropped);
+
+	if (cnt == 0) /* the list was being changed: what was known holds */
+		return;
+	for (size_t i = 0; i < sampler.target_cnt; i++)
+		sampler.targets[i].seen = false;
+	for (size_t i = 0; i < cnt; i++) {
+		if (threads[i].tid == training)
+			see_thread(flight, &threads[i]);
+	}
+	for (size_t i = 0; i < cnt; i++) {
+		if (threads[i].tid != training)
+			see_thread(flight, &threads[i]);
+	}
+	drop(&flight->drops.threads, dropped);
+	forget_unseen();
+}
+
+/* Stacks */
+
+static uint32_t frame_of(uintptr_t code, uint64_t stamp)
+{
+	uintptr_t hash = (code >> 4) * 0x9e3779b97f4a7c15u >> 40;
+	struct code_slot *slot = NULL;
+	struct pystack_code names;
+
+	for (size_t i = 0; i < 16; i++) {
+		slot = &sampler.codes[(hash + i) & (CODE_SLOTS - 1)];
+		if (slot->code == code && slot->stamp == stamp)
+			return slot->frame;
+		if (slot->code == 0 || slot->code == code)
+			break;
+	}
+	if (pystack_code(code, &names) < 0)
+		return 0;
+	*slot = (struct code_slot){ code, stamp,
+				    names_frame(names.file, names.name, names.first_line) };
+	return slot->frame;
+}
+
+/* The node of a stack, outermost frame first. False: a code object was no more. */
+static bool node_of(struct target *target, const uint64_t *stamps)
+{
+	uint32_t node = 0;
+
+	for (size_t i = target->depth; i > 0; i--) {
+		uint32_t frame = frame_of(target->codes[i - 1], stamps[i - 1]);
+
+		if (frame == 0)
+			return false;
+		node = names_node(node, frame);
+	}
+	target->node = node;
+	return true;
+}
+
+/* The code objects are looked at again now and then: an address may have a new owner. */
+static bool read_stack(struct target *target, int64_t now_ns)
+{
+	static uintptr_t codes[PYSTACK_DEPTH];
+	static uint64_t stamps[PYSTACK_DEPTH];
+	bool truncated = false;
+	size_t depth = pystack_walk(&target->thread, codes, ARRAY_SIZE(codes), &truncated, NULL);
+
+	target->detail = truncated ? FLIGHT_SAMPLE_TRUNCATED : 0;
+	if (depth == target->depth && depth > 0 && now_ns - target->stamped_ns < STAMP_PERIOD_NS &&
+	    memcmp(codes, target->codes, depth * sizeof(*codes)) == 0)
+		return true;
+	memcpy(target->codes, codes, depth * sizeof(*codes));
+	target->depth = depth;
+	target->stamped_ns = now_ns;
+	if (depth > 0 && pystack_stamps(codes, depth, stamps) == depth && node_of(target, stamps))
+		return true;
+	target->depth = 0;
+	return false;
+}
+
+/* System calls */
+
+static uint64_t parse_hex(const char **text)
+{
+	uint64_t value = 0;
+	const char *p = *text;
+
+	for (;; p++) {
+		if (*p >= '0' && *p <= '9')
+			value = value << 4 | (uint64_t)(*p - '0');
+		else if (*p >= 'a' && *p <= 'f')
+			value = value << 4 | (uint64_t)(*p - 'a' + 10);
+		else if (*p != 'x')
+			break;
+	}
+	*text = p;
+	return value;
+}
+
+static void note_gil(struct flight *flight, const struct pystack_gil *gil, int64_t now_ns)
+{
+	struct ring_record held = { .time_ns = now_ns,
+				    .kind = FLIGHT_GIL,
+				    .value = gil->holder_tid };
+
+	record(flight, &held);
+}
+
+/* "202 0x7f... ..." number and arguments, "running", or "-1 ...": in the kernel for another reason. */
+static void read_syscall(struct flight *flight, struct target *target, int64_t now_ns)
+{
+	char text[160];
+	const char *at = text;
+	ssize_t len =
+		target->syscall_fd >= 0 ? pread(target->syscall_fd, text, sizeof(text) - 1, 0) : -1;
+	struct pystack_gil gil;
+	unsigned number = 0;
+	uint64_t address;
+
+	if (len <= 0 || text[0] < '0' || text[0] > '9')
+		return;
+	text[len] = '\0';
+	for (; *at >= '0' && *at <= '9'; at++)
+		number = number * 10 + (unsigned)(*at - '0');
+	if (number > UINT16_MAX >> 4 || *at != ' ')
+		return;
+	at++;
+	address = parse_hex(&at);
+	if (number == SYS_futex && pystack_gil(&gil) == 0 && address >= gil.begin &&
+	    address < gil.end) {
+		target->detail |= FLIGHT_SAMPLE_GIL_WAIT;
+		note_gil(flight, &gil, now_ns);
+		return;
+	}
+	target->detail |= (uint16_t)(FLIGHT_SAMPLE_SYSCALL | number << 4);
+}
+
+/* Samples */
+
+static void look_at(struct flight *flight, struct target *target, int64_t now_ns, bool window)
+{
+	int64_t cpu_ns = account_cpu_ns(target->thread.tid);
+	int64_t used_ns = target->cpu_ns >= 0 && cpu_ns >= 0 ? cpu_ns - target->cpu_ns : -1;
+	uint32_t training = atomic_load_explicit(&flight->training_tid, memory_order_relaxed);
+	struct ring_record sample = { .time_ns = now_ns, .value = used_ns, .kind = FLIGHT_SAMPLE };
+	bool still = used_ns == 0 && target->depth > 0;
+
+	target->cpu_ns = cpu_ns;
+	if (!still && !read_stack(target, now_ns)) {
+		drop(&flight->drops.unreadable, 1);
+		return;
+	}
+	/* Whoever blocked since the last look used some CPU to get there. */
+	if (!still || (target->detail & ~FLIGHT_SAMPLE_TRUNCATED) == 0)
+		read_syscall(flight, target, now_ns);
+	if (still && target->thread.tid != training &&
+	    now_ns - target->recorded_ns < QUIET_PERIOD_NS)
+		return;
+	target->recorded_ns = now_ns;
+	sample.extra = (uint64_t)target->thread.tid << 32 | target->node;
+	sample.detail = (uint16_t)(target->detail | (window ? FLIGHT_SAMPLE_WINDOW : 0));
+	record(flight, &sample);
+}
+
+static void look_at_all(struct flight *flight, int64_t now_ns, bool window)
+{
+	if (now_ns - sampler.listed_ns >= LIST_PERIOD_NS) {
+		list_threads(flight);
+		sampler.listed_ns = now_ns;
+	}
+	for (size_t i = 0; i < sampler.target_cnt; i++)
+		look_at(flight, &sampler.targets[i], now_ns, window);
+}
+
+static void keep_account(struct flight *flight, int64_t now_ns)
+{
+	uint32_t tid = atomic_load_explicit(&flight->training_tid, memory_order_relaxed);
+	struct ring_record records[3];
+	size_t cnt;
+
+	if (now_ns - sampler.accounted_ns < NSEC_PER_SEC / SAMPLER_ALWAYS_HZ)
+		return;
+	sampler.accounted_ns = now_ns;
+	cnt = account_look(&sampler.account, tid, now_ns, records);
+	for (size_t i = 0; i < cnt; i++)
+		record(flight, &records[i]);
+}
+
+static void free_window(struct flight *flight, int64_t now_ns)
+{
+	uint64_t id = atomic_load_explicit(&sampler.free_id, memory_order_acquire);
+	uint64_t taken = atomic_load_explicit(&flight->block.taken_id, memory_order_acquire);
+
+	if (id == 0 || lane_window_is_open())
+		return;
+	if (sampler.free_since_ns == 0)
+		sampler.free_since_ns = now_ns;
+	if (taken < id && now_ns - sampler.free_since_ns < FREE_LIMIT_NS)
+		return;
+	lane_free_window();
+	sampler.free_since_ns = 0;
+	(void)atomic_compare_exchange_strong(&sampler.free_id, &id, 0);
+}
+
+/* The thread */
+
+/* Until a moment of CLOCK_MONOTONIC or a change of mode, whichever comes first. */
+static void wait_until(int64_t due_ns, uint32_t wake)
+{
+	struct timespec due = { .tv_sec = due_ns / NSEC_PER_SEC, .tv_nsec = due_ns % NSEC_PER_SEC };
+
+	(void)syscall(SYS_futex, &sampler.wake, FUTEX_WAIT_BITSET_PRIVATE, wake, &due, NULL,
+		      FUTEX_BITSET_MATCH_ANY);
+}
+
+static uint32_t rate_of(uint32_t mode)
+{
+	uint32_t hz = atomic_load_explicit(&sampler.hz, memory_order_relaxed);
+
+	return mode == SAMPLER_WINDOW ? hz : SAMPLER_ALWAYS_HZ;
+}
+
+static void tick(struct flight *flight, uint32_t mode, int64_t now_ns)
+{
+	if (mode != SAMPLER_OFF && sampler.stacks)
+		look_at_all(flight, now_ns, mode == SAMPLER_WINDOW);
+	if (mode != SAMPLER_OFF)
+		keep_account(flight, now_ns);
+	free_window(flight, now_ns);
+}
+
+static void *run(_unused_ void *arg)
+{
+	int64_t due_ns = clock_mono_ns();
+
+	(void)prctl(PR_SET_NAME, "pt-sampler");
+	for (;;) {
+		uint32_t wake = atomic_load_explicit(&sampler.wake, memory_order_acquire);
+		uint32_t mode = atomic_load_explicit(&sampler.mode, memory_order_acquire);
+		int64_t period_ns = NSEC_PER_SEC / rate_of(mode), now_ns = clock_mono_ns();
+		struct flight *flight = lane_flight();
+
+		if (flight == NULL)
+			return NULL;
+		tick(flight, mode, now_ns);
+		due_ns += period_ns;
+		if (due_ns < now_ns - period_ns) {
+			drop(&flight->drops.late, mode == SAMPLER_WINDOW);
+			due_ns = now_ns + period_ns;
+		} else if (due_ns > now_ns + period_ns) { /* the rate was lower before */
+			due_ns = now_ns + period_ns;
+		}
+		wait_until(due_ns, wake);
+	}
+}
+
+/* Signals of the job are for threads of the job. */
+static int create_thread(void)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int ret;
+
+	if (pthread_attr_init(&attr) != 0)
+		return -ENOMEM;
+	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&thread, &attr, run, NULL);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	(void)pthread_attr_destroy(&attr);
+	return -ret;
+}
+
+int sampler_start(bool stacks)
+{
+	int ret;
+
+	if (atomic_exchange(&sampler.running, true))
+		return 0;
+	sampler.stacks = stacks;
+	atomic_store(&sampler.hz, SAMPLER_WINDOW_HZ);
+	ret = create_thread();
+	if (ret < 0)
+		atomic_store(&sampler.running, false);
+	return ret;
+}
+
+void sampler_set(enum sampler_mode mode, uint32_t hz)
+{
+	if (hz != 0)
+		atomic_store_explicit(&sampler.hz, hz, memory_order_relaxed);
+	if (atomic_exchange_explicit(&sampler.mode, (uint32_t)mode, memory_order_acq_rel) ==
+	    (uint32_t)mode)
+		return;
+	atomic_fetch_add_explicit(&sampler.wake, 1, memory_order_release);
+	if (atomic_load_explicit(&sampler.running, memory_order_relaxed))
+		(void)syscall(SYS_futex, &sampler.wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void sampler_free_window(uint64_t id)
+{
+	atomic_store_explicit(&sampler.free_id, id, memory_order_release);
+}
+
+void sampler_forked(void)
+{
+	atomic_store_explicit(&sampler.running, true,
+			      memory_order_relaxed); /* none, and none to come */
+}

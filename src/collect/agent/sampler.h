@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The helper thread of the agent: looks at the stacks of the Python threads
+ * without the interpreter lock, ten times a second always and 500 times in a
+ * window, and keeps the account of the training thread. A thread that used no CPU
+ * since the last look stands where it stood: it costs one system call.
+ *
+ * The helper blocks all signals, holds no lock, allocates nothing, and writes to
+ * the recorder only. Whatever it can't read is counted.
+ * Source: facts on collection, sections 8.3 and 8.4.
+ */
+#pragma once
+
+#include "base/base.h"
+
+#define SAMPLER_ALWAYS_HZ 10u
+#define SAMPLER_WINDOW_HZ 500u
+
+enum sampler_mode { SAMPLER_OFF, SAMPLER_ALWAYS, SAMPLER_WINDOW };
+
+/* Starts the thread, once in a process. stacks: pystack_open() succeeded. Returns 0 or -errno. */
+_must_check_ int sampler_start(bool stacks);
+
+/* Any thread. hz: of a window; 0: the default. */
+void sampler_set(enum sampler_mode mode, uint32_t hz);
+
+/* The window's memory is to be given back when taken_id of the block reaches id, or after 10 s. */
+void sampler_free_window(uint64_t id);
+
+/* In a forked child, where the thread is not. */
+void sampler_forked(void);
