@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "format/message.h"
 #include "serve/options.h"
 #include "serve/supervise.h"
 
@@ -45,6 +46,10 @@ static const char help[] =
 	"How to look:\n"
 	"  --window SEC       wished length of a profile [20]\n"
 	"  --steps N          iterations of a profile at most, 5 or more [16]\n"
+	"  --source auto|agent|torch\n"
+	"                     who records: our own collectors, which cost little and stop\n"
+	"                     nothing; torch.profiler; auto takes the first that can [auto]\n"
+	"  --exact            trace every Python call instead of sampling stacks (costs more)\n"
 	"  --min-gain PCT     leave out findings that would gain less [1]\n"
 	"  --jobs N           traces summarized at once [1 for each 2 CPUs]\n"
 	"  -h, --help         this text\n";
@@ -55,6 +60,8 @@ enum {
 	OPT_FORMAT,
 	OPT_REPORT_TO,
 	OPT_QUIET,
+	OPT_SOURCE,
+	OPT_EXACT,
 	OPT_SLOWDOWN,
 	OPT_RECENT,
 	OPT_LEARN,
@@ -72,6 +79,8 @@ static const struct option long_options[] = {
 	{ "format", required_argument, NULL, OPT_FORMAT },
 	{ "report-to", required_argument, NULL, OPT_REPORT_TO },
 	{ "quiet", no_argument, NULL, OPT_QUIET },
+	{ "source", required_argument, NULL, OPT_SOURCE },
+	{ "exact", no_argument, NULL, OPT_EXACT },
 	{ "slowdown", required_argument, NULL, OPT_SLOWDOWN },
 	{ "recent", required_argument, NULL, OPT_RECENT },
 	{ "learn", required_argument, NULL, OPT_LEARN },
@@ -146,6 +155,21 @@ static int set_choice(const char *name, const char *text, const char *no, const 
 	return 0;
 }
 
+static int set_source(const char *text, uint32_t *ret, struct err *err)
+{
+	static const char *const names[] = { [ORDER_SOURCE_AUTO] = "auto",
+					     [ORDER_SOURCE_AGENT] = "agent",
+					     [ORDER_SOURCE_TORCH] = "torch" };
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*ret = i;
+			return 0;
+		}
+	}
+	return err_set(err, EINVAL, "--source: expected auto, agent or torch, found %s", text);
+}
+
 /* Returns 0, 1 when help was printed, -EINVAL. */
 static int parse_options(int argc, char **argv, struct run_options *options,
 			 struct numbers *numbers, struct err *err)
@@ -168,6 +192,10 @@ static int parse_options(int argc, char **argv, struct run_options *options,
 			options->keep_traces = true;
 		else if (option == OPT_QUIET)
 			options->quiet = true;
+		else if (option == OPT_EXACT)
+			options->exact = true;
+		else if (option == OPT_SOURCE)
+			ret = set_source(optarg, &options->source, err);
 		else if (option == OPT_FORMAT)
 			ret = set_choice("format", optarg, "text", "json", &options->json, err);
 		else if (option == OPT_REPORT_TO)

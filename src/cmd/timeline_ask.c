@@ -11,9 +11,6 @@
 
 #define TIMEOUT_MS 5000
 
-/* Behind MSG_STATUS in enum message_type. */
-#define FLIGHT_REQUEST ((enum message_type)(MSG_STATUS + 1))
-
 /* Whether folder is out_dir or lies in it. */
 static bool is_inside(const char *folder, const char *out_dir)
 {
@@ -33,7 +30,7 @@ int ask_flight(const char *out_dir, struct err *err)
 	struct err none;
 	int fd, ret;
 
-	fd = ask_open(NULL, FLIGHT_REQUEST, 0, &none);
+	fd = ask_open(NULL, MSG_FLIGHT, 0, &none);
 	if (fd < 0)
 		return 0; /* no job runs: the usual case */
 	ret = ask_next(fd, TIMEOUT_MS, &answer, err);

@@ -293,7 +293,10 @@ static void code_identity(struct codec *c, struct fingerprint *fp)
 	code_u64(c, &fp->collective_dropped);
 	CODE_INT(c, fp->resources, 0, UINT32_MAX, "a set of resources");
 	code_u64(c, &fp->event_cnt);
-#define X(field, what) code_u64(c, &fp->drops.field);
+/* Version 1 knew no flight recorder. */
+#define X(field, what)                                             \
+	if (c->version >= 2 || strncmp(#field, "flight_", 7) != 0) \
+		code_u64(c, &fp->drops.field);
 	TRACE_DROP_LIST(X)
 #undef X
 	code_host(c, &fp->host_stats);

@@ -140,6 +140,8 @@ void block_order(struct block_reader *reader, const struct order_plan *plan)
 	atomic_store_explicit(&order->min_steps, plan->steps, memory_order_relaxed);
 	atomic_store_explicit(&order->max_steps, plan->steps, memory_order_relaxed);
 	atomic_store_explicit(&order->stride, plan->stride, memory_order_relaxed);
+	atomic_store_explicit(&order->source, plan->source, memory_order_relaxed);
+	atomic_store_explicit(&order->exact, plan->exact, memory_order_relaxed);
 	atomic_store_explicit(&order->cancelled, 0, memory_order_relaxed);
 	atomic_store_explicit(&order->id, plan->id, memory_order_release);
 }

@@ -19,6 +19,8 @@ struct order_plan {
 	uint64_t id, start_step, window_ns;
 	uint64_t steps;	 /* min_steps and max_steps of the order */
 	uint32_t stride; /* iteration marks of one iteration */
+	uint32_t source; /* enum order_source */
+	bool exact;	 /* trace Python calls */
 };
 
 struct block_reader {

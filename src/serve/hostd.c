@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "serve/hostd_parts.h"
+#include "serve/record.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -66,11 +67,23 @@ static void client_close(struct client *client)
 	uv_close((uv_handle_t *)&client->poll, client_closed);
 }
 
+static int save_record(const struct client *client)
+{
+	struct err err = { "" };
+	int ret = record_save(&client->worker, client->hostd->setup.options->out_dir, &err);
+
+	if (ret < 0)
+		log_line(LOG_WARNING, "event=recorder-not-saved worker=%u why=\"%s\"",
+			 client->worker.id, err.text);
+	return ret;
+}
+
 /* The last marks are taken before the block goes. */
 static void client_gone(struct client *client)
 {
 	if (client->is_worker && !client->hostd->closing) {
 		hostd_drop_follower(client);
+		save_record(client);
 		worker_drain(&client->worker, clock_mono_ns());
 		client->worker.gone = true;
 		hostd_publish_state(client);
@@ -140,7 +153,9 @@ static void take_order(void *arg, const struct bus_message *message)
 				    .start_step = wire->start_step,
 				    .window_ns = wire->window_ns,
 				    .steps = wire->steps,
-				    .stride = wire->stride };
+				    .stride = wire->stride,
+				    .source = hostd->setup.options->source,
+				    .exact = hostd->setup.options->exact };
 	vec_foreach(client, &hostd->clients) {
 		struct worker *worker = &(*client)->worker;
 
@@ -169,6 +184,20 @@ static void take_told(void *arg, const struct bus_message *message)
 		if ((*client)->id == told->client)
 			(void)reply(*client, &answer);
 	}
+}
+
+static void answer_flight(struct client *asker)
+{
+	struct hostd *hostd = asker->hostd;
+	struct message answer = { .status = 0 };
+
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->is_worker && save_record(*client) < 0)
+			answer.status = EIO;
+	}
+	(void)snprintf(answer.text, sizeof(answer.text), "%.480s/" RECORD_FOLDER,
+		       hostd->setup.options->out_dir);
+	(void)reply(asker, &answer);
 }
 
 /* One datagram a worker, then one with pid 0. */
@@ -230,6 +259,8 @@ static void dispatch(struct client *client, const struct message *message, int f
 		take_hello(client, message, fd);
 	} else if (message->type == MSG_STATUS) {
 		answer_status(client);
+	} else if (message->type == MSG_FLIGHT) {
+		answer_flight(client);
 	} else if (message->type == MSG_REQUEST) {
 		take_request(client, message);
 	} else if (!client->is_worker || !take_worker_message(client, message)) {

@@ -16,6 +16,8 @@ struct run_options {
 	int64_t min_gap_ns;    /* --min-gap between profiles */
 	double min_gain_pct;   /* --min-gain; negative: localize's default */
 	unsigned jobs;	       /* summarizers at once */
+	uint32_t source;       /* --source: enum order_source */
+	bool exact;	       /* --exact: trace Python calls instead of sampling */
 	bool keep_traces, quiet, json, report_to_stdout;
 	bool color;    /* stderr is a terminal and NO_COLOR is unset */
 	bool terminal; /* stderr is a terminal: show the status line */
