@@ -75,6 +75,10 @@ def _silent(function: Callable[..., None]) -> Callable[..., None]:
         except Exception as error:
             _disable("%s: %r" % (function.__name__, error))
             _abandon()
+        except BaseException:  # a signal's handler raised it for the job
+            _disable("%s: interrupted" % function.__name__)
+            _abandon()
+            raise
 
     return guarded
 
@@ -126,7 +130,8 @@ def _activate() -> None:
     _hook.state = ACTIVE
     _hook.pid = os.getpid()
     _hook.mark_iteration = iteration_mark
-    _hook.calls.set(begins, ends, step_begins, step_ends)
+    if _hook.calls is not None:  # without torch there are the user's own marks only
+        _hook.calls.set(begins, ends, step_begins, step_ends)
     gc.callbacks.append(on_gc)
     atexit.register(_on_exit)
 
@@ -171,6 +176,9 @@ def _act(action: int) -> None:
 
 
 def _trace_path(agent: Any) -> str:
+    """Where a source that writes a file puts it; empty when there is no place."""
+    if not _hook.directory:
+        return ""
     rank = _rank.identity()[0]
     name = str(rank) if rank >= 0 else "p%d" % _hook.pid
     return os.path.join(_hook.directory, "%s-%d.json" % (name, agent.order()))
@@ -198,9 +206,6 @@ def _open() -> None:
     begin_ns = time.monotonic_ns()
     if _hook.export is not None and _hook.export.is_alive():
         agent.missed(b"the trace of the window before is still being saved")
-        return
-    if not _hook.directory:
-        agent.missed(b"PERFTRACKER_DIR is not set")
         return
     why = "no source"
     for source in _sources(agent):

@@ -85,6 +85,8 @@ class TorchSource:
         torch = sys.modules.get("torch")
         if torch is None:
             raise SourceError("torch is not loaded")
+        if not path:
+            raise SourceError("PERFTRACKER_DIR is not set")
         import torch.autograd.profiler as profiler
 
         if profiler.kineto_available() is False:

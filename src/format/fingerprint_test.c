@@ -443,15 +443,20 @@ static void another_version_is_refused_by_its_number(void **state)
 	fingerprint_done(&fp);
 }
 
-/* Without the three numbers of the pressure, which come before the last `tail` bytes. */
+/*
+ * Without what version 2 added: five counters of the flight recorder, then, behind 64
+ * bytes of the host's other numbers, three of its pressure. `tail` bytes follow.
+ */
 static size_t version_1_of(const unsigned char *data, size_t len, size_t tail, unsigned char *ret)
 {
-	size_t cut = len - tail - 24;
+	const size_t drops = 5 * 8, host = 64, pressure = 3 * 8;
+	size_t cut = len - tail - pressure - host - drops;
 
 	memcpy(ret, data, cut);
-	memcpy(ret + cut, data + len - tail, tail);
+	memcpy(ret + cut, data + cut + drops, host);
+	memcpy(ret + cut + host, data + len - tail, tail);
 	ret[8] = 1;
-	return len - 24;
+	return len - drops - pressure;
 }
 
 static void a_file_of_version_1_has_no_pressure_and_its_own_absent_resource(void **state)

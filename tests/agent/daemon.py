@@ -16,11 +16,16 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 MESSAGE = struct.Struct("<IHHIIiiiiQQQqqQ512s")
 HEAD = struct.Struct("<IIIIQQQII")
-ORDER = struct.Struct("<QQQQQII")
+ORDER = struct.Struct("<QQQQQIIIIII")
+AUDIT = struct.Struct("<QQQQII")
 RECORD = struct.Struct("<qqIHHQ")
 RING = 16384
+CANCELLED_AT = HEAD.size + 40
+TAKEN_AT = HEAD.size + ORDER.size + AUDIT.size
+RING_AT = TAKEN_AT + 8
 
 HELLO, BEGUN, DONE, MISSED, BYE = 1, 2, 3, 4, 5
+SOURCE_AUTO, SOURCE_AGENT, SOURCE_TORCH = 0, 1, 2
 DATALOADER, DATALOADER_END, OPTIMIZER, ITERATION, GC, OPTIMIZER_BEGIN = 1, 2, 3, 4, 5, 6
 
 
@@ -47,9 +52,10 @@ class Mark(NamedTuple):
 
 
 class Worker:
-    def __init__(self, hello: Message, block: mmap.mmap, conn: socket.socket) -> None:
+    def __init__(self, hello: Message, fd: int, conn: socket.socket) -> None:
         self.hello = hello
-        self.block = block
+        self.fd = fd
+        self.block = mmap.mmap(fd, 0)
         self.conn = conn
         self.messages: List[Message] = []
         self.closed = False
@@ -64,7 +70,7 @@ class Worker:
         count = self.head()[6]
         marks = []
         for position in range(max(0, count - RING), count):
-            offset = HEAD.size + ORDER.size + position % RING * RECORD.size
+            offset = RING_AT + position % RING * RECORD.size
             time_ns, value, seq, mark, detail, _ = RECORD.unpack_from(self.block, offset)
             assert seq == position + 1, "torn record"
             marks.append(Mark(time_ns, value, mark, detail))
@@ -78,9 +84,20 @@ class Worker:
         least: int = 1,
         most: int = 0,
         stride: int = 0,
+        source: int = SOURCE_AUTO,
+        hz: int = 0,
+        exact: int = 0,
     ) -> None:
-        ORDER.pack_into(self.block, HEAD.size, 0, start, window_ns, least, most, 0, stride)
+        fields = (start, window_ns, least, most, 0, stride, source, hz, exact, 0)
+        ORDER.pack_into(self.block, HEAD.size, 0, *fields)
         struct.pack_into("<Q", self.block, HEAD.size, number)
+
+    def cancel(self) -> None:
+        struct.pack_into("<I", self.block, CANCELLED_AT, 1)
+
+    def taken(self, number: int) -> None:
+        """The window of this order has been read: the worker may let its pages go."""
+        struct.pack_into("<Q", self.block, TAKEN_AT, number)
 
     def got(self, kind: int) -> List[Message]:
         return [message for message in self.messages if message.type == kind]
@@ -95,6 +112,7 @@ class Daemon:
         self.workers: List[Worker] = []
         self.bad = 0
         self.on_poll: Optional[Any] = None
+        self.deaf = False  # leaves messages in the socket
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.bind(self.path)
         self._listener.listen(64)
@@ -122,11 +140,17 @@ class Daemon:
         self._thread.join()
         for conn in list(self._by_conn):
             conn.close()
+        for worker in self.workers:
+            if worker.fd >= 0:
+                os.close(worker.fd)
+            worker.fd = -1
         self._listener.close()
 
     def _run(self) -> None:
         while not self._stop:
-            for key, _ in self._selector.select(0.002):
+            if self.deaf:
+                time.sleep(0.002)
+            for key, _ in [] if self.deaf else self._selector.select(0.002):
                 if key.fileobj is self._listener:
                     conn = self._listener.accept()[0]
                     self._selector.register(conn, selectors.EVENT_READ)
@@ -164,9 +188,7 @@ class Daemon:
         if fields[0] != 0x50544D31 or fields[1] != 1:
             self.bad += 1
         elif message.type == HELLO:
-            block = mmap.mmap(fds[0], 0)
-            os.close(fds[0])
-            self._by_conn[conn] = Worker(message, block, conn)
+            self._by_conn[conn] = Worker(message, fds[0], conn)
             self.workers.append(self._by_conn[conn])
         else:
             self._by_conn[conn].messages.append(message)

@@ -19,6 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 
 import daemon as d  # noqa: E402
+import recorder as r  # noqa: E402
 
 PYTHON = os.environ.get("PERFTRACKER_PYTHON", os.path.join(ROOT, ".venv", "bin", "python"))
 
@@ -38,6 +39,7 @@ def torch_version() -> str:
 
 TORCH = torch_version()
 BARE_RUNS: Dict[Any, Any] = {}
+SOURCES = {"agent": d.SOURCE_AGENT, "torch": d.SOURCE_TORCH}
 
 
 class HookTest(unittest.TestCase):
@@ -76,6 +78,26 @@ class HookTest(unittest.TestCase):
 
     def counts(self, worker: d.Worker) -> Dict[int, int]:
         return collections.Counter(mark.mark for mark in worker.marks())
+
+    def run_until(self, condition: Any) -> d.Worker:
+        """A job that trains until condition(its worker) is true."""
+        stop = os.path.join(self.folder, "stop")
+        held: List[bool] = []
+        ordered = self.daemon.on_poll
+
+        def poll(worker: d.Worker) -> None:
+            if ordered is not None:
+                ordered(worker)
+            if not held and condition(worker):
+                held.append(True)
+                open(stop, "w").close()
+
+        self.daemon.on_poll = poll
+        run = self.run_job("until.py", stop)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        worker = self.only_worker()
+        self.assertEqual(int(run.stdout), worker.step())
+        return worker
 
     def order_when(self, step: int, start: int, **order: Any) -> None:
         """Orders a window at `start` from each worker that reached `step`."""
@@ -203,7 +225,7 @@ class Windows(HookTest):
             return json.load(file)
 
     def test_a_window_begins_and_ends_at_the_ordered_steps(self) -> None:
-        self.order_when(50, 200, window_ns=0, least=10)
+        self.order_when(50, 200, window_ns=0, least=10, source=d.SOURCE_TORCH)
         run = self.run_job("plain.py", 1000, 0, 0)
         worker = self.only_worker()
         self.assertEqual([m.type for m in worker.messages], [d.BEGUN, d.DONE, d.BYE], run.stderr)
@@ -226,15 +248,18 @@ class Windows(HookTest):
 
     def test_the_result_of_training_is_the_same_when_profiled(self) -> None:
         bare = self.run_bare("plain.py", 300, 0, 4)
-        self.order_when(50, 150, window_ns=10**8)
-        run = self.run_job("plain.py", 300, 0, 4)
-        self.assertEqual(
-            (run.stdout, run.stderr, run.returncode), (bare.stdout, bare.stderr, bare.returncode)
-        )
-        self.assertEqual(len(self.only_worker().got(d.DONE)), 1)
+        for source in SOURCES:
+            with self.subTest(source):
+                self.daemon.workers.clear()
+                self.order_when(50, 150, window_ns=10**8, source=SOURCES[source])
+                run = self.run_job("plain.py", 300, 0, 4)
+                self.assertEqual(
+                    (run.stdout, run.stderr, run.returncode), (bare.stdout, bare.stderr, 4)
+                )
+                self.assertEqual(len(self.only_worker().got(d.DONE)), 1)
 
     def test_all_ranks_begin_at_the_same_step(self) -> None:
-        self.order_when(50, 150, window_ns=5 * 10**7, least=5)
+        self.order_when(50, 150, window_ns=5 * 10**7, least=5, source=d.SOURCE_TORCH)
         run = self.run_job(
             "ddp.py", 300, launcher=("-m", "torch.distributed.run", "--nproc-per-node=2")
         )
@@ -259,14 +284,14 @@ class Windows(HookTest):
         def poll(worker: d.Worker) -> None:
             if worker.step() < 50 and worker.head()[4] >= 10:
                 worker.order(1, 200, 10**8)
-                d.struct.pack_into("<I", worker.block, d.HEAD.size + 40, 1)
+                worker.cancel()
 
         self.daemon.on_poll = poll
         self.run_job("plain.py", 300, 0, 0)
         self.assertEqual([m.type for m in self.only_worker().messages], [d.BYE])
 
     def test_a_program_that_ends_inside_its_window_saves_what_there_is(self) -> None:
-        self.order_when(50, 200, window_ns=10**12)
+        self.order_when(50, 200, window_ns=10**12, source=d.SOURCE_TORCH)
         run = self.run_job("plain.py", 250, 0, 9)
         self.assertEqual(run.returncode, 9, run.stderr)
         worker = self.only_worker()
@@ -282,7 +307,8 @@ class Windows(HookTest):
             answered = len(worker.got(d.DONE))
             if waiting and worker.step() > 20 and answered == waiting[0][0] - 1:
                 number, start = waiting.pop()
-                worker.order(number, max(start, worker.step() + 50), 10**7, 3, 20)
+                start = max(start, worker.step() + 50)
+                worker.order(number, start, 10**7, 3, 20, source=d.SOURCE_TORCH)
                 waiting.extend(order for order in [next(orders, None)] if order)
 
         self.daemon.on_poll = poll
@@ -294,7 +320,7 @@ class Windows(HookTest):
         self.assertEqual([m.order_id for m in worker.got(d.DONE)], [1, 2])
 
     def test_the_users_own_profiler_goes_first(self) -> None:
-        self.order_when(10, 50, window_ns=10**12)
+        self.order_when(10, 50, window_ns=10**12, source=d.SOURCE_TORCH)
         for form, types in (
             ("early", [d.BEGUN, d.MISSED, d.BYE]),
             ("late", [d.BEGUN, d.MISSED, d.BYE]),
@@ -319,10 +345,143 @@ class Windows(HookTest):
 
 
 @unittest.skipUnless(TORCH, "no torch in %s: set PERFTRACKER_PYTHON" % PYTHON)
+class OwnWindows(HookTest):
+    """Windows that the agent's own collectors record."""
+
+    def types(self, worker: d.Worker) -> List[int]:
+        return [message.type for message in worker.messages]
+
+    def look_when_done(self, look: Any) -> Any:
+        """The result of look(worker), taken as soon as the worker says that it is done."""
+        looks: List[Any] = []
+
+        def condition(worker: d.Worker) -> bool:
+            if not looks and worker.got(d.DONE):
+                looks.append(look(worker))
+            return bool(looks)
+
+        return self.run_until(condition), looks[0]
+
+    def test_the_recorder_holds_operators_samples_and_marks(self) -> None:
+        self.order_when(50, 200, window_ns=3 * 10**8, least=20, source=d.SOURCE_AGENT)
+        worker, (operators, samples, marks) = self.look_when_done(
+            lambda w: (r.Recorder(w).operators(), r.Recorder(w).samples(), w.marks())
+        )
+        self.assertEqual(self.types(worker), [d.BEGUN, d.DONE, d.BYE])
+        begun, done = worker.messages[:2]
+        self.assertEqual((begun.text, begun.step, done.text), ("agent", 200, ""))
+        self.assertEqual(begun.order_id, done.order_id)
+        steps = done.step - begun.step
+        self.assertGreaterEqual(steps, 20)
+        for name in ("aten::linear", "aten::mean"):
+            self.assertLessEqual(abs(operators[name] - steps), 1, operators)
+        inside = [m for m in marks if begun.mono_ns <= m.time_ns <= done.mono_ns]
+        stepped = sum(m.mark == d.OPTIMIZER for m in inside)
+        self.assertLessEqual(abs(stepped - steps), 1)
+        recorder = r.Recorder(worker)
+        taken = [s for s in samples if s.detail & r.SAMPLE_WINDOW]
+        self.assertEqual({s.tid for s in taken} & {recorder.raw.training_tid}, {worker.hello.pid})
+        self.assertGreater(len(taken), 20)
+        self.assertTrue(any("train_one" in recorder.stack(s.extra) for s in taken))
+
+    def test_automatic_is_the_agent_where_there_is_no_device(self) -> None:
+        self.order_when(10, 0, window_ns=0, least=5)
+        worker = self.run_until(lambda w: w.got(d.DONE) or w.got(d.MISSED))
+        self.assertEqual([m.text for m in worker.messages[:2]], ["agent", ""])
+
+    def test_exact_tracing_records_each_call(self) -> None:
+        self.order_when(50, 100, window_ns=0, least=30, most=30, source=d.SOURCE_AGENT, exact=1)
+
+        def calls(worker: d.Worker) -> int:
+            recorder = r.Recorder(worker)
+            frames = [f.extra for f in recorder.window() if f.kind == r.PYTHON]
+            names = [recorder.string(recorder.raw.frames[frame][1]) for frame in frames]
+            return names.count("train_one")
+
+        worker, count = self.look_when_done(calls)
+        self.assertEqual(self.types(worker), [d.BEGUN, d.DONE, d.BYE])
+        self.assertLessEqual(abs(count - 30), 1)
+
+    def test_after_a_window_its_pages_are_gone_and_nothing_is_recorded(self) -> None:
+        self.order_when(50, 100, window_ns=2 * 10**8, least=20, source=d.SOURCE_AGENT)
+        sizes: List[int] = []
+        heads: List[Any] = []
+
+        def condition(worker: d.Worker) -> bool:
+            if not worker.got(d.DONE):
+                return False
+            if not sizes:
+                sizes.append(r.memory_bytes(worker))
+                heads.extend([worker.step(), r.Recorder(worker).window_heads()])
+                worker.taken(1)
+            smaller = r.memory_bytes(worker) <= sizes[0] - 64 * 1024
+            return smaller and worker.step() > heads[0] + 200
+
+        worker = self.run_until(condition)
+        recorder = r.Recorder(worker)
+        self.assertEqual(recorder.window_heads(), heads[1])
+        self.assertLess(r.memory_bytes(worker), r.WINDOW_AT)
+        done_ns = worker.got(d.DONE)[0].mono_ns
+        late = [s for s in recorder.samples() if s.time_ns > done_ns + 10**7]
+        self.assertFalse([s for s in late if s.detail & r.SAMPLE_WINDOW])
+
+    def test_a_program_that_ends_inside_its_window(self) -> None:
+        self.order_when(50, 200, window_ns=10**12, source=d.SOURCE_AGENT)
+        run = self.run_job("plain.py", 250, 0, 9)
+        self.assertEqual((run.returncode, run.stderr), (9, ""))
+        worker = self.only_worker()
+        self.assertEqual(self.types(worker), [d.BEGUN, d.DONE, d.BYE])
+        self.assertGreater(worker.messages[1].window_ns, 0)
+        self.assertLessEqual(abs(r.Recorder(worker).operators()["aten::addmm"] - 100), 3)
+
+    def test_children_forked_inside_a_window_are_silent(self) -> None:
+        self.order_when(1, 0, window_ns=10**12, source=d.SOURCE_AGENT)
+        run = self.run_job("epochs.py")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        worker = self.only_worker()
+        self.assertEqual(self.types(worker), [d.BEGUN, d.DONE, d.BYE])
+        self.assertEqual(worker.step(), 200)
+        operators = r.Recorder(worker).operators()
+        self.assertIn("aten::addmm", operators)
+        self.assertNotIn("aten::triu", operators)
+
+    def test_the_users_own_profiler_and_the_agent_both_record(self) -> None:
+        self.order_when(10, 50, window_ns=0, least=50, source=d.SOURCE_AGENT)
+        for form in ("early", "late"):
+            with self.subTest(form):
+                self.daemon.workers.clear()
+                self.order_when(10, 50, window_ns=0, least=50, source=d.SOURCE_AGENT)
+                run = self.run_job("user_profiler.py", form)
+                self.assertEqual(run.stdout, "events True\n", run.stderr)
+                worker = self.only_worker()
+                self.assertEqual(self.types(worker), [d.BEGUN, d.DONE, d.BYE])
+                self.assertGreater(r.Recorder(worker).operators()["aten::linear"], 40)
+
+    def test_a_second_copy_and_a_second_start_change_nothing(self) -> None:
+        run = self.run_job("twice.py")
+        self.assertEqual(run.stdout.split(), ["-114", "30", "fresh"], run.stderr)
+        worker = self.only_worker()
+        counts = self.counts(worker)
+        self.assertEqual((counts[d.DATALOADER], counts[d.OPTIMIZER]), (33, 30))
+
+    def test_what_a_signal_raises_inside_the_hook_reaches_the_job(self) -> None:
+        for form, line in (
+            ("interrupt", "KeyboardInterrupt 7 disabled"),
+            ("exit", "SystemExit 7 disabled"),
+        ):
+            with self.subTest(form):
+                self.daemon.workers.clear()
+                self.order_when(5, 20, window_ns=10**7)
+                run = self.run_job("interrupted.py", form)
+                self.assertEqual((run.stdout.strip(), run.stderr, run.returncode), (line, "", 0))
+                self.assertIn("interrupted", self.only_worker().got(d.MISSED)[0].text)
+
+
+@unittest.skipUnless(TORCH, "no torch in %s: set PERFTRACKER_PYTHON" % PYTHON)
 class Trouble(HookTest):
-    def assert_unharmed(self, env: Dict[str, str]) -> None:
-        bare = self.run_bare("plain.py", 300, 0, 4)
-        run = self.run_job("plain.py", 300, 0, 4, env=env)
+    def assert_unharmed(self, env: Dict[str, str], count: int = 300) -> None:
+        bare = self.run_bare("plain.py", count, 0, 4)
+        run = self.run_job("plain.py", count, 0, 4, env=env)
         self.assertEqual(
             (run.stdout, run.stderr, run.returncode), (bare.stdout, bare.stderr, bare.returncode)
         )
@@ -334,19 +493,19 @@ class Trouble(HookTest):
         for path in ("/nowhere/lib.so", os.path.abspath(__file__)):
             self.assert_unharmed({**self.daemon.environment(), "PERFTRACKER_AGENT": path})
 
-    def test_the_daemon_dies_in_the_middle(self) -> None:
+    def run_killing_when(self, condition: Any, count: int) -> None:
+        """The daemon dies when condition(worker) is true; the job must not notice."""
         killed: List[int] = []
 
         def poll(worker: d.Worker) -> None:
-            if worker.step() > 50 and not killed:
+            if not killed and condition(worker):
                 killed.append(worker.step())
-                worker.order(1, worker.step() + 100, 10**7)
                 self.daemon._stop = True  # no more answers; kill() closes all
 
         self.daemon.on_poll = poll
-        bare = self.run_bare("plain.py", 2000, 0, 4)
+        bare = self.run_bare("plain.py", count, 0, 4)
         process = subprocess.Popen(
-            [PYTHON, os.path.join(HERE, "jobs", "plain.py"), "2000", "0", "4"],
+            [PYTHON, os.path.join(HERE, "jobs", "plain.py"), str(count), "0", "4"],
             env={**self.daemon.environment(), "PYTHONWARNINGS": "ignore"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -358,8 +517,54 @@ class Trouble(HookTest):
         self.assertTrue(killed)
         self.assertEqual((out, err, process.returncode), (bare.stdout, bare.stderr, 4))
 
+    def test_the_daemon_dies_before_its_window(self) -> None:
+        def ordered(worker: d.Worker) -> bool:
+            if worker.step() <= 50:
+                return False
+            worker.order(1, worker.step() + 100, 10**7)
+            return True
+
+        self.run_killing_when(ordered, 2000)
+
+    def test_the_daemon_dies_inside_a_window(self) -> None:
+        for source in SOURCES:
+            with self.subTest(source):
+                self.daemon.kill()
+                self.daemon = d.Daemon(tempfile.mkdtemp(dir=self.folder))
+
+                def begun(worker: d.Worker, source: str = source) -> bool:
+                    if worker.step() > 20 and worker.head()[7] == 0:
+                        worker.order(1, 0, 2 * 10**8, source=SOURCES[source])
+                    return bool(worker.got(d.BEGUN))
+
+                self.run_killing_when(begun, 2000)
+
+    def test_a_socket_that_nobody_reads(self) -> None:
+        """Each order is past, so that each is answered; later ones find the socket full."""
+        numbers: Dict[int, int] = {}
+
+        def poll(worker: d.Worker) -> None:
+            self.daemon.deaf = True
+            if worker.step() > 1 and worker.step() != numbers.get(-1):
+                numbers[-1] = worker.step()
+                numbers[0] = numbers.get(0, 0) + 1
+                if numbers[0] <= 400:
+                    worker.order(numbers[0], 1, 10**7)
+                else:  # a window that can't be announced
+                    worker.order(numbers[0], 0, 10**7, source=d.SOURCE_AGENT)
+
+        self.daemon.on_poll = poll
+        self.assert_unharmed(self.daemon.environment(), 3000)
+        self.daemon.on_poll = None
+        self.daemon.deaf = False
+        worker = self.only_worker()
+        self.assertEqual(worker.step(), 3000)
+        self.assertGreater(numbers[0], 420)
+        self.assertEqual({m.type for m in worker.messages}, {d.MISSED})
+        self.assertLess(len(worker.messages), 400)
+
     def test_a_trace_folder_that_cannot_be_written(self) -> None:
-        self.order_when(50, 150, window_ns=10**7)
+        self.order_when(50, 150, window_ns=10**7, source=d.SOURCE_TORCH)
         run = self.run_job(
             "plain.py", 600, 0, 4, env={**self.daemon.environment(), "PERFTRACKER_DIR": "/nowhere"}
         )

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The functions that Python calls at each mark, as C functions of its own kind: a
- * call takes a tenth of a microsecond. They hand objects' addresses on to hook.c,
- * return None, and leave no exception.
+ * call takes a tenth of a microsecond. They hand objects' addresses on to hook.c and
+ * return None. The one exception that leaves them is not ours: what a handler of a
+ * signal raised, such as KeyboardInterrupt, while Python's function for actions ran.
  */
 #include "collect/agent/agent.h"
 #include "collect/agent/collectors.h"
@@ -20,18 +21,26 @@ static struct pyobject *none(void)
 	return py.api->_Py_NoneStruct;
 }
 
+static struct pyobject *none_or_raise(void)
+{
+	return py.api->PyErr_Occurred() == NULL ? none() : NULL;
+}
+
 static void act(int action)
 {
-	struct pyobject *number = py.api->PyLong_FromLongLong(action), *result = NULL;
+	struct pyobject *number, *result;
 
-	if (number != NULL) {
-		result = py.api->PyObject_CallFunctionObjArgs(py.act, number, NULL);
-		py.api->Py_DecRef(number);
+	if (py.api->PyErr_Occurred() != NULL)
+		return;
+	number = py.api->PyLong_FromLongLong(action);
+	if (number == NULL) {
+		py.api->PyErr_Clear();
+		return;
 	}
+	result = py.api->PyObject_CallFunctionObjArgs(py.act, number, NULL);
+	py.api->Py_DecRef(number);
 	if (result != NULL)
 		py.api->Py_DecRef(result);
-	else
-		py.api->PyErr_Clear();
 }
 
 /* The loader's iterator is new in each epoch; its data set is not. Only the address is used. */
@@ -52,7 +61,7 @@ static struct pyobject *loader_begins(_unused_ struct pyobject *self, struct pyo
 {
 	if (cnt == 1)
 		hook_loader_begins(dataset_of(args[0]));
-	return none();
+	return none_or_raise();
 }
 
 static struct pyobject *loader_ends(_unused_ struct pyobject *self, struct pyobject *const *args,
@@ -60,7 +69,7 @@ static struct pyobject *loader_ends(_unused_ struct pyobject *self, struct pyobj
 {
 	if (cnt == 1)
 		hook_loader_ends(dataset_of(args[0]));
-	return none();
+	return none_or_raise();
 }
 
 static struct pyobject *step_begins(_unused_ struct pyobject *self, struct pyobject *const *args,
@@ -68,7 +77,7 @@ static struct pyobject *step_begins(_unused_ struct pyobject *self, struct pyobj
 {
 	if (cnt == 1)
 		hook_optimizer_begins(args[0]);
-	return none();
+	return none_or_raise();
 }
 
 static struct pyobject *step_ends(_unused_ struct pyobject *self, struct pyobject *const *args,
@@ -76,14 +85,14 @@ static struct pyobject *step_ends(_unused_ struct pyobject *self, struct pyobjec
 {
 	if (cnt == 1)
 		hook_optimizer_ends(args[0]);
-	return none();
+	return none_or_raise();
 }
 
 static struct pyobject *iteration(_unused_ struct pyobject *self,
 				  _unused_ struct pyobject *const *args, _unused_ ptrdiff_t cnt)
 {
 	hook_iteration();
-	return none();
+	return none_or_raise();
 }
 
 /* gc.callbacks: ("start" or "stop", {"generation": 2, ...}) */
