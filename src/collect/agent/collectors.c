@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/agent/collectors.h"
 
+#include "collect/agent/account.h"
 #include "collect/agent/lane.h"
 #include "collect/agent/pystack.h"
 #include "collect/agent/pytrace.h"
@@ -9,6 +10,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #define BACKOFF_RATE 5 /* one sample of so many is left */
 
@@ -115,6 +117,18 @@ static void apply(void)
 	(void)torchops_watch_collectives(always || window);
 }
 
+/* The system call that a thread waits in: a file that sandboxes may hide. */
+static void try_syscalls(void)
+{
+	uint32_t tid = atomic_load_explicit(&collectors.flight->training_tid, memory_order_relaxed);
+	int fd = account_open(tid, "syscall");
+
+	collectors_note(FLIGHT_SOURCE_SYSCALLS,
+			fd >= 0 ? NULL : "/proc/self/task/TID/syscall can't be read");
+	if (fd >= 0)
+		(void)close(fd);
+}
+
 int collectors_run(void)
 {
 	int ret = sampler_start(collectors_have(FLIGHT_SOURCE_STACKS));
@@ -127,6 +141,7 @@ int collectors_run(void)
 		collectors_note(FLIGHT_SOURCE_COLLECTIVES, NULL);
 	else
 		collectors_note(FLIGHT_SOURCE_COLLECTIVES, "no operators");
+	try_syscalls();
 	collectors.running = true;
 	collectors.hz = SAMPLER_WINDOW_HZ;
 	apply();
