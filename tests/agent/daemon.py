@@ -16,12 +16,13 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 MESSAGE = struct.Struct("<IHHIIiiiiQQQqqQ512s")
 HEAD = struct.Struct("<IIIIQQQII")
-ORDER = struct.Struct("<QQQQQIIIIII")
+ORDER = struct.Struct("<QQQQIIIIII")  # behind its id
 AUDIT = struct.Struct("<QQQQII")
 RECORD = struct.Struct("<qqIHHQ")
 RING = 16384
-CANCELLED_AT = HEAD.size + 40
-TAKEN_AT = HEAD.size + ORDER.size + AUDIT.size
+ORDER_AT = HEAD.size + 8
+CANCELLED_AT = ORDER_AT + 32
+TAKEN_AT = ORDER_AT + ORDER.size + AUDIT.size
 RING_AT = TAKEN_AT + 8
 
 HELLO, BEGUN, DONE, MISSED, BYE = 1, 2, 3, 4, 5
@@ -89,7 +90,7 @@ class Worker:
         exact: int = 0,
     ) -> None:
         fields = (start, window_ns, least, most, 0, stride, source, hz, exact, 0)
-        ORDER.pack_into(self.block, HEAD.size, 0, *fields)
+        ORDER.pack_into(self.block, ORDER_AT, *fields)
         struct.pack_into("<Q", self.block, HEAD.size, number)
 
     def cancel(self) -> None:

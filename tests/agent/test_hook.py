@@ -363,7 +363,8 @@ class OwnWindows(HookTest):
         return self.run_until(condition), looks[0]
 
     def test_the_recorder_holds_operators_samples_and_marks(self) -> None:
-        self.order_when(50, 200, window_ns=3 * 10**8, least=20, source=d.SOURCE_AGENT)
+        # At most so many steps that their operators fit the ring: nobody follows it here.
+        self.order_when(50, 200, window_ns=10**8, least=20, most=300, source=d.SOURCE_AGENT)
         worker, (operators, samples, marks) = self.look_when_done(
             lambda w: (r.Recorder(w).operators(), r.Recorder(w).samples(), w.marks())
         )
@@ -373,7 +374,7 @@ class OwnWindows(HookTest):
         self.assertEqual(begun.order_id, done.order_id)
         steps = done.step - begun.step
         self.assertGreaterEqual(steps, 20)
-        for name in ("aten::linear", "aten::mean"):
+        for name in ("aten::linear", "AddmmBackward0"):
             self.assertLessEqual(abs(operators[name] - steps), 1, operators)
         inside = [m for m in marks if begun.mono_ns <= m.time_ns <= done.mono_ns]
         stepped = sum(m.mark == d.OPTIMIZER for m in inside)
@@ -381,7 +382,7 @@ class OwnWindows(HookTest):
         recorder = r.Recorder(worker)
         taken = [s for s in samples if s.detail & r.SAMPLE_WINDOW]
         self.assertEqual({s.tid for s in taken} & {recorder.raw.training_tid}, {worker.hello.pid})
-        self.assertGreater(len(taken), 20)
+        self.assertGreater(len(taken), 10)
         self.assertTrue(any("train_one" in recorder.stack(s.extra) for s in taken))
 
     def test_automatic_is_the_agent_where_there_is_no_device(self) -> None:
@@ -446,7 +447,6 @@ class OwnWindows(HookTest):
         self.assertNotIn("aten::triu", operators)
 
     def test_the_users_own_profiler_and_the_agent_both_record(self) -> None:
-        self.order_when(10, 50, window_ns=0, least=50, source=d.SOURCE_AGENT)
         for form in ("early", "late"):
             with self.subTest(form):
                 self.daemon.workers.clear()
@@ -459,7 +459,7 @@ class OwnWindows(HookTest):
 
     def test_a_second_copy_and_a_second_start_change_nothing(self) -> None:
         run = self.run_job("twice.py")
-        self.assertEqual(run.stdout.split(), ["-114", "30", "fresh"], run.stderr)
+        self.assertEqual(run.stdout.split(), ["-114", "30", "disabled"], run.stderr)
         worker = self.only_worker()
         counts = self.counts(worker)
         self.assertEqual((counts[d.DATALOADER], counts[d.OPTIMIZER]), (33, 30))
