@@ -155,6 +155,7 @@ struct trace_meta {
 	int64_t base_ns;     /* baseTimeNanoseconds, 0 when absent; already added to all times */
 	bool has_device;     /* at least one kernel or device memory operation */
 	bool has_stacks;     /* at least one KIND_PYTHON event */
+	bool sampled;	     /* those come from samples: their ends are known to a period */
 	uint64_t text_bytes; /* size of the JSON text */
 };
 

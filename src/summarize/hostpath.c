@@ -123,19 +123,27 @@ static uint32_t parent_node(struct walk *w, const struct event *e)
 }
 
 /*
- * Steps are the window's clock, not a place in the program. Where stacks are sampled
- * a function seems to begin a little before its step does: a level that ended with
- * the step would cut it short.
+ * Steps are the window's clock, not a place in the program, and our own hook
+ * stands between the job's functions: what runs in them belongs to the caller.
  */
-static bool is_step(const struct walk *w, const struct event *e)
+static bool is_step(const struct event *e, const char *name)
 {
-	return e->kind == KIND_ANNOTATION && window_step_number(event_name(w->path->trace, e)) >= 0;
+	return e->kind == KIND_ANNOTATION && window_step_number(name) >= 0;
 }
 
-/* Our own hook stands between the job's functions: what runs in it belongs to the caller. */
 static bool is_transparent(const struct event *e, const char *name)
 {
-	return e->kind == KIND_PYTHON && strncmp(name, OWN_HOOK, strlen(OWN_HOOK)) == 0;
+	return is_step(e, name) ||
+	       (e->kind == KIND_PYTHON && strncmp(name, OWN_HOOK, strlen(OWN_HOOK)) == 0);
+}
+
+/*
+ * Where stacks are sampled a function seems to begin a little before its step does: a
+ * level that ended with the step would cut it short.
+ */
+static bool is_left_out(const struct walk *w, const struct event *e)
+{
+	return w->path->trace->meta.sampled && is_step(e, event_name(w->path->trace, e));
 }
 
 static uint32_t event_node(struct walk *w, uint32_t idx)
@@ -225,7 +233,7 @@ static int walk_lane(struct walk *w, uint32_t lane)
 		const struct event *e = &t->events[i];
 		int error;
 
-		if (e->lane != lane || !takes_part(e) || is_step(w, e))
+		if (e->lane != lane || !takes_part(e) || is_left_out(w, e))
 			continue;
 		if (e->start_ns >= win->end_ns)
 			break;

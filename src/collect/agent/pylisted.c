@@ -165,7 +165,7 @@ static bool is_owner(const struct pyobject *callable, const struct callee *calle
 
 static size_t append(char *text, size_t len, const char *what)
 {
-	size_t what_len = strnlen(what, TEXT_MAX - len);
+	size_t what_len = MIN(strlen(what), TEXT_MAX - len);
 
 	memcpy(text + len, what, what_len);
 	return len + what_len;

@@ -436,6 +436,7 @@ int flight_stacks(struct flight_pass *pass, const struct flight_thread *thread,
 	int ret = add_looks(&s, samples, cnt);
 
 	if (ret == 0 && s.looks.cnt > 0) {
+		pass->trace->meta.sampled = true;
 		set_spans(&s);
 		ret = make_events(&s);
 	}
