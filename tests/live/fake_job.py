@@ -29,10 +29,13 @@ import time
 
 MESSAGE = struct.Struct("<IHHIIiiiiQQQqqQ512s")
 HEAD = struct.Struct("<IIIIQQQII")
-ORDER = struct.Struct("<QQQQQII")
+ORDER = struct.Struct("<QQQQQIIIIII")
+AUDIT = struct.Struct("<QQQQIIQ")  # and the window that was taken
 RECORD = struct.Struct("<qqIHHQ")
 RING = 16384
-SIZE = HEAD.size + ORDER.size + RING * RECORD.size
+RING_OFFSET = HEAD.size + ORDER.size + AUDIT.size
+LAYOUT_OFFSET = RING_OFFSET + RING * RECORD.size
+SIZE = 39194624  # of struct flight
 STEP_OFFSET, HEAD_OFFSET, STATE_OFFSET = 16, 32, 40
 
 HELLO, BEGUN, DONE, MISSED, BYE = 1, 2, 3, 4, 5
@@ -45,7 +48,8 @@ def make_block() -> tuple[int, mmap.mmap]:
     os.ftruncate(fd, SIZE)
     fcntl.fcntl(fd, ADD_SEALS, SEALS)
     block = mmap.mmap(fd, SIZE)
-    HEAD.pack_into(block, 0, 0x50544231, 1, RING, 0, 0, 0, 0, 0, 0)
+    HEAD.pack_into(block, 0, 0x50544231, 2, RING, 0, 0, 0, 0, 0, 0)
+    struct.pack_into("<I", block, LAYOUT_OFFSET, SIZE)
     return fd, block
 
 
@@ -72,7 +76,7 @@ class Worker:
             self.socket.sendmsg([data], [rights] if fd >= 0 else [])
 
     def mark(self, kind: int) -> None:
-        offset = HEAD.size + ORDER.size + self.head % RING * RECORD.size
+        offset = RING_OFFSET + self.head % RING * RECORD.size
         RECORD.pack_into(self.block, offset, time.monotonic_ns(), 0, self.head + 1, kind, 0, 0)
         self.head += 1
         struct.pack_into("<Q", self.block, HEAD_OFFSET, self.head)
@@ -82,7 +86,7 @@ class Worker:
             self.follow_order()
 
     def follow_order(self) -> None:
-        number, start, window_ns, least, most, cancelled, stride = ORDER.unpack_from(
+        number, start, window_ns, least, most, cancelled, stride, *_ = ORDER.unpack_from(
             self.block, HEAD.size
         )
         if self.window:
@@ -146,7 +150,7 @@ class Worker:
         return {"schemaVersion": 1, "distributedInfo": info, "traceEvents": events}
 
     def scribble(self) -> None:
-        start = HEAD.size + ORDER.size
+        start = RING_OFFSET
         self.block[start:SIZE] = random.Random(1).randbytes(SIZE - start)
         struct.pack_into("<Q", self.block, HEAD_OFFSET, random.getrandbits(63))
 
