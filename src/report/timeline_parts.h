@@ -82,9 +82,6 @@ _must_check_ int timeline_collect_comms(struct rank_view *view);
  */
 _must_check_ int timeline_take_turns(struct rank_view *views, size_t cnt, uint32_t instance_cnt);
 
-/* "read", "futex"; NULL for a number without a name here. */
-const char *timeline_syscall_name(int64_t number);
-
 /* --- the writer --- */
 
 /* Trace events, one a line. out remembers its failures. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slices as trace events. Viewers want each row properly nested and outer slices first. */
 #include "base/str.h"
+#include "format/syscall.h"
 #include "report/clean.h"
 #include "report/timeline_parts.h"
 
@@ -100,7 +101,7 @@ static const char *fixed_name(const struct slice *slice, char *ret, size_t size)
 		(void)snprintf(ret, size, "gc, generation %" PRId64, slice->number);
 		return ret;
 	case SLICE_SYSCALL:
-		call = timeline_syscall_name(slice->number);
+		call = syscall_name(slice->number);
 		if (call != NULL)
 			(void)snprintf(ret, size, "[%s]", call);
 		else

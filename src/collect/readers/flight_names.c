@@ -2,94 +2,23 @@
 /* Python functions named as Kineto names them, and system calls. */
 #include "base/str.h"
 #include "collect/readers/flight_parts.h"
+#include "format/syscall.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #define DEPTH_MAX 512
 #define SCRIPT_SAMPLES 10000 /* nearly all show the script */
 
-/* System calls in which threads are found waiting. */
-static const struct {
-	uint32_t number;
-	const char *name;
-} syscalls[] = {
-#ifdef SYS_poll
-	{ SYS_poll, "poll" },
-	{ SYS_select, "select" },
-	{ SYS_epoll_wait, "epoll_wait" },
-	{ SYS_pause, "pause" },
-	{ SYS_open, "open" },
-	{ SYS_stat, "stat" },
-	{ SYS_unlink, "unlink" },
-	{ SYS_rename, "rename" },
-	{ SYS_mkdir, "mkdir" },
-#endif
-	{ SYS_read, "read" },
-	{ SYS_write, "write" },
-	{ SYS_readv, "readv" },
-	{ SYS_writev, "writev" },
-	{ SYS_pread64, "pread64" },
-	{ SYS_pwrite64, "pwrite64" },
-	{ SYS_preadv, "preadv" },
-	{ SYS_openat, "openat" },
-	{ SYS_close, "close" },
-	{ SYS_fsync, "fsync" },
-	{ SYS_fdatasync, "fdatasync" },
-	{ SYS_sync, "sync" },
-	{ SYS_ftruncate, "ftruncate" },
-	{ SYS_getdents64, "getdents64" },
-#ifdef SYS_newfstatat
-	{ SYS_newfstatat, "newfstatat" },
-#endif
-	{ SYS_statx, "statx" },
-	{ SYS_recvfrom, "recvfrom" },
-	{ SYS_recvmsg, "recvmsg" },
-	{ SYS_sendto, "sendto" },
-	{ SYS_sendmsg, "sendmsg" },
-	{ SYS_connect, "connect" },
-	{ SYS_accept, "accept" },
-	{ SYS_accept4, "accept4" },
-	{ SYS_ppoll, "ppoll" },
-	{ SYS_pselect6, "pselect6" },
-	{ SYS_epoll_pwait, "epoll_pwait" },
-	{ SYS_futex, "futex" },
-	{ SYS_nanosleep, "nanosleep" },
-	{ SYS_clock_nanosleep, "clock_nanosleep" },
-	{ SYS_sched_yield, "sched_yield" },
-	{ SYS_wait4, "wait4" },
-	{ SYS_waitid, "waitid" },
-	{ SYS_ioctl, "ioctl" },
-	{ SYS_flock, "flock" },
-	{ SYS_fcntl, "fcntl" },
-	{ SYS_io_getevents, "io_getevents" },
-	{ SYS_semop, "semop" },
-	{ SYS_semtimedop, "semtimedop" },
-	{ SYS_msgrcv, "msgrcv" },
-	{ SYS_mq_timedreceive, "mq_timedreceive" },
-	{ SYS_rt_sigtimedwait, "rt_sigtimedwait" },
-	{ SYS_rt_sigsuspend, "rt_sigsuspend" },
-	{ SYS_splice, "splice" },
-	{ SYS_sendfile, "sendfile" },
-	{ SYS_copy_file_range, "copy_file_range" },
-	{ SYS_mmap, "mmap" },
-	{ SYS_munmap, "munmap" },
-	{ SYS_madvise, "madvise" },
-	{ SYS_brk, "brk" },
-};
-
 uint32_t flight_names_syscall(struct flight_names *names, uint32_t number)
 {
+	const char *name = syscall_name(number);
 	char text[64];
-	int len = snprintf(text, sizeof(text), "<system call %u>", number);
+	int len = name != NULL ? snprintf(text, sizeof(text), "<system call %s>", name)
+			       : snprintf(text, sizeof(text), "<system call %u>", number);
 
-	for (size_t i = 0; i < ARRAY_SIZE(syscalls); i++) {
-		if (syscalls[i].number == number)
-			len = snprintf(text, sizeof(text), "<system call %s>", syscalls[i].name);
-	}
 	return strtab_intern(names->strings, text, (size_t)len);
 }
 
