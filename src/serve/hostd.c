@@ -82,8 +82,8 @@ static int save_record(const struct client *client)
 static void client_gone(struct client *client)
 {
 	if (client->is_worker && !client->hostd->closing) {
-		hostd_drop_follower(client);
-		save_record(client);
+		hostd_take_death(client);
+		(void)save_record(client);
 		worker_drain(&client->worker, clock_mono_ns());
 		client->worker.gone = true;
 		hostd_publish_state(client);
@@ -468,7 +468,7 @@ static void free_hostd(struct hostd *hostd)
 	neighbours_close(&hostd->neighbours);
 	netwatch_close(&hostd->netwatch);
 	vec_foreach(summary, &hostd->summaries)
-		free(*summary);
+		hostd_free_summary(*summary);
 	vec_done(&hostd->summaries);
 	vec_done(&hostd->clients);
 	if (hostd->listen_fd >= 0)

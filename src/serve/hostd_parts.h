@@ -30,6 +30,7 @@ struct summary {
 	uint32_t worker;
 	uint64_t order_id;
 	int sidecar_fd; /* of one that follows: memory for what the host saw; else -1 */
+	bool cut_short; /* the worker died in the window */
 	char trace[MESSAGE_TEXT], fingerprint[4096];
 };
 
@@ -65,8 +66,14 @@ void hostd_take_begun(struct client *client, const struct message *message);
 void hostd_take_missed(struct client *client, const struct message *message);
 void hostd_take_done(struct client *client, const struct message *message);
 
-/* The window that is open comes to nothing: what follows it is ended. */
-void hostd_drop_follower(struct client *client);
+/*
+ * The worker is gone, perhaps in a window: what it recorded until then still becomes a
+ * fingerprint. That one is kept for people, not compared with those of whole windows.
+ */
+void hostd_take_death(struct client *client);
+
+/* Closes its descriptor, too. */
+void hostd_free_summary(struct summary *summary);
 
 /* pool_done: a fingerprint is ready, or can't be made. */
 void hostd_summary_done(void *arg, uint64_t id, int status, const char *text);

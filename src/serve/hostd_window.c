@@ -104,6 +104,25 @@ void hostd_take_begun(struct client *client, const struct message *message)
 	hostd_publish_state(client);
 }
 
+static struct summary *find_follower(const struct client *client, uint64_t order_id)
+{
+	vec_foreach(summary, &client->hostd->summaries) {
+		if ((*summary)->sidecar_fd >= 0 && (*summary)->order_id == order_id &&
+		    (*summary)->worker == client->worker.id)
+			return *summary;
+	}
+	return NULL;
+}
+
+/* The window that is open comes to nothing: what follows it is ended. */
+static void drop_follower(struct client *client)
+{
+	struct summary *summary = find_follower(client, client->worker.window.order_id);
+
+	if (summary != NULL && client->worker.window.open)
+		pool_kill(client->hostd->pool, (uint64_t)(uintptr_t)summary);
+}
+
 void hostd_take_missed(struct client *client, const struct message *message)
 {
 	struct wire_answer answer = { .worker = client->worker.id,
@@ -111,7 +130,7 @@ void hostd_take_missed(struct client *client, const struct message *message)
 				      .order_id = message->order_id,
 				      .step = message->step };
 
-	hostd_drop_follower(client);
+	drop_follower(client);
 	worker_abandon(&client->worker);
 	publish_answer(client->hostd, answer, message->text);
 	hostd_publish_state(client);
@@ -147,7 +166,7 @@ static struct summary *new_summary(const struct client *client, uint64_t order_i
 	return summary;
 }
 
-static void free_summary(struct summary *summary)
+void hostd_free_summary(struct summary *summary)
 {
 	if (summary->sidecar_fd >= 0)
 		(void)close(summary->sidecar_fd);
@@ -185,7 +204,7 @@ static int start_summary(struct client *client, const struct message *message)
 		hostd->summaries.cnt -= ret < 0;
 	}
 	if (ret < 0)
-		free_summary(summary);
+		hostd_free_summary(summary);
 	return ret;
 }
 
@@ -231,26 +250,8 @@ static int follow_window(struct client *client, uint64_t order_id)
 		hostd->summaries.cnt -= ret < 0;
 	}
 	if (ret < 0)
-		free_summary(summary);
+		hostd_free_summary(summary);
 	return ret;
-}
-
-static struct summary *find_follower(const struct client *client, uint64_t order_id)
-{
-	vec_foreach(summary, &client->hostd->summaries) {
-		if ((*summary)->sidecar_fd >= 0 && (*summary)->order_id == order_id &&
-		    (*summary)->worker == client->worker.id)
-			return *summary;
-	}
-	return NULL;
-}
-
-void hostd_drop_follower(struct client *client)
-{
-	struct summary *summary = find_follower(client, client->worker.window.order_id);
-
-	if (summary != NULL && client->worker.window.open)
-		pool_kill(client->hostd->pool, (uint64_t)(uintptr_t)summary);
 }
 
 static size_t list_workers(const struct hostd *hostd, struct neighbour_worker *ret, size_t cap,
@@ -323,11 +324,27 @@ void hostd_take_done(struct client *client, const struct message *message)
 		ret = start_summary(client, message);
 	if (ret < 0) {
 		answer.outcome = OUTCOME_MISSED;
-		hostd_drop_follower(client);
+		drop_follower(client);
 		worker_abandon(&client->worker);
 	}
 	publish_answer(client->hostd, answer, ret < 0 ? err.text : message->text);
 	hostd_publish_state(client);
+}
+
+void hostd_take_death(struct client *client)
+{
+	const struct worker_window *window = &client->worker.window;
+	struct summary *follower = find_follower(client, window->order_id);
+	struct message last_word = {
+		.order_id = window->order_id,
+		.step = client->worker.step,
+		.window_ns = (uint64_t)(clock_mono_ns() - window->side.header.start_ns),
+	};
+
+	if (!window->open || follower == NULL)
+		return; /* the hub sees that it is gone */
+	follower->cut_short = true;
+	hostd_take_done(client, &last_word);
 }
 
 /* The worker may give the window's memory back. */
@@ -339,12 +356,35 @@ static void mark_taken(struct hostd *hostd, const struct summary *summary)
 	}
 }
 
+/* A fingerprint of half a window is named, so that a person finds it, and not compared. */
+static void publish_summary(struct hostd *hostd, const struct summary *summary, int status,
+			    const char *text)
+{
+	struct wire_answer answer = { .worker = summary->worker,
+				      .outcome = status == 0 && !summary->cut_short
+							 ? OUTCOME_SUMMARIZED
+							 : OUTCOME_MISSED,
+				      .order_id = summary->order_id };
+	const char *died = summary->cut_short ? "its process ended during the profile; " : "";
+	char why[WIRE_TEXT];
+
+	if (answer.outcome == OUTCOME_SUMMARIZED)
+		(void)snprintf(why, sizeof(why), "%.*s", WIRE_TEXT - 1, summary->fingerprint);
+	else if (status == 0)
+		(void)snprintf(why, sizeof(why), "%swhat it had recorded is in %.400s", died,
+			       summary->fingerprint);
+	else
+		(void)snprintf(why, sizeof(why),
+			       "%sits trace could not be summarized (status %d): %.400s", died,
+			       status, text);
+	publish_answer(hostd, answer, why);
+}
+
 void hostd_summary_done(void *arg, uint64_t id, int status, const char *text)
 {
 	struct hostd *hostd = arg;
 	struct summary *summary = NULL;
-	struct wire_answer answer = { .outcome = OUTCOME_SUMMARIZED };
-	char sidecar[MESSAGE_TEXT + sizeof(SIDECAR_SUFFIX)], why[WIRE_TEXT];
+	char sidecar[MESSAGE_TEXT + sizeof(SIDECAR_SUFFIX)];
 
 	for (size_t i = 0; i < hostd->summaries.cnt; i++) {
 		if ((uint64_t)(uintptr_t)hostd->summaries.data[i] == id) {
@@ -355,13 +395,7 @@ void hostd_summary_done(void *arg, uint64_t id, int status, const char *text)
 	}
 	if (summary == NULL)
 		return;
-	answer.worker = summary->worker;
-	answer.order_id = summary->order_id;
-	(void)snprintf(why, sizeof(why), "its trace could not be summarized (status %d): %.400s",
-		       status, text);
-	if (status != 0)
-		answer.outcome = OUTCOME_MISSED;
-	publish_answer(hostd, answer, status == 0 ? summary->fingerprint : why);
+	publish_summary(hostd, summary, status, text);
 	if (summary->sidecar_fd >= 0) {
 		mark_taken(hostd, summary);
 	} else if (!hostd->setup.options->keep_traces) {
@@ -369,5 +403,5 @@ void hostd_summary_done(void *arg, uint64_t id, int status, const char *text)
 		(void)unlink(summary->trace);
 		(void)unlink(sidecar);
 	}
-	free_summary(summary);
+	hostd_free_summary(summary);
 }
