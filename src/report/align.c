@@ -10,10 +10,7 @@
 #define SAME_CLOCK_NS NSEC_PER_MSEC /* two hosts started within this: no */
 #define VOTE_CNT 100u		    /* newest events of a key that vote */
 #define VOTE_WIDTH_NS (2 * NSEC_PER_MSEC)
-#define VOTE_RIVAL_FRAC 0.85		    /* so many votes of the winner's make a rival */
-#define TOGETHER_MIN_NS (5 * NSEC_PER_MSEC) /* until a thread notices that it ended */
-#define TOGETHER_MAX_NS (50 * NSEC_PER_MSEC)
-#define TOGETHER_SPREADS 4
+#define VOTE_RIVAL_FRAC 0.85 /* so many votes of the winner's make a rival */
 
 /* Clocks that are further apart are no clocks; sums with times that readers let through can't
  * overflow below that. */
@@ -394,105 +391,4 @@ int align_clocks(const struct align_rank *ranks, size_t cnt, struct align_clock 
 	sides_free(a.sides, cnt);
 	free(a.placed);
 	return error;
-}
-
-/* --- which collectives are one --- */
-
-struct member {
-	struct align_event *event;
-	int64_t end_ns; /* aligned */
-	uint32_t rank;
-};
-
-typedef VEC(struct member) member_vec;
-
-static int by_identity(const void *a, const void *b)
-{
-	const struct member *x = a, *y = b;
-	bool x_numbered = x->event->seq >= 0, y_numbered = y->event->seq >= 0;
-
-	if (x->event->key != y->event->key)
-		return x->event->key < y->event->key ? -1 : 1;
-	if (x_numbered != y_numbered)
-		return x_numbered ? -1 : 1;
-	if (x_numbered && x->event->seq != y->event->seq)
-		return x->event->seq < y->event->seq ? -1 : 1;
-	if (x->end_ns != y->end_ns)
-		return x->end_ns < y->end_ns ? -1 : 1;
-	return (x->rank > y->rank) - (x->rank < y->rank);
-}
-
-static int collect_members(const struct align_rank *ranks, const struct align_clock *clocks,
-			   size_t cnt, member_vec *ret)
-{
-	for (size_t r = 0; r < cnt; r++) {
-		for (size_t i = 0; i < ranks[r].cnt; i++) {
-			struct align_event *event = &ranks[r].events[i];
-			int64_t end_ns = event->end_ns + clocks[r].offset_ns;
-
-			event->instance = 0;
-			if (vec_push(ret, (struct member){ event, end_ns, (uint32_t)r }) < 0)
-				return -ENOMEM;
-		}
-	}
-	if (ret->cnt > 0)
-		qsort(ret->data, ret->cnt, sizeof(*ret->data), by_identity);
-	return 0;
-}
-
-static int64_t together_ns(const struct align_clock *clocks, size_t cnt)
-{
-	int64_t spread_ns = 0;
-
-	for (size_t i = 0; i < cnt; i++)
-		spread_ns = MAX(spread_ns, clocks[i].spread_ns);
-	spread_ns = MIN(spread_ns, TOGETHER_MAX_NS / TOGETHER_SPREADS);
-	return MAX(TOGETHER_SPREADS * spread_ns, TOGETHER_MIN_NS);
-}
-
-static bool belongs(const struct member *first, const struct member *m, int64_t together)
-{
-	if (m->event->key != first->event->key || (m->event->seq >= 0) != (first->event->seq >= 0))
-		return false;
-	return m->event->seq >= 0 ? m->event->seq == first->event->seq
-				  : m->end_ns - first->end_ns <= together;
-}
-
-/*
- * The end of the instance that begins at members[begin]: a rank ends it that is in it
- * already. seen[rank] is begin + 1 for the ranks that are.
- */
-static size_t instance_end(const member_vec *members, size_t begin, int64_t together, size_t *seen)
-{
-	size_t i = begin;
-
-	while (i < members->cnt && belongs(&members->data[begin], &members->data[i], together) &&
-	       seen[members->data[i].rank] != begin + 1) {
-		seen[members->data[i].rank] = begin + 1;
-		i++;
-	}
-	return i;
-}
-
-int align_match(const struct align_rank *ranks, const struct align_clock *clocks, size_t cnt,
-		uint32_t *ret_cnt)
-{
-	_cleanup_free_ size_t *seen = calloc(cnt + 1, sizeof(*seen));
-	int64_t together = together_ns(clocks, cnt);
-	member_vec members = { 0 };
-	uint32_t instances = 0;
-	int ret = seen != NULL ? collect_members(ranks, clocks, cnt, &members) : -ENOMEM;
-
-	for (size_t i = 0, end; ret == 0 && i < members.cnt; i = end) {
-		end = instance_end(&members, i, together, seen);
-		if (end == i + 1)
-			continue;
-		instances++;
-		for (size_t k = i; k < end; k++)
-			members.data[k].event->instance = instances;
-	}
-	vec_done(&members);
-	if (ret == 0)
-		*ret_cnt = instances;
-	return ret;
 }

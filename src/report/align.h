@@ -18,10 +18,10 @@
 
 /* A collective as one rank saw it. */
 struct align_event {
-	int64_t end_ns;	   /* on the rank's clock */
-	uint64_t key;	   /* equal: may be the same collective; of its name and its group */
-	int64_t seq;	   /* its number in the group; -1: unknown */
-	uint32_t instance; /* align_match(): equal on all ranks of one collective; 0: none */
+	int64_t start_ns, end_ns; /* on the rank's clock */
+	uint64_t key;		  /* equal: may be the same collective; of its name and its group */
+	int64_t seq;		  /* its number in the group; -1: unknown */
+	uint32_t instance;	  /* align_match(): equal on all ranks of one collective; 0: none */
 };
 
 struct align_rank {
@@ -59,10 +59,10 @@ _must_check_ int align_clocks(const struct align_rank *ranks, size_t cnt, struct
 void align_by_wall(const struct align_rank *ranks, size_t cnt, struct align_clock *ret);
 
 /*
- * Gives all events their instance: those with a sequence number by it, others by
- * ending at the same moment. A collective that one rank alone has gets 0.
- * *ret_cnt: how many instances, numbered from 1 in the order of key and end.
- * Returns 0 or -ENOMEM.
+ * Gives all events their instance: those with a sequence number by it, others by the
+ * order that all members of a group have in common. A collective that one rank alone
+ * has gets 0, and so does a number that a rank has twice. *ret_cnt: how many instances,
+ * numbered from 1. Returns 0 or -ENOMEM. O(events * log(events) + instances * ranks).
  */
 _must_check_ int align_match(const struct align_rank *ranks, const struct align_clock *clocks,
 			     size_t cnt, uint32_t *ret_cnt);

@@ -3,6 +3,8 @@
 #include "report/timeline_parts.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <string.h>
 
 /* --- operators and calls --- */
 
@@ -118,6 +120,32 @@ static uint64_t add_to_key(uint64_t key, const char *text)
 	return key;
 }
 
+/* What it moves is as big on all members; others may give each its own part. */
+static bool size_is_common(const char *what)
+{
+	static const char *const names[] = { "all_reduce", "allreduce", "reduce", "broadcast" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(what, names[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t key_of(const struct flightlog *log, const struct comm *comm)
+{
+	const char *what = log->strings.data[comm->what];
+	uint64_t key = 0xcbf29ce484222325u;
+	char size[24] = "";
+
+	if (comm->seq < 0 && size_is_common(what))
+		(void)snprintf(size, sizeof(size), "%" PRId64, comm->bytes);
+	key = add_to_key(key, log->strings.data[comm->name]);
+	key = add_to_key(key, log->strings.data[comm->group]);
+	key = add_to_key(key, what);
+	return add_to_key(key, size);
+}
+
 static int make_events(struct rank_view *view)
 {
 	const struct flightlog *log = view->log;
@@ -127,13 +155,10 @@ static int make_events(struct rank_view *view)
 		return -ENOMEM;
 	for (size_t i = 0; i < view->comms.cnt; i++) {
 		const struct comm *comm = &view->comms.data[i];
-		uint64_t key = 0xcbf29ce484222325u;
 
-		key = add_to_key(key, log->strings.data[comm->name]);
-		key = add_to_key(key, log->strings.data[comm->group]);
-		key = add_to_key(key, log->strings.data[comm->what]);
-		view->events[i] = (struct align_event){ .end_ns = comm->start_ns + comm->dur_ns,
-							.key = key,
+		view->events[i] = (struct align_event){ .start_ns = comm->start_ns,
+							.end_ns = comm->start_ns + comm->dur_ns,
+							.key = key_of(log, comm),
 							.seq = comm->seq };
 	}
 	return 0;
