@@ -50,6 +50,11 @@ static const char help[] =
 	"                     who records: our own collectors, which cost little and stop\n"
 	"                     nothing; torch.profiler; auto takes the first that can [auto]\n"
 	"  --exact            trace every Python call instead of sampling stacks (costs more)\n"
+	"  --no-audit         don't measure our own cost in slices of iterations with and\n"
+	"                     without the collectors\n"
+	"  --budget-always PCT, --budget-window PCT\n"
+	"                     what may be recorded between and in windows; what costs\n"
+	"                     more is left out, and the report says so [0.5 and 3]\n"
 	"  --min-gain PCT     leave out findings that would gain less [1]\n"
 	"  --jobs N           traces summarized at once [1 for each 2 CPUs]\n"
 	"  -h, --help         this text\n";
@@ -62,6 +67,9 @@ enum {
 	OPT_QUIET,
 	OPT_SOURCE,
 	OPT_EXACT,
+	OPT_NO_AUDIT,
+	OPT_BUDGET_ALWAYS,
+	OPT_BUDGET_WINDOW,
 	OPT_SLOWDOWN,
 	OPT_RECENT,
 	OPT_LEARN,
@@ -81,6 +89,9 @@ static const struct option long_options[] = {
 	{ "quiet", no_argument, NULL, OPT_QUIET },
 	{ "source", required_argument, NULL, OPT_SOURCE },
 	{ "exact", no_argument, NULL, OPT_EXACT },
+	{ "no-audit", no_argument, NULL, OPT_NO_AUDIT },
+	{ "budget-always", required_argument, NULL, OPT_BUDGET_ALWAYS },
+	{ "budget-window", required_argument, NULL, OPT_BUDGET_WINDOW },
 	{ "slowdown", required_argument, NULL, OPT_SLOWDOWN },
 	{ "recent", required_argument, NULL, OPT_RECENT },
 	{ "learn", required_argument, NULL, OPT_LEARN },
@@ -97,6 +108,7 @@ static const struct option long_options[] = {
 /* Numbers of the options that take one: range and where they go. */
 struct numbers {
 	double slowdown_pct, recent, learn, blocked, min_gap_s, window_s, steps, min_gain_pct, jobs;
+	double budget_always_pct, budget_window_pct;
 };
 
 static const struct number_option {
@@ -113,6 +125,8 @@ static const struct number_option {
 	{ OPT_STEPS, 5, 100000, offsetof(struct numbers, steps) },
 	{ OPT_MIN_GAIN, 0, 100, offsetof(struct numbers, min_gain_pct) },
 	{ OPT_JOBS, 1, 1024, offsetof(struct numbers, jobs) },
+	{ OPT_BUDGET_ALWAYS, 0, 1000, offsetof(struct numbers, budget_always_pct) },
+	{ OPT_BUDGET_WINDOW, 0, 1000, offsetof(struct numbers, budget_window_pct) },
 };
 
 static const char *option_name(int option)
@@ -194,6 +208,8 @@ static int parse_options(int argc, char **argv, struct run_options *options,
 			options->quiet = true;
 		else if (option == OPT_EXACT)
 			options->exact = true;
+		else if (option == OPT_NO_AUDIT)
+			options->no_audit = true;
 		else if (option == OPT_SOURCE)
 			ret = set_source(optarg, &options->source, err);
 		else if (option == OPT_FORMAT)
@@ -220,6 +236,8 @@ static void take_numbers(const struct numbers *numbers, struct run_options *opti
 	options->steps_max = (uint64_t)numbers->steps;
 	options->min_gain_pct = numbers->min_gain_pct;
 	options->jobs = (unsigned)numbers->jobs;
+	options->budget_always_frac = numbers->budget_always_pct / 100;
+	options->budget_window_frac = numbers->budget_window_pct / 100;
 }
 
 /* The job may change its directory, the daemon's paths may not follow it. */
@@ -254,7 +272,9 @@ int cmd_run(int argc, char **argv)
 						 .min_gap_s = 60,
 						 .window_s = 20,
 						 .steps = 16,
-						 .min_gain_pct = -1 };
+						 .min_gain_pct = -1,
+						 .budget_always_pct = 0.5,
+						 .budget_window_pct = 3 };
 	struct run_options options = { .out_dir = "perftracker-out" };
 	struct numbers numbers = defaults;
 	char out_dir[PATH_MAX], program[PATH_MAX];

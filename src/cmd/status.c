@@ -4,13 +4,16 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
+#include "format/message.h"
 #include "serve/ask.h"
 #include "serve/wire.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,7 +24,8 @@ static const char help[] =
 	"\n"
 	"Prints one line for each training process of a job started by perftracker\n"
 	"run: its rank, what it does, its step, its iteration time now and at its\n"
-	"best, and the time since its last sign of life.\n"
+	"best, and the time since its last sign of life. Then what our own collectors\n"
+	"cost the job, and what they leave out because it cost too much.\n"
 	"\n"
 	"  --socket PATH   which job [the newest of yours]\n"
 	"  -h, --help      this text\n";
@@ -34,6 +38,11 @@ static const struct option long_options[] = {
 };
 
 typedef VEC(struct message) message_vec;
+
+/* What the daemon tells of our own cost; NAN: not measured yet. */
+struct overhead {
+	double always_pct, always_error_pct, window_pct, window_error_pct, left_out;
+};
 
 static const char *phase_name(int32_t phase)
 {
@@ -55,7 +64,49 @@ static int by_rank(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-static void print_text(const message_vec *lines)
+static void take_number(const char *text, const char *key, double *ret)
+{
+	const char *at = strstr(text, key);
+
+	*ret = at != NULL ? strtod(at + strlen(key), NULL) : (double)NAN;
+}
+
+static void take_overhead(const char *text, struct overhead *ret)
+{
+	take_number(text, "always_pct=", &ret->always_pct);
+	take_number(text, "always_error_pct=", &ret->always_error_pct);
+	take_number(text, "window_pct=", &ret->window_pct);
+	take_number(text, "window_error_pct=", &ret->window_error_pct);
+	take_number(text, "left_out=", &ret->left_out);
+}
+
+static bool is_left_out(const struct overhead *overhead, enum backoff what)
+{
+	return overhead->left_out > 0 && ((uint32_t)overhead->left_out & what) != 0;
+}
+
+static void print_cost(const char *when, double pct, double error_pct)
+{
+	if (isnan(pct))
+		(void)printf("%s not measured yet", when);
+	else
+		(void)printf("%s %+.2f %% (+-%.2f)", when, pct, error_pct);
+}
+
+static void print_overhead(const struct overhead *overhead)
+{
+	print_cost("own cost: always on", overhead->always_pct, overhead->always_error_pct);
+	print_cost(", in a window", overhead->window_pct, overhead->window_error_pct);
+	if (is_left_out(overhead, BACKOFF_SAMPLES))
+		(void)printf("; four of five samples are left out");
+	if (is_left_out(overhead, BACKOFF_OPERATORS))
+		(void)printf("; operators are left out");
+	if (is_left_out(overhead, BACKOFF_ALWAYS))
+		(void)printf("; all but marks is left out between windows");
+	(void)printf("\n");
+}
+
+static void print_text(const message_vec *lines, const struct overhead *overhead)
 {
 	(void)printf("%5s %8s %-10s %10s %10s %10s %8s\n", "rank", "pid", "state", "step", "now ms",
 		     "best ms", "ago s");
@@ -65,9 +116,42 @@ static void print_text(const message_vec *lines)
 			     (double)line->window_ns / NSEC_PER_MSEC,
 			     (double)line->stall_ns / NSEC_PER_MSEC,
 			     (double)(clock_mono_ns() - line->mono_ns) / NSEC_PER_SEC);
+	print_overhead(overhead);
 }
 
-static void print_json(const message_vec *lines)
+static void print_json_cost(const char *name, double pct, double error_pct)
+{
+	if (isnan(pct))
+		(void)printf("\"%s\":null", name);
+	else
+		(void)printf("\"%s\":{\"pct\":%.3f,\"error_pct\":%.3f}", name, pct, error_pct);
+}
+
+static void print_json_overhead(const struct overhead *overhead)
+{
+	static const struct {
+		enum backoff what;
+		const char *name;
+	} parts[] = { { BACKOFF_SAMPLES, "samples" },
+		      { BACKOFF_OPERATORS, "operators" },
+		      { BACKOFF_ALWAYS, "always" } };
+	const char *comma = "";
+
+	(void)printf(",\n\"overhead\":{");
+	print_json_cost("always", overhead->always_pct, overhead->always_error_pct);
+	(void)printf(",");
+	print_json_cost("window", overhead->window_pct, overhead->window_error_pct);
+	(void)printf(",\"left_out\":[");
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (!is_left_out(overhead, parts[i].what))
+			continue;
+		(void)printf("%s\"%s\"", comma, parts[i].name);
+		comma = ",";
+	}
+	(void)printf("]}");
+}
+
+static void print_json(const message_vec *lines, const struct overhead *overhead)
 {
 	const char *comma = "";
 
@@ -83,11 +167,14 @@ static void print_json(const message_vec *lines)
 			     (double)(clock_mono_ns() - line->mono_ns) / NSEC_PER_MSEC);
 		comma = ",";
 	}
-	(void)printf("\n]}\n");
+	(void)printf("\n]");
+	print_json_overhead(overhead);
+	(void)printf("}\n");
 }
 
-/* Answers end with one of pid 0. */
-static int collect(const char *socket, message_vec *ret, struct err *err)
+/* Answers end with one of pid 0, which tells our own cost. */
+static int collect(const char *socket, message_vec *ret, struct overhead *ret_overhead,
+		   struct err *err)
 {
 	struct message line;
 	int fd = ask_open(socket, MSG_STATUS, 0, err), r;
@@ -102,6 +189,8 @@ static int collect(const char *socket, message_vec *ret, struct err *err)
 		}
 	}
 	(void)close(fd);
+	if (r == 0)
+		take_overhead(line.text, ret_overhead);
 	return r;
 }
 
@@ -131,6 +220,7 @@ int cmd_status(int argc, char **argv)
 {
 	const char *socket = NULL;
 	message_vec lines = { 0 };
+	struct overhead overhead = { (double)NAN, (double)NAN, (double)NAN, (double)NAN, 0 };
 	struct err err = { "" };
 	bool json = false;
 	int ret = parse_options(argc, argv, &socket, &json);
@@ -141,7 +231,7 @@ int cmd_status(int argc, char **argv)
 				      "perftracker status: see perftracker status --help\n");
 		return ret < 0 ? EXIT_USAGE : 0;
 	}
-	ret = collect(socket, &lines, &err);
+	ret = collect(socket, &lines, &overhead, &err);
 	if (ret < 0) {
 		(void)fprintf(stderr, "perftracker status: %s\n", err.text);
 		vec_done(&lines);
@@ -150,9 +240,9 @@ int cmd_status(int argc, char **argv)
 	if (lines.cnt > 0)
 		qsort(lines.data, lines.cnt, sizeof(*lines.data), by_rank);
 	if (json)
-		print_json(&lines);
+		print_json(&lines, &overhead);
 	else
-		print_text(&lines);
+		print_text(&lines, &overhead);
 	vec_done(&lines);
 	return 0;
 }

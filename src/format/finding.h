@@ -104,6 +104,20 @@ struct report_trigger {
 	int64_t step; /* profile began here */
 };
 
+/* Live only: what our own collectors cost the job, by the self-audit. */
+struct report_cost {
+	bool known;
+	double pct, error_pct; /* of an iteration's time; one standard error */
+};
+
+struct report_overhead {
+	bool present;
+	bool torch; /* the window was recorded by torch.profiler, whose cost isn't known */
+	struct report_cost always, window;
+	bool less_samples, no_operators; /* left out in windows, for their cost */
+	bool only_marks;		 /* left out between windows: everything else */
+};
+
 struct report {
 	struct arena arena;
 	enum verdict verdict;
@@ -132,6 +146,7 @@ struct report {
 	const struct report_wait *waits; /* by wait_ms, largest first */
 	size_t wait_cnt;
 	struct report_trigger trigger;
+	struct report_overhead overhead;
 	double elapsed_ms; /* time the analysis took; printed in text only, never in JSON */
 };
 

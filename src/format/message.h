@@ -64,7 +64,8 @@ _Static_assert(sizeof(struct message) == 80 + MESSAGE_TEXT, "both sides must agr
 
 /*
  * Marks: records of the training thread's ring. detail: which optimizer or
- * loader, a small id in order of appearance. Append-only.
+ * loader, a small id in order of appearance. extra: worker_step, of the kind of
+ * mark that counts the steps, else 0. Append-only.
  */
 enum mark {
 	MARK_DATALOADER =
@@ -136,19 +137,19 @@ struct worker_block {
 	_Atomic uint64_t worker_drops; /* marks that could not be written */
 	_Atomic uint64_t head; /* records ever written; stored with release after the record */
 	_Atomic uint32_t worker_state; /* enum worker_state */
-	_Atomic uint32_t backoff;      /* daemon: enum backoff, what costs too much here */
+	_Atomic uint32_t backoff;      /* daemon: bits of enum backoff */
 	struct order order;
 	struct audit_order audit;
 	_Atomic uint64_t taken_id; /* daemon: the window of this order has been read */
 	struct ring_record ring[MARK_RING_CNT];
 };
 
-/* Each level leaves out more. Written by the daemon's self-audit. */
+/* What is left out because it cost too much here: bits. Written by the daemon's self-audit. */
 enum backoff {
-	BACKOFF_NONE,
-	BACKOFF_SAMPLES,   /* a fifth of the stack samples */
-	BACKOFF_OPERATORS, /* and no operators in a window */
-	BACKOFF_ALL,	   /* and nothing between windows but marks */
+	BACKOFF_NONE = 0,
+	BACKOFF_SAMPLES = 1,   /* in a window: four of five stack samples */
+	BACKOFF_OPERATORS = 2, /* in a window: operators */
+	BACKOFF_ALWAYS = 4,    /* between windows: everything but marks */
 };
 
 enum worker_state { WORKER_IDLE, WORKER_PROFILING, WORKER_EXPORTING, WORKER_DISABLED };

@@ -124,6 +124,20 @@ static void fact_trigger(struct str *out, const struct report *report)
 	fact_close(out);
 }
 
+static void fact_overhead(struct str *out, const struct report *report)
+{
+	struct str phrase = { 0 };
+
+	if (!report->overhead.present)
+		return;
+	fact_open(out, "Own cost");
+	str_append(out, "<small>");
+	phrase_overhead(&phrase, &report->overhead);
+	markup_take(out, &phrase);
+	str_append(out, "</small>");
+	fact_close(out);
+}
+
 static void facts(struct str *out, const struct report *report)
 {
 	str_append(out, "<dl class=\"facts\">\n");
@@ -131,6 +145,7 @@ static void facts(struct str *out, const struct report *report)
 	fact_iteration(out, report);
 	fact_coverage(out, report);
 	fact_trigger(out, report);
+	fact_overhead(out, report);
 	str_append(out, "</dl></header>\n<main id=\"main\">\n");
 }
 

@@ -114,6 +114,35 @@ static json_t *coverage_object(struct writer *w, const struct report *report)
 	return coverage;
 }
 
+static json_t *cost_object(struct writer *w, const struct report_cost *cost)
+{
+	json_t *object;
+
+	if (!cost->known)
+		return json_null();
+	object = json_object();
+	put(w, object, "pct", number(cost->pct));
+	put(w, object, "error_pct", number(cost->error_pct));
+	return object;
+}
+
+static json_t *overhead_object(struct writer *w, const struct report_overhead *overhead)
+{
+	json_t *object, *left_out = json_array();
+
+	if (overhead->less_samples)
+		push(w, left_out, text("samples"));
+	if (overhead->no_operators)
+		push(w, left_out, text("operators"));
+	if (overhead->only_marks)
+		push(w, left_out, text("always"));
+	object = json_object();
+	put(w, object, "always", cost_object(w, &overhead->always));
+	put(w, object, "window", overhead->torch ? json_null() : cost_object(w, &overhead->window));
+	put(w, object, "left_out", left_out);
+	return object;
+}
+
 static json_t *function_object(struct writer *w, const struct finding *finding)
 {
 	json_t *function = json_object();
@@ -244,6 +273,8 @@ static void put_extras(struct writer *w, json_t *root, const struct report *repo
 		push(w, waits, wait_object(w, &report->waits[i]));
 	put(w, root, "waits", waits);
 	put(w, root, "trigger", trigger_object(w, &report->trigger));
+	put(w, root, "overhead",
+	    report->overhead.present ? overhead_object(w, &report->overhead) : json_null());
 	for (size_t i = 0; i < report->failure_cnt; i++)
 		push(w, failures, failure_object(w, &report->failures[i]));
 	put(w, root, "failures", failures);

@@ -184,7 +184,7 @@ static void trigger_line(struct text_writer *w)
 
 static void job_lines(struct text_writer *w)
 {
-	struct str job = { 0 }, coverage = { 0 }, missing = { 0 };
+	struct str job = { 0 }, coverage = { 0 }, missing = { 0 }, overhead = { 0 };
 	const char *id = w->report->job_id;
 
 	if (id != NULL && id[0] != '\0') {
@@ -202,6 +202,9 @@ static void job_lines(struct text_writer *w)
 				 w->verbose ? SIZE_MAX : 240);
 	}
 	head_line(w, "Missing", &missing);
+	if (w->report->overhead.present)
+		phrase_overhead(&overhead, &w->report->overhead);
+	head_line(w, "Own cost", &overhead);
 	failure_lines(w);
 	absence_lines(w);
 	note_lines(w);

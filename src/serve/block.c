@@ -146,6 +146,22 @@ void block_order(struct block_reader *reader, const struct order_plan *plan)
 	atomic_store_explicit(&order->id, plan->id, memory_order_release);
 }
 
+void block_audit(struct block_reader *reader, const struct audit_plan *plan)
+{
+	struct audit_order *audit = &reader->block->audit;
+
+	atomic_store_explicit(&audit->start_step, plan->start_step, memory_order_relaxed);
+	atomic_store_explicit(&audit->slice_steps, plan->slice_steps, memory_order_relaxed);
+	atomic_store_explicit(&audit->slice_cnt, plan->slice_cnt, memory_order_relaxed);
+	atomic_store_explicit(&audit->kind, plan->kind, memory_order_relaxed);
+	atomic_store_explicit(&audit->id, plan->id, memory_order_release);
+}
+
+void block_back_off(struct block_reader *reader, uint32_t backoff)
+{
+	atomic_store_explicit(&reader->block->backoff, backoff, memory_order_relaxed);
+}
+
 void block_cancel(struct block_reader *reader)
 {
 	atomic_store_explicit(&reader->block->order.cancelled, 1, memory_order_release);

@@ -60,5 +60,15 @@ uint64_t block_worker_drops(const struct block_reader *reader);
 /* Writes the order: fields first, id last. */
 void block_order(struct block_reader *reader, const struct order_plan *plan);
 
+/* Slices for the self-audit; slice_cnt 0 ends the one that runs. Fields first, id last. */
+struct audit_plan {
+	uint64_t id, start_step, slice_steps, slice_cnt;
+	uint32_t kind; /* enum audit_kind */
+};
+void block_audit(struct block_reader *reader, const struct audit_plan *plan);
+
+/* What the worker leaves out from its next iteration on: bits of enum backoff. */
+void block_back_off(struct block_reader *reader, uint32_t backoff);
+
 /* The worker forgets the order it has, begun or not. */
 void block_cancel(struct block_reader *reader);

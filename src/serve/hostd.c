@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "serve/hostd_parts.h"
 #include "serve/record.h"
 
@@ -134,6 +135,7 @@ static void take_hello(struct client *client, const struct message *message, int
 		client->worker.rank = free_rank(hostd);
 	client->worker.id = (uint32_t)client->id;
 	client->is_worker = true;
+	block_back_off(&client->worker.block, hostd->overhead.backoff);
 	if (hostd->suspended)
 		worker_suspend(&client->worker, true, clock_mono_ns());
 	hostd_publish_state(client);
@@ -186,6 +188,55 @@ static void take_told(void *arg, const struct bus_message *message)
 	}
 }
 
+/* An audit of a window's collectors slows the job by turns: our doing, as a window is. */
+static void take_audit(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+	const struct wire_audit *wire = message->data;
+	struct audit_plan plan;
+
+	if (message->len != sizeof(*wire))
+		return;
+	plan = (struct audit_plan){ .id = wire->id,
+				    .start_step = wire->start_step,
+				    .slice_steps = wire->slice_steps,
+				    .slice_cnt = wire->slice_cnt,
+				    .kind = wire->kind };
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->is_worker && !(*client)->worker.gone)
+			worker_audit(&(*client)->worker, &plan);
+	}
+	if (wire->kind == AUDIT_WINDOW)
+		hostd_suspend(hostd, wire->slice_cnt > 0);
+}
+
+static void take_cost(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+
+	if (message->len != sizeof(hostd->overhead))
+		return;
+	memcpy(&hostd->overhead, message->data, sizeof(hostd->overhead));
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->is_worker && !(*client)->worker.gone)
+			block_back_off(&(*client)->worker.block, hostd->overhead.backoff);
+	}
+}
+
+static void tell_audited(struct client *client)
+{
+	struct wire_audited audited = { .worker = client->worker.id };
+	struct slices_cost cost;
+
+	if (!worker_audited(&client->worker, &cost))
+		return;
+	audited.id = client->worker.audit.id;
+	audited.pair_cnt = (uint32_t)cost.pair_cnt;
+	audited.frac = cost.frac;
+	audited.error_frac = cost.error_frac;
+	hostd_publish(client->hostd, SUBJECT_AUDITED, &audited, sizeof(audited));
+}
+
 static void answer_flight(struct client *asker)
 {
 	struct hostd *hostd = asker->hostd;
@@ -200,7 +251,29 @@ static void answer_flight(struct client *asker)
 	(void)reply(asker, &answer);
 }
 
-/* One datagram a worker, then one with pid 0. */
+static void append_cost(struct str *text, const char *name, const struct wire_cost *cost)
+{
+	if (cost->pair_cnt > 0)
+		str_printf(text, "%s_pct=%.3f %s_error_pct=%.3f ", name, cost->frac * 100, name,
+			   cost->error_frac * 100);
+}
+
+/* The last datagram has pid 0 and tells what we cost ourselves. */
+static void end_status(struct client *asker)
+{
+	const struct wire_overhead *overhead = &asker->hostd->overhead;
+	struct message last = { .status = 0 };
+	struct str text = { 0 };
+
+	append_cost(&text, "always", &overhead->always);
+	append_cost(&text, "window", &overhead->window);
+	str_printf(&text, "left_out=%" PRIu32, overhead->backoff);
+	(void)snprintf(last.text, sizeof(last.text), "%s", str_borrow(&text));
+	str_done(&text);
+	(void)reply(asker, &last);
+}
+
+/* One datagram a worker, then the last one. */
 static void answer_status(struct client *asker)
 {
 	struct hostd *hostd = asker->hostd;
@@ -227,7 +300,7 @@ static void answer_status(struct client *asker)
 		if (reply(asker, &line) < 0)
 			break; /* its socket is full: it sees that the end is missing */
 	}
-	(void)reply(asker, &(struct message){ .status = 0 });
+	end_status(asker);
 }
 
 static void take_request(struct client *client, const struct message *message)
@@ -424,6 +497,7 @@ static void drain_tick(uv_timer_t *timer)
 		if (!(*client)->is_worker)
 			continue;
 		worker_drain(&(*client)->worker, clock_mono_ns());
+		tell_audited(*client);
 		hostd_publish_state(*client);
 	}
 }
@@ -453,17 +527,28 @@ static int bind_socket(const char *path, struct err *err)
 
 static int subscribe(struct hostd *hostd)
 {
-	int ret = bus_sub(hostd->setup.bus, SUBJECT_ORDER, take_order, hostd, &hostd->order_sub);
+	static const struct {
+		const char *subject;
+		bus_handler *take;
+	} subjects[] = {
+		{ SUBJECT_ORDER, take_order },
+		{ SUBJECT_TOLD, take_told },
+		{ SUBJECT_AUDIT, take_audit },
+		{ SUBJECT_COST, take_cost },
+	};
+	int ret = 0;
 
-	if (ret == 0)
-		ret = bus_sub(hostd->setup.bus, SUBJECT_TOLD, take_told, hostd, &hostd->told_sub);
+	_Static_assert(ARRAY_SIZE(subjects) == ARRAY_SIZE(hostd->subs), "one place for each");
+	for (size_t i = 0; i < ARRAY_SIZE(subjects) && ret == 0; i++)
+		ret = bus_sub(hostd->setup.bus, subjects[i].subject, subjects[i].take, hostd,
+			      &hostd->subs[i]);
 	return ret;
 }
 
 static void free_hostd(struct hostd *hostd)
 {
-	hostd->order_sub = bus_unsub(hostd->setup.bus, hostd->order_sub);
-	hostd->told_sub = bus_unsub(hostd->setup.bus, hostd->told_sub);
+	for (size_t i = 0; i < ARRAY_SIZE(hostd->subs); i++)
+		hostd->subs[i] = bus_unsub(hostd->setup.bus, hostd->subs[i]);
 	pool_close(hostd->pool);
 	neighbours_close(&hostd->neighbours);
 	netwatch_close(&hostd->netwatch);

@@ -43,7 +43,8 @@ struct hostd {
 	VEC(struct summary *) summaries;
 	uint64_t next_client;
 	struct pool *pool;
-	struct bus_sub *order_sub, *told_sub;
+	struct bus_sub *subs[4];
+	struct wire_overhead overhead; /* latest that the hub told */
 	struct neighbours neighbours;
 	struct netwatch netwatch;
 	bool sampling;	/* a window is open on this host */

@@ -100,7 +100,7 @@ void hostd_take_begun(struct client *client, const struct message *message)
 		hostd->sampling = true;
 	}
 	hostd_suspend(hostd, true);
-	publish_answer(hostd, answer, "");
+	publish_answer(hostd, answer, message->text);
 	hostd_publish_state(client);
 }
 

@@ -5,7 +5,9 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "detect/jobwatch.h"
+#include "format/message.h"
 #include "serve/analysis.h"
+#include "serve/audit.h"
 #include "serve/plan.h"
 #include "serve/publish.h"
 #include "serve/verdict.h"
@@ -40,15 +42,17 @@ struct profile {
 	struct report_trigger trigger;
 	VEC(struct answer) answers;
 	int64_t deadline_ns;
+	bool torch; /* torch.profiler recorded at least one worker of the latest */
 };
 
 struct hub {
 	struct bus *bus;
 	const struct run_options *options;
-	struct bus_sub *subs[3];
+	struct bus_sub *subs[4];
 	VEC(struct wire_state) workers; /* the gone ones stay until their rank is back */
 	VEC(uint64_t) askers;		/* clients of hostd that await a report */
 	struct jobwatch watch;
+	struct audit audit;
 	struct profile profile;
 	uint64_t number; /* of the latest profile or report: names its files and its order */
 	unsigned quiet_slowdowns;     /* profiled without a culprit */
@@ -222,6 +226,7 @@ static int start_profile(struct hub *hub, const char *kind, int64_t window_ns, i
 	if (ret < 0)
 		return ret;
 	hub->profile.active = true;
+	hub->profile.torch = false;
 	hub->profile.id = plan.id;
 	hub->profile.deadline_ns = now_ns + BEGIN_GRACE_NS + expected_ns(hub, &plan);
 	fill_trigger(hub, kind, &plan, &hub->profile.trigger);
@@ -254,6 +259,8 @@ static void take_answer(void *arg, const struct bus_message *message)
 	    answer->state == ANSWER_READY || answer->state == ANSWER_MISSED)
 		return; /* of an order that is closed */
 	answer->state = states[wire->outcome];
+	if (wire->outcome == OUTCOME_BEGUN && strcmp(wire->text, SOURCE_TORCH) == 0)
+		hub->profile.torch = true;
 	answer->stall_ns = MAX(answer->stall_ns, wire->stall_ns);
 	(void)snprintf(answer->text, sizeof(answer->text), "%.*s", WIRE_TEXT - 1, wire->text);
 	hub->profile.deadline_ns = MAX(hub->profile.deadline_ns, clock_mono_ns() + ANSWER_GRACE_NS);
@@ -290,6 +297,29 @@ static void take_ask(void *arg, const struct bus_message *message)
 
 /* Reports */
 
+static struct report_cost cost_of(const struct wire_cost *cost)
+{
+	return (struct report_cost){ .known = cost->pair_cnt > 0,
+				     .pct = cost->frac * 100.0,
+				     .error_pct = cost->error_frac * 100.0 };
+}
+
+static void fill_overhead(const struct hub *hub, struct report_overhead *ret)
+{
+	struct wire_overhead overhead;
+
+	audit_overhead(&hub->audit, &overhead);
+	*ret = (struct report_overhead){
+		.present = true,
+		.torch = hub->profile.torch,
+		.always = cost_of(&overhead.always),
+		.window = cost_of(&overhead.window),
+		.less_samples = (overhead.backoff & BACKOFF_SAMPLES) != 0,
+		.no_operators = (overhead.backoff & BACKOFF_OPERATORS) != 0,
+		.only_marks = (overhead.backoff & BACKOFF_ALWAYS) != 0,
+	};
+}
+
 /* Publishes and frees the report. wanted: even if it accuses nobody. */
 static void hand_out(struct hub *hub, struct report *report, uint64_t number, bool wanted)
 {
@@ -299,6 +329,7 @@ static void hand_out(struct hub *hub, struct report *report, uint64_t number, bo
 
 	if (report->verdict == VERDICT_ABNORMAL)
 		hub->found = true;
+	fill_overhead(hub, &report->overhead);
 	ret = publish_files(report, hub->options, number, &err);
 	if (ret < 0)
 		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);
@@ -440,6 +471,44 @@ static void decide(struct hub *hub, int64_t now_ns)
 		(void)start_profile(hub, "slowdown", hub->options->window_ns, now_ns);
 }
 
+/* Our own cost */
+
+static void take_audited(void *arg, const struct bus_message *message)
+{
+	struct hub *hub = arg;
+
+	if (message->len == sizeof(struct wire_audited))
+		audit_take(&hub->audit, message->data);
+}
+
+static void log_overhead(const struct hub *hub, const struct wire_overhead *overhead)
+{
+	if (!hub->options->quiet)
+		log_line(LOG_INFO,
+			 "event=audit always_pct=%.2f always_error_pct=%.2f window_pct=%.2f "
+			 "window_error_pct=%.2f left_out=%u",
+			 overhead->always.frac * 100, overhead->always.error_frac * 100,
+			 overhead->window.frac * 100, overhead->window.error_frac * 100,
+			 overhead->backoff);
+}
+
+static void watch_cost(struct hub *hub, int64_t now_ns)
+{
+	struct wire_audit order;
+	struct wire_overhead overhead;
+	enum audit_action action = audit_tick(&hub->audit, hub->workers.data, hub->workers.cnt,
+					      !hub->profile.active, now_ns, &order);
+
+	if (action == AUDIT_NOTHING)
+		return;
+	(void)bus_pub(hub->bus, SUBJECT_AUDIT, &order, sizeof(order));
+	if (action != AUDIT_PUBLISH)
+		return;
+	audit_overhead(&hub->audit, &overhead);
+	(void)bus_pub(hub->bus, SUBJECT_COST, &overhead, sizeof(overhead));
+	log_overhead(hub, &overhead);
+}
+
 static const char *state_word(const struct hub *hub)
 {
 	if (hub->workers.cnt == 0)
@@ -476,6 +545,7 @@ void hub_tick(struct hub *hub, int64_t now_ns)
 		watch_profile(hub, now_ns);
 	else
 		decide(hub, now_ns);
+	watch_cost(hub, now_ns);
 	log_change(hub);
 }
 
@@ -501,6 +571,7 @@ void hub_finish(struct hub *hub, int exit_status)
 	tell_askers(hub, ESRCH, "the job has ended");
 	if (hub->found || verdict_quiet(&facts, &report) < 0)
 		return;
+	fill_overhead(hub, &report.overhead);
 	if (publish_files(&report, hub->options, 0, &err) < 0)
 		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);
 	if (!hub->options->quiet)
@@ -567,11 +638,14 @@ int hub_open(struct bus *bus, const struct run_options *options, struct hub **re
 	hub->options = options;
 	config.min_gap_ns = options->min_gap_ns;
 	jobwatch_init(&hub->watch, &config);
+	audit_init(&hub->audit, options);
 	r = bus_sub(bus, SUBJECT_STATE, take_state, hub, &hub->subs[0]);
 	if (r == 0)
 		r = bus_sub(bus, SUBJECT_ANSWER, take_answer, hub, &hub->subs[1]);
 	if (r == 0)
 		r = bus_sub(bus, SUBJECT_ASK, take_ask, hub, &hub->subs[2]);
+	if (r == 0)
+		r = bus_sub(bus, SUBJECT_AUDITED, take_audited, hub, &hub->subs[3]);
 	if (r < 0) {
 		(void)hub_close(hub);
 		return r;
@@ -589,6 +663,7 @@ struct hub *hub_close(struct hub *hub)
 	vec_done(&hub->workers);
 	vec_done(&hub->askers);
 	vec_done(&hub->profile.answers);
+	audit_done(&hub->audit);
 	free(hub);
 	return NULL;
 }

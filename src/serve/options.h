@@ -18,6 +18,8 @@ struct run_options {
 	unsigned jobs;	       /* summarizers at once */
 	uint32_t source;       /* --source: enum order_source */
 	bool exact;	       /* --exact: trace Python calls instead of sampling */
+	double budget_always_frac, budget_window_frac; /* --budget-always, --budget-window */
+	bool no_audit;				       /* --no-audit */
 	bool keep_traces, quiet, json, report_to_stdout;
 	bool color;    /* stderr is a terminal and NO_COLOR is unset */
 	bool terminal; /* stderr is a terminal: show the status line */

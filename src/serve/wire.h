@@ -8,6 +8,9 @@
  *	pt.v1.ask.HOST     struct wire_ask      hostd: a person wants a profile now
  *	pt.v1.order.JOB    struct wire_order    hub: profile all workers at one step
  *	pt.v1.told.JOB     struct wire_told     hub: how a profile ended
+ *	pt.v1.audit.JOB    struct wire_audit    hub: collectors off and on by turns
+ *	pt.v1.audited.HOST struct wire_audited  hostd: what that showed on one worker
+ *	pt.v1.cost.JOB     struct wire_overhead hub: what is known of our own cost
  * Source: facts on transport, section 2.4; design.md sections 8 and 9.
  */
 #pragma once
@@ -21,6 +24,9 @@
 #define SUBJECT_ASK "pt.v1.ask.local"
 #define SUBJECT_ORDER "pt.v1.order.local"
 #define SUBJECT_TOLD "pt.v1.told.local"
+#define SUBJECT_AUDIT "pt.v1.audit.local"
+#define SUBJECT_AUDITED "pt.v1.audited.local"
+#define SUBJECT_COST "pt.v1.cost.local"
 
 enum wire_phase {
 	PHASE_LEARNING, /* the iteration sequence isn't known yet */
@@ -81,4 +87,27 @@ struct wire_told {
 	int32_t status;	 /* 0 or errno */
 	uint32_t reserved;
 	char text[WIRE_TEXT]; /* path of the report, or why there is none */
+};
+
+/* The self-audit: see format/message.h. slice_cnt 0: it is over, or taken back. */
+struct wire_audit {
+	uint64_t id, start_step, slice_steps, slice_cnt;
+	uint32_t kind, reserved;
+};
+
+struct wire_audited {
+	uint32_t worker, pair_cnt; /* 0 pairs: too little was seen */
+	uint64_t id;
+	double frac, error_frac; /* of an iteration's time; one standard error */
+};
+
+/* pair_cnt 0: not measured yet. */
+struct wire_cost {
+	double frac, error_frac;
+	uint32_t pair_cnt, reserved;
+};
+
+struct wire_overhead {
+	struct wire_cost always, window;
+	uint32_t backoff, reserved; /* bits of enum backoff */
 };

@@ -90,6 +90,8 @@ static void take_record(struct worker *worker, const struct ring_record *record)
 		worker->last_ns = record->time_ns;
 	}
 	(void)detector_mark(worker->detector, record);
+	if (worker->audit.id != 0 && record->extra != 0)
+		slices_mark(&worker->audit.slices, record->extra, record->time_ns);
 	if (worker->window.sampling && record->kind == MARK_GC)
 		record_gc(&worker->window, record);
 	else if (worker->window.sampling)
@@ -204,6 +206,30 @@ void worker_abandon(struct worker *worker)
 	worker->window = (struct worker_window){ 0 };
 	if (was_open)
 		worker->pace_cnt = 0; /* the profiled iterations say nothing of the pace */
+}
+
+void worker_audit(struct worker *worker, const struct audit_plan *plan)
+{
+	const struct slices_plan slices = { .start_step = plan->start_step,
+					    .slice_steps = plan->slice_steps,
+					    .slice_cnt = plan->slice_cnt };
+
+	block_audit(&worker->block, plan);
+	worker->audit = (struct worker_audit){ .id = plan->id, .kind = plan->kind };
+	if (slices_begin(&worker->audit.slices, &slices) < 0)
+		worker->audit.id = 0; /* ended */
+}
+
+bool worker_audited(struct worker *worker, struct slices_cost *ret)
+{
+	struct worker_audit *audit = &worker->audit;
+
+	if (audit->id == 0 || audit->told || !audit->slices.over)
+		return false;
+	audit->told = true;
+	if (slices_cost(&audit->slices, ret) < 0)
+		*ret = (struct slices_cost){ 0 };
+	return true;
 }
 
 void worker_suspend(struct worker *worker, bool suspended, int64_t now_ns)

@@ -8,6 +8,7 @@
 #include "collect/host/neighbours.h"
 #include "collect/host/threads.h"
 #include "detect/detector.h"
+#include "detect/slices.h"
 #include "serve/block.h"
 #include "serve/options.h"
 #include "serve/wire.h"
@@ -22,6 +23,14 @@ struct worker_window {
 	struct thread_sampler threads;
 	uint32_t cpu_cnt; /* CPUs the process may use */
 	bool stepped;	  /* an optimizer stepped since the last iteration bound */
+};
+
+/* The self-audit that this worker takes part in. */
+struct worker_audit {
+	uint64_t id; /* 0: none */
+	uint32_t kind;
+	bool told; /* its result is published */
+	struct slices slices;
 };
 
 struct worker {
@@ -39,6 +48,7 @@ struct worker {
 	} pace[WORKER_PACE_CNT]; /* ring of the latest looks at the step counter */
 	size_t pace_cnt;
 	struct worker_window window;
+	struct worker_audit audit;
 };
 
 /*
@@ -73,6 +83,12 @@ struct worker_finish {
 };
 _must_check_ int worker_finish(struct worker *worker, const struct worker_finish *finish,
 			       struct err *err);
+
+/* Begins an audit in the worker, or with slice_cnt 0 ends it. */
+void worker_audit(struct worker *worker, const struct audit_plan *plan);
+
+/* Returns true once when the slices are over, with what they say. */
+bool worker_audited(struct worker *worker, struct slices_cost *ret);
 
 /* What is slow from now on is our doing, until it is resumed. */
 void worker_suspend(struct worker *worker, bool suspended, int64_t now_ns);

@@ -82,11 +82,12 @@ static void release(void)
  * The child has one thread and no business with the daemon. Its descriptors
  * are closed so that the daemon sees the end of the worker when the worker
  * ends, not when its last data-loading child does. Nothing is written to the
- * block: it is the parent's.
+ * block: it is the parent's. A thread that was inside a mark is gone.
  */
 static void forked_child(void)
 {
 	atomic_store_explicit(&agent.enabled, false, memory_order_relaxed);
+	atomic_store_explicit(&agent.busy, false, memory_order_relaxed);
 	lane_attach(NULL);
 	collectors_forked();
 	release();
@@ -219,14 +220,16 @@ static int mark_locked(uint32_t mark, int64_t value, uint32_t detail)
 	struct worker_block *block = agent.block;
 	int64_t now_ns = clock_mono_ns();
 	struct ring_record record;
+	bool counted = count_step(block, mark);
 	int action;
 
 	record = (struct ring_record){ .time_ns = now_ns,
 				       .value = value,
 				       .kind = (uint16_t)mark,
-				       .detail = (uint16_t)detail };
+				       .detail = (uint16_t)detail,
+				       .extra = counted ? agent.step : 0 };
 	ring_push(block->ring, MARK_RING_CNT, &block->head, &record);
-	if (!count_step(block, mark))
+	if (!counted)
 		return AGENT_NONE;
 	action = window_mark(&agent.window, &block->order, agent.step, now_ns);
 	if (agent.window.missed_id != 0)

@@ -99,12 +99,12 @@ static void apply(void)
 {
 	const struct audit *audit = &collectors.audit;
 	bool audited_off = audit->active && !audit->on && audit->kind == AUDIT_ALWAYS;
-	bool always = !audited_off && collectors.backoff < BACKOFF_ALL;
+	bool always = !audited_off && (collectors.backoff & BACKOFF_ALWAYS) == 0;
 	bool window =
 		collectors.window || (audit->active && audit->on && audit->kind == AUDIT_WINDOW);
 	uint32_t hz = collectors.hz;
 
-	if (collectors.backoff >= BACKOFF_SAMPLES)
+	if ((collectors.backoff & BACKOFF_SAMPLES) != 0)
 		hz = MAX(hz / BACKOFF_RATE, SAMPLER_ALWAYS_HZ);
 	if (window)
 		lane_open_window((uint32_t)collectors.order_id);
@@ -113,7 +113,7 @@ static void apply(void)
 	sampler_set(window ? SAMPLER_WINDOW : always ? SAMPLER_ALWAYS : SAMPLER_OFF, hz);
 	if (!collectors_have(FLIGHT_SOURCE_OPERATORS))
 		return;
-	(void)torchops_watch_operators(window && collectors.backoff < BACKOFF_OPERATORS);
+	(void)torchops_watch_operators(window && (collectors.backoff & BACKOFF_OPERATORS) == 0);
 	(void)torchops_watch_collectives(always || window);
 }
 
@@ -188,6 +188,22 @@ bool collectors_window_is_open(void)
 	return collectors.window;
 }
 
+static void free_audit(void)
+{
+	if (collectors.audit.kind == AUDIT_WINDOW && !collectors.window)
+		sampler_free_window(SAMPLER_FREE_NOW); /* nobody reads it */
+}
+
+/* An audit that is taken back ends like one that is over. */
+static void leave_audit(void)
+{
+	if (!collectors.audit.active)
+		return;
+	collectors.audit.active = false;
+	apply();
+	free_audit();
+}
+
 /* As window_take(): the id is read again behind the fields. */
 static void take_audit(struct audit_order *order, uint64_t id)
 {
@@ -221,8 +237,8 @@ static void audit_step(uint64_t step)
 		return;
 	audit->on = on;
 	apply();
-	if (!audit->active && audit->kind == AUDIT_WINDOW)
-		sampler_free_window(collectors.order_id);
+	if (!audit->active)
+		free_audit();
 }
 
 void collectors_step(uint64_t step)
@@ -236,8 +252,10 @@ void collectors_step(uint64_t step)
 	block = &collectors.flight->block;
 	id = atomic_load_explicit(&block->audit.id, memory_order_acquire);
 	backoff = atomic_load_explicit(&block->backoff, memory_order_relaxed);
-	if (id != collectors.audit.seen_id)
+	if (id != collectors.audit.seen_id) {
+		leave_audit();
 		take_audit(&block->audit, id);
+	}
 	if (collectors.audit.active)
 		audit_step(step);
 	if (backoff != collectors.backoff) {

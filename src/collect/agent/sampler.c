@@ -310,7 +310,8 @@ static void free_window(struct flight *flight, int64_t now_ns)
 		return;
 	if (sampler.free_since_ns == 0)
 		sampler.free_since_ns = now_ns;
-	if (taken < id && now_ns - sampler.free_since_ns < FREE_LIMIT_NS)
+	if (id != SAMPLER_FREE_NOW && taken < id &&
+	    now_ns - sampler.free_since_ns < FREE_LIMIT_NS)
 		return;
 	lane_free_window();
 	sampler.free_since_ns = 0;

@@ -24,7 +24,11 @@ _must_check_ int sampler_start(bool stacks);
 /* Any thread. hz: of a window; 0: the default. */
 void sampler_set(enum sampler_mode mode, uint32_t hz);
 
-/* The window's memory is to be given back when taken_id of the block reaches id, or after 10 s. */
+/*
+ * The window's memory is to be given back when taken_id of the block reaches id, or after
+ * 10 s. SAMPLER_FREE_NOW: nobody will read it.
+ */
+#define SAMPLER_FREE_NOW UINT64_MAX
 void sampler_free_window(uint64_t id);
 
 /* In a forked child, where the thread is not. */

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/audit.h"
+
+#include "base/stats.h"
+#include "format/message.h"
+#include "serve/plan.h"
+
+#include <stdlib.h>
+
+/* A job is steady when its pace was seen for so many iterations. */
+#define STEADY_CNT 20u
+
+/* Nothing moves for so many iterations: the audit is taken back. */
+#define PATIENCE_STEPS 8
+#define PATIENCE_NS (5 * NSEC_PER_SEC)
+
+/* Three standard errors, since those of few pairs are often too small themselves. */
+#define SURE 3.0
+
+#define RETRY_NS (60 * NSEC_PER_SEC) /* after one that came to nothing */
+
+static const struct audit_shape {
+	int64_t slice_ns;    /* wished length */
+	uint64_t steps_min;  /* of a slice */
+	uint64_t slice_cnt;  /* odd: it begins and ends without */
+	int64_t interval_ns; /* until the next of its kind */
+} shapes[] = {
+	[AUDIT_ALWAYS] = { 1 * NSEC_PER_SEC, 5, 21, 600 * NSEC_PER_SEC },
+	[AUDIT_WINDOW] = { 300 * NSEC_PER_MSEC, 5, 13, 3600 * NSEC_PER_SEC },
+};
+
+void audit_init(struct audit *audit, const struct run_options *options)
+{
+	*audit = (struct audit){ .off = options->no_audit };
+	audit->budget_frac[AUDIT_ALWAYS] = options->budget_always_frac;
+	audit->budget_frac[AUDIT_WINDOW] = options->budget_window_frac;
+	/* What torch.profiler costs can't be had in slices: it stops the job. */
+	if (options->source == ORDER_SOURCE_TORCH)
+		audit->series[AUDIT_WINDOW].due_ns = INT64_MAX;
+}
+
+void audit_done(struct audit *audit)
+{
+	free(audit->results);
+	audit->results = NULL;
+}
+
+static size_t count_living(const struct wire_state *states, size_t cnt)
+{
+	size_t living = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		living += states[i].phase != PHASE_GONE;
+	return living;
+}
+
+static bool steady(const struct wire_state *states, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		if (states[i].phase != PHASE_GONE &&
+		    (states[i].phase != PHASE_STEADY || states[i].iterations < STEADY_CNT))
+			return false;
+	}
+	return count_living(states, cnt) > 0;
+}
+
+/* That of a window goes first: it is over in seconds, and the next report needs it. */
+static int next_kind(const struct audit *audit, int64_t now_ns, uint32_t *ret)
+{
+	static const uint32_t order[] = { AUDIT_WINDOW, AUDIT_ALWAYS };
+
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
+		if (now_ns >= audit->series[order[i]].due_ns) {
+			*ret = order[i];
+			return 0;
+		}
+	}
+	return -1;
+}
+
+/* The least step of the living; 0 without any. */
+static uint64_t least_step(const struct wire_state *states, size_t cnt)
+{
+	uint64_t step = UINT64_MAX;
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (states[i].phase != PHASE_GONE)
+			step = MIN(step, states[i].step);
+	}
+	return step != UINT64_MAX ? step : 0;
+}
+
+static int64_t slowest_step_ns(const struct wire_state *states, size_t cnt)
+{
+	int64_t longest_ns = 1;
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (states[i].phase != PHASE_GONE)
+			longest_ns = MAX(longest_ns, states[i].step_ns);
+	}
+	return longest_ns;
+}
+
+static enum audit_action begin(struct audit *audit, const struct wire_state *states, size_t cnt,
+			       int64_t now_ns, struct wire_audit *order)
+{
+	const struct plan_limits limits = { .window_ns = NSEC_PER_SEC, .steps_max = 1 };
+	struct order_plan plan = { 0 };
+	int64_t step_ns = slowest_step_ns(states, cnt);
+	uint64_t steps;
+
+	if (plan_order(states, cnt, &limits, &plan) < 0)
+		return AUDIT_NOTHING;
+	free(audit->results);
+	audit->results = calloc(cnt, sizeof(*audit->results));
+	if (audit->results == NULL)
+		return AUDIT_NOTHING;
+	audit->result_cnt = 0;
+	audit->worker_cnt = count_living(states, cnt);
+	audit->running = true;
+	audit->step = least_step(states, cnt);
+	audit->step_ns = now_ns;
+	audit->patience_ns = MAX(PATIENCE_STEPS * step_ns, PATIENCE_NS);
+	steps = (uint64_t)((shapes[audit->kind].slice_ns + step_ns - 1) / step_ns);
+	/* Whole iterations: their marks may come at unequal distances. */
+	steps = MAX((steps + plan.stride - 1) / plan.stride, shapes[audit->kind].steps_min);
+	*order = (struct wire_audit){ .id = ++audit->id,
+				      .kind = audit->kind,
+				      .start_step = plan.start_step,
+				      .slice_steps = steps * plan.stride,
+				      .slice_cnt = shapes[audit->kind].slice_cnt };
+	return AUDIT_SEND;
+}
+
+static enum audit_action end(struct audit *audit, struct wire_audit *order)
+{
+	audit->running = false;
+	*order = (struct wire_audit){ .id = ++audit->id, .kind = audit->kind };
+	return AUDIT_SEND;
+}
+
+/* Workers wait for each other, so all tell the same cost: the middle one, not surer by number. */
+static struct slices_cost middle(struct audit *audit)
+{
+	struct slices_cost ret = { .pair_cnt = audit->results[0].pair_cnt };
+	double *values = calloc(audit->result_cnt, sizeof(*values));
+
+	if (values == NULL)
+		return (struct slices_cost){ 0 };
+	for (size_t i = 0; i < audit->result_cnt; i++) {
+		values[i] = audit->results[i].frac;
+		ret.pair_cnt = MIN(ret.pair_cnt, audit->results[i].pair_cnt);
+	}
+	ret.frac = stats_median(values, audit->result_cnt);
+	for (size_t i = 0; i < audit->result_cnt; i++)
+		values[i] = audit->results[i].error_frac;
+	ret.error_frac = stats_median(values, audit->result_cnt);
+	free(values);
+	return ret;
+}
+
+/* One thing more is left out; false when there is nothing more of this kind. */
+static bool back_off(struct audit *audit)
+{
+	static const uint32_t steps[][2] = {
+		[AUDIT_ALWAYS] = { BACKOFF_ALWAYS, BACKOFF_ALWAYS },
+		[AUDIT_WINDOW] = { BACKOFF_SAMPLES, BACKOFF_OPERATORS },
+	};
+
+	for (size_t i = 0; i < 2; i++) {
+		if ((audit->backoff & steps[audit->kind][i]) == 0) {
+			audit->backoff |= steps[audit->kind][i];
+			return true;
+		}
+	}
+	return false;
+}
+
+static void conclude(struct audit *audit, int64_t now_ns)
+{
+	struct audit_series *series = &audit->series[audit->kind];
+	struct slices_cost cost = middle(audit);
+
+	series->due_ns = now_ns + shapes[audit->kind].interval_ns;
+	if (cost.pair_cnt == 0)
+		return;
+	slices_combine(&series->cost, &cost);
+	if (series->cost.frac - SURE * series->cost.error_frac <= audit->budget_frac[audit->kind] ||
+	    !back_off(audit))
+		return;
+	series->cost = (struct slices_cost){ 0 }; /* of collectors that run no more */
+	series->due_ns = 0;
+}
+
+/* A worker that ended can't tell; a job that stands still must not wait for us. */
+static bool hopeless(struct audit *audit, const struct wire_state *states, size_t cnt,
+		     int64_t now_ns)
+{
+	uint64_t step = least_step(states, cnt);
+
+	if (step != audit->step) {
+		audit->step = step;
+		audit->step_ns = now_ns;
+	}
+	return count_living(states, cnt) != audit->worker_cnt ||
+	       now_ns - audit->step_ns > audit->patience_ns;
+}
+
+enum audit_action audit_tick(struct audit *audit, const struct wire_state *states, size_t cnt,
+			     bool quiet, int64_t now_ns, struct wire_audit *order)
+{
+	if (audit->running && audit->result_cnt == audit->worker_cnt) {
+		conclude(audit, now_ns);
+		(void)end(audit, order);
+		return AUDIT_PUBLISH;
+	}
+	if (audit->running && !quiet)
+		return end(audit, order);
+	if (audit->running && hopeless(audit, states, cnt, now_ns)) {
+		audit->series[audit->kind].due_ns = now_ns + RETRY_NS;
+		return end(audit, order);
+	}
+	if (audit->running)
+		return AUDIT_NOTHING;
+	if (audit->off || !quiet || !steady(states, cnt) ||
+	    next_kind(audit, now_ns, &audit->kind) < 0)
+		return AUDIT_NOTHING;
+	return begin(audit, states, cnt, now_ns, order);
+}
+
+void audit_take(struct audit *audit, const struct wire_audited *audited)
+{
+	if (!audit->running || audited->id != audit->id || audit->result_cnt >= audit->worker_cnt)
+		return;
+	audit->results[audit->result_cnt++] = (struct slices_cost){
+		.frac = audited->frac,
+		.error_frac = audited->error_frac,
+		.pair_cnt = audited->pair_cnt,
+	};
+}
+
+static struct wire_cost cost_of(const struct slices_cost *cost)
+{
+	return (struct wire_cost){ .frac = cost->frac,
+				   .error_frac = cost->error_frac,
+				   .pair_cnt = (uint32_t)cost->pair_cnt };
+}
+
+void audit_overhead(const struct audit *audit, struct wire_overhead *ret)
+{
+	*ret = (struct wire_overhead){
+		.always = cost_of(&audit->series[AUDIT_ALWAYS].cost),
+		.window = cost_of(&audit->series[AUDIT_WINDOW].cost),
+		.backoff = audit->backoff,
+	};
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/audit.h"
+
+#include "base/clock.h"
+#include "format/message.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+#define WORKERS 4
+#define TICK_NS (100 * NSEC_PER_MSEC)
+#define STEP_NS (20 * NSEC_PER_MSEC)
+
+static const struct run_options options = { .budget_always_frac = 0.005,
+					    .budget_window_frac = 0.03 };
+
+/* A steady job whose iterations take so much more with the collectors of each kind. */
+struct job {
+	struct audit audit;
+	struct wire_state states[WORKERS];
+	int64_t now_ns;
+	double cost_frac[2]; /* by kind */
+	double per_left_out; /* what each thing left out saves of it */
+	struct wire_audit order;
+	unsigned sent[2], ended, published;
+};
+
+static void job_init(struct job *job, const struct run_options *how)
+{
+	*job = (struct job){ .now_ns = NSEC_PER_SEC };
+	audit_init(&job->audit, how);
+	for (int32_t i = 0; i < WORKERS; i++)
+		job->states[i] = (struct wire_state){ .worker = 1 + (uint32_t)i,
+						      .rank = i,
+						      .phase = PHASE_STEADY,
+						      .stride = 1,
+						      .step = 100,
+						      .iterations = 100,
+						      .step_ns = STEP_NS };
+}
+
+static unsigned bits(uint32_t value)
+{
+	return (unsigned)__builtin_popcount(value);
+}
+
+/* The order is over: all workers tell. */
+static void answer(struct job *job)
+{
+	uint32_t kind = job->order.kind;
+	uint32_t mine = kind == AUDIT_ALWAYS ? BACKOFF_ALWAYS : BACKOFF_SAMPLES | BACKOFF_OPERATORS;
+	double frac = job->cost_frac[kind] - job->per_left_out * bits(job->audit.backoff & mine);
+
+	for (uint32_t i = 0; i < WORKERS; i++)
+		audit_take(&job->audit, &(struct wire_audited){ .worker = 1 + i,
+								.id = job->order.id,
+								.pair_cnt = 6,
+								.frac = frac,
+								.error_frac = 0.0005 });
+}
+
+static void tick(struct job *job, bool quiet)
+{
+	enum audit_action action;
+	struct wire_audit order;
+
+	job->now_ns += TICK_NS;
+	for (size_t i = 0; i < WORKERS; i++)
+		job->states[i].step += TICK_NS / STEP_NS;
+	action = audit_tick(&job->audit, job->states, WORKERS, quiet, job->now_ns, &order);
+	if (action == AUDIT_NOTHING)
+		return;
+	job->published += action == AUDIT_PUBLISH;
+	job->order = order;
+	if (order.slice_cnt == 0)
+		job->ended++;
+	else
+		job->sent[order.kind]++;
+}
+
+/* Ticks for so long; workers tell when the last slice is behind them. */
+static void run_for(struct job *job, int64_t ns)
+{
+	int64_t until_ns = job->now_ns + ns;
+
+	while (job->now_ns < until_ns) {
+		const struct wire_audit *order = &job->order;
+
+		tick(job, true);
+		if (order->slice_cnt > 0 &&
+		    job->states[0].step > order->start_step + order->slice_steps * order->slice_cnt)
+			answer(job);
+	}
+}
+
+static void test_a_window_goes_first_and_both_are_measured(void **state)
+{
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.cost_frac[AUDIT_ALWAYS] = 0.001;
+	job.cost_frac[AUDIT_WINDOW] = 0.012;
+	tick(&job, true);
+	assert_int_equal(job.order.kind, AUDIT_WINDOW);
+	assert_int_equal(job.order.slice_cnt % 2, 1);
+	assert_true(job.order.start_step > job.states[0].step);
+	run_for(&job, 60 * NSEC_PER_SEC);
+	audit_overhead(&job.audit, &overhead);
+	assert_float_equal(overhead.always.frac, 0.001, 1e-6);
+	assert_float_equal(overhead.window.frac, 0.012, 1e-6);
+	assert_int_equal(overhead.backoff, BACKOFF_NONE);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	assert_int_equal(job.sent[AUDIT_ALWAYS], 1);
+	assert_int_equal(job.ended, 2);
+	audit_done(&job.audit);
+}
+
+static void test_it_is_repeated_after_its_interval(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	run_for(&job, 3500 * NSEC_PER_SEC);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	assert_in_range(job.sent[AUDIT_ALWAYS], 5, 6);
+	audit_done(&job.audit);
+}
+
+static void test_what_costs_too_much_is_left_out_step_by_step(void **state)
+{
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.cost_frac[AUDIT_WINDOW] = 0.05;
+	job.per_left_out = 0.015;
+	run_for(&job, 100 * NSEC_PER_SEC);
+	audit_overhead(&job.audit, &overhead);
+	assert_int_equal(overhead.backoff, BACKOFF_SAMPLES | BACKOFF_OPERATORS);
+	assert_float_equal(overhead.window.frac, 0.02, 1e-6); /* of what is left */
+	assert_int_equal(job.sent[AUDIT_WINDOW], 3);
+	audit_done(&job.audit);
+}
+
+static void test_too_dear_between_windows_leaves_marks(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.cost_frac[AUDIT_ALWAYS] = 0.01;
+	job.per_left_out = 0.01;
+	run_for(&job, 100 * NSEC_PER_SEC);
+	assert_int_equal(job.audit.backoff, BACKOFF_ALWAYS);
+	audit_done(&job.audit);
+}
+
+static void test_a_cost_that_may_be_chance_leaves_nothing_out(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.cost_frac[AUDIT_WINDOW] = 0.031; /* two standard errors above */
+	run_for(&job, 100 * NSEC_PER_SEC);
+	assert_int_equal(job.audit.backoff, BACKOFF_NONE);
+	audit_done(&job.audit);
+}
+
+static void test_a_profile_takes_it_back(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	tick(&job, true);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	tick(&job, false);
+	assert_int_equal(job.ended, 1);
+	answer(&job); /* too late */
+	tick(&job, false);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	assert_int_equal(job.published, 0);
+	audit_done(&job.audit);
+}
+
+static void test_a_job_that_is_not_steady_is_left_alone(void **state)
+{
+	static const uint32_t phases[] = { PHASE_LEARNING, PHASE_SLOW, PHASE_BLOCKED,
+					   PHASE_PROFILING };
+	struct job job;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(phases); i++) {
+		job_init(&job, &options);
+		job.states[2].phase = phases[i];
+		run_for(&job, 10 * NSEC_PER_SEC);
+		assert_int_equal(job.sent[AUDIT_WINDOW] + job.sent[AUDIT_ALWAYS], 0);
+		audit_done(&job.audit);
+	}
+}
+
+static void test_a_job_that_stands_still_ends_it(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	tick(&job, true);
+	for (unsigned i = 0; i < 100 && job.ended == 0; i++) {
+		for (size_t j = 0; j < WORKERS; j++)
+			job.states[j].step = 107 - TICK_NS / STEP_NS; /* as tick() adds it */
+		tick(&job, true);
+	}
+	assert_int_equal(job.ended, 1);
+	tick(&job, true);
+	assert_int_not_equal(job.order.kind, AUDIT_WINDOW); /* not again at once */
+	audit_done(&job.audit);
+}
+
+static void test_a_worker_that_ends_in_it_ends_it(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	tick(&job, true);
+	job.states[3].phase = PHASE_GONE;
+	tick(&job, true);
+	assert_int_equal(job.ended, 1);
+	audit_done(&job.audit);
+}
+
+static void test_none_where_none_is_wanted(void **state)
+{
+	struct run_options none = options, torch = options;
+	struct job job;
+
+	(void)state;
+	none.no_audit = true;
+	job_init(&job, &none);
+	run_for(&job, 100 * NSEC_PER_SEC);
+	assert_int_equal(job.sent[AUDIT_WINDOW] + job.sent[AUDIT_ALWAYS], 0);
+	audit_done(&job.audit);
+	torch.source = ORDER_SOURCE_TORCH;
+	job_init(&job, &torch);
+	run_for(&job, 100 * NSEC_PER_SEC);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 0);
+	assert_int_equal(job.sent[AUDIT_ALWAYS], 1);
+	audit_done(&job.audit);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_window_goes_first_and_both_are_measured),
+		cmocka_unit_test(test_it_is_repeated_after_its_interval),
+		cmocka_unit_test(test_what_costs_too_much_is_left_out_step_by_step),
+		cmocka_unit_test(test_too_dear_between_windows_leaves_marks),
+		cmocka_unit_test(test_a_cost_that_may_be_chance_leaves_nothing_out),
+		cmocka_unit_test(test_a_profile_takes_it_back),
+		cmocka_unit_test(test_a_job_that_is_not_steady_is_left_alone),
+		cmocka_unit_test(test_a_job_that_stands_still_ends_it),
+		cmocka_unit_test(test_a_worker_that_ends_in_it_ends_it),
+		cmocka_unit_test(test_none_where_none_is_wanted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
