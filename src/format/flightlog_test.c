@@ -3,7 +3,7 @@
 
 #include "format/flightlog_file.h"
 #include "format/flightlog_parts.h"
-#include "format/testflight.h"
+#include "format/testrecords.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A recorder as an agent would have written it, for tests of this folder and of
- * the readers: a memory file, names, stacks and records, one call each.
+ * the readers: a memory file, names, stacks and lanes, one call each. What is
+ * recorded in them: testrecords.h.
  */
 #pragma once
 
@@ -98,44 +99,4 @@ _unused_ static uint32_t recorder_lane(struct flight *f, uint32_t tid, const cha
 	f->lanes[idx].tid = tid;
 	f->lane_cnt = idx + 1;
 	return idx;
-}
-
-_unused_ static void recorder_mark(struct flight *f, enum mark mark, int64_t time_ns, int64_t value)
-{
-	struct ring_record record = { .time_ns = time_ns, .value = value, .kind = (uint16_t)mark };
-
-	ring_push(f->block.ring, MARK_RING_CNT, &f->block.head, &record);
-}
-
-_unused_ static void recorder_sample(struct flight *f, uint32_t tid, int64_t time_ns, uint32_t node,
-				     uint32_t detail)
-{
-	struct ring_record record = { .time_ns = time_ns,
-				      .value = -1,
-				      .kind = FLIGHT_SAMPLE,
-				      .detail = (uint16_t)detail,
-				      .extra = (uint64_t)tid << 32 | node };
-
-	ring_push(f->samples, FLIGHT_SAMPLE_CNT, &f->sample_head, &record);
-}
-
-/* A record of a lane; in_window: into the ring of a window. */
-_unused_ static void recorder_push(struct flight *f, uint32_t lane, bool in_window,
-				   struct ring_record record)
-{
-	if (in_window)
-		ring_push(f->window_records[lane], FLIGHT_WINDOW_RECORD_CNT,
-			  &f->lanes[lane].window_head, &record);
-	else
-		ring_push(f->records[lane], FLIGHT_LANE_RECORD_CNT, &f->lanes[lane].head, &record);
-}
-
-_unused_ static void recorder_operator(struct flight *f, uint32_t lane, const char *name,
-				       int64_t start_ns, int64_t end_ns)
-{
-	recorder_push(f, lane, true,
-		      (struct ring_record){ .time_ns = start_ns,
-					    .value = end_ns - start_ns,
-					    .kind = FLIGHT_OPERATOR,
-					    .extra = recorder_string(f, name) });
 }

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "collect/readers/flight.h"
-#include "format/testflight.h"
+#include "format/testrecords.h"
 
 #define MS NSEC_PER_MSEC
 #define T0 (2000 * MS)	  /* the window's begin, CLOCK_MONOTONIC */
