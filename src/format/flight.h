@@ -45,7 +45,7 @@ enum flight_kind {
 	FLIGHT_GIL,	 /* who held the GIL at time_ns: value tid; 0 nobody */
 
 	/* Ring of a lane. time_ns: start; value: duration. Written at its end. */
-	FLIGHT_OPERATOR,	 /* extra: string */
+	FLIGHT_OPERATOR,	 /* extra: string; detail: input elements (format/elements.h) */
 	FLIGHT_ANNOTATION,	 /* user scope (record_function); extra: string */
 	FLIGHT_COLLECTIVE,	 /* extra: string. The two records behind it belong to it: */
 	FLIGHT_COLLECTIVE_ARGS,	 /* value: bytes (-1 unknown), extra: sequence number (-1) */

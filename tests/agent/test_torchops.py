@@ -131,6 +131,21 @@ class TorchOpsTest(unittest.TestCase):
         self.assertGreater(found["shortest"], 0)
         self.assertEqual(found["nested"], 0)
 
+    def test_operators_have_the_elements_of_their_tensors(self) -> None:
+        found = self.run_job("elements")
+        for part in ("first", "last"):
+            of = [tuple(op) for op in found[part]]
+            self.assertEqual([op for op in of if op[0] == "aten::mm"], [("aten::mm", 800)] * 2)
+            for known in (
+                ("aten::addmm", 830),
+                ("aten::conv2d", 519),
+                ("aten::cat", -1),  # a list
+                ("aten::zeros", -1),  # no tensor
+            ):
+                self.assertIn(known, of)
+            dense = {op[1] for op in of if op[0] == "aten::to_dense"}
+            self.assertEqual(dense, {-1})  # of a sparse tensor
+
     def test_a_backward_pass_on_another_thread_is_seen_there(self) -> None:
         found = self.run_job("threads")
         self.assert_same_operators(found)

@@ -15,26 +15,12 @@
 #define CLASS_NAME_MAX 64u
 #define TENSOR_PARTS 3u
 #define TENSOR_CNT_MAX 20u /* whose parts one call reads */
-#define TAG_TENSOR 1u	   /* c10::IValue::Tag::Tensor */
 
 /* std::string */
 struct cxx_string {
 	uintptr_t text;
 	uint64_t len;
 	char local[16]; /* short ones are here */
-};
-
-/* c10::ArrayRef<c10::IValue> */
-struct cxx_array {
-	uintptr_t values;
-	uint64_t cnt;
-};
-
-/* c10::IValue */
-struct cxx_value {
-	uintptr_t payload; /* TensorImpl *, when the tag says so */
-	uint32_t tag;
-	uint32_t reserved;
 };
 
 /* A C++ class, known by its name in the type information of its objects. */
@@ -201,14 +187,14 @@ static void list_parts(uintptr_t addr, struct tensor *tensor,
 }
 
 /* Bytes of the tensors that the collective was given; -1: unknown. */
-static int64_t tensor_bytes(const struct cxx_value *values, size_t cnt)
+static int64_t tensor_bytes(const struct torch_value *values, size_t cnt)
 {
 	struct selfmem_part parts[TENSOR_PARTS * TENSOR_CNT_MAX];
 	struct tensor tensors[TENSOR_CNT_MAX];
 	int64_t sum = 0, bytes;
 
 	for (size_t i = 0; i < cnt; i++) {
-		if (values[i].tag != TAG_TENSOR)
+		if (values[i].tag != TORCH_TAG_TENSOR)
 			return -1;
 		list_parts(values[i].payload, &tensors[i], &parts[TENSOR_PARTS * i]);
 	}
@@ -226,8 +212,8 @@ static int64_t tensor_bytes(const struct cxx_value *values, size_t cnt)
 static int64_t input_bytes(const void *function)
 {
 	uintptr_t addr = (uintptr_t)function + reader.layout->function_inputs;
-	struct cxx_value values[TENSOR_CNT_MAX];
-	struct cxx_array inputs;
+	struct torch_value values[TENSOR_CNT_MAX];
+	struct torch_values inputs;
 
 	if (!selfmem_read(&reader.mem, addr, &inputs, sizeof(inputs)) || inputs.cnt == 0 ||
 	    inputs.cnt > TENSOR_CNT_MAX ||

@@ -32,6 +32,21 @@ struct torch_layout {
 	uint16_t tensor_elements, tensor_dtype;
 };
 
+/* c10::ArrayRef<c10::IValue> */
+struct torch_values {
+	uintptr_t values;
+	uint64_t cnt;
+};
+
+/* c10::IValue */
+struct torch_value {
+	uintptr_t payload; /* TensorImpl *, when the tag says so */
+	uint32_t tag;
+	uint32_t reserved;
+};
+
+#define TORCH_TAG_TENSOR 1u /* c10::IValue::Tag::Tensor */
+
 /* text: torch.__version__, such as "2.13.0+cpu". Returns 0 or -EINVAL. */
 _must_check_ int torch_version_parse(const char *text, struct torch_version *ret);
 

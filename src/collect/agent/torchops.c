@@ -7,7 +7,9 @@
 #include "collect/agent/names.h"
 #include "collect/agent/selfmem.h"
 #include "collect/agent/torchcomms.h"
+#include "collect/agent/torchinputs.h"
 #include "collect/agent/torchlayout.h"
+#include "format/elements.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -41,7 +43,8 @@ struct open_op {
 	uintptr_t function; /* address of its at::RecordFunction */
 	int64_t start_ns;
 	uint32_t name;
-	uint32_t kind;
+	uint16_t kind;
+	uint16_t elements; /* elements_encode() */
 };
 
 /* The operators that run on one thread, the innermost last. */
@@ -76,9 +79,9 @@ struct torch_hook {
 static struct torchops {
 	struct torch_hook hook; /* before the hook is set */
 	bool watch_collectives, watch_operators;
-	uint64_t user_handle, operator_handle; /* 0: not set */
-	_Atomic bool operators;		       /* are watched */
-	_Atomic uint32_t round;		       /* of watching operators */
+	uint64_t user_handle, operator_handle, backward_handle; /* 0: not set */
+	_Atomic bool operators;					/* are watched */
+	_Atomic uint32_t round;					/* of watching operators */
 	_Atomic uint32_t thread_cnt;
 	struct open_ops threads[FLIGHT_LANE_CNT];
 	struct pending pending[PENDING_CNT];
@@ -138,7 +141,7 @@ static void count_nested(struct flight *flight)
 	atomic_fetch_add_explicit(&flight->drops.nested, 1, memory_order_relaxed);
 }
 
-static void push(const void *function, const char *name, enum flight_kind kind)
+static void push(const void *function, const char *name, enum flight_kind kind, uint16_t elements)
 {
 	uint32_t round = atomic_load_explicit(&torchops.round, memory_order_relaxed);
 	struct flight *flight = lane_flight();
@@ -159,7 +162,8 @@ static void push(const void *function, const char *name, enum flight_kind kind)
 	}
 	open->ops[open->cnt++] = (struct open_op){ .function = (uintptr_t)function,
 						   .name = names_string(name, strlen(name)),
-						   .kind = kind,
+						   .kind = (uint16_t)kind,
+						   .elements = elements,
 						   .start_ns = clock_mono_ns() };
 }
 
@@ -175,7 +179,8 @@ static bool pop(const void *function)
 		if (op->function != (uintptr_t)function)
 			continue;
 		open->cnt = i - 1;
-		lane_record_window(&(struct ring_record){ .kind = (uint16_t)op->kind,
+		lane_record_window(&(struct ring_record){ .kind = op->kind,
+							  .detail = op->elements,
 							  .time_ns = op->start_ns,
 							  .value = now - op->start_ns,
 							  .extra = op->name });
@@ -266,7 +271,17 @@ static void **operator_start(void **ret_context, const void *function)
 {
 	*ret_context = NULL;
 	if (lane_window_is_open())
-		push(function, torchops.hook.name(function), FLIGHT_OPERATOR);
+		push(function, torchops.hook.name(function), FLIGHT_OPERATOR,
+		     elements_encode(torchinputs_elements(function)));
+	return ret_context;
+}
+
+/* What runs in the backward pass brings its inputs with the operators inside. */
+static void **backward_start(void **ret_context, const void *function)
+{
+	*ret_context = NULL;
+	if (lane_window_is_open())
+		push(function, torchops.hook.name(function), FLIGHT_OPERATOR, 0);
 	return ret_context;
 }
 
@@ -288,7 +303,7 @@ static void **user_start(void **ret_context, const void *function)
 		begin_collective(flight, function, name);
 	else if (atomic_load_explicit(&torchops.operators, memory_order_relaxed) &&
 		 lane_window_is_open())
-		push(function, name, FLIGHT_ANNOTATION);
+		push(function, name, FLIGHT_ANNOTATION, 0);
 	return ret_context;
 }
 
@@ -298,38 +313,45 @@ static void user_end(const void *function, void *context _unused_)
 		end_collective(function);
 }
 
-static void set_user(bool on)
+/* Adds callback and notes its handle, or removes what is there. */
+static void set_hook(uint64_t *handle, bool on, struct callback callback)
 {
-	if (on == (torchops.user_handle != 0))
+	if (on == (*handle != 0))
 		return;
-	if (!on) {
-		torchops.hook.remove(torchops.user_handle);
-		torchops.user_handle = 0;
+	if (on) {
+		*handle = torchops.hook.add(callback);
 		return;
 	}
-	torchops.user_handle = torchops.hook.add((struct callback){ .start = user_start,
-								    .end = user_end,
-								    .probability = 1,
-								    .scopes[SCOPE_USER] = true });
+	torchops.hook.remove(*handle);
+	*handle = 0;
 }
 
+static void set_user(bool on)
+{
+	set_hook(&torchops.user_handle, on,
+		 (struct callback){ .start = user_start,
+				    .end = user_end,
+				    .probability = 1,
+				    .scopes[SCOPE_USER] = true });
+}
+
+/* Two callbacks: no inputs are wanted of backward functions, which torch would copy. */
 static void set_operators(bool on)
 {
 	atomic_store_explicit(&torchops.operators, on, memory_order_relaxed);
-	if (on == (torchops.operator_handle != 0))
-		return;
-	if (!on) {
-		torchops.hook.remove(torchops.operator_handle);
-		torchops.operator_handle = 0;
-		return;
-	}
-	atomic_fetch_add_explicit(&torchops.round, 1, memory_order_relaxed);
-	torchops.operator_handle =
-		torchops.hook.add((struct callback){ .start = operator_start,
-						     .end = operator_end,
-						     .probability = 1,
-						     .scopes[SCOPE_FUNCTION] = true,
-						     .scopes[SCOPE_BACKWARD] = true });
+	if (on && torchops.operator_handle == 0)
+		atomic_fetch_add_explicit(&torchops.round, 1, memory_order_relaxed);
+	set_hook(&torchops.operator_handle, on,
+		 (struct callback){ .start = operator_start,
+				    .end = operator_end,
+				    .probability = 1,
+				    .scopes[SCOPE_FUNCTION] = true,
+				    .needs_inputs = torchinputs_known() });
+	set_hook(&torchops.backward_handle, on,
+		 (struct callback){ .start = backward_start,
+				    .end = operator_end,
+				    .probability = 1,
+				    .scopes[SCOPE_BACKWARD] = true });
 }
 
 static int update(void)
@@ -474,6 +496,7 @@ int torchops_open(const char *torch_version, char *why, size_t size)
 	if (find_symbols(library, &found) < 0)
 		return refuse(-ENOENT, why, size, "libtorch_cpu.so lacks RecordFunction", NULL);
 	torchcomms_open(library, layout);
+	torchinputs_open(library, layout);
 	torchops.hook = found;
 	return 0;
 }

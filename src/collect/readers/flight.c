@@ -2,9 +2,11 @@
 #include "collect/readers/flight.h"
 
 #include "collect/readers/flight_parts.h"
+#include "format/elements.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static uint32_t intern(struct trace *trace, const char *text)
@@ -96,6 +98,30 @@ static int add_args(struct flight_pass *pass, const struct ring_record *records,
 	return build_args(pass->build, &args, ret);
 }
 
+/* Args that say how many elements an operator was given: one for each code. */
+static int elements_args(struct flight_pass *pass, uint16_t code, uint32_t *ret)
+{
+	struct event_args args = { .elements = elements_decode(code),
+				   .bytes = -1,
+				   .seq = -1,
+				   .group_size = -1,
+				   .external_id = -1 };
+
+	if (args.elements < 0)
+		return 0;
+	if (pass->args_of_code == NULL)
+		pass->args_of_code = calloc(UINT16_MAX + 1, sizeof(*pass->args_of_code));
+	if (pass->args_of_code == NULL)
+		return -ENOMEM;
+	*ret = pass->args_of_code[code];
+	if (*ret != 0)
+		return 0;
+	if (build_args(pass->build, &args, ret) < 0)
+		return -ENOMEM;
+	pass->args_of_code[code] = *ret;
+	return 0;
+}
+
 static bool is_item(const struct ring_record *record)
 {
 	return record->kind == FLIGHT_OPERATOR || record->kind == FLIGHT_ANNOTATION ||
@@ -120,6 +146,8 @@ static int add_item(struct flight_pass *pass, const struct ring_record *records,
 		return 0;
 	if (item.kind == FLIGHT_COLLECTIVE)
 		ret = add_args(pass, records, cnt, &item.args);
+	else if (item.kind == FLIGHT_OPERATOR)
+		ret = elements_args(pass, records[0].detail, &item.args);
 	cut_item(pass, &item);
 	return ret == 0 ? vec_push(items, item) : ret;
 }
@@ -646,6 +674,7 @@ static int make_trace(struct flight_pass *pass)
 		ret = build_finish(pass->build, 0);
 	flight_names_done(&pass->names);
 	vec_done(&pass->marks);
+	free(take_ptr(pass->args_of_code));
 	return ret;
 }
 

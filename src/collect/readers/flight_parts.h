@@ -62,9 +62,10 @@ struct flight_pass {
 	struct build *build;
 	struct trace *trace;
 	struct flight_names names;
-	record_vec marks;  /* by time */
-	int64_t period_ns; /* between two looks of the sampler */
-	uint32_t next_id;  /* of a Python frame's event */
+	record_vec marks;	/* by time */
+	int64_t period_ns;	/* between two looks of the sampler */
+	uint32_t next_id;	/* of a Python frame's event */
+	uint32_t *args_of_code; /* of operators: by the code of their elements; 0: none yet */
 };
 
 /* What is known of one thread when its samples are turned into frames. */

@@ -2,6 +2,7 @@
 #include "collect/readers/flight.h"
 
 #include "collect/readers/testtrace.h"
+#include "format/elements.h"
 
 #include <errno.h>
 
@@ -306,6 +307,50 @@ static void a_collective_carries_what_kineto_says_of_it(void **state)
 	assert_string_equal(trace->meta.backend, "gloo");
 }
 
+static void operator_of(struct fixture *x, const char *name, int64_t at_ms, uint16_t code)
+{
+	recorder_push(x->f, x->lane, true,
+		      (struct ring_record){ .time_ns = T0 + at_ms * MS,
+					    .value = MS,
+					    .kind = FLIGHT_OPERATOR,
+					    .detail = code,
+					    .extra = recorder_string(x->f, name) });
+}
+
+static int64_t elements_of(const struct trace *trace, const char *name, size_t n)
+{
+	const struct event *event = find(trace, name, n);
+	const struct event_args *args;
+
+	assert_non_null(event);
+	args = event_args_borrow(trace, event);
+	if (args == NULL)
+		return -1;
+	assert_int_equal(args->bytes, -1);
+	assert_int_equal(args->collective, 0);
+	return args->elements;
+}
+
+static void an_operator_has_the_elements_it_was_given_or_none(void **state)
+{
+	struct fixture *x = *state;
+	const struct trace *trace;
+
+	operator_of(x, "aten::mm", 1, elements_encode(48));
+	operator_of(x, "aten::mm", 3, elements_encode(-1));
+	operator_of(x, "aten::mm", 5, elements_encode(48));
+	operator_of(x, "aten::add", 7, elements_encode(0));
+	operator_of(x, "aten::mul", 8, elements_encode(3000000));
+	operator_of(x, "aten::neg", 9, UINT16_MAX);
+	trace = make(x, 10 * MS);
+	assert_int_equal(elements_of(trace, "aten::mm", 0), 48);
+	assert_int_equal(elements_of(trace, "aten::mm", 1), -1);
+	assert_int_equal(elements_of(trace, "aten::mm", 2), 48);
+	assert_int_equal(elements_of(trace, "aten::add", 0), 0);
+	assert_in_range(elements_of(trace, "aten::mul", 0), 2997000, 3000000);
+	assert_int_equal(elements_of(trace, "aten::neg", 0), -1);
+}
+
 static void exact_calls_are_nested_and_replace_samples(void **state)
 {
 	struct fixture *x = *state;
@@ -415,7 +460,7 @@ static void every_failing_allocation_is_told(void **state)
 	for (int i = 0; i < 5; i++)
 		recorder_sample(x->f, 71, T0 + i * MS, i % 2 ? x->step : x->main,
 				i % 3 ? 0 : FLIGHT_SAMPLE_GIL_WAIT);
-	operator_at(x, "aten::mm", 1, 2);
+	operator_of(x, "aten::mm", 1, 7);
 	annotation(x, "forward", 1, 3);
 	push_collective(x, true, 2, 4);
 	recorder_mark(x->f, MARK_DATALOADER, T0, 0);
@@ -474,6 +519,7 @@ int main(void)
 		WITH(names_are_those_of_kineto),
 		WITH(threads_of_our_own_are_left_out),
 		WITH(a_collective_carries_what_kineto_says_of_it),
+		WITH(an_operator_has_the_elements_it_was_given_or_none),
 		WITH(exact_calls_are_nested_and_replace_samples),
 		WITH(a_traced_c_function_stands_inside_of_sampled_frames),
 		WITH(what_was_lost_is_told),

@@ -40,6 +40,7 @@ class Op(NamedTuple):
     name: str
     start: int
     end: int
+    elements: int  # -1: unknown
 
 
 class Collective(NamedTuple):
@@ -52,6 +53,12 @@ class Collective(NamedTuple):
     size: int
     group: str
     collective: str
+
+
+def elements(code: int) -> int:
+    """As format/elements.h has them."""
+    bits = code - 1
+    return bits if bits < 1024 else (1024 + bits % 1024) << (bits // 1024 - 1)
 
 
 class Probe:
@@ -95,7 +102,8 @@ class Probe:
         for lane in range(LANES):
             tid = self.lib.probe_lane_tid(lane)
             for r in self.raw(lane, True) if tid else []:
-                found.append(Op(tid, r.kind, self.string(r.extra), r.time_ns, r.time_ns + r.value))
+                end, code = r.time_ns + r.value, elements(r.detail)
+                found.append(Op(tid, r.kind, self.string(r.extra), r.time_ns, end, code))
         return sorted(found, key=lambda op: (op.tid, op.start, -op.end))
 
     def collectives(self) -> List[Collective]:
@@ -193,6 +201,27 @@ def job_step(probe: Probe) -> Any:
         "shortest": min(op.end - op.start for op in ops),
         "nested": probe.lib.probe_nested(),
     }
+
+
+def job_elements(probe: Probe) -> Any:
+    """Operators whose arguments are known, first read through the kernel, then by plain loads."""
+    a, b, bias = torch.zeros(10, 20), torch.zeros(20, 30), torch.zeros(30)
+    image, filters = torch.zeros(2, 3, 8, 8), torch.zeros(5, 3, 3, 3)
+    rounds = []
+    with torch.no_grad():
+        for _ in range(20):
+            probe.watch(True)
+            torch.mm(a, b)
+            torch.addmm(bias, a, b)
+            torch.nn.functional.conv2d(image, filters)  # no bias: an undefined tensor inside
+            torch.cat([a, a])
+            torch.zeros(7)
+            a.to_sparse().to_dense()
+            torch.mm(a, b)
+            probe.watch(False)
+        rounds = [(op.name, op.elements) for op in probe.ops() if op.kind == OPERATOR]
+    size = len(rounds) // 20
+    return {"first": rounds[:size], "last": rounds[-size:]}
 
 
 def job_threads(probe: Probe) -> Any:
@@ -411,16 +440,17 @@ def job_cost(probe: Probe) -> Any:
             with torch.autograd.profiler.record_function("user"):
                 pass
 
+    step = mlp()
     variants = {
         "off": lambda on: None,
         "collectives": lambda on: probe.lib.probe_collectives(on),
         "operators": probe.watch,
     }
+    found = {"step": interleaved(variants, 1, step)}
     with torch.no_grad():
-        return {
-            "operator": interleaved(variants, 10000, operators),
-            "scope": interleaved(variants, 2000, scopes),
-        }
+        found["operator"] = interleaved(variants, 10000, operators)
+        found["scope"] = interleaved(variants, 2000, scopes)
+    return found
 
 
 def main() -> None:
