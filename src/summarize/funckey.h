@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The identity of functions: canonical names, and the calling-context tree whose
- * nodes are the functions of a fingerprint. Two workers that run the same code
- * get the same keys without talking: addresses, line numbers, step numbers and
- * instance numbers are taken out of the names before they are hashed.
- * Source: design.md section 4; PerfTracker section 4.2 ("the entire call stack
- * must be identical to be considered the same function").
+ * The calling-context tree whose nodes are the functions of a fingerprint; their
+ * names and keys are those of format/funckey.h.
+ * Source: PerfTracker section 4.2 ("the entire call stack must be identical to be
+ * considered the same function").
  */
 #pragma once
 
 #include "base/idmap.h"
-#include "base/str.h"
 #include "base/vec.h"
-#include "format/fingerprint.h"
+#include "format/funckey.h"
 
 #define CCT_ROOT FRAME_NONE
 
@@ -46,16 +43,3 @@ _must_check_ uint32_t cct_child(struct cct *cct, uint32_t parent, enum event_kin
 /* The same for a name that no table holds. */
 _must_check_ uint32_t cct_child_text(struct cct *cct, uint32_t parent, enum event_kind kind,
 				     const char *name);
-
-/*
- * Appends the canonical form of a name: " at 0x..." and other addresses,
- * "(line)" of Python frames, "_3" of "nn.Module: Linear_3", numbers behind '#',
- * and the parameter list of kernels are left out.
- */
-void funckey_canonical(enum event_kind kind, const char *name, struct str *out);
-
-/* Appends the form shown to people: as canonical, but Python frames keep their line. */
-void funckey_display(enum event_kind kind, const char *name, struct str *out);
-
-/* Writes the 32 hex digits of key and a NUL. */
-void funckey_hex(struct funckey key, char ret[static 33]);
