@@ -4,7 +4,7 @@
 #define load_relaxed(p) atomic_load_explicit((p), memory_order_relaxed)
 
 /*
- * Copies an order that is new. The daemon may write the next one meanwhile, so
+ * Copies an order that is new; 0 is none. The daemon may write the next one meanwhile, so
  * the id is read again behind the fields; an unequal one is left for the next mark.
  */
 static bool window_take(struct window *window, struct order *order, uint64_t step)
@@ -12,7 +12,7 @@ static bool window_take(struct window *window, struct order *order, uint64_t ste
 	uint64_t id = atomic_load_explicit(&order->id, memory_order_acquire);
 	struct window taken = { .state = WINDOW_WAITING, .seen_id = id };
 
-	if (id == window->seen_id)
+	if (id == 0 || id == window->seen_id)
 		return false;
 	taken.start_step = load_relaxed(&order->start_step);
 	taken.length_ns = (int64_t)(load_relaxed(&order->window_ns) & INT64_MAX);

@@ -130,6 +130,25 @@ static void window_ends_its_order_before_it_looks_at_the_next(void **state)
 	assert_int_equal(window.missed_id, 2);
 }
 
+/* Memory that was cleared is not an order to begin at the next mark. */
+static void window_takes_no_order_of_number_0(void **state)
+{
+	struct window window = { 0 };
+	struct order order = { 0 };
+
+	(void)state;
+	set_order(&order, 1, 10, 20 * MS);
+	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 1, 20), 10);
+	assert_int_equal(step_of(&window, &order, AGENT_END, 11, 50), 12);
+	window_finish(&window);
+	set_order(&order, 0, 0, 20 * MS);
+	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 51, 90), 0);
+	set_order(&order, 1, 0, 20 * MS); /* carried out already */
+	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 91, 120), 0);
+	set_order(&order, 2, 0, 20 * MS);
+	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 121, 150), 121);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +157,7 @@ int main(void)
 		cmocka_unit_test(window_counts_iterations_of_several_steps),
 		cmocka_unit_test(window_misses_a_step_that_is_past_and_takes_the_next_order),
 		cmocka_unit_test(window_forgets_a_cancelled_order_and_closes_an_open_one),
+		cmocka_unit_test(window_takes_no_order_of_number_0),
 		cmocka_unit_test(window_ends_its_order_before_it_looks_at_the_next),
 	};
 
