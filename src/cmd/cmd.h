@@ -26,6 +26,7 @@ int cmd_run(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_timeline(int argc, char **argv);
+int cmd_simulate(int argc, char **argv);
 
 /* "perftracker COMMAND: message" and where to read on, on stderr. Returns EXIT_USAGE. */
 int cmd_usage_error(const char *command, const char *fmt, ...) _printf_(2, 3);

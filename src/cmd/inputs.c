@@ -36,8 +36,10 @@ static bool ends_with(const char *name, const char *suffix)
 
 static bool is_input_name(const char *name)
 {
-	return name[0] != '.' && (ends_with(name, ".json") || ends_with(name, ".json.gz") ||
-				  ends_with(name, ".ptfp") || ends_with(name, FLIGHT_SUFFIX));
+	/* What `simulate` writes beside the traces of a job is no trace. */
+	return name[0] != '.' && strcmp(name, "truth.json") != 0 &&
+	       (ends_with(name, ".json") || ends_with(name, ".json.gz") ||
+		ends_with(name, ".ptfp") || ends_with(name, FLIGHT_SUFFIX));
 }
 
 /* "rank10" comes after "rank9". */

@@ -19,6 +19,7 @@ static const struct command commands[] = {
 	{ "analyze", cmd_analyze, "find the culprit in the traces of a job" },
 	{ "summarize", cmd_summarize, "turn one trace into a fingerprint" },
 	{ "localize", cmd_localize, "compare fingerprints and report" },
+	{ "simulate", cmd_simulate, "make a job whose truth is known" },
 	{ "dump", cmd_dump, "print any file that PerfTracker writes" },
 };
 

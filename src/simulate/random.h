@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random numbers by place instead of by order: the number that belongs to rank r,
+ * iteration i and operation k is a hash of them, so that a worker can be played
+ * alone, twice, or by another thread, and is the same.
+ * Source: the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+ */
+#pragma once
+
+#include "base/base.h"
+
+#include <math.h>
+
+/* What a number is for: equal places give unlike numbers for unlike purposes. */
+enum random_use {
+	RANDOM_KERNEL,
+	RANDOM_HOST,
+	RANDOM_CHIP,
+	RANDOM_NETWORK,
+	RANDOM_CHUNK,
+	RANDOM_SAMPLE,
+	RANDOM_CLOCK,
+	RANDOM_HICCUP,
+	RANDOM_CHOICE,
+	RANDOM_WHEN,
+	RANDOM_SIZE,
+};
+
+static inline uint64_t random_mix(uint64_t x)
+{
+	x += 0x9e3779b97f4a7c15ULL;
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+	return x ^ (x >> 31);
+}
+
+/* 64 random bits for a purpose and up to three coordinates below 2^32. */
+static inline uint64_t random_at(uint64_t seed, enum random_use use, uint64_t a, uint64_t b,
+				 uint64_t c)
+{
+	return random_mix(random_mix(random_mix(seed + (uint64_t)use) ^ a) ^ (b << 32 | c));
+}
+
+/* Uniform in [0, 1). */
+static inline double random_uniform(uint64_t bits)
+{
+	return (double)(bits >> 11) * 0x1p-53;
+}
+
+/*
+ * Nearly normal with mean 0 and deviation 1, never beyond 3.5: the sum of four
+ * uniform numbers of 16 bits (Irwin and Hall). Jitter has no tail of its own;
+ * what hits rarely and hard is modelled as such.
+ */
+static inline double random_gauss(uint64_t bits)
+{
+	double sum = 0;
+
+	for (int i = 0; i < 4; i++, bits >>= 16)
+		sum += (double)(bits & 0xffff) * 0x1p-16;
+	return (sum - 2) * 1.7320508075688772;
+}

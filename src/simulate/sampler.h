@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counters of a simulated worker: how busy a resource was, period by period. */
+#pragma once
+
+#include "base/base.h"
+
+struct sampler {
+	int64_t start_ns, period_ns;
+	double *busy_ns; /* by period */
+	size_t cnt;
+};
+
+/* Periods that cover [start, end). Returns 0 or -ENOMEM; sampler_done() is fine after either. */
+_must_check_ int sampler_init(struct sampler *sampler, int64_t start_ns, int64_t end_ns,
+			      int64_t period_ns);
+void sampler_done(struct sampler *sampler);
+
+/* The resource was used at util_frac from start to end; what is outside is left out. */
+void sampler_add(struct sampler *sampler, int64_t start_ns, int64_t end_ns, double util_frac);
+
+/* Utilisation in a period, at most 1. */
+static inline double sampler_at(const struct sampler *sampler, size_t idx)
+{
+	double value = sampler->busy_ns[idx] / (double)sampler->period_ns;
+
+	return value < 1 ? value : 1;
+}

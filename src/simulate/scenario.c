@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "simulate/scenario.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define OURS "requirements"
+#define PLAIN                    \
+	{                        \
+		.worker_cnt = 16 \
+	}
+#define MEGATRON                                   \
+	{                                          \
+		.worker_cnt = 32, .tp = 4, .pp = 2 \
+	}
+
+/* The jobs of the sources: 2,560 and 3,072 GPUs (paper), 3,400 (slides). */
+#define CASE1                                   \
+	{                                       \
+		.worker_cnt = 2560, .shard = 16 \
+	}
+#define CASE2                               \
+	{                                   \
+		.worker_cnt = 3072, .tp = 8 \
+	}
+#define EROICA                               \
+	{                                    \
+		.worker_cnt = 3400, .ep = 40 \
+	}
+
+/* Case 1: 5 s an iteration became 9 s by both problems. 300 of 2,560 workers are 12 %. */
+#define C1P1                                                       \
+	{                                                          \
+		FAULT_GPU, WHO_RACKS, 0.12, WHEN_BY_HOST, 0.8, 0.5 \
+	}
+#define C1P2                                                    \
+	{                                                       \
+		FAULT_NVLINK, WHO_WORKERS, 3, WHEN_ALWAYS, 0, 7 \
+	}
+/* Case 2: 3.5 s an iteration became 5 s by three problems; figure 7 has 0.5 s of loading. */
+#define C2P1                                                        \
+	{                                                           \
+		FAULT_STORAGE, WHO_SHARE, 0.6, WHEN_ALWAYS, 0, 0.12 \
+	}
+#define C2P2                                                   \
+	{                                                      \
+		FAULT_PYTHON, WHO_ALL, 0, WHEN_ALWAYS, 0, 0.15 \
+	}
+#define C2P3                                                 \
+	{                                                    \
+		FAULT_GC, WHO_ALL, 0, WHEN_RANDOM, 0.1, 0.15 \
+	}
+/* The slides give what each repair brought: 10.3 %, 3.6 % and 20.5 % of throughput. */
+#define E_NIC                                               \
+	{                                                   \
+		FAULT_NIC, WHO_RAIL, 1, WHEN_ALWAYS, 0, 0.5 \
+	}
+#define E_PINNED                                                   \
+	{                                                          \
+		FAULT_PINNED, WHO_WORKERS, 3, WHEN_ALWAYS, 0, 0.04 \
+	}
+#define E_AFFINITY                                              \
+	{                                                       \
+		FAULT_AFFINITY, WHO_ALL, 0, WHEN_ALWAYS, 0, 0.3 \
+	}
+#define E_INPUT                                                   \
+	{                                                         \
+		FAULT_IMBALANCE, WHO_ALL, 0, WHEN_ALWAYS, 0, 0.25 \
+	}
+
+static const struct scenario scenarios[] = {
+	{ "healthy", "nothing wrong: data parallel", OURS, PLAIN, { { 0 } }, 0, 0, false },
+	{ "healthy-megatron", "nothing wrong: tensor, pipeline and data parallel", OURS, MEGATRON,
+	  .faults = { { 0 } } },
+	{ "healthy-pipeline",
+	  "nothing wrong: four stages that differ by design",
+	  "paper, appendix A",
+	  { .worker_cnt = 16, .pp = 4 },
+	  .faults = { { 0 } } },
+	{ "healthy-expert",
+	  "nothing wrong: expert parallel",
+	  OURS,
+	  { .worker_cnt = 16, .ep = 8 },
+	  .faults = { { 0 } } },
+	{ "healthy-checkpoint", "nothing wrong: a checkpoint is written in the window", OURS, PLAIN,
+	  .saves = true },
+	{ "missing-workers", "nothing wrong, but two workers sent nothing", OURS, PLAIN,
+	  .missing_cnt = 2 },
+	{ "late-workers", "nothing wrong, but two workers began to record late", OURS, PLAIN,
+	  .late_cnt = 2 },
+	{ "gpu-throttle",
+	  "one GPU is slow all the time",
+	  "paper, figure 7",
+	  PLAIN,
+	  { { FAULT_GPU, WHO_WORKERS, 1, WHEN_ALWAYS, 0, 0.3 } } },
+	{ "gpu-throttle-racks",
+	  "GPUs of some racks are slow now and then",
+	  "paper, 6.1",
+	  MEGATRON,
+	  { { FAULT_GPU, WHO_RACKS, 0.25, WHEN_BY_HOST, 0.6, 0.5 } } },
+	{ "nvlink-fallback",
+	  "one GPU talks over PCIe instead of NVLink",
+	  "paper, 6.1",
+	  { .worker_cnt = 32, .shard = 16, .host_gpus = 8 },
+	  { { FAULT_NVLINK, WHO_WORKERS, 1, WHEN_ALWAYS, 0, 7 } } },
+	{ "nic-bond",
+	  "one of two bonded NICs is down",
+	  "paper, section 3",
+	  { .worker_cnt = 32, .host_gpus = 8 },
+	  { E_NIC } },
+	{ "storage-slow",
+	  "batches come late on all workers",
+	  "paper, 6.2",
+	  PLAIN,
+	  { { FAULT_STORAGE, WHO_ALL, 0, WHEN_ALWAYS, 0, 0.15 } } },
+	{ "storage-slow-some",
+	  "batches come late on one host",
+	  OURS,
+	  PLAIN,
+	  { { FAULT_STORAGE, WHO_HOSTS, 1, WHEN_ALWAYS, 0, 0.15 } } },
+	{ "python-slow",
+	  "a Python function is slow on all workers",
+	  "paper, 6.2",
+	  PLAIN,
+	  { C2P2 } },
+	{ "python-slow-one",
+	  "a Python function is slow on one worker",
+	  OURS,
+	  PLAIN,
+	  { { FAULT_PYTHON, WHO_WORKERS, 1, WHEN_ALWAYS, 0, 0.15 } } },
+	{ "gc-random",
+	  "garbage collections at random",
+	  "paper, 6.2",
+	  PLAIN,
+	  { { FAULT_GC, WHO_ALL, 0, WHEN_RANDOM, 0.1, 0.15 } } },
+	{ "pinned-stall",
+	  "a few workers allocate pinned memory in the step",
+	  "EROICA",
+	  PLAIN,
+	  { { FAULT_PINNED, WHO_WORKERS, 1, WHEN_ALWAYS, 0, 0.1 } } },
+	{ "load-imbalance",
+	  "one worker gets larger inputs",
+	  "EROICA",
+	  PLAIN,
+	  { { FAULT_IMBALANCE, WHO_WORKERS, 1, WHEN_ALWAYS, 0, 0.4 } } },
+	{ "load-imbalance-all", "inputs differ at random", "EROICA", PLAIN, { E_INPUT } },
+	{ "cpu-starvation",
+	  "the CPUs of one host are taken",
+	  OURS,
+	  PLAIN,
+	  { { FAULT_STARVED, WHO_HOSTS, 1, WHEN_ALWAYS, 0, 12 } } },
+	{ "neighbour",
+	  "a process takes the CPUs of one host half of the time",
+	  OURS,
+	  PLAIN,
+	  { { FAULT_STARVED, WHO_HOSTS, 1, WHEN_PERIOD, 500, 20 } } },
+	{ "straggler-rotating",
+	  "each iteration another worker pauses",
+	  OURS,
+	  PLAIN,
+	  { { FAULT_PAUSE, WHO_ALL, 0, WHEN_TURNS, 0, 0.15 } } },
+	{ "flow-affinity",
+	  "flows collide in the whole network",
+	  "EROICA",
+	  { .worker_cnt = 32, .host_gpus = 8 },
+	  { { FAULT_AFFINITY, WHO_ALL, 0, WHEN_ALWAYS, 0, 0.5 } } },
+	{ "mixed",
+	  "a slow GPU and slow batches on one host",
+	  OURS,
+	  PLAIN,
+	  { { FAULT_GPU, WHO_WORKERS, 1, WHEN_ALWAYS, 0, 0.3 },
+	    { FAULT_STORAGE, WHO_HOSTS, 1, WHEN_ALWAYS, 0, 0.15 } } },
+	{ "C1P1", "GPU throttling, intermittent, by rack", "paper, 6.1", CASE1, { C1P1 } },
+	{ "C1P2", "NVLink down on three workers", "paper, 6.1", CASE1, { C1P2 } },
+	{ "C1", "case 1: both problems", "paper, 6.1", CASE1, { C1P1, C1P2 } },
+	{ "C2P1", "low throughput of the data loader", "paper, 6.2", CASE2, { C2P1 } },
+	{ "C2P2", "inefficient Python function", "paper, 6.2", CASE2, { C2P2 } },
+	{ "C2P3", "asynchronous garbage collection", "paper, 6.2", CASE2, { C2P3 } },
+	{ "C2", "case 2: three problems", "paper, 6.2", CASE2, { C2P1, C2P2, C2P3 } },
+	{ "EROICA",
+	  "3,400 GPUs: network, pinned memory, inputs",
+	  "EROICA",
+	  EROICA,
+	  { E_NIC, E_AFFINITY, E_PINNED, E_INPUT } },
+};
+
+const struct scenario *scenario_list(size_t *ret_cnt)
+{
+	*ret_cnt = ARRAY_SIZE(scenarios);
+	return scenarios;
+}
+
+const struct scenario *scenario_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(scenarios); i++) {
+		if (strcasecmp(scenarios[i].name, name) == 0)
+			return &scenarios[i];
+	}
+	return NULL;
+}
+
+size_t scenario_fault_cnt(const struct scenario *scenario)
+{
+	size_t cnt = 0;
+
+	while (cnt < SCENARIO_FAULTS && scenario->faults[cnt].size > 0)
+		cnt++;
+	return cnt;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is true of a simulated job, as JSON. */
+#include "format/rankset.h"
+#include "simulate/simulation.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MIN_GAIN_PCT 1 /* what reports leave out by default */
+
+struct gain {
+	double ms, pct; /* of an iteration, and of its length as it is */
+};
+
+/* The job as it would be without one fault: what its repair gives back. */
+static int measure_gain(struct simulation *sim, size_t idx, struct gain *ret)
+{
+	double repaired_ns = sim->healthy_ns;
+	int error = 0;
+
+	if (sim->fault_cnt > 1) {
+		sim->faults[idx].off = true;
+		error = simulation_meet(sim, &repaired_ns);
+		sim->faults[idx].off = false;
+	}
+	ret->ms = fmax(0, sim->iteration_ns - repaired_ns) / 1e6;
+	ret->pct = 100 * ret->ms * 1e6 / sim->iteration_ns;
+	return error;
+}
+
+static int measure_gains(struct simulation *sim, struct gain *ret)
+{
+	double iteration_ns;
+	int error = 0;
+
+	for (size_t i = 0; i < sim->fault_cnt && error == 0; i++)
+		error = measure_gain(sim, i, &ret[i]);
+	/* The ends of the real job again. */
+	if (error == 0 && sim->fault_cnt > 1)
+		error = simulation_meet(sim, &iteration_ns);
+	return error;
+}
+
+/* "a,b" as ["a", "b"]. */
+static void put_words(struct str *out, const char *words)
+{
+	const char *comma;
+
+	for (bool first = true; *words != '\0'; first = false) {
+		comma = strchrnul(words, ',');
+		str_append(out, first ? "\"" : ", \"");
+		str_append_len(out, words, (size_t)(comma - words));
+		str_append(out, "\"");
+		words = *comma == ',' ? comma + 1 : comma;
+	}
+}
+
+static void put_fault(const struct simulation *sim, const struct fault *f, struct gain gain,
+		      struct str *out)
+{
+	const struct fault_text *text = fault_text(f->plan.kind);
+	bool all = f->rank_cnt == (size_t)sim->layout.worker_cnt;
+
+	str_printf(out, "    {\"fault\": \"%s\", \"cause\": \"%s\", \"causes_accepted\": [\"%s\"%s",
+		   text->name, text->cause, text->cause, text->also[0] != '\0' ? ", " : "");
+	put_words(out, text->also);
+	str_append(out, "],\n     \"functions_accepted\": [");
+	put_words(out, text->functions);
+	str_printf(out, "], \"scope\": \"%s\", \"ranks\": \"", all ? "all" : "some");
+	rankset_format(out, f->ranks, f->rank_cnt);
+	str_printf(out,
+		   "\",\n     \"when\": \"%s\", \"onset_iteration\": %u, \"size\": %.4g, "
+		   "\"gain_ms_per_iteration\": %.3f, \"gain_pct\": %.2f}",
+		   fault_when_name(f->plan.when), f->onset, f->size, gain.ms, gain.pct);
+}
+
+static void put_ranks(struct str *out, const char *key, const int *ranks, size_t cnt)
+{
+	str_printf(out, "  \"%s\": \"", key);
+	rankset_format(out, ranks, cnt);
+	str_append(out, "\",\n");
+}
+
+static void put_job(const struct simulation *sim, struct str *out)
+{
+	const struct layout *l = &sim->layout;
+
+	str_printf(out,
+		   "  \"workers\": %d, \"seed\": %llu, \"strength\": %g, \"iterations\": %u,\n"
+		   "  \"layout\": {\"tensor\": %d, \"pipeline\": %d, \"data\": %d, \"shard\": %d, "
+		   "\"expert\": %d, \"host_workers\": %d, \"rack_hosts\": %d},\n"
+		   "  \"iteration_ms\": %.3f, \"healthy_iteration_ms\": %.3f,\n",
+		   l->worker_cnt, (unsigned long long)sim->options.seed, sim->options.strength,
+		   sim->iteration_cnt, l->tp, l->pp, l->dp, l->shard, l->ep, l->host_gpus,
+		   l->rack_hosts, sim->iteration_ns / 1e6, sim->healthy_ns / 1e6);
+}
+
+int simulate_truth(struct simulation *sim, struct str *out)
+{
+	struct gain gains[SCENARIO_FAULTS] = { 0 };
+	int error = measure_gains(sim, gains);
+	bool abnormal = false;
+
+	if (error < 0)
+		return error;
+	for (size_t i = 0; i < sim->fault_cnt; i++)
+		abnormal |= gains[i].pct >= MIN_GAIN_PCT;
+	str_printf(out,
+		   "{\n  \"schema\": \"perftracker.truth.v1\",\n  \"scenario\": \"%s\",\n"
+		   "  \"source\": \"%s\",\n  \"verdict\": \"%s\",\n",
+		   sim->scenario->name, sim->scenario->source, abnormal ? "abnormal" : "healthy");
+	put_job(sim, out);
+	put_ranks(out, "missing", sim->missing, sim->missing_cnt);
+	put_ranks(out, "late", sim->late, sim->late_cnt);
+	str_append(out, "  \"faults\": [");
+	for (size_t i = 0; i < sim->fault_cnt; i++) {
+		str_append(out, i > 0 ? ",\n" : "\n");
+		put_fault(sim, &sim->faults[i], gains[i], out);
+	}
+	str_append(out, sim->fault_cnt > 0 ? "\n  ]\n}\n" : "]\n}\n");
+	return str_error(out);
+}
+
+static void put_scenario(const struct scenario *s, bool json, bool last, struct str *out)
+{
+	size_t cnt = scenario_fault_cnt(s);
+
+	if (!json) {
+		str_printf(out, "  %-20s  %6d  %s (%s)\n", s->name, s->layout.worker_cnt, s->help,
+			   s->source);
+		return;
+	}
+	str_printf(out,
+		   "  {\"name\": \"%s\", \"workers\": %d, \"help\": \"%s\", \"source\": \"%s\", "
+		   "\"faults\": [",
+		   s->name, s->layout.worker_cnt, s->help, s->source);
+	for (size_t i = 0; i < cnt; i++)
+		str_printf(out, "%s{\"fault\": \"%s\", \"size\": %g, \"means\": \"%s\"}",
+			   i > 0 ? ", " : "", fault_text(s->faults[i].kind)->name,
+			   s->faults[i].size, fault_text(s->faults[i].kind)->help);
+	str_printf(out, "]}%s\n", last ? "" : ",");
+}
+
+void simulate_list(struct str *out, bool json)
+{
+	size_t cnt;
+	const struct scenario *list = scenario_list(&cnt);
+
+	str_append(out, json ? "[\n" : "  scenario             workers  what happens (source)\n");
+	for (size_t i = 0; i < cnt; i++)
+		put_scenario(&list[i], json, i + 1 == cnt, out);
+	str_append(out, json ? "]\n" : "");
+}

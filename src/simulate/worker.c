@@ -1,0 +1,720 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A played worker as a fingerprint, without events: the model knows the functions
+ * by number, the device's work in order and the utilisation of links by formula, so
+ * that a pass over a few hundred intervals suffices. What `summarize` makes of the
+ * same worker's trace is the same within the tolerance of simulate_test.c.
+ * Source: PerfTracker section 4.2, equations 1-5.
+ */
+#include "format/funckey.h"
+#include "simulate/identity.h"
+#include "simulate/network.h"
+#include "simulate/player.h"
+#include "simulate/random.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define KEEP_FRAC 0.001	  /* as summarize: share of the window on the critical path, */
+#define HIDDEN_FRAC 0.01  /* or of the thread where the device hides it */
+#define LEAD_SHARES 24	  /* functions listed before a collective */
+#define GATE_NS 300000	  /* it began so soon after its launch: it waited for that */
+#define SAMPLE_NOISE 0.01 /* deviation of samples of a busy device */
+#define UNIT_NONE UINT32_MAX
+
+/* What one function did. A unit is a place, or a kernel behind the last place. */
+struct unit {
+	int64_t share_ns, critical_ns, thread_ns, total_ns;
+	uint64_t executions;
+	double weight_ns, mean_ns, std_ns; /* of mu and sigma */
+	double elements, bytes;		   /* sums */
+	uint8_t resource;
+	uint32_t function; /* in the fingerprint; the caller's where it is folded */
+};
+
+struct segment {
+	int64_t start_ns, end_ns;
+	uint32_t unit;
+};
+
+/* The last collective of a kind of group. */
+struct group_state {
+	int64_t start_ns, end_ns, launch_ns;
+};
+
+struct maker {
+	const struct simulation *sim;
+	struct record record;
+	int rank;
+	struct fingerprint *fp;
+	int64_t start_ns, end_ns; /* the window */
+	struct unit *units;
+	uint32_t unit_cnt;
+	VEC(struct segment) path;      /* the critical path */
+	VEC(struct segment) leads;     /* the thread, by unit */
+	VEC(const struct span *) comm; /* by start */
+	VEC(struct fp_share) shares;
+	int64_t *lead_ns;	 /* by function */
+	VEC(uint32_t) lead_used; /* functions with some */
+	struct group_state groups[GROUP_KIND_CNT];
+};
+
+static uint32_t unit_of_kernel(const struct maker *m, uint8_t kernel)
+{
+	/* One function: messages of a pipeline and exchanges are the same kernel. */
+	if (kernel == KERNEL_PEER)
+		kernel = KERNEL_EXCHANGE;
+	return (uint32_t)m->sim->places.cnt + kernel;
+}
+
+static uint8_t class_of_unit(const struct maker *m, uint32_t unit)
+{
+	if (unit < m->sim->places.cnt)
+		return CLASS_HOST;
+	return kernel_text((enum kernel)(unit - m->sim->places.cnt))->class;
+}
+
+/* --- the critical path --- */
+
+static int charge(struct maker *m, uint32_t unit, int64_t start_ns, int64_t end_ns)
+{
+	struct segment *last = m->path.cnt > 0 ? &m->path.data[m->path.cnt - 1] : NULL;
+
+	m->fp->class_ns[class_of_unit(m, unit)] += end_ns - start_ns;
+	if (last != NULL && last->unit == unit && last->end_ns == start_ns) {
+		last->end_ns = end_ns;
+		return 0;
+	}
+	return vec_push(&m->path, (struct segment){ start_ns, end_ns, unit });
+}
+
+/* Collectives that run at once share the path; each of their functions holds it. */
+static int charge_comm(struct maker *m, const struct span *const *active, size_t cnt,
+		       int64_t start_ns, int64_t end_ns)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		struct unit *u = &m->units[unit_of_kernel(m, active[i]->kernel)];
+		bool first = true;
+
+		for (size_t k = 0; k < i; k++)
+			first &= unit_of_kernel(m, active[k]->kernel) !=
+				 unit_of_kernel(m, active[i]->kernel);
+		u->share_ns += (end_ns - start_ns) / (int64_t)cnt;
+		u->critical_ns += first ? end_ns - start_ns : 0;
+	}
+	return charge(m, unit_of_kernel(m, active[0]->kernel), start_ns, end_ns);
+}
+
+static int charge_one(struct maker *m, uint32_t unit, int64_t start_ns, int64_t end_ns)
+{
+	m->units[unit].share_ns += end_ns - start_ns;
+	m->units[unit].critical_ns += end_ns - start_ns;
+	return charge(m, unit, start_ns, end_ns);
+}
+
+/* The work of the compute stream, in order, from the last one on. */
+static const struct span *next_work(const struct maker *m, size_t *at)
+{
+	for (; *at < m->record.spans.cnt; (*at)++) {
+		if (m->record.spans.data[*at].stream == STREAM_COMPUTE)
+			return &m->record.spans.data[*at];
+	}
+	return NULL;
+}
+
+#define ACTIVE_MAX 64
+
+struct sweep {
+	size_t work, comm; /* the next of each */
+	const struct span *active[ACTIVE_MAX];
+	size_t active_cnt;
+};
+
+static void update_active(struct maker *m, struct sweep *s, int64_t now_ns)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->active_cnt; i++) {
+		if (s->active[i]->end_ns > now_ns)
+			s->active[kept++] = s->active[i];
+	}
+	for (; s->comm < m->comm.cnt && m->comm.data[s->comm]->start_ns <= now_ns; s->comm++) {
+		if (m->comm.data[s->comm]->end_ns > now_ns && kept < ACTIVE_MAX)
+			s->active[kept++] = m->comm.data[s->comm];
+	}
+	s->active_cnt = kept;
+}
+
+/* Until when nothing begins or ends. */
+static int64_t quiet_until(const struct maker *m, const struct sweep *s, int64_t until_ns)
+{
+	for (size_t i = 0; i < s->active_cnt; i++)
+		until_ns = MIN(until_ns, s->active[i]->end_ns);
+	if (s->comm < m->comm.cnt)
+		until_ns = MIN(until_ns, m->comm.data[s->comm]->start_ns);
+	return until_ns;
+}
+
+static int sweep_leaf(struct maker *m, struct sweep *s, const struct leaf *leaf)
+{
+	int64_t now = MAX(leaf->start_ns, m->start_ns), end = MIN(leaf->end_ns, m->end_ns);
+	uint32_t place = m->record.frames.data[leaf->frame].place;
+	int error = 0;
+
+	while (now < end && error == 0) {
+		const struct span *work = next_work(m, &s->work);
+		int64_t until = end;
+
+		if (work != NULL && work->end_ns <= now) {
+			s->work++;
+			continue;
+		}
+		if (work != NULL && work->start_ns <= now) {
+			until = MIN(until, work->end_ns);
+			error = charge_one(m, unit_of_kernel(m, work->kernel), now, until);
+			now = until;
+			continue;
+		}
+		update_active(m, s, now);
+		until = quiet_until(m, s, work != NULL ? MIN(until, work->start_ns) : until);
+		error = s->active_cnt > 0 ? charge_comm(m, s->active, s->active_cnt, now, until)
+					  : charge_one(m, place, now, until);
+		now = until;
+	}
+	return error;
+}
+
+static int span_cmp(const void *a, const void *b)
+{
+	const struct span *x = *(const struct span *const *)a;
+	const struct span *y = *(const struct span *const *)b;
+
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return (x->launch_ns > y->launch_ns) - (x->launch_ns < y->launch_ns);
+}
+
+static int find_path(struct maker *m)
+{
+	struct sweep s = { 0 };
+	int error = 0;
+
+	vec_foreach(span, &m->record.spans) {
+		if (span->stream != STREAM_COMPUTE && span->end_ns > m->start_ns &&
+		    span->start_ns < m->end_ns && error == 0)
+			error = vec_push(&m->comm, span);
+	}
+	if (m->comm.cnt > 0)
+		qsort(m->comm.data, m->comm.cnt, sizeof(*m->comm.data), span_cmp);
+	for (size_t i = 0; i < m->record.leaves.cnt && error == 0; i++)
+		error = sweep_leaf(m, &s, &m->record.leaves.data[i]);
+	return error;
+}
+
+/* --- what functions did --- */
+
+static bool has_counter(const struct maker *m, enum resource resource)
+{
+	return (m->sim->options.counters & 1u << resource) != 0;
+}
+
+static void utilise(struct maker *m, struct unit *u, const struct utilisation *value,
+		    double weight_ns)
+{
+	if (!has_counter(m, value->resource) || weight_ns <= 0)
+		return;
+	u->resource = (uint8_t)value->resource;
+	u->weight_ns += weight_ns;
+	u->mean_ns += weight_ns * value->mu_frac;
+	u->std_ns += weight_ns * value->sigma_frac;
+}
+
+static struct utilisation device_utilisation(const struct maker *m, const struct span *span,
+					     const struct kernel_text *text)
+{
+	struct fault_place place = { .layout = &m->sim->layout,
+				     .seed = m->sim->options.seed,
+				     .rank = m->rank,
+				     .iteration = span->iteration };
+	double slow = 1 + fault_size(m->sim->faults, m->sim->fault_cnt, FAULT_GPU, &place);
+
+	if (text->class == CLASS_MEMORY)
+		slow = 1;
+	return (struct utilisation){ text->util_frac / slow, SAMPLE_NOISE * text->util_frac / slow,
+				     text->class == CLASS_MEMORY ? RESOURCE_DRAM
+								 : RESOURCE_SM_ACTIVE };
+}
+
+/* While data flowed: the rest of a collective was waiting for its members. */
+static double flow_ns(const struct maker *m, const struct span *span, const struct meeting_id *id)
+{
+	const struct meetings *all = &m->sim->meetings[id->kind];
+	const float *slow = &all->slow[meeting_index(m->sim, id) * (size_t)all->ring_cnt];
+	double most = 1;
+
+	for (int j = 0; j < all->ring_cnt; j++)
+		most = fmax(most, (double)slow[j]);
+	return fmin(span->ms * 1e6 * most, (double)(span->end_ns - span->start_ns));
+}
+
+static void count_span(struct maker *m, const struct span *span)
+{
+	struct unit *u = &m->units[unit_of_kernel(m, span->kernel)];
+	const struct kernel_text *text = kernel_text((enum kernel)span->kernel);
+	struct utilisation util;
+	struct meeting_id id;
+
+	if (span->start_ns >= m->end_ns)
+		return;
+	u->executions++;
+	u->total_ns += span->end_ns - span->start_ns;
+	u->elements += text->threads > 0 ? text->threads * span->size_frac : 0;
+	if (span->group != GROUP_KIND_CNT) {
+		id = player_meeting(m->sim, m->rank, span);
+		util = network_utilisation(m->sim, &id, m->rank);
+		u->bytes += network_bytes(m->sim, &id.group, span->ms);
+		utilise(m, u, &util, flow_ns(m, span, &id));
+	} else if (span->stream == STREAM_COMPUTE) {
+		util = device_utilisation(m, span, text);
+		utilise(m, u, &util, (double)(span->end_ns - span->start_ns));
+	}
+}
+
+static void count_host(struct maker *m)
+{
+	double cpu_ns = 0, delay_ns = 0;
+
+	vec_foreach(f, &m->record.frames) {
+		m->units[f->place].executions++;
+		m->units[f->place].total_ns += f->end_ns - f->start_ns;
+	}
+	vec_foreach(l, &m->record.leaves) {
+		struct unit *u = &m->units[m->record.frames.data[l->frame].place];
+		int64_t ns = MIN(l->end_ns, m->end_ns) - MAX(l->start_ns, m->start_ns);
+		struct utilisation util = { (double)l->cpu_frac, 0, RESOURCE_CPU_THREAD };
+
+		if (ns <= 0)
+			continue;
+		u->thread_ns += ns;
+		utilise(m, u, &util, (double)ns);
+		cpu_ns += (double)ns * (double)l->cpu_frac;
+		delay_ns += (double)ns * (double)l->delay_frac;
+	}
+	if (has_counter(m, RESOURCE_CPU_THREAD))
+		m->fp->host_stats.cpu_frac = cpu_ns / (double)m->fp->window_ns;
+	if (has_counter(m, RESOURCE_RUN_DELAY))
+		m->fp->host_stats.run_delay_frac = delay_ns / (double)m->fp->window_ns;
+}
+
+/* --- which functions are listed --- */
+
+static void fold(struct unit *into, struct unit *small)
+{
+	into->share_ns += small->share_ns;
+	into->critical_ns += small->critical_ns;
+	into->thread_ns += small->thread_ns;
+	into->weight_ns += small->weight_ns;
+	into->mean_ns += small->mean_ns;
+	into->std_ns += small->std_ns;
+	if (into->resource == RESOURCE_CNT)
+		into->resource = small->resource;
+	small->share_ns = small->thread_ns = 0;
+}
+
+/* What is too small to list belongs to its caller. Callers come before callees. */
+static void fold_small(struct maker *m)
+{
+	double window_ns = (double)m->fp->window_ns;
+	int64_t keep = (int64_t)(KEEP_FRAC * window_ns),
+		hidden = (int64_t)(HIDDEN_FRAC * window_ns);
+
+	for (uint32_t i = m->unit_cnt; i > 0; i--) {
+		struct unit *u = &m->units[i - 1];
+		uint16_t parent =
+			i <= m->sim->places.cnt ? m->sim->places.data[i - 1].parent : PLACE_NONE;
+
+		if (u->share_ns >= keep || u->thread_ns >= hidden)
+			continue;
+		if (parent != PLACE_NONE) {
+			fold(&m->units[parent], u);
+			continue;
+		}
+		m->fp->rest_ns += u->share_ns;
+		u->share_ns = u->thread_ns = 0;
+	}
+}
+
+static bool is_listed(const struct unit *u)
+{
+	return u->share_ns + u->thread_ns > 0;
+}
+
+static int add_frame(struct maker *m, enum event_kind kind, const char *name, uint32_t parent)
+{
+	struct fp_frame *frame = &m->fp->frames[m->fp->frame_cnt];
+	struct str part = { 0 }, shown = { 0 };
+	int error;
+
+	funckey_part(kind, name, &part);
+	funckey_display(kind, name, &shown);
+	*frame = (struct fp_frame){
+		.key = funckey_under(parent != FRAME_NONE ? &m->fp->frames[parent].key : NULL,
+				     str_borrow(&part)),
+		.parent = parent,
+		.kind = (uint8_t)kind,
+		.name = arena_strdup(&m->fp->arena, str_borrow(&shown)),
+	};
+	error = str_error(&part) < 0 || str_error(&shown) < 0 || frame->name == NULL ? -ENOMEM : 0;
+	m->fp->frame_cnt++;
+	str_done(&part);
+	str_done(&shown);
+	return error;
+}
+
+/* frame_of: by unit; FRAME_NONE where nothing below it is listed. */
+static int add_frames(struct maker *m, uint32_t *frame_of)
+{
+	_cleanup_free_ bool *wanted = calloc(m->unit_cnt, sizeof(*wanted));
+	const struct place *places = m->sim->places.data;
+	int error = 0;
+
+	m->fp->frames = arena_calloc(&m->fp->arena, m->unit_cnt, sizeof(*m->fp->frames));
+	if (wanted == NULL || m->fp->frames == NULL)
+		return -ENOMEM;
+	for (size_t i = m->unit_cnt; i > 0; i--) {
+		wanted[i - 1] |= is_listed(&m->units[i - 1]);
+		if (wanted[i - 1] && i <= m->sim->places.cnt && places[i - 1].parent != PLACE_NONE)
+			wanted[places[i - 1].parent] = true;
+	}
+	for (uint32_t i = 0; i < m->unit_cnt && error == 0; i++) {
+		bool place = i < m->sim->places.cnt;
+		uint32_t parent = FRAME_NONE;
+
+		if (!wanted[i])
+			continue;
+		if (place && places[i].parent != PLACE_NONE)
+			parent = frame_of[places[i].parent];
+		frame_of[i] = (uint32_t)m->fp->frame_cnt;
+		if (place)
+			error = add_frame(m, (enum event_kind)places[i].kind, places[i].name,
+					  parent);
+		else
+			error = add_frame(m,
+					  class_of_unit(m, i) == CLASS_MEMORY ? KIND_GPU_MEMOP
+									      : KIND_KERNEL,
+					  kernel_text((enum kernel)(i - m->sim->places.cnt))->name,
+					  FRAME_NONE);
+	}
+	return error;
+}
+
+static struct fp_function function_of(const struct maker *m, uint32_t unit, uint32_t frame)
+{
+	const struct unit *u = &m->units[unit];
+	bool measured = u->weight_ns > 0;
+	double cnt = (double)MAX(u->executions, (uint64_t)1);
+
+	return (struct fp_function){
+		.frame = frame,
+		.class = class_of_unit(m, unit),
+		.resource = measured ? u->resource : (uint8_t)RESOURCE_CNT,
+		.beta_frac =
+			(double)MIN(u->critical_ns, m->fp->window_ns) / (double)m->fp->window_ns,
+		.mu_frac = measured ? u->mean_ns / u->weight_ns : (double)NAN,
+		.sigma_frac = measured ? u->std_ns / u->weight_ns : (double)NAN,
+		.executions = u->executions,
+		.total_ns = u->total_ns,
+		.critical_ns = u->critical_ns,
+		.share_ns = u->share_ns,
+		.thread_ns = u->thread_ns,
+		.elements = u->elements > 0 ? u->elements / cnt : -1,
+		.bytes = u->bytes > 0 ? u->bytes / cnt : -1,
+	};
+}
+
+static int function_cmp(const void *a, const void *b)
+{
+	const struct fp_function *x = a, *y = b;
+
+	if (x->share_ns != y->share_ns)
+		return x->share_ns < y->share_ns ? 1 : -1;
+	return (x->frame > y->frame) - (x->frame < y->frame);
+}
+
+static int add_functions(struct maker *m)
+{
+	_cleanup_free_ uint32_t *frame_of = calloc(m->unit_cnt, sizeof(*frame_of));
+	_cleanup_free_ uint32_t *by_frame = calloc(m->unit_cnt, sizeof(*by_frame));
+	int error = frame_of != NULL && by_frame != NULL ? add_frames(m, frame_of) : -ENOMEM;
+	struct fingerprint *fp = m->fp;
+
+	if (error < 0)
+		return error;
+	fp->functions = arena_calloc(&fp->arena, m->unit_cnt, sizeof(*fp->functions));
+	if (fp->functions == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < m->unit_cnt; i++) {
+		if (is_listed(&m->units[i]))
+			fp->functions[fp->function_cnt++] = function_of(m, i, frame_of[i]);
+	}
+	qsort(fp->functions, fp->function_cnt, sizeof(*fp->functions), function_cmp);
+	for (uint32_t i = 0; i < fp->function_cnt; i++)
+		by_frame[fp->functions[i].frame] = i;
+	for (uint32_t i = 0; i < m->unit_cnt; i++) {
+		uint16_t parent =
+			i < m->sim->places.cnt ? m->sim->places.data[i].parent : PLACE_NONE;
+
+		m->units[i].function = FRAME_NONE;
+		if (is_listed(&m->units[i]))
+			m->units[i].function = by_frame[frame_of[i]];
+		else if (parent != PLACE_NONE)
+			m->units[i].function = m->units[parent].function;
+	}
+	return 0;
+}
+
+/* --- collectives and what led to them --- */
+
+static int share_cmp(const void *a, const void *b)
+{
+	const struct fp_share *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return (x->function > y->function) - (x->function < y->function);
+}
+
+/* First segment that ends after a time. */
+static size_t first_after(const struct segment *line, size_t cnt, int64_t time_ns)
+{
+	size_t low = 0, high = cnt;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (line[mid].end_ns > time_ns)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+/* Time by function within [start, end), into lead_ns; what is not listed is the rest. */
+static int sum_lead(struct maker *m, const struct segment *line, size_t cnt, int64_t start_ns,
+		    int64_t end_ns, int64_t *ret_rest_ns)
+{
+	*ret_rest_ns = 0;
+	m->lead_used.cnt = 0;
+	for (size_t i = first_after(line, cnt, start_ns); i < cnt && line[i].start_ns < end_ns;
+	     i++) {
+		uint32_t function = m->units[line[i].unit].function;
+		int64_t ns = MIN(line[i].end_ns, end_ns) - MAX(line[i].start_ns, start_ns);
+
+		if (function == FRAME_NONE) {
+			*ret_rest_ns += ns;
+			continue;
+		}
+		if (m->lead_ns[function] == 0 && vec_push(&m->lead_used, function) < 0)
+			return -ENOMEM;
+		m->lead_ns[function] += ns;
+	}
+	return 0;
+}
+
+static int add_lead(struct maker *m, const struct segment *line, size_t cnt, int64_t start_ns,
+		    int64_t end_ns, uint32_t *ret_first, uint32_t *ret_cnt)
+{
+	size_t first = m->shares.cnt;
+	int64_t rest_ns;
+	int error = sum_lead(m, line, cnt, start_ns, end_ns, &rest_ns);
+
+	vec_foreach(f, &m->lead_used) {
+		if (error == 0)
+			error = vec_push(&m->shares, (struct fp_share){ *f, m->lead_ns[*f] });
+		m->lead_ns[*f] = 0;
+	}
+	if (error < 0)
+		return error;
+	if (m->shares.cnt > first)
+		qsort(m->shares.data + first, m->shares.cnt - first, sizeof(struct fp_share),
+		      share_cmp);
+	for (; m->shares.cnt > first + LEAD_SHARES; m->shares.cnt--)
+		rest_ns += m->shares.data[m->shares.cnt - 1].ns;
+	if (rest_ns > 0)
+		error = vec_push(&m->shares, (struct fp_share){ FRAME_NONE, rest_ns });
+	*ret_first = (uint32_t)first;
+	*ret_cnt = (uint32_t)(m->shares.cnt - first);
+	return error;
+}
+
+static struct fp_collective collective_of(const struct maker *m, const struct span *span)
+{
+	struct meeting_id id = player_meeting(m->sim, m->rank, span);
+
+	return (struct fp_collective){
+		.group = random_mix((uint64_t)id.kind << 32 | id.group.index),
+		.name = random_mix(unit_of_kernel(m, span->kernel)),
+		.seq = -1,
+		.start_ns = span->start_ns - m->start_ns,
+		.dur_ns = span->end_ns - span->start_ns,
+		.bytes = (int64_t)network_bytes(m->sim, &id.group, span->ms),
+		.group_size = id.group.size,
+		.group_known = true,
+		.host_gated = span->start_ns - span->launch_ns < GATE_NS,
+	};
+}
+
+/* Part of a span on the critical path, where no compute runs. */
+static int64_t critical_part(const struct maker *m, const struct span *span)
+{
+	int64_t sum = 0;
+
+	for (size_t i = first_after(m->path.data, m->path.cnt, span->start_ns);
+	     i < m->path.cnt && m->path.data[i].start_ns < span->end_ns; i++) {
+		if (class_of_unit(m, m->path.data[i].unit) == CLASS_COMM)
+			sum += MIN(m->path.data[i].end_ns, span->end_ns) -
+			       MAX(m->path.data[i].start_ns, span->start_ns);
+	}
+	return sum;
+}
+
+static int add_collective(struct maker *m, const struct span *span)
+{
+	struct group_state *group = &m->groups[span->group];
+	struct fp_collective c = collective_of(m, span);
+	/* While the one before still runs, the time since its start is the worker's own. */
+	int64_t lead = group->end_ns <= span->start_ns ? group->end_ns : group->start_ns;
+	int error;
+
+	c.critical_ns = critical_part(m, span);
+	c.lead_ns = MAX(span->start_ns - lead, (int64_t)0);
+	c.host_ns = MAX(span->launch_ns - group->launch_ns, (int64_t)0);
+	error = add_lead(m, m->path.data, m->path.cnt, lead, span->start_ns, &c.lead_first,
+			 &c.lead_cnt);
+	if (error == 0)
+		error = add_lead(m, m->leads.data, m->leads.cnt, group->launch_ns, span->launch_ns,
+				 &c.host_first, &c.host_cnt);
+	*group = (struct group_state){ MAX(span->start_ns, m->start_ns),
+				       MAX(group->end_ns, span->end_ns),
+				       MAX(group->launch_ns, span->launch_ns) };
+	m->fp->collectives[m->fp->collective_cnt++] = c;
+	return error;
+}
+
+static int add_collectives(struct maker *m)
+{
+	struct fingerprint *fp = m->fp;
+	int error = 0;
+
+	for (int k = 0; k < GROUP_KIND_CNT; k++)
+		m->groups[k] = (struct group_state){ m->start_ns, m->start_ns, m->start_ns };
+	vec_foreach(l, &m->record.leaves) {
+		if (vec_push(&m->leads, (struct segment){ l->start_ns, l->end_ns,
+							  m->record.frames.data[l->frame].place }) <
+		    0)
+			return -ENOMEM;
+	}
+	m->lead_ns = arena_calloc(&fp->arena, fp->function_cnt + 1, sizeof(*m->lead_ns));
+	fp->collectives = arena_calloc(&fp->arena, m->comm.cnt + 1, sizeof(*fp->collectives));
+	if (fp->collectives == NULL || m->lead_ns == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->comm.cnt && error == 0; i++) {
+		if (m->comm.data[i]->group != GROUP_KIND_CNT)
+			error = add_collective(m, m->comm.data[i]);
+	}
+	fp->shares = arena_calloc(&fp->arena, m->shares.cnt + 1, sizeof(*fp->shares));
+	if (error < 0 || fp->shares == NULL)
+		return -ENOMEM;
+	if (m->shares.cnt > 0)
+		memcpy(fp->shares, m->shares.data, m->shares.cnt * sizeof(*fp->shares));
+	fp->share_cnt = m->shares.cnt;
+	return 0;
+}
+
+/* --- the whole --- */
+
+static int add_identity(struct maker *m)
+{
+	struct fingerprint *fp = m->fp;
+	size_t cnt = m->record.starts.cnt - 1;
+	char host[16];
+
+	identity_host(m->sim, m->rank, host);
+	fp->host = arena_strdup(&fp->arena, host);
+	fp->source = "simulated";
+	fp->device_name = DEVICE_NAME;
+	fp->rank = m->rank;
+	fp->world_size = m->sim->layout.worker_cnt;
+	fp->pid = identity_pid(m->rank);
+	fp->window_start_wall_ns = identity_wall_ns(m->sim, m->rank, m->start_ns);
+	fp->window_ns = m->end_ns - m->start_ns;
+	fp->has_device = fp->has_stacks = fp->iterations_known = true;
+	fp->event_cnt = m->record.frames.cnt + m->record.spans.cnt;
+	fp->iterations = arena_calloc(&fp->arena, cnt + 1, sizeof(*fp->iterations));
+	if (fp->host == NULL || fp->iterations == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++) {
+		int64_t begin = m->record.starts.data[i], end = m->record.starts.data[i + 1];
+
+		fp->iterations[i] =
+			(struct fp_iteration){ FIRST_STEP + m->record.first_iteration + (int64_t)i,
+					       begin - m->start_ns, end - begin };
+	}
+	fp->iteration_cnt = cnt;
+	fp->resources =
+		m->sim->options.counters &
+		(1u << RESOURCE_SM_ACTIVE | 1u << RESOURCE_DRAM | 1u << RESOURCE_NVLINK_TX |
+		 1u << RESOURCE_PCIE_TX | 1u << RESOURCE_CPU_THREAD | 1u << RESOURCE_RUN_DELAY);
+	return 0;
+}
+
+static int make(struct maker *m)
+{
+	int error = player_record(m->sim, m->rank, &m->record);
+
+	if (error < 0)
+		return error;
+	m->start_ns = m->record.starts.data[0];
+	m->end_ns = m->record.starts.data[m->record.starts.cnt - 1];
+	m->unit_cnt = (uint32_t)m->sim->places.cnt + KERNEL_CNT;
+	m->units = calloc(m->unit_cnt, sizeof(*m->units));
+	if (m->units == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < m->unit_cnt; i++)
+		m->units[i].resource = RESOURCE_CNT;
+	error = add_identity(m);
+	if (error == 0)
+		error = find_path(m);
+	if (error < 0)
+		return error;
+	vec_foreach(span, &m->record.spans)
+		count_span(m, span);
+	count_host(m);
+	fold_small(m);
+	error = add_functions(m);
+	return error == 0 ? add_collectives(m) : error;
+}
+
+int simulate_fingerprint(const struct simulation *sim, int rank, struct fingerprint *ret)
+{
+	struct fingerprint fp;
+	struct maker m = { .sim = sim, .rank = rank, .fp = &fp };
+	int error;
+
+	fingerprint_init(&fp);
+	error = make(&m);
+	record_done(&m.record);
+	free(m.units);
+	vec_done(&m.path);
+	vec_done(&m.leads);
+	vec_done(&m.comm);
+	vec_done(&m.shares);
+	vec_done(&m.lead_used);
+	if (error < 0)
+		fingerprint_done(&fp);
+	else
+		*ret = fp;
+	return error;
+}
