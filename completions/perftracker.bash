@@ -5,13 +5,14 @@
 _perftracker_options() {
 	case $1 in
 	run) echo '--out --keep-traces --format --report-to --quiet --slowdown --recent --learn
-		--blocked --min-gap --window --steps --min-gain --jobs --help' ;;
+		--blocked --min-gap --window --steps --source --exact --no-audit --budget-always
+		--budget-window --min-gain --jobs --help' ;;
 	analyze | localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed
 		--world-size --exit-code --jobs --help' ;;
 	summarize) echo '--output --rank --steps --skip-first --sidecar --job --flight-fd --sidecar-fd
 		--keep --help' ;;
 	profile) echo '--socket --window --timeout --help' ;;
-	status) echo '--socket --help' ;;
+	status) echo '--socket --format --help' ;;
 	timeline) echo '--output --last --ranks --no-align --format --help' ;;
 	dump) echo '--format --top --collectives --help' ;;
 	esac
@@ -38,6 +39,7 @@ _perftracker() {
 		[ "$command" = timeline ] && formats=chrome
 		mapfile -t COMPREPLY < <(compgen -W "$formats" -- "$word")
 		;;
+	--source) mapfile -t COMPREPLY < <(compgen -W 'auto agent torch' -- "$word") ;;
 	--report-to) mapfile -t COMPREPLY < <(compgen -W 'stderr stdout' -- "$word") ;;
 	--out) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
 	*)

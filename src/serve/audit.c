@@ -31,7 +31,7 @@ static const struct audit_shape {
 
 void audit_init(struct audit *audit, const struct run_options *options)
 {
-	*audit = (struct audit){ .off = options->no_audit };
+	*audit = (struct audit){ .off = options->no_audit, .recent_cnt = options->recent_cnt };
 	audit->budget_frac[AUDIT_ALWAYS] = options->budget_always_frac;
 	audit->budget_frac[AUDIT_WINDOW] = options->budget_window_frac;
 	/* What torch.profiler costs can't be had in slices: it stops the job. */
@@ -132,9 +132,22 @@ static enum audit_action begin(struct audit *audit, const struct wire_state *sta
 	return AUDIT_SEND;
 }
 
-static enum audit_action end(struct audit *audit, struct wire_audit *order)
+static uint32_t stride_of(const struct wire_state *states, size_t cnt)
+{
+	uint32_t stride = 1;
+
+	for (size_t i = 0; i < cnt; i++)
+		stride = MAX(stride, states[i].stride);
+	return stride;
+}
+
+static enum audit_action end(struct audit *audit, const struct wire_state *states, size_t cnt,
+			     struct wire_audit *order)
 {
 	audit->running = false;
+	if (audit->kind == AUDIT_WINDOW)
+		audit->calm_step = least_step(states, cnt) +
+				   (uint64_t)(audit->recent_cnt + 2) * stride_of(states, cnt);
 	*order = (struct wire_audit){ .id = ++audit->id, .kind = audit->kind };
 	return AUDIT_SEND;
 }
@@ -192,7 +205,7 @@ static void conclude(struct audit *audit, int64_t now_ns)
 	series->due_ns = 0;
 }
 
-/* A worker that ended can't tell; a job that stands still must not wait for us. */
+/* A worker that ended can't tell; a job that is slow or stands still must not wait for us. */
 static bool hopeless(struct audit *audit, const struct wire_state *states, size_t cnt,
 		     int64_t now_ns)
 {
@@ -202,7 +215,7 @@ static bool hopeless(struct audit *audit, const struct wire_state *states, size_
 		audit->step = step;
 		audit->step_ns = now_ns;
 	}
-	return count_living(states, cnt) != audit->worker_cnt ||
+	return count_living(states, cnt) != audit->worker_cnt || !steady(states, cnt) ||
 	       now_ns - audit->step_ns > audit->patience_ns;
 }
 
@@ -211,14 +224,14 @@ enum audit_action audit_tick(struct audit *audit, const struct wire_state *state
 {
 	if (audit->running && audit->result_cnt == audit->worker_cnt) {
 		conclude(audit, now_ns);
-		(void)end(audit, order);
+		(void)end(audit, states, cnt, order);
 		return AUDIT_PUBLISH;
 	}
 	if (audit->running && !quiet)
-		return end(audit, order);
+		return end(audit, states, cnt, order);
 	if (audit->running && hopeless(audit, states, cnt, now_ns)) {
 		audit->series[audit->kind].due_ns = now_ns + RETRY_NS;
-		return end(audit, order);
+		return end(audit, states, cnt, order);
 	}
 	if (audit->running)
 		return AUDIT_NOTHING;
@@ -226,6 +239,12 @@ enum audit_action audit_tick(struct audit *audit, const struct wire_state *state
 	    next_kind(audit, now_ns, &audit->kind) < 0)
 		return AUDIT_NOTHING;
 	return begin(audit, states, cnt, now_ns, order);
+}
+
+bool audit_excuses(const struct audit *audit, const struct wire_state *states, size_t cnt)
+{
+	return (audit->running && audit->kind == AUDIT_WINDOW) ||
+	       least_step(states, cnt) < audit->calm_step;
 }
 
 void audit_take(struct audit *audit, const struct wire_audited *audited)

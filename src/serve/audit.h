@@ -8,6 +8,8 @@
  * A cost is over its budget when it is so by three standard errors. Then one more
  * thing is left out and the audit is repeated. What was measured and what was left
  * out is in every report and in `perftracker status`.
+ * An audit ends when the job looks slow. If it still does when the iterations of the
+ * slices are forgotten, it wasn't our doing (audit_excuses()).
  * Pure: the hub sends what audit_tick() asks for.
  */
 #pragma once
@@ -27,7 +29,9 @@ struct audit {
 	uint64_t id;	       /* of the latest */
 	bool running;
 	uint32_t kind;
-	uint64_t step; /* of the worker that is behind, and since when it is there */
+	uint32_t recent_cnt; /* iterations that a detector averages */
+	uint64_t calm_step;  /* from here on no average holds iterations of an audit */
+	uint64_t step;	     /* of the worker that is behind, and since when it is there */
 	int64_t step_ns, patience_ns;
 	struct slices_cost *results; /* of the workers that told */
 	size_t result_cnt, worker_cnt;
@@ -50,6 +54,9 @@ void audit_done(struct audit *audit);
  */
 enum audit_action audit_tick(struct audit *audit, const struct wire_state *states, size_t cnt,
 			     bool quiet, int64_t now_ns, struct wire_audit *order);
+
+/* Whether a job that looks slow may be so because of an audit's slices. */
+bool audit_excuses(const struct audit *audit, const struct wire_state *states, size_t cnt);
 
 /* What one worker's slices say. */
 void audit_take(struct audit *audit, const struct wire_audited *audited);

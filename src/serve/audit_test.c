@@ -210,6 +210,28 @@ static void test_a_job_that_is_not_steady_is_left_alone(void **state)
 	}
 }
 
+static void test_a_slow_job_is_excused_until_the_slices_are_forgotten(void **state)
+{
+	struct run_options how = options;
+	struct job job;
+	unsigned excused = 0;
+
+	(void)state;
+	how.recent_cnt = 20;
+	job_init(&job, &how);
+	assert_false(audit_excuses(&job.audit, job.states, WORKERS));
+	tick(&job, true);
+	assert_true(audit_excuses(&job.audit, job.states, WORKERS));
+	job.states[1].phase = PHASE_SLOW;
+	tick(&job, true);
+	assert_int_equal(job.ended, 1);
+	for (; audit_excuses(&job.audit, job.states, WORKERS) && excused < 100; excused++)
+		tick(&job, true);
+	assert_int_equal(excused, (20 + 2 + 4) / 5); /* 5 steps a tick */
+	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	audit_done(&job.audit);
+}
+
 static void test_a_job_that_stands_still_ends_it(void **state)
 {
 	struct job job;
@@ -270,6 +292,7 @@ int main(void)
 		cmocka_unit_test(test_a_cost_that_may_be_chance_leaves_nothing_out),
 		cmocka_unit_test(test_a_profile_takes_it_back),
 		cmocka_unit_test(test_a_job_that_is_not_steady_is_left_alone),
+		cmocka_unit_test(test_a_slow_job_is_excused_until_the_slices_are_forgotten),
 		cmocka_unit_test(test_a_job_that_stands_still_ends_it),
 		cmocka_unit_test(test_a_worker_that_ends_in_it_ends_it),
 		cmocka_unit_test(test_none_where_none_is_wanted),

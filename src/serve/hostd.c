@@ -188,7 +188,6 @@ static void take_told(void *arg, const struct bus_message *message)
 	}
 }
 
-/* An audit of a window's collectors slows the job by turns: our doing, as a window is. */
 static void take_audit(void *arg, const struct bus_message *message)
 {
 	struct hostd *hostd = arg;
@@ -206,8 +205,6 @@ static void take_audit(void *arg, const struct bus_message *message)
 		if ((*client)->is_worker && !(*client)->worker.gone)
 			worker_audit(&(*client)->worker, &plan);
 	}
-	if (wire->kind == AUDIT_WINDOW)
-		hostd_suspend(hostd, wire->slice_cnt > 0);
 }
 
 static void take_cost(void *arg, const struct bus_message *message)

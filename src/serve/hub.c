@@ -455,14 +455,20 @@ static void decide(struct hub *hub, int64_t now_ns)
 	_cleanup_free_ enum detector_state *states = NULL;
 	bool ending = verdict_is_ending(hub->workers.data, hub->workers.cnt);
 	enum job_decision decision;
+	bool excused;
 	size_t cnt = 0;
 
 	states = calloc(hub->workers.cnt + 1, sizeof(*states));
 	if (states == NULL)
 		return;
+	excused = audit_excuses(&hub->audit, hub->workers.data, hub->workers.cnt);
 	vec_foreach(state, &hub->workers) {
-		if (state->phase != PHASE_GONE)
-			states[cnt++] = detector_state_of(state, ending);
+		if (state->phase == PHASE_GONE)
+			continue;
+		states[cnt] = detector_state_of(state, ending);
+		if (excused && states[cnt] == DETECTOR_SLOW)
+			states[cnt] = DETECTOR_WATCHING;
+		cnt++;
 	}
 	decision = jobwatch_update(&hub->watch, states, cnt, now_ns);
 	if (decision == JOB_BLOCKED)

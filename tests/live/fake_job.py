@@ -7,7 +7,8 @@ every --ms milliseconds, becomes slow at --slow-at, and meets an order as its
 entry in --behave says: obey, miss, die, lie (a trace path outside), scribble
 (garbage all over its ring), silent (never answers), garbage (its trace is no
 trace), or crash (it is killed at iteration 60, order or not). With --record,
-what each worker was ordered is written there.
+what each worker was ordered is written there. In an audit of a window's collectors
+its iterations take --audit-cost percent longer, while nothing is left out.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ RING = 16384
 RING_OFFSET = HEAD.size + ORDER.size + AUDIT.size
 LAYOUT_OFFSET = RING_OFFSET + RING * RECORD.size
 SIZE = 39194624  # of struct flight
-STEP_OFFSET, HEAD_OFFSET, STATE_OFFSET = 16, 32, 40
+STEP_OFFSET, HEAD_OFFSET, STATE_OFFSET, BACKOFF_OFFSET = 16, 32, 40, 44
 
 HELLO, BEGUN, DONE, MISSED, BYE = 1, 2, 3, 4, 5
 DATALOADER, DATALOADER_END, OPTIMIZER = 1, 2, 3
@@ -76,14 +77,25 @@ class Worker:
             self.socket.sendmsg([data], [rights] if fd >= 0 else [])
 
     def mark(self, kind: int) -> None:
+        step = self.step + 1 if kind == OPTIMIZER else 0
         offset = RING_OFFSET + self.head % RING * RECORD.size
-        RECORD.pack_into(self.block, offset, time.monotonic_ns(), 0, self.head + 1, kind, 0, 0)
+        RECORD.pack_into(self.block, offset, time.monotonic_ns(), 0, self.head + 1, kind, 0, step)
         self.head += 1
         struct.pack_into("<Q", self.block, HEAD_OFFSET, self.head)
         if kind == OPTIMIZER:
             self.step += 1
             struct.pack_into("<Q", self.block, STEP_OFFSET, self.step)
             self.follow_order()
+
+    def audit_cost_frac(self) -> float:
+        number, start, length, count, kind, *_ = AUDIT.unpack_from(
+            self.block, HEAD.size + ORDER.size
+        )
+        left_out = struct.unpack_from("<I", self.block, BACKOFF_OFFSET)[0]
+        if number == 0 or count == 0 or kind != 1 or self.step < start or left_out != 0:
+            return 0
+        piece = (self.step - start) // length
+        return self.options.audit_cost / 100 if piece < count and piece % 2 == 1 else 0
 
     def follow_order(self) -> None:
         number, start, window_ns, least, most, cancelled, stride, *_ = ORDER.unpack_from(
@@ -159,7 +171,8 @@ class Worker:
             slow = self.options.slow_at and number >= self.options.slow_at
             self.mark(DATALOADER)
             self.mark(DATALOADER_END)
-            time.sleep(self.options.ms * (self.options.slow_factor if slow else 1) / 1e3)
+            factor = (self.options.slow_factor if slow else 1) + self.audit_cost_frac()
+            time.sleep(self.options.ms * factor / 1e3)
             self.mark(OPTIMIZER)
             if self.behaviour == "crash" and number == 60:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -177,6 +190,7 @@ def main() -> int:
     parser.add_argument("--slow-factor", type=float, default=3)
     parser.add_argument("--slow-rank", type=int, default=1)
     parser.add_argument("--behave", default="", help="one word a rank, by commas")
+    parser.add_argument("--audit-cost", type=float, default=0)
     parser.add_argument("--outside", default="/nonexistent")
     parser.add_argument("--record", default="")
     parser.add_argument("--status", type=int, default=0)

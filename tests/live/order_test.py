@@ -145,8 +145,26 @@ class Orders(LiveTest):
             self.assertEqual([w["rank"] for w in workers], [0, 1, 2])
             self.assertTrue(all(15 < w["iteration_ms"] < 2000 for w in workers), workers)
             table = self.ask("status").stdout.splitlines()
-            self.assertEqual(len(table), 4)
+            self.assertEqual(len(table), 5)
+            self.assertTrue(table[4].startswith("own cost: always on "), table)
             self.assertEqual(table[0].split()[:3], ["rank", "pid", "state"])
+
+    def test_what_costs_too_much_is_left_out_and_the_report_says_so(self) -> None:
+        fake = self.fake("--iterations", "1200", "--ms", "10", "--audit-cost", "40")
+        with self.job(*QUICK, *fake) as job:
+            self.await_workers(2, 800)
+            status = json.loads(self.ask("status", "--format", "json").stdout)
+            self.assertEqual(status["overhead"]["left_out"], ["samples"])
+            self.assertEqual(job.wait(timeout=60), 0)
+        overhead = self.report()["overhead"]
+        self.assertEqual(overhead["left_out"], ["samples"])
+        self.assertLess(overhead["window"]["pct"], 20, "of what is left")
+
+    def test_no_audit_measures_nothing(self) -> None:
+        fake = self.fake("--iterations", "700", "--ms", "10", "--audit-cost", "40")
+        self.run_job(*QUICK, "--no-audit", *fake)
+        nothing = {"always": None, "window": None, "left_out": []}
+        self.assertEqual(self.report()["overhead"], nothing)
 
     def test_a_hostile_client_of_the_socket_harms_nobody(self) -> None:
         with self.job(*QUICK, *self.fake("--iterations", "400")) as job:
