@@ -108,7 +108,8 @@ struct flight_source_status {
 	X(unreadable, "samples of stacks that could not be read")       \
 	X(late, "samples that came later than twice their period")      \
 	X(threads, "threads that were not sampled: there are too many") \
-	X(nested, "operators nested deeper than is remembered")
+	X(nested, "operators nested deeper than is remembered")         \
+	X(calls, "exact calls left out: they were short and many")
 
 struct flight_drops {
 #define X(field, what) _Atomic uint64_t field;

@@ -28,6 +28,7 @@ EXPORT size_t probe_take(struct probe_call *ret, size_t cap, uint64_t *overrun);
 EXPORT size_t probe_string(uint32_t id, char *text, size_t size);
 EXPORT void probe_frame(uint32_t id, uint32_t ret[static 3]);
 EXPORT uint64_t probe_drops(uint64_t *nested);
+EXPORT uint64_t probe_short(void);
 
 static struct flight *flight;
 static struct ring_tail tails[FLIGHT_LANE_CNT];
@@ -111,4 +112,10 @@ uint64_t probe_drops(uint64_t *nested)
 {
 	*nested = flight->drops.nested;
 	return flight->drops.lanes;
+}
+
+/* Calls that were left out. */
+uint64_t probe_short(void)
+{
+	return flight->drops.calls;
 }

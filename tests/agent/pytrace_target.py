@@ -50,6 +50,7 @@ class Probe:
         self.lib.probe_take.restype = ctypes.c_size_t
         self.lib.probe_string.restype = ctypes.c_size_t
         self.lib.probe_drops.restype = ctypes.c_uint64
+        self.lib.probe_short.restype = ctypes.c_uint64
         self.why = ctypes.create_string_buffer(WHY_SIZE)
         self.calls = (Call * CAP)()
         self.names = {}
@@ -92,6 +93,14 @@ class Probe:
                 self.lib.probe_frame(call.name, frame)
                 self.names[key] = (self.text(frame[0]), self.text(frame[1]), frame[2])
         return self.names[key]
+
+    def names_of(self, calls):
+        """How often each Python function is among (kind, number of the frame)."""
+        names = collections.Counter()
+        for (kind, number), cnt in collections.Counter(calls).items():
+            if kind == PYTHON:
+                names[self.name(Call(kind=kind, name=number))[1]] += cnt
+        return names
 
     def drops(self):
         """(calls of threads without a lane, calls nested too deep)."""
@@ -674,6 +683,31 @@ def case_limits(probe):
     probe.stop()
     calls, _ = probe.take()
     check(len({call.tid for call in calls}) <= 32 and probe.drops()[0] > 0, "threads")
+
+
+def run_outer(n):
+    """Calls in calls that take longer than the short ones alone."""
+    for _ in range(n):
+        run_calls(1000)
+
+
+def case_many(probe):
+    """More calls than the ring holds: the long ones are there, the others are counted."""
+    calls = []
+    probe.begin()
+    for _ in range(10):  # 20000 at a time: the ring holds them
+        run_outer(20)
+        taken, overrun = probe.take()
+        calls += [(call.kind, call.name) for call in taken]
+        check(overrun == 0, "%d calls were overwritten" % overrun)
+    probe.stop()
+    names = probe.names_of(calls)
+    check((names["run_outer"], names["run_calls"]) == (10, 200), "the long ones: %r" % names)
+    short = probe.lib.probe_short()
+    check(short > 0, "no call was left out")
+    total = names["empty"] + short
+    check(200000 <= total <= 201000, "%d and %d calls" % (names["empty"], short))
+    print("%d of 200000 short calls left out" % short)
 
 
 def case_fork(probe):

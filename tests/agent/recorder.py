@@ -53,7 +53,7 @@ class RawFlight(ctypes.Structure):
         ("mono_ns", I64),
         ("wall_ns", I64),
         ("sources", RawSource * 6),
-        ("drops", U64 * 8),
+        ("drops", U64 * 9),
         ("string_cnt", U32),
         ("text_len", U32),
         ("frame_cnt", U32),

@@ -24,6 +24,7 @@ CASES = [
     "replaced",
     "references",
     "limits",
+    "many",
     "fork",
     "shutdown",
     "cost",

@@ -6,6 +6,7 @@
 #include "collect/agent/names.h"
 #include "collect/agent/pylisted.h"
 #include "collect/agent/pytrace_parts.h"
+#include "collect/agent/thin.h"
 
 #include <errno.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct call {
 
 /* Those of one thread. depth goes on counting beyond DEPTH_MAX. */
 struct calls {
+	struct thin thin;
 	uint32_t depth;
 	struct call open[DEPTH_MAX];
 };
@@ -150,6 +152,7 @@ static struct calls *take_calls(void)
 	mine.number = trace.thread_cnt;
 	if (trace.thread_cnt == FLIGHT_LANE_CNT)
 		return NULL;
+	trace.threads[trace.thread_cnt].thin = (struct thin){ 0 };
 	trace.threads[trace.thread_cnt].depth = 0;
 	return &trace.threads[trace.thread_cnt++];
 }
@@ -181,14 +184,30 @@ static void open_call(const void *key, enum flight_kind kind, uint32_t name)
 	calls->depth++;
 }
 
-static void write_call(const struct call *call, int64_t end_ns)
+/* At the rate of calls a locked addition would show; nobody else writes this counter. */
+static void count_short(void)
+{
+	struct flight *flight = lane_flight();
+	uint64_t cnt;
+
+	if (flight == NULL)
+		return;
+	cnt = atomic_load_explicit(&flight->drops.calls, memory_order_relaxed);
+	atomic_store_explicit(&flight->drops.calls, cnt + 1, memory_order_relaxed);
+}
+
+/* A call that is not under way any more. */
+static void write_call(struct calls *calls, const struct call *call, int64_t end_ns)
 {
 	struct ring_record record = { .time_ns = call->start_ns,
 				      .value = end_ns - call->start_ns,
 				      .kind = (uint16_t)call->kind,
 				      .extra = call->name };
 
-	lane_record_window(&record);
+	if (thin_keep(&calls->thin, end_ns, record.value))
+		lane_record_window(&record);
+	else
+		count_short();
 }
 
 void pytrace_begins(struct pyobject *code)
@@ -215,7 +234,7 @@ void pytrace_ends(const struct pyobject *code)
 		const struct call *call = &calls->open[--calls->depth];
 
 		if (call->key == code) {
-			write_call(call, now_ns);
+			write_call(calls, call, now_ns);
 			return;
 		}
 	}
@@ -248,7 +267,7 @@ void pytrace_c_ends(const struct pyobject *callable)
 	call = &calls->open[calls->depth - 1];
 	if (call->kind != FLIGHT_C_CALL || call->key != pylisted_key(callable))
 		return;
-	write_call(call, clock_mono_ns());
+	write_call(calls, call, clock_mono_ns());
 	calls->depth--;
 }
 
@@ -262,7 +281,7 @@ static void cut_calls(void)
 		const struct call *call = &calls->open[MIN(calls->depth, DEPTH_MAX + 0u) - 1];
 
 		if (calls->depth <= DEPTH_MAX && call->kind == FLIGHT_PYTHON)
-			write_call(call, now_ns);
+			write_call(calls, call, now_ns);
 	}
 }
 

@@ -10,6 +10,9 @@
  *	3.8 to 3.11	PyEval_SetProfile in all threads there are; threads that the
  *			threading module starts later join, others do not.
  *
+ * A thread that calls more than 100,000 times a second for long keeps its longer calls;
+ * the others are counted (thin.h).
+ *
  * A resumed generator is a call of its own, from there to its next yield. Not seen:
  * calls that began before the window; those of other threads than the stopping one
  * that end after it; what overran the ring of a lane; C functions called by C

@@ -652,6 +652,7 @@ static void set_drops(const struct flightlog *log, struct trace *trace)
 	trace->drops.flight_lost =
 		grown(a->overrun, b->overrun) + grown(a->torn, b->torn) + grown(a->limit, b->limit);
 	trace->drops.flight_invalid = grown(a->invalid, b->invalid);
+	trace->drops.unsupported_overlap += grown(a->calls, b->calls);
 	trace->drops.flight_late = grown(a->late, b->late);
 	trace->drops.flight_unreadable = grown(a->unreadable, b->unreadable);
 	trace->drops.flight_tables = grown(a->strings, b->strings) + grown(a->frames, b->frames) +

@@ -410,12 +410,14 @@ static void what_was_lost_is_told(void **state)
 	assert_int_equal(flightlog_take(&log, reader, true), 0);
 	x->f->drops.late = 6;
 	x->f->drops.nodes = 3;
+	x->f->drops.calls = 1000;
 	recorder_sample(x->f, 71, T0, 99, 0);
 	assert_int_equal(flightlog_take(&log, reader, true), 0);
 	assert_int_equal(flight_trace(&log, T0, T0 + 20 * MS, &x->trace, NULL), 0);
 	x->made = true;
 	assert_int_equal(x->trace.drops.flight_late, 2);
 	assert_int_equal(x->trace.drops.flight_tables, 3);
+	assert_int_equal(x->trace.drops.unsupported_overlap, 1000);
 	assert_int_equal(x->trace.drops.flight_invalid, 1);
 	assert_int_equal(x->trace.drops.flight_lost, 0);
 	flight_unmap(reader);
