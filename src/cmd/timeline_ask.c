@@ -2,6 +2,7 @@
 #include "cmd/timeline_ask.h"
 
 #include "serve/ask.h"
+#include "serve/rundir.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -27,17 +28,21 @@ static bool is_inside(const char *folder, const char *out_dir)
 int ask_flight(const char *out_dir, struct err *err)
 {
 	struct message answer = { 0 };
+	char socket[128];
 	struct err none;
 	int fd, ret;
 
-	fd = ask_open(NULL, MSG_FLIGHT, 0, &none);
-	if (fd < 0)
+	if (rundir_of_job(out_dir, socket, sizeof(socket)) < 0)
 		return 0; /* no job runs: the usual case */
+	fd = ask_open(socket, MSG_FLIGHT, 0, &none);
+	if (fd < 0)
+		return 0; /* it ended just now */
 	ret = ask_next(fd, TIMEOUT_MS, &answer, err);
 	(void)close(fd);
 	if (ret < 0)
 		return ret;
 	if (answer.status != 0)
-		return err_set(err, answer.status, "%s", answer.text);
+		return err_set(err, answer.status, "not all records could be saved in %s",
+			       answer.text);
 	return is_inside(answer.text, out_dir);
 }

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "serve/hostd.h"
 #include "serve/hub.h"
+#include "serve/record.h"
 #include "serve/rundir.h"
 
 #include <errno.h>
@@ -211,6 +212,10 @@ int daemon_run(const struct run_options *options, int control_fd)
 	ret = make_dirs(options, &ready, &err);
 	if (ret == 0)
 		ret = open_parts(&daemon, &ready, &err);
+	if (ret == 0) {
+		record_begin(options->out_dir);
+		rundir_link(options->out_dir, ready.socket);
+	}
 	ready.status = -ret;
 	(void)snprintf(ready.text, sizeof(ready.text), "%.500s", err.text);
 	if (send(control_fd, &ready, sizeof(ready), MSG_NOSIGNAL) != (ssize_t)sizeof(ready) ||
@@ -218,6 +223,7 @@ int daemon_run(const struct run_options *options, int control_fd)
 		return 1; /* the process ends: nothing has to be unwound */
 	start_handles(&daemon);
 	(void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
+	rundir_unlink(options->out_dir, ready.socket);
 	daemon.hub = hub_close(daemon.hub);
 	daemon.bus = bus_close(daemon.bus);
 	(void)uv_loop_close(&daemon.loop);

@@ -133,3 +133,42 @@ int rundir_newest(char *ret, size_t size, struct err *err)
 	(void)snprintf(ret, size, "%s", best);
 	return 0;
 }
+
+static int link_path(const char *out_dir, char *ret, size_t size)
+{
+	return (size_t)snprintf(ret, size, "%s/socket", out_dir) < size ? 0 : -ENAMETOOLONG;
+}
+
+int rundir_of_job(const char *out_dir, char *ret, size_t size)
+{
+	char path[4096], target[128];
+	int r = link_path(out_dir, path, sizeof(path));
+	ssize_t len = r == 0 ? readlink(path, target, sizeof(target) - 1) : r;
+
+	if (len < 0)
+		return r < 0 ? r : -errno;
+	target[len] = '\0';
+	if ((size_t)len >= size || !is_served(target))
+		return -ENOENT;
+	(void)snprintf(ret, size, "%s", target);
+	return 0;
+}
+
+void rundir_link(const char *out_dir, const char *socket_path)
+{
+	char path[4096];
+
+	if (link_path(out_dir, path, sizeof(path)) < 0)
+		return;
+	(void)unlink(path); /* of a daemon that was killed */
+	(void)!symlink(socket_path, path);
+}
+
+void rundir_unlink(const char *out_dir, const char *socket_path)
+{
+	char path[4096], target[128] = "";
+
+	if (link_path(out_dir, path, sizeof(path)) == 0 &&
+	    readlink(path, target, sizeof(target) - 1) > 0 && strcmp(target, socket_path) == 0)
+		(void)unlink(path);
+}

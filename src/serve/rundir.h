@@ -21,3 +21,14 @@ _must_check_ int rundir_socket(char *ret, size_t size, struct err *err);
  * or -errno, with a line in err.
  */
 _must_check_ int rundir_newest(char *ret, size_t size, struct err *err);
+
+/*
+ * OUT/socket: a link by which the job that writes to out_dir is found, also from a shell
+ * with another $XDG_RUNTIME_DIR. Removed when the job ends, if it is still its own. Where the
+ * file system has no links there is none.
+ */
+void rundir_link(const char *out_dir, const char *socket_path);
+void rundir_unlink(const char *out_dir, const char *socket_path);
+
+/* Where OUT/socket leads. Returns 0, -ENOENT when no job writes there, or -errno. */
+_must_check_ int rundir_of_job(const char *out_dir, char *ret, size_t size);
