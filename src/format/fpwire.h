@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fingerprints between hosts and the centre: all workers of one host in one
+ * message, in columns of 16-bit numbers (code16.h), with the names of functions
+ * left out where the centre knows them (fpnames.h). fingerprint.h has the file of
+ * one worker, complete and exact; here bytes count, and every loss is stated:
+ *
+ *	exact		ranks, ids, times of day, window_ns, iteration numbers, collectives'
+ *			group, name, size, seq and bytes, counts of events and drops
+ *	1/2048		of itself: share_ns, rest_ns, gc_ns, executions, mu, sigma, fractions
+ *			of the host (2^-31 where that is more), times of shares and leads;
+ *			elements and bytes of functions (1/32 where that is more)
+ *	1/512		of itself: beta, thread_ns; 1/128: total_ns. A number this near to the
+ *			one expected is taken for it (2^-30 and 4 ns where that is more)
+ *	below 1 us	start and end of collectives, class_ns; those that add up to the
+ *			window still do
+ *	below 1/4096	of the mean iteration: starts and ends of iterations
+ *	derived		critical_ns: beta * window (eq. 2)
+ *	left out	frames that no function is in or below; functions beyond function_max
+ *			(their share is in rest_ns)
+ *
+ * Protocol. Any message may get lost, come twice or in any order.
+ *	host    fingerprints, without names unless the centre is new
+ *	centre  names asked for, if there are ids that it does not know: fpwire_ask()
+ *	host    those names: fpwire_encode_names()
+ * The centre asks again after a time-out. Who asks for nothing knows all.
+ * Source: facts on transport, section 1; issue "fingerprint on the wire".
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+#include "format/code16.h"
+#include "format/fpnames.h"
+
+#define FPWIRE_VERSION 1u
+#define FPWIRE_WORKER_MAX 4096u /* in one message */
+
+/* How much of the collectives travels. */
+enum fpwire_detail {
+	FPWIRE_FUNCTIONS, /* none of them */
+	FPWIRE_TIMES,	  /* when they were: enough to tell who came last */
+	FPWIRE_LEADS,	  /* also what led to them: enough to tell why */
+	FPWIRE_DETAIL_CNT
+};
+
+enum fpwire_type { FPWIRE_FINGERPRINTS = 1, FPWIRE_NAMES, FPWIRE_ASK };
+
+struct fpwire_options {
+	uint64_t profile; /* the order it answers */
+	enum fpwire_detail detail;
+	bool names;		 /* with the names of all functions */
+	uint32_t function_max;	 /* of one worker, the largest; 0: all */
+	int64_t lead_min_ns;	 /* shorter shares of leads are joined to "not listed" */
+	uint64_t collective_max; /* of one worker, the last; 0: all; the rest counts as dropped */
+};
+
+/*
+ * Appends one message with fps[cnt], of one host. Returns 0; -EINVAL with a line in
+ * err for more than FPWIRE_WORKER_MAX workers or a fingerprint that breaks the
+ * promises of fingerprint.h; -ENOMEM. Same fingerprints, same bytes.
+ */
+_must_check_ int fpwire_encode(const struct fingerprint *const *fps, size_t cnt,
+			       const struct fpwire_options *options, struct str *out,
+			       struct err *err);
+
+/*
+ * Appends a message with names that the frames of fps[cnt] have, and with those of
+ * their callers: ask[ask_cnt], or all with ask NULL. What is asked and is not there
+ * is left out. Errors as above.
+ */
+_must_check_ int fpwire_encode_names(const struct fingerprint *const *fps, size_t cnt,
+				     const struct fpname_id *ask, size_t ask_cnt, struct str *out,
+				     struct err *err);
+
+/* Columns of functions, each of code16 numbers. X(id, what) */
+#define FPWIRE_COLUMN_LIST(X)                           \
+	X(SHARE, "share_ns")                            \
+	X(BETA, "beta, a fraction")                     \
+	X(TOTAL, "total_ns")                            \
+	X(THREAD, "thread_ns")                          \
+	X(MU, "mu, a fraction or absent")               \
+	X(SIGMA, "sigma, a fraction or absent")         \
+	X(EXECUTIONS, "executions")                     \
+	X(ELEMENTS, "elements in sixteenths or absent") \
+	X(BYTES, "bytes in sixteenths or absent")
+
+enum fpwire_column {
+#define X(id, what) FPWIRE_##id,
+	FPWIRE_COLUMN_LIST(X)
+#undef X
+		FPWIRE_COLUMN_CNT
+};
+
+/* A function that at least one worker of the message has, in the order of id, class. */
+struct fpwire_entry {
+	struct fpname_id id;
+	uint32_t place; /* of the frame in the dictionary; FRAME_NONE: outside of all */
+	uint8_t class, resource;
+};
+
+/* Its rows are functions[first .. + cnt) of the columns, in the order of entries. */
+struct fpwire_worker {
+	/* All of a fingerprint but frames and functions; its arrays and texts are the
+	 * message's. A share's function is a row of this worker, counted from first. */
+	struct fingerprint fp;
+	size_t first, cnt;
+	uint32_t texts[6]; /* of the codec */
+};
+
+/* A frame in the names that a message brings. */
+struct fpwire_frame {
+	struct funckey key;
+	uint32_t parent; /* an earlier one of the same message; FRAME_NONE at a root */
+	uint8_t kind;
+	uint32_t text; /* of the codec */
+};
+
+/* What collectives have in common. */
+struct fpwire_kind {
+	uint64_t group, name;
+	int64_t bytes;
+	int32_t group_size;
+	bool group_known;
+	/* Of the codec: the kind that stands for its group, and that one's latest number. */
+	uint32_t leader, worker;
+	int64_t seq;
+};
+
+/* One message in memory. Reused from one to the next: arrays grow and are kept. */
+struct fpwire {
+	enum fpwire_type type;
+	uint64_t profile;
+	enum fpwire_detail detail;
+	VEC(struct fpwire_worker) workers;
+	VEC(struct fpwire_entry) entries;
+	VEC(uint32_t) entry_of; /* by row: index in entries */
+	VEC(uint16_t) columns[FPWIRE_COLUMN_CNT];
+	VEC(struct fpwire_frame) frames;
+	VEC(struct fpname_id) asked; /* FPWIRE_ASK: the ids */
+	/* The rest is reached through workers. */
+	VEC(struct fp_iteration) iterations;
+	VEC(struct fp_collective) collectives;
+	VEC(struct fp_share) shares;
+	VEC(struct fpwire_kind) kinds;
+	VEC(char) texts;
+	VEC(uint32_t) text_offs;
+	VEC(uint16_t) last; /* of the codec */
+};
+
+/* Frees all; a zeroed message is empty and valid. */
+void fpwire_done(struct fpwire *message);
+
+/*
+ * Decodes one message of any type into *message, and what it names into *names, which
+ * may be NULL: then every place is FRAME_NONE. Every length, index and value is
+ * checked, and a hash over all bytes: -EINVAL with offset, expected and found in err
+ * for what is truncated, foreign, damaged or of another version; -ENOMEM; -ENOBUFS for
+ * a full dictionary. After an error *message holds nothing, *names at most more names.
+ * Allocates only to grow. O(len + rows).
+ */
+_must_check_ int fpwire_decode(struct fpwire *message, const void *data, size_t len,
+			       struct fpnames *names, struct err *err);
+
+/*
+ * Appends a message that asks for the names that message lacks and fewer than
+ * ask_max senders were asked for, and notes that in names. Returns how many it asks for
+ * (0: nothing was appended) or -ENOMEM.
+ */
+_must_check_ int fpwire_ask(struct fpnames *names, const struct fpwire *message, uint8_t ask_max,
+			    struct str *out);
+
+/*
+ * The fingerprint of workers.data[worker], with everything it needs in its own arena:
+ * functions largest first, the equal ones by id; frames of functions that have no
+ * name yet are called "unresolved" and are roots. The same bytes whatever else names
+ * holds. ret_unresolved, may be NULL: how many they are. Returns 0 or -ENOMEM; *ret is
+ * initialised by this call and must be freed by fingerprint_done() on success only.
+ */
+_must_check_ int fpwire_rebuild(const struct fpwire *message, size_t worker,
+				const struct fpnames *names, struct fingerprint *ret,
+				size_t *ret_unresolved);

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sizes and speed of fingerprints on the wire, for bench/wire/run.
+ *
+ *	fpwire_bench sizes FILE...	these fingerprints as the workers of one host
+ *	fpwire_bench fleet HOSTS	that many hosts of 8 alike workers, from memory
+ */
+#include "base/clock.h"
+#include "format/fpwire.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define FLEET_WORKERS 8
+#define FLEET_FUNCTIONS 20
+#define FLEET_DEPTH 4 /* callers above each function */
+#define FLEET_ITERATIONS 20
+#define BRIEF 20 /* functions of the short form */
+
+static void die(const char *what)
+{
+	fprintf(stderr, "fpwire_bench: %s\n", what);
+	exit(1);
+}
+
+static size_t encoded(const struct fingerprint *const *fps, size_t cnt,
+		      struct fpwire_options options)
+{
+	struct str out = { 0 };
+	struct err err;
+	size_t len;
+
+	if (fpwire_encode(fps, cnt, &options, &out, &err) < 0)
+		die(err.text);
+	len = out.len;
+	str_done(&out);
+	return len;
+}
+
+/* --- sizes --- */
+
+static const struct {
+	const char *name;
+	struct fpwire_options options;
+} forms[] = {
+	{ "brief", { .detail = FPWIRE_FUNCTIONS, .function_max = BRIEF } },
+	{ "brief_names", { .detail = FPWIRE_FUNCTIONS, .function_max = BRIEF, .names = true } },
+	{ "functions", { .detail = FPWIRE_FUNCTIONS } },
+	{ "functions_names", { .detail = FPWIRE_FUNCTIONS, .names = true } },
+	{ "times", { .detail = FPWIRE_TIMES } },
+	{ "leads", { .detail = FPWIRE_LEADS } },
+};
+
+static void print_sizes(const struct fingerprint *const *fps, size_t cnt, size_t file_bytes)
+{
+	size_t functions = 0, collectives = 0, iterations = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		functions += fps[i]->function_cnt;
+		collectives += fps[i]->collective_cnt;
+		iterations += fps[i]->iteration_cnt;
+	}
+	printf("workers=%zu functions=%zu collectives=%zu iterations=%zu file=%zu", cnt, functions,
+	       collectives, iterations, file_bytes);
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
+		printf(" %s=%zu", forms[i].name, encoded(fps, cnt, forms[i].options));
+	printf("\n");
+}
+
+static void sizes(char **paths, size_t cnt)
+{
+	struct fingerprint *fps = calloc(cnt + 1, sizeof(*fps));
+	const struct fingerprint **list = calloc(cnt + 1, sizeof(*list));
+	size_t bytes = 0;
+	struct err err;
+	struct stat st;
+
+	if (fps == NULL || list == NULL)
+		die("out of memory");
+	for (size_t i = 0; i < cnt; i++) {
+		if (fingerprint_read(paths[i], &fps[i], &err) < 0 || stat(paths[i], &st) < 0)
+			die(err.text);
+		list[i] = &fps[i];
+		bytes += (size_t)st.st_size;
+	}
+	print_sizes(list, cnt, bytes);
+	for (size_t i = 0; i < cnt; i++)
+		fingerprint_done(&fps[i]);
+	free(list);
+	free(fps);
+}
+
+/* --- fleet --- */
+
+static uint64_t rng = 1;
+
+/* xorshift64*: the same fleet on every machine. */
+static double some(void)
+{
+	rng ^= rng >> 12;
+	rng ^= rng << 25;
+	rng ^= rng >> 27;
+	return (double)(rng * 0x2545f4914f6cdd1dULL >> 11) * 0x1p-53;
+}
+
+static void fill_frames(struct fingerprint *fp)
+{
+	fp->frame_cnt = (size_t)FLEET_FUNCTIONS * (FLEET_DEPTH + 1);
+	fp->frames = arena_calloc(&fp->arena, fp->frame_cnt, sizeof(*fp->frames));
+	if (fp->frames == NULL)
+		die("out of memory");
+	for (uint32_t i = 0; i < fp->frame_cnt; i++)
+		fp->frames[i] = (struct fp_frame){
+			.key = { i * 0x9e3779b97f4a7c15ULL, i * 0xc2b2ae3d27d4eb4fULL },
+			.parent = i % (FLEET_DEPTH + 1) == 0 ? FRAME_NONE : i - 1,
+			.kind = KIND_PYTHON,
+			.name = arena_printf(&fp->arena,
+					     "megatron/core/transformer/module_%u.py(%u): forward",
+					     i / 8, 17 * i),
+		};
+}
+
+static void fill_functions(struct fingerprint *fp)
+{
+	fp->function_cnt = FLEET_FUNCTIONS;
+	fp->functions = arena_calloc(&fp->arena, fp->function_cnt, sizeof(*fp->functions));
+	if (fp->functions == NULL)
+		die("out of memory");
+	for (uint32_t i = 0; i < FLEET_FUNCTIONS; i++) {
+		double beta = 0.3 / (i + 1) * (0.9 + 0.2 * some());
+		int64_t ns = (int64_t)(beta * (double)fp->window_ns);
+
+		fp->functions[i] = (struct fp_function){
+			.frame = i * (FLEET_DEPTH + 1) + FLEET_DEPTH,
+			.class = i % 4 == 3 ? CLASS_HOST : CLASS_COMPUTE,
+			.resource = i % 4 == 3 ? RESOURCE_CPU_THREAD : RESOURCE_SM_ACTIVE,
+			.beta_frac = beta,
+			.mu_frac = 0.5 + 0.4 * some(),
+			.sigma_frac = 0.1 * some(),
+			.executions = FLEET_ITERATIONS * (i + 1),
+			.total_ns = ns,
+			.critical_ns = ns,
+			.share_ns = ns,
+			.thread_ns = i % 4 == 3 ? ns : 0,
+			.elements = 1048576.0 * (i + 1),
+			.bytes = -1,
+		};
+	}
+}
+
+static void fill_worker(struct fingerprint *fp, int rank)
+{
+	int64_t iteration_ns = 250 * NSEC_PER_MSEC;
+
+	fingerprint_init(fp);
+	fp->job_id = "pretrain-1234";
+	fp->host = "host-000123";
+	fp->source = arena_printf(&fp->arena, "/run/perftracker/traces/%d-1.json", rank);
+	fp->device_name = "NVIDIA H100 80GB HBM3";
+	fp->rank = rank;
+	fp->world_size = 1000000;
+	fp->pid = 40000 + 13 * rank;
+	fp->window_start_wall_ns = 1790000000LL * NSEC_PER_SEC + (int64_t)(1e6 * some());
+	fp->window_ns = FLEET_ITERATIONS * iteration_ns + (int64_t)(1e6 * some());
+	fp->has_device = fp->has_stacks = fp->iterations_known = true;
+	fp->class_ns[CLASS_COMPUTE] = (int64_t)(0.7 * (double)fp->window_ns);
+	fp->class_ns[CLASS_COMM] = (int64_t)(0.2 * (double)fp->window_ns);
+	fp->class_ns[CLASS_IDLE] =
+		fp->window_ns - fp->class_ns[CLASS_COMPUTE] - fp->class_ns[CLASS_COMM];
+	fp->host_stats.cpu_frac = some();
+	fp->host_stats.run_delay_frac = 0.01 * some();
+	fp->host_stats.psi_cpu_frac = 0.01 * some();
+	fp->event_cnt = 400000 + (uint64_t)(1e5 * some());
+	fp->iteration_cnt = FLEET_ITERATIONS;
+	fp->iterations = arena_calloc(&fp->arena, FLEET_ITERATIONS, sizeof(*fp->iterations));
+	if (fp->source == NULL || fp->iterations == NULL)
+		die("out of memory");
+	for (int i = 0; i < FLEET_ITERATIONS; i++)
+		fp->iterations[i] = (struct fp_iteration){ 5000 + i, i * iteration_ns,
+							   iteration_ns - (int64_t)(1e6 * some()) };
+	fill_frames(fp);
+	fill_functions(fp);
+}
+
+/* What the centre keeps of a worker's function: enough for equations 6 to 11. */
+struct fleet {
+	uint16_t *columns[3];
+	size_t row_cnt;
+};
+
+static void keep(struct fleet *fleet, const struct fpwire *m)
+{
+	static const enum fpwire_column wanted[] = { FPWIRE_BETA, FPWIRE_MU, FPWIRE_SIGMA };
+	size_t cnt = m->entry_of.cnt;
+
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		memcpy(fleet->columns[i] + fleet->row_cnt, m->columns[wanted[i]].data,
+		       cnt * sizeof(uint16_t));
+	fleet->row_cnt += cnt;
+}
+
+static void decode_fleet(const struct str *messages, size_t message_cnt, size_t host_cnt)
+{
+	struct fpwire m = { 0 };
+	struct fpnames names = { 0 };
+	struct fleet fleet = { 0 };
+	size_t rows = host_cnt * FLEET_WORKERS * FLEET_FUNCTIONS;
+	struct err err;
+	int64_t begin_ns;
+	double seconds;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fleet.columns); i++) {
+		fleet.columns[i] = calloc(rows, sizeof(uint16_t));
+		if (fleet.columns[i] == NULL)
+			die("out of memory");
+	}
+	begin_ns = clock_now_ns(CLOCK_PROCESS_CPUTIME_ID);
+	for (size_t i = 0; i < host_cnt; i++) {
+		const struct str *message = &messages[i % message_cnt];
+
+		if (fpwire_decode(&m, message->data, message->len, &names, &err) < 0)
+			die(err.text);
+		keep(&fleet, &m);
+	}
+	seconds = (double)(clock_now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns) / 1e9;
+	printf("decoded_workers=%zu rows=%zu cpu_seconds=%.3f workers_per_cpu_s=%.0f names=%zu unknown=%zu\n",
+	       host_cnt * FLEET_WORKERS, fleet.row_cnt, seconds,
+	       (double)(host_cnt * FLEET_WORKERS) / seconds, names.list.cnt, names.unknown_cnt);
+	for (size_t i = 0; i < ARRAY_SIZE(fleet.columns); i++)
+		free(fleet.columns[i]);
+	fpnames_done(&names);
+	fpwire_done(&m);
+}
+
+/* Enough different messages to defeat caches and branch predictors. */
+#define FLEET_MESSAGES 1024
+
+static void fleet(size_t host_cnt)
+{
+	struct fpwire_options options = { .detail = FPWIRE_FUNCTIONS };
+	struct str *messages = calloc(FLEET_MESSAGES, sizeof(*messages));
+	size_t cnt = MIN(host_cnt, (size_t)FLEET_MESSAGES), bytes = 0;
+	struct fingerprint fps[FLEET_WORKERS];
+	const struct fingerprint *list[FLEET_WORKERS];
+	struct err err;
+
+	if (messages == NULL)
+		die("out of memory");
+	for (size_t i = 0; i < cnt; i++) {
+		for (int k = 0; k < FLEET_WORKERS; k++) {
+			fill_worker(&fps[k], (int)i * FLEET_WORKERS + k);
+			list[k] = &fps[k];
+		}
+		if (i == 0)
+			print_sizes(list, FLEET_WORKERS, 0);
+		options.names = i == 0;
+		if (fpwire_encode(list, FLEET_WORKERS, &options, &messages[i], &err) < 0)
+			die(err.text);
+		bytes += messages[i].len;
+		for (int k = 0; k < FLEET_WORKERS; k++)
+			fingerprint_done(&fps[k]);
+	}
+	printf("bytes_per_worker=%.0f\n", (double)bytes / (double)(cnt * FLEET_WORKERS));
+	decode_fleet(messages, cnt, host_cnt);
+	for (size_t i = 0; i < cnt; i++)
+		str_done(&messages[i]);
+	free(messages);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc >= 3 && strcmp(argv[1], "sizes") == 0)
+		sizes(argv + 2, (size_t)argc - 2);
+	else if (argc == 3 && strcmp(argv[1], "fleet") == 0)
+		fleet((size_t)strtoul(argv[2], NULL, 10));
+	else
+		die("usage: fpwire_bench sizes FILE... | fpwire_bench fleet HOSTS");
+	return 0;
+}
