@@ -15,6 +15,7 @@ static const char *const source_names[FLIGHT_SOURCE_CNT] = {
 	[FLIGHT_SOURCE_STACKS] = "stacks",	     [FLIGHT_SOURCE_OPERATORS] = "operators",
 	[FLIGHT_SOURCE_COLLECTIVES] = "collectives", [FLIGHT_SOURCE_GIL] = "gil",
 	[FLIGHT_SOURCE_SYSCALLS] = "system calls",   [FLIGHT_SOURCE_GC] = "collections",
+	[FLIGHT_SOURCE_EXACT] = "exact calls",
 };
 
 static const char *const state_names[] = { "not tried", "works", "absent" };

@@ -89,6 +89,7 @@ enum flight_source {
 	FLIGHT_SOURCE_GIL,
 	FLIGHT_SOURCE_SYSCALLS,
 	FLIGHT_SOURCE_GC,
+	FLIGHT_SOURCE_EXACT, /* of the newest window that asked for it */
 	FLIGHT_SOURCE_CNT
 };
 

@@ -12,7 +12,7 @@
 #include "format/flight.h"
 
 #define FLIGHTLOG_MAGIC 0x314c4650u /* "PFL1" */
-#define FLIGHTLOG_VERSION 1u
+#define FLIGHTLOG_VERSION 2u
 #define FLIGHTLOG_MAX_BYTES (1u << 30)
 #define FLIGHTLOG_DROP_MAX 32u
 

@@ -213,6 +213,7 @@ static void put_absent(struct writer *w, const struct flightlog *log)
 		[FLIGHT_SOURCE_GIL] = "gil",
 		[FLIGHT_SOURCE_SYSCALLS] = "syscalls",
 		[FLIGHT_SOURCE_GC] = "gc",
+		[FLIGHT_SOURCE_EXACT] = "exact",
 	};
 	const char *comma = "";
 

@@ -11,6 +11,7 @@ STRINGS, FRAMES, NODES, SAMPLES = 16384, 16384, 65536, 32768
 LANES, LANE_RECORDS, WINDOW_RECORDS = 32, 2048, 32768
 SAMPLE, OPERATOR, ANNOTATION, PYTHON = 32, 37, 38, 42
 SAMPLE_WINDOW = 8
+SOURCE_EXACT = 6
 U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
 
 
@@ -52,7 +53,7 @@ class RawFlight(ctypes.Structure):
         ("window_open", U32),
         ("mono_ns", I64),
         ("wall_ns", I64),
-        ("sources", RawSource * 6),
+        ("sources", RawSource * 7),
         ("drops", U64 * 9),
         ("string_cnt", U32),
         ("text_len", U32),

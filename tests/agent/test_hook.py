@@ -79,7 +79,7 @@ class HookTest(unittest.TestCase):
     def counts(self, worker: d.Worker) -> Dict[int, int]:
         return collections.Counter(mark.mark for mark in worker.marks())
 
-    def run_until(self, condition: Any) -> d.Worker:
+    def run_until(self, condition: Any, launcher: Any = ()) -> d.Worker:
         """A job that trains until condition(its worker) is true."""
         stop = os.path.join(self.folder, "stop")
         held: List[bool] = []
@@ -93,7 +93,7 @@ class HookTest(unittest.TestCase):
                 open(stop, "w").close()
 
         self.daemon.on_poll = poll
-        run = self.run_job("until.py", stop)
+        run = self.run_job("until.py", stop, launcher=launcher)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         worker = self.only_worker()
         self.assertEqual(int(run.stdout), worker.step())
@@ -109,6 +109,37 @@ class HookTest(unittest.TestCase):
                 worker.order(1, start, **order)
 
         self.daemon.on_poll = poll
+
+    def assert_unharmed(self, env: Dict[str, str], count: int = 300) -> None:
+        bare = self.run_bare("plain.py", count, 0, 4)
+        run = self.run_job("plain.py", count, 0, 4, env=env)
+        self.assertEqual(
+            (run.stdout, run.stderr, run.returncode), (bare.stdout, bare.stderr, bare.returncode)
+        )
+
+    def run_killing_when(self, condition: Any, count: int) -> None:
+        """The daemon dies when condition(worker) is true; the job must not notice."""
+        killed: List[int] = []
+
+        def poll(worker: d.Worker) -> None:
+            if not killed and condition(worker):
+                killed.append(worker.step())
+                self.daemon._stop = True  # no more answers; kill() closes all
+
+        self.daemon.on_poll = poll
+        bare = self.run_bare("plain.py", count, 0, 4)
+        process = subprocess.Popen(
+            [PYTHON, os.path.join(HERE, "jobs", "plain.py"), str(count), "0", "4"],
+            env={**self.daemon.environment(), "PYTHONWARNINGS": "ignore"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        d.wait_for(lambda: bool(killed))
+        self.daemon.kill()
+        out, err = process.communicate(timeout=240)
+        self.assertTrue(killed)
+        self.assertEqual((out, err, process.returncode), (bare.stdout, bare.stderr, 4))
 
 
 @unittest.skipUnless(TORCH, "no torch in %s: set PERFTRACKER_PYTHON" % PYTHON)
@@ -355,7 +386,7 @@ class OwnWindows(HookTest):
     def types(self, worker: d.Worker) -> List[int]:
         return [message.type for message in worker.messages]
 
-    def look_when_done(self, look: Any) -> Any:
+    def look_when_done(self, look: Any, launcher: Any = ()) -> Any:
         """The result of look(worker), taken as soon as the worker says that it is done."""
         looks: List[Any] = []
 
@@ -364,7 +395,7 @@ class OwnWindows(HookTest):
                 looks.append(look(worker))
             return bool(looks)
 
-        return self.run_until(condition), looks[0]
+        return self.run_until(condition, launcher), looks[0]
 
     def test_the_recorder_holds_operators_samples_and_marks(self) -> None:
         # At most so many steps that their operators fit the ring: nobody follows it here.
@@ -406,6 +437,17 @@ class OwnWindows(HookTest):
         worker, count = self.look_when_done(calls)
         self.assertEqual(self.types(worker), [d.BEGUN, d.DONE, d.BYE])
         self.assertLessEqual(abs(count - 30), 1)
+
+    def test_exact_tracing_beside_a_profiler_is_left_out_and_says_why(self) -> None:
+        self.order_when(50, 100, window_ns=0, least=30, most=30, source=d.SOURCE_AGENT, exact=1)
+        profiler = ("-m", "cProfile", "-o", os.devnull)
+        worker, (why, samples) = self.look_when_done(
+            lambda w: (r.Recorder(w).absent().get(r.SOURCE_EXACT), r.Recorder(w).samples()),
+            profiler,
+        )
+        self.assertEqual(self.types(worker), [d.BEGUN, d.DONE, d.BYE])
+        self.assertIn("somebody else traces calls", why)
+        self.assertTrue(any(s.detail & r.SAMPLE_WINDOW for s in samples))
 
     def test_after_a_window_its_pages_are_gone_and_nothing_is_recorded(self) -> None:
         self.order_when(50, 100, window_ns=2 * 10**8, least=20, source=d.SOURCE_AGENT)
@@ -524,43 +566,12 @@ class OwnWindows(HookTest):
 
 @unittest.skipUnless(TORCH, "no torch in %s: set PERFTRACKER_PYTHON" % PYTHON)
 class Trouble(HookTest):
-    def assert_unharmed(self, env: Dict[str, str], count: int = 300) -> None:
-        bare = self.run_bare("plain.py", count, 0, 4)
-        run = self.run_job("plain.py", count, 0, 4, env=env)
-        self.assertEqual(
-            (run.stdout, run.stderr, run.returncode), (bare.stdout, bare.stderr, bare.returncode)
-        )
-
     def test_no_daemon_behind_the_socket(self) -> None:
         self.assert_unharmed({**self.daemon.environment(), "PERFTRACKER_SOCKET": "/nowhere/x"})
 
     def test_a_library_that_is_not_there_or_is_none(self) -> None:
         for path in ("/nowhere/lib.so", os.path.abspath(__file__)):
             self.assert_unharmed({**self.daemon.environment(), "PERFTRACKER_AGENT": path})
-
-    def run_killing_when(self, condition: Any, count: int) -> None:
-        """The daemon dies when condition(worker) is true; the job must not notice."""
-        killed: List[int] = []
-
-        def poll(worker: d.Worker) -> None:
-            if not killed and condition(worker):
-                killed.append(worker.step())
-                self.daemon._stop = True  # no more answers; kill() closes all
-
-        self.daemon.on_poll = poll
-        bare = self.run_bare("plain.py", count, 0, 4)
-        process = subprocess.Popen(
-            [PYTHON, os.path.join(HERE, "jobs", "plain.py"), str(count), "0", "4"],
-            env={**self.daemon.environment(), "PYTHONWARNINGS": "ignore"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        d.wait_for(lambda: bool(killed))
-        self.daemon.kill()
-        out, err = process.communicate(timeout=240)
-        self.assertTrue(killed)
-        self.assertEqual((out, err, process.returncode), (bare.stdout, bare.stderr, 4))
 
     def test_the_daemon_dies_before_its_window(self) -> None:
         def ordered(worker: d.Worker) -> bool:

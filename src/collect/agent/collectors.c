@@ -148,12 +148,14 @@ int collectors_run(void)
 	return 0;
 }
 
+/* Without it the window goes on with samples; the reason is in the recorder. */
 static void start_trace(void)
 {
 	char why[124] = "";
 
 	collectors.traced =
 		pytrace_open(why, sizeof(why)) == 0 && pytrace_start(true, why, sizeof(why)) == 0;
+	collectors_note(FLIGHT_SOURCE_EXACT, collectors.traced ? NULL : why);
 }
 
 int collectors_open_window(uint64_t order_id, uint32_t hz, bool exact)

@@ -38,8 +38,11 @@ void collectors_check_operators(bool begin);
 /* Starts the helper thread and what is always on. Returns 0 or -errno. */
 _must_check_ int collectors_run(void);
 
-/* A window of the order. hz: stack samples a second, 0 the default. exact: trace Python calls.
- * Returns 0, or -ENOTSUP when neither stacks nor operators can be recorded. */
+/*
+ * A window of the order. hz: stack samples a second, 0 the default. exact: trace Python
+ * calls; if that can't be done FLIGHT_SOURCE_EXACT says why, and samples are all there is.
+ * Returns 0, or -ENOTSUP when stacks or operators can't be recorded.
+ */
 _must_check_ int collectors_open_window(uint64_t order_id, uint32_t hz, bool exact);
 void collectors_close_window(void);
 bool collectors_window_is_open(void);
