@@ -25,6 +25,7 @@ static const char help[] =
 	"      --strength X      scales the faults (default 1: as the source reports)\n"
 	"      --level LEVEL     events (default; traces, at most 64 ranks) or fingerprints\n"
 	"      --iterations N    in the window (default 5)\n"
+	"      --onset N         first iteration with the faults (default 0)\n"
 	"      --tensor N        ranks of a tensor-parallel group\n"
 	"      --pipeline N      pipeline stages\n"
 	"      --expert N        ranks of an expert-parallel group\n"
@@ -54,6 +55,7 @@ enum {
 	OPT_STRENGTH,
 	OPT_LEVEL,
 	OPT_ITERATIONS,
+	OPT_ONSET,
 	OPT_TENSOR,
 	OPT_PIPELINE,
 	OPT_EXPERT,
@@ -71,6 +73,7 @@ static const struct option long_options[] = {
 	{ "strength", required_argument, NULL, OPT_STRENGTH },
 	{ "level", required_argument, NULL, OPT_LEVEL },
 	{ "iterations", required_argument, NULL, OPT_ITERATIONS },
+	{ "onset", required_argument, NULL, OPT_ONSET },
 	{ "tensor", required_argument, NULL, OPT_TENSOR },
 	{ "pipeline", required_argument, NULL, OPT_PIPELINE },
 	{ "expert", required_argument, NULL, OPT_EXPERT },
@@ -118,25 +121,27 @@ static int parse_number(struct command *o, int c)
 	static const struct {
 		int option;
 		const char *name;
-		int64_t high;
+		int64_t low, high;
 		size_t off;
 	} numbers[] = {
-		{ OPT_WORKERS, "workers", 1 << 20, offsetof(struct simulate_options, worker_cnt) },
-		{ OPT_ITERATIONS, "iterations", 1000,
-		  offsetof(struct simulate_options, iteration_cnt) },
-		{ OPT_TENSOR, "tensor", 1 << 20, offsetof(struct simulate_options, tp) },
-		{ OPT_PIPELINE, "pipeline", 64, offsetof(struct simulate_options, pp) },
-		{ OPT_EXPERT, "expert", 1 << 20, offsetof(struct simulate_options, ep) },
-		{ OPT_HOST_WORKERS, "host-workers", 64,
-		  offsetof(struct simulate_options, host_gpus) },
+#define NUMBER(option, name, low, high, field) \
+	{ option, name, low, high, offsetof(struct simulate_options, field) }
+		NUMBER(OPT_WORKERS, "workers", 1, 1 << 20, worker_cnt),
+		NUMBER(OPT_ITERATIONS, "iterations", 1, 1000, iteration_cnt),
+		NUMBER(OPT_ONSET, "onset", 0, 1000, onset),
+		NUMBER(OPT_TENSOR, "tensor", 1, 1 << 20, tp),
+		NUMBER(OPT_PIPELINE, "pipeline", 1, 64, pp),
+		NUMBER(OPT_EXPERT, "expert", 1, 1 << 20, ep),
+		NUMBER(OPT_HOST_WORKERS, "host-workers", 1, 64, host_gpus),
+#undef NUMBER
 	};
 	int64_t number;
 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		if (numbers[i].option != c)
 			continue;
-		if (cmd_parse_int(optarg, 1, numbers[i].high, &number) < 0)
-			return bad_value(numbers[i].name, "a number from 1 on");
+		if (cmd_parse_int(optarg, numbers[i].low, numbers[i].high, &number) < 0)
+			return bad_value(numbers[i].name, "a number of them");
 		*(int *)(void *)((char *)&o->simulate + numbers[i].off) = (int)number;
 		return -1;
 	}

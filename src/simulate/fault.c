@@ -134,6 +134,32 @@ static bool is_time(const struct fault *f, const struct fault_place *p)
 	       f->plan.when_amount;
 }
 
+static bool is_ever(const struct fault *fault, struct fault_place *place, uint32_t iteration_cnt)
+{
+	if (fault->plan.when == WHEN_PERIOD)
+		return true;
+	for (uint32_t i = fault->onset; i < iteration_cnt; i++) {
+		place->iteration = i;
+		if (is_time(fault, place))
+			return true;
+	}
+	return false;
+}
+
+int fault_ranks_hit(const struct fault *fault, const struct layout *layout, uint64_t seed,
+		    uint32_t iteration_cnt, rankset_vec *ret)
+{
+	for (size_t i = 0; i < fault->rank_cnt; i++) {
+		struct fault_place place = { .layout = layout,
+					     .seed = seed,
+					     .rank = fault->ranks[i] };
+
+		if (is_ever(fault, &place, iteration_cnt) && vec_push(ret, fault->ranks[i]) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 double fault_size(const struct fault *faults, size_t cnt, enum fault_kind kind,
 		  const struct fault_place *place)
 {

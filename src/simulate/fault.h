@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "format/rankset.h"
 #include "simulate/layout.h"
 
 /*
@@ -110,6 +111,13 @@ struct fault_place {
 	uint32_t iteration;
 	int64_t time_ns; /* since the start of the job */
 };
+
+/*
+ * Appends to ret the ranks that the fault hit in some iteration below iteration_cnt,
+ * ascending. Returns 0 or -ENOMEM.
+ */
+_must_check_ int fault_ranks_hit(const struct fault *fault, const struct layout *layout,
+				 uint64_t seed, uint32_t iteration_cnt, rankset_vec *ret);
 
 /*
  * How much faults of a kind add there: the sum of the sizes of those that act.

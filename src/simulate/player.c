@@ -30,6 +30,7 @@ struct play {
 	int rank;
 	uint32_t open; /* innermost open frame */
 	bool recording;
+	uint32_t faults; /* bit per kind that ever hits this worker */
 	int error;
 };
 
@@ -60,7 +61,7 @@ static double fault_here(const struct play *y, enum fault_kind kind)
 				     .iteration = y->p->iteration,
 				     .time_ns = y->p->host_ns };
 
-	if (y->sim->fault_cnt == 0)
+	if (!(y->faults & 1u << kind))
 		return 0;
 	return fault_size(y->sim->faults, y->sim->fault_cnt, kind, &place);
 }
@@ -131,7 +132,7 @@ static double added_by_faults(const struct play *y, const struct op *op)
 						 [WORK_PAUSE] = FAULT_PAUSE };
 	double size;
 
-	if (op->work == WORK_PLAIN || op->work == WORK_SAVE || y->sim->fault_cnt == 0)
+	if (op->work == WORK_PLAIN || op->work == WORK_SAVE)
 		return 0;
 	size = fault_here(y, kinds[op->work]);
 	if (op->work == WORK_RANDOM && size > 0) {
@@ -494,6 +495,10 @@ static int play_all(struct play *y)
 {
 	const struct program *program = &y->sim->programs[layout_stage(&y->sim->layout, y->rank)];
 
+	for (size_t i = 0; i < y->sim->fault_cnt; i++) {
+		if (y->sim->faults[i].hits[y->rank])
+			y->faults |= 1u << y->sim->faults[i].plan.kind;
+	}
 	while (y->p->iteration < y->sim->iteration_cnt && y->error == 0) {
 		if (!play_iteration(y, program))
 			return y->error < 0 ? y->error : PLAYER_BLOCKED;

@@ -183,7 +183,7 @@ static void load_batch(struct builder *b)
 	enter(b, KIND_PYTHON, 1, "torch/utils/data/_utils/pin_memory.py(64): pin_memory");
 	enter(b, KIND_PYTHON, 1, "<method 'pin_memory' of 'torch._C.TensorBase' objects>");
 	work(b, WORK_PINNED, 0, 0.15);
-	leave_all(b, 2);
+	leave_all(b, 1);
 	kernel(b, KERNEL_COPY_IN, 0.8);
 }
 

@@ -32,6 +32,7 @@ struct simulate_options {
 	double strength;   /* scales all faults; 1: as the source reports */
 	int iteration_cnt; /* 0: 5 */
 	int tp, pp, ep;	   /* 0: as the scenario has */
+	int onset;	   /* first iteration with the faults */
 	int host_gpus;	   /* workers of a host; 0: see layout_init() */
 	double skew_ms;	   /* deviation of the hosts' clocks; negative: 15 */
 	uint32_t counters; /* bit per enum resource that is sampled; UINT32_MAX: all it can */
@@ -64,8 +65,8 @@ _must_check_ int simulate_trace(const struct simulation *sim, int rank, const ch
 				struct err *err);
 
 /*
- * Appends what is true of the job (JSON, docs/simulate.md). Plays the job once for
- * each of its faults, to know what its repair would give back. Returns 0 or -ENOMEM.
+ * Appends what is true of the job (JSON, docs/simulate.md). Plays the job twice for
+ * each of several faults, to know what it costs and what its repair would give back. Returns 0 or -ENOMEM.
  */
 _must_check_ int simulate_truth(struct simulation *sim, struct str *out);
 

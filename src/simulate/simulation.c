@@ -181,6 +181,8 @@ static int check_options(const struct simulate_options *o, struct err *err)
 		return err_set(err, EINVAL, "strength: expected 0..%d", STRENGTH_MAX);
 	if (o->iteration_cnt < 0 || o->iteration_cnt > ITERATIONS_MAX)
 		return err_set(err, EINVAL, "iterations: expected 1..%d", ITERATIONS_MAX);
+	if (o->onset < 0)
+		return err_set(err, EINVAL, "onset: expected an iteration from 0 on");
 	if (o->level == SIMULATE_EVENTS && o->worker_cnt > SIMULATE_EVENTS_MAX)
 		return err_set(err, EINVAL,
 			       "events: expected at most %d workers, found %d; more at the level "
@@ -215,6 +217,7 @@ static int init_faults(struct simulation *sim)
 			       (uint32_t)i) < 0)
 			return -ENOMEM;
 		f->size *= sim->options.strength;
+		f->onset = (uint32_t)sim->options.onset;
 		sim->links_differ |= f->plan.kind == FAULT_NIC || f->plan.kind == FAULT_NVLINK ||
 				     f->plan.kind == FAULT_AFFINITY;
 	}

@@ -9,36 +9,53 @@
 #define MIN_GAIN_PCT 1 /* what reports leave out by default */
 
 struct gain {
-	double ms, pct; /* of an iteration, and of its length as it is */
+	double repair_ms; /* of an iteration: what its repair alone gives back */
+	double alone_ms;  /* what it costs where it is the only fault */
 };
 
-/* The job as it would be without one fault: what its repair gives back. */
-static int measure_gain(struct simulation *sim, size_t idx, struct gain *ret)
+/* The job's iteration with the faults whose bits are set. */
+static int play_with(struct simulation *sim, uint32_t mask, double *ret_ns)
 {
-	double repaired_ns = sim->healthy_ns;
-	int error = 0;
+	int error;
 
-	if (sim->fault_cnt > 1) {
-		sim->faults[idx].off = true;
-		error = simulation_meet(sim, &repaired_ns);
-		sim->faults[idx].off = false;
-	}
-	ret->ms = fmax(0, sim->iteration_ns - repaired_ns) / 1e6;
-	ret->pct = 100 * ret->ms * 1e6 / sim->iteration_ns;
+	for (size_t i = 0; i < sim->fault_cnt; i++)
+		sim->faults[i].off = !(mask & 1u << i);
+	error = simulation_meet(sim, ret_ns);
+	for (size_t i = 0; i < sim->fault_cnt; i++)
+		sim->faults[i].off = false;
 	return error;
 }
 
+/*
+ * Two faults of which one hides the other: the repair of either gives back little,
+ * and only what each costs alone tells how large they are.
+ */
 static int measure_gains(struct simulation *sim, struct gain *ret)
 {
-	double iteration_ns;
+	uint32_t all = (1u << sim->fault_cnt) - 1;
+	double ns;
 	int error = 0;
 
-	for (size_t i = 0; i < sim->fault_cnt && error == 0; i++)
-		error = measure_gain(sim, i, &ret[i]);
+	if (sim->fault_cnt == 1)
+		ret[0].repair_ms = ret[0].alone_ms =
+			fmax(0, sim->iteration_ns - sim->healthy_ns) / 1e6;
+	for (size_t i = 0; i < sim->fault_cnt && sim->fault_cnt > 1; i++) {
+		error = play_with(sim, all & ~(1u << i), &ns);
+		if (error < 0)
+			return error;
+		ret[i].repair_ms = fmax(0, sim->iteration_ns - ns) / 1e6;
+		error = play_with(sim, 1u << i, &ns);
+		if (error < 0)
+			return error;
+		ret[i].alone_ms = fmax(0, ns - sim->healthy_ns) / 1e6;
+	}
 	/* The ends of the real job again. */
-	if (error == 0 && sim->fault_cnt > 1)
-		error = simulation_meet(sim, &iteration_ns);
-	return error;
+	return sim->fault_cnt > 1 ? play_with(sim, all, &ns) : 0;
+}
+
+static double pct_of(const struct simulation *sim, double ms)
+{
+	return 100 * ms * 1e6 / sim->iteration_ns;
 }
 
 /* "a,b" as ["a", "b"]. */
@@ -55,23 +72,38 @@ static void put_words(struct str *out, const char *words)
 	}
 }
 
-static void put_fault(const struct simulation *sim, const struct fault *f, struct gain gain,
-		      struct str *out)
+static void put_size(const struct simulation *sim, const struct fault *f, struct gain gain,
+		     struct str *out)
+{
+	str_printf(out,
+		   "\",\n     \"when\": \"%s\", \"onset_iteration\": %u, \"size\": %.4g,\n"
+		   "     \"gain_ms_per_iteration\": %.3f, \"gain_pct\": %.2f, "
+		   "\"alone_ms_per_iteration\": %.3f, \"alone_pct\": %.2f}",
+		   fault_when_name(f->plan.when), f->onset, f->size, gain.repair_ms,
+		   pct_of(sim, gain.repair_ms), gain.alone_ms, pct_of(sim, gain.alone_ms));
+}
+
+static int put_fault(const struct simulation *sim, const struct fault *f, struct gain gain,
+		     struct str *out)
 {
 	const struct fault_text *text = fault_text(f->plan.kind);
-	bool all = f->rank_cnt == (size_t)sim->layout.worker_cnt;
+	rankset_vec hit = { 0 };
+	int error = fault_ranks_hit(f, &sim->layout, sim->options.seed, sim->iteration_cnt, &hit);
+	bool all = hit.cnt == (size_t)sim->layout.worker_cnt;
 
 	str_printf(out, "    {\"fault\": \"%s\", \"cause\": \"%s\", \"causes_accepted\": [\"%s\"%s",
 		   text->name, text->cause, text->cause, text->also[0] != '\0' ? ", " : "");
 	put_words(out, text->also);
 	str_append(out, "],\n     \"functions_accepted\": [");
 	put_words(out, text->functions);
-	str_printf(out, "], \"scope\": \"%s\", \"ranks\": \"", all ? "all" : "some");
+	str_printf(out, "], \"scope\": \"%s\",\n     \"ranks\": \"", all ? "all" : "some");
+	if (hit.cnt > 0)
+		rankset_format(out, hit.data, hit.cnt);
+	str_append(out, "\", \"ranks_possible\": \"");
 	rankset_format(out, f->ranks, f->rank_cnt);
-	str_printf(out,
-		   "\",\n     \"when\": \"%s\", \"onset_iteration\": %u, \"size\": %.4g, "
-		   "\"gain_ms_per_iteration\": %.3f, \"gain_pct\": %.2f}",
-		   fault_when_name(f->plan.when), f->onset, f->size, gain.ms, gain.pct);
+	put_size(sim, f, gain, out);
+	vec_done(&hit);
+	return error;
 }
 
 static void put_ranks(struct str *out, const char *key, const int *ranks, size_t cnt)
@@ -104,7 +136,7 @@ int simulate_truth(struct simulation *sim, struct str *out)
 	if (error < 0)
 		return error;
 	for (size_t i = 0; i < sim->fault_cnt; i++)
-		abnormal |= gains[i].pct >= MIN_GAIN_PCT;
+		abnormal |= pct_of(sim, gains[i].alone_ms) >= MIN_GAIN_PCT;
 	str_printf(out,
 		   "{\n  \"schema\": \"perftracker.truth.v1\",\n  \"scenario\": \"%s\",\n"
 		   "  \"source\": \"%s\",\n  \"verdict\": \"%s\",\n",
@@ -113,12 +145,12 @@ int simulate_truth(struct simulation *sim, struct str *out)
 	put_ranks(out, "missing", sim->missing, sim->missing_cnt);
 	put_ranks(out, "late", sim->late, sim->late_cnt);
 	str_append(out, "  \"faults\": [");
-	for (size_t i = 0; i < sim->fault_cnt; i++) {
+	for (size_t i = 0; i < sim->fault_cnt && error == 0; i++) {
 		str_append(out, i > 0 ? ",\n" : "\n");
-		put_fault(sim, &sim->faults[i], gains[i], out);
+		error = put_fault(sim, &sim->faults[i], gains[i], out);
 	}
 	str_append(out, sim->fault_cnt > 0 ? "\n  ]\n}\n" : "]\n}\n");
-	return str_error(out);
+	return error < 0 ? error : str_error(out);
 }
 
 static void put_scenario(const struct scenario *s, bool json, bool last, struct str *out)

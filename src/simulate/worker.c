@@ -281,6 +281,14 @@ static void count_span(struct maker *m, const struct span *span)
 	}
 }
 
+/* The process that takes the CPUs of a host, as hostd would have seen it. */
+static void name_thief(struct maker *m, double delay_frac)
+{
+	m->fp->host_stats.thief = "pid 4711 (load-test --all-cpus)";
+	m->fp->host_stats.thief_frac = 1;
+	m->fp->host_stats.psi_cpu_frac = delay_frac;
+}
+
 static void count_host(struct maker *m)
 {
 	double cpu_ns = 0, delay_ns = 0;
@@ -305,6 +313,8 @@ static void count_host(struct maker *m)
 		m->fp->host_stats.cpu_frac = cpu_ns / (double)m->fp->window_ns;
 	if (has_counter(m, RESOURCE_RUN_DELAY))
 		m->fp->host_stats.run_delay_frac = delay_ns / (double)m->fp->window_ns;
+	if (has_counter(m, RESOURCE_RUN_DELAY) && delay_ns > 0)
+		name_thief(m, delay_ns / (double)m->fp->window_ns);
 }
 
 /* --- which functions are listed --- */
