@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "summarize/summarize.h"
 
-#include "summarize/collectives.h"
-#include "summarize/testtrace.h"
+#include "summarize/testsummary.h"
 
 #include <errno.h>
 #include <math.h>
@@ -40,108 +39,6 @@ void *__wrap_calloc(size_t cnt, size_t size)
 void *__wrap_realloc(void *p, size_t size)
 {
 	return may_allocate() ? __real_realloc(p, size) : NULL;
-}
-
-static struct trace trace;
-static uint16_t lane; /* the training thread, tid 1 */
-
-static int trace_new(void **state)
-{
-	(void)state;
-	trace_start(&trace);
-	lane = trace_lane(&trace, LANE_THREAD, 1, 1);
-	return 0;
-}
-
-static int trace_free(void **state)
-{
-	(void)state;
-	trace_done(&trace);
-	return 0;
-}
-
-static uint32_t event(enum event_kind kind, const char *name, int64_t start_ns, int64_t end_ns)
-{
-	return trace_event(&trace, kind, lane, name, start_ns, end_ns - start_ns);
-}
-
-/* Everything that must hold for any trace. */
-static void check_sums(const struct fingerprint *fp)
-{
-	int64_t shares = fp->rest_ns, classes = 0, threads = 0;
-
-	for (size_t i = 0; i < fp->function_cnt; i++) {
-		const struct fp_function *f = &fp->functions[i];
-
-		assert_true(f->share_ns >= 0 && f->thread_ns >= 0);
-		assert_true(f->beta_frac >= 0 && f->beta_frac <= 1);
-		assert_true(i == 0 || f[-1].share_ns >= f->share_ns);
-		assert_true(f->frame < fp->frame_cnt);
-		shares += f->share_ns;
-		threads += f->thread_ns;
-	}
-	for (int i = 0; i < CLASS_CNT; i++)
-		classes += fp->class_ns[i];
-	assert_int_equal(shares, fp->window_ns);
-	assert_int_equal(classes, fp->window_ns);
-	assert_true(threads <= fp->window_ns);
-	for (size_t i = 0; i < fp->collective_cnt; i++) {
-		const struct fp_collective *c = &fp->collectives[i];
-		int64_t lead = 0;
-
-		for (uint32_t s = 0; s < c->lead_cnt; s++)
-			lead += fp->shares[c->lead_first + s].ns;
-		assert_int_equal(lead, c->lead_ns);
-	}
-}
-
-static struct fingerprint summarized_with(const struct summarize_options *options)
-{
-	struct fingerprint fp;
-	struct err err;
-
-	assert_int_equal(summarize(&trace, options, &fp, &err), 0);
-	check_sums(&fp);
-	return fp;
-}
-
-static struct fingerprint summarized(void)
-{
-	return summarized_with(NULL);
-}
-
-/* The function whose path of names from the root is "a/b/c"; NULL when there is none. */
-static const struct fp_function *function_at(const struct fingerprint *fp, const char *path,
-					     enum event_class class)
-{
-	for (size_t i = 0; i < fp->function_cnt; i++) {
-		char text[512] = "";
-
-		for (uint32_t f = fp->functions[i].frame; f != FRAME_NONE;
-		     f = fp->frames[f].parent) {
-			char longer[512];
-
-			(void)snprintf(longer, sizeof(longer), "%s%s%.250s", fp->frames[f].name,
-				       text[0] != '\0' ? "/" : "", text);
-			memcpy(text, longer, sizeof(text));
-		}
-		if (strcmp(text, path) == 0 && fp->functions[i].class == class)
-			return &fp->functions[i];
-	}
-	return NULL;
-}
-
-static void assert_share(const struct fingerprint *fp, const char *path, enum event_class class,
-			 int64_t share_ns)
-{
-	const struct fp_function *f = function_at(fp, path, class);
-
-	if (share_ns == 0 && f == NULL)
-		return;
-	if (f == NULL)
-		fail_msg("no function %s", path);
-	else
-		assert_int_equal(f->share_ns, share_ns);
 }
 
 /* --- the training thread --- */
@@ -281,6 +178,25 @@ static void events_without_length_are_places_only(void **state)
 	fingerprint_done(&fp);
 }
 
+static void elements_are_the_mean_of_the_executions_that_tell(void **state)
+{
+	struct fingerprint fp;
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		uint32_t mm = event(KIND_OPERATOR, "aten::mm", 100 * i, 100 * i + 50);
+
+		event(KIND_OPERATOR, "aten::relu", 100 * i + 50, 100 * i + 100);
+		if (i == 1 || i == 2)
+			trace_args(&trace, mm)->elements = 10 * i;
+	}
+	fp = summarized();
+	assert_true(function_at(&fp, "aten::mm", CLASS_COMPUTE)->elements == 15);
+	assert_int_equal(function_at(&fp, "aten::mm", CLASS_COMPUTE)->executions, 4);
+	assert_true(function_at(&fp, "aten::relu", CLASS_COMPUTE)->elements == -1);
+	fingerprint_done(&fp);
+}
+
 /* --- whole --- */
 
 static void device_work_hides_the_host(void **state)
@@ -408,163 +324,6 @@ static void what_the_host_saw_is_kept(void **state)
 	fingerprint_done(&fp);
 }
 
-/* --- collectives --- */
-
-static void kernel(uint16_t stream, const char *name, int64_t start_ns, int64_t end_ns,
-		   uint32_t launch)
-{
-	uint32_t idx = trace_event(&trace, KIND_KERNEL, stream, name, start_ns, end_ns - start_ns);
-
-	trace.events[idx].parent = launch;
-}
-
-static void leads_of_collectives_are_on_the_path_and_on_the_thread(void **state)
-{
-	uint16_t stream = trace_lane(&trace, LANE_STREAM, 0, 7);
-	uint16_t stream2 = trace_lane(&trace, LANE_STREAM, 0, 8);
-	struct fingerprint fp;
-	uint32_t launch;
-
-	(void)state;
-	event(KIND_PYTHON, "main", 0, 10000000);
-	event(KIND_PYTHON, "load", 0, 2000000);
-	launch = event(KIND_RUNTIME, "cudaLaunchKernel", 3000000, 3100000);
-	kernel(stream, "gemm", 3100000, 6000000, EVENT_NONE);
-	kernel(stream2, "ncclKernel_AllReduce", 6000000, 7000000, launch);
-	launch = event(KIND_RUNTIME, "cudaLaunchKernel", 8000000, 8100000);
-	kernel(stream2, "ncclKernel_AllReduce", 8100000, 9000000, launch);
-	fp = summarized();
-	assert_int_equal(fp.collective_cnt, 2);
-	assert_int_equal(fp.collectives[0].lead_ns, 6000000);
-	assert_int_equal(fp.collectives[0].host_ns, 3000000);
-	assert_false(fp.collectives[0].host_gated);
-	assert_int_equal(fp.collectives[0].lead_cnt, 4); /* load, main, the launch and gemm */
-	assert_int_equal(fp.shares[fp.collectives[0].lead_first].ns, 2900000);
-	assert_int_equal(fp.functions[fp.shares[fp.collectives[0].lead_first].function].class,
-			 CLASS_COMPUTE);
-	assert_int_equal(fp.shares[fp.collectives[0].host_first].ns, 2000000);
-	assert_int_equal(fp.collectives[1].lead_ns, 1100000);
-	assert_int_equal(fp.collectives[1].host_ns, 5000000);
-	assert_true(fp.collectives[1].host_gated);
-	assert_int_equal(fp.collectives[1].critical_ns, 900000);
-	fingerprint_done(&fp);
-}
-
-static void a_collective_that_overlaps_the_one_before_leads_from_its_start(void **state)
-{
-	uint16_t stream = trace_lane(&trace, LANE_STREAM, 0, 7);
-	struct fingerprint fp;
-
-	(void)state;
-	event(KIND_PYTHON, "main", 0, 1000);
-	kernel(stream, "ncclKernel_AllReduce", 100, 600, EVENT_NONE);
-	kernel(stream, "ncclKernel_AllReduce", 400, 900, EVENT_NONE);
-	fp = summarized();
-	assert_int_equal(fp.collectives[1].lead_ns, 300);
-	fingerprint_done(&fp);
-}
-
-static void launches_in_another_order_than_kernels_leave_no_lead(void **state)
-{
-	uint16_t stream = trace_lane(&trace, LANE_STREAM, 0, 7);
-	struct fingerprint fp;
-	uint32_t first, second;
-
-	(void)state;
-	event(KIND_PYTHON, "main", 0, 1000);
-	first = event(KIND_RUNTIME, "cudaLaunchKernel", 100, 110);
-	second = event(KIND_RUNTIME, "cudaLaunchKernel", 200, 210);
-	kernel(stream, "ncclKernel_AllReduce", 300, 400, second);
-	kernel(stream, "ncclKernel_AllReduce", 500, 600, first);
-	fp = summarized();
-	assert_int_equal(fp.collectives[1].host_ns, 0);
-	assert_int_equal(fp.collectives[1].host_cnt, 0);
-	assert_int_equal(fp.collectives[1].lead_ns, 100);
-	fingerprint_done(&fp);
-}
-
-static void groups_of_one_and_transfers_between_two_are_left_out(void **state)
-{
-	uint16_t stream = trace_lane(&trace, LANE_STREAM, 0, 7);
-	struct fingerprint fp;
-
-	(void)state;
-	event(KIND_PYTHON, "main", 0, 1000);
-	kernel(stream, "ncclKernel_AllReduce", 100, 200, EVENT_NONE);
-	trace_collective(&trace, 1, "allreduce", "0", 1, 1);
-	kernel(stream, "ncclKernel_SendRecv", 300, 400, EVENT_NONE);
-	trace_collective(&trace, 2, "send", "0", 4, 2);
-	kernel(stream, "ncclKernel_AllReduce", 500, 600, EVENT_NONE);
-	trace_collective(&trace, 3, "allreduce", "0", 4, 3);
-	fp = summarized();
-	assert_int_equal(fp.collective_cnt, 1);
-	assert_int_equal(fp.collectives[0].seq, 3);
-	assert_int_equal(fp.collectives[0].group_size, 4);
-	assert_true(fp.collectives[0].group_known);
-	fingerprint_done(&fp);
-}
-
-/* A step of a gloo job: the operator queues, the work follows on its own thread. */
-static void gloo_step(uint16_t worker, int64_t at, int64_t seq)
-{
-	char step[32];
-
-	(void)snprintf(step, sizeof(step), "ProfilerStep#%d", (int)seq);
-	event(KIND_ANNOTATION, step, at, at + 1000);
-	trace_collective(&trace, event(KIND_OPERATOR, "record_param_comms", at + 100, at + 110),
-			 "allreduce", "dp", 2, seq);
-	trace_event(&trace, KIND_ANNOTATION, worker, "gloo:all_reduce", at + 200, 300);
-}
-
-static void gloo_work_takes_the_arguments_of_its_operator(void **state)
-{
-	const struct summarize_options later = { .window = { .first_step = 3, .last_step = 4 } };
-	uint16_t worker = trace_lane(&trace, LANE_THREAD, 1, 2);
-	struct fingerprint fp;
-
-	(void)state;
-	for (int i = 0; i < 4; i++)
-		gloo_step(worker, 1000 * i, i + 1);
-	fp = summarized();
-	assert_int_equal(fp.collective_cnt, 4);
-	for (int i = 0; i < 4; i++) {
-		assert_int_equal(fp.collectives[i].seq, i + 1);
-		assert_true(fp.collectives[i].group_known);
-		assert_int_equal(fp.collectives[i].dur_ns, 300);
-	}
-	assert_share(&fp, "gloo:all_reduce", CLASS_COMM, 1200);
-	fingerprint_done(&fp);
-	/* Work before the window takes its own, not those of the window's work. */
-	fp = summarized_with(&later);
-	assert_int_equal(fp.collective_cnt, 2);
-	assert_int_equal(fp.collectives[0].seq, 3);
-	assert_int_equal(fp.collectives[1].seq, 4);
-	fingerprint_done(&fp);
-}
-
-static void collectives_beyond_the_limit_are_counted(void **state)
-{
-	uint16_t worker = trace_lane(&trace, LANE_THREAD, 1, 2);
-	struct fingerprint fp;
-	size_t cnt = COLLECTIVES_MAX + 5;
-
-	(void)state;
-	for (size_t i = 0; i < cnt; i++) {
-		trace_collective(&trace,
-				 event(KIND_OPERATOR, "record_param_comms", (int64_t)i * 100,
-				       (int64_t)i * 100 + 10),
-				 "allreduce", "dp", 2, (int64_t)i);
-		trace_event(&trace, KIND_ANNOTATION, worker, "gloo:all_reduce",
-			    (int64_t)i * 100 + 20, 50);
-	}
-	fp = summarized();
-	assert_int_equal(fp.collective_cnt, COLLECTIVES_MAX);
-	assert_int_equal(fp.collective_dropped, 5);
-	assert_int_equal(fp.collectives[0].seq, 5);
-	assert_int_equal(fp.collectives[COLLECTIVES_MAX - 1].seq, cnt - 1);
-	fingerprint_done(&fp);
-}
-
 /* --- any trace --- */
 
 static void random_trace(uint64_t seed, size_t cnt)
@@ -680,8 +439,6 @@ static void every_failing_allocation_is_told(void **state)
 	}
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, trace_new, trace_free)
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -693,17 +450,12 @@ int main(void)
 		TEST(leaf_operators_compute_only_where_no_device_does),
 		TEST(a_leaf_is_not_judged_by_other_threads),
 		TEST(events_without_length_are_places_only),
+		TEST(elements_are_the_mean_of_the_executions_that_tell),
 		TEST(device_work_hides_the_host),
 		TEST(a_collective_uses_the_network),
 		TEST(small_functions_are_folded_into_their_callers),
 		TEST(an_empty_trace_is_told),
 		TEST(what_the_host_saw_is_kept),
-		TEST(leads_of_collectives_are_on_the_path_and_on_the_thread),
-		TEST(a_collective_that_overlaps_the_one_before_leads_from_its_start),
-		TEST(launches_in_another_order_than_kernels_leave_no_lead),
-		TEST(groups_of_one_and_transfers_between_two_are_left_out),
-		TEST(gloo_work_takes_the_arguments_of_its_operator),
-		TEST(collectives_beyond_the_limit_are_counted),
 		TEST(shares_of_any_trace_add_up_to_its_window),
 		TEST(every_failing_allocation_is_told),
 	};
