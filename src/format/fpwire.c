@@ -11,6 +11,7 @@
  * and a 64-bit hash of it all.
  */
 #include "format/fpwire_parts.h"
+#include "format/funckey.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -19,6 +20,7 @@
 
 #define TEXT_BYTES_MAX (16u << 20)
 #define US 1000
+#define KEY_GIVEN 0x80 /* in the byte of a frame's kind */
 
 /* --- memory --- */
 
@@ -132,28 +134,71 @@ static void wire_texts(struct wire *w, struct fpwire *m)
 		wire_text(w, m, i);
 }
 
+/* The key that a frame should have: it follows from the names of the stack. */
+static int expected_key(const struct fpwire *m, const struct fpwire_frame *f, struct funckey *ret)
+{
+	const struct funckey *above =
+		f->parent != FRAME_NONE ? &m->frames.data[f->parent].key : NULL;
+	struct str part = { 0 };
+	int error;
+
+	funckey_part((enum event_kind)f->kind, fpwire_text(m, f->text), &part);
+	*ret = funckey_under(above, str_borrow(&part));
+	error = str_error(&part);
+	str_done(&part);
+	return error;
+}
+
+/*
+ * Left out where it is the expected one. Should the rules of keys ever differ between
+ * writer and reader, the ids differ, too, and the name stays unknown rather than wrong.
+ */
+static void wire_key(struct wire *w, const struct fpwire *m, struct fpwire_frame *f, bool given)
+{
+	if (given) {
+		wire_u64(w, &f->key.hi);
+		wire_u64(w, &f->key.lo);
+	} else if (w->error == 0 && wire_reads(w)) {
+		w->error = expected_key(m, f, &f->key);
+	}
+}
+
+static void set_id(const struct fpwire *m, struct fpwire_frame *f)
+{
+	const char *text = fpwire_text(m, f->text);
+
+	f->id = fpname_id_of(f->parent != FRAME_NONE ? m->frames.data[f->parent].id : fpname_none,
+			     f->key, f->kind, text, strlen(text));
+}
+
 static void wire_frame(struct wire *w, struct fpwire *m, size_t idx)
 {
 	struct fpwire_frame *f = &m->frames.data[idx];
 	/* How far back the caller is; 0: none. */
 	uint64_t back = f->parent == FRAME_NONE ? 0 : idx - f->parent, text = f->text;
+	struct funckey expected = { 0, 0 };
+	uint8_t kind;
 
-	wire_u64(w, &f->key.hi);
-	wire_u64(w, &f->key.lo);
-	wire_byte(w, &f->kind);
+	if (!wire_reads(w))
+		w->error = expected_key(m, f, &expected);
+	kind = f->kind | (funckey_equal(expected, f->key) ? 0 : KEY_GIVEN);
+	wire_byte(w, &kind);
+	f->kind = kind & (uint8_t)~KEY_GIVEN;
 	if (w->error == 0 && f->kind >= KIND_CNT)
 		wire_fail(w, "a kind", f->kind);
 	wire_uint(w, &back, idx, "a caller that comes before the frame");
 	f->parent = back == 0 ? FRAME_NONE : (uint32_t)(idx - back);
 	wire_uint(w, &text, m->text_offs.cnt, "the index of a text");
 	f->text = (uint32_t)text;
+	wire_key(w, m, f, (kind & KEY_GIVEN) != 0);
+	set_id(m, f);
 }
 
 static void wire_names(struct wire *w, struct fpwire *m)
 {
 	size_t cnt = m->frames.cnt;
 
-	wire_cnt(w, &cnt, 19, "a number of names");
+	wire_cnt(w, &cnt, 3, "a number of names");
 	wire_resize(w, &m->frames, cnt);
 	for (size_t i = 0; i < cnt && w->error == 0; i++) {
 		if (wire_reads(w))
@@ -176,30 +221,39 @@ static void wire_asked(struct wire *w, struct fpwire *m)
 
 /* --- workers --- */
 
-static void wire_entry(struct wire *w, struct fpwire_entry *e)
+/* Its frame is one of the message's own names, or an id. */
+static void wire_entry(struct wire *w, const struct fpwire *m, struct fpwire_entry *e)
 {
 	uint8_t resource = e->resource < RESOURCE_CNT ? e->resource + 1 : 0;
 	uint64_t both = (uint64_t)resource * 8 + e->class;
+	uint64_t frame = e->frame == FRAME_NONE ? 0 : e->frame + 1ULL;
 
-	wire_u64(w, &e->id.hi);
-	wire_u64(w, &e->id.lo);
+	wire_uint(w, &frame, m->frames.cnt, "one of the names");
+	e->frame = frame == 0 ? FRAME_NONE : (uint32_t)frame - 1;
+	if (frame == 0) {
+		wire_u64(w, &e->id.hi);
+		wire_u64(w, &e->id.lo);
+	} else if (w->error == 0) {
+		e->id = m->frames.data[e->frame].id;
+	}
 	wire_uint(w, &both, RESOURCE_CNT * 8 + CLASS_CNT - 1, "a resource and a class");
 	if (w->error == 0 && both % 8 >= CLASS_CNT)
 		wire_fail(w, "a class", both % 8);
 	e->class = both % 8;
 	e->resource = both / 8 > 0 ? (uint8_t)(both / 8 - 1) : RESOURCE_CNT;
-	if (wire_reads(w))
-		e->place = FRAME_NONE;
 }
 
 static void wire_entries(struct wire *w, struct fpwire *m)
 {
 	size_t cnt = m->entries.cnt;
 
-	wire_cnt(w, &cnt, 17, "a number of functions");
+	wire_cnt(w, &cnt, 2, "a number of functions");
 	wire_resize(w, &m->entries, cnt);
-	for (size_t i = 0; i < cnt && w->error == 0; i++)
-		wire_entry(w, &m->entries.data[i]);
+	for (size_t i = 0; i < cnt && w->error == 0; i++) {
+		if (wire_reads(w))
+			m->entries.data[i] = (struct fpwire_entry){ .place = FRAME_NONE };
+		wire_entry(w, m, &m->entries.data[i]);
+	}
 }
 
 static void wire_int(struct wire *w, int *value, int base, int low, const char *expected)

@@ -96,6 +96,7 @@ enum fpwire_column {
 struct fpwire_entry {
 	struct fpname_id id;
 	uint32_t place; /* of the frame in the dictionary; FRAME_NONE: outside of all */
+	uint32_t frame; /* in the message's own names; FRAME_NONE: not among them */
 	uint8_t class, resource;
 };
 
@@ -110,6 +111,7 @@ struct fpwire_worker {
 
 /* A frame in the names that a message brings. */
 struct fpwire_frame {
+	struct fpname_id id;
 	struct funckey key;
 	uint32_t parent; /* an earlier one of the same message; FRAME_NONE at a root */
 	uint8_t kind;

@@ -7,6 +7,7 @@
  */
 #include "base/clock.h"
 #include "format/fpwire.h"
+#include "format/funckey.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -107,19 +108,31 @@ static double some(void)
 
 static void fill_frames(struct fingerprint *fp)
 {
+	struct str part = { 0 };
+
 	fp->frame_cnt = (size_t)FLEET_FUNCTIONS * (FLEET_DEPTH + 1);
 	fp->frames = arena_calloc(&fp->arena, fp->frame_cnt, sizeof(*fp->frames));
 	if (fp->frames == NULL)
 		die("out of memory");
-	for (uint32_t i = 0; i < fp->frame_cnt; i++)
+	for (uint32_t i = 0; i < fp->frame_cnt; i++) {
+		bool root = i % (FLEET_DEPTH + 1) == 0;
+		const char *name = arena_printf(
+			&fp->arena, "megatron/core/transformer/module_%u.py(%u): forward_%u", i / 8,
+			17 * i, i);
+
+		if (name == NULL)
+			die("out of memory");
+		part.len = 0;
+		funckey_part(KIND_PYTHON, name, &part);
 		fp->frames[i] = (struct fp_frame){
-			.key = { i * 0x9e3779b97f4a7c15ULL, i * 0xc2b2ae3d27d4eb4fULL },
-			.parent = i % (FLEET_DEPTH + 1) == 0 ? FRAME_NONE : i - 1,
+			.key = funckey_under(root ? NULL : &fp->frames[i - 1].key,
+					     str_borrow(&part)),
+			.parent = root ? FRAME_NONE : i - 1,
 			.kind = KIND_PYTHON,
-			.name = arena_printf(&fp->arena,
-					     "megatron/core/transformer/module_%u.py(%u): forward",
-					     i / 8, 17 * i),
+			.name = name,
 		};
+	}
+	str_done(&part);
 }
 
 static void fill_functions(struct fingerprint *fp)

@@ -151,6 +151,7 @@ static int make_entries(struct builder *b)
 	for (size_t i = 0; i < b->picks.cnt && error == 0; i++) {
 		struct fpwire_entry entry = { .id = list[i].id,
 					      .place = FRAME_NONE,
+					      .frame = FRAME_NONE,
 					      .class = list[i].class,
 					      .resource = list[i].resource };
 
@@ -438,6 +439,12 @@ static int make_names(struct builder *b)
 		error = add_text(b, n->text, &frame.text);
 		if (error == 0)
 			error = vec_push(&b->m->frames, frame);
+	}
+	for (size_t i = 0; i < b->m->entries.cnt && error == 0; i++) {
+		uint32_t place = fpnames_find(&b->names, b->m->entries.data[i].id);
+
+		if (place != FRAME_NONE && b->wanted[place])
+			b->m->entries.data[i].frame = index[place];
 	}
 	return error;
 }
