@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#define STEP_MS 1.0 /* a chunk on a healthy link; short collectives have shorter ones */
-#define STEPS_MIN 4
+#define STEP_MS 0.4 /* a chunk on a healthy link; short collectives have shorter ones */
+#define STEPS_MIN 16
 #define LENGTH_JITTER 0.01 /* of a whole collective, by the closed form */
 #define BURST_JITTER 0.02  /* deviation of the utilisation of a link that always sends */
 #define COLLIDE 0.3	   /* share of flows that meet another, without flow scheduling */

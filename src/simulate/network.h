@@ -27,7 +27,7 @@ int network_ring_cnt(const struct simulation *sim, const struct group *group);
 int64_t network_end_ns(const struct simulation *sim, const struct meeting_id *id, double ms,
 		       int64_t last_ns, const int64_t *ready_ns, float *ret_slow);
 
-#define STEPS_MAX 24
+#define STEPS_MAX 48
 
 /* What a member's links carried in one collective. */
 struct traffic {

@@ -4,6 +4,8 @@
 
 #include "base/base.h"
 
+#define DEVICE_PERIOD_NS (100 * NSEC_PER_USEC) /* of what a GPU counts */
+
 struct sampler {
 	int64_t start_ns, period_ns;
 	double *busy_ns; /* by period */

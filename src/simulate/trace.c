@@ -10,7 +10,6 @@
 #include <string.h>
 #include <zlib.h>
 
-#define DEVICE_PERIOD_NS (200 * NSEC_PER_USEC)
 #define THREAD_PERIOD_NS (10 * NSEC_PER_MSEC)
 #define SAMPLE_NOISE 0.01
 #define BLOCK_THREADS 128

@@ -11,6 +11,7 @@
 #include "simulate/network.h"
 #include "simulate/player.h"
 #include "simulate/random.h"
+#include "simulate/sampler.h"
 
 #include <errno.h>
 #include <math.h>
@@ -258,12 +259,54 @@ static double flow_ns(const struct maker *m, const struct span *span, const stru
 	return fmin(span->ms * 1e6 * most, (double)(span->end_ns - span->start_ns));
 }
 
-static void count_span(struct maker *m, const struct span *span)
+/*
+ * Samples have edges: where work begins or ends beside an idle resource, a sample
+ * shows a part of it only, uniformly distributed.
+ */
+static void add_edges(struct utilisation *util, double length_ns, int edges)
 {
+	double period_ns = (double)DEVICE_PERIOD_NS, samples = length_ns / period_ns + edges / 2.0;
+	double missing = util->mu_frac * util->mu_frac * edges / 3.0 / fmax(samples, 1);
+
+	util->sigma_frac = sqrt(util->sigma_frac * util->sigma_frac + missing);
+	util->mu_frac *= length_ns / (length_ns + edges * period_ns / 2);
+}
+
+/* Edges of a kernel: where the device computed nothing just before or after it. */
+static int edges_of(const struct maker *m, size_t idx)
+{
+	const struct span *own = &m->record.spans.data[idx], *before = NULL, *after = NULL;
+
+	for (size_t i = idx; i > 0 && before == NULL; i--) {
+		if (m->record.spans.data[i - 1].stream == STREAM_COMPUTE)
+			before = &m->record.spans.data[i - 1];
+	}
+	for (size_t i = idx + 1; i < m->record.spans.cnt && after == NULL; i++) {
+		if (m->record.spans.data[i].stream == STREAM_COMPUTE)
+			after = &m->record.spans.data[i];
+	}
+	return (before == NULL || own->start_ns - before->end_ns > DEVICE_PERIOD_NS / 2) +
+	       (after == NULL || after->start_ns - own->end_ns > DEVICE_PERIOD_NS / 2);
+}
+
+static void count_collective(struct maker *m, struct unit *u, const struct span *span)
+{
+	struct meeting_id id = player_meeting(m->sim, m->rank, span);
+	struct utilisation util = network_utilisation(m->sim, &id, m->rank);
+	double ns = flow_ns(m, span, &id);
+
+	u->bytes += network_bytes(m->sim, &id.group, span->ms);
+	add_edges(&util, ns, 2);
+	utilise(m, u, &util, ns);
+}
+
+static void count_span(struct maker *m, size_t idx)
+{
+	const struct span *span = &m->record.spans.data[idx];
 	struct unit *u = &m->units[unit_of_kernel(m, span->kernel)];
 	const struct kernel_text *text = kernel_text((enum kernel)span->kernel);
+	double ns = (double)(span->end_ns - span->start_ns);
 	struct utilisation util;
-	struct meeting_id id;
 
 	if (span->start_ns >= m->end_ns)
 		return;
@@ -271,13 +314,11 @@ static void count_span(struct maker *m, const struct span *span)
 	u->total_ns += span->end_ns - span->start_ns;
 	u->elements += text->threads > 0 ? text->threads * span->size_frac : 0;
 	if (span->group != GROUP_KIND_CNT) {
-		id = player_meeting(m->sim, m->rank, span);
-		util = network_utilisation(m->sim, &id, m->rank);
-		u->bytes += network_bytes(m->sim, &id.group, span->ms);
-		utilise(m, u, &util, flow_ns(m, span, &id));
+		count_collective(m, u, span);
 	} else if (span->stream == STREAM_COMPUTE) {
 		util = device_utilisation(m, span, text);
-		utilise(m, u, &util, (double)(span->end_ns - span->start_ns));
+		add_edges(&util, ns, edges_of(m, idx));
+		utilise(m, u, &util, ns);
 	}
 }
 
@@ -699,8 +740,8 @@ static int make(struct maker *m)
 		error = find_path(m);
 	if (error < 0)
 		return error;
-	vec_foreach(span, &m->record.spans)
-		count_span(m, span);
+	for (size_t i = 0; i < m->record.spans.cnt; i++)
+		count_span(m, i);
 	count_host(m);
 	fold_small(m);
 	error = add_functions(m);
