@@ -3,6 +3,7 @@
  * Sizes and speed of fingerprints on the wire, for bench/wire/run.
  *
  *	fpwire_bench sizes FILE...	these fingerprints as the workers of one host
+ *	fpwire_bench json FILE...	their frames, functions and iterations, to compare with
  *	fpwire_bench fleet HOSTS	that many hosts of 8 alike workers, from memory
  */
 #include "base/clock.h"
@@ -48,29 +49,129 @@ static const struct {
 } forms[] = {
 	{ "brief", { .detail = FPWIRE_FUNCTIONS, .function_max = BRIEF } },
 	{ "brief_names", { .detail = FPWIRE_FUNCTIONS, .function_max = BRIEF, .names = true } },
-	{ "functions", { .detail = FPWIRE_FUNCTIONS } },
-	{ "functions_names", { .detail = FPWIRE_FUNCTIONS, .names = true } },
+	{ "all", { .detail = FPWIRE_FUNCTIONS } },
+	{ "all_names", { .detail = FPWIRE_FUNCTIONS, .names = true } },
 	{ "times", { .detail = FPWIRE_TIMES } },
 	{ "leads", { .detail = FPWIRE_LEADS } },
 };
 
+static size_t varint(uint64_t value)
+{
+	size_t len = 1;
+
+	for (; value >= 0x80; value >>= 7)
+		len++;
+	return len;
+}
+
+/*
+ * What protocol buffers would take for functions, iterations and facts of a worker,
+ * with packed arrays, times in ns, fractions as floats; without the functions' ids.
+ */
+static size_t protobuf_size(const struct fingerprint *fp)
+{
+	size_t len = 13 * 2 + 7 * 5; /* tags and lengths of 13 fields, 7 floats */
+
+	len += varint((uint64_t)fp->rank) + varint((uint64_t)fp->world_size) +
+	       varint((uint64_t)fp->pid) + varint((uint64_t)fp->window_start_wall_ns) +
+	       varint((uint64_t)fp->window_ns) + varint((uint64_t)fp->rest_ns) +
+	       varint(fp->event_cnt) + varint(fp->resources) +
+	       varint((uint64_t)fp->host_stats.gc_ns);
+	for (int c = 0; c < CLASS_CNT; c++)
+		len += varint((uint64_t)fp->class_ns[c]);
+	for (size_t i = 0; i < fp->function_cnt; i++) {
+		const struct fp_function *f = &fp->functions[i];
+
+		len += varint(i) + 2 + 5 * sizeof(float) + varint(f->executions) +
+		       varint((uint64_t)f->total_ns) + varint((uint64_t)f->share_ns) +
+		       varint((uint64_t)f->thread_ns);
+	}
+	for (size_t i = 0; i < fp->iteration_cnt; i++)
+		len += varint((uint64_t)fp->iterations[i].number) +
+		       varint((uint64_t)fp->iterations[i].start_ns) +
+		       varint((uint64_t)fp->iterations[i].dur_ns);
+	return len;
+}
+
+/* Ids of the distinct functions of a host: 16 bytes each, and a tag and a length. */
+static size_t protobuf_ids(const struct fingerprint *const *fps, size_t cnt)
+{
+	struct fpwire_options options = { .detail = FPWIRE_FUNCTIONS };
+	struct fpwire m = { 0 };
+	struct str out = { 0 };
+	struct err err;
+	size_t len;
+
+	if (fpwire_encode(fps, cnt, &options, &out, &err) < 0 ||
+	    fpwire_decode(&m, out.data, out.len, NULL, &err) < 0)
+		die(err.text);
+	len = 18 * m.entries.cnt;
+	str_done(&out);
+	fpwire_done(&m);
+	return len;
+}
+
 static void print_sizes(const struct fingerprint *const *fps, size_t cnt, size_t file_bytes)
 {
 	size_t functions = 0, collectives = 0, iterations = 0;
+	size_t protobuf = protobuf_ids(fps, cnt);
 
 	for (size_t i = 0; i < cnt; i++) {
 		functions += fps[i]->function_cnt;
 		collectives += fps[i]->collective_cnt;
 		iterations += fps[i]->iteration_cnt;
+		protobuf += protobuf_size(fps[i]);
 	}
-	printf("workers=%zu functions=%zu collectives=%zu iterations=%zu file=%zu", cnt, functions,
-	       collectives, iterations, file_bytes);
+	printf("workers=%zu functions=%zu collectives=%zu iterations=%zu file=%zu protobuf=%zu",
+	       cnt, functions, collectives, iterations, file_bytes, protobuf);
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++)
 		printf(" %s=%zu", forms[i].name, encoded(fps, cnt, forms[i].options));
 	printf("\n");
 }
 
-static void sizes(char **paths, size_t cnt)
+/* Names and paths of our own files need no escapes but these. */
+static void print_text(const char *text)
+{
+	putchar('"');
+	for (; *text != '\0'; text++) {
+		if (*text == '"' || *text == '\\')
+			putchar('\\');
+		putchar(*text);
+	}
+	putchar('"');
+}
+
+static void print_json(const struct fingerprint *fp)
+{
+	printf("{\"rank\":%d,\"window_ns\":%lld,\"frames\":[", fp->rank, (long long)fp->window_ns);
+	for (size_t i = 0; i < fp->frame_cnt; i++) {
+		printf("%s{\"key\":\"%016llx%016llx\",\"parent\":%d,\"kind\":%u,\"name\":",
+		       i > 0 ? "," : "", (unsigned long long)fp->frames[i].key.hi,
+		       (unsigned long long)fp->frames[i].key.lo, (int)fp->frames[i].parent,
+		       fp->frames[i].kind);
+		print_text(fp->frames[i].name);
+		printf("}");
+	}
+	printf("],\"functions\":[");
+	for (size_t i = 0; i < fp->function_cnt; i++) {
+		const struct fp_function *f = &fp->functions[i];
+
+		printf("%s{\"frame\":%d,\"class\":%u,\"resource\":%u,\"beta\":%.6g,\"mu\":%.6g,"
+		       "\"sigma\":%.6g,\"executions\":%llu,\"total_ns\":%lld,\"share_ns\":%lld,"
+		       "\"thread_ns\":%lld,\"elements\":%.6g,\"bytes\":%.6g}",
+		       i > 0 ? "," : "", (int)f->frame, f->class, f->resource, f->beta_frac,
+		       f->mu_frac, f->sigma_frac, (unsigned long long)f->executions,
+		       (long long)f->total_ns, (long long)f->share_ns, (long long)f->thread_ns,
+		       f->elements, f->bytes);
+	}
+	printf("],\"iterations\":[");
+	for (size_t i = 0; i < fp->iteration_cnt; i++)
+		printf("%s[%lld,%lld,%lld]", i > 0 ? "," : "", (long long)fp->iterations[i].number,
+		       (long long)fp->iterations[i].start_ns, (long long)fp->iterations[i].dur_ns);
+	printf("]}\n");
+}
+
+static void with_files(char **paths, size_t cnt, bool json)
 {
 	struct fingerprint *fps = calloc(cnt + 1, sizeof(*fps));
 	const struct fingerprint **list = calloc(cnt + 1, sizeof(*list));
@@ -81,12 +182,17 @@ static void sizes(char **paths, size_t cnt)
 	if (fps == NULL || list == NULL)
 		die("out of memory");
 	for (size_t i = 0; i < cnt; i++) {
-		if (fingerprint_read(paths[i], &fps[i], &err) < 0 || stat(paths[i], &st) < 0)
+		if (stat(paths[i], &st) < 0)
+			die(strerror(errno));
+		if (fingerprint_read(paths[i], &fps[i], &err) < 0)
 			die(err.text);
 		list[i] = &fps[i];
 		bytes += (size_t)st.st_size;
+		if (json)
+			print_json(&fps[i]);
 	}
-	print_sizes(list, cnt, bytes);
+	if (!json)
+		print_sizes(list, cnt, bytes);
 	for (size_t i = 0; i < cnt; i++)
 		fingerprint_done(&fps[i]);
 	free(list);
@@ -284,11 +390,11 @@ static void fleet(size_t host_cnt)
 
 int main(int argc, char **argv)
 {
-	if (argc >= 3 && strcmp(argv[1], "sizes") == 0)
-		sizes(argv + 2, (size_t)argc - 2);
+	if (argc >= 3 && (strcmp(argv[1], "sizes") == 0 || strcmp(argv[1], "json") == 0))
+		with_files(argv + 2, (size_t)argc - 2, strcmp(argv[1], "json") == 0);
 	else if (argc == 3 && strcmp(argv[1], "fleet") == 0)
 		fleet((size_t)strtoul(argv[2], NULL, 10));
 	else
-		die("usage: fpwire_bench sizes FILE... | fpwire_bench fleet HOSTS");
+		die("usage: fpwire_bench sizes|json FILE... | fleet HOSTS");
 	return 0;
 }
