@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The flight recorders of all ranks as one picture: a trace in Chrome's trace
- * event format, which ui.perfetto.dev and chrome://tracing open. A process for
+ * event format, which ui.perfetto.dev and the developer tools of Chrome open. A process for
  * each rank; in it iterations, collectives, Python as it was sampled, operators,
  * and curves of what the kernel said of the training thread. Arrows join what is
  * one collective on all its members, from the first that came to the last.
