@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -33,7 +34,7 @@ class Answer(NamedTuple):
 
 NOTHING = "(?!)"
 ANSWERS = {
-    "io": Answer("one", r"recv_into", r"^slow-data-loading$"),
+    "io": Answer("one", r"recv_into|recvfrom", r"^slow-data-loading$"),
     "cpu": Answer("one", r"tokenise_slow", NOTHING),
     "gc": Answer("many", r"built-in (function|method) collect", r"^garbage-collection$"),
     "lock": Answer("one", r"export_metrics", r"^gil-contention$"),
@@ -109,8 +110,10 @@ def read_steps(path: pathlib.Path) -> list[tuple[float, float]]:
     return [(float(begin_s), float(ms)) for begin_s, ms in (line.split() for line in lines)]
 
 
-def run_job(fault: str, out: pathlib.Path, extra: tuple[str, ...] = ()) -> Run:
-    """Runs the demo of one fault; `extra` goes to the job."""
+def run_job(
+    fault: str, out: pathlib.Path, extra: tuple[str, ...] = (), source: str = "auto"
+) -> Run:
+    """Runs the demo of one fault; `extra` goes to the job, `source` is who records."""
     times = out.with_name(out.name + "-times")
     times.mkdir(parents=True, exist_ok=True)
     command = [str(ROOT / "tools" / "demo"), fault, str(out), f"--times={times}"]
@@ -118,7 +121,13 @@ def run_job(fault: str, out: pathlib.Path, extra: tuple[str, ...] = ()) -> Run:
     begin_s = time.monotonic()
     with open(times / "log", "wb") as log:
         status = subprocess.call(
-            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=300
+            command,
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            timeout=300,
+            env={**os.environ, "RUN_OPTIONS": f"--source {source}"},
         )
     wall_s = time.monotonic() - begin_s
     steps = read_steps(times / "rank0.txt")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two real jobs: one in which a rank's data comes slowly, one with slow Python."""
+"""Two real jobs, one in which a rank's data comes slowly, one with slow Python; by both sources."""
 
 from __future__ import annotations
 
@@ -15,23 +15,34 @@ import judge  # noqa: E402
 
 
 class LiveFaults(unittest.TestCase):
-    def check(self, fault: str) -> None:
+    def find(self, fault: str, source: str) -> dict:
         """A wrong name fails at once; silence on a busy machine gets a second chance."""
         with tempfile.TemporaryDirectory() as folder:
             for attempt in ("first", "second"):
                 out = pathlib.Path(folder, attempt)
-                run = judge.run_job(fault, out)
+                run = judge.run_job(fault, out, source=source)
                 if run.word != judge.ABSTAINED:
                     break
             log = out.with_name(attempt + "-times").joinpath("log").read_text(errors="replace")
-            self.assertEqual(run.word, judge.RIGHT, f"said: {run.said}\n{log}")
+            self.assertEqual(run.word, judge.RIGHT, f"{source} said: {run.said}\n{log}")
             self.assertTrue((out / "report.html").is_file(), "there is no report.html")
+            reports = [report for _, report in judge.read_reports(out) if report["findings"]]
+            return reports[0]["findings"][0]
+
+    def find_by_both(self, fault: str) -> tuple[dict, dict]:
+        """Our own collectors and torch.profiler accuse the same rank of the same."""
+        agent, torch = self.find(fault, "agent"), self.find(fault, "torch")
+        for key in ("ranks", "cause"):
+            self.assertEqual(agent[key], torch[key], (agent, torch))
+        return agent, torch
 
     def test_the_rank_whose_data_comes_slowly_is_named(self) -> None:
-        self.check("io")
+        for finding in self.find_by_both("io"):
+            self.assertTrue(any("receive" in name for name in finding["function"]["stack"]))
 
     def test_the_rank_with_the_slow_function_is_named(self) -> None:
-        self.check("cpu")
+        agent, torch = self.find_by_both("cpu")
+        self.assertEqual(agent["function"]["name"], torch["function"]["name"])
 
 
 if __name__ == "__main__":
