@@ -14,6 +14,8 @@ _perftracker_options() {
 	profile) echo '--socket --window --timeout --help' ;;
 	status) echo '--socket --format --help' ;;
 	timeline) echo '--output --last --ranks --no-align --format --help' ;;
+	simulate) echo '--scenario --output --workers --seed --strength --level --iterations --onset
+		--tensor --pipeline --expert --host-workers --skew --counters --list --format --help' ;;
 	dump) echo '--format --top --collectives --help' ;;
 	esac
 }
@@ -24,7 +26,7 @@ _perftracker() {
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
 		mapfile -t COMPREPLY < <(compgen -W \
-			'run profile status timeline analyze summarize localize dump --help --version' -- "$word")
+			'run profile status timeline analyze summarize localize simulate dump --help --version' -- "$word")
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do

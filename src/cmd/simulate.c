@@ -257,7 +257,6 @@ static int write_workers(const struct simulation *sim, const struct command *o, 
 	return error;
 }
 
-/* A name that no command takes for a trace would be better, but this one is the contract. */
 static int write_truth(struct simulation *sim, const char *folder, struct err *err)
 {
 	struct str path = { 0 }, text = { 0 };
@@ -279,14 +278,16 @@ static int simulate(const struct command *o)
 	struct err err = { "out of memory" };
 	int error;
 
-	if (mkdir(o->output, 0755) < 0 && errno != EEXIST)
-		return cmd_fail("%s: cannot make the folder: %s", o->output, strerror(errno));
 	error = simulate_open(&o->simulate, &sim, &err);
 	if (error == -ENOENT || error == -EINVAL)
 		return cmd_usage_error("simulate", "%s", err.text);
 	if (error < 0)
 		return cmd_fail("%s", err.text);
-	error = write_workers(sim, o, &err);
+	if (mkdir(o->output, 0755) < 0 && errno != EEXIST)
+		error = err_set(&err, errno, "%s: cannot make the folder: %s", o->output,
+				strerror(errno));
+	if (error == 0)
+		error = write_workers(sim, o, &err);
 	if (error == 0)
 		error = write_truth(sim, o->output, &err);
 	simulate_close(sim);
