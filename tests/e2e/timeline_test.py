@@ -127,6 +127,18 @@ class Timeline(unittest.TestCase):
         self.assertEqual(ranks[1]["clock"], "collectives")
         self.assertEqual(ranks[1]["clock_offset_ns"], -5_000_000_000)
 
+    def test_what_is_one_collective_ends_at_one_moment(self) -> None:
+        events = self.trace("--last", "0", self.out)["traceEvents"]
+        slices = {(e["tid"], e["ts"]): e for e in events if e["ph"] == "X"}
+        ends = collections.defaultdict(list)
+        for event in events:
+            if event["ph"] in "stf":
+                of = slices[event["tid"], event["ts"]]
+                ends[event["id"]].append(of["ts"] + of["dur"])
+        self.assertTrue(ends)
+        for moments in ends.values():
+            self.assertLessEqual(max(moments) - min(moments), 100)
+
     def test_wall_clocks_are_believed_on_request(self) -> None:
         trace = self.trace("--no-align", self.out)
         self.assertEqual(trace["otherData"]["ranks"][1]["clock"], "wall clock")
