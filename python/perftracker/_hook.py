@@ -19,7 +19,7 @@ import threading
 import time
 from typing import Any, Callable, ContextManager, Dict, Optional
 
-from perftracker import _agent, _rank
+from perftracker import _agent, _rank, _signals
 from perftracker._source import AgentSource, SourceError, TorchSource
 
 CONNECT_TRIES = 100
@@ -39,7 +39,7 @@ class _Hook:
         self.pid = 0
         self.agent: Any = None
         self.tries = 0
-        self.source: Any = None  # not None: a window is open
+        self.source: Any = None  # not None: a window is open, or about to be
         self.stall_ns = 0
         self.export: Optional[threading.Thread] = None
         self.calls: Any = None  # what the wrappers call (_torch.Hooks)
@@ -68,19 +68,22 @@ def _silent(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def guarded(*args: Any) -> None:
-        if _hook.state is DISABLED:
-            return
         try:
-            function(*args)
-        except Exception as error:
-            _disable("%s: %r" % (function.__name__, error))
-            _abandon()
-        except BaseException:  # a signal's handler raised it for the job
-            _disable("%s: interrupted" % function.__name__)
-            _abandon()
-            raise
+            if _hook.state is not DISABLED:
+                function(*args)
+        except BaseException as error:
+            _give_up(function.__name__, error)
 
     return guarded
+
+
+def _give_up(where: str, error: BaseException) -> None:
+    """What a signal's handler raised is raised again."""
+    the_jobs = _signals.is_the_jobs(error)
+    _disable("%s: %s" % (where, "interrupted" if the_jobs else repr(error)))
+    _abandon()
+    if the_jobs:
+        raise error
 
 
 def _abandon() -> None:
@@ -89,10 +92,11 @@ def _abandon() -> None:
     try:
         if source is not None:
             source.abort()
+    except Exception as error:  # nothing left to do
+        _signals.pass_on(error)
+    finally:
         if _hook.agent is not None:
             _hook.agent.disable(_hook.reason.encode("utf-8", "replace"))
-    except Exception:  # nothing left to do
-        pass
 
 
 # The first mark
@@ -209,10 +213,12 @@ def _open() -> None:
         return
     why = "no source"
     for source in _sources(agent):
+        _hook.source = source  # if a signal interrupts the start, what has begun is ended
         try:
             source.start(_trace_path(agent), _stolen)
         except SourceError as error:
             why = str(error)
+            _hook.source = None
             continue
         _begun(source, begin_ns)
         return
@@ -222,29 +228,31 @@ def _open() -> None:
 def _begun(source: Any, begin_ns: int) -> None:
     if _hook.agent.begun(source.name) != 0:  # nobody would read it
         source.abort()
+        _hook.source = None
         return
-    _hook.source = source
     source.bound(_hook.agent.step())
     _hook.stall_ns = time.monotonic_ns() - begin_ns
 
 
 def _close(exiting: bool = False) -> None:
-    source, _hook.source = _hook.source, None
+    source = _hook.source
     if source is None:
         return
     begin_ns = time.monotonic_ns()
     finish = source.stop(exiting)
+    _hook.source = None
     _hook.stall_ns += time.monotonic_ns() - begin_ns
     if exiting or not source.path:
         _export(finish, source.path, _hook.stall_ns)
         return
-    _hook.export = threading.Thread(
+    export = threading.Thread(
         target=_export,
         args=(finish, source.path, _hook.stall_ns),
         name="perftracker-export",
         daemon=True,
     )
-    _hook.export.start()
+    export.start()
+    _hook.export = export
 
 
 def _export(finish: Callable[[], int], path: str, stall_ns: int) -> None:
@@ -253,6 +261,7 @@ def _export(finish: Callable[[], int], path: str, stall_ns: int) -> None:
         stall_ns += finish()
         _tell(lambda: _hook.agent.done(os.fsencode(path), stall_ns), bool(path))
     except Exception as error:
+        _signals.pass_on(error)
         text = ("%s" % error).encode("utf-8", "replace")
         _tell(lambda: _hook.agent.missed(text), bool(path))
 
@@ -283,8 +292,8 @@ def _on_exit() -> None:
         if _hook.export is not None:
             _hook.export.join(EXIT_WAIT_S)
         _hook.agent.bye()
-    except Exception:  # the exit status is the job's
-        pass
+    except Exception as error:  # the exit status is the job's
+        _signals.pass_on(error)
     _disable("the interpreter ends")
 
 
@@ -312,6 +321,7 @@ def attach() -> None:
             _wrap_torch()
     except Exception as error:
         _disable("attach: %r" % error)
+        _signals.pass_on(error)
 
 
 def _wrap_torch() -> None:
@@ -329,8 +339,8 @@ def region(name: str) -> "ContextManager[Any]":
     try:
         if source is not None:
             return source.region(name)
-    except Exception as error:
-        _disable("region: %r" % error)
+    except BaseException as error:
+        _give_up("region", error)
     return contextlib.nullcontext()
 
 

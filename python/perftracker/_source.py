@@ -27,6 +27,8 @@ import time
 import warnings
 from typing import Any, Callable, ContextManager, Iterator, List, Optional
 
+from perftracker import _signals
+
 SAVE_LIMIT_S = 300.0
 KINETO_SILENT = 6  # above its greatest severity
 
@@ -106,8 +108,9 @@ class TorchSource:
         import torch.autograd.profiler as profiler
 
         self._close_range()
-        self._range = profiler.record_function("ProfilerStep#%d" % step)
-        self._range.__enter__()
+        step_range = profiler.record_function("ProfilerStep#%d" % step)
+        step_range.__enter__()
+        self._range = step_range
 
     def region(self, name: str) -> "ContextManager[Any]":
         import torch.autograd.profiler as profiler
@@ -115,7 +118,7 @@ class TorchSource:
         return profiler.record_function(name)
 
     def abort(self) -> None:
-        """Stops and forgets."""
+        """Stops and forgets, also what start() or stop() left half done."""
         self._end_recording()
 
     def stop(self, exiting: bool = False) -> Callable[[], int]:
@@ -135,15 +138,16 @@ class TorchSource:
     def _end_recording(self) -> Any:
         import torch.autograd.profiler as profiler
 
+        torch = sys.modules["torch"]
         self._unguard(profiler)
         self._close_range()
-        profile, self._profile = self._profile, None
-        device = getattr(profile, "use_device", None)
-        if device == "cuda":  # kernels that still run would be missing
-            sys.modules["torch"].cuda.synchronize()
-        torch = sys.modules["torch"]
+        if self._profile is None or not torch._C._autograd._profiler_enabled():
+            return None
+        if getattr(self._profile, "use_device", None) == "cuda":
+            torch.cuda.synchronize()  # kernels that still run would be missing
         with _quiet_kineto(torch):
             result = torch._C._autograd._disable_profiler()
+        self._profile = None
         if hasattr(profiler, "_run_on_profiler_stop"):
             profiler._run_on_profiler_stop()
         return result
@@ -159,17 +163,17 @@ class TorchSource:
         def prepare(profile: Any) -> Any:
             try:
                 on_steal()
-            except Exception:  # theirs then fails as it would with any other profiler
-                pass
+            except Exception as error:  # theirs then fails as with any other profiler
+                _signals.pass_on(error)
             return original(profile)
 
         self._prepare = original
         profiler.profile._prepare_trace = prepare
 
     def _unguard(self, profiler: Any) -> None:
-        original, self._prepare = self._prepare, None
-        if original is not None:
-            profiler.profile._prepare_trace = original
+        if self._prepare is not None:
+            profiler.profile._prepare_trace = self._prepare
+        self._prepare = None
 
 
 @contextlib.contextmanager
@@ -184,8 +188,8 @@ def _quiet_kineto(torch: Any) -> Iterator[None]:
     if level is None or not 0 <= before < KINETO_SILENT:  # not the variable we know
         yield
         return
-    level.value = KINETO_SILENT
     try:
+        level.value = KINETO_SILENT
         yield
     finally:
         level.value = before
@@ -196,7 +200,8 @@ def _kineto_level(torch: Any) -> Any:
     try:
         library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
         return ctypes.c_int.in_dll(library, "_ZN9libkineto6Logger14severityLevel_E")
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        _signals.pass_on(error)
         return None
 
 
@@ -237,40 +242,56 @@ def _add_metadata(torch: Any) -> None:
     }
     try:
         info["pg_config"] = dist.distributed_c10d._get_all_pg_configs()
-    except Exception:  # private, and newer than torch 2.1
-        pass
+    except Exception as error:  # private, and newer than torch 2.1
+        _signals.pass_on(error)
     add("distributedInfo", json.dumps(info, default=str))
     add("with_stack", "1")
     add("record_shapes", "1")
 
 
 def _save(result: Any, path: str) -> None:
-    """A trace that has its name is complete."""
+    """A trace that has its name is complete. On a full disk Kineto writes a line, and what fits."""
     temporary = path + ".part"
-    result.save(temporary)
-    os.rename(temporary, path)
+    try:
+        with _quiet_kineto(sys.modules["torch"]):
+            result.save(temporary)
+        if not _is_complete(temporary):
+            raise SourceError("the trace could not be written")
+        os.rename(temporary, path)
+    except BaseException:
+        for left in (temporary, temporary + ".tmp"):  # the second is Kineto's own
+            with contextlib.suppress(OSError):
+                os.unlink(left)
+        raise
+
+
+def _is_complete(path: str) -> bool:
+    with open(path, "rb") as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(0, file.tell() - 16))
+        return file.read().rstrip().endswith(b"}")
 
 
 def _fork_save(result: Any, path: str) -> int:
     """Pid of a child that saves, -1 when there is none. The child leaves by _exit only."""
     if os.environ.get("PERFTRACKER_EXPORT") == "thread" or _pins_memory():
         return -1
+    parent = os.getpid()
     try:
         with warnings.catch_warnings():  # Python 3.12 warns of threads; the child starts none
             warnings.simplefilter("ignore")
             child = os.fork()
-    except OSError:
-        return -1
-    if child != 0:
+        if child == 0:
+            os.nice(5)
+            _save(result, path)
+            os._exit(0)
         return child
-    try:
-        os.nice(5)
-        _save(result, path)
-        os._exit(0)
-    except BaseException:
-        pass
+    except OSError as error:
+        _signals.pass_on(error)
+        return -1
     finally:
-        os._exit(1)
+        if os.getpid() != parent:  # whatever a signal's handler raised
+            os._exit(1)
 
 
 def _pins_memory() -> bool:
