@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Called by torch (2.5 and newer) at the end of ``import torch``.
+"""Called by torch (2.5 and newer) at the end of ``import torch``, or where CUDA starts.
 
-torch turns an exception raised here into a failed import, so nothing may leave
-this module. The package is loaded from this file's own folder by location: a
-folder of the user's that happens to be called perftracker must not be taken
+torch turns an exception raised here into a failed import, so none of ours may
+leave this module. The package is loaded from this file's own folder by location:
+a folder of the user's that happens to be called perftracker must not be taken
 for ours.
 """
 
@@ -21,8 +21,28 @@ def attach() -> None:
         from perftracker import _hook
 
         _hook.attach()
-    except Exception:  # not attached: the job runs as if we weren't there
-        pass
+    except Exception as error:  # not attached: the job runs as if we weren't there
+        _pass_on(error)
+
+
+def inject() -> None:
+    """Called by the library that CUDA's driver loaded, maybe inside ``import torch``.
+
+    Then torch isn't complete, and will call attach() itself at the end.
+    """
+    import sys
+
+    torch = sys.modules.get("torch")
+    if not getattr(getattr(torch, "__spec__", None), "_initializing", False):
+        attach()
+
+
+def _pass_on(error: BaseException) -> None:
+    import sys
+
+    signals = sys.modules.get("perftracker._signals")
+    if signals is not None:
+        signals.pass_on(error)
 
 
 def _load(folder: str) -> None:

@@ -6,6 +6,8 @@ import os
 import sys
 from typing import Any
 
+from perftracker import _signals
+
 NONE = 0
 BEGIN = 1
 END = 2
@@ -24,10 +26,22 @@ GC = 5
 EAGAIN = -11
 
 
+LIBRARY = "libperftracker-agent.so"
+
+
 def library_path() -> str:
     """PERFTRACKER_AGENT, else the library that the wheel carries beside this file."""
-    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libperftracker-agent.so")
+    beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), LIBRARY)
     return os.environ.get("PERFTRACKER_AGENT") or beside
+
+
+def _load(path: str) -> Any:
+    """The copy that the process has by now, wherever it came from: there is one state."""
+    try:
+        return ctypes.PyDLL(LIBRARY, mode=os.RTLD_NOLOAD)
+    except OSError as error:
+        _signals.pass_on(error)
+    return ctypes.PyDLL(path)
 
 
 class Agent:
@@ -38,7 +52,7 @@ class Agent:
     """
 
     def __init__(self, path: str) -> None:
-        lib = ctypes.PyDLL(path)
+        lib = _load(path)
         self._lib = lib
         self.start = lib.pt_agent_start
         self.start.argtypes = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_int32, ctypes.c_int32]
@@ -69,8 +83,9 @@ class Agent:
         """(loader_begins, loader_ends, step_begins, step_ends, iteration, gc), or None."""
         make = self._lib.pt_agent_builtins
         make.argtypes = [ctypes.py_object]
-        make.restype = ctypes.py_object
-        return make(act)
+        make.restype = ctypes.c_void_p  # NULL for a py_object would end the process
+        address = make(act)
+        return ctypes.cast(address, ctypes.py_object).value if address else None
 
     def absent(self, source: int) -> str:
         """Why a source can't be recorded in this process; empty when it can."""

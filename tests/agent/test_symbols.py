@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the agent library needs from others and shows to others. Argument: the library."""
 
+import re
 import subprocess
 import sys
+from typing import List, Tuple
 
-# Of libc: nothing that ends the process, prints, allocates or waits.
+GLIBC = (2, 28)  # the oldest C library that it is loaded into
+
+# Of libc: nothing that ends the process, prints, waits, or allocates while the job runs.
 IMPORTS = {
     "__errno_location",
     "__register_atfork",
     "__stack_chk_fail",
+    "access",
     "clock_gettime",
     "close",
     "connect",
+    "dladdr",
     "dlopen",
     "dlsym",
     "fcntl",
@@ -20,6 +26,8 @@ IMPORTS = {
     "ftruncate64",
     "getenv",
     "getpid",
+    "getrlimit",
+    "getrlimit64",
     "madvise",
     "memcmp",
     "memcpy",
@@ -40,8 +48,10 @@ IMPORTS = {
     "pthread_attr_setdetachstate",
     "pthread_attr_setstacksize",
     "pthread_create",
+    "realpath",
     "sched_yield",
     "sendmsg",
+    "setenv",
     "sigfillset",
     "sigprocmask",
     "socket",
@@ -61,6 +71,7 @@ IMPORTS = {
     "PyUnicode_FromString",
     "Py_DecRef",
     "Py_GetVersion",
+    "Py_IsInitialized",
     "_PyRuntime",
     # Weak, from the compiler's start files.
     "_ITM_deregisterTMCloneTable",
@@ -68,7 +79,10 @@ IMPORTS = {
     "__cxa_finalize",
     "__gmon_start__",
 }
+# Outside libc.so.6 before glibc 2.34: a program without threads must start without them.
+WEAK = {"dladdr", "dlopen", "dlsym", "pthread_attr_setstacksize", "pthread_create"}
 EXPORTS = {
+    "InitializeInjection",
     "pt_agent_absent",
     "pt_agent_begun",
     "pt_agent_builtins",
@@ -92,26 +106,35 @@ EXPORTS = {
 }
 
 
+def output(*command: str) -> List[str]:
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    return run.stdout.splitlines()
+
+
+def versions(lines: List[str]) -> List[Tuple[int, ...]]:
+    """Of glibc, needed by any symbol."""
+    found = re.findall(r"@GLIBC_([0-9.]+)", "\n".join(lines))
+    return [tuple(int(part) for part in version.split(".")) for version in found]
+
+
 def main() -> int:
-    lines = subprocess.run(
-        ["nm", "-D", "--without-symbol-versions", sys.argv[1]],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.splitlines()
-    imports = {line.split()[-1] for line in lines if line.split()[-2] in "Uw"}
-    exports = {line.split()[-1] for line in lines if line.split()[-2] not in "Uw"}
-    needed = subprocess.run(
-        ["readelf", "-d", sys.argv[1]], capture_output=True, text=True, check=True
-    ).stdout
-    libraries = [
-        line.split("[")[1].split("]")[0] for line in needed.splitlines() if "NEEDED" in line
-    ]
+    library = sys.argv[1]
+    lines = output("nm", "-D", library)
+    symbols = [(line.split()[-1].split("@")[0], line.split()[-2]) for line in lines]
+    imports = {name for name, kind in symbols if kind in "Uw"}
+    exports = {name for name, kind in symbols if kind not in "Uw"}
+    strong = {name for name, kind in symbols if kind == "U"}
+    needed = [line for line in output("readelf", "-d", library) if "NEEDED" in line]
+    libraries = {line.split("[")[1].split("]")[0] for line in needed}
     problems = [
         "not on the list of imports: %s" % sorted(imports - IMPORTS),
+        "must be weak: %s" % sorted(strong & WEAK),
+        "newer than glibc %d.%d: %s" % (*GLIBC, [v for v in versions(lines) if v > GLIBC]),
         "exports differ by: %s" % sorted(exports ^ EXPORTS),
-        "linked besides libc: %s" % sorted(set(libraries) - {"libc.so.6"}),
+        "linked besides libc: %s" % sorted(libraries - {"libc.so.6"}),
     ]
+    if not versions(lines):
+        problems.append("no version of glibc was found")
     problems = [problem for problem in problems if not problem.endswith("[]")]
     print("\n".join(problems) or "ok")
     return 1 if problems else 0

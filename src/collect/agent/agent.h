@@ -71,8 +71,8 @@ PT_EXPORT const char *pt_agent_absent(uint32_t source);
 
 /*
  * For Python, as Python objects: (loader_begins, loader_ends, step_begins,
- * step_ends, iteration, gc), built-in functions that mark; None when they can't be
- * made. They call act(enum agent_action) where a window begins or ends. A new
+ * step_ends, iteration, gc), built-in functions that mark; NULL, without an error, when
+ * they can't be made. They call act(enum agent_action) where a window begins or ends. A new
  * reference; act is kept.
  */
 struct pyobject;
@@ -114,3 +114,10 @@ PT_EXPORT void pt_agent_bye(void);
 PT_EXPORT uint64_t pt_agent_order(void);
 PT_EXPORT uint64_t pt_agent_step(void);
 PT_EXPORT int pt_agent_enabled(void);
+
+/*
+ * Called by CUDA's driver in cuInit() when CUDA_INJECTION64_PATH names this library
+ * (preload.c): the interpreter is asked to attach the package on its main thread.
+ * From any thread, any number of times. Returns 1: injected, as the driver expects.
+ */
+PT_EXPORT int InitializeInjection(void);

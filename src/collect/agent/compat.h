@@ -2,7 +2,9 @@
 /*
  * The library is built once and loaded into containers with an older C library.
  * Functions that moved between libraries in glibc 2.34 got a new version then;
- * asking for the first version finds them on both sides of that.
+ * asking for the first version finds them on both sides of that. They are weak: a
+ * program without threads, into which LD_PRELOAD brings us, lacks them there, and
+ * would not start.
  */
 #pragma once
 
@@ -15,7 +17,7 @@
 #define PT_GLIBC_BASE "GLIBC_2.17"
 #endif
 
-#define PT_OLD_SYMBOL(name) __asm__(".symver " #name "," #name "@" PT_GLIBC_BASE)
+#define PT_OLD_SYMBOL(name) __asm__(".weak " #name "\n.symver " #name "," #name "@" PT_GLIBC_BASE)
 
 #ifdef PT_GLIBC_BASE
 PT_OLD_SYMBOL(dlopen);

@@ -5,15 +5,26 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+/* ftruncate() beyond the limit of the job would also raise SIGXFSZ, which kills. */
+static bool may_have_size(size_t size)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= size;
+}
 
 static int map_flight(int fd, struct flight **ret_flight)
 {
 	size_t size = sizeof(struct flight);
 	struct flight *flight;
 
+	if (!may_have_size(size))
+		return -EFBIG;
 	if (ftruncate(fd, (off_t)size) < 0)
 		return -errno;
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)

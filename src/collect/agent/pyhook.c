@@ -145,11 +145,11 @@ struct pyobject *pt_agent_builtins(struct pyobject *callback)
 
 	py.api = pyapi_open();
 	if (py.api == NULL)
-		return NULL; /* the caller sees a SystemError, and disables the hook */
+		return NULL;
 	tuple = make_tuple();
 	if (tuple == NULL) {
 		py.api->PyErr_Clear();
-		return none();
+		return NULL;
 	}
 	py.api->Py_IncRef(callback);
 	py.act = callback;

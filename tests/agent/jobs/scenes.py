@@ -1,5 +1,6 @@
 """Trains until a window is open, does what the argument says inside it, and trains on."""
 
+import atexit
 import gc
 import os
 import signal
@@ -8,6 +9,7 @@ import threading
 
 import perftracker
 import torch
+from perftracker import _hook
 from torch.utils.data import DataLoader, TensorDataset
 
 torch.set_num_threads(1)
@@ -55,6 +57,32 @@ def fail():
 
 def die():
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def terminate():
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def terminate_with_handler():
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(5))
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def end_while_sampled():
+    """The interpreter ends inside the window, with threads that run till then."""
+
+    def recurse(depth):
+        return recurse(depth - 1) if depth else sum(range(100))
+
+    def work():
+        while True:
+            recurse(20)
+
+    atexit.unregister(_hook._on_exit)
+    for _ in range(8):
+        threading.Thread(target=work, daemon=True).start()
+    train()
+    sys.exit(6)
 
 
 def leave():
