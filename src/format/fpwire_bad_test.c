@@ -104,6 +104,18 @@ static void seal(struct str *message)
 	memcpy(message->data + message->len - sizeof(hash), &hash, sizeof(hash));
 }
 
+static void assert_sound(const struct fpwire *m)
+{
+	for (size_t row = 0; row < m->entry_of.cnt; row++) {
+		uint16_t mu = m->columns[FPWIRE_MU].data[row];
+
+		assert_true(m->entry_of.data[row] < m->entries.cnt);
+		assert_true(m->columns[FPWIRE_SHARE].data[row] <= CODE16_TOP);
+		assert_true(m->columns[FPWIRE_BETA].data[row] <= CODE16_ONE);
+		assert_true(mu <= CODE16_ONE || mu == CODE16_ABSENT);
+	}
+}
+
 static void a_well_sealed_lie_is_an_error_or_a_fingerprint(void **state)
 {
 	struct fpwire m = { 0 };
@@ -127,6 +139,8 @@ static void a_well_sealed_lie_is_an_error_or_a_fingerprint(void **state)
 			seal(&message);
 			ret = fpwire_decode(&m, message.data, message.len, &names, &err);
 			assert_true(ret == 0 || ret == -EINVAL);
+			if (ret == 0)
+				assert_sound(&m);
 			for (size_t i = 0; ret == 0 && i < m.workers.cnt; i++) {
 				struct fingerprint fp = rebuild(&m, i, &names);
 
@@ -163,6 +177,29 @@ static void other_versions_and_types_are_refused(void **state)
 	seal(&message);
 	assert_int_equal(fpwire_decode(&m, message.data, message.len, NULL, &err), -EINVAL);
 	str_done(&message);
+	host_done(&host);
+	fpwire_done(&m);
+}
+
+static void a_number_has_one_spelling(void **state)
+{
+	struct host host;
+	struct fpwire m = { 0 };
+	struct str message, longer = { 0 };
+	struct err err;
+
+	(void)state;
+	host_init(&host, 5);
+	message = encode(&host, &complete);
+	/* The number of the profile, 0, as two bytes. */
+	str_append_len(&longer, message.data, 6);
+	str_append_len(&longer, "\x80\0", 2);
+	str_append_len(&longer, message.data + 7, message.len - 7);
+	seal(&longer);
+	assert_int_equal(fpwire_decode(&m, longer.data, longer.len, NULL, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "message:6: expected a number of at most 64 bits"));
+	str_done(&message);
+	str_done(&longer);
 	host_done(&host);
 	fpwire_done(&m);
 }
@@ -223,6 +260,7 @@ int main(void)
 		cmocka_unit_test(every_truncation_and_every_flipped_bit_is_noticed),
 		cmocka_unit_test(a_well_sealed_lie_is_an_error_or_a_fingerprint),
 		cmocka_unit_test(other_versions_and_types_are_refused),
+		cmocka_unit_test(a_number_has_one_spelling),
 		cmocka_unit_test(each_allocation_may_fail),
 	};
 

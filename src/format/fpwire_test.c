@@ -519,7 +519,8 @@ static void long_names_are_cut(void **state)
 	struct host host;
 	struct fpwire m = { 0 };
 	struct fpnames names = { 0 };
-	struct str message;
+	struct str message, answer = { 0 };
+	struct err err;
 	struct fingerprint fp;
 	char text[FPNAMES_TEXT_MAX + 100];
 
@@ -529,13 +530,17 @@ static void long_names_are_cut(void **state)
 	host_init(&host, 5);
 	make_short(&host.fps[0]);
 	host.fps[0].frames[0].name = host.fps[0].source = text;
-	message = encode(&host, &complete);
+	message = encode(&host, &nameless);
+	assert_int_equal(fpwire_encode_names(host.list, host.cnt, NULL, 0, &answer, &err), 0);
+	decode(&m, &answer, &names);
 	decode(&m, &message, &names);
+	assert_int_equal(names.unknown_cnt, 0);
 	fp = rebuild(&m, 0, &names);
 	assert_int_equal(strlen(fp.frames[0].name), FPNAMES_TEXT_MAX);
 	assert_int_equal(strlen(fp.source), FPNAMES_TEXT_MAX);
 	fingerprint_done(&fp);
 	str_done(&message);
+	str_done(&answer);
 	host_done(&host);
 	fpnames_done(&names);
 	fpwire_done(&m);
