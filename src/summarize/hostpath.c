@@ -197,20 +197,20 @@ static int push_event(struct walk *w, uint32_t idx)
 {
 	const struct trace *t = w->path->trace;
 	const struct event *e = &t->events[idx];
+	bool transparent = is_transparent(e, event_name(t, e));
 	struct level *top = walk_top(w);
 	struct level next = {
 		.end_ns = MIN(event_end_ns(e), top->end_ns),
 		.event = idx,
 		.node = event_node(w, idx),
 		.last = EVENT_NONE,
-		.executes = top->executes || e->kind != KIND_ANNOTATION,
+		.executes = top->executes || (e->kind != KIND_ANNOTATION && !transparent),
 		.leaf = operator_is_leaf(w, idx),
 		.in_backward = top->in_backward,
 	};
 
 	/* The bottom has no node; only what is transparent may share it. */
-	if (next.node == FRAME_NONE &&
-	    (!is_transparent(e, event_name(t, e)) || top->node != FRAME_NONE))
+	if (next.node == FRAME_NONE && (!transparent || top->node != FRAME_NONE))
 		return -ENOMEM;
 	if (e->kind == KIND_PYTHON)
 		next.in_backward = strstr(event_name(t, e), "run_backward") != NULL;

@@ -178,6 +178,23 @@ static void events_without_length_are_places_only(void **state)
 	fingerprint_done(&fp);
 }
 
+/* Exact calls begin with the window, so the job's own frames may be missing below. */
+static void our_own_hook_without_a_caller_is_idle_time(void **state)
+{
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_PYTHON, "perftracker/_hook.py(9): begin", 0, 100);
+	event(KIND_PYTHON, "perftracker/_hook.py(5): act", 20, 60);
+	event(KIND_PYTHON, "train_one", 100, 300);
+	event(KIND_PYTHON, "perftracker/_hook.py(9): begin", 200, 250);
+	fp = summarized();
+	assert_int_equal(fp.window_ns, 300);
+	assert_int_equal(fp.class_ns[CLASS_IDLE], 100);
+	assert_share(&fp, "train_one", CLASS_HOST, 200);
+	fingerprint_done(&fp);
+}
+
 static void elements_are_the_mean_of_the_executions_that_tell(void **state)
 {
 	struct fingerprint fp;
@@ -450,6 +467,7 @@ int main(void)
 		TEST(leaf_operators_compute_only_where_no_device_does),
 		TEST(a_leaf_is_not_judged_by_other_threads),
 		TEST(events_without_length_are_places_only),
+		TEST(our_own_hook_without_a_caller_is_idle_time),
 		TEST(elements_are_the_mean_of_the_executions_that_tell),
 		TEST(device_work_hides_the_host),
 		TEST(a_collective_uses_the_network),
