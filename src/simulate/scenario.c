@@ -55,17 +55,17 @@
 	{                                                   \
 		FAULT_NIC, WHO_RAIL, 1, WHEN_ALWAYS, 0, 0.5 \
 	}
-#define E_PINNED                                                   \
-	{                                                          \
-		FAULT_PINNED, WHO_WORKERS, 3, WHEN_ALWAYS, 0, 0.04 \
+#define E_PINNED                                                  \
+	{                                                         \
+		FAULT_PINNED, WHO_WORKERS, 3, WHEN_ALWAYS, 0, 0.1 \
 	}
 #define E_AFFINITY                                              \
 	{                                                       \
-		FAULT_AFFINITY, WHO_ALL, 0, WHEN_ALWAYS, 0, 0.3 \
+		FAULT_AFFINITY, WHO_ALL, 0, WHEN_ALWAYS, 0, 0.1 \
 	}
 #define E_INPUT                                                   \
 	{                                                         \
-		FAULT_IMBALANCE, WHO_ALL, 0, WHEN_ALWAYS, 0, 0.25 \
+		FAULT_IMBALANCE, WHO_ALL, 0, WHEN_ALWAYS, 0, 0.22 \
 	}
 
 static const struct scenario scenarios[] = {

@@ -3,15 +3,15 @@
  * A played worker as a fingerprint, without events: the model knows the functions
  * by number, the device's work in order and the utilisation of links by formula, so
  * that a pass over a few hundred intervals suffices. What `summarize` makes of the
- * same worker's trace is the same within the tolerance of simulate_test.c.
+ * same worker's trace is the same within the tolerances of agree_test.c.
  * Source: PerfTracker section 4.2, equations 1-5.
  */
 #include "format/funckey.h"
 #include "simulate/identity.h"
 #include "simulate/network.h"
-#include "simulate/player.h"
 #include "simulate/random.h"
 #include "simulate/sampler.h"
+#include "simulate/worker_parts.h"
 
 #include <errno.h>
 #include <math.h>
@@ -19,199 +19,7 @@
 
 #define KEEP_FRAC 0.001	  /* as summarize: share of the window on the critical path, */
 #define HIDDEN_FRAC 0.01  /* or of the thread where the device hides it */
-#define LEAD_SHARES 24	  /* functions listed before a collective */
-#define GATE_NS 300000	  /* it began so soon after its launch: it waited for that */
 #define SAMPLE_NOISE 0.01 /* deviation of samples of a busy device */
-#define UNIT_NONE UINT32_MAX
-
-/* What one function did. A unit is a place, or a kernel behind the last place. */
-struct unit {
-	int64_t share_ns, critical_ns, thread_ns, total_ns;
-	uint64_t executions;
-	double weight_ns, mean_ns, std_ns; /* of mu and sigma */
-	double elements, bytes;		   /* sums */
-	uint8_t resource;
-	uint32_t function; /* in the fingerprint; the caller's where it is folded */
-};
-
-struct segment {
-	int64_t start_ns, end_ns;
-	uint32_t unit;
-};
-
-/* The last collective of a kind of group. */
-struct group_state {
-	int64_t start_ns, end_ns, launch_ns;
-};
-
-struct maker {
-	const struct simulation *sim;
-	struct record record;
-	int rank;
-	struct fingerprint *fp;
-	int64_t start_ns, end_ns; /* the window */
-	struct unit *units;
-	uint32_t unit_cnt;
-	VEC(struct segment) path;      /* the critical path */
-	VEC(struct segment) leads;     /* the thread, by unit */
-	VEC(const struct span *) comm; /* by start */
-	VEC(struct fp_share) shares;
-	int64_t *lead_ns;	 /* by function */
-	VEC(uint32_t) lead_used; /* functions with some */
-	struct group_state groups[GROUP_KIND_CNT];
-};
-
-static uint32_t unit_of_kernel(const struct maker *m, uint8_t kernel)
-{
-	/* One function: messages of a pipeline and exchanges are the same kernel. */
-	if (kernel == KERNEL_PEER)
-		kernel = KERNEL_EXCHANGE;
-	return (uint32_t)m->sim->places.cnt + kernel;
-}
-
-static uint8_t class_of_unit(const struct maker *m, uint32_t unit)
-{
-	if (unit < m->sim->places.cnt)
-		return CLASS_HOST;
-	return kernel_text((enum kernel)(unit - m->sim->places.cnt))->class;
-}
-
-/* --- the critical path --- */
-
-static int charge(struct maker *m, uint32_t unit, int64_t start_ns, int64_t end_ns)
-{
-	struct segment *last = m->path.cnt > 0 ? &m->path.data[m->path.cnt - 1] : NULL;
-
-	m->fp->class_ns[class_of_unit(m, unit)] += end_ns - start_ns;
-	if (last != NULL && last->unit == unit && last->end_ns == start_ns) {
-		last->end_ns = end_ns;
-		return 0;
-	}
-	return vec_push(&m->path, (struct segment){ start_ns, end_ns, unit });
-}
-
-/* Collectives that run at once share the path; each of their functions holds it. */
-static int charge_comm(struct maker *m, const struct span *const *active, size_t cnt,
-		       int64_t start_ns, int64_t end_ns)
-{
-	for (size_t i = 0; i < cnt; i++) {
-		struct unit *u = &m->units[unit_of_kernel(m, active[i]->kernel)];
-		bool first = true;
-
-		for (size_t k = 0; k < i; k++)
-			first &= unit_of_kernel(m, active[k]->kernel) !=
-				 unit_of_kernel(m, active[i]->kernel);
-		u->share_ns += (end_ns - start_ns) / (int64_t)cnt;
-		u->critical_ns += first ? end_ns - start_ns : 0;
-	}
-	return charge(m, unit_of_kernel(m, active[0]->kernel), start_ns, end_ns);
-}
-
-static int charge_one(struct maker *m, uint32_t unit, int64_t start_ns, int64_t end_ns)
-{
-	m->units[unit].share_ns += end_ns - start_ns;
-	m->units[unit].critical_ns += end_ns - start_ns;
-	return charge(m, unit, start_ns, end_ns);
-}
-
-/* The work of the compute stream, in order, from the last one on. */
-static const struct span *next_work(const struct maker *m, size_t *at)
-{
-	for (; *at < m->record.spans.cnt; (*at)++) {
-		if (m->record.spans.data[*at].stream == STREAM_COMPUTE)
-			return &m->record.spans.data[*at];
-	}
-	return NULL;
-}
-
-#define ACTIVE_MAX 64
-
-struct sweep {
-	size_t work, comm; /* the next of each */
-	const struct span *active[ACTIVE_MAX];
-	size_t active_cnt;
-};
-
-static void update_active(struct maker *m, struct sweep *s, int64_t now_ns)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < s->active_cnt; i++) {
-		if (s->active[i]->end_ns > now_ns)
-			s->active[kept++] = s->active[i];
-	}
-	for (; s->comm < m->comm.cnt && m->comm.data[s->comm]->start_ns <= now_ns; s->comm++) {
-		if (m->comm.data[s->comm]->end_ns > now_ns && kept < ACTIVE_MAX)
-			s->active[kept++] = m->comm.data[s->comm];
-	}
-	s->active_cnt = kept;
-}
-
-/* Until when nothing begins or ends. */
-static int64_t quiet_until(const struct maker *m, const struct sweep *s, int64_t until_ns)
-{
-	for (size_t i = 0; i < s->active_cnt; i++)
-		until_ns = MIN(until_ns, s->active[i]->end_ns);
-	if (s->comm < m->comm.cnt)
-		until_ns = MIN(until_ns, m->comm.data[s->comm]->start_ns);
-	return until_ns;
-}
-
-static int sweep_leaf(struct maker *m, struct sweep *s, const struct leaf *leaf)
-{
-	int64_t now = MAX(leaf->start_ns, m->start_ns), end = MIN(leaf->end_ns, m->end_ns);
-	uint32_t place = m->record.frames.data[leaf->frame].place;
-	int error = 0;
-
-	while (now < end && error == 0) {
-		const struct span *work = next_work(m, &s->work);
-		int64_t until = end;
-
-		if (work != NULL && work->end_ns <= now) {
-			s->work++;
-			continue;
-		}
-		if (work != NULL && work->start_ns <= now) {
-			until = MIN(until, work->end_ns);
-			error = charge_one(m, unit_of_kernel(m, work->kernel), now, until);
-			now = until;
-			continue;
-		}
-		update_active(m, s, now);
-		until = quiet_until(m, s, work != NULL ? MIN(until, work->start_ns) : until);
-		error = s->active_cnt > 0 ? charge_comm(m, s->active, s->active_cnt, now, until)
-					  : charge_one(m, place, now, until);
-		now = until;
-	}
-	return error;
-}
-
-static int span_cmp(const void *a, const void *b)
-{
-	const struct span *x = *(const struct span *const *)a;
-	const struct span *y = *(const struct span *const *)b;
-
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	return (x->launch_ns > y->launch_ns) - (x->launch_ns < y->launch_ns);
-}
-
-static int find_path(struct maker *m)
-{
-	struct sweep s = { 0 };
-	int error = 0;
-
-	vec_foreach(span, &m->record.spans) {
-		if (span->stream != STREAM_COMPUTE && span->end_ns > m->start_ns &&
-		    span->start_ns < m->end_ns && error == 0)
-			error = vec_push(&m->comm, span);
-	}
-	if (m->comm.cnt > 0)
-		qsort(m->comm.data, m->comm.cnt, sizeof(*m->comm.data), span_cmp);
-	for (size_t i = 0; i < m->record.leaves.cnt && error == 0; i++)
-		error = sweep_leaf(m, &s, &m->record.leaves.data[i]);
-	return error;
-}
 
 /* --- what functions did --- */
 
@@ -303,7 +111,7 @@ static void count_collective(struct maker *m, struct unit *u, const struct span 
 static void count_span(struct maker *m, size_t idx)
 {
 	const struct span *span = &m->record.spans.data[idx];
-	struct unit *u = &m->units[unit_of_kernel(m, span->kernel)];
+	struct unit *u = &m->units[worker_kernel_unit(m, span->kernel)];
 	const struct kernel_text *text = kernel_text((enum kernel)span->kernel);
 	double ns = (double)(span->end_ns - span->start_ns);
 	struct utilisation util;
@@ -452,8 +260,8 @@ static int add_frames(struct maker *m, uint32_t *frame_of)
 					  parent);
 		else
 			error = add_frame(m,
-					  class_of_unit(m, i) == CLASS_MEMORY ? KIND_GPU_MEMOP
-									      : KIND_KERNEL,
+					  worker_unit_class(m, i) == CLASS_MEMORY ? KIND_GPU_MEMOP
+										  : KIND_KERNEL,
 					  kernel_text((enum kernel)(i - m->sim->places.cnt))->name,
 					  FRAME_NONE);
 	}
@@ -468,7 +276,7 @@ static struct fp_function function_of(const struct maker *m, uint32_t unit, uint
 
 	return (struct fp_function){
 		.frame = frame,
-		.class = class_of_unit(m, unit),
+		.class = worker_unit_class(m, unit),
 		.resource = measured ? u->resource : (uint8_t)RESOURCE_CNT,
 		.beta_frac =
 			(double)MIN(u->critical_ns, m->fp->window_ns) / (double)m->fp->window_ns,
@@ -525,165 +333,6 @@ static int add_functions(struct maker *m)
 	return 0;
 }
 
-/* --- collectives and what led to them --- */
-
-static int share_cmp(const void *a, const void *b)
-{
-	const struct fp_share *x = a, *y = b;
-
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? 1 : -1;
-	return (x->function > y->function) - (x->function < y->function);
-}
-
-/* First segment that ends after a time. */
-static size_t first_after(const struct segment *line, size_t cnt, int64_t time_ns)
-{
-	size_t low = 0, high = cnt;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (line[mid].end_ns > time_ns)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return low;
-}
-
-/* Time by function within [start, end), into lead_ns; what is not listed is the rest. */
-static int sum_lead(struct maker *m, const struct segment *line, size_t cnt, int64_t start_ns,
-		    int64_t end_ns, int64_t *ret_rest_ns)
-{
-	*ret_rest_ns = 0;
-	m->lead_used.cnt = 0;
-	for (size_t i = first_after(line, cnt, start_ns); i < cnt && line[i].start_ns < end_ns;
-	     i++) {
-		uint32_t function = m->units[line[i].unit].function;
-		int64_t ns = MIN(line[i].end_ns, end_ns) - MAX(line[i].start_ns, start_ns);
-
-		if (function == FRAME_NONE) {
-			*ret_rest_ns += ns;
-			continue;
-		}
-		if (m->lead_ns[function] == 0 && vec_push(&m->lead_used, function) < 0)
-			return -ENOMEM;
-		m->lead_ns[function] += ns;
-	}
-	return 0;
-}
-
-static int add_lead(struct maker *m, const struct segment *line, size_t cnt, int64_t start_ns,
-		    int64_t end_ns, uint32_t *ret_first, uint32_t *ret_cnt)
-{
-	size_t first = m->shares.cnt;
-	int64_t rest_ns;
-	int error = sum_lead(m, line, cnt, start_ns, end_ns, &rest_ns);
-
-	vec_foreach(f, &m->lead_used) {
-		if (error == 0)
-			error = vec_push(&m->shares, (struct fp_share){ *f, m->lead_ns[*f] });
-		m->lead_ns[*f] = 0;
-	}
-	if (error < 0)
-		return error;
-	if (m->shares.cnt > first)
-		qsort(m->shares.data + first, m->shares.cnt - first, sizeof(struct fp_share),
-		      share_cmp);
-	for (; m->shares.cnt > first + LEAD_SHARES; m->shares.cnt--)
-		rest_ns += m->shares.data[m->shares.cnt - 1].ns;
-	if (rest_ns > 0)
-		error = vec_push(&m->shares, (struct fp_share){ FRAME_NONE, rest_ns });
-	*ret_first = (uint32_t)first;
-	*ret_cnt = (uint32_t)(m->shares.cnt - first);
-	return error;
-}
-
-static struct fp_collective collective_of(const struct maker *m, const struct span *span)
-{
-	struct meeting_id id = player_meeting(m->sim, m->rank, span);
-
-	return (struct fp_collective){
-		.group = random_mix((uint64_t)id.kind << 32 | id.group.index),
-		.name = random_mix(unit_of_kernel(m, span->kernel)),
-		.seq = -1,
-		.start_ns = span->start_ns - m->start_ns,
-		.dur_ns = span->end_ns - span->start_ns,
-		.bytes = (int64_t)network_bytes(m->sim, &id.group, span->ms),
-		.group_size = id.group.size,
-		.group_known = true,
-		.host_gated = span->start_ns - span->launch_ns < GATE_NS,
-	};
-}
-
-/* Part of a span on the critical path, where no compute runs. */
-static int64_t critical_part(const struct maker *m, const struct span *span)
-{
-	int64_t sum = 0;
-
-	for (size_t i = first_after(m->path.data, m->path.cnt, span->start_ns);
-	     i < m->path.cnt && m->path.data[i].start_ns < span->end_ns; i++) {
-		if (class_of_unit(m, m->path.data[i].unit) == CLASS_COMM)
-			sum += MIN(m->path.data[i].end_ns, span->end_ns) -
-			       MAX(m->path.data[i].start_ns, span->start_ns);
-	}
-	return sum;
-}
-
-static int add_collective(struct maker *m, const struct span *span)
-{
-	struct group_state *group = &m->groups[span->group];
-	struct fp_collective c = collective_of(m, span);
-	/* While the one before still runs, the time since its start is the worker's own. */
-	int64_t lead = group->end_ns <= span->start_ns ? group->end_ns : group->start_ns;
-	int error;
-
-	c.critical_ns = critical_part(m, span);
-	c.lead_ns = MAX(span->start_ns - lead, (int64_t)0);
-	c.host_ns = MAX(span->launch_ns - group->launch_ns, (int64_t)0);
-	error = add_lead(m, m->path.data, m->path.cnt, lead, span->start_ns, &c.lead_first,
-			 &c.lead_cnt);
-	if (error == 0)
-		error = add_lead(m, m->leads.data, m->leads.cnt, group->launch_ns, span->launch_ns,
-				 &c.host_first, &c.host_cnt);
-	*group = (struct group_state){ MAX(span->start_ns, m->start_ns),
-				       MAX(group->end_ns, span->end_ns),
-				       MAX(group->launch_ns, span->launch_ns) };
-	m->fp->collectives[m->fp->collective_cnt++] = c;
-	return error;
-}
-
-static int add_collectives(struct maker *m)
-{
-	struct fingerprint *fp = m->fp;
-	int error = 0;
-
-	for (int k = 0; k < GROUP_KIND_CNT; k++)
-		m->groups[k] = (struct group_state){ m->start_ns, m->start_ns, m->start_ns };
-	vec_foreach(l, &m->record.leaves) {
-		if (vec_push(&m->leads, (struct segment){ l->start_ns, l->end_ns,
-							  m->record.frames.data[l->frame].place }) <
-		    0)
-			return -ENOMEM;
-	}
-	m->lead_ns = arena_calloc(&fp->arena, fp->function_cnt + 1, sizeof(*m->lead_ns));
-	fp->collectives = arena_calloc(&fp->arena, m->comm.cnt + 1, sizeof(*fp->collectives));
-	if (fp->collectives == NULL || m->lead_ns == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < m->comm.cnt && error == 0; i++) {
-		if (m->comm.data[i]->group != GROUP_KIND_CNT)
-			error = add_collective(m, m->comm.data[i]);
-	}
-	fp->shares = arena_calloc(&fp->arena, m->shares.cnt + 1, sizeof(*fp->shares));
-	if (error < 0 || fp->shares == NULL)
-		return -ENOMEM;
-	if (m->shares.cnt > 0)
-		memcpy(fp->shares, m->shares.data, m->shares.cnt * sizeof(*fp->shares));
-	fp->share_cnt = m->shares.cnt;
-	return 0;
-}
-
 /* --- the whole --- */
 
 static int add_identity(struct maker *m)
@@ -737,7 +386,7 @@ static int make(struct maker *m)
 		m->units[i].resource = RESOURCE_CNT;
 	error = add_identity(m);
 	if (error == 0)
-		error = find_path(m);
+		error = worker_find_path(m);
 	if (error < 0)
 		return error;
 	for (size_t i = 0; i < m->record.spans.cnt; i++)
@@ -745,7 +394,7 @@ static int make(struct maker *m)
 	count_host(m);
 	fold_small(m);
 	error = add_functions(m);
-	return error == 0 ? add_collectives(m) : error;
+	return error == 0 ? worker_add_collectives(m) : error;
 }
 
 int simulate_fingerprint(const struct simulation *sim, int rank, struct fingerprint *ret)
