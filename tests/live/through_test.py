@@ -113,6 +113,20 @@ class Through(LiveTest):
             self.assertEqual((out, job.returncode), (b"done\n", 9))
             self.assertIn(b"the job runs unwatched", err)
 
+    def test_a_daemon_that_stands_still_holds_neither_the_command_nor_its_status(self) -> None:
+        script = "echo ready; sleep 1; echo done; exit 9"
+        with self.job("--quiet", "--", "sh", "-c", script) as job:
+            self.assertEqual(job.stdout.readline(), b"ready\n")
+            daemon, command = children(job.pid)
+            os.kill(daemon, signal.SIGSTOP)
+            self.assertEqual(job.stdout.readline(), b"done\n")
+            for _ in range(100):
+                if command not in children(job.pid):
+                    break
+                time.sleep(0.05)
+            job.terminate()  # the last report is not worth the wait
+            self.assertEqual(job.wait(timeout=30), 9)
+
     def test_a_killed_supervisor_leaves_the_command_running(self) -> None:
         mark = self.folder / "mark"
         with self.job("--", "sh", "-c", f"echo ready; sleep 1; echo end > {mark}") as job:
