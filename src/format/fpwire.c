@@ -10,7 +10,7 @@
  *
  * and a 64-bit hash of it all.
  */
-#include "format/fpwire_parts.h"
+#include "format/fpwire_walk.h"
 #include "format/funckey.h"
 
 #include <endian.h>

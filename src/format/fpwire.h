@@ -64,6 +64,20 @@ _must_check_ int fpwire_encode(const struct fingerprint *const *fps, size_t cnt,
 			       const struct fpwire_options *options, struct str *out,
 			       struct err *err);
 
+/* Takes one message, borrowed. Returns 0 or a negative errno, which ends the sending. */
+typedef int fpwire_emit(void *arg, const void *data, size_t len);
+
+/*
+ * fpwire_encode() for a bus that has a limit: hands over messages of at most limit
+ * bytes, as few as halving gives, each complete in itself. A worker that is too large
+ * alone goes without leads, then with ever fewer of its last collectives, which its
+ * message says. Errors as fpwire_encode(); -EMSGSIZE when its functions alone are too
+ * large; what emit() returned. Encodes up to 2 log(cnt) times as much as it sends.
+ */
+_must_check_ int fpwire_encode_parts(const struct fingerprint *const *fps, size_t cnt,
+				     const struct fpwire_options *options, size_t limit,
+				     fpwire_emit *emit, void *arg, struct err *err);
+
 /*
  * Appends a message with names that the frames of fps[cnt] have, and with those of
  * their callers: ask[ask_cnt], or all with ask NULL. What is asked and is not there

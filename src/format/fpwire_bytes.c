@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "format/fpwire_parts.h"
+#include "format/fpwire_walk.h"
 
 #include <endian.h>
 #include <errno.h>

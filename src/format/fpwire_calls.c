@@ -3,7 +3,7 @@
  * Iterations, and collectives with what led to them. Starts and ends are rounded
  * down to one grid, so that what did not overlap does not overlap afterwards.
  */
-#include "format/fpwire_parts.h"
+#include "format/fpwire_walk.h"
 
 #include <errno.h>
 

@@ -5,7 +5,7 @@
  * (predict()): most functions hold the path for as long as they run, and do the same
  * on all workers of a host.
  */
-#include "format/fpwire_parts.h"
+#include "format/fpwire_walk.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a message to its columns, and from columns to fingerprints. */
 #include "base/idmap.h"
-#include "format/fpwire_parts.h"
+#include "format/fpwire_walk.h"
 
 #include <endian.h>
 #include <errno.h>

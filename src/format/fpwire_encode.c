@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From fingerprints to a message in memory, which the walk of fpwire.c writes. */
 #include "base/strtab.h"
-#include "format/fpwire_parts.h"
+#include "format/fpwire_walk.h"
 
 #include <errno.h>
 #include <string.h>

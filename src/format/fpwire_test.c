@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/fpwire_testhost.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -487,6 +488,96 @@ static void less_detail_says_less_of_collectives(void **state)
 	fingerprint_done(&fp);
 }
 
+/* Collects what was sent. */
+struct sent_parts {
+	struct fpwire messages[16];
+	size_t cnt, limit;
+};
+
+static int take_part(void *arg, const void *data, size_t len)
+{
+	struct sent_parts *parts = arg;
+	struct str message = { .data = (char *)(uintptr_t)data, .len = len };
+
+	assert_true(len <= parts->limit);
+	assert_true(parts->cnt < ARRAY_SIZE(parts->messages));
+	decode(&parts->messages[parts->cnt++], &message, NULL);
+	return 0;
+}
+
+/* With a limit that is so much of the whole. Returns what fpwire_encode_parts() does. */
+static int send_parts(const struct host *host, double share, struct sent_parts *ret)
+{
+	struct str whole = encode(host, &nameless);
+	struct err err;
+
+	*ret = (struct sent_parts){ .limit = (size_t)((double)whole.len * share) };
+	str_done(&whole);
+	return fpwire_encode_parts(host->list, host->cnt, &nameless, ret->limit, take_part, ret,
+				   &err);
+}
+
+static void parts_done(struct sent_parts *parts)
+{
+	for (size_t i = 0; i < parts->cnt; i++)
+		fpwire_done(&parts->messages[i]);
+}
+
+static void what_is_too_long_comes_in_parts(void **state)
+{
+	struct host host;
+	struct sent_parts parts;
+	size_t workers = 0;
+
+	(void)state;
+	host_init(&host, 4);
+	assert_true(host.cnt > 1);
+	assert_int_equal(send_parts(&host, 1, &parts), 0);
+	assert_int_equal(parts.cnt, 1);
+	parts_done(&parts);
+	assert_int_equal(send_parts(&host, 0.7, &parts), 0);
+	assert_true(parts.cnt > 1);
+	for (size_t i = 0; i < parts.cnt; i++) {
+		vec_foreach(x, &parts.messages[i].workers)
+			assert_int_equal(x->fp.rank, host.fps[workers++].rank);
+	}
+	assert_int_equal(workers, host.cnt);
+	parts_done(&parts);
+	assert_int_equal(send_parts(&host, 0, &parts), -EMSGSIZE);
+	assert_int_equal(parts.cnt, 0);
+	host_done(&host);
+}
+
+static void a_worker_too_large_says_less_of_collectives(void **state)
+{
+	struct host host;
+	struct sent_parts parts;
+	double last = FPWIRE_LEADS;
+
+	(void)state;
+	host_init(&host, 5);
+	host.cnt = 1;
+	host.fps[0].function_cnt = 0;
+	host.fps[0].collective_cnt = 200;
+	host.fps[0].collective_dropped = 0;
+	host.fps[0].share_cnt = 0;
+	host.fps[0].collectives =
+		arena_calloc(&host.fps[0].arena, 200, sizeof(struct fp_collective));
+	for (double share = 1; send_parts(&host, share, &parts) == 0; share *= 0.95) {
+		const struct fpwire *m = &parts.messages[0];
+		const struct fingerprint *fp = &m->workers.data[0].fp;
+
+		assert_true(m->detail <= last);
+		last = m->detail;
+		if (m->detail != FPWIRE_FUNCTIONS)
+			assert_int_equal(fp->collective_cnt + fp->collective_dropped, 200);
+		parts_done(&parts);
+	}
+	assert_int_equal(last, FPWIRE_FUNCTIONS);
+	host.cnt = HOST_MAX;
+	host_done(&host);
+}
+
 static void what_did_not_overlap_does_not_overlap_afterwards(void **state)
 {
 	struct fingerprint fp;
@@ -571,6 +662,8 @@ int main(void)
 		cmocka_unit_test(functions_beyond_the_limit_are_in_the_rest),
 		cmocka_unit_test(short_shares_are_joined),
 		cmocka_unit_test(less_detail_says_less_of_collectives),
+		cmocka_unit_test(what_is_too_long_comes_in_parts),
+		cmocka_unit_test(a_worker_too_large_says_less_of_collectives),
 		cmocka_unit_test(what_did_not_overlap_does_not_overlap_afterwards),
 		cmocka_unit_test(long_names_are_cut),
 		cmocka_unit_test(an_empty_message_is_one),
