@@ -7,7 +7,7 @@ meant for the job.
 """
 
 import signal
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Set
 
 
@@ -32,13 +32,17 @@ def is_the_jobs(error: BaseException) -> bool:
 
 
 def _handlers() -> "Set[Any]":
-    """The code of the handlers that are written in Python."""
+    """The code of the handlers that are functions or methods, maybe in a functools.partial."""
     found = set()
     for number in signal.valid_signals():
         handler = signal.getsignal(number)
-        handler = getattr(handler, "func", handler)  # functools.partial
-        found.add(getattr(handler, "__code__", None))
-    return found - {None}
+        try:
+            code = getattr(getattr(handler, "func", handler), "__code__", None)
+        except Exception:  # an object of the job's may do what it likes
+            continue
+        if isinstance(code, CodeType):
+            found.add(code)
+    return found
 
 
 def _was_given_its_caller(frame: FrameType) -> bool:

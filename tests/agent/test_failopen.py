@@ -8,6 +8,7 @@ hide_symbols.c and inject.c were built to.
 
 import collections
 import contextlib
+import functools
 import os
 import shutil
 import signal
@@ -18,10 +19,11 @@ import unittest
 from typing import Any, Dict, Iterator, List
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(os.path.dirname(os.path.dirname(HERE)), "python")]
 
 import daemon as d  # noqa: E402
 import recorder as r  # noqa: E402
+from perftracker import _signals  # noqa: E402
 from test_hook import PYTHON, SOURCES, TORCH, HookTest  # noqa: E402
 
 AGENT = os.environ.get("PERFTRACKER_AGENT", "")
@@ -302,6 +304,60 @@ class Moments(FailOpenTest):
         run = self.run_job("alarms.py", self.folder)
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertRegex(run.stdout, r"\Alines [1-9][0-9][0-9]\n\Z")
+
+
+class Contrary:
+    """As a handler that answers no question about itself."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+    def __call__(self, number: int, frame: Any) -> None:
+        raise TimeoutError
+
+
+class Handlers(unittest.TestCase):
+    """Which of the errors that we catch are the job's."""
+
+    def caught(self, action: Any) -> bool:
+        try:
+            action()
+        except BaseException as error:
+            return _signals.is_the_jobs(error)
+        raise AssertionError("nothing was raised")
+
+    def test_what_a_handler_raises_in_any_of_its_forms(self) -> None:
+        def plain(number: int, frame: Any) -> None:
+            raise TimeoutError
+
+        def forgetful(number: int, frame: Any) -> None:
+            del frame
+            raise TimeoutError
+
+        def replaced(number: int, frame: Any) -> None:
+            signal.signal(number, signal.SIG_DFL)
+            raise TimeoutError
+
+        def gathers(*args: Any) -> None:
+            signal.signal(args[0], signal.SIG_DFL)
+            plain(0, None)
+
+        def calls(number: int, frame: Any) -> None:
+            plain(0, None)
+
+        old = signal.getsignal(signal.SIGUSR1)
+        self.addCleanup(signal.signal, signal.SIGUSR1, old)
+        partial = functools.partial(lambda more, number, frame: plain(number, None), 1)
+        for handler in (plain, forgetful, replaced, gathers, calls, partial, Contrary()):
+            signal.signal(signal.SIGUSR1, handler)
+            self.assertTrue(self.caught(lambda: signal.raise_signal(signal.SIGUSR1)), handler)
+
+    def test_what_nobody_raised_for_the_job(self) -> None:
+        signal.signal(signal.SIGUSR1, Contrary())
+        self.addCleanup(signal.signal, signal.SIGUSR1, signal.SIG_DFL)
+        for action in (lambda: 1 / 0, lambda: open("/nowhere"), lambda: __import__("nowhere")):
+            self.assertFalse(self.caught(action))
+        self.assertTrue(self.caught(lambda: sys.exit(1)))
 
 
 if __name__ == "__main__":
