@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the flight log's reader share: flight.c (the order of work,
- * operators, collectives, exact calls), flight_stacks.c (samples), flight_names.c
- * (names as Kineto writes them). Not for other files.
+ * What the files of the flight log's reader share: flight.c (the order of work, events
+ * of operators, collectives, exact calls), flight_items.c (their records), flight_stacks.c
+ * (samples), flight_names.c (names as Kineto writes them). Not for other files.
  */
 #pragma once
 
 #include "collect/readers/build.h"
 #include "collect/readers/flight.h"
+
+#include <string.h>
 
 /* What a Python function belongs to, for marks that say when it began. */
 enum frame_part { PART_USER, PART_LOADER, PART_OPTIMIZER, PART_OWN, PART_THREADING };
@@ -67,6 +69,36 @@ struct flight_pass {
 	uint32_t next_id;	/* of a Python frame's event */
 	uint32_t *args_of_code; /* of operators: by the code of their elements; 0: none yet */
 };
+
+/*
+ * Adds what a thread recorded in the window: collectives once and whole, the others cut
+ * to it; outer ones before inner ones of the same interval, and sorted by time where
+ * calls of Python are among them. Returns 0 or -ENOMEM.
+ */
+_must_check_ int flight_items(struct flight_pass *pass, const struct flightlog_lane *lane,
+			      item_vec *items);
+
+/* Whether all calls of Python were traced; without, some C functions may be. */
+bool flight_is_exact(const item_vec *items);
+
+/* "gloo:all_reduce": what follows the colon; NULL: another name. */
+const char *flight_collective(const char *name);
+
+static inline bool flight_is_call(const struct flight_item *item)
+{
+	return item->kind == FLIGHT_PYTHON || item->kind == FLIGHT_C_CALL;
+}
+
+static inline bool flight_has_prefix(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* STRTAB_NONE: out of memory. */
+_must_check_ static inline uint32_t flight_intern(struct trace *trace, const char *text)
+{
+	return strtab_intern(&trace->strings, text, strlen(text));
+}
 
 /* What is known of one thread when its samples are turned into frames. */
 struct flight_thread {
