@@ -53,7 +53,7 @@ static bool append(char *text, size_t size, const char *more)
 
 static bool find_library(char ret[static PATH_MAX])
 {
-	static const char here;
+	static const char here = 0;
 	Dl_info info;
 
 	return dladdr(&here, &info) != 0 && info.dli_fname != NULL &&
