@@ -9,8 +9,7 @@
 
 #define SAME_CLOCK_NS NSEC_PER_MSEC /* two hosts started within this: no */
 #define VOTE_CNT 100u		    /* newest events of a key that vote */
-#define VOTE_WIDTH_NS (2 * NSEC_PER_MSEC)
-#define VOTE_RIVAL_FRAC 0.85 /* so many votes of the winner's make a rival */
+#define VOTE_RIVAL_FRAC 0.85	    /* so many votes of the winner's make a rival */
 
 /* Clocks that are further apart are no clocks; sums with times that readers let through can't
  * overflow below that. */
@@ -195,26 +194,29 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorted votes [first, first + cnt) lie within VOTE_WIDTH_NS. */
+/* So far apart may votes of one ballot lie: exact ends first, then those that waver. */
+static const int64_t vote_widths_ns[] = { 2 * NSEC_PER_MSEC, 10 * NSEC_PER_MSEC };
+
+/* Sorted votes [first, first + cnt) that lie within a width. */
 struct ballot {
 	size_t first, cnt;
 };
 
-static size_t ballot_at(const ns_vec *votes, size_t first, size_t end)
+static size_t ballot_at(const ns_vec *votes, size_t first, size_t end, int64_t width_ns)
 {
-	while (end < votes->cnt && votes->data[end] - votes->data[first] <= VOTE_WIDTH_NS)
+	while (end < votes->cnt && votes->data[end] - votes->data[first] <= width_ns)
 		end++;
 	return end;
 }
 
 /* The fullest ballot; of rivals the one nearest to what the wall clocks say. */
-static struct ballot count_votes(const ns_vec *votes, int64_t wall_ns)
+static struct ballot count_votes(const ns_vec *votes, int64_t wall_ns, int64_t width_ns)
 {
 	struct ballot best = { 0, 0 }, chosen;
 	size_t end = 0;
 
 	for (size_t i = 0; i < votes->cnt; i++) {
-		end = ballot_at(votes, i, end);
+		end = ballot_at(votes, i, end, width_ns);
 		if (end - i > best.cnt)
 			best = (struct ballot){ i, end - i };
 	}
@@ -224,30 +226,55 @@ static struct ballot count_votes(const ns_vec *votes, int64_t wall_ns)
 		int64_t gain = distance(votes->data[chosen.first], wall_ns) -
 			       distance(votes->data[i], wall_ns);
 
-		end = ballot_at(votes, i, end);
+		end = ballot_at(votes, i, end, width_ns);
 		if ((double)(end - i) < VOTE_RIVAL_FRAC * (double)best.cnt)
 			continue;
 		/* Ballots of one peak overlap: there the fuller one wins. */
-		if (gain > VOTE_WIDTH_NS || (gain > -VOTE_WIDTH_NS && end - i > chosen.cnt))
+		if (gain > width_ns || (gain > -width_ns && end - i > chosen.cnt))
 			chosen = (struct ballot){ i, end - i };
 	}
 	return chosen;
 }
 
+/*
+ * Ranks of different groups have collectives of one name, but not one peak: most must
+ * agree, and in a wide ballot more than chance puts into it. Votes of all pairs lie in a
+ * triangle, so chance puts up to twice the mean there.
+ */
+static bool is_elected(const ns_vec *votes, struct ballot won, size_t common, int64_t width_ns)
+{
+	double range_ns = (double)(votes->data[votes->cnt - 1] - votes->data[0]);
+	double chance = 2 * (double)votes->cnt * (double)width_ns;
+
+	return 2 * won.cnt >= common &&
+	       (width_ns == vote_widths_ns[0] || (double)won.cnt * range_ns >= 2 * chance);
+}
+
+static int elect(const ns_vec *votes, size_t common, int64_t wall_ns, ns_vec *ret)
+{
+	for (size_t w = 0; w < ARRAY_SIZE(vote_widths_ns); w++) {
+		struct ballot won = count_votes(votes, wall_ns, vote_widths_ns[w]);
+		int error = 0;
+
+		if (!is_elected(votes, won, common, vote_widths_ns[w]))
+			continue;
+		for (size_t i = 0; i < won.cnt && error == 0; i++)
+			error = vec_push(ret, votes->data[won.first + i]);
+		return error;
+	}
+	return 0;
+}
+
 static int voted_diffs(const struct side *placed, const struct side *side, int64_t wall_ns,
 		       ns_vec *ret)
 {
-	struct ballot won;
 	ns_vec votes = { 0 };
 	size_t common = 0;
 	int error = collect_votes(placed, side, &votes, &common);
 
 	if (error == 0 && votes.cnt > 0) {
 		qsort(votes.data, votes.cnt, sizeof(*votes.data), by_value);
-		won = count_votes(&votes, wall_ns);
-		/* Ranks of different groups have collectives of one name, but not one peak. */
-		for (size_t i = 0; i < won.cnt && 2 * won.cnt >= common && error == 0; i++)
-			error = vec_push(ret, votes.data[won.first + i]);
+		error = elect(&votes, common, wall_ns, ret);
 	}
 	vec_done(&votes);
 	return error;

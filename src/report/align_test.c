@@ -210,16 +210,20 @@ static void a_rank_without_the_first_is_aligned_through_others(void **state)
 
 static void ranks_of_other_groups_with_equal_names_are_not_matched(void **state)
 {
+	static const uint64_t spans_ns[] = { 10 * SECOND, 2 * SECOND, SECOND };
 	struct job *job = calloc(1, sizeof(*job));
 
 	(void)state;
-	job_init(job, 2, 13);
-	for (int i = 0; i < 60; i++) {
-		add(job, 0, 200 * SECOND + (int64_t)(next_random(job) % (10 * SECOND)), 1, -1, 0);
-		add(job, 1, 200 * SECOND + (int64_t)(next_random(job) % (10 * SECOND)), 1, -1, 0);
+	for (uint64_t seed = 0; seed < 30; seed++) {
+		job_init(job, 2, 13 + seed);
+		for (size_t i = 0; i < 200; i++) {
+			uint64_t at_ns = next_random(job) % spans_ns[seed % 3];
+
+			add(job, i % 2, 200 * SECOND + (int64_t)at_ns, 1, -1, 0);
+		}
+		assert_int_equal(align_clocks(job->ranks, 2, job->clocks), 0);
+		assert_int_equal(job->clocks[1].source, ALIGN_WALL_CLOCK);
 	}
-	assert_int_equal(align_clocks(job->ranks, 2, job->clocks), 0);
-	assert_int_equal(job->clocks[1].source, ALIGN_WALL_CLOCK);
 	free(job);
 }
 
@@ -278,7 +282,8 @@ static void a_number_that_occurs_twice_is_not_compared(void **state)
  * starts and ends waver by more than lies between two collectives. The rings of the ranks
  * begin at other collectives, and one is lost here and there.
  */
-static void run_wavering_job(struct job *job, size_t cnt, unsigned int missing_pct)
+static void run_wavering_job(struct job *job, size_t cnt, int64_t waver_ns,
+			     unsigned int missing_pct)
 {
 	int64_t now_ns = 200 * SECOND;
 
@@ -287,11 +292,11 @@ static void run_wavering_job(struct job *job, size_t cnt, unsigned int missing_p
 
 		now_ns += i % 2 == 0 ? 100 * MS : 3 * MS;
 		for (size_t r = 0; r < job->cnt; r++) {
-			start_ns[r] = now_ns + (int64_t)(next_random(job) % (20 * MS));
+			start_ns[r] = now_ns + (int64_t)(next_random(job) % (uint64_t)waver_ns);
 			last_ns = MAX(last_ns, start_ns[r]);
 		}
 		for (size_t r = 0; r < job->cnt; r++) {
-			int64_t end_ns = last_ns + (int64_t)(next_random(job) % (20 * MS));
+			int64_t end_ns = last_ns + (int64_t)(next_random(job) % (uint64_t)waver_ns);
 			struct align_event *event = &job->events[r][job->ranks[r].cnt];
 
 			if (i < 3 * r || next_random(job) % 100 < missing_pct)
@@ -311,7 +316,27 @@ static void ends_that_waver_are_matched_by_order(void **state)
 		job_init(job, 4, seed);
 		for (size_t r = 0; r < job->cnt; r++)
 			job->clocks[r].offset_ns = -job->ahead_ns[r];
-		run_wavering_job(job, 200, seed % 2 == 0 ? 3 : 0);
+		run_wavering_job(job, 200, 20 * MS, seed % 2 == 0 ? 3 : 0);
+		assert_matched(job);
+	}
+	free(job);
+}
+
+static void ends_that_waver_still_say_more_than_wall_clocks(void **state)
+{
+	struct job *job = calloc(1, sizeof(*job));
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		job_init(job, 4, seed);
+		for (size_t r = 1; r < job->cnt; r++)
+			job->ranks[r].wall_ns += r % 2 == 0 ? 10 * MS : -10 * MS;
+		run_wavering_job(job, 200, 10 * MS, 0);
+		assert_int_equal(align_clocks(job->ranks, job->cnt, job->clocks), 0);
+		for (size_t r = 1; r < job->cnt; r++) {
+			assert_int_equal(job->clocks[r].source, ALIGN_COLLECTIVES);
+			assert_near(job->clocks[r].offset_ns, -job->ahead_ns[r], 3 * MS);
+		}
 		assert_matched(job);
 	}
 	free(job);
@@ -402,6 +427,7 @@ int main(void)
 		cmocka_unit_test(a_name_of_two_hosts_does_not_make_one_clock),
 		cmocka_unit_test(a_number_that_occurs_twice_is_not_compared),
 		cmocka_unit_test(ends_that_waver_are_matched_by_order),
+		cmocka_unit_test(ends_that_waver_still_say_more_than_wall_clocks),
 		cmocka_unit_test(ends_agree_within_100_us_after_10_ms_are_taken_off),
 		cmocka_unit_test(absurd_times_do_not_overflow),
 		cmocka_unit_test(no_ranks_and_no_events_are_fine),
