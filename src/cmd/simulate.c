@@ -18,7 +18,7 @@ static const char help[] =
 	"Makes the traces or fingerprints of a job that never ran, one file a rank, with\n"
 	"faults of your choice, and DIR/truth.json, which says what a report should find.\n"
 	"\n"
-	"  -s, --scenario NAME   what happens; --list shows the names\n"
+	"  -s, --scenario NAME   what happens, or several joined by '+'; --list shows the names\n"
 	"  -o, --output DIR      folder to write to, made when it is not there\n"
 	"      --workers N       ranks (default: as the scenario has)\n"
 	"      --seed N          of everything random (default 1)\n"
@@ -279,7 +279,7 @@ static int simulate(const struct command *o)
 	int error;
 
 	error = simulate_open(&o->simulate, &sim, &err);
-	if (error == -ENOENT || error == -EINVAL)
+	if (error == -ENOENT || error == -E2BIG || error == -EINVAL)
 		return cmd_usage_error("simulate", "%s", err.text);
 	if (error < 0)
 		return cmd_fail("%s", err.text);

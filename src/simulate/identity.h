@@ -12,7 +12,7 @@ void identity_host(const struct simulation *sim, int rank, char ret[static 16]);
 
 static inline int identity_pid(int rank)
 {
-	return 20000 + rank;
+	return 20000 + 10 * rank; /* its threads are numbered after it */
 }
 
 /* "12": unlike for all groups of a job. */

@@ -85,12 +85,12 @@ static void pass(struct play *y, double ns, double cpu_frac, double delay_frac)
 							    (float)cpu_frac, (float)delay_frac }));
 }
 
-/* Work of the thread itself, which a busy host makes longer. */
+/* Work of the thread itself: a busy host makes longer what needs a CPU. */
 static void compute(struct play *y, double ns, double cpu_frac)
 {
-	double starved = fault_here(y, FAULT_STARVED), longer = 1 + starved;
+	double delay = cpu_frac * fault_here(y, FAULT_STARVED), longer = 1 + delay;
 
-	pass(y, ns * longer, cpu_frac / longer, starved / longer);
+	pass(y, ns * longer, cpu_frac / longer, delay / longer);
 }
 
 static void enter(struct play *y, uint16_t place)
@@ -167,7 +167,7 @@ static void play_work(struct play *y, const struct op *op)
 	compute(y, op->ms * 1e6 * jitter, cpu_frac);
 	if (op->work == WORK_BATCH)
 		pass(y, hiccup_ns(y), 0.2, 0);
-	if (op->work == WORK_SAVE && y->sim->scenario->saves &&
+	if (op->work == WORK_SAVE && y->sim->scenario.saves &&
 	    y->p->iteration == y->sim->iteration_cnt / 2)
 		pass(y, SAVE_MS * 1e6 * jitter, cpu_frac, 0);
 	/* A collection is once an iteration; a slow function is slow at each call, in parts. */

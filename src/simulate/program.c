@@ -31,7 +31,7 @@ void places_done(place_list *places)
 uint16_t place_under(place_list *places, uint16_t parent, enum event_kind kind, double cpu_frac,
 		     const char *name)
 {
-	struct place place = { parent, (uint8_t)kind, cpu_frac, NULL };
+	struct place place = { .parent = parent, .kind = (uint8_t)kind, .cpu_frac = cpu_frac };
 
 	for (size_t i = 0; i < places->cnt; i++) {
 		const struct place *p = &places->data[i];
@@ -39,6 +39,10 @@ uint16_t place_under(place_list *places, uint16_t parent, enum event_kind kind, 
 		if (p->parent == parent && p->kind == kind && strcmp(p->name, name) == 0)
 			return (uint16_t)i;
 	}
+	/* What its engine calls runs on a thread of its own, and all that this calls. */
+	if (parent != PLACE_NONE)
+		place.autograd = places->data[parent].autograd ||
+				 strstr(places->data[parent].name, "run_backward of") != NULL;
 	place.name = strdup(name);
 	if (place.name == NULL || places->cnt >= PLACE_NONE || vec_push(places, place) < 0) {
 		free(place.name);
@@ -258,7 +262,8 @@ static void backward(struct builder *b, int microbatch)
 	message(b, OP_RECV, -1, microbatch);
 	enter(b, KIND_PYTHON, 1, "torch/_tensor.py(570): backward");
 	enter(b, KIND_PYTHON, 1, "torch/autograd/graph.py(823): _engine_run_backward");
-	enter(b, KIND_PYTHON, 1,
+	/* The training thread waits there while autograd's works. */
+	enter(b, KIND_PYTHON, 0.02,
 	      "<built-in method run_backward of torch._C._EngineBase object at 0x7f3c5a1b2d40>");
 	work_in(b, WORK_RANDOM, 2, 0.01, 1,
 		"torch/distributed/fsdp/_flat_param.py(1861): _get_unflat_views_unaligned");

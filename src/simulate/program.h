@@ -12,10 +12,14 @@
 
 #define PLACE_NONE UINT16_MAX
 
-/* A function on the training thread: a node of the tree of calls. */
+/*
+ * A function on the training thread, or on that of autograd while the training
+ * thread waits in its call: a node of the tree of calls.
+ */
 struct place {
 	uint16_t parent; /* PLACE_NONE at the root */
 	uint8_t kind;	 /* enum event_kind */
+	bool autograd;	 /* on autograd's thread */
 	double cpu_frac; /* of its own time: 1 computes, 0 waits */
 	char *name;	 /* as a profiler writes it; owned */
 };
@@ -82,6 +86,23 @@ _must_check_ int program_build(struct program *program, place_list *places,
 void program_done(struct program *program);
 void places_done(place_list *places);
 
-/* The place of this name below parent, made when it is new; PLACE_NONE: out of memory. */
+/*
+ * The place of this name below parent, on the same thread, made when it is new;
+ * PLACE_NONE: out of memory.
+ */
 uint16_t place_under(place_list *places, uint16_t parent, enum event_kind kind, double cpu_frac,
 		     const char *name);
+
+/*
+ * Who called it as a profiler sees it; PLACE_NONE: nobody. An operator does not tell
+ * who called it from another thread; a Python function does.
+ */
+static inline uint16_t place_caller(const place_list *places, uint16_t id)
+{
+	const struct place *place = &places->data[id];
+
+	if (place->parent == PLACE_NONE || place->kind == KIND_PYTHON ||
+	    place->autograd == places->data[place->parent].autograd)
+		return place->parent;
+	return PLACE_NONE;
+}

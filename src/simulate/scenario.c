@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simulate/scenario.h"
 
+#include <errno.h>
 #include <string.h>
 #include <strings.h>
 
@@ -190,15 +191,6 @@ const struct scenario *scenario_list(size_t *ret_cnt)
 	return scenarios;
 }
 
-const struct scenario *scenario_find(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(scenarios); i++) {
-		if (strcasecmp(scenarios[i].name, name) == 0)
-			return &scenarios[i];
-	}
-	return NULL;
-}
-
 size_t scenario_fault_cnt(const struct scenario *scenario)
 {
 	size_t cnt = 0;
@@ -206,4 +198,51 @@ size_t scenario_fault_cnt(const struct scenario *scenario)
 	while (cnt < SCENARIO_FAULTS && scenario->faults[cnt].size > 0)
 		cnt++;
 	return cnt;
+}
+
+static const struct scenario *find(const char *name, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(scenarios); i++) {
+		if (strlen(scenarios[i].name) == len &&
+		    strncasecmp(scenarios[i].name, name, len) == 0)
+			return &scenarios[i];
+	}
+	return NULL;
+}
+
+static int add(struct scenario *into, const struct scenario *other, struct err *err)
+{
+	size_t cnt = scenario_fault_cnt(into), more = scenario_fault_cnt(other);
+
+	if (cnt + more > SCENARIO_FAULTS)
+		return err_set(err, E2BIG, "more than %d faults at once", SCENARIO_FAULTS);
+	for (size_t i = 0; i < more; i++)
+		into->faults[cnt + i] = other->faults[i];
+	into->missing_cnt = MAX(into->missing_cnt, other->missing_cnt);
+	into->late_cnt = MAX(into->late_cnt, other->late_cnt);
+	into->saves |= other->saves;
+	return 0;
+}
+
+int scenario_mix(const char *names, struct scenario *ret, struct err *err)
+{
+	struct scenario mix = { 0 };
+	int error = 0;
+
+	for (bool first = true; error == 0 && (first || *names != '\0'); first = false) {
+		size_t len = strcspn(names, "+");
+		const struct scenario *found = find(names, len);
+
+		if (found == NULL)
+			return err_set(err, ENOENT, "no scenario '%.*s'; see --list", (int)len,
+				       names);
+		if (first)
+			mix = *found;
+		else
+			error = add(&mix, found, err);
+		names += names[len] == '+' ? len + 1 : len;
+	}
+	if (error == 0)
+		*ret = mix;
+	return error;
 }

@@ -15,8 +15,12 @@ struct scenario {
 	bool saves;				   /* a checkpoint in the window */
 };
 
-/* The scenario with this name, in any case; NULL when there is none. */
-const struct scenario *scenario_find(const char *name);
+/*
+ * The scenario with this name, in any case, or several joined by '+': the first has
+ * the layout, all bring their faults. Returns 0; -ENOENT for an unknown name, -E2BIG
+ * for more than SCENARIO_FAULTS faults, with a line in err. ret's name is the caller's.
+ */
+_must_check_ int scenario_mix(const char *names, struct scenario *ret, struct err *err);
 
 /* The table; ret_cnt: its length. */
 const struct scenario *scenario_list(size_t *ret_cnt);

@@ -25,7 +25,7 @@ enum simulate_level {
 #define SIMULATE_EVENTS_MAX 64
 
 struct simulate_options {
-	const char *scenario; /* a name of the table in scenario.c */
+	const char *scenario; /* names of the table in scenario.c, joined by '+' */
 	enum simulate_level level;
 	int worker_cnt; /* 0: as the scenario has, at event level at most 32 */
 	uint64_t seed;
@@ -41,7 +41,7 @@ struct simulate_options {
 struct simulate_options simulate_defaults(const char *scenario);
 
 /*
- * Returns 0; -ENOENT for an unknown scenario, -EINVAL for numbers out of range, -ENOMEM,
+ * Returns 0; -ENOENT for an unknown scenario, -E2BIG for too many faults, -EINVAL for numbers out of range, -ENOMEM,
  * with a line in err. The caller frees ret with simulate_close().
  */
 _must_check_ int simulate_open(const struct simulate_options *options, struct simulation **ret,

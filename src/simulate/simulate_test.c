@@ -554,6 +554,25 @@ static void wrong_options_are_told(_unused_ void **state)
 	assert_null(sim);
 }
 
+static void scenarios_can_be_mixed(_unused_ void **state)
+{
+	struct simulate_options options = simulate_defaults("healthy-megatron+nic-bond+mixed");
+	struct simulation *sim = open_sim(&options);
+	struct err err = { "" };
+
+	assert_int_equal(sim->fault_cnt, 3);
+	assert_int_equal(sim->layout.tp, 4);
+	simulate_close(sim);
+	options.scenario = "EROICA+nic-bond";
+	assert_int_equal(simulate_open(&options, &sim, &err), -E2BIG);
+	options.scenario = "nic-bond+";
+	assert_int_equal(simulate_open(&options, &sim, &err), 0);
+	simulate_close(sim);
+	options.scenario = "nic-bond+nothing";
+	assert_int_equal(simulate_open(&options, &sim, &err), -ENOENT);
+	assert_non_null(strstr(err.text, "nothing"));
+}
+
 static int make_one(enum simulate_level level)
 {
 	struct simulate_options options = simulate_defaults("mixed");
@@ -609,6 +628,7 @@ int main(void)
 		cmocka_unit_test(workers_may_be_missing_or_late),
 		cmocka_unit_test(every_scenario_says_what_is_true_of_it),
 		cmocka_unit_test(wrong_options_are_told),
+		cmocka_unit_test(scenarios_can_be_mixed),
 		cmocka_unit_test(want_of_memory_is_told_wherever_it_strikes),
 	};
 

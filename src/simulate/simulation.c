@@ -54,6 +54,7 @@ void simulate_close(struct simulation *sim)
 	places_done(&sim->places);
 	for (size_t i = 0; i < SCENARIO_FAULTS; i++)
 		fault_done(&sim->faults[i]);
+	free(sim->name);
 	free(sim->missing);
 	free(sim->late);
 	free(sim);
@@ -175,8 +176,6 @@ int simulation_meet(struct simulation *sim, double *ret_iteration_ns)
 
 static int check_options(const struct simulate_options *o, struct err *err)
 {
-	if (scenario_find(o->scenario) == NULL)
-		return err_set(err, ENOENT, "no scenario '%s'; see --list", o->scenario);
 	if (!(o->strength >= 0 && o->strength <= STRENGTH_MAX))
 		return err_set(err, EINVAL, "strength: expected 0..%d", STRENGTH_MAX);
 	if (o->iteration_cnt < 0 || o->iteration_cnt > ITERATIONS_MAX)
@@ -194,7 +193,7 @@ static int check_options(const struct simulate_options *o, struct err *err)
 static int init_layout(struct simulation *sim, struct err *err)
 {
 	struct simulate_options *o = &sim->options;
-	struct layout wish = sim->scenario->layout;
+	struct layout wish = sim->scenario.layout;
 
 	if (o->worker_cnt > 0)
 		wish.worker_cnt = o->worker_cnt;
@@ -209,11 +208,11 @@ static int init_layout(struct simulation *sim, struct err *err)
 
 static int init_faults(struct simulation *sim)
 {
-	sim->fault_cnt = scenario_fault_cnt(sim->scenario);
+	sim->fault_cnt = scenario_fault_cnt(&sim->scenario);
 	for (size_t i = 0; i < sim->fault_cnt; i++) {
 		struct fault *f = &sim->faults[i];
 
-		if (fault_init(f, &sim->scenario->faults[i], &sim->layout, sim->options.seed,
+		if (fault_init(f, &sim->scenario.faults[i], &sim->layout, sim->options.seed,
 			       (uint32_t)i) < 0)
 			return -ENOMEM;
 		f->size *= sim->options.strength;
@@ -300,17 +299,22 @@ static int measure_health(struct simulation *sim)
 
 static int open_job(struct simulation *sim, struct err *err)
 {
-	int error = init_layout(sim, err);
+	int error = scenario_mix(sim->options.scenario, &sim->scenario, err);
 
+	sim->name = strdup(sim->options.scenario);
+	if (sim->name == NULL)
+		return -ENOMEM;
+	if (error == 0)
+		error = init_layout(sim, err);
 	if (error == 0)
 		error = init_faults(sim);
 	if (error == 0)
 		error = init_programs(sim);
 	if (error == 0)
-		error = choose_ranks(sim, sim->scenario->missing_cnt, 0, &sim->missing,
+		error = choose_ranks(sim, sim->scenario.missing_cnt, 0, &sim->missing,
 				     &sim->missing_cnt);
 	if (error == 0)
-		error = choose_ranks(sim, sim->scenario->late_cnt, 1, &sim->late, &sim->late_cnt);
+		error = choose_ranks(sim, sim->scenario.late_cnt, 1, &sim->late, &sim->late_cnt);
 	if (error == 0)
 		error = measure_health(sim);
 	if (error == 0 && sim->fault_cnt > 0)
@@ -332,7 +336,6 @@ int simulate_open(const struct simulate_options *options, struct simulation **re
 		return err_set(err, ENOMEM, "out of memory");
 	sim->options = *options;
 	sim->options.skew_ms = options->skew_ms < 0 ? SKEW_MS : options->skew_ms;
-	sim->scenario = scenario_find(options->scenario);
 	sim->iteration_cnt =
 		(uint32_t)(options->iteration_cnt > 0 ? options->iteration_cnt : ITERATIONS);
 	error = open_job(sim, err);

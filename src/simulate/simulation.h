@@ -31,7 +31,8 @@ struct message {
 
 struct simulation {
 	struct simulate_options options;
-	const struct scenario *scenario;
+	char *name; /* of the scenario, as it was asked for */
+	struct scenario scenario;
 	struct layout layout;
 	struct fault faults[SCENARIO_FAULTS];
 	size_t fault_cnt;

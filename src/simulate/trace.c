@@ -23,13 +23,20 @@ enum counter {
 	COUNTER_PCIE,
 	COUNTER_CPU,
 	COUNTER_DELAY,
+	COUNTER_AUTOGRAD_CPU,
+	COUNTER_AUTOGRAD_DELAY,
 	COUNTER_CNT
 };
 
 static const enum resource resources[COUNTER_CNT] = {
-	[COUNTER_SM] = RESOURCE_SM_ACTIVE,     [COUNTER_DRAM] = RESOURCE_DRAM,
-	[COUNTER_NVLINK] = RESOURCE_NVLINK_TX, [COUNTER_PCIE] = RESOURCE_PCIE_TX,
-	[COUNTER_CPU] = RESOURCE_CPU_THREAD,   [COUNTER_DELAY] = RESOURCE_RUN_DELAY,
+	[COUNTER_SM] = RESOURCE_SM_ACTIVE,
+	[COUNTER_DRAM] = RESOURCE_DRAM,
+	[COUNTER_NVLINK] = RESOURCE_NVLINK_TX,
+	[COUNTER_PCIE] = RESOURCE_PCIE_TX,
+	[COUNTER_CPU] = RESOURCE_CPU_THREAD,
+	[COUNTER_DELAY] = RESOURCE_RUN_DELAY,
+	[COUNTER_AUTOGRAD_CPU] = RESOURCE_CPU_THREAD,
+	[COUNTER_AUTOGRAD_DELAY] = RESOURCE_RUN_DELAY,
 };
 
 struct writer {
@@ -125,12 +132,13 @@ static void put_frames(struct writer *w)
 	for (uint32_t i = 0; i < w->record->frames.cnt; i++) {
 		const struct frame *f = &w->record->frames.data[i];
 		const struct place *place = &w->sim->places.data[f->place];
+		int tid = place->autograd ? pid + 1 : pid;
 
 		begin_event(w);
 		str_printf(&w->text,
 			   "\"ph\": \"X\", \"cat\": \"%s\", \"name\": \"%s\", \"pid\": %d, "
 			   "\"tid\": %d",
-			   category_of(place->kind), place->name, pid, pid);
+			   category_of(place->kind), place->name, pid, tid);
 		put_interval(w, f->start_ns, f->end_ns);
 		put_frame_args(w, i);
 		str_append(&w->text, "}");
@@ -266,9 +274,13 @@ static void sample_device(struct writer *w, struct sampler *samplers)
 static void sample_thread(struct writer *w, struct sampler *samplers)
 {
 	vec_foreach(l, &w->record->leaves) {
-		sampler_add(&samplers[COUNTER_CPU], l->start_ns, l->end_ns, (double)l->cpu_frac);
-		sampler_add(&samplers[COUNTER_DELAY], l->start_ns, l->end_ns,
-			    (double)l->delay_frac);
+		const struct frame *frame = &w->record->frames.data[l->frame];
+		bool autograd = w->sim->places.data[frame->place].autograd;
+
+		sampler_add(&samplers[autograd ? COUNTER_AUTOGRAD_CPU : COUNTER_CPU], l->start_ns,
+			    l->end_ns, (double)l->cpu_frac);
+		sampler_add(&samplers[autograd ? COUNTER_AUTOGRAD_DELAY : COUNTER_DELAY],
+			    l->start_ns, l->end_ns, (double)l->delay_frac);
 	}
 }
 
@@ -282,9 +294,9 @@ static void put_sample(struct writer *w, enum counter counter, const struct samp
 
 	begin_event(w);
 	str_printf(&w->text, "\"ph\": \"C\", \"name\": \"%s\", ", name);
-	if (counter == COUNTER_CPU || counter == COUNTER_DELAY)
+	if (counter >= COUNTER_CPU)
 		str_printf(&w->text, "\"pid\": %d, \"tid\": %d", identity_pid(w->rank),
-			   identity_pid(w->rank));
+			   identity_pid(w->rank) + (counter >= COUNTER_AUTOGRAD_CPU));
 	else
 		str_printf(&w->text, "\"pid\": \"GPU %d Counters\", \"tid\": 0",
 			   w->rank % w->sim->layout.host_gpus);

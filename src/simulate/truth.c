@@ -140,7 +140,7 @@ int simulate_truth(struct simulation *sim, struct str *out)
 	str_printf(out,
 		   "{\n  \"schema\": \"perftracker.truth.v1\",\n  \"scenario\": \"%s\",\n"
 		   "  \"source\": \"%s\",\n  \"verdict\": \"%s\",\n",
-		   sim->scenario->name, sim->scenario->source, abnormal ? "abnormal" : "healthy");
+		   sim->name, sim->scenario.source, abnormal ? "abnormal" : "healthy");
 	put_job(sim, out);
 	put_ranks(out, "missing", sim->missing, sim->missing_cnt);
 	put_ranks(out, "late", sim->late, sim->late_cnt);

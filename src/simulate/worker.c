@@ -155,6 +155,9 @@ static void count_host(struct maker *m)
 			continue;
 		u->thread_ns += ns;
 		utilise(m, u, &util, (double)ns);
+		/* Of the training thread: while autograd works, it waits. */
+		if (m->sim->places.data[m->record.frames.data[l->frame].place].autograd)
+			continue;
 		cpu_ns += (double)ns * (double)l->cpu_frac;
 		delay_ns += (double)ns * (double)l->delay_frac;
 	}
@@ -181,6 +184,12 @@ static void fold(struct unit *into, struct unit *small)
 	small->share_ns = small->thread_ns = 0;
 }
 
+static uint16_t caller_of(const struct maker *m, uint32_t unit)
+{
+	return unit < m->sim->places.cnt ? place_caller(&m->sim->places, (uint16_t)unit)
+					 : PLACE_NONE;
+}
+
 /* What is too small to list belongs to its caller. Callers come before callees. */
 static void fold_small(struct maker *m)
 {
@@ -190,8 +199,7 @@ static void fold_small(struct maker *m)
 
 	for (uint32_t i = m->unit_cnt; i > 0; i--) {
 		struct unit *u = &m->units[i - 1];
-		uint16_t parent =
-			i <= m->sim->places.cnt ? m->sim->places.data[i - 1].parent : PLACE_NONE;
+		uint16_t parent = caller_of(m, i - 1);
 
 		if (u->share_ns >= keep || u->thread_ns >= hidden)
 			continue;
@@ -243,8 +251,8 @@ static int add_frames(struct maker *m, uint32_t *frame_of)
 		return -ENOMEM;
 	for (size_t i = m->unit_cnt; i > 0; i--) {
 		wanted[i - 1] |= is_listed(&m->units[i - 1]);
-		if (wanted[i - 1] && i <= m->sim->places.cnt && places[i - 1].parent != PLACE_NONE)
-			wanted[places[i - 1].parent] = true;
+		if (wanted[i - 1] && caller_of(m, (uint32_t)i - 1) != PLACE_NONE)
+			wanted[caller_of(m, (uint32_t)i - 1)] = true;
 	}
 	for (uint32_t i = 0; i < m->unit_cnt && error == 0; i++) {
 		bool place = i < m->sim->places.cnt;
@@ -252,8 +260,8 @@ static int add_frames(struct maker *m, uint32_t *frame_of)
 
 		if (!wanted[i])
 			continue;
-		if (place && places[i].parent != PLACE_NONE)
-			parent = frame_of[places[i].parent];
+		if (caller_of(m, i) != PLACE_NONE)
+			parent = frame_of[caller_of(m, i)];
 		frame_of[i] = (uint32_t)m->fp->frame_cnt;
 		if (place)
 			error = add_frame(m, (enum event_kind)places[i].kind, places[i].name,
@@ -321,8 +329,7 @@ static int add_functions(struct maker *m)
 	for (uint32_t i = 0; i < fp->function_cnt; i++)
 		by_frame[fp->functions[i].frame] = i;
 	for (uint32_t i = 0; i < m->unit_cnt; i++) {
-		uint16_t parent =
-			i < m->sim->places.cnt ? m->sim->places.data[i].parent : PLACE_NONE;
+		uint16_t parent = caller_of(m, i);
 
 		m->units[i].function = FRAME_NONE;
 		if (is_listed(&m->units[i]))

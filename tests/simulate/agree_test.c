@@ -33,22 +33,25 @@ struct job {
 	int workers;
 	int tp, pp;
 	uint64_t seed;
+	double strength;
 	bool overlaps; /* transfers of several groups share the NICs: their counters mix */
 };
 
 static const struct job jobs[] = {
-	{ "healthy", 8, 0, 0, 1, false },
-	{ "healthy", 16, 4, 2, 2, false },
-	{ "healthy-expert", 16, 0, 0, 3, false },
-	{ "gpu-throttle", 8, 0, 0, 4, false },
-	{ "nic-bond", 32, 0, 0, 5, false },
-	{ "nvlink-fallback", 32, 0, 0, 6, true },
-	{ "storage-slow-some", 16, 0, 0, 7, false },
-	{ "python-slow", 8, 2, 2, 8, false },
-	{ "gc-random", 16, 0, 0, 9, false },
-	{ "load-imbalance", 16, 2, 0, 10, false },
-	{ "neighbour", 16, 0, 0, 11, false },
-	{ "late-workers", 8, 0, 0, 12, false },
+	{ "healthy", 8, 0, 0, 1, 1, false },
+	{ "healthy", 16, 4, 2, 2, 1, false },
+	{ "healthy-expert", 16, 0, 0, 3, 1, false },
+	{ "gpu-throttle", 8, 0, 0, 4, 1, false },
+	{ "nic-bond", 32, 0, 0, 5, 1, false },
+	{ "nvlink-fallback", 32, 0, 0, 6, 1, true },
+	{ "storage-slow-some", 16, 0, 0, 7, 1, false },
+	{ "python-slow", 8, 2, 2, 8, 1, false },
+	{ "gc-random", 16, 0, 0, 9, 1, false },
+	{ "load-imbalance", 16, 2, 0, 10, 1, false },
+	{ "neighbour", 16, 0, 0, 11, 1, false },
+	{ "late-workers", 8, 0, 0, 12, 1, false },
+	{ "cpu-starvation", 8, 0, 0, 13, 20, false },
+	{ "gpu-throttle+gc-random", 16, 2, 2, 14, 1, false },
 };
 
 /* NVLink is left out: with it summarize takes it for transfers between hosts, too. */
@@ -62,6 +65,7 @@ static struct simulation *open_job(const struct job *job, enum simulate_level le
 	options.tp = job->tp;
 	options.pp = job->pp;
 	options.seed = job->seed;
+	options.strength = job->strength;
 	options.level = level;
 	options.counters = ~(1u << RESOURCE_NVLINK_TX);
 	if (simulate_open(&options, &sim, &err) < 0)
@@ -193,7 +197,7 @@ static const struct fp_function *reduce_of(const struct fingerprint *fp)
  */
 static void a_degraded_bond_gives_the_patterns_of_figures_3_to_5(_unused_ void **state)
 {
-	static const struct job job = { "nic-bond", 32, 0, 0, 20, false };
+	static const struct job job = { "nic-bond", 32, 0, 0, 20, 1, false };
 	struct simulation *sim = open_job(&job, SIMULATE_EVENTS);
 	const int *bad = sim->faults[0].ranks;
 
