@@ -112,22 +112,13 @@ static void learn(struct predictor *p, uint32_t entry, uint16_t code)
 		p->last[entry] = code;
 }
 
+static bool is_set(const uint8_t *bits, size_t row)
+{
+	return (bits[row / 8] >> row % 8 & 1) != 0;
+}
+
 /* How a column is stored. */
 enum column_mode { COLUMN_EXPECTED, COLUMN_MIXED, COLUMN_GIVEN };
-
-/* One row: in *bits whether it is not as expected, in *code the number. */
-static void wire_row(struct wire *w, const struct predictor *p, enum column_mode mode,
-		     bool surprises, uint16_t expected, uint16_t *code)
-{
-	if (mode != COLUMN_GIVEN && !surprises) {
-		*code = expected;
-		return;
-	}
-	wire_code(w, code);
-	if (w->error == 0 && *code > columns[p->column].top &&
-	    !(columns[p->column].may_lack && *code == CODE16_ABSENT))
-		wire_fail(w, "a number of its column", *code);
-}
 
 static void start_column(struct predictor *p, struct fpwire *m)
 {
@@ -169,28 +160,9 @@ static size_t find_surprises(struct predictor *p, struct fpwire *m, uint8_t *bit
 	return cnt;
 }
 
-static void walk_column(struct wire *w, struct predictor *p, struct fpwire *m,
-			enum column_mode mode, const uint8_t *bits)
-{
-	uint16_t *codes = m->columns[p->column].data;
-
-	start_column(p, m);
-	vec_foreach(x, &m->workers) {
-		p->window_ns = x->fp.window_ns;
-		for (size_t row = x->first; row < x->first + x->cnt && w->error == 0; row++) {
-			uint32_t entry = m->entry_of.data[row];
-			bool surprises =
-				mode == COLUMN_MIXED && (bits[row / 8] >> row % 8 & 1) != 0;
-			uint16_t expected = mode != COLUMN_GIVEN ? predict(p, row, entry) : 0;
-
-			wire_row(w, p, mode, surprises, expected, &codes[row]);
-			learn(p, entry, codes[row]);
-		}
-	}
-}
-
 static void write_column(struct wire *w, struct predictor *p, struct fpwire *m)
 {
+	uint16_t *codes = m->columns[p->column].data;
 	size_t row_cnt = m->entry_of.cnt, bytes = (row_cnt + 7) / 8, surprises;
 	_cleanup_free_ uint8_t *bits = calloc(bytes + 1, 1);
 	uint8_t mode = COLUMN_MIXED;
@@ -207,13 +179,76 @@ static void write_column(struct wire *w, struct predictor *p, struct fpwire *m)
 	wire_byte(w, &mode);
 	if (mode == COLUMN_MIXED)
 		str_append_len(w->out, (const char *)bits, bytes);
-	walk_column(w, p, m, mode, bits);
+	for (size_t row = 0; row < row_cnt; row++) {
+		if (mode == COLUMN_GIVEN || is_set(bits, row))
+			wire_code(w, &codes[row]);
+	}
+}
+
+/* The next cnt bytes of the message; NULL when it has fewer. */
+static const uint8_t *take_bytes(struct wire *w, size_t cnt, const char *expected)
+{
+	const uint8_t *bytes = w->data + w->off;
+
+	w->field_off = w->off;
+	if (w->len - w->off < cnt) {
+		wire_fail(w, expected, w->len - w->off);
+		return NULL;
+	}
+	w->off += cnt;
+	return bytes;
+}
+
+static size_t count_bits(const uint8_t *bits, size_t row_cnt)
+{
+	size_t cnt = 0;
+
+	for (size_t row = 0; row < row_cnt; row++)
+		cnt += is_set(bits, row);
+	return cnt;
+}
+
+static uint16_t code_at(const uint8_t *codes, size_t idx)
+{
+	return (uint16_t)(codes[2 * idx] | codes[2 * idx + 1] << 8);
+}
+
+/* Rows that are as expected, but for those with a bit: these are given, in order. */
+static void fill_column(struct predictor *p, struct fpwire *m, const uint8_t *bits,
+			const uint8_t *given)
+{
+	uint16_t *codes = m->columns[p->column].data;
+	size_t used = 0;
+
+	start_column(p, m);
+	vec_foreach(x, &m->workers) {
+		p->window_ns = x->fp.window_ns;
+		for (size_t row = x->first; row < x->first + x->cnt; row++) {
+			uint32_t entry = m->entry_of.data[row];
+
+			codes[row] = bits != NULL && is_set(bits, row) ? code_at(given, used++)
+								       : predict(p, row, entry);
+			learn(p, entry, codes[row]);
+		}
+	}
+}
+
+static void check_column(struct wire *w, const struct fpwire *m, enum fpwire_column column)
+{
+	const uint16_t *codes = m->columns[column].data;
+	uint16_t top = columns[column].top;
+	bool may_lack = columns[column].may_lack;
+
+	for (size_t row = 0; row < m->entry_of.cnt; row++) {
+		if (codes[row] > top && !(may_lack && codes[row] == CODE16_ABSENT))
+			wire_fail(w, "numbers of their column", codes[row]);
+	}
 }
 
 static void read_column(struct wire *w, struct predictor *p, struct fpwire *m)
 {
-	size_t bytes = (m->entry_of.cnt + 7) / 8;
-	const uint8_t *bits = NULL;
+	size_t row_cnt = m->entry_of.cnt;
+	const uint8_t *bits = NULL, *given = NULL;
 	uint8_t mode = 0;
 
 	wire_byte(w, &mode);
@@ -221,18 +256,20 @@ static void read_column(struct wire *w, struct predictor *p, struct fpwire *m)
 	if (w->error == 0 &&
 	    (mode > COLUMN_GIVEN || (p->column == FPWIRE_SHARE && mode != COLUMN_GIVEN)))
 		wire_fail(w, "the mode of a column", mode);
-	if (w->error == 0 && mode == COLUMN_MIXED) {
-		bits = w->data + w->off;
-		if (w->len - w->off < bytes)
-			wire_fail(w, "a bit for each row", w->len - w->off);
-		else
-			w->off += bytes;
-	}
-	if (w->error == 0 && p->column == FPWIRE_SHARE && (w->len - w->off) / 2 < m->entry_of.cnt)
-		wire_fail(w, "a number for each row", w->len - w->off);
-	wire_resize(w, &m->columns[p->column], m->entry_of.cnt);
-	if (w->error == 0)
-		walk_column(w, p, m, mode, bits);
+	if (w->error == 0 && mode == COLUMN_MIXED)
+		bits = take_bytes(w, (row_cnt + 7) / 8, "a bit for each row");
+	if (w->error == 0 && mode == COLUMN_MIXED)
+		given = take_bytes(w, 2 * count_bits(bits, row_cnt), "a number for each bit");
+	if (w->error == 0 && mode == COLUMN_GIVEN)
+		given = take_bytes(w, 2 * row_cnt, "a number for each row");
+	wire_resize(w, &m->columns[p->column], row_cnt);
+	if (w->error != 0)
+		return;
+	if (mode != COLUMN_GIVEN)
+		fill_column(p, m, bits, given);
+	for (size_t row = 0; row < row_cnt && mode == COLUMN_GIVEN; row++)
+		m->columns[p->column].data[row] = code_at(given, row);
+	check_column(w, m, p->column);
 }
 
 void wire_columns(struct wire *w, struct fpwire *m)
