@@ -3,116 +3,151 @@
 
     .venv/bin/python bench/overhead --repeats 5
 
-A two-rank job runs without perftracker, watched, and with a window in its middle that
-our own collectors or torch.profiler record, by turns. Ratios of medians: of runs for
-watching, of iterations in and outside of the window of one run for profiling.
+A two-rank data-parallel job runs without perftracker, watched, and with windows again
+and again that our own collectors or torch.profiler record, by turns. Watching: the ratio
+of the median iterations of neighbouring runs. Windows: the ratio of the median
+iterations in and outside of the windows of one run, so that slow changes of the machine
+cancel. The stall is the longest iteration within half a second of a window's end.
 """
 
+from __future__ import annotations
+
 import argparse
-import json
+import os
 import pathlib
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from typing import Dict, List, Tuple
+from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "src" / "cmd" / "perftracker"
 TORCHRUN = ROOT / ".venv" / "bin" / "torchrun"
 JOB = ROOT / "bench" / "overhead" / "job.py"
+NAN = float("nan")
 
-# width, layers, iterations, of a step of about 2 ms and of about 20 ms on one core
-SIZES = {"2 ms step": (64, 4, 6000), "20 ms step": (768, 8, 600)}
+# width, layers, rows in a batch, seconds; about 2 ms and 20 ms on one core
+SIZES = {"2 ms": (64, 4, 16, 25), "20 ms": (256, 8, 128, 30)}
 MODES = ("off", "watched", "agent", "torch")
+WINDOW_S = 1.5
+STALL_S = 0.5
 
 
-def read_times(path: pathlib.Path) -> Tuple[List[float], List[float]]:
-    """Milliseconds of the iterations outside and inside of the window; warm-up left out."""
+class Iteration(NamedTuple):
+    begin_s: float
+    ms: float
+    in_window: bool
+
+
+class Result(NamedTuple):
+    outside_ms: float
+    inside_ms: float
+    windows: int
+    stall_ms: float
+    report_s: float  # from the end of a window to its report
+
+
+def read_times(path: pathlib.Path) -> list[Iteration]:
+    """Without the first fifth: there the job warms up and the tool learns."""
     rows = [line.split() for line in path.read_text().splitlines()]
-    rows = rows[len(rows) // 10 :]
-    outside = [float(ms) for ms, window in rows if window == "0"]
-    return outside, [float(ms) for ms, window in rows if window == "1"]
+    rows = rows[len(rows) // 5 :]
+    return [Iteration(float(begin), float(ms), window == "1") for begin, ms, window in rows]
 
 
-def command_of(mode: str, out: pathlib.Path, size: Tuple[int, int, int]) -> List[str]:
+def ends_of_windows(times: list[Iteration]) -> list[float]:
+    pairs = zip(times, times[1:], strict=False)
+    return [b.begin_s for a, b in pairs if a.in_window and not b.in_window]
+
+
+def longest_near(times: list[Iteration], end_s: float) -> float:
+    near = [one.ms for one in times if abs(one.begin_s - end_s) < STALL_S]
+    across = [one.ms for one in times if one.begin_s < end_s < one.begin_s + one.ms / 1e3]
+    return max(near + across, default=NAN)
+
+
+def report_delay(out: pathlib.Path, end_s: float) -> float:
+    written = [path.stat().st_mtime - end_s for path in out.glob("report-*.json")]
+    return min((late for late in written if late > 0), default=NAN)
+
+
+def median(values: list[float]) -> float:
+    known = [value for value in values if value == value]
+    return statistics.median(known) if known else NAN
+
+
+def command_of(mode: str, out: pathlib.Path, size: tuple[int, int, int, int]) -> list[str]:
     job = [str(TORCHRUN), "--nproc-per-node", "2", str(JOB), *map(str, size), str(out)]
     if mode == "off":
         return job
-    options = ["--slowdown", "1000", "--window", "3", "--steps", "100000", "--quiet"]
-    if mode in ("agent", "torch"):
-        options += ["--source", mode]
+    options = ["--slowdown", "1000", "--steps", "100000", "--min-gap", "0", "--quiet"]
+    options += ["--no-audit"] if mode != "watched" else []
+    options += ["--source", mode] if mode in ("agent", "torch") else []
     return [str(PROGRAM), "run", "--out", str(out), *options, "--", *job]
 
 
-def run(mode: str, size: Tuple[int, int, int]) -> Dict[str, float]:
+def ask_windows(job: "subprocess.Popen[bytes]") -> None:
+    ask = [str(PROGRAM), "profile", "--window", str(WINDOW_S)]
+    while job.poll() is None:
+        asked = subprocess.run(ask, capture_output=True, check=False)
+        time.sleep(0.5 if asked.returncode == 0 else 0.2)
+
+
+def run(mode: str, size: tuple[int, int, int, int]) -> Result:
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder)
+        env = {**os.environ, "XDG_RUNTIME_DIR": folder, "OMP_NUM_THREADS": "1"}
         with open(out / "log", "wb") as log:
-            job = subprocess.Popen(command_of(mode, out, size), stdout=log, stderr=log)
-            asked_s = time.monotonic()
+            job = subprocess.Popen(command_of(mode, out, size), stdout=log, stderr=log, env=env)
             if mode in ("agent", "torch"):
-                asked_s = ask_profile(job)
-            job.wait()
-        outside, inside = read_times(out / "times.txt")
-        result = {"outside_ms": statistics.median(outside)}
-        if inside:
-            result["inside_ms"] = statistics.median(inside)
-            result["longest_ms"] = max(outside + inside)
-        reports = sorted(out.glob("report-*.json"))
-        if reports:
-            result["report_s"] = asked_s
-            result["sizes"] = float(len(json.loads(reports[0].read_text())["findings"]))
-        return result
-
-
-def ask_profile(job: "subprocess.Popen[bytes]") -> float:
-    """Asks until a profile was made; returns the seconds from the window's end to its report."""
-    deadline_s = time.monotonic() + 60
-    while job.poll() is None and time.monotonic() < deadline_s:
-        begin_s = time.monotonic()
-        asked = subprocess.run(
-            [str(PROGRAM), "profile", "--window", "3"], capture_output=True, check=False
+                os.environ["XDG_RUNTIME_DIR"] = folder
+                ask_windows(job)
+            if job.wait() != 0:
+                sys.exit((out / "log").read_text())
+        times = read_times(out / "times.txt")
+        ends = ends_of_windows(times)
+        return Result(
+            outside_ms=median([one.ms for one in times if not one.in_window]),
+            inside_ms=median([one.ms for one in times if one.in_window]),
+            windows=len(ends),
+            stall_ms=median([longest_near(times, end_s) for end_s in ends]),
+            report_s=median([report_delay(out, end_s) for end_s in ends]),
         )
-        if asked.returncode == 0:
-            return time.monotonic() - begin_s - 3
-        time.sleep(0.3)
-    return float("nan")
+
+
+def print_size(name: str, results: dict[str, list[Result]]) -> None:
+    off = [one.outside_ms for one in results["off"]]
+    for mode, runs in results.items():
+        if not runs:
+            continue
+        outside = [one.outside_ms for one in runs]
+        line = f"{name:6s} {mode:8s} iteration {median(outside):7.3f} ms"
+        ratios = [ours / theirs for ours, theirs in zip(outside, off, strict=False)]
+        if ratios and mode != "off":
+            line += f"  x{median(ratios):.4f} of off ({min(ratios):.4f}..{max(ratios):.4f})"
+        if sum(one.windows for one in runs) > 0:
+            inside = [one.inside_ms / one.outside_ms for one in runs if one.windows > 0]
+            line += f"  {sum(one.windows for one in runs)} windows: x{median(inside):.4f}"
+            line += f" ({min(inside):.4f}..{max(inside):.4f})"
+            line += f", longest iteration at the end {median([r.stall_ms for r in runs]):.1f} ms"
+            line += f", report after {median([r.report_s for r in runs]):.2f} s"
+        print(line, flush=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--sizes", default=",".join(SIZES))
     options = parser.parse_args()
-    for name, size in SIZES.items():
-        results: Dict[str, List[Dict[str, float]]] = {mode: [] for mode in MODES}
+    for name in options.sizes.split(","):
+        results: dict[str, list[Result]] = {mode: [] for mode in MODES}
         for _ in range(options.repeats):
             for mode in options.modes.split(","):
-                results[mode].append(run(mode, size))
+                results[mode].append(run(mode, SIZES[name]))
         print_size(name, results)
     return 0
-
-
-def print_size(name: str, results: Dict[str, List[Dict[str, float]]]) -> None:
-    off = [one["outside_ms"] for one in results["off"]]
-    for mode, runs in results.items():
-        if not runs:
-            continue
-        outside = [one["outside_ms"] for one in runs]
-        line = f"{name}  {mode:8s} iteration {statistics.median(outside):7.3f} ms"
-        if off and mode == "watched":
-            ratios = [ours / theirs for ours, theirs in zip(outside, off)]
-            line += f"  x{statistics.median(ratios):.4f} of off"
-        inside = [one for one in runs if "inside_ms" in one]
-        if inside:
-            ratio = statistics.median(one["inside_ms"] / one["outside_ms"] for one in inside)
-            longest = statistics.median(one["longest_ms"] for one in inside)
-            late = statistics.median(one.get("report_s", float("nan")) for one in inside)
-            line += f"  in a window x{ratio:.3f}, longest iteration {longest:.0f} ms"
-            line += f", report {late:.1f} s after the window"
-        print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measured job: data-parallel training on gloo that writes each iteration's time.
 
-Arguments: width of the model, layers, iterations, output folder. A line of the output
-is "milliseconds in_window", both of rank 0.
+Arguments: width of the model, layers, rows in a batch, seconds, output folder. A line of
+the output is "time.time() at its begin, milliseconds, in_window", all of rank 0.
 """
 
+import itertools
 import pathlib
 import sys
 import time
@@ -22,24 +23,32 @@ def in_window() -> bool:
 
 
 def main() -> None:
-    width, layers, steps = (int(text) for text in sys.argv[1:4])
+    width, layers, rows, seconds = (int(text) for text in sys.argv[1:5])
     torch.set_num_threads(1)
     torch.manual_seed(0)
     dist.init_process_group("gloo")
     body = [part for _ in range(layers) for part in (nn.Linear(width, width), nn.ReLU())]
     model = DistributedDataParallel(nn.Sequential(*body))
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    batches = iter(DataLoader(TensorDataset(torch.randn(16 * steps, width)), batch_size=16))
+    batches = DataLoader(TensorDataset(torch.randn(64 * rows, width)), batch_size=rows)
+    end = torch.zeros(1)
+    end_s = time.perf_counter() + seconds
     lines = []
-    for _ in range(steps):
-        begin_s = time.perf_counter()
-        (batch,) = next(batches)
+    for number, (batch,) in enumerate(itertools.chain.from_iterable(itertools.repeat(batches))):
+        begin_s, wall_s = time.perf_counter(), time.time()
         optimizer.zero_grad()
         model(batch).square().mean().backward()
         optimizer.step()
-        lines.append(f"{1e3 * (time.perf_counter() - begin_s):.4f} {int(in_window())}\n")
+        lines.append(
+            f"{wall_s:.6f} {1e3 * (time.perf_counter() - begin_s):.4f} {int(in_window())}\n"
+        )
+        if number % 64 == 0:  # both ranks must end after the same iteration
+            end.fill_(float(begin_s > end_s))
+            dist.broadcast(end, 0)
+            if end.item():
+                break
     if dist.get_rank() == 0:
-        pathlib.Path(sys.argv[4], "times.txt").write_text("".join(lines))
+        pathlib.Path(sys.argv[5], "times.txt").write_text("".join(lines))
     dist.destroy_process_group()
 
 
