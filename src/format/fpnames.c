@@ -118,6 +118,8 @@ int fpnames_learn(struct fpnames *names, uint32_t parent, struct funckey key, ui
 		return error;
 	name = &names->list.data[place];
 	if (name->text == NULL) {
+		if (names->arena.total_bytes > FPNAMES_BYTES_MAX)
+			return -ENOBUFS;
 		copy = arena_strndup(&names->arena, text, len);
 		if (copy == NULL)
 			return -ENOMEM;

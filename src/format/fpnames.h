@@ -16,6 +16,7 @@
 #include "format/fingerprint.h"
 
 #define FPNAMES_MAX (1u << 20) /* frames in one dictionary */
+#define FPNAMES_BYTES_MAX (256u << 20)
 #define FPNAMES_TEXT_MAX 4095u /* bytes of one name; what is longer is cut */
 
 struct fpname_id {

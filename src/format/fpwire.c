@@ -5,8 +5,8 @@
  *	fingerprints	profile, detail; texts; names; entries; workers, one by one;
  *			for each worker a bit per entry: whether it has that function;
  *			the columns; iterations; kinds of collectives, collectives
- *	names		names
- *	ask		ids
+ *	names		texts; names
+ *	ask		profile, detail; ids; ranks
  *
  * and a 64-bit hash of it all.
  */
@@ -29,7 +29,8 @@ int fpwire_reset(struct fpwire *m)
 	m->type = FPWIRE_FINGERPRINTS;
 	m->profile = 0;
 	m->detail = FPWIRE_FUNCTIONS;
-	m->workers.cnt = m->entries.cnt = m->entry_of.cnt = m->frames.cnt = m->asked.cnt = 0;
+	m->workers.cnt = m->entries.cnt = m->entry_of.cnt = m->frames.cnt = 0;
+	m->asked.cnt = m->ranks.cnt = 0;
 	m->iterations.cnt = m->collectives.cnt = m->shares.cnt = m->kinds.cnt = 0;
 	m->texts.cnt = m->text_offs.cnt = m->last.cnt = 0;
 	for (int c = 0; c < FPWIRE_COLUMN_CNT; c++)
@@ -49,6 +50,7 @@ void fpwire_done(struct fpwire *m)
 		vec_done(&m->columns[c]);
 	vec_done(&m->frames);
 	vec_done(&m->asked);
+	vec_done(&m->ranks);
 	vec_done(&m->iterations);
 	vec_done(&m->collectives);
 	vec_done(&m->shares);
@@ -110,7 +112,7 @@ static void wire_text(struct wire *w, struct fpwire *m, size_t idx)
 	}
 	wire_uint(w, &same, limit, "a beginning that both texts have");
 	wire_uint(w, &more, FPNAMES_TEXT_MAX - same, "a text of a few KB");
-	if (w->error == 0 && wire_reads(w) && off + same + more >= TEXT_BYTES_MAX)
+	if (w->error == 0 && off + same + more >= TEXT_BYTES_MAX)
 		wire_fail(w, "less text", off + same + more);
 	wire_resize(w, &m->texts, off + same + more + 1);
 	if (w->error != 0)
@@ -190,6 +192,10 @@ static void wire_frame(struct wire *w, struct fpwire *m, size_t idx)
 	f->parent = back == 0 ? FRAME_NONE : (uint32_t)(idx - back);
 	wire_uint(w, &text, m->text_offs.cnt, "the index of a text");
 	f->text = (uint32_t)text;
+	/* Many frames may share one long text; each has to be kept. */
+	w->name_bytes += strlen(fpwire_text(m, f->text));
+	if (w->error == 0 && w->name_bytes > TEXT_BYTES_MAX)
+		wire_fail(w, "shorter names", w->name_bytes);
 	wire_key(w, m, f, (kind & KEY_GIVEN) != 0);
 	set_id(m, f);
 }
@@ -207,7 +213,26 @@ static void wire_names(struct wire *w, struct fpwire *m)
 	}
 }
 
-static void wire_asked(struct wire *w, struct fpwire *m)
+static void wire_int(struct wire *w, int *value, int base, int low, const char *expected)
+{
+	int64_t wide = *value;
+
+	wire_within(w, &wide, base, low, INT32_MAX, expected);
+	*value = (int)wide;
+}
+
+static void wire_profile(struct wire *w, struct fpwire *m)
+{
+	uint8_t detail = (uint8_t)m->detail;
+
+	wire_uint(w, &m->profile, UINT64_MAX, "the number of a profile");
+	wire_byte(w, &detail);
+	if (w->error == 0 && detail >= FPWIRE_DETAIL_CNT)
+		wire_fail(w, "a level of detail", detail);
+	m->detail = (enum fpwire_detail)detail;
+}
+
+static void wire_asked_names(struct wire *w, struct fpwire *m)
 {
 	size_t cnt = m->asked.cnt;
 
@@ -217,6 +242,23 @@ static void wire_asked(struct wire *w, struct fpwire *m)
 		wire_u64(w, &m->asked.data[i].hi);
 		wire_u64(w, &m->asked.data[i].lo);
 	}
+}
+
+static void wire_asked_ranks(struct wire *w, struct fpwire *m)
+{
+	size_t cnt = m->ranks.cnt;
+
+	wire_cnt(w, &cnt, 1, "a number of ranks");
+	wire_resize(w, &m->ranks, cnt);
+	for (size_t i = 0; i < cnt && w->error == 0; i++)
+		wire_int(w, &m->ranks.data[i], i > 0 ? m->ranks.data[i - 1] : 0, 0, "a rank");
+}
+
+static void wire_question(struct wire *w, struct fpwire *m)
+{
+	wire_profile(w, m);
+	wire_asked_names(w, m);
+	wire_asked_ranks(w, m);
 }
 
 /* --- workers --- */
@@ -254,14 +296,6 @@ static void wire_entries(struct wire *w, struct fpwire *m)
 			m->entries.data[i] = (struct fpwire_entry){ .place = FRAME_NONE };
 		wire_entry(w, m, &m->entries.data[i]);
 	}
-}
-
-static void wire_int(struct wire *w, int *value, int base, int low, const char *expected)
-{
-	int64_t wide = *value;
-
-	wire_within(w, &wide, base, low, INT32_MAX, expected);
-	*value = (int)wide;
 }
 
 static void wire_identity(struct wire *w, struct fpwire_worker *x, const struct fpwire_worker *prev,
@@ -439,13 +473,7 @@ static void wire_head(struct wire *w, struct fpwire *m)
 
 static void wire_fingerprints(struct wire *w, struct fpwire *m)
 {
-	uint8_t detail = (uint8_t)m->detail;
-
-	wire_uint(w, &m->profile, UINT64_MAX, "the number of a profile");
-	wire_byte(w, &detail);
-	if (w->error == 0 && detail >= FPWIRE_DETAIL_CNT)
-		wire_fail(w, "a level of detail", detail);
-	m->detail = (enum fpwire_detail)detail;
+	wire_profile(w, m);
 	wire_texts(w, m);
 	wire_names(w, m);
 	wire_entries(w, m);
@@ -471,7 +499,7 @@ void wire_message(struct wire *w, struct fpwire *m)
 		wire_names(w, m);
 		break;
 	case FPWIRE_ASK:
-		wire_asked(w, m);
+		wire_question(w, m);
 		break;
 	}
 	w->field_off = w->off;

@@ -21,10 +21,13 @@
  *
  * Protocol. Any message may get lost, come twice or in any order.
  *	host    fingerprints, without names unless the centre is new
- *	centre  names asked for, if there are ids that it does not know: fpwire_ask()
+ *	centre  asks for the names that it does not know: fpwire_ask()
  *	host    those names: fpwire_encode_names()
- * The centre asks again after a time-out. Who asks for nothing knows all.
- * Source: facts on transport, section 1; issue "fingerprint on the wire".
+ *	centre  asks for more detail of some workers: fpwire_ask_workers()
+ *	host    their fingerprints again
+ * The centre asks again after a time-out. Places in its dictionary depend on whom it
+ * heard first; what is added up or printed goes by ids, ranks and keys.
+ * Source: facts on transport, section 1.
  */
 #pragma once
 
@@ -153,7 +156,9 @@ struct fpwire {
 	VEC(uint32_t) entry_of; /* by row: index in entries */
 	VEC(uint16_t) columns[FPWIRE_COLUMN_CNT];
 	VEC(struct fpwire_frame) frames;
-	VEC(struct fpname_id) asked; /* FPWIRE_ASK: the ids */
+	/* FPWIRE_ASK: names, and ranks of workers that are wanted in the detail above. */
+	VEC(struct fpname_id) asked;
+	VEC(int) ranks;
 	/* The rest is reached through workers. */
 	VEC(struct fp_iteration) iterations;
 	VEC(struct fp_collective) collectives;
@@ -185,6 +190,10 @@ _must_check_ int fpwire_decode(struct fpwire *message, const void *data, size_t 
  */
 _must_check_ int fpwire_ask(struct fpnames *names, const struct fpwire *message, uint8_t ask_max,
 			    struct str *out);
+
+/* Appends a message that asks for ranks[cnt] of a profile in more detail. 0 or -ENOMEM. */
+_must_check_ int fpwire_ask_workers(uint64_t profile, enum fpwire_detail detail, const int *ranks,
+				    size_t cnt, struct str *out);
 
 /*
  * The fingerprint of workers.data[worker], with everything it needs in its own arena:

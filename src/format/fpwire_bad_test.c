@@ -204,6 +204,32 @@ static void a_number_has_one_spelling(void **state)
 	fpwire_done(&m);
 }
 
+/* Thousands of frames that share one long text: a few bytes each, and kilobytes in memory. */
+static void a_small_message_cannot_fill_the_memory(void **state)
+{
+	struct fpwire m = { 0 };
+	struct fpnames names = { 0 };
+	struct str message = { 0 };
+	struct err err;
+
+	(void)state;
+	str_append_len(&message, "PTFW\1\2", 6);     /* names */
+	str_append_len(&message, "\1\0\xff\x1f", 4); /* one text of 4095 bytes */
+	for (int i = 0; i < 4095; i++)
+		str_append_char(&message, 'x');
+	str_append_len(&message, "\x88\x27", 2); /* 5000 frames */
+	for (int i = 0; i < 5000; i++)
+		str_append_len(&message, i > 0 ? "\0\1\0" : "\0\0\0", 3);
+	str_append_len(&message, "12345678", 8);
+	seal(&message);
+	assert_int_equal(fpwire_decode(&m, message.data, message.len, &names, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "expected shorter names"));
+	assert_int_equal(names.list.cnt, 0);
+	str_done(&message);
+	fpnames_done(&names);
+	fpwire_done(&m);
+}
+
 static int use_everything(const struct host *host)
 {
 	struct fpwire m = { 0 };
@@ -261,6 +287,7 @@ int main(void)
 		cmocka_unit_test(a_well_sealed_lie_is_an_error_or_a_fingerprint),
 		cmocka_unit_test(other_versions_and_types_are_refused),
 		cmocka_unit_test(a_number_has_one_spelling),
+		cmocka_unit_test(a_small_message_cannot_fill_the_memory),
 		cmocka_unit_test(each_allocation_may_fail),
 	};
 

@@ -80,8 +80,6 @@ void wire_iterations(struct wire *w, struct fpwire *m)
 		wire_resize(w, &m->iterations, done + cnt);
 		if (w->error != 0)
 			return;
-		for (size_t i = 0; i < cnt && wire_reads(w); i++)
-			m->iterations.data[done + i] = (struct fp_iteration){ 0 };
 		if (cnt > 0)
 			walk_iterations(w, m->iterations.data + done, cnt, &first);
 		x->fp.iteration_cnt = cnt;
@@ -154,8 +152,6 @@ static void wire_kinds(struct wire *w, struct fpwire *m)
 		struct fpwire_kind *k = &m->kinds.data[i];
 		const struct fpwire_kind *prev = i > 0 ? k - 1 : &none;
 
-		if (wire_reads(w))
-			*k = none;
 		wire_kind(w, k, prev);
 		k->leader = i > 0 && k->group == prev->group ? prev->leader : (uint32_t)i;
 		k->worker = UINT32_MAX;
@@ -259,11 +255,8 @@ static void wire_shares(struct wire *w, struct calls *at, uint32_t *first, uint3
 
 	wire_cnt(w, &cnt, 3, "a number of shares");
 	wire_resize(w, &at->m->shares, begin + cnt);
-	for (size_t i = 0; i < cnt && w->error == 0; i++) {
-		if (wire_reads(w))
-			at->m->shares.data[begin + i] = (struct fp_share){ 0 };
+	for (size_t i = 0; i < cnt && w->error == 0; i++)
 		wire_share(w, &at->m->shares.data[begin + i], at->row_cnt);
-	}
 	*first = at->share_cnt;
 	*ret_cnt = (uint32_t)cnt;
 	at->share_cnt += (uint32_t)cnt;
@@ -338,11 +331,8 @@ void wire_collectives(struct wire *w, struct fpwire *m)
 		wire_cnt(w, &cnt, 4, "a number of collectives");
 		wire_resize(w, &m->collectives, done + cnt);
 		at = (struct calls){ m, (uint32_t)i, x->cnt, at.share_base + at.share_cnt, 0, 0 };
-		for (size_t k = 0; k < cnt && w->error == 0; k++) {
-			if (wire_reads(w))
-				m->collectives.data[done + k] = (struct fp_collective){ 0 };
+		for (size_t k = 0; k < cnt && w->error == 0; k++)
 			wire_collective(w, &at, &m->collectives.data[done + k]);
-		}
 		x->fp.collective_cnt = cnt;
 		x->fp.share_cnt = at.share_cnt;
 		done += cnt;

@@ -80,7 +80,7 @@ int fpwire_decode(struct fpwire *m, const void *data, size_t len, struct fpnames
 	if (error == 0)
 		error = decode(m, data, len, names, err);
 	if (error < 0)
-		m->workers.cnt = m->entries.cnt = m->frames.cnt = m->asked.cnt = 0;
+		m->workers.cnt = m->entries.cnt = m->frames.cnt = m->asked.cnt = m->ranks.cnt = 0;
 	if (error == -ENOMEM)
 		return err_set(err, ENOMEM, "message: out of memory");
 	if (error == -ENOBUFS)
@@ -94,7 +94,7 @@ int fpwire_decode(struct fpwire *m, const void *data, size_t len, struct fpnames
 int fpwire_ask(struct fpnames *names, const struct fpwire *message, uint8_t ask_max,
 	       struct str *out)
 {
-	struct fpwire question = { .type = FPWIRE_ASK };
+	struct fpwire question = { .type = FPWIRE_ASK, .profile = message->profile };
 	int error = 0;
 
 	for (size_t i = 0; i < message->entries.cnt && error == 0; i++) {
@@ -111,6 +111,20 @@ int fpwire_ask(struct fpnames *names, const struct fpwire *message, uint8_t ask_
 		error = fpwire_write(&question, out, NULL);
 	if (error == 0)
 		error = (int)question.asked.cnt;
+	fpwire_done(&question);
+	return error;
+}
+
+int fpwire_ask_workers(uint64_t profile, enum fpwire_detail detail, const int *ranks, size_t cnt,
+		       struct str *out)
+{
+	struct fpwire question = { .type = FPWIRE_ASK, .profile = profile, .detail = detail };
+	int error = 0;
+
+	for (size_t i = 0; i < cnt && error == 0; i++)
+		error = vec_push(&question.ranks, ranks[i]);
+	if (error == 0)
+		error = fpwire_write(&question, out, NULL);
 	fpwire_done(&question);
 	return error;
 }

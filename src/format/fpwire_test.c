@@ -317,6 +317,25 @@ static void names_come_when_they_are_asked_for(void **state)
 	host_done(&host);
 }
 
+static void workers_are_asked_for_by_rank(void **state)
+{
+	static const int ranks[] = { 7, 8, 900000, 3, INT32_MAX };
+	struct fpwire m = { 0 };
+	struct str ask = { 0 };
+
+	(void)state;
+	assert_int_equal(fpwire_ask_workers(42, FPWIRE_LEADS, ranks, ARRAY_SIZE(ranks), &ask), 0);
+	decode(&m, &ask, NULL);
+	assert_int_equal(m.type, FPWIRE_ASK);
+	assert_int_equal(m.profile, 42);
+	assert_int_equal(m.detail, FPWIRE_LEADS);
+	assert_int_equal(m.asked.cnt, 0);
+	assert_int_equal(m.ranks.cnt, ARRAY_SIZE(ranks));
+	assert_memory_equal(m.ranks.data, ranks, sizeof(ranks));
+	str_done(&ask);
+	fpwire_done(&m);
+}
+
 /* Decodes messages in an order and appends the bytes of all workers of the first. */
 static struct str hear(const struct str *messages, const int *order, size_t cnt)
 {
@@ -656,6 +675,7 @@ int main(void)
 		cmocka_unit_test(what_is_lost_is_what_is_stated),
 		cmocka_unit_test(same_fingerprints_make_the_same_bytes),
 		cmocka_unit_test(names_come_when_they_are_asked_for),
+		cmocka_unit_test(workers_are_asked_for_by_rank),
 		cmocka_unit_test(the_order_of_arrival_changes_nothing),
 		cmocka_unit_test(a_used_message_decodes_like_a_new_one),
 		cmocka_unit_test(functions_that_differ_in_numbers_alone_are_kept_apart),

@@ -9,6 +9,9 @@
 
 #include "format/fpwire.h"
 
+#include <errno.h>
+#include <string.h>
+
 #define FPWIRE_TIME_MAX (INT64_MAX / 4) /* of any time in a fingerprint */
 
 /* Either direction. Writing: out is set. Reading: data is set and off moves. */
@@ -16,7 +19,8 @@ struct wire {
 	struct str *out;
 	const uint8_t *data;
 	size_t len, off;
-	size_t field_off; /* where the field being read begins */
+	size_t field_off;  /* where the field being read begins */
+	size_t name_bytes; /* of all frames so far */
 	struct err *err;
 	int error; /* the first one sticks; all later calls do nothing */
 };
@@ -56,13 +60,16 @@ void wire_time(struct wire *w, int64_t *ns);
 /* A number of elements that take at least min_bytes each. */
 void wire_cnt(struct wire *w, size_t *cnt, size_t min_bytes, const char *expected);
 
-/* Makes a vector of the message as long as cnt; reading only. */
+/* Makes a vector of the message longer, to n elements, with zeros; reading only. */
 #define wire_resize(w, vec, n)                                                           \
 	do {                                                                             \
 		if ((w)->error == 0 && wire_reads(w) && vec_reserve((vec), (n) + 1) < 0) \
 			(w)->error = -ENOMEM;                                            \
-		if ((w)->error == 0 && wire_reads(w))                                    \
+		if ((w)->error == 0 && wire_reads(w)) {                                  \
+			memset((vec)->data + (vec)->cnt, 0,                              \
+			       ((n) - (vec)->cnt) * sizeof(*(vec)->data));               \
 			(vec)->cnt = (n);                                                \
+		}                                                                        \
 	} while (0)
 
 /* Parts of a message with fingerprints, in their own files. */
