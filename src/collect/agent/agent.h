@@ -115,9 +115,5 @@ PT_EXPORT uint64_t pt_agent_order(void);
 PT_EXPORT uint64_t pt_agent_step(void);
 PT_EXPORT int pt_agent_enabled(void);
 
-/*
- * Called by CUDA's driver in cuInit() when CUDA_INJECTION64_PATH names this library
- * (preload.c): the interpreter is asked to attach the package on its main thread.
- * From any thread, any number of times. Returns 1: injected, as the driver expects.
- */
+/* CUDA's driver calls it in cuInit(), see preload.c; from any thread, many times. Returns 1. */
 PT_EXPORT int InitializeInjection(void);
