@@ -226,6 +226,15 @@ static double own_link(const struct simulation *sim, const struct meeting_id *id
 	return 0.75;
 }
 
+static void shorten(struct traffic *traffic, double busy_frac)
+{
+	for (size_t i = 0; i < traffic->burst_cnt; i++) {
+		struct ring_burst *b = &traffic->bursts[i];
+
+		b->end_ns = b->start_ns + (int64_t)((double)(b->end_ns - b->start_ns) * busy_frac);
+	}
+}
+
 void network_traffic(const struct simulation *sim, const struct meeting_id *id, double ms, int rank,
 		     struct traffic *ret)
 {
@@ -235,11 +244,13 @@ void network_traffic(const struct simulation *sim, const struct meeting_id *id, 
 	struct ring_burst bursts[NODES_MAX * STEPS_MAX];
 	struct nodes nodes;
 	unsigned int steps = step_cnt_of(ms);
+	double own;
 
 	*ret = (struct traffic){ .burst_cnt = 0 };
 	ret->util_frac = own_link(sim, id, rank, &ret->resource);
+	own = own_slow(sim, id, rank, crosses);
 	if (crosses)
-		ret->util_frac /= own_slow(sim, id, rank, true);
+		ret->util_frac /= own;
 	set_relay(sim, id, rank, ret);
 	(void)play(sim, id, crosses ? ring_of(sim, &id->group, member) : 0, ms,
 		   &all->ready_ns[meeting_index(sim, id) * (size_t)all->size], &nodes, bursts);
@@ -248,6 +259,8 @@ void network_traffic(const struct simulation *sim, const struct meeting_id *id, 
 			continue;
 		memcpy(ret->bursts, &bursts[n * steps], steps * sizeof(*bursts));
 		ret->burst_cnt = steps;
+		/* Where the way inside the host is the slow one, the NIC waits for each chunk. */
+		shorten(ret, own / nodes.slow[n]);
 	}
 }
 
@@ -267,11 +280,13 @@ struct utilisation network_utilisation(const struct simulation *sim, const struc
 	if (crosses)
 		util /= own;
 	busy = fmin(own / slow, 1);
-	ret.mu_frac = util * busy;
-	ret.sigma_frac = fmax(util * sqrt(busy * (1 - busy)), BURST_JITTER * util);
 	set_relay(sim, id, rank, &relay);
-	if (relay.relay_frac > 0 && relay.relay == ret.resource)
-		ret.mu_frac = fmin(ret.mu_frac + relay.relay_frac, 1);
+	/* What is relayed goes on all the time; its own chunks come on top, as far as there is room. */
+	if (relay.relay_frac <= 0 || relay.relay != ret.resource)
+		relay.relay_frac = 0;
+	util = fmin(util, 1 - relay.relay_frac);
+	ret.mu_frac = relay.relay_frac + util * busy;
+	ret.sigma_frac = fmax(util * sqrt(busy * (1 - busy)), BURST_JITTER * ret.mu_frac);
 	return ret;
 }
 
