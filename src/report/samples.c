@@ -281,6 +281,9 @@ static void make_figure7(struct report *report)
 	set_ring_waits(report, 16);
 	set_findings(report, rows, ARRAY_SIZE(rows));
 	report->trigger = (struct report_trigger){ true, "slowdown", 1221.0, 2000.0, 4200 };
+	report->overhead = (struct report_overhead){ .present = true,
+						     .always = { true, 0.08, 0.11 },
+						     .window = { true, 1.2, 0.4 } };
 	report->elapsed_ms = 812.0;
 }
 
@@ -431,6 +434,12 @@ static void make_blocked(struct report *report)
 	job(report, "llm-70b", 8, 0.0, (double)NAN);
 	set_findings(report, &row, 1);
 	report->trigger = (struct report_trigger){ true, "blocked", 812.0, (double)NAN, 9001 };
+	report->overhead = (struct report_overhead){ .present = true,
+						     .torch = true,
+						     .always = { true, 0.7, 0.05 },
+						     .less_samples = true,
+						     .no_operators = true,
+						     .only_marks = true };
 }
 
 static void make_throttled(struct report *report)
