@@ -87,7 +87,7 @@ def command_of(mode: str, out: pathlib.Path, size: tuple[int, int, int, int]) ->
     return [str(PROGRAM), "run", "--out", str(out), *options, "--", *job]
 
 
-def ask_windows(job: "subprocess.Popen[bytes]") -> None:
+def ask_windows(job: subprocess.Popen[bytes]) -> None:
     ask = [str(PROGRAM), "profile", "--window", str(WINDOW_S)]
     while job.poll() is None:
         asked = subprocess.run(ask, capture_output=True, check=False)
