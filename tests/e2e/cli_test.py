@@ -19,7 +19,17 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = ROOT / "build" / "src" / "cmd" / "perftracker"
 GOLDEN = ROOT / "tests" / "golden" / "cli"
-COMMANDS = ["run", "profile", "status", "timeline", "analyze", "summarize", "localize", "dump"]
+COMMANDS = [
+    "run",
+    "profile",
+    "status",
+    "timeline",
+    "analyze",
+    "summarize",
+    "localize",
+    "simulate",
+    "dump",
+]
 
 
 def call(*words: str | pathlib.Path, folder: str | None = None) -> subprocess.CompletedProcess[str]:
