@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define FP_MAGIC 0x50465450u /* "PTFP" */
-#define FP_VERSION 2u	     /* version 1: no pressure of the host */
+#define FP_VERSION 3u	     /* 1: no pressure of the host; 2: no spread, no launcher */
 #define RESOURCE_ABSENT 255  /* in the file: the number of resources grows */
 #define RESOURCE_ABSENT_1 9  /* what version 1 wrote instead */
 #define FP_MAX_BYTES (1u << 30)
@@ -219,6 +219,12 @@ static void code_function(struct codec *c, struct fp_function *f, size_t frame_c
 	CODE_INT(c, f->thread_ns, 0, INT64_MAX, "a duration");
 	code_finite(c, &f->elements);
 	code_finite(c, &f->bytes);
+	if (c->version < 3)
+		return;
+	code_finite(c, &f->spread_ns);
+	if (c->error == 0 && f->spread_ns < 0)
+		codec_fail(c, "a deviation of at least 0", 0);
+	code_text(c, &f->launched_by);
 }
 
 /* shares[first .. + cnt) of the file. */
@@ -312,7 +318,7 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 		codec_fail(c, "a fingerprint file (\"PTFP\")", magic);
 	code_u64(c, &c->version);
 	if (c->error == 0 && (c->version < 1 || c->version > FP_VERSION))
-		codec_fail(c, "version 1 or 2", c->version);
+		codec_fail(c, "version 1 to 3", c->version);
 	code_identity(c, fp);
 	fp->frames = code_array(c, fp->frames, &fp->frame_cnt, sizeof(*fp->frames), 40);
 	for (size_t i = 0; i < fp->frame_cnt && c->error == 0; i++)

@@ -47,6 +47,9 @@ struct fp_function {
 			      * also while the device had work: how long the place itself takes */
 	double elements; /* mean input elements (or threads launched) an execution; -1 unknown */
 	double bytes;	 /* mean payload an execution; -1 unknown */
+	double spread_ns; /* standard deviation of share_ns over the iterations; 0 unknown */
+	const char *launched_by; /* kernels: the operators that launched most of it, outermost
+				  * first, "aten::linear > aten::addmm"; NULL unknown */
 };
 
 /* Time that a function held of an interval. */

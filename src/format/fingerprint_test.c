@@ -120,6 +120,8 @@ static void fill_functions(struct fingerprint *fp)
 			.thread_ns = some_ns(),
 			.elements = -1,
 			.bytes = (double)below(1u << 30),
+			.spread_ns = (double)below(1u << 20),
+			.launched_by = some_text(fp),
 		};
 }
 
@@ -438,8 +440,48 @@ static void another_version_is_refused_by_its_number(void **state)
 	data = bytes_of(&fp, &len);
 	data[8] = 9;
 	assert_int_equal(read_exact(data, len, &err), -EINVAL);
-	assert_memory_equal(err.text, "name:8: expected version 1 or 2, found 9", 40);
+	assert_memory_equal(err.text, "name:8: expected version 1 to 3, found 9", 40);
 	free(data);
+	fingerprint_done(&fp);
+}
+
+/* Without what version 3 added at the end of the one function: a spread and a text of no length. */
+static size_t version_2_of(const unsigned char *data, size_t len, unsigned char *ret)
+{
+	const size_t counts = 3 * 8, added = 2 * 8;
+
+	memcpy(ret, data, len - counts - added);
+	memcpy(ret + len - counts - added, data + len - counts, counts);
+	ret[8] = 2;
+	return len - added;
+}
+
+static void a_file_of_version_2_knows_no_spread(void **state)
+{
+	struct fp_function function = { .frame = FRAME_NONE,
+					.resource = RESOURCE_CNT,
+					.bytes = 17 };
+	struct fingerprint fp, again;
+	unsigned char *data, old[4096];
+	size_t len;
+	struct err err;
+
+	(void)state;
+	fingerprint_init(&fp);
+	fp.window_ns = 1000;
+	fp.functions = &function;
+	fp.function_cnt = 1;
+	data = bytes_of(&fp, &len);
+	assert_true(len <= sizeof(old));
+	len = version_2_of(data, len, old);
+	assert_int_equal(fingerprint_read_memory(old, len, "f", &again, &err), 0);
+	assert_true(again.functions[0].bytes == 17);
+	assert_true(again.functions[0].spread_ns == 0);
+	assert_null(again.functions[0].launched_by);
+	fingerprint_done(&again);
+	function.spread_ns = -1;
+	free(data);
+	assert_int_equal(fingerprint_write(&fp, path_of("f"), &err), -EINVAL);
 	fingerprint_done(&fp);
 }
 
@@ -464,7 +506,7 @@ static void a_file_of_version_1_has_no_pressure_and_its_own_absent_resource(void
 	struct fp_function function = { .frame = FRAME_NONE, .resource = RESOURCE_CNT };
 	size_t tail = 8 + (8 + 13 * 8) + 3 * 8, len; /* no frames, one function, nothing else */
 	struct fingerprint fp, again;
-	unsigned char *data, old[4096];
+	unsigned char *data, newer[4096], old[4096];
 	struct err err;
 
 	(void)state;
@@ -474,7 +516,7 @@ static void a_file_of_version_1_has_no_pressure_and_its_own_absent_resource(void
 	fp.function_cnt = 1;
 	data = bytes_of(&fp, &len);
 	assert_true(len <= sizeof(old));
-	len = version_1_of(data, len, tail, old);
+	len = version_1_of(newer, version_2_of(data, len, newer), tail, old);
 	old[len - tail + 8 + 8 + 2 * 8] = 9; /* what version 1 wrote for none */
 	assert_int_equal(fingerprint_read_memory(old, len, "f", &again, &err), 0);
 	assert_int_equal(again.function_cnt, 1);
@@ -594,6 +636,7 @@ int main(void)
 		cmocka_unit_test(huge_counts_are_refused_before_memory_is_taken),
 		cmocka_unit_test(a_foreign_file_is_named_with_the_place),
 		cmocka_unit_test(another_version_is_refused_by_its_number),
+		cmocka_unit_test(a_file_of_version_2_knows_no_spread),
 		cmocka_unit_test(a_file_of_version_1_has_no_pressure_and_its_own_absent_resource),
 		cmocka_unit_test(a_caller_behind_its_frame_is_refused),
 		cmocka_unit_test(a_share_of_the_window_that_is_no_number_is_refused),

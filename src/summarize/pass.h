@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of one summary, shared by the files that make it: summarize.c (the
- * order of work, functions, identity), tally.c (what each function did) and
- * hoststats.c (what the host says). Not for other folders.
+ * order of work, functions, identity), tally.c (what each function did), spread.c (how
+ * that varied), launchers.c (who launched it) and hoststats.c (what the host says). Not for other folders.
  */
 #pragma once
 
@@ -66,6 +66,17 @@ static inline int64_t add_saturated(int64_t a, int64_t b)
  * folded into their callers. Returns 0 or -ENOMEM.
  */
 _must_check_ int tally_all(struct pass *p);
+
+/*
+ * Fills spread_ns of fp's functions: how unlike the iterations are. Where functions of
+ * one class ran at once, the spread is that of the one that held the path, scaled. Windows
+ * of one iteration, and products of functions and iterations beyond 4 million, have none.
+ * After the collectives. Returns 0 or -ENOMEM.
+ */
+_must_check_ int spread_add(struct pass *p, struct fingerprint *fp);
+
+/* Fills launched_by of fp's kernels. Returns 0 or -ENOMEM. */
+_must_check_ int launchers_add(struct pass *p, struct fingerprint *fp);
 
 /* Fills fp->host_stats and fp->resources. Returns 0 or -ENOMEM. */
 _must_check_ int hoststats_add(struct pass *p, struct fingerprint *fp);

@@ -313,6 +313,10 @@ static int pass_run(struct pass *p, struct fingerprint *fp)
 	if (error == 0)
 		error = add_collectives(p, fp);
 	if (error == 0)
+		error = spread_add(p, fp);
+	if (error == 0)
+		error = launchers_add(p, fp);
+	if (error == 0)
 		error = add_identity(p, fp);
 	return error == 0 ? hoststats_add(p, fp) : error;
 }

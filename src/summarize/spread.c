@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "summarize/pass.h"
+
+#include <errno.h>
+#include <math.h>
+
+#define CELLS_MAX ((size_t)4 << 20) /* functions * iterations: 32 MB */
+
+/* One row of times per function, one column per iteration. */
+struct spread {
+	double *cells;
+	const struct fp_iteration *iterations; /* in order of time */
+	size_t iteration_cnt;
+	size_t next; /* first iteration that ends behind the segments so far */
+};
+
+/* Divides [start, end) of the path among the iterations it lies in. */
+static void charge(struct spread *s, double *row, int64_t start_ns, int64_t end_ns)
+{
+	while (s->next < s->iteration_cnt &&
+	       s->iterations[s->next].start_ns + s->iterations[s->next].dur_ns <= start_ns)
+		s->next++;
+	for (size_t i = s->next; i < s->iteration_cnt; i++) {
+		int64_t from_ns = MAX(start_ns, s->iterations[i].start_ns);
+		int64_t to_ns = MIN(end_ns, s->iterations[i].start_ns + s->iterations[i].dur_ns);
+
+		if (s->iterations[i].start_ns >= end_ns)
+			break;
+		if (to_ns > from_ns)
+			row[i] += (double)(to_ns - from_ns);
+	}
+}
+
+/* Deviation of row[cnt], scaled to the share: stretches of several functions went to one. */
+static double row_spread(const double *row, size_t cnt, int64_t share_ns)
+{
+	double sum = 0, squares = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		sum += row[i];
+	if (sum <= 0)
+		return 0;
+	for (size_t i = 0; i < cnt; i++)
+		squares += (row[i] - sum / (double)cnt) * (row[i] - sum / (double)cnt);
+	return sqrt(squares / (double)(cnt - 1)) * (double)share_ns / sum;
+}
+
+int spread_add(struct pass *p, struct fingerprint *fp)
+{
+	struct spread s = { .iterations = p->window.iterations.data,
+			    .iteration_cnt = p->window.iterations.cnt };
+
+	if (!p->window.iterations_known || s.iteration_cnt < 2 ||
+	    fp->function_cnt > CELLS_MAX / s.iteration_cnt)
+		return 0;
+	s.cells = calloc(fp->function_cnt * s.iteration_cnt + 1, sizeof(*s.cells));
+	if (s.cells == NULL)
+		return -ENOMEM;
+	vec_foreach(seg, &p->path.segments) {
+		uint32_t f = idmap_get(&p->index.map, tally_key(seg->node, seg->class));
+
+		if (f < fp->function_cnt)
+			charge(&s, &s.cells[f * s.iteration_cnt],
+			       seg->start_ns - p->window.start_ns,
+			       seg->end_ns - p->window.start_ns);
+	}
+	for (size_t f = 0; f < fp->function_cnt; f++)
+		fp->functions[f].spread_ns = row_spread(&s.cells[f * s.iteration_cnt],
+							s.iteration_cnt, fp->functions[f].share_ns);
+	free(s.cells);
+	return 0;
+}
