@@ -4,6 +4,7 @@
 
 #include "base/file.h"
 #include "cmd/cmd.h"
+#include "format/sidecar_file.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -222,6 +223,20 @@ static int print_list(bool json)
 	return status;
 }
 
+static int write_events(const struct simulation *sim, int rank, const char *path, struct err *err)
+{
+	struct str sidecar = { 0 };
+	int error = simulate_trace(sim, rank, path, err);
+
+	str_printf(&sidecar, "%s" SIDECAR_SUFFIX, path);
+	if (error == 0 && str_error(&sidecar) < 0)
+		error = err_set(err, ENOMEM, "out of memory");
+	if (error == 0)
+		error = simulate_sidecar(sim, rank, str_borrow(&sidecar), err);
+	str_done(&sidecar);
+	return error;
+}
+
 static int write_worker(const struct simulation *sim, enum simulate_level level, int rank,
 			const char *path, struct err *err)
 {
@@ -229,7 +244,7 @@ static int write_worker(const struct simulation *sim, enum simulate_level level,
 	int error;
 
 	if (level == SIMULATE_EVENTS)
-		return simulate_trace(sim, rank, path, err);
+		return write_events(sim, rank, path, err);
 	error = simulate_fingerprint(sim, rank, &fp);
 	if (error < 0)
 		return err_set(err, -error, "%s: out of memory", path);

@@ -65,6 +65,13 @@ _must_check_ int simulate_trace(const struct simulation *sim, int rank, const ch
 				struct err *err);
 
 /*
+ * Writes what the worker's host saw, for `summarize --sidecar`: who took its CPU, and
+ * pressure. CPU time is among the trace's counters. 0 or -errno with a line in err.
+ */
+_must_check_ int simulate_sidecar(const struct simulation *sim, int rank, const char *path,
+				  struct err *err);
+
+/*
  * Appends what is true of the job (JSON, docs/simulate.md). Plays the job twice for
  * each of several faults, to know what it costs and what its repair would give back. Returns 0 or -ENOMEM.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simulate/simulate.h"
 
+#include "format/sidecar.h"
 #include "simulate/layout.h"
 #include "simulate/network.h"
 #include "simulate/player.h"
@@ -12,6 +13,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Needs the headers above, so it cannot be sorted among them. */
 /* clang-format off */
@@ -498,6 +500,30 @@ static void faults_begin_at_their_onset(_unused_ void **state)
 	simulate_close(sim);
 }
 
+static void a_sidecar_names_who_takes_the_cpu(_unused_ void **state)
+{
+	struct simulation *sim = open_named("neighbour", 16, SIMULATE_EVENTS);
+	char path[] = "/tmp/simulate_test_XXXXXX";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	(void)close(fd);
+	for (int rank = 0; rank < 16; rank++) {
+		struct sidecar sidecar;
+		struct sidecar_info info;
+
+		assert_int_equal(simulate_sidecar(sim, rank, path, NULL), 0);
+		assert_int_equal(sidecar_read(path, &sidecar, NULL), 0);
+		sidecar_summarize(&sidecar, &info);
+		assert_int_equal(info.rank, rank);
+		assert_int_equal(info.thief_cnt, sim->faults[0].hits[rank]);
+		assert_int_equal(info.psi_cpu_frac > 0.01, sim->faults[0].hits[rank]);
+		sidecar_done(&sidecar);
+	}
+	(void)unlink(path);
+	simulate_close(sim);
+}
+
 static void workers_may_be_missing_or_late(_unused_ void **state)
 {
 	struct simulation *sim = open_named("missing-workers", 16, SIMULATE_FINGERPRINTS);
@@ -625,6 +651,7 @@ int main(void)
 		cmocka_unit_test(one_late_worker_makes_its_group_wait),
 		cmocka_unit_test(strength_scales_what_a_fault_costs),
 		cmocka_unit_test(faults_begin_at_their_onset),
+		cmocka_unit_test(a_sidecar_names_who_takes_the_cpu),
 		cmocka_unit_test(workers_may_be_missing_or_late),
 		cmocka_unit_test(every_scenario_says_what_is_true_of_it),
 		cmocka_unit_test(wrong_options_are_told),

@@ -7,6 +7,7 @@
  * Source: PerfTracker section 4.2, equations 1-5.
  */
 #include "format/funckey.h"
+#include "simulate/host.h"
 #include "simulate/identity.h"
 #include "simulate/network.h"
 #include "simulate/random.h"
@@ -130,18 +131,8 @@ static void count_span(struct maker *m, size_t idx)
 	}
 }
 
-/* The process that takes the CPUs of a host, as hostd would have seen it. */
-static void name_thief(struct maker *m, double delay_frac)
-{
-	m->fp->host_stats.thief = "pid 4711 (load-test --all-cpus)";
-	m->fp->host_stats.thief_frac = 1;
-	m->fp->host_stats.psi_cpu_frac = delay_frac;
-}
-
 static void count_host(struct maker *m)
 {
-	double cpu_ns = 0, delay_ns = 0;
-
 	vec_foreach(f, &m->record.frames) {
 		m->units[f->place].executions++;
 		m->units[f->place].total_ns += f->end_ns - f->start_ns;
@@ -155,18 +146,28 @@ static void count_host(struct maker *m)
 			continue;
 		u->thread_ns += ns;
 		utilise(m, u, &util, (double)ns);
-		/* Of the training thread: while autograd works, it waits. */
-		if (m->sim->places.data[m->record.frames.data[l->frame].place].autograd)
-			continue;
-		cpu_ns += (double)ns * (double)l->cpu_frac;
-		delay_ns += (double)ns * (double)l->delay_frac;
 	}
+}
+
+/* As hostd would have seen it. */
+static int add_host(struct maker *m)
+{
+	struct fp_host *host = &m->fp->host_stats;
+	struct host_view view;
+	char text[512];
+
+	host_look(m->sim, &m->record, &view);
 	if (has_counter(m, RESOURCE_CPU_THREAD))
-		m->fp->host_stats.cpu_frac = cpu_ns / (double)m->fp->window_ns;
-	if (has_counter(m, RESOURCE_RUN_DELAY))
-		m->fp->host_stats.run_delay_frac = delay_ns / (double)m->fp->window_ns;
-	if (has_counter(m, RESOURCE_RUN_DELAY) && delay_ns > 0)
-		name_thief(m, delay_ns / (double)m->fp->window_ns);
+		host->cpu_frac = view.cpu_frac;
+	if (!has_counter(m, RESOURCE_RUN_DELAY))
+		return 0;
+	host->run_delay_frac = host->psi_cpu_frac = view.delay_frac;
+	if (view.delay_frac <= 0)
+		return 0;
+	sidecar_thief_text(&view.thief, text, sizeof(text));
+	host->thief_frac = view.thief.cpu_frac;
+	host->thief = arena_strdup(&m->fp->arena, text);
+	return host->thief != NULL ? 0 : -ENOMEM;
 }
 
 /* --- which functions are listed --- */
@@ -400,7 +401,9 @@ static int make(struct maker *m)
 		count_span(m, i);
 	count_host(m);
 	fold_small(m);
-	error = add_functions(m);
+	error = add_host(m);
+	if (error == 0)
+		error = add_functions(m);
 	return error == 0 ? worker_add_collectives(m) : error;
 }
 

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the daemon of a simulated worker's host would have seen: who took its CPU, and pressure. */
+#pragma once
+
+#include "format/sidecar.h"
+#include "simulate/player.h"
+
+struct host_view {
+	double cpu_frac, delay_frac; /* training thread: on a CPU, runnable without one / window */
+	struct sidecar_thief thief;  /* where delay_frac is above 0 */
+};
+
+void host_look(const struct simulation *sim, const struct record *record, struct host_view *ret);
