@@ -12,8 +12,7 @@
 
 /*
  * X(id, name, cause, other causes that are right too, functions, what its size means).
- * Causes are those of reports; a report may name any function whose name holds one of
- * these words, "" where it may be any.
+ * Causes are of reports; functions: a word of which the named one holds, "": any.
  */
 #define FAULT_LIST(X)                                                                              \
 	X(GPU, "gpu-throttle", "gpu-slow", "", "gemm,flash,kernel",                                \
