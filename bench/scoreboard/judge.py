@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares what a method said of a job with what is true of it.
+
+A finding is right when it names the fault and accuses those whom it hit:
+
+* it names it by a function whose own name holds one of the truth's words, or by one of
+  the causes the truth accepts; what no function is to blame for is named by its workers;
+* the accused and the hit have a Jaccard index of at least 0.9, so below ten workers
+  they must be equal. Of faults that come and go by chance (garbage collections, pauses
+  by turns) all whom they could hit are right too, and at least half of those they hit.
+
+A finding that accuses only workers whom the fault could hit is not false, but it finds
+the fault only when it accuses enough of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+SAME = 0.9  # Jaccard index of two sets of workers that are called the same
+MIN_GAIN_PCT = 1.0  # below it no report is asked to find anything
+BY_CHANCE = ("at random", "by turns")
+
+
+class Finding(NamedTuple):
+    function: str  # its own name, or several
+    ranks: frozenset[int]
+    cause: str = ""
+    size: float = 0.0  # what findings are sorted by
+
+
+class Judgement(NamedTuple):
+    """One method on one job."""
+
+    kind: str  # "faulty", "weak" (all faults below MIN_GAIN_PCT) or "healthy"
+    top1: bool
+    cause: bool  # the first finding also names the right cause
+    wanted: int  # faults that should be found
+    found: int
+    findings: int
+    true: int
+    said: str
+
+
+def parse_ranks(text: str) -> frozenset[int]:
+    """ "0-2,7" as numbers."""
+    ends = [part.split("-") for part in text.split(",") if part]
+    return frozenset(rank for end in ends for rank in range(int(end[0]), int(end[-1]) + 1))
+
+
+def format_ranks(ranks: frozenset[int]) -> str:
+    runs: list[list[int]] = []
+    for rank in sorted(ranks):
+        if runs and runs[-1][1] == rank - 1:
+            runs[-1][1] = rank
+        else:
+            runs.append([rank, rank])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def findings_of(report: dict[str, Any]) -> list[Finding]:
+    return [
+        Finding(f["function"]["name"], parse_ranks(f["ranks"]), f["cause"], f["gain_pct"] or 0.0)
+        for f in report["findings"]
+    ]
+
+
+def jaccard(one: frozenset[int], other: frozenset[int]) -> float:
+    return len(one & other) / len(one | other) if one | other else 1.0
+
+
+def names(finding: Finding, fault: dict[str, Any]) -> bool:
+    words = fault["functions_accepted"]
+    by_function = not words or any(word in finding.function for word in words)
+    return by_function or finding.cause in fault["causes_accepted"]
+
+
+def accuses(finding: Finding, fault: dict[str, Any]) -> bool:
+    hit, possible = parse_ranks(fault["ranks"]), parse_ranks(fault["ranks_possible"])
+    if jaccard(finding.ranks, hit) >= SAME:
+        return True
+    if fault["when"] not in BY_CHANCE:
+        return False
+    enough = len(finding.ranks & hit) >= len(hit) / 2
+    return jaccard(finding.ranks, possible) >= SAME or (enough and is_inside(finding, hit))
+
+
+def is_inside(finding: Finding, ranks: frozenset[int]) -> bool:
+    return len(finding.ranks & ranks) >= SAME * len(finding.ranks)
+
+
+def is_true(finding: Finding, fault: dict[str, Any]) -> bool:
+    return names(finding, fault) and is_inside(finding, parse_ranks(fault["ranks_possible"]))
+
+
+def kind_of(truth: dict[str, Any]) -> str:
+    if not any(fault["size"] > 0 for fault in truth["faults"]):
+        return "healthy"
+    return "faulty" if truth["verdict"] == "abnormal" else "weak"
+
+
+def wanted_of(truth: dict[str, Any]) -> list[dict[str, Any]]:
+    """Faults whose repair gives something back; where they hide each other, those that cost."""
+    for key in ("gain_pct", "alone_pct"):
+        wanted = [fault for fault in truth["faults"] if fault[key] >= MIN_GAIN_PCT]
+        if wanted:
+            return wanted
+    return []
+
+
+def describe(findings: list[Finding], accused: int = 60) -> str:
+    if not findings:
+        return "nothing"
+    first = findings[0]
+    ranks = format_ranks(first.ranks)
+    ranks = ranks if len(ranks) <= accused else f"{len(first.ranks)} ranks"
+    return f"{first.cause or first.function[:50]} on {ranks}"
+
+
+def judge(truth: dict[str, Any], findings: list[Finding]) -> Judgement:
+    kind, wanted = kind_of(truth), wanted_of(truth)
+    present = [fault for fault in truth["faults"] if fault["size"] > 0]
+
+    def finds(finding: Finding, fault: dict[str, Any]) -> bool:
+        return names(finding, fault) and accuses(finding, fault)
+
+    first = [fault for fault in wanted if findings and finds(findings[0], fault)]
+    return Judgement(
+        kind=kind,
+        top1=bool(first),
+        cause=any(findings[0].cause in fault["causes_accepted"] for fault in first),
+        wanted=len(wanted),
+        found=sum(any(finds(one, fault) for one in findings) for fault in wanted),
+        findings=len(findings),
+        true=sum(any(is_true(one, fault) for fault in present) for one in findings),
+        said=describe(findings),
+    )

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the scoreboard prints, from the list of judged jobs."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from judge import Judgement
+
+OURS = "perftracker"
+SOURCE_STRENGTH = 1.0
+FOUND_SHARE = 0.9  # of the jobs of a strength, for "still found"
+
+
+class Row(NamedTuple):
+    """One job and what each method said of it."""
+
+    fault: str  # the scenario
+    layout: str
+    workers: int
+    level: str
+    strength: float
+    seed: int
+    cost_pct: float  # of an iteration: what the fault costs
+    truth: str  # in one line
+    judged: dict[str, Judgement]
+
+
+def share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def text_table(rows: list[tuple[object, ...]]) -> str:
+    """The first row is the head; columns of numbers to the right."""
+    cells = [[str(cell) for cell in row] for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+    lines = [
+        "| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |"
+        for row in cells
+    ]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)
+
+
+def methods_of(rows: list[Row]) -> list[str]:
+    return list(dict.fromkeys(method for row in rows for method in row.judged))
+
+
+def faulty(rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if row.judged[OURS].kind == "faulty"]
+
+
+def healthy(rows: Iterable[Row]) -> list[Row]:
+    return [row for row in rows if row.judged[OURS].kind == "healthy"]
+
+
+class Score(NamedTuple):
+    jobs: int
+    top1: int
+    cause: int
+    wanted: int
+    found: int
+    findings: int
+    true: int
+    silent: int
+
+
+def score(rows: Iterable[Row], method: str) -> Score:
+    judged = [row.judged[method] for row in rows]
+    return Score(
+        jobs=len(judged),
+        top1=sum(one.top1 for one in judged),
+        cause=sum(one.cause for one in judged),
+        wanted=sum(one.wanted for one in judged),
+        found=sum(one.found for one in judged),
+        findings=sum(one.findings for one in judged),
+        true=sum(one.true for one in judged),
+        silent=sum(one.findings == 0 for one in judged),
+    )
+
+
+def overview(rows: list[Row]) -> str:
+    """Top-1, recall and abstentions at the sources' strengths; precision and alarms over all."""
+    head = ("method", "jobs", "top-1", "right cause", "recall", "precision", "abstained")
+    lines: list[tuple[object, ...]] = [(*head, "false alarms")]
+    at_source = [row for row in faulty(rows) if row.strength == SOURCE_STRENGTH]
+    for method in methods_of(rows):
+        one, every = score(at_source, method), score(rows, method)
+        well = score(healthy(rows), method)
+        lines.append(
+            (
+                method,
+                one.jobs,
+                share(one.top1, one.jobs),
+                share(one.cause, one.jobs) if method == OURS else "-",
+                share(one.found, one.wanted),
+                share(every.true, every.findings),
+                share(one.silent, one.jobs),
+                f"{well.jobs - well.silent} of {well.jobs}",
+            )
+        )
+    return text_table(lines)
+
+
+def by_fault(rows: list[Row]) -> str:
+    """Ours, by fault and strength."""
+    head = ("fault", "strength", "costs", "jobs", "top-1", "right cause", "recall", "precision")
+    lines: list[tuple[object, ...]] = [(*head, "abstained", "too weak")]
+    groups: dict[tuple[str, float], list[Row]] = collections.defaultdict(list)
+    for row in rows:
+        if row.judged[OURS].kind != "healthy":
+            groups[row.fault, row.strength].append(row)
+    for (fault, strength), group in groups.items():
+        one, every = score(faulty(group), OURS), score(group, OURS)
+        lines.append(
+            (
+                fault,
+                f"x{strength:g}",
+                f"{sum(row.cost_pct for row in group) / len(group):.1f} %",
+                one.jobs,
+                share(one.top1, one.jobs),
+                share(one.cause, one.jobs),
+                share(one.found, one.wanted),
+                share(every.true, every.findings),
+                share(one.silent, one.jobs),
+                every.jobs - one.jobs,
+            )
+        )
+    return text_table(lines)
+
+
+def by_method(rows: list[Row], value: Callable[[list[Row], str], str]) -> str:
+    """A row a fault, a column a method."""
+    methods = methods_of(rows)
+    groups: dict[str, list[Row]] = collections.defaultdict(list)
+    for row in faulty(rows):
+        groups[row.fault].append(row)
+    lines: list[tuple[object, ...]] = [("fault", *methods)]
+    lines += [(name, *(value(group, m) for m in methods)) for name, group in groups.items()]
+    return text_table(lines)
+
+
+def top1_at_source(rows: list[Row], method: str) -> str:
+    one = score([row for row in rows if row.strength == SOURCE_STRENGTH], method)
+    return share(one.top1, one.jobs)
+
+
+def smallest_found(rows: list[Row], method: str) -> str:
+    """The smallest strength from which on the fault is found nearly always, with its cost."""
+    smallest = "-"
+    for strength in sorted({row.strength for row in rows}, reverse=True):
+        group = [row for row in rows if row.strength == strength]
+        one = score(group, method)
+        if one.found < FOUND_SHARE * one.wanted:
+            break
+        cost = sum(row.cost_pct for row in group) / len(group)
+        smallest = f"x{strength:g} ({cost:.1f} %)"
+    return smallest
+
+
+def alarms(rows: list[Row]) -> str:
+    """Healthy jobs, by scenario and method."""
+    methods = methods_of(rows)
+    groups: dict[str, list[Row]] = collections.defaultdict(list)
+    for row in healthy(rows):
+        groups[row.fault].append(row)
+    lines: list[tuple[object, ...]] = [("healthy job", "jobs", *methods)]
+    for name, group in groups.items():
+        counts = [score(group, method) for method in methods]
+        lines.append((name, len(group), *(one.jobs - one.silent for one in counts)))
+    return text_table(lines)
+
+
+def cases(rows: list[Row]) -> str:
+    """The named cases of the sources: who found how many of their problems."""
+    methods = methods_of(rows)
+    lines: list[tuple[object, ...]] = [("case", "workers", "we said first", *methods)]
+    for row in rows:
+        found = (f"{row.judged[m].found} of {row.judged[m].wanted}" for m in methods)
+        lines.append((row.fault, row.workers, row.judged[OURS].said, *found))
+    return text_table(lines)
+
+
+def is_error(row: Row) -> bool:
+    ours = row.judged[OURS]
+    missed = ours.kind == "faulty" and (not ours.top1 or ours.found < ours.wanted)
+    return missed or ours.true < ours.findings
+
+
+def errors(rows: list[Row]) -> str:
+    """Ours, the most frequent kinds first; each job can be made again from its line."""
+    groups: dict[str, list[Row]] = collections.defaultdict(list)
+    for row in filter(is_error, rows):
+        groups[row.fault].append(row)
+    lines = []
+    for fault, group in sorted(groups.items(), key=lambda item: -len(item[1])):
+        lines.append(f"{fault}: {len(group)} jobs")
+        for row in sorted(group, key=lambda row: -row.strength):
+            name = f"{row.layout}+{fault}" if row.layout else fault
+            make = f"-s {name} --workers {row.workers} --seed {row.seed}"
+            make += f" --strength {row.strength:g} --level {row.level}"
+            ours = row.judged[OURS]
+            counts = f"found {ours.found} of {ours.wanted}, {ours.findings - ours.true} false"
+            lines += [f"  {make}", f"    said {ours.said} ({counts})", f"    true {row.truth}"]
+    return "\n".join(lines) if lines else "none"
