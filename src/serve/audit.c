@@ -198,6 +198,8 @@ static void conclude(struct audit *audit, int64_t now_ns)
 	if (cost.pair_cnt == 0)
 		return;
 	slices_combine(&series->cost, &cost);
+	if (series->cost.error_frac > audit->budget_frac[audit->kind] / 2)
+		series->due_ns = now_ns + RETRY_NS; /* a noisy job: not sure enough yet */
 	if (series->cost.frac - SURE * series->cost.error_frac <= audit->budget_frac[audit->kind] ||
 	    !back_off(audit))
 		return;

@@ -177,6 +177,20 @@ static void test_a_cost_that_may_be_chance_leaves_nothing_out(void **state)
 	audit_done(&job.audit);
 }
 
+static void test_a_noisy_job_is_measured_again_soon(void **state)
+{
+	struct run_options strict = options;
+	struct job job;
+
+	(void)state;
+	strict.budget_window_frac = 0.0008; /* the error of one audit is 0.0005 */
+	job_init(&job, &strict);
+	run_for(&job, 600 * NSEC_PER_SEC);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 2); /* 0.0005 / sqrt(2) is sure enough */
+	assert_int_equal(job.sent[AUDIT_ALWAYS], 1);
+	audit_done(&job.audit);
+}
+
 static void test_a_profile_takes_it_back(void **state)
 {
 	struct job job;
@@ -290,6 +304,7 @@ int main(void)
 		cmocka_unit_test(test_what_costs_too_much_is_left_out_step_by_step),
 		cmocka_unit_test(test_too_dear_between_windows_leaves_marks),
 		cmocka_unit_test(test_a_cost_that_may_be_chance_leaves_nothing_out),
+		cmocka_unit_test(test_a_noisy_job_is_measured_again_soon),
 		cmocka_unit_test(test_a_profile_takes_it_back),
 		cmocka_unit_test(test_a_job_that_is_not_steady_is_left_alone),
 		cmocka_unit_test(test_a_slow_job_is_excused_until_the_slices_are_forgotten),

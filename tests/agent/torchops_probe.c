@@ -72,7 +72,7 @@ int probe_collectives(bool on)
 
 int probe_operators(bool on)
 {
-	return torchops_watch_operators(on);
+	return torchops_watch_operators(on ? TORCHOPS_ELEMENTS : TORCHOPS_NONE);
 }
 
 void probe_window(bool on)

@@ -12,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BACKOFF_RATE 5 /* one sample of so many is left */
+#define BACKOFF_RATE 5	/* one sample of so many is left */
+#define ELEMENT_STEPS 8 /* steps of a window whose operators are recorded with their elements */
 
 struct audit {
 	uint64_t seen_id;
@@ -26,7 +27,8 @@ static struct collectors {
 	struct flight *flight;
 	bool running;
 	bool window;
-	bool traced; /* exact tracing is on */
+	uint32_t window_steps; /* begun since it opened */
+	bool traced;	       /* exact tracing is on */
 	uint64_t order_id;
 	uint32_t hz;
 	uint32_t backoff;
@@ -94,6 +96,15 @@ void collectors_check_operators(bool begin)
 		collectors_note(FLIGHT_SOURCE_OPERATORS, why);
 }
 
+/* Sizes of inputs are the dearest part; the first iterations tell them as well as all. */
+static enum torchops_detail operators_wanted(bool window)
+{
+	if (!window || (collectors.backoff & BACKOFF_OPERATORS) != 0)
+		return TORCHOPS_NONE;
+	return collectors.window && collectors.window_steps < ELEMENT_STEPS ? TORCHOPS_ELEMENTS
+									    : TORCHOPS_PLAIN;
+}
+
 /* Brings everything to the state that is wanted now. */
 static void apply(void)
 {
@@ -113,7 +124,7 @@ static void apply(void)
 	sampler_set(window ? SAMPLER_WINDOW : always ? SAMPLER_ALWAYS : SAMPLER_OFF, hz);
 	if (!collectors_have(FLIGHT_SOURCE_OPERATORS))
 		return;
-	(void)torchops_watch_operators(window && (collectors.backoff & BACKOFF_OPERATORS) == 0);
+	(void)torchops_watch_operators(operators_wanted(window));
 	(void)torchops_watch_collectives(always || window);
 }
 
@@ -164,6 +175,7 @@ int collectors_open_window(uint64_t order_id, uint32_t hz, bool exact)
 	    !collectors_have(FLIGHT_SOURCE_OPERATORS))
 		return -ENOTSUP;
 	collectors.window = true;
+	collectors.window_steps = 0;
 	collectors.audit.active = false;
 	collectors.order_id = order_id;
 	collectors.hz = hz != 0 ? hz : SAMPLER_WINDOW_HZ;
@@ -260,6 +272,8 @@ void collectors_step(uint64_t step)
 	}
 	if (collectors.audit.active)
 		audit_step(step);
+	if (collectors.window && ++collectors.window_steps == ELEMENT_STEPS)
+		apply();
 	if (backoff != collectors.backoff) {
 		collectors.backoff = backoff;
 		apply();
@@ -275,7 +289,7 @@ void collectors_stop(void)
 	lane_close_window();
 	sampler_set(SAMPLER_OFF, 0);
 	if (collectors_have(FLIGHT_SOURCE_OPERATORS)) {
-		(void)torchops_watch_operators(false);
+		(void)torchops_watch_operators(TORCHOPS_NONE);
 		(void)torchops_watch_collectives(false);
 	}
 }

@@ -44,8 +44,8 @@ static void only_known_versions_have_offsets(void **state)
 	char version[] = "3.8.0 (x)";
 
 	(void)state;
-	for (char minor = '8'; minor <= '9'; minor++) {
-		version[2] = minor;
+	for (int minor = '8'; minor <= '9'; minor++) {
+		version[2] = (char)minor;
 		assert_int_equal(pylayout_find(version, NOTHING, &layout), 0);
 		assert_int_equal(layout.minor, minor - '0');
 	}

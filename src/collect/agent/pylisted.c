@@ -167,7 +167,7 @@ static size_t append(char *text, size_t len, const char *what)
 {
 	size_t what_len = MIN(strlen(what), TEXT_MAX - len);
 
-	memcpy(text + len, what, what_len);
+	memcpy(text + len, what, what_len); /* NOLINT(bugprone-not-null-terminated-result) */
 	return len + what_len;
 }
 

@@ -78,7 +78,8 @@ struct torch_hook {
  */
 static struct torchops {
 	struct torch_hook hook; /* before the hook is set */
-	bool watch_collectives, watch_operators;
+	bool watch_collectives;
+	enum torchops_detail detail, set; /* of operators: wanted; in the hook */
 	uint64_t user_handle, operator_handle, backward_handle; /* 0: not set */
 	_Atomic bool operators;					/* are watched */
 	_Atomic uint32_t round;					/* of watching operators */
@@ -276,8 +277,8 @@ static void **operator_start(void **ret_context, const void *function)
 	return ret_context;
 }
 
-/* What runs in the backward pass brings its inputs with the operators inside. */
-static void **backward_start(void **ret_context, const void *function)
+/* Also of the backward pass, whose operators inside bring the inputs. */
+static void **plain_start(void **ret_context, const void *function)
 {
 	*ret_context = NULL;
 	if (lane_window_is_open())
@@ -335,20 +336,29 @@ static void set_user(bool on)
 				    .scopes[SCOPE_USER] = true });
 }
 
-/* Two callbacks: no inputs are wanted of backward functions, which torch would copy. */
-static void set_operators(bool on)
+/*
+ * Two callbacks: no inputs are wanted of backward functions, which torch would copy.
+ * An operator that is open while they change ends with the callback it began with.
+ */
+static void set_operators(enum torchops_detail detail)
 {
+	bool on = detail != TORCHOPS_NONE;
+
 	atomic_store_explicit(&torchops.operators, on, memory_order_relaxed);
-	if (on && torchops.operator_handle == 0)
+	if (on && torchops.set == TORCHOPS_NONE)
 		atomic_fetch_add_explicit(&torchops.round, 1, memory_order_relaxed);
+	if (detail != torchops.set)
+		set_hook(&torchops.operator_handle, false, (struct callback){ 0 });
+	torchops.set = detail;
 	set_hook(&torchops.operator_handle, on,
-		 (struct callback){ .start = operator_start,
-				    .end = operator_end,
-				    .probability = 1,
-				    .scopes[SCOPE_FUNCTION] = true,
-				    .needs_inputs = torchinputs_known() });
+		 (struct callback){
+			 .start = detail == TORCHOPS_ELEMENTS ? operator_start : plain_start,
+			 .end = operator_end,
+			 .probability = 1,
+			 .scopes[SCOPE_FUNCTION] = true,
+			 .needs_inputs = detail == TORCHOPS_ELEMENTS && torchinputs_known() });
 	set_hook(&torchops.backward_handle, on,
-		 (struct callback){ .start = backward_start,
+		 (struct callback){ .start = plain_start,
 				    .end = operator_end,
 				    .probability = 1,
 				    .scopes[SCOPE_BACKWARD] = true });
@@ -358,8 +368,8 @@ static int update(void)
 {
 	if (torchops.hook.add == NULL)
 		return -ENOTSUP;
-	set_operators(torchops.watch_operators);
-	set_user(torchops.watch_operators || torchops.watch_collectives);
+	set_operators(torchops.detail);
+	set_user(torchops.detail != TORCHOPS_NONE || torchops.watch_collectives);
 	return 0;
 }
 
@@ -369,9 +379,9 @@ int torchops_watch_collectives(bool on)
 	return update();
 }
 
-int torchops_watch_operators(bool on)
+int torchops_watch_operators(enum torchops_detail detail)
 {
-	torchops.watch_operators = on;
+	torchops.detail = detail;
 	return update();
 }
 

@@ -36,6 +36,9 @@ int torchops_watch_collectives(bool on);
 
 /*
  * Operators, forward and backward, and user scopes, on all threads, in the rings of a
- * window; nothing is written before lane_open_window. 0 or -ENOTSUP (not open).
+ * window; nothing is written before lane_open_window. With elements, torch copies each
+ * operator's inputs for us, which costs a quarter of all: wanted for some iterations only.
+ * 0 or -ENOTSUP (not open).
  */
-int torchops_watch_operators(bool on);
+enum torchops_detail { TORCHOPS_NONE, TORCHOPS_PLAIN, TORCHOPS_ELEMENTS };
+int torchops_watch_operators(enum torchops_detail detail);

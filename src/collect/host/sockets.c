@@ -244,7 +244,7 @@ static void note_peak(struct sockets *sockets, int64_t now_ns)
 
 		owner->look_tx_bytes = 0;
 		/* Between two dumps that are close, a queue that drains looks like a fast link. */
-		if (sockets->look_ns != 0 && span_ns >= SOCKETS_LOOK_NS / 2)
+		if (sockets->look_ns != 0 && 2 * span_ns >= SOCKETS_LOOK_NS)
 			sockets->peak_tx_bytes_per_sec = MAX(sockets->peak_tx_bytes_per_sec, rate);
 	}
 }
