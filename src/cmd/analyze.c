@@ -88,25 +88,6 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static int parse_steps(const char *text, struct window_options *ret)
-{
-	char buf[64];
-	char *dash;
-	int64_t first, last;
-
-	if (strlen(text) >= sizeof(buf))
-		return -EINVAL;
-	(void)snprintf(buf, sizeof(buf), "%s", text);
-	dash = strchr(buf, '-');
-	if (dash != NULL)
-		*dash++ = '\0';
-	if (cmd_parse_int(buf, 0, INT64_MAX / 2, &first) < 0 ||
-	    cmd_parse_int(dash != NULL ? dash : buf, first, INT64_MAX / 2, &last) < 0)
-		return -EINVAL;
-	*ret = (struct window_options){ first, last };
-	return 0;
-}
-
 static int bad_value(const struct analyze_options *o, const char *option, const char *value,
 		     const char *expected)
 {
@@ -126,7 +107,8 @@ static int parse_compare_option(struct analyze_options *o, int c)
 			return cmd_usage_error(o->command, "%s", err.text);
 		return -1;
 	case OPT_STEPS:
-		if (parse_steps(optarg, &o->load.window) < 0)
+		if (cmd_parse_steps(optarg, &o->load.window.first_step, &o->load.window.last_step) <
+		    0)
 			return bad_value(o, "steps", optarg, "a step or a range such as 4-6");
 		return -1;
 	case OPT_MIN_GAIN:

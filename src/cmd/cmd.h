@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/vec.h"
+#include "format/comparison.h"
 #include "format/finding.h"
 #include "format/fingerprint.h"
 #include "format/rankset.h"
@@ -19,6 +20,7 @@ enum exit_status {
 };
 
 int cmd_analyze(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_summarize(int argc, char **argv);
 int cmd_localize(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
@@ -43,6 +45,9 @@ int dump_flight(const char *path, bool json);
 /* Parses a whole text as a number in low..high. Returns 0 or -EINVAL. */
 _must_check_ int cmd_parse_double(const char *text, double low, double high, double *ret);
 _must_check_ int cmd_parse_int(const char *text, int64_t low, int64_t high, int64_t *ret);
+
+/* Parses "4" or "4-6" as a range of steps. Returns 0 or -EINVAL. */
+_must_check_ int cmd_parse_steps(const char *text, int64_t *ret_first, int64_t *ret_last);
 
 /* --- inputs (inputs.c) --- */
 
@@ -81,6 +86,10 @@ _must_check_ int output_format_parse(const char *text, enum output_format *ret);
  */
 _must_check_ int output_report(const struct report *report, enum output_format format,
 			       const char *path, struct err *err);
+
+/* The same for a comparison; verbose: all that the text would leave out. */
+_must_check_ int output_comparison(const struct comparison *comparison, enum output_format format,
+				   bool verbose, const char *path, struct err *err);
 
 /* Writes text to path (through a temporary file) or standard output. 0 or -errno. */
 _must_check_ int output_text(const struct str *text, const char *path, struct err *err);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 int cmd_usage_error(const char *command, const char *fmt, ...)
 {
@@ -53,5 +54,25 @@ int cmd_parse_int(const char *text, int64_t low, int64_t high, int64_t *ret)
 	if (end == text || *end != '\0' || errno != 0 || value < low || value > high)
 		return -EINVAL;
 	*ret = value;
+	return 0;
+}
+
+int cmd_parse_steps(const char *text, int64_t *ret_first, int64_t *ret_last)
+{
+	char buf[64];
+	char *dash;
+	int64_t first, last;
+
+	if (strlen(text) >= sizeof(buf))
+		return -EINVAL;
+	(void)snprintf(buf, sizeof(buf), "%s", text);
+	dash = strchr(buf, '-');
+	if (dash != NULL)
+		*dash++ = '\0';
+	if (cmd_parse_int(buf, 0, INT64_MAX / 2, &first) < 0 ||
+	    cmd_parse_int(dash != NULL ? dash : buf, first, INT64_MAX / 2, &last) < 0)
+		return -EINVAL;
+	*ret_first = first;
+	*ret_last = last;
 	return 0;
 }

@@ -17,6 +17,7 @@ static const struct command commands[] = {
 	{ "status", cmd_status, "show what is known of a running job" },
 	{ "timeline", cmd_timeline, "show the last seconds of all ranks in one picture" },
 	{ "analyze", cmd_analyze, "find the culprit in the traces of a job" },
+	{ "diff", cmd_diff, "compare two runs of a job: what became slower" },
 	{ "summarize", cmd_summarize, "turn one trace into a fingerprint" },
 	{ "localize", cmd_localize, "compare fingerprints and report" },
 	{ "simulate", cmd_simulate, "make a job whose truth is known" },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/file.h"
 #include "cmd/cmd.h"
+#include "report/comparison.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -51,6 +52,17 @@ static struct report_text_options terminal_options(const char *path)
 	return options;
 }
 
+/* Writes what a printer made, whose result was error; text is freed. */
+static int output_printed(struct str *text, int error, const char *path, struct err *err)
+{
+	if (error == 0)
+		error = output_text(text, path, err);
+	else
+		(void)err_set(err, -error, "cannot print the report: %s", strerror(-error));
+	str_done(text);
+	return error;
+}
+
 int output_report(const struct report *report, enum output_format format, const char *path,
 		  struct err *err)
 {
@@ -64,10 +76,22 @@ int output_report(const struct report *report, enum output_format format, const 
 		error = report_html(report, &text);
 	else
 		error = report_text(report, &options, &text);
-	if (error == 0)
-		error = output_text(&text, path, err);
+	return output_printed(&text, error, path, err);
+}
+
+int output_comparison(const struct comparison *comparison, enum output_format format, bool verbose,
+		      const char *path, struct err *err)
+{
+	struct report_text_options options = terminal_options(path);
+	struct str text = { 0 };
+	int error;
+
+	options.verbose = verbose;
+	if (format == OUTPUT_JSON)
+		error = comparison_json(comparison, &text);
+	else if (format == OUTPUT_HTML)
+		error = comparison_html(comparison, &text);
 	else
-		(void)err_set(err, -error, "cannot print the report: %s", strerror(-error));
-	str_done(&text);
-	return error;
+		error = comparison_text(comparison, &options, &text);
+	return output_printed(&text, error, path, err);
 }

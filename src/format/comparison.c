@@ -14,7 +14,7 @@ const char *change_kind_name(enum change_kind kind)
 
 const char *comparison_verdict_name(enum comparison_verdict verdict)
 {
-	static const char *const names[] = { "same", "slower", "faster", "untested" };
+	static const char *const names[] = { "same", "slower", "faster", "uncertain" };
 
 	return (unsigned int)verdict < ARRAY_SIZE(names) ? names[verdict] : "unknown";
 }

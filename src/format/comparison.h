@@ -66,10 +66,10 @@ struct comparison_side {
 };
 
 enum comparison_verdict {
-	COMPARISON_SAME, /* less than the least change, or not significant */
+	COMPARISON_SAME, /* by less than the least change */
 	COMPARISON_SLOWER,
 	COMPARISON_FASTER,
-	COMPARISON_UNTESTED, /* different, but nothing tells whether by chance */
+	COMPARISON_UNCERTAIN, /* different, but maybe by chance */
 };
 
 /* What the significance was computed from; bits. */
