@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <stdlib.h>
 #include <fcntl.h>
+#include <math.h>
 /* clang-format on */
 
 /* Allocations to let through before all fail; -1: none fails. */
@@ -320,6 +321,31 @@ static void idmap_is_unchanged_when_it_cannot_grow(void **state)
 	idmap_done(&map);
 }
 
+/* Few values, many, equal ones, ascending and descending ones. */
+static void the_middle_is_the_median(void **state)
+{
+	static double values[3000], sorted[3000];
+	uint64_t seed = 5;
+
+	(void)state;
+	for (size_t round = 0; round < 400; round++) {
+		size_t cnt = round < 100 ? round : 1 + (size_t)(seed >> 40) % ARRAY_SIZE(values);
+
+		for (size_t i = 0; i < cnt; i++) {
+			seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+			values[i] = (double)(seed >> 33) / (double)(round % 7 + 1);
+			if (round % 4 == 1)
+				values[i] = floor(values[i] * 0x1p-28);
+			if (round % 4 == 2)
+				values[i] = (double)i;
+			if (round % 4 == 3)
+				values[i] = -(double)i;
+		}
+		memcpy(sorted, values, sizeof(sorted));
+		assert_true(stats_middle(values, cnt) == stats_median(sorted, cnt));
+	}
+}
+
 static void stats_median_quantile_and_mad_match_hand_values(void **state)
 {
 	double odd[] = { 5, 1, 3 }, even[] = { 4, 1, 3, 2 }, mad[] = { 1, 1, 2, 2, 4, 6, 9 };
@@ -422,6 +448,7 @@ int main(void)
 		cmocka_unit_test(idmap_finds_what_was_set_and_nothing_else),
 		cmocka_unit_test(idmap_is_unchanged_when_it_cannot_grow),
 		cmocka_unit_test(stats_median_quantile_and_mad_match_hand_values),
+		cmocka_unit_test(the_middle_is_the_median),
 		cmocka_unit_test(err_line_is_cut_cleaned_and_optional),
 		cmocka_unit_test(a_file_is_replaced_whole_and_a_failure_leaves_the_old_one),
 		cmocka_unit_test(a_pipe_is_written_to_and_not_replaced),

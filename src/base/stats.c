@@ -37,3 +37,95 @@ double stats_mad(double *values, size_t cnt, double center)
 		values[i] = fabs(values[i] - center);
 	return stats_median(values, cnt);
 }
+
+/* --- without sorting --- */
+
+#define FEW 16 /* so many are sorted by hand */
+
+static void swap(double *a, double *b)
+{
+	double t = *a;
+
+	*a = *b;
+	*b = t;
+}
+
+static void sort_few(double *values, size_t cnt)
+{
+	for (size_t i = 1; i < cnt; i++) {
+		double v = values[i];
+		size_t k = i;
+
+		for (; k > 0 && values[k - 1] > v; k--)
+			values[k] = values[k - 1];
+		values[k] = v;
+	}
+}
+
+static double middle_of_three(double a, double b, double c)
+{
+	return fmax(fmin(a, b), fmin(fmax(a, b), c));
+}
+
+/* Puts the smaller ones before the larger; returns where those not below pivot begin. */
+static size_t partition(double *values, size_t cnt, double pivot)
+{
+	size_t i = 0, k = cnt - 1;
+
+	for (;;) {
+		while (values[i] < pivot)
+			i++;
+		while (values[k] > pivot)
+			k--;
+		if (i >= k)
+			return k + 1;
+		swap(&values[i++], &values[k--]);
+	}
+}
+
+/*
+ * Puts the value at idx of the sorted order there, smaller ones before and larger ones
+ * behind it (Hoare's quickselect). Where pivots are bad for too long, sorting is faster.
+ */
+static void select_at(double *values, size_t cnt, size_t idx)
+{
+	unsigned int left = 64;
+
+	while (cnt > FEW && left-- > 0) {
+		double pivot = middle_of_three(values[0], values[cnt / 2], values[cnt - 1]);
+		size_t split = partition(values, cnt, pivot);
+
+		if (idx < split) {
+			cnt = split;
+		} else {
+			values += split;
+			cnt -= split;
+			idx -= split;
+		}
+	}
+	if (cnt > FEW)
+		qsort(values, cnt, sizeof(*values), double_cmp);
+	else
+		sort_few(values, cnt);
+}
+
+static double smallest(const double *values, size_t cnt)
+{
+	double low = values[0];
+
+	for (size_t i = 1; i < cnt; i++)
+		low = values[i] < low ? values[i] : low;
+	return low;
+}
+
+double stats_middle(double *values, size_t cnt)
+{
+	size_t idx = (cnt - 1) / 2;
+
+	if (cnt == 0)
+		return 0;
+	select_at(values, cnt, idx);
+	if (cnt % 2 == 1)
+		return values[idx];
+	return values[idx] + 0.5 * (smallest(values + idx + 1, cnt - idx - 1) - values[idx]);
+}
