@@ -51,8 +51,7 @@ static bool differs(const struct differ_point *a, const struct differ_point *b)
 	       DIFFER_DELTA;
 }
 
-/* The first want of idx[cnt] become a random sample (Fisher-Yates). */
-static void draw(uint32_t *idx, size_t cnt, size_t want, uint64_t seed)
+void differ_draw(uint32_t *idx, size_t cnt, size_t want, uint64_t seed)
 {
 	for (size_t i = 0; i < cnt; i++)
 		idx[i] = (uint32_t)i;
@@ -77,7 +76,7 @@ int differ_find(const struct differ_point *points, size_t cnt, const struct diff
 	if (norm == NULL || peers == NULL || scratch == NULL)
 		return -ENOMEM;
 	normalise(points, cnt, norm);
-	draw(peers, cnt, want, options->seed);
+	differ_draw(peers, cnt, want, options->seed);
 	for (size_t i = 0; i < cnt; i++) {
 		size_t differ_cnt = 0;
 

@@ -31,3 +31,6 @@ struct differ_options {
 _must_check_ int differ_find(const struct differ_point *points, size_t cnt,
 			     const struct differ_options *options, double *ret_delta,
 			     double *ret_threshold);
+
+/* The first want of idx[cnt] become a random sample of 0..cnt-1 (Fisher-Yates). O(cnt). */
+void differ_draw(uint32_t *idx, size_t cnt, size_t want, uint64_t seed);

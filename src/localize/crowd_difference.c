@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/code16.h"
+#include "localize/crowd_accuse.h"
+#include "localize/differ_codes.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define MIN_PEERS 3   /* of two that differ, neither is the odd one */
+#define MIN_BETA 0.01 /* eq. 11 */
+#define RANDOM_CNT 3  /* so many places that pause on a few workers each: one cause */
+
+/* One function in one peer group, or in some of its members. */
+struct comparison {
+	const struct crowd *crowd;
+	const struct crowd_function *f;
+	const struct accuse_options *options;
+	size_t begin_place, member_cnt; /* of the group */
+	size_t first;			/* its rows */
+	struct differ_codes codes;
+	uint32_t *sample; /* places, counted from the group's first */
+	size_t sample_cnt;
+	uint32_t *rows; /* scratch: the sample as rows */
+	uint32_t *far;
+	uint32_t *order;   /* scratch of the draw */
+	uint16_t *some[3]; /* columns of some of the members */
+	uint32_t *histogram;
+	struct differ_found found;
+};
+
+static void comparison_done(struct comparison *c)
+{
+	free(c->sample);
+	free(c->rows);
+	free(c->far);
+	free(c->order);
+	free(c->histogram);
+	for (int dim = 0; dim < 3; dim++)
+		free(c->some[dim]);
+}
+
+static int comparison_init(struct comparison *c, const struct crowd *crowd,
+			   const struct accuse_options *options)
+{
+	size_t cnt = crowd->workers.cnt + 1;
+
+	*c = (struct comparison){ .crowd = crowd, .options = options };
+	c->sample = calloc(DIFFER_PEERS, sizeof(*c->sample));
+	c->rows = calloc(DIFFER_PEERS, sizeof(*c->rows));
+	c->far = malloc(cnt * sizeof(*c->far));
+	c->order = malloc(cnt * sizeof(*c->order));
+	c->histogram = calloc(UINT16_MAX + 1, sizeof(*c->histogram));
+	for (int dim = 0; dim < 3; dim++) {
+		c->some[dim] = malloc(cnt * sizeof(uint16_t));
+		if (c->some[dim] == NULL)
+			return -ENOMEM;
+	}
+	return c->sample != NULL && c->rows != NULL && c->far != NULL && c->order != NULL &&
+			       c->histogram != NULL
+		       ? 0
+		       : -ENOMEM;
+}
+
+/* The peers that all functions of the group are compared with. */
+static void choose_group(struct comparison *c, uint32_t group)
+{
+	c->begin_place = c->crowd->group_first.data[group];
+	c->member_cnt = c->crowd->group_first.data[group + 1] - c->begin_place;
+	c->sample_cnt = MIN(c->member_cnt, (size_t)DIFFER_PEERS);
+	differ_draw(c->order, c->member_cnt, c->sample_cnt, c->options->differ.seed);
+	memcpy(c->sample, c->order, c->sample_cnt * sizeof(*c->sample));
+}
+
+static size_t first_row_from(const struct crowd *crowd, const struct crowd_function *f,
+			     size_t place)
+{
+	size_t low = f->first, high = f->first + f->cnt;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (crowd->place[mid] < place)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static void choose_function(struct comparison *c, const struct crowd_function *f)
+{
+	size_t end = first_row_from(c->crowd, f, c->begin_place + c->member_cnt);
+
+	c->f = f;
+	c->first = first_row_from(c->crowd, f, c->begin_place);
+	c->codes = (struct differ_codes){ c->crowd->columns[CROWD_BETA] + c->first,
+					  c->crowd->columns[CROWD_MU] + c->first,
+					  c->crowd->columns[CROWD_SIGMA] + c->first, end - c->first,
+					  c->member_cnt - (end - c->first) };
+}
+
+/* Compares all members of the group. */
+static int compare(struct comparison *c)
+{
+	if (c->options->differ.exact)
+		return differ_codes_exact(&c->codes, c->far, &c->found);
+	for (size_t i = 0; i < c->sample_cnt; i++) {
+		size_t row =
+			crowd_row_find(c->crowd, c->f, (uint32_t)c->begin_place + c->sample[i]);
+
+		c->rows[i] = row == SIZE_MAX ? DIFFER_NO_ROW : (uint32_t)(row - c->first);
+	}
+	return differ_codes_sampled(&c->codes, c->rows, c->sample_cnt, c->far, &c->found);
+}
+
+static double beta_of(const struct comparison *c, size_t row)
+{
+	return code16_frac(c->codes.beta[row]);
+}
+
+/* Rows that are abnormal (eq. 11). Returns how many. */
+static size_t find_abnormal(const struct comparison *c, uint32_t *ret_rows)
+{
+	size_t cnt = 0;
+
+	for (uint32_t row = 0; row < c->codes.row_cnt && c->found.exceeded; row++) {
+		if (beta_of(c, row) > MIN_BETA &&
+		    (double)c->far[row] / c->found.of > c->found.threshold)
+			ret_rows[cnt++] = row;
+	}
+	return cnt;
+}
+
+/* Codes are in the order of their numbers: the code at a place of that order. */
+static uint16_t code_at(const uint32_t *histogram, size_t place)
+{
+	size_t seen = histogram[0];
+	uint16_t code = 0;
+
+	while (seen <= place)
+		seen += histogram[++code];
+	return code;
+}
+
+/* Median of a column where it is not absent, and of absent_cnt zeros; NAN of nothing. */
+static double median_code(struct comparison *c, const uint16_t *codes, size_t absent_cnt)
+{
+	size_t cnt = absent_cnt;
+	double low, high;
+
+	memset(c->histogram, 0, (UINT16_MAX + 1) * sizeof(*c->histogram));
+	c->histogram[0] = (uint32_t)absent_cnt;
+	for (size_t row = 0; row < c->codes.row_cnt; row++) {
+		c->histogram[codes[row]] += codes[row] != CODE16_ABSENT;
+		cnt += codes[row] != CODE16_ABSENT;
+	}
+	if (cnt == 0)
+		return (double)NAN;
+	low = code16_frac(code_at(c->histogram, (cnt - 1) / 2));
+	high = code16_frac(code_at(c->histogram, cnt / 2));
+	return cnt % 2 == 1 ? low : low + 0.5 * (high - low);
+}
+
+static const struct crowd_worker *worker_at(const struct comparison *c, size_t row)
+{
+	return &c->crowd->workers.data[c->crowd->worker_at[c->crowd->place[c->first + row]]];
+}
+
+/* Time per iteration that a row has more than is normal. */
+static double excess_ns(const struct comparison *c, size_t row, double normal_beta)
+{
+	const struct crowd_worker *w = worker_at(c, row);
+
+	return (beta_of(c, row) - normal_beta) * (double)w->window_ns / (double)w->iterations;
+}
+
+/* rows[cnt] of c's group become an accusation; delta: the largest of theirs. */
+static int push_accusation(const struct comparison *c, const uint32_t *rows, size_t cnt,
+			   double normal_beta, double delta, struct arena *arena, accusations *out)
+{
+	uint32_t *workers = arena_calloc(arena, cnt + 1, sizeof(*workers));
+	struct accusation a = {
+		.witness = WITNESS_DIFFERENCE,
+		.workers = workers,
+		.worker_cnt = cnt,
+		.frame = c->f->frame,
+		.function = (uint32_t)(c->f - c->crowd->functions.data),
+		.class = c->f->class,
+		.threshold = c->found.threshold,
+		.differential_distance = delta,
+	};
+	double beta = 0;
+
+	if (workers == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++) {
+		workers[i] = c->crowd->worker_at[c->crowd->place[c->first + rows[i]]];
+		beta = fmax(beta, beta_of(c, rows[i]));
+	}
+	a.own_ns = (beta - normal_beta) * c->crowd->iteration_ns;
+	a.gain_ns = fmax(a.own_ns, 0);
+	return vec_push(out, a);
+}
+
+static double largest_delta(const struct comparison *c, const uint32_t *rows, size_t cnt)
+{
+	uint32_t far = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		far = MAX(far, c->far[rows[i]]);
+	return (double)far / c->found.of;
+}
+
+/* --- work --- */
+
+/* Whether anybody's share could be worth a finding: if not, nobody needs to be compared. */
+static bool any_excess(const struct comparison *c, double normal_beta, double limit_ns)
+{
+	for (size_t row = 0; row < c->codes.row_cnt; row++) {
+		if (beta_of(c, row) > MIN_BETA && excess_ns(c, row, normal_beta) >= limit_ns)
+			return true;
+	}
+	return false;
+}
+
+static int accuse_work(struct comparison *c, struct arena *arena, accusations *out)
+{
+	double limit = c->options->min_gain_frac * c->crowd->iteration_ns;
+	double normal = median_code(c, c->codes.beta, c->codes.absent_cnt);
+	size_t cnt, kept = 0;
+	int error;
+
+	if (!any_excess(c, normal, limit))
+		return 0;
+	error = compare(c);
+	if (error < 0)
+		return error;
+	cnt = find_abnormal(c, c->order);
+	for (size_t i = 0; i < cnt; i++) {
+		if (excess_ns(c, c->order[i], normal) >= limit)
+			c->order[kept++] = c->order[i];
+	}
+	if (kept == 0)
+		return 0;
+	return push_accusation(c, c->order, kept, normal, largest_delta(c, c->order, kept), arena,
+			       out);
+}
+
+/* --- communication --- */
+
+/* Compares the abnormal rows[cnt] with each other. codes and found of c become theirs. */
+static int compare_some(struct comparison *c, const uint32_t *rows, size_t cnt)
+{
+	const uint16_t *columns[3] = { c->codes.beta, c->codes.mu, c->codes.sigma };
+	size_t want = MIN(cnt, (size_t)DIFFER_PEERS);
+	_cleanup_free_ uint32_t *order = calloc(cnt + 1, sizeof(*order));
+
+	if (order == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++) {
+		for (int dim = 0; dim < 3; dim++)
+			c->some[dim][i] = columns[dim][rows[i]];
+	}
+	c->codes = (struct differ_codes){ c->some[0], c->some[1], c->some[2], cnt, 0 };
+	if (c->options->differ.exact)
+		return differ_codes_exact(&c->codes, c->far, &c->found);
+	differ_draw(order, cnt, want, c->options->differ.seed);
+	return differ_codes_sampled(&c->codes, order, want, c->far, &c->found);
+}
+
+/*
+ * Of the abnormal, those that differ from the other abnormal; all of them when none
+ * does. c->found and *ret_delta are of the comparison that decided.
+ */
+static int narrow(struct comparison *c, uint32_t *rows, size_t *cnt, double *ret_delta)
+{
+	struct differ_codes codes = c->codes;
+	struct differ_found found = c->found;
+	_cleanup_free_ uint32_t *odd = calloc(*cnt + 1, sizeof(*odd));
+	size_t odd_cnt = 0;
+	int error = odd != NULL ? 0 : -ENOMEM;
+
+	*ret_delta = largest_delta(c, rows, *cnt);
+	if (error == 0 && *cnt >= MIN_PEERS) {
+		error = compare_some(c, rows, *cnt);
+		odd_cnt = error == 0 ? find_abnormal(c, odd) : 0;
+	}
+	c->codes = codes;
+	if (error == 0 && odd_cnt > 0) {
+		*ret_delta = largest_delta(c, odd, odd_cnt);
+		for (size_t i = 0; i < odd_cnt; i++)
+			rows[i] = rows[odd[i]];
+		*cnt = odd_cnt;
+	} else {
+		c->found = found;
+	}
+	return error;
+}
+
+/*
+ * What a slow link costs where the ring is as slow on all its members, so that
+ * nobody's share stands out: it follows from the bandwidth that is not used.
+ */
+static double unused_bandwidth_ns(const struct comparison *c, size_t row, double normal_mu)
+{
+	double mu = code16_frac(c->codes.mu[row]);
+
+	if (isnan(mu) || normal_mu <= mu)
+		return 0;
+	return beta_of(c, row) * (1 - mu / normal_mu) * c->crowd->iteration_ns;
+}
+
+/*
+ * All members of a slow ring take as long. Of those that differ from the other
+ * rings, the culprit is the one that differs from its ring.
+ */
+static int accuse_comm(struct comparison *c, struct arena *arena, accusations *out)
+{
+	double limit = c->options->min_gain_frac * c->crowd->iteration_ns, normal, mu, gain = 0,
+	       delta;
+	uint32_t *rows = c->order;
+	size_t cnt;
+	int error;
+
+	mu = median_code(c, c->codes.mu, 0);
+	/* Without a resource, a longer collective only says that its members waited. */
+	if (isnan(mu))
+		return 0;
+	error = compare(c);
+	if (error < 0)
+		return error;
+	cnt = find_abnormal(c, rows);
+	if (cnt == 0)
+		return 0;
+	normal = median_code(c, c->codes.beta, c->codes.absent_cnt);
+	for (size_t i = 0; i < cnt; i++)
+		gain = fmax(gain, (beta_of(c, rows[i]) - normal) * c->crowd->iteration_ns);
+	error = narrow(c, rows, &cnt, &delta);
+	if (error == 0)
+		error = push_accusation(c, rows, cnt, normal, delta, arena, out);
+	if (error < 0)
+		return error;
+	if (gain < limit)
+		gain = fmax(gain, unused_bandwidth_ns(c, rows[0], mu));
+	out->data[out->cnt - 1].gain_ns = out->data[out->cnt - 1].own_ns = gain;
+	out->cnt -= gain < limit;
+	return 0;
+}
+
+/* --- pauses --- */
+
+/* A place on the host that is long on a few workers only. */
+static bool is_pause(const struct crowd *crowd, const struct accusation *a)
+{
+	return a->class == CLASS_HOST && a->worker_cnt * 4 <= crowd->workers.cnt;
+}
+
+/* Marks the workers that pause anywhere. Whether each place has workers of its own. */
+static bool pauses_strike_apart(const struct crowd *crowd, const accusations *list, size_t first,
+				bool *who)
+{
+	size_t places = 0, overlaps = 0, total = 0;
+
+	for (size_t i = first; i < list->cnt; i++) {
+		const struct accusation *a = &list->data[i];
+
+		if (!is_pause(crowd, a))
+			continue;
+		places++;
+		for (size_t k = 0; k < a->worker_cnt; k++) {
+			overlaps += who[a->workers[k]];
+			total += !who[a->workers[k]];
+			who[a->workers[k]] = true;
+		}
+	}
+	return places >= RANDOM_CNT && overlaps * 4 <= total;
+}
+
+/* Takes the pauses out of the list from first on; the longest of them is returned. */
+static struct accusation take_pauses(const struct crowd *crowd, accusations *list, size_t first)
+{
+	struct accusation longest = { .own_ns = -1 };
+	size_t kept = first;
+
+	for (size_t i = first; i < list->cnt; i++) {
+		struct accusation a = list->data[i];
+
+		if (!is_pause(crowd, &a))
+			list->data[kept++] = a;
+		else if (a.own_ns > longest.own_ns)
+			longest = a;
+	}
+	list->cnt = kept;
+	return longest;
+}
+
+/* See accuse_difference.c: what strikes at random is the garbage collector. */
+static int join_random_pauses(const struct crowd *crowd, size_t first, struct arena *arena,
+			      accusations *out)
+{
+	bool *who = arena_calloc(arena, crowd->workers.cnt + 1, sizeof(bool));
+	uint32_t *workers = arena_calloc(arena, crowd->workers.cnt + 1, sizeof(*workers));
+	struct accusation joined;
+
+	if (who == NULL || workers == NULL)
+		return -ENOMEM;
+	if (!pauses_strike_apart(crowd, out, first, who))
+		return 0;
+	joined = take_pauses(crowd, out, first);
+	joined.rotates = true;
+	joined.workers = workers;
+	joined.worker_cnt = 0;
+	for (uint32_t w = 0; w < crowd->workers.cnt; w++) {
+		if (who[w])
+			workers[joined.worker_cnt++] = w;
+	}
+	return vec_push(out, joined);
+}
+
+int crowd_accuse_difference(const struct crowd *crowd, const struct accuse_options *options,
+			    struct arena *arena, accusations *out)
+{
+	struct comparison c;
+	size_t first = out->cnt;
+	int error = comparison_init(&c, crowd, options);
+
+	for (uint32_t group = 0; group + 1 < crowd->group_first.cnt && error == 0; group++) {
+		choose_group(&c, group);
+		for (size_t i = 0; i < crowd->functions.cnt && error == 0; i++) {
+			const struct crowd_function *f = &crowd->functions.data[i];
+
+			if (f->frame == FRAME_NONE || c.member_cnt < MIN_PEERS)
+				continue;
+			choose_function(&c, f);
+			error = f->class == CLASS_COMM ? accuse_comm(&c, arena, out)
+						       : accuse_work(&c, arena, out);
+		}
+	}
+	comparison_done(&c);
+	return error == 0 ? join_random_pauses(crowd, first, arena, out) : error;
+}
