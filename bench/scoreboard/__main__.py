@@ -23,15 +23,18 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import figure  # noqa: E402
 import jobs  # noqa: E402
 import judge  # noqa: E402
 import patterns  # noqa: E402
 import peers_nvidia  # noqa: E402
 import peers_outliers  # noqa: E402
 import peers_paper  # noqa: E402
+import real  # noqa: E402
 import table  # noqa: E402
 
 STRENGTHS = (0.125, 0.25, 0.5, 1.0, 2.0)
+RESULT = "result.jsonl"
 
 
 def truth_line(truth: dict) -> str:
@@ -57,26 +60,28 @@ def judge_job(job: jobs.Job, before: patterns.Patterns) -> dict[str, judge.Judge
 
 def play_family(program: str, family: jobs.Family) -> list[table.Row]:
     """All strengths of a job; what it was before the fault comes first."""
-    rows, before = [], None
-    for strength in (0.0, *family.strengths):
-        with tempfile.TemporaryDirectory(prefix="scoreboard-") as folder:
-            job = jobs.play(program, family, strength, pathlib.Path(folder) / "job")
-        before = before or patterns.read(job.fingerprints)
-        if strength > 0:
-            rows.append(
-                table.Row(
-                    fault=family.scenario,
-                    layout=family.layout,
-                    workers=job.truth["workers"],
-                    level=family.level,
-                    strength=strength,
-                    seed=family.seed,
-                    cost_pct=max((f["alone_pct"] for f in job.truth["faults"]), default=0.0),
-                    truth=truth_line(job.truth),
-                    judged=judge_job(job, before),
-                )
-            )
-    return rows
+    with tempfile.TemporaryDirectory(prefix="scoreboard-") as folder:
+        root = pathlib.Path(folder)
+        before = patterns.read(jobs.play_before(program, family, root / "before"))
+    return [play_row(program, family, strength, before) for strength in family.strengths]
+
+
+def play_row(
+    program: str, family: jobs.Family, strength: float, before: patterns.Patterns
+) -> table.Row:
+    with tempfile.TemporaryDirectory(prefix="scoreboard-") as folder:
+        job = jobs.play(program, family, strength, pathlib.Path(folder) / "job")
+    return table.Row(
+        fault=family.scenario,
+        layout=family.layout,
+        workers=job.truth["workers"],
+        level=family.level,
+        strength=strength,
+        seed=family.seed,
+        cost_pct=max((fault["alone_pct"] for fault in job.truth["faults"]), default=0.0),
+        truth=truth_line(job.truth),
+        judged=judge_job(job, before),
+    )
 
 
 def choose(options: argparse.Namespace) -> list[jobs.Family]:
@@ -95,44 +100,71 @@ def choose(options: argparse.Namespace) -> list[jobs.Family]:
     for case in () if options.no_cases else jobs.CASES:
         if wanted is None or case in wanted:
             chosen += jobs.families(options.set, [case], [0], (1.0,), 1)
-    return chosen
+    return sorted(chosen, key=lambda family: family.workers or sys.maxsize)
 
 
 def play_all(options: argparse.Namespace, chosen: list[jobs.Family]) -> list[table.Row]:
+    """Each job is written down when it is judged, so that a run cut short is not lost."""
     rows: list[table.Row] = []
     begin_s = time.monotonic()
-    with concurrent.futures.ProcessPoolExecutor(
-        options.jobs, initializer=os.nice, initargs=(19,)
-    ) as pool:
+    pool = concurrent.futures.ProcessPoolExecutor(options.jobs, None, os.nice, (19,))
+    with pool, open(options.out / RESULT, "w") as result:
         waiting = [pool.submit(play_family, options.program, one) for one in chosen]
         for number, done in enumerate(concurrent.futures.as_completed(waiting), 1):
             rows += done.result()
+            for row in done.result():
+                result.write(json.dumps(plain(row)) + "\n")
             if number % 20 == 0 or number == len(waiting):
+                result.flush()
                 spent_s = time.monotonic() - begin_s
                 print(f"{number} of {len(waiting)} in {spent_s:.0f} s", file=sys.stderr, flush=True)
-    order = {family.scenario: place for place, family in enumerate(chosen)}
+    return rows
+
+
+def plain(row: table.Row) -> dict:
+    return {**row._asdict(), "judged": {m: j._asdict() for m, j in row.judged.items()}}
+
+
+def read_rows(path: pathlib.Path) -> list[table.Row]:
+    rows = []
+    for line in path.read_text().splitlines():
+        one = json.loads(line)
+        judged = {method: judge.Judgement(**said) for method, said in one.pop("judged").items()}
+        rows.append(table.Row(**one, judged=judged))
+    return rows
+
+
+def in_order(program: str, rows: list[table.Row]) -> list[table.Row]:
+    """As the list of scenarios has them."""
+    order = {one["name"]: place for place, one in enumerate(jobs.list_scenarios(program))}
     return sorted(rows, key=lambda row: (order[row.fault], row.strength, row.workers, row.seed))
 
 
 def render(rows: list[table.Row]) -> list[tuple[str, str]]:
+    """Titles and tables."""
     small = [row for row in rows if row.fault not in jobs.CASES]
     named = [row for row in rows if row.fault in jobs.CASES]
+    first = table.by_method(small, table.top1_at_source)
+    smallest = table.by_method(small, table.smallest_found)
     parts = [
+        ("Goals", table.goals(small, named)),
         ("All methods, faults as strong as the sources report", table.overview(small)),
-        (
-            "First finding right, faults as strong as the sources report",
-            table.by_method(small, table.top1_at_source),
-        ),
-        (
-            "Smallest strength still found, and what it costs there",
-            table.by_method(small, table.smallest_found),
-        ),
+        ("First finding right, faults as strong as the sources report", first),
+        ("Smallest strength still found, and what it costs there", smallest),
         ("Healthy jobs accused", table.alarms(small)),
         ("PerfTracker by fault and strength", table.by_fault(small)),
+        ("PerfTracker by size and layout", table.by_shape(small)),
     ]
-    if named:
-        parts.append(("The sources' cases: problems found", table.cases(named)))
-    return [(title, text) for title, text in parts if text]
+    return parts + ([("The sources' cases: problems found", table.cases(named))] if named else [])
+
+
+def write_docs(options: argparse.Namespace, rows: list[table.Row], text: str) -> None:
+    docs = jobs.ROOT / "docs"
+    head = (pathlib.Path(__file__).parent / "head.md").read_text()
+    what = f"Set `{options.set}`, {len(rows)} jobs.\n\n"
+    (docs / "scoreboard.md").write_text(head + what + text + "\n")
+    small = [row for row in rows if row.fault not in jobs.CASES]
+    (docs / "scoreboard.svg").write_text(figure.draw(small))
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -145,6 +177,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--sizes", default="8,16,64,512", help="workers")
     parser.add_argument("--quick", action="store_true", help="a small part of everything")
     parser.add_argument("--no-cases", action="store_true", help="without the large named cases")
+    parser.add_argument("--no-real", action="store_true", help="without the real traces")
+    parser.add_argument("--docs", action="store_true", help="write docs/scoreboard.md")
+    parser.add_argument("--read", type=pathlib.Path, help="tables of an earlier run's jobs")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--program", default=str(jobs.ROOT / "build/src/cmd/perftracker"))
     parser.add_argument("--out", type=pathlib.Path, default=jobs.ROOT / "out" / "scoreboard")
@@ -157,16 +192,19 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 def main() -> int:
     options = parse()
-    rows = play_all(options, choose(options))
-    text = "\n\n".join(f"## {title}\n\n{part}" for title, part in render(rows))
-    print(text)
-    print(f"\n## Where we are wrong\n\n{table.errors(rows)}")
     options.out.mkdir(parents=True, exist_ok=True)
-    plain = [
-        {**row._asdict(), "judged": {m: j._asdict() for m, j in row.judged.items()}} for row in rows
-    ]
-    (options.out / "result.json").write_text(json.dumps(plain, indent=1) + "\n")
-    print(f"\neach job is in {options.out / 'result.json'}")
+    rows = read_rows(options.read) if options.read else play_all(options, choose(options))
+    rows = in_order(options.program, rows)
+    parts = render(rows)
+    if not options.no_real:
+        parts.append(("Real traces: who is accused first", real.compare(options.program)))
+    text = "\n\n".join(f"## {title}\n\n{part}" for title, part in parts)
+    print(text)
+    (options.out / "errors.txt").write_text(table.errors(rows) + "\n")
+    print(f"\neach job is in {options.read or options.out / RESULT}")
+    print(f"where we are wrong, and how to make the job again: {options.out / 'errors.txt'}")
+    if options.docs:
+        write_docs(options, rows, text)
     return 0
 
 

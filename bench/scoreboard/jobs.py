@@ -92,12 +92,24 @@ def read_fingerprints(program: str, folder: pathlib.Path) -> list[dict[str, Any]
     return sorted(found, key=lambda one: one["rank"])
 
 
-def play(program: str, family: Family, strength: float, folder: pathlib.Path) -> Job:
-    """Simulates a job into an empty folder, and has it judged by us."""
+def simulate(
+    program: str, family: Family, strength: float, folder: pathlib.Path, *more: str
+) -> None:
     options = ["--scenario", family.name, "--seed", str(family.seed), "--level", family.level]
     options += ["--workers", str(family.workers)] if family.workers else []
-    call(program, "simulate", *options, "--strength", str(strength), "-o", str(folder))
+    call(program, "simulate", *options, "--strength", str(strength), *more, "-o", str(folder))
+
+
+def play(program: str, family: Family, strength: float, folder: pathlib.Path) -> Job:
+    """Simulates a job into an empty folder, and has it judged by us."""
+    simulate(program, family, strength, folder)
     verb = "analyze" if family.level == "events" else "localize"
     report = json.loads(call(program, verb, "--format", "json", "--jobs", "1", str(folder)))
     truth = json.loads((folder / "truth.json").read_text())
     return Job(truth, report, read_fingerprints(program, folder))
+
+
+def play_before(program: str, family: Family, folder: pathlib.Path) -> list[dict[str, Any]]:
+    """Fingerprints of the same job without the fault, over a longer window."""
+    simulate(program, family, 0.0, folder, "--iterations", "10")
+    return read_fingerprints(program, folder)

@@ -40,6 +40,7 @@ class Judgement(NamedTuple):
     findings: int
     true: int
     said: str
+    why: str = ""  # what is wrong with it, in one line; empty: nothing
 
 
 def parse_ranks(text: str) -> frozenset[int]:
@@ -117,6 +118,32 @@ def describe(findings: list[Finding], accused: int = 60) -> str:
     return f"{first.cause or first.function[:50]} on {ranks}"
 
 
+def other_workers(finding: Finding, fault: dict[str, Any]) -> str:
+    hit = parse_ranks(fault["ranks"])
+    if finding.ranks < hit:
+        return "too few workers"
+    return "too many workers" if finding.ranks > hit else "other workers"
+
+
+def complain(truth: dict[str, Any], findings: list[Finding], wanted: int, found: int) -> str:
+    """The gravest thing first: nothing said, the first finding wrong, others wrong or missing."""
+    faults = wanted_of(truth)
+    if not findings:
+        return "says nothing" if wanted else ""
+    first = findings[0]
+    label = first.cause or first.function[:50]
+    if wanted and not any(names(first, one) for one in faults):
+        return f"says {label} first"
+    if wanted and not any(names(first, one) and accuses(first, one) for one in faults):
+        named = next(one for one in faults if names(first, one))
+        return f"names it on {other_workers(first, named)}"
+    present = [fault for fault in truth["faults"] if fault["size"] > 0]
+    false = [one for one in findings if not any(is_true(one, fault) for fault in present)]
+    if false:
+        return f"{'also ' if wanted else ''}says {false[0].cause or false[0].function[:50]}"
+    return "misses one of several" if found < wanted else ""
+
+
 def judge(truth: dict[str, Any], findings: list[Finding]) -> Judgement:
     kind, wanted = kind_of(truth), wanted_of(truth)
     present = [fault for fault in truth["faults"] if fault["size"] > 0]
@@ -125,13 +152,15 @@ def judge(truth: dict[str, Any], findings: list[Finding]) -> Judgement:
         return names(finding, fault) and accuses(finding, fault)
 
     first = [fault for fault in wanted if findings and finds(findings[0], fault)]
+    found = sum(any(finds(one, fault) for one in findings) for fault in wanted)
     return Judgement(
         kind=kind,
         top1=bool(first),
         cause=any(findings[0].cause in fault["causes_accepted"] for fault in first),
         wanted=len(wanted),
-        found=sum(any(finds(one, fault) for one in findings) for fault in wanted),
+        found=found,
         findings=len(findings),
         true=sum(any(is_true(one, fault) for fault in present) for one in findings),
         said=describe(findings),
+        why=complain(truth, findings, len(wanted), found),
     )

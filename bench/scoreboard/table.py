@@ -147,17 +147,65 @@ def top1_at_source(rows: list[Row], method: str) -> str:
     return share(one.top1, one.jobs)
 
 
-def smallest_found(rows: list[Row], method: str) -> str:
-    """The smallest strength from which on the fault is found nearly always, with its cost."""
-    smallest = "-"
+def smallest_strength(rows: list[Row], method: str) -> float | None:
+    """From which on the fault is found nearly always, at every larger strength too."""
+    smallest = None
     for strength in sorted({row.strength for row in rows}, reverse=True):
-        group = [row for row in rows if row.strength == strength]
-        one = score(group, method)
+        one = score([row for row in rows if row.strength == strength], method)
         if one.found < FOUND_SHARE * one.wanted:
             break
-        cost = sum(row.cost_pct for row in group) / len(group)
-        smallest = f"x{strength:g} ({cost:.1f} %)"
+        smallest = strength
     return smallest
+
+
+def smallest_found(rows: list[Row], method: str) -> str:
+    smallest = smallest_strength(rows, method)
+    if smallest is None:
+        return "-"
+    costs = [row.cost_pct for row in rows if row.strength == smallest]
+    return f"x{smallest:g} ({sum(costs) / len(costs):.1f} %)"
+
+
+def by_shape(rows: list[Row]) -> str:
+    """Ours, at the sources' strengths, by level, size and layout."""
+    lines: list[tuple[object, ...]] = [
+        ("level", "workers", "layout", "jobs", "top-1", "right cause", "recall", "abstained")
+    ]
+    groups: dict[tuple[str, int, str], list[Row]] = collections.defaultdict(list)
+    for row in faulty(rows):
+        if row.strength == SOURCE_STRENGTH:
+            groups[row.level, row.workers, row.layout].append(row)
+    for (level, workers, layout), group in sorted(groups.items()):
+        one = score(group, OURS)
+        right = (share(part, one.jobs) for part in (one.top1, one.cause))
+        lines.append(
+            (
+                level,
+                workers,
+                layout.removeprefix("healthy-") or "the scenario's",
+                one.jobs,
+                *right,
+                share(one.found, one.wanted),
+                share(one.silent, one.jobs),
+            )
+        )
+    return text_table(lines)
+
+
+def goals(rows: list[Row], named: list[Row]) -> str:
+    """What was asked for, and what it is."""
+    at_source = score([r for r in faulty(rows) if r.strength == SOURCE_STRENGTH], OURS)
+    every, well = score(rows, OURS), score(healthy(rows), OURS)
+    solved = sum(row.judged[OURS].found == row.judged[OURS].wanted for row in named)
+    alarm_cnt = well.jobs - well.silent
+    lines: list[tuple[object, ...]] = [
+        ("goal", "wanted", "measured"),
+        ("top-1, sources' strengths", ">= 97.5 %", share(at_source.top1, at_source.jobs)),
+        ("precision, all jobs", ">= 97.5 %", share(every.true, every.findings)),
+        ("false alarms, healthy jobs", "<= 0.5 %", f"{alarm_cnt} of {well.jobs}"),
+        ("cases of the sources solved", "all", f"{solved} of {len(named)}"),
+    ]
+    return text_table(lines)
 
 
 def alarms(rows: list[Row]) -> str:
@@ -183,25 +231,27 @@ def cases(rows: list[Row]) -> str:
     return text_table(lines)
 
 
-def is_error(row: Row) -> bool:
-    ours = row.judged[OURS]
-    missed = ours.kind == "faulty" and (not ours.top1 or ours.found < ours.wanted)
-    return missed or ours.true < ours.findings
+def make_again(row: Row) -> str:
+    name = f"{row.layout}+{row.fault}" if row.layout else row.fault
+    return (
+        f"-s {name} --workers {row.workers} --seed {row.seed} "
+        f"--strength {row.strength:g} --level {row.level}"
+    )
 
 
-def errors(rows: list[Row]) -> str:
-    """Ours, the most frequent kinds first; each job can be made again from its line."""
-    groups: dict[str, list[Row]] = collections.defaultdict(list)
-    for row in filter(is_error, rows):
-        groups[row.fault].append(row)
+def errors(rows: list[Row], examples: int = 4) -> str:
+    """Ours by what is wrong, the most frequent first; each job can be made again."""
+    groups: dict[tuple[str, str], list[Row]] = collections.defaultdict(list)
+    for row in rows:
+        if row.judged[OURS].why:
+            groups[row.fault, row.judged[OURS].why].append(row)
     lines = []
-    for fault, group in sorted(groups.items(), key=lambda item: -len(item[1])):
-        lines.append(f"{fault}: {len(group)} jobs")
-        for row in sorted(group, key=lambda row: -row.strength):
-            name = f"{row.layout}+{fault}" if row.layout else fault
-            make = f"-s {name} --workers {row.workers} --seed {row.seed}"
-            make += f" --strength {row.strength:g} --level {row.level}"
-            ours = row.judged[OURS]
-            counts = f"found {ours.found} of {ours.wanted}, {ours.findings - ours.true} false"
-            lines += [f"  {make}", f"    said {ours.said} ({counts})", f"    true {row.truth}"]
+    for (fault, why), group in sorted(groups.items(), key=lambda item: -len(item[1])):
+        strengths = collections.Counter(row.strength for row in group)
+        counts = ", ".join(f"{cnt} at x{strength:g}" for strength, cnt in sorted(strengths.items()))
+        lines.append(f"{fault}: {why}: {len(group)} jobs ({counts})")
+        nearest = sorted(group, key=lambda row: abs(row.strength - SOURCE_STRENGTH))
+        for row in nearest[:examples]:
+            lines += [f"  {make_again(row)}", f"    said {row.judged[OURS].said}"]
+            lines += [f"    true {row.truth}"]
     return "\n".join(lines) if lines else "none"

@@ -136,10 +136,28 @@ class Table(unittest.TestCase):
         self.assertIn("1 of 2", line)
         self.assertIn("100.0 %", line)
 
-    def test_a_false_finding_is_an_error(self) -> None:
-        self.assertTrue(table.is_error(self.row(1.0, [said("1")])))
-        self.assertTrue(table.is_error(self.row(1.0, [], fault())))
-        self.assertFalse(table.is_error(self.row(1.0, [said("2-3")], fault())))
+    def test_errors_say_what_is_wrong(self) -> None:
+        rows = [
+            self.row(1.0, [said("1", cause="gpu-slow")]),
+            self.row(1.0, [], fault()),
+            self.row(1.0, [said("2")], fault()),
+            self.row(1.0, [said("2-3"), said("7", "gemm")], fault()),
+            self.row(1.0, [said("2-3", "gemm")], fault()),
+            self.row(1.0, [said("2-3")], fault()),
+        ]
+        whys = [row.judged[table.OURS].why for row in rows]
+        self.assertEqual(
+            whys,
+            [
+                "says gpu-slow",
+                "says nothing",
+                "names it on too few workers",
+                "also says gemm",
+                "says gemm first",
+                "",
+            ],
+        )
+        self.assertEqual(table.errors(rows).count("--seed 1"), 5)
 
 
 class Seeds(unittest.TestCase):
