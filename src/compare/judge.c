@@ -7,6 +7,7 @@
 #include <math.h>
 
 #define RANKS_LEAST 3	/* of a test over ranks, and of a medium confidence */
+#define PAIRED_LEAST 8	/* ranks: with fewer, pairing costs more than it gives */
 #define REPEATS_LEAST 2 /* of a test over windows */
 #define REPEATS_MANY 3	/* of a high confidence */
 
@@ -21,7 +22,7 @@ static bool has_rank(const struct run_tree *run, int rank)
 
 static bool same_ranks(const struct run_tree *a, const struct run_tree *b)
 {
-	if (a->rank_cnt != b->rank_cnt)
+	if (a->rank_cnt != b->rank_cnt || a->rank_cnt < PAIRED_LEAST)
 		return false;
 	for (size_t i = 0; i < a->window_cnt; i++) {
 		if (!has_rank(b, a->windows[i].fp->rank))

@@ -12,7 +12,7 @@
 struct judge {
 	const struct run_tree *before, *after;
 	unsigned int basis; /* enum comparison_basis */
-	bool paired;	    /* both runs have the same ranks */
+	bool paired;	    /* both runs have the same ranks, and many */
 	double *scratch[2]; /* by rank or repeat */
 };
 

@@ -103,6 +103,20 @@ static int enter_run(struct book *b, int side)
 	return 0;
 }
 
+/* What has another name or place is told even when only what it calls takes time. */
+static int enter_renamed(struct book *b)
+{
+	for (uint32_t i = 0; i < b->runs[0]->nodes.cnt; i++) {
+		enum node_match match = (enum node_match)b->runs[0]->nodes.data[i].match;
+		uint32_t idx;
+
+		if ((match == MATCH_RENAMED || match == MATCH_MOVED) &&
+		    find_account(b, 0, &(struct run_cell){ .node = i }, &idx) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 /* Functions of either run that an account sums up; the larger number of both. */
 static int count_functions(struct book *b)
 {
@@ -136,6 +150,8 @@ int ledger_fill(const struct run_tree *before, const struct run_tree *after, str
 	error = enter_run(&b, 0);
 	if (error == 0)
 		error = enter_run(&b, 1);
+	if (error == 0)
+		error = enter_renamed(&b);
 	if (error == 0)
 		error = count_functions(&b);
 	idmap_done(&b.account_of);

@@ -25,6 +25,7 @@ COMMANDS = [
     "status",
     "timeline",
     "analyze",
+    "diff",
     "summarize",
     "localize",
     "simulate",
