@@ -135,6 +135,12 @@ int crowd_fingerprint(struct crowd *crowd, const struct fingerprint *fp, uint64_
 	return error == 0 ? add_functions(crowd, fp, frame_of) : error;
 }
 
+void crowd_renumber(struct crowd *crowd, const uint32_t *function_of)
+{
+	for (size_t row = 0; row < crowd->added_function.cnt; row++)
+		crowd->added_function.data[row] = function_of[crowd->added_function.data[row]];
+}
+
 /* --- joining --- */
 
 static int rank_cmp(const void *a, const void *b)
@@ -167,11 +173,14 @@ static int ordered_cmp(const void *a, const void *b)
 
 static void count_rows(struct crowd *crowd)
 {
-	for (size_t row = 0; row < crowd->added_function.cnt; row++) {
-		struct crowd_function *f = &crowd->functions.data[crowd->added_function.data[row]];
+	vec_foreach(w, &crowd->workers) {
+		for (size_t row = w->first; row < w->first + w->cnt; row++) {
+			struct crowd_function *f =
+				&crowd->functions.data[crowd->added_function.data[row]];
 
-		f->cnt++;
-		f->share_ns += code16_count(crowd->added[CROWD_SHARE].data[row]);
+			f->cnt++;
+			f->share_ns += code16_count(crowd->added[CROWD_SHARE].data[row]);
+		}
 	}
 }
 
@@ -204,8 +213,7 @@ static int order_functions(struct crowd *crowd)
 	}
 	if (cnt > 0)
 		memcpy(crowd->functions.data, sorted, cnt * sizeof(*sorted));
-	for (size_t row = 0; row < crowd->added_function.cnt; row++)
-		crowd->added_function.data[row] = place_of[crowd->added_function.data[row]];
+	crowd_renumber(crowd, place_of);
 	return error;
 }
 
@@ -283,13 +291,45 @@ static bool is_by_rank(const struct crowd *crowd)
 	return true;
 }
 
+/* Ranks are mostly 0 to the number of workers: each goes where it belongs. */
+static int sort_workers(struct crowd *crowd)
+{
+	size_t cnt = crowd->workers.cnt, kept = 0;
+	_cleanup_free_ struct crowd_worker *sorted = NULL;
+	_cleanup_free_ uint32_t *worker_of = NULL;
+	int top = 0, bottom = 0;
+
+	if (is_by_rank(crowd))
+		return 0;
+	vec_foreach(w, &crowd->workers) {
+		top = MAX(top, w->rank);
+		bottom = MIN(bottom, w->rank);
+	}
+	if (bottom < 0 || (size_t)top > 8 * cnt) {
+		qsort(crowd->workers.data, cnt, sizeof(*crowd->workers.data), rank_cmp);
+		return 0;
+	}
+	sorted = malloc(cnt * sizeof(*sorted));
+	worker_of = calloc((size_t)top + 1, sizeof(*worker_of));
+	if (sorted == NULL || worker_of == NULL)
+		return -ENOMEM;
+	for (uint32_t w = 0; w < cnt; w++)
+		worker_of[crowd->workers.data[w].rank] = w + 1;
+	for (size_t rank = 0; rank <= (size_t)top; rank++) {
+		if (worker_of[rank] != 0)
+			sorted[kept++] = crowd->workers.data[worker_of[rank] - 1];
+	}
+	memcpy(crowd->workers.data, sorted, kept * sizeof(*sorted));
+	crowd->workers.cnt = kept;
+	return 0;
+}
+
 int crowd_join(struct crowd *crowd)
 {
-	int error;
+	int error = sort_workers(crowd);
 
-	if (!is_by_rank(crowd))
-		qsort(crowd->workers.data, crowd->workers.cnt, sizeof(*crowd->workers.data),
-		      rank_cmp);
+	if (error < 0)
+		return error;
 	count_rows(crowd);
 	error = order_functions(crowd);
 	if (error == 0)

@@ -70,6 +70,12 @@ _must_check_ int crowd_row(struct crowd *crowd, uint32_t function,
 /* Adds a whole fingerprint, whose texts are borrowed. Returns 0 or -ENOMEM. */
 _must_check_ int crowd_fingerprint(struct crowd *crowd, const struct fingerprint *fp, uint64_t tag);
 
+/*
+ * Replaces the number of the function in all rows by function_of[number]: for who adds
+ * rows before the functions' names are known. O(rows).
+ */
+void crowd_renumber(struct crowd *crowd, const uint32_t *function_of);
+
 /* Ends the adding. The rows as added are freed. Returns 0 or -ENOMEM. O(workers + rows). */
 _must_check_ int crowd_join(struct crowd *crowd);
 
