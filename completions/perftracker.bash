@@ -9,6 +9,8 @@ _perftracker_options() {
 		--budget-window --min-gain --jobs --help' ;;
 	analyze | localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed
 		--world-size --exit-code --jobs --help' ;;
+	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code
+		--verbose --jobs --help' ;;
 	summarize) echo '--output --rank --steps --skip-first --sidecar --job --flight-fd --sidecar-fd
 		--keep --help' ;;
 	profile) echo '--socket --window --timeout --help' ;;
@@ -26,7 +28,7 @@ _perftracker() {
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
 		mapfile -t COMPREPLY < <(compgen -W \
-			'run profile status timeline analyze summarize localize simulate dump --help --version' -- "$word")
+			'run profile status timeline analyze diff summarize localize simulate dump --help --version' -- "$word")
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do

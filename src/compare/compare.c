@@ -216,7 +216,8 @@ static bool is_listed(const struct maker *m, const struct change *c)
 		return false;
 	if (c->kind == CHANGE_RENAMED || c->kind == CHANGE_MOVED)
 		return MAX(c->before.tree_ms, c->after.tree_ms) >= MAX(least, 1e-6);
-	return fabs(c->after.thread_ms - c->before.thread_ms) >= MAX(least, 1e-6);
+	return c->class != CLASS_IDLE &&
+	       fabs(c->after.thread_ms - c->before.thread_ms) >= MAX(least, 1e-6);
 }
 
 static int change_cmp(const void *p, const void *q)
