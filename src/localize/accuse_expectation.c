@@ -10,6 +10,7 @@
 #define ALL_FRAC 0.8	  /* so many of the workers alike: it is the job, not a worker */
 #define CALLER_GROWS 1.25 /* a caller is named when it holds so much more than its built-in */
 #define SLOWDOWN 0.3	  /* of a slowdown: what a common function must explain of it */
+#define OFTEN 0.5 /* of the iterations: what runs in fewer is an occasion, as a checkpoint */
 #define LOADER "enumerate(DataLoader)"
 
 static bool is_loader(const struct job *job, uint32_t frame)
@@ -180,6 +181,22 @@ static bool overlaps(const struct job *job, const accusations *out, uint32_t fra
 	return false;
 }
 
+/*
+ * What comes once in a window, everywhere, is a checkpoint or an evaluation: how often it
+ * comes, and so what it costs an iteration, one window can't tell.
+ */
+static bool is_occasional(const struct job *job, const struct excess *e)
+{
+	const struct job_function *f = &job->functions.data[e->function];
+
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		if (f->of[w] != NULL &&
+		    (double)f->of[w]->executions >= OFTEN * job->workers[w].iterations)
+			return false;
+	}
+	return true;
+}
+
 static int accuse_excess(const struct job *job, const struct accuse_options *options,
 			 const struct excess *e, struct arena *arena, accusations *out)
 {
@@ -226,6 +243,8 @@ int accuse_by_expectation(const struct job *job, const struct blame *blame,
 		if (error < 0)
 			return error;
 		if (e.distance < limit || overlaps(job, out, e.frame))
+			continue;
+		if ((double)e.cnt >= all && f->class == CLASS_HOST && is_occasional(job, &e))
 			continue;
 		/* On some only: with collectives, blame has decided whether it cost anything. */
 		if ((double)e.cnt < all && (blame->matched_cnt > 0 || f->class == CLASS_COMM))
