@@ -26,11 +26,6 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import figure  # noqa: E402
 import jobs  # noqa: E402
 import judge  # noqa: E402
-import patterns  # noqa: E402
-import peers_nvidia  # noqa: E402
-import peers_outliers  # noqa: E402
-import peers_paper  # noqa: E402
-import real  # noqa: E402
 import table  # noqa: E402
 
 STRENGTHS = (0.125, 0.25, 0.5, 1.0, 2.0)
@@ -45,32 +40,25 @@ def truth_line(truth: dict) -> str:
     return "; ".join(faults) or "healthy"
 
 
-def judge_job(job: jobs.Job, before: patterns.Patterns) -> dict[str, judge.Judgement]:
-    seen = patterns.read(job.fingerprints)
-    said = {
-        table.OURS: judge.findings_of(job.report),
-        "paper alone": peers_paper.find(seen),
-        "NVIDIA relative": peers_nvidia.find_relative(seen),
-        "NVIDIA individual": peers_nvidia.find_individual(seen, before),
-        "median/MAD": peers_outliers.find_mad(seen),
-        "DBSCAN": peers_outliers.find_dbscan(seen),
-    }
-    return {method: judge.judge(job.truth, findings) for method, findings in said.items()}
-
-
-def play_family(program: str, family: jobs.Family) -> list[table.Row]:
-    """All strengths of a job; what it was before the fault comes first."""
-    with tempfile.TemporaryDirectory(prefix="scoreboard-") as folder:
-        root = pathlib.Path(folder)
-        before = patterns.read(jobs.play_before(program, family, root / "before"))
+def play_family(program: str, family: jobs.Family, ours_only: bool) -> list[table.Row]:
+    """All strengths of a job; others see first what it was before the fault."""
+    before = None
+    if not ours_only:
+        with tempfile.TemporaryDirectory(prefix="scoreboard-") as folder:
+            before = jobs.play_before(program, family, pathlib.Path(folder) / "before")
     return [play_row(program, family, strength, before) for strength in family.strengths]
 
 
 def play_row(
-    program: str, family: jobs.Family, strength: float, before: patterns.Patterns
+    program: str, family: jobs.Family, strength: float, before: list[dict] | None
 ) -> table.Row:
     with tempfile.TemporaryDirectory(prefix="scoreboard-") as folder:
-        job = jobs.play(program, family, strength, pathlib.Path(folder) / "job")
+        job = jobs.play(program, family, strength, pathlib.Path(folder) / "job", before is None)
+    said = {table.OURS: judge.findings_of(job.report)}
+    if before:
+        import peers  # needs more than the standard library
+
+        said |= peers.find(job.fingerprints, before)
     return table.Row(
         fault=family.scenario,
         layout=family.layout,
@@ -80,7 +68,7 @@ def play_row(
         seed=family.seed,
         cost_pct=max((fault["alone_pct"] for fault in job.truth["faults"]), default=0.0),
         truth=truth_line(job.truth),
-        judged=judge_job(job, before),
+        judged={method: judge.judge(job.truth, findings) for method, findings in said.items()},
     )
 
 
@@ -109,7 +97,7 @@ def play_all(options: argparse.Namespace, chosen: list[jobs.Family]) -> list[tab
     begin_s = time.monotonic()
     pool = concurrent.futures.ProcessPoolExecutor(options.jobs, None, os.nice, (19,))
     with pool, open(options.out / RESULT, "w") as result:
-        waiting = [pool.submit(play_family, options.program, one) for one in chosen]
+        waiting = [pool.submit(play_family, options.program, one, options.ours) for one in chosen]
         for number, done in enumerate(concurrent.futures.as_completed(waiting), 1):
             rows += done.result()
             for row in done.result():
@@ -177,6 +165,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--sizes", default="8,16,64,512", help="workers")
     parser.add_argument("--quick", action="store_true", help="a small part of everything")
     parser.add_argument("--no-cases", action="store_true", help="without the large named cases")
+    parser.add_argument("--ours", action="store_true", help="no other methods: much faster")
     parser.add_argument("--no-real", action="store_true", help="without the real traces")
     parser.add_argument("--docs", action="store_true", help="write docs/scoreboard.md")
     parser.add_argument("--read", type=pathlib.Path, help="tables of an earlier run's jobs")
@@ -196,7 +185,9 @@ def main() -> int:
     rows = read_rows(options.read) if options.read else play_all(options, choose(options))
     rows = in_order(options.program, rows)
     parts = render(rows)
-    if not options.no_real:
+    if not (options.no_real or options.ours):
+        import real
+
         parts.append(("Real traces: who is accused first", real.compare(options.program)))
     text = "\n\n".join(f"## {title}\n\n{part}" for title, part in parts)
     print(text)

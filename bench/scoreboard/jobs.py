@@ -41,7 +41,7 @@ class Family(NamedTuple):
 class Job(NamedTuple):
     truth: dict[str, Any]
     report: dict[str, Any]
-    fingerprints: list[dict[str, Any]]  # of `dump --format json`, by rank
+    fingerprints: list[dict[str, Any]]  # of `dump --format json`, by rank; empty: ours only
 
 
 def seed_of(which: str, scenario: str, workers: int, number: int) -> int:
@@ -100,13 +100,15 @@ def simulate(
     call(program, "simulate", *options, "--strength", str(strength), *more, "-o", str(folder))
 
 
-def play(program: str, family: Family, strength: float, folder: pathlib.Path) -> Job:
-    """Simulates a job into an empty folder, and has it judged by us."""
+def play(
+    program: str, family: Family, strength: float, folder: pathlib.Path, ours_only: bool
+) -> Job:
+    """Simulates a job into an empty folder and analyzes it; without what others look at."""
     simulate(program, family, strength, folder)
     verb = "analyze" if family.level == "events" else "localize"
     report = json.loads(call(program, verb, "--format", "json", "--jobs", "1", str(folder)))
     truth = json.loads((folder / "truth.json").read_text())
-    return Job(truth, report, read_fingerprints(program, folder))
+    return Job(truth, report, [] if ours_only else read_fingerprints(program, folder))
 
 
 def play_before(program: str, family: Family, folder: pathlib.Path) -> list[dict[str, Any]]:
