@@ -96,14 +96,13 @@ def play_all(options: argparse.Namespace, chosen: list[jobs.Family]) -> list[tab
     rows: list[table.Row] = []
     begin_s = time.monotonic()
     pool = concurrent.futures.ProcessPoolExecutor(options.jobs, None, os.nice, (19,))
-    with pool, open(options.out / RESULT, "w") as result:
+    with pool, open(options.out / RESULT, "w", buffering=1) as result:
         waiting = [pool.submit(play_family, options.program, one, options.ours) for one in chosen]
         for number, done in enumerate(concurrent.futures.as_completed(waiting), 1):
             rows += done.result()
             for row in done.result():
                 result.write(json.dumps(plain(row)) + "\n")
             if number % 20 == 0 or number == len(waiting):
-                result.flush()
                 spent_s = time.monotonic() - begin_s
                 print(f"{number} of {len(waiting)} in {spent_s:.0f} s", file=sys.stderr, flush=True)
     return rows

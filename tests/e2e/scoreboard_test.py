@@ -16,6 +16,7 @@ def load_scoreboard():
     folder, kept = str(ROOT / "bench" / "scoreboard"), sys.modules.pop("judge", None)
     sys.path.insert(0, folder)
     try:
+        import figure
         import jobs
         import judge
         import table
@@ -24,10 +25,10 @@ def load_scoreboard():
         sys.modules.pop("judge")
         if kept is not None:
             sys.modules["judge"] = kept
-    return jobs, judge, table
+    return figure, jobs, judge, table
 
 
-jobs, judge, table = load_scoreboard()
+figure, jobs, judge, table = load_scoreboard()
 
 
 def fault(**changes: object) -> dict:
@@ -129,6 +130,13 @@ class Table(unittest.TestCase):
             self.row(2.0, right, fault()),
         ]
         self.assertEqual(table.smallest_found(rows, table.OURS), "x2 (5.0 %)")
+
+    def test_the_figure_has_a_dot_at_the_smallest_strength(self) -> None:
+        found = figure.draw([self.row(x, [said("2-3")], fault()) for x in (0.5, 1.0)])
+        missed = figure.draw([self.row(x, [], fault()) for x in (0.5, 1.0)])
+        self.assertIn(f'cx="{figure.place(0.5, 0.5):.1f}"', found)
+        self.assertNotIn(f'cx="{figure.place(0.5, 0.5):.1f}"', missed)
+        self.assertEqual(found.count("<circle"), missed.count("<circle"))
 
     def test_alarms_and_abstentions(self) -> None:
         rows = [self.row(1.0, [said("1")]), self.row(1.0, []), self.row(1.0, [], fault())]
