@@ -4,13 +4,15 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MIN_BETA 0.01	  /* eq. 11 */
 #define ALL_FRAC 0.8	  /* so many of the workers alike: it is the job, not a worker */
 #define CALLER_GROWS 1.25 /* a caller is named when it holds so much more than its built-in */
 #define SLOWDOWN 0.3	  /* of a slowdown: what a common function must explain of it */
-#define OFTEN 0.5 /* of the iterations: what runs in fewer is an occasion, as a checkpoint */
+#define OFTEN 0.5	  /* of its time: what lies in a few long iterations is an occasion */
+#define RARE_MIN 3	  /* iterations that can show a long one among them */
 #define LOADER "enumerate(DataLoader)"
 
 static bool is_loader(const struct job *job, uint32_t frame)
@@ -181,20 +183,48 @@ static bool overlaps(const struct job *job, const accusations *out, uint32_t fra
 	return false;
 }
 
+static int compare_ns(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* How much longer the mean iteration of a worker is than its median one, ns. */
+static int rare_ns(const struct fingerprint *fp, struct arena *arena, double *ret)
+{
+	int64_t *ns = arena_calloc(arena, fp->iteration_cnt + 1, sizeof(*ns));
+	double sum = 0;
+
+	if (ns == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < fp->iteration_cnt; i++) {
+		ns[i] = fp->iterations[i].dur_ns;
+		sum += (double)ns[i];
+	}
+	qsort(ns, fp->iteration_cnt, sizeof(*ns), compare_ns);
+	*ret = fp->iteration_cnt < RARE_MIN
+		       ? 0
+		       : sum / (double)fp->iteration_cnt - (double)ns[fp->iteration_cnt / 2];
+	return 0;
+}
+
 /*
  * What comes once in a window, everywhere, is a checkpoint or an evaluation: how often it
- * comes, and so what it costs an iteration, one window can't tell.
+ * comes, and so what it costs an iteration, one window can't tell. It shows in iterations
+ * of which few are long by as much as the accused place takes in all. Collections are no
+ * such occasion: they come with what the job allocates.
  */
-static bool is_occasional(const struct job *job, const struct excess *e)
+static int is_occasional(const struct job *job, double own_ns, struct arena *arena, bool *ret)
 {
-	const struct job_function *f = &job->functions.data[e->function];
+	double *rare = arena_calloc(arena, job->worker_cnt + 1, sizeof(*rare));
+	int error = rare == NULL ? -ENOMEM : 0;
 
-	for (size_t w = 0; w < job->worker_cnt; w++) {
-		if (f->of[w] != NULL &&
-		    (double)f->of[w]->executions >= OFTEN * job->workers[w].iterations)
-			return false;
-	}
-	return true;
+	for (size_t w = 0; w < job->worker_cnt && error == 0; w++)
+		error = rare_ns(job->workers[w].fp, arena, &rare[w]);
+	if (error == 0)
+		*ret = stats_median(rare, job->worker_cnt) > OFTEN * own_ns;
+	return error;
 }
 
 static int accuse_excess(const struct job *job, const struct accuse_options *options,
@@ -234,7 +264,9 @@ int accuse_by_expectation(const struct job *job, const struct blame *blame,
 
 	for (uint32_t i = 0; i < job->functions.cnt; i++) {
 		const struct job_function *f = &job->functions.data[i];
+		const struct accusation *last;
 		struct excess e;
+		bool occasional = false;
 		int error;
 
 		if (f->frame == FRAME_NONE || !rule_applies(job, blame, options, f))
@@ -244,15 +276,19 @@ int accuse_by_expectation(const struct job *job, const struct blame *blame,
 			return error;
 		if (e.distance < limit || overlaps(job, out, e.frame))
 			continue;
-		if ((double)e.cnt >= all && f->class == CLASS_HOST && is_occasional(job, &e))
-			continue;
 		/* On some only: with collectives, blame has decided whether it cost anything. */
 		if ((double)e.cnt < all && (blame->matched_cnt > 0 || f->class == CLASS_COMM))
 			continue;
 		error = accuse_excess(job, options, &e, arena, out);
 		if (error < 0)
 			return error;
-		if (out->data[out->cnt - 1].gain_ns < SLOWDOWN * options->slowdown_ns)
+		last = &out->data[out->cnt - 1];
+		error = is_occasional(job, last->own_ns, arena, &occasional);
+		if (error < 0)
+			return error;
+		if (last->gain_ns < SLOWDOWN * options->slowdown_ns ||
+		    (occasional && last->worker_cnt == job->worker_cnt &&
+		     !job_frame_collects(job, e.frame)))
 			out->cnt--;
 	}
 	return 0;

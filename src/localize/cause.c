@@ -174,11 +174,7 @@ static bool is_gc(const struct job *job, const struct accusation *a)
 {
 	uint32_t frame = main_frame(job, a);
 
-	if (frame == FRAME_NONE || a->spread)
-		return false;
-	return job->frames.data[frame].kind == KIND_GC ||
-	       strstr(job->frames.data[frame].name, "built-in method collect") != NULL ||
-	       strstr(job->frames.data[frame].name, "built-in function collect") != NULL;
+	return frame != FRAME_NONE && !a->spread && job_frame_collects(job, frame);
 }
 
 static bool is_data_loading(const struct job *job, const struct accusation *a)

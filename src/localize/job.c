@@ -115,6 +115,14 @@ double job_time_ns(const struct job *job, const struct job_function *f, size_t w
 	return f->of[w] != NULL ? (double)f->of[w]->share_ns / job->workers[w].iterations : 0;
 }
 
+bool job_frame_collects(const struct job *job, uint32_t frame)
+{
+	const struct job_frame *f = &job->frames.data[frame];
+
+	return f->kind == KIND_GC || strstr(f->name, "built-in method collect") != NULL ||
+	       strstr(f->name, "built-in function collect") != NULL;
+}
+
 bool job_frame_below(const struct job *job, uint32_t frame, uint32_t anc)
 {
 	while (frame != FRAME_NONE && frame != anc)

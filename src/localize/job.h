@@ -60,6 +60,9 @@ double job_time_ns(const struct job *job, const struct job_function *f, size_t w
 /* Whether frame is anc or below it. */
 bool job_frame_below(const struct job *job, uint32_t frame, uint32_t anc);
 
+/* Whether the frame is a garbage collection. */
+bool job_frame_collects(const struct job *job, uint32_t frame);
+
 /*
  * Time per iteration, in ns, that worker w spent on its critical path in the
  * subtree of a frame (shares: adds up over disjoint subtrees). Classes whose bit

@@ -228,26 +228,40 @@ static void what_is_slow_on_all_workers_is_one_finding(void **state)
 	test_job_done(&job);
 }
 
-static void a_checkpoint_of_all_is_no_finding(void **state)
+/* Once in six iterations, in pieces, everywhere. */
+static void play_occasion(struct test_job *job, const struct test_place *place)
 {
+	test_job_init(job, 4, 0, 0);
+	for (int i = 0; i < 6; i++) {
+		test_iterate(job);
+		for (size_t w = 0; w < 4; w++) {
+			if (i == 3)
+				for (int chunk = 0; chunk < 12; chunk++)
+					test_work(job, w, place, 10);
+			test_work(job, w, &mm, 75);
+		}
+		test_meet(job, 0, 0, 4, 5);
+	}
+	test_finish(job);
+}
+
+static void a_checkpoint_of_all_is_no_finding_but_a_collection_is(void **state)
+{
+	static const struct test_place gc = { NULL, KIND_GC, "gc (generation 2)", CLASS_HOST };
 	struct test_job job;
 	struct report report;
 
 	(void)state;
-	test_job_init(&job, 4, 0, 0);
-	for (int i = 0; i < 6; i++) {
-		test_iterate(&job);
-		for (size_t w = 0; w < 4; w++) {
-			if (i == 3)
-				test_work(&job, w, &crop, 120);
-			test_work(&job, w, &mm, 75);
-		}
-		test_meet(&job, 0, 0, 4, 5);
-	}
-	test_finish(&job);
+	play_occasion(&job, &crop);
 	report = test_localize(&job, NULL);
 	assert_int_equal(report.finding_cnt, 0);
 	assert_int_equal(report.verdict, VERDICT_HEALTHY);
+	report_done(&report);
+	test_job_done(&job);
+	play_occasion(&job, &gc);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "garbage-collection");
 	report_done(&report);
 	test_job_done(&job);
 }
@@ -613,7 +627,7 @@ int main(void)
 		cmocka_unit_test(the_evidence_names_who_is_in_the_way),
 		cmocka_unit_test(pressure_is_evidence_beside_a_cause_it_bears_on),
 		cmocka_unit_test(what_is_slow_on_all_workers_is_one_finding),
-		cmocka_unit_test(a_checkpoint_of_all_is_no_finding),
+		cmocka_unit_test(a_checkpoint_of_all_is_no_finding_but_a_collection_is),
 		cmocka_unit_test(a_collective_that_is_slow_for_all_accuses_no_worker),
 		cmocka_unit_test(without_the_late_worker_nobody_can_tell_why_all_wait),
 		cmocka_unit_test(findings_come_by_what_their_repair_gives_back),
