@@ -2,6 +2,7 @@
 #include "localize/localize.h"
 
 #include "base/stats.h"
+#include "localize/companions.h"
 #include "localize/compose.h"
 #include "localize/peers.h"
 
@@ -598,7 +599,7 @@ static int find_accusations(struct run *r)
 		error = accuse_by_expectation(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
 		drop_covered(r);
-	return error;
+	return error == 0 ? companions_join(&r->job, arena, &r->accusations) : error;
 }
 
 static int run_all(struct run *r)

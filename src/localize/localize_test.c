@@ -228,6 +228,33 @@ static void what_is_slow_on_all_workers_is_one_finding(void **state)
 	test_job_done(&job);
 }
 
+/* Ranks 2 and 3 share a host whose CPUs others use; only rank 2 is ever the last. */
+static void those_who_share_a_starved_host_are_named_together(void **state)
+{
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	play(&job, &crop, 2, 30);
+	for (size_t w = 0; w < 4; w++) {
+		job.workers[w].fp.host = w < 2 ? "healthy" : "starved";
+		job.workers[w].fp.host_stats.run_delay_frac =
+			w < 2 ? 0.001 : 0.3 - 0.01 * (double)w;
+	}
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "cpu-starvation");
+	assert_int_equal(report.findings[0].rank_cnt, 2);
+	assert_int_equal(report.findings[0].ranks[0], 2);
+	assert_int_equal(report.findings[0].ranks[1], 3);
+	report_done(&report);
+	job.workers[3].fp.host_stats.run_delay_frac = 0.002;
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.findings[0].rank_cnt, 1);
+	report_done(&report);
+	test_job_done(&job);
+}
+
 /* Once in six iterations, in pieces, everywhere. */
 static void play_occasion(struct test_job *job, const struct test_place *place)
 {
@@ -627,6 +654,7 @@ int main(void)
 		cmocka_unit_test(the_evidence_names_who_is_in_the_way),
 		cmocka_unit_test(pressure_is_evidence_beside_a_cause_it_bears_on),
 		cmocka_unit_test(what_is_slow_on_all_workers_is_one_finding),
+		cmocka_unit_test(those_who_share_a_starved_host_are_named_together),
 		cmocka_unit_test(a_checkpoint_of_all_is_no_finding_but_a_collection_is),
 		cmocka_unit_test(a_collective_that_is_slow_for_all_accuses_no_worker),
 		cmocka_unit_test(without_the_late_worker_nobody_can_tell_why_all_wait),
