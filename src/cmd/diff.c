@@ -55,6 +55,7 @@ struct side {
 	path_list given; /* borrowed words of the command line */
 	path_list paths;
 	struct load_result loaded;
+	char label[256];
 };
 
 enum { OPT_VS = 256, OPT_MIN_CHANGE, OPT_LEVEL, OPT_STEPS, OPT_SKIP_FIRST, OPT_EXIT_CODE };
@@ -207,16 +208,20 @@ static int load_side(struct side *side, const struct diff_options *o)
 	return side->loaded.failures.cnt > 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
-static struct compare_run run_of(const struct side *side)
+static struct compare_run run_of(struct side *side)
 {
+	(void)snprintf(side->label, sizeof(side->label), "%s", side->given.data[0]);
+	if (side->given.cnt > 1)
+		(void)snprintf(side->label, sizeof(side->label), "%.200s and %zu more",
+			       side->given.data[0], side->given.cnt - 1);
 	return (struct compare_run){
 		.fps = (const struct fingerprint *const *)side->loaded.fps,
 		.cnt = side->loaded.cnt,
-		.label = side->given.data[0],
+		.label = side->label,
 	};
 }
 
-static int compare_sides(const struct diff_options *o, const struct side sides[static 2])
+static int compare_sides(const struct diff_options *o, struct side sides[static 2])
 {
 	struct compare_run before = run_of(&sides[0]), after = run_of(&sides[1]);
 	struct comparison comparison;

@@ -55,7 +55,7 @@ struct change {
 
 /* One of the two runs. */
 struct comparison_side {
-	const char *label; /* the path as given */
+	const char *label; /* the path as given, and how many more */
 	const char *job_id, *device_name;
 	size_t worker_cnt;   /* ranks */
 	size_t window_cnt;   /* windows of each rank: repeats */

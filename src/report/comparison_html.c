@@ -148,9 +148,9 @@ static void change_row(struct str *out, const struct change *c)
 	struct str before = { 0 }, place = { 0 }, extent = { 0 };
 	struct str a = { 0 }, b = { 0 }, delta = { 0 }, pct = { 0 }, chance = { 0 };
 
-	str_append(out, "<tr><td class=\"name\"><bdi>");
+	str_append(out, "<tr><td><code>");
 	markup_text_short(out, c->name, 200);
-	str_append(out, "</bdi>");
+	str_append(out, "</code>");
 	phrase_before(&before, c, true);
 	detail(out, &before);
 	phrase_place(&place, c, true);
@@ -172,9 +172,17 @@ static void change_row(struct str *out, const struct change *c)
 
 static void table(struct str *out, const struct comparison *c, enum change_kind kind)
 {
+	static const char *const titles[CHANGE_KIND_CNT] = {
+		[CHANGE_GREW] = "What takes longer",
+		[CHANGE_SHRANK] = "What takes less long",
+		[CHANGE_APPEARED] = "What appeared",
+		[CHANGE_VANISHED] = "What vanished",
+		[CHANGE_RENAMED] = "What has another name",
+		[CHANGE_MOVED] = "What has other callers",
+	};
 	size_t cnt = 0;
 
-	str_printf(out, "<section><h2>What %s</h2>\n", change_kind_name(kind));
+	str_printf(out, "<section><h2>%s</h2>\n", titles[kind]);
 	str_append(out,
 		   "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
 		   "aria-label=\"Changes\"><table><thead><tr><th scope=\"col\">Function</th>"

@@ -30,7 +30,8 @@ USAGE = {
 def load_schema_check() -> Any:
     path = program.ROOT / "src" / "report" / "schema_check.py"
     spec = importlib.util.spec_from_file_location("schema_check", path)
-    assert spec and spec.loader
+    assert spec
+    assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -67,7 +68,7 @@ def forward(begin: float, compiled: bool, length: float, number: int) -> list[di
 
 
 def write_run(folder: pathlib.Path, compiled: bool, seed: int, ranks: int = 3) -> None:
-    """Steps of a loader, a module, the optimizer; without the compiler the module takes 60 % more."""
+    """Steps of a loader, a module, the optimizer; uncompiled the module takes longer."""
     folder.mkdir()
     noise = random.Random(seed)
     for rank in range(ranks):
@@ -167,6 +168,7 @@ class Diff(program.Program):
         comparison = self.diff(*words)
         self.assertEqual(comparison["before"]["workers"], 2)
         self.assertEqual(comparison["after"]["workers"], 2)
+        self.assertEqual(comparison["after"]["label"], "new/rank0.json and 1 more")
 
     def test_files_of_one_rank_are_repeats(self) -> None:
         write_run(self.folder / "later", False, seed=4)
