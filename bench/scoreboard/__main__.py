@@ -32,14 +32,6 @@ STRENGTHS = (0.125, 0.25, 0.5, 1.0, 2.0)
 RESULT = "result.jsonl"
 
 
-def truth_line(truth: dict) -> str:
-    faults = (
-        f"{fault['cause']} on {fault['ranks']} ({fault['gain_pct']:.1f} %)"
-        for fault in truth["faults"]
-    )
-    return "; ".join(faults) or "healthy"
-
-
 def play_family(program: str, family: jobs.Family, ours_only: bool) -> list[table.Row]:
     """All strengths of a job; others see first what it was before the fault."""
     before = None
@@ -67,7 +59,7 @@ def play_row(
         strength=strength,
         seed=family.seed,
         cost_pct=max((fault["alone_pct"] for fault in job.truth["faults"]), default=0.0),
-        truth=truth_line(job.truth),
+        truth=judge.describe_truth(job.truth),
         judged={method: judge.judge(job.truth, findings) for method, findings in said.items()},
     )
 

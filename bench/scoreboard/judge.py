@@ -109,13 +109,24 @@ def wanted_of(truth: dict[str, Any]) -> list[dict[str, Any]]:
     return []
 
 
-def describe(findings: list[Finding], accused: int = 60) -> str:
+def short_ranks(ranks: frozenset[int], width: int = 60) -> str:
+    text = format_ranks(ranks)
+    return text if len(text) <= width else f"{len(ranks)} ranks"
+
+
+def describe(findings: list[Finding]) -> str:
     if not findings:
         return "nothing"
     first = findings[0]
-    ranks = format_ranks(first.ranks)
-    ranks = ranks if len(ranks) <= accused else f"{len(first.ranks)} ranks"
-    return f"{first.cause or first.function[:50]} on {ranks}"
+    return f"{first.cause or first.function[:50]} on {short_ranks(first.ranks)}"
+
+
+def describe_truth(truth: dict[str, Any]) -> str:
+    faults = (
+        f"{fault['cause']} on {short_ranks(parse_ranks(fault['ranks']))} ({fault['gain_pct']:.1f} %)"
+        for fault in truth["faults"]
+    )
+    return "; ".join(faults) or "healthy"
 
 
 def other_workers(finding: Finding, fault: dict[str, Any]) -> str:
