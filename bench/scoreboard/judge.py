@@ -122,10 +122,10 @@ def describe(findings: list[Finding]) -> str:
 
 
 def describe_truth(truth: dict[str, Any]) -> str:
-    faults = (
-        f"{fault['cause']} on {short_ranks(parse_ranks(fault['ranks']))} ({fault['gain_pct']:.1f} %)"
-        for fault in truth["faults"]
-    )
+    faults = []
+    for fault in truth["faults"]:
+        ranks = short_ranks(parse_ranks(fault["ranks"]))
+        faults.append(f"{fault['cause']} on {ranks} ({fault['gain_pct']:.1f} %)")
     return "; ".join(faults) or "healthy"
 
 
