@@ -228,6 +228,33 @@ static void what_is_slow_on_all_workers_is_one_finding(void **state)
 	test_job_done(&job);
 }
 
+/* Rank 4 is nearly as slow as rank 2, but never the last; rank 1 is not worth a word. */
+static void who_is_as_slow_but_never_last_is_named_too(void **state)
+{
+	static const double ms[] = { 2, 6, 30, 2, 27, 2 };
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	test_job_init(&job, 6, 0, 0);
+	for (int i = 0; i < 6; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 6; w++) {
+			test_work(&job, w, &crop, ms[w]);
+			test_work(&job, w, &mm, 75);
+		}
+		test_meet(&job, 0, 0, 6, 5);
+	}
+	test_finish(&job);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_int_equal(report.findings[0].rank_cnt, 2);
+	assert_int_equal(report.findings[0].ranks[0], 2);
+	assert_int_equal(report.findings[0].ranks[1], 4);
+	report_done(&report);
+	test_job_done(&job);
+}
+
 /* Ranks 2 and 3 share a host whose CPUs others use; only rank 2 is ever the last. */
 static void those_who_share_a_starved_host_are_named_together(void **state)
 {
@@ -654,6 +681,7 @@ int main(void)
 		cmocka_unit_test(the_evidence_names_who_is_in_the_way),
 		cmocka_unit_test(pressure_is_evidence_beside_a_cause_it_bears_on),
 		cmocka_unit_test(what_is_slow_on_all_workers_is_one_finding),
+		cmocka_unit_test(who_is_as_slow_but_never_last_is_named_too),
 		cmocka_unit_test(those_who_share_a_starved_host_are_named_together),
 		cmocka_unit_test(a_checkpoint_of_all_is_no_finding_but_a_collection_is),
 		cmocka_unit_test(a_collective_that_is_slow_for_all_accuses_no_worker),
