@@ -6,10 +6,17 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <sys/types.h>
 
 #define MIN_PEERS 3   /* of two that differ, neither is the odd one */
 #define MIN_BETA 0.01 /* eq. 11 */
-#define RANDOM_CNT 3  /* so many places that pause on a few workers each: one cause */
+/*
+ * With all peers counted, a larger group's threshold comes from the deltas of so many
+ * of its members, and only of those who may exceed it, delta is found beside.
+ */
+#define WHOLE_MAX 16384
+#define THRESHOLD_CNT 2048
+#define RANDOM_CNT 3 /* so many places that pause on a few workers each: one cause */
 
 /* One function in one peer group, or in some of its members. */
 struct comparison {
@@ -100,11 +107,116 @@ static void choose_function(struct comparison *c, const struct crowd_function *f
 					  c->member_cnt - (end - c->first) };
 }
 
-/* Compares all members of the group. */
-static int compare(struct comparison *c)
+static double beta_of(const struct comparison *c, size_t row)
+{
+	return code16_frac(c->codes.beta[row]);
+}
+
+static const struct crowd_worker *worker_at(const struct comparison *c, size_t row)
+{
+	return &c->crowd->workers.data[c->crowd->worker_at[c->crowd->place[c->first + row]]];
+}
+
+/* Time per iteration that a row has more than is normal. */
+static double excess_ns(const struct comparison *c, size_t row, double normal_beta)
+{
+	const struct crowd_worker *w = worker_at(c, row);
+
+	return (beta_of(c, row) - normal_beta) * (double)w->window_ns / (double)w->iterations;
+}
+
+/* Rows of sample[cnt] places; those that list nothing are counted in *ret_absent. */
+static size_t rows_at(const struct comparison *c, const uint32_t *sample, size_t cnt,
+		      uint32_t *ret_rows, size_t *ret_absent)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		size_t row = crowd_row_find(c->crowd, c->f, (uint32_t)c->begin_place + sample[i]);
+
+		if (row != SIZE_MAX)
+			ret_rows[kept++] = (uint32_t)(row - c->first);
+	}
+	*ret_absent = cnt - kept;
+	return kept;
+}
+
+/* Rows whose time could be worth a finding. */
+static size_t find_longer(const struct comparison *c, double normal_beta, uint32_t *ret_rows)
+{
+	double limit = c->options->min_gain_frac * c->crowd->iteration_ns;
+	size_t cnt = 0;
+
+	for (uint32_t row = 0; row < c->codes.row_cnt; row++) {
+		if (beta_of(c, row) > MIN_BETA && excess_ns(c, row, normal_beta) >= limit)
+			ret_rows[cnt++] = row;
+	}
+	return cnt;
+}
+
+/* Rows that could be above the threshold. Returns their number or -ENOMEM. */
+static ssize_t find_further(struct comparison *c, struct differ_exact *exact, uint32_t *ret_rows)
+{
+	ssize_t cnt = 0;
+
+	if (differ_exact_bound(exact, c->far) < 0)
+		return -ENOMEM;
+	for (uint32_t row = 0; row < c->codes.row_cnt; row++) {
+		if (beta_of(c, row) > MIN_BETA &&
+		    (double)c->far[row] / c->found.of > c->found.threshold)
+			ret_rows[cnt++] = row;
+	}
+	return cnt;
+}
+
+/* With all members of a large group as peers: far is set for those who may be abnormal. */
+static int compare_many(struct comparison *c, struct differ_exact *exact, double normal_beta)
+{
+	size_t row_cnt = c->codes.row_cnt, absent, cnt;
+	_cleanup_free_ uint32_t *rows = malloc((row_cnt + THRESHOLD_CNT) * sizeof(*rows));
+	_cleanup_free_ uint32_t *far = malloc((row_cnt + 1) * sizeof(*far));
+	ssize_t chosen;
+	int error;
+
+	if (rows == NULL || far == NULL)
+		return -ENOMEM;
+	differ_draw(c->order, c->member_cnt, THRESHOLD_CNT, c->options->differ.seed);
+	cnt = rows_at(c, c->order, THRESHOLD_CNT, rows, &absent);
+	error = differ_exact_threshold(exact, rows, cnt, absent, &c->found);
+	if (error < 0)
+		return error;
+	chosen = c->f->class == CLASS_COMM ? find_further(c, exact, rows)
+					   : (ssize_t)find_longer(c, normal_beta, rows);
+	if (chosen < 0)
+		return -ENOMEM;
+	error = differ_exact_count(exact, rows, (size_t)chosen, far, &c->found.far_absent);
+	memset(c->far, 0, row_cnt * sizeof(*c->far));
+	for (size_t i = 0; i < (size_t)chosen && error == 0; i++)
+		c->far[rows[i]] = far[i];
+	c->found.exceeded = chosen > 0;
+	return error;
+}
+
+static int compare_with_all(struct comparison *c, double normal_beta)
+{
+	struct differ_exact *exact;
+	int error;
+
+	if (c->member_cnt <= WHOLE_MAX)
+		return differ_codes_exact(&c->codes, c->far, &c->found);
+	error = differ_exact_open(&c->codes, &exact);
+	if (error < 0)
+		return error;
+	error = compare_many(c, exact, normal_beta);
+	differ_exact_close(exact);
+	return error;
+}
+
+/* Compares the members of the group. */
+static int compare(struct comparison *c, double normal_beta)
 {
 	if (c->options->differ.exact)
-		return differ_codes_exact(&c->codes, c->far, &c->found);
+		return compare_with_all(c, normal_beta);
 	for (size_t i = 0; i < c->sample_cnt; i++) {
 		size_t row =
 			crowd_row_find(c->crowd, c->f, (uint32_t)c->begin_place + c->sample[i]);
@@ -112,11 +224,6 @@ static int compare(struct comparison *c)
 		c->rows[i] = row == SIZE_MAX ? DIFFER_NO_ROW : (uint32_t)(row - c->first);
 	}
 	return differ_codes_sampled(&c->codes, c->rows, c->sample_cnt, c->far, &c->found);
-}
-
-static double beta_of(const struct comparison *c, size_t row)
-{
-	return code16_frac(c->codes.beta[row]);
 }
 
 /* Rows that are abnormal (eq. 11). Returns how many. */
@@ -143,36 +250,37 @@ static uint16_t code_at(const uint32_t *histogram, size_t place)
 	return code;
 }
 
+static uint16_t largest_code(const struct comparison *c, const uint16_t *codes)
+{
+	uint16_t top = 0;
+
+	for (size_t row = 0; row < c->codes.row_cnt; row++) {
+		uint16_t code = codes[row] == CODE16_ABSENT ? 0 : codes[row];
+
+		top = code > top ? code : top;
+	}
+	return top;
+}
+
 /* Median of a column where it is not absent, and of absent_cnt zeros; NAN of nothing. */
 static double median_code(struct comparison *c, const uint16_t *codes, size_t absent_cnt)
 {
 	size_t cnt = absent_cnt;
 	double low, high;
 
-	memset(c->histogram, 0, (UINT16_MAX + 1) * sizeof(*c->histogram));
+	memset(c->histogram, 0, ((size_t)largest_code(c, codes) + 1) * sizeof(*c->histogram));
 	c->histogram[0] = (uint32_t)absent_cnt;
 	for (size_t row = 0; row < c->codes.row_cnt; row++) {
-		c->histogram[codes[row]] += codes[row] != CODE16_ABSENT;
-		cnt += codes[row] != CODE16_ABSENT;
+		if (codes[row] == CODE16_ABSENT)
+			continue;
+		c->histogram[codes[row]]++;
+		cnt++;
 	}
 	if (cnt == 0)
 		return (double)NAN;
 	low = code16_frac(code_at(c->histogram, (cnt - 1) / 2));
 	high = code16_frac(code_at(c->histogram, cnt / 2));
 	return cnt % 2 == 1 ? low : low + 0.5 * (high - low);
-}
-
-static const struct crowd_worker *worker_at(const struct comparison *c, size_t row)
-{
-	return &c->crowd->workers.data[c->crowd->worker_at[c->crowd->place[c->first + row]]];
-}
-
-/* Time per iteration that a row has more than is normal. */
-static double excess_ns(const struct comparison *c, size_t row, double normal_beta)
-{
-	const struct crowd_worker *w = worker_at(c, row);
-
-	return (beta_of(c, row) - normal_beta) * (double)w->window_ns / (double)w->iterations;
 }
 
 /* rows[cnt] of c's group become an accusation; delta: the largest of theirs. */
@@ -214,16 +322,6 @@ static double largest_delta(const struct comparison *c, const uint32_t *rows, si
 
 /* --- work --- */
 
-/* Whether anybody's share could be worth a finding: if not, nobody needs to be compared. */
-static bool any_excess(const struct comparison *c, double normal_beta, double limit_ns)
-{
-	for (size_t row = 0; row < c->codes.row_cnt; row++) {
-		if (beta_of(c, row) > MIN_BETA && excess_ns(c, row, normal_beta) >= limit_ns)
-			return true;
-	}
-	return false;
-}
-
 static int accuse_work(struct comparison *c, struct arena *arena, accusations *out)
 {
 	double limit = c->options->min_gain_frac * c->crowd->iteration_ns;
@@ -231,9 +329,10 @@ static int accuse_work(struct comparison *c, struct arena *arena, accusations *o
 	size_t cnt, kept = 0;
 	int error;
 
-	if (!any_excess(c, normal, limit))
+	/* Where nobody could be worth a finding, nobody needs to be compared. */
+	if (find_longer(c, normal, c->order) == 0)
 		return 0;
-	error = compare(c);
+	error = compare(c, normal);
 	if (error < 0)
 		return error;
 	cnt = find_abnormal(c, c->order);
@@ -327,13 +426,13 @@ static int accuse_comm(struct comparison *c, struct arena *arena, accusations *o
 	/* Without a resource, a longer collective only says that its members waited. */
 	if (isnan(mu))
 		return 0;
-	error = compare(c);
+	normal = median_code(c, c->codes.beta, c->codes.absent_cnt);
+	error = compare(c, normal);
 	if (error < 0)
 		return error;
 	cnt = find_abnormal(c, rows);
 	if (cnt == 0)
 		return 0;
-	normal = median_code(c, c->codes.beta, c->codes.absent_cnt);
 	for (size_t i = 0; i < cnt; i++)
 		gain = fmax(gain, (beta_of(c, rows[i]) - normal) * c->crowd->iteration_ns);
 	error = narrow(c, rows, &cnt, &delta);

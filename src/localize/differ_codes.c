@@ -28,26 +28,21 @@ static double scaled(const struct differ_scale *s, int dim, uint16_t code)
 	return s->top[dim] > 0 ? code16_frac(code) / s->top[dim] : code16_frac(code);
 }
 
-int differ_scale_init(struct differ_scale *s, const struct differ_codes *points)
+void differ_scale_init(struct differ_scale *s, const struct differ_codes *points)
 {
 	*s = (struct differ_scale){ .codes = { points->beta, points->mu, points->sigma } };
 	for (int dim = 0; dim < DIM_CNT; dim++) {
-		uint16_t top = largest_code(s->codes[dim], points->row_cnt);
+		double top = code16_frac(largest_code(s->codes[dim], points->row_cnt));
 
-		s->top[dim] = code16_frac(top);
-		s->of_code[dim] = calloc(UINT16_MAX + 1, sizeof(float));
-		if (s->of_code[dim] == NULL)
-			return -ENOMEM;
-		for (uint32_t code = 0; code <= top; code++)
-			s->of_code[dim][code] = (float)scaled(s, dim, (uint16_t)code);
+		s->top[dim] = top;
+		for (int shift = 0; shift <= (int)(CODE16_TOP >> CODE16_MANTISSA); shift++) {
+			int above = shift > 1 ? shift - 1 : 0;
+
+			s->bias[shift] = above << CODE16_MANTISSA;
+			s->unit[dim][shift] =
+				(float)(ldexp(1 / CODE16_FRACTION, above) / (top > 0 ? top : 1));
+		}
 	}
-	return 0;
-}
-
-void differ_scale_done(struct differ_scale *s)
-{
-	for (int dim = 0; dim < DIM_CNT; dim++)
-		free(s->of_code[dim]);
 }
 
 bool differ_codes_far(const struct differ_scale *s, const uint16_t a[DIM_CNT],
@@ -108,7 +103,8 @@ static double histogram_mad(const struct histogram *h, double center)
 	while (delta_at(h, up) < center)
 		up++;
 	for (down = up;;) {
-		double above = up <= (size_t)h->of ? fabs(delta_at(h, up) - center) : (double)INFINITY;
+		double above =
+			up <= (size_t)h->of ? fabs(delta_at(h, up) - center) : (double)INFINITY;
 		double below = down > 0 ? fabs(delta_at(h, down - 1) - center) : (double)INFINITY;
 		double nearest = fmin(above, below);
 
@@ -171,7 +167,7 @@ static struct peer peer_at(const struct differ_scale *s, uint32_t row)
 	p.dims = differ_dims(s, row);
 	for (int dim = 0; dim < DIM_CNT; dim++) {
 		p.codes[dim] = s->codes[dim][row];
-		p.at[dim] = s->of_code[dim][p.codes[dim]];
+		p.at[dim] = differ_at(s, dim, p.codes[dim]);
 	}
 	return p;
 }
@@ -247,7 +243,7 @@ static void compare_rows(const struct differ_scale *s, size_t row_cnt, struct bl
 		struct block *b = &blocks[dims];
 
 		for (int dim = 0; dim < DIM_CNT; dim++)
-			b->at[dim][b->cnt] = s->of_code[dim][s->codes[dim][row]];
+			b->at[dim][b->cnt] = differ_at(s, dim, s->codes[dim][row]);
 		b->rows[b->cnt++] = row;
 		if (b->cnt == BLOCK)
 			compare_block(b, dims, s, peers, peer_cnt, ret_far);
@@ -261,13 +257,14 @@ int differ_codes_sampled(const struct differ_codes *points, const uint32_t *samp
 {
 	_cleanup_free_ struct peer *peers = calloc(sample_cnt + 1, sizeof(*peers));
 	_cleanup_free_ struct block *blocks = calloc(1u << DIM_CNT, sizeof(*blocks));
-	_cleanup_(differ_scale_done) struct differ_scale scale;
 	struct differ_found found = { .of = (uint32_t)sample_cnt };
+	struct differ_scale scale;
 	struct peer nobody;
-	int error = differ_scale_init(&scale, points);
+	int error;
 
-	if (error < 0 || peers == NULL || blocks == NULL)
+	if (peers == NULL || blocks == NULL)
 		return -ENOMEM;
+	differ_scale_init(&scale, points);
 	for (size_t i = 0; i < sample_cnt; i++)
 		peers[i] = peer_at(&scale, sample[i]);
 	compare_rows(&scale, points->row_cnt, blocks, peers, sample_cnt, ret_far);

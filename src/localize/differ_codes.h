@@ -42,3 +42,25 @@ _must_check_ int differ_codes_sampled(const struct differ_codes *points, const u
  */
 _must_check_ int differ_codes_exact(const struct differ_codes *points, uint32_t *ret_far,
 				    struct differ_found *ret);
+
+/* --- all members as peers, of some rows only --- */
+
+struct differ_exact;
+
+/* points' columns are borrowed. Returns 0 or -ENOMEM. */
+_must_check_ int differ_exact_open(const struct differ_codes *points, struct differ_exact **ret);
+void differ_exact_close(struct differ_exact *exact);
+
+/* Members that differ from rows[cnt], and from one that doesn't list the function. */
+_must_check_ int differ_exact_count(struct differ_exact *exact, const uint32_t *rows, size_t cnt,
+				    uint32_t *ret_far, uint32_t *ret_absent);
+
+/*
+ * The threshold of eq. 11 from the deltas of rows[cnt] and of absent_cnt members that
+ * don't list the function, a sample of all. Returns 0 or -ENOMEM.
+ */
+_must_check_ int differ_exact_threshold(struct differ_exact *exact, const uint32_t *rows,
+					size_t cnt, size_t absent_cnt, struct differ_found *ret);
+
+/* For every row a number that is at least that of the members that differ from it. */
+_must_check_ int differ_exact_bound(struct differ_exact *exact, uint32_t *ret_far);

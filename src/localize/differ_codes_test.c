@@ -161,6 +161,38 @@ static void boxes_of_boxes_are_judged_as_all_pairs_are(void **state)
 	}
 }
 
+static void some_rows_are_judged_as_with_all(void **state)
+{
+	static uint32_t far[MAX_ROWS], of_some[MAX_ROWS], bound[MAX_ROWS], rows[MAX_ROWS];
+
+	(void)state;
+	for (size_t world = 0; world < ARRAY_SIZE(worlds); world++) {
+		struct differ_exact *exact;
+		struct differ_found all, found;
+		uint32_t absent, cnt = 0;
+
+		build(world, MAX_ROWS, world % 2 * MAX_ABSENT);
+		assert_int_equal(differ_codes_exact(&group.codes, far, &all), 0);
+		assert_int_equal(differ_exact_open(&group.codes, &exact), 0);
+		for (uint32_t row = 3; row < MAX_ROWS; row += 5)
+			rows[cnt++] = row;
+		assert_int_equal(differ_exact_count(exact, rows, cnt, of_some, &absent), 0);
+		for (uint32_t i = 0; i < cnt; i++)
+			assert_int_equal(of_some[i], far[rows[i]]);
+		assert_int_equal(absent, all.far_absent);
+		assert_int_equal(differ_exact_bound(exact, bound), 0);
+		for (uint32_t row = 0; row < MAX_ROWS; row++) {
+			assert_true(bound[row] >= far[row]);
+			rows[row] = row;
+		}
+		assert_int_equal(differ_exact_threshold(exact, rows, MAX_ROWS,
+							group.codes.absent_cnt, &found),
+				 0);
+		assert_float_equal(found.threshold, all.threshold, 0);
+		differ_exact_close(exact);
+	}
+}
+
 static void nobody_is_compared_with_nobody(void **state)
 {
 	struct differ_found found;
@@ -182,6 +214,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(codes_are_judged_as_numbers_are),
 		cmocka_unit_test(boxes_of_boxes_are_judged_as_all_pairs_are),
+		cmocka_unit_test(some_rows_are_judged_as_with_all),
 		cmocka_unit_test(nobody_is_compared_with_nobody),
 	};
 

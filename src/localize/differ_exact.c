@@ -32,6 +32,7 @@ struct box {
 	uint32_t first, cnt;  /* points */
 	uint32_t left, right; /* boxes; 0: a leaf */
 	uint32_t far;	      /* differing peers of all its points */
+	uint32_t unsettled;   /* peers that weren't compared with its points */
 };
 
 struct tree {
@@ -65,7 +66,7 @@ static uint32_t key_of(const struct differ_scale *s, uint32_t row, unsigned int 
 	uint32_t key = 0;
 
 	for (int dim = 0; dim < DIM_CNT; dim++) {
-		float at = s->of_code[dim][s->codes[dim][row]] * (float)(1u << DIM_BITS);
+		float at = differ_at(s, dim, s->codes[dim][row]) * (float)(1u << DIM_BITS);
 		uint32_t cell = MIN((uint32_t)fmaxf(at, 0), (1u << DIM_BITS) - 1);
 
 		if ((dims & 1u << dim) != 0)
@@ -111,7 +112,7 @@ static int place_cloud(struct cloud *c, unsigned int dims)
 		if (c->at[dim] == NULL || c->far == NULL)
 			return -ENOMEM;
 		for (size_t i = 0; i < c->cnt && (dims & 1u << dim) != 0; i++)
-			c->at[dim][i] = c->scale->of_code[dim][codes[c->rows[i]]];
+			c->at[dim][i] = differ_at(c->scale, dim, codes[c->rows[i]]);
 	}
 	return 0;
 }
@@ -181,23 +182,23 @@ static int make_box(struct tree *tree, uint32_t first, uint32_t cnt, uint32_t *r
 	return 0;
 }
 
-/* The points that have just the dimensions of kind, placed in those of dims. */
-static int tree_init(struct tree *tree, const struct differ_scale *s, size_t row_cnt,
-		     unsigned int kind, unsigned int dims)
+/* Of rows[cnt], those that have just the dimensions of kind, placed in those of dims. */
+static int tree_init(struct tree *tree, const struct differ_scale *s, const uint32_t *rows,
+		     size_t cnt, unsigned int kind, unsigned int dims)
 {
 	struct cloud *c = &tree->cloud;
 	uint32_t root;
 
 	*tree = (struct tree){ .cloud = { .scale = s } };
-	c->rows = calloc(row_cnt + 1, sizeof(*c->rows));
-	c->keys = calloc(row_cnt + 1, sizeof(*c->keys));
+	c->rows = malloc((cnt + 1) * sizeof(*c->rows));
+	c->keys = malloc((cnt + 1) * sizeof(*c->keys));
 	if (c->rows == NULL || c->keys == NULL)
 		return -ENOMEM;
-	for (uint32_t row = 0; row < row_cnt; row++) {
-		if (differ_dims(s, row) != kind)
+	for (size_t i = 0; i < cnt; i++) {
+		if (differ_dims(s, rows[i]) != kind)
 			continue;
-		c->keys[c->cnt] = key_of(s, row, dims);
-		c->rows[c->cnt++] = row;
+		c->keys[c->cnt] = key_of(s, rows[i], dims);
+		c->rows[c->cnt++] = rows[i];
 	}
 	if (sort_cloud(c) < 0 || place_cloud(c, dims) < 0)
 		return -ENOMEM;
@@ -210,6 +211,7 @@ struct pairing {
 	struct tree *mine;
 	const struct tree *peers;
 	unsigned int dims;
+	bool bounds; /* leaves aren't compared point by point */
 };
 
 static bool far_exactly(const struct pairing *p, uint32_t mine, uint32_t peer)
@@ -289,15 +291,18 @@ static void compare_boxes(const struct pairing *p, uint32_t mine, uint32_t peer)
 	for (int dim = 0; dim < DIM_CNT; dim++) {
 		float up = b->high[dim] - a->low[dim], down = a->high[dim] - b->low[dim];
 
-		furthest += fmaxf(up, down);
-		nearest += fmaxf(0, -fminf(up, down));
+		furthest += up > down ? up : down;
+		nearest += up < 0 ? -up : down < 0 ? -down : 0;
 	}
 	if (furthest < DIFFER_NEAR)
 		return;
 	if (nearest >= DIFFER_FAR) {
 		a->far += b->cnt;
 	} else if (a->left == 0 && b->left == 0) {
-		compare_leaves(p, a, b);
+		if (p->bounds)
+			a->unsettled += b->cnt;
+		else
+			compare_leaves(p, a, b);
 	} else if (b->left == 0 || (a->left != 0 && size_of(a) >= size_of(b))) {
 		compare_boxes(p, a->left, peer);
 		compare_boxes(p, a->right, peer);
@@ -307,56 +312,114 @@ static void compare_boxes(const struct pairing *p, uint32_t mine, uint32_t peer)
 	}
 }
 
-/* Hands down what boxes know, and adds it all up by row. */
-static void collect(const struct tree *tree, uint32_t box, uint32_t far, uint32_t *ret_far)
+/* Hands down what boxes know, and adds it all up by row; unsettled peers count as far. */
+static void collect(const struct tree *tree, uint32_t box, uint32_t far, uint32_t *far_of)
 {
 	const struct box *b = &tree->boxes.data[box];
 	const struct cloud *c = &tree->cloud;
 
-	far += b->far;
+	far += b->far + b->unsettled;
 	if (b->left != 0) {
-		collect(tree, b->left, far, ret_far);
-		collect(tree, b->right, far, ret_far);
+		collect(tree, b->left, far, far_of);
+		collect(tree, b->right, far, far_of);
 		return;
 	}
 	for (uint32_t i = b->first; i < b->first + b->cnt; i++)
-		ret_far[c->rows[i]] += far + c->far[i];
+		far_of[c->rows[i]] += far + c->far[i];
 }
 
-/* Adds to the points of one kind their differing peers of another. */
-static int compare_kinds(const struct differ_scale *s, size_t row_cnt, unsigned int mine,
-			 unsigned int peers, uint32_t *ret_far)
-{
-	_cleanup_(tree_done) struct tree a = { 0 }, b = { 0 };
-	struct pairing p = { &a, mine == peers ? &a : &b, mine & peers };
-	int error = tree_init(&a, s, row_cnt, mine, p.dims);
+/* --- one function --- */
 
-	if (error == 0 && mine != peers)
-		error = tree_init(&b, s, row_cnt, peers, p.dims);
-	if (error < 0 || a.cloud.cnt == 0 || p.peers->cloud.cnt == 0)
+struct differ_exact {
+	struct differ_codes points;
+	struct differ_scale scale;
+	uint32_t *all;			 /* every row */
+	uint32_t *far_of;		 /* by row */
+	bool has[KINDS];		 /* points of the kind */
+	struct tree peers[KINDS][KINDS]; /* by kind and dimensions; made when they are needed */
+};
+
+void differ_exact_close(struct differ_exact *d)
+{
+	if (d == NULL)
+		return;
+	for (unsigned int kind = 0; kind < KINDS; kind++) {
+		for (unsigned int dims = 0; dims < KINDS; dims++)
+			tree_done(&d->peers[kind][dims]);
+	}
+	free(d->all);
+	free(d->far_of);
+	free(d);
+}
+
+int differ_exact_open(const struct differ_codes *points, struct differ_exact **ret)
+{
+	struct differ_exact *d = calloc(1, sizeof(*d));
+
+	if (d == NULL)
+		return -ENOMEM;
+	d->points = *points;
+	d->all = malloc((points->row_cnt + 1) * sizeof(*d->all));
+	d->far_of = malloc((points->row_cnt + 1) * sizeof(*d->far_of));
+	if (d->all == NULL || d->far_of == NULL) {
+		differ_exact_close(d);
+		return -ENOMEM;
+	}
+	differ_scale_init(&d->scale, points);
+	d->has[1u << DIM_BETA] = points->absent_cnt > 0;
+	for (uint32_t row = 0; row < points->row_cnt; row++) {
+		d->has[differ_dims(&d->scale, row)] = true;
+		d->all[row] = row;
+	}
+	*ret = d;
+	return 0;
+}
+
+static int find_peers(struct differ_exact *d, unsigned int kind, unsigned int dims,
+		      const struct tree **ret)
+{
+	struct tree *tree = &d->peers[kind][dims];
+
+	*ret = tree;
+	if (tree->boxes.cnt > 0)
+		return 0;
+	tree_done(tree);
+	return tree_init(tree, &d->scale, d->all, d->points.row_cnt, kind, dims);
+}
+
+/* Adds to those of rows[cnt] that are of one kind their differing peers of another. */
+static int compare_kinds(struct differ_exact *d, const uint32_t *rows, size_t cnt,
+			 unsigned int mine, unsigned int peers, bool bounds)
+{
+	_cleanup_(tree_done) struct tree tree = { 0 };
+	struct pairing p = { .mine = &tree, .dims = mine & peers, .bounds = bounds };
+	int error = tree_init(&tree, &d->scale, rows, cnt, mine, p.dims);
+
+	if (error == 0)
+		error = find_peers(d, peers, p.dims, &p.peers);
+	if (error < 0 || tree.cloud.cnt == 0 || p.peers->cloud.cnt == 0)
 		return error;
 	compare_boxes(&p, 0, 0);
-	collect(&a, 0, 0, ret_far);
+	collect(&tree, 0, 0, d->far_of);
 	return 0;
 }
 
 /* --- beta alone --- */
 
-/* Weights of codes, and their sums: peers_below[code] have a smaller one. */
-static uint32_t *count_betas(const struct differ_codes *points, const struct differ_scale *s,
-			     unsigned int kind)
+/* below[code]: points of the kind that have a smaller code. */
+static uint32_t *count_betas(const struct differ_exact *d, unsigned int kind)
 {
 	uint32_t *below = calloc(UINT16_MAX + 2, sizeof(*below));
 
 	if (below == NULL)
 		return NULL;
-	for (size_t row = 0; row < points->row_cnt; row++) {
-		if (differ_dims(s, row) == kind)
-			below[points->beta[row] + 1]++;
+	for (size_t row = 0; row < d->points.row_cnt; row++) {
+		if (differ_dims(&d->scale, row) == kind)
+			below[d->points.beta[row] + 1]++;
 	}
 	/* Who doesn't list the function has a beta of 0 and nothing else. */
 	if (kind == 1u << DIM_BETA)
-		below[1] += (uint32_t)points->absent_cnt;
+		below[1] += (uint32_t)d->points.absent_cnt;
 	for (size_t code = 0; code <= UINT16_MAX; code++)
 		below[code + 1] += below[code];
 	return below;
@@ -385,67 +448,101 @@ static void sweep_betas(const struct differ_scale *s, const uint32_t *below, uin
 		high = MAX(high, code);
 		while (high <= top && !betas_far(s, code, high))
 			high++;
-		far_of[code] += below[low] + below[top + 1] - below[high];
+		far_of[code] = below[low] + below[top + 1] - below[high];
 	}
 }
 
 /* Points of kind mine against those of kind peers, which share beta only. */
-static int compare_betas(const struct differ_codes *points, const struct differ_scale *s,
-			 unsigned int mine, unsigned int peers, uint32_t *ret_far,
-			 uint32_t *ret_absent)
+static int compare_betas(struct differ_exact *d, const uint32_t *rows, size_t cnt,
+			 unsigned int mine, unsigned int peers, uint32_t *ret_absent)
 {
-	_cleanup_free_ uint32_t *below = count_betas(points, s, peers);
+	_cleanup_free_ uint32_t *below = count_betas(d, peers);
 	_cleanup_free_ uint32_t *far_of = calloc(UINT16_MAX + 1, sizeof(*far_of));
 	uint32_t top = 0;
 
 	if (below == NULL || far_of == NULL)
 		return -ENOMEM;
-	for (size_t row = 0; row < points->row_cnt; row++)
-		top = MAX(top, (uint32_t)points->beta[row]);
-	sweep_betas(s, below, top, far_of);
-	for (size_t row = 0; row < points->row_cnt; row++) {
-		if (differ_dims(s, row) == mine)
-			ret_far[row] += far_of[points->beta[row]];
+	for (size_t row = 0; row < d->points.row_cnt; row++)
+		top = MAX(top, (uint32_t)d->points.beta[row]);
+	sweep_betas(&d->scale, below, top, far_of);
+	for (size_t i = 0; i < cnt; i++) {
+		if (differ_dims(&d->scale, rows[i]) == mine)
+			d->far_of[rows[i]] += far_of[d->points.beta[rows[i]]];
 	}
 	if (mine == 1u << DIM_BETA)
 		*ret_absent += far_of[0];
 	return 0;
 }
 
-static int compare_all(const struct differ_codes *points, const struct differ_scale *s,
-		       uint32_t *ret_far, uint32_t *ret_absent)
+/* --- all of it --- */
+
+static int count(struct differ_exact *d, const uint32_t *rows, size_t cnt, bool bounds,
+		 uint32_t *ret_far, uint32_t *ret_absent)
 {
-	bool has[KINDS] = { [1u << DIM_BETA] = points->absent_cnt > 0 };
+	uint32_t absent = 0;
 	int error = 0;
 
-	for (size_t row = 0; row < points->row_cnt; row++)
-		has[differ_dims(s, row)] = true;
+	for (size_t i = 0; i < cnt; i++)
+		d->far_of[rows[i]] = 0;
 	for (unsigned int mine = 0; mine < KINDS; mine++) {
 		for (unsigned int peers = 0; peers < KINDS && error == 0; peers++) {
-			if (!has[mine] || !has[peers])
+			if (!d->has[mine] || !d->has[peers])
 				continue;
 			if ((mine & peers) == 1u << DIM_BETA)
-				error = compare_betas(points, s, mine, peers, ret_far, ret_absent);
+				error = compare_betas(d, rows, cnt, mine, peers, &absent);
 			else
-				error = compare_kinds(s, points->row_cnt, mine, peers, ret_far);
+				error = compare_kinds(d, rows, cnt, mine, peers, bounds);
 		}
 	}
+	for (size_t i = 0; i < cnt && error == 0; i++)
+		ret_far[i] = d->far_of[rows[i]];
+	if (error == 0)
+		*ret_absent = absent;
 	return error;
+}
+
+int differ_exact_count(struct differ_exact *d, const uint32_t *rows, size_t cnt, uint32_t *ret_far,
+		       uint32_t *ret_absent)
+{
+	return count(d, rows, cnt, false, ret_far, ret_absent);
+}
+
+int differ_exact_threshold(struct differ_exact *d, const uint32_t *rows, size_t cnt,
+			   size_t absent_cnt, struct differ_found *ret)
+{
+	_cleanup_free_ uint32_t *far = malloc((cnt + 1) * sizeof(*far));
+	struct differ_found found = { .of = (uint32_t)(d->points.row_cnt + d->points.absent_cnt) };
+	int error = far != NULL ? 0 : -ENOMEM;
+
+	if (error == 0)
+		error = count(d, rows, cnt, false, far, &found.far_absent);
+	if (error == 0)
+		error = differ_limit(far, cnt, absent_cnt, &found);
+	if (error == 0)
+		*ret = found;
+	return error;
+}
+
+int differ_exact_bound(struct differ_exact *d, uint32_t *ret_far)
+{
+	uint32_t absent;
+
+	return count(d, d->all, d->points.row_cnt, true, ret_far, &absent);
 }
 
 int differ_codes_exact(const struct differ_codes *points, uint32_t *ret_far,
 		       struct differ_found *ret)
 {
-	_cleanup_(differ_scale_done) struct differ_scale scale;
 	struct differ_found found = { .of = (uint32_t)(points->row_cnt + points->absent_cnt) };
-	int error = differ_scale_init(&scale, points);
+	struct differ_exact *d;
+	int error = differ_exact_open(points, &d);
 
 	if (error < 0)
 		return error;
-	memset(ret_far, 0, points->row_cnt * sizeof(*ret_far));
-	error = compare_all(points, &scale, ret_far, &found.far_absent);
+	error = count(d, d->all, points->row_cnt, false, ret_far, &found.far_absent);
 	if (error == 0)
 		error = differ_limit(ret_far, points->row_cnt, points->absent_cnt, &found);
+	differ_exact_close(d);
 	if (error == 0)
 		*ret = found;
 	return error;

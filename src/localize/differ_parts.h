@@ -26,12 +26,20 @@ enum { DIM_BETA, DIM_MU, DIM_SIGMA, DIM_CNT };
 struct differ_scale {
 	const uint16_t *codes[DIM_CNT];
 	double top[DIM_CNT];
-	float *of_code[DIM_CNT]; /* up to the largest code; 0 for an absent number */
+	/* By the shift of a code (code16.h): what it has too much, and what its rest counts. */
+	int32_t bias[64];
+	float unit[DIM_CNT][64]; /* 0 for an absent number */
 };
 
-/* Returns 0 or -ENOMEM; differ_scale_done() is fine after either. */
-_must_check_ int differ_scale_init(struct differ_scale *scale, const struct differ_codes *points);
-void differ_scale_done(struct differ_scale *scale);
+void differ_scale_init(struct differ_scale *scale, const struct differ_codes *points);
+
+/* A number after eq. 8, in single precision; 0 for an absent one. */
+static inline float differ_at(const struct differ_scale *s, int dim, uint16_t code)
+{
+	unsigned int shift = code >> CODE16_MANTISSA;
+
+	return (float)((int32_t)code - s->bias[shift]) * s->unit[dim][shift];
+}
 
 /* Bit per dimension that a row has. */
 static inline unsigned int differ_dims(const struct differ_scale *s, size_t row)
