@@ -359,6 +359,17 @@ static void note_doubts(struct maker *m)
 		note(m, "the iterations could not be tested: they did not vary at all");
 }
 
+/* Means over the workers show the waiting of the many, not the work of the one. */
+static void note_waiting(struct maker *m)
+{
+	const struct comparison *out = m->out;
+
+	if (out->change_cnt > 0 && out->changes[0].class == CLASS_COMM &&
+	    out->changes[0].delta_ms > 0 && m->after.rank_cnt > 1)
+		note(m, "most of it is time in a collective, which may be waiting for one worker: "
+			"'perftracker analyze' of the run after tells for whom");
+}
+
 static int finish(struct maker *m)
 {
 	struct comparison *out = m->out;
@@ -401,6 +412,7 @@ static int make(struct maker *m, const struct compare_run *before, const struct 
 		return -ENOMEM;
 	note_unlike_jobs(m, before, after);
 	note_doubts(m);
+	note_waiting(m);
 	return finish(m);
 }
 
