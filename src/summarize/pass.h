@@ -20,6 +20,14 @@ struct tally {
 	double elements, bytes; /* sums */
 	uint64_t elements_cnt, bytes_cnt;
 	struct utilise_sum sum;
+	uint32_t links; /* of a collective: place in pass.links, plus 1; 0: none */
+};
+
+/* Links that a collective may have used, in order of preference. */
+#define LINK_CNT 4
+
+struct link_sums {
+	struct utilise_sum of[LINK_CNT];
 };
 
 /* State of one pass; everything in it is freed at its end. */
@@ -34,8 +42,9 @@ struct pass {
 	crit_execs execs;
 	struct critpath path;
 	VEC(struct tally) tallies;
-	struct idmap tally_of;	   /* (node, class) -> index in tallies */
-	struct idmap exec_classes; /* (kind, name) -> class of device work, CLASS_IDLE: none */
+	VEC(struct link_sums) links; /* of collectives, until one link is chosen */
+	struct idmap tally_of;	     /* (node, class) -> index in tallies */
+	struct idmap exec_classes;   /* (kind, name) -> class of device work, CLASS_IDLE: none */
 	struct utilise_scratch scratch;
 	struct function_index index;
 	struct collectives collectives;

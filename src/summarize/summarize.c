@@ -16,6 +16,7 @@ static void pass_done(struct pass *p)
 	vec_done(&p->execs);
 	critpath_done(&p->path);
 	vec_done(&p->tallies);
+	vec_done(&p->links);
 	idmap_done(&p->tally_of);
 	idmap_done(&p->exec_classes);
 	vec_done(&p->scratch.values);

@@ -90,33 +90,21 @@ static void tally_executions(struct pass *p)
 	}
 }
 
-/* The resource that bounds a device execution or collective, in order of preference. */
-static const struct track *exec_track(struct pass *p, const struct crit_exec *exec)
+static const struct {
+	uint8_t resource;
+	bool of_host; /* network counters belong to the host, the others to a device */
+} links[LINK_CNT] = {
+	{ RESOURCE_NIC_TX, true },
+	{ RESOURCE_NVLINK_TX, false },
+	{ RESOURCE_PCIE_TX, false },
+	{ RESOURCE_SOCKET_TX, true },
+};
+
+static int64_t device_of(const struct pass *p, const struct crit_exec *exec)
 {
-	static const struct {
-		enum resource resource;
-		bool of_host; /* network counters belong to the host, the others to a device */
-	} comm[] = {
-		{ RESOURCE_NIC_TX, true },
-		{ RESOURCE_NVLINK_TX, false },
-		{ RESOURCE_PCIE_TX, false },
-		{ RESOURCE_SOCKET_TX, true },
-	};
 	const struct event *e = &p->trace->events[exec->event];
-	int64_t device = is_device_exec(e) ? p->trace->lanes[e->lane].pid : -1;
 
-	if (exec->class == CLASS_COMPUTE)
-		return utilise_find_track(p->trace, RESOURCE_SM_ACTIVE, device, -1);
-	if (exec->class == CLASS_MEMORY)
-		return utilise_find_track(p->trace, RESOURCE_DRAM, device, -1);
-	for (size_t i = 0; i < ARRAY_SIZE(comm); i++) {
-		const struct track *t = utilise_find_track(p->trace, comm[i].resource,
-							   comm[i].of_host ? -1 : device, -1);
-
-		if (t != NULL)
-			return t;
-	}
-	return NULL;
+	return is_device_exec(e) ? p->trace->lanes[e->lane].pid : -1;
 }
 
 static int utilise_tally(struct pass *p, const struct track *track, uint32_t node, uint8_t class,
@@ -133,17 +121,74 @@ static int utilise_tally(struct pass *p, const struct track *track, uint32_t nod
 	return utilise_add(track, start_ns, end_ns, &p->scratch, &tally->sum);
 }
 
+static struct link_sums *links_of(struct pass *p, struct tally *tally)
+{
+	if (tally->links == 0) {
+		if (vec_push(&p->links, (struct link_sums){ 0 }) < 0)
+			return NULL;
+		tally->links = (uint32_t)p->links.cnt;
+	}
+	return &p->links.data[tally->links - 1];
+}
+
+/* All links are measured: which one a group's members talk over, a trace doesn't say. */
+static int utilise_links(struct pass *p, const struct crit_exec *exec)
+{
+	struct tally *tally = tally_get(p, exec->node, exec->class);
+	struct link_sums *sums = tally != NULL ? links_of(p, tally) : NULL;
+	int error = sums == NULL ? -ENOMEM : 0;
+
+	for (size_t i = 0; i < LINK_CNT && error == 0; i++) {
+		const struct track *t =
+			utilise_find_track(p->trace, links[i].resource,
+					   links[i].of_host ? -1 : device_of(p, exec), -1);
+
+		if (t != NULL)
+			error = utilise_add(t, exec->start_ns, exec->end_ns, &p->scratch,
+					    &sums->of[i]);
+	}
+	return error;
+}
+
+/* The link that a collective used most bounds it; of links that rest the preferred one. */
+static void choose_links(struct pass *p)
+{
+	vec_foreach(tally, &p->tallies) {
+		const struct link_sums *sums;
+		double best = -1;
+
+		if (tally->links == 0)
+			continue;
+		sums = &p->links.data[tally->links - 1];
+		for (size_t i = 0; i < LINK_CNT; i++) {
+			if (sums->of[i].weight_ns <= 0 || utilise_mu(&sums->of[i]) <= best)
+				continue;
+			best = utilise_mu(&sums->of[i]);
+			tally->resource = links[i].resource;
+			tally->sum = sums->of[i];
+		}
+	}
+}
+
+static int utilise_exec(struct pass *p, const struct crit_exec *exec)
+{
+	enum resource resource = exec->class == CLASS_COMPUTE ? RESOURCE_SM_ACTIVE : RESOURCE_DRAM;
+
+	if (exec->class != CLASS_COMPUTE && exec->class != CLASS_MEMORY)
+		return utilise_links(p, exec);
+	return utilise_tally(p, utilise_find_track(p->trace, resource, device_of(p, exec), -1),
+			     exec->node, exec->class, exec->start_ns, exec->end_ns);
+}
+
 static int utilise_execs(struct pass *p)
 {
 	vec_foreach(exec, &p->execs) {
-		int error = 0;
+		int error = exec->critical_ns > 0 ? utilise_exec(p, exec) : 0;
 
-		if (exec->critical_ns > 0)
-			error = utilise_tally(p, exec_track(p, exec), exec->node, exec->class,
-					      exec->start_ns, exec->end_ns);
 		if (error < 0)
 			return error;
 	}
+	choose_links(p);
 	return 0;
 }
 
@@ -174,11 +219,13 @@ static void tally_merge(struct tally *into, const struct tally *from)
 	into->critical_ns += from->critical_ns;
 	into->share_ns += from->share_ns;
 	into->thread_ns += from->thread_ns;
+	if (into->resource == RESOURCE_CNT)
+		into->resource = from->resource;
+	if (into->resource != from->resource)
+		return; /* shares of different things have no mean */
 	into->sum.weight_ns += from->sum.weight_ns;
 	into->sum.mean_ns += from->sum.mean_ns;
 	into->sum.std_ns += from->sum.std_ns;
-	if (into->resource == RESOURCE_CNT)
-		into->resource = from->resource;
 }
 
 /*
