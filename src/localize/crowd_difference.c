@@ -6,13 +6,12 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-#include <sys/types.h>
 
 #define MIN_PEERS 3   /* of two that differ, neither is the odd one */
 #define MIN_BETA 0.01 /* eq. 11 */
 /*
  * With all peers counted, a larger group's threshold comes from the deltas of so many
- * of its members, and only of those who may exceed it, delta is found beside.
+ * of its members, and beside them only those are compared who could be worth a finding.
  */
 #define WHOLE_MAX 16384
 #define THRESHOLD_CNT 2048
@@ -33,6 +32,7 @@ struct comparison {
 	uint32_t *order;   /* scratch of the draw */
 	uint16_t *some[3]; /* columns of some of the members */
 	uint32_t *histogram;
+	double *iteration_ns; /* by place */
 	struct differ_found found;
 };
 
@@ -43,6 +43,7 @@ static void comparison_done(struct comparison *c)
 	free(c->far);
 	free(c->order);
 	free(c->histogram);
+	free(c->iteration_ns);
 	for (int dim = 0; dim < 3; dim++)
 		free(c->some[dim]);
 }
@@ -58,15 +59,21 @@ static int comparison_init(struct comparison *c, const struct crowd *crowd,
 	c->far = malloc(cnt * sizeof(*c->far));
 	c->order = malloc(cnt * sizeof(*c->order));
 	c->histogram = calloc(UINT16_MAX + 1, sizeof(*c->histogram));
+	c->iteration_ns = malloc(cnt * sizeof(*c->iteration_ns));
 	for (int dim = 0; dim < 3; dim++) {
 		c->some[dim] = malloc(cnt * sizeof(uint16_t));
 		if (c->some[dim] == NULL)
 			return -ENOMEM;
 	}
-	return c->sample != NULL && c->rows != NULL && c->far != NULL && c->order != NULL &&
-			       c->histogram != NULL
-		       ? 0
-		       : -ENOMEM;
+	if (c->sample == NULL || c->rows == NULL || c->far == NULL || c->order == NULL ||
+	    c->histogram == NULL || c->iteration_ns == NULL)
+		return -ENOMEM;
+	for (size_t place = 0; place < crowd->workers.cnt; place++) {
+		const struct crowd_worker *w = &crowd->workers.data[crowd->worker_at[place]];
+
+		c->iteration_ns[place] = (double)w->window_ns / (double)w->iterations;
+	}
+	return 0;
 }
 
 /* The peers that all functions of the group are compared with. */
@@ -112,17 +119,10 @@ static double beta_of(const struct comparison *c, size_t row)
 	return code16_frac(c->codes.beta[row]);
 }
 
-static const struct crowd_worker *worker_at(const struct comparison *c, size_t row)
-{
-	return &c->crowd->workers.data[c->crowd->worker_at[c->crowd->place[c->first + row]]];
-}
-
 /* Time per iteration that a row has more than is normal. */
 static double excess_ns(const struct comparison *c, size_t row, double normal_beta)
 {
-	const struct crowd_worker *w = worker_at(c, row);
-
-	return (beta_of(c, row) - normal_beta) * (double)w->window_ns / (double)w->iterations;
+	return (beta_of(c, row) - normal_beta) * c->iteration_ns[c->crowd->place[c->first + row]];
 }
 
 /* Rows of sample[cnt] places; those that list nothing are counted in *ret_absent. */
@@ -141,41 +141,46 @@ static size_t rows_at(const struct comparison *c, const uint32_t *sample, size_t
 	return kept;
 }
 
-/* Rows whose time could be worth a finding. */
-static size_t find_longer(const struct comparison *c, double normal_beta, uint32_t *ret_rows)
+/*
+ * What a slow link costs where the ring is as slow on all its members, so that
+ * nobody's share stands out: it follows from the bandwidth that is not used.
+ */
+static double unused_bandwidth_ns(const struct comparison *c, size_t row, double normal_mu)
+{
+	double mu = code16_frac(c->codes.mu[row]);
+
+	if (isnan(mu) || normal_mu <= mu)
+		return 0;
+	return beta_of(c, row) * (1 - mu / normal_mu) * c->crowd->iteration_ns;
+}
+
+/*
+ * Rows that could be worth a finding: for their time or, in communication, for the
+ * bandwidth that they leave unused. normal_mu: NAN for other functions.
+ */
+static size_t find_costly(const struct comparison *c, double normal_beta, double normal_mu,
+			  uint32_t *ret_rows)
 {
 	double limit = c->options->min_gain_frac * c->crowd->iteration_ns;
 	size_t cnt = 0;
 
 	for (uint32_t row = 0; row < c->codes.row_cnt; row++) {
-		if (beta_of(c, row) > MIN_BETA && excess_ns(c, row, normal_beta) >= limit)
-			ret_rows[cnt++] = row;
-	}
-	return cnt;
-}
-
-/* Rows that could be above the threshold. Returns their number or -ENOMEM. */
-static ssize_t find_further(struct comparison *c, struct differ_exact *exact, uint32_t *ret_rows)
-{
-	ssize_t cnt = 0;
-
-	if (differ_exact_bound(exact, c->far) < 0)
-		return -ENOMEM;
-	for (uint32_t row = 0; row < c->codes.row_cnt; row++) {
 		if (beta_of(c, row) > MIN_BETA &&
-		    (double)c->far[row] / c->found.of > c->found.threshold)
+		    (excess_ns(c, row, normal_beta) >= limit ||
+		     (!isnan(normal_mu) && unused_bandwidth_ns(c, row, normal_mu) >= limit)))
 			ret_rows[cnt++] = row;
 	}
 	return cnt;
 }
 
 /* With all members of a large group as peers: far is set for those who may be abnormal. */
-static int compare_many(struct comparison *c, struct differ_exact *exact, double normal_beta)
+static int compare_many(struct comparison *c, struct differ_exact *exact, double normal_beta,
+			double normal_mu)
 {
 	size_t row_cnt = c->codes.row_cnt, absent, cnt;
 	_cleanup_free_ uint32_t *rows = malloc((row_cnt + THRESHOLD_CNT) * sizeof(*rows));
 	_cleanup_free_ uint32_t *far = malloc((row_cnt + 1) * sizeof(*far));
-	ssize_t chosen;
+	size_t chosen;
 	int error;
 
 	if (rows == NULL || far == NULL)
@@ -185,19 +190,16 @@ static int compare_many(struct comparison *c, struct differ_exact *exact, double
 	error = differ_exact_threshold(exact, rows, cnt, absent, &c->found);
 	if (error < 0)
 		return error;
-	chosen = c->f->class == CLASS_COMM ? find_further(c, exact, rows)
-					   : (ssize_t)find_longer(c, normal_beta, rows);
-	if (chosen < 0)
-		return -ENOMEM;
-	error = differ_exact_count(exact, rows, (size_t)chosen, far, &c->found.far_absent);
+	chosen = find_costly(c, normal_beta, normal_mu, rows);
+	error = differ_exact_count(exact, rows, chosen, far, &c->found.far_absent);
 	memset(c->far, 0, row_cnt * sizeof(*c->far));
-	for (size_t i = 0; i < (size_t)chosen && error == 0; i++)
+	for (size_t i = 0; i < chosen && error == 0; i++)
 		c->far[rows[i]] = far[i];
 	c->found.exceeded = chosen > 0;
 	return error;
 }
 
-static int compare_with_all(struct comparison *c, double normal_beta)
+static int compare_with_all(struct comparison *c, double normal_beta, double normal_mu)
 {
 	struct differ_exact *exact;
 	int error;
@@ -207,16 +209,16 @@ static int compare_with_all(struct comparison *c, double normal_beta)
 	error = differ_exact_open(&c->codes, &exact);
 	if (error < 0)
 		return error;
-	error = compare_many(c, exact, normal_beta);
+	error = compare_many(c, exact, normal_beta, normal_mu);
 	differ_exact_close(exact);
 	return error;
 }
 
 /* Compares the members of the group. */
-static int compare(struct comparison *c, double normal_beta)
+static int compare(struct comparison *c, double normal_beta, double normal_mu)
 {
 	if (c->options->differ.exact)
-		return compare_with_all(c, normal_beta);
+		return compare_with_all(c, normal_beta, normal_mu);
 	for (size_t i = 0; i < c->sample_cnt; i++) {
 		size_t row =
 			crowd_row_find(c->crowd, c->f, (uint32_t)c->begin_place + c->sample[i]);
@@ -330,9 +332,9 @@ static int accuse_work(struct comparison *c, struct arena *arena, accusations *o
 	int error;
 
 	/* Where nobody could be worth a finding, nobody needs to be compared. */
-	if (find_longer(c, normal, c->order) == 0)
+	if (find_costly(c, normal, (double)NAN, c->order) == 0)
 		return 0;
-	error = compare(c, normal);
+	error = compare(c, normal, (double)NAN);
 	if (error < 0)
 		return error;
 	cnt = find_abnormal(c, c->order);
@@ -398,19 +400,6 @@ static int narrow(struct comparison *c, uint32_t *rows, size_t *cnt, double *ret
 }
 
 /*
- * What a slow link costs where the ring is as slow on all its members, so that
- * nobody's share stands out: it follows from the bandwidth that is not used.
- */
-static double unused_bandwidth_ns(const struct comparison *c, size_t row, double normal_mu)
-{
-	double mu = code16_frac(c->codes.mu[row]);
-
-	if (isnan(mu) || normal_mu <= mu)
-		return 0;
-	return beta_of(c, row) * (1 - mu / normal_mu) * c->crowd->iteration_ns;
-}
-
-/*
  * All members of a slow ring take as long. Of those that differ from the other
  * rings, the culprit is the one that differs from its ring.
  */
@@ -427,7 +416,7 @@ static int accuse_comm(struct comparison *c, struct arena *arena, accusations *o
 	if (isnan(mu))
 		return 0;
 	normal = median_code(c, c->codes.beta, c->codes.absent_cnt);
-	error = compare(c, normal);
+	error = compare(c, normal, mu);
 	if (error < 0)
 		return error;
 	cnt = find_abnormal(c, rows);

@@ -61,6 +61,3 @@ _must_check_ int differ_exact_count(struct differ_exact *exact, const uint32_t *
  */
 _must_check_ int differ_exact_threshold(struct differ_exact *exact, const uint32_t *rows,
 					size_t cnt, size_t absent_cnt, struct differ_found *ret);
-
-/* For every row a number that is at least that of the members that differ from it. */
-_must_check_ int differ_exact_bound(struct differ_exact *exact, uint32_t *ret_far);

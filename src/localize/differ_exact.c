@@ -32,7 +32,6 @@ struct box {
 	uint32_t first, cnt;  /* points */
 	uint32_t left, right; /* boxes; 0: a leaf */
 	uint32_t far;	      /* differing peers of all its points */
-	uint32_t unsettled;   /* peers that weren't compared with its points */
 };
 
 struct tree {
@@ -211,7 +210,6 @@ struct pairing {
 	struct tree *mine;
 	const struct tree *peers;
 	unsigned int dims;
-	bool bounds; /* leaves aren't compared point by point */
 };
 
 static bool far_exactly(const struct pairing *p, uint32_t mine, uint32_t peer)
@@ -299,10 +297,7 @@ static void compare_boxes(const struct pairing *p, uint32_t mine, uint32_t peer)
 	if (nearest >= DIFFER_FAR) {
 		a->far += b->cnt;
 	} else if (a->left == 0 && b->left == 0) {
-		if (p->bounds)
-			a->unsettled += b->cnt;
-		else
-			compare_leaves(p, a, b);
+		compare_leaves(p, a, b);
 	} else if (b->left == 0 || (a->left != 0 && size_of(a) >= size_of(b))) {
 		compare_boxes(p, a->left, peer);
 		compare_boxes(p, a->right, peer);
@@ -312,13 +307,13 @@ static void compare_boxes(const struct pairing *p, uint32_t mine, uint32_t peer)
 	}
 }
 
-/* Hands down what boxes know, and adds it all up by row; unsettled peers count as far. */
+/* Hands down what boxes know, and adds it all up by row. */
 static void collect(const struct tree *tree, uint32_t box, uint32_t far, uint32_t *far_of)
 {
 	const struct box *b = &tree->boxes.data[box];
 	const struct cloud *c = &tree->cloud;
 
-	far += b->far + b->unsettled;
+	far += b->far;
 	if (b->left != 0) {
 		collect(tree, b->left, far, far_of);
 		collect(tree, b->right, far, far_of);
@@ -389,10 +384,10 @@ static int find_peers(struct differ_exact *d, unsigned int kind, unsigned int di
 
 /* Adds to those of rows[cnt] that are of one kind their differing peers of another. */
 static int compare_kinds(struct differ_exact *d, const uint32_t *rows, size_t cnt,
-			 unsigned int mine, unsigned int peers, bool bounds)
+			 unsigned int mine, unsigned int peers)
 {
 	_cleanup_(tree_done) struct tree tree = { 0 };
-	struct pairing p = { .mine = &tree, .dims = mine & peers, .bounds = bounds };
+	struct pairing p = { .mine = &tree, .dims = mine & peers };
 	int error = tree_init(&tree, &d->scale, rows, cnt, mine, p.dims);
 
 	if (error == 0)
@@ -476,8 +471,8 @@ static int compare_betas(struct differ_exact *d, const uint32_t *rows, size_t cn
 
 /* --- all of it --- */
 
-static int count(struct differ_exact *d, const uint32_t *rows, size_t cnt, bool bounds,
-		 uint32_t *ret_far, uint32_t *ret_absent)
+int differ_exact_count(struct differ_exact *d, const uint32_t *rows, size_t cnt, uint32_t *ret_far,
+		       uint32_t *ret_absent)
 {
 	uint32_t absent = 0;
 	int error = 0;
@@ -491,7 +486,7 @@ static int count(struct differ_exact *d, const uint32_t *rows, size_t cnt, bool 
 			if ((mine & peers) == 1u << DIM_BETA)
 				error = compare_betas(d, rows, cnt, mine, peers, &absent);
 			else
-				error = compare_kinds(d, rows, cnt, mine, peers, bounds);
+				error = compare_kinds(d, rows, cnt, mine, peers);
 		}
 	}
 	for (size_t i = 0; i < cnt && error == 0; i++)
@@ -499,12 +494,6 @@ static int count(struct differ_exact *d, const uint32_t *rows, size_t cnt, bool 
 	if (error == 0)
 		*ret_absent = absent;
 	return error;
-}
-
-int differ_exact_count(struct differ_exact *d, const uint32_t *rows, size_t cnt, uint32_t *ret_far,
-		       uint32_t *ret_absent)
-{
-	return count(d, rows, cnt, false, ret_far, ret_absent);
 }
 
 int differ_exact_threshold(struct differ_exact *d, const uint32_t *rows, size_t cnt,
@@ -515,19 +504,12 @@ int differ_exact_threshold(struct differ_exact *d, const uint32_t *rows, size_t 
 	int error = far != NULL ? 0 : -ENOMEM;
 
 	if (error == 0)
-		error = count(d, rows, cnt, false, far, &found.far_absent);
+		error = differ_exact_count(d, rows, cnt, far, &found.far_absent);
 	if (error == 0)
 		error = differ_limit(far, cnt, absent_cnt, &found);
 	if (error == 0)
 		*ret = found;
 	return error;
-}
-
-int differ_exact_bound(struct differ_exact *d, uint32_t *ret_far)
-{
-	uint32_t absent;
-
-	return count(d, d->all, d->points.row_cnt, true, ret_far, &absent);
 }
 
 int differ_codes_exact(const struct differ_codes *points, uint32_t *ret_far,
@@ -539,7 +521,7 @@ int differ_codes_exact(const struct differ_codes *points, uint32_t *ret_far,
 
 	if (error < 0)
 		return error;
-	error = count(d, d->all, points->row_cnt, false, ret_far, &found.far_absent);
+	error = differ_exact_count(d, d->all, points->row_cnt, ret_far, &found.far_absent);
 	if (error == 0)
 		error = differ_limit(ret_far, points->row_cnt, points->absent_cnt, &found);
 	differ_exact_close(d);
