@@ -214,6 +214,24 @@ static bool is_gil(const struct accusation *a, const struct cause_facts *f)
 	       !explains(f->cpu_ns, f->cpu_peers_ns, a);
 }
 
+/* Whether most of the others that run the accused's function run it over NVLink. */
+static bool others_use_nvlink(const struct job *job, const struct accusation *a)
+{
+	size_t nvlink = 0, cnt = 0, accused = 0;
+
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		const struct fp_function *f = main_of(job, w, a);
+
+		while (accused < a->worker_cnt && a->workers[accused] < w)
+			accused++;
+		if (f == NULL || (accused < a->worker_cnt && a->workers[accused] == w))
+			continue;
+		nvlink += f->resource == RESOURCE_NVLINK_TX;
+		cnt++;
+	}
+	return 2 * nvlink > cnt;
+}
+
 static enum cause cause_of_comm(const struct job *job, const struct accusation *a,
 				const struct cause_facts *f)
 {
@@ -222,7 +240,8 @@ static enum cause cause_of_comm(const struct job *job, const struct accusation *
 	if (a->witness == WITNESS_EXPECTATION || isnan(f->mu))
 		return CAUSE_SLOW_COLLECTIVE;
 	/* Figure 13: more traffic on PCIe than the rest of the slow group. */
-	if (f->mu > f->mu_peers && main != NULL && main->resource == RESOURCE_PCIE_TX)
+	if (main != NULL && main->resource == RESOURCE_PCIE_TX &&
+	    (f->mu > f->mu_peers || others_use_nvlink(job, a)))
 		return CAUSE_NVLINK;
 	/* More of the network than its peers is no fault of a link. */
 	if (f->mu > f->mu_peers)
