@@ -272,6 +272,40 @@ static void a_few_of_many_are_named(void **state)
 	test_job_done(&job);
 }
 
+/* So many that not all of them are compared with all. */
+static void all_peers_find_in_a_large_group_whom_a_sample_finds(void **state)
+{
+	const struct fault faults[] = { { NORM, 1700, 40, 0.2, 1 }, { RING, 5, 64, 0.1, 0.4 } };
+	struct localize_options options = localize_defaults();
+	struct err err = { "" };
+	struct test_job job;
+	struct crowd crowd;
+
+	(void)state;
+	rng = 3;
+	absent = 0.01;
+	make_job(&job, 17000, 1, faults, ARRAY_SIZE(faults));
+	make_crowd(&crowd, &job);
+	for (int exact = 0; exact < 2; exact++) {
+		const struct finding *slow, *ring;
+		struct report report;
+
+		options.exact = exact == 1;
+		assert_int_equal(crowd_localize(&crowd, &options, lend, &job, &report, &err), 0);
+		assert_int_equal(report.verdict, VERDICT_ABNORMAL);
+		slow = test_find(&report, "gpu-slow");
+		ring = test_find(&report, "slow-link");
+		assert_non_null(slow);
+		assert_non_null(ring);
+		assert_in_range(slow->rank_cnt, 36, 40);
+		assert_in_range(ring->rank_cnt, 1, 64);
+		assert_in_range(ring->ranks[0], 5, 68);
+		report_done(&report);
+	}
+	crowd_done(&crowd);
+	test_job_done(&job);
+}
+
 static void workers_alike_are_healthy(void **state)
 {
 	struct localize_options options = localize_defaults();
@@ -297,6 +331,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_accuse_whom_fingerprints_accuse),
 		cmocka_unit_test(a_few_of_many_are_named),
+		cmocka_unit_test(all_peers_find_in_a_large_group_whom_a_sample_finds),
 		cmocka_unit_test(workers_alike_are_healthy),
 	};
 
