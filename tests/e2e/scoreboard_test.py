@@ -8,7 +8,6 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
 
 def load_scoreboard():
