@@ -17,6 +17,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import time
@@ -84,15 +85,21 @@ def choose(options: argparse.Namespace) -> list[jobs.Family]:
 
 
 def play_all(options: argparse.Namespace, chosen: list[jobs.Family]) -> list[table.Row]:
-    """Each job is written down when it is judged, so that a run cut short is not lost."""
+    """Each job is written down when it is judged, so that a run cut short is not lost; those
+    that our own program fails on are named and left out."""
     rows: list[table.Row] = []
     begin_s = time.monotonic()
     pool = concurrent.futures.ProcessPoolExecutor(options.jobs, None, os.nice, (19,))
     with pool, open(options.out / RESULT, "w", buffering=1) as result:
         waiting = [pool.submit(play_family, options.program, one, options.ours) for one in chosen]
         for number, done in enumerate(concurrent.futures.as_completed(waiting), 1):
-            rows += done.result()
-            for row in done.result():
+            try:
+                made = done.result()
+            except subprocess.CalledProcessError as error:
+                print(f"broken: {error}", file=sys.stderr, flush=True)
+                continue
+            rows += made
+            for row in made:
                 result.write(json.dumps(plain(row)) + "\n")
             if number % 20 == 0 or number == len(waiting):
                 spent_s = time.monotonic() - begin_s
