@@ -58,7 +58,7 @@ static double limit_of(const struct job *job, const struct accusation *a, double
 	for (size_t i = 0; i < a->worker_cnt; i++)
 		scratch[i] = delay_of(job, a->workers[i]);
 	accused = stats_median(scratch, a->worker_cnt);
-	return MAX(MAX(ALIKE * accused, UNUSUAL * usual), FRAC_MIN);
+	return fmax(fmax(ALIKE * accused, UNUSUAL * usual), FRAC_MIN);
 }
 
 /* What each worker would have to exceed to be a companion, and what it is measured in. */

@@ -4,6 +4,7 @@
 #include "base/stats.h"
 
 #include <errno.h>
+#include <string.h>
 
 void job_done(struct job *job)
 {
