@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "summarize/hostpath.h"
 
+#include "base/idmap.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -21,7 +23,8 @@ struct walk {
 	host_segments *out;
 	VEC(struct level) stack;
 	int64_t cursor_ns;
-	size_t next_worker; /* first working operator behind the one last asked about */
+	size_t next_worker;   /* first working operator behind the one last asked about */
+	struct idmap classes; /* (name, kind, mode, leaf) -> class */
 };
 
 static struct level *walk_top(struct walk *w)
@@ -56,6 +59,22 @@ static uint32_t idle_node(struct walk *w, const struct level *top, uint32_t next
 	return node;
 }
 
+/* As classify_event(), once for each name: comparing with its tables takes a microsecond. */
+static enum event_class class_of(struct walk *w, const struct event *e, bool leaf,
+				 enum classify_mode mode)
+{
+	uint64_t key =
+		(uint64_t)e->name << 16 | (uint64_t)e->kind << 8 | (uint64_t)mode << 1 | leaf;
+	uint32_t known = idmap_get(&w->classes, key);
+
+	if (known == IDMAP_NONE) {
+		known = classify_event((enum event_kind)e->kind, event_name(w->path->trace, e),
+				       leaf, mode);
+		(void)idmap_set(&w->classes, key, known); /* out of memory: asked again */
+	}
+	return (enum event_class)known;
+}
+
 static enum event_class leaf_class(struct walk *w, const struct level *top)
 {
 	const struct trace *t = w->path->trace;
@@ -64,7 +83,7 @@ static enum event_class leaf_class(struct walk *w, const struct level *top)
 	if (top->event == EVENT_NONE)
 		return CLASS_HOST;
 	e = &t->events[top->event];
-	return classify_event((enum event_kind)e->kind, event_name(t, e), top->leaf, w->path->mode);
+	return class_of(w, e, top->leaf, w->path->mode);
 }
 
 /* Ends the stretch that began at the cursor. next: the event that ends it, if one does. */
@@ -165,11 +184,10 @@ static bool works_itself(enum event_class class)
 	return class == CLASS_COMPUTE || class == CLASS_COMM;
 }
 
-static bool event_works(const struct walk *w, const struct event *e, uint16_t lane)
+static bool event_works(struct walk *w, const struct event *e, uint16_t lane)
 {
 	return e->lane == lane && e->kind == KIND_OPERATOR &&
-	       works_itself(classify_event(KIND_OPERATOR, event_name(w->path->trace, e), true,
-					   CLASSIFY_CPU_ONLY));
+	       works_itself(class_of(w, e, true, CLASSIFY_CPU_ONLY));
 }
 
 /*
@@ -263,5 +281,6 @@ int hostpath_walk(struct hostpath *path, uint32_t lane, host_segments *out)
 	if (error == 0)
 		error = emit_until(&w, path->window->end_ns, EVENT_NONE);
 	vec_done(&w.stack);
+	idmap_done(&w.classes);
 	return error;
 }
