@@ -82,12 +82,12 @@ static int read_flight(const char *path, const struct sidecar *sidecar, struct t
 	return error;
 }
 
-/* "PATH.sidecar", if it is there and path is a flight log, whose window it tells; else NULL. */
-static char *sidecar_beside(const char *path, enum file_kind kind)
+/* "PATH.sidecar", what the host saw meanwhile, if it is there; else NULL. */
+static char *sidecar_beside(const char *path)
 {
 	char *beside = NULL;
 
-	if (kind != FILE_FLIGHT || asprintf(&beside, "%s" SIDECAR_SUFFIX, path) < 0)
+	if (asprintf(&beside, "%s" SIDECAR_SUFFIX, path) < 0)
 		return NULL;
 	if (access(beside, F_OK) != 0) {
 		free(beside);
@@ -100,7 +100,7 @@ static int summarize_file(const char *path, enum file_kind kind, const char *sid
 			  const struct window_options *window, const char *job_id,
 			  struct fingerprint *ret, struct err *err)
 {
-	_cleanup_free_ char *beside = sidecar_path == NULL ? sidecar_beside(path, kind) : NULL;
+	_cleanup_free_ char *beside = sidecar_path == NULL ? sidecar_beside(path) : NULL;
 	struct sidecar read = { 0 }, *sidecar = NULL;
 	struct trace trace;
 	int error = 0;

@@ -112,6 +112,15 @@ class Files(program.Program):
             )
             self.golden(f"dump.{form}", of_print.stdout)
 
+    def test_a_sidecar_beside_a_trace_is_read_with_it(self) -> None:
+        event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1}
+        trace = {"traceEvents": [{**event, "ts": 1, "dur": 1000}]}
+        (self.folder / "rank0.json").write_text(json.dumps(trace))
+        self.assertNotIn("sidecar", self.call("analyze", "rank0.json").stderr)
+        (self.folder / "rank0.json.sidecar").write_bytes(b"no sidecar")
+        done = self.call("analyze", "rank0.json")
+        self.assertIn("rank0.json.sidecar", done.stdout + done.stderr)
+
     def test_a_sidecar_is_dumped(self) -> None:
         corpus = pathlib.Path(__file__).resolve().parent.parent / "corpus" / "sidecar"
         for form in ("text", "json"):
