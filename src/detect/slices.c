@@ -56,7 +56,7 @@ static double slice_mean(const struct slice *slice)
 {
 	if (slice->last_step <= slice->first_step || slice->last_ns <= slice->first_ns)
 		return 0.0;
-	return (double)(slice->last_ns - slice->first_ns) /
+	return ((double)slice->last_ns - (double)slice->first_ns) /
 	       (double)(slice->last_step - slice->first_step);
 }
 
