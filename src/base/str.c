@@ -67,3 +67,14 @@ const char *str_borrow(const struct str *str)
 {
 	return str->data != NULL ? str->data : "";
 }
+
+int str_finish(struct str *str, size_t start)
+{
+	if (str_error(str) == 0)
+		return 0;
+	if (str->len > start) {
+		str->len = start;
+		str->data[start] = '\0';
+	}
+	return str_error(str);
+}

@@ -22,6 +22,12 @@ void str_printf(struct str *str, const char *fmt, ...) _printf_(2, 3);
 /* The text, "" when empty. Borrowed: valid until the next call on str. */
 const char *str_borrow(const struct str *str);
 
+/*
+ * Ends a text that was appended from start on. Returns 0, or the sticky error: then the
+ * text is cut back to start, so that nobody prints half of it.
+ */
+int str_finish(struct str *str, size_t start);
+
 static inline int str_error(const struct str *str)
 {
 	return str->error;

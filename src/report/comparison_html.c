@@ -240,11 +240,5 @@ int comparison_html(const struct comparison *comparison, struct str *out)
 	str_append(out, "</main>\n<footer>Made by perftracker. Times are means of the workers. "
 			"Chance: that such a change has no cause, among all changes "
 			"(Benjamini-Hochberg).</footer>\n</body></html>\n");
-	if (str_error(out) == 0)
-		return 0;
-	if (out->len > start) {
-		out->len = start;
-		out->data[start] = '\0';
-	}
-	return str_error(out);
+	return str_finish(out, start);
 }

@@ -5,7 +5,7 @@
 
 static json_t *side_object(struct json_writer *w, const struct comparison_side *side)
 {
-	json_t *object = json_object(), *classes = json_object();
+	json_t *object = json_object();
 
 	jsonwriter_put(w, object, "label", jsonwriter_text(side->label));
 	jsonwriter_put(w, object, "job_id", jsonwriter_text(side->job_id));
@@ -15,10 +15,7 @@ static json_t *side_object(struct json_writer *w, const struct comparison_side *
 	jsonwriter_put(w, object, "iterations",
 		       side->iterations_known ? jsonwriter_number(side->iterations) : json_null());
 	jsonwriter_put(w, object, "iteration_ms", jsonwriter_number(side->iteration_ms));
-	for (int class = CLASS_CNT - 1; class >= 0; class --)
-		jsonwriter_put(w, classes, event_class_name((enum event_class) class),
-			       jsonwriter_number(side->class_ms[class]));
-	jsonwriter_put(w, object, "class_ms", classes);
+	jsonwriter_put(w, object, "class_ms", jsonwriter_classes(w, side->class_ms));
 	return object;
 }
 

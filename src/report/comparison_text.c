@@ -250,11 +250,5 @@ int comparison_text(const struct comparison *comparison, const struct report_tex
 	if (comparison->change_cnt > 0)
 		str_append(out, "\nms per iteration on the critical path, mean of the workers. "
 				"Chance: that such a change has no cause.\n");
-	if (str_error(out) == 0)
-		return 0;
-	if (out->len > start) {
-		out->len = start;
-		out->data[start] = '\0';
-	}
-	return str_error(out);
+	return str_finish(out, start);
 }

@@ -288,11 +288,5 @@ int report_html(const struct report *report, struct str *out)
 	str_append(out, "</main>\n<footer>Made by perftracker. "
 			"Ids of findings are explained in docs/findings.md; programs read the JSON "
 			"report.</footer>\n</body></html>\n");
-	if (str_error(out) == 0)
-		return 0;
-	if (out->len > start) {
-		out->len = start;
-		out->data[start] = '\0';
-	}
-	return str_error(out);
+	return str_finish(out, start);
 }

@@ -179,7 +179,7 @@ static json_t *finding_object(struct json_writer *w, const struct finding *findi
 
 static json_t *worker_object(struct json_writer *w, const struct report_worker *worker)
 {
-	json_t *object = json_object(), *iterations = json_array(), *shares = json_object();
+	json_t *object = json_object(), *iterations = json_array();
 
 	jsonwriter_put(w, object, "rank", json_integer(worker->rank));
 	jsonwriter_put(w, object, "host", jsonwriter_text(worker->host));
@@ -188,10 +188,7 @@ static json_t *worker_object(struct json_writer *w, const struct report_worker *
 	for (size_t i = 0; i < worker->iteration_cnt; i++)
 		jsonwriter_push(w, iterations, jsonwriter_number(worker->iteration_ms[i]));
 	jsonwriter_put(w, object, "iteration_ms", iterations);
-	for (int class = CLASS_CNT - 1; class >= 0; class --)
-		jsonwriter_put(w, shares, event_class_name((enum event_class) class),
-			       jsonwriter_number(worker->class_frac[class]));
-	jsonwriter_put(w, object, "class_frac", shares);
+	jsonwriter_put(w, object, "class_frac", jsonwriter_classes(w, worker->class_frac));
 	return object;
 }
 

@@ -33,6 +33,16 @@ json_t *jsonwriter_number(double value)
 	return json_real(value == 0.0 ? 0.0 : value); /* no "-0.0" */
 }
 
+json_t *jsonwriter_classes(struct json_writer *w, const double of_class[CLASS_CNT])
+{
+	json_t *object = json_object();
+
+	for (int class = CLASS_CNT - 1; class >= 0; class --)
+		jsonwriter_put(w, object, event_class_name((enum event_class) class),
+			       jsonwriter_number(of_class[class]));
+	return object;
+}
+
 json_t *jsonwriter_text_array(struct json_writer *w, const char *const *texts, size_t cnt)
 {
 	json_t *array = json_array();

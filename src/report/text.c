@@ -554,11 +554,5 @@ int report_text(const struct report *report, const struct report_text_options *o
 		page_wrap(&w.page, PAGE_DIM, 0, 0, str_borrow(&text));
 		str_done(&text);
 	}
-	if (str_error(out) == 0)
-		return 0;
-	if (out->len > start) {
-		out->len = start;
-		out->data[start] = '\0';
-	}
-	return str_error(out);
+	return str_finish(out, start);
 }
