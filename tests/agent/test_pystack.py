@@ -25,7 +25,10 @@ OLDEST, NEWEST = 8, 14
 
 def candidates() -> list[str]:
     """Interpreters, one path for each."""
-    found = glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python"))
+    found = []
+    if shutil.which("pyenv"):
+        root = subprocess.run(["pyenv", "root"], capture_output=True, text=True, check=False)
+        found = glob.glob(os.path.join(root.stdout.strip(), "versions/*/bin/python"))
     names = ["python3", *("python3.%d" % minor for minor in range(6, NEWEST + 3))]
     found += [path for path in map(shutil.which, names) if path and "/shims/" not in path]
     found += glob.glob("/usr/bin/python3") + glob.glob("/usr/bin/python3.[0-9]*[0-9]")
