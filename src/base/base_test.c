@@ -6,6 +6,7 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "base/strtab.h"
+#include "base/test_alloc.h"
 #include "base/vec.h"
 
 #include <errno.h>
@@ -23,40 +24,6 @@
 #include <fcntl.h>
 #include <math.h>
 /* clang-format on */
-
-/* Allocations to let through before all fail; -1: none fails. */
-static long alloc_budget = -1;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t cnt, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t cnt, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static bool alloc_fails(void)
-{
-	if (alloc_budget > 0)
-		alloc_budget--;
-	else if (alloc_budget == 0)
-		return true;
-	return false;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return alloc_fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t cnt, size_t size)
-{
-	return alloc_fails() ? NULL : __real_calloc(cnt, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return alloc_fails() ? NULL : __real_realloc(old, size);
-}
 
 static void arena_pieces_are_aligned_apart_and_stay_where_they_are(void **state)
 {
@@ -117,10 +84,10 @@ static void arena_is_usable_after_memory_ran_out(void **state)
 
 	(void)state;
 	arena_init(&arena);
-	alloc_budget = 0;
+	allocations_left = 0;
 	assert_null(arena_alloc(&arena, 8));
 	assert_null(arena_printf(&arena, "x"));
-	alloc_budget = -1;
+	allocations_left = -1;
 	assert_non_null(arena_alloc(&arena, 8));
 	arena_done(&arena);
 }
@@ -152,9 +119,9 @@ static void vec_is_unchanged_when_it_cannot_grow(void **state)
 		assert_int_equal(vec_push(&v, 7), 0);
 	data = v.data;
 	cap = v.cap;
-	alloc_budget = 0;
+	allocations_left = 0;
 	assert_int_equal(vec_push(&v, 1), -ENOMEM);
-	alloc_budget = -1;
+	allocations_left = -1;
 	assert_ptr_equal(v.data, data);
 	assert_int_equal(v.cap, cap);
 	assert_int_equal(v.cnt, cap);
@@ -188,9 +155,9 @@ static void str_error_sticks_and_later_appends_do_nothing(void **state)
 
 	(void)state;
 	str_append(&str, "ab");
-	alloc_budget = 0;
+	allocations_left = 0;
 	str_printf(&str, "%0200d", 1);
-	alloc_budget = -1;
+	allocations_left = -1;
 	assert_int_equal(str_error(&str), -ENOMEM);
 	str_append(&str, "cd");
 	assert_string_equal(str_borrow(&str), "ab");
@@ -240,14 +207,14 @@ static uint32_t strtab_fill(struct strtab *table, long n)
 	uint32_t cnt = 0;
 	char text[32];
 
-	alloc_budget = n;
+	allocations_left = n;
 	for (; cnt < 4000; cnt++) {
 		int len = snprintf(text, sizeof(text), "%u", cnt);
 
 		if (strtab_intern(table, text, (size_t)len) == STRTAB_NONE)
 			break;
 	}
-	alloc_budget = -1;
+	allocations_left = -1;
 	return cnt;
 }
 
@@ -258,14 +225,14 @@ static void strtab_survives_memory_running_out_anywhere(void **state)
 		struct strtab table = { 0 };
 		uint32_t cnt;
 
-		alloc_budget = n;
+		allocations_left = n;
 		if (strtab_init(&table) < 0) {
-			alloc_budget = -1;
+			allocations_left = -1;
 			assert_null(table.slots);
 			strtab_done(&table);
 			continue;
 		}
-		cnt = strtab_fill(&table, alloc_budget);
+		cnt = strtab_fill(&table, allocations_left);
 		for (uint32_t i = 0; i < cnt; i++) {
 			char text[32];
 			int len = snprintf(text, sizeof(text), "%u", i);
@@ -305,16 +272,16 @@ static void idmap_is_unchanged_when_it_cannot_grow(void **state)
 
 	(void)state;
 	for (int n = 0; n < 2; n++) {
-		alloc_budget = n;
+		allocations_left = n;
 		assert_int_equal(idmap_set(&map, 1, 1), -ENOMEM);
 	}
-	alloc_budget = -1;
+	allocations_left = -1;
 	for (; key < 48; key++)
 		assert_int_equal(idmap_set(&map, key, (uint32_t)key), 0);
-	alloc_budget = 0;
+	allocations_left = 0;
 	assert_int_equal(idmap_set(&map, key, 1), -ENOMEM);
 	assert_int_equal(idmap_set(&map, 3, 33), 0);
-	alloc_budget = -1;
+	allocations_left = -1;
 	assert_int_equal(idmap_get(&map, 47), 47);
 	assert_int_equal(idmap_get(&map, 3), 33);
 	assert_int_equal(idmap_get(&map, 48), IDMAP_NONE);

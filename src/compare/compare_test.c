@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compare/compare.h"
 
+#include "base/test_alloc.h"
 #include "base/vec.h"
 #include "format/funckey.h"
 
@@ -18,41 +19,6 @@
 
 #define RANKS_MAX 8
 #define ITERATIONS 6
-
-/* Allocations left before all fail; negative: no limit. Only this test binary is wrapped. */
-static int allocations_left = -1;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t cnt, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t cnt, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-static bool may_allocate(void)
-{
-	if (allocations_left < 0)
-		return true;
-	if (allocations_left == 0)
-		return false;
-	allocations_left--;
-	return true;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return may_allocate() ? __real_malloc(size) : NULL;
-}
-
-void *__wrap_calloc(size_t cnt, size_t size)
-{
-	return may_allocate() ? __real_calloc(cnt, size) : NULL;
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return may_allocate() ? __real_realloc(p, size) : NULL;
-}
 
 /* --- runs written down by hand --- */
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/fingerprint.h"
 
+#include "base/test_alloc.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -15,41 +17,6 @@
 /* clang-format off */
 #include <cmocka.h>
 /* clang-format on */
-
-/* Allocations left before all fail; negative: no limit. Only this test binary is wrapped. */
-static int allocations_left = -1;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t cnt, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t cnt, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-static bool may_allocate(void)
-{
-	if (allocations_left < 0)
-		return true;
-	if (allocations_left == 0)
-		return false;
-	allocations_left--;
-	return true;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return may_allocate() ? __real_malloc(size) : NULL;
-}
-
-void *__wrap_calloc(size_t cnt, size_t size)
-{
-	return may_allocate() ? __real_calloc(cnt, size) : NULL;
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return may_allocate() ? __real_realloc(p, size) : NULL;
-}
 
 /* --- random fingerprints --- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/flightlog.h"
 
+#include "base/test_alloc.h"
 #include "format/flightlog_file.h"
 #include "format/flightlog_parts.h"
 #include "format/testrecords.h"
@@ -11,41 +12,6 @@
 #include <sys/stat.h>
 
 #define MS NSEC_PER_MSEC
-
-/* Allocations left before all fail; negative: no limit. Only this test binary is wrapped. */
-static int allocations_left = -1;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t cnt, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t cnt, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-static bool may_allocate(void)
-{
-	if (allocations_left < 0)
-		return true;
-	if (allocations_left == 0)
-		return false;
-	allocations_left--;
-	return true;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return may_allocate() ? __real_malloc(size) : NULL;
-}
-
-void *__wrap_calloc(size_t cnt, size_t size)
-{
-	return may_allocate() ? __real_calloc(cnt, size) : NULL;
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return may_allocate() ? __real_realloc(p, size) : NULL;
-}
 
 /* A writer and a reader of one recorder. */
 struct pair {
@@ -560,8 +526,9 @@ static void a_file_cut_anywhere_is_refused_with_its_name(void **state)
 	flightlog_done(&log);
 	for (size_t cut = 0; cut < len; cut++) {
 		/* A buffer of just this size shows reads behind its end under ASan. */
-		unsigned char *copy = __real_malloc(cut + 1);
+		unsigned char *copy = malloc(cut + 1);
 
+		assert_non_null(copy);
 		memcpy(copy, data, cut);
 		err.text[0] = '\0';
 		assert_int_equal(flightlog_parse("f", copy, cut, &log, &err), -EINVAL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/rankset.h"
 
+#include "base/test_alloc.h"
+
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,21 +12,6 @@
 /* clang-format off */
 #include <cmocka.h>
 /* clang-format on */
-
-/* Allocations left before all fail; negative: no limit. Only this test binary is wrapped. */
-static int allocations_left = -1;
-
-void *__real_realloc(void *p, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	if (allocations_left == 0)
-		return NULL;
-	if (allocations_left > 0)
-		allocations_left--;
-	return __real_realloc(p, size);
-}
 
 static void assert_formats(const int *ranks, size_t cnt, const char *expected)
 {

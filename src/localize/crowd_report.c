@@ -6,12 +6,10 @@
 #include "format/rankset.h"
 #include "localize/compose.h"
 #include "localize/crowd_accuse.h"
+#include "localize/parts.h"
 
 #include <errno.h>
 #include <string.h>
-
-#define MIN_COMMON_FRAC 0.05 /* of an iteration; see struct accuse_options */
-#define MAX_NOTES 24
 
 /* One run; the report's arena owns what stays. */
 struct run {
@@ -41,37 +39,15 @@ static void run_done(struct run *r)
 	arena_done(&r->arena);
 }
 
-static const char *copy(struct run *r, const char *text)
-{
-	return arena_strdup(&r->out->arena, text != NULL ? text : "");
-}
-
-static int note(struct run *r, const char *line)
-{
-	if (line == NULL)
-		return -ENOMEM;
-	if (r->out->note_cnt < MAX_NOTES)
-		r->notes[r->out->note_cnt++] = line;
-	return 0;
-}
+#define NOTE(r, ...) parts_note((r)->out, (r)->notes, arena_printf(&(r)->out->arena, __VA_ARGS__))
 
 /* --- who is accused --- */
 
 static int find_accusations(struct run *r)
 {
-	const struct report_trigger *trigger = &r->options->trigger;
-	struct accuse_options options = {
-		.min_gain_frac = r->options->min_gain_pct / 100,
-		.min_common_frac = MIN_COMMON_FRAC,
-		.expect = r->expect,
-		.differ = { .seed = r->options->seed, .exact = r->options->exact },
-	};
-	int error;
+	struct accuse_options options = parts_accuse_options(r->options, &r->expect);
+	int error = crowd_accuse_difference(r->crowd, &options, &r->arena, &r->accusations);
 
-	if (trigger->present && trigger->current_iteration_ms > trigger->baseline_iteration_ms)
-		options.slowdown_ns =
-			1e6 * (trigger->current_iteration_ms - trigger->baseline_iteration_ms);
-	error = crowd_accuse_difference(r->crowd, &options, &r->arena, &r->accusations);
 	if (error == 0)
 		error = crowd_accuse_expectation(r->crowd, &options, &r->arena, &r->accusations);
 	return error;
@@ -200,7 +176,7 @@ static int set_hosts(struct run *r, const struct accusation *a, struct finding *
 		hosts[f->host_cnt++] = hosts[i];
 	}
 	for (size_t i = 0; i < f->host_cnt; i++) {
-		hosts[i] = copy(r, hosts[i]);
+		hosts[i] = parts_copy(r->out, hosts[i]);
 		if (hosts[i] == NULL)
 			return -ENOMEM;
 	}
@@ -242,52 +218,11 @@ static int widen(struct run *r, const struct accusation *a, struct finding *f)
 	return error == 0 ? set_title(r, a, f) : error;
 }
 
-static int gain_cmp(const void *a, const void *b)
-{
-	const struct finding *x = a, *y = b;
-	bool x_low = x->confidence == CONFIDENCE_LOW, y_low = y->confidence == CONFIDENCE_LOW;
-
-	/* What is sure comes before what may be. */
-	if (x_low != y_low)
-		return x_low ? 1 : -1;
-	if (x->gain_ms_per_iteration < y->gain_ms_per_iteration)
-		return 1;
-	if (x->gain_ms_per_iteration > y->gain_ms_per_iteration)
-		return -1;
-	return strcmp(x->key, y->key);
-}
-
-static bool is_one_fault(const struct finding *a, const struct finding *b)
-{
-	return strcmp(a->id, b->id) == 0 && a->rank_cnt == b->rank_cnt && !a->all_workers &&
-	       memcmp(a->ranks, b->ranks, a->rank_cnt * sizeof(int)) == 0;
-}
-
-/* One fault that shows in many functions of the same workers is one finding. */
-static size_t merge_findings(struct finding *list, size_t cnt)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < cnt; i++) {
-		size_t same = 0;
-
-		while (same < kept && !is_one_fault(&list[same], &list[i]))
-			same++;
-		if (same < kept) {
-			list[same].gain_ms_per_iteration += list[i].gain_ms_per_iteration;
-			list[same].gain_pct += list[i].gain_pct;
-		} else {
-			list[kept++] = list[i];
-		}
-	}
-	return kept;
-}
-
 static int make_findings(struct run *r)
 {
 	struct report *out = r->out;
 	struct finding *list = arena_calloc(&out->arena, r->accusations.cnt + 1, sizeof(*list));
-	size_t cnt = 0, kept = 0;
+	size_t cnt = 0;
 
 	if (list == NULL)
 		return -ENOMEM;
@@ -300,15 +235,7 @@ static int make_findings(struct run *r)
 		    widen(r, a, &list[cnt++]) < 0)
 			return -ENOMEM;
 	}
-	qsort(list, cnt, sizeof(*list), gain_cmp);
-	cnt = merge_findings(list, cnt);
-	for (size_t i = 0; i < cnt; i++) {
-		if (list[i].gain_pct >= r->options->min_gain_pct)
-			list[kept++] = list[i];
-	}
-	qsort(list, kept, sizeof(*list), gain_cmp);
-	out->findings = list;
-	out->finding_cnt = kept;
+	parts_rank_findings(out, list, cnt, r->options->min_gain_pct);
 	return 0;
 }
 
@@ -316,129 +243,58 @@ static int make_findings(struct run *r)
 
 static int describe_job(struct run *r)
 {
-	struct report *out = r->out;
 	size_t cnt = r->crowd->workers.cnt;
 	_cleanup_free_ double *scratch = calloc(cnt + 1, sizeof(*scratch));
-	const char *job_id = r->options->job_id != NULL ? r->options->job_id : r->fps[0].job_id;
+	_cleanup_free_ int *ranks = calloc(cnt + 1, sizeof(*ranks));
+	struct parts_job job = {
+		.ranks = ranks,
+		.worker_cnt = cnt,
+		.iteration_ns = r->crowd->iteration_ns,
+		.job_id = r->options->job_id != NULL ? r->options->job_id : r->fps[0].job_id,
+	};
 
-	if (scratch == NULL)
+	if (scratch == NULL || ranks == NULL)
 		return -ENOMEM;
 	for (size_t w = 0; w < cnt; w++) {
+		ranks[w] = r->crowd->workers.data[w].rank;
 		scratch[w] = (double)r->crowd->workers.data[w].iterations;
-		out->world_size = MAX(out->world_size, r->crowd->workers.data[w].world_size);
+		job.world_size = MAX(job.world_size, r->crowd->workers.data[w].world_size);
 	}
-	out->iterations = stats_middle(scratch, cnt);
-	out->iteration_ms = r->crowd->iteration_ns / 1e6;
-	out->workers_analyzed = (int)cnt;
-	out->workers_expected = MAX(out->world_size, r->crowd->workers.data[cnt - 1].rank + 1);
-	if (r->options->workers_expected > 0)
-		out->workers_expected = r->options->workers_expected;
-	if (r->options->ranks_expected != NULL)
-		out->workers_expected = (int)r->options->rank_expected_cnt;
-	out->world_size = MAX(out->world_size, out->workers_expected);
-	out->job_id = copy(r, job_id);
-	out->rank_source = copy(r, r->options->rank_source);
-	out->trigger = r->options->trigger;
-	if (out->trigger.present)
-		out->trigger.kind = copy(r, out->trigger.kind);
-	return out->job_id != NULL && out->rank_source != NULL ? 0 : -ENOMEM;
-}
-
-static int list_missing(struct run *r)
-{
-	struct report *out = r->out;
-	const int *wished = r->options->ranks_expected;
-	int *missing =
-		arena_calloc(&out->arena, (size_t)MAX(out->workers_expected, 0) + 1, sizeof(int));
-	size_t w = 0;
-
-	if (missing == NULL)
-		return -ENOMEM;
-	for (int i = 0; i < out->workers_expected; i++) {
-		int rank = wished != NULL ? wished[i] : i;
-
-		while (w < r->crowd->workers.cnt && r->crowd->workers.data[w].rank < rank)
-			w++;
-		if (w >= r->crowd->workers.cnt || r->crowd->workers.data[w].rank != rank)
-			missing[out->missing_cnt++] = rank;
-	}
-	out->missing = missing;
-	return 0;
-}
-
-static int copy_failures(struct run *r)
-{
-	size_t cnt = r->options->failure_cnt;
-	struct report_failure *list = arena_calloc(&r->out->arena, cnt + 1, sizeof(*list));
-
-	if (list == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < cnt; i++) {
-		list[i].source = copy(r, r->options->failures[i].source);
-		list[i].why = copy(r, r->options->failures[i].why);
-		if (list[i].source == NULL || list[i].why == NULL)
-			return -ENOMEM;
-	}
-	r->out->failures = list;
-	r->out->failure_cnt = cnt;
-	return 0;
-}
-
-static int describe_worker(struct run *r, const struct fingerprint *fp, struct report_worker *ret)
-{
-	double *lengths = arena_calloc(&r->out->arena, fp->iteration_cnt + 1, sizeof(double));
-
-	*ret = (struct report_worker){ .rank = fp->rank,
-				       .host = copy(r, fp->host),
-				       .source = copy(r, fp->source),
-				       .window_ms = (double)fp->window_ns / 1e6,
-				       .iteration_ms = lengths,
-				       .iteration_cnt = fp->iteration_cnt };
-	if (lengths == NULL || ret->host == NULL || ret->source == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < fp->iteration_cnt; i++)
-		lengths[i] = (double)fp->iterations[i].dur_ns / 1e6;
-	for (int c = 0; c < CLASS_CNT; c++)
-		ret->class_frac[c] = (double)fp->class_ns[c] / (double)fp->window_ns;
-	return 0;
+	job.iterations = stats_middle(scratch, cnt);
+	return parts_describe_job(r->out, r->options, &job);
 }
 
 /* Those that were looked at: nobody draws a million. */
 static int describe_workers(struct run *r)
 {
-	struct report_worker *list = arena_calloc(&r->out->arena, r->fp_cnt + 1, sizeof(*list));
+	return parts_describe_workers(r->out, &r->job);
+}
 
-	if (list == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < r->fp_cnt; i++) {
-		if (describe_worker(r, &r->fps[i], &list[i]) < 0)
-			return -ENOMEM;
-	}
-	r->out->workers = list;
-	r->out->worker_cnt = r->fp_cnt;
-	return 0;
+static int copy_failures(struct run *r)
+{
+	return parts_copy_failures(r->out, r->options);
+}
+
+static int note_groups(struct run *r)
+{
+	size_t groups = r->crowd->group_first.cnt - 1;
+
+	if (groups <= 1)
+		return 0;
+	return NOTE(r, "%zu groups of workers do different work and were compared apart", groups);
 }
 
 static int add_notes(struct run *r)
 {
-	size_t groups = r->crowd->group_first.cnt - 1;
-	int error = 0;
+	int error = parts_copy_notes(r->out, r->notes, r->options);
 
-	for (size_t i = 0; i < r->options->note_cnt && error == 0; i++)
-		error = note(r, copy(r, r->options->notes[i]));
 	if (error == 0)
-		error = note(r,
-			     arena_printf(&r->out->arena,
-					  "compared by what each of %zu workers spent in each "
-					  "function; who waited for whom was not asked, and times "
-					  "and evidence are of %zu of them",
-					  r->crowd->workers.cnt, r->fp_cnt));
-	if (error == 0 && groups > 1)
-		error = note(r, arena_printf(&r->out->arena,
-					     "%zu groups of workers do different work and were "
-					     "compared apart",
-					     groups));
-	return error;
+		error = NOTE(r,
+			     "compared by what each of %zu workers spent in each function; who "
+			     "waited for whom was not asked, and times and evidence are of %zu of "
+			     "them",
+			     r->crowd->workers.cnt, r->fp_cnt);
+	return error == 0 ? note_groups(r) : error;
 }
 
 static int decide(struct run *r)
@@ -467,9 +323,9 @@ static int decide(struct run *r)
 
 static int run_all(struct run *r, crowd_fetch *fetch, void *arg)
 {
-	static int (*const steps[])(struct run *) = { describe_job,  describe_workers, list_missing,
-						      copy_failures, make_findings,    add_notes,
-						      decide };
+	static int (*const steps[])(struct run *) = { describe_job,  describe_workers,
+						      copy_failures, make_findings,
+						      add_notes,     decide };
 	int error = find_accusations(r);
 
 	if (error == 0)
@@ -491,7 +347,7 @@ int crowd_localize(const struct crowd *crowd, const struct localize_options *opt
 	arena_init(&out.arena);
 	arena_init(&r.arena);
 	r.expect = options->expect != NULL ? *options->expect : expect_defaults();
-	r.notes = arena_calloc(&out.arena, MAX_NOTES, sizeof(*r.notes));
+	r.notes = arena_calloc(&out.arena, PARTS_MAX_NOTES, sizeof(*r.notes));
 	error = r.notes != NULL ? run_all(&r, fetch, arg) : -ENOMEM;
 	out.notes = r.notes;
 	run_done(&r);

@@ -4,14 +4,12 @@
 #include "base/stats.h"
 #include "localize/companions.h"
 #include "localize/compose.h"
+#include "localize/parts.h"
 #include "localize/peers.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-
-#define MIN_COMMON_FRAC 0.05 /* of an iteration; see struct accuse_options */
-#define MAX_NOTES 24
 
 struct localize_options localize_defaults(void)
 {
@@ -35,16 +33,7 @@ struct run {
 	const char **notes;
 };
 
-static int note(struct run *r, const char *line)
-{
-	if (line == NULL)
-		return -ENOMEM;
-	if (r->out->note_cnt < MAX_NOTES)
-		r->notes[r->out->note_cnt++] = line;
-	return 0;
-}
-
-#define NOTE(r, ...) note((r), arena_printf(&(r)->out->arena, __VA_ARGS__))
+#define NOTE(r, ...) parts_note((r)->out, (r)->notes, arena_printf(&(r)->out->arena, __VA_ARGS__))
 
 /* --- the workers --- */
 
@@ -83,131 +72,41 @@ static int join_workers(struct run *r, const struct fingerprint *const *fps, siz
 
 /* --- what the report says about its input --- */
 
-static const char *copy(struct run *r, const char *text)
-{
-	return arena_strdup(&r->out->arena, text != NULL ? text : "");
-}
-
-static int describe_worker(struct run *r, size_t w, struct report_worker *ret)
-{
-	const struct fingerprint *fp = r->job.workers[w].fp;
-	double *lengths = arena_calloc(&r->out->arena, fp->iteration_cnt + 1, sizeof(double));
-
-	*ret = (struct report_worker){
-		.rank = fp->rank,
-		.host = copy(r, fp->host),
-		.source = copy(r, fp->source),
-		.window_ms = (double)fp->window_ns / 1e6,
-		.iteration_ms = lengths,
-		.iteration_cnt = fp->iteration_cnt,
-	};
-	if (lengths == NULL || ret->host == NULL || ret->source == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < fp->iteration_cnt; i++)
-		lengths[i] = (double)fp->iterations[i].dur_ns / 1e6;
-	for (int c = 0; c < CLASS_CNT; c++)
-		ret->class_frac[c] = (double)fp->class_ns[c] / (double)fp->window_ns;
-	return 0;
-}
-
-static int describe_workers(struct run *r)
-{
-	size_t cnt = r->job.worker_cnt;
-	struct report_worker *workers = arena_calloc(&r->out->arena, cnt + 1, sizeof(*workers));
-
-	if (workers == NULL)
-		return -ENOMEM;
-	for (size_t w = 0; w < cnt; w++) {
-		if (describe_worker(r, w, &workers[w]) < 0)
-			return -ENOMEM;
-	}
-	r->out->workers = workers;
-	r->out->worker_cnt = cnt;
-	return 0;
-}
-
-/* Inputs that failed were workers too, and rank 7 has seven below it. */
-static int expected_cnt(const struct run *r)
-{
-	size_t cnt = r->job.worker_cnt;
-	int above = cnt > 0 ? r->job.workers[cnt - 1].fp->rank + 1 : 0;
-
-	if (r->options->ranks_expected != NULL)
-		return (int)r->options->rank_expected_cnt;
-	if (r->options->workers_expected > 0)
-		return r->options->workers_expected;
-	above = MAX(above, (int)(cnt + r->options->failure_cnt));
-	return MAX(above, r->out->world_size);
-}
-
 static int describe_job(struct run *r)
 {
-	struct report *out = r->out;
 	size_t cnt = r->job.worker_cnt;
 	_cleanup_free_ double *scratch = calloc(cnt + 1, sizeof(*scratch));
-	const char *job_id = r->options->job_id;
+	_cleanup_free_ int *ranks = calloc(cnt + 1, sizeof(*ranks));
+	struct parts_job job = {
+		.ranks = ranks,
+		.worker_cnt = cnt,
+		.input_cnt = cnt + r->options->failure_cnt,
+		.iteration_ns = r->job.iteration_ns,
+		.job_id = r->options->job_id,
+	};
 
-	if (scratch == NULL)
+	if (scratch == NULL || ranks == NULL)
 		return -ENOMEM;
 	for (size_t w = 0; w < cnt; w++) {
 		const struct fingerprint *fp = r->job.workers[w].fp;
 
+		ranks[w] = fp->rank;
 		scratch[w] = r->job.workers[w].iterations;
-		out->world_size = MAX(out->world_size, fp->world_size);
-		if (job_id == NULL && fp->job_id[0] != '\0')
-			job_id = fp->job_id;
+		job.world_size = MAX(job.world_size, fp->world_size);
+		if (job.job_id == NULL && fp->job_id[0] != '\0')
+			job.job_id = fp->job_id;
 	}
-	out->iterations = stats_median(scratch, cnt);
-	out->iteration_ms = r->job.iteration_ns / 1e6;
-	out->workers_analyzed = (int)cnt;
-	out->workers_expected = expected_cnt(r);
-	out->world_size = MAX(out->world_size, out->workers_expected);
-	out->job_id = copy(r, job_id);
-	out->rank_source = copy(r, r->options->rank_source);
-	out->trigger = r->options->trigger;
-	if (out->trigger.present)
-		out->trigger.kind = copy(r, out->trigger.kind);
-	return out->job_id != NULL && out->rank_source != NULL ? 0 : -ENOMEM;
+	job.iterations = stats_median(scratch, cnt);
+	return parts_describe_job(r->out, r->options, &job);
 }
 
-static int list_missing(struct run *r)
+static int describe_input(struct run *r)
 {
-	struct report *out = r->out;
-	const int *wished = r->options->ranks_expected;
-	int *missing =
-		arena_calloc(&out->arena, (size_t)MAX(out->workers_expected, 0) + 1, sizeof(int));
-	size_t w = 0;
+	int error = describe_job(r);
 
-	if (missing == NULL)
-		return -ENOMEM;
-	for (int i = 0; i < out->workers_expected; i++) {
-		int rank = wished != NULL ? wished[i] : i;
-
-		while (w < r->job.worker_cnt && r->job.workers[w].fp->rank < rank)
-			w++;
-		if (w >= r->job.worker_cnt || r->job.workers[w].fp->rank != rank)
-			missing[out->missing_cnt++] = rank;
-	}
-	out->missing = missing;
-	return 0;
-}
-
-static int copy_failures(struct run *r)
-{
-	size_t cnt = r->options->failure_cnt;
-	struct report_failure *list = arena_calloc(&r->out->arena, cnt + 1, sizeof(*list));
-
-	if (list == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < cnt; i++) {
-		list[i].source = copy(r, r->options->failures[i].source);
-		list[i].why = copy(r, r->options->failures[i].why);
-		if (list[i].source == NULL || list[i].why == NULL)
-			return -ENOMEM;
-	}
-	r->out->failures = list;
-	r->out->failure_cnt = cnt;
-	return 0;
+	if (error == 0)
+		error = parts_describe_workers(r->out, &r->job);
+	return error == 0 ? parts_copy_failures(r->out, r->options) : error;
 }
 
 static int list_absences(struct run *r)
@@ -382,11 +281,7 @@ static int note_lateness(struct run *r)
 
 static int copy_notes(struct run *r)
 {
-	int error = 0;
-
-	for (size_t i = 0; i < r->options->note_cnt && error == 0; i++)
-		error = note(r, copy(r, r->options->notes[i]));
-	return error;
+	return parts_copy_notes(r->out, r->notes, r->options);
 }
 
 static int list_waits(struct run *r)
@@ -413,54 +308,11 @@ static int list_waits(struct run *r)
 
 /* --- the verdict --- */
 
-static int gain_cmp(const void *a, const void *b)
-{
-	const struct finding *x = a, *y = b;
-	bool x_low = x->confidence == CONFIDENCE_LOW, y_low = y->confidence == CONFIDENCE_LOW;
-
-	/* What is sure comes before what may be. */
-	if (x_low != y_low)
-		return x_low ? 1 : -1;
-	if (x->gain_ms_per_iteration < y->gain_ms_per_iteration)
-		return 1;
-	if (x->gain_ms_per_iteration > y->gain_ms_per_iteration)
-		return -1;
-	return strcmp(x->key, y->key);
-}
-
-static bool same_ranks(const struct finding *a, const struct finding *b)
-{
-	return a->rank_cnt == b->rank_cnt &&
-	       memcmp(a->ranks, b->ranks, a->rank_cnt * sizeof(int)) == 0;
-}
-
-/* One fault that shows in many functions of the same workers is one finding. */
-static size_t merge_findings(struct finding *list, size_t cnt)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < cnt; i++) {
-		bool merged = false;
-
-		for (size_t k = 0; k < kept && !merged; k++) {
-			if (strcmp(list[k].id, list[i].id) != 0 ||
-			    !same_ranks(&list[k], &list[i]) || list[k].all_workers)
-				continue;
-			list[k].gain_ms_per_iteration += list[i].gain_ms_per_iteration;
-			list[k].gain_pct += list[i].gain_pct;
-			merged = true;
-		}
-		if (!merged)
-			list[kept++] = list[i];
-	}
-	return kept;
-}
-
 static int make_findings(struct run *r)
 {
 	struct report *out = r->out;
 	struct finding *list = arena_calloc(&out->arena, r->accusations.cnt + 1, sizeof(*list));
-	size_t cnt = 0, kept = 0;
+	size_t cnt = 0;
 
 	if (list == NULL)
 		return -ENOMEM;
@@ -469,15 +321,7 @@ static int make_findings(struct run *r)
 		    0)
 			return -ENOMEM;
 	}
-	qsort(list, cnt, sizeof(*list), gain_cmp);
-	cnt = merge_findings(list, cnt);
-	for (size_t i = 0; i < cnt; i++) {
-		if (list[i].gain_pct >= r->options->min_gain_pct)
-			list[kept++] = list[i];
-	}
-	qsort(list, kept, sizeof(*list), gain_cmp);
-	out->findings = list;
-	out->finding_cnt = kept;
+	parts_rank_findings(out, list, cnt, r->options->min_gain_pct);
 	return 0;
 }
 
@@ -575,20 +419,11 @@ static void drop_covered(struct run *r)
 
 static int find_accusations(struct run *r)
 {
-	struct accuse_options options = {
-		.min_gain_frac = r->options->min_gain_pct / 100,
-		.min_common_frac = MIN_COMMON_FRAC,
-		.all_present = all_present(r),
-		.expect = r->expect,
-		.differ = { .seed = r->options->seed, .exact = r->options->exact },
-	};
+	struct accuse_options options = parts_accuse_options(r->options, &r->expect);
 	struct arena *arena = &r->job.arena;
-	const struct report_trigger *trigger = &r->options->trigger;
 	int error;
 
-	if (trigger->present && trigger->current_iteration_ms > trigger->baseline_iteration_ms)
-		options.slowdown_ns =
-			1e6 * (trigger->current_iteration_ms - trigger->baseline_iteration_ms);
+	options.all_present = all_present(r);
 	error = blame_find(&r->job, arena, &r->blame);
 
 	if (error == 0)
@@ -605,9 +440,8 @@ static int find_accusations(struct run *r)
 static int run_all(struct run *r)
 {
 	static int (*const steps[])(struct run *) = {
-		describe_job,	  describe_workers,  list_missing,  copy_failures, list_absences,
-		find_accusations, list_waits,	     make_findings, copy_notes,	   note_lateness,
-		note_drops,	  note_observations, decide,
+		describe_input, list_absences, find_accusations, list_waits,	    make_findings,
+		copy_notes,	note_lateness, note_drops,	 note_observations, decide,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {
@@ -628,7 +462,7 @@ int localize(const struct fingerprint *const *fps, size_t cnt,
 
 	arena_init(&out.arena);
 	r.expect = options->expect != NULL ? *options->expect : expect_defaults();
-	r.notes = arena_calloc(&out.arena, MAX_NOTES, sizeof(*r.notes));
+	r.notes = arena_calloc(&out.arena, PARTS_MAX_NOTES, sizeof(*r.notes));
 	error = r.notes != NULL ? join_workers(&r, fps, cnt, err) : -ENOMEM;
 	out.notes = r.notes;
 	if (error == 0)

@@ -1,47 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/localize.h"
 
+#include "base/test_alloc.h"
 #include "localize/peers.h"
 #include "localize/test_job.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-
-/* The allocation after which all fail; the linker sends this binary's calls here. */
-static size_t allocations_left = SIZE_MAX;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t cnt, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t cnt, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-static bool allocation_fails(void)
-{
-	if (allocations_left == SIZE_MAX)
-		return false;
-	if (allocations_left == 0)
-		return true;
-	allocations_left--;
-	return false;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return allocation_fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t cnt, size_t size)
-{
-	return allocation_fails() ? NULL : __real_calloc(cnt, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return allocation_fails() ? NULL : __real_realloc(p, size);
-}
 
 static const struct test_place mm = { NULL, KIND_KERNEL, "mm", CLASS_COMPUTE };
 static const struct test_place nap = { "forward", KIND_OPERATOR, "idle after aten::view",
@@ -661,10 +627,10 @@ static void want_of_memory_is_told_and_nothing_is_kept(void **state)
 
 	(void)state;
 	play(&job, &nap, 2, 20);
-	for (size_t n = 0; error != 0; n++) {
+	for (int n = 0; error != 0; n++) {
 		allocations_left = n;
 		error = localize(job.fps, job.cnt, &options, &report, &err);
-		allocations_left = SIZE_MAX;
+		allocations_left = -1;
 		assert_true(error == 0 || error == -ENOMEM);
 		failed += error != 0;
 	}

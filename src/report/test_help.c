@@ -1,49 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/test_help.h"
 
+#include "base/test_alloc.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-
-/* The allocation after which all fail; the linker sends this binary's calls here. */
-static size_t allocations_left = SIZE_MAX;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t cnt, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t cnt, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-static bool allocation_fails(void)
-{
-	if (allocations_left == SIZE_MAX)
-		return false;
-	if (allocations_left == 0)
-		return true;
-	allocations_left--;
-	return false;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return allocation_fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t cnt, size_t size)
-{
-	return allocation_fails() ? NULL : __real_calloc(cnt, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return allocation_fails() ? NULL : __real_realloc(p, size);
-}
-
-void *help_malloc(size_t size)
-{
-	return __wrap_malloc(size);
-}
 
 static char *file_read(const char *path)
 {
@@ -120,13 +82,13 @@ void help_print_without_memory(const char *name, printer print)
 	int error = -ENOMEM;
 
 	sample_make(name, &report);
-	for (size_t n = 0; error != 0; n++) {
+	for (int n = 0; error != 0; n++) {
 		struct str out = { 0 };
 
 		str_append(&out, "before");
 		allocations_left = n;
 		error = print(&report, &out);
-		allocations_left = SIZE_MAX;
+		allocations_left = -1;
 		assert_true(error == 0 || error == -ENOMEM);
 		if (error != 0)
 			assert_string_equal(out.data, "before");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tests of this folder share: printing a sample, comparing with golden
- * files, making allocations fail.
+ * What the tests of this folder share: printing a sample, with and without memory,
+ * comparing with golden files.
  *
  * Golden files are tests/golden/report/NAME.{txt,verbose.txt,json,html}, compared byte
  * for byte. PERFTRACKER_UPDATE_GOLDEN=1 in the environment writes them anew; look at
@@ -37,6 +37,3 @@ void help_assert_contains(const char *text, const char *part);
  * output as it was.
  */
 void help_print_without_memory(const char *name, printer print);
-
-/* The malloc that fails on order, for libraries that take one. */
-void *help_malloc(size_t size);

@@ -6,6 +6,7 @@
  */
 #include "report/timeline.h"
 
+#include "base/test_alloc.h"
 #include "report/timeline_parts.h"
 
 #include <errno.h>
@@ -24,34 +25,6 @@
 #define MS NSEC_PER_MSEC
 #define TRAINING 100u
 #define LOADER 101u
-
-/* --- allocations that fail on order --- */
-
-/* The linker sends this binary's calls here. */
-void *__real_calloc(size_t cnt, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_calloc(size_t cnt, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-static size_t allocations_left = SIZE_MAX; /* after these all fail */
-
-static bool allocation_fails(void)
-{
-	if (allocations_left == 0)
-		return true;
-	allocations_left -= allocations_left != SIZE_MAX;
-	return false;
-}
-
-void *__wrap_calloc(size_t cnt, size_t size)
-{
-	return allocation_fails() ? NULL : __real_calloc(cnt, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return allocation_fails() ? NULL : __real_realloc(p, size);
-}
 
 /* --- logs by hand --- */
 
@@ -509,8 +482,7 @@ static void want_of_memory_is_told_wherever_it_comes(void **state)
 	struct timeline_rank ranks[2];
 	FILE *out = fopen("/dev/null", "we");
 	struct flightlog logs[2];
-	size_t cnt = 0;
-	int ret;
+	int ret, cnt = 0;
 
 	(void)state;
 	assert_non_null(out);
@@ -518,7 +490,7 @@ static void want_of_memory_is_told_wherever_it_comes(void **state)
 	do {
 		allocations_left = cnt++;
 		ret = timeline_write(logs, 2, &options, out, ranks);
-		allocations_left = SIZE_MAX;
+		allocations_left = -1;
 		assert_true(ret == 0 || ret == -ENOMEM);
 	} while (ret != 0);
 	assert_true(cnt > 20);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simulate/simulate.h"
 
+#include "base/test_alloc.h"
 #include "format/sidecar.h"
 #include "simulate/layout.h"
 #include "simulate/network.h"
@@ -19,41 +20,6 @@
 /* clang-format off */
 #include <cmocka.h>
 /* clang-format on */
-
-/* Allocations until one fails; SIZE_MAX: none does. */
-static size_t allocations_left = SIZE_MAX;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t cnt, size_t size);
-void *__real_realloc(void *p, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t cnt, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-
-static bool allocation_fails(void)
-{
-	if (allocations_left == SIZE_MAX)
-		return false;
-	if (allocations_left == 0)
-		return true;
-	allocations_left--;
-	return false;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return allocation_fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t cnt, size_t size)
-{
-	return allocation_fails() ? NULL : __real_calloc(cnt, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-	return allocation_fails() ? NULL : __real_realloc(p, size);
-}
 
 static struct simulation *open_sim(const struct simulate_options *options)
 {
@@ -625,11 +591,11 @@ static void want_of_memory_is_told_wherever_it_strikes(_unused_ void **state)
 	for (int level = 0; level < 2; level++) {
 		int error = -ENOMEM;
 
-		for (size_t n = 0; error < 0; n++) {
+		for (int n = 0; error < 0; n++) {
 			assert_int_equal(error, -ENOMEM);
 			allocations_left = n;
 			error = make_one((enum simulate_level)level);
-			allocations_left = SIZE_MAX;
+			allocations_left = -1;
 		}
 	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is no trace: text that is not JSON, limits, damaged gzip, files of other kinds, no memory. */
 #include "base/str.h"
+#include "base/test_alloc.h"
 #include "collect/readers/testing.h"
 
 #include <sys/stat.h>
@@ -278,6 +279,7 @@ static void out_of_memory_anywhere_is_reported_and_leaks_nothing(void **state)
 	struct kineto_options opt = { .window_bytes = 64 };
 
 	(void)state;
+	allocations_fail_once = true;
 	for (int form = 0; form < 2; form++) {
 		int ret = -ENOMEM;
 		long n = 0;
@@ -285,12 +287,12 @@ static void out_of_memory_anywhere_is_reported_and_leaks_nothing(void **state)
 		for (; ret == -ENOMEM; n++) {
 			struct trace trace = { .event_cnt = 77 };
 
-			testing_alloc_budget = n;
+			allocations_left = n;
 			ret = form == 0 ? kineto_read_memory(rich, strlen(rich), "t", &opt, &trace,
 							     NULL)
 					: kineto_read_memory(zipped, zipped_len, "t", &opt, &trace,
 							     NULL);
-			testing_alloc_budget = -1;
+			allocations_left = -1;
 			if (ret == 0)
 				trace_done(&trace);
 			else
@@ -299,6 +301,7 @@ static void out_of_memory_anywhere_is_reported_and_leaks_nothing(void **state)
 		assert_int_equal(ret, 0);
 		assert_true(n > 25);
 	}
+	allocations_fail_once = false;
 }
 
 int malformed_tests(void)

@@ -1,37 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/readers/testing.h"
 
-long testing_alloc_budget = -1;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t cnt, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t cnt, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static bool alloc_fails(void)
-{
-	if (testing_alloc_budget < 0)
-		return false;
-	return testing_alloc_budget-- == 0;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return alloc_fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t cnt, size_t size)
-{
-	return alloc_fails() ? NULL : __real_calloc(cnt, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return alloc_fails() ? NULL : __real_realloc(old, size);
-}
-
 /* Windows that end inside every kind of token; 0 is the default. */
 static const size_t windows[] = { 0, 64, 65, 67, 71, 79, 101, 256 };
 

@@ -29,9 +29,6 @@
 	"{\"ph\":\"" ph "\",\"cat\":\"cpu_op\",\"name\":\"" name "\",\"pid\":1,\"tid\":" tid \
 	",\"ts\":" ts "}"
 
-/* Allocations to let through before one fails; -1: all. */
-extern long testing_alloc_budget;
-
 /* Reads text, which must be a trace whatever the window is. */
 struct trace read_ok(const char *text);
 

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MIN_COMMON_FRAC 0.05 /* of an iteration; see struct accuse_options */
+
+struct accuse_options parts_accuse_options(const struct localize_options *options,
+					   const struct expect_table *expect)
+{
+	const struct report_trigger *trigger = &options->trigger;
+	struct accuse_options ret = {
+		.min_gain_frac = options->min_gain_pct / 100,
+		.min_common_frac = MIN_COMMON_FRAC,
+		.expect = *expect,
+		.differ = { .seed = options->seed, .exact = options->exact },
+	};
+
+	if (trigger->present && trigger->current_iteration_ms > trigger->baseline_iteration_ms)
+		ret.slowdown_ns =
+			1e6 * (trigger->current_iteration_ms - trigger->baseline_iteration_ms);
+	return ret;
+}
+
+const char *parts_copy(struct report *out, const char *text)
+{
+	return arena_strdup(&out->arena, text != NULL ? text : "");
+}
+
+int parts_note(struct report *out, const char **notes, const char *line)
+{
+	if (line == NULL)
+		return -ENOMEM;
+	if (out->note_cnt < PARTS_MAX_NOTES)
+		notes[out->note_cnt++] = line;
+	return 0;
+}
+
+int parts_copy_notes(struct report *out, const char **notes, const struct localize_options *options)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < options->note_cnt && error == 0; i++)
+		error = parts_note(out, notes, parts_copy(out, options->notes[i]));
+	return error;
+}
+
+int parts_copy_failures(struct report *out, const struct localize_options *options)
+{
+	size_t cnt = options->failure_cnt;
+	struct report_failure *list = arena_calloc(&out->arena, cnt + 1, sizeof(*list));
+
+	if (list == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++) {
+		list[i].source = parts_copy(out, options->failures[i].source);
+		list[i].why = parts_copy(out, options->failures[i].why);
+		if (list[i].source == NULL || list[i].why == NULL)
+			return -ENOMEM;
+	}
+	out->failures = list;
+	out->failure_cnt = cnt;
+	return 0;
+}
+
+/* --- the job --- */
+
+/* Inputs that failed were workers too, and rank 7 has seven below it. */
+static int expected_cnt(const struct localize_options *options, const struct parts_job *job)
+{
+	int above = job->worker_cnt > 0 ? job->ranks[job->worker_cnt - 1] + 1 : 0;
+
+	if (options->ranks_expected != NULL)
+		return (int)options->rank_expected_cnt;
+	if (options->workers_expected > 0)
+		return options->workers_expected;
+	above = MAX(above, (int)job->input_cnt);
+	return MAX(above, job->world_size);
+}
+
+static int list_missing(struct report *out, const struct localize_options *options,
+			const struct parts_job *job)
+{
+	const int *wished = options->ranks_expected;
+	int *missing =
+		arena_calloc(&out->arena, (size_t)MAX(out->workers_expected, 0) + 1, sizeof(int));
+	size_t w = 0;
+
+	if (missing == NULL)
+		return -ENOMEM;
+	for (int i = 0; i < out->workers_expected; i++) {
+		int rank = wished != NULL ? wished[i] : i;
+
+		while (w < job->worker_cnt && job->ranks[w] < rank)
+			w++;
+		if (w >= job->worker_cnt || job->ranks[w] != rank)
+			missing[out->missing_cnt++] = rank;
+	}
+	out->missing = missing;
+	return 0;
+}
+
+int parts_describe_job(struct report *out, const struct localize_options *options,
+		       const struct parts_job *job)
+{
+	out->iterations = job->iterations;
+	out->iteration_ms = job->iteration_ns / 1e6;
+	out->workers_analyzed = (int)job->worker_cnt;
+	out->workers_expected = expected_cnt(options, job);
+	out->world_size = MAX(job->world_size, out->workers_expected);
+	out->job_id = parts_copy(out, job->job_id);
+	out->rank_source = parts_copy(out, options->rank_source);
+	out->trigger = options->trigger;
+	if (out->trigger.present)
+		out->trigger.kind = parts_copy(out, out->trigger.kind);
+	if (out->job_id == NULL || out->rank_source == NULL)
+		return -ENOMEM;
+	return list_missing(out, options, job);
+}
+
+/* --- its workers --- */
+
+static int describe_worker(struct report *out, const struct fingerprint *fp,
+			   struct report_worker *ret)
+{
+	double *lengths = arena_calloc(&out->arena, fp->iteration_cnt + 1, sizeof(double));
+
+	*ret = (struct report_worker){
+		.rank = fp->rank,
+		.host = parts_copy(out, fp->host),
+		.source = parts_copy(out, fp->source),
+		.window_ms = (double)fp->window_ns / 1e6,
+		.iteration_ms = lengths,
+		.iteration_cnt = fp->iteration_cnt,
+	};
+	if (lengths == NULL || ret->host == NULL || ret->source == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < fp->iteration_cnt; i++)
+		lengths[i] = (double)fp->iterations[i].dur_ns / 1e6;
+	for (int c = 0; c < CLASS_CNT; c++)
+		ret->class_frac[c] = (double)fp->class_ns[c] / (double)fp->window_ns;
+	return 0;
+}
+
+int parts_describe_workers(struct report *out, const struct job *job)
+{
+	struct report_worker *list = arena_calloc(&out->arena, job->worker_cnt + 1, sizeof(*list));
+
+	if (list == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		if (describe_worker(out, job->workers[w].fp, &list[w]) < 0)
+			return -ENOMEM;
+	}
+	out->workers = list;
+	out->worker_cnt = job->worker_cnt;
+	return 0;
+}
+
+/* --- findings --- */
+
+static int gain_cmp(const void *a, const void *b)
+{
+	const struct finding *x = a, *y = b;
+	bool x_low = x->confidence == CONFIDENCE_LOW, y_low = y->confidence == CONFIDENCE_LOW;
+
+	/* What is sure comes before what may be. */
+	if (x_low != y_low)
+		return x_low ? 1 : -1;
+	if (x->gain_ms_per_iteration < y->gain_ms_per_iteration)
+		return 1;
+	if (x->gain_ms_per_iteration > y->gain_ms_per_iteration)
+		return -1;
+	return strcmp(x->key, y->key);
+}
+
+static bool is_one_fault(const struct finding *a, const struct finding *b)
+{
+	return strcmp(a->id, b->id) == 0 && a->rank_cnt == b->rank_cnt && !a->all_workers &&
+	       memcmp(a->ranks, b->ranks, a->rank_cnt * sizeof(int)) == 0;
+}
+
+/* One fault that shows in many functions of the same workers is one finding. */
+static size_t merge_findings(struct finding *list, size_t cnt)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		size_t same = 0;
+
+		while (same < kept && !is_one_fault(&list[same], &list[i]))
+			same++;
+		if (same < kept) {
+			list[same].gain_ms_per_iteration += list[i].gain_ms_per_iteration;
+			list[same].gain_pct += list[i].gain_pct;
+		} else {
+			list[kept++] = list[i];
+		}
+	}
+	return kept;
+}
+
+void parts_rank_findings(struct report *out, struct finding *list, size_t cnt, double min_gain_pct)
+{
+	size_t kept = 0;
+
+	qsort(list, cnt, sizeof(*list), gain_cmp);
+	cnt = merge_findings(list, cnt);
+	for (size_t i = 0; i < cnt; i++) {
+		if (list[i].gain_pct >= min_gain_pct)
+			list[kept++] = list[i];
+	}
+	/* Merged ones have grown. */
+	qsort(list, kept, sizeof(*list), gain_cmp);
+	out->findings = list;
+	out->finding_cnt = kept;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The parts of a report that don't depend on how workers are held: whole fingerprints
+ * side by side (localize.c) or columns of codes (crowd_report.c). All texts are copied
+ * into the report's arena, so that it outlives its input.
+ */
+#pragma once
+
+#include "localize/accuse.h"
+#include "localize/job.h"
+#include "localize/localize.h"
+
+#define PARTS_MAX_NOTES 24 /* further ones are dropped */
+
+/* What the witnesses are asked; whether all workers are present is left to the caller. */
+struct accuse_options parts_accuse_options(const struct localize_options *options,
+					   const struct expect_table *expect);
+
+/* A copy of text, of "" for NULL. NULL: out of memory. */
+const char *parts_copy(struct report *out, const char *text);
+
+/*
+ * Appends a line, owned by the report's arena, to notes[PARTS_MAX_NOTES]. Returns 0, or
+ * -ENOMEM where line is NULL, so that it takes what arena_printf() gives.
+ */
+_must_check_ int parts_note(struct report *out, const char **notes, const char *line);
+
+/* The caller's notes. Returns 0 or -ENOMEM. */
+_must_check_ int parts_copy_notes(struct report *out, const char **notes,
+				  const struct localize_options *options);
+
+/* The inputs that could not be used. Returns 0 or -ENOMEM. */
+_must_check_ int parts_copy_failures(struct report *out, const struct localize_options *options);
+
+struct parts_job {
+	const int *ranks; /* of the workers, ascending */
+	size_t worker_cnt;
+	size_t input_cnt;    /* workers and inputs that must have been some; 0: not counted */
+	int world_size;	     /* the largest that a worker knows of */
+	double iterations;   /* median over workers */
+	double iteration_ns; /* median over workers */
+	const char *job_id;  /* may be NULL */
+};
+
+/* What the report says of the job, and who of it is missing. Returns 0 or -ENOMEM. */
+_must_check_ int parts_describe_job(struct report *out, const struct localize_options *options,
+				    const struct parts_job *job);
+
+/* A line for each worker of job. Returns 0 or -ENOMEM. */
+_must_check_ int parts_describe_workers(struct report *out, const struct job *job);
+
+/*
+ * list[cnt], in the report's arena, becomes its findings: those of one fault are merged,
+ * those that give back less than min_gain_pct left out, the surest and largest come first.
+ */
+void parts_rank_findings(struct report *out, struct finding *list, size_t cnt, double min_gain_pct);
