@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "live"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from live import PROGRAM, LiveTest, torch_python  # noqa: E402
+from live import PROGRAM, LiveTest, TorchLiveTest  # noqa: E402
 from timeline_test import assert_valid  # noqa: E402
 
 RANKS = 4
@@ -34,14 +34,7 @@ def slices_of(trace: dict[str, Any], rank: int, category: str) -> list[dict[str,
     return [e for e in events if e["ph"] == "X" and e["pid"] == pid and e["cat"] == category]
 
 
-class RealJob(LiveTest):
-    def setUp(self) -> None:
-        super().setUp()
-        python = torch_python()
-        if python is None:
-            self.skipTest("no torch: make test installs it, or set PERFTRACKER_PYTHON")
-        self.python = python
-
+class RealJob(TorchLiveTest):
     @contextlib.contextmanager
     def training(self, steps: int, *words: str) -> Iterator[subprocess.Popen[bytes]]:
         """The launcher gives each rank a session of its own and ends it when it is asked to."""

@@ -95,3 +95,14 @@ class LiveTest(unittest.TestCase):
 
     def fake(self, *words: str) -> tuple[str, ...]:
         return ("--", sys.executable, FAKE_JOB, *words)
+
+
+class TorchLiveTest(LiveTest):
+    """With an interpreter that has torch, skipped where there is none."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        python = torch_python()
+        if python is None:
+            self.skipTest("no torch: make test installs it, or set PERFTRACKER_PYTHON")
+        self.python = python

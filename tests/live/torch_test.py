@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from live import LiveTest, torch_python  # noqa: E402
+from live import TorchLiveTest  # noqa: E402
 
 LOOP = """
 import sys, time, torch
@@ -28,13 +28,9 @@ sys.exit(3)
 """
 
 
-class Torch(LiveTest):
+class Torch(TorchLiveTest):
     def setUp(self) -> None:
         super().setUp()
-        python = torch_python()
-        if python is None:
-            self.skipTest("no torch: make test installs it, or set PERFTRACKER_PYTHON")
-        self.python = python
         self.script = self.folder / "train.py"
         self.script.write_text(LOOP)
 
