@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
 #include "localize/accuse.h"
+#include "localize/pauses.h"
 
 #include <errno.h>
 #include <math.h>
@@ -8,7 +9,6 @@
 
 #define MIN_PEERS 3   /* of two that differ, neither is the odd one */
 #define MIN_BETA 0.01 /* eq. 11 */
-#define RANDOM_CNT 3  /* so many places that pause on a few workers each: one cause */
 
 /* One peer group's points in one function. */
 struct comparison {
@@ -250,78 +250,6 @@ static int accuse_work(struct comparison *c, const struct job_function *f, uint3
 	return cnt > 0 ? push_accusation(c, mark, normal, arena, out) : 0;
 }
 
-/* A place on the host that is long on a few workers only. */
-static bool is_pause(const struct job *job, const struct accusation *a)
-{
-	return a->class == CLASS_HOST && a->worker_cnt * 4 <= job->worker_cnt;
-}
-
-/* Marks the workers that pause anywhere. Whether each place has workers of its own. */
-static bool pauses_strike_apart(const struct job *job, const accusations *list, size_t first,
-				bool *who)
-{
-	size_t places = 0, overlaps = 0, total = 0;
-
-	for (size_t i = first; i < list->cnt; i++) {
-		const struct accusation *a = &list->data[i];
-
-		if (!is_pause(job, a))
-			continue;
-		places++;
-		for (size_t k = 0; k < a->worker_cnt; k++) {
-			overlaps += who[a->workers[k]];
-			total += !who[a->workers[k]];
-			who[a->workers[k]] = true;
-		}
-	}
-	return places >= RANDOM_CNT && overlaps * 4 <= total;
-}
-
-/* Takes the pauses out of the list from first on; the longest of them is returned. */
-static struct accusation take_pauses(const struct job *job, accusations *list, size_t first)
-{
-	struct accusation longest = { .own_ns = -1 };
-	size_t kept = first;
-
-	for (size_t i = first; i < list->cnt; i++) {
-		struct accusation a = list->data[i];
-
-		if (!is_pause(job, &a))
-			list->data[kept++] = a;
-		else if (a.own_ns > longest.own_ns)
-			longest = a;
-	}
-	list->cnt = kept;
-	return longest;
-}
-
-/*
- * Many unrelated places on the host, each long on a few workers of its own: one
- * thing strikes at random, and in Python that is the garbage collector (paper,
- * section 6.2, problem 3). They become one accusation of the longest.
- */
-static int join_random_pauses(const struct job *job, size_t first, struct arena *arena,
-			      accusations *out)
-{
-	bool *who = arena_calloc(arena, job->worker_cnt + 1, sizeof(bool));
-	uint32_t *workers = arena_calloc(arena, job->worker_cnt + 1, sizeof(*workers));
-	struct accusation joined;
-
-	if (who == NULL || workers == NULL)
-		return -ENOMEM;
-	if (!pauses_strike_apart(job, out, first, who))
-		return 0;
-	joined = take_pauses(job, out, first);
-	joined.rotates = true;
-	joined.workers = workers;
-	joined.worker_cnt = 0;
-	for (uint32_t w = 0; w < job->worker_cnt; w++) {
-		if (who[w])
-			workers[joined.worker_cnt++] = w;
-	}
-	return vec_push(out, joined);
-}
-
 int accuse_by_difference(const struct job *job, const struct blame *blame,
 			 const struct accuse_options *options, struct arena *arena,
 			 accusations *out)
@@ -344,5 +272,5 @@ int accuse_by_difference(const struct job *job, const struct blame *blame,
 				error = accuse_work(&c, fn, group, options, arena, out);
 		}
 	}
-	return error == 0 ? join_random_pauses(job, first, arena, out) : error;
+	return error == 0 ? pauses_join(out, first, job->worker_cnt, arena) : error;
 }

@@ -1,41 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
-#include "localize/accuse.h"
+#include "localize/excess.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define MIN_BETA 0.01	  /* eq. 11 */
-#define ALL_FRAC 0.8	  /* so many of the workers alike: it is the job, not a worker */
-#define CALLER_GROWS 1.25 /* a caller is named when it holds so much more than its built-in */
-#define SLOWDOWN 0.3	  /* of a slowdown: what a common function must explain of it */
-#define OFTEN 0.5	  /* of its time: what lies in a few long iterations is an occasion */
-#define RARE_MIN 3	  /* iterations that can show a long one among them */
-#define LOADER "enumerate(DataLoader)"
+#define ALL_FRAC 0.8 /* so many of the workers alike: it is the job, not a worker */
+#define OFTEN 0.5    /* of its time: what lies in a few long iterations is an occasion */
+#define RARE_MIN 3   /* iterations that can show a long one among them */
 
-static bool is_loader(const struct job *job, uint32_t frame)
-{
-	for (; frame != FRAME_NONE; frame = job->frames.data[frame].parent) {
-		if (strncmp(job->frames.data[frame].name, LOADER, sizeof(LOADER) - 1) == 0)
-			return true;
-	}
-	return false;
-}
-
-/*
- * The paper's 1 % rule is for Python functions. Operators and runtime calls that
- * launch work are in every job's path; without stacks they are no accusation, but
- * data loading is one wherever it shows.
- */
 static bool rule_applies(const struct job *job, const struct blame *blame,
 			 const struct accuse_options *options, const struct job_function *f)
 {
-	uint8_t kind = f->frame == FRAME_NONE ? KIND_OTHER : job->frames.data[f->frame].kind;
-
 	if (f->class == CLASS_HOST)
-		return kind == KIND_PYTHON || kind == KIND_GC || is_loader(job, f->frame);
+		return excess_rule_applies(job->frames.data, f->frame);
 	/* One member alone cannot tell waiting from transfer. */
 	return f->class == CLASS_COMM && blame->matched_cnt > 0 && options->all_present;
 }
@@ -50,14 +29,6 @@ static double waited_frac(const struct job *job, const struct blame *blame, uint
 	return ns / (double)job->workers[w].fp->window_ns;
 }
 
-struct excess {
-	uint32_t function; /* representative */
-	uint32_t frame;	   /* the place named */
-	double *of;	   /* by worker: beta of the place */
-	double distance;   /* largest D */
-	size_t cnt;	   /* workers above the expectation */
-};
-
 static double share_of(const struct job *job, uint32_t frame, size_t w)
 {
 	uint32_t idx = job_function_find(job, frame, CLASS_HOST);
@@ -66,19 +37,14 @@ static double share_of(const struct job *job, uint32_t frame, size_t w)
 	return f != NULL ? (double)f->share_ns / (double)job->workers[w].fp->window_ns : 0;
 }
 
-static bool is_builtin(const struct job_frame *frame)
-{
-	return frame->kind == KIND_PYTHON && frame->name[0] == '<';
-}
-
 /* What a function does itself: its own time and that of the built-ins it calls. */
 static double own_beta(const struct job *job, uint32_t frame, size_t w)
 {
 	double sum = share_of(job, frame, w);
 
-	for (uint32_t i = frame + 1; i < job->frames.cnt && !is_builtin(&job->frames.data[frame]);
-	     i++) {
-		if (job->frames.data[i].parent == frame && is_builtin(&job->frames.data[i]))
+	for (uint32_t i = frame + 1;
+	     i < job->frames.cnt && !excess_is_builtin(&job->frames.data[frame]); i++) {
+		if (job->frames.data[i].parent == frame && excess_is_builtin(&job->frames.data[i]))
 			sum += share_of(job, i, w);
 	}
 	return sum;
@@ -97,33 +63,19 @@ static double place_beta(const struct job *job, uint32_t frame, size_t w)
 							       : own_beta(job, frame, w);
 }
 
-/* Data loading is named as a whole: the annotation, not the copy inside it. */
-static uint32_t loader_frame(const struct job *job, uint32_t frame)
-{
-	uint32_t found = FRAME_NONE;
-
-	for (uint32_t f = frame; f != FRAME_NONE; f = job->frames.data[f].parent) {
-		if (job->frames.data[f].kind == KIND_ANNOTATION &&
-		    strncmp(job->frames.data[f].name, LOADER, sizeof(LOADER) - 1) == 0)
-			found = f;
-	}
-	return found;
-}
-
 /* A built-in belongs to the Python function that calls it when that one does more such. */
 static uint32_t place_of(const struct job *job, const struct job_function *f, size_t w)
 {
-	const struct job_frame *frame = &job->frames.data[f->frame];
-	uint32_t loader = loader_frame(job, f->frame);
+	uint32_t loader = excess_loader(job->frames.data, f->frame);
+	uint32_t caller = excess_caller(job->frames.data, f->frame);
 
-	if (loader != FRAME_NONE && frame->kind != KIND_PYTHON)
+	if (loader != FRAME_NONE)
 		return loader;
-	if (f->class != CLASS_HOST || !is_builtin(frame) || frame->parent == FRAME_NONE ||
-	    job->frames.data[frame->parent].kind != KIND_PYTHON)
+	if (f->class != CLASS_HOST || caller == FRAME_NONE)
 		return f->frame;
-	if (own_beta(job, frame->parent, w) > CALLER_GROWS * own_beta(job, f->frame, w))
-		return frame->parent;
-	return f->frame;
+	return own_beta(job, caller, w) > EXCESS_CALLER_GROWS * own_beta(job, f->frame, w)
+		       ? caller
+		       : f->frame;
 }
 
 static size_t worst_worker(const struct job_function *f, size_t worker_cnt)
@@ -145,7 +97,7 @@ static int measure(const struct job *job, const struct blame *blame,
 		   struct excess *ret)
 {
 	const struct job_function *f = &job->functions.data[function];
-	struct excess e = { .function = function };
+	struct excess e = { .function = function, .class = f->class };
 
 	e.of = arena_calloc(arena, job->worker_cnt + 1, sizeof(double));
 	if (e.of == NULL)
@@ -165,22 +117,12 @@ static int measure(const struct job *job, const struct blame *blame,
 			probe.beta_frac = place_beta(job, e.frame, w);
 		e.of[w] = probe.beta_frac;
 		d = expect_distance(&options->expect, &probe);
-		if (probe.beta_frac > MIN_BETA && d > 0)
+		if (probe.beta_frac > EXCESS_MIN_BETA && d > 0)
 			e.cnt++;
 		e.distance = fmax(e.distance, d);
 	}
 	*ret = e;
 	return 0;
-}
-
-static bool overlaps(const struct job *job, const accusations *out, uint32_t frame)
-{
-	vec_foreach(a, out) {
-		if (a->frame != FRAME_NONE && (job_frame_below(job, frame, a->frame) ||
-					       job_frame_below(job, a->frame, frame)))
-			return true;
-	}
-	return false;
 }
 
 static int compare_ns(const void *a, const void *b)
@@ -227,32 +169,18 @@ static int is_occasional(const struct job *job, double own_ns, struct arena *are
 	return error;
 }
 
-static int accuse_excess(const struct job *job, const struct accuse_options *options,
-			 const struct excess *e, struct arena *arena, accusations *out)
+/* Takes the last accusation back when it is of an occasion. */
+static int drop_occasion(const struct job *job, struct arena *arena, accusations *out)
 {
-	const struct job_function *f = &job->functions.data[e->function];
-	uint32_t *workers = arena_calloc(arena, job->worker_cnt + 1, sizeof(*workers));
-	double *scratch = arena_calloc(arena, job->worker_cnt + 1, sizeof(*scratch));
-	double high = options->expect.of_class[f->class].beta[1];
-	struct accusation a = {
-		.witness = WITNESS_EXPECTATION,
-		.workers = workers,
-		.frame = e->frame,
-		.function = e->function,
-		.class = f->class,
-		.expectation_distance = e->distance,
-	};
+	const struct accusation *last = &out->data[out->cnt - 1];
+	bool occasional = false;
+	int error;
 
-	if (workers == NULL || scratch == NULL)
-		return -ENOMEM;
-	for (uint32_t w = 0; w < job->worker_cnt; w++) {
-		if (e->of[w] > fmax(high, MIN_BETA)) {
-			scratch[a.worker_cnt] = e->of[w];
-			workers[a.worker_cnt++] = w;
-		}
-	}
-	a.own_ns = a.gain_ns = (stats_median(scratch, a.worker_cnt) - high) * job->iteration_ns;
-	return vec_push(out, a);
+	if (last->worker_cnt < job->worker_cnt || job_frame_collects(job, last->frame))
+		return 0;
+	error = is_occasional(job, last->own_ns, arena, &occasional);
+	out->cnt -= occasional;
+	return error;
 }
 
 int accuse_by_expectation(const struct job *job, const struct blame *blame,
@@ -264,9 +192,8 @@ int accuse_by_expectation(const struct job *job, const struct blame *blame,
 
 	for (uint32_t i = 0; i < job->functions.cnt; i++) {
 		const struct job_function *f = &job->functions.data[i];
-		const struct accusation *last;
+		size_t before = out->cnt;
 		struct excess e;
-		bool occasional = false;
 		int error;
 
 		if (f->frame == FRAME_NONE || !rule_applies(job, blame, options, f))
@@ -274,22 +201,16 @@ int accuse_by_expectation(const struct job *job, const struct blame *blame,
 		error = measure(job, blame, options, i, arena, &e);
 		if (error < 0)
 			return error;
-		if (e.distance < limit || overlaps(job, out, e.frame))
+		if (e.distance < limit || excess_is_accused(job->frames.data, e.frame, out))
 			continue;
 		/* On some only: with collectives, blame has decided whether it cost anything. */
 		if ((double)e.cnt < all && (blame->matched_cnt > 0 || f->class == CLASS_COMM))
 			continue;
-		error = accuse_excess(job, options, &e, arena, out);
+		error = excess_accuse(&e, job->worker_cnt, job->iteration_ns, options, arena, out);
+		if (error == 0 && out->cnt > before)
+			error = drop_occasion(job, arena, out);
 		if (error < 0)
 			return error;
-		last = &out->data[out->cnt - 1];
-		error = is_occasional(job, last->own_ns, arena, &occasional);
-		if (error < 0)
-			return error;
-		if (last->gain_ns < SLOWDOWN * options->slowdown_ns ||
-		    (occasional && last->worker_cnt == job->worker_cnt &&
-		     !job_frame_collects(job, e.frame)))
-			out->cnt--;
 	}
 	return 0;
 }

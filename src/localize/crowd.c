@@ -346,7 +346,7 @@ int crowd_join(struct crowd *crowd)
 	return error;
 }
 
-size_t crowd_row_find(const struct crowd *crowd, const struct crowd_function *f, uint32_t place)
+size_t crowd_row_from(const struct crowd *crowd, const struct crowd_function *f, size_t place)
 {
 	size_t low = f->first, high = f->first + f->cnt;
 
@@ -358,5 +358,12 @@ size_t crowd_row_find(const struct crowd *crowd, const struct crowd_function *f,
 		else
 			high = mid;
 	}
-	return low < f->first + f->cnt && crowd->place[low] == place ? low : SIZE_MAX;
+	return low;
+}
+
+size_t crowd_row_find(const struct crowd *crowd, const struct crowd_function *f, uint32_t place)
+{
+	size_t row = crowd_row_from(crowd, f, place);
+
+	return row < f->first + f->cnt && crowd->place[row] == place ? row : SIZE_MAX;
 }

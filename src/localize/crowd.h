@@ -5,6 +5,11 @@
  * a code16 as it came over the wire. Rows are added worker by worker, in any order;
  * crowd_join() sorts workers by rank, finds peers and turns the table by function.
  * Nothing that comes out depends on the order of adding.
+ *
+ * Limits. There are no collectives, so nobody can be asked who waited for whom. There are
+ * no lengths of single iterations, so the rule of occasions (accuse_expectation.c) isn't
+ * applied: a checkpoint that came once in the window, on all workers, is taken for
+ * something that comes all the time, and may be a finding here that a job does not have.
  */
 #pragma once
 
@@ -84,6 +89,9 @@ _must_check_ int crowd_peers(struct crowd *crowd);
 
 /* Index of the function (frame, class), FRAME_NONE when no worker has it. */
 uint32_t crowd_function_find(const struct crowd *crowd, uint32_t frame, uint8_t class);
+
+/* The first row of a function at a place or after it; first + cnt: none. O(log rows). */
+size_t crowd_row_from(const struct crowd *crowd, const struct crowd_function *f, size_t place);
 
 /* The row of a function at a place; SIZE_MAX where it is not listed. O(log rows). */
 size_t crowd_row_find(const struct crowd *crowd, const struct crowd_function *f, uint32_t place);

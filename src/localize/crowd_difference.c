@@ -2,6 +2,7 @@
 #include "format/code16.h"
 #include "localize/crowd_accuse.h"
 #include "localize/differ_codes.h"
+#include "localize/pauses.h"
 
 #include <errno.h>
 #include <math.h>
@@ -15,7 +16,6 @@
  */
 #define WHOLE_MAX 16384
 #define THRESHOLD_CNT 2048
-#define RANDOM_CNT 3 /* so many places that pause on a few workers each: one cause */
 
 /* One function in one peer group, or in some of its members. */
 struct comparison {
@@ -86,28 +86,12 @@ static void choose_group(struct comparison *c, uint32_t group)
 	memcpy(c->sample, c->order, c->sample_cnt * sizeof(*c->sample));
 }
 
-static size_t first_row_from(const struct crowd *crowd, const struct crowd_function *f,
-			     size_t place)
-{
-	size_t low = f->first, high = f->first + f->cnt;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (crowd->place[mid] < place)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 static void choose_function(struct comparison *c, const struct crowd_function *f)
 {
-	size_t end = first_row_from(c->crowd, f, c->begin_place + c->member_cnt);
+	size_t end = crowd_row_from(c->crowd, f, c->begin_place + c->member_cnt);
 
 	c->f = f;
-	c->first = first_row_from(c->crowd, f, c->begin_place);
+	c->first = crowd_row_from(c->crowd, f, c->begin_place);
 	c->codes = (struct differ_codes){ c->crowd->columns[CROWD_BETA] + c->first,
 					  c->crowd->columns[CROWD_MU] + c->first,
 					  c->crowd->columns[CROWD_SIGMA] + c->first, end - c->first,
@@ -436,76 +420,6 @@ static int accuse_comm(struct comparison *c, struct arena *arena, accusations *o
 	return 0;
 }
 
-/* --- pauses --- */
-
-/* A place on the host that is long on a few workers only. */
-static bool is_pause(const struct crowd *crowd, const struct accusation *a)
-{
-	return a->class == CLASS_HOST && a->worker_cnt * 4 <= crowd->workers.cnt;
-}
-
-/* Marks the workers that pause anywhere. Whether each place has workers of its own. */
-static bool pauses_strike_apart(const struct crowd *crowd, const accusations *list, size_t first,
-				bool *who)
-{
-	size_t places = 0, overlaps = 0, total = 0;
-
-	for (size_t i = first; i < list->cnt; i++) {
-		const struct accusation *a = &list->data[i];
-
-		if (!is_pause(crowd, a))
-			continue;
-		places++;
-		for (size_t k = 0; k < a->worker_cnt; k++) {
-			overlaps += who[a->workers[k]];
-			total += !who[a->workers[k]];
-			who[a->workers[k]] = true;
-		}
-	}
-	return places >= RANDOM_CNT && overlaps * 4 <= total;
-}
-
-/* Takes the pauses out of the list from first on; the longest of them is returned. */
-static struct accusation take_pauses(const struct crowd *crowd, accusations *list, size_t first)
-{
-	struct accusation longest = { .own_ns = -1 };
-	size_t kept = first;
-
-	for (size_t i = first; i < list->cnt; i++) {
-		struct accusation a = list->data[i];
-
-		if (!is_pause(crowd, &a))
-			list->data[kept++] = a;
-		else if (a.own_ns > longest.own_ns)
-			longest = a;
-	}
-	list->cnt = kept;
-	return longest;
-}
-
-/* See accuse_difference.c: what strikes at random is the garbage collector. */
-static int join_random_pauses(const struct crowd *crowd, size_t first, struct arena *arena,
-			      accusations *out)
-{
-	bool *who = arena_calloc(arena, crowd->workers.cnt + 1, sizeof(bool));
-	uint32_t *workers = arena_calloc(arena, crowd->workers.cnt + 1, sizeof(*workers));
-	struct accusation joined;
-
-	if (who == NULL || workers == NULL)
-		return -ENOMEM;
-	if (!pauses_strike_apart(crowd, out, first, who))
-		return 0;
-	joined = take_pauses(crowd, out, first);
-	joined.rotates = true;
-	joined.workers = workers;
-	joined.worker_cnt = 0;
-	for (uint32_t w = 0; w < crowd->workers.cnt; w++) {
-		if (who[w])
-			workers[joined.worker_cnt++] = w;
-	}
-	return vec_push(out, joined);
-}
-
 int crowd_accuse_difference(const struct crowd *crowd, const struct accuse_options *options,
 			    struct arena *arena, accusations *out)
 {
@@ -526,5 +440,5 @@ int crowd_accuse_difference(const struct crowd *crowd, const struct accuse_optio
 		}
 	}
 	comparison_done(&c);
-	return error == 0 ? join_random_pauses(crowd, first, arena, out) : error;
+	return error == 0 ? pauses_join(out, first, crowd->workers.cnt, arena) : error;
 }

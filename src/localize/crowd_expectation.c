@@ -1,58 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/stats.h"
 #include "format/code16.h"
 #include "localize/crowd_accuse.h"
+#include "localize/excess.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-
-#define MIN_BETA 0.01	  /* eq. 11 */
-#define CALLER_GROWS 1.25 /* a caller is named when it holds so much more than its built-in */
-#define SLOWDOWN 0.3	  /* of a slowdown: what a common function must explain of it */
-#define LOADER "enumerate(DataLoader)"
 
 static const struct job_frame *frame_at(const struct crowd *crowd, uint32_t frame)
 {
 	return &crowd->frames.data[frame];
 }
 
-static bool is_loader(const struct crowd *crowd, uint32_t frame)
-{
-	return strncmp(frame_at(crowd, frame)->name, LOADER, sizeof(LOADER) - 1) == 0;
-}
-
-static bool is_below_loader(const struct crowd *crowd, uint32_t frame)
-{
-	while (frame != FRAME_NONE && !is_loader(crowd, frame))
-		frame = frame_at(crowd, frame)->parent;
-	return frame != FRAME_NONE;
-}
-
-/*
- * The paper's 1 % rule is for Python functions; data loading is one wherever it shows.
- * Of collectives nobody can say here whether they transfer or wait.
- */
+/* Of collectives nobody can say here whether they transfer or wait. */
 static bool rule_applies(const struct crowd *crowd, const struct crowd_function *f)
 {
-	uint8_t kind;
-
-	if (f->frame == FRAME_NONE || f->class != CLASS_HOST)
-		return false;
-	kind = frame_at(crowd, f->frame)->kind;
-	return kind == KIND_PYTHON || kind == KIND_GC || is_below_loader(crowd, f->frame);
-}
-
-static bool is_builtin(const struct job_frame *frame)
-{
-	return frame->kind == KIND_PYTHON && frame->name[0] == '<';
-}
-
-static bool is_below(const struct crowd *crowd, uint32_t frame, uint32_t anc)
-{
-	while (frame != FRAME_NONE && frame != anc)
-		frame = frame_at(crowd, frame)->parent;
-	return frame == anc;
+	return f->frame != FRAME_NONE && f->class == CLASS_HOST &&
+	       excess_rule_applies(crowd->frames.data, f->frame);
 }
 
 /*
@@ -66,10 +30,10 @@ static bool belongs_to(const struct crowd *crowd, const struct crowd_function *f
 	if (f->class != CLASS_HOST || f->frame == FRAME_NONE)
 		return false;
 	if (frame->kind == KIND_ANNOTATION)
-		return is_below(crowd, f->frame, place);
+		return frames_below(crowd->frames.data, f->frame, place);
 	return f->frame == place ||
-	       (!is_builtin(frame) && frame_at(crowd, f->frame)->parent == place &&
-		is_builtin(frame_at(crowd, f->frame)));
+	       (!excess_is_builtin(frame) && frame_at(crowd, f->frame)->parent == place &&
+		excess_is_builtin(frame_at(crowd, f->frame)));
 }
 
 static double share_frac(const struct crowd *crowd, size_t row)
@@ -94,18 +58,6 @@ static double beta_at(const struct crowd *crowd, uint32_t frame, uint32_t place)
 	return sum;
 }
 
-/* The annotation of data loading above a frame, not the copy inside it. */
-static uint32_t loader_frame(const struct crowd *crowd, uint32_t frame)
-{
-	uint32_t found = FRAME_NONE;
-
-	for (uint32_t f = frame; f != FRAME_NONE; f = frame_at(crowd, f)->parent) {
-		if (frame_at(crowd, f)->kind == KIND_ANNOTATION && is_loader(crowd, f))
-			found = f;
-	}
-	return found;
-}
-
 /* The place of the worker with the largest share; of equal ones, of the lowest rank. */
 static uint32_t worst_place(const struct crowd *crowd, const struct crowd_function *f)
 {
@@ -125,25 +77,18 @@ static uint32_t worst_place(const struct crowd *crowd, const struct crowd_functi
 /* A built-in belongs to the Python function that calls it when that one does more such. */
 static uint32_t place_of(const struct crowd *crowd, const struct crowd_function *f)
 {
-	const struct job_frame *frame = frame_at(crowd, f->frame);
-	uint32_t loader = loader_frame(crowd, f->frame), worst;
+	uint32_t loader = excess_loader(crowd->frames.data, f->frame);
+	uint32_t caller = excess_caller(crowd->frames.data, f->frame), worst;
 
-	if (loader != FRAME_NONE && frame->kind != KIND_PYTHON)
+	if (loader != FRAME_NONE)
 		return loader;
-	if (!is_builtin(frame) || frame->parent == FRAME_NONE ||
-	    frame_at(crowd, frame->parent)->kind != KIND_PYTHON || f->cnt == 0)
+	if (caller == FRAME_NONE || f->cnt == 0)
 		return f->frame;
 	worst = worst_place(crowd, f);
-	return beta_at(crowd, frame->parent, worst) > CALLER_GROWS * beta_at(crowd, f->frame, worst)
-		       ? frame->parent
+	return beta_at(crowd, caller, worst) > EXCESS_CALLER_GROWS * beta_at(crowd, f->frame, worst)
+		       ? caller
 		       : f->frame;
 }
-
-struct excess {
-	uint32_t function, frame; /* representative; the place named */
-	double *of;		  /* by worker: beta of the place */
-	double distance;	  /* largest D */
-};
 
 static int measure(const struct crowd *crowd, const struct accuse_options *options,
 		   uint32_t function, struct excess *ret)
@@ -152,6 +97,7 @@ static int measure(const struct crowd *crowd, const struct accuse_options *optio
 	const double *box = options->expect.of_class[f->class].beta;
 
 	ret->function = function;
+	ret->class = f->class;
 	ret->frame = place_of(crowd, f);
 	ret->distance = 0;
 	memset(ret->of, 0, crowd->workers.cnt * sizeof(*ret->of));
@@ -166,46 +112,6 @@ static int measure(const struct crowd *crowd, const struct accuse_options *optio
 	return 0;
 }
 
-static bool overlaps(const struct crowd *crowd, const accusations *out, uint32_t frame)
-{
-	vec_foreach(a, out) {
-		if (a->frame != FRAME_NONE &&
-		    (is_below(crowd, frame, a->frame) || is_below(crowd, a->frame, frame)))
-			return true;
-	}
-	return false;
-}
-
-static int accuse_excess(const struct crowd *crowd, const struct accuse_options *options,
-			 const struct excess *e, struct arena *arena, accusations *out)
-{
-	const struct crowd_function *f = &crowd->functions.data[e->function];
-	_cleanup_free_ double *scratch = calloc(crowd->workers.cnt + 1, sizeof(*scratch));
-	uint32_t *workers = arena_calloc(arena, crowd->workers.cnt + 1, sizeof(*workers));
-	double high = options->expect.of_class[f->class].beta[1];
-	struct accusation a = {
-		.witness = WITNESS_EXPECTATION,
-		.workers = workers,
-		.frame = e->frame,
-		.function = e->function,
-		.class = f->class,
-		.expectation_distance = e->distance,
-	};
-
-	if (workers == NULL || scratch == NULL)
-		return -ENOMEM;
-	for (uint32_t w = 0; w < crowd->workers.cnt; w++) {
-		if (e->of[w] > fmax(high, MIN_BETA)) {
-			scratch[a.worker_cnt] = e->of[w];
-			workers[a.worker_cnt++] = w;
-		}
-	}
-	a.own_ns = a.gain_ns = (stats_middle(scratch, a.worker_cnt) - high) * crowd->iteration_ns;
-	if (a.gain_ns < SLOWDOWN * options->slowdown_ns)
-		return 0;
-	return vec_push(out, a);
-}
-
 int crowd_accuse_expectation(const struct crowd *crowd, const struct accuse_options *options,
 			     struct arena *arena, accusations *out)
 {
@@ -218,8 +124,10 @@ int crowd_accuse_expectation(const struct crowd *crowd, const struct accuse_opti
 		if (!rule_applies(crowd, &crowd->functions.data[i]))
 			continue;
 		error = measure(crowd, options, i, &e);
-		if (error == 0 && e.distance >= limit && !overlaps(crowd, out, e.frame))
-			error = accuse_excess(crowd, options, &e, arena, out);
+		if (error == 0 && e.distance >= limit &&
+		    !excess_is_accused(crowd->frames.data, e.frame, out))
+			error = excess_accuse(&e, crowd->workers.cnt, crowd->iteration_ns, options,
+					      arena, out);
 	}
 	return error;
 }

@@ -218,25 +218,20 @@ static int widen(struct run *r, const struct accusation *a, struct finding *f)
 	return error == 0 ? set_title(r, a, f) : error;
 }
 
+static int compose(void *arg, const struct accusation *a, struct finding *ret)
+{
+	struct run *r = arg;
+	struct accusation some;
+	int error = narrow(r, a, &some);
+
+	if (error == 0)
+		error = compose_finding(&r->job, &r->blame, &some, &r->expect, &r->out->arena, ret);
+	return error == 0 ? widen(r, a, ret) : error;
+}
+
 static int make_findings(struct run *r)
 {
-	struct report *out = r->out;
-	struct finding *list = arena_calloc(&out->arena, r->accusations.cnt + 1, sizeof(*list));
-	size_t cnt = 0;
-
-	if (list == NULL)
-		return -ENOMEM;
-	vec_foreach(a, &r->accusations) {
-		struct accusation some;
-
-		if (narrow(r, a, &some) < 0 ||
-		    compose_finding(&r->job, &r->blame, &some, &r->expect, &out->arena,
-				    &list[cnt]) < 0 ||
-		    widen(r, a, &list[cnt++]) < 0)
-			return -ENOMEM;
-	}
-	parts_rank_findings(out, list, cnt, r->options->min_gain_pct);
-	return 0;
+	return parts_make_findings(r->out, &r->accusations, r->options->min_gain_pct, compose, r);
 }
 
 /* --- what the report says about its input --- */

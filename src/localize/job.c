@@ -124,11 +124,16 @@ bool job_frame_collects(const struct job *job, uint32_t frame)
 	       strstr(f->name, "built-in function collect") != NULL;
 }
 
-bool job_frame_below(const struct job *job, uint32_t frame, uint32_t anc)
+bool frames_below(const struct job_frame *frames, uint32_t frame, uint32_t anc)
 {
 	while (frame != FRAME_NONE && frame != anc)
-		frame = job->frames.data[frame].parent;
+		frame = frames[frame].parent;
 	return frame == anc;
+}
+
+bool job_frame_below(const struct job *job, uint32_t frame, uint32_t anc)
+{
+	return frames_below(job->frames.data, frame, anc);
 }
 
 double job_subtree_ns(const struct job *job, uint32_t frame, size_t w, uint32_t class_mask)

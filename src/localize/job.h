@@ -57,7 +57,8 @@ uint32_t job_function_find(const struct job *job, uint32_t frame, uint8_t class)
 /* Time per iteration, in ns, of f on worker w; 0 where it is not listed. */
 double job_time_ns(const struct job *job, const struct job_function *f, size_t w);
 
-/* Whether frame is anc or below it. */
+/* Whether frame is anc or below it: in frames[], or in those of a job. */
+bool frames_below(const struct job_frame *frames, uint32_t frame, uint32_t anc);
 bool job_frame_below(const struct job *job, uint32_t frame, uint32_t anc);
 
 /* Whether the frame is a garbage collection. */

@@ -308,21 +308,16 @@ static int list_waits(struct run *r)
 
 /* --- the verdict --- */
 
+static int compose(void *arg, const struct accusation *a, struct finding *ret)
+{
+	struct run *r = arg;
+
+	return compose_finding(&r->job, &r->blame, a, &r->expect, &r->out->arena, ret);
+}
+
 static int make_findings(struct run *r)
 {
-	struct report *out = r->out;
-	struct finding *list = arena_calloc(&out->arena, r->accusations.cnt + 1, sizeof(*list));
-	size_t cnt = 0;
-
-	if (list == NULL)
-		return -ENOMEM;
-	vec_foreach(a, &r->accusations) {
-		if (compose_finding(&r->job, &r->blame, a, &r->expect, &out->arena, &list[cnt++]) <
-		    0)
-			return -ENOMEM;
-	}
-	parts_rank_findings(out, list, cnt, r->options->min_gain_pct);
-	return 0;
+	return parts_make_findings(r->out, &r->accusations, r->options->min_gain_pct, compose, r);
 }
 
 static const char *plural(double cnt)

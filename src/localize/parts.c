@@ -201,7 +201,7 @@ static size_t merge_findings(struct finding *list, size_t cnt)
 	return kept;
 }
 
-void parts_rank_findings(struct report *out, struct finding *list, size_t cnt, double min_gain_pct)
+static void rank_findings(struct report *out, struct finding *list, size_t cnt, double min_gain_pct)
 {
 	size_t kept = 0;
 
@@ -215,4 +215,18 @@ void parts_rank_findings(struct report *out, struct finding *list, size_t cnt, d
 	qsort(list, kept, sizeof(*list), gain_cmp);
 	out->findings = list;
 	out->finding_cnt = kept;
+}
+
+int parts_make_findings(struct report *out, const accusations *list, double min_gain_pct,
+			parts_compose *compose, void *arg)
+{
+	struct finding *findings = arena_calloc(&out->arena, list->cnt + 1, sizeof(*findings));
+	size_t cnt = 0;
+	int error = findings != NULL ? 0 : -ENOMEM;
+
+	for (; cnt < list->cnt && error == 0; cnt++)
+		error = compose(arg, &list->data[cnt], &findings[cnt]);
+	if (error == 0)
+		rank_findings(out, findings, cnt, min_gain_pct);
+	return error;
 }

@@ -49,8 +49,13 @@ _must_check_ int parts_describe_job(struct report *out, const struct localize_op
 /* A line for each worker of job. Returns 0 or -ENOMEM. */
 _must_check_ int parts_describe_workers(struct report *out, const struct job *job);
 
+/* Makes a finding of an accusation, in the report's arena. Returns 0 or -ENOMEM. */
+typedef int parts_compose(void *arg, const struct accusation *a, struct finding *ret);
+
 /*
- * list[cnt], in the report's arena, becomes its findings: those of one fault are merged,
- * those that give back less than min_gain_pct left out, the surest and largest come first.
+ * The report's findings, of what compose(arg) makes of each accusation: those of one fault
+ * are merged, those that give back less than min_gain_pct left out, the surest and largest
+ * come first. Returns 0 or what compose() returned.
  */
-void parts_rank_findings(struct report *out, struct finding *list, size_t cnt, double min_gain_pct);
+_must_check_ int parts_make_findings(struct report *out, const accusations *list,
+				     double min_gain_pct, parts_compose *compose, void *arg);
