@@ -43,8 +43,8 @@ class Torch(TorchLiveTest):
             self.assertEqual(report["coverage"]["workers_analyzed"], 1)
             self.assertGreater(report["job"]["iterations"], 4)
             self.assertGreater(report["job"]["iteration_ms"], 19)
-            out, _ = job.communicate(timeout=120)
-            self.assertEqual((out, job.returncode), (b"end of the job\n", 3))
+            out, err = job.communicate(timeout=120)
+            self.assertEqual((out, job.returncode), (b"end of the job\n", 3), err.decode())
 
     def test_the_output_is_the_same_as_without_us(self) -> None:
         done = self.run_job("--", self.python, str(self.script), "1", limit_s=120)
