@@ -7,10 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static const struct test_place mm = { NULL, KIND_KERNEL, "mm", CLASS_COMPUTE };
-static const struct test_place pause_place = { "forward", KIND_OPERATOR, "idle after aten::view",
-					       CLASS_IDLE };
-
 /* Blame alone, before any accusation. */
 struct heard {
 	struct job job;
@@ -40,13 +36,13 @@ static void play(struct test_job *job, size_t cnt, size_t late, double pause_ms)
 	for (int i = 0; i < 3; i++) {
 		test_iterate(job);
 		for (size_t w = 0; w < cnt; w++) {
-			test_work(job, w, &mm, 50);
+			test_work(job, w, &test_mm, 50);
 			if (w == late)
-				test_work(job, w, &pause_place, pause_ms);
+				test_work(job, w, &test_nap, pause_ms);
 		}
 		test_meet(job, 0, 0, cnt, 2);
 		for (size_t w = 0; w < cnt; w++)
-			test_work(job, w, &mm, 46);
+			test_work(job, w, &test_mm, 46);
 		test_meet(job, 0, 0, cnt, 2);
 	}
 	test_finish(job);
@@ -187,8 +183,8 @@ static void sequence_numbers_leave_nothing_to_guess(void **state)
 		job.workers[w].seq[0] = 70;
 	for (int i = 0; i < 8; i++) {
 		test_iterate(&job);
-		test_work(&job, 0, &mm, 10);
-		test_work(&job, 1, &mm, i == 4 ? 17 : 10);
+		test_work(&job, 0, &test_mm, 10);
+		test_work(&job, 1, &test_mm, i == 4 ? 17 : 10);
 		test_meet(&job, 0, 0, 2, 1);
 	}
 	test_finish(&job);
@@ -212,12 +208,12 @@ static void overlapping_collectives_are_counted_once(void **state)
 	for (int i = 0; i < 3; i++) {
 		test_iterate(&job);
 		for (size_t w = 0; w < 4; w++)
-			test_work(&job, w, &mm, 50);
-		test_work(&job, 1, &pause_place, 30);
+			test_work(&job, w, &test_mm, 50);
+		test_work(&job, 1, &test_nap, 30);
 		for (int k = 0; k < 4; k++) {
 			test_launch(&job, 0, 0, 4, 5);
 			for (size_t w = 0; w < 4; w++)
-				test_work(&job, w, &mm, 1);
+				test_work(&job, w, &test_mm, 1);
 		}
 		for (size_t w = 0; w < 4; w++)
 			test_wait(&job, w);
@@ -245,13 +241,13 @@ static void lateness_inherited_from_another_group_is_not_accused(void **state)
 	for (int i = 0; i < 5; i++) {
 		test_iterate(&job);
 		for (size_t w = 0; w < 4; w++)
-			test_work(&job, w, &mm, 50);
-		test_work(&job, 0, &pause_place, 25);
+			test_work(&job, w, &test_mm, 50);
+		test_work(&job, 0, &test_nap, 25);
 		test_meet(&job, 0, 0, 2, 1);
 		test_meet(&job, 1, 2, 2, 1);
 		test_meet(&job, 2, 1, 2, 1);
 		for (size_t w = 0; w < 4; w++)
-			test_work(&job, w, &mm, 10);
+			test_work(&job, w, &test_mm, 10);
 		test_meet(&job, 3, 0, 4, 1);
 	}
 	test_finish(&job);
@@ -274,7 +270,7 @@ static void a_rotating_collector_is_one_finding_of_all_who_took_turns(void **sta
 	for (size_t i = 0; i < 8; i++) {
 		test_iterate(&job);
 		for (size_t w = 0; w < 4; w++) {
-			test_work(&job, w, &mm, 80);
+			test_work(&job, w, &test_mm, 80);
 			if (w == i % 4)
 				test_work(&job, w, &gc, 30);
 		}
@@ -336,9 +332,9 @@ static void play_jitter(struct test_job *job, uint64_t seed)
 		test_iterate(job);
 		for (int k = 0; k < 3; k++) {
 			for (size_t w = 0; w < cnt; w++) {
-				test_work(job, w, &mm, 30 * (1 + 0.04 * bell(&seed)));
+				test_work(job, w, &test_mm, 30 * (1 + 0.04 * bell(&seed)));
 				test_work(job, w, &launch, 1 + 0.3 * bell(&seed));
-				test_work(job, w, &pause_place, 0.2 + 0.15 * draw(&seed));
+				test_work(job, w, &test_nap, 0.2 + 0.15 * draw(&seed));
 			}
 			test_meet(job, 0, 0, cnt, 2);
 		}

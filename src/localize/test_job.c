@@ -351,6 +351,26 @@ void test_lose_collectives(struct test_job *job, size_t w, size_t first_cnt, siz
 	fp->collective_cnt -= first_cnt + last_cnt;
 }
 
+const struct test_place test_mm = { NULL, KIND_KERNEL, "mm", CLASS_COMPUTE };
+const struct test_place test_nap = { "forward", KIND_OPERATOR, "idle after aten::view",
+				     CLASS_IDLE };
+const struct test_place test_crop = { NULL, KIND_PYTHON, "augment.py: random_crop", CLASS_HOST };
+
+void test_play_late(struct test_job *job, const struct test_place *place, size_t late, double ms)
+{
+	test_job_init(job, 4, 0, 0);
+	for (int i = 0; i < 6; i++) {
+		test_iterate(job);
+		for (size_t w = 0; w < 4; w++) {
+			test_work(job, w, &test_mm, 98);
+			if (w == late)
+				test_work(job, w, place, ms);
+		}
+		test_meet(job, 0, 0, 4, 2);
+	}
+	test_finish(job);
+}
+
 /* --- the answer --- */
 
 struct report test_localize(const struct test_job *job, const struct localize_options *options)

@@ -63,6 +63,10 @@ struct test_place {
 	enum event_class class;
 };
 
+extern const struct test_place test_mm;	  /* a kernel that computes */
+extern const struct test_place test_nap;  /* the training thread does nothing, in forward */
+extern const struct test_place test_crop; /* a function of Python */
+
 /* Starts an iteration on all workers, each at its own time. */
 void test_iterate(struct test_job *job);
 
@@ -83,6 +87,12 @@ void test_wait(struct test_job *job, size_t w);
 
 /* Computes windows and shares from what was played. Call once, at the end. */
 void test_finish(struct test_job *job);
+
+/*
+ * A whole job: six iterations of 100 ms on 4 workers, of which `late` (SIZE_MAX: none)
+ * spends ms more in a place.
+ */
+void test_play_late(struct test_job *job, const struct test_place *place, size_t late, double ms);
 
 /* Moves worker w's window clock. After test_finish(). */
 void test_shift_clock(struct test_job *job, size_t w, double ms);

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is found and what it is called: causes, evidence, who is named, which findings. */
+#include "localize/test_job.h"
+
+#include <string.h>
+
+/* --- causes --- */
+
+static void process_elements(struct test_job *job, size_t w, double elements)
+{
+	vec_foreach(f, &job->workers[w].functions)
+		f->elements = f->class == CLASS_COMPUTE ? elements : -1;
+}
+
+static void other_thread_computes(struct test_job *job)
+{
+	job->workers[1].fp.host_stats.other_cpu_frac = 0.3;
+	job->workers[1].fp.host_stats.other_name = "metrics.py: flush";
+}
+
+static void no_cpu(struct test_job *job)
+{
+	for (size_t w = 0; w < 4; w++)
+		job->workers[w].fp.host_stats.run_delay_frac = w == 1 ? 0.25 : 0.01;
+	job->workers[1].fp.host_stats.thief = "stress-ng";
+	job->workers[1].fp.host_stats.thief_frac = 0.9;
+}
+
+static void collections(struct test_job *job)
+{
+	for (size_t w = 0; w < 4; w++)
+		job->workers[w].fp.host_stats.gc_ns = w == 1 ? 170000000 : 1000;
+}
+
+static void longer_inputs(struct test_job *job)
+{
+	for (size_t w = 0; w < 4; w++)
+		process_elements(job, w, w == 1 ? 1300 : 1000);
+}
+
+static const struct {
+	const char *cause;
+	struct test_place place;
+	void (*with)(struct test_job *job);
+} causes[] = {
+	{ "host-stall", { "forward", KIND_OPERATOR, "idle after aten::view", CLASS_IDLE }, NULL },
+	{ "slow-data-loading",
+	  { "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", KIND_OPERATOR,
+	    "idle before aten::to", CLASS_IDLE },
+	  NULL },
+	{ "slow-data-loading", { NULL, KIND_PYTHON, "socket.py: recv_into", CLASS_HOST }, NULL },
+	{ "cpu-bound-python", { NULL, KIND_PYTHON, "augment.py: random_crop", CLASS_HOST }, NULL },
+	{ "garbage-collection", { NULL, KIND_GC, "gc: collect generation 2", CLASS_HOST }, NULL },
+	{ "garbage-collection",
+	  { NULL, KIND_PYTHON, "tensor.py: __len__", CLASS_HOST },
+	  collections },
+	{ "gil-contention",
+	  { "forward", KIND_OPERATOR, "idle after aten::view", CLASS_IDLE },
+	  other_thread_computes },
+	{ "cpu-starvation", { NULL, KIND_PYTHON, "augment.py: random_crop", CLASS_HOST }, no_cpu },
+	{ "pinned-memory-allocation", { NULL, KIND_RUNTIME, "cudaHostAlloc", CLASS_HOST }, NULL },
+	{ "load-imbalance", { NULL, KIND_KERNEL, "mm", CLASS_COMPUTE }, longer_inputs },
+	{ "slow-operator", { NULL, KIND_RUNTIME, "cudaLaunchKernel", CLASS_HOST }, NULL },
+	{ "gpu-slow", { NULL, KIND_KERNEL, "mm", CLASS_COMPUTE }, NULL },
+	{ "slow-copy", { NULL, KIND_GPU_MEMOP, "Memcpy HtoD", CLASS_MEMORY }, NULL },
+};
+
+static void each_pattern_of_a_late_worker_has_its_cause(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(causes); i++) {
+		struct test_job job;
+		struct report report;
+
+		test_play_late(&job, &causes[i].place, 1, 30);
+		if (causes[i].with != NULL)
+			causes[i].with(&job);
+		report = test_localize(&job, NULL);
+		if (report.finding_cnt != 1 ||
+		    strcmp(report.findings[0].cause, causes[i].cause) != 0)
+			print_error("%zu: expected %s, found %s\n", i, causes[i].cause,
+				    report.reason);
+		assert_int_equal(report.finding_cnt, 1);
+		assert_string_equal(report.findings[0].cause, causes[i].cause);
+		test_assert_ranks(&report.findings[0], "1");
+		assert_float_equal(report.findings[0].gain_ms_per_iteration, 30, 0.1);
+		report_done(&report);
+		test_job_done(&job);
+	}
+}
+
+/* --- evidence --- */
+
+static bool evidence_has(struct test_job *job, const char *words)
+{
+	struct report report = test_localize(job, NULL);
+	bool found = false;
+
+	for (size_t i = 0; i < report.findings[0].evidence_cnt; i++)
+		found |= strstr(report.findings[0].evidence[i], words) != NULL;
+	report_done(&report);
+	return found;
+}
+
+/* The process that takes the CPU and the thread that holds the lock are named. */
+static void the_evidence_names_who_is_in_the_way(void **state)
+{
+	struct test_job job;
+	struct report report;
+	bool found = false;
+
+	(void)state;
+	test_play_late(&job, &test_crop, 1, 30);
+	no_cpu(&job);
+	report = test_localize(&job, NULL);
+	for (size_t i = 0; i < report.findings[0].evidence_cnt; i++)
+		found |= strstr(report.findings[0].evidence[i], "stress-ng") != NULL;
+	assert_true(found);
+	report_done(&report);
+	test_job_done(&job);
+}
+
+static void pressure_is_evidence_beside_a_cause_it_bears_on(void **state)
+{
+	struct fp_host *host;
+	struct test_job job;
+
+	(void)state;
+	test_play_late(&job, &test_crop, 1, 30);
+	no_cpu(&job);
+	host = &job.workers[1].fp.host_stats;
+	host->psi_cpu_frac = 0.63;
+	host->psi_io_frac = 0.8;
+	assert_true(evidence_has(&job, "the host's CPU pressure was 63 % (some)"));
+	assert_false(evidence_has(&job, "I/O pressure"));
+	host->psi_cpu_frac = 0.09;
+	assert_false(evidence_has(&job, "pressure"));
+	test_job_done(&job);
+	test_play_late(&job, &causes[2].place, 1, 30); /* slow data loading */
+	host = &job.workers[1].fp.host_stats;
+	host->psi_cpu_frac = 0.63;
+	host->psi_io_frac = 0.8;
+	assert_true(evidence_has(&job, "the host's I/O pressure was 80 % (some)"));
+	assert_false(evidence_has(&job, "CPU pressure"));
+	test_job_done(&job);
+}
+
+/* --- who is named --- */
+
+static void what_is_slow_on_all_workers_is_one_finding(void **state)
+{
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	test_job_init(&job, 4, 0, 0);
+	for (int i = 0; i < 6; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 4; w++) {
+			test_work(&job, w, &test_crop, 20);
+			test_work(&job, w, &test_mm, 75);
+		}
+		test_meet(&job, 0, 0, 4, 5);
+	}
+	test_finish(&job);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "slow-function-everywhere");
+	assert_true(report.findings[0].all_workers);
+	assert_float_equal(report.findings[0].gain_pct, 19, 0.01);
+	report_done(&report);
+	test_job_done(&job);
+}
+
+/* Rank 4 is nearly as slow as rank 2, but never the last; rank 1 is not worth a word. */
+static void who_is_as_slow_but_never_last_is_named_too(void **state)
+{
+	static const double ms[] = { 2, 6, 30, 2, 27, 2 };
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	test_job_init(&job, 6, 0, 0);
+	for (int i = 0; i < 6; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 6; w++) {
+			test_work(&job, w, &test_crop, ms[w]);
+			test_work(&job, w, &test_mm, 75);
+		}
+		test_meet(&job, 0, 0, 6, 5);
+	}
+	test_finish(&job);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_int_equal(report.findings[0].rank_cnt, 2);
+	assert_int_equal(report.findings[0].ranks[0], 2);
+	assert_int_equal(report.findings[0].ranks[1], 4);
+	report_done(&report);
+	test_job_done(&job);
+}
+
+/* Ranks 2 and 3 share a host whose CPUs others use; only rank 2 is ever the last. */
+static void those_who_share_a_starved_host_are_named_together(void **state)
+{
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	test_play_late(&job, &test_crop, 2, 30);
+	for (size_t w = 0; w < 4; w++) {
+		job.workers[w].fp.host = w < 2 ? "healthy" : "starved";
+		job.workers[w].fp.host_stats.run_delay_frac =
+			w < 2 ? 0.001 : 0.3 - 0.01 * (double)w;
+	}
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "cpu-starvation");
+	assert_int_equal(report.findings[0].rank_cnt, 2);
+	assert_int_equal(report.findings[0].ranks[0], 2);
+	assert_int_equal(report.findings[0].ranks[1], 3);
+	report_done(&report);
+	job.workers[3].fp.host_stats.run_delay_frac = 0.002;
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.findings[0].rank_cnt, 1);
+	report_done(&report);
+	test_job_done(&job);
+}
+
+/* Once in six iterations, in pieces, everywhere. */
+static void play_occasion(struct test_job *job, const struct test_place *place)
+{
+	test_job_init(job, 4, 0, 0);
+	for (int i = 0; i < 6; i++) {
+		test_iterate(job);
+		for (size_t w = 0; w < 4; w++) {
+			if (i == 3)
+				for (int chunk = 0; chunk < 12; chunk++)
+					test_work(job, w, place, 10);
+			test_work(job, w, &test_mm, 75);
+		}
+		test_meet(job, 0, 0, 4, 5);
+	}
+	test_finish(job);
+}
+
+static void a_checkpoint_of_all_is_no_finding_but_a_collection_is(void **state)
+{
+	static const struct test_place gc = { NULL, KIND_GC, "gc (generation 2)", CLASS_HOST };
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	play_occasion(&job, &test_crop);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 0);
+	assert_int_equal(report.verdict, VERDICT_HEALTHY);
+	report_done(&report);
+	test_job_done(&job);
+	play_occasion(&job, &gc);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "garbage-collection");
+	report_done(&report);
+	test_job_done(&job);
+}
+
+static void a_collective_that_is_slow_for_all_accuses_no_worker(void **state)
+{
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	test_job_init(&job, 4, 0, 0);
+	for (int i = 0; i < 6; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 4; w++)
+			test_work(&job, w, &test_mm, 40);
+		test_meet(&job, 0, 0, 4, 60);
+	}
+	test_finish(&job);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "slow-collective");
+	assert_true(report.findings[0].all_workers);
+	assert_float_equal(report.findings[0].gain_pct, 30, 0.01);
+	report_done(&report);
+	test_job_done(&job);
+}
+
+/* --- which findings --- */
+
+static void findings_come_by_what_their_repair_gives_back(void **state)
+{
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	test_job_init(&job, 6, 0, 0);
+	for (int i = 0; i < 6; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 6; w++)
+			test_work(&job, w, &test_mm, 48);
+		test_work(&job, 1, &test_crop, 12);
+		test_meet(&job, 0, 0, 6, 2);
+		for (size_t w = 0; w < 6; w++)
+			test_work(&job, w, &test_mm, 48);
+		test_work(&job, 4, &test_nap, 25);
+		test_meet(&job, 0, 0, 6, 2);
+	}
+	test_finish(&job);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 2);
+	test_assert_ranks(&report.findings[0], "4");
+	test_assert_ranks(&report.findings[1], "1");
+	assert_float_equal(report.findings[0].gain_ms_per_iteration, 25, 0.1);
+	assert_float_equal(report.findings[1].gain_ms_per_iteration, 12, 0.1);
+	report_done(&report);
+	test_job_done(&job);
+}
+
+/* The same stall in the forward and in the backward pass. */
+static void one_fault_in_two_places_is_one_finding(void **state)
+{
+	static const struct test_place backward = { "backward", KIND_OPERATOR,
+						    "idle after aten::add", CLASS_IDLE };
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	test_job_init(&job, 4, 0, 0);
+	for (int i = 0; i < 6; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 4; w++)
+			test_work(&job, w, &test_mm, 96);
+		test_work(&job, 3, &test_nap, 10);
+		test_work(&job, 3, &backward, 11);
+		test_meet(&job, 0, 0, 4, 4);
+	}
+	test_finish(&job);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	test_assert_ranks(&report.findings[0], "3");
+	assert_float_equal(report.findings[0].gain_ms_per_iteration, 21, 0.1);
+	report_done(&report);
+	test_job_done(&job);
+}
+
+static void what_gives_back_less_than_min_gain_is_left_out(void **state)
+{
+	static const struct {
+		double pause_ms, min_gain_pct;
+		bool reported;
+	} cases[] = { { 0.5, 1, false }, { 3, 1, true }, { 3, 5, false }, { 0.5, 0.1, true } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct localize_options options = localize_defaults();
+		struct test_job job;
+		struct report report;
+
+		test_play_late(&job, &test_nap, 2, cases[i].pause_ms);
+		options.min_gain_pct = cases[i].min_gain_pct;
+		report = test_localize(&job, &options);
+		if ((report.finding_cnt == 1) != cases[i].reported)
+			print_error("case %zu: %s\n", i, report.reason);
+		assert_int_equal(report.finding_cnt, cases[i].reported ? 1 : 0);
+		assert_int_equal(report.verdict,
+				 cases[i].reported ? VERDICT_ABNORMAL : VERDICT_HEALTHY);
+		report_done(&report);
+		test_job_done(&job);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_pattern_of_a_late_worker_has_its_cause),
+		cmocka_unit_test(the_evidence_names_who_is_in_the_way),
+		cmocka_unit_test(pressure_is_evidence_beside_a_cause_it_bears_on),
+		cmocka_unit_test(what_is_slow_on_all_workers_is_one_finding),
+		cmocka_unit_test(who_is_as_slow_but_never_last_is_named_too),
+		cmocka_unit_test(those_who_share_a_starved_host_are_named_together),
+		cmocka_unit_test(a_checkpoint_of_all_is_no_finding_but_a_collection_is),
+		cmocka_unit_test(a_collective_that_is_slow_for_all_accuses_no_worker),
+		cmocka_unit_test(findings_come_by_what_their_repair_gives_back),
+		cmocka_unit_test(one_fault_in_two_places_is_one_finding),
+		cmocka_unit_test(what_gives_back_less_than_min_gain_is_left_out),
+	};
+
+	return cmocka_run_group_tests_name("findings", tests, NULL, NULL);
+}
