@@ -118,7 +118,6 @@ static enum audit_action begin(struct audit *audit, const struct wire_state *sta
 	audit->result_cnt = 0;
 	audit->worker_cnt = count_living(states, cnt);
 	audit->running = true;
-	audit->step = least_step(states, cnt);
 	audit->step_ns = now_ns;
 	audit->patience_ns = MAX(PATIENCE_STEPS * step_ns, PATIENCE_NS);
 	steps = (uint64_t)((shapes[audit->kind].slice_ns + step_ns - 1) / step_ns);
@@ -132,13 +131,25 @@ static enum audit_action begin(struct audit *audit, const struct wire_state *sta
 	return AUDIT_SEND;
 }
 
-static uint32_t stride_of(const struct wire_state *states, size_t cnt)
+/*
+ * From here on no average holds iterations of an audit that ends now: those that are
+ * averaged, and those until the worker knows.
+ */
+static uint64_t find_calm(const struct audit *audit, const struct wire_state *states, size_t cnt)
 {
-	uint32_t stride = 1;
+	uint64_t steps = 0;
 
-	for (size_t i = 0; i < cnt; i++)
-		stride = MAX(stride, states[i].stride);
-	return stride;
+	for (size_t i = 0; i < cnt; i++) {
+		const struct wire_state *state = &states[i];
+		uint64_t own = (uint64_t)(audit->recent_cnt + 2) * MAX(state->stride, 1u);
+
+		if (state->phase == PHASE_GONE)
+			continue;
+		if (state->step_ns > 0)
+			own += (uint64_t)(PLAN_MARGIN_NS / state->step_ns);
+		steps = MAX(steps, own);
+	}
+	return least_step(states, cnt) + steps;
 }
 
 static enum audit_action end(struct audit *audit, const struct wire_state *states, size_t cnt,
@@ -146,8 +157,7 @@ static enum audit_action end(struct audit *audit, const struct wire_state *state
 {
 	audit->running = false;
 	if (audit->kind == AUDIT_WINDOW)
-		audit->calm_step = least_step(states, cnt) +
-				   (uint64_t)(audit->recent_cnt + 2) * stride_of(states, cnt);
+		audit->calm_step = find_calm(audit, states, cnt);
 	*order = (struct wire_audit){ .id = ++audit->id, .kind = audit->kind };
 	return AUDIT_SEND;
 }
@@ -207,16 +217,21 @@ static void conclude(struct audit *audit, int64_t now_ns)
 	series->due_ns = 0;
 }
 
+/* Steps that go back are counted anew, by processes whose averages hold nothing of ours. */
+static void watch_step(struct audit *audit, uint64_t step, int64_t now_ns)
+{
+	if (step == audit->step)
+		return;
+	if (step < audit->step)
+		audit->calm_step = 0;
+	audit->step = step;
+	audit->step_ns = now_ns;
+}
+
 /* A worker that ended can't tell; a job that is slow or stands still must not wait for us. */
-static bool hopeless(struct audit *audit, const struct wire_state *states, size_t cnt,
+static bool hopeless(const struct audit *audit, const struct wire_state *states, size_t cnt,
 		     int64_t now_ns)
 {
-	uint64_t step = least_step(states, cnt);
-
-	if (step != audit->step) {
-		audit->step = step;
-		audit->step_ns = now_ns;
-	}
 	return count_living(states, cnt) != audit->worker_cnt || !steady(states, cnt) ||
 	       now_ns - audit->step_ns > audit->patience_ns;
 }
@@ -224,6 +239,7 @@ static bool hopeless(struct audit *audit, const struct wire_state *states, size_
 enum audit_action audit_tick(struct audit *audit, const struct wire_state *states, size_t cnt,
 			     bool quiet, int64_t now_ns, struct wire_audit *order)
 {
+	watch_step(audit, least_step(states, cnt), now_ns);
 	if (audit->running && audit->result_cnt == audit->worker_cnt) {
 		conclude(audit, now_ns);
 		(void)end(audit, states, cnt, order);

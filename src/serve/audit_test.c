@@ -241,8 +241,46 @@ static void test_a_slow_job_is_excused_until_the_slices_are_forgotten(void **sta
 	assert_int_equal(job.ended, 1);
 	for (; audit_excuses(&job.audit, job.states, WORKERS) && excused < 100; excused++)
 		tick(&job, true);
-	assert_int_equal(excused, (20 + 2 + 4) / 5); /* 5 steps a tick */
+	assert_int_equal(excused, (20 + 2 + 20) / 5 + 1); /* 5 steps a tick; 20: until all know */
 	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	audit_done(&job.audit);
+}
+
+/* Its processes begin at step 0 again: what they are slow by is their own. */
+static void test_a_job_that_began_anew_is_not_excused(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	tick(&job, true);
+	tick(&job, false); /* a profile ends the audit */
+	assert_true(audit_excuses(&job.audit, job.states, WORKERS));
+	for (size_t i = 0; i < WORKERS; i++) {
+		job.states[i].phase = PHASE_LEARNING;
+		job.states[i].step = 0;
+	}
+	tick(&job, true);
+	assert_false(audit_excuses(&job.audit, job.states, WORKERS));
+	audit_done(&job.audit);
+}
+
+/* As a launcher does it after one has failed, all of it between two looks of the hub. */
+static void test_a_worker_that_began_anew_ends_it(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	tick(&job, true);
+	job.states[3] = (struct wire_state){ .worker = 9, .rank = 3, .phase = PHASE_LEARNING };
+	tick(&job, true);
+	assert_int_equal(job.ended, 1);
+	run_for(&job, 100 * NSEC_PER_SEC);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	job.states[3] = job.states[2]; /* it has learned, and is as far as the others */
+	run_for(&job, 100 * NSEC_PER_SEC);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 2);
 	audit_done(&job.audit);
 }
 
@@ -308,6 +346,8 @@ int main(void)
 		cmocka_unit_test(test_a_profile_takes_it_back),
 		cmocka_unit_test(test_a_job_that_is_not_steady_is_left_alone),
 		cmocka_unit_test(test_a_slow_job_is_excused_until_the_slices_are_forgotten),
+		cmocka_unit_test(test_a_job_that_began_anew_is_not_excused),
+		cmocka_unit_test(test_a_worker_that_began_anew_ends_it),
 		cmocka_unit_test(test_a_job_that_stands_still_ends_it),
 		cmocka_unit_test(test_a_worker_that_ends_in_it_ends_it),
 		cmocka_unit_test(test_none_where_none_is_wanted),
