@@ -66,20 +66,26 @@ const char *fpwire_text(const struct fpwire *m, uint32_t idx)
 	return idx < m->text_offs.cnt ? m->texts.data + m->text_offs.data[idx] : "";
 }
 
+void wire_text_fields(struct fingerprint *fp, const char **ret[FPWIRE_TEXT_CNT])
+{
+	ret[0] = &fp->job_id;
+	ret[1] = &fp->host;
+	ret[2] = &fp->source;
+	ret[3] = &fp->device_name;
+	ret[4] = &fp->host_stats.other_name;
+	ret[5] = &fp->host_stats.thief;
+}
+
 void fpwire_bind(struct fpwire *m)
 {
 	size_t iteration = 0, collective = 0, share = 0;
 
 	vec_foreach(w, &m->workers) {
 		struct fingerprint *fp = &w->fp;
-		const char **texts[] = { &fp->job_id,
-					 &fp->host,
-					 &fp->source,
-					 &fp->device_name,
-					 &fp->host_stats.other_name,
-					 &fp->host_stats.thief };
+		const char **texts[FPWIRE_TEXT_CNT];
 
-		for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		wire_text_fields(fp, texts);
+		for (size_t i = 0; i < FPWIRE_TEXT_CNT; i++)
 			*texts[i] = fpwire_text(m, w->texts[i]);
 		fp->iterations = m->iterations.data + iteration;
 		fp->collectives = m->collectives.data + collective;

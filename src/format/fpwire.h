@@ -117,13 +117,15 @@ struct fpwire_entry {
 	uint8_t class, resource;
 };
 
+#define FPWIRE_TEXT_CNT 6 /* in a worker */
+
 /* Its rows are functions[first .. + cnt) of the columns, in the order of entries. */
 struct fpwire_worker {
 	/* All of a fingerprint but frames and functions; its arrays and texts are the
 	 * message's. A share's function is a row of this worker, counted from first. */
 	struct fingerprint fp;
 	size_t first, cnt;
-	uint32_t texts[6]; /* of the codec */
+	uint32_t texts[FPWIRE_TEXT_CNT]; /* of the codec */
 };
 
 /* A frame in the names that a message brings. */

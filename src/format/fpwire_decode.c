@@ -305,14 +305,10 @@ static int copy_arrays(struct rebuild *r)
 
 static int copy_texts(struct fingerprint *fp)
 {
-	const char **texts[] = { &fp->job_id,
-				 &fp->host,
-				 &fp->source,
-				 &fp->device_name,
-				 &fp->host_stats.other_name,
-				 &fp->host_stats.thief };
+	const char **texts[FPWIRE_TEXT_CNT];
 
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+	wire_text_fields(fp, texts);
+	for (size_t i = 0; i < FPWIRE_TEXT_CNT; i++) {
 		*texts[i] = arena_strdup(&fp->arena, *texts[i]);
 		if (*texts[i] == NULL)
 			return -ENOMEM;

@@ -371,12 +371,7 @@ static int add_text(struct builder *b, const char *text, uint32_t *ret)
 static int add_worker(struct builder *b, const struct fingerprint *fp)
 {
 	struct fpwire_worker x = { .fp = *fp };
-	const char *texts[] = { fp->job_id,
-				fp->host,
-				fp->source,
-				fp->device_name,
-				fp->host_stats.other_name,
-				fp->host_stats.thief };
+	const char **texts[FPWIRE_TEXT_CNT];
 	int error = 0;
 
 	if (fp->window_ns < 1 || fp->window_ns > FPWIRE_TIME_MAX || fp->rank < RANK_UNKNOWN ||
@@ -386,8 +381,9 @@ static int add_worker(struct builder *b, const struct fingerprint *fp)
 		if (!time_valid(fp->class_ns[c]))
 			return broken(b, fp, "the time of a class out of range");
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(texts) && error == 0; i++)
-		error = add_text(b, texts[i], &x.texts[i]);
+	wire_text_fields(&x.fp, texts);
+	for (size_t i = 0; i < FPWIRE_TEXT_CNT && error == 0; i++)
+		error = add_text(b, *texts[i], &x.texts[i]);
 	if (error == 0)
 		error = learn_frames(b, fp);
 	if (error == 0)

@@ -72,6 +72,9 @@ void wire_cnt(struct wire *w, size_t *cnt, size_t min_bytes, const char *expecte
 		}                                                                        \
 	} while (0)
 
+/* Where a worker's texts are, in the order in which they are numbered. */
+void wire_text_fields(struct fingerprint *fp, const char **ret[FPWIRE_TEXT_CNT]);
+
 /* Parts of a message with fingerprints, in their own files. */
 void wire_presence(struct wire *w, struct fpwire *m);
 void wire_columns(struct wire *w, struct fpwire *m);
