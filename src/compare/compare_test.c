@@ -2,6 +2,7 @@
 #include "compare/compare.h"
 
 #include "base/test_alloc.h"
+#include "base/test_random.h"
 #include "base/vec.h"
 #include "format/funckey.h"
 
@@ -433,19 +434,13 @@ static void three_repeats_give_high_confidence(void **state)
 
 /* --- chance --- */
 
-static uint64_t random_next(uint64_t *state)
-{
-	*state = *state * 6364136223846793005u + 1442695040888963407u;
-	return *state >> 33;
-}
-
 /* About normal, mean 0, variance 1: twelve uniforms. */
 static double noise(uint64_t *state)
 {
 	double sum = 0;
 
 	for (int i = 0; i < 12; i++)
-		sum += (double)random_next(state) / (double)(1u << 31);
+		sum += test_uniform(state);
 	return sum - 6;
 }
 
@@ -538,18 +533,18 @@ static void anything_adds_up(void **state)
 	for (int round = 0; round < 300; round++) {
 		struct comparison c;
 
-		both_init(1 + random_next(&seed) % 3);
+		both_init(1 + test_random(&seed) % 3);
 		for (int side = 0; side < 2; side++) {
-			for (uint64_t i = random_next(&seed) % 30; i > 0; i--) {
+			for (uint64_t i = test_random(&seed) % 30; i > 0; i--) {
 				char path[64] = "";
 
-				for (uint64_t d = random_next(&seed) % 5 + 1; d > 0; d--) {
+				for (uint64_t d = test_random(&seed) % 5 + 1; d > 0; d--) {
 					if (path[0] != '\0')
 						strcat(path, "/");
-					strcat(path, words[random_next(&seed) % ARRAY_SIZE(words)]);
+					strcat(path, words[test_random(&seed) % ARRAY_SIZE(words)]);
 				}
 				spend(side == 0 ? &before : &after, path,
-				      (double)(random_next(&seed) % 1000) / 50);
+				      (double)(test_random(&seed) % 1000) / 50);
 			}
 		}
 		c = compared();

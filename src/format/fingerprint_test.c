@@ -2,6 +2,7 @@
 #include "format/fingerprint.h"
 
 #include "base/test_alloc.h"
+#include "format/fingerprint_testvalues.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,43 +21,9 @@
 
 /* --- random fingerprints --- */
 
-static uint64_t rng;
-
-/* xorshift64*: the same fingerprints on every machine. */
-static uint64_t rnd(void)
-{
-	rng ^= rng >> 12;
-	rng ^= rng << 25;
-	rng ^= rng >> 27;
-	return rng * 0x2545f4914f6cdd1dULL;
-}
-
-static size_t below(size_t limit)
-{
-	return (size_t)(rnd() % limit);
-}
-
 static int64_t some_ns(void)
 {
 	return (int64_t)(rnd() % (uint64_t)(INT64_MAX / 4));
-}
-
-static double some_frac(void)
-{
-	static const double special[] = { 0, 1, (double)NAN, 5e-324 };
-	size_t pick = below(8);
-
-	return pick < 4 ? special[pick] : (double)(rnd() >> 11) * 0x1p-53;
-}
-
-static const char *some_text(struct fingerprint *fp)
-{
-	char text[40];
-	size_t len = below(sizeof(text));
-
-	for (size_t i = 0; i < len; i++)
-		text[i] = (char)(1 + below(255));
-	return arena_strndup(&fp->arena, text, len);
 }
 
 static void fill_functions(struct fingerprint *fp)
@@ -412,6 +379,17 @@ static void another_version_is_refused_by_its_number(void **state)
 	fingerprint_done(&fp);
 }
 
+/* A file of a fingerprint that has this function and nothing else. */
+static unsigned char *bytes_of_one(struct fp_function *function, struct fingerprint *ret,
+				   size_t *ret_len)
+{
+	fingerprint_init(ret);
+	ret->window_ns = 1000;
+	ret->functions = function;
+	ret->function_cnt = 1;
+	return bytes_of(ret, ret_len);
+}
+
 /* Without what version 3 added at the end of the one function: a spread and a text of no length. */
 static size_t version_2_of(const unsigned char *data, size_t len, unsigned char *ret)
 {
@@ -434,11 +412,7 @@ static void a_file_of_version_2_knows_no_spread(void **state)
 	struct err err;
 
 	(void)state;
-	fingerprint_init(&fp);
-	fp.window_ns = 1000;
-	fp.functions = &function;
-	fp.function_cnt = 1;
-	data = bytes_of(&fp, &len);
+	data = bytes_of_one(&function, &fp, &len);
 	assert_true(len <= sizeof(old));
 	len = version_2_of(data, len, old);
 	assert_int_equal(fingerprint_read_memory(old, len, "f", &again, &err), 0);
@@ -477,11 +451,7 @@ static void a_file_of_version_1_has_no_pressure_and_its_own_absent_resource(void
 	struct err err;
 
 	(void)state;
-	fingerprint_init(&fp);
-	fp.window_ns = 1000;
-	fp.functions = &function;
-	fp.function_cnt = 1;
-	data = bytes_of(&fp, &len);
+	data = bytes_of_one(&function, &fp, &len);
 	assert_true(len <= sizeof(old));
 	len = version_1_of(newer, version_2_of(data, len, newer), tail, old);
 	old[len - tail + 8 + 8 + 2 * 8] = 9; /* what version 1 wrote for none */

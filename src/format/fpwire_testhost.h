@@ -2,6 +2,7 @@
 /* Hosts with random fingerprints, and their way over the wire, for the tests of it. */
 #pragma once
 
+#include "format/fingerprint_testvalues.h"
 #include "format/fpwire.h"
 
 #include <setjmp.h>
@@ -21,44 +22,10 @@ struct host {
 	size_t cnt;
 };
 
-static uint64_t rng;
-
-/* xorshift64*: the same hosts on every machine. */
-static uint64_t rnd(void)
-{
-	rng ^= rng >> 12;
-	rng ^= rng << 25;
-	rng ^= rng >> 27;
-	return rng * 0x2545f4914f6cdd1dULL;
-}
-
-static size_t below(size_t limit)
-{
-	return (size_t)(rnd() % limit);
-}
-
 /* Of any size up to the limit of times. */
 static int64_t some_ns(void)
 {
 	return (int64_t)(rnd() >> 3 >> below(61));
-}
-
-static double some_frac(void)
-{
-	static const double special[] = { 0, 1, (double)NAN, 5e-324 };
-	size_t pick = below(8);
-
-	return pick < 4 ? special[pick] : (double)(rnd() >> 11) * 0x1p-53;
-}
-
-static const char *some_text(struct fingerprint *fp)
-{
-	char text[40];
-	size_t len = below(sizeof(text));
-
-	for (size_t i = 0; i < len; i++)
-		text[i] = (char)(1 + below(255));
-	return arena_strndup(&fp->arena, text, len);
 }
 
 /* The program that all workers run, as some of them see it. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/blame.h"
 
+#include "base/test_random.h"
 #include "localize/peers.h"
 #include "localize/test_job.h"
 
@@ -301,19 +302,13 @@ static void equal_workers_are_healthy(void **state)
 	test_job_done(&job);
 }
 
-static double draw(uint64_t *state)
-{
-	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (double)(*state >> 11) / 9007199254740992.0;
-}
-
 /* Sum of four uniform draws: bell-shaped, mean 0, deviation 1. */
 static double bell(uint64_t *state)
 {
 	double sum = 0;
 
 	for (int i = 0; i < 4; i++)
-		sum += draw(state);
+		sum += test_uniform(state);
 	return (sum - 2) * sqrt(3);
 }
 
@@ -326,7 +321,7 @@ static void play_jitter(struct test_job *job, uint64_t seed)
 	int iterations = 3 + (int)(seed % 5);
 
 	seed *= 0x9e3779b97f4a7c15ULL;
-	(void)draw(&seed);
+	(void)test_uniform(&seed);
 	test_job_init(job, cnt, 0, 0);
 	for (int i = 0; i < iterations; i++) {
 		test_iterate(job);
@@ -334,7 +329,7 @@ static void play_jitter(struct test_job *job, uint64_t seed)
 			for (size_t w = 0; w < cnt; w++) {
 				test_work(job, w, &test_mm, 30 * (1 + 0.04 * bell(&seed)));
 				test_work(job, w, &launch, 1 + 0.3 * bell(&seed));
-				test_work(job, w, &test_nap, 0.2 + 0.15 * draw(&seed));
+				test_work(job, w, &test_nap, 0.2 + 0.15 * test_uniform(&seed));
 			}
 			test_meet(job, 0, 0, cnt, 2);
 		}

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/test_random.h"
 #include "format/code16.h"
 #include "localize/crowd_accuse.h"
 #include "localize/crowd_report.h"
@@ -9,12 +10,11 @@
 #include <math.h>
 #include <string.h>
 
-static uint64_t rng;
+static uint64_t rng = 1;
 
 static double some(void)
 {
-	rng = rng * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (double)(rng >> 11) / 9007199254740992.0;
+	return test_uniform(&rng);
 }
 
 /* Numbers as the wire leaves them, so that columns and fingerprints hold the same. */
@@ -211,7 +211,7 @@ static void columns_accuse_whom_fingerprints_accuse(void **state)
 		struct test_job job;
 		struct both b;
 
-		rng = round;
+		rng = round + 1;
 		absent = 0.02;
 		random_faults(faults, round % 5, cnt);
 		make_job(&job, cnt, 1 + round % 3, faults, round % 5);
@@ -243,21 +243,48 @@ static int refuse(_unused_ void *arg, _unused_ uint64_t tag, _unused_ struct fin
 	return -EIO;
 }
 
-static void a_few_of_many_are_named(void **state)
+/* A job and its crowd. */
+struct scene {
+	struct test_job job;
+	struct crowd crowd;
+};
+
+static void scene_init(struct scene *scene, size_t cnt, size_t kinds, const struct fault *faults,
+		       size_t fault_cnt)
 {
-	const struct fault faults[] = { { NORM, 17, 40, 0.2, 1 }, { WORK, 0, 2000, 0.1, 1 } };
+	make_job(&scene->job, cnt, kinds, faults, fault_cnt);
+	make_crowd(&scene->crowd, &scene->job);
+}
+
+static void scene_done(struct scene *scene)
+{
+	crowd_done(&scene->crowd);
+	test_job_done(&scene->job);
+}
+
+static struct report report_of(struct scene *scene, bool exact)
+{
 	struct localize_options options = localize_defaults();
 	struct err err = { "" };
 	struct report report;
-	struct test_job job;
-	struct crowd crowd;
+
+	options.exact = exact;
+	if (crowd_localize(&scene->crowd, &options, lend, &scene->job, &report, &err) < 0)
+		fail_msg("crowd_localize: %s", err.text);
+	return report;
+}
+
+static void a_few_of_many_are_named(void **state)
+{
+	const struct fault faults[] = { { NORM, 17, 40, 0.2, 1 }, { WORK, 0, 2000, 0.1, 1 } };
+	struct scene scene;
+	struct report report;
 
 	(void)state;
 	rng = 1;
 	absent = 0;
-	make_job(&job, 2000, 1, faults, ARRAY_SIZE(faults));
-	make_crowd(&crowd, &job);
-	assert_int_equal(crowd_localize(&crowd, &options, lend, &job, &report, &err), 0);
+	scene_init(&scene, 2000, 1, faults, ARRAY_SIZE(faults));
+	report = report_of(&scene, false);
 	assert_int_equal(report.verdict, VERDICT_ABNORMAL);
 	assert_int_equal(report.finding_cnt, 2);
 	assert_string_equal(report.findings[0].name, "norm");
@@ -267,34 +294,38 @@ static void a_few_of_many_are_named(void **state)
 	assert_int_equal(report.workers_analyzed, 2000);
 	assert_int_equal(report.missing_cnt, 0);
 	report_done(&report);
-	assert_int_equal(crowd_localize(&crowd, &options, refuse, NULL, &report, &err), -EIO);
-	crowd_done(&crowd);
-	test_job_done(&job);
+	scene_done(&scene);
+}
+
+static void a_fingerprint_that_cannot_be_fetched_ends_it(void **state)
+{
+	const struct localize_options options = localize_defaults();
+	struct err err = { "" };
+	struct scene scene;
+	struct report report;
+
+	(void)state;
+	scene_init(&scene, 5, 1, NULL, 0);
+	assert_int_equal(crowd_localize(&scene.crowd, &options, refuse, NULL, &report, &err), -EIO);
+	scene_done(&scene);
 }
 
 /* So many that not all of them are compared with all. */
 static void all_peers_find_in_a_large_group_whom_a_sample_finds(void **state)
 {
 	const struct fault faults[] = { { NORM, 1700, 40, 0.2, 1 }, { RING, 5, 64, 0.1, 0.4 } };
-	struct localize_options options = localize_defaults();
-	struct err err = { "" };
-	struct test_job job;
-	struct crowd crowd;
+	struct scene scene;
 
 	(void)state;
 	rng = 3;
 	absent = 0.01;
-	make_job(&job, 17000, 1, faults, ARRAY_SIZE(faults));
-	make_crowd(&crowd, &job);
+	scene_init(&scene, 17000, 1, faults, ARRAY_SIZE(faults));
 	for (int exact = 0; exact < 2; exact++) {
-		const struct finding *slow, *ring;
-		struct report report;
+		struct report report = report_of(&scene, exact == 1);
+		const struct finding *slow = test_find(&report, "gpu-slow");
+		const struct finding *ring = test_find(&report, "slow-link");
 
-		options.exact = exact == 1;
-		assert_int_equal(crowd_localize(&crowd, &options, lend, &job, &report, &err), 0);
 		assert_int_equal(report.verdict, VERDICT_ABNORMAL);
-		slow = test_find(&report, "gpu-slow");
-		ring = test_find(&report, "slow-link");
 		assert_non_null(slow);
 		assert_non_null(ring);
 		assert_in_range(slow->rank_cnt, 36, 40);
@@ -302,28 +333,22 @@ static void all_peers_find_in_a_large_group_whom_a_sample_finds(void **state)
 		assert_in_range(ring->ranks[0], 5, 68);
 		report_done(&report);
 	}
-	crowd_done(&crowd);
-	test_job_done(&job);
+	scene_done(&scene);
 }
 
 static void workers_alike_are_healthy(void **state)
 {
-	struct localize_options options = localize_defaults();
-	struct err err = { "" };
+	struct scene scene;
 	struct report report;
-	struct test_job job;
-	struct crowd crowd;
 
 	(void)state;
 	rng = 2;
 	absent = 0;
-	make_job(&job, 500, 2, NULL, 0);
-	make_crowd(&crowd, &job);
-	assert_int_equal(crowd_localize(&crowd, &options, lend, &job, &report, &err), 0);
+	scene_init(&scene, 500, 2, NULL, 0);
+	report = report_of(&scene, false);
 	assert_int_equal(report.verdict, VERDICT_HEALTHY);
 	report_done(&report);
-	crowd_done(&crowd);
-	test_job_done(&job);
+	scene_done(&scene);
 }
 
 int main(void)
@@ -331,6 +356,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(columns_accuse_whom_fingerprints_accuse),
 		cmocka_unit_test(a_few_of_many_are_named),
+		cmocka_unit_test(a_fingerprint_that_cannot_be_fetched_ends_it),
 		cmocka_unit_test(all_peers_find_in_a_large_group_whom_a_sample_finds),
 		cmocka_unit_test(workers_alike_are_healthy),
 	};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/differ_codes.h"
 
+#include "base/test_random.h"
 #include "format/code16.h"
 
 #include <math.h>
@@ -20,8 +21,7 @@ static uint64_t rng = 7;
 
 static double some(void)
 {
-	rng = rng * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (double)(rng >> 11) / 9007199254740992.0;
+	return test_uniform(&rng);
 }
 
 /* A group of members in columns, and the same as differ.h wants it; the absent come last. */

@@ -2,16 +2,11 @@
 #include "localize/differ.h"
 
 #include "base/stats.h"
+#include "base/test_random.h"
 #include "localize/test_job.h"
 
 #include <math.h>
 #include <string.h>
-
-static double draw(uint64_t *state)
-{
-	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (double)(*state >> 11) / 9007199254740992.0;
-}
 
 /* Eq. 8-11 written down as they stand, every peer counted. */
 static void by_the_book(const struct differ_point *p, size_t n, double *delta, double *threshold)
@@ -47,9 +42,9 @@ static void by_the_book(const struct differ_point *p, size_t n, double *delta, d
 
 static double maybe(uint64_t *seed, double absent)
 {
-	double value = draw(seed);
+	double value = test_uniform(seed);
 
-	return draw(seed) < absent ? (double)NAN : value;
+	return test_uniform(seed) < absent ? (double)NAN : value;
 }
 
 static void random_points_are_judged_as_by_the_book(void **state)
@@ -59,13 +54,14 @@ static void random_points_are_judged_as_by_the_book(void **state)
 	(void)state;
 	for (int round = 0; round < 500; round++) {
 		struct differ_point points[64];
-		size_t n = 1 + (size_t)(draw(&seed) * 60);
+		size_t n = 1 + (size_t)(test_uniform(&seed) * 60);
 		double absent = round % 3 == 0 ? 0.3 : 0, mine[64], book[64], limit, book_limit;
 		struct differ_options options = { .seed = 1, .exact = round % 2 == 0 };
 
 		for (size_t i = 0; i < n; i++)
-			points[i] = (struct differ_point){ draw(&seed), maybe(&seed, absent),
-							   maybe(&seed, absent) };
+			points[i] =
+				(struct differ_point){ test_uniform(&seed), maybe(&seed, absent),
+						       maybe(&seed, absent) };
 		assert_int_equal(differ_find(points, n, &options, mine, &limit), 0);
 		by_the_book(points, n, book, &book_limit);
 		for (size_t i = 0; i < n; i++)
@@ -79,7 +75,7 @@ static void make_large(struct differ_point points[1000])
 	uint64_t seed = 9;
 
 	for (size_t i = 0; i < 1000; i++)
-		points[i] = (struct differ_point){ i < 3 ? 1 : 0.3 + 0.05 * draw(&seed),
+		points[i] = (struct differ_point){ i < 3 ? 1 : 0.3 + 0.05 * test_uniform(&seed),
 						   (double)NAN, (double)NAN };
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The paper's own cases: PerfTracker figures 3-5, 7, 13 and 15. */
+#include "base/test_random.h"
 #include "localize/test_job.h"
 
 #include <math.h>
@@ -10,17 +11,10 @@ static struct fp_function *add(struct test_job *job, size_t w, enum event_kind k
 	return test_function(job, w, test_frame(job, w, FRAME_NONE, kind, name), class, beta);
 }
 
-/* The same draw for every run of the test; uniform in 0..1. */
-static double draw(uint64_t *state)
-{
-	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (double)(*state >> 11) / 9007199254740992.0;
-}
-
 /* value, a few percent up or down. */
 static double about(uint64_t *state, double value)
 {
-	return value * (0.97 + 0.06 * draw(state));
+	return value * (0.97 + 0.06 * test_uniform(state));
 }
 
 /* Figure 7: iterations of 2 s on 32 workers. */
@@ -161,7 +155,7 @@ static void make_figure_15(struct test_job *job)
 
 	test_job_init(job, F15_WORKERS, 20000, 10);
 	for (size_t w = 0; w < F15_WORKERS; w++) {
-		bool reads = draw(&seed) < 0.7;
+		bool reads = test_uniform(&seed) < 0.7;
 		uint32_t load =
 			test_frame(job, w, FRAME_NONE, KIND_PYTHON, "dataloader.py: __next__");
 		uint32_t recv = test_frame(job, w, load, KIND_PYTHON, "socket.py: recv_into");

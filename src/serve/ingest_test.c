@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/ingest.h"
 
+#include "base/test_random.h"
 #include "format/funckey.h"
 #include "report/report.h"
 
@@ -25,8 +26,7 @@ static uint64_t rng = 1;
 
 static double some(void)
 {
-	rng = rng * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (double)(rng >> 11) / 9007199254740992.0;
+	return test_uniform(&rng);
 }
 
 /* --- messages --- */

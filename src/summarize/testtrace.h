@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/test_random.h"
 #include "base/vec.h"
 #include "format/event.h"
 
@@ -125,18 +126,4 @@ _unused_ static void trace_sort(struct trace *trace)
 {
 	if (trace->event_cnt > 0)
 		qsort(trace->events, trace->event_cnt, sizeof(*trace->events), trace_event_cmp);
-}
-
-/* xorshift64*: the same traces on every machine. */
-_unused_ static uint64_t test_random(uint64_t *state)
-{
-	*state ^= *state >> 12;
-	*state ^= *state << 25;
-	*state ^= *state >> 27;
-	return *state * 0x2545f4914f6cdd1dULL;
-}
-
-_unused_ static int64_t test_below(uint64_t *state, int64_t limit)
-{
-	return (int64_t)(test_random(state) % (uint64_t)limit);
 }
