@@ -14,6 +14,10 @@
 #define PATIENCE_STEPS 8
 #define PATIENCE_NS (5 * NSEC_PER_SEC)
 
+/* Slices take longer than their iterations did before, but not so many times. */
+#define SLOWER 4
+#define LONGEST_NS (24 * 3600 * NSEC_PER_SEC)
+
 /* Three standard errors, since those of few pairs are often too small themselves. */
 #define SURE 3.0
 
@@ -90,6 +94,18 @@ static uint64_t least_step(const struct wire_state *states, size_t cnt)
 	return step != UINT64_MAX ? step : 0;
 }
 
+/* Where the steps differ by more than the start is ahead, slices wouldn't be at one time. */
+static bool in_step(const struct wire_state *states, size_t cnt, uint64_t start_step)
+{
+	uint64_t least = least_step(states, cnt), greatest = least;
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (states[i].phase != PHASE_GONE)
+			greatest = MAX(greatest, states[i].step);
+	}
+	return greatest - least <= start_step - greatest;
+}
+
 static int64_t slowest_step_ns(const struct wire_state *states, size_t cnt)
 {
 	int64_t longest_ns = 1;
@@ -109,7 +125,7 @@ static enum audit_action begin(struct audit *audit, const struct wire_state *sta
 	int64_t step_ns = slowest_step_ns(states, cnt);
 	uint64_t steps;
 
-	if (plan_order(states, cnt, &limits, &plan) < 0)
+	if (plan_order(states, cnt, &limits, &plan) < 0 || !in_step(states, cnt, plan.start_step))
 		return AUDIT_NOTHING;
 	free(audit->results);
 	audit->results = calloc(cnt, sizeof(*audit->results));
@@ -128,6 +144,10 @@ static enum audit_action begin(struct audit *audit, const struct wire_state *sta
 				      .start_step = plan.start_step,
 				      .slice_steps = steps * plan.stride,
 				      .slice_cnt = shapes[audit->kind].slice_cnt };
+	steps = order->start_step - audit->step + order->slice_steps * order->slice_cnt;
+	audit->limit_ns =
+		now_ns + audit->patience_ns +
+		(int64_t)MIN(SLOWER * (double)steps * (double)step_ns, (double)LONGEST_NS);
 	return AUDIT_SEND;
 }
 
@@ -233,7 +253,7 @@ static bool hopeless(const struct audit *audit, const struct wire_state *states,
 		     int64_t now_ns)
 {
 	return count_living(states, cnt) != audit->worker_cnt || !steady(states, cnt) ||
-	       now_ns - audit->step_ns > audit->patience_ns;
+	       now_ns - audit->step_ns > audit->patience_ns || now_ns > audit->limit_ns;
 }
 
 enum audit_action audit_tick(struct audit *audit, const struct wire_state *states, size_t cnt,

@@ -33,6 +33,7 @@ struct audit {
 	uint64_t calm_step;  /* from here on no average holds iterations of an audit */
 	uint64_t step;	     /* of the worker that is behind, and since when it is there */
 	int64_t step_ns, patience_ns;
+	int64_t limit_ns;	     /* it is over then, or taken back */
 	struct slices_cost *results; /* of the workers that told */
 	size_t result_cnt, worker_cnt;
 	struct audit_series series[2]; /* by enum audit_kind */

@@ -302,6 +302,44 @@ static void test_a_job_that_stands_still_ends_it(void **state)
 	audit_done(&job.audit);
 }
 
+/* A worker whose marks get lost goes on and never tells. */
+static void test_a_worker_that_never_tells_ends_it_after_a_while(void **state)
+{
+	struct job job;
+	int64_t begin_ns;
+
+	(void)state;
+	job_init(&job, &options);
+	tick(&job, true);
+	begin_ns = job.now_ns;
+	for (unsigned i = 0; i < 10000 && job.ended == 0; i++)
+		tick(&job, true);
+	assert_int_equal(job.ended, 1);
+	/* 13 slices of 0.3 s and the way there, four times. */
+	assert_in_range(job.now_ns - begin_ns, 16 * NSEC_PER_SEC, 25 * NSEC_PER_SEC);
+	tick(&job, true);
+	assert_int_not_equal(job.order.kind, AUDIT_WINDOW); /* not again at once */
+	audit_done(&job.audit);
+}
+
+/* One that joined late counts its own steps: "at the same step" is not at one time. */
+static void test_workers_at_other_steps_are_left_alone(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.states[1].step += 15; /* the states are not of one moment */
+	run_for(&job, NSEC_PER_SEC);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	audit_done(&job.audit);
+	job_init(&job, &options);
+	job.states[1].step += 25;
+	run_for(&job, 100 * NSEC_PER_SEC);
+	assert_int_equal(job.sent[AUDIT_WINDOW] + job.sent[AUDIT_ALWAYS], 0);
+	audit_done(&job.audit);
+}
+
 static void test_a_worker_that_ends_in_it_ends_it(void **state)
 {
 	struct job job;
@@ -349,6 +387,8 @@ int main(void)
 		cmocka_unit_test(test_a_job_that_began_anew_is_not_excused),
 		cmocka_unit_test(test_a_worker_that_began_anew_ends_it),
 		cmocka_unit_test(test_a_job_that_stands_still_ends_it),
+		cmocka_unit_test(test_a_worker_that_never_tells_ends_it_after_a_while),
+		cmocka_unit_test(test_workers_at_other_steps_are_left_alone),
 		cmocka_unit_test(test_a_worker_that_ends_in_it_ends_it),
 		cmocka_unit_test(test_none_where_none_is_wanted),
 	};
