@@ -21,7 +21,7 @@
 /* Three standard errors, since those of few pairs are often too small themselves. */
 #define SURE 3.0
 
-#define RETRY_NS (60 * NSEC_PER_SEC) /* after one that came to nothing */
+#define RETRY_NS (60 * NSEC_PER_SEC) /* after one that told nothing, or not surely enough */
 
 static const struct audit_shape {
 	int64_t slice_ns;    /* wished length */
@@ -131,7 +131,7 @@ static enum audit_action begin(struct audit *audit, const struct wire_state *sta
 	audit->results = calloc(cnt, sizeof(*audit->results));
 	if (audit->results == NULL)
 		return AUDIT_NOTHING;
-	audit->result_cnt = 0;
+	audit->result_cnt = audit->told_cnt = 0;
 	audit->worker_cnt = count_living(states, cnt);
 	audit->running = true;
 	audit->step_ns = now_ns;
@@ -182,14 +182,19 @@ static enum audit_action end(struct audit *audit, const struct wire_state *state
 	return AUDIT_SEND;
 }
 
-/* Workers wait for each other, so all tell the same cost: the middle one, not surer by number. */
-static struct slices_cost middle(struct audit *audit)
+/*
+ * Workers wait for each other, so all tell the same cost: the middle one, not surer by
+ * number. No pairs: none saw enough, or out of memory.
+ */
+static struct slices_cost middle(const struct audit *audit)
 {
-	struct slices_cost ret = { .pair_cnt = audit->results[0].pair_cnt };
-	double *values = calloc(audit->result_cnt, sizeof(*values));
+	struct slices_cost ret = { .pair_cnt = SIZE_MAX };
+	double *values = calloc(audit->result_cnt + 1, sizeof(*values));
 
-	if (values == NULL)
+	if (values == NULL || audit->result_cnt == 0) {
+		free(values);
 		return (struct slices_cost){ 0 };
+	}
 	for (size_t i = 0; i < audit->result_cnt; i++) {
 		values[i] = audit->results[i].frac;
 		ret.pair_cnt = MIN(ret.pair_cnt, audit->results[i].pair_cnt);
@@ -224,12 +229,12 @@ static void conclude(struct audit *audit, int64_t now_ns)
 	struct audit_series *series = &audit->series[audit->kind];
 	struct slices_cost cost = middle(audit);
 
-	series->due_ns = now_ns + shapes[audit->kind].interval_ns;
+	series->due_ns = now_ns + RETRY_NS;
 	if (cost.pair_cnt == 0)
 		return;
 	slices_combine(&series->cost, &cost);
-	if (series->cost.error_frac > audit->budget_frac[audit->kind] / 2)
-		series->due_ns = now_ns + RETRY_NS; /* a noisy job: not sure enough yet */
+	if (series->cost.error_frac <= audit->budget_frac[audit->kind] / 2)
+		series->due_ns = now_ns + shapes[audit->kind].interval_ns;
 	if (series->cost.frac - SURE * series->cost.error_frac <= audit->budget_frac[audit->kind] ||
 	    !back_off(audit))
 		return;
@@ -260,7 +265,7 @@ enum audit_action audit_tick(struct audit *audit, const struct wire_state *state
 			     bool quiet, int64_t now_ns, struct wire_audit *order)
 {
 	watch_step(audit, least_step(states, cnt), now_ns);
-	if (audit->running && audit->result_cnt == audit->worker_cnt) {
+	if (audit->running && audit->told_cnt == audit->worker_cnt) {
 		conclude(audit, now_ns);
 		(void)end(audit, states, cnt, order);
 		return AUDIT_PUBLISH;
@@ -287,7 +292,10 @@ bool audit_excuses(const struct audit *audit, const struct wire_state *states, s
 
 void audit_take(struct audit *audit, const struct wire_audited *audited)
 {
-	if (!audit->running || audited->id != audit->id || audit->result_cnt >= audit->worker_cnt)
+	if (!audit->running || audited->id != audit->id || audit->told_cnt >= audit->worker_cnt)
+		return;
+	audit->told_cnt++;
+	if (audited->pair_cnt == 0)
 		return;
 	audit->results[audit->result_cnt++] = (struct slices_cost){
 		.frac = audited->frac,

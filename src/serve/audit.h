@@ -34,8 +34,8 @@ struct audit {
 	uint64_t step;	     /* of the worker that is behind, and since when it is there */
 	int64_t step_ns, patience_ns;
 	int64_t limit_ns;	     /* it is over then, or taken back */
-	struct slices_cost *results; /* of the workers that told */
-	size_t result_cnt, worker_cnt;
+	struct slices_cost *results; /* of the workers that told, and had seen enough */
+	size_t result_cnt, told_cnt, worker_cnt;
 	struct audit_series series[2]; /* by enum audit_kind */
 	uint32_t backoff;
 };

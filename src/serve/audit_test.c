@@ -28,6 +28,7 @@ struct job {
 	double cost_frac[2]; /* by kind */
 	double per_left_out; /* what each thing left out saves of it */
 	struct wire_audit order;
+	unsigned blind; /* the first so many workers see too little */
 	unsigned sent[2], ended, published;
 };
 
@@ -50,7 +51,7 @@ static unsigned bits(uint32_t value)
 	return (unsigned)__builtin_popcount(value);
 }
 
-/* The order is over: all workers tell. */
+/* The order is over: all workers tell, but some saw too little. */
 static void answer(struct job *job)
 {
 	uint32_t kind = job->order.kind;
@@ -60,7 +61,7 @@ static void answer(struct job *job)
 	for (uint32_t i = 0; i < WORKERS; i++)
 		audit_take(&job->audit, &(struct wire_audited){ .worker = 1 + i,
 								.id = job->order.id,
-								.pair_cnt = 6,
+								.pair_cnt = i < job->blind ? 0 : 6,
 								.frac = frac,
 								.error_frac = 0.0005 });
 }
@@ -188,6 +189,38 @@ static void test_a_noisy_job_is_measured_again_soon(void **state)
 	run_for(&job, 600 * NSEC_PER_SEC);
 	assert_int_equal(job.sent[AUDIT_WINDOW], 2); /* 0.0005 / sqrt(2) is sure enough */
 	assert_int_equal(job.sent[AUDIT_ALWAYS], 1);
+	audit_done(&job.audit);
+}
+
+static void test_workers_that_saw_too_little_are_left_out(void **state)
+{
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.cost_frac[AUDIT_WINDOW] = 0.012;
+	job.blind = WORKERS - 1;
+	run_for(&job, 100 * NSEC_PER_SEC);
+	audit_overhead(&job.audit, &overhead);
+	assert_float_equal(overhead.window.frac, 0.012, 1e-6);
+	assert_int_equal(overhead.window.pair_cnt, 6);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	audit_done(&job.audit);
+}
+
+static void test_an_audit_that_nobody_saw_is_repeated_soon(void **state)
+{
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.blind = WORKERS;
+	run_for(&job, 300 * NSEC_PER_SEC);
+	audit_overhead(&job.audit, &overhead);
+	assert_int_equal(overhead.window.pair_cnt, 0);
+	assert_in_range(job.sent[AUDIT_WINDOW], 4, 5);
 	audit_done(&job.audit);
 }
 
@@ -381,6 +414,8 @@ int main(void)
 		cmocka_unit_test(test_too_dear_between_windows_leaves_marks),
 		cmocka_unit_test(test_a_cost_that_may_be_chance_leaves_nothing_out),
 		cmocka_unit_test(test_a_noisy_job_is_measured_again_soon),
+		cmocka_unit_test(test_workers_that_saw_too_little_are_left_out),
+		cmocka_unit_test(test_an_audit_that_nobody_saw_is_repeated_soon),
 		cmocka_unit_test(test_a_profile_takes_it_back),
 		cmocka_unit_test(test_a_job_that_is_not_steady_is_left_alone),
 		cmocka_unit_test(test_a_slow_job_is_excused_until_the_slices_are_forgotten),
