@@ -5,6 +5,7 @@
 #include "format/message.h"
 #include "serve/plan.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* A job is steady when its pace was seen for so many iterations. */
@@ -232,6 +233,10 @@ static void conclude(struct audit *audit, int64_t now_ns)
 	series->due_ns = now_ns + RETRY_NS;
 	if (cost.pair_cnt == 0)
 		return;
+	/* A job changes: what was measured an interval ago counts half. */
+	series->cost.error_frac *= sqrt(1.0 + (double)(now_ns - series->measured_ns) /
+						      (double)shapes[audit->kind].interval_ns);
+	series->measured_ns = now_ns;
 	slices_combine(&series->cost, &cost);
 	if (series->cost.error_frac <= audit->budget_frac[audit->kind] / 2)
 		series->due_ns = now_ns + shapes[audit->kind].interval_ns;

@@ -20,7 +20,8 @@
 
 struct audit_series {
 	struct slices_cost cost; /* pair_cnt 0: not measured yet */
-	int64_t due_ns;		 /* 0: as soon as the job is steady */
+	int64_t measured_ns;
+	int64_t due_ns; /* 0: as soon as the job is steady */
 };
 
 struct audit {

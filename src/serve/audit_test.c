@@ -136,6 +136,21 @@ static void test_it_is_repeated_after_its_interval(void **state)
 	audit_done(&job.audit);
 }
 
+static void test_a_cost_that_grows_later_is_noticed(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.cost_frac[AUDIT_ALWAYS] = 0.001;
+	run_for(&job, 100 * 600 * NSEC_PER_SEC);
+	assert_in_range(job.sent[AUDIT_ALWAYS], 90, 100);
+	job.cost_frac[AUDIT_ALWAYS] = 0.02;
+	run_for(&job, 2 * 700 * NSEC_PER_SEC);
+	assert_int_equal(job.audit.backoff, BACKOFF_ALWAYS);
+	audit_done(&job.audit);
+}
+
 static void test_what_costs_too_much_is_left_out_step_by_step(void **state)
 {
 	struct wire_overhead overhead;
@@ -410,6 +425,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_window_goes_first_and_both_are_measured),
 		cmocka_unit_test(test_it_is_repeated_after_its_interval),
+		cmocka_unit_test(test_a_cost_that_grows_later_is_noticed),
 		cmocka_unit_test(test_what_costs_too_much_is_left_out_step_by_step),
 		cmocka_unit_test(test_too_dear_between_windows_leaves_marks),
 		cmocka_unit_test(test_a_cost_that_may_be_chance_leaves_nothing_out),
