@@ -22,6 +22,9 @@
 /* Three standard errors, since those of few pairs are often too small themselves. */
 #define SURE 3.0
 
+/* Audits in a row that alone made the job look slow: once may be chance. */
+#define SLOWED_MAX 2
+
 #define RETRY_NS (60 * NSEC_PER_SEC) /* after one that told nothing, or not surely enough */
 
 static const struct audit_shape {
@@ -118,8 +121,8 @@ static int64_t slowest_step_ns(const struct wire_state *states, size_t cnt)
 	return longest_ns;
 }
 
-static enum audit_action begin(struct audit *audit, const struct wire_state *states, size_t cnt,
-			       int64_t now_ns, struct wire_audit *order)
+static unsigned begin(struct audit *audit, const struct wire_state *states, size_t cnt,
+		      int64_t now_ns, struct wire_audit *order)
 {
 	const struct plan_limits limits = { .window_ns = NSEC_PER_SEC, .steps_max = 1 };
 	struct order_plan plan = { 0 };
@@ -173,8 +176,8 @@ static uint64_t find_calm(const struct audit *audit, const struct wire_state *st
 	return least_step(states, cnt) + steps;
 }
 
-static enum audit_action end(struct audit *audit, const struct wire_state *states, size_t cnt,
-			     struct wire_audit *order)
+static unsigned end(struct audit *audit, const struct wire_state *states, size_t cnt,
+		    struct wire_audit *order)
 {
 	audit->running = false;
 	if (audit->kind == AUDIT_WINDOW)
@@ -209,7 +212,7 @@ static struct slices_cost middle(const struct audit *audit)
 }
 
 /* One thing more is left out; false when there is nothing more of this kind. */
-static bool back_off(struct audit *audit)
+static bool back_off(struct audit *audit, uint32_t kind)
 {
 	static const uint32_t steps[][2] = {
 		[AUDIT_ALWAYS] = { BACKOFF_ALWAYS, BACKOFF_ALWAYS },
@@ -217,8 +220,10 @@ static bool back_off(struct audit *audit)
 	};
 
 	for (size_t i = 0; i < 2; i++) {
-		if ((audit->backoff & steps[audit->kind][i]) == 0) {
-			audit->backoff |= steps[audit->kind][i];
+		if ((audit->backoff & steps[kind][i]) == 0) {
+			audit->backoff |= steps[kind][i];
+			/* What was measured is of collectors that run no more. */
+			audit->series[kind] = (struct audit_series){ 0 };
 			return true;
 		}
 	}
@@ -240,11 +245,28 @@ static void conclude(struct audit *audit, int64_t now_ns)
 	slices_combine(&series->cost, &cost);
 	if (series->cost.error_frac <= audit->budget_frac[audit->kind] / 2)
 		series->due_ns = now_ns + shapes[audit->kind].interval_ns;
-	if (series->cost.frac - SURE * series->cost.error_frac <= audit->budget_frac[audit->kind] ||
-	    !back_off(audit))
-		return;
-	series->cost = (struct slices_cost){ 0 }; /* of collectors that run no more */
-	series->due_ns = 0;
+	if (series->cost.frac - SURE * series->cost.error_frac > audit->budget_frac[audit->kind])
+		(void)back_off(audit, audit->kind);
+	if (audit->kind == AUDIT_WINDOW)
+		audit->slowed_cnt = 0;
+}
+
+/*
+ * The job looked slow in the audit of a window. If it doesn't without that, it was slow by
+ * us; so dear are the collectors that no audit of them comes to its end. Returns true when
+ * that leaves out one thing more.
+ */
+static bool judge_slowed(struct audit *audit, const struct wire_state *states, size_t cnt,
+			 bool quiet)
+{
+	if (!audit->slowed || least_step(states, cnt) < audit->calm_step)
+		return false;
+	audit->slowed = false;
+	audit->slowed_cnt = quiet && steady(states, cnt) ? audit->slowed_cnt + 1 : 0;
+	if (audit->slowed_cnt < SLOWED_MAX)
+		return false;
+	audit->slowed_cnt = 0;
+	return back_off(audit, AUDIT_WINDOW);
 }
 
 /* Steps that go back are counted anew, by processes whose averages hold nothing of ours. */
@@ -266,21 +288,37 @@ static bool hopeless(const struct audit *audit, const struct wire_state *states,
 	       now_ns - audit->step_ns > audit->patience_ns || now_ns > audit->limit_ns;
 }
 
-enum audit_action audit_tick(struct audit *audit, const struct wire_state *states, size_t cnt,
-			     bool quiet, int64_t now_ns, struct wire_audit *order)
+static bool looks_slow(const struct wire_state *states, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		if (states[i].phase == PHASE_SLOW)
+			return true;
+	}
+	return false;
+}
+
+static unsigned take_back(struct audit *audit, const struct wire_state *states, size_t cnt,
+			  int64_t now_ns, struct wire_audit *order)
+{
+	audit->series[audit->kind].due_ns = now_ns + RETRY_NS;
+	audit->slowed = audit->kind == AUDIT_WINDOW && looks_slow(states, cnt);
+	return end(audit, states, cnt, order);
+}
+
+unsigned audit_tick(struct audit *audit, const struct wire_state *states, size_t cnt, bool quiet,
+		    int64_t now_ns, struct wire_audit *order)
 {
 	watch_step(audit, least_step(states, cnt), now_ns);
+	if (judge_slowed(audit, states, cnt, quiet))
+		return AUDIT_PUBLISH;
 	if (audit->running && audit->told_cnt == audit->worker_cnt) {
 		conclude(audit, now_ns);
-		(void)end(audit, states, cnt, order);
-		return AUDIT_PUBLISH;
+		return end(audit, states, cnt, order) | AUDIT_PUBLISH;
 	}
 	if (audit->running && !quiet)
 		return end(audit, states, cnt, order);
-	if (audit->running && hopeless(audit, states, cnt, now_ns)) {
-		audit->series[audit->kind].due_ns = now_ns + RETRY_NS;
-		return end(audit, states, cnt, order);
-	}
+	if (audit->running && hopeless(audit, states, cnt, now_ns))
+		return take_back(audit, states, cnt, now_ns, order);
 	if (audit->running)
 		return AUDIT_NOTHING;
 	if (audit->off || !quiet || !steady(states, cnt) ||

@@ -9,7 +9,8 @@
  * thing is left out and the audit is repeated. What was measured and what was left
  * out is in every report and in `perftracker status`.
  * An audit ends when the job looks slow. If it still does when the iterations of the
- * slices are forgotten, it wasn't our doing (audit_excuses()).
+ * slices are forgotten, it wasn't our doing (audit_excuses()); if it doesn't, twice in a
+ * row, the collectors were too dear to be audited, and the same is done about it.
  * Pure: the hub sends what audit_tick() asks for.
  */
 #pragma once
@@ -32,6 +33,8 @@ struct audit {
 	uint32_t kind;
 	uint32_t recent_cnt; /* iterations that a detector averages */
 	uint64_t calm_step;  /* from here on no average holds iterations of an audit */
+	bool slowed;	     /* the latest of a window ended because the job looked slow */
+	unsigned slowed_cnt; /* audits in a row that alone made it look so */
 	uint64_t step;	     /* of the worker that is behind, and since when it is there */
 	int64_t step_ns, patience_ns;
 	int64_t limit_ns;	     /* it is over then, or taken back */
@@ -41,10 +44,11 @@ struct audit {
 	uint32_t backoff;
 };
 
+/* A set of bits. */
 enum audit_action {
-	AUDIT_NOTHING,
-	AUDIT_SEND,    /* the order in *order goes to all workers */
-	AUDIT_PUBLISH, /* the same, and audit_overhead() has news */
+	AUDIT_NOTHING = 0,
+	AUDIT_SEND = 1,	   /* the order in *order goes to all workers */
+	AUDIT_PUBLISH = 2, /* audit_overhead() has news */
 };
 
 void audit_init(struct audit *audit, const struct run_options *options);
@@ -52,10 +56,11 @@ void audit_done(struct audit *audit);
 
 /*
  * Looks whether an audit is to begin or to end. states[cnt]: all workers; quiet:
- * no profile is under way or about to be.
+ * no profile is under way or about to be. Returns what is to be done: bits of enum
+ * audit_action.
  */
-enum audit_action audit_tick(struct audit *audit, const struct wire_state *states, size_t cnt,
-			     bool quiet, int64_t now_ns, struct wire_audit *order);
+unsigned audit_tick(struct audit *audit, const struct wire_state *states, size_t cnt, bool quiet,
+		    int64_t now_ns, struct wire_audit *order);
 
 /* Whether a job that looks slow may be so because of an audit's slices. */
 bool audit_excuses(const struct audit *audit, const struct wire_state *states, size_t cnt);

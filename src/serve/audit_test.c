@@ -18,7 +18,8 @@
 #define STEP_NS (20 * NSEC_PER_MSEC)
 
 static const struct run_options options = { .budget_always_frac = 0.005,
-					    .budget_window_frac = 0.03 };
+					    .budget_window_frac = 0.03,
+					    .recent_cnt = 50 };
 
 /* A steady job whose iterations take so much more with the collectors of each kind. */
 struct job {
@@ -29,6 +30,8 @@ struct job {
 	double per_left_out; /* what each thing left out saves of it */
 	struct wire_audit order;
 	unsigned blind; /* the first so many workers see too little */
+	unsigned dear;	/* not 0: a window makes it look slow until so many things are left out */
+	uint64_t slow_step;
 	unsigned sent[2], ended, published;
 };
 
@@ -66,18 +69,37 @@ static void answer(struct job *job)
 								.error_frac = 0.0005 });
 }
 
+/* With all that a window has the job is so slow that its detector says so, and soon. */
+static void slow_down(struct job *job)
+{
+	const struct wire_audit *order = &job->order;
+	uint64_t step = job->states[1].step;
+
+	if (!job->dear)
+		return;
+	if (order->slice_cnt > 0 && order->kind == AUDIT_WINDOW &&
+	    step > order->start_step + 3 * order->slice_steps &&
+	    bits(job->audit.backoff) < job->dear) {
+		job->states[1].phase = PHASE_SLOW;
+		job->slow_step = step;
+	} else if (step > job->slow_step + options.recent_cnt) {
+		job->states[1].phase = PHASE_STEADY;
+	}
+}
+
 static void tick(struct job *job, bool quiet)
 {
-	enum audit_action action;
 	struct wire_audit order;
+	unsigned actions;
 
 	job->now_ns += TICK_NS;
 	for (size_t i = 0; i < WORKERS; i++)
 		job->states[i].step += TICK_NS / STEP_NS;
-	action = audit_tick(&job->audit, job->states, WORKERS, quiet, job->now_ns, &order);
-	if (action == AUDIT_NOTHING)
+	slow_down(job);
+	actions = audit_tick(&job->audit, job->states, WORKERS, quiet, job->now_ns, &order);
+	job->published += (actions & AUDIT_PUBLISH) != 0;
+	if ((actions & AUDIT_SEND) == 0)
 		return;
-	job->published += action == AUDIT_PUBLISH;
 	job->order = order;
 	if (order.slice_cnt == 0)
 		job->ended++;
@@ -295,6 +317,46 @@ static void test_a_slow_job_is_excused_until_the_slices_are_forgotten(void **sta
 }
 
 /* Its processes begin at step 0 again: what they are slow by is their own. */
+static void test_collectors_too_dear_for_an_audit_are_left_out(void **state)
+{
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.dear = 1;
+	job.cost_frac[AUDIT_WINDOW] = 0.02; /* of what is left */
+	run_for(&job, 40 * NSEC_PER_SEC);
+	assert_int_equal(job.audit.backoff, BACKOFF_NONE); /* once may be chance */
+	run_for(&job, 160 * NSEC_PER_SEC);
+	audit_overhead(&job.audit, &overhead);
+	assert_int_equal(overhead.backoff, BACKOFF_SAMPLES);
+	assert_float_equal(overhead.window.frac, 0.02, 1e-6);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 3);
+	assert_int_equal(job.published, 3); /* left out; then one of each kind */
+	audit_done(&job.audit);
+}
+
+/* It looks slow with and without the slices, so nothing is left out for it. */
+static void test_a_job_that_stays_slow_is_not_slow_by_us(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	for (unsigned i = 0; i < 4; i++) {
+		for (unsigned j = 0; j < 2000 && job.order.slice_cnt == 0; j++)
+			tick(&job, true);
+		job.states[1].phase = PHASE_SLOW;
+		for (unsigned j = 0; j < 100; j++)
+			tick(&job, true);
+		job.states[1].phase = PHASE_STEADY;
+	}
+	assert_in_range(job.sent[AUDIT_WINDOW], 2, 4);
+	assert_int_equal(job.audit.backoff, BACKOFF_NONE);
+	audit_done(&job.audit);
+}
+
 static void test_a_job_that_began_anew_is_not_excused(void **state)
 {
 	struct job job;
@@ -435,6 +497,8 @@ int main(void)
 		cmocka_unit_test(test_a_profile_takes_it_back),
 		cmocka_unit_test(test_a_job_that_is_not_steady_is_left_alone),
 		cmocka_unit_test(test_a_slow_job_is_excused_until_the_slices_are_forgotten),
+		cmocka_unit_test(test_collectors_too_dear_for_an_audit_are_left_out),
+		cmocka_unit_test(test_a_job_that_stays_slow_is_not_slow_by_us),
 		cmocka_unit_test(test_a_job_that_began_anew_is_not_excused),
 		cmocka_unit_test(test_a_worker_that_began_anew_ends_it),
 		cmocka_unit_test(test_a_job_that_stands_still_ends_it),

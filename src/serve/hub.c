@@ -502,13 +502,12 @@ static void watch_cost(struct hub *hub, int64_t now_ns)
 {
 	struct wire_audit order;
 	struct wire_overhead overhead;
-	enum audit_action action = audit_tick(&hub->audit, hub->workers.data, hub->workers.cnt,
-					      !hub->profile.active, now_ns, &order);
+	unsigned actions = audit_tick(&hub->audit, hub->workers.data, hub->workers.cnt,
+				      !hub->profile.active, now_ns, &order);
 
-	if (action == AUDIT_NOTHING)
-		return;
-	(void)bus_pub(hub->bus, SUBJECT_AUDIT, &order, sizeof(order));
-	if (action != AUDIT_PUBLISH)
+	if ((actions & AUDIT_SEND) != 0)
+		(void)bus_pub(hub->bus, SUBJECT_AUDIT, &order, sizeof(order));
+	if ((actions & AUDIT_PUBLISH) == 0)
 		return;
 	audit_overhead(&hub->audit, &overhead);
 	(void)bus_pub(hub->bus, SUBJECT_COST, &overhead, sizeof(overhead));
