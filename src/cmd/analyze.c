@@ -9,7 +9,6 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char analyze_help[] =
 	"Usage: perftracker analyze [OPTION]... PATH...\n"
@@ -88,12 +87,6 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static int bad_value(const struct analyze_options *o, const char *option, const char *value,
-		     const char *expected)
-{
-	return cmd_usage_error(o->command, "--%s '%s': expected %s", option, value, expected);
-}
-
 /* Options about the comparison. Returns -1 when handled, else an exit status. */
 static int parse_compare_option(struct analyze_options *o, int c)
 {
@@ -107,13 +100,10 @@ static int parse_compare_option(struct analyze_options *o, int c)
 			return cmd_usage_error(o->command, "%s", err.text);
 		return -1;
 	case OPT_STEPS:
-		if (cmd_parse_steps(optarg, &o->load.window.first_step, &o->load.window.last_step) <
-		    0)
-			return bad_value(o, "steps", optarg, "a step or a range such as 4-6");
-		return -1;
+		return load_parse_steps(&o->load, o->command);
 	case OPT_MIN_GAIN:
 		if (cmd_parse_double(optarg, 0, 100, &o->localize.min_gain_pct) < 0)
-			return bad_value(o, "min-gain", optarg, "a percentage in 0..100");
+			return cmd_bad_value(o->command, "min-gain", "a percentage in 0..100");
 		return -1;
 	case OPT_EXPECT:
 		if (expect_load(optarg, &o->expect, &err) < 0)
@@ -124,12 +114,12 @@ static int parse_compare_option(struct analyze_options *o, int c)
 		return -1;
 	case OPT_SEED:
 		if (cmd_parse_int(optarg, 0, INT64_MAX, &number) < 0)
-			return bad_value(o, "seed", optarg, "a number");
+			return cmd_bad_value(o->command, "seed", "a number");
 		o->localize.seed = (uint64_t)number;
 		return -1;
 	case OPT_WORLD:
 		if (cmd_parse_int(optarg, 1, 1 << 20, &number) < 0)
-			return bad_value(o, "world-size", optarg, "a number of ranks");
+			return cmd_bad_value(o->command, "world-size", "a number of ranks");
 		o->localize.workers_expected = (int)number;
 		return -1;
 	default:
@@ -140,21 +130,16 @@ static int parse_compare_option(struct analyze_options *o, int c)
 /* Returns -1 to go on, else an exit status. */
 static int parse_option(struct analyze_options *o, const char *help, int c)
 {
-	int64_t number;
-
 	switch (c) {
 	case 'f':
 		if (output_format_parse(optarg, &o->format) < 0)
-			return bad_value(o, "format", optarg, "text, json or html");
+			return cmd_bad_value(o->command, "format", "text, json or html");
 		return -1;
 	case 'o':
 		o->output = optarg;
 		return -1;
 	case 'j':
-		if (cmd_parse_int(optarg, 1, 64, &number) < 0)
-			return bad_value(o, "jobs", optarg, "a number in 1..64");
-		o->load.job_cnt = (unsigned int)number;
-		return -1;
+		return load_parse_jobs(&o->load, o->command);
 	case OPT_EXIT_CODE:
 		o->exit_code = true;
 		return -1;
@@ -164,8 +149,7 @@ static int parse_option(struct analyze_options *o, const char *help, int c)
 		return EXIT_DONE;
 	case '?':
 		/* getopt has said what is wrong. */
-		fprintf(stderr, "Try 'perftracker %s --help'.\n", o->command);
-		return EXIT_USAGE;
+		return cmd_try_help(o->command);
 	default:
 		return parse_compare_option(o, c);
 	}
@@ -262,13 +246,10 @@ static int analyze_paths(struct analyze_options *o, char **argv, size_t cnt)
 
 static int analyze_main(const char *command, const char *help, int argc, char **argv)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct analyze_options o = {
 		.command = command,
 		.expect = expect_defaults(),
-		.load = { .window = { .last_step = -1 },
-			  .job_cnt = (unsigned int)MIN(MAX(cpus, 1L), 64L),
-			  .progress = isatty(STDERR_FILENO) != 0 },
+		.load = load_defaults(),
 		.localize = localize_defaults(),
 	};
 	int c, status = -1;

@@ -33,6 +33,15 @@ int cmd_simulate(int argc, char **argv);
 /* "perftracker COMMAND: message" and where to read on, on stderr. Returns EXIT_USAGE. */
 int cmd_usage_error(const char *command, const char *fmt, ...) _printf_(2, 3);
 
+/*
+ * The same for the value of an option, which getopt_long() has just left in optarg: what
+ * was expected of it. Returns EXIT_USAGE.
+ */
+int cmd_bad_value(const char *command, const char *option, const char *expected);
+
+/* Where to read on, after getopt_long() has said what is wrong. Returns EXIT_USAGE. */
+int cmd_try_help(const char *command);
+
 /* "perftracker: message" on stderr. Returns EXIT_FAILED. */
 int cmd_fail(const char *fmt, ...) _printf_(1, 2);
 

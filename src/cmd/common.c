@@ -2,10 +2,17 @@
 #include "cmd/cmd.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+int cmd_try_help(const char *command)
+{
+	fprintf(stderr, "Try 'perftracker %s --help'.\n", command);
+	return EXIT_USAGE;
+}
 
 int cmd_usage_error(const char *command, const char *fmt, ...)
 {
@@ -15,8 +22,13 @@ int cmd_usage_error(const char *command, const char *fmt, ...)
 	va_start(ap, fmt);
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
-	fprintf(stderr, "\nTry 'perftracker %s --help'.\n", command);
-	return EXIT_USAGE;
+	fputc('\n', stderr);
+	return cmd_try_help(command);
+}
+
+int cmd_bad_value(const char *command, const char *option, const char *expected)
+{
+	return cmd_usage_error(command, "--%s '%s': expected %s", option, optarg, expected);
 }
 
 int cmd_fail(const char *fmt, ...)

@@ -8,7 +8,6 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char help[] =
 	"Usage: perftracker diff [OPTION]... BEFORE AFTER\n"
@@ -75,35 +74,22 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static int bad_value(const char *option, const char *expected)
-{
-	return cmd_usage_error("diff", "--%s '%s': expected %s", option, optarg, expected);
-}
-
 /* Options with a number. Returns -1 when handled, else an exit status. */
 static int parse_number(struct diff_options *o, int c)
 {
-	int64_t number;
-
 	switch (c) {
 	case OPT_MIN_CHANGE:
 		if (cmd_parse_double(optarg, 0, 100, &o->compare.min_change_pct) < 0)
-			return bad_value("min-change", "a percentage in 0..100");
+			return cmd_bad_value("diff", "min-change", "a percentage in 0..100");
 		return -1;
 	case OPT_LEVEL:
 		if (cmd_parse_double(optarg, 0, 1, &o->compare.level) < 0)
-			return bad_value("level", "a share in 0..1");
+			return cmd_bad_value("diff", "level", "a share in 0..1");
 		return -1;
 	case OPT_STEPS:
-		if (cmd_parse_steps(optarg, &o->load.window.first_step, &o->load.window.last_step) <
-		    0)
-			return bad_value("steps", "a step or a range such as 4-6");
-		return -1;
+		return load_parse_steps(&o->load, "diff");
 	case 'j':
-		if (cmd_parse_int(optarg, 1, 64, &number) < 0)
-			return bad_value("jobs", "a number in 1..64");
-		o->load.job_cnt = (unsigned int)number;
-		return -1;
+		return load_parse_jobs(&o->load, "diff");
 	default:
 		return cmd_usage_error("diff", "unknown option");
 	}
@@ -115,7 +101,7 @@ static int parse_option(struct diff_options *o, int c)
 	switch (c) {
 	case 'f':
 		if (output_format_parse(optarg, &o->format) < 0)
-			return bad_value("format", "text, json or html");
+			return cmd_bad_value("diff", "format", "text, json or html");
 		return -1;
 	case 'o':
 		o->output = optarg;
@@ -134,8 +120,7 @@ static int parse_option(struct diff_options *o, int c)
 		return EXIT_DONE;
 	case '?':
 		/* getopt has said what is wrong. */
-		fputs("Try 'perftracker diff --help'.\n", stderr);
-		return EXIT_USAGE;
+		return cmd_try_help("diff");
 	default:
 		return parse_number(o, c);
 	}
@@ -252,13 +237,10 @@ static int diff_sides(const struct diff_options *o, struct side sides[static 2])
 
 int cmd_diff(int argc, char **argv)
 {
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct side sides[2] = { 0 };
 	struct diff_options o = {
 		.compare = compare_defaults(),
-		.load = { .window = { .last_step = -1 },
-			  .job_cnt = (unsigned int)MIN(MAX(cpus, 1L), 64L),
-			  .progress = isatty(STDERR_FILENO) != 0 },
+		.load = load_defaults(),
 	};
 	int status = parse_words(&o, sides, argc, argv);
 

@@ -26,6 +26,16 @@ struct load_options {
 	bool progress;	      /* a line on stderr when it takes longer than a second */
 };
 
+/* All steps; a thread for each processor, 64 at most; progress where somebody can see it. */
+struct load_options load_defaults(void);
+
+/*
+ * The values of --steps and --jobs, which getopt_long() has just left in optarg. Return -1
+ * to go on, or EXIT_USAGE with a line on stderr in the name of the command.
+ */
+int load_parse_steps(struct load_options *options, const char *command);
+int load_parse_jobs(struct load_options *options, const char *command);
+
 /* Returns 0 or -ENOMEM; load_done() is fine after either. */
 _must_check_ int load_paths(const path_list *paths, const struct load_options *options,
 			    struct load_result *ret);

@@ -87,11 +87,6 @@ static const struct option long_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static int bad_value(const char *option, const char *expected)
-{
-	return cmd_usage_error("simulate", "--%s '%s': expected %s", option, optarg, expected);
-}
-
 /* "sm_active,pcie_tx", "none", "all". */
 static int parse_counters(const char *text, uint32_t *ret)
 {
@@ -142,7 +137,7 @@ static int parse_number(struct command *o, int c)
 		if (numbers[i].option != c)
 			continue;
 		if (cmd_parse_int(optarg, numbers[i].low, numbers[i].high, &number) < 0)
-			return bad_value(numbers[i].name, "a number of them");
+			return cmd_bad_value("simulate", numbers[i].name, "a number of them");
 		*(int *)(void *)((char *)&o->simulate + numbers[i].off) = (int)number;
 		return -1;
 	}
@@ -156,7 +151,7 @@ static int parse_level(struct command *o)
 	else if (strcmp(optarg, "fingerprints") == 0)
 		o->simulate.level = SIMULATE_FINGERPRINTS;
 	else
-		return bad_value("level", "events or fingerprints");
+		return cmd_bad_value("simulate", "level", "events or fingerprints");
 	return -1;
 }
 
@@ -174,26 +169,28 @@ static int parse_option(struct command *o, int c)
 		return -1;
 	case 'f':
 		o->json = strcmp(optarg, "json") == 0;
-		return o->json || strcmp(optarg, "text") == 0 ? -1
-							      : bad_value("format", "text or json");
+		return o->json || strcmp(optarg, "text") == 0
+			       ? -1
+			       : cmd_bad_value("simulate", "format", "text or json");
 	case OPT_SEED:
 		if (cmd_parse_int(optarg, 0, INT64_MAX, &number) < 0)
-			return bad_value("seed", "a number");
+			return cmd_bad_value("simulate", "seed", "a number");
 		o->simulate.seed = (uint64_t)number;
 		return -1;
 	case OPT_STRENGTH:
 		if (cmd_parse_double(optarg, 0, 100, &o->simulate.strength) < 0)
-			return bad_value("strength", "a number in 0..100");
+			return cmd_bad_value("simulate", "strength", "a number in 0..100");
 		return -1;
 	case OPT_SKEW:
 		if (cmd_parse_double(optarg, 0, 1e6, &o->simulate.skew_ms) < 0)
-			return bad_value("skew", "milliseconds");
+			return cmd_bad_value("simulate", "skew", "milliseconds");
 		return -1;
 	case OPT_LEVEL:
 		return parse_level(o);
 	case OPT_COUNTERS:
 		if (parse_counters(optarg, &o->simulate.counters) < 0)
-			return bad_value("counters", "names such as sm_active,pcie_tx");
+			return cmd_bad_value("simulate", "counters",
+					     "names such as sm_active,pcie_tx");
 		return -1;
 	case OPT_LIST:
 		o->list = true;
@@ -203,8 +200,7 @@ static int parse_option(struct command *o, int c)
 		return EXIT_DONE;
 	case '?':
 		/* getopt has said what is wrong. */
-		fputs("Try 'perftracker simulate --help'.\n", stderr);
-		return EXIT_USAGE;
+		return cmd_try_help("simulate");
 	default:
 		return parse_number(o, c);
 	}

@@ -74,12 +74,11 @@ static int parse_option(struct summarize_args *a, int c)
 		return -1;
 	case OPT_RANK:
 		if (cmd_parse_int(optarg, 0, (1 << 20) - 1, &a->rank) < 0)
-			return cmd_usage_error("summarize", "--rank '%s': expected a rank", optarg);
+			return cmd_bad_value("summarize", "rank", "a rank");
 		return -1;
 	case OPT_STEPS:
 		if (sscanf(optarg, "%ld-%ld", &a->window.first_step, &a->window.last_step) != 2)
-			return cmd_usage_error("summarize", "--steps '%s': expected FIRST-LAST",
-					       optarg);
+			return cmd_bad_value("summarize", "steps", "FIRST-LAST");
 		return -1;
 	case OPT_SKIP_FIRST:
 		a->window.skip_first = true;
@@ -104,8 +103,7 @@ static int parse_option(struct summarize_args *a, int c)
 		fputs(help, stdout);
 		return EXIT_DONE;
 	default:
-		fputs("Try 'perftracker summarize --help'.\n", stderr);
-		return EXIT_USAGE;
+		return cmd_try_help("summarize");
 	}
 }
 
