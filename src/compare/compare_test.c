@@ -36,7 +36,9 @@ struct run {
 	size_t cnt;
 };
 
+/* Of each test, which begins with one worker on both sides. */
 static struct run before, after;
+static struct comparison result;
 
 static void run_init(struct run *run, size_t cnt)
 {
@@ -70,9 +72,17 @@ static void both_init(size_t cnt)
 	run_init(&after, cnt);
 }
 
+static int both_start(void **state)
+{
+	(void)state;
+	both_init(1);
+	return 0;
+}
+
 static int both_done(void **state)
 {
 	(void)state;
+	comparison_done(&result);
 	run_done(&before);
 	run_done(&after);
 	return 0;
@@ -197,7 +207,6 @@ static void assert_ms(double found, double expected)
 
 static void a_function_that_grew_explains_the_iteration(void **state)
 {
-	struct comparison c;
 	const struct change *grew;
 
 	(void)state;
@@ -206,39 +215,33 @@ static void a_function_that_grew_explains_the_iteration(void **state)
 	spend(&before, "main/load/read", 20);
 	spend(&after, "main/forward/aten::mm", 60);
 	spend(&after, "main/load/read", 45);
-	c = compared();
-	assert_int_equal(c.verdict, COMPARISON_SLOWER);
-	assert_int_equal(c.confidence, CONFIDENCE_MEDIUM);
-	assert_int_equal(c.change_cnt, 1);
-	grew = change_of(&c, "read");
+	result = compared();
+	assert_int_equal(result.verdict, COMPARISON_SLOWER);
+	assert_int_equal(result.confidence, CONFIDENCE_MEDIUM);
+	assert_int_equal(result.change_cnt, 1);
+	grew = change_of(&result, "read");
 	assert_int_equal(grew->kind, CHANGE_GREW);
 	assert_ms(grew->delta_ms, 25);
 	assert_ms(grew->before.ms, 20);
 	assert_true(grew->significant);
 	assert_int_equal(grew->stack_cnt, 2);
 	assert_string_equal(grew->stack[1], "load");
-	comparison_done(&c);
 }
 
 static void runs_of_other_lengths_are_compared_per_iteration(void **state)
 {
-	struct comparison c;
-
 	(void)state;
-	both_init(1);
 	spend(&before, "main/forward/aten::mm", 60);
 	spend(&after, "main/forward/aten::mm", 30);
 	after.workers[0].fp.iteration_cnt = ITERATIONS / 2; /* 3 iterations of 60 ms */
-	c = compared();
-	assert_int_equal(c.verdict, COMPARISON_SAME);
-	assert_int_equal(c.change_cnt, 0);
-	comparison_done(&c);
+	result = compared();
+	assert_int_equal(result.verdict, COMPARISON_SAME);
+	assert_int_equal(result.change_cnt, 0);
 }
 
 /* As in the story of the lost torch.compile: one line, not one for each of its parts. */
 static void a_subtree_that_is_gone_is_told_at_its_top(void **state)
 {
-	struct comparison c;
 	const struct change *gone;
 
 	(void)state;
@@ -253,25 +256,22 @@ static void a_subtree_that_is_gone_is_told_at_its_top(void **state)
 	spend(&after, "main/data/copy", 30);
 	spend(&after, "main/fwd/linear/aten::addmm", 50);
 	spend(&after, "main/fwd/linear/aten::gelu", 20);
-	c = compared();
-	assert_int_equal(c.change_cnt, 2);
-	gone = change_of(&c, "CompiledFunction");
+	result = compared();
+	assert_int_equal(result.change_cnt, 2);
+	gone = change_of(&result, "CompiledFunction");
 	assert_int_equal(gone->kind, CHANGE_VANISHED);
 	assert_int_equal(gone->function_cnt, 21);
 	assert_ms(gone->delta_ms, -40);
-	assert_int_equal(change_of(&c, "linear")->kind, CHANGE_APPEARED);
-	assert_ms(change_of(&c, "linear")->delta_ms, 70);
-	comparison_done(&c);
+	assert_int_equal(change_of(&result, "linear")->kind, CHANGE_APPEARED);
+	assert_ms(change_of(&result, "linear")->delta_ms, 70);
 }
 
 static void a_kernel_of_another_library_is_renamed_by_its_launcher(void **state)
 {
-	struct comparison c;
 	const struct change *renamed;
 	struct fp_function *f;
 
 	(void)state;
-	both_init(1);
 	f = spend_on(&before.workers[0], "volta_sgemm_128x64_tn", 40, 0.1);
 	f->launched_by = "aten::linear > aten::addmm";
 	f = spend_on(&before.workers[0], "softmax_warp_forward", 40, 0.1);
@@ -280,86 +280,74 @@ static void a_kernel_of_another_library_is_renamed_by_its_launcher(void **state)
 	f->launched_by = "aten::linear > aten::addmm";
 	f = spend_on(&after.workers[0], "softmax_warp_backward", 41, 0.1);
 	f->launched_by = "aten::_softmax_backward";
-	c = compared();
-	renamed = change_of(&c, "cutlass_tensorop_gemm");
+	result = compared();
+	renamed = change_of(&result, "cutlass_tensorop_gemm");
 	/* 25 of 40 ms is no near time, 41 of 40 no same place. */
 	assert_int_equal(renamed->kind, CHANGE_APPEARED);
-	assert_int_equal(change_of(&c, "softmax_warp_backward")->kind, CHANGE_APPEARED);
-	comparison_done(&c);
+	assert_int_equal(change_of(&result, "softmax_warp_backward")->kind, CHANGE_APPEARED);
+	comparison_done(&result);
 	after.workers[0].functions.data[0].share_ns = llround(35e6 * ITERATIONS);
 	memset(after.workers[0].fp.class_ns, 0, sizeof(after.workers[0].fp.class_ns));
-	c = compared();
-	renamed = change_of(&c, "cutlass_tensorop_gemm");
+	result = compared();
+	renamed = change_of(&result, "cutlass_tensorop_gemm");
 	assert_int_equal(renamed->kind, CHANGE_RENAMED);
 	assert_string_equal(renamed->old_name, "volta_sgemm_128x64_tn");
 	assert_ms(renamed->delta_ms, -5);
-	comparison_done(&c);
 }
 
 static void below_a_renamed_script_all_is_still_itself(void **state)
 {
-	struct comparison c;
-
 	(void)state;
-	both_init(1);
 	spend(&before, "train.py(3): main/forward/aten::mm", 60);
 	spend(&before, "train.py(3): main/load/read", 20);
 	spend(&after, "train_v2.py(7): main/forward/aten::mm", 60);
 	spend(&after, "train_v2.py(7): main/load/read", 45);
-	c = compared();
-	assert_int_equal(change_of(&c, "train_v2.py(7): main")->kind, CHANGE_RENAMED);
-	assert_ms(change_of(&c, "train_v2.py(7): main")->after.tree_ms, 105);
-	assert_int_equal(change_of(&c, "read")->kind, CHANGE_GREW);
-	assert_ms(change_of(&c, "read")->delta_ms, 25);
-	assert_int_equal(c.change_cnt, 2);
-	comparison_done(&c);
+	result = compared();
+	assert_int_equal(change_of(&result, "train_v2.py(7): main")->kind, CHANGE_RENAMED);
+	assert_ms(change_of(&result, "train_v2.py(7): main")->after.tree_ms, 105);
+	assert_int_equal(change_of(&result, "read")->kind, CHANGE_GREW);
+	assert_ms(change_of(&result, "read")->delta_ms, 25);
+	assert_int_equal(result.change_cnt, 2);
 }
 
 static void what_a_new_wrapper_calls_has_moved(void **state)
 {
-	struct comparison c;
 	const struct change *moved;
 
 	(void)state;
-	both_init(1);
 	spend(&before, "main/forward/aten::mm", 40);
 	spend(&before, "main/forward/aten::gelu", 20);
 	spend(&after, "main/forward/hook/aten::mm", 40);
 	spend(&after, "main/forward/hook/aten::gelu", 30);
-	c = compared();
-	moved = change_of(&c, "aten::mm");
+	result = compared();
+	moved = change_of(&result, "aten::mm");
 	assert_int_equal(moved->kind, CHANGE_MOVED);
 	assert_ms(moved->delta_ms, 0);
 	assert_string_equal(moved->stack[moved->stack_cnt - 1], "hook");
 	assert_string_equal(moved->old_stack[moved->old_stack_cnt - 1], "forward");
-	assert_int_equal(change_of(&c, "aten::gelu")->kind, CHANGE_MOVED);
-	assert_ms(change_of(&c, "aten::gelu")->delta_ms, 10);
-	comparison_done(&c);
+	assert_int_equal(change_of(&result, "aten::gelu")->kind, CHANGE_MOVED);
+	assert_ms(change_of(&result, "aten::gelu")->delta_ms, 10);
 }
 
 static void the_thread_tells_what_the_device_hides(void **state)
 {
-	struct comparison c;
 	struct fp_function *f;
 
 	(void)state;
-	both_init(1);
 	spend(&before, "gemm", 100);
 	spend(&after, "gemm", 100);
 	f = spend_on(&before.workers[0], "main/fwd/CompiledFunction", 0, 0);
 	f->thread_ns = llround(30e6 * ITERATIONS);
-	c = compared();
-	assert_int_equal(c.verdict, COMPARISON_SAME);
+	result = compared();
+	assert_int_equal(result.verdict, COMPARISON_SAME);
 	/* main and fwd have nothing else: the whole of it is gone. */
-	assert_int_equal(c.change_cnt, 1);
-	assert_int_equal(c.changes[0].kind, CHANGE_VANISHED);
-	assert_ms(c.changes[0].before.thread_ms, 30);
-	comparison_done(&c);
+	assert_int_equal(result.change_cnt, 1);
+	assert_int_equal(result.changes[0].kind, CHANGE_VANISHED);
+	assert_ms(result.changes[0].before.thread_ms, 30);
 }
 
 static void jobs_that_are_not_alike_are_noted(void **state)
 {
-	struct comparison c;
 	bool noted = false;
 
 	(void)state;
@@ -367,36 +355,30 @@ static void jobs_that_are_not_alike_are_noted(void **state)
 	run_init(&after, 2);
 	spend(&before, "main/a/aten::mm", 60);
 	spend(&after, "other/z/softmax", 90);
-	c = compared();
-	assert_true(c.common_frac < 0.05);
-	for (size_t i = 0; i < c.note_cnt; i++)
-		noted |= strstr(c.notes[i], "one job?") != NULL;
+	result = compared();
+	assert_true(result.common_frac < 0.05);
+	for (size_t i = 0; i < result.note_cnt; i++)
+		noted |= strstr(result.notes[i], "one job?") != NULL;
 	assert_true(noted);
-	comparison_done(&c);
 }
 
 static void one_iteration_of_one_worker_proves_nothing(void **state)
 {
-	struct comparison c;
-
 	(void)state;
-	both_init(1);
 	spend(&before, "main/a/aten::mm", 60);
 	spend(&after, "main/a/aten::mm", 90);
 	before.workers[0].fp.iteration_cnt = after.workers[0].fp.iteration_cnt = 1;
-	c = compared();
-	assert_int_equal(c.verdict, COMPARISON_UNCERTAIN);
-	assert_int_equal(c.basis, 0);
-	assert_true(isnan(c.p));
-	assert_false(c.changes[0].significant);
-	assert_int_equal(c.changes[0].confidence, CONFIDENCE_LOW);
-	comparison_done(&c);
+	result = compared();
+	assert_int_equal(result.verdict, COMPARISON_UNCERTAIN);
+	assert_int_equal(result.basis, 0);
+	assert_true(isnan(result.p));
+	assert_false(result.changes[0].significant);
+	assert_int_equal(result.changes[0].confidence, CONFIDENCE_LOW);
 }
 
 static void repeats_speak_louder_than_ranks(void **state)
 {
 	static const double noisy[] = { 60, 70, 80 }, slower[] = { 75, 65, 85 };
-	struct comparison c;
 
 	(void)state;
 	both_init(3);
@@ -405,18 +387,16 @@ static void repeats_speak_louder_than_ranks(void **state)
 		(void)spend_on(&before.workers[i], "main/a/aten::mm", noisy[i], 0.01);
 		(void)spend_on(&after.workers[i], "main/a/aten::mm", slower[i], 0.01);
 	}
-	c = compared();
-	assert_int_equal(c.basis, BASIS_WINDOWS);
-	assert_int_equal(c.before.window_cnt, 3);
-	assert_int_equal(c.before.worker_cnt, 1);
-	assert_int_equal(c.verdict, COMPARISON_UNCERTAIN);
-	comparison_done(&c);
+	result = compared();
+	assert_int_equal(result.basis, BASIS_WINDOWS);
+	assert_int_equal(result.before.window_cnt, 3);
+	assert_int_equal(result.before.worker_cnt, 1);
+	assert_int_equal(result.verdict, COMPARISON_UNCERTAIN);
 }
 
 static void three_repeats_give_high_confidence(void **state)
 {
 	static const double noisy[] = { 60, 61, 59 };
-	struct comparison c;
 
 	(void)state;
 	both_init(3);
@@ -425,11 +405,10 @@ static void three_repeats_give_high_confidence(void **state)
 		(void)spend_on(&before.workers[i], "main/a/aten::mm", noisy[i], 0.01);
 		(void)spend_on(&after.workers[i], "main/a/aten::mm", noisy[i] + 30, 0.01);
 	}
-	c = compared();
-	assert_int_equal(c.verdict, COMPARISON_SLOWER);
-	assert_int_equal(c.confidence, CONFIDENCE_HIGH);
-	assert_int_equal(c.changes[0].confidence, CONFIDENCE_HIGH);
-	comparison_done(&c);
+	result = compared();
+	assert_int_equal(result.verdict, COMPARISON_SLOWER);
+	assert_int_equal(result.confidence, CONFIDENCE_HIGH);
+	assert_int_equal(result.changes[0].confidence, CONFIDENCE_HIGH);
 }
 
 /* --- chance --- */
@@ -595,7 +574,7 @@ static void every_failing_allocation_is_told(void **state)
 	comparison_done(&c);
 }
 
-#define TEST(f) cmocka_unit_test_teardown(f, both_done)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, both_start, both_done)
 
 int main(void)
 {
