@@ -15,7 +15,9 @@
 
 int slices_begin(struct slices *slices, const struct slices_plan *plan)
 {
-	if (plan->slice_steps < 2 || plan->slice_cnt < 3 || plan->slice_cnt > SLICES_MAX)
+	if (plan->stride == 0 || plan->slice_steps < 2 * (uint64_t)plan->stride ||
+	    plan->slice_steps % plan->stride != 0 || plan->slice_cnt < 3 ||
+	    plan->slice_cnt > SLICES_MAX)
 		return -EINVAL;
 	*slices = (struct slices){ .plan = *plan };
 	return 0;
@@ -35,7 +37,7 @@ void slices_mark(struct slices *slices, uint64_t step, int64_t time_ns)
 	const struct slices_plan *plan = &slices->plan;
 	uint64_t slice, position;
 
-	if (step < plan->start_step)
+	if (step < plan->start_step || (step - plan->start_step) % plan->stride != 0)
 		return;
 	slice = (step - plan->start_step) / plan->slice_steps;
 	position = (step - plan->start_step) % plan->slice_steps;

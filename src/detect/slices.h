@@ -5,7 +5,8 @@
  * neighbours without, so that a job which drifts costs nothing; the median over
  * these pairs forgives the pair in which something else happened.
  *
- * The first iteration of a slice is left out: it carries the switching.
+ * The first iteration of a slice is left out: it carries the switching. Only marks that
+ * begin an iteration count: those of several optimizers come at unequal distances.
  * Source: design.md section 8; facts on collection, section 12.
  */
 #pragma once
@@ -17,8 +18,9 @@
 
 struct slices_plan {
 	uint64_t start_step;  /* the count of the iteration mark that begins slice 0 */
-	uint64_t slice_steps; /* at least 2 */
+	uint64_t slice_steps; /* whole iterations, at least 2 */
 	uint64_t slice_cnt;   /* 3..SLICES_MAX; the odd ones are "on" */
+	uint32_t stride;      /* iteration marks of one iteration */
 };
 
 struct slices {

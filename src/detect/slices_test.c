@@ -9,7 +9,9 @@
 
 #define STEP_NS (20 * NSEC_PER_MSEC)
 
-static const struct slices_plan plan = { .start_step = 100, .slice_steps = 10, .slice_cnt = 21 };
+static const struct slices_plan plan = {
+	.start_step = 100, .slice_steps = 10, .slice_cnt = 21, .stride = 1
+};
 
 struct job {
 	double cost_frac, noise_frac, drift_frac; /* drift: over the whole */
@@ -51,6 +53,30 @@ static void test_cost_of_a_steady_job_is_exact(void **state)
 	assert_int_equal(slices_cost(&slices, &cost), 0);
 	assert_int_equal(cost.pair_cnt, 10);
 	assert_float_equal(cost.frac, 0.02, 1e-6);
+}
+
+/* Two optimizers: 18 ms, then 2 ms, and only the short part becomes dearer. */
+static void test_marks_at_unequal_distances_count_by_whole_iterations(void **state)
+{
+	struct slices_plan pairs = plan;
+	struct slices slices;
+	struct slices_cost cost;
+	int64_t now_ns = 1;
+
+	(void)state;
+	pairs.stride = 2;
+	for (uint64_t lost = 100; lost < 130; lost++) {
+		assert_int_equal(slices_begin(&slices, &pairs), 0);
+		for (uint64_t step = 100; step < 320; step++) {
+			bool on = (step - 100) / 10 % 2 == 1;
+
+			if (step != lost)
+				slices_mark(&slices, step, now_ns);
+			now_ns += step % 2 == 0 ? 18 * NSEC_PER_MSEC : (on ? 4 : 2) * NSEC_PER_MSEC;
+		}
+		assert_int_equal(slices_cost(&slices, &cost), 0);
+		assert_float_equal(cost.frac, 0.1, 1e-6);
+	}
 }
 
 static void test_drift_costs_nothing(void **state)
@@ -127,7 +153,8 @@ static void test_too_little_says_nothing(void **state)
 static void test_a_foolish_plan_is_refused(void **state)
 {
 	static const struct slices_plan plans[] = {
-		{ 0, 1, 5 }, { 0, 0, 5 }, { 0, 5, 2 }, { 0, 5, SLICES_MAX + 1 }
+		{ 0, 1, 5, 1 }, { 0, 0, 5, 1 }, { 0, 5, 2, 1 }, { 0, 5, SLICES_MAX + 1, 1 },
+		{ 0, 5, 5, 0 }, { 0, 5, 5, 2 }, { 0, 2, 5, 2 },
 	};
 	struct slices slices;
 
@@ -169,6 +196,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cost_of_a_steady_job_is_exact),
+		cmocka_unit_test(test_marks_at_unequal_distances_count_by_whole_iterations),
 		cmocka_unit_test(test_drift_costs_nothing),
 		cmocka_unit_test(test_lost_marks_change_nothing),
 		cmocka_unit_test(test_noise_is_within_its_error),

@@ -147,7 +147,8 @@ static unsigned begin(struct audit *audit, const struct wire_state *states, size
 				      .kind = audit->kind,
 				      .start_step = plan.start_step,
 				      .slice_steps = steps * plan.stride,
-				      .slice_cnt = shapes[audit->kind].slice_cnt };
+				      .slice_cnt = shapes[audit->kind].slice_cnt,
+				      .stride = plan.stride };
 	steps = order->start_step - audit->step + order->slice_steps * order->slice_cnt;
 	audit->limit_ns =
 		now_ns + audit->patience_ns +

@@ -61,7 +61,7 @@ static void answer(struct job *job)
 	uint32_t mine = kind == AUDIT_ALWAYS ? BACKOFF_ALWAYS : BACKOFF_SAMPLES | BACKOFF_OPERATORS;
 	double frac = job->cost_frac[kind] - job->per_left_out * bits(job->audit.backoff & mine);
 
-	for (uint32_t i = 0; i < WORKERS; i++)
+	for (uint32_t i = 0; i < WORKERS && job->states[i].phase != PHASE_GONE; i++)
 		audit_take(&job->audit, &(struct wire_audited){ .worker = 1 + i,
 								.id = job->order.id,
 								.pair_cnt = i < job->blind ? 0 : 6,
@@ -142,6 +142,39 @@ static void test_a_window_goes_first_and_both_are_measured(void **state)
 	assert_int_equal(overhead.backoff, BACKOFF_NONE);
 	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
 	assert_int_equal(job.sent[AUDIT_ALWAYS], 1);
+	assert_int_equal(job.ended, 2);
+	audit_done(&job.audit);
+}
+
+static void test_slices_are_whole_iterations_of_a_job_with_two_optimizers(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	for (size_t i = 0; i < WORKERS; i++)
+		job.states[i].stride = 3;
+	tick(&job, true);
+	assert_int_equal(job.order.stride, 3);
+	assert_int_equal(job.order.start_step % 3, 0);
+	assert_int_equal(job.order.slice_steps % 3, 0);
+	assert_in_range(job.order.slice_steps, 15, 20); /* 0.3 s, at least 5 iterations */
+	audit_done(&job.audit);
+}
+
+static void test_one_worker_is_enough(void **state)
+{
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	for (size_t i = 1; i < WORKERS; i++)
+		job.states[i].phase = PHASE_GONE;
+	job.cost_frac[AUDIT_WINDOW] = 0.012;
+	run_for(&job, 60 * NSEC_PER_SEC);
+	audit_overhead(&job.audit, &overhead);
+	assert_float_equal(overhead.window.frac, 0.012, 1e-6);
 	assert_int_equal(job.ended, 2);
 	audit_done(&job.audit);
 }
@@ -486,6 +519,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_window_goes_first_and_both_are_measured),
+		cmocka_unit_test(test_slices_are_whole_iterations_of_a_job_with_two_optimizers),
+		cmocka_unit_test(test_one_worker_is_enough),
 		cmocka_unit_test(test_it_is_repeated_after_its_interval),
 		cmocka_unit_test(test_a_cost_that_grows_later_is_noticed),
 		cmocka_unit_test(test_what_costs_too_much_is_left_out_step_by_step),

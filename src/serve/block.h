@@ -63,7 +63,8 @@ void block_order(struct block_reader *reader, const struct order_plan *plan);
 /* Slices for the self-audit; slice_cnt 0 ends the one that runs. Fields first, id last. */
 struct audit_plan {
 	uint64_t id, start_step, slice_steps, slice_cnt;
-	uint32_t kind; /* enum audit_kind */
+	uint32_t kind;	 /* enum audit_kind */
+	uint32_t stride; /* of no interest to the worker */
 };
 void block_audit(struct block_reader *reader, const struct audit_plan *plan);
 

@@ -200,7 +200,8 @@ static void take_audit(void *arg, const struct bus_message *message)
 				    .start_step = wire->start_step,
 				    .slice_steps = wire->slice_steps,
 				    .slice_cnt = wire->slice_cnt,
-				    .kind = wire->kind };
+				    .kind = wire->kind,
+				    .stride = wire->stride };
 	vec_foreach(client, &hostd->clients) {
 		if ((*client)->is_worker && !(*client)->worker.gone)
 			worker_audit(&(*client)->worker, &plan);

@@ -92,7 +92,7 @@ struct wire_told {
 /* The self-audit: see format/message.h. slice_cnt 0: it is over, or taken back. */
 struct wire_audit {
 	uint64_t id, start_step, slice_steps, slice_cnt;
-	uint32_t kind, reserved;
+	uint32_t kind, stride;
 };
 
 struct wire_audited {

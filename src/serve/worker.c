@@ -212,7 +212,8 @@ void worker_audit(struct worker *worker, const struct audit_plan *plan)
 {
 	const struct slices_plan slices = { .start_step = plan->start_step,
 					    .slice_steps = plan->slice_steps,
-					    .slice_cnt = plan->slice_cnt };
+					    .slice_cnt = plan->slice_cnt,
+					    .stride = plan->stride };
 
 	block_audit(&worker->block, plan);
 	worker->audit = (struct worker_audit){ .id = plan->id, .kind = plan->kind };
