@@ -70,7 +70,8 @@ static enum event_class class_of(struct walk *w, const struct event *e, bool lea
 	if (known == IDMAP_NONE) {
 		known = classify_event((enum event_kind)e->kind, event_name(w->path->trace, e),
 				       leaf, mode);
-		(void)idmap_set(&w->classes, key, known); /* out of memory: asked again */
+		if (idmap_set(&w->classes, key, known) < 0)
+			return (enum event_class)known; /* will be found again each time */
 	}
 	return (enum event_class)known;
 }
