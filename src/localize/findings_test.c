@@ -4,44 +4,56 @@
 
 #include <string.h>
 
+/* Of each test, freed at its end. */
+static struct test_job job;
+static struct report report;
+
+static int done(void **state)
+{
+	(void)state;
+	report_done(&report);
+	test_job_done(&job);
+	return 0;
+}
+
 /* --- causes --- */
 
-static void process_elements(struct test_job *job, size_t w, double elements)
+static void process_elements(size_t w, double elements)
 {
-	vec_foreach(f, &job->workers[w].functions)
+	vec_foreach(f, &job.workers[w].functions)
 		f->elements = f->class == CLASS_COMPUTE ? elements : -1;
 }
 
-static void other_thread_computes(struct test_job *job)
+static void other_thread_computes(void)
 {
-	job->workers[1].fp.host_stats.other_cpu_frac = 0.3;
-	job->workers[1].fp.host_stats.other_name = "metrics.py: flush";
+	job.workers[1].fp.host_stats.other_cpu_frac = 0.3;
+	job.workers[1].fp.host_stats.other_name = "metrics.py: flush";
 }
 
-static void no_cpu(struct test_job *job)
+static void no_cpu(void)
 {
 	for (size_t w = 0; w < 4; w++)
-		job->workers[w].fp.host_stats.run_delay_frac = w == 1 ? 0.25 : 0.01;
-	job->workers[1].fp.host_stats.thief = "stress-ng";
-	job->workers[1].fp.host_stats.thief_frac = 0.9;
+		job.workers[w].fp.host_stats.run_delay_frac = w == 1 ? 0.25 : 0.01;
+	job.workers[1].fp.host_stats.thief = "stress-ng";
+	job.workers[1].fp.host_stats.thief_frac = 0.9;
 }
 
-static void collections(struct test_job *job)
+static void collections(void)
 {
 	for (size_t w = 0; w < 4; w++)
-		job->workers[w].fp.host_stats.gc_ns = w == 1 ? 170000000 : 1000;
+		job.workers[w].fp.host_stats.gc_ns = w == 1 ? 170000000 : 1000;
 }
 
-static void longer_inputs(struct test_job *job)
+static void longer_inputs(void)
 {
 	for (size_t w = 0; w < 4; w++)
-		process_elements(job, w, w == 1 ? 1300 : 1000);
+		process_elements(w, w == 1 ? 1300 : 1000);
 }
 
 static const struct {
 	const char *cause;
 	struct test_place place;
-	void (*with)(struct test_job *job);
+	void (*with)(void);
 } causes[] = {
 	{ "host-stall", { "forward", KIND_OPERATOR, "idle after aten::view", CLASS_IDLE }, NULL },
 	{ "slow-data-loading",
@@ -69,12 +81,9 @@ static void each_pattern_of_a_late_worker_has_its_cause(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(causes); i++) {
-		struct test_job job;
-		struct report report;
-
 		test_play_late(&job, &causes[i].place, 1, 30);
 		if (causes[i].with != NULL)
-			causes[i].with(&job);
+			causes[i].with();
 		report = test_localize(&job, NULL);
 		if (report.finding_cnt != 1 ||
 		    strcmp(report.findings[0].cause, causes[i].cause) != 0)
@@ -91,11 +100,11 @@ static void each_pattern_of_a_late_worker_has_its_cause(void **state)
 
 /* --- evidence --- */
 
-static bool evidence_has(struct test_job *job, const char *words)
+static bool evidence_has(const char *words)
 {
-	struct report report = test_localize(job, NULL);
 	bool found = false;
 
+	report = test_localize(&job, NULL);
 	for (size_t i = 0; i < report.findings[0].evidence_cnt; i++)
 		found |= strstr(report.findings[0].evidence[i], words) != NULL;
 	report_done(&report);
@@ -105,106 +114,82 @@ static bool evidence_has(struct test_job *job, const char *words)
 /* The process that takes the CPU and the thread that holds the lock are named. */
 static void the_evidence_names_who_is_in_the_way(void **state)
 {
-	struct test_job job;
-	struct report report;
-	bool found = false;
-
 	(void)state;
 	test_play_late(&job, &test_crop, 1, 30);
-	no_cpu(&job);
-	report = test_localize(&job, NULL);
-	for (size_t i = 0; i < report.findings[0].evidence_cnt; i++)
-		found |= strstr(report.findings[0].evidence[i], "stress-ng") != NULL;
-	assert_true(found);
-	report_done(&report);
-	test_job_done(&job);
+	no_cpu();
+	assert_true(evidence_has("stress-ng"));
 }
 
 static void pressure_is_evidence_beside_a_cause_it_bears_on(void **state)
 {
 	struct fp_host *host;
-	struct test_job job;
 
 	(void)state;
 	test_play_late(&job, &test_crop, 1, 30);
-	no_cpu(&job);
+	no_cpu();
 	host = &job.workers[1].fp.host_stats;
 	host->psi_cpu_frac = 0.63;
 	host->psi_io_frac = 0.8;
-	assert_true(evidence_has(&job, "the host's CPU pressure was 63 % (some)"));
-	assert_false(evidence_has(&job, "I/O pressure"));
+	assert_true(evidence_has("the host's CPU pressure was 63 % (some)"));
+	assert_false(evidence_has("I/O pressure"));
 	host->psi_cpu_frac = 0.09;
-	assert_false(evidence_has(&job, "pressure"));
+	assert_false(evidence_has("pressure"));
 	test_job_done(&job);
 	test_play_late(&job, &causes[2].place, 1, 30); /* slow data loading */
 	host = &job.workers[1].fp.host_stats;
 	host->psi_cpu_frac = 0.63;
 	host->psi_io_frac = 0.8;
-	assert_true(evidence_has(&job, "the host's I/O pressure was 80 % (some)"));
-	assert_false(evidence_has(&job, "CPU pressure"));
-	test_job_done(&job);
+	assert_true(evidence_has("the host's I/O pressure was 80 % (some)"));
+	assert_false(evidence_has("CPU pressure"));
 }
 
 /* --- who is named --- */
 
-static void what_is_slow_on_all_workers_is_one_finding(void **state)
+/* Six iterations in which worker w of cnt spends ms[w] in a function of Python. */
+static void play_crop(const double ms[], size_t cnt)
 {
-	struct test_job job;
-	struct report report;
-
-	(void)state;
-	test_job_init(&job, 4, 0, 0);
+	test_job_init(&job, cnt, 0, 0);
 	for (int i = 0; i < 6; i++) {
 		test_iterate(&job);
-		for (size_t w = 0; w < 4; w++) {
-			test_work(&job, w, &test_crop, 20);
+		for (size_t w = 0; w < cnt; w++) {
+			test_work(&job, w, &test_crop, ms[w]);
 			test_work(&job, w, &test_mm, 75);
 		}
-		test_meet(&job, 0, 0, 4, 5);
+		test_meet(&job, 0, 0, cnt, 5);
 	}
 	test_finish(&job);
+}
+
+static void what_is_slow_on_all_workers_is_one_finding(void **state)
+{
+	static const double ms[] = { 20, 20, 20, 20 };
+
+	(void)state;
+	play_crop(ms, ARRAY_SIZE(ms));
 	report = test_localize(&job, NULL);
 	assert_int_equal(report.finding_cnt, 1);
 	assert_string_equal(report.findings[0].cause, "slow-function-everywhere");
 	assert_true(report.findings[0].all_workers);
 	assert_float_equal(report.findings[0].gain_pct, 19, 0.01);
-	report_done(&report);
-	test_job_done(&job);
 }
 
 /* Rank 4 is nearly as slow as rank 2, but never the last; rank 1 is not worth a word. */
 static void who_is_as_slow_but_never_last_is_named_too(void **state)
 {
 	static const double ms[] = { 2, 6, 30, 2, 27, 2 };
-	struct test_job job;
-	struct report report;
 
 	(void)state;
-	test_job_init(&job, 6, 0, 0);
-	for (int i = 0; i < 6; i++) {
-		test_iterate(&job);
-		for (size_t w = 0; w < 6; w++) {
-			test_work(&job, w, &test_crop, ms[w]);
-			test_work(&job, w, &test_mm, 75);
-		}
-		test_meet(&job, 0, 0, 6, 5);
-	}
-	test_finish(&job);
+	play_crop(ms, ARRAY_SIZE(ms));
 	report = test_localize(&job, NULL);
 	assert_int_equal(report.finding_cnt, 1);
 	assert_int_equal(report.findings[0].rank_cnt, 2);
 	assert_int_equal(report.findings[0].ranks[0], 2);
 	assert_int_equal(report.findings[0].ranks[1], 4);
-	report_done(&report);
-	test_job_done(&job);
 }
 
 /* Ranks 2 and 3 share a host whose CPUs others use; only rank 2 is ever the last. */
 static void those_who_share_a_starved_host_are_named_together(void **state)
 {
-	struct test_job job;
-	struct report report;
-
 	(void)state;
 	test_play_late(&job, &test_crop, 2, 30);
 	for (size_t w = 0; w < 4; w++) {
@@ -222,53 +207,44 @@ static void those_who_share_a_starved_host_are_named_together(void **state)
 	job.workers[3].fp.host_stats.run_delay_frac = 0.002;
 	report = test_localize(&job, NULL);
 	assert_int_equal(report.findings[0].rank_cnt, 1);
-	report_done(&report);
-	test_job_done(&job);
 }
 
 /* Once in six iterations, in pieces, everywhere. */
-static void play_occasion(struct test_job *job, const struct test_place *place)
+static void play_occasion(const struct test_place *place)
 {
-	test_job_init(job, 4, 0, 0);
+	test_job_init(&job, 4, 0, 0);
 	for (int i = 0; i < 6; i++) {
-		test_iterate(job);
+		test_iterate(&job);
 		for (size_t w = 0; w < 4; w++) {
 			if (i == 3)
 				for (int chunk = 0; chunk < 12; chunk++)
-					test_work(job, w, place, 10);
-			test_work(job, w, &test_mm, 75);
+					test_work(&job, w, place, 10);
+			test_work(&job, w, &test_mm, 75);
 		}
-		test_meet(job, 0, 0, 4, 5);
+		test_meet(&job, 0, 0, 4, 5);
 	}
-	test_finish(job);
+	test_finish(&job);
 }
 
 static void a_checkpoint_of_all_is_no_finding_but_a_collection_is(void **state)
 {
 	static const struct test_place gc = { NULL, KIND_GC, "gc (generation 2)", CLASS_HOST };
-	struct test_job job;
-	struct report report;
 
 	(void)state;
-	play_occasion(&job, &test_crop);
+	play_occasion(&test_crop);
 	report = test_localize(&job, NULL);
 	assert_int_equal(report.finding_cnt, 0);
 	assert_int_equal(report.verdict, VERDICT_HEALTHY);
 	report_done(&report);
 	test_job_done(&job);
-	play_occasion(&job, &gc);
+	play_occasion(&gc);
 	report = test_localize(&job, NULL);
 	assert_int_equal(report.finding_cnt, 1);
 	assert_string_equal(report.findings[0].cause, "garbage-collection");
-	report_done(&report);
-	test_job_done(&job);
 }
 
 static void a_collective_that_is_slow_for_all_accuses_no_worker(void **state)
 {
-	struct test_job job;
-	struct report report;
-
 	(void)state;
 	test_job_init(&job, 4, 0, 0);
 	for (int i = 0; i < 6; i++) {
@@ -283,17 +259,12 @@ static void a_collective_that_is_slow_for_all_accuses_no_worker(void **state)
 	assert_string_equal(report.findings[0].cause, "slow-collective");
 	assert_true(report.findings[0].all_workers);
 	assert_float_equal(report.findings[0].gain_pct, 30, 0.01);
-	report_done(&report);
-	test_job_done(&job);
 }
 
 /* --- which findings --- */
 
 static void findings_come_by_what_their_repair_gives_back(void **state)
 {
-	struct test_job job;
-	struct report report;
-
 	(void)state;
 	test_job_init(&job, 6, 0, 0);
 	for (int i = 0; i < 6; i++) {
@@ -314,8 +285,6 @@ static void findings_come_by_what_their_repair_gives_back(void **state)
 	test_assert_ranks(&report.findings[1], "1");
 	assert_float_equal(report.findings[0].gain_ms_per_iteration, 25, 0.1);
 	assert_float_equal(report.findings[1].gain_ms_per_iteration, 12, 0.1);
-	report_done(&report);
-	test_job_done(&job);
 }
 
 /* The same stall in the forward and in the backward pass. */
@@ -323,8 +292,6 @@ static void one_fault_in_two_places_is_one_finding(void **state)
 {
 	static const struct test_place backward = { "backward", KIND_OPERATOR,
 						    "idle after aten::add", CLASS_IDLE };
-	struct test_job job;
-	struct report report;
 
 	(void)state;
 	test_job_init(&job, 4, 0, 0);
@@ -341,8 +308,6 @@ static void one_fault_in_two_places_is_one_finding(void **state)
 	assert_int_equal(report.finding_cnt, 1);
 	test_assert_ranks(&report.findings[0], "3");
 	assert_float_equal(report.findings[0].gain_ms_per_iteration, 21, 0.1);
-	report_done(&report);
-	test_job_done(&job);
 }
 
 static void what_gives_back_less_than_min_gain_is_left_out(void **state)
@@ -355,8 +320,6 @@ static void what_gives_back_less_than_min_gain_is_left_out(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct localize_options options = localize_defaults();
-		struct test_job job;
-		struct report report;
 
 		test_play_late(&job, &test_nap, 2, cases[i].pause_ms);
 		options.min_gain_pct = cases[i].min_gain_pct;
@@ -371,20 +334,22 @@ static void what_gives_back_less_than_min_gain_is_left_out(void **state)
 	}
 }
 
+#define TEST(f) cmocka_unit_test_teardown(f, done)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_pattern_of_a_late_worker_has_its_cause),
-		cmocka_unit_test(the_evidence_names_who_is_in_the_way),
-		cmocka_unit_test(pressure_is_evidence_beside_a_cause_it_bears_on),
-		cmocka_unit_test(what_is_slow_on_all_workers_is_one_finding),
-		cmocka_unit_test(who_is_as_slow_but_never_last_is_named_too),
-		cmocka_unit_test(those_who_share_a_starved_host_are_named_together),
-		cmocka_unit_test(a_checkpoint_of_all_is_no_finding_but_a_collection_is),
-		cmocka_unit_test(a_collective_that_is_slow_for_all_accuses_no_worker),
-		cmocka_unit_test(findings_come_by_what_their_repair_gives_back),
-		cmocka_unit_test(one_fault_in_two_places_is_one_finding),
-		cmocka_unit_test(what_gives_back_less_than_min_gain_is_left_out),
+		TEST(each_pattern_of_a_late_worker_has_its_cause),
+		TEST(the_evidence_names_who_is_in_the_way),
+		TEST(pressure_is_evidence_beside_a_cause_it_bears_on),
+		TEST(what_is_slow_on_all_workers_is_one_finding),
+		TEST(who_is_as_slow_but_never_last_is_named_too),
+		TEST(those_who_share_a_starved_host_are_named_together),
+		TEST(a_checkpoint_of_all_is_no_finding_but_a_collection_is),
+		TEST(a_collective_that_is_slow_for_all_accuses_no_worker),
+		TEST(findings_come_by_what_their_repair_gives_back),
+		TEST(one_fault_in_two_places_is_one_finding),
+		TEST(what_gives_back_less_than_min_gain_is_left_out),
 	};
 
 	return cmocka_run_group_tests_name("findings", tests, NULL, NULL);

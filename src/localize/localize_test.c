@@ -9,14 +9,24 @@
 #include <errno.h>
 #include <string.h>
 
+/* Of each test, freed at its end. */
+static struct test_job job;
+static struct report report;
+
+static int done(void **state)
+{
+	(void)state;
+	report_done(&report);
+	test_job_done(&job);
+	return 0;
+}
+
 /* --- the job --- */
 
 /* The late one's trace is absent: its victims must not be told that nobody was late. */
 static void without_the_late_worker_nobody_can_tell_why_all_wait(void **state)
 {
 	struct localize_options options = localize_defaults();
-	struct test_job job;
-	struct report report;
 
 	(void)state;
 	test_play_late(&job, &test_nap, 3, 200);
@@ -31,28 +41,19 @@ static void without_the_late_worker_nobody_can_tell_why_all_wait(void **state)
 	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
 	report_done(&report);
 	job.cnt = 4;
-	test_job_done(&job);
 }
 
 static void without_workers_nothing_is_concluded(void **state)
 {
-	struct test_job job;
-	struct report report;
-
 	(void)state;
 	test_job_init(&job, 0, 0, 0);
 	report = test_localize(&job, NULL);
 	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
 	assert_string_equal(report.reason, "no worker could be analyzed");
-	report_done(&report);
-	test_job_done(&job);
 }
 
 static void one_iteration_is_too_short_to_conclude(void **state)
 {
-	struct test_job job;
-	struct report report;
-
 	(void)state;
 	test_job_init(&job, 4, 0, 0);
 	test_iterate(&job);
@@ -63,15 +64,11 @@ static void one_iteration_is_too_short_to_conclude(void **state)
 	report = test_localize(&job, NULL);
 	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
 	assert_non_null(strstr(report.reason, "too short"));
-	report_done(&report);
-	test_job_done(&job);
 }
 
 static void missing_workers_are_listed_and_too_many_end_in_no_conclusion(void **state)
 {
 	struct localize_options options = localize_defaults();
-	struct test_job job;
-	struct report report;
 
 	(void)state;
 	test_play_late(&job, &test_nap, SIZE_MAX, 0);
@@ -87,16 +84,12 @@ static void missing_workers_are_listed_and_too_many_end_in_no_conclusion(void **
 	report = test_localize(&job, &options);
 	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
 	assert_string_equal(report.reason, "only 4 of 16 workers could be analyzed");
-	report_done(&report);
-	test_job_done(&job);
 }
 
 static void chosen_ranks_are_all_that_is_expected(void **state)
 {
 	static const int chosen[] = { 1, 3, 8 };
 	struct localize_options options = localize_defaults();
-	struct test_job job;
-	struct report report;
 
 	(void)state;
 	test_play_late(&job, &test_nap, SIZE_MAX, 0);
@@ -111,14 +104,10 @@ static void chosen_ranks_are_all_that_is_expected(void **state)
 	assert_int_equal(report.missing[0], 8);
 	report_done(&report);
 	job.cnt = 4;
-	test_job_done(&job);
 }
 
 static void the_largest_rank_tells_how_many_there_are_at_least(void **state)
 {
-	struct test_job job;
-	struct report report;
-
 	(void)state;
 	test_play_late(&job, &test_nap, SIZE_MAX, 0);
 	for (size_t w = 0; w < 4; w++)
@@ -127,8 +116,6 @@ static void the_largest_rank_tells_how_many_there_are_at_least(void **state)
 	report = test_localize(&job, NULL);
 	assert_int_equal(report.workers_expected, 6);
 	assert_int_equal(report.missing_cnt, 2);
-	report_done(&report);
-	test_job_done(&job);
 }
 
 /* --- robustness --- */
@@ -136,8 +123,6 @@ static void the_largest_rank_tells_how_many_there_are_at_least(void **state)
 static void two_workers_of_one_rank_are_an_error(void **state)
 {
 	struct localize_options options = localize_defaults();
-	struct test_job job;
-	struct report report;
 	struct err err = { "" };
 
 	(void)state;
@@ -145,12 +130,10 @@ static void two_workers_of_one_rank_are_an_error(void **state)
 	job.workers[0].fp.rank = 2;
 	assert_int_equal(localize(job.fps, job.cnt, &options, &report, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "rank 2: expected one worker, found two"));
-	test_job_done(&job);
 }
 
 static void the_order_of_the_fingerprints_does_not_matter(void **state)
 {
-	struct test_job job;
 	struct report first, again;
 	const struct fingerprint *swap;
 
@@ -166,15 +149,12 @@ static void the_order_of_the_fingerprints_does_not_matter(void **state)
 	assert_string_equal(first.findings[0].key, again.findings[0].key);
 	report_done(&first);
 	report_done(&again);
-	test_job_done(&job);
 }
 
 static void the_report_outlives_the_fingerprints(void **state)
 {
 	char name[] = "forward", source[] = "somewhere";
 	struct test_place place = { name, KIND_OPERATOR, "idle after aten::view", CLASS_IDLE };
-	struct test_job job;
-	struct report report;
 
 	(void)state;
 	test_play_late(&job, &place, 2, 20);
@@ -185,7 +165,6 @@ static void the_report_outlives_the_fingerprints(void **state)
 	memset(source, 'x', sizeof(source) - 1);
 	assert_string_equal(report.findings[0].name, "idle in forward, after aten::view");
 	assert_string_equal(report.workers[1].source, "somewhere");
-	report_done(&report);
 }
 
 /* --- peers --- */
@@ -196,8 +175,6 @@ static void pipeline_stages_are_compared_apart(void **state)
 	static const struct test_place stages[2] = { { NULL, KIND_KERNEL, "embedding",
 						       CLASS_COMPUTE },
 						     { NULL, KIND_KERNEL, "head", CLASS_COMPUTE } };
-	struct test_job job;
-	struct report report;
 	struct job joined;
 
 	(void)state;
@@ -216,13 +193,10 @@ static void pipeline_stages_are_compared_apart(void **state)
 	job_done(&joined);
 	report = test_localize(&job, NULL);
 	assert_int_equal(report.finding_cnt, 0);
-	report_done(&report);
-	test_job_done(&job);
 }
 
 static void a_slow_worker_stays_among_its_peers(void **state)
 {
-	struct test_job job;
 	struct job joined;
 
 	(void)state;
@@ -231,7 +205,6 @@ static void a_slow_worker_stays_among_its_peers(void **state)
 	assert_int_equal(peers_find(&joined), 0);
 	assert_int_equal(joined.group_cnt, 1);
 	job_done(&joined);
-	test_job_done(&job);
 }
 
 /* --- memory --- */
@@ -239,8 +212,6 @@ static void a_slow_worker_stays_among_its_peers(void **state)
 static void want_of_memory_is_told_and_nothing_is_kept(void **state)
 {
 	struct localize_options options = localize_defaults();
-	struct test_job job;
-	struct report report;
 	struct err err;
 	int error = -ENOMEM;
 	size_t failed = 0;
@@ -256,25 +227,25 @@ static void want_of_memory_is_told_and_nothing_is_kept(void **state)
 	}
 	assert_true(failed > 20);
 	test_assert_ranks(&report.findings[0], "2");
-	report_done(&report);
-	test_job_done(&job);
 }
+
+#define TEST(f) cmocka_unit_test_teardown(f, done)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(without_the_late_worker_nobody_can_tell_why_all_wait),
-		cmocka_unit_test(without_workers_nothing_is_concluded),
-		cmocka_unit_test(one_iteration_is_too_short_to_conclude),
-		cmocka_unit_test(missing_workers_are_listed_and_too_many_end_in_no_conclusion),
-		cmocka_unit_test(chosen_ranks_are_all_that_is_expected),
-		cmocka_unit_test(the_largest_rank_tells_how_many_there_are_at_least),
-		cmocka_unit_test(two_workers_of_one_rank_are_an_error),
-		cmocka_unit_test(the_order_of_the_fingerprints_does_not_matter),
-		cmocka_unit_test(the_report_outlives_the_fingerprints),
-		cmocka_unit_test(pipeline_stages_are_compared_apart),
-		cmocka_unit_test(a_slow_worker_stays_among_its_peers),
-		cmocka_unit_test(want_of_memory_is_told_and_nothing_is_kept),
+		TEST(without_the_late_worker_nobody_can_tell_why_all_wait),
+		TEST(without_workers_nothing_is_concluded),
+		TEST(one_iteration_is_too_short_to_conclude),
+		TEST(missing_workers_are_listed_and_too_many_end_in_no_conclusion),
+		TEST(chosen_ranks_are_all_that_is_expected),
+		TEST(the_largest_rank_tells_how_many_there_are_at_least),
+		TEST(two_workers_of_one_rank_are_an_error),
+		TEST(the_order_of_the_fingerprints_does_not_matter),
+		TEST(the_report_outlives_the_fingerprints),
+		TEST(pipeline_stages_are_compared_apart),
+		TEST(a_slow_worker_stays_among_its_peers),
+		TEST(want_of_memory_is_told_and_nothing_is_kept),
 	};
 
 	return cmocka_run_group_tests_name("localize", tests, NULL, NULL);

@@ -95,6 +95,7 @@ void test_job_done(struct test_job *job)
 	}
 	free(job->workers);
 	free(job->fps);
+	*job = (struct test_job){ 0 };
 }
 
 /* FNV-1a: any hash does, as long as all workers use the same. */

@@ -43,7 +43,7 @@ struct test_job {
 
 /* All workers alike: no functions, the window and the iterations given. */
 void test_job_init(struct test_job *job, size_t worker_cnt, double window_ms, size_t iteration_cnt);
-void test_job_done(struct test_job *job);
+void test_job_done(struct test_job *job); /* twice is fine */
 
 /* Index of the frame on worker w, made when it is new. */
 uint32_t test_frame(struct test_job *job, size_t w, uint32_t parent, enum event_kind kind,
