@@ -58,14 +58,14 @@ static size_t count_living(const struct wire_state *states, size_t cnt)
 	size_t living = 0;
 
 	for (size_t i = 0; i < cnt; i++)
-		living += states[i].phase != PHASE_GONE;
+		living += wire_is_watched(&states[i]);
 	return living;
 }
 
 static bool steady(const struct wire_state *states, size_t cnt)
 {
 	for (size_t i = 0; i < cnt; i++) {
-		if (states[i].phase != PHASE_GONE &&
+		if (wire_is_watched(&states[i]) &&
 		    (states[i].phase != PHASE_STEADY || states[i].iterations < STEADY_CNT))
 			return false;
 	}
@@ -92,7 +92,7 @@ static uint64_t least_step(const struct wire_state *states, size_t cnt)
 	uint64_t step = UINT64_MAX;
 
 	for (size_t i = 0; i < cnt; i++) {
-		if (states[i].phase != PHASE_GONE)
+		if (wire_is_watched(&states[i]))
 			step = MIN(step, states[i].step);
 	}
 	return step != UINT64_MAX ? step : 0;
@@ -104,7 +104,7 @@ static bool in_step(const struct wire_state *states, size_t cnt, uint64_t start_
 	uint64_t least = least_step(states, cnt), greatest = least;
 
 	for (size_t i = 0; i < cnt; i++) {
-		if (states[i].phase != PHASE_GONE)
+		if (wire_is_watched(&states[i]))
 			greatest = MAX(greatest, states[i].step);
 	}
 	return greatest - least <= start_step - greatest;
@@ -115,7 +115,7 @@ static int64_t slowest_step_ns(const struct wire_state *states, size_t cnt)
 	int64_t longest_ns = 1;
 
 	for (size_t i = 0; i < cnt; i++) {
-		if (states[i].phase != PHASE_GONE)
+		if (wire_is_watched(&states[i]))
 			longest_ns = MAX(longest_ns, states[i].step_ns);
 	}
 	return longest_ns;
@@ -168,7 +168,7 @@ static uint64_t find_calm(const struct audit *audit, const struct wire_state *st
 		const struct wire_state *state = &states[i];
 		uint64_t own = (uint64_t)(audit->recent_cnt + 2) * MAX(state->stride, 1u);
 
-		if (state->phase == PHASE_GONE)
+		if (!wire_is_watched(state))
 			continue;
 		if (state->step_ns > 0)
 			own += (uint64_t)(PLAN_MARGIN_NS / state->step_ns);

@@ -112,6 +112,17 @@ static struct wire_state *find_predecessor(const struct hub *hub, int32_t rank)
 	return NULL;
 }
 
+static void note_silent(struct hub *hub, const struct wire_state *state)
+{
+	struct answer *answer = find_answer(hub, state->worker);
+
+	log_line(LOG_WARNING, "event=hook-disabled rank=%d pid=%u step=%" PRIu64, state->rank,
+		 state->pid, state->step);
+	if (hub->profile.active && answer != NULL &&
+	    (answer->state == ANSWER_NONE || answer->state == ANSWER_BEGUN))
+		set_missed(answer, "its hook has switched itself off");
+}
+
 static void take_state(void *arg, const struct bus_message *message)
 {
 	struct hub *hub = arg;
@@ -125,6 +136,8 @@ static void take_state(void *arg, const struct bus_message *message)
 		known = find_predecessor(hub, state->rank);
 	if (state->phase == PHASE_GONE && (known == NULL || known->phase != PHASE_GONE))
 		note_gone(hub, state);
+	if (state->phase == PHASE_SILENT && (known == NULL || known->phase != PHASE_SILENT))
+		note_silent(hub, state);
 	if (known != NULL)
 		*known = *state;
 	else if (hub->workers.cnt < WORKER_MAX)
@@ -142,7 +155,7 @@ static size_t count_phase(const struct hub *hub, enum wire_phase phase)
 
 static size_t living(const struct hub *hub)
 {
-	return hub->workers.cnt - count_phase(hub, PHASE_GONE);
+	return hub->workers.cnt - count_phase(hub, PHASE_GONE) - count_phase(hub, PHASE_SILENT);
 }
 
 /* Profiles */
@@ -166,7 +179,7 @@ static int fill_answers(struct hub *hub)
 	vec_foreach(state, &hub->workers) {
 		struct answer answer = { .worker = state->worker, .rank = state->rank };
 
-		if (state->phase != PHASE_GONE && vec_push(&hub->profile.answers, answer) < 0)
+		if (wire_is_watched(state) && vec_push(&hub->profile.answers, answer) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -178,7 +191,7 @@ static void fill_trigger(const struct hub *hub, const char *kind, const struct o
 	int64_t baseline_ns = 0, current_ns = 0;
 
 	vec_foreach(state, &hub->workers) {
-		if (state->phase == PHASE_GONE)
+		if (!wire_is_watched(state))
 			continue;
 		baseline_ns = MAX(baseline_ns, state->baseline_ns);
 		current_ns = MAX(current_ns, state->iteration_ns);
@@ -197,7 +210,7 @@ static int64_t expected_ns(const struct hub *hub, const struct order_plan *plan)
 	int64_t slowest_ns = 0;
 
 	vec_foreach(state, &hub->workers) {
-		if (state->phase != PHASE_GONE)
+		if (wire_is_watched(state))
 			slowest_ns = MAX(slowest_ns, state->step_ns);
 	}
 	/* Profiled iterations may take several times as long. */
@@ -445,6 +458,7 @@ static enum detector_state detector_state_of(const struct wire_state *state, boo
 		return ending ? DETECTOR_LEARNING : DETECTOR_BLOCKED;
 	case PHASE_LEARNING:
 	case PHASE_GONE:
+	case PHASE_SILENT:
 		break;
 	}
 	return DETECTOR_LEARNING;
@@ -463,7 +477,7 @@ static void decide(struct hub *hub, int64_t now_ns)
 		return;
 	excused = audit_excuses(&hub->audit, hub->workers.data, hub->workers.cnt);
 	vec_foreach(state, &hub->workers) {
-		if (state->phase == PHASE_GONE)
+		if (!wire_is_watched(state))
 			continue;
 		states[cnt] = detector_state_of(state, ending);
 		if (excused && states[cnt] == DETECTOR_SLOW)
@@ -599,7 +613,7 @@ static void append_times(const struct hub *hub, struct str *out)
 	size_t cnt = 0;
 
 	vec_foreach(state, &hub->workers) {
-		if (state->phase == PHASE_GONE || state->iteration_ns <= 0)
+		if (!wire_is_watched(state) || state->iteration_ns <= 0)
 			continue;
 		shortest_ns = MIN(shortest_ns, state->iteration_ns);
 		longest_ns = MAX(longest_ns, state->iteration_ns);
@@ -626,7 +640,7 @@ void hub_status(const struct hub *hub, struct str *out)
 	uint64_t step = 0;
 
 	vec_foreach(state, &hub->workers)
-		step = MAX(step, state->phase == PHASE_GONE ? 0 : state->step);
+		step = MAX(step, wire_is_watched(state) ? state->step : 0);
 	str_printf(out, "state=%s workers=%zu step=%" PRIu64, state_word(hub), living(hub), step);
 	append_times(hub, out);
 }

@@ -28,7 +28,7 @@ int plan_order(const struct wire_state *states, size_t cnt, const struct plan_li
 	uint64_t margin, steps;
 
 	for (size_t i = 0; i < cnt; i++) {
-		if (states[i].phase != PHASE_GONE)
+		if (wire_is_watched(&states[i]))
 			extremes_add(&e, &states[i]);
 	}
 	if (e.step_ns_min == 0)

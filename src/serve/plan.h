@@ -20,7 +20,7 @@ struct plan_limits {
 };
 
 /*
- * states[cnt]: the workers; those that are gone don't count. Returns 0;
+ * states[cnt]: the workers; those that are gone or silent don't count. Returns 0;
  * -EAGAIN when no worker has a known iteration time yet: it can't be planned.
  * ret->id is left alone.
  */

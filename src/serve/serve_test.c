@@ -405,6 +405,43 @@ static void a_majority_that_is_behind_is_not_accused(void **state)
 	arena_done(&report.arena);
 }
 
+static void a_rank_whose_hook_is_off_is_neither_accused_nor_a_victim(void **state)
+{
+	struct wire_state states[4];
+	struct report report;
+
+	(void)state;
+	make_four(states);
+	states[1].step = 400;
+	states[1].phase = PHASE_SILENT;
+	states[2].process = 'T';
+	report = blocked(states, 4);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_int_equal(report.findings[0].rank_cnt, 1);
+	assert_int_equal(report.findings[0].ranks[0], 2);
+	assert_int_equal(report.findings[0].victim_cnt, 2);
+	arena_done(&report.arena);
+}
+
+static void a_quiet_job_says_whose_hook_was_off(void **state)
+{
+	struct wire_state workers[2] = { worker_at(0, 200, 10 * MS), worker_at(1, 90, 10 * MS) };
+	struct verdict_facts facts = { .states = workers, .cnt = 2 };
+	struct report report;
+
+	(void)state;
+	workers[1].silent = 1;
+	assert_int_equal(verdict_quiet(&facts, &report), 0);
+	assert_int_equal(report.verdict, VERDICT_HEALTHY);
+	assert_int_equal(report.workers_analyzed, 1);
+	assert_non_null(strstr(report.reason, "off in 1 of 2 workers"));
+	arena_done(&report.arena);
+	workers[0].silent = 1;
+	assert_int_equal(verdict_quiet(&facts, &report), 0);
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	arena_done(&report.arena);
+}
+
 static void a_quiet_job_is_healthy_and_a_short_one_inconclusive(void **state)
 {
 	struct wire_state worker = worker_at(0, 200, 10 * MS);
@@ -472,6 +509,8 @@ int main(void)
 		cmocka_unit_test(a_job_that_ends_is_told_from_a_rank_that_ends_early),
 		cmocka_unit_test(nobody_is_accused_when_all_look_alike),
 		cmocka_unit_test(a_majority_that_is_behind_is_not_accused),
+		cmocka_unit_test(a_rank_whose_hook_is_off_is_neither_accused_nor_a_victim),
+		cmocka_unit_test(a_quiet_job_says_whose_hook_was_off),
 		cmocka_unit_test(a_quiet_job_is_healthy_and_a_short_one_inconclusive),
 		cmocka_unit_test(a_job_that_failed_is_not_called_healthy),
 	};

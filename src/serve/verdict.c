@@ -305,17 +305,33 @@ static int fill_blocked(const struct blocked *b, struct report *report)
 	return fill_notes(b, report);
 }
 
+/* That a hook is off says nothing of its worker. Returns 0 or -ENOMEM. */
+static int leave_out_silent(const struct wire_state *states, size_t cnt, struct blocked *b)
+{
+	struct wire_state *kept = arena_calloc(b->arena, cnt + 1, sizeof(*kept));
+
+	if (kept == NULL)
+		return -ENOMEM;
+	b->states = kept;
+	for (size_t i = 0; i < cnt; i++) {
+		if (states[i].phase != PHASE_SILENT)
+			kept[b->cnt++] = states[i];
+	}
+	return 0;
+}
+
 int verdict_blocked(const struct wire_state *states, size_t cnt, int64_t now_ns, struct report *ret)
 {
 	struct report report = { 0 };
-	struct blocked b = {
-		.states = states, .cnt = cnt, .now_ns = now_ns, .arena = &report.arena
-	};
+	struct blocked b = { .now_ns = now_ns, .arena = &report.arena };
 	int r;
 
 	arena_init(&report.arena);
-	b.behind_known = find_front(states, cnt, &b.front);
-	r = fill_blocked(&b, &report);
+	r = leave_out_silent(states, cnt, &b);
+	if (r == 0) {
+		b.behind_known = find_front(b.states, b.cnt, &b.front);
+		r = fill_blocked(&b, &report);
+	}
 	if (r < 0) {
 		arena_done(&report.arena);
 		return r;
@@ -330,9 +346,20 @@ static bool has_failed(const struct verdict_facts *facts)
 	return facts->exit_status != 0 && facts->first_gone != NULL;
 }
 
+static size_t count_silent(const struct verdict_facts *facts)
+{
+	size_t silent = 0;
+
+	for (size_t i = 0; i < facts->cnt; i++)
+		silent += facts->states[i].silent != 0;
+	return silent;
+}
+
 static const char *quiet_reason(struct arena *arena, const struct verdict_facts *facts,
 				const struct report *report)
 {
+	size_t silent = count_silent(facts);
+
 	if (facts->cnt == 0)
 		return arena_strdup(
 			arena, "no training process ever connected: either the job has no "
@@ -357,6 +384,12 @@ static const char *quiet_reason(struct arena *arena, const struct verdict_facts 
 			"%.0f iterations watched; %u short slowdown%s profiled, without a "
 			"culprit",
 			report->iterations, facts->slowdowns, facts->slowdowns == 1 ? "" : "s");
+	if (silent > 0)
+		return arena_printf(
+			arena,
+			"%.0f iterations watched, no slowdown; the hook switched itself "
+			"off in %zu of %zu workers",
+			report->iterations, silent, facts->cnt);
 	return arena_printf(arena, "%.0f iterations watched, no slowdown", report->iterations);
 }
 
@@ -366,9 +399,10 @@ int verdict_quiet(const struct verdict_facts *facts, struct report *ret)
 
 	arena_init(&report.arena);
 	fill_job(facts->states, facts->cnt, &report);
-	report.workers_analyzed = (int)facts->cnt;
+	report.workers_analyzed = (int)(facts->cnt - count_silent(facts));
 	report.verdict = VERDICT_HEALTHY;
-	if (report.iterations < VERDICT_ITERATIONS_MIN || has_failed(facts))
+	if (report.iterations < VERDICT_ITERATIONS_MIN || has_failed(facts) ||
+	    report.workers_analyzed == 0)
 		report.verdict = VERDICT_INCONCLUSIVE;
 	report.reason = quiet_reason(&report.arena, facts, &report);
 	if (report.reason == NULL) {

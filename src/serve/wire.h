@@ -35,6 +35,7 @@ enum wire_phase {
 	PHASE_BLOCKED,
 	PHASE_PROFILING, /* between the beginning of a window and its answer */
 	PHASE_GONE,	 /* the process has ended or let go of the socket */
+	PHASE_SILENT,	 /* its hook has switched itself off: the process may be well */
 };
 
 /* One worker. Times of CLOCK_MONOTONIC of its host. */
@@ -54,9 +55,16 @@ struct wire_state {
 	uint64_t lost;			   /* marks lost on the way */
 	char process;			   /* state of the process as /proc says; 'X': gone */
 	char bye;			   /* 1: the interpreter said that it ends */
-	char reserved[6];
+	char silent;			   /* 1: its hook has switched itself off */
+	char reserved[5];
 	char host[64];
 };
+
+/* Whether marks are to be expected of a worker. */
+static inline bool wire_is_watched(const struct wire_state *state)
+{
+	return state->phase != PHASE_GONE && state->phase != PHASE_SILENT;
+}
 
 struct wire_order {
 	uint64_t id, start_step, window_ns, steps;

@@ -111,6 +111,13 @@ static void note_pace(struct worker *worker, uint64_t step)
 	worker->pace_cnt++;
 }
 
+/* Of a program that ends the word may still be on its way: the second look counts. */
+static void note_silence(struct worker *worker, bool off)
+{
+	worker->silent = off && worker->off && !worker->bye;
+	worker->off = off;
+}
+
 void worker_drain(struct worker *worker, int64_t now_ns)
 {
 	struct ring_record records[DRAIN_CNT];
@@ -125,6 +132,7 @@ void worker_drain(struct worker *worker, int64_t now_ns)
 			take_record(worker, &records[i]);
 	}
 	worker->step = block_step(&worker->block);
+	note_silence(worker, state == WORKER_DISABLED);
 	(void)detector_tick(worker->detector, now_ns);
 	if (!worker->window.open)
 		note_pace(worker, worker->step);
@@ -305,12 +313,15 @@ void worker_state(const struct worker *worker, int64_t now_ns, struct wire_state
 		.lost = worker->block.overrun + worker->block.torn + worker->block.invalid +
 			block_worker_drops(&worker->block),
 		.bye = worker->bye,
+		.silent = worker->silent,
 		.process = '?',
 	};
 
 	look_at_detector(worker->detector, &state);
 	if (worker->window.open)
 		state.phase = PHASE_PROFILING;
+	if (worker->silent)
+		state.phase = PHASE_SILENT;
 	if (worker->gone)
 		state.phase = PHASE_GONE;
 	if (worker->gone || now_ns - worker->last_ns > SILENT_NS)

@@ -6,7 +6,8 @@ Each worker follows src/format/message.h as the agent does, marks an iteration
 every --ms milliseconds, becomes slow at --slow-at, and meets an order as its
 entry in --behave says: obey, miss, die, lie (a trace path outside), scribble
 (garbage all over its ring), silent (never answers), garbage (its trace is no
-trace), or crash (it is killed at iteration 60, order or not). With --record,
+trace), crash (it is killed at iteration 60, order or not), or hide (its hook
+switches itself off at iteration 60, and it goes on). With --record,
 what each worker was ordered is written there. In an audit of a window's collectors
 its iterations take --audit-cost percent longer, while nothing is left out.
 """
@@ -40,6 +41,7 @@ SIZE = 39194624  # of struct flight
 STEP_OFFSET, HEAD_OFFSET, STATE_OFFSET, BACKOFF_OFFSET = 16, 32, 40, 44
 
 HELLO, BEGUN, DONE, MISSED, BYE = 1, 2, 3, 4, 5
+DISABLED = 3  # of the worker's states
 DATALOADER, DATALOADER_END, OPTIMIZER = 1, 2, 3
 ADD_SEALS, SEALS = 1033, 1 | 2 | 4  # F_ADD_SEALS; SEAL, SHRINK, GROW
 
@@ -58,6 +60,7 @@ class Worker:
     def __init__(self, rank: int, options: argparse.Namespace, behaviour: str) -> None:
         self.rank, self.options, self.behaviour = rank, options, behaviour
         self.step = self.head = self.seen = 0
+        self.hidden = False
         self.window: dict[str, int] = {}
         self.bounds: list[int] = []
         fd, self.block = make_block()
@@ -77,6 +80,8 @@ class Worker:
             self.socket.sendmsg([data], [rights] if fd >= 0 else [])
 
     def mark(self, kind: int) -> None:
+        if self.hidden:
+            return
         step = self.step + 1 if kind == OPTIMIZER else 0
         offset = RING_OFFSET + self.head % RING * RECORD.size
         RECORD.pack_into(self.block, offset, time.monotonic_ns(), 0, self.head + 1, kind, 0, step)
@@ -176,9 +181,13 @@ class Worker:
             self.mark(OPTIMIZER)
             if self.behaviour == "crash" and number == 60:
                 os.kill(os.getpid(), signal.SIGKILL)
+            if self.behaviour == "hide" and number == 60:
+                struct.pack_into("<I", self.block, STATE_OFFSET, DISABLED)
+                self.hidden = True
             if self.behaviour == "scribble" and number % 10 == 9:
                 self.scribble()
-        self.send(BYE)
+        if not self.hidden:
+            self.send(BYE)
 
 
 def main() -> int:

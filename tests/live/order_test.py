@@ -106,6 +106,15 @@ class Orders(LiveTest):
         self.assertIn("rank 1", report["reason"])
         self.assertIn(b"event=worker-gone rank=1", done.stderr)
 
+    def test_a_worker_whose_hook_went_off_is_not_accused_of_standing_still(self) -> None:
+        fake = ("--world", "3", "--behave", "obey,hide,obey", "--iterations", "650")
+        done = self.run_job(*QUICK, "--no-audit", *self.fake(*fake))
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(b"event=hook-disabled rank=1", done.stderr)
+        report = self.report()
+        self.assertEqual((report["verdict"], report["findings"]), ("healthy", []))
+        self.assertIn("off in 1 of 3 workers", report["reason"])
+
     def test_a_stopped_worker_is_named_while_the_job_stands_still(self) -> None:
         with self.job(*QUICK, *self.fake("--world", "1", "--iterations", "400")) as job:
             worker = self.await_workers(1, 40)[0]
