@@ -35,5 +35,7 @@ bool chart_accused(const struct report *report, int rank);
 
 /* <figure> with a caption; what follows the picture is closed by figure_close(). */
 void figure_open(struct str *out, const char *caption);
+/* The colours of the classes, the most important class first. */
+void figure_legend(struct str *out);
 /* note (may be NULL): plain text under the picture. */
 void figure_close(struct str *out, const char *note);

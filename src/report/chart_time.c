@@ -313,7 +313,7 @@ void chart_iterations(const struct report *report, struct str *out)
 	figure_close(out, markup_borrow(out, &note));
 }
 
-static void class_legend(struct str *out)
+void figure_legend(struct str *out)
 {
 	str_append(out, "<ul class=\"legend\">");
 	for (size_t i = 0; i < CLASS_CNT; i++) {
@@ -450,7 +450,7 @@ void chart_shares(const struct report *report, struct str *out)
 	if (report->worker_cnt == 0)
 		return;
 	figure_open(out, "Where the time of each worker goes");
-	class_legend(out);
+	figure_legend(out);
 	if (report->worker_cnt <= ROWS_MAX)
 		share_rows(report, out);
 	else

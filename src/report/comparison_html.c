@@ -3,12 +3,13 @@
  * A comparison as one page: the verdict, the facts, a picture of the largest changes,
  * and a table for each kind of change.
  */
+#include "report/chart.h"
 #include "report/clean.h"
 #include "report/comparison.h"
 #include "report/comparison_phrase.h"
+#include "report/document.h"
 #include "report/markup.h"
 #include "report/phrase.h"
-#include "report/style.h"
 
 #include <math.h>
 
@@ -18,14 +19,6 @@
 #define PICTURE_WIDTH 1040.0
 #define ZERO_X 620.0 /* names on the left, bars around it */
 #define BAR_MAX 280.0
-
-static const char head[] =
-	"<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-	"style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
-	"<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-	"<meta name=\"referrer\" content=\"no-referrer\">\n"
-	"<meta name=\"generator\" content=\"perftracker\">\n";
 
 static void put_phrase(struct str *out, void (*phrase)(struct str *, const struct comparison *),
 		       const struct comparison *c)
@@ -44,19 +37,13 @@ static void page_head(struct str *out, const struct comparison *c)
 		[COMPARISON_FASTER] = "healthy",
 		[COMPARISON_UNCERTAIN] = "inconclusive",
 	};
-	const char *word = phrase_comparison_word(c);
+	struct document page = { .word = phrase_comparison_word(c),
+				 .tone = tones[c->verdict],
+				 .skip = "changes" };
+	struct str sentence = { 0 };
 
-	str_append(out, head);
-	str_printf(out, "<title>%s: ", word);
-	put_phrase(out, phrase_comparison, c);
-	str_append(out, "</title>\n<style>\n");
-	str_append(out, report_style);
-	str_append(out, "</style></head>\n<body>"
-			"<a class=\"skip\" href=\"#main\">Skip to the changes</a>\n");
-	str_printf(out, "<header><div class=\"verdict %s\"><p class=\"word\">%s</p><h1>",
-		   tones[c->verdict], word);
-	put_phrase(out, phrase_comparison, c);
-	str_append(out, "</h1></div>\n");
+	phrase_comparison(&sentence, c);
+	document_open(out, &page, &sentence);
 }
 
 static void run_fact(struct str *out, const char *name, const struct comparison_side *side)
@@ -108,13 +95,8 @@ static void picture(struct str *out, const struct comparison *c)
 	if (cnt == 0 || c->changes[0].delta_ms == 0)
 		return;
 	str_append(out, "<section class=\"window\"><h2>The largest changes</h2>\n<figure>"
-			"<figcaption>Time per iteration on the critical path</figcaption>"
-			"<ul class=\"legend\">");
-	for (int class = CLASS_CNT - 1; class >= 0; class --)
-		str_printf(out, "<li><i class=\"%s\"></i>%s</li>",
-			   event_class_name((enum event_class) class),
-			   event_class_name((enum event_class) class));
-	str_append(out, "</ul>\n");
+			"<figcaption>Time per iteration on the critical path</figcaption>");
+	figure_legend(out);
 	svg_open(out, PICTURE_WIDTH, height, "changes", "The largest changes",
 		 "Bars to the right: more time per iteration than before. The table below has "
 		 "the numbers.");
@@ -237,8 +219,7 @@ int comparison_html(const struct comparison *comparison, struct str *out)
 	picture(out, comparison);
 	tables(out, comparison);
 	notes(out, comparison);
-	str_append(out, "</main>\n<footer>Made by perftracker. Times are means of the workers. "
-			"Chance: that such a change has no cause, among all changes "
-			"(Benjamini-Hochberg).</footer>\n</body></html>\n");
+	document_close(out, "Times are means of the workers. Chance: that such a change has no "
+			    "cause, among all changes (Benjamini-Hochberg).");
 	return str_finish(out, start);
 }

@@ -1,54 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The report as one HTML file: no script, nothing loaded from elsewhere, which
- * the page's own content security policy also forbids. It is opened from mails
- * and tickets, and its names come from user code.
- * Source: design.md section 7; PerfTracker figures 7 and 13; CSP level 3.
+ * The report as one page: the verdict, the facts, the findings, pictures of the window,
+ * what was not seen, and the numbers of each worker.
+ * Source: design.md section 7; PerfTracker figures 7 and 13.
  */
 #include "format/rankset.h"
 #include "report/chart.h"
+#include "report/document.h"
 #include "report/html_finding.h"
 #include "report/markup.h"
 #include "report/phrase.h"
 #include "report/report.h"
-#include "report/style.h"
 
 #include <math.h>
 
 #define TABLE_ROWS_MAX 200 /* workers with numbers */
 #define LIST_MAX 200	   /* notes, failures */
 
-static const char head[] =
-	"<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-	"style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n"
-	"<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-	"<meta name=\"referrer\" content=\"no-referrer\">\n"
-	"<meta name=\"generator\" content=\"perftracker\">\n";
-
-static void put_verdict(struct str *out, const struct report *report)
-{
-	struct str phrase = { 0 };
-
-	phrase_verdict(&phrase, report);
-	markup_take(out, &phrase);
-}
-
 static void page_head(struct str *out, const struct report *report)
 {
 	const char *verdict = verdict_name(report->verdict);
+	struct document page = { .word = verdict, .tone = verdict, .skip = "findings" };
+	struct str sentence = { 0 };
 
-	str_append(out, head);
-	str_printf(out, "<title>%s: ", verdict);
-	put_verdict(out, report);
-	str_append(out, "</title>\n<style>\n");
-	str_append(out, report_style);
-	str_append(out, "</style></head>\n<body>"
-			"<a class=\"skip\" href=\"#main\">Skip to the findings</a>\n");
-	str_printf(out, "<header><div class=\"verdict %s\"><p class=\"word\">%s</p><h1>", verdict,
-		   verdict);
-	put_verdict(out, report);
-	str_append(out, "</h1></div>\n");
+	phrase_verdict(&sentence, report);
+	document_open(out, &page, &sentence);
 }
 
 static void fact_open(struct str *out, const char *name)
@@ -285,8 +261,7 @@ int report_html(const struct report *report, struct str *out)
 	if (report->verdict != VERDICT_INCONCLUSIVE)
 		gaps_part(out, report);
 	workers_part(out, report);
-	str_append(out, "</main>\n<footer>Made by perftracker. "
-			"Ids of findings are explained in docs/findings.md; programs read the JSON "
-			"report.</footer>\n</body></html>\n");
+	document_close(out, "Ids of findings are explained in docs/findings.md; programs read the "
+			    "JSON report.");
 	return str_finish(out, start);
 }
