@@ -21,6 +21,7 @@ struct index {
 	struct string_slot strings[STRING_SLOTS];
 	_Atomic uint32_t frames[FRAME_SLOTS]; /* ids; 0: free */
 	uint32_t nodes[NODE_SLOTS];
+	uint32_t frame_cnt, node_cnt; /* ours: those in the recorder are for others, who may err */
 };
 
 static struct flight *flight;
@@ -40,6 +41,7 @@ int names_open(struct flight *of)
 		return -ENOMEM; /* the ids of an older recorder would stay */
 	}
 	flight = of;
+	names_index->frame_cnt = names_index->node_cnt = 1;
 	atomic_store(&of->string_cnt, 1); /* entry 0 of each table is "none", the root */
 	atomic_store(&of->frame_cnt, 1);
 	atomic_store(&of->node_cnt, 1);
@@ -138,7 +140,7 @@ static uint32_t find_frame(const struct flight_frame *frame, size_t *ret_slot)
 /* One thread at a time, so that all entries below the count can be read. */
 static uint32_t add_frame(const struct flight_frame *frame)
 {
-	uint32_t cnt = atomic_load_explicit(&flight->frame_cnt, memory_order_relaxed);
+	uint32_t cnt = names_index->frame_cnt;
 	size_t slot;
 	uint32_t id = find_frame(frame, &slot);
 
@@ -150,6 +152,7 @@ static uint32_t add_frame(const struct flight_frame *frame)
 	}
 	flight->frames[cnt] = *frame;
 	atomic_store_explicit(&names_index->frames[slot], cnt, memory_order_release);
+	names_index->frame_cnt = cnt + 1;
 	atomic_store_explicit(&flight->frame_cnt, cnt + 1, memory_order_release);
 	return cnt;
 }
@@ -174,7 +177,7 @@ uint32_t names_frame(const char *file, const char *name, uint32_t first_line)
 uint32_t names_node(uint32_t parent, uint32_t frame)
 {
 	uint64_t at = mix((uint64_t)parent << 32 | frame);
-	uint32_t cnt = atomic_load_explicit(&flight->node_cnt, memory_order_relaxed), id;
+	uint32_t cnt = names_index->node_cnt, id;
 
 	for (;; at++) {
 		id = names_index->nodes[at % NODE_SLOTS];
@@ -189,6 +192,7 @@ uint32_t names_node(uint32_t parent, uint32_t frame)
 	}
 	flight->nodes[cnt] = (struct flight_node){ parent, frame };
 	names_index->nodes[at % NODE_SLOTS] = cnt;
+	names_index->node_cnt = cnt + 1;
 	atomic_store_explicit(&flight->node_cnt, cnt + 1, memory_order_release);
 	return cnt;
 }

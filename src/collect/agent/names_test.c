@@ -94,11 +94,29 @@ static void names_frame_counts_what_finds_no_room(void **state)
 	assert_int_equal(names_frame("a.py", "f", 7), 7);
 }
 
+/* The memory is shared: whoever else writes there must not make us write elsewhere. */
+static void counts_that_another_changed_are_not_believed(void **state)
+{
+	static const uint32_t wrong[] = { 0, 5, FLIGHT_FRAME_CNT, FLIGHT_NODE_CNT, UINT32_MAX };
+	struct flight *flight = *state;
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+		atomic_store(&flight->frame_cnt, wrong[i]);
+		atomic_store(&flight->node_cnt, wrong[i]);
+		assert_int_equal(names_frame("train.py", "run", i), i + 1);
+		assert_int_equal(names_node(0, i + 1), i + 1);
+		assert_int_equal(flight->frame_cnt, i + 2);
+		assert_int_equal(flight->node_cnt, i + 2);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(names_frame_gives_one_id_to_several_threads, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(counts_that_another_changed_are_not_believed,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(names_frame_counts_what_finds_no_room, set_up,
 						tear_down),
 	};
