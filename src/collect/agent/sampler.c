@@ -306,12 +306,13 @@ static void free_window(struct flight *flight, int64_t now_ns)
 	uint64_t id = atomic_load_explicit(&sampler.free_id, memory_order_acquire);
 	uint64_t taken = atomic_load_explicit(&flight->block.taken_id, memory_order_acquire);
 
-	if (id == 0 || lane_window_is_open())
+	if (id == 0 || lane_window_is_open()) {
+		sampler.free_since_ns = 0; /* the next one has its own time */
 		return;
+	}
 	if (sampler.free_since_ns == 0)
 		sampler.free_since_ns = now_ns;
-	if (id != SAMPLER_FREE_NOW && taken < id &&
-	    now_ns - sampler.free_since_ns < FREE_LIMIT_NS)
+	if (id != SAMPLER_FREE_NOW && taken < id && now_ns - sampler.free_since_ns < FREE_LIMIT_NS)
 		return;
 	lane_free_window();
 	sampler.free_since_ns = 0;
@@ -407,7 +408,7 @@ int sampler_start(bool stacks)
 void sampler_set(enum sampler_mode mode, uint32_t hz)
 {
 	if (hz != 0)
-		atomic_store_explicit(&sampler.hz, hz, memory_order_relaxed);
+		atomic_store_explicit(&sampler.hz, MIN(hz, SAMPLER_MAX_HZ), memory_order_relaxed);
 	if (atomic_exchange_explicit(&sampler.mode, (uint32_t)mode, memory_order_acq_rel) ==
 	    (uint32_t)mode)
 		return;

@@ -15,13 +15,14 @@
 
 #define SAMPLER_ALWAYS_HZ 10u
 #define SAMPLER_WINDOW_HZ 500u
+#define SAMPLER_MAX_HZ 5000u /* a daemon that asks for more gets this */
 
 enum sampler_mode { SAMPLER_OFF, SAMPLER_ALWAYS, SAMPLER_WINDOW };
 
 /* Starts the thread, once in a process. stacks: pystack_open() succeeded. Returns 0 or -errno. */
 _must_check_ int sampler_start(bool stacks);
 
-/* Any thread. hz: of a window; 0: the default. */
+/* Any thread. hz: of a window; 0: as it is, the default at first. */
 void sampler_set(enum sampler_mode mode, uint32_t hz);
 
 /*
