@@ -68,7 +68,7 @@ class RealJob(TorchLiveTest):
             for category in ("iteration", "collective", "python"):
                 self.assertTrue(slices_of(trace, rank, category), (rank, category))
 
-    def await_true(self, what: Callable[[], object], limit_s: float = 60) -> None:
+    def await_true(self, what: Callable[[], object], limit_s: float = 240) -> None:
         deadline = time.monotonic() + limit_s
         while not what():
             self.assertLess(time.monotonic(), deadline, "it does not happen")
@@ -83,7 +83,7 @@ class RealJob(TorchLiveTest):
             first = self.timeline()
             again = self.timeline("--last", "0")
             self.assertIsNone(job.poll())
-            out, err = job.communicate(timeout=120)
+            out, err = job.communicate(timeout=300)
         self.assertEqual(job.returncode, 0, err.decode())
         self.assertIn(b"step 150 ", out)
         self.assert_shows_all(first)

@@ -81,7 +81,7 @@ class LiveTest(unittest.TestCase):
         answer = self.ask("status", "--format", "json")
         return json.loads(answer.stdout)["workers"] if answer.returncode == 0 else []
 
-    def await_workers(self, count: int, iterations: int, limit_s: float = 60) -> list[dict]:
+    def await_workers(self, count: int, iterations: int, limit_s: float = 240) -> list[dict]:
         deadline = time.monotonic() + limit_s
         while time.monotonic() < deadline:
             workers = self.workers()
