@@ -28,24 +28,9 @@ static const struct {
 	size_t cells;
 } numbers[NUMBER_CNT] = { { "Before", 9 }, { "After", 9 }, { "Change", 10 }, { "Chance", 6 } };
 
-/* Keeps an error of text, which is freed. */
-static void keep_error(struct text_writer *w, struct str *text)
-{
-	if (str_error(text) < 0)
-		w->page.out->error = str_error(text);
-	str_done(text);
-}
-
 static void label_line(struct text_writer *w, const char *name, struct str *text)
 {
-	size_t len = strlen(name);
-
-	if (text->len > 0) {
-		page_span(&w->page, PAGE_DIM, name, len);
-		page_pad(&w->page, LABEL_CELLS - len);
-		page_wrap(&w->page, PAGE_PLAIN, LABEL_CELLS, LABEL_CELLS, str_borrow(text));
-	}
-	keep_error(w, text);
+	page_paragraph(&w->page, 0, name, LABEL_CELLS, text);
 }
 
 static void verdict_line(struct text_writer *w)
@@ -59,14 +44,11 @@ static void verdict_line(struct text_writer *w)
 		[COMPARISON_FASTER] = { "FASTER:", PAGE_GOOD },
 		[COMPARISON_UNCERTAIN] = { "UNCERTAIN:", PAGE_WARN },
 	};
-	const char *word = words[w->comparison->verdict].word;
 	struct str text = { 0 };
 
 	phrase_comparison(&text, w->comparison);
-	page_span(&w->page, words[w->comparison->verdict].style, word, strlen(word));
-	page_pad(&w->page, 1);
-	page_wrap(&w->page, PAGE_BOLD, strlen(word) + 1, 2, str_borrow(&text));
-	keep_error(w, &text);
+	page_verdict(&w->page, words[w->comparison->verdict].style,
+		     words[w->comparison->verdict].word, &text);
 }
 
 static void run_line(struct text_writer *w, const char *name, const struct comparison_side *side)
@@ -152,7 +134,7 @@ static void detail_line(struct text_writer *w, struct str *text)
 		page_pad(&w->page, 4);
 		page_wrap(&w->page, PAGE_DIM, 4, 6, str_borrow(text));
 	}
-	keep_error(w, text);
+	page_finish_text(&w->page, text);
 }
 
 static void change_row(struct text_writer *w, const struct change *c)
@@ -166,7 +148,7 @@ static void change_row(struct text_writer *w, const struct change *c)
 		number_phrase(&text, c, i);
 		number_cell(w, i == 3 && !c->significant ? PAGE_DIM : PAGE_PLAIN, i,
 			    str_borrow(&text));
-		keep_error(w, &text);
+		page_finish_text(&w->page, &text);
 	}
 	str_append_char(w->page.out, '\n');
 	phrase_before(&before, c, w->verbose);

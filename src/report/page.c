@@ -89,3 +89,32 @@ void page_wrap(struct page *page, enum page_style style, size_t first_cells, siz
 		used = indent;
 	}
 }
+
+void page_finish_text(struct page *page, struct str *text)
+{
+	if (str_error(text) < 0)
+		page->out->error = str_error(text);
+	str_done(text);
+}
+
+void page_paragraph(struct page *page, size_t indent, const char *name, size_t cells,
+		    struct str *text)
+{
+	size_t len = strlen(name);
+
+	if (text->len > 0) {
+		page_pad(page, indent);
+		page_span(page, PAGE_DIM, name, len);
+		page_pad(page, cells > indent + len ? cells - indent - len : 1);
+		page_wrap(page, PAGE_PLAIN, cells, cells, str_borrow(text));
+	}
+	page_finish_text(page, text);
+}
+
+void page_verdict(struct page *page, enum page_style style, const char *word, struct str *sentence)
+{
+	page_span(page, style, word, strlen(word));
+	page_pad(page, 1);
+	page_wrap(page, PAGE_BOLD, strlen(word) + 1, 2, str_borrow(sentence));
+	page_finish_text(page, sentence);
+}

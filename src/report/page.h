@@ -39,3 +39,16 @@ void page_wrap(struct page *page, enum page_style style, size_t first_cells, siz
 
 /* Appends cnt blanks. */
 void page_pad(struct page *page, size_t cnt);
+
+/* An error of text sticks to the page's output; text is freed. As by the two below. */
+void page_finish_text(struct page *page, struct str *text);
+
+/*
+ * A paragraph with a name in front of it: the name begins at indent, the text, clean, at
+ * cells. Nothing when the text is empty.
+ */
+void page_paragraph(struct page *page, size_t indent, const char *name, size_t cells,
+		    struct str *text);
+
+/* A verdict: its word in a style of its own, and behind it the sentence, clean. */
+void page_verdict(struct page *page, enum page_style style, const char *word, struct str *sentence);

@@ -50,37 +50,14 @@ static void line_end(struct text_writer *w)
 	str_append_char(w->page.out, '\n');
 }
 
-/* Writes "label" padded to cells. */
-static void label(struct text_writer *w, size_t indent, const char *name, size_t cells)
-{
-	size_t len = strlen(name);
-
-	page_pad(&w->page, indent);
-	page_span(&w->page, PAGE_DIM, name, len);
-	page_pad(&w->page, cells > indent + len ? cells - indent - len : 1);
-}
-
-/* A labelled paragraph; text is taken and freed, an error of it is kept. */
-static void paragraph(struct text_writer *w, size_t indent, const char *name, size_t cells,
-		      struct str *text)
-{
-	if (str_error(text) < 0)
-		w->page.out->error = str_error(text);
-	if (text->len > 0) {
-		label(w, indent, name, cells);
-		page_wrap(&w->page, PAGE_PLAIN, cells, cells, str_borrow(text));
-	}
-	str_done(text);
-}
-
 static void head_line(struct text_writer *w, const char *name, struct str *text)
 {
-	paragraph(w, 0, name, LABEL_CELLS, text);
+	page_paragraph(&w->page, 0, name, LABEL_CELLS, text);
 }
 
 static void detail(struct text_writer *w, const char *name, struct str *text)
 {
-	paragraph(w, 4, name, DETAIL_CELLS, text);
+	page_paragraph(&w->page, 4, name, DETAIL_CELLS, text);
 }
 
 static void verdict_line(struct text_writer *w)
@@ -93,15 +70,11 @@ static void verdict_line(struct text_writer *w)
 		[VERDICT_ABNORMAL] = { "ABNORMAL:", PAGE_BAD },
 		[VERDICT_INCONCLUSIVE] = { "INCONCLUSIVE:", PAGE_WARN },
 	};
-	_cleanup_(str_done) struct str text = { 0 };
-	const char *word = words[w->report->verdict].word;
+	struct str text = { 0 };
 
 	phrase_verdict(&text, w->report);
-	if (str_error(&text) < 0)
-		w->page.out->error = str_error(&text);
-	page_span(&w->page, words[w->report->verdict].style, word, strlen(word));
-	str_append_char(w->page.out, ' ');
-	page_wrap(&w->page, PAGE_BOLD, strlen(word) + 1, 2, str_borrow(&text));
+	page_verdict(&w->page, words[w->report->verdict].style, words[w->report->verdict].word,
+		     &text);
 }
 
 /* A list that may be long: without verbose its head, and how much is left. */
