@@ -77,8 +77,8 @@ static int parse_option(struct summarize_args *a, int c)
 			return cmd_bad_value("summarize", "rank", "a rank");
 		return -1;
 	case OPT_STEPS:
-		if (sscanf(optarg, "%ld-%ld", &a->window.first_step, &a->window.last_step) != 2)
-			return cmd_bad_value("summarize", "steps", "FIRST-LAST");
+		if (cmd_parse_steps(optarg, &a->window.first_step, &a->window.last_step) < 0)
+			return cmd_bad_value("summarize", "steps", "a step or a range such as 4-6");
 		return -1;
 	case OPT_SKIP_FIRST:
 		a->window.skip_first = true;
