@@ -76,7 +76,6 @@ class TorchSource:
         self._profile: Any = None
         self._range: Any = None
         self._prepare: Any = None
-        self._on_steal: Optional[Callable[[], None]] = None
 
     def start(self, path: str, on_steal: Callable[[], None]) -> None:
         """Records until stop(); the trace will be at path. Raises SourceError when it can't.

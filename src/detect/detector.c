@@ -226,8 +226,3 @@ void detector_look(const struct detector *det, struct detector_view *ret)
 	};
 	pace_look(det->pace, &ret->pace);
 }
-
-size_t detector_describe(const struct detector *det, char *buf, size_t size)
-{
-	return sequence_describe(det->sequence, buf, size);
-}

@@ -84,6 +84,3 @@ void detector_suspend(struct detector *det);
 void detector_resume(struct detector *det, int64_t now_ns);
 
 void detector_look(const struct detector *det, struct detector_view *ret);
-
-/* As sequence_describe. */
-size_t detector_describe(const struct detector *det, char *buf, size_t size);

@@ -63,5 +63,5 @@ const struct sequence_match *sequence_borrow_match(const struct sequence *seq);
 /* Marks of the kind that counts steps in one iteration (an order's stride); 0 while learning. */
 uint32_t sequence_step_cnt(const struct sequence *seq);
 
-/* Text such as "NNO1": the symbols, for status and tests. Returns the length, cut to size - 1. */
+/* Text such as "NNO1": the symbols, for tests. Returns the length, cut to size - 1. */
 size_t sequence_describe(const struct sequence *seq, char *buf, size_t size);

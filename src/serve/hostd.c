@@ -618,6 +618,8 @@ void hostd_close(struct hostd *hostd)
 	if (hostd == NULL || hostd->closing)
 		return;
 	hostd->closing = true;
+	if (hostd->refused > 0)
+		log_line(LOG_WARNING, "event=refused datagrams=%" PRIu64, hostd->refused);
 	(void)unlink(hostd->setup.socket_path);
 	while (hostd->clients.cnt > 0)
 		client_close(hostd->clients.data[0]);

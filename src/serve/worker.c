@@ -224,7 +224,7 @@ void worker_audit(struct worker *worker, const struct audit_plan *plan)
 					    .stride = plan->stride };
 
 	block_audit(&worker->block, plan);
-	worker->audit = (struct worker_audit){ .id = plan->id, .kind = plan->kind };
+	worker->audit = (struct worker_audit){ .id = plan->id };
 	if (slices_begin(&worker->audit.slices, &slices) < 0)
 		worker->audit.id = 0; /* ended */
 }

@@ -28,8 +28,7 @@ struct worker_window {
 /* The self-audit that this worker takes part in. */
 struct worker_audit {
 	uint64_t id; /* 0: none */
-	uint32_t kind;
-	bool told; /* its result is published */
+	bool told;   /* its result is published */
 	struct slices slices;
 };
 

@@ -54,7 +54,7 @@ void collectors_note(enum flight_source source, const char *why)
 			      memory_order_release);
 }
 
-bool collectors_have(enum flight_source source)
+static bool have(enum flight_source source)
 {
 	return collectors.flight != NULL &&
 	       atomic_load_explicit(&collectors.flight->sources[source].state,
@@ -122,7 +122,7 @@ static void apply(void)
 	else
 		lane_close_window();
 	sampler_set(window ? SAMPLER_WINDOW : always ? SAMPLER_ALWAYS : SAMPLER_OFF, hz);
-	if (!collectors_have(FLIGHT_SOURCE_OPERATORS))
+	if (!have(FLIGHT_SOURCE_OPERATORS))
 		return;
 	(void)torchops_watch_operators(operators_wanted(window));
 	(void)torchops_watch_collectives(always || window);
@@ -142,13 +142,13 @@ static void try_syscalls(void)
 
 int collectors_run(void)
 {
-	int ret = sampler_start(collectors_have(FLIGHT_SOURCE_STACKS));
+	int ret = sampler_start(have(FLIGHT_SOURCE_STACKS));
 
 	if (ret < 0) {
 		collectors_note(FLIGHT_SOURCE_STACKS, "the helper thread could not be started");
 		return ret;
 	}
-	if (collectors_have(FLIGHT_SOURCE_OPERATORS))
+	if (have(FLIGHT_SOURCE_OPERATORS))
 		collectors_note(FLIGHT_SOURCE_COLLECTIVES, NULL);
 	else
 		collectors_note(FLIGHT_SOURCE_COLLECTIVES, "no operators");
@@ -171,8 +171,7 @@ static void start_trace(void)
 
 int collectors_open_window(uint64_t order_id, uint32_t hz, bool exact)
 {
-	if (!collectors.running || !collectors_have(FLIGHT_SOURCE_STACKS) ||
-	    !collectors_have(FLIGHT_SOURCE_OPERATORS))
+	if (!collectors.running || !have(FLIGHT_SOURCE_STACKS) || !have(FLIGHT_SOURCE_OPERATORS))
 		return -ENOTSUP;
 	collectors.window = true;
 	collectors.window_steps = 0;
@@ -288,7 +287,7 @@ void collectors_stop(void)
 	collectors.running = false;
 	lane_close_window();
 	sampler_set(SAMPLER_OFF, 0);
-	if (collectors_have(FLIGHT_SOURCE_OPERATORS)) {
+	if (have(FLIGHT_SOURCE_OPERATORS)) {
 		(void)torchops_watch_operators(TORCHOPS_NONE);
 		(void)torchops_watch_collectives(false);
 	}

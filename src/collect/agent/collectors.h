@@ -22,9 +22,6 @@ void collectors_attach(struct flight *flight);
 /* Notes that a source works (why NULL) or is absent, for everybody who reads the recorder. */
 void collectors_note(enum flight_source source, const char *why);
 
-/* Whether a source works. */
-bool collectors_have(enum flight_source source);
-
 /*
  * codes[cnt]: addresses of the code objects of the calling thread's stack,
  * innermost first, as Python itself says; what the sampler reads must be the same.
