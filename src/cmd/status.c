@@ -50,6 +50,7 @@ static const char *phase_name(int32_t phase)
 		[PHASE_LEARNING] = "learning",	 [PHASE_STEADY] = "watching",
 		[PHASE_SLOW] = "slow",		 [PHASE_BLOCKED] = "blocked",
 		[PHASE_PROFILING] = "profiling", [PHASE_GONE] = "gone",
+		[PHASE_SILENT] = "disabled",
 	};
 
 	return phase >= 0 && (size_t)phase < ARRAY_SIZE(names) ? names[phase] : "unknown";
