@@ -23,6 +23,7 @@ struct accusation {
 	uint8_t class;	   /* class of most of it */
 	bool spread;	   /* no one place: the slowdown is everywhere in the subtree */
 	bool rotates;	   /* no worker always: they take turns */
+	size_t place_cnt;  /* unrelated places that something strikes at random; 0: one place */
 	double main_ns;	   /* per iteration: the part of own_ns in that function */
 	double own_ns;	   /* per iteration: what the accused lost there */
 	double gain_ns;	   /* per iteration: what repair gives back to the job */

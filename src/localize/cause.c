@@ -299,8 +299,7 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 {
 	if (a->witness == WITNESS_EXPECTATION)
 		return cause_of_all(job, a, f);
-	if (is_gc(job, a) || (a->rotates && a->witness == WITNESS_DIFFERENCE) ||
-	    explains(f->gc_ns, f->gc_peers_ns, a))
+	if (is_gc(job, a) || a->place_cnt > 0 || explains(f->gc_ns, f->gc_peers_ns, a))
 		return CAUSE_GC;
 	if (explains(f->run_delay_ns, f->run_delay_peers_ns, a))
 		return CAUSE_CPU_STARVED;

@@ -383,7 +383,12 @@ static void evidence_of_place(struct draft *d)
 			"the extra time is spread over everything it does: no function has much of it");
 		return;
 	}
-	if (d->a->rotates)
+	if (d->a->place_cnt > 0)
+		EVIDENCE(d,
+			 "together they lost %.1f ms per iteration in %zu places that have nothing "
+			 "to do with each other, most of it there",
+			 d->a->own_ns / 1e6, d->a->place_cnt);
+	else if (d->a->rotates)
 		EVIDENCE(d, "together they lost %.1f ms per iteration there", d->a->own_ns / 1e6);
 	else if (f->beta.reference_kind == REFERENCE_PEERS)
 		EVIDENCE(d, "spends %.1f ms per iteration there, its peers %.1f ms",

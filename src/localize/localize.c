@@ -5,6 +5,7 @@
 #include "localize/companions.h"
 #include "localize/compose.h"
 #include "localize/parts.h"
+#include "localize/pauses.h"
 #include "localize/peers.h"
 
 #include <errno.h>
@@ -423,6 +424,8 @@ static int find_accusations(struct run *r)
 
 	if (error == 0)
 		error = accuse_by_blame(&r->job, &r->blame, &options, arena, &r->accusations);
+	if (error == 0)
+		error = pauses_accuse(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
 		error = accuse_by_difference(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pauses that strike any worker in any function: who is named, and what is no such pause. */
+#include "localize/test_job.h"
+
+#include <string.h>
+
+#define WORKERS 6
+#define ITERATIONS 10
+
+/* Of each test, freed at its end. */
+static struct test_job job;
+static struct report report;
+
+static int done(void **state)
+{
+	(void)state;
+	report_done(&report);
+	test_job_done(&job);
+	return 0;
+}
+
+static const struct test_place enters = { "forward", KIND_PYTHON, "grad_mode.py: __init__",
+					  CLASS_HOST };
+static const struct test_place views = { "backward", KIND_PYTHON, "_flat_param.py: get_views",
+					 CLASS_HOST };
+static const struct test_place grads = { "optimizer", KIND_PYTHON, "optimizer.py: _use_grad",
+					 CLASS_HOST };
+
+struct strike {
+	int iteration;
+	size_t worker;
+	const struct test_place *place;
+	double ms;
+};
+
+static void play(const struct strike *strikes, size_t cnt)
+{
+	test_job_init(&job, WORKERS, 0, 0);
+	for (int i = 0; i < ITERATIONS; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < WORKERS; w++)
+			test_work(&job, w, &test_mm, 95);
+		for (size_t k = 0; k < cnt; k++) {
+			if (strikes[k].iteration == i || strikes[k].iteration < 0)
+				test_work(&job, strikes[k].worker, strikes[k].place, strikes[k].ms);
+		}
+		test_meet(&job, 0, 0, WORKERS, 5);
+	}
+	test_finish(&job);
+}
+
+#define PLAY(...)                                                    \
+	do {                                                         \
+		static const struct strike list[] = { __VA_ARGS__ }; \
+		play(list, ARRAY_SIZE(list));                        \
+		report = test_localize(&job, NULL);                  \
+	} while (0)
+
+/* The fourth was never last, and paused too. */
+static void pauses_in_unrelated_functions_are_one_finding(void **state)
+{
+	(void)state;
+	PLAY({ 1, 0, &enters, 30 }, { 3, 2, &views, 30 }, { 6, 3, &grads, 30 },
+	     { 3, 5, &enters, 25 });
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "garbage-collection");
+	test_assert_ranks(&report.findings[0], "0,2-3,5");
+	assert_float_equal(report.findings[0].gain_ms_per_iteration, 9, 0.1);
+}
+
+static void two_functions_are_enough_when_none_pauses_always(void **state)
+{
+	(void)state;
+	PLAY({ 1, 1, &enters, 30 }, { 8, 4, &grads, 30 });
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "garbage-collection");
+	test_assert_ranks(&report.findings[0], "1,4");
+}
+
+/* Who is slow for a reason of its own stays a finding of its own. */
+static void a_worker_that_is_always_slow_is_not_joined(void **state)
+{
+	const struct finding *slow;
+
+	(void)state;
+	PLAY({ 1, 0, &enters, 30 }, { 3, 2, &views, 30 }, { 6, 3, &grads, 30 },
+	     { -1, 4, &test_crop, 20 });
+	slow = test_find(&report, "cpu-bound-python");
+	assert_int_equal(report.finding_cnt, 2);
+	test_assert_ranks(slow, "4");
+	test_assert_ranks(test_find(&report, "garbage-collection"), "0,2-3");
+}
+
+static void assert_no_collection(void)
+{
+	assert_true(report.finding_cnt > 0);
+	assert_null(test_find(&report, "garbage-collection"));
+}
+
+/* One function that is slow now and then, in all that it does. */
+static void functions_that_pause_on_the_same_workers_are_no_collection(void **state)
+{
+	(void)state;
+	PLAY({ 1, 2, &enters, 30 }, { 1, 2, &grads, 30 }, { 6, 2, &enters, 30 },
+	     { 6, 2, &grads, 30 });
+	assert_no_collection();
+}
+
+static void one_function_that_pauses_on_all_by_turns_is_no_collection(void **state)
+{
+	(void)state;
+	PLAY({ 1, 0, &enters, 30 }, { 3, 2, &enters, 30 }, { 6, 3, &enters, 30 });
+	assert_no_collection();
+}
+
+static void two_functions_that_are_always_slow_are_no_collection(void **state)
+{
+	(void)state;
+	PLAY({ -1, 0, &enters, 12 }, { -1, 3, &grads, 12 });
+	assert_no_collection();
+}
+
+/* The thread had no CPU: nobody collected. */
+static void a_thread_without_a_cpu_does_not_collect(void **state)
+{
+	static const struct strike list[] = { { 1, 0, &enters, 30 }, { 3, 2, &views, 30 } };
+
+	(void)state;
+	play(list, ARRAY_SIZE(list));
+	job.workers[0].fp.host_stats.run_delay_frac = 0.028;
+	job.workers[2].fp.host_stats.run_delay_frac = 0.028;
+	report = test_localize(&job, NULL);
+	assert_no_collection();
+}
+
+#define TEST(f) cmocka_unit_test_teardown(f, done)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(pauses_in_unrelated_functions_are_one_finding),
+		TEST(two_functions_are_enough_when_none_pauses_always),
+		TEST(a_worker_that_is_always_slow_is_not_joined),
+		TEST(functions_that_pause_on_the_same_workers_are_no_collection),
+		TEST(one_function_that_pauses_on_all_by_turns_is_no_collection),
+		TEST(two_functions_that_are_always_slow_are_no_collection),
+		TEST(a_thread_without_a_cpu_does_not_collect),
+	};
+
+	return cmocka_run_group_tests_name("pauses", tests, NULL, NULL);
+}
