@@ -11,15 +11,6 @@ struct group_state {
 	int64_t start_ns, end_ns, launch_ns;
 };
 
-/* One stretch of either timeline: the critical path, or the training thread. */
-struct stretch {
-	int64_t start_ns, end_ns;
-	uint32_t node;
-	uint8_t class;
-};
-
-typedef VEC(struct stretch) stretches;
-
 /* A kernel that begins so soon after its launch waited for nothing but the launch. Launch and
  * begin are on different clocks: kernels were seen to begin 0.1 ms before their launch. */
 #define GATE_NS 300000
@@ -27,8 +18,7 @@ typedef VEC(struct stretch) stretches;
 struct finder {
 	const struct trace *trace;
 	const struct window *window;
-	stretches path, host;
-	const struct function_index *index;
+	const stretches *path, *host;
 	VEC(struct group_state) groups;
 	VEC(struct fp_share) scratch;
 	bool *lane_communicates; /* by lane */
@@ -39,9 +29,18 @@ struct finder {
 
 uint32_t function_index_get(const struct function_index *index, uint32_t node, uint8_t class)
 {
-	uint32_t idx = idmap_get(&index->map, (uint64_t)node << 8 | class);
+	uint32_t idx = nodemap_get(&index->map, node, class);
 
-	return idx == IDMAP_NONE ? FRAME_NONE : idx;
+	return idx == NODEMAP_NONE ? FRAME_NONE : idx;
+}
+
+int stretches_add(stretches *line, uint32_t function, int64_t start_ns, int64_t end_ns)
+{
+	if (line->cnt > 0 && line->data[line->cnt - 1].function == function) {
+		line->data[line->cnt - 1].end_ns = end_ns;
+		return 0;
+	}
+	return vec_push(line, (struct stretch){ start_ns, end_ns, function });
 }
 
 void collectives_done(struct collectives *collectives)
@@ -221,7 +220,7 @@ static int add_shares(struct finder *f, const stretches *line, int64_t start_ns,
 		const struct stretch *s = &line->data[i];
 		int64_t ns = MIN(s->end_ns, end_ns) - MAX(s->start_ns, start_ns);
 
-		if (scratch_add(f, function_index_get(f->index, s->node, s->class), ns) < 0)
+		if (scratch_add(f, s->function, ns) < 0)
 			return -ENOMEM;
 	}
 	if (f->scratch.cnt > 0)
@@ -253,9 +252,9 @@ static int add_leads(struct finder *f, const struct event *event, struct group_s
 			event->start_ns - launch < GATE_NS;
 	c->lead_ns = MAX(event->start_ns - lead, (int64_t)0);
 	c->host_ns = MAX(launch - group->launch_ns, (int64_t)0);
-	error = add_shares(f, &f->path, lead, event->start_ns, &c->lead_first, &c->lead_cnt);
+	error = add_shares(f, f->path, lead, event->start_ns, &c->lead_first, &c->lead_cnt);
 	if (error == 0 && event->kind == KIND_KERNEL)
-		error = add_shares(f, &f->host, group->launch_ns, launch, &c->host_first,
+		error = add_shares(f, f->host, group->launch_ns, launch, &c->host_first,
 				   &c->host_cnt);
 	group->start_ns = MAX(event->start_ns, f->window->start_ns);
 	group->end_ns = MAX(group->end_ns, event_end_ns(event));
@@ -289,33 +288,20 @@ static int add_collective(struct finder *f, const struct crit_exec *exec)
 	return error < 0 ? error : vec_push(&f->out->list, c);
 }
 
-static int copy_lines(struct finder *f, const crit_segments *segments, const host_segments *host)
-{
-	if (vec_reserve(&f->path, segments->cnt) < 0 || vec_reserve(&f->host, host->cnt) < 0)
-		return -ENOMEM;
-	vec_foreach(s, segments)
-		f->path.data[f->path.cnt++] =
-			(struct stretch){ s->start_ns, s->end_ns, s->node, s->class };
-	vec_foreach(h, host)
-		f->host.data[f->host.cnt++] =
-			(struct stretch){ h->start_ns, h->end_ns, h->node, h->class };
-	return 0;
-}
-
 int collectives_find(const struct trace *trace, const struct window *window,
-		     const struct crit_exec *execs, size_t exec_cnt, const crit_segments *segments,
-		     const host_segments *host, const struct function_index *index,
-		     struct collectives *ret)
+		     const struct crit_exec *execs, size_t exec_cnt, const stretches *path,
+		     const stretches *host, struct collectives *ret)
 {
 	struct collectives out = { 0 };
-	struct finder f = { .trace = trace, .window = window, .index = index, .out = &out };
+	struct finder f = {
+		.trace = trace, .window = window, .path = path, .host = host, .out = &out
+	};
 	_cleanup_free_ bool *lane_communicates = calloc(trace->lane_cnt + 1, sizeof(bool));
 	size_t comm_cnt = 0, skip;
-	int error;
+	int error = 0;
 
 	if (lane_communicates == NULL)
 		return -ENOMEM;
-	error = copy_lines(&f, segments, host);
 	f.lane_communicates = lane_communicates;
 	for (size_t i = 0; i < exec_cnt; i++) {
 		if (execs[i].class == CLASS_COMM) {
@@ -333,8 +319,6 @@ int collectives_find(const struct trace *trace, const struct window *window,
 		else
 			error = add_collective(&f, &execs[i]);
 	}
-	vec_done(&f.path);
-	vec_done(&f.host);
 	vec_done(&f.groups);
 	vec_done(&f.scratch);
 	if (error < 0) {

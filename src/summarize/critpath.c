@@ -10,45 +10,55 @@ typedef VEC(uint32_t) active_list;
 struct sweep {
 	struct crit_exec *execs;
 	active_list active[CLASS_CNT];
+	size_t active_cnt;   /* in all lists */
+	int64_t next_end_ns; /* the first of them to end */
+	struct crit_sink sink;
+	struct crit_segment open; /* the last stretch: the next may prolong it */
 	struct critpath *out;
-	struct idmap time_of;  /* (node, class) -> index in out->times */
-	VEC(uint64_t) charged; /* by index in out->times: the stretch that was charged last */
+	struct nodemap time_of; /* index in out->times */
+	VEC(uint64_t) charged;	/* by index in out->times: the stretch that was charged last */
 	uint64_t stretch;
 };
 
 void critpath_done(struct critpath *path)
 {
-	vec_done(&path->segments);
 	vec_done(&path->times);
 }
 
 static struct crit_time *time_of(struct sweep *s, uint32_t node, uint8_t class)
 {
-	uint64_t key = (uint64_t)node << 8 | class;
-	uint32_t idx = idmap_get(&s->time_of, key);
+	uint32_t idx = nodemap_get(&s->time_of, node, class);
 
-	if (idx != IDMAP_NONE)
+	if (idx != NODEMAP_NONE)
 		return &s->out->times.data[idx];
 	idx = (uint32_t)s->out->times.cnt;
 	if (vec_push(&s->out->times, (struct crit_time){ .node = node, .class = class }) < 0 ||
-	    vec_push(&s->charged, 0) < 0 || idmap_set(&s->time_of, key, idx) < 0)
+	    vec_push(&s->charged, 0) < 0 || nodemap_set(&s->time_of, node, class, idx) < 0)
 		return NULL;
 	return &s->out->times.data[idx];
+}
+
+static int give_segment(struct sweep *s)
+{
+	if (s->sink.path == NULL || s->open.end_ns == s->open.start_ns)
+		return 0;
+	return s->sink.path(s->sink.to, &s->open);
 }
 
 static int add_segment(struct sweep *s, int64_t start_ns, int64_t end_ns, uint32_t node,
 		       uint8_t class)
 {
-	crit_segments *segs = &s->out->segments;
-	struct crit_segment *last = segs->cnt > 0 ? &segs->data[segs->cnt - 1] : NULL;
+	struct crit_segment *open = &s->open;
+	int error;
 
 	s->out->class_ns[class] += end_ns - start_ns;
-	if (last != NULL && last->node == node && last->class == class &&
-	    last->end_ns == start_ns) {
-		last->end_ns = end_ns;
+	if (open->node == node && open->class == class && open->end_ns == start_ns) {
+		open->end_ns = end_ns;
 		return 0;
 	}
-	return vec_push(segs, (struct crit_segment){ start_ns, end_ns, node, class });
+	error = give_segment(s);
+	*open = (struct crit_segment){ start_ns, end_ns, node, class };
+	return error;
 }
 
 /* A function that runs twice at once holds the path once. */
@@ -102,7 +112,7 @@ static int charge(struct sweep *s, const struct host_segment *host, int64_t star
 {
 	if (end_ns <= start_ns)
 		return 0;
-	for (int class = CLASS_CNT - 1; class > CLASS_IDLE; class --) {
+	for (int class = CLASS_CNT - 1; class > CLASS_IDLE && s->active_cnt > 0; class --) {
 		if (s->active[class].cnt > 0 && class >= host->class)
 			return charge_execs(s, &s->active[class], (uint8_t) class, start_ns,
 					    end_ns);
@@ -114,27 +124,34 @@ static int charge(struct sweep *s, const struct host_segment *host, int64_t star
 
 static void active_remove_ended(struct sweep *s, int64_t now_ns)
 {
+	if (s->active_cnt == 0 || s->next_end_ns > now_ns)
+		return;
+	s->active_cnt = 0;
+	s->next_end_ns = INT64_MAX;
 	for (int class = 0; class < CLASS_CNT; class ++) {
 		active_list *list = &s->active[class];
 		size_t kept = 0;
 
 		for (size_t i = 0; i < list->cnt; i++) {
-			if (s->execs[list->data[i]].end_ns > now_ns)
-				list->data[kept++] = list->data[i];
+			if (s->execs[list->data[i]].end_ns <= now_ns)
+				continue;
+			s->next_end_ns = MIN(s->next_end_ns, s->execs[list->data[i]].end_ns);
+			list->data[kept++] = list->data[i];
 		}
 		list->cnt = kept;
+		s->active_cnt += kept;
 	}
 }
 
-static int64_t active_next_end(const struct sweep *s)
+static int active_add(struct sweep *s, uint32_t idx)
 {
-	int64_t next = INT64_MAX;
+	const struct crit_exec *e = &s->execs[idx];
 
-	for (int class = 0; class < CLASS_CNT; class ++) {
-		for (size_t i = 0; i < s->active[class].cnt; i++)
-			next = MIN(next, s->execs[s->active[class].data[i]].end_ns);
-	}
-	return next;
+	if (vec_push(&s->active[e->class], idx) < 0)
+		return -ENOMEM;
+	s->next_end_ns = s->active_cnt == 0 ? e->end_ns : MIN(s->next_end_ns, e->end_ns);
+	s->active_cnt++;
+	return 0;
 }
 
 static int sweep_segment(struct sweep *s, size_t exec_cnt, const struct host_segment *host,
@@ -148,14 +165,13 @@ static int sweep_segment(struct sweep *s, size_t exec_cnt, const struct host_seg
 
 		active_remove_ended(s, now);
 		while (*next_exec < exec_cnt && s->execs[*next_exec].start_ns <= now) {
-			const struct crit_exec *e = &s->execs[*next_exec];
-
-			if (e->end_ns > now &&
-			    vec_push(&s->active[e->class], (uint32_t)*next_exec) < 0)
+			if (s->execs[*next_exec].end_ns > now &&
+			    active_add(s, (uint32_t)*next_exec) < 0)
 				return -ENOMEM;
 			(*next_exec)++;
 		}
-		until = MIN(until, active_next_end(s));
+		if (s->active_cnt > 0)
+			until = MIN(until, s->next_end_ns);
 		if (*next_exec < exec_cnt)
 			until = MIN(until, s->execs[*next_exec].start_ns);
 		error = charge(s, host, now, until);
@@ -166,19 +182,35 @@ static int sweep_segment(struct sweep *s, size_t exec_cnt, const struct host_seg
 	return 0;
 }
 
-int critpath_find(struct crit_exec *execs, size_t exec_cnt, const host_segments *host,
-		  struct critpath *ret)
+static int sweep_all(struct sweep *s, size_t exec_cnt, struct host_source host)
+{
+	struct host_segment seg;
+	size_t next_exec = 0;
+	int found, error = 0;
+
+	while (error == 0 && (found = host.next(host.from, &seg)) != 0) {
+		if (found < 0)
+			return found;
+		error = sweep_segment(s, exec_cnt, &seg, &next_exec);
+		if (error == 0 && s->sink.host != NULL)
+			error = s->sink.host(s->sink.to, &seg);
+	}
+	return error == 0 ? give_segment(s) : error;
+}
+
+int critpath_find(struct crit_exec *execs, size_t exec_cnt, struct host_source host,
+		  struct crit_sink sink, struct critpath *ret)
 {
 	struct critpath path = { 0 };
-	struct sweep s = { .execs = execs, .out = &path };
-	size_t next_exec = 0;
-	int error = 0;
+	struct sweep s = { .execs = execs, .sink = sink, .out = &path };
+	int error;
 
-	for (size_t i = 0; i < host->cnt && error == 0; i++)
-		error = sweep_segment(&s, exec_cnt, &host->data[i], &next_exec);
+	for (size_t i = 0; i < exec_cnt; i++)
+		execs[i].critical_ns = 0;
+	error = sweep_all(&s, exec_cnt, host);
 	for (int class = 0; class < CLASS_CNT; class ++)
 		vec_done(&s.active[class]);
-	idmap_done(&s.time_of);
+	nodemap_done(&s.time_of);
 	vec_done(&s.charged);
 	if (error < 0) {
 		critpath_done(&path);
@@ -188,45 +220,52 @@ int critpath_find(struct crit_exec *execs, size_t exec_cnt, const host_segments 
 	return 0;
 }
 
-static int push_part(host_segments *out, struct host_segment seg, int64_t start_ns, int64_t end_ns)
+/* The autograd thread's stretch at or behind a time. Returns 1, 0 when there is none, -errno. */
+static int find_backward(struct stand_in *s, int64_t now_ns)
 {
-	seg.start_ns = start_ns;
-	seg.end_ns = end_ns;
-	return end_ns > start_ns ? vec_push(out, seg) : 0;
+	while (!s->have_next || s->next.end_ns <= now_ns) {
+		int ret = s->backward.next(s->backward.from, &s->next);
+
+		if (ret <= 0) {
+			s->have_next = false;
+			return ret;
+		}
+		s->have_next = true;
+	}
+	return 1;
 }
 
-/* One waiting stretch of the training thread, with what the autograd thread did meanwhile. */
-static int fill_waiting(const struct host_segment *wait, const host_segments *backward,
-			size_t *next, host_segments *out)
+/* The next part of a waiting stretch, with what the autograd thread did meanwhile. */
+static int fill_waiting(struct stand_in *s, struct host_segment *ret)
 {
-	int64_t now = wait->start_ns;
+	struct host_segment *wait = &s->wait;
+	int found = find_backward(s, wait->start_ns);
 
-	while (*next < backward->cnt && backward->data[*next].end_ns <= now)
-		(*next)++;
-	for (size_t i = *next; i < backward->cnt && now < wait->end_ns; i++) {
-		const struct host_segment *b = &backward->data[i];
-		int64_t end = MIN(b->end_ns, wait->end_ns);
-		const struct host_segment *who = b->class == CLASS_IDLE ? wait : b;
-		int error = push_part(out, *who, now, end);
-
-		if (error < 0)
-			return error;
-		now = MAX(now, end);
-	}
-	return push_part(out, *wait, now, wait->end_ns);
+	if (found < 0)
+		return found;
+	*ret = found == 0 || s->next.class == CLASS_IDLE ? *wait : s->next;
+	ret->start_ns = wait->start_ns;
+	ret->end_ns = found == 0 ? wait->end_ns : MIN(s->next.end_ns, wait->end_ns);
+	wait->start_ns = ret->end_ns;
+	s->have_wait = wait->start_ns < wait->end_ns;
+	return 1;
 }
 
-int critpath_stand_in(const host_segments *training, const host_segments *backward,
-		      host_segments *out)
+static int stand_in_next(void *from, struct host_segment *ret)
 {
-	size_t next = 0;
+	struct stand_in *s = from;
+	int found;
 
-	vec_foreach(seg, training) {
-		int error = seg->waiting ? fill_waiting(seg, backward, &next, out)
-					 : vec_push(out, *seg);
+	if (s->have_wait)
+		return fill_waiting(s, ret);
+	found = s->training.next(s->training.from, ret);
+	if (found <= 0 || !ret->waiting)
+		return found;
+	s->wait = *ret;
+	return fill_waiting(s, ret);
+}
 
-		if (error < 0)
-			return error;
-	}
-	return 0;
+struct host_source stand_in_source(struct stand_in *stand_in)
+{
+	return (struct host_source){ stand_in_next, stand_in };
 }

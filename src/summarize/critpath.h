@@ -8,6 +8,7 @@
 #pragma once
 
 #include "summarize/hostpath.h"
+#include "summarize/nodemap.h"
 
 /* One execution on a device, or a collective on any thread. */
 struct crit_exec {
@@ -27,8 +28,6 @@ struct crit_segment {
 	uint8_t class;
 };
 
-typedef VEC(struct crit_segment) crit_segments;
-
 /* Time of one function (node, class) on the path. */
 struct crit_time {
 	uint32_t node;
@@ -40,25 +39,36 @@ struct crit_time {
 typedef VEC(struct crit_time) crit_times;
 
 struct critpath {
-	crit_segments segments; /* in time order */
-	crit_times times;	/* in order of first appearance */
+	crit_times times; /* in order of first appearance */
 	int64_t class_ns[CLASS_CNT];
 };
 
+/* Who else wants the stretches, in time order: each returns 0 or -errno. May be NULL. */
+struct crit_sink {
+	void *to;
+	int (*path)(void *to, const struct crit_segment *seg);
+	int (*host)(void *to, const struct host_segment *seg);
+};
+
 /*
- * execs[exec_cnt] sorted by start; host: touching stretches that cover the
- * window (hostpath_walk). Sets critical_ns of each exec. Returns 0 or -ENOMEM;
- * on success ret must be freed by critpath_done(). O(n log n) with few
- * executions at once.
+ * execs[exec_cnt] sorted by start; host: touching stretches that cover the window. Sets
+ * critical_ns of each exec. Returns 0, -ENOMEM or what host or a sink returned; on success
+ * ret must be freed by critpath_done(). O(n log n) with few executions at once. Nothing is
+ * kept but the times.
  */
-_must_check_ int critpath_find(struct crit_exec *execs, size_t exec_cnt, const host_segments *host,
-			       struct critpath *ret);
+_must_check_ int critpath_find(struct crit_exec *execs, size_t exec_cnt, struct host_source host,
+			       struct crit_sink sink, struct critpath *ret);
 void critpath_done(struct critpath *path);
 
 /*
- * Puts the autograd thread's executions in the place of the training thread's
- * waiting: out gets stretches that cover what training covers. Returns 0 or
- * -ENOMEM.
+ * Puts the autograd thread's executions in the place of the training thread's waiting: its
+ * source gives stretches that cover what training covers. Both sources stay the caller's.
  */
-_must_check_ int critpath_stand_in(const host_segments *training, const host_segments *backward,
-				   host_segments *out);
+struct stand_in {
+	struct host_source training, backward;
+	struct host_segment wait; /* of training, while it is being filled */
+	struct host_segment next; /* of backward: the first that ends behind the last asked about */
+	bool have_wait, have_next;
+};
+
+struct host_source stand_in_source(struct stand_in *stand_in);

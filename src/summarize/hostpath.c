@@ -2,11 +2,9 @@
 #include "summarize/hostpath.h"
 
 #include "base/idmap.h"
+#include "summarize/names.h"
 
 #include <errno.h>
-#include <string.h>
-
-#define OWN_HOOK "perftracker/_"
 
 struct level {
 	int64_t end_ns;
@@ -18,16 +16,22 @@ struct level {
 	bool in_backward; /* innermost Python function is the one that waits for autograd */
 };
 
-struct walk {
+struct hostwalk {
 	struct hostpath *path;
-	host_segments *out;
+	uint32_t lane;
+	uint32_t next_event; /* EVENT_NONE: none is left */
+	host_segments out;   /* made by the last step */
+	size_t given;	     /* of those */
+	bool ended;
 	VEC(struct level) stack;
 	int64_t cursor_ns;
-	size_t next_worker;   /* first working operator behind the one last asked about */
-	struct idmap classes; /* (name, kind, mode, leaf) -> class */
+	size_t next_worker;	 /* first working operator behind the one last asked about */
+	struct idmap classes;	 /* (name, kind, mode, leaf) -> class */
+	struct idmap surrounds;	 /* (name before, name behind) -> number, for idle_nodes */
+	struct idmap idle_nodes; /* (that number, context) -> node */
 };
 
-static struct level *walk_top(struct walk *w)
+static struct level *walk_top(struct hostwalk *w)
 {
 	return &w->stack.data[w->stack.cnt - 1];
 }
@@ -40,7 +44,7 @@ static bool takes_part(const struct event *event)
 }
 
 /* "idle after A, before B": tells two empty places of one context apart. */
-static uint32_t idle_node(struct walk *w, const struct level *top, uint32_t next_event)
+static uint32_t make_idle_node(struct hostwalk *w, const struct level *top, uint32_t next_event)
 {
 	const struct trace *t = w->path->trace;
 	struct str text = { 0 };
@@ -59,8 +63,34 @@ static uint32_t idle_node(struct walk *w, const struct level *top, uint32_t next
 	return node;
 }
 
+/* Without an event: no name's id. */
+static uint32_t name_around(const struct hostwalk *w, uint32_t event)
+{
+	return event != EVENT_NONE ? w->path->trace->events[event].name : STRTAB_NONE;
+}
+
+/* As make_idle_node(), once for each place. */
+static uint32_t idle_node(struct hostwalk *w, const struct level *top, uint32_t next_event)
+{
+	uint64_t around = (uint64_t)name_around(w, top->last) << 32 | name_around(w, next_event);
+	uint32_t number = idmap_get(&w->surrounds, around), node;
+	uint64_t key;
+
+	if (number == IDMAP_NONE) {
+		number = (uint32_t)w->surrounds.cnt;
+		if (idmap_set(&w->surrounds, around, number) < 0)
+			return FRAME_NONE;
+	}
+	key = (uint64_t)number << 32 | top->node;
+	node = idmap_get(&w->idle_nodes, key);
+	if (node != IDMAP_NONE)
+		return node;
+	node = make_idle_node(w, top, next_event);
+	return node != FRAME_NONE && idmap_set(&w->idle_nodes, key, node) == 0 ? node : FRAME_NONE;
+}
+
 /* As classify_event(), once for each name: comparing with its tables takes a microsecond. */
-static enum event_class class_of(struct walk *w, const struct event *e, bool leaf,
+static enum event_class class_of(struct hostwalk *w, const struct event *e, bool leaf,
 				 enum classify_mode mode)
 {
 	uint64_t key =
@@ -76,7 +106,7 @@ static enum event_class class_of(struct walk *w, const struct event *e, bool lea
 	return (enum event_class)known;
 }
 
-static enum event_class leaf_class(struct walk *w, const struct level *top)
+static enum event_class leaf_class(struct hostwalk *w, const struct level *top)
 {
 	const struct trace *t = w->path->trace;
 	const struct event *e;
@@ -88,7 +118,7 @@ static enum event_class leaf_class(struct walk *w, const struct level *top)
 }
 
 /* Ends the stretch that began at the cursor. next: the event that ends it, if one does. */
-static int emit_until(struct walk *w, int64_t end_ns, uint32_t next_event)
+static int emit_until(struct hostwalk *w, int64_t end_ns, uint32_t next_event)
 {
 	const struct window *win = w->path->window;
 	const struct level *top = walk_top(w);
@@ -113,11 +143,11 @@ static int emit_until(struct walk *w, int64_t end_ns, uint32_t next_event)
 	}
 	if (seg.node == FRAME_NONE)
 		return -ENOMEM;
-	return vec_push(w->out, seg);
+	return vec_push(&w->out, seg);
 }
 
 /* Closes every level that ends at or before a time. */
-static int pop_until(struct walk *w, int64_t time_ns)
+static int pop_until(struct hostwalk *w, int64_t time_ns)
 {
 	while (w->stack.cnt > 1 && walk_top(w)->end_ns <= time_ns) {
 		struct level done = *walk_top(w);
@@ -132,7 +162,7 @@ static int pop_until(struct walk *w, int64_t time_ns)
 }
 
 /* Under which node an event hangs: its caller on another thread, else what encloses it here. */
-static uint32_t parent_node(struct walk *w, const struct event *e)
+static uint32_t parent_node(struct hostwalk *w, const struct event *e)
 {
 	const struct level *top = walk_top(w);
 
@@ -146,33 +176,35 @@ static uint32_t parent_node(struct walk *w, const struct event *e)
  * Steps are the window's clock, not a place in the program, and our own hook
  * stands between the job's functions: what runs in them belongs to the caller.
  */
-static bool is_step(const struct event *e, const char *name)
+static bool is_step(const struct hostwalk *w, const struct event *e)
 {
-	return e->kind == KIND_ANNOTATION && window_step_number(name) >= 0;
+	return e->kind == KIND_ANNOTATION && w->path->facts[e->name] & NAME_STEP;
 }
 
-static bool is_transparent(const struct event *e, const char *name)
+static bool is_transparent(const struct hostwalk *w, const struct event *e)
 {
-	return is_step(e, name) ||
-	       (e->kind == KIND_PYTHON && strncmp(name, OWN_HOOK, strlen(OWN_HOOK)) == 0);
+	return is_step(w, e) || (e->kind == KIND_PYTHON && w->path->facts[e->name] & NAME_OWN_HOOK);
 }
 
 /*
  * Where stacks are sampled a function seems to begin a little before its step does: a
  * level that ended with the step would cut it short.
  */
-static bool is_left_out(const struct walk *w, const struct event *e)
+static bool is_left_out(const struct hostwalk *w, const struct event *e)
 {
-	return w->path->trace->meta.sampled && is_step(e, event_name(w->path->trace, e));
+	return w->path->trace->meta.sampled && is_step(w, e);
 }
 
-static uint32_t event_node(struct walk *w, uint32_t idx)
+static uint32_t event_node(struct hostwalk *w, uint32_t idx)
 {
 	const struct trace *t = w->path->trace;
 	const struct event *e = &t->events[idx];
 	const char *name = event_name(t, e);
 
-	if (is_transparent(e, name))
+	/* A second walk knows it; an annotation may have become an execution since. */
+	if (w->path->node_of[idx] != FRAME_NONE && e->kind != KIND_ANNOTATION)
+		return w->path->node_of[idx];
+	if (is_transparent(w, e))
 		return parent_node(w, e);
 	/* A collection interrupts whatever allocates: its place says nothing about its cause. */
 	if (e->kind == KIND_GC)
@@ -185,7 +217,7 @@ static bool works_itself(enum event_class class)
 	return class == CLASS_COMPUTE || class == CLASS_COMM;
 }
 
-static bool event_works(struct walk *w, const struct event *e, uint16_t lane)
+static bool event_works(struct hostwalk *w, const struct event *e, uint16_t lane)
 {
 	return e->lane == lane && e->kind == KIND_OPERATOR &&
 	       works_itself(class_of(w, e, true, CLASSIFY_CPU_ONLY));
@@ -197,7 +229,7 @@ static bool event_works(struct walk *w, const struct event *e, uint16_t lane)
  * traces ask: there such an operator is the execution that computes. Events are
  * asked for in order, so the look ahead passes over the trace once.
  */
-static bool operator_is_leaf(struct walk *w, uint32_t idx)
+static bool operator_is_leaf(struct hostwalk *w, uint32_t idx)
 {
 	const struct trace *t = w->path->trace;
 	const struct event *e = &t->events[idx];
@@ -212,11 +244,11 @@ static bool operator_is_leaf(struct walk *w, uint32_t idx)
 	       t->events[w->next_worker].start_ns >= event_end_ns(e);
 }
 
-static int push_event(struct walk *w, uint32_t idx)
+static int push_event(struct hostwalk *w, uint32_t idx)
 {
 	const struct trace *t = w->path->trace;
 	const struct event *e = &t->events[idx];
-	bool transparent = is_transparent(e, event_name(t, e));
+	bool transparent = is_transparent(w, e);
 	struct level *top = walk_top(w);
 	struct level next = {
 		.end_ns = MIN(event_end_ns(e), top->end_ns),
@@ -232,10 +264,11 @@ static int push_event(struct walk *w, uint32_t idx)
 	if (next.node == FRAME_NONE && (!transparent || top->node != FRAME_NONE))
 		return -ENOMEM;
 	if (e->kind == KIND_PYTHON)
-		next.in_backward = strstr(event_name(t, e), "run_backward") != NULL;
+		next.in_backward = (w->path->facts[e->name] & NAME_RUN_BACKWARD) != 0;
 	else if (e->kind != KIND_ANNOTATION)
 		next.in_backward = false;
-	w->path->node_of[idx] = next.node;
+	if (w->path->node_of[idx] == FRAME_NONE)
+		w->path->node_of[idx] = next.node;
 	if (e->dur_ns == 0 || next.end_ns <= e->start_ns) {
 		top->last = idx;
 		return 0;
@@ -243,45 +276,95 @@ static int push_event(struct walk *w, uint32_t idx)
 	return vec_push(&w->stack, next);
 }
 
-static int walk_lane(struct walk *w, uint32_t lane)
+/* The next event of the lane at or behind an index that takes part; EVENT_NONE: none. */
+static uint32_t find_event(const struct hostwalk *w, uint32_t idx)
 {
 	const struct trace *t = w->path->trace;
-	const struct window *win = w->path->window;
 
-	for (uint32_t i = 0; i < t->event_cnt; i++) {
-		const struct event *e = &t->events[i];
+	for (; idx < t->event_cnt; idx++) {
+		const struct event *e = &t->events[idx];
+
+		if (e->lane == w->lane && takes_part(e) && !is_left_out(w, e))
+			return e->start_ns < w->path->window->end_ns ? idx : EVENT_NONE;
+	}
+	return EVENT_NONE;
+}
+
+/* Over one event, or over the window's end. */
+static int walk_step(struct hostwalk *w)
+{
+	uint32_t idx = w->next_event;
+	int64_t start_ns;
+	int error;
+
+	if (idx == EVENT_NONE) {
+		error = pop_until(w, INT64_MAX - 1);
+		return error == 0 ? emit_until(w, w->path->window->end_ns, EVENT_NONE) : error;
+	}
+	start_ns = w->path->trace->events[idx].start_ns;
+	error = pop_until(w, start_ns);
+	if (error == 0)
+		error = emit_until(w, start_ns, idx);
+	if (error == 0)
+		error = push_event(w, idx);
+	w->next_event = find_event(w, idx + 1);
+	return error;
+}
+
+int hostwalk_next(struct hostwalk *walk, struct host_segment *ret)
+{
+	while (walk->given == walk->out.cnt) {
 		int error;
 
-		if (e->lane != lane || !takes_part(e) || is_left_out(w, e))
-			continue;
-		if (e->start_ns >= win->end_ns)
-			break;
-		error = pop_until(w, e->start_ns);
-		if (error == 0)
-			error = emit_until(w, e->start_ns, i);
-		if (error == 0)
-			error = push_event(w, i);
+		if (walk->ended)
+			return 0;
+		walk->ended = walk->next_event == EVENT_NONE;
+		walk->given = walk->out.cnt = 0;
+		error = walk_step(walk);
 		if (error < 0)
 			return error;
 	}
-	return pop_until(w, INT64_MAX - 1);
+	*ret = walk->out.data[walk->given++];
+	return 1;
 }
 
-int hostpath_walk(struct hostpath *path, uint32_t lane, host_segments *out)
+struct hostwalk *hostwalk_new(struct hostpath *path, uint32_t lane)
 {
-	struct walk w = { .path = path, .out = out, .cursor_ns = path->window->start_ns };
-	int error = vec_push(&w.stack, (struct level){
-					       .end_ns = INT64_MAX,
-					       .event = EVENT_NONE,
-					       .node = CCT_ROOT,
-					       .last = EVENT_NONE,
-				       });
+	static const struct level bottom = {
+		.end_ns = INT64_MAX, .event = EVENT_NONE, .node = CCT_ROOT, .last = EVENT_NONE
+	};
+	struct hostwalk *w = calloc(1, sizeof(*w));
 
-	if (error == 0)
-		error = walk_lane(&w, lane);
-	if (error == 0)
-		error = emit_until(&w, path->window->end_ns, EVENT_NONE);
-	vec_done(&w.stack);
-	idmap_done(&w.classes);
-	return error;
+	if (w == NULL)
+		return NULL;
+	w->path = path;
+	w->lane = lane;
+	w->cursor_ns = path->window->start_ns;
+	if (vec_push(&w->stack, bottom) < 0)
+		return hostwalk_free(w);
+	w->next_event = find_event(w, 0);
+	return w;
+}
+
+struct hostwalk *hostwalk_free(struct hostwalk *walk)
+{
+	if (walk == NULL)
+		return NULL;
+	vec_done(&walk->out);
+	vec_done(&walk->stack);
+	idmap_done(&walk->classes);
+	idmap_done(&walk->surrounds);
+	idmap_done(&walk->idle_nodes);
+	free(walk);
+	return NULL;
+}
+
+static int walk_next(void *from, struct host_segment *ret)
+{
+	return hostwalk_next(from, ret);
+}
+
+struct host_source hostwalk_source(struct hostwalk *walk)
+{
+	return (struct host_source){ walk_next, walk };
 }

@@ -3,6 +3,8 @@
  * What a thread did at every moment: its innermost function, or idle in its
  * innermost context. Traces need not nest, so children are clipped to their
  * parents; Python frames whose caller is on another thread hang below it.
+ * The stretches are given out one by one and kept nowhere: there are two of them for
+ * each event.
  * Source: design.md section 5 (critical path, host functions as leaves).
  */
 #pragma once
@@ -22,17 +24,35 @@ struct host_segment {
 
 typedef VEC(struct host_segment) host_segments;
 
+/* Stretches that touch, in time order: next() gives one (1), says that all were given (0)
+ * or fails (-errno). */
+struct host_source {
+	int (*next)(void *from, struct host_segment *ret);
+	void *from;
+};
+
 struct hostpath {
 	const struct trace *trace;
 	const struct window *window;
+	const uint8_t *facts; /* by string id: names_facts() */
 	struct cct *cct;
 	enum classify_mode mode;
 	uint32_t *node_of; /* by event: its node; FRAME_NONE where none was made */
 };
 
+/* A walk over the events of one lane. */
+struct hostwalk;
+
 /*
- * Appends the stretches of a lane over the whole window to out: they touch, and
- * cover [start, end) of the window. Sets path->node_of for the lane's events.
- * Returns 0 or -ENOMEM. O(n).
+ * Starts a walk whose stretches cover [start, end) of the window; LANE_NONE gives one
+ * idle stretch. path must outlive the walk, which sets path->node_of for the lane's events
+ * as it goes over them. A second walk meets the same nodes. NULL: out of memory.
  */
-_must_check_ int hostpath_walk(struct hostpath *path, uint32_t lane, host_segments *out);
+_must_check_ struct hostwalk *hostwalk_new(struct hostpath *path, uint32_t lane);
+struct hostwalk *hostwalk_free(struct hostwalk *walk);
+
+/* The next stretch: as next() of a host_source. O(n) for all of them. */
+_must_check_ int hostwalk_next(struct hostwalk *walk, struct host_segment *ret);
+
+/* The same as a source; the walk stays the caller's. */
+struct host_source hostwalk_source(struct hostwalk *walk);

@@ -26,24 +26,29 @@ static int main_function_of(struct pass *p, uint32_t lane, struct fingerprint *f
 {
 	struct hostpath path = { .trace = p->trace,
 				 .window = &p->window,
+				 .facts = p->facts,
 				 .cct = &p->cct,
 				 .mode = p->mode,
 				 .node_of = p->node_of };
-	host_segments segs = { 0 };
+	struct hostwalk *walk = hostwalk_new(&path, lane);
+	struct host_segment s;
 	struct idmap time_of = { 0 };
 	uint32_t best = FRAME_NONE, best_us = 0;
-	int error = hostpath_walk(&path, lane, &segs);
+	int error = walk != NULL ? 0 : -ENOMEM, found;
 
-	for (size_t i = 0; i < segs.cnt && error == 0; i++) {
-		const struct host_segment *s = &segs.data[i];
-		uint32_t us = idmap_get(&time_of, s->node);
+	while (error == 0 && (found = hostwalk_next(walk, &s)) != 0) {
+		uint32_t us;
 
-		if (s->class == CLASS_IDLE || p->cct.nodes.data[s->node].kind != KIND_PYTHON)
+		if (found < 0 || s.class == CLASS_IDLE ||
+		    p->cct.nodes.data[s.node].kind != KIND_PYTHON) {
+			error = MIN(found, 0);
 			continue;
-		us = (us == IDMAP_NONE ? 0 : us) + (uint32_t)((s->end_ns - s->start_ns) / 1000);
-		error = idmap_set(&time_of, s->node, us);
+		}
+		us = idmap_get(&time_of, s.node);
+		us = (us == IDMAP_NONE ? 0 : us) + (uint32_t)((s.end_ns - s.start_ns) / 1000);
+		error = idmap_set(&time_of, s.node, us);
 		if (us > best_us) {
-			best = s->node;
+			best = s.node;
 			best_us = us;
 		}
 	}
@@ -52,7 +57,7 @@ static int main_function_of(struct pass *p, uint32_t lane, struct fingerprint *f
 				    strtab_text(&p->cct.names, p->cct.nodes.data[best].name));
 		error = *ret != NULL ? 0 : -ENOMEM;
 	}
-	vec_done(&segs);
+	(void)hostwalk_free(walk);
 	idmap_done(&time_of);
 	return error;
 }

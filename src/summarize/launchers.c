@@ -68,7 +68,7 @@ static void count_votes(const struct pass *p, size_t function_cnt, struct vote *
 {
 	vec_foreach(exec, &p->execs) {
 		const struct event *e = &p->trace->events[exec->event];
-		uint32_t f = idmap_get(&p->index.map, tally_key(exec->node, exec->class));
+		uint32_t f = nodemap_get(&p->index.map, exec->node, exec->class);
 
 		if (f < function_cnt && e->kind == KIND_KERNEL && e->parent != EVENT_NONE &&
 		    p->node_of[e->parent] != FRAME_NONE)

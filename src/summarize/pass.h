@@ -37,24 +37,19 @@ struct pass {
 	struct window window;
 	struct cct cct;
 	enum classify_mode mode;
-	uint32_t *node_of; /* by event */
-	host_segments host;
+	uint32_t *node_of;    /* by event */
+	const uint8_t *facts; /* of names, by string id */
 	crit_execs execs;
 	struct critpath path;
 	VEC(struct tally) tallies;
 	VEC(struct link_sums) links; /* of collectives, until one link is chosen */
-	struct idmap tally_of;	     /* (node, class) -> index in tallies */
+	struct nodemap tally_of;     /* index in tallies */
 	struct idmap exec_classes;   /* (kind, name) -> class of device work, CLASS_IDLE: none */
 	struct utilise_scratch scratch;
 	struct function_index index;
 	struct collectives collectives;
 	int64_t rest_ns;
 };
-
-static inline uint64_t tally_key(uint32_t node, uint8_t class)
-{
-	return (uint64_t)node << 8 | class;
-}
 
 static inline bool is_device_exec(const struct event *event)
 {
@@ -69,6 +64,21 @@ static inline int64_t add_saturated(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
+/* What the training thread did, the autograd thread in its place while it waits. */
+struct host_line {
+	struct hostpath path;
+	struct hostwalk *training, *backward;
+	struct stand_in stand_in;
+	struct host_source source;
+};
+
+/* Walks the events again, as often as wished. Returns 0 or -ENOMEM; done is fine after either. */
+_must_check_ int host_line_init(struct pass *p, struct host_line *ret);
+void host_line_done(struct host_line *line);
+
+/* The function's tally, made when new; NULL: out of memory. */
+_must_check_ struct tally *tally_get(struct pass *p, uint32_t node, uint8_t class);
+
 /*
  * From the critical path and the threads' timelines to one tally per (node,
  * class): times, executions, utilisation (PerfTracker eq. 2, 4, 5); small ones are
@@ -76,13 +86,26 @@ static inline int64_t add_saturated(int64_t a, int64_t b)
  */
 _must_check_ int tally_all(struct pass *p);
 
+/* Times of functions (rows) in iterations (columns). */
+struct spread {
+	double *cells;			       /* NULL: not wanted */
+	const struct fp_iteration *iterations; /* in order of time */
+	size_t iteration_cnt;
+	size_t next; /* first iteration that ends behind the segments so far */
+};
+
 /*
  * Fills spread_ns of fp's functions: how unlike the iterations are. Where functions of
  * one class ran at once, the spread is that of the one that held the path, scaled. Windows
  * of one iteration, and products of functions and iterations beyond 4 million, have none.
- * After the collectives. Returns 0 or -ENOMEM.
+ * The critical path's segments are given one by one, in time order, between init and end.
+ * Returns 0 or -ENOMEM; spread_done() is fine after either.
  */
-_must_check_ int spread_add(struct pass *p, struct fingerprint *fp);
+_must_check_ int spread_init(struct spread *spread, const struct pass *p,
+			     const struct fingerprint *fp);
+void spread_segment(struct spread *spread, const struct pass *p, const struct crit_segment *seg);
+void spread_end(const struct spread *spread, struct fingerprint *fp);
+void spread_done(struct spread *spread);
 
 /* Fills launched_by of fp's kernels. Returns 0 or -ENOMEM. */
 _must_check_ int launchers_add(struct pass *p, struct fingerprint *fp);

@@ -6,14 +6,6 @@
 
 #define CELLS_MAX ((size_t)4 << 20) /* functions * iterations: 32 MB */
 
-/* One row of times per function, one column per iteration. */
-struct spread {
-	double *cells;
-	const struct fp_iteration *iterations; /* in order of time */
-	size_t iteration_cnt;
-	size_t next; /* first iteration that ends behind the segments so far */
-};
-
 /* Divides [start, end) of the path among the iterations it lies in. */
 static void charge(struct spread *s, double *row, int64_t start_ns, int64_t end_ns)
 {
@@ -45,28 +37,37 @@ static double row_spread(const double *row, size_t cnt, int64_t share_ns)
 	return sqrt(squares / (double)(cnt - 1)) * (double)share_ns / sum;
 }
 
-int spread_add(struct pass *p, struct fingerprint *fp)
+int spread_init(struct spread *spread, const struct pass *p, const struct fingerprint *fp)
 {
-	struct spread s = { .iterations = p->window.iterations.data,
-			    .iteration_cnt = p->window.iterations.cnt };
-
-	if (!p->window.iterations_known || s.iteration_cnt < 2 ||
-	    fp->function_cnt > CELLS_MAX / s.iteration_cnt)
+	*spread = (struct spread){ .iterations = p->window.iterations.data,
+				   .iteration_cnt = p->window.iterations.cnt };
+	if (!p->window.iterations_known || spread->iteration_cnt < 2 ||
+	    fp->function_cnt > CELLS_MAX / spread->iteration_cnt)
 		return 0;
-	s.cells = calloc(fp->function_cnt * s.iteration_cnt + 1, sizeof(*s.cells));
-	if (s.cells == NULL)
-		return -ENOMEM;
-	vec_foreach(seg, &p->path.segments) {
-		uint32_t f = idmap_get(&p->index.map, tally_key(seg->node, seg->class));
+	spread->cells =
+		calloc(fp->function_cnt * spread->iteration_cnt + 1, sizeof(*spread->cells));
+	return spread->cells != NULL ? 0 : -ENOMEM;
+}
 
-		if (f < fp->function_cnt)
-			charge(&s, &s.cells[f * s.iteration_cnt],
-			       seg->start_ns - p->window.start_ns,
-			       seg->end_ns - p->window.start_ns);
-	}
-	for (size_t f = 0; f < fp->function_cnt; f++)
-		fp->functions[f].spread_ns = row_spread(&s.cells[f * s.iteration_cnt],
-							s.iteration_cnt, fp->functions[f].share_ns);
-	free(s.cells);
-	return 0;
+void spread_segment(struct spread *spread, const struct pass *p, const struct crit_segment *seg)
+{
+	uint32_t f = nodemap_get(&p->index.map, seg->node, seg->class);
+
+	if (f != NODEMAP_NONE && spread->cells != NULL)
+		charge(spread, &spread->cells[f * spread->iteration_cnt],
+		       seg->start_ns - p->window.start_ns, seg->end_ns - p->window.start_ns);
+}
+
+void spread_end(const struct spread *spread, struct fingerprint *fp)
+{
+	for (size_t f = 0; f < fp->function_cnt && spread->cells != NULL; f++)
+		fp->functions[f].spread_ns =
+			row_spread(&spread->cells[f * spread->iteration_cnt], spread->iteration_cnt,
+				   fp->functions[f].share_ns);
+}
+
+void spread_done(struct spread *spread)
+{
+	free(spread->cells);
+	spread->cells = NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "summarize/summarize.h"
 
+#include "summarize/names.h"
 #include "summarize/pass.h"
 
 #include <errno.h>
@@ -12,45 +13,84 @@ static void pass_done(struct pass *p)
 	window_done(&p->window);
 	cct_done(&p->cct);
 	free(p->node_of);
-	vec_done(&p->host);
 	vec_done(&p->execs);
 	critpath_done(&p->path);
 	vec_done(&p->tallies);
 	vec_done(&p->links);
-	idmap_done(&p->tally_of);
+	nodemap_done(&p->tally_of);
 	idmap_done(&p->exec_classes);
 	vec_done(&p->scratch.values);
-	idmap_done(&p->index.map);
+	nodemap_done(&p->index.map);
 	collectives_done(&p->collectives);
 }
 
-static int walk_threads(struct pass *p)
+int host_line_init(struct pass *p, struct host_line *ret)
 {
-	struct hostpath path = { .trace = p->trace,
-				 .window = &p->window,
-				 .cct = &p->cct,
-				 .mode = p->mode,
-				 .node_of = p->node_of };
-	host_segments training = { 0 }, backward = { 0 };
-	int error = hostpath_walk(&path, p->window.training_lane, &training);
-
-	/* LANE_NONE matches no event: the walk then gives one idle stretch. */
-	if (error == 0)
-		error = hostpath_walk(&path, p->window.backward_lane, &backward);
-	if (error == 0)
-		error = critpath_stand_in(&training, &backward, &p->host);
-	vec_done(&training);
-	vec_done(&backward);
-	return error;
+	*ret = (struct host_line){ .path = { .trace = p->trace,
+					     .window = &p->window,
+					     .facts = p->facts,
+					     .cct = &p->cct,
+					     .mode = p->mode,
+					     .node_of = p->node_of } };
+	ret->training = hostwalk_new(&ret->path, p->window.training_lane);
+	ret->backward = hostwalk_new(&ret->path, p->window.backward_lane);
+	if (ret->training == NULL || ret->backward == NULL)
+		return -ENOMEM;
+	ret->stand_in = (struct stand_in){ .training = hostwalk_source(ret->training),
+					   .backward = hostwalk_source(ret->backward) };
+	ret->source = stand_in_source(&ret->stand_in);
+	return 0;
 }
 
-static int exec_cmp(const void *a, const void *b)
+void host_line_done(struct host_line *line)
 {
-	const struct crit_exec *x = a, *y = b;
+	line->training = hostwalk_free(line->training);
+	line->backward = hostwalk_free(line->backward);
+}
 
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	return (x->event > y->event) - (x->event < y->event);
+/* What the autograd thread did while the training thread did not wait: it has nodes, too. */
+static int walk_rest(struct hostwalk *walk)
+{
+	struct host_segment seg;
+	int found;
+
+	do {
+		found = hostwalk_next(walk, &seg);
+	} while (found > 0);
+	return found;
+}
+
+/*
+ * Time on the training thread. Host functions that the device's work hides are
+ * not on the critical path, but one of them can make a collective late: long ones
+ * are listed with a critical time of 0.
+ */
+static int add_thread_time(void *to, const struct host_segment *seg)
+{
+	struct tally *tally = tally_get(to, seg->node, seg->class);
+
+	if (tally == NULL)
+		return -ENOMEM;
+	tally->thread_ns += seg->end_ns - seg->start_ns;
+	return 0;
+}
+
+static int find_path(struct pass *p)
+{
+	struct host_line line;
+	int error = host_line_init(p, &line);
+
+	if (error == 0)
+		error = critpath_find(p->execs.data, p->execs.cnt, line.source,
+				      (struct crit_sink){ .to = p, .host = add_thread_time },
+				      &p->path);
+	if (error == 0)
+		error = walk_rest(line.backward);
+	host_line_done(&line);
+	/* A collective that is an annotation has a place on its thread, but counts as itself. */
+	vec_foreach(exec, &p->execs)
+		p->node_of[exec->event] = exec->node;
+	return error;
 }
 
 /*
@@ -80,7 +120,7 @@ static int exec_class(struct pass *p, const struct event *e, uint8_t *ret)
 	return idmap_set(&p->exec_classes, key, *ret);
 }
 
-/* Device work and collectives: they run whatever the threads do. */
+/* Device work and collectives, sorted as the events are: they run whatever the threads do. */
 static int add_execs(struct pass *p)
 {
 	for (uint32_t i = 0; i < p->trace->event_cnt; i++) {
@@ -100,10 +140,7 @@ static int add_execs(struct pass *p)
 				      event_name(p->trace, e));
 		if (exec.node == FRAME_NONE || vec_push(&p->execs, exec) < 0)
 			return -ENOMEM;
-		p->node_of[i] = exec.node;
 	}
-	if (p->execs.cnt > 0)
-		qsort(p->execs.data, p->execs.cnt, sizeof(*p->execs.data), exec_cmp);
 	return 0;
 }
 
@@ -201,7 +238,7 @@ static int make_functions(struct pass *p, struct fingerprint *fp)
 			fp->functions[i] = function_of(t, FRAME_NONE, fp->window_ns);
 		else
 			fp->functions[i] = function_of(t, frame_of[t->node], fp->window_ns);
-		if (idmap_set(&p->index.map, tally_key(t->node, t->class), (uint32_t)i) < 0)
+		if (nodemap_set(&p->index.map, t->node, t->class, (uint32_t)i) < 0)
 			return -ENOMEM;
 	}
 	fp->rest_ns = p->rest_ns;
@@ -215,14 +252,13 @@ static int index_folded(struct pass *p)
 		uint32_t parent = p->cct.nodes.data[node].parent;
 
 		for (int class = CLASS_IDLE; class < CLASS_CNT; class ++) {
-			uint64_t key = tally_key(node, (uint8_t) class);
 			uint32_t up = parent == CCT_ROOT
-					      ? IDMAP_NONE
-					      : idmap_get(&p->index.map,
-							  tally_key(parent, (uint8_t) class));
+					      ? NODEMAP_NONE
+					      : nodemap_get(&p->index.map, parent, (uint8_t) class);
 
-			if (idmap_get(&p->index.map, key) == IDMAP_NONE && up != IDMAP_NONE &&
-			    idmap_set(&p->index.map, key, up) < 0)
+			if (up != NODEMAP_NONE &&
+			    nodemap_get(&p->index.map, node, (uint8_t) class) == NODEMAP_NONE &&
+			    nodemap_set(&p->index.map, node, (uint8_t) class, up) < 0)
 				return -ENOMEM;
 		}
 	}
@@ -241,13 +277,55 @@ static int copy_array(struct arena *arena, const void *data, size_t cnt, size_t 
 	return 0;
 }
 
-static int add_collectives(struct pass *p, struct fingerprint *fp)
+/* What the second look at the timelines is for, when the functions are known. */
+struct second_look {
+	struct pass *p;
+	struct spread spread;
+	stretches path, host; /* for collectives; empty without them */
+};
+
+static int look_at_path(void *to, const struct crit_segment *seg)
 {
-	int error = index_folded(p);
+	struct second_look *look = to;
+
+	spread_segment(&look->spread, look->p, seg);
+	return stretches_add(&look->path,
+			     function_index_get(&look->p->index, seg->node, seg->class),
+			     seg->start_ns, seg->end_ns);
+}
+
+static int look_at_host(void *to, const struct host_segment *seg)
+{
+	struct second_look *look = to;
+
+	return stretches_add(&look->host,
+			     function_index_get(&look->p->index, seg->node, seg->class),
+			     seg->start_ns, seg->end_ns);
+}
+
+static int look_again(struct second_look *look)
+{
+	struct pass *p = look->p;
+	struct critpath path = { 0 };
+	struct host_line line;
+	int error = host_line_init(p, &line);
 
 	if (error == 0)
-		error = collectives_find(p->trace, &p->window, p->execs.data, p->execs.cnt,
-					 &p->path.segments, &p->host, &p->index, &p->collectives);
+		error = critpath_find(p->execs.data, p->execs.cnt, line.source,
+				      (struct crit_sink){ .to = look,
+							  .path = look_at_path,
+							  .host = look_at_host },
+				      &path);
+	critpath_done(&path);
+	host_line_done(&line);
+	return error;
+}
+
+static int add_collectives(struct pass *p, const struct second_look *look, struct fingerprint *fp)
+{
+	int error = collectives_find(p->trace, &p->window, p->execs.data, p->execs.cnt, &look->path,
+				     &look->host, &p->collectives);
+
 	if (error == 0)
 		error = copy_array(&fp->arena, p->collectives.list.data, p->collectives.list.cnt,
 				   sizeof(struct fp_collective), &fp->collectives);
@@ -257,6 +335,35 @@ static int add_collectives(struct pass *p, struct fingerprint *fp)
 	fp->collective_cnt = p->collectives.list.cnt;
 	fp->share_cnt = p->collectives.shares.cnt;
 	fp->collective_dropped = p->collectives.dropped;
+	return error;
+}
+
+static bool has_collectives(const struct pass *p)
+{
+	vec_foreach(exec, &p->execs) {
+		if (exec->class == CLASS_COMM)
+			return true;
+	}
+	return false;
+}
+
+/* What needs the order of things beside their sums. */
+static int add_order(struct pass *p, struct fingerprint *fp)
+{
+	struct second_look look = { .p = p };
+	int error = index_folded(p);
+
+	if (error == 0)
+		error = spread_init(&look.spread, p, fp);
+	if (error == 0 && (look.spread.cells != NULL || has_collectives(p)))
+		error = look_again(&look);
+	if (error == 0)
+		error = add_collectives(p, &look, fp);
+	if (error == 0)
+		spread_end(&look.spread, fp);
+	spread_done(&look.spread);
+	vec_done(&look.path);
+	vec_done(&look.host);
 	return error;
 }
 
@@ -302,19 +409,15 @@ static int pass_run(struct pass *p, struct fingerprint *fp)
 	memset(p->node_of, 0xff, (p->trace->event_cnt + 1) * sizeof(*p->node_of));
 	fp->window_ns = p->window.end_ns - p->window.start_ns;
 	if (error == 0)
-		error = walk_threads(p);
-	if (error == 0)
 		error = add_execs(p);
 	if (error == 0)
-		error = critpath_find(p->execs.data, p->execs.cnt, &p->host, &p->path);
+		error = find_path(p);
 	if (error == 0)
 		error = tally_all(p);
 	if (error == 0)
 		error = make_functions(p, fp);
 	if (error == 0)
-		error = add_collectives(p, fp);
-	if (error == 0)
-		error = spread_add(p, fp);
+		error = add_order(p, fp);
 	if (error == 0)
 		error = launchers_add(p, fp);
 	if (error == 0)
@@ -327,10 +430,12 @@ int summarize(const struct trace *trace, const struct summarize_options *options
 {
 	static const struct summarize_options defaults = { .window = { .last_step = -1 } };
 	struct pass p = { .trace = trace, .options = options != NULL ? options : &defaults };
+	_cleanup_free_ uint8_t *facts = names_facts(&trace->strings);
 	struct fingerprint fp;
 	int error;
 
-	error = window_find(trace, &p.options->window, &p.window, err);
+	p.facts = facts;
+	error = facts != NULL ? window_find(trace, &p.options->window, &p.window, err) : -ENOMEM;
 	if (error < 0 && error != -ENOMEM)
 		return error;
 	fingerprint_init(&fp);

@@ -7,17 +7,17 @@
 #define KEEP_FRAC 0.001
 #define HIDDEN_FRAC 0.01
 
-static struct tally *tally_get(struct pass *p, uint32_t node, uint8_t class)
+struct tally *tally_get(struct pass *p, uint32_t node, uint8_t class)
 {
-	uint32_t idx = idmap_get(&p->tally_of, tally_key(node, (uint8_t) class));
+	uint32_t idx = nodemap_get(&p->tally_of, node, class);
 
-	if (idx != IDMAP_NONE)
+	if (idx != NODEMAP_NONE)
 		return &p->tallies.data[idx];
 	idx = (uint32_t)p->tallies.cnt;
 	if (vec_push(&p->tallies,
 		     (struct tally){ .node = node, .class = class, .resource = RESOURCE_CNT }) <
 		    0 ||
-	    idmap_set(&p->tally_of, tally_key(node, (uint8_t) class), idx) < 0)
+	    nodemap_set(&p->tally_of, node, class, idx) < 0)
 		return NULL;
 	return &p->tallies.data[idx];
 }
@@ -31,23 +31,6 @@ static int tally_path(struct pass *p)
 			return -ENOMEM;
 		tally->critical_ns = t->critical_ns;
 		tally->share_ns = t->share_ns;
-	}
-	return 0;
-}
-
-/*
- * Time on the training thread. Host functions that the device's work hides are
- * not on the critical path, but one of them can make a collective late: long ones
- * are listed with a critical time of 0.
- */
-static int tally_threads(struct pass *p)
-{
-	vec_foreach(seg, &p->host) {
-		struct tally *tally = tally_get(p, seg->node, seg->class);
-
-		if (tally == NULL)
-			return -ENOMEM;
-		tally->thread_ns += seg->end_ns - seg->start_ns;
 	}
 	return 0;
 }
@@ -76,9 +59,8 @@ static void tally_executions(struct pass *p)
 		    e->start_ns >= p->window.end_ns)
 			continue;
 		for (int class = CLASS_HOST; class < CLASS_CNT; class ++) {
-			uint32_t idx =
-				idmap_get(&p->tally_of, tally_key(p->node_of[i], (uint8_t) class));
-			struct tally *tally = idx != IDMAP_NONE ? &p->tallies.data[idx] : NULL;
+			uint32_t idx = nodemap_get(&p->tally_of, p->node_of[i], (uint8_t) class);
+			struct tally *tally = idx != NODEMAP_NONE ? &p->tallies.data[idx] : NULL;
 
 			if (tally == NULL)
 				continue;
@@ -192,26 +174,42 @@ static int utilise_execs(struct pass *p)
 	return 0;
 }
 
+/* The CPU track of one thread at a time. */
+struct thread_track {
+	int64_t tid;
+	const struct track *track;
+};
+
+static int utilise_segment(struct pass *p, const struct host_segment *seg,
+			   struct thread_track *thread)
+{
+	int64_t tid;
+
+	if (seg->class == CLASS_IDLE || seg->event == EVENT_NONE)
+		return 0;
+	tid = p->trace->lanes[p->trace->events[seg->event].lane].tid;
+	if (tid != thread->tid)
+		*thread = (struct thread_track){
+			tid, utilise_find_track(p->trace, RESOURCE_CPU_THREAD, -1, tid)
+		};
+	return utilise_tally(p, thread->track, seg->node, seg->class, seg->start_ns, seg->end_ns);
+}
+
 /* Host work and, without a device, computing leaves use the CPU of their thread. */
 static int utilise_host(struct pass *p)
 {
-	const struct track *track = NULL;
-	int64_t tid = -1;
+	struct thread_track thread = { .tid = -1 };
+	struct host_segment seg;
+	struct host_line line;
+	int error, found;
 
-	vec_foreach(seg, &p->host) {
-		int error;
-
-		if (seg->class == CLASS_IDLE || seg->event == EVENT_NONE)
-			continue;
-		if (tid != p->trace->lanes[p->trace->events[seg->event].lane].tid) {
-			tid = p->trace->lanes[p->trace->events[seg->event].lane].tid;
-			track = utilise_find_track(p->trace, RESOURCE_CPU_THREAD, -1, tid);
-		}
-		error = utilise_tally(p, track, seg->node, seg->class, seg->start_ns, seg->end_ns);
-		if (error < 0)
-			return error;
-	}
-	return 0;
+	if (utilise_find_track(p->trace, RESOURCE_CPU_THREAD, -1, -1) == NULL)
+		return 0;
+	error = host_line_init(p, &line);
+	while (error == 0 && (found = line.source.next(line.source.from, &seg)) != 0)
+		error = found > 0 ? utilise_segment(p, &seg, &thread) : found;
+	host_line_done(&line);
+	return error;
 }
 
 static void tally_merge(struct tally *into, const struct tally *from)
@@ -243,11 +241,11 @@ static int fold_small(struct pass *p)
 		uint32_t parent = p->cct.nodes.data[node - 1].parent;
 
 		for (int class = CLASS_IDLE; class < CLASS_CNT; class ++) {
-			uint32_t idx = idmap_get(&p->tally_of,
-						 tally_key((uint32_t)(node - 1), (uint8_t) class));
+			uint32_t idx =
+				nodemap_get(&p->tally_of, (uint32_t)(node - 1), (uint8_t) class);
 			struct tally small, *up;
 
-			if (idx == IDMAP_NONE || p->tallies.data[idx].share_ns >= limit ||
+			if (idx == NODEMAP_NONE || p->tallies.data[idx].share_ns >= limit ||
 			    p->tallies.data[idx].thread_ns >= hidden)
 				continue;
 			small = p->tallies.data[idx];
@@ -269,8 +267,6 @@ int tally_all(struct pass *p)
 {
 	int error = tally_path(p);
 
-	if (error == 0)
-		error = tally_threads(p);
 	if (error == 0)
 		error = utilise_execs(p);
 	if (error == 0)

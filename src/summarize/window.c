@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "summarize/window.h"
 
+#include "summarize/names.h"
+
 #include <errno.h>
 #include <string.h>
 
@@ -49,24 +51,18 @@ struct lane_score {
 	bool helper; /* its Python root is threading's bootstrap: started by the program */
 };
 
-static void score_event(const struct trace *trace, const struct event *event,
-			struct lane_score *score)
+static void score_event(const struct event *event, unsigned int facts, struct lane_score *score)
 {
-	const char *name = event_name(trace, event);
-
 	if (event->kind == KIND_ANNOTATION) {
-		score->steps += window_step_number(name) >= 0;
-		score->optimizer += strncmp(name, "Optimizer.step#", 15) == 0;
-		score->loader += strncmp(name, "enumerate(DataLoader)", 21) == 0;
+		score->steps += (facts & NAME_STEP) != 0;
+		score->optimizer += (facts & NAME_OPTIMIZER) != 0;
+		score->loader += (facts & NAME_LOADER) != 0;
 	} else if (event->kind == KIND_PYTHON) {
 		score->work++;
-		score->helper |= event->parent == EVENT_NONE &&
-				 strstr(name, "threading.py") != NULL &&
-				 strstr(name, "_bootstrap") != NULL;
+		score->helper |= event->parent == EVENT_NONE && facts & NAME_BOOTSTRAP;
 	} else if (event->kind == KIND_OPERATOR) {
 		score->work++;
-		score->backward += strstr(name, "autograd::engine::evaluate_function") != NULL ||
-				   strstr(name, "Backward") != NULL;
+		score->backward += (facts & NAME_BACKWARD) != 0;
 	}
 }
 
@@ -86,7 +82,7 @@ static bool score_better(const struct lane_score *a, const struct lane_score *b)
 	return a->work - a->backward > b->work - b->backward;
 }
 
-static int find_lanes(const struct trace *trace, struct window *window)
+static int find_lanes(const struct trace *trace, const uint8_t *facts, struct window *window)
 {
 	_cleanup_free_ struct lane_score *scores = calloc(trace->lane_cnt + 1, sizeof(*scores));
 	uint32_t best = LANE_NONE, backward = LANE_NONE;
@@ -94,7 +90,8 @@ static int find_lanes(const struct trace *trace, struct window *window)
 	if (scores == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < trace->event_cnt; i++)
-		score_event(trace, &trace->events[i], &scores[trace->events[i].lane]);
+		score_event(&trace->events[i], facts[trace->events[i].name],
+			    &scores[trace->events[i].lane]);
 	for (uint32_t i = 0; i < trace->lane_cnt; i++) {
 		const struct lane_score *s = &scores[i];
 
@@ -173,22 +170,21 @@ static int add_marked_steps(const struct trace *trace, const struct window_optio
 }
 
 /* Without marks: an iteration ends with a group of optimizer steps (paper 4.1). */
-static int add_optimizer_steps(const struct trace *trace, struct window *window)
+static int add_optimizer_steps(const struct trace *trace, const uint8_t *facts,
+			       struct window *window)
 {
 	int64_t begin = window->start_ns, group_end = -1, number = 0;
 
 	for (size_t i = 0; i <= trace->event_cnt; i++) {
 		const struct event *e = i < trace->event_cnt ? &trace->events[i] : NULL;
-		const char *name;
-		bool step, other;
+		unsigned int name;
+		bool other;
 
 		if (e != NULL && (e->lane != window->training_lane || e->kind != KIND_ANNOTATION))
 			continue;
-		name = e != NULL ? event_name(trace, e) : "";
-		step = strncmp(name, "Optimizer.step#", 15) == 0;
+		name = e != NULL ? facts[e->name] : 0;
 		/* Anything that begins the next round closes the group. */
-		other = e == NULL || strncmp(name, "enumerate(DataLoader)", 21) == 0 ||
-			strstr(name, ".forward") != NULL;
+		other = e == NULL || name & (NAME_LOADER | NAME_FORWARD);
 		if (other && group_end > begin) {
 			if (vec_push(&window->iterations, (struct fp_iteration){
 								  .number = number++,
@@ -199,7 +195,7 @@ static int add_optimizer_steps(const struct trace *trace, struct window *window)
 			begin = group_end;
 			group_end = -1;
 		}
-		if (step)
+		if (name & NAME_OPTIMIZER)
 			group_end = event_end_ns(e);
 	}
 	return 0;
@@ -208,6 +204,7 @@ static int add_optimizer_steps(const struct trace *trace, struct window *window)
 int window_find(const struct trace *trace, const struct window_options *options, struct window *ret,
 		struct err *err)
 {
+	_cleanup_free_ uint8_t *facts = NULL;
 	struct window window = { 0 };
 	int error;
 
@@ -215,7 +212,8 @@ int window_find(const struct trace *trace, const struct window_options *options,
 	error = check_extent(trace, &window, err);
 	if (error < 0)
 		return error;
-	error = find_lanes(trace, &window);
+	facts = names_facts(&trace->strings);
+	error = facts != NULL ? find_lanes(trace, facts, &window) : -ENOMEM;
 	if (error == 0 && window.training_lane != LANE_NONE)
 		error = add_marked_steps(trace, options, &window);
 	if (options != NULL && options->skip_first && window.iterations.cnt >= 4) {
@@ -234,7 +232,7 @@ int window_find(const struct trace *trace, const struct window_options *options,
 				trace->meta.source != NULL ? trace->meta.source : "trace",
 				(long long)options->first_step, (long long)options->last_step);
 	} else if (error == 0 && window.training_lane != LANE_NONE) {
-		error = add_optimizer_steps(trace, &window);
+		error = add_optimizer_steps(trace, facts, &window);
 	}
 	if (error < 0) {
 		window_done(&window);
