@@ -41,7 +41,7 @@ enum arg_type {
 	ARG_CONCRETE
 };
 
-struct arg {
+struct karg {
 	const char *key;
 	uint8_t len;
 	uint8_t type;
@@ -55,7 +55,7 @@ struct arg {
 	}
 
 /* Sorted by length, so that most keys are refused by their length alone. */
-static const struct arg args[] = {
+static const struct karg args[] = {
 	ARG("Seq", ARG_INT, seq, 0),
 	ARG("name", ARG_TEXT, label, 0),
 	ARG("grid", ARG_PRODUCT, grid, 0),
@@ -87,7 +87,7 @@ static const uint8_t args_of_len[MAX_KEY + 2] = {
 	[14] = 14, [15] = 15, [16] = 17, [17] = 18, [18] = 18, [19] = 19, [20] = 20,
 };
 
-static const struct arg *arg_find(const struct scan_text *key)
+static const struct karg *arg_find(const struct scan_text *key)
 {
 	if (key->len > MAX_KEY)
 		return NULL;
@@ -109,12 +109,12 @@ static bool is_number(int c)
 	return c == '-' || (c >= '0' && c <= '9');
 }
 
-static void *field_of(struct kargs *kargs, const struct arg *arg)
+static void *field_of(struct kargs *kargs, const struct karg *arg)
 {
 	return (char *)kargs + arg->off;
 }
 
-static void store_number(struct kargs_reader *reader, const struct arg *arg,
+static void store_number(struct kargs_reader *reader, const struct karg *arg,
 			 const struct number *number, struct kargs *kargs)
 {
 	int ret = arg->type == ARG_ID ? number_id(number, field_of(kargs, arg))
@@ -330,7 +330,7 @@ static int read_concrete(struct kargs_reader *reader, struct kargs *kargs)
 	return r;
 }
 
-static int read_array_arg(struct kargs_reader *reader, const struct arg *arg, struct kargs *kargs)
+static int read_array_arg(struct kargs_reader *reader, const struct karg *arg, struct kargs *kargs)
 {
 	int c = scan_peek(reader->scan);
 
@@ -345,7 +345,7 @@ static int read_array_arg(struct kargs_reader *reader, const struct arg *arg, st
 }
 
 /* A known key whose value is no number. */
-static int read_arg(struct kargs_reader *reader, const struct arg *arg, struct kargs *kargs)
+static int read_arg(struct kargs_reader *reader, const struct karg *arg, struct kargs *kargs)
 {
 	switch ((enum arg_type)arg->type) {
 	case ARG_TEXT:
@@ -369,7 +369,7 @@ static int read_arg(struct kargs_reader *reader, const struct arg *arg, struct k
 	return scan_skip(reader->scan);
 }
 
-static int read_number(struct kargs_reader *reader, const struct arg *arg, uint32_t key,
+static int read_number(struct kargs_reader *reader, const struct karg *arg, uint32_t key,
 		       struct kargs *kargs)
 {
 	bool wanted = arg != NULL && (arg->type == ARG_ID || arg->type == ARG_INT);
@@ -393,9 +393,27 @@ static int read_number(struct kargs_reader *reader, const struct arg *arg, uint3
 	return reader->want_values ? store_value(reader, key, &number) : 0;
 }
 
-static int read_member(struct kargs_reader *reader, struct kargs *kargs)
+static int read_value(struct kargs_reader *reader, const struct karg *arg, uint32_t key,
+		      struct kargs *kargs)
 {
-	const struct arg *arg;
+	int c = scan_peek(reader->scan);
+
+	if (is_number(c) && (arg != NULL || reader->want_values))
+		return read_number(reader, arg, key, kargs);
+	if (c < 0)
+		return c;
+	return arg != NULL ? read_arg(reader, arg, kargs) : scan_skip(reader->scan);
+}
+
+int kargs_value(struct kargs_reader *reader, const struct karg *arg, struct kargs *kargs)
+{
+	return read_value(reader, arg, 0, kargs);
+}
+
+static int read_member(struct kargs_reader *reader, const struct shape_facts *facts,
+		       struct kargs *kargs)
+{
+	const struct karg *arg;
 	struct scan_text key;
 	uint32_t key_id = 0;
 	int ret = scan_key(reader->scan, &key);
@@ -409,29 +427,46 @@ static int read_member(struct kargs_reader *reader, struct kargs *kargs)
 			return -ENOMEM;
 	}
 	ret = scan_peek(reader->scan);
-	if (is_number(ret) && (arg != NULL || reader->want_values))
-		return read_number(reader, arg, key_id, kargs);
 	if (ret < 0)
 		return ret;
-	return arg != NULL ? read_arg(reader, arg, kargs) : scan_skip(reader->scan);
+	shapes_log_value(&reader->shapes, arg != NULL ? SHAPE_ARG : SHAPE_OTHER, arg, facts);
+	ret = read_value(reader, arg, key_id, kargs);
+	shapes_log_next(&reader->shapes);
+	return ret;
 }
 
-int kargs_read(struct kargs_reader *reader, struct kargs *ret)
+void kargs_begin(struct kargs_reader *reader, struct kargs *ret)
 {
-	bool first = true;
-	int c = scan_peek(reader->scan), r;
-
 	kargs_clear(ret);
 	reader->values.cnt = 0;
-	if (c < 0)
-		return c;
-	if (c != '{')
-		return c == 'n' ? scan_skip(reader->scan) : bad_value(reader);
-	scan_next(reader->scan);
+}
+
+int kargs_rest(struct kargs_reader *reader, bool first, const struct shape_facts *facts,
+	       struct kargs *ret)
+{
+	int r;
+
 	while ((r = scan_member(reader->scan, '}', &first)) > 0) {
-		r = read_member(reader, ret);
+		r = read_member(reader, facts, ret);
 		if (r < 0)
 			return r;
 	}
+	shapes_log_args(&reader->shapes, false);
 	return r;
+}
+
+int kargs_read(struct kargs_reader *reader, const struct shape_facts *facts, struct kargs *ret)
+{
+	int c = scan_peek(reader->scan);
+
+	kargs_begin(reader, ret);
+	if (c < 0)
+		return c;
+	if (c != '{') {
+		shapes_log_drop(&reader->shapes);
+		return c == 'n' ? scan_skip(reader->scan) : bad_value(reader);
+	}
+	scan_next(reader->scan);
+	shapes_log_args(&reader->shapes, true);
+	return kargs_rest(reader, true, facts, ret);
 }

@@ -4,6 +4,7 @@
 
 #include "base/vec.h"
 #include "collect/readers/scan.h"
+#include "collect/readers/shape.h"
 #include "format/event.h"
 
 /* Bits of kargs.has, for fields in which any value is possible. */
@@ -36,13 +37,30 @@ struct kvalue {
 struct kargs_reader {
 	struct scan *scan;
 	struct trace *trace;
+	struct shapes shapes;
 	VEC(struct kvalue) values; /* numbers of the current event, when wanted */
 	bool want_values;	   /* the event is a counter, or may still become one */
 	bool want_types;	   /* the event is an annotation, or may become one */
 	bool want_concrete;	   /* the event is record_param_comms, or may become it */
 };
 
-/* Reads the value of "args", any type. 0 or -errno. */
-_must_check_ int kargs_read(struct kargs_reader *reader, struct kargs *ret);
+/* A key that means something. */
+struct karg;
+
+/* Reads the value of "args", any type. facts: of the event, for the log. 0 or -errno. */
+_must_check_ int kargs_read(struct kargs_reader *reader, const struct shape_facts *facts,
+			    struct kargs *ret);
+
+/*
+ * The same in parts, when the text is known: kargs_begin() for "args" and its brace, then
+ * a value of a key (NULL: one that means nothing), and kargs_rest() from any place between
+ * members to behind the closing brace; first: no member was read. Not when values are
+ * wanted.
+ */
+void kargs_begin(struct kargs_reader *reader, struct kargs *ret);
+_must_check_ int kargs_value(struct kargs_reader *reader, const struct karg *arg,
+			     struct kargs *kargs);
+_must_check_ int kargs_rest(struct kargs_reader *reader, bool first,
+			    const struct shape_facts *facts, struct kargs *ret);
 
 void kargs_clear(struct kargs *kargs);

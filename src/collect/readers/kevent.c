@@ -17,12 +17,10 @@ enum kevent_has {
 };
 
 struct kevent {
-	char phase; /* 0: none */
+	struct shape_facts is;
 	unsigned int has;
 	int64_t ts_ns, dur_ns;
 	uint32_t name;
-	struct ident pid, tid;
-	const struct category *category;
 	struct kargs args;
 };
 
@@ -37,13 +35,14 @@ int kevent_init(struct kevent_reader *reader, struct scan *scan, struct build *b
 	struct trace *trace = build->trace;
 	int ret;
 
-	*reader = (struct kevent_reader){
-		.scan = scan,
-		.build = build,
-		.trace = trace,
-		.args = { .scan = scan, .trace = trace },
-	};
-	ret = intern(trace, "record_param_comms", &reader->comms_name);
+	reader->scan = scan;
+	reader->build = build;
+	reader->trace = trace;
+	reader->args.scan = scan;
+	reader->args.trace = trace;
+	ret = shapes_init(&reader->args.shapes, scan);
+	if (ret == 0)
+		ret = intern(trace, "record_param_comms", &reader->comms_name);
 	if (ret == 0)
 		ret = intern(trace, "thread_name", &reader->thread_name);
 	if (ret == 0)
@@ -56,6 +55,7 @@ int kevent_init(struct kevent_reader *reader, struct scan *scan, struct build *b
 void kevent_done(struct kevent_reader *reader)
 {
 	vec_done(&reader->args.values);
+	shapes_done(&reader->args.shapes);
 }
 
 static int bad_value(struct kevent_reader *reader)
@@ -149,12 +149,12 @@ static int read_phase(struct kevent_reader *reader, struct kevent *event)
 	struct scan_text text;
 	int r;
 
-	event->phase = 0;
+	event->is.phase = 0;
 	if (scan_peek(reader->scan) != '"')
 		return bad_value(reader);
 	r = scan_string(reader->scan, &text);
 	if (r == 0 && text.len == 1)
-		event->phase = text.text[0];
+		event->is.phase = text.text[0];
 	return r;
 }
 
@@ -164,18 +164,18 @@ static int read_category(struct kevent_reader *reader, struct kevent *event)
 	struct scan_text text;
 	int r;
 
-	event->category = NULL;
+	event->is.category = NULL;
 	if (scan_peek(reader->scan) != '"')
 		return bad_value(reader);
 	r = scan_string(reader->scan, &text);
 	if (r < 0)
 		return r;
 	if (last != NULL && text.len == last->len && memcmp(text.text, last->name, last->len) == 0)
-		event->category = last;
+		event->is.category = last;
 	else
-		event->category = category_find(text.text, text.len);
-	if (event->category != NULL)
-		reader->category = event->category;
+		event->is.category = category_find(text.text, text.len);
+	if (event->is.category != NULL)
+		reader->category = event->is.category;
 	return 0;
 }
 
@@ -195,15 +195,54 @@ static int read_name(struct kevent_reader *reader, struct kevent *event)
 	return event->name == STRTAB_NONE ? -ENOMEM : 0;
 }
 
-static int read_args(struct kevent_reader *reader, struct kevent *event)
+static void want_args(struct kevent_reader *reader, const struct kevent *event)
 {
 	/* Keys may be sorted by a tool: then "args" comes before "name" and "ph". */
-	reader->args.want_values = event->phase == 'C' || event->phase == 0;
+	reader->args.want_values = event->is.phase == 'C' || event->is.phase == 0;
 	reader->args.want_concrete = !(event->has & HAS_NAME) || event->name == reader->comms_name;
 	reader->args.want_types =
-		event->category == NULL || event->category->kind == KIND_ANNOTATION;
+		event->is.category == NULL || event->is.category->kind == KIND_ANNOTATION;
+}
+
+static int read_args(struct kevent_reader *reader, struct kevent *event)
+{
+	want_args(reader, event);
 	event->has |= HAS_ARGS;
-	return kargs_read(&reader->args, &event->args);
+	return kargs_read(&reader->args, &event->is, &event->args);
+}
+
+/* A value that differs from event to event. arg: of SHAPE_ARG. */
+static int read_value(struct kevent_reader *reader, enum shape_value value, const struct karg *arg,
+		      struct kevent *event)
+{
+	switch (value) {
+	case SHAPE_NAME:
+		return read_name(reader, event);
+	case SHAPE_TS:
+		return read_time(reader, &event->ts_ns, &event->has, HAS_TS);
+	case SHAPE_DUR:
+		return read_time(reader, &event->dur_ns, &event->has, HAS_DUR);
+	case SHAPE_ARG:
+		return kargs_value(&reader->args, arg, &event->args);
+	case SHAPE_OTHER:
+		return scan_skip(reader->scan);
+	case SHAPE_END:
+		break;
+	}
+	return 0;
+}
+
+/* The same, to be learned from. */
+static int log_value(struct kevent_reader *reader, enum shape_value value, struct kevent *event)
+{
+	int ret = scan_peek(reader->scan);
+
+	if (ret < 0)
+		return ret;
+	shapes_log_value(&reader->args.shapes, value, NULL, &event->is);
+	ret = read_value(reader, value, NULL, event);
+	shapes_log_next(&reader->args.shapes);
+	return ret;
 }
 
 static int read_field(struct kevent_reader *reader, const struct scan_text *key,
@@ -216,28 +255,28 @@ static int read_field(struct kevent_reader *reader, const struct scan_text *key,
 		if (memcmp(k, "ph", 2) == 0)
 			return read_phase(reader, event);
 		if (memcmp(k, "ts", 2) == 0)
-			return read_time(reader, &event->ts_ns, &event->has, HAS_TS);
+			return log_value(reader, SHAPE_TS, event);
 		break;
 	case 3:
 		if (memcmp(k, "cat", 3) == 0)
 			return read_category(reader, event);
 		if (memcmp(k, "pid", 3) == 0)
-			return read_ident(reader, &event->pid);
+			return read_ident(reader, &event->is.pid);
 		if (memcmp(k, "tid", 3) == 0)
-			return read_ident(reader, &event->tid);
+			return read_ident(reader, &event->is.tid);
 		if (memcmp(k, "dur", 3) == 0)
-			return read_time(reader, &event->dur_ns, &event->has, HAS_DUR);
+			return log_value(reader, SHAPE_DUR, event);
 		break;
 	case 4:
 		if (memcmp(k, "name", 4) == 0)
-			return read_name(reader, event);
+			return log_value(reader, SHAPE_NAME, event);
 		if (memcmp(k, "args", 4) == 0)
 			return read_args(reader, event);
 		break;
 	default:
 		break;
 	}
-	return scan_skip(reader->scan);
+	return log_value(reader, SHAPE_OTHER, event);
 }
 
 /* Counts what did not fit a limit; other errors stop the reading. */
@@ -253,31 +292,31 @@ static enum event_kind kind_of(struct kevent_reader *reader, const struct kevent
 {
 	const char *name = strtab_text(&reader->trace->strings, event->name);
 
-	if (event->category == NULL)
+	if (event->is.category == NULL)
 		return KIND_OTHER;
 	/* torch 1.8 has no category for annotations. */
-	if (event->category->kind == KIND_OPERATOR && strncmp(name, "ProfilerStep", 12) == 0)
+	if (event->is.category->kind == KIND_OPERATOR && strncmp(name, "ProfilerStep", 12) == 0)
 		return KIND_ANNOTATION;
-	return (enum event_kind)event->category->kind;
+	return (enum event_kind)event->is.category->kind;
 }
 
 static enum lane_type lane_type_of(const struct kevent *event)
 {
-	if (event->category != NULL && event->category->lane == LANE_STREAM)
+	if (event->is.category != NULL && event->is.category->lane == LANE_STREAM)
 		return LANE_STREAM;
-	if (event->pid.text != 0 || event->tid.text != 0)
+	if (event->is.pid.text != 0 || event->is.tid.text != 0)
 		return LANE_OTHER;
-	if (event->category == NULL)
+	if (event->is.category == NULL)
 		return LANE_THREAD;
 	/* Kineto gives its own overhead to pid -1 or 0: no thread of the worker. */
-	if (event->category->kind == KIND_OVERHEAD && event->pid.num <= 0)
+	if (event->is.category->kind == KIND_OVERHEAD && event->is.pid.num <= 0)
 		return LANE_OTHER;
-	return (enum lane_type)event->category->lane;
+	return (enum lane_type)event->is.category->lane;
 }
 
 static int lane_of(struct kevent_reader *reader, const struct kevent *event)
 {
-	return build_lane(reader->build, event->pid, event->tid, lane_type_of(event));
+	return build_lane(reader->build, event->is.pid, event->is.tid, lane_type_of(event));
 }
 
 static int64_t multiply(int64_t a, int64_t b)
@@ -403,7 +442,7 @@ static int add_complete(struct kevent_reader *reader, struct kevent *event)
 
 	if (lane < 0)
 		return count_full(reader, lane);
-	trace->drops.unknown_category += event->category == NULL;
+	trace->drops.unknown_category += event->is.category == NULL;
 	trace->drops.missing_dur += !(event->has & HAS_DUR);
 	trace->drops.negative_dur += event->has & HAS_DUR && event->dur_ns < 0;
 	out.dur_ns = event->has & HAS_DUR ? MAX(event->dur_ns, (int64_t)0) : 0;
@@ -424,18 +463,18 @@ static int add_half(struct kevent_reader *reader, struct kevent *event)
 {
 	enum event_kind kind = kind_of(reader, event);
 	struct half half = { .time_ns = event->ts_ns, .name = event->name, .kind = (uint8_t)kind };
-	bool texts = event->pid.text != 0 || event->tid.text != 0;
+	bool texts = event->is.pid.text != 0 || event->is.tid.text != 0;
 	/* An end has no category of its own, so that a pair's lane cannot depend on it. */
-	int lane =
-		build_lane(reader->build, event->pid, event->tid, texts ? LANE_OTHER : LANE_THREAD);
+	int lane = build_lane(reader->build, event->is.pid, event->is.tid,
+			      texts ? LANE_OTHER : LANE_THREAD);
 	int ret = 0;
 
 	if (lane < 0)
 		return count_full(reader, lane);
 	half.lane = (uint16_t)lane;
-	half.is_end = event->phase == 'E';
+	half.is_end = event->is.phase == 'E';
 	if (!half.is_end) {
-		reader->trace->drops.unknown_category += event->category == NULL;
+		reader->trace->drops.unknown_category += event->is.category == NULL;
 		ret = add_args(reader, event, kind, &half.args);
 	}
 	return ret < 0 ? ret : build_half(reader->build, half);
@@ -454,8 +493,8 @@ static int add_samples(struct kevent_reader *reader, struct kevent *event)
 	bool thread = event->name == reader->cpu_thread || event->name == reader->run_delay;
 	struct series series = {
 		.name = event->name,
-		.device = counter_device(strtab_text(&reader->trace->strings, event->pid.text)),
-		.tid = thread ? event->tid.num : -1,
+		.device = counter_device(strtab_text(&reader->trace->strings, event->is.pid.text)),
+		.tid = thread ? event->is.tid.num : -1,
 	};
 
 	if (!(event->has & HAS_ARGS) || reader->args.values.cnt == 0)
@@ -475,7 +514,7 @@ static int add_samples(struct kevent_reader *reader, struct kevent *event)
 
 static int add_metadata(struct kevent_reader *reader, const struct kevent *event)
 {
-	const struct lane_label label = { event->pid, event->tid, event->args.label };
+	const struct lane_label label = { event->is.pid, event->is.tid, event->args.label };
 
 	if (!(event->has & HAS_ARGS) || event->name != reader->thread_name || label.name == 0)
 		return 0;
@@ -485,12 +524,13 @@ static int add_metadata(struct kevent_reader *reader, const struct kevent *event
 static int add_event(struct kevent_reader *reader, struct kevent *event)
 {
 	struct trace_drops *drops = &reader->trace->drops;
-	const unsigned int needed = event->phase == 'E' ? HAS_TS : HAS_TS | HAS_NAME;
+	const unsigned int needed = event->is.phase == 'E' ? HAS_TS : HAS_TS | HAS_NAME;
 
-	if (event->phase == 'M')
+	if (event->is.phase == 'M')
 		return add_metadata(reader, event);
-	if (event->phase == 0 || strchr("XBEC", event->phase) == NULL) {
-		if (event->phase != 0 && strchr("iIRsftbenpPNODcvV()ST", event->phase) != NULL)
+	if (event->is.phase == 0 || strchr("XBEC", event->is.phase) == NULL) {
+		if (event->is.phase != 0 &&
+		    strchr("iIRsftbenpPNODcvV()ST", event->is.phase) != NULL)
 			drops->no_interval++;
 		else
 			drops->unknown_phase++;
@@ -500,32 +540,125 @@ static int add_event(struct kevent_reader *reader, struct kevent *event)
 		drops->bad_event++;
 		return 0;
 	}
-	if (event->phase == 'X')
+	if (event->is.phase == 'X')
 		return add_complete(reader, event);
-	return event->phase == 'C' ? add_samples(reader, event) : add_half(reader, event);
+	return event->is.phase == 'C' ? add_samples(reader, event) : add_half(reader, event);
 }
 
-int kevent_read(struct kevent_reader *reader)
+/* "args" begins with this shape: whether its values can be read without their keys. */
+static bool begin_args(struct kevent_reader *reader, const struct shape *shape,
+		       struct kevent *event)
 {
-	struct kevent event;
-	bool first = true;
+	event->is = shape->facts;
+	want_args(reader, event);
+	if (reader->args.want_values)
+		return false;
+	event->has |= HAS_ARGS;
+	kargs_begin(&reader->args, &event->args);
+	return true;
+}
+
+/* Reads on while the texts between the values are known. *ret_at: the last one's shape. */
+static int read_alike(struct kevent_reader *reader, struct kevent *event, uint16_t *ret_at)
+{
+	struct shapes *shapes = &reader->args.shapes;
+	uint16_t at = SHAPE_ROOT, next;
+	int ret = 0;
+
+	while (ret == 0 && (next = shapes_next(shapes, at)) != SHAPE_ROOT) {
+		const struct shape *shape = &shapes->list[next];
+
+		if (shape->opens_args && !begin_args(reader, shape, event))
+			break;
+		reader->scan->p += shape->len;
+		at = next;
+		if (shape->value == SHAPE_END) {
+			shapes->last_end = at;
+			break;
+		}
+		ret = read_value(reader, (enum shape_value)shape->value, shape->arg, event);
+	}
+	event->is = shapes->list[at].facts;
+	*ret_at = at;
+	return ret;
+}
+
+/* Reads on to behind the event's brace; first: no member was read. */
+static int read_rest(struct kevent_reader *reader, bool first, struct kevent *event)
+{
 	int ret;
 
-	/* args are cleared when they are read: most of the struct. */
-	event.phase = 0;
-	event.has = 0;
-	event.name = 0;
-	event.pid = event.tid = (struct ident){ 0 };
-	event.category = NULL;
-	scan_next(reader->scan);
 	while ((ret = scan_member(reader->scan, '}', &first)) > 0) {
 		struct scan_text key;
 
 		ret = scan_key(reader->scan, &key);
 		if (ret == 0)
-			ret = read_field(reader, &key, &event);
+			ret = read_field(reader, &key, event);
 		if (ret < 0)
 			return ret;
 	}
-	return ret < 0 ? ret : add_event(reader, &event);
+	return ret;
+}
+
+/* To the next event's brace. Returns 1, 0 when the list ended, -errno. */
+static int begin_event(struct kevent_reader *reader, bool *first)
+{
+	struct scan *scan = reader->scan;
+	int ret = scan_member(scan, ']', first);
+
+	if (ret <= 0)
+		return ret;
+	if (scan_peek(scan) != '{')
+		return scan->failed < 0 ? scan->failed : scan_fail(scan, "an event (an object)");
+	scan_next(scan);
+	return 1;
+}
+
+/* Parses what follows the text of shape at. As kevent_next(). */
+static int parse_event(struct kevent_reader *reader, uint16_t at, bool *first, struct kevent *event)
+{
+	struct shapes *shapes = &reader->args.shapes;
+	uint64_t bad_cnt = reader->trace->drops.bad_value;
+	bool any_before = !*first;
+	int ret = 1;
+
+	shapes_log(shapes, at);
+	if (at == SHAPE_ROOT)
+		ret = begin_event(reader, first);
+	if (ret <= 0)
+		return ret;
+	if (shapes->list[at].in_args)
+		ret = kargs_rest(&reader->args, false, &event->is, &event->args);
+	if (ret >= 0)
+		ret = read_rest(reader, at == SHAPE_ROOT, event);
+	if (ret < 0)
+		return ret;
+	/* A text that says less than its writer meant is counted each time it is met. The one
+	 * before the first event lacks a comma. */
+	if (any_before && reader->trace->drops.bad_value == bad_cnt)
+		shapes_learn(shapes, &event->is);
+	return 1;
+}
+
+int kevent_next(struct kevent_reader *reader, bool *first)
+{
+	struct kevent event;
+	uint16_t at = SHAPE_ROOT;
+	int ret = 0;
+
+	/* args are cleared when they are read: most of the struct. */
+	event.has = 0;
+	event.name = 0;
+	if (*first)
+		event.is = (struct shape_facts){ 0 };
+	else
+		ret = read_alike(reader, &event, &at);
+	if (ret == 0 && (at == SHAPE_ROOT || reader->args.shapes.list[at].value != SHAPE_END))
+		ret = parse_event(reader, at, first, &event);
+	else if (ret == 0)
+		ret = 1;
+	if (ret <= 0)
+		return ret;
+	ret = add_event(reader, &event);
+	return ret < 0 ? ret : 1;
 }

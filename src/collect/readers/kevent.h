@@ -17,8 +17,12 @@ struct kevent_reader {
 	uint32_t comms_name, thread_name, cpu_thread, run_delay; /* string ids of known names */
 };
 
+/* reader is zeroed. 0 or -ENOMEM; kevent_done() is fine after either. */
 _must_check_ int kevent_init(struct kevent_reader *reader, struct scan *scan, struct build *build);
 void kevent_done(struct kevent_reader *reader);
 
-/* Reads one event at its '{'. 0 or -errno. */
-_must_check_ int kevent_read(struct kevent_reader *reader);
+/*
+ * Reads the next event of a list, from behind the bracket or the event before; *first
+ * starts as true. Returns 1, 0 when the list was closed (consumed), -errno.
+ */
+_must_check_ int kevent_next(struct kevent_reader *reader, bool *first);

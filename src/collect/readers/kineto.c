@@ -35,13 +35,7 @@ static int read_events(struct kineto *kineto)
 	ret = scan_expect(scan, '[', "an array of events");
 	if (ret < 0)
 		return ret;
-	while ((ret = scan_member(scan, ']', &first)) > 0) {
-		if (scan_peek(scan) != '{')
-			return scan->failed < 0 ? scan->failed
-						: scan_fail(scan, "an event (an object)");
-		ret = kevent_read(&kineto->events);
-		if (ret < 0)
-			return ret;
+	while ((ret = kevent_next(&kineto->events, &first)) > 0) {
 		if (build_bytes(&kineto->build) > kineto->max_memory_bytes)
 			return err_set(kineto->err, EFBIG,
 				       "%s:%" PRIu64
