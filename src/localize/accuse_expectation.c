@@ -6,9 +6,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ALL_FRAC 0.8 /* so many of the workers alike: it is the job, not a worker */
-#define OFTEN 0.5    /* of its time: what lies in a few long iterations is an occasion */
-#define RARE_MIN 3   /* iterations that can show a long one among them */
+#define ALL_FRAC 0.8   /* so many of the workers alike: it is the job, not a worker */
+#define OFTEN 0.5      /* of its time: what lies in a few long iterations is an occasion */
+#define RARE_MIN 3     /* iterations that can show a long one among them */
+#define SHOWS_FRAC 0.1 /* so many, where the others hide it: one stage of a pipeline of ten */
+#define ALIKE 0.7      /* of the thread's time where it shows: the same code, hidden */
+#define JITTER 0.3     /* of a place's time: to lose that in turns, all may be as long */
 
 static bool rule_applies(const struct job *job, const struct blame *blame,
 			 const struct accuse_options *options, const struct job_function *f)
@@ -29,38 +32,46 @@ static double waited_frac(const struct job *job, const struct blame *blame, uint
 	return ns / (double)job->workers[w].fp->window_ns;
 }
 
-static double share_of(const struct job *job, uint32_t frame, size_t w)
+/* A share of the critical path, or the time of the thread, hidden behind the device or not. */
+enum time { TIME_CRITICAL, TIME_THREAD };
+
+static double share_of(const struct job *job, uint32_t frame, size_t w, enum time time)
 {
 	uint32_t idx = job_function_find(job, frame, CLASS_HOST);
 	const struct fp_function *f = idx != FRAME_NONE ? job->functions.data[idx].of[w] : NULL;
 
-	return f != NULL ? (double)f->share_ns / (double)job->workers[w].fp->window_ns : 0;
+	if (f == NULL)
+		return 0;
+	return (double)(time == TIME_THREAD ? f->thread_ns : f->share_ns) /
+	       (double)job->workers[w].fp->window_ns;
 }
 
 /* What a function does itself: its own time and that of the built-ins it calls. */
-static double own_beta(const struct job *job, uint32_t frame, size_t w)
+static double own_beta(const struct job *job, uint32_t frame, size_t w, enum time time)
 {
-	double sum = share_of(job, frame, w);
+	double sum = share_of(job, frame, w, time);
 
 	for (uint32_t i = frame + 1;
 	     i < job->frames.cnt && !excess_is_builtin(&job->frames.data[frame]); i++) {
 		if (job->frames.data[i].parent == frame && excess_is_builtin(&job->frames.data[i]))
-			sum += share_of(job, i, w);
+			sum += share_of(job, i, w, time);
 	}
 	return sum;
 }
 
 /* Data loading counts with all that is below it on the host. */
-static double loader_beta(const struct job *job, uint32_t frame, size_t w)
+static double loader_beta(const struct job *job, uint32_t frame, size_t w, enum time time)
 {
-	return job_subtree_ns(job, frame, w, 1u << CLASS_HOST) * job->workers[w].iterations /
-	       (double)job->workers[w].fp->window_ns;
+	double ns = time == TIME_THREAD ? job_thread_ns(job, frame, w)
+					: job_subtree_ns(job, frame, w, 1u << CLASS_HOST);
+
+	return ns * job->workers[w].iterations / (double)job->workers[w].fp->window_ns;
 }
 
-static double place_beta(const struct job *job, uint32_t frame, size_t w)
+static double place_beta(const struct job *job, uint32_t frame, size_t w, enum time time)
 {
-	return job->frames.data[frame].kind == KIND_ANNOTATION ? loader_beta(job, frame, w)
-							       : own_beta(job, frame, w);
+	return job->frames.data[frame].kind == KIND_ANNOTATION ? loader_beta(job, frame, w, time)
+							       : own_beta(job, frame, w, time);
 }
 
 /* A built-in belongs to the Python function that calls it when that one does more such. */
@@ -73,7 +84,8 @@ static uint32_t place_of(const struct job *job, const struct job_function *f, si
 		return loader;
 	if (f->class != CLASS_HOST || caller == FRAME_NONE)
 		return f->frame;
-	return own_beta(job, caller, w) > EXCESS_CALLER_GROWS * own_beta(job, f->frame, w)
+	return own_beta(job, caller, w, TIME_CRITICAL) >
+			       EXCESS_CALLER_GROWS * own_beta(job, f->frame, w, TIME_CRITICAL)
 		       ? caller
 		       : f->frame;
 }
@@ -92,6 +104,35 @@ static size_t worst_worker(const struct job_function *f, size_t worker_cnt)
 	return worst;
 }
 
+/*
+ * What all run is hidden on some of them: behind the device, or because they wait for those
+ * on which it is not, as the later stages of a pipeline do. The thread's time tells. alike
+ * holds those above the expectation, and then also those that are as long.
+ */
+static int find_alike(const struct job *job, struct excess *e)
+{
+	_cleanup_free_ double *above = calloc(job->worker_cnt + 1, sizeof(*above));
+	double need;
+	size_t cnt = 0;
+
+	if (above == NULL)
+		return -ENOMEM;
+	if (e->class != CLASS_HOST || (double)e->cnt < SHOWS_FRAC * (double)job->worker_cnt)
+		return 0;
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		if (e->alike[w])
+			above[cnt++] = place_beta(job, e->frame, w, TIME_THREAD);
+	}
+	need = ALIKE * stats_median(above, cnt);
+	for (size_t w = 0; w < job->worker_cnt && need > 0; w++) {
+		if (!e->alike[w] && place_beta(job, e->frame, w, TIME_THREAD) >= need) {
+			e->alike[w] = true;
+			e->cnt++;
+		}
+	}
+	return 0;
+}
+
 static int measure(const struct job *job, const struct blame *blame,
 		   const struct accuse_options *options, uint32_t function, struct arena *arena,
 		   struct excess *ret)
@@ -100,7 +141,8 @@ static int measure(const struct job *job, const struct blame *blame,
 	struct excess e = { .function = function, .class = f->class };
 
 	e.of = arena_calloc(arena, job->worker_cnt + 1, sizeof(double));
-	if (e.of == NULL)
+	e.alike = arena_calloc(arena, job->worker_cnt + 1, sizeof(bool));
+	if (e.of == NULL || e.alike == NULL)
 		return -ENOMEM;
 	e.frame = place_of(job, f, worst_worker(f, job->worker_cnt));
 	for (uint32_t w = 0; w < job->worker_cnt; w++) {
@@ -114,15 +156,15 @@ static int measure(const struct job *job, const struct blame *blame,
 						  ? f->of[w]->beta_frac - waited_frac(job, blame, w)
 						  : 0;
 		else
-			probe.beta_frac = place_beta(job, e.frame, w);
+			probe.beta_frac = place_beta(job, e.frame, w, TIME_CRITICAL);
 		e.of[w] = probe.beta_frac;
 		d = expect_distance(&options->expect, &probe);
-		if (probe.beta_frac > EXCESS_MIN_BETA && d > 0)
-			e.cnt++;
+		e.alike[w] = probe.beta_frac > EXCESS_MIN_BETA && d > 0;
+		e.cnt += e.alike[w];
 		e.distance = fmax(e.distance, d);
 	}
 	*ret = e;
-	return 0;
+	return find_alike(job, ret);
 }
 
 static int compare_ns(const void *a, const void *b)
@@ -183,6 +225,86 @@ static int drop_occasion(const struct job *job, struct arena *arena, accusations
 	return error;
 }
 
+static double median_thread(const struct job *job, uint32_t frame, const struct accusation *a,
+			    bool accused, double *scratch)
+{
+	size_t cnt = 0, next = 0;
+
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		bool is = next < a->worker_cnt && a->workers[next] == w;
+
+		next += is;
+		if (is == accused)
+			scratch[cnt++] = place_beta(job, frame, w, TIME_THREAD);
+	}
+	return stats_median(scratch, cnt);
+}
+
+/*
+ * Where the place takes as long on everybody, whoever is late there has no fault of its
+ * own: a pipeline waits for its first stage, and of many that are slow some are slower.
+ */
+static bool covers(const struct job *job, const struct excess *e, const struct accusation *a,
+		   double *scratch)
+{
+	const struct job_frame *frames = job->frames.data;
+	double mine, others, lost;
+
+	if (a->witness != WITNESS_BLAME || a->class != CLASS_HOST || a->frame == FRAME_NONE ||
+	    a->place_cnt > 0 || a->worker_cnt == job->worker_cnt ||
+	    !(frames_below(frames, a->frame, e->frame) || frames_below(frames, e->frame, a->frame)))
+		return false;
+	mine = median_thread(job, e->frame, a, true, scratch);
+	others = median_thread(job, e->frame, a, false, scratch);
+	lost = a->own_ns / (double)a->worker_cnt / job->iteration_ns;
+	return ALIKE * mine <= others && (!a->rotates || lost <= JITTER * others);
+}
+
+/* Takes out of the first cnt accusations those that e covers. */
+static void drop_covered(const struct job *job, const struct excess *e, size_t cnt, double *scratch,
+			 accusations *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->cnt; i++) {
+		if (i >= cnt || !covers(job, e, &list->data[i], scratch))
+			list->data[kept++] = list->data[i];
+	}
+	list->cnt = kept;
+}
+
+static bool is_accused(const struct job *job, const struct excess *e, double *scratch,
+		       const accusations *list)
+{
+	vec_foreach(a, list) {
+		accusations one = { .data = a, .cnt = 1 };
+
+		if (excess_is_accused(job->frames.data, e->frame, &one) &&
+		    !covers(job, e, a, scratch))
+			return true;
+	}
+	return false;
+}
+
+static int accuse_place(const struct job *job, const struct excess *e,
+			const struct accuse_options *options, struct arena *arena, accusations *out)
+{
+	double *scratch = arena_calloc(arena, job->worker_cnt + 1, sizeof(*scratch));
+	size_t before = out->cnt;
+	int error;
+
+	if (scratch == NULL)
+		return -ENOMEM;
+	if (is_accused(job, e, scratch, out))
+		return 0;
+	error = excess_accuse(e, job->worker_cnt, job->iteration_ns, options, arena, out);
+	if (error == 0 && out->cnt > before)
+		error = drop_occasion(job, arena, out);
+	if (error == 0 && out->cnt > before)
+		drop_covered(job, e, before, scratch, out);
+	return error;
+}
+
 int accuse_by_expectation(const struct job *job, const struct blame *blame,
 			  const struct accuse_options *options, struct arena *arena,
 			  accusations *out)
@@ -192,7 +314,6 @@ int accuse_by_expectation(const struct job *job, const struct blame *blame,
 
 	for (uint32_t i = 0; i < job->functions.cnt; i++) {
 		const struct job_function *f = &job->functions.data[i];
-		size_t before = out->cnt;
 		struct excess e;
 		int error;
 
@@ -201,14 +322,12 @@ int accuse_by_expectation(const struct job *job, const struct blame *blame,
 		error = measure(job, blame, options, i, arena, &e);
 		if (error < 0)
 			return error;
-		if (e.distance < limit || excess_is_accused(job->frames.data, e.frame, out))
+		if (e.distance < limit)
 			continue;
 		/* On some only: with collectives, blame has decided whether it cost anything. */
 		if ((double)e.cnt < all && (blame->matched_cnt > 0 || f->class == CLASS_COMM))
 			continue;
-		error = excess_accuse(&e, job->worker_cnt, job->iteration_ns, options, arena, out);
-		if (error == 0 && out->cnt > before)
-			error = drop_occasion(job, arena, out);
+		error = accuse_place(job, &e, options, arena, out);
 		if (error < 0)
 			return error;
 	}

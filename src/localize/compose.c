@@ -267,6 +267,9 @@ static void set_numbers(struct draft *d)
 		f->delta_ms_per_iteration =
 			f->time_ms_per_iteration - high * d->job->iteration_ns / 1e6;
 	}
+	/* Where it shows: some of the accused may hide it. */
+	if (d->a->witness == WITNESS_EXPECTATION)
+		f->beta.value = fmax(f->beta.value, high + d->a->own_ns / d->job->iteration_ns);
 	/* Slower in everything: what was lost is the only honest length. */
 	if (named_frame(d) == FRAME_NONE && d->a->witness == WITNESS_BLAME) {
 		f->time_ms_per_iteration = f->delta_ms_per_iteration =

@@ -72,6 +72,7 @@ int excess_accuse(const struct excess *e, size_t worker_cnt, double iteration_ns
 	_cleanup_free_ double *above = calloc(worker_cnt + 1, sizeof(*above));
 	uint32_t *workers = arena_calloc(arena, worker_cnt + 1, sizeof(*workers));
 	double high = options->expect.of_class[e->class].beta[1];
+	size_t above_cnt = 0;
 	struct accusation a = {
 		.witness = WITNESS_EXPECTATION,
 		.workers = workers,
@@ -84,12 +85,14 @@ int excess_accuse(const struct excess *e, size_t worker_cnt, double iteration_ns
 	if (workers == NULL || above == NULL)
 		return -ENOMEM;
 	for (uint32_t w = 0; w < worker_cnt; w++) {
-		if (e->of[w] > fmax(high, EXCESS_MIN_BETA)) {
-			above[a.worker_cnt] = e->of[w];
+		bool is_above = e->of[w] > fmax(high, EXCESS_MIN_BETA);
+
+		if (is_above)
+			above[above_cnt++] = e->of[w];
+		if (is_above || (e->alike != NULL && e->alike[w]))
 			workers[a.worker_cnt++] = w;
-		}
 	}
-	a.own_ns = a.gain_ns = (stats_middle(above, a.worker_cnt) - high) * iteration_ns;
+	a.own_ns = a.gain_ns = (stats_middle(above, above_cnt) - high) * iteration_ns;
 	if (a.gain_ns < SLOWDOWN * options->slowdown_ns)
 		return 0;
 	return vec_push(out, a);

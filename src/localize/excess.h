@@ -17,8 +17,9 @@ struct excess {
 	uint8_t class;	   /* of that function */
 	uint32_t frame;	   /* the place named */
 	double *of;	   /* by worker: beta of the place */
+	bool *alike;	   /* by worker: as long there, if hidden; NULL where nobody knows */
 	double distance;   /* largest D */
-	size_t cnt;	   /* workers above the expectation; a crowd does not count them */
+	size_t cnt;	   /* workers above the expectation or alike; a crowd does not count them */
 };
 
 /*
@@ -45,8 +46,8 @@ uint32_t excess_loader(const struct job_frame *frames, uint32_t frame);
 bool excess_is_accused(const struct job_frame *frames, uint32_t frame, const accusations *list);
 
 /*
- * Accuses those of worker_cnt that are above the expectation; nobody when the place
- * explains little of a slowdown. The array lives in arena. Returns 0 or -ENOMEM.
+ * Accuses those of worker_cnt that are above the expectation, and those alike; nobody when
+ * the place explains little of a slowdown. The array lives in arena. Returns 0 or -ENOMEM.
  */
 _must_check_ int excess_accuse(const struct excess *e, size_t worker_cnt, double iteration_ns,
 			       const struct accuse_options *options, struct arena *arena,

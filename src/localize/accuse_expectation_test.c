@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is slow on all workers, also where some of them hide it. */
+#include "localize/test_job.h"
+
+#define WORKERS 8
+#define STAGE 4 /* workers of the first stage, on which it shows */
+#define ITERATIONS 6
+
+/* Of each test, freed at its end. */
+static struct test_job job;
+static struct report report;
+
+static int done(void **state)
+{
+	(void)state;
+	report_done(&report);
+	test_job_done(&job);
+	return 0;
+}
+
+/*
+ * All run the same 30 ms of Python. The first stage begins with them; the second has work
+ * on the device meanwhile. One of the first is later than the others by extra_ms, by turns.
+ */
+static void play(double extra_ms)
+{
+	test_job_init(&job, WORKERS, 0, 0);
+	for (size_t i = 0; i < ITERATIONS; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < WORKERS; w++) {
+			test_work(&job, w, &test_mm, w < STAGE ? 65 : 95);
+			if (w < STAGE)
+				test_work(&job, w, &test_crop,
+					  30 + (i % STAGE == w ? extra_ms : 0));
+		}
+		test_meet(&job, 0, 0, WORKERS, 5);
+	}
+	test_finish(&job);
+}
+
+/* The time of the second stage's threads in the function. */
+static void hide(double ms)
+{
+	for (size_t w = STAGE; w < WORKERS; w++) {
+		uint32_t frame = test_frame(&job, w, FRAME_NONE, test_crop.kind, test_crop.name);
+
+		test_function(&job, w, frame, test_crop.class, 0)->thread_ns =
+			(int64_t)(ms * ITERATIONS * 1e6);
+	}
+}
+
+static void assert_all_ranks(void)
+{
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "slow-function-everywhere");
+	test_assert_ranks(&report.findings[0], "0-7");
+	assert_float_equal(report.findings[0].gain_pct, 29, 1);
+	assert_float_equal(report.findings[0].beta.value, 0.3, 0.01);
+}
+
+static void what_the_second_stage_hides_is_slow_on_all(void **state)
+{
+	(void)state;
+	play(0);
+	hide(29);
+	report = test_localize(&job, NULL);
+	assert_all_ranks();
+}
+
+/* Of many that are slow some are slower by turns: that is no fault of theirs. */
+static void who_is_last_in_what_is_slow_on_all_is_not_accused(void **state)
+{
+	(void)state;
+	play(4);
+	hide(29);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	test_assert_ranks(&report.findings[0], "0-7");
+}
+
+/* Then it is not the same code, and nobody is late. */
+static void what_only_the_first_stage_does_accuses_nobody(void **state)
+{
+	(void)state;
+	play(0);
+	hide(5);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 0);
+}
+
+#define TEST(f) cmocka_unit_test_teardown(f, done)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_the_second_stage_hides_is_slow_on_all),
+		TEST(who_is_last_in_what_is_slow_on_all_is_not_accused),
+		TEST(what_only_the_first_stage_does_accuses_nobody),
+	};
+
+	return cmocka_run_group_tests_name("accuse_expectation", tests, NULL, NULL);
+}
