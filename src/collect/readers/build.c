@@ -21,7 +21,6 @@ void build_init(struct build *build, struct trace *trace)
 
 void build_done(struct build *build)
 {
-	vec_done(&build->links);
 	vec_done(&build->halves);
 	vec_done(&build->labels);
 	vec_done(&build->lane_tids);
@@ -149,13 +148,9 @@ int build_event(struct build *build, struct event event, const struct link *link
 	struct trace *trace = build->trace;
 	int ret;
 
-	event.parent = EVENT_NONE;
-	if (link != NULL) {
-		event.parent = (uint32_t)build->links.cnt;
-		ret = vec_push(&build->links, *link);
-		if (ret < 0)
-			return ret;
-	}
+	event.parent = link != NULL ? link->parent : CODE_NONE;
+	if (build_has_id(&event))
+		event.args = link != NULL ? link->id : CODE_NONE;
 	if (trace->event_cnt >= EVENT_NONE - 1)
 		return -ENOMEM;
 	ret = vec_reserve_bytes((void **)&trace->events, &trace->event_cap, trace->event_cnt + 1,
@@ -165,16 +160,32 @@ int build_event(struct build *build, struct event event, const struct link *link
 	return ret;
 }
 
+static uint32_t args_hash(const struct event_args *args)
+{
+	uint64_t hash = mix((uint64_t)args->bytes, (uint64_t)args->elements);
+
+	hash = mix(hash, (uint64_t)args->seq << 32 ^ args->collective);
+	hash = mix(hash, (uint64_t)args->group << 32 | args->group_ranks);
+	return (uint32_t)(hash >> 32);
+}
+
 int build_args(struct build *build, const struct event_args *args, uint32_t *ret)
 {
 	struct trace *trace = build->trace;
-	int r = vec_reserve_bytes((void **)&trace->args, &trace->args_cap, trace->args_cnt + 1,
-				  sizeof(*trace->args));
+	uint32_t *recent = &build->recent_args[args_hash(args) % ARRAY_SIZE(build->recent_args)];
+	int r;
 
+	/* Iterations repeat what the ones before did. */
+	if (*recent != 0 && memcmp(&trace->args[*recent - 1], args, sizeof(*args)) == 0) {
+		*ret = *recent;
+		return 0;
+	}
+	r = vec_reserve_bytes((void **)&trace->args, &trace->args_cap, trace->args_cnt + 1,
+			      sizeof(*trace->args));
 	if (r < 0)
 		return r;
 	trace->args[trace->args_cnt++] = *args;
-	*ret = (uint32_t)trace->args_cnt;
+	*ret = *recent = (uint32_t)trace->args_cnt;
 	return 0;
 }
 
@@ -285,7 +296,6 @@ uint64_t build_bytes(const struct build *build)
 
 	return trace->event_cnt * sizeof(struct event) +
 	       trace->args_cnt * sizeof(struct event_args) +
-	       build->links.cnt * sizeof(struct link) + build->halves.cnt * sizeof(struct half) +
-	       build->sample_cnt * sizeof(struct sample) + trace->strings.arena.total_bytes +
-	       trace->strings.cnt * sizeof(struct strtab_entry);
+	       build->halves.cnt * sizeof(struct half) + build->sample_cnt * sizeof(struct sample) +
+	       trace->strings.arena.total_bytes + trace->strings.cnt * sizeof(struct strtab_entry);
 }

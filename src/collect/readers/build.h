@@ -3,7 +3,8 @@
  * Building a struct trace from events in any order: lanes, tracks, begin/end
  * pairs, and the two links by id (Python frame to calling frame, device event to
  * launching call), which are resolved at the end because either side may come
- * first. Costs 8 bytes an event with a link beside the trace itself.
+ * first. Until then event.parent holds the parent's code and, as frames and launching calls
+ * have no arguments, event.args their own.
  */
 #pragma once
 
@@ -23,6 +24,12 @@ struct link {
 };
 
 #define CODE_NONE UINT32_MAX
+
+/* Frames and launching calls: found by their ids. */
+static inline bool build_has_id(const struct event *event)
+{
+	return event->kind == KIND_PYTHON || event->kind == KIND_RUNTIME;
+}
 
 /* One half of a begin/end pair. */
 struct half {
@@ -53,7 +60,6 @@ struct counter {
 
 struct build {
 	struct trace *trace;
-	VEC(struct link) links;
 	VEC(struct half) halves;
 	VEC(struct lane_label) labels;
 	VEC(struct ident) lane_tids; /* by lane: with the texts that struct lane lacks */
@@ -63,6 +69,7 @@ struct build {
 	struct idmap lane_map, track_map;
 	struct idmap wide_ids; /* ids that do not fit 32 bits */
 	uint16_t last_lane[3];
+	uint32_t recent_args[1024]; /* by hash; 0: none */
 };
 
 /* trace was given to trace_init(). */
@@ -83,10 +90,13 @@ _must_check_ int build_lane_find(const struct build *build, struct ident pid, st
 /* Short form of an id: equal ids have equal codes. 0 or -ENOMEM. */
 _must_check_ int build_code(struct build *build, uint64_t id, uint32_t *ret);
 
-/* Adds event, whose parent field is set here. link: NULL when it has none. */
+/*
+ * Adds event, whose parent field is set here. link: NULL when it has none; only frames and
+ * runtime calls, which must have no args, can be found by their id.
+ */
 _must_check_ int build_event(struct build *build, struct event event, const struct link *link);
 
-/* Adds args; *ret is what event.args must hold. */
+/* Adds args, unless equal ones were added lately; *ret is what event.args must hold. */
 _must_check_ int build_args(struct build *build, const struct event_args *args, uint32_t *ret);
 
 _must_check_ int build_half(struct build *build, struct half half);
@@ -97,7 +107,7 @@ _must_check_ int build_sample(struct build *build, const struct series *series, 
 
 /*
  * Pairs, sorts, links, adds base_ns to all times and names the lanes. Returns 0
- * or -ENOMEM. Temporary memory: 8 bytes an event.
+ * or -ENOMEM. Temporary memory: 4 bytes an event.
  */
 _must_check_ int build_finish(struct build *build, int64_t base_ns);
 

@@ -14,7 +14,6 @@
 void kargs_clear(struct kargs *kargs)
 {
 	*kargs = (struct kargs){
-		.external_id = -1,
 		.bytes = -1,
 		.in_elements = -1,
 		.out_elements = -1,
@@ -66,8 +65,6 @@ static const struct karg args[] = {
 	ARG("Input Dims", ARG_DIMS, elements, 0),
 	ARG("Input type", ARG_TYPES, type_bytes, 0),
 	ARG("Group size", ARG_INT, group_size, 0),
-	ARG("External id", ARG_INT, external_id, 0),
-	ARG("external id", ARG_INT, external_id, 0),
 	ARG("correlation", ARG_ID, correlation, HAS_CORRELATION),
 	ARG("In msg nelems", ARG_INT, in_elements, 0),
 	ARG("Out msg nelems", ARG_INT, out_elements, 0),
@@ -83,8 +80,8 @@ static const struct karg args[] = {
 /* First entry of args by length of the key. */
 static const uint8_t args_of_len[MAX_KEY + 2] = {
 	[0] = 0,   [1] = 0,   [2] = 0,	 [3] = 0,   [4] = 1,   [5] = 3,	  [6] = 6,
-	[7] = 6,   [8] = 6,   [9] = 6,	 [10] = 7,  [11] = 10, [12] = 13, [13] = 13,
-	[14] = 14, [15] = 15, [16] = 17, [17] = 18, [18] = 18, [19] = 19, [20] = 20,
+	[7] = 6,   [8] = 6,   [9] = 6,	 [10] = 7,  [11] = 10, [12] = 11, [13] = 11,
+	[14] = 12, [15] = 13, [16] = 15, [17] = 16, [18] = 16, [19] = 17, [20] = 18,
 };
 
 static const struct karg *arg_find(const struct scan_text *key)

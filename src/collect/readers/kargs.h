@@ -18,7 +18,7 @@ enum kargs_has {
 struct kargs {
 	unsigned int has;
 	uint64_t python_id, python_parent, correlation;
-	int64_t external_id, bytes, in_elements, out_elements, group_size, seq;
+	int64_t bytes, in_elements, out_elements, group_size, seq;
 	int64_t elements;    /* sum over "Input Dims" of products */
 	int64_t grid, block; /* products */
 	int64_t dtype_bytes; /* of "dtype" */

@@ -71,6 +71,10 @@ static int read_time(struct kevent_reader *reader, int64_t *ret, unsigned int *h
 	int c = scan_peek(reader->scan), r;
 
 	*has &= ~bit;
+	if (scan_plain_us(reader->scan, ret)) {
+		*has |= bit;
+		return 0;
+	}
 	if (c != '-' && (c < '0' || c > '9'))
 		return bad_value(reader);
 	r = scan_number(reader->scan, &number);
@@ -369,7 +373,7 @@ static int make_args(struct kevent_reader *reader, const struct kevent *event, e
 		.elements = from->elements,
 		.seq = from->seq,
 		.group_size = from->group_size <= INT32_MAX ? (int32_t)from->group_size : -1,
-		.external_id = from->external_id,
+		.external_id = -1,
 	};
 	if (kind == KIND_KERNEL)
 		ret->elements = multiply(from->grid, from->block);
@@ -404,8 +408,7 @@ static int add_args(struct kevent_reader *reader, const struct kevent *event, en
 	r = make_args(reader, event, kind, &args);
 	if (r < 0)
 		return r;
-	if (args.collective == 0 && args.group == 0 && args.bytes < 0 && args.elements < 0 &&
-	    args.external_id < 0)
+	if (args.collective == 0 && args.group == 0 && args.bytes < 0 && args.elements < 0)
 		return 0;
 	return build_args(reader->build, &args, ret);
 }

@@ -318,7 +318,6 @@ static void collectives_of_new_writers_carry_group_and_bytes(void **state)
 	assert_int_equal(found->seq, 41);
 	assert_int_equal(found->bytes, 201088 * 2);
 	assert_int_equal(found->elements, 25136 + 6 + 4);
-	assert_int_equal(found->external_id, 12);
 	trace_done(&trace);
 }
 

@@ -168,51 +168,48 @@ static bool is_frame(const struct event *event)
 	return event->kind == KIND_PYTHON;
 }
 
-/* The event's link while its parent field still holds the link's number. */
-static const struct link *link_of(const struct build *build, const struct event *event, bool frames)
+/* The event's own id while its args field still holds it. */
+static uint32_t id_of(const struct event *event, bool frames)
 {
-	if (event->parent == EVENT_NONE || is_frame(event) != frames)
-		return NULL;
-	return &build->links.data[event->parent];
+	return build_has_id(event) && is_frame(event) == frames ? event->args : CODE_NONE;
 }
 
-static int codes_fill(const struct build *build, struct codes *codes, bool frames)
+static int codes_fill(const struct trace *trace, struct codes *codes, bool frames)
 {
-	const struct trace *trace = build->trace;
 	int ret;
 
 	for (size_t i = 0; i < trace->event_cnt; i++) {
-		const struct link *link = link_of(build, &trace->events[i], frames);
+		uint32_t id = id_of(&trace->events[i], frames);
 
-		if (link != NULL && link->id != CODE_NONE)
-			codes_count(codes, link->id);
+		if (id != CODE_NONE)
+			codes_count(codes, id);
 	}
 	ret = codes_open(codes);
 	for (size_t i = 0; i < trace->event_cnt && ret == 0; i++) {
-		const struct link *link = link_of(build, &trace->events[i], frames);
+		uint32_t id = id_of(&trace->events[i], frames);
 
-		if (link != NULL && link->id != CODE_NONE)
-			ret = codes_set(codes, link->id, (uint32_t)i);
+		if (id != CODE_NONE)
+			ret = codes_set(codes, id, (uint32_t)i);
 	}
 	return ret;
 }
 
-/* Turns link numbers into event indexes, for frames or for the others. */
-static int resolve(struct build *build, bool frames)
+/* Turns codes of parents into event indexes, for frames or for the others. */
+static int resolve(struct trace *trace, bool frames)
 {
 	struct codes codes = { .low = UINT32_MAX };
-	struct trace *trace = build->trace;
-	int ret = codes_fill(build, &codes, frames);
+	int ret = codes_fill(trace, &codes, frames);
 
 	for (size_t i = 0; i < trace->event_cnt && ret == 0; i++) {
 		struct event *event = &trace->events[i];
-		const struct link *link = link_of(build, event, frames);
 
-		if (link == NULL)
+		if (is_frame(event) != frames)
 			continue;
-		event->parent = codes_get(&codes, link->parent);
+		event->parent = codes_get(&codes, event->parent);
 		if (event->parent == i)
 			event->parent = EVENT_NONE;
+		if (build_has_id(event))
+			event->args = 0;
 	}
 	codes_done(&codes);
 	return ret;
@@ -285,11 +282,12 @@ int build_finish(struct build *build, int64_t base_ns)
 	shift(trace, base_ns);
 	finish_tracks(trace, base_ns);
 	trim(trace);
-	ret = order_events(trace->events, trace->event_cnt);
+	ret = order_events(&trace->events, trace->event_cnt);
+	trace->event_cap = trace->event_cnt;
 	if (ret == 0)
-		ret = resolve(build, true);
+		ret = resolve(trace, true);
 	if (ret == 0)
-		ret = resolve(build, false);
+		ret = resolve(trace, false);
 	if (ret < 0)
 		return ret;
 	cut_rings(trace);

@@ -5,10 +5,21 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
-struct runs {
-	VEC(uint32_t) begin; /* first index of each run, and the count at the end */
+/* More runs than that are sorted first: their heads would fit no cache. */
+#define RUNS_MAX 4096u
+/* Events that are given back to the system together. */
+#define BLOCK_EVENTS 4096u
+
+/* A run of sorted events of one lane, from its first event that was not moved yet. */
+struct run {
+	int64_t start_ns, dur_ns; /* of that event */
+	const uint32_t *next, *end;
 };
+
+typedef VEC(struct run) run_vec;
 
 /* Whether event a must come after event b; equal ones keep their file order. */
 static bool later(const struct event *events, uint32_t a, uint32_t b)
@@ -54,119 +65,132 @@ static int order_by_lane(const struct event *events, size_t cnt, uint32_t *order
 	return 0;
 }
 
-static int runs_find(const struct event *events, const uint32_t *order, size_t cnt,
-		     struct runs *runs)
+static int index_cmp(const void *a, const void *b, void *events)
 {
-	int ret = vec_push(&runs->begin, 0);
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x == y ? 0 : later(events, x, y) ? 1 : -1;
+}
+
+/* Ends the run before order[at] and begins one there. */
+static int run_begin(run_vec *runs, const struct event *events, const uint32_t *at)
+{
+	if (runs->cnt > 0)
+		runs->data[runs->cnt - 1].end = at;
+	return vec_push(runs, (struct run){ events[*at].start_ns, events[*at].dur_ns, at, NULL });
+}
+
+static int runs_find(const struct event *events, const uint32_t *order, size_t cnt, run_vec *runs)
+{
+	int ret = run_begin(runs, events, order);
 
 	for (size_t i = 1; i < cnt && ret == 0; i++) {
 		if (later(events, order[i - 1], order[i]))
-			ret = vec_push(&runs->begin, (uint32_t)i);
+			ret = run_begin(runs, events, &order[i]);
 	}
-	return ret == 0 ? vec_push(&runs->begin, (uint32_t)cnt) : ret;
+	if (ret == 0)
+		runs->data[runs->cnt - 1].end = order + cnt;
+	return ret;
 }
 
-/* Merges from[b0, b1) and from[b1, b2) to to[b0, b2). */
-static void merge(const struct event *events, const uint32_t *from, uint32_t *to,
-		  const size_t bound[static 3])
+/* Runs that are few enough. order[cnt] is set. */
+static int runs_make(struct event *events, size_t cnt, uint32_t *order, run_vec *runs)
 {
-	size_t a = bound[0], b = bound[1], out = bound[0];
-
-	/* The common case of one section of the file after the other. */
-	if (!later(events, from[b - 1], from[b])) {
-		memcpy(to + a, from + a, (bound[2] - a) * sizeof(*to));
-		return;
-	}
-	while (a < bound[1] && b < bound[2])
-		to[out++] = later(events, from[a], from[b]) ? from[b++] : from[a++];
-	memcpy(to + out, from + a, (bound[1] - a) * sizeof(*to));
-	out += bound[1] - a;
-	memcpy(to + out, from + b, (bound[2] - b) * sizeof(*to));
-}
-
-/* One round: neighbours are merged two by two. runs shrinks to half. */
-static void merge_round(const struct event *events, const uint32_t *from, uint32_t *to,
-			struct runs *runs)
-{
-	uint32_t *begin = runs->begin.data;
-	size_t run_cnt = runs->begin.cnt - 1, kept = 0, i = 0;
-
-	for (; i + 1 < run_cnt; i += 2) {
-		const size_t bound[3] = { begin[i], begin[i + 1], begin[i + 2] };
-
-		merge(events, from, to, bound);
-		begin[kept++] = begin[i];
-	}
-	if (i < run_cnt) {
-		memcpy(to + begin[i], from + begin[i], (begin[i + 1] - begin[i]) * sizeof(*to));
-		begin[kept++] = begin[i];
-	}
-	begin[kept++] = begin[run_cnt];
-	runs->begin.cnt = kept;
-}
-
-/* Steps of a cycle whose events are fetched ahead: each is a miss of every cache. */
-#define AHEAD 8
-
-/* Moves events[order[i]] to events[i], cycle by cycle. order is used up. */
-static void apply(struct event *events, uint32_t *order, size_t cnt)
-{
-	for (size_t i = 0; i < cnt; i++) {
-		struct event first = events[i];
-		size_t hole = i, ahead = i;
-
-		if (order[i] == i)
-			continue;
-		for (int step = 0; step < AHEAD; step++) {
-			ahead = order[ahead];
-			__builtin_prefetch(&events[ahead], 1);
-		}
-		while (order[hole] != i) {
-			size_t source = order[hole];
-
-			ahead = order[ahead];
-			__builtin_prefetch(&events[ahead], 1);
-			events[hole] = events[source];
-			order[hole] = (uint32_t)hole;
-			hole = source;
-		}
-		events[hole] = first;
-		order[hole] = (uint32_t)hole;
-	}
-}
-
-/* Sorts order[cnt], with other[cnt] to write to. Returns the sorted one or NULL. */
-static uint32_t *sort_runs(const struct event *events, uint32_t *order, uint32_t *other, size_t cnt)
-{
-	struct runs runs = { 0 };
 	int ret = order_by_lane(events, cnt, order);
 
 	if (ret == 0)
-		ret = runs_find(events, order, cnt, &runs);
-	while (ret == 0 && runs.begin.cnt > 2) {
-		uint32_t *swap = order;
-
-		merge_round(events, order, other, &runs);
-		order = other;
-		other = swap;
-	}
-	vec_done(&runs.begin);
-	return ret == 0 ? order : NULL;
+		ret = runs_find(events, order, cnt, runs);
+	if (ret < 0 || runs->cnt <= RUNS_MAX)
+		return ret;
+	qsort_r(order, cnt, sizeof(*order), index_cmp, events);
+	runs->cnt = 0;
+	return runs_find(events, order, cnt, runs);
 }
 
-int order_events(struct event *events, size_t cnt)
+static bool run_later(const struct run *a, const struct run *b)
 {
-	_cleanup_free_ uint32_t *room = NULL;
-	uint32_t *order;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns > b->start_ns;
+	if (a->dur_ns != b->dur_ns)
+		return a->dur_ns < b->dur_ns;
+	return *a->next > *b->next;
+}
 
-	if (cnt >= UINT32_MAX || is_sorted(events, cnt))
+/* The run at heap[at] may be later than those below it. */
+static void heap_sink(struct run *heap, size_t cnt, size_t at)
+{
+	struct run run = heap[at];
+
+	for (;;) {
+		size_t child = 2 * at + 1;
+
+		if (child >= cnt)
+			break;
+		if (child + 1 < cnt && run_later(&heap[child], &heap[child + 1]))
+			child++;
+		if (!run_later(&run, &heap[child]))
+			break;
+		heap[at] = heap[child];
+		at = child;
+	}
+	heap[at] = run;
+}
+
+/* Nobody looks at these events again: their pages go back to the system. */
+static void give_back(struct event *events, size_t block)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t begin = ((uintptr_t)(events + block * BLOCK_EVENTS) + page - 1) & ~(page - 1);
+	uintptr_t end = (uintptr_t)(events + (block + 1) * BLOCK_EVENTS) & ~(page - 1);
+
+	if (end > begin)
+		(void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
+/* Moves events[cnt] to sorted[cnt]. moved: zeros, one for each block of events. */
+static void merge(struct event *events, run_vec *runs, struct event *sorted, uint16_t *moved)
+{
+	struct run *heap = runs->data;
+
+	for (size_t i = runs->cnt / 2; i > 0; i--)
+		heap_sink(heap, runs->cnt, i - 1);
+	while (runs->cnt > 0) {
+		uint32_t idx = *heap->next++;
+
+		*sorted++ = events[idx];
+		if (++moved[idx / BLOCK_EVENTS] == BLOCK_EVENTS)
+			give_back(events, idx / BLOCK_EVENTS);
+		if (heap->next < heap->end) {
+			heap->start_ns = events[*heap->next].start_ns;
+			heap->dur_ns = events[*heap->next].dur_ns;
+		} else {
+			*heap = heap[--runs->cnt];
+		}
+		if (runs->cnt > 0)
+			heap_sink(heap, runs->cnt, 0);
+	}
+}
+
+int order_events(struct event **events, size_t cnt)
+{
+	_cleanup_free_ uint32_t *order = NULL;
+	_cleanup_free_ uint16_t *moved = NULL;
+	_cleanup_free_ struct event *sorted = NULL;
+	run_vec runs = { 0 };
+	int ret = -ENOMEM;
+
+	if (cnt >= UINT32_MAX || is_sorted(*events, cnt))
 		return cnt >= UINT32_MAX ? -EOVERFLOW : 0;
-	room = calloc(2, cnt * sizeof(*room));
-	if (room == NULL)
-		return -ENOMEM;
-	order = sort_runs(events, room, room + cnt, cnt);
-	if (order == NULL)
-		return -ENOMEM;
-	apply(events, order, cnt);
-	return 0;
+	order = malloc(cnt * sizeof(*order));
+	moved = calloc(cnt / BLOCK_EVENTS + 1, sizeof(*moved));
+	sorted = malloc(cnt * sizeof(*sorted));
+	if (order != NULL && moved != NULL && sorted != NULL)
+		ret = runs_make(*events, cnt, order, &runs);
+	if (ret == 0) {
+		merge(*events, &runs, sorted, moved);
+		free(*events);
+		*events = take_ptr(sorted);
+	}
+	vec_done(&runs);
+	return ret;
 }

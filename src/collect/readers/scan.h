@@ -140,6 +140,31 @@ static inline bool scan_plain_int(struct scan *scan, uint64_t *ret)
 	return true;
 }
 
+/*
+ * The usual time: up to 15 digits of microseconds, a point, three digits and nothing else.
+ * Consumes it and returns true with nanoseconds, or false with nothing consumed.
+ */
+static inline bool scan_plain_us(struct scan *scan, int64_t *ret_ns)
+{
+	const uint8_t *p = scan->p;
+	int64_t us = 0;
+	unsigned int digit, a, b, c;
+
+	for (; (digit = (unsigned int)*p - '0') < 10; p++)
+		us = us * 10 + digit;
+	/* Behind the window's end lie zeros: no point, and no digits. */
+	if (*p != '.' || (size_t)(p - scan->p) - 1 >= 15 || (*scan->p == '0' && p - scan->p > 1))
+		return false;
+	a = (unsigned int)p[1] - '0';
+	b = (unsigned int)p[2] - '0';
+	c = (unsigned int)p[3] - '0';
+	if (a > 9 || b > 9 || c > 9 || (p[4] != ',' && p[4] != '\n' && p[4] != '}'))
+		return false;
+	scan->p = p + 4;
+	*ret_ns = us * 1000 + a * 100 + b * 10 + c;
+	return true;
+}
+
 /* Any one value, validated in constant memory. */
 _must_check_ int scan_skip(struct scan *scan);
 
