@@ -41,7 +41,8 @@ class Torch(TorchLiveTest):
             self.assertEqual(answer.returncode, 0, answer.stderr)
             report = self.report("report-1.json")
             self.assertEqual(report["coverage"]["workers_analyzed"], 1)
-            self.assertGreater(report["job"]["iterations"], 4, report)
+            # A window has 5 iterations at least, of which the last may not have ended in it.
+            self.assertGreaterEqual(report["job"]["iterations"], 4, report)
             self.assertGreater(report["job"]["iteration_ms"], 19, report)
             out, err = job.communicate(timeout=120)
             self.assertEqual((out, job.returncode), (b"end of the job\n", 3), err.decode())
