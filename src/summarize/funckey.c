@@ -14,8 +14,7 @@ void cct_done(struct cct *cct)
 	strtab_done(&cct->names);
 	vec_done(&cct->nodes);
 	idmap_done(&cct->by_parent);
-	idmap_done(&cct->canonical);
-	idmap_done(&cct->display);
+	vec_done(&cct->by_raw);
 	str_done(&cct->scratch);
 }
 
@@ -58,22 +57,32 @@ static uint32_t cct_find_or_add(struct cct *cct, uint32_t parent, enum event_kin
 	return node;
 }
 
+/* Fills the cache's entry of a name. Returns 0 or -ENOMEM. */
+static int learn_name(struct cct *cct, enum event_kind kind, uint32_t raw_id, const char *name)
+{
+	uint32_t canonical = cct_intern(cct, kind, name, false);
+	uint32_t display = cct_intern(cct, kind, name, true);
+
+	if (canonical == STRTAB_NONE || display == STRTAB_NONE ||
+	    vec_reserve(&cct->by_raw, (size_t)raw_id + 1) < 0)
+		return -ENOMEM;
+	while (cct->by_raw.cnt <= raw_id)
+		cct->by_raw.data[cct->by_raw.cnt++] = (struct cct_name){ 0 };
+	cct->by_raw.data[raw_id] = (struct cct_name){ canonical, display, true, (uint8_t)kind };
+	return 0;
+}
+
 uint32_t cct_child(struct cct *cct, uint32_t parent, enum event_kind kind, uint32_t raw_id,
 		   const char *name)
 {
-	uint64_t raw = (uint64_t)kind << 32 | raw_id;
-	uint32_t canonical = idmap_get(&cct->canonical, raw);
-	uint32_t display = idmap_get(&cct->display, raw);
+	const struct cct_name *known = raw_id < cct->by_raw.cnt ? &cct->by_raw.data[raw_id] : NULL;
 
-	if (canonical == IDMAP_NONE || display == IDMAP_NONE) {
-		canonical = cct_intern(cct, kind, name, false);
-		display = cct_intern(cct, kind, name, true);
-		if (canonical == STRTAB_NONE || display == STRTAB_NONE ||
-		    idmap_set(&cct->canonical, raw, canonical) < 0 ||
-		    idmap_set(&cct->display, raw, display) < 0)
+	if (known == NULL || !known->known || known->kind != kind) {
+		if (learn_name(cct, kind, raw_id, name) < 0)
 			return FRAME_NONE;
+		known = &cct->by_raw.data[raw_id];
 	}
-	return cct_find_or_add(cct, parent, kind, canonical, display);
+	return cct_find_or_add(cct, parent, kind, known->canonical, known->display);
 }
 
 uint32_t cct_child_text(struct cct *cct, uint32_t parent, enum event_kind kind, const char *name)

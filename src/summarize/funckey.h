@@ -20,12 +20,18 @@ struct cct_node {
 	uint8_t kind;	 /* enum event_kind */
 };
 
+/* What a raw name is as a function of one kind. */
+struct cct_name {
+	uint32_t canonical, display; /* ids in cct.names */
+	bool known;
+	uint8_t kind;
+};
+
 struct cct {
 	struct strtab names; /* display names, and canonical names behind a kind letter */
 	VEC(struct cct_node) nodes;
-	struct idmap by_parent; /* (parent, canonical id) -> node */
-	struct idmap canonical; /* (kind, raw name id) -> canonical id */
-	struct idmap display;	/* (kind, raw name id) -> display id */
+	struct idmap by_parent;	     /* (parent, canonical id) -> node */
+	VEC(struct cct_name) by_raw; /* by raw name id, of the kind asked for last */
 	struct str scratch;
 };
 
@@ -34,8 +40,8 @@ _must_check_ int cct_init(struct cct *cct);
 void cct_done(struct cct *cct);
 
 /*
- * Node of the function called name (raw id raw_id in some table of the caller,
- * used as a cache key) under parent, made when new. FRAME_NONE: out of memory.
+ * Node of the function called name (raw id raw_id in some table of the caller, whose ids
+ * have no large gaps, used as a cache key) under parent, made when new. FRAME_NONE: out of memory.
  */
 _must_check_ uint32_t cct_child(struct cct *cct, uint32_t parent, enum event_kind kind,
 				uint32_t raw_id, const char *name);

@@ -16,6 +16,12 @@ struct level {
 	bool in_backward; /* innermost Python function is the one that waits for autograd */
 };
 
+/* Class of a name as an event of the kind that was asked for last. */
+struct known_class {
+	bool known;
+	uint8_t kind, class;
+};
+
 struct hostwalk {
 	struct hostpath *path;
 	uint32_t lane;
@@ -25,10 +31,10 @@ struct hostwalk {
 	bool ended;
 	VEC(struct level) stack;
 	int64_t cursor_ns;
-	size_t next_worker;	 /* first working operator behind the one last asked about */
-	struct idmap classes;	 /* (name, kind, mode, leaf) -> class */
-	struct idmap surrounds;	 /* (name before, name behind) -> number, for idle_nodes */
-	struct idmap idle_nodes; /* (that number, context) -> node */
+	size_t next_worker; /* first working operator behind the one last asked about */
+	VEC(struct known_class) classes; /* by name, mode and leaf */
+	struct idmap surrounds;		 /* (name before, name behind) -> number, for idle_nodes */
+	struct idmap idle_nodes;	 /* (that number, context) -> node */
 };
 
 static struct level *walk_top(struct hostwalk *w)
@@ -89,21 +95,38 @@ static uint32_t idle_node(struct hostwalk *w, const struct level *top, uint32_t 
 	return node != FRAME_NONE && idmap_set(&w->idle_nodes, key, node) == 0 ? node : FRAME_NONE;
 }
 
+/* Where the class of an event's name is kept. NULL: out of memory. */
+static struct known_class *known_class(struct hostwalk *w, const struct event *e, bool leaf,
+				       enum classify_mode mode)
+{
+	size_t idx = (size_t)e->name * 4 + (mode == CLASSIFY_CPU_ONLY ? 2 : 0) + leaf;
+
+	if (idx >= w->classes.cnt) {
+		if (vec_reserve(&w->classes, idx + 1) < 0)
+			return NULL;
+		while (w->classes.cnt <= idx)
+			w->classes.data[w->classes.cnt++] = (struct known_class){ 0 };
+	}
+	return &w->classes.data[idx];
+}
+
 /* As classify_event(), once for each name: comparing with its tables takes a microsecond. */
 static enum event_class class_of(struct hostwalk *w, const struct event *e, bool leaf,
 				 enum classify_mode mode)
 {
-	uint64_t key =
-		(uint64_t)e->name << 16 | (uint64_t)e->kind << 8 | (uint64_t)mode << 1 | leaf;
-	uint32_t known = idmap_get(&w->classes, key);
+	struct known_class *known = known_class(w, e, leaf, mode), class;
 
-	if (known == IDMAP_NONE) {
-		known = classify_event((enum event_kind)e->kind, event_name(w->path->trace, e),
-				       leaf, mode);
-		if (idmap_set(&w->classes, key, known) < 0)
-			return (enum event_class)known; /* will be found again each time */
-	}
-	return (enum event_class)known;
+	if (known != NULL && known->known && known->kind == e->kind)
+		return (enum event_class)known->class;
+	class = (struct known_class){
+		.known = true,
+		.kind = e->kind,
+		.class = (uint8_t)classify_event((enum event_kind)e->kind,
+						 event_name(w->path->trace, e), leaf, mode),
+	};
+	if (known != NULL) /* out of memory: asked again */
+		*known = class;
+	return (enum event_class) class.class;
 }
 
 static enum event_class leaf_class(struct hostwalk *w, const struct level *top)
@@ -352,7 +375,7 @@ struct hostwalk *hostwalk_free(struct hostwalk *walk)
 		return NULL;
 	vec_done(&walk->out);
 	vec_done(&walk->stack);
-	idmap_done(&walk->classes);
+	vec_done(&walk->classes);
 	idmap_done(&walk->surrounds);
 	idmap_done(&walk->idle_nodes);
 	free(walk);

@@ -281,7 +281,8 @@ static int copy_array(struct arena *arena, const void *data, size_t cnt, size_t 
 struct second_look {
 	struct pass *p;
 	struct spread spread;
-	stretches path, host; /* for collectives; empty without them */
+	bool collectives;     /* there are some */
+	stretches path, host; /* for them */
 };
 
 static int look_at_path(void *to, const struct crit_segment *seg)
@@ -289,6 +290,8 @@ static int look_at_path(void *to, const struct crit_segment *seg)
 	struct second_look *look = to;
 
 	spread_segment(&look->spread, look->p, seg);
+	if (!look->collectives)
+		return 0;
 	return stretches_add(&look->path,
 			     function_index_get(&look->p->index, seg->node, seg->class),
 			     seg->start_ns, seg->end_ns);
@@ -298,6 +301,8 @@ static int look_at_host(void *to, const struct host_segment *seg)
 {
 	struct second_look *look = to;
 
+	if (!look->collectives)
+		return 0;
 	return stretches_add(&look->host,
 			     function_index_get(&look->p->index, seg->node, seg->class),
 			     seg->start_ns, seg->end_ns);
@@ -350,12 +355,12 @@ static bool has_collectives(const struct pass *p)
 /* What needs the order of things beside their sums. */
 static int add_order(struct pass *p, struct fingerprint *fp)
 {
-	struct second_look look = { .p = p };
+	struct second_look look = { .p = p, .collectives = has_collectives(p) };
 	int error = index_folded(p);
 
 	if (error == 0)
 		error = spread_init(&look.spread, p, fp);
-	if (error == 0 && (look.spread.cells != NULL || has_collectives(p)))
+	if (error == 0 && (look.spread.cells != NULL || look.collectives))
 		error = look_again(&look);
 	if (error == 0)
 		error = add_collectives(p, &look, fp);
