@@ -2,13 +2,15 @@
 #include "localize/cause.h"
 
 #include "base/stats.h"
+#include "localize/work.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #define EXPLAINS 0.5   /* of the lost time: then a fact about the host is the cause */
-#define MORE_WORK 1.15 /* times the peers' elements */
+#define MORE_WORK 1.02 /* times the peers' elements: less is chance of what is listed */
+#define MAX_ACCUSED 33 /* compared with their peers; the median of so many is as good */
 #define BUSY 0.5       /* CPU share above which a thread computes rather than waits */
 
 const struct cause_text *cause_text(enum cause cause)
@@ -73,21 +75,6 @@ static double fact_sigma(const struct job *job, size_t w, const struct accusatio
 	return f != NULL ? f->sigma_frac : (double)NAN;
 }
 
-/* Elements that all computing functions of a worker process in an iteration. */
-static double fact_work(const struct job *job, size_t w, _unused_ const struct accusation *a)
-{
-	const struct job_worker *jw = &job->workers[w];
-	double sum = 0;
-
-	for (size_t i = 0; i < jw->fp->function_cnt; i++) {
-		const struct fp_function *f = &jw->fp->functions[i];
-
-		if (f->class == CLASS_COMPUTE && f->elements > 0)
-			sum += f->elements * (double)f->executions;
-	}
-	return sum > 0 ? sum / jw->iterations : (double)NAN;
-}
-
 static bool is_accused(const struct accusation *a, size_t w)
 {
 	for (size_t i = 0; i < a->worker_cnt; i++) {
@@ -114,12 +101,58 @@ static double median_fact(const struct job *job, const struct accusation *a, fac
 	return cnt > 0 ? stats_median(scratch, cnt) : (double)NAN;
 }
 
+typedef double (*work_of)(const struct job *job, size_t w);
+
+static bool is_peer(const struct job *job, uint32_t w, size_t other, bool same_work)
+{
+	return same_work ? work_is_same(job, other, w)
+			 : job->workers[other].group == job->workers[w].group;
+}
+
+/* Median of the peers that are not accused; NAN: none, or nothing known of them. */
+static double of_peers(const struct job *job, const struct accusation *a, uint32_t w, work_of work,
+		       bool same_work, double *scratch)
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < job->worker_cnt; i++) {
+		if (!is_accused(a, i) && is_peer(job, w, i, same_work) && !isnan(work(job, i)))
+			scratch[cnt++] = work(job, i);
+	}
+	return cnt > 0 ? stats_median(scratch, cnt) : (double)NAN;
+}
+
+/* Of worker w to those with the same to do; where it has more than all others, to all peers. */
+static double to_peers(const struct job *job, const struct accusation *a, uint32_t w, work_of work,
+		       double *scratch)
+{
+	double peers = of_peers(job, a, w, work, true, scratch);
+
+	return work(job, w) / (isnan(peers) ? of_peers(job, a, w, work, false, scratch) : peers);
+}
+
+/* The same of the typical accused. Stages of a pipeline differ: each has peers of its own. */
+static double ratio_to_peers(const struct job *job, const struct accusation *a, work_of work,
+			     double *scratch, double *ratios)
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < a->worker_cnt; i += 1 + a->worker_cnt / MAX_ACCUSED) {
+		double ratio = to_peers(job, a, a->workers[i], work, scratch);
+
+		if (!isnan(ratio))
+			ratios[cnt++] = ratio;
+	}
+	return cnt > 0 ? stats_median(ratios, cnt) : (double)NAN;
+}
+
 int cause_measure(const struct job *job, const struct accusation *a, struct cause_facts *ret)
 {
 	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
+	_cleanup_free_ double *ratios = calloc(job->worker_cnt + 1, sizeof(*ratios));
 	double other_cpu = -1;
 
-	if (scratch == NULL)
+	if (scratch == NULL || ratios == NULL)
 		return -ENOMEM;
 	*ret = (struct cause_facts){
 		.run_delay_ns = median_fact(job, a, fact_run_delay, true, scratch),
@@ -134,8 +167,8 @@ int cause_measure(const struct job *job, const struct accusation *a, struct caus
 		.mu_peers = median_fact(job, a, fact_mu, false, scratch),
 		.sigma = median_fact(job, a, fact_sigma, true, scratch),
 		.sigma_peers = median_fact(job, a, fact_sigma, false, scratch),
-		.work_ratio = median_fact(job, a, fact_work, true, scratch) /
-			      median_fact(job, a, fact_work, false, scratch),
+		.work_ratio = ratio_to_peers(job, a, work_elements, scratch, ratios),
+		.compute_ratio = ratio_to_peers(job, a, work_compute_ns, scratch, ratios),
 	};
 	for (size_t i = 0; i < a->worker_cnt; i++) {
 		const struct fp_host *h = &job->workers[a->workers[i]].fp->host_stats;
@@ -294,6 +327,19 @@ static enum cause cause_of_all(const struct job *job, const struct accusation *a
 	return a->worker_cnt == job->worker_cnt ? CAUSE_EVERYWHERE : cause_of_host(job, a, f);
 }
 
+/*
+ * It takes longer because it has more to do: with uneven inputs for all by turns, or with as
+ * many more elements than its peers as explain the time.
+ */
+static bool is_imbalance(const struct accusation *a, const struct cause_facts *f)
+{
+	if (a->class != CLASS_COMPUTE && a->class != CLASS_MEMORY)
+		return false;
+	if (a->rotates && a->class == CLASS_COMPUTE)
+		return true;
+	return f->work_ratio >= MORE_WORK && f->work_ratio - 1 >= EXPLAINS * (f->compute_ratio - 1);
+}
+
 enum cause cause_find(const struct job *job, const struct accusation *a,
 		      const struct cause_facts *f)
 {
@@ -311,8 +357,7 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 		return CAUSE_SLOW_DATA;
 	if (a->class == CLASS_COMM)
 		return cause_of_comm(job, a, f);
-	if ((a->spread || a->class == CLASS_COMPUTE || a->class == CLASS_MEMORY) &&
-	    f->work_ratio >= MORE_WORK)
+	if (is_imbalance(a, f))
 		return CAUSE_IMBALANCE;
 	if (a->class == CLASS_COMPUTE || a->class == CLASS_MEMORY)
 		return cause_of_work(job, a);

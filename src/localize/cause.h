@@ -78,6 +78,7 @@ struct cause_facts {
 	double other_cpu_ns, other_cpu_peers_ns; /* busiest other thread, per iteration */
 	double gc_ns, gc_peers_ns;		 /* per iteration */
 	double work_ratio;			 /* elements processed, accused / peers */
+	double compute_ratio;			 /* time to compute, the same */
 	double mu, mu_peers, sigma, sigma_peers; /* of the main function */
 	const char *thief, *other_name;		 /* of the worst of the accused; may be NULL */
 	double thief_frac;

@@ -2,6 +2,7 @@
 #include "localize/localize.h"
 
 #include "base/stats.h"
+#include "localize/accuse_split.h"
 #include "localize/companions.h"
 #include "localize/compose.h"
 #include "localize/parts.h"
@@ -426,6 +427,10 @@ static int find_accusations(struct run *r)
 		error = accuse_by_blame(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
 		error = pauses_accuse(&r->job, &r->blame, &options, arena, &r->accusations);
+	if (error == 0)
+		error = accuse_by_split(&r->job, &options, arena, &r->accusations);
+	if (error == 0)
+		error = accuse_inputs(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
 		error = accuse_by_difference(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)

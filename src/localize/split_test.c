@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs in which many are slow, or all by turns: what workers do beside communication. */
+#include "localize/test_job.h"
+
+#include <string.h>
+
+#define WORKERS 8
+#define ITERATIONS 6
+
+static const struct test_place batch = { NULL, KIND_PYTHON, "socket.py: recv_into", CLASS_HOST };
+
+/* Each worker computes and loads, in ms; then all meet. */
+static void play(struct test_job *job, const double compute[WORKERS], const double load[WORKERS])
+{
+	test_job_init(job, WORKERS, 0, 0);
+	for (int i = 0; i < ITERATIONS; i++) {
+		test_iterate(job);
+		for (size_t w = 0; w < WORKERS; w++) {
+			if (load != NULL)
+				test_work(job, w, &batch, load[w]);
+			test_work(job, w, &test_mm, compute[w] + (double)((w + (size_t)i) % 3) / 5);
+		}
+		test_meet(job, 0, 0, WORKERS, 5);
+	}
+	test_finish(job);
+}
+
+static struct report play_and_localize(struct test_job *job, const double compute[WORKERS],
+				       const double load[WORKERS])
+{
+	play(job, compute, load);
+	return test_localize(job, NULL);
+}
+
+/* Of eight arrivals four are late: so is the typical one, and nobody is late behind it. */
+static void half_of_the_workers_can_be_slow(void **state)
+{
+	static const double compute[WORKERS] = { 75, 75, 97, 97, 75, 75, 97, 97 };
+	struct test_job job;
+	struct report report = play_and_localize(&job, compute, NULL);
+
+	(void)state;
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "gpu-slow");
+	test_assert_ranks(&report.findings[0], "2-3,6-7");
+	assert_float_equal(report.findings[0].gain_ms_per_iteration, 22, 1);
+	report_done(&report);
+	test_job_done(&job);
+}
+
+/* Ranks 4 and 5 are never the last, because rank 1 always is. */
+static void a_fault_behind_a_larger_one_is_named_too(void **state)
+{
+	static const double compute[WORKERS] = { 75, 105, 75, 75, 75, 75, 75, 75 };
+	static const double load[WORKERS] = { 1, 1, 1, 1, 16, 16, 1, 1 };
+	struct test_job job;
+	struct report report = play_and_localize(&job, compute, load);
+	const struct finding *slow = test_find(&report, "gpu-slow"),
+			     *late = test_find(&report, "slow-data-loading");
+
+	(void)state;
+	assert_int_equal(report.finding_cnt, 2);
+	assert_non_null(slow);
+	assert_non_null(late);
+	test_assert_ranks(slow, "1");
+	test_assert_ranks(late, "4-5");
+	report_done(&report);
+	test_job_done(&job);
+}
+
+static void times_that_differ_evenly_are_no_two_populations(void **state)
+{
+	static const double compute[WORKERS] = { 75, 77, 79, 81, 83, 85, 87, 89 };
+	struct test_job job;
+	struct report report = play_and_localize(&job, compute, NULL);
+
+	(void)state;
+	for (size_t i = 0; i < report.finding_cnt; i++)
+		assert_true(report.findings[i].rank_cnt <= 1);
+	report_done(&report);
+	test_job_done(&job);
+}
+
+/* Half of them run another layer: more to do, not slower. One of them is always the last. */
+static void who_has_more_to_do_is_not_slow(void **state)
+{
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	test_job_init(&job, WORKERS, 0, 0);
+	for (int i = 0; i < ITERATIONS; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < WORKERS; w++) {
+			for (size_t layer = 0; layer < (w < WORKERS / 2 ? 3 : 4); layer++)
+				test_work(&job, w, &test_mm, 20);
+		}
+		test_meet(&job, 0, 0, WORKERS, 5);
+	}
+	test_finish(&job);
+	report = test_localize(&job, NULL);
+	for (size_t i = 0; i < report.finding_cnt; i++)
+		assert_int_equal(report.findings[i].rank_cnt, 1);
+	report_done(&report);
+	test_job_done(&job);
+}
+
+/* --- inputs --- */
+
+static void set_elements(struct test_job *job, const double elements[WORKERS])
+{
+	for (size_t w = 0; w < WORKERS; w++) {
+		vec_foreach(f, &job->workers[w].functions)
+			f->elements = f->class == CLASS_COMPUTE ? elements[w] : -1;
+	}
+}
+
+/* Iteration i is longest on worker i: inputs of up to 20 % more, in sum not the same. */
+static void play_turns(struct test_job *job, double elements[WORKERS])
+{
+	static const double extra[ITERATIONS] = { 20, 14, 18, 10, 16, 19 };
+
+	memset(elements, 0, WORKERS * sizeof(*elements));
+	test_job_init(job, WORKERS, 0, 0);
+	for (int i = 0; i < ITERATIONS; i++) {
+		test_iterate(job);
+		for (size_t w = 0; w < WORKERS; w++) {
+			double more = w == (size_t)i ? extra[i] : (double)((w * 5 + 1) % 7) / 2;
+
+			test_work(job, w, &test_mm, 75 * (1 + more / 100));
+			elements[w] += 1000 * (1 + more / 100) / ITERATIONS;
+		}
+		test_meet(job, 0, 0, WORKERS, 5);
+	}
+	test_finish(job);
+}
+
+static void uneven_inputs_by_turns_are_a_finding_of_all(void **state)
+{
+	double elements[WORKERS];
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	play_turns(&job, elements);
+	report = test_localize(&job, NULL);
+	assert_null(test_find(&report, "load-imbalance"));
+	report_done(&report);
+	set_elements(&job, elements);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "load-imbalance");
+	assert_true(report.findings[0].all_workers);
+	report_done(&report);
+	test_job_done(&job);
+}
+
+/* Five per cent more to do explain five per cent more time, not fifteen. */
+static void a_little_more_work_is_the_cause_of_a_little_more_time(void **state)
+{
+	static const double elements[WORKERS] = { 1000, 1000, 1000, 1050, 1000, 1000, 1000, 1000 };
+	static const struct {
+		double ms;
+		const char *cause;
+	} cases[] = { { 80 * 1.05, "load-imbalance" }, { 80 * 1.15, "gpu-slow" } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		double compute[WORKERS] = { 80, 80, 80, cases[i].ms, 80, 80, 80, 80 };
+		struct test_job job;
+		struct report report;
+
+		play(&job, compute, NULL);
+		set_elements(&job, elements);
+		report = test_localize(&job, NULL);
+		assert_int_equal(report.finding_cnt, 1);
+		assert_string_equal(report.findings[0].cause, cases[i].cause);
+		test_assert_ranks(&report.findings[0], "3");
+		report_done(&report);
+		test_job_done(&job);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(half_of_the_workers_can_be_slow),
+		cmocka_unit_test(a_fault_behind_a_larger_one_is_named_too),
+		cmocka_unit_test(times_that_differ_evenly_are_no_two_populations),
+		cmocka_unit_test(who_has_more_to_do_is_not_slow),
+		cmocka_unit_test(uneven_inputs_by_turns_are_a_finding_of_all),
+		cmocka_unit_test(a_little_more_work_is_the_cause_of_a_little_more_time),
+	};
+
+	return cmocka_run_group_tests_name("split", tests, NULL, NULL);
+}

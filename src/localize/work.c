@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/work.h"
+
+#include <math.h>
+
+#define MIN_BETA 0.005 /* of the window: computing functions that tell what a worker has to do */
+#define AS_OFTEN 0.05  /* of their executions per iteration: windows begin and end anywhere */
+
+static double executions(const struct job *job, const struct job_function *f, size_t w)
+{
+	return f->of[w] != NULL ? (double)f->of[w]->executions / job->workers[w].iterations : 0;
+}
+
+bool work_is_same(const struct job *job, size_t a, size_t b)
+{
+	if (job->workers[a].group != job->workers[b].group)
+		return false;
+	vec_foreach(f, &job->functions) {
+		double once = executions(job, f, a), other = executions(job, f, b);
+		double beta = fmax(f->of[a] != NULL ? f->of[a]->beta_frac : 0,
+				   f->of[b] != NULL ? f->of[b]->beta_frac : 0);
+
+		if (f->class == CLASS_COMPUTE && beta >= MIN_BETA &&
+		    fabs(once - other) > AS_OFTEN * fmax(once, other))
+			return false;
+	}
+	return true;
+}
+
+double work_elements(const struct job *job, size_t w)
+{
+	const struct job_worker *jw = &job->workers[w];
+	double sum = 0;
+
+	for (size_t i = 0; i < jw->fp->function_cnt; i++) {
+		const struct fp_function *f = &jw->fp->functions[i];
+
+		if (f->class == CLASS_COMPUTE && f->elements > 0)
+			sum += f->elements * (double)f->executions;
+	}
+	return sum > 0 ? sum / jw->iterations : (double)NAN;
+}
+
+double work_compute_ns(const struct job *job, size_t w)
+{
+	return (double)job->workers[w].fp->class_ns[CLASS_COMPUTE] / job->workers[w].iterations;
+}

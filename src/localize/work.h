@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a worker has to compute. Peers (peers.h) are alike enough to compare one function of
+ * theirs; to compare how long they work, they must have the same to do.
+ */
+#pragma once
+
+#include "localize/job.h"
+
+/*
+ * Whether two workers of a peer group have the same to do: what computes for long does so as
+ * often. The last stage of a pipeline, which has the loss, is unlike the others. O(functions).
+ */
+bool work_is_same(const struct job *job, size_t a, size_t b);
+
+/* Elements that all computing functions of a worker process in an iteration; NAN: unknown. */
+double work_elements(const struct job *job, size_t w);
+
+/* Its time in them, per iteration. */
+double work_compute_ns(const struct job *job, size_t w);
