@@ -131,7 +131,18 @@ static double turn_loss(const struct suspects *s, uint32_t w, size_t *ret_cnt)
 	return sum;
 }
 
-static int accuse_turns(struct suspects *s, uint32_t w, accusations *out)
+/* Groups that meet beside each other lose the same time: its sum is no gain. */
+static int limit_gain(const struct job *job, const struct blame *blame, struct accusation *a)
+{
+	double cost_ns;
+	int error = blame_cost(job, blame, a->workers, a->worker_cnt, &cost_ns);
+
+	if (error == 0 && a->worker_cnt > 1)
+		a->gain_ns = fmin(a->gain_ns, cost_ns);
+	return error;
+}
+
+static int accuse_turns(struct suspects *s, const struct blame *blame, uint32_t w, accusations *out)
 {
 	double need = fmax(ROTATE_FRAC, s->options->min_gain_frac) * s->job->iteration_ns;
 	uint32_t place = suspects_main_place(s, w);
@@ -142,6 +153,10 @@ static int accuse_turns(struct suspects *s, uint32_t w, accusations *out)
 	    !can_rotate(s->job, &s->of[w], place) || turn_loss(s, w, &cnt) < need || cnt < 2)
 		return 0;
 	error = suspects_accuse_at(s, w, place, true, out);
+	if (error == 0)
+		error = limit_gain(s->job, blame, &out->data[out->cnt - 1]);
+	if (error == 0 && out->data[out->cnt - 1].gain_ns < need)
+		out->cnt--;
 	for (uint32_t i = 0; i < s->job->worker_cnt; i++)
 		s->used[i] |= !s->stands_out[i] && suspects_main_place(s, i) == place;
 	return error;
@@ -151,6 +166,7 @@ int accuse_by_blame(const struct job *job, const struct blame *blame,
 		    const struct accuse_options *options, struct arena *arena, accusations *out)
 {
 	struct suspects s;
+	size_t first = out->cnt;
 	double total_ns = 0;
 	int error = suspects_init(&s, job, options, arena);
 
@@ -162,7 +178,9 @@ int accuse_by_blame(const struct job *job, const struct blame *blame,
 	for (uint32_t w = 0; w < job->worker_cnt; w++)
 		s.stands_out[w] = stands_out(&s, blame, w, total_ns);
 	error = suspects_accuse(&s, out);
+	for (size_t i = first; i < out->cnt && error == 0; i++)
+		error = limit_gain(job, blame, &out->data[i]);
 	for (uint32_t w = 0; w < job->worker_cnt && error == 0; w++)
-		error = accuse_turns(&s, w, out);
+		error = accuse_turns(&s, blame, w, out);
 	return error;
 }

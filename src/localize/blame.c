@@ -22,6 +22,7 @@ struct judge {
 	const struct job *job;
 	struct blame *blame;
 	const struct match_group *group;
+	uint32_t group_idx;
 	struct arrival *arrivals; /* of the instance, by duration: the last arriver first */
 	size_t arrival_cnt;
 	bool by_host;		 /* ask the launching threads, not the critical paths */
@@ -35,6 +36,7 @@ void blame_done(struct blame *blame)
 {
 	vec_done(&blame->why);
 	vec_done(&blame->waits);
+	vec_done(&blame->losses);
 }
 
 static int arrival_cmp(const void *a, const void *b)
@@ -210,17 +212,22 @@ static int64_t iteration_of(const struct fingerprint *fp, int64_t time_ns)
 	return found;
 }
 
-static void count_iteration(struct judge *j, uint32_t worker, const struct fp_collective *c,
-			    double lost_ns)
+static int count_iteration(struct judge *j, uint32_t worker, const struct fp_collective *c,
+			   double lost_ns)
 {
 	int64_t iteration = iteration_of(j->job->workers[worker].fp, c->start_ns);
+	struct blame_loss loss = { worker, j->group_idx, (uint32_t)iteration, lost_ns };
 
-	if (iteration >= 0)
+	if (iteration >= 0) {
 		j->blame->workers[worker].iteration_lost_ns[iteration] += lost_ns;
+		if (vec_push(&j->blame->losses, loss) < 0)
+			return -ENOMEM;
+	}
 	if (iteration != j->last_iteration[worker]) {
 		j->last_iteration[worker] = iteration;
 		j->blame->workers[worker].late_iterations++;
 	}
+	return 0;
 }
 
 static int judge_instance(struct judge *j, int64_t instance)
@@ -254,7 +261,8 @@ static int judge_instance(struct judge *j, int64_t instance)
 	bw->lost_ns += lost;
 	bw->last_cnt++;
 	j->blame->lost_ns += lost;
-	count_iteration(j, worker_of(j, late), late->c, lost);
+	if (count_iteration(j, worker_of(j, late), late->c, lost) < 0)
+		return -ENOMEM;
 	for (size_t i = 1; i < j->arrival_cnt; i++) {
 		double wait = (double)(j->arrivals[i].c->dur_ns - late->c->dur_ns);
 
@@ -301,6 +309,53 @@ static int wait_cmp(const void *a, const void *b)
 	return (x->to > y->to) - (x->to < y->to);
 }
 
+/* Raises of[] to the sums of one group's losses by those workers. Returns where it ends. */
+static size_t raise_to_group(const struct blame *blame, const bool *who, size_t first, double *sums,
+			     size_t iteration_cnt, double *of)
+{
+	uint32_t group = blame->losses.data[first].group;
+
+	for (size_t i = 0; i < iteration_cnt; i++)
+		sums[i] = 0;
+	for (; first < blame->losses.cnt && blame->losses.data[first].group == group; first++) {
+		const struct blame_loss *loss = &blame->losses.data[first];
+
+		sums[loss->iteration] += who[loss->worker] ? loss->ns : 0;
+	}
+	for (size_t i = 0; i < iteration_cnt; i++)
+		of[i] = fmax(of[i], sums[i]);
+	return first;
+}
+
+int blame_cost(const struct job *job, const struct blame *blame, const uint32_t *workers,
+	       size_t cnt, double *ret_ns)
+{
+	_cleanup_free_ bool *who = calloc(job->worker_cnt + 1, sizeof(*who));
+	_cleanup_free_ double *of = NULL, *sums = NULL;
+	size_t iteration_cnt = 0;
+	double sum = 0;
+
+	for (size_t w = 0; w < job->worker_cnt; w++)
+		iteration_cnt = MAX(iteration_cnt, job->workers[w].fp->iteration_cnt);
+	of = calloc(iteration_cnt + 1, sizeof(*of));
+	sums = calloc(iteration_cnt + 1, sizeof(*sums));
+	if (who == NULL || of == NULL || sums == NULL)
+		return -ENOMEM;
+	for (size_t k = 0; k < cnt; k++) {
+		const double *lost = blame->workers[workers[k]].iteration_lost_ns;
+
+		who[workers[k]] = true;
+		for (size_t i = 0; i < job->workers[workers[k]].fp->iteration_cnt; i++)
+			of[i] = fmax(of[i], lost[i]);
+	}
+	for (size_t i = 0; i < blame->losses.cnt;)
+		i = raise_to_group(blame, who, i, sums, iteration_cnt, of);
+	for (size_t i = 0; i < iteration_cnt; i++)
+		sum += of[i];
+	*ret_ns = iteration_cnt > 0 ? sum / (double)iteration_cnt : HUGE_VAL;
+	return 0;
+}
+
 int blame_find(const struct job *job, struct arena *arena, struct blame *ret)
 {
 	struct judge j = { .job = job, .blame = ret };
@@ -321,7 +376,7 @@ int blame_find(const struct job *job, struct arena *arena, struct blame *ret)
 	}
 	error = match_find(job, arena, &groups, &ret->unmatched_cnt);
 	for (size_t g = 0; g < groups.cnt && error == 0; g++)
-		error = judge_group(&j, &groups.data[g]);
+		error = judge_group(&j, &groups.data[j.group_idx = (uint32_t)g]);
 	if (ret->why.cnt > 0)
 		qsort(ret->why.data, ret->why.cnt, sizeof(*ret->why.data), why_cmp);
 	if (ret->waits.cnt > 0)

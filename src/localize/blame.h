@@ -29,6 +29,12 @@ struct blame_wait {
 	uint64_t cnt;
 };
 
+/* Waiting that a worker caused in one iteration of its fingerprint, in one group. */
+struct blame_loss {
+	uint32_t worker, group, iteration;
+	double ns;
+};
+
 struct blame_worker {
 	bool matched;		     /* at least one collective was matched */
 	double lost_ns;		     /* waiting this worker caused as the last arriver: what its
@@ -44,11 +50,21 @@ struct blame {
 	struct blame_worker *workers; /* by worker index */
 	VEC(struct blame_why) why;    /* by (worker, function) */
 	VEC(struct blame_wait) waits;
-	double lost_ns;		/* sum over the workers */
-	uint64_t matched_cnt;	/* matched collectives */
-	uint64_t unmatched_cnt; /* collectives that no other worker's list fitted */
+	VEC(struct blame_loss) losses; /* by group */
+	double lost_ns;		       /* sum over the workers */
+	uint64_t matched_cnt;	       /* matched collectives */
+	uint64_t unmatched_cnt;	       /* collectives that no other worker's list fitted */
 };
 
 /* Returns 0 or -ENOMEM. blame_done() is fine after either. */
 _must_check_ int blame_find(const struct job *job, struct arena *arena, struct blame *ret);
 void blame_done(struct blame *blame);
+
+/*
+ * What these workers (indices, ascending) together cost an iteration at least, in ns: what
+ * several lose in one group adds up, and what one loses in several, but groups that meet
+ * beside each other lose the same time. Infinite where no iterations are known. Returns 0 or
+ * -ENOMEM. O(losses).
+ */
+_must_check_ int blame_cost(const struct job *job, const struct blame *blame,
+			    const uint32_t *workers, size_t cnt, double *ret_ns);

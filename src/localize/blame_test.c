@@ -287,6 +287,40 @@ static void a_rotating_collector_is_one_finding_of_all_who_took_turns(void **sta
 	test_job_done(&job);
 }
 
+/*
+ * Two pairs meet beside each other, then all; in each iteration worker 1 is late by 10 ms,
+ * worker 3 by 20, and worker 0 by 5 where all meet.
+ */
+static void groups_that_meet_beside_each_other_lose_time_once(void **state)
+{
+	static const uint32_t who[] = { 0, 1, 3 };
+	struct test_job job;
+	struct heard h;
+	double cost_ns;
+
+	(void)state;
+	test_job_init(&job, 4, 0, 0);
+	for (int i = 0; i < 4; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 4; w++)
+			test_work(&job, w, &test_mm, w == 1 ? 60 : w == 3 ? 70 : 50);
+		test_meet(&job, 1, 0, 2, 2);
+		test_meet(&job, 2, 2, 2, 2);
+		test_work(&job, 0, &test_mm, 15);
+		test_meet(&job, 0, 0, 4, 2);
+	}
+	test_finish(&job);
+	hear(&h, &job);
+	assert_int_equal(blame_cost(&h.job, &h.blame, &who[1], 1, &cost_ns), 0);
+	assert_float_equal((cost_ns / 1e6), 10, 0.1);
+	assert_int_equal(blame_cost(&h.job, &h.blame, &who[1], 2, &cost_ns), 0);
+	assert_float_equal((cost_ns / 1e6), 20, 0.1);
+	assert_int_equal(blame_cost(&h.job, &h.blame, who, 3, &cost_ns), 0);
+	assert_float_equal((cost_ns / 1e6), 20, 0.1);
+	forget(&h);
+	test_job_done(&job);
+}
+
 static void equal_workers_are_healthy(void **state)
 {
 	struct test_job job;
@@ -370,6 +404,7 @@ int main(void)
 		cmocka_unit_test(overlapping_collectives_are_counted_once),
 		cmocka_unit_test(lateness_inherited_from_another_group_is_not_accused),
 		cmocka_unit_test(a_rotating_collector_is_one_finding_of_all_who_took_turns),
+		cmocka_unit_test(groups_that_meet_beside_each_other_lose_time_once),
 		cmocka_unit_test(equal_workers_are_healthy),
 		cmocka_unit_test(chance_alone_accuses_nobody_in_1000_jobs),
 	};

@@ -326,7 +326,8 @@ static int weigh(struct pauses *p)
 	return 0;
 }
 
-static int accuse_struck(const struct pauses *p, struct arena *arena, accusations *list)
+/* The accusation of all that pause, at the place where that cost most. */
+static int accusation_of(const struct pauses *p, struct arena *arena, struct accusation *ret)
 {
 	uint32_t *workers = arena_calloc(arena, p->found.cnt + 1, sizeof(*workers));
 	struct accusation a = {
@@ -338,8 +339,8 @@ static int accuse_struck(const struct pauses *p, struct arena *arena, accusation
 		.rotates = true,
 		.place_cnt = p->place_cnt,
 		.own_ns = p->lost_ns,
-		.gain_ns = p->lost_ns,
 	};
+	int error;
 
 	if (workers == NULL)
 		return -ENOMEM;
@@ -347,23 +348,29 @@ static int accuse_struck(const struct pauses *p, struct arena *arena, accusation
 		if (a.worker_cnt == 0 || workers[a.worker_cnt - 1] != pause->worker)
 			workers[a.worker_cnt++] = pause->worker;
 	}
-	return vec_push(list, a);
+	error = blame_cost(p->job, p->blame, workers, a.worker_cnt, &a.gain_ns);
+	a.gain_ns = fmin(a.gain_ns, p->lost_ns);
+	*ret = a;
+	return error;
 }
 
 static int accuse_all(struct pauses *p, const struct accuse_options *options, struct arena *arena,
 		      accusations *list)
 {
+	struct accusation a;
 	size_t kept = 0;
 	int error = weigh(p);
 
-	if (error < 0 || p->lost_ns < options->min_gain_frac * p->job->iteration_ns)
+	if (error == 0)
+		error = accusation_of(p, arena, &a);
+	if (error < 0 || a.gain_ns < options->min_gain_frac * p->job->iteration_ns)
 		return error;
 	for (size_t i = 0; i < list->cnt; i++) {
 		if (!is_explained(p, &list->data[i]))
 			list->data[kept++] = list->data[i];
 	}
 	list->cnt = kept;
-	return accuse_struck(p, arena, list);
+	return vec_push(list, a);
 }
 
 int pauses_accuse(const struct job *job, const struct blame *blame,
