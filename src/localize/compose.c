@@ -278,7 +278,7 @@ static void set_numbers(struct draft *d)
 	}
 	/* Taking turns, each is its own peer: what counts is what they lost together. */
 	if (d->a->rotates)
-		f->delta_ms_per_iteration = d->a->own_ns / 1e6;
+		f->delta_ms_per_iteration = fmin(d->a->own_ns, d->a->gain_ns) / 1e6;
 	set_value(&f->mu, d->facts.mu, d->facts.mu_peers);
 	set_value(&f->sigma, d->facts.sigma, d->facts.sigma_peers);
 	f->expectation_distance = d->a->expectation_distance;
@@ -498,7 +498,7 @@ static void evidence_of_host(struct draft *d)
 	if (d->cause == CAUSE_GC && f->gc_ns > 0)
 		EVIDENCE(d, "garbage collections took %.1f ms per iteration", f->gc_ns / 1e6);
 	evidence_of_pressure(d);
-	if (d->cause == CAUSE_IMBALANCE && !isnan(f->work_ratio))
+	if (d->cause == CAUSE_IMBALANCE)
 		EVIDENCE(d,
 			 "its computing functions processed %.2f times the elements of its peers",
 			 f->work_ratio);
