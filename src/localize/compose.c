@@ -498,7 +498,7 @@ static void evidence_of_host(struct draft *d)
 	if (d->cause == CAUSE_GC && f->gc_ns > 0)
 		EVIDENCE(d, "garbage collections took %.1f ms per iteration", f->gc_ns / 1e6);
 	evidence_of_pressure(d);
-	if (d->cause == CAUSE_IMBALANCE)
+	if (d->cause == CAUSE_IMBALANCE && !isnan(f->work_ratio))
 		EVIDENCE(d,
 			 "its computing functions processed %.2f times the elements of its peers",
 			 f->work_ratio);
