@@ -512,5 +512,6 @@ int main(void)
 		cmocka_unit_test(times_that_overflow_with_the_base_are_dropped),
 	};
 
-	return cmocka_run_group_tests_name("forms", tests, NULL, NULL) + malformed_tests();
+	return cmocka_run_group_tests_name("forms", tests, NULL, NULL) + malformed_tests() +
+	       shape_tests();
 }

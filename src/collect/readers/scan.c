@@ -581,12 +581,55 @@ static int skip_container(struct scan *scan)
 	return ret;
 }
 
+/* A plain integer or string at p: the byte behind it, NULL when it is not that plain. */
+static const uint8_t *cross_plain(const struct scan *scan, const uint8_t *p)
+{
+	const uint8_t *from = p;
+
+	if (*p == '"') {
+		p = run_plain(scan->run, p + 1);
+		return *p == '"' ? p + 1 : NULL;
+	}
+	while ((unsigned int)*p - '0' < 10)
+		p++;
+	return p > from && (*from != '0' || p == from + 1) ? p : NULL;
+}
+
+/*
+ * The usual array, "[[64, 1], [3], []]" or "["float", "Scalar"]", at p: the byte behind it.
+ * NULL when anything in it is unusual, the end of the window too: nothing was judged then.
+ */
+static const uint8_t *cross_array(const struct scan *scan, const uint8_t *p, unsigned int depth)
+{
+	if (*++p == ']')
+		return p + 1;
+	for (;;) {
+		if (*p == '[')
+			p = depth > 0 ? cross_array(scan, p, depth - 1) : NULL;
+		else
+			p = cross_plain(scan, p);
+		if (p == NULL)
+			return NULL;
+		if (*p == ']')
+			return p + 1;
+		if (*p != ',')
+			return NULL;
+		p += p[1] == ' ' ? 2 : 1;
+	}
+}
+
 int scan_skip(struct scan *scan)
 {
+	const uint8_t *end;
 	int c = scan_peek(scan);
 
 	if (c < 0)
 		return c;
+	end = c == '[' ? cross_array(scan, scan->p, 2) : NULL;
+	if (end != NULL) {
+		scan->p = end;
+		return 0;
+	}
 	return c == '{' || c == '[' ? skip_container(scan) : skip_scalar(scan, c);
 }
 

@@ -35,5 +35,6 @@ struct trace read_ok(const char *text);
 /* Reads text[len], which must fail with -error and say message. */
 void check_fails_len(const char *text, size_t len, int error, const char *message);
 
-/* Runs the tests of one file. Returns the number that failed. */
+/* Each runs the tests of one file. Returns the number that failed. */
 int malformed_tests(void);
+int shape_tests(void);
