@@ -14,9 +14,9 @@ struct sweep {
 	int64_t next_end_ns; /* the first of them to end */
 	struct crit_sink sink;
 	struct crit_segment open; /* the last stretch: the next may prolong it */
-	struct critpath *out;
-	struct nodemap time_of; /* index in out->times */
-	VEC(uint64_t) charged;	/* by index in out->times: the stretch that was charged last */
+	struct critpath *out;	  /* NULL: times are not wanted */
+	struct nodemap time_of;	  /* index in out->times */
+	VEC(uint64_t) charged;	  /* by index in out->times: the stretch that was charged last */
 	uint64_t stretch;
 };
 
@@ -51,7 +51,8 @@ static int add_segment(struct sweep *s, int64_t start_ns, int64_t end_ns, uint32
 	struct crit_segment *open = &s->open;
 	int error;
 
-	s->out->class_ns[class] += end_ns - start_ns;
+	if (s->out != NULL)
+		s->out->class_ns[class] += end_ns - start_ns;
 	if (open->node == node && open->class == class && open->end_ns == start_ns) {
 		open->end_ns = end_ns;
 		return 0;
@@ -72,11 +73,10 @@ static bool charge_first(struct sweep *s, const struct crit_time *t)
 	return true;
 }
 
-/* [start, end) belongs to the executions of one class. */
-static int charge_execs(struct sweep *s, const active_list *list, uint8_t class, int64_t start_ns,
-			int64_t end_ns)
+/* length belongs to the executions of one class. */
+static int charge_execs(struct sweep *s, const active_list *list, uint8_t class, int64_t length)
 {
-	int64_t length = end_ns - start_ns, left = length, each;
+	int64_t left = length, each;
 
 	s->stretch++;
 	each = length / (int64_t)list->cnt;
@@ -92,34 +92,42 @@ static int charge_execs(struct sweep *s, const active_list *list, uint8_t class,
 		if (charge_first(s, t))
 			t->critical_ns += length;
 	}
-	return add_segment(s, start_ns, end_ns, s->execs[list->data[0]].node, class);
+	return 0;
 }
 
-static int charge_host(struct sweep *s, const struct host_segment *host, int64_t start_ns,
-		       int64_t end_ns)
+static int charge_host(struct sweep *s, const struct host_segment *host, int64_t length)
 {
 	struct crit_time *t = time_of(s, host->node, host->class);
 
 	if (t == NULL)
 		return -ENOMEM;
-	t->share_ns += end_ns - start_ns;
-	t->critical_ns += end_ns - start_ns;
-	return add_segment(s, start_ns, end_ns, host->node, host->class);
+	t->share_ns += length;
+	t->critical_ns += length;
+	return 0;
 }
 
 static int charge(struct sweep *s, const struct host_segment *host, int64_t start_ns,
 		  int64_t end_ns)
 {
-	if (end_ns <= start_ns)
+	int64_t length = end_ns - start_ns;
+	int class = s->active_cnt > 0 ? CLASS_CNT - 1 : CLASS_IDLE, error = 0;
+
+	if (length <= 0)
 		return 0;
-	for (int class = CLASS_CNT - 1; class > CLASS_IDLE && s->active_cnt > 0; class --) {
-		if (s->active[class].cnt > 0 && class >= host->class)
-			return charge_execs(s, &s->active[class], (uint8_t) class, start_ns,
-					    end_ns);
-		if (class == host->class)
-			break;
+	while (class > CLASS_IDLE && class >= host->class && s->active[class].cnt == 0)
+		class --;
+	if (class > CLASS_IDLE && class >= host->class) {
+		const active_list *list = &s->active[class];
+
+		if (s->out != NULL)
+			error = charge_execs(s, list, (uint8_t) class, length);
+		return error < 0 ? error
+				 : add_segment(s, start_ns, end_ns, s->execs[list->data[0]].node,
+					       (uint8_t) class);
 	}
-	return charge_host(s, host, start_ns, end_ns);
+	if (s->out != NULL)
+		error = charge_host(s, host, length);
+	return error < 0 ? error : add_segment(s, start_ns, end_ns, host->node, host->class);
 }
 
 static void active_remove_ended(struct sweep *s, int64_t now_ns)
@@ -202,22 +210,19 @@ int critpath_find(struct crit_exec *execs, size_t exec_cnt, struct host_source h
 		  struct crit_sink sink, struct critpath *ret)
 {
 	struct critpath path = { 0 };
-	struct sweep s = { .execs = execs, .sink = sink, .out = &path };
+	struct sweep s = { .execs = execs, .sink = sink, .out = ret != NULL ? &path : NULL };
 	int error;
 
-	for (size_t i = 0; i < exec_cnt; i++)
-		execs[i].critical_ns = 0;
 	error = sweep_all(&s, exec_cnt, host);
 	for (int class = 0; class < CLASS_CNT; class ++)
 		vec_done(&s.active[class]);
 	nodemap_done(&s.time_of);
 	vec_done(&s.charged);
-	if (error < 0) {
+	if (error < 0)
 		critpath_done(&path);
-		return error;
-	}
-	*ret = path;
-	return 0;
+	else if (ret != NULL)
+		*ret = path;
+	return error;
 }
 
 /* The autograd thread's stretch at or behind a time. Returns 1, 0 when there is none, -errno. */

@@ -54,7 +54,8 @@ struct crit_sink {
  * execs[exec_cnt] sorted by start; host: touching stretches that cover the window. Sets
  * critical_ns of each exec. Returns 0, -ENOMEM or what host or a sink returned; on success
  * ret must be freed by critpath_done(). O(n log n) with few executions at once. Nothing is
- * kept but the times.
+ * kept but the times. ret may be NULL when only the sink is of interest: then execs stay as
+ * they are.
  */
 _must_check_ int critpath_find(struct crit_exec *execs, size_t exec_cnt, struct host_source host,
 			       struct crit_sink sink, struct critpath *ret);

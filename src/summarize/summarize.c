@@ -311,7 +311,6 @@ static int look_at_host(void *to, const struct host_segment *seg)
 static int look_again(struct second_look *look)
 {
 	struct pass *p = look->p;
-	struct critpath path = { 0 };
 	struct host_line line;
 	int error = host_line_init(p, &line);
 
@@ -320,8 +319,7 @@ static int look_again(struct second_look *look)
 				      (struct crit_sink){ .to = look,
 							  .path = look_at_path,
 							  .host = look_at_host },
-				      &path);
-	critpath_done(&path);
+				      NULL);
 	host_line_done(&line);
 	return error;
 }
