@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
-#include "localize/accuse.h"
+#include "localize/accuse_link.h"
 #include "localize/pauses.h"
 
 #include <errno.h>
@@ -40,14 +40,14 @@ static int comparison_init(struct comparison *c, const struct job *job, struct a
 		       : 0;
 }
 
-/* Compares the members of a group, or of them only those that keep[] marks. */
+/* Compares the members of a group. */
 static int compare(struct comparison *c, const struct job_function *f, uint32_t group,
-		   const bool *keep, const struct differ_options *options)
+		   const struct differ_options *options)
 {
 	c->f = f;
 	c->cnt = 0;
 	for (uint32_t w = 0; w < c->job->worker_cnt; w++) {
-		if (c->job->workers[w].group != group || (keep != NULL && !keep[w]))
+		if (c->job->workers[w].group != group)
 			continue;
 		c->workers[c->cnt] = w;
 		c->points[c->cnt++] = point_of(f->of[w]);
@@ -62,17 +62,6 @@ static double median_beta(struct comparison *c)
 	for (size_t i = 0; i < c->cnt; i++)
 		c->scratch[i] = c->points[i].beta;
 	return stats_median(c->scratch, c->cnt);
-}
-
-static double median_mu(struct comparison *c)
-{
-	size_t cnt = 0;
-
-	for (size_t i = 0; i < c->cnt; i++) {
-		if (!isnan(c->points[i].mu))
-			c->scratch[cnt++] = c->points[i].mu;
-	}
-	return cnt > 0 ? stats_median(c->scratch, cnt) : (double)NAN;
 }
 
 /* Marks the abnormal (eq. 11); returns how many. */
@@ -155,83 +144,6 @@ static bool blame_covers(const struct job *job, const struct blame *blame, uint3
 	return matched * 2 > members;
 }
 
-/* How much time the accused of a slow transfer cost: all members are as slow together. */
-static double comm_excess(const struct comparison *c, const bool *group_mark, double normal_beta)
-{
-	double top = 0;
-
-	for (size_t i = 0; i < c->cnt; i++) {
-		if (group_mark[c->workers[i]])
-			top = fmax(top, c->points[i].beta - normal_beta);
-	}
-	return top * c->job->iteration_ns;
-}
-
-/*
- * Marks in culprits those of the abnormal that differ from the other abnormal, or
- * all of them when none does; c then holds the comparison that decided.
- */
-static int narrow(struct comparison *c, const struct job_function *f, uint32_t group,
-		  const bool *abnormal, const struct differ_options *options, bool *culprits)
-{
-	int error = compare(c, f, group, abnormal, options);
-
-	if (error < 0 || mark_abnormal(c, culprits) > 0)
-		return error;
-	memcpy(culprits, abnormal, (c->job->worker_cnt + 1) * sizeof(bool));
-	return compare(c, f, group, NULL, options);
-}
-
-/*
- * What a slow link costs where the ring is as slow on all its members, so that
- * nobody's share stands out: it follows from the bandwidth that is not used.
- */
-static double unused_bandwidth_ns(const struct job *job, const struct fp_function *f, double mu)
-{
-	if (f == NULL || isnan(f->mu_frac) || mu <= f->mu_frac)
-		return 0;
-	return f->beta_frac * (1 - f->mu_frac / mu) * job->iteration_ns;
-}
-
-/*
- * Communication: all members of a slow ring take as long. Of those that differ
- * from the other rings, the culprit is the one that differs from its ring: first
- * among all, then among the abnormal.
- */
-static int accuse_comm(struct comparison *c, const struct job_function *f, uint32_t group,
-		       const struct accuse_options *options, struct arena *arena, accusations *out)
-{
-	bool *abnormal = arena_calloc(arena, c->job->worker_cnt + 1, sizeof(bool));
-	bool *culprits = arena_calloc(arena, c->job->worker_cnt + 1, sizeof(bool));
-	double normal, mu, limit = options->min_gain_frac * c->job->iteration_ns, gain;
-	struct accusation *a;
-	int error;
-
-	if (abnormal == NULL || culprits == NULL)
-		return -ENOMEM;
-	error = compare(c, f, group, NULL, &options->differ);
-	if (error < 0 || c->cnt < MIN_PEERS)
-		return error;
-	mu = median_mu(c);
-	/* Without a resource, a longer collective only says that its members waited. */
-	if (mark_abnormal(c, abnormal) == 0 || isnan(mu))
-		return 0;
-	normal = median_beta(c);
-	gain = comm_excess(c, abnormal, normal);
-	error = narrow(c, f, group, abnormal, &options->differ, culprits);
-	if (error == 0)
-		error = push_accusation(c, culprits, normal, arena, out);
-	if (error < 0)
-		return error;
-	a = &out->data[out->cnt - 1];
-	if (gain < limit)
-		gain = fmax(gain, unused_bandwidth_ns(c->job, f->of[a->workers[0]], mu));
-	a->gain_ns = a->own_ns = gain;
-	if (gain < limit)
-		out->cnt--;
-	return 0;
-}
-
 static int accuse_work(struct comparison *c, const struct job_function *f, uint32_t group,
 		       const struct accuse_options *options, struct arena *arena, accusations *out)
 {
@@ -242,7 +154,7 @@ static int accuse_work(struct comparison *c, const struct job_function *f, uint3
 
 	if (mark == NULL)
 		return -ENOMEM;
-	error = compare(c, f, group, NULL, &options->differ);
+	error = compare(c, f, group, &options->differ);
 	if (error < 0 || mark_abnormal(c, mark) == 0)
 		return error;
 	normal = median_beta(c);
@@ -264,13 +176,11 @@ int accuse_by_difference(const struct job *job, const struct blame *blame,
 		for (size_t f = 0; f < job->functions.cnt && error == 0; f++) {
 			const struct job_function *fn = &job->functions.data[f];
 
-			if (fn->frame == FRAME_NONE)
-				continue;
-			if (fn->class == CLASS_COMM)
-				error = accuse_comm(&c, fn, group, options, arena, out);
-			else if (!covered)
+			if (!covered && fn->frame != FRAME_NONE && fn->class != CLASS_COMM)
 				error = accuse_work(&c, fn, group, options, arena, out);
 		}
 	}
+	if (error == 0)
+		error = accuse_by_link(job, options, arena, out);
 	return error == 0 ? pauses_join(out, first, job->worker_cnt, arena) : error;
 }

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Links told from mean and deviation: who is slow, who takes a detour, who only waits. */
+#include "localize/test_job.h"
+
+#include <math.h>
+#include <string.h>
+
+#define WORKERS 8
+#define RATE 0.8 /* of a healthy link while it sends */
+
+/* A transfer of 10 % of the window over a link that sends at a rate, a share of the time. */
+static struct fp_function *transfer(struct test_job *job, size_t w, const char *name,
+				    enum resource resource, double rate, double busy)
+{
+	uint32_t frame = test_frame(job, w, FRAME_NONE, KIND_KERNEL, name);
+	struct fp_function *f = test_function(job, w, frame, CLASS_COMM, 0.1);
+
+	test_utilise(f, resource, rate * busy, rate * sqrt(busy * (1 - busy)) + 0.02);
+	return f;
+}
+
+/* Workers of one group, two on a host, that compute for half of the window. */
+static void begin(struct test_job *job)
+{
+	static const char *const hosts[] = { "a", "b", "c", "d" };
+
+	test_job_init(job, WORKERS, 10000, 10);
+	for (size_t w = 0; w < WORKERS; w++) {
+		struct test_worker *worker = &job->workers[w];
+		uint32_t frame = test_frame(job, w, FRAME_NONE, KIND_KERNEL, "GEMM");
+
+		(void)test_function(job, w, frame, CLASS_COMPUTE, 0.5);
+		assert_int_equal(
+			vec_push(&worker->collectives, (struct fp_collective){ .group = 1,
+									       .group_known = true,
+									       .seq = 0,
+									       .dur_ns = 100000000,
+									       .bytes = -1 }),
+			0);
+		worker->fp.collectives = worker->collectives.data;
+		worker->fp.collective_cnt = worker->collectives.cnt;
+		worker->fp.host = hosts[w / 2];
+	}
+}
+
+/* The only finding has this cause and these ranks; a cause of NULL: there is none. */
+static void expect_one(struct test_job *job, const char *cause, const char *ranks)
+{
+	struct report report = test_localize(job, NULL);
+
+	if (report.finding_cnt != (cause != NULL))
+		print_error("found %zu: %s\n", report.finding_cnt, report.reason);
+	assert_int_equal(report.finding_cnt, cause != NULL ? 1 : 0);
+	if (cause != NULL) {
+		assert_string_equal(report.findings[0].cause, cause);
+		test_assert_ranks(&report.findings[0], ranks);
+	}
+	report_done(&report);
+	test_job_done(job);
+}
+
+/* Two rings, of even and of odd ranks; both functions use both. */
+static void a_slow_link_is_one_finding_whatever_it_carries(void **state)
+{
+	struct test_job job;
+
+	(void)state;
+	begin(&job);
+	for (size_t w = 0; w < WORKERS; w++) {
+		double rate = w == 5 ? RATE / 2 : RATE, busy = w % 2 == 0 || w == 5 ? 1 : 0.5;
+
+		(void)transfer(&job, w, "AllGather", RESOURCE_NIC_TX, rate, busy);
+		(void)transfer(&job, w, "ReduceScatter", RESOURCE_NIC_TX, rate, busy);
+	}
+	expect_one(&job, "slow-link", "5");
+}
+
+static void who_waits_longer_for_others_has_no_slow_link(void **state)
+{
+	struct test_job job;
+
+	(void)state;
+	begin(&job);
+	for (size_t w = 0; w < WORKERS; w++) {
+		struct fp_function *f = transfer(&job, w, "AllReduce", RESOURCE_NIC_TX, RATE, 1);
+
+		f->beta_frac = w < 5 ? 0.1 : 0.3;
+	}
+	expect_one(&job, NULL, NULL);
+}
+
+static void who_uses_pcie_where_its_peers_use_nvlink_is_found(void **state)
+{
+	struct test_job job;
+
+	(void)state;
+	begin(&job);
+	for (size_t w = 0; w < WORKERS; w++) {
+		if (w == 2)
+			(void)transfer(&job, w, "AllReduce", RESOURCE_PCIE_TX, 0.9, 1);
+		else
+			(void)transfer(&job, w, "AllReduce", RESOURCE_NVLINK_TX, 0.75, 0.2);
+	}
+	expect_one(&job, "nvlink-fallback", "2");
+}
+
+/* Between hosts all send over PCIe: rank 6 also what it should send inside its host. */
+static void who_sends_more_than_its_ring_takes_a_detour(void **state)
+{
+	struct test_job job;
+
+	(void)state;
+	begin(&job);
+	for (size_t w = 0; w < WORKERS; w++)
+		(void)transfer(&job, w, "AllReduce", RESOURCE_PCIE_TX, RATE, w == 6 ? 0.9 : 0.1);
+	expect_one(&job, "nvlink-fallback", "6");
+}
+
+/* All wait by turns, most of them send slower at times, and one is never the slow one. */
+static void play_collisions(struct test_job *job)
+{
+	begin(job);
+	for (size_t w = 0; w < WORKERS; w++)
+		(void)transfer(job, w, "AllReduce", RESOURCE_NIC_TX, w < 7 ? 0.9 * RATE : RATE,
+			       0.5 + 0.02 * (double)w);
+}
+
+static void where_all_wait_by_turns_it_is_the_network(void **state)
+{
+	struct test_job job;
+
+	(void)state;
+	play_collisions(&job);
+	expect_one(&job, "slow-collective", "0-7");
+}
+
+static void who_is_absent_may_have_the_slow_link(void **state)
+{
+	struct test_job job;
+
+	(void)state;
+	play_collisions(&job);
+	for (size_t w = 0; w < WORKERS; w++)
+		job.workers[w].fp.world_size = WORKERS + 1;
+	expect_one(&job, NULL, NULL);
+}
+
+/* Ranks 0, 2 and 4 had bad luck each time; they are on three of four hosts. */
+static void slow_links_on_most_hosts_are_the_network(void **state)
+{
+	struct test_job job;
+
+	(void)state;
+	begin(&job);
+	for (size_t w = 0; w < WORKERS; w++) {
+		bool slow = w == 0 || w == 2 || w == 4;
+
+		(void)transfer(&job, w, "AllReduce", RESOURCE_NIC_TX, slow ? RATE / 2 : RATE,
+			       slow ? 1 : 0.5);
+	}
+	expect_one(&job, "slow-collective", "0-7");
+}
+
+/* The last stage of a pipeline receives more than it sends. */
+static void messages_tell_nothing_of_a_link(void **state)
+{
+	struct test_job job;
+
+	(void)state;
+	begin(&job);
+	for (size_t w = 0; w < WORKERS; w++) {
+		struct fp_function *f = transfer(&job, w, "ncclDevKernel_SendRecv",
+						 RESOURCE_PCIE_TX, w < 6 ? 0.2 : 0.05, 1);
+
+		f->executions = 80;
+	}
+	expect_one(&job, NULL, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_slow_link_is_one_finding_whatever_it_carries),
+		cmocka_unit_test(who_waits_longer_for_others_has_no_slow_link),
+		cmocka_unit_test(who_uses_pcie_where_its_peers_use_nvlink_is_found),
+		cmocka_unit_test(who_sends_more_than_its_ring_takes_a_detour),
+		cmocka_unit_test(where_all_wait_by_turns_it_is_the_network),
+		cmocka_unit_test(who_is_absent_may_have_the_slow_link),
+		cmocka_unit_test(slow_links_on_most_hosts_are_the_network),
+		cmocka_unit_test(messages_tell_nothing_of_a_link),
+	};
+
+	return cmocka_run_group_tests_name("accuse_link", tests, NULL, NULL);
+}
