@@ -162,6 +162,45 @@ static int accuse_turns(struct suspects *s, const struct blame *blame, uint32_t 
 	return error;
 }
 
+/* The longest that anybody waited for the accused, per iteration. */
+static int longest_wait(const struct suspects *s, const struct blame *blame,
+			const struct accusation *a, double *ret_ns)
+{
+	_cleanup_free_ bool *who = calloc(s->job->worker_cnt + 1, sizeof(*who));
+	double *waited = s->scratch, longest = 0;
+
+	if (who == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->worker_cnt; i++)
+		who[a->workers[i]] = true;
+	for (size_t w = 0; w < s->job->worker_cnt; w++)
+		waited[w] = 0;
+	vec_foreach(wait, &blame->waits) {
+		waited[wait->to] += who[wait->from] ? wait->ns : 0;
+		longest = fmax(longest, waited[wait->to] / s->job->workers[wait->to].iterations);
+	}
+	*ret_ns = longest;
+	return 0;
+}
+
+/*
+ * Who is late in one group is late in the next for the same reason, and others wait: the time
+ * is lost once. Nobody waited for it longer than repair gives back.
+ */
+static int count_once(const struct suspects *s, const struct blame *blame, struct accusation *a)
+{
+	double longest, factor;
+	int error = longest_wait(s, blame, a, &longest);
+
+	if (error < 0 || longest <= 0 || longest >= a->gain_ns)
+		return error;
+	factor = longest / a->gain_ns;
+	a->gain_ns *= factor;
+	a->own_ns *= factor;
+	a->main_ns *= factor;
+	return 0;
+}
+
 int accuse_by_blame(const struct job *job, const struct blame *blame,
 		    const struct accuse_options *options, struct arena *arena, accusations *out)
 {
@@ -178,8 +217,11 @@ int accuse_by_blame(const struct job *job, const struct blame *blame,
 	for (uint32_t w = 0; w < job->worker_cnt; w++)
 		s.stands_out[w] = stands_out(&s, blame, w, total_ns);
 	error = suspects_accuse(&s, out);
-	for (size_t i = first; i < out->cnt && error == 0; i++)
-		error = limit_gain(job, blame, &out->data[i]);
+	for (size_t i = first; i < out->cnt && error == 0; i++) {
+		error = count_once(&s, blame, &out->data[i]);
+		if (error == 0)
+			error = limit_gain(job, blame, &out->data[i]);
+	}
 	for (uint32_t w = 0; w < job->worker_cnt && error == 0; w++)
 		error = accuse_turns(&s, blame, w, out);
 	return error;
