@@ -208,7 +208,8 @@ def operators(w, steps, tid, ext):
                 f'    "args": {{\n      "External id": {ext},"Record function id": 0, '
                 f'"Concrete Inputs": ["", "", "", ""], '
                 f'"Input type": ["float", "float", "float", "Scalar"], "Input Strides": '
-                f'[[{b}, 1], [{c}, 1], [1], []], "Input Dims": [[{d}, {e}], [{f}, {g}], [{h}], []], '
+                f'[[{b}, 1], [{c}, 1], [1], []], "Input Dims": [[{d}, {e}], [{f}, {g}], '
+                f'[{h}], []], '
                 f'"Ev Idx": {w.ev}\n    }}\n  }}'
             )
             ext += 1
