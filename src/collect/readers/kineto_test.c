@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every form in which writers give times, ids, categories, collectives and counters. */
+#include "base/str.h"
+#include "base/test_random.h"
 #include "collect/readers/testing.h"
 
 /* The first event of the given name. */
@@ -483,6 +485,53 @@ static void times_that_overflow_with_the_base_are_dropped(void **state)
 	trace_done(&trace);
 }
 
+/* Each event's duration is its number in the file, so that every one can be told. */
+static char *shuffled_events(size_t cnt, int64_t spread, uint64_t seed)
+{
+	struct str text = { 0 };
+
+	str_append(&text, "[");
+	for (size_t i = 0; i < cnt; i++)
+		str_printf(&text,
+			   "%s{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"a\",\"pid\":1,"
+			   "\"tid\":%d,\"ts\":%d,\"dur\":%zu}",
+			   i > 0 ? "," : "", (int)test_below(&seed, 3),
+			   (int)i + (int)test_below(&seed, spread), i);
+	str_append(&text, "]");
+	assert_int_equal(str_error(&text), 0);
+	return text.data;
+}
+
+/* A spread of 1 is in order, a small one makes many short runs, a large one too many. */
+static void events_in_any_order_are_sorted_and_none_is_lost(void **state)
+{
+	static const int64_t spreads[] = { 1, 3, 40, 1000000 };
+	const size_t cnt = 20000;
+
+	(void)state;
+	for (size_t s = 0; s < ARRAY_SIZE(spreads); s++) {
+		char *text = shuffled_events(cnt, spreads[s], 7 + s);
+		bool *seen = calloc(cnt, sizeof(*seen));
+		struct trace trace;
+
+		assert_int_equal(kineto_read_memory(text, strlen(text), "t", NULL, &trace, NULL),
+				 0);
+		assert_int_equal(trace.event_cnt, cnt);
+		for (size_t i = 0; i < cnt; i++) {
+			const struct event *e = &trace.events[i];
+
+			assert_true(i == 0 || e[-1].start_ns <= e->start_ns);
+			assert_true(i == 0 || e[-1].start_ns < e->start_ns ||
+				    e[-1].dur_ns >= e->dur_ns);
+			assert_false(seen[e->dur_ns / 1000]);
+			seen[e->dur_ns / 1000] = true;
+		}
+		trace_done(&trace);
+		free(seen);
+		free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -510,6 +559,7 @@ int main(void)
 		cmocka_unit_test(escapes_in_names_and_keys_are_resolved),
 		cmocka_unit_test(of_duplicate_keys_the_last_one_counts),
 		cmocka_unit_test(times_that_overflow_with_the_base_are_dropped),
+		cmocka_unit_test(events_in_any_order_are_sorted_and_none_is_lost),
 	};
 
 	return cmocka_run_group_tests_name("forms", tests, NULL, NULL) + malformed_tests() +
