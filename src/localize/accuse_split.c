@@ -342,6 +342,8 @@ static int unite(const struct split *p, const struct accusation *slow, struct ac
 		if (is_accused(slow, w) || is_accused(a, w))
 			workers[cnt++] = w;
 	}
+	/* Who is as slow without ever being the last takes no turns. */
+	a->rotates = a->rotates && cnt == a->worker_cnt;
 	a->own_ns *= (double)cnt / (double)a->worker_cnt;
 	a->main_ns *= (double)cnt / (double)a->worker_cnt;
 	a->gain_ns = fmax(a->gain_ns, slow->gain_ns);
@@ -379,6 +381,16 @@ static int keep_workers(const struct split *p, const accusations *list, struct a
 	return 0;
 }
 
+/* Whether an accusation is of workers that are slow there always, though last by turns only. */
+static bool is_of_slow(const struct accusation *a, const struct accusation *slow)
+{
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		if (!is_accused(slow, a->workers[i]))
+			return false;
+	}
+	return a->place_cnt == 0;
+}
+
 /* Adds an accusation of slow workers to the list, without those accused of something else. */
 static int add_accusation(const struct split *p, struct accusation slow, accusations *out)
 {
@@ -389,7 +401,7 @@ static int add_accusation(const struct split *p, struct accusation slow, accusat
 	if (error < 0)
 		return error;
 	vec_foreach(a, out) {
-		if (!a->rotates && is_same_place(p->s.job, a, &slow))
+		if (is_same_place(p->s.job, a, &slow) && (!a->rotates || is_of_slow(a, &slow)))
 			return unite(p, &slow, a);
 	}
 	error = keep_workers(p, out, &slow);
