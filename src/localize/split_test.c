@@ -105,6 +105,33 @@ static void who_has_more_to_do_is_not_slow(void **state)
 	test_job_done(&job);
 }
 
+/* Rank 1 lets its half wait, and then with it the other half: mostly for the same 20 ms. */
+static void who_is_late_in_two_groups_costs_it_once(void **state)
+{
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	test_job_init(&job, WORKERS, 0, 0);
+	for (int i = 0; i < ITERATIONS; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < WORKERS; w++)
+			test_work(&job, w, &test_mm, 75);
+		test_work(&job, 1, &test_nap, 20);
+		test_meet(&job, 1, 0, WORKERS / 2, 2);
+		test_meet(&job, 2, WORKERS / 2, WORKERS / 2, 2);
+		test_work(&job, 1, &test_nap, 1);
+		test_meet(&job, 0, 0, WORKERS, 3);
+	}
+	test_finish(&job);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	test_assert_ranks(&report.findings[0], "1");
+	assert_float_equal(report.findings[0].gain_ms_per_iteration, 21, 0.1);
+	report_done(&report);
+	test_job_done(&job);
+}
+
 /*
  * Of 36 pairs that meet beside each other both load late in a third, one in another third:
  * only these are ever the last in their pairs, and none of them has much of all lost time.
@@ -224,6 +251,7 @@ int main(void)
 		cmocka_unit_test(times_that_differ_evenly_are_no_two_populations),
 		cmocka_unit_test(who_has_more_to_do_is_not_slow),
 		cmocka_unit_test(who_is_as_slow_in_other_groups_is_named_too),
+		cmocka_unit_test(who_is_late_in_two_groups_costs_it_once),
 		cmocka_unit_test(uneven_inputs_by_turns_are_a_finding_of_all),
 		cmocka_unit_test(a_little_more_work_is_the_cause_of_a_little_more_time),
 	};
