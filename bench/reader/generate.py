@@ -209,7 +209,7 @@ def operators(w, steps, tid, ext):
                 f'"Concrete Inputs": ["", "", "", ""], '
                 f'"Input type": ["float", "float", "float", "Scalar"], "Input Strides": '
                 f'[[{b}, 1], [{c}, 1], [1], []], "Input Dims": [[{d}, {e}], [{f}, {g}], '
-                f'[{h}], []], '
+                f"[{h}], []], "
                 f'"Ev Idx": {w.ev}\n    }}\n  }}'
             )
             ext += 1

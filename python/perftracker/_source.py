@@ -25,7 +25,7 @@ import signal
 import sys
 import time
 import warnings
-from typing import Any, Callable, ContextManager, Iterator, List, Optional
+from typing import Any, Callable, ContextManager, Iterator, List
 
 from perftracker import _signals
 

@@ -45,8 +45,8 @@ struct fp_function {
 			      * among them: shares of all functions add up to the window */
 	int64_t thread_ns;   /* time on the training thread (or the autograd thread in its place),
 			      * also while the device had work: how long the place itself takes */
-	double elements; /* mean input elements (or threads launched) an execution; -1 unknown */
-	double bytes;	 /* mean payload an execution; -1 unknown */
+	double elements;  /* mean input elements (or threads launched) an execution; -1 unknown */
+	double bytes;	  /* mean payload an execution; -1 unknown */
 	double spread_ns; /* standard deviation of share_ns over the iterations; 0 unknown */
 	const char *launched_by; /* kernels: the operators that launched most of it, outermost
 				  * first, "aten::linear > aten::addmm"; NULL unknown */
