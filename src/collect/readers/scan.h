@@ -147,7 +147,7 @@ static inline bool scan_plain_int(struct scan *scan, uint64_t *ret)
 static inline bool scan_plain_us(struct scan *scan, int64_t *ret_ns)
 {
 	const uint8_t *p = scan->p;
-	int64_t us = 0;
+	uint64_t us = 0; /* of too many digits it wraps, and is not used */
 	unsigned int digit, a, b, c;
 
 	for (; (digit = (unsigned int)*p - '0') < 10; p++)
@@ -161,7 +161,7 @@ static inline bool scan_plain_us(struct scan *scan, int64_t *ret_ns)
 	if (a > 9 || b > 9 || c > 9 || (p[4] != ',' && p[4] != '\n' && p[4] != '}'))
 		return false;
 	scan->p = p + 4;
-	*ret_ns = us * 1000 + a * 100 + b * 10 + c;
+	*ret_ns = (int64_t)(us * 1000 + a * 100 + b * 10 + c);
 	return true;
 }
 
