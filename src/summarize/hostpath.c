@@ -24,6 +24,7 @@ struct known_class {
 
 struct hostwalk {
 	struct hostpath *path;
+	struct hostwalk *callers; /* of the lane where its functions were called; NULL: none */
 	uint32_t lane;
 	uint32_t next_event; /* EVENT_NONE: none is left */
 	host_segments out;   /* made by the last step */
@@ -334,16 +335,30 @@ static int walk_step(struct hostwalk *w)
 	return error;
 }
 
+/* A caller on the other lane has its node before a function that it called hangs below it. */
+static int let_caller_pass(struct hostwalk *callers, const struct event *called)
+{
+	int error = 0;
+
+	while (error == 0 && called->parent != EVENT_NONE && callers->next_event <= called->parent)
+		error = walk_step(callers);
+	return error;
+}
+
 int hostwalk_next(struct hostwalk *walk, struct host_segment *ret)
 {
 	while (walk->given == walk->out.cnt) {
-		int error;
+		int error = 0;
 
 		if (walk->ended)
 			return 0;
 		walk->ended = walk->next_event == EVENT_NONE;
 		walk->given = walk->out.cnt = 0;
-		error = walk_step(walk);
+		if (walk->callers != NULL && !walk->ended)
+			error = let_caller_pass(walk->callers,
+						&walk->path->trace->events[walk->next_event]);
+		if (error == 0)
+			error = walk_step(walk);
 		if (error < 0)
 			return error;
 	}
@@ -367,6 +382,11 @@ struct hostwalk *hostwalk_new(struct hostpath *path, uint32_t lane)
 		return hostwalk_free(w);
 	w->next_event = find_event(w, 0);
 	return w;
+}
+
+void hostwalk_called_from(struct hostwalk *walk, struct hostwalk *callers)
+{
+	walk->callers = callers;
 }
 
 struct hostwalk *hostwalk_free(struct hostwalk *walk)

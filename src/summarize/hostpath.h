@@ -51,6 +51,13 @@ struct hostwalk;
 _must_check_ struct hostwalk *hostwalk_new(struct hostpath *path, uint32_t lane);
 struct hostwalk *hostwalk_free(struct hostwalk *walk);
 
+/*
+ * Functions of walk's lane may have been called from the lane of callers, which is then
+ * never behind: it keeps its stretches until it is asked for them. callers outlives walk's
+ * last step.
+ */
+void hostwalk_called_from(struct hostwalk *walk, struct hostwalk *callers);
+
 /* The next stretch: as next() of a host_source. O(n) for all of them. */
 _must_check_ int hostwalk_next(struct hostwalk *walk, struct host_segment *ret);
 

@@ -36,6 +36,7 @@ int host_line_init(struct pass *p, struct host_line *ret)
 	ret->backward = hostwalk_new(&ret->path, p->window.backward_lane);
 	if (ret->training == NULL || ret->backward == NULL)
 		return -ENOMEM;
+	hostwalk_called_from(ret->backward, ret->training);
 	ret->stand_in = (struct stand_in){ .training = hostwalk_source(ret->training),
 					   .backward = hostwalk_source(ret->backward) };
 	ret->source = stand_in_source(&ret->stand_in);
