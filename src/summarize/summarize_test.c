@@ -80,6 +80,29 @@ static void python_frames_hang_below_their_caller_on_another_thread(void **state
 	fingerprint_done(&fp);
 }
 
+/* Its thread is idle until the second call: that stretch ends before the caller has begun. */
+static void each_call_from_another_thread_hangs_below_its_caller(void **state)
+{
+	uint16_t autograd = trace_lane(&trace, LANE_THREAD, 1, 2);
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 2000);
+	for (int64_t t = 0; t < 2000; t += 1000) {
+		uint32_t caller = event(KIND_PYTHON, "<built-in run_backward>", t + 100, t + 900);
+		uint32_t hook = trace_event(&trace, KIND_PYTHON, autograd, "hook", t + 400, 200);
+
+		trace.events[hook].parent = caller;
+		trace_event(&trace, KIND_OPERATOR, autograd, "MulBackward0", t + 700, 100);
+		event(KIND_PYTHON, "between", t + 920, t + 950);
+	}
+	fp = summarized();
+	assert_share(&fp, "main/<built-in run_backward>/hook", CLASS_HOST, 400);
+	assert_share(&fp, "main/<built-in run_backward>", CLASS_HOST, 1000);
+	assert_share(&fp, "main", CLASS_HOST, 340);
+	fingerprint_done(&fp);
+}
+
 static void a_collection_is_a_place_of_its_own(void **state)
 {
 	struct fingerprint fp;
@@ -429,6 +452,7 @@ int main(void)
 		TEST(a_child_that_crosses_its_parent_is_clipped),
 		TEST(idle_time_belongs_to_its_annotation_and_place),
 		TEST(python_frames_hang_below_their_caller_on_another_thread),
+		TEST(each_call_from_another_thread_hangs_below_its_caller),
 		TEST(a_collection_is_a_place_of_its_own),
 		TEST(leaf_operators_compute_only_where_no_device_does),
 		TEST(a_leaf_is_not_judged_by_other_threads),
