@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is slow on all workers, also where some of them hide it. */
-#include "localize/test_job.h"
+#include "localize/test_fixture.h"
 
 #define WORKERS 8
 #define STAGE 4 /* workers of the first stage, on which it shows */
 #define ITERATIONS 6
-
-/* Of each test, freed at its end. */
-static struct test_job job;
-static struct report report;
-
-static int done(void **state)
-{
-	(void)state;
-	report_done(&report);
-	test_job_done(&job);
-	return 0;
-}
 
 /*
  * All run the same 30 ms of Python. The first stage begins with them; the second has work

@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is found and what it is called: causes, evidence, who is named, which findings. */
-#include "localize/test_job.h"
+#include "localize/test_fixture.h"
 
 #include <string.h>
-
-/* Of each test, freed at its end. */
-static struct test_job job;
-static struct report report;
-
-static int done(void **state)
-{
-	(void)state;
-	report_done(&report);
-	test_job_done(&job);
-	return 0;
-}
 
 /* --- causes --- */
 

@@ -4,22 +4,10 @@
 
 #include "base/test_alloc.h"
 #include "localize/peers.h"
-#include "localize/test_job.h"
+#include "localize/test_fixture.h"
 
 #include <errno.h>
 #include <string.h>
-
-/* Of each test, freed at its end. */
-static struct test_job job;
-static struct report report;
-
-static int done(void **state)
-{
-	(void)state;
-	report_done(&report);
-	test_job_done(&job);
-	return 0;
-}
 
 /* --- the job --- */
 

@@ -1,23 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pauses that strike any worker in any function: who is named, and what is no such pause. */
-#include "localize/test_job.h"
+#include "localize/test_fixture.h"
 
 #include <string.h>
 
 #define WORKERS 6
 #define ITERATIONS 10
-
-/* Of each test, freed at its end. */
-static struct test_job job;
-static struct report report;
-
-static int done(void **state)
-{
-	(void)state;
-	report_done(&report);
-	test_job_done(&job);
-	return 0;
-}
 
 static const struct test_place enters = { "forward", KIND_PYTHON, "grad_mode.py: __init__",
 					  CLASS_HOST };

@@ -82,7 +82,7 @@ static void times_that_differ_evenly_are_no_two_populations(void **state)
 }
 
 /* Half of them run another layer: more to do, not slower. One of them is always the last. */
-static void who_has_more_to_do_is_not_slow(void **state)
+static void who_has_more_to_do_is_accused_alone_at_most(void **state)
 {
 	struct test_job job;
 	struct report report;
@@ -249,7 +249,7 @@ int main(void)
 		cmocka_unit_test(half_of_the_workers_can_be_slow),
 		cmocka_unit_test(a_fault_behind_a_larger_one_is_named_too),
 		cmocka_unit_test(times_that_differ_evenly_are_no_two_populations),
-		cmocka_unit_test(who_has_more_to_do_is_not_slow),
+		cmocka_unit_test(who_has_more_to_do_is_accused_alone_at_most),
 		cmocka_unit_test(who_is_as_slow_in_other_groups_is_named_too),
 		cmocka_unit_test(who_is_late_in_two_groups_costs_it_once),
 		cmocka_unit_test(uneven_inputs_by_turns_are_a_finding_of_all),
