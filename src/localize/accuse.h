@@ -30,6 +30,22 @@ struct accusation {
 	double expectation_distance, differential_distance, threshold;
 };
 
+/* Whether a worker is among the accused. O(log n). */
+static inline bool accusation_has(const struct accusation *a, uint32_t worker)
+{
+	size_t low = 0, high = a->worker_cnt;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (a->workers[middle] < worker)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < a->worker_cnt && a->workers[low] == worker;
+}
+
 struct accuse_options {
 	double min_gain_frac; /* of an iteration */
 	/* An expectation exceeded by everybody alike is a property of the job, not an

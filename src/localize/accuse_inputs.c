@@ -69,10 +69,8 @@ static bool time_follows_inputs(const struct team *t)
 static bool is_accused_of_work(const accusations *list, uint32_t w)
 {
 	vec_foreach(a, list) {
-		for (size_t i = 0; i < a->worker_cnt; i++) {
-			if (a->workers[i] == w && (a->spread || a->class == CLASS_COMPUTE))
-				return true;
-		}
+		if ((a->spread || a->class == CLASS_COMPUTE) && accusation_has(a, w))
+			return true;
 	}
 	return false;
 }

@@ -298,15 +298,6 @@ static int drop_small(struct split *p)
 
 /* --- beside what blame has found --- */
 
-static bool is_accused(const struct accusation *a, uint32_t w)
-{
-	for (size_t i = 0; i < a->worker_cnt; i++) {
-		if (a->workers[i] == w)
-			return true;
-	}
-	return false;
-}
-
 static bool is_same_place(const struct job *job, const struct accusation *a,
 			  const struct accusation *b)
 {
@@ -339,7 +330,7 @@ static int unite(const struct split *p, const struct accusation *slow, struct ac
 	if (workers == NULL)
 		return -ENOMEM;
 	for (uint32_t w = 0; w < most; w++) {
-		if (is_accused(slow, w) || is_accused(a, w))
+		if (accusation_has(slow, w) || accusation_has(a, w))
 			workers[cnt++] = w;
 	}
 	/* Who is as slow without ever being the last takes no turns. */
@@ -355,7 +346,7 @@ static int unite(const struct split *p, const struct accusation *slow, struct ac
 static bool is_accused_anywhere(const accusations *list, uint32_t w)
 {
 	vec_foreach(a, list) {
-		if (is_accused(a, w))
+		if (accusation_has(a, w))
 			return true;
 	}
 	return false;
@@ -385,7 +376,7 @@ static int keep_workers(const struct split *p, const accusations *list, struct a
 static bool is_of_slow(const struct accusation *a, const struct accusation *slow)
 {
 	for (size_t i = 0; i < a->worker_cnt; i++) {
-		if (!is_accused(slow, a->workers[i]))
+		if (!accusation_has(slow, a->workers[i]))
 			return false;
 	}
 	return a->place_cnt == 0;

@@ -75,15 +75,6 @@ static double fact_sigma(const struct job *job, size_t w, const struct accusatio
 	return f != NULL ? f->sigma_frac : (double)NAN;
 }
 
-static bool is_accused(const struct accusation *a, size_t w)
-{
-	for (size_t i = 0; i < a->worker_cnt; i++) {
-		if (a->workers[i] == w)
-			return true;
-	}
-	return false;
-}
-
 static double median_fact(const struct job *job, const struct accusation *a, fact_of fact,
 			  bool accused, double *scratch)
 {
@@ -92,7 +83,7 @@ static double median_fact(const struct job *job, const struct accusation *a, fac
 	for (size_t w = 0; w < job->worker_cnt; w++) {
 		double value;
 
-		if (is_accused(a, w) != accused)
+		if (accusation_has(a, w) != accused)
 			continue;
 		value = fact(job, w, a);
 		if (!isnan(value))
@@ -116,7 +107,7 @@ static double of_peers(const struct job *job, const struct accusation *a, uint32
 	size_t cnt = 0;
 
 	for (size_t i = 0; i < job->worker_cnt; i++) {
-		if (!is_accused(a, i) && is_peer(job, w, i, same_work) && !isnan(work(job, i)))
+		if (!accusation_has(a, i) && is_peer(job, w, i, same_work) && !isnan(work(job, i)))
 			scratch[cnt++] = work(job, i);
 	}
 	return cnt > 0 ? stats_median(scratch, cnt) : (double)NAN;

@@ -20,15 +20,6 @@ static double delay_of(const struct job *job, uint32_t w)
 	return frac > 0 ? frac : 0;
 }
 
-static bool is_accused(const struct accusation *a, uint32_t w)
-{
-	for (size_t i = 0; i < a->worker_cnt; i++) {
-		if (a->workers[i] == w)
-			return true;
-	}
-	return false;
-}
-
 static bool shares_host(const struct job *job, const struct accusation *a, uint32_t w)
 {
 	const char *host = job->workers[w].fp->host;
@@ -97,7 +88,7 @@ static int measure_place(const struct job *job, const struct accusation *a, stru
 		return -ENOMEM;
 	for (uint32_t w = 0; w < job->worker_cnt; w++) {
 		of[w] = job_subtree_ns(job, a->frame, w, own);
-		if (!is_accused(a, w))
+		if (!accusation_has(a, w))
 			scratch[cnt++] = of[w];
 	}
 	usual = stats_median(scratch, cnt);
@@ -119,7 +110,7 @@ static int join(const struct job *job, const struct measure *m, struct arena *ar
 	if (workers == NULL)
 		return -ENOMEM;
 	for (uint32_t w = 0; w < job->worker_cnt; w++) {
-		if (is_accused(a, w) || fits(m, w))
+		if (accusation_has(a, w) || fits(m, w))
 			workers[cnt++] = w;
 	}
 	a->workers = workers;

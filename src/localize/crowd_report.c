@@ -115,11 +115,6 @@ static int fetch_workers(struct run *r, crowd_fetch *fetch, void *arg)
 
 /* --- findings --- */
 
-static bool accuses(const struct accusation *a, uint32_t worker)
-{
-	return bsearch(&worker, a->workers, a->worker_cnt, sizeof(*a->workers), index_cmp) != NULL;
-}
-
 static uint32_t frame_in_job(const struct run *r, uint32_t frame)
 {
 	uint32_t found = frame == FRAME_NONE ? IDMAP_NONE
@@ -143,7 +138,7 @@ static int narrow(struct run *r, const struct accusation *a, struct accusation *
 	ret->frame = frame_in_job(r, a->frame);
 	ret->function = job_function_find(&r->job, frame_in_job(r, f->frame), f->class);
 	for (uint32_t i = 0; i < r->chosen.cnt; i++) {
-		if (accuses(a, r->chosen.data[i]))
+		if (accusation_has(a, r->chosen.data[i]))
 			workers[ret->worker_cnt++] = i;
 	}
 	return 0;
