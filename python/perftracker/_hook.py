@@ -82,8 +82,11 @@ def _give_up(where: str, error: BaseException) -> None:
     the_jobs = _signals.is_the_jobs(error)
     _disable("%s: %s" % (where, "interrupted" if the_jobs else repr(error)))
     _abandon()
-    if the_jobs:
-        raise error
+    try:
+        if the_jobs:
+            raise error
+    finally:
+        del error  # as in _signals.pass_on
 
 
 def _abandon() -> None:

@@ -13,8 +13,11 @@ from typing import Any, Set
 
 def pass_on(error: BaseException) -> None:
     """Raises the error again if it is the job's."""
-    if is_the_jobs(error):
-        raise error
+    try:
+        if is_the_jobs(error):
+            raise error
+    finally:
+        del error  # or it and this frame hold each other, and all that its frames hold
 
 
 def is_the_jobs(error: BaseException) -> bool:

@@ -18,14 +18,16 @@ What costs the job time with torch's profiler, and what is done about it:
 
 import contextlib
 import ctypes
+import functools
 import inspect
 import json
 import os
 import signal
 import sys
+import threading
 import time
 import warnings
-from typing import Any, Callable, ContextManager, Iterator, List
+from typing import Any, Callable, ContextManager, Dict, Iterator, List
 
 from perftracker import _signals
 
@@ -74,7 +76,8 @@ class TorchSource:
     def __init__(self) -> None:
         self.path = ""
         self._profile: Any = None
-        self._range: Any = None
+        self._step_range: Any = None
+        self._ranges: Any = None
         self._prepare: Any = None
 
     def start(self, path: str, on_steal: Callable[[], None]) -> None:
@@ -95,8 +98,10 @@ class TorchSource:
         if torch._C._autograd._profiler_enabled():
             raise SourceError("the user's own profiler is active")
         self.path = path
+        self._ranges = _Ranges(profiler.record_function)
         self._profile = _profile(torch, profiler)
         self._profile._prepare_trace()
+        self._ranges.watch()
         with _quiet_kineto(torch):
             self._profile._start_trace()
         _add_metadata(torch)
@@ -106,10 +111,10 @@ class TorchSource:
         """An iteration begins here: closes the range of the one before."""
         import torch.autograd.profiler as profiler
 
-        self._close_range()
-        step_range = profiler.record_function("ProfilerStep#%d" % step)
-        step_range.__enter__()
-        self._range = step_range
+        if self._step_range is not None:
+            self._ranges.end(self._step_range)
+        self._step_range = profiler.record_function("ProfilerStep#%d" % step)
+        self._step_range.__enter__()
 
     def region(self, name: str) -> "ContextManager[Any]":
         import torch.autograd.profiler as profiler
@@ -139,7 +144,9 @@ class TorchSource:
 
         torch = sys.modules["torch"]
         self._unguard(profiler)
-        self._close_range()
+        self._step_range = None
+        if self._ranges is not None:
+            self._ranges.end_all()
         if self._profile is None or not torch._C._autograd._profiler_enabled():
             return None
         if getattr(self._profile, "use_device", None) == "cuda":
@@ -150,11 +157,6 @@ class TorchSource:
         if hasattr(profiler, "_run_on_profiler_stop"):
             profiler._run_on_profiler_stop()
         return result
-
-    def _close_range(self) -> None:
-        current, self._range = self._range, None
-        if current is not None:
-            current.__exit__(None, None, None)
 
     def _guard(self, profiler: Any, on_steal: Callable[[], None]) -> None:
         original = profiler.profile._prepare_trace
@@ -173,6 +175,51 @@ class TorchSource:
         if self._prepare is not None:
             profiler.profile._prepare_trace = self._prepare
         self._prepare = None
+
+
+class _Ranges:
+    """The record_function ranges that are open on this thread, the job's too.
+
+    None may outlive the window. torch notes a range's end in the memory of the
+    profile in which it began, also after that memory is freed: where another
+    profile runs by then, ours or the job's, it overwrites what came in its place
+    (torch 2.13; pytorch pull request 188172 tells of the same with global
+    callbacks). Ending a range twice is harmless.
+    """
+
+    def __init__(self, kind: Any) -> None:
+        self._kind = kind
+        self._original = kind.__enter__, kind.__exit__
+        self._open: Dict[int, Any] = {}
+
+    def watch(self) -> None:
+        enter, leave = self._original
+        thread = threading.get_ident()
+        ranges = self._open
+
+        @functools.wraps(enter)
+        def entered(opened: Any) -> Any:
+            if threading.get_ident() == thread:
+                ranges[id(opened)] = opened
+            return enter(opened)
+
+        @functools.wraps(leave)
+        def left(opened: Any, *error: Any) -> Any:
+            ranges.pop(id(opened), None)
+            return leave(opened, *error)
+
+        self._kind.__enter__, self._kind.__exit__ = entered, left
+
+    def end(self, opened: Any) -> None:
+        exit_op = sys.modules["torch"].ops.profiler._record_function_exit
+        if opened.record is not None:  # else it has not begun
+            getattr(exit_op, "_RecordFunction", exit_op)(opened.record)
+        self._open.pop(id(opened), None)
+
+    def end_all(self) -> None:
+        self._kind.__enter__, self._kind.__exit__ = self._original
+        while self._open:
+            self.end(self._open[next(reversed(self._open))])
 
 
 @contextlib.contextmanager

@@ -269,6 +269,20 @@ class Windows(HookTest):
         with open(message.text) as file:
             return json.load(file)
 
+    def order_twice(self) -> None:
+        orders = iter([(1, 100), (2, 500)])
+        waiting = [next(orders)]
+
+        def poll(worker: d.Worker) -> None:
+            answered = len(worker.got(d.DONE))
+            if waiting and worker.step() > 20 and answered == waiting[0][0] - 1:
+                number, start = waiting.pop()
+                start = max(start, worker.step() + 50)
+                worker.order(number, start, 10**7, 3, 20, source=d.SOURCE_TORCH)
+                waiting.extend(order for order in [next(orders, None)] if order)
+
+        self.daemon.on_poll = poll
+
     def test_a_window_begins_and_ends_at_the_ordered_steps(self) -> None:
         self.order_when(50, 200, window_ns=0, least=10, source=d.SOURCE_TORCH)
         run = self.run_job("plain.py", 1000, 0, 0)
@@ -302,6 +316,17 @@ class Windows(HookTest):
                     (run.stdout, run.stderr, run.returncode), (bare.stdout, bare.stderr, 4)
                 )
                 self.assertEqual(len(self.only_worker().got(d.DONE)), 1)
+
+    def test_no_range_of_the_job_outlives_the_window(self) -> None:
+        """torch notes its end in the profile in which it began, freed by then."""
+        self.order_twice()
+        run = self.run_job("ranges.py")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(run.stdout, "as it was True True\nas it was True 1\n")
+        done = self.only_worker().got(d.DONE)
+        self.assertEqual(len(done), 2)
+        events = self.trace(done[0])["traceEvents"]
+        self.assertEqual([e["cat"] for e in events if e["name"] == "long"], ["user_annotation"])
 
     def test_all_ranks_begin_at_the_same_step(self) -> None:
         self.order_when(50, 150, window_ns=5 * 10**7, least=5, source=d.SOURCE_TORCH)
@@ -345,18 +370,7 @@ class Windows(HookTest):
         self.assertGreater(worker.messages[1].window_ns, 0)
 
     def test_a_second_order_makes_a_second_trace(self) -> None:
-        orders = iter([(1, 100), (2, 500)])
-        waiting = [next(orders)]
-
-        def poll(worker: d.Worker) -> None:
-            answered = len(worker.got(d.DONE))
-            if waiting and worker.step() > 20 and answered == waiting[0][0] - 1:
-                number, start = waiting.pop()
-                start = max(start, worker.step() + 50)
-                worker.order(number, start, 10**7, 3, 20, source=d.SOURCE_TORCH)
-                waiting.extend(order for order in [next(orders, None)] if order)
-
-        self.daemon.on_poll = poll
+        self.order_twice()
         self.run_job("plain.py", 6000, 0, 0)
         worker = self.only_worker()
         self.assertEqual(

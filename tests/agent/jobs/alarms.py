@@ -16,6 +16,7 @@ from torch.autograd import profiler
 
 PACKAGE = os.path.dirname(_hook.__file__)
 original = profiler.profile._prepare_trace
+original_enter = profiler.record_function.__enter__
 
 
 class Agent:
@@ -115,6 +116,8 @@ def try_line(source, number):
     if profiler.profile._prepare_trace is not original:
         wrong.append("profiler left wrapped")
         profiler.profile._prepare_trace = original
+    if profiler.record_function.__enter__ is not original_enter:
+        wrong.append("ranges left watched")
     if hook.agent.recording:
         wrong.append("collectors left on")
     return alarm.rang, wrong
