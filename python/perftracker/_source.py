@@ -211,9 +211,8 @@ class _Ranges:
         self._kind.__enter__, self._kind.__exit__ = entered, left
 
     def end(self, opened: Any) -> None:
-        exit_op = sys.modules["torch"].ops.profiler._record_function_exit
-        if opened.record is not None:  # else it has not begun
-            getattr(exit_op, "_RecordFunction", exit_op)(opened.record)
+        if getattr(opened, "record", opened) is not None:  # else it has not begun
+            self._original[1](opened, None, None, None)
         self._open.pop(id(opened), None)
 
     def end_all(self) -> None:
