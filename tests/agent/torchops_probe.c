@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the test of the hook into torch drives with ctypes: the hook, and the recorder it fills. */
 #include "base/clock.h"
-#include "collect/agent/compat.h"
+#include "base/compat.h"
 #include "collect/agent/lane.h"
 #include "collect/agent/names.h"
 #include "collect/agent/torchcomms.h"

@@ -16,8 +16,8 @@
  * hook is silent), a second copy (the package takes the one that is loaded already),
  * exit in progress (the interpreter drops calls that are pending).
  */
+#include "base/compat.h"
 #include "collect/agent/agent.h"
-#include "collect/agent/compat.h"
 #include "collect/agent/pycall.h"
 #include "format/message.h"
 

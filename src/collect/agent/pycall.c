@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/agent/pycall.h"
 
-#include "collect/agent/compat.h"
+#include "base/compat.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
 #include "collect/agent/sampler.h"
 
 #include "base/clock.h"
+#include "base/compat.h"
 #include "collect/agent/account.h"
-#include "collect/agent/compat.h"
 #include "collect/agent/lane.h"
 #include "collect/agent/names.h"
 #include "collect/agent/pystack.h"

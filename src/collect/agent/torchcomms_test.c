@@ -5,7 +5,7 @@
  */
 #include "collect/agent/torchcomms.h"
 
-#include "collect/agent/compat.h"
+#include "base/compat.h"
 #include "collect/agent/names.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  */
 #include "collect/agent/torchinputs.h"
 
-#include "collect/agent/compat.h"
+#include "base/compat.h"
 #include "format/elements.h"
 
 #include <errno.h>

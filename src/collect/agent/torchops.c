@@ -2,7 +2,7 @@
 #include "collect/agent/torchops.h"
 
 #include "base/clock.h"
-#include "collect/agent/compat.h"
+#include "base/compat.h"
 #include "collect/agent/lane.h"
 #include "collect/agent/names.h"
 #include "collect/agent/selfmem.h"

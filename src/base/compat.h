@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library is built once and loaded into containers with an older C library.
+ * The agent library is built once and loaded into containers with an older C library.
  * Functions that moved between libraries in glibc 2.34 got a new version then;
  * asking for the first version finds them on both sides of that. They are weak: a
  * program without threads, into which LD_PRELOAD brings us, lacks them there, and
