@@ -15,7 +15,7 @@ static const char *const source_names[FLIGHT_SOURCE_CNT] = {
 	[FLIGHT_SOURCE_STACKS] = "stacks",	     [FLIGHT_SOURCE_OPERATORS] = "operators",
 	[FLIGHT_SOURCE_COLLECTIVES] = "collectives", [FLIGHT_SOURCE_GIL] = "gil",
 	[FLIGHT_SOURCE_SYSCALLS] = "system calls",   [FLIGHT_SOURCE_GC] = "collections",
-	[FLIGHT_SOURCE_EXACT] = "exact calls",
+	[FLIGHT_SOURCE_EXACT] = "exact calls",	     [FLIGHT_SOURCE_GPU] = "gpu",
 };
 
 static const char *const state_names[] = { "not tried", "works", "absent" };
@@ -46,10 +46,12 @@ static const char *kind_name(uint16_t kind)
 					     "mark iteration",
 					     "mark gc",
 					     "mark optimizer begin" };
-	static const char *const kinds[] = { "sample",		 "cpu",	       "faults",
-					     "switches",	 "gil",	       "operator",
-					     "annotation",	 "collective", "collective args",
-					     "collective group", "python",     "c call" };
+	static const char *const kinds[] = { "sample",		 "cpu",		"faults",
+					     "switches",	 "gil",		"operator",
+					     "annotation",	 "collective",	"collective args",
+					     "collective group", "python",	"c call",
+					     "gpu kernel",	 "gpu copy",	"gpu wait",
+					     "gpu call",	 "gpu overhead" };
 
 	if (kind < ARRAY_SIZE(marks))
 		return marks[kind];
@@ -73,6 +75,12 @@ static const char *record_name(const struct flightlog *log, const struct ring_re
 	case FLIGHT_COLLECTIVE:
 	case FLIGHT_C_CALL:
 		return log->strings.data[record->extra];
+	case FLIGHT_GPU_KERNEL:
+	case FLIGHT_GPU_MEMOP:
+	case FLIGHT_GPU_SYNC:
+	case FLIGHT_GPU_API:
+	case FLIGHT_GPU_OVERHEAD:
+		return log->strings.data[flight_gpu_string(record->extra)];
 	default:
 		break;
 	}

@@ -5,13 +5,13 @@
  * worker as long as the daemon has it mapped.
  *
  *	always  marks, iteration accounts, Python stacks at 10 Hz, collectives
- *	window  operators and exact calls, in the second half of the file, whose
- *		pages exist only while a window is open
+ *	window  operators, exact calls and the work of GPUs, in the second half of
+ *		the file, whose pages exist only while a window is open
  *
  * One thread writes each ring (format/ring.h). Tables (strings, frames, nodes)
  * only grow: entries below their published count never change. Readers trust
  * nothing: an index is compared with the table's size before it is used.
- * Source: facts on collection, sections 8 and 9; design.md sections 4 and 8.
+ * Source: facts on collection, sections 2, 8 and 9; design.md sections 4 and 8.
  */
 #pragma once
 
@@ -26,6 +26,7 @@
 #define FLIGHT_LANE_RECORD_CNT 2048u
 #define FLIGHT_WINDOW_RECORD_CNT 32768u /* of a lane, while a window is open */
 #define FLIGHT_STRING_MAX 512u		/* bytes of one string */
+#define FLIGHT_GPU_LANE_CNT 1024u
 
 #define FLIGHT_ALWAYS_MAX (8u << 20)
 #define FLIGHT_TOTAL_MAX (64u << 20)
@@ -53,6 +54,17 @@ enum flight_kind {
 				  * extra: string of the collective ("allreduce"); 0 unknown */
 	FLIGHT_PYTHON,		 /* exact: one call; extra: frame */
 	FLIGHT_C_CALL,		 /* exact: one call of a C function; extra: string */
+
+	/*
+	 * Of a GPU's queues and the calls that feed them, in the lane of the thread that
+	 * collects them. time_ns: start; value: duration; detail: index in gpu_lanes; extra: see
+	 * flight_gpu_extra(). The tag's meaning:
+	 */
+	FLIGHT_GPU_KERNEL,   /* which node of a graph launched it, mixed to 16 bits; 0: none did */
+	FLIGHT_GPU_MEMOP,    /* copy or set; its bytes (format/elements.h) */
+	FLIGHT_GPU_SYNC,     /* a thread's wait for the GPU, drawn on the queue waited for */
+	FLIGHT_GPU_API,	     /* a call of the GPU's runtime or driver, on its thread's lane */
+	FLIGHT_GPU_OVERHEAD, /* the tracer's own work */
 	FLIGHT_KIND_END
 };
 
@@ -81,6 +93,38 @@ struct flight_node {
 	uint32_t frame;
 };
 
+/*
+ * Where something of a GPU ran: one of its queues (a stream), or the thread that called.
+ * What is on a queue and the call that launched it carry one correlation number.
+ */
+#define FLIGHT_GPU_THREAD (-1)
+struct flight_gpu_lane {
+	int32_t device; /* index of the GPU; FLIGHT_GPU_THREAD */
+	uint32_t id;	/* of the queue; thread id */
+};
+
+_Static_assert(FLIGHT_STRING_CNT <= 1u << 16, "a string's number fits what a record has left");
+
+static inline uint64_t flight_gpu_extra(uint32_t correlation, uint16_t tag, uint32_t string)
+{
+	return (uint64_t)correlation << 32 | (uint64_t)tag << 16 | (string & 0xffff);
+}
+
+static inline uint32_t flight_gpu_correlation(uint64_t extra) /* 0: unknown */
+{
+	return (uint32_t)(extra >> 32);
+}
+
+static inline uint16_t flight_gpu_tag(uint64_t extra)
+{
+	return (uint16_t)(extra >> 16);
+}
+
+static inline uint32_t flight_gpu_string(uint64_t extra)
+{
+	return (uint16_t)extra;
+}
+
 /* What a worker can record. A source that is absent says why. */
 enum flight_source {
 	FLIGHT_SOURCE_STACKS,
@@ -90,6 +134,7 @@ enum flight_source {
 	FLIGHT_SOURCE_SYSCALLS,
 	FLIGHT_SOURCE_GC,
 	FLIGHT_SOURCE_EXACT, /* of the newest window that asked for it */
+	FLIGHT_SOURCE_GPU,   /* of the newest window */
 	FLIGHT_SOURCE_CNT
 };
 
@@ -110,7 +155,9 @@ struct flight_source_status {
 	X(late, "samples that came later than twice their period")      \
 	X(threads, "threads that were not sampled: there are too many") \
 	X(nested, "operators nested deeper than is remembered")         \
-	X(calls, "exact calls left out: they were short and many")
+	X(calls, "exact calls left out: they were short and many")      \
+	X(gpu, "records of the GPU beyond buffers, tables or rings")    \
+	X(gpu_untimed, "records of the GPU without times")
 
 struct flight_drops {
 #define X(field, what) _Atomic uint64_t field;
@@ -139,12 +186,14 @@ struct flight {
 	struct flight_drops drops;
 
 	/* Tables: count stored with release after the entry. */
-	_Atomic uint32_t string_cnt, text_len, frame_cnt, node_cnt, lane_cnt;
+	_Atomic uint32_t string_cnt, text_len, frame_cnt, node_cnt, lane_cnt, gpu_lane_cnt;
+	_Atomic uint32_t gpu_name; /* string: what the GPU is called; 0: unknown */
 	uint32_t reserved;
 	struct flight_string strings[FLIGHT_STRING_CNT];
 	struct flight_frame frames[FLIGHT_FRAME_CNT];
 	struct flight_node nodes[FLIGHT_NODE_CNT];
 	struct flight_lane lanes[FLIGHT_LANE_CNT];
+	struct flight_gpu_lane gpu_lanes[FLIGHT_GPU_LANE_CNT];
 	_Atomic uint64_t sample_head;
 	struct ring_record samples[FLIGHT_SAMPLE_CNT];
 	struct ring_record records[FLIGHT_LANE_CNT][FLIGHT_LANE_RECORD_CNT];

@@ -91,6 +91,7 @@ void flightlog_done(struct flightlog *log)
 	vec_done(&log->strings);
 	vec_done(&log->frames);
 	vec_done(&log->nodes);
+	vec_done(&log->gpu_lanes);
 	vec_done(&log->marks);
 	vec_done(&log->samples);
 	arena_done(&log->arena);
@@ -193,6 +194,13 @@ static bool lane_record_ok(const struct flightlog *log, const struct ring_record
 		return flightlog_time_ok(record->value) && record->extra < log->strings.cnt;
 	case FLIGHT_PYTHON:
 		return flightlog_time_ok(record->value) && record->extra < log->frames.cnt;
+	case FLIGHT_GPU_KERNEL:
+	case FLIGHT_GPU_MEMOP:
+	case FLIGHT_GPU_SYNC:
+	case FLIGHT_GPU_API:
+	case FLIGHT_GPU_OVERHEAD:
+		return flightlog_time_ok(record->value) && record->detail < log->gpu_lanes.cnt &&
+		       flight_gpu_string(record->extra) < log->strings.cnt;
 	case FLIGHT_COLLECTIVE_ARGS:
 		return record->value >= -1 && (int64_t)record->extra >= -1;
 	case FLIGHT_COLLECTIVE_GROUP:
@@ -468,9 +476,28 @@ static int take_nodes(struct flightlog *log, const struct flight *flight, uint32
 	return ret;
 }
 
+static int take_gpu_lanes(struct flightlog *log, const struct flight *flight, uint32_t cnt)
+{
+	int ret = 0;
+
+	while (ret == 0 && log->gpu_lanes.cnt < cnt) {
+		struct flight_gpu_lane lane;
+
+		copy_out(&lane, &flight->gpu_lanes[log->gpu_lanes.cnt], sizeof(lane));
+		if (lane.device < FLIGHT_GPU_THREAD) {
+			lane = (struct flight_gpu_lane){ 0 };
+			log->drops.invalid++;
+		}
+		ret = vec_push(&log->gpu_lanes, lane);
+	}
+	return ret;
+}
+
 /* Counts are read from the users to the used: what an entry refers to was there before it. */
 static int take_tables(struct flightlog *log, const struct flight *flight)
 {
+	uint32_t gpu_lane_cnt = atomic_load_explicit(&flight->gpu_lane_cnt, memory_order_acquire);
+	uint32_t gpu_name = atomic_load_explicit(&flight->gpu_name, memory_order_acquire);
 	uint32_t node_cnt = atomic_load_explicit(&flight->node_cnt, memory_order_acquire);
 	uint32_t frame_cnt = atomic_load_explicit(&flight->frame_cnt, memory_order_acquire);
 	uint32_t string_cnt = atomic_load_explicit(&flight->string_cnt, memory_order_acquire);
@@ -480,6 +507,9 @@ static int take_tables(struct flightlog *log, const struct flight *flight)
 		ret = take_frames(log, flight, MIN(frame_cnt, FLIGHT_FRAME_CNT));
 	if (ret == 0)
 		ret = take_nodes(log, flight, MIN(node_cnt, FLIGHT_NODE_CNT));
+	if (ret == 0)
+		ret = take_gpu_lanes(log, flight, MIN(gpu_lane_cnt, FLIGHT_GPU_LANE_CNT));
+	log->gpu_name = gpu_name < log->strings.cnt ? gpu_name : 0;
 	return ret;
 }
 

@@ -62,6 +62,8 @@ struct flightlog {
 	VEC(struct flight_frame) frames;
 	VEC(struct flight_node) nodes; /* [0] is the root */
 	VEC(struct flightlog_lane) lanes;
+	VEC(struct flight_gpu_lane) gpu_lanes;
+	uint32_t gpu_name; /* string */
 	record_vec marks, samples;
 	struct ring_tail marks_tail, samples_tail;
 };

@@ -61,6 +61,8 @@ static void header_fill(const struct flightlog *log, struct flightlog_file_heade
 		.frame_cnt = log->frames.cnt,
 		.node_cnt = log->nodes.cnt,
 		.lane_cnt = log->lanes.cnt,
+		.gpu_lane_cnt = log->gpu_lanes.cnt,
+		.gpu_name = log->gpu_name,
 		.record_cnt = flightlog_record_cnt(log),
 		.text_bytes = text_bytes(log),
 	};
@@ -117,6 +119,7 @@ static void put_tables(struct writer *w, const struct flightlog *log)
 		memcpy(entry.name, lane->name, sizeof(entry.name));
 		put(w, &entry, sizeof(entry));
 	}
+	put(w, log->gpu_lanes.data, log->gpu_lanes.cnt * sizeof(*log->gpu_lanes.data));
 }
 
 static void put_records(struct writer *w, const record_vec *records)
@@ -259,6 +262,25 @@ static int read_nodes(struct reader *r, uint64_t cnt, const char *entries, struc
 	return 0;
 }
 
+static int read_gpu_lanes(struct reader *r, uint64_t cnt, const char *entries,
+			  struct flightlog *log)
+{
+	for (uint64_t i = 0; i < cnt; i++) {
+		const char *at = entries + i * sizeof(struct flight_gpu_lane);
+		struct flight_gpu_lane lane;
+
+		memcpy(&lane, at, sizeof(lane));
+		if (lane.device < FLIGHT_GPU_THREAD)
+			return err_set(r->err, EINVAL,
+				       "%s:%zu: queue %llu: expected a device or %d, found %d",
+				       r->path, section_off(r, at), (unsigned long long)i,
+				       FLIGHT_GPU_THREAD, lane.device);
+		if (vec_push(&log->gpu_lanes, lane) < 0)
+			return err_set(r->err, ENOMEM, "%s: out of memory", r->path);
+	}
+	return 0;
+}
+
 static int read_records(struct reader *r, enum flight_ring ring, uint64_t cnt,
 			struct flightlog *log, record_vec *to)
 {
@@ -317,10 +339,13 @@ static int read_sections(struct reader *r, const struct flightlog_file_header *h
 	const char *lanes = nodes == NULL ? NULL
 					  : section(r, "lanes", header->lane_cnt,
 						    sizeof(struct flightlog_file_lane));
+	const char *gpu_lanes = lanes == NULL ? NULL
+					      : section(r, "queues", header->gpu_lane_cnt,
+							sizeof(struct flight_gpu_lane));
 	struct reader text = *r;
 	int ret;
 
-	if (lanes == NULL ||
+	if (gpu_lanes == NULL ||
 	    section(&text, "records", header->record_cnt, sizeof(struct ring_record)) == NULL)
 		return -EINVAL;
 	if (header->text_bytes != text.len - text.at)
@@ -332,6 +357,8 @@ static int read_sections(struct reader *r, const struct flightlog_file_header *h
 		ret = read_frames(r, header->frame_cnt, frames, log);
 	if (ret == 0)
 		ret = read_nodes(r, header->node_cnt, nodes, log);
+	if (ret == 0)
+		ret = read_gpu_lanes(r, header->gpu_lane_cnt, gpu_lanes, log);
 	r->len = text.at;
 	if (ret == 0)
 		ret = read_records(r, FLIGHT_RING_MARKS, header->mark_cnt, log, &log->marks);
@@ -351,7 +378,8 @@ static bool tables_fit(const struct flightlog_file_header *header)
 	return header->string_cnt > 0 && header->string_cnt <= FLIGHT_STRING_CNT &&
 	       header->frame_cnt > 0 && header->frame_cnt <= FLIGHT_FRAME_CNT &&
 	       header->node_cnt > 0 && header->node_cnt <= FLIGHT_NODE_CNT &&
-	       header->lane_cnt <= FLIGHT_LANE_CNT;
+	       header->lane_cnt <= FLIGHT_LANE_CNT && header->gpu_lane_cnt <= FLIGHT_GPU_LANE_CNT &&
+	       header->gpu_name < header->string_cnt;
 }
 
 static int read_header(struct reader *r, struct flightlog_file_header *ret)
@@ -390,6 +418,7 @@ static void take_header(const struct flightlog_file_header *header, struct fligh
 	log->training_tid = header->training_tid;
 	log->mono_ns = header->mono_ns;
 	log->wall_ns = header->wall_ns;
+	log->gpu_name = (uint32_t)header->gpu_name;
 	(void)flightlog_text(log->host, sizeof(log->host), header->host,
 			     strnlen(header->host, sizeof(header->host)));
 	for (size_t i = 0; i < FLIGHT_SOURCE_CNT; i++) {

@@ -32,6 +32,9 @@ static void check_tables(const struct flightlog *log)
 	for (uint32_t i = 1; i < log->nodes.cnt; i++)
 		check(log->nodes.data[i].parent < i && log->nodes.data[i].frame < log->frames.cnt,
 		      "a stack that is its own caller");
+	vec_foreach(lane, &log->gpu_lanes)
+		check(lane->device >= FLIGHT_GPU_THREAD, "a queue of no device");
+	check(log->gpu_name < log->strings.cnt, "a GPU without a name");
 }
 
 static void check_records(const struct flightlog *log, const record_vec *records,

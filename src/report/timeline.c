@@ -214,6 +214,7 @@ static void put_absent(struct writer *w, const struct flightlog *log)
 		[FLIGHT_SOURCE_SYSCALLS] = "syscalls",
 		[FLIGHT_SOURCE_GC] = "gc",
 		[FLIGHT_SOURCE_EXACT] = "exact",
+		[FLIGHT_SOURCE_GPU] = "gpu",
 	};
 	const char *comma = "";
 

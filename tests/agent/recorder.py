@@ -9,6 +9,7 @@ import daemon as d
 
 STRINGS, FRAMES, NODES, SAMPLES = 16384, 16384, 65536, 32768
 LANES, LANE_RECORDS, WINDOW_RECORDS = 32, 2048, 32768
+GPU_LANES = 1024
 SAMPLE, OPERATOR, ANNOTATION, PYTHON = 32, 37, 38, 42
 SAMPLE_WINDOW = 8
 SOURCE_EXACT = 6
@@ -53,18 +54,21 @@ class RawFlight(ctypes.Structure):
         ("window_open", U32),
         ("mono_ns", I64),
         ("wall_ns", I64),
-        ("sources", RawSource * 7),
-        ("drops", U64 * 9),
+        ("sources", RawSource * 8),
+        ("drops", U64 * 11),
         ("string_cnt", U32),
         ("text_len", U32),
         ("frame_cnt", U32),
         ("node_cnt", U32),
         ("lane_cnt", U32),
+        ("gpu_lane_cnt", U32),
+        ("gpu_name", U32),
         ("reserved", U32),
         ("strings", U32 * 2 * STRINGS),
         ("frames", U32 * 4 * FRAMES),
         ("nodes", U32 * 2 * NODES),
         ("lanes", RawLane * LANES),
+        ("gpu_lanes", U32 * 2 * GPU_LANES),
         ("sample_head", U64),
         ("samples", RawRecord * SAMPLES),
         ("records", RawRecord * LANE_RECORDS * LANES),
