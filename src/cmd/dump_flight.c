@@ -46,12 +46,13 @@ static const char *kind_name(uint16_t kind)
 					     "mark iteration",
 					     "mark gc",
 					     "mark optimizer begin" };
-	static const char *const kinds[] = { "sample",		 "cpu",		"faults",
-					     "switches",	 "gil",		"operator",
-					     "annotation",	 "collective",	"collective args",
-					     "collective group", "python",	"c call",
-					     "gpu kernel",	 "gpu copy",	"gpu wait",
-					     "gpu call",	 "gpu overhead" };
+	static const char *const kinds[] = { "sample",		 "cpu",		 "faults",
+					     "switches",	 "gil",		 "operator",
+					     "annotation",	 "collective",	 "collective args",
+					     "collective group", "python",	 "c call",
+					     "gpu kernel",	 "gpu copy",	 "gpu wait",
+					     "gpu call",	 "gpu overhead", "collective how",
+					     "network",		 "network send", "network recv" };
 
 	if (kind < ARRAY_SIZE(marks))
 		return marks[kind];
@@ -74,6 +75,7 @@ static const char *record_name(const struct flightlog *log, const struct ring_re
 	case FLIGHT_ANNOTATION:
 	case FLIGHT_COLLECTIVE:
 	case FLIGHT_C_CALL:
+	case FLIGHT_NETWORK:
 		return log->strings.data[record->extra];
 	case FLIGHT_GPU_KERNEL:
 	case FLIGHT_GPU_MEMOP:
@@ -167,8 +169,7 @@ static void print_last(const struct flightlog *log)
 		printf("\n%16s %10s %8s  %s\n", "time s", "ms", "thread", "record");
 	for (size_t i = cnt; i-- > 0;) {
 		const struct ring_record *r = list[i].record;
-		bool lasts = r->kind >= FLIGHT_OPERATOR && r->kind != FLIGHT_COLLECTIVE_ARGS &&
-			     r->kind != FLIGHT_COLLECTIVE_GROUP;
+		bool lasts = r->kind >= FLIGHT_OPERATOR && !flight_kind_is_detail(r->kind);
 
 		printf("%16.6f ", (double)r->time_ns / 1e9);
 		if (lasts)

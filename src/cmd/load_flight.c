@@ -42,8 +42,7 @@ static struct span guess_window(const struct flightlog *log)
 	extend_by_samples(&span, log, true);
 	vec_foreach(lane, &log->lanes) {
 		vec_foreach(record, &lane->window) {
-			if (record->kind != FLIGHT_COLLECTIVE_ARGS &&
-			    record->kind != FLIGHT_COLLECTIVE_GROUP)
+			if (!flight_kind_is_detail(record->kind))
 				extend(&span, record->time_ns, record->time_ns + record->value);
 		}
 	}

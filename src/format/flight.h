@@ -65,8 +65,61 @@ enum flight_kind {
 	FLIGHT_GPU_SYNC,     /* a thread's wait for the GPU, drawn on the queue waited for */
 	FLIGHT_GPU_API,	     /* a call of the GPU's runtime or driver, on its thread's lane */
 	FLIGHT_GPU_OVERHEAD, /* the tracer's own work */
+
+	/*
+	 * A collective as NCCL itself tells it is a FLIGHT_COLLECTIVE whose GROUP this follows;
+	 * value: string of the data type << 32 | string of the algorithm; extra: string of the
+	 * protocol << 32 | root or peer, or how many calls it stands for; detail:
+	 * enum flight_how_flag, channels << 8. It lasts until it is queued, not until it is done.
+	 */
+	FLIGHT_COLLECTIVE_HOW,
+
+	/*
+	 * What the threads that drive the network did for a collective, over all its channels.
+	 * time_ns: start; value: duration; extra: string; detail: network operations. Behind it
+	 * an ARGS (bytes that crossed the network), a GROUP and, when transfers were followed
+	 * step by step, both of the last: sums over all steps in us, see flight_us_pair().
+	 */
+	FLIGHT_NETWORK,
+	FLIGHT_NETWORK_SEND, /* value: waited for the GPU's data, for the peer to be ready;
+			      * extra: for the wire, 0 */
+	FLIGHT_NETWORK_RECV, /* value: waited for the peer's data or the wire, for the flush into
+			      * the GPU's memory; extra: for the GPU to take it, 0 */
 	FLIGHT_KIND_END
 };
+
+/* A record of a lane that tells more of the one before it: its value is no duration. */
+static inline bool flight_kind_is_detail(uint16_t kind)
+{
+	return kind == FLIGHT_COLLECTIVE_ARGS || kind == FLIGHT_COLLECTIVE_GROUP ||
+	       kind == FLIGHT_COLLECTIVE_HOW || kind == FLIGHT_NETWORK_SEND ||
+	       kind == FLIGHT_NETWORK_RECV;
+}
+
+enum flight_how_flag {
+	FLIGHT_HOW_PEER = 1,	 /* a send or receive: there is a peer, no root */
+	FLIGHT_HOW_MANY = 2,	 /* several sends and receives, queued as one */
+	FLIGHT_HOW_CAPTURED = 4, /* queued into a graph, or by one that is replayed */
+};
+
+#define FLIGHT_US_MAX INT32_MAX
+
+/* Two times in us, cut to FLIGHT_US_MAX, as one number that is not negative. */
+static inline int64_t flight_us_pair(uint64_t first_us, uint64_t second_us)
+{
+	return (int64_t)(MIN(first_us, (uint64_t)FLIGHT_US_MAX) << 32 |
+			 MIN(second_us, (uint64_t)FLIGHT_US_MAX));
+}
+
+static inline uint32_t flight_us_first(uint64_t pair)
+{
+	return (uint32_t)(pair >> 32);
+}
+
+static inline uint32_t flight_us_second(uint64_t pair)
+{
+	return (uint32_t)pair;
+}
 
 enum flight_sample_flag {
 	FLIGHT_SAMPLE_TRUNCATED = 1, /* deeper than the sampler looks */
@@ -157,7 +210,8 @@ struct flight_source_status {
 	X(nested, "operators nested deeper than is remembered")         \
 	X(calls, "exact calls left out: they were short and many")      \
 	X(gpu, "records of the GPU beyond buffers, tables or rings")    \
-	X(gpu_untimed, "records of the GPU without times")
+	X(gpu_untimed, "records of the GPU without times")              \
+	X(nccl, "events of NCCL beyond the pool of those under way")
 
 struct flight_drops {
 #define X(field, what) _Atomic uint64_t field;

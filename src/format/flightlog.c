@@ -184,6 +184,11 @@ static bool sample_ok(const struct flightlog *log, const struct ring_record *rec
 	}
 }
 
+static bool us_pair_ok(uint64_t pair)
+{
+	return flight_us_first(pair) <= FLIGHT_US_MAX && flight_us_second(pair) <= FLIGHT_US_MAX;
+}
+
 static bool lane_record_ok(const struct flightlog *log, const struct ring_record *record)
 {
 	switch (record->kind) {
@@ -191,6 +196,7 @@ static bool lane_record_ok(const struct flightlog *log, const struct ring_record
 	case FLIGHT_ANNOTATION:
 	case FLIGHT_COLLECTIVE:
 	case FLIGHT_C_CALL:
+	case FLIGHT_NETWORK:
 		return flightlog_time_ok(record->value) && record->extra < log->strings.cnt;
 	case FLIGHT_PYTHON:
 		return flightlog_time_ok(record->value) && record->extra < log->frames.cnt;
@@ -206,6 +212,13 @@ static bool lane_record_ok(const struct flightlog *log, const struct ring_record
 	case FLIGHT_COLLECTIVE_GROUP:
 		return record->value >= 0 && (uint32_t)record->value < log->strings.cnt &&
 		       record->extra < log->strings.cnt;
+	case FLIGHT_COLLECTIVE_HOW:
+		return (uint64_t)record->value >> 32 < log->strings.cnt &&
+		       (uint32_t)record->value < log->strings.cnt &&
+		       record->extra >> 32 < log->strings.cnt;
+	case FLIGHT_NETWORK_SEND:
+	case FLIGHT_NETWORK_RECV:
+		return us_pair_ok((uint64_t)record->value) && us_pair_ok(record->extra);
 	default:
 		return false;
 	}

@@ -245,6 +245,12 @@ static void a_record_that_makes_no_sense_is_counted(void **state)
 		{ .time_ns = MS, .kind = FLIGHT_KIND_END },
 		{ .time_ns = MS, .kind = FLIGHT_COLLECTIVE_GROUP, .value = 99 },
 		{ .time_ns = MS, .kind = FLIGHT_COLLECTIVE_ARGS, .value = -2 },
+		{ .time_ns = MS, .kind = FLIGHT_COLLECTIVE_HOW, .value = INT64_C(99) << 32 },
+		{ .time_ns = MS, .kind = FLIGHT_COLLECTIVE_HOW, .value = 99 },
+		{ .time_ns = MS, .kind = FLIGHT_COLLECTIVE_HOW, .extra = UINT64_C(99) << 32 },
+		{ .time_ns = MS, .kind = FLIGHT_NETWORK, .extra = 1000 },
+		{ .time_ns = MS, .kind = FLIGHT_NETWORK_SEND, .value = -1 },
+		{ .time_ns = MS, .kind = FLIGHT_NETWORK_RECV, .extra = UINT64_MAX },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)

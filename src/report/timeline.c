@@ -24,6 +24,7 @@ static void see_records(struct rank_view *view, const record_vec *records)
 		case FLIGHT_COLLECTIVE:
 		case FLIGHT_PYTHON:
 		case FLIGHT_C_CALL:
+		case FLIGHT_NETWORK:
 			see_time(view, record->time_ns, record->time_ns + record->value);
 			break;
 		case MARK_GC: /* written at its end */
@@ -32,6 +33,9 @@ static void see_records(struct rank_view *view, const record_vec *records)
 			break;
 		case FLIGHT_COLLECTIVE_ARGS:
 		case FLIGHT_COLLECTIVE_GROUP:
+		case FLIGHT_COLLECTIVE_HOW:
+		case FLIGHT_NETWORK_SEND:
+		case FLIGHT_NETWORK_RECV:
 			break;
 		default:
 			see_time(view, record->time_ns, record->time_ns);
