@@ -69,7 +69,7 @@ struct build {
 	struct idmap lane_map, track_map;
 	struct idmap wide_ids; /* ids that do not fit 32 bits */
 	uint16_t last_lane[3];
-	uint32_t recent_args[1024]; /* by hash; 0: none */
+	uint32_t recent_args[16384]; /* by hash; 0: none */
 };
 
 /* trace was given to trace_init(). */

@@ -63,27 +63,6 @@ static int pair_halves(struct build *build)
 	return ret;
 }
 
-/* Adds the base to all times; what leaves the range of int64 is dropped. */
-static void shift(struct trace *trace, int64_t base_ns)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < trace->event_cnt; i++) {
-		struct event *event = &trace->events[i];
-		int64_t end_ns;
-
-		if (__builtin_add_overflow(event->start_ns, base_ns, &event->start_ns) ||
-		    __builtin_add_overflow(event->start_ns, event->dur_ns, &end_ns)) {
-			trace->drops.bad_event++;
-			continue;
-		}
-		if (kept != i)
-			trace->events[kept] = *event;
-		kept++;
-	}
-	trace->event_cnt = kept;
-}
-
 static int sample_cmp(const void *a, const void *b)
 {
 	int64_t x = ((const struct sample *)a)->time_ns, y = ((const struct sample *)b)->time_ns;
@@ -125,6 +104,48 @@ static void codes_count(struct codes *codes, uint32_t code)
 	codes->cnt++;
 }
 
+/* Frames and launching calls have separate ids. */
+struct links {
+	struct codes frames, calls;
+};
+
+static bool is_frame(const struct event *event)
+{
+	return event->kind == KIND_PYTHON;
+}
+
+/* Where the event's own id is found, which its args field holds until then. */
+static struct codes *links_of(struct links *links, const struct event *event)
+{
+	return is_frame(event) ? &links->frames : &links->calls;
+}
+
+/*
+ * Adds the base to all times; what leaves the range of int64 is dropped. Counts the ids of
+ * those that stay: each look at all events costs as much as reading a part of the text.
+ */
+static void shift(struct trace *trace, int64_t base_ns, struct links *links)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < trace->event_cnt; i++) {
+		struct event *event = &trace->events[i];
+		int64_t end_ns;
+
+		if (__builtin_add_overflow(event->start_ns, base_ns, &event->start_ns) ||
+		    __builtin_add_overflow(event->start_ns, event->dur_ns, &end_ns)) {
+			trace->drops.bad_event++;
+			continue;
+		}
+		if (build_has_id(event) && event->args != CODE_NONE)
+			codes_count(links_of(links, event), event->args);
+		if (kept != i)
+			trace->events[kept] = *event;
+		kept++;
+	}
+	trace->event_cnt = kept;
+}
+
 static int codes_open(struct codes *codes)
 {
 	size_t span = codes->low <= codes->high ? (size_t)(codes->high - codes->low) + 1 : 0;
@@ -162,57 +183,47 @@ static void codes_done(struct codes *codes)
 	idmap_done(&codes->map);
 }
 
-/* Frames and launching calls have separate ids. */
-static bool is_frame(const struct event *event)
+static void links_done(struct links *links)
 {
-	return event->kind == KIND_PYTHON;
+	codes_done(&links->frames);
+	codes_done(&links->calls);
 }
 
-/* The event's own id while its args field still holds it. */
-static uint32_t id_of(const struct event *event, bool frames)
+static int links_fill(const struct trace *trace, struct links *links)
 {
-	return build_has_id(event) && is_frame(event) == frames ? event->args : CODE_NONE;
-}
+	int ret = codes_open(&links->frames);
 
-static int codes_fill(const struct trace *trace, struct codes *codes, bool frames)
-{
-	int ret;
-
-	for (size_t i = 0; i < trace->event_cnt; i++) {
-		uint32_t id = id_of(&trace->events[i], frames);
-
-		if (id != CODE_NONE)
-			codes_count(codes, id);
-	}
-	ret = codes_open(codes);
+	if (ret == 0)
+		ret = codes_open(&links->calls);
 	for (size_t i = 0; i < trace->event_cnt && ret == 0; i++) {
-		uint32_t id = id_of(&trace->events[i], frames);
+		const struct event *event = &trace->events[i];
 
-		if (id != CODE_NONE)
-			ret = codes_set(codes, id, (uint32_t)i);
+		if (build_has_id(event) && event->args != CODE_NONE)
+			ret = codes_set(links_of(links, event), event->args, (uint32_t)i);
 	}
 	return ret;
 }
 
-/* Turns codes of parents into event indexes, for frames or for the others. */
-static int resolve(struct trace *trace, bool frames)
+/*
+ * Turns codes of parents into event indexes. Returns whether one stands behind its child:
+ * where none does, nothing calls itself in a ring.
+ */
+static bool links_resolve(struct trace *trace, struct links *links)
 {
-	struct codes codes = { .low = UINT32_MAX };
-	int ret = codes_fill(trace, &codes, frames);
+	bool any_behind = false;
 
-	for (size_t i = 0; i < trace->event_cnt && ret == 0; i++) {
+	for (size_t i = 0; i < trace->event_cnt; i++) {
 		struct event *event = &trace->events[i];
+		const struct codes *codes = is_frame(event) ? &links->frames : &links->calls;
 
-		if (is_frame(event) != frames)
-			continue;
-		event->parent = codes_get(&codes, event->parent);
+		event->parent = codes_get(codes, event->parent);
 		if (event->parent == i)
 			event->parent = EVENT_NONE;
+		any_behind |= event->parent != EVENT_NONE && event->parent > i;
 		if (build_has_id(event))
 			event->args = 0;
 	}
-	codes_done(&codes);
-	return ret;
+	return any_behind;
 }
 
 enum color { COLOR_NEW, COLOR_PATH, COLOR_DONE };
@@ -271,26 +282,35 @@ static void trim(struct trace *trace)
 	trace->event_cap = trace->event_cnt;
 }
 
+/* Sorts the events and links them. */
+static int finish_events(struct trace *trace, struct links *links)
+{
+	int ret = order_events(&trace->events, trace->event_cnt);
+
+	trace->event_cap = trace->event_cnt;
+	if (ret == 0)
+		ret = links_fill(trace, links);
+	if (ret == 0 && links_resolve(trace, links))
+		cut_rings(trace);
+	return ret;
+}
+
 int build_finish(struct build *build, int64_t base_ns)
 {
+	struct links links = { .frames.low = UINT32_MAX, .calls.low = UINT32_MAX };
 	struct trace *trace = build->trace;
 	int ret = pair_halves(build);
 
 	if (ret < 0)
 		return ret;
 	vec_done(&build->halves);
-	shift(trace, base_ns);
+	shift(trace, base_ns, &links);
 	finish_tracks(trace, base_ns);
 	trim(trace);
-	ret = order_events(&trace->events, trace->event_cnt);
-	trace->event_cap = trace->event_cnt;
-	if (ret == 0)
-		ret = resolve(trace, true);
-	if (ret == 0)
-		ret = resolve(trace, false);
+	ret = finish_events(trace, &links);
+	links_done(&links);
 	if (ret < 0)
 		return ret;
-	cut_rings(trace);
 	label_lanes(build);
 	return 0;
 }
