@@ -58,6 +58,8 @@ class Through(LiveTest):
         self.assertEqual(done.stdout, b"--out|x y||a b|")
 
     def test_a_signal_sent_to_us_reaches_the_command(self) -> None:
+        old = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # "nohup make test" ignores it
+        self.addCleanup(signal.signal, signal.SIGHUP, old)
         for name in ("TERM", "INT", "HUP", "USR1", "USR2", "QUIT"):
             with (
                 self.subTest(signal=name),
