@@ -10,8 +10,8 @@ typedef VEC(uint32_t) active_list;
 struct sweep {
 	struct crit_exec *execs;
 	active_list active[CLASS_CNT];
-	size_t active_cnt;   /* in all lists */
-	int64_t next_end_ns; /* the first of them to end */
+	uint8_t top_class;   /* the highest whose list is not empty; CLASS_IDLE: none */
+	int64_t next_end_ns; /* the first of them to end; INT64_MAX: none runs */
 	struct crit_sink sink;
 	struct crit_segment open; /* the last stretch: the next may prolong it */
 	struct critpath *out;	  /* NULL: times are not wanted */
@@ -79,7 +79,8 @@ static int charge_execs(struct sweep *s, const active_list *list, uint8_t class,
 	int64_t left = length, each;
 
 	s->stretch++;
-	each = length / (int64_t)list->cnt;
+	/* One at a time is the rule, and a division takes as long as all the rest. */
+	each = list->cnt == 1 ? length : length / (int64_t)list->cnt;
 	for (size_t i = 0; i < list->cnt; i++) {
 		struct crit_exec *exec = &s->execs[list->data[i]];
 		struct crit_time *t = time_of(s, exec->node, class);
@@ -110,20 +111,18 @@ static int charge(struct sweep *s, const struct host_segment *host, int64_t star
 		  int64_t end_ns)
 {
 	int64_t length = end_ns - start_ns;
-	int class = s->active_cnt > 0 ? CLASS_CNT - 1 : CLASS_IDLE, error = 0;
+	int error = 0;
 
 	if (length <= 0)
 		return 0;
-	while (class > CLASS_IDLE && class >= host->class && s->active[class].cnt == 0)
-		class --;
-	if (class > CLASS_IDLE && class >= host->class) {
-		const active_list *list = &s->active[class];
+	if (s->top_class > CLASS_IDLE && s->top_class >= host->class) {
+		const active_list *list = &s->active[s->top_class];
 
 		if (s->out != NULL)
-			error = charge_execs(s, list, (uint8_t) class, length);
+			error = charge_execs(s, list, s->top_class, length);
 		return error < 0 ? error
 				 : add_segment(s, start_ns, end_ns, s->execs[list->data[0]].node,
-					       (uint8_t) class);
+					       s->top_class);
 	}
 	if (s->out != NULL)
 		error = charge_host(s, host, length);
@@ -132,9 +131,9 @@ static int charge(struct sweep *s, const struct host_segment *host, int64_t star
 
 static void active_remove_ended(struct sweep *s, int64_t now_ns)
 {
-	if (s->active_cnt == 0 || s->next_end_ns > now_ns)
+	if (s->next_end_ns > now_ns)
 		return;
-	s->active_cnt = 0;
+	s->top_class = CLASS_IDLE;
 	s->next_end_ns = INT64_MAX;
 	for (int class = 0; class < CLASS_CNT; class ++) {
 		active_list *list = &s->active[class];
@@ -147,7 +146,7 @@ static void active_remove_ended(struct sweep *s, int64_t now_ns)
 			list->data[kept++] = list->data[i];
 		}
 		list->cnt = kept;
-		s->active_cnt += kept;
+		s->top_class = kept > 0 ? (uint8_t) class : s->top_class;
 	}
 }
 
@@ -157,8 +156,8 @@ static int active_add(struct sweep *s, uint32_t idx)
 
 	if (vec_push(&s->active[e->class], idx) < 0)
 		return -ENOMEM;
-	s->next_end_ns = s->active_cnt == 0 ? e->end_ns : MIN(s->next_end_ns, e->end_ns);
-	s->active_cnt++;
+	s->next_end_ns = MIN(s->next_end_ns, e->end_ns);
+	s->top_class = MAX(s->top_class, e->class);
 	return 0;
 }
 
@@ -178,8 +177,7 @@ static int sweep_segment(struct sweep *s, size_t exec_cnt, const struct host_seg
 				return -ENOMEM;
 			(*next_exec)++;
 		}
-		if (s->active_cnt > 0)
-			until = MIN(until, s->next_end_ns);
+		until = MIN(until, s->next_end_ns);
 		if (*next_exec < exec_cnt)
 			until = MIN(until, s->execs[*next_exec].start_ns);
 		error = charge(s, host, now, until);
@@ -210,7 +208,10 @@ int critpath_find(struct crit_exec *execs, size_t exec_cnt, struct host_source h
 		  struct crit_sink sink, struct critpath *ret)
 {
 	struct critpath path = { 0 };
-	struct sweep s = { .execs = execs, .sink = sink, .out = ret != NULL ? &path : NULL };
+	struct sweep s = { .execs = execs,
+			   .next_end_ns = INT64_MAX,
+			   .sink = sink,
+			   .out = ret != NULL ? &path : NULL };
 	int error;
 
 	error = sweep_all(&s, exec_cnt, host);

@@ -12,7 +12,7 @@ struct level {
 	uint32_t node;
 	uint32_t last;	  /* event that ended last on this level; EVENT_NONE */
 	bool executes;	  /* this level or one below it is an execution, not only a context */
-	bool leaf;	  /* no operator began inside (operators only) */
+	uint8_t class;	  /* of the level's own time, when it executes */
 	bool in_backward; /* innermost Python function is the one that waits for autograd */
 };
 
@@ -27,8 +27,9 @@ struct hostwalk {
 	struct hostwalk *callers; /* of the lane where its functions were called; NULL: none */
 	uint32_t lane;
 	uint32_t next_event; /* EVENT_NONE: none is left */
-	host_segments out;   /* made by the last step */
+	host_segments kept;  /* made while it stepped ahead of who asks */
 	size_t given;	     /* of those */
+	bool passed;	     /* callers were let pass before the next event */
 	bool ended;
 	VEC(struct level) stack;
 	int64_t cursor_ns;
@@ -130,59 +131,45 @@ static enum event_class class_of(struct hostwalk *w, const struct event *e, bool
 	return (enum event_class) class.class;
 }
 
-static enum event_class leaf_class(struct hostwalk *w, const struct level *top)
-{
-	const struct trace *t = w->path->trace;
-	const struct event *e;
-
-	if (top->event == EVENT_NONE)
-		return CLASS_HOST;
-	e = &t->events[top->event];
-	return class_of(w, e, top->leaf, w->path->mode);
-}
-
-/* Ends the stretch that began at the cursor. next: the event that ends it, if one does. */
-static int emit_until(struct hostwalk *w, int64_t end_ns, uint32_t next_event)
+/*
+ * Ends the stretch that began at the cursor. next_event: the one that ends it, if one does.
+ * Returns 1 with the stretch, 0 when it is empty, -errno.
+ */
+static int emit_until(struct hostwalk *w, int64_t end_ns, uint32_t next_event,
+		      struct host_segment *ret)
 {
 	const struct window *win = w->path->window;
 	const struct level *top = walk_top(w);
-	struct host_segment seg = {
-		.start_ns = MAX(w->cursor_ns, win->start_ns),
-		.end_ns = MIN(end_ns, win->end_ns),
-		.node = top->node,
-		.event = top->event,
-	};
+	int64_t from_ns = MAX(w->cursor_ns, win->start_ns), to_ns = MIN(end_ns, win->end_ns);
 
 	w->cursor_ns = MAX(w->cursor_ns, end_ns);
-	if (seg.end_ns <= seg.start_ns)
+	if (to_ns <= from_ns)
 		return 0;
+	ret->start_ns = from_ns;
+	ret->end_ns = to_ns;
 	if (top->executes) {
-		seg.class = (uint8_t)leaf_class(w, top);
-		seg.waiting = top->in_backward;
+		ret->node = top->node;
+		ret->event = top->event;
+		ret->class = top->class;
+		ret->waiting = top->in_backward;
 	} else {
-		seg.class = CLASS_IDLE;
-		seg.event = EVENT_NONE;
-		seg.waiting = true;
-		seg.node = idle_node(w, top, next_event);
+		ret->node = idle_node(w, top, next_event);
+		ret->event = EVENT_NONE;
+		ret->class = CLASS_IDLE;
+		ret->waiting = true;
 	}
-	if (seg.node == FRAME_NONE)
-		return -ENOMEM;
-	return vec_push(&w->out, seg);
+	return ret->node != FRAME_NONE ? 1 : -ENOMEM;
 }
 
-/* Closes every level that ends at or before a time. */
-static int pop_until(struct hostwalk *w, int64_t time_ns)
+/* Closes the innermost level. As emit_until(). */
+static int pop(struct hostwalk *w, struct host_segment *ret)
 {
-	while (w->stack.cnt > 1 && walk_top(w)->end_ns <= time_ns) {
-		struct level done = *walk_top(w);
-		int error = emit_until(w, done.end_ns, EVENT_NONE);
+	uint32_t event = walk_top(w)->event;
+	int made = emit_until(w, walk_top(w)->end_ns, EVENT_NONE, ret);
 
-		if (error < 0)
-			return error;
-		w->stack.cnt--;
-		walk_top(w)->last = done.event;
-	}
-	return 0;
+	w->stack.cnt--;
+	walk_top(w)->last = event;
+	return made;
 }
 
 /* Under which node an event hangs: its caller on another thread, else what encloses it here. */
@@ -280,7 +267,6 @@ static int push_event(struct hostwalk *w, uint32_t idx)
 		.node = event_node(w, idx),
 		.last = EVENT_NONE,
 		.executes = top->executes || (e->kind != KIND_ANNOTATION && !transparent),
-		.leaf = operator_is_leaf(w, idx),
 		.in_backward = top->in_backward,
 	};
 
@@ -297,6 +283,8 @@ static int push_event(struct hostwalk *w, uint32_t idx)
 		top->last = idx;
 		return 0;
 	}
+	if (next.executes)
+		next.class = (uint8_t)class_of(w, e, operator_is_leaf(w, idx), w->path->mode);
 	return vec_push(&w->stack, next);
 }
 
@@ -314,56 +302,63 @@ static uint32_t find_event(const struct hostwalk *w, uint32_t idx)
 	return EVENT_NONE;
 }
 
-/* Over one event, or over the window's end. */
-static int walk_step(struct hostwalk *w)
+/*
+ * Closes a level that ended, or begins the next event, or goes to the window's end. Returns
+ * 1 with the stretch that ended there, 0 when there is none, -errno.
+ */
+static int walk_step(struct hostwalk *w, struct host_segment *ret)
 {
 	uint32_t idx = w->next_event;
-	int64_t start_ns;
-	int error;
+	int64_t until_ns = idx != EVENT_NONE ? w->path->trace->events[idx].start_ns : INT64_MAX - 1;
+	int made, error;
 
+	if (w->stack.cnt > 1 && walk_top(w)->end_ns <= until_ns)
+		return pop(w, ret);
 	if (idx == EVENT_NONE) {
-		error = pop_until(w, INT64_MAX - 1);
-		return error == 0 ? emit_until(w, w->path->window->end_ns, EVENT_NONE) : error;
+		w->ended = true;
+		return emit_until(w, w->path->window->end_ns, EVENT_NONE, ret);
 	}
-	start_ns = w->path->trace->events[idx].start_ns;
-	error = pop_until(w, start_ns);
-	if (error == 0)
-		error = emit_until(w, start_ns, idx);
-	if (error == 0)
-		error = push_event(w, idx);
+	made = emit_until(w, until_ns, idx, ret);
+	error = made >= 0 ? push_event(w, idx) : made;
 	w->next_event = find_event(w, idx + 1);
-	return error;
+	w->passed = false;
+	return error < 0 ? error : made;
 }
 
 /* A caller on the other lane has its node before a function that it called hangs below it. */
 static int let_caller_pass(struct hostwalk *callers, const struct event *called)
 {
-	int error = 0;
+	struct host_segment seg;
 
-	while (error == 0 && called->parent != EVENT_NONE && callers->next_event <= called->parent)
-		error = walk_step(callers);
-	return error;
+	while (called->parent != EVENT_NONE && callers->next_event <= called->parent) {
+		int made = walk_step(callers, &seg);
+
+		if (made > 0)
+			made = vec_push(&callers->kept, seg);
+		if (made < 0)
+			return made;
+	}
+	return 0;
 }
 
 int hostwalk_next(struct hostwalk *walk, struct host_segment *ret)
 {
-	while (walk->given == walk->out.cnt) {
-		int error = 0;
+	int made = 0;
 
-		if (walk->ended)
-			return 0;
-		walk->ended = walk->next_event == EVENT_NONE;
-		walk->given = walk->out.cnt = 0;
-		if (walk->callers != NULL && !walk->ended)
-			error = let_caller_pass(walk->callers,
-						&walk->path->trace->events[walk->next_event]);
-		if (error == 0)
-			error = walk_step(walk);
-		if (error < 0)
-			return error;
+	if (walk->given < walk->kept.cnt) {
+		*ret = walk->kept.data[walk->given++];
+		return 1;
 	}
-	*ret = walk->out.data[walk->given++];
-	return 1;
+	walk->given = walk->kept.cnt = 0;
+	while (made == 0 && !walk->ended) {
+		if (walk->callers != NULL && !walk->passed && walk->next_event != EVENT_NONE)
+			made = let_caller_pass(walk->callers,
+					       &walk->path->trace->events[walk->next_event]);
+		walk->passed = true;
+		if (made == 0)
+			made = walk_step(walk, ret);
+	}
+	return made;
 }
 
 struct hostwalk *hostwalk_new(struct hostpath *path, uint32_t lane)
@@ -393,7 +388,7 @@ struct hostwalk *hostwalk_free(struct hostwalk *walk)
 {
 	if (walk == NULL)
 		return NULL;
-	vec_done(&walk->out);
+	vec_done(&walk->kept);
 	vec_done(&walk->stack);
 	vec_done(&walk->classes);
 	idmap_done(&walk->surrounds);

@@ -302,8 +302,6 @@ static int look_at_host(void *to, const struct host_segment *seg)
 {
 	struct second_look *look = to;
 
-	if (!look->collectives)
-		return 0;
 	return stretches_add(&look->host,
 			     function_index_get(&look->p->index, seg->node, seg->class),
 			     seg->start_ns, seg->end_ns);
@@ -316,11 +314,12 @@ static int look_again(struct second_look *look)
 	int error = host_line_init(p, &line);
 
 	if (error == 0)
-		error = critpath_find(p->execs.data, p->execs.cnt, line.source,
-				      (struct crit_sink){ .to = look,
-							  .path = look_at_path,
-							  .host = look_at_host },
-				      NULL);
+		error = critpath_find(
+			p->execs.data, p->execs.cnt, line.source,
+			(struct crit_sink){ .to = look,
+					    .path = look_at_path,
+					    .host = look->collectives ? look_at_host : NULL },
+			NULL);
 	host_line_done(&line);
 	return error;
 }
