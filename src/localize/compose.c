@@ -476,22 +476,30 @@ static void evidence_of_pressure(struct draft *d)
 	}
 }
 
+/* peers_ns NAN: all are accused, and there is nobody to compare with. */
+static void per_iteration(struct draft *d, const char *what, double own_ns, double peers_ns)
+{
+	if (isnan(own_ns))
+		return;
+	if (isnan(peers_ns))
+		EVIDENCE(d, "%s for %.1f ms per iteration", what, own_ns / 1e6);
+	else
+		EVIDENCE(d, "%s for %.1f ms per iteration (peers %.1f ms)", what, own_ns / 1e6,
+			 peers_ns / 1e6);
+}
+
 static void evidence_of_host(struct draft *d)
 {
 	const struct cause_facts *f = &d->facts;
 
-	if (!isnan(f->run_delay_ns) && d->cause == CAUSE_CPU_STARVED)
-		EVIDENCE(d,
-			 "the training thread was runnable without a CPU for %.1f ms per iteration"
-			 " (peers %.1f ms)",
-			 f->run_delay_ns / 1e6,
-			 isnan(f->run_delay_peers_ns) ? 0 : f->run_delay_peers_ns / 1e6);
+	if (d->cause == CAUSE_CPU_STARVED)
+		per_iteration(d, "the training thread was runnable without a CPU", f->run_delay_ns,
+			      f->run_delay_peers_ns);
 	if (d->cause == CAUSE_CPU_STARVED && f->thief != NULL && f->thief[0] != '\0')
 		EVIDENCE(d, "meanwhile %s", f->thief);
-	if (!isnan(f->cpu_ns) && (d->cause == CAUSE_GIL || d->cause == CAUSE_HOST_STALL ||
-				  d->cause == CAUSE_SLOW_DATA || d->cause == CAUSE_CPU_PYTHON))
-		EVIDENCE(d, "the training thread used %.1f ms of CPU per iteration (peers %.1f ms)",
-			 f->cpu_ns / 1e6, isnan(f->cpu_peers_ns) ? 0 : f->cpu_peers_ns / 1e6);
+	if (d->cause == CAUSE_GIL || d->cause == CAUSE_HOST_STALL || d->cause == CAUSE_SLOW_DATA ||
+	    d->cause == CAUSE_CPU_PYTHON)
+		per_iteration(d, "the training thread used a CPU", f->cpu_ns, f->cpu_peers_ns);
 	if (d->cause == CAUSE_GIL)
 		EVIDENCE(d, "another thread of the process used %.1f ms of CPU per iteration in %s",
 			 f->other_cpu_ns / 1e6, f->other_name);

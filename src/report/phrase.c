@@ -191,29 +191,44 @@ static bool is_blocked(const struct finding *finding)
 	return finding->cause != NULL && strcmp(finding->cause, "blocked") == 0;
 }
 
-static double first_positive(double a, double b)
+/* "costs the job 1001 ms per iteration (92 %)": what repair gives back; else what was seen. */
+static void phrase_loss(struct str *out, const struct finding *finding)
 {
-	return isfinite(a) && a > 0.0 ? a : isfinite(b) && b > 0.0 ? b : 0.0;
-}
-
-/* "rank 2 loses 1001 ms per iteration in f" */
-static void accusation(struct str *out, const struct finding *finding)
-{
+	double gain = finding->gain_ms_per_iteration, pct = finding->gain_pct;
+	double delta = finding->delta_ms_per_iteration;
 	bool plural = finding->rank_cnt > 1;
-	bool idle = finding->name != NULL && strncmp(finding->name, "idle", 4) == 0;
-	double lost =
-		first_positive(finding->delta_ms_per_iteration, finding->gain_ms_per_iteration);
 
-	phrase_subject(out, finding);
-	if (is_blocked(finding)) {
-		str_append(out, plural ? " are blocked" : " is blocked");
-	} else if (lost > 0.0) {
+	if (isfinite(gain) && gain > 0.0) {
+		if (finding->all_workers)
+			str_append(out, plural ? " lose " : " loses ");
+		else
+			str_append(out, plural ? " cost the job " : " costs the job ");
+		phrase_ms(out, gain);
+		str_append(out, " per iteration");
+		if (isfinite(pct) && pct > 0.0) {
+			str_append(out, " (");
+			phrase_pct(out, pct);
+			str_append(out, ")");
+		}
+	} else if (isfinite(delta) && delta > 0.0) {
 		str_append(out, plural ? " lose " : " loses ");
-		phrase_ms(out, lost);
+		phrase_ms(out, delta);
 		str_append(out, " per iteration");
 	} else {
 		str_append(out, plural ? " behave differently" : " behaves differently");
 	}
+}
+
+/* "rank 2 costs the job 1001 ms per iteration (92 %) in f" */
+static void accusation(struct str *out, const struct finding *finding)
+{
+	bool idle = finding->name != NULL && strncmp(finding->name, "idle", 4) == 0;
+
+	phrase_subject(out, finding);
+	if (is_blocked(finding))
+		str_append(out, finding->rank_cnt > 1 ? " are blocked" : " is blocked");
+	else
+		phrase_loss(out, finding);
 	if (finding->name != NULL && finding->name[0] != '\0') {
 		str_append(out, idle ? " " : " in ");
 		clean_append_short(out, finding->name, NAME_CELLS);
@@ -229,10 +244,6 @@ void phrase_verdict(struct str *out, const struct report *report)
 		return;
 	}
 	accusation(out, first);
-	if (isfinite(first->gain_pct) && first->gain_pct > 0.0 && !is_blocked(first)) {
-		str_append(out, ", repair gives back ");
-		phrase_pct(out, first->gain_pct);
-	}
 	if (report->finding_cnt > 1)
 		str_printf(out, "; %zu more finding%s below", report->finding_cnt - 1,
 			   report->finding_cnt > 2 ? "s" : "");

@@ -63,12 +63,12 @@ static void the_verdict_comes_first(void **state)
 		const char *name, *line;
 	} cases[] = {
 		{ "stall",
-		  "ABNORMAL: rank 2 loses 1001 ms per iteration idle in \"# running sparse arch\"," },
-		{ "figure7", "ABNORMAL: all 16 workers lose 480 ms per iteration in " },
+		  "ABNORMAL: rank 2 costs the job 1001 ms per iteration (88 %) idle in \"# running" },
+		{ "figure7", "ABNORMAL: all 16 workers lose 480 ms per iteration (24 %) in " },
 		{ "blocked", "ABNORMAL: rank 3 is blocked in checkpoint.py: save\n" },
 		{ "healthy", "HEALTHY: no function differs " },
 		{ "inconclusive", "INCONCLUSIVE: only 3 of 8 workers " },
-		{ "throttled", "ABNORMAL: 300 ranks (5,14,23,32,41,50,...) lose 200 ms " },
+		{ "throttled", "ABNORMAL: 300 ranks (5,14,23,32,41,50,...) cost the job " },
 	};
 
 	(void)state;
