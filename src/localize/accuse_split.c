@@ -15,6 +15,7 @@
 #define MINOR 0.15     /* of what the slowest loses at a place: less is not worth naming */
 #define GROUPS_MAX 16  /* process groups of a worker that are looked at */
 #define EXPLAINED 0.5  /* of its own time's excess: what listed functions must explain */
+#define COMMON 3       /* kernels of all stages take at least one in so many parts of a device */
 
 /*
  * All iterations of a job take equally long: who works longer in one waits less in it. Where
@@ -25,12 +26,17 @@
 struct split {
 	struct suspects s;
 	bool *gathered;	   /* by worker: its peers have been looked at */
-	uint32_t *members; /* those who do the same work, the fastest first */
+	uint32_t *members; /* those who are compared, the fastest first */
 	size_t member_cnt, fast_cnt;
-	uint32_t *leader;   /* by worker of a slower part: the fastest of the faster one */
-	double *own_ns;	    /* by worker: what it does beside communication, per iteration */
-	double *variance;   /* by worker: of it, over the iterations; NAN: not known */
-	double *typical_ns; /* by function: what the faster part spends in it, per iteration */
+	uint32_t *alike;       /* room for members who have the same to do */
+	bool *marked;	       /* by worker: is of a slower part */
+	uint32_t *leader;      /* by worker of a slower part: the fastest of the faster one */
+	double *own_ns;	       /* by worker: what it does beside communication, per iteration */
+	double *common_ns;     /* by worker: of that, in the kernels of all stages; 0: not known */
+	const double *time_ns; /* of the two, what is compared */
+	bool *common;	       /* by function: whether the kernel is one of all stages */
+	double *variance;      /* by worker: of it, over the iterations; NAN: not known */
+	double *typical_ns;    /* by function: what the faster part spends in it, per iteration */
 };
 
 static int split_alloc(struct split *p, size_t worker_cnt)
@@ -41,10 +47,16 @@ static int split_alloc(struct split *p, size_t worker_cnt)
 	p->leader = arena_calloc(arena, worker_cnt + 1, sizeof(*p->leader));
 	p->members = arena_calloc(arena, worker_cnt + 1, sizeof(*p->members));
 	p->own_ns = arena_calloc(arena, worker_cnt + 1, sizeof(*p->own_ns));
+	p->common_ns = arena_calloc(arena, worker_cnt + 1, sizeof(*p->common_ns));
+	p->alike = arena_calloc(arena, worker_cnt + 1, sizeof(*p->alike));
+	p->marked = arena_calloc(arena, worker_cnt + 1, sizeof(bool));
+	p->common = arena_calloc(arena, p->s.job->functions.cnt + 1, sizeof(bool));
 	p->typical_ns = arena_calloc(arena, p->s.job->functions.cnt + 1, sizeof(double));
 	p->variance = arena_calloc(arena, worker_cnt + 1, sizeof(*p->variance));
 	return p->gathered == NULL || p->leader == NULL || p->members == NULL ||
-			       p->own_ns == NULL || p->typical_ns == NULL || p->variance == NULL
+			       p->own_ns == NULL || p->common_ns == NULL || p->common == NULL ||
+			       p->alike == NULL || p->marked == NULL || p->typical_ns == NULL ||
+			       p->variance == NULL
 		       ? -ENOMEM
 		       : 0;
 }
@@ -164,20 +176,26 @@ static int split_init(struct split *p, const struct job *job, const struct accus
 	return 0;
 }
 
-/* Those who do the same as worker first and were not gathered before, by their own time. */
+/* Adds a worker to those that are compared, by its time. */
+static void add_member(struct split *p, uint32_t w)
+{
+	size_t at = p->member_cnt++;
+
+	for (; at > 0 && p->time_ns[p->members[at - 1]] > p->time_ns[w]; at--)
+		p->members[at] = p->members[at - 1];
+	p->members[at] = w;
+}
+
+/* Those who do the same as worker first and were not gathered before. */
 static void gather(struct split *p, uint32_t first)
 {
 	p->member_cnt = 0;
+	p->time_ns = p->own_ns;
 	for (uint32_t w = first; w < p->s.job->worker_cnt; w++) {
-		size_t at = p->member_cnt;
-
-		if (p->gathered[w] || !work_is_same(p->s.job, first, w))
+		if (p->gathered[w] || p->marked[w] || !work_is_same(p->s.job, first, w))
 			continue;
 		p->gathered[w] = true;
-		for (; at > 0 && p->own_ns[p->members[at - 1]] > p->own_ns[w]; at--)
-			p->members[at] = p->members[at - 1];
-		p->members[at] = w;
-		p->member_cnt++;
+		add_member(p, w);
 	}
 }
 
@@ -212,12 +230,12 @@ static double chance_ns(const struct split *p)
 static bool find_gap(struct split *p)
 {
 	double need = p->s.options->min_gain_frac * p->s.job->iteration_ns;
-	double first = p->own_ns[p->members[0]];
+	double first = p->time_ns[p->members[0]];
 	size_t at = MAX((size_t)2, (p->member_cnt + FAST_PART - 1) / FAST_PART);
 
 	for (; at < p->member_cnt; at++) {
-		double last = p->own_ns[p->members[at - 1]];
-		double gap = p->own_ns[p->members[at]] - last;
+		double last = p->time_ns[p->members[at - 1]];
+		double gap = p->time_ns[p->members[at]] - last;
 
 		p->fast_cnt = at;
 		if (gap >= need && gap >= GAP_SCATTER * (last - first) && gap >= chance_ns(p))
@@ -226,31 +244,71 @@ static bool find_gap(struct split *p)
 	return false;
 }
 
-/* What the faster part typically spends in each function, per iteration. */
-static void find_typical(struct split *p)
+/* --- what the slower part does longer --- */
+
+/* Those of the faster part who have the same to do as worker w. Returns how many. */
+static size_t find_alike(struct split *p, uint32_t w)
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < p->fast_cnt; i++) {
+		if (work_is_same(p->s.job, w, p->members[i]))
+			p->alike[cnt++] = p->members[i];
+	}
+	return cnt;
+}
+
+/* What these typically spend in each function, per iteration. */
+static void find_typical(struct split *p, size_t alike_cnt)
 {
 	const struct job *job = p->s.job;
 
 	for (uint32_t i = 0; i < job->functions.cnt; i++) {
 		const struct job_function *f = &job->functions.data[i];
 
-		for (size_t k = 0; k < p->fast_cnt; k++)
-			p->s.scratch[k] = job_time_ns(job, f, p->members[k]);
-		p->typical_ns[i] = stats_median(p->s.scratch, p->fast_cnt);
+		for (size_t k = 0; k < alike_cnt; k++)
+			p->s.scratch[k] = job_time_ns(job, f, p->alike[k]);
+		p->typical_ns[i] = stats_median(p->s.scratch, alike_cnt);
 	}
 }
 
-/* Enters what a slow member does longer than the typical fast one. */
-static void fill_ledger(struct split *p, uint32_t w)
+/*
+ * Enters what a slow member does longer than the typical fast one. Where none of these has the
+ * same to do, all that it computes is as much slower as what the stages have in common.
+ */
+static void fill_ledger(struct split *p, uint32_t w, bool has_alike, double typical)
 {
 	const struct job *job = p->s.job;
+	double saved = 1 - typical / p->time_ns[w];
 
 	for (uint32_t i = 0; i < job->functions.cnt; i++) {
 		const struct job_function *f = &job->functions.data[i];
-		double more = job_time_ns(job, f, w) - p->typical_ns[i];
+		double ns = job_time_ns(job, f, w), more = ns - p->typical_ns[i];
 
+		if (!has_alike)
+			more = f->class == CLASS_COMPUTE ? ns * saved : 0;
 		if (f->class != CLASS_COMM && more > 0)
 			ledger_add(&p->s.of[w], i, more * job->workers[w].iterations);
+	}
+}
+
+/* Marks the members from at on who have the same to do as the first of these. */
+static void mark_slow(struct split *p, size_t at, double typical)
+{
+	uint32_t first = p->members[at];
+	size_t alike_cnt = find_alike(p, first);
+
+	find_typical(p, alike_cnt);
+	for (; at < p->member_cnt; at++) {
+		uint32_t w = p->members[at];
+		double excess = (p->time_ns[w] - typical) * p->s.job->workers[w].iterations;
+
+		if (p->marked[w] || !work_is_same(p->s.job, first, w))
+			continue;
+		p->marked[w] = true;
+		p->leader[w] = p->members[0];
+		fill_ledger(p, w, alike_cnt > 0, typical);
+		p->s.stands_out[w] = p->s.of[w].listed >= EXPLAINED * excess;
 	}
 }
 
@@ -261,15 +319,76 @@ static void split_members(struct split *p)
 
 	if (p->member_cnt < MIN_PEERS || !find_gap(p))
 		return;
-	find_typical(p);
-	typical = p->own_ns[p->members[p->fast_cnt / 2]];
+	typical = p->time_ns[p->members[p->fast_cnt / 2]];
 	for (size_t i = p->fast_cnt; i < p->member_cnt; i++) {
-		uint32_t w = p->members[i];
-		double excess = (p->own_ns[w] - typical) * p->s.job->workers[w].iterations;
+		if (!p->marked[p->members[i]])
+			mark_slow(p, i, typical);
+	}
+}
 
-		fill_ledger(p, w);
-		p->leader[w] = p->members[0];
-		p->s.stands_out[w] = p->s.of[w].listed >= EXPLAINED * excess;
+/* --- stages of a pipeline --- */
+
+/*
+ * The stages of a pipeline differ by what only the first or the last has to do, but run the
+ * same kernels for the layers that all of them have; on devices of one kind these take as
+ * long. So one stage can be compared with the others where all of its workers are slow.
+ */
+static void find_common(struct split *p, uint32_t first)
+{
+	const struct job *job = p->s.job;
+
+	for (uint32_t i = 0; i < job->functions.cnt; i++) {
+		const struct job_function *f = &job->functions.data[i];
+
+		p->common[i] = f->class == CLASS_COMPUTE;
+		for (uint32_t w = first; w < job->worker_cnt && p->common[i]; w++)
+			p->common[i] = job->workers[w].group != job->workers[first].group ||
+				       work_is_common(job, f, first, w);
+	}
+}
+
+/* Time in the common kernels; 0: too little of what the worker computes to speak for all. */
+static double common_ns(const struct split *p, uint32_t w)
+{
+	const struct job *job = p->s.job;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < job->functions.cnt; i++)
+		sum += p->common[i] ? job_time_ns(job, &job->functions.data[i], w) : 0;
+	return COMMON * sum >= work_compute_ns(job, w) ? sum : 0;
+}
+
+/* Gathers the peer group of its first worker; nobody if the stages have too little in common. */
+static void gather_stages(struct split *p, uint32_t first)
+{
+	const struct job *job = p->s.job;
+	bool differ = false;
+
+	p->member_cnt = 0;
+	p->time_ns = p->common_ns;
+	find_common(p, first);
+	for (uint32_t w = first; w < job->worker_cnt; w++) {
+		if (job->workers[w].group != job->workers[first].group)
+			continue;
+		p->common_ns[w] = common_ns(p, w);
+		differ |= !work_is_same(job, first, w);
+		if (p->common_ns[w] > 0)
+			add_member(p, w);
+	}
+	if (!differ)
+		p->member_cnt = 0;
+}
+
+static void split_stages(struct split *p)
+{
+	uint32_t next = 0;
+
+	for (uint32_t w = 0; w < p->s.job->worker_cnt; w++) {
+		if (p->s.job->workers[w].group != next)
+			continue;
+		gather_stages(p, w);
+		split_members(p);
+		next++;
 	}
 }
 
@@ -408,6 +527,7 @@ int accuse_by_split(const struct job *job, const struct accuse_options *options,
 
 	if (error < 0)
 		return error;
+	split_stages(&p);
 	for (uint32_t w = 0; w < job->worker_cnt; w++) {
 		gather(&p, w);
 		split_members(&p);

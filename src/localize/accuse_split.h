@@ -9,8 +9,10 @@
 #include "localize/accuse.h"
 
 /*
- * Accuses the slower part of each peer group where its members fall into two. Joins an
- * accusation in out of the same place; leaves out who is accused there of another.
+ * Accuses the slower part of each peer group where its members fall into two: first, where
+ * stages of a pipeline have different work, in the kernels that all of them run, then in all
+ * that those do who have the same to do. Joins an accusation in out of the same place; leaves
+ * out who is accused there of another.
  * Arrays live in arena. Returns 0 or -ENOMEM.
  */
 _must_check_ int accuse_by_split(const struct job *job, const struct accuse_options *options,

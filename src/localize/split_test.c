@@ -32,6 +32,14 @@ static struct report play_and_localize(struct test_job *job, const double comput
 	return test_localize(job, NULL);
 }
 
+static void set_elements(struct test_job *job, const double elements[WORKERS])
+{
+	for (size_t w = 0; w < WORKERS; w++) {
+		vec_foreach(f, &job->workers[w].functions)
+			f->elements = f->class == CLASS_COMPUTE ? elements[w] : -1;
+	}
+}
+
 /* Of eight arrivals four are late: so is the typical one, and nobody is late behind it. */
 static void half_of_the_workers_can_be_slow(void **state)
 {
@@ -167,15 +175,73 @@ static void who_is_as_slow_in_other_groups_is_named_too(void **state)
 	test_job_done(&job);
 }
 
-/* --- inputs --- */
+/* --- stages of a pipeline --- */
 
-static void set_elements(struct test_job *job, const double elements[WORKERS])
+static const struct test_place head = { NULL, KIND_KERNEL, "head", CLASS_COMPUTE };
+static const struct test_place message = { NULL, KIND_KERNEL, "ncclDevKernel_SendRecv",
+					   CLASS_COMM };
+
+/*
+ * Four stages of two workers each run 8 layers, in ms; the last has a head too. Each stage
+ * waits for the slowest, then its workers meet.
+ */
+static void play_stages(struct test_job *job, const double layer[WORKERS])
 {
-	for (size_t w = 0; w < WORKERS; w++) {
-		vec_foreach(f, &job->workers[w].functions)
-			f->elements = f->class == CLASS_COMPUTE ? elements[w] : -1;
+	test_job_init(job, WORKERS, 0, 0);
+	for (size_t i = 0; i < ITERATIONS; i++) {
+		test_iterate(job);
+		for (size_t w = 0; w < WORKERS; w++) {
+			double wait = 110 + (double)((w + i) % 3) / 5;
+
+			for (size_t k = 0; k < 8; k++)
+				test_work(job, w, &test_mm, layer[w]);
+			if (w >= 6)
+				test_work(job, w, &head, layer[w]);
+			wait -= 8 * layer[w] + (w >= 6 ? layer[w] : 0);
+			test_work(job, w, &message, wait);
+		}
+		for (unsigned int stage = 0; stage < 4; stage++)
+			test_meet(job, stage, 2 * stage, 2, 5);
 	}
+	test_finish(job);
 }
+
+/* Nobody with the same to do is fast, but the layers of the other stages are. */
+static void all_of_a_stage_can_be_slow(void **state)
+{
+	static const double layer[WORKERS] = { 10, 10, 10, 10, 10, 10, 12, 12 };
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	play_stages(&job, layer);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "gpu-slow");
+	test_assert_ranks(&report.findings[0], "6-7");
+	/* The head, which nobody else has, is slower too: 90 ms take 108. */
+	assert_float_equal(report.findings[0].gain_ms_per_iteration, 18, 0.1);
+	report_done(&report);
+	test_job_done(&job);
+}
+
+static void a_stage_with_larger_layers_is_not_slow(void **state)
+{
+	static const double layer[WORKERS] = { 10, 10, 10, 10, 10, 10, 12, 12 };
+	static const double elements[WORKERS] = { 1000, 1000, 1000, 1000, 1000, 1000, 1200, 1200 };
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	play_stages(&job, layer);
+	set_elements(&job, elements);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 0);
+	report_done(&report);
+	test_job_done(&job);
+}
+
+/* --- inputs --- */
 
 /* Iteration i is longest on worker i: inputs of up to 20 % more, in sum not the same. */
 static void play_turns(struct test_job *job, double elements[WORKERS])
@@ -252,6 +318,8 @@ int main(void)
 		cmocka_unit_test(who_has_more_to_do_is_accused_alone_at_most),
 		cmocka_unit_test(who_is_as_slow_in_other_groups_is_named_too),
 		cmocka_unit_test(who_is_late_in_two_groups_costs_it_once),
+		cmocka_unit_test(all_of_a_stage_can_be_slow),
+		cmocka_unit_test(a_stage_with_larger_layers_is_not_slow),
 		cmocka_unit_test(uneven_inputs_by_turns_are_a_finding_of_all),
 		cmocka_unit_test(a_little_more_work_is_the_cause_of_a_little_more_time),
 	};

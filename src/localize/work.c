@@ -5,6 +5,7 @@
 
 #define MIN_BETA 0.005 /* of the window: computing functions that tell what a worker has to do */
 #define AS_OFTEN 0.05  /* of their executions per iteration: windows begin and end anywhere */
+#define AS_MANY 0.05   /* of the elements of an execution: padding makes them differ */
 
 static double executions(const struct job *job, const struct job_function *f, size_t w)
 {
@@ -25,6 +26,17 @@ bool work_is_same(const struct job *job, size_t a, size_t b)
 			return false;
 	}
 	return true;
+}
+
+bool work_is_common(const struct job *job, const struct job_function *f, size_t a, size_t b)
+{
+	double once = executions(job, f, a), other = executions(job, f, b);
+
+	if (f->class != CLASS_COMPUTE || once <= 0 || other <= 0)
+		return false;
+	return fabs(once - other) <= AS_OFTEN * fmax(once, other) &&
+	       fabs(f->of[a]->elements - f->of[b]->elements) <=
+		       AS_MANY * fmax(fabs(f->of[a]->elements), fabs(f->of[b]->elements));
 }
 
 double work_elements(const struct job *job, size_t w)

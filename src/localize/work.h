@@ -13,6 +13,12 @@
  */
 bool work_is_same(const struct job *job, size_t a, size_t b);
 
+/*
+ * Whether a computing function is the same to do for both: as often, and on as many elements.
+ * What a worker or its peers do not list is not.
+ */
+bool work_is_common(const struct job *job, const struct job_function *f, size_t a, size_t b);
+
 /* Elements that all computing functions of a worker process in an iteration; NAN: unknown. */
 double work_elements(const struct job *job, size_t w);
 
