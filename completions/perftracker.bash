@@ -15,6 +15,7 @@ _perftracker_options() {
 		--keep --help' ;;
 	profile) echo '--socket --window --timeout --help' ;;
 	status) echo '--socket --format --help' ;;
+	doctor) echo '--python --format --verbose --exit-code --root --help' ;;
 	timeline) echo '--output --last --ranks --no-align --format --help' ;;
 	simulate) echo '--scenario --output --workers --seed --strength --level --iterations --onset
 		--tensor --pipeline --expert --host-workers --skew --counters --list --format --help' ;;
@@ -28,7 +29,7 @@ _perftracker() {
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
 		mapfile -t COMPREPLY < <(compgen -W \
-			'run profile status timeline analyze diff summarize localize simulate dump --help --version' -- "$word")
+			'run profile status timeline analyze diff summarize localize simulate dump doctor --help --version' -- "$word")
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
@@ -45,7 +46,7 @@ _perftracker() {
 		;;
 	--source) mapfile -t COMPREPLY < <(compgen -W 'auto agent torch' -- "$word") ;;
 	--report-to) mapfile -t COMPREPLY < <(compgen -W 'stderr stdout' -- "$word") ;;
-	--out) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
+	--root | --out) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
 	*)
 		if [[ $word == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "$(_perftracker_options "$command")" -- "$word")

@@ -22,6 +22,7 @@ static const struct command commands[] = {
 	{ "localize", cmd_localize, "compare fingerprints and report" },
 	{ "simulate", cmd_simulate, "make a job whose truth is known" },
 	{ "dump", cmd_dump, "print any file that PerfTracker writes" },
+	{ "doctor", cmd_doctor, "tell what works on this machine, and what to do" },
 };
 
 static void print_help(FILE *out)

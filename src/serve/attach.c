@@ -81,15 +81,21 @@ static int find_package(const char *program, char *ret, struct err *err)
 		       program);
 }
 
+int attach_find(const char *program, char agent[static PATH_MAX], char package[static PATH_MAX],
+		struct err *err)
+{
+	int ret = find_agent(program, agent, err);
+
+	return ret == 0 ? find_package(program, package, err) : ret;
+}
+
 int attach_environment(const char *program, const struct daemon_ready *ready, struct err *err)
 {
 	char agent[PATH_MAX], package[PATH_MAX];
 	_cleanup_free_ char *path = NULL;
 	const char *old = getenv("PYTHONPATH");
-	int ret = find_agent(program, agent, err);
+	int ret = attach_find(program, agent, package, err);
 
-	if (ret == 0)
-		ret = find_package(program, package, err);
 	if (ret < 0)
 		return ret;
 	/* An empty PYTHONPATH means none: a trailing colon would add the working directory. */

@@ -8,8 +8,17 @@
 #include "base/err.h"
 #include "serve/daemon.h"
 
+#include <limits.h>
+
 #define ATTACH_ENV_PYTHONPATH \
 	"PERFTRACKER_PYTHONPATH" /* overrides where the package is looked for */
+
+/*
+ * The agent library and the folder of the Python package that belong to program, the path
+ * of our executable; the environment may name others. Returns 0 or -ENOENT with a line in err.
+ */
+_must_check_ int attach_find(const char *program, char agent[static PATH_MAX],
+			     char package[static PATH_MAX], struct err *err);
 
 /*
  * Sets PERFTRACKER_SOCKET, _AGENT and _DIR, and puts the package's directory in

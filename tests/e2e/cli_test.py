@@ -30,6 +30,7 @@ COMMANDS = [
     "localize",
     "simulate",
     "dump",
+    "doctor",
 ]
 
 

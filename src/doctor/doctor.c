@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "doctor/doctor.h"
+
+#include "doctor/check.h"
+
+#include <stdio.h>
+
+/* Ids are a contract: rows may be added, none renamed. */
+/* clang-format off */
+static const struct check checks[] = {
+	{ "python", "Python", true, check_python,
+	  "no training process can be watched",
+	  "use CPython 3.8 to 3.14, not free-threaded; name it with --python" },
+	{ "pythons", "Python", false, check_pythons, "", "" },
+	{ "torch", "Python", true, check_torch,
+	  "there are no iterations to watch in this Python",
+	  "install torch there, or name the job's Python with --python" },
+	{ "attach", "Python", false, check_attach,
+	  "the hook does not attach by itself",
+	  "write `import perftracker` behind `import torch` in the training script" },
+	{ "agent", "Python", true, check_agent,
+	  "no training process can be watched",
+	  "install the whole package; PERFTRACKER_AGENT and PERFTRACKER_PYTHONPATH name its parts" },
+	{ "stacks", "Python", false, check_stacks,
+	  "profiles come from torch.profiler, which slows the job down more",
+	  "use a release build of CPython 3.8 to 3.14" },
+	{ "operators", "Python", false, check_operators,
+	  "profiles come from torch.profiler, which slows the job down more",
+	  "report the version of torch, so that its layout is added" },
+
+	{ "socket", "host", true, check_runtime_dir,
+	  "perftracker run can't talk to its workers",
+	  "set XDG_RUNTIME_DIR to a private directory with a short path" },
+	{ "memory-files", "host", true, check_memory_files,
+	  "workers have no flight recorder and are not watched",
+	  "lift the limit (ulimit -f unlimited; sysctl vm.memfd_noexec=0; the sandbox's filter)" },
+	{ "memory", "host", false, check_memory_limit,
+	  "each worker's recorder takes up to 64 MiB of the same limit in a window",
+	  "raise the limit of the container by 64 MiB for each worker" },
+	{ "shm", "host", false, check_shm,
+	  "nothing for us; data loaders with workers end with a bus error when it is full",
+	  "start the container with a larger one (--shm-size=8g, --ipc=host)" },
+	{ "kernel", "host", false, check_kernel,
+	  "not tested with so old a kernel", "use Linux 4.18 or newer" },
+	{ "clock", "host", false, check_clock,
+	  "each mark costs a system call: about 1 us in place of 0.05 us",
+	  "boot with clocksource=tsc where the hardware allows it" },
+	{ "schedstats", "host", false, check_schedstats,
+	  "a thread that waits for a CPU can't be told from one that sleeps",
+	  "use a kernel with CONFIG_SCHED_INFO, outside of sandboxes that hide it" },
+	{ "pressure", "host", false, check_pressure,
+	  "a host that is short of CPU, memory or I/O is not named",
+	  "boot with psi=1 (CONFIG_PSI)" },
+	{ "tcp", "host", false, check_sockets,
+	  "no utilisation of TCP: slow links show by waiting alone",
+	  "load tcp_diag and allow netlink sockets in the container" },
+	{ "self-memory", "host", false, check_self_memory,
+	  "stacks are read in a slower way, through /proc/self/mem",
+	  "allow process_vm_readv in the sandbox (docker: --cap-add SYS_PTRACE)" },
+	{ "ptrace", "host", false, check_ptrace,
+	  "nothing yet: no part of the product attaches to a running process", "" },
+	{ "perf-events", "host", false, check_perf_events,
+	  "nothing yet: no part of the product uses perf events", "" },
+	{ "locked-memory", "host", false, check_locked_memory,
+	  "nothing for us; NCCL can't register memory for InfiniBand",
+	  "ulimit -l unlimited (docker: --ulimit memlock=-1)" },
+	{ "cpu-limit", "host", false, check_cpu_limit,
+	  "iterations stand still until the next period; it looks like a slow host",
+	  "raise the CPU limit of the container, or lower the number of threads" },
+	{ "cpus", "host", false, check_cpus,
+	  "fewer CPUs for data loaders and our own processes",
+	  "check that the launcher gives each job the CPUs it needs" },
+	{ "processes", "host", false, check_container,
+	  "programs outside that take the job's CPUs are not named",
+	  "share the host's process ids (docker: --pid=host; /proc without hidepid)" },
+
+	{ "infiniband", "network", false, check_infiniband,
+	  "no utilisation of RDMA links", "make /sys/class/infiniband visible where there is one" },
+
+	{ "nvidia-driver", "NVIDIA", false, check_nvidia_driver,
+	  "no kernels, no counters of NVIDIA GPUs", "" },
+	{ "gpu-counters", "NVIDIA", false, check_gpu_counters,
+	  "no hardware counters for this user",
+	  "options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d, or CAP_SYS_ADMIN" },
+	{ "cuda", "NVIDIA", false, check_cuda,
+	  "no job can use an NVIDIA GPU here",
+	  "where there is a GPU: check nvidia-smi, the container's runtime (--gpus all)" },
+	{ "nvml", "NVIDIA", false, check_nvml,
+	  "clocks, power, throttling and errors of GPUs are not known",
+	  "where there is a GPU: give the container the driver's utility libraries" },
+	{ "cupti", "NVIDIA", false, check_cupti,
+	  "kernels can't be traced", "install torch for CUDA, or the nvidia-cuda-cupti package" },
+	{ "nccl", "NVIDIA", false, check_nccl,
+	  "NCCL's collectives are seen by operators and kernels alone",
+	  "use NCCL 2.23 or newer, as torch 2.6 and newer bring" },
+
+	{ "amd-driver", "AMD", false, check_amd_driver,
+	  "no kernels, no counters of AMD GPUs",
+	  "where there is a GPU: give the container /dev/kfd and /dev/dri, its user the group render" },
+	{ "hip", "AMD", false, check_hip,
+	  "no job can use an AMD GPU here", "where there is a GPU: install ROCm's runtime" },
+	{ "rocprofiler", "AMD", false, check_rocprofiler,
+	  "kernels can't be traced", "where there is a GPU: install rocprofiler-sdk" },
+
+	{ "injection", "profilers", false, check_injection,
+	  "the slot is taken: that profiler may hold CUPTI, of which there is one client",
+	  "unset it for runs that perftracker shall profile" },
+	{ "nccl-plugin", "profilers", false, check_nccl_plugin,
+	  "NCCL has one slot for profilers; ours stays out",
+	  "unset NCCL_PROFILER_PLUGIN for runs that perftracker shall profile" },
+	{ "preload", "profilers", false, check_preload,
+	  "a tool or another copy of CUPTI comes into every process",
+	  "take it out of LD_PRELOAD and LD_LIBRARY_PATH" },
+	{ "torch-profiler", "profilers", false, check_torch_profiler,
+	  "somebody else may start torch's profiler in the same process",
+	  "unset KINETO_USE_DAEMON, or don't use both at a time" },
+	{ "running", "profilers", false, check_profilers,
+	  "a window on the same process finds its place taken",
+	  "end it before a profile of the same job" },
+	{ "dcgm", "profilers", false, check_dcgm,
+	  "on GPUs before Hopper its profiling fields hold the hardware counters",
+	  "dcgmi profile --pause for the time of a profile" },
+};
+/* clang-format on */
+
+_Static_assert(ARRAY_SIZE(checks) <= DOCTOR_CHECKS_MAX, "room in results");
+
+const char *doctor_state_name(enum doctor_state state)
+{
+	static const char *const names[] = { "ok", "limited", "absent", "failed", "not tried" };
+
+	return (unsigned)state < ARRAY_SIZE(names) ? names[state] : "unknown";
+}
+
+static void run_check(const struct doctor *doctor, const struct check *check,
+		      struct doctor_result *ret)
+{
+	*ret = (struct doctor_result){ .id = check->id,
+				       .area = check->area,
+				       .needed = check->needed,
+				       .state = DOCTOR_NOT_TRIED,
+				       .costs = check->costs,
+				       .action = check->action };
+	check->look(doctor, ret);
+	if (ret->state == DOCTOR_OK || ret->state == DOCTOR_NOT_TRIED)
+		ret->costs = ret->action = "";
+}
+
+size_t doctor_run(const struct doctor_setup *setup,
+		  struct doctor_result ret[static DOCTOR_CHECKS_MAX])
+{
+	struct doctor *doctor = calloc(1, sizeof(*doctor));
+
+	if (doctor == NULL)
+		return 0;
+	doctor->setup = *setup;
+	if (doctor->setup.root == NULL)
+		doctor->setup.root = "";
+	doctor->here = doctor->setup.root[0] == '\0';
+	python_examine(doctor);
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++)
+		run_check(doctor, &checks[i], &ret[i]);
+	free(doctor);
+	return ARRAY_SIZE(checks);
+}
+
+bool doctor_is_unfit(const struct doctor_result *results, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		if (results[i].needed &&
+		    (results[i].state == DOCTOR_FAILED || results[i].state == DOCTOR_ABSENT))
+			return true;
+	}
+	return false;
+}
+
+bool doctor_is_limited(const struct doctor_result *results, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		if (results[i].state == DOCTOR_FAILED || results[i].state == DOCTOR_LIMITED)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Other profilers and what they hold: a job has one slot for CUDA's injection, one for
+ * NVTX, one for NCCL's plugin, and, with most drivers, one client of CUPTI.
+ * Of processes the names are shown, never the command lines.
+ */
+#include "collect/host/procfs.h"
+#include "doctor/check.h"
+#include "doctor/mask.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DCGM_PORT 5555
+#define TCP_LISTEN 0x0a
+#define PIDS_MAX 16384
+
+/* "NAME=value; NAME=value" of those that are set; false when none is. */
+static bool list_set(const struct doctor *doctor, const char *const *names, size_t cnt, char *ret,
+		     size_t size)
+{
+	size_t len = 0;
+
+	ret[0] = '\0';
+	for (size_t i = 0; i < cnt && len < size; i++) {
+		const char *value = look_env(doctor, names[i]);
+		char shown[256];
+
+		if (value == NULL)
+			continue;
+		mask_value(value, shown, sizeof(shown));
+		len += (size_t)snprintf(ret + len, size - len, "%s%s=%s", len > 0 ? "; " : "",
+					names[i], shown);
+	}
+	return len > 0;
+}
+
+static bool is_ours(const char *path)
+{
+	return strstr(path, "libperftracker") != NULL;
+}
+
+void check_injection(const struct doctor *doctor, struct doctor_result *ret)
+{
+	static const char *const names[] = { "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
+					     "ROCP_TOOL_LIBRARIES", "HSA_TOOLS_LIB" };
+	const char *cuda = look_env(doctor, "CUDA_INJECTION64_PATH");
+	char text[400];
+
+	if (!list_set(doctor, names, ARRAY_SIZE(names), text, sizeof(text)))
+		check_set(ret, DOCTOR_OK, "nobody has the slots of CUDA, NVTX and ROCm");
+	else
+		check_set(ret, cuda != NULL && is_ours(cuda) ? DOCTOR_OK : DOCTOR_LIMITED, "%s",
+			  text);
+}
+
+void check_nccl_plugin(const struct doctor *doctor, struct doctor_result *ret)
+{
+	static const char *const names[] = { "NCCL_PROFILER_PLUGIN", "NCCL_NET_PLUGIN",
+					     "NCCL_TUNER_PLUGIN" };
+	const char *plugin = look_env(doctor, "NCCL_PROFILER_PLUGIN");
+	char text[400];
+
+	if (!list_set(doctor, names, ARRAY_SIZE(names), text, sizeof(text)))
+		check_set(ret, DOCTOR_OK, "nobody has NCCL's slot");
+	else
+		check_set(ret, plugin == NULL || is_ours(plugin) ? DOCTOR_OK : DOCTOR_LIMITED, "%s",
+			  text);
+}
+
+void check_preload(const struct doctor *doctor, struct doctor_result *ret)
+{
+	static const char *const names[] = { "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH" };
+	static const char *const traced[] = { "CUPTI",	 "nsight",	"nsys", "xpu_timer",
+					      "darshan", "libprofiler", "asan" };
+	char text[400];
+
+	if (!list_set(doctor, names, ARRAY_SIZE(names), text, sizeof(text))) {
+		check_set(ret, DOCTOR_OK, "nothing is preloaded");
+		return;
+	}
+	check_set(ret, DOCTOR_OK, "%s", text);
+	for (size_t i = 0; i < ARRAY_SIZE(traced); i++) {
+		if (strstr(text, traced[i]) != NULL)
+			ret->state = DOCTOR_LIMITED;
+	}
+}
+
+void check_torch_profiler(const struct doctor *doctor, struct doctor_result *ret)
+{
+	static const char *const names[] = { "KINETO_USE_DAEMON",	  "KINETO_CONFIG",
+					     "KINETO_LOG_LEVEL",	  "TEARDOWN_CUPTI",
+					     "DISABLE_CUPTI_LAZY_REINIT", "ENABLE_PROFILER" };
+	char text[400];
+
+	if (!list_set(doctor, names, ARRAY_SIZE(names), text, sizeof(text)))
+		check_set(ret, DOCTOR_OK, "torch's own profiler is as it comes");
+	else
+		check_set(ret,
+			  look_env(doctor, "KINETO_USE_DAEMON") != NULL ? DOCTOR_LIMITED
+									: DOCTOR_OK,
+			  "%s", text);
+}
+
+/* --- running programs --- */
+
+/* Names as the kernel cuts them, to 15 characters. */
+static const struct {
+	const char *name, *holds;
+} tools[] = {
+	{ "nsys", "CUPTI of what it profiles" },
+	{ "nsys-launcher", "CUPTI of what it profiles" },
+	{ "ncu", "the hardware counters of the GPU" },
+	{ "cuda-gdb", "CUPTI of what it debugs" },
+	{ "compute-sanitiz", "CUPTI of what it checks" },
+	{ "dynolog", "torch's profiler, on demand" },
+	{ "rocprofv3", "ROCm's tracing of what it profiles" },
+	{ "xpu_timer_daemo", "launches of the jobs it watches" },
+	{ "py-spy", "a ptrace of what it samples" },
+	{ "perf", "perf events" },
+	{ "gdb", "a ptrace of what it debugs" },
+	{ "strace", "a ptrace of what it follows" },
+};
+
+/* Appends "NAME (pid N): what it holds" for each process of the list. Returns how many. */
+static size_t find_tools(const struct doctor *doctor, char *text, size_t size)
+{
+	uint32_t *pids = calloc(PIDS_MAX, sizeof(*pids));
+	int cnt = pids != NULL ? procfs_list(doctor->setup.root, 0, pids, PIDS_MAX) : 0;
+	size_t found = 0, len = 0;
+
+	for (int i = 0; i < cnt; i++) {
+		struct procfs_stat stat;
+
+		if (procfs_read_stat(doctor->setup.root, pids[i], 0, &stat) < 0)
+			continue;
+		for (size_t j = 0; j < ARRAY_SIZE(tools); j++) {
+			if (strcmp(stat.comm, tools[j].name) != 0)
+				continue;
+			found++;
+			if (len < size)
+				len += (size_t)snprintf(text + len, size - len,
+							"%s%s (pid %u) holds %s",
+							len > 0 ? "; " : "", tools[j].name,
+							(unsigned)pids[i], tools[j].holds);
+		}
+	}
+	free(pids);
+	return found;
+}
+
+void check_profilers(const struct doctor *doctor, struct doctor_result *ret)
+{
+	char text[480] = "";
+
+	if (find_tools(doctor, text, sizeof(text)) == 0)
+		check_set(ret, DOCTOR_OK, "none is running");
+	else
+		check_set(ret, DOCTOR_LIMITED, "%s", text);
+}
+
+/* Whether somebody listens on a port, in a table like /proc/net/tcp. */
+static bool listens(const char *table, unsigned port)
+{
+	for (const char *line = strchr(table, '\n'); line != NULL; line = strchr(line + 1, '\n')) {
+		unsigned local, state;
+
+		if (sscanf(line + 1, "%*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x", &local,
+			   &state) == 2 &&
+		    local == port && state == TCP_LISTEN)
+			return true;
+	}
+	return false;
+}
+
+static bool dcgm_listens(const struct doctor *doctor)
+{
+	static const char *const tables[] = { "/proc/net/tcp", "/proc/net/tcp6" };
+	const size_t size = 1 << 20;
+	char *table = malloc(size);
+	bool found = false;
+
+	for (size_t i = 0; table != NULL && i < ARRAY_SIZE(tables); i++) {
+		if (look_file(doctor, tables[i], table, size) > 0)
+			found |= listens(table, DCGM_PORT);
+	}
+	free(table);
+	return found;
+}
+
+static bool dcgm_runs(const struct doctor *doctor)
+{
+	static const char *const names[] = { "nv-hostengine", "dcgm-exporter" };
+	uint32_t *pids = calloc(PIDS_MAX, sizeof(*pids));
+	int cnt = pids != NULL ? procfs_list(doctor->setup.root, 0, pids, PIDS_MAX) : 0;
+	bool found = false;
+
+	for (int i = 0; i < cnt && !found; i++) {
+		struct procfs_stat stat;
+
+		if (procfs_read_stat(doctor->setup.root, pids[i], 0, &stat) < 0)
+			continue;
+		for (size_t j = 0; j < ARRAY_SIZE(names); j++)
+			found |= strcmp(stat.comm, names[j]) == 0;
+	}
+	free(pids);
+	return found;
+}
+
+void check_dcgm(const struct doctor *doctor, struct doctor_result *ret)
+{
+	bool listening = dcgm_listens(doctor), running = dcgm_runs(doctor);
+
+	if (listening || running)
+		check_set(ret, DOCTOR_LIMITED, "%s%s%s", running ? "nv-hostengine runs" : "",
+			  running && listening ? "; " : "",
+			  listening ? "something listens on port 5555, as DCGM does" : "");
+	else
+		check_set(ret, DOCTOR_OK, "not seen");
+}
