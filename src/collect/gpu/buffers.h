@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A fixed number of buffers that a GPU's library fills: any thread takes an empty one
+ * and gives back a full one, one helper thread reads the full ones in the order in which
+ * they came. No lock and no wait: a library may hold its own lock while it asks, and
+ * a lock of ours that it waits for would be a deadlock with our calls into it.
+ *
+ *	EMPTY --take--> TAKEN --fill--> FULL --next/release--> EMPTY
+ *
+ * Source: facts on collection, section 2.3.
+ */
+#pragma once
+
+#include "base/base.h"
+
+#include <stdatomic.h>
+
+#define BUFFERS_CNT 32u
+#define BUFFERS_BYTES ((size_t)1 << 20)
+
+struct buffers {
+	uint8_t *memory; /* BUFFERS_CNT * BUFFERS_BYTES, mapped; pages come when they are used */
+	_Atomic uint64_t ticket;
+	struct {
+		_Atomic uint32_t state;
+		size_t valid;
+		uint64_t ticket; /* when it was filled */
+	} slots[BUFFERS_CNT];
+};
+
+/* Maps the memory unless it is. Returns 0 or -ENOMEM. */
+_must_check_ int buffers_open(struct buffers *buffers);
+
+/* An empty buffer, zeroed, or NULL: all are in use. Any thread. */
+uint8_t *buffers_take(struct buffers *buffers);
+
+/* Gives a taken buffer back with its first `valid` bytes filled. False: it is none of ours. */
+bool buffers_fill(struct buffers *buffers, uint8_t *buffer, size_t valid);
+
+/* The full buffer that came first, or NULL. It stays so until buffers_release(). One thread. */
+uint8_t *buffers_next(struct buffers *buffers, size_t *ret_valid);
+void buffers_release(struct buffers *buffers, uint8_t *buffer);
+
+size_t buffers_full_cnt(const struct buffers *buffers);
+
+/*
+ * Nobody writes any more: buffers that never came back are empty again, and the pages go
+ * back to the system. Returns how many of them had been taken.
+ */
+size_t buffers_reset(struct buffers *buffers);

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The back end for NVIDIA's GPUs: CUPTI's activity records. The order of calls matters:
+ * subscribe, clock, attributes, buffers, kinds; then disable, flush, and a finalize,
+ * without which training stays slower after the window. CUPTI wants that from within
+ * a call of the driver, at its exit: a callback on a harmless call, which the helper
+ * thread makes itself, since a job that hangs makes none.
+ *
+ * Only one tool at a time may use CUPTI in a process. Who comes second is told so and leaves.
+ * The buffers' callbacks take no lock and call nothing.
+ * Source: facts on collection, sections 2.2 to 2.7.
+ */
+#include "base/clock.h"
+#include "collect/gpu/buffers.h"
+#include "collect/gpu/cupti_calls.h"
+#include "collect/gpu/cupti_library.h"
+#include "collect/gpu/cupti_records.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#define DISCARD_BYTES ((size_t)64 << 10)
+#define RECORD_BYTES_MAX 216u /* the largest of the records we ask for: counts are at least so */
+#define FLUSH_PERIOD_MS 500u
+#define FINALIZE_LIMIT_NS (2 * NSEC_PER_SEC)
+#define LITTLE_MEMORY_BYTES ((size_t)256 << 20)
+
+enum finalize_state { FINALIZE_NONE, FINALIZE_WANTED, FINALIZE_RUNS, FINALIZE_DONE };
+
+static struct cupti {
+	bool found;
+	bool forked;
+	bool attached; /* subscribed, and not finalized since */
+	uint32_t version;
+	uint32_t session_cnt;
+	struct cuda_functions cuda;
+	struct cupti_functions api;
+	void *subscriber;
+	_Atomic bool fatal;	    /* CUPTI met an error and detached itself */
+	_Atomic uint32_t finalize;  /* enum finalize_state */
+	_Atomic uint64_t discarded; /* records, at least */
+	const struct gputrace_sink *sink;
+	struct buffers buffers;
+	struct cupti_reader reader;
+	uint8_t *buffer; /* being drained, up to record */
+	size_t valid;
+	void *record;
+} cupti;
+
+static const int kinds[] = { CUPTI_KIND_CONCURRENT_KERNEL, CUPTI_KIND_MEMCPY,
+			     CUPTI_KIND_MEMCPY2,	   CUPTI_KIND_MEMSET,
+			     CUPTI_KIND_SYNCHRONIZATION,   CUPTI_KIND_OVERHEAD };
+
+/* --- what CUPTI calls --- */
+
+/* Where a library that can't be refused a buffer writes; nobody reads it. */
+static _Alignas(8) uint8_t discard[DISCARD_BYTES];
+
+static void request(uint8_t **buffer, size_t *size, size_t *record_max)
+{
+	*record_max = 0;
+	*size = BUFFERS_BYTES;
+	*buffer = buffers_take(&cupti.buffers);
+	if (*buffer != NULL)
+		return;
+	if (cupti.version >= CUPTI_VERSION_12_9) {
+		*size = 0; /* it drops records, and counts them */
+		return;
+	}
+	*buffer = discard;
+	*size = sizeof(discard);
+}
+
+static void complete(_unused_ void *context, _unused_ uint32_t stream, uint8_t *buffer,
+		     _unused_ size_t size, size_t valid)
+{
+	if (buffer != NULL && !buffers_fill(&cupti.buffers, buffer, valid))
+		atomic_fetch_add_explicit(&cupti.discarded, valid / RECORD_BYTES_MAX + (valid > 0),
+					  memory_order_relaxed);
+}
+
+static uint64_t read_clock(void)
+{
+	return (uint64_t)clock_mono_ns();
+}
+
+/* The state's callback comes from CUPTI's own threads, the other from the call that we make. */
+static void on_callback(_unused_ void *data, uint32_t domain, uint32_t call, const void *info)
+{
+	const struct cupti_callback_data *at = info;
+	uint32_t wanted = FINALIZE_WANTED;
+
+	if (domain == CUPTI_DOMAIN_STATE && call == CUPTI_STATE_FATAL_ERROR)
+		atomic_store_explicit(&cupti.fatal, true, memory_order_release);
+	if (domain != CUPTI_DOMAIN_DRIVER || at->site != CUPTI_SITE_EXIT ||
+	    !atomic_compare_exchange_strong(&cupti.finalize, &wanted, FINALIZE_RUNS))
+		return;
+	(void)cupti.api.unsubscribe(cupti.subscriber);
+	(void)cupti.api.finalize();
+	atomic_store(&cupti.finalize, FINALIZE_DONE);
+}
+
+/* --- errors --- */
+
+static void append_number(char text[static 16], uint32_t number)
+{
+	char digits[16];
+	size_t cnt = 0, len = 0;
+
+	do {
+		digits[cnt++] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number > 0);
+	while (cnt > 0)
+		text[len++] = digits[--cnt];
+	text[len] = '\0';
+}
+
+static int explain(uint32_t result, const char *call, char ret_why[static GPUTRACE_WHY_MAX])
+{
+	char number[16];
+
+	append_number(number, result);
+	if (result == CUPTI_INSUFFICIENT_PRIVILEGES)
+		gputrace_why(ret_why,
+			     "the driver lets only administrators profile: set "
+			     "NVreg_RestrictProfilingToAdminUsers=0",
+			     NULL);
+	else if (result == CUPTI_VIRTUALIZED_DEVICE)
+		gputrace_why(ret_why, "this virtual GPU can't be profiled: enable it for the VM",
+			     NULL);
+	else if (result == CUPTI_NOT_INITIALIZED || result == CUPTI_UNKNOWN)
+		gputrace_why(ret_why, "CUPTI found no usable driver (", call, ": error ", number,
+			     ")", NULL);
+	else
+		gputrace_why(ret_why, call, ": CUPTI error ", number, NULL);
+	return -ENOTSUP;
+}
+
+/* --- probe --- */
+
+/* A process that only loaded CUDA is not attached to. */
+static bool device_in_use(const struct cuda_functions *cuda)
+{
+	void *context = NULL;
+	int cnt = 0;
+
+	if (cuda->device_count(&cnt) != 0) /* cuInit() was not called */
+		return false;
+	if (cuda->context_current(&context) == 0 && context != NULL)
+		return true;
+	for (int i = 0; i < MIN(cnt, CUDA_DEVICE_MAX); i++) {
+		unsigned flags;
+		int device, active = 0;
+
+		if (cuda->device_get(&device, i) == 0 &&
+		    cuda->context_state(device, &flags, &active) == 0 && active != 0)
+			return true;
+	}
+	return false;
+}
+
+static int probe(char ret_why[static GPUTRACE_WHY_MAX])
+{
+	int ret;
+
+	if (cupti.forked) {
+		gputrace_why(ret_why, "a forked child", NULL);
+		return -ENOENT;
+	}
+	ret = cuda_find(&cupti.cuda, ret_why);
+	if (ret < 0)
+		return ret;
+	if (!device_in_use(&cupti.cuda)) {
+		gputrace_why(ret_why, "this process has no CUDA context", NULL);
+		return -ENOENT;
+	}
+	if (atomic_load(&cupti.fatal)) {
+		gputrace_why(ret_why, "CUPTI met a fatal error in an earlier window", NULL);
+		return -ENOTSUP;
+	}
+	if (cupti.found)
+		return 0;
+	ret = cupti_find(&cupti.api, ret_why);
+	if (ret == 0 && cupti.api.get_version(&cupti.version) != CUPTI_OK)
+		ret = explain(CUPTI_UNKNOWN, "cuptiGetVersion", ret_why);
+	cupti.found = ret == 0;
+	return ret;
+}
+
+/* --- start --- */
+
+static int busy(const char *who, char ret_why[static GPUTRACE_WHY_MAX])
+{
+	gputrace_why(ret_why, "another profiler uses CUPTI in this process",
+		     who[0] != '\0' ? ": " : "", who, NULL);
+	return -EBUSY;
+}
+
+static int subscribe(char ret_why[static GPUTRACE_WHY_MAX])
+{
+	char who[CUPTI_OLD_SUBSCRIBER_BYTES] = "";
+	struct cupti_subscriber_params params = { sizeof(params), "perftracker", who, sizeof(who) };
+	uint32_t result;
+
+	if (cupti.attached) /* the last window could not detach */
+		return 0;
+	if (cupti.api.subscribe_v2 != NULL)
+		result = cupti.api.subscribe_v2(&cupti.subscriber, on_callback, NULL, &params);
+	else
+		result = cupti.api.subscribe(&cupti.subscriber, on_callback, NULL);
+	who[sizeof(who) - 1] = '\0';
+	if (result == CUPTI_MULTIPLE_SUBSCRIBERS)
+		return busy(who, ret_why);
+	if (result != CUPTI_OK)
+		return explain(result, "cuptiSubscribe", ret_why);
+	cupti.attached = true;
+	(void)cupti.api.enable_callback(1, cupti.subscriber, CUPTI_DOMAIN_STATE,
+					CUPTI_STATE_FATAL_ERROR);
+	return 0;
+}
+
+static void set_attribute(int attribute, uint8_t value)
+{
+	size_t size = sizeof(value);
+
+	(void)cupti.api.set_attribute(attribute, &size, &value);
+}
+
+/* Without our clock times are of the wall: the two are compared once. */
+static void set_clock(void)
+{
+	cupti.reader.offset_ns = 0;
+	if (cupti.api.register_clock == NULL || cupti.api.register_clock(read_clock) != CUPTI_OK)
+		cupti.reader.offset_ns = clock_mono_ns() - clock_wall_ns();
+}
+
+/*
+ * CUPTI keeps times in memory of the GPU; when an allocator has eaten that, they come as 0. Then
+ * pinned memory of the host does.
+ */
+static void set_attributes(void)
+{
+	size_t free_bytes, total_bytes;
+	void *context = NULL;
+
+	set_attribute(CUPTI_ATTR_PER_THREAD_BUFFER, 1);
+	set_attribute(CUPTI_ATTR_ZEROED_OUT_BUFFER, 1);
+	if (cupti.cuda.context_current(&context) == 0 && context != NULL &&
+	    cupti.cuda.memory_info(&free_bytes, &total_bytes) == 0 &&
+	    free_bytes < LITTLE_MEMORY_BYTES)
+		set_attribute(CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED, 1);
+}
+
+/* Old versions know all calls or none: those of the runtime, which launch nearly all kernels. */
+static void enable_calls(bool enable)
+{
+	static const struct {
+		uint16_t domain, call;
+	} calls[] = {
+#define X(domain, call, name) { CUPTI_DOMAIN_##domain, call },
+		CUPTI_CALL_LIST(X)
+#undef X
+	};
+
+	if (cupti.api.enable_runtime_call == NULL || cupti.api.enable_driver_call == NULL) {
+		(void)(enable ? cupti.api.enable : cupti.api.disable)(CUPTI_KIND_RUNTIME);
+		return;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		if (calls[i].domain == CUPTI_DOMAIN_RUNTIME)
+			(void)cupti.api.enable_runtime_call(calls[i].call, enable);
+		else
+			(void)cupti.api.enable_driver_call(calls[i].call, enable);
+	}
+}
+
+static int enable_kinds(char ret_why[static GPUTRACE_WHY_MAX])
+{
+	uint32_t result = cupti.api.register_buffers(request, complete);
+
+	if (result != CUPTI_OK)
+		return explain(result, "cuptiActivityRegisterCallbacks", ret_why);
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		result = cupti.api.enable(kinds[i]);
+		if (result == CUPTI_MULTIPLE_SUBSCRIBERS)
+			return busy("", ret_why);
+		if (result != CUPTI_OK && kinds[i] == CUPTI_KIND_CONCURRENT_KERNEL)
+			return explain(result, "cuptiActivityEnable", ret_why);
+	}
+	if (cupti.api.enable_all_syncs != NULL)
+		(void)cupti.api.enable_all_syncs(0);
+	enable_calls(true);
+	if (cupti.api.flush_period != NULL)
+		(void)cupti.api.flush_period(FLUSH_PERIOD_MS);
+	return 0;
+}
+
+static void name_device(void)
+{
+	char name[128] = "";
+	int device;
+
+	if (cupti.cuda.device_get(&device, 0) == 0 &&
+	    cupti.cuda.device_name(name, sizeof(name) - 1, device) == 0)
+		cupti.sink->device(name);
+}
+
+static void disable_all(void)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
+		(void)cupti.api.disable(kinds[i]);
+	enable_calls(false);
+}
+
+static int start(const struct gputrace_sink *sink, char ret_why[static GPUTRACE_WHY_MAX])
+{
+	int ret = buffers_open(&cupti.buffers);
+
+	if (ret < 0) {
+		gputrace_why(ret_why, "no memory for the GPU's buffers", NULL);
+		return ret;
+	}
+	cupti.sink = sink;
+	cupti.reader.sink = sink;
+	cupti.reader.next = cupti.api.next_record;
+	cupti.reader.graphs_uncorrelated = cupti.session_cnt > 0 &&
+					   cupti.version >= CUPTI_VERSION_13_0 &&
+					   cupti.version < CUPTI_VERSION_13_1_1;
+	cupti_reader_reset(&cupti.reader);
+	cupti.buffer = NULL;
+	ret = subscribe(ret_why);
+	if (ret < 0)
+		return ret;
+	if (cupti.api.set_thread_id_type != NULL)
+		(void)cupti.api.set_thread_id_type(CUPTI_THREAD_ID_SYSTEM);
+	set_clock();
+	set_attributes();
+	ret = enable_kinds(ret_why);
+	if (ret < 0) {
+		disable_all();
+		(void)cupti.api.unsubscribe(cupti.subscriber);
+		cupti.attached = false;
+		return ret;
+	}
+	cupti.session_cnt++;
+	name_device();
+	return 0;
+}
+
+/* --- drain --- */
+
+static bool next_buffer(void)
+{
+	if (cupti.buffer != NULL)
+		buffers_release(&cupti.buffers, cupti.buffer);
+	cupti.record = NULL;
+	cupti.buffer = buffers_next(&cupti.buffers, &cupti.valid);
+	return cupti.buffer != NULL;
+}
+
+static size_t drain(size_t most)
+{
+	size_t cnt = 0;
+
+	if (atomic_load(&cupti.fatal)) /* the records' names may be gone */
+		return 0;
+	while (cnt < most && (cupti.buffer != NULL || next_buffer())) {
+		size_t want = most - cnt;
+		size_t got = cupti_reader_read(&cupti.reader, cupti.buffer, cupti.valid,
+					       &cupti.record, want);
+
+		cnt += got;
+		if (got < want && !next_buffer())
+			break;
+	}
+	return cnt;
+}
+
+/* --- stop and close --- */
+
+static void count_dropped(void)
+{
+	size_t dropped = 0;
+
+	if (cupti.api.dropped(NULL, 0, &dropped) == CUPTI_OK && dropped > 0)
+		cupti.sink->lose(GPUTRACE_DROPPED, dropped);
+	dropped = atomic_exchange(&cupti.discarded, 0);
+	if (dropped > 0)
+		cupti.sink->lose(GPUTRACE_DROPPED, dropped);
+}
+
+static void stop(void)
+{
+	if (atomic_load(&cupti.fatal))
+		return;
+	disable_all();
+	(void)cupti.api.flush_all(0);
+	(void)cupti.api.flush_all(CUPTI_FLUSH_FORCED);
+	count_dropped();
+}
+
+/* Re-attaching crashed while graphs were alive, before CUDA 12.6. */
+static bool may_finalize(void)
+{
+	return !cupti.reader.graph_seen || cupti.version >= CUPTI_VERSION_12_6;
+}
+
+static int wait_finalized(void)
+{
+	int64_t limit_ns = clock_mono_ns() + FINALIZE_LIMIT_NS;
+	uint32_t wanted = FINALIZE_WANTED;
+
+	/* Another thread's call may have come first, and finalizes now. */
+	while (atomic_load(&cupti.finalize) != FINALIZE_DONE) {
+		if (atomic_compare_exchange_strong(&cupti.finalize, &wanted, FINALIZE_NONE))
+			return -ETIMEDOUT; /* nobody was called: nobody will be */
+		wanted = FINALIZE_WANTED;
+		if (clock_mono_ns() > limit_ns)
+			return -ETIMEDOUT;
+		(void)sched_yield();
+	}
+	return 0;
+}
+
+static int finalize(void)
+{
+	int version;
+
+	atomic_store(&cupti.finalize, FINALIZE_WANTED);
+	if (cupti.api.enable_callback(1, cupti.subscriber, CUPTI_DOMAIN_DRIVER,
+				      CUPTI_DRIVER_GET_VERSION) != CUPTI_OK) {
+		atomic_store(&cupti.finalize, FINALIZE_NONE);
+		return -EIO;
+	}
+	(void)cupti.cuda.driver_version(&version);
+	return wait_finalized();
+}
+
+static int detach(char ret_why[static GPUTRACE_WHY_MAX])
+{
+	int ret;
+
+	if (!may_finalize()) {
+		gputrace_why(ret_why,
+			     "CUPTI stays attached: detaching before CUDA 12.6 would harm graphs",
+			     NULL);
+		return -EOPNOTSUPP;
+	}
+	ret = finalize();
+	if (ret < 0) {
+		(void)cupti.api.enable_callback(0, cupti.subscriber, CUPTI_DOMAIN_DRIVER,
+						CUPTI_DRIVER_GET_VERSION);
+		gputrace_why(ret_why, "CUPTI stays attached, idle: it could not be detached", NULL);
+		return ret;
+	}
+	cupti.attached = false;
+	return 0;
+}
+
+/* CUPTI is gone, and with it what its records point to. */
+static void drop_buffers(void)
+{
+	uint8_t *buffer;
+	size_t valid;
+
+	while ((buffer = buffers_next(&cupti.buffers, &valid)) != NULL) {
+		cupti.sink->lose(GPUTRACE_DROPPED, valid / RECORD_BYTES_MAX + (valid > 0));
+		buffers_release(&cupti.buffers, buffer);
+	}
+	(void)buffers_reset(&cupti.buffers);
+	cupti.buffer = NULL;
+	cupti.attached = false;
+}
+
+static int close_session(char ret_why[static GPUTRACE_WHY_MAX])
+{
+	int ret;
+
+	if (atomic_load(&cupti.fatal)) {
+		gputrace_why(ret_why, "CUPTI met a fatal error and ended the window itself", NULL);
+		drop_buffers();
+		return -EIO;
+	}
+	if (cupti.buffer != NULL)
+		buffers_release(&cupti.buffers, cupti.buffer);
+	cupti.buffer = NULL;
+	ret = detach(ret_why);
+	if (ret == 0)
+		(void)buffers_reset(&cupti.buffers);
+	return ret;
+}
+
+static void forked(void)
+{
+	cupti.forked = true;
+}
+
+const struct gputrace_ops gputrace_cupti = {
+	.name = "cupti",
+	.probe = probe,
+	.start = start,
+	.drain = drain,
+	.stop = stop,
+	.close = close_session,
+	.forked = forked,
+};

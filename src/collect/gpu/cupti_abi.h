@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What we use of CUPTI's binary interface, for CUDA 11 to 13: beginnings of its
+ * records, which versions only append to, numbers, and types of functions. No header of
+ * the toolkit is needed to build; cupti_abi_check.c compares all of it with the real ones
+ * where they are installed.
+ * Source: facts on collection, section 2.1.
+ */
+#pragma once
+
+#include "base/base.h"
+
+enum cupti_kind {
+	CUPTI_KIND_MEMCPY = 1,
+	CUPTI_KIND_MEMSET = 2,
+	CUPTI_KIND_DRIVER = 4,
+	CUPTI_KIND_RUNTIME = 5,
+	CUPTI_KIND_CONCURRENT_KERNEL = 10, /* KERNEL (3) serializes kernels: never */
+	CUPTI_KIND_OVERHEAD = 17,
+	CUPTI_KIND_MEMCPY2 = 22, /* between devices */
+	CUPTI_KIND_SYNCHRONIZATION = 38,
+};
+
+enum cupti_attribute {
+	CUPTI_ATTR_ZEROED_OUT_BUFFER = 5,
+	CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED = 8,
+	CUPTI_ATTR_PER_THREAD_BUFFER = 9,
+};
+
+enum cupti_result {
+	CUPTI_OK = 0,
+	CUPTI_MAX_LIMIT_REACHED = 12,
+	CUPTI_NOT_INITIALIZED = 15,
+	CUPTI_NOT_SUPPORTED = 27,
+	CUPTI_VIRTUALIZED_DEVICE = 33,
+	CUPTI_INSUFFICIENT_PRIVILEGES = 35,
+	CUPTI_MULTIPLE_SUBSCRIBERS = 39,
+	CUPTI_UNKNOWN = 999,
+};
+
+#define CUPTI_FLUSH_FORCED 1u
+#define CUPTI_THREAD_ID_SYSTEM 1
+#define CUPTI_DOMAIN_DRIVER 1
+#define CUPTI_DOMAIN_RUNTIME 2
+#define CUPTI_DOMAIN_STATE 6
+#define CUPTI_STATE_FATAL_ERROR 1u
+#define CUPTI_SITE_EXIT 1
+#define CUPTI_DRIVER_GET_VERSION 2u /* cuDriverGetVersion */
+#define CUPTI_DRIVER_GRAPH_LAUNCH 514u
+#define CUPTI_RUNTIME_GRAPH_LAUNCH 311u
+#define CUPTI_RUNTIME_GRAPH_LAUNCH_PTSZ 312u
+#define CUPTI_OBJECT_THREAD 2u
+#define CUPTI_NO_STREAM UINT32_MAX
+#define CUPTI_OLD_SUBSCRIBER_BYTES 64
+
+/* cuptiGetVersion(): small numbers before CUDA 13, then xxyyzz. */
+#define CUPTI_VERSION_12_6 24u
+#define CUPTI_VERSION_12_9 27u
+#define CUPTI_VERSION_13_0 130000u
+#define CUPTI_VERSION_13_1_1 130101u
+
+struct cupti_record {
+	uint32_t kind;
+};
+
+/* Kernel4 on; the fields of graphs from Kernel5 (CUDA 11.1) on. */
+struct cupti_kernel {
+	uint32_t kind;
+	uint32_t unused1[3];
+	uint64_t start, end;
+	uint64_t unused2;
+	uint32_t device, context, stream;
+	uint32_t grid[3], block[3];
+	uint32_t unused3[4];
+	uint32_t correlation;
+	uint64_t grid_id;
+	const char *name;
+	uint64_t unused4[4];
+	uint64_t graph_node;
+	uint32_t unused5;
+	uint32_t graph;
+};
+
+struct cupti_memcpy {
+	uint32_t kind;
+	uint8_t copy_kind, from, to, flags;
+	uint64_t bytes, start, end;
+	uint32_t device, context, stream, correlation;
+};
+
+struct cupti_memcpy_peer {
+	uint32_t kind;
+	uint8_t copy_kind, from, to, flags;
+	uint64_t bytes, start, end;
+	uint32_t device, context, stream;
+	uint32_t from_device, from_context, to_device, to_context;
+	uint32_t correlation;
+};
+
+struct cupti_memset {
+	uint32_t kind;
+	uint32_t value;
+	uint64_t bytes, start, end;
+	uint32_t device, context, stream, correlation;
+	uint16_t flags, memory;
+};
+
+struct cupti_sync {
+	uint32_t kind;
+	uint32_t type;
+	uint64_t start, end;
+	uint32_t correlation, context, stream;
+};
+
+struct cupti_api {
+	uint32_t kind;
+	uint32_t call; /* cbid */
+	uint64_t start, end;
+	uint32_t pid, tid, correlation, result;
+};
+
+struct cupti_overhead {
+	uint32_t kind;
+	uint32_t what, object;
+	uint32_t pid, tid; /* where object is CUPTI_OBJECT_THREAD */
+	uint32_t unused;
+	uint64_t start, end;
+};
+
+/* Of cuptiSubscribe_v2(), since CUDA 13. */
+struct cupti_subscriber_params {
+	size_t size;
+	const char *name;
+	char *old_name;
+	size_t old_name_size;
+};
+
+/* What a callback of an API's domain is given: its beginning. */
+struct cupti_callback_data {
+	uint32_t site;
+};
+
+typedef void (*cupti_callback_fn)(void *data, uint32_t domain, uint32_t call, const void *info);
+typedef void (*cupti_request_fn)(uint8_t **buffer, size_t *size, size_t *record_max);
+typedef void (*cupti_complete_fn)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+				  size_t valid);
+typedef uint32_t (*cupti_next_fn)(uint8_t *buffer, size_t valid, void **record);

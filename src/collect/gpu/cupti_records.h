@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CUPTI's activity records become events of gputrace.h. A part of the CUPTI back
+ * end that knows neither the library nor threads: it is given memory and the
+ * function that steps from record to record, whose lengths only CUPTI knows.
+ */
+#pragma once
+
+#include "collect/gpu/cupti_abi.h"
+#include "collect/gpu/gputrace.h"
+
+#define CUPTI_NAME_SLOTS 8192u /* power of two */
+#define CUPTI_CONTEXT_MAX 16u
+
+struct cupti_name {
+	uintptr_t key; /* the pointer, which all records of a kernel share; 0: free */
+	uint32_t name;
+};
+
+struct cupti_reader {
+	const struct gputrace_sink *sink;
+	cupti_next_fn next;
+	int64_t offset_ns; /* added to all times: 0 when CUPTI reads our clock */
+	/* Launches of graphs have wrong correlation numbers (CUDA 13.0, from the second session
+	 * of a process on): they are left out, and the order of launches must do. */
+	bool graphs_uncorrelated;
+	bool graph_seen;
+	struct {
+		uint32_t context;
+		int32_t device;
+	} contexts[CUPTI_CONTEXT_MAX]; /* of which a kernel or copy was seen */
+	size_t context_cnt;
+	struct cupti_name names[CUPTI_NAME_SLOTS];
+};
+
+/* Forgets names: pointers may have new meanings after CUPTI was detached. */
+void cupti_reader_reset(struct cupti_reader *reader);
+
+/*
+ * Reads on behind *record (NULL: the first) in buffer[valid], at most so many records.
+ * Returns how many; fewer than `most`: the buffer is at its end.
+ */
+size_t cupti_reader_read(struct cupti_reader *reader, uint8_t *buffer, size_t valid, void **record,
+			 size_t most);
