@@ -22,8 +22,10 @@ SOURCE_TORCH = 2
 STACKS = 0
 OPERATORS = 1
 GC = 5
+GPU = 7
 
 EAGAIN = -11
+EBUSY = -16
 
 
 LIBRARY = "libperftracker-agent.so"
@@ -76,8 +78,10 @@ class Agent:
         self.enabled = lib.pt_agent_enabled
         self.run = lib.pt_agent_run
         self.window_open = lib.pt_agent_window_open
+        self.window_open.argtypes = [ctypes.c_int]
         self.window_close = lib.pt_agent_window_close
         self.window_close.restype = None
+        self.window_complete = lib.pt_agent_window_complete
 
     def builtins(self, act: Any) -> Any:
         """(loader_begins, loader_ends, step_begins, step_ends, iteration, gc), or None."""

@@ -20,7 +20,7 @@ import time
 from typing import Any, Callable, ContextManager, Dict, Optional
 
 from perftracker import _agent, _rank, _signals
-from perftracker._source import AgentSource, SourceError, TorchSource
+from perftracker._source import AgentSource, SourceError, TorchSource, YieldError
 
 CONNECT_TRIES = 100
 EXIT_WAIT_S = 60.0
@@ -194,18 +194,11 @@ def _trace_path(agent: Any) -> str:
 def _sources(agent: Any) -> Any:
     """Those that may record the window, the better first."""
     wanted = agent.order_source()
-    own = AgentSource(agent)
     if wanted == _agent.SOURCE_AGENT:
-        return [own]
-    if wanted == _agent.SOURCE_TORCH or _has_device():
+        return [AgentSource(agent, whole=False)]
+    if wanted == _agent.SOURCE_TORCH:
         return [TorchSource()]
-    return [own, TorchSource()]
-
-
-def _has_device() -> bool:
-    """A device's work is seen by torch's profiler only."""
-    torch = sys.modules.get("torch")
-    return torch is not None and bool(torch.cuda.is_available() and torch.cuda.is_initialized())
+    return [AgentSource(agent), TorchSource()]
 
 
 def _open() -> None:
@@ -222,6 +215,8 @@ def _open() -> None:
         except SourceError as error:
             why = str(error)
             _hook.source = None
+            if isinstance(error, YieldError):
+                break
             continue
         _begun(source, begin_ns)
         return
@@ -245,12 +240,12 @@ def _close(exiting: bool = False) -> None:
     finish = source.stop(exiting)
     _hook.source = None
     _hook.stall_ns += time.monotonic_ns() - begin_ns
-    if exiting or not source.path:
-        _export(finish, source.path, _hook.stall_ns)
+    if exiting or not source.late:
+        _export(finish, source, _hook.stall_ns)
         return
     export = threading.Thread(
         target=_export,
-        args=(finish, source.path, _hook.stall_ns),
+        args=(finish, source, _hook.stall_ns),
         name="perftracker-export",
         daemon=True,
     )
@@ -258,15 +253,15 @@ def _close(exiting: bool = False) -> None:
     _hook.export = export
 
 
-def _export(finish: Callable[[], int], path: str, stall_ns: int) -> None:
-    """On the helper thread if there is a file; the agent's rare calls are one at a time."""
+def _export(finish: Callable[[], int], source: Any, stall_ns: int) -> None:
+    """On the helper thread if it takes time; the agent's rare calls are one at a time."""
     try:
         stall_ns += finish()
-        _tell(lambda: _hook.agent.done(os.fsencode(path), stall_ns), bool(path))
+        _tell(lambda: _hook.agent.done(os.fsencode(source.path), stall_ns), source.late)
     except Exception as error:
         _signals.pass_on(error)
         text = ("%s" % error).encode("utf-8", "replace")
-        _tell(lambda: _hook.agent.missed(text), bool(path))
+        _tell(lambda: _hook.agent.missed(text), source.late)
 
 
 def _tell(send: Callable[[], int], may_wait: bool) -> None:

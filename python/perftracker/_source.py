@@ -6,7 +6,8 @@ the function that stop() returns.
 
 AgentSource only switches collectors on and off; what they see goes to the daemon
 through shared memory. TorchSource is for what they can't do: a device, a version
-of torch or Python that they don't know.
+of torch or Python that they don't know. Of tools that record a device there can be
+only one in a process, so whichever source is used yields to the user's own.
 
 What costs the job time with torch's profiler, and what is done about it:
 - torch builds its event objects twice. The low-level calls give the result
@@ -29,9 +30,10 @@ import time
 import warnings
 from typing import Any, Callable, ContextManager, Dict, Iterator, List
 
-from perftracker import _signals
+from perftracker import _agent, _signals
 
 SAVE_LIMIT_S = 300.0
+COMPLETE_LIMIT_S = 5.0  # from the end of a window to the last event of a device
 KINETO_SILENT = 6  # above its greatest severity
 
 
@@ -39,18 +41,38 @@ class SourceError(Exception):
     """The window can't be recorded; the text says why."""
 
 
+class YieldError(SourceError):
+    """Another tool records this process: no other source is tried either."""
+
+
 class AgentSource:
-    """The collectors of libperftracker-agent.so."""
+    """The collectors of libperftracker-agent.so; whole: a device must be recorded, too."""
 
     name = b"agent"
     path = ""  # no file: the trace is in the recorder
 
-    def __init__(self, agent: Any) -> None:
+    def __init__(self, agent: Any, whole: bool = True) -> None:
         self._agent = agent
+        self._whole = whole
+        self._guard = _Guard()
+        self.late = False  # what is recorded is complete only after stop()
 
     def start(self, path: str, on_steal: Callable[[], None]) -> None:
-        if self._agent.window_open() != 0:
-            raise SourceError("the agent's own collectors can't record this process")
+        device = _has_device()
+        if device and _user_profiles():
+            raise YieldError("the user's own profiler is active")
+        error = self._agent.window_open(int(self._whole))
+        absent = self._agent.absent(_agent.GPU)
+        if error == _agent.EBUSY:
+            raise YieldError(absent)
+        if error != 0:
+            raise SourceError(absent or "the agent's own collectors can't record this process")
+        self.late = not absent
+        if device and self._whole and not self.late:
+            self._agent.window_close()
+            raise SourceError("the agent can't record this device: %s" % absent)
+        if self.late:
+            self._guard.watch(on_steal)
 
     def bound(self, step: int) -> None:
         """The marks themselves say where iterations begin."""
@@ -61,24 +83,33 @@ class AgentSource:
         return profiler.record_function(name)
 
     def abort(self) -> None:
-        self._agent.window_close()
+        self.stop()()
 
     def stop(self, exiting: bool = False) -> Callable[[], int]:
+        self._guard.unwatch()
         self._agent.window_close()
-        return lambda: 0
+        return self._wait_complete if self.late else lambda: 0
+
+    def _wait_complete(self) -> int:
+        """Another profiler may start then. What takes longer than the limit is lost."""
+        deadline = time.monotonic() + COMPLETE_LIMIT_S
+        while not self._agent.window_complete() and time.monotonic() < deadline:
+            time.sleep(0.002)
+        return 0
 
 
 class TorchSource:
     """torch.profiler machinery: CPU (and CUDA) activities, stacks, shapes."""
 
     name = b"torch"
+    late = True  # saving takes time
 
     def __init__(self) -> None:
         self.path = ""
         self._profile: Any = None
         self._step_range: Any = None
         self._ranges: Any = None
-        self._prepare: Any = None
+        self._guard = _Guard()
 
     def start(self, path: str, on_steal: Callable[[], None]) -> None:
         """Records until stop(); the trace will be at path. Raises SourceError when it can't.
@@ -105,7 +136,7 @@ class TorchSource:
         with _quiet_kineto(torch):
             self._profile._start_trace()
         _add_metadata(torch)
-        self._guard(profiler, on_steal)
+        self._guard.watch(on_steal)
 
     def bound(self, step: int) -> None:
         """An iteration begins here: closes the range of the one before."""
@@ -143,7 +174,7 @@ class TorchSource:
         import torch.autograd.profiler as profiler
 
         torch = sys.modules["torch"]
-        self._unguard(profiler)
+        self._guard.unwatch()
         self._step_range = None
         if self._ranges is not None:
             self._ranges.end_all()
@@ -158,7 +189,18 @@ class TorchSource:
             profiler._run_on_profiler_stop()
         return result
 
-    def _guard(self, profiler: Any, on_steal: Callable[[], None]) -> None:
+
+class _Guard:
+    """Calls on_steal before a profiler of the user's starts."""
+
+    def __init__(self) -> None:
+        self._original: Any = None
+
+    def watch(self, on_steal: Callable[[], None]) -> None:
+        if "torch" not in sys.modules:
+            return
+        import torch.autograd.profiler as profiler
+
         original = profiler.profile._prepare_trace
 
         def prepare(profile: Any) -> Any:
@@ -168,13 +210,26 @@ class TorchSource:
                 _signals.pass_on(error)
             return original(profile)
 
-        self._prepare = original
+        self._original = original
         profiler.profile._prepare_trace = prepare
 
-    def _unguard(self, profiler: Any) -> None:
-        if self._prepare is not None:
-            profiler.profile._prepare_trace = self._prepare
-        self._prepare = None
+    def unwatch(self) -> None:
+        if self._original is None:
+            return
+        import torch.autograd.profiler as profiler
+
+        profiler.profile._prepare_trace = self._original
+        self._original = None
+
+
+def _has_device() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(torch.cuda.is_available() and torch.cuda.is_initialized())
+
+
+def _user_profiles() -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(torch._C._autograd._profiler_enabled())
 
 
 class _Ranges:

@@ -102,6 +102,7 @@ EXPORTS = {
     "pt_agent_step",
     "pt_agent_training_thread",
     "pt_agent_window_close",
+    "pt_agent_window_complete",
     "pt_agent_window_open",
 }
 

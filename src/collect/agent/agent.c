@@ -305,15 +305,20 @@ uint32_t pt_agent_order_source(void)
 	return agent.window.source;
 }
 
-int pt_agent_window_open(void)
+int pt_agent_window_open(int whole)
 {
 	return collectors_open_window(agent.window.seen_id, agent.window.sample_hz,
-				      agent.window.exact);
+				      agent.window.exact, whole != 0);
 }
 
 void pt_agent_window_close(void)
 {
 	collectors_close_window();
+}
+
+int pt_agent_window_complete(void)
+{
+	return collectors_window_is_complete();
 }
 
 int pt_agent_begun(const char *source)

@@ -82,11 +82,15 @@ PT_EXPORT struct pyobject *pt_agent_builtins(struct pyobject *act);
 PT_EXPORT uint32_t pt_agent_order_source(void);
 
 /*
- * The agent's own collectors as the source of a window: open returns 0 or
- * -ENOTSUP, when another source is needed. Both take microseconds.
+ * The agent's own collectors as the source of a window. open returns 0; -ENOTSUP: another
+ * source is needed; if whole is not 0 also -ENODEV: the process uses a GPU that can't be
+ * recorded, and -EBUSY: another tool records it (pt_agent_absent() says which). Both take
+ * microseconds without a GPU; with one the window is to be reported (pt_agent_done())
+ * when window_complete returns 1.
  */
-PT_EXPORT int pt_agent_window_open(void);
+PT_EXPORT int pt_agent_window_open(int whole);
 PT_EXPORT void pt_agent_window_close(void);
+PT_EXPORT int pt_agent_window_complete(void);
 
 /*
  * The window is open: sends MSG_PROFILE_BEGUN. source: SOURCE_AGENT when the

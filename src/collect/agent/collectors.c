@@ -2,6 +2,7 @@
 #include "collect/agent/collectors.h"
 
 #include "collect/agent/account.h"
+#include "collect/agent/gpu.h"
 #include "collect/agent/lane.h"
 #include "collect/agent/pystack.h"
 #include "collect/agent/pytrace.h"
@@ -169,10 +170,27 @@ static void start_trace(void)
 	collectors_note(FLIGHT_SOURCE_EXACT, collectors.traced ? NULL : why);
 }
 
-int collectors_open_window(uint64_t order_id, uint32_t hz, bool exact)
+/* A process without a GPU has nothing to be missed. */
+static int open_gpu(bool whole)
 {
+	char why[GPUTRACE_WHY_MAX] = "";
+	int ret = gpu_open(why);
+
+	collectors_note(FLIGHT_SOURCE_GPU, ret == 0 ? NULL : why);
+	if (ret == 0 || ret == -ENOENT || !whole)
+		return 0;
+	return ret == -EBUSY ? -EBUSY : -ENODEV;
+}
+
+int collectors_open_window(uint64_t order_id, uint32_t hz, bool exact, bool whole)
+{
+	int ret;
+
 	if (!collectors.running || !have(FLIGHT_SOURCE_STACKS) || !have(FLIGHT_SOURCE_OPERATORS))
 		return -ENOTSUP;
+	ret = open_gpu(whole);
+	if (ret < 0)
+		return ret;
 	collectors.window = true;
 	collectors.window_steps = 0;
 	collectors.audit.active = false;
@@ -188,6 +206,7 @@ void collectors_close_window(void)
 {
 	if (!collectors.window)
 		return;
+	gpu_close();
 	if (collectors.traced)
 		pytrace_stop();
 	collectors.traced = false;
@@ -199,6 +218,11 @@ void collectors_close_window(void)
 bool collectors_window_is_open(void)
 {
 	return collectors.window;
+}
+
+bool collectors_window_is_complete(void)
+{
+	return !collectors.window && gpu_is_closed();
 }
 
 static void free_audit(void)
@@ -297,5 +321,6 @@ void collectors_forked(void)
 {
 	sampler_forked();
 	pytrace_forked();
+	gpu_forked();
 	collectors = (struct collectors){ 0 };
 }

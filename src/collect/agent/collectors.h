@@ -38,11 +38,16 @@ _must_check_ int collectors_run(void);
 /*
  * A window of the order. hz: stack samples a second, 0 the default. exact: trace Python
  * calls; if that can't be done FLIGHT_SOURCE_EXACT says why, and samples are all there is.
- * Returns 0, or -ENOTSUP when stacks or operators can't be recorded.
+ * whole: a GPU that the process uses must be recorded, too. Returns 0; -ENOTSUP when
+ * stacks or operators can't be recorded; when a GPU can't, FLIGHT_SOURCE_GPU says why:
+ * -EBUSY, another tool records it, or -ENODEV. Nothing is open then.
  */
-_must_check_ int collectors_open_window(uint64_t order_id, uint32_t hz, bool exact);
+_must_check_ int collectors_open_window(uint64_t order_id, uint32_t hz, bool exact, bool whole);
 void collectors_close_window(void);
 bool collectors_window_is_open(void);
+
+/* Whether all that was recorded in the last window is in the recorder: a GPU's events come late. */
+bool collectors_window_is_complete(void);
 
 /* At each iteration mark. Two loads when there is nothing to do. */
 void collectors_step(uint64_t step);

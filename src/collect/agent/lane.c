@@ -68,11 +68,17 @@ void lane_record(const struct ring_record *record)
 
 void lane_record_window(const struct ring_record *record)
 {
+	if (lane_window_is_open())
+		lane_record_late(record);
+}
+
+void lane_record_late(const struct ring_record *record)
+{
 	struct flight *flight = lane_flight();
 	struct flight_lane *lane;
 	int idx;
 
-	if (flight == NULL || !lane_window_is_open())
+	if (flight == NULL)
 		return;
 	lane = own_lane(flight, &idx);
 	if (lane != NULL)

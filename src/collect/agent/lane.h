@@ -25,6 +25,9 @@ void lane_record(const struct ring_record *record);
 /* What is recorded while a window is open; nothing happens else. */
 void lane_record_window(const struct ring_record *record);
 
+/* As lane_record_window(), also when the window is over: what it holds may come late. */
+void lane_record_late(const struct ring_record *record);
+
 /* Whether a window is open: asked before the work of making a record. */
 bool lane_window_is_open(void);
 void lane_open_window(uint32_t id);

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/agent/gpu.h"
+
+#include "base/compat.h"
+#include "collect/agent/collectors.h"
+#include "collect/agent/lane.h"
+#include "collect/agent/names.h"
+#include "format/elements.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STACK_BYTES ((size_t)1 << 20) /* GPU libraries are called on it */
+#define TICK_NS (2 * NSEC_PER_MSEC)
+/* Events of a tick. Whoever reads the ring of a lane comes each 20 ms: at twice the larger of
+ * these he would miss some. */
+#define TICK_EVENTS 512u
+#define TICK_EVENTS_BEHIND 1536u /* after a tick that did not see the end */
+#define LANE_SLOTS (4 * FLIGHT_GPU_LANE_CNT)
+
+_Static_assert(TICK_EVENTS_BEHIND * 20u < FLIGHT_WINDOW_RECORD_CNT, "the ring outlasts a look");
+
+enum gpu_state { GPU_IDLE, GPU_OPEN, GPU_CLOSING };
+
+static struct gpu {
+	_Atomic uint32_t state; /* enum gpu_state; the helper leaves GPU_CLOSING, others the rest */
+	_Atomic uint32_t wake;	/* futex: grows with each change of state */
+	bool thread;
+	bool forked;
+	const struct gputrace_ops *ops;
+	uint16_t lanes[LANE_SLOTS]; /* index + 1 in the recorder's table, by hash; 0: free */
+} gpu;
+
+/* --- the sink: on the helper thread --- */
+
+static uint32_t sink_name(const char *text, size_t len)
+{
+	return names_string(text, len);
+}
+
+static void sink_lose(enum gputrace_loss loss, uint64_t cnt)
+{
+	struct flight *flight = lane_flight();
+
+	if (flight == NULL)
+		return;
+	atomic_fetch_add_explicit(loss == GPUTRACE_UNTIMED ? &flight->drops.gpu_untimed
+							   : &flight->drops.gpu,
+				  cnt, memory_order_relaxed);
+}
+
+static void sink_device(const char *name)
+{
+	struct flight *flight = lane_flight();
+
+	if (flight != NULL)
+		atomic_store_explicit(&flight->gpu_name, names_string(name, strlen(name)),
+				      memory_order_release);
+}
+
+/* FLIGHT_GPU_LANE_CNT: the table is full. */
+static uint32_t add_lane(struct flight *flight, const struct gputrace_event *event, uint16_t *slot)
+{
+	uint32_t cnt = atomic_load_explicit(&flight->gpu_lane_cnt, memory_order_relaxed);
+
+	if (cnt >= FLIGHT_GPU_LANE_CNT)
+		return FLIGHT_GPU_LANE_CNT;
+	flight->gpu_lanes[cnt] = (struct flight_gpu_lane){ event->device, event->id };
+	atomic_store_explicit(&flight->gpu_lane_cnt, cnt + 1, memory_order_release);
+	*slot = (uint16_t)(cnt + 1);
+	return cnt;
+}
+
+static uint32_t lane_of(struct flight *flight, const struct gputrace_event *event)
+{
+	uint64_t key = (uint64_t)(uint32_t)event->device << 32 | event->id;
+	uint64_t at = key * 0x9e3779b97f4a7c15u >> 32;
+
+	for (;; at++) {
+		uint16_t *slot = &gpu.lanes[at % LANE_SLOTS];
+		const struct flight_gpu_lane *lane;
+
+		if (*slot == 0)
+			return add_lane(flight, event, slot);
+		lane = &flight->gpu_lanes[*slot - 1];
+		if (lane->device == event->device && lane->id == event->id)
+			return *slot - 1u;
+	}
+}
+
+/* Which node of a graph, in 16 bits: equal nodes have equal tags, others nearly always others. */
+static uint16_t node_tag(uint64_t node)
+{
+	uint16_t tag = (uint16_t)(node * 0x9e3779b97f4a7c15u >> 48);
+
+	return node == 0 ? 0 : tag != 0 ? tag : 1;
+}
+
+static uint16_t tag_of(const struct gputrace_event *event)
+{
+	if (event->kind == GPUTRACE_MEMOP)
+		return elements_encode((int64_t)MIN(event->bytes, (uint64_t)INT64_MAX));
+	return node_tag(event->graph_node);
+}
+
+static void sink_event(const struct gputrace_event *event)
+{
+	static const uint16_t kinds[] = { [GPUTRACE_KERNEL] = FLIGHT_GPU_KERNEL,
+					  [GPUTRACE_MEMOP] = FLIGHT_GPU_MEMOP,
+					  [GPUTRACE_SYNC] = FLIGHT_GPU_SYNC,
+					  [GPUTRACE_API] = FLIGHT_GPU_API,
+					  [GPUTRACE_OVERHEAD] = FLIGHT_GPU_OVERHEAD };
+	struct flight *flight = lane_flight();
+	struct ring_record record = { .time_ns = event->start_ns,
+				      .value = event->dur_ns,
+				      .kind = kinds[event->kind] };
+	uint32_t lane;
+
+	if (flight == NULL)
+		return;
+	lane = lane_of(flight, event);
+	if (lane == FLIGHT_GPU_LANE_CNT || event->name == 0) {
+		sink_lose(GPUTRACE_DROPPED, 1);
+		return;
+	}
+	record.detail = (uint16_t)lane;
+	record.extra = flight_gpu_extra(event->correlation, tag_of(event), event->name);
+	lane_record_late(&record);
+}
+
+static const struct gputrace_sink sink = {
+	.name = sink_name,
+	.event = sink_event,
+	.lose = sink_lose,
+	.device = sink_device,
+};
+
+/* --- the helper --- */
+
+/* Until a change of state, at most timeout_ns; 0: as long as it takes. */
+static void wait_for(uint32_t wake, int64_t timeout_ns)
+{
+	struct timespec timeout = { .tv_nsec = timeout_ns };
+
+	(void)syscall(SYS_futex, &gpu.wake, FUTEX_WAIT_PRIVATE, wake,
+		      timeout_ns > 0 ? &timeout : NULL, NULL, 0);
+}
+
+static void finish_window(void)
+{
+	char why[GPUTRACE_WHY_MAX] = "";
+	uint32_t wake = atomic_load_explicit(&gpu.wake, memory_order_acquire);
+
+	gpu.ops->stop();
+	while (gpu.ops->drain(TICK_EVENTS) > 0)
+		wait_for(wake, TICK_NS);
+	if (gpu.ops->close(why) < 0)
+		collectors_note(FLIGHT_SOURCE_GPU, why);
+	atomic_store_explicit(&gpu.state, GPU_IDLE, memory_order_release);
+}
+
+static void *run(_unused_ void *arg)
+{
+	size_t most = TICK_EVENTS;
+
+	(void)prctl(PR_SET_NAME, "pt-gpu");
+	for (;;) {
+		uint32_t wake = atomic_load_explicit(&gpu.wake, memory_order_acquire);
+		uint32_t state = atomic_load_explicit(&gpu.state, memory_order_acquire);
+
+		if (state == GPU_CLOSING)
+			finish_window();
+		else if (state == GPU_OPEN)
+			most = gpu.ops->drain(most) < most ? TICK_EVENTS : TICK_EVENTS_BEHIND;
+		wait_for(wake, state == GPU_IDLE ? 0 : TICK_NS);
+	}
+	return NULL;
+}
+
+/* Signals of the job are for threads of the job. */
+static int create_thread(void)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+	int ret;
+
+	if (gpu.thread)
+		return 0;
+	if (pthread_attr_init(&attr) != 0)
+		return -ENOMEM;
+	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
+	ret = pthread_create(&thread, &attr, run, NULL);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	(void)pthread_attr_destroy(&attr);
+	gpu.thread = ret == 0;
+	return -ret;
+}
+
+static void set_state(enum gpu_state state)
+{
+	atomic_store_explicit(&gpu.state, (uint32_t)state, memory_order_release);
+	atomic_fetch_add_explicit(&gpu.wake, 1, memory_order_release);
+	(void)syscall(SYS_futex, &gpu.wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* --- for the agent --- */
+
+/* The first back end whose GPU the process uses. */
+static int find_ops(const struct gputrace_ops **ret, char ret_why[static GPUTRACE_WHY_MAX])
+{
+	for (size_t i = 0; gputrace_all[i] != NULL; i++) {
+		int error = gputrace_all[i]->probe(ret_why);
+
+		*ret = gputrace_all[i];
+		if (error != -ENOENT)
+			return error;
+	}
+	return -ENOENT;
+}
+
+int gpu_open(char ret_why[static GPUTRACE_WHY_MAX])
+{
+	int ret;
+
+	if (gpu.forked) {
+		gputrace_why(ret_why, "a forked child", NULL);
+		return -ENOENT;
+	}
+	if (atomic_load_explicit(&gpu.state, memory_order_acquire) != GPU_IDLE) {
+		gputrace_why(ret_why, "the window before is still being closed", NULL);
+		return -EBUSY;
+	}
+	ret = find_ops(&gpu.ops, ret_why);
+	if (ret == 0)
+		ret = create_thread();
+	if (ret == 0)
+		ret = gpu.ops->start(&sink, ret_why);
+	if (ret < 0)
+		return ret;
+	ret_why[0] = '\0';
+	set_state(GPU_OPEN);
+	return 0;
+}
+
+void gpu_close(void)
+{
+	if (atomic_load_explicit(&gpu.state, memory_order_relaxed) == GPU_OPEN)
+		set_state(GPU_CLOSING);
+}
+
+bool gpu_is_closed(void)
+{
+	return atomic_load_explicit(&gpu.state, memory_order_acquire) == GPU_IDLE;
+}
+
+void gpu_forked(void)
+{
+	gpu.forked = true;
+	atomic_store_explicit(&gpu.state, GPU_IDLE, memory_order_relaxed);
+	for (size_t i = 0; gputrace_all[i] != NULL; i++)
+		gputrace_all[i]->forked();
+}
