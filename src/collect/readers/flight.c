@@ -141,25 +141,69 @@ static int64_t weight_of(const struct flight_pass *pass, const struct flight_ite
 	return is_torch_scope(pass->log->strings.data[item->what]) ? 0 : -1;
 }
 
-/* First what each edge adds, then the sums; edges of one moment become one. */
+/* Lists what begins at or after time_ns, the latest first. */
+static int list_begun(edge_vec *open, int64_t time_ns, edge_vec *edges)
+{
+	int ret = 0;
+
+	while (ret == 0 && open->cnt > 0 && open->data[open->cnt - 1].time_ns >= time_ns)
+		ret = vec_push(edges, open->data[--open->cnt]);
+	return ret;
+}
+
+/*
+ * What each edge adds, the latest first. Items come so by their ends and enclose each
+ * other, so those that are open are a stack.
+ */
+static int list_edges(const struct flight_pass *pass, const item_vec *items, edge_vec *edges)
+{
+	edge_vec open = { 0 };
+	int ret = 0;
+
+	for (size_t i = 0; i < items->cnt && ret == 0; i++) {
+		const struct flight_item *item = &items->data[i];
+		int64_t adds = weight_of(pass, item), end_ns = item->start_ns + item->dur_ns;
+
+		if (adds == 0 || item->dur_ns == 0)
+			continue;
+		ret = list_begun(&open, end_ns, edges);
+		if (ret == 0)
+			ret = vec_push(edges, (struct flight_edge){ end_ns, -adds });
+		if (ret == 0)
+			ret = vec_push(&open, (struct flight_edge){ item->start_ns, adds });
+	}
+	if (ret == 0)
+		ret = list_begun(&open, INT64_MIN, edges);
+	vec_done(&open);
+	return ret;
+}
+
+static void sort_edges(edge_vec *edges)
+{
+	bool sorted = true;
+
+	for (size_t i = 0, j = edges->cnt; i + 1 < j; i++) {
+		struct flight_edge late = edges->data[i];
+
+		edges->data[i] = edges->data[--j];
+		edges->data[j] = late;
+	}
+	for (size_t i = 1; i < edges->cnt && sorted; i++)
+		sorted = edges->data[i - 1].time_ns <= edges->data[i].time_ns;
+	if (!sorted)
+		qsort(edges->data, edges->cnt, sizeof(*edges->data), by_time);
+}
+
+/* The sums from each edge on; edges of one moment become one. */
 static int find_edges(const struct flight_pass *pass, const item_vec *items, edge_vec *edges)
 {
 	int64_t weight = 0;
 	size_t kept = 0;
+	int ret = list_edges(pass, items, edges);
 
-	for (size_t i = 0; i < items->cnt; i++) {
-		const struct flight_item *item = &items->data[i];
-		int64_t adds = weight_of(pass, item);
-
-		if (adds == 0 || item->dur_ns == 0)
-			continue;
-		if (vec_push(edges, (struct flight_edge){ item->start_ns, adds }) < 0 ||
-		    vec_push(edges, (struct flight_edge){ item->start_ns + item->dur_ns, -adds }) <
-			    0)
-			return -ENOMEM;
-	}
-	if (edges->cnt > 0)
-		qsort(edges->data, edges->cnt, sizeof(*edges->data), by_time);
+	if (ret < 0)
+		return ret;
+	sort_edges(edges);
 	for (size_t i = 0; i < edges->cnt; i++) {
 		weight += edges->data[i].weight;
 		if (kept > 0 && edges->data[kept - 1].time_ns == edges->data[i].time_ns)

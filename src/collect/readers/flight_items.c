@@ -165,41 +165,58 @@ bool flight_is_exact(const item_vec *items)
 	return false;
 }
 
-static void reverse(item_vec *items)
+static int64_t end_of(const struct flight_item *item)
 {
-	for (size_t i = 0; i < items->cnt / 2; i++) {
-		struct flight_item first = items->data[i];
+	return item->start_ns + item->dur_ns;
+}
 
-		items->data[i] = items->data[items->cnt - 1 - i];
-		items->data[items->cnt - 1 - i] = first;
-	}
+/* The latest end first; of one interval outer ones first. */
+static int by_end(const void *a, const void *b)
+{
+	const struct flight_item *x = a, *y = b;
+
+	if (end_of(x) != end_of(y))
+		return end_of(x) > end_of(y) ? -1 : 1;
+	return -by_nesting(a, b);
 }
 
 /*
- * Outer ones before inner ones of the same interval. The trace is sorted later, so
- * that is all that operators need; millions of them are not sorted twice.
+ * Operators stand in the order of their ends. Backwards, outer ones come before inner ones
+ * of the same interval: the trace is sorted later, so that is all they need, and millions of
+ * them are not sorted twice. Collectives, sorted by_end, take their places among them.
  */
-static int arrange(item_vec *items, item_vec *collectives)
+static void merge_backwards(const item_vec *operators, const item_vec *collectives, item_vec *ret)
+{
+	size_t i = operators->cnt, j = 0;
+
+	while (i > 0 || j < collectives->cnt) {
+		bool collective =
+			i == 0 || (j < collectives->cnt && end_of(&collectives->data[j]) >=
+								   end_of(&operators->data[i - 1]));
+
+		ret->data[ret->cnt++] = collective ? collectives->data[j++] : operators->data[--i];
+	}
+}
+
+static int arrange(const item_vec *operators, item_vec *collectives, item_vec *ret)
 {
 	if (collectives->cnt > 0) {
 		qsort(collectives->data, collectives->cnt, sizeof(*collectives->data), by_nesting);
 		drop_doubles(collectives);
+		qsort(collectives->data, collectives->cnt, sizeof(*collectives->data), by_end);
 	}
-	if (vec_reserve(items, items->cnt + collectives->cnt) < 0)
+	if (vec_reserve(ret, operators->cnt + collectives->cnt) < 0)
 		return -ENOMEM;
-	vec_foreach(item, collectives)
-		items->data[items->cnt++] = *item;
-	if (flight_is_exact(items))
-		qsort(items->data, items->cnt, sizeof(*items->data), by_nesting);
-	else
-		reverse(items);
+	merge_backwards(operators, collectives, ret);
+	if (flight_is_exact(ret))
+		qsort(ret->data, ret->cnt, sizeof(*ret->data), by_nesting);
 	return 0;
 }
 
 int flight_items(struct flight_pass *pass, const struct flightlog_lane *lane, item_vec *items)
 {
 	const record_vec *rings[] = { &lane->records, &lane->window };
-	item_vec collectives = { 0 };
+	item_vec operators = { 0 }, collectives = { 0 };
 	int ret = 0;
 
 	for (size_t r = 0; r < ARRAY_SIZE(rings); r++) {
@@ -208,10 +225,11 @@ int flight_items(struct flight_pass *pass, const struct flightlog_lane *lane, it
 		for (size_t i = 0; i < ring->cnt && ret == 0; i++)
 			ret = add_item(pass, &ring->data[i], ring->cnt - i,
 				       ring->data[i].kind == FLIGHT_COLLECTIVE ? &collectives
-									       : items);
+									       : &operators);
 	}
 	if (ret == 0)
-		ret = arrange(items, &collectives);
+		ret = arrange(&operators, &collectives, items);
+	vec_done(&operators);
 	vec_done(&collectives);
 	return ret;
 }
