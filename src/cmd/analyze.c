@@ -14,8 +14,9 @@ static const char analyze_help[] =
 	"Usage: perftracker analyze [OPTION]... PATH...\n"
 	"\n"
 	"Reads the traces of a job's ranks (torch.profiler / Kineto JSON, plain or .gz; one\n"
-	"file a rank, or a folder of them), and names the function and the rank that make\n"
-	"the job slow, or says that it is healthy.\n";
+	"file a rank, or a folder of them; or SQLite exports of Nsight Systems, in which each\n"
+	"process with GPU work is a rank), and names the function and the rank that make the\n"
+	"job slow, or says that it is healthy.\n";
 
 static const char localize_help[] =
 	"Usage: perftracker localize [OPTION]... PATH...\n"
@@ -39,15 +40,16 @@ static const char options_help[] =
 	"  -j, --jobs N          files to read at once (default: processors)\n"
 	"  -h, --help            show this help\n"
 	"\n"
-	"Ranks come from the traces' distributedInfo, else from the file names (rank3,\n"
-	"worker-12), else from the order; the report says which.\n"
+	"Ranks come from the traces' distributedInfo (exports: NCCL's or MPI's ranks), else from\n"
+	"the file names (rank3, worker-12), else from the order; the report says which.\n"
 	"\n"
 	"Exit status: 0 done, 1 an input could not be used (the others are reported), 2 usage.\n"
 	"\n"
 	"Examples:\n"
 	"  perftracker analyze traces/\n"
 	"  perftracker analyze --format html -o report.html rank*.json.gz\n"
-	"  perftracker analyze --format json --exit-code traces/ | jq .findings[0]\n";
+	"  perftracker analyze --format json --exit-code traces/ | jq .findings[0]\n"
+	"  nsys export --type sqlite host0.nsys-rep && perftracker analyze host0.sqlite\n";
 
 struct analyze_options {
 	const char *command;

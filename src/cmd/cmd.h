@@ -67,8 +67,9 @@ typedef VEC(char *) path_list;
 
 /*
  * Turns files and folders into a sorted list of files: a folder gives its traces
- * (*.json, *.json.gz, *.flight) and fingerprints (*.ptfp). Returns 0 or -errno with a
- * line in err; the caller frees out with path_list_done() in either case.
+ * (*.json, *.json.gz, *.flight, *.sqlite) and fingerprints (*.ptfp), an export of several
+ * workers "FILE#PID" for each. Refuses exports beside other traces. Returns 0 or -errno with
+ * a line in err; the caller frees out with path_list_done() in either case.
  */
 _must_check_ int inputs_expand(char *const *paths, size_t cnt, path_list *out, struct err *err);
 void path_list_done(path_list *list);

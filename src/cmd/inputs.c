@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/str.h"
-#include "cmd/cmd.h"
+#include "cmd/load.h"
+#include "collect/readers/nsys.h"
 #include "format/flightlog.h"
 
 #include <ctype.h>
@@ -39,7 +40,8 @@ static bool is_input_name(const char *name)
 	/* What `simulate` writes beside the traces of a job is no trace. */
 	return name[0] != '.' && strcmp(name, "truth.json") != 0 &&
 	       (ends_with(name, ".json") || ends_with(name, ".json.gz") ||
-		ends_with(name, ".ptfp") || ends_with(name, FLIGHT_SUFFIX));
+		ends_with(name, ".ptfp") || ends_with(name, FLIGHT_SUFFIX) ||
+		ends_with(name, NSYS_SUFFIX));
 }
 
 /* "rank10" comes after "rank9". */
@@ -69,11 +71,31 @@ static int expand_folder(const char *path, path_list *out, struct err *err)
 	(void)closedir(dir);
 	if (error == 0 && out->cnt == before)
 		return err_set(err, ENOENT,
-			       "%s: expected traces (*.json, *.json.gz, *.flight) or "
+			       "%s: expected traces (*.json, *.json.gz, *.flight, *.sqlite) or "
 			       "fingerprints (*.ptfp) in the folder, found none",
 			       path);
 	qsort(out->data + before, out->cnt - before, sizeof(char *), path_cmp);
 	return error;
+}
+
+/* An export that holds several workers becomes as many paths. */
+static int expand_exports(path_list *out)
+{
+	path_list all = { 0 };
+	int error = 0;
+
+	vec_foreach(path, out) {
+		error = load_nsys_expand(*path, &all);
+		if (error == 0)
+			error = add_path(&all, *path);
+		if (error < 0)
+			break;
+	}
+	path_list_done(error < 0 ? &all : out);
+	if (error < 0)
+		return error;
+	*out = all;
+	return 0;
 }
 
 int inputs_expand(char *const *paths, size_t cnt, path_list *out, struct err *err)
@@ -88,7 +110,9 @@ int inputs_expand(char *const *paths, size_t cnt, path_list *out, struct err *er
 		else
 			error = add_path(out, paths[i]); /* reading it tells what is wrong */
 	}
-	return error;
+	if (error == 0)
+		error = expand_exports(out);
+	return error == 0 ? load_check_kinds(out, err) : error;
 }
 
 int inputs_rank_of_name(const char *path)

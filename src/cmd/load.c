@@ -20,7 +20,8 @@
 
 enum file_kind load_file_kind(const char *path)
 {
-	char magic[4] = "";
+	static const char sqlite[16] = "SQLite format 3";
+	char magic[16] = "";
 	struct stat st;
 	ssize_t n;
 	int fd;
@@ -33,13 +34,15 @@ enum file_kind load_file_kind(const char *path)
 		return FILE_OTHER;
 	n = read(fd, magic, sizeof(magic));
 	(void)close(fd);
-	if (n != (ssize_t)sizeof(magic))
+	if (n < 4)
 		return FILE_OTHER;
-	if (memcmp(magic, "PTFP", sizeof(magic)) == 0)
+	if (memcmp(magic, "PTFP", 4) == 0)
 		return FILE_FINGERPRINT;
-	if (memcmp(magic, "PFL1", sizeof(magic)) == 0)
+	if (memcmp(magic, "PFL1", 4) == 0)
 		return FILE_FLIGHT;
-	return memcmp(magic, "PSC1", sizeof(magic)) == 0 ? FILE_SIDECAR : FILE_OTHER;
+	if (memcmp(magic, sqlite, sizeof(sqlite)) == 0)
+		return FILE_SQLITE;
+	return memcmp(magic, "PSC1", 4) == 0 ? FILE_SIDECAR : FILE_OTHER;
 }
 
 struct load_options load_defaults(void)
@@ -90,8 +93,15 @@ int load_summarize(const struct trace *trace, const struct sidecar *sidecar,
 static int read_trace(const char *path, const struct sidecar *sidecar, struct trace *ret,
 		      struct err *err)
 {
-	int error = kineto_read(path, NULL, ret, err);
+	int error;
 
+	if (load_is_nsys_report(path))
+		return err_set(err, EINVAL,
+			       "%s: expected an export, found a report: make one with 'nsys export "
+			       "--type sqlite'",
+			       path);
+	error = load_is_nsys(path) ? load_nsys_trace(path, ret, err)
+				   : kineto_read(path, NULL, ret, err);
 	if (error < 0 || sidecar == NULL)
 		return error;
 	error = sidecar_apply(sidecar, ret);

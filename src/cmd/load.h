@@ -41,8 +41,8 @@ _must_check_ int load_paths(const path_list *paths, const struct load_options *o
 			    struct load_result *ret);
 void load_done(struct load_result *result);
 
-/* The kind of a regular file by its first four bytes; a pipe is not touched. */
-enum file_kind { FILE_OTHER, FILE_FINGERPRINT, FILE_SIDECAR, FILE_FLIGHT };
+/* The kind of a regular file by its first bytes; a pipe is not touched. */
+enum file_kind { FILE_OTHER, FILE_FINGERPRINT, FILE_SIDECAR, FILE_FLIGHT, FILE_SQLITE };
 enum file_kind load_file_kind(const char *path);
 
 /*
@@ -52,6 +52,25 @@ enum file_kind load_file_kind(const char *path);
 _must_check_ int load_one(const char *path, const char *sidecar,
 			  const struct window_options *window, const char *job_id,
 			  struct fingerprint *ret, struct err *err);
+
+/* --- exports of Nsight Systems (load_nsys.c): "FILE#PID" is one worker of several --- */
+
+bool load_is_nsys(const char *path);
+
+/* "*.nsys-rep", "*.qdrep": what has to be exported first. */
+bool load_is_nsys_report(const char *path);
+
+/* As nsys_read(), of the worker that path names. */
+_must_check_ int load_nsys_trace(const char *path, struct trace *ret, struct err *err);
+
+/*
+ * Adds a path for each worker when path is an export with several. Returns 1 then, 0 when
+ * it is not (nothing is added), or -ENOMEM.
+ */
+_must_check_ int load_nsys_expand(const char *path, path_list *out);
+
+/* Exports are not compared with other traces. Returns 0, or -EINVAL with a line in err. */
+_must_check_ int load_check_kinds(const path_list *paths, struct err *err);
 
 /* --- flight logs (load_flight.c) --- */
 
