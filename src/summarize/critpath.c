@@ -16,6 +16,7 @@ struct sweep {
 	struct crit_segment open; /* the last stretch: the next may prolong it */
 	struct critpath *out;	  /* NULL: times are not wanted */
 	struct nodemap time_of;	  /* index in out->times */
+	size_t host_time;	  /* of the host's stretch, likewise */
 	VEC(uint64_t) charged;	  /* by index in out->times: the stretch that was charged last */
 	uint64_t stretch;
 };
@@ -96,15 +97,12 @@ static int charge_execs(struct sweep *s, const active_list *list, uint8_t class,
 	return 0;
 }
 
-static int charge_host(struct sweep *s, const struct host_segment *host, int64_t length)
+static void charge_host(struct sweep *s, int64_t length)
 {
-	struct crit_time *t = time_of(s, host->node, host->class);
+	struct crit_time *t = &s->out->times.data[s->host_time];
 
-	if (t == NULL)
-		return -ENOMEM;
 	t->share_ns += length;
 	t->critical_ns += length;
-	return 0;
 }
 
 static int charge(struct sweep *s, const struct host_segment *host, int64_t start_ns,
@@ -125,8 +123,8 @@ static int charge(struct sweep *s, const struct host_segment *host, int64_t star
 					       s->top_class);
 	}
 	if (s->out != NULL)
-		error = charge_host(s, host, length);
-	return error < 0 ? error : add_segment(s, start_ns, end_ns, host->node, host->class);
+		charge_host(s, length);
+	return add_segment(s, start_ns, end_ns, host->node, host->class);
 }
 
 static void active_remove_ended(struct sweep *s, int64_t now_ns)
@@ -161,11 +159,27 @@ static int active_add(struct sweep *s, uint32_t idx)
 	return 0;
 }
 
+/* Time on the thread: there are two stretches for each event, so times are found once. */
+static int begin_host(struct sweep *s, const struct host_segment *host)
+{
+	struct crit_time *t = s->out != NULL ? time_of(s, host->node, host->class) : NULL;
+
+	if (s->out == NULL)
+		return 0;
+	if (t == NULL)
+		return -ENOMEM;
+	t->thread_ns += host->end_ns - host->start_ns;
+	s->host_time = (size_t)(t - s->out->times.data);
+	return 0;
+}
+
 static int sweep_segment(struct sweep *s, size_t exec_cnt, const struct host_segment *host,
 			 size_t *next_exec)
 {
 	int64_t now = host->start_ns;
 
+	if (begin_host(s, host) < 0)
+		return -ENOMEM;
 	while (now < host->end_ns) {
 		int64_t until = host->end_ns;
 		int error;

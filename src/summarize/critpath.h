@@ -28,12 +28,13 @@ struct crit_segment {
 	uint8_t class;
 };
 
-/* Time of one function (node, class) on the path. */
+/* Time of one function (node, class) on the path, and on the threads whether hidden or not. */
 struct crit_time {
 	uint32_t node;
 	uint8_t class;
 	int64_t critical_ns; /* union of its stretches: beta * window (eq. 2) */
 	int64_t share_ns;    /* divided among functions that ran at once */
+	int64_t thread_ns;   /* of the host's stretches */
 };
 
 typedef VEC(struct crit_time) crit_times;

@@ -86,11 +86,11 @@ _must_check_ struct tally *tally_get(struct pass *p, uint32_t node, uint8_t clas
  */
 _must_check_ int tally_all(struct pass *p);
 
-/* Times of functions (rows) in iterations (columns). */
+/* Times of functions (columns) in iterations (rows): a row is done before the next begins. */
 struct spread {
 	double *cells;			       /* NULL: not wanted */
 	const struct fp_iteration *iterations; /* in order of time */
-	size_t iteration_cnt;
+	size_t iteration_cnt, function_cnt;
 	size_t next; /* first iteration that ends behind the segments so far */
 };
 

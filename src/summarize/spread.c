@@ -7,7 +7,7 @@
 #define CELLS_MAX ((size_t)4 << 20) /* functions * iterations: 32 MB */
 
 /* Divides [start, end) of the path among the iterations it lies in. */
-static void charge(struct spread *s, double *row, int64_t start_ns, int64_t end_ns)
+static void charge(struct spread *s, size_t function, int64_t start_ns, int64_t end_ns)
 {
 	while (s->next < s->iteration_cnt &&
 	       s->iterations[s->next].start_ns + s->iterations[s->next].dur_ns <= start_ns)
@@ -19,28 +19,30 @@ static void charge(struct spread *s, double *row, int64_t start_ns, int64_t end_
 		if (s->iterations[i].start_ns >= end_ns)
 			break;
 		if (to_ns > from_ns)
-			row[i] += (double)(to_ns - from_ns);
+			s->cells[i * s->function_cnt + function] += (double)(to_ns - from_ns);
 	}
 }
 
-/* Deviation of row[cnt], scaled to the share: stretches of several functions went to one. */
-static double row_spread(const double *row, size_t cnt, int64_t share_ns)
+/* Deviation of cnt cells that lie stride apart, scaled to the share: stretches of several functions went to one. */
+static double cells_spread(const double *cells, size_t cnt, size_t stride, int64_t share_ns)
 {
 	double sum = 0, squares = 0;
 
 	for (size_t i = 0; i < cnt; i++)
-		sum += row[i];
+		sum += cells[i * stride];
 	if (sum <= 0)
 		return 0;
 	for (size_t i = 0; i < cnt; i++)
-		squares += (row[i] - sum / (double)cnt) * (row[i] - sum / (double)cnt);
+		squares += (cells[i * stride] - sum / (double)cnt) *
+			   (cells[i * stride] - sum / (double)cnt);
 	return sqrt(squares / (double)(cnt - 1)) * (double)share_ns / sum;
 }
 
 int spread_init(struct spread *spread, const struct pass *p, const struct fingerprint *fp)
 {
 	*spread = (struct spread){ .iterations = p->window.iterations.data,
-				   .iteration_cnt = p->window.iterations.cnt };
+				   .iteration_cnt = p->window.iterations.cnt,
+				   .function_cnt = fp->function_cnt };
 	if (!p->window.iterations_known || spread->iteration_cnt < 2 ||
 	    fp->function_cnt > CELLS_MAX / spread->iteration_cnt)
 		return 0;
@@ -54,16 +56,16 @@ void spread_segment(struct spread *spread, const struct pass *p, const struct cr
 	uint32_t f = nodemap_get(&p->index.map, seg->node, seg->class);
 
 	if (f != NODEMAP_NONE && spread->cells != NULL)
-		charge(spread, &spread->cells[f * spread->iteration_cnt],
-		       seg->start_ns - p->window.start_ns, seg->end_ns - p->window.start_ns);
+		charge(spread, f, seg->start_ns - p->window.start_ns,
+		       seg->end_ns - p->window.start_ns);
 }
 
 void spread_end(const struct spread *spread, struct fingerprint *fp)
 {
 	for (size_t f = 0; f < fp->function_cnt && spread->cells != NULL; f++)
 		fp->functions[f].spread_ns =
-			row_spread(&spread->cells[f * spread->iteration_cnt], spread->iteration_cnt,
-				   fp->functions[f].share_ns);
+			cells_spread(&spread->cells[f], spread->iteration_cnt, fp->function_cnt,
+				     fp->functions[f].share_ns);
 }
 
 void spread_done(struct spread *spread)

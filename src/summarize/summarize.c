@@ -62,20 +62,9 @@ static int walk_rest(struct hostwalk *walk)
 }
 
 /*
- * Time on the training thread. Host functions that the device's work hides are
- * not on the critical path, but one of them can make a collective late: long ones
- * are listed with a critical time of 0.
+ * Host functions that the device's work hides are not on the critical path, but one of them
+ * can make a collective late: long ones are listed with a critical time of 0.
  */
-static int add_thread_time(void *to, const struct host_segment *seg)
-{
-	struct tally *tally = tally_get(to, seg->node, seg->class);
-
-	if (tally == NULL)
-		return -ENOMEM;
-	tally->thread_ns += seg->end_ns - seg->start_ns;
-	return 0;
-}
-
 static int find_path(struct pass *p)
 {
 	struct host_line line;
@@ -83,8 +72,7 @@ static int find_path(struct pass *p)
 
 	if (error == 0)
 		error = critpath_find(p->execs.data, p->execs.cnt, line.source,
-				      (struct crit_sink){ .to = p, .host = add_thread_time },
-				      &p->path);
+				      (struct crit_sink){ 0 }, &p->path);
 	if (error == 0)
 		error = walk_rest(line.backward);
 	host_line_done(&line);

@@ -31,6 +31,7 @@ static int tally_path(struct pass *p)
 			return -ENOMEM;
 		tally->critical_ns = t->critical_ns;
 		tally->share_ns = t->share_ns;
+		tally->thread_ns = t->thread_ns;
 	}
 	return 0;
 }
