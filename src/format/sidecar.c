@@ -109,6 +109,10 @@ static void terminate_texts(struct sidecar *sidecar)
 		network->why[sizeof(network->why) - 1] = '\0';
 	vec_foreach(nic, &sidecar->nics)
 		nic->name[sizeof(nic->name) - 1] = '\0';
+	vec_foreach(gpu, &sidecar->gpus) {
+		gpu->name[sizeof(gpu->name) - 1] = '\0';
+		gpu->why[sizeof(gpu->why) - 1] = '\0';
+	}
 }
 
 static size_t header_bytes(size_t section_cnt)

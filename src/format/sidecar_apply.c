@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The half of sidecar.h that extends a trace. */
+#include "format/gpumetric.h"
 #include "format/sidecar.h"
 
 #include <errno.h>
@@ -295,6 +296,107 @@ static int apply_network(const struct sidecar *sidecar, struct trace *trace)
 	return socket_is_resource(sidecar) ? apply_sockets(sidecar, trace) : 0;
 }
 
+/* --- GPUs --- */
+
+#define NO_DEVICE (-1)
+
+/* Which samples stand for a resource: those of the cheapest source, ten a second at most. */
+static const struct {
+	enum gpu_metric metric;
+	enum resource resource;
+} gpu_resources[] = {
+	{ GPU_METRIC_CORES_ACTIVE, RESOURCE_SM_ACTIVE },
+	{ GPU_METRIC_MEMORY_ACTIVE, RESOURCE_DRAM },
+	{ GPU_METRIC_LINK_TX_RATE, RESOURCE_NVLINK_TX },
+	{ GPU_METRIC_PCIE_TX_RATE, RESOURCE_PCIE_TX },
+};
+
+/* What 1.0 is; 0: unknown, and then there is no share. */
+static double gpu_scale(const struct sidecar_gpu *gpu, enum gpu_metric metric)
+{
+	if (metric == GPU_METRIC_LINK_TX_RATE)
+		return gpu->link_bytes_per_sec;
+	return metric == GPU_METRIC_PCIE_TX_RATE ? gpu->pcie_bytes_per_sec : 1;
+}
+
+/* The job counts its devices from 0, whatever they are called outside of it. */
+static int64_t only_device(const struct trace *trace)
+{
+	int64_t device = NO_DEVICE;
+
+	for (size_t i = 0; i < trace->lane_cnt; i++) {
+		if (trace->lanes[i].type != LANE_STREAM || trace->lanes[i].pid == device)
+			continue;
+		if (device != NO_DEVICE)
+			return NO_DEVICE;
+		device = trace->lanes[i].pid;
+	}
+	return device;
+}
+
+static size_t count_gpu_samples(const struct sidecar *sidecar, size_t idx, enum gpu_metric metric)
+{
+	size_t cnt = 0;
+
+	vec_foreach(s, &sidecar->gpu_samples)
+		cnt += s->gpu == idx && s->metric == metric;
+	return cnt;
+}
+
+static int apply_gpu(const struct sidecar *sidecar, size_t idx, size_t which, int64_t device,
+		     struct trace *trace)
+{
+	enum gpu_metric metric = gpu_resources[which].metric;
+	double scale = gpu_scale(&sidecar->gpus.data[idx], metric);
+	size_t cnt = count_gpu_samples(sidecar, idx, metric);
+	struct track *track;
+
+	if (cnt == 0 || !(scale > 0))
+		return 0;
+	track = add_track(trace, gpu_resources[which].resource, -1, cnt);
+	if (track == NULL)
+		return -ENOMEM;
+	track->device = device;
+	vec_foreach(s, &sidecar->gpu_samples) {
+		int64_t wall_ns;
+
+		if (s->gpu != idx || s->metric != metric || !(s->value >= 0) ||
+		    !to_wall(&sidecar->header, s->time_ns, &wall_ns) ||
+		    (track->cnt > 0 && track->samples[track->cnt - 1].time_ns > wall_ns))
+			continue;
+		track->samples[track->cnt++] =
+			(struct sample){ wall_ns, s->value < scale ? s->value / scale : 1 };
+	}
+	return 0;
+}
+
+static bool has_resource(const struct trace *trace, size_t track_cnt, enum resource resource)
+{
+	for (size_t i = 0; i < track_cnt; i++) {
+		if (trace->tracks[i].resource == resource)
+			return true;
+	}
+	return false;
+}
+
+/* Finer samples, which the trace brought itself, go before these. */
+static int apply_gpus(const struct sidecar *sidecar, struct trace *trace)
+{
+	size_t gpu_cnt = MIN(sidecar->gpus.cnt, (size_t)SIDECAR_GPUS_MAX);
+	size_t track_cnt = trace->track_cnt;
+	int64_t device = gpu_cnt == 1 ? only_device(trace) : NO_DEVICE;
+	int ret = 0;
+
+	for (size_t i = 0; i < gpu_cnt; i++) {
+		for (size_t r = 0; r < ARRAY_SIZE(gpu_resources) && ret == 0; r++) {
+			if (!has_resource(trace, track_cnt, gpu_resources[r].resource))
+				ret = apply_gpu(sidecar, i, r,
+						device != NO_DEVICE ? device : (int64_t)i, trace);
+		}
+	}
+	return ret;
+}
+
 /* Lane of the training thread, added when the trace has none. Returns -ENOMEM or -ENOSPC. */
 static int training_lane(const struct sidecar_header *header, struct trace *trace)
 {
@@ -483,6 +585,8 @@ int sidecar_apply(const struct sidecar *sidecar, struct trace *trace)
 		ret = apply_process(sidecar, trace);
 	if (ret == 0)
 		ret = apply_network(sidecar, trace);
+	if (ret == 0)
+		ret = apply_gpus(sidecar, trace);
 	if (ret == 0)
 		ret = apply_events(sidecar, trace);
 	return ret;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The records of a sidecar file that tell of the host: TCP traffic, network
- * cards, pressure. Times are CLOCK_MONOTONIC; see sidecar_file.h.
+ * cards, pressure, GPUs. Times are CLOCK_MONOTONIC; see sidecar_file.h.
  */
 #pragma once
 
@@ -46,8 +46,36 @@ struct sidecar_pressure {
 	uint64_t some_us[3]; /* cpu, io, memory; SIDECAR_PRESSURE_UNKNOWN: not told */
 };
 
+enum sidecar_gpu_flag {
+	SIDECAR_GPU_BY_RANK = 1, /* taken for the worker's by its local rank: not seen to use it */
+	SIDECAR_GPU_LOST = 2,	 /* it answers no more */
+};
+
+#define SIDECAR_GPU_NONE UINT32_MAX
+#define SIDECAR_GPUS_MAX 16u /* of one worker; what a file has beyond is not looked at */
+
+/* A GPU of the worker, or one record that says why none is sampled. */
+struct sidecar_gpu {
+	uint32_t index; /* as the driver counts; SIDECAR_GPU_NONE: none is sampled */
+	uint32_t flags; /* enum sidecar_gpu_flag */
+	/* What the device can at most; 0: unknown. Links: one direction, all together. */
+	double core_hz, pcie_bytes_per_sec, link_bytes_per_sec;
+	char name[40];
+	char why[56]; /* why (some) samples are absent; "" when none is */
+};
+
+/* One value. Its meaning is format/gpumetric.h's. */
+struct sidecar_gpu_sample {
+	int64_t time_ns;
+	double value;
+	uint32_t gpu;	 /* index in gpus */
+	uint32_t metric; /* enum gpu_metric; a newer writer's may be unknown */
+};
+
 _Static_assert(sizeof(struct sidecar_network) == 128, "on disk");
 _Static_assert(sizeof(struct sidecar_socket) == 24, "on disk");
 _Static_assert(sizeof(struct sidecar_nic) == 40, "on disk");
 _Static_assert(sizeof(struct sidecar_nic_sample) == 32, "on disk");
 _Static_assert(sizeof(struct sidecar_pressure) == 32, "on disk");
+_Static_assert(sizeof(struct sidecar_gpu) == 128, "on disk");
+_Static_assert(sizeof(struct sidecar_gpu_sample) == 24, "on disk");

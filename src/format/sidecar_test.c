@@ -356,15 +356,17 @@ static void a_refused_file_is_named_with_the_offset(void **state)
 					 .version = SIDECAR_VERSION,
 					 .section_cnt = SIDECAR_SECTION_CNT };
 	struct sidecar back;
+	char place[64];
 	struct err err;
 
 	(void)state;
+	(void)snprintf(place, sizeof(place), "bad.sidecar:%zu", sizeof(header));
 	for (int i = 0; i < SIDECAR_SECTION_CNT; i++)
 		header.sections[i].off = sizeof(header);
 	header.sections[SIDECAR_SAMPLE].cnt = UINT64_MAX;
 	assert_int_equal(sidecar_parse("bad.sidecar", &header, sizeof(header), &back, &err),
 			 -EINVAL);
-	assert_non_null(strstr(err.text, "bad.sidecar:296"));
+	assert_non_null(strstr(err.text, place));
 	assert_non_null(strstr(err.text, "room for 0"));
 }
 

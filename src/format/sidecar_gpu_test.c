@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format/gpumetric.h"
+#include "format/sidecar.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+#define MS NSEC_PER_MSEC
+
+/* Two looks, 100 ms apart, at one GPU; the wall clock is 1 s ahead. */
+static struct sidecar example(void)
+{
+	static const struct {
+		enum gpu_metric metric;
+		double values[2];
+	} metrics[] = { { GPU_METRIC_CORES_ACTIVE, { 0.5, 0.75 } },
+			{ GPU_METRIC_MEMORY_ACTIVE, { 0.25, 1.5 } },
+			{ GPU_METRIC_LINK_TX_RATE, { 50e9, 100e9 } },
+			{ GPU_METRIC_PCIE_TX_RATE, { 1e9, 2e9 } },
+			{ GPU_METRIC_POWER, { 600, 650 } } };
+	struct sidecar s = { .header = { .mono_ns = 0, .wall_ns = 1000 * MS } };
+	struct sidecar_gpu gpu = { .index = 3, .link_bytes_per_sec = 200e9 };
+
+	assert_int_equal(vec_push(&s.gpus, gpu), 0);
+	for (int i = 0; i < 2; i++) {
+		for (size_t m = 0; m < ARRAY_SIZE(metrics); m++) {
+			struct sidecar_gpu_sample sample = { .time_ns = (i + 1) * 100 * MS,
+							     .value = metrics[m].values[i],
+							     .metric = metrics[m].metric };
+
+			assert_int_equal(vec_push(&s.gpu_samples, sample), 0);
+		}
+	}
+	return s;
+}
+
+static void add_stream(struct trace *trace, int64_t device)
+{
+	assert_int_equal(vec_reserve_bytes((void **)&trace->lanes, &trace->lane_cap,
+					   trace->lane_cnt + 1, sizeof(*trace->lanes)),
+			 0);
+	trace->lanes[trace->lane_cnt++] =
+		(struct lane){ .pid = device, .tid = 7, .type = LANE_STREAM };
+}
+
+static const struct track *find(const struct trace *trace, enum resource resource)
+{
+	const struct track *found = NULL;
+
+	for (size_t i = 0; i < trace->track_cnt; i++) {
+		if (trace->tracks[i].resource != resource)
+			continue;
+		assert_null(found);
+		found = &trace->tracks[i];
+	}
+	return found;
+}
+
+static void samples_of_a_gpu_are_shares_of_what_it_can(void **state _unused_)
+{
+	struct sidecar s = example();
+	struct trace trace;
+
+	assert_int_equal(trace_init(&trace), 0);
+	add_stream(&trace, 0);
+	add_stream(&trace, 0);
+	assert_int_equal(sidecar_apply(&s, &trace), 0);
+	assert_int_equal(trace.track_cnt, 3); /* the peak of PCIe is unknown */
+	assert_int_equal(find(&trace, RESOURCE_SM_ACTIVE)->cnt, 2);
+	assert_int_equal(find(&trace, RESOURCE_SM_ACTIVE)->samples[0].time_ns, 1100 * MS);
+	assert_true(fabs(find(&trace, RESOURCE_SM_ACTIVE)->samples[1].value - 0.75) < 1e-9);
+	assert_true(fabs(find(&trace, RESOURCE_DRAM)->samples[1].value - 1) < 1e-9);
+	assert_true(fabs(find(&trace, RESOURCE_NVLINK_TX)->samples[0].value - 0.25) < 1e-9);
+	/* As the job counts: its only device is 0, though the driver calls it 3. */
+	assert_int_equal(find(&trace, RESOURCE_SM_ACTIVE)->device, 0);
+	sidecar_done(&s);
+	trace_done(&trace);
+}
+
+static void finer_samples_of_the_trace_are_kept(void **state _unused_)
+{
+	struct sidecar s = example();
+	struct trace trace;
+
+	assert_int_equal(trace_init(&trace), 0);
+	assert_int_equal(vec_reserve_bytes((void **)&trace.tracks, &trace.track_cap, 1,
+					   sizeof(*trace.tracks)),
+			 0);
+	trace.tracks[trace.track_cnt++] =
+		(struct track){ .resource = RESOURCE_SM_ACTIVE, .device = 0, .tid = -1 };
+	assert_int_equal(sidecar_apply(&s, &trace), 0);
+	assert_int_equal(find(&trace, RESOURCE_SM_ACTIVE)->cnt, 0);
+	assert_non_null(find(&trace, RESOURCE_DRAM));
+	sidecar_done(&s);
+	trace_done(&trace);
+}
+
+static void values_that_make_no_sense_are_left_out(void **state _unused_)
+{
+	struct sidecar s = example();
+	struct trace trace;
+
+	s.gpu_samples.data[0].value = (double)NAN;
+	s.gpu_samples.data[1].gpu = 9;
+	s.gpu_samples.data[2].metric = 1000;
+	s.gpu_samples.data[5].time_ns = INT64_MAX;
+	assert_int_equal(trace_init(&trace), 0);
+	assert_int_equal(sidecar_apply(&s, &trace), 0);
+	assert_int_equal(find(&trace, RESOURCE_SM_ACTIVE)->cnt, 0);
+	assert_int_equal(find(&trace, RESOURCE_DRAM)->cnt, 1);
+	assert_int_equal(find(&trace, RESOURCE_NVLINK_TX)->cnt, 1);
+	sidecar_done(&s);
+	trace_done(&trace);
+}
+
+static void gpus_are_written_and_read_back(void **state _unused_)
+{
+	char path[] = "/tmp/perftracker-sidecar-gpu-XXXXXX";
+	struct sidecar s = example(), back;
+	struct err err;
+
+	memset(s.gpus.data[0].why, 'x', sizeof(s.gpus.data[0].why));
+	assert_int_equal(close(mkstemp(path)), 0);
+	assert_int_equal(sidecar_write(&s, path, &err), 0);
+	assert_int_equal(sidecar_read(path, &back, &err), 0);
+	assert_int_equal(remove(path), 0);
+	assert_int_equal(back.gpus.cnt, 1);
+	assert_int_equal(strlen(back.gpus.data[0].why), sizeof(back.gpus.data[0].why) - 1);
+	assert_int_equal(back.gpu_samples.cnt, s.gpu_samples.cnt);
+	assert_memory_equal(back.gpu_samples.data, s.gpu_samples.data,
+			    s.gpu_samples.cnt * sizeof(*s.gpu_samples.data));
+	sidecar_done(&s);
+	sidecar_done(&back);
+}
+
+static void metrics_have_names_and_units(void **state _unused_)
+{
+	assert_string_equal(gpu_metric_name(GPU_METRIC_THROTTLED_POWER), "throttled_power");
+	assert_string_equal(gpu_metric_unit(GPU_METRIC_THROTTLED_POWER), "s");
+	assert_string_equal(gpu_metric_name(GPU_METRIC_CNT), "unknown");
+	assert_string_equal(gpu_metric_unit(UINT32_MAX), "");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(samples_of_a_gpu_are_shares_of_what_it_can),
+		cmocka_unit_test(finer_samples_of_the_trace_are_kept),
+		cmocka_unit_test(values_that_make_no_sense_are_left_out),
+		cmocka_unit_test(gpus_are_written_and_read_back),
+		cmocka_unit_test(metrics_have_names_and_units),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
