@@ -57,11 +57,12 @@ enum flight_kind {
 
 	/*
 	 * Of a GPU's queues and the calls that feed them, in the lane of the thread that
-	 * collects them. time_ns: start; value: duration; detail: index in gpu_lanes; extra: see
-	 * flight_gpu_extra(). The tag's meaning:
+	 * collects them. time_ns: start; value: duration; detail: index in gpu_lanes, with
+	 * FLIGHT_GPU_NODE for kernels of a graph that do not know their launch; extra: see
+	 * flight_gpu_extra(). size (format/elements.h) is of:
 	 */
-	FLIGHT_GPU_KERNEL,   /* which node of a graph launched it, mixed to 16 bits; 0: none did */
-	FLIGHT_GPU_MEMOP,    /* copy or set; its bytes (format/elements.h) */
+	FLIGHT_GPU_KERNEL,   /* threads launched */
+	FLIGHT_GPU_MEMOP,    /* bytes copied or set */
 	FLIGHT_GPU_SYNC,     /* a thread's wait for the GPU, drawn on the queue waited for */
 	FLIGHT_GPU_API,	     /* a call of the GPU's runtime or driver, on its thread's lane */
 	FLIGHT_GPU_OVERHEAD, /* the tracer's own work */
@@ -151,6 +152,7 @@ struct flight_node {
  * What is on a queue and the call that launched it carry one correlation number.
  */
 #define FLIGHT_GPU_THREAD (-1)
+#define FLIGHT_GPU_NODE 0x8000u /* for the correlation number: which node of the graph it is */
 struct flight_gpu_lane {
 	int32_t device; /* index of the GPU; FLIGHT_GPU_THREAD */
 	uint32_t id;	/* of the queue; thread id */
@@ -158,9 +160,9 @@ struct flight_gpu_lane {
 
 _Static_assert(FLIGHT_STRING_CNT <= 1u << 16, "a string's number fits what a record has left");
 
-static inline uint64_t flight_gpu_extra(uint32_t correlation, uint16_t tag, uint32_t string)
+static inline uint64_t flight_gpu_extra(uint32_t correlation, uint16_t size, uint32_t string)
 {
-	return (uint64_t)correlation << 32 | (uint64_t)tag << 16 | (string & 0xffff);
+	return (uint64_t)correlation << 32 | (uint64_t)size << 16 | (string & 0xffff);
 }
 
 static inline uint32_t flight_gpu_correlation(uint64_t extra) /* 0: unknown */
@@ -168,7 +170,7 @@ static inline uint32_t flight_gpu_correlation(uint64_t extra) /* 0: unknown */
 	return (uint32_t)(extra >> 32);
 }
 
-static inline uint16_t flight_gpu_tag(uint64_t extra)
+static inline uint16_t flight_gpu_size(uint64_t extra)
 {
 	return (uint16_t)(extra >> 16);
 }

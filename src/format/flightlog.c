@@ -205,7 +205,8 @@ static bool lane_record_ok(const struct flightlog *log, const struct ring_record
 	case FLIGHT_GPU_SYNC:
 	case FLIGHT_GPU_API:
 	case FLIGHT_GPU_OVERHEAD:
-		return flightlog_time_ok(record->value) && record->detail < log->gpu_lanes.cnt &&
+		return flightlog_time_ok(record->value) &&
+		       (record->detail & ~FLIGHT_GPU_NODE) < log->gpu_lanes.cnt &&
 		       flight_gpu_string(record->extra) < log->strings.cnt;
 	case FLIGHT_COLLECTIVE_ARGS:
 		return record->value >= -1 && (int64_t)record->extra >= -1;

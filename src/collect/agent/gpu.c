@@ -94,19 +94,17 @@ static uint32_t lane_of(struct flight *flight, const struct gputrace_event *even
 	}
 }
 
-/* Which node of a graph, in 16 bits: equal nodes have equal tags, others nearly always others. */
-static uint16_t node_tag(uint64_t node)
+/* Equal nodes of graphs have equal numbers, others nearly always others. */
+static uint32_t node_number(uint64_t node)
 {
-	uint16_t tag = (uint16_t)(node * 0x9e3779b97f4a7c15u >> 48);
-
-	return node == 0 ? 0 : tag != 0 ? tag : 1;
+	return (uint32_t)(node * 0x9e3779b97f4a7c15u >> 32);
 }
 
-static uint16_t tag_of(const struct gputrace_event *event)
+static uint16_t size_of(const struct gputrace_event *event)
 {
-	if (event->kind == GPUTRACE_MEMOP)
-		return elements_encode((int64_t)MIN(event->bytes, (uint64_t)INT64_MAX));
-	return node_tag(event->graph_node);
+	if (event->size == 0 || event->size > ELEMENTS_MAX)
+		return 0;
+	return elements_encode((int64_t)event->size);
 }
 
 static void sink_event(const struct gputrace_event *event)
@@ -130,7 +128,12 @@ static void sink_event(const struct gputrace_event *event)
 		return;
 	}
 	record.detail = (uint16_t)lane;
-	record.extra = flight_gpu_extra(event->correlation, tag_of(event), event->name);
+	record.extra = flight_gpu_extra(event->correlation, size_of(event), event->name);
+	if (event->correlation == 0 && event->graph_node != 0) {
+		record.detail |= FLIGHT_GPU_NODE;
+		record.extra = flight_gpu_extra(node_number(event->graph_node), size_of(event),
+						event->name);
+	}
 	lane_record_late(&record);
 }
 

@@ -188,13 +188,19 @@ static int32_t device_of(const struct cupti_reader *reader, uint32_t context)
 	return -1;
 }
 
+static uint64_t product(const uint32_t sides[static 3])
+{
+	return (uint64_t)sides[0] * sides[1] * sides[2];
+}
+
 static void read_kernel(struct cupti_reader *reader, const struct cupti_kernel *kernel)
 {
 	struct gputrace_event event = { .kind = GPUTRACE_KERNEL,
 					.device = (int32_t)kernel->device,
 					.id = kernel->stream,
 					.correlation = kernel->correlation,
-					.graph_node = kernel->graph_node };
+					.graph_node = kernel->graph_node,
+					.size = product(kernel->grid) * product(kernel->block) };
 
 	reader->graph_seen |= kernel->graph_node != 0;
 	if (reader->graphs_uncorrelated && kernel->graph_node != 0)
@@ -213,7 +219,7 @@ static void read_memop(struct cupti_reader *reader, const struct cupti_memcpy *c
 					.device = (int32_t)copy->device,
 					.id = copy->stream,
 					.correlation = correlation,
-					.bytes = copy->bytes,
+					.size = copy->bytes,
 					.name = name };
 
 	note_context(reader, copy->context, copy->device);

@@ -35,7 +35,7 @@ enum gputrace_kind {
 /* One interval. */
 struct gputrace_event {
 	int64_t start_ns, dur_ns; /* CLOCK_MONOTONIC; dur_ns >= 0 */
-	uint64_t bytes;		  /* of a copy or set */
+	uint64_t size;		  /* bytes of a copy or set; threads of a kernel; 0 unknown */
 	uint64_t graph_node;	  /* kernels: which node of a graph launched it; 0: none did */
 	uint32_t correlation;	  /* equal for a call and what it launched; 0 unknown */
 	uint32_t name;		  /* from the sink's name() */

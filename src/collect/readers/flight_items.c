@@ -44,9 +44,8 @@ static int note_backend(struct trace *trace, const char *name)
 	return trace->meta.backend != NULL ? 0 : -ENOMEM;
 }
 
-/* records[0] is the collective, those behind it belong to it if their kinds say so. */
-static int add_args(struct flight_pass *pass, const struct ring_record *records, size_t cnt,
-		    uint32_t *ret)
+int flight_collective_args(struct flight_pass *pass, const struct ring_record *records, size_t cnt,
+			   uint32_t *ret)
 {
 	const struct flightlog *log = pass->log;
 	const char *name = log->strings.data[records[0].extra], *group = "", *what = "";
@@ -121,7 +120,7 @@ static int add_item(struct flight_pass *pass, const struct ring_record *records,
 	if (!is_item(&records[0]) || !in_window(pass, &item))
 		return 0;
 	if (item.kind == FLIGHT_COLLECTIVE)
-		ret = add_args(pass, records, cnt, &item.args);
+		ret = flight_collective_args(pass, records, cnt, &item.args);
 	else if (item.kind == FLIGHT_OPERATOR)
 		ret = elements_args(pass, records[0].detail, &item.args);
 	cut_item(pass, &item);

@@ -2,7 +2,8 @@
 /*
  * What the files of the flight log's reader share: flight.c (the order of work, events
  * of operators, collectives, exact calls), flight_items.c (their records), flight_stacks.c
- * (samples), flight_names.c (names as Kineto writes them). Not for other files.
+ * (samples), flight_names.c (names as Kineto writes them), flight_gpu.c (the work of
+ * GPUs). Not for other files.
  */
 #pragma once
 
@@ -77,6 +78,19 @@ struct flight_pass {
  */
 _must_check_ int flight_items(struct flight_pass *pass, const struct flightlog_lane *lane,
 			      item_vec *items);
+
+/*
+ * What is known of the collective that records[cnt] begin with: those behind it belong
+ * to it if their kinds say so. *ret: as in struct event. Returns 0 or -ENOMEM.
+ */
+_must_check_ int flight_collective_args(struct flight_pass *pass, const struct ring_record *records,
+					size_t cnt, uint32_t *ret);
+
+/*
+ * Adds what GPUs did in the window, whole, and the calls that launched it. Kernels of a
+ * collective know what the launching thread knew of it. Returns 0 or -ENOMEM.
+ */
+_must_check_ int flight_gpu(struct flight_pass *pass);
 
 /* Whether all calls of Python were traced; without, some C functions may be. */
 bool flight_is_exact(const item_vec *items);
