@@ -55,6 +55,12 @@ static const char help[] =
 	"  --budget-always PCT, --budget-window PCT\n"
 	"                     what may be recorded between and in windows; what costs\n"
 	"                     more is left out, and the report says so [0.5 and 3]\n"
+	"  --metrics [ADDR:]PORT\n"
+	"                     serve /metrics for Prometheus there; without ADDR on 127.0.0.1,\n"
+	"                     that is to this machine alone; port 0: any that is free, which\n"
+	"                     OUT/metrics.json and a line of the log tell [not served]\n"
+	"  --metrics-compat xpu_timer\n"
+	"                     also the names of xpu_timer's metrics, XPU_TIMER_*\n"
 	"  --min-gain PCT     leave out findings that would gain less [1]\n"
 	"  --jobs N           traces summarized at once [1 for each 2 CPUs]\n"
 	"  -h, --help         this text\n";
@@ -70,6 +76,8 @@ enum {
 	OPT_NO_AUDIT,
 	OPT_BUDGET_ALWAYS,
 	OPT_BUDGET_WINDOW,
+	OPT_METRICS,
+	OPT_METRICS_COMPAT,
 	OPT_SLOWDOWN,
 	OPT_RECENT,
 	OPT_LEARN,
@@ -92,6 +100,8 @@ static const struct option long_options[] = {
 	{ "no-audit", no_argument, NULL, OPT_NO_AUDIT },
 	{ "budget-always", required_argument, NULL, OPT_BUDGET_ALWAYS },
 	{ "budget-window", required_argument, NULL, OPT_BUDGET_WINDOW },
+	{ "metrics", required_argument, NULL, OPT_METRICS },
+	{ "metrics-compat", required_argument, NULL, OPT_METRICS_COMPAT },
 	{ "slowdown", required_argument, NULL, OPT_SLOWDOWN },
 	{ "recent", required_argument, NULL, OPT_RECENT },
 	{ "learn", required_argument, NULL, OPT_LEARN },
@@ -184,6 +194,21 @@ static int set_source(const char *text, uint32_t *ret, struct err *err)
 	return err_set(err, EINVAL, "--source: expected auto, agent or torch, found %s", text);
 }
 
+static int set_metrics(int option, const char *text, struct run_options *options, struct err *err)
+{
+	struct err why;
+
+	if (option == OPT_METRICS) {
+		if (http_parse_address(text, &options->metrics, &why) < 0)
+			return err_set(err, EINVAL, "--metrics: %s", why.text);
+		return 0;
+	}
+	if (strcmp(text, "xpu_timer") != 0)
+		return err_set(err, EINVAL, "--metrics-compat: expected xpu_timer, found %s", text);
+	options->metrics_xpu = true;
+	return 0;
+}
+
 /* Returns 0, 1 when help was printed, -EINVAL. */
 static int parse_options(int argc, char **argv, struct run_options *options,
 			 struct numbers *numbers, struct err *err)
@@ -217,9 +242,13 @@ static int parse_options(int argc, char **argv, struct run_options *options,
 		else if (option == OPT_REPORT_TO)
 			ret = set_choice("report-to", optarg, "stderr", "stdout",
 					 &options->report_to_stdout, err);
+		else if (option == OPT_METRICS || option == OPT_METRICS_COMPAT)
+			ret = set_metrics(option, optarg, options, err);
 		else
 			ret = set_number(numbers, option, optarg, err);
 	}
+	if (ret == 0 && options->metrics_xpu && options->metrics.host[0] == '\0')
+		ret = err_set(err, EINVAL, "--metrics-compat needs --metrics");
 	if (ret == 0 && optind >= argc)
 		ret = err_set(err, EINVAL, "no command given");
 	return ret;

@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "serve/hostd.h"
 #include "serve/hub.h"
+#include "serve/metrics_page.h"
 #include "serve/record.h"
 #include "serve/rundir.h"
 
@@ -33,6 +34,8 @@ struct daemon {
 	struct bus *bus;
 	struct hostd *hostd;
 	struct hub *hub;
+	struct metrics_host *metrics; /* NULL: nobody wants them */
+	struct metrics_page *page;
 	bool job_ended, status_shown;
 	int job_status;
 	int64_t ended_ns;
@@ -112,6 +115,7 @@ static void on_tick(uv_timer_t *tick)
 	(void)bus_run(daemon->bus, now_ns);
 	clear_status(daemon);
 	hub_tick(daemon->hub, now_ns);
+	metrics_page_tick(daemon->page, now_ns);
 	if (daemon->job_ended)
 		end_when_done(daemon, now_ns);
 	else
@@ -163,6 +167,24 @@ static int make_dirs(const struct run_options *options, struct daemon_ready *rea
 	return ret;
 }
 
+/* What goes wrong here is told, and the job is watched all the same. */
+static void open_metrics(struct daemon *daemon)
+{
+	struct err err = { "out of memory" };
+
+	if (daemon->options->metrics.host[0] == '\0')
+		return;
+	daemon->metrics = metrics_host_new(daemon->options);
+	if (daemon->metrics != NULL &&
+	    metrics_page_open(daemon->metrics, daemon->options, &daemon->page, &err) == 0) {
+		log_line(LOG_INFO, "event=metrics url=http://%s/metrics",
+			 metrics_page_borrow_address(daemon->page));
+		return;
+	}
+	daemon->metrics = metrics_host_free(daemon->metrics);
+	log_line(LOG_WARNING, "event=metrics-off why=\"%s\"", err.text);
+}
+
 static int open_parts(struct daemon *daemon, const struct daemon_ready *ready, struct err *err)
 {
 	struct hostd_setup setup = { .loop = &daemon->loop,
@@ -175,6 +197,8 @@ static int open_parts(struct daemon *daemon, const struct daemon_ready *ready, s
 		ret = hub_open(daemon->bus, daemon->options, &daemon->hub);
 	if (ret < 0)
 		return err_set(err, -ret, "out of memory");
+	open_metrics(daemon);
+	setup.metrics = daemon->metrics;
 	setup.bus = daemon->bus;
 	return hostd_open(&setup, &daemon->hostd, err);
 }
@@ -224,6 +248,8 @@ int daemon_run(const struct run_options *options, int control_fd)
 	start_handles(&daemon);
 	(void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
 	rundir_unlink(options->out_dir, ready.socket);
+	daemon.page = metrics_page_close(daemon.page);
+	daemon.metrics = metrics_host_free(daemon.metrics);
 	daemon.hub = hub_close(daemon.hub);
 	daemon.bus = bus_close(daemon.bus);
 	(void)uv_loop_close(&daemon.loop);

@@ -30,6 +30,7 @@ void hostd_publish_state(struct client *client)
 	struct wire_state state;
 
 	worker_state(&client->worker, clock_mono_ns(), &state);
+	metrics_worker_state(client->worker.metrics, &state, clock_wall_ns() - clock_mono_ns());
 	hostd_publish(client->hostd, SUBJECT_STATE, &state, sizeof(state));
 }
 
@@ -133,6 +134,9 @@ static void take_hello(struct client *client, const struct message *message, int
 	}
 	if (client->worker.rank < 0)
 		client->worker.rank = free_rank(hostd);
+	if (hostd->setup.metrics != NULL) /* out of memory: one worker is missing there */
+		client->worker.metrics = metrics_worker_new(
+			hostd->setup.metrics, client->worker.rank, client->worker.local_rank);
 	client->worker.id = (uint32_t)client->id;
 	client->is_worker = true;
 	block_back_off(&client->worker.block, hostd->overhead.backoff);
@@ -215,10 +219,20 @@ static void take_cost(void *arg, const struct bus_message *message)
 	if (message->len != sizeof(hostd->overhead))
 		return;
 	memcpy(&hostd->overhead, message->data, sizeof(hostd->overhead));
+	if (hostd->setup.metrics != NULL)
+		metrics_host_overhead(hostd->setup.metrics, &hostd->overhead);
 	vec_foreach(client, &hostd->clients) {
 		if ((*client)->is_worker && !(*client)->worker.gone)
 			block_back_off(&(*client)->worker.block, hostd->overhead.backoff);
 	}
+}
+
+static void take_report(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+
+	if (message->len == sizeof(struct wire_report) && hostd->setup.metrics != NULL)
+		metrics_host_report(hostd->setup.metrics, message->data, clock_wall_ns());
 }
 
 static void tell_audited(struct client *client)
@@ -486,11 +500,23 @@ static void forget_gap(struct hostd *hostd)
 	hostd->drained_ns = now_ns;
 }
 
+static void tick_metrics(struct hostd *hostd, size_t worker_cnt)
+{
+	if (hostd->setup.metrics == NULL)
+		return;
+	metrics_host_tick(hostd->setup.metrics, worker_cnt, clock_mono_ns());
+	metrics_host_refused(hostd->setup.metrics, hostd->refused);
+}
+
 static void drain_tick(uv_timer_t *timer)
 {
 	struct hostd *hostd = timer->data;
+	size_t worker_cnt = 0;
 
 	forget_gap(hostd);
+	vec_foreach(client, &hostd->clients)
+		worker_cnt += (*client)->is_worker;
+	tick_metrics(hostd, worker_cnt);
 	vec_foreach(client, &hostd->clients) {
 		if (!(*client)->is_worker)
 			continue;
@@ -529,10 +555,9 @@ static int subscribe(struct hostd *hostd)
 		const char *subject;
 		bus_handler *take;
 	} subjects[] = {
-		{ SUBJECT_ORDER, take_order },
-		{ SUBJECT_TOLD, take_told },
-		{ SUBJECT_AUDIT, take_audit },
-		{ SUBJECT_COST, take_cost },
+		{ SUBJECT_ORDER, take_order },	 { SUBJECT_TOLD, take_told },
+		{ SUBJECT_AUDIT, take_audit },	 { SUBJECT_COST, take_cost },
+		{ SUBJECT_REPORT, take_report },
 	};
 	int ret = 0;
 

@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "bus/bus.h"
+#include "serve/metrics_host.h"
 #include "serve/options.h"
 
 #include <uv.h>
@@ -25,9 +26,10 @@ struct hostd_setup {
 	uv_loop_t *loop;
 	struct bus *bus;
 	const struct run_options *options;
-	const char *socket_path; /* in a directory of mode 0700 that is ours */
-	const char *trace_dir;	 /* where workers were told to put traces; absolute */
-	uint32_t job_pid;	 /* set later by hostd_set_job(); 0 unknown */
+	const char *socket_path;      /* in a directory of mode 0700 that is ours */
+	const char *trace_dir;	      /* where workers were told to put traces; absolute */
+	uint32_t job_pid;	      /* set later by hostd_set_job(); 0 unknown */
+	struct metrics_host *metrics; /* outlives hostd; NULL: nobody wants them */
 };
 
 /* Binds the socket and starts the timers. Returns 0 or -errno with a line in err. */

@@ -43,7 +43,7 @@ struct hostd {
 	VEC(struct summary *) summaries;
 	uint64_t next_client;
 	struct pool *pool;
-	struct bus_sub *subs[4];
+	struct bus_sub *subs[5];
 	struct wire_overhead overhead; /* latest that the hub told */
 	struct neighbours neighbours;
 	struct netwatch netwatch;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/base.h"
+#include "serve/http.h"
 
 struct run_options {
 	const char *out_dir;   /* absolute */
@@ -20,6 +21,8 @@ struct run_options {
 	bool exact;	       /* --exact: trace Python calls instead of sampling */
 	double budget_always_frac, budget_window_frac; /* --budget-always, --budget-window */
 	bool no_audit;				       /* --no-audit */
+	struct http_address metrics;		       /* --metrics: where; host "": nowhere */
+	bool metrics_xpu;			       /* --metrics-compat xpu_timer */
 	bool keep_traces, quiet, json, report_to_stdout;
 	bool color;    /* stderr is a terminal and NO_COLOR is unset */
 	bool terminal; /* stderr is a terminal: show the status line */

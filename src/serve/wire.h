@@ -11,6 +11,7 @@
  *	pt.v1.audit.JOB    struct wire_audit    hub: collectors off and on by turns
  *	pt.v1.audited.HOST struct wire_audited  hostd: what that showed on one worker
  *	pt.v1.cost.JOB     struct wire_overhead hub: what is known of our own cost
+ *	pt.v1.report.JOB   struct wire_report   hub: what the latest report says
  * Source: facts on transport, section 2.4; design.md sections 8 and 9.
  */
 #pragma once
@@ -27,6 +28,7 @@
 #define SUBJECT_AUDIT "pt.v1.audit.local"
 #define SUBJECT_AUDITED "pt.v1.audited.local"
 #define SUBJECT_COST "pt.v1.cost.local"
+#define SUBJECT_REPORT "pt.v1.report.local"
 
 enum wire_phase {
 	PHASE_LEARNING, /* the iteration sequence isn't known yet */
@@ -118,4 +120,21 @@ struct wire_cost {
 struct wire_overhead {
 	struct wire_cost always, window;
 	uint32_t backoff, reserved; /* bits of enum backoff */
+};
+
+#define WIRE_FINDING_RANKS 16u
+#define WIRE_REPORT_FINDINGS 16u
+
+struct wire_finding {
+	char cause[40];	 /* as in the report; ends with NUL */
+	int64_t gain_ns; /* per iteration */
+	uint32_t rank_cnt, reserved;
+	int32_t ranks[WIRE_FINDING_RANKS]; /* the first of them */
+};
+
+/* Findings by gain, the largest first; there may be more than are listed. */
+struct wire_report {
+	uint32_t verdict; /* enum verdict */
+	uint32_t finding_cnt;
+	struct wire_finding findings[WIRE_REPORT_FINDINGS];
 };

@@ -32,6 +32,7 @@ int worker_init(struct worker *worker, const struct message *hello, uint32_t pid
 		.pid = pid,
 		.tid = hello->tid,
 		.rank = hello->rank,
+		.local_rank = hello->local_rank,
 		.world_size = hello->world_size,
 	};
 	int ret = block_open(block_fd, &fresh.block, err);
@@ -50,6 +51,7 @@ int worker_init(struct worker *worker, const struct message *hello, uint32_t pid
 void worker_done(struct worker *worker)
 {
 	worker_abandon(worker);
+	worker->metrics = metrics_worker_free(worker->metrics);
 	worker->detector = detector_free(worker->detector);
 	block_close(&worker->block);
 }
@@ -83,13 +85,26 @@ static void record_bound(struct worker *worker, const struct ring_record *record
 	(void)vec_push(&window->side.iterations, iteration);
 }
 
+static void measure_iteration(struct worker *worker)
+{
+	struct detector_view view;
+
+	detector_look(worker->detector, &view);
+	metrics_worker_iteration(worker->metrics, view.iteration_ns);
+}
+
 static void take_record(struct worker *worker, const struct ring_record *record)
 {
+	unsigned events;
+
 	if (record->kind != MARK_GC) {
 		worker->last_mark = record->kind;
 		worker->last_ns = record->time_ns;
 	}
-	(void)detector_mark(worker->detector, record);
+	events = detector_mark(worker->detector, record);
+	metrics_worker_mark(worker->metrics, record);
+	if (worker->metrics != NULL && (events & DETECTOR_ITERATION) != 0)
+		measure_iteration(worker);
 	if (worker->audit.id != 0 && record->extra != 0)
 		slices_mark(&worker->audit.slices, record->extra, record->time_ns);
 	if (worker->window.sampling && record->kind == MARK_GC)
@@ -131,6 +146,7 @@ void worker_drain(struct worker *worker, int64_t now_ns)
 		for (size_t i = 0; i < cnt; i++)
 			take_record(worker, &records[i]);
 	}
+	metrics_worker_follow(worker->metrics, worker->block.flight, worker->window.open);
 	worker->step = block_step(&worker->block);
 	note_silence(worker, state == WORKER_DISABLED);
 	(void)detector_tick(worker->detector, now_ns);

@@ -10,6 +10,7 @@
 #include "detect/detector.h"
 #include "detect/slices.h"
 #include "serve/block.h"
+#include "serve/metrics_host.h"
 #include "serve/options.h"
 #include "serve/wire.h"
 
@@ -34,7 +35,7 @@ struct worker_audit {
 
 struct worker {
 	uint32_t id, pid, tid;
-	int32_t rank, world_size;
+	int32_t rank, local_rank, world_size;
 	bool gone, bye;
 	bool off;    /* its block says that the hook has switched itself off */
 	bool silent; /* so it is, and not because the program ends */
@@ -50,6 +51,7 @@ struct worker {
 	size_t pace_cnt;
 	struct worker_window window;
 	struct worker_audit audit;
+	struct metrics_worker *metrics; /* owned; NULL: nobody wants them */
 };
 
 /*
@@ -60,7 +62,10 @@ _must_check_ int worker_init(struct worker *worker, const struct message *hello,
 			     int block_fd, const struct run_options *options, struct err *err);
 void worker_done(struct worker *worker);
 
-/* Takes the marks off the ring: to the detector, and during a window to the sidecar. */
+/*
+ * Takes the marks off the ring: to the detector, to the metrics with what else the recorder has,
+ * and during a window to the sidecar.
+ */
 void worker_drain(struct worker *worker, int64_t now_ns);
 
 /* The window of order_id is open since now_ns. Returns 0 or -ENOMEM. */

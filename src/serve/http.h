@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A small HTTP server on a thread of its own: one page at one path. Whoever is slow, or sends
+ * nonsense, waits for nothing but itself: connections are few, each answers one request, and
+ * after HTTP_AGE_MAX_NS it is cut, whatever it was doing.
+ * Source: libmicrohttpd; facts on transport, section 5.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/str.h"
+
+#define HTTP_CONNECTION_MAX 32u
+#define HTTP_AGE_MAX_NS (15 * NSEC_PER_SEC)
+#define HTTP_REQUEST_BYTES 16384u /* headers of a request; a longer one is refused */
+
+struct http;
+
+/* Where pages come from. */
+struct http_source {
+	/*
+	 * Makes the page for a request with this Accept header (NULL: none) and names its type.
+	 * On the server's thread. Returns 0 or -errno.
+	 */
+	int (*render)(void *arg, const char *accept, struct str *ret, const char **ret_type);
+	void *arg;
+	const char *path; /* "/metrics" */
+};
+
+/* ADDR:PORT, [ADDR]:PORT, or PORT alone, which means 127.0.0.1. */
+struct http_address {
+	char host[64]; /* a number, without brackets */
+	uint16_t port; /* 0: any that is free */
+};
+
+/* Returns 0, or -EINVAL with a line in err. Names are not looked up, but for "localhost". */
+_must_check_ int http_parse_address(const char *text, struct http_address *ret, struct err *err);
+
+/* Binds and serves. Returns 0 or -errno with a line in err. */
+_must_check_ int http_open(const struct http_address *address, const struct http_source *source,
+			   struct http **ret, struct err *err);
+
+/* Ends the thread; connections are cut. */
+struct http *http_close(struct http *http);
+
+/* Cuts connections that are too old; call it now and then. Never waits for a client. */
+void http_tick(struct http *http, int64_t now_ns);
+
+/* "127.0.0.1:9400", "[::1]:9400": where it really listens. Valid while http is. */
+const char *http_borrow_address(const struct http *http);

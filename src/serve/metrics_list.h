@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every family of /metrics: X(id, name, type, unit, bounds, help, labels...). The order is that
+ * of the page. docs/metrics.md says where each comes from; names and labels are a contract.
+ * Times are counted in ns, and shown in seconds.
+ */
+#pragma once
+
+#define METRIC_WORKER_LABELS "rank", "local_rank"
+#define METRIC_OPERATION_LABELS METRIC_WORKER_LABELS, "operation", "backend"
+/* Those of xpu_timer, whose dashboards expect them. */
+#define METRIC_XPU_LABELS "pod_name", "job_name", "ip", METRIC_WORKER_LABELS
+#define METRIC_XPU_COLL_LABELS \
+	METRIC_XPU_LABELS, "dtype", "operation", "algorithm", "transport", "level", "small"
+#define METRIC_XPU_MM_LABELS METRIC_XPU_LABELS, "dtype", "operation", "level"
+
+#define METRIC_LIST(X)                                                                             \
+	X(BUILD, "perftracker_build", INFO, "", NONE, "Version of the program.", "version")        \
+	X(WORKER_STATE, "perftracker_worker_state", GAUGE, "", NONE,                               \
+	  "1 for the state that the worker is in, 0 for the others.", METRIC_WORKER_LABELS,        \
+	  "state")                                                                                 \
+	X(WORKER_STARTS, "perftracker_worker_starts", COUNTER, "", NONE,                           \
+	  "Processes that have been this rank.", METRIC_WORKER_LABELS)                             \
+	X(WORLD_SIZE, "perftracker_world_size", GAUGE, "", NONE,                                   \
+	  "Ranks of the job, as its workers say.", NULL)                                           \
+	X(LAST_MARK, "perftracker_worker_last_mark_timestamp_seconds", GAUGE, "seconds", NONE,     \
+	  "When the worker last gave a sign of life, in Unix time.", METRIC_WORKER_LABELS)         \
+	X(ITERATION, "perftracker_iteration_seconds", HISTOGRAM, "seconds", WIDE,                  \
+	  "Time of an iteration, from the end of the one before to its own end.",                  \
+	  METRIC_WORKER_LABELS)                                                                    \
+	X(ITERATION_RECENT, "perftracker_iteration_recent_seconds", GAUGE, "seconds", NONE,        \
+	  "Mean time of the recent iterations, by which a worker is judged slow.",                 \
+	  METRIC_WORKER_LABELS)                                                                    \
+	X(ITERATION_BASELINE, "perftracker_iteration_baseline_seconds", GAUGE, "seconds", NONE,    \
+	  "Time of an iteration that the recent ones are compared with.", METRIC_WORKER_LABELS)    \
+	X(MARKS, "perftracker_marks", COUNTER, "", NONE,                                           \
+	  "Marks of the training thread: loader calls, optimizer steps, own iteration marks, "     \
+	  "garbage collections.",                                                                  \
+	  METRIC_WORKER_LABELS, "mark")                                                            \
+	X(LOADER, "perftracker_dataloader_wait_seconds", HISTOGRAM, "seconds", FINE,               \
+	  "Time that the training thread waited for the data loader's next batch.",                \
+	  METRIC_WORKER_LABELS)                                                                    \
+	X(GC, "perftracker_garbage_collection_seconds", HISTOGRAM, "seconds", FINE,                \
+	  "Time of a garbage collection of Python on the training thread.", METRIC_WORKER_LABELS,  \
+	  "generation")                                                                            \
+	X(RUN_DELAY, "perftracker_run_queue_delay_seconds", HISTOGRAM, "seconds", FINE,            \
+	  "Time in which the training thread was runnable without a CPU, between two looks "       \
+	  "about 0.1 s apart.",                                                                    \
+	  METRIC_WORKER_LABELS)                                                                    \
+	X(THREAD_CPU, "perftracker_training_thread_cpu_seconds", COUNTER, "seconds", NONE,         \
+	  "CPU time of the training thread.", METRIC_WORKER_LABELS)                                \
+	X(COLLECTIVE, "perftracker_collective_seconds", HISTOGRAM, "seconds", FINE,                \
+	  "Time of a collective from its start on this rank to its end, waiting included.",        \
+	  METRIC_OPERATION_LABELS)                                                                 \
+	X(COLLECTIVE_WAIT, "perftracker_collective_wait_seconds", HISTOGRAM, "seconds", FINE,      \
+	  "Part of a collective before its last member came; where all members are on this "       \
+	  "host.",                                                                                 \
+	  METRIC_OPERATION_LABELS)                                                                 \
+	X(COLLECTIVE_TRANSFER, "perftracker_collective_transfer_seconds", HISTOGRAM, "seconds",    \
+	  FINE,                                                                                    \
+	  "Part of a collective after its last member came; where all members are on this "        \
+	  "host.",                                                                                 \
+	  METRIC_OPERATION_LABELS)                                                                 \
+	X(COLLECTIVE_LAUNCH, "perftracker_collective_launch_seconds", HISTOGRAM, "seconds", FINE,  \
+	  "Time in which a collective was put into a GPU's queue, where its end is not seen.",     \
+	  METRIC_OPERATION_LABELS)                                                                 \
+	X(COLLECTIVE_BYTES, "perftracker_collective_payload_bytes", HISTOGRAM, "bytes", BYTES,     \
+	  "Payload of a collective: the larger one of its input and output on a rank.",            \
+	  METRIC_OPERATION_LABELS)                                                                 \
+	X(BUS_BYTES, "perftracker_collective_bus_bytes", COUNTER, "bytes", NONE,                   \
+	  "Bytes that a rank has to move for its collectives (payload times the operation's "      \
+	  "bus factor).",                                                                          \
+	  METRIC_OPERATION_LABELS)                                                                 \
+	X(BUS_TIME, "perftracker_collective_bus_seconds", COUNTER, "seconds", NONE,                \
+	  "Time in which those bytes were moved: transfer where it is known, else the whole "      \
+	  "collective.",                                                                           \
+	  METRIC_OPERATION_LABELS)                                                                 \
+	X(BUS_BANDWIDTH, "perftracker_collective_bus_bandwidth_bytes_per_second", GAUGE,           \
+	  "bytes_per_second", NONE,                                                                \
+	  "Bus bandwidth of the latest 10 s in which there were such collectives.",                \
+	  METRIC_OPERATION_LABELS)                                                                 \
+	X(KERNEL, "perftracker_gpu_kernel_seconds", HISTOGRAM, "seconds", FINE,                    \
+	  "Time of a kernel on the GPU; in windows only.", METRIC_WORKER_LABELS, "kind")           \
+	X(GPU_MEMOP, "perftracker_gpu_memory_operation_seconds", HISTOGRAM, "seconds", FINE,       \
+	  "Time of a copy or set of GPU memory; in windows only.", METRIC_WORKER_LABELS, "kind")   \
+	X(GPU_MEMOP_BYTES, "perftracker_gpu_memory_operation_bytes", COUNTER, "bytes", NONE,       \
+	  "Bytes of copies and sets of GPU memory; in windows only.", METRIC_WORKER_LABELS,        \
+	  "kind")                                                                                  \
+	X(LOST, "perftracker_events_lost", COUNTER, "", NONE,                                      \
+	  "Events that were not recorded or not taken in time.", METRIC_WORKER_LABELS, "reason")   \
+	X(OVERHEAD, "perftracker_overhead_ratio", GAUGE, "ratio", NONE,                            \
+	  "Share of an iteration's time that our collectors cost, as the self-audit measured.",    \
+	  "mode")                                                                                  \
+	X(OVERHEAD_ERROR, "perftracker_overhead_error_ratio", GAUGE, "ratio", NONE,                \
+	  "One standard error of perftracker_overhead_ratio.", "mode")                             \
+	X(BUDGET, "perftracker_overhead_budget_ratio", GAUGE, "ratio", NONE,                       \
+	  "What the collectors may cost; what costs more is left out.", "mode")                    \
+	X(LEFT_OUT, "perftracker_left_out", GAUGE, "", NONE,                                       \
+	  "1 for what is not recorded because it cost more than the budget.", "what")              \
+	X(REPORTS, "perftracker_reports", COUNTER, "", NONE, "Reports made.", "verdict")           \
+	X(REPORT_TIME, "perftracker_report_timestamp_seconds", GAUGE, "seconds", NONE,             \
+	  "When the last report was made, in Unix time.", NULL)                                    \
+	X(REPORT_VERDICT, "perftracker_report_verdict", GAUGE, "", NONE,                           \
+	  "1 for the verdict of the last report, 0 for the others.", "verdict")                    \
+	X(FINDINGS, "perftracker_report_findings", GAUGE, "", NONE,                                \
+	  "Findings of the last report by cause.", "cause")                                        \
+	X(GAIN, "perftracker_report_gain_seconds", GAUGE, "seconds", NONE,                         \
+	  "Time per iteration that the repair of the last report's findings would give back.",     \
+	  "cause")                                                                                 \
+	X(ACCUSED, "perftracker_report_accused", GAUGE, "", NONE,                                  \
+	  "1 for a rank that a finding of the last report accuses.", "rank", "cause")              \
+	X(OVERFLOW, "perftracker_metrics_overflow", COUNTER, "", NONE,                             \
+	  "Values that went into a family's series 'other' because it had too many.", "metric")    \
+	X(REFUSED, "perftracker_daemon_refused", COUNTER, "", NONE,                                \
+	  "Connections and messages to the daemon that made no sense.", NULL)                      \
+	X(SCRAPES, "perftracker_scrapes", COUNTER, "", NONE, "Pages of metrics served.", "format") \
+	X(PROCESS_CPU, "process_cpu_seconds", COUNTER, "seconds", NONE, "CPU time of the daemon.", \
+	  NULL)                                                                                    \
+	X(PROCESS_MEMORY, "process_resident_memory_bytes", GAUGE, "bytes", NONE,                   \
+	  "Resident memory of the daemon.", NULL)                                                  \
+	X(PROCESS_START, "process_start_time_seconds", GAUGE, "seconds", NONE,                     \
+	  "When the daemon was started, in Unix time.", NULL)                                      \
+	X(XPU_COLL_AVG, "XPU_TIMER_COLL_KERNEL_AVG_LATENCY", GAUGE, "", NONE,                      \
+	  "Mean time of recent collectives in us.", METRIC_XPU_COLL_LABELS)                        \
+	X(XPU_COLL_MAX, "XPU_TIMER_COLL_KERNEL_MAX_LATENCY", GAUGE, "", NONE,                      \
+	  "Longest time of recent collectives in us.", METRIC_XPU_COLL_LABELS)                     \
+	X(XPU_COLL_P99, "XPU_TIMER_COLL_KERNEL_P99_LATENCY", GAUGE, "", NONE,                      \
+	  "99th percentile of the time of recent collectives in us.", METRIC_XPU_COLL_LABELS)      \
+	X(XPU_COLL_MIN, "XPU_TIMER_COLL_KERNEL_MIN_LATENCY", GAUGE, "", NONE,                      \
+	  "Shortest time of recent collectives in us.", METRIC_XPU_COLL_LABELS)                    \
+	X(XPU_COLL_BANDWIDTH, "XPU_TIMER_COLL_KERNEL_BANDWIDTH", GAUGE, "", NONE,                  \
+	  "Bus bandwidth of recent collectives in Gbit/s.", METRIC_XPU_COLL_LABELS)                \
+	X(XPU_MM_AVG, "XPU_TIMER_MM_KERNEL_AVG_LATENCY", GAUGE, "", NONE,                          \
+	  "Mean time of recent kernels in us; in windows only.", METRIC_XPU_MM_LABELS)             \
+	X(XPU_MM_MAX, "XPU_TIMER_MM_KERNEL_MAX_LATENCY", GAUGE, "", NONE,                          \
+	  "Longest time of recent kernels in us; in windows only.", METRIC_XPU_MM_LABELS)          \
+	X(XPU_MM_P99, "XPU_TIMER_MM_KERNEL_P99_LATENCY", GAUGE, "", NONE,                          \
+	  "99th percentile of the time of recent kernels in us; in windows only.",                 \
+	  METRIC_XPU_MM_LABELS)                                                                    \
+	X(XPU_MM_MIN, "XPU_TIMER_MM_KERNEL_MIN_LATENCY", GAUGE, "", NONE,                          \
+	  "Shortest time of recent kernels in us; in windows only.", METRIC_XPU_MM_LABELS)         \
+	X(XPU_HANG, "XPU_TIMER_COMMON_HANG", GAUGE, "", NONE, "1 while the worker is blocked.",    \
+	  METRIC_XPU_LABELS)                                                                       \
+	X(XPU_START_DUMP, "XPU_TIMER_COMMON_START_DUMP", GAUGE, "", NONE,                          \
+	  "1 while a window is open.", METRIC_XPU_LABELS)                                          \
+	X(XPU_END_DUMP, "XPU_TIMER_COMMON_END_DUMP", GAUGE, "", NONE,                              \
+	  "1 when a window has been open and none is.", METRIC_XPU_LABELS)                         \
+	X(XPU_POOL_QUEUE, "XPU_TIMER_COMMON_POOL_QUEUE_SIZE", GAUGE, "", NONE,                     \
+	  "Always 0: there is no such queue.", METRIC_XPU_LABELS)                                  \
+	X(XPU_WORK_QUEUE, "XPU_TIMER_COMMON_WORK_QUEUE_SIZE", GAUGE, "", NONE,                     \
+	  "Always 0: there is no such queue.", METRIC_XPU_LABELS)                                  \
+	X(XPU_GC, "XPU_TIMER_COMMON_GC_COUNT", GAUGE, "", NONE, "Garbage collections.",            \
+	  METRIC_XPU_LABELS)                                                                       \
+	X(XPU_LOADER, "XPU_TIMER_COMMON_DATA_LOADER_COUNT", GAUGE, "", NONE,                       \
+	  "Calls of the data loader.", METRIC_XPU_LABELS)

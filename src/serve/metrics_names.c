@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/metrics_names.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Lower case, nothing but letters and digits: "_allgather_base" and "AllGather" begin alike. */
+static void squeeze(const char *text, char ret[static METRICS_WORD_MAX])
+{
+	size_t len = 0;
+
+	for (; *text != '\0' && len < METRICS_WORD_MAX - 1; text++) {
+		if (isalnum((unsigned char)*text))
+			ret[len++] = (char)tolower((unsigned char)*text);
+	}
+	ret[len] = '\0';
+}
+
+static const struct operation {
+	const char *begin, *name;
+	double first, last; /* bus factor: first - last / n */
+} operations[] = {
+	{ "allreduce", "all_reduce", 2, 2 },
+	{ "allgather", "all_gather", 1, 1 },
+	{ "reducescatter", "reduce_scatter", 1, 1 },
+	{ "alltoall", "all_to_all", 1, 1 },
+	{ "broadcast", "broadcast", 1, 0 },
+	{ "reduce", "reduce", 1, 0 },
+	{ "gather", "gather", 1, 1 },
+	{ "scatter", "scatter", 1, 1 },
+	{ "barrier", "barrier", 0, 0 },
+	{ "sendrecv", "send_recv", 1, 0 },
+	{ "send", "send", 1, 0 },
+	{ "recv", "recv", 1, 0 },
+};
+
+static bool begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+void collective_words(const char *name, const char *collective, struct collective_words *ret)
+{
+	const char *colon = strchr(name, ':');
+	const char *what = collective[0] != '\0' || colon == NULL ? collective : colon + 1;
+	char word[METRICS_WORD_MAX];
+	size_t len = colon != NULL ? (size_t)(colon - name) : 0;
+
+	*ret = (struct collective_words){ .backend = "unknown" };
+	if (len > 0 && len < sizeof(ret->backend)) {
+		memcpy(ret->backend, name, len);
+		ret->backend[len] = '\0';
+	}
+	/* torch ends these scopes when the work is queued. */
+	ret->launch = strcmp(ret->backend, "nccl") == 0 || strcmp(ret->backend, "xccl") == 0;
+	squeeze(what[0] != '\0' ? what : name, word);
+	if (begins(word, "nccl"))
+		memmove(word, word + 4, strlen(word + 4) + 1);
+	(void)snprintf(ret->operation, sizeof(ret->operation), "%s",
+		       word[0] != '\0' ? word : "unknown");
+	for (size_t i = 0; i < ARRAY_SIZE(operations); i++) {
+		if (!begins(word, operations[i].begin))
+			continue;
+		(void)snprintf(ret->operation, sizeof(ret->operation), "%s", operations[i].name);
+		return;
+	}
+}
+
+double collective_bus_factor(const char *operation, uint32_t n)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(operations) && n > 1; i++) {
+		if (strcmp(operations[i].name, operation) == 0)
+			return operations[i].first - operations[i].last / n;
+	}
+	return 0;
+}
+
+bool collective_is_pair(const char *operation)
+{
+	return strcmp(operation, "send") == 0 || strcmp(operation, "recv") == 0 ||
+	       strcmp(operation, "send_recv") == 0;
+}
+
+/* The first that is part of a name counts. */
+struct kind {
+	const char *part, *name;
+};
+
+static const char *find_kind(const struct kind *kinds, size_t cnt, const char *name)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		if (strcasestr(name, kinds[i].part) != NULL)
+			return kinds[i].name;
+	}
+	return "other";
+}
+
+const char *kernel_kind(const char *name)
+{
+	static const struct kind kinds[] = {
+		{ "nccl", "collective" },
+		{ "rccl", "collective" },
+		{ "all_reduce", "collective" },
+		{ "allreduce", "collective" },
+		{ "flash", "attention" },
+		{ "fmha", "attention" },
+		{ "attention", "attention" },
+		{ "gemm", "matmul" },
+		{ "gemv", "matmul" },
+		{ "nvjet", "matmul" },
+		{ "cutlass", "matmul" },
+		{ "cijk_", "matmul" },
+		{ "conv", "convolution" },
+		{ "wgrad", "convolution" },
+		{ "dgrad", "convolution" },
+		{ "norm", "norm" },
+		{ "softmax", "reduction" },
+		{ "reduce", "reduction" },
+		{ "elementwise", "elementwise" },
+		{ "multi_tensor", "optimizer" },
+		{ "adam", "optimizer" },
+		{ "embedding", "embedding" },
+		{ "index", "embedding" },
+		{ "triton", "triton" },
+	};
+
+	return find_kind(kinds, ARRAY_SIZE(kinds), name);
+}
+
+const char *memop_kind(const char *name)
+{
+	static const struct kind kinds[] = {
+		{ "HtoD", "HtoD" },	      { "DtoH", "DtoH" },
+		{ "DtoD", "DtoD" },	      { "PtoP", "PtoP" },
+		{ "HtoH", "HtoH" },	      { "memset", "set" },
+		{ "HostToDevice", "HtoD" },   { "DeviceToHost", "DtoH" },
+		{ "DeviceToDevice", "DtoD" },
+	};
+
+	return find_kind(kinds, ARRAY_SIZE(kinds), name);
+}

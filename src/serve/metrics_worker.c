@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one worker recorded becomes values of its series. */
+#include "format/elements.h"
+#include "serve/metrics_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define BANDWIDTH_NS (10 * NSEC_PER_SEC)
+#define OPERATION_MAX 64u /* kinds of collectives of a worker; the last holds the others */
+
+static const char *const phase_names[METRICS_PHASE_CNT] = {
+	[PHASE_LEARNING] = "learning", [PHASE_STEADY] = "steady",	[PHASE_SLOW] = "slow",
+	[PHASE_BLOCKED] = "blocked",   [PHASE_PROFILING] = "profiling", [PHASE_GONE] = "gone",
+	[PHASE_SILENT] = "disabled",
+};
+
+static const char *const mark_names[METRICS_MARK_CNT] = {
+	[MARK_DATALOADER] = "dataloader", [MARK_DATALOADER_END] = "dataloader_end",
+	[MARK_OPTIMIZER] = "optimizer",	  [MARK_ITERATION] = "iteration",
+	[MARK_GC] = "garbage_collection", [MARK_OPTIMIZER_BEGIN] = "optimizer_begin",
+};
+
+static const char *const drop_reasons[] = {
+#define X(field, what) #field,
+	FLIGHTLOG_DROP_LIST(X)
+#undef X
+};
+
+static uint32_t series_of(struct metrics_worker *worker, enum metric metric, const char *third)
+{
+	return metrics_series(worker->host->metrics, metric,
+			      METRIC_VALUES(worker->rank, worker->local_rank, third));
+}
+
+/* --- life --- */
+
+static void make_series(struct metrics_worker *worker)
+{
+	worker->iteration = series_of(worker, METRIC_ITERATION, NULL);
+	worker->loader = series_of(worker, METRIC_LOADER, NULL);
+	worker->run_delay = series_of(worker, METRIC_RUN_DELAY, NULL);
+	worker->cpu = series_of(worker, METRIC_THREAD_CPU, NULL);
+	worker->last_mark = series_of(worker, METRIC_LAST_MARK, NULL);
+	worker->recent = series_of(worker, METRIC_ITERATION_RECENT, NULL);
+	worker->baseline = series_of(worker, METRIC_ITERATION_BASELINE, NULL);
+	worker->world_size = metrics_series(worker->host->metrics, METRIC_WORLD_SIZE, NULL);
+	for (size_t i = 0; i < METRICS_PHASE_CNT; i++)
+		worker->state[i] = series_of(worker, METRIC_WORKER_STATE, phase_names[i]);
+	for (size_t i = MARK_DATALOADER; i < METRICS_MARK_CNT; i++)
+		worker->marks[i] = series_of(worker, METRIC_MARKS, mark_names[i]);
+	for (size_t i = 0; i < METRICS_GENERATION_CNT; i++)
+		worker->gc[i] =
+			series_of(worker, METRIC_GC, ((const char[]){ (char)('0' + i), 0 }));
+	for (size_t i = 0; i < ARRAY_SIZE(drop_reasons); i++)
+		(void)series_of(worker, METRIC_LOST, drop_reasons[i]); /* 0 until there are some */
+	metrics_add(worker->host->metrics, series_of(worker, METRIC_WORKER_STARTS, NULL), 1);
+}
+
+static void write_rank(char ret[static 12], int32_t rank)
+{
+	if (rank >= 0)
+		(void)snprintf(ret, 12, "%" PRId32, rank);
+}
+
+struct metrics_worker *metrics_worker_new(struct metrics_host *host, int32_t rank,
+					  int32_t local_rank)
+{
+	struct metrics_worker *worker = calloc(1, sizeof(*worker));
+
+	if (worker == NULL || vec_push(&host->workers, worker) < 0) {
+		free(worker);
+		return NULL;
+	}
+	worker->host = host;
+	worker->cpu_ns = worker->delay_ns = -1;
+	write_rank(worker->rank, rank);
+	write_rank(worker->local_rank, local_rank);
+	flightlog_init(&worker->log);
+	make_series(worker);
+	return worker;
+}
+
+struct metrics_worker *metrics_worker_free(struct metrics_worker *worker)
+{
+	struct metrics_host *host;
+
+	if (worker == NULL)
+		return NULL;
+	host = worker->host;
+	for (size_t i = 0; i < host->workers.cnt; i++) {
+		if (host->workers.data[i] == worker)
+			host->workers.data[i] = host->workers.data[--host->workers.cnt];
+	}
+	match_forget(&host->match, worker);
+	flightlog_done(&worker->log);
+	vec_done(&worker->operations);
+	vec_done(&worker->texts);
+	free(worker);
+	return NULL;
+}
+
+/* --- marks --- */
+
+void metrics_worker_mark(struct metrics_worker *worker, const struct ring_record *mark)
+{
+	struct metrics *metrics;
+
+	if (worker == NULL || mark->kind >= METRICS_MARK_CNT)
+		return;
+	metrics = worker->host->metrics;
+	metrics_add(metrics, worker->marks[mark->kind], 1);
+	if (mark->kind == MARK_DATALOADER_END) {
+		metrics_observe(metrics, worker->loader, mark->value);
+		worker->loader_cnt++;
+	} else if (mark->kind == MARK_GC) {
+		metrics_observe(metrics, worker->gc[MIN(mark->detail, METRICS_GENERATION_CNT - 1)],
+				mark->value);
+		worker->gc_cnt++;
+	}
+}
+
+void metrics_worker_iteration(struct metrics_worker *worker, int64_t time_ns)
+{
+	if (worker != NULL && time_ns > 0)
+		metrics_observe(worker->host->metrics, worker->iteration, time_ns);
+}
+
+/* --- accounts of the kernel --- */
+
+static void take_account(struct metrics_worker *worker, const struct ring_record *record)
+{
+	int64_t cpu_ns = record->value, delay_ns = (int64_t)record->extra;
+	bool forward =
+		worker->cpu_ns >= 0 && cpu_ns >= worker->cpu_ns && delay_ns >= worker->delay_ns;
+
+	if (forward) { /* else the first one, or another thread trains now */
+		metrics_add(worker->host->metrics, worker->cpu,
+			    (uint64_t)(cpu_ns - worker->cpu_ns));
+		metrics_observe(worker->host->metrics, worker->run_delay,
+				delay_ns - worker->delay_ns);
+	}
+	worker->cpu_ns = cpu_ns;
+	worker->delay_ns = delay_ns;
+}
+
+/* --- collectives --- */
+
+static void open_operation(struct metrics_worker *worker, struct metrics_operation *operation)
+{
+	struct metrics *metrics = worker->host->metrics;
+	const char *const *values =
+		METRIC_VALUES(worker->rank, worker->local_rank, operation->words.operation,
+			      operation->words.backend);
+
+	if (operation->words.launch) {
+		operation->launch = metrics_series(metrics, METRIC_COLLECTIVE_LAUNCH, values);
+	} else {
+		operation->seconds = metrics_series(metrics, METRIC_COLLECTIVE, values);
+	}
+	operation->payload = metrics_series(metrics, METRIC_COLLECTIVE_BYTES, values);
+	operation->wait = operation->transfer = operation->bus_bytes = METRICS_NONE;
+}
+
+/* Index of this kind of collective, UINT32_MAX when out of memory. */
+static uint32_t find_operation(struct metrics_worker *worker, const struct collective_words *words)
+{
+	struct metrics_operation fresh = { .words = *words };
+
+	for (size_t i = 0; i < worker->operations.cnt; i++) {
+		const struct collective_words *known = &worker->operations.data[i].words;
+
+		if (strcmp(known->operation, words->operation) == 0 &&
+		    strcmp(known->backend, words->backend) == 0)
+			return (uint32_t)i;
+	}
+	if (worker->operations.cnt == OPERATION_MAX)
+		return OPERATION_MAX - 1;
+	if (worker->operations.cnt == OPERATION_MAX - 1)
+		fresh.words = (struct collective_words){ "other", "other", words->launch };
+	open_operation(worker, &fresh);
+	if (vec_push(&worker->operations, fresh) < 0)
+		return UINT32_MAX;
+	return (uint32_t)worker->operations.cnt - 1;
+}
+
+/* Series that are only there where something is known. */
+static void open_known(struct metrics_worker *worker, struct metrics_operation *operation,
+		       bool waits, bool bus)
+{
+	struct metrics *metrics = worker->host->metrics;
+	const char *const *values =
+		METRIC_VALUES(worker->rank, worker->local_rank, operation->words.operation,
+			      operation->words.backend);
+
+	if (waits && operation->wait == METRICS_NONE) {
+		operation->wait = metrics_series(metrics, METRIC_COLLECTIVE_WAIT, values);
+		operation->transfer = metrics_series(metrics, METRIC_COLLECTIVE_TRANSFER, values);
+	}
+	if (bus && operation->bus_bytes == METRICS_NONE) {
+		operation->bus_bytes = metrics_series(metrics, METRIC_BUS_BYTES, values);
+		operation->bus_time = metrics_series(metrics, METRIC_BUS_TIME, values);
+		operation->bandwidth = metrics_series(metrics, METRIC_BUS_BANDWIDTH, values);
+	}
+}
+
+static void count_bus(struct metrics_worker *worker, struct metrics_operation *operation,
+		      double bytes, int64_t time_ns)
+{
+	struct metrics *metrics = worker->host->metrics;
+
+	metrics_add(metrics, operation->bus_bytes, (uint64_t)llround(bytes));
+	metrics_add(metrics, operation->bus_time, (uint64_t)time_ns);
+	operation->recent_bytes += bytes;
+	operation->recent_ns += time_ns;
+}
+
+void metrics_settle(void *owner, const struct match_member *member, int64_t last_start_ns)
+{
+	struct metrics_worker *worker = owner;
+	struct metrics_operation *operation = &worker->operations.data[member->what];
+	struct metrics *metrics = worker->host->metrics;
+	int64_t wait_ns = 0, move_ns = member->dur_ns;
+	double bytes = 0;
+
+	if (last_start_ns >= 0) {
+		wait_ns = MIN(MAX(last_start_ns - member->start_ns, (int64_t)0), member->dur_ns);
+		move_ns -= wait_ns;
+	}
+	if (member->bytes > 0)
+		bytes = (double)member->bytes *
+			collective_bus_factor(operation->words.operation, member->group_size);
+	open_known(worker, operation, last_start_ns >= 0, bytes > 0 && move_ns > 0);
+	if (last_start_ns >= 0) {
+		metrics_observe(metrics, operation->wait, wait_ns);
+		metrics_observe(metrics, operation->transfer, move_ns);
+	}
+	if (bytes > 0 && move_ns > 0)
+		count_bus(worker, operation, bytes, move_ns);
+	if (worker->host->xpu != NULL)
+		metrics_xpu_collective(
+			worker->host->xpu,
+			&(struct metrics_xpu_event){ .worker = worker,
+						     .operation = operation->words.operation,
+						     .transport = last_start_ns >= 0 ? "IntraNode"
+										     : "InterNode",
+						     .dur_ns = member->dur_ns,
+						     .bytes = member->bytes,
+						     .bus_bytes = bytes });
+}
+
+/* Everybody in a collective has the same. */
+static uint64_t collective_key(const struct flightlog *log, const char *operation,
+			       const struct ring_record *args, const struct ring_record *group)
+{
+	const char *name = log->strings.data[(uint32_t)group->value];
+	uint64_t hash = XXH3_64bits_withSeed(name, strlen(name), args->extra);
+
+	return XXH3_64bits_withSeed(operation, strlen(operation), hash);
+}
+
+/* args, group: the records behind it; NULL: there are none. */
+static void take_collective(struct metrics_worker *worker, const struct ring_record *record,
+			    const struct ring_record *args, const struct ring_record *group)
+{
+	struct metrics *metrics = worker->host->metrics;
+	const struct flightlog *log = &worker->log;
+	struct collective_words words;
+	struct metrics_operation *operation;
+	struct match_member member = { .owner = worker,
+				       .start_ns = record->time_ns,
+				       .dur_ns = record->value,
+				       .bytes = args != NULL ? args->value : -1,
+				       .group_size =
+					       group != NULL ? (uint32_t)(group->value >> 32) : 0 };
+
+	collective_words(log->strings.data[record->extra],
+			 group != NULL ? log->strings.data[group->extra] : "", &words);
+	member.what = find_operation(worker, &words);
+	if (member.what == UINT32_MAX)
+		return;
+	operation = &worker->operations.data[member.what];
+	metrics_observe(metrics, words.launch ? operation->launch : operation->seconds,
+			record->value);
+	if (member.bytes >= 0)
+		metrics_observe(metrics, operation->payload, member.bytes);
+	if (words.launch)
+		return;
+	if (args != NULL && (int64_t)args->extra >= 0 && member.group_size > 1 &&
+	    member.group_size <= worker->host->worker_cnt && !collective_is_pair(words.operation))
+		match_add(&worker->host->match, collective_key(log, words.operation, args, group),
+			  &member);
+	else
+		metrics_settle(worker, &member, -1);
+}
+
+/* --- GPUs --- */
+
+static struct metrics_text *text_of(struct metrics_worker *worker, uint32_t string)
+{
+	struct metrics_text none = { 0 };
+
+	while (worker->texts.cnt <= string) {
+		if (vec_push(&worker->texts, none) < 0)
+			return NULL;
+	}
+	return &worker->texts.data[string];
+}
+
+static void take_kernel(struct metrics_worker *worker, const struct ring_record *record)
+{
+	uint32_t string = flight_gpu_string(record->extra);
+	const char *kind = kernel_kind(worker->log.strings.data[string]);
+	struct metrics_text *text = text_of(worker, string);
+
+	if (text == NULL)
+		return;
+	if (text->kernel == 0)
+		text->kernel = series_of(worker, METRIC_KERNEL, kind) + 1;
+	metrics_observe(worker->host->metrics, text->kernel - 1, record->value);
+	if (worker->host->xpu != NULL)
+		metrics_xpu_kernel(worker->host->xpu, worker, kind, record->value);
+}
+
+static void take_memop(struct metrics_worker *worker, const struct ring_record *record)
+{
+	uint32_t string = flight_gpu_string(record->extra);
+	struct metrics_text *text = text_of(worker, string);
+	int64_t bytes = elements_decode(flight_gpu_size(record->extra));
+
+	if (text == NULL)
+		return;
+	if (text->memop == 0) {
+		const char *kind = memop_kind(worker->log.strings.data[string]);
+
+		text->memop = series_of(worker, METRIC_GPU_MEMOP, kind) + 1;
+		text->memop_bytes = series_of(worker, METRIC_GPU_MEMOP_BYTES, kind) + 1;
+	}
+	metrics_observe(worker->host->metrics, text->memop - 1, record->value);
+	if (bytes > 0)
+		metrics_add(worker->host->metrics, text->memop_bytes - 1, (uint64_t)bytes);
+}
+
+/* --- the recorder --- */
+
+/*
+ * Collectives are three records; the last one may not be written yet, and is kept for the next
+ * time. Returns how many were taken.
+ */
+static size_t take_lane(struct metrics_worker *worker, const record_vec *records)
+{
+	size_t i = 0;
+
+	while (i < records->cnt) {
+		const struct ring_record *r = &records->data[i];
+		size_t left = records->cnt - i;
+		bool whole = left > 2 && r[1].kind == FLIGHT_COLLECTIVE_ARGS &&
+			     r[2].kind == FLIGHT_COLLECTIVE_GROUP;
+
+		if (r->kind != FLIGHT_COLLECTIVE) {
+			i++;
+			continue;
+		}
+		if (left == 1 || (left == 2 && r[1].kind == FLIGHT_COLLECTIVE_ARGS))
+			return i;
+		take_collective(worker, r, whole ? &r[1] : NULL, whole ? &r[2] : NULL);
+		i += whole ? 3 : 1;
+	}
+	return i;
+}
+
+/* Collectives stand in both rings: here only what runs on a GPU counts. */
+static void take_window(struct metrics_worker *worker, const record_vec *records)
+{
+	vec_foreach(record, records) {
+		if (record->kind == FLIGHT_GPU_KERNEL)
+			take_kernel(worker, record);
+		else if (record->kind == FLIGHT_GPU_MEMOP)
+			take_memop(worker, record);
+	}
+}
+
+/* Marks have their own way here, and their own count. */
+static void count_lost(struct metrics_worker *worker)
+{
+	struct flightlog_drops drops = worker->log.drops;
+	uint64_t now[ARRAY_SIZE(drop_reasons)];
+
+	_Static_assert(sizeof(now) == sizeof(drops), "counters and nothing else");
+	drops.overrun -= MIN(drops.overrun, worker->log.marks_tail.overrun);
+	drops.torn -= MIN(drops.torn, worker->log.marks_tail.torn);
+	memcpy(now, &drops, sizeof(now));
+	for (size_t i = 0; i < ARRAY_SIZE(now); i++) {
+		if (now[i] > worker->lost[i])
+			metrics_add(worker->host->metrics,
+				    series_of(worker, METRIC_LOST, drop_reasons[i]),
+				    now[i] - worker->lost[i]);
+		worker->lost[i] = MAX(worker->lost[i], now[i]);
+	}
+}
+
+void metrics_worker_follow(struct metrics_worker *worker, const struct flight *flight,
+			   bool with_window)
+{
+	if (worker == NULL || flightlog_take(&worker->log, flight, with_window) < 0)
+		return; /* out of memory: next time there may be some */
+	vec_foreach(sample, &worker->log.samples) {
+		if (sample->kind == FLIGHT_CPU)
+			take_account(worker, sample);
+	}
+	vec_foreach(lane, &worker->log.lanes) {
+		size_t taken = take_lane(worker, &lane->records);
+
+		lane->records.cnt -= taken;
+		if (lane->records.cnt > 0)
+			memmove(lane->records.data, lane->records.data + taken,
+				lane->records.cnt * sizeof(*lane->records.data));
+		take_window(worker, &lane->window);
+		lane->window.cnt = 0;
+	}
+	worker->log.samples.cnt = worker->log.marks.cnt = 0;
+	count_lost(worker);
+}
+
+/* --- what it does now --- */
+
+void metrics_worker_state(struct metrics_worker *worker, const struct wire_state *state,
+			  int64_t mono_to_wall_ns)
+{
+	struct metrics *metrics;
+
+	if (worker == NULL)
+		return;
+	metrics = worker->host->metrics;
+	for (uint32_t i = 0; i < METRICS_PHASE_CNT; i++)
+		metrics_set(metrics, worker->state[i], state->phase == i);
+	if (state->world_size > 0)
+		metrics_set(metrics, worker->world_size, state->world_size);
+	if (state->last_ns > 0)
+		metrics_set(metrics, worker->last_mark,
+			    (double)(state->last_ns + mono_to_wall_ns) / NSEC_PER_SEC);
+	metrics_set(metrics, worker->recent, (double)state->iteration_ns / NSEC_PER_SEC);
+	metrics_set(metrics, worker->baseline, (double)state->baseline_ns / NSEC_PER_SEC);
+	if (state->lost > worker->marks_lost)
+		metrics_add(metrics, series_of(worker, METRIC_LOST, "marks"),
+			    state->lost - worker->marks_lost);
+	worker->marks_lost = MAX(worker->marks_lost, state->lost);
+	worker->had_window |= state->phase == PHASE_PROFILING;
+	if (worker->host->xpu != NULL)
+		metrics_xpu_state(worker->host->xpu, worker, state->phase);
+}
+
+void metrics_worker_tick(struct metrics_worker *worker, int64_t now_ns)
+{
+	vec_foreach(operation, &worker->operations) {
+		if (operation->since_ns == 0)
+			operation->since_ns = now_ns;
+		if (now_ns - operation->since_ns < BANDWIDTH_NS || operation->recent_ns == 0)
+			continue;
+		metrics_set(worker->host->metrics, operation->bandwidth,
+			    operation->recent_bytes * NSEC_PER_SEC / (double)operation->recent_ns);
+		operation->recent_bytes = 0;
+		operation->recent_ns = 0;
+		operation->since_ns = now_ns;
+	}
+}
