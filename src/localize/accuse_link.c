@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#define PAUSES 0.95 /* of the free rate: chunks of one size that jitter leave smaller pauses */
+
 static size_t count_role(const struct fabric *b, enum link_role role)
 {
 	size_t cnt = 0;
@@ -330,32 +332,70 @@ static void settle_slow(struct fabric *b)
 	}
 }
 
-static int accuse_detours(struct fabric *b, size_t *ret_explained, accusations *out)
+/* How many of those that wait do so for a link that is known. */
+static int count_explained(struct fabric *b, size_t *ret)
 {
-	if (count_role(b, ROLE_DETOUR) == 0)
+	size_t slow_cnt = count_role(b, ROLE_SLOW);
+
+	*ret = 0;
+	if (count_role(b, ROLE_DETOUR) > 0) {
+		if (find_mates(b, ROLE_DETOUR) < 0)
+			return -ENOMEM;
+		*ret += count_waiting_mates(b);
+	}
+	if (slow_cnt > 0) {
+		if (find_mates(b, ROLE_SLOW) < 0)
+			return -ENOMEM;
+		*ret += MIN(count_waiting_mates(b), held_up_by(b, slow_cnt));
+	}
+	return 0;
+}
+
+static int accuse_culprits(struct fabric *b, enum link_role culprits, accusations *out)
+{
+	if (count_role(b, culprits) == 0)
 		return 0;
-	if (find_mates(b, ROLE_DETOUR) < 0)
+	if (find_mates(b, culprits) < 0)
 		return -ENOMEM;
-	*ret_explained = count_waiting_mates(b);
-	return accuse_role(b, ROLE_DETOUR, out);
+	return accuse_role(b, culprits, out);
+}
+
+/* Whether most links wait for none that is known, and then the network is accused. */
+static int judge_network(struct fabric *b, bool *ret, accusations *out)
+{
+	size_t explained;
+	int error = count_explained(b, &explained);
+
+	*ret = error == 0 && waits_for_nobody(b, explained);
+	return *ret ? accuse_network(b, out) : error;
+}
+
+/* Flows that meet but seldom: no link waits for long, yet none of them sends without a pause. */
+static void settle_pausing(struct fabric *b)
+{
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		struct link *link = &b->links[w];
+
+		if (link->role == ROLE_NONE && link->weight > 0 && link->level < PAUSES &&
+		    link->busy < FABRIC_STEADY)
+			link->role = ROLE_WAITING;
+	}
 }
 
 static int accuse_fabric(struct fabric *b, accusations *out)
 {
-	size_t slow_cnt, explained = 0;
-	int error = accuse_detours(b, &explained, out);
+	bool network = false;
+	int error = accuse_culprits(b, ROLE_DETOUR, out);
 
 	if (error < 0)
 		return error;
 	settle_slow(b);
-	slow_cnt = count_role(b, ROLE_SLOW);
-	if (slow_cnt > 0 && find_mates(b, ROLE_SLOW) < 0)
-		return -ENOMEM;
-	if (slow_cnt > 0)
-		explained += MIN(count_waiting_mates(b), held_up_by(b, slow_cnt));
-	if (waits_for_nobody(b, explained))
-		return accuse_network(b, out);
-	return slow_cnt > 0 ? accuse_role(b, ROLE_SLOW, out) : 0;
+	error = judge_network(b, &network, out);
+	if (error < 0 || network)
+		return error;
+	error = accuse_culprits(b, ROLE_SLOW, out);
+	settle_pausing(b);
+	return error == 0 ? judge_network(b, &network, out) : error;
 }
 
 int accuse_by_link(const struct job *job, const struct accuse_options *options, struct arena *arena,

@@ -134,6 +134,43 @@ static void where_all_wait_by_turns_it_is_the_network(void **state)
 	expect_one(&job, "slow-collective", "0-7");
 }
 
+/* Small pauses on all links; the ring of rank 5 is held up by its link besides. */
+static void where_all_pause_a_little_it_is_the_network_too(void **state)
+{
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	begin(&job);
+	for (size_t w = 0; w < WORKERS; w++) {
+		double rate = w == 5 ? RATE / 2 : RATE, busy = w == 5 ? 1 : w % 2 == 1 ? 0.5 : 0.9;
+
+		(void)transfer(&job, w, "AllGather", RESOURCE_NIC_TX, rate, busy);
+		(void)transfer(&job, w, "ReduceScatter", RESOURCE_NIC_TX, rate, busy);
+	}
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 2);
+	test_assert_ranks(test_find(&report, "slow-link"), "5");
+	test_assert_ranks(test_find(&report, "slow-collective"), "0-7");
+	report_done(&report);
+	test_job_done(&job);
+}
+
+/* Chunks that jitter leave pauses in a healthy ring. */
+static void smaller_pauses_are_what_links_have(void **state)
+{
+	struct test_job job;
+
+	(void)state;
+	begin(&job);
+	for (size_t w = 0; w < WORKERS; w++) {
+		struct fp_function *f = transfer(&job, w, "AllReduce", RESOURCE_NIC_TX, RATE, 0.96);
+
+		f->beta_frac = 0.3;
+	}
+	expect_one(&job, NULL, NULL);
+}
+
 static void who_is_absent_may_have_the_slow_link(void **state)
 {
 	struct test_job job;
@@ -185,6 +222,8 @@ int main(void)
 		cmocka_unit_test(who_uses_pcie_where_its_peers_use_nvlink_is_found),
 		cmocka_unit_test(who_sends_more_than_its_ring_takes_a_detour),
 		cmocka_unit_test(where_all_wait_by_turns_it_is_the_network),
+		cmocka_unit_test(where_all_pause_a_little_it_is_the_network_too),
+		cmocka_unit_test(smaller_pauses_are_what_links_have),
 		cmocka_unit_test(who_is_absent_may_have_the_slow_link),
 		cmocka_unit_test(slow_links_on_most_hosts_are_the_network),
 		cmocka_unit_test(messages_tell_nothing_of_a_link),

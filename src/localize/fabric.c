@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define SLOWER 0.85   /* of the usual rate while sending: links of one kind differ by less */
-#define STEADY 0.95   /* of the time: a link that sends without a pause, but for the edges */
 #define WAITS 0.85    /* of the free rate: a link that sends less than that is held up */
 #define MORE 1.5      /* times what its ring sends: there is other traffic */
 #define FAR_MORE 2.0  /* times the usual rate: the same where no ring tells */
@@ -155,7 +154,8 @@ static enum link_role role_of(const struct fabric *b, size_t w)
 	if (link->weight <= 0)
 		return ROLE_NONE;
 	/* A socket's rate is a share of its own best: it tells nothing beside another's. */
-	if (b->resource != RESOURCE_SOCKET_TX && link->busy >= STEADY && link->rate <= SLOWER)
+	if (b->resource != RESOURCE_SOCKET_TX && link->busy >= FABRIC_STEADY &&
+	    link->rate <= SLOWER)
 		return ROLE_SLOW;
 	return link->level < WAITS ? ROLE_WAITING : ROLE_NONE;
 }
@@ -267,7 +267,8 @@ static void find_far_more(struct fabric *b)
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
 		const struct link *link = &b->links[w];
 
-		b->detours[w] |= link->weight > 0 && link->busy >= STEADY && link->rate >= FAR_MORE;
+		b->detours[w] |=
+			link->weight > 0 && link->busy >= FABRIC_STEADY && link->rate >= FAR_MORE;
 	}
 }
 
