@@ -57,6 +57,12 @@ static const int kinds[] = { CUPTI_KIND_CONCURRENT_KERNEL, CUPTI_KIND_MEMCPY,
 /* Where a library that can't be refused a buffer writes; nobody reads it. */
 static _Alignas(8) uint8_t discard[DISCARD_BYTES];
 
+/* Older versions may crash when they get no buffer. */
+static bool may_refuse(void)
+{
+	return cupti.version >= CUPTI_VERSION_12_9;
+}
+
 static void request(uint8_t **buffer, size_t *size, size_t *record_max)
 {
 	*record_max = 0;
@@ -64,7 +70,7 @@ static void request(uint8_t **buffer, size_t *size, size_t *record_max)
 	*buffer = buffers_take(&cupti.buffers);
 	if (*buffer != NULL)
 		return;
-	if (cupti.version >= CUPTI_VERSION_12_9) {
+	if (may_refuse()) {
 		*size = 0; /* it drops records, and counts them */
 		return;
 	}
@@ -76,7 +82,8 @@ static void complete(_unused_ void *context, _unused_ uint32_t stream, uint8_t *
 		     _unused_ size_t size, size_t valid)
 {
 	if (buffer != NULL && !buffers_fill(&cupti.buffers, buffer, valid))
-		atomic_fetch_add_explicit(&cupti.discarded, valid / RECORD_BYTES_MAX + (valid > 0),
+		atomic_fetch_add_explicit(&cupti.discarded,
+					  MAX(valid / RECORD_BYTES_MAX, valid > 0 ? 1u : 0u),
 					  memory_order_relaxed);
 }
 
@@ -246,7 +253,8 @@ static void set_attributes(void)
 	void *context = NULL;
 
 	set_attribute(CUPTI_ATTR_PER_THREAD_BUFFER, 1);
-	set_attribute(CUPTI_ATTR_ZEROED_OUT_BUFFER, 1);
+	/* What is discarded is zeroed by nobody. */
+	set_attribute(CUPTI_ATTR_ZEROED_OUT_BUFFER, may_refuse());
 	if (cupti.cuda.context_current(&context) == 0 && context != NULL &&
 	    cupti.cuda.memory_info(&free_bytes, &total_bytes) == 0 &&
 	    free_bytes < LITTLE_MEMORY_BYTES)
@@ -466,7 +474,8 @@ static void drop_buffers(void)
 	size_t valid;
 
 	while ((buffer = buffers_next(&cupti.buffers, &valid)) != NULL) {
-		cupti.sink->lose(GPUTRACE_DROPPED, valid / RECORD_BYTES_MAX + (valid > 0));
+		cupti.sink->lose(GPUTRACE_DROPPED,
+				 MAX(valid / RECORD_BYTES_MAX, valid > 0 ? 1u : 0u));
 		buffers_release(&cupti.buffers, buffer);
 	}
 	(void)buffers_reset(&cupti.buffers);

@@ -1,0 +1,615 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CUPTI back end on doubles of libcupti and libcuda (doubles/), which stand in for a GPU: each
+ * test in a process of its own, as a training process has it. DOUBLE_CUDA and
+ * DOUBLE_CUPTI name the doubles; CUPTI_REAL, where it is set, the toolkit's own library,
+ * whose names of calls are compared.
+ */
+#include "base/clock.h"
+#include "collect/gpu/buffers.h"
+#include "collect/gpu/cupti_abi.h"
+#include "collect/gpu/cupti_calls.h"
+#include "collect/gpu/gputrace.h"
+#include "doubles/double.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+#define CHECK(condition)                                                                \
+	do {                                                                            \
+		if (!(condition)) {                                                     \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			fflush(stderr);                                                 \
+			_exit(1);                                                       \
+		}                                                                       \
+	} while (0)
+
+/* --- the doubles --- */
+
+static struct {
+	__typeof__(&double_context) context;
+	__typeof__(&double_launch) launch;
+	__typeof__(&double_copy) copy;
+	__typeof__(&double_graph) graph;
+	__typeof__(&double_synchronize) synchronize;
+	__typeof__(&double_set) set;
+	__typeof__(&double_count) count;
+	__typeof__(&double_fault) fault;
+} job;
+
+static void find(void *library, const char *symbol, void *function)
+{
+	void *found = dlsym(library, symbol);
+
+	CHECK(found != NULL);
+	memcpy(function, &found, sizeof(found));
+}
+
+static void open_doubles(void)
+{
+	void *cuda = dlopen(getenv("DOUBLE_CUDA"), RTLD_NOW);
+	void *cupti = dlopen(getenv("DOUBLE_CUPTI"), RTLD_NOW);
+
+	CHECK(cuda != NULL && cupti != NULL);
+	find(cuda, "double_context", &job.context);
+	find(cuda, "double_launch", &job.launch);
+	find(cuda, "double_copy", &job.copy);
+	find(cuda, "double_graph", &job.graph);
+	find(cuda, "double_synchronize", &job.synchronize);
+	find(cupti, "double_set", &job.set);
+	find(cupti, "double_count", &job.count);
+	find(cupti, "double_fault", &job.fault);
+	job.context(1);
+}
+
+/* --- the sink --- */
+
+#define EVENT_MAX 1000000u
+#define NAME_CNT 256u
+
+static struct {
+	struct gputrace_event *events;
+	size_t cnt, dropped, untimed, name_calls;
+	char names[NAME_CNT][128];
+	uint32_t name_cnt;
+	char device[128];
+} seen;
+
+static uint32_t sink_name(const char *text, size_t len)
+{
+	seen.name_calls++;
+	for (uint32_t i = 1; i <= seen.name_cnt; i++) {
+		if (strlen(seen.names[i]) == len && memcmp(seen.names[i], text, len) == 0)
+			return i;
+	}
+	CHECK(seen.name_cnt + 1 < NAME_CNT && len < sizeof(seen.names[0]));
+	memcpy(seen.names[++seen.name_cnt], text, len);
+	return seen.name_cnt;
+}
+
+static void sink_event(const struct gputrace_event *event)
+{
+	CHECK(seen.cnt < EVENT_MAX);
+	seen.events[seen.cnt++] = *event;
+}
+
+static void sink_lose(enum gputrace_loss loss, uint64_t cnt)
+{
+	*(loss == GPUTRACE_UNTIMED ? &seen.untimed : &seen.dropped) += cnt;
+}
+
+static void sink_device(const char *name)
+{
+	(void)snprintf(seen.device, sizeof(seen.device), "%s", name);
+}
+
+static const struct gputrace_sink sink = { sink_name, sink_event, sink_lose, sink_device };
+
+static size_t count(enum gputrace_kind kind, const char *name)
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < seen.cnt; i++)
+		cnt += seen.events[i].kind == kind &&
+		       strcmp(seen.names[seen.events[i].name], name) == 0;
+	return cnt;
+}
+
+static const struct gputrace_event *first(enum gputrace_kind kind, const char *name)
+{
+	for (size_t i = 0; i < seen.cnt; i++) {
+		if (seen.events[i].kind == kind &&
+		    strcmp(seen.names[seen.events[i].name], name) == 0)
+			return &seen.events[i];
+	}
+	CHECK(!"it is there");
+	return NULL;
+}
+
+/* --- a window --- */
+
+static char why[GPUTRACE_WHY_MAX];
+
+static void begin(void)
+{
+	seen.cnt = 0;
+	CHECK(gputrace_cupti.probe(why) == 0);
+	CHECK(gputrace_cupti.start(&sink, why) == 0);
+}
+
+static void drain_all(void)
+{
+	while (gputrace_cupti.drain(1000) > 0)
+		;
+}
+
+static int end(void)
+{
+	gputrace_cupti.stop();
+	drain_all();
+	return gputrace_cupti.close(why);
+}
+
+static void work(size_t kernels)
+{
+	for (size_t i = 0; i < kernels; i++)
+		job.launch(i % 2 == 0 ? "gemm" : "_Z4reluPf", 7, 1000, 1);
+	job.copy(1, 4096, 9, 1000);
+	job.copy(0, 512, 9, 1000);
+	job.synchronize(7);
+	job.synchronize(9);
+}
+
+static void check_no_fault(void)
+{
+	if (job.count("faults") > 0)
+		fprintf(stderr, "the double complains: %s\n", job.fault());
+	CHECK(job.count("faults") == 0);
+}
+
+static void run_in_child(void (*scenario)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		seen.events = calloc(EVENT_MAX, sizeof(*seen.events));
+		open_doubles();
+		scenario();
+		check_no_fault();
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* --- scenarios --- */
+
+static void check_window(size_t kernels)
+{
+	const struct gputrace_event *gemm, *launch;
+
+	CHECK(count(GPUTRACE_KERNEL, "gemm") == kernels / 2);
+	CHECK(count(GPUTRACE_KERNEL, "_Z4reluPf") == kernels / 2);
+	CHECK(count(GPUTRACE_API, "cudaLaunchKernel") == kernels);
+	CHECK(count(GPUTRACE_MEMOP, "Memcpy HtoD (Pinned -> Device)") == 1);
+	CHECK(count(GPUTRACE_MEMOP, "Memset (Device)") == 1);
+	CHECK(count(GPUTRACE_SYNC, "Stream Sync") == 2);
+	gemm = first(GPUTRACE_KERNEL, "gemm");
+	launch = first(GPUTRACE_API, "cudaLaunchKernel");
+	CHECK(gemm->device == 0 && gemm->id == 7 && gemm->size == 1024);
+	CHECK(gemm->correlation != 0 && gemm->correlation == launch->correlation);
+	CHECK(launch->device == GPUTRACE_THREAD && launch->id == (uint32_t)getpid());
+	CHECK(gemm->dur_ns >= 1000 && llabs(gemm->start_ns - clock_mono_ns()) < 60 * NSEC_PER_SEC);
+	CHECK(first(GPUTRACE_MEMOP, "Memset (Device)")->size == 512);
+	CHECK(strcmp(seen.device, "Double GPU") == 0);
+}
+
+static void whole_window(void)
+{
+	begin();
+	work(100);
+	CHECK(end() == 0);
+	check_window(100);
+	CHECK(job.count("finalized") == 1 && job.count("attached") == 0);
+	CHECK(job.count("enabled") == 0 && job.count("calls") == 0);
+	CHECK(seen.untimed == 0 && seen.dropped == 0);
+	CHECK(seen.name_calls < 10); /* of 200 kernels: by pointer */
+}
+
+static void a_window_has_what_ran_and_leaves_nothing_behind(_unused_ void **state)
+{
+	run_in_child(whole_window);
+}
+
+static void windows_again(void)
+{
+	job.set("version", 26);
+	for (size_t i = 0; i < 3; i++) {
+		begin();
+		work(20);
+		CHECK(end() == 0);
+		check_window(20);
+		work(20); /* between windows */
+		CHECK(job.count("finalized") == (int64_t)i + 1);
+	}
+}
+
+static void windows_follow_each_other(_unused_ void **state)
+{
+	run_in_child(windows_again);
+}
+
+static void all_layouts(void)
+{
+	for (int64_t version = 5; version <= 10; version++) {
+		job.set("kernel", version);
+		begin();
+		work(10);
+		CHECK(end() == 0);
+		check_window(10);
+	}
+}
+
+static void records_of_every_version_are_read(_unused_ void **state)
+{
+	run_in_child(all_layouts);
+}
+
+static void no_times(void)
+{
+	job.set("untimed", 5);
+	begin();
+	work(100);
+	CHECK(end() == 0);
+	CHECK(seen.untimed == 20);
+	CHECK(count(GPUTRACE_KERNEL, "gemm") + count(GPUTRACE_KERNEL, "_Z4reluPf") == 80);
+}
+
+static void kernels_without_times_are_counted_and_left_out(_unused_ void **state)
+{
+	run_in_child(no_times);
+}
+
+static void busy_by_name(void)
+{
+	job.set("busy", 1);
+	CHECK(gputrace_cupti.probe(why) == 0);
+	CHECK(gputrace_cupti.start(&sink, why) == -EBUSY);
+	CHECK(strstr(why, "Nsight Systems") != NULL);
+	job.set("busy", 2);
+	CHECK(gputrace_cupti.start(&sink, why) == -EBUSY);
+	CHECK(job.count("attached") == 0 && job.count("enabled") == 0 && job.count("calls") == 0);
+	job.set("busy", 0); /* the other has left */
+	begin();
+	work(10);
+	CHECK(end() == 0);
+	check_window(10);
+}
+
+static void another_tool_goes_first_and_is_named(_unused_ void **state)
+{
+	run_in_child(busy_by_name);
+}
+
+static void refused(void)
+{
+	job.set("refuse", 35);
+	CHECK(gputrace_cupti.probe(why) == 0);
+	CHECK(gputrace_cupti.start(&sink, why) == -ENOTSUP);
+	CHECK(strstr(why, "NVreg_RestrictProfilingToAdminUsers") != NULL);
+	job.set("refuse", 999);
+	CHECK(gputrace_cupti.start(&sink, why) == -ENOTSUP);
+	CHECK(strstr(why, "999") != NULL);
+	CHECK(job.count("attached") == 0);
+}
+
+static void what_the_driver_refuses_is_said(_unused_ void **state)
+{
+	run_in_child(refused);
+}
+
+static void unused(void)
+{
+	job.context(0);
+	CHECK(gputrace_cupti.probe(why) == -ENOENT);
+	CHECK(strstr(why, "no CUDA context") != NULL);
+	CHECK(job.count("attached") == 0);
+}
+
+static void a_process_without_a_context_is_not_attached_to(_unused_ void **state)
+{
+	run_in_child(unused);
+}
+
+static void *call_driver(void *arg)
+{
+	int (*get_version)(int *);
+	int version, *stop = arg;
+
+	find(dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD), "cuDriverGetVersion", &get_version);
+	while (__atomic_load_n(stop, __ATOMIC_ACQUIRE) == 0)
+		(void)get_version(&version);
+	return NULL;
+}
+
+static void finalize_races(void)
+{
+	pthread_t thread;
+	int stop = 0;
+
+	CHECK(pthread_create(&thread, NULL, call_driver, &stop) == 0);
+	for (size_t i = 0; i < 50; i++) {
+		begin();
+		work(4);
+		CHECK(end() == 0);
+		CHECK(job.count("finalized") == (int64_t)i + 1);
+	}
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	CHECK(pthread_join(thread, NULL) == 0);
+	job.set("fault", 0);
+}
+
+static void a_call_of_the_jobs_may_be_the_one_that_detaches(_unused_ void **state)
+{
+	run_in_child(finalize_races);
+}
+
+static void deaf(void)
+{
+	job.set("deaf", 1);
+	begin();
+	work(10);
+	CHECK(end() == -ETIMEDOUT);
+	CHECK(strstr(why, "stays attached") != NULL);
+	CHECK(job.count("attached") == 1 && job.count("enabled") == 0);
+	job.set("deaf", 0);
+	begin(); /* with what is attached */
+	work(10);
+	CHECK(end() == 0);
+	check_window(10);
+	CHECK(job.count("finalized") == 1);
+}
+
+static void a_detach_that_does_not_come_is_given_up_and_tried_again(_unused_ void **state)
+{
+	run_in_child(deaf);
+}
+
+static void old_with_graph(void)
+{
+	job.set("version", 23);
+	begin();
+	job.graph(7, 3, 1000);
+	job.synchronize(7);
+	CHECK(end() == -EOPNOTSUPP);
+	CHECK(job.count("finalized") == 0 && job.count("enabled") == 0);
+	CHECK(count(GPUTRACE_KERNEL, "_Z10graph_nodePf") == 3);
+}
+
+static void before_cuda_12_6_a_job_with_graphs_is_not_detached_from(_unused_ void **state)
+{
+	run_in_child(old_with_graph);
+}
+
+static void graphs(void)
+{
+	for (size_t i = 0; i < 2; i++) {
+		const struct gputrace_event *node;
+
+		begin();
+		job.graph(7, 3, 1000);
+		job.synchronize(7);
+		CHECK(end() == 0);
+		node = first(GPUTRACE_KERNEL, "_Z10graph_nodePf");
+		CHECK(node->graph_node != 0);
+		/* CUDA 13.0 numbers them wrongly from the second session on. */
+		CHECK((node->correlation != 0) == (i == 0));
+		CHECK(first(GPUTRACE_API, "cudaGraphLaunch")->correlation != 0);
+	}
+}
+
+static void kernels_of_graphs_know_their_node(_unused_ void **state)
+{
+	run_in_child(graphs);
+}
+
+static void fatal(void)
+{
+	begin();
+	work(10);
+	job.set("fatal", 1);
+	CHECK(end() == -EIO);
+	CHECK(strstr(why, "fatal") != NULL);
+	CHECK(gputrace_cupti.probe(why) == -ENOTSUP);
+	CHECK(job.count("finalized") == 0);
+}
+
+static void after_a_fatal_error_cupti_is_left_alone(_unused_ void **state)
+{
+	run_in_child(fatal);
+}
+
+/* 216 bytes a kernel: 32 MiB hold 155 thousand. */
+static void exhausted(int64_t version)
+{
+	const size_t one = 20000;
+
+	job.set("version", version);
+	job.set("repeat", (int64_t)one);
+	begin();
+	for (size_t i = 0; i < 10; i++)
+		job.launch("gemm", 7, 0, 1);
+	job.synchronize(7);
+	CHECK(end() == 0);
+	CHECK(count(GPUTRACE_KERNEL, "gemm") > 140000);
+	CHECK(seen.dropped > 0);
+	CHECK(count(GPUTRACE_KERNEL, "gemm") + seen.dropped <= 10 * one + 32);
+	if (version >= CUPTI_VERSION_12_9)
+		CHECK(count(GPUTRACE_KERNEL, "gemm") + seen.dropped >= 10 * one);
+	job.set("repeat", 1);
+	begin();
+	work(10);
+	CHECK(end() == 0);
+	check_window(10);
+}
+
+static void exhausted_new(void)
+{
+	exhausted(130001);
+}
+
+static void exhausted_old(void)
+{
+	exhausted(26);
+}
+
+static void a_pool_that_is_empty_refuses_where_that_is_allowed(_unused_ void **state)
+{
+	run_in_child(exhausted_new);
+}
+
+static void a_pool_that_is_empty_discards_where_it_may_not_refuse(_unused_ void **state)
+{
+	run_in_child(exhausted_old);
+}
+
+/* As the agent's helper does it: draining while the job launches. */
+static void *drain_on(void *arg)
+{
+	int *stop = arg;
+
+	while (__atomic_load_n(stop, __ATOMIC_ACQUIRE) == 0)
+		(void)gputrace_cupti.drain(512);
+	return NULL;
+}
+
+static void drained_meanwhile(void)
+{
+	pthread_t thread;
+	int stop = 0;
+
+	job.set("repeat", 1000);
+	begin();
+	CHECK(pthread_create(&thread, NULL, drain_on, &stop) == 0);
+	for (size_t i = 0; i < 400; i++)
+		job.launch("gemm", 7, 100000, 1);
+	job.synchronize(7);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	CHECK(pthread_join(thread, NULL) == 0);
+	CHECK(end() == 0);
+	CHECK(count(GPUTRACE_KERNEL, "gemm") + seen.dropped == 400000);
+	CHECK(seen.dropped == 0 || job.count("buffers") > BUFFERS_CNT);
+	CHECK(job.count("buffers") > BUFFERS_CNT);
+}
+
+static void buffers_are_used_again_while_the_job_goes_on(_unused_ void **state)
+{
+	run_in_child(drained_meanwhile);
+}
+
+static void forks(void)
+{
+	pid_t pid;
+	int status;
+
+	begin();
+	work(10);
+	pid = fork();
+	if (pid == 0) {
+		gputrace_cupti.forked();
+		_exit(gputrace_cupti.probe(why) == -ENOENT ? 0 : 1);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK(end() == 0);
+	check_window(10);
+}
+
+static void a_forked_child_has_no_gpu(_unused_ void **state)
+{
+	run_in_child(forks);
+}
+
+/* The example of a back end obeys the table, too. */
+static void the_null_back_end_goes_the_whole_way(_unused_ void **state)
+{
+	assert_int_equal(gputrace_null.probe(why), -ENOENT);
+	assert_int_equal(gputrace_null.start(&sink, why), 0);
+	assert_string_equal(seen.device, "Null GPU");
+	gputrace_null.stop();
+	assert_int_equal(gputrace_null.drain(10), 0);
+	assert_int_equal(gputrace_null.close(why), 0);
+	gputrace_null.forked();
+	assert_int_equal(gputrace_null.probe(why), -ENOTSUP);
+}
+
+/* The toolkit's library runs without a driver as far as this. */
+static void numbers_of_calls_are_those_of_the_real_library(_unused_ void **state)
+{
+	static const struct {
+		uint32_t domain, call;
+		const char *name;
+	} calls[] = {
+#define X(domain, call, name) { CUPTI_DOMAIN_##domain, call, name },
+		CUPTI_CALL_LIST(X)
+#undef X
+	};
+	const char *path = getenv("CUPTI_REAL");
+	void *library =
+		path != NULL && path[0] != '\0' ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+	uint32_t (*get_name)(uint32_t, uint32_t, const char **);
+
+	if (library == NULL) {
+		print_message("no libcupti of a toolkit: not compared\n");
+		skip();
+	}
+	find(library, "cuptiGetCallbackName", &get_name);
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		const char *name = NULL;
+		size_t len = strlen(calls[i].name);
+
+		assert_int_equal(get_name(calls[i].domain, calls[i].call, &name), 0);
+		assert_memory_equal(name, calls[i].name, len);
+		assert_true(name[len] == '\0' || name[len] == '_');
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_window_has_what_ran_and_leaves_nothing_behind),
+		cmocka_unit_test(windows_follow_each_other),
+		cmocka_unit_test(records_of_every_version_are_read),
+		cmocka_unit_test(kernels_without_times_are_counted_and_left_out),
+		cmocka_unit_test(another_tool_goes_first_and_is_named),
+		cmocka_unit_test(what_the_driver_refuses_is_said),
+		cmocka_unit_test(a_process_without_a_context_is_not_attached_to),
+		cmocka_unit_test(a_call_of_the_jobs_may_be_the_one_that_detaches),
+		cmocka_unit_test(a_detach_that_does_not_come_is_given_up_and_tried_again),
+		cmocka_unit_test(before_cuda_12_6_a_job_with_graphs_is_not_detached_from),
+		cmocka_unit_test(kernels_of_graphs_know_their_node),
+		cmocka_unit_test(after_a_fatal_error_cupti_is_left_alone),
+		cmocka_unit_test(a_pool_that_is_empty_refuses_where_that_is_allowed),
+		cmocka_unit_test(a_pool_that_is_empty_discards_where_it_may_not_refuse),
+		cmocka_unit_test(buffers_are_used_again_while_the_job_goes_on),
+		cmocka_unit_test(a_forked_child_has_no_gpu),
+		cmocka_unit_test(the_null_back_end_goes_the_whole_way),
+		cmocka_unit_test(numbers_of_calls_are_those_of_the_real_library),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Doubles of CUDA's libraries, for tests on machines without a GPU: shared libraries with
+ * the true SONAMEs, function names and record layouts. libcuda's double is a GPU of
+ * sorts: streams that work in real time, one thread each. libcupti's watches it as
+ * CUPTI would, and complains of calls that the real one would not stand.
+ *
+ * What a test orders goes through double_set(), what it asks through double_count();
+ * both are exported by libcupti's double. The keys are in libcupti.c.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define DOUBLE_EXPORT __attribute__((visibility("default")))
+
+struct double_kernel {
+	const char *name;
+	int64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+	uint32_t stream, correlation, threads;
+	uint64_t graph_node;
+};
+
+struct double_copy {
+	uint8_t kind, from, to; /* kind 0: a set */
+	uint64_t bytes;
+	int64_t start_ns, end_ns;
+	uint32_t stream, correlation;
+};
+
+struct double_call {
+	uint32_t domain, call; /* as in CUPTI: 1 driver, 2 runtime */
+	int64_t start_ns, end_ns;
+	uint32_t tid, correlation;
+};
+
+/* What libcuda's double tells whoever watches. Any thread. */
+struct double_watcher {
+	void (*kernel)(const struct double_kernel *kernel);
+	void (*copy)(const struct double_copy *copy);
+	void (*call)(const struct double_call *call);
+	void (*sync)(uint32_t stream, int64_t start_ns, int64_t end_ns, uint32_t correlation);
+	void (*site)(uint32_t call, int exit); /* a driver's call begins, ends */
+};
+
+/*
+ * Exported by libcuda's double: the job's side. Launches return at once; the stream's
+ * thread works for ns. members: a collective of so many processes, which meet through
+ * the file that DOUBLE_MEET names; it ends ns after the last of them came.
+ */
+DOUBLE_EXPORT void double_watch(const struct double_watcher *watcher);
+DOUBLE_EXPORT void double_context(int active);
+DOUBLE_EXPORT void double_launch(const char *name, uint32_t stream, int64_t ns, uint32_t members);
+DOUBLE_EXPORT void double_copy(uint8_t kind, uint64_t bytes, uint32_t stream, int64_t ns);
+DOUBLE_EXPORT void double_graph(uint32_t stream, uint32_t nodes, int64_t ns);
+DOUBLE_EXPORT void double_synchronize(uint32_t stream);
+
+/* Exported by libcupti's double: the test's side. */
+DOUBLE_EXPORT void double_set(const char *key, int64_t value);
+DOUBLE_EXPORT int64_t double_count(const char *key);
+DOUBLE_EXPORT const char *double_fault(void); /* the first misuse; "" */
