@@ -83,6 +83,12 @@ IMPORTS = {
 WEAK = {"dladdr", "dlopen", "dlsym", "pthread_attr_setstacksize", "pthread_create"}
 EXPORTS = {
     "InitializeInjection",
+    "ncclProfiler_v1",
+    "ncclProfiler_v2",
+    "ncclProfiler_v3",
+    "ncclProfiler_v4",
+    "ncclProfiler_v5",
+    "ncclProfiler_v6",
     "pt_agent_absent",
     "pt_agent_begun",
     "pt_agent_builtins",

@@ -4,6 +4,7 @@
 #include "collect/agent/account.h"
 #include "collect/agent/gpu.h"
 #include "collect/agent/lane.h"
+#include "collect/agent/nccl.h"
 #include "collect/agent/pystack.h"
 #include "collect/agent/pytrace.h"
 #include "collect/agent/sampler.h"
@@ -123,6 +124,7 @@ static void apply(void)
 	else
 		lane_close_window();
 	sampler_set(window ? SAMPLER_WINDOW : always ? SAMPLER_ALWAYS : SAMPLER_OFF, hz);
+	nccl_watch(window ? NCCL_WINDOW : always ? NCCL_ALWAYS : NCCL_OFF);
 	if (!have(FLIGHT_SOURCE_OPERATORS))
 		return;
 	(void)torchops_watch_operators(operators_wanted(window));
@@ -311,6 +313,7 @@ void collectors_stop(void)
 	collectors.running = false;
 	lane_close_window();
 	sampler_set(SAMPLER_OFF, 0);
+	nccl_watch(NCCL_OFF);
 	if (have(FLIGHT_SOURCE_OPERATORS)) {
 		(void)torchops_watch_operators(TORCHOPS_NONE);
 		(void)torchops_watch_collectives(false);
@@ -322,5 +325,6 @@ void collectors_forked(void)
 	sampler_forked();
 	pytrace_forked();
 	gpu_forked();
+	nccl_watch(NCCL_OFF);
 	collectors = (struct collectors){ 0 };
 }

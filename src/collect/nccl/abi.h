@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * NCCL's profiler interface as its loader calls it, versions 1 to 6: our own
+ * declarations, of what is read and no more. A descriptor begins the same in all
+ * versions; the rest is a union by the kind of event. What belongs to network
+ * operations and states never moved, what belongs to collectives did four times.
+ * abi_test.c compares all of it with NCCL's own headers where they are at hand.
+ *
+ * Source: NCCL 2.23 to 2.32, nccl_profiler.h and profiler_v1.h to profiler_v6.h.
+ */
+#pragma once
+
+#include "base/base.h"
+
+#define NCCL_SUCCESS 0
+
+/* Bits of the mask, and the kind of a descriptor. */
+enum nccl_event {
+	NCCL_GROUP = 1 << 0, /* what is launched together */
+	NCCL_COLL = 1 << 1,
+	NCCL_P2P = 1 << 2,
+	NCCL_PROXY_OP = 1 << 3,	  /* one direction of one channel through the network */
+	NCCL_PROXY_STEP = 1 << 4, /* one transfer of it */
+	NCCL_COLL_API = 1 << 9,	  /* from version 5: the call itself */
+	NCCL_P2P_API = 1 << 10,
+};
+
+/* What a transfer waits for from now on. */
+enum nccl_state {
+	NCCL_SEND_GPU_WAIT = 8,	   /* the GPU's data */
+	NCCL_SEND_WIRE_WAIT = 9,   /* it is on its way; comes with its bytes */
+	NCCL_RECV_WIRE_WAIT = 10,  /* the peer's data */
+	NCCL_RECV_FLUSH_WAIT = 11, /* it is here, on its way into the GPU; comes with its bytes */
+	NCCL_RECV_GPU_WAIT = 12,   /* the GPU to take it */
+	NCCL_SEND_PEER_WAIT = 20,  /* the peer to be ready for it; from version 4 */
+};
+
+/* The beginning of every descriptor. kind: 8 bits to version 4, 64 from 5 on. */
+struct nccl_descr {
+	uint64_t kind;
+	void *parent;
+	int rank;
+};
+
+struct nccl_proxy_op {
+	struct nccl_descr head;
+	int pid; /* of the process whose GPU it works for: the parent means something there alone */
+	uint8_t channel;
+	int peer, steps, chunk_bytes, is_send;
+};
+
+/* Names and types are numbers in version 1, texts from then on. */
+struct nccl_coll_v1 {
+	struct nccl_descr head;
+	const char *comm_name;
+	uint64_t comm_hash, seq;
+	uint8_t func;
+	const void *from;
+	void *to;
+	size_t cnt;
+	int root;
+	uint8_t datatype;
+	uint32_t op;
+	size_t traffic_bytes;
+	uint8_t channels, warps, algorithm, protocol;
+};
+
+struct nccl_p2p_v1 {
+	struct nccl_descr head;
+	const char *comm_name;
+	uint64_t comm_hash;
+	uint8_t func;
+	void *buffer;
+	uint8_t datatype;
+	size_t cnt;
+	int peer;
+};
+
+struct nccl_coll_v2 {
+	struct nccl_descr head;
+	const char *comm_name;
+	uint64_t comm_hash, seq;
+	const char *func;
+	const void *from;
+	void *to;
+	size_t cnt;
+	int root;
+	const char *datatype;
+	size_t traffic_bytes;
+	uint8_t channels, warps;
+	const char *algorithm, *protocol;
+};
+
+struct nccl_coll_v3 {
+	struct nccl_descr head;
+	const char *comm_name;
+	uint64_t comm_hash, seq;
+	const char *func;
+	const void *from;
+	void *to;
+	size_t cnt;
+	int root;
+	const char *datatype;
+	uint8_t channels, warps;
+	const char *algorithm, *protocol;
+};
+
+/* Versions 2 and 3. */
+struct nccl_p2p_v2 {
+	struct nccl_descr head;
+	const char *comm_name;
+	uint64_t comm_hash;
+	const char *func;
+	void *buffer;
+	const char *datatype;
+	size_t cnt;
+	int peer;
+};
+
+/* The communicator is told at its init from version 4 on. parent_group: from version 5 on. */
+struct nccl_coll_v4 {
+	struct nccl_descr head;
+	uint64_t seq;
+	const char *func;
+	const void *from;
+	void *to;
+	size_t cnt;
+	int root;
+	const char *datatype;
+	uint8_t channels, warps;
+	const char *algorithm, *protocol;
+	void *parent_group;
+};
+
+struct nccl_p2p_v4 {
+	struct nccl_descr head;
+	const char *func;
+	void *buffer;
+	const char *datatype;
+	size_t cnt;
+	int peer;
+	uint8_t channels;
+	void *parent_group;
+};
+
+struct nccl_coll_api {
+	struct nccl_descr head;
+	const char *func;
+	size_t cnt;
+	const char *datatype;
+	int root;
+	void *stream;
+	bool captured; /* into a graph of the GPU */
+};
+
+struct nccl_p2p_api {
+	struct nccl_descr head;
+	const char *func;
+	size_t cnt;
+	const char *datatype;
+	void *stream;
+	bool captured;
+};
+
+/* Of all states that are looked at; from version 4 on the bytes of one transfer. */
+struct nccl_state_args {
+	size_t bytes;
+};
+
+/* The tables that NCCL looks up; only init differs. The last argument of init is its logger. */
+#define NCCL_TABLE_REST                                                        \
+	int (*start)(void *context, void **handle, void *descr);               \
+	int (*stop)(void *handle);                                             \
+	int (*state)(void *handle, int state, const struct nccl_state_args *); \
+	int (*finalize)(void *context)
+
+struct nccl_table_v1 { /* versions 1 to 3 */
+	const char *name;
+	int (*init)(void **context, int *mask);
+	NCCL_TABLE_REST;
+};
+
+struct nccl_table_v4 {
+	const char *name;
+	int (*init)(void **context, int *mask, const char *comm_name, uint64_t comm_hash,
+		    int node_cnt, int rank_cnt, int rank, void (*log)(void));
+	NCCL_TABLE_REST;
+};
+
+struct nccl_table_v5 { /* and 6 */
+	const char *name;
+	int (*init)(void **context, uint64_t comm_hash, int *mask, const char *comm_name,
+		    int node_cnt, int rank_cnt, int rank, void (*log)(void));
+	NCCL_TABLE_REST;
+};
+
+#define NCCL_TABLE_EXPORT __attribute__((visibility("default")))
+
+extern NCCL_TABLE_EXPORT const struct nccl_table_v1 ncclProfiler_v1, ncclProfiler_v2,
+	ncclProfiler_v3;
+extern NCCL_TABLE_EXPORT const struct nccl_table_v4 ncclProfiler_v4;
+extern NCCL_TABLE_EXPORT const struct nccl_table_v5 ncclProfiler_v5, ncclProfiler_v6;

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What NCCL does, as its profiler events tell, whatever the version of the
+ * interface: communicators, collectives, sends and receives that are queued, and
+ * what the network threads do for them. Becomes records of the flight recorder
+ * (format/flight.h), handed out on the thread that NCCL calls us on.
+ *
+ * A collective is recorded when it is queued, which is all that NCCL says of its
+ * end. On the network there is more: how long transfers waited for the GPU, for
+ * the peer and for the wire, which tells who is late.
+ *
+ * Handles are numbers of a pool (pool.h), 0 for none; an event of the past or of
+ * another process is known as such. No lock, no allocation, no system call but a
+ * first communicator; nothing is written while it is off.
+ * Survives: fork (the child switches it off), dlclose (the library stays),
+ * several threads, events in any order, communicators that are aborted.
+ */
+#pragma once
+
+#include "collect/nccl/mask.h"
+#include "format/flight.h"
+
+/* Where records go. Called on any thread; none may wait or allocate. */
+struct nccl_sink {
+	void (*record)(const struct ring_record *record); /* on a lane of the calling thread */
+	uint32_t (*string)(const char *text, size_t len); /* a text's id; 0: none */
+	void (*drop)(void);				  /* counts an event that was left out */
+};
+
+/* Before it is on for the first time; sink stays. */
+void nccl_set_sink(const struct nccl_sink *sink);
+
+/* Off is what it begins with. A few stores. */
+void nccl_set_level(enum nccl_level level);
+
+typedef uint64_t nccl_handle;
+
+/* Texts are borrowed for the call; NULL: unknown. */
+struct nccl_comm_about {
+	const char *name;
+	uint64_t hash; /* the same on all its ranks; 0: unknown */
+	int node_cnt;  /* 0: unknown */
+	int rank_cnt;  /* likewise */
+	int *mask;     /* NCCL's, see mask.h */
+};
+
+/* One collective, send or receive. */
+struct nccl_call {
+	const char *func;			     /* "AllReduce" */
+	const char *datatype, *algorithm, *protocol; /* "ncclFloat32", "RING", "LL" */
+	const char *comm_name;			     /* when init did not tell; else NULL */
+	uint64_t comm_hash;			     /* likewise; else 0 */
+	uint64_t cnt;				     /* elements of one rank's part */
+	int64_t seq;				     /* in its communicator and function; -1 */
+	int root;				     /* or peer */
+	uint8_t channels;
+	bool p2p;
+	nccl_handle api, group;
+};
+
+struct nccl_network_op {
+	nccl_handle parent; /* what nccl_call_start() gave */
+	int pid;	    /* of the process that gave it */
+	bool is_send;
+};
+
+/* A communicator. 0: there are too many; its events are dropped. */
+nccl_handle nccl_comm_open(const struct nccl_comm_about *about);
+void nccl_comm_close(nccl_handle comm);
+
+/* What is launched together; the call of a function. 0: nothing is recorded now. */
+nccl_handle nccl_group_start(nccl_handle comm);
+nccl_handle nccl_api_start(nccl_handle comm, bool captured);
+
+/* 0: nothing is recorded now, or too much is under way (counted). */
+nccl_handle nccl_call_start(nccl_handle comm, const struct nccl_call *call);
+nccl_handle nccl_op_start(nccl_handle comm, const struct nccl_network_op *op);
+nccl_handle nccl_step_start(nccl_handle comm, nccl_handle op);
+
+/* A step waits for something else now: enum nccl_state. bytes: of the transfer; 0: not told. */
+void nccl_state(nccl_handle step, int state, uint64_t bytes);
+
+/* The end of any of them. */
+void nccl_stop(nccl_handle handle);

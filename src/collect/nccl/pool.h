@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Handles of things that begin on one thread and end on another, or never. A
+ * handle is no address but a number: which slot, and which of its uses. So a
+ * handle that is stale, made up, or of another process is found out, whatever
+ * NCCL passes us.
+ *
+ * Slots are used in turn: what is released can be held again until its slot's
+ * turn comes, which is how the network finds the collective that it works for
+ * after that was queued. All slots busy: the taker gets none. No lock, no
+ * allocation; any thread.
+ */
+#pragma once
+
+#include "base/base.h"
+
+#include <stdatomic.h>
+
+#define POOL_PROBES 8u /* slots that are tried before a pool counts as full */
+
+/* stamp: use << 16 | how many hold it. owner: whose slots pool_reclaim() takes back. */
+struct pool_slot {
+	_Atomic uint64_t stamp;
+	_Atomic uint64_t owner;
+};
+
+struct pool {
+	struct pool_slot *slots;
+	uint32_t cnt; /* at most 65536 */
+	uint32_t tag; /* 1 to 15: handles of pools with other tags are not ours */
+	_Atomic uint64_t next;
+};
+
+/* A slot for the caller alone, held once. Returns its handle, 0 when the pool is full. */
+uint64_t pool_take(struct pool *pool, uint64_t owner);
+
+/* Holds the slot of a handle once more, also when it was released but not used again. */
+bool pool_hold(struct pool *pool, uint64_t handle);
+
+/* Lets go of it; the last to do so releases it. False: nobody held it. */
+bool pool_drop(struct pool *pool, uint64_t handle);
+
+/* Whether anybody holds the slot of a handle, in the use that the handle is for. */
+bool pool_is_held(const struct pool *pool, uint64_t handle);
+
+/* Releases all slots of an owner, whoever holds them. O(slots). */
+void pool_reclaim(struct pool *pool, uint64_t owner);
+
+/* Which slot; below pool->cnt for a handle that is held. */
+static inline uint32_t pool_idx(uint64_t handle)
+{
+	return (uint32_t)(handle & 0xffff);
+}
+
+static inline bool pool_owns(const struct pool *pool, uint64_t handle)
+{
+	return handle >> 60 == pool->tag && pool_idx(handle) < pool->cnt;
+}
