@@ -4,7 +4,7 @@
  * (nccl/profiler.h, as in its ext-profiler) are on the include path; and what can be
  * said without them.
  */
-#include "collect/nccl/abi.h"
+#include "collect/nccl/abi_calls.h"
 
 #include <stddef.h>
 
@@ -101,10 +101,12 @@ _Static_assert(offsetof(ncclProfiler_v5_t, startEvent) == offsetof(struct nccl_t
 		       offsetof(ncclProfiler_v5_t, finalize) ==
 			       offsetof(struct nccl_table_v5, finalize),
 	       "the table");
-_Static_assert(NCCL_PROXY_STEP == ncclProfileProxyStep && NCCL_P2P_API == ncclProfileP2pApi &&
-		       NCCL_COLL_API == ncclProfileCollApi && NCCL_COLL == ncclProfileColl &&
-		       NCCL_P2P == ncclProfileP2p && NCCL_PROXY_OP == ncclProfileProxyOp &&
-		       NCCL_GROUP == ncclProfileGroup,
+_Static_assert(NCCL_PROXY_STEP == (int)ncclProfileProxyStep &&
+		       NCCL_P2P_API == (int)ncclProfileP2pApi &&
+		       NCCL_COLL_API == (int)ncclProfileCollApi &&
+		       NCCL_COLL == (int)ncclProfileColl && NCCL_P2P == (int)ncclProfileP2p &&
+		       NCCL_PROXY_OP == (int)ncclProfileProxyOp &&
+		       NCCL_GROUP == (int)ncclProfileGroup,
 	       "events");
 _Static_assert(NCCL_SEND_GPU_WAIT == (int)ncclProfilerProxyStepSendGPUWait &&
 		       NCCL_SEND_PEER_WAIT == (int)ncclProfilerProxyStepSendPeerWait_v4 &&

@@ -7,7 +7,7 @@
  * Every function returns success and sets its output: a failure of ours would
  * switch profiling off with a warning in the job's log, or worse.
  */
-#include "collect/nccl/abi.h"
+#include "collect/nccl/abi_calls.h"
 #include "collect/nccl/core.h"
 #include "collect/nccl/words.h"
 
