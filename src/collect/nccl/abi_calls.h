@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Descriptors of calls in NCCL's profiler interface: collectives, sends and receives
- * as each version puts them; see abi.h.
- * Source: NCCL's profiler_v1.h to profiler_v6.h.
- */
+/* Calls in NCCL's profiler interface, as each version puts them; see abi.h. */
 #pragma once
 
 #include "collect/nccl/abi.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The network, the mask, events out of order, threads. */
+#include "base/clock.h"
 #include "collect/nccl/testing.h"
 
 /* --- the network --- */

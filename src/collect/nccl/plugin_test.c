@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is queued, in all versions of the interface. */
+#include "base/clock.h"
 #include "collect/nccl/testing.h"
 
 /* --- collectives --- */

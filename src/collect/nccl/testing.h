@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests: calls the tables as NCCL does, and keeps the records that come of it. */
+/*
+ * For tests: calls the tables as NCCL does, and keeps the records that come of it,
+ * the newest RECORD_MAX, with their texts. Begin with setup(), which switches the
+ * core on.
+ */
 #pragma once
 
-#include "base/clock.h"
 #include "collect/nccl/abi_calls.h"
 #include "collect/nccl/core.h"
 
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,167 +24,25 @@
 #define TEXT_MAX 1024
 #define HASH UINT64_C(0x0123456789abcdef)
 
-/* --- where the records go --- */
+extern struct ring_record records[RECORD_MAX];
+extern size_t record_cnt;
+extern char texts[TEXT_MAX][80];
+extern unsigned drop_cnt;
+extern int mask; /* NCCL's */
 
-static struct ring_record records[RECORD_MAX];
-static size_t record_cnt;
-static char texts[TEXT_MAX][80];
-static uint32_t text_cnt;
-static unsigned drop_cnt;
-static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static _unused_ void keep_record(const struct ring_record *record)
-{
-	pthread_mutex_lock(&sink_lock);
-	records[record_cnt++ % RECORD_MAX] = *record;
-	pthread_mutex_unlock(&sink_lock);
-}
-
-static _unused_ uint32_t keep_text(const char *text, size_t len)
-{
-	uint32_t i;
-
-	pthread_mutex_lock(&sink_lock);
-	for (i = 1; i < text_cnt; i++) {
-		if (strlen(texts[i]) == len && memcmp(texts[i], text, len) == 0)
-			break;
-	}
-	assert_true(i < TEXT_MAX);
-	if (i == text_cnt)
-		(void)snprintf(texts[text_cnt++], sizeof(texts[0]), "%.*s", (int)len, text);
-	pthread_mutex_unlock(&sink_lock);
-	return i;
-}
-
-static _unused_ void count_drop(void)
-{
-	pthread_mutex_lock(&sink_lock);
-	drop_cnt++;
-	pthread_mutex_unlock(&sink_lock);
-}
-
-static const struct nccl_sink sink = { keep_record, keep_text, count_drop };
-
-static _unused_ size_t cnt_of(uint16_t kind)
-{
-	size_t cnt = 0;
-
-	for (size_t i = 0; i < record_cnt; i++)
-		cnt += records[i].kind == kind;
-	return cnt;
-}
-
-/* The n-th record of a kind, from 0. */
-static _unused_ const struct ring_record *nth(uint16_t kind, size_t n)
-{
-	for (size_t i = 0; i < record_cnt; i++) {
-		if (records[i].kind == kind && n-- == 0)
-			return &records[i];
-	}
-	fail_msg("there is no such record of kind %u", kind);
-	return NULL;
-}
-
-/* --- NCCL's side --- */
-
-static int mask;
-
-static _unused_ int setup(void **state)
-{
-	(void)state;
-	record_cnt = drop_cnt = 0;
-	text_cnt = 1;
-	mask = -1;
-	nccl_set_sink(&sink);
-	nccl_set_level(NCCL_ALWAYS);
-	return 0;
-}
-
-static _unused_ int teardown(void **state)
-{
-	(void)state;
-	nccl_set_level(NCCL_OFF);
-	return 0;
-}
-
-static _unused_ void *open_comm(int node_cnt)
-{
-	void *context = NULL;
-
-	assert_int_equal(ncclProfiler_v5.init(&context, HASH, &mask, "dp", node_cnt, 8, 3, NULL),
-			 NCCL_SUCCESS);
-	assert_non_null(context);
-	return context;
-}
-
-static _unused_ void close_comm(void *context)
-{
-	assert_int_equal(ncclProfiler_v5.finalize(context), NCCL_SUCCESS);
-}
-
-/* Begins an event of version 5. The handle starts as what NCCL left there. */
-static _unused_ void *begin(void *context, void *descr)
-{
-	void *handle = (void *)UINTPTR_MAX;
-
-	assert_int_equal(ncclProfiler_v5.start(context, &handle, descr), NCCL_SUCCESS);
-	assert_true(handle != (void *)UINTPTR_MAX);
-	return handle;
-}
-
-static _unused_ void end(void *handle)
-{
-	assert_int_equal(ncclProfiler_v5.stop(handle), NCCL_SUCCESS);
-}
-
-static _unused_ struct nccl_coll_v4 all_reduce(uint64_t seq)
-{
-	return (struct nccl_coll_v4){ .head = { .kind = NCCL_COLL, .rank = 3 },
-				      .seq = seq,
-				      .func = "AllReduce",
-				      .cnt = 1000,
-				      .datatype = "ncclFloat32",
-				      .channels = 16,
-				      .algorithm = "RING",
-				      .protocol = "LL128" };
-}
-
-static _unused_ void *begin_all_reduce(void *context, uint64_t seq)
-{
-	struct nccl_coll_v4 descr = all_reduce(seq);
-
-	return begin(context, &descr);
-}
-
-static _unused_ void *begin_op(void *context, void *parent, bool is_send)
-{
-	struct nccl_proxy_op descr = { .head = { .kind = NCCL_PROXY_OP, .parent = parent },
-				       .pid = getpid(),
-				       .is_send = is_send };
-
-	return begin(context, &descr);
-}
-
-static _unused_ void *begin_step(void *context, void *op)
-{
-	struct nccl_descr descr = { .kind = NCCL_PROXY_STEP, .parent = op };
-
-	return begin(context, &descr);
-}
-
-static _unused_ void set_state(void *step, int to, size_t bytes)
-{
-	struct nccl_state_args args = { bytes };
-
-	assert_int_equal(ncclProfiler_v5.state(step, to, &args), NCCL_SUCCESS);
-}
-
-static _unused_ void wait_us(long us)
-{
-	int64_t until_ns = clock_mono_ns() + us * NSEC_PER_USEC;
-
-	while (clock_mono_ns() < until_ns)
-		;
-}
+size_t cnt_of(uint16_t kind);
+const struct ring_record *nth(uint16_t kind, size_t n);
+int setup(void **state);
+int teardown(void **state);
+void *open_comm(int node_cnt);
+void close_comm(void *context);
+void *begin(void *context, void *descr);
+void end(void *handle);
+struct nccl_coll_v4 all_reduce(uint64_t seq);
+void *begin_all_reduce(void *context, uint64_t seq);
+void *begin_op(void *context, void *parent, bool is_send);
+void *begin_step(void *context, void *op);
+void set_state(void *step, int to, size_t bytes);
+void wait_us(long us);
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
