@@ -61,7 +61,7 @@ _must_check_ int cmd_parse_steps(const char *text, int64_t *ret_first, int64_t *
 
 /* --- inputs (inputs.c) --- */
 
-enum rank_origin { RANK_FROM_TRACE, RANK_FROM_NAME, RANK_FROM_ORDER };
+enum rank_origin { RANK_FROM_TRACE, RANK_FROM_NAME, RANK_FROM_ORDER, RANK_FROM_EXPORT };
 
 typedef VEC(char *) path_list;
 

@@ -162,7 +162,8 @@ enum rank_origin inputs_assign_ranks(struct fingerprint *const *fps, size_t cnt)
 	for (size_t i = 0; i < cnt && ranks != NULL; i++)
 		ranks[i] = fps[i]->rank;
 	if (ranks != NULL && known_and_distinct(ranks, cnt))
-		return RANK_FROM_TRACE;
+		return cnt > 0 && strstr(fps[0]->source, NSYS_SUFFIX) != NULL ? RANK_FROM_EXPORT
+									      : RANK_FROM_TRACE;
 	for (size_t i = 0; i < cnt && ranks != NULL; i++)
 		ranks[i] = inputs_rank_of_name(fps[i]->source);
 	if (ranks != NULL && known_and_distinct(ranks, cnt)) {
@@ -177,8 +178,10 @@ enum rank_origin inputs_assign_ranks(struct fingerprint *const *fps, size_t cnt)
 
 const char *rank_origin_name(enum rank_origin origin)
 {
-	static const char *const names[] = { "distributedInfo", "file names",
-					     "order of arguments" };
+	static const char *const names[] = { [RANK_FROM_TRACE] = "distributedInfo",
+					     [RANK_FROM_NAME] = "file names",
+					     [RANK_FROM_ORDER] = "order of arguments",
+					     [RANK_FROM_EXPORT] = "NCCL or MPI" };
 
 	return names[origin];
 }
