@@ -464,9 +464,8 @@ static void set_drops(const struct flightlog *log, struct trace *trace)
 {
 	const struct flightlog_drops *a = &log->before, *b = &log->drops;
 
-	trace->drops.flight_lost =
-		grown(a->overrun, b->overrun) + grown(a->torn, b->torn) +
-		grown(a->limit, b->limit) + grown(a->gpu, b->gpu);
+	trace->drops.flight_lost = grown(a->overrun, b->overrun) + grown(a->torn, b->torn) +
+				   grown(a->limit, b->limit) + grown(a->gpu, b->gpu);
 	trace->drops.bad_event += grown(a->gpu_untimed, b->gpu_untimed);
 	trace->drops.flight_invalid = grown(a->invalid, b->invalid);
 	trace->drops.unsupported_overlap += grown(a->calls, b->calls);
@@ -490,6 +489,8 @@ static int make_trace(struct flight_pass *pass)
 		ret = add_threads(pass);
 	if (ret == 0)
 		ret = flight_gpu(pass);
+	if (ret == 0)
+		ret = flight_nccl(pass);
 	if (ret == 0)
 		ret = build_finish(pass->build, 0);
 	flight_names_done(&pass->names);

@@ -23,6 +23,7 @@ struct call {
 struct comm {
 	uint32_t tid, args;
 	int64_t start_ns, end_ns;
+	bool nccl; /* as NCCL told it */
 };
 
 typedef VEC(struct call) call_vec;
@@ -126,7 +127,8 @@ static int add_comms(struct gpu_pass *g, uint32_t tid, const record_vec *records
 		const struct ring_record *record = &records->data[i];
 		struct comm comm = { .tid = tid,
 				     .start_ns = record->time_ns,
-				     .end_ns = record->time_ns + record->value };
+				     .end_ns = record->time_ns + record->value,
+				     .nccl = flight_is_nccl(record, records->cnt - i) };
 
 		if (record->kind != FLIGHT_COLLECTIVE || !is_inside(g->pass, record))
 			continue;
@@ -190,6 +192,11 @@ static const struct call *caller_of(struct gpu_pass *g, const struct ring_record
 	return call_of(g, flight_gpu_correlation(record->extra));
 }
 
+static bool comm_holds(const struct comm *comm, const struct call *call)
+{
+	return comm->tid == call->tid && comm->end_ns >= call->start_ns;
+}
+
 /* Args of the collective within which a thread made a call; 0: none. */
 static uint32_t comm_args(const struct gpu_pass *g, const struct call *call)
 {
@@ -205,10 +212,10 @@ static uint32_t comm_args(const struct gpu_pass *g, const struct call *call)
 		else
 			high = middle;
 	}
-	if (low == 0 || g->comms.data[low - 1].tid != call->tid ||
-	    g->comms.data[low - 1].end_ns < call->start_ns)
-		return 0;
-	return g->comms.data[low - 1].args;
+	if (low > 1 && g->comms.data[low - 1].nccl && comm_holds(&g->comms.data[low - 2], call))
+		low--; /* PyTorch told more of the same one */
+	return low > 0 && comm_holds(&g->comms.data[low - 1], call) ? g->comms.data[low - 1].args
+								    : 0;
 }
 
 /* --- events --- */

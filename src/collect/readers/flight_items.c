@@ -117,7 +117,7 @@ static int add_item(struct flight_pass *pass, const struct ring_record *records,
 	};
 	int ret = 0;
 
-	if (!is_item(&records[0]) || !in_window(pass, &item))
+	if (!is_item(&records[0]) || flight_is_nccl(records, cnt) || !in_window(pass, &item))
 		return 0;
 	if (item.kind == FLIGHT_COLLECTIVE)
 		ret = flight_collective_args(pass, records, cnt, &item.args);
