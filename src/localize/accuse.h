@@ -27,6 +27,7 @@ struct accusation {
 	double main_ns;	   /* per iteration: the part of own_ns in that function */
 	double own_ns;	   /* per iteration: what the accused lost there */
 	double gain_ns;	   /* per iteration: what repair gives back to the job */
+	double hidden_ns;  /* of it, what others who are as late keep from it (gain.h) */
 	double expectation_distance, differential_distance, threshold;
 };
 

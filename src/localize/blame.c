@@ -2,7 +2,6 @@
 #include "localize/blame.h"
 
 #include "base/stats.h"
-#include "localize/match.h"
 
 #include <errno.h>
 #include <math.h>
@@ -37,6 +36,7 @@ void blame_done(struct blame *blame)
 	vec_done(&blame->why);
 	vec_done(&blame->waits);
 	vec_done(&blame->losses);
+	vec_done(&blame->groups);
 }
 
 static int arrival_cmp(const void *a, const void *b)
@@ -74,23 +74,6 @@ static void gather(struct judge *j, int64_t instance)
 	typical = (double)j->arrivals[middle].c->dur_ns;
 	for (size_t i = 0; i < j->arrival_cnt; i++)
 		j->arrivals[i].late_ns = fmax(0, typical - (double)j->arrivals[i].c->dur_ns);
-}
-
-/*
- * Collectives that overlap on some member have no common end between them: they
- * are one batch, and lateness is counted once, where it grows.
- */
-static bool begins_batch(const struct judge *j, int64_t instance)
-{
-	for (size_t i = 0; i < j->arrival_cnt; i++) {
-		const struct arrival *a = &j->arrivals[i];
-		const struct fp_collective *before =
-			match_borrow(j->job, &j->group->members[a->member], instance - 1);
-
-		if (before != NULL && a->c->start_ns < before->start_ns + before->dur_ns)
-			return false;
-	}
-	return true;
 }
 
 static int add_why(struct judge *j, uint32_t worker, uint32_t function, double ns)
@@ -203,19 +186,10 @@ static int explain(struct judge *j, const struct arrival *late, double lost_ns)
 	return 0;
 }
 
-static int64_t iteration_of(const struct fingerprint *fp, int64_t time_ns)
-{
-	int64_t found = -1;
-
-	for (size_t i = 0; i < fp->iteration_cnt && fp->iterations[i].start_ns <= time_ns; i++)
-		found = (int64_t)i;
-	return found;
-}
-
 static int count_iteration(struct judge *j, uint32_t worker, const struct fp_collective *c,
 			   double lost_ns)
 {
-	int64_t iteration = iteration_of(j->job->workers[worker].fp, c->start_ns);
+	int64_t iteration = job_iteration_at(&j->job->workers[worker], c->start_ns);
 	struct blame_loss loss = { worker, j->group_idx, (uint32_t)iteration, lost_ns };
 
 	if (iteration >= 0) {
@@ -240,7 +214,8 @@ static int judge_instance(struct judge *j, int64_t instance)
 	if (j->arrival_cnt < 2)
 		return 0;
 	j->blame->matched_cnt++;
-	if (begins_batch(j, instance)) {
+	/* Of a batch that overlaps lateness is counted once, where it grows. */
+	if (!match_overlaps(j->job, j->group, instance)) {
 		for (size_t m = 0; m < j->group->member_cnt; m++)
 			j->batch_late_ns[m] = 0;
 	}
@@ -359,7 +334,6 @@ int blame_cost(const struct job *job, const struct blame *blame, const uint32_t 
 int blame_find(const struct job *job, struct arena *arena, struct blame *ret)
 {
 	struct judge j = { .job = job, .blame = ret };
-	match_groups groups = { 0 };
 	int error;
 
 	*ret = (struct blame){ 0 };
@@ -374,15 +348,14 @@ int blame_find(const struct job *job, struct arena *arena, struct blame *ret)
 		if (ret->workers[w].iteration_lost_ns == NULL)
 			return -ENOMEM;
 	}
-	error = match_find(job, arena, &groups, &ret->unmatched_cnt);
-	for (size_t g = 0; g < groups.cnt && error == 0; g++)
-		error = judge_group(&j, &groups.data[j.group_idx = (uint32_t)g]);
+	error = match_find(job, arena, &ret->groups, &ret->unmatched_cnt);
+	for (size_t g = 0; g < ret->groups.cnt && error == 0; g++)
+		error = judge_group(&j, &ret->groups.data[j.group_idx = (uint32_t)g]);
 	if (ret->why.cnt > 0)
 		qsort(ret->why.data, ret->why.cnt, sizeof(*ret->why.data), why_cmp);
 	if (ret->waits.cnt > 0)
 		qsort(ret->waits.data, ret->waits.cnt, sizeof(*ret->waits.data), wait_cmp);
 	idmap_done(&j.why_of);
 	idmap_done(&j.wait_of);
-	vec_done(&groups);
 	return error;
 }

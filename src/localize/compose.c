@@ -12,6 +12,7 @@
 
 #define MAX_EVIDENCE 12
 #define PRESSURE_FRAC 0.1 /* of the window: below it a host has enough */
+#define HIDDEN_FRAC 0.25  /* of the gain: less of it hidden is not worth a line */
 #define NAMED_FRAC 0.25	  /* of a spread loss: then a function may stand for it */
 
 /* What is put together for one finding. */
@@ -284,8 +285,8 @@ static void set_numbers(struct draft *d)
 	f->expectation_distance = d->a->expectation_distance;
 	f->differential_distance = d->a->differential_distance;
 	f->threshold = d->a->threshold;
-	f->gain_ms_per_iteration = d->a->gain_ns / 1e6;
-	f->gain_pct = 100 * d->a->gain_ns / d->job->iteration_ns;
+	f->gain_ms_per_iteration = (d->a->gain_ns - d->a->hidden_ns) / 1e6;
+	f->gain_pct = 100 * (d->a->gain_ns - d->a->hidden_ns) / d->job->iteration_ns;
 	if (d->a->function != FRAME_NONE) {
 		const struct fp_function *fn =
 			d->job->functions.data[d->a->function].of[d->a->workers[0]];
@@ -407,6 +408,15 @@ static void evidence_of_place(struct draft *d)
 		EVIDENCE(d, "most of it in %s", d->job->frames.data[main].name);
 }
 
+static void evidence_of_gain(struct draft *d)
+{
+	if (d->a->hidden_ns >= HIDDEN_FRAC * d->a->gain_ns && d->a->hidden_ns > 0)
+		EVIDENCE(d,
+			 "of %.1f ms that it loses per iteration repair alone gives back %.1f ms: "
+			 "others arrive late too, or would wait anyway",
+			 d->a->gain_ns / 1e6, d->out->gain_ms_per_iteration);
+}
+
 static double function_thread_ms(const struct draft *d, const struct job_function *f, size_t w)
 {
 	return f->of[w] != NULL ? (double)f->of[w]->thread_ns / d->job->workers[w].iterations / 1e6
@@ -524,7 +534,7 @@ static bool always_last(const struct draft *d)
 /* How much may be believed: enough iterations, late in most of them, a real loss. */
 static enum confidence confidence_of(const struct draft *d)
 {
-	double late = 0, analyzed = 1;
+	double late = 0, analyzed = 1, cost_pct = 100 * d->a->gain_ns / d->job->iteration_ns;
 
 	for (size_t i = 0; i < d->a->worker_cnt; i++) {
 		late += (double)d->blame->workers[d->a->workers[i]].late_iterations;
@@ -535,11 +545,11 @@ static enum confidence confidence_of(const struct draft *d)
 	if (d->a->witness != WITNESS_BLAME) {
 		bool crowd = d->job->worker_cnt >= 8 || d->a->worker_cnt == d->job->worker_cnt;
 
-		return crowd && d->out->gain_pct >= 5 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
+		return crowd && cost_pct >= 5 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
 	}
-	if (analyzed >= 3 && late >= analyzed / 2 && d->out->gain_pct >= 3)
+	if (analyzed >= 3 && late >= analyzed / 2 && cost_pct >= 3)
 		return CONFIDENCE_HIGH;
-	return d->out->gain_pct >= 3 || late >= analyzed / 2 ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+	return cost_pct >= 3 || late >= analyzed / 2 ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
 }
 
 static void set_words(struct draft *d)
@@ -595,6 +605,7 @@ int compose_finding(const struct job *job, const struct blame *blame, const stru
 	set_words(&d);
 	evidence_of_blame(&d);
 	evidence_of_place(&d);
+	evidence_of_gain(&d);
 	evidence_of_other_stalls(&d);
 	evidence_of_host(&d);
 	out.evidence = d.evidence;

@@ -116,6 +116,16 @@ double job_time_ns(const struct job *job, const struct job_function *f, size_t w
 	return f->of[w] != NULL ? (double)f->of[w]->share_ns / job->workers[w].iterations : 0;
 }
 
+int64_t job_iteration_at(const struct job_worker *worker, int64_t time_ns)
+{
+	const struct fingerprint *fp = worker->fp;
+	int64_t found = -1;
+
+	for (size_t i = 0; i < fp->iteration_cnt && fp->iterations[i].start_ns <= time_ns; i++)
+		found = (int64_t)i;
+	return found;
+}
+
 bool job_frame_collects(const struct job *job, uint32_t frame)
 {
 	const struct job_frame *f = &job->frames.data[frame];

@@ -5,6 +5,7 @@
 #include "localize/accuse_split.h"
 #include "localize/companions.h"
 #include "localize/compose.h"
+#include "localize/gain.h"
 #include "localize/parts.h"
 #include "localize/pauses.h"
 #include "localize/peers.h"
@@ -437,7 +438,9 @@ static int find_accusations(struct run *r)
 		error = accuse_by_expectation(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
 		drop_covered(r);
-	return error == 0 ? companions_join(&r->job, arena, &r->accusations) : error;
+	if (error == 0)
+		error = companions_join(&r->job, arena, &r->accusations);
+	return error == 0 ? gain_find_hidden(&r->job, &r->blame, &options, &r->accusations) : error;
 }
 
 static int run_all(struct run *r)

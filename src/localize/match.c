@@ -222,6 +222,19 @@ static int lists_of(const struct job *job, struct arena *arena, uint64_t group,
 	return 0;
 }
 
+bool match_overlaps(const struct job *job, const struct match_group *group, int64_t instance)
+{
+	for (size_t m = 0; m < group->member_cnt; m++) {
+		const struct fp_collective *c = match_borrow(job, &group->members[m], instance);
+		const struct fp_collective *before =
+			match_borrow(job, &group->members[m], instance - 1);
+
+		if (c != NULL && before != NULL && c->start_ns < before->start_ns + before->dur_ns)
+			return true;
+	}
+	return false;
+}
+
 int match_find(const struct job *job, struct arena *arena, match_groups *ret,
 	       uint64_t *ret_unmatched)
 {

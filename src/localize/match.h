@@ -35,6 +35,12 @@ typedef VEC(struct match_group) match_groups;
 _must_check_ int match_find(const struct job *job, struct arena *arena, match_groups *ret,
 			    uint64_t *ret_unmatched);
 
+/*
+ * Whether a collective of a group begins on some member before its last one has ended there:
+ * those have no common end between them.
+ */
+bool match_overlaps(const struct job *job, const struct match_group *group, int64_t instance);
+
 /* The collective of a member for an instance; NULL when its window does not hold it. */
 const struct fp_collective *match_borrow(const struct job *job, const struct match_list *member,
 					 int64_t instance);
