@@ -14,7 +14,8 @@
 #define SURE 4.0       /* standard errors by which means of one population do not differ */
 #define MINOR 0.15     /* of what the slowest loses at a place: less is not worth naming */
 #define GROUPS_MAX 16  /* process groups of a worker that are looked at */
-#define EXPLAINED 0.5  /* of its own time's excess: what listed functions must explain */
+#define EXPLAINED 0.5  /* of its excess: what listed functions must explain */
+#define PASSED_ON 0.5  /* of its excess: by what it must be busy longer, and wait less */
 #define COMMON 3       /* kernels of all stages take at least one in so many parts of a device */
 
 /*
@@ -25,8 +26,9 @@
  */
 struct split {
 	struct suspects s;
-	bool *gathered;	   /* by worker: its peers have been looked at */
-	uint32_t *members; /* those who are compared, the fastest first */
+	unsigned int classes; /* bit per class: what is compared */
+	bool *gathered;	      /* by worker: its peers have been looked at */
+	uint32_t *members;    /* those who are compared, the fastest first */
 	size_t member_cnt, fast_cnt;
 	uint32_t *alike;       /* room for members who have the same to do */
 	bool *marked;	       /* by worker: is of a slower part */
@@ -61,26 +63,32 @@ static int split_alloc(struct split *p, size_t worker_cnt)
 		       : 0;
 }
 
-/* What worker w did beside communication before a collective. */
-static double lead_ns(const struct job *job, size_t w, const struct fp_collective *c)
+static bool is_compared(const struct split *p, unsigned int class)
 {
-	const struct job_worker *jw = &job->workers[w];
+	return (p->classes & 1u << class) != 0;
+}
+
+/* What is compared of worker w before a collective; functions that are not listed: host. */
+static double lead_ns(const struct split *p, size_t w, const struct fp_collective *c)
+{
+	const struct fingerprint *fp = p->s.job->workers[w].fp;
 	double sum = 0;
 
 	for (uint32_t i = 0; i < c->lead_cnt; i++) {
-		const struct fp_share *share = &jw->fp->shares[c->lead_first + i];
+		const struct fp_share *share = &fp->shares[c->lead_first + i];
+		unsigned int class = share->function == FRAME_NONE
+					     ? CLASS_HOST
+					     : fp->functions[share->function].class;
 
-		if (share->function == FRAME_NONE ||
-		    jw->fp->functions[share->function].class != CLASS_COMM)
-			sum += (double)share->ns;
+		sum += is_compared(p, class) ? (double)share->ns : 0;
 	}
 	return sum;
 }
 
 /* The same before all collectives of a group, by iteration. Returns its sum. */
-static double lead_by_iteration(const struct job *job, size_t w, uint64_t group, double *ret)
+static double lead_by_iteration(const struct split *p, size_t w, uint64_t group, double *ret)
 {
-	const struct fingerprint *fp = job->workers[w].fp;
+	const struct fingerprint *fp = p->s.job->workers[w].fp;
 	double sum = 0;
 	size_t at = 0;
 
@@ -93,7 +101,7 @@ static double lead_by_iteration(const struct job *job, size_t w, uint64_t group,
 			continue;
 		while (at + 1 < fp->iteration_cnt && fp->iterations[at + 1].start_ns <= c->start_ns)
 			at++;
-		ret[at] += lead_ns(job, w, c);
+		ret[at] += lead_ns(p, w, c);
 	}
 	for (size_t i = 0; i < fp->iteration_cnt; i++)
 		sum += ret[i];
@@ -131,18 +139,18 @@ static size_t list_groups(const struct fingerprint *fp, uint64_t groups[static G
 }
 
 /*
- * Variance over the iterations of what worker w does beside communication, by the process
- * group whose collectives follow most of it. NAN: not known.
+ * Variance over the iterations of what is compared of worker w, by the process group whose
+ * collectives follow most of it. NAN: not known.
  */
-static double own_variance(const struct job *job, size_t w, double *by_iteration)
+static double own_variance(const struct split *p, size_t w, double *by_iteration)
 {
-	const struct fingerprint *fp = job->workers[w].fp;
+	const struct fingerprint *fp = p->s.job->workers[w].fp;
 	uint64_t groups[GROUPS_MAX];
 	size_t cnt = list_groups(fp, groups);
 	double most = 0, variance = (double)NAN;
 
 	for (size_t i = 0; i < cnt; i++) {
-		double sum = lead_by_iteration(job, w, groups[i], by_iteration);
+		double sum = lead_by_iteration(p, w, groups[i], by_iteration);
 
 		if (sum > most) {
 			most = sum;
@@ -152,6 +160,7 @@ static double own_variance(const struct job *job, size_t w, double *by_iteration
 	return variance;
 }
 
+/* classes is set. */
 static int split_init(struct split *p, const struct job *job, const struct accuse_options *options,
 		      struct arena *arena)
 {
@@ -169,9 +178,10 @@ static int split_init(struct split *p, const struct job *job, const struct accus
 	for (size_t w = 0; w < job->worker_cnt; w++) {
 		const struct fingerprint *fp = job->workers[w].fp;
 
-		p->own_ns[w] = (double)(fp->window_ns - fp->class_ns[CLASS_COMM]) /
-			       job->workers[w].iterations;
-		p->variance[w] = own_variance(job, w, scratch);
+		for (unsigned int c = 0; c < CLASS_CNT; c++)
+			p->own_ns[w] += is_compared(p, c) ? (double)fp->class_ns[c] : 0;
+		p->own_ns[w] /= job->workers[w].iterations;
+		p->variance[w] = own_variance(p, w, scratch);
 	}
 	return 0;
 }
@@ -287,9 +297,29 @@ static void fill_ledger(struct split *p, uint32_t w, bool has_alike, double typi
 
 		if (!has_alike)
 			more = f->class == CLASS_COMPUTE ? ns * saved : 0;
-		if (f->class != CLASS_COMM && more > 0)
+		if (is_compared(p, f->class) && more > 0)
 			ledger_add(&p->s.of[w], i, more * job->workers[w].iterations);
 	}
+}
+
+/* What worker w does beside communication, per iteration. */
+static double busy_ns(const struct job *job, uint32_t w)
+{
+	const struct fingerprint *fp = job->workers[w].fp;
+
+	return (double)(fp->window_ns - fp->class_ns[CLASS_COMM]) / job->workers[w].iterations;
+}
+
+/*
+ * Whether worker w is busy longer than those who have the same to do. If not, it has less of
+ * something else to do: it makes nobody wait.
+ */
+static bool is_busy_longer(const struct split *p, uint32_t w, size_t alike_cnt, double excess_ns)
+{
+	for (size_t k = 0; k < alike_cnt; k++)
+		p->s.scratch[k] = busy_ns(p->s.job, p->alike[k]);
+	return alike_cnt == 0 || busy_ns(p->s.job, w) - stats_median(p->s.scratch, alike_cnt) >=
+					 PASSED_ON * excess_ns;
 }
 
 /* Marks the members from at on who have the same to do as the first of these. */
@@ -301,14 +331,16 @@ static void mark_slow(struct split *p, size_t at, double typical)
 	find_typical(p, alike_cnt);
 	for (; at < p->member_cnt; at++) {
 		uint32_t w = p->members[at];
-		double excess = (p->time_ns[w] - typical) * p->s.job->workers[w].iterations;
+		double excess = p->time_ns[w] - typical;
 
 		if (p->marked[w] || !work_is_same(p->s.job, first, w))
 			continue;
 		p->marked[w] = true;
 		p->leader[w] = p->members[0];
 		fill_ledger(p, w, alike_cnt > 0, typical);
-		p->s.stands_out[w] = p->s.of[w].listed >= EXPLAINED * excess;
+		p->s.stands_out[w] =
+			is_busy_longer(p, w, alike_cnt, excess) &&
+			p->s.of[w].listed >= EXPLAINED * excess * p->s.job->workers[w].iterations;
 	}
 }
 
@@ -462,10 +494,11 @@ static int unite(const struct split *p, const struct accusation *slow, struct ac
 	return 0;
 }
 
-static bool is_accused_anywhere(const accusations *list, uint32_t w)
+/* Whether worker w is accused of something of what is compared. */
+static bool is_accused_anywhere(const struct split *p, const accusations *list, uint32_t w)
 {
 	vec_foreach(a, list) {
-		if (accusation_has(a, w))
+		if (is_compared(p, a->class) && accusation_has(a, w))
 			return true;
 	}
 	return false;
@@ -483,7 +516,7 @@ static int keep_workers(const struct split *p, const accusations *list, struct a
 		uint32_t w = slow->workers[i];
 
 		if (loss_at(p, w, slow->frame) >= MINOR * slow->gain_ns &&
-		    (list == NULL || !is_accused_anywhere(list, w)))
+		    (list == NULL || !is_accused_anywhere(p, list, w)))
 			workers[cnt++] = w;
 	}
 	slow->workers = workers;
@@ -518,16 +551,17 @@ static int add_accusation(const struct split *p, struct accusation slow, accusat
 	return error == 0 && slow.worker_cnt > 0 ? vec_push(out, slow) : error;
 }
 
-int accuse_by_split(const struct job *job, const struct accuse_options *options,
-		    struct arena *arena, accusations *out)
+static int accuse_slower(const struct job *job, const struct accuse_options *options,
+			 unsigned int classes, struct arena *arena, accusations *out)
 {
-	struct split p;
+	struct split p = { .classes = classes };
 	accusations slow = { 0 };
 	int error = split_init(&p, job, options, arena);
 
 	if (error < 0)
 		return error;
-	split_stages(&p);
+	if (is_compared(&p, CLASS_COMPUTE))
+		split_stages(&p);
 	for (uint32_t w = 0; w < job->worker_cnt; w++) {
 		gather(&p, w);
 		split_members(&p);
@@ -540,4 +574,26 @@ int accuse_by_split(const struct job *job, const struct accuse_options *options,
 		error = add_accusation(&p, slow.data[i], out);
 	vec_done(&slow);
 	return error;
+}
+
+static bool have_devices(const struct job *job)
+{
+	bool all = true;
+
+	for (size_t w = 0; w < job->worker_cnt; w++)
+		all &= job->workers[w].fp->has_device;
+	return all;
+}
+
+int accuse_by_split(const struct job *job, const struct accuse_options *options,
+		    struct arena *arena, accusations *out)
+{
+	const unsigned int device = 1u << CLASS_COMPUTE, own = ~(1u << CLASS_COMM);
+	int error;
+
+	if (!have_devices(job))
+		return accuse_slower(job, options, own, arena, out);
+	/* A slow device and a slow host are two faults, also of one worker. */
+	error = accuse_slower(job, options, device, arena, out);
+	return error == 0 ? accuse_slower(job, options, own & ~device, arena, out) : error;
 }

@@ -76,6 +76,22 @@ static void a_fault_behind_a_larger_one_is_named_too(void **state)
 	test_job_done(&job);
 }
 
+/* Rank 1 loads late, as rank 0 does, and is slower in all that it computes. */
+static void a_worker_can_have_two_faults(void **state)
+{
+	static const double compute[WORKERS] = { 75, 95, 75, 75, 75, 75, 75, 75 };
+	static const double load[WORKERS] = { 16, 16, 1, 1, 1, 1, 1, 1 };
+	struct test_job job;
+	struct report report = play_and_localize(&job, compute, load);
+
+	(void)state;
+	assert_int_equal(report.finding_cnt, 2);
+	test_assert_ranks(test_find(&report, "gpu-slow"), "1");
+	test_assert_ranks(test_find(&report, "slow-data-loading"), "0-1");
+	report_done(&report);
+	test_job_done(&job);
+}
+
 static void times_that_differ_evenly_are_no_two_populations(void **state)
 {
 	static const double compute[WORKERS] = { 75, 77, 79, 81, 83, 85, 87, 89 };
@@ -314,6 +330,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(half_of_the_workers_can_be_slow),
 		cmocka_unit_test(a_fault_behind_a_larger_one_is_named_too),
+		cmocka_unit_test(a_worker_can_have_two_faults),
 		cmocka_unit_test(times_that_differ_evenly_are_no_two_populations),
 		cmocka_unit_test(who_has_more_to_do_is_accused_alone_at_most),
 		cmocka_unit_test(who_is_as_slow_in_other_groups_is_named_too),
