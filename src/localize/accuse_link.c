@@ -97,15 +97,74 @@ static size_t count_hosts(const struct fabric *b, enum link_role role)
 	return cnt;
 }
 
-/*
- * Links that slow ones may hold up, at most: a ring leaves each host by one link, and goes
- * over NVLink inside.
- */
-static size_t held_up_by(const struct fabric *b, size_t slow_cnt)
+/* A group of workers: on how many hosts it has members. */
+struct reach {
+	size_t last; /* the member that was looked at last, plus one */
+	size_t host_cnt;
+};
+
+typedef VEC(struct reach) reach_vec;
+
+static int reach_add(const struct fabric *b, size_t w, uint64_t group, struct idmap *reach_of,
+		     reach_vec *reaches)
 {
-	if (b->resource == RESOURCE_NVLINK_TX)
-		return b->job->worker_cnt;
-	return slow_cnt * (count_hosts(b, ROLE_NONE) - 1);
+	uint32_t idx = idmap_get(reach_of, group);
+	struct reach *reach;
+
+	if (idx == IDMAP_NONE) {
+		idx = (uint32_t)reaches->cnt;
+		if (vec_push(reaches, (struct reach){ 0 }) < 0 ||
+		    idmap_set(reach_of, group, idx) < 0)
+			return -ENOMEM;
+	}
+	reach = &reaches->data[idx];
+	/* Ranks of a host follow each other. */
+	reach->host_cnt += reach->last == 0 ||
+			   (reach->last != w + 1 && are_on_two_hosts(b->job, w, reach->last - 1));
+	reach->last = w + 1;
+	return 0;
+}
+
+/* Hosts of the largest of a worker's groups. */
+static size_t count_reached(const struct fabric *b, size_t w, const struct idmap *reach_of,
+			    const reach_vec *reaches)
+{
+	const struct fingerprint *fp = b->job->workers[w].fp;
+	size_t most = 1;
+
+	for (size_t i = 0; i < fp->collective_cnt; i++) {
+		uint32_t idx = idmap_get(reach_of, fp->collectives[i].group);
+
+		most = MAX(most, reaches->data[idx].host_cnt);
+	}
+	return fp->collective_cnt > 0 ? most : count_hosts(b, ROLE_NONE);
+}
+
+/*
+ * Links that slow ones may hold up, at most: a ring leaves each host of its group by one link,
+ * and goes over NVLink inside.
+ */
+static int count_held_up(const struct fabric *b, size_t *ret)
+{
+	struct idmap reach_of = { 0 };
+	reach_vec reaches = { 0 };
+	size_t held_up = 0;
+	int error = 0;
+
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		const struct fingerprint *fp = b->job->workers[w].fp;
+
+		for (size_t i = 0; i < fp->collective_cnt && error == 0; i++)
+			error = reach_add(b, w, fp->collectives[i].group, &reach_of, &reaches);
+	}
+	for (size_t w = 0; w < b->job->worker_cnt && error == 0; w++) {
+		if (b->links[w].role == ROLE_SLOW)
+			held_up += count_reached(b, w, &reach_of, &reaches) - 1;
+	}
+	idmap_done(&reach_of);
+	vec_done(&reaches);
+	*ret = b->resource == RESOURCE_NVLINK_TX ? b->job->worker_cnt : held_up;
+	return error;
 }
 
 /* --- what it costs --- */
@@ -335,7 +394,7 @@ static void settle_slow(struct fabric *b)
 /* How many of those that wait do so for a link that is known. */
 static int count_explained(struct fabric *b, size_t *ret)
 {
-	size_t slow_cnt = count_role(b, ROLE_SLOW);
+	size_t slow_cnt = count_role(b, ROLE_SLOW), held_up;
 
 	*ret = 0;
 	if (count_role(b, ROLE_DETOUR) > 0) {
@@ -344,9 +403,9 @@ static int count_explained(struct fabric *b, size_t *ret)
 		*ret += count_waiting_mates(b);
 	}
 	if (slow_cnt > 0) {
-		if (find_mates(b, ROLE_SLOW) < 0)
+		if (find_mates(b, ROLE_SLOW) < 0 || count_held_up(b, &held_up) < 0)
 			return -ENOMEM;
-		*ret += MIN(count_waiting_mates(b), held_up_by(b, slow_cnt));
+		*ret += MIN(count_waiting_mates(b), held_up);
 	}
 	return 0;
 }

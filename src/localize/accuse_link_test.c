@@ -182,6 +182,26 @@ static void who_is_absent_may_have_the_slow_link(void **state)
 	expect_one(&job, NULL, NULL);
 }
 
+/*
+ * Two stages on two hosts each: a slow link holds up one other in each stage at most, and
+ * four more wait.
+ */
+static void a_slow_link_explains_waiting_on_the_hosts_of_its_group_only(void **state)
+{
+	struct test_job job;
+
+	(void)state;
+	begin(&job);
+	for (size_t w = 0; w < WORKERS; w++) {
+		bool slow = w % 4 == 0;
+
+		(void)transfer(&job, w, "AllReduce", RESOURCE_NIC_TX, slow ? RATE / 2 : RATE,
+			       slow ? 1 : 0.5);
+		job.workers[w].collectives.data[0].group = 1 + w / 4;
+	}
+	expect_one(&job, "slow-collective", "0-7");
+}
+
 /* Ranks 0, 2 and 4 had bad luck each time; they are on three of four hosts. */
 static void slow_links_on_most_hosts_are_the_network(void **state)
 {
@@ -225,6 +245,7 @@ int main(void)
 		cmocka_unit_test(where_all_pause_a_little_it_is_the_network_too),
 		cmocka_unit_test(smaller_pauses_are_what_links_have),
 		cmocka_unit_test(who_is_absent_may_have_the_slow_link),
+		cmocka_unit_test(a_slow_link_explains_waiting_on_the_hosts_of_its_group_only),
 		cmocka_unit_test(slow_links_on_most_hosts_are_the_network),
 		cmocka_unit_test(messages_tell_nothing_of_a_link),
 	};
