@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `perftracker dump FILE.sidecar`: what the daemon saw of a worker during a window. */
 #include "cmd/cmd.h"
+#include "format/gpumetric.h"
 #include "format/sidecar.h"
 
 #include <jansson.h>
@@ -59,6 +60,35 @@ static void print_pressure(const struct sidecar_info *info)
 	}
 }
 
+/* Of a counter what it grew by, of what is now its mean: both read on a line of their own. */
+static double gpu_value(uint32_t metric, const struct sidecar_gpu_sum *sum)
+{
+	return gpu_metric_is_counter(metric) ? sum->last - sum->first : sum->mean;
+}
+
+static void print_gpu(const struct sidecar *s, uint32_t idx)
+{
+	const struct sidecar_gpu *gpu = &s->gpus.data[idx];
+
+	if (gpu->index == SIDECAR_GPU_NONE) {
+		printf("GPU: not sampled: %s\n", gpu->why);
+		return;
+	}
+	printf("GPU %u: %s%s%s%s%s\n", gpu->index, gpu->name,
+	       (gpu->flags & SIDECAR_GPU_BY_RANK) != 0 ? ", taken by local rank" : "",
+	       (gpu->flags & SIDECAR_GPU_LOST) != 0 ? ", lost" : "",
+	       gpu->why[0] != '\0' ? "; not all is sampled: " : "", gpu->why);
+	for (uint32_t metric = 0; metric < GPU_METRIC_CNT; metric++) {
+		struct sidecar_gpu_sum sum;
+
+		sidecar_sum_gpu(s, idx, metric, &sum);
+		if (sum.cnt > 0)
+			printf("  %-18s %14.6g %s (%llu samples)\n", gpu_metric_name(metric),
+			       gpu_value(metric, &sum), gpu_metric_unit(metric),
+			       (unsigned long long)sum.cnt);
+	}
+}
+
 static void print_text(const struct sidecar *s, const struct sidecar_info *info)
 {
 	printf("sidecar of rank %d, pid %u, training thread %u, host %s\n", info->rank, info->pid,
@@ -75,6 +105,8 @@ static void print_text(const struct sidecar *s, const struct sidecar_info *info)
 	print_thieves(info);
 	print_network(s, info);
 	print_pressure(info);
+	for (uint32_t i = 0; i < MIN(s->gpus.cnt, (size_t)SIDECAR_GPUS_MAX); i++)
+		print_gpu(s, i);
 }
 
 static json_t *thieves_json(const struct sidecar_info *info)
@@ -110,6 +142,38 @@ static json_t *network_json(const struct sidecar *s, const struct sidecar_info *
 			 "why", network != NULL ? network->why : "nobody looked", "cards", cards);
 }
 
+static json_t *gpu_json(const struct sidecar *s, uint32_t idx)
+{
+	const struct sidecar_gpu *gpu = &s->gpus.data[idx];
+	json_t *metrics = json_object();
+
+	for (uint32_t metric = 0; metric < GPU_METRIC_CNT; metric++) {
+		struct sidecar_gpu_sum sum;
+
+		sidecar_sum_gpu(s, idx, metric, &sum);
+		if (sum.cnt > 0)
+			(void)json_object_set_new(metrics, gpu_metric_name(metric),
+						  json_pack("{s:s, s:I, s:f, s:f, s:f}", "unit",
+							    gpu_metric_unit(metric), "samples",
+							    (json_int_t)sum.cnt, "first", sum.first,
+							    "last", sum.last, "mean", sum.mean));
+	}
+	return json_pack("{s:o, s:s, s:s, s:b, s:b, s:o}", "index",
+			 gpu->index != SIDECAR_GPU_NONE ? json_integer(gpu->index) : json_null(),
+			 "name", gpu->name, "why", gpu->why, "by_rank",
+			 (int)((gpu->flags & SIDECAR_GPU_BY_RANK) != 0), "lost",
+			 (int)((gpu->flags & SIDECAR_GPU_LOST) != 0), "metrics", metrics);
+}
+
+static json_t *gpus_json(const struct sidecar *s)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < MIN(s->gpus.cnt, (size_t)SIDECAR_GPUS_MAX); i++)
+		(void)json_array_append_new(list, gpu_json(s, i));
+	return list;
+}
+
 static json_t *frac_json(double frac)
 {
 	return frac >= 0 ? json_real(frac) : json_null();
@@ -124,7 +188,7 @@ static json_t *pressure_json(const struct sidecar_info *info)
 static int print_json(const struct sidecar *s, const struct sidecar_info *info)
 {
 	json_t *root = json_pack(
-		"{s:s, s:i, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:o, s:o, s:o}",
+		"{s:s, s:i, s:I, s:I, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o}",
 		"schema", "perftracker.sidecar.v1", "rank", info->rank, "pid",
 		(json_int_t)info->pid, "training_tid", (json_int_t)info->tid, "host",
 		s->header.host, "window_ns", (json_int_t)info->window_ns, "threads",
@@ -134,7 +198,7 @@ static int print_json(const struct sidecar *s, const struct sidecar_info *info)
 		info->has_thread ? json_real(info->run_delay_frac) : json_null(), "collections",
 		(json_int_t)info->gc_cnt, "collections_ns", (json_int_t)info->gc_ns, "neighbours",
 		thieves_json(info), "network", network_json(s, info), "pressure",
-		pressure_json(info));
+		pressure_json(info), "gpus", gpus_json(s));
 	int failed = root == NULL || json_dumpf(root, stdout, JSON_INDENT(1)) < 0;
 
 	json_decref(root);

@@ -22,3 +22,14 @@ const char *gpu_metric_unit(uint32_t metric)
 
 	return metric < ARRAY_SIZE(units) ? units[metric] : "";
 }
+
+bool gpu_metric_is_counter(uint32_t metric)
+{
+	static const uint8_t types[] = {
+#define X(id, text, unit, type, what) GPU_##type,
+		GPU_METRIC_LIST(X)
+#undef X
+	};
+
+	return metric < ARRAY_SIZE(types) && types[metric] == GPU_COUNTER;
+}

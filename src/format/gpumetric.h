@@ -55,3 +55,6 @@ _Static_assert(GPU_METRIC_CNT <= 64, "sets of metrics are 64 bits");
 /* Text name and unit; "unknown" and "" for an id of a newer writer. */
 const char *gpu_metric_name(uint32_t metric);
 const char *gpu_metric_unit(uint32_t metric);
+
+/* False for one that is unknown. */
+bool gpu_metric_is_counter(uint32_t metric);

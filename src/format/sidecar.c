@@ -367,3 +367,19 @@ void sidecar_thief_text(const struct sidecar_thief *thief, char *text, size_t si
 		       thief->command[0] != '\0' ? thief->command : thief->comm, thief->cpu_frac,
 		       thief->cpus[0] != '\0' ? " on CPUs " : "", thief->cpus);
 }
+
+void sidecar_sum_gpu(const struct sidecar *sidecar, uint32_t gpu, uint32_t metric,
+		     struct sidecar_gpu_sum *ret)
+{
+	struct sidecar_gpu_sum sum = { 0 };
+
+	vec_foreach(sample, &sidecar->gpu_samples) {
+		if (sample->gpu != gpu || sample->metric != metric)
+			continue;
+		if (sum.cnt++ == 0)
+			sum.first = sample->value;
+		sum.last = sample->value;
+		sum.mean += (sample->value - sum.mean) / (double)sum.cnt;
+	}
+	*ret = sum;
+}

@@ -91,5 +91,15 @@ struct sidecar_info {
 /* Condenses a sidecar. Allocates nothing. */
 void sidecar_summarize(const struct sidecar *sidecar, struct sidecar_info *ret);
 
+/* What the samples of one metric of one GPU say. */
+struct sidecar_gpu_sum {
+	uint64_t cnt;
+	double first, last, mean;
+};
+
+/* Over the samples of gpus[gpu]. Allocates nothing. O(samples). */
+void sidecar_sum_gpu(const struct sidecar *sidecar, uint32_t gpu, uint32_t metric,
+		     struct sidecar_gpu_sum *ret);
+
 /* "pid 71 (stress --cpu 1) used 0.98 CPU on CPUs 0-1", or "4 processes like pid 71 ...". */
 void sidecar_thief_text(const struct sidecar_thief *thief, char *text, size_t size);

@@ -387,6 +387,8 @@ static int apply_gpus(const struct sidecar *sidecar, struct trace *trace)
 	int64_t device = gpu_cnt == 1 ? only_device(trace) : NO_DEVICE;
 	int ret = 0;
 
+	if (!trace->meta.has_device)
+		return 0; /* the worker has no part in what its host's GPUs do */
 	for (size_t i = 0; i < gpu_cnt; i++) {
 		for (size_t r = 0; r < ARRAY_SIZE(gpu_resources) && ret == 0; r++) {
 			if (!has_resource(trace, track_cnt, gpu_resources[r].resource))

@@ -71,6 +71,7 @@ static void samples_of_a_gpu_are_shares_of_what_it_can(void **state _unused_)
 	struct trace trace;
 
 	assert_int_equal(trace_init(&trace), 0);
+	trace.meta.has_device = true;
 	add_stream(&trace, 0);
 	add_stream(&trace, 0);
 	assert_int_equal(sidecar_apply(&s, &trace), 0);
@@ -92,6 +93,7 @@ static void finer_samples_of_the_trace_are_kept(void **state _unused_)
 	struct trace trace;
 
 	assert_int_equal(trace_init(&trace), 0);
+	trace.meta.has_device = true;
 	assert_int_equal(vec_reserve_bytes((void **)&trace.tracks, &trace.track_cap, 1,
 					   sizeof(*trace.tracks)),
 			 0);
@@ -114,10 +116,23 @@ static void values_that_make_no_sense_are_left_out(void **state _unused_)
 	s.gpu_samples.data[2].metric = 1000;
 	s.gpu_samples.data[5].time_ns = INT64_MAX;
 	assert_int_equal(trace_init(&trace), 0);
+	trace.meta.has_device = true;
 	assert_int_equal(sidecar_apply(&s, &trace), 0);
 	assert_int_equal(find(&trace, RESOURCE_SM_ACTIVE)->cnt, 0);
 	assert_int_equal(find(&trace, RESOURCE_DRAM)->cnt, 1);
 	assert_int_equal(find(&trace, RESOURCE_NVLINK_TX)->cnt, 1);
+	sidecar_done(&s);
+	trace_done(&trace);
+}
+
+static void a_job_without_a_device_has_no_part_in_them(void **state _unused_)
+{
+	struct sidecar s = example();
+	struct trace trace;
+
+	assert_int_equal(trace_init(&trace), 0);
+	assert_int_equal(sidecar_apply(&s, &trace), 0);
+	assert_int_equal(trace.track_cnt, 0);
 	sidecar_done(&s);
 	trace_done(&trace);
 }
@@ -142,6 +157,20 @@ static void gpus_are_written_and_read_back(void **state _unused_)
 	sidecar_done(&back);
 }
 
+static void samples_of_one_metric_are_summed_up(void **state _unused_)
+{
+	struct sidecar s = example();
+	struct sidecar_gpu_sum sum;
+
+	sidecar_sum_gpu(&s, 0, GPU_METRIC_POWER, &sum);
+	assert_int_equal(sum.cnt, 2);
+	assert_true(fabs(sum.first - 600) < 1e-9 && fabs(sum.last - 650) < 1e-9);
+	assert_true(fabs(sum.mean - 625) < 1e-9);
+	sidecar_sum_gpu(&s, 1, GPU_METRIC_POWER, &sum);
+	assert_int_equal(sum.cnt, 0);
+	sidecar_done(&s);
+}
+
 static void metrics_have_names_and_units(void **state _unused_)
 {
 	assert_string_equal(gpu_metric_name(GPU_METRIC_THROTTLED_POWER), "throttled_power");
@@ -156,7 +185,9 @@ int main(void)
 		cmocka_unit_test(samples_of_a_gpu_are_shares_of_what_it_can),
 		cmocka_unit_test(finer_samples_of_the_trace_are_kept),
 		cmocka_unit_test(values_that_make_no_sense_are_left_out),
+		cmocka_unit_test(a_job_without_a_device_has_no_part_in_them),
 		cmocka_unit_test(gpus_are_written_and_read_back),
+		cmocka_unit_test(samples_of_one_metric_are_summed_up),
 		cmocka_unit_test(metrics_have_names_and_units),
 	};
 

@@ -575,6 +575,7 @@ static void free_hostd(struct hostd *hostd)
 	pool_close(hostd->pool);
 	neighbours_close(&hostd->neighbours);
 	netwatch_close(&hostd->netwatch);
+	gpuwatch_stop(hostd->gpuwatch);
 	vec_foreach(summary, &hostd->summaries)
 		hostd_free_summary(*summary);
 	vec_done(&hostd->summaries);
@@ -618,6 +619,8 @@ int hostd_open(const struct hostd_setup *setup, struct hostd **ret, struct err *
 		return err_set(err, -r, "out of memory");
 	}
 	start_handles(hostd);
+	hostd->gpuwatch = gpuwatch_start(
+		&(struct gpuwatch_setup){ gpuhw_open, GPUWATCH_SLOW_MS, GPUWATCH_FAST_MS });
 	*ret = hostd;
 	return 0;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/vec.h"
+#include "serve/gpuwatch.h"
 #include "serve/hostd.h"
 #include "serve/netwatch.h"
 #include "serve/pool.h"
@@ -47,8 +48,9 @@ struct hostd {
 	struct wire_overhead overhead; /* latest that the hub told */
 	struct neighbours neighbours;
 	struct netwatch netwatch;
-	bool sampling;	/* a window is open on this host */
-	bool suspended; /* the detectors are, for our own doing */
+	struct gpuwatch *gpuwatch; /* NULL: no memory for it */
+	bool sampling;		   /* a window is open on this host */
+	bool suspended;		   /* the detectors are, for our own doing */
 	bool closing;
 	int64_t drained_ns;
 	int open_handles;

@@ -66,6 +66,7 @@ static void sample_tick(uv_timer_t *timer)
 	(void)uv_timer_stop(timer);
 	neighbours_close(&hostd->neighbours);
 	netwatch_close(&hostd->netwatch);
+	gpuwatch_set_window(hostd->gpuwatch, false);
 	hostd->sampling = false;
 }
 
@@ -96,6 +97,7 @@ void hostd_take_begun(struct client *client, const struct message *message)
 	if (!hostd->sampling) {
 		neighbours_open(&hostd->neighbours, "");
 		netwatch_open(&hostd->netwatch, "");
+		gpuwatch_set_window(hostd->gpuwatch, true);
 		(void)uv_timer_start(&hostd->sample_timer, sample_tick, 0, SAMPLE_MS);
 		hostd->sampling = true;
 	}
@@ -270,6 +272,15 @@ static size_t list_workers(const struct hostd *hostd, struct neighbour_worker *r
 	return cnt;
 }
 
+static int take_gpus(struct client *client)
+{
+	struct worker *worker = &client->worker;
+	const struct gpuwatch_worker mine = { worker->pid, worker->local_rank,
+					      worker->window.side.header.start_ns };
+
+	return gpuwatch_take(client->hostd->gpuwatch, &mine, &worker->window.side);
+}
+
 static int finish_window(struct client *client, const struct message *message, struct err *err)
 {
 	struct hostd *hostd = client->hostd;
@@ -300,7 +311,8 @@ static int finish_window(struct client *client, const struct message *message, s
 		return err_set(err, EINVAL, "%s: expected a trace in %s", message->text,
 			       hostd->setup.trace_dir);
 	}
-	if (netwatch_finish(&hostd->netwatch, &client->worker.window.side) < 0)
+	if (netwatch_finish(&hostd->netwatch, &client->worker.window.side) < 0 ||
+	    take_gpus(client) < 0)
 		return err_set(err, ENOMEM, "%s: out of memory", message->text);
 	query.worker_cnt = list_workers(hostd, workers, ARRAY_SIZE(workers), client, &query.idx);
 	return worker_finish(&client->worker, &finish, err);

@@ -129,17 +129,6 @@ static uint64_t counter_growth(uint64_t before, uint64_t after, int32_t type)
 	return type == NVML_TYPE_UINT ? (uint32_t)(after - before) : 0;
 }
 
-static bool is_counter(uint8_t metric)
-{
-	static const uint8_t types[] = {
-#define X(id, text, unit, type, what) GPU_##type,
-		GPU_METRIC_LIST(X)
-#undef X
-	};
-
-	return types[metric] == GPU_COUNTER;
-}
-
 static void take_field(struct field *state, const struct nvml_field *field,
 		       struct gpuhw_values *ret)
 {
@@ -148,7 +137,7 @@ static void take_field(struct field *state, const struct nvml_field *field,
 	uint64_t bits;
 
 	number = field_number(field, &bits);
-	if (is_counter(metric)) {
+	if (gpu_metric_is_counter(metric)) {
 		if (state->seen)
 			state->total += (double)counter_growth(state->last, bits, field->type);
 		state->last = bits;

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The GPUs of this host, watched by a thread of their own: a driver in trouble makes a
+ * call last for seconds, or for ever, and nothing else may wait for it. Once a second
+ * clocks, power and counters; while a window is open what is fast, too. The latest
+ * samples lie in a ring, from which a window that ends takes those of its worker's GPUs.
+ */
+#pragma once
+
+#include "collect/host/gpuhw.h"
+#include "format/sidecar.h"
+
+#define GPUWATCH_SLOW_MS 1000
+#define GPUWATCH_FAST_MS 110	 /* GPM refreshes every 100 ms */
+#define GPUWATCH_RING_CNT 16384u /* samples of one device: 2 minutes in windows */
+#define GPUWATCH_USERS_MAX 256u	 /* processes on GPUs that are remembered */
+#define GPUWATCH_STOP_MS 200	 /* for a call under way; then the thread is left behind */
+
+struct gpuwatch_setup {
+	int (*open)(struct gpuhw *hw, char why[static GPUHW_WHY]); /* gpuhw_open but in tests */
+	int slow_ms, fast_ms;
+};
+
+struct gpuwatch;
+
+/* Starts the thread, which looks for GPUs. NULL: no memory, or no thread: there are no GPUs. */
+struct gpuwatch *gpuwatch_start(const struct gpuwatch_setup *setup);
+
+/* Ends it. NULL is fine. Waits at most GPUWATCH_STOP_MS. */
+void gpuwatch_stop(struct gpuwatch *watch);
+
+/* A window is open on this host: fast samples are wanted. */
+void gpuwatch_set_window(struct gpuwatch *watch, bool open);
+
+/* Whose GPUs: those that the driver says its process uses, else the one of its local rank. */
+struct gpuwatch_worker {
+	uint32_t pid;
+	int32_t local_rank; /* -1: unknown */
+	int64_t since_ns;   /* CLOCK_MONOTONIC: the window's begin */
+};
+
+/*
+ * Appends the worker's GPUs and their samples since then to side, or a record that says
+ * why there are none. watch may be NULL. Returns 0 or -ENOMEM.
+ */
+_must_check_ int gpuwatch_take(struct gpuwatch *watch, const struct gpuwatch_worker *worker,
+			       struct sidecar *side);
