@@ -7,7 +7,7 @@
 #pragma once
 
 #define METRIC_WORKER_LABELS "rank", "local_rank"
-#define METRIC_OPERATION_LABELS METRIC_WORKER_LABELS, "operation", "backend"
+#define METRIC_OPERATION_LABELS METRIC_WORKER_LABELS, "operation", "backend", "dtype"
 /* Those of xpu_timer, whose dashboards expect them. */
 #define METRIC_XPU_LABELS "pod_name", "job_name", "ip", METRIC_WORKER_LABELS
 #define METRIC_XPU_COLL_LABELS \
@@ -79,6 +79,15 @@
 	  "bytes_per_second", NONE,                                                                \
 	  "Bus bandwidth of the latest 10 s in which there were such collectives.",                \
 	  METRIC_OPERATION_LABELS)                                                                 \
+	X(NETWORK, "perftracker_network_seconds", HISTOGRAM, "seconds", FINE,                      \
+	  "Time in which NCCL's network threads worked for a collective.",                         \
+	  METRIC_OPERATION_LABELS)                                                                 \
+	X(NETWORK_BYTES, "perftracker_network_bytes", COUNTER, "bytes", NONE,                      \
+	  "Bytes that crossed the network for collectives; while transfers are followed.",         \
+	  METRIC_OPERATION_LABELS)                                                                 \
+	X(NETWORK_STEP, "perftracker_network_step_seconds", COUNTER, "seconds", NONE,              \
+	  "What the steps of those transfers waited for; while they are followed.",                \
+	  METRIC_WORKER_LABELS, "part")                                                            \
 	X(KERNEL, "perftracker_gpu_kernel_seconds", HISTOGRAM, "seconds", FINE,                    \
 	  "Time of a kernel on the GPU; in windows only.", METRIC_WORKER_LABELS, "kind")           \
 	X(GPU_MEMOP, "perftracker_gpu_memory_operation_seconds", HISTOGRAM, "seconds", FINE,       \

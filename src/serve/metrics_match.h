@@ -3,6 +3,9 @@
  * Which collectives of the ranks of one host are one. All have one clock, so that the part
  * before the last member came is waiting, and the part behind it transfer. A collective whose
  * members are not all here, or that they don't all finish, is handed back unmatched.
+ * Where a back end tells group and number, these name a collective (match_add()). Where it
+ * doesn't, those of all ranks that are alike are taken in their order, and are one if they
+ * overlap, as the parts of one must (match_add_alike()).
  * Pure: no clock, no metrics.
  */
 #pragma once
@@ -11,6 +14,8 @@
 
 #define MATCH_SLOT_CNT 512u  /* collectives under way; beyond them the oldest are given up */
 #define MATCH_MEMBER_MAX 64u /* ranks of a host */
+#define MATCH_QUEUE_CNT 64u  /* kinds of collectives without a number */
+#define MATCH_QUEUE_MAX 256u
 #define MATCH_AGE_NS (60 * NSEC_PER_SEC)
 
 /* One rank's part of a collective. */
@@ -31,8 +36,16 @@ struct match_slot {
 	struct match_member members[MATCH_MEMBER_MAX];
 };
 
+/* Alike: the oldest of each owner are the next to be one. */
+struct match_queue {
+	uint64_t key;
+	uint32_t cnt;				      /* 0: free */
+	struct match_member members[MATCH_QUEUE_MAX]; /* in the order they came */
+};
+
 struct match {
 	match_done *done;
+	struct match_queue queues[MATCH_QUEUE_CNT];
 	struct match_slot slots[MATCH_SLOT_CNT];
 };
 
@@ -41,6 +54,12 @@ struct match {
  * done for each member of what is complete, or given up, now. O(MATCH_MEMBER_MAX).
  */
 void match_add(struct match *match, uint64_t key, const struct match_member *member);
+
+/*
+ * key: the same for collectives that are alike: operation, payload. group_size: all ranks, who
+ * are all here. O(MATCH_QUEUE_MAX).
+ */
+void match_add_alike(struct match *match, uint64_t key, const struct match_member *member);
 
 /* Gives up what began more than MATCH_AGE_NS ago. */
 void match_expire(struct match *match, int64_t now_ns);

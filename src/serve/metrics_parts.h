@@ -27,11 +27,12 @@ struct metrics_host {
 struct metrics_operation {
 	struct collective_words words;
 	uint32_t seconds, wait, transfer, launch, payload, bus_bytes, bus_time, bandwidth;
+	uint32_t network, network_bytes;
 	double recent_bytes; /* over the bus, since */
 	int64_t recent_ns, since_ns;
 };
 
-/* What a text of the recorder is; filled when it is first met. */
+/* Series of a GPU event of this name; filled when it is first met. */
 struct metrics_text {
 	uint32_t operation;		     /* index + 1; 0: not met */
 	uint32_t kernel, memop, memop_bytes; /* series + 1; 0: not met */

@@ -155,7 +155,7 @@ static void open_operation(struct metrics_worker *worker, struct metrics_operati
 	struct metrics *metrics = worker->host->metrics;
 	const char *const *values =
 		METRIC_VALUES(worker->rank, worker->local_rank, operation->words.operation,
-			      operation->words.backend);
+			      operation->words.backend, operation->words.dtype);
 
 	if (operation->words.launch) {
 		operation->launch = metrics_series(metrics, METRIC_COLLECTIVE_LAUNCH, values);
@@ -164,6 +164,7 @@ static void open_operation(struct metrics_worker *worker, struct metrics_operati
 	}
 	operation->payload = metrics_series(metrics, METRIC_COLLECTIVE_BYTES, values);
 	operation->wait = operation->transfer = operation->bus_bytes = METRICS_NONE;
+	operation->network = operation->network_bytes = METRICS_NONE;
 }
 
 /* Index of this kind of collective, UINT32_MAX when out of memory. */
@@ -175,13 +176,14 @@ static uint32_t find_operation(struct metrics_worker *worker, const struct colle
 		const struct collective_words *known = &worker->operations.data[i].words;
 
 		if (strcmp(known->operation, words->operation) == 0 &&
-		    strcmp(known->backend, words->backend) == 0)
+		    strcmp(known->backend, words->backend) == 0 &&
+		    strcmp(known->dtype, words->dtype) == 0)
 			return (uint32_t)i;
 	}
 	if (worker->operations.cnt == OPERATION_MAX)
 		return OPERATION_MAX - 1;
 	if (worker->operations.cnt == OPERATION_MAX - 1)
-		fresh.words = (struct collective_words){ "other", "other", words->launch };
+		fresh.words = (struct collective_words){ "other", "other", "other", words->launch };
 	open_operation(worker, &fresh);
 	if (vec_push(&worker->operations, fresh) < 0)
 		return UINT32_MAX;
@@ -195,7 +197,7 @@ static void open_known(struct metrics_worker *worker, struct metrics_operation *
 	struct metrics *metrics = worker->host->metrics;
 	const char *const *values =
 		METRIC_VALUES(worker->rank, worker->local_rank, operation->words.operation,
-			      operation->words.backend);
+			      operation->words.backend, operation->words.dtype);
 
 	if (waits && operation->wait == METRICS_NONE) {
 		operation->wait = metrics_series(metrics, METRIC_COLLECTIVE_WAIT, values);
@@ -225,13 +227,15 @@ void metrics_settle(void *owner, const struct match_member *member, int64_t last
 	struct metrics_operation *operation = &worker->operations.data[member->what];
 	struct metrics *metrics = worker->host->metrics;
 	int64_t wait_ns = 0, move_ns = member->dur_ns;
+	bool local =
+		last_start_ns >= 0 || (size_t)worker->log.world_size == worker->host->worker_cnt;
 	double bytes = 0;
 
 	if (last_start_ns >= 0) {
 		wait_ns = MIN(MAX(last_start_ns - member->start_ns, (int64_t)0), member->dur_ns);
 		move_ns -= wait_ns;
 	}
-	if (member->bytes > 0)
+	if (member->bytes > 0 && member->group_size > 0)
 		bytes = (double)member->bytes *
 			collective_bus_factor(operation->words.operation, member->group_size);
 	open_known(worker, operation, last_start_ns >= 0, bytes > 0 && move_ns > 0);
@@ -246,8 +250,7 @@ void metrics_settle(void *owner, const struct match_member *member, int64_t last
 			worker->host->xpu,
 			&(struct metrics_xpu_event){ .worker = worker,
 						     .operation = operation->words.operation,
-						     .transport = last_start_ns >= 0 ? "IntraNode"
-										     : "InterNode",
+						     .transport = local ? "IntraNode" : "InterNode",
 						     .dur_ns = member->dur_ns,
 						     .bytes = member->bytes,
 						     .bus_bytes = bytes });
@@ -264,38 +267,108 @@ static uint64_t collective_key(const struct flightlog *log, const char *operatio
 }
 
 /* args, group: the records behind it; NULL: there are none. */
-static void take_collective(struct metrics_worker *worker, const struct ring_record *record,
+static void match_or_settle(struct metrics_worker *worker, struct match_member *member,
 			    const struct ring_record *args, const struct ring_record *group)
 {
-	struct metrics *metrics = worker->host->metrics;
-	const struct flightlog *log = &worker->log;
-	struct collective_words words;
-	struct metrics_operation *operation;
-	struct match_member member = { .owner = worker,
-				       .start_ns = record->time_ns,
-				       .dur_ns = record->value,
-				       .bytes = args != NULL ? args->value : -1,
-				       .group_size =
-					       group != NULL ? (uint32_t)(group->value >> 32) : 0 };
+	const char *name = worker->operations.data[member->what].words.operation;
+	size_t here = worker->host->worker_cnt;
+	uint64_t bytes = (uint64_t)member->bytes;
 
-	collective_words(log->strings.data[record->extra],
-			 group != NULL ? log->strings.data[group->extra] : "", &words);
-	member.what = find_operation(worker, &words);
-	if (member.what == UINT32_MAX)
+	if (args != NULL && (int64_t)args->extra >= 0 && member->group_size > 1 &&
+	    member->group_size <= here && !collective_is_pair(name)) {
+		match_add(&worker->host->match, collective_key(&worker->log, name, args, group),
+			  member);
+	} else if (member->group_size == 0 && worker->log.world_size > 1 &&
+		   (size_t)worker->log.world_size == here && collective_is_mutual(name)) {
+		member->group_size = (uint32_t)worker->log.world_size;
+		match_add_alike(&worker->host->match,
+				XXH3_64bits_withSeed(name, strlen(name), bytes), member);
+	} else {
+		metrics_settle(worker, member, -1);
+	}
+}
+
+/* A record and those behind it that tell more of it. */
+struct told {
+	const struct ring_record *record, *args, *group, *how; /* NULL: there is none */
+	size_t cnt;
+};
+
+/* The kind of collective that this is about; NULL when out of memory. */
+static struct metrics_operation *operation_of(struct metrics_worker *worker,
+					      const struct told *told)
+{
+	const struct flightlog *log = &worker->log;
+	uint32_t dtype = told->how != NULL ? (uint32_t)(told->how->value >> 32) : 0;
+	struct collective_words words;
+	uint32_t at;
+
+	collective_words(log->strings.data[told->record->extra],
+			 told->group != NULL ? log->strings.data[told->group->extra] : "",
+			 dtype < log->strings.cnt ? log->strings.data[dtype] : "", &words);
+	at = find_operation(worker, &words);
+	return at != UINT32_MAX ? &worker->operations.data[at] : NULL;
+}
+
+static void take_collective(struct metrics_worker *worker, const struct told *told)
+{
+	struct metrics_operation *operation = operation_of(worker, told);
+	struct metrics *metrics = worker->host->metrics;
+	struct match_member member = { .owner = worker,
+				       .start_ns = told->record->time_ns,
+				       .dur_ns = told->record->value,
+				       .bytes = told->args != NULL ? told->args->value : -1 };
+	bool launch;
+
+	if (operation == NULL)
 		return;
-	operation = &worker->operations.data[member.what];
-	metrics_observe(metrics, words.launch ? operation->launch : operation->seconds,
-			record->value);
+	if (told->group != NULL)
+		member.group_size = (uint32_t)(told->group->value >> 32);
+	member.what = (uint32_t)(operation - worker->operations.data);
+	launch = operation->words.launch;
+	metrics_observe(metrics, launch ? operation->launch : operation->seconds, member.dur_ns);
 	if (member.bytes >= 0)
 		metrics_observe(metrics, operation->payload, member.bytes);
-	if (words.launch)
+	if (!launch)
+		match_or_settle(worker, &member, told->args, told->group);
+}
+
+static void take_network(struct metrics_worker *worker, const struct told *told)
+{
+	struct metrics_operation *operation = operation_of(worker, told);
+	struct metrics *metrics = worker->host->metrics;
+	const char *const *values;
+
+	if (operation == NULL)
 		return;
-	if (args != NULL && (int64_t)args->extra >= 0 && member.group_size > 1 &&
-	    member.group_size <= worker->host->worker_cnt && !collective_is_pair(words.operation))
-		match_add(&worker->host->match, collective_key(log, words.operation, args, group),
-			  &member);
-	else
-		metrics_settle(worker, &member, -1);
+	values = METRIC_VALUES(worker->rank, worker->local_rank, operation->words.operation,
+			       operation->words.backend, operation->words.dtype);
+	if (operation->network == METRICS_NONE) {
+		operation->network = metrics_series(metrics, METRIC_NETWORK, values);
+		operation->network_bytes = metrics_series(metrics, METRIC_NETWORK_BYTES, values);
+	}
+	metrics_observe(metrics, operation->network, told->record->value);
+	if (told->args != NULL && told->args->value > 0)
+		metrics_add(metrics, operation->network_bytes, (uint64_t)told->args->value);
+}
+
+static void add_step(struct metrics_worker *worker, const char *part, uint32_t time_us)
+{
+	if (time_us > 0)
+		metrics_add(worker->host->metrics, series_of(worker, METRIC_NETWORK_STEP, part),
+			    (uint64_t)time_us * NSEC_PER_USEC);
+}
+
+/* What the steps of a transfer waited for. */
+static void take_steps(struct metrics_worker *worker, const struct ring_record *record)
+{
+	uint32_t first_us = (uint32_t)((uint64_t)record->value >> 32);
+	uint32_t second_us = (uint32_t)record->value, third_us = (uint32_t)(record->extra >> 32);
+	bool send = record->kind == FLIGHT_NETWORK_SEND;
+
+	add_step(worker, send ? "send_gpu" : "receive_wire", first_us);
+	add_step(worker, send ? "send_peer" : "receive_flush", second_us);
+	add_step(worker, send ? "send_wire" : "receive_gpu", third_us);
 }
 
 /* --- GPUs --- */
@@ -347,30 +420,55 @@ static void take_memop(struct metrics_worker *worker, const struct ring_record *
 
 /* --- the recorder --- */
 
+static struct told read_told(const struct ring_record *r, size_t left)
+{
+	struct told told = { .record = r, .cnt = 1 };
+
+	if (left > 1 && r[1].kind == FLIGHT_COLLECTIVE_ARGS)
+		told.args = &r[told.cnt++];
+	if (left > told.cnt && r[told.cnt].kind == FLIGHT_COLLECTIVE_GROUP)
+		told.group = &r[told.cnt++];
+	if (left > told.cnt && r[told.cnt].kind == FLIGHT_COLLECTIVE_HOW)
+		told.how = &r[told.cnt++];
+	return told;
+}
+
+/* Of what NCCL tells itself a fourth record says how. */
+static size_t told_cnt(const struct metrics_worker *worker, const struct ring_record *record)
+{
+	const char *name = worker->log.strings.data[record->extra];
+	bool by_nccl = strncmp(name, "nccl", 4) == 0 && name[4] != ':';
+
+	return record->kind == FLIGHT_COLLECTIVE && by_nccl ? 4 : 3;
+}
+
 /*
- * Collectives are three records; the last one may not be written yet, and is kept for the next
- * time. Returns how many were taken.
+ * A collective is several records; the last one may not be written yet, and they are kept for the
+ * next time. Returns how many were taken.
  */
 static size_t take_lane(struct metrics_worker *worker, const record_vec *records)
 {
-	size_t i = 0;
-
-	while (i < records->cnt) {
+	for (size_t i = 0; i < records->cnt;) {
 		const struct ring_record *r = &records->data[i];
-		size_t left = records->cnt - i;
-		bool whole = left > 2 && r[1].kind == FLIGHT_COLLECTIVE_ARGS &&
-			     r[2].kind == FLIGHT_COLLECTIVE_GROUP;
+		bool collective = r->kind == FLIGHT_COLLECTIVE;
+		struct told told;
 
-		if (r->kind != FLIGHT_COLLECTIVE) {
+		if (r->kind == FLIGHT_NETWORK_SEND || r->kind == FLIGHT_NETWORK_RECV)
+			take_steps(worker, r);
+		if (!collective && r->kind != FLIGHT_NETWORK) {
 			i++;
 			continue;
 		}
-		if (left == 1 || (left == 2 && r[1].kind == FLIGHT_COLLECTIVE_ARGS))
+		told = read_told(r, records->cnt - i);
+		if (i + told.cnt == records->cnt && told.cnt < told_cnt(worker, r))
 			return i;
-		take_collective(worker, r, whole ? &r[1] : NULL, whole ? &r[2] : NULL);
-		i += whole ? 3 : 1;
+		if (collective)
+			take_collective(worker, &told);
+		else
+			take_network(worker, &told);
+		i += told.cnt;
 	}
-	return i;
+	return records->cnt;
 }
 
 /* Collectives stand in both rings: here only what runs on a GPU counts. */

@@ -5,7 +5,6 @@
  * an operation leaves when it becomes slower; a series that got nothing for 300 s goes.
  * Source: facts on xpu_timer, section 1 E.
  */
-#include "base/clock.h"
 #include "serve/metrics_parts.h"
 
 #include <math.h>
@@ -57,7 +56,6 @@ struct metrics_xpu *metrics_xpu_new(struct metrics *metrics)
 	xpu->pod = environment("POD_NAME");
 	xpu->job = environment("ENV_ARGO_WORKFLOW_NAME");
 	xpu->ip = environment("POD_IP");
-	xpu->now_ns = clock_mono_ns();
 	return xpu;
 }
 
