@@ -153,11 +153,14 @@ int build_event(struct build *build, struct event event, const struct link *link
 		event.args = link != NULL ? link->id : CODE_NONE;
 	if (trace->event_cnt >= EVENT_NONE - 1)
 		return -ENOMEM;
-	ret = vec_reserve_bytes((void **)&trace->events, &trace->event_cap, trace->event_cnt + 1,
-				sizeof(*trace->events));
-	if (ret == 0)
-		trace->events[trace->event_cnt++] = event;
-	return ret;
+	if (trace->event_cnt == trace->event_cap) {
+		ret = vec_reserve_bytes((void **)&trace->events, &trace->event_cap,
+					trace->event_cnt + 1, sizeof(*trace->events));
+		if (ret < 0)
+			return ret;
+	}
+	trace->events[trace->event_cnt++] = event;
+	return 0;
 }
 
 static uint32_t args_hash(const struct event_args *args)

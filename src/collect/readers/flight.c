@@ -282,7 +282,7 @@ static int add_lane(struct flight_pass *pass, uint32_t tid, const char *comm)
 	return pass->trace->lanes[lane].name != STRTAB_NONE ? lane : -ENOMEM;
 }
 
-static int add_leaves(struct flight_pass *pass, const leaf_vec *leaves)
+static int add_leaves(struct flight_pass *pass, uint32_t tid, const leaf_vec *leaves)
 {
 	int ret = 0;
 
@@ -292,6 +292,9 @@ static int add_leaves(struct flight_pass *pass, const leaf_vec *leaves)
 				       .lane = leaf->lane,
 				       .kind = KIND_PYTHON };
 
+		/* How the GPU's driver waits says nothing; that it was called says all. */
+		if (flight_in_gpu_call(pass, tid, leaf->start_ns, leaf->end_ns))
+			continue;
 		ret = flight_add(pass, event, leaf->start_ns, leaf->end_ns, &leaf->link);
 	}
 	return ret;
@@ -311,7 +314,7 @@ static int add_events(struct flight_pass *pass, struct flight_thread *thread, co
 	if (ret == 0)
 		ret = add_items(pass, items, thread->lane, INSIDE_FRAMES, sampled);
 	if (ret == 0)
-		ret = add_leaves(pass, &leaves);
+		ret = add_leaves(pass, thread->tid, &leaves);
 	vec_done(&leaves);
 	return ret;
 }
@@ -486,6 +489,8 @@ static int make_trace(struct flight_pass *pass)
 	if (ret == 0)
 		ret = sort_marks(pass);
 	if (ret == 0)
+		ret = flight_gpu_calls(pass);
+	if (ret == 0)
 		ret = add_threads(pass);
 	if (ret == 0)
 		ret = flight_gpu(pass);
@@ -495,6 +500,7 @@ static int make_trace(struct flight_pass *pass)
 		ret = build_finish(pass->build, 0);
 	flight_names_done(&pass->names);
 	vec_done(&pass->marks);
+	vec_done(&pass->gpu_calls);
 	free(take_ptr(pass->args_of_code));
 	return ret;
 }

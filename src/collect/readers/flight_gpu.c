@@ -362,6 +362,70 @@ static int add_records(struct gpu_pass *g)
 	return ret;
 }
 
+static int by_thread_and_time(const void *a, const void *b)
+{
+	const struct flight_gpu_call *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+int flight_gpu_calls(struct flight_pass *pass)
+{
+	vec_foreach(lane, &pass->log->lanes) {
+		vec_foreach(record, &lane->window) {
+			struct flight_gpu_call call = { .start_ns = record->time_ns,
+							.end_ns = record->time_ns + record->value };
+
+			if (record->kind != FLIGHT_GPU_API || !is_inside(pass, record))
+				continue;
+			call.tid = pass->log->gpu_lanes.data[record->detail & ~FLIGHT_GPU_NODE].id;
+			if (vec_push(&pass->gpu_calls, call) < 0)
+				return -ENOMEM;
+		}
+	}
+	if (pass->gpu_calls.cnt > 0)
+		qsort(pass->gpu_calls.data, pass->gpu_calls.cnt, sizeof(*pass->gpu_calls.data),
+		      by_thread_and_time);
+	return 0;
+}
+
+/* The first call of a thread that begins at or after a time. */
+static size_t first_call(const struct flight_pass *pass, uint32_t tid, int64_t time_ns)
+{
+	struct flight_gpu_call key = { .tid = tid, .start_ns = time_ns };
+	size_t low = 0, high = pass->gpu_calls.cnt;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (by_thread_and_time(&pass->gpu_calls.data[middle], &key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+bool flight_in_gpu_call(const struct flight_pass *pass, uint32_t tid, int64_t start_ns,
+			int64_t end_ns)
+{
+	size_t i = first_call(pass, tid, start_ns);
+	int64_t inside_ns = 0;
+
+	i -= i > 0; /* the one before may reach into it */
+	for (; i < pass->gpu_calls.cnt; i++) {
+		const struct flight_gpu_call *call = &pass->gpu_calls.data[i];
+
+		if (call->tid > tid || (call->tid == tid && call->start_ns >= end_ns))
+			break;
+		if (call->tid == tid && call->end_ns > start_ns)
+			inside_ns += MIN(call->end_ns, end_ns) - MAX(call->start_ns, start_ns);
+	}
+	return inside_ns > 0 && inside_ns >= (end_ns - start_ns) / 2;
+}
+
 int flight_gpu(struct flight_pass *pass)
 {
 	struct gpu_pass g = { .pass = pass };

@@ -147,6 +147,27 @@ static void nodes_of_a_graph_are_counted_up_to_their_launch(void **state)
 	assert_int_equal(find(trace, "a", 2)->parent, EVENT_NONE);
 }
 
+/* The driver waits in a system call: that is the call's own affair. */
+static void a_wait_inside_of_a_gpu_call_is_the_calls(void **state)
+{
+	struct fixture *x = *state;
+	const struct trace *trace;
+
+	gpu(x, FLIGHT_GPU_API, THREAD, "cudaStreamSynchronize", 20, 60, 5, 0);
+	for (int64_t ms = 0; ms <= 100; ms += 2) {
+		bool waits = (ms > 20 && ms < 60) || ms > 80;
+
+		recorder_sample(x->f, 71, T0 + ms * MS, x->step,
+				FLIGHT_SAMPLE_WINDOW |
+					(waits ? FLIGHT_SAMPLE_SYSCALL | 202u << 4 : 0));
+	}
+	trace = make(x, 100 * MS);
+	assert_event(trace, "cudaStreamSynchronize", 0, 20, 60);
+	assert_non_null(find(trace, "<system call futex>", 0)); /* from 80 ms on */
+	assert_true(find(trace, "<system call futex>", 0)->start_ns - WALL - T0 > 70 * MS);
+	assert_null(find(trace, "<system call futex>", 1));
+}
+
 static void kernels_that_reach_over_an_end_are_whole_and_others_are_not_there(void **state)
 {
 	struct fixture *x = *state;
@@ -218,6 +239,7 @@ int main(void)
 		TEST(a_collectives_kernel_has_what_its_launching_thread_knew),
 		TEST(names_of_the_linker_are_those_of_people),
 		TEST(nodes_of_a_graph_are_counted_up_to_their_launch),
+		TEST(a_wait_inside_of_a_gpu_call_is_the_calls),
 		TEST(kernels_that_reach_over_an_end_are_whole_and_others_are_not_there),
 		TEST(records_of_no_known_queue_are_not_taken),
 		TEST(a_file_keeps_queues_and_the_gpus_name),

@@ -57,6 +57,12 @@ struct flight_edge {
 	int64_t time_ns, weight;
 };
 
+/* A thread is in a call of a GPU's runtime or driver. */
+struct flight_gpu_call {
+	uint32_t tid;
+	int64_t start_ns, end_ns;
+};
+
 /* State of one pass. */
 struct flight_pass {
 	const struct flightlog *log;
@@ -69,6 +75,7 @@ struct flight_pass {
 	int64_t period_ns;	/* between two looks of the sampler */
 	uint32_t next_id;	/* of a Python frame's event */
 	uint32_t *args_of_code; /* of operators: by the code of their elements; 0: none yet */
+	VEC(struct flight_gpu_call) gpu_calls; /* by thread, then time */
 };
 
 /*
@@ -91,6 +98,13 @@ _must_check_ int flight_collective_args(struct flight_pass *pass, const struct r
  * collective know what the launching thread knew of it. Returns 0 or -ENOMEM.
  */
 _must_check_ int flight_gpu(struct flight_pass *pass);
+
+/* Before it, for all threads: fills gpu_calls. Returns 0 or -ENOMEM. */
+_must_check_ int flight_gpu_calls(struct flight_pass *pass);
+
+/* Whether a thread was in calls of the GPU for half of the time or more. */
+bool flight_in_gpu_call(const struct flight_pass *pass, uint32_t tid, int64_t start_ns,
+			int64_t end_ns);
 
 /*
  * Adds collectives of the window as NCCL itself told them, and its work on the network.

@@ -13,7 +13,7 @@
 
 void kargs_clear(struct kargs *kargs)
 {
-	*kargs = (struct kargs){
+	static const struct kargs absent = {
 		.bytes = -1,
 		.in_elements = -1,
 		.out_elements = -1,
@@ -27,6 +27,8 @@ void kargs_clear(struct kargs *kargs)
 		.concrete_seq = -1,
 		.concrete_size = -1,
 	};
+
+	*kargs = absent;
 }
 
 enum arg_type {

@@ -40,7 +40,11 @@ int kevent_init(struct kevent_reader *reader, struct scan *scan, struct build *b
 	reader->trace = trace;
 	reader->args.scan = scan;
 	reader->args.trace = trace;
+	reader->guesses = calloc(KEVENT_GUESSES, sizeof(*reader->guesses));
+	reader->guess = reader->guesses;
 	ret = shapes_init(&reader->args.shapes, scan);
+	if (reader->guesses == NULL)
+		ret = -ENOMEM;
 	if (ret == 0)
 		ret = intern(trace, "record_param_comms", &reader->comms_name);
 	if (ret == 0)
@@ -54,6 +58,7 @@ int kevent_init(struct kevent_reader *reader, struct scan *scan, struct build *b
 
 void kevent_done(struct kevent_reader *reader)
 {
+	free(reader->guesses);
 	vec_done(&reader->args.values);
 	shapes_done(&reader->args.shapes);
 }
@@ -183,20 +188,59 @@ static int read_category(struct kevent_reader *reader, struct kevent *event)
 	return 0;
 }
 
-static int read_name(struct kevent_reader *reader, struct kevent *event)
+/* Where the name is kept that follows those of the last two events. */
+static uint32_t *guess_of(struct kevent_reader *reader, uint32_t name)
+{
+	uint64_t mixed = ((uint64_t)reader->last_name << 32 | name) * 0x9e3779b97f4a7c15ULL;
+
+	reader->last_name = name;
+	return &reader->guesses[mixed >> 32 & (KEVENT_GUESSES - 1)];
+}
+
+/* Consumes the name when it is the one that was guessed. */
+static bool read_guessed(struct kevent_reader *reader)
+{
+	const struct strtab_entry *entry = &reader->trace->strings.entries[*reader->guess];
+	struct scan *scan = reader->scan;
+
+	if ((size_t)(scan->end - scan->p) < entry->len + 2 || *scan->p != '"' ||
+	    scan->p[entry->len + 1] != '"' ||
+	    !shape_fits((const uint8_t *)entry->text, scan->p + 1, entry->len))
+		return false;
+	scan->p += entry->len + 2;
+	return true;
+}
+
+/* Iterations repeat the names of the one before: looking there saves hashing. */
+static int read_name_text(struct kevent_reader *reader, uint32_t *ret)
 {
 	struct scan_text text;
 	int r;
 
+	if (read_guessed(reader)) {
+		*ret = *reader->guess;
+	} else {
+		r = scan_string(reader->scan, &text);
+		if (r < 0)
+			return r;
+		*ret = strtab_intern(&reader->trace->strings, text.text, text.len);
+		if (*ret == STRTAB_NONE)
+			return -ENOMEM;
+		/* What had to be mended stands otherwise in the text. */
+		if (text.text != reader->scan->mended.data)
+			*reader->guess = *ret;
+	}
+	reader->guess = guess_of(reader, *ret);
+	return 0;
+}
+
+static int read_name(struct kevent_reader *reader, struct kevent *event)
+{
 	event->has &= ~(unsigned int)HAS_NAME;
 	if (scan_peek(reader->scan) != '"')
 		return bad_value(reader);
-	r = scan_string(reader->scan, &text);
-	if (r < 0)
-		return r;
-	event->name = strtab_intern(&reader->trace->strings, text.text, text.len);
 	event->has |= HAS_NAME;
-	return event->name == STRTAB_NONE ? -ENOMEM : 0;
+	return read_name_text(reader, &event->name);
 }
 
 static void want_args(struct kevent_reader *reader, const struct kevent *event)
@@ -219,6 +263,8 @@ static int read_args(struct kevent_reader *reader, struct kevent *event)
 static int read_value(struct kevent_reader *reader, enum shape_value value, const struct karg *arg,
 		      struct kevent *event)
 {
+	uint64_t number;
+
 	switch (value) {
 	case SHAPE_NAME:
 		return read_name(reader, event);
@@ -229,7 +275,7 @@ static int read_value(struct kevent_reader *reader, enum shape_value value, cons
 	case SHAPE_ARG:
 		return kargs_value(&reader->args, arg, &event->args);
 	case SHAPE_OTHER:
-		return scan_skip(reader->scan);
+		return scan_plain_int(reader->scan, &number) ? 0 : scan_skip(reader->scan);
 	case SHAPE_END:
 		break;
 	}
@@ -524,28 +570,42 @@ static int add_metadata(struct kevent_reader *reader, const struct kevent *event
 	return vec_push(&reader->build->labels, label);
 }
 
+/* Counts an event that has no interval. */
+static void count_other(struct kevent_reader *reader, char phase)
+{
+	if (phase != 0 && strchr("iIRsftbenpPNODcvV()ST", phase) != NULL)
+		reader->trace->drops.no_interval++;
+	else
+		reader->trace->drops.unknown_phase++;
+}
+
 static int add_event(struct kevent_reader *reader, struct kevent *event)
 {
-	struct trace_drops *drops = &reader->trace->drops;
 	const unsigned int needed = event->is.phase == 'E' ? HAS_TS : HAS_TS | HAS_NAME;
+	const bool complete = (event->has & needed) == needed;
 
-	if (event->is.phase == 'M')
+	switch (event->is.phase) {
+	case 'M':
 		return add_metadata(reader, event);
-	if (event->is.phase == 0 || strchr("XBEC", event->is.phase) == NULL) {
-		if (event->is.phase != 0 &&
-		    strchr("iIRsftbenpPNODcvV()ST", event->is.phase) != NULL)
-			drops->no_interval++;
-		else
-			drops->unknown_phase++;
+	case 'X':
+		if (complete)
+			return add_complete(reader, event);
+		break;
+	case 'B':
+	case 'E':
+		if (complete)
+			return add_half(reader, event);
+		break;
+	case 'C':
+		if (complete)
+			return add_samples(reader, event);
+		break;
+	default:
+		count_other(reader, event->is.phase);
 		return 0;
 	}
-	if ((event->has & needed) != needed) {
-		drops->bad_event++;
-		return 0;
-	}
-	if (event->is.phase == 'X')
-		return add_complete(reader, event);
-	return event->is.phase == 'C' ? add_samples(reader, event) : add_half(reader, event);
+	reader->trace->drops.bad_event++;
+	return 0;
 }
 
 /* "args" begins with this shape: whether its values can be read without their keys. */

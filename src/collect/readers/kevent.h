@@ -7,6 +7,9 @@
 #include "collect/readers/kargs.h"
 #include "collect/readers/scan.h"
 
+/* Names that are guessed from the two before: as many as differ in an iteration. */
+#define KEVENT_GUESSES 16384u
+
 /* What parsing an event needs; lives as long as the reader. */
 struct kevent_reader {
 	struct scan *scan;
@@ -14,6 +17,9 @@ struct kevent_reader {
 	struct trace *trace;
 	struct kargs_reader args;
 	const struct category *category; /* of the event before: most are alike */
+	uint32_t *guesses; /* by the names of two events: the name that followed; KEVENT_GUESSES */
+	uint32_t *guess;   /* of those, for the next name */
+	uint32_t last_name;
 	uint32_t comms_name, thread_name, cpu_thread, run_delay; /* string ids of known names */
 };
 

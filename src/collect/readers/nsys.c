@@ -242,6 +242,8 @@ static int read_tables(struct nsys_pass *pass)
 	if (ret == 0)
 		ret = nsys_read_ranges(pass);
 	if (ret == 0)
+		ret = nsys_read_samples(pass);
+	if (ret == 0)
 		ret = nsys_find_iterations(pass);
 	if (ret == 0)
 		ret = nsys_read_target(pass);

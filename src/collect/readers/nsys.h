@@ -20,6 +20,7 @@
  *    are added once more as "ProfilerStep#N", which is what summarize looks for; ranges
  *    of NCCL give communicator, bytes and kind to the kernels that they launch, and the
  *    rank in the largest communicator, else MPI_RANKS, is the worker's;
+ *  - COMPOSITE_EVENTS with SAMPLING_CALLCHAINS: frames in files "*.py", as sampled stacks;
  *  - SCHED_EVENTS: the share of CPU time that each thread had, by 10 ms;
  *  - GPU_METRICS, or GENERIC_EVENTS before it: tracks of the devices that the worker
  *    uses, for the metrics that are the resource of something; parts of one resource

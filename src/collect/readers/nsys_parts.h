@@ -101,6 +101,7 @@ _must_check_ int nsys_stream(struct nsys_pass *pass, int64_t device, int64_t str
 _must_check_ int nsys_read_device(struct nsys_pass *pass);     /* nsys_device.c */
 _must_check_ int nsys_read_threads(struct nsys_pass *pass);    /* nsys_threads.c */
 _must_check_ int nsys_read_ranges(struct nsys_pass *pass);     /* nsys_ranges.c */
+_must_check_ int nsys_read_samples(struct nsys_pass *pass);    /* nsys_samples.c */
 _must_check_ int nsys_read_gauges(struct nsys_pass *pass);     /* nsys_gauges.c */
 _must_check_ int nsys_read_host(struct nsys_pass *pass);       /* nsys_host.c */
 _must_check_ int nsys_read_target(struct nsys_pass *pass);     /* nsys_target.c */

@@ -484,6 +484,42 @@ static void bytes_of_network_cards_are_no_share(void **state)
 	READ(DB_ALL, look_at_nic, look_at_nic);
 }
 
+/* --- samples --- */
+
+static size_t count(const struct trace *trace, const char *name, enum event_kind kind)
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < trace->event_cnt; i++)
+		cnt += trace->events[i].kind == kind &&
+		       strcmp(event_name(trace, &trace->events[i]), name) == 0;
+	return cnt;
+}
+
+static void look_at_stacks(const struct trace *trace)
+{
+	const struct event *load = get(trace, "/a/train.py(0): load", KIND_PYTHON);
+	const struct event *train = &trace->events[load->parent];
+
+	check_interval(load, 1100, 1200);
+	check_interval(train, 1000, 1400); /* a period of 100, and nothing after 1200 */
+	assert_string_equal(event_name(trace, train), "/a/train.py(0): train");
+	assert_int_equal(count(trace, "/a/train.py(0): train", KIND_PYTHON), 2);
+	assert_int_equal(count(trace, "ioctl", KIND_PYTHON), 0);
+	assert_true(trace->meta.sampled && trace->meta.has_stacks);
+}
+
+static void look_at_no_stacks(const struct trace *trace)
+{
+	assert_false(trace->meta.has_stacks);
+}
+
+static void samples_of_python_are_stacks(void **state)
+{
+	(void)state;
+	READ(DB_ALL, look_at_stacks, look_at_no_stacks);
+}
+
 /* --- what is wrong --- */
 
 static void look_at_drops(const struct trace *trace)
@@ -626,6 +662,7 @@ int main(void)
 		cmocka_unit_test(metrics_of_a_gpu_that_cannot_be_told_are_left_out),
 		cmocka_unit_test(turns_on_the_cpu_are_its_share),
 		cmocka_unit_test(bytes_of_network_cards_are_no_share),
+		cmocka_unit_test(samples_of_python_are_stacks),
 		cmocka_unit_test(what_makes_no_sense_is_counted),
 		cmocka_unit_test(a_missing_column_is_named),
 		cmocka_unit_test(other_databases_are_refused),

@@ -69,4 +69,13 @@
 			       "CREATE TABLE TARGET_INFO_NETWORK_METRICS (metricsListId, metricsIdx, name);"           \
 			       "INSERT INTO TARGET_INFO_NETWORK_METRICS VALUES (0, 4, 'IB: Bytes sent');"              \
 			       "CREATE TABLE NET_NIC_METRIC (start, end, globalId, metricsListId, metricsIdx, value);" \
-			       "INSERT INTO NET_NIC_METRIC VALUES (0, 1000, 99, 0, 4, 12345);"
+			       "CREATE TABLE COMPOSITE_EVENTS (id, start, globalTid);"
+"INSERT INTO COMPOSITE_EVENTS VALUES (1, 1000, " TID_A
+	"), (2, 1100, " TID_A "),"
+	"(3, 1200, " TID_A "), (4, 5000, " TID_A "), (5, 1100, " TID_B ");"
+	"CREATE TABLE SAMPLING_CALLCHAINS (id, symbol, module, stackDepth);"
+	"INSERT INTO StringIds VALUES (30, 'train'), (31, '/a/train.py'), (32, 'load'),"
+	"(33, 'libc.so.6');"
+	"INSERT INTO SAMPLING_CALLCHAINS VALUES (1, 4, 33, 0), (1, 30, 31, 1),"
+	"(2, 32, 31, 0), (2, 30, 31, 1), (3, 30, 31, 0), (4, 30, 31, 0), (5, 4, 33, 0);"
+	"INSERT INTO NET_NIC_METRIC VALUES (0, 1000, 99, 0, 4, 12345);"

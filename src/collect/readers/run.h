@@ -11,6 +11,8 @@
 
 #include "base/base.h"
 
+#include <string.h>
+
 #define RUN_PAD 64u
 
 #if defined(__SSE2__) && !defined(RUN_PORTABLE)
@@ -28,6 +30,17 @@ static inline bool run_stops(uint8_t c)
 }
 
 #ifdef RUN_SSE2
+
+/* What run_same() compares at once. */
+#define RUN_BLOCK 16u
+
+static inline bool run_same(const uint8_t *a, const uint8_t *b)
+{
+	__m128i same = _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)a),
+				      _mm_loadu_si128((const __m128i *)(const void *)b));
+
+	return _mm_movemask_epi8(same) == 0xffff;
+}
 
 /* Bit i: byte i ends a run. Signed compare: bytes >= 0x80 are below 0x20 too. */
 static inline unsigned int run_stop_mask(const uint8_t *p)
@@ -61,6 +74,13 @@ static inline const uint8_t *run_spaces(const uint8_t *p)
 }
 
 #else
+
+#define RUN_BLOCK 8u
+
+static inline bool run_same(const uint8_t *a, const uint8_t *b)
+{
+	return memcmp(a, b, RUN_BLOCK) == 0;
+}
 
 static inline const uint8_t *run_plain(run_fn *run, const uint8_t *p)
 {

@@ -24,6 +24,8 @@
 #include "collect/readers/input.h"
 #include "collect/readers/run.h"
 
+#include <string.h>
+
 /* Containers inside containers. */
 #define SCAN_MAX_DEPTH 512u
 /* A string or number that must be held at once. Strings that are skipped have no limit. */
@@ -140,6 +142,23 @@ static inline bool scan_plain_int(struct scan *scan, uint64_t *ret)
 	return true;
 }
 
+/* The value of the eight digits at p; false when there are not as many. */
+static inline bool scan_eight_digits(const uint8_t *p, uint64_t *ret)
+{
+	const uint64_t low = 0x0f0f0f0f0f0f0f0fULL, zeros = 0x3030303030303030ULL;
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || (v & ~low) != zeros ||
+	    ((v + 0x0606060606060606ULL) & ~low) != zeros)
+		return false;
+	/* Neighbours become numbers of two digits, of four, of eight: the first is lowest. */
+	v = (v & low) * (1 + (10 << 8)) >> 8;
+	v = (v & 0x00ff00ff00ff00ffULL) * (1 + (100 << 16)) >> 16;
+	*ret = (v & 0x0000ffff0000ffffULL) * (1 + (10000ULL << 32)) >> 32;
+	return true;
+}
+
 /*
  * The usual time: up to 15 digits of microseconds, a point, three digits and nothing else.
  * Consumes it and returns true with nanoseconds, or false with nothing consumed.
@@ -150,6 +169,8 @@ static inline bool scan_plain_us(struct scan *scan, int64_t *ret_ns)
 	uint64_t us = 0; /* of too many digits it wraps, and is not used */
 	unsigned int digit, a, b, c;
 
+	if (scan_eight_digits(p, &us))
+		p += 8;
 	for (; (digit = (unsigned int)*p - '0') < 10; p++)
 		us = us * 10 + digit;
 	/* Behind the window's end lie zeros: no point, and no digits. */

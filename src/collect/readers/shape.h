@@ -86,19 +86,15 @@ void shapes_done(struct shapes *shapes);
 /* Whether text[len] is at p, of which at least len bytes may be read. */
 static inline bool shape_fits(const uint8_t *text, const uint8_t *p, size_t len)
 {
-	uint64_t a, b;
+	size_t i = 0;
 
-	if (len < sizeof(a))
+	if (len < RUN_BLOCK)
 		return memcmp(text, p, len) == 0;
-	for (size_t i = 0; i + sizeof(a) <= len; i += sizeof(a)) {
-		memcpy(&a, text + i, sizeof(a));
-		memcpy(&b, p + i, sizeof(b));
-		if (a != b)
+	for (; i + RUN_BLOCK <= len; i += RUN_BLOCK) {
+		if (!run_same(text + i, p + i))
 			return false;
 	}
-	memcpy(&a, text + len - sizeof(a), sizeof(a));
-	memcpy(&b, p + len - sizeof(b), sizeof(b));
-	return a == b;
+	return run_same(text + len - RUN_BLOCK, p + len - RUN_BLOCK);
 }
 
 /* The shape that the text at the scan's place has, behind shape at; SHAPE_ROOT: none. */

@@ -88,6 +88,57 @@ static void events_of_known_texts_are_as_if_parsed(void **state)
 	trace_done(&o.trace);
 }
 
+/* What followed two names before is only a guess, and no text is taken for another. */
+static void a_name_is_told_from_the_one_that_followed_before(void **state)
+{
+	static const char text[] =
+		"[" FRAME_OF("2", "a", "1", "1") ",\n" FRAME_OF("2", "b", "2", "2") ",\n" FRAME_OF(
+			"2", "ab", "3", "3") ",\n" FRAME_OF("2", "a",
+							    "4", "4") ",\n" FRAME_OF("2", "b", "5", "5") ",\n" FRAME_OF("2", "abc", "6", "6") ",\n" FRAME_OF("2", "a", "7", "7") ",\n" FRAME_OF("2", "b", "8", "8") ",\n" FRAME_OF("2", "a\\u0062c", "9", "9") ",\n" FRAME_OF("2",
+																																	      "a",
+																																	      "10",
+																																	      "10") ",\n" FRAME_OF("2", "b", "11", "11") ",\n" FRAME_OF("2",
+																																									"", "12", "12") ",\n" FRAME_OF("2", "a", "13", "13") ",\n" FRAME_OF("2", "b", "14", "14") ",\n" FRAME_OF("2",
+																																																						 "ab\\\"",
+																																																						 "15",
+																																																						 "15") "]";
+	static const char *const thirds[] = { "ab", "abc", "abc", "", "ab\"" };
+	struct outcome o = outcome_of(text, strlen(text), 0);
+
+	(void)state;
+	assert_int_equal(o.error, 0);
+	assert_int_equal(o.trace.event_cnt, 15);
+	for (size_t i = 0; i < o.trace.event_cnt; i++) {
+		const char *name = event_name(&o.trace, &o.trace.events[i]);
+
+		assert_string_equal(name, i % 3 == 0 ? "a" : i % 3 == 1 ? "b" : thirds[i / 3]);
+	}
+	trace_done(&o.trace);
+}
+
+/* Eight digits are read at once, and the rest one by one. */
+static void times_of_any_length_are_exact(void **state)
+{
+	(void)state;
+	for (int digits = 1; digits <= 15; digits++) {
+		char text[256];
+		int64_t us = 987654321012345LL;
+		struct outcome o;
+
+		for (int i = digits; i < 15; i++)
+			us /= 10;
+		(void)snprintf(text, sizeof(text),
+			       "[{\"ph\": \"X\", \"name\": \"a\", \"pid\": 1, \"tid\": 1, "
+			       "\"ts\": %lld.678, \"dur\": 0.009}]",
+			       (long long)us);
+		o = outcome_of(text, strlen(text), 0);
+		assert_int_equal(o.error, 0);
+		assert_int_equal(o.trace.events[0].start_ns, us * 1000 + 678);
+		assert_int_equal(o.trace.events[0].dur_ns, 9);
+		trace_done(&o.trace);
+	}
+}
+
 static void equal_arguments_are_kept_once(void **state)
 {
 	struct outcome o = outcome_of(alike, strlen(alike), 0);
@@ -152,6 +203,8 @@ int shape_tests(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_of_known_texts_are_as_if_parsed),
+		cmocka_unit_test(a_name_is_told_from_the_one_that_followed_before),
+		cmocka_unit_test(times_of_any_length_are_exact),
 		cmocka_unit_test(equal_arguments_are_kept_once),
 		cmocka_unit_test(damage_to_a_known_text_is_seen_where_it_is),
 		cmocka_unit_test(any_damage_gives_the_same_with_and_without_shapes),
