@@ -16,8 +16,10 @@ struct crit_exec {
 	uint32_t node;
 	uint32_t event;
 	uint8_t class;
-	int64_t critical_ns; /* out: how long it was on the critical path */
+	/* out: how long it was on the critical path. A window is no longer than a year. */
+	int64_t critical_ns : 56;
 };
+_Static_assert(sizeof(struct crit_exec) == 32, "there is one for each kernel");
 
 typedef VEC(struct crit_exec) crit_execs;
 

@@ -15,6 +15,7 @@ void cct_done(struct cct *cct)
 	vec_done(&cct->nodes);
 	idmap_done(&cct->by_parent);
 	vec_done(&cct->by_raw);
+	vec_done(&cct->nexts);
 	str_done(&cct->scratch);
 }
 
@@ -72,8 +73,9 @@ static int learn_name(struct cct *cct, enum event_kind kind, uint32_t raw_id, co
 	return 0;
 }
 
-uint32_t cct_child(struct cct *cct, uint32_t parent, enum event_kind kind, uint32_t raw_id,
-		   const char *name)
+/* cct_child() without a look at what came before. */
+static uint32_t find_child(struct cct *cct, uint32_t parent, enum event_kind kind, uint32_t raw_id,
+			   const char *name)
 {
 	const struct cct_name *known = raw_id < cct->by_raw.cnt ? &cct->by_raw.data[raw_id] : NULL;
 
@@ -83,6 +85,37 @@ uint32_t cct_child(struct cct *cct, uint32_t parent, enum event_kind kind, uint3
 		known = &cct->by_raw.data[raw_id];
 	}
 	return cct_find_or_add(cct, parent, kind, known->canonical, known->display);
+}
+
+static int add_nexts(struct cct *cct)
+{
+	if (vec_reserve(&cct->nexts, cct->nodes.cnt) < 0)
+		return -ENOMEM;
+	while (cct->nexts.cnt < cct->nodes.cnt)
+		cct->nexts.data[cct->nexts.cnt++] = (struct cct_next){ .node = FRAME_NONE };
+	return 0;
+}
+
+uint32_t cct_child(struct cct *cct, uint32_t parent, enum event_kind kind, uint32_t raw_id,
+		   const char *name)
+{
+	struct cct_next *next = cct->nexts.cnt > 0 ? &cct->nexts.data[cct->last] : NULL;
+	uint32_t node;
+
+	if (next != NULL && next->node != FRAME_NONE && next->parent == parent &&
+	    next->raw_id == raw_id && next->kind == kind) {
+		cct->last = next->node;
+		return next->node;
+	}
+	node = find_child(cct, parent, kind, raw_id, name);
+	if (node == FRAME_NONE)
+		return FRAME_NONE;
+	if (next != NULL)
+		*next = (struct cct_next){ parent, raw_id, node, (uint8_t)kind };
+	if (cct->nexts.cnt < cct->nodes.cnt && add_nexts(cct) < 0)
+		return FRAME_NONE;
+	cct->last = node;
+	return node;
 }
 
 uint32_t cct_child_text(struct cct *cct, uint32_t parent, enum event_kind kind, const char *name)

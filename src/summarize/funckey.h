@@ -27,11 +27,19 @@ struct cct_name {
 	uint8_t kind;
 };
 
+/* The child that was asked for after a node was. */
+struct cct_next {
+	uint32_t parent, raw_id, node;
+	uint8_t kind;
+};
+
 struct cct {
 	struct strtab names; /* display names, and canonical names behind a kind letter */
 	VEC(struct cct_node) nodes;
 	struct idmap by_parent;	     /* (parent, canonical id) -> node */
 	VEC(struct cct_name) by_raw; /* by raw name id, of the kind asked for last */
+	VEC(struct cct_next) nexts;  /* by node: iterations ask in the same order again */
+	uint32_t last;		     /* node that was asked for last, if there are nexts */
 	struct str scratch;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "summarize/funckey.h"
 
+#include "base/test_random.h"
 #include "summarize/classify.h"
 #include "summarize/testtrace.h"
 
@@ -184,6 +185,32 @@ static void executions_of_a_communication_library_are_collectives(void **state)
 	assert_false(classify_is_collective(KIND_GPU_ANNOTATION, "gloo:barrier"));
 }
 
+/* The order of the questions is learned, and must not decide an answer. */
+static void a_child_is_the_same_whatever_was_asked_before(void **state)
+{
+	static const char *const names[] = { "f", "g", "h", "aten::mm" };
+	static const enum event_kind kinds[] = { KIND_PYTHON, KIND_OPERATOR };
+	uint64_t r = 20261121;
+	struct cct learned, twin;
+
+	(void)state;
+	assert_int_equal(cct_init(&learned), 0);
+	assert_int_equal(cct_init(&twin), 0);
+	for (int i = 0; i < 20000; i++) {
+		uint32_t name = (uint32_t)test_below(&r, 4);
+		enum event_kind kind = kinds[test_below(&r, 2)];
+		uint32_t parent = CCT_ROOT;
+
+		if (twin.nodes.cnt > 0 && test_below(&r, 4) > 0)
+			parent = (uint32_t)test_below(&r, (int64_t)MIN(twin.nodes.cnt, (size_t)40));
+		assert_int_equal(cct_child(&learned, parent, kind, name, names[name]),
+				 cct_child_text(&twin, parent, kind, names[name]));
+	}
+	assert_int_equal(learned.nodes.cnt, twin.nodes.cnt);
+	cct_done(&learned);
+	cct_done(&twin);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +223,7 @@ int main(void)
 		cmocka_unit_test(two_workers_agree_on_a_key_without_talking),
 		cmocka_unit_test(kinds_keep_functions_of_one_name_apart),
 		cmocka_unit_test(a_key_is_written_as_32_digits),
+		cmocka_unit_test(a_child_is_the_same_whatever_was_asked_before),
 		cmocka_unit_test(every_row_of_the_class_table_holds),
 		cmocka_unit_test(executions_of_a_communication_library_are_collectives),
 	};

@@ -112,6 +112,9 @@ static int exec_class(struct pass *p, const struct event *e, uint8_t *ret)
 /* Device work and collectives, sorted as the events are: they run whatever the threads do. */
 static int add_execs(struct pass *p)
 {
+	/* More than most traces have: growing would leave holes, what is not used costs nothing. */
+	if (vec_reserve(&p->execs, p->trace->event_cnt / 4) < 0)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < p->trace->event_cnt; i++) {
 		const struct event *e = &p->trace->events[i];
 		struct crit_exec exec = {

@@ -24,6 +24,9 @@ struct tally *tally_get(struct pass *p, uint32_t node, uint8_t class)
 
 static int tally_path(struct pass *p)
 {
+	/* Folding adds some. Growing would leave holes, what is not used costs nothing. */
+	if (vec_reserve(&p->tallies, p->path.times.cnt + p->path.times.cnt / 2) < 0)
+		return -ENOMEM;
 	vec_foreach(t, &p->path.times) {
 		struct tally *tally = tally_get(p, t->node, t->class);
 
@@ -33,6 +36,7 @@ static int tally_path(struct pass *p)
 		tally->share_ns = t->share_ns;
 		tally->thread_ns = t->thread_ns;
 	}
+	vec_done(&p->path.times); /* nobody else looks at them */
 	return 0;
 }
 
@@ -50,27 +54,46 @@ static void tally_args(struct tally *tally, const struct event_args *args)
 	}
 }
 
-/* Counts executions of the functions that hold the path; the others do not matter. */
-static void tally_executions(struct pass *p)
+/* By node: its tally of the lowest class but idle; NODEMAP_NONE. The caller frees it. */
+static uint32_t *first_tallies(const struct pass *p)
 {
+	uint32_t *first = malloc((p->cct.nodes.cnt + 1) * sizeof(*first));
+
+	if (first == NULL)
+		return NULL;
+	memset(first, 0xff, (p->cct.nodes.cnt + 1) * sizeof(*first));
+	for (uint32_t i = 0; i < p->tallies.cnt; i++) {
+		const struct tally *t = &p->tallies.data[i];
+
+		if (t->node != CCT_ROOT && t->class != CLASS_IDLE &&
+		    (first[t->node] == NODEMAP_NONE ||
+		     t->class < p->tallies.data[first[t->node]].class))
+			first[t->node] = i;
+	}
+	return first;
+}
+
+/* Counts executions of the functions that hold the path; the others do not matter. */
+static int tally_executions(struct pass *p)
+{
+	_cleanup_free_ uint32_t *first = first_tallies(p);
+
+	if (first == NULL)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < p->trace->event_cnt; i++) {
 		const struct event *e = &p->trace->events[i];
 
-		if (p->node_of[i] == FRAME_NONE || e->start_ns < p->window.start_ns ||
-		    e->start_ns >= p->window.end_ns)
-			continue;
-		for (int class = CLASS_HOST; class < CLASS_CNT; class ++) {
-			uint32_t idx = nodemap_get(&p->tally_of, p->node_of[i], (uint8_t) class);
-			struct tally *tally = idx != NODEMAP_NONE ? &p->tallies.data[idx] : NULL;
+		struct tally *tally;
 
-			if (tally == NULL)
-				continue;
-			tally->executions++;
-			tally->total_ns = add_saturated(tally->total_ns, e->dur_ns);
-			tally_args(tally, event_args_borrow(p->trace, e));
-			break;
-		}
+		if (p->node_of[i] == FRAME_NONE || first[p->node_of[i]] == NODEMAP_NONE ||
+		    e->start_ns < p->window.start_ns || e->start_ns >= p->window.end_ns)
+			continue;
+		tally = &p->tallies.data[first[p->node_of[i]]];
+		tally->executions++;
+		tally->total_ns = add_saturated(tally->total_ns, e->dur_ns);
+		tally_args(tally, event_args_borrow(p->trace, e));
 	}
+	return 0;
 }
 
 static const struct {
@@ -273,6 +296,6 @@ int tally_all(struct pass *p)
 	if (error == 0)
 		error = utilise_host(p);
 	if (error == 0)
-		tally_executions(p);
+		error = tally_executions(p);
 	return error == 0 ? fold_small(p) : error;
 }
