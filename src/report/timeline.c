@@ -168,6 +168,19 @@ static int put_lanes(struct place *to, slice_vec *slices)
 	return ret;
 }
 
+static int put_nccl(struct place *to, slice_vec *slices)
+{
+	int ret;
+
+	if (to->view->nccl.cnt == 0)
+		return 0;
+	(void)snprintf(to->name, sizeof(to->name), "NCCL: queues");
+	ret = finish_track(to, slices, timeline_nccl(to->view, SLICE_NCCL, slices));
+	(void)snprintf(to->name, sizeof(to->name), "NCCL: network");
+	return ret == 0 ? finish_track(to, slices, timeline_nccl(to->view, SLICE_NETWORK, slices))
+			: ret;
+}
+
 static int put_rank(struct writer *w, struct rank_view *view, uint32_t pid)
 {
 	struct place to = { w, view, pid, pid * PID_TIDS + 1, "iterations" };
@@ -180,6 +193,8 @@ static int put_rank(struct writer *w, struct rank_view *view, uint32_t pid)
 	(void)snprintf(to.name, sizeof(to.name), "collectives");
 	if (ret == 0)
 		ret = finish_track(&to, &slices, timeline_comms(view, &slices));
+	if (ret == 0)
+		ret = put_nccl(&to, &slices);
 	if (ret == 0)
 		ret = put_threads(&to, &slices);
 	if (ret == 0)
@@ -292,6 +307,8 @@ static int prepare(struct rank_view *views, const struct flightlog *logs, size_t
 		views[i].result = &ranks[i];
 		find_times(&views[i]);
 		ret = timeline_collect_comms(&views[i]);
+		if (ret == 0)
+			ret = timeline_collect_nccl(&views[i]);
 	}
 	return ret;
 }
@@ -300,6 +317,7 @@ static void views_free(struct rank_view *views, size_t cnt)
 {
 	for (size_t i = 0; views != NULL && i < cnt; i++) {
 		vec_done(&views[i].comms);
+		vec_done(&views[i].nccl);
 		free(views[i].events);
 	}
 	free(views);

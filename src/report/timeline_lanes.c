@@ -55,7 +55,7 @@ int timeline_lane(const struct flightlog_lane *lane, slice_vec *ret)
 /* --- collectives --- */
 
 /* records[0] is a collective; the two behind it belong to it if their kinds say so. */
-static struct comm read_comm(const struct ring_record *records, size_t cnt)
+struct comm timeline_read_comm(const struct ring_record *records, size_t cnt)
 {
 	struct comm comm = { .start_ns = records[0].time_ns,
 			     .dur_ns = records[0].value,
@@ -103,7 +103,8 @@ static int add_comms(const record_vec *records, comm_vec *ret)
 {
 	for (size_t i = 0; i < records->cnt; i++) {
 		if (records->data[i].kind == FLIGHT_COLLECTIVE &&
-		    vec_push(ret, read_comm(&records->data[i], records->cnt - i)) < 0)
+		    !timeline_is_nccl(&records->data[i], records->cnt - i) &&
+		    vec_push(ret, timeline_read_comm(&records->data[i], records->cnt - i)) < 0)
 			return -ENOMEM;
 	}
 	return 0;

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the timeline share: slices, the tracks they lie on, and the
- * writer of trace events. Not for other files.
+ * What the files of the timeline share: slices and the tracks they lie on; the writer
+ * of trace events is in timeline_writer.h. Not for other files.
  */
 #pragma once
 
-#include "report/timeline.h"
+#include "report/timeline_writer.h"
 
-/* Ids of threads are numbers of rows, other ones in each process. */
-#define PID_TIDS 10000u
 /* Rows of a track: slices that overlap and don't nest lie one below the other. */
 #define ROW_MAX 16u
-
-/* --- slices --- */
 
 enum slice_kind {
 	SLICE_ITERATION, /* number: which one; what: 1 when counted from the oldest mark left */
@@ -27,6 +23,8 @@ enum slice_kind {
 	SLICE_ANNOTATION,
 	SLICE_C_CALL,
 	SLICE_COLLECTIVE, /* number: index of the rank's collective */
+	SLICE_NCCL,	  /* number: index of what NCCL told; so for the next */
+	SLICE_NETWORK,
 };
 
 struct slice {
@@ -52,12 +50,36 @@ struct comm {
 	uint32_t turn, member_cnt;	      /* it was the turn-th to come of so many; 0: alone */
 };
 
+/* Time that transfers waited, summed over all that went on at once. */
+enum nccl_wait {
+	NCCL_WAIT_SEND_GPU, /* for the data */
+	NCCL_WAIT_SEND_PEER,
+	NCCL_WAIT_SEND_WIRE,
+	NCCL_WAIT_RECV_WIRE, /* or for the peer to send */
+	NCCL_WAIT_RECV_FLUSH,
+	NCCL_WAIT_RECV_GPU, /* to take it */
+	NCCL_WAIT_CNT
+};
+
+/* A call of NCCL as itself told it, or its work on the network for one. */
+struct nccl_slice {
+	struct comm comm;
+	enum slice_kind kind;			/* SLICE_NCCL, SLICE_NETWORK */
+	uint32_t datatype, algorithm, protocol; /* strings */
+	uint32_t channels, call_cnt, op_cnt;
+	int64_t peer; /* -1: none */
+	bool captured, has_waits;
+	uint32_t waits_us[NCCL_WAIT_CNT];
+};
+
+typedef VEC(struct nccl_slice) nccl_slice_vec;
 typedef VEC(struct comm) comm_vec;
 typedef VEC(uint32_t) tid_vec;
 
 struct rank_view {
 	const struct flightlog *log;
 	comm_vec comms;
+	nccl_slice_vec nccl;
 	struct align_event *events;   /* of comms, in their order */
 	int64_t first_ns, last_ns;    /* of its records, on its clock */
 	int64_t from_ns;	      /* what ended before is left out */
@@ -69,6 +91,7 @@ _must_check_ int timeline_marks(const struct rank_view *view, slice_vec *ret);
 _must_check_ int timeline_samples(const struct rank_view *view, uint32_t tid, slice_vec *ret);
 _must_check_ int timeline_lane(const struct flightlog_lane *lane, slice_vec *ret);
 _must_check_ int timeline_comms(const struct rank_view *view, slice_vec *ret);
+_must_check_ int timeline_nccl(const struct rank_view *view, enum slice_kind kind, slice_vec *ret);
 
 /* The threads that were sampled, 64 at most: the one that trains first, others by id. */
 _must_check_ int timeline_threads(const struct flightlog *log, tid_vec *ret);
@@ -76,42 +99,21 @@ _must_check_ int timeline_threads(const struct flightlog *log, tid_vec *ret);
 /* Collects the collectives of view->log by start, and what align.h needs of them. */
 _must_check_ int timeline_collect_comms(struct rank_view *view);
 
+/* The same of what NCCL told itself; those are not among the collectives. */
+_must_check_ int timeline_collect_nccl(struct rank_view *view);
+bool timeline_is_nccl(const struct ring_record *records, size_t cnt);
+
+/* records[cnt]: a FLIGHT_COLLECTIVE or FLIGHT_NETWORK and what is behind it. */
+struct comm timeline_read_comm(const struct ring_record *records, size_t cnt);
+
 /*
  * Sets the turn of each collective among its members, by their starts. Collectives
  * that ended before from_ns have none. instance_cnt: as align_match() says.
  */
 _must_check_ int timeline_take_turns(struct rank_view *views, size_t cnt, uint32_t instance_cnt);
 
-/* --- the writer --- */
-
-/* Trace events, one a line. out remembers its failures. */
-struct writer {
-	FILE *out;
-	bool comma;	 /* an event was written */
-	int64_t zero_ns; /* moment 0 of the trace, on the reference's clock */
-};
-
-/* A track of a process: rows first_tid, first_tid + 1, ... */
-struct place {
-	struct writer *writer;
-	struct rank_view *view;
-	uint32_t pid, first_tid;
-	char name[64];
-};
-
-/* Text as a JSON string. What is no UTF-8 becomes U+FFFD. */
-void writer_text(struct writer *w, const char *text);
-
-/* Metadata of a process (tid 0) or a thread: ph "M" with args {key: text} or {key: number}. */
-void writer_name(struct writer *w, const char *event, uint32_t pid, uint32_t tid, const char *key,
-		 const char *text);
-void writer_index(struct writer *w, const char *event, uint32_t pid, uint32_t tid, int64_t index);
-
-/* The beginning of an event at time_ns of the rank's clock; the caller goes on after ts. */
-void writer_begin(struct place *to, char phase, uint32_t tid, int64_t time_ns);
-
 /* Sorts slices and writes them, each row properly nested, outer ones first. */
 _must_check_ int timeline_put(struct place *to, slice_vec *slices);
 
-/* The curves: what the kernel counted of the training thread, as rates. */
-void timeline_counters(struct place *to);
+/* What is special about one of NCCL's slices, as arguments. */
+void timeline_put_nccl(struct place *to, const struct nccl_slice *nccl, bool *first);

@@ -411,6 +411,63 @@ static void intervals_that_overlap_lie_in_rows(void **state)
 	flightlog_done(&log);
 }
 
+static void add_nccl(struct flightlog *log, int64_t start_ns, int64_t end_ns)
+{
+	record_vec *to = &log->lanes.data[0].records;
+	uint32_t ring = add_string(log, "RING"), float32 = add_string(log, "ncclFloat32");
+	uint32_t group = add_string(log, "dp 0123");
+
+	add(to, start_ns, FLIGHT_COLLECTIVE, end_ns - start_ns, add_string(log, "ncclAllReduce"),
+	    0);
+	add(to, start_ns, FLIGHT_COLLECTIVE_ARGS, 4096, 7, 0);
+	add(to, start_ns, FLIGHT_COLLECTIVE_GROUP, INT64_C(2) << 32 | group,
+	    add_string(log, "all_reduce"), 0);
+	add(to, start_ns, FLIGHT_COLLECTIVE_HOW, (int64_t)float32 << 32 | ring, 0, 16 << 8);
+	add(to, start_ns, FLIGHT_NETWORK, 9 * MS, add_string(log, "ncclAllReduce"), 4);
+	add(to, start_ns, FLIGHT_COLLECTIVE_ARGS, 8192, 7, 0);
+	add(to, start_ns, FLIGHT_COLLECTIVE_GROUP, INT64_C(2) << 32 | group, 0, 0);
+	add(to, start_ns, FLIGHT_NETWORK_SEND, flight_us_pair(11, 22),
+	    (uint64_t)flight_us_pair(33, 0), 0);
+	add(to, start_ns, FLIGHT_NETWORK_RECV, flight_us_pair(44, 55),
+	    (uint64_t)flight_us_pair(66, 0), 0);
+}
+
+/* No arrow joins them, and no clock is set by them. */
+static void what_nccl_tells_is_beside_the_collectives(void **state)
+{
+	const json_t *events, *queued, *args;
+	struct timeline_rank ranks[2];
+	struct flightlog logs[2];
+	json_t *root;
+	char *text;
+
+	(void)state;
+	for (int r = 0; r < 2; r++) {
+		log_init(&logs[r], r);
+		add_nccl(&logs[r], 2000 * MS, (2001 + r) * MS);
+	}
+	text = print(logs, 2, 0, ranks);
+	root = parse(text);
+	events = json_object_get(root, "traceEvents");
+	assert_int_equal(ranks[0].slice_cnt, 2);
+	assert_flows(events, 0);
+	assert_true(ranks[1].clock.source != ALIGN_COLLECTIVES);
+	queued = find(events, "ncclAllReduce", 0);
+	args = json_object_get(queued, "args");
+	assert_string_equal(text_of(queued, "cat"), "nccl");
+	assert_int_equal(number_of(args, "bytes"), 4096);
+	assert_string_equal(text_of(args, "algorithm"), "RING");
+	assert_int_equal(number_of(args, "channels"), 16);
+	args = json_object_get(find(events, "ncclAllReduce", 1), "args");
+	assert_int_equal(number_of(args, "network_operations"), 4);
+	assert_int_equal(number_of(args, "bytes"), 8192);
+	assert_int_equal(number_of(args, "send_waits_for_peer_us"), 22);
+	assert_int_equal(number_of(args, "recv_waits_for_gpu_us"), 66);
+	json_decref(root);
+	free(text);
+	logs_done(logs, 2);
+}
+
 static void absurd_times_are_valid_json(void **state)
 {
 	struct timeline_rank ranks[2];
@@ -487,6 +544,7 @@ static void want_of_memory_is_told_wherever_it_comes(void **state)
 	(void)state;
 	assert_non_null(out);
 	make_pair(logs);
+	add_nccl(&logs[0], 2000 * MS, 2001 * MS);
 	do {
 		allocations_left = cnt++;
 		ret = timeline_write(logs, 2, &options, out, ranks);
@@ -542,6 +600,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(what_had_not_ended_says_so),
 		cmocka_unit_test(samples_in_a_row_are_one_slice),
 		cmocka_unit_test(intervals_that_overlap_lie_in_rows),
+		cmocka_unit_test(what_nccl_tells_is_beside_the_collectives),
 		cmocka_unit_test(absurd_times_are_valid_json),
 		cmocka_unit_test(hostile_names_are_valid_json),
 		cmocka_unit_test(a_file_that_takes_no_more_is_an_error),

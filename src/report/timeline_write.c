@@ -82,6 +82,7 @@ static const char *const categories[] = {
 	[SLICE_GIL_WAIT] = "gil",	 [SLICE_TRUNCATED] = "python",
 	[SLICE_OPERATOR] = "operator",	 [SLICE_ANNOTATION] = "annotation",
 	[SLICE_C_CALL] = "python",	 [SLICE_COLLECTIVE] = "collective",
+	[SLICE_NCCL] = "nccl",		 [SLICE_NETWORK] = "network",
 };
 
 /* Names that are not the job's, made in ret if need be; NULL for a name of the job's. */
@@ -116,6 +117,8 @@ static const char *fixed_name(const struct slice *slice, char *ret, size_t size)
 	case SLICE_ANNOTATION:
 	case SLICE_C_CALL:
 	case SLICE_COLLECTIVE:
+	case SLICE_NCCL:
+	case SLICE_NETWORK:
 		break;
 	}
 	return NULL;
@@ -140,13 +143,13 @@ static void put_key(struct writer *w, bool *first, const char *key)
 	*first = false;
 }
 
-static void put_number(struct writer *w, bool *first, const char *key, int64_t value)
+void writer_number(struct writer *w, bool *first, const char *key, int64_t value)
 {
 	put_key(w, first, key);
 	(void)fprintf(w->out, "%" PRId64, value);
 }
 
-static void put_string(struct writer *w, bool *first, const char *key, const char *text)
+void writer_string(struct writer *w, bool *first, const char *key, const char *text)
 {
 	put_key(w, first, key);
 	writer_text(w, text);
@@ -157,19 +160,25 @@ static void put_comm_args(struct place *to, const struct comm *comm, bool *first
 	const char *const *strings = to->view->log->strings.data;
 
 	if (comm->what != 0)
-		put_string(to->writer, first, "collective", strings[comm->what]);
+		writer_string(to->writer, first, "collective", strings[comm->what]);
 	if (comm->group != 0)
-		put_string(to->writer, first, "group", strings[comm->group]);
+		writer_string(to->writer, first, "group", strings[comm->group]);
 	if (comm->group_size != 0)
-		put_number(to->writer, first, "group_size", comm->group_size);
+		writer_number(to->writer, first, "group_size", comm->group_size);
 	if (comm->seq >= 0)
-		put_number(to->writer, first, "seq", comm->seq);
+		writer_number(to->writer, first, "seq", comm->seq);
 	if (comm->bytes >= 0)
-		put_number(to->writer, first, "bytes", comm->bytes);
+		writer_number(to->writer, first, "bytes", comm->bytes);
 	if (comm->member_cnt > 0) {
-		put_number(to->writer, first, "came", comm->turn + 1);
-		put_number(to->writer, first, "of", comm->member_cnt);
+		writer_number(to->writer, first, "came", comm->turn + 1);
+		writer_number(to->writer, first, "of", comm->member_cnt);
 	}
+}
+
+static void put_nccl_args(struct place *to, const struct nccl_slice *nccl, bool *first)
+{
+	put_comm_args(to, &nccl->comm, first);
+	timeline_put_nccl(to, nccl, first);
 }
 
 static void put_frame_args(struct place *to, const struct slice *slice, bool *first)
@@ -177,13 +186,13 @@ static void put_frame_args(struct place *to, const struct slice *slice, bool *fi
 	const struct flightlog *log = to->view->log;
 	const struct flight_frame *frame = &log->frames.data[slice->what];
 
-	put_string(to->writer, first, "file", log->strings.data[frame->file]);
-	put_number(to->writer, first, "line", frame->first_line);
+	writer_string(to->writer, first, "file", log->strings.data[frame->file]);
+	writer_number(to->writer, first, "line", frame->first_line);
 }
 
 static void put_sample_args(struct writer *w, const struct slice *slice, bool *first)
 {
-	put_number(w, first, "samples", slice->sample_cnt);
+	writer_number(w, first, "samples", slice->sample_cnt);
 	if (slice->cpu_ns >= 0) {
 		put_key(w, first, "cpu_ms");
 		(void)fprintf(w->out, "%.1f", (double)slice->cpu_ns / NSEC_PER_MSEC);
@@ -197,20 +206,22 @@ static void put_args(struct place *to, const struct slice *slice)
 
 	if (slice->kind == SLICE_COLLECTIVE)
 		put_comm_args(to, &to->view->comms.data[slice->number], &first);
+	else if (slice->kind == SLICE_NCCL || slice->kind == SLICE_NETWORK)
+		put_nccl_args(to, &to->view->nccl.data[slice->number], &first);
 	else if (slice->kind == SLICE_FRAME)
 		put_frame_args(to, slice, &first);
 	else if (slice->kind == SLICE_OPTIMIZER && slice->number > 0)
-		put_number(w, &first, "optimizer", slice->number);
+		writer_number(w, &first, "optimizer", slice->number);
 	else if (slice->kind == SLICE_GIL_WAIT && slice->number > 0)
-		put_number(w, &first, "held_by_tid", slice->number);
+		writer_number(w, &first, "held_by_tid", slice->number);
 	else if (slice->kind == SLICE_ITERATION && slice->what != 0)
-		put_string(w, &first, "counted_from", "the oldest mark that was left");
+		writer_string(w, &first, "counted_from", "the oldest mark that was left");
 	if (slice->sample_cnt > 0)
 		put_sample_args(w, slice, &first);
 	if (slice->open)
-		put_string(w, &first, "end", "not seen");
+		writer_string(w, &first, "end", "not seen");
 	if (slice->start_ns < to->view->from_ns)
-		put_string(w, &first, "start", "before this picture");
+		writer_string(w, &first, "start", "before this picture");
 	if (!first)
 		(void)fputc('}', w->out);
 }
