@@ -28,6 +28,8 @@ struct tally {
 
 struct link_sums {
 	struct utilise_sum of[LINK_CNT];
+	double moving_ns;	     /* executions in which any link carried something */
+	double carried_ns[LINK_CNT]; /* of these, those in which it did from begin to end */
 };
 
 /* State of one pass; everything in it is freed at its end. */

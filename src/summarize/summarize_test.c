@@ -265,6 +265,62 @@ static void a_collective_uses_the_network(void **state)
 	}
 }
 
+/* Four collectives inside a host, of which some also leave it, for all of their time or less. */
+static void summarize_ring(enum resource outer, int outer_cnt, int64_t outer_us,
+			   struct fingerprint *ret)
+{
+	uint32_t stream = trace_lane(&trace, LANE_STREAM, 0, 7);
+	struct track *inside = trace_track(&trace, RESOURCE_NVLINK_TX, 0, -1);
+	struct track *outside;
+
+	event(KIND_PYTHON, "main", 0, 4000);
+	for (int i = 0; i < 4; i++) {
+		trace_event(&trace, KIND_KERNEL, stream, "ncclKernel_AllReduce", 1000 * i + 100,
+			    800);
+		for (int us = 100; us <= 900; us += 100)
+			track_sample(inside, 1000 * i + us, us > 100 ? 0.75 : 0);
+	}
+	outside = trace_track(&trace, outer, 0, -1);
+	for (int i = 0; i < 4; i++) {
+		for (int us = 100; us <= 900; us += 100)
+			track_sample(outside, 1000 * i + us,
+				     i < outer_cnt && us > 100 && us <= 100 + outer_us ? 0.25 : 0);
+	}
+	*ret = summarized();
+}
+
+/* NVLink is on the way inside a host: it is used more, but waits for the link between them. */
+static void a_link_that_leaves_the_host_bounds_a_collective(void **state)
+{
+	static const struct {
+		enum resource outer;
+		int outer_cnt;
+		int64_t outer_us;
+		enum resource used;
+		double mu;
+	} cases[] = {
+		{ RESOURCE_PCIE_TX, 4, 800, RESOURCE_PCIE_TX, 0.25 },
+		{ RESOURCE_NIC_TX, 4, 800, RESOURCE_NIC_TX, 0.25 },
+		/* Other traffic at the same time. */
+		{ RESOURCE_PCIE_TX, 1, 800, RESOURCE_NVLINK_TX, 0.75 },
+		{ RESOURCE_PCIE_TX, 4, 200, RESOURCE_NVLINK_TX, 0.75 },
+		{ RESOURCE_SOCKET_TX, 4, 800, RESOURCE_NVLINK_TX, 0.75 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct fp_function *f;
+		struct fingerprint fp;
+
+		assert_int_equal(trace_free(state), 0);
+		assert_int_equal(trace_new(state), 0);
+		summarize_ring(cases[i].outer, cases[i].outer_cnt, cases[i].outer_us, &fp);
+		f = function_at(&fp, "ncclKernel_AllReduce", CLASS_COMM);
+		assert_int_equal(f->resource, cases[i].used);
+		assert_true(f->mu_frac == cases[i].mu);
+		fingerprint_done(&fp);
+	}
+}
+
 static void small_functions_are_folded_into_their_callers(void **state)
 {
 	const struct summarize_options options = { .window = { .last_step = -1 },
@@ -461,6 +517,7 @@ int main(void)
 		TEST(elements_are_the_mean_of_the_executions_that_tell),
 		TEST(device_work_hides_the_host),
 		TEST(a_collective_uses_the_network),
+		TEST(a_link_that_leaves_the_host_bounds_a_collective),
 		TEST(small_functions_are_folded_into_their_callers),
 		TEST(an_empty_trace_is_told),
 		TEST(what_the_host_saw_is_kept),

@@ -2,10 +2,14 @@
 #include "summarize/pass.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #define KEEP_FRAC 0.001
 #define HIDDEN_FRAC 0.01
+#define CARRIES 0.02   /* of a link: what is less is not the collective's */
+#define THROUGHOUT 0.5 /* of the time in which data moves: a message is sent at once */
+#define ALWAYS 0.8     /* of the executions: else it is other traffic at the same time */
 
 struct tally *tally_get(struct pass *p, uint32_t node, uint8_t class)
 {
@@ -99,11 +103,12 @@ static int tally_executions(struct pass *p)
 static const struct {
 	uint8_t resource;
 	bool of_host; /* network counters belong to the host, the others to a device */
+	bool leaves;  /* the way to other hosts, or to their NICs */
 } links[LINK_CNT] = {
-	{ RESOURCE_NIC_TX, true },
-	{ RESOURCE_NVLINK_TX, false },
-	{ RESOURCE_PCIE_TX, false },
-	{ RESOURCE_SOCKET_TX, true },
+	{ RESOURCE_NIC_TX, true, true },
+	{ RESOURCE_NVLINK_TX, false, false },
+	{ RESOURCE_PCIE_TX, false, true },
+	{ RESOURCE_SOCKET_TX, true, false },
 };
 
 static int64_t device_of(const struct pass *p, const struct crit_exec *exec)
@@ -137,42 +142,96 @@ static struct link_sums *links_of(struct pass *p, struct tally *tally)
 	return &p->links.data[tally->links - 1];
 }
 
+/* From the first to the last that was carried, of the samples that were added last. */
+static double carried_frac(const struct pass *p)
+{
+	size_t cnt = p->scratch.values.cnt, first = 0, end = cnt;
+
+	while (first < cnt && p->scratch.values.data[first] < CARRIES)
+		first++;
+	while (end > first && p->scratch.values.data[end - 1] < CARRIES)
+		end--;
+	return cnt > 0 ? (double)(end - first) / (double)cnt : 0;
+}
+
+/* Notes which links were in use for as long as data moved. */
+static void note_carriers(struct link_sums *sums, const double fracs[static LINK_CNT], double ns)
+{
+	double longest = 0;
+
+	for (size_t i = 0; i < LINK_CNT; i++)
+		longest = fmax(longest, fracs[i]);
+	if (longest <= 0)
+		return;
+	sums->moving_ns += ns;
+	for (size_t i = 0; i < LINK_CNT; i++)
+		sums->carried_ns[i] += fracs[i] >= THROUGHOUT * longest ? ns : 0;
+}
+
 /* All links are measured: which one a group's members talk over, a trace doesn't say. */
 static int utilise_links(struct pass *p, const struct crit_exec *exec)
 {
 	struct tally *tally = tally_get(p, exec->node, exec->class);
 	struct link_sums *sums = tally != NULL ? links_of(p, tally) : NULL;
-	int error = sums == NULL ? -ENOMEM : 0;
+	double fracs[LINK_CNT] = { 0 };
 
-	for (size_t i = 0; i < LINK_CNT && error == 0; i++) {
+	if (sums == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < LINK_CNT; i++) {
 		const struct track *t =
 			utilise_find_track(p->trace, links[i].resource,
 					   links[i].of_host ? -1 : device_of(p, exec), -1);
+		int error;
 
-		if (t != NULL)
-			error = utilise_add(t, exec->start_ns, exec->end_ns, &p->scratch,
-					    &sums->of[i]);
+		if (t == NULL)
+			continue;
+		error = utilise_add(t, exec->start_ns, exec->end_ns, &p->scratch, &sums->of[i]);
+		if (error < 0)
+			return error;
+		fracs[i] = carried_frac(p);
 	}
-	return error;
+	note_carriers(sums, fracs, (double)exec->end_ns - (double)exec->start_ns);
+	return 0;
 }
 
-/* The link that a collective used most bounds it; of links that rest the preferred one. */
+/*
+ * A ring over several hosts passes all members inside a host, too: there it may be on its way
+ * most of the time, but the link between the hosts sets the pace.
+ */
+static bool sets_pace(const struct link_sums *sums, size_t link)
+{
+	return links[link].leaves && sums->moving_ns > 0 &&
+	       sums->carried_ns[link] >= ALWAYS * sums->moving_ns;
+}
+
+/*
+ * What bounds a collective is the link that it leaves its host by. If it leaves none, the one
+ * that it used most; of links that rest the preferred one.
+ */
+static void choose_link(const struct link_sums *sums, struct tally *tally)
+{
+	bool best_leaves = false;
+	double best = -1;
+
+	for (size_t i = 0; i < LINK_CNT; i++) {
+		double mu = utilise_mu(&sums->of[i]);
+		bool leaves = sets_pace(sums, i);
+
+		if (sums->of[i].weight_ns <= 0 || leaves < best_leaves ||
+		    (leaves == best_leaves && mu <= best))
+			continue;
+		best = mu;
+		best_leaves = leaves;
+		tally->resource = links[i].resource;
+		tally->sum = sums->of[i];
+	}
+}
+
 static void choose_links(struct pass *p)
 {
 	vec_foreach(tally, &p->tallies) {
-		const struct link_sums *sums;
-		double best = -1;
-
-		if (tally->links == 0)
-			continue;
-		sums = &p->links.data[tally->links - 1];
-		for (size_t i = 0; i < LINK_CNT; i++) {
-			if (sums->of[i].weight_ns <= 0 || utilise_mu(&sums->of[i]) <= best)
-				continue;
-			best = utilise_mu(&sums->of[i]);
-			tally->resource = links[i].resource;
-			tally->sum = sums->of[i];
-		}
+		if (tally->links > 0)
+			choose_link(&p->links.data[tally->links - 1], tally);
 	}
 }
 

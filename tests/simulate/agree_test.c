@@ -54,7 +54,6 @@ static const struct job jobs[] = {
 	{ "gpu-throttle+gc-random", 16, 2, 2, 14, 1, false },
 };
 
-/* NVLink is left out: with it summarize takes it for transfers between hosts, too. */
 static struct simulation *open_job(const struct job *job, enum simulate_level level)
 {
 	struct simulate_options options = simulate_defaults(job->scenario);
@@ -67,7 +66,6 @@ static struct simulation *open_job(const struct job *job, enum simulate_level le
 	options.seed = job->seed;
 	options.strength = job->strength;
 	options.level = level;
-	options.counters = ~(1u << RESOURCE_NVLINK_TX);
 	if (simulate_open(&options, &sim, &err) < 0)
 		fail_msg("%s: %s", job->scenario, err.text);
 	return sim;
