@@ -109,7 +109,14 @@ int attach_environment(const char *program, const struct daemon_ready *ready, st
 	}
 	if (setenv("PYTHONPATH", path, 1) != 0 || setenv(PT_ENV_AGENT, agent, 1) != 0 ||
 	    setenv(PT_ENV_DIR, ready->trace_dir, 1) != 0 ||
-	    setenv(PT_ENV_SOCKET, ready->socket, 1) != 0)
+	    setenv(PT_ENV_SOCKET, ready->socket, 1) != 0 || setenv(ATTACH_ENV_NCCL, agent, 0) != 0)
 		return err_set(err, ENOMEM, "out of memory");
 	return 0;
+}
+
+const char *attach_other_plugin(void)
+{
+	const char *agent = getenv(PT_ENV_AGENT), *plugin = getenv(ATTACH_ENV_NCCL);
+
+	return plugin != NULL && (agent == NULL || strcmp(plugin, agent) != 0) ? plugin : NULL;
 }

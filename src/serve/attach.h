@@ -10,6 +10,7 @@
 
 #include <limits.h>
 
+#define ATTACH_ENV_NCCL "NCCL_PROFILER_PLUGIN" /* the agent is one, too (collect/nccl) */
 #define ATTACH_ENV_PYTHONPATH \
 	"PERFTRACKER_PYTHONPATH" /* overrides where the package is looked for */
 
@@ -22,9 +23,16 @@ _must_check_ int attach_find(const char *program, char agent[static PATH_MAX],
 
 /*
  * Sets PERFTRACKER_SOCKET, _AGENT and _DIR, and puts the package's directory in
- * front of PYTHONPATH, in this process's environment. program: path of our
+ * front of PYTHONPATH, in this process's environment. NCCL_PROFILER_PLUGIN becomes
+ * the agent, unless the user has set it: then it stays. program: path of our
  * executable. Returns 0 or -ENOENT / -ENOMEM with a line in err; nothing is set
  * then.
  */
 _must_check_ int attach_environment(const char *program, const struct daemon_ready *ready,
 				    struct err *err);
+
+/*
+ * NCCL's profiler plugin when it is another than the agent of attach_environment(): what NCCL
+ * tells goes there and not to us. NULL: it is ours. Borrowed from the environment.
+ */
+const char *attach_other_plugin(void);

@@ -50,6 +50,17 @@ static void unwatched(const char *why)
 		 why);
 }
 
+static void tell_other_plugin(void)
+{
+	const char *plugin = attach_other_plugin();
+
+	if (plugin != NULL)
+		log_line(LOG_INFO,
+			 "event=nccl-plugin-kept plugin=\"%s\" effect=\"what NCCL tells of its "
+			 "collectives is not recorded\" remedy=\"unset " ATTACH_ENV_NCCL "\"",
+			 plugin);
+}
+
 /* Returns the exit status of the daemon process. */
 static int be_daemon(const struct supervisor *s, int fd)
 {
@@ -91,6 +102,8 @@ static void start_daemon(struct supervisor *s)
 		unwatched(ready.text);
 	else if (attach_environment(s->options->program, &ready, &err) < 0)
 		unwatched(err.text);
+	else
+		tell_other_plugin();
 }
 
 static void tell_daemon(const struct supervisor *s, int exit_status)

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/attach.h"
+
+#include "format/message.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+static const struct daemon_ready ready = { .socket = "/run/pt/socket", .trace_dir = "/run/pt" };
+
+/* A folder stands for the package, this program for the agent. */
+static int setup(void **state)
+{
+	(void)state;
+	assert_int_equal(setenv(PT_ENV_AGENT, "/proc/self/exe", 1), 0);
+	assert_int_equal(setenv(ATTACH_ENV_PYTHONPATH, "/tmp", 1), 0);
+	assert_int_equal(setenv("PYTHONPATH", "/usr/lib/x", 1), 0);
+	assert_int_equal(unsetenv(ATTACH_ENV_NCCL), 0);
+	return 0;
+}
+
+static void the_job_finds_package_agent_and_socket(void **state)
+{
+	struct err err;
+
+	(void)state;
+	assert_int_equal(attach_environment("/nowhere/perftracker", &ready, &err), 0);
+	assert_string_equal(getenv("PYTHONPATH"), "/tmp:/usr/lib/x");
+	assert_string_equal(getenv(PT_ENV_SOCKET), "/run/pt/socket");
+	assert_string_equal(getenv(PT_ENV_DIR), "/run/pt");
+	assert_int_equal(getenv(PT_ENV_AGENT)[0], '/');
+}
+
+static void the_agent_is_nccls_profiler_plugin(void **state)
+{
+	struct err err;
+
+	(void)state;
+	assert_int_equal(attach_environment("/nowhere/perftracker", &ready, &err), 0);
+	assert_string_equal(getenv(ATTACH_ENV_NCCL), getenv(PT_ENV_AGENT));
+	assert_null(attach_other_plugin());
+}
+
+static void the_users_own_plugin_stays(void **state)
+{
+	struct err err;
+
+	(void)state;
+	assert_int_equal(setenv(ATTACH_ENV_NCCL, "inspector", 1), 0);
+	assert_int_equal(attach_environment("/nowhere/perftracker", &ready, &err), 0);
+	assert_string_equal(getenv(ATTACH_ENV_NCCL), "inspector");
+	assert_string_equal(attach_other_plugin(), "inspector");
+}
+
+static void without_an_agent_nothing_is_set(void **state)
+{
+	struct err err;
+
+	(void)state;
+	assert_int_equal(unsetenv(PT_ENV_AGENT), 0);
+	assert_int_equal(attach_environment("/nowhere/perftracker", &ready, &err), -ENOENT);
+	assert_null(getenv(ATTACH_ENV_NCCL));
+	assert_string_equal(getenv("PYTHONPATH"), "/usr/lib/x");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(the_job_finds_package_agent_and_socket, setup),
+		cmocka_unit_test_setup(the_agent_is_nccls_profiler_plugin, setup),
+		cmocka_unit_test_setup(the_users_own_plugin_stays, setup),
+		cmocka_unit_test_setup(without_an_agent_nothing_is_set, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
