@@ -177,11 +177,13 @@ static void assign_ranks(const struct load_result *loaded)
 	}
 }
 
-static int load_side(struct side *side, const struct diff_options *o)
+/* other: its paths, if they are known, must be of traces of the same kind. */
+static int load_side(struct side *side, const struct side *other, const struct diff_options *o)
 {
 	struct err err = { "out of memory" };
 
 	if (inputs_expand(side->given.data, side->given.cnt, &side->paths, &err) < 0 ||
+	    load_check_kinds(&side->paths, &other->paths, &err) < 0 ||
 	    load_paths(&side->paths, &o->load, &side->loaded) < 0)
 		return cmd_fail("%s", err.text);
 	vec_foreach(f, &side->loaded.failures)
@@ -225,10 +227,11 @@ static int compare_sides(const struct diff_options *o, struct side sides[static 
 
 static int diff_sides(const struct diff_options *o, struct side sides[static 2])
 {
-	int before = load_side(&sides[0], o);
-	int after = sides[0].loaded.cnt > 0 ? load_side(&sides[1], o) : EXIT_FAILED;
+	int before = load_side(&sides[0], &sides[1], o), after = EXIT_FAILED;
 	int status;
 
+	if (sides[0].loaded.cnt > 0)
+		after = load_side(&sides[1], &sides[0], o);
 	if (sides[0].loaded.cnt == 0 || sides[1].loaded.cnt == 0)
 		return EXIT_FAILED;
 	status = compare_sides(o, sides);

@@ -112,7 +112,7 @@ int inputs_expand(char *const *paths, size_t cnt, path_list *out, struct err *er
 	}
 	if (error == 0)
 		error = expand_exports(out);
-	return error == 0 ? load_check_kinds(out, err) : error;
+	return error == 0 ? load_check_kinds(out, NULL, err) : error;
 }
 
 int inputs_rank_of_name(const char *path)

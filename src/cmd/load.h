@@ -69,8 +69,11 @@ _must_check_ int load_nsys_trace(const char *path, struct trace *ret, struct err
  */
 _must_check_ int load_nsys_expand(const char *path, path_list *out);
 
-/* Exports are not compared with other traces. Returns 0, or -EINVAL with a line in err. */
-_must_check_ int load_check_kinds(const path_list *paths, struct err *err);
+/*
+ * Exports are not compared with other traces, of the same list or of the other one (may be
+ * NULL). Returns 0, or -EINVAL with a line in err.
+ */
+_must_check_ int load_check_kinds(const path_list *paths, const path_list *more, struct err *err);
 
 /* --- flight logs (load_flight.c) --- */
 

@@ -86,25 +86,44 @@ bool load_is_nsys_report(const char *path)
 	return ends_with(path, ".nsys-rep") || ends_with(path, ".qdrep");
 }
 
-int load_check_kinds(const path_list *paths, struct err *err)
-{
-	const char *export = NULL, *other = NULL;
-	size_t export_cnt = 0, other_cnt = 0;
+/* Traces by kind; fingerprints do not tell what they were made of. */
+struct kinds {
+	const char *export, *other; /* one of each */
+	size_t export_cnt, other_cnt;
+};
 
+/* What is wrong with a file that is not there, or no export, is said when it is read. */
+static bool is_other(const char *path)
+{
+	return access(path, F_OK) == 0 && load_file_kind(path) != FILE_FINGERPRINT &&
+	       !load_is_nsys_report(path) && !ends_with(path, NSYS_SUFFIX);
+}
+
+static void count_kinds(const path_list *paths, struct kinds *kinds)
+{
 	vec_foreach(path, paths) {
 		if (load_is_nsys(*path)) {
-			export = *path;
-			export_cnt++;
-		} else if (load_file_kind(*path) != FILE_FINGERPRINT) {
-			other = *path;
-			other_cnt++;
+			kinds->export = *path;
+			kinds->export_cnt++;
+		} else if (is_other(*path)) {
+			kinds->other = *path;
+			kinds->other_cnt++;
 		}
 	}
-	if (export == NULL || other == NULL)
+}
+
+int load_check_kinds(const path_list *paths, const path_list *more, struct err *err)
+{
+	struct kinds kinds = { 0 };
+
+	count_kinds(paths, &kinds);
+	if (more != NULL)
+		count_kinds(more, &kinds);
+	if (kinds.export == NULL || kinds.other == NULL)
 		return 0;
 	return err_set(err, EINVAL,
 		       "expected traces of one kind, found %zu of Nsight Systems (%s) and %zu "
 		       "others (%s): they name and hold different functions, so that each kind "
 		       "is only comparable with itself; give them one kind at a time",
-		       export_cnt, export, other_cnt, other);
+		       kinds.export_cnt, kinds.export, kinds.other_cnt, kinds.other);
 }

@@ -152,6 +152,10 @@ class Exports(program.Program):
         self.convert(self.simulate("healthy", "--counters", "none"))
         complaint = self.fails(1, self.call("analyze", "job", "nsys"))
         self.assertIn("expected traces of one kind, found", complaint)
+        complaint = self.fails(1, self.call("diff", "job", "nsys"))
+        self.assertIn("expected traces of one kind, found", complaint)
+        complaint = self.fails(1, self.call("diff", "nothing.json", "nsys/host-0000.sqlite"))
+        self.assertIn("nothing.json: ", complaint)
 
 
 @unittest.skipUnless((TRACES / "nsys").is_dir(), "no real exports: set PERFTRACKER_TRACES")
