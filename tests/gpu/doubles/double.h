@@ -53,6 +53,7 @@ DOUBLE_EXPORT void double_context(int active);
 DOUBLE_EXPORT void double_launch(const char *name, uint32_t stream, int64_t ns, uint32_t members);
 DOUBLE_EXPORT void double_copy(uint8_t kind, uint64_t bytes, uint32_t stream, int64_t ns);
 DOUBLE_EXPORT void double_graph(uint32_t stream, uint32_t nodes, int64_t ns);
+DOUBLE_EXPORT void double_wait(uint32_t stream, uint32_t other); /* for all it has by now */
 DOUBLE_EXPORT void double_synchronize(uint32_t stream);
 
 /* Exported by libcupti's double: the test's side. */

@@ -31,10 +31,14 @@ EXPORT int cuCtxGetCurrent(void **ret);
 EXPORT int cuDriverGetVersion(int *ret);
 EXPORT int cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total);
 
+struct stream;
+
 struct work {
 	struct double_kernel kernel;
 	struct double_copy copy;
 	bool is_copy;
+	struct stream *other; /* to be waited for until so much is done */
+	uint64_t other_done;
 	int64_t ns;
 	uint32_t members;
 };
@@ -118,15 +122,26 @@ static int64_t meet(uint32_t members)
 	}
 	atomic_fetch_add(&at->came, 1);
 	while (atomic_load(&at->came) < members)
-		sleep_until(now_ns() + 20000);
+		sleep_until(now_ns() + 200000);
 	return atomic_load(&at->last_ns);
 }
 
-static void carry_out(struct stream *stream, struct work *work)
+static void wait_for(struct stream *stream, uint64_t done)
+{
+	pthread_mutex_lock(&stream->lock);
+	while (stream->done < done)
+		pthread_cond_wait(&stream->changed, &stream->lock);
+	pthread_mutex_unlock(&stream->lock);
+}
+
+static void carry_out(struct work *work)
 {
 	int64_t start = now_ns(), end = start + work->ns;
 
-	(void)stream;
+	if (work->other != NULL) {
+		wait_for(work->other, work->other_done);
+		return;
+	}
 	if (work->members > 1)
 		end = meet(work->members) + work->ns;
 	sleep_until(end);
@@ -150,7 +165,7 @@ static void *work_off(void *arg)
 			pthread_cond_wait(&stream->changed, &stream->lock);
 		work = stream->work[stream->done % WORK_CNT];
 		pthread_mutex_unlock(&stream->lock);
-		carry_out(stream, &work);
+		carry_out(&work);
 		pthread_mutex_lock(&stream->lock);
 		stream->done++;
 		pthread_cond_broadcast(&stream->changed);
@@ -264,16 +279,23 @@ void double_graph(uint32_t stream, uint32_t nodes, int64_t ns)
 	tell_call(GRAPH_LAUNCH, start_ns, correlation);
 }
 
+void double_wait(uint32_t id, uint32_t other)
+{
+	struct work work = { .other = stream_of(other) };
+
+	pthread_mutex_lock(&work.other->lock);
+	work.other_done = work.other->added;
+	pthread_mutex_unlock(&work.other->lock);
+	add(id, &work);
+}
+
 void double_synchronize(uint32_t id)
 {
 	uint32_t correlation = atomic_fetch_add(&gpu.correlation, 1) + 1;
 	struct stream *stream = stream_of(id);
 	int64_t start_ns = now_ns();
 
-	pthread_mutex_lock(&stream->lock);
-	while (stream->added != stream->done)
-		pthread_cond_wait(&stream->changed, &stream->lock);
-	pthread_mutex_unlock(&stream->lock);
+	wait_for(stream, stream->added); /* the job's threads add on their own */
 	if (watcher() != NULL)
 		watcher()->sync(id, start_ns, now_ns(), correlation);
 	tell_call(STREAM_SYNC, start_ns, correlation);
