@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 #define FP_MAGIC 0x50465450u /* "PTFP" */
-#define FP_VERSION 3u	     /* 1: no pressure of the host; 2: no spread, no launcher */
-#define RESOURCE_ABSENT 255  /* in the file: the number of resources grows */
-#define RESOURCE_ABSENT_1 9  /* what version 1 wrote instead */
+#define FP_VERSION 4u /* 1: no pressure of the host; 2: no spread, no launcher; 3: no GPU clocks */
+#define RESOURCE_ABSENT 255 /* in the file: the number of resources grows */
+#define RESOURCE_ABSENT_1 9 /* what version 1 wrote instead */
 #define FP_MAX_BYTES (1u << 30)
 
 /* Either direction. Writing: out is set. Reading: data is set and off moves. */
@@ -54,7 +54,9 @@ void fingerprint_init(struct fingerprint *fp)
 				.thief_frac = -1,
 				.psi_cpu_frac = -1,
 				.psi_io_frac = -1,
-				.psi_memory_frac = -1 },
+				.psi_memory_frac = -1,
+				.gpu_throttled_frac = -1,
+				.gpu_clock_frac = -1 },
 	};
 	arena_init(&fp->arena);
 }
@@ -277,6 +279,10 @@ static void code_host(struct codec *c, struct fp_host *h)
 	code_finite(c, &h->psi_cpu_frac);
 	code_finite(c, &h->psi_io_frac);
 	code_finite(c, &h->psi_memory_frac);
+	if (c->version < 4)
+		return;
+	code_finite(c, &h->gpu_throttled_frac);
+	code_finite(c, &h->gpu_clock_frac);
 }
 
 static void code_identity(struct codec *c, struct fingerprint *fp)
@@ -318,7 +324,7 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 		codec_fail(c, "a fingerprint file (\"PTFP\")", magic);
 	code_u64(c, &c->version);
 	if (c->error == 0 && (c->version < 1 || c->version > FP_VERSION))
-		codec_fail(c, "version 1 to 3", c->version);
+		codec_fail(c, "version 1 to 4", c->version);
 	code_identity(c, fp);
 	fp->frames = code_array(c, fp->frames, &fp->frame_cnt, sizeof(*fp->frames), 40);
 	for (size_t i = 0; i < fp->frame_cnt && c->error == 0; i++)

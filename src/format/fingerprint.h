@@ -98,6 +98,9 @@ struct fp_host {
 	double thief_frac; /* its CPU time / window */
 	/* Share of the window in which some task of the host stood still for lack of it (PSI). */
 	double psi_cpu_frac, psi_io_frac, psi_memory_frac;
+	/* Of the worker's GPUs the worst: share of the window in which a limit of power or heat
+	 * slowed it down; mean clock of its cores / their highest. */
+	double gpu_throttled_frac, gpu_clock_frac;
 };
 
 struct fingerprint {

@@ -374,7 +374,7 @@ static void another_version_is_refused_by_its_number(void **state)
 	data = bytes_of(&fp, &len);
 	data[8] = 9;
 	assert_int_equal(read_exact(data, len, &err), -EINVAL);
-	assert_memory_equal(err.text, "name:8: expected version 1 to 3, found 9", 40);
+	assert_memory_equal(err.text, "name:8: expected version 1 to 4, found 9", 40);
 	free(data);
 	fingerprint_done(&fp);
 }
@@ -388,6 +388,20 @@ static unsigned char *bytes_of_one(struct fp_function *function, struct fingerpr
 	ret->functions = function;
 	ret->function_cnt = 1;
 	return bytes_of(ret, ret_len);
+}
+
+/* What follows the host's numbers where there are no frames, one function, nothing else. */
+#define TAIL_4 (8 + (8 + 15 * 8) + 3 * 8)
+
+/* Without what version 4 added at the end of the host's numbers: two of its GPUs. */
+static size_t version_3_of(const unsigned char *data, size_t len, unsigned char *ret)
+{
+	const size_t added = 2 * 8;
+
+	memcpy(ret, data, len - TAIL_4 - added);
+	memcpy(ret + len - TAIL_4 - added, data + len - TAIL_4, TAIL_4);
+	ret[8] = 3;
+	return len - added;
 }
 
 /* Without what version 3 added at the end of the one function: a spread and a text of no length. */
@@ -407,14 +421,14 @@ static void a_file_of_version_2_knows_no_spread(void **state)
 					.resource = RESOURCE_CNT,
 					.bytes = 17 };
 	struct fingerprint fp, again;
-	unsigned char *data, old[4096];
+	unsigned char *data, newer[4096], old[4096];
 	size_t len;
 	struct err err;
 
 	(void)state;
 	data = bytes_of_one(&function, &fp, &len);
 	assert_true(len <= sizeof(old));
-	len = version_2_of(data, len, old);
+	len = version_2_of(newer, version_3_of(data, len, newer), old);
 	assert_int_equal(fingerprint_read_memory(old, len, "f", &again, &err), 0);
 	assert_true(again.functions[0].bytes == 17);
 	assert_true(again.functions[0].spread_ns == 0);
@@ -442,18 +456,48 @@ static size_t version_1_of(const unsigned char *data, size_t len, size_t tail, u
 	return len - drops - pressure;
 }
 
+static void a_file_of_version_3_knows_no_gpu(void **state)
+{
+	struct fp_function function = { .frame = FRAME_NONE, .resource = RESOURCE_CNT };
+	struct fingerprint fp, again;
+	unsigned char *data, old[4096];
+	struct err err;
+	size_t len;
+
+	(void)state;
+	data = bytes_of_one(&function, &fp, &len);
+	free(data);
+	fp.host_stats.gpu_throttled_frac = 0.5;
+	fp.host_stats.psi_memory_frac = 0.25;
+	data = bytes_of(&fp, &len);
+	assert_true(len <= sizeof(old));
+	assert_int_equal(fingerprint_read_memory(data, len, "f", &again, &err), 0);
+	assert_true(again.host_stats.gpu_throttled_frac == 0.5);
+	assert_true(again.host_stats.gpu_clock_frac == -1);
+	fingerprint_done(&again);
+	len = version_3_of(data, len, old);
+	assert_int_equal(fingerprint_read_memory(old, len, "f", &again, &err), 0);
+	assert_true(again.host_stats.gpu_throttled_frac == -1);
+	assert_true(again.host_stats.psi_memory_frac == 0.25);
+	assert_int_equal(again.function_cnt, 1);
+	fingerprint_done(&again);
+	free(data);
+	fingerprint_done(&fp);
+}
+
 static void a_file_of_version_1_has_no_pressure_and_its_own_absent_resource(void **state)
 {
 	struct fp_function function = { .frame = FRAME_NONE, .resource = RESOURCE_CNT };
 	size_t tail = 8 + (8 + 13 * 8) + 3 * 8, len; /* no frames, one function, nothing else */
 	struct fingerprint fp, again;
-	unsigned char *data, newer[4096], old[4096];
+	unsigned char *data, newest[4096], newer[4096], old[4096];
 	struct err err;
 
 	(void)state;
 	data = bytes_of_one(&function, &fp, &len);
 	assert_true(len <= sizeof(old));
-	len = version_1_of(newer, version_2_of(data, len, newer), tail, old);
+	len = version_2_of(newest, version_3_of(data, len, newest), newer);
+	len = version_1_of(newer, len, tail, old);
 	old[len - tail + 8 + 8 + 2 * 8] = 9; /* what version 1 wrote for none */
 	assert_int_equal(fingerprint_read_memory(old, len, "f", &again, &err), 0);
 	assert_int_equal(again.function_cnt, 1);
@@ -574,6 +618,7 @@ int main(void)
 		cmocka_unit_test(a_foreign_file_is_named_with_the_place),
 		cmocka_unit_test(another_version_is_refused_by_its_number),
 		cmocka_unit_test(a_file_of_version_2_knows_no_spread),
+		cmocka_unit_test(a_file_of_version_3_knows_no_gpu),
 		cmocka_unit_test(a_file_of_version_1_has_no_pressure_and_its_own_absent_resource),
 		cmocka_unit_test(a_caller_behind_its_frame_is_refused),
 		cmocka_unit_test(a_share_of_the_window_that_is_no_number_is_refused),

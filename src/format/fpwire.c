@@ -385,26 +385,43 @@ static void wire_drops(struct wire *w, struct trace_drops *drops)
 	}
 }
 
+/* A share, or -1 for one that isn't there. */
+static void wire_frac(struct wire *w, double *frac, bool present)
+{
+	uint16_t code = code16_of_frac(*frac);
+
+	if (present)
+		wire_code(w, &code);
+	if (w->error == 0 && present && code > CODE16_TOP)
+		wire_fail(w, "a share of time", code);
+	*frac = present ? code16_frac(code) : -1;
+}
+
+/* The last bit of the first byte tells that one more follows, with what hosts with GPUs have. */
 static void wire_host(struct wire *w, struct fp_host *h)
 {
 	double *fracs[] = { &h->cpu_frac,	&h->run_delay_frac, &h->other_cpu_frac,
 			    &h->thief_frac,	&h->psi_cpu_frac,   &h->psi_io_frac,
 			    &h->psi_memory_frac };
-	uint8_t present = 0;
-	uint16_t code;
+	uint8_t present = 0,
+		gpu = (uint8_t)((h->gpu_throttled_frac >= 0) | (h->gpu_clock_frac >= 0) << 1);
 	uint64_t cnt = (uint64_t)h->gc_cnt;
 
 	for (size_t i = 0; i < ARRAY_SIZE(fracs); i++)
 		present |= (uint8_t)((*fracs[i] >= 0) << i);
+	present |= (uint8_t)((gpu != 0) << 7);
 	wire_byte(w, &present);
-	for (size_t i = 0; i < ARRAY_SIZE(fracs); i++) {
-		code = code16_of_frac(*fracs[i]);
-		if ((present >> i & 1) != 0)
-			wire_code(w, &code);
-		if (w->error == 0 && (present >> i & 1) != 0 && code > CODE16_TOP)
-			wire_fail(w, "a share of time", code);
-		*fracs[i] = (present >> i & 1) != 0 ? code16_frac(code) : -1;
+	for (size_t i = 0; i < ARRAY_SIZE(fracs); i++)
+		wire_frac(w, fracs[i], (present >> i & 1) != 0);
+	if ((present >> 7 & 1) != 0) {
+		wire_byte(w, &gpu);
+		if (w->error == 0 && (gpu == 0 || gpu > 3))
+			wire_fail(w, "known values of a GPU", gpu);
+	} else {
+		gpu = 0;
 	}
+	wire_frac(w, &h->gpu_throttled_frac, (gpu & 1) != 0);
+	wire_frac(w, &h->gpu_clock_frac, (gpu & 2) != 0);
 	wire_time(w, &h->gc_ns);
 	wire_uint(w, &cnt, INT64_MAX, "a count");
 	h->gc_cnt = (int64_t)cnt;

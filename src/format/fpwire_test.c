@@ -151,6 +151,8 @@ static void check_host(const struct fp_host *a, const struct fp_host *b)
 	assert_near(b->psi_cpu_frac, a->psi_cpu_frac, HALF, 0);
 	assert_near(b->psi_io_frac, a->psi_io_frac, HALF, 0);
 	assert_near(b->psi_memory_frac, a->psi_memory_frac, HALF, 0);
+	assert_near(b->gpu_throttled_frac, a->gpu_throttled_frac, HALF, 0);
+	assert_near(b->gpu_clock_frac, a->gpu_clock_frac, HALF, 0);
 	assert_near((double)b->gc_ns, (double)a->gc_ns, HALF, 0);
 	assert_int_equal(a->gc_cnt, b->gc_cnt);
 	assert_string_equal(a->other_name, b->other_name);

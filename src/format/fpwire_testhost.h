@@ -134,10 +134,11 @@ static void fill_iterations(struct fingerprint *fp)
 
 static void fill_host(struct fingerprint *fp)
 {
-	double *fracs[] = { &fp->host_stats.cpu_frac,	    &fp->host_stats.run_delay_frac,
-			    &fp->host_stats.other_cpu_frac, &fp->host_stats.thief_frac,
-			    &fp->host_stats.psi_cpu_frac,   &fp->host_stats.psi_io_frac,
-			    &fp->host_stats.psi_memory_frac };
+	double *fracs[] = { &fp->host_stats.cpu_frac,	     &fp->host_stats.run_delay_frac,
+			    &fp->host_stats.other_cpu_frac,  &fp->host_stats.thief_frac,
+			    &fp->host_stats.psi_cpu_frac,    &fp->host_stats.psi_io_frac,
+			    &fp->host_stats.psi_memory_frac, &fp->host_stats.gpu_throttled_frac,
+			    &fp->host_stats.gpu_clock_frac };
 
 	for (size_t i = 0; i < ARRAY_SIZE(fracs); i++)
 		*fracs[i] = below(3) == 0 ? -1 : (double)below(4000) / 1000;

@@ -2,6 +2,7 @@
 #include "format/sidecar.h"
 
 #include "base/file.h"
+#include "format/gpumetric.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -333,6 +334,56 @@ static void summarize_network(const struct sidecar *sidecar, struct sidecar_info
 	}
 }
 
+/* What one counter of a GPU grew by in a second; -1: unknown. */
+static double gpu_rate(const struct sidecar *sidecar, uint32_t gpu, enum gpu_metric metric)
+{
+	const struct sidecar_gpu_sample *first = NULL, *last = NULL;
+	double seconds;
+
+	vec_foreach(sample, &sidecar->gpu_samples) {
+		if (sample->gpu != gpu || sample->metric != metric)
+			continue;
+		if (first == NULL)
+			first = sample;
+		last = sample;
+	}
+	if (first == NULL)
+		return -1;
+	seconds = ((double)last->time_ns - (double)first->time_ns) / (double)NSEC_PER_SEC;
+	return seconds > 0 && last->value >= first->value ? (last->value - first->value) / seconds
+							  : -1;
+}
+
+/* Limits may hold at the same time: the one that held longest counts. */
+static double gpu_throttled(const struct sidecar *sidecar, uint32_t gpu)
+{
+	double power = gpu_rate(sidecar, gpu, GPU_METRIC_THROTTLED_POWER);
+	double heat = gpu_rate(sidecar, gpu, GPU_METRIC_THROTTLED_THERMAL);
+	double brake = gpu_rate(sidecar, gpu, GPU_METRIC_THROTTLED_BRAKE);
+	double most = power > heat ? power : heat;
+
+	most = most > brake ? most : brake;
+	return most < 1 ? most : 1;
+}
+
+static void summarize_gpus(const struct sidecar *sidecar, struct sidecar_info *info)
+{
+	info->gpu_throttled_frac = info->gpu_clock_frac = -1;
+	for (uint32_t i = 0; i < MIN(sidecar->gpus.cnt, (size_t)SIDECAR_GPUS_MAX); i++) {
+		double throttled = gpu_throttled(sidecar, i), clock;
+		struct sidecar_gpu_sum sum;
+
+		if (throttled > info->gpu_throttled_frac)
+			info->gpu_throttled_frac = throttled;
+		sidecar_sum_gpu(sidecar, i, GPU_METRIC_CORE_CLOCK, &sum);
+		clock = sum.cnt > 0 && sidecar->gpus.data[i].core_hz > 0
+				? sum.mean / sidecar->gpus.data[i].core_hz
+				: -1;
+		if (clock >= 0 && (info->gpu_clock_frac < 0 || clock < info->gpu_clock_frac))
+			info->gpu_clock_frac = clock < 1 ? clock : 1;
+	}
+}
+
 void sidecar_summarize(const struct sidecar *sidecar, struct sidecar_info *ret)
 {
 	struct sidecar_info info = { .rank = sidecar->header.rank,
@@ -347,6 +398,7 @@ void sidecar_summarize(const struct sidecar *sidecar, struct sidecar_info *ret)
 		info.window_ns = 0;
 	summarize_thread(sidecar, &info);
 	summarize_network(sidecar, &info);
+	summarize_gpus(sidecar, &info);
 	info.gc_cnt = sidecar->collections.cnt;
 	vec_foreach(gc, &sidecar->collections) {
 		if (gc->dur_ns < 0 || __builtin_add_overflow(info.gc_ns, gc->dur_ns, &info.gc_ns))

@@ -84,6 +84,7 @@ struct sidecar_info {
 	struct sidecar_thief thieves[8];
 	size_t thief_cnt;
 	double psi_cpu_frac, psi_io_frac, psi_memory_frac; /* of the host ("some"); -1 unknown */
+	double gpu_throttled_frac, gpu_clock_frac;	   /* as struct fp_host has them */
 	bool has_sockets;				   /* TCP was sampled at least twice: */
 	uint64_t tx_bytes, rx_bytes; /* payload between first and last sample */
 };

@@ -171,6 +171,33 @@ static void samples_of_one_metric_are_summed_up(void **state _unused_)
 	sidecar_done(&s);
 }
 
+static void a_summary_tells_of_the_worst_of_the_gpus(void **state _unused_)
+{
+	static const struct sidecar_gpu_sample samples[] = {
+		{ 1000 * MS, 5, 0, GPU_METRIC_THROTTLED_POWER },
+		{ 1000 * MS, 5, 0, GPU_METRIC_THROTTLED_THERMAL },
+		{ 1000 * MS, 1e9, 0, GPU_METRIC_CORE_CLOCK },
+		{ 3000 * MS, 5.5, 0, GPU_METRIC_THROTTLED_POWER },
+		{ 3000 * MS, 6, 0, GPU_METRIC_THROTTLED_THERMAL },
+		{ 3000 * MS, 2e9, 0, GPU_METRIC_CORE_CLOCK },
+		{ 1000 * MS, 9e9, 1, GPU_METRIC_CORE_CLOCK }, /* its highest is unknown */
+		{ 1000 * MS, 7, 1, GPU_METRIC_THROTTLED_POWER },
+	};
+	struct sidecar s = { 0 };
+	struct sidecar_info info;
+
+	sidecar_summarize(&s, &info);
+	assert_true(info.gpu_throttled_frac == -1 && info.gpu_clock_frac == -1);
+	assert_int_equal(vec_push(&s.gpus, (struct sidecar_gpu){ .core_hz = 2e9 }), 0);
+	assert_int_equal(vec_push(&s.gpus, (struct sidecar_gpu){ .index = 1 }), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(samples); i++)
+		assert_int_equal(vec_push(&s.gpu_samples, samples[i]), 0);
+	sidecar_summarize(&s, &info);
+	assert_true(fabs(info.gpu_throttled_frac - 0.5) < 1e-9);
+	assert_true(fabs(info.gpu_clock_frac - 0.75) < 1e-9);
+	sidecar_done(&s);
+}
+
 static void metrics_have_names_and_units(void **state _unused_)
 {
 	assert_string_equal(gpu_metric_name(GPU_METRIC_THROTTLED_POWER), "throttled_power");
@@ -188,6 +215,7 @@ int main(void)
 		cmocka_unit_test(a_job_without_a_device_has_no_part_in_them),
 		cmocka_unit_test(gpus_are_written_and_read_back),
 		cmocka_unit_test(samples_of_one_metric_are_summed_up),
+		cmocka_unit_test(a_summary_tells_of_the_worst_of_the_gpus),
 		cmocka_unit_test(metrics_have_names_and_units),
 	};
 

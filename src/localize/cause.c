@@ -55,6 +55,20 @@ static double fact_gc(const struct job *job, size_t w, _unused_ const struct acc
 	return (double)job->workers[w].fp->host_stats.gc_ns / job->workers[w].iterations;
 }
 
+static double fact_throttled(const struct job *job, size_t w, _unused_ const struct accusation *a)
+{
+	double frac = job->workers[w].fp->host_stats.gpu_throttled_frac;
+
+	return frac >= 0 ? frac : (double)NAN;
+}
+
+static double fact_clock(const struct job *job, size_t w, _unused_ const struct accusation *a)
+{
+	double frac = job->workers[w].fp->host_stats.gpu_clock_frac;
+
+	return frac >= 0 ? frac : (double)NAN;
+}
+
 static const struct fp_function *main_of(const struct job *job, size_t w,
 					 const struct accusation *a)
 {
@@ -154,6 +168,10 @@ int cause_measure(const struct job *job, const struct accusation *a, struct caus
 		.other_cpu_peers_ns = median_fact(job, a, fact_other_cpu, false, scratch),
 		.gc_ns = median_fact(job, a, fact_gc, true, scratch),
 		.gc_peers_ns = median_fact(job, a, fact_gc, false, scratch),
+		.throttled_frac = median_fact(job, a, fact_throttled, true, scratch),
+		.throttled_peers_frac = median_fact(job, a, fact_throttled, false, scratch),
+		.clock_frac = median_fact(job, a, fact_clock, true, scratch),
+		.clock_peers_frac = median_fact(job, a, fact_clock, false, scratch),
 		.mu = median_fact(job, a, fact_mu, true, scratch),
 		.mu_peers = median_fact(job, a, fact_mu, false, scratch),
 		.sigma = median_fact(job, a, fact_sigma, true, scratch),

@@ -73,14 +73,16 @@ const struct cause_text *cause_text(enum cause cause);
 
 /* What the accused and their peers look like; NAN where nothing was measured. */
 struct cause_facts {
-	double run_delay_ns, run_delay_peers_ns; /* per iteration */
-	double cpu_ns, cpu_peers_ns;		 /* training thread, per iteration */
-	double other_cpu_ns, other_cpu_peers_ns; /* busiest other thread, per iteration */
-	double gc_ns, gc_peers_ns;		 /* per iteration */
-	double work_ratio;			 /* elements processed, accused / peers */
-	double compute_ratio;			 /* time to compute, the same */
-	double mu, mu_peers, sigma, sigma_peers; /* of the main function */
-	const char *thief, *other_name;		 /* of the worst of the accused; may be NULL */
+	double run_delay_ns, run_delay_peers_ns;     /* per iteration */
+	double cpu_ns, cpu_peers_ns;		     /* training thread, per iteration */
+	double other_cpu_ns, other_cpu_peers_ns;     /* busiest other thread, per iteration */
+	double gc_ns, gc_peers_ns;		     /* per iteration */
+	double work_ratio;			     /* elements processed, accused / peers */
+	double compute_ratio;			     /* time to compute, the same */
+	double mu, mu_peers, sigma, sigma_peers;     /* of the main function */
+	double throttled_frac, throttled_peers_frac; /* of the window, by power or heat */
+	double clock_frac, clock_peers_frac;	     /* of the cores' highest */
+	const char *thief, *other_name;		     /* of the worst of the accused; may be NULL */
 	double thief_frac;
 };
 

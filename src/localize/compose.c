@@ -11,9 +11,10 @@
 #include <string.h>
 
 #define MAX_EVIDENCE 12
-#define PRESSURE_FRAC 0.1 /* of the window: below it a host has enough */
-#define HIDDEN_FRAC 0.25  /* of the gain: less of it hidden is not worth a line */
-#define NAMED_FRAC 0.25	  /* of a spread loss: then a function may stand for it */
+#define PRESSURE_FRAC 0.1	 /* of the window: below it a host has enough */
+#define GPU_DIFFERENCE_FRAC 0.03 /* from the peers: clocks wander by less */
+#define HIDDEN_FRAC 0.25	 /* of the gain: less of it hidden is not worth a line */
+#define NAMED_FRAC 0.25		 /* of a spread loss: then a function may stand for it */
 
 /* What is put together for one finding. */
 struct draft {
@@ -498,6 +499,32 @@ static void per_iteration(struct draft *d, const char *what, double own_ns, doub
 			 peers_ns / 1e6);
 }
 
+/* A share and that of the peers; NAN: there are none to compare with. */
+static void share_line(struct draft *d, const char *what, double frac, const char *of,
+		       double peers_frac)
+{
+	if (isnan(peers_frac))
+		EVIDENCE(d, "%s %.0f %% of %s", what, 100 * frac, of);
+	else
+		EVIDENCE(d, "%s %.0f %% of %s (peers %.0f %%)", what, 100 * frac, of,
+			 100 * peers_frac);
+}
+
+/* What explains a slow GPU: a limit that slowed it down, a clock below that of its peers. */
+static void evidence_of_gpu(struct draft *d)
+{
+	const struct cause_facts *f = &d->facts;
+	double throttled = isnan(f->throttled_peers_frac) ? 0 : f->throttled_peers_frac;
+	double clock = isnan(f->clock_peers_frac) ? 1 : f->clock_peers_frac;
+
+	if (f->throttled_frac >= throttled + GPU_DIFFERENCE_FRAC)
+		share_line(d, "a limit of power or heat slowed the GPU down for", f->throttled_frac,
+			   "the window", f->throttled_peers_frac);
+	if (f->clock_frac <= clock - GPU_DIFFERENCE_FRAC)
+		share_line(d, "the GPU's cores ran at", f->clock_frac, "their highest clock",
+			   f->clock_peers_frac);
+}
+
 static void evidence_of_host(struct draft *d)
 {
 	const struct cause_facts *f = &d->facts;
@@ -516,6 +543,9 @@ static void evidence_of_host(struct draft *d)
 	if (d->cause == CAUSE_GC && f->gc_ns > 0)
 		EVIDENCE(d, "garbage collections took %.1f ms per iteration", f->gc_ns / 1e6);
 	evidence_of_pressure(d);
+	if (d->cause == CAUSE_SLOW_GPU || d->cause == CAUSE_SLOW_COPY ||
+	    d->cause == CAUSE_DIFFERENCE)
+		evidence_of_gpu(d);
 	if (d->cause == CAUSE_IMBALANCE && !isnan(f->work_ratio))
 		EVIDENCE(d,
 			 "its computing functions processed %.2f times the elements of its peers",

@@ -131,6 +131,37 @@ static void pressure_is_evidence_beside_a_cause_it_bears_on(void **state)
 	assert_false(evidence_has("CPU pressure"));
 }
 
+static void play_slow_gpu(double throttled_frac, double clock_frac)
+{
+	size_t i = 0;
+
+	while (strcmp(causes[i].cause, "gpu-slow") != 0)
+		i++;
+	test_play_late(&job, &causes[i].place, 1, 30);
+	for (size_t w = 0; w < job.cnt; w++) {
+		job.workers[w].fp.host_stats.gpu_throttled_frac = w == 1 ? throttled_frac : 0.01;
+		job.workers[w].fp.host_stats.gpu_clock_frac = w == 1 ? clock_frac : 0.98;
+	}
+}
+
+static void what_slowed_a_gpu_down_is_evidence(void **state)
+{
+	(void)state;
+	play_slow_gpu(0.35, 0.71);
+	assert_true(evidence_has(
+		"a limit of power or heat slowed the GPU down for 35 % of the window (peers 1 %)"));
+	assert_true(
+		evidence_has("the GPU's cores ran at 71 % of their highest clock (peers 98 %)"));
+	test_job_done(&job);
+	play_slow_gpu(0.02, 0.97);
+	assert_false(evidence_has("power or heat"));
+	assert_false(evidence_has("highest clock"));
+	test_job_done(&job);
+	play_slow_gpu(-1, -1);
+	assert_false(evidence_has("power or heat"));
+	assert_false(evidence_has("highest clock"));
+}
+
 /* --- who is named --- */
 
 /* Six iterations in which worker w of cnt spends ms[w] in a function of Python. */
@@ -330,6 +361,7 @@ int main(void)
 		TEST(each_pattern_of_a_late_worker_has_its_cause),
 		TEST(the_evidence_names_who_is_in_the_way),
 		TEST(pressure_is_evidence_beside_a_cause_it_bears_on),
+		TEST(what_slowed_a_gpu_down_is_evidence),
 		TEST(what_is_slow_on_all_workers_is_one_finding),
 		TEST(who_is_as_slow_but_never_last_is_named_too),
 		TEST(those_who_share_a_starved_host_are_named_together),

@@ -34,6 +34,8 @@ static void init_worker(struct test_worker *w, int rank, int world_size, int64_t
 		.psi_cpu_frac = -1,
 		.psi_io_frac = -1,
 		.psi_memory_frac = -1,
+		.gpu_throttled_frac = -1,
+		.gpu_clock_frac = -1,
 	};
 	for (int g = 0; g < TEST_GROUPS; g++)
 		w->seq[g] = -1;

@@ -279,13 +279,15 @@ static int push_device(const struct gpuwatch *watch, uint32_t idx, uint32_t flag
 static int push_samples(const struct gpuwatch *watch, uint32_t idx, uint32_t place,
 			int64_t since_ns, struct sidecar *side)
 {
+	int64_t slack_ns = watch->setup.slow_ms * NSEC_PER_MSEC;
 	uint64_t first = watch->pushed > watch->ring_cnt ? watch->pushed - watch->ring_cnt : 0;
 	int ret = 0;
 
 	for (uint64_t i = first; i < watch->pushed && ret == 0; i++) {
 		struct sidecar_gpu_sample sample = watch->ring[i % watch->ring_cnt];
 
-		if (sample.gpu != idx || sample.time_ns < since_ns)
+		/* Counters are read once a second: the reading before tells how they began. */
+		if (sample.gpu != idx || sample.time_ns < since_ns - slack_ns)
 			continue;
 		sample.gpu = place;
 		ret = vec_push(&side->gpu_samples, sample);

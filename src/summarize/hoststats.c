@@ -115,6 +115,9 @@ int hoststats_add(struct pass *p, struct fingerprint *fp)
 		fp->host_stats.psi_cpu_frac = info->psi_cpu_frac;
 		fp->host_stats.psi_io_frac = info->psi_io_frac;
 		fp->host_stats.psi_memory_frac = info->psi_memory_frac;
+		fp->host_stats.gpu_throttled_frac =
+			t->meta.has_device ? info->gpu_throttled_frac : -1;
+		fp->host_stats.gpu_clock_frac = t->meta.has_device ? info->gpu_clock_frac : -1;
 	}
 	if (info != NULL && info->thief_cnt > 0) {
 		fp->host_stats.thief_frac = info->thieves[0].cpu_frac;
