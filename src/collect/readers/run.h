@@ -20,6 +20,13 @@
 #include <emmintrin.h>
 #endif
 
+#define RUN_WORD 8u
+
+static inline bool run_same_word(const uint8_t *a, const uint8_t *b)
+{
+	return memcmp(a, b, RUN_WORD) == 0; /* of a known length: two loads */
+}
+
 /* For runs longer than the 16 bytes that run_plain() looks at itself. */
 typedef const uint8_t *run_fn(const uint8_t *p);
 run_fn *run_select(void);
@@ -75,11 +82,11 @@ static inline const uint8_t *run_spaces(const uint8_t *p)
 
 #else
 
-#define RUN_BLOCK 8u
+#define RUN_BLOCK RUN_WORD
 
 static inline bool run_same(const uint8_t *a, const uint8_t *b)
 {
-	return memcmp(a, b, RUN_BLOCK) == 0;
+	return run_same_word(a, b);
 }
 
 static inline const uint8_t *run_plain(run_fn *run, const uint8_t *p)

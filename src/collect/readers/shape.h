@@ -88,8 +88,11 @@ static inline bool shape_fits(const uint8_t *text, const uint8_t *p, size_t len)
 {
 	size_t i = 0;
 
-	if (len < RUN_BLOCK)
+	if (len < RUN_WORD)
 		return memcmp(text, p, len) == 0;
+	if (len < RUN_BLOCK)
+		return run_same_word(text, p) &&
+		       run_same_word(text + len - RUN_WORD, p + len - RUN_WORD);
 	for (; i + RUN_BLOCK <= len; i += RUN_BLOCK) {
 		if (!run_same(text + i, p + i))
 			return false;
