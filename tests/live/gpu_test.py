@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPUs that the daemon watches: a double of NVML, scripted workers, real sidecars."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from live import PROGRAM, QUICK, LiveTest  # noqa: E402
+
+DOUBLES = pathlib.Path(PROGRAM).resolve().parents[2] / "tests/gpu/doubles"
+
+
+class Gpus(LiveTest):
+    def setUp(self) -> None:
+        super().setUp()
+        if not (DOUBLES / "libnvidia-ml.so.1").exists():
+            self.skipTest("no double of NVML beside the program")
+        before = os.environ.get("LD_LIBRARY_PATH")
+        self.env["LD_LIBRARY_PATH"] = f"{DOUBLES}{':' + before if before else ''}"
+
+    def gpus(self, double: str) -> list[dict]:
+        """The GPUs of rank 1, of two workers on a host whose NVML does as it is told."""
+        self.env["NVML_DOUBLE"] = double
+        words = self.fake("--world", "2", "--slow-at", "80", "--iterations", "160")
+        done = self.run_job(*QUICK, "--keep-traces", *words, limit_s=120)
+        self.assertEqual((done.returncode, done.stdout), (0, b"job done\n"), done.stderr.decode())
+        sidecar = str(self.out / "traces" / "1-1.json.sidecar")
+        answer = self.ask("dump", "--format", "json", sidecar)
+        return json.loads(answer.stdout)["gpus"]
+
+    def test_a_sidecar_has_the_samples_of_the_workers_gpu(self) -> None:
+        (gpu,) = self.gpus("")
+        self.assertEqual(gpu["index"], 1)
+        self.assertTrue(gpu["by_rank"], "the double shows no processes")
+        self.assertEqual(gpu["name"], "NVIDIA H100 80GB HBM3")
+        self.assertEqual(gpu["metrics"]["power"]["mean"], 650)
+        self.assertEqual(gpu["metrics"]["throttled_power"]["unit"], "s")
+
+    def test_a_driver_that_refuses_is_told(self) -> None:
+        (gpu,) = self.gpus("refuse")
+        self.assertEqual((gpu["index"], gpu["why"]), (None, "NVML: Driver Not Loaded (9)"))
+
+    def test_a_driver_that_hangs_holds_nobody_up(self) -> None:
+        (gpu,) = self.gpus("hang")
+        self.assertEqual((gpu["index"], gpu["why"]), (None, "not looked for yet"))
+        self.assertEqual(self.report("report-1.json")["coverage"]["workers_analyzed"], 2)
