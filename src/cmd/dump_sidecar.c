@@ -44,6 +44,38 @@ static void print_network(const struct sidecar *s, const struct sidecar_info *in
 	}
 }
 
+static const char *nic_counter_help(uint32_t counter)
+{
+	static const char *const help[] = {
+#define X(id, file, folder, what) what,
+		SIDECAR_NIC_COUNTER_LIST(X)
+#undef X
+	};
+
+	return counter < ARRAY_SIZE(help) ? help[counter] : "of a counter that is not known here";
+}
+
+static const char *nic_counter_name(uint32_t counter)
+{
+	static const char *const names[] = {
+#define X(id, file, folder, what) file,
+		SIDECAR_NIC_COUNTER_LIST(X)
+#undef X
+	};
+
+	return counter < ARRAY_SIZE(names) ? names[counter] : "unknown";
+}
+
+static void print_nic_counters(const struct sidecar *s)
+{
+	vec_foreach(count, &s->nic_counters) {
+		if (count->nic < s->nics.cnt)
+			printf("network card: %s, %llu %s (%s)\n", s->nics.data[count->nic].name,
+			       (unsigned long long)count->grown, nic_counter_help(count->counter),
+			       nic_counter_name(count->counter));
+	}
+}
+
 static void print_pressure(const struct sidecar_info *info)
 {
 	const struct {
@@ -104,6 +136,7 @@ static void print_text(const struct sidecar *s, const struct sidecar_info *info)
 	       (double)info->gc_ns / 1e6);
 	print_thieves(info);
 	print_network(s, info);
+	print_nic_counters(s);
 	print_pressure(info);
 	for (uint32_t i = 0; i < MIN(s->gpus.cnt, (size_t)SIDECAR_GPUS_MAX); i++)
 		print_gpu(s, i);
@@ -126,14 +159,28 @@ static json_t *thieves_json(const struct sidecar_info *info)
 	return list;
 }
 
+static json_t *nic_counters_json(const struct sidecar *s, uint32_t nic)
+{
+	json_t *counters = json_object();
+
+	vec_foreach(count, &s->nic_counters) {
+		if (count->nic == nic && count->counter < SIDECAR_NIC_COUNTER_CNT)
+			(void)json_object_set_new(counters, nic_counter_name(count->counter),
+						  json_integer((json_int_t)count->grown));
+	}
+	return counters;
+}
+
 static json_t *network_json(const struct sidecar *s, const struct sidecar_info *info)
 {
 	const struct sidecar_network *network = s->networks.cnt > 0 ? s->networks.data : NULL;
 	json_t *cards = json_array();
 
-	vec_foreach(nic, &s->nics)
-		(void)json_array_append_new(cards, json_pack("{s:s, s:f}", "name", nic->name,
-							     "bytes_per_sec", nic->bytes_per_sec));
+	for (uint32_t i = 0; i < s->nics.cnt; i++)
+		(void)json_array_append_new(cards, json_pack("{s:s, s:f, s:o}", "name",
+							     s->nics.data[i].name, "bytes_per_sec",
+							     s->nics.data[i].bytes_per_sec,
+							     "counters", nic_counters_json(s, i)));
 	return json_pack("{s:I, s:I, s:I, s:I, s:f, s:s, s:o}", "samples",
 			 (json_int_t)s->socket_samples.cnt, "tx_bytes", (json_int_t)info->tx_bytes,
 			 "rx_bytes", (json_int_t)info->rx_bytes, "host_tx_bytes",

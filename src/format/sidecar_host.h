@@ -38,6 +38,38 @@ struct sidecar_nic_sample {
 	uint32_t reserved;
 };
 
+/*
+ * What tells of trouble at an RDMA port. X(id, file, folder, what it counts); append-only.
+ * What port_xmit_wait counts is the card's tick, whose length is not told.
+ */
+#define SIDECAR_NIC_COUNTER_LIST(X)                                                               \
+	X(XMIT_WAIT, "port_xmit_wait", "counters", "ticks with data to send and no credit")       \
+	X(XMIT_DISCARDS, "port_xmit_discards", "counters", "packets that could not be sent")      \
+	X(RCV_ERRORS, "port_rcv_errors", "counters", "packets received with errors")              \
+	X(LINK_DOWNED, "link_downed", "counters", "times the link went down")                     \
+	X(SYMBOL_ERROR, "symbol_error", "counters", "errors on the physical link")                \
+	X(OUT_OF_SEQUENCE, "out_of_sequence", "hw_counters", "packets out of sequence")           \
+	X(PACKET_SEQ_ERR, "packet_seq_err", "hw_counters", "packets that the peer missed")        \
+	X(ACK_TIMEOUT, "local_ack_timeout_err", "hw_counters", "acknowledgements that came late") \
+	X(RNR_NAK, "rnr_nak_retry_err", "hw_counters", "retries: the peer was not ready")         \
+	X(CNP_SENT, "np_cnp_sent", "hw_counters", "congestion told to peers")                     \
+	X(CNP_HANDLED, "rp_cnp_handled", "hw_counters", "congestion told by peers")               \
+	X(ADP_RETRANS, "roce_adp_retrans", "hw_counters", "adaptive retransmissions")
+
+enum sidecar_nic_counter {
+#define X(id, file, folder, help) SIDECAR_NIC_##id,
+	SIDECAR_NIC_COUNTER_LIST(X)
+#undef X
+		SIDECAR_NIC_COUNTER_CNT
+};
+
+/* A counter of a card that grew while workers of the host were in a window. */
+struct sidecar_nic_count {
+	uint32_t nic;	  /* index in nics */
+	uint32_t counter; /* enum sidecar_nic_counter; others are a later version's */
+	uint64_t grown;
+};
+
 #define SIDECAR_PRESSURE_UNKNOWN UINT64_MAX
 
 /* Cumulative time at least one task of the host stood still for lack of something. */
@@ -76,6 +108,7 @@ _Static_assert(sizeof(struct sidecar_network) == 128, "on disk");
 _Static_assert(sizeof(struct sidecar_socket) == 24, "on disk");
 _Static_assert(sizeof(struct sidecar_nic) == 40, "on disk");
 _Static_assert(sizeof(struct sidecar_nic_sample) == 32, "on disk");
+_Static_assert(sizeof(struct sidecar_nic_count) == 16, "on disk");
 _Static_assert(sizeof(struct sidecar_pressure) == 32, "on disk");
 _Static_assert(sizeof(struct sidecar_gpu) == 128, "on disk");
 _Static_assert(sizeof(struct sidecar_gpu_sample) == 24, "on disk");

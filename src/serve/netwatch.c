@@ -12,6 +12,8 @@ void netwatch_open(struct netwatch *watch, const char *root)
 	sockets_open(&watch->sockets, root);
 	if (netdevs_open(&watch->netdevs, root) < 0)
 		netdevs_close(&watch->netdevs); /* out of memory: no cards */
+	if (ibports_open(&watch->ibports, root) < 0)
+		ibports_close(&watch->ibports);
 	pressure_open(&watch->pressure, root);
 	watch->open = true;
 }
@@ -22,6 +24,7 @@ void netwatch_close(struct netwatch *watch)
 		return;
 	sockets_close(&watch->sockets);
 	netdevs_close(&watch->netdevs);
+	ibports_close(&watch->ibports);
 	pressure_close(&watch->pressure);
 	watch->open = false;
 }
@@ -58,6 +61,7 @@ static int look_host(struct netwatch *watch, const struct netwatch_worker *worke
 	bool pressed = pressure_look(&watch->pressure, clock(), &pressure) == 1;
 	int ret = 0;
 
+	(void)ibports_look(&watch->ibports, clock);
 	for (size_t i = 0; i < cnt && ret == 0; i++) {
 		if (cards)
 			ret = netdevs_record(&watch->netdevs, workers[i].side);
@@ -82,7 +86,7 @@ int netwatch_look(struct netwatch *watch, const struct netwatch_worker *workers,
  * The scale is the highest rate of any worker so far. Windows of one order end at
  * the same step, so that what a worker still in its window adds is little.
  */
-int netwatch_finish(const struct netwatch *watch, struct sidecar *side)
+int netwatch_finish(struct netwatch *watch, struct sidecar *side)
 {
 	struct sidecar_network network = { 0 };
 
@@ -98,5 +102,8 @@ int netwatch_finish(const struct netwatch *watch, struct sidecar *side)
 		if (ret < 0)
 			return ret;
 	}
+	ibports_look_now(&watch->ibports);
+	if (ibports_record(&watch->ibports, side) < 0)
+		return -ENOMEM;
 	return vec_push(&side->networks, network);
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "collect/host/ib.h"
 #include "collect/host/netdev.h"
 #include "collect/host/pressure.h"
 #include "collect/host/sockets.h"
@@ -21,6 +22,7 @@ struct netwatch {
 	bool open;
 	struct sockets sockets;
 	struct netdevs netdevs;
+	struct ibports ibports;
 	struct pressure pressure;
 };
 
@@ -37,6 +39,7 @@ _must_check_ int netwatch_look(struct netwatch *watch, const struct netwatch_wor
 
 /*
  * The window behind `side` is over: adds what is known at its end, the names of
- * the cards and the scale of the TCP samples. Returns 0 or -ENOMEM.
+ * the cards, what went wrong at them since the watch was opened, and the scale of the TCP
+ * samples. Returns 0 or -ENOMEM.
  */
-_must_check_ int netwatch_finish(const struct netwatch *watch, struct sidecar *side);
+_must_check_ int netwatch_finish(struct netwatch *watch, struct sidecar *side);

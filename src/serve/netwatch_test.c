@@ -99,6 +99,29 @@ static void each_worker_gets_what_its_host_shows(void **state)
 	netwatch_close(&watch);
 }
 
+static void trouble_at_a_port_is_told_at_the_end(void **state)
+{
+	struct sidecar side = { .networks = { 0 } };
+	const struct netwatch_worker worker = { 70, &side };
+	struct netwatch watch = { .open = false };
+
+#define PORT "sys/class/infiniband/mlx5_0/ports/1/"
+	write_file(*state, PORT "counters/port_xmit_data", "1\n");
+	write_file(*state, PORT "counters/port_rcv_data", "1\n");
+	write_file(*state, PORT "counters/port_xmit_wait", "1\n");
+	netwatch_open(&watch, *state);
+	fake_now_ns += NSEC_PER_SEC;
+	assert_int_equal(netwatch_look(&watch, &worker, 1, fake_clock), 0);
+	write_file(*state, PORT "counters/port_xmit_wait", "70\n");
+	assert_int_equal(netwatch_finish(&watch, &side), 0);
+	assert_int_equal(side.nic_counters.cnt, 1);
+	assert_int_equal(side.nic_counters.data[0].counter, SIDECAR_NIC_XMIT_WAIT);
+	assert_int_equal(side.nic_counters.data[0].grown, 69);
+	assert_string_equal(side.nics.data[side.nic_counters.data[0].nic].name, "mlx5_0/1");
+	sidecar_done(&side);
+	netwatch_close(&watch);
+}
+
 static void a_closed_watch_does_nothing(void **state)
 {
 	struct sidecar side = { .networks = { 0 } };
@@ -126,6 +149,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_worker_gets_what_its_host_shows, make_root,
+						remove_root),
+		cmocka_unit_test_setup_teardown(trouble_at_a_port_is_told_at_the_end, make_root,
 						remove_root),
 		cmocka_unit_test(a_closed_watch_does_nothing),
 		cmocka_unit_test_setup_teardown(nobody_in_a_window_costs_no_look, make_root,

@@ -583,6 +583,22 @@ static void cards_are_found_with_rate_and_bytes(void **state)
 	sidecar_done(&out);
 }
 
+/* Of Amazon: no counters in words, bytes among those of the hardware. */
+static void efa_counts_bytes_elsewhere(void **state)
+{
+	struct netdevs devs;
+
+	write_file(*state, "sys/class/infiniband/rdmap0/ports/1/rate", "100 Gb/sec (4X EDR)\n");
+	write_file(*state, "sys/class/infiniband/rdmap0/ports/1/hw_counters/tx_bytes", "123\n");
+	write_file(*state, "sys/class/infiniband/rdmap0/ports/1/hw_counters/rx_bytes", "45\n");
+	assert_int_equal(netdevs_open(&devs, *state), 0);
+	assert_int_equal(devs.devices.cnt, 1);
+	assert_string_equal(devs.devices.data[0].nic.name, "rdmap0/1");
+	assert_int_equal(devs.devices.data[0].tx_bytes, 123);
+	assert_int_equal(devs.devices.data[0].rx_bytes, 45);
+	netdevs_close(&devs);
+}
+
 static void virtual_and_broken_devices_are_left_out(void **state)
 {
 	struct netdevs devs;
@@ -661,6 +677,7 @@ int main(void)
 		cmocka_unit_test(a_kernel_that_does_not_answer_is_told_once),
 		cmocka_unit_test_setup_teardown(cards_are_found_with_rate_and_bytes, make_root,
 						remove_root),
+		cmocka_unit_test_setup_teardown(efa_counts_bytes_elsewhere, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(virtual_and_broken_devices_are_left_out, make_root,
 						remove_root),
 		cmocka_unit_test(only_rates_that_mean_something_are_taken),

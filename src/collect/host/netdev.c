@@ -102,6 +102,15 @@ static int take_device(struct netdevs *devs, struct netdev device)
 	return ret;
 }
 
+static void use_hw_counters(struct netdev *device, const char *path)
+{
+	if (device->rx_fd >= 0)
+		(void)close(device->rx_fd);
+	device->unit_bytes = 1;
+	device->tx_fd = open_counter(path, "hw_counters/tx_bytes");
+	device->rx_fd = open_counter(path, "hw_counters/rx_bytes");
+}
+
 static int add_port(struct netdevs *devs, const char *dir, const char *port, const char *name)
 {
 	struct netdev device = { .unit_bytes = RDMA_WORD_BYTES, .nic.flags = SIDECAR_NIC_RDMA };
@@ -114,6 +123,8 @@ static int add_port(struct netdevs *devs, const char *dir, const char *port, con
 	device.nic.bytes_per_sec = netdev_parse_rate(text);
 	device.tx_fd = open_counter(path, "counters/port_xmit_data");
 	device.rx_fd = open_counter(path, "counters/port_rcv_data");
+	if (device.tx_fd < 0) /* EFA counts bytes, elsewhere */
+		use_hw_counters(&device, path);
 	return take_device(devs, device);
 }
 
