@@ -24,10 +24,11 @@ struct accusation {
 	bool spread;	   /* no one place: the slowdown is everywhere in the subtree */
 	bool rotates;	   /* no worker always: they take turns */
 	size_t place_cnt;  /* unrelated places that something strikes at random; 0: one place */
-	double main_ns;	   /* per iteration: the part of own_ns in that function */
-	double own_ns;	   /* per iteration: what the accused lost there */
-	double gain_ns;	   /* per iteration: what repair gives back to the job */
-	double hidden_ns;  /* of it, what others who are as late keep from it (gain.h) */
+	const bool *strikes; /* by function of the job: is one of these places; NULL: not known */
+	double main_ns;	     /* per iteration: the part of own_ns in that function */
+	double own_ns;	     /* per iteration: what the accused lost there */
+	double gain_ns;	     /* per iteration: what repair gives back to the job */
+	double hidden_ns;    /* of it, what others who are as late keep from it (gain.h) */
 	double expectation_distance, differential_distance, threshold;
 };
 
@@ -63,6 +64,19 @@ struct accuse_options {
 };
 
 typedef VEC(struct accusation) accusations;
+
+/*
+ * By function of the job: whether something that is accused strikes there at random. What a
+ * worker loses there is none of its own, nor the place's. NULL: nothing does. Borrowed.
+ */
+static inline const bool *accusations_strikes(const accusations *list)
+{
+	vec_foreach(a, list) {
+		if (a->strikes != NULL)
+			return a->strikes;
+	}
+	return NULL;
+}
 
 /* Each appends to out; arrays live in arena. Returns 0 or -ENOMEM. */
 _must_check_ int accuse_by_blame(const struct job *job, const struct blame *blame,

@@ -196,10 +196,12 @@ static int rare_ns(const struct fingerprint *fp, struct arena *arena, double *re
 /*
  * What comes once in a window, everywhere, is a checkpoint or an evaluation: how often it
  * comes, and so what it costs an iteration, one window can't tell. It shows in iterations
- * of which few are long by as much as the accused place takes in all. Collections are no
- * such occasion: they come with what the job allocates.
+ * of which few are long by as much as the accused place takes in all, and by more than is
+ * known to strike by turns (known_ns). Collections are no such occasion: they come with what
+ * the job allocates.
  */
-static int is_occasional(const struct job *job, double own_ns, struct arena *arena, bool *ret)
+static int is_occasional(const struct job *job, double own_ns, double known_ns, struct arena *arena,
+			 bool *ret)
 {
 	double *rare = arena_calloc(arena, job->worker_cnt + 1, sizeof(*rare));
 	int error = rare == NULL ? -ENOMEM : 0;
@@ -207,8 +209,18 @@ static int is_occasional(const struct job *job, double own_ns, struct arena *are
 	for (size_t w = 0; w < job->worker_cnt && error == 0; w++)
 		error = rare_ns(job->workers[w].fp, arena, &rare[w]);
 	if (error == 0)
-		*ret = stats_median(rare, job->worker_cnt) > OFTEN * own_ns;
+		*ret = stats_median(rare, job->worker_cnt) - known_ns > OFTEN * own_ns;
 	return error;
+}
+
+/* What those cost an iteration, on average, who are already accused of taking turns. */
+static double turns_ns(const accusations *list)
+{
+	double ns = 0;
+
+	vec_foreach(a, list)
+		ns += a->rotates ? a->gain_ns : 0;
+	return ns;
 }
 
 /* Takes the last accusation back when it is of an occasion. */
@@ -220,7 +232,7 @@ static int drop_occasion(const struct job *job, struct arena *arena, accusations
 
 	if (last->worker_cnt < job->worker_cnt || job_frame_collects(job, last->frame))
 		return 0;
-	error = is_occasional(job, last->own_ns, arena, &occasional);
+	error = is_occasional(job, last->own_ns, turns_ns(out), arena, &occasional);
 	out->cnt -= occasional;
 	return error;
 }
@@ -279,8 +291,9 @@ static bool is_accused(const struct job *job, const struct excess *e, double *sc
 	vec_foreach(a, list) {
 		accusations one = { .data = a, .cnt = 1 };
 
-		if (excess_is_accused(job->frames.data, e->frame, &one) &&
-		    !covers(job, e, a, scratch))
+		if (a->strikes != NULL ? a->strikes[e->function]
+				       : excess_is_accused(job->frames.data, e->frame, &one) &&
+						 !covers(job, e, a, scratch))
 			return true;
 	}
 	return false;

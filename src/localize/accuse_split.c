@@ -39,6 +39,7 @@ struct split {
 	bool *common;	       /* by function: whether the kernel is one of all stages */
 	double *variance;      /* by worker: of it, over the iterations; NAN: not known */
 	double *typical_ns;    /* by function: what the faster part spends in it, per iteration */
+	const bool *strikes;   /* by function: what strikes at random there; NULL: nothing */
 };
 
 static int split_alloc(struct split *p, size_t worker_cnt)
@@ -68,19 +69,25 @@ static bool is_compared(const struct split *p, unsigned int class)
 	return (p->classes & 1u << class) != 0;
 }
 
+/* Of a function of the job. What strikes anybody is no work of a worker's own. */
+static bool is_own(const struct split *p, uint32_t function)
+{
+	return is_compared(p, p->s.job->functions.data[function].class) &&
+	       !(p->strikes != NULL && p->strikes[function]);
+}
+
 /* What is compared of worker w before a collective; functions that are not listed: host. */
 static double lead_ns(const struct split *p, size_t w, const struct fp_collective *c)
 {
-	const struct fingerprint *fp = p->s.job->workers[w].fp;
+	const struct job_worker *jw = &p->s.job->workers[w];
 	double sum = 0;
 
 	for (uint32_t i = 0; i < c->lead_cnt; i++) {
-		const struct fp_share *share = &fp->shares[c->lead_first + i];
-		unsigned int class = share->function == FRAME_NONE
-					     ? CLASS_HOST
-					     : fp->functions[share->function].class;
+		const struct fp_share *share = &jw->fp->shares[c->lead_first + i];
 
-		sum += is_compared(p, class) ? (double)share->ns : 0;
+		if (share->function == FRAME_NONE ? is_compared(p, CLASS_HOST)
+						  : is_own(p, jw->function_of[share->function]))
+			sum += (double)share->ns;
 	}
 	return sum;
 }
@@ -160,6 +167,23 @@ static double own_variance(const struct split *p, size_t w, double *by_iteration
 	return variance;
 }
 
+/* What is compared of worker w, per iteration. */
+static double own_ns(const struct split *p, size_t w)
+{
+	const struct job *job = p->s.job;
+	const struct fingerprint *fp = job->workers[w].fp;
+	double ns = 0;
+
+	for (unsigned int c = 0; c < CLASS_CNT; c++)
+		ns += is_compared(p, c) ? (double)fp->class_ns[c] : 0;
+	ns /= job->workers[w].iterations;
+	for (uint32_t f = 0; p->strikes != NULL && f < job->functions.cnt; f++) {
+		if (is_compared(p, job->functions.data[f].class) && p->strikes[f])
+			ns -= job_time_ns(job, &job->functions.data[f], w);
+	}
+	return ns;
+}
+
 /* classes is set. */
 static int split_init(struct split *p, const struct job *job, const struct accuse_options *options,
 		      struct arena *arena)
@@ -176,11 +200,7 @@ static int split_init(struct split *p, const struct job *job, const struct accus
 	if (error < 0 || scratch == NULL)
 		return -ENOMEM;
 	for (size_t w = 0; w < job->worker_cnt; w++) {
-		const struct fingerprint *fp = job->workers[w].fp;
-
-		for (unsigned int c = 0; c < CLASS_CNT; c++)
-			p->own_ns[w] += is_compared(p, c) ? (double)fp->class_ns[c] : 0;
-		p->own_ns[w] /= job->workers[w].iterations;
+		p->own_ns[w] = own_ns(p, w);
 		p->variance[w] = own_variance(p, w, scratch);
 	}
 	return 0;
@@ -297,7 +317,7 @@ static void fill_ledger(struct split *p, uint32_t w, bool has_alike, double typi
 
 		if (!has_alike)
 			more = f->class == CLASS_COMPUTE ? ns * saved : 0;
-		if (is_compared(p, f->class) && more > 0)
+		if (is_own(p, i) && more > 0)
 			ledger_add(&p->s.of[w], i, more * job->workers[w].iterations);
 	}
 }
@@ -494,11 +514,14 @@ static int unite(const struct split *p, const struct accusation *slow, struct ac
 	return 0;
 }
 
-/* Whether worker w is accused of something of what is compared. */
+/*
+ * Whether worker w is accused of something of what is compared. What strikes anybody is no
+ * reason for being slow in one place.
+ */
 static bool is_accused_anywhere(const struct split *p, const accusations *list, uint32_t w)
 {
 	vec_foreach(a, list) {
-		if (is_compared(p, a->class) && accusation_has(a, w))
+		if (a->strikes == NULL && is_compared(p, a->class) && accusation_has(a, w))
 			return true;
 	}
 	return false;
@@ -554,7 +577,7 @@ static int add_accusation(const struct split *p, struct accusation slow, accusat
 static int accuse_slower(const struct job *job, const struct accuse_options *options,
 			 unsigned int classes, struct arena *arena, accusations *out)
 {
-	struct split p = { .classes = classes };
+	struct split p = { .classes = classes, .strikes = accusations_strikes(out) };
 	accusations slow = { 0 };
 	int error = split_init(&p, job, options, arena);
 

@@ -338,6 +338,7 @@ static int accusation_of(const struct pauses *p, struct arena *arena, struct acc
 		.class = CLASS_HOST,
 		.rotates = true,
 		.place_cnt = p->place_cnt,
+		.strikes = p->is_place,
 		.own_ns = p->lost_ns,
 	};
 	int error;

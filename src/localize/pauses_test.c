@@ -79,6 +79,39 @@ static void a_worker_that_is_always_slow_is_not_joined(void **state)
 	test_assert_ranks(test_find(&report, "garbage-collection"), "0,2-3");
 }
 
+/* Pauses widen what the fast workers do of their own, but not what is left without them. */
+static void many_that_are_slow_in_one_place_are_told_beside_pauses(void **state)
+{
+	static const struct test_place batch = { NULL, KIND_PYTHON, "socket.py: recv_into",
+						 CLASS_HOST };
+
+	(void)state;
+	PLAY({ 1, 0, &enters, 30 }, { 4, 0, &enters, 30 }, { 7, 0, &enters, 30 },
+	     { 3, 2, &views, 30 }, { 6, 3, &grads, 30 }, { -1, 0, &batch, 1 }, { -1, 1, &batch, 1 },
+	     { -1, 2, &batch, 21 }, { -1, 3, &batch, 21 }, { -1, 4, &batch, 21 },
+	     { -1, 5, &batch, 21 });
+	assert_int_equal(report.finding_cnt, 2);
+	test_assert_ranks(test_find(&report, "garbage-collection"), "0,2-3");
+	test_assert_ranks(test_find(&report, "slow-data-loading"), "2-5");
+}
+
+/* The collections are accused in a function that data loading calls: it is slow for itself. */
+static void what_is_slow_on_all_is_told_beside_pauses_in_it(void **state)
+{
+	static const char loader[] = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+	static const struct test_place loads = { loader, KIND_OPERATOR, "aten::stack", CLASS_HOST };
+	static const struct test_place collates = { loader, KIND_PYTHON, "collate.py: collate",
+						    CLASS_HOST };
+
+	(void)state;
+	PLAY({ 1, 0, &collates, 40 }, { 3, 2, &views, 30 }, { 6, 3, &grads, 30 },
+	     { -1, 0, &loads, 12 }, { -1, 1, &loads, 12 }, { -1, 2, &loads, 12 },
+	     { -1, 3, &loads, 12 }, { -1, 4, &loads, 12 }, { -1, 5, &loads, 12 });
+	assert_int_equal(report.finding_cnt, 2);
+	test_assert_ranks(test_find(&report, "garbage-collection"), "0,2-3");
+	test_assert_ranks(test_find(&report, "slow-data-loading"), "0-5");
+}
+
 static void assert_no_collection(void)
 {
 	assert_true(report.finding_cnt > 0);
@@ -129,6 +162,8 @@ int main(void)
 		TEST(pauses_in_unrelated_functions_are_one_finding),
 		TEST(two_functions_are_enough_when_none_pauses_always),
 		TEST(a_worker_that_is_always_slow_is_not_joined),
+		TEST(many_that_are_slow_in_one_place_are_told_beside_pauses),
+		TEST(what_is_slow_on_all_is_told_beside_pauses_in_it),
 		TEST(functions_that_pause_on_the_same_workers_are_no_collection),
 		TEST(one_function_that_pauses_on_all_by_turns_is_no_collection),
 		TEST(two_functions_that_are_always_slow_are_no_collection),
