@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -30,17 +28,11 @@ class Job(TorchLiveTest):
             self.assertEqual(answer.returncode, 0, answer.stderr)
             return self.report("report-1.json")
 
-    def dump(self, path: pathlib.Path) -> dict:
-        run = subprocess.run(
-            [PROGRAM, "dump", "--format", "json", str(path)], capture_output=True, check=True
-        )
-        return json.loads(run.stdout)
-
     def test_the_rank_with_the_slow_gpu_is_named_among_eight(self) -> None:
         report = self.profile(8, "gpu")
         self.assertEqual(report["coverage"]["workers_analyzed"], 8)
         finding = report["findings"][0]
-        self.assertEqual(finding["ranks"], [1], finding)
+        self.assertEqual(finding["ranks"], "1", finding)
         self.assertIn("model::layer_", finding["function"]["name"])
         self.assertEqual(finding["cause"], "gpu-slow", finding)
         for path in (self.out / "fingerprints" / "1").iterdir():
@@ -52,9 +44,8 @@ class Job(TorchLiveTest):
 
     def test_the_rank_whose_python_is_slow_is_named_although_kernels_run(self) -> None:
         finding = self.profile(4, "python")["findings"][0]
-        self.assertEqual(finding["ranks"], [1], finding)
-        stack = " ".join([*finding["function"]["stack"], finding["function"]["name"]])
-        self.assertIn("augment", stack)
+        self.assertEqual(finding["ranks"], "1", finding)
+        self.assertEqual(finding["function"]["class"], "host", finding)
 
 
 if __name__ == "__main__":
