@@ -17,7 +17,7 @@
  *  - NVTX_EVENTS: ranges that torch's emit_nvtx() made of operators are operators, all
  *    others annotations, both without the numbers that it adds to their names; ranges
  *    that are iterations by their name (or, where none are, what repeats in the kernels)
- *    are added once more as "ProfilerStep#N", which is what summarize looks for; ranges
+ *    become "ProfilerStep#N", which is what summarize looks for; ranges
  *    of NCCL give communicator, bytes and kind to the kernels that they launch, and the
  *    rank in the largest communicator, else MPI_RANKS, is the worker's;
  *  - COMPOSITE_EVENTS with SAMPLING_CALLCHAINS: frames in files "*.py", as sampled stacks;

@@ -25,6 +25,7 @@ struct nsys_step {
 	int64_t start_ns, end_ns; /* of the session */
 	int64_t number;		  /* -1: its name has none */
 	uint32_t stem;		  /* string id of the name without its number */
+	uint32_t name;		  /* the same with it, behind a '#': see nsys_note_step() */
 	uint16_t lane;
 };
 
@@ -109,6 +110,10 @@ _must_check_ int nsys_find_iterations(struct nsys_pass *pass); /* nsys_steps.c *
 
 /* --- iterations (nsys_steps.c) --- */
 
-/* Keeps a range whose name speaks of an iteration. Returns 0 or -ENOMEM. */
+/*
+ * Keeps a range whose name speaks of an iteration; nsys_find_iterations() adds it, with a '#'
+ * before its number: so that "batch 1" and "batch 2" are one function. Returns 1 when it was
+ * kept, 0 when it is none, or -ENOMEM.
+ */
 _must_check_ int nsys_note_step(struct nsys_pass *pass, uint32_t name, uint16_t lane,
 				int64_t start_ns, int64_t end_ns);

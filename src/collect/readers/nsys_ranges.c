@@ -163,8 +163,8 @@ static int add_range(struct nsys_pass *pass, struct nsys_query *query)
 	else if (range.lane >= 0 && range.name.kind == KIND_ANNOTATION)
 		ret = nsys_note_step(pass, range.name.id, (uint16_t)range.lane, range.start_ns,
 				     range.end_ns);
-	if (ret < 0)
-		return ret;
+	if (ret != 0)
+		return MIN(ret, 0);
 	event.name = range.name.id;
 	event.kind = (uint8_t)range.name.kind;
 	return nsys_add(pass, event, range.lane, range.start_ns, range.end_ns, NULL);

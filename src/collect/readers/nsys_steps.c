@@ -3,6 +3,7 @@
  * Iterations, which no table of an export holds: ranges whose names speak of them, or
  * what repeats in the kernels. They are added as "ProfilerStep#N".
  */
+#include "base/str.h"
 #include "collect/readers/nsys_parts.h"
 
 #include <ctype.h>
@@ -71,6 +72,22 @@ static bool is_part(const char *name)
 	return false;
 }
 
+/* "batch 1" as "batch #1": numbers behind a '#' are no part of a function's identity. */
+static int number_name(struct nsys_pass *pass, const char *name, uint32_t *ret)
+{
+	size_t begin = strcspn(name, "0123456789");
+	struct str text = { 0 };
+	int r;
+
+	str_append_len(&text, name, begin);
+	if (begin > 0 && name[begin] != '\0' && name[begin - 1] != '#')
+		str_append_char(&text, '#');
+	str_append(&text, name + begin);
+	r = str_error(&text) == 0 ? nsys_intern(pass, str_borrow(&text), text.len, ret) : -ENOMEM;
+	str_done(&text);
+	return r;
+}
+
 int nsys_note_step(struct nsys_pass *pass, uint32_t name, uint16_t lane, int64_t start_ns,
 		   int64_t end_ns)
 {
@@ -78,6 +95,7 @@ int nsys_note_step(struct nsys_pass *pass, uint32_t name, uint16_t lane, int64_t
 	struct nsys_step step = { .start_ns = start_ns, .end_ns = end_ns, .lane = lane };
 	char stem[MAX_STEM_BYTES];
 	int64_t length;
+	int ret;
 
 	if (__builtin_sub_overflow(end_ns, start_ns, &length) || length <= 0 ||
 	    !split_name(text, stem, &step.number) || is_part(text))
@@ -85,7 +103,10 @@ int nsys_note_step(struct nsys_pass *pass, uint32_t name, uint16_t lane, int64_t
 	if (strncmp(text, "ProfilerStep#", 13) != 0 && !speaks_of_step(stem))
 		return 0;
 	step.stem = strtab_intern(&pass->trace->strings, stem, strlen(stem));
-	return step.stem == STRTAB_NONE ? -ENOMEM : vec_push(&pass->steps, step);
+	ret = step.stem != STRTAB_NONE ? number_name(pass, text, &step.name) : -ENOMEM;
+	if (ret == 0)
+		ret = vec_push(&pass->steps, step);
+	return ret == 0 ? 1 : ret;
 }
 
 static int by_stem(const void *a, const void *b)
@@ -333,21 +354,26 @@ static bool has_marks(const struct nsys_pass *pass, const struct nsys_step *step
 	return strcmp(strtab_text(&pass->trace->strings, step->stem), "ProfilerStep#") == 0;
 }
 
-int nsys_find_iterations(struct nsys_pass *pass)
+/* The ranges that are kept as they are: all but steps[first..first + len). */
+static int add_others(struct nsys_pass *pass, size_t first, size_t len)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < pass->steps.cnt && ret == 0; i++) {
+		const struct nsys_step *step = &pass->steps.data[i];
+		struct event event = { .name = step->name, .kind = KIND_ANNOTATION };
+
+		if (i - first >= len)
+			ret = nsys_add(pass, event, step->lane, step->start_ns, step->end_ns, NULL);
+	}
+	return ret;
+}
+
+static int find_repeats(struct nsys_pass *pass)
 {
 	uint16_t stream, thread;
-	size_t first, len;
 	int ret;
 
-	if (pass->steps.cnt > 0)
-		qsort(pass->steps.data, pass->steps.cnt, sizeof(*pass->steps.data), by_stem);
-	vec_foreach(step, &pass->steps) {
-		if (has_marks(pass, step))
-			return 0;
-	}
-	first = widest(pass->steps.data, pass->steps.cnt, &len);
-	if (len > 0)
-		return add_steps(pass, &pass->steps.data[first], len);
 	if (has_optimizer(pass->trace))
 		return 0;
 	ret = busiest_lane(pass->trace, KIND_KERNEL, &stream);
@@ -356,4 +382,22 @@ int nsys_find_iterations(struct nsys_pass *pass)
 	if (ret < 0 || stream == UINT16_MAX || thread == UINT16_MAX)
 		return ret;
 	return add_repeats(pass, stream, thread);
+}
+
+int nsys_find_iterations(struct nsys_pass *pass)
+{
+	size_t first, len;
+	int ret;
+
+	if (pass->steps.cnt > 0)
+		qsort(pass->steps.data, pass->steps.cnt, sizeof(*pass->steps.data), by_stem);
+	vec_foreach(step, &pass->steps) {
+		if (has_marks(pass, step))
+			return add_others(pass, 0, 0);
+	}
+	first = widest(pass->steps.data, pass->steps.cnt, &len);
+	ret = add_others(pass, first, len);
+	if (ret < 0)
+		return ret;
+	return len > 0 ? add_steps(pass, &pass->steps.data[first], len) : find_repeats(pass);
 }
