@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What we use of CUPTI's binary interface, for CUDA 11 to 13: beginnings of its
- * records, which versions only append to, numbers, and types of functions. No header of
- * the toolkit is needed to build; cupti_abi_check.c compares all of it with the real ones
- * where they are installed.
+ * What we use of CUPTI's binary interface, for CUDA 11 to 13: numbers and types of
+ * functions; records are in cupti_layout.h. No header of the toolkit is needed to build;
+ * cupti_abi_check.c compares all of it with the real ones where they are installed.
  * Source: facts on collection, section 2.1.
  */
 #pragma once
@@ -58,74 +57,6 @@ enum cupti_result {
 #define CUPTI_VERSION_12_9 27u
 #define CUPTI_VERSION_13_0 130000u
 #define CUPTI_VERSION_13_1_1 130101u
-
-struct cupti_record {
-	uint32_t kind;
-};
-
-/* Kernel4 on; the fields of graphs from Kernel5 (CUDA 11.1) on. */
-struct cupti_kernel {
-	uint32_t kind;
-	uint32_t unused1[3];
-	uint64_t start, end;
-	uint64_t unused2;
-	uint32_t device, context, stream;
-	uint32_t grid[3], block[3];
-	uint32_t unused3[4];
-	uint32_t correlation;
-	uint64_t grid_id;
-	const char *name;
-	uint64_t unused4[4];
-	uint64_t graph_node;
-	uint32_t unused5;
-	uint32_t graph;
-};
-
-struct cupti_memcpy {
-	uint32_t kind;
-	uint8_t copy_kind, from, to, flags;
-	uint64_t bytes, start, end;
-	uint32_t device, context, stream, correlation;
-};
-
-struct cupti_memcpy_peer {
-	uint32_t kind;
-	uint8_t copy_kind, from, to, flags;
-	uint64_t bytes, start, end;
-	uint32_t device, context, stream;
-	uint32_t from_device, from_context, to_device, to_context;
-	uint32_t correlation;
-};
-
-struct cupti_memset {
-	uint32_t kind;
-	uint32_t value;
-	uint64_t bytes, start, end;
-	uint32_t device, context, stream, correlation;
-	uint16_t flags, memory;
-};
-
-struct cupti_sync {
-	uint32_t kind;
-	uint32_t type;
-	uint64_t start, end;
-	uint32_t correlation, context, stream;
-};
-
-struct cupti_api {
-	uint32_t kind;
-	uint32_t call; /* cbid */
-	uint64_t start, end;
-	uint32_t pid, tid, correlation, result;
-};
-
-struct cupti_overhead {
-	uint32_t kind;
-	uint32_t what, object;
-	uint32_t pid, tid; /* where object is CUPTI_OBJECT_THREAD */
-	uint32_t unused;
-	uint64_t start, end;
-};
 
 /* Of cuptiSubscribe_v2(), since CUDA 13. */
 struct cupti_subscriber_params {

@@ -6,6 +6,7 @@
  */
 #include "collect/gpu/cupti_abi.h"
 #include "collect/gpu/cupti_calls.h"
+#include "collect/gpu/cupti_layout.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -13,10 +14,10 @@
 #if __has_include(<cupti.h>)
 #include <cupti.h>
 
-#define SAME(ours, field, theirs, their_field)                                                 \
-	_Static_assert(offsetof(struct ours, field) == offsetof(theirs, their_field) &&        \
-			       sizeof(((struct ours *)0)->field) ==                            \
-				       sizeof(((theirs *)0)->their_field),                     \
+#define SAME(ours, field, theirs, their_field)                                          \
+	_Static_assert(offsetof(struct ours, field) == offsetof(theirs, their_field) && \
+			       sizeof(((struct ours *)0)->field) ==                     \
+				       sizeof(((theirs *)0)->their_field),              \
 		       #theirs "." #their_field)
 #define EQUAL(ours, theirs) _Static_assert((long)(ours) == (long)(theirs), #theirs)
 #define WITHIN(ours, theirs) _Static_assert(sizeof(struct ours) <= sizeof(theirs), #theirs)
@@ -137,8 +138,7 @@ EQUAL(CUPTI_NOT_SUPPORTED, CUPTI_ERROR_NOT_SUPPORTED);
 EQUAL(CUPTI_UNKNOWN, CUPTI_ERROR_UNKNOWN);
 EQUAL(CUPTI_ATTR_ZEROED_OUT_BUFFER, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
 EQUAL(CUPTI_ATTR_PER_THREAD_BUFFER, CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER);
-EQUAL(CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED,
-      CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED);
+EQUAL(CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED, CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED);
 EQUAL(CUPTI_FLUSH_FORCED, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 EQUAL(CUPTI_THREAD_ID_SYSTEM, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
 EQUAL(CUPTI_DOMAIN_DRIVER, CUPTI_CB_DOMAIN_DRIVER_API);

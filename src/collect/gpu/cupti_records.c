@@ -2,6 +2,7 @@
 #include "collect/gpu/cupti_records.h"
 
 #include "collect/gpu/cupti_calls.h"
+#include "collect/gpu/cupti_layout.h"
 
 #include <stddef.h>
 #include <string.h>
