@@ -79,8 +79,8 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool thread;
-	callback_fn callback;
-	bool attached, state_on, driver_on, clock_set, zeroed;
+	_Atomic(callback_fn) callback;
+	_Atomic bool attached, state_on, driver_on, clock_set, zeroed;
 	uint64_t kinds;
 	uint8_t runtime[CALL_CNT], driver[CALL_CNT];
 	request_fn request;
