@@ -331,15 +331,16 @@ static double busy_ns(const struct job *job, uint32_t w)
 }
 
 /*
- * Whether worker w is busy longer than those who have the same to do. If not, it has less of
- * something else to do: it makes nobody wait.
+ * Whether worker w is busy longer than the less busy of those who have the same to do. If not,
+ * it has less of something else to do: it makes nobody wait.
  */
 static bool is_busy_longer(const struct split *p, uint32_t w, size_t alike_cnt, double excess_ns)
 {
 	for (size_t k = 0; k < alike_cnt; k++)
 		p->s.scratch[k] = busy_ns(p->s.job, p->alike[k]);
-	return alike_cnt == 0 || busy_ns(p->s.job, w) - stats_median(p->s.scratch, alike_cnt) >=
-					 PASSED_ON * excess_ns;
+	return alike_cnt == 0 ||
+	       busy_ns(p->s.job, w) - stats_quantile(p->s.scratch, alike_cnt, 1. / FAST_PART) >=
+		       PASSED_ON * excess_ns;
 }
 
 /* Marks the members from at on who have the same to do as the first of these. */

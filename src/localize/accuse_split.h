@@ -11,8 +11,9 @@
 /*
  * Accuses the slower part of each peer group where its members fall into two: first, where
  * stages of a pipeline have different work, in the kernels that all of them run, then in all
- * that those do who have the same to do. Joins an accusation in out of the same place; leaves
- * out who is accused there of another.
+ * that those do who have the same to do. What devices compute and what hosts do are compared
+ * apart. Joins an accusation in out of the same place; leaves out who is accused of another
+ * place of the same kind.
  * Arrays live in arena. Returns 0 or -ENOMEM.
  */
 _must_check_ int accuse_by_split(const struct job *job, const struct accuse_options *options,

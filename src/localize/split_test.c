@@ -92,6 +92,22 @@ static void a_worker_can_have_two_faults(void **state)
 	test_job_done(&job);
 }
 
+/* Most of those with the same to do are busier than rank 1, because they load late. */
+static void a_slow_device_shows_beside_many_slow_hosts(void **state)
+{
+	static const double compute[WORKERS] = { 75, 95, 75, 75, 75, 75, 75, 75 };
+	static const double load[WORKERS] = { 1, 1, 1, 1, 25, 25, 25, 25 };
+	struct test_job job;
+	struct report report = play_and_localize(&job, compute, load);
+
+	(void)state;
+	assert_int_equal(report.finding_cnt, 2);
+	test_assert_ranks(test_find(&report, "gpu-slow"), "1");
+	test_assert_ranks(test_find(&report, "slow-data-loading"), "4-7");
+	report_done(&report);
+	test_job_done(&job);
+}
+
 static void times_that_differ_evenly_are_no_two_populations(void **state)
 {
 	static const double compute[WORKERS] = { 75, 77, 79, 81, 83, 85, 87, 89 };
@@ -331,6 +347,7 @@ int main(void)
 		cmocka_unit_test(half_of_the_workers_can_be_slow),
 		cmocka_unit_test(a_fault_behind_a_larger_one_is_named_too),
 		cmocka_unit_test(a_worker_can_have_two_faults),
+		cmocka_unit_test(a_slow_device_shows_beside_many_slow_hosts),
 		cmocka_unit_test(times_that_differ_evenly_are_no_two_populations),
 		cmocka_unit_test(who_has_more_to_do_is_accused_alone_at_most),
 		cmocka_unit_test(who_is_as_slow_in_other_groups_is_named_too),
