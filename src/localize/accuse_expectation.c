@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
 #include "localize/excess.h"
+#include "localize/work.h"
 
 #include <errno.h>
 #include <math.h>
@@ -230,7 +231,7 @@ static int drop_occasion(const struct job *job, struct arena *arena, accusations
 	bool occasional = false;
 	int error;
 
-	if (last->worker_cnt < job->worker_cnt || job_frame_collects(job, last->frame))
+	if (job_frame_collects(job, last->frame))
 		return 0;
 	error = is_occasional(job, last->own_ns, turns_ns(out), arena, &occasional);
 	out->cnt -= occasional;
@@ -318,16 +319,60 @@ static int accuse_place(const struct job *job, const struct excess *e,
 	return error;
 }
 
+/*
+ * Whether all who have the same to do as some above the expectation are above it too: a stage
+ * of a pipeline. Blame can't hear them: those whom they meet in collectives are as late. Who
+ * is alone with what it does meets others.
+ */
+static int find_stages(const struct job *job, const struct excess *e, bool *ret_whole)
+{
+	_cleanup_free_ bool *seen = calloc(job->worker_cnt + 1, sizeof(*seen));
+	bool whole = true;
+
+	if (seen == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < job->worker_cnt && whole; w++) {
+		size_t cnt = 0;
+
+		if (!e->alike[w] || seen[w])
+			continue;
+		for (size_t other = 0; other < job->worker_cnt && whole; other++) {
+			if (seen[other] || !work_is_same(job, w, other))
+				continue;
+			seen[other] = true;
+			whole = e->alike[other];
+			cnt++;
+		}
+		whole &= cnt > 1;
+	}
+	*ret_whole = whole;
+	return 0;
+}
+
+/* Whether blame has decided if it cost anything: where it is on some only, who meet others. */
+static int is_heard(const struct job *job, const struct blame *blame, const struct excess *e,
+		    bool *ret)
+{
+	bool stages = false;
+	int error = 0;
+
+	if (e->class == CLASS_HOST && blame->matched_cnt > 0)
+		error = find_stages(job, e, &stages);
+	*ret = (double)e->cnt < fmax(1, ALL_FRAC * (double)job->worker_cnt) && !stages &&
+	       (blame->matched_cnt > 0 || e->class == CLASS_COMM);
+	return error;
+}
+
 int accuse_by_expectation(const struct job *job, const struct blame *blame,
 			  const struct accuse_options *options, struct arena *arena,
 			  accusations *out)
 {
 	double limit = fmax(options->min_gain_frac, options->min_common_frac);
-	double all = fmax(1, ALL_FRAC * (double)job->worker_cnt);
 
 	for (uint32_t i = 0; i < job->functions.cnt; i++) {
 		const struct job_function *f = &job->functions.data[i];
 		struct excess e;
+		bool heard;
 		int error;
 
 		if (f->frame == FRAME_NONE || !rule_applies(job, blame, options, f))
@@ -337,10 +382,9 @@ int accuse_by_expectation(const struct job *job, const struct blame *blame,
 			return error;
 		if (e.distance < limit)
 			continue;
-		/* On some only: with collectives, blame has decided whether it cost anything. */
-		if ((double)e.cnt < all && (blame->matched_cnt > 0 || f->class == CLASS_COMM))
-			continue;
-		error = accuse_place(job, &e, options, arena, out);
+		error = is_heard(job, blame, &e, &heard);
+		if (error == 0 && !heard)
+			error = accuse_place(job, &e, options, arena, out);
 		if (error < 0)
 			return error;
 	}

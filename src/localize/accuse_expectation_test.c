@@ -76,6 +76,49 @@ static void what_only_the_first_stage_does_accuses_nobody(void **state)
 	assert_int_equal(report.finding_cnt, 0);
 }
 
+static const struct test_place head = { NULL, KIND_KERNEL, "head", CLASS_COMPUTE };
+static const struct test_place message = { NULL, KIND_KERNEL, "ncclDevKernel_SendRecv",
+					   CLASS_COMM };
+
+/* Two stages with different work, each with collectives of its own; the first slow_cnt crop. */
+static void play_stages(size_t slow_cnt)
+{
+	test_job_init(&job, WORKERS, 0, 0);
+	for (size_t i = 0; i < ITERATIONS; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < WORKERS; w++) {
+			test_work(&job, w, w < slow_cnt ? &test_crop : &message,
+				  w < STAGE ? 15 : 10);
+			test_work(&job, w, &test_mm, 75);
+			if (w >= STAGE)
+				test_work(&job, w, &head, 5);
+		}
+		test_meet(&job, 0, 0, STAGE, 5);
+		test_meet(&job, 1, STAGE, STAGE, 5);
+	}
+	test_finish(&job);
+}
+
+/* None of them is late among those whom it meets. */
+static void what_all_of_a_stage_spend_too_long_in_is_found(void **state)
+{
+	(void)state;
+	play_stages(STAGE);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "cpu-bound-python");
+	test_assert_ranks(&report.findings[0], "0-3");
+}
+
+/* Then blame can hear the others, and nobody waited. */
+static void what_a_part_of_a_stage_spends_is_for_blame_to_judge(void **state)
+{
+	(void)state;
+	play_stages(STAGE - 1);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 0);
+}
+
 #define TEST(f) cmocka_unit_test_teardown(f, done)
 
 int main(void)
@@ -84,6 +127,8 @@ int main(void)
 		TEST(what_the_second_stage_hides_is_slow_on_all),
 		TEST(who_is_last_in_what_is_slow_on_all_is_not_accused),
 		TEST(what_only_the_first_stage_does_accuses_nobody),
+		TEST(what_all_of_a_stage_spend_too_long_in_is_found),
+		TEST(what_a_part_of_a_stage_spends_is_for_blame_to_judge),
 	};
 
 	return cmocka_run_group_tests_name("accuse_expectation", tests, NULL, NULL);
