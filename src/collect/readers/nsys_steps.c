@@ -327,7 +327,7 @@ static int add_repeats(struct nsys_pass *pass, uint16_t stream, uint16_t thread)
 
 	if (ret == 0)
 		period = find_period(pass, &kernels);
-	for (size_t i = 0; i + 1 < period.cnt && ret == 0; i++) {
+	for (size_t i = 0; kernels.data != NULL && i + 1 < period.cnt && ret == 0; i++) {
 		const struct kernel *kernel = &kernels.data[period.first + i];
 
 		ret = add_step(pass, thread, (int64_t)i, kernel[0].start_ns, kernel[1].start_ns);
