@@ -109,6 +109,17 @@ class Metrics(MetricsMixin):
         self.assertNotIn(b"event=metrics", done.stderr)
         self.assertFalse((self.out / "metrics.json").exists())
 
+    def test_every_name_is_in_the_documentation(self) -> None:
+        source = (ROOT / "src/serve/metrics_list.h").read_text()
+        suffixes = {"COUNTER": "_total", "INFO": "_info"}
+        text = (ROOT / "docs/metrics.md").read_text()
+        found = re.findall(r'X\(\w+, "(\w+)", (\w+)', source)
+        self.assertGreater(len(found), 50)
+        for name, kind in found:
+            full = name + suffixes.get(kind, "")
+            short = re.sub(r"XPU_TIMER_(COLL|MM)_KERNEL(_\w+_LATENCY)", r"\2", full)
+            self.assertTrue(f"`{full}`" in text or f"`{short}`" in text, full)
+
     def test_wrong_options_are_told_before_the_job_starts(self) -> None:
         for words in (
             ("--metrics", ":9400"),
