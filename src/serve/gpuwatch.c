@@ -6,11 +6,16 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 struct user {
 	uint32_t pid, device;
+};
+
+struct fault {
+	uint32_t device, number;
 };
 
 /* Everything but setup and hw is behind the lock; hw belongs to the thread. */
@@ -27,6 +32,8 @@ struct gpuwatch {
 	size_t device_cnt;
 	struct user users[GPUWATCH_USERS_MAX];
 	size_t user_cnt;
+	struct fault faults[GPUWATCH_FAULTS_MAX];
+	_Atomic uint32_t fault_cnt;	 /* written behind the lock, looked at without */
 	struct sidecar_gpu_sample *ring; /* of ring_cnt; `gpu` is the driver's number */
 	size_t ring_cnt;
 	uint64_t pushed;
@@ -66,6 +73,16 @@ static bool open_devices(struct gpuwatch *watch)
 	return ring != NULL;
 }
 
+static void push_fault(struct gpuwatch *watch, uint32_t idx, const struct gpuhw_values *values)
+{
+	uint32_t cnt = atomic_load_explicit(&watch->fault_cnt, memory_order_relaxed);
+
+	if ((values->set >> GPU_METRIC_FAULT & 1) == 0 || cnt == ARRAY_SIZE(watch->faults))
+		return;
+	watch->faults[cnt] = (struct fault){ idx, (uint32_t)values->values[GPU_METRIC_FAULT] };
+	atomic_store_explicit(&watch->fault_cnt, cnt + 1, memory_order_relaxed);
+}
+
 static void push_values(struct gpuwatch *watch, uint32_t idx, int64_t time_ns,
 			const struct gpuhw_values *values)
 {
@@ -80,6 +97,7 @@ static void push_values(struct gpuwatch *watch, uint32_t idx, int64_t time_ns,
 			.metric = metric,
 		};
 	}
+	push_fault(watch, idx, values);
 	watch->devices[idx] = *watch->hw.ops->device(watch->hw.state, idx);
 	(void)pthread_mutex_unlock(&watch->lock);
 }
@@ -247,6 +265,22 @@ void gpuwatch_set_window(struct gpuwatch *watch, bool open)
 	watch->window = open;
 	(void)pthread_cond_broadcast(&watch->changed);
 	(void)pthread_mutex_unlock(&watch->lock);
+}
+
+bool gpuwatch_next_fault(struct gpuwatch *watch, uint32_t *ret_device, uint32_t *ret_number)
+{
+	uint32_t cnt;
+
+	if (watch == NULL || atomic_load_explicit(&watch->fault_cnt, memory_order_relaxed) == 0)
+		return false;
+	(void)pthread_mutex_lock(&watch->lock);
+	cnt = atomic_load_explicit(&watch->fault_cnt, memory_order_relaxed) - 1;
+	*ret_device = watch->faults[0].device;
+	*ret_number = watch->faults[0].number;
+	memmove(watch->faults, watch->faults + 1, cnt * sizeof(*watch->faults));
+	atomic_store_explicit(&watch->fault_cnt, cnt, memory_order_relaxed);
+	(void)pthread_mutex_unlock(&watch->lock);
+	return true;
 }
 
 static int push_none(struct sidecar *side, const char *why)

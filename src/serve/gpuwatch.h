@@ -14,6 +14,7 @@
 #define GPUWATCH_FAST_MS 110	 /* GPM refreshes every 100 ms */
 #define GPUWATCH_RING_CNT 16384u /* samples of one device: 2 minutes in windows */
 #define GPUWATCH_USERS_MAX 256u	 /* processes on GPUs that are remembered */
+#define GPUWATCH_FAULTS_MAX 16u	 /* not yet asked for; more are dropped */
 #define GPUWATCH_STOP_MS 200	 /* for a call under way; then the thread is left behind */
 
 struct gpuwatch_setup {
@@ -31,6 +32,12 @@ void gpuwatch_stop(struct gpuwatch *watch);
 
 /* A window is open on this host: fast samples are wanted. */
 void gpuwatch_set_window(struct gpuwatch *watch, bool open);
+
+/*
+ * The next fault that a driver reported: of which device, its number (NVIDIA: Xid). False
+ * when there is none. Cheap when there is none, to be asked often.
+ */
+bool gpuwatch_next_fault(struct gpuwatch *watch, uint32_t *ret_device, uint32_t *ret_number);
 
 /* Whose GPUs: those that the driver says its process uses, else the one of its local rank. */
 struct gpuwatch_worker {

@@ -19,7 +19,7 @@
 
 /* Three GPUs; the third answers no more, the second is used by process 71. */
 static struct {
-	_Atomic int slow, fast, closed, hung;
+	_Atomic int slow, fast, closed, hung, faults;
 	_Atomic bool hang;
 	sem_t go_on;
 	struct gpuhw_device devices[3];
@@ -55,6 +55,8 @@ static int fake_slow(void *state _unused_, size_t idx, struct gpuhw_values *ret)
 	}
 	if (idx == 2)
 		return -ENODEV;
+	if (idx == 1 && fake.faults-- > 0)
+		gpuhw_set(ret, GPU_METRIC_FAULT, 70 + fake.faults);
 	gpuhw_set(ret, GPU_METRIC_POWER, 100 * (double)(idx + 1));
 	fake.slow++;
 	return 0;
@@ -195,6 +197,26 @@ static void samples_before_the_window_are_left_out(void **state _unused_)
 	gpuwatch_stop(watch);
 }
 
+static void faults_are_handed_over_once_in_their_order(void **state _unused_)
+{
+	struct gpuwatch *watch;
+	uint32_t device = 0, number = 0;
+
+	assert_false(gpuwatch_next_fault(NULL, &device, &number));
+	fake.faults = 100; /* more than are kept */
+	watch = start(open_fake);
+	while (fake.faults > 0)
+		(void)usleep(1000);
+	wait_for(&fake.slow, fake.slow + 4);
+	for (uint32_t i = 0; i < GPUWATCH_FAULTS_MAX; i++) {
+		assert_true(gpuwatch_next_fault(watch, &device, &number));
+		assert_int_equal(device, 1);
+		assert_int_equal(number, 70 + 99 - i);
+	}
+	assert_false(gpuwatch_next_fault(watch, &device, &number));
+	gpuwatch_stop(watch);
+}
+
 static void a_host_without_gpus_says_why(void **state _unused_)
 {
 	struct gpuwatch *watch = start(open_nothing);
@@ -246,6 +268,7 @@ int main(void)
 				       reset),
 		cmocka_unit_test_setup(fast_samples_are_taken_in_windows_only, reset),
 		cmocka_unit_test_setup(samples_before_the_window_are_left_out, reset),
+		cmocka_unit_test_setup(faults_are_handed_over_once_in_their_order, reset),
 		cmocka_unit_test_setup(a_host_without_gpus_says_why, reset),
 		cmocka_unit_test_setup(a_driver_that_hangs_holds_nobody_up, reset),
 	};

@@ -508,6 +508,16 @@ static void tick_metrics(struct hostd *hostd, size_t worker_cnt)
 	metrics_host_refused(hostd->setup.metrics, hostd->refused);
 }
 
+/* Told at once, slow job or not: a GPU with a fault may take the job with it. */
+static void tell_gpu_faults(struct hostd *hostd)
+{
+	uint32_t device, number;
+
+	while (gpuwatch_next_fault(hostd->gpuwatch, &device, &number))
+		log_line(LOG_WARNING, "event=gpu-fault gpu=%" PRIu32 " number=%" PRIu32, device,
+			 number);
+}
+
 static void drain_tick(uv_timer_t *timer)
 {
 	struct hostd *hostd = timer->data;
@@ -517,6 +527,7 @@ static void drain_tick(uv_timer_t *timer)
 	vec_foreach(client, &hostd->clients)
 		worker_cnt += (*client)->is_worker;
 	tick_metrics(hostd, worker_cnt);
+	tell_gpu_faults(hostd);
 	vec_foreach(client, &hostd->clients) {
 		if (!(*client)->is_worker)
 			continue;

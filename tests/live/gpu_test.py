@@ -28,7 +28,8 @@ class Gpus(LiveTest):
         self.env["NVML_DOUBLE"] = double
         words = self.fake("--world", "2", "--slow-at", "80", "--iterations", "160")
         done = self.run_job(*QUICK, "--keep-traces", *words, limit_s=120)
-        self.assertEqual((done.returncode, done.stdout), (0, b"job done\n"), done.stderr.decode())
+        self.said = done.stderr.decode()
+        self.assertEqual((done.returncode, done.stdout), (0, b"job done\n"), self.said)
         sidecar = str(self.out / "traces" / "1-1.json.sidecar")
         answer = self.ask("dump", "--format", "json", sidecar)
         return json.loads(answer.stdout)["gpus"]
@@ -40,6 +41,10 @@ class Gpus(LiveTest):
         self.assertEqual(gpu["name"], "NVIDIA H100 80GB HBM3")
         self.assertEqual(gpu["metrics"]["power"]["mean"], 650)
         self.assertEqual(gpu["metrics"]["throttled_power"]["unit"], "s")
+
+    def test_a_fault_is_told_at_once(self) -> None:
+        self.gpus("fault")
+        self.assertIn("event=gpu-fault gpu=0 number=79", self.said)
 
     def test_a_driver_that_refuses_is_told(self) -> None:
         (gpu,) = self.gpus("refuse")

@@ -124,9 +124,13 @@ static void set_field(struct nvml_double_gpu *gpu, int id, int type, uint64_t va
 	gpu->fields[id].value = value;
 }
 
-/* An H100 at work. */
+/* H100s at work. */
 __attribute__((constructor)) static void begin(void)
 {
+	const char *order = getenv("NVML_DOUBLE");
+
+	if (order != NULL && strcmp(order, "fault") == 0)
+		nvml.gpus[0].xids[nvml.gpus[0].xid_cnt++] = 79;
 	for (int i = 0; i < NVML_DOUBLE_GPUS; i++) {
 		struct nvml_double_gpu *gpu = &nvml.gpus[i];
 

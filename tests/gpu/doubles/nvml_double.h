@@ -4,7 +4,7 @@
  * double_nvml(), which gives this struct: a test changes it between calls.
  *
  * Where a test has no hold on the process, the environment variable NVML_DOUBLE orders
- * one of: "refuse" (nvmlInit fails), "crash", "hang" (in nvmlInit).
+ * one of: "refuse" (nvmlInit fails), "crash", "hang" (in nvmlInit), "fault" (Xid 79 of GPU 0).
  */
 #pragma once
 
