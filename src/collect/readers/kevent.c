@@ -40,11 +40,9 @@ int kevent_init(struct kevent_reader *reader, struct scan *scan, struct build *b
 	reader->trace = trace;
 	reader->args.scan = scan;
 	reader->args.trace = trace;
-	reader->guesses = calloc(KEVENT_GUESSES, sizeof(*reader->guesses));
-	reader->guess = reader->guesses;
 	ret = shapes_init(&reader->args.shapes, scan);
-	if (reader->guesses == NULL)
-		ret = -ENOMEM;
+	if (ret == 0)
+		ret = knames_init(&reader->names, scan, &trace->strings);
 	if (ret == 0)
 		ret = intern(trace, "record_param_comms", &reader->comms_name);
 	if (ret == 0)
@@ -58,7 +56,7 @@ int kevent_init(struct kevent_reader *reader, struct scan *scan, struct build *b
 
 void kevent_done(struct kevent_reader *reader)
 {
-	free(reader->guesses);
+	knames_done(&reader->names);
 	vec_done(&reader->args.values);
 	shapes_done(&reader->args.shapes);
 }
@@ -188,59 +186,13 @@ static int read_category(struct kevent_reader *reader, struct kevent *event)
 	return 0;
 }
 
-/* Where the name is kept that follows those of the last two events. */
-static uint32_t *guess_of(struct kevent_reader *reader, uint32_t name)
-{
-	uint64_t mixed = ((uint64_t)reader->last_name << 32 | name) * 0x9e3779b97f4a7c15ULL;
-
-	reader->last_name = name;
-	return &reader->guesses[mixed >> 32 & (KEVENT_GUESSES - 1)];
-}
-
-/* Consumes the name when it is the one that was guessed. */
-static bool read_guessed(struct kevent_reader *reader)
-{
-	const struct strtab_entry *entry = &reader->trace->strings.entries[*reader->guess];
-	struct scan *scan = reader->scan;
-
-	if ((size_t)(scan->end - scan->p) < entry->len + 2 || *scan->p != '"' ||
-	    scan->p[entry->len + 1] != '"' ||
-	    !shape_fits((const uint8_t *)entry->text, scan->p + 1, entry->len))
-		return false;
-	scan->p += entry->len + 2;
-	return true;
-}
-
-/* Iterations repeat the names of the one before: looking there saves hashing. */
-static int read_name_text(struct kevent_reader *reader, uint32_t *ret)
-{
-	struct scan_text text;
-	int r;
-
-	if (read_guessed(reader)) {
-		*ret = *reader->guess;
-	} else {
-		r = scan_string(reader->scan, &text);
-		if (r < 0)
-			return r;
-		*ret = strtab_intern(&reader->trace->strings, text.text, text.len);
-		if (*ret == STRTAB_NONE)
-			return -ENOMEM;
-		/* What had to be mended stands otherwise in the text. */
-		if (text.text != reader->scan->mended.data)
-			*reader->guess = *ret;
-	}
-	reader->guess = guess_of(reader, *ret);
-	return 0;
-}
-
 static int read_name(struct kevent_reader *reader, struct kevent *event)
 {
 	event->has &= ~(unsigned int)HAS_NAME;
 	if (scan_peek(reader->scan) != '"')
 		return bad_value(reader);
 	event->has |= HAS_NAME;
-	return read_name_text(reader, &event->name);
+	return knames_read(&reader->names, &event->name);
 }
 
 static void want_args(struct kevent_reader *reader, const struct kevent *event)

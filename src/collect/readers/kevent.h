@@ -5,10 +5,8 @@
 #include "collect/readers/build.h"
 #include "collect/readers/category.h"
 #include "collect/readers/kargs.h"
+#include "collect/readers/kname.h"
 #include "collect/readers/scan.h"
-
-/* Names that are guessed from the two before: as many as differ in an iteration. */
-#define KEVENT_GUESSES 16384u
 
 /* What parsing an event needs; lives as long as the reader. */
 struct kevent_reader {
@@ -17,9 +15,7 @@ struct kevent_reader {
 	struct trace *trace;
 	struct kargs_reader args;
 	const struct category *category; /* of the event before: most are alike */
-	uint32_t *guesses; /* by the names of two events: the name that followed; KEVENT_GUESSES */
-	uint32_t *guess;   /* of those, for the next name */
-	uint32_t last_name;
+	struct knames names;
 	uint32_t comms_name, thread_name, cpu_thread, run_delay; /* string ids of known names */
 };
 
