@@ -215,7 +215,7 @@ static void communicators_end_in_any_order(void **state)
 /* --- threads --- */
 
 #define THREADS 4
-#define ROUNDS 300
+#define ROUNDS 100
 
 /* Queues collectives whose network operations the next thread does, as the proxy does. */
 struct relay {
