@@ -9,6 +9,8 @@
  *	in a window	  x		x			x
  *	audit, off	  x	  (x, of a window)
  *
+ * A GPU is recorded in windows only; audits leave it alone, since attaching is dear.
+ *
  * Called on the training thread, with the interpreter lock held.
  * Source: design.md section 8.
  */
