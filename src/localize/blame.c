@@ -26,6 +26,7 @@ struct judge {
 	size_t arrival_cnt;
 	bool by_host;		 /* ask the launching threads, not the critical paths */
 	double *batch_late_ns;	 /* by member: lateness already counted in this batch */
+	double *owed_ns;	 /* by member: of it, what nobody has stood still for yet */
 	int64_t *last_iteration; /* by worker: the last iteration counted as late */
 	struct idmap why_of;	 /* (worker, function) -> index in blame->why */
 	struct idmap wait_of;	 /* (from, to) -> index in blame->waits */
@@ -186,22 +187,56 @@ static int explain(struct judge *j, const struct arrival *late, double lost_ns)
 	return 0;
 }
 
-static int count_iteration(struct judge *j, uint32_t worker, const struct fp_collective *c,
-			   double lost_ns)
+/*
+ * How much longer the typical other member stood still than the late one (the first arrival).
+ * Who has other work while its collective waits loses nothing yet. INFINITY: not known.
+ */
+static double stood_still_ns(const struct judge *j)
+{
+	double values[MAX_OTHERS], late = (double)j->arrivals[0].c->critical_ns;
+	size_t others = j->arrival_cnt - 1, cnt = MIN(others, (size_t)MAX_OTHERS);
+	bool known = late > 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		double critical = (double)j->arrivals[1 + i * others / cnt].c->critical_ns;
+
+		known |= critical > 0;
+		values[i] = critical - late;
+	}
+	(void)stats_median(values, cnt); /* leaves them sorted */
+	return known ? fmax(0, values[cnt / 2]) : (double)INFINITY;
+}
+
+/*
+ * Asynchronous collectives of one group are late one after the other for the same reason: what
+ * that costs is how long others stood still, in all of them.
+ */
+static int count_cost(struct judge *j, double lost_ns, double noise_ns)
+{
+	const struct arrival *late = &j->arrivals[0];
+	uint32_t worker = worker_of(j, late);
+	int64_t iteration = job_iteration_at(&j->job->workers[worker], late->c->start_ns);
+	double *owed = &j->owed_ns[late->member], cost;
+	struct blame_loss loss = { worker, j->group_idx, (uint32_t)iteration, 0 };
+
+	*owed += fmax(0, lost_ns);
+	cost = fmin(*owed, stood_still_ns(j));
+	*owed -= cost;
+	loss.ns = cost;
+	return cost >= noise_ns && iteration >= 0 ? vec_push(&j->blame->losses, loss) : 0;
+}
+
+static void count_iteration(struct judge *j, uint32_t worker, const struct fp_collective *c,
+			    double lost_ns)
 {
 	int64_t iteration = job_iteration_at(&j->job->workers[worker], c->start_ns);
-	struct blame_loss loss = { worker, j->group_idx, (uint32_t)iteration, lost_ns };
 
-	if (iteration >= 0) {
+	if (iteration >= 0)
 		j->blame->workers[worker].iteration_lost_ns[iteration] += lost_ns;
-		if (vec_push(&j->blame->losses, loss) < 0)
-			return -ENOMEM;
-	}
 	if (iteration != j->last_iteration[worker]) {
 		j->last_iteration[worker] = iteration;
 		j->blame->workers[worker].late_iterations++;
 	}
-	return 0;
 }
 
 static int judge_instance(struct judge *j, int64_t instance)
@@ -217,7 +252,7 @@ static int judge_instance(struct judge *j, int64_t instance)
 	/* Of a batch that overlaps lateness is counted once, where it grows. */
 	if (!match_overlaps(j->job, j->group, instance)) {
 		for (size_t m = 0; m < j->group->member_cnt; m++)
-			j->batch_late_ns[m] = 0;
+			j->batch_late_ns[m] = j->owed_ns[m] = 0;
 	}
 	for (size_t i = 0; i < j->arrival_cnt; i++) {
 		bw = &j->blame->workers[worker_of(j, &j->arrivals[i])];
@@ -231,13 +266,14 @@ static int judge_instance(struct judge *j, int64_t instance)
 
 		j->batch_late_ns[a->member] = fmax(j->batch_late_ns[a->member], a->late_ns);
 	}
+	if (count_cost(j, lost, noise) < 0)
+		return -ENOMEM;
 	if (lost < noise)
 		return 0;
 	bw->lost_ns += lost;
 	bw->last_cnt++;
 	j->blame->lost_ns += lost;
-	if (count_iteration(j, worker_of(j, late), late->c, lost) < 0)
-		return -ENOMEM;
+	count_iteration(j, worker_of(j, late), late->c, lost);
 	for (size_t i = 1; i < j->arrival_cnt; i++) {
 		double wait = (double)(j->arrivals[i].c->dur_ns - late->c->dur_ns);
 
@@ -255,12 +291,14 @@ static int judge_group(struct judge *j, const struct match_group *group)
 	j->group = group;
 	j->arrivals = calloc(group->member_cnt, sizeof(*j->arrivals));
 	j->batch_late_ns = calloc(group->member_cnt, sizeof(*j->batch_late_ns));
-	if (j->arrivals == NULL || j->batch_late_ns == NULL)
+	j->owed_ns = calloc(group->member_cnt, sizeof(*j->owed_ns));
+	if (j->arrivals == NULL || j->batch_late_ns == NULL || j->owed_ns == NULL)
 		error = -ENOMEM;
 	for (int64_t k = group->first; k <= group->last && error == 0; k++)
 		error = judge_instance(j, k);
 	free(j->arrivals);
 	free(j->batch_late_ns);
+	free(j->owed_ns);
 	return error;
 }
 
@@ -316,13 +354,8 @@ int blame_cost(const struct job *job, const struct blame *blame, const uint32_t 
 	sums = calloc(iteration_cnt + 1, sizeof(*sums));
 	if (who == NULL || of == NULL || sums == NULL)
 		return -ENOMEM;
-	for (size_t k = 0; k < cnt; k++) {
-		const double *lost = blame->workers[workers[k]].iteration_lost_ns;
-
+	for (size_t k = 0; k < cnt; k++)
 		who[workers[k]] = true;
-		for (size_t i = 0; i < job->workers[workers[k]].fp->iteration_cnt; i++)
-			of[i] = fmax(of[i], lost[i]);
-	}
 	for (size_t i = 0; i < blame->losses.cnt;)
 		i = raise_to_group(blame, who, i, sums, iteration_cnt, of);
 	for (size_t i = 0; i < iteration_cnt; i++)

@@ -29,7 +29,7 @@ struct blame_wait {
 	uint64_t cnt;
 };
 
-/* Waiting that a worker caused in one iteration of its fingerprint, in one group. */
+/* For how long others stood still for a worker, in one iteration of its fingerprint and group. */
 struct blame_loss {
 	uint32_t worker, group, iteration;
 	double ns;
@@ -63,8 +63,8 @@ void blame_done(struct blame *blame);
 
 /*
  * What these workers (indices, ascending) together cost an iteration at least, in ns: what
- * several lose in one group adds up, and what one loses in several, but groups that meet
- * beside each other lose the same time. Infinite where no iterations are known. Returns 0 or
+ * several lose in one group adds up, but groups that meet beside each other lose the same time,
+ * and who is late in one group is as late in the next for the same reason. Infinite where no iterations are known. Returns 0 or
  * -ENOMEM. O(losses).
  */
 _must_check_ int blame_cost(const struct job *job, const struct blame *blame,

@@ -287,6 +287,81 @@ static void a_rotating_collector_is_one_finding_of_all_who_took_turns(void **sta
 	test_job_done(&job);
 }
 
+/* The second of each two collectives begins when the first ends, which hides all but ns. */
+static void queue_on_one_stream(struct test_worker *w, int64_t ns)
+{
+	for (size_t i = 0; i < w->collectives.cnt; i += 2) {
+		struct fp_collective *c = &w->collectives.data[i];
+		int64_t wait_ns = MAX(c[0].start_ns + c[0].dur_ns - c[1].start_ns, (int64_t)0);
+
+		c[0].critical_ns = ns;
+		c[1].start_ns += wait_ns;
+		c[1].dur_ns -= wait_ns;
+		c[1].critical_ns = c[1].dur_ns;
+	}
+}
+
+/*
+ * Worker 1 is late by 30 ms for the first of two asynchronous collectives, and still by 5 for
+ * the second. Between them all have 10 ms of work, which the others do while the first waits.
+ */
+static void a_late_worker_costs_what_the_others_stand_still(void **state)
+{
+	static const uint32_t who[] = { 1 };
+	struct test_job job;
+	struct heard h;
+	double cost_ns;
+
+	(void)state;
+	test_job_init(&job, 4, 0, 0);
+	for (int i = 0; i < 4; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 4; w++)
+			test_work(&job, w, &test_mm, w == 1 ? 80 : 50);
+		test_launch(&job, 0, 0, 4, 5);
+		for (size_t w = 0; w < 4; w++)
+			test_work(&job, w, &test_mm, 10);
+		test_launch(&job, 0, 0, 4, 5);
+		for (size_t w = 0; w < 4; w++)
+			test_wait(&job, w);
+	}
+	test_finish(&job);
+	for (size_t w = 0; w < 4; w++)
+		queue_on_one_stream(&job.workers[w], w == 1 ? 0 : 25000000);
+	hear(&h, &job);
+	assert_int_equal(blame_cost(&h.job, &h.blame, who, 1, &cost_ns), 0);
+	assert_float_equal((cost_ns / 1e6), 30, 0.1);
+	forget(&h);
+	test_job_done(&job);
+}
+
+/* Late by 10 ms for its pair and so where all meet, for which it is late by 1 ms more. */
+static void who_is_late_in_two_groups_costs_that_once(void **state)
+{
+	static const uint32_t who[] = { 1 };
+	struct test_job job;
+	struct heard h;
+	double cost_ns;
+
+	(void)state;
+	test_job_init(&job, 8, 0, 0);
+	for (int i = 0; i < 4; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 8; w++)
+			test_work(&job, w, &test_mm, w == 1 ? 60 : 50);
+		test_meet(&job, 1, 0, 2, 2);
+		test_meet(&job, 2, 2, 6, 2);
+		test_work(&job, 1, &test_mm, 1);
+		test_meet(&job, 0, 0, 8, 2);
+	}
+	test_finish(&job);
+	hear(&h, &job);
+	assert_int_equal(blame_cost(&h.job, &h.blame, who, 1, &cost_ns), 0);
+	assert_float_equal((cost_ns / 1e6), 11, 0.1);
+	forget(&h);
+	test_job_done(&job);
+}
+
 /*
  * Two pairs meet beside each other, then all; in each iteration worker 1 is late by 10 ms,
  * worker 3 by 20, and worker 0 by 5 where all meet.
@@ -404,6 +479,8 @@ int main(void)
 		cmocka_unit_test(overlapping_collectives_are_counted_once),
 		cmocka_unit_test(lateness_inherited_from_another_group_is_not_accused),
 		cmocka_unit_test(a_rotating_collector_is_one_finding_of_all_who_took_turns),
+		cmocka_unit_test(a_late_worker_costs_what_the_others_stand_still),
+		cmocka_unit_test(who_is_late_in_two_groups_costs_that_once),
 		cmocka_unit_test(groups_that_meet_beside_each_other_lose_time_once),
 		cmocka_unit_test(equal_workers_are_healthy),
 		cmocka_unit_test(chance_alone_accuses_nobody_in_1000_jobs),
