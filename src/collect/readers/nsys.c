@@ -10,7 +10,8 @@
 #include <string.h>
 
 #define MAX_MEMORY_BYTES (8ULL << 30)
-#define MAX_WORKERS 4096u
+/* No host has more; each costs a look at every row. */
+#define MAX_WORKERS 512u
 #define PID_OF(global) ((global) >> 24 & 0xffffff)
 
 /* --- what an export is --- */
@@ -56,7 +57,18 @@ static int note_worker(nsys_worker_vec *workers, int64_t process, int64_t device
 		known->device = known->device < 0 ? device : MIN(known->device, device);
 		return 0;
 	}
-	return workers->cnt < MAX_WORKERS ? vec_push(workers, worker) : 0;
+	return workers->cnt < MAX_WORKERS ? vec_push(workers, worker) : -EFBIG;
+}
+
+static int fail_workers(struct nsys_db *db, const char *table, int error)
+{
+	if (error == -ENOMEM)
+		return err_set(db->err, ENOMEM, "%s: out of memory", db->name);
+	if (error == -EFBIG)
+		return err_set(db->err, EFBIG,
+			       "%s: table %s: expected at most %u processes, found more", db->name,
+			       table, MAX_WORKERS);
+	return error;
 }
 
 /* The processes in one table; column: of the packed id, 0 where the table lacks it. */
@@ -79,8 +91,10 @@ static int find_workers_in(struct nsys_db *db, const char *table, const char *co
 			continue;
 		last_process = process;
 		last_device = at;
-		if (note_worker(workers, process, at) < 0)
-			ret = err_set(db->err, ENOMEM, "%s: out of memory", db->name);
+		ret = fail_workers(db, table, note_worker(workers, process, at));
+		if (ret < 0)
+			break;
+		ret = 1;
 	}
 	nsys_query_close(&query);
 	return ret;

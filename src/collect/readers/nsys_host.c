@@ -14,7 +14,7 @@
 
 /* A thread began or ceased to run. */
 struct turn {
-	int64_t time_ns, tid;
+	int64_t time_ns, thread; /* globalTid */
 	bool in;
 };
 
@@ -24,8 +24,8 @@ static int by_thread(const void *a, const void *b)
 {
 	const struct turn *x = a, *y = b;
 
-	if (x->tid != y->tid)
-		return x->tid < y->tid ? -1 : 1;
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
 	if (x->time_ns != y->time_ns)
 		return x->time_ns < y->time_ns ? -1 : 1;
 	return (int)x->in - (int)y->in;
@@ -48,7 +48,7 @@ static int read_turns(struct nsys_pass *pass, turn_vec *turns)
 			pass->trace->drops.bad_event++;
 			continue;
 		}
-		if (vec_push(turns, (struct turn){ time_ns, thread & 0xffffff, in != 0 }) < 0) {
+		if (vec_push(turns, (struct turn){ time_ns, thread, in != 0 }) < 0) {
 			ret = -ENOMEM;
 			break;
 		}
@@ -83,13 +83,11 @@ static int add_cpu(struct nsys_pass *pass, const struct turn *turns, size_t cnt,
 }
 
 /* Threads of which nothing else is known are left out. */
-static bool has_lane(const struct nsys_pass *pass, int64_t tid)
+static bool has_lane(const struct nsys_pass *pass, int64_t thread)
 {
-	for (size_t i = 0; i < pass->trace->lane_cnt; i++) {
-		if (pass->trace->lanes[i].type == LANE_THREAD && pass->trace->lanes[i].tid == tid)
-			return true;
-	}
-	return false;
+	struct ident pid = { .num = thread >> 24 & 0xffffff }, tid = { .num = thread & 0xffffff };
+
+	return build_lane_find(&pass->build, pid, tid, LANE_THREAD) >= 0;
 }
 
 static bool is_sane(const struct turn *turns, size_t cnt)
@@ -112,12 +110,13 @@ static int read_cpu(struct nsys_pass *pass)
 	if (turns.cnt > 0)
 		qsort(turns.data, turns.cnt, sizeof(*turns.data), by_thread);
 	for (size_t i = 0, end; i < turns.cnt && ret == 0; i = end) {
-		for (end = i; end < turns.cnt && turns.data[end].tid == turns.data[i].tid; end++)
+		for (end = i; end < turns.cnt && turns.data[end].thread == turns.data[i].thread;
+		     end++)
 			;
-		series.tid = turns.data[i].tid;
+		series.tid = turns.data[i].thread & 0xffffff;
 		if (!is_sane(&turns.data[i], end - i))
 			pass->trace->drops.bad_value += end - i;
-		else if (has_lane(pass, series.tid))
+		else if (has_lane(pass, turns.data[i].thread))
 			ret = add_cpu(pass, &turns.data[i], end - i, &series);
 	}
 	vec_done(&turns);

@@ -604,6 +604,18 @@ static void half_a_database_is_damaged(void **state)
 	sqlite3_free(bytes);
 }
 
+static void more_processes_than_a_host_has_are_refused(void **state)
+{
+	(void)state;
+	check_fails(REPEATS "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = (rowid << 24);"
+			    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT a.start, a.end, 0, 7, 0,"
+			    " ((a.rowid * 200 + b.rowid) << 24), 1, 1, 1, 1, 1, 1, 1, 1"
+			    " FROM CUPTI_ACTIVITY_KIND_KERNEL a, CUPTI_ACTIVITY_KIND_KERNEL b;",
+		    -EFBIG,
+		    "x.sqlite: table CUPTI_ACTIVITY_KIND_KERNEL: expected at most 512 processes, "
+		    "found more");
+}
+
 static void a_limit_on_memory_is_kept(void **state)
 {
 	const struct nsys_options options = { .max_memory_bytes = 100 };
@@ -672,6 +684,7 @@ int main(void)
 		cmocka_unit_test(a_view_is_no_table),
 		cmocka_unit_test(what_is_no_database_is_refused),
 		cmocka_unit_test(half_a_database_is_damaged),
+		cmocka_unit_test(more_processes_than_a_host_has_are_refused),
 		cmocka_unit_test(a_limit_on_memory_is_kept),
 		cmocka_unit_test(every_failing_allocation_is_told),
 	};
