@@ -21,6 +21,7 @@ KERNEL, API, OVERHEAD, NAMES = 44, 47, 48, 0xFFFF
 SECOND = 10**9
 
 
+@unittest.skipUnless("DOUBLE_CUDA" in os.environ, "DOUBLE_CUDA and DOUBLE_CUPTI are not set")
 class Window(test_hook.HookTest):
     def setUp(self) -> None:
         if not test_hook.TORCH:

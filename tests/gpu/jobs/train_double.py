@@ -117,8 +117,9 @@ def launch(options: argparse.Namespace) -> int:
             ranks.append(subprocess.Popen([sys.executable, *sys.argv, "--stop", stop], env=env))
         while any(process.poll() is None for process in ranks):
             time.sleep(0.05)
-            if os.path.exists(stop):  # whoever waits for a rank that has left
-                time.sleep(2)
+            failed = any(process.poll() not in (None, 0) for process in ranks)
+            if failed or os.path.exists(stop):  # whoever waits for a rank that has left
+                time.sleep(0 if failed else 2)
                 for process in ranks:
                     process.terminate()
         return max(process.wait() in (0, -15) for process in ranks) - 1
