@@ -20,6 +20,7 @@
 struct library {
 	const char *const *names; /* SONAMEs, newest first; ends with NULL */
 	const char *path;	  /* tried before them; NULL: none */
+	bool of_driver;		  /* useless without a device: then its complaints say nothing */
 	void (*ask)(void *handle, int fd);
 };
 
@@ -73,7 +74,8 @@ static bool ask_library(const struct doctor *doctor, const struct library *libra
 	else if (facts_get(text, "missing", value, sizeof(value)))
 		check_set(ret, expected ? DOCTOR_FAILED : DOCTOR_ABSENT, "%s", value);
 	else if (facts_get(text, "error", value, sizeof(value)))
-		check_set(ret, DOCTOR_FAILED, "%s", value);
+		check_set(ret, library->of_driver && !expected ? DOCTOR_ABSENT : DOCTOR_FAILED,
+			  "%s", value);
 	else
 		return true;
 	return false;
@@ -187,7 +189,7 @@ static void ask_cuda(void *handle, int fd)
 void check_cuda(const struct doctor *doctor, struct doctor_result *ret)
 {
 	static const char *const names[] = { "libcuda.so.1", NULL };
-	const struct library library = { .names = names, .ask = ask_cuda };
+	const struct library library = { .names = names, .of_driver = true, .ask = ask_cuda };
 	char text[LIBRARY_TEXT], version[32] = "?", devices[16] = "0", name[128] = "";
 
 	if (!ask_library(doctor, &library, has_nvidia(doctor), text, sizeof(text), ret))
@@ -195,7 +197,10 @@ void check_cuda(const struct doctor *doctor, struct doctor_result *ret)
 	(void)facts_get(text, "version", version, sizeof(version));
 	(void)facts_get(text, "devices", devices, sizeof(devices));
 	(void)facts_get(text, "name", name, sizeof(name));
-	check_set(ret, strcmp(devices, "0") == 0 ? DOCTOR_FAILED : DOCTOR_OK,
+	check_set(ret,
+		  strcmp(devices, "0") != 0 ? DOCTOR_OK
+		  : has_nvidia(doctor)	    ? DOCTOR_FAILED
+					    : DOCTOR_ABSENT,
 		  "CUDA %s, %s devices, the first: %s", version, devices, name);
 }
 
@@ -229,7 +234,7 @@ static void ask_nvml(void *handle, int fd)
 void check_nvml(const struct doctor *doctor, struct doctor_result *ret)
 {
 	static const char *const names[] = { "libnvidia-ml.so.1", NULL };
-	const struct library library = { .names = names, .ask = ask_nvml };
+	const struct library library = { .names = names, .of_driver = true, .ask = ask_nvml };
 	char text[LIBRARY_TEXT], driver[96] = "?", devices[16] = "0", gpm[4] = "0";
 
 	if (!ask_library(doctor, &library, has_nvidia(doctor), text, sizeof(text), ret))
@@ -346,9 +351,9 @@ void check_hip(const struct doctor *doctor, struct doctor_result *ret)
 					     "libamdhip64.so.5", NULL };
 	char text[LIBRARY_TEXT], path[512], version[32] = "?", devices[16] = "0";
 	bool mapped = facts_get(doctor->python, "libamdhip64", path, sizeof(path));
-	const struct library library = { .names = names,
-					 .path = mapped ? path : NULL,
-					 .ask = ask_hip };
+	const struct library library = {
+		.names = names, .path = mapped ? path : NULL, .of_driver = true, .ask = ask_hip
+	};
 
 	if (!ask_library(doctor, &library, look_exists(doctor, "/dev/kfd"), text, sizeof(text),
 			 ret))
