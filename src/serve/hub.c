@@ -333,27 +333,10 @@ static void fill_overhead(const struct hub *hub, struct report_overhead *ret)
 	};
 }
 
-static void tell_report(const struct hub *hub, const struct report *report)
-{
-	struct wire_report wire = { .verdict = report->verdict,
-				    .finding_cnt = (uint32_t)report->finding_cnt };
-
-	for (size_t i = 0; i < MIN(report->finding_cnt, (size_t)WIRE_REPORT_FINDINGS); i++) {
-		const struct finding *finding = &report->findings[i];
-		struct wire_finding *to = &wire.findings[i];
-
-		(void)snprintf(to->cause, sizeof(to->cause), "%s", finding->cause);
-		to->gain_ns = (int64_t)(finding->gain_ms_per_iteration * NSEC_PER_MSEC);
-		to->rank_cnt = (uint32_t)finding->rank_cnt;
-		for (size_t r = 0; r < MIN(finding->rank_cnt, (size_t)WIRE_FINDING_RANKS); r++)
-			to->ranks[r] = finding->ranks[r];
-	}
-	(void)bus_pub(hub->bus, SUBJECT_REPORT, &wire, sizeof(wire));
-}
-
 /* Publishes and frees the report. wanted: even if it accuses nobody. */
 static void hand_out(struct hub *hub, struct report *report, uint64_t number, bool wanted)
 {
+	struct wire_report digest;
 	char path[4200];
 	struct err err;
 	int ret;
@@ -361,7 +344,8 @@ static void hand_out(struct hub *hub, struct report *report, uint64_t number, bo
 	if (report->verdict == VERDICT_ABNORMAL)
 		hub->found = true;
 	fill_overhead(hub, &report->overhead);
-	tell_report(hub, report);
+	publish_digest(report, &digest);
+	(void)bus_pub(hub->bus, SUBJECT_REPORT, &digest, sizeof(digest));
 	ret = publish_files(report, hub->options, number, &err);
 	if (ret < 0)
 		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);

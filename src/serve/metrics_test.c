@@ -4,6 +4,7 @@
 #include "base/test_alloc.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -193,6 +194,51 @@ static void no_memory_costs_a_series_but_nothing_else(void **state)
 	assert_int_equal(error, 0);
 }
 
+static void *read_pages(void *arg)
+{
+	static char no_memory[] = "out of memory", back[] = "a count went back";
+	struct metrics *metrics = arg;
+	uint64_t least = 0;
+
+	for (int i = 0; i < 200; i++) {
+		struct str out = { 0 };
+		uint64_t count = 0;
+		const char *at;
+
+		if (metrics_render(metrics, EXPOSITION_PROMETHEUS, &out) < 0)
+			return no_memory;
+		at = strstr(out.data, "_seconds_count{");
+		if (at != NULL)
+			count = strtoull(strchr(at, '}') + 1, NULL, 10);
+		str_done(&out);
+		if (count < least)
+			return back;
+		least = count;
+		(void)metrics_generation(metrics);
+	}
+	return NULL;
+}
+
+static void pages_can_be_made_while_values_come(void **state)
+{
+	struct metrics *metrics = metrics_new();
+	uint32_t series = metrics_series(metrics, METRIC_LOADER, METRIC_VALUES("0", "0"));
+	pthread_t reader;
+	void *complaint = NULL;
+	char rank[16];
+
+	(void)state;
+	assert_int_equal(pthread_create(&reader, NULL, read_pages, metrics), 0);
+	for (unsigned i = 0; i < 20000; i++) {
+		(void)snprintf(rank, sizeof(rank), "%u", i % 600);
+		metrics_observe(metrics, series, i);
+		metrics_add(metrics, mark(metrics, rank), 1);
+	}
+	assert_int_equal(pthread_join(reader, &complaint), 0);
+	assert_null(complaint);
+	(void)metrics_free(metrics);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -204,6 +250,7 @@ int main(void)
 		cmocka_unit_test(other_families_have_room_when_one_is_full),
 		cmocka_unit_test(a_dropped_series_is_gone_until_it_comes_back),
 		cmocka_unit_test(ranks_are_in_the_order_of_their_numbers),
+		cmocka_unit_test(pages_can_be_made_while_values_come),
 		cmocka_unit_test(no_memory_costs_a_series_but_nothing_else),
 	};
 

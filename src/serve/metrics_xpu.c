@@ -216,6 +216,7 @@ static int by_value(const void *a, const void *b)
 static void publish(const struct metrics_xpu *xpu, struct bucket *bucket)
 {
 	size_t cnt = (size_t)MIN(bucket->cnt, (uint64_t)RECENT_CNT);
+	size_t p99 = (cnt * 99 + 99) / 100 - 1; /* at least 99 of 100 are not above it */
 	int64_t sorted_ns[RECENT_CNT];
 	double sum_ns = 0, values[4];
 
@@ -225,7 +226,7 @@ static void publish(const struct metrics_xpu *xpu, struct bucket *bucket)
 		sum_ns += (double)sorted_ns[i];
 	values[0] = sum_ns / (double)cnt;
 	values[1] = (double)sorted_ns[cnt - 1];
-	values[2] = (double)sorted_ns[(cnt * 99 + 99) / 100 - 1];
+	values[2] = (double)sorted_ns[p99];
 	values[3] = (double)sorted_ns[0];
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
 		metrics_set(xpu->metrics, bucket->gauges[i], values[i] / NSEC_PER_USEC);

@@ -56,6 +56,22 @@ int publish_files(const struct report *report, const struct run_options *options
 	return ret;
 }
 
+void publish_digest(const struct report *report, struct wire_report *ret)
+{
+	*ret = (struct wire_report){ .verdict = report->verdict,
+				     .finding_cnt = (uint32_t)report->finding_cnt };
+	for (size_t i = 0; i < MIN(report->finding_cnt, (size_t)WIRE_REPORT_FINDINGS); i++) {
+		const struct finding *finding = &report->findings[i];
+		struct wire_finding *to = &ret->findings[i];
+
+		(void)snprintf(to->cause, sizeof(to->cause), "%s", finding->cause);
+		to->gain_ns = (int64_t)(finding->gain_ms_per_iteration * NSEC_PER_MSEC);
+		to->rank_cnt = (uint32_t)finding->rank_cnt;
+		for (size_t r = 0; r < MIN(finding->rank_cnt, (size_t)WIRE_FINDING_RANKS); r++)
+			to->ranks[r] = finding->ranks[r];
+	}
+}
+
 static int terminal_width(int fd)
 {
 	struct winsize size;

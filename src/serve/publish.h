@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "format/finding.h"
 #include "serve/options.h"
+#include "serve/wire.h"
 
 /*
  * Writes report-<number>.json and .html, and report.json and .html as copies of
@@ -16,6 +17,9 @@
  */
 _must_check_ int publish_files(const struct report *report, const struct run_options *options,
 			       uint64_t number, struct err *err);
+
+/* What the daemons of the job are told of it. */
+void publish_digest(const struct report *report, struct wire_report *ret);
 
 /* Prints it as --format and --report-to say. */
 void publish_print(const struct report *report, const struct run_options *options);
