@@ -171,6 +171,22 @@ static void smaller_pauses_are_what_links_have(void **state)
 	expect_one(&job, NULL, NULL);
 }
 
+/* What the host asks of its device, now and then. */
+static void links_that_hardly_send_bound_nothing(void **state)
+{
+	struct test_job job;
+
+	(void)state;
+	begin(&job);
+	for (size_t w = 0; w < WORKERS; w++) {
+		uint32_t frame = test_frame(&job, w, FRAME_NONE, KIND_KERNEL, "AllReduce");
+
+		test_utilise(test_function(&job, w, frame, CLASS_COMM, 0.3), RESOURCE_PCIE_TX, 0.02,
+			     0.02);
+	}
+	expect_one(&job, NULL, NULL);
+}
+
 static void who_is_absent_may_have_the_slow_link(void **state)
 {
 	struct test_job job;
@@ -244,6 +260,7 @@ int main(void)
 		cmocka_unit_test(where_all_wait_by_turns_it_is_the_network),
 		cmocka_unit_test(where_all_pause_a_little_it_is_the_network_too),
 		cmocka_unit_test(smaller_pauses_are_what_links_have),
+		cmocka_unit_test(links_that_hardly_send_bound_nothing),
 		cmocka_unit_test(who_is_absent_may_have_the_slow_link),
 		cmocka_unit_test(a_slow_link_explains_waiting_on_the_hosts_of_its_group_only),
 		cmocka_unit_test(slow_links_on_most_hosts_are_the_network),

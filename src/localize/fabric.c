@@ -15,6 +15,7 @@
 #define AT_FULL .85   /* of the free rate: pauses alone make such a link slower */
 #define MESSAGES 1.1  /* times the collectives: windows have edges */
 #define FREE 0.9      /* quantile of rates: what links reach when nothing is in their way */
+#define IN_USE 0.1    /* of what a link can carry: where none sends more, it bounds nothing */
 
 /* Two states, sending and silent: E(x^2) / E(x) is the rate of the first. */
 static double rate_of(const struct fp_function *f)
@@ -96,7 +97,8 @@ static void find_pace(struct fabric *b, size_t function, uint32_t group)
 		if (own != NULL && own->resource == b->resource)
 			b->scratch[cnt++] = rate_of(own);
 	}
-	if (all < FABRIC_MIN_PEERS || 2 * cnt <= all)
+	if (all < FABRIC_MIN_PEERS || 2 * cnt <= all ||
+	    stats_quantile(b->scratch, cnt, FREE) < IN_USE)
 		return;
 	pace->usual = stats_median(b->scratch, cnt);
 	pace->free = stats_quantile(b->scratch, cnt, FREE);
