@@ -109,23 +109,38 @@ static void *find_mapped(const char *const *names, size_t cnt)
 	return NULL;
 }
 
+#define PATH_BYTES 1024
+
+struct path {
+	size_t len;
+	char text[PATH_BYTES];
+};
+
+/* False: it is too long. */
+static bool path_append(struct path *path, const char *part, size_t len)
+{
+	if (len >= PATH_BYTES - path->len)
+		return false;
+	for (size_t i = 0; i < len; i++)
+		path->text[path->len++] = part[i];
+	path->text[path->len] = '\0';
+	return true;
+}
+
 /* The copy that belongs to the CUDA runtime that the process has. */
 static void *open_beside(const char *folder, size_t folder_len)
 {
-	char path[1024];
-
 	for (size_t i = 0; i < ARRAY_SIZE(cupti_sonames) * ARRAY_SIZE(beside); i++) {
 		const char *between = beside[i % ARRAY_SIZE(beside)];
 		const char *name = cupti_sonames[i / ARRAY_SIZE(beside)];
-		size_t between_len = strlen(between), name_len = strlen(name);
+		struct path path = { 0 };
 		void *library;
 
-		if (folder_len + between_len + name_len >= sizeof(path))
+		if (!path_append(&path, folder, folder_len) ||
+		    !path_append(&path, between, strlen(between)) ||
+		    !path_append(&path, name, strlen(name)))
 			return NULL;
-		memcpy(path, folder, folder_len);
-		memcpy(path + folder_len, between, between_len);
-		memcpy(path + folder_len + between_len, name, name_len + 1);
-		library = dlopen(path, RTLD_LAZY);
+		library = dlopen(path.text, RTLD_LAZY);
 		if (library != NULL)
 			return library;
 	}
