@@ -4,7 +4,7 @@
  * lanes of their queues, each with the call that launched it, as Kineto's reader
  * gives them.
  */
-#include "collect/readers/demangle.h"
+#include "base/demangle.h"
 #include "collect/readers/flight_parts.h"
 #include "format/elements.h"
 

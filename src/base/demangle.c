@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "collect/readers/demangle.h"
+#include "base/demangle.h"
 
 #include <ctype.h>
 #include <dlfcn.h>
