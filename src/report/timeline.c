@@ -181,6 +181,25 @@ static int put_nccl(struct place *to, slice_vec *slices)
 			: ret;
 }
 
+static int put_gpus(struct place *to, slice_vec *slices)
+{
+	const struct flightlog *log = to->view->log;
+	int ret = 0;
+
+	for (uint32_t i = 0; i < MIN(log->gpu_lanes.cnt, GPU_TRACK_MAX) && ret == 0; i++) {
+		const struct flight_gpu_lane *lane = &log->gpu_lanes.data[i];
+
+		if (lane->device == FLIGHT_GPU_THREAD)
+			(void)snprintf(to->name, sizeof(to->name), "GPU calls, thread %u",
+				       lane->id);
+		else
+			(void)snprintf(to->name, sizeof(to->name), "GPU %d, stream %u",
+				       lane->device, lane->id);
+		ret = finish_track(to, slices, timeline_gpu(log, i, slices));
+	}
+	return ret;
+}
+
 static int put_rank(struct writer *w, struct rank_view *view, uint32_t pid)
 {
 	struct place to = { w, view, pid, pid * PID_TIDS + 1, "iterations" };
@@ -199,6 +218,8 @@ static int put_rank(struct writer *w, struct rank_view *view, uint32_t pid)
 		ret = put_threads(&to, &slices);
 	if (ret == 0)
 		ret = put_lanes(&to, &slices);
+	if (ret == 0)
+		ret = put_gpus(&to, &slices);
 	vec_done(&slices);
 	return ret;
 }

@@ -25,6 +25,7 @@ enum slice_kind {
 	SLICE_COLLECTIVE, /* number: index of the rank's collective */
 	SLICE_NCCL,	  /* number: index of what NCCL told; so for the next */
 	SLICE_NETWORK,
+	SLICE_GPU, /* what: string, as the linker writes names */
 };
 
 struct slice {
@@ -92,6 +93,10 @@ _must_check_ int timeline_samples(const struct rank_view *view, uint32_t tid, sl
 _must_check_ int timeline_lane(const struct flightlog_lane *lane, slice_vec *ret);
 _must_check_ int timeline_comms(const struct rank_view *view, slice_vec *ret);
 _must_check_ int timeline_nccl(const struct rank_view *view, enum slice_kind kind, slice_vec *ret);
+
+/* Queues of GPUs and threads that called them, GPU_TRACK_MAX of them; gpu_lane: its index. */
+#define GPU_TRACK_MAX 128u
+_must_check_ int timeline_gpu(const struct flightlog *log, uint32_t gpu_lane, slice_vec *ret);
 
 /* The threads that were sampled, 64 at most: the one that trains first, others by id. */
 _must_check_ int timeline_threads(const struct flightlog *log, tid_vec *ret);

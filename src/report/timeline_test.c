@@ -468,6 +468,41 @@ static void what_nccl_tells_is_beside_the_collectives(void **state)
 	logs_done(logs, 2);
 }
 
+static void a_gpus_queues_have_tracks_of_their_own(void **state)
+{
+	const json_t *events, *kernel;
+	struct timeline_rank rank;
+	struct flightlog log;
+	record_vec *to;
+	json_t *root;
+	char *text;
+
+	(void)state;
+	log_init(&log, 0);
+	assert_int_equal(vec_push(&log.gpu_lanes, (struct flight_gpu_lane){ 0, 7 }), 0);
+	assert_int_equal(
+		vec_push(&log.gpu_lanes, (struct flight_gpu_lane){ FLIGHT_GPU_THREAD, 100 }), 0);
+	to = &log.lanes.data[0].window;
+	add(to, 2000 * MS, FLIGHT_GPU_API, MS,
+	    flight_gpu_extra(3, 0, add_string(&log, "cudaLaunchKernel")), 1);
+	add(to, 2002 * MS, FLIGHT_GPU_KERNEL, 5 * MS,
+	    flight_gpu_extra(3, 0, add_string(&log, "_ZN5model5layerILi4EEEvPf")), FLIGHT_GPU_NODE);
+	add(to, 2002 * MS, FLIGHT_GPU_SYNC, 5 * MS,
+	    flight_gpu_extra(4, 0, add_string(&log, "Stream Sync")), 0);
+	text = print(&log, 1, 0, &rank);
+	root = parse(text);
+	events = json_object_get(root, "traceEvents");
+	assert_int_equal(rank.slice_cnt, 2);
+	kernel = find(events, "model::layer", 0);
+	assert_string_equal(text_of(kernel, "cat"), "gpu");
+	assert_string_equal(text_of(find(events, "cudaLaunchKernel", 0), "cat"), "gpu");
+	assert_non_null(strstr(text, "GPU 0, stream 7"));
+	assert_non_null(strstr(text, "GPU calls, thread 100"));
+	json_decref(root);
+	free(text);
+	flightlog_done(&log);
+}
+
 static void absurd_times_are_valid_json(void **state)
 {
 	struct timeline_rank ranks[2];
@@ -601,6 +636,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(samples_in_a_row_are_one_slice),
 		cmocka_unit_test(intervals_that_overlap_lie_in_rows),
 		cmocka_unit_test(what_nccl_tells_is_beside_the_collectives),
+		cmocka_unit_test(a_gpus_queues_have_tracks_of_their_own),
 		cmocka_unit_test(absurd_times_are_valid_json),
 		cmocka_unit_test(hostile_names_are_valid_json),
 		cmocka_unit_test(a_file_that_takes_no_more_is_an_error),

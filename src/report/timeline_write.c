@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slices as trace events. Viewers want each row properly nested and outer slices first. */
+#include "base/demangle.h"
 #include "base/str.h"
 #include "format/syscall.h"
 #include "report/clean.h"
@@ -76,13 +77,21 @@ void writer_begin(struct place *to, char phase, uint32_t tid, int64_t time_ns)
 /* --- names and arguments --- */
 
 static const char *const categories[] = {
-	[SLICE_ITERATION] = "iteration", [SLICE_LOADER] = "iteration",
-	[SLICE_OPTIMIZER] = "iteration", [SLICE_GC] = "gc",
-	[SLICE_FRAME] = "python",	 [SLICE_SYSCALL] = "syscall",
-	[SLICE_GIL_WAIT] = "gil",	 [SLICE_TRUNCATED] = "python",
-	[SLICE_OPERATOR] = "operator",	 [SLICE_ANNOTATION] = "annotation",
-	[SLICE_C_CALL] = "python",	 [SLICE_COLLECTIVE] = "collective",
-	[SLICE_NCCL] = "nccl",		 [SLICE_NETWORK] = "network",
+	[SLICE_ITERATION] = "iteration",
+	[SLICE_LOADER] = "iteration",
+	[SLICE_OPTIMIZER] = "iteration",
+	[SLICE_GC] = "gc",
+	[SLICE_FRAME] = "python",
+	[SLICE_SYSCALL] = "syscall",
+	[SLICE_GIL_WAIT] = "gil",
+	[SLICE_TRUNCATED] = "python",
+	[SLICE_OPERATOR] = "operator",
+	[SLICE_ANNOTATION] = "annotation",
+	[SLICE_C_CALL] = "python",
+	[SLICE_COLLECTIVE] = "collective",
+	[SLICE_NCCL] = "nccl",
+	[SLICE_NETWORK] = "network",
+	[SLICE_GPU] = "gpu",
 };
 
 /* Names that are not the job's, made in ret if need be; NULL for a name of the job's. */
@@ -119,9 +128,22 @@ static const char *fixed_name(const struct slice *slice, char *ret, size_t size)
 	case SLICE_COLLECTIVE:
 	case SLICE_NCCL:
 	case SLICE_NETWORK:
+	case SLICE_GPU:
 		break;
 	}
 	return NULL;
+}
+
+/* Of a kernel, without the arguments of its template. False: it has no other name. */
+static bool plain_name(const char *name, char *ret, size_t size)
+{
+	struct str text = { 0 };
+	bool found = demangle_plain(name, &text) && str_error(&text) == 0;
+
+	if (found)
+		(void)snprintf(ret, size, "%s", str_borrow(&text));
+	str_done(&text);
+	return found;
 }
 
 static const char *name_of(const struct flightlog *log, const struct slice *slice, char *buf,
@@ -133,6 +155,8 @@ static const char *name_of(const struct flightlog *log, const struct slice *slic
 		name = log->strings.data[log->frames.data[slice->what].name];
 	else if (name == NULL)
 		name = log->strings.data[slice->what];
+	if (slice->kind == SLICE_GPU && plain_name(name, buf, size))
+		name = buf;
 	return name[0] != '\0' ? name : "(no name)";
 }
 
@@ -232,7 +256,7 @@ static void put_slice(struct place *to, const struct slice *slice, uint32_t tid)
 {
 	int64_t start_ns = MAX(slice->start_ns, to->view->from_ns);
 	struct writer *w = to->writer;
-	char buf[64];
+	char buf[160];
 
 	writer_begin(to, 'X', tid, start_ns);
 	put_us(w, "dur", slice->end_ns - start_ns);
