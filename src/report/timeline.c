@@ -181,6 +181,8 @@ static int put_nccl(struct place *to, slice_vec *slices)
 			: ret;
 }
 
+#define GPU_TRACK_MAX 128u /* queues of GPUs, and threads that called them */
+
 static int put_gpus(struct place *to, slice_vec *slices)
 {
 	const struct flightlog *log = to->view->log;

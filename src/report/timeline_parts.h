@@ -41,8 +41,6 @@ struct slice {
 
 typedef VEC(struct slice) slice_vec;
 
-/* --- one rank --- */
-
 /* A collective: three records in one. */
 struct comm {
 	int64_t start_ns, dur_ns, bytes, seq; /* -1: unknown */
@@ -93,12 +91,9 @@ _must_check_ int timeline_samples(const struct rank_view *view, uint32_t tid, sl
 _must_check_ int timeline_lane(const struct flightlog_lane *lane, slice_vec *ret);
 _must_check_ int timeline_comms(const struct rank_view *view, slice_vec *ret);
 _must_check_ int timeline_nccl(const struct rank_view *view, enum slice_kind kind, slice_vec *ret);
-
-/* Queues of GPUs and threads that called them, GPU_TRACK_MAX of them; gpu_lane: its index. */
-#define GPU_TRACK_MAX 128u
 _must_check_ int timeline_gpu(const struct flightlog *log, uint32_t gpu_lane, slice_vec *ret);
 
-/* The threads that were sampled, 64 at most: the one that trains first, others by id. */
+/* The sampled threads, 64 at most: the one that trains first, others by id. */
 _must_check_ int timeline_threads(const struct flightlog *log, tid_vec *ret);
 
 /* Collects the collectives of view->log by start, and what align.h needs of them. */
