@@ -361,7 +361,6 @@ static void finalize_races(void)
 	}
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 	CHECK(pthread_join(thread, NULL) == 0);
-	job.set("fault", 0);
 }
 
 static void a_call_of_the_jobs_may_be_the_one_that_detaches(_unused_ void **state)
@@ -544,6 +543,58 @@ static void a_forked_child_has_no_gpu(_unused_ void **state)
 	run_in_child(forks);
 }
 
+/* As packages of Python lay the libraries out: *names are made links to the doubles. */
+static void find_beside(const char *runtime, const char *cupti)
+{
+	char folder[] = "/tmp/cupti_test_XXXXXX", path[2][256], command[1024];
+	void *cuda = dlopen(getenv("DOUBLE_CUDA"), RTLD_NOW), *found;
+
+	CHECK(cuda != NULL && mkdtemp(folder) != NULL);
+	(void)snprintf(path[0], sizeof(path[0]), "%s/%s", folder, runtime);
+	(void)snprintf(path[1], sizeof(path[1]), "%s/%s", folder, cupti);
+	(void)snprintf(command, sizeof(command), "mkdir -p $(dirname %s) $(dirname %s)", path[0],
+		       path[1]);
+	CHECK(system(command) == 0);
+	CHECK(symlink(getenv("DOUBLE_CUDART"), path[0]) == 0);
+	CHECK(symlink(getenv("DOUBLE_CUPTI"), path[1]) == 0);
+	find(cuda, "double_context", &job.context);
+	job.context(1);
+	CHECK(dlopen(path[0], RTLD_NOW) != NULL);
+	CHECK(gputrace_cupti.probe(why) == 0);
+	found = dlopen("libcupti.so.13", RTLD_NOW | RTLD_NOLOAD);
+	(void)snprintf(command, sizeof(command), "rm -r %s", folder);
+	CHECK(system(command) == 0);
+	CHECK(found != NULL && dlsym(found, "double_count") != NULL);
+	_exit(0);
+}
+
+static void of_cuda_12(void)
+{
+	find_beside("cuda_runtime/lib/libcudart.so.13", "cuda_cupti/lib/libcupti.so.13");
+}
+
+static void of_cuda_13(void)
+{
+	find_beside("cu13/lib/libcudart.so.13", "cu13/lib/libcupti.so.13");
+}
+
+static void run_without_doubles(void (*scenario)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		scenario();
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void libcupti_is_found_beside_the_runtime_that_is_loaded(_unused_ void **state)
+{
+	run_without_doubles(of_cuda_12);
+	run_without_doubles(of_cuda_13);
+}
+
 /* The example of a back end obeys the table, too. */
 static void the_null_back_end_goes_the_whole_way(_unused_ void **state)
 {
@@ -607,6 +658,7 @@ int main(void)
 		cmocka_unit_test(a_pool_that_is_empty_discards_where_it_may_not_refuse),
 		cmocka_unit_test(buffers_are_used_again_while_the_job_goes_on),
 		cmocka_unit_test(a_forked_child_has_no_gpu),
+		cmocka_unit_test(libcupti_is_found_beside_the_runtime_that_is_loaded),
 		cmocka_unit_test(the_null_back_end_goes_the_whole_way),
 		cmocka_unit_test(numbers_of_calls_are_those_of_the_real_library),
 	};
