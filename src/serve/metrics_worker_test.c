@@ -239,6 +239,49 @@ static void records_that_come_in_parts_are_one_collective(void **state)
 	(void)metrics_host_free(host);
 }
 
+static void steps_of_the_network_are_summed_by_what_they_waited_for(void **state)
+{
+	struct metrics_host *host = metrics_host_new(&plain);
+	struct metrics_worker *worker = metrics_worker_new(host, 0, 0);
+	struct test_recorder r = make_recorder(4);
+	uint32_t name = recorder_string(r.flight, "ncclSendRecv");
+	const struct ring_record records[] = {
+		{ .kind = FLIGHT_NETWORK, .time_ns = 5, .value = 2 * MS, .extra = name },
+		{ .kind = FLIGHT_COLLECTIVE_ARGS, .time_ns = 5, .value = 9000, .extra = 3 },
+		{ .kind = FLIGHT_COLLECTIVE_GROUP, .time_ns = 5, .value = INT64_C(4) << 32 },
+		{ .kind = FLIGHT_NETWORK_SEND,
+		  .time_ns = 5,
+		  .value = flight_us_pair(10, 20),
+		  .extra = (uint64_t)flight_us_pair(30, 0) },
+		{ .kind = FLIGHT_NETWORK_RECV,
+		  .time_ns = 5,
+		  .value = flight_us_pair(40, 50),
+		  .extra = (uint64_t)flight_us_pair(60, 0) },
+	};
+	static const char *const expected[] = {
+		"network_seconds_sum{rank=\"0\",local_rank=\"0\",operation=\"send_recv\","
+		"backend=\"nccl\",dtype=\"unknown\"} 0.002\n",
+		"network_bytes_total{rank=\"0\",local_rank=\"0\",operation=\"send_recv\","
+		"backend=\"nccl\",dtype=\"unknown\"} 9000\n",
+		"part=\"send_gpu\"} 0.00001\n",
+		"part=\"send_peer\"} 0.00002\n",
+		"part=\"send_wire\"} 0.00003\n",
+		"part=\"receive_wire\"} 0.00004\n",
+		"part=\"receive_flush\"} 0.00005\n",
+		"part=\"receive_gpu\"} 0.00006\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(records); i++) {
+		recorder_push(r.flight, 0, false, records[i]);
+		metrics_worker_follow(worker, r.flight, false);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
+		expect(host, expected[i]);
+	recorder_close(&r);
+	(void)metrics_host_free(host);
+}
+
 static void kernels_of_a_window_count_by_kind(void **state)
 {
 	struct two two = open_two(&compat, 2);
@@ -412,6 +455,7 @@ int main(void)
 		cmocka_unit_test(without_numbers_those_that_overlap_are_one),
 		cmocka_unit_test(what_ends_when_it_is_queued_is_no_time_of_a_collective),
 		cmocka_unit_test(records_that_come_in_parts_are_one_collective),
+		cmocka_unit_test(steps_of_the_network_are_summed_by_what_they_waited_for),
 		cmocka_unit_test(kernels_of_a_window_count_by_kind),
 		cmocka_unit_test(accounts_give_cpu_time_and_delay),
 		cmocka_unit_test(losses_are_counted_by_reason),
