@@ -20,7 +20,7 @@ import time
 from typing import Any, Callable, ContextManager, Dict, Optional
 
 from perftracker import _agent, _rank, _signals
-from perftracker._source import AgentSource, SourceError, TorchSource, YieldError
+from perftracker._source import AgentSource, SourceError, TorchSource, YieldError, has_device
 
 CONNECT_TRIES = 100
 EXIT_WAIT_S = 60.0
@@ -196,7 +196,9 @@ def _sources(agent: Any) -> Any:
     wanted = agent.order_source()
     if wanted == _agent.SOURCE_AGENT:
         return [AgentSource(agent, whole=False)]
-    if wanted == _agent.SOURCE_TORCH:
+    # Our own look at a device was seen on doubles of its libraries only, so far: it is
+    # used when asked for (docs/gpu-measurements.md).
+    if wanted == _agent.SOURCE_TORCH or has_device():
         return [TorchSource()]
     return [AgentSource(agent), TorchSource()]
 

@@ -58,7 +58,7 @@ class AgentSource:
         self.late = False  # what is recorded is complete only after stop()
 
     def start(self, path: str, on_steal: Callable[[], None]) -> None:
-        device = _has_device()
+        device = has_device()
         if device and _user_profiles():
             raise YieldError("the user's own profiler is active")
         error = self._agent.window_open(int(self._whole))
@@ -222,7 +222,8 @@ class _Guard:
         self._original = None
 
 
-def _has_device() -> bool:
+def has_device() -> bool:
+    """Whether torch uses a GPU here."""
     torch = sys.modules.get("torch")
     return torch is not None and bool(torch.cuda.is_available() and torch.cuda.is_initialized())
 
