@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * collect/host/pmsampling.c, against a double (PM_DOUBLE, PM_DOUBLE_OLD) and against
+ * CUPTI's own host API for all chips that it knows (CUPTI_REAL; skipped without).
+ */
+#include "collect/host/pmsampling.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+#define BIT(kind) (1u << PM_##kind)
+#define ALL ((1u << PM_KIND_CNT) - 1)
+#define LINKS (BIT(LINK_RX) | BIT(LINK_TX))
+#define PCIE_WAYS (BIT(PCIE_READ) | BIT(PCIE_WRITE))
+#define MEMORY (BIT(MEMORY_READ) | BIT(MEMORY_WRITE) | BIT(MEMORY_CLOCK))
+
+static struct pm_library open_library(const char *path)
+{
+	struct pm_library library;
+	char why[GPUHW_WHY] = "";
+
+	assert_non_null(path);
+	if (pm_library_open(&library, path, why) < 0)
+		fail_msg("%s: %s", path, why);
+	return library;
+}
+
+static uint32_t kinds_of(const struct pm_choice *choice)
+{
+	uint32_t ret = 0;
+	size_t cnt = 0;
+
+	for (uint32_t kind = 0; kind < PM_KIND_CNT; kind++) {
+		if (choice->names[kind] == NULL)
+			continue;
+		ret |= 1u << kind;
+		cnt++;
+	}
+	assert_int_equal(choice->cnt, cnt);
+	return ret;
+}
+
+static struct pm_choice choose(const struct pm_library *library, const char *chip)
+{
+	struct pm_choice choice;
+	char why[GPUHW_WHY] = "";
+
+	if (pm_choose(library, chip, NULL, &choice, why) < 0)
+		fail_msg("%s: %s", chip, why);
+	return choice;
+}
+
+/* --- the double --- */
+
+static void assert_hosts_closed(const struct pm_library *library)
+{
+	void *symbol = dlsym(library->handle, "double_pm_hosts");
+	int (*hosts)(void);
+
+	assert_non_null(symbol);
+	memcpy(&hosts, &symbol, sizeof(hosts));
+	assert_int_equal(hosts(), 0);
+}
+
+static void test_first_candidates(void **state)
+{
+	struct pm_library library = open_library(getenv("PM_DOUBLE"));
+	struct pm_choice choice = choose(&library, "EASY");
+
+	(void)state;
+	assert_int_equal(kinds_of(&choice), ALL & ~BIT(PCIE_BOTH));
+	assert_non_null(strstr(choice.names[PM_MEMORY_READ], "dramc__"));
+	assert_non_null(strstr(choice.names[PM_MATRIX], "realtime"));
+	assert_hosts_closed(&library);
+	pm_library_close(&library);
+}
+
+static void test_later_candidates(void **state)
+{
+	struct pm_library library = open_library(getenv("PM_DOUBLE"));
+	struct pm_choice choice = choose(&library, "OLD");
+
+	(void)state;
+	assert_int_equal(kinds_of(&choice), ALL & ~BIT(PCIE_BOTH) & ~BIT(ISSUE));
+	assert_non_null(strstr(choice.names[PM_MEMORY_READ], "dram__"));
+	assert_non_null(strstr(choice.names[PM_MEMORY_WRITE], "dram__"));
+	assert_non_null(strstr(choice.names[PM_MATRIX], "inst_executed_pipe_tensor"));
+	assert_hosts_closed(&library);
+	pm_library_close(&library);
+}
+
+/* Counters go to those who come first. */
+static void test_counters_are_short(void **state)
+{
+	struct pm_library library = open_library(getenv("PM_DOUBLE"));
+	struct pm_choice choice = choose(&library, "SMALL");
+
+	(void)state;
+	assert_int_equal(kinds_of(&choice), (1u << 6) - 1);
+	assert_hosts_closed(&library);
+	pm_library_close(&library);
+}
+
+static void test_both_ways_stand_in(void **state)
+{
+	struct pm_library library = open_library(getenv("PM_DOUBLE"));
+	struct pm_choice choice = choose(&library, "WAYS");
+
+	(void)state;
+	assert_int_equal(kinds_of(&choice), ALL & ~PCIE_WAYS);
+	assert_hosts_closed(&library);
+	pm_library_close(&library);
+}
+
+static void assert_refused(const struct pm_library *library, const char *chip, const char *expected)
+{
+	struct pm_choice choice = { .cnt = 99 };
+	char why[GPUHW_WHY] = "";
+
+	assert_int_equal(pm_choose(library, chip, NULL, &choice, why), -ENOTSUP);
+	assert_string_equal(why, expected);
+	assert_int_equal(choice.cnt, 99);
+	assert_hosts_closed(library);
+}
+
+static void test_says_why_not(void **state)
+{
+	struct pm_library library = open_library(getenv("PM_DOUBLE"));
+
+	(void)state;
+	assert_refused(&library, "GV100", "no PM sampling on GV100 (CUPTI: 27)");
+	assert_refused(&library, "EMPTY", "EMPTY has no counter that fits");
+	assert_refused(&library, "BROKEN", "BROKEN has no counter that fits");
+	pm_library_close(&library);
+}
+
+static void test_opening(void **state)
+{
+	struct pm_library library = { 0 }, again;
+	char why[GPUHW_WHY] = "";
+
+	(void)state;
+	assert_int_equal(pm_library_open(&library, "/nowhere/libcupti.so.13", why), -ENODEV);
+	assert_string_equal(why, "no libcupti.so.13");
+	assert_int_equal(pm_library_open(&library, getenv("PM_DOUBLE_OLD"), why), -ENODEV);
+	assert_string_equal(why, "it lacks cuptiProfilerHostGetNumOfPasses");
+	assert_null(library.handle);
+
+	/* By its name: the copy that is mapped. */
+	library = open_library(getenv("PM_DOUBLE"));
+	assert_int_equal(pm_library_open(&again, NULL, why), 0);
+	assert_ptr_equal(again.handle, library.handle);
+	pm_library_close(&again);
+	pm_library_close(&library);
+	assert_null(library.handle);
+	pm_library_close(&library);
+}
+
+/* --- CUPTI itself --- */
+
+static const struct {
+	const char *chip;
+	uint32_t lacking;
+} expected_chips[] = {
+	{ "TU102", BIT(MATRIX) | BIT(MEMORY_CLOCK) | BIT(PCIE_BOTH) },
+	{ "GA100", BIT(PCIE_BOTH) },
+	{ "GA102", BIT(PCIE_BOTH) },
+	{ "GH100", BIT(PCIE_BOTH) },
+	{ "AD102", BIT(PCIE_BOTH) | LINKS },
+	{ "GB202", BIT(PCIE_BOTH) | LINKS },
+	{ "GB100", PCIE_WAYS },
+	{ "GB102", PCIE_WAYS },
+	{ "GB110", PCIE_WAYS },
+	{ "GB10B", BIT(PCIE_BOTH) | PCIE_WAYS | LINKS | MEMORY },
+};
+
+static struct pm_library open_real(void)
+{
+	const char *path = getenv("CUPTI_REAL");
+
+	if (path == NULL || path[0] == '\0') {
+		print_message("no CUPTI 13 on this machine: its host API was not asked\n");
+		skip();
+	}
+	return open_library(path);
+}
+
+static bool is_known(const struct pm_library *library, const char *chip)
+{
+	const char *const *names;
+	size_t cnt;
+
+	assert_int_equal(pm_library_chips(library, &names, &cnt), 0);
+	for (size_t i = 0; i < cnt; i++) {
+		if (strcmp(names[i], chip) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void test_real_chips(void **state)
+{
+	struct pm_library library = open_real();
+	size_t known = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(expected_chips); i++) {
+		struct pm_choice choice;
+
+		/* An older or newer library may know others. */
+		if (!is_known(&library, expected_chips[i].chip))
+			continue;
+		known++;
+		choice = choose(&library, expected_chips[i].chip);
+		if (kinds_of(&choice) != (ALL & ~expected_chips[i].lacking))
+			fail_msg("%s: kinds 0x%x", expected_chips[i].chip, kinds_of(&choice));
+	}
+	assert_true(known > 0);
+	pm_library_close(&library);
+}
+
+/* Whatever chip: the clocks and what the cores do always fit; Volta alone is refused. */
+static void test_every_real_chip(void **state)
+{
+	struct pm_library library = open_real();
+	const uint32_t least = BIT(ACTIVE) | BIT(CORES_ACTIVE) | BIT(ISSUE) | BIT(CORE_CLOCK);
+	const char *const *names;
+	size_t cnt;
+
+	(void)state;
+	assert_int_equal(pm_library_chips(&library, &names, &cnt), 0);
+	for (size_t i = 0; i < cnt; i++) {
+		struct pm_choice choice;
+		char why[GPUHW_WHY] = "";
+
+		if (pm_choose(&library, names[i], NULL, &choice, why) < 0) {
+			assert_int_equal(strncmp(names[i], "GV", 2), 0);
+			continue;
+		}
+		print_message("%s: %zu\n", names[i], choice.cnt);
+		assert_int_equal(kinds_of(&choice) & least, least);
+	}
+	pm_library_close(&library);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first_candidates),
+		cmocka_unit_test(test_later_candidates),
+		cmocka_unit_test(test_counters_are_short),
+		cmocka_unit_test(test_both_ways_stand_in),
+		cmocka_unit_test(test_says_why_not),
+		cmocka_unit_test(test_opening),
+		cmocka_unit_test(test_real_chips),
+		cmocka_unit_test(test_every_real_chip),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
