@@ -20,7 +20,14 @@ import time
 from typing import Any, Callable, ContextManager, Dict, Optional
 
 from perftracker import _agent, _rank, _signals
-from perftracker._source import AgentSource, SourceError, TorchSource, YieldError, has_device
+from perftracker._source import (
+    AgentSource,
+    SourceError,
+    TorchSource,
+    YieldError,
+    has_device,
+    profiles,
+)
 
 CONNECT_TRIES = 100
 EXIT_WAIT_S = 60.0
@@ -332,6 +339,7 @@ def _wrap_torch() -> None:
     if _hook.calls is None:
         _hook.calls = _torch.Hooks(_first_loader, _nothing, _first_step, _nothing)
     _torch.wrap(_hook.calls)
+    profiles.attach()
 
 
 def region(name: str) -> "ContextManager[Any]":

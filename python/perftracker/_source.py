@@ -28,6 +28,7 @@ import sys
 import threading
 import time
 import warnings
+import weakref
 from typing import Any, Callable, ContextManager, Dict, Iterator, List
 
 from perftracker import _agent, _signals
@@ -54,12 +55,11 @@ class AgentSource:
     def __init__(self, agent: Any, whole: bool = True) -> None:
         self._agent = agent
         self._whole = whole
-        self._guard = _Guard()
         self.late = False  # what is recorded is complete only after stop()
 
     def start(self, path: str, on_steal: Callable[[], None]) -> None:
         device = has_device()
-        if device and _user_profiles():
+        if device and profiles.is_open():
             raise YieldError("the user's own profiler is active")
         error = self._agent.window_open(int(self._whole))
         absent = self._agent.absent(_agent.GPU)
@@ -72,7 +72,7 @@ class AgentSource:
             self._agent.window_close()
             raise SourceError("the agent can't record this device: %s" % absent)
         if self.late:
-            self._guard.watch(on_steal)
+            profiles.watch(on_steal)
 
     def bound(self, step: int) -> None:
         """The marks themselves say where iterations begin."""
@@ -86,7 +86,7 @@ class AgentSource:
         self.stop()()
 
     def stop(self, exiting: bool = False) -> Callable[[], int]:
-        self._guard.unwatch()
+        profiles.unwatch()
         self._agent.window_close()
         return self._wait_complete if self.late else lambda: 0
 
@@ -109,7 +109,6 @@ class TorchSource:
         self._profile: Any = None
         self._step_range: Any = None
         self._ranges: Any = None
-        self._guard = _Guard()
 
     def start(self, path: str, on_steal: Callable[[], None]) -> None:
         """Records until stop(); the trace will be at path. Raises SourceError when it can't.
@@ -126,17 +125,17 @@ class TorchSource:
 
         if profiler.kineto_available() is False:
             raise SourceError("this torch has no Kineto")
-        if torch._C._autograd._profiler_enabled():
-            raise SourceError("the user's own profiler is active")
+        if profiles.is_open():
+            raise YieldError("the user's own profiler is active")
         self.path = path
         self._ranges = _Ranges(profiler.record_function)
         self._profile = _profile(torch, profiler)
-        self._profile._prepare_trace()
+        profiles.prepare(self._profile)
         self._ranges.watch()
         with _quiet_kineto(torch):
             self._profile._start_trace()
         _add_metadata(torch)
-        self._guard.watch(on_steal)
+        profiles.watch(on_steal)
 
     def bound(self, step: int) -> None:
         """An iteration begins here: closes the range of the one before."""
@@ -174,7 +173,7 @@ class TorchSource:
         import torch.autograd.profiler as profiler
 
         torch = sys.modules["torch"]
-        self._guard.unwatch()
+        profiles.unwatch()
         self._step_range = None
         if self._ranges is not None:
             self._ranges.end_all()
@@ -190,47 +189,80 @@ class TorchSource:
         return result
 
 
-class _Guard:
-    """Calls on_steal before a profiler of the user's starts."""
+class Profiles:
+    """The job's own profiles by torch, of which there can be one at a time, ours among them.
+
+    A profile is prepared, sometimes long before it starts (the warm-up of a schedule). torch
+    says only of those that started that they are there, and crashes where a second one comes
+    and goes before the first has started. So each is noted from its preparation on.
+    """
 
     def __init__(self) -> None:
-        self._original: Any = None
+        self._prepare: Any = None  # torch's own; None: not attached
+        self._open: Any = weakref.WeakSet()
+        self._on_steal: Any = None
+
+    def attach(self) -> None:
+        """Once, when torch is there: the wrappers stay."""
+        import torch.autograd.profiler as profiler
+
+        kind = profiler.profile
+        if self._prepare is not None or not hasattr(kind, "_prepare_trace"):
+            return
+        self._prepare, leave = kind._prepare_trace, kind.__exit__
+
+        @functools.wraps(self._prepare)
+        def prepared(profile: Any) -> Any:
+            self._begins(profile)
+            return self._prepare(profile)
+
+        @functools.wraps(leave)
+        def left(profile: Any, *error: Any) -> Any:
+            try:
+                return leave(profile, *error)
+            finally:
+                self._open.discard(profile)
+
+        kind._prepare_trace, kind.__exit__ = prepared, left
+
+    def prepare(self, profile: Any) -> None:
+        """Prepares a profile of ours."""
+        if self._prepare is None:
+            profile._prepare_trace()
+        else:
+            self._prepare(profile)
+
+    def is_open(self) -> bool:
+        """Whether the job has one, on any thread."""
+        torch = sys.modules.get("torch")
+        return len(self._open) > 0 or (
+            torch is not None and bool(torch._C._autograd._profiler_enabled())
+        )
 
     def watch(self, on_steal: Callable[[], None]) -> None:
-        if "torch" not in sys.modules:
-            return
-        import torch.autograd.profiler as profiler
-
-        original = profiler.profile._prepare_trace
-
-        def prepare(profile: Any) -> Any:
-            try:
-                on_steal()
-            except Exception as error:  # theirs then fails as with any other profiler
-                _signals.pass_on(error)
-            return original(profile)
-
-        self._original = original
-        profiler.profile._prepare_trace = prepare
+        """Calls on_steal before a profile of the job begins, until unwatch()."""
+        self._on_steal = on_steal
 
     def unwatch(self) -> None:
-        if self._original is None:
-            return
-        import torch.autograd.profiler as profiler
+        self._on_steal = None
 
-        profiler.profile._prepare_trace = self._original
-        self._original = None
+    def _begins(self, profile: Any) -> None:
+        try:
+            self._open.add(profile)
+            on_steal = self._on_steal
+            if on_steal is not None:
+                on_steal()
+        except Exception as error:  # theirs then fails as with any other profiler
+            _signals.pass_on(error)
+
+
+profiles = Profiles()
 
 
 def has_device() -> bool:
     """Whether torch uses a GPU here."""
     torch = sys.modules.get("torch")
     return torch is not None and bool(torch.cuda.is_available() and torch.cuda.is_initialized())
-
-
-def _user_profiles() -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and bool(torch._C._autograd._profiler_enabled())
 
 
 class _Ranges:

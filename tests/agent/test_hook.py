@@ -379,15 +379,17 @@ class Windows(HookTest):
         self.assertEqual([m.order_id for m in worker.got(d.DONE)], [1, 2])
 
     def test_the_users_own_profiler_goes_first(self) -> None:
-        self.order_when(10, 50, window_ns=10**12, source=d.SOURCE_TORCH)
-        for form, types in (
-            ("early", [d.MISSED, d.BYE]),
-            ("late", [d.BEGUN, d.MISSED, d.BYE]),
+        for form, steps, types in (
+            ("early", 1000, [d.MISSED, d.BYE]),
+            ("late", 1000, [d.BEGUN, d.MISSED, d.BYE]),
+            ("warming", 1000, [d.MISSED, d.BYE]),
+            ("warming", 10, [d.MISSED, d.BYE]),
         ):
-            with self.subTest(form):
+            with self.subTest(form, steps=steps):
                 self.daemon.workers.clear()
+                self.order_when(10, 50, window_ns=0, least=steps, source=d.SOURCE_TORCH)
                 run = self.run_job("user_profiler.py", form)
-                self.assertEqual(run.stdout, "events True\n", run.stderr)
+                self.assertEqual((run.returncode, run.stdout), (0, "events True\n"), run.stderr)
                 worker = self.only_worker()
                 self.assertEqual([m.type for m in worker.messages], types)
                 self.assertIn("profiler", worker.got(d.MISSED)[0].text)

@@ -11,11 +11,10 @@ import sys
 import threading
 
 import torch
-from perftracker import _hook
+from perftracker import _hook, _source
 from torch.autograd import profiler
 
 PACKAGE = os.path.dirname(_hook.__file__)
-original = profiler.profile._prepare_trace
 original_enter = profiler.record_function.__enter__
 
 
@@ -115,9 +114,9 @@ def try_line(source, number):
     if torch._C._autograd._profiler_enabled():
         wrong.append("profiler left on")
         torch._C._autograd._disable_profiler()
-    if profiler.profile._prepare_trace is not original:
-        wrong.append("profiler left wrapped")
-        profiler.profile._prepare_trace = original
+    if _source.profiles._on_steal is not None:
+        wrong.append("profiles left watched")
+        _source.profiles.unwatch()
     if profiler.record_function.__enter__ is not original_enter:
         wrong.append("ranges left watched")
     if hook.agent.recording:
