@@ -110,6 +110,7 @@ EXPORTS = {
     "pt_agent_window_close",
     "pt_agent_window_complete",
     "pt_agent_window_open",
+    "rocprofiler_configure",
 }
 
 

@@ -409,10 +409,13 @@ static void stop(void)
 	count_dropped();
 }
 
-/* Re-attaching crashed while graphs were alive, before CUDA 12.6. */
+/*
+ * Re-attaching crashed while graphs were alive, before CUDA 12.6. Whether some are is not to be
+ * known: they may have been captured in this window or before it, and never launched in one.
+ */
 static bool may_finalize(void)
 {
-	return !cupti.reader.graph_seen || cupti.version >= CUPTI_VERSION_12_6;
+	return cupti.version >= CUPTI_VERSION_12_6;
 }
 
 static int wait_finalized(void)
@@ -451,9 +454,10 @@ static int detach(char ret_why[static GPUTRACE_WHY_MAX])
 	int ret;
 
 	if (!may_finalize()) {
-		gputrace_why(ret_why,
-			     "CUPTI stays attached: detaching before CUDA 12.6 would harm graphs",
-			     NULL);
+		gputrace_why(
+			ret_why,
+			"CUPTI stays attached, idle: detaching before CUDA 12.6 may harm graphs",
+			NULL);
 		return -EOPNOTSUPP;
 	}
 	ret = finalize();

@@ -13,7 +13,6 @@ enum { KEY_RUNTIME = 0x5000, KEY_DRIVER = 0x6000 };
 
 void cupti_reader_reset(struct cupti_reader *reader)
 {
-	reader->graph_seen = false;
 	reader->context_cnt = 0;
 	memset(reader->names, 0, sizeof(reader->names));
 }
@@ -203,7 +202,6 @@ static void read_kernel(struct cupti_reader *reader, const struct cupti_kernel *
 					.graph_node = kernel->graph_node,
 					.size = product(kernel->grid) * product(kernel->block) };
 
-	reader->graph_seen |= kernel->graph_node != 0;
 	if (reader->graphs_uncorrelated && kernel->graph_node != 0)
 		event.correlation = 0;
 	note_context(reader, kernel->context, kernel->device);
@@ -272,14 +270,6 @@ static void read_sync(struct cupti_reader *reader, const struct cupti_sync *sync
 	reader->sink->event(&event);
 }
 
-static bool is_graph_launch(const struct cupti_api *api)
-{
-	if (api->kind == CUPTI_KIND_RUNTIME)
-		return api->call == CUPTI_RUNTIME_GRAPH_LAUNCH ||
-		       api->call == CUPTI_RUNTIME_GRAPH_LAUNCH_PTSZ;
-	return api->call == CUPTI_DRIVER_GRAPH_LAUNCH;
-}
-
 static void read_api(struct cupti_reader *reader, const struct cupti_api *api)
 {
 	struct gputrace_event event = { .kind = GPUTRACE_API,
@@ -288,7 +278,6 @@ static void read_api(struct cupti_reader *reader, const struct cupti_api *api)
 					.correlation = api->correlation };
 
 	event.name = call_name(reader, api);
-	reader->graph_seen |= is_graph_launch(api);
 	if (event.name == 0 || !set_times(reader, api->start, api->end, &event))
 		return;
 	reader->sink->event(&event);

@@ -24,7 +24,6 @@ struct cupti_reader {
 	/* Launches of graphs have wrong correlation numbers (CUDA 13.0, from the second session
 	 * of a process on): they are left out, and the order of launches must do. */
 	bool graphs_uncorrelated;
-	bool graph_seen;
 	struct {
 		uint32_t context;
 		int32_t device;

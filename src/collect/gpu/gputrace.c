@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-const struct gputrace_ops *const gputrace_all[] = { &gputrace_cupti, NULL };
+const struct gputrace_ops *const gputrace_all[] = { &gputrace_cupti, &gputrace_rocprof, NULL };
 
 void gputrace_why(char ret_why[static GPUTRACE_WHY_MAX], const char *part, ...)
 {

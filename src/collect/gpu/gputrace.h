@@ -12,7 +12,8 @@
  *
  * One back end is open at a time, and its functions are called one at a time. They run in
  * somebody's training process: never exit, abort, print or wait for the network;
- * memory is mapped at the first start, within a fixed budget.
+ * memory is mapped at the first start, within a fixed budget. A vendor that wants all declared
+ * when the job starts (rocprof.c) is an entry of the library beside the table.
  * Source: facts on collection, sections 0 and 2; rocprofiler-sdk and PTI for the
  * places where vendors differ.
  */
@@ -92,6 +93,7 @@ struct gputrace_ops {
 extern const struct gputrace_ops *const gputrace_all[];
 
 extern const struct gputrace_ops gputrace_cupti;
+extern const struct gputrace_ops gputrace_rocprof;
 extern const struct gputrace_ops gputrace_null; /* the example; not one of all */
 
 /* ret_why = parts one behind the other, cut to its size; the last is NULL. */
