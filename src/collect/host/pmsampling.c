@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/host/pmsampling.h"
 
-#include "collect/host/pmsampling_abi.h"
+#include "collect/host/pmsampling_parts.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,16 +13,6 @@
 #define SHARE(metric) metric ".avg.pct_of_peak_sustained_elapsed"
 #define RATE(metric) metric ".sum.per_second"
 #define CLOCK(unit) unit "__cycles_elapsed.avg.per_second"
-
-struct pm_functions {
-	int (*open)(struct pm_host_open *);
-	int (*close)(struct pm_host_close *);
-	int (*chips)(struct pm_host_chips *);
-	int (*add)(struct pm_host_add *);
-	int (*config_size)(struct pm_config_size *);
-	int (*config_get)(struct pm_config_get *);
-	int (*config_passes)(struct pm_config_passes *);
-};
 
 /*
  * The cycles of a "realtime" metric fit where its count of instructions needs two passes
@@ -168,25 +158,38 @@ static void close_host(const struct chooser *chooser, struct pm_host *host)
 	(void)chooser->functions->close(&request);
 }
 
-/* How often the work would have to run for what the host object has; 0: it can't be had. */
-static size_t count_passes(const struct chooser *chooser, struct pm_host *host)
+/* What the host object has, as a device wants it. Returns 0, -EIO or -ENOMEM. */
+static int build_config(const struct pm_functions *functions, struct pm_host *host,
+			uint8_t **ret_config, size_t *ret_bytes)
 {
 	struct pm_config_size bytes = { .size = sizeof(bytes), .host = host };
 	struct pm_config_get get = { .size = sizeof(get), .host = host };
+	_cleanup_free_ uint8_t *config = NULL;
+
+	if (functions->config_size(&bytes) != PM_OK)
+		return -EIO;
+	config = calloc(1, MAX(bytes.bytes, (size_t)1));
+	if (config == NULL)
+		return -ENOMEM;
+	get.bytes = bytes.bytes;
+	get.config = config;
+	if (functions->config_get(&get) != PM_OK)
+		return -EIO;
+	*ret_config = take_ptr(config);
+	*ret_bytes = bytes.bytes;
+	return 0;
+}
+
+/* How often the work would have to run for what the host object has; 0: it can't be had. */
+static size_t count_passes(const struct chooser *chooser, struct pm_host *host)
+{
 	struct pm_config_passes passes = { .size = sizeof(passes) };
 	_cleanup_free_ uint8_t *config = NULL;
 
-	if (chooser->functions->config_size(&bytes) != PM_OK)
+	if (build_config(chooser->functions, host, &config, &passes.bytes) < 0)
 		return 0;
-	config = calloc(1, MAX(bytes.bytes, (size_t)1));
-	if (config == NULL)
-		return 0;
-	get.bytes = passes.bytes = bytes.bytes;
-	get.config = passes.config = config;
-	if (chooser->functions->config_get(&get) != PM_OK ||
-	    chooser->functions->config_passes(&passes) != PM_OK)
-		return 0;
-	return passes.cnt;
+	passes.config = config;
+	return chooser->functions->config_passes(&passes) == PM_OK ? passes.cnt : 0;
 }
 
 /* Whether a metric fits into one pass with all that are chosen. */
@@ -253,4 +256,52 @@ int pm_choose(const struct pm_library *library, const char *chip, const uint8_t 
 	}
 	*ret = chooser.choice;
 	return 0;
+}
+
+/* --- the plan --- */
+
+static int fill_plan(const struct chooser *chooser, struct pm_plan *plan)
+{
+	struct pm_host_add add = { .size = sizeof(add), .host = plan->host, .names = plan->names };
+
+	for (enum pm_kind kind = 0; kind < PM_KIND_CNT; kind++) {
+		if (chooser->choice.names[kind] == NULL)
+			continue;
+		plan->names[plan->cnt] = chooser->choice.names[kind];
+		plan->kinds[plan->cnt++] = kind;
+	}
+	add.cnt = plan->cnt;
+	if (chooser->functions->add(&add) != PM_OK)
+		return -EIO;
+	return build_config(chooser->functions, plan->host, &plan->config, &plan->config_bytes);
+}
+
+int pm_plan_open(const struct pm_library *library, const char *chip, const uint8_t *availability,
+		 const struct pm_choice *choice, struct pm_plan *ret)
+{
+	struct chooser chooser = { .functions = library->functions,
+				   .chip = chip,
+				   .availability = availability,
+				   .choice = *choice };
+	struct pm_plan plan = { 0 };
+	int error;
+
+	if (open_host(&chooser, &plan.host) != PM_OK)
+		return -EIO;
+	error = fill_plan(&chooser, &plan);
+	if (error < 0)
+		pm_plan_close(library, &plan);
+	else
+		*ret = plan;
+	return error;
+}
+
+void pm_plan_close(const struct pm_library *library, struct pm_plan *plan)
+{
+	const struct chooser chooser = { .functions = library->functions };
+
+	if (plan->host != NULL)
+		close_host(&chooser, plan->host);
+	free(plan->config);
+	*plan = (struct pm_plan){ 0 };
 }

@@ -6,7 +6,7 @@
  * takes the first with which all chosen so far still fit in one pass. CUPTI's host API
  * says so, on the CPU alone.
  *
- * This chooses; nothing samples by it yet.
+ * This chooses; pmsampling_session.h samples.
  */
 #pragma once
 

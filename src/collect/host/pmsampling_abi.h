@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of CUPTI 13's host API for PM sampling that chooses metrics: it runs on the
- * CPU alone, for chips that are elsewhere, too. Every struct tells its size, so that a
- * newer library knows which members are there. pmsampling_abi_check.c compares these with
+ * CUPTI 13's PM sampling: the host API, which plans and evaluates on the CPU alone, for
+ * chips that are elsewhere, too. What speaks to a device is in pmsampling_target_abi.h. Every
+ * struct tells its size up to its last member, so that a newer library knows which are
+ * there. pmsampling_abi_check.c compares these with
  * the toolkit's headers (cupti_profiler_host.h, which a C compiler refuses as it is).
  */
 #pragma once
@@ -11,7 +12,20 @@
 
 #define PM_SAMPLING_PROFILER 1 /* CUPTI_PROFILER_TYPE_PM_SAMPLING */
 
-enum { PM_OK = 0 };
+enum {
+	PM_OK = 0,
+	PM_INVALID_OPERATION = 7, /* sampling is on already, by whomever */
+	PM_BUSY = 26,
+	PM_UNSUPPORTED = 27,
+	PM_NO_PERMISSION = 35,
+};
+
+/* Of which a sample is due: so many cycles of the system's clock, or nanoseconds. */
+enum { PM_EVERY_CYCLES = 0, PM_EVERY_NS = 1 };
+enum { PM_KEEP_OLDEST = 0 };
+enum { PM_STOP_OTHER = 0, PM_STOP_FULL = 1, PM_STOP_END = 2 };
+
+#define PM_SIZE(type, last) (offsetof(struct type, last) + sizeof(((struct type *)0)->last))
 
 struct pm_host; /* of the library */
 
@@ -66,4 +80,16 @@ struct pm_config_passes {
 	size_t bytes;
 	uint8_t *config;
 	size_t cnt;
+};
+
+struct pm_evaluate {
+	size_t size;
+	void *priv;
+	struct pm_host *host;
+	const uint8_t *image;
+	size_t image_bytes;
+	size_t idx;
+	const char **names;
+	size_t cnt;
+	double *values;
 };

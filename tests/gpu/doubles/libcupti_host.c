@@ -7,6 +7,7 @@
  *   WAYS    does not know pcie__read_bytes nor pcie__write_bytes
  *   EMPTY   nothing fits
  *   BROKEN  gives no plan
+ *   TU102, GA100  as EASY
  * Any other is refused (27). Whoever hands it an older struct, or asks for a plan before
  * the metrics, is refused, too (1).
  */
@@ -26,7 +27,8 @@ struct pm_host {
 	size_t cnt, passes;
 };
 
-static const char *const chips[] = { "EASY", "OLD", "SMALL", "WAYS", "EMPTY", "BROKEN" };
+static const char *const chips[] = { "EASY",  "OLD",	"SMALL", "WAYS",
+				     "EMPTY", "BROKEN", "TU102", "GA100" };
 static int hosts;
 
 /* Host objects that were opened and not closed. */

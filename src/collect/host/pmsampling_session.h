@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * PM sampling of one NVIDIA GPU for the time of a window: counters at 10 kHz, at 1 kHz
+ * from the first overflow of the device's buffer on, averaged before they are handed on.
+ * The owner drains it every 10 ms and falls back to gpuhw's fast samples when it ends.
+ *
+ * Counters are the device's, whoever works on it; one process at a time may have them,
+ * with CAP_SYS_ADMIN unless the driver lets everybody. The calls may block like a
+ * driver's: they belong in a thread of their own, and all into the same.
+ *
+ * hostd does not use it yet: no card has shown it.
+ */
+#pragma once
+
+#include "collect/host/pmsampling.h"
+
+#define PM_FAST_HZ 10000u
+#define PM_SLOW_HZ 1000u
+#define PM_DRAIN_MS 10
+
+struct pm_setup {
+	uint32_t device;	 /* as CUDA counts */
+	int64_t bucket_ns;	 /* averaged over; at least a sample's time */
+	int64_t (*now_ns)(void); /* clock_mono_ns but in tests */
+
+	/* time_ns: the end, CLOCK_MONOTONIC. values: borrowed for the call. */
+	void (*take)(void *arg, int64_t time_ns, const struct gpuhw_values *values);
+	void *arg;
+};
+
+struct pm_counts {
+	uint64_t samples;    /* taken */
+	uint64_t buckets;    /* handed on */
+	uint64_t overflows;  /* of the device's buffer: samples were lost, unknown how many */
+	uint64_t failed;     /* samples that the library did not tell */
+	uint64_t unfinished; /* drains that ended with records left */
+};
+
+struct pm_session;
+
+/*
+ * Starts sampling at PM_FAST_HZ. library must stay open. Returns 0, or with the reason in
+ * why: -ENODEV no driver or device, -EPERM, -EBUSY another tool has the counters, -ENOTSUP
+ * not this chip, -ENOMEM, -EIO.
+ */
+_must_check_ int pm_session_start(const struct pm_library *library, const struct pm_setup *setup,
+				  struct pm_session **ret, char why[static GPUHW_WHY]);
+
+/*
+ * Takes what the device has; take() is called in order of time. An overflow at PM_FAST_HZ
+ * restarts at PM_SLOW_HZ. Returns 0; else sampling has ended, with the reason in why:
+ * -EOVERFLOW at PM_SLOW_HZ, too; otherwise as pm_session_start().
+ */
+_must_check_ int pm_session_drain(struct pm_session *session, char why[static GPUHW_WHY]);
+
+/* Samples a second that are asked for; 0: it has ended. */
+uint32_t pm_session_hz(const struct pm_session *session);
+
+/* Stops, takes the rest, and frees. NULL is fine; ret too. Returns NULL. */
+struct pm_session *pm_session_stop(struct pm_session *session, struct pm_counts *ret);

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A double of the part of libcupti that samples a device's counters: a sample at each
+ * interval up to the time that the test sets, with shares of 40 % and 60 % by turns and
+ * rates of 1e9. Calls out of order are refused (7), others' sizes too (1).
+ */
+#include "collect/host/pmsampling_target_abi.h"
+#include "pm_double.h"
+
+#include <math.h>
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define INVALID 1
+#define AVAILABILITY_BYTES 16
+#define CYCLES_A_US 1500
+
+struct pm_object {
+	int unused;
+};
+
+struct record {
+	uint64_t start, end, turn;
+};
+
+struct image {
+	uint64_t cnt;
+	struct record records[];
+};
+
+static struct pm_double told = { .chip = "EASY" };
+static struct pm_object object;
+static uint64_t next_ns, turn;
+static uint32_t image_samples;
+
+EXPORT struct pm_double *double_pm(void);
+struct pm_double *double_pm(void)
+{
+	return &told;
+}
+
+#define CALL(name, type)                  \
+	EXPORT int name(struct type *in); \
+	int name(struct type *in)
+
+#define REFUSE_UNLESS(condition)        \
+	do {                            \
+		if (!(condition))       \
+			return INVALID; \
+	} while (0)
+
+CALL(cuptiProfilerInitialize, pm_initialize)
+{
+	REFUSE_UNLESS(in->size == sizeof(*in));
+	if (told.initialize == PM_OK)
+		told.initialized++;
+	return told.initialize;
+}
+
+CALL(cuptiProfilerDeInitialize, pm_initialize)
+{
+	REFUSE_UNLESS(in->size == sizeof(*in));
+	told.initialized--;
+	return PM_OK;
+}
+
+CALL(cuptiDeviceGetChipName, pm_chip_name)
+{
+	REFUSE_UNLESS(in->size == sizeof(*in) && in->device == 3);
+	in->name = told.chip;
+	return PM_OK;
+}
+
+CALL(cuptiPmSamplingGetCounterAvailability, pm_availability)
+{
+	REFUSE_UNLESS(in->size == sizeof(*in) && told.initialized > 0);
+	if (told.enabled > 0)
+		return PM_INVALID_OPERATION;
+	if (in->image != NULL)
+		memset(in->image, 1, in->bytes);
+	in->bytes = AVAILABILITY_BYTES;
+	return told.availability;
+}
+
+CALL(cuptiPmSamplingEnable, pm_enable)
+{
+	REFUSE_UNLESS(in->size == sizeof(*in) && in->device == 3);
+	if (told.enabled > 0)
+		return PM_INVALID_OPERATION;
+	if (told.enable != PM_OK)
+		return told.enable;
+	told.enabled++;
+	in->object = &object;
+	return PM_OK;
+}
+
+CALL(cuptiPmSamplingDisable, pm_order)
+{
+	REFUSE_UNLESS(in->size == sizeof(*in) && in->object == &object);
+	told.enabled--;
+	told.running = 0;
+	return PM_OK;
+}
+
+CALL(cuptiPmSamplingSetConfig, pm_configure)
+{
+	REFUSE_UNLESS(in->size == sizeof(*in) && in->object == &object && in->config != NULL);
+	REFUSE_UNLESS(in->config[0] == 1 && in->buffer_bytes > 0);
+	told.interval = in->interval;
+	told.trigger = in->trigger;
+	return told.configure;
+}
+
+CALL(cuptiPmSamplingGetCounterDataSize, pm_image_size)
+{
+	REFUSE_UNLESS(in->size == sizeof(*in) && in->cnt > 0 && in->names[in->cnt - 1] != NULL);
+	image_samples = in->samples;
+	in->bytes = sizeof(struct image) + in->samples * sizeof(struct record);
+	return PM_OK;
+}
+
+CALL(cuptiPmSamplingCounterDataImageInitialize, pm_image_clear)
+{
+	REFUSE_UNLESS(in->size == sizeof(*in));
+	memset(in->image, 0, in->bytes);
+	return PM_OK;
+}
+
+CALL(cuptiPmSamplingStart, pm_order)
+{
+	REFUSE_UNLESS(in->size == sizeof(*in) && in->object == &object && told.interval > 0);
+	if (told.start != PM_OK)
+		return told.start;
+	told.running = 1;
+	next_ns = (uint64_t)told.clock_ns;
+	return PM_OK;
+}
+
+CALL(cuptiPmSamplingStop, pm_order)
+{
+	REFUSE_UNLESS(in->size == sizeof(*in) && in->object == &object && told.running == 1);
+	told.running = 0;
+	return PM_OK;
+}
+
+static void make_records(struct image *image)
+{
+	uint64_t period_ns =
+		told.trigger == PM_EVERY_NS ? told.interval : told.interval * 1000 / CYCLES_A_US;
+
+	while (image->cnt < image_samples && next_ns + period_ns <= (uint64_t)told.clock_ns) {
+		image->records[image->cnt++] =
+			(struct record){ next_ns, next_ns + period_ns, turn++ };
+		next_ns += period_ns;
+	}
+}
+
+CALL(cuptiPmSamplingDecodeData, pm_decode)
+{
+	struct image *image = (struct image *)(void *)in->image;
+
+	REFUSE_UNLESS(in->size == PM_SIZE(pm_decode, overflow) && in->object == &object);
+	REFUSE_UNLESS(image->cnt == 0);
+	told.decodings++;
+	if (told.decode != PM_OK)
+		return told.decode;
+	make_records(image);
+	in->stopped = told.endless || image->cnt == image_samples ? PM_STOP_FULL : PM_STOP_END;
+	in->overflow = told.overflows > 0;
+	told.overflows -= in->overflow;
+	return PM_OK;
+}
+
+CALL(cuptiPmSamplingGetCounterDataInfo, pm_image_info)
+{
+	const struct image *image = (const struct image *)(const void *)in->image;
+
+	REFUSE_UNLESS(in->size == sizeof(*in));
+	in->total = image_samples;
+	in->populated = in->completed = image->cnt;
+	return PM_OK;
+}
+
+CALL(cuptiPmSamplingCounterDataGetSampleInfo, pm_sample_info)
+{
+	const struct image *image = (const struct image *)(const void *)in->image;
+
+	REFUSE_UNLESS(in->size == sizeof(*in) && in->object == &object && in->idx < image->cnt);
+	in->start = image->records[in->idx].start;
+	in->end = image->records[in->idx].end;
+	return told.sample;
+}
+
+CALL(cuptiProfilerHostEvaluateToGpuValues, pm_evaluate)
+{
+	const struct image *image = (const struct image *)(const void *)in->image;
+
+	REFUSE_UNLESS(in->size == sizeof(*in) && in->host != NULL && in->idx < image->cnt);
+	for (size_t i = 0; i < in->cnt; i++) {
+		bool share = strstr(in->names[i], ".pct_of_peak") != NULL;
+		double turned = image->records[in->idx].turn % 2 != 0 ? 60 : 40;
+
+		in->values[i] = share ? turned : 1e9;
+	}
+	if (told.no_number)
+		in->values[0] = nan("");
+	return PM_OK;
+}
