@@ -15,6 +15,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -389,6 +390,44 @@ static void a_detach_that_does_not_come_is_given_up_and_tried_again(_unused_ voi
 	run_in_child(deaf);
 }
 
+static int start_when_detached(void)
+{
+	int ret;
+
+	while ((ret = gputrace_cupti.start(&sink, why)) == -EBUSY)
+		(void)sched_yield();
+	return ret;
+}
+
+static void slow(void)
+{
+	pthread_t thread;
+	int stop = 0;
+
+	CHECK(pthread_create(&thread, NULL, call_driver, &stop) == 0);
+	job.set("slow", 1);
+	begin();
+	work(10);
+	CHECK(end() == -EBUSY);
+	check_window(10);
+	CHECK(gputrace_cupti.start(&sink, why) == -EBUSY);
+	CHECK(strstr(why, "still") != NULL);
+	job.set("slow", 0);
+	seen.cnt = 0;
+	CHECK(start_when_detached() == 0);
+	work(20);
+	CHECK(end() == 0);
+	check_window(20);
+	CHECK(job.count("finalized") == 2 && job.count("attached") == 0);
+	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
+	CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void a_detach_that_ends_late_is_known_to_the_next_window(_unused_ void **state)
+{
+	run_in_child(slow);
+}
+
 static void old_version(void)
 {
 	job.set("version", 23);
@@ -658,6 +697,7 @@ int main(void)
 		cmocka_unit_test(a_process_without_a_context_is_not_attached_to),
 		cmocka_unit_test(a_call_of_the_jobs_may_be_the_one_that_detaches),
 		cmocka_unit_test(a_detach_that_does_not_come_is_given_up_and_tried_again),
+		cmocka_unit_test(a_detach_that_ends_late_is_known_to_the_next_window),
 		cmocka_unit_test(before_cuda_12_6_cupti_stays_attached_and_idle),
 		cmocka_unit_test(kernels_of_graphs_know_their_node),
 		cmocka_unit_test(after_a_fatal_error_cupti_is_left_alone),

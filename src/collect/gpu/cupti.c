@@ -205,12 +205,25 @@ static int busy(const char *who, char ret_why[static GPUTRACE_WHY_MAX])
 	return -EBUSY;
 }
 
+static void detached(void)
+{
+	cupti.attached = false;
+	atomic_store(&cupti.finalize, FINALIZE_NONE);
+	(void)buffers_reset(&cupti.buffers);
+}
+
 static int subscribe(char ret_why[static GPUTRACE_WHY_MAX])
 {
 	char who[CUPTI_OLD_SUBSCRIBER_BYTES] = "";
 	struct cupti_subscriber_params params = { sizeof(params), "perftracker", who, sizeof(who) };
 	uint32_t result;
 
+	if (atomic_load(&cupti.finalize) == FINALIZE_RUNS) {
+		gputrace_why(ret_why, "CUPTI is still being detached from the window before", NULL);
+		return -EBUSY;
+	}
+	if (cupti.attached && atomic_load(&cupti.finalize) == FINALIZE_DONE)
+		detached(); /* after we had given it up */
 	if (cupti.attached) /* the last window could not detach */
 		return 0;
 	if (cupti.api.subscribe_v2 != NULL)
@@ -418,6 +431,7 @@ static bool may_finalize(void)
 	return cupti.version >= CUPTI_VERSION_12_6;
 }
 
+/* Returns 0; -ETIMEDOUT: it did not begin; -EBUSY: it goes on, on another thread. */
 static int wait_finalized(void)
 {
 	int64_t limit_ns = clock_mono_ns() + FINALIZE_LIMIT_NS;
@@ -429,7 +443,7 @@ static int wait_finalized(void)
 			return -ETIMEDOUT; /* nobody was called: nobody will be */
 		wanted = FINALIZE_WANTED;
 		if (clock_mono_ns() > limit_ns)
-			return -ETIMEDOUT;
+			return -EBUSY;
 		(void)sched_yield();
 	}
 	return 0;
@@ -461,13 +475,17 @@ static int detach(char ret_why[static GPUTRACE_WHY_MAX])
 		return -EOPNOTSUPP;
 	}
 	ret = finalize();
+	if (ret == -EBUSY) { /* the subscriber is not ours to name any more */
+		gputrace_why(ret_why, "CUPTI is detached later: it takes long", NULL);
+		return ret;
+	}
 	if (ret < 0) {
 		(void)cupti.api.enable_callback(0, cupti.subscriber, CUPTI_DOMAIN_DRIVER,
 						CUPTI_DRIVER_GET_VERSION);
 		gputrace_why(ret_why, "CUPTI stays attached, idle: it could not be detached", NULL);
 		return ret;
 	}
-	cupti.attached = false;
+	detached();
 	return 0;
 }
 
@@ -489,8 +507,6 @@ static void drop_buffers(void)
 
 static int close_session(char ret_why[static GPUTRACE_WHY_MAX])
 {
-	int ret;
-
 	if (atomic_load(&cupti.fatal)) {
 		gputrace_why(ret_why, "CUPTI met a fatal error and ended the window itself", NULL);
 		drop_buffers();
@@ -499,10 +515,7 @@ static int close_session(char ret_why[static GPUTRACE_WHY_MAX])
 	if (cupti.buffer != NULL)
 		buffers_release(&cupti.buffers, cupti.buffer);
 	cupti.buffer = NULL;
-	ret = detach(ret_why);
-	if (ret == 0)
-		(void)buffers_reset(&cupti.buffers);
-	return ret;
+	return detach(ret_why);
 }
 
 static void forked(void)

@@ -11,6 +11,7 @@
  *	refuse		result of every cuptiActivityEnable()
  *	untimed		each so many-th kernel has no times
  *	deaf		1: callbacks of the driver's calls never come
+ *	slow		1: a thread of the job's gets to detach first, and takes until this is 0
  *	fatal		1: a fatal error happens now
  *	repeat		each kernel is recorded so many times
  * double_count(): kernels, dropped, buffers, finalized, attached, enabled (kinds), calls (that
@@ -20,6 +21,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -92,7 +94,8 @@ static struct {
 	char *names[NAME_CNT]; /* poisoned by cuptiFinalize() */
 	size_t name_cnt;
 	size_t dropped, kernel_cnt, buffer_cnt, finalize_cnt;
-	int64_t version, kernel, busy, refuse, untimed, deaf, repeat;
+	int64_t version, kernel, busy, refuse, untimed, deaf, slow, repeat;
+	_Atomic bool finalizing;
 	char fault[128];
 	int64_t fault_cnt;
 } c = { .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -420,13 +423,27 @@ uint32_t cuptiUnsubscribe(void *subscriber)
 	return OK;
 }
 
+static bool is_slow(void)
+{
+	return __atomic_load_n(&c.slow, __ATOMIC_ACQUIRE) != 0;
+}
+
+static void set_driver_on(bool on)
+{
+	c.driver_on = on;
+	while (on && is_slow() && !c.finalizing)
+		sched_yield();
+}
+
 uint32_t cuptiEnableCallback(uint32_t enable, void *subscriber, uint32_t domain, uint32_t call)
 {
 	enter("cuptiEnableCallback in a buffer's callback");
 	if (subscriber != &c)
 		return INVALID;
+	if (!c.attached)
+		fault("a callback of a subscriber that is gone");
 	if (domain == 1 && call == 2)
-		c.driver_on = enable != 0;
+		set_driver_on(enable != 0);
 	else if (domain == 6 && call == 1)
 		c.state_on = enable != 0;
 	else
@@ -573,6 +590,10 @@ uint32_t cuptiFinalize(void)
 		fault("cuptiFinalize outside of a call's exit");
 	if (c.attached)
 		fault("cuptiFinalize with a subscriber");
+	c.finalizing = true;
+	while (is_slow())
+		sched_yield();
+	c.finalizing = false;
 	forget_all();
 	c.finalize_cnt++;
 	return OK;
@@ -597,14 +618,14 @@ void double_set(const char *key, int64_t value)
 	} const keys[] = {
 		{ "version", &c.version }, { "kernel", &c.kernel },   { "busy", &c.busy },
 		{ "refuse", &c.refuse },   { "untimed", &c.untimed }, { "deaf", &c.deaf },
-		{ "repeat", &c.repeat },
+		{ "repeat", &c.repeat },   { "slow", &c.slow },
 	};
 
 	if (strcmp(key, "fatal") == 0)
 		fail_fatally();
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		if (strcmp(key, keys[i].key) == 0)
-			*keys[i].at = value;
+			__atomic_store_n(keys[i].at, value, __ATOMIC_RELEASE);
 	}
 }
 
