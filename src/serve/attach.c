@@ -114,6 +114,14 @@ int attach_environment(const char *program, const struct daemon_ready *ready, st
 	return 0;
 }
 
+void attach_rocm(void)
+{
+	const char *agent = getenv(PT_ENV_AGENT);
+
+	if (agent != NULL)
+		(void)setenv(ATTACH_ENV_ROCM, agent, 0);
+}
+
 const char *attach_other_plugin(void)
 {
 	const char *agent = getenv(PT_ENV_AGENT), *plugin = getenv(ATTACH_ENV_NCCL);

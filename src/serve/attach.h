@@ -11,6 +11,7 @@
 #include <limits.h>
 
 #define ATTACH_ENV_NCCL "NCCL_PROFILER_PLUGIN" /* the agent is one, too (collect/nccl) */
+#define ATTACH_ENV_ROCM "ROCP_TOOL_LIBRARIES"  /* and a tool of AMD's rocprofiler-sdk */
 #define ATTACH_ENV_PYTHONPATH \
 	"PERFTRACKER_PYTHONPATH" /* overrides where the package is looked for */
 
@@ -30,6 +31,12 @@ _must_check_ int attach_find(const char *program, char agent[static PATH_MAX],
  */
 _must_check_ int attach_environment(const char *program, const struct daemon_ready *ready,
 				    struct err *err);
+
+/*
+ * After attach_environment(): ROCm asks the agent what it wants recorded, unless the user named
+ * other tools. That costs a job on such GPUs a little all the time (collect/gpu/rocprof.c).
+ */
+void attach_rocm(void);
 
 /*
  * NCCL's profiler plugin when it is another than the agent of attach_environment(): what NCCL

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "format/message.h"
 #include "serve/attach.h"
 #include "serve/daemon.h"
 
@@ -104,6 +105,8 @@ static void start_daemon(struct supervisor *s)
 		unwatched(err.text);
 	else
 		tell_other_plugin();
+	if (s->options->source == ORDER_SOURCE_AGENT)
+		attach_rocm();
 }
 
 static void tell_daemon(const struct supervisor *s, int exit_status)
