@@ -109,17 +109,19 @@ int attach_environment(const char *program, const struct daemon_ready *ready, st
 	}
 	if (setenv("PYTHONPATH", path, 1) != 0 || setenv(PT_ENV_AGENT, agent, 1) != 0 ||
 	    setenv(PT_ENV_DIR, ready->trace_dir, 1) != 0 ||
-	    setenv(PT_ENV_SOCKET, ready->socket, 1) != 0 || setenv(ATTACH_ENV_NCCL, agent, 0) != 0)
+	    setenv(PT_ENV_SOCKET, ready->socket, 1) != 0)
 		return err_set(err, ENOMEM, "out of memory");
 	return 0;
 }
 
-void attach_rocm(void)
+void attach_to_gpus(void)
 {
 	const char *agent = getenv(PT_ENV_AGENT);
 
-	if (agent != NULL)
-		(void)setenv(ATTACH_ENV_ROCM, agent, 0);
+	if (agent == NULL)
+		return;
+	(void)setenv(ATTACH_ENV_NCCL, agent, 0);
+	(void)setenv(ATTACH_ENV_ROCM, agent, 0);
 }
 
 const char *attach_other_plugin(void)

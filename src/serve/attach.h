@@ -24,8 +24,7 @@ _must_check_ int attach_find(const char *program, char agent[static PATH_MAX],
 
 /*
  * Sets PERFTRACKER_SOCKET, _AGENT and _DIR, and puts the package's directory in
- * front of PYTHONPATH, in this process's environment. NCCL_PROFILER_PLUGIN becomes
- * the agent, unless the user has set it: then it stays. program: path of our
+ * front of PYTHONPATH, in this process's environment. program: path of our
  * executable. Returns 0 or -ENOENT / -ENOMEM with a line in err; nothing is set
  * then.
  */
@@ -33,13 +32,14 @@ _must_check_ int attach_environment(const char *program, const struct daemon_rea
 				    struct err *err);
 
 /*
- * After attach_environment(): ROCm asks the agent what it wants recorded, unless the user named
- * other tools. That costs a job on such GPUs a little all the time (collect/gpu/rocprof.c).
+ * After attach_environment(): NCCL and ROCm load the agent as theirs, unless the user named
+ * others. Only where somebody asked for the agent's own look at GPUs: no card has shown
+ * what it costs (docs/gpu-measurements.md).
  */
-void attach_rocm(void);
+void attach_to_gpus(void);
 
 /*
- * NCCL's profiler plugin when it is another than the agent of attach_environment(): what NCCL
+ * After attach_to_gpus(): NCCL's profiler plugin when it is another than the agent: what NCCL
  * tells goes there and not to us. NULL: it is ours. Borrowed from the environment.
  */
 const char *attach_other_plugin(void);

@@ -25,6 +25,7 @@ static int setup(void **state)
 	assert_int_equal(setenv(ATTACH_ENV_PYTHONPATH, "/tmp", 1), 0);
 	assert_int_equal(setenv("PYTHONPATH", "/usr/lib/x", 1), 0);
 	assert_int_equal(unsetenv(ATTACH_ENV_NCCL), 0);
+	assert_int_equal(unsetenv(ATTACH_ENV_ROCM), 0);
 	return 0;
 }
 
@@ -40,12 +41,16 @@ static void the_job_finds_package_agent_and_socket(void **state)
 	assert_int_equal(getenv(PT_ENV_AGENT)[0], '/');
 }
 
-static void the_agent_is_nccls_profiler_plugin(void **state)
+static void the_agent_is_nccls_profiler_plugin_where_it_shall_look_at_gpus(void **state)
 {
 	struct err err;
 
 	(void)state;
 	assert_int_equal(attach_environment("/nowhere/perftracker", &ready, &err), 0);
+	assert_null(getenv(ATTACH_ENV_NCCL));
+	assert_null(getenv(ATTACH_ENV_ROCM));
+	attach_to_gpus();
+	assert_string_equal(getenv(ATTACH_ENV_ROCM), getenv(PT_ENV_AGENT));
 	assert_string_equal(getenv(ATTACH_ENV_NCCL), getenv(PT_ENV_AGENT));
 	assert_null(attach_other_plugin());
 }
@@ -57,6 +62,7 @@ static void the_users_own_plugin_stays(void **state)
 	(void)state;
 	assert_int_equal(setenv(ATTACH_ENV_NCCL, "inspector", 1), 0);
 	assert_int_equal(attach_environment("/nowhere/perftracker", &ready, &err), 0);
+	attach_to_gpus();
 	assert_string_equal(getenv(ATTACH_ENV_NCCL), "inspector");
 	assert_string_equal(attach_other_plugin(), "inspector");
 }
@@ -76,7 +82,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(the_job_finds_package_agent_and_socket, setup),
-		cmocka_unit_test_setup(the_agent_is_nccls_profiler_plugin, setup),
+		cmocka_unit_test_setup(
+			the_agent_is_nccls_profiler_plugin_where_it_shall_look_at_gpus, setup),
 		cmocka_unit_test_setup(the_users_own_plugin_stays, setup),
 		cmocka_unit_test_setup(without_an_agent_nothing_is_set, setup),
 	};

@@ -51,10 +51,12 @@ static void unwatched(const char *why)
 		 why);
 }
 
-static void tell_other_plugin(void)
+static void look_at_gpus(void)
 {
-	const char *plugin = attach_other_plugin();
+	const char *plugin;
 
+	attach_to_gpus();
+	plugin = attach_other_plugin();
 	if (plugin != NULL)
 		log_line(LOG_INFO,
 			 "event=nccl-plugin-kept plugin=\"%s\" effect=\"what NCCL tells of its "
@@ -103,10 +105,8 @@ static void start_daemon(struct supervisor *s)
 		unwatched(ready.text);
 	else if (attach_environment(s->options->program, &ready, &err) < 0)
 		unwatched(err.text);
-	else
-		tell_other_plugin();
-	if (s->options->source == ORDER_SOURCE_AGENT)
-		attach_rocm();
+	else if (s->options->source == ORDER_SOURCE_AGENT)
+		look_at_gpus();
 }
 
 static void tell_daemon(const struct supervisor *s, int exit_status)

@@ -99,7 +99,6 @@ static void complete_environment(const char *library, const char *package)
 	char path[PYTHONPATH_MAX] = "";
 
 	(void)setenv(PT_ENV_AGENT, library, 0);
-	(void)setenv("NCCL_PROFILER_PLUGIN", library, 0);
 	if (old == NULL || old[0] == '\0') /* a trailing colon would add the working directory */
 		(void)setenv("PYTHONPATH", package, 1);
 	else if (!is_on_path(old, package) && append(path, sizeof(path), package) &&
