@@ -122,10 +122,13 @@ static bool is_on(void)
 	return mask_level() != NCCL_OFF;
 }
 
-/* A slot of pool for something of comm; 0 when there is none, counted. */
+/*
+ * A slot of pool for something of comm; 0 when there is none, counted. Nothing of a communicator
+ * that got no slot itself: nobody would take back what it leaves.
+ */
 static nccl_handle take(struct pool *pool, nccl_handle comm)
 {
-	nccl_handle handle = pool_take(pool, comm);
+	nccl_handle handle = comm != 0 ? pool_take(pool, comm) : 0;
 
 	if (handle == 0)
 		sink->drop();
@@ -413,7 +416,7 @@ nccl_handle nccl_op_start(nccl_handle comm, const struct nccl_network_op *about)
 
 	if (!is_on())
 		return 0;
-	handle = may_write() ? pool_take(&op_pool, ours ? comm : 0) : 0;
+	handle = may_write() && (comm != 0 || !ours) ? pool_take(&op_pool, ours ? comm : 0) : 0;
 	if (handle == 0) {
 		sink->drop();
 		return 0;

@@ -64,7 +64,7 @@ struct nccl_network_op {
 	bool is_send;
 };
 
-/* A communicator. 0: there are too many; its events are dropped. */
+/* A communicator. 0: there are too many; its events are dropped, and counted. */
 nccl_handle nccl_comm_open(const struct nccl_comm_about *about);
 void nccl_comm_close(nccl_handle comm);
 

@@ -193,23 +193,48 @@ static void ends_without_beginnings_are_let_be(void **state)
 	assert_int_equal(ncclProfiler_v5.start(NULL, NULL, NULL), NCCL_SUCCESS);
 }
 
+/* Of 300 there is room for 256. */
 static void communicators_end_in_any_order(void **state)
 {
 	void *comms[300];
 
 	(void)state;
 	for (size_t round = 0; round < 3; round++) {
+		size_t refused = 0;
+
+		record_cnt = drop_cnt = 0;
 		for (size_t i = 0; i < ARRAY_SIZE(comms); i++) {
 			comms[i] = NULL;
 			assert_int_equal(
 				ncclProfiler_v5.init(&comms[i], i, &mask, NULL, 1, 2, 0, NULL),
 				NCCL_SUCCESS);
+			refused += comms[i] == NULL;
 			end(begin_all_reduce(comms[i], i));
 		}
+		assert_int_equal(refused, ARRAY_SIZE(comms) - 256);
+		assert_int_equal(drop_cnt, refused);
+		assert_int_equal(cnt_of(FLIGHT_COLLECTIVE), 256);
 		for (size_t i = ARRAY_SIZE(comms); i-- > 0;)
 			close_comm(comms[i]);
 	}
-	assert_int_equal(drop_cnt, 0);
+}
+
+static void without_a_communicator_nothing_begins(void **state)
+{
+	struct nccl_descr group = { .kind = NCCL_GROUP };
+	struct nccl_proxy_op foreign = { .head = { .kind = NCCL_PROXY_OP }, .pid = getpid() + 1 };
+	void *comm = open_comm(2); /* for this process to be known */
+
+	(void)state;
+	assert_null(begin(NULL, &group));
+	assert_null(begin_all_reduce(NULL, 1));
+	assert_null(begin_op(NULL, NULL, true));
+	assert_int_equal(drop_cnt, 3);
+	assert_int_equal(record_cnt, 0);
+	end(begin(NULL, &foreign)); /* the context of another process says nothing here */
+	assert_int_equal(cnt_of(FLIGHT_NETWORK), 1);
+	assert_int_equal(drop_cnt, 3);
+	close_comm(comm);
 }
 
 /* --- threads --- */
@@ -293,6 +318,7 @@ int main(void)
 		TEST(a_full_pool_drops_and_counts),
 		TEST(ends_without_beginnings_are_let_be),
 		TEST(communicators_end_in_any_order),
+		TEST(without_a_communicator_nothing_begins),
 		TEST(threads_queue_and_drive_at_once),
 	};
 
