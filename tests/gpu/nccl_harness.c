@@ -457,6 +457,38 @@ static void check_threads(struct comm *comm)
 	CHECK(pthread_join(thread, NULL) == 0);
 }
 
+#define SHORT_THREADS 40
+
+static void *queue_one(void *arg)
+{
+	(void)queue_coll(arg, 1);
+	return NULL;
+}
+
+/* As non-blocking communicators have them: the lanes are for others, too. */
+static void check_short_threads(struct comm *comm)
+{
+	struct flightlog log;
+	size_t cnt, left_out;
+
+	take(&log);
+	cnt = cnt_of(&log, FLIGHT_COLLECTIVE, NULL);
+	left_out = log.drops.nccl;
+	flightlog_done(&log);
+	for (size_t i = 0; i < SHORT_THREADS; i++) {
+		pthread_t thread;
+
+		CHECK(pthread_create(&thread, NULL, queue_one, comm) == 0);
+		CHECK(pthread_join(thread, NULL) == 0);
+	}
+	CHECK(queue_coll(comm, 2) != NULL); /* of a thread that has its lane */
+	take(&log);
+	cnt = cnt_of(&log, FLIGHT_COLLECTIVE, NULL) - cnt;
+	CHECK(cnt > 1 && cnt + log.drops.nccl - left_out == SHORT_THREADS + 1);
+	CHECK(log.drops.lanes == 0 && hostd.flight->lane_cnt < FLIGHT_LANE_CNT / 2);
+	flightlog_done(&log);
+}
+
 static void check_all(void)
 {
 	struct comm comms[6];
@@ -472,6 +504,7 @@ static void check_all(void)
 	check_full_pool(&comms[5]);
 	check_fork(&comms[4]);
 	check_threads(&comms[4]);
+	check_short_threads(&comms[4]);
 	lib.bye();
 	CHECK(mask == 0);
 	for (int v = 1; v <= 6; v++) {

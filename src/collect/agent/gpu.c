@@ -33,6 +33,7 @@ static struct gpu {
 	_Atomic uint32_t wake;	/* futex: grows with each change of state */
 	bool thread;
 	bool forked;
+	uint32_t lane; /* the thread's; 0: none reserved yet */
 	const struct gputrace_ops *ops;
 	uint16_t lanes[LANE_SLOTS]; /* index + 1 in the recorder's table, by hash; 0: free */
 } gpu;
@@ -173,6 +174,7 @@ static void *run(_unused_ void *arg)
 	size_t most = TICK_EVENTS;
 
 	(void)prctl(PR_SET_NAME, "pt-gpu");
+	lane_adopt(gpu.lane);
 	for (;;) {
 		uint32_t wake = atomic_load_explicit(&gpu.wake, memory_order_acquire);
 		uint32_t state = atomic_load_explicit(&gpu.state, memory_order_acquire);
@@ -184,6 +186,17 @@ static void *run(_unused_ void *arg)
 		wait_for(wake, state == GPU_IDLE ? 0 : TICK_NS);
 	}
 	return NULL;
+}
+
+/* Before anything is recorded: a window whose events have nowhere to go is none. */
+static int take_lane(char ret_why[static GPUTRACE_WHY_MAX])
+{
+	if (gpu.lane == 0)
+		gpu.lane = lane_reserve();
+	if (gpu.lane != 0)
+		return 0;
+	gputrace_why(ret_why, "no lane is left for the GPU: too many threads record", NULL);
+	return -ENOSPC;
 }
 
 /* Signals of the job are for threads of the job. */
@@ -244,6 +257,8 @@ int gpu_open(char ret_why[static GPUTRACE_WHY_MAX])
 		return -EBUSY;
 	}
 	ret = find_ops(&gpu.ops, ret_why);
+	if (ret == 0)
+		ret = take_lane(ret_why);
 	if (ret == 0)
 		ret = create_thread();
 	if (ret == 0)

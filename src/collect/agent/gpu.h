@@ -15,7 +15,7 @@
 /*
  * Returns 0; -ENOENT: the process uses no GPU that we know; -ENOTSUP: it does, but it can't be
  * recorded; -EBUSY: another tool records it, or the window before is not closed yet;
- * another -errno. ret_why: why not, "" on success.
+ * -ENOSPC: no lane is left for its events; another -errno. ret_why: why not, "" on success.
  */
 _must_check_ int gpu_open(char ret_why[static GPUTRACE_WHY_MAX]);
 

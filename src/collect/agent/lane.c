@@ -26,18 +26,54 @@ struct flight *lane_flight(void)
 	return atomic_load_explicit(&recorder, memory_order_acquire);
 }
 
-static int take_lane(struct flight *flight)
+/* A lane's number plus one, or LANE_NONE. */
+static int add_lane(struct flight *flight)
 {
 	uint32_t idx = atomic_fetch_add_explicit(&flight->lane_cnt, 1, memory_order_relaxed);
 
-	if (idx >= FLIGHT_LANE_CNT) {
-		atomic_store_explicit(&flight->lane_cnt, FLIGHT_LANE_CNT, memory_order_relaxed);
-		return LANE_NONE;
-	}
-	(void)prctl(PR_GET_NAME, flight->lanes[idx].name);
-	atomic_store_explicit(&flight->lanes[idx].tid, (uint32_t)syscall(SYS_gettid),
-			      memory_order_release);
-	return (int)idx + 1;
+	if (idx < FLIGHT_LANE_CNT)
+		return (int)idx + 1;
+	atomic_store_explicit(&flight->lane_cnt, FLIGHT_LANE_CNT, memory_order_relaxed);
+	return LANE_NONE;
+}
+
+/* Says whose it is. */
+static void sign_lane(struct flight_lane *lane)
+{
+	(void)prctl(PR_GET_NAME, lane->name);
+	atomic_store_explicit(&lane->tid, (uint32_t)syscall(SYS_gettid), memory_order_release);
+}
+
+static int take_lane(struct flight *flight)
+{
+	int lane = add_lane(flight);
+
+	if (lane != LANE_NONE)
+		sign_lane(&flight->lanes[lane - 1]);
+	return lane;
+}
+
+bool lane_is_taken(void)
+{
+	return my_lane > LANE_UNKNOWN;
+}
+
+uint32_t lane_reserve(void)
+{
+	struct flight *flight = lane_flight();
+	int lane = flight != NULL ? add_lane(flight) : LANE_NONE;
+
+	return lane != LANE_NONE ? (uint32_t)lane : 0;
+}
+
+void lane_adopt(uint32_t lane)
+{
+	struct flight *flight = lane_flight();
+
+	if (flight == NULL || lane == 0 || my_lane != LANE_UNKNOWN)
+		return;
+	my_lane = (int)lane;
+	sign_lane(&flight->lanes[lane - 1]);
 }
 
 /* NULL: nothing is recorded, or this thread has no lane. */

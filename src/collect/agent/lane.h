@@ -19,6 +19,16 @@ void lane_attach(struct flight *flight);
 /* The recorder, or NULL. */
 struct flight *lane_flight(void);
 
+/* Whether the calling thread has a lane already. */
+bool lane_is_taken(void);
+
+/*
+ * A lane for a thread that is to come, which adopts it before it records anything. 0: there is
+ * none left.
+ */
+uint32_t lane_reserve(void);
+void lane_adopt(uint32_t lane);
+
 /* What is recorded always. A thread without a lane is counted. */
 void lane_record(const struct ring_record *record);
 

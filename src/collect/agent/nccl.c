@@ -23,7 +23,8 @@ void nccl_watch(enum nccl_level level)
 {
 	static const struct nccl_sink sink = { .record = lane_record,
 					       .string = string_id,
-					       .drop = count_drop };
+					       .drop = count_drop,
+					       .has_lane = lane_is_taken };
 
 	nccl_set_sink(&sink);
 	nccl_set_level(level);

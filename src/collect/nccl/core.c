@@ -19,10 +19,12 @@
 #define COMM_TEXT 64u
 
 /*
- * Threads that drive the network and may write: each takes a lane for good, and those of a
- * job with many communicators would leave none to the threads that train.
+ * Threads that drive the network, and those that queue calls, which may write without a lane of
+ * their own yet: each takes one for good. A job with many communicators, or one whose calls are
+ * queued by threads that live for a moment, would leave none to the threads that train.
  */
 #define NETWORK_THREAD_MAX 12u
+#define CALL_THREAD_MAX 8u
 
 enum network_sum {
 	SUM_SEND_GPU, /* waits, in ns, of all steps */
@@ -99,9 +101,12 @@ POOL(call, call, CALL_CNT, 4);
 POOL(op, op, OP_CNT, 5);
 POOL(step, step, STEP_CNT, 6);
 
-/* Initial-exec: no allocation at a thread's first access. 0: not asked yet; 1: may write; 2: not. */
-static __thread char network_seat __attribute__((tls_model("initial-exec")));
-static _Atomic uint32_t network_thread_cnt;
+enum seat { SEAT_UNKNOWN, SEAT_TAKEN, SEAT_REFUSED };
+
+/* Initial-exec: no allocation at a thread's first access. */
+static __thread enum seat network_seat __attribute__((tls_model("initial-exec")));
+static __thread enum seat call_seat __attribute__((tls_model("initial-exec")));
+static _Atomic uint32_t network_thread_cnt, call_thread_cnt;
 static _Atomic int own_pid; /* of the process that opened communicators: a forked child has none */
 
 static const struct nccl_sink *sink; /* set before it is on */
@@ -133,6 +138,18 @@ static nccl_handle take(struct pool *pool, nccl_handle comm)
 	if (handle == 0)
 		sink->drop();
 	return handle;
+}
+
+/* Whether the calling thread may write: at most so many that have no lane yet. */
+static bool may_write(enum seat *seat, _Atomic uint32_t *cnt, uint32_t max)
+{
+	if (sink->has_lane())
+		return true;
+	if (*seat == SEAT_UNKNOWN)
+		*seat = atomic_fetch_add_explicit(cnt, 1, memory_order_relaxed) < max
+				? SEAT_TAKEN
+				: SEAT_REFUSED;
+	return *seat == SEAT_TAKEN;
 }
 
 static uint32_t text_id(const char *text)
@@ -381,22 +398,14 @@ static void stop_call(nccl_handle handle)
 		return;
 	if (--call->pending_cnt > 0)
 		return;
-	write_call(call, clock_mono_ns());
+	if (may_write(&call_seat, &call_thread_cnt, CALL_THREAD_MAX))
+		write_call(call, clock_mono_ns());
+	else
+		sink->drop();
 	(void)pool_drop(&call_pool, handle);
 }
 
 /* --- the network --- */
-
-static bool may_write(void)
-{
-	uint32_t cnt;
-
-	if (network_seat == 0) {
-		cnt = atomic_fetch_add_explicit(&network_thread_cnt, 1, memory_order_relaxed);
-		network_seat = cnt < NETWORK_THREAD_MAX ? 1 : 2;
-	}
-	return network_seat == 1;
-}
 
 /* Of the first of the operations that are under way together the start counts. */
 static void join_call(struct op *op)
@@ -411,12 +420,14 @@ static void join_call(struct op *op)
 nccl_handle nccl_op_start(nccl_handle comm, const struct nccl_network_op *about)
 {
 	bool ours = about->pid == atomic_load_explicit(&own_pid, memory_order_relaxed);
-	nccl_handle handle;
+	nccl_handle handle = 0;
 	struct op *op;
 
 	if (!is_on())
 		return 0;
-	handle = may_write() && (comm != 0 || !ours) ? pool_take(&op_pool, ours ? comm : 0) : 0;
+	if ((comm != 0 || !ours) &&
+	    may_write(&network_seat, &network_thread_cnt, NETWORK_THREAD_MAX))
+		handle = pool_take(&op_pool, ours ? comm : 0);
 	if (handle == 0) {
 		sink->drop();
 		return 0;

@@ -25,6 +25,7 @@ struct nccl_sink {
 	void (*record)(const struct ring_record *record); /* on a lane of the calling thread */
 	uint32_t (*string)(const char *text, size_t len); /* a text's id; 0: none */
 	void (*drop)(void);				  /* counts an event that was left out */
+	bool (*has_lane)(void); /* whether the calling thread wrote before */
 };
 
 /* Before it is on for the first time; sink stays. */

@@ -306,6 +306,47 @@ static void threads_queue_and_drive_at_once(void **state)
 	assert_int_equal(record_cnt, THREADS * ROUNDS * 9);
 }
 
+#define SHORT_THREADS 40
+
+static void *queue_one(void *arg)
+{
+	end(begin_all_reduce(arg, 1));
+	return NULL;
+}
+
+static void *queue_one_with_a_lane(void *arg)
+{
+	has_lane = true;
+	return queue_one(arg);
+}
+
+static void run_one(void *(*body)(void *), void *comm)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, body, comm), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+/* The last test: those before it had threads, too, and seats are taken for good. */
+static void short_threads_do_not_take_all_lanes(void **state)
+{
+	void *comm = open_comm(1);
+	size_t cnt;
+
+	(void)state;
+	for (size_t i = 0; i < SHORT_THREADS; i++)
+		run_one(queue_one, comm);
+	cnt = cnt_of(FLIGHT_COLLECTIVE);
+	assert_true(cnt <= 8);
+	assert_int_equal(drop_cnt, SHORT_THREADS - cnt);
+	run_one(queue_one_with_a_lane, comm); /* as one that trains has */
+	end(begin_all_reduce(comm, 1));	      /* this one was among the first */
+	assert_int_equal(cnt_of(FLIGHT_COLLECTIVE), cnt + 2);
+	assert_int_equal(drop_cnt, SHORT_THREADS - cnt);
+	close_comm(comm);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -320,6 +361,7 @@ int main(void)
 		TEST(communicators_end_in_any_order),
 		TEST(without_a_communicator_nothing_begins),
 		TEST(threads_queue_and_drive_at_once),
+		TEST(short_threads_do_not_take_all_lanes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,7 +46,14 @@ static void count_drop(void)
 	pthread_mutex_unlock(&sink_lock);
 }
 
-static const struct nccl_sink sink = { keep_record, keep_text, count_drop };
+__thread bool has_lane;
+
+static bool ask_lane(void)
+{
+	return has_lane;
+}
+
+static const struct nccl_sink sink = { keep_record, keep_text, count_drop, ask_lane };
 
 size_t cnt_of(uint16_t kind)
 {

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lanes of threads that are there, and of one that is to come; all of them taken. */
+#include "collect/agent/lane.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+static struct flight *flight;
+
+static int setup(_unused_ void **state)
+{
+	flight = mmap(NULL, sizeof(*flight), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	lane_attach(flight);
+	return flight == MAP_FAILED ? -1 : 0;
+}
+
+static int teardown(_unused_ void **state)
+{
+	lane_attach(NULL);
+	return munmap(flight, sizeof(*flight));
+}
+
+static void run(void *(*body)(void *), void *arg)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, body, arg), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+/* *arg: whether it has a lane before and after its first record. */
+static void *record_one(void *arg)
+{
+	bool *taken = arg;
+
+	taken[0] = lane_is_taken();
+	lane_record(&(struct ring_record){ .kind = 1 });
+	taken[1] = lane_is_taken();
+	return NULL;
+}
+
+static void *adopt_and_record(void *arg)
+{
+	const uint32_t *lane = arg;
+
+	lane_adopt(*lane);
+	lane_record(&(struct ring_record){ .kind = 2 });
+	return NULL;
+}
+
+static void a_thread_takes_a_lane_with_its_first_record(_unused_ void **state)
+{
+	bool taken[2];
+
+	for (uint32_t i = 0; i < FLIGHT_LANE_CNT; i++) {
+		run(record_one, taken);
+		assert_true(!taken[0] && taken[1]);
+		assert_int_equal(flight->lane_cnt, i + 1);
+		assert_true(flight->lanes[i].tid != 0);
+		assert_int_equal(flight->lanes[i].head, 1);
+	}
+	run(record_one, taken);
+	assert_true(!taken[0] && !taken[1]);
+	assert_int_equal(flight->drops.lanes, 1);
+	assert_int_equal(lane_reserve(), 0);
+	assert_int_equal(flight->lane_cnt, FLIGHT_LANE_CNT);
+}
+
+static void a_lane_that_is_reserved_outlasts_a_rush(_unused_ void **state)
+{
+	uint32_t lane = lane_reserve();
+	bool taken[2];
+
+	assert_int_equal(lane, 1);
+	for (uint32_t i = 0; i < 2 * FLIGHT_LANE_CNT; i++)
+		run(record_one, taken);
+	assert_int_equal(flight->drops.lanes, FLIGHT_LANE_CNT + 1);
+	assert_int_equal(flight->lanes[0].head, 0);
+	run(adopt_and_record, &lane);
+	assert_int_equal(flight->lanes[0].head, 1);
+	assert_true(flight->lanes[0].tid != 0);
+	assert_int_equal(flight->drops.lanes, FLIGHT_LANE_CNT + 1);
+}
+
+static void without_a_recorder_there_is_none(_unused_ void **state)
+{
+	lane_attach(NULL);
+	assert_int_equal(lane_reserve(), 0);
+	lane_adopt(1);
+	assert_false(lane_is_taken());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_thread_takes_a_lane_with_its_first_record, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_lane_that_is_reserved_outlasts_a_rush, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(without_a_recorder_there_is_none, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
