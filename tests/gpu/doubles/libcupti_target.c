@@ -97,8 +97,7 @@ CALL(cuptiPmSamplingEnable, pm_enable)
 CALL(cuptiPmSamplingDisable, pm_order)
 {
 	REFUSE_UNLESS(in->size == sizeof(*in) && in->object == &object);
-	told.enabled--;
-	told.running = 0;
+	told.enabled--; /* one that runs still is told so */
 	return PM_OK;
 }
 
