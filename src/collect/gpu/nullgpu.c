@@ -2,7 +2,8 @@
 /*
  * A back end for a GPU that isn't there: copy this file for another vendor, rename
  * what is called null, and fill in where the comments say. Then name its table in
- * gputrace.h, put it into gputrace_all (gputrace.c) and the file into meson.build.
+ * gputrace.h, put it into gputrace_all (gputrace.c) and the file into meson.build;
+ * docs/gpu-vendors.md goes through it step by step.
  * Nothing else of PerfTracker has to know the vendor: kernels become CLASS_COMPUTE, or
  * CLASS_COMM by their names (summarize/classify.c has the lists, where the names of
  * a new collective library belong, and of calls that take memory).
