@@ -5,6 +5,8 @@
  */
 #include "collect/host/pmsampling.h"
 
+#include "collect/host/pmsampling_parts.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <setjmp.h>
@@ -229,6 +231,20 @@ static void test_real_chips(void **state)
 	pm_library_close(&library);
 }
 
+static void assert_plan(const struct pm_library *library, const char *chip,
+			const struct pm_choice *choice)
+{
+	struct pm_plan plan;
+
+	assert_int_equal(pm_plan_open(library, chip, NULL, choice, &plan), 0);
+	assert_int_equal(plan.cnt, choice->cnt);
+	assert_true(plan.config_bytes > 0);
+	for (size_t i = 0; i < plan.cnt; i++)
+		assert_ptr_equal(plan.names[i], choice->names[plan.kinds[i]]);
+	pm_plan_close(library, &plan);
+	assert_null(plan.host);
+}
+
 /* Whatever chip: the clocks and what the cores do always fit; Volta alone is refused. */
 static void test_every_real_chip(void **state)
 {
@@ -249,6 +265,7 @@ static void test_every_real_chip(void **state)
 		}
 		print_message("%s: %zu\n", names[i], choice.cnt);
 		assert_int_equal(kinds_of(&choice) & least, least);
+		assert_plan(&library, names[i], &choice);
 	}
 	pm_library_close(&library);
 }
