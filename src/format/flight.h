@@ -180,7 +180,7 @@ static inline uint32_t flight_gpu_string(uint64_t extra)
 	return (uint16_t)extra;
 }
 
-/* What a worker can record. A source that is absent says why. */
+/* What a worker can record. A source that is absent says why; one that works may remark on it. */
 enum flight_source {
 	FLIGHT_SOURCE_STACKS,
 	FLIGHT_SOURCE_OPERATORS,

@@ -32,6 +32,7 @@ class Window(test_hook.HookTest):
         self.records: list[r.Record] = []
         self.names = collections.Counter()
         self.seen: Any = None
+        self.remark = ""
 
     def look(self, worker: d.Worker) -> None:
         """What the recorder holds when the worker says that the window is done."""
@@ -41,6 +42,7 @@ class Window(test_hook.HookTest):
             (x.kind, recorder.string(x.extra & NAMES)) for x in self.records
         )
         self.seen = recorder.absent()
+        self.remark = recorder.raw.sources[GPU].why.decode()
 
     def train(self, mode: str, on_poll: Any, **order: Any) -> list[str]:
         """One window of half a second from step 20 on; the lines that the job printed."""
@@ -88,6 +90,13 @@ class Window(test_hook.HookTest):
         self.assertLess(max(times), done.mono_ns)
         self.assertGreater(max(times) - min(times), 0.3 * SECOND)
         self.assertEqual(lines[-1], "finalized: 1 attached: 0")
+
+    def test_a_window_that_can_not_detach_was_recorded_all_the_same(self) -> None:
+        lines = self.train("old", self.end_when(d.DONE))
+        self.assertNotIn(GPU, self.seen)
+        self.assertIn("12.6", self.remark)
+        self.assertGreater(self.names[KERNEL, "_Z9my_kernelv"], 30)
+        self.assertEqual(lines[-1], "finalized: 0 attached: 1")
 
     def test_another_tool_is_named_and_nothing_is_recorded(self) -> None:
         self.train("busy", self.end_when(d.MISSED))

@@ -295,9 +295,14 @@ int pt_agent_run(void)
 
 const char *pt_agent_absent(uint32_t source)
 {
+	const struct flight_source_status *status;
+
 	if (source >= FLIGHT_SOURCE_CNT || agent.flight == NULL)
 		return "no recorder";
-	return agent.flight->sources[source].why;
+	status = &agent.flight->sources[source];
+	return atomic_load_explicit(&status->state, memory_order_acquire) == FLIGHT_WORKS
+		       ? ""
+		       : status->why;
 }
 
 uint32_t pt_agent_order_source(void)

@@ -42,7 +42,7 @@ void collectors_attach(struct flight *flight)
 	collectors = (struct collectors){ .flight = flight };
 }
 
-void collectors_note(enum flight_source source, const char *why)
+static void set_status(enum flight_source source, enum flight_source_state state, const char *why)
 {
 	struct flight_source_status *status;
 
@@ -50,10 +50,18 @@ void collectors_note(enum flight_source source, const char *why)
 		return;
 	status = &collectors.flight->sources[source];
 	memset(status->why, 0, sizeof(status->why));
-	if (why != NULL)
-		memcpy(status->why, why, strnlen(why, sizeof(status->why) - 1));
-	atomic_store_explicit(&status->state, why == NULL ? FLIGHT_WORKS : FLIGHT_ABSENT,
-			      memory_order_release);
+	memcpy(status->why, why, strnlen(why, sizeof(status->why) - 1));
+	atomic_store_explicit(&status->state, (uint32_t)state, memory_order_release);
+}
+
+void collectors_note(enum flight_source source, const char *why)
+{
+	set_status(source, why == NULL ? FLIGHT_WORKS : FLIGHT_ABSENT, why == NULL ? "" : why);
+}
+
+void collectors_remark(enum flight_source source, const char *what)
+{
+	set_status(source, FLIGHT_WORKS, what);
 }
 
 static bool have(enum flight_source source)

@@ -24,6 +24,9 @@ void collectors_attach(struct flight *flight);
 /* Notes that a source works (why NULL) or is absent, for everybody who reads the recorder. */
 void collectors_note(enum flight_source source, const char *why);
 
+/* Notes that a source works, and what there is to say of it nevertheless. */
+void collectors_remark(enum flight_source source, const char *what);
+
 /*
  * codes[cnt]: addresses of the code objects of the calling thread's stack,
  * innermost first, as Python itself says; what the sampler reads must be the same.

@@ -160,12 +160,16 @@ static void finish_window(void)
 {
 	char why[GPUTRACE_WHY_MAX] = "";
 	uint32_t wake = atomic_load_explicit(&gpu.wake, memory_order_acquire);
+	int ret;
 
 	gpu.ops->stop();
 	while (gpu.ops->drain(TICK_EVENTS) > 0)
 		wait_for(wake, TICK_NS);
-	if (gpu.ops->close(why) < 0)
+	ret = gpu.ops->close(why);
+	if (ret == -EIO)
 		collectors_note(FLIGHT_SOURCE_GPU, why);
+	else if (ret < 0) /* it was recorded nevertheless */
+		collectors_remark(FLIGHT_SOURCE_GPU, why);
 	atomic_store_explicit(&gpu.state, GPU_IDLE, memory_order_release);
 }
 

@@ -457,7 +457,7 @@ static int finalize(void)
 	if (cupti.api.enable_callback(1, cupti.subscriber, CUPTI_DOMAIN_DRIVER,
 				      CUPTI_DRIVER_GET_VERSION) != CUPTI_OK) {
 		atomic_store(&cupti.finalize, FINALIZE_NONE);
-		return -EIO;
+		return -EAGAIN;
 	}
 	(void)cupti.cuda.driver_version(&version);
 	return wait_finalized();

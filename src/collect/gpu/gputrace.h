@@ -82,7 +82,10 @@ struct gputrace_ops {
 	/* Events are recorded no more; those under way can be drained when it returns. */
 	void (*stop)(void);
 
-	/* Leaves the process as it was before start(). Returns 0 or -errno: something stayed. */
+	/*
+	 * Leaves the process as it was before start(). Returns 0; -EIO: the window is not
+	 * whole; another -errno: it is, but something stayed.
+	 */
 	int (*close)(char ret_why[static GPUTRACE_WHY_MAX]);
 
 	/* In a forked child, which has no GPU: touches nothing of the parent's. */

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """One process that trains on a double of a GPU, until the file of the first argument is there.
 
-Second argument: plain; busy: another tool has CUPTI; profile: the job starts torch's
-profiler when the file of the third is there; profiling: it runs one from the start, and
-torch says that it has a device; forked: forks in the middle. Prints what the double
-complains of, then how often it was finalized and whether it is attached.
+Second argument: plain; busy: another tool has CUPTI; old: CUPTI is that of CUDA 12.5;
+profile: the job starts torch's profiler when the file of the third is there; profiling: it
+runs one from the start, and torch says that it has a device; forked: forks in the middle.
+Prints what the double complains of, then how often it was finalized and whether it is attached.
 """
 
 import ctypes
@@ -29,6 +29,8 @@ profiles = False
 
 if mode == "busy":
     cupti.double_set(b"busy", 1)
+if mode == "old":
+    cupti.double_set(b"version", 23)
 if mode == "profiling":
     torch.cuda.is_available = torch.cuda.is_initialized = lambda: True
     profiler.start()
