@@ -340,11 +340,13 @@ int pt_agent_begun(const char *source)
 	return err;
 }
 
+/* The hook reports a window when it is complete, or takes too long to be. */
 static int finish(enum message_type type, const char *text, uint64_t stall_ns)
 {
 	struct message message;
 	int err;
 
+	collectors_abandon_window();
 	fill_message(&message, type, text);
 	message.stall_ns = stall_ns;
 	if (agent.window.state == WINDOW_OPEN) /* the program ends inside its window */

@@ -235,6 +235,11 @@ bool collectors_window_is_complete(void)
 	return !collectors.window && gpu_is_closed();
 }
 
+void collectors_abandon_window(void)
+{
+	gpu_abandon();
+}
+
 static void free_audit(void)
 {
 	if (collectors.audit.kind == AUDIT_WINDOW && !collectors.window)

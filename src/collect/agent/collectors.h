@@ -54,6 +54,9 @@ bool collectors_window_is_open(void);
 /* Whether all that was recorded in the last window is in the recorder: a GPU's events come late. */
 bool collectors_window_is_complete(void);
 
+/* Nobody waits for that any more. */
+void collectors_abandon_window(void);
+
 /* At each iteration mark. Two loads when there is nothing to do. */
 void collectors_step(uint64_t step);
 

@@ -26,10 +26,10 @@
 
 _Static_assert(TICK_EVENTS_BEHIND * 20u < FLIGHT_WINDOW_RECORD_CNT, "the ring outlasts a look");
 
-enum gpu_state { GPU_IDLE, GPU_OPEN, GPU_CLOSING };
+enum gpu_state { GPU_IDLE, GPU_OPEN, GPU_CLOSING, GPU_ABANDONED, GPU_DETACHING };
 
 static struct gpu {
-	_Atomic uint32_t state; /* enum gpu_state; the helper leaves GPU_CLOSING, others the rest */
+	_Atomic uint32_t state; /* enum gpu_state; from GPU_CLOSING on to GPU_IDLE by the helper */
 	_Atomic uint32_t wake;	/* futex: grows with each change of state */
 	bool thread;
 	bool forked;
@@ -156,20 +156,34 @@ static void wait_for(uint32_t wake, int64_t timeout_ns)
 		      timeout_ns > 0 ? &timeout : NULL, NULL, 0);
 }
 
-static void finish_window(void)
+/* When nobody waits for it any more it would come in the midst of the next profiler's work. */
+static void leave_process(void)
 {
 	char why[GPUTRACE_WHY_MAX] = "";
-	uint32_t wake = atomic_load_explicit(&gpu.wake, memory_order_acquire);
+	uint32_t state = GPU_CLOSING;
 	int ret;
 
-	gpu.ops->stop();
-	while (gpu.ops->drain(TICK_EVENTS) > 0)
-		wait_for(wake, TICK_NS);
+	if (!atomic_compare_exchange_strong(&gpu.state, &state, GPU_DETACHING)) {
+		collectors_remark(FLIGHT_SOURCE_GPU,
+				  "the GPU's library stays attached, idle: the window's end took "
+				  "too long");
+		return;
+	}
 	ret = gpu.ops->close(why);
 	if (ret == -EIO)
 		collectors_note(FLIGHT_SOURCE_GPU, why);
 	else if (ret < 0) /* it was recorded nevertheless */
 		collectors_remark(FLIGHT_SOURCE_GPU, why);
+}
+
+static void finish_window(void)
+{
+	uint32_t wake = atomic_load_explicit(&gpu.wake, memory_order_acquire);
+
+	gpu.ops->stop();
+	while (gpu.ops->drain(TICK_EVENTS_BEHIND) > 0)
+		wait_for(wake, TICK_NS);
+	leave_process();
 	atomic_store_explicit(&gpu.state, GPU_IDLE, memory_order_release);
 }
 
@@ -183,7 +197,7 @@ static void *run(_unused_ void *arg)
 		uint32_t wake = atomic_load_explicit(&gpu.wake, memory_order_acquire);
 		uint32_t state = atomic_load_explicit(&gpu.state, memory_order_acquire);
 
-		if (state == GPU_CLOSING)
+		if (state == GPU_CLOSING || state == GPU_ABANDONED)
 			finish_window();
 		else if (state == GPU_OPEN)
 			most = gpu.ops->drain(most) < most ? TICK_EVENTS : TICK_EVENTS_BEHIND;
@@ -278,6 +292,13 @@ void gpu_close(void)
 {
 	if (atomic_load_explicit(&gpu.state, memory_order_relaxed) == GPU_OPEN)
 		set_state(GPU_CLOSING);
+}
+
+void gpu_abandon(void)
+{
+	uint32_t state = GPU_CLOSING;
+
+	(void)atomic_compare_exchange_strong(&gpu.state, &state, GPU_ABANDONED);
 }
 
 bool gpu_is_closed(void)

@@ -23,5 +23,12 @@ _must_check_ int gpu_open(char ret_why[static GPUTRACE_WHY_MAX]);
 void gpu_close(void);
 bool gpu_is_closed(void);
 
+/*
+ * Nobody waits for the end of the window that is being closed: what of it is late is still
+ * recorded, but a detach that has not begun doesn't come any more, since the user's profiler
+ * or the end of the process comes now. The next window begins with what stayed attached.
+ */
+void gpu_abandon(void);
+
 /* In a forked child, where the thread is not. */
 void gpu_forked(void);

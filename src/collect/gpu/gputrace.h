@@ -84,7 +84,8 @@ struct gputrace_ops {
 
 	/*
 	 * Leaves the process as it was before start(). Returns 0; -EIO: the window is not
-	 * whole; another -errno: it is, but something stayed.
+	 * whole; another -errno: it is, but something stayed. Not called when another profiler
+	 * or the end of the process comes first: start() may follow drain() all the same.
 	 */
 	int (*close)(char ret_why[static GPUTRACE_WHY_MAX]);
 
