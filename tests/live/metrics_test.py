@@ -181,7 +181,8 @@ class Metrics(MetricsMixin):
             self.await_total(iterations + 20, "perftracker_iteration_seconds_count", rank="0")
 
     def test_a_report_is_in_the_metrics(self) -> None:
-        job = self.fake("--world", "2", "--iterations", "20000", "--ms", "10", "--slow-at", "60")
+        # Late: a slowdown by chance while the processes start must be over before.
+        job = self.fake("--world", "2", "--iterations", "20000", "--ms", "20", "--slow-at", "200")
         with self.job(*self.METRICS, *job):
             samples = self.await_total(1, "perftracker_reports_total", verdict="abnormal")
             self.assertEqual(total(samples, "perftracker_report_accused", rank="1"), 1)
