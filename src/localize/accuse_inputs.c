@@ -16,8 +16,10 @@ struct team {
 	const struct job *job;
 	uint32_t *members;
 	size_t cnt;
-	bool *gathered; /* by worker: in this team or one before */
-	bool *uneven;	/* by worker: the verdict */
+	bool *gathered;	      /* by worker: in this team or one before */
+	bool *uneven;	      /* by worker: the verdict */
+	double *late_ns;      /* by worker: lateness that functions explain */
+	double *computing_ns; /* by worker: of it, by functions that compute */
 };
 
 static void gather(struct team *t, uint32_t first)
@@ -31,34 +33,41 @@ static void gather(struct team *t, uint32_t first)
 	}
 }
 
-static double mean(const struct team *t, double (*of)(const struct job *job, size_t w))
+/* Of a member, relative to the first: NAN where unknown. */
+static double relative(const struct team *t, size_t i,
+		       double (*ratio)(const struct job *job, size_t a, size_t b))
+{
+	return ratio(t->job, t->members[i], t->members[0]);
+}
+
+static double mean(const struct team *t, double (*ratio)(const struct job *job, size_t a, size_t b))
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < t->cnt; i++)
-		sum += of(t->job, t->members[i]);
+		sum += relative(t, i, ratio);
 	return sum / (double)t->cnt;
 }
 
 /* Whether who computes longer has the larger inputs, by about as much (least squares). */
 static bool time_follows_inputs(const struct team *t)
 {
-	double elements = mean(t, work_elements), time = mean(t, work_compute_ns);
+	double elements = mean(t, work_elements_ratio), time = mean(t, work_compute_ratio);
 	double xx = 0, yy = 0, xy = 0;
 	size_t off = 0;
 
-	if (t->cnt < MIN_PEERS || isnan(elements) || time <= 0)
+	if (t->cnt < MIN_PEERS || !isfinite(elements) || !isfinite(time))
 		return false;
 	for (size_t i = 0; i < t->cnt; i++) {
-		double x = work_elements(t->job, t->members[i]) / elements - 1;
-		double y = work_compute_ns(t->job, t->members[i]) / time - 1;
+		double x = relative(t, i, work_elements_ratio) / elements - 1;
+		double y = relative(t, i, work_compute_ratio) / time - 1;
 
 		xx += x * x;
 		yy += y * y;
 		xy += x * y;
 	}
 	for (size_t i = 0; i < t->cnt; i++) {
-		double x = work_elements(t->job, t->members[i]) / elements - 1;
+		double x = relative(t, i, work_elements_ratio) / elements - 1;
 
 		off += x * x * (double)t->cnt > OFF_MEAN * OFF_MEAN * xx;
 	}
@@ -85,6 +94,23 @@ static bool nobody_is_accused(const struct team *t, const accusations *list)
 	return true;
 }
 
+static void find_reasons(struct team *t, const struct blame *blame)
+{
+	vec_foreach(why, &blame->why) {
+		if (why->function == FRAME_NONE)
+			continue;
+		t->late_ns[why->worker] += why->ns;
+		if (t->job->functions.data[why->function].class == CLASS_COMPUTE)
+			t->computing_ns[why->worker] += why->ns;
+	}
+}
+
+/* The part of a worker's lateness that came from computing: of a slow host it is no input's. */
+static double computing_frac(const struct team *t, uint32_t w)
+{
+	return t->late_ns[w] > 0 ? t->computing_ns[w] / t->late_ns[w] : 1;
+}
+
 /* What even inputs would give back, per iteration: the wait of the one who waits most. */
 static double turns_ns(const struct team *t, const struct blame *blame)
 {
@@ -92,15 +118,17 @@ static double turns_ns(const struct team *t, const struct blame *blame)
 
 	for (uint32_t w = 0; w < t->job->worker_cnt; w++) {
 		const struct blame_worker *b = &blame->workers[w];
-		double waited = 0;
+		double waited = 0, iterations = t->job->workers[w].iterations;
 
 		if (!t->uneven[w])
 			continue;
-		lost += fmax(0, b->lost_ns - b->explained_by_comm_ns) /
-			t->job->workers[w].iterations;
-		vec_foreach(wait, &blame->waits)
-			waited += wait->to == w && t->uneven[wait->from] ? wait->ns : 0;
-		longest = fmax(longest, waited / t->job->workers[w].iterations);
+		lost += fmax(0, b->lost_ns - b->explained_by_comm_ns) * computing_frac(t, w) /
+			iterations;
+		vec_foreach(wait, &blame->waits) {
+			if (wait->to == w && t->uneven[wait->from])
+				waited += wait->ns * computing_frac(t, wait->from);
+		}
+		longest = fmax(longest, waited / iterations);
 	}
 	return fmin(longest, lost);
 }
@@ -146,6 +174,8 @@ int accuse_inputs(const struct job *job, const struct blame *blame,
 		.members = arena_calloc(arena, job->worker_cnt + 1, sizeof(*t.members)),
 		.gathered = arena_calloc(arena, job->worker_cnt + 1, sizeof(bool)),
 		.uneven = arena_calloc(arena, job->worker_cnt + 1, sizeof(bool)),
+		.late_ns = arena_calloc(arena, job->worker_cnt + 1, sizeof(double)),
+		.computing_ns = arena_calloc(arena, job->worker_cnt + 1, sizeof(double)),
 	};
 	struct accusation a = { .witness = WITNESS_BLAME,
 				.frame = FRAME_NONE,
@@ -154,9 +184,11 @@ int accuse_inputs(const struct job *job, const struct blame *blame,
 				.rotates = true };
 	double frac;
 
-	if (t.members == NULL || t.gathered == NULL || t.uneven == NULL)
+	if (t.members == NULL || t.gathered == NULL || t.uneven == NULL || t.late_ns == NULL ||
+	    t.computing_ns == NULL)
 		return -ENOMEM;
 	find_uneven(&t, out);
+	find_reasons(&t, blame);
 	a.own_ns = a.gain_ns = turns_ns(&t, blame);
 	if (a.gain_ns < options->min_gain_frac * job->iteration_ns)
 		return 0;

@@ -106,7 +106,7 @@ static double median_fact(const struct job *job, const struct accusation *a, fac
 	return cnt > 0 ? stats_median(scratch, cnt) : (double)NAN;
 }
 
-typedef double (*work_of)(const struct job *job, size_t w);
+typedef double (*work_ratio)(const struct job *job, size_t a, size_t b);
 
 static bool is_peer(const struct job *job, uint32_t w, size_t other, bool same_work)
 {
@@ -114,36 +114,38 @@ static bool is_peer(const struct job *job, uint32_t w, size_t other, bool same_w
 			 : job->workers[other].group == job->workers[w].group;
 }
 
-/* Median of the peers that are not accused; NAN: none, or nothing known of them. */
-static double of_peers(const struct job *job, const struct accusation *a, uint32_t w, work_of work,
-		       bool same_work, double *scratch)
+/* Of worker w to the typical peer that is not accused; NAN: none, or nothing known of them. */
+static double to_some(const struct job *job, const struct accusation *a, uint32_t w,
+		      work_ratio ratio, bool same_work, double *scratch)
 {
 	size_t cnt = 0;
 
 	for (size_t i = 0; i < job->worker_cnt; i++) {
-		if (!accusation_has(a, i) && is_peer(job, w, i, same_work) && !isnan(work(job, i)))
-			scratch[cnt++] = work(job, i);
+		if (accusation_has(a, i) || !is_peer(job, w, i, same_work))
+			continue;
+		scratch[cnt] = ratio(job, w, i);
+		cnt += !isnan(scratch[cnt]);
 	}
 	return cnt > 0 ? stats_median(scratch, cnt) : (double)NAN;
 }
 
-/* Of worker w to those with the same to do; where it has more than all others, to all peers. */
-static double to_peers(const struct job *job, const struct accusation *a, uint32_t w, work_of work,
-		       double *scratch)
+/* To those with the same to do; where it has more than all others, to all peers. */
+static double to_peers(const struct job *job, const struct accusation *a, uint32_t w,
+		       work_ratio ratio, double *scratch)
 {
-	double peers = of_peers(job, a, w, work, true, scratch);
+	double same = to_some(job, a, w, ratio, true, scratch);
 
-	return work(job, w) / (isnan(peers) ? of_peers(job, a, w, work, false, scratch) : peers);
+	return isnan(same) ? to_some(job, a, w, ratio, false, scratch) : same;
 }
 
 /* The same of the typical accused. Stages of a pipeline differ: each has peers of its own. */
-static double ratio_to_peers(const struct job *job, const struct accusation *a, work_of work,
+static double ratio_to_peers(const struct job *job, const struct accusation *a, work_ratio ratio_of,
 			     double *scratch, double *ratios)
 {
 	size_t cnt = 0;
 
 	for (size_t i = 0; i < a->worker_cnt; i += 1 + a->worker_cnt / MAX_ACCUSED) {
-		double ratio = to_peers(job, a, a->workers[i], work, scratch);
+		double ratio = to_peers(job, a, a->workers[i], ratio_of, scratch);
 
 		if (!isnan(ratio))
 			ratios[cnt++] = ratio;
@@ -176,8 +178,8 @@ int cause_measure(const struct job *job, const struct accusation *a, struct caus
 		.mu_peers = median_fact(job, a, fact_mu, false, scratch),
 		.sigma = median_fact(job, a, fact_sigma, true, scratch),
 		.sigma_peers = median_fact(job, a, fact_sigma, false, scratch),
-		.work_ratio = ratio_to_peers(job, a, work_elements, scratch, ratios),
-		.compute_ratio = ratio_to_peers(job, a, work_compute_ns, scratch, ratios),
+		.work_ratio = ratio_to_peers(job, a, work_elements_ratio, scratch, ratios),
+		.compute_ratio = ratio_to_peers(job, a, work_compute_ratio, scratch, ratios),
 	};
 	for (size_t i = 0; i < a->worker_cnt; i++) {
 		const struct fp_host *h = &job->workers[a->workers[i]].fp->host_stats;

@@ -275,8 +275,11 @@ static void a_stage_with_larger_layers_is_not_slow(void **state)
 
 /* --- inputs --- */
 
-/* Iteration i is longest on worker i: inputs of up to 20 % more, in sum not the same. */
-static void play_turns(struct test_job *job, double elements[WORKERS])
+/*
+ * Iteration i is longest on worker i: inputs of up to 20 % more, in sum not the same. Rank 2
+ * loads its batch for so many ms.
+ */
+static void play_turns(struct test_job *job, double load_ms, double elements[WORKERS])
 {
 	static const double extra[ITERATIONS] = { 20, 14, 18, 10, 16, 19 };
 
@@ -287,6 +290,8 @@ static void play_turns(struct test_job *job, double elements[WORKERS])
 		for (size_t w = 0; w < WORKERS; w++) {
 			double more = w == (size_t)i ? extra[i] : (double)((w * 5 + 1) % 7) / 2;
 
+			if (w == 2 && load_ms > 0)
+				test_work(job, w, &batch, load_ms);
 			test_work(job, w, &test_mm, 75 * (1 + more / 100));
 			elements[w] += 1000 * (1 + more / 100) / ITERATIONS;
 		}
@@ -302,7 +307,7 @@ static void uneven_inputs_by_turns_are_a_finding_of_all(void **state)
 	struct report report;
 
 	(void)state;
-	play_turns(&job, elements);
+	play_turns(&job, 0, elements);
 	report = test_localize(&job, NULL);
 	assert_null(test_find(&report, "load-imbalance"));
 	report_done(&report);
@@ -311,6 +316,50 @@ static void uneven_inputs_by_turns_are_a_finding_of_all(void **state)
 	assert_int_equal(report.finding_cnt, 1);
 	assert_string_equal(report.findings[0].cause, "load-imbalance");
 	assert_true(report.findings[0].all_workers);
+	report_done(&report);
+	test_job_done(&job);
+}
+
+/* All compute the same; what is too short to be listed for sure has elements too. */
+static void functions_that_some_list_by_chance_are_no_inputs(void **state)
+{
+	static const double same[WORKERS] = { 1000, 1000, 1000, 1000, 1000, 1000, 1000, 1000 };
+	double elements[WORKERS];
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	play_turns(&job, 0, elements);
+	set_elements(&job, same);
+	for (size_t w = 0; w < WORKERS; w++) {
+		uint32_t frame = test_frame(&job, w, FRAME_NONE, KIND_KERNEL, "add_");
+
+		if (elements[w] > 1030)
+			test_function(&job, w, frame, CLASS_COMPUTE, 1e-4)->elements =
+				elements[w] - 1000;
+	}
+	report = test_localize(&job, NULL);
+	assert_null(test_find(&report, "load-imbalance"));
+	report_done(&report);
+	test_job_done(&job);
+}
+
+/* What the others wait for is a host: inputs of up to 15 ms more cost no more than that. */
+static void lateness_of_a_host_is_not_counted_to_inputs(void **state)
+{
+	double elements[WORKERS];
+	struct test_job job;
+	struct report report;
+
+	(void)state;
+	play_turns(&job, 60, elements);
+	set_elements(&job, elements);
+	report = test_localize(&job, NULL);
+	assert_true(report.finding_cnt > 0);
+	assert_string_equal(report.findings[0].cause, "slow-data-loading");
+	test_assert_ranks(&report.findings[0], "2");
+	for (size_t i = 1; i < report.finding_cnt; i++)
+		assert_true(report.findings[i].gain_ms_per_iteration <= 15);
 	report_done(&report);
 	test_job_done(&job);
 }
@@ -355,6 +404,8 @@ int main(void)
 		cmocka_unit_test(all_of_a_stage_can_be_slow),
 		cmocka_unit_test(a_stage_with_larger_layers_is_not_slow),
 		cmocka_unit_test(uneven_inputs_by_turns_are_a_finding_of_all),
+		cmocka_unit_test(functions_that_some_list_by_chance_are_no_inputs),
+		cmocka_unit_test(lateness_of_a_host_is_not_counted_to_inputs),
 		cmocka_unit_test(a_little_more_work_is_the_cause_of_a_little_more_time),
 	};
 

@@ -39,21 +39,26 @@ bool work_is_common(const struct job *job, const struct job_function *f, size_t 
 		       AS_MANY * fmax(fabs(f->of[a]->elements), fabs(f->of[b]->elements));
 }
 
-double work_elements(const struct job *job, size_t w)
+double work_elements_ratio(const struct job *job, size_t a, size_t b)
 {
-	const struct job_worker *jw = &job->workers[w];
-	double sum = 0;
+	double of_a = 0, of_b = 0;
 
-	for (size_t i = 0; i < jw->fp->function_cnt; i++) {
-		const struct fp_function *f = &jw->fp->functions[i];
-
-		if (f->class == CLASS_COMPUTE && f->elements > 0)
-			sum += f->elements * (double)f->executions;
+	vec_foreach(f, &job->functions) {
+		if (f->class != CLASS_COMPUTE || f->of[a] == NULL || f->of[b] == NULL ||
+		    !(f->of[a]->elements > 0) || !(f->of[b]->elements > 0))
+			continue;
+		of_a += f->of[a]->elements * executions(job, f, a);
+		of_b += f->of[b]->elements * executions(job, f, b);
 	}
-	return sum > 0 ? sum / jw->iterations : (double)NAN;
+	return of_b > 0 ? of_a / of_b : (double)NAN;
 }
 
 double work_compute_ns(const struct job *job, size_t w)
 {
 	return (double)job->workers[w].fp->class_ns[CLASS_COMPUTE] / job->workers[w].iterations;
+}
+
+double work_compute_ratio(const struct job *job, size_t a, size_t b)
+{
+	return work_compute_ns(job, a) / work_compute_ns(job, b);
 }

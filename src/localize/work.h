@@ -19,8 +19,13 @@ bool work_is_same(const struct job *job, size_t a, size_t b);
  */
 bool work_is_common(const struct job *job, const struct job_function *f, size_t a, size_t b);
 
-/* Elements that all computing functions of a worker process in an iteration; NAN: unknown. */
-double work_elements(const struct job *job, size_t w);
+/*
+ * Elements that worker a computes on in an iteration, as a multiple of those of b, in the
+ * functions that both list: what is short is listed by one and not by the other, by chance.
+ * NAN: unknown. O(functions).
+ */
+double work_elements_ratio(const struct job *job, size_t a, size_t b);
 
-/* Its time in them, per iteration. */
+/* Time in all computing functions of a worker, per iteration; of a as a multiple of b's. */
 double work_compute_ns(const struct job *job, size_t w);
+double work_compute_ratio(const struct job *job, size_t a, size_t b);
