@@ -29,12 +29,43 @@ static const char *const comm_kernels[] = {
 /* Kernels whose name holds one of the words above but that compute. */
 static const char *const not_comm_kernels[] = { "splitkreduce" };
 
-/* Runtime calls that take or give back memory: they stop the device path. */
+/* Kernels by which AMD's runtime copies and fills where no copy engine does: prefixes. */
+static const char *const memory_kernels[] = { "__amd_rocclr_copyBuffer", "__amd_rocclr_fillBuffer",
+					      "__amd_rocclr_copyImage", "__amd_rocclr_fillImage" };
+
+/* Runtime calls that take or give back memory, by prefixes: they stop the device path. */
 static const char *const memory_calls[] = {
-	"cudaMalloc", "cudaFree",      "cudaHostAlloc",	 "cudaHostRegister",  "cudaHostUnregister",
-	"cuMemAlloc", "cuMemFree",     "cuMemHostAlloc", "cuMemHostRegister", "cuMemCreate",
-	"cuMemMap",   "cuMemUnmap",    "cuMemRelease",	 "cuMemSetAccess",    "hipMalloc",
-	"hipFree",    "hipHostMalloc", "hipHostFree",	 "hipHostRegister",
+	/* CUDA's runtime and driver */
+	"cudaMalloc",
+	"cudaFree",
+	"cudaHostAlloc",
+	"cudaHostRegister",
+	"cudaHostUnregister",
+	"cuMemAlloc",
+	"cuMemFree",
+	"cuMemHostAlloc",
+	"cuMemHostRegister",
+	"cuMemHostUnregister",
+	"cuMemCreate",
+	"cuMemMap",
+	"cuMemUnmap",
+	"cuMemRelease",
+	"cuMemSetAccess",
+	/* HIP */
+	"hipMalloc",
+	"hipFree",
+	"hipHostAlloc",
+	"hipHostMalloc",
+	"hipHostFree",
+	"hipHostRegister",
+	"hipHostUnregister",
+	"hipExtMalloc",
+	"hipMemAlloc",
+	"hipMemCreate",
+	"hipMemMap",
+	"hipMemUnmap",
+	"hipMemRelease",
+	"hipMemSetAccess",
 };
 
 /* Operators and annotations that are collectives of a CPU job: prefixes. */
@@ -134,6 +165,13 @@ static bool kernel_is_comm(const char *name)
 	       !any_inside(name, not_comm_kernels, ARRAY_SIZE(not_comm_kernels));
 }
 
+static enum event_class classify_kernel(const char *name)
+{
+	if (any_prefix(name, memory_kernels, ARRAY_SIZE(memory_kernels)))
+		return CLASS_MEMORY;
+	return kernel_is_comm(name) ? CLASS_COMM : CLASS_COMPUTE;
+}
+
 static enum event_class classify_cpu_operator(const char *name, bool leaf)
 {
 	if (any_prefix(name, comm_ops, ARRAY_SIZE(comm_ops)))
@@ -159,7 +197,7 @@ enum event_class classify_event(enum event_kind kind, const char *name, bool lea
 				enum classify_mode mode)
 {
 	if (kind == KIND_KERNEL)
-		return kernel_is_comm(name) ? CLASS_COMM : CLASS_COMPUTE;
+		return classify_kernel(name);
 	if (kind == KIND_GPU_MEMOP)
 		return CLASS_MEMORY;
 	if (kind == KIND_RUNTIME)

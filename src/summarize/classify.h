@@ -18,8 +18,9 @@ enum classify_mode {
  * Class of an event of this kind and name.
  *
  * With a device: kernels are comm when a communication library named them,
- * else compute; device copies and sets, and runtime calls that allocate or
- * free, are memory; all else is host.
+ * memory when they are the runtime's own that copy or fill, else compute; device
+ * copies and sets, and runtime calls that allocate or free, are memory; all else,
+ * calls that copy, set or wait among it, is host.
  * CPU only: "gloo:", "mpi:", "ucc:" and "c10d::" are comm; leaf operators are
  * memory when they copy, allocate or fill, host when they only make views, else
  * compute when they are of a namespace ("aten::mm", "mylib::op"); operators

@@ -144,6 +144,7 @@ static const struct row rows[] = {
 	{ KIND_GPU_MEMOP, "Memset (Device)", true, CLASSIFY_DEVICE, CLASS_MEMORY },
 	{ KIND_RUNTIME, "cudaMalloc", true, CLASSIFY_DEVICE, CLASS_MEMORY },
 	{ KIND_RUNTIME, "cudaFreeHost", true, CLASSIFY_DEVICE, CLASS_MEMORY },
+	{ KIND_RUNTIME, "cuMemHostUnregister", true, CLASSIFY_DEVICE, CLASS_MEMORY },
 	{ KIND_RUNTIME, "hipMalloc", true, CLASSIFY_DEVICE, CLASS_MEMORY },
 	{ KIND_RUNTIME, "cudaLaunchKernel", true, CLASSIFY_DEVICE, CLASS_HOST },
 	{ KIND_RUNTIME, "cudaDeviceSynchronize", true, CLASSIFY_DEVICE, CLASS_HOST },
@@ -173,6 +174,79 @@ static void every_row_of_the_class_table_holds(void **state)
 		if (classify_event(r->kind, r->name, r->leaf, r->mode) != r->class)
 			fail_msg("%s", r->name);
 	}
+}
+
+/* What AMD's runtime and libraries are called. */
+static void hip_calls_are_classified_as_those_of_cuda(void **state)
+{
+	static const char *const pairs[][2] = {
+		{ "hipMallocAsync", "cudaMallocAsync" },
+		{ "hipMallocManaged", "cudaMallocManaged" },
+		{ "hipExtMallocWithFlags", "cudaMalloc" },
+		{ "hipFreeAsync", "cudaFreeAsync" },
+		{ "hipHostMalloc", "cudaMallocHost" },
+		{ "hipHostAlloc", "cudaHostAlloc" },
+		{ "hipHostFree", "cudaFreeHost" },
+		{ "hipFreeHost", "cudaFreeHost" },
+		{ "hipHostRegister", "cudaHostRegister" },
+		{ "hipHostUnregister", "cudaHostUnregister" },
+		{ "hipMemAllocPitch", "cuMemAllocPitch" },
+		{ "hipMemCreate", "cuMemCreate" },
+		{ "hipMemMap", "cuMemMap" },
+		{ "hipMemUnmap", "cuMemUnmap" },
+		{ "hipMemRelease", "cuMemRelease" },
+		{ "hipMemSetAccess", "cuMemSetAccess" },
+		{ "hipMemcpy", "cudaMemcpy" },
+		{ "hipMemcpyWithStream", "cudaMemcpyAsync" },
+		{ "hipMemcpyPeerAsync", "cudaMemcpyPeerAsync" },
+		{ "hipMemset", "cudaMemset" },
+		{ "hipMemsetAsync", "cudaMemsetAsync" },
+		{ "hipStreamSynchronize", "cudaStreamSynchronize" },
+		{ "hipEventSynchronize", "cudaEventSynchronize" },
+		{ "hipStreamWaitEvent", "cudaStreamWaitEvent" },
+		{ "hipDeviceSynchronize", "cudaDeviceSynchronize" },
+		{ "hipExtModuleLaunchKernel", "cuLaunchKernel" },
+		{ "hipGraphLaunch", "cudaGraphLaunch" },
+		{ "hipMemGetInfo", "cudaMemGetInfo" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		if (classify_event(KIND_RUNTIME, pairs[i][0], true, CLASSIFY_DEVICE) !=
+		    classify_event(KIND_RUNTIME, pairs[i][1], true, CLASSIFY_DEVICE))
+			fail_msg("%s is not as %s", pairs[i][0], pairs[i][1]);
+	}
+}
+
+static void kernels_of_amds_libraries_have_their_classes(void **state)
+{
+	static const struct {
+		const char *name;
+		enum event_class class;
+	} kernels[] = {
+		{ "ncclDevKernel_Generic_1(ncclDevKernelArgsStorage<4096ul>)", CLASS_COMM },
+		{ "ncclDevKernel_Generic_4", CLASS_COMM },
+		{ "rcclGenericKernel<1, false>(ncclDevKernelArgsStorage<4096ul>)", CLASS_COMM },
+		{ "void mscclKernel_Sum_float_Simple_false", CLASS_COMM },
+		{ "Cijk_Ailk_Bljk_BBS_BH_Bias_HAS_SAV_UserArgs_MT256x256x64_MI16x16x1",
+		  CLASS_COMPUTE },
+		/* Split along K: sums up, and does not communicate. */
+		{ "Cijk_SB_PostGSU3_VW4", CLASS_COMPUTE },
+		{ "void rocblas_gemv_kernel<256>", CLASS_COMPUTE },
+		{ "miopenSp3AsmConv_v30_3_1_gfx9_fp32", CLASS_COMPUTE },
+		{ "__amd_rocclr_copyBuffer", CLASS_MEMORY },
+		{ "__amd_rocclr_copyBufferRectAligned", CLASS_MEMORY },
+		{ "__amd_rocclr_fillBufferAligned.kd", CLASS_MEMORY },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(kernels); i++) {
+		if (classify_event(KIND_KERNEL, kernels[i].name, true, CLASSIFY_DEVICE) !=
+		    kernels[i].class)
+			fail_msg("%s", kernels[i].name);
+	}
+	assert_true(classify_is_collective(KIND_KERNEL, "rcclGenericKernel<1, false>"));
+	assert_false(classify_is_collective(KIND_KERNEL, "__amd_rocclr_copyBuffer"));
 }
 
 static void executions_of_a_communication_library_are_collectives(void **state)
@@ -225,6 +299,8 @@ int main(void)
 		cmocka_unit_test(a_key_is_written_as_32_digits),
 		cmocka_unit_test(a_child_is_the_same_whatever_was_asked_before),
 		cmocka_unit_test(every_row_of_the_class_table_holds),
+		cmocka_unit_test(hip_calls_are_classified_as_those_of_cuda),
+		cmocka_unit_test(kernels_of_amds_libraries_have_their_classes),
 		cmocka_unit_test(executions_of_a_communication_library_are_collectives),
 	};
 
