@@ -489,6 +489,68 @@ static void after_a_fatal_error_cupti_is_left_alone(_unused_ void **state)
 	run_in_child(fatal);
 }
 
+static void *fail_cupti(_unused_ void *arg)
+{
+	job.set("fatal", 1);
+	return NULL;
+}
+
+/* What CUPTI names is read while it fails on another thread, and is still there. */
+static uint32_t name_in_failure(const char *text, size_t len)
+{
+	pthread_t thread;
+
+	if (job.count("failing") == 0) {
+		CHECK(pthread_create(&thread, NULL, fail_cupti, NULL) == 0);
+		while (job.count("failing") == 0)
+			(void)sched_yield();
+		for (size_t i = 0; i < 20; i++)
+			(void)sched_yield();
+	}
+	CHECK(memchr(text, '?', len) == NULL);
+	return sink_name(text, len);
+}
+
+static void fatal_meanwhile(void)
+{
+	static const struct gputrace_sink failing = { name_in_failure, sink_event, sink_lose,
+						      sink_device };
+
+	CHECK(gputrace_cupti.probe(why) == 0);
+	CHECK(gputrace_cupti.start(&failing, why) == 0);
+	work(10);
+	gputrace_cupti.stop();
+	CHECK(gputrace_cupti.drain(1000) > 10);
+	CHECK(gputrace_cupti.drain(1000) == 0);
+	CHECK(gputrace_cupti.close(why) == -EIO);
+}
+
+static void a_fatal_error_waits_for_who_reads(_unused_ void **state)
+{
+	run_in_child(fatal_meanwhile);
+}
+
+static void fatal_half_read(void)
+{
+	const size_t kernels = 20000;
+
+	job.set("repeat", 1000);
+	begin();
+	for (size_t i = 0; i < kernels / 1000; i++)
+		job.launch("gemm", 7, 1000, 1);
+	job.synchronize(7);
+	while (seen.cnt < kernels * 95 / 100)
+		(void)gputrace_cupti.drain(kernels * 95 / 100 - seen.cnt);
+	job.set("fatal", 1);
+	CHECK(end() == -EIO);
+	CHECK(seen.dropped > 0 && seen.cnt + seen.dropped <= kernels);
+}
+
+static void what_was_read_before_a_fatal_error_is_not_lost(_unused_ void **state)
+{
+	run_in_child(fatal_half_read);
+}
+
 /* 216 bytes a kernel: 32 MiB hold 155 thousand. */
 static void exhausted(int64_t version)
 {
@@ -701,6 +763,8 @@ int main(void)
 		cmocka_unit_test(before_cuda_12_6_cupti_stays_attached_and_idle),
 		cmocka_unit_test(kernels_of_graphs_know_their_node),
 		cmocka_unit_test(after_a_fatal_error_cupti_is_left_alone),
+		cmocka_unit_test(a_fatal_error_waits_for_who_reads),
+		cmocka_unit_test(what_was_read_before_a_fatal_error_is_not_lost),
 		cmocka_unit_test(a_pool_that_is_empty_refuses_where_that_is_allowed),
 		cmocka_unit_test(a_pool_that_is_empty_discards_where_it_may_not_refuse),
 		cmocka_unit_test(buffers_are_used_again_while_the_job_goes_on),

@@ -7,7 +7,8 @@
  * thread makes itself, since a job that hangs makes none.
  *
  * Only one tool at a time may use CUPTI in a process. Who comes second is told so and leaves.
- * The buffers' callbacks take no lock and call nothing.
+ * The buffers' callbacks take no lock and call nothing. After a fatal error CUPTI goes by
+ * itself, as soon as its callback has returned: not while we read what its records point to.
  * Source: facts on collection, sections 2.2 to 2.7.
  */
 #include "base/clock.h"
@@ -24,6 +25,7 @@
 #define RECORD_BYTES_MAX 216u /* the largest of the records we ask for: counts are at least so */
 #define FLUSH_PERIOD_MS 500u
 #define FINALIZE_LIMIT_NS (2 * NSEC_PER_SEC)
+#define FATAL_YIELDS 100000u /* a fatal error's thread waits for a reader no longer */
 #define LITTLE_MEMORY_BYTES ((size_t)256 << 20)
 
 enum finalize_state { FINALIZE_NONE, FINALIZE_WANTED, FINALIZE_RUNS, FINALIZE_DONE };
@@ -37,7 +39,8 @@ static struct cupti {
 	struct cuda_functions cuda;
 	struct cupti_functions api;
 	void *subscriber;
-	_Atomic bool fatal;	    /* CUPTI met an error and detached itself */
+	_Atomic bool fatal;	    /* CUPTI met an error and detaches itself */
+	_Atomic bool reading;	    /* the helper reads records and their names */
 	_Atomic uint32_t finalize;  /* enum finalize_state */
 	_Atomic uint64_t discarded; /* records, at least */
 	const struct gputrace_sink *sink;
@@ -78,18 +81,34 @@ static void request(uint8_t **buffer, size_t *size, size_t *record_max)
 	*size = sizeof(discard);
 }
 
+/* At least so many. */
+static size_t records_in(size_t bytes)
+{
+	return MAX(bytes / RECORD_BYTES_MAX, bytes > 0 ? 1u : 0u);
+}
+
 static void complete(_unused_ void *context, _unused_ uint32_t stream, uint8_t *buffer,
 		     _unused_ size_t size, size_t valid)
 {
 	if (buffer != NULL && !buffers_fill(&cupti.buffers, buffer, valid))
-		atomic_fetch_add_explicit(&cupti.discarded,
-					  MAX(valid / RECORD_BYTES_MAX, valid > 0 ? 1u : 0u),
+		atomic_fetch_add_explicit(&cupti.discarded, records_in(valid),
 					  memory_order_relaxed);
 }
 
 static uint64_t read_clock(void)
 {
 	return (uint64_t)clock_mono_ns();
+}
+
+/*
+ * Sequentially consistent, as in drain(): either the helper sees the error or it is seen reading.
+ * It reads for microseconds; but should it wait for CUPTI, that must not be for ever.
+ */
+static void on_fatal(void)
+{
+	atomic_store(&cupti.fatal, true);
+	for (uint32_t i = 0; i < FATAL_YIELDS && atomic_load(&cupti.reading); i++)
+		(void)sched_yield();
 }
 
 /* The state's callback comes from CUPTI's own threads, the other from the call that we make. */
@@ -99,7 +118,7 @@ static void on_callback(_unused_ void *data, uint32_t domain, uint32_t call, con
 	uint32_t wanted = FINALIZE_WANTED;
 
 	if (domain == CUPTI_DOMAIN_STATE && call == CUPTI_STATE_FATAL_ERROR)
-		atomic_store_explicit(&cupti.fatal, true, memory_order_release);
+		on_fatal();
 	if (domain != CUPTI_DOMAIN_DRIVER || at->site != CUPTI_SITE_EXIT ||
 	    !atomic_compare_exchange_strong(&cupti.finalize, &wanted, FINALIZE_RUNS))
 		return;
@@ -381,12 +400,10 @@ static bool next_buffer(void)
 	return cupti.buffer != NULL;
 }
 
-static size_t drain(size_t most)
+static size_t read_buffers(size_t most)
 {
 	size_t cnt = 0;
 
-	if (atomic_load(&cupti.fatal)) /* the records' names may be gone */
-		return 0;
 	while (cnt < most && (cupti.buffer != NULL || next_buffer())) {
 		size_t want = most - cnt;
 		size_t got = cupti_reader_read(&cupti.reader, cupti.buffer, cupti.valid,
@@ -396,6 +413,17 @@ static size_t drain(size_t most)
 		if (got < want && !next_buffer())
 			break;
 	}
+	return cnt;
+}
+
+static size_t drain(size_t most)
+{
+	size_t cnt = 0;
+
+	atomic_store(&cupti.reading, true);
+	if (!atomic_load(&cupti.fatal)) /* else the records' names may be gone */
+		cnt = read_buffers(most);
+	atomic_store(&cupti.reading, false);
 	return cnt;
 }
 
@@ -489,18 +517,30 @@ static int detach(char ret_why[static GPUTRACE_WHY_MAX])
 	return 0;
 }
 
-/* CUPTI is gone, and with it what its records point to. */
+/* Behind the record that was read last. */
+static size_t records_left(size_t valid)
+{
+	size_t read = cupti.record != NULL ? (size_t)((uint8_t *)cupti.record - cupti.buffer) : 0;
+	size_t cnt = records_in(valid - read);
+
+	return cupti.record != NULL ? cnt - 1 : cnt;
+}
+
+/*
+ * CUPTI is gone, and with it what its records point to. Its threads may not be: buffers that
+ * they still have are theirs for ever, which harms nobody, as no window comes after this.
+ */
 static void drop_buffers(void)
 {
+	uint64_t lost = atomic_exchange(&cupti.discarded, 0);
 	uint8_t *buffer;
 	size_t valid;
 
 	while ((buffer = buffers_next(&cupti.buffers, &valid)) != NULL) {
-		cupti.sink->lose(GPUTRACE_DROPPED,
-				 MAX(valid / RECORD_BYTES_MAX, valid > 0 ? 1u : 0u));
+		lost += buffer == cupti.buffer ? records_left(valid) : records_in(valid);
 		buffers_release(&cupti.buffers, buffer);
 	}
-	(void)buffers_reset(&cupti.buffers);
+	cupti.sink->lose(GPUTRACE_DROPPED, lost);
 	cupti.buffer = NULL;
 	cupti.attached = false;
 }

@@ -12,10 +12,10 @@
  *	untimed		each so many-th kernel has no times
  *	deaf		1: callbacks of the driver's calls never come
  *	slow		1: a thread of the job's gets to detach first, and takes until this is 0
- *	fatal		1: a fatal error happens now
+ *	fatal		1: a fatal error happens now; names are poisoned when its callback returns
  *	repeat		each kernel is recorded so many times
- * double_count(): kernels, dropped, buffers, finalized, attached, enabled (kinds), calls (that
- * are recorded), faults.
+ * double_count(): kernels, buffers, finalized, attached, enabled (kinds), calls (that are
+ * recorded), failing (a fatal error has begun), faults.
  */
 #include "double.h"
 
@@ -95,7 +95,7 @@ static struct {
 	size_t name_cnt;
 	size_t dropped, kernel_cnt, buffer_cnt, finalize_cnt;
 	int64_t version, kernel, busy, refuse, untimed, deaf, slow, repeat;
-	_Atomic bool finalizing;
+	_Atomic bool finalizing, failing;
 	char fault[128];
 	int64_t fault_cnt;
 } c = { .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -605,6 +605,7 @@ static void fail_fatally(void)
 {
 	uint32_t info[32] = { 0 };
 
+	c.failing = true;
 	if (c.state_on && c.callback != NULL)
 		c.callback(NULL, 6, 1, info);
 	forget_all();
@@ -652,6 +653,8 @@ int64_t double_count(const char *key)
 		return __builtin_popcountll(c.kinds);
 	if (strcmp(key, "calls") == 0)
 		return calls_on();
+	if (strcmp(key, "failing") == 0)
+		return c.failing;
 	return c.fault_cnt;
 }
 
