@@ -4,6 +4,7 @@
 #include "base/clock.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
@@ -13,9 +14,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define MHD_SONAME "libmicrohttpd.so.12"
 #define BACKLOG 64
 #define IDLE_SECONDS 5u
 #define STACK_BYTES ((size_t)256 << 10)
+
+/*
+ * The library. It brings TLS along, a dozen libraries and 2.4 MB in each process that links
+ * it: only a process that serves loads it.
+ */
+struct mhd {
+	__typeof__(MHD_start_daemon) *start_daemon;
+	__typeof__(MHD_stop_daemon) *stop_daemon;
+	__typeof__(MHD_get_connection_info) *get_connection_info;
+	__typeof__(MHD_lookup_connection_value) *lookup_connection_value;
+	__typeof__(MHD_create_response_from_buffer) *create_response_from_buffer;
+	__typeof__(MHD_add_response_header) *add_response_header;
+	__typeof__(MHD_queue_response) *queue_response;
+	__typeof__(MHD_destroy_response) *destroy_response;
+};
 
 /* A connection that is open. fd stays valid until the server says that it is closed. */
 struct connection {
@@ -25,12 +42,58 @@ struct connection {
 };
 
 struct http {
+	struct mhd mhd;
 	struct MHD_Daemon *daemon;
 	struct http_source source;
 	char address[80];
 	pthread_mutex_t lock; /* of connections */
 	struct connection connections[HTTP_CONNECTION_MAX];
 };
+
+/* --- the library --- */
+
+/* Fills the table. Returns the first symbol that is missing, NULL when all are there. */
+static const char *resolve(struct mhd *mhd, void *library)
+{
+	const struct {
+		void *function;
+		const char *symbol;
+	} table[] = {
+		{ &mhd->start_daemon, "MHD_start_daemon" },
+		{ &mhd->stop_daemon, "MHD_stop_daemon" },
+		{ &mhd->get_connection_info, "MHD_get_connection_info" },
+		{ &mhd->lookup_connection_value, "MHD_lookup_connection_value" },
+		{ &mhd->create_response_from_buffer, "MHD_create_response_from_buffer" },
+		{ &mhd->add_response_header, "MHD_add_response_header" },
+		{ &mhd->queue_response, "MHD_queue_response" },
+		{ &mhd->destroy_response, "MHD_destroy_response" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
+		void *symbol = dlsym(library, table[i].symbol);
+
+		if (symbol == NULL)
+			return table[i].symbol;
+		memcpy(table[i].function, &symbol, sizeof(symbol));
+	}
+	return NULL;
+}
+
+/* Loads it for good: the libraries below it leave handlers in the process. */
+static int mhd_open(struct mhd *ret, struct err *err)
+{
+	void *library = dlopen(MHD_SONAME, RTLD_NOW | RTLD_LOCAL);
+	const char *missing;
+
+	if (library == NULL)
+		return err_set(err, ENOPKG,
+			       "serving metrics needs " MHD_SONAME
+			       ": install libmicrohttpd12 (Debian, Ubuntu) or libmicrohttpd "
+			       "(Fedora, RHEL): %s",
+			       dlerror());
+	missing = resolve(ret, library);
+	return missing == NULL ? 0 : err_set(err, ENOPKG, MHD_SONAME " lacks %s", missing);
+}
 
 /* --- addresses --- */
 
@@ -150,9 +213,9 @@ static struct connection *find_connection(struct http *http, int fd)
 static void note_connection(void *arg, struct MHD_Connection *connection, void **context _unused_,
 			    enum MHD_ConnectionNotificationCode code)
 {
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct http *http = arg;
+	const union MHD_ConnectionInfo *info =
+		http->mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct connection *place;
 
 	if (info == NULL)
@@ -186,48 +249,50 @@ void http_tick(struct http *http, int64_t now_ns)
 
 /* --- requests --- */
 
-static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,
-			      struct MHD_Response *response)
+static enum MHD_Result answer(const struct mhd *mhd, struct MHD_Connection *connection,
+			      unsigned status, const char *type, struct MHD_Response *response)
 {
 	enum MHD_Result ret;
 
 	if (response == NULL)
 		return MHD_NO;
-	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-	(void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	(void)mhd->add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	(void)mhd->add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+	(void)mhd->add_response_header(response, "X-Content-Type-Options", "nosniff");
 	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
-	ret = MHD_queue_response(connection, status, response);
-	MHD_destroy_response(response);
+		(void)mhd->add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	ret = mhd->queue_response(connection, status, response);
+	mhd->destroy_response(response);
 	return ret;
 }
 
 /* text: a literal. */
-static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned status,
-				   const char *text)
+static enum MHD_Result answer_text(const struct mhd *mhd, struct MHD_Connection *connection,
+				   unsigned status, const char *text)
 {
-	return answer(connection, status, "text/plain; charset=utf-8",
-		      MHD_create_response_from_buffer(strlen(text), (void *)(uintptr_t)text,
-						      MHD_RESPMEM_PERSISTENT));
+	return answer(mhd, connection, status, "text/plain; charset=utf-8",
+		      mhd->create_response_from_buffer(strlen(text), (void *)(uintptr_t)text,
+						       MHD_RESPMEM_PERSISTENT));
 }
 
 static enum MHD_Result answer_page(struct http *http, struct MHD_Connection *connection)
 {
+	const struct mhd *mhd = &http->mhd;
 	const char *accept =
-		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+		mhd->lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
 	const char *type = "";
 	struct str page = { 0 };
 	struct MHD_Response *response;
 
 	if (http->source.render(http->source.arg, accept, &page, &type) < 0) {
 		str_done(&page);
-		return answer_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
+		return answer_text(mhd, connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+				   "out of memory\n");
 	}
-	response = MHD_create_response_from_buffer(page.len, page.data, MHD_RESPMEM_MUST_FREE);
+	response = mhd->create_response_from_buffer(page.len, page.data, MHD_RESPMEM_MUST_FREE);
 	if (response == NULL)
 		str_done(&page);
-	return answer(connection, MHD_HTTP_OK, type, response);
+	return answer(mhd, connection, MHD_HTTP_OK, type, response);
 }
 
 static enum MHD_Result take_request(void *arg, struct MHD_Connection *connection, const char *url,
@@ -241,7 +306,7 @@ static enum MHD_Result take_request(void *arg, struct MHD_Connection *connection
 		*context = http;
 		if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
 		    strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
-			return answer_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+			return answer_text(&http->mhd, connection, MHD_HTTP_METHOD_NOT_ALLOWED,
 					   "only GET and HEAD\n");
 		return MHD_YES;
 	}
@@ -252,15 +317,16 @@ static enum MHD_Result take_request(void *arg, struct MHD_Connection *connection
 	if (strcmp(url, http->source.path) == 0)
 		return answer_page(http, connection);
 	if (strcmp(url, "/") == 0)
-		return answer_text(connection, MHD_HTTP_OK, "PerfTracker: see /metrics\n");
-	return answer_text(connection, MHD_HTTP_NOT_FOUND, "there is only /metrics\n");
+		return answer_text(&http->mhd, connection, MHD_HTTP_OK,
+				   "PerfTracker: see /metrics\n");
+	return answer_text(&http->mhd, connection, MHD_HTTP_NOT_FOUND, "there is only /metrics\n");
 }
 
 /* --- life --- */
 
 static int start(struct http *http, int fd)
 {
-	http->daemon = MHD_start_daemon(
+	http->daemon = http->mhd.start_daemon(
 		MHD_USE_AUTO_INTERNAL_THREAD | MHD_USE_ITC, 0, NULL, NULL, take_request, http,
 		MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, HTTP_CONNECTION_MAX,
 		MHD_OPTION_CONNECTION_TIMEOUT, IDLE_SECONDS, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
@@ -272,13 +338,18 @@ static int start(struct http *http, int fd)
 int http_open(const struct http_address *address, const struct http_source *source,
 	      struct http **ret, struct err *err)
 {
+	struct mhd mhd;
 	struct http *http;
-	int fd = listen_at(address, err);
+	int fd, error = mhd_open(&mhd, err);
 
+	if (error < 0)
+		return error;
+	fd = listen_at(address, err);
 	if (fd < 0)
 		return fd;
 	http = calloc(1, sizeof(*http));
 	if (http != NULL) {
+		http->mhd = mhd;
 		http->source = *source;
 		for (size_t i = 0; i < HTTP_CONNECTION_MAX; i++)
 			http->connections[i].fd = -1;
@@ -299,7 +370,7 @@ struct http *http_close(struct http *http)
 	if (http == NULL)
 		return NULL;
 	if (http->daemon != NULL)
-		MHD_stop_daemon(http->daemon); /* closes the socket it listens on, too */
+		http->mhd.stop_daemon(http->daemon); /* closes the socket it listens on, too */
 	(void)pthread_mutex_destroy(&http->lock);
 	free(http);
 	return NULL;

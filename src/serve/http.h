@@ -36,7 +36,10 @@ struct http_address {
 /* Returns 0, or -EINVAL with a line in err. Names are not looked up, but for "localhost". */
 _must_check_ int http_parse_address(const char *text, struct http_address *ret, struct err *err);
 
-/* Binds and serves. Returns 0 or -errno with a line in err. */
+/*
+ * Binds and serves. Returns 0 or -errno with a line in err; -ENOPKG: libmicrohttpd, which is
+ * loaded here first, is not installed.
+ */
 _must_check_ int http_open(const struct http_address *address, const struct http_source *source,
 			   struct http **ret, struct err *err);
 

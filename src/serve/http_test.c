@@ -11,7 +11,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Needs the headers above, so it cannot be sorted among them. */
@@ -244,9 +246,39 @@ static void a_port_that_is_taken_is_told(void **state)
 	(void)http_close(http);
 }
 
+/* Not even a library can be opened in the child. */
+static int open_without_files(void)
+{
+	const struct rlimit none = { 0 };
+	struct http_address address = { .host = "127.0.0.1" };
+	struct http_source source = { .render = render, .path = "/metrics" };
+	struct http *http = NULL;
+	struct err err = { "" };
+
+	if (setrlimit(RLIMIT_NOFILE, &none) != 0)
+		return 1;
+	if (http_open(&address, &source, &http, &err) != -ENOPKG || http != NULL)
+		return 2;
+	return strstr(err.text, "install libmicrohttpd") != NULL ? 0 : 3;
+}
+
+/* Stands first: what was loaded once is there. */
+static void a_missing_library_is_told_with_its_package(void **state)
+{
+	pid_t child = fork();
+	int status = -1;
+
+	(void)state;
+	if (child == 0)
+		_exit(open_without_files());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_missing_library_is_told_with_its_package),
 		cmocka_unit_test(requests_get_what_they_ask_for),
 		cmocka_unit_test(a_body_or_long_headers_are_refused),
 		cmocka_unit_test(slow_clients_hold_nobody_up_and_are_cut),
