@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/netwatch.h"
 
-#include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* Needs the headers above, so it cannot be sorted among them. */
-/* clang-format off */
-#include <cmocka.h>
-/* clang-format on */
+#include "collect/host/testtree.h"
 
 static int64_t fake_now_ns = NSEC_PER_SEC;
 
@@ -21,52 +10,20 @@ static int64_t fake_clock(void)
 	return fake_now_ns;
 }
 
-static void write_file(const char *root, const char *path, const char *text)
-{
-	char full[512];
-	FILE *file;
-
-	(void)snprintf(full, sizeof(full), "%s/%s", root, path);
-	for (char *slash = strchr(full + strlen(root) + 1, '/'); slash != NULL;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		(void)mkdir(full, 0755);
-		*slash = '/';
-	}
-	file = fopen(full, "w");
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
-}
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
 /* A host with one card and no I/O pressure told. */
-static int make_root(void **state)
+static int make_host(void **state)
 {
-	static char root[64];
+	const char *root;
 
-	(void)snprintf(root, sizeof(root), "/tmp/netwatch_test.XXXXXX");
-	*state = mkdtemp(root);
-	if (*state == NULL)
+	if (make_root(state) < 0)
 		return -1;
+	root = *state;
 	write_file(root, "sys/class/net/eth0/device/vendor", "x\n");
 	write_file(root, "sys/class/net/eth0/speed", "1000\n");
 	write_file(root, "sys/class/net/eth0/statistics/tx_bytes", "5\n");
 	write_file(root, "sys/class/net/eth0/statistics/rx_bytes", "6\n");
 	write_file(root, "proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n");
 	return 0;
-}
-
-static int remove_root(void **state)
-{
-	return nftw(*state, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 static void each_worker_gets_what_its_host_shows(void **state)
@@ -148,12 +105,12 @@ static void nobody_in_a_window_costs_no_look(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(each_worker_gets_what_its_host_shows, make_root,
+		cmocka_unit_test_setup_teardown(each_worker_gets_what_its_host_shows, make_host,
 						remove_root),
-		cmocka_unit_test_setup_teardown(trouble_at_a_port_is_told_at_the_end, make_root,
+		cmocka_unit_test_setup_teardown(trouble_at_a_port_is_told_at_the_end, make_host,
 						remove_root),
 		cmocka_unit_test(a_closed_watch_does_nothing),
-		cmocka_unit_test_setup_teardown(nobody_in_a_window_costs_no_look, make_root,
+		cmocka_unit_test_setup_teardown(nobody_in_a_window_costs_no_look, make_host,
 						remove_root),
 	};
 

@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/host/neighbours.h"
 #include "collect/host/procfs.h"
+#include "collect/host/testtree.h"
 #include "collect/host/threads.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* Needs the headers above, so it cannot be sorted among them. */
-/* clang-format off */
-#include <cmocka.h>
-/* clang-format on */
 
 #define MS NSEC_PER_MSEC
 
@@ -29,21 +20,12 @@ static int64_t fake_clock(void)
 	return fake_now_ns;
 }
 
-static void write_file(const char *root, const char *path, const char *text, size_t len)
+static void put_file(const char *root, const char *path, const char *text, size_t len)
 {
-	char full[512];
-	FILE *file;
+	char below[256];
 
-	(void)snprintf(full, sizeof(full), "%s/proc/%s", root, path);
-	for (char *c = full + strlen(root) + 1; (c = strchr(c, '/')) != NULL; c++) {
-		*c = '\0';
-		assert_true(mkdir(full, 0700) == 0 || errno == EEXIST);
-		*c = '/';
-	}
-	file = fopen(full, "wb");
-	assert_non_null(file);
-	assert_int_equal(fwrite(text, 1, len, file), len);
-	assert_int_equal(fclose(file), 0);
+	(void)snprintf(below, sizeof(below), "proc/%s", path);
+	write_bytes(root, below, text, len);
 }
 
 static void put_thread(const char *root, uint32_t pid, uint32_t tid, uint64_t cpu_ns,
@@ -54,9 +36,9 @@ static void put_thread(const char *root, uint32_t pid, uint32_t tid, uint64_t cp
 
 	(void)snprintf(path, sizeof(path), "%" PRIu32 "/task/%" PRIu32 "/schedstat", pid, tid);
 	len = snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64 " 12\n", cpu_ns, delay_ns);
-	write_file(root, path, text, (size_t)len);
+	put_file(root, path, text, (size_t)len);
 	(void)snprintf(path, sizeof(path), "%" PRIu32 "/task/%" PRIu32 "/comm", pid, tid);
-	write_file(root, path, "python\n", 7);
+	put_file(root, path, "python\n", 7);
 }
 
 /* ticks of user time; last on CPU `processor`, allowed on `cpus`. */
@@ -71,36 +53,14 @@ static void put_process(const char *root, uint32_t pid, uint32_t ppid, uint64_t 
 		       " 0 0 0 20 0 1 0 777 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 %d 0 0 0 0 0\n",
 		       pid, ppid, ticks, processor);
 	(void)snprintf(path, sizeof(path), "%" PRIu32 "/stat", pid);
-	write_file(root, path, text, (size_t)len);
+	put_file(root, path, text, (size_t)len);
 	(void)snprintf(path, sizeof(path), "%" PRIu32 "/task/%" PRIu32 "/stat", pid, pid);
-	write_file(root, path, text, (size_t)len);
+	put_file(root, path, text, (size_t)len);
 	(void)snprintf(path, sizeof(path), "%" PRIu32 "/cmdline", pid);
-	write_file(root, path, command, strlen(command) + 1);
+	put_file(root, path, command, strlen(command) + 1);
 	len = snprintf(text, sizeof(text), "Name:\tx\nCpus_allowed_list:\t%s\nMems:\t0\n", cpus);
 	(void)snprintf(path, sizeof(path), "%" PRIu32 "/status", pid);
-	write_file(root, path, text, (size_t)len);
-}
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static int make_root(void **state)
-{
-	static char root[64];
-
-	(void)snprintf(root, sizeof(root), "/tmp/host_test.XXXXXX");
-	*state = mkdtemp(root);
-	return *state == NULL ? -1 : 0;
-}
-
-static int remove_root(void **state)
-{
-	return nftw(*state, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	put_file(root, path, text, (size_t)len);
 }
 
 static void stat_survives_parentheses_in_a_name(void **state)
@@ -151,7 +111,7 @@ static void a_command_line_is_one_printable_line(void **state)
 {
 	char text[64];
 
-	write_file(*state, "9/cmdline", "python\0-c\0a\nb\x1b[m\0", 18);
+	put_file(*state, "9/cmdline", "python\0-c\0a\nb\x1b[m\0", 18);
 	assert_int_equal(procfs_read_command(*state, 9, text, sizeof(text)), 0);
 	assert_string_equal(text, "python -c a b?[m");
 }

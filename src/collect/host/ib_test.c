@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/host/ib.h"
 
-#include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "collect/host/testtree.h"
 
-/* Needs the headers above, so it cannot be sorted among them. */
-/* clang-format off */
-#include <cmocka.h>
-/* clang-format on */
+#include <stdio.h>
 
 #define PORT "sys/class/infiniband/mlx5_0/ports/1/"
 
@@ -25,45 +16,10 @@ static int64_t fake_clock(void)
 	return fake_now_ns;
 }
 
-static void write_file(const char *root, const char *path, const char *text)
+static int make_host(void **state)
 {
-	char full[512];
-	FILE *file;
-
-	(void)snprintf(full, sizeof(full), "%s/%s", root, path);
-	for (char *slash = strchr(full + strlen(root) + 1, '/'); slash != NULL;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		(void)mkdir(full, 0755);
-		*slash = '/';
-	}
-	file = fopen(full, "w");
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
-}
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static int make_root(void **state)
-{
-	static char root[64];
-
-	(void)snprintf(root, sizeof(root), "/tmp/ib_test.XXXXXX");
-	*state = mkdtemp(root);
 	read_cost_ns = 0;
-	return *state == NULL ? -1 : 0;
-}
-
-static int remove_root(void **state)
-{
-	return nftw(*state, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	return make_root(state);
 }
 
 static void put_port(const char *root)
@@ -195,7 +151,7 @@ static void a_host_without_rdma_has_no_ports(void **state)
 	ibports_close(&ib);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_host, remove_root)
 
 int main(void)
 {

@@ -3,31 +3,22 @@
 #include "collect/host/pressure.h"
 #include "collect/host/sockdiag.h"
 #include "collect/host/sockets.h"
+#include "collect/host/testtree.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* Needs the headers above, so it cannot be sorted among them. */
-/* clang-format off */
-#include <cmocka.h>
-/* clang-format on */
 
 /* The clock that looks ask; next_look() moves it on, so that no test waits. */
 static int64_t fake_now_ns = NSEC_PER_SEC;
@@ -503,46 +494,6 @@ static void a_kernel_that_does_not_answer_is_told_once(void **state)
 }
 
 /* --- fixture trees --- */
-
-static void write_file(const char *root, const char *path, const char *text)
-{
-	char full[512];
-	FILE *file;
-
-	(void)snprintf(full, sizeof(full), "%s/%s", root, path);
-	for (char *slash = strchr(full + strlen(root) + 1, '/'); slash != NULL;
-	     slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		(void)mkdir(full, 0755);
-		*slash = '/';
-	}
-	file = fopen(full, "w");
-	assert_non_null(file);
-	assert_true(fputs(text, file) >= 0);
-	assert_int_equal(fclose(file), 0);
-}
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path);
-}
-
-static int make_root(void **state)
-{
-	static char root[64];
-
-	(void)snprintf(root, sizeof(root), "/tmp/net_test.XXXXXX");
-	*state = mkdtemp(root);
-	return *state == NULL ? -1 : 0;
-}
-
-static int remove_root(void **state)
-{
-	return nftw(*state, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-}
 
 #define PORT "sys/class/infiniband/mlx5_0/ports/1/"
 #define ETH "sys/class/net/eth0/"
