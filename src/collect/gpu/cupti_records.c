@@ -13,7 +13,7 @@ enum { KEY_RUNTIME = 0x5000, KEY_DRIVER = 0x6000 };
 
 void cupti_reader_reset(struct cupti_reader *reader)
 {
-	reader->context_cnt = 0;
+	reader->context_cnt = reader->wait_cnt = 0;
 	memset(reader->names, 0, sizeof(reader->names));
 }
 
@@ -166,6 +166,33 @@ static bool set_times(struct cupti_reader *reader, uint64_t start, uint64_t end,
 	return true;
 }
 
+/* Buffers come in any order: that of a thread that waits may be before the kernels'. */
+static void keep_wait(struct cupti_reader *reader, uint32_t context,
+		      const struct gputrace_event *event)
+{
+	if (reader->wait_cnt == CUPTI_WAIT_MAX) {
+		reader->sink->lose(GPUTRACE_DROPPED, 1);
+		return;
+	}
+	reader->waits[reader->wait_cnt].context = context;
+	reader->waits[reader->wait_cnt++].event = *event;
+}
+
+static void hand_waits_over(struct cupti_reader *reader, uint32_t context, int32_t device)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < reader->wait_cnt; i++) {
+		if (reader->waits[i].context != context) {
+			reader->waits[kept++] = reader->waits[i];
+			continue;
+		}
+		reader->waits[i].event.device = device;
+		reader->sink->event(&reader->waits[i].event);
+	}
+	reader->wait_cnt = kept;
+}
+
 static void note_context(struct cupti_reader *reader, uint32_t context, uint32_t device)
 {
 	for (size_t i = 0; i < reader->context_cnt; i++) {
@@ -176,6 +203,7 @@ static void note_context(struct cupti_reader *reader, uint32_t context, uint32_t
 		return;
 	reader->contexts[reader->context_cnt].context = context;
 	reader->contexts[reader->context_cnt++].device = (int32_t)device;
+	hand_waits_over(reader, context, (int32_t)device);
 }
 
 /* -1: nothing ran in it yet. */
@@ -263,11 +291,13 @@ static void read_sync(struct cupti_reader *reader, const struct cupti_sync *sync
 					.id = sync->stream,
 					.correlation = sync->correlation };
 
-	if (sync->stream == CUPTI_NO_STREAM || event.device < 0 ||
-	    !set_times(reader, sync->start, sync->end, &event))
+	if (sync->stream == CUPTI_NO_STREAM || !set_times(reader, sync->start, sync->end, &event))
 		return;
 	event.name = fixed_name(reader, KEY_SYNC | type, names[type]);
-	reader->sink->event(&event);
+	if (event.device < 0)
+		keep_wait(reader, sync->context, &event);
+	else
+		reader->sink->event(&event);
 }
 
 static void read_api(struct cupti_reader *reader, const struct cupti_api *api)

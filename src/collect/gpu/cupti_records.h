@@ -11,6 +11,7 @@
 
 #define CUPTI_NAME_SLOTS 8192u /* power of two */
 #define CUPTI_CONTEXT_MAX 16u
+#define CUPTI_WAIT_MAX 1024u
 
 struct cupti_name {
 	uintptr_t key; /* the pointer, which all records of a kernel share; 0: free */
@@ -29,6 +30,11 @@ struct cupti_reader {
 		int32_t device;
 	} contexts[CUPTI_CONTEXT_MAX]; /* of which a kernel or copy was seen */
 	size_t context_cnt;
+	struct {
+		uint32_t context;
+		struct gputrace_event event;
+	} waits[CUPTI_WAIT_MAX]; /* for the GPU, in contexts of which none was seen yet */
+	size_t wait_cnt;
 	struct cupti_name names[CUPTI_NAME_SLOTS];
 };
 

@@ -2,7 +2,8 @@
 /*
  * CUPTI's activity records, of what libcuda's double does; see double.h. SONAME
  * libcupti.so.13. Records are laid out as the real library does, from its published
- * interface; a worker thread hands full buffers over.
+ * interface; a worker thread hands full buffers over. Each thread has a buffer of its own
+ * if that is asked for, until a flush takes it.
  *
  * double_set():
  *	version		what cuptiGetVersion() says
@@ -71,10 +72,11 @@ EXPORT uint32_t cuptiFinalize(void);
 #define CALL_CNT 1024
 #define NAME_CNT 256
 #define QUEUE_CNT 256
+#define THREAD_CNT 2048
 
-struct full {
-	uint8_t *buffer;
-	size_t size, valid;
+struct buffer {
+	uint8_t *at;
+	size_t size, used;
 };
 
 static struct {
@@ -87,9 +89,10 @@ static struct {
 	uint8_t runtime[CALL_CNT], driver[CALL_CNT];
 	request_fn request;
 	complete_fn complete;
-	uint8_t *buffer; /* being filled */
-	size_t size, used;
-	struct full queue[QUEUE_CNT];
+	struct buffer filling[THREAD_CNT]; /* [0]: of all threads together */
+	size_t thread_cnt;
+	_Atomic bool per_thread;
+	struct buffer queue[QUEUE_CNT];
 	size_t queued, handed;
 	char *names[NAME_CNT]; /* poisoned by cuptiFinalize() */
 	size_t name_cnt;
@@ -104,6 +107,7 @@ static struct {
 	.kernel = 10,
 	.repeat = 1 };
 
+static __thread size_t own;   /* place of the thread's buffer; 0: none yet */
 static __thread bool inside;  /* of a buffer's callback, on this thread */
 static __thread bool in_exit; /* of a call's callback, at its exit */
 
@@ -127,14 +131,14 @@ static void *hand_over(void *arg)
 	(void)arg;
 	pthread_mutex_lock(&c.lock);
 	for (;;) {
-		struct full full;
+		struct buffer full;
 
 		while (c.handed == c.queued)
 			pthread_cond_wait(&c.changed, &c.lock);
 		full = c.queue[c.handed % QUEUE_CNT];
 		pthread_mutex_unlock(&c.lock);
 		inside = true;
-		c.complete(NULL, 0, full.buffer, full.size, full.valid);
+		c.complete(NULL, 0, full.at, full.size, full.used);
 		inside = false;
 		pthread_mutex_lock(&c.lock);
 		c.handed++;
@@ -144,7 +148,7 @@ static void *hand_over(void *arg)
 }
 
 /* With the lock. */
-static void queue_buffer(void)
+static void queue_buffer(struct buffer *buffer)
 {
 	pthread_t thread;
 
@@ -152,46 +156,69 @@ static void queue_buffer(void)
 		c.thread = pthread_create(&thread, NULL, hand_over, NULL) == 0;
 	while (c.queued - c.handed >= QUEUE_CNT)
 		pthread_cond_wait(&c.changed, &c.lock);
-	c.queue[c.queued++ % QUEUE_CNT] = (struct full){ c.buffer, c.size, c.used };
-	c.buffer = NULL;
+	c.queue[c.queued++ % QUEUE_CNT] = *buffer;
+	buffer->at = NULL;
 	pthread_cond_broadcast(&c.changed);
 }
 
-static void check_buffer(void)
+static void check_buffer(const struct buffer *buffer)
 {
-	if (((uintptr_t)c.buffer & 7) != 0)
+	if (((uintptr_t)buffer->at & 7) != 0)
 		fault("a buffer is not aligned");
-	for (size_t i = 0; c.zeroed && i < 4096 && i < c.size; i++) {
-		if (c.buffer[i] != 0)
+	for (size_t i = 0; c.zeroed && i < 4096 && i < buffer->size; i++) {
+		if (buffer->at[i] != 0)
 			fault("a buffer is not zeroed");
 	}
+	for (size_t i = 0; i <= c.thread_cnt; i++) {
+		const struct buffer *other = &c.filling[i];
+
+		if (other != buffer && other->at != NULL && other->at < buffer->at + buffer->size &&
+		    buffer->at < other->at + other->size)
+			fault("two threads have one buffer");
+	}
+}
+
+static bool get_buffer(struct buffer *buffer)
+{
+	size_t max = 0;
+
+	inside = true;
+	c.request(&buffer->at, &buffer->size, &max);
+	inside = false;
+	buffer->used = 0;
+	c.buffer_cnt++;
+	if (buffer->at == NULL && c.version < 27)
+		fault("a buffer was refused by a version that can't stand it");
+	if (buffer->at == NULL)
+		return false;
+	check_buffer(buffer);
+	return true;
+}
+
+static struct buffer *own_buffer(void)
+{
+	if (!c.per_thread)
+		return &c.filling[0];
+	if (own == 0 && c.thread_cnt + 1 == THREAD_CNT)
+		fault("more threads than a test should have");
+	else if (own == 0)
+		own = ++c.thread_cnt;
+	return &c.filling[own];
 }
 
 /* Room for a record, with the lock; NULL: it is dropped. */
 static void *room(size_t bytes)
 {
-	size_t max = 0;
-	void *at;
+	struct buffer *buffer = own_buffer();
 
-	if (c.buffer != NULL && c.size - c.used < bytes)
-		queue_buffer();
-	if (c.buffer == NULL) {
-		inside = true;
-		c.request(&c.buffer, &c.size, &max);
-		inside = false;
-		c.used = 0;
-		c.buffer_cnt++;
-		if (c.buffer == NULL && c.version < 27)
-			fault("a buffer was refused by a version that can't stand it");
-		if (c.buffer == NULL) {
-			c.dropped++;
-			return NULL;
-		}
-		check_buffer();
+	if (buffer->at != NULL && buffer->size - buffer->used < bytes)
+		queue_buffer(buffer);
+	if (buffer->at == NULL && !get_buffer(buffer)) {
+		c.dropped++;
+		return NULL;
 	}
-	at = c.buffer + c.used;
-	c.used += bytes;
-	return at;
+	buffer->used += bytes;
+	return buffer->at + buffer->used - bytes;
 }
 
 /* --- records --- */
@@ -518,8 +545,10 @@ uint32_t cuptiActivityFlushAll(uint32_t flags)
 {
 	enter("cuptiActivityFlushAll in a buffer's callback");
 	pthread_mutex_lock(&c.lock);
-	if (flags != 0 && c.buffer != NULL)
-		queue_buffer();
+	for (size_t i = 0; flags != 0 && i <= c.thread_cnt; i++) {
+		if (c.filling[i].at != NULL)
+			queue_buffer(&c.filling[i]);
+	}
 	while (c.handed != c.queued)
 		pthread_cond_wait(&c.changed, &c.lock);
 	pthread_mutex_unlock(&c.lock);
@@ -538,6 +567,8 @@ uint32_t cuptiActivitySetAttribute(int attribute, size_t *size, void *value)
 		fault("an attribute of a wrong size");
 	if (attribute == 5)
 		c.zeroed = *(uint8_t *)value != 0;
+	if (attribute == 9)
+		c.per_thread = *(uint8_t *)value != 0;
 	if (attribute == 9 && c.request != NULL && c.finalize_cnt == 0 && !c.attached)
 		fault("buffers per thread come after the buffers");
 	return OK;
@@ -576,7 +607,7 @@ static void forget_all(void)
 		c.names[i] = NULL; /* leaked: a late reader finds the poison */
 	}
 	c.name_cnt = 0;
-	c.buffer = NULL;
+	memset(c.filling, 0, sizeof(c.filling));
 	c.clock_set = c.zeroed = c.driver_on = false;
 	c.request = NULL;
 	c.attached = false;
