@@ -595,6 +595,61 @@ static void a_pool_that_is_empty_discards_where_it_may_not_refuse(_unused_ void 
 	run_in_child(exhausted_old);
 }
 
+static void *launch_one(_unused_ void *arg)
+{
+	job.launch("gemm", 7, 0, 1);
+	return NULL;
+}
+
+/* Each thread keeps its buffer until the window's end. */
+static void launch_from_threads(size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		pthread_t thread;
+
+		CHECK(pthread_create(&thread, NULL, launch_one, NULL) == 0);
+		CHECK(pthread_join(thread, NULL) == 0);
+	}
+	job.synchronize(7);
+}
+
+static void many_threads(int64_t version)
+{
+	const size_t threads = 1000;
+
+	job.set("version", version);
+	for (size_t i = 0; i < 2; i++) {
+		seen.dropped = 0;
+		begin();
+		launch_from_threads(threads);
+		CHECK(end() == 0);
+		CHECK(seen.dropped > 0);
+		CHECK(count(GPUTRACE_API, "cudaLaunchKernel") + count(GPUTRACE_KERNEL, "gemm") +
+			      seen.dropped >=
+		      2 * threads);
+	}
+}
+
+static void many_threads_new(void)
+{
+	many_threads(130101);
+}
+
+static void many_threads_old(void)
+{
+	many_threads(26);
+}
+
+static void threads_beyond_the_pool_are_counted(_unused_ void **state)
+{
+	run_in_child(many_threads_new);
+}
+
+static void no_two_threads_discard_into_one_buffer(_unused_ void **state)
+{
+	run_in_child(many_threads_old);
+}
+
 /* As the agent's helper does it: draining while the job launches. */
 static void *drain_on(void *arg)
 {
@@ -767,6 +822,8 @@ int main(void)
 		cmocka_unit_test(what_was_read_before_a_fatal_error_is_not_lost),
 		cmocka_unit_test(a_pool_that_is_empty_refuses_where_that_is_allowed),
 		cmocka_unit_test(a_pool_that_is_empty_discards_where_it_may_not_refuse),
+		cmocka_unit_test(threads_beyond_the_pool_are_counted),
+		cmocka_unit_test(no_two_threads_discard_into_one_buffer),
 		cmocka_unit_test(buffers_are_used_again_while_the_job_goes_on),
 		cmocka_unit_test(a_forked_child_has_no_gpu),
 		cmocka_unit_test(libcupti_is_found_beside_the_runtime_that_is_loaded),

@@ -7,54 +7,71 @@
 
 enum slot_state { SLOT_EMPTY, SLOT_TAKEN, SLOT_FULL };
 
-#define POOL_BYTES (BUFFERS_CNT * BUFFERS_BYTES)
-
-int buffers_open(struct buffers *buffers)
+int buffers_open(struct buffers *buffers, size_t cnt, size_t bytes)
 {
 	void *memory;
 
 	if (buffers->memory != NULL)
 		return 0;
-	memory = mmap(NULL, POOL_BYTES, PROT_READ | PROT_WRITE,
+	memory = mmap(NULL, cnt * bytes, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		return -ENOMEM;
 	buffers->memory = memory;
+	buffers->bytes = bytes;
+	buffers->cnt = cnt;
 	return 0;
+}
+
+static uint32_t state_of(const struct buffers *buffers, size_t slot, memory_order order)
+{
+	return atomic_load_explicit(&buffers->slots[slot].state, order);
 }
 
 uint8_t *buffers_take(struct buffers *buffers)
 {
-	for (size_t i = 0; i < BUFFERS_CNT; i++) {
+	for (size_t i = 0; i < buffers->cnt; i++) {
 		uint32_t empty = SLOT_EMPTY;
 
+		if (state_of(buffers, i, memory_order_relaxed) != SLOT_EMPTY)
+			continue;
 		/* Acquire: the helper's zeroes must be there before the library writes. */
 		if (atomic_compare_exchange_strong_explicit(&buffers->slots[i].state, &empty,
 							    SLOT_TAKEN, memory_order_acquire,
 							    memory_order_relaxed))
-			return buffers->memory + i * BUFFERS_BYTES;
+			return buffers->memory + i * buffers->bytes;
 	}
 	return NULL;
 }
 
-/* BUFFERS_CNT: no slot has this address. */
+/* cnt: no slot has this address. */
 static size_t slot_of(const struct buffers *buffers, const uint8_t *buffer)
 {
 	uintptr_t off = (uintptr_t)buffer - (uintptr_t)buffers->memory;
 
-	if (buffers->memory == NULL || off >= POOL_BYTES || off % BUFFERS_BYTES != 0)
-		return BUFFERS_CNT;
-	return off / BUFFERS_BYTES;
+	if (buffers->memory == NULL || off >= buffers->cnt * buffers->bytes ||
+	    off % buffers->bytes != 0)
+		return buffers->cnt;
+	return off / buffers->bytes;
+}
+
+/* The slot of a buffer that its caller has taken; cnt: it has not. */
+static size_t taken_slot(const struct buffers *buffers, const uint8_t *buffer)
+{
+	size_t slot = slot_of(buffers, buffer);
+
+	if (slot < buffers->cnt && state_of(buffers, slot, memory_order_relaxed) != SLOT_TAKEN)
+		return buffers->cnt;
+	return slot;
 }
 
 bool buffers_fill(struct buffers *buffers, uint8_t *buffer, size_t valid)
 {
-	size_t slot = slot_of(buffers, buffer);
+	size_t slot = taken_slot(buffers, buffer);
 
-	if (slot == BUFFERS_CNT ||
-	    atomic_load_explicit(&buffers->slots[slot].state, memory_order_relaxed) != SLOT_TAKEN)
+	if (slot == buffers->cnt)
 		return false;
-	buffers->slots[slot].valid = MIN(valid, BUFFERS_BYTES);
+	buffers->slots[slot].valid = MIN(valid, buffers->bytes);
 	buffers->slots[slot].ticket =
 		atomic_fetch_add_explicit(&buffers->ticket, 1, memory_order_relaxed);
 	/* Release: what the library wrote is there before the helper reads. */
@@ -62,25 +79,35 @@ bool buffers_fill(struct buffers *buffers, uint8_t *buffer, size_t valid)
 	return true;
 }
 
+void buffers_discard(struct buffers *buffers, uint8_t *buffer)
+{
+	size_t slot = taken_slot(buffers, buffer);
+
+	/* Release: the last writes into it are done before the next taker's. */
+	if (slot < buffers->cnt)
+		atomic_store_explicit(&buffers->slots[slot].state, SLOT_EMPTY,
+				      memory_order_release);
+}
+
 static bool is_full(const struct buffers *buffers, size_t slot)
 {
-	return atomic_load_explicit(&buffers->slots[slot].state, memory_order_acquire) == SLOT_FULL;
+	return state_of(buffers, slot, memory_order_acquire) == SLOT_FULL;
 }
 
 uint8_t *buffers_next(struct buffers *buffers, size_t *ret_valid)
 {
-	size_t first = BUFFERS_CNT;
+	size_t first = buffers->cnt;
 
-	for (size_t i = 0; i < BUFFERS_CNT; i++) {
+	for (size_t i = 0; i < buffers->cnt; i++) {
 		if (is_full(buffers, i) &&
-		    (first == BUFFERS_CNT ||
+		    (first == buffers->cnt ||
 		     buffers->slots[i].ticket < buffers->slots[first].ticket))
 			first = i;
 	}
-	if (first == BUFFERS_CNT)
+	if (first == buffers->cnt)
 		return NULL;
 	*ret_valid = buffers->slots[first].valid;
-	return buffers->memory + first * BUFFERS_BYTES;
+	return buffers->memory + first * buffers->bytes;
 }
 
 void buffers_release(struct buffers *buffers, uint8_t *buffer)
@@ -95,7 +122,7 @@ size_t buffers_full_cnt(const struct buffers *buffers)
 {
 	size_t cnt = 0;
 
-	for (size_t i = 0; i < BUFFERS_CNT; i++)
+	for (size_t i = 0; i < buffers->cnt; i++)
 		cnt += is_full(buffers, i);
 	return cnt;
 }
@@ -106,10 +133,10 @@ size_t buffers_reset(struct buffers *buffers)
 
 	if (buffers->memory == NULL)
 		return 0;
-	for (size_t i = 0; i < BUFFERS_CNT; i++)
+	for (size_t i = 0; i < buffers->cnt; i++)
 		cnt += atomic_exchange(&buffers->slots[i].state, SLOT_TAKEN) == SLOT_TAKEN;
-	(void)madvise(buffers->memory, POOL_BYTES, MADV_DONTNEED);
-	for (size_t i = 0; i < BUFFERS_CNT; i++)
+	(void)madvise(buffers->memory, buffers->cnt * buffers->bytes, MADV_DONTNEED);
+	for (size_t i = 0; i < buffers->cnt; i++)
 		atomic_store(&buffers->slots[i].state, SLOT_EMPTY);
 	return cnt;
 }

@@ -15,27 +15,34 @@
 
 #include <stdatomic.h>
 
+#define BUFFERS_MAX 1024u
+
+/* What a back end takes for its records. */
 #define BUFFERS_CNT 32u
 #define BUFFERS_BYTES ((size_t)1 << 20)
 
 struct buffers {
-	uint8_t *memory; /* BUFFERS_CNT * BUFFERS_BYTES, mapped; pages come when they are used */
+	uint8_t *memory; /* cnt * bytes, mapped; pages come when they are used */
+	size_t cnt, bytes;
 	_Atomic uint64_t ticket;
 	struct {
 		_Atomic uint32_t state;
 		size_t valid;
 		uint64_t ticket; /* when it was filled */
-	} slots[BUFFERS_CNT];
+	} slots[BUFFERS_MAX];
 };
 
-/* Maps the memory unless it is. Returns 0 or -ENOMEM. */
-_must_check_ int buffers_open(struct buffers *buffers);
+/* Maps cnt (at most BUFFERS_MAX) buffers of so many bytes, unless they are. Returns 0 or -ENOMEM. */
+_must_check_ int buffers_open(struct buffers *buffers, size_t cnt, size_t bytes);
 
 /* An empty buffer, zeroed, or NULL: all are in use. Any thread. */
 uint8_t *buffers_take(struct buffers *buffers);
 
 /* Gives a taken buffer back with its first `valid` bytes filled. False: it is none of ours. */
 bool buffers_fill(struct buffers *buffers, uint8_t *buffer, size_t valid);
+
+/* Gives it back with what nobody shall read: it is empty again, but not zeroed. */
+void buffers_discard(struct buffers *buffers, uint8_t *buffer);
 
 /* The full buffer that came first, or NULL. It stays so until buffers_release(). One thread. */
 uint8_t *buffers_next(struct buffers *buffers, size_t *ret_valid);

@@ -12,17 +12,20 @@
 #include <cmocka.h>
 /* clang-format on */
 
+#define CNT 24u
+#define BYTES ((size_t)8192)
+
 static struct buffers buffers;
 
 static int open_pool(_unused_ void **state)
 {
 	buffers = (struct buffers){ 0 };
-	return buffers_open(&buffers);
+	return buffers_open(&buffers, CNT, BYTES);
 }
 
 static int close_pool(_unused_ void **state)
 {
-	return munmap(buffers.memory, BUFFERS_CNT * BUFFERS_BYTES);
+	return munmap(buffers.memory, CNT * BYTES);
 }
 
 static void full_buffers_come_in_the_order_in_which_they_were_filled(_unused_ void **state)
@@ -45,9 +48,9 @@ static void full_buffers_come_in_the_order_in_which_they_were_filled(_unused_ vo
 
 static void there_are_so_many_and_no_more(_unused_ void **state)
 {
-	uint8_t *taken[BUFFERS_CNT];
+	uint8_t *taken[CNT];
 
-	for (size_t i = 0; i < BUFFERS_CNT; i++) {
+	for (size_t i = 0; i < CNT; i++) {
 		taken[i] = buffers_take(&buffers);
 		assert_non_null(taken[i]);
 		assert_int_equal((uintptr_t)taken[i] % 8, 0);
@@ -79,7 +82,7 @@ static void what_is_no_buffer_of_ours_is_refused(_unused_ void **state)
 	assert_false(buffers_fill(&buffers, other, 8));
 	assert_false(buffers_fill(&buffers, NULL, 8));
 	assert_false(buffers_fill(&buffers, a + 8, 8));
-	assert_false(buffers_fill(&buffers, a + BUFFERS_BYTES, 8)); /* not taken */
+	assert_false(buffers_fill(&buffers, a + BYTES, 8)); /* not taken */
 	assert_true(buffers_fill(&buffers, a, SIZE_MAX));
 	assert_false(buffers_fill(&buffers, a, 8)); /* it is full */
 }
@@ -90,7 +93,36 @@ static void a_length_is_never_more_than_the_buffer(_unused_ void **state)
 
 	assert_true(buffers_fill(&buffers, buffers_take(&buffers), SIZE_MAX));
 	assert_non_null(buffers_next(&buffers, &valid));
-	assert_int_equal(valid, BUFFERS_BYTES);
+	assert_int_equal(valid, BYTES);
+}
+
+static void what_is_discarded_is_never_read_and_is_taken_again(_unused_ void **state)
+{
+	uint8_t *taken[CNT], other[8];
+	size_t valid = 0;
+
+	for (size_t i = 0; i < CNT; i++)
+		taken[i] = buffers_take(&buffers);
+	buffers_discard(&buffers, taken[5]);
+	assert_null(buffers_next(&buffers, &valid));
+	buffers_discard(&buffers, other);
+	assert_ptr_equal(buffers_take(&buffers), taken[5]);
+	assert_null(buffers_take(&buffers));
+	assert_true(buffers_fill(&buffers, taken[5], 8));
+	buffers_discard(&buffers, taken[5]); /* it is full: somebody reads it */
+	assert_ptr_equal(buffers_next(&buffers, &valid), taken[5]);
+}
+
+static void nothing_comes_from_a_pool_that_was_never_opened(_unused_ void **state)
+{
+	static struct buffers closed;
+	uint8_t other[8];
+	size_t valid = 0;
+
+	assert_null(buffers_take(&closed));
+	assert_false(buffers_fill(&closed, other, 8));
+	assert_null(buffers_next(&closed, &valid));
+	assert_int_equal(buffers_reset(&closed), 0);
 }
 
 static void a_reset_takes_back_what_never_came(_unused_ void **state)
@@ -172,6 +204,8 @@ int main(void)
 		TEST(a_released_buffer_is_zeroed),
 		TEST(what_is_no_buffer_of_ours_is_refused),
 		TEST(a_length_is_never_more_than_the_buffer),
+		TEST(what_is_discarded_is_never_read_and_is_taken_again),
+		TEST(nothing_comes_from_a_pool_that_was_never_opened),
 		TEST(a_reset_takes_back_what_never_came),
 		TEST(threads_share_the_pool_without_a_lock),
 	};

@@ -21,7 +21,8 @@
 #include <sched.h>
 #include <string.h>
 
-#define DISCARD_BYTES ((size_t)64 << 10)
+#define DISCARD_CNT BUFFERS_MAX /* one for each thread at once */
+#define DISCARD_BYTES ((size_t)16 << 10)
 #define RECORD_BYTES_MAX 216u /* the largest of the records we ask for: counts are at least so */
 #define FLUSH_PERIOD_MS 500u
 #define FINALIZE_LIMIT_NS (2 * NSEC_PER_SEC)
@@ -45,6 +46,7 @@ static struct cupti {
 	_Atomic uint64_t discarded; /* records, at least */
 	const struct gputrace_sink *sink;
 	struct buffers buffers;
+	struct buffers discards; /* where a library that can't be refused a buffer writes */
 	struct cupti_reader reader;
 	uint8_t *buffer; /* being drained, up to record */
 	size_t valid;
@@ -56,9 +58,6 @@ static const int kinds[] = { CUPTI_KIND_CONCURRENT_KERNEL, CUPTI_KIND_MEMCPY,
 			     CUPTI_KIND_SYNCHRONIZATION,   CUPTI_KIND_OVERHEAD };
 
 /* --- what CUPTI calls --- */
-
-/* Where a library that can't be refused a buffer writes; nobody reads it. */
-static _Alignas(8) uint8_t discard[DISCARD_BYTES];
 
 /* Older versions may crash when they get no buffer. */
 static bool may_refuse(void)
@@ -73,12 +72,9 @@ static void request(uint8_t **buffer, size_t *size, size_t *record_max)
 	*buffer = buffers_take(&cupti.buffers);
 	if (*buffer != NULL)
 		return;
-	if (may_refuse()) {
-		*size = 0; /* it drops records, and counts them */
-		return;
-	}
-	*buffer = discard;
-	*size = sizeof(discard);
+	/* No two threads write into one. NULL: it drops records, and counts them. */
+	*buffer = buffers_take(&cupti.discards);
+	*size = *buffer != NULL ? DISCARD_BYTES : 0;
 }
 
 /* At least so many. */
@@ -90,9 +86,10 @@ static size_t records_in(size_t bytes)
 static void complete(_unused_ void *context, _unused_ uint32_t stream, uint8_t *buffer,
 		     _unused_ size_t size, size_t valid)
 {
-	if (buffer != NULL && !buffers_fill(&cupti.buffers, buffer, valid))
-		atomic_fetch_add_explicit(&cupti.discarded, records_in(valid),
-					  memory_order_relaxed);
+	if (buffer == NULL || buffers_fill(&cupti.buffers, buffer, valid))
+		return;
+	buffers_discard(&cupti.discards, buffer);
+	atomic_fetch_add_explicit(&cupti.discarded, records_in(valid), memory_order_relaxed);
 }
 
 static uint64_t read_clock(void)
@@ -229,6 +226,7 @@ static void detached(void)
 	cupti.attached = false;
 	atomic_store(&cupti.finalize, FINALIZE_NONE);
 	(void)buffers_reset(&cupti.buffers);
+	(void)buffers_reset(&cupti.discards);
 }
 
 static int subscribe(char ret_why[static GPUTRACE_WHY_MAX])
@@ -354,14 +352,23 @@ static void disable_all(void)
 	enable_calls(false);
 }
 
+static int open_buffers(char ret_why[static GPUTRACE_WHY_MAX])
+{
+	int ret = buffers_open(&cupti.buffers, BUFFERS_CNT, BUFFERS_BYTES);
+
+	if (ret == 0 && !may_refuse())
+		ret = buffers_open(&cupti.discards, DISCARD_CNT, DISCARD_BYTES);
+	if (ret < 0)
+		gputrace_why(ret_why, "no memory for the GPU's buffers", NULL);
+	return ret;
+}
+
 static int start(const struct gputrace_sink *sink, char ret_why[static GPUTRACE_WHY_MAX])
 {
-	int ret = buffers_open(&cupti.buffers);
+	int ret = open_buffers(ret_why);
 
-	if (ret < 0) {
-		gputrace_why(ret_why, "no memory for the GPU's buffers", NULL);
+	if (ret < 0)
 		return ret;
-	}
 	cupti.sink = sink;
 	cupti.reader.sink = sink;
 	cupti.reader.next = cupti.api.next_record;

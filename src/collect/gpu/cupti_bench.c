@@ -84,7 +84,7 @@ int main(void)
 	static struct buffers buffers;
 	int64_t best_ns = INT64_MAX;
 
-	if (buffers_open(&buffers) < 0)
+	if (buffers_open(&buffers, BUFFERS_CNT, BUFFERS_BYTES) < 0)
 		return 1;
 	for (size_t i = 0; i < NAME_CNT; i++)
 		(void)snprintf(names[i], sizeof(names[i]), "kernel_%zu", i);

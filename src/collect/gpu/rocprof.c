@@ -461,7 +461,7 @@ static int explain(int status, char ret_why[static GPUTRACE_WHY_MAX])
 
 static int start(const struct gputrace_sink *sink, char ret_why[static GPUTRACE_WHY_MAX])
 {
-	int ret = buffers_open(&rocprof.buffers), status;
+	int ret = buffers_open(&rocprof.buffers, BUFFERS_CNT, BUFFERS_BYTES), status;
 
 	if (ret < 0) {
 		gputrace_why(ret_why, "no memory for the GPU's buffers", NULL);
