@@ -16,8 +16,19 @@ static __thread int my_lane __attribute__((tls_model("initial-exec")));
 
 static struct flight *_Atomic recorder;
 
+#define SHARED_CNT 4u
+#define SHARED_TRIES 64u
+
+/* A lane for whoever takes it for the moment of a record. */
+static struct shared {
+	_Atomic bool busy;
+	uint32_t lane; /* plus one; 0: none yet. By whoever holds busy */
+} shared[SHARED_CNT];
+
 void lane_attach(struct flight *flight)
 {
+	for (size_t i = 0; i < SHARED_CNT && flight != NULL; i++)
+		shared[i].lane = 0; /* of the recorder before */
 	atomic_store_explicit(&recorder, flight, memory_order_release);
 }
 
@@ -100,6 +111,43 @@ void lane_record(const struct ring_record *record)
 	lane = own_lane(flight, &idx);
 	if (lane != NULL)
 		ring_push(flight->records[idx], FLIGHT_LANE_RECORD_CNT, &lane->head, record);
+}
+
+/* False: no lane is left. */
+static bool write_shared(struct flight *flight, struct shared *to,
+			 const struct ring_record *records, size_t cnt)
+{
+	struct flight_lane *lane;
+
+	if (to->lane == 0) {
+		to->lane = lane_reserve();
+		if (to->lane == 0)
+			return false;
+		sign_lane(&flight->lanes[to->lane - 1]);
+	}
+	lane = &flight->lanes[to->lane - 1];
+	for (size_t i = 0; i < cnt; i++)
+		ring_push(flight->records[to->lane - 1], FLIGHT_LANE_RECORD_CNT, &lane->head,
+			  &records[i]);
+	return true;
+}
+
+bool lane_record_shared(const struct ring_record *records, size_t cnt)
+{
+	struct flight *flight = lane_flight();
+
+	for (uint32_t i = 0; i < SHARED_TRIES && flight != NULL; i++) {
+		struct shared *to = &shared[i % SHARED_CNT];
+		bool done;
+
+		if (atomic_exchange_explicit(&to->busy, true, memory_order_acquire))
+			continue;
+		done = write_shared(flight, to, records, cnt);
+		atomic_store_explicit(&to->busy, false, memory_order_release);
+		if (done)
+			return true;
+	}
+	return false;
 }
 
 void lane_record_window(const struct ring_record *record)

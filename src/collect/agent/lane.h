@@ -32,6 +32,13 @@ void lane_adopt(uint32_t lane);
 /* What is recorded always. A thread without a lane is counted. */
 void lane_record(const struct ring_record *record);
 
+/*
+ * Likewise cnt records, one behind the other, of a thread that has no lane and shall get none
+ * because it may be gone soon: on one of a few lanes that such threads take for a moment.
+ * False: all of them are being written to, or no lane was left for the first of them.
+ */
+bool lane_record_shared(const struct ring_record *records, size_t cnt);
+
 /* What is recorded while a window is open; nothing happens else. */
 void lane_record_window(const struct ring_record *record);
 

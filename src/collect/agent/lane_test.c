@@ -91,12 +91,93 @@ static void a_lane_that_is_reserved_outlasts_a_rush(_unused_ void **state)
 	assert_int_equal(flight->drops.lanes, FLIGHT_LANE_CNT + 1);
 }
 
+static void *share_two(void *arg)
+{
+	bool *written = arg;
+	struct ring_record records[] = { { .kind = 3 }, { .kind = 4 } };
+
+	*written = lane_record_shared(records, 2) && !lane_is_taken();
+	return NULL;
+}
+
+static void threads_that_come_and_go_share_a_lane(_unused_ void **state)
+{
+	bool written;
+
+	for (uint32_t i = 0; i < 10 * FLIGHT_LANE_CNT; i++) {
+		run(share_two, &written);
+		assert_true(written);
+	}
+	assert_int_equal(flight->lane_cnt, 1);
+	assert_int_equal(flight->lanes[0].head, 20 * FLIGHT_LANE_CNT);
+	assert_true(flight->lanes[0].tid != 0);
+}
+
+#define SHARERS 6
+#define PAIRS 5000
+
+static void *share_pairs(void *arg)
+{
+	uint32_t *refused = arg;
+
+	for (int i = 0; i < PAIRS; i++) {
+		struct ring_record records[] = { { .kind = 3, .value = i },
+						 { .kind = 4, .value = i } };
+
+		*refused += !lane_record_shared(records, 2);
+	}
+	return NULL;
+}
+
+/* What belongs together stands together, whoever else writes. */
+static void a_shared_lane_has_one_writer_at_a_time(_unused_ void **state)
+{
+	uint32_t refused[SHARERS] = { 0 };
+	pthread_t threads[SHARERS];
+	uint64_t cnt = 0;
+
+	for (size_t i = 0; i < SHARERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, share_pairs, &refused[i]), 0);
+	for (size_t i = 0; i < SHARERS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	for (size_t i = 0; i < SHARERS; i++)
+		cnt += 2 * (PAIRS - refused[i]);
+	for (uint32_t lane = 0; lane < flight->lane_cnt; lane++) {
+		struct ring_record first, second;
+		uint64_t head = flight->lanes[lane].head;
+
+		cnt -= head;
+		for (uint64_t at = head - MIN(head, (uint64_t)FLIGHT_LANE_RECORD_CNT); at < head;
+		     at += 2) {
+			assert_true(ring_copy(flight->records[lane], FLIGHT_LANE_RECORD_CNT, at,
+					      &first));
+			assert_true(ring_copy(flight->records[lane], FLIGHT_LANE_RECORD_CNT, at + 1,
+					      &second));
+			assert_int_equal(first.kind, 3);
+			assert_int_equal(second.kind, 4);
+			assert_int_equal(first.value, second.value);
+		}
+	}
+	assert_int_equal(cnt, 0);
+}
+
+static void none_is_left_to_be_shared(_unused_ void **state)
+{
+	bool written = true;
+
+	for (uint32_t i = 0; i < FLIGHT_LANE_CNT; i++)
+		(void)lane_reserve();
+	run(share_two, &written);
+	assert_false(written);
+}
+
 static void without_a_recorder_there_is_none(_unused_ void **state)
 {
 	lane_attach(NULL);
 	assert_int_equal(lane_reserve(), 0);
 	lane_adopt(1);
 	assert_false(lane_is_taken());
+	assert_false(lane_record_shared(&(struct ring_record){ .kind = 1 }, 1));
 }
 
 int main(void)
@@ -106,6 +187,11 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_lane_that_is_reserved_outlasts_a_rush, setup,
 						teardown),
+		cmocka_unit_test_setup_teardown(threads_that_come_and_go_share_a_lane, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_shared_lane_has_one_writer_at_a_time, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(none_is_left_to_be_shared, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_a_recorder_there_is_none, setup, teardown),
 	};
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where the profiler plugin of NCCL (collect/nccl) meets the agent: its records go
- * into the lane of the thread that NCCL calls, its names into the recorder's table.
+ * into the lane of the thread that NCCL calls, or one that threads without a lane
+ * share; its names into the recorder's table.
  */
 #pragma once
 

@@ -18,14 +18,6 @@
 
 #define COMM_TEXT 64u
 
-/*
- * Threads that drive the network, and those that queue calls, which may write without a lane of
- * their own yet: each takes one for good. A job with many communicators, or one whose calls are
- * queued by threads that live for a moment, would leave none to the threads that train.
- */
-#define NETWORK_THREAD_MAX 12u
-#define CALL_THREAD_MAX 8u
-
 enum network_sum {
 	SUM_SEND_GPU, /* waits, in ns, of all steps */
 	SUM_SEND_PEER,
@@ -101,12 +93,8 @@ POOL(call, call, CALL_CNT, 4);
 POOL(op, op, OP_CNT, 5);
 POOL(step, step, STEP_CNT, 6);
 
-enum seat { SEAT_UNKNOWN, SEAT_TAKEN, SEAT_REFUSED };
-
-/* Initial-exec: no allocation at a thread's first access. */
-static __thread enum seat network_seat __attribute__((tls_model("initial-exec")));
-static __thread enum seat call_seat __attribute__((tls_model("initial-exec")));
-static _Atomic uint32_t network_thread_cnt, call_thread_cnt;
+/* Its address tells threads apart. Initial-exec: no allocation at a thread's first access. */
+static __thread char this_thread __attribute__((tls_model("initial-exec")));
 static _Atomic int own_pid; /* of the process that opened communicators: a forked child has none */
 
 static const struct nccl_sink *sink; /* set before it is on */
@@ -140,16 +128,11 @@ static nccl_handle take(struct pool *pool, nccl_handle comm)
 	return handle;
 }
 
-/* Whether the calling thread may write: at most so many that have no lane yet. */
-static bool may_write(enum seat *seat, _Atomic uint32_t *cnt, uint32_t max)
+/* Records that belong together. */
+static void write_all(const struct ring_record *records, size_t cnt)
 {
-	if (sink->has_lane())
-		return true;
-	if (*seat == SEAT_UNKNOWN)
-		*seat = atomic_fetch_add_explicit(cnt, 1, memory_order_relaxed) < max
-				? SEAT_TAKEN
-				: SEAT_REFUSED;
-	return *seat == SEAT_TAKEN;
+	if (!sink->write(records, cnt))
+		sink->drop();
 }
 
 static uint32_t text_id(const char *text)
@@ -233,7 +216,7 @@ nccl_handle nccl_api_start(nccl_handle comm, bool captured)
 
 	if (handle != 0)
 		apis[pool_idx(handle)] = (struct api){ .start_ns = clock_mono_ns(),
-						       .thread = &network_seat,
+						       .thread = &this_thread,
 						       .captured = captured };
 	return handle;
 }
@@ -250,7 +233,7 @@ static int64_t start_of(const struct nccl_call *about, uint16_t *detail)
 	if (pool_hold(&api_pool, about->api)) {
 		if (api->captured)
 			*detail |= FLIGHT_HOW_CAPTURED;
-		else if (api->thread == &network_seat)
+		else if (api->thread == &this_thread)
 			start_ns = api->start_ns;
 		(void)pool_drop(&api_pool, about->api);
 	}
@@ -360,34 +343,44 @@ nccl_handle nccl_call_start(nccl_handle comm, const struct nccl_call *about)
 	return handle;
 }
 
-static void write_group(const struct call *call, int64_t start_ns)
+static struct ring_record group_record(const struct call *call, int64_t start_ns)
 {
-	sink->record(&(struct ring_record){
-		.kind = FLIGHT_COLLECTIVE_GROUP,
-		.time_ns = start_ns,
-		.value = (int64_t)((uint64_t)call->group_size << 32 | call->group),
-		.extra = call->what });
+	return (struct ring_record){ .kind = FLIGHT_COLLECTIVE_GROUP,
+				     .time_ns = start_ns,
+				     .value = (int64_t)((uint64_t)call->group_size << 32 |
+							call->group),
+				     .extra = call->what };
 }
 
-static void write_call(const struct call *call, int64_t end_ns)
+static struct ring_record how_record(const struct call *call)
 {
 	bool many = (call->detail & FLIGHT_HOW_MANY) != 0;
 
-	sink->record(&(struct ring_record){ .kind = FLIGHT_COLLECTIVE,
-					    .time_ns = call->start_ns,
-					    .value = MAX(end_ns - call->start_ns, INT64_C(0)),
-					    .extra = call->name });
-	sink->record(&(struct ring_record){ .kind = FLIGHT_COLLECTIVE_ARGS,
-					    .time_ns = call->start_ns,
-					    .value = call->bytes,
-					    .extra = (uint64_t)call->seq });
-	write_group(call, call->start_ns);
-	sink->record(&(struct ring_record){
+	return (struct ring_record){
 		.kind = FLIGHT_COLLECTIVE_HOW,
 		.detail = call->detail,
 		.time_ns = call->start_ns,
 		.value = (int64_t)((uint64_t)call->datatype << 32 | call->algorithm),
-		.extra = (uint64_t)call->protocol << 32 | (many ? call->call_cnt : call->root) });
+		.extra = (uint64_t)call->protocol << 32 | (many ? call->call_cnt : call->root)
+	};
+}
+
+static void write_call(const struct call *call, int64_t end_ns)
+{
+	struct ring_record records[] = {
+		{ .kind = FLIGHT_COLLECTIVE,
+		  .time_ns = call->start_ns,
+		  .value = MAX(end_ns - call->start_ns, INT64_C(0)),
+		  .extra = call->name },
+		{ .kind = FLIGHT_COLLECTIVE_ARGS,
+		  .time_ns = call->start_ns,
+		  .value = call->bytes,
+		  .extra = (uint64_t)call->seq },
+		group_record(call, call->start_ns),
+		how_record(call),
+	};
+
+	write_all(records, ARRAY_SIZE(records));
 }
 
 static void stop_call(nccl_handle handle)
@@ -398,10 +391,7 @@ static void stop_call(nccl_handle handle)
 		return;
 	if (--call->pending_cnt > 0)
 		return;
-	if (may_write(&call_seat, &call_thread_cnt, CALL_THREAD_MAX))
-		write_call(call, clock_mono_ns());
-	else
-		sink->drop();
+	write_call(call, clock_mono_ns());
 	(void)pool_drop(&call_pool, handle);
 }
 
@@ -425,8 +415,7 @@ nccl_handle nccl_op_start(nccl_handle comm, const struct nccl_network_op *about)
 
 	if (!is_on())
 		return 0;
-	if ((comm != 0 || !ours) &&
-	    may_write(&network_seat, &network_thread_cnt, NETWORK_THREAD_MAX))
+	if (comm != 0 || !ours)
 		handle = pool_take(&op_pool, ours ? comm : 0);
 	if (handle == 0) {
 		sink->drop();
@@ -449,18 +438,23 @@ static uint64_t us(uint64_t ns)
 	return ns / (uint64_t)NSEC_PER_USEC;
 }
 
-static void write_waits(const uint64_t sums[static SUM_CNT], int64_t start_ns)
+static struct ring_record send_record(const uint64_t sums[static SUM_CNT], int64_t start_ns)
 {
-	sink->record(&(struct ring_record){
+	return (struct ring_record){
 		.kind = FLIGHT_NETWORK_SEND,
 		.time_ns = start_ns,
 		.value = flight_us_pair(us(sums[SUM_SEND_GPU]), us(sums[SUM_SEND_PEER])),
-		.extra = (uint64_t)flight_us_pair(us(sums[SUM_SEND_WIRE]), 0) });
-	sink->record(&(struct ring_record){
-		.kind = FLIGHT_NETWORK_RECV,
-		.time_ns = start_ns,
-		.value = flight_us_pair(us(sums[SUM_RECV_WIRE]), us(sums[SUM_RECV_FLUSH])),
-		.extra = (uint64_t)flight_us_pair(us(sums[SUM_RECV_GPU]), 0) });
+		.extra = (uint64_t)flight_us_pair(us(sums[SUM_SEND_WIRE]), 0)
+	};
+}
+
+static struct ring_record recv_record(const uint64_t sums[static SUM_CNT], int64_t start_ns)
+{
+	return (struct ring_record){ .kind = FLIGHT_NETWORK_RECV,
+				     .time_ns = start_ns,
+				     .value = flight_us_pair(us(sums[SUM_RECV_WIRE]),
+							     us(sums[SUM_RECV_FLUSH])),
+				     .extra = (uint64_t)flight_us_pair(us(sums[SUM_RECV_GPU]), 0) };
 }
 
 /* call: what is known of it; start_ns: of its first operation. */
@@ -468,20 +462,22 @@ static void write_network(const struct call *call, uint32_t op_cnt, int64_t star
 			  const uint64_t sums[static SUM_CNT])
 {
 	bool followed = sums[SUM_STEPS] > 0;
+	struct ring_record records[] = {
+		{ .kind = FLIGHT_NETWORK,
+		  .detail = (uint16_t)MIN(op_cnt, (uint32_t)UINT16_MAX),
+		  .time_ns = start_ns,
+		  .value = clock_mono_ns() - start_ns,
+		  .extra = call->name },
+		{ .kind = FLIGHT_COLLECTIVE_ARGS,
+		  .time_ns = start_ns,
+		  .value = followed ? (int64_t)(sums[SUM_BYTES] & INT64_MAX) : -1,
+		  .extra = (uint64_t)call->seq },
+		group_record(call, start_ns),
+		send_record(sums, start_ns),
+		recv_record(sums, start_ns),
+	};
 
-	sink->record(&(struct ring_record){ .kind = FLIGHT_NETWORK,
-					    .detail = (uint16_t)MIN(op_cnt, (uint32_t)UINT16_MAX),
-					    .time_ns = start_ns,
-					    .value = clock_mono_ns() - start_ns,
-					    .extra = call->name });
-	sink->record(&(struct ring_record){
-		.kind = FLIGHT_COLLECTIVE_ARGS,
-		.time_ns = start_ns,
-		.value = followed ? (int64_t)(sums[SUM_BYTES] & INT64_MAX) : -1,
-		.extra = (uint64_t)call->seq });
-	write_group(call, start_ns);
-	if (followed)
-		write_waits(sums, start_ns);
+	write_all(records, followed ? ARRAY_SIZE(records) : ARRAY_SIZE(records) - 2);
 }
 
 /* The last operation of a call under way: all of them are one record. */

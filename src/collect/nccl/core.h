@@ -22,10 +22,10 @@
 
 /* Where records go. Called on any thread; none may wait or allocate. */
 struct nccl_sink {
-	void (*record)(const struct ring_record *record); /* on a lane of the calling thread */
+	/* One behind the other on one lane. False: there is none now. */
+	bool (*write)(const struct ring_record *records, size_t cnt);
 	uint32_t (*string)(const char *text, size_t len); /* a text's id; 0: none */
 	void (*drop)(void);				  /* counts an event that was left out */
-	bool (*has_lane)(void); /* whether the calling thread wrote before */
 };
 
 /* Before it is on for the first time; sink stays. */

@@ -314,12 +314,6 @@ static void *queue_one(void *arg)
 	return NULL;
 }
 
-static void *queue_one_with_a_lane(void *arg)
-{
-	has_lane = true;
-	return queue_one(arg);
-}
-
 static void run_one(void *(*body)(void *), void *comm)
 {
 	pthread_t thread;
@@ -328,22 +322,44 @@ static void run_one(void *(*body)(void *), void *comm)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
-/* The last test: those before it had threads, too, and seats are taken for good. */
-static void short_threads_do_not_take_all_lanes(void **state)
+static void *drive_one(void *arg)
 {
-	void *comm = open_comm(1);
-	size_t cnt;
+	void *call = begin_all_reduce(arg, 1), *op = begin_op(arg, call, true);
+
+	end(call);
+	end(op);
+	return NULL;
+}
+
+/* A job that opens and closes communicators has many threads of NCCL, one after the other. */
+static void threads_that_come_and_go_are_all_heard(void **state)
+{
+	void *comm = open_comm(2);
 
 	(void)state;
-	for (size_t i = 0; i < SHORT_THREADS; i++)
+	for (size_t i = 0; i < SHORT_THREADS; i++) {
 		run_one(queue_one, comm);
-	cnt = cnt_of(FLIGHT_COLLECTIVE);
-	assert_true(cnt <= 8);
-	assert_int_equal(drop_cnt, SHORT_THREADS - cnt);
-	run_one(queue_one_with_a_lane, comm); /* as one that trains has */
-	end(begin_all_reduce(comm, 1));	      /* this one was among the first */
-	assert_int_equal(cnt_of(FLIGHT_COLLECTIVE), cnt + 2);
-	assert_int_equal(drop_cnt, SHORT_THREADS - cnt);
+		run_one(drive_one, comm);
+	}
+	assert_int_equal(cnt_of(FLIGHT_COLLECTIVE), 2 * SHORT_THREADS);
+	assert_int_equal(cnt_of(FLIGHT_NETWORK), SHORT_THREADS);
+	assert_int_equal(drop_cnt, 0);
+	close_comm(comm);
+}
+
+static void what_has_no_place_is_counted(void **state)
+{
+	void *comm = open_comm(2);
+
+	(void)state;
+	refuse = true;
+	run_one(drive_one, comm);
+	assert_int_equal(drop_cnt, 2);
+	assert_int_equal(record_cnt, 0);
+	refuse = false;
+	run_one(drive_one, comm);
+	assert_int_equal(drop_cnt, 2);
+	assert_int_equal(cnt_of(FLIGHT_NETWORK), 1);
 	close_comm(comm);
 }
 
@@ -361,7 +377,8 @@ int main(void)
 		TEST(communicators_end_in_any_order),
 		TEST(without_a_communicator_nothing_begins),
 		TEST(threads_queue_and_drive_at_once),
-		TEST(short_threads_do_not_take_all_lanes),
+		TEST(threads_that_come_and_go_are_all_heard),
+		TEST(what_has_no_place_is_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

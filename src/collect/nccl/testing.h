@@ -28,8 +28,8 @@ extern struct ring_record records[RECORD_MAX];
 extern size_t record_cnt;
 extern char texts[TEXT_MAX][80];
 extern unsigned drop_cnt;
-extern __thread bool has_lane; /* what the sink says of the calling thread */
-extern int mask;	       /* NCCL's */
+extern bool refuse; /* the sink has no place */
+extern int mask;    /* NCCL's */
 
 size_t cnt_of(uint16_t kind);
 const struct ring_record *nth(uint16_t kind, size_t n);
