@@ -35,6 +35,7 @@ struct comm {
 	char text[COMM_TEXT]; /* its group's name in records; "": the calls say it */
 	uint32_t text_len;
 	uint32_t rank_cnt;
+	int rank; /* -1: unknown */
 	int *mask;
 	enum mask_reach reach;
 };
@@ -67,7 +68,7 @@ struct call {
 /* An operation on the network. By one thread. */
 struct op {
 	nccl_handle call; /* held; 0: none of ours */
-	nccl_handle comm; /* of an operation without a call */
+	nccl_handle comm; /* 0: another process's */
 	int64_t start_ns;
 	bool is_foreign; /* done for another process */
 	_Atomic uint64_t sums[SUM_CNT];
@@ -161,15 +162,26 @@ static uint32_t comm_text(char text[static COMM_TEXT], const char *name, uint64_
 	return len;
 }
 
+/* Another one in each process, also where several have the same number. */
+static uint64_t process_number(void)
+{
+	uint64_t number = (uint64_t)clock_mono_ns() ^ (uint64_t)getpid() << 32;
+
+	return ((number ^ (uintptr_t)&sink) * 0x9e3779b97f4a7c15u >> 20) | 1;
+}
+
 nccl_handle nccl_comm_open(const struct nccl_comm_about *about)
 {
-	nccl_handle handle = pool_take(&comm_pool, 0);
+	nccl_handle handle;
 	struct comm *comm;
 
+	pool_salt(process_number());
+	handle = pool_take(&comm_pool, 0);
 	if (handle == 0)
 		return 0;
 	comm = &comms[pool_idx(handle)];
 	*comm = (struct comm){ .rank_cnt = about->rank_cnt > 0 ? (uint32_t)about->rank_cnt : 0,
+			       .rank = about->rank,
 			       .mask = about->mask,
 			       .reach = about->node_cnt == 1 ? MASK_ONE_HOST : MASK_NETWORK };
 	comm->text_len = comm_text(comm->text, about->name, about->hash);
@@ -407,9 +419,22 @@ static void join_call(struct op *op)
 	atomic_fetch_add_explicit(&call->op_cnt, 1, memory_order_relaxed);
 }
 
+/*
+ * Whether it is done for a communicator of this process. Processes of other containers may have
+ * our number, but neither our handles nor, in the same communicator, our rank.
+ */
+static bool is_ours(nccl_handle handle, const struct nccl_network_op *about)
+{
+	const struct comm *comm = find_comm(handle);
+
+	return about->pid == atomic_load_explicit(&own_pid, memory_order_relaxed) &&
+	       (comm == NULL || comm->rank < 0 || comm->rank == about->rank) &&
+	       (comm != NULL || handle == 0);
+}
+
 nccl_handle nccl_op_start(nccl_handle comm, const struct nccl_network_op *about)
 {
-	bool ours = about->pid == atomic_load_explicit(&own_pid, memory_order_relaxed);
+	bool ours = is_ours(comm, about);
 	nccl_handle handle = 0;
 	struct op *op;
 
@@ -535,14 +560,16 @@ static void stop_op(nccl_handle handle)
 
 /* --- transfers --- */
 
-nccl_handle nccl_step_start(nccl_handle comm, nccl_handle op)
+nccl_handle nccl_step_start(nccl_handle op)
 {
 	nccl_handle handle;
 
 	if (!is_on() || !pool_is_held(&op_pool, op))
 		return 0;
-	handle = take(&step_pool, comm);
-	if (handle != 0)
+	handle = pool_take(&step_pool, ops[pool_idx(op)].comm);
+	if (handle == 0)
+		sink->drop();
+	else
 		steps[pool_idx(handle)] =
 			(struct step){ .op = op, .waits_for = SUM_NONE, .sums[SUM_STEPS] = 1 };
 	return handle;

@@ -10,7 +10,8 @@
  * the peer and for the wire, which tells who is late.
  *
  * Handles are numbers of a pool (pool.h), 0 for none; an event of the past or of
- * another process is known as such. No lock, no allocation, no system call but a
+ * another process is known as such. The network thread of one rank also works for others
+ * (PXN): what it gets then, context and parent, belongs to their process and is not looked at. No lock, no allocation, no system call but a
  * first communicator; nothing is written while it is off.
  * Survives: fork (the child switches it off), dlclose (the library stays),
  * several threads, events in any order, communicators that are aborted.
@@ -42,6 +43,7 @@ struct nccl_comm_about {
 	uint64_t hash; /* the same on all its ranks; 0: unknown */
 	int node_cnt;  /* 0: unknown */
 	int rank_cnt;  /* likewise */
+	int rank;      /* -1: unknown */
 	int *mask;     /* NCCL's, see mask.h */
 };
 
@@ -61,8 +63,7 @@ struct nccl_call {
 
 struct nccl_network_op {
 	nccl_handle parent; /* what nccl_call_start() gave */
-	int pid;	    /* of the process that gave it */
-	bool is_send;
+	int pid, rank;	    /* of the process that gave it */
 };
 
 /* A communicator. 0: there are too many; its events are dropped, and counted. */
@@ -76,7 +77,7 @@ nccl_handle nccl_api_start(nccl_handle comm, bool captured);
 /* 0: nothing is recorded now, or too much is under way (counted). */
 nccl_handle nccl_call_start(nccl_handle comm, const struct nccl_call *call);
 nccl_handle nccl_op_start(nccl_handle comm, const struct nccl_network_op *op);
-nccl_handle nccl_step_start(nccl_handle comm, nccl_handle op);
+nccl_handle nccl_step_start(nccl_handle op);
 
 /* A step waits for something else now: enum nccl_state. bytes: of the transfer; 0: not told. */
 void nccl_state(nccl_handle step, int state, uint64_t bytes);

@@ -79,9 +79,37 @@ static void what_is_done_for_another_process_has_no_call_of_ours(void **state)
 	assert_int_equal((int64_t)nth(FLIGHT_COLLECTIVE_ARGS, 1)->extra, -1);
 	/* An address of the other process, as other plugins hand out. */
 	descr.head.parent = &descr;
+	descr.head.rank = 3;
 	descr.pid = getpid();
 	end(begin(comm, &descr));
 	assert_string_equal(texts[nth(FLIGHT_NETWORK, 1)->extra], "nccl");
+	close_comm(comm);
+}
+
+/* In containers of their own all may be process 1: then the rank tells, and the handles do. */
+static void another_process_may_have_our_number(void **state)
+{
+	void *comm = open_comm(2), *call = begin_all_reduce(comm, 5), *op, *step;
+	struct nccl_proxy_op descr = { .head = { .kind = NCCL_PROXY_OP, .parent = call, .rank = 4 },
+				       .pid = getpid() };
+
+	(void)state;
+	end(call);
+	op = begin(comm, &descr);
+	step = begin_step(comm, op);
+	set_state(step, NCCL_SEND_GPU_WAIT, 0);
+	close_comm(comm); /* not theirs */
+	set_state(step, NCCL_SEND_WIRE_WAIT, 4096);
+	end(step);
+	end(op);
+	assert_int_equal(cnt_of(FLIGHT_NETWORK), 1);
+	assert_string_equal(texts[nth(FLIGHT_NETWORK, 0)->extra], "nccl (for another process)");
+	assert_int_equal(nth(FLIGHT_COLLECTIVE_ARGS, 1)->value, 4096);
+	/* A context that nobody here gave. */
+	comm = open_comm(2);
+	descr.head.rank = 3;
+	end(begin((void *)((uintptr_t)comm + (1 << 16)), &descr));
+	assert_string_equal(texts[nth(FLIGHT_NETWORK, 1)->extra], "nccl (for another process)");
 	close_comm(comm);
 }
 
@@ -369,6 +397,7 @@ int main(void)
 		TEST(waits_on_the_network_are_told_apart),
 		TEST(operations_without_steps_tell_only_how_long),
 		TEST(what_is_done_for_another_process_has_no_call_of_ours),
+		TEST(another_process_may_have_our_number),
 		TEST(the_mask_goes_up_and_down_while_the_job_runs),
 		TEST(two_copies_of_nccl_have_masks_of_their_own),
 		TEST(off_nothing_is_recorded),

@@ -164,7 +164,7 @@ static nccl_handle start_op(nccl_handle comm, const struct nccl_proxy_op *descr)
 {
 	struct nccl_network_op op = { .parent = handle_of(descr->head.parent),
 				      .pid = descr->pid,
-				      .is_send = descr->is_send != 0 };
+				      .rank = descr->head.rank };
 
 	return nccl_op_start(comm, &op);
 }
@@ -190,7 +190,7 @@ static nccl_handle start(nccl_handle comm, const struct nccl_descr *descr, int v
 	case NCCL_PROXY_OP:
 		return start_op(comm, (const struct nccl_proxy_op *)descr);
 	case NCCL_PROXY_STEP:
-		return nccl_step_start(comm, handle_of(descr->parent));
+		return nccl_step_start(handle_of(descr->parent));
 	case NCCL_COLL_API:
 		return nccl_api_start(comm, ((const struct nccl_coll_api *)descr)->captured);
 	case NCCL_P2P_API:
@@ -234,16 +234,17 @@ static int finalize(void *context)
 
 static int init_v1(void **context, int *mask)
 {
-	return give(context, nccl_comm_open(&(struct nccl_comm_about){ .mask = mask }));
+	return give(context, nccl_comm_open(&(struct nccl_comm_about){ .rank = -1, .mask = mask }));
 }
 
 static int init_v5(void **context, uint64_t comm_hash, int *mask, const char *comm_name,
-		   int node_cnt, int rank_cnt, _unused_ int rank, _unused_ void (*log)(void))
+		   int node_cnt, int rank_cnt, int rank, _unused_ void (*log)(void))
 {
 	struct nccl_comm_about about = { .name = comm_name,
 					 .hash = comm_hash,
 					 .node_cnt = node_cnt,
 					 .rank_cnt = rank_cnt,
+					 .rank = rank,
 					 .mask = mask };
 
 	return give(context, nccl_comm_open(&about));

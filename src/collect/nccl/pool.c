@@ -4,6 +4,16 @@
 #define HOLD_MASK 0xffffu
 #define USE_MASK ((UINT64_C(1) << 44) - 1)
 
+/* Added to the uses in handles, so that those of other processes are others. Set once. */
+static _Atomic uint64_t salt;
+
+void pool_salt(uint64_t number)
+{
+	uint64_t none = 0;
+
+	(void)atomic_compare_exchange_strong(&salt, &none, number & USE_MASK);
+}
+
 static uint64_t use_of(uint64_t stamp)
 {
 	return stamp >> 16;
@@ -11,7 +21,7 @@ static uint64_t use_of(uint64_t stamp)
 
 static uint64_t use_of_handle(uint64_t handle)
 {
-	return handle >> 16 & USE_MASK;
+	return ((handle >> 16) - atomic_load_explicit(&salt, memory_order_relaxed)) & USE_MASK;
 }
 
 uint64_t pool_take(struct pool *pool, uint64_t owner)
@@ -30,6 +40,7 @@ uint64_t pool_take(struct pool *pool, uint64_t owner)
 							     memory_order_relaxed))
 			continue;
 		atomic_store_explicit(&slot->owner, owner, memory_order_relaxed);
+		use = (use + atomic_load_explicit(&salt, memory_order_relaxed)) & USE_MASK;
 		return (uint64_t)pool->tag << 60 | use << 16 | idx;
 	}
 	return 0;

@@ -31,6 +31,12 @@ struct pool {
 	_Atomic uint64_t next;
 };
 
+/*
+ * Before the first slot is taken: a number of this process, by which it knows its own handles
+ * from those of processes that count alike. Only the first one counts.
+ */
+void pool_salt(uint64_t number);
+
 /* A slot for the caller alone, held once. Returns its handle, 0 when the pool is full. */
 uint64_t pool_take(struct pool *pool, uint64_t owner);
 

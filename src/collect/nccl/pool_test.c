@@ -52,6 +52,26 @@ static void a_pool_gives_each_slot_once_and_then_none(void **state)
 	assert_true(pool_take(&f->pool, 1) != 0 || pool_take(&f->pool, 1) != 0);
 }
 
+/* The last test, since it stays salted. */
+static void a_process_that_counts_alike_has_other_handles(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t theirs = pool_take(&f->pool, 1), ours;
+
+	assert_true(pool_drop(&f->pool, theirs));
+	pool_salt(0x123456789abcde);
+	pool_salt(7); /* too late */
+	for (uint32_t i = 0; i < 3 * SLOTS; i++) {
+		ours = pool_take(&f->pool, 1);
+		assert_true(pool_is_held(&f->pool, ours));
+		theirs = (ours & ~(UINT64_MAX >> 4)) | (uint64_t)(i / SLOTS + 1) << 16 |
+			 pool_idx(ours);
+		assert_false(pool_is_held(&f->pool, theirs));
+		assert_false(pool_hold(&f->pool, theirs));
+		assert_true(pool_drop(&f->pool, ours));
+	}
+}
+
 static void a_handle_of_an_older_use_is_known_as_such(void **state)
 {
 	struct fixture *f = *state;
@@ -149,6 +169,8 @@ int main(void)
 		TEST(handles_that_were_never_given_are_refused),
 		TEST(slots_of_an_owner_are_taken_back),
 		TEST(no_slot_is_given_to_two_threads),
+		cmocka_unit_test_setup_teardown(a_process_that_counts_alike_has_other_handles,
+						setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,9 +146,11 @@ void *begin_all_reduce(void *context, uint64_t seq)
 
 void *begin_op(void *context, void *parent, bool is_send)
 {
-	struct nccl_proxy_op descr = { .head = { .kind = NCCL_PROXY_OP, .parent = parent },
-				       .pid = getpid(),
-				       .is_send = is_send };
+	struct nccl_proxy_op descr = {
+		.head = { .kind = NCCL_PROXY_OP, .parent = parent, .rank = 3 },
+		.pid = getpid(),
+		.is_send = is_send
+	};
 
 	return begin(context, &descr);
 }
