@@ -613,6 +613,21 @@ static void launch_from_threads(size_t cnt)
 	job.synchronize(7);
 }
 
+static void some_threads(void)
+{
+	begin();
+	launch_from_threads(200);
+	CHECK(end() == 0);
+	CHECK(count(GPUTRACE_API, "cudaLaunchKernel") == 200);
+	CHECK(count(GPUTRACE_KERNEL, "gemm") == 200);
+	CHECK(seen.dropped == 0);
+}
+
+static void each_of_200_threads_has_room(_unused_ void **state)
+{
+	run_in_child(some_threads);
+}
+
 static void many_threads(int64_t version)
 {
 	const size_t threads = 1000;
@@ -822,6 +837,7 @@ int main(void)
 		cmocka_unit_test(what_was_read_before_a_fatal_error_is_not_lost),
 		cmocka_unit_test(a_pool_that_is_empty_refuses_where_that_is_allowed),
 		cmocka_unit_test(a_pool_that_is_empty_discards_where_it_may_not_refuse),
+		cmocka_unit_test(each_of_200_threads_has_room),
 		cmocka_unit_test(threads_beyond_the_pool_are_counted),
 		cmocka_unit_test(no_two_threads_discard_into_one_buffer),
 		cmocka_unit_test(buffers_are_used_again_while_the_job_goes_on),

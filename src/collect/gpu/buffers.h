@@ -17,9 +17,9 @@
 
 #define BUFFERS_MAX 1024u
 
-/* What a back end takes for its records. */
-#define BUFFERS_CNT 32u
-#define BUFFERS_BYTES ((size_t)1 << 20)
+/* What a back end takes for its records: a library may hold one for each thread of the job. */
+#define BUFFERS_CNT 256u
+#define BUFFERS_BYTES ((size_t)128 << 10)
 
 struct buffers {
 	uint8_t *memory; /* cnt * bytes, mapped; pages come when they are used */
