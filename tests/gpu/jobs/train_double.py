@@ -5,8 +5,9 @@
 
 It knows nothing of who watches it. Kernels take the time that they are told to; a
 collective ends when all ranks have come to it. --fault gpu: the kernels of --rank take
-three times as long; python: a function of it does. DOUBLE_CUDA and DOUBLE_CUPTI name
-the libraries, of which a real job would have loaded NVIDIA's.
+three times as long; kernel: one of them does; python: a function of it does. With --begin
+FILE the job is healthy until that file is there. DOUBLE_CUDA and DOUBLE_CUPTI name the
+libraries, of which a real job would have loaded NVIDIA's.
 """
 
 import argparse
@@ -29,7 +30,7 @@ COMPUTE, COMM = 7, 20  # streams
 class Gpu:
     """The calls that a framework would make."""
 
-    def __init__(self, ranks: int, slowdown: float) -> None:
+    def __init__(self, ranks: int) -> None:
         cuda = ctypes.CDLL(os.environ["DOUBLE_CUDA"])
         ctypes.CDLL(os.environ["DOUBLE_CUPTI"])
         self._launch = cuda.double_launch
@@ -40,12 +41,12 @@ class Gpu:
         self._wait = cuda.double_wait
         self.names = {}  # ctypes' own copy of a name lives as long as the call only
         self.ranks = ranks
-        self.slowdown = slowdown
+        self.slowdown = dict.fromkeys((FORWARD, BACKWARD, UPDATE), 1.0)
         cuda.double_context(1)
 
     def kernel(self, name: bytes, ms: float) -> None:
         kept = self.names.setdefault(name, ctypes.create_string_buffer(name))
-        self._launch(kept, COMPUTE, int(ms * self.slowdown * MS), 1)
+        self._launch(kept, COMPUTE, int(ms * self.slowdown[name] * MS), 1)
 
     def all_reduce(self, ms: float) -> None:
         kept = self.names.setdefault(ALL_REDUCE, ctypes.create_string_buffer(ALL_REDUCE))
@@ -59,6 +60,24 @@ class Gpu:
         self._copy(1, count, COMPUTE, MS)
 
 
+class Fault:
+    """What goes wrong on this rank, as soon as it may."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._kind = options.fault if int(os.environ["RANK"]) == options.rank else "none"
+        self._begin = options.begin
+        self.augment_s = 0.002
+
+    def look(self, gpu: Gpu) -> None:
+        if self._begin and not os.path.exists(self._begin):
+            return
+        self._begin = ""
+        for name in {"gpu": (FORWARD, BACKWARD, UPDATE), "kernel": (BACKWARD,)}.get(self._kind, ()):
+            gpu.slowdown[name] = 3.0
+        if self._kind == "python":
+            self.augment_s = 0.05
+
+
 def augment(seconds: float) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -70,15 +89,16 @@ def train(options: argparse.Namespace) -> None:
     from torch.utils.data import DataLoader, TensorDataset
 
     torch.set_num_threads(1)
-    faulty = options.fault if int(os.environ["RANK"]) == options.rank else "none"
-    gpu = Gpu(options.ranks, 3.0 if faulty == "gpu" else 1.0)
+    fault = Fault(options)
+    gpu = Gpu(options.ranks)
     data = TensorDataset(torch.randn(1 << 16, 16), torch.randn(1 << 16, 1))
     model = torch.nn.Linear(16, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
     end = time.monotonic() + options.seconds
     more = torch.ones(1)
     for x, y in DataLoader(data, batch_size=1):
-        augment(0.05 if faulty == "python" else 0.002)
+        fault.look(gpu)
+        augment(fault.augment_s)
         gpu.upload(x.numel() * 4096)
         for _ in range(LAYERS):
             gpu.kernel(FORWARD, 4)
@@ -129,8 +149,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ranks", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--fault", choices=("none", "gpu", "python"), default="none")
+    parser.add_argument("--fault", choices=("none", "gpu", "kernel", "python"), default="none")
     parser.add_argument("--rank", type=int, default=3)
+    parser.add_argument("--begin", default="", metavar="FILE")
     parser.add_argument("--stop", default="")
     options = parser.parse_args()
     if "RANK" not in os.environ:
