@@ -89,6 +89,7 @@ EXPORTS = {
     "ncclProfiler_v4",
     "ncclProfiler_v5",
     "ncclProfiler_v6",
+    "ncclProfiler_v7",
     "pt_agent_absent",
     "pt_agent_begun",
     "pt_agent_builtins",

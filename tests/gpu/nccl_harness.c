@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plays NCCL for the agent library, as built: opens it as NCCL's loader does, calls
- * all six tables in NCCL's order, from a thread that queues and one that drives the
+ * all seven tables in NCCL's order, from a thread that queues and one that drives the
  * network; plays the daemon, too, and reads the recorder that it was sent. No NCCL
  * and no GPU take part.
  *
@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #define ALL_ON (NCCL_COLL | NCCL_P2P | NCCL_PROXY_OP | NCCL_PROXY_STEP)
+#define VERSION_CNT 7
 #define BENCH_CNT 500 /* so short that some rounds run through, whatever else runs */
 #define BENCH_ROUNDS 500
 
@@ -45,7 +46,7 @@ static struct library {
 	void (*bye)(void);
 	const struct nccl_table_v1 *old[3]; /* versions 1 to 3 */
 	const struct nccl_table_v4 *v4;
-	const struct nccl_table_v5 *newer[2]; /* versions 5 and 6 */
+	const struct nccl_table_v5 *newer[3]; /* versions 5 to 7 */
 } lib;
 
 static void *symbol(const char *name)
@@ -74,6 +75,7 @@ static void open_library(const char *path)
 	lib.v4 = symbol("ncclProfiler_v4");
 	lib.newer[0] = symbol("ncclProfiler_v5");
 	lib.newer[1] = symbol("ncclProfiler_v6");
+	lib.newer[2] = symbol("ncclProfiler_v7");
 }
 
 /* --- the daemon --- */
@@ -325,36 +327,36 @@ static void take(struct flightlog *log)
 
 /* --- checks --- */
 
-static void check_silence_before_the_daemon(struct comm comms[6])
+static void check_silence_before_the_daemon(struct comm comms[VERSION_CNT])
 {
-	for (int v = 1; v <= 6; v++) {
+	for (int v = 1; v <= VERSION_CNT; v++) {
 		init_comm(&comms[v - 1], v);
 		CHECK(mask == 0);
 		CHECK(begin_coll(&comms[v - 1], NULL, NULL, 0) == NULL);
 	}
 }
 
-static void check_versions(struct comm comms[6])
+static void check_versions(struct comm comms[VERSION_CNT])
 {
 	struct flightlog log;
 
-	for (int v = 1; v <= 6; v++) {
+	for (int v = 1; v <= VERSION_CNT; v++) {
 		CHECK(mask == (NCCL_COLL | NCCL_P2P | NCCL_PROXY_OP));
 		for (uint64_t seq = 0; seq < 10; seq++)
 			drive(&comms[v - 1], queue_coll(&comms[v - 1], seq), getpid());
 	}
-	drive(&comms[5], NULL, getpid() + 1);
+	drive(&comms[VERSION_CNT - 1], NULL, getpid() + 1);
 	take(&log);
-	CHECK(cnt_of(&log, FLIGHT_COLLECTIVE, NULL) == 60);
-	CHECK(cnt_of(&log, FLIGHT_COLLECTIVE_HOW, NULL) == 60);
-	CHECK(cnt_of(&log, FLIGHT_NETWORK, NULL) == 61);
+	CHECK(cnt_of(&log, FLIGHT_COLLECTIVE, NULL) == 10 * VERSION_CNT);
+	CHECK(cnt_of(&log, FLIGHT_COLLECTIVE_HOW, NULL) == 10 * VERSION_CNT);
+	CHECK(cnt_of(&log, FLIGHT_NETWORK, NULL) == 10 * VERSION_CNT + 1);
 	CHECK(cnt_of(&log, FLIGHT_NETWORK, "nccl (for another process)") == 1);
 	CHECK(cnt_of(&log, FLIGHT_NETWORK_SEND, NULL) == 0);
-	CHECK(cnt_of(&log, FLIGHT_COLLECTIVE, "ncclAllGather") == 15);
+	CHECK(cnt_of(&log, FLIGHT_COLLECTIVE, "ncclAllGather") == 3 * (VERSION_CNT - 1));
 	flightlog_done(&log);
 }
 
-static void check_window(struct comm comms[6])
+static void check_window(struct comm comms[VERSION_CNT])
 {
 	struct flightlog log;
 
@@ -501,7 +503,7 @@ static void check_short_threads(struct comm *comm)
 
 static void check_all(void)
 {
-	struct comm comms[6];
+	struct comm comms[VERSION_CNT];
 
 	check_silence_before_the_daemon(comms);
 	CHECK(lib.start(hostd.path, 0, 0, 1) == 0);
@@ -517,7 +519,7 @@ static void check_all(void)
 	check_short_threads(&comms[4]);
 	lib.bye();
 	CHECK(mask == 0);
-	for (int v = 1; v <= 6; v++) {
+	for (int v = 1; v <= VERSION_CNT; v++) {
 		CHECK(comms[v - 1].finalize(comms[v - 1].context) == NCCL_SUCCESS);
 	}
 	printf("ok\n");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NCCL's profiler interface as its loader calls it, versions 1 to 6: our own
+ * NCCL's profiler interface as its loader calls it, versions 1 to 7: our own
  * declarations, of what is read and no more. A descriptor begins the same in all
  * versions; the rest is a union by the kind of event. What belongs to network
  * operations and states never moved, what belongs to collectives did four times.
  * abi_test.c compares all of it with NCCL's own headers where they are at hand.
  *
- * Source: NCCL 2.23 to 2.32, nccl_profiler.h and profiler_v1.h to profiler_v6.h.
+ * Source: NCCL 2.23 to 2.32, nccl_profiler.h and profiler_v1.h to profiler_v7.h.
  */
 #pragma once
 
@@ -74,7 +74,7 @@ struct nccl_table_v4 {
 	NCCL_TABLE_REST;
 };
 
-struct nccl_table_v5 { /* and 6 */
+struct nccl_table_v5 { /* to 7 */
 	const char *name;
 	int (*init)(void **context, uint64_t comm_hash, int *mask, const char *comm_name,
 		    int node_cnt, int rank_cnt, int rank, void (*log)(void));
@@ -86,4 +86,5 @@ struct nccl_table_v5 { /* and 6 */
 extern NCCL_TABLE_EXPORT const struct nccl_table_v1 ncclProfiler_v1, ncclProfiler_v2,
 	ncclProfiler_v3;
 extern NCCL_TABLE_EXPORT const struct nccl_table_v4 ncclProfiler_v4;
-extern NCCL_TABLE_EXPORT const struct nccl_table_v5 ncclProfiler_v5, ncclProfiler_v6;
+extern NCCL_TABLE_EXPORT const struct nccl_table_v5 ncclProfiler_v5, ncclProfiler_v6,
+	ncclProfiler_v7;

@@ -84,6 +84,14 @@ SAME_LATER(5);
 SAME_LATER(6);
 SAME_API(5);
 SAME_API(6);
+#ifdef PROFILER_V7_H_
+SAME_HEAD(7);
+SAME_COLL(7, nccl_coll_v4);
+SAME_P2P(7, nccl_p2p_v4);
+SAME_LATER(7);
+SAME_API(7);
+_Static_assert(sizeof(ncclProfiler_v7_t) == sizeof(struct nccl_table_v5), "the table");
+#endif
 
 _Static_assert(offsetof(ncclProfilerEventStateArgs_v4_t, proxyStep.transSize) ==
 			       offsetof(struct nccl_state_args, bytes) &&

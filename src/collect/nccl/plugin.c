@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library as NCCL's profiler plugin: six tables over one core. NCCL takes the
+ * The library as NCCL's profiler plugin: seven tables over one core. NCCL takes the
  * newest that it knows, from the file that NCCL_PROFILER_PLUGIN names; that is the
  * file of the agent, so that both are one library in one process.
  *
@@ -270,6 +270,7 @@ START(3)
 START(4)
 START(5)
 START(6)
+START(7)
 
 const struct nccl_table_v1 ncclProfiler_v1 = { "perftracker", init_v1,	 start_v1,
 					       stop_event,    state_old, finalize };
@@ -282,4 +283,6 @@ const struct nccl_table_v4 ncclProfiler_v4 = { "perftracker", init_v4,	 start_v4
 const struct nccl_table_v5 ncclProfiler_v5 = { "perftracker", init_v5,	 start_v5,
 					       stop_event,    state_new, finalize };
 const struct nccl_table_v5 ncclProfiler_v6 = { "perftracker", init_v5,	 start_v6,
+					       stop_event,    state_new, finalize };
+const struct nccl_table_v5 ncclProfiler_v7 = { "perftracker", init_v5,	 start_v7,
 					       stop_event,    state_new, finalize };
