@@ -114,6 +114,8 @@ static void terminate_texts(struct sidecar *sidecar)
 		gpu->name[sizeof(gpu->name) - 1] = '\0';
 		gpu->why[sizeof(gpu->why) - 1] = '\0';
 	}
+	vec_foreach(id, &sidecar->gpu_ids)
+		id->uuid[sizeof(id->uuid) - 1] = '\0';
 }
 
 static size_t header_bytes(size_t section_cnt)
@@ -217,7 +219,7 @@ static int read_all(int fd, unsigned char *data, size_t len)
 	return 0;
 }
 
-static int read_fd(const char *path, int fd, struct sidecar *ret, struct err *err)
+int sidecar_read_fd(const char *path, int fd, struct sidecar *ret, struct err *err)
 {
 	_cleanup_free_ unsigned char *data = NULL;
 	struct stat st;
@@ -243,7 +245,7 @@ int sidecar_read(const char *path, struct sidecar *ret, struct err *err)
 
 	if (fd < 0)
 		return err_set(err, errno, "%s: cannot open: %s", path, strerror(errno));
-	r = read_fd(path, fd, ret, err);
+	r = sidecar_read_fd(path, fd, ret, err);
 	(void)close(fd);
 	return r;
 }

@@ -65,6 +65,9 @@ _must_check_ int sidecar_read(const char *path, struct sidecar *ret, struct err 
  */
 _must_check_ int sidecar_apply(const struct sidecar *sidecar, struct trace *trace);
 
+/* The same of an open file, which path names in err. */
+_must_check_ int sidecar_read_fd(const char *path, int fd, struct sidecar *ret, struct err *err);
+
 /* sidecar_read() and sidecar_apply(). */
 _must_check_ int sidecar_merge(const char *path, struct trace *trace, struct err *err);
 

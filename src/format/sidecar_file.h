@@ -31,7 +31,8 @@
 	X(PRESSURE, pressures, struct sidecar_pressure)       \
 	X(GPU, gpus, struct sidecar_gpu)                      \
 	X(GPU_SAMPLE, gpu_samples, struct sidecar_gpu_sample) \
-	X(NIC_COUNT, nic_counters, struct sidecar_nic_count)
+	X(NIC_COUNT, nic_counters, struct sidecar_nic_count)  \
+	X(GPU_ID, gpu_ids, struct sidecar_gpu_id)
 
 #define SIDECAR_FIRST_SECTIONS 6u /* of files whose header does not say how many */
 #define SIDECAR_SECTIONS_MAX 64u

@@ -157,6 +157,27 @@ static void gpus_are_written_and_read_back(void **state _unused_)
 	sidecar_done(&back);
 }
 
+/* Whoever wrote the file may have filled the array to its end. */
+static void ids_are_read_back_with_an_end(void **state _unused_)
+{
+	struct sidecar side = example(), read;
+	struct sidecar_gpu_id id = { .gpu = 0 };
+	FILE *file = tmpfile();
+
+	assert_non_null(file);
+	memset(id.uuid, 'a', sizeof(id.uuid));
+	assert_int_equal(vec_push(&side.gpu_ids, id), 0);
+	assert_int_equal(sidecar_write_fd(&side, fileno(file)), 0);
+	assert_int_equal(lseek(fileno(file), 0, SEEK_SET), 0);
+	assert_int_equal(sidecar_read_fd("memory", fileno(file), &read, NULL), 0);
+	assert_int_equal(read.gpu_ids.cnt, 1);
+	assert_int_equal(strlen(read.gpu_ids.data[0].uuid), sizeof(id.uuid) - 1);
+	assert_int_equal(read.gpu_samples.cnt, side.gpu_samples.cnt);
+	assert_int_equal(fclose(file), 0);
+	sidecar_done(&side);
+	sidecar_done(&read);
+}
+
 static void samples_of_one_metric_are_summed_up(void **state _unused_)
 {
 	struct sidecar s = example();
@@ -214,6 +235,7 @@ int main(void)
 		cmocka_unit_test(values_that_make_no_sense_are_left_out),
 		cmocka_unit_test(a_job_without_a_device_has_no_part_in_them),
 		cmocka_unit_test(gpus_are_written_and_read_back),
+		cmocka_unit_test(ids_are_read_back_with_an_end),
 		cmocka_unit_test(samples_of_one_metric_are_summed_up),
 		cmocka_unit_test(a_summary_tells_of_the_worst_of_the_gpus),
 		cmocka_unit_test(metrics_have_names_and_units),

@@ -96,6 +96,13 @@ struct sidecar_gpu {
 	char why[56]; /* why (some) samples are absent; "" when none is */
 };
 
+/* Which device a GPU is, whatever its number: drivers of containers count their own. */
+struct sidecar_gpu_id {
+	uint32_t gpu; /* index in gpus */
+	uint32_t reserved;
+	char uuid[40]; /* as hexadecimal digits in five groups; NUL-terminated */
+};
+
 /* One value. Its meaning is format/gpumetric.h's. */
 struct sidecar_gpu_sample {
 	int64_t time_ns;
@@ -112,3 +119,4 @@ _Static_assert(sizeof(struct sidecar_nic_count) == 16, "on disk");
 _Static_assert(sizeof(struct sidecar_pressure) == 32, "on disk");
 _Static_assert(sizeof(struct sidecar_gpu) == 128, "on disk");
 _Static_assert(sizeof(struct sidecar_gpu_sample) == 24, "on disk");
+_Static_assert(sizeof(struct sidecar_gpu_id) == 48, "on disk");

@@ -106,6 +106,7 @@ static void a_device_is_described(void **state _unused_)
 
 	assert_int_equal(f.hw.ops->count(f.hw.state), 2);
 	assert_string_equal(device->name, "NVIDIA H100 80GB HBM3");
+	assert_string_equal(device->uuid, "00000001-0001-0203-0405-060708090a0b");
 	assert_near(device->core_hz, 1980e6);
 	assert_near(device->pcie_bytes_per_sec, 16 * 3.938e9);
 	assert_near(device->link_bytes_per_sec, 18 * 26562e6);

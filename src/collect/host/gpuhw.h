@@ -16,9 +16,11 @@
 
 #define GPUHW_DEVICES_MAX 16u /* of one host; more are left out */
 #define GPUHW_WHY 56	      /* bytes of a reason, as a sidecar has them */
+#define GPUHW_UUID 40
 
 struct gpuhw_device {
 	char name[40];
+	char uuid[GPUHW_UUID]; /* five groups of hexadecimal digits; "": unknown */
 	/* At most; 0: unknown. Links: one direction, all together. */
 	double core_hz, pcie_bytes_per_sec, link_bytes_per_sec;
 	bool lost;	     /* it answers no more; nothing is asked of it */

@@ -31,6 +31,7 @@ static const char *resolve(struct nvml *nvml)
 		{ &nvml->error_text, "nvmlErrorString", false },
 		{ &nvml->driver_version, "nvmlSystemGetDriverVersion", false },
 		{ &nvml->name, "nvmlDeviceGetName", false },
+		{ &nvml->uuid, "nvmlDeviceGetUUID", false },
 		{ &nvml->fields, "nvmlDeviceGetFieldValues", false },
 		{ &nvml->clock, "nvmlDeviceGetClockInfo", false },
 		{ &nvml->max_clock, "nvmlDeviceGetMaxClockInfo", false },
@@ -83,6 +84,19 @@ int nvml_device_status(struct device *device, int status)
 
 /* --- opening --- */
 
+/* "GPU-" and the number that CUDA tells, too. */
+static void read_uuid(const struct nvml *nvml, struct device *device)
+{
+	char text[NVML_UUID_BYTES] = "";
+	const char *digits;
+
+	if (nvml->uuid == NULL || nvml->uuid(device->handle, text, sizeof(text)) != NVML_OK)
+		return;
+	text[sizeof(text) - 1] = '\0';
+	digits = strncmp(text, "GPU-", 4) == 0 ? text + 4 : text;
+	(void)snprintf(device->public.uuid, sizeof(device->public.uuid), "%.39s", digits);
+}
+
 /* Of links: the common speed of one, in MB a second, and how many there are. */
 static void describe(struct nvml *nvml, struct device *device)
 {
@@ -92,6 +106,7 @@ static void describe(struct nvml *nvml, struct device *device)
 	    nvml->name(device->handle, device->public.name, sizeof(device->public.name)) != NVML_OK)
 		(void)snprintf(device->public.name, sizeof(device->public.name), "NVIDIA GPU");
 	device->public.name[sizeof(device->public.name) - 1] = '\0';
+	read_uuid(nvml, device);
 	if (nvml->max_clock != NULL &&
 	    nvml->max_clock(device->handle, NVML_SM_CLOCK, &mhz) == NVML_OK)
 		device->public.core_hz = mhz * NVML_MHZ;

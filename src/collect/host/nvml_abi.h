@@ -53,6 +53,8 @@ struct nvml_event {
 	uint32_t gpu_instance, compute_instance;
 };
 
+#define NVML_UUID_BYTES 96 /* room that nvmlDeviceGetUUID is given */
+
 struct nvml_process {
 	uint32_t pid;
 	uint64_t memory_bytes;

@@ -45,6 +45,7 @@ struct nvml {
 	int (*count)(uint32_t *);
 	int (*handle)(uint32_t, void **);
 	int (*name)(void *, char *, uint32_t);
+	int (*uuid)(void *, char *, uint32_t);
 	int (*fields)(void *, int, struct nvml_field *);
 	int (*clock)(void *, int, uint32_t *);
 	int (*max_clock)(void *, int, uint32_t *);

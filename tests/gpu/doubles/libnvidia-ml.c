@@ -90,6 +90,7 @@ EXPORT int nvmlSystemGetDriverVersion(char *version, unsigned int length);
 EXPORT int nvmlDeviceGetCount_v2(unsigned int *cnt);
 EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int index, device_t *ret);
 EXPORT int nvmlDeviceGetName(device_t device, char *name, unsigned int length);
+EXPORT int nvmlDeviceGetUUID(device_t device, char *uuid, unsigned int length);
 EXPORT int nvmlDeviceGetFieldValues(device_t device, int cnt, field_t *values);
 EXPORT int nvmlDeviceGetClockInfo(device_t device, int type, unsigned int *clock);
 EXPORT int nvmlDeviceGetMaxClockInfo(device_t device, int type, unsigned int *clock);
@@ -223,6 +224,14 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned int index, device_t *ret)
 int nvmlDeviceGetName(device_t device, char *name, unsigned int length)
 {
 	(void)snprintf(name, length, "NVIDIA H100 80GB HBM3");
+	return status_of(device);
+}
+
+/* That of libcuda_init.c, too. */
+int nvmlDeviceGetUUID(device_t device, char *uuid, unsigned int length)
+{
+	(void)snprintf(uuid, length, "GPU-0000000%d-0001-0203-0405-060708090a0b",
+		       (int)(device - nvml.gpus));
 	return status_of(device);
 }
 
