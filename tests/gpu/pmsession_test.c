@@ -9,6 +9,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -312,6 +313,69 @@ static void assert_no_start(int *status, int value, int error, const char *expec
 	assert_int_equal(fixture.device->initialized, 0);
 }
 
+/* A monitor that lets go of the counters, or does not. */
+static struct {
+	bool lets_go;
+	int asked;
+	char chip[16];
+} monitor;
+
+static bool free_counters(void *arg, const char *chip)
+{
+	assert_ptr_equal(arg, &fixture);
+	monitor.asked++;
+	(void)snprintf(monitor.chip, sizeof(monitor.chip), "%s", chip);
+	if (monitor.lets_go)
+		fixture.device->availability = fixture.device->enable = PM_OK;
+	return monitor.lets_go;
+}
+
+static void who_has_the_counters_is_asked_once(void **state _unused_)
+{
+	int *const refusals[] = { &fixture.device->availability, &fixture.device->enable };
+	struct pm_setup asking = setup;
+	struct pm_session *session;
+	char why[GPUHW_WHY] = "";
+
+	asking.free_counters = free_counters;
+	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
+		memset(&monitor, 0, sizeof(monitor));
+		*refusals[i] = PM_BUSY;
+		session = NULL;
+		assert_int_equal(pm_session_start(&fixture.library, &asking, &session, why),
+				 -EBUSY);
+		assert_int_equal(monitor.asked, 1);
+		monitor.lets_go = true;
+		assert_int_equal(pm_session_start(&fixture.library, &asking, &session, why), 0);
+		assert_int_equal(monitor.asked, 2);
+		assert_string_equal(monitor.chip, "EASY");
+		drain_for(session, SECOND / 10);
+		(void)pm_session_stop(session, NULL);
+	}
+	fixture.device->enable = PM_NO_PERMISSION;
+	assert_int_equal(pm_session_start(&fixture.library, &asking, &session, why), -EPERM);
+	assert_int_equal(monitor.asked, 2); /* nobody could help */
+}
+
+static void devices_are_sampled_beside_each_other(void **state _unused_)
+{
+	struct pm_setup other = setup;
+	struct pm_session *first = start(), *second = NULL;
+	char why[GPUHW_WHY] = "";
+	struct pm_counts counts;
+
+	other.device = 1;
+	assert_int_equal(pm_session_start(&fixture.library, &other, &second, why), 0);
+	assert_int_equal(fixture.device->initialized, 1);
+	assert_int_equal(fixture.device->running, 2);
+	assert_null(pm_session_stop(first, NULL));
+	assert_int_equal(fixture.device->initialized, 1);
+	fixture.taken = 0;
+	drain_for(second, SECOND / 10);
+	assert_null(pm_session_stop(second, &counts));
+	assert_int_equal(counts.samples, PM_FAST_HZ / 10 - 1);
+}
+
 static void a_start_that_fails_says_why(void **state _unused_)
 {
 	struct pm_double *device = fixture.device;
@@ -351,6 +415,8 @@ int main(void)
 		TEST(samples_that_are_not_told_are_counted),
 		TEST(a_decoding_that_fails_ends_it),
 		TEST(old_chips_count_cycles),
+		TEST(who_has_the_counters_is_asked_once),
+		TEST(devices_are_sampled_beside_each_other),
 		TEST(a_start_that_fails_says_why),
 	};
 

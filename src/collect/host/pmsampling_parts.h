@@ -13,6 +13,8 @@ struct pm_functions {
 	int (*config_size)(struct pm_config_size *);
 	int (*config_get)(struct pm_config_get *);
 	int (*config_passes)(struct pm_config_passes *);
+
+	uint32_t profiling; /* sessions that hold the profiler, which a process initializes once */
 };
 
 /* A choice made ready: what a device is configured with, and what evaluates its samples. */

@@ -153,10 +153,12 @@ static int open_profiler(struct pm_session *session, char why[static GPUHW_WHY])
 {
 	struct pm_initialize initialize = { .size = sizeof(initialize) };
 	struct pm_chip_name chip = { .size = sizeof(chip), .device = session->setup.device };
-	int status = session->target.initialize(&initialize);
+	struct pm_functions *functions = session->library->functions;
+	int status = functions->profiling > 0 ? PM_OK : session->target.initialize(&initialize);
 
 	if (status != PM_OK)
 		return say_status("PM sampling", status, why);
+	functions->profiling++;
 	session->initialized = true;
 	status = session->target.chip_name(&chip);
 	if (status != PM_OK)
@@ -284,6 +286,27 @@ static int begin(struct pm_session *session, uint32_t hz, char why[static GPUHW_
 	return 0;
 }
 
+static int plan_and_begin(struct pm_session *session, char why[static GPUHW_WHY])
+{
+	int error = make_plan(session, why);
+
+	return error < 0 ? error : begin(session, PM_FAST_HZ, why);
+}
+
+/* Where the counters are another tool's, it is asked once. */
+static int take_counters(struct pm_session *session, char why[static GPUHW_WHY])
+{
+	const struct pm_setup *setup = &session->setup;
+	int error = plan_and_begin(session, why);
+
+	if (error != -EBUSY || setup->free_counters == NULL ||
+	    !setup->free_counters(setup->arg, session->chip))
+		return error;
+	disable(session);
+	pm_plan_close(session->library, &session->plan);
+	return plan_and_begin(session, why);
+}
+
 static int start(struct pm_session *session, char why[static GPUHW_WHY])
 {
 	const char *missing = resolve(session->library->handle, &session->target);
@@ -296,9 +319,7 @@ static int start(struct pm_session *session, char why[static GPUHW_WHY])
 	error = open_driver(session, why);
 	if (error == 0)
 		error = open_profiler(session, why);
-	if (error == 0)
-		error = make_plan(session, why);
-	return error < 0 ? error : begin(session, PM_FAST_HZ, why);
+	return error < 0 ? error : take_counters(session, why);
 }
 
 static void free_session(struct pm_session *session)
@@ -307,7 +328,7 @@ static void free_session(struct pm_session *session)
 
 	disable(session);
 	pm_plan_close(session->library, &session->plan);
-	if (session->initialized)
+	if (session->initialized && --session->library->functions->profiling == 0)
 		(void)session->target.deinitialize(&request);
 	if (session->cuda != NULL)
 		(void)dlclose(session->cuda);

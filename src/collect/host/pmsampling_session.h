@@ -6,9 +6,8 @@
  *
  * Counters are the device's, whoever works on it; one process at a time may have them,
  * with CAP_SYS_ADMIN unless the driver lets everybody. The calls may block like a
- * driver's: they belong in a thread of their own, and all into the same.
- *
- * hostd does not use it yet: no card has shown it.
+ * driver's, and a vendor's library may crash: they belong in a process of their own
+ * (pmsampler.h), and all into the same thread. No card has shown it yet.
  */
 #pragma once
 
@@ -25,6 +24,11 @@ struct pm_setup {
 
 	/* time_ns: the end, CLOCK_MONOTONIC. values: borrowed for the call. */
 	void (*take)(void *arg, int64_t time_ns, const struct gpuhw_values *values);
+	/*
+	 * Asked when another tool has the counters: whether it has let go of them, so that
+	 * one more try is worth it. NULL: there is nobody to ask.
+	 */
+	bool (*free_counters)(void *arg, const char *chip);
 	void *arg;
 };
 

@@ -3,20 +3,34 @@
  * A double of the part of libcupti that samples a device's counters: a sample at each
  * interval up to the time that the test sets, with shares of 40 % and 60 % by turns and
  * rates of 1e9. Calls out of order are refused (7), others' sizes too (1).
+ *
+ * PM_DOUBLE_DO tells it to do more, in words:
+ *   live        samples are made up to now
+ *   hang crash  at the third decoding
+ *   refuse      not without privileges (35)
+ *   overflow    the first decoding finds one
+ *   held        the counters are another tool's while the file PM_DOUBLE_HELD exists (7)
  */
 #include "collect/host/pmsampling_target_abi.h"
 #include "pm_double.h"
 
 #include <math.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define INVALID 1
 #define AVAILABILITY_BYTES 16
 #define CYCLES_A_US 1500
 
+#define DEVICES 4
+
 struct pm_object {
-	int unused;
+	bool enabled, running;
+	uint64_t next_ns, turn;
 };
 
 struct record {
@@ -29,14 +43,42 @@ struct image {
 };
 
 static struct pm_double told = { .chip = "EASY" };
-static struct pm_object object;
-static uint64_t next_ns, turn;
+static struct pm_object objects[DEVICES];
 static uint32_t image_samples;
 
 EXPORT struct pm_double *double_pm(void);
 struct pm_double *double_pm(void)
 {
 	return &told;
+}
+
+static bool does(const char *word)
+{
+	const char *words = getenv("PM_DOUBLE_DO");
+
+	return words != NULL && strstr(words, word) != NULL;
+}
+
+static uint64_t device_now_ns(void)
+{
+	struct timespec now;
+
+	if (!does("live"))
+		return (uint64_t)told.clock_ns;
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
+}
+
+static bool is_held(void)
+{
+	const char *path = getenv("PM_DOUBLE_HELD");
+
+	return does("held") && path != NULL && access(path, F_OK) == 0;
+}
+
+static bool is_ours(const struct pm_object *object)
+{
+	return object >= objects && object < objects + DEVICES && object->enabled;
 }
 
 #define CALL(name, type)                  \
@@ -66,15 +108,15 @@ CALL(cuptiProfilerDeInitialize, pm_initialize)
 
 CALL(cuptiDeviceGetChipName, pm_chip_name)
 {
-	REFUSE_UNLESS(in->size == sizeof(*in) && in->device == 3);
+	REFUSE_UNLESS(in->size == sizeof(*in) && in->device < DEVICES);
 	in->name = told.chip;
 	return PM_OK;
 }
 
 CALL(cuptiPmSamplingGetCounterAvailability, pm_availability)
 {
-	REFUSE_UNLESS(in->size == sizeof(*in) && told.initialized > 0);
-	if (told.enabled > 0)
+	REFUSE_UNLESS(in->size == sizeof(*in) && told.initialized == 1 && in->device < DEVICES);
+	if (objects[in->device].enabled || is_held())
 		return PM_INVALID_OPERATION;
 	if (in->image != NULL)
 		memset(in->image, 1, in->bytes);
@@ -84,26 +126,28 @@ CALL(cuptiPmSamplingGetCounterAvailability, pm_availability)
 
 CALL(cuptiPmSamplingEnable, pm_enable)
 {
-	REFUSE_UNLESS(in->size == sizeof(*in) && in->device == 3);
-	if (told.enabled > 0)
+	REFUSE_UNLESS(in->size == sizeof(*in) && in->device < DEVICES);
+	if (objects[in->device].enabled)
 		return PM_INVALID_OPERATION;
-	if (told.enable != PM_OK)
-		return told.enable;
+	if (told.enable != PM_OK || does("refuse"))
+		return told.enable != PM_OK ? told.enable : PM_NO_PERMISSION;
 	told.enabled++;
-	in->object = &object;
+	in->object = &objects[in->device];
+	in->object->enabled = true;
 	return PM_OK;
 }
 
 CALL(cuptiPmSamplingDisable, pm_order)
 {
-	REFUSE_UNLESS(in->size == sizeof(*in) && in->object == &object);
+	REFUSE_UNLESS(in->size == sizeof(*in) && is_ours(in->object));
 	told.enabled--; /* one that runs still is told so */
+	in->object->enabled = false;
 	return PM_OK;
 }
 
 CALL(cuptiPmSamplingSetConfig, pm_configure)
 {
-	REFUSE_UNLESS(in->size == sizeof(*in) && in->object == &object && in->config != NULL);
+	REFUSE_UNLESS(in->size == sizeof(*in) && is_ours(in->object) && in->config != NULL);
 	REFUSE_UNLESS(in->config[0] == 1 && in->buffer_bytes > 0);
 	told.interval = in->interval;
 	told.trigger = in->trigger;
@@ -127,30 +171,34 @@ CALL(cuptiPmSamplingCounterDataImageInitialize, pm_image_clear)
 
 CALL(cuptiPmSamplingStart, pm_order)
 {
-	REFUSE_UNLESS(in->size == sizeof(*in) && in->object == &object && told.interval > 0);
+	REFUSE_UNLESS(in->size == sizeof(*in) && is_ours(in->object) && told.interval > 0);
 	if (told.start != PM_OK)
 		return told.start;
-	told.running = 1;
-	next_ns = (uint64_t)told.clock_ns;
+	in->object->running = true;
+	told.running++;
+	in->object->next_ns = device_now_ns();
 	return PM_OK;
 }
 
 CALL(cuptiPmSamplingStop, pm_order)
 {
-	REFUSE_UNLESS(in->size == sizeof(*in) && in->object == &object && told.running == 1);
-	told.running = 0;
+	REFUSE_UNLESS(in->size == sizeof(*in) && is_ours(in->object) && in->object->running);
+	in->object->running = false;
+	told.running--;
 	return PM_OK;
 }
 
-static void make_records(struct image *image)
+static void make_records(struct pm_object *object, struct image *image)
 {
+	uint64_t now_ns = device_now_ns();
 	uint64_t period_ns =
 		told.trigger == PM_EVERY_NS ? told.interval : told.interval * 1000 / CYCLES_A_US;
 
-	while (image->cnt < image_samples && next_ns + period_ns <= (uint64_t)told.clock_ns) {
+	while (image->cnt < image_samples && object->next_ns + period_ns <= now_ns) {
 		image->records[image->cnt++] =
-			(struct record){ next_ns, next_ns + period_ns, turn++ };
-		next_ns += period_ns;
+			(struct record){ object->next_ns, object->next_ns + period_ns,
+					 object->turn++ };
+		object->next_ns += period_ns;
 	}
 }
 
@@ -158,13 +206,19 @@ CALL(cuptiPmSamplingDecodeData, pm_decode)
 {
 	struct image *image = (struct image *)(void *)in->image;
 
-	REFUSE_UNLESS(in->size == PM_SIZE(pm_decode, overflow) && in->object == &object);
+	REFUSE_UNLESS(in->size == PM_SIZE(pm_decode, overflow) && is_ours(in->object));
 	REFUSE_UNLESS(image->cnt == 0);
 	told.decodings++;
+	while (told.decodings == 3 && does("hang"))
+		(void)pause();
+	if (told.decodings == 3 && does("crash"))
+		(void)raise(SIGSEGV);
 	if (told.decode != PM_OK)
 		return told.decode;
-	make_records(image);
+	make_records(in->object, image);
 	in->stopped = told.endless || image->cnt == image_samples ? PM_STOP_FULL : PM_STOP_END;
+	if (told.decodings == 1 && does("overflow"))
+		told.overflows++;
 	in->overflow = told.overflows > 0;
 	told.overflows -= in->overflow;
 	return PM_OK;
@@ -184,7 +238,7 @@ CALL(cuptiPmSamplingCounterDataGetSampleInfo, pm_sample_info)
 {
 	const struct image *image = (const struct image *)(const void *)in->image;
 
-	REFUSE_UNLESS(in->size == sizeof(*in) && in->object == &object && in->idx < image->cnt);
+	REFUSE_UNLESS(in->size == sizeof(*in) && is_ours(in->object) && in->idx < image->cnt);
 	in->start = image->records[in->idx].start;
 	in->end = image->records[in->idx].end;
 	return told.sample;
