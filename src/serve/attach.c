@@ -2,6 +2,7 @@
 #include "serve/attach.h"
 
 #include "format/message.h"
+#include "serve/attach_nccl.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -114,19 +115,36 @@ int attach_environment(const char *program, const struct daemon_ready *ready, st
 	return 0;
 }
 
+/* What the user's job would take of its own: false if nothing. */
+static bool find_users_plugin(char ret[static PATH_MAX])
+{
+	const char *home = getenv("HOME");
+	struct attach_nccl_places places = { .root = "",
+					     .home = home != NULL ? home : "",
+					     .conf = getenv("NCCL_CONF_FILE"),
+					     .library_path = getenv("LD_LIBRARY_PATH") };
+
+	return attach_nccl_find(&places, ret);
+}
+
 void attach_to_gpus(void)
 {
 	const char *agent = getenv(PT_ENV_AGENT);
+	char other[PATH_MAX];
 
 	if (agent == NULL)
 		return;
-	(void)setenv(ATTACH_ENV_NCCL, agent, 0);
+	if (!find_users_plugin(other))
+		(void)setenv(ATTACH_ENV_NCCL, agent, 0);
 	(void)setenv(ATTACH_ENV_ROCM, agent, 0);
 }
 
-const char *attach_other_plugin(void)
+bool attach_other_plugin(char ret[static PATH_MAX])
 {
 	const char *agent = getenv(PT_ENV_AGENT), *plugin = getenv(ATTACH_ENV_NCCL);
 
-	return plugin != NULL && (agent == NULL || strcmp(plugin, agent) != 0) ? plugin : NULL;
+	if (plugin == NULL)
+		return find_users_plugin(ret);
+	(void)snprintf(ret, PATH_MAX, "%s", plugin);
+	return agent == NULL || strcmp(plugin, agent) != 0;
 }

@@ -32,14 +32,14 @@ _must_check_ int attach_environment(const char *program, const struct daemon_rea
 				    struct err *err);
 
 /*
- * After attach_environment(): NCCL and ROCm load the agent as theirs, unless the user named
- * others. Only where somebody asked for the agent's own look at GPUs: no card has shown
+ * After attach_environment(): NCCL and ROCm load the agent as theirs, unless the user has others
+ * (attach_nccl.h). Only where somebody asked for the agent's own look at GPUs: no card has shown
  * what it costs (docs/gpu-measurements.md).
  */
 void attach_to_gpus(void);
 
 /*
  * After attach_to_gpus(): NCCL's profiler plugin when it is another than the agent: what NCCL
- * tells goes there and not to us. NULL: it is ours. Borrowed from the environment.
+ * tells goes there and not to us. False: it is ours. ret: what it is, and where that is said.
  */
-const char *attach_other_plugin(void);
+bool attach_other_plugin(char ret[static PATH_MAX]);

@@ -24,6 +24,7 @@ static int setup(void **state)
 	assert_int_equal(setenv(PT_ENV_AGENT, "/proc/self/exe", 1), 0);
 	assert_int_equal(setenv(ATTACH_ENV_PYTHONPATH, "/tmp", 1), 0);
 	assert_int_equal(setenv("PYTHONPATH", "/usr/lib/x", 1), 0);
+	assert_int_equal(setenv("HOME", "/nowhere", 1), 0);
 	assert_int_equal(unsetenv(ATTACH_ENV_NCCL), 0);
 	assert_int_equal(unsetenv(ATTACH_ENV_ROCM), 0);
 	return 0;
@@ -43,6 +44,7 @@ static void the_job_finds_package_agent_and_socket(void **state)
 
 static void the_agent_is_nccls_profiler_plugin_where_it_shall_look_at_gpus(void **state)
 {
+	char other[PATH_MAX];
 	struct err err;
 
 	(void)state;
@@ -52,11 +54,12 @@ static void the_agent_is_nccls_profiler_plugin_where_it_shall_look_at_gpus(void 
 	attach_to_gpus();
 	assert_string_equal(getenv(ATTACH_ENV_ROCM), getenv(PT_ENV_AGENT));
 	assert_string_equal(getenv(ATTACH_ENV_NCCL), getenv(PT_ENV_AGENT));
-	assert_null(attach_other_plugin());
+	assert_false(attach_other_plugin(other));
 }
 
 static void the_users_own_plugin_stays(void **state)
 {
+	char other[PATH_MAX];
 	struct err err;
 
 	(void)state;
@@ -64,7 +67,27 @@ static void the_users_own_plugin_stays(void **state)
 	assert_int_equal(attach_environment("/nowhere/perftracker", &ready, &err), 0);
 	attach_to_gpus();
 	assert_string_equal(getenv(ATTACH_ENV_NCCL), "inspector");
-	assert_string_equal(attach_other_plugin(), "inspector");
+	assert_true(attach_other_plugin(other));
+	assert_string_equal(other, "inspector");
+}
+
+static void what_the_user_set_in_a_file_stays(void **state)
+{
+	char path[] = "/tmp/attach-test-XXXXXX", other[PATH_MAX];
+	int fd = mkstemp(path);
+	struct err err;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(setenv("NCCL_CONF_FILE", path, 1), 0);
+	assert_int_equal(dprintf(fd, "NCCL_DEBUG=INFO\n%s=none\n", ATTACH_ENV_NCCL) > 0, 1);
+	assert_int_equal(attach_environment("/nowhere/perftracker", &ready, &err), 0);
+	attach_to_gpus();
+	assert_null(getenv(ATTACH_ENV_NCCL));
+	assert_non_null(getenv(ATTACH_ENV_ROCM));
+	assert_true(attach_other_plugin(other));
+	assert_memory_equal(other, "none (", 6);
+	assert_int_equal(unsetenv("NCCL_CONF_FILE") | unlink(path) | close(fd), 0);
 }
 
 static void without_an_agent_nothing_is_set(void **state)
@@ -85,6 +108,7 @@ int main(void)
 		cmocka_unit_test_setup(
 			the_agent_is_nccls_profiler_plugin_where_it_shall_look_at_gpus, setup),
 		cmocka_unit_test_setup(the_users_own_plugin_stays, setup),
+		cmocka_unit_test_setup(what_the_user_set_in_a_file_stays, setup),
 		cmocka_unit_test_setup(without_an_agent_nothing_is_set, setup),
 	};
 

@@ -53,14 +53,14 @@ static void unwatched(const char *why)
 
 static void look_at_gpus(void)
 {
-	const char *plugin;
+	char plugin[PATH_MAX];
 
 	attach_to_gpus();
-	plugin = attach_other_plugin();
-	if (plugin != NULL)
+	if (attach_other_plugin(plugin))
 		log_line(LOG_INFO,
 			 "event=nccl-plugin-kept plugin=\"%s\" effect=\"what NCCL tells of its "
-			 "collectives is not recorded\" remedy=\"unset " ATTACH_ENV_NCCL "\"",
+			 "collectives is not recorded\" remedy=\"take the setting of " ATTACH_ENV_NCCL
+			 " or the plugin away\"",
 			 plugin);
 }
 
