@@ -64,8 +64,8 @@ void blame_done(struct blame *blame);
 /*
  * What these workers (indices, ascending) together cost an iteration at least, in ns: what
  * several lose in one group adds up, but groups that meet beside each other lose the same time,
- * and who is late in one group is as late in the next for the same reason. Infinite where no iterations are known. Returns 0 or
- * -ENOMEM. O(losses).
+ * and who is late in one group is as late in the next for the same reason. Infinite where no
+ * iterations are known. Returns 0 or -ENOMEM. O(losses).
  */
 _must_check_ int blame_cost(const struct job *job, const struct blame *blame,
 			    const uint32_t *workers, size_t cnt, double *ret_ns);
