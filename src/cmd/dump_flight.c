@@ -46,13 +46,31 @@ static const char *kind_name(uint16_t kind)
 					     "mark iteration",
 					     "mark gc",
 					     "mark optimizer begin" };
-	static const char *const kinds[] = { "sample",		 "cpu",		 "faults",
-					     "switches",	 "gil",		 "operator",
-					     "annotation",	 "collective",	 "collective args",
-					     "collective group", "python",	 "c call",
-					     "gpu kernel",	 "gpu copy",	 "gpu wait",
-					     "gpu call",	 "gpu overhead", "collective how",
-					     "network",		 "network send", "network recv" };
+	static const char *const kinds[] = { "sample",
+					     "cpu",
+					     "faults",
+					     "switches",
+					     "gil",
+					     "operator",
+					     "annotation",
+					     "collective",
+					     "collective args",
+					     "collective group",
+					     "python",
+					     "c call",
+					     "gpu kernel",
+					     "gpu copy",
+					     "gpu wait",
+					     "gpu call",
+					     "gpu overhead",
+					     "collective how",
+					     "network",
+					     "network send",
+					     "network recv",
+					     "gpu timed",
+					     "gpu timed shape",
+					     "gpu calls",
+					     "collective done" };
 
 	if (kind < ARRAY_SIZE(marks))
 		return marks[kind];
@@ -76,6 +94,8 @@ static const char *record_name(const struct flightlog *log, const struct ring_re
 	case FLIGHT_COLLECTIVE:
 	case FLIGHT_C_CALL:
 	case FLIGHT_NETWORK:
+	case FLIGHT_TIMED:
+	case FLIGHT_COLLECTIVE_DONE:
 		return log->strings.data[record->extra];
 	case FLIGHT_GPU_KERNEL:
 	case FLIGHT_GPU_MEMOP:

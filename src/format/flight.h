@@ -86,6 +86,24 @@ enum flight_kind {
 			      * extra: for the wire, 0 */
 	FLIGHT_NETWORK_RECV, /* value: waited for the peer's data or the wire, for the flush into
 			      * the GPU's memory; extra: for the GPU to take it, 0 */
+
+	/*
+	 * One call in many of a GPU's libraries, timed between two events of its queue. time_ns:
+	 * when it was called; value: ns on the GPU; extra: string (function, kernel). Of a
+	 * matrix multiplication the second follows.
+	 */
+	FLIGHT_TIMED,
+	FLIGHT_TIMED_SHAPE, /* value: m << 32 | n; extra: k << 32 | matrices; detail: type as
+			     * CUDA numbers it */
+	FLIGHT_CALLS,	    /* all such calls since the worker began: value: how many; extra:
+			     * MFLOP; detail: enum flight_calls */
+
+	/*
+	 * A collective's time in the GPU's queue, waiting for its peers included, timed likewise.
+	 * ARGS, GROUP and HOW follow, as behind NCCL's FLIGHT_COLLECTIVE; detail: how many ran as
+	 * one, of which this is the first; its bytes are those of all, -1 if they differ in kind.
+	 */
+	FLIGHT_COLLECTIVE_DONE,
 	FLIGHT_KIND_END
 };
 
@@ -94,8 +112,10 @@ static inline bool flight_kind_is_detail(uint16_t kind)
 {
 	return kind == FLIGHT_COLLECTIVE_ARGS || kind == FLIGHT_COLLECTIVE_GROUP ||
 	       kind == FLIGHT_COLLECTIVE_HOW || kind == FLIGHT_NETWORK_SEND ||
-	       kind == FLIGHT_NETWORK_RECV;
+	       kind == FLIGHT_NETWORK_RECV || kind == FLIGHT_TIMED_SHAPE || kind == FLIGHT_CALLS;
 }
+
+enum flight_calls { FLIGHT_CALLS_MATMUL, FLIGHT_CALLS_LAUNCH, FLIGHT_CALLS_CNT };
 
 enum flight_how_flag {
 	FLIGHT_HOW_PEER = 1,	 /* a send or receive: there is a peer, no root */
@@ -213,7 +233,8 @@ struct flight_source_status {
 	X(calls, "exact calls left out: they were short and many")      \
 	X(gpu, "records of the GPU beyond buffers, tables or rings")    \
 	X(gpu_untimed, "records of the GPU without times")              \
-	X(nccl, "events of NCCL beyond the pool of those under way")
+	X(nccl, "events of NCCL beyond the pool of those under way")    \
+	X(timed, "calls of the GPU that were to be timed and were not")
 
 struct flight_drops {
 #define X(field, what) _Atomic uint64_t field;

@@ -197,6 +197,8 @@ static bool lane_record_ok(const struct flightlog *log, const struct ring_record
 	case FLIGHT_COLLECTIVE:
 	case FLIGHT_C_CALL:
 	case FLIGHT_NETWORK:
+	case FLIGHT_TIMED:
+	case FLIGHT_COLLECTIVE_DONE:
 		return flightlog_time_ok(record->value) && record->extra < log->strings.cnt;
 	case FLIGHT_PYTHON:
 		return flightlog_time_ok(record->value) && record->extra < log->frames.cnt;
@@ -220,6 +222,10 @@ static bool lane_record_ok(const struct flightlog *log, const struct ring_record
 	case FLIGHT_NETWORK_SEND:
 	case FLIGHT_NETWORK_RECV:
 		return us_pair_ok((uint64_t)record->value) && us_pair_ok(record->extra);
+	case FLIGHT_TIMED_SHAPE:
+		return true;
+	case FLIGHT_CALLS:
+		return record->value >= 0 && record->detail < FLIGHT_CALLS_CNT;
 	default:
 		return false;
 	}
