@@ -18,6 +18,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -46,6 +47,9 @@ static struct {
 	__typeof__(&double_copy) copy;
 	__typeof__(&double_graph) graph;
 	__typeof__(&double_synchronize) synchronize;
+	int (*begin_capture)(void *stream, int mode);
+	int (*end_capture)(void *stream, void **ret);
+	int (*capture_mode)(int *mode);
 	__typeof__(&double_set) set;
 	__typeof__(&double_count) count;
 	__typeof__(&double_fault) fault;
@@ -70,6 +74,9 @@ static void open_doubles(void)
 	find(cuda, "double_copy", &job.copy);
 	find(cuda, "double_graph", &job.graph);
 	find(cuda, "double_synchronize", &job.synchronize);
+	find(cuda, "cuStreamBeginCapture_v2", &job.begin_capture);
+	find(cuda, "cuStreamEndCapture", &job.end_capture);
+	find(cuda, "cuThreadExchangeStreamCaptureMode", &job.capture_mode);
 	find(cupti, "double_set", &job.set);
 	find(cupti, "double_count", &job.count);
 	find(cupti, "double_fault", &job.fault);
@@ -473,6 +480,94 @@ static void kernels_of_graphs_know_their_node(_unused_ void **state)
 	run_in_child(graphs);
 }
 
+static int stream;
+
+static int end_capture(void)
+{
+	void *graph;
+
+	return job.end_capture(&stream, &graph);
+}
+
+static void captures(void)
+{
+	int mode = 0;
+
+	CHECK(job.begin_capture(&stream, 0) == 0);
+	begin();
+	CHECK(job.capture_mode(&mode) == 0 && mode == 0); /* as it was */
+	CHECK(end_capture() == 0);
+	CHECK(job.begin_capture(NULL, 0) != 0);
+	work(10);
+	CHECK(job.begin_capture(&stream, 0) == 0);
+	gputrace_cupti.stop();
+	drain_all();
+	CHECK(job.capture_mode(&mode) == 0 && mode == 0);
+	CHECK(end_capture() == 0);
+	CHECK(gputrace_cupti.close(why) == 0);
+	check_window(10);
+	CHECK(job.count("finalized") == 1);
+}
+
+static void graphs_are_captured_while_a_window_begins_and_ends(_unused_ void **state)
+{
+	run_in_child(captures);
+}
+
+static void *end_capture_later(void *arg)
+{
+	const _Atomic bool *closing = arg;
+
+	while (!atomic_load(closing))
+		(void)sched_yield();
+	for (size_t i = 0; i < 100; i++)
+		(void)sched_yield();
+	CHECK(end_capture() == 0);
+	return NULL;
+}
+
+static void captures_at_close(void)
+{
+	_Atomic bool closing = false;
+	pthread_t thread;
+
+	begin();
+	work(10);
+	CHECK(job.begin_capture(&stream, 0) == 0);
+	CHECK(pthread_create(&thread, NULL, end_capture_later, &closing) == 0);
+	gputrace_cupti.stop();
+	drain_all();
+	atomic_store(&closing, true);
+	CHECK(gputrace_cupti.close(why) == 0);
+	CHECK(pthread_join(thread, NULL) == 0);
+	CHECK(job.count("finalized") == 1);
+}
+
+static void cupti_is_detached_when_a_capture_has_ended(_unused_ void **state)
+{
+	run_in_child(captures_at_close);
+}
+
+static void captures_for_ever(void)
+{
+	begin();
+	CHECK(job.begin_capture(&stream, 0) == 0);
+	CHECK(end() == -EAGAIN);
+	CHECK(strstr(why, "captures") != NULL);
+	CHECK(job.count("finalized") == 0 && job.count("enabled") == 0);
+	CHECK(end_capture() == 0);
+	begin();
+	work(10);
+	CHECK(end() == 0);
+	check_window(10);
+	CHECK(job.count("finalized") == 1 && job.count("attached") == 0);
+}
+
+static void a_capture_that_does_not_end_leaves_cupti_attached(_unused_ void **state)
+{
+	run_in_child(captures_for_ever);
+}
+
 static void fatal(void)
 {
 	begin();
@@ -832,6 +927,9 @@ int main(void)
 		cmocka_unit_test(a_detach_that_ends_late_is_known_to_the_next_window),
 		cmocka_unit_test(before_cuda_12_6_cupti_stays_attached_and_idle),
 		cmocka_unit_test(kernels_of_graphs_know_their_node),
+		cmocka_unit_test(graphs_are_captured_while_a_window_begins_and_ends),
+		cmocka_unit_test(cupti_is_detached_when_a_capture_has_ended),
+		cmocka_unit_test(a_capture_that_does_not_end_leaves_cupti_attached),
 		cmocka_unit_test(after_a_fatal_error_cupti_is_left_alone),
 		cmocka_unit_test(a_fatal_error_waits_for_who_reads),
 		cmocka_unit_test(what_was_read_before_a_fatal_error_is_not_lost),

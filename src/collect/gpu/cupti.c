@@ -6,6 +6,7 @@
  * a call of the driver, at its exit: a callback on a harmless call, which the helper
  * thread makes itself, since a job that hangs makes none.
  *
+ * A job may capture a graph at any time, see cupti_capture.h.
  * Only one tool at a time may use CUPTI in a process. Who comes second is told so and leaves.
  * The buffers' callbacks take no lock and call nothing. After a fatal error CUPTI goes by
  * itself, as soon as its callback has returned: not while we read what its records point to.
@@ -14,6 +15,7 @@
 #include "base/clock.h"
 #include "collect/gpu/buffers.h"
 #include "collect/gpu/cupti_calls.h"
+#include "collect/gpu/cupti_capture.h"
 #include "collect/gpu/cupti_library.h"
 #include "collect/gpu/cupti_records.h"
 
@@ -26,6 +28,7 @@
 #define RECORD_BYTES_MAX 216u /* the largest of the records we ask for: counts are at least so */
 #define FLUSH_PERIOD_MS 500u
 #define FINALIZE_LIMIT_NS (2 * NSEC_PER_SEC)
+#define CAPTURE_LIMIT_NS NSEC_PER_SEC
 #define FATAL_YIELDS 100000u /* a fatal error's thread waits for a reader no longer */
 #define LITTLE_MEMORY_BYTES ((size_t)256 << 20)
 
@@ -44,6 +47,7 @@ static struct cupti {
 	_Atomic bool reading;	    /* the helper reads records and their names */
 	_Atomic uint32_t finalize;  /* enum finalize_state */
 	_Atomic uint64_t discarded; /* records, at least */
+	struct capture capture;	    /* of graphs, by the job */
 	const struct gputrace_sink *sink;
 	struct buffers buffers;
 	struct buffers discards; /* where a library that can't be refused a buffer writes */
@@ -108,20 +112,34 @@ static void on_fatal(void)
 		(void)sched_yield();
 }
 
-/* The state's callback comes from CUPTI's own threads, the other from the call that we make. */
+/* Within a call of the driver, at its exit; of a job's thread if that made one just now. */
+static void finalize_here(void)
+{
+	uint32_t wanted = FINALIZE_WANTED;
+	int mode;
+
+	if (capture_goes_on(&cupti.capture) ||
+	    !atomic_compare_exchange_strong(&cupti.finalize, &wanted, FINALIZE_RUNS))
+		return;
+	mode = capture_relax(&cupti.cuda);
+	(void)cupti.api.unsubscribe(cupti.subscriber);
+	(void)cupti.api.finalize();
+	capture_restore(&cupti.cuda, mode);
+	atomic_store(&cupti.finalize, FINALIZE_DONE);
+}
+
+/* The state's callback comes from CUPTI's own threads, the others from calls of the driver. */
 static void on_callback(_unused_ void *data, uint32_t domain, uint32_t call, const void *info)
 {
 	const struct cupti_callback_data *at = info;
-	uint32_t wanted = FINALIZE_WANTED;
 
 	if (domain == CUPTI_DOMAIN_STATE && call == CUPTI_STATE_FATAL_ERROR)
 		on_fatal();
-	if (domain != CUPTI_DOMAIN_DRIVER || at->site != CUPTI_SITE_EXIT ||
-	    !atomic_compare_exchange_strong(&cupti.finalize, &wanted, FINALIZE_RUNS))
+	if (domain != CUPTI_DOMAIN_DRIVER)
 		return;
-	(void)cupti.api.unsubscribe(cupti.subscriber);
-	(void)cupti.api.finalize();
-	atomic_store(&cupti.finalize, FINALIZE_DONE);
+	capture_note(&cupti.capture, call, at);
+	if (call == CUPTI_DRIVER_GET_VERSION && at->site == CUPTI_SITE_EXIT)
+		finalize_here();
 }
 
 /* --- errors --- */
@@ -255,6 +273,7 @@ static int subscribe(char ret_why[static GPUTRACE_WHY_MAX])
 	cupti.attached = true;
 	(void)cupti.api.enable_callback(1, cupti.subscriber, CUPTI_DOMAIN_STATE,
 					CUPTI_STATE_FATAL_ERROR);
+	capture_watch(&cupti.capture, &cupti.api, cupti.subscriber);
 	return 0;
 }
 
@@ -363,9 +382,28 @@ static int open_buffers(char ret_why[static GPUTRACE_WHY_MAX])
 	return ret;
 }
 
+static int attach(char ret_why[static GPUTRACE_WHY_MAX])
+{
+	int ret = subscribe(ret_why);
+
+	if (ret < 0)
+		return ret;
+	if (cupti.api.set_thread_id_type != NULL)
+		(void)cupti.api.set_thread_id_type(CUPTI_THREAD_ID_SYSTEM);
+	set_clock();
+	set_attributes();
+	ret = enable_kinds(ret_why);
+	if (ret == 0)
+		return 0;
+	disable_all();
+	(void)cupti.api.unsubscribe(cupti.subscriber);
+	cupti.attached = false;
+	return ret;
+}
+
 static int start(const struct gputrace_sink *sink, char ret_why[static GPUTRACE_WHY_MAX])
 {
-	int ret = open_buffers(ret_why);
+	int ret = open_buffers(ret_why), mode;
 
 	if (ret < 0)
 		return ret;
@@ -377,20 +415,11 @@ static int start(const struct gputrace_sink *sink, char ret_why[static GPUTRACE_
 					   cupti.version < CUPTI_VERSION_13_1_1;
 	cupti_reader_reset(&cupti.reader);
 	cupti.buffer = NULL;
-	ret = subscribe(ret_why);
+	mode = capture_relax(&cupti.cuda);
+	ret = attach(ret_why);
+	capture_restore(&cupti.cuda, mode);
 	if (ret < 0)
 		return ret;
-	if (cupti.api.set_thread_id_type != NULL)
-		(void)cupti.api.set_thread_id_type(CUPTI_THREAD_ID_SYSTEM);
-	set_clock();
-	set_attributes();
-	ret = enable_kinds(ret_why);
-	if (ret < 0) {
-		disable_all();
-		(void)cupti.api.unsubscribe(cupti.subscriber);
-		cupti.attached = false;
-		return ret;
-	}
 	cupti.session_cnt++;
 	name_device();
 	return 0;
@@ -449,11 +478,15 @@ static void count_dropped(void)
 
 static void stop(void)
 {
+	int mode;
+
 	if (atomic_load(&cupti.fatal))
 		return;
+	mode = capture_relax(&cupti.cuda);
 	disable_all();
 	(void)cupti.api.flush_all(0);
 	(void)cupti.api.flush_all(CUPTI_FLUSH_FORCED);
+	capture_restore(&cupti.cuda, mode);
 	count_dropped();
 }
 
@@ -508,6 +541,12 @@ static int detach(char ret_why[static GPUTRACE_WHY_MAX])
 			"CUPTI stays attached, idle: detaching before CUDA 12.6 may harm graphs",
 			NULL);
 		return -EOPNOTSUPP;
+	}
+	ret = capture_wait(&cupti.capture, CAPTURE_LIMIT_NS);
+	if (ret < 0) {
+		gputrace_why(ret_why, "CUPTI stays attached, idle: the job captures a CUDA graph",
+			     NULL);
+		return ret;
 	}
 	ret = finalize();
 	if (ret == -EBUSY) { /* the subscriber is not ours to name any more */

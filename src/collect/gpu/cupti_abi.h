@@ -45,6 +45,17 @@ enum cupti_result {
 #define CUPTI_STATE_FATAL_ERROR 1u
 #define CUPTI_SITE_EXIT 1
 #define CUPTI_DRIVER_GET_VERSION 2u /* cuDriverGetVersion */
+enum cupti_driver_call {
+	CUPTI_DRIVER_BEGIN_CAPTURE = 495,
+	CUPTI_DRIVER_BEGIN_CAPTURE_PTSZ = 496,
+	CUPTI_DRIVER_END_CAPTURE = 497,
+	CUPTI_DRIVER_END_CAPTURE_PTSZ = 498,
+	CUPTI_DRIVER_BEGIN_CAPTURE_V2 = 539,
+	CUPTI_DRIVER_BEGIN_CAPTURE_V2_PTSZ = 540,
+	CUPTI_DRIVER_BEGIN_CAPTURE_TO_GRAPH = 720,
+	CUPTI_DRIVER_BEGIN_CAPTURE_TO_GRAPH_PTSZ = 721,
+};
+#define CUDA_CAPTURE_RELAXED 2 /* CUstreamCaptureMode */
 #define CUPTI_OBJECT_THREAD 2u
 #define CUPTI_NO_STREAM UINT32_MAX
 #define CUPTI_OLD_SUBSCRIBER_BYTES 64
@@ -66,6 +77,8 @@ struct cupti_subscriber_params {
 /* What a callback of an API's domain is given: its beginning. */
 struct cupti_callback_data {
 	uint32_t site;
+	const void *unused[2];
+	const int *result; /* of the call, at its exit */
 };
 
 typedef void (*cupti_callback_fn)(void *data, uint32_t domain, uint32_t call, const void *info);

@@ -18,6 +18,10 @@ struct entry {
 	{                                                             \
 		offsetof(struct cuda_functions, field), false, symbol \
 	}
+#define CUDA_MAYBE(field, symbol)                                    \
+	{                                                            \
+		offsetof(struct cuda_functions, field), true, symbol \
+	}
 #define CUPTI(field, symbol)                                           \
 	{                                                              \
 		offsetof(struct cupti_functions, field), false, symbol \
@@ -28,10 +32,14 @@ struct entry {
 	}
 
 static const struct entry cuda_entries[] = {
-	CUDA(device_count, "cuDeviceGetCount"),	  CUDA(device_get, "cuDeviceGet"),
-	CUDA(device_name, "cuDeviceGetName"),	  CUDA(context_state, "cuDevicePrimaryCtxGetState"),
-	CUDA(context_current, "cuCtxGetCurrent"), CUDA(driver_version, "cuDriverGetVersion"),
+	CUDA(device_count, "cuDeviceGetCount"),
+	CUDA(device_get, "cuDeviceGet"),
+	CUDA(device_name, "cuDeviceGetName"),
+	CUDA(context_state, "cuDevicePrimaryCtxGetState"),
+	CUDA(context_current, "cuCtxGetCurrent"),
+	CUDA(driver_version, "cuDriverGetVersion"),
 	CUDA(memory_info, "cuMemGetInfo_v2"),
+	CUDA_MAYBE(capture_mode, "cuThreadExchangeStreamCaptureMode"),
 };
 
 static const struct entry cupti_entries[] = {

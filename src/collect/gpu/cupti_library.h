@@ -21,6 +21,7 @@ struct cuda_functions {
 	int (*context_current)(void **ret);
 	int (*driver_version)(int *ret);
 	int (*memory_info)(size_t *ret_free, size_t *ret_total);
+	int (*capture_mode)(int *mode); /* swaps the calling thread's; may be missing */
 };
 
 /* Of libcupti; those in the second part may be missing in a version. */

@@ -40,7 +40,7 @@ struct double_watcher {
 	void (*copy)(const struct double_copy *copy);
 	void (*call)(const struct double_call *call);
 	void (*sync)(uint32_t stream, int64_t start_ns, int64_t end_ns, uint32_t correlation);
-	void (*site)(uint32_t call, int exit); /* a driver's call begins, ends */
+	void (*site)(uint32_t call, int exit, int result); /* a driver's call begins, ends */
 };
 
 /*
@@ -55,6 +55,12 @@ DOUBLE_EXPORT void double_copy(uint8_t kind, uint64_t bytes, uint32_t stream, in
 DOUBLE_EXPORT void double_graph(uint32_t stream, uint32_t nodes, int64_t ns);
 DOUBLE_EXPORT void double_wait(uint32_t stream, uint32_t other); /* for all it has by now */
 DOUBLE_EXPORT void double_synchronize(uint32_t stream);
+
+/*
+ * Captures that go on, of which a call that captures don't stand breaks all, unless its thread is
+ * relaxed (cuThreadExchangeStreamCaptureMode); then cuStreamEndCapture() fails.
+ */
+DOUBLE_EXPORT int double_disturb_captures(void);
 
 /* Exported by libcupti's double: the test's side. */
 DOUBLE_EXPORT void double_set(const char *key, int64_t value);

@@ -21,6 +21,8 @@
 
 enum { RUNTIME = 2, LAUNCH = 211, COPY_ASYNC = 41, SET_ASYNC = 51, GRAPH_LAUNCH = 311 };
 enum { STREAM_SYNC = 131 };
+enum { GET_VERSION = 2, BEGIN_CAPTURE = 539, END_CAPTURE = 497 }; /* calls of the driver */
+enum { MODE_GLOBAL, MODE_LOCAL, MODE_RELAXED };
 
 EXPORT int cuInit(unsigned flags);
 EXPORT int cuDeviceGetCount(int *ret);
@@ -30,6 +32,9 @@ EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *active);
 EXPORT int cuCtxGetCurrent(void **ret);
 EXPORT int cuDriverGetVersion(int *ret);
 EXPORT int cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total);
+EXPORT int cuThreadExchangeStreamCaptureMode(int *mode);
+EXPORT int cuStreamBeginCapture_v2(void *stream, int mode);
+EXPORT int cuStreamEndCapture(void *stream, void **ret);
 
 struct stream;
 
@@ -62,12 +67,15 @@ static struct {
 	_Atomic(const struct double_watcher *) watcher;
 	_Atomic int active;
 	_Atomic uint32_t correlation;
+	_Atomic int captures, broken;
 	struct stream streams[STREAM_CNT];
 	size_t stream_cnt;
 	pthread_mutex_t lock;
 	struct meeting *meetings;
 	uint32_t meeting;
 } gpu = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static __thread int capture_mode = MODE_GLOBAL;
 
 static int64_t now_ns(void)
 {
@@ -301,7 +309,20 @@ void double_synchronize(uint32_t id)
 	tell_call(STREAM_SYNC, start_ns, correlation);
 }
 
+int double_disturb_captures(void)
+{
+	if (capture_mode != MODE_RELAXED)
+		atomic_store(&gpu.broken, atomic_load(&gpu.captures));
+	return atomic_load(&gpu.captures);
+}
+
 /* --- the driver's names --- */
+
+static void tell_site(uint32_t call, int exit, int result)
+{
+	if (watcher() != NULL)
+		watcher()->site(call, exit, result);
+}
 
 int cuInit(unsigned flags)
 {
@@ -344,18 +365,47 @@ int cuCtxGetCurrent(void **ret)
 
 int cuDriverGetVersion(int *ret)
 {
-	const uint32_t call = 2;
-
-	if (watcher() != NULL)
-		watcher()->site(call, 0);
+	tell_site(GET_VERSION, 0, 0);
 	*ret = 13000;
-	if (watcher() != NULL)
-		watcher()->site(call, 1);
+	tell_site(GET_VERSION, 1, 0);
 	return 0;
+}
+
+int cuThreadExchangeStreamCaptureMode(int *mode)
+{
+	int before = capture_mode;
+
+	capture_mode = *mode;
+	*mode = before;
+	return 0;
+}
+
+/* Of no stream: it is refused. */
+int cuStreamBeginCapture_v2(void *stream, int mode)
+{
+	int result = stream == NULL || mode != MODE_GLOBAL ? 1 : 0;
+
+	tell_site(BEGIN_CAPTURE, 0, 0);
+	if (result == 0)
+		atomic_fetch_add(&gpu.captures, 1);
+	tell_site(BEGIN_CAPTURE, 1, result);
+	return result;
+}
+
+int cuStreamEndCapture(void *stream, void **ret)
+{
+	int result = atomic_exchange(&gpu.broken, 0) > 0 ? 901 : 0;
+
+	*ret = stream;
+	tell_site(END_CAPTURE, 0, 0);
+	atomic_fetch_sub(&gpu.captures, 1);
+	tell_site(END_CAPTURE, 1, result);
+	return result;
 }
 
 int cuMemGetInfo_v2(size_t *ret_free, size_t *ret_total)
 {
+	(void)double_disturb_captures();
 	*ret_free = (size_t)8 << 30;
 	*ret_total = (size_t)80 << 30;
 	return 0;

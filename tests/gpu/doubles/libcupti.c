@@ -85,6 +85,8 @@ static struct {
 	bool thread;
 	_Atomic(callback_fn) callback;
 	_Atomic bool attached, state_on, driver_on, clock_set, zeroed;
+	_Atomic bool sites[CALL_CNT]; /* calls of the driver with callbacks, but for its version */
+	int (*disturb_captures)(void);
 	uint64_t kinds;
 	uint8_t runtime[CALL_CNT], driver[CALL_CNT];
 	request_fn request;
@@ -122,6 +124,12 @@ static void enter(const char *name)
 {
 	if (inside)
 		fault(name);
+}
+
+/* What the real one does to the GPU in a call. Returns how many captures go on. */
+static int disturb_captures(void)
+{
+	return c.disturb_captures != NULL ? c.disturb_captures() : 0;
 }
 
 /* --- buffers --- */
@@ -353,11 +361,16 @@ static void on_sync(uint32_t stream, int64_t start_ns, int64_t end_ns, uint32_t 
 	pthread_mutex_unlock(&c.lock);
 }
 
-static void on_site(uint32_t call, int exit)
+static void on_site(uint32_t call, int exit, int result)
 {
-	uint32_t info[32] = { (uint32_t)exit };
+	const struct {
+		uint64_t exit;
+		const void *other[2];
+		const int *result;
+		uint32_t rest[32];
+	} at = { .exit = (uint64_t)exit, .result = exit ? &result : NULL }, *info = &at;
 
-	if (!c.driver_on || c.deaf || c.callback == NULL)
+	if (c.deaf || c.callback == NULL || !(call == 2 ? c.driver_on : c.sites[call]))
 		return;
 	in_exit = exit;
 	c.callback(NULL, 1, call, info);
@@ -416,6 +429,9 @@ static uint32_t subscribe(void **ret, callback_fn callback)
 		return BUSY;
 	if (cuda != NULL)
 		*(void **)&watch = dlsym(cuda, "double_watch");
+	if (cuda != NULL)
+		*(void **)&c.disturb_captures = dlsym(cuda, "double_disturb_captures");
+	disturb_captures();
 	c.attached = true;
 	c.callback = callback;
 	*ret = &c;
@@ -473,8 +489,12 @@ uint32_t cuptiEnableCallback(uint32_t enable, void *subscriber, uint32_t domain,
 		set_driver_on(enable != 0);
 	else if (domain == 6 && call == 1)
 		c.state_on = enable != 0;
-	else
+	else if (domain == 1 && (call == 497 || call == 539))
+		c.sites[call] = enable != 0;
+	else if (domain != 1)
 		fault("a callback that nobody needs");
+	else
+		return INVALID;
 	return OK;
 }
 
@@ -512,12 +532,14 @@ uint32_t cuptiActivityEnable(int kind)
 		return BUSY;
 	if (c.refuse != 0)
 		return (uint32_t)c.refuse;
+	disturb_captures();
 	c.kinds |= (uint64_t)1 << kind;
 	return OK;
 }
 
 uint32_t cuptiActivityDisable(int kind)
 {
+	disturb_captures();
 	c.kinds &= ~((uint64_t)1 << kind);
 	return OK;
 }
@@ -544,6 +566,7 @@ uint32_t cuptiActivityEnableAllSyncRecords(uint8_t enable)
 uint32_t cuptiActivityFlushAll(uint32_t flags)
 {
 	enter("cuptiActivityFlushAll in a buffer's callback");
+	disturb_captures();
 	pthread_mutex_lock(&c.lock);
 	for (size_t i = 0; flags != 0 && i <= c.thread_cnt; i++) {
 		if (c.filling[i].at != NULL)
@@ -621,6 +644,8 @@ uint32_t cuptiFinalize(void)
 		fault("cuptiFinalize outside of a call's exit");
 	if (c.attached)
 		fault("cuptiFinalize with a subscriber");
+	if (disturb_captures() > 0)
+		fault("cuptiFinalize in the midst of a capture");
 	c.finalizing = true;
 	while (is_slow())
 		sched_yield();
