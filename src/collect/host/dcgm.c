@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/host/dcgm.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "collect/host/procfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOOK_MS 10
+#define NOTE_BYTES 64
+
+bool dcgm_owns_counters(const char *chip)
+{
+	static const char *const before_hopper[] = { "TU", "GA", "AD" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(before_hopper); i++) {
+		if (strncmp(chip, before_hopper[i], 2) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* --- the program --- */
+
+static int start(const char *program, const char *order, pid_t *ret)
+{
+	char *const argv[] = { (char *)(uintptr_t)program, (char *)(uintptr_t) "profile",
+			       (char *)(uintptr_t)order, NULL };
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	int error;
+
+	(void)sigemptyset(&none);
+	(void)sigfillset(&all);
+	(void)posix_spawn_file_actions_init(&files);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		(void)posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
+	(void)posix_spawnattr_init(&attributes);
+	(void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	(void)posix_spawnattr_setsigmask(&attributes, &none);
+	(void)posix_spawnattr_setsigdefault(&attributes, &all);
+	error = posix_spawnp(ret, program, &files, &attributes, argv, environ);
+	(void)posix_spawnattr_destroy(&attributes);
+	(void)posix_spawn_file_actions_destroy(&files);
+	return -error;
+}
+
+/* Returns 0, -ENODEV: it isn't there or says no, -ETIME: it was killed, nobody knows. */
+static int run(const struct dcgm *dcgm, const char *order)
+{
+	int64_t due_ns = clock_mono_ns() + dcgm->answer_ms * NSEC_PER_MSEC;
+	int status = 0;
+	pid_t pid, got;
+
+	if (start(dcgm->program, order, &pid) < 0)
+		return -ENODEV;
+	while ((got = waitpid(pid, &status, WNOHANG)) == 0 && clock_mono_ns() < due_ns)
+		(void)poll(NULL, 0, LOOK_MS);
+	if (got == pid)
+		return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -ENODEV;
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, &status, 0);
+	return -ETIME;
+}
+
+/* --- the note: "PID START\n", START as /proc/PID/stat has it --- */
+
+static int write_note(const struct dcgm *dcgm)
+{
+	int fd = open(dcgm->note, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct procfs_stat stat;
+	char text[NOTE_BYTES];
+	int len, error;
+
+	if (fd < 0)
+		return -errno;
+	error = procfs_read_stat("", (uint32_t)dcgm->owner, 0, &stat);
+	if (error == 0) {
+		len = snprintf(text, sizeof(text), "%d %" PRIu64 "\n", (int)dcgm->owner,
+			       stat.start);
+		error = file_write_all(fd, text, (size_t)len);
+	}
+	(void)close(fd);
+	if (error < 0)
+		(void)unlink(dcgm->note);
+	return error;
+}
+
+/* Whether its writer lives. What cannot be read was not written to its end. */
+static bool is_owned(const char *note)
+{
+	int fd = open(note, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	char text[NOTE_BYTES] = "", *end;
+	struct procfs_stat stat;
+	unsigned long pid;
+	ssize_t len;
+
+	if (fd < 0)
+		return false;
+	len = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	pid = strtoul(text, &end, 10);
+	return len > 0 && pid > 0 && pid <= INT32_MAX && *end == ' ' &&
+	       procfs_read_stat("", (uint32_t)pid, 0, &stat) == 0 && stat.state != 'Z' &&
+	       stat.start == strtoull(end, NULL, 10);
+}
+
+/* --- */
+
+/* Two that find the note of a dead one at the same time: one of them makes the new one. */
+static int take_note(const struct dcgm *dcgm)
+{
+	int error = write_note(dcgm);
+
+	if (error != -EEXIST)
+		return error;
+	if (is_owned(dcgm->note))
+		return -EBUSY;
+	(void)unlink(dcgm->note);
+	return write_note(dcgm);
+}
+
+int dcgm_pause(const struct dcgm *dcgm)
+{
+	int error = take_note(dcgm);
+
+	if (error < 0)
+		return error == -EEXIST ? -EBUSY : error;
+	error = run(dcgm, "--pause");
+	if (error == -ETIME) /* perhaps it is paused */
+		(void)dcgm_resume(dcgm);
+	else if (error < 0)
+		(void)unlink(dcgm->note);
+	return error == -ETIME ? -ENODEV : error;
+}
+
+int dcgm_resume(const struct dcgm *dcgm)
+{
+	if (access(dcgm->note, F_OK) != 0)
+		return 0;
+	if (run(dcgm, "--resume") < 0)
+		return -EIO;
+	(void)unlink(dcgm->note);
+	return 1;
+}
+
+int dcgm_recover(const struct dcgm *dcgm)
+{
+	return is_owned(dcgm->note) ? 0 : dcgm_resume(dcgm);
+}

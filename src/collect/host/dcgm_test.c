@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* DCGM's program is a script that notes down what it is asked, and answers as it is told. */
+#include "collect/host/dcgm.h"
+
+#include "collect/host/testtree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct {
+	char program[128], note[128], asked[128], answer[128];
+	struct dcgm dcgm;
+} fixture;
+
+static void tell(const char *answer)
+{
+	FILE *file = fopen(fixture.answer, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(answer, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static int make_dcgm(void **state)
+{
+	const char *root;
+	char script[512];
+
+	if (make_root(state) < 0)
+		return -1;
+	root = *state;
+	(void)snprintf(fixture.program, sizeof(fixture.program), "%s/dcgmi", root);
+	(void)snprintf(fixture.note, sizeof(fixture.note), "%s/note", root);
+	(void)snprintf(fixture.asked, sizeof(fixture.asked), "%s/asked", root);
+	(void)snprintf(fixture.answer, sizeof(fixture.answer), "%s/answer", root);
+	(void)snprintf(script, sizeof(script), "#!/bin/sh\necho \"$@\" >>%s\n. %s\n", fixture.asked,
+		       fixture.answer);
+	write_file(root, "dcgmi", script);
+	tell("exit 0\n");
+	fixture.dcgm = (struct dcgm){ fixture.program, fixture.note, 60000, getpid() };
+	return chmod(fixture.program, 0700);
+}
+
+static void assert_asked(const char *expected)
+{
+	FILE *file = fopen(fixture.asked, "r");
+	char text[256] = "";
+
+	if (file != NULL) {
+		text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+		(void)fclose(file);
+	}
+	assert_string_equal(text, expected);
+}
+
+static void write_note_of(const char *text)
+{
+	FILE *file = fopen(fixture.note, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void what_is_paused_is_resumed(void **state _unused_)
+{
+	assert_int_equal(dcgm_resume(&fixture.dcgm), 0);
+	assert_int_equal(dcgm_pause(&fixture.dcgm), 0);
+	assert_int_equal(access(fixture.note, F_OK), 0);
+	assert_int_equal(dcgm_recover(&fixture.dcgm), 0); /* we live */
+	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+	assert_int_equal(dcgm_resume(&fixture.dcgm), 0);
+	assert_int_not_equal(access(fixture.note, F_OK), 0);
+	assert_asked("profile --pause\nprofile --resume\n");
+}
+
+static void it_is_paused_by_one_at_a_time(void **state _unused_)
+{
+	assert_int_equal(dcgm_pause(&fixture.dcgm), 0);
+	assert_int_equal(dcgm_pause(&fixture.dcgm), -EBUSY);
+	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+	assert_asked("profile --pause\nprofile --resume\n");
+}
+
+static void without_dcgm_nothing_is_left(void **state _unused_)
+{
+	tell("exit 3\n");
+	assert_int_equal(dcgm_pause(&fixture.dcgm), -ENODEV);
+	assert_int_not_equal(access(fixture.note, F_OK), 0);
+	fixture.dcgm.program = "/nonexistent/dcgmi";
+	assert_int_equal(dcgm_pause(&fixture.dcgm), -ENODEV);
+	assert_int_not_equal(access(fixture.note, F_OK), 0);
+	fixture.dcgm.note = "/nonexistent/note";
+	assert_int_equal(dcgm_pause(&fixture.dcgm), -ENOENT);
+}
+
+/* The pause may have come through: it is taken back, at the latest by the next to come. */
+static void one_that_does_not_answer_is_killed(void **state _unused_)
+{
+	fixture.dcgm.answer_ms = 300;
+	tell("exec sleep 1000\n");
+	assert_int_equal(dcgm_pause(&fixture.dcgm), -ENODEV);
+	assert_int_equal(access(fixture.note, F_OK), 0);
+	fixture.dcgm.answer_ms = 60000;
+	tell("exit 0\n");
+	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+}
+
+static void a_resume_that_fails_is_left_to_the_next(void **state _unused_)
+{
+	assert_int_equal(dcgm_pause(&fixture.dcgm), 0);
+	tell("exit 1\n");
+	assert_int_equal(dcgm_resume(&fixture.dcgm), -EIO);
+	assert_int_equal(access(fixture.note, F_OK), 0);
+	tell("exit 0\n");
+	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+}
+
+static void what_the_dead_left_is_resumed(void **state _unused_)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0) {
+		fixture.dcgm.owner = getpid();
+		if (dcgm_pause(&fixture.dcgm) == 0)
+			(void)raise(SIGKILL);
+		_exit(1);
+	}
+	/* As long as it is not buried, too. */
+	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
+	assert_int_equal(dcgm_recover(&fixture.dcgm), 1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_asked("profile --pause\nprofile --resume\n");
+	assert_int_equal(dcgm_recover(&fixture.dcgm), 0);
+}
+
+static void notes_that_make_no_sense_are_of_the_dead(void **state _unused_)
+{
+	static const char *const notes[] = {
+		"", "x", "0 0\n", "-1 7\n", "1", "99999999999 1\n", "1 18446744073709551615\n"
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(notes); i++) {
+		write_note_of(notes[i]);
+		assert_int_equal(dcgm_recover(&fixture.dcgm), 1);
+		write_note_of(notes[i]);
+		assert_int_equal(dcgm_pause(&fixture.dcgm), 0);
+		assert_int_equal(dcgm_recover(&fixture.dcgm), 0);
+		assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+	}
+}
+
+static void a_note_that_is_a_link_is_not_followed(void **state _unused_)
+{
+	assert_int_equal(symlink("/etc/passwd", fixture.note), 0);
+	assert_int_equal(dcgm_pause(&fixture.dcgm), 0); /* the link was removed */
+	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+}
+
+static void chips_before_hopper_are_dcgms(void **state _unused_)
+{
+	assert_true(dcgm_owns_counters("GA100"));
+	assert_true(dcgm_owns_counters("TU102"));
+	assert_true(dcgm_owns_counters("AD102"));
+	assert_false(dcgm_owns_counters("GH100"));
+	assert_false(dcgm_owns_counters("GB202"));
+	assert_false(dcgm_owns_counters(""));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_dcgm, remove_root)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_paused_is_resumed),
+		TEST(it_is_paused_by_one_at_a_time),
+		TEST(without_dcgm_nothing_is_left),
+		TEST(one_that_does_not_answer_is_killed),
+		TEST(a_resume_that_fails_is_left_to_the_next),
+		TEST(what_the_dead_left_is_resumed),
+		TEST(notes_that_make_no_sense_are_of_the_dead),
+		TEST(a_note_that_is_a_link_is_not_followed),
+		TEST(chips_before_hopper_are_dcgms),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
