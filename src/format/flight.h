@@ -9,7 +9,8 @@
  *		the file, whose pages exist only while a window is open
  *
  * One thread writes each ring (format/ring.h). Tables (strings, frames, nodes)
- * only grow: entries below their published count never change. Readers trust
+ * only grow: entries below their published count never change, but for gpu_lanes: when it
+ * is full, a window's new lanes take the places of those that are not in it. Readers trust
  * nothing: an index is compared with the table's size before it is used.
  * Source: facts on collection, sections 2, 8 and 9; design.md sections 4 and 8.
  */

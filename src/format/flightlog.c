@@ -496,10 +496,13 @@ static int take_nodes(struct flightlog *log, const struct flight *flight, uint32
 	return ret;
 }
 
+/* When the table is full, lanes of earlier windows are given to others. */
 static int take_gpu_lanes(struct flightlog *log, const struct flight *flight, uint32_t cnt)
 {
 	int ret = 0;
 
+	if (cnt == FLIGHT_GPU_LANE_CNT)
+		log->gpu_lanes.cnt = 0;
 	while (ret == 0 && log->gpu_lanes.cnt < cnt) {
 		struct flight_gpu_lane lane;
 

@@ -36,6 +36,10 @@ static struct gpu {
 	uint32_t lane; /* the thread's; 0: none reserved yet */
 	const struct gputrace_ops *ops;
 	uint16_t lanes[LANE_SLOTS]; /* index + 1 in the recorder's table, by hash; 0: free */
+	uint32_t window;	    /* counts them */
+	uint32_t lane_used[FLIGHT_GPU_LANE_CNT]; /* the window in which it was, last */
+	uint32_t swept;				 /* the window in which old lanes were let go, */
+	uint32_t old_lane;			 /* from here on others take them */
 } gpu;
 
 /* --- the sink: on the helper thread --- */
@@ -65,34 +69,70 @@ static void sink_device(const char *name)
 				      memory_order_release);
 }
 
-/* FLIGHT_GPU_LANE_CNT: the table is full. */
-static uint32_t add_lane(struct flight *flight, const struct gputrace_event *event, uint16_t *slot)
+/* Where a lane of the table is found, or is to be put. */
+static uint16_t *slot_of(const struct flight *flight, const struct flight_gpu_lane *lane)
 {
-	uint32_t cnt = atomic_load_explicit(&flight->gpu_lane_cnt, memory_order_relaxed);
-
-	if (cnt >= FLIGHT_GPU_LANE_CNT)
-		return FLIGHT_GPU_LANE_CNT;
-	flight->gpu_lanes[cnt] = (struct flight_gpu_lane){ event->device, event->id };
-	atomic_store_explicit(&flight->gpu_lane_cnt, cnt + 1, memory_order_release);
-	*slot = (uint16_t)(cnt + 1);
-	return cnt;
-}
-
-static uint32_t lane_of(struct flight *flight, const struct gputrace_event *event)
-{
-	uint64_t key = (uint64_t)(uint32_t)event->device << 32 | event->id;
+	uint64_t key = (uint64_t)(uint32_t)lane->device << 32 | lane->id;
 	uint64_t at = key * 0x9e3779b97f4a7c15u >> 32;
 
 	for (;; at++) {
 		uint16_t *slot = &gpu.lanes[at % LANE_SLOTS];
-		const struct flight_gpu_lane *lane;
 
-		if (*slot == 0)
-			return add_lane(flight, event, slot);
-		lane = &flight->gpu_lanes[*slot - 1];
-		if (lane->device == event->device && lane->id == event->id)
-			return *slot - 1u;
+		if (*slot == 0 || (flight->gpu_lanes[*slot - 1].device == lane->device &&
+				   flight->gpu_lanes[*slot - 1].id == lane->id))
+			return slot;
 	}
+}
+
+/* Those that no event of this window is on are found no more. */
+static void let_old_lanes_go(const struct flight *flight)
+{
+	memset(gpu.lanes, 0, sizeof(gpu.lanes));
+	for (uint32_t i = 0; i < FLIGHT_GPU_LANE_CNT; i++) {
+		if (gpu.lane_used[i] == gpu.window)
+			*slot_of(flight, &flight->gpu_lanes[i]) = (uint16_t)(i + 1);
+	}
+	gpu.swept = gpu.window;
+	gpu.old_lane = 0;
+}
+
+/* A long job has more threads and queues than the table. FLIGHT_GPU_LANE_CNT: so has this window. */
+static uint32_t free_lane(const struct flight *flight)
+{
+	uint32_t cnt = atomic_load_explicit(&flight->gpu_lane_cnt, memory_order_relaxed);
+
+	if (cnt < FLIGHT_GPU_LANE_CNT)
+		return cnt;
+	if (gpu.swept != gpu.window)
+		let_old_lanes_go(flight);
+	while (gpu.old_lane < FLIGHT_GPU_LANE_CNT && gpu.lane_used[gpu.old_lane] == gpu.window)
+		gpu.old_lane++;
+	return gpu.old_lane;
+}
+
+static uint32_t add_lane(struct flight *flight, const struct flight_gpu_lane *lane)
+{
+	uint32_t idx = free_lane(flight);
+
+	if (idx == FLIGHT_GPU_LANE_CNT)
+		return idx;
+	*slot_of(flight, lane) = (uint16_t)(idx + 1);
+	flight->gpu_lanes[idx] = *lane;
+	if (idx >= atomic_load_explicit(&flight->gpu_lane_cnt, memory_order_relaxed))
+		atomic_store_explicit(&flight->gpu_lane_cnt, idx + 1, memory_order_release);
+	return idx;
+}
+
+/* FLIGHT_GPU_LANE_CNT: the table is full. */
+static uint32_t lane_of(struct flight *flight, const struct gputrace_event *event)
+{
+	struct flight_gpu_lane lane = { event->device, event->id };
+	uint16_t slot = *slot_of(flight, &lane);
+	uint32_t idx = slot != 0 ? slot - 1u : add_lane(flight, &lane);
+
+	if (idx < FLIGHT_GPU_LANE_CNT)
+		gpu.lane_used[idx] = gpu.window;
+	return idx;
 }
 
 /* Equal nodes of graphs have equal numbers, others nearly always others. */
@@ -274,6 +314,7 @@ int gpu_open(char ret_why[static GPUTRACE_WHY_MAX])
 		gputrace_why(ret_why, "the window before is still being closed", NULL);
 		return -EBUSY;
 	}
+	gpu.window++;
 	ret = find_ops(&gpu.ops, ret_why);
 	if (ret == 0)
 		ret = take_lane(ret_why);

@@ -24,7 +24,8 @@ static struct flight *flight;
 
 static struct {
 	const struct gputrace_sink *sink;
-	size_t left; /* events to be drained */
+	size_t left;		   /* events to be drained */
+	uint32_t queue, queue_cnt; /* where they are, in turn */
 	int close_result;
 	_Atomic bool stuck, stopping; /* stop() waits while stuck */
 	_Atomic int closed, notes, remarks;
@@ -63,9 +64,11 @@ static size_t drain(size_t most)
 	struct gputrace_event event = { .kind = GPUTRACE_KERNEL, .name = 1 };
 	size_t cnt = MIN(most, back_end.left);
 
-	for (size_t i = 0; i < cnt; i++)
+	for (size_t i = 0; i < cnt; i++, back_end.left--) {
+		event.id = back_end.queue + (uint32_t)back_end.left % MAX(back_end.queue_cnt, 1u);
+		event.correlation = event.id;
 		back_end.sink->event(&event);
-	back_end.left -= cnt;
+	}
 	return cnt;
 }
 
@@ -174,6 +177,49 @@ static void who_gave_it_up_is_met_by_no_late_detach(_unused_ void **state)
 	assert_int_equal(back_end.closed, 1);
 }
 
+/* All of a window, each on the lane that is its queue's now. */
+static void check_queues(uint64_t first)
+{
+	for (uint64_t i = first; i < recorded(); i++) {
+		const struct ring_record *at =
+			&flight->window_records[0][i % FLIGHT_WINDOW_RECORD_CNT];
+		const struct flight_gpu_lane *lane = &flight->gpu_lanes[at->detail];
+
+		assert_in_range(at->detail, 0, atomic_load(&flight->gpu_lane_cnt) - 1);
+		assert_int_equal(lane->id, flight_gpu_correlation(at->extra));
+		assert_int_equal(lane->device, 0);
+	}
+}
+
+static void queues_of_earlier_windows_make_room_for_others(_unused_ void **state)
+{
+	back_end.queue_cnt = 300;
+	for (uint32_t i = 0; i < 12; i++) {
+		uint64_t before = recorded();
+
+		back_end.queue = 1000 + 150 * i; /* half of them are those of the window before */
+		begin_and_end(0, false);
+		wait_closed();
+		assert_int_equal(recorded() - before, BACKLOG);
+		check_queues(before);
+	}
+	assert_int_equal(flight->drops.gpu, 0);
+	assert_int_equal(flight->gpu_lane_cnt, FLIGHT_GPU_LANE_CNT);
+}
+
+static void queues_beyond_the_table_are_counted(_unused_ void **state)
+{
+	uint64_t before = recorded();
+
+	back_end.queue = 5000;
+	back_end.queue_cnt = BACKLOG;
+	begin_and_end(0, false);
+	wait_closed();
+	assert_int_equal(recorded() - before, FLIGHT_GPU_LANE_CNT);
+	assert_int_equal(flight->drops.gpu, BACKLOG - FLIGHT_GPU_LANE_CNT);
+	check_queues(before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +227,8 @@ int main(void)
 		cmocka_unit_test(a_window_is_drained_and_then_closed),
 		cmocka_unit_test(a_window_that_is_not_whole_is_told_from_one_that_stays_attached),
 		cmocka_unit_test(who_gave_it_up_is_met_by_no_late_detach),
+		cmocka_unit_test(queues_of_earlier_windows_make_room_for_others),
+		cmocka_unit_test(queues_beyond_the_table_are_counted),
 	};
 
 	flight = mmap(NULL, sizeof(*flight), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,

@@ -203,6 +203,26 @@ static void records_of_no_known_queue_are_not_taken(void **state)
 	flightlog_done(&log);
 }
 
+static void queues_that_take_others_places_are_seen_anew(void **state)
+{
+	struct fixture *x = *state;
+	const struct flight *reader;
+	struct flightlog log;
+
+	x->f->gpu_lane_cnt = FLIGHT_GPU_LANE_CNT;
+	flightlog_init(&log);
+	assert_int_equal(flight_map(x->recorder.fd, &reader, NULL), 0);
+	assert_int_equal(flightlog_take(&log, reader, true), 0);
+	x->f->gpu_lanes[STREAM].id = 77;
+	gpu(x, FLIGHT_GPU_KERNEL, STREAM, "gemm", 5, 9, 0, 0);
+	assert_int_equal(flightlog_take(&log, reader, true), 0);
+	flight_unmap(reader);
+	assert_int_equal(log.gpu_lanes.cnt, FLIGHT_GPU_LANE_CNT);
+	assert_int_equal(log.gpu_lanes.data[STREAM].id, 77);
+	assert_int_equal(log.lanes.data[0].window.cnt, 1);
+	flightlog_done(&log);
+}
+
 static void a_file_keeps_queues_and_the_gpus_name(void **state)
 {
 	struct fixture *x = *state;
@@ -242,6 +262,7 @@ int main(void)
 		TEST(a_wait_inside_of_a_gpu_call_is_the_calls),
 		TEST(kernels_that_reach_over_an_end_are_whole_and_others_are_not_there),
 		TEST(records_of_no_known_queue_are_not_taken),
+		TEST(queues_that_take_others_places_are_seen_anew),
 		TEST(a_file_keeps_queues_and_the_gpus_name),
 	};
 
