@@ -3,13 +3,11 @@
 
 #include <errno.h>
 
-int vec_reserve_bytes(void **data, size_t *cap, size_t need, size_t elem_size)
+int vec_grow_bytes(void **data, size_t *cap, size_t need, size_t elem_size)
 {
 	size_t want = *cap, bytes;
 	void *grown;
 
-	if (need <= *cap)
-		return 0;
 	/* Half as much again: realloc of large blocks moves pages, not bytes. */
 	want = want < 8 ? 8 : want + want / 2;
 	if (want < need)

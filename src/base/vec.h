@@ -18,11 +18,18 @@
 		size_t cnt, cap; \
 	}
 
+/* vec_reserve_bytes() of more than *cap. */
+_must_check_ int vec_grow_bytes(void **data, size_t *cap, size_t need, size_t elem_size);
+
 /*
  * Makes room for need elements of elem_size bytes. Returns 0 or -ENOMEM; on
  * failure *data and *cap are as before. Amortised O(1) per added element.
  */
-_must_check_ int vec_reserve_bytes(void **data, size_t *cap, size_t need, size_t elem_size);
+_must_check_ static inline int vec_reserve_bytes(void **data, size_t *cap, size_t need,
+						 size_t elem_size)
+{
+	return need <= *cap ? 0 : vec_grow_bytes(data, cap, need, elem_size);
+}
 
 #define vec_reserve(v, need) \
 	vec_reserve_bytes((void **)&(v)->data, &(v)->cap, (need), sizeof(*(v)->data))
