@@ -142,21 +142,31 @@ static inline bool scan_plain_int(struct scan *scan, uint64_t *ret)
 	return true;
 }
 
-/* The value of the eight digits at p; false when there are not as many. */
-static inline bool scan_eight_digits(const uint8_t *p, uint64_t *ret)
+/*
+ * The value of the digits at p, of which the first eight are taken; returns how many. It takes
+ * as long for one as for eight: how many digits a duration has cannot be foreseen.
+ */
+static inline size_t scan_digits(const uint8_t *p, uint64_t *ret)
 {
-	const uint64_t low = 0x0f0f0f0f0f0f0f0fULL, zeros = 0x3030303030303030ULL;
-	uint64_t v;
+	const uint64_t tops = 0x8080808080808080ULL;
+	uint64_t v, others;
+	size_t cnt;
 
+	*ret = 0;
+	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__)
+		return 0;
 	memcpy(&v, p, sizeof(v));
-	if (__BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ || (v & ~low) != zeros ||
-	    ((v + 0x0606060606060606ULL) & ~low) != zeros)
-		return false;
+	v ^= 0x3030303030303030ULL;
+	others = (v | ((v & ~tops) + 0x7676767676767676ULL)) & tops; /* 10 + 0x76 has the top bit */
+	cnt = others != 0 ? (size_t)__builtin_ctzll(others) / 8 : 8;
+	if (cnt == 0)
+		return 0;
+	v <<= 64 - 8 * cnt; /* zeros in front, what is no digit falls off */
 	/* Neighbours become numbers of two digits, of four, of eight: the first is lowest. */
-	v = (v & low) * (1 + (10 << 8)) >> 8;
+	v = v * (1 + (10 << 8)) >> 8;
 	v = (v & 0x00ff00ff00ff00ffULL) * (1 + (100 << 16)) >> 16;
 	*ret = (v & 0x0000ffff0000ffffULL) * (1 + (10000ULL << 32)) >> 32;
-	return true;
+	return cnt;
 }
 
 /*
@@ -166,12 +176,10 @@ static inline bool scan_eight_digits(const uint8_t *p, uint64_t *ret)
 static inline bool scan_plain_us(struct scan *scan, int64_t *ret_ns)
 {
 	const uint8_t *p = scan->p;
-	uint64_t us = 0; /* of too many digits it wraps, and is not used */
+	uint64_t us; /* of too many digits it wraps, and is not used */
 	unsigned int digit, a, b, c;
 
-	if (scan_eight_digits(p, &us))
-		p += 8;
-	for (; (digit = (unsigned int)*p - '0') < 10; p++)
+	for (p += scan_digits(p, &us); (digit = (unsigned int)*p - '0') < 10; p++)
 		us = us * 10 + digit;
 	/* Behind the window's end lie zeros: no point, and no digits. */
 	if (*p != '.' || (size_t)(p - scan->p) - 1 >= 15 || (*scan->p == '0' && p - scan->p > 1))
