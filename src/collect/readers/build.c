@@ -11,8 +11,6 @@
 
 #define MAX_LANES 65535u
 #define MAX_TRACKS 4096u
-/* Ids below are their own code; wider ones are numbered from here on. */
-#define WIDE_BASE 0xf0000000u
 
 void build_init(struct build *build, struct trace *trace)
 {
@@ -121,25 +119,20 @@ int build_lane_find(const struct build *build, struct ident pid, struct ident ti
 	return lane != IDMAP_NONE ? (int)lane : -ENOENT;
 }
 
-int build_code(struct build *build, uint64_t id, uint32_t *ret)
+int build_code_wide(struct build *build, uint64_t id, uint32_t *ret)
 {
-	uint32_t number;
+	uint32_t number = idmap_get(&build->wide_ids, id);
 	int r;
 
-	if (id < WIDE_BASE) {
-		*ret = (uint32_t)id;
-		return 0;
-	}
-	number = idmap_get(&build->wide_ids, id);
 	if (number == IDMAP_NONE) {
 		number = (uint32_t)build->wide_ids.cnt;
-		if (number >= CODE_NONE - WIDE_BASE)
+		if (number >= CODE_NONE - BUILD_WIDE_BASE)
 			return -ENOMEM;
 		r = idmap_set(&build->wide_ids, id, number);
 		if (r < 0)
 			return r;
 	}
-	*ret = WIDE_BASE + number;
+	*ret = BUILD_WIDE_BASE + number;
 	return 0;
 }
 

@@ -87,8 +87,20 @@ _must_check_ int build_lane(struct build *build, struct ident pid, struct ident 
 _must_check_ int build_lane_find(const struct build *build, struct ident pid, struct ident tid,
 				 enum lane_type type);
 
+/* Ids below are their own code; wider ones are numbered from here on. */
+#define BUILD_WIDE_BASE 0xf0000000u
+
+/* build_code() of an id that is wide. */
+_must_check_ int build_code_wide(struct build *build, uint64_t id, uint32_t *ret);
+
 /* Short form of an id: equal ids have equal codes. 0 or -ENOMEM. */
-_must_check_ int build_code(struct build *build, uint64_t id, uint32_t *ret);
+_must_check_ static inline int build_code(struct build *build, uint64_t id, uint32_t *ret)
+{
+	if (id >= BUILD_WIDE_BASE)
+		return build_code_wide(build, id, ret);
+	*ret = (uint32_t)id;
+	return 0;
+}
 
 /*
  * Adds event, whose parent field is set here. link: NULL when it has none; only frames and

@@ -31,25 +31,6 @@ void kargs_clear(struct kargs *kargs)
 	*kargs = absent;
 }
 
-enum arg_type {
-	ARG_ID,
-	ARG_INT,
-	ARG_TEXT,
-	ARG_DTYPE,
-	ARG_TYPES,
-	ARG_DIMS,
-	ARG_PRODUCT,
-	ARG_CONCRETE
-};
-
-struct karg {
-	const char *key;
-	uint8_t len;
-	uint8_t type;
-	uint16_t off; /* in struct kargs */
-	unsigned int has;
-};
-
 #define ARG(key, type, field, has)                                             \
 	{                                                                      \
 		key, sizeof(key) - 1, type, offsetof(struct kargs, field), has \
@@ -373,15 +354,10 @@ static int read_number(struct kargs_reader *reader, const struct karg *arg, uint
 {
 	bool wanted = arg != NULL && (arg->type == ARG_ID || arg->type == ARG_INT);
 	struct number number;
-	uint64_t plain;
 	int ret;
 
-	/* An id is a uint64_t and an integer an int64_t: 18 digits fit both alike. */
-	if (wanted && !reader->want_values && scan_plain_int(reader->scan, &plain)) {
-		memcpy(field_of(kargs, arg), &plain, sizeof(plain));
-		kargs->has |= arg->has;
+	if (wanted && !reader->want_values && kargs_plain(reader, arg, kargs))
 		return 0;
-	}
 	ret = scan_number(reader->scan, &number);
 	if (ret < 0)
 		return ret;

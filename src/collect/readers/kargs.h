@@ -44,8 +44,25 @@ struct kargs_reader {
 	bool want_concrete;	   /* the event is record_param_comms, or may become it */
 };
 
+enum arg_type {
+	ARG_ID,
+	ARG_INT,
+	ARG_TEXT,
+	ARG_DTYPE,
+	ARG_TYPES,
+	ARG_DIMS,
+	ARG_PRODUCT,
+	ARG_CONCRETE
+};
+
 /* A key that means something. */
-struct karg;
+struct karg {
+	const char *key;
+	uint8_t len;
+	uint8_t type; /* enum arg_type */
+	uint16_t off; /* in struct kargs */
+	unsigned int has;
+};
 
 /* Reads the value of "args", any type. facts: of the event, for the log. 0 or -errno. */
 _must_check_ int kargs_read(struct kargs_reader *reader, const struct shape_facts *facts,
@@ -60,6 +77,23 @@ _must_check_ int kargs_read(struct kargs_reader *reader, const struct shape_fact
 void kargs_begin(struct kargs_reader *reader, struct kargs *ret);
 _must_check_ int kargs_value(struct kargs_reader *reader, const struct karg *arg,
 			     struct kargs *kargs);
+/*
+ * As kargs_value() for the usual value of most keys, up to 18 digits. Consumes it and returns
+ * true, or false with nothing consumed.
+ */
+static inline bool kargs_plain(struct kargs_reader *reader, const struct karg *arg,
+			       struct kargs *kargs)
+{
+	uint64_t plain;
+
+	/* An id is a uint64_t and an integer an int64_t: 18 digits fit both alike. */
+	if ((arg->type != ARG_ID && arg->type != ARG_INT) || !scan_plain_int(reader->scan, &plain))
+		return false;
+	memcpy((char *)kargs + arg->off, &plain, sizeof(plain));
+	kargs->has |= arg->has;
+	return true;
+}
+
 _must_check_ int kargs_rest(struct kargs_reader *reader, bool first,
 			    const struct shape_facts *facts, struct kargs *ret);
 

@@ -560,6 +560,32 @@ static int add_event(struct kevent_reader *reader, struct kevent *event)
 	return 0;
 }
 
+/* As read_value() for what values usually are; else false, with nothing consumed. */
+static inline bool read_usual(struct kevent_reader *reader, const struct shape *shape,
+			      struct kevent *event)
+{
+	uint64_t number;
+
+	switch ((enum shape_value)shape->value) {
+	case SHAPE_NAME:
+		event->has |= HAS_NAME;
+		return *reader->scan->p == '"' && knames_read_guessed(&reader->names, &event->name);
+	case SHAPE_TS:
+		event->has |= HAS_TS;
+		return scan_plain_us(reader->scan, &event->ts_ns);
+	case SHAPE_DUR:
+		event->has |= HAS_DUR;
+		return scan_plain_us(reader->scan, &event->dur_ns);
+	case SHAPE_ARG:
+		return kargs_plain(&reader->args, shape->arg, &event->args);
+	case SHAPE_OTHER:
+		return scan_plain_int(reader->scan, &number);
+	case SHAPE_END:
+		break;
+	}
+	return false;
+}
+
 /* "args" begins with this shape: whether its values can be read without their keys. */
 static bool begin_args(struct kevent_reader *reader, const struct shape *shape,
 		       struct kevent *event)
@@ -591,7 +617,8 @@ static int read_alike(struct kevent_reader *reader, struct kevent *event, uint16
 			shapes->last_end = at;
 			break;
 		}
-		ret = read_value(reader, (enum shape_value)shape->value, shape->arg, event);
+		if (!read_usual(reader, shape, event))
+			ret = read_value(reader, (enum shape_value)shape->value, shape->arg, event);
 	}
 	event->is = shapes->list[at].facts;
 	*ret_at = at;

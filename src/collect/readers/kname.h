@@ -60,25 +60,33 @@ static inline bool knames_guessed(const struct knames *names)
 	return true;
 }
 
+/* Reads the string at a '"' when it is the one that was guessed; else false, nothing consumed. */
+static inline bool knames_read_guessed(struct knames *names, uint32_t *ret)
+{
+	if (!knames_guessed(names))
+		return false;
+	*ret = *names->guess;
+	names->guess = knames_next(names, *ret);
+	return true;
+}
+
 /* The string at a '"', interned. 0 or -errno. */
 _must_check_ static inline int knames_read(struct knames *names, uint32_t *ret)
 {
 	struct scan_text text;
 	int r;
 
-	if (knames_guessed(names)) {
-		*ret = *names->guess;
-	} else {
-		r = scan_string(names->scan, &text);
-		if (r < 0)
-			return r;
-		*ret = strtab_intern(names->strings, text.text, text.len);
-		if (*ret == STRTAB_NONE)
-			return -ENOMEM;
-		/* What had to be mended stands otherwise in the text. */
-		if (text.text != names->scan->mended.data)
-			*names->guess = *ret;
-	}
+	if (knames_read_guessed(names, ret))
+		return 0;
+	r = scan_string(names->scan, &text);
+	if (r < 0)
+		return r;
+	*ret = strtab_intern(names->strings, text.text, text.len);
+	if (*ret == STRTAB_NONE)
+		return -ENOMEM;
+	/* What had to be mended stands otherwise in the text. */
+	if (text.text != names->scan->mended.data)
+		*names->guess = *ret;
 	names->guess = knames_next(names, *ret);
 	return 0;
 }
