@@ -118,6 +118,36 @@ void buffers_release(struct buffers *buffers, uint8_t *buffer)
 	atomic_store_explicit(&buffers->slots[slot].state, SLOT_EMPTY, memory_order_release);
 }
 
+void buffers_leave(struct buffers *buffers)
+{
+	if (buffers->reading.buffer != NULL)
+		buffers_release(buffers, buffers->reading.buffer);
+	buffers->reading.buffer = NULL;
+}
+
+static bool read_next(struct buffers *buffers)
+{
+	buffers_leave(buffers);
+	buffers->reading.at = NULL;
+	buffers->reading.buffer = buffers_next(buffers, &buffers->reading.valid);
+	return buffers->reading.buffer != NULL;
+}
+
+size_t buffers_drain(struct buffers *buffers, buffers_read_fn read, void *reader, size_t most)
+{
+	size_t cnt = 0;
+
+	while (cnt < most && (buffers->reading.buffer != NULL || read_next(buffers))) {
+		size_t got = read(reader, buffers->reading.buffer, buffers->reading.valid,
+				  &buffers->reading.at, most - cnt);
+
+		cnt += got;
+		if (cnt < most)
+			buffers_leave(buffers);
+	}
+	return cnt;
+}
+
 size_t buffers_full_cnt(const struct buffers *buffers)
 {
 	size_t cnt = 0;
@@ -133,6 +163,7 @@ size_t buffers_reset(struct buffers *buffers)
 
 	if (buffers->memory == NULL)
 		return 0;
+	buffers->reading.buffer = NULL;
 	for (size_t i = 0; i < buffers->cnt; i++)
 		cnt += atomic_exchange(&buffers->slots[i].state, SLOT_TAKEN) == SLOT_TAKEN;
 	(void)madvise(buffers->memory, buffers->cnt * buffers->bytes, MADV_DONTNEED);

@@ -26,6 +26,11 @@ struct buffers {
 	size_t cnt, bytes;
 	_Atomic uint64_t ticket;
 	struct {
+		uint8_t *buffer; /* NULL: none */
+		size_t valid;
+		void *at; /* of the function that reads */
+	} reading;
+	struct {
 		_Atomic uint32_t state;
 		size_t valid;
 		uint64_t ticket; /* when it was filled */
@@ -47,6 +52,22 @@ void buffers_discard(struct buffers *buffers, uint8_t *buffer);
 /* The full buffer that came first, or NULL. It stays so until buffers_release(). One thread. */
 uint8_t *buffers_next(struct buffers *buffers, size_t *ret_valid);
 void buffers_release(struct buffers *buffers, uint8_t *buffer);
+
+/*
+ * Reads records from buffer[valid] on from *at, NULL at first, and leaves there how far
+ * it came. Returns how many, at most `most`; fewer: the buffer is at its end.
+ */
+typedef size_t (*buffers_read_fn)(void *reader, uint8_t *buffer, size_t valid, void **at,
+				  size_t most);
+
+/*
+ * Reads at most so many records out of full buffers and releases those that are at their end.
+ * Returns how many; 0: none is full. One thread, which doesn't call buffers_next() itself.
+ */
+size_t buffers_drain(struct buffers *buffers, buffers_read_fn read, void *reader, size_t most);
+
+/* Releases the buffer that buffers_drain() is in the midst of. */
+void buffers_leave(struct buffers *buffers);
 
 size_t buffers_full_cnt(const struct buffers *buffers);
 

@@ -138,6 +138,60 @@ static void a_reset_takes_back_what_never_came(_unused_ void **state)
 	assert_int_equal(a[0], 0);
 }
 
+/* Records are bytes here. */
+static size_t read_bytes(void *reader, uint8_t *buffer, size_t valid, void **at, size_t most)
+{
+	uint64_t *sum = reader;
+	uint8_t *next = *at != NULL ? *at : buffer;
+	size_t cnt = MIN(most, (size_t)(buffer + valid - next));
+
+	for (size_t i = 0; i < cnt; i++)
+		*sum = *sum * 31 + *next++;
+	*at = next;
+	return cnt;
+}
+
+static void records_are_read_in_parts_of_any_size(_unused_ void **state)
+{
+	static const size_t sizes[] = { 5, 0, 7, 1, 64 };
+	uint64_t expected = 0, sum = 0;
+	uint8_t byte = 0;
+
+	for (size_t most = 1; most < 100; most++) {
+		size_t left = 77, got;
+
+		expected = sum = 0;
+		for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+			uint8_t *buffer = buffers_take(&buffers);
+
+			for (size_t j = 0; j < sizes[i]; j++) {
+				buffer[j] = ++byte;
+				expected = expected * 31 + byte;
+			}
+			assert_true(buffers_fill(&buffers, buffer, sizes[i]));
+		}
+		while ((got = buffers_drain(&buffers, read_bytes, &sum, most)) > 0) {
+			assert_int_equal(got, MIN(most, left));
+			left -= got;
+		}
+		assert_int_equal(left, 0);
+		assert_int_equal(sum, expected);
+		assert_int_equal(buffers_full_cnt(&buffers), 0);
+	}
+}
+
+static void a_buffer_that_is_left_is_released(_unused_ void **state)
+{
+	uint64_t sum = 0;
+
+	assert_true(buffers_fill(&buffers, buffers_take(&buffers), 10));
+	assert_int_equal(buffers_drain(&buffers, read_bytes, &sum, 3), 3);
+	buffers_leave(&buffers);
+	buffers_leave(&buffers);
+	assert_int_equal(buffers_full_cnt(&buffers), 0);
+	assert_int_equal(buffers_drain(&buffers, read_bytes, &sum, 3), 0);
+}
+
 #define ROUNDS 2000u
 
 /* Plays the library: takes, writes its mark at both ends, gives back. */
@@ -207,6 +261,8 @@ int main(void)
 		TEST(what_is_discarded_is_never_read_and_is_taken_again),
 		TEST(nothing_comes_from_a_pool_that_was_never_opened),
 		TEST(a_reset_takes_back_what_never_came),
+		TEST(records_are_read_in_parts_of_any_size),
+		TEST(a_buffer_that_is_left_is_released),
 		TEST(threads_share_the_pool_without_a_lock),
 	};
 

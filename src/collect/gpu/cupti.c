@@ -52,9 +52,6 @@ static struct cupti {
 	struct buffers buffers;
 	struct buffers discards; /* where a library that can't be refused a buffer writes */
 	struct cupti_reader reader;
-	uint8_t *buffer; /* being drained, up to record */
-	size_t valid;
-	void *record;
 } cupti;
 
 static const int kinds[] = { CUPTI_KIND_CONCURRENT_KERNEL, CUPTI_KIND_MEMCPY,
@@ -414,7 +411,6 @@ static int start(const struct gputrace_sink *sink, char ret_why[static GPUTRACE_
 					   cupti.version >= CUPTI_VERSION_13_0 &&
 					   cupti.version < CUPTI_VERSION_13_1_1;
 	cupti_reader_reset(&cupti.reader);
-	cupti.buffer = NULL;
 	mode = capture_relax(&cupti.cuda);
 	ret = attach(ret_why);
 	capture_restore(&cupti.cuda, mode);
@@ -427,38 +423,13 @@ static int start(const struct gputrace_sink *sink, char ret_why[static GPUTRACE_
 
 /* --- drain --- */
 
-static bool next_buffer(void)
-{
-	if (cupti.buffer != NULL)
-		buffers_release(&cupti.buffers, cupti.buffer);
-	cupti.record = NULL;
-	cupti.buffer = buffers_next(&cupti.buffers, &cupti.valid);
-	return cupti.buffer != NULL;
-}
-
-static size_t read_buffers(size_t most)
-{
-	size_t cnt = 0;
-
-	while (cnt < most && (cupti.buffer != NULL || next_buffer())) {
-		size_t want = most - cnt;
-		size_t got = cupti_reader_read(&cupti.reader, cupti.buffer, cupti.valid,
-					       &cupti.record, want);
-
-		cnt += got;
-		if (got < want && !next_buffer())
-			break;
-	}
-	return cnt;
-}
-
 static size_t drain(size_t most)
 {
 	size_t cnt = 0;
 
 	atomic_store(&cupti.reading, true);
 	if (!atomic_load(&cupti.fatal)) /* else the records' names may be gone */
-		cnt = read_buffers(most);
+		cnt = buffers_drain(&cupti.buffers, cupti_reader_read, &cupti.reader, most);
 	atomic_store(&cupti.reading, false);
 	return cnt;
 }
@@ -563,13 +534,14 @@ static int detach(char ret_why[static GPUTRACE_WHY_MAX])
 	return 0;
 }
 
-/* Behind the record that was read last. */
+/* Of the buffer that is being read, behind the record that was read last. */
 static size_t records_left(size_t valid)
 {
-	size_t read = cupti.record != NULL ? (size_t)((uint8_t *)cupti.record - cupti.buffer) : 0;
-	size_t cnt = records_in(valid - read);
+	uint8_t *last = cupti.buffers.reading.at;
 
-	return cupti.record != NULL ? cnt - 1 : cnt;
+	if (last == NULL)
+		return records_in(valid);
+	return records_in(valid - (size_t)(last - cupti.buffers.reading.buffer)) - 1;
 }
 
 /*
@@ -583,11 +555,12 @@ static void drop_buffers(void)
 	size_t valid;
 
 	while ((buffer = buffers_next(&cupti.buffers, &valid)) != NULL) {
-		lost += buffer == cupti.buffer ? records_left(valid) : records_in(valid);
+		lost += buffer == cupti.buffers.reading.buffer ? records_left(valid)
+							       : records_in(valid);
 		buffers_release(&cupti.buffers, buffer);
 	}
+	cupti.buffers.reading.buffer = NULL;
 	cupti.sink->lose(GPUTRACE_DROPPED, lost);
-	cupti.buffer = NULL;
 	cupti.attached = false;
 }
 
@@ -598,9 +571,7 @@ static int close_session(char ret_why[static GPUTRACE_WHY_MAX])
 		drop_buffers();
 		return -EIO;
 	}
-	if (cupti.buffer != NULL)
-		buffers_release(&cupti.buffers, cupti.buffer);
-	cupti.buffer = NULL;
+	buffers_leave(&cupti.buffers);
 	return detach(ret_why);
 }
 

@@ -153,17 +153,10 @@ static uint32_t call_name(struct cupti_reader *reader, const struct cupti_api *a
 
 /* --- records --- */
 
-/* Sets the times. False: the record has none, as when the device had no memory for them. */
-static bool set_times(struct cupti_reader *reader, uint64_t start, uint64_t end,
+static bool set_times(const struct cupti_reader *reader, uint64_t start, uint64_t end,
 		      struct gputrace_event *event)
 {
-	if (start == 0 || end < start || end > INT64_MAX / 2) {
-		reader->sink->lose(GPUTRACE_UNTIMED, 1);
-		return false;
-	}
-	event->start_ns = (int64_t)start + reader->offset_ns;
-	event->dur_ns = (int64_t)(end - start);
-	return true;
+	return gputrace_set_times(reader->sink, reader->offset_ns, start, end, event);
 }
 
 /* Buffers come in any order: that of a thread that waits may be before the kernels'. */
@@ -364,13 +357,13 @@ static void read_one(struct cupti_reader *reader, const struct cupti_record *rec
 	}
 }
 
-size_t cupti_reader_read(struct cupti_reader *reader, uint8_t *buffer, size_t valid, void **record,
-			 size_t most)
+size_t cupti_reader_read(void *cupti_reader, uint8_t *buffer, size_t valid, void **at, size_t most)
 {
+	struct cupti_reader *reader = cupti_reader;
 	size_t cnt = 0;
 
-	while (cnt < most && reader->next(buffer, valid, record) == CUPTI_OK) {
-		read_one(reader, *record);
+	while (cnt < most && reader->next(buffer, valid, at) == CUPTI_OK) {
+		read_one(reader, *at);
 		cnt++;
 	}
 	return cnt;

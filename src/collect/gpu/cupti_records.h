@@ -41,9 +41,5 @@ struct cupti_reader {
 /* Forgets names: pointers may have new meanings after CUPTI was detached. */
 void cupti_reader_reset(struct cupti_reader *reader);
 
-/*
- * Reads on behind *record (NULL: the first) in buffer[valid], at most so many records.
- * Returns how many; fewer than `most`: the buffer is at its end.
- */
-size_t cupti_reader_read(struct cupti_reader *reader, uint8_t *buffer, size_t valid, void **record,
-			 size_t most);
+/* A buffers_read_fn (buffers.h) for a struct cupti_reader; *at is the record read last. */
+size_t cupti_reader_read(void *cupti_reader, uint8_t *buffer, size_t valid, void **at, size_t most);

@@ -100,6 +100,23 @@ extern const struct gputrace_ops gputrace_cupti;
 extern const struct gputrace_ops gputrace_rocprof;
 extern const struct gputrace_ops gputrace_null; /* the example; not one of all */
 
+/*
+ * Sets an event's times from a vendor's, offset_ns from ours. False: there are none, as when
+ * the device had no memory for them, or such that can't be; that is counted.
+ */
+_must_check_ static inline bool gputrace_set_times(const struct gputrace_sink *sink,
+						   int64_t offset_ns, uint64_t start, uint64_t end,
+						   struct gputrace_event *event)
+{
+	if (start == 0 || end < start || end > INT64_MAX / 2) {
+		sink->lose(GPUTRACE_UNTIMED, 1);
+		return false;
+	}
+	event->start_ns = (int64_t)start + offset_ns;
+	event->dur_ns = (int64_t)(end - start);
+	return true;
+}
+
 /* ret_why = parts one behind the other, cut to its size; the last is NULL. */
 void gputrace_why(char ret_why[static GPUTRACE_WHY_MAX], const char *part, ...)
 	__attribute__((sentinel));

@@ -94,8 +94,6 @@ static struct rocprof {
 	int64_t flushed_ns;
 	struct buffers buffers;
 	struct rocprof_reader reader;
-	uint8_t *buffer; /* being drained, up to off */
-	size_t valid, off;
 } rocprof;
 
 /* --- what the SDK calls --- */
@@ -468,7 +466,6 @@ static int start(const struct gputrace_sink *sink, char ret_why[static GPUTRACE_
 		return ret;
 	}
 	rocprof_reader_begin(&rocprof.reader, sink, clock_offset());
-	rocprof.buffer = NULL;
 	rocprof.dropped_before = atomic_load(&rocprof.dropped);
 	rocprof.flushed_ns = clock_mono_ns();
 	atomic_store(&rocprof.refused, 0);
@@ -485,15 +482,6 @@ static int start(const struct gputrace_sink *sink, char ret_why[static GPUTRACE_
 
 /* --- drain --- */
 
-static bool next_buffer(void)
-{
-	if (rocprof.buffer != NULL)
-		buffers_release(&rocprof.buffers, rocprof.buffer);
-	rocprof.off = 0;
-	rocprof.buffer = buffers_next(&rocprof.buffers, &rocprof.valid);
-	return rocprof.buffer != NULL;
-}
-
 /* The SDK hands a buffer over when it is half full: in a quiet job, never. */
 static void flush_now_and_then(void)
 {
@@ -508,19 +496,8 @@ static void flush_now_and_then(void)
 
 static size_t drain(size_t most)
 {
-	size_t cnt = 0;
-
 	flush_now_and_then();
-	while (cnt < most && (rocprof.buffer != NULL || next_buffer())) {
-		size_t want = most - cnt;
-		size_t got = rocprof_reader_read(&rocprof.reader, rocprof.buffer, rocprof.valid,
-						 &rocprof.off, want);
-
-		cnt += got;
-		if (got < want && !next_buffer())
-			break;
-	}
-	return cnt;
+	return buffers_drain(&rocprof.buffers, rocprof_reader_read, &rocprof.reader, most);
 }
 
 /* --- stop and close --- */
@@ -553,7 +530,6 @@ static int close_session(char ret_why[static GPUTRACE_WHY_MAX])
 		}
 		(void)sched_yield();
 	}
-	rocprof.buffer = NULL;
 	(void)buffers_reset(&rocprof.buffers);
 	return 0;
 }

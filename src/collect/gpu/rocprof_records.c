@@ -99,17 +99,10 @@ static uint32_t kernel_name(struct rocprof_reader *reader, uint64_t kernel)
 
 /* --- records --- */
 
-/* Sets the times. False: the record has none. */
-static bool set_times(struct rocprof_reader *reader, uint64_t start, uint64_t end,
+static bool set_times(const struct rocprof_reader *reader, uint64_t start, uint64_t end,
 		      struct gputrace_event *event)
 {
-	if (start == 0 || end < start || end > INT64_MAX / 2) {
-		reader->sink->lose(GPUTRACE_UNTIMED, 1);
-		return false;
-	}
-	event->start_ns = (int64_t)start + reader->offset_ns;
-	event->dur_ns = (int64_t)(end - start);
-	return true;
+	return gputrace_set_times(reader->sink, reader->offset_ns, start, end, event);
 }
 
 /* -1: no GPU. */
@@ -268,22 +261,25 @@ void rocprof_reader_begin(struct rocprof_reader *reader, const struct gputrace_s
 	memset(reader->call_names, 0, sizeof(reader->call_names));
 }
 
-size_t rocprof_reader_read(struct rocprof_reader *reader, const uint8_t *buffer, size_t valid,
-			   size_t *off, size_t most)
+size_t rocprof_reader_read(void *rocprof_reader, uint8_t *buffer, size_t valid, void **at,
+			   size_t most)
 {
+	struct rocprof_reader *reader = rocprof_reader;
+	uint8_t *next = *at != NULL ? *at : buffer, *end = buffer + valid;
 	size_t cnt = 0;
 
-	while (cnt < most && *off < valid) {
-		const struct rocprof_record *record = (const void *)(buffer + *off);
+	while (cnt < most && next < end) {
+		const struct rocprof_record *record = (const void *)next;
 
 		if (record->size < sizeof(*record)) { /* nothing of rocprof_record_copy() */
-			*off = valid;
+			next = end;
 			break;
 		}
 		if (!read_record(reader, record))
 			reader->sink->lose(GPUTRACE_DROPPED, 1);
-		*off += kept_bytes(record->size);
+		next += kept_bytes(record->size);
 		cnt++;
 	}
+	*at = next;
 	return cnt;
 }

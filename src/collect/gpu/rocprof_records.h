@@ -63,8 +63,8 @@ void rocprof_reader_begin(struct rocprof_reader *reader, const struct gputrace_s
 size_t rocprof_record_copy(uint8_t *to, size_t room, const void *payload);
 
 /*
- * Reads copied records from buffer[*off] on, at most so many, and moves *off. Returns how many;
- * fewer than `most`: the buffer is at its end. Records of unknown kinds are passed over.
+ * A buffers_read_fn (buffers.h) for a struct rocprof_reader, of copied records; *at is the next
+ * one. Records of unknown kinds are passed over.
  */
-size_t rocprof_reader_read(struct rocprof_reader *reader, const uint8_t *buffer, size_t valid,
-			   size_t *off, size_t most);
+size_t rocprof_reader_read(void *rocprof_reader, uint8_t *buffer, size_t valid, void **at,
+			   size_t most);
