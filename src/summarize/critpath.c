@@ -26,17 +26,22 @@ void critpath_done(struct critpath *path)
 	vec_done(&path->times);
 }
 
-static struct crit_time *time_of(struct sweep *s, uint32_t node, uint8_t class)
+static __attribute__((noinline)) struct crit_time *add_time(struct sweep *s, uint32_t node,
+							    uint8_t class)
 {
-	uint32_t idx = nodemap_get(&s->time_of, node, class);
+	uint32_t idx = (uint32_t)s->out->times.cnt;
 
-	if (idx != NODEMAP_NONE)
-		return &s->out->times.data[idx];
-	idx = (uint32_t)s->out->times.cnt;
 	if (vec_push(&s->out->times, (struct crit_time){ .node = node, .class = class }) < 0 ||
 	    vec_push(&s->charged, 0) < 0 || nodemap_set(&s->time_of, node, class, idx) < 0)
 		return NULL;
 	return &s->out->times.data[idx];
+}
+
+static inline struct crit_time *time_of(struct sweep *s, uint32_t node, uint8_t class)
+{
+	uint32_t idx = nodemap_get(&s->time_of, node, class);
+
+	return idx != NODEMAP_NONE ? &s->out->times.data[idx] : add_time(s, node, class);
 }
 
 static int give_segment(struct sweep *s)
@@ -46,11 +51,18 @@ static int give_segment(struct sweep *s)
 	return s->sink.path(s->sink.to, &s->open);
 }
 
-static int add_segment(struct sweep *s, int64_t start_ns, int64_t end_ns, uint32_t node,
-		       uint8_t class)
+static __attribute__((noinline)) int begin_segment(struct sweep *s, struct crit_segment next)
+{
+	int error = give_segment(s);
+
+	s->open = next;
+	return error;
+}
+
+static inline int add_segment(struct sweep *s, int64_t start_ns, int64_t end_ns, uint32_t node,
+			      uint8_t class)
 {
 	struct crit_segment *open = &s->open;
-	int error;
 
 	if (s->out != NULL)
 		s->out->class_ns[class] += end_ns - start_ns;
@@ -58,9 +70,7 @@ static int add_segment(struct sweep *s, int64_t start_ns, int64_t end_ns, uint32
 		open->end_ns = end_ns;
 		return 0;
 	}
-	error = give_segment(s);
-	*open = (struct crit_segment){ start_ns, end_ns, node, class };
-	return error;
+	return begin_segment(s, (struct crit_segment){ start_ns, end_ns, node, class });
 }
 
 /* A function that runs twice at once holds the path once. */
@@ -75,13 +85,12 @@ static bool charge_first(struct sweep *s, const struct crit_time *t)
 }
 
 /* length belongs to the executions of one class. */
-static int charge_execs(struct sweep *s, const active_list *list, uint8_t class, int64_t length)
+static __attribute__((noinline)) int charge_execs(struct sweep *s, const active_list *list,
+						  uint8_t class, int64_t length)
 {
-	int64_t left = length, each;
+	int64_t left = length, each = length / (int64_t)list->cnt;
 
 	s->stretch++;
-	/* One at a time is the rule, and a division takes as long as all the rest. */
-	each = list->cnt == 1 ? length : length / (int64_t)list->cnt;
 	for (size_t i = 0; i < list->cnt; i++) {
 		struct crit_exec *exec = &s->execs[list->data[i]];
 		struct crit_time *t = time_of(s, exec->node, class);
@@ -94,6 +103,20 @@ static int charge_execs(struct sweep *s, const active_list *list, uint8_t class,
 		if (charge_first(s, t))
 			t->critical_ns += length;
 	}
+	return 0;
+}
+
+/* The same of the only one: that is the rule. */
+static inline int charge_exec(struct sweep *s, struct crit_exec *exec, uint8_t class,
+			      int64_t length)
+{
+	struct crit_time *t = time_of(s, exec->node, class);
+
+	if (t == NULL)
+		return -ENOMEM;
+	exec->critical_ns += length;
+	t->share_ns += length;
+	t->critical_ns += length;
 	return 0;
 }
 
@@ -115,12 +138,13 @@ static int charge(struct sweep *s, const struct host_segment *host, int64_t star
 		return 0;
 	if (s->top_class > CLASS_IDLE && s->top_class >= host->class) {
 		const active_list *list = &s->active[s->top_class];
+		struct crit_exec *first = &s->execs[list->data[0]];
 
 		if (s->out != NULL)
-			error = charge_execs(s, list, s->top_class, length);
+			error = list->cnt == 1 ? charge_exec(s, first, s->top_class, length)
+					       : charge_execs(s, list, s->top_class, length);
 		return error < 0 ? error
-				 : add_segment(s, start_ns, end_ns, s->execs[list->data[0]].node,
-					       s->top_class);
+				 : add_segment(s, start_ns, end_ns, first->node, s->top_class);
 	}
 	if (s->out != NULL)
 		charge_host(s, length);

@@ -97,46 +97,52 @@ static uint32_t idle_node(struct hostwalk *w, const struct level *top, uint32_t 
 	return node != FRAME_NONE && idmap_set(&w->idle_nodes, key, node) == 0 ? node : FRAME_NONE;
 }
 
-/* Where the class of an event's name is kept. NULL: out of memory. */
-static struct known_class *known_class(struct hostwalk *w, const struct event *e, bool leaf,
-				       enum classify_mode mode)
+/* classify_event(), kept in classes[idx]. */
+static __attribute__((noinline)) enum event_class learn_class(struct hostwalk *w,
+							      const struct event *e, bool leaf,
+							      enum classify_mode mode, size_t idx)
 {
-	size_t idx = (size_t)e->name * 4 + (mode == CLASSIFY_CPU_ONLY ? 2 : 0) + leaf;
+	enum event_class class =
+		classify_event((enum event_kind)e->kind, event_name(w->path->trace, e), leaf, mode);
 
-	if (idx >= w->classes.cnt) {
-		if (vec_reserve(&w->classes, idx + 1) < 0)
-			return NULL;
-		while (w->classes.cnt <= idx)
-			w->classes.data[w->classes.cnt++] = (struct known_class){ 0 };
-	}
-	return &w->classes.data[idx];
+	if (vec_reserve(&w->classes, idx + 1) < 0)
+		return class; /* out of memory: asked again */
+	while (w->classes.cnt <= idx)
+		w->classes.data[w->classes.cnt++] = (struct known_class){ 0 };
+	w->classes.data[idx] =
+		(struct known_class){ .known = true, .kind = e->kind, .class = (uint8_t) class };
+	return class;
 }
 
 /* As classify_event(), once for each name: comparing with its tables takes a microsecond. */
-static enum event_class class_of(struct hostwalk *w, const struct event *e, bool leaf,
-				 enum classify_mode mode)
+static inline enum event_class class_of(struct hostwalk *w, const struct event *e, bool leaf,
+					enum classify_mode mode)
 {
-	struct known_class *known = known_class(w, e, leaf, mode), class;
+	size_t idx = (size_t)e->name * 4 + (mode == CLASSIFY_CPU_ONLY ? 2 : 0) + leaf;
 
-	if (known != NULL && known->known && known->kind == e->kind)
-		return (enum event_class)known->class;
-	class = (struct known_class){
-		.known = true,
-		.kind = e->kind,
-		.class = (uint8_t)classify_event((enum event_kind)e->kind,
-						 event_name(w->path->trace, e), leaf, mode),
-	};
-	if (known != NULL) /* out of memory: asked again */
-		*known = class;
-	return (enum event_class) class.class;
+	if (idx < w->classes.cnt && w->classes.data[idx].known &&
+	    w->classes.data[idx].kind == e->kind)
+		return (enum event_class)w->classes.data[idx].class;
+	return learn_class(w, e, leaf, mode, idx);
+}
+
+/* What a stretch in which nothing ran is. As emit_until(). */
+static __attribute__((noinline)) int emit_idle(struct hostwalk *w, uint32_t next_event,
+					       struct host_segment *ret)
+{
+	ret->node = idle_node(w, walk_top(w), next_event);
+	ret->event = EVENT_NONE;
+	ret->class = CLASS_IDLE;
+	ret->waiting = true;
+	return ret->node != FRAME_NONE ? 1 : -ENOMEM;
 }
 
 /*
  * Ends the stretch that began at the cursor. next_event: the one that ends it, if one does.
  * Returns 1 with the stretch, 0 when it is empty, -errno.
  */
-static int emit_until(struct hostwalk *w, int64_t end_ns, uint32_t next_event,
-		      struct host_segment *ret)
+static inline int emit_until(struct hostwalk *w, int64_t end_ns, uint32_t next_event,
+			     struct host_segment *ret)
 {
 	const struct window *win = w->path->window;
 	const struct level *top = walk_top(w);
@@ -147,17 +153,12 @@ static int emit_until(struct hostwalk *w, int64_t end_ns, uint32_t next_event,
 		return 0;
 	ret->start_ns = from_ns;
 	ret->end_ns = to_ns;
-	if (top->executes) {
-		ret->node = top->node;
-		ret->event = top->event;
-		ret->class = top->class;
-		ret->waiting = top->in_backward;
-	} else {
-		ret->node = idle_node(w, top, next_event);
-		ret->event = EVENT_NONE;
-		ret->class = CLASS_IDLE;
-		ret->waiting = true;
-	}
+	if (!top->executes)
+		return emit_idle(w, next_event, ret);
+	ret->node = top->node;
+	ret->event = top->event;
+	ret->class = top->class;
+	ret->waiting = top->in_backward;
 	return ret->node != FRAME_NONE ? 1 : -ENOMEM;
 }
 
@@ -326,10 +327,13 @@ static int walk_step(struct hostwalk *w, struct host_segment *ret)
 }
 
 /* A caller on the other lane has its node before a function that it called hangs below it. */
-static int let_caller_pass(struct hostwalk *callers, const struct event *called)
+static __attribute__((noinline)) int let_caller_pass(struct hostwalk *w)
 {
+	const struct event *called = &w->path->trace->events[w->next_event];
+	struct hostwalk *callers = w->callers;
 	struct host_segment seg;
 
+	w->passed = true;
 	while (called->parent != EVENT_NONE && callers->next_event <= called->parent) {
 		int made = walk_step(callers, &seg);
 
@@ -352,9 +356,7 @@ int hostwalk_next(struct hostwalk *walk, struct host_segment *ret)
 	walk->given = walk->kept.cnt = 0;
 	while (made == 0 && !walk->ended) {
 		if (walk->callers != NULL && !walk->passed && walk->next_event != EVENT_NONE)
-			made = let_caller_pass(walk->callers,
-					       &walk->path->trace->events[walk->next_event]);
-		walk->passed = true;
+			made = let_caller_pass(walk);
 		if (made == 0)
 			made = walk_step(walk, ret);
 	}
