@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/agent/gpu.h"
 
-#include "base/compat.h"
 #include "collect/agent/collectors.h"
+#include "collect/agent/helper.h"
 #include "collect/agent/lane.h"
 #include "collect/agent/names.h"
 #include "format/elements.h"
 
 #include <errno.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -257,27 +256,12 @@ static int take_lane(char ret_why[static GPUTRACE_WHY_MAX])
 	return -ENOSPC;
 }
 
-/* Signals of the job are for threads of the job. */
 static int create_thread(void)
 {
-	sigset_t all, before;
-	pthread_attr_t attr;
-	pthread_t thread;
-	int ret;
+	int ret = gpu.thread ? 0 : helper_start(run, STACK_BYTES);
 
-	if (gpu.thread)
-		return 0;
-	if (pthread_attr_init(&attr) != 0)
-		return -ENOMEM;
-	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
-	(void)sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&thread, &attr, run, NULL);
-	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	(void)pthread_attr_destroy(&attr);
 	gpu.thread = ret == 0;
-	return -ret;
+	return ret;
 }
 
 static void set_state(enum gpu_state state)

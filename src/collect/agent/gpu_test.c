@@ -7,8 +7,10 @@
 #include "collect/agent/names.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,6 +31,7 @@ static struct {
 	int close_result;
 	_Atomic bool stuck, stopping; /* stop() waits while stuck */
 	_Atomic int closed, notes, remarks;
+	_Atomic bool hears_signals; /* the thread that stops it */
 } back_end;
 
 /* --- what the helper needs --- */
@@ -72,8 +75,17 @@ static size_t drain(size_t most)
 	return cnt;
 }
 
+static bool hears_signals(void)
+{
+	sigset_t blocked;
+
+	return pthread_sigmask(SIG_BLOCK, NULL, &blocked) != 0 ||
+	       sigismember(&blocked, SIGTERM) == 0 || sigismember(&blocked, SIGCHLD) == 0;
+}
+
 static void stop(void)
 {
+	back_end.hears_signals = hears_signals();
 	back_end.left = BACKLOG;
 	back_end.stopping = true;
 	while (back_end.stuck)
@@ -146,6 +158,15 @@ static void a_window_is_drained_and_then_closed(_unused_ void **state)
 	assert_int_equal(back_end.closed, 1);
 	assert_int_equal(back_end.notes + back_end.remarks, 0);
 	assert_int_equal(flight->drops.lanes, 0);
+}
+
+static void signals_are_for_threads_of_the_job(_unused_ void **state)
+{
+	back_end.hears_signals = true;
+	begin_and_end(0, false);
+	wait_closed();
+	assert_false(back_end.hears_signals);
+	assert_true(hears_signals());
 }
 
 static void a_window_that_is_not_whole_is_told_from_one_that_stays_attached(_unused_ void **state)
@@ -225,6 +246,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(without_a_lane_no_window_opens),
 		cmocka_unit_test(a_window_is_drained_and_then_closed),
+		cmocka_unit_test(signals_are_for_threads_of_the_job),
 		cmocka_unit_test(a_window_that_is_not_whole_is_told_from_one_that_stays_attached),
 		cmocka_unit_test(who_gave_it_up_is_met_by_no_late_detach),
 		cmocka_unit_test(queues_of_earlier_windows_make_room_for_others),

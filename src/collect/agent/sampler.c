@@ -2,15 +2,13 @@
 #include "collect/agent/sampler.h"
 
 #include "base/clock.h"
-#include "base/compat.h"
 #include "collect/agent/account.h"
+#include "collect/agent/helper.h"
 #include "collect/agent/lane.h"
 #include "collect/agent/names.h"
 #include "collect/agent/pystack.h"
 
-#include <errno.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -371,26 +369,6 @@ static void *run(_unused_ void *arg)
 	}
 }
 
-/* Signals of the job are for threads of the job. */
-static int create_thread(void)
-{
-	sigset_t all, before;
-	pthread_attr_t attr;
-	pthread_t thread;
-	int ret;
-
-	if (pthread_attr_init(&attr) != 0)
-		return -ENOMEM;
-	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
-	(void)sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	ret = pthread_create(&thread, &attr, run, NULL);
-	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	(void)pthread_attr_destroy(&attr);
-	return -ret;
-}
-
 int sampler_start(bool stacks)
 {
 	int ret;
@@ -399,7 +377,7 @@ int sampler_start(bool stacks)
 		return 0;
 	sampler.stacks = stacks;
 	atomic_store(&sampler.hz, SAMPLER_WINDOW_HZ);
-	ret = create_thread();
+	ret = helper_start(run, STACK_BYTES);
 	if (ret < 0)
 		atomic_store(&sampler.running, false);
 	return ret;
