@@ -11,6 +11,7 @@
 #include "collect/gpu/cupti_calls.h"
 #include "collect/gpu/gputrace.h"
 #include "doubles/double.h"
+#include "testsink.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -30,15 +31,6 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#define CHECK(condition)                                                                \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			fflush(stderr);                                                 \
-			_exit(1);                                                       \
-		}                                                                       \
-	} while (0)
-
 /* --- the doubles --- */
 
 static struct {
@@ -54,14 +46,6 @@ static struct {
 	__typeof__(&double_count) count;
 	__typeof__(&double_fault) fault;
 } job;
-
-static void find(void *library, const char *symbol, void *function)
-{
-	void *found = dlsym(library, symbol);
-
-	CHECK(found != NULL);
-	memcpy(function, &found, sizeof(found));
-}
 
 static void open_doubles(void)
 {
@@ -81,70 +65,6 @@ static void open_doubles(void)
 	find(cupti, "double_count", &job.count);
 	find(cupti, "double_fault", &job.fault);
 	job.context(1);
-}
-
-/* --- the sink --- */
-
-#define EVENT_MAX 1000000u
-#define NAME_CNT 256u
-
-static struct {
-	struct gputrace_event *events;
-	size_t cnt, dropped, untimed, name_calls;
-	char names[NAME_CNT][128];
-	uint32_t name_cnt;
-	char device[128];
-} seen;
-
-static uint32_t sink_name(const char *text, size_t len)
-{
-	seen.name_calls++;
-	for (uint32_t i = 1; i <= seen.name_cnt; i++) {
-		if (strlen(seen.names[i]) == len && memcmp(seen.names[i], text, len) == 0)
-			return i;
-	}
-	CHECK(seen.name_cnt + 1 < NAME_CNT && len < sizeof(seen.names[0]));
-	memcpy(seen.names[++seen.name_cnt], text, len);
-	return seen.name_cnt;
-}
-
-static void sink_event(const struct gputrace_event *event)
-{
-	CHECK(seen.cnt < EVENT_MAX);
-	seen.events[seen.cnt++] = *event;
-}
-
-static void sink_lose(enum gputrace_loss loss, uint64_t cnt)
-{
-	*(loss == GPUTRACE_UNTIMED ? &seen.untimed : &seen.dropped) += cnt;
-}
-
-static void sink_device(const char *name)
-{
-	(void)snprintf(seen.device, sizeof(seen.device), "%s", name);
-}
-
-static const struct gputrace_sink sink = { sink_name, sink_event, sink_lose, sink_device };
-
-static size_t count(enum gputrace_kind kind, const char *name)
-{
-	size_t cnt = 0;
-
-	for (size_t i = 0; i < seen.cnt; i++)
-		cnt += seen.events[i].kind == kind &&
-		       strcmp(seen.names[seen.events[i].name], name) == 0;
-	return cnt;
-}
-
-static const struct gputrace_event *first(enum gputrace_kind kind, const char *name)
-{
-	for (size_t i = 0; i < seen.cnt; i++) {
-		if (seen.events[i].kind == kind &&
-		    strcmp(seen.names[seen.events[i].name], name) == 0)
-			return &seen.events[i];
-	}
-	CHECK(!"it is there");
-	return NULL;
 }
 
 /* --- a window --- */
@@ -194,7 +114,7 @@ static void run_in_child(void (*scenario)(void))
 	int status;
 
 	if (pid == 0) {
-		seen.events = calloc(EVENT_MAX, sizeof(*seen.events));
+		open_seen();
 		open_doubles();
 		scenario();
 		check_no_fault();

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "collect/gpu/gputrace.h"
 #include "doubles/rocprof_double.h"
+#include "testsink.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,15 +23,6 @@
 /* clang-format off */
 #include <cmocka.h>
 /* clang-format on */
-
-#define CHECK(condition)                                                                \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			fflush(stderr);                                                 \
-			_exit(1);                                                       \
-		}                                                                       \
-	} while (0)
 
 /* What the back end exports, and what it takes for an interpreter. */
 void *rocprofiler_configure(uint32_t version, const char *text, uint32_t priority, void *client);
@@ -55,14 +47,6 @@ static struct {
 	__typeof__(&double_fault) fault;
 } job;
 
-static void find(void *library, const char *symbol, void *function)
-{
-	void *found = dlsym(library, symbol);
-
-	CHECK(found != NULL);
-	memcpy(function, &found, sizeof(found));
-}
-
 static void open_double(const char *variable)
 {
 	void *sdk = dlopen(getenv(variable), RTLD_NOW);
@@ -77,69 +61,6 @@ static void open_double(const char *variable)
 	find(sdk, "double_set", &job.set);
 	find(sdk, "double_count", &job.count);
 	find(sdk, "double_fault", &job.fault);
-}
-
-/* --- the sink --- */
-
-#define EVENT_MAX 400000u
-#define NAME_CNT 64u
-
-static struct {
-	struct gputrace_event *events;
-	size_t cnt, dropped, untimed;
-	char names[NAME_CNT][1024];
-	uint32_t name_cnt;
-	char device[128];
-} seen;
-
-static uint32_t sink_name(const char *text, size_t len)
-{
-	for (uint32_t i = 1; i <= seen.name_cnt; i++) {
-		if (strlen(seen.names[i]) == len && memcmp(seen.names[i], text, len) == 0)
-			return i;
-	}
-	CHECK(seen.name_cnt + 1 < NAME_CNT && len < sizeof(seen.names[0]));
-	memcpy(seen.names[++seen.name_cnt], text, len);
-	return seen.name_cnt;
-}
-
-static void sink_event(const struct gputrace_event *event)
-{
-	CHECK(seen.cnt < EVENT_MAX);
-	seen.events[seen.cnt++] = *event;
-}
-
-static void sink_lose(enum gputrace_loss loss, uint64_t cnt)
-{
-	*(loss == GPUTRACE_UNTIMED ? &seen.untimed : &seen.dropped) += cnt;
-}
-
-static void sink_device(const char *name)
-{
-	(void)snprintf(seen.device, sizeof(seen.device), "%s", name);
-}
-
-static const struct gputrace_sink sink = { sink_name, sink_event, sink_lose, sink_device };
-
-static size_t count(enum gputrace_kind kind, const char *name)
-{
-	size_t cnt = 0;
-
-	for (size_t i = 0; i < seen.cnt; i++)
-		cnt += seen.events[i].kind == kind &&
-		       strcmp(seen.names[seen.events[i].name], name) == 0;
-	return cnt;
-}
-
-static const struct gputrace_event *first(enum gputrace_kind kind, const char *name)
-{
-	for (size_t i = 0; i < seen.cnt; i++) {
-		if (seen.events[i].kind == kind &&
-		    strcmp(seen.names[seen.events[i].name], name) == 0)
-			return &seen.events[i];
-	}
-	CHECK(!"it is there");
-	return NULL;
 }
 
 /* --- a window --- */
@@ -210,7 +131,7 @@ static void run(const char *variable, void (*scenario)(void))
 	int status;
 
 	if (pid == 0) {
-		seen.events = calloc(EVENT_MAX, sizeof(*seen.events));
+		open_seen();
 		(void)setenv("PERFTRACKER_SOCKET", "/tmp/none", 1);
 		(void)setenv("ROCP_TOOL_LIBRARIES", "/usr/lib/libperftracker-agent.so", 1);
 		open_double(variable);
