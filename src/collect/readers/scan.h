@@ -122,29 +122,8 @@ _must_check_ static inline int scan_key(struct scan *scan, struct scan_text *ret
 _must_check_ int scan_number(struct scan *scan, struct number *ret);
 
 /*
- * The usual number: up to 18 digits and nothing else. Consumes it and returns
- * true, or false with nothing consumed: then scan_number() tells.
- */
-static inline bool scan_plain_int(struct scan *scan, uint64_t *ret)
-{
-	const uint8_t *p = scan->p;
-	uint64_t value = 0;
-	unsigned int digit;
-
-	for (; (digit = (unsigned int)*p - '0') < 10; p++)
-		value = value * 10 + digit;
-	if (*p != ',' && *p != ']' && *p != '}' && *p != '\n')
-		return false;
-	if ((size_t)(p - scan->p) - 1 >= 18 || (*scan->p == '0' && p - scan->p > 1))
-		return false;
-	scan->p = p;
-	*ret = value;
-	return true;
-}
-
-/*
  * The value of the digits at p, of which the first eight are taken; returns how many. It takes
- * as long for one as for eight: how many digits a duration has cannot be foreseen.
+ * as long for one as for eight: how many digits the next number has cannot be foreseen.
  */
 static inline size_t scan_digits(const uint8_t *p, uint64_t *ret)
 {
@@ -167,6 +146,27 @@ static inline size_t scan_digits(const uint8_t *p, uint64_t *ret)
 	v = (v & 0x00ff00ff00ff00ffULL) * (1 + (100 << 16)) >> 16;
 	*ret = (v & 0x0000ffff0000ffffULL) * (1 + (10000ULL << 32)) >> 32;
 	return cnt;
+}
+
+/*
+ * The usual number: up to 18 digits and nothing else. Consumes it and returns
+ * true, or false with nothing consumed: then scan_number() tells.
+ */
+static inline bool scan_plain_int(struct scan *scan, uint64_t *ret)
+{
+	const uint8_t *p = scan->p;
+	uint64_t value;
+	unsigned int digit;
+
+	for (p += scan_digits(p, &value); (digit = (unsigned int)*p - '0') < 10; p++)
+		value = value * 10 + digit;
+	if (*p != ',' && *p != ']' && *p != '}' && *p != '\n')
+		return false;
+	if ((size_t)(p - scan->p) - 1 >= 18 || (*scan->p == '0' && p - scan->p > 1))
+		return false;
+	scan->p = p;
+	*ret = value;
+	return true;
 }
 
 /*
