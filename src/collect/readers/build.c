@@ -35,17 +35,12 @@ static uint64_t mix(uint64_t a, uint64_t b)
 	return a ^ a >> 29;
 }
 
-static bool same_ident(struct ident a, struct ident b)
-{
-	return a.num == b.num && a.text == b.text;
-}
-
 static bool is_lane(const struct build *build, size_t lane, struct ident pid, struct ident tid,
 		    enum lane_type type)
 {
 	return lane < build->trace->lane_cnt && build->trace->lanes[lane].type == type &&
-	       same_ident(build->lane_tids.data[lane], tid) &&
-	       same_ident(build->lane_pids.data[lane], pid);
+	       ident_same(build->lane_tids.data[lane], tid) &&
+	       ident_same(build->lane_pids.data[lane], pid);
 }
 
 /* Index in the map whose keys were probed from key on, or IDMAP_NONE and the free key. */
@@ -94,19 +89,14 @@ static int lane_add(struct build *build, struct ident pid, struct ident tid, enu
 	return (int)lane;
 }
 
-int build_lane(struct build *build, struct ident pid, struct ident tid, enum lane_type type)
+int build_lane_other(struct build *build, struct ident pid, struct ident tid, enum lane_type type)
 {
 	uint64_t key;
-	uint32_t lane;
-	int ret;
+	uint32_t lane = lane_find(build, pid, tid, type, &key);
+	int ret = lane != IDMAP_NONE ? (int)lane : lane_add(build, pid, tid, type, key);
 
-	/* Events of one lane follow each other. */
-	if (is_lane(build, build->last_lane[type], pid, tid, type))
-		return build->last_lane[type];
-	lane = lane_find(build, pid, tid, type, &key);
-	ret = lane != IDMAP_NONE ? (int)lane : lane_add(build, pid, tid, type, key);
 	if (ret >= 0)
-		build->last_lane[type] = (uint16_t)ret;
+		build->last_lane[type] = (struct last_lane){ pid, tid, true, (uint16_t)ret };
 	return ret;
 }
 

@@ -18,6 +18,11 @@ struct ident {
 	uint32_t text; /* string id; 0: it is the number */
 };
 
+static inline bool ident_same(struct ident a, struct ident b)
+{
+	return a.num == b.num && a.text == b.text;
+}
+
 /* Ids of one event in 32 bits: see build_code(). */
 struct link {
 	uint32_t id, parent;
@@ -46,6 +51,13 @@ struct lane_label {
 	uint32_t name;
 };
 
+/* The lane that was asked for last. */
+struct last_lane {
+	struct ident pid, tid;
+	bool known;
+	uint16_t lane;
+};
+
 /* What a sample belongs to: string ids of the counter and of its series; -1: not of one. */
 struct series {
 	uint32_t name, key;
@@ -67,21 +79,33 @@ struct build {
 	VEC(struct counter) counters; /* by track */
 	size_t sample_cnt;
 	struct idmap lane_map, track_map;
-	struct idmap wide_ids; /* ids that do not fit 32 bits */
-	uint16_t last_lane[3];
-	uint32_t recent_args[16384]; /* by hash; 0: none */
+	struct idmap wide_ids;			    /* ids that do not fit 32 bits */
+	struct last_lane last_lane[LANE_OTHER + 1]; /* by type */
+	uint32_t recent_args[16384];		    /* by hash; 0: none */
 };
 
 /* trace was given to trace_init(). */
 void build_init(struct build *build, struct trace *trace);
 void build_done(struct build *build);
 
+/* build_lane() of another lane than the last of its type. */
+_must_check_ int build_lane_other(struct build *build, struct ident pid, struct ident tid,
+				  enum lane_type type);
+
 /*
  * Lane of (pid, tid), added when new. Returns its index, -ENOMEM, or -ENOSPC
  * above 65535 lanes.
  */
-_must_check_ int build_lane(struct build *build, struct ident pid, struct ident tid,
-			    enum lane_type type);
+_must_check_ static inline int build_lane(struct build *build, struct ident pid, struct ident tid,
+					  enum lane_type type)
+{
+	const struct last_lane *last = &build->last_lane[type];
+
+	/* Events of one lane follow each other. */
+	if (last->known && ident_same(last->pid, pid) && ident_same(last->tid, tid))
+		return last->lane;
+	return build_lane_other(build, pid, tid, type);
+}
 
 /* As above, without adding: -ENOENT. */
 _must_check_ int build_lane_find(const struct build *build, struct ident pid, struct ident tid,
