@@ -393,7 +393,7 @@ static bool wants_args(const struct kevent *event, enum event_kind kind)
 	       kind == KIND_ANNOTATION;
 }
 
-/* Adds the event's args when they say anything: most annotations' do not. */
+/* Adds the args of an event that wants some when they say anything: most annotations' do not. */
 static int add_args(struct kevent_reader *reader, const struct kevent *event, enum event_kind kind,
 		    uint32_t *ret)
 {
@@ -401,8 +401,6 @@ static int add_args(struct kevent_reader *reader, const struct kevent *event, en
 	int r;
 
 	*ret = 0;
-	if (!wants_args(event, kind))
-		return 0;
 	r = make_args(reader, event, kind, &args);
 	if (r < 0)
 		return r;
@@ -448,7 +446,7 @@ static int add_complete(struct kevent_reader *reader, struct kevent *event)
 	trace->drops.negative_dur += event->has & HAS_DUR && event->dur_ns < 0;
 	out.dur_ns = event->has & HAS_DUR ? MAX(event->dur_ns, (int64_t)0) : 0;
 	out.lane = (uint16_t)lane;
-	ret = add_args(reader, event, kind, &out.args);
+	ret = wants_args(event, kind) ? add_args(reader, event, kind, &out.args) : 0;
 	if (ret == 0 && event->has & HAS_ARGS)
 		ret = make_link(reader, event, kind, &link);
 	if (ret < 0)
@@ -476,7 +474,7 @@ static int add_half(struct kevent_reader *reader, struct kevent *event)
 	half.is_end = event->is.phase == 'E';
 	if (!half.is_end) {
 		reader->trace->drops.unknown_category += event->is.category == NULL;
-		ret = add_args(reader, event, kind, &half.args);
+		ret = wants_args(event, kind) ? add_args(reader, event, kind, &half.args) : 0;
 	}
 	return ret < 0 ? ret : build_half(reader->build, half);
 }
