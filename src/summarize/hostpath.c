@@ -26,10 +26,11 @@ struct hostwalk {
 	struct hostpath *path;
 	struct hostwalk *callers; /* of the lane where its functions were called; NULL: none */
 	uint32_t lane;
-	uint32_t next_event; /* EVENT_NONE: none is left */
-	host_segments kept;  /* made while it stepped ahead of who asks */
-	size_t given;	     /* of those */
-	bool passed;	     /* callers were let pass before the next event */
+	uint32_t next_event;   /* EVENT_NONE: none is left */
+	int64_t next_start_ns; /* of that event; INT64_MAX - 1: none */
+	host_segments kept;    /* made while it stepped ahead of who asks */
+	size_t given;	       /* of those */
+	bool passed;	       /* callers were let pass before the next event */
 	bool ended;
 	VEC(struct level) stack;
 	int64_t cursor_ns;
@@ -289,18 +290,24 @@ static int push_event(struct hostwalk *w, uint32_t idx)
 	return vec_push(&w->stack, next);
 }
 
-/* The next event of the lane at or behind an index that takes part; EVENT_NONE: none. */
-static uint32_t find_event(const struct hostwalk *w, uint32_t idx)
+/* Goes to the next event of the lane at or behind an index that takes part. */
+static void find_event(struct hostwalk *w, uint32_t idx)
 {
 	const struct trace *t = w->path->trace;
 
+	w->next_event = EVENT_NONE;
+	w->next_start_ns = INT64_MAX - 1;
 	for (; idx < t->event_cnt; idx++) {
 		const struct event *e = &t->events[idx];
 
-		if (e->lane == w->lane && takes_part(e) && !is_left_out(w, e))
-			return e->start_ns < w->path->window->end_ns ? idx : EVENT_NONE;
+		if (e->lane != w->lane || !takes_part(e) || is_left_out(w, e))
+			continue;
+		if (e->start_ns < w->path->window->end_ns) {
+			w->next_event = idx;
+			w->next_start_ns = e->start_ns;
+		}
+		return;
 	}
-	return EVENT_NONE;
 }
 
 /*
@@ -310,7 +317,7 @@ static uint32_t find_event(const struct hostwalk *w, uint32_t idx)
 static int walk_step(struct hostwalk *w, struct host_segment *ret)
 {
 	uint32_t idx = w->next_event;
-	int64_t until_ns = idx != EVENT_NONE ? w->path->trace->events[idx].start_ns : INT64_MAX - 1;
+	int64_t until_ns = w->next_start_ns;
 	int made, error;
 
 	if (w->stack.cnt > 1 && walk_top(w)->end_ns <= until_ns)
@@ -321,7 +328,7 @@ static int walk_step(struct hostwalk *w, struct host_segment *ret)
 	}
 	made = emit_until(w, until_ns, idx, ret);
 	error = made >= 0 ? push_event(w, idx) : made;
-	w->next_event = find_event(w, idx + 1);
+	find_event(w, idx + 1);
 	w->passed = false;
 	return error < 0 ? error : made;
 }
@@ -377,7 +384,7 @@ struct hostwalk *hostwalk_new(struct hostpath *path, uint32_t lane)
 	w->cursor_ns = path->window->start_ns;
 	if (vec_push(&w->stack, bottom) < 0)
 		return hostwalk_free(w);
-	w->next_event = find_event(w, 0);
+	find_event(w, 0);
 	return w;
 }
 
