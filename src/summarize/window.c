@@ -82,16 +82,12 @@ static bool score_better(const struct lane_score *a, const struct lane_score *b)
 	return a->work - a->backward > b->work - b->backward;
 }
 
-static int find_lanes(const struct trace *trace, const uint8_t *facts, struct window *window)
+/* scores: by lane. */
+static void find_lanes(const struct trace *trace, const struct lane_score *scores,
+		       struct window *window)
 {
-	_cleanup_free_ struct lane_score *scores = calloc(trace->lane_cnt + 1, sizeof(*scores));
 	uint32_t best = LANE_NONE, backward = LANE_NONE;
 
-	if (scores == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < trace->event_cnt; i++)
-		score_event(&trace->events[i], facts[trace->events[i].name],
-			    &scores[trace->events[i].lane]);
 	for (uint32_t i = 0; i < trace->lane_cnt; i++) {
 		const struct lane_score *s = &scores[i];
 
@@ -107,16 +103,18 @@ static int find_lanes(const struct trace *trace, const uint8_t *facts, struct wi
 	}
 	window->training_lane = best;
 	window->backward_lane = backward;
-	return 0;
 }
 
-static void find_extent(const struct trace *trace, struct window *window)
+/* From the first begin of an execution to the last end; and what speaks for which lane. */
+static void look_at_events(const struct trace *trace, const uint8_t *facts,
+			   struct lane_score *scores, struct window *window)
 {
 	window->start_ns = INT64_MAX;
 	window->end_ns = INT64_MIN;
 	for (size_t i = 0; i < trace->event_cnt; i++) {
 		const struct event *e = &trace->events[i];
 
+		score_event(e, facts[e->name], &scores[e->lane]);
 		if (!is_execution(e) || trace->lanes[e->lane].type == LANE_OTHER)
 			continue;
 		window->start_ns = MIN(window->start_ns, e->start_ns);
@@ -204,17 +202,19 @@ static int add_optimizer_steps(const struct trace *trace, const uint8_t *facts,
 int window_find(const struct trace *trace, const struct window_options *options, struct window *ret,
 		struct err *err)
 {
-	_cleanup_free_ uint8_t *facts = NULL;
+	_cleanup_free_ uint8_t *facts = names_facts(&trace->strings);
+	_cleanup_free_ struct lane_score *scores = calloc(trace->lane_cnt + 1, sizeof(*scores));
 	struct window window = { 0 };
 	int error;
 
-	find_extent(trace, &window);
+	if (facts == NULL || scores == NULL)
+		return -ENOMEM;
+	look_at_events(trace, facts, scores, &window);
 	error = check_extent(trace, &window, err);
 	if (error < 0)
 		return error;
-	facts = names_facts(&trace->strings);
-	error = facts != NULL ? find_lanes(trace, facts, &window) : -ENOMEM;
-	if (error == 0 && window.training_lane != LANE_NONE)
+	find_lanes(trace, scores, &window);
+	if (window.training_lane != LANE_NONE)
 		error = add_marked_steps(trace, options, &window);
 	if (options != NULL && options->skip_first && window.iterations.cnt >= 4) {
 		window.iterations.cnt--;
