@@ -3,6 +3,7 @@
 
 #include "collect/agent/account.h"
 #include "collect/agent/gpu.h"
+#include "collect/agent/gpucalls.h"
 #include "collect/agent/lane.h"
 #include "collect/agent/nccl.h"
 #include "collect/agent/pystack.h"
@@ -132,6 +133,7 @@ static void apply(void)
 	else
 		lane_close_window();
 	sampler_set(window ? SAMPLER_WINDOW : always ? SAMPLER_ALWAYS : SAMPLER_OFF, hz);
+	gpucalls_watch(window || always);
 	nccl_watch(window ? NCCL_WINDOW : always ? NCCL_ALWAYS : NCCL_OFF);
 	if (!have(FLIGHT_SOURCE_OPERATORS))
 		return;
@@ -164,6 +166,7 @@ int collectors_run(void)
 	else
 		collectors_note(FLIGHT_SOURCE_COLLECTIVES, "no operators");
 	try_syscalls();
+	gpucalls_open();
 	collectors.running = true;
 	collectors.hz = SAMPLER_WINDOW_HZ;
 	apply();
@@ -326,6 +329,7 @@ void collectors_stop(void)
 	collectors.running = false;
 	lane_close_window();
 	sampler_set(SAMPLER_OFF, 0);
+	gpucalls_watch(false);
 	nccl_watch(NCCL_OFF);
 	if (have(FLIGHT_SOURCE_OPERATORS)) {
 		(void)torchops_watch_operators(TORCHOPS_NONE);
@@ -338,6 +342,7 @@ void collectors_forked(void)
 	sampler_forked();
 	pytrace_forked();
 	gpu_forked();
+	gpucalls_forked();
 	nccl_watch(NCCL_OFF);
 	collectors = (struct collectors){ 0 };
 }

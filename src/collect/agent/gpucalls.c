@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "collect/agent/gpucalls.h"
+
+#include "base/clock.h"
+#include "base/compat.h"
+#include "collect/agent/gputimer.h"
+#include "collect/agent/lane.h"
+#include "collect/agent/names.h"
+
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STACK_BYTES ((size_t)256 << 10) /* the GPU's driver is called on it */
+#define SHAPE_CNT 1024u			/* power of two */
+#define SHAPE_PROBES 16u
+#define TICK_NS (10 * NSEC_PER_MSEC)
+#define TOTAL_NS NSEC_PER_SEC
+#define IS_COMPLEX(type) ((type) == 4 || (type) == 5 || (type) == 6 || (type) == 15)
+
+/* Two shapes with one 64-bit hash are taken for one. */
+struct shape {
+	_Atomic uint64_t key; /* 0: free */
+	_Atomic uint64_t calls;
+	_Atomic bool filled; /* what stands below */
+	double flop;	     /* of one call; 0: unknown */
+	bool launch;
+	uint64_t summed; /* calls so far, by the helper */
+};
+
+_Atomic bool gpucalls_on;
+
+static struct {
+	bool wanted, thread;
+	_Atomic uint32_t wake; /* futex: grows when it is switched on */
+	int64_t summed_ns;
+	uint64_t calls[FLIGHT_CALLS_CNT];
+	double mflop;
+	struct shape shapes[SHAPE_CNT];
+} gpucalls;
+
+/* A library may call another's function for its own; initial-exec: no allocation. */
+static __thread unsigned depth __attribute__((tls_model("initial-exec")));
+
+/* --- on threads of the job --- */
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+	return hash ^ hash >> 29;
+}
+
+static uint64_t key_of(const struct gpucall *call)
+{
+	uint64_t hash = mix((uintptr_t)call->name, (uintptr_t)call->what + call->type);
+
+	hash = mix(mix(hash, call->m), call->n);
+	return mix(mix(hash, call->k), call->batch) | 1;
+}
+
+static double flop_of(const struct gpucall *call)
+{
+	double flop = 2.0 * (double)call->m * (double)call->n * (double)call->k;
+
+	return flop * (double)call->batch * (IS_COMPLEX(call->type) ? 4 : 1);
+}
+
+/* NULL: there are too many shapes. */
+static struct shape *find_shape(const struct gpucall *call)
+{
+	uint64_t key = key_of(call);
+
+	for (uint32_t i = 0; i < SHAPE_PROBES; i++) {
+		struct shape *shape = &gpucalls.shapes[((key >> 20) + i) & (SHAPE_CNT - 1)];
+		uint64_t found = atomic_load_explicit(&shape->key, memory_order_relaxed);
+
+		if (found == 0 && atomic_compare_exchange_strong(&shape->key, &found, key)) {
+			shape->flop = flop_of(call);
+			shape->launch = call->what != NULL;
+			atomic_store_explicit(&shape->filled, true, memory_order_release);
+			return shape;
+		}
+		if (found == key)
+			return shape;
+	}
+	return NULL;
+}
+
+static void count_drop(void)
+{
+	struct flight *flight = lane_flight();
+
+	if (flight != NULL)
+		atomic_fetch_add_explicit(&flight->drops.timed, 1, memory_order_relaxed);
+}
+
+uint64_t gpucalls_begin(const struct gpucall *call, gpucalls_queue_of *queue_of, void *handle)
+{
+	struct shape *shape;
+	void *queue;
+	uint64_t nth;
+
+	if (depth++ > 0)
+		return 0;
+	shape = find_shape(call);
+	if (shape == NULL) {
+		count_drop();
+		return 0;
+	}
+	nth = atomic_fetch_add_explicit(&shape->calls, 1, memory_order_relaxed);
+	if (nth % GPUCALLS_EVERY != GPUCALLS_FIRST || !gputimer_is_wanted() ||
+	    !queue_of(handle, &queue))
+		return 0;
+	return gputimer_begin(queue);
+}
+
+void gpucalls_end(const struct gpucall *call, uint64_t timer)
+{
+	struct ring_record records[] = {
+		{ .kind = FLIGHT_TIMED },
+		{ .kind = FLIGHT_TIMED_SHAPE,
+		  .detail = call->type,
+		  .value = (int64_t)(MIN(call->m, (uint64_t)INT32_MAX) << 32 |
+				     MIN(call->n, (uint64_t)UINT32_MAX)),
+		  .extra = MIN(call->k, (uint64_t)UINT32_MAX) << 32 |
+			   MIN(call->batch, (uint64_t)UINT32_MAX) },
+	};
+
+	const char *name = NULL;
+
+	if (timer != 0)
+		gputimer_end(timer);
+	if (timer != 0 && call->name_of != NULL)
+		name = call->name_of(call->what);
+	depth--;
+	if (timer == 0)
+		return;
+	if (name == NULL)
+		name = call->name;
+	records[0].extra = names_string(name, strnlen(name, FLIGHT_STRING_MAX));
+	gputimer_tell(timer, records, call->m != 0 ? 2 : 1);
+}
+
+/* --- the helper --- */
+
+static void add_shape(struct shape *shape)
+{
+	uint64_t calls = atomic_load_explicit(&shape->calls, memory_order_relaxed);
+	uint64_t more = calls - shape->summed;
+
+	gpucalls.calls[shape->launch ? FLIGHT_CALLS_LAUNCH : FLIGHT_CALLS_MATMUL] += more;
+	gpucalls.mflop += shape->flop * (double)more * 1e-6;
+	shape->summed = calls;
+}
+
+/* How many there were altogether, when there are more. */
+static void write_totals(int64_t now_ns)
+{
+	uint64_t before[FLIGHT_CALLS_CNT];
+
+	memcpy(before, gpucalls.calls, sizeof(before));
+	for (size_t i = 0; i < SHAPE_CNT; i++) {
+		if (atomic_load_explicit(&gpucalls.shapes[i].filled, memory_order_acquire))
+			add_shape(&gpucalls.shapes[i]);
+	}
+	for (uint16_t i = 0; i < FLIGHT_CALLS_CNT; i++) {
+		struct ring_record record = { .kind = FLIGHT_CALLS,
+					      .time_ns = now_ns,
+					      .detail = i,
+					      .value = (int64_t)gpucalls.calls[i] };
+
+		if (i == FLIGHT_CALLS_MATMUL)
+			record.extra = (uint64_t)gpucalls.mflop;
+		if (gpucalls.calls[i] != before[i])
+			lane_record(&record);
+	}
+}
+
+/* Until it is switched on, at most timeout_ns; 0: as long as it takes. */
+static void wait_for(uint32_t wake, int64_t timeout_ns)
+{
+	struct timespec timeout = { .tv_nsec = timeout_ns };
+
+	(void)syscall(SYS_futex, &gpucalls.wake, FUTEX_WAIT_PRIVATE, wake,
+		      timeout_ns > 0 ? &timeout : NULL, NULL, 0);
+}
+
+static void *run(_unused_ void *arg)
+{
+	(void)prctl(PR_SET_NAME, "pt-gpucalls");
+	for (;;) {
+		uint32_t wake = atomic_load_explicit(&gpucalls.wake, memory_order_acquire);
+		int64_t now_ns = clock_mono_ns();
+
+		if (lane_flight() == NULL)
+			return NULL;
+		if (!gpucalls_are_on()) {
+			wait_for(wake, 0);
+			continue;
+		}
+		gputimer_work(now_ns);
+		if (now_ns - gpucalls.summed_ns >= TOTAL_NS) {
+			gpucalls.summed_ns = now_ns;
+			write_totals(now_ns);
+		}
+		wait_for(wake, TICK_NS);
+	}
+}
+
+/* Signals of the job are for threads of the job. */
+static bool create_thread(void)
+{
+	sigset_t all, before;
+	pthread_attr_t attr;
+	pthread_t thread;
+	bool done;
+
+	if (pthread_attr_init(&attr) != 0)
+		return false;
+	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
+	(void)sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, &before);
+	done = pthread_create(&thread, &attr, run, NULL) == 0;
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+	(void)pthread_attr_destroy(&attr);
+	return done;
+}
+
+/* --- for the agent --- */
+
+void gpucalls_open(void)
+{
+	const char *value = getenv(PT_ENV_GPU_TIMES);
+
+	gpucalls.wanted = value != NULL && strcmp(value, "1") == 0;
+}
+
+void gpucalls_watch(bool on)
+{
+	if (!gpucalls.wanted || gpucalls_are_on() == on)
+		return;
+	if (on && !gpucalls.thread) {
+		gpucalls.thread = create_thread();
+		gpucalls.wanted = gpucalls.thread;
+	}
+	on = on && gpucalls.wanted;
+	gputimer_watch(on);
+	atomic_store_explicit(&gpucalls_on, on, memory_order_release);
+	atomic_fetch_add_explicit(&gpucalls.wake, 1, memory_order_release);
+	(void)syscall(SYS_futex, &gpucalls.wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void gpucalls_forked(void)
+{
+	gpucalls.wanted = false;
+	atomic_store_explicit(&gpucalls_on, false, memory_order_relaxed);
+	gputimer_forked();
+}

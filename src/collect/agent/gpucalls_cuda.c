@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CUDA's functions that multiply matrices or launch kernels, by their own names: each counts the
+ * call (gpucalls.h) and calls the next function of its name. Ours come first where the library
+ * was preloaded; nobody sees them otherwise.
+ *
+ * The real function is looked for at the first call: behind us in the order of the dynamic
+ * linker, else in the library of that name that is loaded, since Python loads CUDA's libraries
+ * for itself. Without one the caller gets an error of that library.
+ *
+ * Source: CUDA's cublas_api.h, cublasLt.h, cuda.h and cuda_runtime_api.h, versions 11 to 13, as
+ * far as the binary interface goes: enums are ints, handles pointers.
+ */
+#include "base/compat.h"
+#include "collect/agent/gpucalls.h"
+
+#include <stddef.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum {
+	CUBLAS_NOT_INITIALIZED = 1,
+	CUDA_NOT_FOUND = 500,
+	CUBLAS_N = 0,	 /* CUBLAS_OP_N */
+	LAYOUT_TYPE = 0, /* CUBLASLT_MATRIX_LAYOUT_TYPE */
+	LAYOUT_ROWS = 2,
+	LAYOUT_COLS = 3,
+	LAYOUT_BATCH = 5,
+	DESC_TRANSA = 3, /* CUBLASLT_MATMUL_DESC_TRANSA */
+	TYPE_R_16F = 2,	 /* cudaDataType */
+	TYPE_R_32F = 0,
+	TYPE_R_64F = 1,
+	TYPE_C_32F = 4,
+	TYPE_C_64F = 5,
+};
+
+/* --- the real functions --- */
+
+static const char *const blas_names[] = { "libcublas.so.12", "libcublas.so.13", "libcublas.so.11",
+					  NULL };
+static const char *const blaslt_names[] = { "libcublasLt.so.12", "libcublasLt.so.13",
+					    "libcublasLt.so.11", NULL };
+static const char *const driver_names[] = { "libcuda.so.1", NULL };
+static const char *const runtime_names[] = { "libcudart.so.12", "libcudart.so.13",
+					     "libcudart.so.11.0", NULL };
+
+struct real {
+	const char *symbol;
+	const char *const *libraries;
+	void *_Atomic found;
+};
+
+/* Rare. The library stays loaded as long as the process lives: its function is kept. */
+static void *look_up(struct real *real)
+{
+	void *found = dlsym(RTLD_NEXT, real->symbol);
+
+	for (size_t i = 0; found == NULL && real->libraries[i] != NULL; i++) {
+		void *library = dlopen(real->libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+
+		if (library != NULL)
+			found = dlsym(library, real->symbol);
+	}
+	atomic_store_explicit(&real->found, found, memory_order_release);
+	return found;
+}
+
+static inline void *find(struct real *real)
+{
+	void *found = atomic_load_explicit(&real->found, memory_order_acquire);
+
+	return found != NULL ? found : look_up(real);
+}
+
+/* --- queues --- */
+
+static bool queue_itself(void *queue, void **ret)
+{
+	*ret = queue;
+	return true;
+}
+
+static bool queue_of_blas(void *handle, void **ret)
+{
+	static struct real real = { "cublasGetStream_v2", blas_names, NULL };
+	int (*get)(void *handle, void **ret) = NULL;
+
+	*(void **)&get = find(&real);
+	return get != NULL && get(handle, ret) == 0;
+}
+
+/*
+ * A function of CUDA: its parameters, the arguments that go on, what is returned when there is no
+ * real one, the call as we see it, where its queue is.
+ */
+#define THROUGH(function, library, failure, parameters, arguments, about, queue_of, handle) \
+	EXPORT int function parameters;                                                     \
+	int function parameters                                                             \
+	{                                                                                   \
+		static struct real real = { #function, library, NULL };                     \
+		int(*next) parameters = NULL;                                               \
+		uint64_t timer;                                                             \
+		int ret;                                                                    \
+                                                                                            \
+		*(void **)&next = find(&real);                                              \
+		if (next == NULL)                                                           \
+			return failure;                                                     \
+		if (!gpucalls_are_on())                                                     \
+			return next arguments;                                              \
+		struct gpucall call = about;                                                \
+                                                                                            \
+		call.name = #function;                                                      \
+		timer = gpucalls_begin(&call, queue_of, handle);                            \
+		ret = next arguments;                                                       \
+		gpucalls_end(&call, timer);                                                 \
+		return ret;                                                                 \
+	}
+
+#define SHAPE(type_, batch_)                                                                       \
+	{                                                                                          \
+		.m = (uint64_t)m, .n = (uint64_t)n, .k = (uint64_t)k, .batch = (uint64_t)(batch_), \
+		.type = (uint16_t)(type_)                                                          \
+	}
+
+/* --- cuBLAS --- */
+
+#define BLAS(function, type, batch, parameters, arguments)                           \
+	THROUGH(function, blas_names, CUBLAS_NOT_INITIALIZED, parameters, arguments, \
+		SHAPE(type, batch), queue_of_blas, handle)
+
+#define EX_PARAMETERS(whole)                                                           \
+	(void *handle, int ta, int tb, whole m, whole n, whole k, const void *alpha,   \
+	 const void *a, int a_type, whole a_ld, const void *b, int b_type, whole b_ld, \
+	 const void *beta, void *c, int c_type, whole c_ld, int compute, int algorithm)
+#define EX_ARGUMENTS                                                                              \
+	(handle, ta, tb, m, n, k, alpha, a, a_type, a_ld, b, b_type, b_ld, beta, c, c_type, c_ld, \
+	 compute, algorithm)
+
+BLAS(cublasGemmEx, a_type, 1, EX_PARAMETERS(int), EX_ARGUMENTS)
+BLAS(cublasGemmEx_64, a_type, 1, EX_PARAMETERS(int64_t), EX_ARGUMENTS)
+
+#define STRIDED_EX_PARAMETERS(whole)                                                           \
+	(void *handle, int ta, int tb, whole m, whole n, whole k, const void *alpha,           \
+	 const void *a, int a_type, whole a_ld, long long a_stride, const void *b, int b_type, \
+	 whole b_ld, long long b_stride, const void *beta, void *c, int c_type, whole c_ld,    \
+	 long long c_stride, whole batch, int compute, int algorithm)
+#define STRIDED_EX_ARGUMENTS                                                                   \
+	(handle, ta, tb, m, n, k, alpha, a, a_type, a_ld, a_stride, b, b_type, b_ld, b_stride, \
+	 beta, c, c_type, c_ld, c_stride, batch, compute, algorithm)
+
+BLAS(cublasGemmStridedBatchedEx, a_type, batch, STRIDED_EX_PARAMETERS(int), STRIDED_EX_ARGUMENTS)
+BLAS(cublasGemmStridedBatchedEx_64, a_type, batch, STRIDED_EX_PARAMETERS(int64_t),
+     STRIDED_EX_ARGUMENTS)
+
+#define BATCHED_EX_PARAMETERS(whole)                                                         \
+	(void *handle, int ta, int tb, whole m, whole n, whole k, const void *alpha,         \
+	 const void *const a[], int a_type, whole a_ld, const void *const b[], int b_type,   \
+	 whole b_ld, const void *beta, void *const c[], int c_type, whole c_ld, whole batch, \
+	 int compute, int algorithm)
+#define BATCHED_EX_ARGUMENTS                                                                      \
+	(handle, ta, tb, m, n, k, alpha, a, a_type, a_ld, b, b_type, b_ld, beta, c, c_type, c_ld, \
+	 batch, compute, algorithm)
+
+BLAS(cublasGemmBatchedEx, a_type, batch, BATCHED_EX_PARAMETERS(int), BATCHED_EX_ARGUMENTS)
+BLAS(cublasGemmBatchedEx_64, a_type, batch, BATCHED_EX_PARAMETERS(int64_t), BATCHED_EX_ARGUMENTS)
+
+/* Those of one type. cublas_v2.h calls the first five without "_v2". */
+#define TYPED_PARAMETERS                                                                      \
+	(void *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, \
+	 int a_ld, const void *b, int b_ld, const void *beta, void *c, int c_ld)
+#define TYPED_ARGUMENTS (handle, ta, tb, m, n, k, alpha, a, a_ld, b, b_ld, beta, c, c_ld)
+
+BLAS(cublasSgemm_v2, TYPE_R_32F, 1, TYPED_PARAMETERS, TYPED_ARGUMENTS)
+BLAS(cublasDgemm_v2, TYPE_R_64F, 1, TYPED_PARAMETERS, TYPED_ARGUMENTS)
+BLAS(cublasCgemm_v2, TYPE_C_32F, 1, TYPED_PARAMETERS, TYPED_ARGUMENTS)
+BLAS(cublasZgemm_v2, TYPE_C_64F, 1, TYPED_PARAMETERS, TYPED_ARGUMENTS)
+BLAS(cublasHgemm, TYPE_R_16F, 1, TYPED_PARAMETERS, TYPED_ARGUMENTS)
+
+#define TYPED_STRIDED_PARAMETERS                                                              \
+	(void *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, \
+	 int a_ld, long long a_stride, const void *b, int b_ld, long long b_stride,           \
+	 const void *beta, void *c, int c_ld, long long c_stride, int batch)
+#define TYPED_STRIDED_ARGUMENTS                                                               \
+	(handle, ta, tb, m, n, k, alpha, a, a_ld, a_stride, b, b_ld, b_stride, beta, c, c_ld, \
+	 c_stride, batch)
+
+BLAS(cublasSgemmStridedBatched, TYPE_R_32F, batch, TYPED_STRIDED_PARAMETERS,
+     TYPED_STRIDED_ARGUMENTS)
+BLAS(cublasDgemmStridedBatched, TYPE_R_64F, batch, TYPED_STRIDED_PARAMETERS,
+     TYPED_STRIDED_ARGUMENTS)
+BLAS(cublasHgemmStridedBatched, TYPE_R_16F, batch, TYPED_STRIDED_PARAMETERS,
+     TYPED_STRIDED_ARGUMENTS)
+
+#define TYPED_BATCHED_PARAMETERS                                                             \
+	(void *handle, int ta, int tb, int m, int n, int k, const void *alpha,               \
+	 const void *const a[], int a_ld, const void *const b[], int b_ld, const void *beta, \
+	 void *const c[], int c_ld, int batch)
+#define TYPED_BATCHED_ARGUMENTS \
+	(handle, ta, tb, m, n, k, alpha, a, a_ld, b, b_ld, beta, c, c_ld, batch)
+
+BLAS(cublasSgemmBatched, TYPE_R_32F, batch, TYPED_BATCHED_PARAMETERS, TYPED_BATCHED_ARGUMENTS)
+BLAS(cublasDgemmBatched, TYPE_R_64F, batch, TYPED_BATCHED_PARAMETERS, TYPED_BATCHED_ARGUMENTS)
+BLAS(cublasHgemmBatched, TYPE_R_16F, batch, TYPED_BATCHED_PARAMETERS, TYPED_BATCHED_ARGUMENTS)
+
+/* --- cuBLASLt --- */
+
+/* An attribute of a descriptor; 0 when it can't be read. */
+static uint64_t attribute(struct real *real, const void *descriptor, int which, size_t bytes)
+{
+	int (*get)(const void *descriptor, int which, void *ret, size_t size, size_t *written);
+	uint64_t value = 0;
+	size_t written = 0;
+
+	*(void **)&get = find(real);
+	if (get == NULL || descriptor == NULL ||
+	    get(descriptor, which, &value, bytes, &written) != 0)
+		return 0;
+	return value;
+}
+
+static uint64_t layout(const void *matrix, int which, size_t bytes)
+{
+	static struct real real = { "cublasLtMatrixLayoutGetAttribute", blaslt_names, NULL };
+
+	return attribute(&real, matrix, which, bytes);
+}
+
+static bool is_transposed(const void *description)
+{
+	static struct real real = { "cublasLtMatmulDescGetAttribute", blaslt_names, NULL };
+
+	return attribute(&real, description, DESC_TRANSA, sizeof(int32_t)) != CUBLAS_N;
+}
+
+/* Rows and columns are those of the matrix, however it lies in memory. */
+static struct gpucall lt_call(const void *description, const void *a, const void *d)
+{
+	int inner = is_transposed(description) ? LAYOUT_ROWS : LAYOUT_COLS;
+
+	return (struct gpucall){ .m = layout(d, LAYOUT_ROWS, 8),
+				 .n = layout(d, LAYOUT_COLS, 8),
+				 .k = layout(a, inner, 8),
+				 .batch = layout(d, LAYOUT_BATCH, 4),
+				 .type = (uint16_t)layout(a, LAYOUT_TYPE, 4) };
+}
+
+THROUGH(cublasLtMatmul, blaslt_names, CUBLAS_NOT_INITIALIZED,
+	(void *handle, const void *description, const void *alpha, const void *a,
+	 const void *a_layout, const void *b, const void *b_layout, const void *beta, const void *c,
+	 const void *c_layout, void *d, const void *d_layout, const void *algorithm,
+	 void *workspace, size_t workspace_bytes, void *queue),
+	(handle, description, alpha, a, a_layout, b, b_layout, beta, c, c_layout, d, d_layout,
+	 algorithm, workspace, workspace_bytes, queue),
+	lt_call(description, a_layout, d_layout), queue_itself, queue)
+
+/* --- launches --- */
+
+struct dim3 {
+	unsigned x, y, z;
+};
+
+/* CUlaunchConfig and cudaLaunchConfig_t, as far as read. */
+struct driver_launch {
+	unsigned grid[3], block[3], shared_bytes;
+	void *queue;
+};
+
+struct runtime_launch {
+	struct dim3 grid, block;
+	size_t shared_bytes;
+	void *queue;
+};
+
+/* NULL: a driver before CUDA 12.3. */
+static const char *driver_name(const void *kernel)
+{
+	static struct real real = { "cuFuncGetName", driver_names, NULL };
+	int (*get)(const char **ret, const void *kernel) = NULL;
+	const char *name = NULL;
+
+	*(void **)&get = find(&real);
+	return get != NULL && get(&name, kernel) == 0 ? name : NULL;
+}
+
+/* The runtime's kernels are addresses in the program. */
+static const char *runtime_name(const void *kernel)
+{
+	static struct real real = { "cudaGetFuncBySymbol", runtime_names, NULL };
+	int (*get)(void **ret, const void *kernel) = NULL;
+	void *loaded = NULL;
+
+	*(void **)&get = find(&real);
+	return get != NULL && get(&loaded, kernel) == 0 ? driver_name(loaded) : NULL;
+}
+
+/* What is launched has no shape that tells of its work. */
+#define LAUNCHED(kernel, names)                      \
+	{                                            \
+		.what = (kernel), .name_of = (names) \
+	}
+
+THROUGH(cuLaunchKernel, driver_names, CUDA_NOT_FOUND,
+	(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+	 unsigned shared_bytes, void *queue, void **parameters, void **extra),
+	(kernel, gx, gy, gz, bx, by, bz, shared_bytes, queue, parameters, extra),
+	LAUNCHED(kernel, driver_name), queue_itself, queue)
+
+THROUGH(cuLaunchKernelEx, driver_names, CUDA_NOT_FOUND,
+	(const struct driver_launch *launch, void *kernel, void **parameters, void **extra),
+	(launch, kernel, parameters, extra), LAUNCHED(kernel, driver_name), queue_itself,
+	launch->queue)
+
+THROUGH(cudaLaunchKernel, runtime_names, CUDA_NOT_FOUND,
+	(const void *kernel, struct dim3 grid, struct dim3 block, void **parameters,
+	 size_t shared_bytes, void *queue),
+	(kernel, grid, block, parameters, shared_bytes, queue), LAUNCHED(kernel, runtime_name),
+	queue_itself, queue)
+
+THROUGH(cudaLaunchKernelExC, runtime_names, CUDA_NOT_FOUND,
+	(const struct runtime_launch *launch, const void *kernel, void **parameters),
+	(launch, kernel, parameters), LAUNCHED(kernel, runtime_name), queue_itself, launch->queue)

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A job that multiplies matrices on doubles of CUDA's libraries, with the agent library as it was
+ * built; plays the daemon, too, and reads the recorder that it was sent.
+ *
+ *	LD_PRELOAD=LIBRARY calls_harness LIBRARY		checks
+ *	LD_PRELOAD=LIBRARY calls_harness LIBRARY --bench	what a call costs
+ *	calls_harness LIBRARY --imported			nothing is seen
+ */
+#include "base/clock.h"
+#include "cublas_double.h"
+#include "gpu_double.h"
+#include "play_hostd.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EVERY 64 /* one of so many calls of a shape is timed, see gpucalls.h */
+#define POOL 256
+#define PATIENCE_MS 10000
+#define BENCH_CNT 1000
+#define BENCH_ROUNDS 300
+
+int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+		   unsigned bz, unsigned shared, void *queue, void **parameters, void **extra);
+int cuLaunchKernelEx(const void *launch, void *kernel, void **parameters, void **extra);
+
+static struct {
+	int (*start)(const char *socket_path, int32_t rank, int32_t local_rank, int32_t world);
+	int (*run)(void);
+	int (*mark)(uint32_t mark, int64_t value, uint32_t detail);
+	void (*bye)(void);
+} lib;
+
+static void *blas;
+static char context;
+
+static void *queue(int number)
+{
+	return (void *)(uintptr_t)number;
+}
+
+static void open_library(const char *path)
+{
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+	CHECK(handle != NULL);
+	*(void **)&lib.start = dlsym(handle, "pt_agent_start");
+	*(void **)&lib.run = dlsym(handle, "pt_agent_run");
+	*(void **)&lib.mark = dlsym(handle, "pt_agent_mark");
+	*(void **)&lib.bye = dlsym(handle, "pt_agent_bye");
+	CHECK(lib.start != NULL && lib.run != NULL && lib.mark != NULL && lib.bye != NULL);
+}
+
+static void step(void)
+{
+	(void)lib.mark(MARK_ITERATION, 0, 0);
+}
+
+/* --- calls of the job --- */
+
+static int gemm_ex(int m, int n, int k)
+{
+	return cublasGemmEx(blas, 0, 1, m, n, k, NULL, NULL, 14, 11, NULL, 14, 12, NULL, NULL, 14,
+			    13, 68, 99);
+}
+
+static void gemms(int cnt, int m, int n, int k)
+{
+	for (int i = 0; i < cnt; i++)
+		CHECK(gemm_ex(m, n, k) == 0);
+}
+
+static int lt_matmul(int transposed, int64_t m, int64_t n, int64_t k, int batch)
+{
+	struct double_layout a = { 2, transposed != 0 ? k : m, transposed != 0 ? m : k, batch };
+	struct double_layout b = { 2, k, n, batch }, d = { 2, m, n, batch };
+
+	return cublasLtMatmul(NULL, &transposed, NULL, NULL, &a, NULL, &b, NULL, NULL, &d, NULL, &d,
+			      NULL, NULL, 0, queue(3));
+}
+
+static int launch(const char *kernel)
+{
+	return cuLaunchKernel((void *)(uintptr_t)kernel, 1, 1, 1, 1, 1, 1, 0, queue(4), NULL, NULL);
+}
+
+/* --- what the recorder got --- */
+
+static void take(struct flightlog *log)
+{
+	flightlog_init(log);
+	CHECK(flightlog_take(log, hostd.flight, false) == 0);
+	CHECK(log->drops.invalid == 0 && log->drops.torn == 0);
+}
+
+static size_t timed_cnt(const char *name)
+{
+	struct flightlog log;
+	size_t cnt = 0;
+
+	take(&log);
+	vec_foreach(lane, &log.lanes) {
+		vec_foreach(record, &lane->records)
+			cnt += record->kind == FLIGHT_TIMED &&
+			       strcmp(log.strings.data[record->extra], name) == 0;
+	}
+	flightlog_done(&log);
+	return cnt;
+}
+
+static bool soon(bool (*what)(uint64_t arg), uint64_t arg)
+{
+	for (int ms = 0; ms < PATIENCE_MS; ms += 5) {
+		if (what(arg))
+			return true;
+		(void)usleep(5000);
+	}
+	return false;
+}
+
+/* The newest record of what was timed, and the one behind it. */
+static bool newest(const char *name, struct ring_record ret[2])
+{
+	struct flightlog log;
+	bool found = false;
+
+	take(&log);
+	vec_foreach(lane, &log.lanes) {
+		for (size_t i = 0; i < lane->records.cnt; i++) {
+			const struct ring_record *record = &lane->records.data[i];
+
+			if (record->kind != FLIGHT_TIMED ||
+			    strcmp(log.strings.data[record->extra], name) != 0)
+				continue;
+			ret[0] = ret[1] = *record;
+			if (i + 1 < lane->records.cnt)
+				ret[1] = record[1];
+			found = true;
+		}
+	}
+	flightlog_done(&log);
+	return found;
+}
+
+/* The largest count of calls that was written. */
+static uint64_t calls(enum flight_calls kind, uint64_t *ret_mflop)
+{
+	struct flightlog log;
+	int64_t most = 0;
+
+	take(&log);
+	vec_foreach(lane, &log.lanes) {
+		vec_foreach(record, &lane->records) {
+			if (record->kind == FLIGHT_CALLS && record->detail == kind &&
+			    record->value >= most) {
+				most = record->value;
+				*ret_mflop = record->extra;
+			}
+		}
+	}
+	flightlog_done(&log);
+	return (uint64_t)most;
+}
+
+static bool has_matmuls(uint64_t cnt)
+{
+	uint64_t mflop = 0;
+
+	return calls(FLIGHT_CALLS_MATMUL, &mflop) == cnt;
+}
+
+static bool has_launches(uint64_t cnt)
+{
+	uint64_t mflop = 0;
+
+	return calls(FLIGHT_CALLS_LAUNCH, &mflop) == cnt;
+}
+
+static bool has_gemms(uint64_t cnt)
+{
+	return timed_cnt("cublasGemmEx") == cnt;
+}
+
+static bool is_ready(uint64_t arg)
+{
+	(void)arg;
+	return double_gpu_count("created") == 2 * POOL;
+}
+
+/* --- checks --- */
+
+static uint64_t matmuls; /* made while they were counted */
+
+/* The driver is found, a thread says which GPU, events are made. */
+static void check_start(void)
+{
+	gemms(300, 1, 2, 3);
+	CHECK(double_gpu_count("records") == 0);
+	CHECK(lib.start(hostd.path, 0, 0, 1) == 0);
+	take_recorder();
+	gemms(300, 1, 2, 3);
+	CHECK(lib.run() == 0);
+	while (!is_ready(0)) {
+		gemms(1, 1, 1, 1);
+		matmuls++;
+		(void)usleep(1000);
+	}
+	(void)usleep(50000); /* the last of them is made, not yet ready */
+}
+
+static void check_shapes(void)
+{
+	struct ring_record found[2];
+	uint64_t mflop = 0;
+
+	gemms(2 * EVERY, 1000, 2000, 3000);
+	CHECK(soon(has_gemms, 2));
+	CHECK(newest("cublasGemmEx", found));
+	CHECK(found[0].value == DOUBLE_GEMM_NS(1000, 2000, 3000, 1));
+	CHECK(found[0].time_ns <= clock_mono_ns());
+	CHECK(found[1].kind == FLIGHT_TIMED_SHAPE && found[1].detail == 14);
+	CHECK(found[1].value == ((int64_t)1000 << 32 | 2000));
+	CHECK(found[1].extra == ((uint64_t)3000 << 32 | 1));
+	matmuls += 2 * EVERY;
+	CHECK(soon(has_matmuls, matmuls)); /* not those that it makes itself of cuBLASLt */
+	CHECK(calls(FLIGHT_CALLS_MATMUL, &mflop) == matmuls);
+	CHECK(mflop == 12000 * 2 * EVERY);
+}
+
+static void check_other_functions(void)
+{
+	struct ring_record found[2];
+
+	for (int i = 0; i < EVERY; i++) {
+		CHECK(lt_matmul(1, 64, 32, 4096, 5) == 0);
+		CHECK(cublasGemmStridedBatchedEx(blas, 0, 0, 8, 9, 10, NULL, NULL, 2, 8, 101, NULL,
+						 2, 8, 102, NULL, NULL, 2, 8, 103, 1000, 68,
+						 99) == 0);
+		CHECK(cublasGemmEx_64(blas, 0, 0, 7, 7, 7, NULL, NULL, 2, 8, NULL, 2, 8, NULL, NULL,
+				      2, 8, 68, 99) == 0);
+		CHECK(cublasSgemm_v2(blas, 0, 0, 500, 500, 500, NULL, NULL, 8, NULL, 8, NULL, NULL,
+				     13) == 0);
+	}
+	matmuls += 4 * EVERY;
+	CHECK(soon(has_matmuls, matmuls));
+	CHECK(newest("cublasLtMatmul", found));
+	CHECK(found[0].value == DOUBLE_GEMM_NS(64, 32, 4096, 5) && found[1].detail == 2);
+	CHECK(found[1].value == ((int64_t)64 << 32 | 32));
+	CHECK(found[1].extra == ((uint64_t)4096 << 32 | 5));
+	CHECK(newest("cublasGemmStridedBatchedEx", found));
+	CHECK(found[1].extra == ((uint64_t)10 << 32 | 1000));
+	CHECK(newest("cublasGemmEx_64", found));
+	CHECK(newest("cublasSgemm_v2", found) && found[1].detail == 0);
+}
+
+static void check_launches(void)
+{
+	static const char kernel[] = "triton_poi_fused_add";
+	const struct {
+		unsigned sizes[7];
+		void *queue;
+	} config = { { 1, 1, 1, 1, 1, 1, 0 }, queue(4) };
+	int64_t before = double_gpu_count("launches");
+	struct ring_record found[2];
+
+	for (int i = 0; i < EVERY; i++) {
+		CHECK(launch(kernel) == 0);
+		CHECK(cuLaunchKernelEx(&config, (void *)(uintptr_t)kernel, NULL, NULL) == 0);
+	}
+	CHECK(double_gpu_count("launches") - before == 2 * EVERY);
+	CHECK(soon(has_launches, 2 * EVERY));
+	CHECK(timed_cnt(kernel) == 2);
+	CHECK(newest(kernel, found) && found[0].value == 2000);
+	CHECK(found[1].kind != FLIGHT_TIMED_SHAPE);
+}
+
+/* Nothing of ours goes into a graph, and nobody's capture is broken. */
+static void check_capture(void)
+{
+	int64_t records = double_gpu_count("records");
+	size_t before = timed_cnt("cublasGemmEx");
+
+	double_gpu_capture(queue(5), true);
+	CHECK(cublasSetStream_v2(blas, queue(5)) == 0);
+	gemms(3 * EVERY, 11, 12, 13);
+	CHECK(cublasSetStream_v2(blas, NULL) == 0); /* may not even be asked */
+	gemms(3 * EVERY, 11, 12, 13);
+	CHECK(double_gpu_count("records") == records);
+	CHECK(cublasSetStream_v2(blas, queue(6)) == 0);
+	gemms(2 * EVERY, 11, 12, 13);
+	CHECK(soon(has_gemms, before + 2));
+	double_gpu_capture(queue(5), false);
+	CHECK(cublasSetStream_v2(blas, queue(1)) == 0);
+	matmuls += 8 * EVERY;
+	CHECK(double_gpu_fault()[0] == '\0');
+}
+
+/* The GPU is behind: what has no pair of events is counted, nothing waits. */
+static void check_full_pool(void)
+{
+	size_t before = timed_cnt("cublasGemmEx");
+	uint64_t drops = hostd.flight->drops.timed;
+
+	double_gpu_hold(true);
+	gemms((POOL + 20) * EVERY, 21, 22, 23);
+	matmuls += (POOL + 20) * EVERY;
+	CHECK(timed_cnt("cublasGemmEx") == before);
+	CHECK(hostd.flight->drops.timed >= drops + 20);
+	double_gpu_hold(false);
+	CHECK(soon(has_gemms, before + POOL));
+	gemms(EVERY, 21, 22, 23);
+	matmuls += EVERY;
+	CHECK(soon(has_gemms, before + POOL + 1));
+}
+
+static void *other_gpu(void *arg)
+{
+	double_gpu_context(arg);
+	gemms(EVERY, 31, 32, 33);
+	return NULL;
+}
+
+static void check_other_context(void)
+{
+	static char another;
+	uint64_t drops = hostd.flight->drops.timed;
+	int64_t records = double_gpu_count("records");
+
+	(void)other_gpu(&another);
+	double_gpu_context(&context);
+	matmuls += EVERY;
+	CHECK(hostd.flight->drops.timed == drops + 1);
+	CHECK(double_gpu_count("records") == records);
+}
+
+/* Left out by the daemon because it costs too much, and taken up again. */
+static void check_backoff(void)
+{
+	int64_t records = double_gpu_count("records");
+	size_t before = timed_cnt("cublasGemmEx");
+
+	atomic_store(&hostd.flight->block.backoff, BACKOFF_ALWAYS);
+	step();
+	gemms(3 * EVERY, 41, 42, 43);
+	CHECK(double_gpu_count("records") == records);
+	atomic_store(&hostd.flight->block.backoff, BACKOFF_NONE);
+	step();
+	gemms(EVERY, 41, 42, 43);
+	matmuls += EVERY;
+	CHECK(soon(has_gemms, before + 1));
+	CHECK(soon(has_matmuls, matmuls));
+}
+
+static void check_fork(void)
+{
+	int64_t records = double_gpu_count("records");
+	int status = -1;
+	pid_t child = fork();
+
+	CHECK(child >= 0);
+	if (child == 0) {
+		gemms(4 * EVERY, 51, 52, 53);
+		_exit(double_gpu_count("records") == records ? 0 : 1);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
+/* The job goes on as if nothing were there. */
+static void check_trouble(void)
+{
+	uint64_t drops = hostd.flight->drops.timed;
+	int64_t records;
+
+	double_gpu_fail("cuEventRecord", 700);
+	gemms(EVERY, 61, 62, 63);
+	CHECK(hostd.flight->drops.timed == drops + 1);
+	records = double_gpu_count("records");
+	double_gpu_fail(NULL, 0);
+	gemms(4 * EVERY, 61, 62, 63);
+	CHECK(double_gpu_count("records") == records);
+	matmuls += 5 * EVERY;
+	CHECK(soon(has_matmuls, matmuls)); /* counted all the same */
+}
+
+static void check_all(void)
+{
+	check_start();
+	check_shapes();
+	check_other_functions();
+	check_launches();
+	check_capture();
+	check_full_pool();
+	check_other_context();
+	check_backoff();
+	check_fork();
+	check_trouble();
+	lib.bye();
+	gemms(EVERY, 1, 2, 3);
+	CHECK(double_gpu_fault()[0] == '\0');
+	printf("ok\n");
+}
+
+/* As a plain import has it: the job's calls go to CUDA's libraries at once. */
+static void check_imported(void)
+{
+	uint64_t mflop = 0;
+
+	CHECK(lib.start(hostd.path, 0, 0, 1) == 0);
+	take_recorder();
+	CHECK(lib.run() == 0);
+	(void)usleep(100000);
+	gemms(10 * EVERY, 1, 2, 3);
+	(void)usleep(1100000);
+	CHECK(calls(FLIGHT_CALLS_MATMUL, &mflop) == 0 && double_gpu_count("created") == 0);
+	lib.bye();
+	printf("ok\n");
+}
+
+/* --- bench --- */
+
+static int (*real_gemm)(void *handle, int ta, int tb, int m, int n, int k, const float *alpha,
+			const float *a, int a_ld, const float *b, int b_ld, const float *beta,
+			float *c, int c_ld);
+static int (*real_lt)(void *handle, const void *description, const void *alpha, const void *a,
+		      const void *a_layout, const void *b, const void *b_layout, const void *beta,
+		      const void *c, const void *c_layout, void *d, const void *d_layout,
+		      const void *algorithm, void *workspace, size_t workspace_bytes, void *queue);
+
+static void find_real(void)
+{
+	void *handle = dlopen("libcublas.so.12", RTLD_LAZY | RTLD_NOLOAD);
+
+	CHECK(handle != NULL);
+	*(void **)&real_gemm = dlsym(handle, "cublasSgemm_v2");
+	handle = dlopen("libcublasLt.so.12", RTLD_LAZY | RTLD_NOLOAD);
+	CHECK(handle != NULL);
+	*(void **)&real_lt = dlsym(handle, "cublasLtMatmul");
+	CHECK(real_gemm != NULL && real_lt != NULL);
+}
+
+static void bench_real_gemm(void)
+{
+	(void)real_gemm(blas, 0, 0, 512, 512, 512, NULL, NULL, 8, NULL, 8, NULL, NULL, 13);
+}
+
+static void bench_gemm(void)
+{
+	(void)cublasSgemm_v2(blas, 0, 0, 512, 512, 512, NULL, NULL, 8, NULL, 8, NULL, NULL, 13);
+}
+
+static const struct double_layout bench_layout = { 2, 512, 512, 1 };
+static const int bench_transposed;
+
+static void bench_real_lt(void)
+{
+	(void)real_lt(NULL, &bench_transposed, NULL, NULL, &bench_layout, NULL, &bench_layout, NULL,
+		      NULL, &bench_layout, NULL, &bench_layout, NULL, NULL, 0, queue(3));
+}
+
+static void bench_lt(void)
+{
+	(void)cublasLtMatmul(NULL, &bench_transposed, NULL, NULL, &bench_layout, NULL,
+			     &bench_layout, NULL, NULL, &bench_layout, NULL, &bench_layout, NULL,
+			     NULL, 0, queue(3));
+}
+
+/* ns of one call, the least of several rounds. */
+static double cost(void (*what)(void))
+{
+	double best = 1e9;
+
+	for (int round = 0; round < BENCH_ROUNDS; round++) {
+		int64_t start_ns = clock_mono_ns();
+		double ns;
+
+		for (int i = 0; i < BENCH_CNT; i++)
+			what();
+		ns = (double)(clock_mono_ns() - start_ns) / BENCH_CNT;
+		best = ns < best ? ns : best;
+	}
+	return best;
+}
+
+static void bench(void)
+{
+	double gemm, lt;
+
+	find_real();
+	gemm = cost(bench_real_gemm);
+	lt = cost(bench_real_lt);
+	printf("cublasSgemm, off: %+.1f ns (double)\n", cost(bench_gemm) - gemm);
+	printf("cublasLtMatmul, off: %+.1f ns (double)\n", cost(bench_lt) - lt);
+	CHECK(lib.start(hostd.path, 0, 0, 1) == 0);
+	take_recorder();
+	double_gpu_context(NULL); /* no GPU: nothing is timed */
+	CHECK(lib.run() == 0);
+	printf("cublasSgemm, counted: %+.1f ns (double)\n", cost(bench_gemm) - gemm);
+	printf("cublasLtMatmul, counted: %+.1f ns (double)\n", cost(bench_lt) - lt);
+	double_gpu_context(&context);
+	while (!is_ready(0)) {
+		bench_gemm();
+		(void)usleep(1000);
+	}
+	(void)usleep(50000);
+	printf("cublasSgemm, one in %d timed: %+.1f ns (double)\n", EVERY, cost(bench_gemm) - gemm);
+	lib.bye();
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 2 ? argv[2] : "";
+
+	CHECK(argc >= 2 && setenv("PERFTRACKER_GPU_TIMES", "1", 1) == 0);
+	open_daemon();
+	open_library(argv[1]);
+	double_gpu_context(&context);
+	CHECK(cublasCreate_v2(&blas) == 0 && cublasSetStream_v2(blas, queue(1)) == 0);
+	if (strcmp(how, "--bench") == 0)
+		bench();
+	else if (strcmp(how, "--imported") == 0)
+		check_imported();
+	else
+		check_all();
+	close_daemon();
+	return 0;
+}
