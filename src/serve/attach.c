@@ -127,6 +127,41 @@ static bool find_users_plugin(char ret[static PATH_MAX])
 	return attach_nccl_find(&places, ret);
 }
 
+/* A library with a sanitizer in it can't be loaded before that. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define MAY_PRELOAD false
+#else
+#define MAY_PRELOAD true
+#endif
+
+/*
+ * Behind what is preloaded already; that is as good, since it is before all libraries that a
+ * program asks for. Names in the list end with spaces or colons, and can have none.
+ */
+static void preload(const char *agent)
+{
+	const char *old = getenv("LD_PRELOAD");
+	_cleanup_free_ char *list = NULL;
+
+	if (!MAY_PRELOAD || agent[strcspn(agent, " :")] != '\0')
+		return;
+	if (old == NULL || old[0] == '\0')
+		(void)setenv("LD_PRELOAD", agent, 1);
+	else if (strstr(old, agent) == NULL && asprintf(&list, "%s:%s", old, agent) >= 0)
+		(void)setenv("LD_PRELOAD", list, 1);
+}
+
+/* Calls of a GPU's libraries are seen by a library that is there before them. */
+static void attach_to_calls(const char *agent)
+{
+	const char *wanted;
+
+	(void)setenv(ATTACH_ENV_TIMES, "1", 0);
+	wanted = getenv(ATTACH_ENV_TIMES);
+	if (wanted != NULL && strcmp(wanted, "1") == 0)
+		preload(agent);
+}
+
 void attach_to_gpus(void)
 {
 	const char *agent = getenv(PT_ENV_AGENT);
@@ -137,6 +172,7 @@ void attach_to_gpus(void)
 	if (!find_users_plugin(other))
 		(void)setenv(ATTACH_ENV_NCCL, agent, 0);
 	(void)setenv(ATTACH_ENV_ROCM, agent, 0);
+	attach_to_calls(agent);
 }
 
 bool attach_other_plugin(char ret[static PATH_MAX])

@@ -10,8 +10,9 @@
 
 #include <limits.h>
 
-#define ATTACH_ENV_NCCL "NCCL_PROFILER_PLUGIN" /* the agent is one, too (collect/nccl) */
-#define ATTACH_ENV_ROCM "ROCP_TOOL_LIBRARIES"  /* and a tool of AMD's rocprofiler-sdk */
+#define ATTACH_ENV_NCCL "NCCL_PROFILER_PLUGIN"	 /* the agent is one, too (collect/nccl) */
+#define ATTACH_ENV_ROCM "ROCP_TOOL_LIBRARIES"	 /* and a tool of AMD's rocprofiler-sdk */
+#define ATTACH_ENV_TIMES "PERFTRACKER_GPU_TIMES" /* "1": and counts and times its calls */
 #define ATTACH_ENV_PYTHONPATH \
 	"PERFTRACKER_PYTHONPATH" /* overrides where the package is looked for */
 
@@ -33,7 +34,8 @@ _must_check_ int attach_environment(const char *program, const struct daemon_rea
 
 /*
  * After attach_environment(): NCCL and ROCm load the agent as theirs, unless the user has others
- * (attach_nccl.h). Only where somebody asked for the agent's own look at GPUs: no card has shown
+ * (attach_nccl.h); and the dynamic linker loads it first, so that it sees calls of their
+ * libraries, unless ATTACH_ENV_TIMES says otherwise. Only where somebody asked for the agent's own look at GPUs: no card has shown
  * what it costs (docs/gpu-measurements.md).
  */
 void attach_to_gpus(void);

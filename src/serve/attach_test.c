@@ -27,6 +27,8 @@ static int setup(void **state)
 	assert_int_equal(setenv("HOME", "/nowhere", 1), 0);
 	assert_int_equal(unsetenv(ATTACH_ENV_NCCL), 0);
 	assert_int_equal(unsetenv(ATTACH_ENV_ROCM), 0);
+	assert_int_equal(unsetenv(ATTACH_ENV_TIMES), 0);
+	assert_int_equal(unsetenv("LD_PRELOAD"), 0);
 	return 0;
 }
 
@@ -90,6 +92,43 @@ static void what_the_user_set_in_a_file_stays(void **state)
 	assert_int_equal(unsetenv("NCCL_CONF_FILE") | unlink(path) | close(fd), 0);
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+static void the_agent_is_loaded_first_where_it_shall_look_at_gpus(void **state)
+{
+	char list[2 * PATH_MAX];
+	struct err err;
+
+	(void)state;
+	assert_int_equal(attach_environment("/nowhere/perftracker", &ready, &err), 0);
+	assert_null(getenv("LD_PRELOAD"));
+	attach_to_gpus();
+	assert_string_equal(getenv(ATTACH_ENV_TIMES), "1");
+	assert_string_equal(getenv("LD_PRELOAD"), getenv(PT_ENV_AGENT));
+	attach_to_gpus();
+	assert_string_equal(getenv("LD_PRELOAD"), getenv(PT_ENV_AGENT));
+	assert_int_equal(setenv("LD_PRELOAD", "libjemalloc.so.2", 1), 0);
+	attach_to_gpus();
+	(void)snprintf(list, sizeof(list), "libjemalloc.so.2:%s", getenv(PT_ENV_AGENT));
+	assert_string_equal(getenv("LD_PRELOAD"), list);
+}
+
+static void who_wants_no_times_has_nothing_loaded_first(void **state)
+{
+	struct err err;
+
+	(void)state;
+	assert_int_equal(setenv(ATTACH_ENV_TIMES, "0", 1), 0);
+	assert_int_equal(attach_environment("/nowhere/perftracker", &ready, &err), 0);
+	attach_to_gpus();
+	assert_null(getenv("LD_PRELOAD"));
+	assert_string_equal(getenv(ATTACH_ENV_TIMES), "0");
+	assert_int_equal(setenv(ATTACH_ENV_TIMES, "1", 1), 0);
+	assert_int_equal(setenv(PT_ENV_AGENT, "/a b/agent.so", 1), 0); /* can't be in the list */
+	attach_to_gpus();
+	assert_null(getenv("LD_PRELOAD"));
+}
+#endif
+
 static void without_an_agent_nothing_is_set(void **state)
 {
 	struct err err;
@@ -109,6 +148,11 @@ int main(void)
 			the_agent_is_nccls_profiler_plugin_where_it_shall_look_at_gpus, setup),
 		cmocka_unit_test_setup(the_users_own_plugin_stays, setup),
 		cmocka_unit_test_setup(what_the_user_set_in_a_file_stays, setup),
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+		cmocka_unit_test_setup(the_agent_is_loaded_first_where_it_shall_look_at_gpus,
+				       setup),
+		cmocka_unit_test_setup(who_wants_no_times_has_nothing_loaded_first, setup),
+#endif
 		cmocka_unit_test_setup(without_an_agent_nothing_is_set, setup),
 	};
 
