@@ -373,6 +373,7 @@ static int read_value(struct kargs_reader *reader, const struct karg *arg, uint3
 {
 	int c = scan_peek(reader->scan);
 
+	kargs->touched = true;
 	if (is_number(c) && (arg != NULL || reader->want_values))
 		return read_number(reader, arg, key, kargs);
 	if (c < 0)
@@ -408,12 +409,6 @@ static int read_member(struct kargs_reader *reader, const struct shape_facts *fa
 	ret = read_value(reader, arg, key_id, kargs);
 	shapes_log_next(&reader->shapes);
 	return ret;
-}
-
-void kargs_begin(struct kargs_reader *reader, struct kargs *ret)
-{
-	kargs_clear(ret);
-	reader->values.cnt = 0;
 }
 
 int kargs_rest(struct kargs_reader *reader, bool first, const struct shape_facts *facts,

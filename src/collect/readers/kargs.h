@@ -17,6 +17,7 @@ enum kargs_has {
 /* Absent numbers are -1, absent texts 0. */
 struct kargs {
 	unsigned int has;
+	bool touched; /* any field that no bit of has stands for was set since they were cleared */
 	uint64_t python_id, python_parent, correlation;
 	int64_t bytes, in_elements, out_elements, group_size, seq;
 	int64_t elements;    /* sum over "Input Dims" of products */
@@ -37,6 +38,7 @@ struct kvalue {
 struct kargs_reader {
 	struct scan *scan;
 	struct trace *trace;
+	struct kargs now; /* of the current event; touched at first */
 	struct shapes shapes;
 	VEC(struct kvalue) values; /* numbers of the current event, when wanted */
 	bool want_values;	   /* the event is a counter, or may still become one */
@@ -68,15 +70,27 @@ struct karg {
 _must_check_ int kargs_read(struct kargs_reader *reader, const struct shape_facts *facts,
 			    struct kargs *ret);
 
+/* Makes all absent. */
+void kargs_clear(struct kargs *kargs);
+
 /*
- * The same in parts, when the text is known: kargs_begin() for "args" and its brace, then
+ * kargs_read() in parts, when the text is known: kargs_begin() for "args" and its brace, then
  * a value of a key (NULL: one that means nothing), and kargs_rest() from any place between
  * members to behind the closing brace; first: no member was read. Not when values are
  * wanted.
  */
-void kargs_begin(struct kargs_reader *reader, struct kargs *ret);
+static inline void kargs_begin(struct kargs_reader *reader, struct kargs *ret)
+{
+	/* Frames, which are the most, have nothing but ids. */
+	if (ret->touched)
+		kargs_clear(ret);
+	ret->has = 0;
+	reader->values.cnt = 0;
+}
+
 _must_check_ int kargs_value(struct kargs_reader *reader, const struct karg *arg,
 			     struct kargs *kargs);
+
 /*
  * As kargs_value() for the usual value of most keys, up to 18 digits. Consumes it and returns
  * true, or false with nothing consumed.
@@ -91,10 +105,9 @@ static inline bool kargs_plain(struct kargs_reader *reader, const struct karg *a
 		return false;
 	memcpy((char *)kargs + arg->off, &plain, sizeof(plain));
 	kargs->has |= arg->has;
+	kargs->touched |= arg->has == 0;
 	return true;
 }
 
 _must_check_ int kargs_rest(struct kargs_reader *reader, bool first,
 			    const struct shape_facts *facts, struct kargs *ret);
-
-void kargs_clear(struct kargs *kargs);

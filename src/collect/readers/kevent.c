@@ -21,7 +21,7 @@ struct kevent {
 	unsigned int has;
 	int64_t ts_ns, dur_ns;
 	uint32_t name;
-	struct kargs args;
+	struct kargs *args; /* of the reader */
 };
 
 static int intern(struct trace *trace, const char *text, uint32_t *ret)
@@ -40,6 +40,7 @@ int kevent_init(struct kevent_reader *reader, struct scan *scan, struct build *b
 	reader->trace = trace;
 	reader->args.scan = scan;
 	reader->args.trace = trace;
+	reader->args.now.touched = true;
 	ret = shapes_init(&reader->args.shapes, scan);
 	if (ret == 0)
 		ret = knames_init(&reader->names, scan, &trace->strings);
@@ -208,7 +209,7 @@ static int read_args(struct kevent_reader *reader, struct kevent *event)
 {
 	want_args(reader, event);
 	event->has |= HAS_ARGS;
-	return kargs_read(&reader->args, &event->is, &event->args);
+	return kargs_read(&reader->args, &event->is, event->args);
 }
 
 /* A value that differs from event to event. arg: of SHAPE_ARG. */
@@ -225,7 +226,7 @@ static int read_value(struct kevent_reader *reader, enum shape_value value, cons
 	case SHAPE_DUR:
 		return read_time(reader, &event->dur_ns, &event->has, HAS_DUR);
 	case SHAPE_ARG:
-		return kargs_value(&reader->args, arg, &event->args);
+		return kargs_value(&reader->args, arg, event->args);
 	case SHAPE_OTHER:
 		return scan_plain_int(reader->scan, &number) ? 0 : scan_skip(reader->scan);
 	case SHAPE_END:
@@ -342,14 +343,14 @@ static int collective_names(struct kevent_reader *reader, const struct kevent *e
 {
 	const char *name = strtab_text(&reader->trace->strings, event->name), *found;
 
-	args->collective = event->args.collective;
-	args->group = event->args.group;
-	args->group_ranks = event->args.ranks;
+	args->collective = event->args->collective;
+	args->group = event->args->group;
+	args->group_ranks = event->args->ranks;
 	if (event->name == reader->comms_name && args->group == 0) {
-		args->group = event->args.concrete_group;
-		args->seq = MAX(args->seq, event->args.concrete_seq);
-		if (args->group_size < 0 && event->args.concrete_size <= INT32_MAX)
-			args->group_size = (int32_t)event->args.concrete_size;
+		args->group = event->args->concrete_group;
+		args->seq = MAX(args->seq, event->args->concrete_seq);
+		if (args->group_size < 0 && event->args->concrete_size <= INT32_MAX)
+			args->group_size = (int32_t)event->args->concrete_size;
 	}
 	if (args->collective != 0)
 		return 0;
@@ -362,7 +363,7 @@ static int collective_names(struct kevent_reader *reader, const struct kevent *e
 static int make_args(struct kevent_reader *reader, const struct kevent *event, enum event_kind kind,
 		     struct event_args *ret)
 {
-	const struct kargs *from = &event->args;
+	const struct kargs *from = event->args;
 	int64_t messages = MAX(from->in_elements, from->out_elements);
 	int r;
 
@@ -413,7 +414,7 @@ static int add_args(struct kevent_reader *reader, const struct kevent *event, en
 static int make_link(struct kevent_reader *reader, const struct kevent *event, enum event_kind kind,
 		     struct link *ret)
 {
-	const struct kargs *args = &event->args;
+	const struct kargs *args = event->args;
 	int r = 0;
 
 	*ret = (struct link){ CODE_NONE, CODE_NONE };
@@ -513,7 +514,7 @@ static int add_samples(struct kevent_reader *reader, struct kevent *event)
 
 static int add_metadata(struct kevent_reader *reader, const struct kevent *event)
 {
-	const struct lane_label label = { event->is.pid, event->is.tid, event->args.label };
+	const struct lane_label label = { event->is.pid, event->is.tid, event->args->label };
 
 	if (!(event->has & HAS_ARGS) || event->name != reader->thread_name || label.name == 0)
 		return 0;
@@ -575,7 +576,7 @@ static inline bool read_usual(struct kevent_reader *reader, const struct shape *
 		event->has |= HAS_DUR;
 		return scan_plain_us(reader->scan, &event->dur_ns);
 	case SHAPE_ARG:
-		return kargs_plain(&reader->args, shape->arg, &event->args);
+		return kargs_plain(&reader->args, shape->arg, event->args);
 	case SHAPE_OTHER:
 		return scan_plain_int(reader->scan, &number);
 	case SHAPE_END:
@@ -593,7 +594,7 @@ static bool begin_args(struct kevent_reader *reader, const struct shape *shape,
 	if (reader->args.want_values)
 		return false;
 	event->has |= HAS_ARGS;
-	kargs_begin(&reader->args, &event->args);
+	kargs_begin(&reader->args, event->args);
 	return true;
 }
 
@@ -668,7 +669,7 @@ static int parse_event(struct kevent_reader *reader, uint16_t at, bool *first, s
 	if (ret <= 0)
 		return ret;
 	if (shapes->list[at].in_args)
-		ret = kargs_rest(&reader->args, false, &event->is, &event->args);
+		ret = kargs_rest(&reader->args, false, &event->is, event->args);
 	if (ret >= 0)
 		ret = read_rest(reader, at == SHAPE_ROOT, event);
 	if (ret < 0)
@@ -686,7 +687,7 @@ int kevent_next(struct kevent_reader *reader, bool *first)
 	uint16_t at = SHAPE_ROOT;
 	int ret = 0;
 
-	/* args are cleared when they are read: most of the struct. */
+	event.args = &reader->args.now;
 	event.has = 0;
 	event.name = 0;
 	if (*first)
