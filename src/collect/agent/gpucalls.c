@@ -35,7 +35,7 @@ struct shape {
 _Atomic bool gpucalls_on;
 
 static struct {
-	bool wanted, thread;
+	bool wanted, thread, broken;
 	_Atomic uint32_t wake; /* futex: grows when it is switched on */
 	int64_t summed_ns;
 	uint64_t calls[FLIGHT_CALLS_CNT];
@@ -240,15 +240,20 @@ void gpucalls_open(void)
 	gpucalls.wanted = value != NULL && strcmp(value, "1") == 0;
 }
 
+bool gpucalls_are_wanted(void)
+{
+	return gpucalls.wanted;
+}
+
 void gpucalls_watch(bool on)
 {
-	if (!gpucalls.wanted || gpucalls_are_on() == on)
+	if (!gpucalls.wanted || gpucalls.broken || gpucalls_are_on() == on)
 		return;
 	if (on && !gpucalls.thread) {
 		gpucalls.thread = create_thread();
-		gpucalls.wanted = gpucalls.thread;
+		gpucalls.broken = !gpucalls.thread;
 	}
-	on = on && gpucalls.wanted;
+	on = on && !gpucalls.broken;
 	gputimer_watch(on);
 	atomic_store_explicit(&gpucalls_on, on, memory_order_release);
 	atomic_fetch_add_explicit(&gpucalls.wake, 1, memory_order_release);
@@ -257,7 +262,7 @@ void gpucalls_watch(bool on)
 
 void gpucalls_forked(void)
 {
-	gpucalls.wanted = false;
+	gpucalls.broken = true;
 	atomic_store_explicit(&gpucalls_on, false, memory_order_relaxed);
 	gputimer_forked();
 }

@@ -35,6 +35,8 @@ struct gpucall {
 /* Reads the environment. Rare; before gpucalls_watch(). */
 void gpucalls_open(void);
 
+bool gpucalls_are_wanted(void);
+
 /* Any of the rare threads. Starts the helper at first. */
 void gpucalls_watch(bool on);
 

@@ -229,7 +229,8 @@ void gputimer_tell(gputimer timer, const struct ring_record *records, size_t cnt
 	if (!advance(slot, use, ENDED, TELLING))
 		return; /* given up meanwhile */
 	slot->told_cnt = MIN(cnt, (size_t)GPUTIMER_TOLD_MAX);
-	memcpy(slot->told, records, slot->told_cnt * sizeof(*records));
+	if (slot->told_cnt > 0)
+		memcpy(slot->told, records, slot->told_cnt * sizeof(*records));
 	(void)advance(slot, use, TELLING, TOLD);
 }
 

@@ -35,7 +35,7 @@ bool gputimer_is_wanted(void);
 gputimer gputimer_begin(void *queue);
 void gputimer_end(gputimer timer);
 
-/* records[cnt]: what is written when the time is known, as the value of the first. */
+/* records[cnt]: what is written when the time, the value of the first, is known; 0: nothing. */
 void gputimer_tell(gputimer timer, const struct ring_record *records, size_t cnt);
 
 /* The helper, every few ms; now_ns: CLOCK_MONOTONIC. */

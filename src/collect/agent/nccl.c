@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/agent/nccl.h"
 
+#include "collect/agent/gpucalls.h"
+#include "collect/agent/gputimer.h"
 #include "collect/agent/lane.h"
 #include "collect/agent/names.h"
 #include "collect/nccl/core.h"
@@ -48,12 +50,19 @@ static uint32_t string_id(const char *text, size_t len)
 	return lane_flight() != NULL ? names_string(text, len) : 0;
 }
 
+/* The sink is the same each time: what is wanted is decided before the level is raised. */
 void nccl_watch(enum nccl_level level)
 {
-	static const struct nccl_sink sink = { .write = write_records,
-					       .string = string_id,
-					       .drop = count_drop };
+	static const struct nccl_timing timing = { .begin = gputimer_begin,
+						   .end = gputimer_end,
+						   .tell = gputimer_tell };
+	static const struct nccl_sink timed = {
+		.write = write_records, .string = string_id, .drop = count_drop, .timing = &timing
+	};
+	static const struct nccl_sink plain = { .write = write_records,
+						.string = string_id,
+						.drop = count_drop };
 
-	nccl_set_sink(&sink);
+	nccl_set_sink(gpucalls_are_wanted() ? &timed : &plain);
 	nccl_set_level(level);
 }

@@ -23,6 +23,8 @@ enum nccl_event {
 	NCCL_PROXY_STEP = 1 << 4, /* one transfer of it */
 	NCCL_COLL_API = 1 << 9,	  /* from version 5: the call itself */
 	NCCL_P2P_API = 1 << 10,
+	NCCL_KERNEL_LAUNCH =
+		1 << 11, /* around it, in the caller's thread; before the calls it does */
 };
 
 /* What a transfer waits for from now on. */
@@ -47,6 +49,11 @@ struct nccl_proxy_op {
 	int pid; /* of the process whose GPU it works for: the parent means something there alone */
 	uint8_t channel;
 	int peer, steps, chunk_bytes, is_send;
+};
+
+struct nccl_kernel_launch {
+	struct nccl_descr head;
+	void *stream;
 };
 
 /* Of all states that are looked at; from version 4 on the bytes of one transfer. */

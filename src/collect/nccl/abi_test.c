@@ -62,7 +62,8 @@ SAME_HEAD(6);
 	SAME(version, coll, parentGroup, nccl_coll_v4, parent_group);   \
 	SAME(version, p2p, parentGroup, nccl_p2p_v4, parent_group);     \
 	SAME(version, collApi, graphCaptured, nccl_coll_api, captured); \
-	SAME(version, p2pApi, graphCaptured, nccl_p2p_api, captured)
+	SAME(version, p2pApi, graphCaptured, nccl_p2p_api, captured);   \
+	SAME(version, kernelLaunch, stream, nccl_kernel_launch, stream)
 
 SAME_COLL(1, nccl_coll_v1);
 SAME_COLL(2, nccl_coll_v2);
@@ -111,6 +112,7 @@ _Static_assert(offsetof(ncclProfiler_v5_t, startEvent) == offsetof(struct nccl_t
 	       "the table");
 _Static_assert(NCCL_PROXY_STEP == (int)ncclProfileProxyStep &&
 		       NCCL_P2P_API == (int)ncclProfileP2pApi &&
+		       NCCL_KERNEL_LAUNCH == (int)ncclProfileKernelLaunch &&
 		       NCCL_COLL_API == (int)ncclProfileCollApi &&
 		       NCCL_COLL == (int)ncclProfileColl && NCCL_P2P == (int)ncclProfileP2p &&
 		       NCCL_PROXY_OP == (int)ncclProfileProxyOp &&
@@ -136,6 +138,7 @@ _Static_assert(offsetof(struct nccl_p2p_v2, peer) == 72, "versions 2 and 3");
 _Static_assert(offsetof(struct nccl_p2p_v4, parent_group) == 64, "versions 4 to 6");
 _Static_assert(offsetof(struct nccl_coll_api, captured) == 64, "from version 5");
 _Static_assert(offsetof(struct nccl_p2p_api, captured) == 56, "from version 5");
+_Static_assert(offsetof(struct nccl_kernel_launch, stream) == 24, "from version 5");
 
 int main(void)
 {

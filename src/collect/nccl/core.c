@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "collect/nccl/abi.h"
+#include "collect/nccl/launch.h"
 #include "collect/nccl/pool.h"
 #include "collect/nccl/words.h"
 
@@ -54,6 +55,7 @@ struct api {
 
 /* A collective, or the sends and receives of a group. Written by its thread but for the last part. */
 struct call {
+	nccl_handle comm;
 	int64_t start_ns, bytes, seq, sent_bytes, received_bytes;
 	uint32_t name, what, group, group_size, datatype, algorithm, protocol;
 	uint32_t root, call_cnt, pending_cnt; /* calls; those that were not stopped */
@@ -104,6 +106,7 @@ void nccl_set_sink(const struct nccl_sink *to)
 {
 	if (sink != to)
 		sink = to;
+	mask_set_timing(to->timing != NULL);
 }
 
 void nccl_set_level(enum nccl_level level)
@@ -203,6 +206,7 @@ void nccl_comm_close(nccl_handle handle)
 	mask_remove(comm.mask, comm.reach);
 	for (size_t i = 0; i < ARRAY_SIZE(pools); i++)
 		pool_reclaim(pools[i], handle);
+	launch_reclaim(handle);
 }
 
 /* NULL: it is none, or closed. */
@@ -220,6 +224,13 @@ nccl_handle nccl_group_start(nccl_handle comm)
 	if (handle != 0)
 		groups[pool_idx(handle)] = (struct group){ 0 };
 	return handle;
+}
+
+nccl_handle nccl_launch_start(nccl_handle comm, void *queue)
+{
+	if (!is_on() || sink->timing == NULL || find_comm(comm) == NULL)
+		return 0;
+	return launch_start(sink->timing, comm, queue);
 }
 
 nccl_handle nccl_api_start(nccl_handle comm, bool captured)
@@ -349,6 +360,7 @@ nccl_handle nccl_call_start(nccl_handle comm, const struct nccl_call *about)
 	handle = take(&call_pool, comm);
 	if (handle == 0)
 		return 0;
+	calls[pool_idx(handle)].comm = comm;
 	fill_call(&calls[pool_idx(handle)], about, find_comm(comm));
 	if (group != NULL)
 		group->sends = handle;
@@ -379,7 +391,7 @@ static struct ring_record how_record(const struct call *call)
 
 static void write_call(const struct call *call, int64_t end_ns)
 {
-	struct ring_record records[] = {
+	struct ring_record records[LAUNCH_RECORDS] = {
 		{ .kind = FLIGHT_COLLECTIVE,
 		  .time_ns = call->start_ns,
 		  .value = MAX(end_ns - call->start_ns, INT64_C(0)),
@@ -393,6 +405,7 @@ static void write_call(const struct call *call, int64_t end_ns)
 	};
 
 	write_all(records, ARRAY_SIZE(records));
+	launch_add(call->comm, records);
 }
 
 static void stop_call(nccl_handle handle)
@@ -635,6 +648,12 @@ static void stop_step(nccl_handle handle)
 
 /* --- any of them --- */
 
+static void stop_group(nccl_handle handle)
+{
+	if (pool_drop(&group_pool, handle) && sink->timing != NULL)
+		launch_tell(sink->timing);
+}
+
 void nccl_stop(nccl_handle handle)
 {
 	if (pool_owns(&step_pool, handle))
@@ -646,5 +665,7 @@ void nccl_stop(nccl_handle handle)
 	else if (pool_owns(&api_pool, handle))
 		(void)pool_drop(&api_pool, handle);
 	else if (pool_owns(&group_pool, handle))
-		(void)pool_drop(&group_pool, handle);
+		stop_group(handle);
+	else if (sink != NULL && sink->timing != NULL)
+		(void)launch_stop(sink->timing, handle);
 }

@@ -5,9 +5,10 @@
  * what the network threads do for them. Becomes records of the flight recorder
  * (format/flight.h), handed out on the thread that NCCL calls us on.
  *
- * A collective is recorded when it is queued, which is all that NCCL says of its
+ * A collective is recorded when it is queued, which is all that NCCL says cheaply of its
  * end. On the network there is more: how long transfers waited for the GPU, for
- * the peer and for the wire, which tells who is late.
+ * the peer and for the wire, which tells who is late. From version 5 on NCCL tells of
+ * launches and their queue: then the sink may time them (struct nccl_timing).
  *
  * Handles are numbers of a pool (pool.h), 0 for none; an event of the past or of
  * another process is known as such. The network thread of one rank also works for others
@@ -21,12 +22,24 @@
 #include "collect/nccl/mask.h"
 #include "format/flight.h"
 
+/*
+ * Times on the GPU. begin: 0 if it can't be timed, as in a capture; each other timer is ended on
+ * the same thread. tell: records[cnt] are written when the time is known, which becomes the value
+ * of the first.
+ */
+struct nccl_timing {
+	uint64_t (*begin)(void *queue);
+	void (*end)(uint64_t timer);
+	void (*tell)(uint64_t timer, const struct ring_record *records, size_t cnt);
+};
+
 /* Where records go. Called on any thread; none may wait or allocate. */
 struct nccl_sink {
 	/* One behind the other on one lane. False: there is none now. */
 	bool (*write)(const struct ring_record *records, size_t cnt);
 	uint32_t (*string)(const char *text, size_t len); /* a text's id; 0: none */
 	void (*drop)(void);				  /* counts an event that was left out */
+	const struct nccl_timing *timing;		  /* NULL: nothing is timed */
 };
 
 /* Before it is on for the first time; sink stays. */
@@ -70,8 +83,9 @@ struct nccl_network_op {
 nccl_handle nccl_comm_open(const struct nccl_comm_about *about);
 void nccl_comm_close(nccl_handle comm);
 
-/* What is launched together; the call of a function. 0: nothing is recorded now. */
+/* What is launched together; a launch; the call of a function. 0: nothing is recorded now. */
 nccl_handle nccl_group_start(nccl_handle comm);
+nccl_handle nccl_launch_start(nccl_handle comm, void *queue);
 nccl_handle nccl_api_start(nccl_handle comm, bool captured);
 
 /* 0: nothing is recorded now, or too much is under way (counted). */

@@ -17,6 +17,7 @@ struct copy {
 static struct mask {
 	_Atomic bool busy;
 	_Atomic int level; /* enum nccl_level; written by anybody */
+	_Atomic bool timing;
 	struct copy copies[COPY_MAX];
 } mask;
 
@@ -45,6 +46,8 @@ static int wanted(const struct copy *copy)
 
 	if (mask_level() == NCCL_OFF)
 		return 0;
+	if (atomic_load_explicit(&mask.timing, memory_order_relaxed))
+		events |= NCCL_KERNEL_LAUNCH;
 	if (copy->network_cnt > 0)
 		events |= NCCL_PROXY_OP;
 	if (copy->network_cnt > 0 && mask_level() == NCCL_WINDOW)
@@ -105,6 +108,11 @@ void mask_remove(int *at, enum mask_reach reach)
 			*copy = (struct copy){ 0 };
 	}
 	unlock();
+}
+
+void mask_set_timing(bool on)
+{
+	atomic_store_explicit(&mask.timing, on, memory_order_relaxed);
 }
 
 enum nccl_level mask_level(void)

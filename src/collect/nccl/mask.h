@@ -5,9 +5,9 @@
  * and lowered here while the job runs.
  *
  *	off: no daemon, or left out		nothing
- *	always					collectives, sends and receives, and
- *						network operations if a communicator
- *						crosses hosts
+ *	always					collectives, sends and receives, network
+ *						operations if a communicator crosses
+ *						hosts, launches if they are timed
  *	in a window				the steps of those, too
  *
  * Never the kernel's channels (a graph captured with them calls the host at every
@@ -32,6 +32,9 @@ enum mask_reach { MASK_ONE_HOST, MASK_NETWORK };
  */
 void mask_add(int *at, enum mask_reach reach);
 void mask_remove(int *at, enum mask_reach reach);
+
+/* Whether launches are timed, which NCCL tells from version 5 of the interface on. */
+void mask_set_timing(bool on);
 
 /* What is wanted from now on. Any thread; a few stores. */
 void mask_set_level(enum nccl_level level);

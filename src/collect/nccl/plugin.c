@@ -191,6 +191,8 @@ static nccl_handle start(nccl_handle comm, const struct nccl_descr *descr, int v
 		return start_op(comm, (const struct nccl_proxy_op *)descr);
 	case NCCL_PROXY_STEP:
 		return nccl_step_start(handle_of(descr->parent));
+	case NCCL_KERNEL_LAUNCH:
+		return nccl_launch_start(comm, ((const struct nccl_kernel_launch *)descr)->stream);
 	case NCCL_COLL_API:
 		return nccl_api_start(comm, ((const struct nccl_coll_api *)descr)->captured);
 	case NCCL_P2P_API:

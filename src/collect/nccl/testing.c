@@ -50,7 +50,7 @@ static void count_drop(void)
 	pthread_mutex_unlock(&sink_lock);
 }
 
-static const struct nccl_sink sink = { keep_records, keep_text, count_drop };
+static const struct nccl_sink sink = { keep_records, keep_text, count_drop, NULL };
 
 size_t cnt_of(uint16_t kind)
 {
