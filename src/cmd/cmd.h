@@ -28,6 +28,7 @@ int cmd_run(int argc, char **argv);
 int cmd_profile(int argc, char **argv);
 int cmd_status(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
+int cmd_gpu_sampler(int argc, char **argv);
 int cmd_timeline(int argc, char **argv);
 int cmd_simulate(int argc, char **argv);
 

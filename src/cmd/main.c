@@ -23,6 +23,7 @@ static const struct command commands[] = {
 	{ "simulate", cmd_simulate, "make a job whose truth is known" },
 	{ "dump", cmd_dump, "print any file that PerfTracker writes" },
 	{ "doctor", cmd_doctor, "tell what works on this machine, and what to do" },
+	{ "gpu-sampler", cmd_gpu_sampler, "read GPU counters for containers that may not" },
 };
 
 static void print_help(FILE *out)
@@ -35,7 +36,7 @@ static void print_help(FILE *out)
 	      "Commands:\n",
 	      out);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		fprintf(out, "  %-10s  %s\n", commands[i].name, commands[i].help);
+		fprintf(out, "  %-11s  %s\n", commands[i].name, commands[i].help);
 	fputs("\n"
 	      "Examples:\n"
 	      "  perftracker run -- torchrun --nproc-per-node 8 train.py\n"

@@ -62,6 +62,8 @@ static const char help[] =
 	"                     OUT/metrics.json and a line of the log tell [not served]\n"
 	"  --metrics-compat xpu_timer\n"
 	"                     also the names of xpu_timer's metrics, XPU_TIMER_*\n"
+	"  --gpu-samples DIR  take GPU counters from there, where 'perftracker gpu-sampler' of a\n"
+	"                     privileged container puts them [sampled by ourselves]\n"
 	"  --min-gain PCT     leave out findings that would gain less [1]\n"
 	"  --jobs N           traces summarized at once [1 for each 2 CPUs]\n"
 	"  -h, --help         this text\n";
@@ -79,6 +81,7 @@ enum {
 	OPT_BUDGET_WINDOW,
 	OPT_METRICS,
 	OPT_METRICS_COMPAT,
+	OPT_GPU_SAMPLES,
 	OPT_SLOWDOWN,
 	OPT_RECENT,
 	OPT_LEARN,
@@ -103,6 +106,7 @@ static const struct option long_options[] = {
 	{ "budget-window", required_argument, NULL, OPT_BUDGET_WINDOW },
 	{ "metrics", required_argument, NULL, OPT_METRICS },
 	{ "metrics-compat", required_argument, NULL, OPT_METRICS_COMPAT },
+	{ "gpu-samples", required_argument, NULL, OPT_GPU_SAMPLES },
 	{ "slowdown", required_argument, NULL, OPT_SLOWDOWN },
 	{ "recent", required_argument, NULL, OPT_RECENT },
 	{ "learn", required_argument, NULL, OPT_LEARN },
@@ -228,6 +232,8 @@ static int parse_options(int argc, char **argv, struct run_options *options,
 				      argv[optind - 1]);
 		else if (option == OPT_OUT)
 			options->out_dir = optarg;
+		else if (option == OPT_GPU_SAMPLES)
+			options->gpu_samples = optarg;
 		else if (option == OPT_KEEP)
 			options->keep_traces = true;
 		else if (option == OPT_QUIET)

@@ -1,43 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/gpuwatch.h"
-
 #include "base/clock.h"
+#include "serve/gpuwatch_parts.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <math.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-
-struct user {
-	uint32_t pid, device;
-};
-
-struct fault {
-	uint32_t device, number;
-};
-
-/* Everything but setup and hw is behind the lock; hw belongs to the thread. */
-struct gpuwatch {
-	struct gpuwatch_setup setup;
-	struct gpuhw hw;
-
-	pthread_mutex_t lock;
-	pthread_cond_t changed;
-	bool stop, window, ended, opened;
-	bool abandoned; /* nobody waits any more: the thread frees all */
-	char why[GPUHW_WHY];
-	struct gpuhw_device devices[GPUHW_DEVICES_MAX];
-	size_t device_cnt;
-	struct user users[GPUWATCH_USERS_MAX];
-	size_t user_cnt;
-	struct fault faults[GPUWATCH_FAULTS_MAX];
-	_Atomic uint32_t fault_cnt;	 /* written behind the lock, looked at without */
-	struct sidecar_gpu_sample *ring; /* of ring_cnt; `gpu` is the driver's number */
-	size_t ring_cnt;
-	uint64_t pushed;
-};
 
 static void free_watch(struct gpuwatch *watch)
 {
@@ -52,18 +21,21 @@ static void free_watch(struct gpuwatch *watch)
 static bool open_devices(struct gpuwatch *watch)
 {
 	char why[GPUHW_WHY] = "";
-	size_t cnt = 0;
+	size_t cnt = 0, room = 0;
 	struct sidecar_gpu_sample *ring = NULL;
 
-	if (watch->setup.open(&watch->hw, why) == 0) {
-		cnt = MIN(watch->hw.ops->count(watch->hw.state), (size_t)GPUHW_DEVICES_MAX);
-		ring = calloc(cnt * GPUWATCH_RING_CNT, sizeof(*ring));
+	if (watch->setup.open(&watch->hw, why) == 0)
+		cnt = room = MIN(watch->hw.ops->count(watch->hw.state), (size_t)GPUHW_DEVICES_MAX);
+	else if (watch->setup.feed.shared)
+		room = GPUHW_DEVICES_MAX; /* others tell which there are */
+	if (room > 0) {
+		ring = calloc(room * GPUWATCH_RING_CNT, sizeof(*ring));
 		if (ring == NULL)
 			(void)snprintf(why, sizeof(why), "out of memory");
 	}
 	(void)pthread_mutex_lock(&watch->lock);
 	watch->ring = ring;
-	watch->ring_cnt = ring != NULL ? cnt * GPUWATCH_RING_CNT : 0;
+	watch->ring_cnt = ring != NULL ? room * GPUWATCH_RING_CNT : 0;
 	watch->device_cnt = ring != NULL ? cnt : 0;
 	for (size_t i = 0; i < watch->device_cnt; i++)
 		watch->devices[i] = *watch->hw.ops->device(watch->hw.state, i);
@@ -79,23 +51,29 @@ static void push_fault(struct gpuwatch *watch, uint32_t idx, const struct gpuhw_
 
 	if ((values->set >> GPU_METRIC_FAULT & 1) == 0 || cnt == ARRAY_SIZE(watch->faults))
 		return;
-	watch->faults[cnt] = (struct fault){ idx, (uint32_t)values->values[GPU_METRIC_FAULT] };
+	watch->faults[cnt] = (struct gpu_fault){ idx, (uint32_t)values->values[GPU_METRIC_FAULT] };
 	atomic_store_explicit(&watch->fault_cnt, cnt + 1, memory_order_relaxed);
 }
 
+static void push_value(struct gpuwatch *watch, const struct sidecar_gpu_sample *sample)
+{
+	watch->ring[watch->pushed++ % watch->ring_cnt] = *sample;
+	gpuhw_set(&watch->latest[sample->gpu], (enum gpu_metric)sample->metric, sample->value);
+}
+
+/* What PM sampling gives is not mixed with slower samples of the same. */
 static void push_values(struct gpuwatch *watch, uint32_t idx, int64_t time_ns,
 			const struct gpuhw_values *values)
 {
 	(void)pthread_mutex_lock(&watch->lock);
 	for (uint32_t metric = 0; metric < GPU_METRIC_CNT; metric++) {
-		if ((values->set >> metric & 1) == 0)
-			continue;
-		watch->ring[watch->pushed++ % watch->ring_cnt] = (struct sidecar_gpu_sample){
-			.time_ns = time_ns,
-			.value = values->values[metric],
-			.gpu = idx,
-			.metric = metric,
-		};
+		struct sidecar_gpu_sample sample = { .time_ns = time_ns,
+						     .value = values->values[metric],
+						     .gpu = idx,
+						     .metric = metric };
+
+		if (((values->set & ~watch->fed[idx]) >> metric & 1) != 0)
+			push_value(watch, &sample);
 	}
 	push_fault(watch, idx, values);
 	watch->devices[idx] = *watch->hw.ops->device(watch->hw.state, idx);
@@ -117,7 +95,7 @@ static void look(struct gpuwatch *watch,
 
 static void look_users(struct gpuwatch *watch)
 {
-	struct user users[GPUWATCH_USERS_MAX];
+	struct gpu_user users[GPUWATCH_USERS_MAX];
 	uint32_t pids[64];
 	size_t cnt = 0;
 
@@ -125,13 +103,145 @@ static void look_users(struct gpuwatch *watch)
 		size_t found = watch->hw.ops->users(watch->hw.state, i, pids, ARRAY_SIZE(pids));
 
 		for (size_t p = 0; p < found && cnt < ARRAY_SIZE(users); p++)
-			users[cnt++] = (struct user){ pids[p], i };
+			users[cnt++] = (struct gpu_user){ pids[p], i };
 	}
 	(void)pthread_mutex_lock(&watch->lock);
 	memcpy(watch->users, users, cnt * sizeof(*users));
 	watch->user_cnt = cnt;
 	(void)pthread_mutex_unlock(&watch->lock);
 }
+
+/* --- PM sampling --- */
+
+/* Lock held. None of ours, and the driver tells none: GPUHW_DEVICES_MAX. */
+static uint32_t device_of(struct gpuwatch *watch, const struct sidecar_gpu *gpu, const char *uuid)
+{
+	struct gpuhw_device *added;
+
+	for (uint32_t i = 0; i < watch->device_cnt; i++) {
+		const struct gpuhw_device *device = &watch->devices[i];
+
+		if (device->uuid[0] != '\0' && uuid[0] != '\0'
+			    ? strcmp(device->uuid, uuid) == 0
+			    : watch->hw.ops != NULL && gpu->index == i)
+			return i;
+	}
+	if (watch->hw.ops != NULL || watch->device_cnt == GPUHW_DEVICES_MAX)
+		return GPUHW_DEVICES_MAX;
+	added = &watch->devices[watch->device_cnt];
+	(void)snprintf(added->name, sizeof(added->name), "GPU");
+	(void)snprintf(added->uuid, sizeof(added->uuid), "%s", uuid);
+	return (uint32_t)watch->device_cnt++;
+}
+
+static const char *uuid_of(const struct sidecar *piece, uint32_t gpu)
+{
+	vec_foreach(id, &piece->gpu_ids) {
+		if (id->gpu == gpu)
+			return id->uuid;
+	}
+	return "";
+}
+
+/* Lock held. It gives nothing of this device from now on, until something comes. */
+static void starve(struct gpuwatch *watch, uint32_t idx, const char *why)
+{
+	watch->fed[idx] = 0;
+	(void)snprintf(watch->feed_why[idx], sizeof(watch->feed_why[idx]), "%s", why);
+}
+
+static void starve_all(struct gpuwatch *watch, const char *why)
+{
+	for (uint32_t i = 0; i < GPUHW_DEVICES_MAX; i++)
+		starve(watch, i, why);
+}
+
+/* Lock held. places: of the piece's devices among ours. */
+static void take_samples(struct gpuwatch *watch, const struct sidecar *piece,
+			 const uint32_t places[static SIDECAR_GPUS_MAX])
+{
+	size_t gpu_cnt = MIN(piece->gpus.cnt, (size_t)SIDECAR_GPUS_MAX);
+
+	vec_foreach(s, &piece->gpu_samples) {
+		struct sidecar_gpu_sample sample = *s;
+
+		if (s->gpu >= gpu_cnt || s->metric >= GPU_METRIC_CNT || !isfinite(s->value) ||
+		    places[s->gpu] >= watch->device_cnt)
+			continue;
+		sample.gpu = places[s->gpu];
+		push_value(watch, &sample);
+		watch->fed[sample.gpu] |= 1ULL << sample.metric;
+	}
+}
+
+static void take_piece(void *arg, const struct sidecar *piece)
+{
+	struct gpuwatch *watch = arg;
+	uint32_t places[SIDECAR_GPUS_MAX];
+
+	_Static_assert(SIDECAR_GPUS_MAX == GPUHW_DEVICES_MAX, "a place for each");
+	(void)pthread_mutex_lock(&watch->lock);
+	for (uint32_t i = 0; i < MIN(piece->gpus.cnt, (size_t)SIDECAR_GPUS_MAX); i++) {
+		const struct sidecar_gpu *gpu = &piece->gpus.data[i];
+
+		places[i] = GPUHW_DEVICES_MAX;
+		if (gpu->index == SIDECAR_GPU_NONE) {
+			starve_all(watch, gpu->why);
+			continue;
+		}
+		places[i] = device_of(watch, gpu, uuid_of(piece, i));
+		if (places[i] < GPUHW_DEVICES_MAX)
+			starve(watch, places[i], gpu->why);
+	}
+	take_samples(watch, piece, places);
+	watch->fed_ns = clock_mono_ns();
+	(void)pthread_mutex_unlock(&watch->lock);
+}
+
+static void begin_feed(struct gpuwatch *watch)
+{
+	const char *where = watch->setup.feed.shared ? "PM sampling: nobody answers in the folder"
+						     : "PM sampling had not begun";
+	int error = gpufeed_begin(&watch->feed);
+
+	(void)pthread_mutex_lock(&watch->lock);
+	watch->fed_ns = clock_mono_ns();
+	if (error != -EBUSY)
+		starve_all(watch, error < 0 ? "PM sampling: no process could be started" : where);
+	(void)pthread_mutex_unlock(&watch->lock);
+}
+
+/* One that has fallen silent leaves the metrics to slower samples. */
+static void mind_feed(struct gpuwatch *watch)
+{
+	bool silent;
+
+	(void)pthread_mutex_lock(&watch->lock);
+	silent = clock_mono_ns() - watch->fed_ns > FEED_SILENT_NS;
+	for (uint32_t i = 0; i < GPUHW_DEVICES_MAX; i++) {
+		if (silent && watch->fed[i] != 0)
+			starve(watch, i, "PM sampling fell silent");
+	}
+	watch->samplers = watch->feed.started;
+	watch->crashed = watch->feed.crashed;
+	watch->hung = watch->feed.hung;
+	(void)pthread_mutex_unlock(&watch->lock);
+}
+
+static void look_at_feed(struct gpuwatch *watch, bool window)
+{
+	if (window && !watch->feed.open)
+		begin_feed(watch);
+	if (window) {
+		(void)gpufeed_read(&watch->feed, take_piece, watch);
+	} else {
+		gpufeed_end(&watch->feed);
+		gpufeed_mind(&watch->feed);
+	}
+	mind_feed(watch);
+}
+
+/* --- the loop --- */
 
 /* Sleeps until a time or until something is wanted. Returns whether to go on. */
 static bool wait_until(struct gpuwatch *watch, int64_t slow_due_ns, int64_t fast_due_ns,
@@ -151,24 +261,48 @@ static bool wait_until(struct gpuwatch *watch, int64_t slow_due_ns, int64_t fast
 	return go_on;
 }
 
+/* Shares and rates are told in windows only: those of the last are not of now. */
+static void forget_fast(struct gpuwatch *watch)
+{
+	(void)pthread_mutex_lock(&watch->lock);
+	for (uint32_t i = 0; i < GPUHW_DEVICES_MAX; i++)
+		watch->latest[i].set &= (1ULL << GPU_METRIC_ACTIVE) - 1;
+	(void)pthread_mutex_unlock(&watch->lock);
+}
+
+static void look_slowly(struct gpuwatch *watch)
+{
+	if (watch->hw.ops == NULL)
+		return;
+	look(watch, watch->hw.ops->slow);
+	look_users(watch);
+}
+
 static void watch_devices(struct gpuwatch *watch)
 {
-	int64_t slow_due_ns = clock_mono_ns(), fast_due_ns = slow_due_ns;
+	int64_t slow_due_ns = clock_mono_ns(), fast_due_ns = slow_due_ns, feed_due_ns = slow_due_ns;
 	bool window = false;
 
-	while (wait_until(watch, slow_due_ns, fast_due_ns, &window)) {
+	while (wait_until(watch, slow_due_ns, MIN(fast_due_ns, feed_due_ns), &window)) {
 		int64_t now_ns = clock_mono_ns();
 
+		if (!window)
+			forget_fast(watch);
+		if (gpuwatch_has_feed(watch))
+			look_at_feed(watch, window);
+		feed_due_ns = gpuwatch_has_feed(watch) ? now_ns + GPUWATCH_FEED_MS * NSEC_PER_MSEC
+						       : INT64_MAX;
 		if (now_ns >= slow_due_ns) {
-			look(watch, watch->hw.ops->slow);
-			look_users(watch);
+			look_slowly(watch);
 			slow_due_ns = now_ns + watch->setup.slow_ms * NSEC_PER_MSEC;
 		}
 		if (window && now_ns >= fast_due_ns) {
-			look(watch, watch->hw.ops->fast);
+			if (watch->hw.ops != NULL)
+				look(watch, watch->hw.ops->fast);
 			fast_due_ns = now_ns + watch->setup.fast_ms * NSEC_PER_MSEC;
 		}
 	}
+	gpufeed_end(&watch->feed);
 }
 
 static void *run_thread(void *arg)
@@ -219,6 +353,19 @@ static int start_thread(struct gpuwatch *watch)
 	return -error;
 }
 
+/* A thread that is left behind outlives whoever started it. */
+static void copy_strings(struct gpuwatch *watch)
+{
+	struct gpufeed_setup *feed = &watch->setup.feed;
+
+	if (feed->program != NULL)
+		(void)snprintf(watch->program, sizeof(watch->program), "%s", feed->program);
+	if (feed->dir != NULL)
+		(void)snprintf(watch->dir, sizeof(watch->dir), "%s", feed->dir);
+	feed->program = feed->program != NULL ? watch->program : NULL;
+	feed->dir = watch->dir;
+}
+
 struct gpuwatch *gpuwatch_start(const struct gpuwatch_setup *setup)
 {
 	struct gpuwatch *watch = calloc(1, sizeof(*watch));
@@ -226,6 +373,8 @@ struct gpuwatch *gpuwatch_start(const struct gpuwatch_setup *setup)
 	if (watch == NULL)
 		return NULL;
 	watch->setup = *setup;
+	copy_strings(watch);
+	gpufeed_init(&watch->setup.feed, &watch->feed);
 	if (init_locks(watch) < 0) {
 		free(watch);
 		return NULL;
@@ -281,102 +430,4 @@ bool gpuwatch_next_fault(struct gpuwatch *watch, uint32_t *ret_device, uint32_t 
 	atomic_store_explicit(&watch->fault_cnt, cnt, memory_order_relaxed);
 	(void)pthread_mutex_unlock(&watch->lock);
 	return true;
-}
-
-static int push_none(struct sidecar *side, const char *why)
-{
-	struct sidecar_gpu none = { .index = SIDECAR_GPU_NONE };
-
-	(void)snprintf(none.why, sizeof(none.why), "%s", why);
-	return vec_push(&side->gpus, none);
-}
-
-/* Appends the record of a device. Returns its place among the worker's, or -ENOMEM. */
-static int push_device(const struct gpuwatch *watch, uint32_t idx, uint32_t flags,
-		       struct sidecar *side)
-{
-	const struct gpuhw_device *device = &watch->devices[idx];
-	struct sidecar_gpu gpu = { .index = idx,
-				   .flags = flags | (device->lost ? SIDECAR_GPU_LOST : 0),
-				   .core_hz = device->core_hz,
-				   .pcie_bytes_per_sec = device->pcie_bytes_per_sec,
-				   .link_bytes_per_sec = device->link_bytes_per_sec };
-
-	_Static_assert(sizeof(gpu.why) >= sizeof(device->why), "room");
-	memcpy(gpu.name, device->name, sizeof(gpu.name));
-	memcpy(gpu.why, device->why, sizeof(device->why));
-	if (vec_push(&side->gpus, gpu) < 0)
-		return -ENOMEM;
-	return (int)side->gpus.cnt - 1;
-}
-
-static int push_samples(const struct gpuwatch *watch, uint32_t idx, uint32_t place,
-			int64_t since_ns, struct sidecar *side)
-{
-	int64_t slack_ns = watch->setup.slow_ms * NSEC_PER_MSEC;
-	uint64_t first = watch->pushed > watch->ring_cnt ? watch->pushed - watch->ring_cnt : 0;
-	int ret = 0;
-
-	for (uint64_t i = first; i < watch->pushed && ret == 0; i++) {
-		struct sidecar_gpu_sample sample = watch->ring[i % watch->ring_cnt];
-
-		/* Counters are read once a second: the reading before tells how they began. */
-		if (sample.gpu != idx || sample.time_ns < since_ns - slack_ns)
-			continue;
-		sample.gpu = place;
-		ret = vec_push(&side->gpu_samples, sample);
-	}
-	return ret;
-}
-
-static int take_device(const struct gpuwatch *watch, uint32_t idx, uint32_t flags, int64_t since_ns,
-		       struct sidecar *side)
-{
-	int place = push_device(watch, idx, flags, side);
-
-	return place < 0 ? place : push_samples(watch, idx, (uint32_t)place, since_ns, side);
-}
-
-static bool uses(const struct gpuwatch *watch, uint32_t pid, uint32_t idx)
-{
-	for (size_t i = 0; i < watch->user_cnt; i++) {
-		if (watch->users[i].pid == pid && watch->users[i].device == idx)
-			return true;
-	}
-	return false;
-}
-
-static int take_devices(const struct gpuwatch *watch, const struct gpuwatch_worker *worker,
-			struct sidecar *side)
-{
-	int ret = 0, found = 0;
-
-	if (watch->device_cnt == 0)
-		return push_none(side, watch->opened ? watch->why : "not looked for yet");
-	for (uint32_t i = 0; i < watch->device_cnt && ret == 0; i++) {
-		if (!uses(watch, worker->pid, i))
-			continue;
-		found++;
-		ret = take_device(watch, i, 0, worker->since_ns, side);
-	}
-	if (found > 0 || ret < 0)
-		return ret;
-	/* In a container the driver counts processes in other numbers, or shows none. */
-	if (worker->local_rank >= 0 && (size_t)worker->local_rank < watch->device_cnt)
-		return take_device(watch, (uint32_t)worker->local_rank, SIDECAR_GPU_BY_RANK,
-				   worker->since_ns, side);
-	return push_none(side, "its process was not seen on a GPU");
-}
-
-int gpuwatch_take(struct gpuwatch *watch, const struct gpuwatch_worker *worker,
-		  struct sidecar *side)
-{
-	int ret;
-
-	if (watch == NULL)
-		return push_none(side, "nobody looked");
-	(void)pthread_mutex_lock(&watch->lock);
-	ret = take_devices(watch, worker, side);
-	(void)pthread_mutex_unlock(&watch->lock);
-	return ret;
 }

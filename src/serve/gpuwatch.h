@@ -4,15 +4,20 @@
  * call last for seconds, or for ever, and nothing else may wait for it. Once a second
  * clocks, power and counters; while a window is open what is fast, too. The latest
  * samples lie in a ring, from which a window that ends takes those of its worker's GPUs.
+ *
+ * In a window the first of these that there is, for each metric and device: PM sampling
+ * (gpuwatch_feed.h), means of 10 ms; the driver's fast samples, ten a second; its slow ones.
  */
 #pragma once
 
 #include "collect/host/gpuhw.h"
 #include "format/sidecar.h"
+#include "serve/gpuwatch_feed.h"
 
 #define GPUWATCH_SLOW_MS 1000
 #define GPUWATCH_FAST_MS 110	 /* GPM refreshes every 100 ms */
-#define GPUWATCH_RING_CNT 16384u /* samples of one device: 2 minutes in windows */
+#define GPUWATCH_FEED_MS 50	 /* pieces of PM sampling */
+#define GPUWATCH_RING_CNT 65536u /* samples of one device: a minute of PM sampling */
 #define GPUWATCH_USERS_MAX 256u	 /* processes on GPUs that are remembered */
 #define GPUWATCH_FAULTS_MAX 16u	 /* not yet asked for; more are dropped */
 #define GPUWATCH_STOP_MS 200	 /* for a call under way; then the thread is left behind */
@@ -20,6 +25,7 @@
 struct gpuwatch_setup {
 	int (*open)(struct gpuhw *hw, char why[static GPUHW_WHY]); /* gpuhw_open but in tests */
 	int slow_ms, fast_ms;
+	struct gpufeed_setup feed; /* zeroed: no PM sampling */
 };
 
 struct gpuwatch;
@@ -45,6 +51,27 @@ struct gpuwatch_worker {
 	int32_t local_rank; /* -1: unknown */
 	int64_t since_ns;   /* CLOCK_MONOTONIC: the window's begin */
 };
+
+/* What is known of the GPUs, for /metrics. */
+struct gpuwatch_state {
+	size_t device_cnt;
+	struct gpuhw_device devices[GPUHW_DEVICES_MAX];
+	struct gpuhw_values values[GPUHW_DEVICES_MAX]; /* the latest of each */
+	uint64_t fed[GPUHW_DEVICES_MAX];	       /* metrics that PM sampling gives now */
+	uint32_t samplers, crashed, hung;	       /* processes of PM sampling: started, ... */
+};
+
+/* watch may be NULL. */
+void gpuwatch_state(struct gpuwatch *watch, struct gpuwatch_state *ret);
+
+#define GPUWATCH_WHY 160
+
+/*
+ * The next source that has been absent in this window, and why: "PM sampling of GPU 0-7".
+ * *cursor: 0 at first. False at the end. watch may be NULL.
+ */
+bool gpuwatch_next_absence(struct gpuwatch *watch, uint32_t *cursor,
+			   char ret_source[static GPUWATCH_WHY], char ret_why[static GPUWATCH_WHY]);
 
 /*
  * Appends the worker's GPUs and their samples since then to side, or a record that says

@@ -609,6 +609,23 @@ static void start_handles(struct hostd *hostd)
 	(void)uv_timer_start(&hostd->drain_timer, drain_tick, DRAIN_MS, DRAIN_MS);
 }
 
+/* A folder of its own beside the socket, or the one that somebody else writes to. */
+static struct gpuwatch *start_gpuwatch(struct hostd *hostd)
+{
+	const struct run_options *options = hostd->setup.options;
+	struct gpuwatch_setup setup = { .open = gpuhw_open,
+					.slow_ms = GPUWATCH_SLOW_MS,
+					.fast_ms = GPUWATCH_FAST_MS };
+
+	(void)snprintf(hostd->gpu_dir, sizeof(hostd->gpu_dir), "%s.gpus", hostd->setup.socket_path);
+	if (options->gpu_samples != NULL)
+		setup.feed = (struct gpufeed_setup){ .dir = options->gpu_samples, .shared = true };
+	else
+		setup.feed = (struct gpufeed_setup){ .dir = hostd->gpu_dir,
+						     .program = options->program };
+	return gpuwatch_start(&setup);
+}
+
 int hostd_open(const struct hostd_setup *setup, struct hostd **ret, struct err *err)
 {
 	struct hostd *hostd = calloc(1, sizeof(*hostd));
@@ -630,8 +647,7 @@ int hostd_open(const struct hostd_setup *setup, struct hostd **ret, struct err *
 		return err_set(err, -r, "out of memory");
 	}
 	start_handles(hostd);
-	hostd->gpuwatch = gpuwatch_start(
-		&(struct gpuwatch_setup){ gpuhw_open, GPUWATCH_SLOW_MS, GPUWATCH_FAST_MS });
+	hostd->gpuwatch = start_gpuwatch(hostd);
 	*ret = hostd;
 	return 0;
 }

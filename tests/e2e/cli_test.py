@@ -31,6 +31,7 @@ COMMANDS = [
     "simulate",
     "dump",
     "doctor",
+    "gpu-sampler",
 ]
 
 

@@ -91,21 +91,21 @@ static int make_folder(int dir_fd, const char *name, mode_t mode, struct err *er
 
 int gpushare_create(const char *dir, bool open_to_all, struct gpushare_writer *ret, struct err *err)
 {
-	struct gpushare_writer writer = { .wanted_fd = -1 };
-	int dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct gpushare_writer writer = { .dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+					  .wanted_fd = -1 };
 
-	if (dir_fd < 0)
+	if (writer.dir_fd < 0)
 		return err_set(err, errno, "%s: %s", dir, strerror(errno));
-	writer.samples_fd = make_folder(dir_fd, GPUSHARE_SAMPLES, 0755, err);
+	writer.samples_fd = make_folder(writer.dir_fd, GPUSHARE_SAMPLES, 0755, err);
 	if (writer.samples_fd >= 0)
-		writer.wanted_fd =
-			make_folder(dir_fd, GPUSHARE_WANTED, open_to_all ? 01777 : 0700, err);
-	(void)close(dir_fd);
+		writer.wanted_fd = make_folder(writer.dir_fd, GPUSHARE_WANTED,
+					       open_to_all ? 01777 : 0700, err);
 	if (writer.wanted_fd < 0) {
 		int error = writer.samples_fd < 0 ? writer.samples_fd : writer.wanted_fd;
 
 		if (writer.samples_fd >= 0)
 			(void)close(writer.samples_fd);
+		(void)close(writer.dir_fd);
 		return error;
 	}
 	sweep(&writer, INT64_MAX);
@@ -180,8 +180,11 @@ bool gpushare_is_wanted(const struct gpushare_writer *writer, int64_t wall_ns)
 void gpushare_close_writer(struct gpushare_writer *writer)
 {
 	sweep(writer, INT64_MAX);
+	(void)unlinkat(writer->dir_fd, GPUSHARE_SAMPLES, AT_REMOVEDIR);
+	(void)unlinkat(writer->dir_fd, GPUSHARE_WANTED, AT_REMOVEDIR);
 	(void)close(writer->samples_fd);
 	(void)close(writer->wanted_fd);
+	(void)close(writer->dir_fd);
 }
 
 /* --- the reader --- */

@@ -26,7 +26,7 @@
 #define GPUSHARE_PIECES_MAX 1024u	      /* of a folder that a reader looks at */
 
 struct gpushare_writer {
-	int samples_fd, wanted_fd;
+	int dir_fd, samples_fd, wanted_fd;
 	int64_t last_wall_ns; /* name of the latest piece */
 	int64_t swept_wall_ns;
 };
@@ -45,7 +45,7 @@ _must_check_ int gpushare_write(struct gpushare_writer *writer, const struct sid
 /* Whether anybody wants samples now; wishes that are long over are removed. */
 bool gpushare_is_wanted(const struct gpushare_writer *writer, int64_t wall_ns);
 
-/* Removes all pieces, too. */
+/* Removes all pieces, and the two folders if nobody wants anything. */
 void gpushare_close_writer(struct gpushare_writer *writer);
 
 struct gpushare_reader {

@@ -123,7 +123,7 @@ static void pieces_go_when_they_are_old_and_with_the_writer(void **state)
 	put(2, 0);
 	assert_int_equal(count_files(*state, "samples"), 1);
 	gpushare_close_writer(&fixture.writer);
-	assert_int_equal(count_files(*state, "samples"), 0);
+	assert_int_equal(count_files(*state, "."), 0);
 	assert_int_equal(gpushare_create(*state, true, &fixture.writer, NULL), 0);
 }
 
@@ -268,7 +268,6 @@ static void folders_of_others_are_not_written_to(void **state)
 
 	gpushare_close_writer(&fixture.writer);
 	(void)snprintf(path, sizeof(path), "%s/samples", (char *)*state);
-	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(symlink("/tmp", path), 0);
 	assert_true(gpushare_create(*state, true, &writer, &err) < 0);
 	assert_int_equal(unlink(path), 0);

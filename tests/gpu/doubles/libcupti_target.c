@@ -6,14 +6,16 @@
  *
  * PM_DOUBLE_DO tells it to do more, in words:
  *   live        samples are made up to now
- *   hang crash  at the third decoding
+ *   hang crash  at the third decoding; one that hangs makes the file PM_DOUBLE_SIGN first
  *   refuse      not without privileges (35)
  *   overflow    the first decoding finds one
  *   held        the counters are another tool's while the file PM_DOUBLE_HELD exists (7)
+ * PM_DOUBLE_CHIP is the chip.
  */
 #include "collect/host/pmsampling_target_abi.h"
 #include "pm_double.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -76,6 +78,17 @@ static bool is_held(void)
 	return does("held") && path != NULL && access(path, F_OK) == 0;
 }
 
+static void hang(void)
+{
+	const char *sign = getenv("PM_DOUBLE_SIGN");
+	int fd = sign != NULL ? open(sign, O_WRONLY | O_CREAT, 0600) : -1;
+
+	if (fd >= 0)
+		(void)close(fd);
+	for (;;)
+		(void)pause();
+}
+
 static bool is_ours(const struct pm_object *object)
 {
 	return object >= objects && object < objects + DEVICES && object->enabled;
@@ -109,7 +122,7 @@ CALL(cuptiProfilerDeInitialize, pm_initialize)
 CALL(cuptiDeviceGetChipName, pm_chip_name)
 {
 	REFUSE_UNLESS(in->size == sizeof(*in) && in->device < DEVICES);
-	in->name = told.chip;
+	in->name = getenv("PM_DOUBLE_CHIP") != NULL ? getenv("PM_DOUBLE_CHIP") : told.chip;
 	return PM_OK;
 }
 
@@ -209,8 +222,8 @@ CALL(cuptiPmSamplingDecodeData, pm_decode)
 	REFUSE_UNLESS(in->size == PM_SIZE(pm_decode, overflow) && is_ours(in->object));
 	REFUSE_UNLESS(image->cnt == 0);
 	told.decodings++;
-	while (told.decodings == 3 && does("hang"))
-		(void)pause();
+	if (told.decodings == 3 && does("hang"))
+		hang();
 	if (told.decodings == 3 && does("crash"))
 		(void)raise(SIGSEGV);
 	if (told.decode != PM_OK)

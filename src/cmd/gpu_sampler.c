@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* perftracker gpu-sampler: reads GPUs' hardware counters for those who may not. */
+#include "cmd/cmd.h"
+#include "serve/gpuwatch_sampler.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char help[] =
+	"usage: perftracker gpu-sampler [--cupti PATH] DIR\n"
+	"\n"
+	"Samples the hardware counters of this host's NVIDIA GPUs, 10000 times a second, while\n"
+	"somebody wants it, and puts means of 10 ms into DIR. For a privileged container beside\n"
+	"the job's: the driver gives these counters to administrators only. Both mount DIR, and\n"
+	"the job is started with 'perftracker run --gpu-samples DIR'. Needs libcupti.so.13 of\n"
+	"CUDA 13. Runs until SIGTERM.\n"
+	"\n"
+	"A job that may read the counters itself needs none of this: 'perftracker run' samples\n"
+	"by itself while a window is open.\n"
+	"\n"
+	"Counters that DCGM has (before Hopper) are taken by 'dcgmi profile --pause' meanwhile,\n"
+	"and given back by '--resume'; at most 2 minutes at once.\n"
+	"\n"
+	"  perftracker gpu-sampler /shared/gpus\n"
+	"\n"
+	"  --cupti PATH       the library, when it is not where the loader or CUDA has it\n"
+	"  --window           until standard input is closed, from the beginning: as 'run'\n"
+	"                     starts it\n"
+	"  -h, --help         this text\n";
+
+enum { OPT_CUPTI = 256, OPT_WINDOW };
+
+static const struct option long_options[] = {
+	{ "cupti", required_argument, NULL, OPT_CUPTI },
+	{ "window", no_argument, NULL, OPT_WINDOW },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* Returns 0, 1 when help was printed, or -EINVAL when it was said what is wrong. */
+static int parse_options(int argc, char **argv, struct gpusampler_options *ret)
+{
+	int option;
+
+	optind = 1;
+	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
+		if (option == 'h') {
+			(void)fputs(help, stdout);
+			return 1;
+		}
+		if (option == OPT_CUPTI) {
+			ret->library = optarg;
+		} else if (option == OPT_WINDOW) {
+			ret->stop_fd = STDIN_FILENO;
+		} else {
+			(void)cmd_try_help("gpu-sampler");
+			return -EINVAL;
+		}
+	}
+	if (optind + 1 != argc) {
+		(void)cmd_usage_error("gpu-sampler", "expected one folder");
+		return -EINVAL;
+	}
+	ret->dir = argv[optind];
+	return 0;
+}
+
+int cmd_gpu_sampler(int argc, char **argv)
+{
+	struct gpusampler_options options = { .stop_fd = -1,
+					      .silent_ms = GPUSAMPLER_SILENT_MS,
+					      .longest_ns = GPUSAMPLER_LONGEST_NS,
+					      .rest_ns = GPUSAMPLER_REST_NS };
+	enum gpusampler_end end;
+	char note[160];
+	struct err err = { "" };
+	int ret = parse_options(argc, argv, &options);
+
+	if (ret != 0)
+		return ret < 0 ? EXIT_USAGE : EXIT_DONE;
+	if (gpusampler_note(note, sizeof(note), &err) < 0)
+		return cmd_fail("%s", err.text);
+	options.note = note;
+	end = gpusampler_run(&options, &err);
+	if (end == GPUSAMPLER_NO_START)
+		return cmd_fail("%s", err.text);
+	return options.stop_fd < 0 ? EXIT_DONE : (int)end;
+}

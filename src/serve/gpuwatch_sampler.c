@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/gpuwatch_sampler.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "collect/host/dcgm.h"
+#include "collect/host/gpushare.h"
+#include "collect/host/pmsampler.h"
+#include "serve/rundir.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOOK_MS 100
+#define END_MS 2000		     /* for a sampler that was told to stop */
+#define AGAIN_NS (10 * NSEC_PER_SEC) /* standing: after one that could not, or crashed */
+
+/* Between keeper and sampler, one byte each. */
+enum word {
+	WORD_ALIVE = 'a',
+	WORD_PAUSE = 'p', /* the counters are DCGM's */
+	WORD_YES = 'y',
+	WORD_NO = 'n',
+	WORD_STOP = 's',
+};
+
+struct keeper {
+	const struct gpusampler_options *options;
+	struct gpushare_writer share;
+	struct dcgm dcgm;
+	int signal_fd;
+	pid_t child; /* 0: none */
+	int child_fd;
+	int64_t started_ns, heard_ns, not_before_ns;
+	bool paused, stop;
+	enum gpusampler_end end; /* of the latest child */
+};
+
+static bool say(int fd, enum word word)
+{
+	char byte = (char)word;
+
+	return send(fd, &byte, 1, MSG_NOSIGNAL) == 1;
+}
+
+static void fill_header(struct sidecar *piece, pid_t pid)
+{
+	piece->header.pid = (uint32_t)pid;
+	piece->header.mono_ns = piece->header.start_ns = piece->header.end_ns = clock_mono_ns();
+	piece->header.wall_ns = clock_wall_ns();
+}
+
+/* --- the sampler --- */
+
+struct child {
+	struct keeper *keeper; /* our copy */
+	int fd;
+	bool asked, paused;
+	unsigned limit_s; /* of a call of the library */
+};
+
+/* Blocks until the keeper has tried. */
+static bool pause_dcgm(void *arg, const char *chip)
+{
+	struct child *child = arg;
+	char answer = 0;
+
+	if (child->asked || !dcgm_owns_counters(chip))
+		return false;
+	child->asked = true;
+	(void)alarm(child->limit_s + DCGM_ANSWER_MS / 1000);
+	child->paused = say(child->fd, WORD_PAUSE) && recv(child->fd, &answer, 1, 0) == 1 &&
+			answer == WORD_YES;
+	return child->paused;
+}
+
+static void write_piece(struct child *child, struct sidecar *piece)
+{
+	fill_header(piece, child->keeper->dcgm.owner);
+	(void)!gpushare_write(&child->keeper->share, piece);
+	sidecar_done(piece);
+}
+
+/* Numbers as NVML's, and nobody's library but the vendor's in our process. */
+static void clean_environment(void)
+{
+	(void)setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+	(void)unsetenv("CUDA_VISIBLE_DEVICES");
+	(void)unsetenv("CUDA_INJECTION64_PATH");
+	(void)unsetenv("NVTX_INJECTION64_PATH");
+}
+
+/* Returns false when the keeper says stop, or is gone: then *ret_orphan. */
+static bool wait_a_drain(struct child *child, bool *ret_orphan)
+{
+	struct pollfd poll_fd = { .fd = child->fd, .events = POLLIN };
+	char word;
+	ssize_t got;
+
+	if (poll(&poll_fd, 1, PM_DRAIN_MS) != 1)
+		return true;
+	got = recv(child->fd, &word, 1, MSG_DONTWAIT);
+	*ret_orphan = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
+	return !*ret_orphan && (got != 1 || word != WORD_STOP);
+}
+
+static void sample(struct child *child, struct pmsampler *sampler, bool *ret_orphan)
+{
+	int64_t due_ns = 0;
+
+	while (wait_a_drain(child, ret_orphan)) {
+		int cnt = pmsampler_drain(sampler);
+		struct sidecar piece = { 0 };
+
+		(void)alarm(child->limit_s);
+		if (clock_mono_ns() < due_ns && cnt > 0)
+			continue;
+		due_ns = clock_mono_ns() + GPUSAMPLER_PIECE_MS * NSEC_PER_MSEC;
+		(void)!pmsampler_take(sampler, &piece);
+		write_piece(child, &piece);
+		(void)say(child->fd, WORD_ALIVE);
+		if (cnt == 0)
+			return;
+	}
+}
+
+static _noreturn_ void be_child(struct keeper *keeper, int fd)
+{
+	const struct rlimit no_core = { 0, 0 };
+	struct child child = { .keeper = keeper,
+			       .fd = fd,
+			       .limit_s = (unsigned)keeper->options->silent_ms / 1000 + 1 };
+	const struct pmsampler_setup setup = { keeper->options->library, pause_dcgm, &child };
+	struct pmsampler *sampler;
+	struct sidecar piece = { 0 };
+	bool orphan = false;
+	int error;
+
+	(void)setrlimit(RLIMIT_CORE, &no_core);
+	clean_environment();
+	/* The keeper kills a sampler that hangs; of an orphan, the alarm does. */
+	(void)alarm(child.limit_s);
+	error = pmsampler_start(&setup, &sampler);
+	if (error == 0)
+		sample(&child, sampler, &orphan);
+	(void)pmsampler_stop(sampler, &piece);
+	write_piece(&child, &piece);
+	if (orphan && child.paused)
+		(void)dcgm_resume(&keeper->dcgm);
+	_exit(error < 0 ? GPUSAMPLER_NOTHING : GPUSAMPLER_DONE);
+}
+
+/* --- the keeper --- */
+
+static void start_child(struct keeper *keeper)
+{
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
+		return;
+	keeper->child = fork();
+	if (keeper->child == 0) {
+		(void)close(fds[0]);
+		if (keeper->options->stop_fd >= 0)
+			(void)close(keeper->options->stop_fd);
+		be_child(keeper, fds[1]);
+	}
+	(void)close(fds[1]);
+	if (keeper->child < 0) {
+		(void)close(fds[0]);
+		keeper->child = 0;
+		keeper->end = GPUSAMPLER_CRASHED;
+		return;
+	}
+	keeper->child_fd = fds[0];
+	keeper->started_ns = keeper->heard_ns = clock_mono_ns();
+}
+
+/* What readers are told when the sampler cannot tell them itself. */
+static void tell_readers(struct keeper *keeper, const char *why)
+{
+	struct sidecar piece = { 0 };
+	struct sidecar_gpu none = { .index = SIDECAR_GPU_NONE };
+
+	(void)snprintf(none.why, sizeof(none.why), "%s", why);
+	fill_header(&piece, getpid());
+	if (vec_push(&piece.gpus, none) == 0)
+		(void)!gpushare_write(&keeper->share, &piece);
+	sidecar_done(&piece);
+}
+
+/* Waits for a child that is dead or dying; one asleep in a driver is left behind. */
+static bool bury(pid_t child, int limit_ms, int *ret_status)
+{
+	int64_t due_ns = clock_mono_ns() + limit_ms * NSEC_PER_MSEC;
+
+	while (waitpid(child, ret_status, WNOHANG) != child) {
+		if (clock_mono_ns() >= due_ns)
+			return false;
+		(void)poll(NULL, 0, PM_DRAIN_MS);
+	}
+	return true;
+}
+
+static enum gpusampler_end end_of(struct keeper *keeper, int status)
+{
+	char why[GPUHW_WHY];
+
+	if (WIFEXITED(status))
+		return (enum gpusampler_end)WEXITSTATUS(status);
+	(void)snprintf(why, sizeof(why), "PM sampling: its process crashed (signal %d)",
+		       WTERMSIG(status));
+	tell_readers(keeper, why);
+	return GPUSAMPLER_CRASHED;
+}
+
+/* After this there is no child, and DCGM has its counters back. */
+static void end_child(struct keeper *keeper, int limit_ms)
+{
+	int status = 0;
+
+	if (bury(keeper->child, limit_ms, &status)) {
+		keeper->end = end_of(keeper, status);
+	} else {
+		(void)kill(keeper->child, SIGKILL);
+		(void)bury(keeper->child, END_MS, &status);
+		keeper->end = GPUSAMPLER_HUNG;
+		tell_readers(keeper, "PM sampling: killed, it did not answer");
+	}
+	(void)close(keeper->child_fd);
+	keeper->child = 0;
+	if (keeper->end != GPUSAMPLER_DONE)
+		keeper->not_before_ns = clock_mono_ns() + AGAIN_NS;
+	if (keeper->paused)
+		(void)dcgm_resume(&keeper->dcgm);
+	keeper->paused = false;
+}
+
+static void stop_child(struct keeper *keeper)
+{
+	if (keeper->child == 0)
+		return;
+	(void)say(keeper->child_fd, WORD_STOP);
+	end_child(keeper, END_MS);
+}
+
+static void pause_for_child(struct keeper *keeper)
+{
+	if (!keeper->paused)
+		keeper->paused = dcgm_pause(&keeper->dcgm) == 0;
+	(void)say(keeper->child_fd, keeper->paused ? WORD_YES : WORD_NO);
+}
+
+static void hear_child(struct keeper *keeper)
+{
+	char word;
+	ssize_t got = recv(keeper->child_fd, &word, 1, MSG_DONTWAIT);
+
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (got != 1) {
+		end_child(keeper, END_MS);
+		return;
+	}
+	if (word == WORD_PAUSE)
+		pause_for_child(keeper);
+	keeper->heard_ns = clock_mono_ns();
+}
+
+static void look(struct keeper *keeper)
+{
+	const struct gpusampler_options *options = keeper->options;
+	struct pollfd poll_fds[] = { { .fd = options->stop_fd, .events = POLLIN },
+				     { .fd = keeper->signal_fd, .events = POLLIN },
+				     { .fd = keeper->child > 0 ? keeper->child_fd : -1,
+				       .events = POLLIN } };
+
+	if (poll(poll_fds, ARRAY_SIZE(poll_fds), LOOK_MS) <= 0)
+		return;
+	keeper->stop |= poll_fds[0].revents != 0 || poll_fds[1].revents != 0;
+	if (poll_fds[2].revents != 0)
+		hear_child(keeper);
+}
+
+static void mind_silence(struct keeper *keeper)
+{
+	if (keeper->child > 0 &&
+	    clock_mono_ns() - keeper->heard_ns > keeper->options->silent_ms * NSEC_PER_MSEC)
+		end_child(keeper, 0);
+}
+
+/* Nobody has the counters for ever, however long it is wanted. */
+static void mind_wishes(struct keeper *keeper)
+{
+	int64_t now_ns = clock_mono_ns();
+	bool wanted = gpushare_is_wanted(&keeper->share, clock_wall_ns());
+
+	if (keeper->child == 0 && wanted && now_ns >= keeper->not_before_ns) {
+		start_child(keeper);
+	} else if (keeper->child > 0 && !wanted) {
+		stop_child(keeper);
+	} else if (keeper->child > 0 && now_ns - keeper->started_ns > keeper->options->longest_ns) {
+		stop_child(keeper);
+		keeper->not_before_ns = clock_mono_ns() + keeper->options->rest_ns;
+	}
+}
+
+static void keep(struct keeper *keeper)
+{
+	bool standing = keeper->options->stop_fd < 0;
+
+	if (!standing)
+		start_child(keeper);
+	while (!keeper->stop) {
+		look(keeper);
+		mind_silence(keeper);
+		if (standing && !keeper->stop)
+			mind_wishes(keeper);
+	}
+	stop_child(keeper);
+}
+
+/* What a terminal sends to a job's group is not for us: whoever started us closes stop_fd. */
+static void take_signals(struct keeper *keeper)
+{
+	static const int of_terminals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGTTOU };
+	sigset_t blocked, ours;
+
+	(void)sigemptyset(&blocked);
+	for (size_t i = 0; i < ARRAY_SIZE(of_terminals); i++)
+		(void)sigaddset(&blocked, of_terminals[i]);
+	(void)sigprocmask(SIG_SETMASK, &blocked, NULL);
+	(void)sigemptyset(&ours);
+	(void)sigaddset(&ours, SIGTERM);
+	(void)sigaddset(&ours, SIGINT);
+	keeper->signal_fd =
+		keeper->options->stop_fd < 0 ? signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
+}
+
+enum gpusampler_end gpusampler_run(const struct gpusampler_options *options, struct err *err)
+{
+	struct keeper keeper = { .options = options,
+				 .dcgm = { DCGM_PROGRAM, options->note, DCGM_ANSWER_MS,
+					   getpid() } };
+
+	if (gpushare_create(options->dir, options->stop_fd < 0, &keeper.share, err) < 0)
+		return GPUSAMPLER_NO_START;
+	take_signals(&keeper);
+	if (dcgm_recover(&keeper.dcgm) > 0)
+		log_line(LOG_WARNING, "event=dcgm-resumed why=\"who paused it had died\"");
+	keep(&keeper);
+	gpushare_close_writer(&keeper.share);
+	if (options->stop_fd >= 0)
+		(void)rmdir(options->dir); /* one that is shared belongs to others, too */
+	if (keeper.signal_fd >= 0)
+		(void)close(keeper.signal_fd);
+	return keeper.end;
+}
+
+int gpusampler_note(char *ret, size_t size, struct err *err)
+{
+	char socket[128], *slash;
+	int error = rundir_socket(socket, sizeof(socket), err);
+
+	if (error < 0)
+		return error;
+	slash = strrchr(socket, '/');
+	if ((size_t)snprintf(ret, size, "%.*s/dcgm-paused", (int)(slash - socket), socket) >= size)
+		return err_set(err, ENAMETOOLONG, "%s: path too long", socket);
+	return 0;
+}

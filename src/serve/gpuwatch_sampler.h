@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The privileged sampler: `perftracker gpu-sampler`, which hostd starts for a window, or an
+ * administrator once a host, for containers that may not read the counters. Two processes:
+ *
+ *	keeper    opens no vendor's library. Starts the sampler, kills one that is silent,
+ *		  pauses DCGM when the sampler asks, and resumes it whatever happened.
+ *	sampler   collect/host/pmsampler.h; writes its pieces into the folder.
+ *
+ * The keeper ends the sampler when whoever started it is gone. If the keeper is killed, the
+ * sampler resumes DCGM; if both are, the next keeper does (collect/host/dcgm.h).
+ */
+#pragma once
+
+#include "base/err.h"
+
+#define GPUSAMPLER_PIECE_MS 50
+#define GPUSAMPLER_SILENT_MS 10000		   /* the start of CUDA takes seconds */
+#define GPUSAMPLER_LONGEST_NS (120 * NSEC_PER_SEC) /* standing: at once, whoever wants it */
+#define GPUSAMPLER_REST_NS (30 * NSEC_PER_SEC)	   /* ... and then not for so long */
+
+/* Strings are borrowed. */
+struct gpusampler_options {
+	const char *dir;     /* of collect/host/gpushare.h */
+	const char *note;    /* of a paused DCGM: one for all of this user's jobs */
+	const char *library; /* path of libcupti; NULL: as it is found */
+	int stop_fd;	     /* for a window: until it is closed; -1: standing, until SIGTERM */
+	int silent_ms;
+	int64_t longest_ns, rest_ns; /* standing */
+};
+
+/* How a window's sampler ended; statuses of the process. */
+enum gpusampler_end {
+	GPUSAMPLER_DONE = 0,
+	GPUSAMPLER_NO_START = 1, /* the folder; err tells */
+	GPUSAMPLER_NOTHING = 10, /* nothing can be sampled; the last piece tells why */
+	GPUSAMPLER_CRASHED = 11,
+	GPUSAMPLER_HUNG = 12, /* it was silent, or did not end when it was told to */
+};
+
+/*
+ * Runs the keeper, and leaves the signals of terminals blocked: the process is to end then.
+ * err is filled for GPUSAMPLER_NO_START.
+ */
+enum gpusampler_end gpusampler_run(const struct gpusampler_options *options, struct err *err);
+
+/* The path of the note: in the user's run directory, which is made. Returns 0 or -errno. */
+_must_check_ int gpusampler_note(char *ret, size_t size, struct err *err);

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sampler of hardware counters and its keeper, on doubles of CUDA, CUPTI, NVML and DCGM."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import stat
+import subprocess
+import sys
+import time
+import unittest
+from collections.abc import Callable, Iterator
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "live"))
+
+from live import PROGRAM, LiveTest, children  # noqa: E402
+
+LIMIT_S = 60  # what is awaited comes in less, on a machine that does nothing else
+KHZ = ("cores_active", "matrix_active", "pcie_tx_rate", "link_rx_rate")
+
+# A DCGM that holds the counters while HELD is there, and notes down what it was told.
+DCGMI = """#!/bin/sh
+echo "$*" >>{folder}/told
+case "$2" in
+--pause) mv {folder}/held {folder}/paused ;;
+--resume) mv {folder}/paused {folder}/held ;;
+esac
+"""
+
+
+def wait_for(what: Callable[[], object], said: str) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not what():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {LIMIT_S} s: {said}")
+        time.sleep(0.02)
+
+
+def alive(pid: int) -> bool:
+    try:
+        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return text.rsplit(")", 1)[1].split()[0] not in "ZX"
+
+
+class PmTest(LiveTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.pm = os.environ.get("PM_DOUBLE_DIR", "")
+        if not os.path.exists(f"{self.pm}/libcupti.so.13"):
+            self.skipTest("no doubles: meson test gpu-pmsampler")
+        self.nvml = os.environ["NVML_DOUBLE_DIR"]
+        self.env.update(LD_LIBRARY_PATH=f"{self.nvml}:{self.pm}", PM_DOUBLE_DO="live")
+
+    def dcgm(self) -> None:
+        """A device whose counters are DCGM's."""
+        program = self.folder / "dcgmi"
+        program.write_text(DCGMI.format(folder=self.folder))
+        program.chmod(stat.S_IRWXU)
+        self.held = self.folder / "held"
+        self.held.touch()
+        self.env.update(
+            PATH=f"{self.folder}:{os.environ['PATH']}", PM_DOUBLE_DO="live held",
+            PM_DOUBLE_HELD=str(self.held), PM_DOUBLE_CHIP="GA100",
+        )  # fmt: skip
+
+    def told(self) -> list[str]:
+        path = self.folder / "told"
+        return path.read_text().split("\n")[:-1] if path.exists() else []
+
+
+class Sampler(PmTest):
+    """`perftracker gpu-sampler` itself."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.share = self.folder / "share"
+        self.share.mkdir()
+
+    @contextlib.contextmanager
+    def sampler(self, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+        process = subprocess.Popen(
+            [PROGRAM, "gpu-sampler", *words, str(self.share)],
+            stdin=subprocess.PIPE, stderr=subprocess.PIPE, env=self.env,
+        )  # fmt: skip
+        try:
+            yield process
+        finally:
+            left = [process.pid, *self.child_of(process)]
+            process.stdin.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.01)
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            process.wait()
+            process.stderr.close()
+
+    def child_of(self, process: subprocess.Popen[bytes]) -> list[int]:
+        try:
+            return children(process.pid)
+        except OSError:
+            return []
+
+    def pieces(self) -> list[pathlib.Path]:
+        return sorted(self.share.glob("samples/[0-9a-f]*.sidecar"))
+
+    def dump(self, piece: pathlib.Path) -> dict:
+        answer = self.ask("dump", "--format", "json", str(piece))
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        return json.loads(answer.stdout)
+
+    def await_samples(self) -> dict:
+        """A piece with samples of both devices."""
+        found: list[dict] = []
+
+        def look() -> bool:
+            for piece in self.pieces()[-3:]:
+                with contextlib.suppress(AssertionError):  # removed meanwhile
+                    told = self.dump(piece)
+                    if told["gpus"] and all(gpu["metrics"] for gpu in told["gpus"]):
+                        found.append(told)
+                        return True
+            return False
+
+        wait_for(look, "samples")
+        return found[0]
+
+    def reasons(self) -> set[str]:
+        wait_for(self.pieces, "a piece")
+        return {gpu["why"] for piece in self.pieces() for gpu in self.dump(piece)["gpus"]}
+
+    def end(self, process: subprocess.Popen[bytes]) -> int:
+        process.stdin.close()
+        return process.wait(LIMIT_S)
+
+    def test_both_devices_are_sampled_and_all_is_removed(self) -> None:
+        with self.sampler("--window") as process:
+            told = self.await_samples()
+            self.assertEqual([gpu["index"] for gpu in told["gpus"]], [0, 1])
+            self.assertEqual({gpu["why"] for gpu in told["gpus"]}, {""})
+            for metric in KHZ:
+                self.assertIn(metric, told["gpus"][1]["metrics"])
+            self.assertAlmostEqual(told["gpus"][0]["metrics"]["cores_active"]["mean"], 0.5, 1)
+            self.assertEqual(self.end(process), 0)
+        self.assertFalse(self.share.exists(), "it was made for one window")
+
+    def test_an_overflow_makes_it_slower_and_is_told(self) -> None:
+        self.env["PM_DOUBLE_DO"] = "live overflow"
+        with self.sampler("--window") as process:
+            self.await_samples()
+            wait_for(
+                lambda: "1000 Hz: 10000 were too many" in self.reasons(), "the lower frequency"
+            )
+            self.assertEqual(self.end(process), 0)
+
+    def test_what_it_may_not_is_told(self) -> None:
+        self.env["PM_DOUBLE_DO"] = "live refuse"
+        with self.sampler("--window") as process:
+            self.assertEqual(self.reasons(), {"PM sampling: needs CAP_SYS_ADMIN (CUPTI: 35)"})
+            self.assertEqual(self.end(process), 10)
+
+    def test_without_cuda_it_says_so(self) -> None:
+        self.env["LD_LIBRARY_PATH"] = self.nvml
+        with self.sampler("--window") as process:
+            self.assertEqual(self.reasons(), {"no libcuda.so.1"})
+            self.assertEqual(self.end(process), 10)
+
+    def test_a_library_that_crashes_is_told_and_dcgm_resumed(self) -> None:
+        self.dcgm()
+        self.env["PM_DOUBLE_DO"] += " crash"
+        with self.sampler("--window") as process:
+            wait_for(lambda: len(self.told()) == 2, "DCGM is resumed")
+            wait_for(
+                lambda: "PM sampling: its process crashed (signal 11)" in self.reasons(), "a word"
+            )
+            self.assertTrue(self.held.exists())
+            self.assertEqual(self.end(process), 11)
+
+    def test_a_library_that_hangs_is_killed_and_dcgm_resumed(self) -> None:
+        self.dcgm()
+        self.env["PM_DOUBLE_DO"] += " hang"
+        sign = self.folder / "hung"
+        self.env["PM_DOUBLE_SIGN"] = str(sign)
+        with self.sampler("--window") as process:
+            wait_for(sign.exists, "a hang")
+            self.assertEqual(self.told(), ["profile --pause"])
+            self.assertEqual(self.end(process), 12)
+        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+
+    def test_dcgm_is_paused_for_a_window(self) -> None:
+        self.dcgm()
+        with self.sampler("--window") as process:
+            self.await_samples()
+            self.assertFalse(self.held.exists())
+            self.assertEqual(self.end(process), 0)
+        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+        self.assertTrue(self.held.exists())
+
+    def test_from_hopper_on_dcgm_is_left_alone(self) -> None:
+        self.dcgm()
+        self.env["PM_DOUBLE_CHIP"] = "EASY"
+        with self.sampler("--window") as process:
+            self.assertEqual(
+                self.reasons(), {"PM sampling: another tool has the counters (CUPTI: 7)"}
+            )
+            self.assertEqual(self.end(process), 10)
+        self.assertEqual(self.told(), [])
+
+    def test_dcgm_is_resumed_when_the_sampler_is_killed(self) -> None:
+        self.dcgm()
+        with self.sampler("--window") as process:
+            self.await_samples()
+            os.kill(children(process.pid)[0], signal.SIGKILL)
+            wait_for(self.held.exists, "DCGM has its counters back")
+            self.assertEqual(self.end(process), 11)
+        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+
+    def test_dcgm_is_resumed_when_the_keeper_is_killed(self) -> None:
+        self.dcgm()
+        with self.sampler("--window") as process:
+            self.await_samples()
+            sampler = children(process.pid)[0]
+            process.kill()
+            wait_for(self.held.exists, "DCGM has its counters back")
+            wait_for(lambda: not alive(sampler), "the sampler's end")
+        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+
+    def test_dcgm_is_resumed_by_the_next_when_both_are_killed(self) -> None:
+        self.dcgm()
+        with self.sampler("--window") as process:
+            self.await_samples()
+            sampler = children(process.pid)[0]
+            os.kill(process.pid, signal.SIGSTOP)  # so that it sees nothing
+            os.kill(sampler, signal.SIGKILL)
+            process.kill()
+            process.wait()
+        self.assertFalse(self.held.exists(), "nobody was left to do it")
+        self.env["PM_DOUBLE_DO"] = "live refuse"
+        with self.sampler("--window") as process:
+            wait_for(self.held.exists, "DCGM has its counters back")
+            self.end(process)
+            self.assertIn(b"event=dcgm-resumed", process.stderr.read())
+        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+
+    def test_one_that_stands_samples_when_it_is_wanted(self) -> None:
+        wish = self.share / "wanted" / "somebody"
+        with self.sampler() as process:
+            wait_for(
+                lambda: wish.parent.exists() and wish.parent.stat().st_mode & 0o7777 == 0o1777,
+                "a place for anybody's wishes",
+            )
+            self.assertEqual(self.pieces(), [])
+            wish.touch()
+            self.await_samples()
+            wish.unlink()
+            wait_for(lambda: not self.child_of(process), "the sampler's end")
+            wish.touch()
+            wait_for(lambda: self.child_of(process), "another sampler")
+            process.terminate()
+            self.assertEqual(process.wait(LIMIT_S), 0)
+        self.assertTrue(self.share.exists())
+        self.assertFalse((self.share / "samples").exists())
+
+    def test_a_folder_of_others_is_refused(self) -> None:
+        (self.share / "samples").symlink_to("/tmp")
+        with self.sampler() as process:
+            self.assertEqual(process.wait(LIMIT_S), 1)
+            self.assertIn(b"samples", process.stderr.read())
+
+
+if __name__ == "__main__":
+    unittest.main()
