@@ -17,6 +17,7 @@
 
 #define STACK_BYTES ((size_t)1 << 20) /* GPU libraries are called on it */
 #define TICK_NS (2 * NSEC_PER_MSEC)
+#define QUIET_TICK_NS (10 * NSEC_PER_MSEC) /* after one without events: to wake is the cost */
 /* Events of a tick. Whoever reads the ring of a lane comes each 20 ms: at twice the larger of
  * these he would miss some. */
 #define TICK_EVENTS 512u
@@ -31,6 +32,7 @@ static struct gpu {
 	_Atomic uint32_t state; /* enum gpu_state; from GPU_CLOSING on to GPU_IDLE by the helper */
 	_Atomic uint32_t wake;	/* futex: grows with each change of state */
 	bool thread;
+	bool behind; /* the last tick did not see the end */
 	bool forked;
 	uint32_t lane; /* the thread's; 0: none reserved yet */
 	const struct gputrace_ops *ops;
@@ -226,9 +228,18 @@ static void finish_window(void)
 	atomic_store_explicit(&gpu.state, GPU_IDLE, memory_order_release);
 }
 
+/* Returns how long to sleep now. */
+static int64_t drain_tick(void)
+{
+	size_t most = gpu.behind ? TICK_EVENTS_BEHIND : TICK_EVENTS;
+	size_t cnt = gpu.ops->drain(most);
+
+	gpu.behind = cnt == most;
+	return cnt > 0 ? TICK_NS : QUIET_TICK_NS;
+}
+
 static void *run(_unused_ void *arg)
 {
-	size_t most = TICK_EVENTS;
 
 	(void)prctl(PR_SET_NAME, "pt-gpu");
 	lane_adopt(gpu.lane);
@@ -236,11 +247,13 @@ static void *run(_unused_ void *arg)
 		uint32_t wake = atomic_load_explicit(&gpu.wake, memory_order_acquire);
 		uint32_t state = atomic_load_explicit(&gpu.state, memory_order_acquire);
 
+		int64_t sleep_ns = TICK_NS;
+
 		if (state == GPU_CLOSING || state == GPU_ABANDONED)
 			finish_window();
 		else if (state == GPU_OPEN)
-			most = gpu.ops->drain(most) < most ? TICK_EVENTS : TICK_EVENTS_BEHIND;
-		wait_for(wake, state == GPU_IDLE ? 0 : TICK_NS);
+			sleep_ns = drain_tick();
+		wait_for(wake, state == GPU_IDLE ? 0 : sleep_ns);
 	}
 	return NULL;
 }
