@@ -1,35 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What tests of GPUs' back ends (collect/gpu/gputrace.h) share: a sink that keeps all it is
- * given, and a check that ends the process, since each test has one of its own.
+ * given.
  */
 #pragma once
 
 #include "collect/gpu/gputrace.h"
-
-#include <dlfcn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#define CHECK(condition)                                                                \
-	do {                                                                            \
-		if (!(condition)) {                                                     \
-			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			fflush(stderr);                                                 \
-			_exit(1);                                                       \
-		}                                                                       \
-	} while (0)
-
-/* Sets the pointer to a function at *function. */
-static void find(void *library, const char *symbol, void *function)
-{
-	void *found = dlsym(library, symbol);
-
-	CHECK(found != NULL);
-	memcpy(function, &found, sizeof(found));
-}
+#include "testcheck.h"
 
 #define EVENT_MAX 1000000u
 #define NAME_CNT 256u

@@ -16,7 +16,8 @@
  *	fatal		1: a fatal error happens now; names are poisoned when its callback returns
  *	repeat		each kernel is recorded so many times
  * double_count(): kernels, buffers, finalized, attached, enabled (kinds), calls (that are
- * recorded), failing (a fatal error has begun), faults.
+ * recorded), failing (a fatal error has begun), callback_ns (CPU of the buffers' callbacks),
+ * faults.
  */
 #include "double.h"
 
@@ -101,6 +102,7 @@ static struct {
 	size_t dropped, kernel_cnt, buffer_cnt, finalize_cnt;
 	int64_t version, kernel, busy, refuse, untimed, deaf, slow, repeat;
 	_Atomic bool finalizing, failing;
+	_Atomic int64_t callback_ns;
 	char fault[128];
 	int64_t fault_cnt;
 } c = { .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -134,6 +136,35 @@ static int disturb_captures(void)
 
 /* --- buffers --- */
 
+static int64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static void call_complete(const struct buffer *full)
+{
+	int64_t begin_ns = cpu_ns();
+
+	inside = true;
+	c.complete(NULL, 0, full->at, full->size, full->used);
+	inside = false;
+	c.callback_ns += cpu_ns() - begin_ns;
+}
+
+static void call_request(struct buffer *buffer)
+{
+	int64_t begin_ns = cpu_ns();
+	size_t max = 0;
+
+	inside = true;
+	c.request(&buffer->at, &buffer->size, &max);
+	inside = false;
+	c.callback_ns += cpu_ns() - begin_ns;
+}
+
 static void *hand_over(void *arg)
 {
 	(void)arg;
@@ -145,9 +176,7 @@ static void *hand_over(void *arg)
 			pthread_cond_wait(&c.changed, &c.lock);
 		full = c.queue[c.handed % QUEUE_CNT];
 		pthread_mutex_unlock(&c.lock);
-		inside = true;
-		c.complete(NULL, 0, full.at, full.size, full.used);
-		inside = false;
+		call_complete(&full);
 		pthread_mutex_lock(&c.lock);
 		c.handed++;
 		pthread_cond_broadcast(&c.changed);
@@ -188,11 +217,7 @@ static void check_buffer(const struct buffer *buffer)
 
 static bool get_buffer(struct buffer *buffer)
 {
-	size_t max = 0;
-
-	inside = true;
-	c.request(&buffer->at, &buffer->size, &max);
-	inside = false;
+	call_request(buffer);
 	buffer->used = 0;
 	c.buffer_cnt++;
 	if (buffer->at == NULL && c.version < 27)
@@ -709,6 +734,8 @@ int64_t double_count(const char *key)
 		return __builtin_popcountll(c.kinds);
 	if (strcmp(key, "calls") == 0)
 		return calls_on();
+	if (strcmp(key, "callback_ns") == 0)
+		return c.callback_ns;
 	if (strcmp(key, "failing") == 0)
 		return c.failing;
 	return c.fault_cnt;
