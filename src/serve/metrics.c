@@ -30,19 +30,35 @@ static const int64_t bounds_BYTES[] = { 1 << 10,  1 << 13, 1 << 16,	     1 << 18
 					1 << 20,  1 << 22, 1 << 24,	     1 << 26,
 					1 << 28,  1 << 30, INT64_C(1) << 32, INT64_C(1) << 34,
 					INT64_MAX };
+/* Of a link or a network card, to all links of a GPU. */
+#define GB INT64_C(1000000000)
+static const int64_t bounds_RATE[] = { GB / 10,	 GB / 5,   GB / 2,    GB,	 2 * GB,   5 * GB,
+				       10 * GB,	 20 * GB,  50 * GB,   100 * GB,	 200 * GB, 300 * GB,
+				       400 * GB, 600 * GB, 1000 * GB, 2000 * GB, INT64_MAX };
+/* In 10^6 a second. */
+#define TERA INT64_C(1000000)
+static const int64_t bounds_FLOPS[] = { TERA,	    2 * TERA,	 5 * TERA,    10 * TERA,
+					20 * TERA,  50 * TERA,	 100 * TERA,  200 * TERA,
+					300 * TERA, 400 * TERA,	 500 * TERA,  600 * TERA,
+					800 * TERA, 1000 * TERA, 1500 * TERA, 2000 * TERA,
+					INT64_MAX };
 #define bounds_NONE NULL
 
-/* No other unit's name is as long. */
-#define IS_SECONDS(unit) (sizeof(unit) == sizeof("seconds"))
+/* No other units' names are as long. */
+#define IS_UNIT(unit, which) (sizeof(unit) == sizeof(which))
+#define SCALE(unit)                                                                 \
+	(IS_UNIT(unit, "seconds")					     ? SEC  \
+	 : IS_UNIT(unit, "teraflop") || IS_UNIT(unit, "teraflop_per_second") ? TERA \
+									     : 1)
 
 static const struct metric_desc descs[METRIC_CNT] = {
-#define X(id, family, kind, base_unit, buckets, text, ...)          \
-	[METRIC_##id] = { .name = family,                           \
-			  .help = text,                             \
-			  .unit = base_unit,                        \
-			  .type = METRIC_##kind,                    \
-			  .scale = IS_SECONDS(base_unit) ? SEC : 1, \
-			  .bounds = bounds_##buckets,               \
+#define X(id, family, kind, base_unit, buckets, text, ...) \
+	[METRIC_##id] = { .name = family,                  \
+			  .help = text,                    \
+			  .unit = base_unit,               \
+			  .type = METRIC_##kind,           \
+			  .scale = SCALE(base_unit),       \
+			  .bounds = bounds_##buckets,      \
 			  .labels = { __VA_ARGS__ } },
 	METRIC_LIST(X)
 #undef X

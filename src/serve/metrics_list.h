@@ -2,7 +2,7 @@
 /*
  * Every family of /metrics: X(id, name, type, unit, bounds, help, labels...). The order is that
  * of the page. docs/metrics.md says where each comes from; names and labels are a contract.
- * Times are counted in ns, and shown in seconds.
+ * Times are counted in ns and shown in seconds, work in 10^6 operations and shown in 10^12.
  */
 #pragma once
 
@@ -79,6 +79,9 @@
 	  "bytes_per_second", NONE,                                                                \
 	  "Bus bandwidth of the latest 10 s in which there were such collectives.",                \
 	  METRIC_OPERATION_LABELS)                                                                 \
+	X(BUS_RATE, "perftracker_collective_bus_rate_bytes_per_second", HISTOGRAM,                 \
+	  "bytes_per_second", RATE, "Bus bandwidth of single collectives.",                        \
+	  METRIC_OPERATION_LABELS)                                                                 \
 	X(NETWORK, "perftracker_network_seconds", HISTOGRAM, "seconds", FINE,                      \
 	  "Time in which NCCL's network threads worked for a collective.",                         \
 	  METRIC_OPERATION_LABELS)                                                                 \
@@ -95,6 +98,20 @@
 	X(GPU_MEMOP_BYTES, "perftracker_gpu_memory_operation_bytes", COUNTER, "bytes", NONE,       \
 	  "Bytes of copies and sets of GPU memory; in windows only.", METRIC_WORKER_LABELS,        \
 	  "kind")                                                                                  \
+	X(GPU_CALLS, "perftracker_gpu_calls", COUNTER, "", NONE,                                   \
+	  "Calls that multiply matrices or launch kernels, where the job's calls are seen.",       \
+	  METRIC_WORKER_LABELS, "kind")                                                            \
+	X(MATMUL_FLOP, "perftracker_matmul_teraflop", COUNTER, "teraflop", NONE,                   \
+	  "Floating-point operations of those matrix multiplications, in 10^12.",                  \
+	  METRIC_WORKER_LABELS)                                                                    \
+	X(MATMUL, "perftracker_matmul_seconds", HISTOGRAM, "seconds", FINE,                        \
+	  "Time of a matrix multiplication on the GPU; of those that were timed, one in many.",    \
+	  METRIC_WORKER_LABELS, "dtype")                                                           \
+	X(MATMUL_RATE, "perftracker_matmul_teraflop_per_second", HISTOGRAM, "teraflop_per_second", \
+	  FLOPS, "Speed of those that were timed.", METRIC_WORKER_LABELS, "dtype")                 \
+	X(KERNEL_SAMPLED, "perftracker_gpu_kernel_sampled_seconds", HISTOGRAM, "seconds", FINE,    \
+	  "Time of a kernel that the job launched itself; one in many is timed.",                  \
+	  METRIC_WORKER_LABELS, "kind")                                                            \
 	X(LOST, "perftracker_events_lost", COUNTER, "", NONE,                                      \
 	  "Events that were not recorded or not taken in time.", METRIC_WORKER_LABELS, "reason")   \
 	X(OVERHEAD, "perftracker_overhead_ratio", GAUGE, "ratio", NONE,                            \
@@ -140,14 +157,15 @@
 	X(XPU_COLL_BANDWIDTH, "XPU_TIMER_COLL_KERNEL_BANDWIDTH", GAUGE, "", NONE,                  \
 	  "Bus bandwidth of recent collectives in Gbit/s.", METRIC_XPU_COLL_LABELS)                \
 	X(XPU_MM_AVG, "XPU_TIMER_MM_KERNEL_AVG_LATENCY", GAUGE, "", NONE,                          \
-	  "Mean time of recent kernels in us; in windows only.", METRIC_XPU_MM_LABELS)             \
+	  "Mean time of recent kernels in us.", METRIC_XPU_MM_LABELS)                              \
 	X(XPU_MM_MAX, "XPU_TIMER_MM_KERNEL_MAX_LATENCY", GAUGE, "", NONE,                          \
-	  "Longest time of recent kernels in us; in windows only.", METRIC_XPU_MM_LABELS)          \
+	  "Longest time of recent kernels in us.", METRIC_XPU_MM_LABELS)                           \
 	X(XPU_MM_P99, "XPU_TIMER_MM_KERNEL_P99_LATENCY", GAUGE, "", NONE,                          \
-	  "99th percentile of the time of recent kernels in us; in windows only.",                 \
-	  METRIC_XPU_MM_LABELS)                                                                    \
+	  "99th percentile of the time of recent kernels in us.", METRIC_XPU_MM_LABELS)            \
 	X(XPU_MM_MIN, "XPU_TIMER_MM_KERNEL_MIN_LATENCY", GAUGE, "", NONE,                          \
-	  "Shortest time of recent kernels in us; in windows only.", METRIC_XPU_MM_LABELS)         \
+	  "Shortest time of recent kernels in us.", METRIC_XPU_MM_LABELS)                          \
+	X(XPU_MM_FLOPS, "XPU_TIMER_MM_KERNEL_FLOPS", GAUGE, "", NONE,                              \
+	  "Speed of recent matrix multiplications in TFLOPS.", METRIC_XPU_MM_LABELS)               \
 	X(XPU_HANG, "XPU_TIMER_COMMON_HANG", GAUGE, "", NONE, "1 while the worker is blocked.",    \
 	  METRIC_XPU_LABELS)                                                                       \
 	X(XPU_START_DUMP, "XPU_TIMER_COMMON_START_DUMP", GAUGE, "", NONE,                          \

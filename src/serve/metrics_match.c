@@ -59,7 +59,7 @@ void match_add(struct match *match, uint64_t key, const struct match_member *mem
 		hand_back(match, slot, false);
 	if (slot->cnt == 0) {
 		slot->key = key;
-		slot->first_ns = member->start_ns;
+		slot->first_ns = member->known_ns != 0 ? member->known_ns : member->start_ns;
 	}
 	slot->members[slot->cnt++] = *member;
 	if (slot->cnt == member->group_size)

@@ -61,6 +61,28 @@ static void add(uint64_t key, struct match_member member)
 	match_add(&match, key, &member);
 }
 
+/* Of times without a clock the shortest is who came last; their age has one. */
+static void members_may_be_laid_end_to_end(void **state)
+{
+	const int64_t end_ns = INT64_MAX / 2;
+	struct match_member members[] = { part(0, 0, 2, end_ns - 50, 50),
+					  part(1, 0, 2, end_ns - 20, 20),
+					  part(2, 0, 2, end_ns - 90, 90) };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		members[i].known_ns = 1000;
+	add(7, members[0]);
+	add(7, members[1]);
+	assert_int_equal(seen.last_ns[0][0], end_ns - 20);
+	assert_int_equal(seen.last_ns[1][0], end_ns - 20);
+	add(8, members[2]);
+	match_expire(&match, 1000 + MATCH_AGE_NS);
+	assert_false(seen.came[2][0]);
+	match_expire(&match, 1001 + MATCH_AGE_NS);
+	assert_int_equal(seen.last_ns[2][0], -1);
+}
+
 static void alike(struct match_member member)
 {
 	match_add_alike(&match, 5, &member);
@@ -245,6 +267,7 @@ static void kernels_have_kinds(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(members_may_be_laid_end_to_end, begin),
 		cmocka_unit_test_setup(the_last_to_begin_is_told_to_all, begin),
 		cmocka_unit_test_setup(a_group_of_another_host_is_handed_back_at_once, begin),
 		cmocka_unit_test_setup(numbers_that_come_again_begin_anew, begin),

@@ -26,7 +26,7 @@ struct metrics_host {
 /* One kind of collective on one worker. */
 struct metrics_operation {
 	struct collective_words words;
-	uint32_t seconds, wait, transfer, launch, payload, bus_bytes, bus_time, bandwidth;
+	uint32_t seconds, wait, transfer, launch, payload, bus_bytes, bus_time, bandwidth, rate;
 	uint32_t network, network_bytes;
 	double recent_bytes; /* over the bus, since */
 	int64_t recent_ns, since_ns;
@@ -47,7 +47,8 @@ struct metrics_worker {
 	uint32_t iteration, loader, run_delay, cpu, state[METRICS_PHASE_CNT];
 	uint32_t marks[METRICS_MARK_CNT], gc[METRICS_GENERATION_CNT];
 	uint32_t last_mark, recent, baseline, world_size;
-	int64_t cpu_ns, delay_ns; /* the latest account; -1: none */
+	uint64_t calls[FLIGHT_CALLS_CNT], mflop; /* counted so far */
+	int64_t cpu_ns, delay_ns;		 /* the latest account; -1: none */
 	uint64_t gc_cnt, loader_cnt;
 	bool had_window;
 	VEC(struct metrics_operation) operations;
@@ -56,6 +57,13 @@ struct metrics_worker {
 
 /* A collective of a worker is over. last_start_ns: see match_done. */
 void metrics_settle(void *owner, const struct match_member *member, int64_t last_start_ns);
+
+/* One call of the GPU that was timed; shape: NULL if it is no matrix multiplication. */
+void metrics_take_timed(struct metrics_worker *worker, const struct ring_record *timed,
+			const struct ring_record *shape);
+
+/* How many calls there were. */
+void metrics_take_calls(struct metrics_worker *worker, const struct ring_record *calls);
 
 /* Moves what was seen of bandwidth into its gauges when 10 s are over. */
 void metrics_worker_tick(struct metrics_worker *worker, int64_t now_ns);
@@ -77,6 +85,9 @@ struct metrics_xpu_event {
 void metrics_xpu_collective(struct metrics_xpu *xpu, const struct metrics_xpu_event *event);
 void metrics_xpu_kernel(struct metrics_xpu *xpu, const struct metrics_worker *worker,
 			const char *kind, int64_t dur_ns);
+/* flop 0: as metrics_xpu_kernel(). */
+void metrics_xpu_matmul(struct metrics_xpu *xpu, const struct metrics_worker *worker,
+			int64_t dur_ns, double flop);
 void metrics_xpu_state(struct metrics_xpu *xpu, const struct metrics_worker *worker,
 		       uint32_t phase);
 

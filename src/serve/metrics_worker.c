@@ -11,6 +11,7 @@
 #include <xxhash.h>
 
 #define BANDWIDTH_NS (10 * NSEC_PER_SEC)
+#define COMMON_END_NS (INT64_MAX / 2) /* of times of which only the length is known */
 #define OPERATION_MAX 64u /* kinds of collectives of a worker; the last holds the others */
 
 static const char *const phase_names[METRICS_PHASE_CNT] = {
@@ -150,21 +151,33 @@ static void take_account(struct metrics_worker *worker, const struct ring_record
 
 /* --- collectives --- */
 
-static void open_operation(struct metrics_worker *worker, struct metrics_operation *operation)
+static uint32_t operation_series(const struct metrics_worker *worker,
+				 const struct metrics_operation *operation, enum metric metric)
 {
-	struct metrics *metrics = worker->host->metrics;
-	const char *const *values =
-		METRIC_VALUES(worker->rank, worker->local_rank, operation->words.operation,
-			      operation->words.backend, operation->words.dtype);
+	return metrics_series(worker->host->metrics, metric,
+			      METRIC_VALUES(worker->rank, worker->local_rank,
+					    operation->words.operation, operation->words.backend,
+					    operation->words.dtype));
+}
 
-	if (operation->words.launch) {
-		operation->launch = metrics_series(metrics, METRIC_COLLECTIVE_LAUNCH, values);
-	} else {
-		operation->seconds = metrics_series(metrics, METRIC_COLLECTIVE, values);
-	}
-	operation->payload = metrics_series(metrics, METRIC_COLLECTIVE_BYTES, values);
+static void open_operation(const struct metrics_worker *worker, struct metrics_operation *operation)
+{
+	operation->payload = operation_series(worker, operation, METRIC_COLLECTIVE_BYTES);
+	operation->launch = operation->seconds = METRICS_NONE;
 	operation->wait = operation->transfer = operation->bus_bytes = METRICS_NONE;
-	operation->network = operation->network_bytes = METRICS_NONE;
+	operation->network = operation->network_bytes = operation->rate = METRICS_NONE;
+}
+
+/* How long it took, or took to be queued. */
+static void observe_time(const struct metrics_worker *worker, struct metrics_operation *operation,
+			 bool launch, int64_t dur_ns)
+{
+	uint32_t *series = launch ? &operation->launch : &operation->seconds;
+
+	if (*series == METRICS_NONE)
+		*series = operation_series(worker, operation,
+					   launch ? METRIC_COLLECTIVE_LAUNCH : METRIC_COLLECTIVE);
+	metrics_observe(worker->host->metrics, *series, dur_ns);
 }
 
 /* Index of this kind of collective, UINT32_MAX when out of memory. */
@@ -191,22 +204,19 @@ static uint32_t find_operation(struct metrics_worker *worker, const struct colle
 }
 
 /* Series that are only there where something is known. */
-static void open_known(struct metrics_worker *worker, struct metrics_operation *operation,
+static void open_known(const struct metrics_worker *worker, struct metrics_operation *operation,
 		       bool waits, bool bus)
 {
-	struct metrics *metrics = worker->host->metrics;
-	const char *const *values =
-		METRIC_VALUES(worker->rank, worker->local_rank, operation->words.operation,
-			      operation->words.backend, operation->words.dtype);
-
 	if (waits && operation->wait == METRICS_NONE) {
-		operation->wait = metrics_series(metrics, METRIC_COLLECTIVE_WAIT, values);
-		operation->transfer = metrics_series(metrics, METRIC_COLLECTIVE_TRANSFER, values);
+		operation->wait = operation_series(worker, operation, METRIC_COLLECTIVE_WAIT);
+		operation->transfer =
+			operation_series(worker, operation, METRIC_COLLECTIVE_TRANSFER);
 	}
 	if (bus && operation->bus_bytes == METRICS_NONE) {
-		operation->bus_bytes = metrics_series(metrics, METRIC_BUS_BYTES, values);
-		operation->bus_time = metrics_series(metrics, METRIC_BUS_TIME, values);
-		operation->bandwidth = metrics_series(metrics, METRIC_BUS_BANDWIDTH, values);
+		operation->bus_bytes = operation_series(worker, operation, METRIC_BUS_BYTES);
+		operation->bus_time = operation_series(worker, operation, METRIC_BUS_TIME);
+		operation->bandwidth = operation_series(worker, operation, METRIC_BUS_BANDWIDTH);
+		operation->rate = operation_series(worker, operation, METRIC_BUS_RATE);
 	}
 }
 
@@ -217,6 +227,7 @@ static void count_bus(struct metrics_worker *worker, struct metrics_operation *o
 
 	metrics_add(metrics, operation->bus_bytes, (uint64_t)llround(bytes));
 	metrics_add(metrics, operation->bus_time, (uint64_t)time_ns);
+	metrics_observe(metrics, operation->rate, llround(bytes * NSEC_PER_SEC / (double)time_ns));
 	operation->recent_bytes += bytes;
 	operation->recent_ns += time_ns;
 }
@@ -326,26 +337,46 @@ static void take_collective(struct metrics_worker *worker, const struct told *to
 		member.group_size = (uint32_t)(told->group->value >> 32);
 	member.what = (uint32_t)(operation - worker->operations.data);
 	launch = operation->words.launch;
-	metrics_observe(metrics, launch ? operation->launch : operation->seconds, member.dur_ns);
+	observe_time(worker, operation, launch, member.dur_ns);
 	if (member.bytes >= 0)
 		metrics_observe(metrics, operation->payload, member.bytes);
 	if (!launch)
 		match_or_settle(worker, &member, told->args, told->group);
 }
 
+/*
+ * What was timed on the GPU ends on all members together: who was there for the shortest time
+ * came last, and no clock is needed to say so.
+ */
+static void take_done(struct metrics_worker *worker, const struct told *told)
+{
+	struct metrics_operation *operation = operation_of(worker, told);
+	struct match_member member = { .owner = worker,
+				       .start_ns = COMMON_END_NS - told->record->value,
+				       .dur_ns = told->record->value,
+				       .known_ns = told->record->time_ns,
+				       .bytes = told->args != NULL ? told->args->value : -1 };
+
+	if (operation == NULL)
+		return;
+	if (told->group != NULL)
+		member.group_size = (uint32_t)(told->group->value >> 32);
+	member.what = (uint32_t)(operation - worker->operations.data);
+	observe_time(worker, operation, false, member.dur_ns);
+	match_or_settle(worker, &member, told->args, told->group);
+}
+
 static void take_network(struct metrics_worker *worker, const struct told *told)
 {
 	struct metrics_operation *operation = operation_of(worker, told);
 	struct metrics *metrics = worker->host->metrics;
-	const char *const *values;
 
 	if (operation == NULL)
 		return;
-	values = METRIC_VALUES(worker->rank, worker->local_rank, operation->words.operation,
-			       operation->words.backend, operation->words.dtype);
 	if (operation->network == METRICS_NONE) {
-		operation->network = metrics_series(metrics, METRIC_NETWORK, values);
-		operation->network_bytes = metrics_series(metrics, METRIC_NETWORK_BYTES, values);
+		operation->network = operation_series(worker, operation, METRIC_NETWORK);
+		operation->network_bytes =
+			operation_series(worker, operation, METRIC_NETWORK_BYTES);
 	}
 	metrics_observe(metrics, operation->network, told->record->value);
 	if (told->args != NULL && told->args->value > 0)
@@ -439,7 +470,47 @@ static size_t told_cnt(const struct metrics_worker *worker, const struct ring_re
 	const char *name = worker->log.strings.data[record->extra];
 	bool by_nccl = strncmp(name, "nccl", 4) == 0 && name[4] != ':';
 
+	if (record->kind == FLIGHT_COLLECTIVE_DONE)
+		return 4;
 	return record->kind == FLIGHT_COLLECTIVE && by_nccl ? 4 : 3;
+}
+
+/* What begins here; NULL: nothing that is several records. */
+static void (*taker_of(uint16_t kind))(struct metrics_worker *, const struct told *)
+{
+	switch (kind) {
+	case FLIGHT_COLLECTIVE:
+		return take_collective;
+	case FLIGHT_COLLECTIVE_DONE:
+		return take_done;
+	case FLIGHT_NETWORK:
+		return take_network;
+	default:
+		return NULL;
+	}
+}
+
+/* A record that stands alone, or has one behind it. Returns how many were taken; 0: see below. */
+static size_t take_other(struct metrics_worker *worker, const struct ring_record *r, size_t left)
+{
+	bool shape = left > 1 && r[1].kind == FLIGHT_TIMED_SHAPE;
+
+	switch (r->kind) {
+	case FLIGHT_NETWORK_SEND:
+	case FLIGHT_NETWORK_RECV:
+		take_steps(worker, r);
+		return 1;
+	case FLIGHT_CALLS:
+		metrics_take_calls(worker, r);
+		return 1;
+	case FLIGHT_TIMED:
+		if (left == 1)
+			return 0;
+		metrics_take_timed(worker, r, shape ? &r[1] : NULL);
+		return shape ? 2 : 1;
+	default:
+		return 1;
+	}
 }
 
 /*
@@ -450,23 +521,21 @@ static size_t take_lane(struct metrics_worker *worker, const record_vec *records
 {
 	for (size_t i = 0; i < records->cnt;) {
 		const struct ring_record *r = &records->data[i];
-		bool collective = r->kind == FLIGHT_COLLECTIVE;
+		size_t left = records->cnt - i, cnt;
 		struct told told;
 
-		if (r->kind == FLIGHT_NETWORK_SEND || r->kind == FLIGHT_NETWORK_RECV)
-			take_steps(worker, r);
-		if (!collective && r->kind != FLIGHT_NETWORK) {
-			i++;
-			continue;
+		if (taker_of(r->kind) != NULL) {
+			told = read_told(r, left);
+			if (told.cnt == left && told.cnt < told_cnt(worker, r))
+				return i;
+			taker_of(r->kind)(worker, &told);
+			cnt = told.cnt;
+		} else {
+			cnt = take_other(worker, r, left);
 		}
-		told = read_told(r, records->cnt - i);
-		if (i + told.cnt == records->cnt && told.cnt < told_cnt(worker, r))
+		if (cnt == 0)
 			return i;
-		if (collective)
-			take_collective(worker, &told);
-		else
-			take_network(worker, &told);
-		i += told.cnt;
+		i += cnt;
 	}
 	return records->cnt;
 }

@@ -4,6 +4,7 @@
 #include "format/finding.h"
 #include "format/testrecords.h"
 #include "serve/metrics_host.h"
+#include "serve/metrics_match.h"
 
 #define MS NSEC_PER_MSEC
 
@@ -239,6 +240,120 @@ static void records_that_come_in_parts_are_one_collective(void **state)
 	(void)metrics_host_free(host);
 }
 
+/* As NCCL's plugin has it of the GPU: how long, but not since when. */
+static void push_done(struct flight *f, int64_t launched_ns, int64_t dur_ns, int64_t bytes,
+		      int64_t seq)
+{
+	uint32_t name = recorder_string(f, "ncclAllReduce");
+	uint32_t group = recorder_string(f, "dp 0123");
+	uint32_t dtype = recorder_string(f, "ncclBfloat16");
+	const struct ring_record records[] = {
+		{ .kind = FLIGHT_COLLECTIVE_DONE, .value = dur_ns, .detail = 1, .extra = name },
+		{ .kind = FLIGHT_COLLECTIVE_ARGS, .value = bytes, .extra = (uint64_t)seq },
+		{ .kind = FLIGHT_COLLECTIVE_GROUP, .value = (int64_t)2 << 32 | group },
+		{ .kind = FLIGHT_COLLECTIVE_HOW, .value = (int64_t)((uint64_t)dtype << 32) },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(records); i++) {
+		struct ring_record record = records[i];
+
+		record.time_ns = launched_ns;
+		recorder_push(f, 0, false, record);
+	}
+}
+
+#define NCCL_LABELS(rank)                                                                       \
+	"{rank=\"" rank "\",local_rank=\"" rank "\",operation=\"all_reduce\",backend=\"nccl\"," \
+	"dtype=\"bfloat16\"} "
+
+static void collectives_on_the_gpu_end_together(void **state)
+{
+	struct two two = open_two(&compat, 4);
+
+	(void)state;
+	push_done(two.recorders[0].flight, 100 * MS, 50 * MS, 80000000, 7);
+	push_done(two.recorders[1].flight, 170 * MS, 10 * MS, 80000000, 7); /* launched behind it */
+	follow_both(&two);
+	metrics_host_tick(two.host, 2, 2 * NSEC_PER_SEC);
+	expect(two.host, "collective_seconds_sum" NCCL_LABELS("0") "0.05\n");
+	expect(two.host, "collective_wait_seconds_sum" NCCL_LABELS("0") "0.04\n");
+	expect(two.host, "collective_wait_seconds_sum" NCCL_LABELS("1") "0\n");
+	expect(two.host, "collective_transfer_seconds_sum" NCCL_LABELS("0") "0.01\n");
+	expect(two.host, "collective_bus_seconds_total" NCCL_LABELS("1") "0.01\n");
+	expect(two.host,
+	       "collective_bus_rate_bytes_per_second_sum" NCCL_LABELS("0") "8000000000\n");
+	expect(two.host, "collective_bus_rate_bytes_per_second_bucket{rank=\"0\",local_rank=\"0\","
+			 "operation=\"all_reduce\",backend=\"nccl\",dtype=\"bfloat16\","
+			 "le=\"5000000000.0\"} 0\n");
+	expect(two.host, "operation=\"AllReduce\",algorithm=\"NOT_SET\",transport=\"IntraNode\"");
+	expect_no(two.host, "collective_launch_seconds");
+	close_two(&two);
+}
+
+/* One that the other rank doesn't tell of is counted by itself, later. */
+static void a_collective_of_the_gpu_without_its_peer_has_no_parts(void **state)
+{
+	struct two two = open_two(&plain, 4);
+
+	(void)state;
+	push_done(two.recorders[0].flight, 100 * MS, 50 * MS, 80000000, 7);
+	follow_both(&two);
+	expect(two.host, "collective_seconds_count" NCCL_LABELS("0") "1\n");
+	expect_no(two.host, "collective_bus_bytes_total");
+	metrics_host_tick(two.host, 2, 100 * MS + MATCH_AGE_NS + NSEC_PER_SEC);
+	expect(two.host, "collective_bus_bytes_total" NCCL_LABELS("0") "80000000\n");
+	expect_no(two.host, "collective_wait_seconds");
+	close_two(&two);
+}
+
+static void push_plain(struct flight *f, uint16_t kind, int64_t value, uint64_t extra,
+		       uint16_t detail)
+{
+	recorder_push(f, 0, false,
+		      (struct ring_record){ .kind = kind,
+					    .time_ns = 5,
+					    .value = value,
+					    .extra = extra,
+					    .detail = detail });
+}
+
+static void matrix_multiplications_have_time_and_speed(void **state)
+{
+	struct two two = open_two(&compat, 2);
+	struct flight *f = two.recorders[0].flight;
+	uint32_t gemm = recorder_string(f, "cublasGemmEx");
+	uint32_t kernel = recorder_string(f, "triton_softmax");
+
+	(void)state;
+	push_plain(f, FLIGHT_CALLS, 1000, 5000000, FLIGHT_CALLS_MATMUL);
+	push_plain(f, FLIGHT_CALLS, 70, 0, FLIGHT_CALLS_LAUNCH);
+	push_plain(f, FLIGHT_CALLS, 1500, 7500000, FLIGHT_CALLS_MATMUL);
+	push_plain(f, FLIGHT_TIMED, 100000, gemm, 0);
+	metrics_worker_follow(two.workers[0], f, false); /* its shape isn't there yet */
+	expect_no(two.host, "perftracker_matmul_seconds");
+	push_plain(f, FLIGHT_TIMED_SHAPE, (int64_t)1000 << 32 | 2000, (uint64_t)1000 << 32 | 5, 14);
+	push_plain(f, FLIGHT_TIMED, 3000, kernel, 0);
+	push_plain(f, FLIGHT_TIMED, 4000, kernel, 0);
+	push_plain(f, FLIGHT_CALLS, 1400, 0, FLIGHT_CALLS_MATMUL); /* back: nonsense */
+	metrics_worker_follow(two.workers[0], f, false);
+	metrics_host_tick(two.host, 2, 2 * NSEC_PER_SEC);
+#define RANK "{rank=\"0\",local_rank=\"0\","
+	expect(two.host, "perftracker_gpu_calls_total" RANK "kind=\"matmul\"} 1500\n");
+	expect(two.host, "perftracker_gpu_calls_total" RANK "kind=\"launch\"} 70\n");
+	expect(two.host, "matmul_teraflop_total{rank=\"0\",local_rank=\"0\"} 7.5\n");
+	expect(two.host, "matmul_seconds_sum" RANK "dtype=\"bfloat16\"} 0.0001\n");
+	expect(two.host, "matmul_teraflop_per_second_sum" RANK "dtype=\"bfloat16\"} 200\n");
+	expect(two.host,
+	       "matmul_teraflop_per_second_bucket" RANK "dtype=\"bfloat16\",le=\"100.0\"} 0\n");
+	expect(two.host,
+	       "matmul_teraflop_per_second_bucket" RANK "dtype=\"bfloat16\",le=\"200.0\"} 1\n");
+	expect(two.host, "gpu_kernel_sampled_seconds_sum" RANK "kind=\"reduction\"} 0.000007\n");
+	expect(two.host, "XPU_TIMER_MM_KERNEL_FLOPS{pod_name=\"NOT_SET\",job_name=\"NOT_SET\",ip="
+			 "\"NOT_SET\",rank=\"0\",local_rank=\"0\",dtype=\"NOT_SET\",operation="
+			 "\"Matmul\",level=\"NOT_SET\"} 200\n");
+	close_two(&two);
+}
+
 static void steps_of_the_network_are_summed_by_what_they_waited_for(void **state)
 {
 	struct metrics_host *host = metrics_host_new(&plain);
@@ -448,6 +563,9 @@ static void garbage_in_a_recorder_is_survived(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(collectives_on_the_gpu_end_together),
+		cmocka_unit_test(a_collective_of_the_gpu_without_its_peer_has_no_parts),
+		cmocka_unit_test(matrix_multiplications_have_time_and_speed),
 		cmocka_unit_test(every_mark_counts_once),
 		cmocka_unit_test(counts_go_on_when_a_rank_is_started_anew),
 		cmocka_unit_test(waiting_and_transfer_are_told_apart),

@@ -24,12 +24,12 @@ struct bucket {
 	bool matmul, fresh;
 	char rank[12], local_rank[12], level[12];
 	const char *operation, *transport, *small; /* literals */
-	uint32_t gauges[5];			   /* AVG, MAX, P99, MIN, BANDWIDTH */
+	uint32_t gauges[5];			   /* AVG, MAX, P99, MIN, BANDWIDTH or FLOPS */
 	int64_t last_ns;
 	uint64_t cnt;
 	int64_t recent_ns[RECENT_CNT];
-	double bus_bytes; /* since the last tick, and in which time */
-	int64_t bus_ns;
+	double bus_bytes, flop; /* since the last tick, and in which time */
+	int64_t bus_ns, flop_ns;
 };
 
 struct metrics_xpu {
@@ -123,6 +123,8 @@ static void open_bucket(const struct metrics_xpu *xpu, struct bucket *bucket)
 			METRIC_VALUES(xpu->pod, xpu->job, xpu->ip, bucket->rank, bucket->local_rank,
 				      NOT_SET, bucket->operation, NOT_SET, bucket->transport,
 				      bucket->level, bucket->small));
+	if (bucket->matmul)
+		bucket->gauges[4] = METRICS_NONE; /* until one comes whose work is known */
 	for (size_t i = 0; bucket->matmul && i < ARRAY_SIZE(mm); i++)
 		bucket->gauges[i] = metrics_series(
 			xpu->metrics, mm[i],
@@ -185,23 +187,49 @@ void metrics_xpu_collective(struct metrics_xpu *xpu, const struct metrics_xpu_ev
 		note(xpu, bucket, event->dur_ns, event->bus_bytes);
 }
 
-void metrics_xpu_kernel(struct metrics_xpu *xpu, const struct metrics_worker *worker,
-			const char *kind, int64_t dur_ns)
+static struct bucket *kernel_bucket(struct metrics_xpu *xpu, const struct metrics_worker *worker,
+				    const char *kind)
 {
 	struct bucket like = { .matmul = true,
 			       .operation = their_operation(kind),
 			       .transport = "",
 			       .small = "",
 			       .level = NOT_SET };
+
+	memcpy(like.rank, worker->rank, sizeof(like.rank));
+	memcpy(like.local_rank, worker->local_rank, sizeof(like.local_rank));
+	return find_bucket(xpu, &like);
+}
+
+void metrics_xpu_kernel(struct metrics_xpu *xpu, const struct metrics_worker *worker,
+			const char *kind, int64_t dur_ns)
+{
 	struct bucket *bucket;
 
 	if (strcmp(kind, "matmul") != 0 && strcmp(kind, "attention") != 0)
 		return;
-	memcpy(like.rank, worker->rank, sizeof(like.rank));
-	memcpy(like.local_rank, worker->local_rank, sizeof(like.local_rank));
-	bucket = find_bucket(xpu, &like);
+	bucket = kernel_bucket(xpu, worker, kind);
 	if (bucket != NULL)
 		note(xpu, bucket, dur_ns, 0);
+}
+
+void metrics_xpu_matmul(struct metrics_xpu *xpu, const struct metrics_worker *worker,
+			int64_t dur_ns, double flop)
+{
+	struct bucket *bucket = kernel_bucket(xpu, worker, "matmul");
+
+	if (bucket == NULL)
+		return;
+	note(xpu, bucket, dur_ns, 0);
+	if (flop <= 0)
+		return;
+	bucket->flop += flop;
+	bucket->flop_ns += dur_ns;
+	if (bucket->gauges[4] == METRICS_NONE)
+		bucket->gauges[4] = metrics_series(
+			xpu->metrics, METRIC_XPU_MM_FLOPS,
+			METRIC_VALUES(xpu->pod, xpu->job, xpu->ip, bucket->rank, bucket->local_rank,
+				      NOT_SET, bucket->operation, bucket->level));
 }
 
 /* --- gauges --- */
@@ -234,14 +262,17 @@ static void publish(const struct metrics_xpu *xpu, struct bucket *bucket)
 		metrics_set(xpu->metrics, bucket->gauges[4],
 			    bucket->bus_ns > 0 ? bucket->bus_bytes * 8 / (double)bucket->bus_ns
 					       : 0);
+	if (bucket->flop_ns > 0)
+		metrics_set(xpu->metrics, bucket->gauges[4],
+			    bucket->flop / (double)bucket->flop_ns / 1e3);
 	bucket->fresh = false;
-	bucket->bus_bytes = 0;
-	bucket->bus_ns = 0;
+	bucket->bus_bytes = bucket->flop = 0;
+	bucket->bus_ns = bucket->flop_ns = 0;
 }
 
 static void drop(const struct metrics_xpu *xpu, struct bucket *bucket)
 {
-	for (size_t i = 0; i < (bucket->matmul ? 4u : 5u); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(bucket->gauges); i++)
 		metrics_drop(xpu->metrics, bucket->gauges[i]);
 	free(bucket);
 }
