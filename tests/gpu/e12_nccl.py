@@ -2,32 +2,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """Experiment E12: does NCCL take the agent as its profiler plugin, and what does it tell?
 
-For a machine with NVIDIA GPUs and torch: runs all-reduces on all GPUs, or on the one there
-is, under `perftracker run`, and counts what NCCL told in the timeline.
-
-    tests/gpu/e12_nccl.py PROGRAM [--backend nccl|gloo]
+Runs all-reduces on all GPUs, or on the one there is, under `perftracker run`, and counts what
+NCCL told in the timeline.
 
 Expected: with two GPUs or more, the all-reduces of every rank once, but for the first few,
 before the hook is connected; with bytes, algorithm and a communicator; NCCL 2.23 or newer.
-With one GPU NCCL launches no kernel and may tell nothing, but loads the plugin. --backend
-gloo shows that the rest of the way works without a GPU: nothing is told.
+With one GPU NCCL launches no kernel and may tell nothing, but loads the plugin. --double
+shows with gloo that the rest of the way works without a GPU: nothing is told.
+
+    tests/gpu/e12_nccl.py [--build DIR] [--double]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
+from experiment import Check, Experiment, Figures, Machine, at_least, equal, run
+
 CALLS, FIRST, ELEMENTS = 50, 5, 1 << 20
 JOB = """
-import os, torch, torch.distributed as dist
-backend = os.environ["E12_BACKEND"]
+import json, os, torch, torch.distributed as dist
+backend, local = os.environ["E12_BACKEND"], int(os.environ["LOCAL_RANK"])
 dist.init_process_group(backend)
-local = int(os.environ["LOCAL_RANK"])
 device = torch.device("cuda", local) if backend == "nccl" else torch.device("cpu")
 model = torch.nn.Linear(8, 8).to(device)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -39,57 +38,80 @@ for batch in data:
     optimizer.step()
 if backend == "nccl":
     torch.cuda.synchronize()
-    print("NCCL", torch.cuda.nccl.version(), "GPUs", torch.cuda.device_count())
+mapped = os.environ.get("PERFTRACKER_AGENT", "-") in open("/proc/self/maps").read()
+version = ".".join(map(str, torch.cuda.nccl.version())) if backend == "nccl" else ""
+if local == 0:
+    with open(os.environ["E12_TOLD"], "w") as file:
+        json.dump({"nccl": version, "plugin": os.environ.get("NCCL_PROFILER_PLUGIN", ""),
+                   "mapped": mapped}, file)
 dist.destroy_process_group()
 """
+COUNT = "import torch; print(torch.cuda.device_count())"
 
 
-def gpu_count() -> int:
-    try:
-        import torch
-    except ImportError:
-        return 0
-    return torch.cuda.device_count()
-
-
-def run_job(program: str, backend: str, ranks: int, out: str) -> None:
-    job = os.path.join(out, "job.py")
+def run_job(machine: Machine, python: str, ranks: int, out: str) -> Figures:
+    job, told = os.path.join(out, "job.py"), os.path.join(out, "told.json")
     with open(job, "w") as file:
         file.write(JOB % (CALLS, ELEMENTS))
     launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
-    command = [program, "run", "--quiet", "--out", out, "--", sys.executable, *launcher, job]
-    env = {**os.environ, "E12_BACKEND": backend, "OMP_NUM_THREADS": "1"}
-    subprocess.run(command, check=True, env=env)
+    command = [machine.program(), "run", "--quiet", "--source", "agent", "--out", out, "--"]
+    backend = "gloo" if machine.double else "nccl"
+    env = {**os.environ, "E12_BACKEND": backend, "E12_TOLD": told, "OMP_NUM_THREADS": "1"}
+    run([*command, python, *launcher, job], env)
+    with open(told) as file:
+        return json.load(file)
 
 
-def timeline(program: str, out: str) -> list[dict]:
-    command = [program, "timeline", "--last", "0", "--output", "-", out]
-    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    return json.loads(text)["traceEvents"]
+def timeline(machine: Machine, out: str) -> list[dict]:
+    command = [machine.program(), "timeline", "--last", "0", "--output", "-", out]
+    return json.loads(run(command).stdout)["traceEvents"]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("program")
-    parser.add_argument("--backend", choices=["nccl", "gloo"], default="nccl")
-    options = parser.parse_args()
-    ranks = gpu_count() if options.backend == "nccl" else 2
-    if ranks == 0:
-        print("skipped: no GPU, or no torch that sees one")
-        return 77
+def measure(machine: Machine) -> Figures:
+    machine.need_gpu()
+    python = machine.python()
+    ranks = 2 if machine.double else int(run([python, "-c", COUNT]).stdout)
     with tempfile.TemporaryDirectory() as out:
-        run_job(os.path.abspath(options.program), options.backend, ranks, out)
-        events = timeline(os.path.abspath(options.program), out)
+        told = run_job(machine, python, ranks, out)
+        events = timeline(machine, out)
     queued = [e for e in events if e.get("cat") == "nccl" and e["name"] == "ncclAllReduce"]
-    network = [e for e in events if e.get("cat") == "network"]
-    print(f"ranks {ranks}, called {CALLS * ranks}, queued {len(queued)}, network {len(network)}")
-    for event in queued[:1]:
-        print(json.dumps(event))
-    if options.backend == "nccl" and ranks > 1:
-        sized = [e for e in queued if e["args"].get("bytes") == 4 * ELEMENTS]
-        return 0 if (CALLS - FIRST) * ranks <= len(sized) <= CALLS * ranks else 1
-    return 0 if options.backend == "nccl" or not queued else 1
+    return {
+        **told,
+        "backend": "gloo" if machine.double else "nccl",
+        "ranks": ranks,
+        "queued": len(queued),
+        "sized": sum(event["args"].get("bytes") == 4 * ELEMENTS for event in queued),
+        "network": sum(event.get("cat") == "network" for event in events),
+        "first": queued[:1],
+    }
 
+
+def judge(figures: Figures) -> list[Check]:
+    if figures["backend"] == "gloo":
+        return [equal("all-reduces that NCCL told", figures["queued"], 0)]
+    ranks, version = figures["ranks"], tuple(map(int, figures["nccl"].split(".")))
+    checks = [
+        Check("NCCL", "2.23 or newer", figures["nccl"], version >= (2, 23)),
+        Check(
+            "its profiler plugin",
+            "the agent",
+            figures["plugin"],
+            "perftracker" in figures["plugin"],
+        ),
+        equal("the agent is in the process", figures["mapped"], True),
+    ]
+    if ranks > 1:
+        most = CALLS * ranks
+        checks.append(
+            at_least("all-reduces with their bytes", figures["sized"], most - FIRST * ranks)
+        )
+        checks.append(
+            Check("the same", f"<= {most}", str(figures["sized"]), figures["sized"] <= most)
+        )
+    return checks
+
+
+EXPERIMENT = Experiment("E12", "NCCL's profiler plugin", measure, judge)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(EXPERIMENT.main())

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Experiment E7: who can work beside whom, and as whom.
+
+Expected: a deep window, PM sampling and NVML's fields (with GPM on Hopper) work at the same time.
+A second PM session is refused with a reason, and the first loses nothing by it. As nobody
+(setpriv) a deep window and NVML work; PM sampling does so only where the driver lets everybody
+(RmProfilingAdminOnly: 0), else it says that it lacks the permission. torch.profiler that begins in
+our window gets its events, and our window ends with "the user started a profiler"; while it
+runs, no window of ours begins.
+
+    tests/gpu/e7_together.py [--build DIR] [--double]
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+
+from e0_inventory import admin_only
+from experiment import Beside, Check, Experiment, Figures, Job, Machine, Skip, at_least, equal, run
+
+SECONDS = {False: 6, True: 2}
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+
+
+def together(machine: Machine) -> Figures:
+    """All three at once, and a second sampler that comes in the middle."""
+    seconds = SECONDS[machine.double]
+    sampler = [machine.program("e_pmsampling"), str(seconds)]
+    load = [machine.program("e_load"), "spin", str(seconds + 3), "recorded"]
+    nvml = [machine.program("nvml_refresh"), str(seconds)]
+    env = machine.sampler_environment()
+    with Beside(load, machine.environment()) as work:
+        time.sleep(1.5)
+        with Beside(sampler, env) as first, Beside(nvml, machine.nvml_environment()) as fields:
+            time.sleep(1)
+            # Each process has a double of its own, which refuses nobody.
+            second = None if machine.double else attempt([*sampler[:1], "1"], env)
+            told = {"session": first.result()[0]["session"], "nvml": len(fields.result())}
+        return {**told, "second": second, "kernels": work.result()[-1]["kernels"]}
+
+
+def attempt(command: list[str], env: dict[str, str]) -> str:
+    """ "" when it works, else why not."""
+    try:
+        run(command, env)
+    except (Skip, RuntimeError) as why:
+        return str(why) or "no reason given"
+    return ""
+
+
+def as_nobody(machine: Machine) -> Figures:
+    if shutil.which("setpriv") is None:
+        return {}
+    seconds = "1"
+    window = [*NOBODY, machine.program("e_load"), "spin", seconds, "recorded"]
+    sampler = [*NOBODY, machine.program("e_pmsampling"), seconds]
+    nvml = [*NOBODY, machine.program("nvml_refresh"), seconds]
+    return {
+        "window": attempt(window, machine.environment()),
+        "sampling": attempt(sampler, machine.sampler_environment()),
+        "nvml": attempt(nvml, machine.nvml_environment()),
+    }
+
+
+def profilers(machine: Machine) -> Figures:
+    """torch.profiler in our window, then a window that is asked for in a run of torch.profiler."""
+    answers = []
+    with Job(machine, options=("--source", "agent", "--window", "8", "--steps", "5000")) as job:
+        job.await_steps(40)
+        asked = threading.Thread(target=lambda: answers.append(job.profile()))
+        asked.start()
+        time.sleep(3)  # the window is open
+        job.touch("profiler")
+        asked.join()
+        job.await_steps(45)
+        profiled = job.end()["profiled"]
+    with Job(machine) as job:
+        job.await_steps(40)
+        job.touch("profiler")
+        job.await_steps(2)
+        answers.append(job.profile())
+    return {"profiled": profiled, "in_window": answers[0][1], "in_profiler": answers[1][1]}
+
+
+def measure(machine: Machine) -> Figures:
+    machine.need_gpu()
+    figures: Figures = {"together": together(machine), "nobody": as_nobody(machine)}
+    figures["admin_only"] = admin_only()
+    # The double of a GPU is none for torch, whose profiler then has nothing to do with it.
+    if not machine.double:
+        figures["profilers"] = profilers(machine)
+    return figures
+
+
+def judge(figures: Figures) -> list[Check]:
+    all_three, nobody = figures["together"], figures["nobody"]
+    session = all_three["session"]
+    checks = [
+        at_least("kernels in the window", all_three["kernels"], 10),
+        at_least("samples beside it", session["samples"], 1000),
+        equal("samples lost", session["overflows"] + session["failed"], 0),
+        at_least("lines of NVML beside both", all_three["nvml"], 1),
+    ]
+    if all_three["second"] is not None:
+        second = all_three["second"]
+        checks.append(Check("a second sampler", "refused", second, second != ""))
+    if nobody:
+        admin, why = figures["admin_only"] == "1", nobody["sampling"]
+        checks += [
+            equal("a window as nobody", nobody["window"], ""),
+            equal("NVML as nobody", nobody["nvml"], ""),
+            Check(
+                "PM sampling as nobody", "refused" if admin else "works", why, (why != "") == admin
+            ),
+        ]
+    if "profilers" in figures:
+        seen = figures["profilers"]
+        in_window, in_profiler = seen["in_window"], seen["in_profiler"]
+        checks += [
+            at_least("events of torch.profiler that began in a window", seen["profiled"], 1),
+            Check("that window", "gives way", in_window, "profiler" in in_window),
+            Check("a window in a run of it", "none", in_profiler, "profiler" in in_profiler),
+        ]
+    return checks
+
+
+EXPERIMENT = Experiment("E7", "beside others, and as nobody", measure, judge)
+
+if __name__ == "__main__":
+    sys.exit(EXPERIMENT.main())
