@@ -101,6 +101,7 @@ def unload():
 
 while not perftracker.status()["profiling"]:
     train()
+train()  # the window may have opened with the last step
 globals()[sys.argv[1]]()
 train()
 print("profiling", perftracker.status()["profiling"])
