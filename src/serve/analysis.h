@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "format/finding.h"
 #include "serve/options.h"
+#include "serve/wire.h"
 
 #include <sys/types.h>
 
@@ -21,6 +22,8 @@ struct analysis_input {
 	size_t path_cnt;
 	const struct analysis_absence *absences; /* workers without one */
 	size_t absence_cnt;
+	const struct wire_absence *unsampled; /* told of a job that uses GPUs */
+	size_t unsampled_cnt;
 	struct report_trigger trigger; /* kind: a constant */
 };
 

@@ -200,7 +200,7 @@ static void take_piece(void *arg, const struct sidecar *piece)
 
 static void begin_feed(struct gpuwatch *watch)
 {
-	const char *where = watch->setup.feed.shared ? "PM sampling: nobody answers in the folder"
+	const char *where = watch->setup.feed.shared ? "PM sampling: nobody writes there"
 						     : "PM sampling had not begun";
 	int error = gpufeed_begin(&watch->feed);
 

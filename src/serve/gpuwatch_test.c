@@ -2,20 +2,15 @@
 #include "serve/gpuwatch.h"
 
 #include "base/clock.h"
+#include "collect/host/testtree.h"
 
 #include <errno.h>
+#include <math.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Needs the headers above, so it cannot be sorted among them. */
-/* clang-format off */
-#include <cmocka.h>
-/* clang-format on */
 
 /* Three GPUs; the third answers no more, the second is used by process 71. */
 static struct {
@@ -260,6 +255,215 @@ static void a_driver_that_hangs_holds_nobody_up(void **state _unused_)
 	(void)usleep(10000); /* for a leak checker to see that it is freed */
 }
 
+/* --- PM sampling, from a folder that the test writes to --- */
+
+static struct gpushare_writer share;
+
+static int reset_share(void **state)
+{
+	if (make_root(state) < 0 || reset(state) < 0)
+		return -1;
+	(void)snprintf(fake.devices[0].uuid, GPUHW_UUID, "0-0");
+	(void)snprintf(fake.devices[1].uuid, GPUHW_UUID, "1-1");
+	(void)snprintf(fake.devices[1].why, GPUHW_WHY, "no fast samples");
+	return gpushare_create(*state, true, &share, NULL);
+}
+
+static int end_share(void **state)
+{
+	gpushare_close_writer(&share);
+	return remove_root(state);
+}
+
+static struct gpuwatch *start_shared(const char *dir, int (*open)(struct gpuhw *, char *))
+{
+	struct gpuwatch *watch = gpuwatch_start(&(struct gpuwatch_setup){
+		.open = open, .slow_ms = 1, .fast_ms = 1, .feed = { .dir = dir, .shared = true } });
+
+	assert_non_null(watch);
+	gpuwatch_set_window(watch, true);
+	while (!gpushare_is_wanted(&share, clock_wall_ns()))
+		(void)usleep(1000);
+	return watch;
+}
+
+/* A piece of one sample of the device with this id, which the other driver calls GPU 5. */
+static void feed(const char *uuid, double value, const char *why)
+{
+	int64_t now_ns = clock_mono_ns();
+	struct sidecar piece = { .header = { .mono_ns = now_ns, .wall_ns = clock_wall_ns() } };
+	struct sidecar_gpu gpu = { .index = 5 };
+	struct sidecar_gpu_id id = { .gpu = 0 };
+	struct sidecar_gpu_sample samples[] = {
+		{ .time_ns = now_ns, .value = value, .metric = GPU_METRIC_CORES_ACTIVE },
+		{ .time_ns = now_ns, .value = 7, .gpu = 1, .metric = GPU_METRIC_CORES_ACTIVE },
+		{ .time_ns = now_ns, .value = 7, .metric = GPU_METRIC_CNT },
+		{ .time_ns = now_ns, .value = (double)NAN, .metric = GPU_METRIC_ACTIVE },
+	};
+
+	(void)snprintf(gpu.why, sizeof(gpu.why), "%s", why);
+	(void)snprintf(id.uuid, sizeof(id.uuid), "%s", uuid);
+	assert_int_equal(vec_push(&piece.gpus, gpu), 0);
+	assert_int_equal(vec_push(&piece.gpu_ids, id), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(samples) && why[0] == '\0'; i++)
+		assert_int_equal(vec_push(&piece.gpu_samples, samples[i]), 0);
+	assert_int_equal(gpushare_write(&share, &piece), 0);
+	sidecar_done(&piece);
+}
+
+static void feed_nothing(const char *why)
+{
+	struct sidecar piece = { .header = { .mono_ns = clock_mono_ns(),
+					     .wall_ns = clock_wall_ns() } };
+	struct sidecar_gpu none = { .index = SIDECAR_GPU_NONE };
+
+	(void)snprintf(none.why, sizeof(none.why), "%s", why);
+	assert_int_equal(vec_push(&piece.gpus, none), 0);
+	assert_int_equal(gpushare_write(&share, &piece), 0);
+	sidecar_done(&piece);
+}
+
+static bool is_fed(struct gpuwatch *watch, uint32_t idx)
+{
+	struct gpuwatch_state state;
+
+	gpuwatch_state(watch, &state);
+	return idx < state.device_cnt && state.fed[idx] != 0;
+}
+
+static void await_feed(struct gpuwatch *watch, uint32_t idx, bool fed)
+{
+	while (is_fed(watch, idx) != fed)
+		(void)usleep(1000);
+}
+
+static bool has_reason(struct gpuwatch *watch, const char *expected)
+{
+	struct sidecar side = take(watch, 71, 0);
+	bool found = strcmp(side.gpus.data[0].why, expected) == 0;
+
+	sidecar_done(&side);
+	return found;
+}
+
+static void await_reason(struct gpuwatch *watch, const char *expected)
+{
+	while (!has_reason(watch, expected))
+		(void)usleep(1000);
+}
+
+static void samples_at_khz_take_the_place_of_slower_ones(void **state)
+{
+	struct gpuwatch *watch = start_shared(*state, open_fake);
+	struct sidecar side = { 0 };
+	int fed = 0, slower = 0;
+	int64_t fed_ns;
+
+	feed("1-1", 0.875, "");
+	await_feed(watch, 1, true);
+	assert_false(is_fed(watch, 0));
+	fed_ns = clock_mono_ns();
+	wait_for(&fake.fast, fake.fast + 20);
+	assert_int_equal(gpuwatch_take(watch, &(struct gpuwatch_worker){ 71, 0, 0 }, &side), 0);
+	assert_int_equal(side.gpus.cnt, 1);
+	assert_string_equal(side.gpus.data[0].why, ""); /* what the driver lacks is not missed */
+	vec_foreach(s, &side.gpu_samples) {
+		bool cores = s->metric == GPU_METRIC_CORES_ACTIVE;
+
+		assert_true(s->metric < GPU_METRIC_CNT && s->metric != GPU_METRIC_ACTIVE);
+		fed += cores && s->value > 0.8;
+		slower += cores && s->value < 0.8 && s->time_ns > fed_ns;
+	}
+	assert_int_equal(fed, 1);
+	if (clock_mono_ns() - fed_ns < NSEC_PER_SEC) /* else it has fallen silent */
+		assert_int_equal(slower, 0);
+	sidecar_done(&side);
+	gpuwatch_stop(watch);
+}
+
+static void a_sampler_that_gives_nothing_leaves_it_to_slower_ones(void **state)
+{
+	struct gpuwatch *watch = start_shared(*state, open_fake);
+	char source[GPUWATCH_WHY], why[GPUWATCH_WHY];
+	uint32_t cursor = 0;
+
+	await_reason(watch, "PM sampling: nobody writes there; no fast samples");
+	feed("1-1", 0.875, "");
+	await_feed(watch, 1, true);
+	feed_nothing("crashed");
+	await_feed(watch, 1, false);
+	await_reason(watch, "crashed; no fast samples");
+	feed("1-1", 0, "not this one");
+	await_reason(watch, "not this one; no fast samples");
+	assert_true(gpuwatch_next_absence(watch, &cursor, source, why));
+	assert_string_equal(source, "counters of GPU 0");
+	assert_string_equal(why, "crashed; ten samples a second in their place");
+	assert_true(gpuwatch_next_absence(watch, &cursor, source, why));
+	assert_string_equal(source, "counters of GPU 1");
+	assert_string_equal(why,
+			    "not this one; no fast samples; one sample a second in their place");
+	assert_true(gpuwatch_next_absence(watch, &cursor, source, why));
+	assert_string_equal(source, "counters of GPU 2");
+	assert_false(gpuwatch_next_absence(watch, &cursor, source, why));
+	gpuwatch_stop(watch);
+}
+
+static void a_sampler_that_falls_silent_is_noticed(void **state)
+{
+	struct gpuwatch *watch = start_shared(*state, open_fake);
+
+	feed("1-1", 0.875, "");
+	await_feed(watch, 1, true);
+	await_feed(watch, 1, false);
+	await_reason(watch, "PM sampling fell silent; no fast samples");
+	gpuwatch_stop(watch);
+}
+
+static void devices_of_others_are_left_out(void **state)
+{
+	struct gpuwatch *watch = start_shared(*state, open_fake);
+	struct gpuwatch_state seen;
+
+	feed("7-7", 0.875, "");
+	feed("1-1", 0.875, "");
+	await_feed(watch, 1, true);
+	gpuwatch_state(watch, &seen);
+	assert_int_equal(seen.device_cnt, 3);
+	assert_int_equal(seen.fed[0] | seen.fed[2], 0);
+	gpuwatch_stop(watch);
+}
+
+static void without_a_driver_the_folder_tells_the_devices(void **state)
+{
+	struct gpuwatch *watch = start_shared(*state, open_nothing);
+	struct sidecar side;
+
+	feed("7-7", 0.875, "");
+	feed("8-8", 0.5, "");
+	await_feed(watch, 1, true);
+	side = take(watch, 71, 1);
+	assert_int_equal(side.gpus.cnt, 1);
+	assert_int_equal(side.gpus.data[0].index, 1);
+	assert_int_equal(side.gpus.data[0].flags, SIDECAR_GPU_BY_RANK);
+	assert_int_equal(side.gpu_samples.cnt, 1);
+	sidecar_done(&side);
+	gpuwatch_stop(watch);
+}
+
+static void a_wish_ends_with_the_window(void **state)
+{
+	struct gpuwatch *watch = start_shared(*state, open_fake);
+
+	feed("1-1", 0.875, "");
+	await_feed(watch, 1, true);
+	gpuwatch_set_window(watch, false);
+	while (gpushare_is_wanted(&share, clock_wall_ns()))
+		(void)usleep(1000);
+	gpuwatch_stop(watch);
+}
+
+#define SHARED(name) cmocka_unit_test_setup_teardown(name, reset_share, end_share)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -271,6 +475,12 @@ int main(void)
 		cmocka_unit_test_setup(faults_are_handed_over_once_in_their_order, reset),
 		cmocka_unit_test_setup(a_host_without_gpus_says_why, reset),
 		cmocka_unit_test_setup(a_driver_that_hangs_holds_nobody_up, reset),
+		SHARED(samples_at_khz_take_the_place_of_slower_ones),
+		SHARED(a_sampler_that_gives_nothing_leaves_it_to_slower_ones),
+		SHARED(a_sampler_that_falls_silent_is_noticed),
+		SHARED(devices_of_others_are_left_out),
+		SHARED(without_a_driver_the_folder_tells_the_devices),
+		SHARED(a_wish_ends_with_the_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

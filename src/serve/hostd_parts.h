@@ -49,6 +49,7 @@ struct hostd {
 	struct neighbours neighbours;
 	struct netwatch netwatch;
 	struct gpuwatch *gpuwatch; /* NULL: no memory for it */
+	uint64_t absences_told;	   /* of which order the hub knows */
 	char gpu_dir[128];	   /* of its own sampler's pieces */
 	bool sampling;		   /* a window is open on this host */
 	bool suspended;		   /* the detectors are, for our own doing */

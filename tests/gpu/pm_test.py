@@ -15,7 +15,8 @@ import time
 import unittest
 from collections.abc import Callable, Iterator
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "live"))
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "live"))
 
 from live import PROGRAM, LiveTest, children  # noqa: E402
 
@@ -272,6 +273,102 @@ class Sampler(PmTest):
         with self.sampler() as process:
             self.assertEqual(process.wait(LIMIT_S), 1)
             self.assertIn(b"samples", process.stderr.read())
+
+
+class Job(PmTest):
+    """A job of two ranks with a GPU each, slow from iteration 60 on: its window takes 3 s."""
+
+    WORDS = (
+        "--recent", "10", "--learn", "3", "--slowdown", "80", "--min-gap", "1000",
+        "--window", "3", "--steps", "50", "--no-audit", "--keep-traces",
+    )  # fmt: skip
+    JOB = (
+        "--", sys.executable, str(HERE / "pm" / "gpu_job.py"),
+        "--world", "2", "--slow-at", "60", "--iterations", "150",
+    )  # fmt: skip
+
+    def play(self, *words: str) -> dict:
+        """The GPU of rank 1 as its sidecar has it; self.absent: what the report misses of GPUs."""
+        done = self.run_job(*self.WORDS, *words, *self.JOB, limit_s=LIMIT_S * 2)
+        self.said = done.stderr.decode()
+        self.assertEqual((done.returncode, done.stdout), (0, b"job done\n"), self.said)
+        coverage = self.report("report-1.json")["coverage"]
+        self.assertEqual(coverage["workers_analyzed"], 2)
+        self.absent = [a for a in coverage["sources_absent"] if "GPU" in a["source"]]
+        self.assertEqual(list(self.folder.glob("perftracker/*.gpus")), [], "nothing is left")
+        (gpu,) = self.dump(self.out / "traces" / "1-1.json.sidecar")["gpus"]
+        return gpu
+
+    def dump(self, path: pathlib.Path) -> dict:
+        answer = self.ask("dump", "--format", "json", str(path))
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        return json.loads(answer.stdout)
+
+    def kernel(self) -> dict:
+        found = self.dump(self.out / "fingerprints" / "1" / "rank1.ptfp")
+        (kernel,) = (f for f in found["functions"] if "gemm" in json.dumps(f))
+        return kernel
+
+    def test_samples_of_the_counters_become_mu_and_sigma(self) -> None:
+        gpu = self.play()
+        self.assertEqual((gpu["index"], gpu["why"]), (1, ""))
+        for metric in KHZ:  # 100 a second less the start; GPM would give 9
+            self.assertGreater(gpu["metrics"][metric]["samples"], 100, metric)
+        self.assertEqual(gpu["metrics"]["power"]["mean"], 650)  # NVML's goes on
+        self.assertEqual(self.absent, [])
+        self.assertAlmostEqual(self.kernel()["mu"], 0.5, 1)
+
+    def test_where_it_may_not_slower_samples_do_and_the_report_says_so(self) -> None:
+        self.env["PM_DOUBLE_DO"] = "live refuse"
+        gpu = self.play()
+        self.assertEqual(gpu["why"], "PM sampling: needs CAP_SYS_ADMIN (CUPTI: 35)")
+        self.assertIn("cores_active", gpu["metrics"])
+        why = gpu["why"] + "; ten samples a second in their place"
+        self.assertEqual(self.absent, [{"source": "counters of GPU 0-1", "why": why}])
+
+    def test_a_library_that_crashes_or_hangs_costs_its_samples_alone(self) -> None:
+        for fault, why in (("crash", "crashed (signal 11)"), ("hang", "fell silent")):
+            with self.subTest(fault=fault):
+                self.env["PM_DOUBLE_DO"] = f"live {fault}"
+                gpu = self.play()
+                self.assertIn(why, gpu["why"])
+                self.assertIn("cores_active", gpu["metrics"])
+
+    def test_dcgm_is_resumed_when_the_daemon_is_killed(self) -> None:
+        self.dcgm()
+        with self.job(*self.WORDS, *self.JOB) as job:
+            wait_for(lambda: self.told() == ["profile --pause"], "DCGM is paused")
+            (daemon,) = (
+                pid for pid in children(job.pid)
+                if pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().startswith(PROGRAM.encode())
+            )  # fmt: skip
+            os.kill(daemon, signal.SIGKILL)
+            wait_for(self.held.exists, "DCGM has its counters back")
+        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+
+    def test_a_container_without_privileges_gets_what_another_one_samples(self) -> None:
+        share = self.folder / "share"
+        share.mkdir()
+        sampler = subprocess.Popen([PROGRAM, "gpu-sampler", str(share)], env=self.env)
+        try:
+            wait_for((share / "wanted").exists, "the sampler")
+            self.env["LD_LIBRARY_PATH"] = self.nvml  # no CUDA, no CUPTI
+            gpu = self.play("--gpu-samples", str(share))
+            self.assertEqual((gpu["index"], gpu["why"]), (1, ""))
+            self.assertGreater(gpu["metrics"]["cores_active"]["samples"], 100)
+            del self.env["LD_LIBRARY_PATH"]  # no NVML either
+            gpu = self.play("--gpu-samples", str(share))
+            self.assertEqual((gpu["index"], gpu["why"]), (1, ""))
+            self.assertGreater(gpu["metrics"]["cores_active"]["samples"], 100)
+            self.assertEqual(list((share / "wanted").iterdir()), [], "the wish is taken back")
+        finally:
+            sampler.terminate()
+            self.assertEqual(sampler.wait(LIMIT_S), 0)
+
+    def test_a_folder_where_nobody_writes_is_told(self) -> None:
+        gpu = self.play("--gpu-samples", str(self.folder / "nowhere"))
+        self.assertIn("nobody writes", gpu["why"])
+        self.assertIn("cores_active", gpu["metrics"])
 
 
 if __name__ == "__main__":
