@@ -510,13 +510,13 @@ static void *fail_cupti(_unused_ void *arg)
 	return NULL;
 }
 
+static pthread_t failing_thread;
+
 /* What CUPTI names is read while it fails on another thread, and is still there. */
 static uint32_t name_in_failure(const char *text, size_t len)
 {
-	pthread_t thread;
-
 	if (job.count("failing") == 0) {
-		CHECK(pthread_create(&thread, NULL, fail_cupti, NULL) == 0);
+		CHECK(pthread_create(&failing_thread, NULL, fail_cupti, NULL) == 0);
 		while (job.count("failing") == 0)
 			(void)sched_yield();
 		for (size_t i = 0; i < 20; i++)
@@ -536,6 +536,7 @@ static void fatal_meanwhile(void)
 	work(10);
 	gputrace_cupti.stop();
 	CHECK(gputrace_cupti.drain(1000) > 10);
+	CHECK(pthread_join(failing_thread, NULL) == 0);
 	CHECK(gputrace_cupti.drain(1000) == 0);
 	CHECK(gputrace_cupti.close(why) == -EIO);
 }

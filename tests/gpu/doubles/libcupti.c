@@ -386,19 +386,23 @@ static void on_sync(uint32_t stream, int64_t start_ns, int64_t end_ns, uint32_t 
 	pthread_mutex_unlock(&c.lock);
 }
 
+/* What a callback for a call is given: as long as the real one. */
+struct site {
+	uint64_t exit;
+	const void *name, *arguments;
+	const int *result;
+	uint64_t rest[12];
+};
+
 static void on_site(uint32_t call, int exit, int result)
 {
-	const struct {
-		uint64_t exit;
-		const void *other[2];
-		const int *result;
-		uint32_t rest[32];
-	} at = { .exit = (uint64_t)exit, .result = exit ? &result : NULL }, *info = &at;
+	struct site site = { .exit = (uint64_t)exit, .result = exit ? &result : NULL };
+	callback_fn callback = atomic_load(&c.callback);
 
-	if (c.deaf || c.callback == NULL || !(call == 2 ? c.driver_on : c.sites[call]))
+	if (c.deaf || callback == NULL || !(call == 2 ? c.driver_on : c.sites[call]))
 		return;
 	in_exit = exit;
-	c.callback(NULL, 1, call, info);
+	callback(NULL, 1, call, &site);
 	in_exit = false;
 }
 
@@ -684,11 +688,12 @@ uint32_t cuptiFinalize(void)
 
 static void fail_fatally(void)
 {
-	uint32_t info[32] = { 0 };
+	struct site site = { 0 };
+	callback_fn callback = atomic_load(&c.callback);
 
 	c.failing = true;
-	if (c.state_on && c.callback != NULL)
-		c.callback(NULL, 6, 1, info);
+	if (c.state_on && callback != NULL)
+		callback(NULL, 6, 1, &site);
 	forget_all();
 }
 
