@@ -13,6 +13,7 @@
 #include "e_driver.h"
 #include "e_window.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,15 +118,16 @@ static int run_windows(struct driver *driver, bool graphs, void *graph, unsigned
 {
 	uint64_t launched = (uint64_t)(rounds + 1) * (graphs ? NODES : BATCH);
 	char why[128] = "";
-	int status;
+	int status, opened;
 
 	status = run_phase(driver, graphs, graph, "warm", 0, 2);
 	if (status == 0)
 		status = run_phase(driver, graphs, graph, "before", 0, rounds);
 	for (unsigned i = 1; i <= windows && status == 0; i++) {
-		if (window_open(why) < 0) {
+		opened = window_open(why);
+		if (opened < 0) {
 			fprintf(stderr, "e_launches: %s\n", why);
-			return 2;
+			return opened == -ENOTSUP ? 77 : 2;
 		}
 		status = run_phase(driver, graphs, graph, "first", i, 1);
 		if (status == 0)
