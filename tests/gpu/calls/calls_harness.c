@@ -8,8 +8,10 @@
  *	calls_harness LIBRARY --imported			nothing is seen
  */
 #include "base/clock.h"
+#include "collect/nccl/abi.h"
 #include "cublas_double.h"
 #include "gpu_double.h"
+#include "nccl_double.h"
 #include "play_hostd.h"
 
 #include <dlfcn.h>
@@ -336,6 +338,116 @@ static void check_other_context(void)
 	CHECK(double_gpu_count("records") == records);
 }
 
+/* --- NCCL --- */
+
+/* The records of the newest collective that was timed. */
+static bool newest_done(struct ring_record ret[4])
+{
+	struct flightlog log;
+	bool found = false;
+
+	take(&log);
+	vec_foreach(lane, &log.lanes) {
+		for (size_t i = 0; i + 3 < lane->records.cnt; i++) {
+			if (lane->records.data[i].kind != FLIGHT_COLLECTIVE_DONE)
+				continue;
+			memcpy(ret, &lane->records.data[i], 4 * sizeof(*ret));
+			found = true;
+		}
+	}
+	flightlog_done(&log);
+	return found;
+}
+
+static size_t cnt_of(uint16_t kind)
+{
+	struct flightlog log;
+	size_t cnt = 0;
+
+	take(&log);
+	vec_foreach(lane, &log.lanes) {
+		vec_foreach(record, &lane->records)
+			cnt += record->kind == kind;
+	}
+	flightlog_done(&log);
+	return cnt;
+}
+
+static bool has_done(uint64_t cnt)
+{
+	return cnt_of(FLIGHT_COLLECTIVE_DONE) == cnt;
+}
+
+static void check_collectives(void)
+{
+	struct double_comm *comm = double_nccl_comm(1, 8, 3);
+	struct ring_record done[4];
+
+	CHECK(double_nccl_mask() == (NCCL_COLL | NCCL_P2P | NCCL_KERNEL_LAUNCH));
+	CHECK(double_nccl_call(comm, "AllReduce", 1000, -1, queue(7), 345678) == NULL);
+	CHECK(soon(has_done, 1) && newest_done(done));
+	CHECK(done[0].value == 345678 && done[0].detail == 1);
+	CHECK(done[1].kind == FLIGHT_COLLECTIVE_ARGS && done[1].value == 2000);
+	CHECK(done[1].extra == 0);
+	CHECK(done[2].kind == FLIGHT_COLLECTIVE_GROUP && done[2].value >> 32 == 8);
+	CHECK(done[3].kind == FLIGHT_COLLECTIVE_HOW);
+	CHECK(cnt_of(FLIGHT_COLLECTIVE) == 1);
+	double_nccl_group_start(); /* as batch_isend_irecv() does it */
+	for (int peer = 0; peer < 4; peer++) {
+		(void)double_nccl_call(comm, "Send", 100, peer, queue(7), 0);
+		(void)double_nccl_call(comm, "Recv", 300, peer, queue(7), 0);
+	}
+	CHECK(double_nccl_group_end(5000) == NULL);
+	CHECK(soon(has_done, 2) && newest_done(done));
+	CHECK(done[0].value == 5000 && done[1].value == 4 * 600);
+	double_nccl_group_start(); /* collectives that were coalesced */
+	for (int i = 0; i < 5; i++)
+		(void)double_nccl_call(comm, "ReduceScatter", 10, -1, queue(7), 0);
+	CHECK(double_nccl_group_end(7000) == NULL);
+	CHECK(soon(has_done, 3) && newest_done(done));
+	CHECK(done[0].detail == 5 && done[1].value == 5 * 8 * 20 && done[1].extra == 1);
+	double_nccl_destroy(comm);
+}
+
+/* A graph: nothing of ours is in it, and the replay's calls are told without a time. */
+static void check_captured_collective(void)
+{
+	struct double_comm *comm = double_nccl_comm(1, 8, 3);
+	size_t told = cnt_of(FLIGHT_COLLECTIVE), timed = cnt_of(FLIGHT_COLLECTIVE_DONE);
+	int64_t records = double_gpu_count("records");
+	struct double_plan *plan;
+
+	double_gpu_capture(queue(8), true);
+	plan = double_nccl_call(comm, "AllReduce", 1000, -1, queue(8), 1000);
+	double_gpu_capture(queue(8), false);
+	CHECK(plan != NULL && double_gpu_count("records") == records);
+	for (int i = 0; i < 3; i++)
+		double_nccl_replay(plan);
+	CHECK(cnt_of(FLIGHT_COLLECTIVE) == told + 3);
+	CHECK(double_nccl_call(comm, "AllReduce", 1000, -1, queue(7), 2000) == NULL);
+	CHECK(soon(has_done, timed + 1));
+	free(plan);
+	double_nccl_destroy(comm);
+	CHECK(double_gpu_fault()[0] == '\0');
+}
+
+/* Work for another process, whose handles mean nothing here (PXN). */
+static void check_other_process(void)
+{
+	struct double_comm *comm = double_nccl_comm(2, 16, 3);
+	size_t network = cnt_of(FLIGHT_NETWORK), timed = cnt_of(FLIGHT_COLLECTIVE_DONE);
+	void *wild = (void *)(uintptr_t)0x4000000000010001; /* as another agent's would look */
+
+	CHECK((double_nccl_mask() & NCCL_PROXY_OP) != 0);
+	CHECK(double_nccl_call(comm, "AllGather", 10, -1, queue(7), 100) == NULL);
+	double_nccl_proxy_for(comm, wild, getpid() + 1);
+	double_nccl_proxy_for(comm, &wild, getpid() + 1);
+	double_nccl_proxy_for(comm, wild, getpid()); /* in a container of its own */
+	CHECK(cnt_of(FLIGHT_NETWORK) == network + 4);
+	CHECK(soon(has_done, timed + 1));
+	double_nccl_destroy(comm);
+}
+
 /* Left out by the daemon because it costs too much, and taken up again. */
 static void check_backoff(void)
 {
@@ -394,6 +506,9 @@ static void check_all(void)
 	check_capture();
 	check_full_pool();
 	check_other_context();
+	check_collectives();
+	check_captured_collective();
+	check_other_process();
 	check_backoff();
 	check_fork();
 	check_trouble();

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a test orders of NCCL's double. Its functions have names of their own: nobody interposes
+ * NCCL's, the plugin sees all.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define NCCL_DOUBLE_EXPORT __attribute__((visibility("default")))
+
+struct double_comm {
+	void *context; /* the plugin's */
+	int rank, node_cnt;
+	uint64_t seq;
+};
+
+struct double_plan;
+
+NCCL_DOUBLE_EXPORT struct double_comm *double_nccl_comm(int node_cnt, int rank_cnt, int rank);
+NCCL_DOUBLE_EXPORT void double_nccl_destroy(struct double_comm *comm);
+
+/* Which events the plugin wants. */
+NCCL_DOUBLE_EXPORT int double_nccl_mask(void);
+
+/*
+ * A call of cnt elements of 2 bytes, or a send or receive to peer (else -1), in a kernel that takes
+ * ns; in a group as one kernel with the others of its communicator, at the group's end. Of a queue
+ * that is being captured the plan is returned, to be replayed and freed.
+ */
+NCCL_DOUBLE_EXPORT struct double_plan *double_nccl_call(struct double_comm *comm, const char *func,
+							uint64_t cnt, int peer, void *queue,
+							int64_t ns);
+NCCL_DOUBLE_EXPORT void double_nccl_group_start(void);
+NCCL_DOUBLE_EXPORT struct double_plan *double_nccl_group_end(int64_t ns);
+NCCL_DOUBLE_EXPORT void double_nccl_replay(const struct double_plan *plan);
+
+/* An operation on the network for a call of the process pid, whose plugin gave parent. */
+NCCL_DOUBLE_EXPORT void double_nccl_proxy_for(struct double_comm *comm, void *parent, int pid);
+
+int cuStreamIsCapturing(void *queue, int *ret);
