@@ -2,7 +2,10 @@
 /*
  * Experiment E9: CUDA events as a means to time kernels: what two of them cost a launch, what a
  * query costs, what happens to them in a capture, how far float milliseconds drift from the kernels' own
- * times. Prints one line of JSON; e9_events.py judges it. Exit status 77: no device.
+ * times over so many seconds. Prints one line of JSON; e9_events.py judges it. Exit status 77: no
+ * device.
+ *
+ *	e_events [SECONDS]	[20]
  */
 #include "base/clock.h"
 #include "e_driver.h"
@@ -11,12 +14,13 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #define BATCH 256
-#define ROUNDS 200
-#define DRIFT_SECONDS 20
+#define ROUNDS 100
+#define DRIFT_SECONDS 20 /* at most */
 #define SPIN_NS (2 * NSEC_PER_MSEC)
 
 static struct {
@@ -89,7 +93,7 @@ static int query_captured(int *ret_capturing)
  * Kernels of 2 ms, 100 ms apart, each between two events, in a deep window: the time since the
  * first event as float milliseconds, against CUPTI's. The greatest difference, in us.
  */
-static int measure_drift(double *ret_us, size_t *ret_cnt)
+static int measure_drift(size_t wanted, double *ret_us, size_t *ret_cnt)
 {
 	const struct timespec pause = { .tv_nsec = 100 * NSEC_PER_MSEC };
 	static float since_ms[10 * DRIFT_SECONDS];
@@ -101,7 +105,7 @@ static int measure_drift(double *ret_us, size_t *ret_cnt)
 	if (window_open(why) < 0)
 		return -1;
 	(void)e.f->event_record(e.events[0], e.stream);
-	for (; cnt < ARRAY_SIZE(since_ms); cnt++) {
+	for (; cnt < wanted; cnt++) {
 		(void)e.f->event_record(e.events[1], e.stream);
 		(void)driver_spin(e.driver, SPIN_NS);
 		(void)driver_synchronize(e.driver);
@@ -117,11 +121,12 @@ static int measure_drift(double *ret_us, size_t *ret_cnt)
 
 		*ret_us = fmax(*ret_us, fabs(events_ns - (double)own_ns) / 1e3);
 	}
-	return cnt == ARRAY_SIZE(since_ms) && window->spin_cnt == cnt ? 0 : -1;
+	return cnt == wanted && window->spin_cnt == cnt ? 0 : -1;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+	long seconds = argc > 1 ? strtol(argv[1], NULL, 10) : DRIFT_SECONDS;
 	char why[DRIVER_WHY] = "";
 	double plain_ns, evented_ns, query_ns, drift_us = 0;
 	int captured, capturing, drift;
@@ -136,6 +141,7 @@ int main(void)
 		fprintf(stderr, "e_events: %s\n", why);
 		return status;
 	}
+	seconds = MIN(MAX(seconds, 1L), (long)DRIFT_SECONDS);
 	e.f = driver_functions(e.driver);
 	e.stream = driver_stream(e.driver);
 	if (make_events() != 0)
@@ -144,11 +150,11 @@ int main(void)
 	evented_ns = time_launches(true);
 	query_ns = time_queries();
 	captured = query_captured(&capturing);
-	drift = measure_drift(&drift_us, &drift_cnt);
+	drift = measure_drift(10 * (size_t)seconds, &drift_us, &drift_cnt);
 	printf("{\"launch_ns\": %.1f, \"launch_with_events_ns\": %.1f, \"query_ns\": %.1f, "
 	       "\"captured_query\": %d, \"capturing\": %d, \"drift_whole\": %s, \"drift_us\": %.3f, "
-	       "\"drift_kernels\": %zu, \"drift_seconds\": %d}\n",
+	       "\"drift_kernels\": %zu, \"drift_seconds\": %ld}\n",
 	       plain_ns, evented_ns, query_ns, captured, capturing, drift == 0 ? "true" : "false",
-	       drift_us, drift_cnt, DRIFT_SECONDS);
+	       drift_us, drift_cnt, seconds);
 	return 0;
 }

@@ -395,5 +395,48 @@ class Doubles(unittest.TestCase):
         self.assert_ok(self.checks("e10_nvml.py"), "a slow look", "changes of GPM")
 
 
+@unittest.skipUnless(
+    os.path.exists(f"{BUILD}/tests/gpu/experiments/libcuda.so.1"),
+    "PERFTRACKER_BUILD has no doubles",
+)
+class Driver(unittest.TestCase):
+    """The programs' way to a real driver, on a library that has its names."""
+
+    def run_program(self, name: str, *words: str) -> list[dict[str, Any]]:
+        env = {**os.environ, "LD_LIBRARY_PATH": f"{BUILD}/tests/gpu/experiments"}
+        env["CUPTI_LIBRARY"] = f"{BUILD}/tests/gpu/libcupti-double.so"
+        env.pop("DOUBLE_CUDA", None)
+        return experiment.objects(experiment.run([f"{BUILD}/tests/gpu/{name}", *words], env).stdout)
+
+    def test_a_graph_is_captured_and_seen_whole(self) -> None:
+        phases = self.run_program("e_launches", "graphs", "3")
+        windows = [phase for phase in phases if phase["phase"] == "window"]
+        self.assertEqual([w["kernels"] for w in windows], [4 * 32, 4 * 32])
+        self.assertEqual([w["nodes"] for w in windows], [32, 32])
+        self.assertEqual([w["unlaunched"] for w in windows], [0, 0])
+
+    def test_launches_are_counted_in_three_windows(self) -> None:
+        phases = self.run_program("e_launches", "windows", "2")
+        windows = [phase for phase in phases if phase["phase"] == "window"]
+        self.assertEqual([w["kernels"] for w in windows], 3 * [3 * 256])
+
+    def test_loads_tell_their_bytes_and_kernels(self) -> None:
+        for mode in ("h2d", "d2h", "set"):
+            told = self.run_program("e_load", mode, "0.1")[0]
+            self.assertEqual((told["load"], told["status"]), (mode, 0))
+            self.assertGreater(told["bytes"], 0)
+            self.assertEqual(told["bytes"] % (64 << 20), 0)
+        spins = self.run_program("e_load", "spin", "0.2", "recorded")[0]["spins"]
+        self.assertGreater(len(spins), 2)
+        for begin, end in spins:
+            self.assertAlmostEqual(end - begin, 5e6, delta=1e3)
+
+    def test_events_in_a_capture_and_against_kernels(self) -> None:
+        told = self.run_program("e_events", "1")[0]
+        self.assertEqual((told["captured_query"], told["capturing"]), (907, 1))
+        self.assertEqual((told["drift_whole"], told["drift_kernels"]), (True, 10))
+        self.assertGreater(told["launch_ns"], 0)
+
+
 if __name__ == "__main__":
     unittest.main()
