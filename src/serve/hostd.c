@@ -500,11 +500,23 @@ static void forget_gap(struct hostd *hostd)
 	hostd->drained_ns = now_ns;
 }
 
+static void tell_gpus(struct hostd *hostd, int64_t now_ns)
+{
+	struct gpuwatch_state state;
+
+	if (now_ns - hostd->gpus_told_ns < GPUWATCH_SLOW_MS * NSEC_PER_MSEC)
+		return;
+	hostd->gpus_told_ns = now_ns;
+	gpuwatch_state(hostd->gpuwatch, &state);
+	metrics_host_gpus(hostd->setup.metrics, &state);
+}
+
 static void tick_metrics(struct hostd *hostd, size_t worker_cnt)
 {
 	if (hostd->setup.metrics == NULL)
 		return;
 	metrics_host_tick(hostd->setup.metrics, worker_cnt, clock_mono_ns());
+	tell_gpus(hostd, clock_mono_ns());
 	metrics_host_refused(hostd->setup.metrics, hostd->refused);
 }
 
@@ -513,9 +525,12 @@ static void tell_gpu_faults(struct hostd *hostd)
 {
 	uint32_t device, number;
 
-	while (gpuwatch_next_fault(hostd->gpuwatch, &device, &number))
+	while (gpuwatch_next_fault(hostd->gpuwatch, &device, &number)) {
 		log_line(LOG_WARNING, "event=gpu-fault gpu=%" PRIu32 " number=%" PRIu32, device,
 			 number);
+		if (hostd->setup.metrics != NULL)
+			metrics_host_gpu_fault(hostd->setup.metrics, device, number);
+	}
 }
 
 static void drain_tick(uv_timer_t *timer)

@@ -50,6 +50,7 @@ struct hostd {
 	struct netwatch netwatch;
 	struct gpuwatch *gpuwatch; /* NULL: no memory for it */
 	uint64_t absences_told;	   /* of which order the hub knows */
+	int64_t gpus_told_ns;	   /* to /metrics */
 	char gpu_dir[128];	   /* of its own sampler's pieces */
 	bool sampling;		   /* a window is open on this host */
 	bool suspended;		   /* the detectors are, for our own doing */

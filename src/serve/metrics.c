@@ -44,7 +44,7 @@ static const int64_t bounds_FLOPS[] = { TERA,	    2 * TERA,	 5 * TERA,    10 * T
 					INT64_MAX };
 #define bounds_NONE NULL
 
-/* No other units' names are as long. */
+/* No other units of what is counted have names as long. */
 #define IS_UNIT(unit, which) (sizeof(unit) == sizeof(which))
 #define SCALE(unit)                                                                 \
 	(IS_UNIT(unit, "seconds")					     ? SEC  \

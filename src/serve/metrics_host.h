@@ -8,6 +8,7 @@
 #pragma once
 
 #include "format/flight.h"
+#include "serve/gpuwatch.h"
 #include "serve/metrics.h"
 #include "serve/options.h"
 #include "serve/wire.h"
@@ -28,6 +29,10 @@ void metrics_host_tick(struct metrics_host *host, size_t worker_cnt, int64_t now
 void metrics_host_overhead(struct metrics_host *host, const struct wire_overhead *overhead);
 void metrics_host_report(struct metrics_host *host, const struct wire_report *report,
 			 int64_t wall_ns);
+/* What is known of the GPUs, once a second or so; and a fault that was told. */
+void metrics_host_gpus(struct metrics_host *host, const struct gpuwatch_state *state);
+void metrics_host_gpu_fault(struct metrics_host *host, uint32_t device, uint32_t number);
+
 void metrics_host_refused(struct metrics_host *host, uint64_t refused);
 
 /* A process that is this rank from now on. Returns NULL when out of memory. */

@@ -98,6 +98,44 @@
 	X(GPU_MEMOP_BYTES, "perftracker_gpu_memory_operation_bytes", COUNTER, "bytes", NONE,       \
 	  "Bytes of copies and sets of GPU memory; in windows only.", METRIC_WORKER_LABELS,        \
 	  "kind")                                                                                  \
+	X(GPU_DEVICE, "perftracker_gpu_device", INFO, "", NONE,                                    \
+	  "A GPU of the host, as its driver counts.", "gpu", "name", "uuid")                       \
+	X(GPU_LOST, "perftracker_gpu_lost", GAUGE, "", NONE, "1 for a GPU that answers no more.",  \
+	  "gpu")                                                                                   \
+	X(GPU_CORE_CLOCK, "perftracker_gpu_core_clock_hertz", GAUGE, "hertz", NONE,                \
+	  "Clock of the GPU's cores.", "gpu")                                                      \
+	X(GPU_MEMORY_CLOCK, "perftracker_gpu_memory_clock_hertz", GAUGE, "hertz", NONE,            \
+	  "Clock of the GPU's memory.", "gpu")                                                     \
+	X(GPU_POWER, "perftracker_gpu_power_watts", GAUGE, "watts", NONE,                          \
+	  "Power that the GPU draws.", "gpu")                                                      \
+	X(GPU_ENERGY, "perftracker_gpu_energy_joules", COUNTER, "joules", NONE,                    \
+	  "Energy that the GPU used.", "gpu")                                                      \
+	X(GPU_TEMPERATURE, "perftracker_gpu_temperature_celsius", GAUGE, "celsius", NONE,          \
+	  "Temperature of the GPU's chip.", "gpu")                                                 \
+	X(GPU_THROTTLED, "perftracker_gpu_throttled_seconds", COUNTER, "seconds", NONE,            \
+	  "Time in which a limit slowed the GPU down.", "gpu", "reason")                           \
+	X(GPU_MEMORY_ERRORS, "perftracker_gpu_memory_errors", COUNTER, "", NONE,                   \
+	  "Errors of the GPU's memory.", "gpu", "kind")                                            \
+	X(GPU_ROWS, "perftracker_gpu_memory_rows_remapped", COUNTER, "", NONE,                     \
+	  "Rows of the GPU's memory that went out of use.", "gpu")                                 \
+	X(GPU_PCIE_BYTES, "perftracker_gpu_pcie_bytes", COUNTER, "bytes", NONE,                    \
+	  "Bytes that the GPU sent and received over PCIe.", "gpu", "direction")                   \
+	X(GPU_PCIE_ERRORS, "perftracker_gpu_pcie_errors", COUNTER, "", NONE,                       \
+	  "Packets that were repeated on the GPU's PCIe link, and errors.", "gpu", "kind")         \
+	X(GPU_LINK_BYTES, "perftracker_gpu_link_bytes", COUNTER, "bytes", NONE,                    \
+	  "Bytes over the GPU's own links to other GPUs.", "gpu", "direction")                     \
+	X(GPU_LINK_ERRORS, "perftracker_gpu_link_errors", COUNTER, "", NONE,                       \
+	  "Errors on the GPU's links to the memory of the CPU.", "gpu")                            \
+	X(GPU_FAULTS, "perftracker_gpu_faults", COUNTER, "", NONE,                                 \
+	  "Faults that the driver reported, by its number (NVIDIA: Xid).", "gpu", "number")        \
+	X(GPU_ACTIVE, "perftracker_gpu_active_ratio", GAUGE, "ratio", NONE,                        \
+	  "Share of the GPU's units or of its memory's bandwidth in use; in windows only.", "gpu", \
+	  "part")                                                                                  \
+	X(GPU_SAMPLED, "perftracker_gpu_counters_sampled", GAUGE, "", NONE,                        \
+	  "1 while the GPU's counters are sampled at kHz.", "gpu")                                 \
+	X(GPU_SAMPLERS, "perftracker_gpu_samplers", COUNTER, "", NONE,                             \
+	  "Processes that sampled counters: started, and of these crashed or killed as hung.",     \
+	  "how")                                                                                   \
 	X(GPU_CALLS, "perftracker_gpu_calls", COUNTER, "", NONE,                                   \
 	  "Calls that multiply matrices or launch kernels, where the job's calls are seen.",       \
 	  METRIC_WORKER_LABELS, "kind")                                                            \

@@ -18,8 +18,9 @@ struct metrics_host {
 	struct metrics *metrics;
 	struct metrics_xpu *xpu; /* NULL: those names are not wanted */
 	struct match match;
-	size_t worker_cnt; /* on this host, at the last tick */
-	int64_t looked_ns; /* at the daemon itself, and at what is too old */
+	size_t worker_cnt;		       /* on this host, at the last tick */
+	int64_t looked_ns;		       /* at the daemon itself, and at what is too old */
+	uint64_t gpu_shown[GPUHW_DEVICES_MAX]; /* metrics of each GPU that have a series */
 	VEC(struct metrics_worker *) workers;
 };
 
