@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 import unittest
+import urllib.request
 from collections.abc import Callable, Iterator
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -333,6 +334,27 @@ class Job(PmTest):
                 gpu = self.play()
                 self.assertIn(why, gpu["why"])
                 self.assertIn("cores_active", gpu["metrics"])
+
+    def test_metrics_tell_of_the_gpus_and_of_the_sampler(self) -> None:
+        def page() -> str:
+            try:
+                (target,) = json.loads((self.out / "metrics.json").read_text())[0]["targets"]
+                with urllib.request.urlopen(f"http://{target}/metrics", timeout=LIMIT_S) as answer:
+                    return answer.read().decode()
+            except OSError:
+                return ""  # not yet
+
+        with self.job("--metrics", "0", *self.WORDS, *self.JOB, "--iterations", "2000"):
+            for line in (
+                'perftracker_gpu_power_watts{gpu="1"} 650',
+                'perftracker_gpu_device_info{gpu="1",name="NVIDIA H100 80GB HBM3",uuid="00000001-',
+                'perftracker_gpu_counters_sampled{gpu="1"} 1',
+                'perftracker_gpu_active_ratio{gpu="1",part="cores"} 0.5',
+                'perftracker_gpu_samplers_total{how="started"} 1',
+                'perftracker_gpu_counters_sampled{gpu="1"} 0',  # the window is over
+            ):
+                wait_for(lambda line=line: line in page(), line)
+            self.assertNotIn("perftracker_gpu_active_ratio{", page())
 
     def test_dcgm_is_resumed_when_the_daemon_is_killed(self) -> None:
         self.dcgm()
