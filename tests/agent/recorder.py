@@ -55,7 +55,7 @@ class RawFlight(ctypes.Structure):
         ("mono_ns", I64),
         ("wall_ns", I64),
         ("sources", RawSource * 8),
-        ("drops", U64 * 12),
+        ("drops", U64 * 13),
         ("string_cnt", U32),
         ("text_len", U32),
         ("frame_cnt", U32),
