@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
 #include "serve/gpuwatch_parts.h"
+#include "serve/gpuwatch_sampler.h"
 
 #include <errno.h>
 #include <math.h>
@@ -310,6 +311,8 @@ static void *run_thread(void *arg)
 	struct gpuwatch *watch = arg;
 	bool abandoned;
 
+	if (watch->setup.feed.program != NULL)
+		gpusampler_recover();
 	if (open_devices(watch))
 		watch_devices(watch);
 	gpuhw_close(&watch->hw);

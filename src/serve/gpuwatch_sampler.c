@@ -345,6 +345,21 @@ static void take_signals(struct keeper *keeper)
 		keeper->options->stop_fd < 0 ? signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
 }
 
+static void recover(const struct dcgm *dcgm)
+{
+	if (dcgm_recover(dcgm) > 0)
+		log_line(LOG_WARNING, "event=dcgm-resumed why=\"who paused it had died\"");
+}
+
+void gpusampler_recover(void)
+{
+	char note[160];
+	const struct dcgm dcgm = { DCGM_PROGRAM, note, DCGM_ANSWER_MS, getpid() };
+
+	if (gpusampler_note(note, sizeof(note), NULL) == 0)
+		recover(&dcgm);
+}
+
 enum gpusampler_end gpusampler_run(const struct gpusampler_options *options, struct err *err)
 {
 	struct keeper keeper = { .options = options,
@@ -354,8 +369,7 @@ enum gpusampler_end gpusampler_run(const struct gpusampler_options *options, str
 	if (gpushare_create(options->dir, options->stop_fd < 0, &keeper.share, err) < 0)
 		return GPUSAMPLER_NO_START;
 	take_signals(&keeper);
-	if (dcgm_recover(&keeper.dcgm) > 0)
-		log_line(LOG_WARNING, "event=dcgm-resumed why=\"who paused it had died\"");
+	recover(&keeper.dcgm);
 	keep(&keeper);
 	gpushare_close_writer(&keeper.share);
 	if (options->stop_fd >= 0)

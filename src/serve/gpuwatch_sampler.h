@@ -44,5 +44,8 @@ enum gpusampler_end {
  */
 enum gpusampler_end gpusampler_run(const struct gpusampler_options *options, struct err *err);
 
+/* Resumes a DCGM that was paused by one of this user's that is dead. May block for seconds. */
+void gpusampler_recover(void);
+
 /* The path of the note: in the user's run directory, which is made. Returns 0 or -errno. */
 _must_check_ int gpusampler_note(char *ret, size_t size, struct err *err);

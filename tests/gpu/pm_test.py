@@ -233,7 +233,8 @@ class Sampler(PmTest):
             wait_for(lambda: not alive(sampler), "the sampler's end")
         self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
 
-    def test_dcgm_is_resumed_by_the_next_when_both_are_killed(self) -> None:
+    def kill_both(self) -> None:
+        """Leaves DCGM paused."""
         self.dcgm()
         with self.sampler("--window") as process:
             self.await_samples()
@@ -243,11 +244,20 @@ class Sampler(PmTest):
             process.kill()
             process.wait()
         self.assertFalse(self.held.exists(), "nobody was left to do it")
+
+    def test_dcgm_is_resumed_by_the_next_sampler_when_both_are_killed(self) -> None:
+        self.kill_both()
         self.env["PM_DOUBLE_DO"] = "live refuse"
         with self.sampler("--window") as process:
             wait_for(self.held.exists, "DCGM has its counters back")
             self.end(process)
             self.assertIn(b"event=dcgm-resumed", process.stderr.read())
+        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+
+    def test_dcgm_is_resumed_by_the_next_job_when_both_are_killed(self) -> None:
+        self.kill_both()
+        with self.job("--", "sleep", str(LIMIT_S)):
+            wait_for(self.held.exists, "DCGM has its counters back")
         self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
 
     def test_one_that_stands_samples_when_it_is_wanted(self) -> None:
