@@ -81,7 +81,8 @@ static const struct check checks[] = {
 	  "no kernels, no counters of NVIDIA GPUs", "" },
 	{ "gpu-counters", "NVIDIA", false, check_gpu_counters,
 	  "no hardware counters for this user",
-	  "options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d, or CAP_SYS_ADMIN" },
+	  "options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d, or "
+	  "CAP_SYS_ADMIN, or perftracker gpu-sampler in a privileged container" },
 	{ "cuda", "NVIDIA", false, check_cuda,
 	  "no job can use an NVIDIA GPU here",
 	  "where there is a GPU: check nvidia-smi, the container's runtime (--gpus all)" },
@@ -119,7 +120,7 @@ static const struct check checks[] = {
 	  "end it before a profile of the same job" },
 	{ "dcgm", "profilers", false, check_dcgm,
 	  "on GPUs before Hopper its profiling fields hold the hardware counters",
-	  "dcgmi profile --pause for the time of a profile" },
+	  "dcgmi on PATH: it is paused for the time of a profile, and resumed" },
 };
 /* clang-format on */
 

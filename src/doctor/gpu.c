@@ -277,7 +277,7 @@ void check_cupti(const struct doctor *doctor, struct doctor_result *ret)
 	(void)facts_get(text, "version", version, sizeof(version));
 	(void)facts_get(text, "pm", pm, sizeof(pm));
 	check_set(ret, DOCTOR_OK, "API version %s%s%s%s", version,
-		  pm[0] == '1' ? ", with PM sampling (not used yet)" : ", without PM sampling",
+		  pm[0] == '1' ? ", with PM sampling" : ", without PM sampling",
 		  mapped ? ", of torch: " : "", mapped ? path : "");
 }
 
