@@ -62,8 +62,9 @@ static const char help[] =
 	"                     OUT/metrics.json and a line of the log tell [not served]\n"
 	"  --metrics-compat xpu_timer\n"
 	"                     also the names of xpu_timer's metrics, XPU_TIMER_*\n"
-	"  --gpu-samples DIR  take GPU counters from there, where 'perftracker gpu-sampler' of a\n"
-	"                     privileged container puts them [sampled by ourselves]\n"
+	"  --gpu-samples DIR|none\n"
+	"                     take GPU counters from there, where 'perftracker gpu-sampler' of a\n"
+	"                     privileged container puts them, or not at all [sampled by ourselves]\n"
 	"  --min-gain PCT     leave out findings that would gain less [1]\n"
 	"  --jobs N           traces summarized at once [1 for each 2 CPUs]\n"
 	"  -h, --help         this text\n";

@@ -56,6 +56,13 @@ static uint64_t first_since(const struct gpuwatch *watch, int64_t time_ns)
 	return first;
 }
 
+/* Whether the ring has lost what came first since then. */
+static bool is_overwritten(const struct gpuwatch *watch, int64_t since_ns)
+{
+	return watch->pushed > watch->ring_cnt &&
+	       watch->ring[watch->pushed % watch->ring_cnt].time_ns > since_ns;
+}
+
 static int push_samples(const struct gpuwatch *watch, uint32_t idx, uint32_t place,
 			int64_t since_ns, struct sidecar *side)
 {
@@ -79,7 +86,11 @@ static int take_device(const struct gpuwatch *watch, uint32_t idx, uint32_t flag
 		       struct sidecar *side)
 {
 	int place = push_device(watch, idx, flags, side);
+	struct sidecar_gpu *gpu = place >= 0 ? &side->gpus.data[place] : NULL;
 
+	if (gpu != NULL && gpu->why[0] == '\0' && is_overwritten(watch, since_ns))
+		(void)snprintf(gpu->why, sizeof(gpu->why),
+			       "the window's beginning: too many samples");
 	return place < 0 ? place : push_samples(watch, idx, (uint32_t)place, since_ns, side);
 }
 

@@ -419,6 +419,40 @@ static void a_sampler_that_falls_silent_is_noticed(void **state)
 	gpuwatch_stop(watch);
 }
 
+static void what_was_overwritten_is_told(void **state)
+{
+	struct gpuwatch *watch = start_shared(*state, open_fake);
+	int64_t begun_ns = clock_mono_ns();
+	struct sidecar side = { 0 };
+
+	for (int i = 0; i < 3; i++) {
+		struct sidecar piece = { .header = { .mono_ns = clock_mono_ns(),
+						     .wall_ns = clock_wall_ns() } };
+
+		feed("1-1", 0.875, "");
+		assert_int_equal(vec_push(&piece.gpus, (struct sidecar_gpu){ .index = 1 }), 0);
+		for (uint32_t s = 0; s < GPUWATCH_RING_CNT; s++)
+			assert_int_equal(vec_push(&piece.gpu_samples,
+						  (struct sidecar_gpu_sample){
+							  .time_ns = piece.header.mono_ns }),
+					 0);
+		assert_int_equal(gpushare_write(&share, &piece), 0);
+		sidecar_done(&piece);
+	}
+	while (side.gpus.cnt == 0 || strstr(side.gpus.data[0].why, "too many") == NULL) {
+		sidecar_done(&side);
+		side = (struct sidecar){ .gpus = { 0 } };
+		feed("1-1", 0.875, ""); /* it does not fall silent */
+		assert_int_equal(
+			gpuwatch_take(watch, &(struct gpuwatch_worker){ 71, 0, begun_ns }, &side),
+			0);
+		(void)usleep(1000);
+	}
+	assert_true(side.gpu_samples.cnt <= 3 * GPUWATCH_RING_CNT);
+	sidecar_done(&side);
+	gpuwatch_stop(watch);
+}
+
 static void devices_of_others_are_left_out(void **state)
 {
 	struct gpuwatch *watch = start_shared(*state, open_fake);
@@ -478,6 +512,7 @@ int main(void)
 		SHARED(samples_at_khz_take_the_place_of_slower_ones),
 		SHARED(a_sampler_that_gives_nothing_leaves_it_to_slower_ones),
 		SHARED(a_sampler_that_falls_silent_is_noticed),
+		SHARED(what_was_overwritten_is_told),
 		SHARED(devices_of_others_are_left_out),
 		SHARED(without_a_driver_the_folder_tells_the_devices),
 		SHARED(a_wish_ends_with_the_window),

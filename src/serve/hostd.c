@@ -633,6 +633,8 @@ static struct gpuwatch *start_gpuwatch(struct hostd *hostd)
 					.fast_ms = GPUWATCH_FAST_MS };
 
 	(void)snprintf(hostd->gpu_dir, sizeof(hostd->gpu_dir), "%s.gpus", hostd->setup.socket_path);
+	if (options->gpu_samples != NULL && strcmp(options->gpu_samples, "none") == 0)
+		return gpuwatch_start(&setup);
 	if (options->gpu_samples != NULL)
 		setup.feed = (struct gpufeed_setup){ .dir = options->gpu_samples, .shared = true };
 	else
