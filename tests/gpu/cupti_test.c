@@ -154,7 +154,7 @@ static void whole_window(void)
 	CHECK(end() == 0);
 	check_window(100);
 	CHECK(job.count("finalized") == 1 && job.count("attached") == 0);
-	CHECK(job.count("enabled") == 0 && job.count("calls") == 0);
+	CHECK(job.count("enabled") == 0 && job.count("calls") == 0 && job.count("sites") == 0);
 	CHECK(seen.untimed == 0 && seen.dropped == 0);
 	CHECK(seen.name_calls < 10); /* of 200 kernels: by pointer */
 }
@@ -368,6 +368,7 @@ static void old_version(void)
 		CHECK(strstr(why, "12.6") != NULL);
 		CHECK(job.count("finalized") == 0 && job.count("attached") == 1);
 		CHECK(job.count("enabled") == 0 && job.count("calls") == 0);
+		CHECK(job.count("sites") == 0);
 		CHECK(count(GPUTRACE_KERNEL, "gemm") == 5);
 		CHECK(count(GPUTRACE_KERNEL, "_Z10graph_nodePf") == (i == 0 ? 3 : 0));
 	}

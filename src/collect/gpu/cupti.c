@@ -244,6 +244,15 @@ static void detached(void)
 	(void)buffers_reset(&cupti.discards);
 }
 
+/*
+ * Re-attaching crashed while graphs were alive, before CUDA 12.6. Whether some are is not to be
+ * known: they may have been captured in this window or before it, and never launched in one.
+ */
+static bool may_finalize(void)
+{
+	return cupti.version >= CUPTI_VERSION_12_6;
+}
+
 static int subscribe(char ret_why[static GPUTRACE_WHY_MAX])
 {
 	char who[CUPTI_OLD_SUBSCRIBER_BYTES] = "";
@@ -270,7 +279,8 @@ static int subscribe(char ret_why[static GPUTRACE_WHY_MAX])
 	cupti.attached = true;
 	(void)cupti.api.enable_callback(1, cupti.subscriber, CUPTI_DOMAIN_STATE,
 					CUPTI_STATE_FATAL_ERROR);
-	capture_watch(&cupti.capture, &cupti.api, cupti.subscriber);
+	if (may_finalize()) /* else nobody asks how captures go */
+		capture_watch(&cupti.capture, &cupti.api, cupti.subscriber);
 	return 0;
 }
 
@@ -459,15 +469,6 @@ static void stop(void)
 	(void)cupti.api.flush_all(CUPTI_FLUSH_FORCED);
 	capture_restore(&cupti.cuda, mode);
 	count_dropped();
-}
-
-/*
- * Re-attaching crashed while graphs were alive, before CUDA 12.6. Whether some are is not to be
- * known: they may have been captured in this window or before it, and never launched in one.
- */
-static bool may_finalize(void)
-{
-	return cupti.version >= CUPTI_VERSION_12_6;
 }
 
 /* Returns 0; -ETIMEDOUT: it did not begin; -EBUSY: it goes on, on another thread. */

@@ -100,7 +100,7 @@ extern const struct gputrace_ops gputrace_cupti;
 extern const struct gputrace_ops gputrace_rocprof;
 extern const struct gputrace_ops gputrace_null; /* the example; not one of all */
 
-/* Sets an event's times, offset_ns from a vendor's. False: it has none, or impossible ones: counted. */
+/* Sets an event's times, offset_ns from a vendor's. False: none, or impossible ones; counted. */
 _must_check_ static inline bool gputrace_set_times(const struct gputrace_sink *sink,
 						   int64_t offset_ns, uint64_t start, uint64_t end,
 						   struct gputrace_event *event)

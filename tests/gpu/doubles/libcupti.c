@@ -16,8 +16,8 @@
  *	fatal		1: a fatal error happens now; names are poisoned when its callback returns
  *	repeat		each kernel is recorded so many times
  * double_count(): kernels, buffers, finalized, attached, enabled (kinds), calls (that are
- * recorded), failing (a fatal error has begun), callback_ns (CPU of the buffers' callbacks),
- * faults.
+ * recorded), sites (calls of the driver with callbacks), failing (a fatal error has begun),
+ * callback_ns (CPU of the buffers' callbacks), faults.
  */
 #include "double.h"
 
@@ -492,6 +492,8 @@ uint32_t cuptiUnsubscribe(void *subscriber)
 	if (subscriber != &c || !c.attached)
 		fault("cuptiUnsubscribe without a subscriber");
 	c.attached = c.driver_on = c.state_on = false;
+	for (size_t i = 0; i < CALL_CNT; i++)
+		c.sites[i] = false;
 	return OK;
 }
 
@@ -716,6 +718,15 @@ void double_set(const char *key, int64_t value)
 	}
 }
 
+static int64_t sites_on(void)
+{
+	int64_t cnt = c.driver_on;
+
+	for (size_t i = 0; i < CALL_CNT; i++)
+		cnt += c.sites[i];
+	return cnt;
+}
+
 static int64_t calls_on(void)
 {
 	int64_t cnt = 0;
@@ -741,6 +752,8 @@ int64_t double_count(const char *key)
 		return calls_on();
 	if (strcmp(key, "callback_ns") == 0)
 		return c.callback_ns;
+	if (strcmp(key, "sites") == 0)
+		return sites_on();
 	if (strcmp(key, "failing") == 0)
 		return c.failing;
 	return c.fault_cnt;
