@@ -98,9 +98,8 @@ struct sidecar_gpu {
 
 /* Which device a GPU is, whatever its number: drivers of containers count their own. */
 struct sidecar_gpu_id {
-	uint32_t gpu; /* index in gpus */
-	uint32_t reserved;
-	char uuid[40]; /* as hexadecimal digits in five groups; NUL-terminated */
+	uint32_t gpu, reserved; /* gpu: index in gpus */
+	char uuid[40];		/* as hexadecimal digits in five groups; NUL-terminated */
 };
 
 /* One value. Its meaning is format/gpumetric.h's. */
@@ -117,6 +116,5 @@ _Static_assert(sizeof(struct sidecar_nic) == 40, "on disk");
 _Static_assert(sizeof(struct sidecar_nic_sample) == 32, "on disk");
 _Static_assert(sizeof(struct sidecar_nic_count) == 16, "on disk");
 _Static_assert(sizeof(struct sidecar_pressure) == 32, "on disk");
-_Static_assert(sizeof(struct sidecar_gpu) == 128, "on disk");
+_Static_assert(sizeof(struct sidecar_gpu) == 128 && sizeof(struct sidecar_gpu_id) == 48, "on disk");
 _Static_assert(sizeof(struct sidecar_gpu_sample) == 24, "on disk");
-_Static_assert(sizeof(struct sidecar_gpu_id) == 48, "on disk");
