@@ -4,9 +4,10 @@
  * call (gpucalls.h) and calls the next function of its name. Ours come first where the library
  * was preloaded; nobody sees them otherwise.
  *
- * The real function is looked for at the first call: behind us in the order of the dynamic
- * linker, else in the library of that name that is loaded, since Python loads CUDA's libraries
- * for itself. Without one the caller gets an error of that library.
+ * The real function is looked for at the first call from each place: behind us in the order of the
+ * dynamic linker; else where the caller's library has it from, as Python loads CUDA's libraries for
+ * itself, and a process may have two versions of one; else in the library of that name that is
+ * loaded. Without one the caller gets an error of that library.
  *
  * Source: CUDA's cublas_api.h, cublasLt.h, cuda.h and cuda_runtime_api.h, versions 11 to 13, as
  * far as the binary interface goes: enums are ints, handles pointers.
@@ -44,32 +45,73 @@ static const char *const driver_names[] = { "libcuda.so.1", NULL };
 static const char *const runtime_names[] = { "libcudart.so.12", "libcudart.so.13",
 					     "libcudart.so.11.0", NULL };
 
+#define SITE_CNT 16u /* places that call; others are looked up each time */
+#define SITE_BUSY 1u
+
+/* A function, as it is known to each place that calls it. A place never changes. */
 struct real {
 	const char *symbol;
 	const char *const *libraries;
-	void *_Atomic found;
+	struct {
+		_Atomic uintptr_t site;
+		void *_Atomic found;
+	} sites[SITE_CNT];
 };
 
-/* Rare. The library stays loaded as long as the process lives: its function is kept. */
-static void *look_up(struct real *real)
+static void *look_in_library_of(const void *site, const char *symbol)
+{
+	void *library = NULL;
+	Dl_info info;
+
+	if (dladdr(site, &info) != 0 && info.dli_fname != NULL && info.dli_fname[0] != '\0')
+		library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	return library != NULL ? dlsym(library, symbol) : NULL;
+}
+
+/* Rare. What is found stays loaded as long as the process lives. */
+static void *look_up(const struct real *real, const void *site)
 {
 	void *found = dlsym(RTLD_NEXT, real->symbol);
 
+	if (found == NULL)
+		found = look_in_library_of(site, real->symbol);
 	for (size_t i = 0; found == NULL && real->libraries[i] != NULL; i++) {
 		void *library = dlopen(real->libraries[i], RTLD_LAZY | RTLD_NOLOAD);
 
 		if (library != NULL)
 			found = dlsym(library, real->symbol);
 	}
-	atomic_store_explicit(&real->found, found, memory_order_release);
 	return found;
 }
 
-static inline void *find(struct real *real)
+static void *look_up_and_keep(struct real *real, const void *site)
 {
-	void *found = atomic_load_explicit(&real->found, memory_order_acquire);
+	void *found = look_up(real, site);
 
-	return found != NULL ? found : look_up(real);
+	for (uint32_t i = 0; i < SITE_CNT && found != NULL; i++) {
+		uintptr_t none = 0;
+
+		if (!atomic_compare_exchange_strong(&real->sites[i].site, &none, SITE_BUSY))
+			continue;
+		atomic_store_explicit(&real->sites[i].found, found, memory_order_relaxed);
+		atomic_store_explicit(&real->sites[i].site, (uintptr_t)site, memory_order_release);
+		break;
+	}
+	return found;
+}
+
+/* site: an address in what calls it. */
+static inline void *find(struct real *real, const void *site)
+{
+	for (uint32_t i = 0; i < SITE_CNT; i++) {
+		uintptr_t known = atomic_load_explicit(&real->sites[i].site, memory_order_acquire);
+
+		if (known == (uintptr_t)site)
+			return atomic_load_explicit(&real->sites[i].found, memory_order_relaxed);
+		if (known == 0)
+			break;
+	}
+	return look_up_and_keep(real, site);
 }
 
 /* --- queues --- */
@@ -80,13 +122,20 @@ static bool queue_itself(void *queue, void **ret)
 	return true;
 }
 
-static bool queue_of_blas(void *handle, void **ret)
+/* What a handle's queue is asked for with: of the library that the handle is of. */
+struct blas_place {
+	void *handle;
+	const void *library; /* an address in it */
+};
+
+static bool queue_of_blas(void *at, void **ret)
 {
-	static struct real real = { "cublasGetStream_v2", blas_names, NULL };
+	static struct real real = { "cublasGetStream_v2", blas_names, { { 0 } } };
+	const struct blas_place *place = at;
 	int (*get)(void *handle, void **ret) = NULL;
 
-	*(void **)&get = find(&real);
-	return get != NULL && get(handle, ret) == 0;
+	*(void **)&get = find(&real, place->library);
+	return get != NULL && get(place->handle, ret) == 0;
 }
 
 /*
@@ -97,12 +146,12 @@ static bool queue_of_blas(void *handle, void **ret)
 	EXPORT int function parameters;                                                     \
 	int function parameters                                                             \
 	{                                                                                   \
-		static struct real real = { #function, library, NULL };                     \
+		static struct real real = { #function, library, { { 0 } } };                \
 		int(*next) parameters = NULL;                                               \
 		uint64_t timer;                                                             \
 		int ret;                                                                    \
                                                                                             \
-		*(void **)&next = find(&real);                                              \
+		*(void **)&next = find(&real, __builtin_return_address(0));                 \
 		if (next == NULL)                                                           \
 			return failure;                                                     \
 		if (!gpucalls_are_on())                                                     \
@@ -116,6 +165,8 @@ static bool queue_of_blas(void *handle, void **ret)
 		return ret;                                                                 \
 	}
 
+#define ADDRESS(function) (*(void **)&(function))
+
 #define SHAPE(type_, batch_)                                                                       \
 	{                                                                                          \
 		.m = (uint64_t)m, .n = (uint64_t)n, .k = (uint64_t)k, .batch = (uint64_t)(batch_), \
@@ -126,7 +177,8 @@ static bool queue_of_blas(void *handle, void **ret)
 
 #define BLAS(function, type, batch, parameters, arguments)                           \
 	THROUGH(function, blas_names, CUBLAS_NOT_INITIALIZED, parameters, arguments, \
-		SHAPE(type, batch), queue_of_blas, handle)
+		SHAPE(type, batch), queue_of_blas,                                   \
+		(&(struct blas_place){ handle, ADDRESS(next) }))
 
 #define EX_PARAMETERS(whole)                                                           \
 	(void *handle, int ta, int tb, whole m, whole n, whole k, const void *alpha,   \
@@ -205,43 +257,45 @@ BLAS(cublasHgemmBatched, TYPE_R_16F, batch, TYPED_BATCHED_PARAMETERS, TYPED_BATC
 /* --- cuBLASLt --- */
 
 /* An attribute of a descriptor; 0 when it can't be read. */
-static uint64_t attribute(struct real *real, const void *descriptor, int which, size_t bytes)
+static uint64_t attribute(struct real *real, const void *library, const void *descriptor, int which,
+			  size_t bytes)
 {
 	int (*get)(const void *descriptor, int which, void *ret, size_t size, size_t *written);
 	uint64_t value = 0;
 	size_t written = 0;
 
-	*(void **)&get = find(real);
+	*(void **)&get = find(real, library);
 	if (get == NULL || descriptor == NULL ||
 	    get(descriptor, which, &value, bytes, &written) != 0)
 		return 0;
 	return value;
 }
 
-static uint64_t layout(const void *matrix, int which, size_t bytes)
+static uint64_t layout(const void *library, const void *matrix, int which, size_t bytes)
 {
-	static struct real real = { "cublasLtMatrixLayoutGetAttribute", blaslt_names, NULL };
+	static struct real real = { "cublasLtMatrixLayoutGetAttribute", blaslt_names, { { 0 } } };
 
-	return attribute(&real, matrix, which, bytes);
+	return attribute(&real, library, matrix, which, bytes);
 }
 
-static bool is_transposed(const void *description)
+static bool is_transposed(const void *library, const void *description)
 {
-	static struct real real = { "cublasLtMatmulDescGetAttribute", blaslt_names, NULL };
+	static struct real real = { "cublasLtMatmulDescGetAttribute", blaslt_names, { { 0 } } };
 
-	return attribute(&real, description, DESC_TRANSA, sizeof(int32_t)) != CUBLAS_N;
+	return attribute(&real, library, description, DESC_TRANSA, sizeof(int32_t)) != CUBLAS_N;
 }
 
 /* Rows and columns are those of the matrix, however it lies in memory. */
-static struct gpucall lt_call(const void *description, const void *a, const void *d)
+static struct gpucall lt_call(const void *library, const void *description, const void *a,
+			      const void *d)
 {
-	int inner = is_transposed(description) ? LAYOUT_ROWS : LAYOUT_COLS;
+	int inner = is_transposed(library, description) ? LAYOUT_ROWS : LAYOUT_COLS;
 
-	return (struct gpucall){ .m = layout(d, LAYOUT_ROWS, 8),
-				 .n = layout(d, LAYOUT_COLS, 8),
-				 .k = layout(a, inner, 8),
-				 .batch = layout(d, LAYOUT_BATCH, 4),
-				 .type = (uint16_t)layout(a, LAYOUT_TYPE, 4) };
+	return (struct gpucall){ .m = layout(library, d, LAYOUT_ROWS, 8),
+				 .n = layout(library, d, LAYOUT_COLS, 8),
+				 .k = layout(library, a, inner, 8),
+				 .batch = layout(library, d, LAYOUT_BATCH, 4),
+				 .type = (uint16_t)layout(library, a, LAYOUT_TYPE, 4) };
 }
 
 THROUGH(cublasLtMatmul, blaslt_names, CUBLAS_NOT_INITIALIZED,
@@ -251,7 +305,7 @@ THROUGH(cublasLtMatmul, blaslt_names, CUBLAS_NOT_INITIALIZED,
 	 void *workspace, size_t workspace_bytes, void *queue),
 	(handle, description, alpha, a, a_layout, b, b_layout, beta, c, c_layout, d, d_layout,
 	 algorithm, workspace, workspace_bytes, queue),
-	lt_call(description, a_layout, d_layout), queue_itself, queue)
+	lt_call(ADDRESS(next), description, a_layout, d_layout), queue_itself, queue)
 
 /* --- launches --- */
 
@@ -274,22 +328,22 @@ struct runtime_launch {
 /* NULL: a driver before CUDA 12.3. */
 static const char *driver_name(const void *kernel)
 {
-	static struct real real = { "cuFuncGetName", driver_names, NULL };
+	static struct real real = { "cuFuncGetName", driver_names, { { 0 } } };
 	int (*get)(const char **ret, const void *kernel) = NULL;
 	const char *name = NULL;
 
-	*(void **)&get = find(&real);
+	*(void **)&get = find(&real, &real);
 	return get != NULL && get(&name, kernel) == 0 ? name : NULL;
 }
 
 /* The runtime's kernels are addresses in the program. */
 static const char *runtime_name(const void *kernel)
 {
-	static struct real real = { "cudaGetFuncBySymbol", runtime_names, NULL };
+	static struct real real = { "cudaGetFuncBySymbol", runtime_names, { { 0 } } };
 	int (*get)(void **ret, const void *kernel) = NULL;
 	void *loaded = NULL;
 
-	*(void **)&get = find(&real);
+	*(void **)&get = find(&real, kernel);
 	return get != NULL && get(&loaded, kernel) == 0 ? driver_name(loaded) : NULL;
 }
 
