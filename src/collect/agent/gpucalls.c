@@ -41,6 +41,10 @@ static struct {
 	uint64_t calls[FLIGHT_CALLS_CNT];
 	double mflop;
 	struct shape shapes[SHAPE_CNT];
+
+	/* Of shapes beyond them. FLOP goes round, but not between two sums. */
+	_Atomic uint64_t other_calls[FLIGHT_CALLS_CNT], other_flop;
+	uint64_t other_summed[FLIGHT_CALLS_CNT], other_flop_summed;
 } gpucalls;
 
 /* A library may call another's function for its own; initial-exec: no allocation. */
@@ -90,12 +94,16 @@ static struct shape *find_shape(const struct gpucall *call)
 	return NULL;
 }
 
-static void count_drop(void)
+/* Of a shape without a place: never timed. */
+static void count_other(const struct gpucall *call)
 {
-	struct flight *flight = lane_flight();
+	enum flight_calls kind = call->what != NULL ? FLIGHT_CALLS_LAUNCH : FLIGHT_CALLS_MATMUL;
+	double flop = flop_of(call);
 
-	if (flight != NULL)
-		atomic_fetch_add_explicit(&flight->drops.timed, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&gpucalls.other_calls[kind], 1, memory_order_relaxed);
+	if (flop < 1e18)
+		atomic_fetch_add_explicit(&gpucalls.other_flop, (uint64_t)flop,
+					  memory_order_relaxed);
 }
 
 uint64_t gpucalls_begin(const struct gpucall *call, gpucalls_queue_of *queue_of, void *handle)
@@ -108,7 +116,7 @@ uint64_t gpucalls_begin(const struct gpucall *call, gpucalls_queue_of *queue_of,
 		return 0;
 	shape = find_shape(call);
 	if (shape == NULL) {
-		count_drop();
+		count_other(call);
 		return 0;
 	}
 	nth = atomic_fetch_add_explicit(&shape->calls, 1, memory_order_relaxed);
@@ -157,6 +165,21 @@ static void add_shape(struct shape *shape)
 	shape->summed = calls;
 }
 
+static void add_others(void)
+{
+	uint64_t flop = atomic_load_explicit(&gpucalls.other_flop, memory_order_relaxed);
+
+	for (size_t i = 0; i < FLIGHT_CALLS_CNT; i++) {
+		uint64_t calls =
+			atomic_load_explicit(&gpucalls.other_calls[i], memory_order_relaxed);
+
+		gpucalls.calls[i] += calls - gpucalls.other_summed[i];
+		gpucalls.other_summed[i] = calls;
+	}
+	gpucalls.mflop += (double)(flop - gpucalls.other_flop_summed) * 1e-6;
+	gpucalls.other_flop_summed = flop;
+}
+
 /* How many there were altogether, when there are more. */
 static void write_totals(int64_t now_ns)
 {
@@ -167,6 +190,7 @@ static void write_totals(int64_t now_ns)
 		if (atomic_load_explicit(&gpucalls.shapes[i].filled, memory_order_acquire))
 			add_shape(&gpucalls.shapes[i]);
 	}
+	add_others();
 	for (uint16_t i = 0; i < FLIGHT_CALLS_CNT; i++) {
 		struct ring_record record = { .kind = FLIGHT_CALLS,
 					      .time_ns = now_ns,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Always on, without a profiling library: which calls of a GPU's libraries a job makes. Every
- * call is counted by its shape, one in GPUCALLS_EVERY of a shape is timed (gputimer.h).
+ * call is counted by its shape, one in GPUCALLS_EVERY of a shape is timed (gputimer.h). Shapes
+ * beyond a thousand are counted together, and not timed.
  *
  * The calls come from functions of the GPU's own names that the library exports
  * (gpucalls_cuda.c). They are reached where the library was preloaded: others bind the names to

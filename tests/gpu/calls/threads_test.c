@@ -172,6 +172,42 @@ static void a_pool_that_runs_dry_mixes_nothing_up(_unused_ void **state)
 	check_times();
 }
 
+/* The newest sum of what was computed, in 10^6 operations. */
+static uint64_t last_mflop(void)
+{
+	uint64_t most = 0;
+
+	for (size_t lane = 0; lane < FLIGHT_LANE_CNT; lane++) {
+		uint64_t head = atomic_load(&flight->lanes[lane].head);
+		struct ring_record record;
+
+		for (uint64_t at = head - MIN(head, (uint64_t)FLIGHT_LANE_RECORD_CNT); at < head;
+		     at++) {
+			if (ring_copy(flight->records[lane], FLIGHT_LANE_RECORD_CNT, at, &record) &&
+			    record.kind == FLIGHT_CALLS && record.detail == FLIGHT_CALLS_MATMUL)
+				most = MAX(most, record.extra);
+		}
+	}
+	return most;
+}
+
+#define SHAPES 3000
+
+/* More shapes than there are places for: each call counts, and its work. */
+static void shapes_without_number_are_counted_all_the_same(_unused_ void **state)
+{
+	uint64_t calls = last_calls(), mflop = last_mflop();
+	double more = 0;
+
+	for (int i = 0; i < 2 * SHAPES; i++) {
+		assert_int_equal(multiply_once(1000 + i % SHAPES, NULL), 0);
+		more += 2e-6 * 256 * 256 * 256 * (1000 + i % SHAPES);
+	}
+	await_calls(calls + (uint64_t)2 * SHAPES);
+	assert_true((double)(last_mflop() - mflop) > more - 2);
+	assert_true((double)(last_mflop() - mflop) < more + 2);
+}
+
 static void switch_now_and_then(void)
 {
 	for (int i = 0; i < 50; i++) {
@@ -198,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_call_counts_once_and_has_its_own_time),
 		cmocka_unit_test(a_pool_that_runs_dry_mixes_nothing_up),
+		cmocka_unit_test(shapes_without_number_are_counted_all_the_same),
 		cmocka_unit_test(switching_is_safe_at_any_time),
 	};
 
