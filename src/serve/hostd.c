@@ -500,6 +500,7 @@ static void forget_gap(struct hostd *hostd)
 	hostd->drained_ns = now_ns;
 }
 
+/* To /metrics, and to whoever reads the log that a sampler came to a bad end. */
 static void tell_gpus(struct hostd *hostd, int64_t now_ns)
 {
 	struct gpuwatch_state state;
@@ -508,7 +509,15 @@ static void tell_gpus(struct hostd *hostd, int64_t now_ns)
 		return;
 	hostd->gpus_told_ns = now_ns;
 	gpuwatch_state(hostd->gpuwatch, &state);
-	metrics_host_gpus(hostd->setup.metrics, &state);
+	if (state.crashed + state.hung > hostd->sampler_faults)
+		log_line(
+			LOG_WARNING,
+			"event=gpu-sampler-ended crashed=%" PRIu32 " killed=%" PRIu32
+			" effect=\"GPU counters come from the driver, ten times a second or less\"",
+			state.crashed, state.hung);
+	hostd->sampler_faults = state.crashed + state.hung;
+	if (hostd->setup.metrics != NULL)
+		metrics_host_gpus(hostd->setup.metrics, &state);
 }
 
 static void tick_metrics(struct hostd *hostd, size_t worker_cnt)
@@ -516,7 +525,6 @@ static void tick_metrics(struct hostd *hostd, size_t worker_cnt)
 	if (hostd->setup.metrics == NULL)
 		return;
 	metrics_host_tick(hostd->setup.metrics, worker_cnt, clock_mono_ns());
-	tell_gpus(hostd, clock_mono_ns());
 	metrics_host_refused(hostd->setup.metrics, hostd->refused);
 }
 
@@ -542,6 +550,7 @@ static void drain_tick(uv_timer_t *timer)
 	vec_foreach(client, &hostd->clients)
 		worker_cnt += (*client)->is_worker;
 	tick_metrics(hostd, worker_cnt);
+	tell_gpus(hostd, clock_mono_ns());
 	tell_gpu_faults(hostd);
 	vec_foreach(client, &hostd->clients) {
 		if (!(*client)->is_worker)

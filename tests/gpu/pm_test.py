@@ -295,12 +295,13 @@ class Job(PmTest):
     )  # fmt: skip
     JOB = (
         "--", sys.executable, str(HERE / "pm" / "gpu_job.py"),
-        "--world", "2", "--slow-at", "60", "--iterations", "150",
+        "--world", "2", "--slow-at", "60",
     )  # fmt: skip
 
-    def play(self, *words: str) -> dict:
+    def play(self, *words: str, iterations: int = 150) -> dict:
         """The GPU of rank 1 as its sidecar has it; self.absent: what the report misses of GPUs."""
-        done = self.run_job(*self.WORDS, *words, *self.JOB, limit_s=LIMIT_S * 2)
+        job = (*self.JOB, "--iterations", str(iterations))
+        done = self.run_job(*self.WORDS, *words, *job, limit_s=LIMIT_S * 2)
         self.said = done.stderr.decode()
         self.assertEqual((done.returncode, done.stdout), (0, b"job done\n"), self.said)
         coverage = self.report("report-1.json")["coverage"]
@@ -341,9 +342,10 @@ class Job(PmTest):
         for fault, why in (("crash", "crashed (signal 11)"), ("hang", "fell silent")):
             with self.subTest(fault=fault):
                 self.env["PM_DOUBLE_DO"] = f"live {fault}"
-                gpu = self.play()
+                gpu = self.play(iterations=260)  # long enough for it to be killed
                 self.assertIn(why, gpu["why"])
                 self.assertIn("cores_active", gpu["metrics"])
+                self.assertIn("event=gpu-sampler-ended", self.said)
 
     def test_metrics_tell_of_the_gpus_and_of_the_sampler(self) -> None:
         def page() -> str:
