@@ -25,6 +25,16 @@
 /* Audits in a row that alone made the job look slow: once may be chance. */
 #define SLOWED_MAX 2
 
+/* A stretch around a window is cut into pieces of at least so long, and forgets after so many. */
+#define PIECE_NS (500 * NSEC_PER_MSEC)
+#define PIECES_MAX 20u
+
+/* Windows alone, without slices to compare with, must be so sure to be told. */
+#define AROUND_ERROR_MAX 0.05
+
+/* Surer than this nobody is by marks that are looked at ten times a second. */
+#define AROUND_ERROR_MIN 0.001
+
 #define RETRY_NS (60 * NSEC_PER_SEC) /* after one that told nothing, or not surely enough */
 
 static const struct audit_shape {
@@ -45,6 +55,7 @@ void audit_init(struct audit *audit, const struct run_options *options)
 	/* What torch.profiler costs can't be had in slices: it stops the job. */
 	if (options->source == ORDER_SOURCE_TORCH)
 		audit->series[AUDIT_WINDOW].due_ns = INT64_MAX;
+	audit->around_off = options->no_audit || options->source == ORDER_SOURCE_TORCH;
 }
 
 void audit_done(struct audit *audit)
@@ -225,6 +236,7 @@ static bool back_off(struct audit *audit, uint32_t kind)
 			audit->backoff |= steps[kind][i];
 			/* What was measured is of collectors that run no more. */
 			audit->series[kind] = (struct audit_series){ 0 };
+			audit->around.cost = (struct slices_cost){ 0 };
 			return true;
 		}
 	}
@@ -289,6 +301,154 @@ static bool hopeless(const struct audit *audit, const struct wire_state *states,
 	       now_ns - audit->step_ns > audit->patience_ns || now_ns > audit->limit_ns;
 }
 
+/* Around windows */
+
+static void pace_break(struct audit_pace *pace)
+{
+	pace->from_ns = 0;
+}
+
+/* The latest mark of a worker that has counted so many steps came at ns. */
+static void pace_add(struct audit_pace *pace, uint64_t step, int64_t ns)
+{
+	double steps = (double)(step - pace->from_step), took_ns = (double)(ns - pace->from_ns);
+
+	if (pace->from_ns > 0 && (step <= pace->from_step || ns - pace->from_ns < PIECE_NS))
+		return;
+	if (pace->from_ns > 0) {
+		pace->cnt++;
+		pace->steps += steps;
+		pace->ns += took_ns;
+		pace->steps_steps += steps * steps;
+		pace->steps_ns += steps * took_ns;
+		pace->ns_ns += took_ns * took_ns;
+	}
+	pace->from_step = step;
+	pace->from_ns = ns;
+}
+
+static struct audit_pace pace_sum(const struct audit_pace *a, const struct audit_pace *b)
+{
+	return (struct audit_pace){ .cnt = a->cnt + b->cnt,
+				    .steps = a->steps + b->steps,
+				    .ns = a->ns + b->ns,
+				    .steps_steps = a->steps_steps + b->steps_steps,
+				    .steps_ns = a->steps_ns + b->steps_ns,
+				    .ns_ns = a->ns_ns + b->ns_ns };
+}
+
+/* ns of a step and one standard error of it, of a ratio of sums; false: too few pieces. */
+static bool pace_tell(const struct audit_pace *pace, double *ret_ns, double *ret_error_ns)
+{
+	double cnt = (double)pace->cnt, ns, rest;
+
+	if (pace->cnt < AUDIT_PIECES_MIN)
+		return false;
+	ns = pace->ns / pace->steps;
+	rest = pace->ns_ns - 2 * ns * pace->steps_ns + ns * ns * pace->steps_steps;
+	*ret_ns = ns;
+	*ret_error_ns = sqrt(fmax(rest, 0) * cnt / (cnt - 1)) / pace->steps;
+	return true;
+}
+
+/* A job that was faster before than after, or slower, may have been anything meanwhile. */
+static bool compare_around(const struct audit_around *around, struct slices_cost *ret)
+{
+	struct audit_pace before = pace_sum(&around->earlier, &around->before);
+	double before_ns, inside_ns, after_ns, errors_ns[3], around_ns, drift_ns, error_ns;
+
+	if (!pace_tell(&before, &before_ns, &errors_ns[0]) ||
+	    !pace_tell(&around->inside, &inside_ns, &errors_ns[1]) ||
+	    !pace_tell(&around->after, &after_ns, &errors_ns[2]))
+		return false;
+	around_ns = (before_ns + after_ns) / 2;
+	drift_ns = (before_ns - after_ns) / 2;
+	error_ns = sqrt(errors_ns[0] * errors_ns[0] / 4 + errors_ns[1] * errors_ns[1] +
+			errors_ns[2] * errors_ns[2] / 4 + drift_ns * drift_ns);
+	*ret = (struct slices_cost){ .frac = inside_ns / around_ns - 1,
+				     .error_frac = fmax(error_ns / around_ns, AROUND_ERROR_MIN),
+				     .pair_cnt = 1 };
+	return true;
+}
+
+static void roll_before(struct audit_around *around)
+{
+	if (around->before.cnt < PIECES_MAX / 2)
+		return;
+	around->earlier = around->before;
+	around->before = (struct audit_pace){ .from_step = around->before.from_step,
+					      .from_ns = around->before.from_ns };
+}
+
+/* Returns true when a window and what is around it have been seen. */
+static bool end_after(struct audit_around *around)
+{
+	size_t wanted = MIN(MAX(around->inside.cnt, AUDIT_PIECES_MIN), PIECES_MAX / 2);
+	struct slices_cost cost;
+	bool told;
+
+	if (around->after.cnt < wanted)
+		return false;
+	told = compare_around(around, &cost);
+	if (told)
+		slices_combine(&around->cost, &cost);
+	around->stage = AROUND_BEFORE;
+	around->earlier = around->after;
+	around->before = (struct audit_pace){ 0 };
+	return told;
+}
+
+static void begin_inside(struct audit_around *around)
+{
+	around->stage = AROUND_INSIDE;
+	around->inside = around->after = (struct audit_pace){ 0 };
+	pace_break(&around->before);
+}
+
+/* usual: nobody's slices, no profile on its way, no summaries that use the CPUs. */
+static bool follow_around(struct audit_around *around, const struct wire_state *state, bool usual)
+{
+	struct audit_pace *pace = around->stage == AROUND_AFTER ? &around->after : &around->before;
+
+	if (state->phase == PHASE_PROFILING) {
+		if (around->stage != AROUND_INSIDE)
+			begin_inside(around);
+		pace_add(&around->inside, state->step, state->last_ns);
+		return false;
+	}
+	if (around->stage == AROUND_INSIDE) {
+		around->stage = AROUND_AFTER;
+		pace = &around->after;
+	}
+	if (!usual) {
+		pace_break(pace);
+		return false;
+	}
+	pace_add(pace, state->step, state->last_ns);
+	if (around->stage == AROUND_AFTER)
+		return end_after(around);
+	roll_before(around);
+	return false;
+}
+
+/* Of the first worker: all wait for each other. Returns true when there is news. */
+static bool watch_around(struct audit *audit, const struct wire_state *states, size_t cnt,
+			 bool quiet)
+{
+	struct audit_around *around = &audit->around;
+	size_t first = 0;
+
+	while (first < cnt && !wire_is_watched(&states[first]))
+		first++;
+	if (audit->around_off || first == cnt)
+		return false;
+	if (states[first].worker != around->worker || states[first].step < around->step)
+		*around = (struct audit_around){ .worker = states[first].worker,
+						 .cost = around->cost };
+	around->step = states[first].step;
+	return follow_around(around, &states[first], quiet && !audit->running);
+}
+
 static bool looks_slow(const struct wire_state *states, size_t cnt)
 {
 	for (size_t i = 0; i < cnt; i++) {
@@ -310,6 +470,8 @@ unsigned audit_tick(struct audit *audit, const struct wire_state *states, size_t
 		    int64_t now_ns, struct wire_audit *order)
 {
 	watch_step(audit, least_step(states, cnt), now_ns);
+	if (watch_around(audit, states, cnt, quiet))
+		return AUDIT_PUBLISH;
 	if (judge_slowed(audit, states, cnt, quiet))
 		return AUDIT_PUBLISH;
 	if (audit->running && audit->told_cnt == audit->worker_cnt) {
@@ -355,11 +517,26 @@ static struct wire_cost cost_of(const struct slices_cost *cost)
 				   .pair_cnt = (uint32_t)cost->pair_cnt };
 }
 
+/* That of the slices, which are surer, unless windows surely cost more than those hold. */
+static const struct slices_cost *window_cost(const struct audit *audit)
+{
+	const struct slices_cost *slices = &audit->series[AUDIT_WINDOW].cost;
+	const struct slices_cost *seen = &audit->around.cost;
+
+	if (seen->pair_cnt == 0)
+		return slices;
+	if (slices->pair_cnt == 0)
+		return seen->error_frac <= AROUND_ERROR_MAX ? seen : slices;
+	return seen->frac - slices->frac > SURE * hypot(seen->error_frac, slices->error_frac)
+		       ? seen
+		       : slices;
+}
+
 void audit_overhead(const struct audit *audit, struct wire_overhead *ret)
 {
 	*ret = (struct wire_overhead){
 		.always = cost_of(&audit->series[AUDIT_ALWAYS].cost),
-		.window = cost_of(&audit->series[AUDIT_WINDOW].cost),
+		.window = cost_of(window_cost(audit)),
 		.backoff = audit->backoff,
 	};
 }

@@ -8,6 +8,12 @@
  * A cost is over its budget when it is so by three standard errors. Then one more
  * thing is left out and the audit is repeated. What was measured and what was left
  * out is in every report and in `perftracker status`.
+ * Slices hold neither a GPU's records nor exact tracing, which are too dear to be switched on
+ * and off. So every window of our own collectors is compared with the time around it, too: the pace
+ * of one worker before, in and after it, where the window has at least AUDIT_PIECES_MIN pieces of
+ * half a second or an iteration. That counts as the cost of a window where it is surely more than
+ * the slices say; nothing is left out for it. A job that changes meanwhile only makes it unsure.
+ *
  * An audit ends when the job looks slow. If it still does when the iterations of the
  * slices are forgotten, it wasn't our doing (audit_excuses()); if it doesn't, twice in a
  * row, the collectors were too dear to be audited, and the same is done about it.
@@ -23,6 +29,25 @@ struct audit_series {
 	struct slices_cost cost; /* pair_cnt 0: not measured yet */
 	int64_t measured_ns;
 	int64_t due_ns; /* 0: as soon as the job is steady */
+};
+
+#define AUDIT_PIECES_MIN 5u /* the spread of fewer is no error */
+
+/* The time of a step over a stretch, from pieces of it whose spread tells the error. */
+struct audit_pace {
+	uint64_t from_step;
+	int64_t from_ns; /* begin of the piece that is under way; 0: none is */
+	size_t cnt;	 /* of pieces, and their sums */
+	double steps, ns, steps_steps, steps_ns, ns_ns;
+};
+
+/* One worker's pace around windows. */
+struct audit_around {
+	uint32_t worker; /* id; 0: none yet */
+	uint64_t step;
+	enum { AROUND_BEFORE, AROUND_INSIDE, AROUND_AFTER } stage;
+	struct audit_pace earlier, before, inside, after; /* before follows earlier */
+	struct slices_cost cost;			  /* pair_cnt: windows */
 };
 
 struct audit {
@@ -41,6 +66,8 @@ struct audit {
 	struct slices_cost *results; /* of the workers that told, and had seen enough */
 	size_t result_cnt, told_cnt, worker_cnt;
 	struct audit_series series[2]; /* by enum audit_kind */
+	bool around_off;	       /* windows stop the job: what is around them says nothing */
+	struct audit_around around;
 	uint32_t backoff;
 };
 

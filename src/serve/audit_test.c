@@ -515,6 +515,136 @@ static void test_none_where_none_is_wanted(void **state)
 	audit_done(&job.audit);
 }
 
+/* Time passes; step_ns: of an iteration of all workers, which are in this phase. */
+static void train(struct job *job, int64_t ns, enum wire_phase phase, int64_t step_ns)
+{
+	for (int64_t until_ns = job->now_ns + ns; job->now_ns < until_ns;) {
+		struct wire_audit order;
+		unsigned actions;
+
+		job->now_ns += TICK_NS;
+		for (size_t i = 0; i < WORKERS; i++) {
+			struct wire_state *state = &job->states[i];
+			int64_t steps = (job->now_ns - state->last_ns) / step_ns;
+
+			state->phase = phase;
+			state->step += (uint64_t)steps;
+			state->last_ns += steps * step_ns;
+		}
+		actions = audit_tick(&job->audit, job->states, WORKERS, phase == PHASE_STEADY,
+				     job->now_ns, &order);
+		job->published += (actions & AUDIT_PUBLISH) != 0;
+	}
+}
+
+/* Slices have said 1.2 %; no more of them come. Then a window, and what is around it. */
+static struct wire_overhead window_of(struct job *job, const struct run_options *how, int64_t ns,
+				      const double factors[static 3])
+{
+	struct wire_overhead overhead;
+
+	job_init(job, how);
+	job->audit.series[AUDIT_ALWAYS].due_ns = job->audit.series[AUDIT_WINDOW].due_ns = INT64_MAX;
+	job->audit.series[AUDIT_WINDOW].cost =
+		(struct slices_cost){ .frac = 0.012, .error_frac = 0.001, .pair_cnt = 6 };
+	for (size_t i = 0; i < WORKERS; i++)
+		job->states[i].last_ns = job->now_ns;
+	train(job, 15 * NSEC_PER_SEC, PHASE_STEADY, (int64_t)(STEP_NS * factors[0]));
+	train(job, ns, PHASE_PROFILING, (int64_t)(STEP_NS * factors[1]));
+	train(job, 15 * NSEC_PER_SEC, PHASE_STEADY, (int64_t)(STEP_NS * factors[2]));
+	audit_overhead(&job->audit, &overhead);
+	return overhead;
+}
+
+static void test_a_window_that_costs_more_than_its_slices_is_told(void **state)
+{
+	static const double dear[] = { 1, 1.08, 1 };
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	overhead = window_of(&job, &options, 10 * NSEC_PER_SEC, dear);
+	assert_float_equal(overhead.window.frac, 0.08, 0.005);
+	assert_true(overhead.window.error_frac < 0.02);
+	assert_int_equal(overhead.window.pair_cnt, 1);
+	assert_int_equal(job.published, 1);
+	assert_int_equal(overhead.backoff, BACKOFF_NONE);
+	/* A second window makes it surer; whether the slices are known doesn't matter then. */
+	job.audit.series[AUDIT_WINDOW].cost = (struct slices_cost){ 0 };
+	train(&job, 10 * NSEC_PER_SEC, PHASE_PROFILING, (int64_t)(STEP_NS * 1.08));
+	train(&job, 15 * NSEC_PER_SEC, PHASE_STEADY, STEP_NS);
+	audit_overhead(&job.audit, &overhead);
+	assert_float_equal(overhead.window.frac, 0.08, 0.005);
+	assert_int_equal(overhead.window.pair_cnt, 2);
+	audit_done(&job.audit);
+}
+
+static void test_a_window_that_costs_what_its_slices_say_changes_nothing(void **state)
+{
+	static const double cheap[] = { 1, 1.012, 1 };
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	overhead = window_of(&job, &options, 10 * NSEC_PER_SEC, cheap);
+	assert_float_equal(overhead.window.frac, 0.012, 1e-9);
+	assert_int_equal(overhead.window.pair_cnt, 6);
+	assert_int_equal(job.audit.around.cost.pair_cnt, 1);
+	audit_done(&job.audit);
+}
+
+/* Neither the fault that a window was opened for nor its end is our doing. */
+static void test_a_job_that_changes_around_a_window_says_nothing_of_it(void **state)
+{
+	static const double changes[][3] = { { 1, 1.3, 1.3 }, { 1.3, 1.3, 1 }, { 1, 1.1, 1.2 } };
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		overhead = window_of(&job, &options, 10 * NSEC_PER_SEC, changes[i]);
+		assert_float_equal(overhead.window.frac, 0.012, 1e-9);
+		audit_done(&job.audit);
+	}
+}
+
+static void test_what_tells_nothing_of_a_window_is_left_out(void **state)
+{
+	static const double dear[] = { 1, 1.08, 1 };
+	struct run_options no_audit = options, torch = options;
+	struct job job;
+
+	(void)state;
+	no_audit.no_audit = true;
+	torch.source = ORDER_SOURCE_TORCH; /* its export stops the job */
+	(void)window_of(&job, &no_audit, 10 * NSEC_PER_SEC, dear);
+	assert_int_equal(job.audit.around.cost.pair_cnt, 0);
+	(void)window_of(&job, &torch, 10 * NSEC_PER_SEC, dear);
+	assert_int_equal(job.audit.around.cost.pair_cnt, 0);
+	(void)window_of(&job, &options, NSEC_PER_SEC, dear); /* too short */
+	assert_int_equal(job.audit.around.cost.pair_cnt, 0);
+	assert_int_equal(job.audit.around.stage, AROUND_BEFORE);
+	audit_done(&job.audit);
+}
+
+static void test_a_worker_that_began_anew_has_nothing_around_a_window(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	for (size_t i = 0; i < WORKERS; i++)
+		job.states[i].last_ns = job.now_ns;
+	train(&job, 15 * NSEC_PER_SEC, PHASE_STEADY, STEP_NS);
+	train(&job, 10 * NSEC_PER_SEC, PHASE_PROFILING, 2 * STEP_NS);
+	for (size_t i = 0; i < WORKERS; i++)
+		job.states[i].step = 0;
+	train(&job, 30 * NSEC_PER_SEC, PHASE_STEADY, STEP_NS);
+	assert_int_equal(job.audit.around.cost.pair_cnt, 0);
+	assert_int_equal(job.audit.around.stage, AROUND_BEFORE);
+	audit_done(&job.audit);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -536,6 +666,11 @@ int main(void)
 		cmocka_unit_test(test_a_job_that_stays_slow_is_not_slow_by_us),
 		cmocka_unit_test(test_a_job_that_began_anew_is_not_excused),
 		cmocka_unit_test(test_a_worker_that_began_anew_ends_it),
+		cmocka_unit_test(test_a_window_that_costs_more_than_its_slices_is_told),
+		cmocka_unit_test(test_a_window_that_costs_what_its_slices_say_changes_nothing),
+		cmocka_unit_test(test_a_job_that_changes_around_a_window_says_nothing_of_it),
+		cmocka_unit_test(test_what_tells_nothing_of_a_window_is_left_out),
+		cmocka_unit_test(test_a_worker_that_began_anew_has_nothing_around_a_window),
 		cmocka_unit_test(test_a_job_that_stands_still_ends_it),
 		cmocka_unit_test(test_a_worker_that_never_tells_ends_it_after_a_while),
 		cmocka_unit_test(test_workers_at_other_steps_are_left_alone),
