@@ -25,13 +25,15 @@
 
 static int render(void *arg, const char *accept, struct str *ret, const char **ret_type)
 {
+	char block[65536]; /* large: a server that is long at its page keeps others waiting */
 	const size_t *bytes = arg;
 
+	memset(block, 'x', sizeof(block) - 1);
+	block[sizeof(block) - 1] = '\0';
 	*ret_type = "text/plain";
 	str_printf(ret, "accept=%s\n", accept != NULL ? accept : "");
-	for (size_t i = 0; i < *bytes; i += 64)
-		str_append(ret,
-			   "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde\n");
+	for (size_t i = 0; i < *bytes; i += sizeof(block) - 1)
+		str_append(ret, block);
 	return str_error(ret);
 }
 
