@@ -144,11 +144,25 @@ static const char *uuid_of(const struct sidecar *piece, uint32_t gpu)
 	return "";
 }
 
+static bool has_samples(const struct sidecar *piece, uint32_t gpu)
+{
+	vec_foreach(sample, &piece->gpu_samples) {
+		if (sample->gpu == gpu)
+			return true;
+	}
+	return false;
+}
+
+static void say_why(struct gpuwatch *watch, uint32_t idx, const char *why)
+{
+	(void)snprintf(watch->feed_why[idx], sizeof(watch->feed_why[idx]), "%s", why);
+}
+
 /* Lock held. It gives nothing of this device from now on, until something comes. */
 static void starve(struct gpuwatch *watch, uint32_t idx, const char *why)
 {
 	watch->fed[idx] = 0;
-	(void)snprintf(watch->feed_why[idx], sizeof(watch->feed_why[idx]), "%s", why);
+	say_why(watch, idx, why);
 }
 
 static void starve_all(struct gpuwatch *watch, const char *why)
@@ -191,8 +205,10 @@ static void take_piece(void *arg, const struct sidecar *piece)
 			continue;
 		}
 		places[i] = device_of(watch, gpu, uuid_of(piece, i));
-		if (places[i] < GPUHW_DEVICES_MAX)
+		if (places[i] < GPUHW_DEVICES_MAX && !has_samples(piece, i) && gpu->why[0] != '\0')
 			starve(watch, places[i], gpu->why);
+		else if (places[i] < GPUHW_DEVICES_MAX)
+			say_why(watch, places[i], gpu->why);
 	}
 	take_samples(watch, piece, places);
 	watch->fed_ns = clock_mono_ns();

@@ -323,6 +323,20 @@ static void feed_nothing(const char *why)
 	sidecar_done(&piece);
 }
 
+/* Nothing was to be read in these 50 ms. */
+static void feed_empty(const char *uuid)
+{
+	struct sidecar piece = { .header = { .mono_ns = clock_mono_ns(),
+					     .wall_ns = clock_wall_ns() } };
+	struct sidecar_gpu_id id = { .gpu = 0 };
+
+	(void)snprintf(id.uuid, sizeof(id.uuid), "%s", uuid);
+	assert_int_equal(vec_push(&piece.gpus, (struct sidecar_gpu){ .index = 5 }), 0);
+	assert_int_equal(vec_push(&piece.gpu_ids, id), 0);
+	assert_int_equal(gpushare_write(&share, &piece), 0);
+	sidecar_done(&piece);
+}
+
 static bool is_fed(struct gpuwatch *watch, uint32_t idx)
 {
 	struct gpuwatch_state state;
@@ -405,6 +419,22 @@ static void a_sampler_that_gives_nothing_leaves_it_to_slower_ones(void **state)
 	assert_true(gpuwatch_next_absence(watch, &cursor, source, why));
 	assert_string_equal(source, "counters of GPU 2");
 	assert_false(gpuwatch_next_absence(watch, &cursor, source, why));
+	gpuwatch_stop(watch);
+}
+
+static void a_piece_without_samples_changes_nothing(void **state)
+{
+	struct gpuwatch *watch = start_shared(*state, open_fake);
+	int64_t fed_ns;
+
+	feed("1-1", 0.875, "");
+	await_feed(watch, 1, true);
+	fed_ns = clock_mono_ns();
+	feed_empty("1-1");
+	feed("0-0", 0.875, "");
+	await_feed(watch, 0, true);
+	if (clock_mono_ns() - fed_ns < NSEC_PER_SEC) /* else it has fallen silent */
+		assert_true(is_fed(watch, 1));
 	gpuwatch_stop(watch);
 }
 
@@ -511,6 +541,7 @@ int main(void)
 		cmocka_unit_test_setup(a_driver_that_hangs_holds_nobody_up, reset),
 		SHARED(samples_at_khz_take_the_place_of_slower_ones),
 		SHARED(a_sampler_that_gives_nothing_leaves_it_to_slower_ones),
+		SHARED(a_piece_without_samples_changes_nothing),
 		SHARED(a_sampler_that_falls_silent_is_noticed),
 		SHARED(what_was_overwritten_is_told),
 		SHARED(devices_of_others_are_left_out),
