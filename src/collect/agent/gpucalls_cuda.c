@@ -4,16 +4,13 @@
  * call (gpucalls.h) and calls the next function of its name. Ours come first where the library
  * was preloaded; nobody sees them otherwise.
  *
- * The real function is looked for at the first call from each place: behind us in the order of the
- * dynamic linker; else where the caller's library has it from, as Python loads CUDA's libraries for
- * itself, and a process may have two versions of one; else in the library of that name that is
- * loaded. Without one the caller gets an error of that library.
+ * Where there is no such function (realcall.h) the caller gets an error of that library.
  *
  * Source: CUDA's cublas_api.h, cublasLt.h, cuda.h and cuda_runtime_api.h, versions 11 to 13, as
  * far as the binary interface goes: enums are ints, handles pointers.
  */
-#include "base/compat.h"
 #include "collect/agent/gpucalls.h"
+#include "collect/agent/realcall.h"
 
 #include <stddef.h>
 
@@ -35,8 +32,6 @@ enum {
 	TYPE_C_64F = 5,
 };
 
-/* --- the real functions --- */
-
 static const char *const blas_names[] = { "libcublas.so.12", "libcublas.so.13", "libcublas.so.11",
 					  NULL };
 static const char *const blaslt_names[] = { "libcublasLt.so.12", "libcublasLt.so.13",
@@ -44,75 +39,6 @@ static const char *const blaslt_names[] = { "libcublasLt.so.12", "libcublasLt.so
 static const char *const driver_names[] = { "libcuda.so.1", NULL };
 static const char *const runtime_names[] = { "libcudart.so.12", "libcudart.so.13",
 					     "libcudart.so.11.0", NULL };
-
-#define SITE_CNT 16u /* places that call; others are looked up each time */
-#define SITE_BUSY 1u
-
-/* A function, as it is known to each place that calls it. A place never changes. */
-struct real {
-	const char *symbol;
-	const char *const *libraries;
-	struct {
-		_Atomic uintptr_t site;
-		void *_Atomic found;
-	} sites[SITE_CNT];
-};
-
-static void *look_in_library_of(const void *site, const char *symbol)
-{
-	void *library = NULL;
-	Dl_info info;
-
-	if (dladdr(site, &info) != 0 && info.dli_fname != NULL && info.dli_fname[0] != '\0')
-		library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-	return library != NULL ? dlsym(library, symbol) : NULL;
-}
-
-/* Rare. What is found stays loaded as long as the process lives. */
-static void *look_up(const struct real *real, const void *site)
-{
-	void *found = dlsym(RTLD_NEXT, real->symbol);
-
-	if (found == NULL)
-		found = look_in_library_of(site, real->symbol);
-	for (size_t i = 0; found == NULL && real->libraries[i] != NULL; i++) {
-		void *library = dlopen(real->libraries[i], RTLD_LAZY | RTLD_NOLOAD);
-
-		if (library != NULL)
-			found = dlsym(library, real->symbol);
-	}
-	return found;
-}
-
-static void *look_up_and_keep(struct real *real, const void *site)
-{
-	void *found = look_up(real, site);
-
-	for (uint32_t i = 0; i < SITE_CNT && found != NULL; i++) {
-		uintptr_t none = 0;
-
-		if (!atomic_compare_exchange_strong(&real->sites[i].site, &none, SITE_BUSY))
-			continue;
-		atomic_store_explicit(&real->sites[i].found, found, memory_order_relaxed);
-		atomic_store_explicit(&real->sites[i].site, (uintptr_t)site, memory_order_release);
-		break;
-	}
-	return found;
-}
-
-/* site: an address in what calls it. */
-static inline void *find(struct real *real, const void *site)
-{
-	for (uint32_t i = 0; i < SITE_CNT; i++) {
-		uintptr_t known = atomic_load_explicit(&real->sites[i].site, memory_order_acquire);
-
-		if (known == (uintptr_t)site)
-			return atomic_load_explicit(&real->sites[i].found, memory_order_relaxed);
-		if (known == 0)
-			break;
-	}
-	return look_up_and_keep(real, site);
-}
 
 /* --- queues --- */
 
@@ -130,11 +56,11 @@ struct blas_place {
 
 static bool queue_of_blas(void *at, void **ret)
 {
-	static struct real real = { "cublasGetStream_v2", blas_names, { { 0 } } };
+	static struct realcall real = { "cublasGetStream_v2", blas_names, { { 0 } } };
 	const struct blas_place *place = at;
 	int (*get)(void *handle, void **ret) = NULL;
 
-	*(void **)&get = find(&real, place->library);
+	*(void **)&get = realcall_find(&real, place->library);
 	return get != NULL && get(place->handle, ret) == 0;
 }
 
@@ -146,12 +72,12 @@ static bool queue_of_blas(void *at, void **ret)
 	EXPORT int function parameters;                                                     \
 	int function parameters                                                             \
 	{                                                                                   \
-		static struct real real = { #function, library, { { 0 } } };                \
+		static struct realcall real = { #function, library, { { 0 } } };            \
 		int(*next) parameters = NULL;                                               \
 		uint64_t timer;                                                             \
 		int ret;                                                                    \
                                                                                             \
-		*(void **)&next = find(&real, __builtin_return_address(0));                 \
+		*(void **)&next = realcall_find(&real, __builtin_return_address(0));        \
 		if (next == NULL)                                                           \
 			return failure;                                                     \
 		if (!gpucalls_are_on())                                                     \
@@ -257,14 +183,14 @@ BLAS(cublasHgemmBatched, TYPE_R_16F, batch, TYPED_BATCHED_PARAMETERS, TYPED_BATC
 /* --- cuBLASLt --- */
 
 /* An attribute of a descriptor; 0 when it can't be read. */
-static uint64_t attribute(struct real *real, const void *library, const void *descriptor, int which,
-			  size_t bytes)
+static uint64_t attribute(struct realcall *real, const void *library, const void *descriptor,
+			  int which, size_t bytes)
 {
 	int (*get)(const void *descriptor, int which, void *ret, size_t size, size_t *written);
 	uint64_t value = 0;
 	size_t written = 0;
 
-	*(void **)&get = find(real, library);
+	*(void **)&get = realcall_find(real, library);
 	if (get == NULL || descriptor == NULL ||
 	    get(descriptor, which, &value, bytes, &written) != 0)
 		return 0;
@@ -273,14 +199,16 @@ static uint64_t attribute(struct real *real, const void *library, const void *de
 
 static uint64_t layout(const void *library, const void *matrix, int which, size_t bytes)
 {
-	static struct real real = { "cublasLtMatrixLayoutGetAttribute", blaslt_names, { { 0 } } };
+	static struct realcall real = { "cublasLtMatrixLayoutGetAttribute",
+					blaslt_names,
+					{ { 0 } } };
 
 	return attribute(&real, library, matrix, which, bytes);
 }
 
 static bool is_transposed(const void *library, const void *description)
 {
-	static struct real real = { "cublasLtMatmulDescGetAttribute", blaslt_names, { { 0 } } };
+	static struct realcall real = { "cublasLtMatmulDescGetAttribute", blaslt_names, { { 0 } } };
 
 	return attribute(&real, library, description, DESC_TRANSA, sizeof(int32_t)) != CUBLAS_N;
 }
@@ -328,22 +256,22 @@ struct runtime_launch {
 /* NULL: a driver before CUDA 12.3. */
 static const char *driver_name(const void *kernel)
 {
-	static struct real real = { "cuFuncGetName", driver_names, { { 0 } } };
+	static struct realcall real = { "cuFuncGetName", driver_names, { { 0 } } };
 	int (*get)(const char **ret, const void *kernel) = NULL;
 	const char *name = NULL;
 
-	*(void **)&get = find(&real, &real);
+	*(void **)&get = realcall_find(&real, &real);
 	return get != NULL && get(&name, kernel) == 0 ? name : NULL;
 }
 
 /* The runtime's kernels are addresses in the program. */
 static const char *runtime_name(const void *kernel)
 {
-	static struct real real = { "cudaGetFuncBySymbol", runtime_names, { { 0 } } };
+	static struct realcall real = { "cudaGetFuncBySymbol", runtime_names, { { 0 } } };
 	int (*get)(void **ret, const void *kernel) = NULL;
 	void *loaded = NULL;
 
-	*(void **)&get = find(&real, kernel);
+	*(void **)&get = realcall_find(&real, kernel);
 	return get != NULL && get(&loaded, kernel) == 0 ? driver_name(loaded) : NULL;
 }
 

@@ -39,6 +39,7 @@ struct comm {
 	int rank; /* -1: unknown */
 	int *mask;
 	enum mask_reach reach;
+	bool launches;
 };
 
 /* What is launched together. On one thread. */
@@ -98,6 +99,7 @@ POOL(step, step, STEP_CNT, 6);
 
 /* Its address tells threads apart. Initial-exec: no allocation at a thread's first access. */
 static __thread char this_thread __attribute__((tls_model("initial-exec")));
+static _Atomic uint32_t quiet_cnt; /* communicators that don't tell of launches */
 static _Atomic int own_pid; /* of the process that opened communicators: a forked child has none */
 
 static const struct nccl_sink *sink; /* set before it is on */
@@ -186,10 +188,13 @@ nccl_handle nccl_comm_open(const struct nccl_comm_about *about)
 	*comm = (struct comm){ .rank_cnt = about->rank_cnt > 0 ? (uint32_t)about->rank_cnt : 0,
 			       .rank = about->rank,
 			       .mask = about->mask,
+			       .launches = about->launches,
 			       .reach = about->node_cnt == 1 ? MASK_ONE_HOST : MASK_NETWORK };
 	comm->text_len = comm_text(comm->text, about->name, about->hash);
 	atomic_store_explicit(&own_pid, getpid(), memory_order_relaxed);
 	mask_add(comm->mask, comm->reach);
+	if (!comm->launches)
+		atomic_fetch_add_explicit(&quiet_cnt, 1, memory_order_relaxed);
 	return handle;
 }
 
@@ -204,6 +209,8 @@ void nccl_comm_close(nccl_handle handle)
 	if (!pool_drop(&comm_pool, handle))
 		return; /* somebody else closed it */
 	mask_remove(comm.mask, comm.reach);
+	if (!comm.launches)
+		atomic_fetch_sub_explicit(&quiet_cnt, 1, memory_order_relaxed);
 	for (size_t i = 0; i < ARRAY_SIZE(pools); i++)
 		pool_reclaim(pools[i], handle);
 	launch_reclaim(handle);
@@ -231,6 +238,20 @@ nccl_handle nccl_launch_start(nccl_handle comm, void *queue)
 	if (!is_on() || sink->timing == NULL || find_comm(comm) == NULL)
 		return 0;
 	return launch_start(sink->timing, comm, queue);
+}
+
+nccl_handle nccl_outer_start(void *queue)
+{
+	if (!is_on() || sink->timing == NULL ||
+	    atomic_load_explicit(&quiet_cnt, memory_order_relaxed) == 0)
+		return 0;
+	return launch_start(sink->timing, 0, queue);
+}
+
+void nccl_outer_stop(nccl_handle launch)
+{
+	if (launch != 0)
+		launch_finish(sink->timing, launch);
 }
 
 nccl_handle nccl_api_start(nccl_handle comm, bool captured)

@@ -58,6 +58,7 @@ struct nccl_comm_about {
 	int rank_cnt;  /* likewise */
 	int rank;      /* -1: unknown */
 	int *mask;     /* NCCL's, see mask.h */
+	bool launches; /* it tells of them */
 };
 
 /* One collective, send or receive. */
@@ -87,6 +88,13 @@ void nccl_comm_close(nccl_handle comm);
 nccl_handle nccl_group_start(nccl_handle comm);
 nccl_handle nccl_launch_start(nccl_handle comm, void *queue);
 nccl_handle nccl_api_start(nccl_handle comm, bool captured);
+
+/*
+ * Around what launches a kernel on this thread, where NCCL doesn't tell of launches itself: what it
+ * tells of calls meanwhile says what it was. 0: it is not timed; the end then does nothing.
+ */
+nccl_handle nccl_outer_start(void *queue);
+void nccl_outer_stop(nccl_handle launch);
 
 /* 0: nothing is recorded now, or too much is under way (counted). */
 nccl_handle nccl_call_start(nccl_handle comm, const struct nccl_call *call);

@@ -10,8 +10,9 @@
 /* By one thread. */
 struct launch {
 	uint64_t timer;
-	nccl_handle comm;
-	bool ended;
+	nccl_handle comm; /* 0: told of while it is launched */
+	nccl_handle first_comm;
+	bool ended, mixed;
 	uint32_t call_cnt;
 	struct ring_record records[LAUNCH_RECORDS]; /* of its first call; bytes of all */
 };
@@ -36,7 +37,8 @@ static void leave(const struct nccl_timing *timing)
 
 	if (launch == NULL)
 		return;
-	timing->tell(launch->timer, launch->records, launch->call_cnt > 0 ? LAUNCH_RECORDS : 0);
+	timing->tell(launch->timer, launch->records,
+		     launch->call_cnt > 0 && !launch->mixed ? LAUNCH_RECORDS : 0);
 	(void)pool_drop(&pool, current);
 	current = 0;
 }
@@ -73,13 +75,30 @@ bool launch_stop(const struct nccl_timing *timing, nccl_handle handle)
 	return true;
 }
 
+void launch_finish(const struct nccl_timing *timing, nccl_handle handle)
+{
+	if (launch_stop(timing, handle) && handle == current)
+		leave(timing);
+}
+
+/* Whether a call of comm that is told of now was in it. */
+static bool has_call(const struct launch *launch, nccl_handle comm)
+{
+	if (launch->comm == 0)
+		return !launch->ended;
+	return launch->ended && launch->comm == comm;
+}
+
 void launch_add(nccl_handle comm, const struct ring_record records[static LAUNCH_RECORDS])
 {
 	struct launch *launch = find_current();
 	struct ring_record *args, *group;
 
-	if (launch == NULL || !launch->ended || launch->comm != comm)
+	if (launch == NULL || !has_call(launch, comm))
 		return;
+	if (launch->call_cnt == 0)
+		launch->first_comm = comm;
+	launch->mixed = launch->mixed || comm != launch->first_comm;
 	args = &launch->records[1];
 	group = &launch->records[2];
 	if (launch->call_cnt++ == 0) {

@@ -12,11 +12,17 @@
 
 #define LAUNCH_RECORDS 4u
 
-/* 0: it is not timed. comm: whose launch it is. */
+/*
+ * 0: it is not timed. comm: whose launch it is; 0: of whoever is told of on this thread until
+ * launch_finish(), if that is one communicator.
+ */
 nccl_handle launch_start(const struct nccl_timing *timing, nccl_handle comm, void *queue);
 
 /* Whether it is one; the launch is in the queue. */
 bool launch_stop(const struct nccl_timing *timing, nccl_handle handle);
+
+/* As launch_stop(), for one without a communicator; its calls have been told of. */
+void launch_finish(const struct nccl_timing *timing, nccl_handle handle);
 
 /* A call of comm was told of: its records, as they were written when it was queued. */
 void launch_add(nccl_handle comm, const struct ring_record records[static LAUNCH_RECORDS]);

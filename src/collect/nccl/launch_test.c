@@ -210,6 +210,76 @@ static void what_nobody_tells_of_is_given_up(void **state)
 	assert_null(begin_launch(NULL, NULL));
 }
 
+/* --- before version 5 --- */
+
+static void *open_old(void)
+{
+	void *comm = NULL;
+
+	assert_int_equal(ncclProfiler_v4.init(&comm, &mask, "dp", HASH, 1, 8, 3, NULL),
+			 NCCL_SUCCESS);
+	return comm;
+}
+
+static void call_old(void *comm, uint64_t seq)
+{
+	struct nccl_coll_v4 descr = all_reduce(seq);
+	void *handle = NULL;
+
+	assert_int_equal(ncclProfiler_v4.start(comm, &handle, &descr), NCCL_SUCCESS);
+	assert_int_equal(ncclProfiler_v4.stop(handle), NCCL_SUCCESS);
+}
+
+static void what_is_told_of_within_a_launch_is_what_it_was(void **state)
+{
+	void *comm = open_old();
+	nccl_handle launch = nccl_outer_start(&mask);
+
+	(void)state;
+	assert_true(launch != 0);
+	call_old(comm, 3);
+	call_old(comm, 4);
+	assert_false(timers[1].told);
+	nccl_outer_stop(launch);
+	assert_int_equal(timers[1].cnt, 4);
+	assert_int_equal(timers[1].records[0].detail, 2);
+	assert_int_equal(timers[1].records[1].value, 8000);
+	assert_int_equal(timers[1].records[1].extra, 3);
+	call_old(comm, 5); /* behind it */
+	nccl_outer_stop(nccl_outer_start(&mask));
+	assert_true(timers[2].told && timers[2].cnt == 0);
+	nccl_outer_stop(launch); /* once more */
+	close_comm(comm);
+}
+
+static void two_communicators_within_a_launch_are_not_one(void **state)
+{
+	void *first = open_old(), *second = open_old();
+	nccl_handle launch = nccl_outer_start(NULL);
+
+	(void)state;
+	call_old(first, 1);
+	call_old(second, 1);
+	nccl_outer_stop(launch);
+	assert_true(timers[1].told && timers[1].cnt == 0);
+	close_comm(first);
+	close_comm(second);
+}
+
+static void who_tells_of_launches_is_not_timed_twice(void **state)
+{
+	void *comm = open_comm(1);
+
+	(void)state;
+	assert_true(nccl_outer_start(NULL) == 0);
+	nccl_outer_stop(0);
+	assert_int_equal(timer_cnt, 0);
+	close_comm(comm);
+	comm = open_old();
+	close_comm(comm);
+	assert_true(nccl_outer_start(NULL) == 0); /* there is no communicator */
+}
+
 #define TEST_TIMING(name) cmocka_unit_test_setup_teardown(name, setup_timing, teardown)
 
 int main(void)
@@ -220,6 +290,9 @@ int main(void)
 		TEST_TIMING(launches_of_several_communicators_are_told_apart),
 		TEST_TIMING(a_captured_launch_is_not_timed),
 		TEST_TIMING(what_nobody_tells_of_is_given_up),
+		TEST_TIMING(what_is_told_of_within_a_launch_is_what_it_was),
+		TEST_TIMING(two_communicators_within_a_launch_are_not_one),
+		TEST_TIMING(who_tells_of_launches_is_not_timed_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

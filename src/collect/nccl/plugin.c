@@ -239,23 +239,30 @@ static int init_v1(void **context, int *mask)
 	return give(context, nccl_comm_open(&(struct nccl_comm_about){ .rank = -1, .mask = mask }));
 }
 
-static int init_v5(void **context, uint64_t comm_hash, int *mask, const char *comm_name,
-		   int node_cnt, int rank_cnt, int rank, _unused_ void (*log)(void))
+static int init(void **context, uint64_t comm_hash, int *mask, const char *comm_name, int node_cnt,
+		int rank_cnt, int rank, bool launches)
 {
 	struct nccl_comm_about about = { .name = comm_name,
 					 .hash = comm_hash,
 					 .node_cnt = node_cnt,
 					 .rank_cnt = rank_cnt,
 					 .rank = rank,
-					 .mask = mask };
+					 .mask = mask,
+					 .launches = launches };
 
 	return give(context, nccl_comm_open(&about));
 }
 
 static int init_v4(void **context, int *mask, const char *comm_name, uint64_t comm_hash,
-		   int node_cnt, int rank_cnt, int rank, void (*log)(void))
+		   int node_cnt, int rank_cnt, int rank, _unused_ void (*log)(void))
 {
-	return init_v5(context, comm_hash, mask, comm_name, node_cnt, rank_cnt, rank, log);
+	return init(context, comm_hash, mask, comm_name, node_cnt, rank_cnt, rank, false);
+}
+
+static int init_v5(void **context, uint64_t comm_hash, int *mask, const char *comm_name,
+		   int node_cnt, int rank_cnt, int rank, _unused_ void (*log)(void))
+{
+	return init(context, comm_hash, mask, comm_name, node_cnt, rank_cnt, rank, true);
 }
 
 /* --- tables --- */

@@ -4,7 +4,8 @@
  * in a queue (gpu_double.h), operations of the network on a thread of their own. Looks the plugin
  * up as the real one does, by NCCL_PROFILER_PLUGIN, and takes the newest table. The order of
  * events is that of NCCL 2.28 and later: the launch, then the group and its calls; of a capture
- * the calls come when the graph is replayed. SONAME libnccl.so.2.
+ * the calls come when the graph is replayed. DOUBLE_NCCL_VERSION=4 makes it one of before, which
+ * does not tell of launches. SONAME libnccl.so.2.
  */
 #include "collect/nccl/abi_calls.h"
 #include "gpu_double.h"
@@ -34,7 +35,8 @@ struct double_plan {
 };
 
 static struct {
-	const struct nccl_table_v5 *plugin;
+	const struct nccl_table_v5 *plugin; /* of version 4, too, but for its init */
+	bool is_old;
 	int mask, depth;
 	struct queued calls[CALL_MAX];
 	size_t cnt;
@@ -46,10 +48,22 @@ static void load_plugin(void)
 	static const char *const names[] = { "ncclProfiler_v7", "ncclProfiler_v6",
 					     "ncclProfiler_v5" };
 	const char *path = getenv("NCCL_PROFILER_PLUGIN");
+	const char *version = getenv("DOUBLE_NCCL_VERSION");
 	void *library = path != NULL ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 
+	nccl.is_old = version != NULL && strcmp(version, "4") == 0;
+	if (library != NULL && nccl.is_old)
+		nccl.plugin = dlsym(library, "ncclProfiler_v4");
 	for (size_t i = 0; library != NULL && nccl.plugin == NULL && i < ARRAY_SIZE(names); i++)
 		nccl.plugin = dlsym(library, names[i]);
+}
+
+static void init_old(struct double_comm *comm, int node_cnt, int rank_cnt)
+{
+	const struct nccl_table_v4 *plugin = (const void *)nccl.plugin;
+
+	(void)plugin->init(&comm->context, &nccl.mask, "dp", HASH, node_cnt, rank_cnt, comm->rank,
+			   NULL);
 }
 
 struct double_comm *double_nccl_comm(int node_cnt, int rank_cnt, int rank)
@@ -60,7 +74,9 @@ struct double_comm *double_nccl_comm(int node_cnt, int rank_cnt, int rank)
 		load_plugin();
 	comm->rank = rank;
 	comm->node_cnt = node_cnt;
-	if (nccl.plugin != NULL)
+	if (nccl.plugin != NULL && nccl.is_old)
+		init_old(comm, node_cnt, rank_cnt);
+	else if (nccl.plugin != NULL)
 		(void)nccl.plugin->init(&comm->context, HASH, &nccl.mask, "dp", node_cnt, rank_cnt,
 					rank, NULL);
 	return comm;
@@ -97,7 +113,8 @@ static void stop(void *handle)
 
 static void *start_call(const struct queued *call, void *group)
 {
-	struct nccl_coll_v4 coll = { .head = { NCCL_COLL, NULL, call->comm->rank },
+	struct nccl_coll_v4 coll = { .head = { NCCL_COLL, nccl.is_old ? group : NULL,
+					       call->comm->rank },
 				     .seq = call->comm->seq,
 				     .func = call->func,
 				     .cnt = call->cnt,
@@ -106,7 +123,8 @@ static void *start_call(const struct queued *call, void *group)
 				     .algorithm = "NVLS",
 				     .protocol = "SIMPLE",
 				     .parent_group = group };
-	struct nccl_p2p_v4 p2p = { .head = { NCCL_P2P, NULL, call->comm->rank },
+	struct nccl_p2p_v4 p2p = { .head = { NCCL_P2P, nccl.is_old ? group : NULL,
+					     call->comm->rank },
 				   .func = call->func,
 				   .datatype = "ncclBfloat16",
 				   .cnt = call->cnt,
@@ -172,7 +190,7 @@ static struct double_plan *launch(const struct double_plan *plan, void *queue, i
 {
 	struct nccl_kernel_launch descr = { .head = { NCCL_KERNEL_LAUNCH, NULL, plan->comm->rank },
 					    .stream = queue };
-	void *handle = start(plan->comm, &descr, NCCL_KERNEL_LAUNCH);
+	void *handle = nccl.is_old ? NULL : start(plan->comm, &descr, NCCL_KERNEL_LAUNCH);
 	struct double_plan *kept = NULL;
 	int captured = 0;
 
@@ -200,7 +218,9 @@ struct double_plan *double_nccl_group_end(int64_t ns)
 {
 	struct double_plan *kept = NULL;
 
-	nccl.depth--;
+	nccl.depth -= nccl.depth > 0;
+	if (nccl.depth > 0)
+		return NULL;
 	for (size_t done = 0; done < nccl.cnt;) {
 		struct double_plan plan = { .comm = nccl.calls[done].comm };
 
@@ -222,4 +242,39 @@ struct double_plan *double_nccl_call(struct double_comm *comm, const char *func,
 		return NULL;
 	nccl.depth++;
 	return double_nccl_group_end(ns);
+}
+
+/* --- as the real one calls them; a kernel takes 100 ns for each element --- */
+
+static int call(struct double_comm *comm, const char *func, size_t cnt, int peer, void *queue)
+{
+	free(double_nccl_call(comm, func, cnt, peer, queue, 100 * (int64_t)cnt));
+	return 0;
+}
+
+int ncclAllReduce(const void *from, void *to, size_t cnt, int type, int op, void *comm, void *queue)
+{
+	return from == to && type == 9 && op == 4 ? call(comm, "AllReduce", cnt, -1, queue) : 4;
+}
+
+int ncclSend(const void *from, size_t cnt, int type, int peer, void *comm, void *queue)
+{
+	return from == NULL && type == 9 ? call(comm, "Send", cnt, peer, queue) : 4;
+}
+
+int ncclRecv(void *to, size_t cnt, int type, int peer, void *comm, void *queue)
+{
+	return to == NULL && type == 9 ? call(comm, "Recv", cnt, peer, queue) : 4;
+}
+
+int ncclGroupStart(void)
+{
+	double_nccl_group_start();
+	return 0;
+}
+
+int ncclGroupEnd(void)
+{
+	free(double_nccl_group_end(5000));
+	return 0;
 }

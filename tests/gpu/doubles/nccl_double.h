@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a test orders of NCCL's double. Its functions have names of their own: nobody interposes
- * NCCL's, the plugin sees all.
+ * What a test orders of NCCL's double, by names of its own, which nobody interposes; and NCCL's
+ * names, for which a communicator is one of the double's.
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #define NCCL_DOUBLE_EXPORT __attribute__((visibility("default")))
@@ -37,5 +38,13 @@ NCCL_DOUBLE_EXPORT void double_nccl_replay(const struct double_plan *plan);
 
 /* An operation on the network for a call of the process pid, whose plugin gave parent. */
 NCCL_DOUBLE_EXPORT void double_nccl_proxy_for(struct double_comm *comm, void *parent, int pid);
+
+NCCL_DOUBLE_EXPORT int ncclAllReduce(const void *from, void *to, size_t cnt, int type, int op,
+				     void *comm, void *queue);
+NCCL_DOUBLE_EXPORT int ncclSend(const void *from, size_t cnt, int type, int peer, void *comm,
+				void *queue);
+NCCL_DOUBLE_EXPORT int ncclRecv(void *to, size_t cnt, int type, int peer, void *comm, void *queue);
+NCCL_DOUBLE_EXPORT int ncclGroupStart(void);
+NCCL_DOUBLE_EXPORT int ncclGroupEnd(void);
 
 int cuStreamIsCapturing(void *queue, int *ret);
