@@ -153,7 +153,8 @@ static _noreturn_ void be_child(struct keeper *keeper, int fd)
 		sample(&child, sampler, &orphan);
 	(void)pmsampler_stop(sampler, &piece);
 	write_piece(&child, &piece);
-	if (orphan && child.paused)
+	/* The keeper may also have gone while the library started, in vain. */
+	if (child.paused && (orphan || getppid() != keeper->dcgm.owner))
 		(void)dcgm_resume(&keeper->dcgm);
 	_exit(error < 0 ? GPUSAMPLER_NOTHING : GPUSAMPLER_DONE);
 }
