@@ -268,7 +268,7 @@ class Job:
     def profile(self) -> tuple[Figures | None, str]:
         """The report of a window that is asked for now, or why there is none."""
         deadline = time.monotonic() + 60
-        asked = [self._program, "profile", "--timeout", "120"]
+        asked = [self._program, "profile", "--timeout", "240"]
         answer = subprocess.run(asked, env=self._env, capture_output=True, text=True)
         while "try again" in answer.stderr and time.monotonic() < deadline:
             time.sleep(0.5)
