@@ -57,7 +57,7 @@ def run_job(machine: Machine, python: str, ranks: int, out: str) -> Figures:
     command = [machine.program(), "run", "--quiet", "--source", "agent", "--out", out, "--"]
     backend = "gloo" if machine.double else "nccl"
     env = {**os.environ, "E12_BACKEND": backend, "E12_TOLD": told, "OMP_NUM_THREADS": "1"}
-    run([*command, python, *launcher, job], env)
+    run([*command, python, *launcher, job], env, 300)
     with open(told) as file:
         return json.load(file)
 

@@ -154,15 +154,31 @@ def run(
     command: Iterable[str], env: dict[str, str] | None = None, limit_s: float = 120
 ) -> subprocess.CompletedProcess[str]:
     """A program to its end; Skip when it says that it can't do its work here."""
-    done = subprocess.run(
-        list(command), env=env, capture_output=True, text=True, timeout=limit_s, check=False
+    words = list(command)
+    process = subprocess.Popen(
+        words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
     )
-    told = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-    if done.returncode == SKIPPED:
+    try:
+        out, errors = process.communicate(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        end_group(process)
+        raise RuntimeError(f"{words[0]}: not done after {limit_s:g} s") from None
+    told = (errors.strip().splitlines() or ["no reason given"])[-1]
+    if process.returncode == SKIPPED:
         raise Skip(told)
-    if done.returncode != 0:
-        raise RuntimeError(f"{list(command)[0]} ended with {done.returncode}: {told}")
-    return done
+    if process.returncode != 0:
+        raise RuntimeError(f"{words[0]} ended with {process.returncode}: {told}")
+    return subprocess.CompletedProcess(words, 0, out, errors)
+
+
+def end_group(process: subprocess.Popen) -> None:
+    """By asking first: a launcher that is killed leaves what it has started."""
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.communicate(timeout=20)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 def objects(text: str) -> list[Figures]:
@@ -234,8 +250,7 @@ class Job:
         try:
             self._process.wait(30)
         except subprocess.TimeoutExpired:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+            end_group(self._process)
         self._errors.close()
         self._folder.cleanup()
 

@@ -330,7 +330,7 @@ class Runner(unittest.TestCase):
         hangs = self.folder / "e90_hangs.py"
         hangs.write_text(
             "import os, subprocess, time\n"
-            "child = subprocess.Popen(['sleep', '60'])\n"
+            "child = subprocess.Popen(['sleep', '60'], process_group=0)\n"
             f"open({str(pid)!r}, 'w').write(str(child.pid))\n"
             "time.sleep(60)\n"
         )
@@ -342,6 +342,13 @@ class Runner(unittest.TestCase):
         breaks.write_text("print('words')\nraise ValueError('of no use')\n")
         told = runner.carry_out("E91", breaks, [], 30)
         self.assertEqual((told["outcome"], told["why"]), ("failed", "ValueError: of no use"))
+
+    def test_a_program_that_hangs_is_asked_to_end_what_it_started(self) -> None:
+        ended = self.folder / "ended"
+        code = f"trap 'touch {ended}; exit 0' TERM; sleep 60 & wait"
+        with self.assertRaisesRegex(RuntimeError, "not done after 1 s"):
+            experiment.run(["sh", "-c", code], limit_s=1)
+        self.assertTrue(ended.exists())
 
     def test_the_table_has_every_check_and_no_stray_bars(self) -> None:
         runner = load_runner()
