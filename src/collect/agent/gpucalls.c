@@ -18,7 +18,8 @@
 #define STACK_BYTES ((size_t)256 << 10) /* the GPU's driver is called on it */
 #define SHAPE_CNT 1024u			/* power of two */
 #define SHAPE_PROBES 16u
-#define TICK_NS (10 * NSEC_PER_MSEC)
+#define TICK_NS (10 * NSEC_PER_MSEC)  /* while times are waited for */
+#define IDLE_NS (100 * NSEC_PER_MSEC) /* else */
 #define TOTAL_NS NSEC_PER_SEC
 #define IS_COMPLEX(type) ((type) == 4 || (type) == 5 || (type) == 6 || (type) == 15)
 
@@ -219,6 +220,7 @@ static void *run(_unused_ void *arg)
 	for (;;) {
 		uint32_t wake = atomic_load_explicit(&gpucalls.wake, memory_order_acquire);
 		int64_t now_ns = clock_mono_ns();
+		size_t under_way;
 
 		if (lane_flight() == NULL)
 			return NULL;
@@ -226,12 +228,12 @@ static void *run(_unused_ void *arg)
 			wait_for(wake, 0);
 			continue;
 		}
-		gputimer_work(now_ns);
+		under_way = gputimer_work(now_ns);
 		if (now_ns - gpucalls.summed_ns >= TOTAL_NS) {
 			gpucalls.summed_ns = now_ns;
 			write_totals(now_ns);
 		}
-		wait_for(wake, TICK_NS);
+		wait_for(wake, under_way > 0 ? TICK_NS : IDLE_NS);
 	}
 }
 

@@ -297,12 +297,13 @@ static bool finish(struct slot *slot, uint64_t use)
 	return true;
 }
 
-static bool look_at(struct slot *slot, int64_t now_ns)
+static bool look_at(struct slot *slot, int64_t now_ns, size_t *under_way)
 {
 	uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
 	uint64_t use = stamp >> 8;
 	enum phase phase = (enum phase)(stamp & 0xff);
 
+	*under_way += phase != FREE;
 	if (phase == TOLD)
 		return finish(slot, use);
 	if ((phase == BEGUN || phase == ENDED) &&
@@ -312,8 +313,10 @@ static bool look_at(struct slot *slot, int64_t now_ns)
 	return true;
 }
 
-void gputimer_work(int64_t now_ns)
+size_t gputimer_work(int64_t now_ns)
 {
+	size_t under_way = 0;
+
 	switch ((enum state)state_now()) {
 	case STATE_LOOKING:
 		look_for_driver();
@@ -323,9 +326,9 @@ void gputimer_work(int64_t now_ns)
 		break;
 	case STATE_READY:
 		for (size_t i = 0; i < GPUTIMER_CNT; i++) {
-			if (!look_at(&timers.slots[i], now_ns)) {
+			if (!look_at(&timers.slots[i], now_ns, &under_way)) {
 				give_up();
-				return;
+				return 0;
 			}
 		}
 		break;
@@ -333,6 +336,7 @@ void gputimer_work(int64_t now_ns)
 	case STATE_BROKEN:
 		break;
 	}
+	return under_way;
 }
 
 void gputimer_forked(void)

@@ -38,7 +38,7 @@ void gputimer_end(gputimer timer);
 /* records[cnt]: what is written when the time, the value of the first, is known; 0: nothing. */
 void gputimer_tell(gputimer timer, const struct ring_record *records, size_t cnt);
 
-/* The helper, every few ms; now_ns: CLOCK_MONOTONIC. */
-void gputimer_work(int64_t now_ns);
+/* The helper, every few ms while any are under way: returns how many. now_ns: CLOCK_MONOTONIC. */
+size_t gputimer_work(int64_t now_ns);
 
 void gputimer_forked(void);
