@@ -63,6 +63,10 @@ def names(look: Figures, words: tuple[str, ...]) -> bool:
     return any(word in text for finding in look["findings"] for text in finding for word in words)
 
 
+def slower_pct(looks: Figures) -> float:
+    return 100 * more_frac(looks["with"]["iteration_ms"], looks["before"]["iteration_ms"])
+
+
 def judge(figures: Figures) -> list[Check]:
     checks = []
     for fault, words in WORDS.items():
@@ -72,13 +76,12 @@ def judge(figures: Figures) -> list[Check]:
                 f"{fault}: before", "not named", str(before["findings"]), not names(before, words)
             )
         )
-        checks.append(
-            Check(f"{fault}: with it", "named", str(after["findings"]), names(after, words))
-        )
+        seen = f"{after['findings']}, step {slower_pct(figures[fault]):+.1f} %"
+        checks.append(Check(f"{fault}: with it", "named", seen, names(after, words)))
     before, after = figures["kernel"]["before"], figures["kernel"]["with"]
     points = 100 * (after["compute_frac"] - before["compute_frac"])
-    slower = 100 * more_frac(after["iteration_ms"], before["iteration_ms"])
-    seen = f"{points:+.1f} points, {slower:+.1f} %"
+    slower = slower_pct(figures["kernel"])
+    seen = f"{points:+.1f} points, step {slower:+.1f} %"
     checks.append(Check("kernel", "10 points or 10 %", seen, points >= 10 or slower >= 10))
     return checks
 
