@@ -6,7 +6,7 @@ import subprocess
 import sys
 from typing import List, Tuple
 
-GLIBC = (2, 28)  # the oldest C library that it is loaded into
+GLIBC = (2, 17)  # the oldest C library that it is loaded into
 
 # Of libc: nothing that ends the process, prints, waits, or allocates while the job runs.
 IMPORTS = {
@@ -20,8 +20,6 @@ IMPORTS = {
     "dladdr",
     "dlopen",
     "dlsym",
-    "fcntl",
-    "fcntl64",
     "ftruncate",
     "ftruncate64",
     "getenv",
@@ -31,7 +29,6 @@ IMPORTS = {
     "madvise",
     "memcmp",
     "memcpy",
-    "memfd_create",
     "memset",
     "mmap",
     "mmap64",
