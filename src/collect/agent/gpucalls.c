@@ -192,10 +192,10 @@ static void write_totals(int64_t now_ns)
 			add_shape(&gpucalls.shapes[i]);
 	}
 	add_others();
-	for (uint16_t i = 0; i < FLIGHT_CALLS_CNT; i++) {
+	for (uint32_t i = 0; i < FLIGHT_CALLS_CNT; i++) {
 		struct ring_record record = { .kind = FLIGHT_CALLS,
 					      .time_ns = now_ns,
-					      .detail = i,
+					      .detail = (uint16_t)i,
 					      .value = (int64_t)gpucalls.calls[i] };
 
 		if (i == FLIGHT_CALLS_MATMUL)
