@@ -56,20 +56,23 @@ static int move_once(const struct driver *driver, const char *mode, const struct
 	return f->set(memory->device, 0, COPY_BYTES / sizeof(uint32_t), stream);
 }
 
+/* Once at least. */
 static int move(struct driver *driver, const char *mode, double seconds, uint64_t *ret_bytes)
 {
-	int64_t end_ns = clock_mono_ns() + (int64_t)(seconds * (double)NSEC_PER_SEC);
 	struct memory memory;
+	int64_t end_ns;
 	int status = driver_functions(driver)->alloc(&memory.device, COPY_BYTES);
 
 	if (status == 0)
 		status = driver_functions(driver)->alloc_host(&memory.host, COPY_BYTES);
-	while (status == 0 && clock_mono_ns() < end_ns) {
-		status = move_once(driver, mode, &memory);
+	end_ns = clock_mono_ns() + (int64_t)(seconds * (double)NSEC_PER_SEC);
+	do {
+		if (status == 0)
+			status = move_once(driver, mode, &memory);
 		if (status == 0)
 			status = driver_synchronize(driver);
-		*ret_bytes += COPY_BYTES;
-	}
+		*ret_bytes += status == 0 ? COPY_BYTES : 0;
+	} while (status == 0 && clock_mono_ns() < end_ns);
 	return status;
 }
 
