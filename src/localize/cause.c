@@ -234,7 +234,8 @@ static bool is_data_loading(const struct job *job, const struct accusation *a)
 static bool is_pinned_allocation(const struct job *job, const struct accusation *a)
 {
 	static const char *const words[] = { "cudaHostAlloc", "cudaHostRegister", "hipHostMalloc",
-					     "pin_memory", "cuMemHostAlloc" };
+					     "hipHostAlloc",  "hipHostRegister",  "pin_memory",
+					     "cuMemHostAlloc" };
 
 	return !a->spread && path_has(job, main_frame(job, a), words, ARRAY_SIZE(words));
 }
