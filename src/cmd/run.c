@@ -62,9 +62,14 @@ static const char help[] =
 	"                     OUT/metrics.json and a line of the log tell [not served]\n"
 	"  --metrics-compat xpu_timer\n"
 	"                     also the names of xpu_timer's metrics, XPU_TIMER_*\n"
-	"  --gpu-samples DIR|none\n"
-	"                     take GPU counters from there, where 'perftracker gpu-sampler' of a\n"
-	"                     privileged container puts them, or not at all [sampled by ourselves]\n"
+	"  --gpu-samples own|none|DIR\n"
+	"                     hardware counters of GPUs at kHz in windows: by a sampler of our own,\n"
+	"                     which may pause DCGM's profiling on the host meanwhile; not at all;\n"
+	"                     or from DIR, where 'perftracker gpu-sampler' of a privileged container\n"
+	"                     puts them [none: what NVML and GPM tell]\n"
+	"  --gpu-calls        with --source agent: preload the agent, so that it counts and\n"
+	"                     times calls of cuBLAS, of launches and of old NCCL; no card has\n"
+	"                     shown yet that it is safe [not seen]\n"
 	"  --min-gain PCT     leave out findings that would gain less [1]\n"
 	"  --jobs N           traces summarized at once [1 for each 2 CPUs]\n"
 	"  -h, --help         this text\n";
@@ -83,6 +88,7 @@ enum {
 	OPT_METRICS,
 	OPT_METRICS_COMPAT,
 	OPT_GPU_SAMPLES,
+	OPT_GPU_CALLS,
 	OPT_SLOWDOWN,
 	OPT_RECENT,
 	OPT_LEARN,
@@ -108,6 +114,7 @@ static const struct option long_options[] = {
 	{ "metrics", required_argument, NULL, OPT_METRICS },
 	{ "metrics-compat", required_argument, NULL, OPT_METRICS_COMPAT },
 	{ "gpu-samples", required_argument, NULL, OPT_GPU_SAMPLES },
+	{ "gpu-calls", no_argument, NULL, OPT_GPU_CALLS },
 	{ "slowdown", required_argument, NULL, OPT_SLOWDOWN },
 	{ "recent", required_argument, NULL, OPT_RECENT },
 	{ "learn", required_argument, NULL, OPT_LEARN },
@@ -235,6 +242,8 @@ static int parse_options(int argc, char **argv, struct run_options *options,
 			options->out_dir = optarg;
 		else if (option == OPT_GPU_SAMPLES)
 			options->gpu_samples = optarg;
+		else if (option == OPT_GPU_CALLS)
+			options->gpu_calls = true;
 		else if (option == OPT_KEEP)
 			options->keep_traces = true;
 		else if (option == OPT_QUIET)
@@ -257,6 +266,8 @@ static int parse_options(int argc, char **argv, struct run_options *options,
 	}
 	if (ret == 0 && options->metrics_xpu && options->metrics.host[0] == '\0')
 		ret = err_set(err, EINVAL, "--metrics-compat needs --metrics");
+	if (ret == 0 && options->gpu_calls && options->source != ORDER_SOURCE_AGENT)
+		ret = err_set(err, EINVAL, "--gpu-calls needs --source agent");
 	if (ret == 0 && optind >= argc)
 		ret = err_set(err, EINVAL, "no command given");
 	return ret;

@@ -151,17 +151,6 @@ static void preload(const char *agent)
 		(void)setenv("LD_PRELOAD", list, 1);
 }
 
-/* Calls of a GPU's libraries are seen by a library that is there before them. */
-static void attach_to_calls(const char *agent)
-{
-	const char *wanted;
-
-	(void)setenv(ATTACH_ENV_TIMES, "1", 0);
-	wanted = getenv(ATTACH_ENV_TIMES);
-	if (wanted != NULL && strcmp(wanted, "1") == 0)
-		preload(agent);
-}
-
 void attach_to_gpus(void)
 {
 	const char *agent = getenv(PT_ENV_AGENT);
@@ -172,7 +161,16 @@ void attach_to_gpus(void)
 	if (!find_users_plugin(other))
 		(void)setenv(ATTACH_ENV_NCCL, agent, 0);
 	(void)setenv(ATTACH_ENV_ROCM, agent, 0);
-	attach_to_calls(agent);
+}
+
+void attach_to_gpu_calls(void)
+{
+	const char *agent = getenv(PT_ENV_AGENT);
+
+	if (agent == NULL)
+		return;
+	(void)setenv(ATTACH_ENV_TIMES, "1", 1);
+	preload(agent);
 }
 
 bool attach_other_plugin(char ret[static PATH_MAX])

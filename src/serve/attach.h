@@ -34,11 +34,16 @@ _must_check_ int attach_environment(const char *program, const struct daemon_rea
 
 /*
  * After attach_environment(): NCCL and ROCm load the agent as theirs, unless the user has others
- * (attach_nccl.h); and the dynamic linker loads it first, so that it sees calls of their
- * libraries, unless ATTACH_ENV_TIMES says otherwise. Only where somebody asked for the agent's own look at GPUs: no card has shown
+ * (attach_nccl.h). Only where somebody asked for the agent's own look at GPUs: no card has shown
  * what it costs (docs/gpu-measurements.md).
  */
 void attach_to_gpus(void);
+
+/*
+ * After attach_environment(): the dynamic linker loads the agent first in whatever the job
+ * starts, so that it sees calls of a GPU's libraries. Only where somebody asked for that, too.
+ */
+void attach_to_gpu_calls(void);
 
 /*
  * After attach_to_gpus(): NCCL's profiler plugin when it is another than the agent: what NCCL

@@ -93,38 +93,32 @@ static void what_the_user_set_in_a_file_stays(void **state)
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-static void the_agent_is_loaded_first_where_it_shall_look_at_gpus(void **state)
+static void the_agent_is_loaded_first_where_it_shall_see_calls(void **state)
 {
 	char list[2 * PATH_MAX];
 	struct err err;
 
 	(void)state;
 	assert_int_equal(attach_environment("/nowhere/perftracker", &ready, &err), 0);
+	attach_to_gpus(); /* alone: nothing stands in for the job's functions */
 	assert_null(getenv("LD_PRELOAD"));
-	attach_to_gpus();
+	assert_null(getenv(ATTACH_ENV_TIMES));
+	attach_to_gpu_calls();
 	assert_string_equal(getenv(ATTACH_ENV_TIMES), "1");
 	assert_string_equal(getenv("LD_PRELOAD"), getenv(PT_ENV_AGENT));
-	attach_to_gpus();
+	attach_to_gpu_calls();
 	assert_string_equal(getenv("LD_PRELOAD"), getenv(PT_ENV_AGENT));
 	assert_int_equal(setenv("LD_PRELOAD", "libjemalloc.so.2", 1), 0);
-	attach_to_gpus();
+	attach_to_gpu_calls();
 	(void)snprintf(list, sizeof(list), "libjemalloc.so.2:%s", getenv(PT_ENV_AGENT));
 	assert_string_equal(getenv("LD_PRELOAD"), list);
 }
 
-static void who_wants_no_times_has_nothing_loaded_first(void **state)
+static void a_path_that_cannot_be_in_the_list_is_not_loaded_first(void **state)
 {
-	struct err err;
-
 	(void)state;
-	assert_int_equal(setenv(ATTACH_ENV_TIMES, "0", 1), 0);
-	assert_int_equal(attach_environment("/nowhere/perftracker", &ready, &err), 0);
-	attach_to_gpus();
-	assert_null(getenv("LD_PRELOAD"));
-	assert_string_equal(getenv(ATTACH_ENV_TIMES), "0");
-	assert_int_equal(setenv(ATTACH_ENV_TIMES, "1", 1), 0);
-	assert_int_equal(setenv(PT_ENV_AGENT, "/a b/agent.so", 1), 0); /* can't be in the list */
-	attach_to_gpus();
+	assert_int_equal(setenv(PT_ENV_AGENT, "/a b/agent.so", 1), 0);
+	attach_to_gpu_calls();
 	assert_null(getenv("LD_PRELOAD"));
 }
 #endif
@@ -149,9 +143,9 @@ int main(void)
 		cmocka_unit_test_setup(the_users_own_plugin_stays, setup),
 		cmocka_unit_test_setup(what_the_user_set_in_a_file_stays, setup),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-		cmocka_unit_test_setup(the_agent_is_loaded_first_where_it_shall_look_at_gpus,
+		cmocka_unit_test_setup(the_agent_is_loaded_first_where_it_shall_see_calls, setup),
+		cmocka_unit_test_setup(a_path_that_cannot_be_in_the_list_is_not_loaded_first,
 				       setup),
-		cmocka_unit_test_setup(who_wants_no_times_has_nothing_loaded_first, setup),
 #endif
 		cmocka_unit_test_setup(without_an_agent_nothing_is_set, setup),
 	};

@@ -23,7 +23,8 @@ struct run_options {
 	bool no_audit;				       /* --no-audit */
 	struct http_address metrics;		       /* --metrics: where; host "": nowhere */
 	bool metrics_xpu;			       /* --metrics-compat xpu_timer */
-	const char *gpu_samples; /* --gpu-samples: folder, "none"; NULL: own sampler */
+	const char *gpu_samples; /* --gpu-samples: "own", a folder; "none", NULL: no PM sampling */
+	bool gpu_calls;		 /* --gpu-calls: count and time calls of a GPU's libraries */
 	bool keep_traces, quiet, json, report_to_stdout;
 	bool color;    /* stderr is a terminal and NO_COLOR is unset */
 	bool terminal; /* stderr is a terminal: show the status line */

@@ -51,17 +51,20 @@ static void unwatched(const char *why)
 		 why);
 }
 
-static void look_at_gpus(void)
+static void look_at_gpus(bool calls_too)
 {
 	char plugin[PATH_MAX];
 
 	attach_to_gpus();
+	if (calls_too)
+		attach_to_gpu_calls();
 	if (attach_other_plugin(plugin))
-		log_line(LOG_INFO,
-			 "event=nccl-plugin-kept plugin=\"%s\" effect=\"what NCCL tells of its "
-			 "collectives is not recorded\" remedy=\"take the setting of " ATTACH_ENV_NCCL
-			 " or the plugin away\"",
-			 plugin);
+		log_line(
+			LOG_INFO,
+			"event=nccl-plugin-kept plugin=\"%s\" effect=\"what NCCL tells of its "
+			"collectives is not recorded\" remedy=\"take the setting of " ATTACH_ENV_NCCL
+			" or the plugin away\"",
+			plugin);
 }
 
 /* Returns the exit status of the daemon process. */
@@ -106,7 +109,7 @@ static void start_daemon(struct supervisor *s)
 	else if (attach_environment(s->options->program, &ready, &err) < 0)
 		unwatched(err.text);
 	else if (s->options->source == ORDER_SOURCE_AGENT)
-		look_at_gpus();
+		look_at_gpus(s->options->gpu_calls);
 }
 
 static void tell_daemon(const struct supervisor *s, int exit_status)
