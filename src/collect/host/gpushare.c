@@ -15,8 +15,7 @@
 #define NAME_DIGITS 16
 #define NAME_BYTES 40
 #define SWEEP_NS NSEC_PER_SEC
-#define WISHES_MAX 1024			  /* of a folder that are looked at */
-#define WISH_OVER_NS (60 * NSEC_PER_SEC)  /* then it is removed */
+#define WISHES_MAX 8192			  /* of a folder that are looked at */
 #define OTHER_CLOCK_NS (1 * NSEC_PER_SEC) /* clocks that differ by more are not the same */
 #define OTHERS_MAY_WRITE (S_IWGRP | S_IWOTH)
 
@@ -156,6 +155,22 @@ static bool is_wish(const struct stat *st, int64_t wall_ns)
 	return S_ISREG(st->st_mode) && age_ns < GPUSHARE_WANTED_NS && age_ns > -GPUSHARE_WANTED_NS;
 }
 
+/*
+ * What is no wish, or over, is removed at once, whatever it is, so that nobody fills the folder with
+ * it: whoever still wants samples makes the file anew. A folder that isn't empty stays.
+ */
+static bool take_wish(int folder_fd, const char *name, int64_t wall_ns)
+{
+	struct stat st;
+
+	if (fstatat(folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+		return false;
+	if (is_wish(&st, wall_ns))
+		return true;
+	(void)unlinkat(folder_fd, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0);
+	return false;
+}
+
 bool gpushare_is_wanted(const struct gpushare_writer *writer, int64_t wall_ns)
 {
 	DIR *dir = list(writer->wanted_fd);
@@ -163,14 +178,8 @@ bool gpushare_is_wanted(const struct gpushare_writer *writer, int64_t wall_ns)
 	bool wanted = false;
 
 	for (int i = 0; i < WISHES_MAX && dir != NULL && (entry = readdir(dir)) != NULL; i++) {
-		struct stat st;
-
-		if (entry->d_name[0] == '.' ||
-		    fstatat(writer->wanted_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-			continue;
-		wanted |= is_wish(&st, wall_ns);
-		if ((int64_t)st.st_mtim.tv_sec < (wall_ns - WISH_OVER_NS) / NSEC_PER_SEC)
-			(void)unlinkat(writer->wanted_fd, entry->d_name, 0);
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			wanted |= take_wish(writer->wanted_fd, entry->d_name, wall_ns);
 	}
 	if (dir != NULL)
 		(void)closedir(dir);
@@ -192,6 +201,16 @@ void gpushare_close_writer(struct gpushare_writer *writer)
 void gpushare_open(const char *dir, int64_t wall_ns, struct gpushare_reader *ret)
 {
 	*ret = (struct gpushare_reader){ .dir = dir, .last_wall_ns = wall_ns };
+}
+
+/* The folder of somebody who could change what is in DIR anyway, or of root, or our own. */
+static bool is_trusted(int folder_fd)
+{
+	struct stat folder, dir;
+
+	return fstat(folder_fd, &folder) == 0 && fstatat(folder_fd, "..", &dir, 0) == 0 &&
+	       (folder.st_mode & OTHERS_MAY_WRITE) == 0 &&
+	       (folder.st_uid == 0 || folder.st_uid == geteuid() || folder.st_uid == dir.st_uid);
 }
 
 /* A folder in reader's. Returns a descriptor or -errno. */
@@ -334,14 +353,10 @@ int gpushare_read(struct gpushare_reader *reader, void (*take)(void *arg, const 
 		  void *arg)
 {
 	int folder_fd = open_folder(reader, GPUSHARE_SAMPLES), ret;
-	struct stat st;
 
 	if (folder_fd < 0)
 		return folder_fd;
-	if (fstat(folder_fd, &st) != 0 || (st.st_mode & OTHERS_MAY_WRITE) != 0)
-		ret = -EPERM;
-	else
-		ret = read_pieces(reader, folder_fd, take, arg);
+	ret = is_trusted(folder_fd) ? read_pieces(reader, folder_fd, take, arg) : -EPERM;
 	(void)close(folder_fd);
 	return ret;
 }

@@ -10,8 +10,9 @@
  *	DIR/wanted/ANYTHING			a reader's: its age says until when it wants
  *						samples; its contents are never read
  *
- * A reader trusts neither the bytes (format/sidecar.h) nor the folder's owner to clean up;
- * the writer trusts nothing that a reader may have put there.
+ * A reader trusts neither the bytes (format/sidecar.h) nor the folder's owner to clean up, and
+ * reads only what root, its own user or DIR's owner writes; the writer trusts nothing that a
+ * reader may have put there.
  * Source: the paper, section 5, "Accessing hardware information".
  */
 #pragma once
@@ -42,7 +43,7 @@ _must_check_ int gpushare_create(const char *dir, bool open_to_all, struct gpush
 /* Writes a piece, and removes old ones. Its header's wall_ns is now. Returns 0 or -errno. */
 _must_check_ int gpushare_write(struct gpushare_writer *writer, const struct sidecar *piece);
 
-/* Whether anybody wants samples now; wishes that are long over are removed. */
+/* Whether anybody wants samples now; all else is removed. */
 bool gpushare_is_wanted(const struct gpushare_writer *writer, int64_t wall_ns);
 
 /* Removes all pieces, and the two folders if nobody wants anything. */
@@ -64,7 +65,7 @@ int gpushare_wish(struct gpushare_reader *reader);
 /*
  * Hands on the pieces that are new, in their order, borrowed for the call; times are
  * CLOCK_MONOTONIC of this process. Returns how many, or -errno: -ENOENT nobody writes there,
- * -EPERM others than its owner may write there.
+ * -EPERM others than its owner may write there, or it is a stranger's.
  */
 int gpushare_read(struct gpushare_reader *reader, void (*take)(void *arg, const struct sidecar *),
 		  void *arg);

@@ -260,6 +260,50 @@ static void only_files_of_now_are_wishes(void **state)
 	assert_false(gpushare_is_wanted(&fixture.writer, clock_wall_ns()));
 }
 
+/* Anybody may put them there; a wish that comes after them is to be seen. */
+static void what_is_no_wish_does_not_fill_the_folder(void **state)
+{
+	static const struct timespec old[2] = { { .tv_sec = 7 }, { .tv_sec = 7 } };
+	static const struct timespec later[2] = { { .tv_sec = INT32_MAX },
+						  { .tv_sec = INT32_MAX } };
+	static const char *const names[] = { "folder", ".folder" };
+	static const char *const files[] = { ".hidden", "file" };
+	char path[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		(void)snprintf(path, sizeof(path), "%s/wanted/%s", (char *)*state, names[i]);
+		assert_int_equal(mkdir(path, 0700), 0);
+		assert_int_equal(utimensat(AT_FDCWD, path, i == 0 ? old : later, 0), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		(void)snprintf(path, sizeof(path), "wanted/%s", files[i]);
+		write_file(*state, path, "");
+		(void)snprintf(path, sizeof(path), "%s/wanted/%s", (char *)*state, files[i]);
+		assert_int_equal(utimensat(AT_FDCWD, path, i == 0 ? old : later, 0), 0);
+	}
+	(void)snprintf(path, sizeof(path), "%s/wanted/.link", (char *)*state);
+	assert_int_equal(symlink("/", path), 0);
+	(void)snprintf(path, sizeof(path), "%s/wanted/.fifo", (char *)*state);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_false(gpushare_is_wanted(&fixture.writer, clock_wall_ns()));
+	assert_int_equal(count_files(*state, "wanted"), 0);
+}
+
+/* As anybody could have made it in a folder that all may write to. */
+static void the_folder_of_a_stranger_is_not_read(void **state)
+{
+	char samples[256];
+
+	if (geteuid() != 0)
+		skip();
+	put(1, 0);
+	(void)snprintf(samples, sizeof(samples), "%s/samples", (char *)*state);
+	assert_int_equal(chown(samples, 12345, 12345), 0);
+	assert_int_equal(read_all(), -EPERM);
+	assert_int_equal(chown(*state, 12345, 12345), 0);
+	assert_int_equal(read_all(), 1);
+}
+
 static void folders_of_others_are_not_written_to(void **state)
 {
 	struct gpushare_writer writer;
@@ -291,6 +335,8 @@ int main(void)
 		TEST(a_wish_holds_until_it_is_taken_back_or_old),
 		TEST(wishes_of_the_dead_are_removed),
 		TEST(only_files_of_now_are_wishes),
+		TEST(what_is_no_wish_does_not_fill_the_folder),
+		TEST(the_folder_of_a_stranger_is_not_read),
 		TEST(folders_of_others_are_not_written_to),
 	};
 
