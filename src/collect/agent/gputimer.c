@@ -22,8 +22,11 @@ enum state {
 	STATE_BROKEN
 };
 
-/* In this order; the helper frees what is TOLD and done, or too old. */
-enum phase { FREE, TAKEN, BEGUN, ENDED, TELLING, TOLD };
+/*
+ * In this order; the helper frees what is TOLD and done, or too old. In TAKEN, ENDING and TELLING
+ * the slot belongs to the thread that is at it: nobody frees it meanwhile.
+ */
+enum phase { FREE, TAKEN, BEGUN, ENDING, ENDED, TELLING, TOLD };
 
 struct slot {
 	_Atomic uint64_t stamp; /* use << 8 | enum phase */
@@ -208,13 +211,15 @@ void gputimer_end(gputimer timer)
 	if (timer == 0)
 		return;
 	slot = slot_of(timer, &use);
+	if (!advance(slot, use, BEGUN, ENDING))
+		return; /* the call took so long that the slot may be another's by now */
 	if (state_now() != STATE_READY || is_captured(slot->queue)) {
-		(void)advance(slot, use, BEGUN, FREE);
+		(void)advance(slot, use, ENDING, FREE);
 	} else if (driver.event_record(slot->end, slot->queue) != 0) {
-		(void)advance(slot, use, BEGUN, FREE);
+		(void)advance(slot, use, ENDING, FREE);
 		give_up();
 	} else {
-		(void)advance(slot, use, BEGUN, ENDED);
+		(void)advance(slot, use, ENDING, ENDED);
 	}
 }
 
