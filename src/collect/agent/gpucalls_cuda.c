@@ -253,6 +253,27 @@ struct runtime_launch {
 	void *queue;
 };
 
+/* What gets no configuration gets an error from the real function. */
+static bool queue_of_driver_launch(void *at, void **ret)
+{
+	const struct driver_launch *launch = at;
+
+	if (launch == NULL)
+		return false;
+	*ret = launch->queue;
+	return true;
+}
+
+static bool queue_of_runtime_launch(void *at, void **ret)
+{
+	const struct runtime_launch *launch = at;
+
+	if (launch == NULL)
+		return false;
+	*ret = launch->queue;
+	return true;
+}
+
 /* NULL: a driver before CUDA 12.3. */
 static const char *driver_name(const void *kernel)
 {
@@ -289,8 +310,8 @@ THROUGH(cuLaunchKernel, driver_names, CUDA_NOT_FOUND,
 
 THROUGH(cuLaunchKernelEx, driver_names, CUDA_NOT_FOUND,
 	(const struct driver_launch *launch, void *kernel, void **parameters, void **extra),
-	(launch, kernel, parameters, extra), LAUNCHED(kernel, driver_name), queue_itself,
-	launch->queue)
+	(launch, kernel, parameters, extra), LAUNCHED(kernel, driver_name), queue_of_driver_launch,
+	(void *)(uintptr_t)launch)
 
 THROUGH(cudaLaunchKernel, runtime_names, CUDA_NOT_FOUND,
 	(const void *kernel, struct dim3 grid, struct dim3 block, void **parameters,
@@ -300,4 +321,5 @@ THROUGH(cudaLaunchKernel, runtime_names, CUDA_NOT_FOUND,
 
 THROUGH(cudaLaunchKernelExC, runtime_names, CUDA_NOT_FOUND,
 	(const struct runtime_launch *launch, const void *kernel, void **parameters),
-	(launch, kernel, parameters), LAUNCHED(kernel, runtime_name), queue_itself, launch->queue)
+	(launch, kernel, parameters), LAUNCHED(kernel, runtime_name), queue_of_runtime_launch,
+	(void *)(uintptr_t)launch)

@@ -278,6 +278,9 @@ static void check_launches(void)
 	CHECK(timed_cnt(kernel) == 2);
 	CHECK(newest(kernel, found) && found[0].value == 2000);
 	CHECK(found[1].kind != FLIGHT_TIMED_SHAPE);
+	for (int i = 0; i < EVERY; i++)
+		CHECK(cuLaunchKernelEx(NULL, (void *)(uintptr_t) "none", NULL, NULL) == 1);
+	CHECK(soon(has_launches, 3 * EVERY) && timed_cnt("none") == 0);
 }
 
 /* Nothing of ours goes into a graph, and nobody's capture is broken. */

@@ -9,6 +9,7 @@
 
 #define EXPORT DOUBLE_EXPORT
 #define QUEUES 64
+#define INVALID_VALUE 1
 #define NOT_READY 600
 #define CAPTURE_IMPLICIT 906
 #define LAUNCH_NS 2000
@@ -235,6 +236,8 @@ int cuLaunchKernelEx(const void *launch, void *kernel, void **parameters, void *
 {
 	void *queue;
 
+	if (launch == NULL)
+		return INVALID_VALUE;
 	memcpy(&queue, (const char *)launch + 32, sizeof(queue)); /* hStream of CUlaunchConfig */
 	return cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, queue, parameters, extra);
 }
