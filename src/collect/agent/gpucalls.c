@@ -4,11 +4,11 @@
 #include "base/clock.h"
 #include "base/compat.h"
 #include "collect/agent/gputimer.h"
+#include "collect/agent/helper.h"
 #include "collect/agent/lane.h"
 #include "collect/agent/names.h"
 
 #include <linux/futex.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -237,26 +237,6 @@ static void *run(_unused_ void *arg)
 	}
 }
 
-/* Signals of the job are for threads of the job. */
-static bool create_thread(void)
-{
-	sigset_t all, before;
-	pthread_attr_t attr;
-	pthread_t thread;
-	bool done;
-
-	if (pthread_attr_init(&attr) != 0)
-		return false;
-	(void)pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	(void)pthread_attr_setstacksize(&attr, STACK_BYTES);
-	(void)sigfillset(&all);
-	(void)sigprocmask(SIG_SETMASK, &all, &before);
-	done = pthread_create(&thread, &attr, run, NULL) == 0;
-	(void)sigprocmask(SIG_SETMASK, &before, NULL);
-	(void)pthread_attr_destroy(&attr);
-	return done;
-}
-
 /* --- for the agent --- */
 
 void gpucalls_open(void)
@@ -276,7 +256,7 @@ void gpucalls_watch(bool on)
 	if (!gpucalls.wanted || gpucalls.broken || gpucalls_are_on() == on)
 		return;
 	if (on && !gpucalls.thread) {
-		gpucalls.thread = create_thread();
+		gpucalls.thread = helper_start(run, STACK_BYTES) == 0;
 		gpucalls.broken = !gpucalls.thread;
 	}
 	on = on && !gpucalls.broken;
