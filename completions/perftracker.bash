@@ -6,7 +6,7 @@ _perftracker_options() {
 	case $1 in
 	run) echo '--out --keep-traces --format --report-to --quiet --slowdown --recent --learn
 		--blocked --min-gap --window --steps --source --exact --no-audit --budget-always
-		--budget-window --metrics --metrics-compat --gpu-calls --min-gain --jobs --help' ;;
+		--budget-window --metrics --metrics-compat --gpu-calls --gpu-samples --min-gain --jobs --help' ;;
 	analyze | localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed
 		--world-size --exit-code --jobs --help' ;;
 	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code
@@ -44,6 +44,7 @@ _perftracker() {
 		[ "$command" = timeline ] && formats=chrome
 		mapfile -t COMPREPLY < <(compgen -W "$formats" -- "$word")
 		;;
+	--gpu-samples) mapfile -t COMPREPLY < <(compgen -W 'own none' -A directory -- "$word") ;;
 	--metrics-compat) mapfile -t COMPREPLY < <(compgen -W xpu_timer -- "$word") ;;
 	--source) mapfile -t COMPREPLY < <(compgen -W 'auto agent torch' -- "$word") ;;
 	--report-to) mapfile -t COMPREPLY < <(compgen -W 'stderr stdout' -- "$word") ;;

@@ -22,6 +22,7 @@ sys.path.insert(0, str(HERE.parent / "live"))
 from live import PROGRAM, LiveTest, children  # noqa: E402
 
 LIMIT_S = 60  # what is awaited comes in less, on a machine that does nothing else
+OWN = ("--gpu-samples", "own")
 KHZ = ("cores_active", "matrix_active", "pcie_tx_rate", "link_rx_rate")
 
 # A DCGM that holds the counters while HELD is there, and notes down what it was told.
@@ -256,7 +257,7 @@ class Sampler(PmTest):
 
     def test_dcgm_is_resumed_by_the_next_job_when_both_are_killed(self) -> None:
         self.kill_both()
-        with self.job("--", "sleep", str(LIMIT_S)):
+        with self.job(*OWN, "--", "sleep", str(LIMIT_S)):
             wait_for(self.held.exists, "DCGM has its counters back")
         self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
 
@@ -298,10 +299,10 @@ class Job(PmTest):
         "--world", "2", "--slow-at", "60",
     )  # fmt: skip
 
-    def play(self, *words: str, iterations: int = 150) -> dict:
+    def play(self, *words: str, samples: tuple[str, ...] = OWN, iterations: int = 150) -> dict:
         """The GPU of rank 1 as its sidecar has it; self.absent: what the report misses of GPUs."""
         job = (*self.JOB, "--iterations", str(iterations))
-        done = self.run_job(*self.WORDS, *words, *job, limit_s=LIMIT_S * 2)
+        done = self.run_job(*self.WORDS, *samples, *words, *job, limit_s=LIMIT_S * 2)
         self.said = done.stderr.decode()
         self.assertEqual((done.returncode, done.stdout), (0, b"job done\n"), self.said)
         coverage = self.report("report-1.json")["coverage"]
@@ -330,6 +331,21 @@ class Job(PmTest):
         self.assertEqual(self.absent, [])
         self.assertAlmostEqual(self.kernel()["mu"], 0.5, 1)
 
+    def test_unasked_no_sampler_is_started_and_dcgm_not_called(self) -> None:
+        self.dcgm()
+        self.env["PM_DOUBLE_DO"] += " hang"
+        sign = self.folder / "hung"
+        self.env["PM_DOUBLE_SIGN"] = str(sign)
+        for samples in ((), ("--gpu-samples", "none")):
+            with self.subTest(samples=samples):
+                gpu = self.play(samples=samples)
+                self.assertEqual((self.told(), sign.exists()), ([], False))
+                self.assertTrue(self.held.exists())
+                self.assertEqual((gpu["why"], self.absent), ("", []))
+                self.assertLess(gpu["metrics"]["cores_active"]["samples"], 50)  # GPM's
+        self.play()  # as it would have been seen
+        self.assertEqual((self.told()[:1], sign.exists()), (["profile --pause"], True))
+
     def test_where_it_may_not_slower_samples_do_and_the_report_says_so(self) -> None:
         self.env["PM_DOUBLE_DO"] = "live refuse"
         gpu = self.play()
@@ -356,7 +372,7 @@ class Job(PmTest):
             except OSError:
                 return ""  # not yet
 
-        with self.job("--metrics", "0", *self.WORDS, *self.JOB, "--iterations", "2000"):
+        with self.job("--metrics", "0", *self.WORDS, *OWN, *self.JOB, "--iterations", "2000"):
             for line in (
                 'perftracker_gpu_power_watts{gpu="1"} 650',
                 'perftracker_gpu_device_info{gpu="1",name="NVIDIA H100 80GB HBM3",uuid="00000001-',
@@ -370,7 +386,7 @@ class Job(PmTest):
 
     def test_dcgm_is_resumed_when_the_daemon_is_killed(self) -> None:
         self.dcgm()
-        with self.job(*self.WORDS, *self.JOB) as job:
+        with self.job(*self.WORDS, *OWN, *self.JOB) as job:
             wait_for(lambda: not self.held.exists(), "DCGM is paused")
             (daemon,) = (
                 pid for pid in children(job.pid)
@@ -387,11 +403,11 @@ class Job(PmTest):
         try:
             wait_for((share / "wanted").exists, "the sampler")
             self.env["LD_LIBRARY_PATH"] = self.nvml  # no CUDA, no CUPTI
-            gpu = self.play("--gpu-samples", str(share))
+            gpu = self.play(samples=("--gpu-samples", str(share)))
             self.assertEqual((gpu["index"], gpu["why"]), (1, ""))
             self.assertGreater(gpu["metrics"]["cores_active"]["samples"], 100)
             del self.env["LD_LIBRARY_PATH"]  # no NVML either
-            gpu = self.play("--gpu-samples", str(share))
+            gpu = self.play(samples=("--gpu-samples", str(share)))
             self.assertEqual((gpu["index"], gpu["why"]), (1, ""))
             self.assertGreater(gpu["metrics"]["cores_active"]["samples"], 100)
             self.assertEqual(list((share / "wanted").iterdir()), [], "the wish is taken back")
@@ -400,7 +416,7 @@ class Job(PmTest):
             self.assertEqual(sampler.wait(LIMIT_S), 0)
 
     def test_a_folder_where_nobody_writes_is_told(self) -> None:
-        gpu = self.play("--gpu-samples", str(self.folder / "nowhere"))
+        gpu = self.play(samples=("--gpu-samples", str(self.folder / "nowhere")))
         self.assertIn("nobody writes", gpu["why"])
         self.assertIn("cores_active", gpu["metrics"])
 
