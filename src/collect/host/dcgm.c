@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -76,24 +77,34 @@ static int run(const struct dcgm *dcgm, const char *order)
 
 /* --- the note: "PID START\n", START as /proc/PID/stat has it --- */
 
-static int write_note(const struct dcgm *dcgm)
+static int write_text(const char *path, const char *text, size_t len)
 {
-	int fd = open(dcgm->note, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-	struct procfs_stat stat;
-	char text[NOTE_BYTES];
-	int len, error;
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), error;
 
 	if (fd < 0)
 		return -errno;
-	error = procfs_read_stat("", (uint32_t)dcgm->owner, 0, &stat);
-	if (error == 0) {
-		len = snprintf(text, sizeof(text), "%d %" PRIu64 "\n", (int)dcgm->owner,
-			       stat.start);
-		error = file_write_all(fd, text, (size_t)len);
-	}
-	(void)close(fd);
+	error = file_write_all(fd, text, len);
+	return close(fd) != 0 && error == 0 ? -errno : error;
+}
+
+/* It is there with its text or not at all: one without would be taken for a dead one's. */
+static int write_note(const struct dcgm *dcgm)
+{
+	char unfinished[PATH_MAX], text[NOTE_BYTES];
+	struct procfs_stat stat;
+	int error = procfs_read_stat("", (uint32_t)dcgm->owner, 0, &stat), len;
+
 	if (error < 0)
-		(void)unlink(dcgm->note);
+		return error;
+	if (snprintf(unfinished, sizeof(unfinished), "%s.%d", dcgm->note, (int)getpid()) >=
+	    (int)sizeof(unfinished))
+		return -ENAMETOOLONG;
+	len = snprintf(text, sizeof(text), "%d %" PRIu64 "\n", (int)dcgm->owner, stat.start);
+	(void)unlink(unfinished); /* of a dead process with our number */
+	error = write_text(unfinished, text, (size_t)len);
+	if (error == 0 && link(unfinished, dcgm->note) != 0)
+		error = -errno;
+	(void)unlink(unfinished);
 	return error;
 }
 
@@ -139,10 +150,10 @@ int dcgm_pause(const struct dcgm *dcgm)
 		return error == -EEXIST ? -EBUSY : error;
 	error = run(dcgm, "--pause");
 	if (error == -ETIME) /* perhaps it is paused */
-		(void)dcgm_resume(dcgm);
-	else if (error < 0)
+		return dcgm_resume(dcgm) < 0 ? -ETIME : -ENODEV;
+	if (error < 0)
 		(void)unlink(dcgm->note);
-	return error == -ETIME ? -ENODEV : error;
+	return error;
 }
 
 int dcgm_resume(const struct dcgm *dcgm)

@@ -5,7 +5,8 @@
  * What is paused must be resumed, also when whoever paused it dies: a note, written
  * before, says who that was, and the next to come resumes what the dead left.
  *
- * Source: facts/collection.md section 4; `dcgmi profile --pause`, `--resume`.
+ * Source: DCGM user guide, "Feature Overview", Profiling Metrics, on `dcgmi profile --pause`
+ * and `--resume`.
  */
 #pragma once
 
@@ -29,7 +30,8 @@ bool dcgm_owns_counters(const char *chip);
 
 /*
  * Pauses it. Returns 0; -EBUSY: another process has, and lives; -ENODEV: there is no DCGM
- * that answers; or -errno of the note. Blocks up to answer_ms; on failure nothing is left.
+ * that answers; -ETIME: nobody knows whether it is paused, dcgm_resume() is to be called until it
+ * works; or -errno of the note. Blocks up to twice answer_ms; of other failures nothing is left.
  */
 _must_check_ int dcgm_pause(const struct dcgm *dcgm);
 

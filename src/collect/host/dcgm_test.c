@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -104,10 +105,43 @@ static void one_that_does_not_answer_is_killed(void **state _unused_)
 {
 	fixture.dcgm.answer_ms = 300;
 	tell("exec sleep 1000\n");
-	assert_int_equal(dcgm_pause(&fixture.dcgm), -ENODEV);
+	assert_int_equal(dcgm_pause(&fixture.dcgm), -ETIME);
 	assert_int_equal(access(fixture.note, F_OK), 0);
 	fixture.dcgm.answer_ms = 60000;
 	tell("exit 0\n");
+	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+}
+
+static void a_pause_without_an_answer_is_taken_back(void **state _unused_)
+{
+	fixture.dcgm.answer_ms = 300;
+	tell("[ $2 != --pause ] || exec sleep 1000\n");
+	assert_int_equal(dcgm_pause(&fixture.dcgm), -ENODEV);
+	assert_int_not_equal(access(fixture.note, F_OK), 0);
+}
+
+/* Another process that reads it meanwhile would take an empty one for that of a dead one. */
+static void a_note_is_never_seen_unfinished(void **state)
+{
+	_Alignas(struct inotify_event) char events[4096];
+	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC), created = 0;
+	ssize_t len;
+
+	assert_true(inotify_add_watch(fd, *state, IN_CREATE | IN_MODIFY) >= 0);
+	assert_int_equal(dcgm_pause(&fixture.dcgm), 0);
+	len = read(fd, events, sizeof(events));
+	assert_true(len > 0);
+	for (ssize_t at = 0; at < len;) {
+		const struct inotify_event *event = (const void *)(events + at);
+
+		if (strcmp(event->name, "note") == 0) {
+			assert_int_equal(event->mask & IN_MODIFY, 0);
+			created++;
+		}
+		at += (ssize_t)(sizeof(*event) + event->len);
+	}
+	assert_int_equal(created, 1);
+	assert_int_equal(close(fd), 0);
 	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
 }
 
@@ -183,6 +217,8 @@ int main(void)
 		TEST(it_is_paused_by_one_at_a_time),
 		TEST(without_dcgm_nothing_is_left),
 		TEST(one_that_does_not_answer_is_killed),
+		TEST(a_pause_without_an_answer_is_taken_back),
+		TEST(a_note_is_never_seen_unfinished),
 		TEST(a_resume_that_fails_is_left_to_the_next),
 		TEST(what_the_dead_left_is_resumed),
 		TEST(notes_that_make_no_sense_are_of_the_dead),
