@@ -184,7 +184,13 @@ class Metrics(MetricsMixin):
         # Late: a slowdown by chance while the processes start must be over before.
         job = self.fake("--world", "2", "--iterations", "20000", "--ms", "20", "--slow-at", "200")
         with self.job(*self.METRICS, *job):
-            samples = self.await_total(1, "perftracker_reports_total", verdict="abnormal")
+            samples = self.await_total(1, "perftracker_reports_total")
+            for _ in range(5):  # a busy machine can hide it for a window
+                if total(samples, "perftracker_reports_total", verdict="abnormal") > 0:
+                    break
+                self.ask("profile")
+                samples = self.scrape()
+            self.assertGreater(total(samples, "perftracker_reports_total", verdict="abnormal"), 0)
             self.assertEqual(total(samples, "perftracker_report_accused", rank="1"), 1)
             self.assertGreater(total(samples, "perftracker_report_gain_seconds"), 0)
 
