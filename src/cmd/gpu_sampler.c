@@ -72,6 +72,7 @@ int cmd_gpu_sampler(int argc, char **argv)
 {
 	struct gpusampler_options options = { .stop_fd = -1,
 					      .silent_ms = GPUSAMPLER_SILENT_MS,
+					      .again_ns = GPUSAMPLER_AGAIN_NS,
 					      .longest_ns = GPUSAMPLER_LONGEST_NS,
 					      .rest_ns = GPUSAMPLER_REST_NS };
 	enum gpusampler_end end;

@@ -52,6 +52,8 @@ static int start_sampler(struct gpufeed *feed)
 	gpufeed_mind(feed);
 	if (feed->pid > 0)
 		return -EBUSY;
+	if (feed->stuck)
+		return -ENODEV;
 	if (mkdir(feed->setup.dir, 0700) != 0 && errno != EEXIST)
 		return -errno;
 	if (pipe2(fds, O_CLOEXEC) != 0)
@@ -118,5 +120,7 @@ void gpufeed_mind(struct gpufeed *feed)
 	if (!WIFEXITED(status) || WEXITSTATUS(status) == GPUSAMPLER_CRASHED)
 		feed->crashed++;
 	else
-		feed->hung += WEXITSTATUS(status) == GPUSAMPLER_HUNG;
+		feed->hung += WEXITSTATUS(status) == GPUSAMPLER_HUNG ||
+			      WEXITSTATUS(status) == GPUSAMPLER_STUCK;
+	feed->stuck |= WIFEXITED(status) && WEXITSTATUS(status) == GPUSAMPLER_STUCK;
 }

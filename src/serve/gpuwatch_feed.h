@@ -24,6 +24,7 @@ struct gpufeed {
 	int stop_fd; /* closed: it is to end */
 	int64_t wished_ns;
 	uint32_t started, crashed, hung; /* samplers */
+	bool stuck; /* one could not be killed: there is no other, which would only join it */
 };
 
 /* Strings are borrowed. */

@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #define LOOK_MS 100
-#define END_MS 2000		     /* for a sampler that was told to stop */
-#define AGAIN_NS (10 * NSEC_PER_SEC) /* standing: after one that could not, or crashed */
+#define END_MS 2000    /* for a sampler that was told to stop */
+#define LAST_RESUMES 3 /* DCGM's, before we leave it to the next keeper */
 
 /* Between keeper and sampler, one byte each. */
 enum word {
@@ -39,8 +39,12 @@ struct keeper {
 	int signal_fd;
 	pid_t child; /* 0: none */
 	int child_fd;
+	pid_t stuck; /* killed, and asleep in a driver: there is none beside it; 0: none */
 	int64_t started_ns, heard_ns, not_before_ns;
-	bool paused, stop;
+	/* How DCGM gets its counters back: ours, or what a dead one left; NULL: it has them. */
+	int (*give_back)(const struct dcgm *dcgm);
+	int64_t give_back_ns; /* not before */
+	bool stop;
 	enum gpusampler_end end; /* of the latest child */
 };
 
@@ -198,7 +202,7 @@ static void tell_readers(struct keeper *keeper, const char *why)
 	sidecar_done(&piece);
 }
 
-/* Waits for a child that is dead or dying; one asleep in a driver is left behind. */
+/* Waits for a child that is dead or dying. One asleep in a driver does not die: false. */
 static bool bury(pid_t child, int limit_ms, int *ret_status)
 {
 	int64_t due_ns = clock_mono_ns() + limit_ms * NSEC_PER_MSEC;
@@ -223,26 +227,50 @@ static enum gpusampler_end end_of(struct keeper *keeper, int status)
 	return GPUSAMPLER_CRASHED;
 }
 
-/* After this there is no child, and DCGM has its counters back. */
+/* What fails is tried again: a DCGM that stays paused has no metrics for anybody. */
+static void give_back(struct keeper *keeper)
+{
+	bool first = keeper->give_back_ns == 0;
+
+	if (keeper->give_back == NULL)
+		return;
+	if (keeper->give_back(&keeper->dcgm) >= 0) {
+		keeper->give_back = NULL;
+		keeper->give_back_ns = 0;
+		return;
+	}
+	keeper->give_back_ns = clock_mono_ns() + keeper->options->again_ns;
+	if (first)
+		log_line(LOG_WARNING,
+			 "event=dcgm-not-resumed effect=\"tried again; by hand: " DCGM_PROGRAM
+			 " profile --resume\"");
+}
+
+static enum gpusampler_end kill_child(struct keeper *keeper)
+{
+	int status;
+
+	(void)kill(keeper->child, SIGKILL);
+	if (!bury(keeper->child, END_MS, &status))
+		keeper->stuck = keeper->child;
+	tell_readers(keeper, "PM sampling: killed, it did not answer");
+	return keeper->stuck > 0 ? GPUSAMPLER_STUCK : GPUSAMPLER_HUNG;
+}
+
+/* After this there is no child, or it is stuck, and DCGM has its counters back, or will. */
 static void end_child(struct keeper *keeper, int limit_ms)
 {
 	int status = 0;
 
-	if (bury(keeper->child, limit_ms, &status)) {
+	if (bury(keeper->child, limit_ms, &status))
 		keeper->end = end_of(keeper, status);
-	} else {
-		(void)kill(keeper->child, SIGKILL);
-		(void)bury(keeper->child, END_MS, &status);
-		keeper->end = GPUSAMPLER_HUNG;
-		tell_readers(keeper, "PM sampling: killed, it did not answer");
-	}
+	else
+		keeper->end = kill_child(keeper);
 	(void)close(keeper->child_fd);
 	keeper->child = 0;
 	if (keeper->end != GPUSAMPLER_DONE)
-		keeper->not_before_ns = clock_mono_ns() + AGAIN_NS;
-	if (keeper->paused)
-		(void)dcgm_resume(&keeper->dcgm);
-	keeper->paused = false;
+		keeper->not_before_ns = clock_mono_ns() + keeper->options->again_ns;
+	give_back(keeper);
 }
 
 static void stop_child(struct keeper *keeper)
@@ -255,9 +283,11 @@ static void stop_child(struct keeper *keeper)
 
 static void pause_for_child(struct keeper *keeper)
 {
-	if (!keeper->paused)
-		keeper->paused = dcgm_pause(&keeper->dcgm) == 0;
-	(void)say(keeper->child_fd, keeper->paused ? WORD_YES : WORD_NO);
+	int error = dcgm_pause(&keeper->dcgm);
+
+	if (error == 0 || error == -ETIME)
+		keeper->give_back = dcgm_resume;
+	(void)say(keeper->child_fd, error == 0 ? WORD_YES : WORD_NO);
 }
 
 static void hear_child(struct keeper *keeper)
@@ -298,13 +328,31 @@ static void mind_silence(struct keeper *keeper)
 		end_child(keeper, 0);
 }
 
+/* What an earlier child left to be done. */
+static void mind_leftovers(struct keeper *keeper)
+{
+	if (keeper->stuck > 0 && waitpid(keeper->stuck, NULL, WNOHANG) != 0) {
+		keeper->stuck = 0;
+		keeper->end = GPUSAMPLER_HUNG;
+	}
+	if (keeper->child == 0 && clock_mono_ns() >= keeper->give_back_ns)
+		give_back(keeper);
+}
+
+/* Another child would pile up on one that is stuck, or find DCGM neither paused nor not. */
+static bool may_start(const struct keeper *keeper, int64_t now_ns)
+{
+	return keeper->child == 0 && keeper->stuck == 0 && keeper->give_back == NULL &&
+	       now_ns >= keeper->not_before_ns;
+}
+
 /* Nobody has the counters for ever, however long it is wanted. */
 static void mind_wishes(struct keeper *keeper)
 {
 	int64_t now_ns = clock_mono_ns();
 	bool wanted = gpushare_is_wanted(&keeper->share, clock_wall_ns());
 
-	if (keeper->child == 0 && wanted && now_ns >= keeper->not_before_ns) {
+	if (wanted && may_start(keeper, now_ns)) {
 		start_child(keeper);
 	} else if (keeper->child > 0 && !wanted) {
 		stop_child(keeper);
@@ -318,15 +366,22 @@ static void keep(struct keeper *keeper)
 {
 	bool standing = keeper->options->stop_fd < 0;
 
-	if (!standing)
+	if (!standing && may_start(keeper, clock_mono_ns()))
 		start_child(keeper);
+	else if (!standing)
+		tell_readers(keeper, "PM sampling: DCGM was left paused, and does not resume");
 	while (!keeper->stop) {
 		look(keeper);
 		mind_silence(keeper);
+		mind_leftovers(keeper);
 		if (standing && !keeper->stop)
 			mind_wishes(keeper);
 	}
 	stop_child(keeper);
+	for (int i = 1; i < LAST_RESUMES && keeper->give_back != NULL; i++) {
+		(void)poll(NULL, 0, LOOK_MS);
+		give_back(keeper);
+	}
 }
 
 /* What a terminal sends to a job's group is not for us: whoever started us closes stop_fd. */
@@ -346,10 +401,13 @@ static void take_signals(struct keeper *keeper)
 		keeper->options->stop_fd < 0 ? signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
 }
 
-static void recover(const struct dcgm *dcgm)
+static int recover(const struct dcgm *dcgm)
 {
-	if (dcgm_recover(dcgm) > 0)
+	int done = dcgm_recover(dcgm);
+
+	if (done > 0)
 		log_line(LOG_WARNING, "event=dcgm-resumed why=\"who paused it had died\"");
+	return done;
 }
 
 void gpusampler_recover(void)
@@ -358,19 +416,20 @@ void gpusampler_recover(void)
 	const struct dcgm dcgm = { DCGM_PROGRAM, note, DCGM_ANSWER_MS, getpid() };
 
 	if (gpusampler_note(note, sizeof(note), NULL) == 0)
-		recover(&dcgm);
+		(void)recover(&dcgm);
 }
 
 enum gpusampler_end gpusampler_run(const struct gpusampler_options *options, struct err *err)
 {
 	struct keeper keeper = { .options = options,
+				 .give_back = recover,
 				 .dcgm = { DCGM_PROGRAM, options->note, DCGM_ANSWER_MS,
 					   getpid() } };
 
 	if (gpushare_create(options->dir, options->stop_fd < 0, &keeper.share, err) < 0)
 		return GPUSAMPLER_NO_START;
 	take_signals(&keeper);
-	recover(&keeper.dcgm);
+	give_back(&keeper);
 	keep(&keeper);
 	gpushare_close_writer(&keeper.share);
 	if (options->stop_fd >= 0)

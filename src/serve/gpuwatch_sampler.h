@@ -8,7 +8,9 @@
  *	sampler   collect/host/pmsampler.h; writes its pieces into the folder.
  *
  * The keeper ends the sampler when whoever started it is gone. If the keeper is killed, the
- * sampler resumes DCGM; if both are, the next keeper does (collect/host/dcgm.h).
+ * sampler resumes DCGM; if both are, the next keeper does (collect/host/dcgm.h). A resume that
+ * fails is tried again, and until it works there is no other sampler; nor is there while one that
+ * was killed does not die.
  */
 #pragma once
 
@@ -18,6 +20,7 @@
 #define GPUSAMPLER_SILENT_MS 10000		   /* the start of CUDA takes seconds */
 #define GPUSAMPLER_LONGEST_NS (120 * NSEC_PER_SEC) /* standing: at once, whoever wants it */
 #define GPUSAMPLER_REST_NS (30 * NSEC_PER_SEC)	   /* ... and then not for so long */
+#define GPUSAMPLER_AGAIN_NS (10 * NSEC_PER_SEC)	   /* after what failed: a sampler, a resume */
 
 /* Strings are borrowed. */
 struct gpusampler_options {
@@ -26,6 +29,7 @@ struct gpusampler_options {
 	const char *library; /* path of libcupti; NULL: as it is found */
 	int stop_fd;	     /* for a window: until it is closed; -1: standing, until SIGTERM */
 	int silent_ms;
+	int64_t again_ns;
 	int64_t longest_ns, rest_ns; /* standing */
 };
 
@@ -35,7 +39,8 @@ enum gpusampler_end {
 	GPUSAMPLER_NO_START = 1, /* the folder; err tells */
 	GPUSAMPLER_NOTHING = 10, /* nothing can be sampled; the last piece tells why */
 	GPUSAMPLER_CRASHED = 11,
-	GPUSAMPLER_HUNG = 12, /* it was silent, or did not end when it was told to */
+	GPUSAMPLER_HUNG = 12,  /* it was silent, or did not end when it was told to */
+	GPUSAMPLER_STUCK = 13, /* nor when it was killed: it is left behind, asleep in a driver */
 };
 
 /*

@@ -526,6 +526,37 @@ static void a_wish_ends_with_the_window(void **state)
 	gpuwatch_stop(watch);
 }
 
+/* --- samplers of our own, which are scripts here --- */
+
+static void play_sampler(struct gpufeed *feed, const char *root, const char *script)
+{
+	write_file(root, "sampler", script);
+	assert_int_equal(gpufeed_begin(feed), 0);
+	gpufeed_end(feed);
+	while (feed->pid > 0) {
+		gpufeed_mind(feed);
+		(void)usleep(1000);
+	}
+}
+
+static void after_one_that_could_not_be_killed_there_is_no_other(void **state)
+{
+	char program[128], dir[128];
+	struct gpufeed feed;
+
+	(void)snprintf(program, sizeof(program), "%s/sampler", (char *)*state);
+	(void)snprintf(dir, sizeof(dir), "%s/gpus", (char *)*state);
+	write_file(*state, "sampler", "");
+	assert_int_equal(chmod(program, 0700), 0);
+	gpufeed_init(&(struct gpufeed_setup){ .program = program, .dir = dir }, &feed);
+	play_sampler(&feed, *state, "#!/bin/sh\nexit 12\n");
+	assert_int_equal(feed.hung, 1);
+	play_sampler(&feed, *state, "#!/bin/sh\nexit 13\n");
+	assert_int_equal(feed.hung, 2);
+	assert_int_equal(gpufeed_begin(&feed), -ENODEV);
+	assert_int_equal(feed.started, 2);
+}
+
 #define SHARED(name) cmocka_unit_test_setup_teardown(name, reset_share, end_share)
 
 int main(void)
@@ -539,6 +570,9 @@ int main(void)
 		cmocka_unit_test_setup(faults_are_handed_over_once_in_their_order, reset),
 		cmocka_unit_test_setup(a_host_without_gpus_says_why, reset),
 		cmocka_unit_test_setup(a_driver_that_hangs_holds_nobody_up, reset),
+		cmocka_unit_test_setup_teardown(
+			after_one_that_could_not_be_killed_there_is_no_other, make_root,
+			remove_root),
 		SHARED(samples_at_khz_take_the_place_of_slower_ones),
 		SHARED(a_sampler_that_gives_nothing_leaves_it_to_slower_ones),
 		SHARED(a_piece_without_samples_changes_nothing),

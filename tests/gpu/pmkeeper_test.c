@@ -13,17 +13,34 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static struct {
+	bool asleep; /* children are, in a driver: no signal ends them */
 	char note[128];
 	struct gpushare_reader reader;
 	pid_t keeper;
 	int stop_fd; /* -1: standing */
 	size_t samples;
-	char why[64]; /* the latest that was told of all devices */
+	char dcgm[128], held[160]; /* folder and file of a DCGM; "": there is none */
+	char why[64];		   /* the latest that was told of all devices */
 } fixture;
+
+/* These two stand in for libc's. */
+int kill(pid_t pid, int number)
+{
+	return fixture.asleep && number == SIGKILL ? 0 : (int)syscall(SYS_kill, pid, number);
+}
+
+unsigned alarm(unsigned limit_s)
+{
+	const struct itimerval timer = { .it_value.tv_sec = limit_s };
+
+	return fixture.asleep ? 0 : (unsigned)setitimer(ITIMER_REAL, &timer, NULL);
+}
 
 static int make_dir(void **state)
 {
@@ -69,6 +86,7 @@ static void start(const char *dir, const char *words, bool standing, int silent_
 							    .library = getenv("PM_DOUBLE"),
 							    .stop_fd = fds[0],
 							    .silent_ms = silent_ms,
+							    .again_ns = 50 * NSEC_PER_MSEC,
 							    .longest_ns = 300 * NSEC_PER_MSEC,
 							    .rest_ns = 700 * NSEC_PER_MSEC };
 
@@ -99,7 +117,8 @@ static int end(void)
 static int remove_dir(void **state)
 {
 	(void)remove_root(state);
-	return 0;
+	*state = fixture.dcgm;
+	return fixture.dcgm[0] != '\0' ? remove_root(state) : 0;
 }
 
 static void one_that_is_silent_is_killed_in_the_window(void **state)
@@ -116,6 +135,114 @@ static void one_that_works_is_left_alone(void **state)
 	while (fixture.samples < 100)
 		read_all();
 	assert_string_equal(fixture.why, "");
+	assert_int_equal(end(), GPUSAMPLER_DONE);
+}
+
+/* Its only child; 0: there is none. */
+static pid_t child_of_keeper(void)
+{
+	char path[64], text[64] = "", *end;
+	pid_t child;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)fixture.keeper,
+		       (int)fixture.keeper);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	(void)fclose(file);
+	child = (pid_t)strtol(text, &end, 10);
+	assert_string_equal(end + strspn(end, " "), "");
+	return child;
+}
+
+/* Reads the rest, and wishes for more if the keeper stands. */
+static void wish_and_read(void)
+{
+	if (fixture.stop_fd < 0)
+		(void)gpushare_wish(&fixture.reader);
+	read_all();
+}
+
+static void await_why(const char *why)
+{
+	while (strcmp(fixture.why, why) != 0)
+		wish_and_read();
+}
+
+static void no_other_is_started_beside_one_that_cannot_be_killed(void **state)
+{
+	int64_t told_ns;
+	pid_t stuck, next;
+
+	fixture.asleep = true;
+	start(*state, "live hang", true, 300);
+	await_why("PM sampling: killed, it did not answer");
+	stuck = child_of_keeper();
+	assert_true(stuck > 0);
+	/* Long enough for another: child_of_keeper() takes no second one. */
+	told_ns = clock_mono_ns();
+	while (clock_mono_ns() - told_ns < NSEC_PER_SEC) {
+		wish_and_read();
+		assert_int_equal(child_of_keeper(), stuck);
+	}
+	assert_int_equal(syscall(SYS_kill, stuck, SIGKILL), 0); /* the driver has let go of it */
+	while ((next = child_of_keeper()) == stuck || next == 0)
+		wish_and_read();
+	assert_int_equal(syscall(SYS_kill, next, SIGKILL), 0);
+	gpushare_close(&fixture.reader);
+	assert_int_equal(end(), GPUSAMPLER_CRASHED);
+}
+
+static void who_started_it_hears_that_one_could_not_be_killed(void **state)
+{
+	pid_t stuck;
+
+	fixture.asleep = true;
+	start(*state, "live hang", false, 300);
+	await_why("PM sampling: killed, it did not answer");
+	stuck = child_of_keeper();
+	assert_int_equal(end(), GPUSAMPLER_STUCK);
+	assert_int_equal(syscall(SYS_kill, stuck, SIGKILL), 0);
+}
+
+/* DCGM has the counters while `held` is there, and takes them back once `mended` is. */
+static void make_dcgm(const char *root)
+{
+	char path[256], script[512];
+
+	(void)snprintf(script, sizeof(script),
+		       "#!/bin/sh\ncd %s.dcgm\ncase $2 in\n--pause) mv held paused ;;\n"
+		       "--resume) [ -e mended ] && mv paused held ;;\nesac\n",
+		       root);
+	(void)snprintf(fixture.dcgm, sizeof(fixture.dcgm), "%s.dcgm", root);
+	assert_int_equal(mkdir(fixture.dcgm, 0700), 0);
+	write_file(fixture.dcgm, "dcgmi", script);
+	write_file(fixture.dcgm, "held", "");
+	(void)snprintf(path, sizeof(path), "%s/dcgmi", fixture.dcgm);
+	assert_int_equal(chmod(path, 0700), 0);
+	(void)snprintf(path, sizeof(path), "%s:%s", fixture.dcgm, getenv("PATH"));
+	assert_int_equal(setenv("PATH", path, 1), 0);
+	(void)snprintf(fixture.held, sizeof(fixture.held), "%s/held", fixture.dcgm);
+	assert_int_equal(setenv("PM_DOUBLE_HELD", fixture.held, 1), 0);
+	assert_int_equal(setenv("PM_DOUBLE_CHIP", "GA100", 1), 0);
+}
+
+static void a_resume_that_fails_is_tried_again(void **state)
+{
+	make_dcgm(*state);
+	start(*state, "live held", true, 60000);
+	while (fixture.samples == 0)
+		wish_and_read();
+	assert_int_not_equal(access(fixture.held, F_OK), 0);
+	gpushare_close(&fixture.reader);
+	while (child_of_keeper() != 0) /* it, then dcgmi; both come and go */
+		read_all();
+	assert_int_not_equal(access(fixture.held, F_OK), 0);
+	assert_int_equal(access(fixture.note, F_OK), 0);
+	write_file(fixture.dcgm, "mended", "");
+	while (access(fixture.held, F_OK) != 0 || access(fixture.note, F_OK) == 0)
+		read_all();
 	assert_int_equal(end(), GPUSAMPLER_DONE);
 }
 
@@ -149,7 +276,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(one_that_is_silent_is_killed_in_the_window),
 		TEST(one_that_works_is_left_alone),
+		TEST(no_other_is_started_beside_one_that_cannot_be_killed),
+		TEST(who_started_it_hears_that_one_could_not_be_killed),
 		TEST(nobody_has_the_counters_for_ever),
+		TEST(a_resume_that_fails_is_tried_again), /* the last: there is a DCGM from now on */
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
