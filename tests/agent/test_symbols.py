@@ -17,9 +17,12 @@ IMPORTS = {
     "clock_gettime",
     "close",
     "connect",
+    "dl_iterate_phdr",
     "dladdr",
+    "dlclose",
     "dlopen",
     "dlsym",
+    "dlvsym",
     "ftruncate",
     "ftruncate64",
     "getenv",
@@ -77,7 +80,15 @@ IMPORTS = {
     "__gmon_start__",
 }
 # Outside libc.so.6 before glibc 2.34: a program without threads must start without them.
-WEAK = {"dladdr", "dlopen", "dlsym", "pthread_attr_setstacksize", "pthread_create"}
+WEAK = {
+    "dladdr",
+    "dlclose",
+    "dlopen",
+    "dlsym",
+    "dlvsym",
+    "pthread_attr_setstacksize",
+    "pthread_create",
+}
 EXPORTS = {
     "InitializeInjection",
     "cuLaunchKernel",

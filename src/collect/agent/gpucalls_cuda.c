@@ -56,7 +56,7 @@ struct blas_place {
 
 static bool queue_of_blas(void *at, void **ret)
 {
-	static struct realcall real = { "cublasGetStream_v2", blas_names, { { 0 } } };
+	static struct realcall real = REALCALL("cublasGetStream_v2", blas_names);
 	const struct blas_place *place = at;
 	int (*get)(void *handle, void **ret) = NULL;
 
@@ -72,7 +72,7 @@ static bool queue_of_blas(void *at, void **ret)
 	EXPORT int function parameters;                                                     \
 	int function parameters                                                             \
 	{                                                                                   \
-		static struct realcall real = { #function, library, { { 0 } } };            \
+		static struct realcall real = REALCALL(#function, library);                 \
 		int(*next) parameters = NULL;                                               \
 		uint64_t timer;                                                             \
 		int ret;                                                                    \
@@ -182,48 +182,50 @@ BLAS(cublasHgemmBatched, TYPE_R_16F, batch, TYPED_BATCHED_PARAMETERS, TYPED_BATC
 
 /* --- cuBLASLt --- */
 
-/* An attribute of a descriptor; 0 when it can't be read. */
-static uint64_t attribute(struct realcall *real, const void *library, const void *descriptor,
-			  int which, size_t bytes)
+typedef int get_attribute(const void *descriptor, int which, void *ret, size_t size,
+			  size_t *written);
+
+static get_attribute *getter(struct realcall *real, const void *library)
 {
-	int (*get)(const void *descriptor, int which, void *ret, size_t size, size_t *written);
+	get_attribute *get = NULL;
+
+	*(void **)&get = realcall_find(real, library);
+	return get;
+}
+
+/* An attribute of a descriptor; 0 when it can't be read. */
+static uint64_t attribute(get_attribute *get, const void *descriptor, int which, size_t bytes)
+{
 	uint64_t value = 0;
 	size_t written = 0;
 
-	*(void **)&get = realcall_find(real, library);
 	if (get == NULL || descriptor == NULL ||
 	    get(descriptor, which, &value, bytes, &written) != 0)
 		return 0;
 	return value;
 }
 
-static uint64_t layout(const void *library, const void *matrix, int which, size_t bytes)
-{
-	static struct realcall real = { "cublasLtMatrixLayoutGetAttribute",
-					blaslt_names,
-					{ { 0 } } };
-
-	return attribute(&real, library, matrix, which, bytes);
-}
-
 static bool is_transposed(const void *library, const void *description)
 {
-	static struct realcall real = { "cublasLtMatmulDescGetAttribute", blaslt_names, { { 0 } } };
+	static struct realcall real = REALCALL("cublasLtMatmulDescGetAttribute", blaslt_names);
 
-	return attribute(&real, library, description, DESC_TRANSA, sizeof(int32_t)) != CUBLAS_N;
+	return attribute(getter(&real, library), description, DESC_TRANSA, sizeof(int32_t)) !=
+	       CUBLAS_N;
 }
 
 /* Rows and columns are those of the matrix, however it lies in memory. */
 static struct gpucall lt_call(const void *library, const void *description, const void *a,
 			      const void *d)
 {
+	static struct realcall real = REALCALL("cublasLtMatrixLayoutGetAttribute", blaslt_names);
+	get_attribute *layout = getter(&real, library);
 	int inner = is_transposed(library, description) ? LAYOUT_ROWS : LAYOUT_COLS;
 
-	return (struct gpucall){ .m = layout(library, d, LAYOUT_ROWS, 8),
-				 .n = layout(library, d, LAYOUT_COLS, 8),
-				 .k = layout(library, a, inner, 8),
-				 .batch = layout(library, d, LAYOUT_BATCH, 4),
-				 .type = (uint16_t)layout(library, a, LAYOUT_TYPE, 4) };
+	return (struct gpucall){ .m = attribute(layout, d, LAYOUT_ROWS, 8),
+				 .n = attribute(layout, d, LAYOUT_COLS, 8),
+				 .k = attribute(layout, a, inner, 8),
+				 .batch = attribute(layout, d, LAYOUT_BATCH, 4),
+				 .type = (uint16_t)attribute(layout, a, LAYOUT_TYPE, 4) };
 }
 
 THROUGH(cublasLtMatmul, blaslt_names, CUBLAS_NOT_INITIALIZED,
@@ -277,7 +279,7 @@ static bool queue_of_runtime_launch(void *at, void **ret)
 /* NULL: a driver before CUDA 12.3. */
 static const char *driver_name(const void *kernel)
 {
-	static struct realcall real = { "cuFuncGetName", driver_names, { { 0 } } };
+	static struct realcall real = REALCALL("cuFuncGetName", driver_names);
 	int (*get)(const char **ret, const void *kernel) = NULL;
 	const char *name = NULL;
 
@@ -288,7 +290,7 @@ static const char *driver_name(const void *kernel)
 /* The runtime's kernels are addresses in the program. */
 static const char *runtime_name(const void *kernel)
 {
-	static struct realcall real = { "cudaGetFuncBySymbol", runtime_names, { { 0 } } };
+	static struct realcall real = REALCALL("cudaGetFuncBySymbol", runtime_names);
 	int (*get)(void **ret, const void *kernel) = NULL;
 	void *loaded = NULL;
 

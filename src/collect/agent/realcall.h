@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The function that a caller would have got had we not exported one of its name: behind us in the
- * order of the dynamic linker; else where the caller's library has it from, as Python loads
- * libraries for itself, and a process may have two versions of one; else in a library of that name
- * that is loaded. Looked for at the first call from each place, and kept.
+ * The function that a caller would have got had we not exported one of its name. A process may
+ * have two versions of a library, so that this depends on the library that calls: it gets what it
+ * was linked to, or what stands before that in the order of the dynamic linker and has the same
+ * version; else the next behind us; else that of a library of a known name that is loaded.
+ *
+ * Looked for at the first call of a function from a library, and kept: only then is a lock of the
+ * dynamic linker taken, which a thread that loads a library holds while that one's constructors
+ * run. What is found stays loaded as long as the process lives; who calls may be unloaded (before
+ * glibc 2.35, where nobody can be asked without a lock who is loaded at an address, it stays, too).
  */
 #pragma once
 
@@ -11,41 +16,23 @@
 
 #include <stdatomic.h>
 
-#define REALCALL_SITES 16u /* places that call; others are looked up each time */
+#define REALCALL_LIBRARIES 128u /* that call; later ones get what the first got */
 
-/* A function, as it is known to each place that calls it. A place never changes. */
+/* Index 0: of code that is in no library. What is set never changes. */
 struct realcall {
 	const char *symbol;
 	const char *const *libraries; /* SONAMEs; NULL ends them */
-	struct {
-		_Atomic uintptr_t site;
-		void *_Atomic found;
-	} sites[REALCALL_SITES];
+	void *_Atomic found[REALCALL_LIBRARIES];
+	void *_Atomic first;
 };
 
-#define REALCALL(name, library)   \
-	{                         \
-		name, library,    \
-		{                 \
-			{         \
-				0 \
-			}         \
-		}                 \
+#define REALCALL(name, names)                        \
+	{                                            \
+		.symbol = (name), .libraries = names \
 	}
 
-/* Rare. NULL: there is none. What is found stays loaded as long as the process lives. */
-void *realcall_look_up(struct realcall *real, const void *site);
-
-/* site: an address in what calls it, as __builtin_return_address(0). */
-static inline void *realcall_find(struct realcall *real, const void *site)
-{
-	for (uint32_t i = 0; i < REALCALL_SITES; i++) {
-		uintptr_t known = atomic_load_explicit(&real->sites[i].site, memory_order_acquire);
-
-		if (known == (uintptr_t)site)
-			return atomic_load_explicit(&real->sites[i].found, memory_order_relaxed);
-		if (known == 0)
-			break;
-	}
-	return realcall_look_up(real, site);
-}
+/*
+ * site: an address in what calls it, as __builtin_return_address(0), or in what it is asked for.
+ * NULL: there is none.
+ */
+void *realcall_find(struct realcall *real, const void *site);
