@@ -18,8 +18,6 @@
 #define STACK_BYTES ((size_t)256 << 10) /* the GPU's driver is called on it */
 #define SHAPE_CNT 1024u			/* power of two */
 #define SHAPE_PROBES 16u
-#define TICK_NS (10 * NSEC_PER_MSEC)  /* while times are waited for */
-#define IDLE_NS (100 * NSEC_PER_MSEC) /* else */
 #define TOTAL_NS NSEC_PER_SEC
 #define IS_COMPLEX(type) ((type) == 4 || (type) == 5 || (type) == 6 || (type) == 15)
 
@@ -37,7 +35,8 @@ _Atomic bool gpucalls_on;
 
 static struct {
 	bool wanted, thread, broken;
-	_Atomic uint32_t wake; /* futex: grows when it is switched on */
+	_Atomic uint32_t wake; /* futex: grows when it is switched on, and at the first call */
+	_Atomic bool called;
 	int64_t summed_ns;
 	uint64_t calls[FLIGHT_CALLS_CNT];
 	double mflop;
@@ -107,6 +106,21 @@ static void count_other(const struct gpucall *call)
 					  memory_order_relaxed);
 }
 
+static void wake_helper(void)
+{
+	atomic_fetch_add_explicit(&gpucalls.wake, 1, memory_order_release);
+	(void)syscall(SYS_futex, &gpucalls.wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* Until then the helper has nothing to do. */
+static void tell_first_call(void)
+{
+	if (atomic_exchange(&gpucalls.called, true))
+		return;
+	gputimer_ask();
+	wake_helper();
+}
+
 uint64_t gpucalls_begin(const struct gpucall *call, gpucalls_queue_of *queue_of, void *handle)
 {
 	struct shape *shape;
@@ -115,6 +129,8 @@ uint64_t gpucalls_begin(const struct gpucall *call, gpucalls_queue_of *queue_of,
 
 	if (depth++ > 0)
 		return 0;
+	if (!atomic_load_explicit(&gpucalls.called, memory_order_relaxed))
+		tell_first_call();
 	shape = find_shape(call);
 	if (shape == NULL) {
 		count_other(call);
@@ -205,10 +221,11 @@ static void write_totals(int64_t now_ns)
 	}
 }
 
-/* Until it is switched on, at most timeout_ns; 0: as long as it takes. */
+/* Until it is woken, at most timeout_ns; 0: as long as it takes. */
 static void wait_for(uint32_t wake, int64_t timeout_ns)
 {
-	struct timespec timeout = { .tv_nsec = timeout_ns };
+	struct timespec timeout = { .tv_sec = timeout_ns / NSEC_PER_SEC,
+				    .tv_nsec = timeout_ns % NSEC_PER_SEC };
 
 	(void)syscall(SYS_futex, &gpucalls.wake, FUTEX_WAIT_PRIVATE, wake,
 		      timeout_ns > 0 ? &timeout : NULL, NULL, 0);
@@ -220,7 +237,7 @@ static void *run(_unused_ void *arg)
 	for (;;) {
 		uint32_t wake = atomic_load_explicit(&gpucalls.wake, memory_order_acquire);
 		int64_t now_ns = clock_mono_ns();
-		size_t under_way;
+		int64_t pause_ns;
 
 		if (lane_flight() == NULL)
 			return NULL;
@@ -228,12 +245,12 @@ static void *run(_unused_ void *arg)
 			wait_for(wake, 0);
 			continue;
 		}
-		under_way = gputimer_work(now_ns);
+		pause_ns = gputimer_work(now_ns);
 		if (now_ns - gpucalls.summed_ns >= TOTAL_NS) {
 			gpucalls.summed_ns = now_ns;
 			write_totals(now_ns);
 		}
-		wait_for(wake, under_way > 0 ? TICK_NS : IDLE_NS);
+		wait_for(wake, pause_ns);
 	}
 }
 
@@ -262,8 +279,7 @@ void gpucalls_watch(bool on)
 	on = on && !gpucalls.broken;
 	gputimer_watch(on);
 	atomic_store_explicit(&gpucalls_on, on, memory_order_release);
-	atomic_fetch_add_explicit(&gpucalls.wake, 1, memory_order_release);
-	(void)syscall(SYS_futex, &gpucalls.wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	wake_helper();
 }
 
 void gpucalls_forked(void)

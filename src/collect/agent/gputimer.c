@@ -5,14 +5,19 @@
 #include "base/compat.h"
 #include "collect/agent/lane.h"
 
+#include <link.h>
 #include <stddef.h>
 #include <string.h>
 
 #define PROBES 4u		     /* timers that are tried before all count as taken */
 #define UNTOLD_NS (5 * NSEC_PER_SEC) /* then nobody will tell what was timed */
-#define CAPTURE_NONE 0		     /* CUstreamCaptureStatus */
-#define CAPTURE_RELAXED 2	     /* CUstreamCaptureMode */
-#define DRIVER_NOT_READY 600	     /* CUresult */
+#define BUSY_PAUSE_NS (10 * NSEC_PER_MSEC)
+#define IDLE_PAUSE_NS (100 * NSEC_PER_MSEC)
+#define LONG_PAUSE_NS NSEC_PER_SEC /* nothing can be timed */
+#define LOOK_PAUSE_MAX_NS (60 * NSEC_PER_SEC)
+#define CAPTURE_NONE 0	     /* CUstreamCaptureStatus */
+#define CAPTURE_RELAXED 2    /* CUstreamCaptureMode */
+#define DRIVER_NOT_READY 600 /* CUresult */
 
 enum state {
 	STATE_LOOKING,	  /* for the driver */
@@ -39,10 +44,13 @@ struct slot {
 
 static struct {
 	_Atomic bool on;
+	_Atomic bool asked;	/* there are calls */
 	_Atomic uint32_t state; /* enum state */
 	_Atomic uint32_t next;
 	void *_Atomic context; /* the GPU's; set by the first that calls */
 	bool attached;	       /* the helper uses it */
+	int64_t look_ns;       /* when the helper looks for the driver next */
+	int64_t look_pause_ns;
 	struct slot slots[GPUTIMER_CNT];
 } timers;
 
@@ -106,10 +114,18 @@ void gputimer_watch(bool on)
 	atomic_store_explicit(&timers.on, on, memory_order_relaxed);
 }
 
+void gputimer_ask(void)
+{
+	if (!atomic_load_explicit(&timers.asked, memory_order_relaxed))
+		atomic_store_explicit(&timers.asked, true, memory_order_relaxed);
+}
+
 bool gputimer_is_wanted(void)
 {
 	uint32_t state = state_now();
 
+	if (state == STATE_LOOKING)
+		gputimer_ask();
 	return (state == STATE_READY || state == STATE_NO_CONTEXT) &&
 	       atomic_load_explicit(&timers.on, memory_order_relaxed);
 }
@@ -241,10 +257,22 @@ void gputimer_tell(gputimer timer, const struct ring_record *records, size_t cnt
 
 /* --- on the helper --- */
 
+/* 1 ends the search: it is the driver. */
+static int is_driver(struct dl_phdr_info *info, _unused_ size_t size, _unused_ void *arg)
+{
+	static const char name[] = "libcuda.so";
+	const char *slash = strrchr(info->dlpi_name, '/');
+
+	return strncmp(slash != NULL ? slash + 1 : info->dlpi_name, name, sizeof(name) - 1) == 0;
+}
+
 static void look_for_driver(void)
 {
-	void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	void *library = NULL;
 
+	/* dlopen() would search the file system for one that is not loaded. */
+	if (dl_iterate_phdr(is_driver, NULL) != 0)
+		library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
 	if (library == NULL)
 		return;
 	for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {
@@ -257,6 +285,21 @@ static void look_for_driver(void)
 		memcpy((char *)&driver + entries[i].off, &function, sizeof(function));
 	}
 	set_state(STATE_NO_CONTEXT);
+}
+
+/* Ever less often. Returns the next pause. */
+static int64_t look_now_and_then(int64_t now_ns)
+{
+	bool asked = atomic_load_explicit(&timers.asked, memory_order_relaxed);
+
+	if (asked && now_ns < timers.look_ns)
+		return LONG_PAUSE_NS;
+	timers.look_pause_ns = MIN(MAX(2 * timers.look_pause_ns, LONG_PAUSE_NS), LOOK_PAUSE_MAX_NS);
+	if (!asked)
+		return timers.look_pause_ns;
+	look_for_driver();
+	timers.look_ns = now_ns + timers.look_pause_ns;
+	return LONG_PAUSE_NS;
 }
 
 static bool attach_to_context(void)
@@ -318,30 +361,34 @@ static bool look_at(struct slot *slot, int64_t now_ns, size_t *under_way)
 	return true;
 }
 
-size_t gputimer_work(int64_t now_ns)
+static int64_t look_at_all(int64_t now_ns)
 {
 	size_t under_way = 0;
 
+	for (size_t i = 0; i < GPUTIMER_CNT; i++) {
+		if (!look_at(&timers.slots[i], now_ns, &under_way)) {
+			give_up();
+			return LONG_PAUSE_NS;
+		}
+	}
+	return under_way > 0 ? BUSY_PAUSE_NS : IDLE_PAUSE_NS;
+}
+
+int64_t gputimer_work(int64_t now_ns)
+{
 	switch ((enum state)state_now()) {
 	case STATE_LOOKING:
-		look_for_driver();
-		break;
+		return look_now_and_then(now_ns);
 	case STATE_CREATING:
 		create_events();
-		break;
+		return IDLE_PAUSE_NS;
 	case STATE_READY:
-		for (size_t i = 0; i < GPUTIMER_CNT; i++) {
-			if (!look_at(&timers.slots[i], now_ns, &under_way)) {
-				give_up();
-				return 0;
-			}
-		}
-		break;
+		return look_at_all(now_ns);
 	case STATE_NO_CONTEXT:
 	case STATE_BROKEN:
 		break;
 	}
-	return under_way;
+	return LONG_PAUSE_NS;
 }
 
 void gputimer_forked(void)

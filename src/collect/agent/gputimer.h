@@ -38,7 +38,10 @@ void gputimer_end(gputimer timer);
 /* records[cnt]: what is written when the time, the value of the first, is known; 0: nothing. */
 void gputimer_tell(gputimer timer, const struct ring_record *records, size_t cnt);
 
-/* The helper, every few ms while any are under way: returns how many. now_ns: CLOCK_MONOTONIC. */
-size_t gputimer_work(int64_t now_ns);
+/* There are calls: the driver is looked for. Any thread; gputimer_begin() does it, too. */
+void gputimer_ask(void);
+
+/* The helper. Returns when to call it again: in so many ns. now_ns: CLOCK_MONOTONIC. */
+int64_t gputimer_work(int64_t now_ns);
 
 void gputimer_forked(void);
