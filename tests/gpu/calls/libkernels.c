@@ -9,20 +9,32 @@ int cudaLaunchKernel(const void *kernel, struct size grid, struct size block, vo
 
 __attribute__((visibility("default"))) int launch_from(int place);
 
-#define HERE(place)                                                                                \
-	case place:                                                                                \
-		return cudaLaunchKernel(0, (struct size){ place, 1, 1 }, (struct size){ 1, 1, 1 }, \
-					(void **)0, 0, (void *)0) +                                \
-		       place;
-#define TEN(from)                                                                                 \
-	HERE(from)                                                                                \
-	HERE(from + 1) HERE(from + 2) HERE(from + 3) HERE(from + 4) HERE(from + 5) HERE(from + 6) \
-		HERE(from + 7) HERE(from + 8) HERE(from + 9)
+#define HERE(place)                                                                      \
+	case place:                                                                      \
+		return place + cudaLaunchKernel(0, (struct size){ place, 1, 1 },         \
+						(struct size){ 1, 1, 1 }, (void **)0, 0, \
+						(void *)0)
+#define FOUR(from)        \
+	HERE(from);       \
+	HERE((from) + 1); \
+	HERE((from) + 2); \
+	HERE((from) + 3)
 
 /* What the launch returns, plus place: each of 40 has a call of its own. */
 int launch_from(int place)
 {
 	switch (place) {
-		TEN(0) TEN(10) TEN(20) TEN(30) default : return -1;
+		FOUR(0);
+		FOUR(4);
+		FOUR(8);
+		FOUR(12);
+		FOUR(16);
+		FOUR(20);
+		FOUR(24);
+		FOUR(28);
+		FOUR(32);
+		FOUR(36);
+	default:
+		return -1;
 	}
 }
