@@ -6,8 +6,9 @@
  *
  * What may hang or crash (a driver, a Python) runs in a child process with a limit.
  * Values of environment variables are shown for a list of names, masked (mask.h).
- * Source: design.md section 8; facts/collection.md section 11 for permissions and
- * conflicts.
+ * Source: of permissions, man perf_event_open, ptrace and capabilities, and NVIDIA's
+ * "Permission issue with Performance Counters" (ERR_NVGPUCTRPERM); of conflicts, CUPTI's
+ * user guide, which allows one subscriber in a process.
  */
 #pragma once
 

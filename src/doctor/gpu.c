@@ -2,7 +2,8 @@
 /*
  * GPU drivers and libraries. Each library is opened in a child, by SONAME or from where
  * torch has it, and asked for its version and its devices: a driver in trouble hangs.
- * Source: facts/collection.md sections 3.3, 4, 5, 10 and 11.
+ * Source: API references of CUDA's driver, NVML, CUPTI, NCCL, HIP and rocprofiler-sdk; NVIDIA's
+ * driver documentation of NVreg_RestrictProfilingToAdminUsers (/proc/driver/nvidia/params).
  */
 #include "doctor/check.h"
 #include "doctor/child.h"

@@ -6,7 +6,7 @@
  * Everything is optional but the devices themselves: a symbol that a driver lacks, a
  * field that a chip lacks takes only its own values away. Counters that wrap are
  * continued; a device that fell off the bus is asked no more.
- * Source: NVML API reference, "Field Value Enums", "GPM"; facts/collection.md section 4.
+ * Source: NVML API reference, "Field Value Enums", "GPM", and the header nvml.h.
  */
 #pragma once
 
