@@ -2,6 +2,7 @@
 #include "serve/http.h"
 
 #include "base/clock.h"
+#include "base/symbols.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -55,10 +56,7 @@ struct http {
 /* Fills the table. Returns the first symbol that is missing, NULL when all are there. */
 static const char *resolve(struct mhd *mhd, void *library)
 {
-	const struct {
-		void *function;
-		const char *symbol;
-	} table[] = {
+	const struct symbol table[] = {
 		{ &mhd->start_daemon, "MHD_start_daemon" },
 		{ &mhd->stop_daemon, "MHD_stop_daemon" },
 		{ &mhd->get_connection_info, "MHD_get_connection_info" },
@@ -69,14 +67,7 @@ static const char *resolve(struct mhd *mhd, void *library)
 		{ &mhd->destroy_response, "MHD_destroy_response" },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		void *symbol = dlsym(library, table[i].symbol);
-
-		if (symbol == NULL)
-			return table[i].symbol;
-		memcpy(table[i].function, &symbol, sizeof(symbol));
-	}
-	return NULL;
+	return symbols_find(library, table, ARRAY_SIZE(table));
 }
 
 /* Loads it for good: the libraries below it leave handlers in the process. */

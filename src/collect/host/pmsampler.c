@@ -2,6 +2,7 @@
 #include "collect/host/pmsampler.h"
 
 #include "base/clock.h"
+#include "base/symbols.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -46,24 +47,14 @@ struct cuda {
 
 static bool resolve(void *handle, struct cuda *cuda)
 {
-	const struct {
-		void *function;
-		const char *symbol;
-	} table[] = {
+	const struct symbol table[] = {
 		{ &cuda->init, "cuInit" },
 		{ &cuda->count, "cuDeviceGetCount" },
 		{ &cuda->device, "cuDeviceGet" },
 		{ &cuda->uuid, "cuDeviceGetUuid_v2" },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		void *symbol = dlsym(handle, table[i].symbol);
-
-		if (symbol == NULL)
-			return false;
-		memcpy(table[i].function, &symbol, sizeof(symbol));
-	}
-	return true;
+	return symbols_find(handle, table, ARRAY_SIZE(table)) == NULL;
 }
 
 /* As NVML writes it: groups of 8, 4, 4, 4 and 12 digits. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/host/pmsampling.h"
 
+#include "base/symbols.h"
 #include "collect/host/pmsampling_parts.h"
 
 #include <dlfcn.h>
@@ -52,10 +53,7 @@ const char *pm_kind_text(enum pm_kind kind)
 /* Fills the table. Returns the first symbol that isn't there, else NULL. */
 static const char *resolve(void *handle, struct pm_functions *functions)
 {
-	const struct {
-		void *function;
-		const char *symbol;
-	} table[] = {
+	const struct symbol table[] = {
 		{ &functions->open, "cuptiProfilerHostInitialize" },
 		{ &functions->close, "cuptiProfilerHostDeinitialize" },
 		{ &functions->chips, "cuptiProfilerHostGetSupportedChips" },
@@ -65,14 +63,7 @@ static const char *resolve(void *handle, struct pm_functions *functions)
 		{ &functions->config_passes, "cuptiProfilerHostGetNumOfPasses" },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		void *symbol = dlsym(handle, table[i].symbol);
-
-		if (symbol == NULL)
-			return table[i].symbol;
-		memcpy(table[i].function, &symbol, sizeof(symbol));
-	}
-	return NULL;
+	return symbols_find(handle, table, ARRAY_SIZE(table));
 }
 
 static void *open_handle(const char *path)

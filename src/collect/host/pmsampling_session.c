@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/host/pmsampling_session.h"
 
+#include "base/symbols.h"
 #include "collect/host/pmsampling_parts.h"
 #include "collect/host/pmsampling_target_abi.h"
 
@@ -97,10 +98,7 @@ static int say_no_memory(char why[static GPUHW_WHY])
 /* Fills the table. Returns the first symbol that isn't there, else NULL. */
 static const char *resolve(void *handle, struct target *target)
 {
-	const struct {
-		void *function;
-		const char *symbol;
-	} table[] = {
+	const struct symbol table[] = {
 		{ &target->initialize, "cuptiProfilerInitialize" },
 		{ &target->deinitialize, "cuptiProfilerDeInitialize" },
 		{ &target->chip_name, "cuptiDeviceGetChipName" },
@@ -118,14 +116,7 @@ static const char *resolve(void *handle, struct target *target)
 		{ &target->evaluate, "cuptiProfilerHostEvaluateToGpuValues" },
 	};
 
-	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
-		void *symbol = dlsym(handle, table[i].symbol);
-
-		if (symbol == NULL)
-			return table[i].symbol;
-		memcpy(table[i].function, &symbol, sizeof(symbol));
-	}
-	return NULL;
+	return symbols_find(handle, table, ARRAY_SIZE(table));
 }
 
 /* No context is made: sampling needs none, and one takes memory of the job's device. */
