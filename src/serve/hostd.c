@@ -633,27 +633,6 @@ static void start_handles(struct hostd *hostd)
 	(void)uv_timer_start(&hostd->drain_timer, drain_tick, DRAIN_MS, DRAIN_MS);
 }
 
-/*
- * A folder of its own beside the socket, or the one that somebody else writes to. Only when it is
- * asked for: our own sampler may take the counters from DCGM, which belongs to the whole host.
- */
-static struct gpuwatch *start_gpuwatch(struct hostd *hostd)
-{
-	const struct run_options *options = hostd->setup.options;
-	const char *from = options->gpu_samples != NULL ? options->gpu_samples : "none";
-	struct gpuwatch_setup setup = { .open = gpuhw_open,
-					.slow_ms = GPUWATCH_SLOW_MS,
-					.fast_ms = GPUWATCH_FAST_MS };
-
-	(void)snprintf(hostd->gpu_dir, sizeof(hostd->gpu_dir), "%s.gpus", hostd->setup.socket_path);
-	if (strcmp(from, "own") == 0)
-		setup.feed = (struct gpufeed_setup){ .dir = hostd->gpu_dir,
-						     .program = options->program };
-	else if (strcmp(from, "none") != 0)
-		setup.feed = (struct gpufeed_setup){ .dir = from, .shared = true };
-	return gpuwatch_start(&setup);
-}
-
 int hostd_open(const struct hostd_setup *setup, struct hostd **ret, struct err *err)
 {
 	struct hostd *hostd = calloc(1, sizeof(*hostd));
@@ -675,7 +654,7 @@ int hostd_open(const struct hostd_setup *setup, struct hostd **ret, struct err *
 		return err_set(err, -r, "out of memory");
 	}
 	start_handles(hostd);
-	hostd->gpuwatch = start_gpuwatch(hostd);
+	hostd->gpuwatch = hostd_start_gpuwatch(hostd);
 	*ret = hostd;
 	return 0;
 }

@@ -68,6 +68,9 @@ void hostd_publish_state(struct client *client);
 /* From the first window's opening to the end of the analysis the job is slowed by us. */
 void hostd_suspend(struct hostd *hostd, bool suspended);
 
+/* As --gpu-samples says. Needs the setup. NULL: no memory for it. */
+struct gpuwatch *hostd_start_gpuwatch(struct hostd *hostd);
+
 /* Answers of a worker to its order. */
 void hostd_take_begun(struct client *client, const struct message *message);
 void hostd_take_missed(struct client *client, const struct message *message);

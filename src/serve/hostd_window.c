@@ -436,3 +436,24 @@ void hostd_summary_done(void *arg, uint64_t id, int status, const char *text)
 	}
 	hostd_free_summary(summary);
 }
+
+/*
+ * A folder of its own beside the socket, or the one that somebody else writes to. Only when it is
+ * asked for: our own sampler may take the counters from DCGM, which belongs to the whole host.
+ */
+struct gpuwatch *hostd_start_gpuwatch(struct hostd *hostd)
+{
+	const struct run_options *options = hostd->setup.options;
+	const char *from = options->gpu_samples != NULL ? options->gpu_samples : "none";
+	struct gpuwatch_setup setup = { .open = gpuhw_open,
+					.slow_ms = GPUWATCH_SLOW_MS,
+					.fast_ms = GPUWATCH_FAST_MS };
+
+	(void)snprintf(hostd->gpu_dir, sizeof(hostd->gpu_dir), "%s.gpus", hostd->setup.socket_path);
+	if (strcmp(from, "own") == 0)
+		setup.feed = (struct gpufeed_setup){ .dir = hostd->gpu_dir,
+						     .program = options->program };
+	else if (strcmp(from, "none") != 0)
+		setup.feed = (struct gpufeed_setup){ .dir = from, .shared = true };
+	return gpuwatch_start(&setup);
+}
