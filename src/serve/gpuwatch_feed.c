@@ -2,12 +2,11 @@
 #include "serve/gpuwatch_feed.h"
 
 #include "base/clock.h"
+#include "base/subprocess.h"
 #include "serve/gpuwatch_sampler.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -20,33 +19,10 @@ void gpufeed_init(const struct gpufeed_setup *setup, struct gpufeed *ret)
 	*ret = (struct gpufeed){ .setup = *setup, .stop_fd = -1 };
 }
 
-/* stdin of the process is what tells it to end. */
-static int spawn(const char *program, const char *dir, int stop_fd, pid_t *ret)
-{
-	char *const argv[] = { (char *)(uintptr_t)program, (char *)(uintptr_t) "gpu-sampler",
-			       (char *)(uintptr_t) "--window", (char *)(uintptr_t)dir, NULL };
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
-	int error;
-
-	(void)sigemptyset(&none);
-	(void)sigfillset(&all);
-	(void)posix_spawn_file_actions_init(&files);
-	(void)posix_spawn_file_actions_adddup2(&files, stop_fd, STDIN_FILENO);
-	(void)posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
-	(void)posix_spawnattr_init(&attributes);
-	(void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	(void)posix_spawnattr_setsigmask(&attributes, &none);
-	(void)posix_spawnattr_setsigdefault(&attributes, &all);
-	error = posix_spawn(ret, program, &files, &attributes, argv, environ);
-	(void)posix_spawnattr_destroy(&attributes);
-	(void)posix_spawn_file_actions_destroy(&files);
-	return -error;
-}
-
 static int start_sampler(struct gpufeed *feed)
 {
+	const char *const argv[] = { feed->setup.program, "gpu-sampler", "--window",
+				     feed->setup.dir, NULL };
 	int fds[2], error;
 
 	gpufeed_mind(feed);
@@ -58,7 +34,9 @@ static int start_sampler(struct gpufeed *feed)
 		return -errno;
 	if (pipe2(fds, O_CLOEXEC) != 0)
 		return -errno;
-	error = spawn(feed->setup.program, feed->setup.dir, fds[0], &feed->pid);
+	/* stdin of the process is what tells it to end. */
+	error = subprocess_start(argv, (const int[3]){ fds[0], SUBPROCESS_NULL, SUBPROCESS_OURS },
+				 &feed->pid);
 	(void)close(fds[0]);
 	if (error < 0) {
 		(void)close(fds[1]);

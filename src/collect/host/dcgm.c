@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/subprocess.h"
 #include "collect/host/procfs.h"
 
 #include <errno.h>
@@ -11,7 +12,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -33,38 +33,16 @@ bool dcgm_owns_counters(const char *chip)
 
 /* --- the program --- */
 
-static int start(const char *program, const char *order, pid_t *ret)
-{
-	char *const argv[] = { (char *)(uintptr_t)program, (char *)(uintptr_t) "profile",
-			       (char *)(uintptr_t)order, NULL };
-	posix_spawn_file_actions_t files;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
-	int error;
-
-	(void)sigemptyset(&none);
-	(void)sigfillset(&all);
-	(void)posix_spawn_file_actions_init(&files);
-	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
-		(void)posix_spawn_file_actions_addopen(&files, fd, "/dev/null", O_RDWR, 0);
-	(void)posix_spawnattr_init(&attributes);
-	(void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	(void)posix_spawnattr_setsigmask(&attributes, &none);
-	(void)posix_spawnattr_setsigdefault(&attributes, &all);
-	error = posix_spawnp(ret, program, &files, &attributes, argv, environ);
-	(void)posix_spawnattr_destroy(&attributes);
-	(void)posix_spawn_file_actions_destroy(&files);
-	return -error;
-}
-
 /* Returns 0, -ENODEV: it isn't there or says no, -ETIME: it was killed, nobody knows. */
 static int run(const struct dcgm *dcgm, const char *order)
 {
+	static const int silent[3] = { SUBPROCESS_NULL, SUBPROCESS_NULL, SUBPROCESS_NULL };
+	const char *const argv[] = { dcgm->program, "profile", order, NULL };
 	int64_t due_ns = clock_mono_ns() + dcgm->answer_ms * NSEC_PER_MSEC;
 	int status = 0;
 	pid_t pid, got;
 
-	if (start(dcgm->program, order, &pid) < 0)
+	if (subprocess_start(argv, silent, &pid) < 0)
 		return -ENODEV;
 	while ((got = waitpid(pid, &status, WNOHANG)) == 0 && clock_mono_ns() < due_ns)
 		(void)poll(NULL, 0, LOOK_MS);

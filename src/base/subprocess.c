@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/subprocess.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <unistd.h>
+
+static int set_signals(posix_spawnattr_t *attributes)
+{
+	sigset_t none, all;
+
+	(void)sigemptyset(&none);
+	(void)sigfillset(&all);
+	(void)posix_spawnattr_setsigmask(attributes, &none);
+	(void)posix_spawnattr_setsigdefault(attributes, &all);
+	return posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+}
+
+static int set_files(posix_spawn_file_actions_t *files, const int fds[static 3])
+{
+	int error = 0;
+
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && error == 0; fd++) {
+		if (fds[fd] == SUBPROCESS_NULL)
+			error = posix_spawn_file_actions_addopen(files, fd, "/dev/null", O_RDWR, 0);
+		else if (fds[fd] != SUBPROCESS_OURS)
+			error = posix_spawn_file_actions_adddup2(files, fds[fd], fd);
+	}
+	return error;
+}
+
+int subprocess_start(const char *const *argv, const int fds[static 3], pid_t *ret)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	int error;
+
+	(void)posix_spawn_file_actions_init(&files);
+	(void)posix_spawnattr_init(&attributes);
+	error = set_signals(&attributes);
+	if (error == 0)
+		error = set_files(&files, fds);
+	if (error == 0) /* which changes no argument, whatever its type says */
+		error = posix_spawnp(ret, argv[0], &files, &attributes,
+				     (char *const *)(uintptr_t)argv, environ);
+	(void)posix_spawnattr_destroy(&attributes);
+	(void)posix_spawn_file_actions_destroy(&files);
+	return -error;
+}

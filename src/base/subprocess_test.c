@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/subprocess.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+static const int none[3] = { SUBPROCESS_NULL, SUBPROCESS_NULL, SUBPROCESS_NULL };
+
+/* Its wait status. */
+static int run(const char *const *argv, const int fds[static 3])
+{
+	int status;
+	pid_t pid;
+
+	assert_int_equal(subprocess_start(argv, fds, &pid), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static int run_script(const char *script, const char *argument, const int fds[static 3])
+{
+	return run((const char *const[]){ "sh", "-c", script, "sh", argument, NULL }, fds);
+}
+
+static void assert_read(int fd, const char *expected)
+{
+	char text[64] = "";
+
+	assert_int_equal(read(fd, text, sizeof(text) - 1), strlen(expected));
+	assert_string_equal(text, expected);
+}
+
+static void a_program_gets_its_arguments_and_its_descriptors(_unused_ void **state)
+{
+	int in[2], out[2], err[2];
+
+	assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(err, O_CLOEXEC), 0);
+	assert_int_equal(write(in[1], "asked", 5), 5);
+	assert_int_equal(close(in[1]), 0);
+	assert_int_equal(run_script("echo \"$1\" >&2; cat", "an argument",
+				    (const int[3]){ in[0], out[1], err[1] }),
+			 0);
+	assert_read(out[0], "asked");
+	assert_read(err[0], "an argument\n");
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(close(out[i]), 0);
+		assert_int_equal(close(err[i]), 0);
+	}
+	assert_int_equal(close(in[0]), 0);
+}
+
+static void null_is_the_end_of_input_and_takes_all_output(_unused_ void **state)
+{
+	assert_int_equal(run_script("cat && echo text && echo text >&2 &&"
+				    "test \"$(readlink /proc/self/fd/2)\" = /dev/null",
+				    "", none),
+			 0);
+}
+
+static void ours_is_the_descriptor_that_we_have(_unused_ void **state)
+{
+	char name[PATH_MAX] = "";
+
+	assert_true(readlink("/proc/self/fd/2", name, sizeof(name) - 1) > 0);
+	assert_int_equal(
+		run_script("test \"$(readlink /proc/self/fd/2)\" = \"$1\"", name,
+			   (const int[3]){ SUBPROCESS_NULL, SUBPROCESS_NULL, SUBPROCESS_OURS }),
+		0);
+}
+
+static void no_signal_is_blocked_or_ignored_there(_unused_ void **state)
+{
+	sigset_t term, old;
+	int status;
+
+	assert_int_equal(sigemptyset(&term), 0);
+	assert_int_equal(sigaddset(&term, SIGTERM), 0);
+	assert_int_equal(sigprocmask(SIG_BLOCK, &term, &old), 0);
+	assert_ptr_not_equal(signal(SIGPIPE, SIG_IGN), SIG_ERR);
+	status = run_script("kill -TERM $$", "", none);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	status = run_script("kill -PIPE $$", "", none);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE);
+	assert_ptr_equal(signal(SIGPIPE, SIG_DFL), SIG_IGN);
+	assert_int_equal(sigprocmask(SIG_SETMASK, &old, NULL), 0);
+}
+
+static void a_program_that_cannot_be_started_is_told(_unused_ void **state)
+{
+	pid_t pid = -7;
+
+	assert_int_equal(subprocess_start((const char *const[]){ "/nowhere/x", NULL }, none, &pid),
+			 -ENOENT);
+	assert_int_equal(subprocess_start((const char *const[]){ "/dev/null", NULL }, none, &pid),
+			 -EACCES);
+	assert_int_equal(pid, -7);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_program_gets_its_arguments_and_its_descriptors),
+		cmocka_unit_test(null_is_the_end_of_input_and_takes_all_output),
+		cmocka_unit_test(ours_is_the_descriptor_that_we_have),
+		cmocka_unit_test(no_signal_is_blocked_or_ignored_there),
+		cmocka_unit_test(a_program_that_cannot_be_started_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
