@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/readers/kevent.h"
 
+#include "collect/readers/kident.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,65 +93,12 @@ static int read_time(struct kevent_reader *reader, int64_t *ret, unsigned int *h
 	return 0;
 }
 
-/* "25738" (torch 1.8) and "stream 7" (kineto's own tool) are numbers too. */
-static bool text_number(struct scan_text text, int64_t *ret)
-{
-	static const char prefix[] = "stream ";
-	bool negative;
-	int64_t value = 0;
-
-	if (text.len >= sizeof(prefix) && memcmp(text.text, prefix, sizeof(prefix) - 1) == 0) {
-		text.text += sizeof(prefix) - 1;
-		text.len -= sizeof(prefix) - 1;
-	}
-	negative = text.len > 1 && text.text[0] == '-';
-	if (text.len == (size_t)negative || text.len > 18)
-		return false;
-	for (size_t i = negative; i < text.len; i++) {
-		if (text.text[i] < '0' || text.text[i] > '9')
-			return false;
-		value = value * 10 + (text.text[i] - '0');
-	}
-	*ret = negative ? -value : value;
-	return true;
-}
-
-static int read_ident_text(struct kevent_reader *reader, struct ident *ret)
-{
-	struct scan_text text;
-	int r = scan_string(reader->scan, &text);
-
-	if (r < 0 || text_number(text, &ret->num))
-		return r;
-	/* Id 0 means "a number": "" ("Record Window End") gets a name of its own. */
-	if (text.len == 0)
-		text = (struct scan_text){ "(none)", strlen("(none)") };
-	ret->num = -1;
-	ret->text = strtab_intern(&reader->trace->strings, text.text, text.len);
-	return ret->text == STRTAB_NONE ? -ENOMEM : 0;
-}
-
 static int read_ident(struct kevent_reader *reader, struct ident *ret)
 {
-	struct number number;
-	int c = scan_peek(reader->scan), r;
-	uint64_t plain;
+	int found = kident_read(reader->scan, &reader->trace->strings, ret);
 
-	*ret = (struct ident){ 0 };
-	if (c == '"')
-		return read_ident_text(reader, ret);
-	if (scan_plain_int(reader->scan, &plain)) {
-		ret->num = (int64_t)plain;
-		return 0;
-	}
-	if (c != '-' && (c < '0' || c > '9'))
-		return bad_value(reader);
-	r = scan_number(reader->scan, &number);
-	if (r < 0)
-		return r;
-	if (number_id(&number, (uint64_t *)&ret->num) < 0)
-		reader->trace->drops.bad_value++;
-	return 0;
+	reader->trace->drops.bad_value += found == 0;
+	return MIN(found, 0);
 }
 
 static int read_phase(struct kevent_reader *reader, struct kevent *event)
