@@ -8,6 +8,7 @@
 #include "format/message.h"
 #include "serve/analysis.h"
 #include "serve/audit.h"
+#include "serve/jobstate.h"
 #include "serve/plan.h"
 #include "serve/publish.h"
 #include "serve/verdict.h"
@@ -20,7 +21,6 @@
 #define ABSENCES_MAX 16u /* of a report */
 #define WORKER_MAX 65536u
 #define ASKER_MAX 64u
-#define STATUS_RANKS_MAX 8
 
 /* Waiting for answers: so long after the window should have ended, and again after each answer. */
 #define BEGIN_GRACE_NS (60 * NSEC_PER_SEC)
@@ -144,20 +144,6 @@ static void take_state(void *arg, const struct bus_message *message)
 		*known = *state;
 	else if (hub->workers.cnt < WORKER_MAX)
 		(void)vec_push(&hub->workers, *state); /* out of memory: told again in 100 ms */
-}
-
-static size_t count_phase(const struct hub *hub, enum wire_phase phase)
-{
-	size_t cnt = 0;
-
-	vec_foreach(state, &hub->workers)
-		cnt += state->phase == phase;
-	return cnt;
-}
-
-static size_t living(const struct hub *hub)
-{
-	return hub->workers.cnt - count_phase(hub, PHASE_GONE) - count_phase(hub, PHASE_SILENT);
 }
 
 /* Profiles */
@@ -320,9 +306,10 @@ static void take_ask(void *arg, const struct bus_message *message)
 		ret = start_profile(hub, "request", window_ns, clock_mono_ns());
 	if (ret == -EAGAIN)
 		tell_askers(hub, EAGAIN,
-			    living(hub) == 0 ? "no training process is connected (yet)"
-					     : "no worker has shown its iteration time yet: try "
-					       "again in a few iterations");
+			    jobstate_living(hub->workers.data, hub->workers.cnt) == 0
+				    ? "no training process is connected (yet)"
+				    : "no worker has shown its iteration time yet: try "
+				      "again in a few iterations");
 	else if (ret < 0)
 		tell_askers(hub, -ret, strerror(-ret));
 }
@@ -552,24 +539,9 @@ static void watch_cost(struct hub *hub, int64_t now_ns)
 	log_overhead(hub, &overhead);
 }
 
-static const char *state_word(const struct hub *hub)
-{
-	if (hub->workers.cnt == 0)
-		return "waiting";
-	if (living(hub) == 0)
-		return "ended";
-	if (hub->profile.active)
-		return "profiling";
-	if (count_phase(hub, PHASE_BLOCKED) > 0)
-		return "blocked";
-	if (count_phase(hub, PHASE_SLOW) > 0)
-		return "slow";
-	return count_phase(hub, PHASE_LEARNING) > 0 ? "learning" : "watching";
-}
-
 static void log_change(struct hub *hub)
 {
-	const char *word = state_word(hub);
+	const char *word = jobstate_word(hub->workers.data, hub->workers.cnt, hub->profile.active);
 	struct str line = { 0 };
 
 	if (strcmp(word, hub->shown) == 0)
@@ -622,51 +594,9 @@ void hub_finish(struct hub *hub, int exit_status)
 	arena_done(&report.arena);
 }
 
-static int by_rank(const void *a, const void *b)
-{
-	const struct wire_state *x = a, *y = b;
-
-	return (x->rank > y->rank) - (x->rank < y->rank);
-}
-
-/* Each rank's iteration time while they fit on a line, else the least and the greatest. */
-static void append_times(const struct hub *hub, struct str *out)
-{
-	struct wire_state shown[STATUS_RANKS_MAX];
-	int64_t shortest_ns = INT64_MAX, longest_ns = 0;
-	size_t cnt = 0;
-
-	vec_foreach(state, &hub->workers) {
-		if (!wire_is_watched(state) || state->iteration_ns <= 0)
-			continue;
-		shortest_ns = MIN(shortest_ns, state->iteration_ns);
-		longest_ns = MAX(longest_ns, state->iteration_ns);
-		if (cnt < ARRAY_SIZE(shown))
-			shown[cnt] = *state;
-		cnt++;
-	}
-	if (cnt == 0)
-		return;
-	str_append(out, " iteration_ms=");
-	if (cnt > ARRAY_SIZE(shown)) {
-		str_printf(out, "%.1f..%.1f", (double)shortest_ns / NSEC_PER_MSEC,
-			   (double)longest_ns / NSEC_PER_MSEC);
-		return;
-	}
-	qsort(shown, cnt, sizeof(*shown), by_rank);
-	for (size_t i = 0; i < cnt; i++)
-		str_printf(out, "%s%.1f", i > 0 ? "," : "",
-			   (double)shown[i].iteration_ns / NSEC_PER_MSEC);
-}
-
 void hub_status(const struct hub *hub, struct str *out)
 {
-	uint64_t step = 0;
-
-	vec_foreach(state, &hub->workers)
-		step = MAX(step, wire_is_watched(state) ? state->step : 0);
-	str_printf(out, "state=%s workers=%zu step=%" PRIu64, state_word(hub), living(hub), step);
-	append_times(hub, out);
+	jobstate_append(hub->workers.data, hub->workers.cnt, hub->profile.active, out);
 }
 
 int hub_open(struct bus *bus, const struct run_options *options, struct hub **ret)
