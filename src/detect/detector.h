@@ -14,7 +14,7 @@
  * Blocked: nothing came for max(blocked_factor * mean iteration,
  * blocked_floor_ns, 1.5 * the longest silence that ended by itself, of those up
  * to pause_limit_ns). A worker is never blocked while it learns.
- * Source: PerfTracker, section 4.1; design.md section 8.
+ * Source: PerfTracker, section 4.1.
  */
 #pragma once
 

@@ -9,7 +9,7 @@
  * slow any more, and not before min_gap_ns have passed. A decision that the
  * gap held back is made when the gap is over, if the job is still slow. The
  * same for blocked, which goes first.
- * Source: design.md section 8.
+ * Source: ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once
 

@@ -7,7 +7,7 @@
  * Times are those of the critical path, per iteration, means over the workers. They
  * add up: the difference of the iterations is the sum of the changes, of the small
  * ones that are not listed, and of what the fingerprints left out.
- * Source: design.md section 5 (shares of a window add up to the window).
+ * Source: summarize/critpath.h (shares of a window add up to the window).
  */
 #pragma once
 

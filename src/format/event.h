@@ -5,7 +5,7 @@
  *
  * Times are int64_t nanoseconds on one clock per trace (CLOCK_MONOTONIC live;
  * from files absolute ns, computed in integers, never through a double).
- * Source: design.md section 4; Kineto output_json.cpp for the kinds.
+ * Source: PerfTracker section 4.2 for the classes; Kineto output_json.cpp for the kinds.
  */
 #pragma once
 

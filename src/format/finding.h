@@ -3,7 +3,7 @@
  * Findings and the report: what localize produces and report prints. Plain data;
  * every string and array lives in the arena of the report. docs/report-schema.json
  * is the contract of its JSON form (perftracker.report.v1).
- * Source: design.md section 7, PerfTracker figure 7.
+ * Source: PerfTracker figure 7; docs/findings.md.
  */
 #pragma once
 

@@ -9,7 +9,7 @@
  * that workers agree on without talking. Only nodes that held the critical path
  * for at least a stated share carry numbers; their ancestors are kept for the
  * stacks.
- * Source: PerfTracker eq. 1-5; design.md sections 4-6.
+ * Source: PerfTracker eq. 1-5; docs/method.md.
  */
 #pragma once
 

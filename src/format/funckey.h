@@ -4,8 +4,8 @@
  * Two workers that run the same code get the same keys without talking: addresses,
  * line numbers, step numbers and instance numbers are taken out of the names before
  * they are hashed.
- * Source: design.md section 4; PerfTracker section 4.2 ("the entire call stack
- * must be identical to be considered the same function").
+ * Source: PerfTracker section 4.2 ("the entire call stack must be identical to be
+ * considered the same function").
  */
 #pragma once
 

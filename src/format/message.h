@@ -8,7 +8,7 @@
  * socket afterwards carries rare messages only; iterations go through the ring.
  * The order is a desired state in the block, written by the daemon and read by
  * the worker at each iteration mark: no signal, no system call, no wait.
- * Source: design.md sections 8 and 9.
+ * Source: ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once
 

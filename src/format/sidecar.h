@@ -6,7 +6,7 @@
  * sent and received over TCP, the host's network cards and its pressure.
  *
  * sidecar_file.h has its bytes; nothing read from a file is trusted.
- * Source: design.md sections 5 (mu, sigma) and 8.
+ * Source: PerfTracker eq. 4 and 5 (mu, sigma); ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once
 

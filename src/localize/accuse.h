@@ -4,7 +4,7 @@
  * difference (who is unlike its peers) and expectation (what is too long
  * everywhere). An accusation names workers and a place in the program; cause.c
  * gives it a name, compose.c makes a finding of it.
- * Source: PerfTracker section 4.3; design.md section 6.
+ * Source: PerfTracker section 4.3; docs/method.md.
  */
 #pragma once
 

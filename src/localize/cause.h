@@ -2,7 +2,7 @@
 /*
  * From an accusation to a cause with a name: the table of patterns. Ids and
  * names are stable and listed in docs/findings.md.
- * Source: design.md section 6 (cause); PerfTracker sections 3, 6.1 and 6.2.
+ * Source: PerfTracker sections 3, 6.1 and 6.2.
  */
 #pragma once
 

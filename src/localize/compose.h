@@ -2,7 +2,7 @@
 /*
  * From an accusation with its cause to a finding that a person can believe: the
  * numbers, the words, and the evidence.
- * Source: design.md section 7; PerfTracker figure 7.
+ * Source: PerfTracker figure 7; docs/findings.md.
  */
 #pragma once
 

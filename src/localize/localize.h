@@ -4,7 +4,7 @@
  * the three witnesses (blame, difference, expectation), names causes, merges what
  * is one fault, weighs the gain, and decides: abnormal, healthy, or not enough
  * evidence. Accusing nobody is a correct answer.
- * Source: PerfTracker section 4.3; design.md sections 6 and 7.
+ * Source: PerfTracker section 4.3; docs/method.md.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
 /*
  * Which collective on one worker is which on another. Ranks hold different
  * numbers of them: windows begin and end at different moments.
- * Source: design.md section 6; "Post-mortem" cases of old traces without
+ * Source: docs/method.md, "Who came late, and why"; cases of old traces without
  * sequence numbers.
  */
 #pragma once

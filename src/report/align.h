@@ -10,7 +10,7 @@
  * name, and the difference that occurs most often wins. A job that repeats itself
  * to the millisecond has several such differences, one for each iteration; the one
  * nearest to what the wall clocks say is taken.
- * Source: design.md, sections 5 and 6 ("collective ends also align the clocks").
+ * Source: ARCHITECTURE.md, "Decisions worth knowing" (a collective ends on all together).
  */
 #pragma once
 

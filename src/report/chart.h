@@ -3,7 +3,7 @@
  * The pictures of the HTML report, each a <figure> with inline SVG. The accused
  * differ from their peers by shape and colour; what was left out or put together
  * to keep the page small is said under the picture.
- * Source: PerfTracker figures 12, 13 and 15; design.md section 7.
+ * Source: PerfTracker figures 12, 13 and 15.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
 /*
  * The report as one page: the verdict, the facts, the findings, pictures of the window,
  * what was not seen, and the numbers of each worker.
- * Source: design.md section 7; PerfTracker figures 7 and 13.
+ * Source: PerfTracker figures 7 and 13.
  */
 #include "format/rankset.h"
 #include "report/chart.h"

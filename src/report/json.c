@@ -3,7 +3,7 @@
  * perftracker.report.v1: the contract for programs. Keys come in the order of
  * the schema, numbers with six significant digits, so that the same report is
  * the same bytes everywhere.
- * Source: design.md section 7, docs/report-schema.json.
+ * Source: docs/report-schema.json.
  */
 #include "format/rankset.h"
 #include "report/clean.h"

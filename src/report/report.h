@@ -6,7 +6,7 @@
  *
  * Names in a report come from user code and from files of others: text escapes
  * what would steer a terminal, HTML what would be markup.
- * Source: design.md section 7; PerfTracker figures 7 and 13.
+ * Source: PerfTracker figures 7 and 13.
  */
 #pragma once
 

@@ -3,7 +3,7 @@
  * The report for a terminal: the verdict first, then how much was seen, a table
  * as in the paper's figure 7, then each finding with who waited, the evidence
  * and what to do.
- * Source: PerfTracker figure 7; design.md section 7.
+ * Source: PerfTracker figure 7.
  */
 #include "format/rankset.h"
 #include "report/clean.h"

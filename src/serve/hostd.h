@@ -7,7 +7,7 @@
  *
  * One loop, no threads. Everything that comes from a worker is checked; a worker
  * that sends nonsense is dropped, and the job doesn't notice.
- * Source: design.md sections 2, 8 and 9.
+ * Source: ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once
 

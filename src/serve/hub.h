@@ -6,7 +6,7 @@
  *	idle --slow, request--> ordered --all answered, or late--> report --> idle
  *	idle --blocked--> report of what is known without traces --> idle
  *
- * Source: design.md sections 2 and 8.
+ * Source: ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once
 

@@ -3,7 +3,7 @@
  * One order for all workers: the step at which all can still begin, and how
  * many iterations fill the window. All profile the same iterations, so that
  * their collectives can be matched.
- * Source: design.md section 8, "profile all at one step".
+ * Source: ARCHITECTURE.md, "Processes of a live job" (the order).
  */
 #pragma once
 

@@ -7,7 +7,7 @@
  * Signals: what a person sends to us with kill is sent on to the command; what
  * the terminal sends goes to its whole foreground group, the command included,
  * and is not sent twice.
- * Source: design.md section 8.
+ * Source: ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once
 

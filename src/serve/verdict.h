@@ -8,7 +8,7 @@
  * come, so the rank that is least advanced is the one to look at; a process
  * that is stopped or gone speaks for itself. If all look alike, nobody is
  * accused: the marks can't tell, stacks could.
- * Source: design.md sections 6 (abstention) and 8.
+ * Source: docs/findings.md (PT-107, PT-901).
  */
 #pragma once
 

@@ -3,7 +3,7 @@
  * The class of an event: the one table that decides what is compute, memory,
  * communication or host work. Names are matched by prefix or substring; a name
  * that no row knows falls to the default stated at classify_event().
- * Source: design.md section 4; PerfTracker section 4.2.
+ * Source: PerfTracker section 4.2.
  */
 #pragma once
 

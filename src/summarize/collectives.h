@@ -2,7 +2,7 @@
 /*
  * The collectives of one worker, in order, with what the worker did before each:
  * the material from which localize finds who came late and why.
- * Source: design.md section 6 (blame).
+ * Source: docs/method.md, "Who came late, and why".
  */
 #pragma once
 

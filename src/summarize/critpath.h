@@ -3,7 +3,7 @@
  * The critical path of one worker: at every moment the executions of the
  * highest class that runs, else what the training thread does, else idle.
  * The stretches touch and cover the window, so shares add up to all of it.
- * Source: PerfTracker section 4.2, figure 9, eq. 2 and 3; design.md section 5.
+ * Source: PerfTracker section 4.2, figure 9, eq. 2 and 3.
  */
 #pragma once
 

@@ -5,7 +5,8 @@
  * parents; Python frames whose caller is on another thread hang below it.
  * The stretches are given out one by one and kept nowhere: there are two of them for
  * each event.
- * Source: design.md section 5 (critical path, host functions as leaves).
+ * Source: PerfTracker section 4.2 (critical path); ARCHITECTURE.md, "Decisions worth
+ * knowing" (idle time).
  */
 #pragma once
 

@@ -5,7 +5,7 @@
  *	window -> what each thread did -> critical path -> functions with beta, mu,
  *	sigma -> collectives with what led to them
  *
- * Source: PerfTracker section 4.2; design.md section 5.
+ * Source: PerfTracker section 4.2; docs/method.md, "What is the paper's".
  */
 #pragma once
 

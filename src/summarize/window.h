@@ -2,7 +2,7 @@
 /*
  * The frame of a summary: which interval of the trace is the window, which
  * iterations it holds, and which thread drives the training.
- * Source: design.md sections 3 and 5.
+ * Source: PerfTracker section 4.1 (iterations); ARCHITECTURE.md, "Words".
  */
 #pragma once
 

@@ -11,7 +11,7 @@
  * second call of pt_agent_start (ignored), marks from several threads (one
  * writes, a mark that would collide is dropped and counted), dlclose (the
  * library stays mapped), exit in progress (no thread and no destructor here).
- * Source: design.md section 8.
+ * Source: ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once
 

@@ -12,7 +12,7 @@
  * A GPU is recorded in windows only; audits leave it alone, since attaching is dear.
  *
  * Called on the training thread, with the interpreter lock held.
- * Source: design.md section 8.
+ * Source: ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once
 

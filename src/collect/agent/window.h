@@ -6,7 +6,7 @@
  *
  * All workers begin at the same step; one that is past it already says that it
  * missed the order, and does not profile some other iterations instead.
- * Source: design.md section 8, "profile all at one step".
+ * Source: ARCHITECTURE.md, "Processes of a live job" (the order).
  */
 #pragma once
 

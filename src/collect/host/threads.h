@@ -5,7 +5,7 @@
  * and look. A thread whose counters stand still costs no record; when they move
  * again, the last unchanged moment is recorded too, so that shares of each
  * interval stay right.
- * Source: design.md section 5 (mu and sigma of host functions).
+ * Source: PerfTracker eq. 4 and 5 (mu and sigma of host functions).
  */
 #pragma once
 

@@ -20,7 +20,7 @@
  * samples tell what a thread did, torch's own scopes ("Optimizer.step#SGD.step") are
  * left as moments at their end: window_find() needs them, as levels of the stack
  * they would only stand between functions.
- * Source: design.md section 4; Kineto's python_tracer for the names.
+ * Source: format/event.h for the events; Kineto's python_tracer for the names.
  */
 #pragma once
 
