@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """/metrics of jobs that run: counts are the recorder's, and real readers can read it.
 
-Prometheus and promtool are looked for in PATH and in the folder PERFTRACKER_PROMETHEUS; the
-parsers of prometheus_client are used where they are installed. What is missing is skipped.
+Prometheus and promtool are looked for in PATH and in the folder PERFTRACKER_PROMETHEUS, by
+default where tools/fetch-prometheus puts them; the parsers of prometheus_client are used where
+they are installed. What is missing is skipped.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Samples = list[tuple[str, dict[str, str], float]]
 
 
 def find_tool(name: str) -> str | None:
-    folder = os.environ.get("PERFTRACKER_PROMETHEUS", "")
+    folder = os.environ.get("PERFTRACKER_PROMETHEUS", str(ROOT / ".venv" / "prometheus"))
     return shutil.which(name, path=os.pathsep.join([folder, os.environ.get("PATH", "")]))
 
 
@@ -268,7 +269,7 @@ class TorchMetrics(TorchLiveTest, MetricsMixin):
         families = self.families_of_client(pages)
         tool = find_tool("promtool")
         if tool is None:
-            self.skipTest("no promtool: apt install prometheus, or set PERFTRACKER_PROMETHEUS")
+            self.skipTest("no promtool: see tools/fetch-prometheus")
         checked = subprocess.run(
             [tool, "check", "metrics"], input=pages[""], text=True, capture_output=True
         )
@@ -298,7 +299,7 @@ class TorchMetrics(TorchLiveTest, MetricsMixin):
     def test_prometheus_takes_it_and_answers_every_query_of_the_dashboard(self) -> None:
         server, tool = find_tool("prometheus"), find_tool("promtool")
         if server is None or tool is None:
-            self.skipTest("no prometheus: apt install prometheus, or set PERFTRACKER_PROMETHEUS")
+            self.skipTest("no prometheus: see tools/fetch-prometheus")
         rules = DEPLOY / "prometheus" / "perftracker.rules.yml"
         for words in (["rules", str(rules)], ["config", str(DEPLOY / "prometheus/prometheus.yml")]):
             subprocess.run([tool, "check", *words], check=True, capture_output=True)
