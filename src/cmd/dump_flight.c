@@ -70,7 +70,8 @@ static const char *kind_name(uint16_t kind)
 					     "gpu timed",
 					     "gpu timed shape",
 					     "gpu calls",
-					     "collective done" };
+					     "collective done",
+					     "gpu timed groups" };
 
 	if (kind < ARRAY_SIZE(marks))
 		return marks[kind];

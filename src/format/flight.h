@@ -91,7 +91,7 @@ enum flight_kind {
 	/*
 	 * One call in many of a GPU's libraries, timed between two events of its queue. time_ns:
 	 * when it was called; value: ns on the GPU; extra: string (function, kernel). Of a
-	 * matrix multiplication the second follows.
+	 * matrix multiplication SHAPE follows, or GROUPS.
 	 */
 	FLIGHT_TIMED,
 	FLIGHT_TIMED_SHAPE, /* value: m << 32 | n; extra: k << 32 | matrices; detail: type as
@@ -105,6 +105,9 @@ enum flight_kind {
 	 * one, of which this is the first; its bytes are those of all, -1 if they differ in kind.
 	 */
 	FLIGHT_COLLECTIVE_DONE,
+
+	FLIGHT_TIMED_GROUPS, /* of matrices, each group of its own shape: value: FLOP of all;
+			      * extra: groups << 32 | matrices; detail: as in SHAPE */
 	FLIGHT_KIND_END
 };
 
@@ -113,7 +116,8 @@ static inline bool flight_kind_is_detail(uint16_t kind)
 {
 	return kind == FLIGHT_COLLECTIVE_ARGS || kind == FLIGHT_COLLECTIVE_GROUP ||
 	       kind == FLIGHT_COLLECTIVE_HOW || kind == FLIGHT_NETWORK_SEND ||
-	       kind == FLIGHT_NETWORK_RECV || kind == FLIGHT_TIMED_SHAPE || kind == FLIGHT_CALLS;
+	       kind == FLIGHT_NETWORK_RECV || kind == FLIGHT_TIMED_SHAPE || kind == FLIGHT_CALLS ||
+	       kind == FLIGHT_TIMED_GROUPS;
 }
 
 enum flight_calls { FLIGHT_CALLS_MATMUL, FLIGHT_CALLS_LAUNCH, FLIGHT_CALLS_CNT };

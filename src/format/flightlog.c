@@ -224,6 +224,8 @@ static bool lane_record_ok(const struct flightlog *log, const struct ring_record
 		return us_pair_ok((uint64_t)record->value) && us_pair_ok(record->extra);
 	case FLIGHT_TIMED_SHAPE:
 		return true;
+	case FLIGHT_TIMED_GROUPS:
+		return record->value >= 0;
 	case FLIGHT_CALLS:
 		return record->value >= 0 && record->detail < FLIGHT_CALLS_CNT;
 	default:

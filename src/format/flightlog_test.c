@@ -253,6 +253,7 @@ static void a_record_that_makes_no_sense_is_counted(void **state)
 		{ .time_ns = MS, .kind = FLIGHT_NETWORK_RECV, .extra = UINT64_MAX },
 		{ .time_ns = MS, .kind = FLIGHT_TIMED, .extra = 1000 },
 		{ .time_ns = MS, .kind = FLIGHT_TIMED, .value = -1 },
+		{ .time_ns = MS, .kind = FLIGHT_TIMED_GROUPS, .value = -1 },
 		{ .time_ns = MS, .kind = FLIGHT_CALLS, .value = -1 },
 		{ .time_ns = MS, .kind = FLIGHT_CALLS, .detail = FLIGHT_CALLS_CNT },
 		{ .time_ns = MS, .kind = FLIGHT_COLLECTIVE_DONE, .extra = 1000 },

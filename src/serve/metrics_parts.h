@@ -4,6 +4,7 @@
 
 #include "base/vec.h"
 #include "format/flightlog.h"
+#include "format/matmul.h"
 #include "serve/metrics_host.h"
 #include "serve/metrics_match.h"
 #include "serve/metrics_names.h"
@@ -59,9 +60,9 @@ struct metrics_worker {
 /* A collective of a worker is over. last_start_ns: see match_done. */
 void metrics_settle(void *owner, const struct match_member *member, int64_t last_start_ns);
 
-/* One call of the GPU that was timed; shape: NULL if it is no matrix multiplication. */
+/* One call of the GPU that was timed; matmul: NULL if it is no matrix multiplication. */
 void metrics_take_timed(struct metrics_worker *worker, const struct ring_record *timed,
-			const struct ring_record *shape);
+			const struct matmul *matmul);
 
 /* How many calls there were. */
 void metrics_take_calls(struct metrics_worker *worker, const struct ring_record *calls);

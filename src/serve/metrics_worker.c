@@ -493,7 +493,7 @@ static void (*taker_of(uint16_t kind))(struct metrics_worker *, const struct tol
 /* A record that stands alone, or has one behind it. Returns how many were taken; 0: see below. */
 static size_t take_other(struct metrics_worker *worker, const struct ring_record *r, size_t left)
 {
-	bool shape = left > 1 && r[1].kind == FLIGHT_TIMED_SHAPE;
+	struct matmul matmul;
 
 	switch (r->kind) {
 	case FLIGHT_NETWORK_SEND:
@@ -506,8 +506,12 @@ static size_t take_other(struct metrics_worker *worker, const struct ring_record
 	case FLIGHT_TIMED:
 		if (left == 1)
 			return 0;
-		metrics_take_timed(worker, r, shape ? &r[1] : NULL);
-		return shape ? 2 : 1;
+		if (!matmul_of(&r[1], &matmul)) {
+			metrics_take_timed(worker, r, NULL);
+			return 1;
+		}
+		metrics_take_timed(worker, r, &matmul);
+		return 2;
 	default:
 		return 1;
 	}

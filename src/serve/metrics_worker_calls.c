@@ -12,39 +12,11 @@ static uint32_t series_of(struct metrics_worker *worker, enum metric metric, con
 			      METRIC_VALUES(worker->rank, worker->local_rank, third));
 }
 
-/* By CUDA's numbers. */
-static const char *type_name(uint16_t type)
-{
-	static const char *const names[] = {
-		[0] = "float32",     [1] = "float64",	  [2] = "float16",     [3] = "int8",
-		[4] = "complex64",   [5] = "complex128",  [8] = "uint8",       [14] = "bfloat16",
-		[28] = "float8e4m3", [29] = "float8e5m2", [33] = "float4e2m1",
-	};
-
-	return type < ARRAY_SIZE(names) && names[type] != NULL ? names[type] : "other";
-}
-
-static bool is_complex(uint16_t type)
-{
-	return type == 4 || type == 5;
-}
-
-/* A multiplication and an addition for each element that is multiplied. */
-static double flop_of(const struct ring_record *shape)
-{
-	uint64_t mn = (uint64_t)shape->value;
-	double flop = 2.0 * (double)(mn >> 32) * (double)(uint32_t)mn;
-
-	flop *= (double)(shape->extra >> 32) * (double)(uint32_t)shape->extra;
-	return is_complex(shape->detail) ? 4 * flop : flop;
-}
-
-static void take_matmul(struct metrics_worker *worker, int64_t dur_ns,
-			const struct ring_record *shape)
+static void take_matmul(struct metrics_worker *worker, int64_t dur_ns, const struct matmul *matmul)
 {
 	struct metrics *metrics = worker->host->metrics;
-	const char *type = type_name(shape->detail);
-	double mflop = flop_of(shape) * 1e-6;
+	const char *type = matmul_type_name(matmul->type);
+	double mflop = matmul->flop * 1e-6;
 
 	metrics_observe(metrics, series_of(worker, METRIC_MATMUL, type), dur_ns);
 	if (dur_ns > 0 && mflop > 0 && mflop < MFLOP_MAX)
@@ -55,12 +27,12 @@ static void take_matmul(struct metrics_worker *worker, int64_t dur_ns,
 }
 
 void metrics_take_timed(struct metrics_worker *worker, const struct ring_record *timed,
-			const struct ring_record *shape)
+			const struct matmul *matmul)
 {
 	const char *kind = kernel_kind(worker->log.strings.data[timed->extra]);
 
-	if (shape != NULL)
-		take_matmul(worker, timed->value, shape);
+	if (matmul != NULL)
+		take_matmul(worker, timed->value, matmul);
 	else
 		metrics_observe(worker->host->metrics,
 				series_of(worker, METRIC_KERNEL_SAMPLED, kind), timed->value);

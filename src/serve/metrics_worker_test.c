@@ -332,6 +332,8 @@ static void matrix_multiplications_have_time_and_speed(void **state)
 	metrics_worker_follow(two.workers[0], f, false); /* its shape isn't there yet */
 	expect_no(two.host, "perftracker_matmul_seconds");
 	push_plain(f, FLIGHT_TIMED_SHAPE, (int64_t)1000 << 32 | 2000, (uint64_t)1000 << 32 | 5, 14);
+	push_plain(f, FLIGHT_TIMED, 20000, recorder_string(f, "cublasSgemmGroupedBatched"), 0);
+	push_plain(f, FLIGHT_TIMED_GROUPS, 4000000000, (uint64_t)8 << 32 | 8, 0);
 	push_plain(f, FLIGHT_TIMED, 3000, kernel, 0);
 	push_plain(f, FLIGHT_TIMED, 4000, kernel, 0);
 	push_plain(f, FLIGHT_CALLS, 1400, 0, FLIGHT_CALLS_MATMUL); /* back: nonsense */
@@ -343,6 +345,7 @@ static void matrix_multiplications_have_time_and_speed(void **state)
 	expect(two.host, "matmul_teraflop_total{rank=\"0\",local_rank=\"0\"} 7.5\n");
 	expect(two.host, "matmul_seconds_sum" RANK "dtype=\"bfloat16\"} 0.0001\n");
 	expect(two.host, "matmul_teraflop_per_second_sum" RANK "dtype=\"bfloat16\"} 200\n");
+	expect(two.host, "matmul_teraflop_per_second_sum" RANK "dtype=\"float32\"} 200\n");
 	expect(two.host,
 	       "matmul_teraflop_per_second_bucket" RANK "dtype=\"bfloat16\",le=\"100.0\"} 0\n");
 	expect(two.host,
