@@ -7,6 +7,7 @@
 #include "collect/agent/helper.h"
 #include "collect/agent/lane.h"
 #include "collect/agent/names.h"
+#include "format/matmul.h"
 
 #include <linux/futex.h>
 #include <string.h>
@@ -19,14 +20,14 @@
 #define SHAPE_CNT 1024u			/* power of two */
 #define SHAPE_PROBES 16u
 #define TOTAL_NS NSEC_PER_SEC
-#define IS_COMPLEX(type) ((type) == 4 || (type) == 5 || (type) == 6 || (type) == 15)
+#define FLOP_MAX 1e18 /* of one call */
 
 /* Two shapes with one 64-bit hash are taken for one. */
 struct shape {
 	_Atomic uint64_t key; /* 0: free */
 	_Atomic uint64_t calls;
 	_Atomic bool filled; /* what stands below */
-	double flop;	     /* of one call; 0: unknown */
+	double flop;	     /* of one call; 0: unknown, or each call has its own */
 	bool launch;
 	uint64_t summed; /* calls so far, by the helper */
 };
@@ -42,7 +43,7 @@ static struct {
 	double mflop;
 	struct shape shapes[SHAPE_CNT];
 
-	/* Of shapes beyond them. FLOP goes round, but not between two sums. */
+	/* Of shapes beyond them, and FLOP of groups. It goes round, but not between two sums. */
 	_Atomic uint64_t other_calls[FLIGHT_CALLS_CNT], other_flop;
 	uint64_t other_summed[FLIGHT_CALLS_CNT], other_flop_summed;
 } gpucalls;
@@ -63,14 +64,15 @@ static uint64_t key_of(const struct gpucall *call)
 	uint64_t hash = mix((uintptr_t)call->name, (uintptr_t)call->what + call->type);
 
 	hash = mix(mix(hash, call->m), call->n);
-	return mix(mix(hash, call->k), call->batch) | 1;
+	return mix(mix(hash, call->k), call->groups != 0 ? call->groups : call->batch) | 1;
 }
 
 static double flop_of(const struct gpucall *call)
 {
-	double flop = 2.0 * (double)call->m * (double)call->n * (double)call->k;
-
-	return flop * (double)call->batch * (IS_COMPLEX(call->type) ? 4 : 1);
+	if (call->groups != 0)
+		return call->flop;
+	return matmul_flop((double)call->m, (double)call->n, (double)call->k, (double)call->batch,
+			   call->type);
 }
 
 /* NULL: there are too many shapes. */
@@ -83,7 +85,7 @@ static struct shape *find_shape(const struct gpucall *call)
 		uint64_t found = atomic_load_explicit(&shape->key, memory_order_relaxed);
 
 		if (found == 0 && atomic_compare_exchange_strong(&shape->key, &found, key)) {
-			shape->flop = flop_of(call);
+			shape->flop = call->groups != 0 ? 0 : flop_of(call);
 			shape->launch = call->what != NULL;
 			atomic_store_explicit(&shape->filled, true, memory_order_release);
 			return shape;
@@ -94,16 +96,23 @@ static struct shape *find_shape(const struct gpucall *call)
 	return NULL;
 }
 
+/* Of a call whose shape doesn't say it, or has no place. */
+static void add_flop(const struct gpucall *call)
+{
+	double flop = flop_of(call);
+
+	if (flop < FLOP_MAX)
+		atomic_fetch_add_explicit(&gpucalls.other_flop, (uint64_t)flop,
+					  memory_order_relaxed);
+}
+
 /* Of a shape without a place: never timed. */
 static void count_other(const struct gpucall *call)
 {
 	enum flight_calls kind = call->what != NULL ? FLIGHT_CALLS_LAUNCH : FLIGHT_CALLS_MATMUL;
-	double flop = flop_of(call);
 
 	atomic_fetch_add_explicit(&gpucalls.other_calls[kind], 1, memory_order_relaxed);
-	if (flop < 1e18)
-		atomic_fetch_add_explicit(&gpucalls.other_flop, (uint64_t)flop,
-					  memory_order_relaxed);
+	add_flop(call);
 }
 
 static void wake_helper(void)
@@ -136,6 +145,8 @@ uint64_t gpucalls_begin(const struct gpucall *call, gpucalls_queue_of *queue_of,
 		count_other(call);
 		return 0;
 	}
+	if (call->groups != 0)
+		add_flop(call);
 	nth = atomic_fetch_add_explicit(&shape->calls, 1, memory_order_relaxed);
 	if (nth % GPUCALLS_EVERY != GPUCALLS_FIRST || !gputimer_is_wanted() ||
 	    !queue_of(handle, &queue))
@@ -143,18 +154,28 @@ uint64_t gpucalls_begin(const struct gpucall *call, gpucalls_queue_of *queue_of,
 	return gputimer_begin(queue);
 }
 
+static uint64_t pair(uint64_t high, uint64_t low)
+{
+	return MIN(high, (uint64_t)UINT32_MAX) << 32 | MIN(low, (uint64_t)UINT32_MAX);
+}
+
+static struct ring_record work_of(const struct gpucall *call)
+{
+	if (call->groups != 0)
+		return (struct ring_record){ .kind = FLIGHT_TIMED_GROUPS,
+					     .detail = call->type,
+					     .value = (int64_t)MIN(call->flop, FLOP_MAX),
+					     .extra = pair(call->groups, call->batch) };
+	return (struct ring_record){ .kind = FLIGHT_TIMED_SHAPE,
+				     .detail = call->type,
+				     .value = (int64_t)pair(MIN(call->m, (uint64_t)INT32_MAX),
+							    call->n),
+				     .extra = pair(call->k, call->batch) };
+}
+
 void gpucalls_end(const struct gpucall *call, uint64_t timer)
 {
-	struct ring_record records[] = {
-		{ .kind = FLIGHT_TIMED },
-		{ .kind = FLIGHT_TIMED_SHAPE,
-		  .detail = call->type,
-		  .value = (int64_t)(MIN(call->m, (uint64_t)INT32_MAX) << 32 |
-				     MIN(call->n, (uint64_t)UINT32_MAX)),
-		  .extra = MIN(call->k, (uint64_t)UINT32_MAX) << 32 |
-			   MIN(call->batch, (uint64_t)UINT32_MAX) },
-	};
-
+	struct ring_record records[2] = { { .kind = FLIGHT_TIMED } };
 	const char *name = NULL;
 
 	if (timer != 0)
@@ -167,7 +188,8 @@ void gpucalls_end(const struct gpucall *call, uint64_t timer)
 	if (name == NULL)
 		name = call->name;
 	records[0].extra = names_string(name, strnlen(name, FLIGHT_STRING_MAX));
-	gputimer_tell(timer, records, call->m != 0 ? 2 : 1);
+	records[1] = work_of(call);
+	gputimer_tell(timer, records, call->m != 0 || call->groups != 0 ? 2 : 1);
 }
 
 /* --- the helper --- */

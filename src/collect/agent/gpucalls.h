@@ -2,7 +2,8 @@
 /*
  * Always on, without a profiling library: which calls of a GPU's libraries a job makes. Every
  * call is counted by its shape, one in GPUCALLS_EVERY of a shape is timed (gputimer.h). Shapes
- * beyond a thousand are counted together, and not timed.
+ * beyond a thousand are counted together, and not timed. Groups of matrices, whose shapes are
+ * hardly ever the same again, are known by how many groups they are.
  *
  * The calls come from functions of the GPU's own names that the library exports
  * (gpucalls_cuda.c). They are reached where the library was preloaded: others bind the names to
@@ -24,13 +25,15 @@
 #define GPUCALLS_EVERY 64u
 #define GPUCALLS_FIRST 3u /* of a shape: those before it load code and choose among kernels */
 
-/* One call. m 0: no matrix multiplication. */
+/* One call. m and groups 0: no matrix multiplication. */
 struct gpucall {
 	const char *name;
 	const void *what;			  /* a kernel, which has no shape; else NULL */
 	const char *(*name_of)(const void *what); /* NULL: name will do. Asked when it is timed */
 	uint64_t m, n, k, batch;
-	uint16_t type; /* CUDA's number */
+	uint16_t type;	 /* CUDA's number */
+	uint32_t groups; /* 0: all matrices have one shape. Else m, n and k are 0, batch all */
+	double flop;	 /* of groups */
 };
 
 /* Reads the environment. Rare; before gpucalls_watch(). */

@@ -6,11 +6,13 @@
  *
  * Where there is no such function (realcall.h) the caller gets an error of that library.
  *
- * Source: CUDA's cublas_api.h, cublasLt.h, cuda.h and cuda_runtime_api.h, versions 11 to 13, as
+ * Source: cublas_abi.h; CUDA's cublasLt.h, cuda.h and cuda_runtime_api.h, versions 11 to 13, as
  * far as the binary interface goes: enums are ints, handles pointers.
  */
+#include "collect/agent/cublas_abi.h"
 #include "collect/agent/gpucalls.h"
 #include "collect/agent/realcall.h"
+#include "format/matmul.h"
 
 #include <stddef.h>
 
@@ -25,11 +27,6 @@ enum {
 	LAYOUT_COLS = 3,
 	LAYOUT_BATCH = 5,
 	DESC_TRANSA = 3, /* CUBLASLT_MATMUL_DESC_TRANSA */
-	TYPE_R_16F = 2,	 /* cudaDataType */
-	TYPE_R_32F = 0,
-	TYPE_R_64F = 1,
-	TYPE_C_32F = 4,
-	TYPE_C_64F = 5,
 };
 
 static const char *const blas_names[] = { "libcublas.so.12", "libcublas.so.13", "libcublas.so.11",
@@ -93,92 +90,72 @@ static bool queue_of_blas(void *at, void **ret)
 
 #define ADDRESS(function) (*(void **)&(function))
 
-#define SHAPE(type_, batch_)                                                                       \
-	{                                                                                          \
-		.m = (uint64_t)m, .n = (uint64_t)n, .k = (uint64_t)k, .batch = (uint64_t)(batch_), \
-		.type = (uint16_t)(type_)                                                          \
-	}
+/* In parentheses, which keep its commas together. */
+#define SHAPE(type_, batch_)                            \
+	((struct gpucall){ .m = (uint64_t)m,            \
+			   .n = (uint64_t)n,            \
+			   .k = (uint64_t)k,            \
+			   .batch = (uint64_t)(batch_), \
+			   .type = (uint16_t)(type_) })
 
 /* --- cuBLAS --- */
 
-#define BLAS(function, type, batch, parameters, arguments)                           \
-	THROUGH(function, blas_names, CUBLAS_NOT_INITIALIZED, parameters, arguments, \
-		SHAPE(type, batch), queue_of_blas,                                   \
-		(&(struct blas_place){ handle, ADDRESS(next) }))
+#define BLAS(function, call, parameters, arguments)                                        \
+	THROUGH(function, blas_names, CUBLAS_NOT_INITIALIZED, parameters, arguments, call, \
+		queue_of_blas, (&(struct blas_place){ handle, ADDRESS(next) }))
 
-#define EX_PARAMETERS(whole)                                                           \
-	(void *handle, int ta, int tb, whole m, whole n, whole k, const void *alpha,   \
-	 const void *a, int a_type, whole a_ld, const void *b, int b_type, whole b_ld, \
-	 const void *beta, void *c, int c_type, whole c_ld, int compute, int algorithm)
-#define EX_ARGUMENTS                                                                              \
-	(handle, ta, tb, m, n, k, alpha, a, a_type, a_ld, b, b_type, b_ld, beta, c, c_type, c_ld, \
-	 compute, algorithm)
+/* Both faces of a function. KIND_CALL is below. */
+#define GEMM(function, kind, type)                                                  \
+	BLAS(function, kind##_CALL(type), kind##_PARAMETERS(int), kind##_ARGUMENTS) \
+	BLAS(function##_64, kind##_CALL(type), kind##_PARAMETERS(int64_t), kind##_ARGUMENTS)
 
-BLAS(cublasGemmEx, a_type, 1, EX_PARAMETERS(int), EX_ARGUMENTS)
-BLAS(cublasGemmEx_64, a_type, 1, EX_PARAMETERS(int64_t), EX_ARGUMENTS)
+#define TYPED_CALL(type) SHAPE(type, 1)
+#define STRIDED_CALL(type) SHAPE(type, batch)
+#define BATCHED_CALL(type) SHAPE(type, batch)
+#define TYPES_CALL(type) SHAPE(type, 1)
+#define EX_CALL(type) SHAPE(type, 1)
+#define STRIDED_EX_CALL(type) SHAPE(type, batch)
+#define BATCHED_EX_CALL(type) SHAPE(type, batch)
 
-#define STRIDED_EX_PARAMETERS(whole)                                                           \
-	(void *handle, int ta, int tb, whole m, whole n, whole k, const void *alpha,           \
-	 const void *a, int a_type, whole a_ld, long long a_stride, const void *b, int b_type, \
-	 whole b_ld, long long b_stride, const void *beta, void *c, int c_type, whole c_ld,    \
-	 long long c_stride, whole batch, int compute, int algorithm)
-#define STRIDED_EX_ARGUMENTS                                                                   \
-	(handle, ta, tb, m, n, k, alpha, a, a_type, a_ld, a_stride, b, b_type, b_ld, b_stride, \
-	 beta, c, c_type, c_ld, c_stride, batch, compute, algorithm)
+/* Each group has sizes of its own. What is wrong with them is for the real function to say. */
+struct groups {
+	const void *m, *n, *k, *matrices;
+	size_t size; /* of an element */
+	int64_t cnt;
+};
 
-BLAS(cublasGemmStridedBatchedEx, a_type, batch, STRIDED_EX_PARAMETERS(int), STRIDED_EX_ARGUMENTS)
-BLAS(cublasGemmStridedBatchedEx_64, a_type, batch, STRIDED_EX_PARAMETERS(int64_t),
-     STRIDED_EX_ARGUMENTS)
+static uint64_t whole_at(const struct groups *groups, const void *numbers, int64_t i)
+{
+	int64_t number = groups->size == sizeof(int64_t) ? ((const int64_t *)numbers)[i]
+							 : ((const int *)numbers)[i];
 
-#define BATCHED_EX_PARAMETERS(whole)                                                         \
-	(void *handle, int ta, int tb, whole m, whole n, whole k, const void *alpha,         \
-	 const void *const a[], int a_type, whole a_ld, const void *const b[], int b_type,   \
-	 whole b_ld, const void *beta, void *const c[], int c_type, whole c_ld, whole batch, \
-	 int compute, int algorithm)
-#define BATCHED_EX_ARGUMENTS                                                                      \
-	(handle, ta, tb, m, n, k, alpha, a, a_type, a_ld, b, b_type, b_ld, beta, c, c_type, c_ld, \
-	 batch, compute, algorithm)
+	return (uint64_t)MAX(number, (int64_t)0);
+}
 
-BLAS(cublasGemmBatchedEx, a_type, batch, BATCHED_EX_PARAMETERS(int), BATCHED_EX_ARGUMENTS)
-BLAS(cublasGemmBatchedEx_64, a_type, batch, BATCHED_EX_PARAMETERS(int64_t), BATCHED_EX_ARGUMENTS)
+static struct gpucall groups_call(struct groups groups, int type)
+{
+	bool is_whole =
+		groups.m != NULL && groups.n != NULL && groups.k != NULL && groups.matrices != NULL;
+	struct gpucall call = { .type = (uint16_t)type };
 
-/* Those of one type. cublas_v2.h calls the first five without "_v2". */
-#define TYPED_PARAMETERS                                                                      \
-	(void *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, \
-	 int a_ld, const void *b, int b_ld, const void *beta, void *c, int c_ld)
-#define TYPED_ARGUMENTS (handle, ta, tb, m, n, k, alpha, a, a_ld, b, b_ld, beta, c, c_ld)
+	for (int64_t i = 0; is_whole && i < groups.cnt; i++) {
+		uint64_t matrices = whole_at(&groups, groups.matrices, i);
 
-BLAS(cublasSgemm_v2, TYPE_R_32F, 1, TYPED_PARAMETERS, TYPED_ARGUMENTS)
-BLAS(cublasDgemm_v2, TYPE_R_64F, 1, TYPED_PARAMETERS, TYPED_ARGUMENTS)
-BLAS(cublasCgemm_v2, TYPE_C_32F, 1, TYPED_PARAMETERS, TYPED_ARGUMENTS)
-BLAS(cublasZgemm_v2, TYPE_C_64F, 1, TYPED_PARAMETERS, TYPED_ARGUMENTS)
-BLAS(cublasHgemm, TYPE_R_16F, 1, TYPED_PARAMETERS, TYPED_ARGUMENTS)
+		call.flop += matmul_flop((double)whole_at(&groups, groups.m, i),
+					 (double)whole_at(&groups, groups.n, i),
+					 (double)whole_at(&groups, groups.k, i), (double)matrices,
+					 call.type);
+		call.batch += matrices;
+	}
+	call.groups = (uint32_t)MIN((uint64_t)MAX(groups.cnt, (int64_t)1), (uint64_t)UINT32_MAX);
+	return call;
+}
 
-#define TYPED_STRIDED_PARAMETERS                                                              \
-	(void *handle, int ta, int tb, int m, int n, int k, const void *alpha, const void *a, \
-	 int a_ld, long long a_stride, const void *b, int b_ld, long long b_stride,           \
-	 const void *beta, void *c, int c_ld, long long c_stride, int batch)
-#define TYPED_STRIDED_ARGUMENTS                                                               \
-	(handle, ta, tb, m, n, k, alpha, a, a_ld, a_stride, b, b_ld, b_stride, beta, c, c_ld, \
-	 c_stride, batch)
+#define GROUPED_CALL(type) \
+	groups_call((struct groups){ m, n, k, matrices, sizeof(*m), groups }, type)
+#define GROUPED_EX_CALL(type) GROUPED_CALL(type)
 
-BLAS(cublasSgemmStridedBatched, TYPE_R_32F, batch, TYPED_STRIDED_PARAMETERS,
-     TYPED_STRIDED_ARGUMENTS)
-BLAS(cublasDgemmStridedBatched, TYPE_R_64F, batch, TYPED_STRIDED_PARAMETERS,
-     TYPED_STRIDED_ARGUMENTS)
-BLAS(cublasHgemmStridedBatched, TYPE_R_16F, batch, TYPED_STRIDED_PARAMETERS,
-     TYPED_STRIDED_ARGUMENTS)
-
-#define TYPED_BATCHED_PARAMETERS                                                             \
-	(void *handle, int ta, int tb, int m, int n, int k, const void *alpha,               \
-	 const void *const a[], int a_ld, const void *const b[], int b_ld, const void *beta, \
-	 void *const c[], int c_ld, int batch)
-#define TYPED_BATCHED_ARGUMENTS \
-	(handle, ta, tb, m, n, k, alpha, a, a_ld, b, b_ld, beta, c, c_ld, batch)
-
-BLAS(cublasSgemmBatched, TYPE_R_32F, batch, TYPED_BATCHED_PARAMETERS, TYPED_BATCHED_ARGUMENTS)
-BLAS(cublasDgemmBatched, TYPE_R_64F, batch, TYPED_BATCHED_PARAMETERS, TYPED_BATCHED_ARGUMENTS)
-BLAS(cublasHgemmBatched, TYPE_R_16F, batch, TYPED_BATCHED_PARAMETERS, TYPED_BATCHED_ARGUMENTS)
+CUBLAS_GEMMS(GEMM)
 
 /* --- cuBLASLt --- */
 

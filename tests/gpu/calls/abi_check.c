@@ -14,54 +14,36 @@ _Static_assert(CUBLASLT_MATRIX_LAYOUT_TYPE == 0 && CUBLASLT_MATRIX_LAYOUT_ROWS =
 		       CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT == 5 && CUBLASLT_MATMUL_DESC_TRANSA == 3,
 	       "attributes");
 _Static_assert(CUBLAS_OP_N == 0 && CUBLAS_STATUS_NOT_INITIALIZED == 1, "numbers");
-_Static_assert(CUDA_R_32F == 0 && CUDA_R_64F == 1 && CUDA_R_16F == 2 && CUDA_C_32F == 4 &&
-		       CUDA_C_64F == 5 && CUDA_C_16F == 6 && CUDA_R_16BF == 14 && CUDA_C_16BF == 15,
-	       "types");
+_Static_assert(CUDA_C_32F == 4 && CUDA_C_64F == 5 && CUDA_C_16F == 6 && CUDA_C_16BF == 15,
+	       "complex types");
 _Static_assert(sizeof(cudaDataType) == sizeof(int) && sizeof(cublasOperation_t) == sizeof(int) &&
 		       sizeof(cublasComputeType_t) == sizeof(int) &&
 		       sizeof(cublasGemmAlgo_t) == sizeof(int),
 	       "enums are ints");
 
+#if CUBLAS_VERSION >= 120500 /* has them all */
+#include "collect/agent/cublas_abi.h"
+#include "cublas_calls.h"
+
+_Static_assert((int)TYPE_R_16F == CUDA_R_16F && (int)TYPE_R_32F == CUDA_R_32F &&
+		       (int)TYPE_R_64F == CUDA_R_64F && (int)TYPE_C_32F == CUDA_C_32F &&
+		       (int)TYPE_C_64F == CUDA_C_64F,
+	       "types");
+
 /* Compiled, never run: a parameter more or less, or a pointer for a number, is an error. */
-struct arguments {
-	void *handle, *c, **pointers;
-	const void *a;
-	int whole;
-	long long stride;
-	int64_t wide;
-};
-
-#define SIZES(x, type) x->type, x->type, x->type
-#define HEAD(x, type) x->handle, x->whole, x->whole, SIZES(x, type), x->a
-#define POINTERS(x) ((const void *const *)x->pointers)
-
-static inline void blas_calls(const struct arguments *x)
+static inline void gemm_calls(cublasHandle_t handle)
 {
-	(void)cublasGemmEx(HEAD(x, whole), x->a, x->whole, x->whole, x->a, x->whole, x->whole, x->a,
-			   x->c, x->whole, x->whole, x->whole, x->whole);
-	(void)cublasGemmStridedBatchedEx(HEAD(x, whole), x->a, x->whole, x->whole, x->stride, x->a,
-					 x->whole, x->whole, x->stride, x->a, x->c, x->whole,
-					 x->whole, x->stride, x->whole, x->whole, x->whole);
-	(void)cublasGemmBatchedEx(HEAD(x, whole), POINTERS(x), x->whole, x->whole, POINTERS(x),
-				  x->whole, x->whole, x->a, x->pointers, x->whole, x->whole,
-				  x->whole, x->whole, x->whole);
-	(void)cublasSgemm_v2(HEAD(x, whole), x->a, x->whole, x->a, x->whole, x->a, x->c, x->whole);
-	(void)cublasSgemmStridedBatched(HEAD(x, whole), x->a, x->whole, x->stride, x->a, x->whole,
-					x->stride, x->a, x->c, x->whole, x->stride, x->whole);
-	(void)cublasLtMatmul(x->handle, x->c, x->a, x->a, x->c, x->a, x->c, x->a, x->a, x->c, x->c,
-			     x->c, x->a, x->c, sizeof(size_t), x->c);
-}
-
-#if CUBLAS_VERSION >= 120000
-static inline void wide_calls(const struct arguments *x)
-{
-	(void)cublasGemmEx_64(HEAD(x, wide), x->a, x->whole, x->wide, x->a, x->whole, x->wide, x->a,
-			      x->c, x->whole, x->wide, x->whole, x->whole);
-	(void)cublasGemmStridedBatchedEx_64(HEAD(x, wide), x->a, x->whole, x->wide, x->stride, x->a,
-					    x->whole, x->wide, x->stride, x->a, x->c, x->whole,
-					    x->wide, x->stride, x->wide, x->whole, x->whole);
+#define COMPILES(function, kind, type)                    \
+	(void)function kind##_PASS(handle, int, 1, 1, 1); \
+	(void)function##_64 kind##_PASS(handle, int64_t, 1, 1, 1);
+	CUBLAS_FULL_GEMMS(COMPILES)
 }
 #endif
+
+static inline void lt_call(void *p, const void *c)
+{
+	(void)cublasLtMatmul(p, p, c, c, p, c, p, c, c, p, p, p, c, p, sizeof(size_t), p);
+}
 #endif
 
 #if __has_include(<cuda.h>)

@@ -66,8 +66,7 @@ static void step(void)
 
 static int gemm_ex(int m, int n, int k)
 {
-	return cublasGemmEx(blas, 0, 1, m, n, k, NULL, NULL, 14, 11, NULL, 14, 12, NULL, NULL, 14,
-			    13, 68, 99);
+	return cublasGemmEx EX_PASS(blas, int, m, n, k);
 }
 
 static void gemms(int cnt, int m, int n, int k)
@@ -233,30 +232,125 @@ static void check_shapes(void)
 	CHECK(mflop == 12000 * 2 * EVERY);
 }
 
-static void check_other_functions(void)
+static void check_lt(void)
 {
 	struct ring_record found[2];
 
-	for (int i = 0; i < EVERY; i++) {
+	for (int i = 0; i < EVERY; i++)
 		CHECK(lt_matmul(1, 64, 32, 4096, 5) == 0);
-		CHECK(cublasGemmStridedBatchedEx(blas, 0, 0, 8, 9, 10, NULL, NULL, 2, 8, 101, NULL,
-						 2, 8, 102, NULL, NULL, 2, 8, 103, 1000, 68,
-						 99) == 0);
-		CHECK(cublasGemmEx_64(blas, 0, 0, 7, 7, 7, NULL, NULL, 2, 8, NULL, 2, 8, NULL, NULL,
-				      2, 8, 68, 99) == 0);
-		CHECK(cublasSgemm_v2(blas, 0, 0, 500, 500, 500, NULL, NULL, 8, NULL, 8, NULL, NULL,
-				     13) == 0);
-	}
-	matmuls += 4 * EVERY;
+	matmuls += EVERY;
 	CHECK(soon(has_matmuls, matmuls));
 	CHECK(newest("cublasLtMatmul", found));
 	CHECK(found[0].value == DOUBLE_GEMM_NS(64, 32, 4096, 5) && found[1].detail == 2);
 	CHECK(found[1].value == ((int64_t)64 << 32 | 32));
 	CHECK(found[1].extra == ((uint64_t)4096 << 32 | 5));
-	CHECK(newest("cublasGemmStridedBatchedEx", found));
-	CHECK(found[1].extra == ((uint64_t)10 << 32 | 1000));
-	CHECK(newest("cublasGemmEx_64", found));
-	CHECK(newest("cublasSgemm_v2", found) && found[1].detail == 0);
+}
+
+/* --- each function of cuBLAS --- */
+
+enum { M = 300, N = 400, K = 500 };
+
+#define CALL(function, kind, type)                                        \
+	static int call_##function(void)                                  \
+	{                                                                 \
+		return function kind##_PASS(blas, int, M, N, K);          \
+	}                                                                 \
+	static int call_##function##_64(void)                             \
+	{                                                                 \
+		return function##_64 kind##_PASS(blas, int64_t, M, N, K); \
+	}
+CUBLAS_GEMMS(CALL)
+
+enum kind { TYPED, STRIDED, BATCHED, TYPES, EX, STRIDED_EX, BATCHED_EX, GROUPED, GROUPED_EX };
+
+enum { a_type = GEMM_TYPE };
+
+static const struct gemm {
+	const char *name;
+	int (*call)(void);
+	enum kind kind;
+	uint16_t type;
+} every_gemm[] = {
+#define ROW(function, kind, type)                   \
+	{ #function, call_##function, kind, type }, \
+		{ #function "_64", call_##function##_64, kind, type },
+	CUBLAS_GEMMS(ROW)
+};
+
+static bool is_grouped(const struct gemm *gemm)
+{
+	return gemm->kind == GROUPED || gemm->kind == GROUPED_EX;
+}
+
+static int batch_of(const struct gemm *gemm)
+{
+	return gemm->kind == TYPED || gemm->kind == TYPES || gemm->kind == EX ? 1 : GEMM_BATCH;
+}
+
+static void check_gemm(const struct gemm *gemm)
+{
+	int batch = batch_of(gemm);
+	struct ring_record found[2];
+
+	CHECK(newest(gemm->name, found) && found[1].detail == gemm->type);
+	if (is_grouped(gemm)) {
+		CHECK(found[0].value ==
+		      DOUBLE_GEMM_NS(M, N, K, 3) + DOUBLE_GEMM_NS(2 * M, 2 * N, 2 * K, 4));
+		CHECK(found[1].kind == FLIGHT_TIMED_GROUPS);
+		CHECK(found[1].value == (int64_t)GEMM_GROUP_FLOP(M, N, K));
+		CHECK(found[1].extra == ((uint64_t)GEMM_GROUPS << 32 | GEMM_GROUP_MATRICES));
+		return;
+	}
+	CHECK(found[0].value == DOUBLE_GEMM_NS(M, N, K, batch));
+	CHECK(found[1].kind == FLIGHT_TIMED_SHAPE);
+	CHECK(found[1].value == ((int64_t)M << 32 | N));
+	CHECK(found[1].extra == ((uint64_t)K << 32 | (uint32_t)batch));
+}
+
+static double mflop_of(const struct gemm *gemm)
+{
+	int is_complex = gemm->type == TYPE_C_32F || gemm->type == TYPE_C_64F;
+
+	if (is_grouped(gemm))
+		return GEMM_GROUP_FLOP(M, N, K) * 1e-6;
+	return 2e-6 * M * N * K * batch_of(gemm) * (is_complex ? 4 : 1);
+}
+
+/* Arguments arrive in their order (the double looks at them), work and time are those of it. */
+static void check_every_gemm(void)
+{
+	uint64_t before = 0, mflop = 0;
+	double expected = 0;
+
+	CHECK(calls(FLIGHT_CALLS_MATMUL, &before) == matmuls);
+	for (size_t i = 0; i < ARRAY_SIZE(every_gemm); i++) {
+		for (int nth = 0; nth < EVERY; nth++)
+			CHECK(every_gemm[i].call() == 0);
+		matmuls += EVERY;
+		expected += EVERY * mflop_of(&every_gemm[i]);
+	}
+	CHECK(soon(has_matmuls, matmuls));
+	for (size_t i = 0; i < ARRAY_SIZE(every_gemm); i++)
+		check_gemm(&every_gemm[i]);
+	CHECK(calls(FLIGHT_CALLS_MATMUL, &mflop) == matmuls);
+	CHECK((double)(mflop - before) > expected - 2 && (double)(mflop - before) < expected + 2);
+}
+
+/* Sizes that are never the same again are one shape, each call with its own work. */
+static void check_groups(void)
+{
+	struct ring_record found[2];
+	int size = 0;
+
+	for (int i = 0; i < EVERY; i++) {
+		size = 301 + i;
+		CHECK(cublasGemmGroupedBatchedEx GROUPED_EX_PASS(blas, int, size, 1, 1) == 0);
+	}
+	matmuls += EVERY;
+	CHECK(soon(has_matmuls, matmuls));
+	CHECK(timed_cnt("cublasGemmGroupedBatchedEx") == 2);
+	CHECK(newest("cublasGemmGroupedBatchedEx", found));
+	CHECK(found[1].value == (int64_t)GEMM_GROUP_FLOP(301 + 3, 1, 1));
 }
 
 static void check_launches(void)
@@ -507,7 +601,9 @@ static void check_all(void)
 {
 	check_start();
 	check_shapes();
-	check_other_functions();
+	check_lt();
+	check_every_gemm();
+	check_groups();
 	check_launches();
 	check_capture();
 	check_full_pool();
@@ -585,9 +681,7 @@ static void check_imported(void)
 
 /* --- bench --- */
 
-static int (*real_gemm)(void *handle, int ta, int tb, int m, int n, int k, const float *alpha,
-			const float *a, int a_ld, const float *b, int b_ld, const float *beta,
-			float *c, int c_ld);
+static int(*real_gemm) TYPED_PARAMETERS(int);
 static int (*real_lt)(void *handle, const void *description, const void *alpha, const void *a,
 		      const void *a_layout, const void *b, const void *b_layout, const void *beta,
 		      const void *c, const void *c_layout, void *d, const void *d_layout,
@@ -607,12 +701,12 @@ static void find_real(void)
 
 static void bench_real_gemm(void)
 {
-	(void)real_gemm(blas, 0, 0, 512, 512, 512, NULL, NULL, 8, NULL, 8, NULL, NULL, 13);
+	(void)real_gemm TYPED_PASS(blas, int, 512, 512, 512);
 }
 
 static void bench_gemm(void)
 {
-	(void)cublasSgemm_v2(blas, 0, 0, 512, 512, 512, NULL, NULL, 8, NULL, 8, NULL, NULL, 13);
+	(void)cublasSgemm_v2 TYPED_PASS(blas, int, 512, 512, 512);
 }
 
 static const struct double_layout bench_layout = { 2, 512, 512, 1 };

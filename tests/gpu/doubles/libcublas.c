@@ -9,6 +9,8 @@
 
 #include <stddef.h>
 
+#define LOST 7 /* CUBLAS_STATUS_INVALID_VALUE: an argument got lost on its way */
+
 struct handle {
 	void *queue;
 };
@@ -39,51 +41,50 @@ static int multiply(void *handle, int64_t m, int64_t n, int64_t k, int64_t batch
 	return 0;
 }
 
-int cublasGemmEx(void *handle, int ta, int tb, int m, int n, int k, const void *alpha,
-		 const void *a, int a_type, int a_ld, const void *b, int b_type, int b_ld,
-		 const void *beta, void *c, int c_type, int c_ld, int compute, int algorithm)
+static int multiply_by_lt(void *handle, int64_t m, int64_t n, int64_t k)
 {
-	struct double_layout a_layout = { a_type, m, k, 1 }, b_layout = { b_type, k, n, 1 };
-	struct double_layout c_layout = { c_type, m, n, 1 };
+	struct double_layout a = { GEMM_TYPE, m, k, 1 }, b = { 2, k, n, 1 }, c = { 0, m, n, 1 };
 	int transposed = 0;
 
-	if (ta != 0 || tb != 1 || a_ld != 11 || b_ld != 12 || c_ld != 13 || compute != 68 ||
-	    algorithm != 99)
-		return 7; /* an argument got lost on its way */
-	return cublasLtMatmul(handle, &transposed, alpha, a, &a_layout, b, &b_layout, beta, c,
-			      &c_layout, c, &c_layout, NULL, NULL, 0,
-			      ((struct handle *)handle)->queue);
+	return cublasLtMatmul(handle, &transposed, NULL, NULL, &a, NULL, &b, NULL, NULL, &c, NULL,
+			      &c, NULL, NULL, 0, ((struct handle *)handle)->queue);
 }
 
-int cublasGemmEx_64(void *handle, int ta, int tb, int64_t m, int64_t n, int64_t k,
-		    const void *alpha, const void *a, int a_type, int64_t a_ld, const void *b,
-		    int b_type, int64_t b_ld, const void *beta, void *c, int c_type, int64_t c_ld,
-		    int compute, int algorithm)
-{
-	(void)(ta + tb + a_type + b_type + c_type + algorithm);
-	(void)alpha, (void)a, (void)a_ld, (void)b, (void)b_ld, (void)beta, (void)c, (void)c_ld;
-	return compute == 68 ? multiply(handle, m, n, k, 1) : 7;
-}
+/* --- what must have arrived, by kind --- */
 
-int cublasGemmStridedBatchedEx(void *handle, int ta, int tb, int m, int n, int k, const void *alpha,
-			       const void *a, int a_type, int a_ld, long long a_stride,
-			       const void *b, int b_type, int b_ld, long long b_stride,
-			       const void *beta, void *c, int c_type, int c_ld, long long c_stride,
-			       int batch, int compute, int algorithm)
-{
-	(void)(ta + tb + a_type + a_ld + b_type + b_ld + c_type + c_ld);
-	(void)alpha, (void)a, (void)b, (void)beta, (void)c;
-	if (a_stride != 101 || b_stride != 102 || c_stride != 103 || compute != 68 ||
-	    algorithm != 99)
-		return 7;
-	return multiply(handle, m, n, k, batch);
-}
+#define IS_AT(pointer, number) ((const void *)(pointer) == GEMM_AT(number))
+#define POINTERS_OK (IS_AT(alpha, 1) && IS_AT(a, 2) && IS_AT(b, 3) && IS_AT(beta, 4) && IS_AT(c, 5))
+#define HEAD_OK (POINTERS_OK && ta == 1 && tb == 2 && a_ld == 11 && b_ld == 12 && c_ld == 13)
+#define TYPES_OK (a_type == GEMM_TYPE && b_type == 2 && c_type == 0)
+#define STRIDES_OK (a_stride == 101 && b_stride == 102 && c_stride == 103)
+#define EX_OK (TYPES_OK && compute == 68 && algorithm == 99)
+#define ARE(list, first, second) ((list)[0] == (first) && (list)[1] == (second))
+#define GROUPS_OK                                                                  \
+	(POINTERS_OK && groups == GEMM_GROUPS && ARE(ta, 1, 0) && ARE(tb, 2, 1) && \
+	 ARE(a_ld, 11, 21) && ARE(b_ld, 12, 22) && ARE(c_ld, 13, 23) && ARE(matrices, 3, 4))
 
-int cublasSgemm_v2(void *handle, int ta, int tb, int m, int n, int k, const float *alpha,
-		   const float *a, int a_ld, const float *b, int b_ld, const float *beta, float *c,
-		   int c_ld)
-{
-	(void)(ta + tb + a_ld + b_ld);
-	(void)alpha, (void)a, (void)b, (void)beta, (void)c;
-	return c_ld == 13 ? multiply(handle, m, n, k, 1) : 7;
-}
+#define ONE(batch) multiply(handle, m, n, k, batch)
+#define ALL_GROUPS                                         \
+	(multiply(handle, m[0], n[0], k[0], matrices[0]) | \
+	 multiply(handle, m[1], n[1], k[1], matrices[1]))
+
+#define TYPED_DOES HEAD_OK ? ONE(1) : LOST
+#define STRIDED_DOES HEAD_OK &&STRIDES_OK ? ONE(batch) : LOST
+#define BATCHED_DOES HEAD_OK ? ONE(batch) : LOST
+#define TYPES_DOES HEAD_OK &&TYPES_OK ? ONE(1) : LOST
+#define EX_DOES HEAD_OK &&EX_OK ? multiply_by_lt(handle, m, n, k) : LOST
+#define STRIDED_EX_DOES HEAD_OK &&STRIDES_OK &&EX_OK ? ONE(batch) : LOST
+#define BATCHED_EX_DOES HEAD_OK &&EX_OK ? ONE(batch) : LOST
+#define GROUPED_DOES GROUPS_OK ? ALL_GROUPS : LOST
+#define GROUPED_EX_DOES GROUPS_OK &&TYPES_OK &&compute == 68 ? ALL_GROUPS : LOST
+
+#define GEMM(function, kind, type)                   \
+	int function kind##_PARAMETERS(int)          \
+	{                                            \
+		return kind##_DOES;                  \
+	}                                            \
+	int function##_64 kind##_PARAMETERS(int64_t) \
+	{                                            \
+		return kind##_DOES;                  \
+	}
+CUBLAS_GEMMS(GEMM)
