@@ -25,6 +25,8 @@ static void see_records(struct rank_view *view, const record_vec *records)
 		case FLIGHT_PYTHON:
 		case FLIGHT_C_CALL:
 		case FLIGHT_NETWORK:
+		case FLIGHT_TIMED:
+		case FLIGHT_COLLECTIVE_DONE:
 			see_time(view, record->time_ns, record->time_ns + record->value);
 			break;
 		case MARK_GC: /* written at its end */
@@ -186,7 +188,10 @@ static int put_nccl(struct place *to, slice_vec *slices)
 static int put_gpus(struct place *to, slice_vec *slices)
 {
 	const struct flightlog *log = to->view->log;
-	int ret = 0;
+	int ret;
+
+	(void)snprintf(to->name, sizeof(to->name), "GPU (sampled)");
+	ret = finish_track(to, slices, timeline_timed(to->view, slices));
 
 	for (uint32_t i = 0; i < MIN(log->gpu_lanes.cnt, GPU_TRACK_MAX) && ret == 0; i++) {
 		const struct flight_gpu_lane *lane = &log->gpu_lanes.data[i];
@@ -296,7 +301,8 @@ static void put_about(struct writer *w, const struct rank_view *views, size_t cn
 		      "\n],\"otherData\":{\"schema\":\"perftracker.timeline.v1\","
 		      "\"zero_wall_ns\":\"%" PRId64
 		      "\",\"python\":\"sampled: a slice is as long as "
-		      "samples in a row agree\",\"ranks\":[",
+		      "samples in a row agree\",\"gpu_sampled\":\"one call in many: a slice begins "
+		      "with the call and is as long as the GPU took\",\"ranks\":[",
 		      wall_ns);
 	for (size_t i = 0; i < cnt; i++) {
 		(void)fputs(i > 0 ? ",\n" : "\n", w->out);
@@ -332,6 +338,8 @@ static int prepare(struct rank_view *views, const struct flightlog *logs, size_t
 		ret = timeline_collect_comms(&views[i]);
 		if (ret == 0)
 			ret = timeline_collect_nccl(&views[i]);
+		if (ret == 0)
+			ret = timeline_collect_timed(&views[i]);
 	}
 	return ret;
 }
@@ -341,6 +349,7 @@ static void views_free(struct rank_view *views, size_t cnt)
 	for (size_t i = 0; views != NULL && i < cnt; i++) {
 		vec_done(&views[i].comms);
 		vec_done(&views[i].nccl);
+		vec_done(&views[i].timed);
 		free(views[i].events);
 	}
 	free(views);

@@ -24,13 +24,17 @@ static bool followed_by(const struct ring_record *records, size_t cnt, const uin
 	return true;
 }
 
-bool timeline_is_nccl(const struct ring_record *records, size_t cnt)
+static bool has_how(const struct ring_record *records, size_t cnt)
 {
 	static const uint16_t kinds[] = { FLIGHT_COLLECTIVE_ARGS, FLIGHT_COLLECTIVE_GROUP,
 					  FLIGHT_COLLECTIVE_HOW };
 
-	return records[0].kind == FLIGHT_COLLECTIVE &&
-	       followed_by(records, cnt, kinds, ARRAY_SIZE(kinds));
+	return followed_by(records, cnt, kinds, ARRAY_SIZE(kinds));
+}
+
+bool timeline_is_nccl(const struct ring_record *records, size_t cnt)
+{
+	return records[0].kind == FLIGHT_COLLECTIVE && has_how(records, cnt);
 }
 
 static void read_how(const struct ring_record *how, struct nccl_slice *ret)
@@ -58,6 +62,18 @@ static void read_waits(const struct ring_record *send, const struct ring_record 
 	ret->waits_us[NCCL_WAIT_RECV_GPU] = flight_us_first(recv->extra);
 }
 
+static enum slice_kind kind_of(uint16_t kind)
+{
+	switch (kind) {
+	case FLIGHT_NETWORK:
+		return SLICE_NETWORK;
+	case FLIGHT_COLLECTIVE_DONE:
+		return SLICE_NCCL_TIMED;
+	default:
+		return SLICE_NCCL;
+	}
+}
+
 static struct nccl_slice read_slice(const struct ring_record *records, size_t cnt)
 {
 	static const uint16_t about[] = { FLIGHT_COLLECTIVE_ARGS, FLIGHT_COLLECTIVE_GROUP };
@@ -68,16 +84,17 @@ static struct nccl_slice read_slice(const struct ring_record *records, size_t cn
 					    .bytes = -1,
 					    .seq = -1,
 					    .name = (uint32_t)records[0].extra },
-				  .kind = records[0].kind == FLIGHT_NETWORK ? SLICE_NETWORK
-									    : SLICE_NCCL,
+				  .kind = kind_of(records[0].kind),
 				  .peer = -1 };
 
 	if (followed_by(records, cnt, about, ARRAY_SIZE(about)))
 		ret.comm = timeline_read_comm(records, cnt);
-	if (ret.kind == SLICE_NCCL)
-		read_how(&records[3], &ret);
-	else
+	if (ret.kind == SLICE_NETWORK)
 		ret.op_cnt = records[0].detail;
+	else if (has_how(records, cnt))
+		read_how(&records[3], &ret);
+	if (ret.kind == SLICE_NCCL_TIMED)
+		ret.merged_cnt = records[0].detail;
 	if (ret.kind == SLICE_NETWORK && followed_by(records, cnt, whole, ARRAY_SIZE(whole)))
 		read_waits(&records[3], &records[4], &ret);
 	return ret;
@@ -91,7 +108,7 @@ int timeline_collect_nccl(struct rank_view *view)
 		for (size_t i = 0; i < records->cnt; i++) {
 			const struct ring_record *at = &records->data[i];
 
-			if ((at->kind == FLIGHT_NETWORK ||
+			if ((at->kind == FLIGHT_NETWORK || at->kind == FLIGHT_COLLECTIVE_DONE ||
 			     timeline_is_nccl(at, records->cnt - i)) &&
 			    vec_push(&view->nccl, read_slice(at, records->cnt - i)) < 0)
 				return -ENOMEM;
@@ -136,6 +153,8 @@ static void put_how(struct place *to, const struct nccl_slice *nccl, bool *first
 		writer_number(w, first, "peer", nccl->peer);
 	if (nccl->call_cnt > 0)
 		writer_number(w, first, "sends_and_receives", nccl->call_cnt);
+	if (nccl->merged_cnt > 1)
+		writer_number(w, first, "ran_as_one", nccl->merged_cnt);
 	if (nccl->captured)
 		writer_string(w, first, "queued", "into a graph");
 }

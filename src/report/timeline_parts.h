@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "format/matmul.h"
 #include "report/timeline_writer.h"
 
 /* Rows of a track: slices that overlap and don't nest lie one below the other. */
@@ -25,7 +26,9 @@ enum slice_kind {
 	SLICE_COLLECTIVE, /* number: index of the rank's collective */
 	SLICE_NCCL,	  /* number: index of what NCCL told; so for the next */
 	SLICE_NETWORK,
-	SLICE_GPU, /* what: string, as the linker writes names */
+	SLICE_NCCL_TIMED,
+	SLICE_GPU,   /* what: string, as the linker writes names; so for the next */
+	SLICE_TIMED, /* number: index of what was timed */
 };
 
 struct slice {
@@ -60,18 +63,28 @@ enum nccl_wait {
 	NCCL_WAIT_CNT
 };
 
-/* A call of NCCL as itself told it, or its work on the network for one. */
+/* A call of NCCL as itself told it, its time on the GPU, or its work on the network for one. */
 struct nccl_slice {
 	struct comm comm;
-	enum slice_kind kind;			/* SLICE_NCCL, SLICE_NETWORK */
+	enum slice_kind kind;			/* SLICE_NCCL, SLICE_NCCL_TIMED, SLICE_NETWORK */
 	uint32_t datatype, algorithm, protocol; /* strings */
 	uint32_t channels, call_cnt, op_cnt;
-	int64_t peer; /* -1: none */
+	uint32_t merged_cnt; /* ran as one, of which this is the first */
+	int64_t peer;	     /* -1: none */
 	bool captured, has_waits;
 	uint32_t waits_us[NCCL_WAIT_CNT];
 };
 
+/* A call of a GPU's library: when it was made, how long the GPU took. */
+struct timed_slice {
+	int64_t start_ns, dur_ns;
+	uint32_t name; /* string */
+	bool is_matmul;
+	struct matmul matmul;
+};
+
 typedef VEC(struct nccl_slice) nccl_slice_vec;
+typedef VEC(struct timed_slice) timed_slice_vec;
 typedef VEC(struct comm) comm_vec;
 typedef VEC(uint32_t) tid_vec;
 
@@ -79,6 +92,7 @@ struct rank_view {
 	const struct flightlog *log;
 	comm_vec comms;
 	nccl_slice_vec nccl;
+	timed_slice_vec timed;
 	struct align_event *events;   /* of comms, in their order */
 	int64_t first_ns, last_ns;    /* of its records, on its clock */
 	int64_t from_ns;	      /* what ended before is left out */
@@ -92,6 +106,7 @@ _must_check_ int timeline_lane(const struct flightlog_lane *lane, slice_vec *ret
 _must_check_ int timeline_comms(const struct rank_view *view, slice_vec *ret);
 _must_check_ int timeline_nccl(const struct rank_view *view, enum slice_kind kind, slice_vec *ret);
 _must_check_ int timeline_gpu(const struct flightlog *log, uint32_t gpu_lane, slice_vec *ret);
+_must_check_ int timeline_timed(const struct rank_view *view, slice_vec *ret);
 
 /* The sampled threads, 64 at most: the one that trains first, others by id. */
 _must_check_ int timeline_threads(const struct flightlog *log, tid_vec *ret);
@@ -103,7 +118,10 @@ _must_check_ int timeline_collect_comms(struct rank_view *view);
 _must_check_ int timeline_collect_nccl(struct rank_view *view);
 bool timeline_is_nccl(const struct ring_record *records, size_t cnt);
 
-/* records[cnt]: a FLIGHT_COLLECTIVE or FLIGHT_NETWORK and what is behind it. */
+/* Collects the calls that were timed. */
+_must_check_ int timeline_collect_timed(struct rank_view *view);
+
+/* records[cnt]: what begins with a collective's name or a FLIGHT_NETWORK, and what is behind it. */
 struct comm timeline_read_comm(const struct ring_record *records, size_t cnt);
 
 /*
@@ -115,5 +133,6 @@ _must_check_ int timeline_take_turns(struct rank_view *views, size_t cnt, uint32
 /* Sorts slices and writes them, each row properly nested, outer ones first. */
 _must_check_ int timeline_put(struct place *to, slice_vec *slices);
 
-/* What is special about one of NCCL's slices, as arguments. */
+/* What is special about one of NCCL's slices, or of a call that was timed, as arguments. */
 void timeline_put_nccl(struct place *to, const struct nccl_slice *nccl, bool *first);
+void timeline_put_timed(struct place *to, const struct timed_slice *timed, bool *first);

@@ -503,6 +503,103 @@ static void a_gpus_queues_have_tracks_of_their_own(void **state)
 	flightlog_done(&log);
 }
 
+/* A matrix multiplication, one of groups, a kernel, a collective that stands for three. */
+static void add_timed(struct flightlog *log, int64_t start_ns)
+{
+	record_vec *to = &log->lanes.data[0].records;
+	uint32_t ring = add_string(log, "RING"), group = add_string(log, "dp 0123");
+	uint32_t gemm = add_string(log, "cublasGemmEx");
+
+	add(to, start_ns, FLIGHT_TIMED, 100 * NSEC_PER_USEC, gemm, 0);
+	add(to, start_ns, FLIGHT_TIMED_SHAPE, (int64_t)1000 << 32 | 2000, (uint64_t)500 << 32 | 3,
+	    14);
+	add(to, start_ns + MS, FLIGHT_TIMED, 0, add_string(log, "cublasSgemmGroupedBatched"), 0);
+	add(to, start_ns + MS, FLIGHT_TIMED_GROUPS, 8000000, (uint64_t)4 << 32 | 9, 0);
+	add(to, start_ns + 2 * MS, FLIGHT_TIMED, MS, add_string(log, "_ZN5model5layerILi4EEEvPf"),
+	    0);
+	add(to, start_ns + 2 * MS, FLIGHT_CALLS, 640, 8, FLIGHT_CALLS_LAUNCH);
+	add(to, start_ns + 3 * MS, FLIGHT_COLLECTIVE_DONE, 2 * MS,
+	    add_string(log, "ncclReduceScatter"), 3);
+	add(to, start_ns + 3 * MS, FLIGHT_COLLECTIVE_ARGS, 9000, 41, 0);
+	add(to, start_ns + 3 * MS, FLIGHT_COLLECTIVE_GROUP, INT64_C(8) << 32 | group,
+	    add_string(log, "reduce_scatter"), 0);
+	add(to, start_ns + 3 * MS, FLIGHT_COLLECTIVE_HOW, ring, 0, 0);
+}
+
+static void what_was_timed_on_the_gpu_has_a_track(void **state)
+{
+	const json_t *events, *args;
+	struct timeline_rank rank;
+	struct flightlog log;
+	json_t *root;
+	char *text;
+
+	(void)state;
+	log_init(&log, 0);
+	add_timed(&log, 2000 * MS);
+	text = print(&log, 1, 0, &rank);
+	root = parse(text);
+	events = json_object_get(root, "traceEvents");
+	assert_int_equal(rank.slice_cnt, 4);
+	assert_non_null(strstr(text, "\"GPU (sampled)\""));
+	assert_string_equal(text_of(find(events, "cublasGemmEx", 0), "cat"), "gpu");
+	args = json_object_get(find(events, "cublasGemmEx", 0), "args");
+	assert_int_equal(number_of(args, "m"), 1000);
+	assert_int_equal(number_of(args, "n"), 2000);
+	assert_int_equal(number_of(args, "k"), 500);
+	assert_int_equal(number_of(args, "matrices"), 3);
+	assert_string_equal(text_of(args, "datatype"), "bfloat16");
+	assert_int_equal(number_of(args, "mflop"), 6000);
+	assert_int_equal(number_of(args, "gflop_per_s"), 60000);
+	args = json_object_get(find(events, "cublasSgemmGroupedBatched", 0), "args");
+	assert_int_equal(number_of(args, "groups"), 4);
+	assert_int_equal(number_of(args, "mflop"), 8);
+	assert_null(json_object_get(args, "m"));
+	assert_null(json_object_get(args, "gflop_per_s")); /* it took no time */
+	assert_null(json_object_get(find(events, "model::layer", 0), "args"));
+	args = json_object_get(find(events, "ncclReduceScatter", 0), "args");
+	assert_string_equal(text_of(args, "group"), "dp 0123");
+	assert_int_equal(number_of(args, "group_size"), 8);
+	assert_int_equal(number_of(args, "seq"), 41);
+	assert_int_equal(number_of(args, "bytes"), 9000);
+	assert_int_equal(number_of(args, "ran_as_one"), 3);
+	assert_string_equal(text_of(args, "algorithm"), "RING");
+	json_decref(root);
+	free(text);
+	flightlog_done(&log);
+}
+
+/* Records may be missing, and numbers anything. */
+static void what_is_left_of_what_was_timed_is_drawn(void **state)
+{
+	const json_t *events;
+	struct timeline_rank rank;
+	struct flightlog log;
+	record_vec *to;
+	json_t *root;
+	char *text;
+
+	(void)state;
+	log_init(&log, 0);
+	to = &log.lanes.data[0].records;
+	add(to, 2000 * MS, FLIGHT_TIMED, MS, add_string(&log, "cublasLtMatmul"), 0);
+	add(to, 2000 * MS, FLIGHT_TIMED_SHAPE, -1, UINT64_MAX, UINT16_MAX);
+	add(to, 2002 * MS, FLIGHT_COLLECTIVE_DONE, MS, add_string(&log, "ncclSendRecv"), 1);
+	add(to, 2002 * MS, FLIGHT_COLLECTIVE_ARGS, 1, 1, 0);
+	add(to, 2004 * MS, FLIGHT_TIMED, MS, add_string(&log, "cublasSgemm_v2"), 0);
+	text = print(&log, 1, 0, &rank);
+	root = parse(text);
+	events = json_object_get(root, "traceEvents");
+	assert_int_equal(rank.slice_cnt, 3);
+	assert_null(json_object_get(json_object_get(find(events, "cublasLtMatmul", 0), "args"),
+				    "mflop"));
+	assert_null(json_object_get(find(events, "ncclSendRecv", 0), "args"));
+	assert_null(json_object_get(find(events, "cublasSgemm_v2", 0), "args"));
+	json_decref(root);
+	free(text);
+	flightlog_done(&log);
+}
+
 static void absurd_times_are_valid_json(void **state)
 {
 	struct timeline_rank ranks[2];
@@ -580,6 +677,7 @@ static void want_of_memory_is_told_wherever_it_comes(void **state)
 	assert_non_null(out);
 	make_pair(logs);
 	add_nccl(&logs[0], 2000 * MS, 2001 * MS);
+	add_timed(&logs[0], 2000 * MS);
 	do {
 		allocations_left = cnt++;
 		ret = timeline_write(logs, 2, &options, out, ranks);
@@ -637,6 +735,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(intervals_that_overlap_lie_in_rows),
 		cmocka_unit_test(what_nccl_tells_is_beside_the_collectives),
 		cmocka_unit_test(a_gpus_queues_have_tracks_of_their_own),
+		cmocka_unit_test(what_was_timed_on_the_gpu_has_a_track),
+		cmocka_unit_test(what_is_left_of_what_was_timed_is_drawn),
 		cmocka_unit_test(absurd_times_are_valid_json),
 		cmocka_unit_test(hostile_names_are_valid_json),
 		cmocka_unit_test(a_file_that_takes_no_more_is_an_error),

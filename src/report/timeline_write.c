@@ -77,21 +77,15 @@ void writer_begin(struct place *to, char phase, uint32_t tid, int64_t time_ns)
 /* --- names and arguments --- */
 
 static const char *const categories[] = {
-	[SLICE_ITERATION] = "iteration",
-	[SLICE_LOADER] = "iteration",
-	[SLICE_OPTIMIZER] = "iteration",
-	[SLICE_GC] = "gc",
-	[SLICE_FRAME] = "python",
-	[SLICE_SYSCALL] = "syscall",
-	[SLICE_GIL_WAIT] = "gil",
-	[SLICE_TRUNCATED] = "python",
-	[SLICE_OPERATOR] = "operator",
-	[SLICE_ANNOTATION] = "annotation",
-	[SLICE_C_CALL] = "python",
-	[SLICE_COLLECTIVE] = "collective",
-	[SLICE_NCCL] = "nccl",
-	[SLICE_NETWORK] = "network",
-	[SLICE_GPU] = "gpu",
+	[SLICE_ITERATION] = "iteration", [SLICE_LOADER] = "iteration",
+	[SLICE_OPTIMIZER] = "iteration", [SLICE_GC] = "gc",
+	[SLICE_FRAME] = "python",	 [SLICE_SYSCALL] = "syscall",
+	[SLICE_GIL_WAIT] = "gil",	 [SLICE_TRUNCATED] = "python",
+	[SLICE_OPERATOR] = "operator",	 [SLICE_ANNOTATION] = "annotation",
+	[SLICE_C_CALL] = "python",	 [SLICE_COLLECTIVE] = "collective",
+	[SLICE_NCCL] = "nccl",		 [SLICE_NETWORK] = "network",
+	[SLICE_NCCL_TIMED] = "gpu",	 [SLICE_GPU] = "gpu",
+	[SLICE_TIMED] = "gpu",
 };
 
 /* Names that are not the job's, made in ret if need be; NULL for a name of the job's. */
@@ -128,7 +122,9 @@ static const char *fixed_name(const struct slice *slice, char *ret, size_t size)
 	case SLICE_COLLECTIVE:
 	case SLICE_NCCL:
 	case SLICE_NETWORK:
+	case SLICE_NCCL_TIMED:
 	case SLICE_GPU:
+	case SLICE_TIMED:
 		break;
 	}
 	return NULL;
@@ -155,7 +151,7 @@ static const char *name_of(const struct flightlog *log, const struct slice *slic
 		name = log->strings.data[log->frames.data[slice->what].name];
 	else if (name == NULL)
 		name = log->strings.data[slice->what];
-	if (slice->kind == SLICE_GPU && plain_name(name, buf, size))
+	if ((slice->kind == SLICE_GPU || slice->kind == SLICE_TIMED) && plain_name(name, buf, size))
 		name = buf;
 	return name[0] != '\0' ? name : "(no name)";
 }
@@ -230,8 +226,11 @@ static void put_args(struct place *to, const struct slice *slice)
 
 	if (slice->kind == SLICE_COLLECTIVE)
 		put_comm_args(to, &to->view->comms.data[slice->number], &first);
-	else if (slice->kind == SLICE_NCCL || slice->kind == SLICE_NETWORK)
+	else if (slice->kind == SLICE_NCCL || slice->kind == SLICE_NETWORK ||
+		 slice->kind == SLICE_NCCL_TIMED)
 		put_nccl_args(to, &to->view->nccl.data[slice->number], &first);
+	else if (slice->kind == SLICE_TIMED)
+		timeline_put_timed(to, &to->view->timed.data[slice->number], &first);
 	else if (slice->kind == SLICE_FRAME)
 		put_frame_args(to, slice, &first);
 	else if (slice->kind == SLICE_OPTIMIZER && slice->number > 0)
