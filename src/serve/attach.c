@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/attach.h"
 
+#include "collect/host/ncclplugin.h"
 #include "format/message.h"
-#include "serve/attach_nccl.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -119,12 +119,19 @@ int attach_environment(const char *program, const struct daemon_ready *ready, st
 static bool find_users_plugin(char ret[static PATH_MAX])
 {
 	const char *home = getenv("HOME");
-	struct attach_nccl_places places = { .root = "",
-					     .home = home != NULL ? home : "",
-					     .conf = getenv("NCCL_CONF_FILE"),
-					     .library_path = getenv("LD_LIBRARY_PATH") };
+	struct ncclplugin_places places = { .root = "",
+					    .home = home != NULL ? home : "",
+					    .conf = getenv("NCCL_CONF_FILE"),
+					    .library_path = getenv("LD_LIBRARY_PATH") };
 
-	return attach_nccl_find(&places, ret);
+	struct ncclplugin found;
+
+	if (!ncclplugin_find(&places, &found))
+		return false;
+	(void)snprintf(ret, PATH_MAX, "%.2000s%s%.2000s%s", found.name,
+		       found.place[0] != '\0' ? " (" : "", found.place,
+		       found.place[0] != '\0' ? ")" : "");
+	return true;
 }
 
 /* A library with a sanitizer in it can't be loaded before that. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plugins and settings in a tree of folders made up by the tests. */
-#include "serve/attach_nccl.h"
+#include "collect/host/ncclplugin.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -16,8 +16,8 @@
 /* clang-format on */
 
 static char root[64];
-static char found[PATH_MAX];
-static struct attach_nccl_places places;
+static struct ncclplugin found;
+static struct ncclplugin_places places;
 static const char *const folders[] = { "/etc", "/home", "/lib64", "/opt" };
 static const char *const files[] = {
 	"/etc/nccl.conf",   "/etc/ld.so.cache",		  "/home/.nccl.conf",
@@ -47,17 +47,14 @@ static void put(const char *path, const char *text, size_t len)
 
 static int setup(_unused_ void **state)
 {
-	static char home[128];
-
-	(void)snprintf(root, sizeof(root), "/tmp/attach-nccl-XXXXXX");
+	(void)snprintf(root, sizeof(root), "/tmp/ncclplugin-XXXXXX");
 	if (mkdtemp(root) == NULL)
 		return -1;
 	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
 		if (mkdir(inside(folders[i]), 0700) != 0)
 			return -1;
 	}
-	(void)snprintf(home, sizeof(home), "%s/home", root);
-	places = (struct attach_nccl_places){ .root = root, .home = home };
+	places = (struct ncclplugin_places){ .root = root, .home = "/home" };
 	return 0;
 }
 
@@ -70,59 +67,64 @@ static int teardown(_unused_ void **state)
 	return rmdir(root);
 }
 
+static void assert_found(const char *name, const char *place, bool is_set)
+{
+	assert_string_equal(found.name, name);
+	assert_string_equal(found.place, place);
+	assert_int_equal(found.is_set, is_set);
+}
+
 static void there_is_none(_unused_ void **state)
 {
 	PUT("/etc/nccl.conf", "#NCCL_PROFILER_PLUGIN=x\n NCCL_PROFILER_PLUGIN=x\nNCCL_DEBUG=y\n");
 	PUT("/home/.nccl.conf", "NCCL_PROFILER_PLUGIN_2=x\nNCCL_PROFILER_PLUGIN");
 	PUT("/etc/ld.so.cache", "x\0/usr/lib/libnccl-profiler.so.old\0/usr/lib/libc.so.6\0");
-	places.library_path = inside("/opt:");
-	assert_false(attach_nccl_find(&places, found));
+	places.library_path = "/opt:";
+	assert_false(ncclplugin_find(&places, &found));
 }
 
 static void a_setting_in_a_file_of_nccl_is_one(_unused_ void **state)
 {
 	PUT("/etc/nccl.conf", "NCCL_DEBUG=INFO\nNCCL_PROFILER_PLUGIN=inspector\n");
-	assert_true(attach_nccl_find(&places, found));
-	assert_memory_equal(found, "inspector (", 11);
+	assert_true(ncclplugin_find(&places, &found));
+	assert_found("inspector", "/etc/nccl.conf", true);
 	PUT("/home/.nccl.conf", "NCCL_PROFILER_PLUGIN=own"); /* read first; no end of line */
-	assert_true(attach_nccl_find(&places, found));
-	assert_memory_equal(found, "own (", 5);
+	assert_true(ncclplugin_find(&places, &found));
+	assert_found("own", "/home/.nccl.conf", true);
 }
 
 static void another_file_stands_in_place_of_the_users(_unused_ void **state)
 {
 	PUT("/home/.nccl.conf", "NCCL_PROFILER_PLUGIN=own\n");
 	PUT("/home/other.conf", "NCCL_DEBUG=INFO\n");
-	places.conf = inside("/home/other.conf");
-	assert_false(attach_nccl_find(&places, found));
+	places.conf = "/home/other.conf";
+	assert_false(ncclplugin_find(&places, &found));
 	PUT("/home/other.conf", "NCCL_PROFILER_PLUGIN=third\n");
-	assert_true(attach_nccl_find(&places, found));
-	assert_memory_equal(found, "third (", 7);
+	assert_true(ncclplugin_find(&places, &found));
+	assert_found("third", "/home/other.conf", true);
 	places.conf = ""; /* as if it were not set */
-	assert_true(attach_nccl_find(&places, found));
-	assert_memory_equal(found, "own (", 5);
+	assert_true(ncclplugin_find(&places, &found));
+	assert_found("own", "/home/.nccl.conf", true);
 }
 
 static void the_plugin_that_nccl_takes_by_itself_is_one(_unused_ void **state)
 {
-	char path[256];
-
 	PUT("/opt/libnccl-profiler.so", "");
-	assert_false(attach_nccl_find(&places, found));
-	(void)snprintf(path, sizeof(path), "/nowhere:%s/opt", root);
-	places.library_path = path;
-	assert_true(attach_nccl_find(&places, found));
-	assert_string_equal(found, inside("/opt/libnccl-profiler.so"));
+	assert_false(ncclplugin_find(&places, &found));
+	places.library_path = "/nowhere::opt:/opt";
+	assert_true(ncclplugin_find(&places, &found));
+	assert_found("/opt/libnccl-profiler.so", "", false);
 	places.library_path = NULL;
 	PUT("/lib64/libnccl-profiler.so", "");
-	assert_true(attach_nccl_find(&places, found));
+	assert_true(ncclplugin_find(&places, &found));
+	assert_found("/lib64/libnccl-profiler.so", "", false);
 }
 
 static void the_loaders_cache_is_asked(_unused_ void **state)
 {
 	PUT("/etc/ld.so.cache", "glibc\0libnccl-profiler.so\0/opt/x/libnccl-profiler.so\0");
-	assert_true(attach_nccl_find(&places, found));
-	assert_memory_equal(found, "libnccl-profiler.so (", 21);
+	assert_true(ncclplugin_find(&places, &found));
+	assert_found("libnccl-profiler.so", "/etc/ld.so.cache", false);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
