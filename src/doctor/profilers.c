@@ -4,6 +4,7 @@
  * NVTX, one for NCCL's plugin, and, with most drivers, one client of CUPTI.
  * Of processes the names are shown, never the command lines.
  */
+#include "collect/host/ncclplugin.h"
 #include "collect/host/procfs.h"
 #include "doctor/check.h"
 #include "doctor/mask.h"
@@ -11,7 +12,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
+#define NCCL_PROFILER "NCCL_PROFILER_PLUGIN"
 #define DCGM_PORT 5555
 #define TCP_LISTEN 0x0a
 #define PIDS_MAX 16384
@@ -55,18 +58,78 @@ void check_injection(const struct doctor *doctor, struct doctor_result *ret)
 			  text);
 }
 
+/* --- NCCL's slot: the environment goes before files of settings, these before a library --- */
+
+static bool look_for_plugin(const struct doctor *doctor, struct ncclplugin *ret)
+{
+	const char *home = look_env(doctor, "HOME"), *set = look_env(doctor, NCCL_PROFILER);
+	struct ncclplugin_places places = { .root = doctor->setup.root,
+					    .home = home != NULL ? home : "",
+					    .conf = look_env(doctor, "NCCL_CONF_FILE"),
+					    .library_path = look_env(doctor, "LD_LIBRARY_PATH") };
+
+	if (set == NULL)
+		return ncclplugin_find(&places, ret);
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", set);
+	ret->place[0] = '\0';
+	ret->is_set = true;
+	return true;
+}
+
+/* By what a link leads to, too. */
+static bool plugin_is_ours(const struct doctor *doctor, const struct ncclplugin *plugin)
+{
+	char path[2 * PATH_MAX], target[PATH_MAX];
+
+	(void)snprintf(path, sizeof(path), "%s%s", doctor->setup.root, plugin->name);
+	return is_ours(plugin->name) ||
+	       (plugin->name[0] == '/' && realpath(path, target) != NULL && is_ours(target));
+}
+
+static const char *whose_plugin(const struct doctor *doctor, const struct ncclplugin *plugin)
+{
+	if (plugin_is_ours(doctor, plugin))
+		return "perftracker's own";
+	return plugin->is_set && strcasecmp(plugin->name, "none") == 0 ? "NCCL shall have none"
+								       : "another's";
+}
+
+static void tell_plugin(const struct doctor *doctor, const struct ncclplugin *plugin,
+			struct doctor_result *ret)
+{
+	char name[256], place[256];
+
+	mask_value(plugin->name, name, sizeof(name));
+	mask_value(plugin->place, place, sizeof(place));
+	check_set(ret, plugin_is_ours(doctor, plugin) ? DOCTOR_OK : DOCTOR_LIMITED,
+		  "%s%s%s%s%s: %s", plugin->is_set ? NCCL_PROFILER "=" : "", name,
+		  place[0] != '\0' ? " in " : "", place,
+		  plugin->is_set ? "" : ", which NCCL takes by itself",
+		  whose_plugin(doctor, plugin));
+	if (!plugin->is_set)
+		check_advise(ret, NULL,
+			     "take it out of the loader's folders and LD_LIBRARY_PATH for runs "
+			     "that perftracker shall profile");
+	else if (place[0] != '\0')
+		check_advise(ret, NULL,
+			     "take that line out of the file for runs that perftracker shall "
+			     "profile");
+}
+
 void check_nccl_plugin(const struct doctor *doctor, struct doctor_result *ret)
 {
-	static const char *const names[] = { "NCCL_PROFILER_PLUGIN", "NCCL_NET_PLUGIN",
-					     "NCCL_TUNER_PLUGIN" };
-	const char *plugin = look_env(doctor, "NCCL_PROFILER_PLUGIN");
+	static const char *const others[] = { "NCCL_NET_PLUGIN", "NCCL_TUNER_PLUGIN" };
+	struct ncclplugin plugin;
 	char text[400];
+	size_t len;
 
-	if (!list_set(doctor, names, ARRAY_SIZE(names), text, sizeof(text)))
-		check_set(ret, DOCTOR_OK, "nobody has NCCL's slot");
+	if (look_for_plugin(doctor, &plugin))
+		tell_plugin(doctor, &plugin, ret);
 	else
-		check_set(ret, plugin == NULL || is_ours(plugin) ? DOCTOR_OK : DOCTOR_LIMITED, "%s",
-			  text);
+		check_set(ret, DOCTOR_OK, "nobody has NCCL's slot");
+	len = strlen(ret->found);
+	if (list_set(doctor, others, ARRAY_SIZE(others), text, sizeof(text)))
+		(void)snprintf(ret->found + len, sizeof(ret->found) - len, "; %s", text);
 }
 
 void check_preload(const struct doctor *doctor, struct doctor_result *ret)

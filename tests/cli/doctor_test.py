@@ -131,9 +131,62 @@ class Doctor(program.Program):
         env = holding({"NCCL_PROFILER_PLUGIN": "inspector", "KINETO_USE_DAEMON": "1"})
         checks = self.ask("--root", self.tree(BARE), env=env)
         self.assertEqual(checks["nccl-plugin"]["state"], "limited")
-        self.assertEqual(checks["nccl-plugin"]["found"], "NCCL_PROFILER_PLUGIN=inspector")
+        self.assertEqual(
+            checks["nccl-plugin"]["found"], "NCCL_PROFILER_PLUGIN=inspector: another's"
+        )
         self.assertEqual(checks["torch-profiler"]["state"], "limited")
         self.assertEqual(checks["injection"]["state"], "ok")
+
+    def nccl_plugin(self, files: dict[str, str], **variables: str) -> tuple[str, str]:
+        """State and words of the check on a tree; nothing of other settings is in the output."""
+        secret = "NCCL_NET_SECRET=swordfish\n"
+        files = {k: secret + v if k.endswith(".conf") else v for k, v in files.items()}
+        root = self.tree({**BARE, **files}, f"root{len(list(self.folder.iterdir()))}")
+        env = holding({"HOME": "/home/me", **variables})
+        done = self.call("doctor", "--format", "json", "--verbose", "--root", root, env=env)
+        self.assertNotIn("swordfish", done.stdout + done.stderr)
+        self.assertNotIn("NCCL_NET_SECRET", done.stdout + done.stderr)
+        checks = {check["id"]: check for check in json.loads(done.stdout)["checks"]}
+        return checks["nccl-plugin"]["state"], checks["nccl-plugin"]["found"]
+
+    def test_who_has_the_slot_of_nccl_is_found_in_files_of_settings(self) -> None:
+        conf = {"/etc/nccl.conf": "NCCL_PROFILER_PLUGIN=inspector\n"}
+        found = "NCCL_PROFILER_PLUGIN=inspector in /etc/nccl.conf: another's"
+        self.assertEqual(self.nccl_plugin(conf), ("limited", found))
+        conf["/home/me/.nccl.conf"] = "NCCL_PROFILER_PLUGIN=/lib/libperftracker-agent.so\n"
+        state, found = self.nccl_plugin(conf)
+        self.assertEqual(state, "ok")
+        self.assertIn("in /home/me/.nccl.conf: perftracker's own", found)
+        conf["/opt/my.conf"] = "NCCL_PROFILER_PLUGIN=None\n"
+        state, found = self.nccl_plugin(conf, NCCL_CONF_FILE="/opt/my.conf")
+        self.assertEqual(state, "limited")
+        self.assertEqual(found, "NCCL_PROFILER_PLUGIN=None in /opt/my.conf: NCCL shall have none")
+        state, found = self.nccl_plugin(
+            conf, NCCL_PROFILER_PLUGIN="libperftracker-agent.so", NCCL_TUNER_PLUGIN="tuner"
+        )
+        self.assertEqual(state, "ok")
+        self.assertTrue(found.endswith(": perftracker's own; NCCL_TUNER_PLUGIN=tuner"), found)
+        conf = {"/etc/nccl.conf": f"NCCL_PROFILER_PLUGIN={SECRET}\n"}
+        self.assertNotIn(SECRET[4:], self.nccl_plugin(conf)[1])
+
+    def test_a_plugin_that_nccl_takes_by_itself_is_found_where_the_loader_looks(self) -> None:
+        self.assertEqual(self.nccl_plugin({}), ("ok", "nobody has NCCL's slot"))
+        library = "/opt/x/libnccl-profiler.so"
+        self.assertEqual(self.nccl_plugin({library: ""}), ("ok", "nobody has NCCL's slot"))
+        state, found = self.nccl_plugin({library: ""}, LD_LIBRARY_PATH="/opt:/opt/x")
+        self.assertEqual(state, "limited")
+        self.assertEqual(found, f"{library}, which NCCL takes by itself: another's")
+        cache = {"/etc/ld.so.cache": "glibc\0libnccl-profiler.so\0/opt/x/libnccl-profiler.so\0"}
+        state, found = self.nccl_plugin(cache)
+        self.assertEqual(state, "limited")
+        self.assertIn("in /etc/ld.so.cache, which NCCL takes by itself", found)
+
+    def test_a_link_to_our_library_is_ours(self) -> None:
+        root = pathlib.Path(self.folder, self.tree({**BARE, "/opt/libperftracker-agent.so": ""}))
+        (root / "lib64").mkdir()
+        (root / "lib64" / "libnccl-profiler.so").symlink_to("../opt/libperftracker-agent.so")
+        check = self.ask("--root", root.name, env=PLAIN)["nccl-plugin"]
+        self.assertEqual(check["state"], "ok", check)
 
     def test_a_python_that_is_not_there_is_a_failure(self) -> None:
         checks = self.ask("--python", "/nonexistent/python", status=1)
