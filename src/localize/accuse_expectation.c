@@ -179,6 +179,7 @@ static int compare_ns(const void *a, const void *b)
 static int rare_ns(const struct fingerprint *fp, struct arena *arena, double *ret)
 {
 	int64_t *ns = arena_calloc(arena, fp->iteration_cnt + 1, sizeof(*ns));
+	size_t middle = fp->iteration_cnt / 2;
 	double sum = 0;
 
 	if (ns == NULL)
@@ -188,9 +189,8 @@ static int rare_ns(const struct fingerprint *fp, struct arena *arena, double *re
 		sum += (double)ns[i];
 	}
 	qsort(ns, fp->iteration_cnt, sizeof(*ns), compare_ns);
-	*ret = fp->iteration_cnt < RARE_MIN
-		       ? 0
-		       : sum / (double)fp->iteration_cnt - (double)ns[fp->iteration_cnt / 2];
+	*ret = fp->iteration_cnt < RARE_MIN ? 0
+					    : sum / (double)fp->iteration_cnt - (double)ns[middle];
 	return 0;
 }
 

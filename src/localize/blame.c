@@ -198,7 +198,8 @@ static double stood_still_ns(const struct judge *j)
 	bool known = late > 0;
 
 	for (size_t i = 0; i < cnt; i++) {
-		double critical = (double)j->arrivals[1 + i * others / cnt].c->critical_ns;
+		size_t at = 1 + i * others / cnt;
+		double critical = (double)j->arrivals[at].c->critical_ns;
 
 		known |= critical > 0;
 		values[i] = critical - late;

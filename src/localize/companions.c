@@ -54,13 +54,13 @@ static double limit_of(const struct job *job, const struct accusation *a, double
 
 /* What each worker would have to exceed to be a companion, and what it is measured in. */
 struct measure {
-	const double *of; /* by worker */
-	double limit;	  /* 0: none can be told */
+	const double *of; /* by worker; NULL: none can be told */
+	double limit;
 };
 
 static bool fits(const struct measure *m, uint32_t w)
 {
-	return m->limit > 0 && m->of[w] >= m->limit;
+	return m->of != NULL && m->of[w] >= m->limit;
 }
 
 static int measure_delays(const struct job *job, const struct accusation *a, struct arena *arena,
@@ -72,7 +72,8 @@ static int measure_delays(const struct job *job, const struct accusation *a, str
 		return -ENOMEM;
 	for (uint32_t w = 0; w < job->worker_cnt; w++)
 		of[w] = shares_host(job, a, w) ? delay_of(job, w) : 0;
-	*ret = (struct measure){ .of = of, .limit = limit_of(job, a, scratch) };
+	ret->limit = limit_of(job, a, scratch);
+	ret->of = ret->limit > 0 ? of : NULL;
 	return 0;
 }
 
@@ -95,9 +96,8 @@ static int measure_place(const struct job *job, const struct accusation *a, stru
 	for (size_t i = 0; i < a->worker_cnt; i++)
 		scratch[i] = of[a->workers[i]];
 	excess = stats_median(scratch, a->worker_cnt) - usual;
-	*ret = (struct measure){ .of = of };
-	if (cnt > a->worker_cnt && excess > FRAC_MIN * job->iteration_ns)
-		ret->limit = usual + fmax(PLACE_ALIKE * excess, UNUSUAL * usual);
+	ret->limit = usual + fmax(PLACE_ALIKE * excess, UNUSUAL * usual);
+	ret->of = cnt > a->worker_cnt && excess > FRAC_MIN * job->iteration_ns ? of : NULL;
 	return 0;
 }
 

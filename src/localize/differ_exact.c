@@ -392,8 +392,10 @@ static int compare_kinds(struct differ_exact *d, const uint32_t *rows, size_t cn
 
 	if (error == 0)
 		error = find_peers(d, peers, p.dims, &p.peers);
-	if (error < 0 || tree.cloud.cnt == 0 || p.peers->cloud.cnt == 0)
+	if (error != 0)
 		return error;
+	if (tree.boxes.data == NULL || p.peers->boxes.data == NULL)
+		return 0; /* no row is of that kind */
 	compare_boxes(&p, 0, 0);
 	collect(&tree, 0, 0, d->far_of);
 	return 0;

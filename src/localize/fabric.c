@@ -188,18 +188,25 @@ struct ring {
 
 typedef VEC(struct ring) ring_vec;
 
+/* NULL: none of its workers was added. */
+static struct ring *ring_find(const struct idmap *ring_of, const ring_vec *rings, uint64_t group)
+{
+	uint32_t idx = idmap_get(ring_of, group);
+
+	return idx == IDMAP_NONE ? NULL : &rings->data[idx];
+}
+
 static int ring_add(const struct fabric *b, uint32_t w, uint64_t group, struct idmap *ring_of,
 		    ring_vec *rings)
 {
-	uint32_t idx = idmap_get(ring_of, group);
-	struct ring *ring;
+	struct ring *ring = ring_find(ring_of, rings, group);
 
-	if (idx == IDMAP_NONE) {
-		idx = (uint32_t)rings->cnt;
-		if (vec_push(rings, (struct ring){ 0 }) < 0 || idmap_set(ring_of, group, idx) < 0)
+	if (ring == NULL) {
+		if (vec_push(rings, (struct ring){ 0 }) < 0 ||
+		    idmap_set(ring_of, group, (uint32_t)rings->cnt - 1) < 0)
 			return -ENOMEM;
+		ring = &rings->data[rings->cnt - 1];
 	}
-	ring = &rings->data[idx];
 	if (ring->last == w + 1)
 		return 0;
 	ring->last = w + 1;
@@ -252,10 +259,10 @@ static int find_detours(struct fabric *b)
 		const struct fingerprint *fp = b->job->workers[w].fp;
 
 		for (size_t i = 0; i < fp->collective_cnt; i++) {
-			uint32_t idx = idmap_get(&ring_of, fp->collectives[i].group);
+			const struct ring *ring =
+				ring_find(&ring_of, &rings, fp->collectives[i].group);
 
-			b->detours[w] |=
-				idx != IDMAP_NONE && sends_more(&rings.data[idx], &b->links[w]);
+			b->detours[w] |= ring != NULL && sends_more(ring, &b->links[w]);
 		}
 	}
 	idmap_done(&ring_of);

@@ -67,13 +67,13 @@ double ledger_at(const struct ledger *l, uint32_t place)
 
 static uint8_t main_class(const double by_class[static CLASS_CNT])
 {
-	uint8_t main = 0;
+	int main = 0;
 
-	for (uint8_t c = 1; c < CLASS_CNT; c++) {
+	for (int c = 1; c < CLASS_CNT; c++) {
 		if (by_class[c] > by_class[main])
 			main = c;
 	}
-	return main;
+	return (uint8_t)main;
 }
 
 uint32_t ledger_main(const struct ledger *l, const struct job *job, uint32_t place,

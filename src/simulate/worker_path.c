@@ -36,12 +36,14 @@ size_t worker_first_after(const struct segment *line, size_t cnt, int64_t time_n
 
 static int charge(struct maker *m, uint32_t unit, int64_t start_ns, int64_t end_ns)
 {
-	struct segment *last = m->path.cnt > 0 ? &m->path.data[m->path.cnt - 1] : NULL;
-
 	m->fp->class_ns[worker_unit_class(m, unit)] += end_ns - start_ns;
-	if (last != NULL && last->unit == unit && last->end_ns == start_ns) {
-		last->end_ns = end_ns;
-		return 0;
+	if (m->path.cnt > 0) {
+		struct segment *last = &m->path.data[m->path.cnt - 1];
+
+		if (last->unit == unit && last->end_ns == start_ns) {
+			last->end_ns = end_ns;
+			return 0;
+		}
 	}
 	return vec_push(&m->path, (struct segment){ start_ns, end_ns, unit });
 }
