@@ -515,15 +515,14 @@ static void anything_adds_up(void **state)
 		both_init(1 + test_random(&seed) % 3);
 		for (int side = 0; side < 2; side++) {
 			for (uint64_t i = test_random(&seed) % 30; i > 0; i--) {
-				char path[64] = "";
+				struct str path = { 0 };
 
-				for (uint64_t d = test_random(&seed) % 5 + 1; d > 0; d--) {
-					if (path[0] != '\0')
-						strcat(path, "/");
-					strcat(path, words[test_random(&seed) % ARRAY_SIZE(words)]);
-				}
-				spend(side == 0 ? &before : &after, path,
+				for (uint64_t d = test_random(&seed) % 5 + 1; d > 0; d--)
+					str_printf(&path, "%s%s", path.len > 0 ? "/" : "",
+						   words[test_random(&seed) % ARRAY_SIZE(words)]);
+				spend(side == 0 ? &before : &after, str_borrow(&path),
 				      (double)(test_random(&seed) % 1000) / 50);
+				str_done(&path);
 			}
 		}
 		c = compared();

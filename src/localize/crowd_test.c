@@ -103,9 +103,11 @@ static const int faulty[] = { FORWARD, GEMM, NORM, LOADER, WORK, RING, COPY };
 
 static void random_faults(struct fault *faults, size_t cnt, size_t workers)
 {
+	const size_t places = ARRAY_SIZE(faulty);
+
 	for (size_t i = 0; i < cnt; i++)
 		faults[i] = (struct fault){
-			.frame = faulty[(size_t)(some() * ARRAY_SIZE(faulty))],
+			.frame = faulty[(size_t)(some() * (double)places)],
 			.first = (size_t)(some() * (double)workers),
 			.cnt = some() < 0.2 ? workers : 1 + (size_t)(some() * (double)workers / 20),
 			.more = 0.3 * some(),

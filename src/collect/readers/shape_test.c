@@ -189,9 +189,9 @@ static void any_damage_gives_the_same_with_and_without_shapes(void **state)
 	(void)state;
 	for (int round = 0; round < 6000; round++) {
 		char text[sizeof(alike) + 8];
-		size_t len = strlen(alike);
+		size_t len = sizeof(alike) - 1;
 
-		memcpy(text, alike, len);
+		memcpy(text, alike, sizeof(alike));
 		for (int64_t i = 0; i <= test_below(&r, 3); i++)
 			len = mutate(text, len, &r);
 		usable += reads_alike(text, len);
