@@ -2,8 +2,10 @@
 /* The small words of event.h and finding.h: names that leave the program never change. */
 #include "format/event.h"
 
+#include "format/event_promises.h"
 #include "format/finding.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -84,6 +86,80 @@ static void a_new_trace_is_empty_and_a_zeroed_one_can_be_freed(void **state)
 	trace_done(&trace);
 }
 
+/* A trace of two events and two samples that keeps all promises. */
+struct kept {
+	struct event events[2];
+	struct event_args args;
+	struct lane lane;
+	struct sample samples[2];
+	struct track track;
+	struct trace trace;
+};
+
+static void make_kept(struct kept *k)
+{
+	*k = (struct kept){
+		.events = { { .start_ns = 5, .dur_ns = 9, .parent = EVENT_NONE },
+			    { .start_ns = 5, .dur_ns = 9, .args = 1 } },
+		.samples = { { 1, 0 }, { 1, 1 } },
+		.track = { .resource = RESOURCE_CPU_THREAD, .cnt = 2 },
+	};
+	assert_int_equal(trace_init(&k->trace), 0);
+	k->track.samples = k->samples;
+	k->trace.events = k->events;
+	k->trace.args = &k->args;
+	k->trace.lanes = &k->lane;
+	k->trace.tracks = &k->track;
+	k->trace.event_cnt = 2;
+	k->trace.args_cnt = k->trace.lane_cnt = k->trace.track_cnt = 1;
+}
+
+static void free_kept(struct kept *k)
+{
+	k->trace.events = NULL;
+	k->trace.args = NULL;
+	k->trace.lanes = NULL;
+	k->trace.tracks = NULL;
+	k->trace.track_cnt = 0;
+	trace_done(&k->trace);
+}
+
+/* What statement does to a trace k that kept all promises breaks the named one. */
+#define ASSERT_BREAKS(statement, promise)                                       \
+	do {                                                                    \
+		struct kept k;                                                  \
+                                                                                \
+		make_kept(&k);                                                  \
+		assert_null(event_promise_broken(&k.trace));                    \
+		statement;                                                      \
+		assert_non_null(event_promise_broken(&k.trace));                \
+		assert_string_equal(event_promise_broken(&k.trace), (promise)); \
+		free_kept(&k);                                                  \
+	} while (0)
+
+static void each_promise_of_events_can_be_seen_broken(_unused_ void **state)
+{
+	ASSERT_BREAKS(k.events[0].dur_ns = -1, "negative duration");
+	ASSERT_BREAKS(k.events[0].start_ns = INT64_MAX, "end out of range");
+	ASSERT_BREAKS(k.events[0].kind = KIND_CNT, "kind out of range, or a reserved byte");
+	ASSERT_BREAKS(k.events[0].reserved = 1, "kind out of range, or a reserved byte");
+	ASSERT_BREAKS(k.events[0].lane = 1, "lane out of range");
+	ASSERT_BREAKS(k.events[0].name = 1, "name out of range");
+	ASSERT_BREAKS(k.events[0].args = 2, "arguments out of range");
+	ASSERT_BREAKS(k.events[0].parent = 2, "parent out of range");
+	ASSERT_BREAKS(k.events[0].parent = 1, "ring of parents");
+	ASSERT_BREAKS(k.events[1].start_ns = 4, "events out of order");
+	ASSERT_BREAKS(k.events[1].dur_ns = 10, "events out of order");
+}
+
+static void each_promise_of_samples_can_be_seen_broken(_unused_ void **state)
+{
+	ASSERT_BREAKS(k.samples[0].value = NAN, "sample is not a number");
+	ASSERT_BREAKS(k.samples[1].value = 1.01, "share out of range");
+	ASSERT_BREAKS(k.samples[1].value = -0.01, "share out of range");
+	ASSERT_BREAKS(k.samples[1].time_ns = 0, "samples out of order");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -92,6 +168,8 @@ int main(void)
 		cmocka_unit_test(values_out_of_range_are_unknown),
 		cmocka_unit_test(arguments_are_found_by_their_shifted_index),
 		cmocka_unit_test(a_new_trace_is_empty_and_a_zeroed_one_can_be_freed),
+		cmocka_unit_test(each_promise_of_events_can_be_seen_broken),
+		cmocka_unit_test(each_promise_of_samples_can_be_seen_broken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,8 @@
  */
 #include "collect/readers/kineto.h"
 
+#include "format/event_promises.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,55 +22,6 @@ static void check(bool ok, const char *what)
 	abort();
 }
 
-static void check_event(const struct trace *trace, size_t i)
-{
-	const struct event *event = &trace->events[i];
-	int64_t end_ns;
-
-	check(event->dur_ns >= 0, "negative duration");
-	check(!__builtin_add_overflow(event->start_ns, event->dur_ns, &end_ns), "end out of range");
-	check(event->kind < KIND_CNT && event->reserved == 0, "kind or reserved");
-	check(event->lane < trace->lane_cnt, "lane out of range");
-	check(event->name < trace->strings.cnt, "name out of range");
-	check(event->args <= trace->args_cnt, "args out of range");
-	check(event->parent == EVENT_NONE || event->parent < trace->event_cnt,
-	      "parent out of range");
-	check(i == 0 || event[-1].start_ns < event->start_ns ||
-		      (event[-1].start_ns == event->start_ns && event[-1].dur_ns >= event->dur_ns),
-	      "events out of order");
-}
-
-/* No event is its own ancestor: a walk up ends. */
-static void check_parents(const struct trace *trace)
-{
-	for (size_t i = 0; i < trace->event_cnt && i < 1000; i++) {
-		size_t steps = 0;
-
-		for (uint32_t at = (uint32_t)i; at != EVENT_NONE; at = trace->events[at].parent)
-			check(steps++ <= trace->event_cnt, "ring of parents");
-	}
-}
-
-static void check_trace(const struct trace *trace)
-{
-	for (size_t i = 0; i < trace->event_cnt; i++)
-		check_event(trace, i);
-	check_parents(trace);
-	for (size_t i = 0; i < trace->track_cnt; i++) {
-		const struct track *track = &trace->tracks[i];
-
-		for (size_t j = 0; j < track->cnt; j++) {
-			double value = track->samples[j].value;
-
-			check(value == value, "sample is not a number");
-			check(track->resource == RESOURCE_OTHER || (value >= 0 && value <= 1),
-			      "share out of range");
-			check(j == 0 || track->samples[j - 1].time_ns <= track->samples[j].time_ns,
-			      "samples out of order");
-		}
-	}
-}
-
 /* Reads with one window; *ret_cnt is the number of events or the error. */
 static void read_once(const uint8_t *data, size_t len, size_t window_bytes, long long *ret_cnt,
 		      struct err *err)
@@ -79,6 +32,7 @@ static void read_once(const uint8_t *data, size_t len, size_t window_bytes, long
 		.max_memory_bytes = 1 << 26,
 		.window_bytes = window_bytes,
 	};
+	const char *broken;
 	struct trace trace;
 	int ret = kineto_read_memory(data, len, "fuzz", &opt, &trace, err);
 
@@ -88,7 +42,8 @@ static void read_once(const uint8_t *data, size_t len, size_t window_bytes, long
 		return;
 	}
 	check(ret == 0, "positive result");
-	check_trace(&trace);
+	broken = event_promise_broken(&trace);
+	check(broken == NULL, broken);
 	*ret_cnt = (long long)trace.event_cnt;
 	trace_done(&trace);
 }

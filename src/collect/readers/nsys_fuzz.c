@@ -7,6 +7,7 @@
 #include "collect/readers/nsys.h"
 
 #include "collect/readers/nsys_testall.h"
+#include "format/event_promises.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,43 +22,12 @@ static void check(bool ok, const char *what)
 	abort();
 }
 
-static void check_event(const struct trace *trace, size_t i)
-{
-	const struct event *event = &trace->events[i];
-	int64_t end_ns;
-
-	check(event->dur_ns >= 0, "negative duration");
-	check(!__builtin_add_overflow(event->start_ns, event->dur_ns, &end_ns), "end out of range");
-	check(event->lane < trace->lane_cnt, "lane out of range");
-	check(event->kind < KIND_CNT, "kind out of range");
-	check(event->name < trace->strings.cnt, "name out of range");
-	check(event->args <= trace->args_cnt, "arguments out of range");
-	check(event->parent == EVENT_NONE || event->parent < trace->event_cnt,
-	      "parent out of range");
-	check(i == 0 || event[-1].start_ns < event->start_ns ||
-		      (event[-1].start_ns == event->start_ns && event[-1].dur_ns >= event->dur_ns),
-	      "events out of order");
-}
-
-static void check_track(const struct track *track)
-{
-	for (size_t i = 0; i < track->cnt; i++) {
-		const struct sample *sample = &track->samples[i];
-
-		check(i == 0 || sample[-1].time_ns <= sample->time_ns, "samples out of order");
-		check(track->resource == RESOURCE_OTHER ||
-			      (sample->value >= 0 && sample->value <= 1),
-		      "share out of range");
-	}
-}
-
 static void check_trace(void *to, const struct trace *trace)
 {
+	const char *broken = event_promise_broken(trace);
+
 	++*(size_t *)to;
-	for (size_t i = 0; i < trace->event_cnt; i++)
-		check_event(trace, i);
-	for (size_t i = 0; i < trace->track_cnt; i++)
-		check_track(&trace->tracks[i]);
+	check(broken == NULL, broken);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
