@@ -20,7 +20,11 @@
 #include <unistd.h>
 
 #define FP_MAGIC 0x50465450u /* "PTFP" */
-#define FP_VERSION 4u /* 1: no pressure of the host; 2: no spread, no launcher; 3: no GPU clocks */
+/*
+ * 1: no pressure of the host; 2: no spread, no launcher; 3: no GPU clocks; 4: no word of GPUs that
+ * were not sampled
+ */
+#define FP_VERSION 5u
 #define RESOURCE_ABSENT 255 /* in the file: the number of resources grows */
 #define RESOURCE_ABSENT_1 9 /* what version 1 wrote instead */
 #define FP_MAX_BYTES (1u << 30)
@@ -285,6 +289,15 @@ static void code_host(struct codec *c, struct fp_host *h)
 	code_finite(c, &h->gpu_clock_frac);
 }
 
+static void code_absences(struct codec *c, struct fingerprint *fp)
+{
+	fp->absences = code_array(c, fp->absences, &fp->absence_cnt, sizeof(*fp->absences), 16);
+	for (size_t i = 0; i < fp->absence_cnt && c->error == 0; i++) {
+		CODE_INT(c, fp->absences[i].gpu, -1, INT32_MAX, "the number of a GPU");
+		code_text(c, &fp->absences[i].why);
+	}
+}
+
 static void code_identity(struct codec *c, struct fingerprint *fp)
 {
 	code_text(c, &fp->job_id);
@@ -324,7 +337,7 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 		codec_fail(c, "a fingerprint file (\"PTFP\")", magic);
 	code_u64(c, &c->version);
 	if (c->error == 0 && (c->version < 1 || c->version > FP_VERSION))
-		codec_fail(c, "version 1 to 4", c->version);
+		codec_fail(c, "version 1 to 5", c->version);
 	code_identity(c, fp);
 	fp->frames = code_array(c, fp->frames, &fp->frame_cnt, sizeof(*fp->frames), 40);
 	for (size_t i = 0; i < fp->frame_cnt && c->error == 0; i++)
@@ -347,6 +360,8 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 		CODE_INT(c, fp->iterations[i].start_ns, -(INT64_MAX / 4), INT64_MAX / 4, "a time");
 		CODE_INT(c, fp->iterations[i].dur_ns, 0, INT64_MAX / 4, "a duration");
 	}
+	if (c->version >= 5)
+		code_absences(c, fp);
 	c->field_off = c->off;
 	if (c->error == 0 && c->out == NULL && c->off != c->len)
 		codec_fail(c, "the end of the file", c->len - c->off);

@@ -103,6 +103,12 @@ struct fp_host {
 	double gpu_throttled_frac, gpu_clock_frac;
 };
 
+/* A GPU of the worker of which samples are absent. */
+struct fp_absence {
+	int32_t gpu; /* as the driver counts; -1: no GPU is sampled */
+	const char *why;
+};
+
 struct fingerprint {
 	struct arena arena; /* owns every string and array below */
 	const char *job_id, *host, *source, *device_name;
@@ -126,6 +132,8 @@ struct fingerprint {
 	struct fp_iteration *iterations;
 	size_t iteration_cnt;
 	struct fp_host host_stats;
+	struct fp_absence *absences;
+	size_t absence_cnt;
 	uint32_t resources; /* bit per enum resource that had samples */
 	struct trace_drops drops;
 	uint64_t event_cnt;

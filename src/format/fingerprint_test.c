@@ -128,6 +128,10 @@ static void random_fingerprint(uint64_t seed, struct fingerprint *fp)
 	fp->host_stats.thief = some_text(fp);
 	fp->host_stats.psi_cpu_frac = 0.5;
 	fp->host_stats.psi_io_frac = 0.25;
+	fp->absence_cnt = below(3);
+	fp->absences = arena_calloc(&fp->arena, fp->absence_cnt + 1, sizeof(*fp->absences));
+	for (size_t i = 0; i < fp->absence_cnt; i++)
+		fp->absences[i] = (struct fp_absence){ (int32_t)below(9) - 1, some_text(fp) };
 }
 
 /* --- files --- */
@@ -374,7 +378,7 @@ static void another_version_is_refused_by_its_number(void **state)
 	data = bytes_of(&fp, &len);
 	data[8] = 9;
 	assert_int_equal(read_exact(data, len, &err), -EINVAL);
-	assert_memory_equal(err.text, "name:8: expected version 1 to 4, found 9", 40);
+	assert_memory_equal(err.text, "name:8: expected version 1 to 5, found 9", 40);
 	free(data);
 	fingerprint_done(&fp);
 }
@@ -393,11 +397,15 @@ static unsigned char *bytes_of_one(struct fp_function *function, struct fingerpr
 /* What follows the host's numbers where there are no frames, one function, nothing else. */
 #define TAIL_4 (8 + (8 + 15 * 8) + 3 * 8)
 
-/* Without what version 4 added at the end of the host's numbers: two of its GPUs. */
+/* Without what version 5 added at the end, absent samples of GPUs, of which there are none. */
+#define ADDED_5 8
+
+/* And what version 4 added at the end of the host's numbers: two of its GPUs. */
 static size_t version_3_of(const unsigned char *data, size_t len, unsigned char *ret)
 {
 	const size_t added = 2 * 8;
 
+	len -= ADDED_5;
 	memcpy(ret, data, len - TAIL_4 - added);
 	memcpy(ret + len - TAIL_4 - added, data + len - TAIL_4, TAIL_4);
 	ret[8] = 3;
@@ -454,6 +462,39 @@ static size_t version_1_of(const unsigned char *data, size_t len, size_t tail, u
 	memcpy(ret + cut + host, data + len - tail, tail);
 	ret[8] = 1;
 	return len - drops - pressure;
+}
+
+static void a_file_of_version_4_tells_of_no_absent_samples(void **state)
+{
+	struct fp_absence absence = { 3, "no permission" };
+	struct fingerprint fp, again;
+	unsigned char *data;
+	struct err err;
+	size_t len;
+
+	(void)state;
+	fingerprint_init(&fp);
+	fp.window_ns = 1000;
+	fp.absences = &absence;
+	fp.absence_cnt = 1;
+	data = bytes_of(&fp, &len);
+	assert_int_equal(fingerprint_read_memory(data, len, "f", &again, &err), 0);
+	assert_int_equal(again.absence_cnt, 1);
+	assert_int_equal(again.absences[0].gpu, 3);
+	assert_string_equal(again.absences[0].why, "no permission");
+	fingerprint_done(&again);
+	free(data);
+	fp.absence_cnt = 0;
+	data = bytes_of(&fp, &len);
+	data[8] = 4;
+	assert_int_equal(fingerprint_read_memory(data, len - ADDED_5, "f", &again, &err), 0);
+	assert_int_equal(again.absence_cnt, 0);
+	fingerprint_done(&again);
+	free(data);
+	fp.absence_cnt = 1;
+	absence.gpu = -2;
+	assert_int_equal(fingerprint_write(&fp, path_of("f"), &err), -EINVAL);
+	fingerprint_done(&fp);
 }
 
 static void a_file_of_version_3_knows_no_gpu(void **state)
@@ -618,6 +659,7 @@ int main(void)
 		cmocka_unit_test(a_foreign_file_is_named_with_the_place),
 		cmocka_unit_test(another_version_is_refused_by_its_number),
 		cmocka_unit_test(a_file_of_version_2_knows_no_spread),
+		cmocka_unit_test(a_file_of_version_4_tells_of_no_absent_samples),
 		cmocka_unit_test(a_file_of_version_3_knows_no_gpu),
 		cmocka_unit_test(a_file_of_version_1_has_no_pressure_and_its_own_absent_resource),
 		cmocka_unit_test(a_caller_behind_its_frame_is_refused),

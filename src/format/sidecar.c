@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define GPM_HZ_MAX 30u /* what is more a second are counters at kHz */
+
 /* One section, seen without its record type. */
 struct section_view {
 	void **data;
@@ -386,6 +388,41 @@ static void summarize_gpus(const struct sidecar *sidecar, struct sidecar_info *i
 	}
 }
 
+/* By the window's last second: faster samples may have ended before. */
+static const char *in_their_place(const struct sidecar *sidecar, uint32_t gpu)
+{
+	int64_t end_ns = sidecar->header.end_ns;
+	int64_t since_ns = end_ns > NSEC_PER_SEC ? end_ns - NSEC_PER_SEC : 0;
+	uint64_t fast = 0, all = 0;
+
+	vec_foreach(sample, &sidecar->gpu_samples) {
+		if (sample->gpu != gpu)
+			continue;
+		all++;
+		fast += sample->metric == GPU_METRIC_CORES_ACTIVE && sample->time_ns > since_ns;
+	}
+	if (fast > GPM_HZ_MAX)
+		return "";
+	if (fast > 0)
+		return "; ten samples a second in their place";
+	return all > 0 ? "; one sample a second in their place" : "";
+}
+
+static void summarize_absences(const struct sidecar *sidecar, struct sidecar_info *info)
+{
+	for (uint32_t i = 0; i < MIN(sidecar->gpus.cnt, (size_t)SIDECAR_GPUS_MAX); i++) {
+		const struct sidecar_gpu *gpu = &sidecar->gpus.data[i];
+		struct sidecar_absence *absence = &info->absences[info->absence_cnt];
+
+		if (gpu->why[0] == '\0')
+			continue;
+		absence->gpu = gpu->index;
+		(void)snprintf(absence->why, sizeof(absence->why), "%.*s%s", (int)sizeof(gpu->why),
+			       gpu->why, in_their_place(sidecar, i));
+		info->absence_cnt++;
+	}
+}
+
 void sidecar_summarize(const struct sidecar *sidecar, struct sidecar_info *ret)
 {
 	struct sidecar_info info = { .rank = sidecar->header.rank,
@@ -401,6 +438,7 @@ void sidecar_summarize(const struct sidecar *sidecar, struct sidecar_info *ret)
 	summarize_thread(sidecar, &info);
 	summarize_network(sidecar, &info);
 	summarize_gpus(sidecar, &info);
+	summarize_absences(sidecar, &info);
 	info.gc_cnt = sidecar->collections.cnt;
 	vec_foreach(gc, &sidecar->collections) {
 		if (gc->dur_ns < 0 || __builtin_add_overflow(info.gc_ns, gc->dur_ns, &info.gc_ns))

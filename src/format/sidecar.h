@@ -75,6 +75,11 @@ _must_check_ int sidecar_merge(const char *path, struct trace *trace, struct err
  * What a sidecar is evidence for, in one place. Thieves by what they took from
  * this worker: CPU time, weighted by how often it was on its CPU; largest first.
  */
+struct sidecar_absence {
+	uint32_t gpu; /* as the driver counts; SIDECAR_GPU_NONE: no GPU is sampled */
+	char why[128];
+};
+
 struct sidecar_info {
 	int rank;
 	uint32_t pid, tid;
@@ -88,7 +93,9 @@ struct sidecar_info {
 	size_t thief_cnt;
 	double psi_cpu_frac, psi_io_frac, psi_memory_frac; /* of the host ("some"); -1 unknown */
 	double gpu_throttled_frac, gpu_clock_frac;	   /* as struct fp_host has them */
-	bool has_sockets;				   /* TCP was sampled at least twice: */
+	struct sidecar_absence absences[SIDECAR_GPUS_MAX]; /* GPUs of which samples are absent */
+	size_t absence_cnt;
+	bool has_sockets;	     /* TCP was sampled at least twice: */
 	uint64_t tx_bytes, rx_bytes; /* payload between first and last sample */
 };
 

@@ -219,6 +219,50 @@ static void a_summary_tells_of_the_worst_of_the_gpus(void **state _unused_)
 	sidecar_done(&s);
 }
 
+static void push_active(struct sidecar *s, uint32_t gpu, int64_t from_ns, int64_t every_ns)
+{
+	for (int64_t at = from_ns; at < s->header.end_ns; at += every_ns)
+		assert_int_equal(vec_push(&s->gpu_samples,
+					  (struct sidecar_gpu_sample){ at, 0.5, gpu,
+								       GPU_METRIC_CORES_ACTIVE }),
+				 0);
+}
+
+/* What is in the place of absent samples is seen by how many there are, in the end. */
+static void a_summary_tells_what_is_absent_and_what_is_in_its_place(void **state _unused_)
+{
+	static const char *const places[] = { "", "; ten samples a second in their place", "",
+					      "; one sample a second in their place", "" };
+	struct sidecar s = { .header = { .start_ns = 1000 * MS, .end_ns = 4000 * MS } };
+	struct sidecar_info info;
+	char why[80];
+
+	for (uint32_t i = 0; i < ARRAY_SIZE(places); i++) {
+		struct sidecar_gpu gpu = { .index = i < 4 ? 10 + i : SIDECAR_GPU_NONE,
+					   .why = "no permission" };
+
+		if (i == 2)
+			gpu.why[0] = '\0';
+		assert_int_equal(vec_push(&s.gpus, gpu), 0);
+	}
+	push_active(&s, 0, 1000 * MS, 10 * MS);
+	push_active(&s, 1, 1000 * MS, 110 * MS);
+	push_active(&s, 2, 1000 * MS, 110 * MS);
+	assert_int_equal(vec_push(&s.gpu_samples, (struct sidecar_gpu_sample){ 2000 * MS, 600, 3,
+									       GPU_METRIC_POWER }),
+			 0);
+	sidecar_summarize(&s, &info);
+	assert_int_equal(info.absence_cnt, 4);
+	for (uint32_t i = 0, told = 0; i < ARRAY_SIZE(places); i++) {
+		if (i == 2)
+			continue;
+		(void)snprintf(why, sizeof(why), "no permission%s", places[i]);
+		assert_int_equal(info.absences[told].gpu, s.gpus.data[i].index);
+		assert_string_equal(info.absences[told++].why, why);
+	}
+	sidecar_done(&s);
+}
+
 static void metrics_have_names_and_units(void **state _unused_)
 {
 	assert_string_equal(gpu_metric_name(GPU_METRIC_THROTTLED_POWER), "throttled_power");
@@ -238,6 +282,7 @@ int main(void)
 		cmocka_unit_test(ids_are_read_back_with_an_end),
 		cmocka_unit_test(samples_of_one_metric_are_summed_up),
 		cmocka_unit_test(a_summary_tells_of_the_worst_of_the_gpus),
+		cmocka_unit_test(a_summary_tells_what_is_absent_and_what_is_in_its_place),
 		cmocka_unit_test(metrics_have_names_and_units),
 	};
 

@@ -2,6 +2,7 @@
 #include "localize/localize.h"
 
 #include "base/stats.h"
+#include "localize/absences.h"
 #include "localize/accuse_split.h"
 #include "localize/companions.h"
 #include "localize/compose.h"
@@ -114,41 +115,7 @@ static int describe_input(struct run *r)
 
 static int list_absences(struct run *r)
 {
-	static const struct {
-		enum resource resource, substitute; /* what serves as well */
-		bool device, host;
-		const char *why;
-	} wanted[] = {
-		{ RESOURCE_SM_ACTIVE, RESOURCE_SM_ACTIVE, true, false,
-		  "no GPU counters in the traces" },
-		{ RESOURCE_NVLINK_TX, RESOURCE_NVLINK_TX, true, false,
-		  "no NVLink counters in the traces" },
-		{ RESOURCE_NIC_TX, RESOURCE_SOCKET_TX, true, true,
-		  "no network counters in the traces" },
-		{ RESOURCE_CPU_THREAD, RESOURCE_CPU_THREAD, true, true,
-		  "no CPU samples beside the traces" },
-	};
-	struct report_absence *list =
-		arena_calloc(&r->out->arena, ARRAY_SIZE(wanted) + 1, sizeof(*list));
-	bool device = false;
-	uint32_t present = 0;
-
-	if (list == NULL)
-		return -ENOMEM;
-	for (size_t w = 0; w < r->job.worker_cnt; w++) {
-		present |= r->job.workers[w].fp->resources;
-		device |= r->job.workers[w].fp->has_device;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(wanted) && r->job.worker_cnt > 0; i++) {
-		if ((present & (1u << wanted[i].resource | 1u << wanted[i].substitute)) != 0 ||
-		    !(device ? wanted[i].device : wanted[i].host))
-			continue;
-		list[r->out->absence_cnt++] =
-			(struct report_absence){ .source = resource_name(wanted[i].resource),
-						 .why = wanted[i].why };
-	}
-	r->out->absences = list;
-	return 0;
+	return absences_list(&r->job, r->out);
 }
 
 /* Losses and mendings; what every trace has and nobody misses is not worth a line. */

@@ -3,10 +3,12 @@
 #include "localize/localize.h"
 
 #include "base/test_alloc.h"
+#include "localize/absences.h"
 #include "localize/peers.h"
 #include "localize/test_fixture.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* --- the job --- */
@@ -104,6 +106,77 @@ static void the_largest_rank_tells_how_many_there_are_at_least(void **state)
 	report = test_localize(&job, NULL);
 	assert_int_equal(report.workers_expected, 6);
 	assert_int_equal(report.missing_cnt, 2);
+}
+
+static void assert_absent(const char *source, const char *why)
+{
+	for (size_t i = 0; i < report.absence_cnt; i++) {
+		if (strcmp(report.absences[i].source, source) == 0 &&
+		    strcmp(report.absences[i].why, why) == 0)
+			return;
+	}
+	fail_msg("%s is not absent because \"%s\"", source, why);
+}
+
+/* Four workers with two GPUs each on two hosts: numbers 0 to 3 on both. */
+static void why_gpus_were_not_sampled_is_told_once(void **state)
+{
+	struct fp_absence absences[][2] = {
+		{ { 0, "no permission" }, { 2, "no permission" } },
+		{ { 1, "no permission" }, { 3, "crashed" } },
+		{ { 0, "no permission" }, { -1, "no driver" } },
+		{ { 1, "no permission" }, { -1, "no driver" } },
+	};
+	size_t before;
+
+	(void)state;
+	test_play_late(&job, &test_nap, SIZE_MAX, 0);
+	report = test_localize(&job, NULL);
+	before = report.absence_cnt;
+	report_done(&report);
+	for (size_t w = 0; w < 4; w++) {
+		job.workers[w].fp.absences = absences[w];
+		job.workers[w].fp.absence_cnt = 2;
+	}
+	report = test_localize(&job, NULL);
+	memset(absences, 0, sizeof(absences)); /* the report has its own */
+	assert_int_equal(report.absence_cnt, before + 3);
+	assert_absent("counters of GPU 0-2", "no permission");
+	assert_absent("counters of GPU 3", "crashed");
+	assert_absent("GPUs", "no driver");
+}
+
+static void a_job_without_gpus_misses_none(void **state)
+{
+	struct fp_absence absence = { -1, "no driver" };
+
+	(void)state;
+	test_play_late(&job, &test_nap, SIZE_MAX, 0);
+	for (size_t w = 0; w < 4; w++) {
+		job.workers[w].fp.has_device = false;
+		job.workers[w].fp.absences = &absence;
+		job.workers[w].fp.absence_cnt = 1;
+	}
+	report = test_localize(&job, NULL);
+	for (size_t i = 0; i < report.absence_cnt; i++)
+		assert_string_not_equal(report.absences[i].source, "GPUs");
+}
+
+static void a_thousand_reasons_are_not_told(void **state)
+{
+	struct fp_absence absences[1000];
+	char why[1000][16];
+
+	(void)state;
+	test_play_late(&job, &test_nap, SIZE_MAX, 0);
+	for (int i = 0; i < 1000; i++) {
+		(void)snprintf(why[i], sizeof(why[i]), "reason %d", i);
+		absences[i] = (struct fp_absence){ i, why[i] };
+	}
+	job.workers[0].fp.absences = absences;
+	job.workers[0].fp.absence_cnt = 1000;
+	report = test_localize(&job, NULL);
+	assert_in_range(report.absence_cnt, ABSENCES_GPU_MAX, ABSENCES_GPU_MAX + 4);
 }
 
 /* --- robustness --- */
@@ -228,6 +301,9 @@ int main(void)
 		TEST(missing_workers_are_listed_and_too_many_end_in_no_conclusion),
 		TEST(chosen_ranks_are_all_that_is_expected),
 		TEST(the_largest_rank_tells_how_many_there_are_at_least),
+		TEST(why_gpus_were_not_sampled_is_told_once),
+		TEST(a_job_without_gpus_misses_none),
+		TEST(a_thousand_reasons_are_not_told),
 		TEST(two_workers_of_one_rank_are_an_error),
 		TEST(the_order_of_the_fingerprints_does_not_matter),
 		TEST(the_report_outlives_the_fingerprints),

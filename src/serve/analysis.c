@@ -60,47 +60,10 @@ static int load(struct analysis *analysis, const struct analysis_input *input)
 	return ret;
 }
 
-static bool uses_devices(const struct analysis *analysis)
-{
-	for (size_t i = 0; i < analysis->cnt; i++) {
-		if (analysis->fps[i].has_device)
-			return true;
-	}
-	return false;
-}
-
-/* Appends what hostd could not sample to the report's absent sources. */
-static int tell_unsampled(const struct analysis_input *input, struct report *report)
-{
-	size_t cnt = report->absence_cnt;
-	struct report_absence *absences =
-		arena_calloc(&report->arena, cnt + input->unsampled_cnt, sizeof(*absences));
-
-	if (absences == NULL)
-		return -ENOMEM;
-	if (cnt > 0)
-		memcpy(absences, report->absences, cnt * sizeof(*absences));
-	for (size_t i = 0; i < input->unsampled_cnt; i++) {
-		const struct wire_absence *wire = &input->unsampled[i];
-
-		absences[cnt + i] = (struct report_absence){
-			arena_printf(&report->arena, "%.*s", (int)sizeof(wire->source),
-				     wire->source),
-			arena_printf(&report->arena, "%.*s", (int)sizeof(wire->why), wire->why),
-		};
-		if (absences[cnt + i].source == NULL || absences[cnt + i].why == NULL)
-			return -ENOMEM;
-	}
-	report->absences = absences;
-	report->absence_cnt = cnt + input->unsampled_cnt;
-	return 0;
-}
-
 static int run(struct analysis *analysis, const struct analysis_input *input,
 	       const struct run_options *options, struct report *ret, struct err *err)
 {
 	struct localize_options how = localize_defaults();
-	int r;
 
 	if (analysis->cnt == 0)
 		return err_set(err, ENODATA, "%s",
@@ -113,13 +76,7 @@ static int run(struct analysis *analysis, const struct analysis_input *input,
 	how.workers_expected = (int)(input->path_cnt + input->absence_cnt);
 	how.failures = analysis->failures.data;
 	how.failure_cnt = analysis->failures.cnt;
-	r = localize(analysis->pointers, analysis->cnt, &how, ret, err);
-	if (r == 0 && input->unsampled_cnt > 0 && uses_devices(analysis) &&
-	    tell_unsampled(input, ret) < 0) {
-		arena_done(&ret->arena);
-		r = err_set(err, ENOMEM, "out of memory");
-	}
-	return r;
+	return localize(analysis->pointers, analysis->cnt, &how, ret, err);
 }
 
 int analysis_run(const struct analysis_input *input, const struct run_options *options,

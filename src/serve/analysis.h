@@ -22,8 +22,6 @@ struct analysis_input {
 	size_t path_cnt;
 	const struct analysis_absence *absences; /* workers without one */
 	size_t absence_cnt;
-	const struct wire_absence *unsampled; /* told of a job that uses GPUs */
-	size_t unsampled_cnt;
 	struct report_trigger trigger; /* kind: a constant */
 };
 

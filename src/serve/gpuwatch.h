@@ -64,15 +64,6 @@ struct gpuwatch_state {
 /* watch may be NULL. */
 void gpuwatch_state(struct gpuwatch *watch, struct gpuwatch_state *ret);
 
-#define GPUWATCH_WHY 160
-
-/*
- * The next source that has been absent in this window, and why: "PM sampling of GPU 0-7".
- * *cursor: 0 at first. False at the end. watch may be NULL.
- */
-bool gpuwatch_next_absence(struct gpuwatch *watch, uint32_t *cursor,
-			   char ret_source[static GPUWATCH_WHY], char ret_why[static GPUWATCH_WHY]);
-
 /*
  * Appends the worker's GPUs and their samples since then to side, or a record that says
  * why there are none. watch may be NULL. Returns 0 or -ENOMEM.

@@ -138,7 +138,7 @@ int gpuwatch_take(struct gpuwatch *watch, const struct gpuwatch_worker *worker,
 	return ret;
 }
 
-/* --- what others want to know --- */
+/* --- for /metrics --- */
 
 void gpuwatch_state(struct gpuwatch *watch, struct gpuwatch_state *ret)
 {
@@ -154,71 +154,4 @@ void gpuwatch_state(struct gpuwatch *watch, struct gpuwatch_state *ret)
 	ret->crashed = watch->crashed;
 	ret->hung = watch->hung;
 	(void)pthread_mutex_unlock(&watch->lock);
-}
-
-/* Lock held. The devices from first on that lack a thing for the same reason. */
-static uint32_t same_reason(const struct gpuwatch *watch, uint32_t first)
-{
-	uint32_t end = first + 1;
-
-	while (end < watch->device_cnt &&
-	       strcmp(watch->feed_why[end], watch->feed_why[first]) == 0 &&
-	       strcmp(watch->devices[end].why, watch->devices[first].why) == 0)
-		end++;
-	return end;
-}
-
-/* Lock held. One entry tells all that is missing, and what is in its place. */
-static void tell_absence(const struct gpuwatch *watch, uint32_t first, uint32_t end,
-			 char ret_source[static GPUWATCH_WHY], char ret_why[static GPUWATCH_WHY])
-{
-	const char *fed = gpuwatch_has_feed(watch) ? watch->feed_why[first] : "";
-	const char *slower = watch->devices[first].why;
-	char range[32];
-
-	(void)snprintf(range, sizeof(range), end - first > 1 ? "%u-%u" : "%u", first, end - 1);
-	(void)snprintf(ret_source, GPUWATCH_WHY, "counters of GPU %s", range);
-	if (slower[0] == '\0')
-		(void)snprintf(ret_why, GPUWATCH_WHY, "%s; %s", fed,
-			       watch->fed[first] != 0 ? "slower than it could be"
-						      : "ten samples a second in their place");
-	else
-		(void)snprintf(ret_why, GPUWATCH_WHY, "%s%s%s; one sample a second in their place",
-			       fed, fed[0] != '\0' ? "; " : "", slower);
-}
-
-static bool next_absence(const struct gpuwatch *watch, uint32_t *cursor, char *ret_source,
-			 char *ret_why)
-{
-	if (watch->device_cnt == 0) {
-		(void)snprintf(ret_source, GPUWATCH_WHY, "GPUs");
-		(void)snprintf(ret_why, GPUWATCH_WHY, "%s",
-			       watch->opened ? watch->why : "not looked for yet");
-		return (*cursor)++ == 0;
-	}
-	while (*cursor < watch->device_cnt) {
-		uint32_t first = *cursor, end = same_reason(watch, first);
-		char why[GPUHW_WHY];
-
-		*cursor = end;
-		fill_why(watch, first, why, sizeof(why));
-		if (why[0] == '\0')
-			continue;
-		tell_absence(watch, first, end, ret_source, ret_why);
-		return true;
-	}
-	return false;
-}
-
-bool gpuwatch_next_absence(struct gpuwatch *watch, uint32_t *cursor,
-			   char ret_source[static GPUWATCH_WHY], char ret_why[static GPUWATCH_WHY])
-{
-	bool found;
-
-	if (watch == NULL)
-		return false;
-	(void)pthread_mutex_lock(&watch->lock);
-	found = next_absence(watch, cursor, ret_source, ret_why);
-	(void)pthread_mutex_unlock(&watch->lock);
-	return found;
 }

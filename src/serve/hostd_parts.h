@@ -49,7 +49,6 @@ struct hostd {
 	struct neighbours neighbours;
 	struct netwatch netwatch;
 	struct gpuwatch *gpuwatch; /* NULL: no memory for it */
-	uint64_t absences_told;	   /* of which order the hub knows */
 	int64_t gpus_told_ns;	   /* to /metrics, and: */
 	uint32_t sampler_faults;   /* of the latest */
 	char gpu_dir[128];	   /* of its own sampler's pieces */

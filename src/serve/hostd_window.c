@@ -272,31 +272,12 @@ static size_t list_workers(const struct hostd *hostd, struct neighbour_worker *r
 	return cnt;
 }
 
-/* Once a window, though there are many workers. */
-static void tell_absences(struct hostd *hostd, uint64_t order_id)
-{
-	struct wire_absence absence = { .order_id = order_id };
-	char source[GPUWATCH_WHY], why[GPUWATCH_WHY];
-	uint32_t cursor = 0;
-
-	if (hostd->absences_told == order_id)
-		return;
-	hostd->absences_told = order_id;
-	while (gpuwatch_next_absence(hostd->gpuwatch, &cursor, source, why)) {
-		(void)snprintf(absence.source, sizeof(absence.source), "%s", source);
-		(void)snprintf(absence.why, sizeof(absence.why), "%s", why);
-		hostd_publish(hostd, SUBJECT_ABSENT, &absence, sizeof(absence));
-		absence = (struct wire_absence){ .order_id = order_id };
-	}
-}
-
 static int take_gpus(struct client *client)
 {
 	struct worker *worker = &client->worker;
 	const struct gpuwatch_worker mine = { worker->pid, worker->local_rank,
 					      worker->window.side.header.start_ns };
 
-	tell_absences(client->hostd, worker->window.order_id);
 	return gpuwatch_take(client->hostd->gpuwatch, &mine, &worker->window.side);
 }
 

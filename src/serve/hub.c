@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ABSENCES_MAX 16u /* of a report */
 #define WORKER_MAX 65536u
 #define ASKER_MAX 64u
 
@@ -42,7 +41,6 @@ struct profile {
 	uint64_t id;
 	struct report_trigger trigger;
 	VEC(struct answer) answers;
-	VEC(struct wire_absence) absences;
 	int64_t deadline_ns;
 	bool torch; /* torch.profiler recorded at least one worker of the latest */
 };
@@ -50,7 +48,7 @@ struct profile {
 struct hub {
 	struct bus *bus;
 	const struct run_options *options;
-	struct bus_sub *subs[5];
+	struct bus_sub *subs[4];
 	VEC(struct wire_state) workers; /* the gone ones stay until their rank is back */
 	VEC(uint64_t) askers;		/* clients of hostd that await a report */
 	struct jobwatch watch;
@@ -164,7 +162,6 @@ static void tell_askers(struct hub *hub, int status, const char *text)
 static int fill_answers(struct hub *hub)
 {
 	hub->profile.answers.cnt = 0;
-	hub->profile.absences.cnt = 0;
 	vec_foreach(state, &hub->workers) {
 		struct answer answer = { .worker = state->worker, .rank = state->rank };
 
@@ -268,22 +265,6 @@ static void take_answer(void *arg, const struct bus_message *message)
 	hub->profile.deadline_ns = MAX(hub->profile.deadline_ns, clock_mono_ns() + ANSWER_GRACE_NS);
 }
 
-/* The same of several hosts is told once. */
-static void take_absence(void *arg, const struct bus_message *message)
-{
-	struct hub *hub = arg;
-	const struct wire_absence *wire = message->data;
-
-	if (message->len != sizeof(*wire) || !hub->profile.active ||
-	    wire->order_id != hub->profile.id || hub->profile.absences.cnt == ABSENCES_MAX)
-		return;
-	vec_foreach(known, &hub->profile.absences) {
-		if (memcmp(known, wire, sizeof(*wire)) == 0)
-			return;
-	}
-	(void)!vec_push(&hub->profile.absences, *wire); /* out of memory: not told */
-}
-
 static void take_ask(void *arg, const struct bus_message *message)
 {
 	struct hub *hub = arg;
@@ -373,8 +354,6 @@ static int gather(struct hub *hub, const char **paths, struct analysis_absence *
 {
 	*ret = (struct analysis_input){ .paths = paths,
 					.absences = absences,
-					.unsampled = hub->profile.absences.data,
-					.unsampled_cnt = hub->profile.absences.cnt,
 					.trigger = hub->profile.trigger };
 	vec_foreach(answer, &hub->profile.answers) {
 		if (answer->state == ANSWER_READY) {
@@ -619,8 +598,6 @@ int hub_open(struct bus *bus, const struct run_options *options, struct hub **re
 		r = bus_sub(bus, SUBJECT_ASK, take_ask, hub, &hub->subs[2]);
 	if (r == 0)
 		r = bus_sub(bus, SUBJECT_AUDITED, take_audited, hub, &hub->subs[3]);
-	if (r == 0)
-		r = bus_sub(bus, SUBJECT_ABSENT, take_absence, hub, &hub->subs[4]);
 	if (r < 0) {
 		(void)hub_close(hub);
 		return r;
@@ -638,7 +615,6 @@ struct hub *hub_close(struct hub *hub)
 	vec_done(&hub->workers);
 	vec_done(&hub->askers);
 	vec_done(&hub->profile.answers);
-	vec_done(&hub->profile.absences);
 	audit_done(&hub->audit);
 	free(hub);
 	return NULL;

@@ -5,7 +5,6 @@
  *
  *	pt.v1.state.HOST   struct wire_state    hostd: one worker, at most 10 times a second
  *	pt.v1.answer.HOST  struct wire_answer   hostd: how a worker met an order
- *	pt.v1.absent.HOST  struct wire_absence  hostd: what it could not sample in a window
  *	pt.v1.ask.HOST     struct wire_ask      hostd: a person wants a profile now
  *	pt.v1.order.JOB    struct wire_order    hub: profile all workers at one step
  *	pt.v1.told.JOB     struct wire_told     hub: how a profile ended
@@ -23,7 +22,6 @@
 
 #define SUBJECT_STATE "pt.v1.state.local"
 #define SUBJECT_ANSWER "pt.v1.answer.local"
-#define SUBJECT_ABSENT "pt.v1.absent.local"
 #define SUBJECT_ASK "pt.v1.ask.local"
 #define SUBJECT_ORDER "pt.v1.order.local"
 #define SUBJECT_TOLD "pt.v1.told.local"
@@ -87,12 +85,6 @@ struct wire_answer {
 	uint64_t order_id, step;
 	int64_t window_ns, stall_ns;
 	char text[WIRE_TEXT];
-};
-
-/* Of GPUs; whether the job uses any, the hub finds in the fingerprints. */
-struct wire_absence {
-	uint64_t order_id;
-	char source[WIRE_TEXT / 2], why[WIRE_TEXT / 2]; /* end with NUL */
 };
 
 struct wire_ask {

@@ -90,6 +90,24 @@ static int find_other_thread(struct pass *p, struct fingerprint *fp)
 	return main_function_of(p, best, fp, &fp->host_stats.other_name);
 }
 
+/* What of its GPUs could not be sampled. */
+static int copy_absences(const struct sidecar_info *info, struct fingerprint *fp)
+{
+	fp->absences = arena_calloc(&fp->arena, info->absence_cnt + 1, sizeof(*fp->absences));
+	if (fp->absences == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < info->absence_cnt; i++) {
+		const struct sidecar_absence *absence = &info->absences[i];
+		struct fp_absence *copy = &fp->absences[fp->absence_cnt++];
+
+		copy->gpu = absence->gpu <= INT32_MAX ? (int32_t)absence->gpu : -1;
+		copy->why = arena_strdup(&fp->arena, absence->why);
+		if (copy->why == NULL)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int hoststats_add(struct pass *p, struct fingerprint *fp)
 {
 	const struct trace *t = p->trace;
@@ -119,6 +137,8 @@ int hoststats_add(struct pass *p, struct fingerprint *fp)
 			t->meta.has_device ? info->gpu_throttled_frac : -1;
 		fp->host_stats.gpu_clock_frac = t->meta.has_device ? info->gpu_clock_frac : -1;
 	}
+	if (info != NULL && info->absence_cnt > 0 && copy_absences(info, fp) < 0)
+		return -ENOMEM;
 	if (info != NULL && info->thief_cnt > 0) {
 		fp->host_stats.thief_frac = info->thieves[0].cpu_frac;
 		sidecar_thief_text(&info->thieves[0], thief, sizeof(thief));

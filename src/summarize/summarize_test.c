@@ -357,7 +357,10 @@ static void what_the_host_saw_is_kept(void **state)
 				     .thieves = { { .pid = 9, .cpu_frac = 0.7, .comm = "hog" } },
 				     .psi_cpu_frac = 0.5,
 				     .psi_io_frac = 0.125,
-				     .psi_memory_frac = -1 };
+				     .psi_memory_frac = -1,
+				     .absences = { { 2, "refused" },
+						   { SIDECAR_GPU_NONE, "no driver" } },
+				     .absence_cnt = 2 };
 	const struct summarize_options options = { .window = { .last_step = -1 },
 						   .sidecar = &info,
 						   .job_id = "job" };
@@ -378,6 +381,10 @@ static void what_the_host_saw_is_kept(void **state)
 	assert_true(fp.host_stats.other_cpu_frac == 0.75);
 	assert_string_equal(fp.host_stats.other_name, "spin.py(3): spin");
 	assert_string_equal(fp.host_stats.thief, "pid 9 (hog) used 0.70 CPU");
+	assert_int_equal(fp.absence_cnt, 2);
+	assert_int_equal(fp.absences[0].gpu, 2);
+	assert_string_equal(fp.absences[0].why, "refused");
+	assert_int_equal(fp.absences[1].gpu, -1);
 	assert_true(fp.host_stats.psi_cpu_frac == 0.5);
 	assert_true(fp.host_stats.psi_io_frac == 0.125);
 	assert_true(fp.host_stats.psi_memory_frac < 0);

@@ -353,6 +353,11 @@ class Job(PmTest):
         self.assertIn("cores_active", gpu["metrics"])
         why = gpu["why"] + "; ten samples a second in their place"
         self.assertEqual(self.absent, [{"source": "counters of GPU 0-1", "why": why}])
+        # And so does the report that is made later, of the traces that were kept.
+        answer = self.ask("analyze", "--format", "json", str(self.out / "traces"))
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+        later = json.loads(answer.stdout)["coverage"]["sources_absent"]
+        self.assertEqual([a for a in later if "GPU" in a["source"]], self.absent)
 
     def test_a_library_that_crashes_or_hangs_costs_its_samples_alone(self) -> None:
         for fault, why in (("crash", "crashed (signal 11)"), ("hang", "fell silent")):

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sources of data that were not there, for the report's coverage: kinds of samples that no worker
+ * has, and counters of GPUs that some lack, with the reason that its host gave.
+ */
+#pragma once
+
+#include "format/finding.h"
+#include "localize/job.h"
+
+#define ABSENCES_GPU_MAX 16u /* reasons that are told; GPUs of one reason are one */
+
+/* Sets out's absences, from its arena. Returns 0 or -ENOMEM. O(n log n). */
+_must_check_ int absences_list(const struct job *job, struct report *out);
