@@ -16,8 +16,8 @@
  *			window still do
  *	below 1/4096	of the mean iteration: starts and ends of iterations
  *	derived		critical_ns: beta * window (eq. 2)
- *	left out	words of GPUs that were not sampled; frames that no function is in or below; functions beyond function_max
- *			(their share is in rest_ns)
+ *	left out	frames that no function is in or below; functions beyond function_max
+ *			(their share is in rest_ns); why GPUs were not sampled
  *
  * Protocol. Any message may get lost, come twice or in any order.
  *	host    fingerprints, without names unless the centre is new
