@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/vec.h"
-#include "collect/readers/scan.h"
+#include "collect/readers/scan_plain.h"
 #include "collect/readers/shape.h"
 #include "format/event.h"
 

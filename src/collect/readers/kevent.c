@@ -2,6 +2,7 @@
 #include "collect/readers/kevent.h"
 
 #include "collect/readers/kident.h"
+#include "collect/readers/scan_plain.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/readers/kident.h"
 
+#include "collect/readers/scan_plain.h"
+
 #include <errno.h>
 #include <string.h>
 

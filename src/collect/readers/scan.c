@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/readers/scan.h"
 
+#include "collect/readers/scan_plain.h"
 #include "collect/readers/unescape.h"
 
 #include <ctype.h>
