@@ -8,35 +8,8 @@
 #pragma once
 
 #include "format/rankset.h"
+#include "simulate/fault_list.h"
 #include "simulate/layout.h"
-
-/*
- * X(id, name, cause, other causes that are right too, functions, what its size means).
- * Causes are of reports; functions: a word of which the named one holds, "": any.
- */
-#define FAULT_LIST(X)                                                                              \
-	X(GPU, "gpu-throttle", "gpu-slow", "", "gemm,flash,kernel",                                \
-	  "compute takes 1 + size times as long")                                                  \
-	X(NVLINK, "nvlink-fallback", "nvlink-fallback", "slow-link", "nccl",                       \
-	  "traffic inside the host at 1 / (1 + size) of the rate, over PCIe")                      \
-	X(NIC, "nic-bond", "slow-link", "", "nccl",                                                \
-	  "share of the bonded NICs' bandwidth that is gone")                                      \
-	X(STORAGE, "storage-slow", "slow-data-loading", "", "recv_into,DataLoader,dataloader",     \
-	  "waiting for a batch, in healthy iterations")                                            \
-	X(PYTHON, "python-slow", "cpu-bound-python", "slow-function-everywhere", "forward",        \
-	  "CPU time of a Python function, in healthy iterations")                                  \
-	X(GC, "gc-random", "garbage-collection", "", "__init__,__getattr__,_flat_param,_use_grad", \
-	  "one pause, in healthy iterations")                                                      \
-	X(PINNED, "pinned-stall", "pinned-memory-allocation", "slow-data-loading", "pin_memory",   \
-	  "one allocation, in healthy iterations")                                                 \
-	X(IMBALANCE, "load-imbalance", "load-imbalance", "", "gemm,flash,kernel",                  \
-	  "input larger by at most this")                                                          \
-	X(STARVED, "cpu-starvation", "cpu-starvation", "", "",                                     \
-	  "work of the host takes 1 + size times as long")                                         \
-	X(PAUSE, "straggler", "host-stall", "cpu-bound-python,slow-function-everywhere", "flush",  \
-	  "one pause, in healthy iterations")                                                      \
-	X(AFFINITY, "flow-affinity", "slow-collective", "slow-link", "nccl",                       \
-	  "share of bandwidth that a flow loses to another on its path")
 
 enum fault_kind {
 #define X(id, name, cause, also, functions, help) FAULT_##id,
