@@ -2,6 +2,7 @@
 #include "collect/readers/flight.h"
 
 #include "collect/readers/flight_parts.h"
+#include "collect/readers/flight_stacks.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Python functions named as Kineto names them, and system calls. */
+#include "collect/readers/flight_names.h"
+
 #include "base/str.h"
 #include "collect/readers/flight_parts.h"
 #include "format/syscall.h"

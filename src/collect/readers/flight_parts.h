@@ -1,40 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the flight log's reader share: flight.c (the order of work, events
- * of operators, collectives, exact calls), flight_items.c (their records), flight_stacks.c
- * (samples), flight_names.c (names as Kineto writes them), flight_gpu.c (the work of
- * GPUs). Not for other files.
+ * of operators, collectives, exact calls), flight_items.c (their records), flight_gpu.c
+ * (the work of GPUs), flight_nccl.c (what NCCL told). Not for other files; nor are
+ * flight_names.h (names as Kineto writes them) and flight_stacks.h (samples).
  */
 #pragma once
 
 #include "collect/readers/build.h"
 #include "collect/readers/flight.h"
+#include "collect/readers/flight_names.h"
 
 #include <string.h>
-
-/* What a Python function belongs to, for marks that say when it began. */
-enum frame_part { PART_USER, PART_LOADER, PART_OPTIMIZER, PART_OWN, PART_THREADING };
-
-struct frame_name {
-	uint32_t text; /* string id in the trace */
-	uint8_t part;  /* enum frame_part */
-};
-
-struct flight_names {
-	const struct flightlog *log;
-	struct strtab *strings;
-	struct frame_name *frames; /* by frame */
-	const char *script_dir;	   /* with its last '/'; in log; NULL: unknown */
-	size_t script_dir_len;
-};
-
-/* Names of all frames of a log. Returns 0 or -ENOMEM; done is fine after either. */
-_must_check_ int flight_names_init(struct flight_names *names, const struct flightlog *log,
-				   struct strtab *strings);
-void flight_names_done(struct flight_names *names);
-
-/* "<system call recvfrom>". STRTAB_NONE: out of memory. */
-_must_check_ uint32_t flight_names_syscall(struct flight_names *names, uint32_t number);
 
 /* One interval of a thread: an operator, annotation, collective or exact call. */
 struct flight_item {
@@ -46,16 +23,6 @@ struct flight_item {
 };
 
 typedef VEC(struct flight_item) item_vec;
-
-/*
- * An operator or a scope of the user begins or ends here. weight: how bad a place
- * the time from here to the next edge is for a change of stacks. Functions do not
- * end inside of operators that they called, and those that a scope holds begin and
- * end in it: (operators << 32) - scopes.
- */
-struct flight_edge {
-	int64_t time_ns, weight;
-};
 
 /* A thread is in a call of a GPU's runtime or driver. */
 struct flight_gpu_call {
@@ -143,39 +110,6 @@ _must_check_ static inline uint32_t flight_intern(struct trace *trace, const cha
 	return strtab_intern(&trace->strings, text, strlen(text));
 }
 
-/* What is known of one thread when its samples are turned into frames. */
-struct flight_thread {
-	uint32_t tid;
-	uint16_t lane;
-	const struct flight_edge *edges; /* by time */
-	size_t edge_cnt;
-};
-
-/*
- * Samples of one thread, sorted by time, and its frames as events. Adds Python
- * frames at once; leaf events (system calls, waits for the GIL), which come behind
- * operators, are put into leaves. Returns 0 or -ENOMEM.
- */
-struct flight_leaf {
-	int64_t start_ns, end_ns;
-	uint32_t name;
-	struct link link;
-	uint16_t lane;
-};
-
-typedef VEC(struct flight_leaf) leaf_vec;
-
-_must_check_ int flight_stacks(struct flight_pass *pass, const struct flight_thread *thread,
-			       const struct ring_record *samples, size_t cnt, leaf_vec *leaves);
-
 /* Adds an event of [start, end) of CLOCK_MONOTONIC. Returns 0 or -ENOMEM. */
 _must_check_ int flight_add(struct flight_pass *pass, struct event event, int64_t start_ns,
 			    int64_t end_ns, const struct link *link);
-
-static inline uint32_t flight_sample_tid(const struct ring_record *sample)
-{
-	return (uint32_t)(sample->extra >> 32);
-}
-
-/* The stack samples of all threads: by thread, then by time. Returns 0 or -ENOMEM. */
-_must_check_ int flight_sort_samples(const struct flightlog *log, record_vec *ret);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From samples of a thread's stack to intervals of its functions: see flight.h. */
-#include "collect/readers/flight_parts.h"
+#include "collect/readers/flight_stacks.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CPU time and run-queue delay as the worker's own sampler saw them. */
-#include "collect/readers/flight_parts.h"
+#include "collect/readers/flight_stacks.h"
 
 #include <errno.h>
 #include <string.h>
