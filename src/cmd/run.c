@@ -3,7 +3,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "format/message.h"
+#include "format/block.h"
 #include "serve/options.h"
 #include "serve/supervise.h"
 

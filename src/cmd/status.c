@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
+#include "format/block.h"
 #include "format/message.h"
 #include "serve/ask.h"
 #include "serve/wire.h"

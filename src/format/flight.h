@@ -17,10 +17,10 @@
  */
 #pragma once
 
+#include "format/block.h"
 #include "format/flight_kinds.h"
 #include "format/flight_packed.h"
 #include "format/flight_sources.h"
-#include "format/message.h"
 
 #define FLIGHT_STRING_CNT 16384u
 #define FLIGHT_TEXT_BYTES (1u << 20)

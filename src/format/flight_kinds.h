@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kinds of records in the flight recorder (format/flight.h), beside the marks
- * (format/message.h), and what the fields of each mean. Strings, frames and nodes are
+ * (format/block.h), and what the fields of each mean. Strings, frames and nodes are
  * indices in the recorder's tables.
  */
 #pragma once

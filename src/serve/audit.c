@@ -2,7 +2,7 @@
 #include "serve/audit.h"
 
 #include "base/stats.h"
-#include "format/message.h"
+#include "format/block.h"
 #include "serve/plan.h"
 
 #include <math.h>

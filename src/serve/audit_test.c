@@ -2,7 +2,7 @@
 #include "serve/audit.h"
 
 #include "base/clock.h"
-#include "format/message.h"
+#include "format/block.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/vec.h"
+#include "format/message.h"
 #include "serve/gpuwatch.h"
 #include "serve/hostd.h"
 #include "serve/netwatch.h"

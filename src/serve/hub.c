@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/vec.h"
 #include "detect/jobwatch.h"
+#include "format/block.h"
 #include "format/message.h"
 #include "serve/analysis.h"
 #include "serve/audit.h"

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "format/message.h"
+#include "format/block.h"
 #include "serve/attach.h"
 #include "serve/daemon.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/verdict.h"
 
-#include "format/message.h"
+#include "format/block.h"
 #include "format/rankset.h"
 
 #include <errno.h>

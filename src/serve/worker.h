@@ -9,6 +9,7 @@
 #include "collect/host/threads.h"
 #include "detect/detector.h"
 #include "detect/slices.h"
+#include "format/message.h"
 #include "serve/block.h"
 #include "serve/metrics_host.h"
 #include "serve/options.h"

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "play_hostd.h"
 
+#include "format/message.h"
+
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>

@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "format/flight.h"
+#include "format/message.h"
 
 /*
  * Creates and maps the flight recorder, zeroed, of fixed size (sealed, so that

@@ -22,6 +22,7 @@
 #include "format/message.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "collect/agent/agent.h"
-#include "format/message.h"
+#include "format/block.h"
 
 enum window_state {
 	WINDOW_NONE,	/* nothing ordered, or the order is finished */
