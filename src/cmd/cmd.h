@@ -8,9 +8,9 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "format/comparison.h"
-#include "format/finding.h"
 #include "format/fingerprint.h"
 #include "format/rankset.h"
+#include "format/report.h"
 
 enum exit_status {
 	EXIT_DONE = 0,

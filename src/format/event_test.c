@@ -3,7 +3,7 @@
 #include "format/event.h"
 
 #include "format/event_promises.h"
-#include "format/finding.h"
+#include "format/report.h"
 
 #include <math.h>
 #include <setjmp.h>

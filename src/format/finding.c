@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "format/finding.h"
 
+#include "format/report.h"
+
 const char *verdict_name(enum verdict verdict)
 {
 	static const char *const names[] = { "healthy", "abnormal", "inconclusive" };

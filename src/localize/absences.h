@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "format/finding.h"
+#include "format/report.h"
 #include "localize/job.h"
 
 #define ABSENCES_GPU_MAX 16u /* reasons that are told; GPUs of one reason are one */

@@ -9,8 +9,8 @@
 #pragma once
 
 #include "base/err.h"
-#include "format/finding.h"
 #include "format/fingerprint.h"
+#include "format/report.h"
 #include "localize/expect.h"
 
 struct localize_options {

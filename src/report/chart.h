@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 #include "base/str.h"
-#include "format/finding.h"
+#include "format/report.h"
 
 /* Lines of this many workers, dots of this many points are drawn one by one. */
 #define CHART_LINES_MAX 64

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/str.h"
-#include "format/finding.h"
+#include "format/report.h"
 
 /* Appends both; nothing when there are no findings. */
 void html_findings(const struct report *report, struct str *out);

@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 #include "base/str.h"
-#include "format/finding.h"
+#include "format/report.h"
 
 #define REPORT_TEXT_WIDTH_MIN 80
 

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "format/finding.h"
+#include "format/report.h"
 
 struct sample_report {
 	const char *name; /* of the golden files */

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "format/finding.h"
+#include "format/report.h"
 #include "serve/options.h"
 #include "serve/wire.h"
 

@@ -2,7 +2,7 @@
 #include "serve/metrics_host.h"
 
 #include "base/clock.h"
-#include "format/finding.h"
+#include "format/report.h"
 #include "serve/metrics_parts.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recorders made up by hand become pages of metrics. */
 #include "format/elements.h"
-#include "format/finding.h"
+#include "format/report.h"
 #include "format/testrecords.h"
 #include "serve/metrics_host.h"
 #include "serve/metrics_match.h"

@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "format/finding.h"
+#include "format/report.h"
 #include "serve/wire.h"
 
 /* Least iterations from which a quiet job may be called healthy. */
