@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The small words of event.h and finding.h: names that leave the program never change. */
+/* The small words of event.h and report.h: names that leave the program never change. */
 #include "format/event.h"
 
 #include "format/event_promises.h"

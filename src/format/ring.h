@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* What the fields mean depends on the kind: see format/message.h and format/flight.h. */
+/* What the fields mean depends on the kind: see format/block.h and format/flight_kinds.h. */
 struct ring_record {
 	int64_t time_ns; /* CLOCK_MONOTONIC */
 	int64_t value;

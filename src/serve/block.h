@@ -5,7 +5,7 @@
  * in it is believed: sizes and seals are checked before it is mapped, every
  * record is copied before it is looked at, and a ring that keeps making no
  * sense is given up.
- * Source: format/message.h.
+ * Source: format/block.h.
  */
 #pragma once
 

@@ -99,7 +99,7 @@ struct wire_told {
 	char text[WIRE_TEXT]; /* path of the report, or why there is none */
 };
 
-/* The self-audit: see format/message.h. slice_cnt 0: it is over, or taken back. */
+/* The self-audit: see format/block.h. slice_cnt 0: it is over, or taken back. */
 struct wire_audit {
 	uint64_t id, start_step, slice_steps, slice_cnt;
 	uint32_t kind, stride;
