@@ -190,43 +190,44 @@ static const char *memory_word(int64_t kind)
 	return kind >= 0 && kind < (int64_t)ARRAY_SIZE(words) ? words[kind] : "Unknown";
 }
 
+static int add_memop(struct nsys_pass *pass, struct nsys_query *query, const struct work *work,
+		     const char *text)
+{
+	uint32_t name, args;
+	int ret = nsys_intern(pass, text, strlen(text), &name);
+
+	if (ret == 0)
+		ret = add_args(pass, read_amount(pass, query, COL_BYTES), -1, &args);
+	return ret == 0 ? add_work(pass, work, KIND_GPU_MEMOP, name, args) : ret;
+}
+
 static int add_copy(struct nsys_pass *pass, struct nsys_query *query)
 {
 	int64_t kind = 0, source = -1, target = -1;
-	uint32_t name, args;
 	struct work work;
 	char text[96];
-	int len, ret;
 
 	if (!read_work(pass, query, &work))
 		return 0;
 	(void)nsys_query_int(query, COL_KIND, &kind);
 	(void)nsys_query_int(query, COL_SOURCE, &source);
 	(void)nsys_query_int(query, COL_TARGET, &target);
-	len = snprintf(text, sizeof(text), "Memcpy %s (%s -> %s)", copy_word(kind),
+	(void)snprintf(text, sizeof(text), "Memcpy %s (%s -> %s)", copy_word(kind),
 		       memory_word(source), memory_word(target));
-	ret = nsys_intern(pass, text, (size_t)len, &name);
-	if (ret == 0)
-		ret = add_args(pass, read_amount(pass, query, COL_BYTES), -1, &args);
-	return ret == 0 ? add_work(pass, &work, KIND_GPU_MEMOP, name, args) : ret;
+	return add_memop(pass, query, &work, text);
 }
 
 static int add_set(struct nsys_pass *pass, struct nsys_query *query)
 {
 	int64_t kind = -1;
-	uint32_t name, args;
 	struct work work;
 	char text[64];
-	int len, ret;
 
 	if (!read_work(pass, query, &work))
 		return 0;
 	(void)nsys_query_int(query, COL_KIND, &kind);
-	len = snprintf(text, sizeof(text), "Memset (%s)", memory_word(kind));
-	ret = nsys_intern(pass, text, (size_t)len, &name);
-	if (ret == 0)
-		ret = add_args(pass, read_amount(pass, query, COL_BYTES), -1, &args);
-	return ret == 0 ? add_work(pass, &work, KIND_GPU_MEMOP, name, args) : ret;
+	(void)snprintf(text, sizeof(text), "Memset (%s)", memory_word(kind));
+	return add_memop(pass, query, &work, text);
 }
 
 /* --- waits --- */
