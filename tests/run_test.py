@@ -105,10 +105,19 @@ class Driver(unittest.TestCase):
         self.assertEqual(sorted(r.word for r in judged.values()), ["failed", "passed"])
         self.assertEqual(RUNNER.judged("x", RUNNER.Outcome(77, "no GPU", 0))["x"].word, "skipped")
 
-    def test_suites_that_may_try_again(self):
-        self.assertIsNone(RUNNER.second_try("build", {"name": "n", "suite": ["p:unit"]}))
-        self.assertIsNone(RUNNER.second_try("build-tsan", {"name": "n", "suite": ["p:threads"]}))
-        self.assertIsNotNone(RUNNER.second_try("build", {"name": "n", "suite": ["p:hook"]}))
+    def test_what_a_sanitizer_reports_has_one_try(self):
+        def may_try_again(text):
+            return RUNNER.second_try("b", {"name": "n"}, RUNNER.Outcome(1, text, 0)) is not None
+
+        self.assertTrue(may_try_again("[  FAILED  ] one\n"))
+        self.assertTrue(may_try_again("AssertionError: 3 != 4\n"))
+        for text in (
+            "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1",
+            "WARNING: ThreadSanitizer: data race (pid=7)",
+            "src/base/vec.c:3:1: runtime error: signed integer overflow",
+            "==7==ERROR: LeakSanitizer: detected memory leaks",
+        ):
+            self.assertFalse(may_try_again(text), text)
 
 
 if __name__ == "__main__":
