@@ -7,7 +7,7 @@
  *
  * The first iteration of a slice is left out: it carries the switching. Only marks that
  * begin an iteration count: those of several optimizers come at unequal distances.
- * Source: ARCHITECTURE.md, "Processes of a live job"; facts on collection, section 12.
+ * Source: ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once
 

@@ -12,8 +12,7 @@
  * (strings, frames, nodes) only grow: entries below their published count never change, but
  * for gpu_lanes: when it is full, a window's new lanes take the places of those that are not
  * in it. Readers trust nothing: an index is compared with the table's size before it is used.
- * Source: facts on collection, sections 2, 8 and 9; ARCHITECTURE.md, "Processes of a
- * live job".
+ * Source: ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once
 

@@ -27,7 +27,7 @@
  *	host    their fingerprints again
  * The centre asks again after a time-out. Places in its dictionary depend on whom it
  * heard first; what is added up or printed goes by ids, ranks and keys.
- * Source: facts on transport, section 1.
+ * Source: docs/centre.md for what it costs.
  */
 #pragma once
 

@@ -3,7 +3,7 @@
  * A small HTTP server on a thread of its own: one page at one path. Whoever is slow, or sends
  * nonsense, waits for nothing but itself: connections are few, each answers one request, and
  * after HTTP_AGE_MAX_NS it is cut, whatever it was doing.
- * Source: libmicrohttpd; facts on transport, section 5.
+ * Source: libmicrohttpd.
  */
 #pragma once
 

@@ -4,7 +4,7 @@
  * The daemon's loop is the only writer; a page is made of a copy that is taken under the lock,
  * so that whoever reads slowly holds nobody up. A series, once there, stays, and its counts
  * never go back, also when a rank's process is followed by another.
- * Source: docs/metrics.md; facts on xpu_timer, section 1 E.
+ * Source: docs/metrics.md.
  */
 #pragma once
 

@@ -3,7 +3,7 @@
  * The gauges of xpu_timer, for dashboards and collectors that expect them. They are computed as
  * there: latency and bandwidth of recent events, in series by a "level" of throughput, which
  * an operation leaves when it becomes slower; a series that got nothing for 300 s goes.
- * Source: facts on xpu_timer, section 1 E.
+ * Source: DLRover's xpu_timer; docs/metrics.md, "In place of xpu_timer".
  */
 #include "serve/metrics_parts.h"
 

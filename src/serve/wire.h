@@ -12,7 +12,7 @@
  *	pt.v1.audited.HOST struct wire_audited  hostd: what that showed on one worker
  *	pt.v1.cost.JOB     struct wire_overhead hub: what is known of our own cost
  *	pt.v1.report.JOB   struct wire_report   hub: what the latest report says
- * Source: facts on transport, section 2.4; ARCHITECTURE.md, "Processes of a live job".
+ * Source: ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once
 

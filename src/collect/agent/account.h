@@ -4,7 +4,7 @@
  * it was runnable without a CPU, faults, switches. Cumulative numbers: whoever
  * reads them with the marks beside it has them for each iteration. Asking at each
  * iteration would put system calls on the training thread.
- * Source: facts on collection, section 7.
+ * Source: proc(5) on schedstat, stat and status of a thread.
  */
 #pragma once
 

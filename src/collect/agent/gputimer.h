@@ -14,7 +14,8 @@
  * call of the driver that fails ends it all. It uses the driver that is loaded already; events are
  * made and asked on the helper, in the relaxed mode of capture, so that neither a capture on
  * another thread nor the job's own errors are touched.
- * Source: CUDA driver API; facts on collection, section 6. Survives: fork (off in the child).
+ * Source: CUDA driver API, "Event Management", "Stream Management".
+ * Survives: fork (off in the child).
  */
 #pragma once
 

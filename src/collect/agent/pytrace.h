@@ -22,7 +22,7 @@
  *
  * Survives fork (pytrace_forked), exit in progress, and errors of Python, none of
  * which it leaves behind. Source: PEP 669; Python/C API Reference, "Profiling and
- * Tracing"; facts on collection, section 8.
+ * Tracing".
  *
  * All of it needs the interpreter lock, but pytrace_forked. why[size] gets the reason
  * of a failure, NUL-terminated.

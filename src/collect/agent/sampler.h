@@ -7,7 +7,7 @@
  *
  * The helper blocks all signals, holds no lock, allocates nothing, and writes to
  * the recorder only. Whatever it can't read is counted.
- * Source: facts on collection, sections 8.3 and 8.4.
+ * Source: pystack.h; docs/measurements.md for what it costs.
  */
 #pragma once
 

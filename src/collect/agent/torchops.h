@@ -8,7 +8,7 @@
  * One thread at a time calls these functions, with the interpreter lock held.
  * torch may call the hook for a while after it was removed: the library must
  * never be unloaded. In a forked child the hook does nothing.
- * Source: ATen/record_function.h; facts on collection, section 9.
+ * Source: ATen/record_function.h.
  */
 #pragma once
 

@@ -7,7 +7,7 @@
  *
  *	EMPTY --take--> TAKEN --fill--> FULL --next/release--> EMPTY
  *
- * Source: facts on collection, section 2.3.
+ * Source: CUPTI's documentation, "CUPTI Activity API" (buffers).
  */
 #pragma once
 

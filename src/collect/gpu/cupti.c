@@ -10,7 +10,8 @@
  * Only one tool at a time may use CUPTI in a process. Who comes second is told so and leaves.
  * The buffers' callbacks take no lock and call nothing. After a fatal error CUPTI goes by
  * itself, as soon as its callback has returned: not while we read what its records point to.
- * Source: facts on collection, sections 2.2 to 2.7.
+ * Source: CUPTI's documentation, "CUPTI Activity API", "Dynamic Detaching"; Kineto's
+ * CuptiActivityApi.cpp.
  */
 #include "base/clock.h"
 #include "collect/gpu/buffers.h"

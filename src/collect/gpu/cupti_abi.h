@@ -3,7 +3,7 @@
  * What we use of CUPTI's binary interface, for CUDA 11 to 13: numbers and types of
  * functions; records are in cupti_layout.h. No header of the toolkit is needed to build;
  * cupti_abi_check.c compares all of it with the real ones where they are installed.
- * Source: facts on collection, section 2.1.
+ * Source: cupti_callbacks.h, cupti_activity.h, cupti_version.h; cupti_abi_check.c.
  */
 #pragma once
 

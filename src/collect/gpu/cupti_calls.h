@@ -3,7 +3,7 @@
  * The calls of CUDA's runtime and driver that are recorded: those that launch, take or
  * give back memory, copy, or wait. Others, which can be many, cost the job nothing.
  * Their numbers are the same in all versions of CUDA; those that a version lacks it refuses.
- * X(domain, number, name). Source: facts on collection, section 2.2.
+ * X(domain, number, name). Source: cupti_runtime_cbid.h, cupti_driver_cbid.h.
  */
 #pragma once
 

@@ -3,7 +3,7 @@
  * How CUPTI's activity records begin, for CUDA 11 to 13: versions only append to them, and
  * the loaded library, not its caller, chooses the version. So a record's length is
  * known to cuptiActivityGetNextRecord() alone.
- * Source: facts on collection, section 2.1; cupti_abi_check.c.
+ * Source: cupti_activity.h; cupti_abi_check.c.
  */
 #pragma once
 

@@ -3,7 +3,7 @@
  * The functions of libcupti and libcuda that the CUPTI back end calls, found at run
  * time. The copy of libcupti that the process has mapped is used first: a second
  * one beside it collides with the first. Never unloaded.
- * Source: facts on collection, section 1.
+ * Source: cupti_callbacks.h, cupti_activity.h, cuda.h.
  */
 #pragma once
 

@@ -14,8 +14,7 @@
  * somebody's training process: never exit, abort, print or wait for the network;
  * memory is mapped at the first start, within a fixed budget. A vendor that wants all declared
  * when the job starts (rocprof.c) is an entry of the library beside the table.
- * Source: facts on collection, sections 0 and 2; rocprofiler-sdk and PTI for the
- * places where vendors differ.
+ * Source: CUPTI, rocprofiler-sdk and PTI, and where they differ; docs/gpu-vendors.md.
  */
 #pragma once
 

@@ -11,7 +11,7 @@
  *
  * Buffers' callbacks come on a thread of the SDK: they copy records into our buffers and
  * never wait, so that the SDK's own, which may not lose records, never stop the job for us.
- * Source: facts on collection, section 10; rocprof_abi.h.
+ * Source: rocprofiler-sdk's registration.h and buffer_tracing.h; rocprof_abi.h.
  */
 #include "base/clock.h"
 #include "base/compat.h"

@@ -3,7 +3,7 @@
  * What we use of rocprofiler-sdk's binary interface, versions 0.5 to 1.x (ROCm 6.3 on):
  * numbers and the functions that are looked up; records are in rocprof_layout.h. Handles
  * are structs of one 64-bit number there and numbers here, which are passed alike.
- * Source: facts on collection, section 10; rocprof_abi_check.c.
+ * Source: rocprofiler-sdk's headers; rocprof_abi_check.c.
  */
 #pragma once
 

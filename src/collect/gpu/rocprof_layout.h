@@ -3,7 +3,7 @@
  * How rocprofiler-sdk's records begin, versions 0.5 to 1.x. They tell their size first, and
  * versions only append to them, but for the correlation of calls and callbacks, which has
  * grown in the middle with 1.0.
- * Source: facts on collection, section 10; rocprof_abi_check.c.
+ * Source: rocprofiler-sdk's buffer_tracing.h; rocprof_abi_check.c.
  */
 #pragma once
 

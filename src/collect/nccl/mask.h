@@ -12,7 +12,7 @@
  *
  * Never the kernel's channels (a graph captured with them calls the host at every
  * replay for ever; up to 13 % of an all-reduce in 2.31) nor the proxy's control.
- * Source: NCCL's profiler.cc; facts on collection, section 5.
+ * Source: NCCL's profiler.cc.
  */
 #pragma once
 
