@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,7 +66,7 @@ static int write_text(const char *path, const char *text, size_t len)
 	return close(fd) != 0 && error == 0 ? -errno : error;
 }
 
-/* It is there with its text or not at all: one without would be taken for a dead one's. */
+/* It is there with its text or not at all: nobody can lock out a crash. */
 static int write_note(const struct dcgm *dcgm)
 {
 	char unfinished[PATH_MAX], text[NOTE_BYTES];
@@ -86,8 +87,8 @@ static int write_note(const struct dcgm *dcgm)
 	return error;
 }
 
-/* Whether its writer lives. What cannot be read was not written to its end. */
-static bool is_owned(const char *note)
+/* Who wrote it, if that one lives. What cannot be read was not written to its end: 0. */
+static pid_t living_writer(const char *note)
 {
 	int fd = open(note, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	char text[NOTE_BYTES] = "", *end;
@@ -96,55 +97,107 @@ static bool is_owned(const char *note)
 	ssize_t len;
 
 	if (fd < 0)
-		return false;
+		return 0;
 	len = read(fd, text, sizeof(text) - 1);
 	(void)close(fd);
 	pid = strtoul(text, &end, 10);
-	return len > 0 && pid > 0 && pid <= INT32_MAX && *end == ' ' &&
-	       procfs_read_stat("", (uint32_t)pid, 0, &stat) == 0 && stat.state != 'Z' &&
-	       stat.start == strtoull(end, NULL, 10);
+	if (len > 0 && pid > 0 && pid <= INT32_MAX && *end == ' ' &&
+	    procfs_read_stat("", (uint32_t)pid, 0, &stat) == 0 && stat.state != 'Z' &&
+	    stat.start == strtoull(end, NULL, 10))
+		return (pid_t)pid;
+	return 0;
 }
 
-/* --- */
+/* --- the lock --- */
 
-/* Two that find the note of a dead one at the same time: one of them makes the new one. */
-static int take_note(const struct dcgm *dcgm)
+/* Its end is that of the process, too. Returns a file descriptor, which the caller closes. */
+static int lock(const struct dcgm *dcgm)
 {
-	int error = write_note(dcgm);
+	int64_t due_ns = clock_mono_ns() + 2 * dcgm->answer_ms * NSEC_PER_MSEC;
+	char path[PATH_MAX];
+	int fd, error;
 
-	if (error != -EEXIST)
-		return error;
-	if (is_owned(dcgm->note))
-		return -EBUSY;
-	(void)unlink(dcgm->note);
-	return write_note(dcgm);
+	if (snprintf(path, sizeof(path), "%s.lock", dcgm->note) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return -errno;
+	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+		error = errno == EWOULDBLOCK ? -EBUSY : -errno;
+		if (error != -EBUSY || clock_mono_ns() >= due_ns) {
+			(void)close(fd);
+			return error;
+		}
+		(void)poll(NULL, 0, LOOK_MS);
+	}
+	return fd;
 }
 
-int dcgm_pause(const struct dcgm *dcgm)
-{
-	int error = take_note(dcgm);
+/* --- under the lock --- */
 
-	if (error < 0)
-		return error == -EEXIST ? -EBUSY : error;
-	error = run(dcgm, "--pause");
-	if (error == -ETIME) /* perhaps it is paused */
-		return dcgm_resume(dcgm) < 0 ? -ETIME : -ENODEV;
-	if (error < 0)
-		(void)unlink(dcgm->note);
-	return error;
-}
-
-int dcgm_resume(const struct dcgm *dcgm)
+static int resume(const struct dcgm *dcgm)
 {
-	if (access(dcgm->note, F_OK) != 0)
-		return 0;
 	if (run(dcgm, "--resume") < 0)
 		return -EIO;
 	(void)unlink(dcgm->note);
 	return 1;
 }
 
+static int pause_alone(const struct dcgm *dcgm)
+{
+	int error;
+
+	if (living_writer(dcgm->note) != 0)
+		return -EBUSY;
+	(void)unlink(dcgm->note);
+	error = write_note(dcgm);
+	if (error < 0)
+		return error;
+	error = run(dcgm, "--pause");
+	if (error == -ETIME) /* perhaps it is paused */
+		return resume(dcgm) < 0 ? -ETIME : -ENODEV;
+	if (error < 0)
+		(void)unlink(dcgm->note);
+	return error;
+}
+
+/* --- */
+
+int dcgm_pause(const struct dcgm *dcgm)
+{
+	int fd = lock(dcgm), error;
+
+	if (fd < 0)
+		return fd;
+	error = pause_alone(dcgm);
+	(void)close(fd);
+	return error;
+}
+
+/* mine: whose pause is taken back though he lives; 0: nobody's. */
+static int resume_of(const struct dcgm *dcgm, pid_t mine)
+{
+	int ret = 0, fd;
+	pid_t writer;
+
+	if (access(dcgm->note, F_OK) != 0)
+		return 0;
+	fd = lock(dcgm);
+	if (fd < 0)
+		return fd;
+	writer = living_writer(dcgm->note);
+	if (access(dcgm->note, F_OK) == 0 && (writer == 0 || writer == mine))
+		ret = resume(dcgm);
+	(void)close(fd);
+	return ret;
+}
+
+int dcgm_resume(const struct dcgm *dcgm)
+{
+	return resume_of(dcgm, dcgm->owner);
+}
+
 int dcgm_recover(const struct dcgm *dcgm)
 {
-	return is_owned(dcgm->note) ? 0 : dcgm_resume(dcgm);
+	return resume_of(dcgm, 0);
 }

@@ -3,7 +3,8 @@
  * NVIDIA's DCGM beside PM sampling. Up to Ada its profiling metrics own the device's
  * counters, and it lets go of them while it is paused; from Hopper on it takes GPM's.
  * What is paused must be resumed, also when whoever paused it dies: a note, written
- * before, says who that was, and the next to come resumes what the dead left.
+ * before, says who that was, and the next to come resumes what the dead left. Who looks at the
+ * note or asks DCGM for something holds a lock meanwhile (a file "NOTE.lock", which stays).
  *
  * Source: DCGM user guide, "Feature Overview", Profiling Metrics, on `dcgmi profile --pause`
  * and `--resume`.
@@ -29,17 +30,20 @@ struct dcgm {
 bool dcgm_owns_counters(const char *chip);
 
 /*
- * Pauses it. Returns 0; -EBUSY: another process has, and lives; -ENODEV: there is no DCGM
- * that answers; -ETIME: nobody knows whether it is paused, dcgm_resume() is to be called until it
- * works; or -errno of the note. Blocks up to twice answer_ms; of other failures nothing is left.
+ * Pauses it. Returns 0; -EBUSY: another process has, and lives, or is about to; -ENODEV: there is
+ * no DCGM that answers; -ETIME: nobody knows whether it is paused, dcgm_resume() is to be called
+ * until it works; or -errno of the note or the lock. Blocks up to twice answer_ms, and as long for
+ * others; of other failures nothing is left.
  */
 _must_check_ int dcgm_pause(const struct dcgm *dcgm);
 
 /*
- * Resumes it, if there is a note, whoever wrote it. Returns 1, or 0: nothing was to do, or
- * -EIO: it did not work and the note stays for the next. Blocks up to answer_ms.
+ * Resumes it, if there is a note, the owner's or a dead one's. Returns 1, or 0: nothing was to do
+ * or another has it now; or negative: -EIO, it did not work and the note stays for the next;
+ * -EBUSY, others were at it all the time; -errno of the lock. Blocks up to answer_ms, and up to
+ * twice that for others.
  */
 int dcgm_resume(const struct dcgm *dcgm);
 
-/* The same, if the process that the note names is no more. */
+/* The same, but only what a dead one left. */
 int dcgm_recover(const struct dcgm *dcgm);

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -175,6 +176,80 @@ static void what_the_dead_left_is_resumed(void **state _unused_)
 	assert_int_equal(dcgm_recover(&fixture.dcgm), 0);
 }
 
+static pid_t start_recovery(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(dcgm_recover(&fixture.dcgm));
+	assert_true(pid > 0);
+	return pid;
+}
+
+static int status_of(pid_t pid)
+{
+	int status = 0;
+
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* The first is at it when the second comes. */
+static void two_that_find_what_the_dead_left_resume_it_once(void **state)
+{
+	pid_t first, second;
+	char answer[256];
+
+	write_note_of("1 18446744073709551615\n");
+	(void)snprintf(answer, sizeof(answer), "while [ ! -e %s.go ]; do sleep 0.01; done\n",
+		       fixture.note);
+	tell(answer);
+	first = start_recovery();
+	while (access(fixture.asked, F_OK) != 0)
+		(void)usleep(1000);
+	second = start_recovery();
+	(void)usleep(100000); /* so that it would ask, too */
+	write_file(*state, "note.go", "");
+	assert_int_equal(status_of(first) + status_of(second), 1);
+	assert_asked("profile --resume\n");
+	assert_int_not_equal(access(fixture.note, F_OK), 0);
+}
+
+/* As a sampler may that has lost its keeper, when another has begun. */
+static void what_another_paused_meanwhile_is_left_to_it(void **state _unused_)
+{
+	struct dcgm late = fixture.dcgm;
+
+	late.owner = 0x7ffffff0; /* of a process that is no more */
+	assert_int_equal(dcgm_pause(&fixture.dcgm), 0);
+	assert_int_equal(dcgm_resume(&late), 0);
+	assert_int_equal(access(fixture.note, F_OK), 0);
+	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+	assert_asked("profile --pause\nprofile --resume\n");
+}
+
+/* Who holds the lock and does not let go is not waited for, and not passed by. */
+static void one_that_is_at_it_for_ever_is_left_at_it(void **state _unused_)
+{
+	char path[160];
+	int fd;
+
+	fixture.dcgm.answer_ms = 20;
+	write_note_of("0 0\n");
+	(void)snprintf(path, sizeof(path), "%s.lock", fixture.note);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	assert_true(fd >= 0);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	assert_int_equal(dcgm_recover(&fixture.dcgm), -EBUSY);
+	assert_int_equal(dcgm_resume(&fixture.dcgm), -EBUSY);
+	assert_int_equal(dcgm_pause(&fixture.dcgm), -EBUSY);
+	assert_int_equal(close(fd), 0);
+	fixture.dcgm.answer_ms = 60000;
+	assert_int_equal(dcgm_recover(&fixture.dcgm), 1);
+	assert_asked("profile --resume\n");
+}
+
 static void notes_that_make_no_sense_are_of_the_dead(void **state _unused_)
 {
 	static const char *const notes[] = {
@@ -221,6 +296,9 @@ int main(void)
 		TEST(a_note_is_never_seen_unfinished),
 		TEST(a_resume_that_fails_is_left_to_the_next),
 		TEST(what_the_dead_left_is_resumed),
+		TEST(two_that_find_what_the_dead_left_resume_it_once),
+		TEST(what_another_paused_meanwhile_is_left_to_it),
+		TEST(one_that_is_at_it_for_ever_is_left_at_it),
 		TEST(notes_that_make_no_sense_are_of_the_dead),
 		TEST(a_note_that_is_a_link_is_not_followed),
 		TEST(chips_before_hopper_are_dcgms),
