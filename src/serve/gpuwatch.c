@@ -327,7 +327,7 @@ static void *run_thread(void *arg)
 	struct gpuwatch *watch = arg;
 	bool abandoned;
 
-	if (watch->setup.feed.program != NULL)
+	if (watch->setup.recover)
 		gpusampler_recover();
 	if (open_devices(watch))
 		watch_devices(watch);

@@ -26,6 +26,7 @@ struct gpuwatch_setup {
 	int (*open)(struct gpuhw *hw, char why[static GPUHW_WHY]); /* gpuhw_open but in tests */
 	int slow_ms, fast_ms;
 	struct gpufeed_setup feed; /* zeroed: no PM sampling */
+	bool recover;		   /* first: a DCGM that a dead job of this user's left paused */
 };
 
 struct gpuwatch;

@@ -428,7 +428,8 @@ struct gpuwatch *hostd_start_gpuwatch(struct hostd *hostd)
 	const char *from = options->gpu_samples != NULL ? options->gpu_samples : "none";
 	struct gpuwatch_setup setup = { .open = gpuhw_open,
 					.slow_ms = GPUWATCH_SLOW_MS,
-					.fast_ms = GPUWATCH_FAST_MS };
+					.fast_ms = GPUWATCH_FAST_MS,
+					.recover = true };
 
 	(void)snprintf(hostd->gpu_dir, sizeof(hostd->gpu_dir), "%s.gpus", hostd->setup.socket_path);
 	if (strcmp(from, "own") == 0)

@@ -261,6 +261,22 @@ class Sampler(PmTest):
             wait_for(self.held.exists, "DCGM has its counters back")
         self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
 
+    def test_dcgm_is_resumed_by_the_next_job_though_that_samples_nothing(self) -> None:
+        self.kill_both()
+        with self.job("--", "sleep", str(LIMIT_S)):
+            wait_for(self.held.exists, "DCGM has its counters back")
+        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+
+    def test_dcgm_is_resumed_once_though_two_find_it_paused(self) -> None:
+        self.kill_both()
+        self.env["PM_DOUBLE_DO"] = "live refuse"
+        with self.sampler() as first, self.sampler() as second:
+            wait_for(self.held.exists, "DCGM has its counters back")
+            for process in (first, second):
+                process.terminate()
+                process.wait(LIMIT_S)
+        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+
     def test_one_that_stands_samples_when_it_is_wanted(self) -> None:
         wish = self.share / "wanted" / "somebody"
         with self.sampler() as process:
