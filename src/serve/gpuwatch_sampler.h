@@ -8,9 +8,9 @@
  *	sampler   collect/host/pmsampler.h; writes its pieces into the folder.
  *
  * The keeper ends the sampler when whoever started it is gone. If the keeper is killed, the
- * sampler resumes DCGM; if both are, the next keeper does (collect/host/dcgm.h). A resume that
- * fails is tried again, and until it works there is no other sampler; nor is there while one that
- * was killed does not die.
+ * sampler resumes DCGM; if both are, the next keeper or job does (collect/host/dcgm.h). A resume
+ * that fails is tried again, and until it works there is no other sampler; nor is there while one
+ * that was killed does not die.
  */
 #pragma once
 
