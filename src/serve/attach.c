@@ -185,7 +185,8 @@ bool attach_other_plugin(char ret[static PATH_MAX])
 	const char *agent = getenv(PT_ENV_AGENT), *plugin = getenv(ATTACH_ENV_NCCL);
 
 	if (plugin == NULL)
-		return find_users_plugin(ret);
+		return find_users_plugin(ret) &&
+		       (agent == NULL || strncmp(ret, agent, strlen(agent)) != 0);
 	(void)snprintf(ret, PATH_MAX, "%s", plugin);
 	return agent == NULL || strcmp(plugin, agent) != 0;
 }

@@ -92,6 +92,22 @@ static void what_the_user_set_in_a_file_stays(void **state)
 	assert_int_equal(unsetenv("NCCL_CONF_FILE") | unlink(path) | close(fd), 0);
 }
 
+static void a_file_that_names_ours_is_no_other(void **state)
+{
+	char path[] = "/tmp/attach-test-XXXXXX", other[PATH_MAX];
+	int fd = mkstemp(path);
+	struct err err;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(setenv("NCCL_CONF_FILE", path, 1), 0);
+	assert_int_equal(attach_environment("/nowhere/perftracker", &ready, &err), 0);
+	assert_true(dprintf(fd, "%s=%s\n", ATTACH_ENV_NCCL, getenv(PT_ENV_AGENT)) > 0);
+	attach_to_gpus();
+	assert_false(attach_other_plugin(other));
+	assert_int_equal(unsetenv("NCCL_CONF_FILE") | unlink(path) | close(fd), 0);
+}
+
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 static void the_agent_is_loaded_first_where_it_shall_see_calls(void **state)
 {
@@ -142,6 +158,7 @@ int main(void)
 			the_agent_is_nccls_profiler_plugin_where_it_shall_look_at_gpus, setup),
 		cmocka_unit_test_setup(the_users_own_plugin_stays, setup),
 		cmocka_unit_test_setup(what_the_user_set_in_a_file_stays, setup),
+		cmocka_unit_test_setup(a_file_that_names_ours_is_no_other, setup),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 		cmocka_unit_test_setup(the_agent_is_loaded_first_where_it_shall_see_calls, setup),
 		cmocka_unit_test_setup(a_path_that_cannot_be_in_the_list_is_not_loaded_first,
