@@ -141,7 +141,10 @@ class OtherPrograms(FailOpenTest):
         self.assert_alone(PYTHON, "-I", "-c", "import sys; print(sys.path)")
 
     def test_python_finds_the_package_once_and_behind_no_empty_entry(self) -> None:
-        program = "import os; print(os.environ['PYTHONPATH']); os.system('env | grep PYTHONPATH')"
+        program = (
+            "import os; print(os.environ['PYTHONPATH'], flush=True);"
+            "os.system('env | grep PYTHONPATH')"
+        )
         package = os.path.join(os.path.dirname(os.path.dirname(HERE)), "python")
         for old, new in (("", package), ("/a:/b", package + ":/a:/b"), (package, package)):
             env = {"LD_PRELOAD": AGENT, "PERFTRACKER_SOCKET": "/x", "PYTHONPATH": old}
