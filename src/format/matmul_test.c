@@ -61,8 +61,8 @@ static void other_records_are_none(_unused_ void **state)
 {
 	struct matmul matmul = { .m = 7 };
 
-	for (uint16_t kind = 0; kind < FLIGHT_KIND_END; kind++) {
-		const struct ring_record record = { .kind = kind };
+	for (int kind = 0; kind < FLIGHT_KIND_END; kind++) {
+		const struct ring_record record = { .kind = (uint16_t)kind };
 
 		if (kind != FLIGHT_TIMED_SHAPE && kind != FLIGHT_TIMED_GROUPS)
 			assert_false(matmul_of(&record, &matmul));
