@@ -29,7 +29,7 @@ import threading
 import time
 import warnings
 import weakref
-from typing import Any, Callable, ContextManager, Dict, Iterator, List
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Tuple
 
 from perftracker import _agent, _signals
 
@@ -343,6 +343,7 @@ def _profile(torch: Any, profiler: Any) -> Any:
     options = {"use_kineto": True, "record_shapes": True, "with_stack": True}
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         options.update({"use_device": "cuda"} if "use_device" in parameters else {"use_cuda": True})
+        _keep_cupti(torch)
     profile = profiler.profile(**options)
     config = _trace_only()
     if config is not None:
@@ -350,6 +351,40 @@ def _profile(torch: Any, profiler: Any) -> Any:
         # stacks: those of the *events* would be missing, the trace has its own.
         profile.experimental_config = config
     return profile
+
+
+def _keep_cupti(torch: Any) -> None:
+    """Tells Kineto not to tear CUPTI down between windows where that crashes CUDA graphs.
+
+    torch.profiler sets the same variables under the same condition, but not the calls
+    beneath it: from torch 2.1 on (pytorch pull request 101879), both from 2.2 on
+    (112507; Kineto of 2.1 takes any value of the second for yes), and from 2.8 on only
+    before CUDA 12.6 (151124). Only graphs that inductor makes by its own setting are
+    known; torch.compile sets the variables itself where its mode asks for graphs.
+    """
+    try:
+        if torch.__version__ >= (2, 1) and _has_graphs_that_crash(torch):
+            os.environ["DISABLE_CUPTI_LAZY_REINIT"] = "1"
+            if torch.__version__ >= (2, 2):
+                os.environ["TEARDOWN_CUPTI"] = "0"
+    except Exception as error:  # a torch that has moved its settings
+        _signals.pass_on(error)
+
+
+def _has_graphs_that_crash(torch: Any) -> bool:
+    config = sys.modules.get("torch._inductor.config")
+    if config is None or not config.triton.cudagraphs:
+        return False
+    internal = sys.modules.get("torch._utils_internal")
+    mended = getattr(internal, "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12", None)
+    if mended is None:  # this torch holds all versions of CUDA for broken
+        return True
+    cuda = torch.version.cuda  # None: of another make
+    return (cuda is not None and _numbers(cuda) < (12, 6)) or not mended()
+
+
+def _numbers(version: str) -> Tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2])
 
 
 def _trace_only() -> Any:

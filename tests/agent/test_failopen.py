@@ -32,6 +32,22 @@ INJECT = os.environ.get("PERFTRACKER_INJECT", "")
 STEPS = 1000
 OPERATORS = 1  # enum flight_source
 NOBODY = 65534
+# DISABLE_CUPTI_LAZY_REINIT and TEARDOWN_CUPTI, of which the job has set the second to 1.
+KEPT = [
+    "2.0.1+cu118 - 1",
+    "2.1.2+cu118 1 1",
+    "2.2.0+cu121 1 0",
+    "2.7.1+cu128 1 0",
+    "2.8.0+cu118 1 0",
+    "2.8.0+cu126 - 1",
+    "2.10.0+cu130 - 1",
+    "2.10.0+rocm7.0 - 1",
+    "forbidden 1 0",
+    "no graphs - 1",
+    "no inductor - 1",
+    "moved - 1",
+    "odd - 1",
+]
 
 
 class FailOpenTest(HookTest):
@@ -313,6 +329,12 @@ class Moments(FailOpenTest):
         run = self.run_job("alarms.py", self.folder)
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertRegex(run.stdout, r"\Alines [1-9][0-9][0-9]\n\Z")
+
+    def test_cupti_stays_where_torch_would_keep_it_for_cuda_graphs(self) -> None:
+        """The variables that torch of that version sets, and the job's own where it sets none."""
+        run = self.run_job("graphs.py")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertEqual(run.stdout.splitlines(), KEPT)
 
 
 class Contrary:
