@@ -49,7 +49,7 @@ void collectives_done(struct collectives *collectives)
 	vec_done(&collectives->shares);
 }
 
-static bool is_point_to_point(const struct trace *trace, const struct event_args *args)
+bool collective_is_message(const struct trace *trace, const struct event_args *args)
 {
 	const char *name = args != NULL ? strtab_text(&trace->strings, args->collective) : "";
 
@@ -274,7 +274,7 @@ static int add_collective(struct finder *f, const struct crit_exec *exec)
 	struct group_state *group;
 	int error;
 
-	if (is_point_to_point(f->trace, args))
+	if (collective_is_message(f->trace, args))
 		return 0;
 	error = set_identity(f, event, args, &c);
 	if (error < 0)

@@ -11,6 +11,9 @@
 #define COLLECTIVES_MAX 8192u /* per window; the latest are kept, the others counted */
 #define LEAD_SHARES_MAX 24u   /* functions listed per collective; the others are summed */
 
+/* "send" and "recv" by their arguments (may be NULL). */
+bool collective_is_message(const struct trace *trace, const struct event_args *args);
+
 /* Index of a function (node, class) in the fingerprint, FRAME_NONE when not listed. */
 struct function_index {
 	struct nodemap map;

@@ -27,9 +27,15 @@ struct tally {
 #define LINK_CNT 4
 
 struct link_sums {
+	int64_t critical_ns; /* of all executions */
 	struct utilise_sum of[LINK_CNT];
 	double moving_ns;	     /* executions in which any link carried something */
 	double carried_ns[LINK_CNT]; /* of these, those in which it did from begin to end */
+};
+
+/* Of a function whose groups differ, each kind by itself. */
+struct reach_sums {
+	struct link_sums of[REACH_CNT];
 };
 
 /* State of one pass; everything in it is freed at its end. */
@@ -44,9 +50,10 @@ struct pass {
 	crit_execs execs;
 	struct critpath path;
 	VEC(struct tally) tallies;
-	VEC(struct link_sums) links; /* of collectives, until one link is chosen */
-	struct nodemap tally_of;     /* index in tallies */
-	struct idmap exec_classes;   /* (kind, name) -> class of device work, CLASS_IDLE: none */
+	VEC(struct reach_sums) links; /* of collectives, until one link is chosen */
+	struct idmap reaches;	      /* (string of ranks, size) -> enum reach */
+	struct nodemap tally_of;      /* index in tallies */
+	struct idmap exec_classes;    /* (kind, name) -> class of device work, CLASS_IDLE: none */
 	struct utilise_scratch scratch;
 	struct function_index index;
 	struct collectives collectives;

@@ -17,6 +17,7 @@ static void pass_done(struct pass *p)
 	critpath_done(&p->path);
 	vec_done(&p->tallies);
 	vec_done(&p->links);
+	idmap_done(&p->reaches);
 	nodemap_done(&p->tally_of);
 	idmap_done(&p->exec_classes);
 	vec_done(&p->scratch.values);

@@ -11,6 +11,7 @@
 
 #include "format/fingerprint.h"
 #include "format/sidecar.h"
+#include "summarize/reach.h"
 #include "summarize/window.h"
 
 struct summarize_options {
@@ -19,6 +20,7 @@ struct summarize_options {
 			   * callers; 0: the default, 0.001 */
 	const struct sidecar_info *sidecar; /* what the host said; may be NULL */
 	const char *job_id;		    /* may be NULL */
+	struct rank_hosts hosts;	    /* here: NULL stands for the trace's host */
 };
 
 /*

@@ -289,6 +289,119 @@ static void summarize_ring(enum resource outer, int outer_cnt, int64_t outer_us,
 	*ret = summarized();
 }
 
+/* Two groups at the same time: the inner's collective is the path, the NICs are the outer's. */
+static void a_group_inside_a_host_is_measured_by_nvlink(void **state)
+{
+	static const struct rank_host list[] = { { 0, "a" }, { 1, "a" }, { 2, "b" }, { 3, "b" } };
+	static const struct {
+		const char *ranks;
+		size_t known; /* hosts */
+		enum resource used;
+		double mu;
+	} cases[] = {
+		{ "[0, 1]", 4, RESOURCE_NVLINK_TX, 0.75 }, { "[0, 2]", 4, RESOURCE_NIC_TX, 0.625 },
+		{ "[0, 1]", 0, RESOURCE_NIC_TX, 0.625 },   { "[0, 3]", 2, RESOURCE_NIC_TX, 0.625 },
+		{ "", 4, RESOURCE_NIC_TX, 0.625 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct summarize_options options = { .window = { .last_step = -1 },
+						     .hosts = { list, cases[i].known, "a", 0 } };
+		const enum resource links[] = { RESOURCE_NVLINK_TX, RESOURCE_NIC_TX };
+		const struct fp_function *f;
+		struct fingerprint fp;
+		uint32_t gather, ranks;
+
+		assert_int_equal(trace_free(state), 0);
+		assert_int_equal(trace_new(state), 0);
+		event(KIND_PYTHON, "main", 0, 1000);
+		gather = trace_event(&trace, KIND_KERNEL, trace_lane(&trace, LANE_STREAM, 0, 20),
+				     "ncclDevKernel_AllGather_RING_LL", 100, 800);
+		trace_collective(&trace, gather, "_allgather_base", "tp", 2, 0);
+		ranks = trace_name(&trace, cases[i].ranks);
+		trace.args[trace.events[gather].args - 1].group_ranks = ranks;
+		for (size_t k = 0; k < ARRAY_SIZE(links); k++) {
+			struct track *track = trace_track(&trace, links[k], 0, -1);
+
+			for (int us = 100; us <= 900; us += 100)
+				track_sample(track, us, us == 100 ? 0 : k == 0 ? 0.75 : 0.625);
+		}
+		fp = summarized_with(&options);
+		f = function_at(&fp, "ncclDevKernel_AllGather_RING_LL", CLASS_COMM);
+		assert_int_equal(f->resource, cases[i].used);
+		assert_true(f->mu_frac == cases[i].mu);
+		fingerprint_done(&fp);
+	}
+}
+
+/* One name, groups of both kinds: that which takes most of the time, and its link alone. */
+static void a_function_of_both_kinds_of_groups_is_measured_by_the_longer(void **state)
+{
+	static const struct rank_host list[] = { { 0, "a" }, { 1, "a" }, { 2, "b" } };
+	const struct summarize_options options = { .window = { .last_step = -1 },
+						   .hosts = { list, 3, "a", 0 } };
+	const struct fp_function *f;
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 4000);
+	for (int i = 0; i < 4; i++) {
+		uint32_t ranks = trace_name(&trace, i == 0 ? "[0, 2]" : "[0, 1]");
+		uint32_t sum =
+			trace_event(&trace, KIND_KERNEL, trace_lane(&trace, LANE_STREAM, 0, 20),
+				    "ncclKernel_AllReduce", 1000 * i + 100, 800);
+
+		trace_args(&trace, sum)->group_ranks = ranks;
+	}
+	track_sample(trace_track(&trace, RESOURCE_NIC_TX, -1, -1), 4000, 0.5);
+	track_sample(trace_track(&trace, RESOURCE_NVLINK_TX, 0, -1), 4000, 0.25);
+	fp = summarized_with(&options);
+	f = function_at(&fp, "ncclKernel_AllReduce", CLASS_COMM);
+	assert_int_equal(f->resource, RESOURCE_NVLINK_TX);
+	assert_true(f->mu_frac == 0.25);
+	fingerprint_done(&fp);
+}
+
+/* Inside a host NICs tell nothing, and PCIe little where NVLink carries. */
+static void what_a_group_can_not_use_is_not_its_resource(void **state)
+{
+	static const struct {
+		const char *ranks;
+		enum resource one, other;
+		double one_frac, other_frac;
+		enum resource used;
+	} cases[] = {
+		{ "[0, 1]", RESOURCE_NIC_TX, RESOURCE_CPU_PROCESS, 0.5, 0.5, RESOURCE_CNT },
+		{ "[0, 2]", RESOURCE_NVLINK_TX, RESOURCE_CPU_PROCESS, 0.5, 0.5, RESOURCE_CNT },
+		{ "[0, 1]", RESOURCE_NVLINK_TX, RESOURCE_PCIE_TX, 0.25, 0.5, RESOURCE_NVLINK_TX },
+		{ "[0, 1]", RESOURCE_NVLINK_TX, RESOURCE_PCIE_TX, 0, 0.5, RESOURCE_PCIE_TX },
+		{ "[0, 2]", RESOURCE_NVLINK_TX, RESOURCE_PCIE_TX, 0.5, 0.25, RESOURCE_PCIE_TX },
+		{ "[0, 2]", RESOURCE_NVLINK_TX, RESOURCE_SOCKET_TX, 0.5, 0.25, RESOURCE_SOCKET_TX },
+	};
+	static const struct rank_host list[] = { { 0, "a" }, { 1, "a" }, { 2, "b" } };
+	const struct summarize_options options = { .window = { .last_step = -1 },
+						   .hosts = { list, 3, "a", 0 } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fingerprint fp;
+		uint32_t sum, ranks;
+
+		assert_int_equal(trace_free(state), 0);
+		assert_int_equal(trace_new(state), 0);
+		event(KIND_PYTHON, "main", 0, 1000);
+		sum = trace_event(&trace, KIND_KERNEL, trace_lane(&trace, LANE_STREAM, 0, 20),
+				  "ncclKernel_AllReduce", 100, 800);
+		ranks = trace_name(&trace, cases[i].ranks);
+		trace_args(&trace, sum)->group_ranks = ranks;
+		track_sample(trace_track(&trace, cases[i].one, 0, -1), 1000, cases[i].one_frac);
+		track_sample(trace_track(&trace, cases[i].other, 0, -1), 1000, cases[i].other_frac);
+		fp = summarized_with(&options);
+		assert_int_equal(function_at(&fp, "ncclKernel_AllReduce", CLASS_COMM)->resource,
+				 cases[i].used);
+		fingerprint_done(&fp);
+	}
+}
+
 /* NVLink is on the way inside a host: it is used more, but waits for the link between them. */
 static void a_link_that_leaves_the_host_bounds_a_collective(void **state)
 {
@@ -524,6 +637,9 @@ int main(void)
 		TEST(elements_are_the_mean_of_the_executions_that_tell),
 		TEST(device_work_hides_the_host),
 		TEST(a_collective_uses_the_network),
+		TEST(a_group_inside_a_host_is_measured_by_nvlink),
+		TEST(a_function_of_both_kinds_of_groups_is_measured_by_the_longer),
+		TEST(what_a_group_can_not_use_is_not_its_resource),
 		TEST(a_link_that_leaves_the_host_bounds_a_collective),
 		TEST(small_functions_are_folded_into_their_callers),
 		TEST(an_empty_trace_is_told),

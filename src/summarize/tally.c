@@ -102,13 +102,14 @@ static int tally_executions(struct pass *p)
 
 static const struct {
 	uint8_t resource;
-	bool of_host; /* network counters belong to the host, the others to a device */
-	bool leaves;  /* the way to other hosts, or to their NICs */
+	bool of_host;	  /* network counters belong to the host, the others to a device */
+	bool leaves;	  /* the way to other hosts, or to their NICs */
+	enum reach never; /* what it does not bound */
 } links[LINK_CNT] = {
-	{ RESOURCE_NIC_TX, true, true },
-	{ RESOURCE_NVLINK_TX, false, false },
-	{ RESOURCE_PCIE_TX, false, true },
-	{ RESOURCE_SOCKET_TX, true, false },
+	{ RESOURCE_NIC_TX, true, true, REACH_INSIDE },
+	{ RESOURCE_NVLINK_TX, false, false, REACH_ACROSS },
+	{ RESOURCE_PCIE_TX, false, true, REACH_CNT },
+	{ RESOURCE_SOCKET_TX, true, false, REACH_CNT },
 };
 
 static int64_t device_of(const struct pass *p, const struct crit_exec *exec)
@@ -132,14 +133,48 @@ static int utilise_tally(struct pass *p, const struct track *track, uint32_t nod
 	return utilise_add(track, start_ns, end_ns, &p->scratch, &tally->sum);
 }
 
-static struct link_sums *links_of(struct pass *p, struct tally *tally)
+static struct link_sums *links_of(struct pass *p, struct tally *tally, enum reach reach)
 {
 	if (tally->links == 0) {
-		if (vec_push(&p->links, (struct link_sums){ 0 }) < 0)
+		if (vec_push(&p->links, (struct reach_sums){ 0 }) < 0)
 			return NULL;
 		tally->links = (uint32_t)p->links.cnt;
 	}
-	return &p->links.data[tally->links - 1];
+	return &p->links.data[tally->links - 1].of[reach];
+}
+
+/* A message has one peer: that others of its group are elsewhere says nothing. */
+static enum reach find_reach(const struct pass *p, const struct event_args *args, bool message)
+{
+	struct rank_hosts hosts = p->options->hosts;
+	const struct reach_group group = {
+		.ranks = args != NULL ? strtab_text(&p->trace->strings, args->group_ranks) : "",
+		.size = args != NULL ? args->group_size : 0,
+		.world_size = p->trace->meta.world_size,
+	};
+	enum reach reach;
+
+	if (hosts.here == NULL)
+		hosts.here = p->trace->meta.host;
+	reach = reach_of(&hosts, &group);
+	return message && group.size != 2 && reach == REACH_ACROSS ? REACH_UNKNOWN : reach;
+}
+
+/* Groups are few, their collectives many. Returns -ENOMEM or an enum reach. */
+static int reach_of_exec(struct pass *p, const struct crit_exec *exec)
+{
+	const struct event_args *args = event_args_borrow(p->trace, &p->trace->events[exec->event]);
+	bool message = collective_is_message(p->trace, args);
+	uint64_t size = args != NULL && args->group_size > 0 ? (uint64_t)args->group_size : 0;
+	uint64_t key = (args != NULL ? (uint64_t)args->group_ranks << 32 : 0) | size << 1 | message;
+	uint32_t known = idmap_get(&p->reaches, key);
+
+	if (known == IDMAP_NONE) {
+		known = find_reach(p, args, message);
+		if (idmap_set(&p->reaches, key, known) < 0)
+			return -ENOMEM;
+	}
+	return (int)known;
 }
 
 /* From the first to the last that was carried, of the samples that were added last. */
@@ -168,22 +203,24 @@ static void note_carriers(struct link_sums *sums, const double fracs[static LINK
 		sums->carried_ns[i] += fracs[i] >= THROUGHOUT * longest ? ns : 0;
 }
 
-/* All links are measured: which one a group's members talk over, a trace doesn't say. */
+/* All links are measured that a group's members may talk over. */
 static int utilise_links(struct pass *p, const struct crit_exec *exec)
 {
-	struct tally *tally = tally_get(p, exec->node, exec->class);
-	struct link_sums *sums = tally != NULL ? links_of(p, tally) : NULL;
+	int reach = reach_of_exec(p, exec);
+	struct tally *tally = reach >= 0 ? tally_get(p, exec->node, exec->class) : NULL;
+	struct link_sums *sums = tally != NULL ? links_of(p, tally, (enum reach)reach) : NULL;
 	double fracs[LINK_CNT] = { 0 };
 
 	if (sums == NULL)
 		return -ENOMEM;
+	sums->critical_ns += exec->critical_ns;
 	for (size_t i = 0; i < LINK_CNT; i++) {
 		const struct track *t =
 			utilise_find_track(p->trace, links[i].resource,
 					   links[i].of_host ? -1 : device_of(p, exec), -1);
 		int error;
 
-		if (t == NULL)
+		if (t == NULL || (int)links[i].never == reach)
 			continue;
 		error = utilise_add(t, exec->start_ns, exec->end_ns, &p->scratch, &sums->of[i]);
 		if (error < 0)
@@ -198,24 +235,41 @@ static int utilise_links(struct pass *p, const struct crit_exec *exec)
  * A ring over several hosts passes all members inside a host, too: there it may be on its way
  * most of the time, but the link between the hosts sets the pace.
  */
-static bool sets_pace(const struct link_sums *sums, size_t link)
+static bool sets_pace(const struct link_sums *sums, enum reach reach, size_t link)
 {
-	return links[link].leaves && sums->moving_ns > 0 &&
-	       sums->carried_ns[link] >= ALWAYS * sums->moving_ns;
+	/* PCIe inside a host is the way of those without NVLink, and of others to the NICs. */
+	bool ahead = reach == REACH_INSIDE ? links[link].never == REACH_ACROSS : links[link].leaves;
+
+	return ahead && sums->moving_ns > 0 && sums->carried_ns[link] >= ALWAYS * sums->moving_ns;
+}
+
+/* What most of the time went to: utilisations of different links have no mean. */
+static enum reach usual_reach(const struct reach_sums *all)
+{
+	enum reach usual = REACH_UNKNOWN;
+
+	for (enum reach i = REACH_UNKNOWN; i < REACH_CNT; i++) {
+		if (all->of[i].critical_ns > all->of[usual].critical_ns)
+			usual = i;
+	}
+	return usual;
 }
 
 /*
- * What bounds a collective is the link that it leaves its host by. If it leaves none, the one
- * that it used most; of links that rest the preferred one.
+ * What bounds a collective is the link that it leaves its host by, and NVLink when it leaves
+ * none. If it isn't known to use that, the one that it used most; of links that rest the
+ * preferred one.
  */
-static void choose_link(const struct link_sums *sums, struct tally *tally)
+static void choose_link(const struct reach_sums *all, struct tally *tally)
 {
+	enum reach reach = usual_reach(all);
+	const struct link_sums *sums = &all->of[reach];
 	bool best_leaves = false;
 	double best = -1;
 
 	for (size_t i = 0; i < LINK_CNT; i++) {
 		double mu = utilise_mu(&sums->of[i]);
-		bool leaves = sets_pace(sums, i);
+		bool leaves = sets_pace(sums, reach, i);
 
 		if (sums->of[i].weight_ns <= 0 || leaves < best_leaves ||
 		    (leaves == best_leaves && mu <= best))
@@ -306,6 +360,7 @@ static void tally_merge(struct tally *into, const struct tally *from)
 		return; /* shares of different things have no mean */
 	into->sum.weight_ns += from->sum.weight_ns;
 	into->sum.mean_ns += from->sum.mean_ns;
+	into->sum.resolved_ns += from->sum.resolved_ns;
 	into->sum.std_ns += from->sum.std_ns;
 }
 

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "summarize/reach.h"
+
+#include <limits.h>
+#include <string.h>
+
+/* NULL: unknown. */
+static const char *host_of(const struct rank_hosts *hosts, int rank)
+{
+	size_t low = 0, high = hosts->cnt;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (hosts->list[mid].rank == rank)
+			return hosts->list[mid].host;
+		if (hosts->list[mid].rank < rank)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return NULL;
+}
+
+/* All ranks of this host are listed: who is not among them is elsewhere. */
+static bool knows_all_here(const struct rank_hosts *hosts)
+{
+	int cnt = 0;
+
+	if (hosts->here_cnt <= 0)
+		return false;
+	for (size_t i = 0; i < hosts->cnt; i++)
+		cnt += strcmp(hosts->list[i].host, hosts->here) == 0;
+	return cnt >= hosts->here_cnt;
+}
+
+static enum reach reach_of_rank(const struct rank_hosts *hosts, int rank)
+{
+	const char *host = host_of(hosts, rank);
+
+	if (host == NULL)
+		return knows_all_here(hosts) ? REACH_ACROSS : REACH_UNKNOWN;
+	return strcmp(host, hosts->here) == 0 ? REACH_INSIDE : REACH_ACROSS;
+}
+
+/* The next number of "[0, 1, ..., 7]". Returns -1 at the end; *vague when something is left out. */
+static int next_rank(const char **at, bool *vague)
+{
+	int64_t rank = -1;
+
+	for (; **at != '\0' && (**at < '0' || **at > '9'); (*at)++)
+		*vague |= strchr("[], ", **at) == NULL;
+	for (; **at >= '0' && **at <= '9'; (*at)++)
+		rank = MIN(MAX(rank, (int64_t)0) * 10 + (**at - '0'), (int64_t)INT_MAX);
+	return (int)rank;
+}
+
+static enum reach reach_of_list(const struct rank_hosts *hosts, const struct reach_group *group)
+{
+	const char *at = group->ranks;
+	bool vague = false;
+	int cnt = 0;
+
+	for (int rank; (rank = next_rank(&at, &vague)) >= 0; cnt++) {
+		enum reach reach = reach_of_rank(hosts, rank);
+
+		if (reach == REACH_ACROSS)
+			return reach;
+		vague |= reach == REACH_UNKNOWN;
+	}
+	return vague || cnt == 0 || cnt < group->size ? REACH_UNKNOWN : REACH_INSIDE;
+}
+
+enum reach reach_of(const struct rank_hosts *hosts, const struct reach_group *group)
+{
+	if (group->size == 1)
+		return REACH_INSIDE;
+	if (hosts->here_cnt > 0 && group->world_size > 0 && group->world_size <= hosts->here_cnt)
+		return REACH_INSIDE;
+	if (hosts->here_cnt > 0 && group->size > hosts->here_cnt)
+		return REACH_ACROSS;
+	return hosts->here != NULL ? reach_of_list(hosts, group) : REACH_UNKNOWN;
+}

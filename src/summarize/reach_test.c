@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "summarize/reach.h"
+
+#include "summarize/testtrace.h"
+
+/* Two hosts of two ranks; that of rank 4 is not known. */
+static const struct rank_host list[] = { { 0, "a" }, { 1, "a" }, { 2, "b" }, { 3, "b" } };
+
+static void a_list_of_ranks_is_judged_by_their_hosts(void **state)
+{
+	static const struct {
+		const char *ranks;
+		int size;
+		enum reach reach;
+	} cases[] = {
+		{ "[0, 1]", 2, REACH_INSIDE },
+		{ "[0,1]", -1, REACH_INSIDE },
+		{ "[1]", 0, REACH_INSIDE },
+		{ "[0, 2]", 2, REACH_ACROSS },
+		{ "[4, 2]", 2, REACH_ACROSS },
+		{ "[0, 4]", 2, REACH_UNKNOWN },
+		{ "[0, 1]", 3, REACH_UNKNOWN }, /* not all are listed */
+		{ "[0, 1, ..., 1]", -1, REACH_UNKNOWN },
+		{ "[0, ..., 3]", 4, REACH_ACROSS },
+		{ "[]", 2, REACH_UNKNOWN },
+		{ "", 0, REACH_UNKNOWN },
+		{ "[0, -1]", 2, REACH_UNKNOWN },
+		{ "[0, 99999999999999999999999]", 2, REACH_UNKNOWN },
+		{ "all", 1, REACH_INSIDE },
+	};
+	const struct rank_hosts hosts = { list, ARRAY_SIZE(list), "a", 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(
+			reach_of(&hosts, &(struct reach_group){ cases[i].ranks, cases[i].size, 8 }),
+			cases[i].reach);
+}
+
+/* How many ranks a host has is enough for some groups, and lists the others by their absence. */
+static void a_host_of_known_size_settles_more(void **state)
+{
+	static const struct {
+		const char *ranks;
+		int size, world_size, here_cnt;
+		enum reach reach;
+	} cases[] = {
+		{ "", 0, 2, 2, REACH_INSIDE },	      { "", 2, 8, 2, REACH_UNKNOWN },
+		{ "", 3, 8, 2, REACH_ACROSS },	      { "", 0, -1, 2, REACH_UNKNOWN },
+		{ "", 3, 8, 0, REACH_UNKNOWN },	      { "[0, 5]", 2, 8, 2, REACH_ACROSS },
+		{ "[0, 5]", 2, 8, 3, REACH_UNKNOWN }, { "[0, 1]", 2, 8, 3, REACH_INSIDE },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct rank_hosts hosts = { list, 2, "a", cases[i].here_cnt };
+		const struct reach_group group = { cases[i].ranks, cases[i].size,
+						   cases[i].world_size };
+
+		assert_int_equal(reach_of(&hosts, &group), cases[i].reach);
+	}
+}
+
+static void without_hosts_nothing_is_known(void **state)
+{
+	const struct rank_hosts none = { 0 }, strange = { list, ARRAY_SIZE(list), NULL, 0 };
+	const struct reach_group group = { "[0, 1]", 2, 4 };
+
+	(void)state;
+	assert_int_equal(reach_of(&none, &group), REACH_UNKNOWN);
+	assert_int_equal(reach_of(&strange, &group), REACH_UNKNOWN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_list_of_ranks_is_judged_by_their_hosts),
+		cmocka_unit_test(a_host_of_known_size_settles_more),
+		cmocka_unit_test(without_hosts_nothing_is_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
