@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -76,17 +77,19 @@ int cmd_gpu_sampler(int argc, char **argv)
 					      .longest_ns = GPUSAMPLER_LONGEST_NS,
 					      .rest_ns = GPUSAMPLER_REST_NS };
 	enum gpusampler_end end;
-	char note[160];
+	char note[PATH_MAX];
 	struct err err = { "" };
+	bool standing;
 	int ret = parse_options(argc, argv, &options);
 
 	if (ret != 0)
 		return ret < 0 ? EXIT_USAGE : EXIT_DONE;
-	if (gpusampler_note(note, sizeof(note), &err) < 0)
+	standing = options.stop_fd < 0;
+	if (gpusampler_note(standing ? options.dir : NULL, note, sizeof(note), &err) < 0)
 		return cmd_fail("%s", err.text);
 	options.note = note;
 	end = gpusampler_run(&options, &err);
 	if (end == GPUSAMPLER_NO_START)
 		return cmd_fail("%s", err.text);
-	return options.stop_fd < 0 ? EXIT_DONE : (int)end;
+	return standing ? EXIT_DONE : (int)end;
 }

@@ -9,6 +9,7 @@
 #include "serve/rundir.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,7 +21,8 @@
 #include <unistd.h>
 
 #define LOOK_MS 100
-#define END_MS 2000    /* for a sampler that was told to stop */
+#define END_MS 2000 /* for a sampler that was told to stop */
+#define NOTE_FOLDER "dcgm"
 #define LAST_RESUMES 3 /* DCGM's, before we leave it to the next keeper */
 
 /* Between keeper and sampler, one byte each. */
@@ -36,13 +38,14 @@ struct keeper {
 	const struct gpusampler_options *options;
 	struct gpushare_writer share;
 	struct dcgm dcgm;
+	pid_t pid; /* its own */
 	int signal_fd;
 	pid_t child; /* 0: none */
 	int child_fd;
 	pid_t stuck; /* killed, and asleep in a driver: there is none beside it; 0: none */
 	int64_t started_ns, heard_ns, not_before_ns;
 	/* How DCGM gets its counters back: ours, or what a dead one left; NULL: it has them. */
-	int (*give_back)(const struct dcgm *dcgm);
+	int (*give_back)(struct dcgm *dcgm);
 	int64_t give_back_ns; /* not before */
 	bool stop;
 	enum gpusampler_end end; /* of the latest child */
@@ -88,7 +91,7 @@ static bool pause_dcgm(void *arg, const char *chip)
 
 static void write_piece(struct child *child, struct sidecar *piece)
 {
-	fill_header(piece, child->keeper->dcgm.owner);
+	fill_header(piece, child->keeper->pid);
 	(void)!gpushare_write(&child->keeper->share, piece);
 	sidecar_done(piece);
 }
@@ -136,6 +139,14 @@ static void sample(struct child *child, struct pmsampler *sampler, bool *ret_orp
 	}
 }
 
+/* A keeper that dies closes its files one by one; it is gone when we are another's child. */
+static bool keeper_is_gone(const struct keeper *keeper, bool orphan)
+{
+	for (int i = 0; orphan && getppid() == keeper->pid && i < END_MS / LOOK_MS; i++)
+		(void)poll(NULL, 0, LOOK_MS);
+	return getppid() != keeper->pid;
+}
+
 static _noreturn_ void be_child(struct keeper *keeper, int fd)
 {
 	const struct rlimit no_core = { 0, 0 };
@@ -158,7 +169,7 @@ static _noreturn_ void be_child(struct keeper *keeper, int fd)
 	(void)pmsampler_stop(sampler, &piece);
 	write_piece(&child, &piece);
 	/* The keeper may also have gone while the library started, in vain. */
-	if (child.paused && (orphan || getppid() != keeper->dcgm.owner))
+	if (child.paused && keeper_is_gone(keeper, orphan))
 		(void)dcgm_resume(&keeper->dcgm);
 	_exit(error < 0 ? GPUSAMPLER_NOTHING : GPUSAMPLER_DONE);
 }
@@ -401,7 +412,7 @@ static void take_signals(struct keeper *keeper)
 		keeper->options->stop_fd < 0 ? signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
 }
 
-static int recover(const struct dcgm *dcgm)
+static int recover(struct dcgm *dcgm)
 {
 	int done = dcgm_recover(dcgm);
 
@@ -412,10 +423,10 @@ static int recover(const struct dcgm *dcgm)
 
 void gpusampler_recover(void)
 {
-	char note[160];
-	const struct dcgm dcgm = { DCGM_PROGRAM, note, DCGM_ANSWER_MS, getpid() };
+	char note[PATH_MAX];
+	struct dcgm dcgm = { DCGM_PROGRAM, note, DCGM_ANSWER_MS, -1 };
 
-	if (gpusampler_note(note, sizeof(note), NULL) == 0)
+	if (gpusampler_note(NULL, note, sizeof(note), NULL) == 0)
 		(void)recover(&dcgm);
 }
 
@@ -423,12 +434,14 @@ enum gpusampler_end gpusampler_run(const struct gpusampler_options *options, str
 {
 	struct keeper keeper = { .options = options,
 				 .give_back = recover,
-				 .dcgm = { DCGM_PROGRAM, options->note, DCGM_ANSWER_MS,
-					   getpid() } };
+				 .dcgm = { DCGM_PROGRAM, options->note, DCGM_ANSWER_MS, -1 },
+				 .pid = getpid() };
 
 	if (gpushare_create(options->dir, options->stop_fd < 0, &keeper.share, err) < 0)
 		return GPUSAMPLER_NO_START;
 	take_signals(&keeper);
+	if (options->stop_fd < 0)
+		gpusampler_recover(); /* what its user's jobs left, whose note is another one */
 	give_back(&keeper);
 	keep(&keeper);
 	gpushare_close_writer(&keeper.share);
@@ -439,7 +452,7 @@ enum gpusampler_end gpusampler_run(const struct gpusampler_options *options, str
 	return keeper.end;
 }
 
-int gpusampler_note(char *ret, size_t size, struct err *err)
+static int note_in_run_directory(char *ret, size_t size, struct err *err)
 {
 	char socket[128], *slash;
 	int error = rundir_socket(socket, sizeof(socket), err);
@@ -450,4 +463,16 @@ int gpusampler_note(char *ret, size_t size, struct err *err)
 	if ((size_t)snprintf(ret, size, "%.*s/dcgm-paused", (int)(slash - socket), socket) >= size)
 		return err_set(err, ENAMETOOLONG, "%s: path too long", socket);
 	return 0;
+}
+
+int gpusampler_note(const char *dir, char *ret, size_t size, struct err *err)
+{
+	char folder[PATH_MAX];
+
+	if (dir == NULL)
+		return note_in_run_directory(ret, size, err);
+	if ((size_t)snprintf(ret, size, "%s/" NOTE_FOLDER "/paused", dir) >= size ||
+	    (size_t)snprintf(folder, sizeof(folder), "%s/" NOTE_FOLDER, dir) >= sizeof(folder))
+		return err_set(err, ENAMETOOLONG, "%s: path too long", dir);
+	return rundir_private(folder, err);
 }

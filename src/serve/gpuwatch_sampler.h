@@ -25,7 +25,7 @@
 /* Strings are borrowed. */
 struct gpusampler_options {
 	const char *dir;     /* of collect/host/gpushare.h */
-	const char *note;    /* of a paused DCGM: one for all of this user's jobs */
+	const char *note;    /* of a paused DCGM: as gpusampler_note() has it */
 	const char *library; /* path of libcupti; NULL: as it is found */
 	int stop_fd;	     /* for a window: until it is closed; -1: standing, until SIGTERM */
 	int silent_ms;
@@ -52,5 +52,9 @@ enum gpusampler_end gpusampler_run(const struct gpusampler_options *options, str
 /* Resumes a DCGM that was paused by one of this user's that is dead. May block for seconds. */
 void gpusampler_recover(void);
 
-/* The path of the note: in the user's run directory, which is made. Returns 0 or -errno. */
-_must_check_ int gpusampler_note(char *ret, size_t size, struct err *err);
+/*
+ * The path of the note. dir NULL: in the user's run directory, one for all of this user's jobs;
+ * else of a standing sampler, in a folder of dir, which outlives the sampler's container. Makes
+ * that folder. Returns 0, or -errno with a line in err: -EPERM it is a stranger's.
+ */
+_must_check_ int gpusampler_note(const char *dir, char *ret, size_t size, struct err *err);

@@ -58,6 +58,14 @@ static int check_private(const char *path, struct err *err)
 	return 0;
 }
 
+int rundir_private(const char *path, struct err *err)
+{
+	if (mkdir(path, 0700) != 0 && errno != EEXIST)
+		return err_set(err, errno, "%s: cannot make this directory: %s", path,
+			       strerror(errno));
+	return check_private(path, err);
+}
+
 int rundir_socket(char *ret, size_t size, struct err *err)
 {
 	char base[100], path[128];

@@ -13,6 +13,12 @@
 /* Makes path and its parents, unless they are there. Returns 0 or -errno with a line in err. */
 _must_check_ int rundir_make(const char *path, mode_t mode, struct err *err);
 
+/*
+ * Makes path, unless it is there, for us alone. Returns 0, or -errno with a line in err: -EPERM it
+ * is somebody else's, or open to others.
+ */
+_must_check_ int rundir_private(const char *path, struct err *err);
+
 /* Path of this process's socket, its directory made and checked. Returns 0 or -errno. */
 _must_check_ int rundir_socket(char *ret, size_t size, struct err *err);
 

@@ -11,6 +11,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 import unittest
 import urllib.request
@@ -234,10 +235,10 @@ class Sampler(PmTest):
             wait_for(lambda: not alive(sampler), "the sampler's end")
         self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
 
-    def kill_both(self) -> None:
+    def kill_both(self, *words: str) -> None:
         """Leaves DCGM paused."""
         self.dcgm()
-        with self.sampler("--window") as process:
+        with self.sampler(*words) as process:
             self.await_samples()
             sampler = children(process.pid)[0]
             os.kill(process.pid, signal.SIGSTOP)  # so that it sees nothing
@@ -246,8 +247,54 @@ class Sampler(PmTest):
             process.wait()
         self.assertFalse(self.held.exists(), "nobody was left to do it")
 
+    @contextlib.contextmanager
+    def wished(self) -> Iterator[None]:
+        """A reader that wants samples all the time."""
+        done = threading.Event()
+
+        def wish() -> None:
+            while not done.wait(0.1):
+                with contextlib.suppress(FileNotFoundError):
+                    (self.share / "wanted" / "somebody").touch()
+
+        thread = threading.Thread(target=wish)
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+
+    def test_dcgm_is_resumed_by_the_next_container_of_one_that_stood(self) -> None:
+        with self.wished():
+            self.kill_both()
+        # Another file system, and by chance the numbers of the dead.
+        self.env["XDG_RUNTIME_DIR"] = str(self.folder / "another")
+        note = self.share / "dcgm" / "paused"
+        note.write_text(f"{os.getpid()}\n")
+        with self.sampler():
+            wait_for(self.held.exists, "DCGM has its counters back")
+            wait_for(lambda: not note.exists(), "the note is removed")
+        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+
+    def test_dcgm_is_left_to_one_that_stands_in_another_container(self) -> None:
+        self.dcgm()
+        with self.wished(), self.sampler() as first:
+            self.await_samples()
+            note = self.share / "dcgm" / "paused"
+            note.write_text("2147483632\n")  # there is no such process here
+            self.env["XDG_RUNTIME_DIR"] = str(self.folder / "another")
+            with self.sampler() as second:
+                wait_for((self.folder / "another").exists, "it has looked for other notes")
+                second.terminate()
+                self.assertEqual(second.wait(LIMIT_S), 0)
+            self.assertEqual(self.told(), ["profile --pause"])
+            first.terminate()
+            self.assertEqual(first.wait(LIMIT_S), 0)
+        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+
     def test_dcgm_is_resumed_by_the_next_sampler_when_both_are_killed(self) -> None:
-        self.kill_both()
+        self.kill_both("--window")
         self.env["PM_DOUBLE_DO"] = "live refuse"
         with self.sampler("--window") as process:
             wait_for(self.held.exists, "DCGM has its counters back")
@@ -256,19 +303,19 @@ class Sampler(PmTest):
         self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
 
     def test_dcgm_is_resumed_by_the_next_job_when_both_are_killed(self) -> None:
-        self.kill_both()
+        self.kill_both("--window")
         with self.job(*OWN, "--", "sleep", str(LIMIT_S)):
             wait_for(self.held.exists, "DCGM has its counters back")
         self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
 
     def test_dcgm_is_resumed_by_the_next_job_though_that_samples_nothing(self) -> None:
-        self.kill_both()
+        self.kill_both("--window")
         with self.job("--", "sleep", str(LIMIT_S)):
             wait_for(self.held.exists, "DCGM has its counters back")
         self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
 
     def test_dcgm_is_resumed_once_though_two_find_it_paused(self) -> None:
-        self.kill_both()
+        self.kill_both("--window")
         self.env["PM_DOUBLE_DO"] = "live refuse"
         with self.sampler() as first, self.sampler() as second:
             wait_for(self.held.exists, "DCGM has its counters back")

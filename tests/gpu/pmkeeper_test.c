@@ -77,6 +77,7 @@ static void start(const char *dir, const char *words, bool standing, int silent_
 	struct err err = { "" };
 
 	assert_int_equal(setenv("PM_DOUBLE_DO", words, 1), 0);
+	assert_int_equal(setenv("XDG_RUNTIME_DIR", dir, 1), 0);
 	if (!standing)
 		assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	fixture.keeper = fork();

@@ -4,11 +4,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/subprocess.h"
-#include "collect/host/procfs.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,7 +17,7 @@
 #include <unistd.h>
 
 #define LOOK_MS 10
-#define NOTE_BYTES 64
+#define NOTE_BYTES 16
 
 bool dcgm_owns_counters(const char *chip)
 {
@@ -54,58 +52,65 @@ static int run(const struct dcgm *dcgm, const char *order)
 	return -ETIME;
 }
 
-/* --- the note: "PID START\n", START as /proc/PID/stat has it --- */
+/* --- the note: "PID\n", for people; what counts is its lock --- */
 
-static int write_text(const char *path, const char *text, size_t len)
+static int make_locked(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600), error;
+	char text[NOTE_BYTES];
+	int len = snprintf(text, sizeof(text), "%d\n", (int)getpid());
 
 	if (fd < 0)
 		return -errno;
-	error = file_write_all(fd, text, len);
-	return close(fd) != 0 && error == 0 ? -errno : error;
-}
-
-/* It is there with its text or not at all: nobody can lock out a crash. */
-static int write_note(const struct dcgm *dcgm)
-{
-	char unfinished[PATH_MAX], text[NOTE_BYTES];
-	struct procfs_stat stat;
-	int error = procfs_read_stat("", (uint32_t)dcgm->owner, 0, &stat), len;
-
-	if (error < 0)
-		return error;
-	if (snprintf(unfinished, sizeof(unfinished), "%s.%d", dcgm->note, (int)getpid()) >=
-	    (int)sizeof(unfinished))
-		return -ENAMETOOLONG;
-	len = snprintf(text, sizeof(text), "%d %" PRIu64 "\n", (int)dcgm->owner, stat.start);
-	(void)unlink(unfinished); /* of a dead process with our number */
-	error = write_text(unfinished, text, (size_t)len);
-	if (error == 0 && link(unfinished, dcgm->note) != 0)
-		error = -errno;
-	(void)unlink(unfinished);
+	error = flock(fd, LOCK_EX | LOCK_NB) != 0 ? -errno : file_write_all(fd, text, (size_t)len);
+	if (error == 0)
+		return fd;
+	(void)close(fd);
 	return error;
 }
 
-/* Who wrote it, if that one lives. What cannot be read was not written to its end: 0. */
-static pid_t living_writer(const char *note)
+/* It is there with its lock or not at all: nobody takes it for a dead one's. */
+static int write_note(struct dcgm *dcgm)
+{
+	char unfinished[PATH_MAX];
+	int fd, error = 0;
+
+	if (snprintf(unfinished, sizeof(unfinished), "%s.new", dcgm->note) >=
+	    (int)sizeof(unfinished))
+		return -ENAMETOOLONG;
+	(void)unlink(unfinished); /* of a dead process: we are alone */
+	fd = make_locked(unfinished);
+	if (fd < 0)
+		return fd;
+	if (link(unfinished, dcgm->note) != 0)
+		error = -errno;
+	(void)unlink(unfinished);
+	if (error == 0)
+		dcgm->held_fd = fd;
+	else
+		(void)close(fd);
+	return error;
+}
+
+static void drop_note(struct dcgm *dcgm)
+{
+	(void)unlink(dcgm->note);
+	if (dcgm->held_fd >= 0)
+		(void)close(dcgm->held_fd);
+	dcgm->held_fd = -1;
+}
+
+/* Whether the one that wrote it does. What cannot be opened is nobody's. */
+static bool writer_lives(const char *note)
 {
 	int fd = open(note, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	char text[NOTE_BYTES] = "", *end;
-	struct procfs_stat stat;
-	unsigned long pid;
-	ssize_t len;
+	bool lives;
 
 	if (fd < 0)
-		return 0;
-	len = read(fd, text, sizeof(text) - 1);
+		return false;
+	lives = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 	(void)close(fd);
-	pid = strtoul(text, &end, 10);
-	if (len > 0 && pid > 0 && pid <= INT32_MAX && *end == ' ' &&
-	    procfs_read_stat("", (uint32_t)pid, 0, &stat) == 0 && stat.state != 'Z' &&
-	    stat.start == strtoull(end, NULL, 10))
-		return (pid_t)pid;
-	return 0;
+	return lives;
 }
 
 /* --- the lock --- */
@@ -135,19 +140,19 @@ static int lock(const struct dcgm *dcgm)
 
 /* --- under the lock --- */
 
-static int resume(const struct dcgm *dcgm)
+static int resume(struct dcgm *dcgm)
 {
 	if (run(dcgm, "--resume") < 0)
 		return -EIO;
-	(void)unlink(dcgm->note);
+	drop_note(dcgm);
 	return 1;
 }
 
-static int pause_alone(const struct dcgm *dcgm)
+static int pause_alone(struct dcgm *dcgm)
 {
 	int error;
 
-	if (living_writer(dcgm->note) != 0)
+	if (writer_lives(dcgm->note))
 		return -EBUSY;
 	(void)unlink(dcgm->note);
 	error = write_note(dcgm);
@@ -157,13 +162,13 @@ static int pause_alone(const struct dcgm *dcgm)
 	if (error == -ETIME) /* perhaps it is paused */
 		return resume(dcgm) < 0 ? -ETIME : -ENODEV;
 	if (error < 0)
-		(void)unlink(dcgm->note);
+		drop_note(dcgm);
 	return error;
 }
 
 /* --- */
 
-int dcgm_pause(const struct dcgm *dcgm)
+int dcgm_pause(struct dcgm *dcgm)
 {
 	int fd = lock(dcgm), error;
 
@@ -174,30 +179,28 @@ int dcgm_pause(const struct dcgm *dcgm)
 	return error;
 }
 
-/* mine: whose pause is taken back though he lives; 0: nobody's. */
-static int resume_of(const struct dcgm *dcgm, pid_t mine)
+/* ours: what we have paused, though somebody may have removed the note. */
+static int resume_what(struct dcgm *dcgm, bool ours)
 {
 	int ret = 0, fd;
-	pid_t writer;
 
-	if (access(dcgm->note, F_OK) != 0)
+	if (!ours && access(dcgm->note, F_OK) != 0)
 		return 0;
 	fd = lock(dcgm);
 	if (fd < 0)
 		return fd;
-	writer = living_writer(dcgm->note);
-	if (access(dcgm->note, F_OK) == 0 && (writer == 0 || writer == mine))
+	if (ours || (access(dcgm->note, F_OK) == 0 && !writer_lives(dcgm->note)))
 		ret = resume(dcgm);
 	(void)close(fd);
 	return ret;
 }
 
-int dcgm_resume(const struct dcgm *dcgm)
+int dcgm_resume(struct dcgm *dcgm)
 {
-	return resume_of(dcgm, dcgm->owner);
+	return resume_what(dcgm, dcgm->held_fd >= 0);
 }
 
-int dcgm_recover(const struct dcgm *dcgm)
+int dcgm_recover(struct dcgm *dcgm)
 {
-	return resume_of(dcgm, 0);
+	return resume_what(dcgm, false);
 }

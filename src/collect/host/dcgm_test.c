@@ -44,7 +44,7 @@ static int make_dcgm(void **state)
 		       fixture.answer);
 	write_file(root, "dcgmi", script);
 	tell("exit 0\n");
-	fixture.dcgm = (struct dcgm){ fixture.program, fixture.note, 60000, getpid() };
+	fixture.dcgm = (struct dcgm){ fixture.program, fixture.note, 60000, -1 };
 	return chmod(fixture.program, 0700);
 }
 
@@ -162,7 +162,6 @@ static void what_the_dead_left_is_resumed(void **state _unused_)
 	int status;
 
 	if (pid == 0) {
-		fixture.dcgm.owner = getpid();
 		if (dcgm_pause(&fixture.dcgm) == 0)
 			(void)raise(SIGKILL);
 		_exit(1);
@@ -221,11 +220,44 @@ static void what_another_paused_meanwhile_is_left_to_it(void **state _unused_)
 {
 	struct dcgm late = fixture.dcgm;
 
-	late.owner = 0x7ffffff0; /* of a process that is no more */
 	assert_int_equal(dcgm_pause(&fixture.dcgm), 0);
 	assert_int_equal(dcgm_resume(&late), 0);
 	assert_int_equal(access(fixture.note, F_OK), 0);
 	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+	assert_asked("profile --pause\nprofile --resume\n");
+}
+
+/* As one of another container sees it, where processes have other numbers. */
+static void the_living_are_known_whatever_number_they_have(void **state _unused_)
+{
+	struct dcgm other = fixture.dcgm;
+
+	assert_int_equal(dcgm_pause(&fixture.dcgm), 0);
+	write_note_of("2147483632\n"); /* there is no such process here */
+	assert_int_equal(dcgm_recover(&other), 0);
+	assert_int_equal(dcgm_pause(&other), -EBUSY);
+	assert_int_equal(access(fixture.note, F_OK), 0);
+	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+	assert_asked("profile --pause\nprofile --resume\n");
+}
+
+/* A number may have been given again, to anybody. */
+static void the_dead_are_known_whatever_number_they_had(void **state _unused_)
+{
+	char note[32];
+
+	(void)snprintf(note, sizeof(note), "%d\n", (int)getpid());
+	write_note_of(note);
+	assert_int_equal(dcgm_recover(&fixture.dcgm), 1);
+	assert_asked("profile --resume\n");
+}
+
+static void what_we_paused_is_resumed_though_its_note_is_gone(void **state _unused_)
+{
+	assert_int_equal(dcgm_pause(&fixture.dcgm), 0);
+	assert_int_equal(unlink(fixture.note), 0);
+	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+	assert_int_equal(dcgm_resume(&fixture.dcgm), 0);
 	assert_asked("profile --pause\nprofile --resume\n");
 }
 
@@ -298,6 +330,9 @@ int main(void)
 		TEST(what_the_dead_left_is_resumed),
 		TEST(two_that_find_what_the_dead_left_resume_it_once),
 		TEST(what_another_paused_meanwhile_is_left_to_it),
+		TEST(the_living_are_known_whatever_number_they_have),
+		TEST(the_dead_are_known_whatever_number_they_had),
+		TEST(what_we_paused_is_resumed_though_its_note_is_gone),
 		TEST(one_that_is_at_it_for_ever_is_left_at_it),
 		TEST(notes_that_make_no_sense_are_of_the_dead),
 		TEST(a_note_that_is_a_link_is_not_followed),
