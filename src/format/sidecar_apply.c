@@ -300,7 +300,7 @@ static int apply_network(const struct sidecar *sidecar, struct trace *trace)
 
 #define NO_DEVICE (-1)
 
-/* Which samples stand for a resource: those of the cheapest source, ten a second at most. */
+/* Which samples stand for a resource. Some are 10 kHz apart, others a tenth of a second. */
 static const struct {
 	enum gpu_metric metric;
 	enum resource resource;

@@ -4,6 +4,7 @@
 #include "base/vec.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 typedef VEC(struct fp_absence) absence_vec;
@@ -44,6 +45,48 @@ static size_t list_resources(const struct job *job, struct report_absence *ret)
 		    (device ? wanted[i].device : wanted[i].host))
 			ret[cnt++] = (struct report_absence){ resource_name(wanted[i].resource),
 							      wanted[i].why };
+	}
+	return cnt;
+}
+
+/* --- samples that are too coarse --- */
+
+static const enum resource of_devices[] = { RESOURCE_SM_ACTIVE, RESOURCE_DRAM, RESOURCE_NVLINK_TX,
+					    RESOURCE_PCIE_TX };
+
+#define MOST 0.5 /* of the time in functions that were measured */
+
+/* A function without deviation is shorter than its samples are apart (summarize/utilise.h). */
+static bool is_coarse(const struct job *job, enum resource resource)
+{
+	double whole_ns = 0, coarse_ns = 0;
+
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		const struct fingerprint *fp = job->workers[w].fp;
+
+		for (size_t i = 0; i < fp->function_cnt; i++) {
+			const struct fp_function *f = &fp->functions[i];
+
+			if (f->resource != resource || isnan(f->mu_frac))
+				continue;
+			whole_ns += (double)f->critical_ns;
+			coarse_ns += isnan(f->sigma_frac) ? (double)f->critical_ns : 0;
+		}
+	}
+	return coarse_ns > MOST * whole_ns;
+}
+
+static size_t list_coarse(const struct job *job, struct report_absence *ret)
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(of_devices); i++) {
+		if (is_coarse(job, of_devices[i]))
+			ret[cnt++] = (struct report_absence){
+				resource_name(of_devices[i]),
+				"samples are further apart than functions are long: utilisation is "
+				"of all that ran then, the deviation is unknown"
+			};
 	}
 	return cnt;
 }
@@ -116,8 +159,9 @@ static int list_gpus(const absence_vec *gpus, struct report *out, struct report_
 
 int absences_list(const struct job *job, struct report *out)
 {
-	struct report_absence *list =
-		arena_calloc(&out->arena, ARRAY_SIZE(wanted) + ABSENCES_GPU_MAX, sizeof(*list));
+	struct report_absence *list = arena_calloc(
+		&out->arena, ARRAY_SIZE(wanted) + ARRAY_SIZE(of_devices) + ABSENCES_GPU_MAX,
+		sizeof(*list));
 	absence_vec gpus = { 0 };
 	int ret = 0;
 
@@ -125,6 +169,7 @@ int absences_list(const struct job *job, struct report *out)
 		return -ENOMEM;
 	out->absences = list;
 	out->absence_cnt = list_resources(job, list);
+	out->absence_cnt += list_coarse(job, list + out->absence_cnt);
 	if (uses_devices(job))
 		ret = collect_gpus(job, &gpus);
 	if (ret == 0)

@@ -179,6 +179,37 @@ static void a_thousand_reasons_are_not_told(void **state)
 	assert_in_range(report.absence_cnt, ABSENCES_GPU_MAX, ABSENCES_GPU_MAX + 4);
 }
 
+/* Whether the kernels have a deviation is all that differs. */
+static bool tells_coarse(double sigma)
+{
+	bool told = false;
+
+	test_play_late(&job, &test_nap, SIZE_MAX, 0);
+	for (size_t w = 0; w < 4; w++) {
+		for (size_t i = 0; i < job.workers[w].functions.cnt; i++) {
+			struct fp_function *f = &job.workers[w].functions.data[i];
+
+			if (f->class == CLASS_COMPUTE)
+				test_utilise(f, RESOURCE_SM_ACTIVE, 0.6, sigma);
+		}
+	}
+	report = test_localize(&job, NULL);
+	for (size_t i = 0; i < report.absence_cnt; i++)
+		told |= strncmp(report.absences[i].why, "samples are further apart", 25) == 0;
+	report_done(&report);
+	test_job_done(&job);
+	return told;
+}
+
+static void samples_coarser_than_functions_are_told(void **state)
+{
+	(void)state;
+	assert_false(tells_coarse(0));
+	assert_true(tells_coarse((double)NAN));
+	test_play_late(&job, &test_nap, SIZE_MAX, 0); /* for what ends the test */
+	report = test_localize(&job, NULL);
+}
+
 /* --- robustness --- */
 
 static void two_workers_of_one_rank_are_an_error(void **state)
@@ -304,6 +335,7 @@ int main(void)
 		TEST(why_gpus_were_not_sampled_is_told_once),
 		TEST(a_job_without_gpus_misses_none),
 		TEST(a_thousand_reasons_are_not_told),
+		TEST(samples_coarser_than_functions_are_told),
 		TEST(two_workers_of_one_rank_are_an_error),
 		TEST(the_order_of_the_fingerprints_does_not_matter),
 		TEST(the_report_outlives_the_fingerprints),

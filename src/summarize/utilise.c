@@ -5,6 +5,9 @@
 
 #include <errno.h>
 #include <math.h>
+#include <sys/types.h>
+
+#define MOST 0.5 /* of the time: then what the rest would show is taken to be the same */
 
 /* First sample that ends after a time. */
 static size_t first_after(const struct track *track, int64_t time_ns)
@@ -27,7 +30,28 @@ static double clamp01(double value)
 	return value >= 0 ? (value <= 1 ? value : 1) : 0;
 }
 
-static void add_run(const double *values, size_t cnt, double length_ns, struct utilise_sum *sum)
+/* Distance of samples around an interval that touched cnt from first on; 0: unknown. */
+static double period_ns(const struct track *track, size_t first, size_t cnt)
+{
+	size_t begin = first > 0 ? first - 1 : 0, end = MAX(first + cnt, begin + 2);
+
+	if (end > track->cnt)
+		return 0;
+	return ((double)track->samples[end - 1].time_ns - (double)track->samples[begin].time_ns) /
+	       (double)(end - 1 - begin);
+}
+
+/* One sample, or parts of two with what ran before and after, tell no deviation. */
+static bool tells_deviation(const struct track *track, size_t first, size_t cnt, double length_ns,
+			    const struct critdur *run)
+{
+	double period = period_ns(track, first, cnt);
+
+	return run->end - run->begin > 1 && period > 0 && length_ns >= period;
+}
+
+/* Returns the deviation of values[cnt]. */
+static double add_run(const double *values, size_t cnt, double length_ns, struct utilise_sum *sum)
 {
 	double mean = 0, var = 0;
 
@@ -38,34 +62,45 @@ static void add_run(const double *values, size_t cnt, double length_ns, struct u
 		var += (values[i] - mean) * (values[i] - mean);
 	sum->weight_ns += length_ns;
 	sum->mean_ns += length_ns * mean;
-	sum->std_ns += length_ns * sqrt(var / (double)cnt);
+	return sqrt(var / (double)cnt);
+}
+
+/* Returns the number of samples that were put into scratch, from first on, or -ENOMEM. */
+static ssize_t touched(const struct track *track, size_t first, int64_t end_ns,
+		       struct utilise_scratch *scratch)
+{
+	scratch->values.cnt = 0;
+	for (size_t i = first; i < track->cnt; i++) {
+		if (vec_push(&scratch->values, clamp01(track->samples[i].value)) < 0)
+			return -ENOMEM;
+		if (track->samples[i].time_ns >= end_ns)
+			break;
+	}
+	return (ssize_t)scratch->values.cnt;
 }
 
 int utilise_add(const struct track *track, int64_t start_ns, int64_t end_ns,
 		struct utilise_scratch *scratch, struct utilise_sum *sum)
 {
 	struct critdur run = { 0 };
-	size_t first = first_after(track, start_ns), cnt;
+	size_t first = first_after(track, start_ns);
+	ssize_t cnt = touched(track, first, end_ns, scratch);
+	double whole_ns = (double)end_ns - (double)start_ns, length_ns, deviation;
 	int error;
 
-	scratch->values.cnt = 0;
-	for (size_t i = first; i < track->cnt; i++) {
-		error = vec_push(&scratch->values, clamp01(track->samples[i].value));
-		if (error < 0)
-			return error;
-		if (track->samples[i].time_ns >= end_ns)
-			break;
-	}
-	cnt = scratch->values.cnt;
-	if (cnt == 0 || end_ns <= start_ns)
-		return 0;
-	error = critdur_find(scratch->values.data, cnt, &run);
+	if (cnt <= 0 || end_ns <= start_ns)
+		return cnt < 0 ? -ENOMEM : 0;
+	error = critdur_find(scratch->values.data, (size_t)cnt, &run);
 	if (error < 0)
 		return error;
 	if (run.begin == run.end)
-		run = (struct critdur){ 0, cnt };
-	add_run(scratch->values.data + run.begin, run.end - run.begin,
-		(double)(end_ns - start_ns) * (double)(run.end - run.begin) / (double)cnt, sum);
+		run = (struct critdur){ 0, (size_t)cnt };
+	length_ns = whole_ns * (double)(run.end - run.begin) / (double)cnt;
+	deviation = add_run(scratch->values.data + run.begin, run.end - run.begin, length_ns, sum);
+	if (tells_deviation(track, first, (size_t)cnt, whole_ns, &run)) {
+		sum->resolved_ns += length_ns;
+		sum->std_ns += length_ns * deviation;
+	}
 	return 0;
 }
 
@@ -76,7 +111,9 @@ double utilise_mu(const struct utilise_sum *sum)
 
 double utilise_sigma(const struct utilise_sum *sum)
 {
-	return sum->weight_ns > 0 ? sum->std_ns / sum->weight_ns : (double)NAN;
+	return sum->resolved_ns > 0 && sum->resolved_ns >= MOST * sum->weight_ns
+		       ? sum->std_ns / sum->resolved_ns
+		       : (double)NAN;
 }
 
 const struct track *utilise_find_track(const struct trace *trace, enum resource resource,

@@ -12,9 +12,10 @@
 
 /* Sums over the executions of one function. */
 struct utilise_sum {
-	double weight_ns; /* sum of |L(e)| */
-	double mean_ns;	  /* sum of |L(e)| * avg_U(L(e)) */
-	double std_ns;	  /* sum of |L(e)| * std_U(L(e)) */
+	double weight_ns;   /* sum of |L(e)| */
+	double mean_ns;	    /* sum of |L(e)| * avg_U(L(e)) */
+	double resolved_ns; /* sum of |L(e)| of those that samples are fine enough for */
+	double std_ns;	    /* of these, sum of |L(e)| * std_U(L(e)) */
 };
 
 struct utilise_scratch {
@@ -25,13 +26,17 @@ struct utilise_scratch {
  * Adds one execution [start, end). A sample is the mean over the time since the
  * sample before it, so an execution shorter than a sample takes its value. An
  * execution without any activity counts whole with 0: it held the time and used
- * nothing. Samples must be sorted. Returns 0, also when no sample touches the
+ * nothing. It has a deviation when it is as long as the samples are apart, and L(e) is more
+ * than one of them: a mean over other functions' time, too, tells none. Samples must be sorted. Returns 0, also when no sample touches the
  * interval (nothing is added); -ENOMEM. O(log n + samples touched).
  */
 _must_check_ int utilise_add(const struct track *track, int64_t start_ns, int64_t end_ns,
 			     struct utilise_scratch *scratch, struct utilise_sum *sum);
 
-/* mu and sigma of a sum: NAN when nothing was added. */
+/*
+ * mu and sigma of a sum: NAN when nothing was added; sigma also when samples were too coarse for
+ * most of the time. It is the mean over the executions that have one.
+ */
 double utilise_mu(const struct utilise_sum *sum);
 double utilise_sigma(const struct utilise_sum *sum);
 

@@ -284,7 +284,86 @@ static void a_short_execution_takes_the_value_of_its_sample(void **state)
 	(void)state;
 	NEAR(sum.weight_ns, 2);
 	NEAR(utilise_mu(&sum), 0.9);
-	NEAR(utilise_sigma(&sum), 0);
+	assert_true(isnan(utilise_sigma(&sum)));
+}
+
+/* Parts of two samples differ by what ran before and after. */
+static void between_two_samples_there_is_no_deviation(void **state)
+{
+	const double values[] = { 0.9, 0.4, 0.9 };
+	const int64_t exec[][2] = { { 16, 24 } };
+	struct utilise_sum sum = used(values, 3, exec, 1);
+
+	(void)state;
+	NEAR(utilise_mu(&sum), 0.65);
+	assert_true(isnan(utilise_sigma(&sum)));
+}
+
+static void one_sample_alone_has_no_deviation(void **state)
+{
+	const double values[] = { 0.9 };
+	const int64_t exec[][2] = { { 0, 100 } };
+	struct utilise_sum sum = used(values, 1, exec, 1);
+
+	(void)state;
+	NEAR(utilise_mu(&sum), 0.9);
+	assert_true(isnan(utilise_sigma(&sum)));
+}
+
+/* Where executions differ in length, the deviation is that of the long ones, if they are most. */
+static void the_deviation_is_of_what_samples_resolve(void **state)
+{
+	const double values[] = { 0.2, 0.4, 0.2, 0.4, 1, 1 };
+	const int64_t long_first[][2] = { { 0, 40 }, { 41, 44 } };
+	const int64_t mostly_short[][2] = { { 0, 20 }, { 21, 29 }, { 31, 39 }, { 41, 49 } };
+	struct utilise_sum sum = used(values, 6, long_first, 2);
+
+	(void)state;
+	NEAR(utilise_sigma(&sum), 0.1);
+	sum = used(values, 6, mostly_short, 4);
+	assert_true(isnan(utilise_sigma(&sum)) && !isnan(utilise_mu(&sum)));
+}
+
+/* Two kernels of 2 ms take turns: fine samples tell them apart, means of 10 ms tell nothing. */
+static void alternating_kernels(int64_t period_ns, struct utilise_sum ret[2])
+{
+	static const int64_t kernel_ns = 2000000, window_ns = 200000000;
+	struct track *track = trace_track(&trace, RESOURCE_SM_ACTIVE, 0, -1);
+	struct utilise_scratch scratch = { 0 };
+
+	for (int64_t end = period_ns; end <= window_ns; end += period_ns) {
+		double sum = 0;
+
+		for (int64_t at = end - period_ns; at < end; at += 100000) {
+			double level = at / kernel_ns % 2 == 0 ? 0.9 : 0.4;
+
+			sum += level + (at / 100000 % 2 == 0 ? 0.05 : -0.05);
+		}
+		track_sample(track, end, sum / (double)(period_ns / 100000));
+	}
+	for (int64_t i = 0; i < window_ns / kernel_ns; i++)
+		assert_int_equal(utilise_add(track, i * kernel_ns, (i + 1) * kernel_ns, &scratch,
+					     &ret[i % 2]),
+				 0);
+	vec_done(&scratch.values);
+	free(track->samples);
+	*track = (struct track){ 0 };
+}
+
+static void fine_samples_tell_kernels_apart_and_coarse_ones_say_so(void **state)
+{
+	struct utilise_sum fine[2] = { 0 }, coarse[2] = { 0 };
+
+	(void)state;
+	alternating_kernels(100000, fine);
+	alternating_kernels(10000000, coarse);
+	assert_true(fabs(utilise_mu(&fine[0]) - 0.9) < 0.02);
+	assert_true(fabs(utilise_mu(&fine[1]) - 0.4) < 0.02);
+	assert_true(fabs(utilise_sigma(&fine[0]) - 0.05) < 0.01);
+	for (int i = 0; i < 2; i++) {
+		assert_true(utilise_mu(&coarse[i]) > 0.6 && utilise_mu(&coarse[i]) < 0.7);
+		assert_true(isnan(utilise_sigma(&coarse[i])));
+	}
 }
 
 static void an_execution_without_activity_counts_whole(void **state)
@@ -352,6 +431,10 @@ int main(void)
 		TEST(mu_is_the_mean_over_the_critical_duration),
 		TEST(executions_weigh_by_their_critical_duration),
 		TEST(a_short_execution_takes_the_value_of_its_sample),
+		TEST(between_two_samples_there_is_no_deviation),
+		TEST(one_sample_alone_has_no_deviation),
+		TEST(the_deviation_is_of_what_samples_resolve),
+		TEST(fine_samples_tell_kernels_apart_and_coarse_ones_say_so),
 		TEST(an_execution_without_activity_counts_whole),
 		TEST(without_samples_mu_is_absent),
 		TEST(wild_samples_are_held_to_shares),
