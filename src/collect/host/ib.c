@@ -67,12 +67,10 @@ static void open_counters(struct ib_port *port, const char *dir)
 						.fd = open_file(dir, files[id]) };
 		if (counter->fd < 0)
 			continue;
-		if (read_number(counter->fd, &counter->first)) {
-			counter->last = counter->first;
+		if (read_number(counter->fd, &counter->last))
 			port->counter_cnt++;
-		} else {
+		else
 			(void)close(counter->fd);
-		}
 	}
 }
 
@@ -160,11 +158,10 @@ void ibports_look_now(struct ibports *ib)
 			struct ib_counter *counter = &port->counters[i];
 			uint64_t value;
 
-			/* Unplugged: it stands still. Reset by somebody: it begins anew. */
+			/* Unplugged: it stands still. Reset by somebody: it begins anew at 0. */
 			if (!read_number(counter->fd, &value))
 				continue;
-			if (value < counter->last)
-				counter->first = 0;
+			counter->grown += value < counter->last ? value : value - counter->last;
 			counter->last = value;
 		}
 	}
@@ -209,8 +206,7 @@ int ibports_record(const struct ibports *ib, struct sidecar *out)
 			const struct ib_counter *counter = &port->counters[i];
 			struct sidecar_nic_count count = { .nic = (uint32_t)card,
 							   .counter = (uint32_t)counter->id,
-							   .grown =
-								   counter->last - counter->first };
+							   .grown = counter->grown };
 
 			if (count.grown > 0 && vec_push(&out->nic_counters, count) < 0)
 				return -ENOMEM;

@@ -25,7 +25,7 @@
 struct ib_counter {
 	enum sidecar_nic_counter id;
 	int fd;
-	uint64_t first, last;
+	uint64_t last, grown; /* what a reset took away between two looks is not in it */
 };
 
 struct ib_port {

@@ -118,21 +118,22 @@ static void lifespans_that_make_no_sense_are_the_kernels_own(void **state)
 	}
 }
 
-static void counters_that_are_reset_begin_anew(void **state)
+static void what_grew_before_a_reset_counts_too(void **state)
 {
+	static const char *const texts[] = { "1900\n", "5\n", "no number\n", "8\n", "0\n", "2\n" };
 	struct sidecar side = { 0 };
 	struct ibports ib;
 
 	put_port(*state);
 	assert_int_equal(ibports_open(&ib, *state), 0);
-	write_file(*state, PORT "counters/port_xmit_wait", "5\n");
-	ibports_look_now(&ib);
-	write_file(*state, PORT "counters/port_xmit_wait", "no number\n");
-	ibports_look_now(&ib);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		write_file(*state, PORT "counters/port_xmit_wait", texts[i]);
+		ibports_look_now(&ib);
+	}
 	add_card(&side, "mlx5_0/1");
 	assert_int_equal(ibports_record(&ib, &side), 0);
 	assert_int_equal(side.nic_counters.cnt, 1);
-	assert_int_equal(side.nic_counters.data[0].grown, 5);
+	assert_int_equal(side.nic_counters.data[0].grown, 900 + 8 + 2);
 	ibports_close(&ib);
 	sidecar_done(&side);
 }
@@ -160,7 +161,7 @@ int main(void)
 		TEST(a_port_that_is_no_card_of_the_sidecar_is_left_out),
 		TEST(looks_wait_for_the_copies_to_be_renewed_and_for_their_own_cost),
 		TEST(lifespans_that_make_no_sense_are_the_kernels_own),
-		TEST(counters_that_are_reset_begin_anew),
+		TEST(what_grew_before_a_reset_counts_too),
 		TEST(a_host_without_rdma_has_no_ports),
 	};
 
