@@ -339,7 +339,11 @@ static void trouble_at_the_start_is_said_and_leaves_nothing_open(void **state _u
 	f.nvml->init_status = 0;
 	f.nvml->gpu_cnt = 0;
 	assert_int_equal(gpuhw_open(&f.hw, f.why), -ENODEV);
-	assert_string_equal(f.why, "NVML has no device: Success (0)");
+	assert_string_equal(f.why, "NVML has no device");
+	f.nvml->gpu_cnt = 2;
+	f.nvml->count_status = 9;
+	assert_int_equal(gpuhw_open(&f.hw, f.why), -ENODEV);
+	assert_string_equal(f.why, "NVML's devices: Driver Not Loaded (9)");
 	finish(&f);
 
 	f = load("NVML_DOUBLE_BARE");
@@ -353,17 +357,36 @@ static void trouble_at_the_start_is_said_and_leaves_nothing_open(void **state _u
 	assert_string_equal(f.why, "no libnvidia-ml.so.1");
 }
 
-static void a_device_that_is_not_ours_keeps_its_number(void **state _unused_)
+static void a_device_that_is_not_opened_keeps_its_number(void **state _unused_)
 {
-	struct fixture f = load("NVML_DOUBLE_FULL");
-	struct gpuhw_values values;
+	static const struct {
+		int status; /* of the handle */
+		const char *why;
+		bool lost;
+		int error;
+	} cases[] = {
+		{ 4, "not opened: Unknown Error (4)", false, -ENOTSUP },
+		{ 15, "not opened: Unknown Error (15)", true, -ENODEV },
+	};
 
-	f.nvml->gpus[0].handle_status = 4;
-	assert_int_equal(gpuhw_open(&f.hw, f.why), 0);
-	assert_int_equal(f.hw.ops->count(f.hw.state), 2);
-	assert_int_equal(f.hw.ops->slow(f.hw.state, 0, &values), -ENODEV);
-	assert_near(value_of((struct gpuhw_values[]){ slow(&f, 1) }, GPU_METRIC_POWER), 650);
-	finish(&f);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fixture f = load("NVML_DOUBLE_FULL");
+		struct gpuhw_values values;
+		uint32_t pid;
+
+		f.nvml->gpus[0].handle_status = cases[i].status;
+		f.nvml->gpus[0].pids[f.nvml->gpus[0].pid_cnt++] = 71;
+		assert_int_equal(gpuhw_open(&f.hw, f.why), 0);
+		assert_int_equal(f.hw.ops->count(f.hw.state), 2);
+		assert_int_equal(f.hw.ops->device(f.hw.state, 0)->lost, cases[i].lost);
+		assert_string_equal(f.hw.ops->device(f.hw.state, 0)->why, cases[i].why);
+		assert_int_equal(f.hw.ops->slow(f.hw.state, 0, &values), cases[i].error);
+		assert_int_equal(f.hw.ops->fast(f.hw.state, 0, &values), cases[i].error);
+		assert_int_equal(f.hw.ops->users(f.hw.state, 0, &pid, 1), 0);
+		assert_near(value_of((struct gpuhw_values[]){ slow(&f, 1) }, GPU_METRIC_POWER),
+			    650);
+		finish(&f);
+	}
 }
 
 int main(void)
@@ -383,7 +406,7 @@ int main(void)
 		cmocka_unit_test(users_of_a_device_are_listed),
 		cmocka_unit_test(an_old_driver_gives_what_it_has),
 		cmocka_unit_test(trouble_at_the_start_is_said_and_leaves_nothing_open),
-		cmocka_unit_test(a_device_that_is_not_ours_keeps_its_number),
+		cmocka_unit_test(a_device_that_is_not_opened_keeps_its_number),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@ struct gpuhw_device {
 	/* At most; 0: unknown. Links: one direction, all together. */
 	double core_hz, pcie_bytes_per_sec, link_bytes_per_sec;
 	bool lost;	     /* it answers no more; nothing is asked of it */
-	char why[GPUHW_WHY]; /* why fast samples are absent; "" when they aren't */
+	char why[GPUHW_WHY]; /* why fast samples, or all, are absent; "" when they aren't */
 };
 
 /* Values of one look: those whose bit is in `set`. */
@@ -50,7 +50,8 @@ struct gpuhw_ops {
 	/*
 	 * slow: clocks, power, counters; milliseconds, to be called about once a second.
 	 * fast: rates and shares since the call before, 0 values at the first; not more
-	 * than once in 100 ms. Return 0, or -errno and nothing is set: -ENODEV lost.
+	 * than once in 100 ms. Return 0, or -errno and nothing is set: -ENODEV lost,
+	 * -ENOTSUP not to be had.
 	 */
 	int (*slow)(void *state, size_t idx, struct gpuhw_values *ret);
 	int (*fast)(void *state, size_t idx, struct gpuhw_values *ret);

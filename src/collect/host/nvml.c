@@ -125,11 +125,12 @@ static void open_devices(struct nvml *nvml, uint32_t cnt)
 		struct device *device = &nvml->devices[nvml->device_cnt];
 		int status = nvml->handle(i, &device->handle);
 
-		/* One that is lost or not ours keeps its number. */
+		/* One that is lost, or that we may not open, keeps its number. */
 		nvml->device_cnt++;
 		if (status != NVML_OK) {
 			nvml_say_status(nvml, "not opened", status, device->public.why);
-			device->public.lost = true;
+			device->public.lost = status == NVML_GPU_LOST;
+			device->handle = NULL;
 			continue;
 		}
 		describe(nvml, device);
@@ -162,7 +163,10 @@ static int open_driver(struct nvml *nvml, char why[static GPUHW_WHY])
 	nvml->driver_major = (uint32_t)strtoul(version, NULL, 10);
 	status = nvml->count(&cnt);
 	if (status != NVML_OK || cnt == 0) {
-		nvml_say_status(nvml, "NVML has no device", status, why);
+		if (status != NVML_OK)
+			nvml_say_status(nvml, "NVML's devices", status, why);
+		else
+			(void)snprintf(why, GPUHW_WHY, "NVML has no device");
 		(void)nvml->shutdown();
 		return -ENODEV;
 	}
@@ -248,7 +252,7 @@ static size_t nvml_users(void *state, size_t idx, uint32_t *ret_pids, size_t cap
 	uint32_t cnt = PROCESSES_MAX;
 	size_t used;
 
-	if (nvml->processes == NULL || device->public.lost ||
+	if (nvml->processes == NULL || device->public.lost || device->handle == NULL ||
 	    nvml_device_status(device, nvml->processes(device->handle, &cnt, processes)) < 0)
 		return 0;
 	cnt = MIN(cnt,

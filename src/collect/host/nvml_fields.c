@@ -232,6 +232,8 @@ int nvml_slow(void *state, size_t idx, struct gpuhw_values *ret)
 	struct gpuhw_values values = { 0 };
 	int error;
 
+	if (device->handle == NULL)
+		return device->public.lost ? -ENODEV : -ENOTSUP;
 	look_faults(nvml); /* a lost device's fault says why */
 	if (device->faulted)
 		gpuhw_set(&values, GPU_METRIC_FAULT, device->fault);

@@ -24,7 +24,7 @@ struct field {
 
 struct device {
 	struct gpuhw_device public;
-	void *handle;
+	void *handle; /* NULL: not opened, and nothing is asked of it */
 	struct field fields[NVML_FIELDS_MAX];
 	size_t field_cnt;
 	double ecc_first[2];
