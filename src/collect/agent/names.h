@@ -18,9 +18,14 @@ _must_check_ int names_open(struct flight *flight);
  * name is being added by another thread at this very moment. */
 uint32_t names_string(const char *text, size_t len);
 
-/* Id of a Python function; 0 when the table is full (counted) or another thread is adding a
- * function at this very moment. */
+/* Likewise for names that a program may make up without end, as those of annotations and
+ * operators: 0 (counted) as soon as half of the table is full. */
+uint32_t names_label(const char *text, size_t len);
+
+/* Id of a Python function; 0 when there is no room for it or its names (counted, in frames) or
+ * another thread is adding a function or a name of it at this very moment. */
 uint32_t names_frame(const char *file, const char *name, uint32_t first_line);
 
-/* Id of the stack "frame called from parent" (0: the root); parent itself when the table is full. */
-uint32_t names_node(uint32_t parent, uint32_t frame);
+/* Id of the stack of frames[depth], the innermost first; 0 when there is no room for it
+ * (counted): beyond half of the table, the less is left the fewer nodes may a stack add. */
+uint32_t names_stack(const uint32_t *frames, size_t depth);

@@ -94,6 +94,123 @@ static void names_frame_counts_what_finds_no_room(void **state)
 	assert_int_equal(names_frame("a.py", "f", 7), 7);
 }
 
+static uint32_t label(uint32_t i)
+{
+	char text[32];
+
+	return names_label(text, (size_t)snprintf(text, sizeof(text), "sample %u", i));
+}
+
+static void names_label_leaves_room_for_functions(void **state)
+{
+	const struct flight *flight = *state;
+	uint32_t frame;
+
+	for (uint32_t i = 1; i < FLIGHT_STRING_CNT / 2; i++)
+		assert_int_equal(label(i), i);
+	for (uint32_t i = 0; i < 2 * FLIGHT_STRING_CNT; i++)
+		assert_int_equal(label(FLIGHT_STRING_CNT + i), 0);
+	assert_int_equal(flight->drops.strings, 2 * FLIGHT_STRING_CNT);
+	assert_int_equal(label(7), 7);
+	frame = names_frame("slow.py", "slow_thing", 51);
+	assert_int_equal(frame, 1);
+	assert_int_equal(flight->frames[frame].file, FLIGHT_STRING_CNT / 2);
+	assert_int_equal(flight->frames[frame].name, FLIGHT_STRING_CNT / 2 + 1);
+	assert_int_equal(flight->drops.frames, 0);
+}
+
+static void names_label_leaves_text_for_functions(void **state)
+{
+	char text[FLIGHT_STRING_MAX];
+	uint32_t id = 1;
+
+	(void)state;
+	memset(text, 'x', sizeof(text));
+	for (uint32_t i = 0; id != 0; i++) {
+		memcpy(text, &i, sizeof(i));
+		id = names_label(text, sizeof(text));
+		assert_true(i <= FLIGHT_TEXT_BYTES / 2 / sizeof(text));
+	}
+	assert_int_not_equal(names_frame("slow.py", "slow_thing", 51), 0);
+}
+
+/* Two functions on the same line of two files whose names find no room are not one. */
+static void names_frame_is_none_without_its_names(void **state)
+{
+	const struct flight *flight = *state;
+	char text[32];
+
+	assert_int_equal(names_frame("known.py", "known", 51), 1);
+	for (uint32_t i = 3; i < FLIGHT_STRING_CNT; i++)
+		(void)names_string(text, (size_t)snprintf(text, sizeof(text), "name %u", i));
+	assert_int_equal(flight->string_cnt, FLIGHT_STRING_CNT);
+	assert_int_equal(names_frame("slow.py", "known", 51), 0);
+	assert_int_equal(names_frame("known.py", "slow_thing", 51), 0);
+	assert_int_equal(names_frame("fine.py", "fine_thing", 51), 0);
+	assert_int_equal(flight->drops.frames, 3);
+	assert_int_equal(names_frame("known.py", "known", 51), 1);
+}
+
+enum { DEEP = 41 };
+
+/* A stack, the innermost frame first, that goes one of two ways at each depth. */
+static uint32_t deep_stack(uint64_t ways)
+{
+	uint32_t frames[DEEP];
+
+	for (size_t i = 0; i < DEEP; i++)
+		frames[DEEP - 1 - i] = i == 0 ? 1 : 2 + (uint32_t)(ways >> i & 1);
+	return names_stack(frames, DEEP);
+}
+
+static void names_stack_is_the_path_of_its_frames(void **state)
+{
+	const struct flight *flight = *state;
+	uint32_t node = deep_stack(0x5555), next;
+
+	assert_int_equal(node, DEEP);
+	assert_int_equal(deep_stack(0x5555), node);
+	next = names_stack((const uint32_t[]){ 9, 1 }, 2);
+	assert_int_equal(next, DEEP + 1);
+	assert_int_equal(flight->nodes[next].frame, 9);
+	assert_int_equal(flight->nodes[next].parent, 1);
+	assert_int_equal(names_stack(NULL, 0), 0);
+}
+
+/* No stack is ever taken for its caller's, and a new function still finds room. */
+static void names_stack_of_a_wild_recursion_leaves_room(void **state)
+{
+	const struct flight *flight = *state;
+	uint32_t lost = 0, node, frames[2] = { 4, 1 };
+	uint64_t ways = 1;
+
+	for (uint32_t i = 0; i < 100000; i++) {
+		ways = ways * 6364136223846793005u + 1442695040888963407u;
+		if (deep_stack(ways >> 20) == 0)
+			lost++;
+		else
+			assert_int_equal(flight->nodes[deep_stack(ways >> 20)].frame,
+					 2 + (ways >> 60 & 1));
+	}
+	assert_true(lost > 1000);
+	assert_int_equal(flight->drops.nodes, lost);
+	assert_true(flight->node_cnt < FLIGHT_NODE_CNT);
+	node = names_stack(frames, 2);
+	assert_int_not_equal(node, 0);
+	assert_int_equal(flight->nodes[node].frame, 4);
+}
+
+static void names_stack_of_a_full_table_is_none(void **state)
+{
+	const struct flight *flight = *state;
+
+	for (uint32_t i = 1; i < FLIGHT_NODE_CNT; i++)
+		assert_int_equal(names_stack(&i, 1), i);
+	assert_int_equal(names_stack((const uint32_t[]){ 7, 7 }, 2), 0);
+	assert_int_equal(flight->drops.nodes, 1);
+	assert_int_equal(names_stack(&(uint32_t){ 7 }, 1), 7);
+}
+
 /* The memory is shared: whoever else writes there must not make us write elsewhere. */
 static void counts_that_another_changed_are_not_believed(void **state)
 {
@@ -104,7 +221,7 @@ static void counts_that_another_changed_are_not_believed(void **state)
 		atomic_store(&flight->frame_cnt, wrong[i]);
 		atomic_store(&flight->node_cnt, wrong[i]);
 		assert_int_equal(names_frame("train.py", "run", i), i + 1);
-		assert_int_equal(names_node(0, i + 1), i + 1);
+		assert_int_equal(names_stack(&(uint32_t){ i + 1 }, 1), i + 1);
 		assert_int_equal(flight->frame_cnt, i + 2);
 		assert_int_equal(flight->node_cnt, i + 2);
 	}
@@ -118,6 +235,18 @@ int main(void)
 		cmocka_unit_test_setup_teardown(counts_that_another_changed_are_not_believed,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(names_frame_counts_what_finds_no_room, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(names_label_leaves_room_for_functions, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(names_label_leaves_text_for_functions, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(names_frame_is_none_without_its_names, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(names_stack_is_the_path_of_its_frames, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(names_stack_of_a_wild_recursion_leaves_room, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(names_stack_of_a_full_table_is_none, set_up,
 						tear_down),
 	};
 

@@ -8,6 +8,7 @@
 #include "collect/agent/names.h"
 #include "collect/agent/pystack.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -134,61 +135,72 @@ static void list_threads(struct flight *flight)
 
 /* Stacks */
 
-static uint32_t frame_of(uintptr_t code, uint64_t stamp)
+/* Returns 0, -ENOENT: the code object is no more, or -ENOSPC: the recorder has no room for it. */
+static int frame_of(uintptr_t code, uint64_t stamp, uint32_t *ret)
 {
 	uintptr_t hash = (code >> 4) * 0x9e3779b97f4a7c15u >> 40;
 	struct code_slot *slot = NULL;
 	struct pystack_code names;
+	uint32_t frame;
 
 	for (size_t i = 0; i < 16; i++) {
 		slot = &sampler.codes[(hash + i) & (CODE_SLOTS - 1)];
-		if (slot->code == code && slot->stamp == stamp)
-			return slot->frame;
+		if (slot->code == code && slot->stamp == stamp) {
+			*ret = slot->frame;
+			return 0;
+		}
 		if (slot->code == 0 || slot->code == code)
 			break;
 	}
 	if (pystack_code(code, &names) < 0)
-		return 0;
-	*slot = (struct code_slot){ code, stamp,
-				    names_frame(names.file, names.name, names.first_line) };
-	return slot->frame;
+		return -ENOENT;
+	frame = names_frame(names.file, names.name, names.first_line);
+	if (frame == 0) /* not kept: the next look may find room, or nobody else at it */
+		return -ENOSPC;
+	*slot = (struct code_slot){ code, stamp, frame };
+	*ret = frame;
+	return 0;
 }
 
-/* The node of a stack, outermost frame first. False: a code object was no more. */
-static bool node_of(struct target *target, const uint64_t *stamps)
+/* Finds the node of a stack. Returns 0 or what frame_of() does. */
+static int node_of(struct target *target, const uint64_t *stamps)
 {
-	uint32_t node = 0;
+	static uint32_t frames[PYSTACK_DEPTH];
 
 	for (size_t i = target->depth; i > 0; i--) {
-		uint32_t frame = frame_of(target->codes[i - 1], stamps[i - 1]);
+		int ret = frame_of(target->codes[i - 1], stamps[i - 1], &frames[i - 1]);
 
-		if (frame == 0)
-			return false;
-		node = names_node(node, frame);
+		if (ret < 0)
+			return ret;
 	}
-	target->node = node;
-	return true;
+	target->node = names_stack(frames, target->depth);
+	return target->node != 0 ? 0 : -ENOSPC;
 }
 
-/* The code objects are looked at again now and then: an address may have a new owner. */
-static bool read_stack(struct target *target, int64_t now_ns)
+/*
+ * The code objects are looked at again now and then: an address may have a new owner.
+ * Returns 0, -ENOENT: what was there could not be read, or -ENOSPC: it could not be kept.
+ */
+static int read_stack(struct target *target, int64_t now_ns)
 {
 	static uintptr_t codes[PYSTACK_DEPTH];
 	static uint64_t stamps[PYSTACK_DEPTH];
 	bool truncated = false;
 	size_t depth = pystack_walk(&target->thread, codes, ARRAY_SIZE(codes), &truncated, NULL);
+	int ret = -ENOENT;
 
 	target->detail = truncated ? FLIGHT_SAMPLE_TRUNCATED : 0;
 	if (depth == target->depth && depth > 0 && now_ns - target->stamped_ns < STAMP_PERIOD_NS &&
 	    memcmp(codes, target->codes, depth * sizeof(*codes)) == 0)
-		return true;
+		return 0;
 	memcpy(target->codes, codes, depth * sizeof(*codes));
 	target->depth = depth;
 	target->stamped_ns = now_ns;
-	if (depth > 0 && pystack_stamps(codes, depth, stamps) == depth && node_of(target, stamps))
-		return true;
-	target->depth = 0;
-	return false;
+	if (depth > 0 && pystack_stamps(codes, depth, stamps) == depth)
+		ret = node_of(target, stamps);
+	if (ret < 0)
+		target->depth = 0;
+	return ret;
 }
 
 /* System calls */
@@ -250,6 +262,16 @@ static void read_syscall(struct flight *flight, struct target *target, int64_t n
 
 /* Samples */
 
+/* Counts a stack that is not known. False: nothing of it is recorded either. */
+static bool count_unknown(struct flight *flight, struct target *target, int why)
+{
+	drop(&flight->drops.unreadable, 1);
+	target->node = target->detail = 0;
+	/* What has no room now has none later: without a record of no stack, the samples around
+	 * would stand for all its time. */
+	return why == -ENOSPC;
+}
+
 static void look_at(struct flight *flight, struct target *target, int64_t now_ns, bool window)
 {
 	int64_t cpu_ns = account_cpu_ns(target->thread.tid);
@@ -257,12 +279,13 @@ static void look_at(struct flight *flight, struct target *target, int64_t now_ns
 	uint32_t training = atomic_load_explicit(&flight->training_tid, memory_order_relaxed);
 	struct ring_record sample = { .time_ns = now_ns, .value = used_ns, .kind = FLIGHT_SAMPLE };
 	bool still = used_ns == 0 && target->depth > 0;
+	int ret = 0;
 
 	target->cpu_ns = cpu_ns;
-	if (!still && !read_stack(target, now_ns)) {
-		drop(&flight->drops.unreadable, 1);
+	if (!still)
+		ret = read_stack(target, now_ns);
+	if (ret < 0 && !count_unknown(flight, target, ret))
 		return;
-	}
 	/* Whoever blocked since the last look used some CPU to get there. */
 	if (!still || (target->detail & ~FLIGHT_SAMPLE_TRUNCATED) == 0)
 		read_syscall(flight, target, now_ns);

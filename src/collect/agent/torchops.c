@@ -162,7 +162,7 @@ static void push(const void *function, const char *name, enum flight_kind kind, 
 		return;
 	}
 	open->ops[open->cnt++] = (struct open_op){ .function = (uintptr_t)function,
-						   .name = names_string(name, strlen(name)),
+						   .name = names_label(name, strlen(name)),
 						   .kind = (uint16_t)kind,
 						   .elements = elements,
 						   .start_ns = clock_mono_ns() };
