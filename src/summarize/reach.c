@@ -22,16 +22,13 @@ static const char *host_of(const struct rank_hosts *hosts, int rank)
 	return NULL;
 }
 
-/* All ranks of this host are listed: who is not among them is elsewhere. */
-static bool knows_all_here(const struct rank_hosts *hosts)
+static int count_here(const struct rank_hosts *hosts)
 {
 	int cnt = 0;
 
-	if (hosts->here_cnt <= 0)
-		return false;
 	for (size_t i = 0; i < hosts->cnt; i++)
 		cnt += strcmp(hosts->list[i].host, hosts->here) == 0;
-	return cnt >= hosts->here_cnt;
+	return cnt;
 }
 
 static enum reach reach_of_rank(const struct rank_hosts *hosts, int rank)
@@ -39,7 +36,7 @@ static enum reach reach_of_rank(const struct rank_hosts *hosts, int rank)
 	const char *host = host_of(hosts, rank);
 
 	if (host == NULL)
-		return knows_all_here(hosts) ? REACH_ACROSS : REACH_UNKNOWN;
+		return hosts->complete ? REACH_ACROSS : REACH_UNKNOWN;
 	return strcmp(host, hosts->here) == 0 ? REACH_INSIDE : REACH_ACROSS;
 }
 
@@ -73,11 +70,15 @@ static enum reach reach_of_list(const struct rank_hosts *hosts, const struct rea
 
 enum reach reach_of(const struct rank_hosts *hosts, const struct reach_group *group)
 {
+	enum reach reach;
+
 	if (group->size == 1)
 		return REACH_INSIDE;
-	if (hosts->here_cnt > 0 && group->world_size > 0 && group->world_size <= hosts->here_cnt)
+	if (hosts->here == NULL)
+		return REACH_UNKNOWN;
+	reach = reach_of_list(hosts, group);
+	if (reach == REACH_UNKNOWN && group->world_size > 0 && group->size <= group->world_size &&
+	    group->world_size <= count_here(hosts))
 		return REACH_INSIDE;
-	if (hosts->here_cnt > 0 && group->size > hosts->here_cnt)
-		return REACH_ACROSS;
-	return hosts->here != NULL ? reach_of_list(hosts, group) : REACH_UNKNOWN;
+	return reach;
 }

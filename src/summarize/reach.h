@@ -20,7 +20,7 @@ struct rank_hosts {
 	const struct rank_host *list; /* ascending by rank, distinct; borrowed */
 	size_t cnt;
 	const char *here; /* the worker's own host; NULL: unknown */
-	int here_cnt;	  /* ranks it has, listed or not; 0: unknown */
+	bool complete;	  /* who isn't listed is on none of these hosts */
 };
 
 /* A group as its collectives tell of it. */

@@ -4,7 +4,9 @@
 #include "summarize/testtrace.h"
 
 /* Two hosts of two ranks; that of rank 4 is not known. */
-static const struct rank_host list[] = { { 0, "a" }, { 1, "a" }, { 2, "b" }, { 3, "b" } };
+static const struct rank_host list[] = {
+	{ 0, "a", false }, { 1, "a", false }, { 2, "b" }, { 3, "b" }
+};
 
 static void a_list_of_ranks_is_judged_by_their_hosts(void **state)
 {
@@ -28,7 +30,7 @@ static void a_list_of_ranks_is_judged_by_their_hosts(void **state)
 		{ "[0, 99999999999999999999999]", 2, REACH_UNKNOWN },
 		{ "all", 1, REACH_INSIDE },
 	};
-	const struct rank_hosts hosts = { list, ARRAY_SIZE(list), "a", 0 };
+	const struct rank_hosts hosts = { list, ARRAY_SIZE(list), "a", false };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
@@ -37,45 +39,45 @@ static void a_list_of_ranks_is_judged_by_their_hosts(void **state)
 			cases[i].reach);
 }
 
-/* How many ranks a host has is enough for some groups, and lists the others by their absence. */
-static void a_host_of_known_size_settles_more(void **state)
+/* Agents' records name no ranks: of a job of one host nobody has to. */
+static void a_job_of_one_host_stays_inside(void **state)
 {
-	static const struct {
-		const char *ranks;
-		int size, world_size, here_cnt;
-		enum reach reach;
-	} cases[] = {
-		{ "", 0, 2, 2, REACH_INSIDE },	      { "", 2, 8, 2, REACH_UNKNOWN },
-		{ "", 3, 8, 2, REACH_ACROSS },	      { "", 0, -1, 2, REACH_UNKNOWN },
-		{ "", 3, 8, 0, REACH_UNKNOWN },	      { "[0, 5]", 2, 8, 2, REACH_ACROSS },
-		{ "[0, 5]", 2, 8, 3, REACH_UNKNOWN }, { "[0, 1]", 2, 8, 3, REACH_INSIDE },
-	};
+	const struct rank_hosts hosts = { list, 2, "a", false },
+				both = { list, ARRAY_SIZE(list), "a", false };
 
 	(void)state;
-	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		const struct rank_hosts hosts = { list, 2, "a", cases[i].here_cnt };
-		const struct reach_group group = { cases[i].ranks, cases[i].size,
-						   cases[i].world_size };
+	assert_int_equal(reach_of(&hosts, &(struct reach_group){ "", 2, 2 }), REACH_INSIDE);
+	assert_int_equal(reach_of(&hosts, &(struct reach_group){ "", 2, 3 }), REACH_UNKNOWN);
+	assert_int_equal(reach_of(&hosts, &(struct reach_group){ "", 2, -1 }), REACH_UNKNOWN);
+	assert_int_equal(reach_of(&both, &(struct reach_group){ "", 2, 4 }), REACH_UNKNOWN);
+}
 
-		assert_int_equal(reach_of(&hosts, &group), cases[i].reach);
-	}
+static void who_is_not_in_a_complete_list_is_elsewhere(void **state)
+{
+	const struct rank_hosts hosts = { list, 2, "a", true };
+
+	(void)state;
+	assert_int_equal(reach_of(&hosts, &(struct reach_group){ "[0, 5]", 2, 8 }), REACH_ACROSS);
+	assert_int_equal(reach_of(&hosts, &(struct reach_group){ "[0, 1]", 2, 8 }), REACH_INSIDE);
+	assert_int_equal(reach_of(&hosts, &(struct reach_group){ "", 2, 8 }), REACH_UNKNOWN);
 }
 
 static void without_hosts_nothing_is_known(void **state)
 {
-	const struct rank_hosts none = { 0 }, strange = { list, ARRAY_SIZE(list), NULL, 0 };
+	const struct rank_hosts none = { 0 }, nowhere = { list, ARRAY_SIZE(list), NULL, false };
 	const struct reach_group group = { "[0, 1]", 2, 4 };
 
 	(void)state;
 	assert_int_equal(reach_of(&none, &group), REACH_UNKNOWN);
-	assert_int_equal(reach_of(&strange, &group), REACH_UNKNOWN);
+	assert_int_equal(reach_of(&nowhere, &group), REACH_UNKNOWN);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_list_of_ranks_is_judged_by_their_hosts),
-		cmocka_unit_test(a_host_of_known_size_settles_more),
+		cmocka_unit_test(a_job_of_one_host_stays_inside),
+		cmocka_unit_test(who_is_not_in_a_complete_list_is_elsewhere),
 		cmocka_unit_test(without_hosts_nothing_is_known),
 	};
 

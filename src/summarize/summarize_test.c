@@ -305,8 +305,9 @@ static void a_group_inside_a_host_is_measured_by_nvlink(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct summarize_options options = { .window = { .last_step = -1 },
-						     .hosts = { list, cases[i].known, "a", 0 } };
+		struct summarize_options options = {
+			.window = { .last_step = -1 }, .hosts = { list, cases[i].known, "a", false }
+		};
 		const enum resource links[] = { RESOURCE_NVLINK_TX, RESOURCE_NIC_TX };
 		const struct fp_function *f;
 		struct fingerprint fp;
@@ -314,6 +315,7 @@ static void a_group_inside_a_host_is_measured_by_nvlink(void **state)
 
 		assert_int_equal(trace_free(state), 0);
 		assert_int_equal(trace_new(state), 0);
+		trace.meta.world_size = 4;
 		event(KIND_PYTHON, "main", 0, 1000);
 		gather = trace_event(&trace, KIND_KERNEL, trace_lane(&trace, LANE_STREAM, 0, 20),
 				     "ncclDevKernel_AllGather_RING_LL", 100, 800);
@@ -339,11 +341,12 @@ static void a_function_of_both_kinds_of_groups_is_measured_by_the_longer(void **
 {
 	static const struct rank_host list[] = { { 0, "a" }, { 1, "a" }, { 2, "b" } };
 	const struct summarize_options options = { .window = { .last_step = -1 },
-						   .hosts = { list, 3, "a", 0 } };
+						   .hosts = { list, 3, "a", false } };
 	const struct fp_function *f;
 	struct fingerprint fp;
 
 	(void)state;
+	trace.meta.world_size = 4;
 	event(KIND_PYTHON, "main", 0, 4000);
 	for (int i = 0; i < 4; i++) {
 		uint32_t ranks = trace_name(&trace, i == 0 ? "[0, 2]" : "[0, 1]");
@@ -380,7 +383,7 @@ static void what_a_group_can_not_use_is_not_its_resource(void **state)
 	};
 	static const struct rank_host list[] = { { 0, "a" }, { 1, "a" }, { 2, "b" } };
 	const struct summarize_options options = { .window = { .last_step = -1 },
-						   .hosts = { list, 3, "a", 0 } };
+						   .hosts = { list, 3, "a", false } };
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct fingerprint fp;
@@ -388,6 +391,7 @@ static void what_a_group_can_not_use_is_not_its_resource(void **state)
 
 		assert_int_equal(trace_free(state), 0);
 		assert_int_equal(trace_new(state), 0);
+		trace.meta.world_size = 4;
 		event(KIND_PYTHON, "main", 0, 1000);
 		sum = trace_event(&trace, KIND_KERNEL, trace_lane(&trace, LANE_STREAM, 0, 20),
 				  "ncclKernel_AllReduce", 100, 800);

@@ -160,7 +160,10 @@ static enum reach find_reach(const struct pass *p, const struct event_args *args
 	return message && group.size != 2 && reach == REACH_ACROSS ? REACH_UNKNOWN : reach;
 }
 
-/* Groups are few, their collectives many. Returns -ENOMEM or an enum reach. */
+/*
+ * Groups are few, their collectives many. What processes send each other without a device goes
+ * over TCP, inside a host, too. Returns -ENOMEM or an enum reach.
+ */
 static int reach_of_exec(struct pass *p, const struct crit_exec *exec)
 {
 	const struct event_args *args = event_args_borrow(p->trace, &p->trace->events[exec->event]);
@@ -169,6 +172,8 @@ static int reach_of_exec(struct pass *p, const struct crit_exec *exec)
 	uint64_t key = (args != NULL ? (uint64_t)args->group_ranks << 32 : 0) | size << 1 | message;
 	uint32_t known = idmap_get(&p->reaches, key);
 
+	if (!is_device_exec(&p->trace->events[exec->event]))
+		return REACH_UNKNOWN;
 	if (known == IDMAP_NONE) {
 		known = find_reach(p, args, message);
 		if (idmap_set(&p->reaches, key, known) < 0)
