@@ -21,8 +21,9 @@ AUDIT = struct.Struct("<QQQQII")
 RECORD = struct.Struct("<qqIHHQ")
 RING = 16384
 ORDER_AT = HEAD.size + 8
+AUDIT_AT = ORDER_AT + ORDER.size
 CANCELLED_AT = ORDER_AT + 32
-TAKEN_AT = ORDER_AT + ORDER.size + AUDIT.size
+TAKEN_AT = AUDIT_AT + AUDIT.size
 RING_AT = TAKEN_AT + 8
 
 HELLO, BEGUN, DONE, MISSED, BYE = 1, 2, 3, 4, 5
@@ -92,6 +93,11 @@ class Worker:
         fields = (start, window_ns, least, most, 0, stride, source, hz, exact, 0)
         ORDER.pack_into(self.block, ORDER_AT, *fields)
         struct.pack_into("<Q", self.block, HEAD.size, number)
+
+    def audit(self, number: int, start: int, slice_steps: int, slices: int) -> None:
+        """Of the collectors that are always on."""
+        AUDIT.pack_into(self.block, AUDIT_AT, 0, start, slice_steps, slices, 0, 0)
+        struct.pack_into("<Q", self.block, AUDIT_AT, number)
 
     def cancel(self) -> None:
         struct.pack_into("<I", self.block, CANCELLED_AT, 1)

@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from typing import Any, Dict, List, Optional
 
@@ -488,6 +489,32 @@ class OwnWindows(HookTest):
         late = [s for s in recorder.samples() if s.time_ns > done_ns]
         ticks = {s.time_ns for s in late if s.detail & r.SAMPLE_WINDOW}
         self.assertLessEqual(len(ticks), 1)  # the one that was under way
+
+    def test_a_job_that_stands_still_in_an_audits_pause_is_looked_at(self) -> None:
+        stop = os.path.join(self.folder, "stop")
+        begin_s = time.monotonic()
+        seen: List[bool] = []
+
+        def poll(worker: d.Worker) -> None:
+            if worker.step() > 0 and not seen:
+                seen.append(False)
+                worker.audit(1, worker.step() + 20, 10**9, 2)  # off, without an end
+            if worker.step() < 300 or seen[-1]:
+                return
+            recorder = r.Recorder(worker)
+            stacks = (recorder.stack(s.extra) for s in recorder.samples())
+            seen.append(any("stands_here" in stack for stack in stacks))
+            if seen[-1] or time.monotonic() - begin_s > 60:
+                open(stop, "w").close()
+
+        self.daemon.on_poll = poll
+        run = self.run_job("standing.py", 300, stop)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        self.assertTrue(seen[-1])
+        worker = self.only_worker()
+        first_ns, last_ns = (worker.marks()[at].time_ns for at in (200, -1))
+        paused = [s for s in r.Recorder(worker).samples() if first_ns < s.time_ns < last_ns]
+        self.assertEqual(paused, [])
 
     def test_a_program_that_ends_inside_its_window(self) -> None:
         self.order_when(50, 200, window_ns=10**12, source=d.SOURCE_AGENT)

@@ -132,7 +132,7 @@ static void apply(void)
 		lane_open_window((uint32_t)collectors.order_id);
 	else
 		lane_close_window();
-	sampler_set(window ? SAMPLER_WINDOW : always ? SAMPLER_ALWAYS : SAMPLER_OFF, hz);
+	sampler_set(window ? SAMPLER_WINDOW : always ? SAMPLER_ALWAYS : SAMPLER_PAUSED, hz);
 	gpucalls_watch(window || always);
 	nccl_watch(window ? NCCL_WINDOW : always ? NCCL_ALWAYS : NCCL_OFF);
 	if (!have(FLIGHT_SOURCE_OPERATORS))

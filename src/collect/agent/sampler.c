@@ -53,6 +53,8 @@ static struct sampler {
 	size_t target_cnt;
 	int64_t listed_ns, accounted_ns;
 	uint32_t gil_holder;
+	uint64_t step; /* while paused: the latest, since when, and how long the one before took */
+	int64_t step_ns, gap_ns;
 	struct account account;
 	struct code_slot codes[CODE_SLOTS];
 } sampler = { .account = ACCOUNT_NONE };
@@ -358,6 +360,30 @@ static uint32_t rate_of(uint32_t mode)
 	return mode == SAMPLER_WINDOW ? hz : SAMPLER_ALWAYS_HZ;
 }
 
+/* Whether the training thread stands where it stood, much longer than its iterations take. */
+static bool stands_still(const struct flight *flight, int64_t now_ns)
+{
+	uint64_t step = atomic_load_explicit(&flight->block.worker_step, memory_order_relaxed);
+
+	if (step != sampler.step) {
+		sampler.gap_ns = sampler.step_ns != 0 ? now_ns - sampler.step_ns : 0;
+		sampler.step = step;
+		sampler.step_ns = now_ns;
+	}
+	return now_ns - sampler.step_ns > NSEC_PER_SEC + 2 * sampler.gap_ns;
+}
+
+static uint32_t mode_now(const struct flight *flight, int64_t now_ns)
+{
+	uint32_t mode = atomic_load_explicit(&sampler.mode, memory_order_acquire);
+
+	if (mode != SAMPLER_PAUSED)
+		sampler.step_ns = 0; /* the next pause has a time of its own */
+	else
+		mode = stands_still(flight, now_ns) ? SAMPLER_ALWAYS : SAMPLER_OFF;
+	return mode;
+}
+
 static void tick(struct flight *flight, uint32_t mode, int64_t now_ns)
 {
 	if (mode != SAMPLER_OFF && sampler.stacks)
@@ -374,12 +400,14 @@ static void *run(_unused_ void *arg)
 	(void)prctl(PR_SET_NAME, "pt-sampler");
 	for (;;) {
 		uint32_t wake = atomic_load_explicit(&sampler.wake, memory_order_acquire);
-		uint32_t mode = atomic_load_explicit(&sampler.mode, memory_order_acquire);
-		int64_t period_ns = NSEC_PER_SEC / rate_of(mode), now_ns = clock_mono_ns();
 		struct flight *flight = lane_flight();
+		int64_t now_ns = clock_mono_ns(), period_ns;
+		uint32_t mode;
 
 		if (flight == NULL)
 			return NULL;
+		mode = mode_now(flight, now_ns);
+		period_ns = NSEC_PER_SEC / rate_of(mode);
 		tick(flight, mode, now_ns);
 		due_ns += period_ns;
 		if (due_ns < now_ns - period_ns) {

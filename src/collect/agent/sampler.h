@@ -17,7 +17,11 @@
 #define SAMPLER_WINDOW_HZ 500u
 #define SAMPLER_MAX_HZ 5000u /* a daemon that asks for more gets this */
 
-enum sampler_mode { SAMPLER_OFF, SAMPLER_ALWAYS, SAMPLER_WINDOW };
+/*
+ * Paused: not while iterations go on. A job whose training thread ended none for a while is looked
+ * at as always: what it stands in would be in no record else.
+ */
+enum sampler_mode { SAMPLER_OFF, SAMPLER_PAUSED, SAMPLER_ALWAYS, SAMPLER_WINDOW };
 
 /* Starts the thread, once in a process. stacks: pystack_open() succeeded. Returns 0 or -errno. */
 _must_check_ int sampler_start(bool stacks);
