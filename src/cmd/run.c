@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char help[] =
@@ -222,6 +223,31 @@ static int set_metrics(int option, const char *text, struct run_options *options
 	return 0;
 }
 
+static int set_gpu_samples(const char *text, struct run_options *options, struct err *err)
+{
+	struct stat about;
+
+	options->gpu_samples = text;
+	if (strcmp(text, "own") == 0 || strcmp(text, "none") == 0)
+		return 0;
+	if (stat(text, &about) == 0 && !S_ISDIR(about.st_mode))
+		return err_set(err, EINVAL,
+			       "--gpu-samples: expected own, none or a folder, found %s", text);
+	return 0;
+}
+
+/* The other container may make it later: that is no error. */
+static void look_at_gpu_samples(const char *from)
+{
+	if (from == NULL || strcmp(from, "own") == 0 || strcmp(from, "none") == 0 ||
+	    access(from, R_OK | X_OK) == 0)
+		return;
+	log_line(LOG_WARNING,
+		 "event=no-gpu-samples dir=\"%s\" why=\"%s\" effect=\"no hardware counters of GPUs "
+		 "until 'perftracker gpu-sampler' writes there\"",
+		 from, strerror(errno));
+}
+
 /* Returns 0, 1 when help was printed, -EINVAL. */
 static int parse_options(int argc, char **argv, struct run_options *options,
 			 struct numbers *numbers, struct err *err)
@@ -238,10 +264,12 @@ static int parse_options(int argc, char **argv, struct run_options *options,
 		if (option == '?')
 			ret = err_set(err, EINVAL, "%s: unknown option or missing value",
 				      argv[optind - 1]);
+		else if (optarg != NULL && strcmp(optarg, "--") == 0) /* meant to end them */
+			ret = err_set(err, EINVAL, "--%s: missing value", option_name(option));
 		else if (option == OPT_OUT)
 			options->out_dir = optarg;
 		else if (option == OPT_GPU_SAMPLES)
-			options->gpu_samples = optarg;
+			ret = set_gpu_samples(optarg, options, err);
 		else if (option == OPT_GPU_CALLS)
 			options->gpu_calls = true;
 		else if (option == OPT_KEEP)
@@ -351,5 +379,6 @@ int cmd_run(int argc, char **argv)
 	options.program = program;
 	options.out_dir = out_dir;
 	look_at_terminal(&options);
+	look_at_gpu_samples(options.gpu_samples);
 	return supervise(&options, argv + optind);
 }

@@ -35,6 +35,8 @@ USAGE = {
     "dump.format": ["dump", "--format", "html", "job/rank0.json"],
     "dump.top": ["dump", "--top", "-4", "job/rank0.json"],
     "summarize.rank": ["summarize", "--rank", "-2", "job/rank0.json", "-o", "x.ptfp"],
+    "run.no-value": ["run", "--gpu-samples", "--", "true"],
+    "run.no-folder": ["run", "--gpu-samples", "job/rank0.json", "--", "true"],
     "summarize.steps": ["summarize", "--steps", "four", "job/rank0.json", "-o", "x.ptfp"],
 }
 

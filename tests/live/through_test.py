@@ -146,6 +146,12 @@ class Through(LiveTest):
         self.assertEqual((done.stdout, done.returncode), (b"out\n", 4))
         self.assertIn(b"the job runs unwatched", done.stderr)
 
+    def test_a_folder_of_gpu_samples_that_is_not_there_yet_is_told(self) -> None:
+        for folder, told in ((self.folder / "later", True), (self.folder, False)):
+            done = self.run_job("--gpu-samples", str(folder), "--", "true")
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(b"event=no-gpu-samples" in done.stderr, told, done.stderr)
+
     def test_a_prepared_directory_of_others_is_refused_and_the_command_runs(self) -> None:
         (self.folder / "perftracker").mkdir(mode=0o777)
         (self.folder / "perftracker").chmod(0o777)
