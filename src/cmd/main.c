@@ -58,6 +58,7 @@ static int flushed(int status)
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "--help";
+	char title[64];
 
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
 		print_help(stdout);
@@ -68,8 +69,11 @@ int main(int argc, char **argv)
 		return flushed(EXIT_DONE);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		if (strcmp(commands[i].name, name) == 0)
-			return flushed(commands[i].run(argc - 1, argv + 1));
+		if (strcmp(commands[i].name, name) != 0)
+			continue;
+		(void)snprintf(title, sizeof(title), "perftracker %s", commands[i].name);
+		argv[1] = title; /* getopt_long() complains in its name */
+		return flushed(commands[i].run(argc - 1, argv + 1));
 	}
 	fprintf(stderr, "perftracker: no command '%s'. 'perftracker --help' lists the commands.\n",
 		name);

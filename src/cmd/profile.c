@@ -34,34 +34,42 @@ struct profile_options {
 	double window_s, timeout_s;
 };
 
-/* Returns 0, 1 when help was printed, -EINVAL. */
+/* Returns 0, or -EINVAL when it was said what is wrong. */
+static int take_option(int option, struct profile_options *ret)
+{
+	if (option == 's') {
+		ret->socket = optarg;
+		return 0;
+	}
+	if (option != 'w' && option != 't')
+		(void)cmd_try_help("profile");
+	else if (option == 'w' && cmd_parse_double(optarg, 0, 600, &ret->window_s) < 0)
+		(void)cmd_bad_value("profile", "window", "0 to 600 seconds");
+	else if (option == 't' && cmd_parse_double(optarg, 0.001, 86400, &ret->timeout_s) < 0)
+		(void)cmd_bad_value("profile", "timeout", "0.001 to 86400 seconds");
+	else
+		return 0;
+	return -EINVAL;
+}
+
+/* Returns 0, 1 when help was printed, -EINVAL when it was said what is wrong. */
 static int parse_options(int argc, char **argv, struct profile_options *ret)
 {
 	int option;
 
 	optind = 1;
 	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
-		char *end = NULL;
-
 		if (option == 'h') {
 			(void)fputs(help, stdout);
 			return 1;
 		}
-		if (option == 's')
-			ret->socket = optarg;
-		else if (option == 'w')
-			ret->window_s = strtod(optarg, &end);
-		else if (option == 't')
-			ret->timeout_s = strtod(optarg, &end);
-		else
-			return -EINVAL;
-		if (end != NULL && (end == optarg || *end != '\0'))
+		if (take_option(option, ret) < 0)
 			return -EINVAL;
 	}
-	return optind == argc && ret->window_s >= 0 && ret->window_s <= 600 && ret->timeout_s > 0 &&
-			       ret->timeout_s <= 86400
-		       ? 0
-		       : -EINVAL;
+	if (optind == argc)
+		return 0;
+	(void)cmd_usage_error("profile", "unexpected '%s'", argv[optind]);
+	return -EINVAL;
 }
 
 int cmd_profile(int argc, char **argv)
@@ -71,12 +79,8 @@ int cmd_profile(int argc, char **argv)
 	struct err err = { "" };
 	int ret = parse_options(argc, argv, &options), fd;
 
-	if (ret != 0) {
-		if (ret < 0)
-			(void)fprintf(stderr,
-				      "perftracker profile: see perftracker profile --help\n");
-		return ret < 0 ? EXIT_USAGE : 0;
-	}
+	if (ret != 0)
+		return ret < 0 ? EXIT_USAGE : EXIT_DONE;
 	fd = ask_open(options.socket, MSG_REQUEST, (uint64_t)(options.window_s * NSEC_PER_SEC),
 		      &err);
 	ret = fd < 0 ? fd : ask_next(fd, (int)(options.timeout_s * 1000), &answer, &err);

@@ -196,7 +196,7 @@ static int collect(const char *socket, message_vec *ret, struct overhead *ret_ov
 	return r;
 }
 
-/* Returns 0, 1 when help was printed, -EINVAL. */
+/* Returns 0, 1 when help was printed, -EINVAL when it was said what is wrong. */
 static int parse_options(int argc, char **argv, const char **ret_socket, bool *ret_json)
 {
 	int option;
@@ -207,15 +207,22 @@ static int parse_options(int argc, char **argv, const char **ret_socket, bool *r
 			(void)fputs(help, stdout);
 			return 1;
 		}
-		if (option == 's')
+		if (option == 's') {
 			*ret_socket = optarg;
-		else if (option == 'f' &&
-			 (strcmp(optarg, "text") == 0 || strcmp(optarg, "json") == 0))
-			*ret_json = strcmp(optarg, "json") == 0;
-		else
+		} else if (option != 'f') {
+			(void)cmd_try_help("status");
 			return -EINVAL;
+		} else if (strcmp(optarg, "text") != 0 && strcmp(optarg, "json") != 0) {
+			(void)cmd_bad_value("status", "format", "text or json");
+			return -EINVAL;
+		} else {
+			*ret_json = strcmp(optarg, "json") == 0;
+		}
 	}
-	return optind == argc ? 0 : -EINVAL;
+	if (optind == argc)
+		return 0;
+	(void)cmd_usage_error("status", "unexpected '%s'", argv[optind]);
+	return -EINVAL;
 }
 
 int cmd_status(int argc, char **argv)
@@ -227,12 +234,8 @@ int cmd_status(int argc, char **argv)
 	bool json = false;
 	int ret = parse_options(argc, argv, &socket, &json);
 
-	if (ret != 0) {
-		if (ret < 0)
-			(void)fprintf(stderr,
-				      "perftracker status: see perftracker status --help\n");
-		return ret < 0 ? EXIT_USAGE : 0;
-	}
+	if (ret != 0)
+		return ret < 0 ? EXIT_USAGE : EXIT_DONE;
 	ret = collect(socket, &lines, &overhead, &err);
 	if (ret < 0) {
 		(void)fprintf(stderr, "perftracker status: %s\n", err.text);
