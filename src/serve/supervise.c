@@ -90,9 +90,15 @@ static bool await_ready(int fd, struct daemon_ready *ret)
 static void start_daemon(struct supervisor *s)
 {
 	struct daemon_ready ready = { .text = "the daemon did not start in time" };
+	char agent[PATH_MAX], package[PATH_MAX];
 	struct err err;
 	int fds[2];
 
+	/* Else nobody would ever connect to it. */
+	if (attach_find(s->options->program, agent, package, &err) < 0) {
+		unwatched(err.text);
+		return;
+	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) {
 		unwatched(strerror(errno));
 		return;

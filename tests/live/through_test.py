@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
 import signal
+import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from live import LiveTest, children  # noqa: E402
+from live import PROGRAM, LiveTest, children  # noqa: E402
 
 TRAPS = (
     "trap 'echo got-%s; exit 7' %s; echo ready; i=0; "
@@ -145,6 +147,23 @@ class Through(LiveTest):
         done = self.run_job("--", "sh", "-c", "echo out; exit 4")
         self.assertEqual((done.stdout, done.returncode), (b"out\n", 4))
         self.assertIn(b"the job runs unwatched", done.stderr)
+
+    def test_without_its_package_there_is_no_daemon_and_the_command_runs(self) -> None:
+        alone = self.folder / "bin" / "perftracker"
+        alone.parent.mkdir()
+        shutil.copy(PROGRAM, alone)
+        self.env["PERFTRACKER_AGENT"] = "/dev/null"  # found
+        self.env.pop("PERFTRACKER_PYTHONPATH", None)
+        words = ("--metrics", "0", "--out", self.out, "--", "sh", "-c", "echo out; exit 4")
+        done = subprocess.run(
+            [alone, "run", *words],
+            capture_output=True, env=self.env, timeout=60,
+        )  # fmt: skip
+        self.assertEqual((done.stdout, done.returncode), (b"out\n", 4))
+        self.assertIn(b"the Python package was not found", done.stderr)
+        self.assertIn(b"the job runs unwatched", done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertFalse(self.out.exists())
 
     def test_a_folder_of_gpu_samples_that_is_not_there_yet_is_told(self) -> None:
         for folder, told in ((self.folder / "later", True), (self.folder, False)):
