@@ -8,6 +8,8 @@ and again that our own collectors or torch.profiler record, by turns. Watching: 
 of the median iterations of neighbouring runs. Windows: the ratio of the median
 iterations in and outside of the windows of one run, so that slow changes of the machine
 cancel. The stall is the longest iteration within half a second of a window's end.
+CPU is the mean CPU time of the whole process in an iteration, with our threads in it: it
+tells the cost apart from who else had the CPUs.
 """
 
 from __future__ import annotations
@@ -38,12 +40,15 @@ STALL_S = 0.5
 class Iteration(NamedTuple):
     begin_s: float
     ms: float
+    cpu_ms: float
     in_window: bool
 
 
 class Result(NamedTuple):
     outside_ms: float
     inside_ms: float
+    outside_cpu_ms: float
+    inside_cpu_ms: float
     windows: int
     stall_ms: float
     report_s: float  # from the end of a window to its report
@@ -53,7 +58,10 @@ def read_times(path: pathlib.Path) -> list[Iteration]:
     """Without the first fifth: there the job warms up and the tool learns."""
     rows = [line.split() for line in path.read_text().splitlines()]
     rows = rows[len(rows) // 5 :]
-    return [Iteration(float(begin), float(ms), window == "1") for begin, ms, window in rows]
+    return [
+        Iteration(float(begin), float(ms), float(cpu), window == "1")
+        for begin, ms, cpu, window in rows
+    ]
 
 
 def ends_of_windows(times: list[Iteration]) -> list[float]:
@@ -75,6 +83,10 @@ def report_delay(out: pathlib.Path, end_s: float) -> float:
 def median(values: list[float]) -> float:
     known = [value for value in values if value == value]
     return statistics.median(known) if known else NAN
+
+
+def mean(values: list[float]) -> float:
+    return statistics.fmean(values) if values else NAN
 
 
 def command_of(mode: str, out: pathlib.Path, size: tuple[int, int, int, int]) -> list[str]:
@@ -112,29 +124,48 @@ def run(mode: str, size: tuple[int, int, int, int]) -> Result | None:
         return Result(
             outside_ms=median([one.ms for one in times if not one.in_window]),
             inside_ms=median([one.ms for one in times if one.in_window]),
+            outside_cpu_ms=mean([one.cpu_ms for one in times if not one.in_window]),
+            inside_cpu_ms=mean([one.cpu_ms for one in times if one.in_window]),
             windows=len(ends),
             stall_ms=median([longest_near(times, end_s) for end_s in ends]),
             report_s=median([report_delay(out, end_s) for end_s in ends]),
         )
 
 
+def spread(ratios: list[float]) -> str:
+    return f"x{median(ratios):.4f} ({min(ratios):.4f}..{max(ratios):.4f})"
+
+
+def outside_text(runs: list[Result], off: list[Result]) -> str:
+    pairs = list(zip(runs, off, strict=False))
+    if not pairs:
+        return ""
+    times = [ours.outside_ms / theirs.outside_ms for ours, theirs in pairs]
+    cpu = [ours.outside_cpu_ms / theirs.outside_cpu_ms for ours, theirs in pairs]
+    return f", of off {spread(times)}, CPU {spread(cpu)}"
+
+
+def windows_text(runs: list[Result]) -> str:
+    runs = [one for one in runs if one.windows > 0]
+    if not runs:
+        return ""
+    times = [one.inside_ms / one.outside_ms for one in runs]
+    cpu = [one.inside_cpu_ms / one.outside_cpu_ms for one in runs]
+    return (
+        f", {sum(one.windows for one in runs)} windows: {spread(times)}, CPU {spread(cpu)}"
+        f", longest iteration at the end {median([one.stall_ms for one in runs]):.1f} ms"
+        f", report after {median([one.report_s for one in runs]):.2f} s"
+    )
+
+
 def print_size(name: str, results: dict[str, list[Result]]) -> None:
-    off = [one.outside_ms for one in results["off"]]
     for mode, runs in results.items():
         if not runs:
             continue
-        outside = [one.outside_ms for one in runs]
-        line = f"{name:6s} {mode:8s} iteration {median(outside):7.3f} ms"
-        ratios = [ours / theirs for ours, theirs in zip(outside, off, strict=False)]
-        if ratios and mode != "off":
-            line += f"  x{median(ratios):.4f} of off ({min(ratios):.4f}..{max(ratios):.4f})"
-        if sum(one.windows for one in runs) > 0:
-            inside = [one.inside_ms / one.outside_ms for one in runs if one.windows > 0]
-            line += f"  {sum(one.windows for one in runs)} windows: x{median(inside):.4f}"
-            line += f" ({min(inside):.4f}..{max(inside):.4f})"
-            line += f", longest iteration at the end {median([r.stall_ms for r in runs]):.1f} ms"
-            line += f", report after {median([r.report_s for r in runs]):.2f} s"
-        print(line, flush=True)
+        line = f"{name:6s} {mode:8s} iteration {median([one.outside_ms for one in runs]):7.3f} ms"
+        line += f", CPU {median([one.outside_cpu_ms for one in runs]):7.3f} ms"
+        line += outside_text(runs, results["off"]) if mode != "off" else ""
+        print(line + windows_text(runs), flush=True)
 
 
 def main() -> int:
