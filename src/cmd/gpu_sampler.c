@@ -27,7 +27,8 @@ static const char help[] =
 	"\n"
 	"  perftracker gpu-sampler /shared/gpus\n"
 	"\n"
-	"  --cupti PATH       the library, when it is not where the loader or CUDA has it\n"
+	"  --cupti PATH       the library, when neither the loader nor the Python of PATH (pip's\n"
+	"                     wheel) nor /usr/local/cuda has it; $PERFTRACKER_CUPTI otherwise\n"
 	"  --window           until standard input is closed, from the beginning: as 'run'\n"
 	"                     starts it\n"
 	"  -h, --help         this text\n";

@@ -5,6 +5,7 @@
  * Source: API references of CUDA's driver, NVML, CUPTI, NCCL, HIP and rocprofiler-sdk; NVIDIA's
  * driver documentation of NVreg_RestrictProfilingToAdminUsers (/proc/driver/nvidia/params).
  */
+#include "collect/host/cuptipath.h"
 #include "doctor/check.h"
 #include "doctor/child.h"
 
@@ -256,8 +257,35 @@ static void ask_cupti(void *handle, int fd)
 	if (!RESOLVE(version, handle, "cuptiGetVersion") || version(&number) != 0)
 		dprintf(fd, "error=libcupti does not tell its version\n");
 	else
-		dprintf(fd, "version=%u\npm=%d\n", number,
-			dlsym(handle, "cuptiPmSamplingEnable") != NULL);
+		dprintf(fd, "version=%u\n", number);
+}
+
+static void ask_pm_sampling(void *handle, int fd)
+{
+	void *symbol = dlsym(handle, "cuptiPmSamplingEnable");
+	Dl_info info = { 0 };
+
+	if (symbol == NULL)
+		dprintf(fd, "error=it has no PM sampling\n");
+	else if (dladdr(symbol, &info) != 0 && info.dli_fname != NULL)
+		dprintf(fd, "file=%s\n", info.dli_fname);
+}
+
+/* As the sampler looks for it; not the copy of an older CUDA that kernels are traced by. */
+static void tell_pm_sampling(const struct doctor *doctor, char *ret, size_t size)
+{
+	char text[LIBRARY_TEXT], file[512];
+	struct doctor_result ignored = { 0 };
+	struct cuptipath paths;
+	const struct library library = { .names = paths.names, .ask = ask_pm_sampling };
+
+	cuptipath_find(look_env(doctor, CUPTIPATH_ENV), look_env(doctor, "PATH"), &paths);
+	if (ask_library(doctor, &library, false, text, sizeof(text), &ignored) &&
+	    facts_get(text, "file", file, sizeof(file)))
+		(void)snprintf(ret, size, "PM sampling by %s", file);
+	else
+		(void)snprintf(ret, size,
+			       "no PM sampling: no " CUPTI_SONAME " of CUDA 13 that opens");
 }
 
 /* The copy that torch has mapped is the one that a job must use: two collide. */
@@ -265,7 +293,7 @@ void check_cupti(const struct doctor *doctor, struct doctor_result *ret)
 {
 	static const char *const names[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
 					     NULL };
-	char text[LIBRARY_TEXT], path[512], version[32] = "?", pm[4] = "0";
+	char text[LIBRARY_TEXT], path[512], version[32] = "?", sampling[600];
 	bool mapped = facts_get(doctor->python, "libcupti", path, sizeof(path));
 	const struct library library = {
 		.names = names,
@@ -276,10 +304,9 @@ void check_cupti(const struct doctor *doctor, struct doctor_result *ret)
 	if (!ask_library(doctor, &library, false, text, sizeof(text), ret))
 		return;
 	(void)facts_get(text, "version", version, sizeof(version));
-	(void)facts_get(text, "pm", pm, sizeof(pm));
-	check_set(ret, DOCTOR_OK, "API version %s%s%s%s", version,
-		  pm[0] == '1' ? ", with PM sampling" : ", without PM sampling",
-		  mapped ? ", of torch: " : "", mapped ? path : "");
+	tell_pm_sampling(doctor, sampling, sizeof(sampling));
+	check_set(ret, DOCTOR_OK, "API version %s%s%s; %s", version, mapped ? ", of torch: " : "",
+		  mapped ? path : "", sampling);
 }
 
 static void ask_nccl(void *handle, int fd)

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/symbols.h"
+#include "collect/host/cuptipath.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,12 +12,6 @@
 
 #define CUDA_SONAME "libcuda.so.1"
 #define UUID_BYTES 16
-
-/* Where a host's toolkit has it, when the loader does not find it. */
-static const char *const toolkits[] = {
-	"/usr/local/cuda/lib64/libcupti.so.13",
-	"/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13",
-};
 
 struct pm_device {
 	struct pmsampler *sampler;
@@ -106,14 +101,17 @@ static int open_cuda(struct pmsampler *sampler)
 
 static int open_library(struct pmsampler *sampler)
 {
+	const char *named = sampler->setup.library;
+	struct cuptipath paths;
 	char ignored[GPUHW_WHY];
-	int error = pm_library_open(&sampler->library, sampler->setup.library, sampler->why);
+	int error = -ENODEV;
 
-	for (size_t i = 0;
-	     i < ARRAY_SIZE(toolkits) && error == -ENODEV && sampler->setup.library == NULL; i++) {
-		if (pm_library_open(&sampler->library, toolkits[i], ignored) == 0)
-			error = 0;
-	}
+	cuptipath_find(named != NULL ? named : getenv(CUPTIPATH_ENV), getenv("PATH"), &paths);
+	for (size_t i = 0; paths.names[i] != NULL && error == -ENODEV; i++)
+		error = pm_library_open(&sampler->library, paths.names[i],
+					i == 0 ? sampler->why : ignored);
+	if (error == 0)
+		sampler->why[0] = '\0';
 	return error;
 }
 

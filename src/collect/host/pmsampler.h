@@ -16,7 +16,7 @@
 struct pmsampler;
 
 struct pmsampler_setup {
-	const char *library; /* path; NULL: the copy that is mapped, or found */
+	const char *library; /* path; NULL: as collect/host/cuptipath.h finds it */
 	/* As in struct pm_setup; arg is handed to it. */
 	bool (*free_counters)(void *arg, const char *chip);
 	void *arg;

@@ -2,6 +2,7 @@
 #include "collect/host/pmsampling.h"
 
 #include "base/symbols.h"
+#include "collect/host/cuptipath.h"
 #include "collect/host/pmsampling_parts.h"
 
 #include <dlfcn.h>
@@ -9,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CUPTI_SONAME "libcupti.so.13"
 #define CANDIDATES_MAX 2
 #define SHARE(metric) metric ".avg.pct_of_peak_sustained_elapsed"
 #define RATE(metric) metric ".sum.per_second"
