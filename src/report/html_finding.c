@@ -182,14 +182,15 @@ static void about_victims(struct str *out, const struct finding *finding)
 
 static void about_stack(struct str *out, const struct finding *finding)
 {
-	size_t first = finding->stack_cnt > 12 ? finding->stack_cnt - 12 : 0;
+	size_t cnt = phrase_caller_cnt(finding);
+	size_t first = cnt > 12 ? cnt - 12 : 0;
 
-	if (finding->stack_cnt == 0)
+	if (cnt == 0)
 		return;
 	str_append(out, "<dt>Called by</dt><dd><code>");
 	if (first > 0)
 		str_append(out, "... \xe2\x80\xba ");
-	for (size_t i = first; i < finding->stack_cnt; i++) {
+	for (size_t i = first; i < cnt; i++) {
 		str_append(out, i > first ? " \xe2\x80\xba <bdi>" : "<bdi>");
 		markup_text_short(out, finding->stack[i], 200);
 		str_append(out, "</bdi>");

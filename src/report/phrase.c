@@ -173,6 +173,13 @@ static void ranks_subject(struct str *out, const int *ranks, size_t cnt)
 	}
 }
 
+size_t phrase_caller_cnt(const struct finding *finding)
+{
+	size_t cnt = finding->stack_cnt;
+
+	return cnt > 0 && strcmp(finding->stack[cnt - 1], finding->name) == 0 ? cnt - 1 : cnt;
+}
+
 void phrase_subject(struct str *out, const struct finding *finding)
 {
 	if (finding->all_workers && finding->rank_cnt > 1) {

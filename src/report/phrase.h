@@ -34,6 +34,9 @@ void phrase_value(struct str *out, const struct finding_value *value);
 void phrase_ranks(struct str *out, const struct finding *finding, size_t max_cells);
 void phrase_rank_list(struct str *out, const int *ranks, size_t cnt, size_t max_cells);
 
+/* How many frames of the stack called the function: mostly it is itself the last. */
+size_t phrase_caller_cnt(const struct finding *finding);
+
 /* "rank 2", "ranks 0-3", "all 4 workers". world_size 0: unknown. */
 void phrase_subject(struct str *out, const struct finding *finding);
 

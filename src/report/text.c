@@ -336,13 +336,14 @@ static void where_detail(struct text_writer *w, const struct finding *finding)
 
 static void stack_detail(struct text_writer *w, const struct finding *finding)
 {
-	size_t shown = w->verbose ? finding->stack_cnt : MIN(finding->stack_cnt, (size_t)4);
+	size_t cnt = phrase_caller_cnt(finding);
+	size_t shown = w->verbose ? cnt : MIN(cnt, (size_t)4);
 	struct str text = { 0 };
 
-	if (shown < finding->stack_cnt)
+	if (shown < cnt)
 		str_append(&text, "... > ");
-	for (size_t i = finding->stack_cnt - shown; i < finding->stack_cnt; i++) {
-		str_append(&text, i > finding->stack_cnt - shown ? " > " : "");
+	for (size_t i = cnt - shown; i < cnt; i++) {
+		str_append(&text, i > cnt - shown ? " > " : "");
 		clean_append_short(&text, finding->stack[i], 120);
 	}
 	detail(w, "called by", &text);
