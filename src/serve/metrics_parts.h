@@ -79,6 +79,7 @@ struct metrics_xpu *metrics_xpu_free(struct metrics_xpu *xpu);
 struct metrics_xpu_event {
 	const struct metrics_worker *worker;
 	const char *operation; /* as we call it */
+	const char *dtype;     /* as we call it; "unknown" */
 	const char *transport; /* "IntraNode", "InterNode" */
 	int64_t dur_ns, bytes; /* -1: unknown */
 	double bus_bytes;      /* 0: unknown */
@@ -87,9 +88,9 @@ struct metrics_xpu_event {
 void metrics_xpu_collective(struct metrics_xpu *xpu, const struct metrics_xpu_event *event);
 void metrics_xpu_kernel(struct metrics_xpu *xpu, const struct metrics_worker *worker,
 			const char *kind, int64_t dur_ns);
-/* flop 0: as metrics_xpu_kernel(). */
+/* dtype: as matmul_type_name() has it. flop 0: as metrics_xpu_kernel(). */
 void metrics_xpu_matmul(struct metrics_xpu *xpu, const struct metrics_worker *worker,
-			int64_t dur_ns, double flop);
+			const char *dtype, int64_t dur_ns, double flop);
 void metrics_xpu_state(struct metrics_xpu *xpu, const struct metrics_worker *worker,
 		       uint32_t phase);
 

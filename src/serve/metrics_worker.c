@@ -261,6 +261,7 @@ void metrics_settle(void *owner, const struct match_member *member, int64_t last
 			worker->host->xpu,
 			&(struct metrics_xpu_event){ .worker = worker,
 						     .operation = operation->words.operation,
+						     .dtype = operation->words.dtype,
 						     .transport = local ? "IntraNode" : "InterNode",
 						     .dur_ns = member->dur_ns,
 						     .bytes = member->bytes,

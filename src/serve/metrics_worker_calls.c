@@ -23,7 +23,7 @@ static void take_matmul(struct metrics_worker *worker, int64_t dur_ns, const str
 		metrics_observe(metrics, series_of(worker, METRIC_MATMUL_RATE, type),
 				llround(mflop * NSEC_PER_SEC / (double)dur_ns));
 	if (worker->host->xpu != NULL)
-		metrics_xpu_matmul(worker->host->xpu, worker, dur_ns, mflop * 1e6);
+		metrics_xpu_matmul(worker->host->xpu, worker, type, dur_ns, mflop * 1e6);
 }
 
 void metrics_take_timed(struct metrics_worker *worker, const struct ring_record *timed,

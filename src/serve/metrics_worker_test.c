@@ -285,7 +285,9 @@ static void collectives_on_the_gpu_end_together(void **state)
 	expect(two.host, "collective_bus_rate_bytes_per_second_bucket{rank=\"0\",local_rank=\"0\","
 			 "operation=\"all_reduce\",backend=\"nccl\",dtype=\"bfloat16\","
 			 "le=\"5000000000.0\"} 0\n");
-	expect(two.host, "operation=\"AllReduce\",algorithm=\"NOT_SET\",transport=\"IntraNode\"");
+	expect(two.host,
+	       "dtype=\"bfloat16\",operation=\"AllReduce\",algorithm=\"NOT_SET\",transport="
+	       "\"IntraNode\"");
 	expect_no(two.host, "collective_launch_seconds");
 	close_two(&two);
 }
@@ -352,7 +354,7 @@ static void matrix_multiplications_have_time_and_speed(void **state)
 	       "matmul_teraflop_per_second_bucket" RANK "dtype=\"bfloat16\",le=\"200.0\"} 1\n");
 	expect(two.host, "gpu_kernel_sampled_seconds_sum" RANK "kind=\"reduction\"} 0.000007\n");
 	expect(two.host, "XPU_TIMER_MM_KERNEL_FLOPS{pod_name=\"NOT_SET\",job_name=\"NOT_SET\",ip="
-			 "\"NOT_SET\",rank=\"0\",local_rank=\"0\",dtype=\"NOT_SET\",operation="
+			 "\"NOT_SET\",rank=\"0\",local_rank=\"0\",dtype=\"bfloat16\",operation="
 			 "\"Matmul\",level=\"NOT_SET\"} 200\n");
 	close_two(&two);
 }
@@ -514,10 +516,13 @@ static void the_names_of_xpu_timer_have_its_units(void **state)
 	struct two two = open_two(&compat, 2);
 
 	(void)state;
-	/* 10 GB in 0.1 s, of which all is transfer: 800 Gbit/s, beyond the last level. */
-	for (int i = 0; i < 2; i++)
+	/* 10 GB in 0.1 s, of which all is transfer: 800 Gbit/s, beyond the last level. 409 is, too. */
+	for (int i = 0; i < 2; i++) {
 		push_collective(two.recorders[i].flight, "gloo:all_reduce", 5, 100 * MS,
 				INT64_C(10) << 30, 1, 2);
+		push_collective(two.recorders[i].flight, "gloo:broadcast", 300 * MS, 210 * MS,
+				INT64_C(10) << 30, 2, 2);
+	}
 	follow_both(&two);
 	metrics_host_tick(two.host, 2, 2 * NSEC_PER_SEC);
 #define XPU                                                                                      \
@@ -526,6 +531,9 @@ static void the_names_of_xpu_timer_have_its_units(void **state)
 	"\"IntraNode\",level=\"20\",small=\"0\"} "
 	expect(two.host, "XPU_TIMER_COLL_KERNEL_P99_LATENCY" XPU "100000\n");
 	expect(two.host, "XPU_TIMER_COLL_KERNEL_BANDWIDTH" XPU "858.9934592\n");
+	expect(two.host, "operation=\"Broadcast\",algorithm=\"NOT_SET\",transport="
+			 "\"IntraNode\",level=\"20\",small=\"0\"} 409.");
+	expect_no(two.host, "level=\"21\"");
 	metrics_host_tick(two.host, 2, 400 * NSEC_PER_SEC);
 	expect_no(two.host, "XPU_TIMER_COLL");
 	close_two(&two);

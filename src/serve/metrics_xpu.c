@@ -22,7 +22,7 @@
 /* One series: of four or five gauges. */
 struct bucket {
 	bool matmul, fresh;
-	char rank[12], local_rank[12], level[12];
+	char rank[12], local_rank[12], level[12], dtype[METRICS_WORD_MAX];
 	const char *operation, *transport, *small; /* literals */
 	uint32_t gauges[5];			   /* AVG, MAX, P99, MIN, BANDWIDTH or FLOPS */
 	int64_t last_ns;
@@ -104,7 +104,15 @@ static int level_of(double bus_bytes, int64_t dur_ns)
 	double gbps = dur_ns > 0 ? bus_bytes * 8 / (double)dur_ns : 0;
 	double level = floor(gbps * LEVEL_CNT / NIC_GBPS);
 
-	return level > LEVEL_CNT ? LEVEL_CNT : (int)level + 1;
+	return level >= LEVEL_CNT ? LEVEL_CNT : (int)level + 1;
+}
+
+/* One of our words for types, of which there are few. */
+static void set_dtype(struct bucket *bucket, const char *ours)
+{
+	bool known = ours != NULL && strcmp(ours, "unknown") != 0;
+
+	(void)snprintf(bucket->dtype, sizeof(bucket->dtype), "%s", known ? ours : NOT_SET);
 }
 
 /* --- buckets --- */
@@ -121,7 +129,7 @@ static void open_bucket(const struct metrics_xpu *xpu, struct bucket *bucket)
 		bucket->gauges[i] = metrics_series(
 			xpu->metrics, coll[i],
 			METRIC_VALUES(xpu->pod, xpu->job, xpu->ip, bucket->rank, bucket->local_rank,
-				      NOT_SET, bucket->operation, NOT_SET, bucket->transport,
+				      bucket->dtype, bucket->operation, NOT_SET, bucket->transport,
 				      bucket->level, bucket->small));
 	if (bucket->matmul)
 		bucket->gauges[4] = METRICS_NONE; /* until one comes whose work is known */
@@ -129,14 +137,15 @@ static void open_bucket(const struct metrics_xpu *xpu, struct bucket *bucket)
 		bucket->gauges[i] = metrics_series(
 			xpu->metrics, mm[i],
 			METRIC_VALUES(xpu->pod, xpu->job, xpu->ip, bucket->rank, bucket->local_rank,
-				      NOT_SET, bucket->operation, bucket->level));
+				      bucket->dtype, bucket->operation, bucket->level));
 }
 
 static bool same_bucket(const struct bucket *a, const struct bucket *b)
 {
 	return a->matmul == b->matmul && strcmp(a->rank, b->rank) == 0 &&
 	       strcmp(a->operation, b->operation) == 0 && strcmp(a->transport, b->transport) == 0 &&
-	       strcmp(a->level, b->level) == 0 && strcmp(a->small, b->small) == 0;
+	       strcmp(a->level, b->level) == 0 && strcmp(a->small, b->small) == 0 &&
+	       strcmp(a->dtype, b->dtype) == 0;
 }
 
 /* NULL: out of memory, or there are too many. */
@@ -180,6 +189,7 @@ void metrics_xpu_collective(struct metrics_xpu *xpu, const struct metrics_xpu_ev
 
 	memcpy(like.rank, event->worker->rank, sizeof(like.rank));
 	memcpy(like.local_rank, event->worker->local_rank, sizeof(like.local_rank));
+	set_dtype(&like, event->dtype);
 	(void)snprintf(like.level, sizeof(like.level), "%d",
 		       level_of(event->bus_bytes, event->dur_ns));
 	bucket = find_bucket(xpu, &like);
@@ -188,7 +198,7 @@ void metrics_xpu_collective(struct metrics_xpu *xpu, const struct metrics_xpu_ev
 }
 
 static struct bucket *kernel_bucket(struct metrics_xpu *xpu, const struct metrics_worker *worker,
-				    const char *kind)
+				    const char *kind, const char *dtype)
 {
 	struct bucket like = { .matmul = true,
 			       .operation = their_operation(kind),
@@ -198,6 +208,7 @@ static struct bucket *kernel_bucket(struct metrics_xpu *xpu, const struct metric
 
 	memcpy(like.rank, worker->rank, sizeof(like.rank));
 	memcpy(like.local_rank, worker->local_rank, sizeof(like.local_rank));
+	set_dtype(&like, dtype);
 	return find_bucket(xpu, &like);
 }
 
@@ -208,15 +219,15 @@ void metrics_xpu_kernel(struct metrics_xpu *xpu, const struct metrics_worker *wo
 
 	if (strcmp(kind, "matmul") != 0 && strcmp(kind, "attention") != 0)
 		return;
-	bucket = kernel_bucket(xpu, worker, kind);
+	bucket = kernel_bucket(xpu, worker, kind, NULL);
 	if (bucket != NULL)
 		note(xpu, bucket, dur_ns, 0);
 }
 
 void metrics_xpu_matmul(struct metrics_xpu *xpu, const struct metrics_worker *worker,
-			int64_t dur_ns, double flop)
+			const char *dtype, int64_t dur_ns, double flop)
 {
-	struct bucket *bucket = kernel_bucket(xpu, worker, "matmul");
+	struct bucket *bucket = kernel_bucket(xpu, worker, "matmul", dtype);
 
 	if (bucket == NULL)
 		return;
@@ -229,7 +240,7 @@ void metrics_xpu_matmul(struct metrics_xpu *xpu, const struct metrics_worker *wo
 		bucket->gauges[4] = metrics_series(
 			xpu->metrics, METRIC_XPU_MM_FLOPS,
 			METRIC_VALUES(xpu->pod, xpu->job, xpu->ip, bucket->rank, bucket->local_rank,
-				      NOT_SET, bucket->operation, bucket->level));
+				      bucket->dtype, bucket->operation, bucket->level));
 }
 
 /* --- gauges --- */
