@@ -19,24 +19,33 @@ static void free_watch(struct gpuwatch *watch)
 
 /* --- the thread --- */
 
+/* In samples, beside those of each device. */
+static size_t feed_room(const struct gpuwatch *watch)
+{
+	size_t wanted = watch->setup.feed_cnt > 0 ? watch->setup.feed_cnt : GPUWATCH_FEED_CNT;
+
+	return gpuwatch_has_feed(watch) ? wanted : 0;
+}
+
 static bool open_devices(struct gpuwatch *watch)
 {
 	char why[GPUHW_WHY] = "";
-	size_t cnt = 0, room = 0;
+	size_t cnt = 0, room = 0, ring_cnt;
 	struct sidecar_gpu_sample *ring = NULL;
 
 	if (watch->setup.open(&watch->hw, why) == 0)
 		cnt = room = MIN(watch->hw.ops->count(watch->hw.state), (size_t)GPUHW_DEVICES_MAX);
 	else if (watch->setup.feed.shared)
 		room = GPUHW_DEVICES_MAX; /* others tell which there are */
+	ring_cnt = room * GPUWATCH_RING_CNT + feed_room(watch);
 	if (room > 0) {
-		ring = calloc(room * GPUWATCH_RING_CNT, sizeof(*ring));
+		ring = calloc(ring_cnt, sizeof(*ring));
 		if (ring == NULL)
 			(void)snprintf(why, sizeof(why), "out of memory");
 	}
 	(void)pthread_mutex_lock(&watch->lock);
 	watch->ring = ring;
-	watch->ring_cnt = ring != NULL ? room * GPUWATCH_RING_CNT : 0;
+	watch->ring_cnt = ring != NULL ? ring_cnt : 0;
 	watch->device_cnt = ring != NULL ? cnt : 0;
 	for (size_t i = 0; i < watch->device_cnt; i++)
 		watch->devices[i] = *watch->hw.ops->device(watch->hw.state, i);
@@ -260,6 +269,12 @@ static void look_at_feed(struct gpuwatch *watch, bool window)
 
 /* --- the loop --- */
 
+/* Lock held. */
+static bool is_window(const struct gpuwatch *watch)
+{
+	return watch->window || clock_mono_ns() < watch->expected_ns;
+}
+
 /* Sleeps until a time or until something is wanted. Returns whether to go on. */
 static bool wait_until(struct gpuwatch *watch, int64_t slow_due_ns, int64_t fast_due_ns,
 		       bool *ret_window)
@@ -269,10 +284,10 @@ static bool wait_until(struct gpuwatch *watch, int64_t slow_due_ns, int64_t fast
 	struct timespec due = { due_ns / NSEC_PER_SEC, due_ns % NSEC_PER_SEC };
 
 	(void)pthread_mutex_lock(&watch->lock);
-	while (!watch->stop && watch->window == window &&
+	while (!watch->stop && is_window(watch) == window &&
 	       pthread_cond_timedwait(&watch->changed, &watch->lock, &due) == 0)
 		;
-	*ret_window = watch->window;
+	*ret_window = is_window(watch);
 	go_on = !watch->stop;
 	(void)pthread_mutex_unlock(&watch->lock);
 	return go_on;
@@ -431,6 +446,17 @@ void gpuwatch_set_window(struct gpuwatch *watch, bool open)
 		return;
 	(void)pthread_mutex_lock(&watch->lock);
 	watch->window = open;
+	watch->expected_ns = 0;
+	(void)pthread_cond_broadcast(&watch->changed);
+	(void)pthread_mutex_unlock(&watch->lock);
+}
+
+void gpuwatch_expect(struct gpuwatch *watch, int64_t for_ns)
+{
+	if (watch == NULL)
+		return;
+	(void)pthread_mutex_lock(&watch->lock);
+	watch->expected_ns = for_ns > 0 ? clock_mono_ns() + for_ns : 0;
 	(void)pthread_cond_broadcast(&watch->changed);
 	(void)pthread_mutex_unlock(&watch->lock);
 }

@@ -6,7 +6,8 @@
  * samples lie in a ring, from which a window that ends takes those of its worker's GPUs.
  *
  * In a window the first of these that there is, for each metric and device: PM sampling
- * (gpuwatch_feed.h), means of 10 ms; the driver's fast samples, ten a second; its slow ones.
+ * (gpuwatch_feed.h), 10,000 a second or means of a few of them (collect/host/pmsampler.h); the
+ * driver's fast samples, ten a second; its slow ones.
  */
 #pragma once
 
@@ -15,18 +16,21 @@
 #include "serve/gpuwatch_feed.h"
 
 #define GPUWATCH_SLOW_MS 1000
-#define GPUWATCH_FAST_MS 110	 /* GPM refreshes every 100 ms */
-#define GPUWATCH_FEED_MS 50	 /* pieces of PM sampling */
-#define GPUWATCH_RING_CNT 65536u /* samples of one device: a minute of PM sampling */
-#define GPUWATCH_USERS_MAX 256u	 /* processes on GPUs that are remembered */
-#define GPUWATCH_FAULTS_MAX 16u	 /* not yet asked for; more are dropped */
-#define GPUWATCH_STOP_MS 200	 /* for a call under way; then the thread is left behind */
+#define GPUWATCH_FAST_MS 110	     /* GPM refreshes every 100 ms */
+#define GPUWATCH_FEED_MS 50	     /* pieces of PM sampling */
+#define GPUWATCH_RING_CNT 65536u     /* samples of one device: minutes */
+#define GPUWATCH_FEED_CNT (5u << 19) /* of PM sampling, all devices: 30 s or more, 63 MB */
+#define GPUWATCH_EXPECT_NS (30 * NSEC_PER_SEC) /* for a window that was ordered */
+#define GPUWATCH_USERS_MAX 256u		       /* processes on GPUs that are remembered */
+#define GPUWATCH_FAULTS_MAX 16u		       /* not yet asked for; more are dropped */
+#define GPUWATCH_STOP_MS 200 /* for a call under way; then the thread is left behind */
 
 struct gpuwatch_setup {
 	int (*open)(struct gpuhw *hw, char why[static GPUHW_WHY]); /* gpuhw_open but in tests */
 	int slow_ms, fast_ms;
 	struct gpufeed_setup feed; /* zeroed: no PM sampling */
-	bool recover;		   /* first: a DCGM that a dead job of this user's left paused */
+	size_t feed_cnt; /* samples of it that are kept, of all devices; 0: GPUWATCH_FEED_CNT */
+	bool recover;	 /* first: a DCGM that a dead job of this user's left paused */
 };
 
 struct gpuwatch;
@@ -37,8 +41,14 @@ struct gpuwatch *gpuwatch_start(const struct gpuwatch_setup *setup);
 /* Ends it. NULL is fine. Waits at most GPUWATCH_STOP_MS. */
 void gpuwatch_stop(struct gpuwatch *watch);
 
-/* A window is open on this host: fast samples are wanted. */
+/* A window is open on this host: fast samples are wanted. Ends what gpuwatch_expect() began. */
 void gpuwatch_set_window(struct gpuwatch *watch, bool open);
+
+/*
+ * A window was ordered and opens soon: whatever takes seconds to start, does, and gives samples
+ * for so long. 0: it was cancelled. watch may be NULL.
+ */
+void gpuwatch_expect(struct gpuwatch *watch, int64_t for_ns);
 
 /*
  * The next fault that a driver reported: of which device, its number (NVIDIA: Xid). False

@@ -30,7 +30,8 @@ struct gpuwatch {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool stop, window, ended, opened;
-	bool abandoned; /* nobody waits any more: the thread frees all */
+	bool abandoned;	     /* nobody waits any more: the thread frees all */
+	int64_t expected_ns; /* until then as if a window were open */
 	char why[GPUHW_WHY];
 	struct gpuhw_device devices[GPUHW_DEVICES_MAX];
 	size_t device_cnt;

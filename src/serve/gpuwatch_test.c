@@ -277,8 +277,12 @@ static int end_share(void **state)
 
 static struct gpuwatch *start_shared(const char *dir, int (*open)(struct gpuhw *, char *))
 {
-	struct gpuwatch *watch = gpuwatch_start(&(struct gpuwatch_setup){
-		.open = open, .slow_ms = 1, .fast_ms = 1, .feed = { .dir = dir, .shared = true } });
+	struct gpuwatch *watch =
+		gpuwatch_start(&(struct gpuwatch_setup){ .open = open,
+							 .slow_ms = 1,
+							 .fast_ms = 1,
+							 .feed = { .dir = dir, .shared = true },
+							 .feed_cnt = 1 });
 
 	assert_non_null(watch);
 	gpuwatch_set_window(watch, true);
@@ -466,7 +470,7 @@ static void what_was_overwritten_is_told(void **state)
 			0);
 		(void)usleep(1000);
 	}
-	assert_true(side.gpu_samples.cnt <= 3 * GPUWATCH_RING_CNT);
+	assert_true(side.gpu_samples.cnt <= 3 * GPUWATCH_RING_CNT + 1);
 	sidecar_done(&side);
 	gpuwatch_stop(watch);
 }
@@ -512,6 +516,40 @@ static void a_wish_ends_with_the_window(void **state)
 	while (gpushare_is_wanted(&share, clock_wall_ns()))
 		(void)usleep(1000);
 	gpuwatch_stop(watch);
+}
+
+/* CUDA takes seconds to start: what is ordered is wished for at once, and not for ever. */
+static void a_window_that_is_ordered_is_prepared(void **state)
+{
+	struct gpuwatch *watch = gpuwatch_start(
+		&(struct gpuwatch_setup){ .open = open_fake,
+					  .slow_ms = 1,
+					  .fast_ms = 1,
+					  .feed = { .dir = *state, .shared = true } });
+
+	assert_non_null(watch);
+	assert_false(gpushare_is_wanted(&share, clock_wall_ns()));
+	gpuwatch_expect(watch, 3600 * NSEC_PER_SEC);
+	while (!gpushare_is_wanted(&share, clock_wall_ns()))
+		(void)usleep(1000);
+	feed("1-1", 0.875, "");
+	await_feed(watch, 1, true);
+	gpuwatch_expect(watch, 0);
+	while (gpushare_is_wanted(&share, clock_wall_ns()))
+		(void)usleep(1000);
+	gpuwatch_expect(watch, 1); /* it does not come */
+	(void)usleep(1000);
+	while (gpushare_is_wanted(&share, clock_wall_ns()))
+		(void)usleep(1000);
+	gpuwatch_expect(watch, 3600 * NSEC_PER_SEC);
+	gpuwatch_set_window(watch, true);
+	while (!gpushare_is_wanted(&share, clock_wall_ns()))
+		(void)usleep(1000);
+	gpuwatch_set_window(watch, false);
+	while (gpushare_is_wanted(&share, clock_wall_ns()))
+		(void)usleep(1000);
+	gpuwatch_stop(watch);
+	gpuwatch_expect(NULL, 1);
 }
 
 /* --- samplers of our own, which are scripts here --- */
@@ -569,6 +607,7 @@ int main(void)
 		SHARED(devices_of_others_are_left_out),
 		SHARED(without_a_driver_the_folder_tells_the_devices),
 		SHARED(a_wish_ends_with_the_window),
+		SHARED(a_window_that_is_ordered_is_prepared),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,6 +172,7 @@ static void take_order(void *arg, const struct bus_message *message)
 		else
 			block_order(&worker->block, &plan);
 	}
+	gpuwatch_expect(hostd->gpuwatch, plan.steps > 0 ? GPUWATCH_EXPECT_NS : 0);
 }
 
 static void take_told(void *arg, const struct bus_message *message)
