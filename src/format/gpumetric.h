@@ -42,7 +42,10 @@ enum gpu_metric_type { GPU_GAUGE, GPU_COUNTER, GPU_EVENT };
 	X(PCIE_TX_RATE, "pcie_tx_rate", "B/s", GAUGE, "sent over PCIe")                           \
 	X(PCIE_RX_RATE, "pcie_rx_rate", "B/s", GAUGE, "received over PCIe")                       \
 	X(LINK_TX_RATE, "link_tx_rate", "B/s", GAUGE, "sent to other GPUs")                       \
-	X(LINK_RX_RATE, "link_rx_rate", "B/s", GAUGE, "received from other GPUs")
+	X(LINK_RX_RATE, "link_rx_rate", "B/s", GAUGE, "received from other GPUs")                 \
+	X(ISSUE_ACTIVE, "issue_active", "1", GAUGE, "instructions issued of those possible")      \
+	X(SYSTEM_CLOCK, "system_clock", "Hz", GAUGE, "clock of what is no core and no memory")    \
+	X(PCIE_ACTIVE, "pcie_active", "1", GAUGE, "share of PCIe's bandwidth, either way")
 
 enum gpu_metric {
 #define X(id, text, unit, type, what) GPU_METRIC_##id,

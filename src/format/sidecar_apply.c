@@ -309,6 +309,7 @@ static const struct {
 	{ GPU_METRIC_MEMORY_ACTIVE, RESOURCE_DRAM },
 	{ GPU_METRIC_LINK_TX_RATE, RESOURCE_NVLINK_TX },
 	{ GPU_METRIC_PCIE_TX_RATE, RESOURCE_PCIE_TX },
+	{ GPU_METRIC_PCIE_ACTIVE, RESOURCE_PCIE_TX }, /* of chips that don't tell the ways apart */
 };
 
 /* What 1.0 is; 0: unknown, and then there is no share. */
@@ -343,6 +344,33 @@ static size_t count_gpu_samples(const struct sidecar *sidecar, size_t idx, enum 
 	return cnt;
 }
 
+/* Samples that tell a share; 0: what 1.0 would be is unknown. */
+static size_t count_shares(const struct sidecar *sidecar, size_t idx, size_t which)
+{
+	enum gpu_metric metric = gpu_resources[which].metric;
+
+	return gpu_scale(&sidecar->gpus.data[idx], metric) > 0
+		       ? count_gpu_samples(sidecar, idx, metric)
+		       : 0;
+}
+
+/* Of metrics that stand for one resource, the one that has most samples does; then the first. */
+static bool is_finest(const struct sidecar *sidecar, size_t idx, size_t which)
+{
+	size_t own = count_shares(sidecar, idx, which);
+
+	for (size_t i = 0; i < ARRAY_SIZE(gpu_resources); i++) {
+		size_t other;
+
+		if (i == which || gpu_resources[i].resource != gpu_resources[which].resource)
+			continue;
+		other = count_shares(sidecar, idx, i);
+		if (other > own || (other == own && i < which))
+			return false;
+	}
+	return own > 0;
+}
+
 static int apply_gpu(const struct sidecar *sidecar, size_t idx, size_t which, int64_t device,
 		     struct trace *trace)
 {
@@ -351,8 +379,6 @@ static int apply_gpu(const struct sidecar *sidecar, size_t idx, size_t which, in
 	size_t cnt = count_gpu_samples(sidecar, idx, metric);
 	struct track *track;
 
-	if (cnt == 0 || !(scale > 0))
-		return 0;
 	track = add_track(trace, gpu_resources[which].resource, -1, cnt);
 	if (track == NULL)
 		return -ENOMEM;
@@ -391,7 +417,8 @@ static int apply_gpus(const struct sidecar *sidecar, struct trace *trace)
 		return 0; /* the worker has no part in what its host's GPUs do */
 	for (size_t i = 0; i < gpu_cnt; i++) {
 		for (size_t r = 0; r < ARRAY_SIZE(gpu_resources) && ret == 0; r++) {
-			if (!has_resource(trace, track_cnt, gpu_resources[r].resource))
+			if (!has_resource(trace, track_cnt, gpu_resources[r].resource) &&
+			    is_finest(sidecar, i, r))
 				ret = apply_gpu(sidecar, i, r,
 						device != NO_DEVICE ? device : (int64_t)i, trace);
 		}

@@ -106,6 +106,37 @@ static void finer_samples_of_the_trace_are_kept(void **state _unused_)
 	trace_done(&trace);
 }
 
+/* Both ways as a share, ten times as often as the one way in bytes, if that. */
+static const struct track *pcie_of(struct sidecar *s, double bytes_per_sec, struct trace *trace)
+{
+	s->gpus.data[0].pcie_bytes_per_sec = bytes_per_sec;
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(
+			vec_push(&s->gpu_samples,
+				 (struct sidecar_gpu_sample){ .time_ns = (i + 1) * 10 * MS,
+							      .value = 0.625,
+							      .metric = GPU_METRIC_PCIE_ACTIVE }),
+			0);
+	assert_int_equal(trace_init(trace), 0);
+	trace->meta.has_device = true;
+	assert_int_equal(sidecar_apply(s, trace), 0);
+	return find(trace, RESOURCE_PCIE_TX);
+}
+
+static void the_finer_of_two_metrics_of_pcie_is_taken(void **state _unused_)
+{
+	for (int known = 0; known < 2; known++) {
+		struct sidecar s = example();
+		struct trace trace;
+		const struct track *track = pcie_of(&s, known * 64e9, &trace);
+
+		assert_int_equal(track->cnt, 20);
+		assert_true(fabs(track->samples[0].value - 0.625) < 1e-9);
+		sidecar_done(&s);
+		trace_done(&trace);
+	}
+}
+
 static void values_that_make_no_sense_are_left_out(void **state _unused_)
 {
 	struct sidecar s = example();
@@ -276,6 +307,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(samples_of_a_gpu_are_shares_of_what_it_can),
 		cmocka_unit_test(finer_samples_of_the_trace_are_kept),
+		cmocka_unit_test(the_finer_of_two_metrics_of_pcie_is_taken),
 		cmocka_unit_test(values_that_make_no_sense_are_left_out),
 		cmocka_unit_test(a_job_without_a_device_has_no_part_in_them),
 		cmocka_unit_test(gpus_are_written_and_read_back),

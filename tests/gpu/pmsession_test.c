@@ -141,12 +141,27 @@ static void values_are_means_in_the_units_of_the_metric(void **state _unused_)
 	drain_for(session, SECOND / 10);
 	assert_value(GPU_METRIC_ACTIVE, 0.5);
 	assert_value(GPU_METRIC_CORES_ACTIVE, 0.5);
+	assert_value(GPU_METRIC_ISSUE_ACTIVE, 0.5);
 	assert_value(GPU_METRIC_MATRIX_ACTIVE, 0.5);
 	assert_value(GPU_METRIC_MEMORY_ACTIVE, 1); /* read and written */
 	assert_value(GPU_METRIC_PCIE_TX_RATE, 1e9);
 	assert_value(GPU_METRIC_LINK_RX_RATE, 1e9);
 	assert_value(GPU_METRIC_CORE_CLOCK, 1e9);
+	assert_value(GPU_METRIC_SYSTEM_CLOCK, 1e9);
 	assert_value(GPU_METRIC_MEMORY_CLOCK, 1e9);
+	assert_int_equal(fixture.values.set >> GPU_METRIC_PCIE_ACTIVE & 1, 0);
+	(void)pm_session_stop(session, NULL);
+}
+
+static void both_ways_of_pcie_stand_in_for_each(void **state _unused_)
+{
+	struct pm_session *session;
+
+	fixture.device->chip = "WAYS";
+	session = start();
+	drain_for(session, SECOND / 10);
+	assert_value(GPU_METRIC_PCIE_ACTIVE, 0.5);
+	assert_int_equal(fixture.values.set >> GPU_METRIC_PCIE_TX_RATE & 1, 0);
 	(void)pm_session_stop(session, NULL);
 }
 
@@ -405,6 +420,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_window_of_20_s_at_10_khz_loses_nothing),
 		TEST(values_are_means_in_the_units_of_the_metric),
+		TEST(both_ways_of_pcie_stand_in_for_each),
 		TEST(what_is_no_number_is_left_out),
 		TEST(a_metric_that_the_chip_lacks_is_not_told),
 		TEST(times_are_ours),
