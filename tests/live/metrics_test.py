@@ -121,6 +121,21 @@ class Metrics(MetricsMixin):
             short = re.sub(r"XPU_TIMER_(COLL|MM)_KERNEL(_\w+_LATENCY)", r"\2", full)
             self.assertTrue(f"`{full}`" in text or f"`{short}`" in text, full)
 
+    def test_dashboard_and_alerts_ask_for_names_that_there_are(self) -> None:
+        """A wrong one would give an empty panel, and an alert that never fires."""
+        source = (ROOT / "src/serve/metrics_list.h").read_text()
+        suffixes = {"COUNTER": "_total", "INFO": "_info"}
+        known = set()
+        for name, kind in re.findall(r'X\(\w+, "(\w+)", (\w+)', source):
+            full = name + suffixes.get(kind, "")
+            known |= {full, *(f"{full}_{part}" for part in ("bucket", "sum", "count"))}
+        texts = [(DEPLOY / "prometheus" / "perftracker.rules.yml").read_text()]
+        board = json.loads((DEPLOY / "grafana" / "perftracker.json").read_text())
+        texts += [t["expr"] for p in board["panels"] for t in p.get("targets", [])]
+        for text in texts:
+            asked = set(re.findall(r"(?<!\w)perftracker_\w+", text))
+            self.assertEqual(asked - known, set())
+
     def test_wrong_options_are_told_before_the_job_starts(self) -> None:
         for words in (
             ("--metrics", ":9400"),
