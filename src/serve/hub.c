@@ -57,6 +57,7 @@ struct hub {
 	struct profile profile;
 	uint64_t number; /* of the latest profile or report: names its files and its order */
 	unsigned quiet_slowdowns;     /* profiled without a culprit */
+	unsigned quiet_standstills;   /* blocked without one */
 	bool found;		      /* at least one report was abnormal */
 	struct wire_state first_gone; /* first to end without a word; worker 0: none */
 	char shown[64];		      /* state last told in a log line */
@@ -432,6 +433,7 @@ static void report_blocked(struct hub *hub, int64_t now_ns)
 		log_line(LOG_ERROR, "event=report-not-made why=\"out of memory\"");
 		return;
 	}
+	hub->quiet_standstills += report.verdict != VERDICT_ABNORMAL;
 	hand_out(hub, &report, ++hub->number, true);
 }
 
@@ -554,6 +556,7 @@ void hub_finish(struct hub *hub, int exit_status)
 	struct verdict_facts facts = { .states = hub->workers.data,
 				       .cnt = hub->workers.cnt,
 				       .slowdowns = hub->quiet_slowdowns,
+				       .standstills = hub->quiet_standstills,
 				       .exit_status = exit_status };
 	const struct wire_state *first = &hub->first_gone;
 	struct report report;

@@ -484,6 +484,26 @@ static void a_job_that_failed_is_not_called_healthy(void **state)
 	arena_done(&report.arena);
 }
 
+static void a_job_that_stood_still_is_not_called_healthy(void **state)
+{
+	struct wire_state worker = worker_at(0, 200, 10 * MS);
+	struct verdict_facts facts = { .states = &worker, .cnt = 1, .standstills = 1 };
+	struct report report;
+
+	(void)state;
+	assert_int_equal(verdict_quiet(&facts, &report), 0);
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	assert_non_null(strstr(report.reason, "1 time no iteration ended"));
+	assert_non_null(strstr(report.reason, "perftracker timeline"));
+	assert_null(strstr(report.reason, "no slowdown"));
+	arena_done(&report.arena);
+	facts.exit_status = 1;
+	facts.first_gone = &worker;
+	assert_int_equal(verdict_quiet(&facts, &report), 0);
+	assert_non_null(strstr(report.reason, "then none for a while; but the job ended"));
+	arena_done(&report.arena);
+}
+
 #define with_pair(f) cmocka_unit_test_setup_teardown(f, open_pair, close_pair)
 
 int main(void)
@@ -513,6 +533,7 @@ int main(void)
 		cmocka_unit_test(a_quiet_job_says_whose_hook_was_off),
 		cmocka_unit_test(a_quiet_job_is_healthy_and_a_short_one_inconclusive),
 		cmocka_unit_test(a_job_that_failed_is_not_called_healthy),
+		cmocka_unit_test(a_job_that_stood_still_is_not_called_healthy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

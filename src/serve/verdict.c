@@ -50,8 +50,9 @@ static const struct {
 	[STANDING_BEHIND] = { "PT-901", "blocked",
 			      "The job stands still: a worker did not get as far as the others",
 			      "between two marks of the iteration",
-			      "The other ranks wait for this one in a collective. Take its stack (py-spy "
-			      "dump --pid PID) to see where it stands.",
+			      "The other ranks wait for this one in a collective. See where it stands: "
+			      "perftracker timeline, with the folder of this report, shows the Python "
+			      "stacks of all ranks until now.",
 			      CONFIDENCE_MEDIUM },
 };
 
@@ -300,8 +301,9 @@ static int fill_blocked(const struct blocked *b, struct report *report)
 		return 0;
 	}
 	report->verdict = VERDICT_INCONCLUSIVE;
-	report->reason = "no iteration ends any more, but all ranks look alike from outside; take "
-			 "their stacks (py-spy dump --pid PID) to see where they stand";
+	report->reason = "no iteration ends any more, but all ranks look alike from outside; "
+			 "perftracker timeline, with the folder of this report, shows their Python "
+			 "stacks until now";
 	return fill_notes(b, report);
 }
 
@@ -373,11 +375,21 @@ static const char *quiet_reason(struct arena *arena, const struct verdict_facts 
 			report->iterations, VERDICT_ITERATIONS_MIN);
 	if (has_failed(facts))
 		return arena_printf(arena,
-				    "%.0f iterations watched, no slowdown; but the job ended with "
+				    "%.0f iterations watched, %s; but the job ended with "
 				    "status %d, and rank %d (pid %u) was the first to end, at step "
 				    "%" PRIu64 ": see its own output and the kernel log",
-				    report->iterations, facts->exit_status, facts->first_gone->rank,
+				    report->iterations,
+				    facts->standstills > 0 ? "then none for a while"
+							   : "no slowdown",
+				    facts->exit_status, facts->first_gone->rank,
 				    facts->first_gone->pid, facts->first_gone->step);
+	if (facts->standstills > 0)
+		return arena_printf(
+			arena,
+			"%.0f iterations watched; %u time%s no iteration ended any more for a "
+			"while, and no rank looked different from outside; perftracker timeline, "
+			"with the folder of this report, shows what each recorded last",
+			report->iterations, facts->standstills, facts->standstills == 1 ? "" : "s");
 	if (facts->slowdowns > 0)
 		return arena_printf(
 			arena,
@@ -402,7 +414,7 @@ int verdict_quiet(const struct verdict_facts *facts, struct report *ret)
 	report.workers_analyzed = (int)(facts->cnt - count_silent(facts));
 	report.verdict = VERDICT_HEALTHY;
 	if (report.iterations < VERDICT_ITERATIONS_MIN || has_failed(facts) ||
-	    report.workers_analyzed == 0)
+	    facts->standstills > 0 || report.workers_analyzed == 0)
 		report.verdict = VERDICT_INCONCLUSIVE;
 	report.reason = quiet_reason(&report.arena, facts, &report);
 	if (report.reason == NULL) {

@@ -7,7 +7,8 @@
  * Blocked: every rank waits in the next collective for the one that does not
  * come, so the rank that is least advanced is the one to look at; a process
  * that is stopped or gone speaks for itself. If all look alike, nobody is
- * accused: the marks can't tell, stacks could.
+ * accused: the marks can't tell, the stacks in the flight recorders may. A job that
+ * went on after that is not called healthy.
  * Source: docs/findings.md (PT-107, PT-901).
  */
 #pragma once
@@ -36,6 +37,7 @@ struct verdict_facts {
 	const struct wire_state *states; /* all workers that ever connected */
 	size_t cnt;
 	unsigned slowdowns;		     /* profiled, and no culprit found */
+	unsigned standstills;		     /* blocked, and nobody accused */
 	int exit_status;		     /* of the job */
 	const struct wire_state *first_gone; /* first to end without a word; NULL: none */
 };
