@@ -224,8 +224,9 @@ void collectors_close_window(void)
 		pytrace_stop();
 	collectors.traced = false;
 	collectors.window = false;
-	apply();
+	/* Before it is closed: an older id would free what this one is to keep. */
 	sampler_free_window(collectors.order_id);
+	apply();
 }
 
 bool collectors_window_is_open(void)

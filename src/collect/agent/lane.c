@@ -2,6 +2,7 @@
 #include "collect/agent/lane.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -25,10 +26,19 @@ static struct shared {
 	uint32_t lane; /* plus one; 0: none yet. By whoever holds busy */
 } shared[SHARED_CNT];
 
+#define FREE_YIELDS 1000u /* of a thread that trains, for one ring to be given back */
+
+/*
+ * Whoever opens a window says so and looks whether a ring is being given back; whoever gives
+ * one back says so and looks whether a window is opened: one of the two sees the other.
+ */
+static _Atomic bool opened, freeing;
+
 void lane_attach(struct flight *flight)
 {
 	for (size_t i = 0; i < SHARED_CNT && flight != NULL; i++)
-		shared[i].lane = 0; /* of the recorder before */
+		shared[i].lane = 0;    /* of the recorder before */
+	atomic_store(&freeing, false); /* in a forked child: by a thread that is not there */
 	atomic_store_explicit(&recorder, flight, memory_order_release);
 }
 
@@ -182,8 +192,12 @@ void lane_open_window(uint32_t id)
 {
 	struct flight *flight = lane_flight();
 
-	if (flight != NULL)
-		atomic_store_explicit(&flight->window_open, id != 0 ? id : 1, memory_order_release);
+	if (flight == NULL)
+		return;
+	atomic_store(&opened, true);
+	for (uint32_t i = 0; i < FREE_YIELDS && atomic_load(&freeing); i++)
+		(void)sched_yield();
+	atomic_store_explicit(&flight->window_open, id != 0 ? id : 1, memory_order_release);
 }
 
 void lane_close_window(void)
@@ -192,16 +206,25 @@ void lane_close_window(void)
 
 	if (flight != NULL)
 		atomic_store_explicit(&flight->window_open, 0, memory_order_release);
+	atomic_store(&opened, false);
 }
 
 /*
  * The address space stays: a writer that is late finds zeroed pages there. The
  * heads stay too, so that positions never go back.
  */
-void lane_free_window(void)
+bool lane_free_window(void)
 {
 	struct flight *flight = lane_flight();
+	bool done = true;
 
-	if (flight != NULL)
-		(void)madvise(flight->window_records, sizeof(flight->window_records), MADV_REMOVE);
+	for (size_t i = 0; i < FLIGHT_LANE_CNT && flight != NULL && done; i++) {
+		atomic_store(&freeing, true);
+		done = !atomic_load(&opened);
+		if (done)
+			(void)madvise(flight->window_records[i], sizeof(flight->window_records[i]),
+				      MADV_REMOVE);
+		atomic_store(&freeing, false);
+	}
+	return done;
 }

@@ -47,8 +47,13 @@ void lane_record_late(const struct ring_record *record);
 
 /* Whether a window is open: asked before the work of making a record. */
 bool lane_window_is_open(void);
+
+/* On one thread. To open a window may take the moment that giving back one ring takes. */
 void lane_open_window(uint32_t id);
 void lane_close_window(void);
 
-/* Gives the memory of the window's rings back. Takes a moment: not on a thread that trains. */
-void lane_free_window(void);
+/*
+ * Gives the memory of the window's rings back, ring by ring. Takes a moment: not on a thread
+ * that trains. False: a window was opened, and what is left stays.
+ */
+bool lane_free_window(void);

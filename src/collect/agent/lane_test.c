@@ -3,6 +3,7 @@
 #include "collect/agent/lane.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -171,6 +172,63 @@ static void none_is_left_to_be_shared(_unused_ void **state)
 	assert_false(written);
 }
 
+/* The one record of a window just opened, after a moment in which its ring could be given back. */
+static bool has_first_record(uint64_t at)
+{
+	struct ring_record record;
+
+	lane_record_window(&(struct ring_record){ .kind = 5, .value = (int64_t)at });
+	for (int i = 0; i < 4; i++)
+		(void)sched_yield();
+	return ring_copy(flight->window_records[0], FLIGHT_WINDOW_RECORD_CNT, at, &record) &&
+	       record.value == (int64_t)at;
+}
+
+#define WINDOWS 100
+
+static _Atomic bool freed_enough;
+
+static void *free_for_ever(_unused_ void *arg)
+{
+	while (!atomic_load(&freed_enough))
+		(void)lane_free_window();
+	return NULL;
+}
+
+/* The first lane is this thread's, whatever the tests before took. */
+static void *open_windows(void *arg)
+{
+	uint64_t *kept = arg;
+
+	for (uint64_t i = 0; i < WINDOWS; i++) {
+		lane_open_window(7);
+		*kept += has_first_record(i);
+		lane_close_window();
+	}
+	return NULL;
+}
+
+static void a_window_that_is_opened_keeps_its_first_records(_unused_ void **state)
+{
+	pthread_t freer;
+	uint64_t kept = 0;
+
+	atomic_store(&freed_enough, false);
+	assert_int_equal(pthread_create(&freer, NULL, free_for_ever, NULL), 0);
+	run(open_windows, &kept);
+	atomic_store(&freed_enough, true);
+	assert_int_equal(pthread_join(freer, NULL), 0);
+	assert_int_equal(kept, WINDOWS);
+}
+
+static void an_open_window_is_not_freed(_unused_ void **state)
+{
+	lane_open_window(7);
+	assert_false(lane_free_window());
+	lane_close_window();
+	assert_true(lane_free_window());
+}
+
 static void without_a_recorder_there_is_none(_unused_ void **state)
 {
 	lane_attach(NULL);
@@ -192,6 +250,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_shared_lane_has_one_writer_at_a_time, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(none_is_left_to_be_shared, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_window_that_is_opened_keeps_its_first_records,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(an_open_window_is_not_freed, setup, teardown),
 		cmocka_unit_test_setup_teardown(without_a_recorder_there_is_none, setup, teardown),
 	};
 

@@ -337,9 +337,9 @@ static void free_window(struct flight *flight, int64_t now_ns)
 		sampler.free_since_ns = now_ns;
 	if (id != SAMPLER_FREE_NOW && taken < id && now_ns - sampler.free_since_ns < FREE_LIMIT_NS)
 		return;
-	lane_free_window();
 	sampler.free_since_ns = 0;
-	(void)atomic_compare_exchange_strong(&sampler.free_id, &id, 0);
+	if (lane_free_window())
+		(void)atomic_compare_exchange_strong(&sampler.free_id, &id, 0);
 }
 
 /* The thread */
