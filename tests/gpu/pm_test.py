@@ -24,6 +24,7 @@ from live import PROGRAM, LiveTest, children  # noqa: E402
 
 LIMIT_S = 60  # what is awaited comes in less, on a machine that does nothing else
 OWN = ("--gpu-samples", "own")
+FINE = ("cores_active", "pcie_tx_rate")  # 10,000 a second; the others are means of 10 ms
 KHZ = ("cores_active", "matrix_active", "pcie_tx_rate", "link_rx_rate")
 
 # A DCGM that holds the counters while HELD is there, and notes down what it was told.
@@ -390,9 +391,13 @@ class Job(PmTest):
         self.assertEqual((gpu["index"], gpu["why"]), (1, ""))
         for metric in KHZ:  # 100 a second less the start; GPM would give 9
             self.assertGreater(gpu["metrics"][metric]["samples"], 100, metric)
+        for metric in FINE:
+            self.assertGreater(gpu["metrics"][metric]["samples"], 10000, metric)
+        self.assertLess(gpu["metrics"]["matrix_active"]["samples"], 1000)
         self.assertEqual(gpu["metrics"]["power"]["mean"], 650)  # NVML's goes on
         self.assertEqual(self.absent, [])
         self.assertAlmostEqual(self.kernel()["mu"], 0.5, 1)
+        self.assertIsNotNone(self.kernel()["sigma"])
 
     def test_unasked_no_sampler_is_started_and_dcgm_not_called(self) -> None:
         self.dcgm()

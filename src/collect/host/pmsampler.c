@@ -13,11 +13,25 @@
 #define CUDA_SONAME "libcuda.so.1"
 #define UUID_BYTES 16
 
+/* What mu and sigma are made of (format/sidecar_apply.c). */
+#define FINE_METRICS                                                          \
+	(1ULL << GPU_METRIC_CORES_ACTIVE | 1ULL << GPU_METRIC_MEMORY_ACTIVE | \
+	 1ULL << GPU_METRIC_LINK_TX_RATE | 1ULL << GPU_METRIC_PCIE_TX_RATE |  \
+	 1ULL << GPU_METRIC_PCIE_ACTIVE)
+
+/* Of the other metrics, since the last means. */
+struct pm_means {
+	int64_t idx, end_ns;
+	double sums[GPU_METRIC_CNT];
+	uint32_t cnts[GPU_METRIC_CNT]; /* of sums */
+};
+
 struct pm_device {
 	struct pmsampler *sampler;
 	uint32_t index;
 	char uuid[GPUHW_UUID], why[GPUHW_WHY];
 	struct pm_session *session; /* NULL: not sampled, or no more */
+	struct pm_means means;
 };
 
 struct pmsampler {
@@ -117,19 +131,49 @@ static int open_library(struct pmsampler *sampler)
 
 /* --- sampling --- */
 
+static void push_sample(struct pm_device *device, int64_t time_ns, uint32_t metric, double value)
+{
+	struct pmsampler *sampler = device->sampler;
+	struct sidecar_gpu_sample sample = { .time_ns = time_ns,
+					     .value = value,
+					     .gpu = (uint32_t)(device - sampler->devices),
+					     .metric = metric };
+
+	if (vec_push(&sampler->samples, sample) < 0)
+		sampler->lost = true;
+}
+
+static void push_means(struct pm_device *device)
+{
+	struct pm_means *means = &device->means;
+
+	for (uint32_t metric = 0; metric < GPU_METRIC_CNT; metric++) {
+		if (means->cnts[metric] > 0)
+			push_sample(device, means->end_ns, metric,
+				    means->sums[metric] / means->cnts[metric]);
+	}
+	*means = (struct pm_means){ .idx = means->idx };
+}
+
 static void take(void *arg, int64_t time_ns, const struct gpuhw_values *values)
 {
 	struct pm_device *device = arg;
-	struct pmsampler *sampler = device->sampler;
+	struct pm_means *means = &device->means;
+	int64_t idx = time_ns / (PM_MEAN_MS * NSEC_PER_MSEC);
 
+	if (idx != means->idx)
+		push_means(device);
+	means->idx = idx;
+	means->end_ns = time_ns;
 	for (uint32_t metric = 0; metric < GPU_METRIC_CNT; metric++) {
-		struct sidecar_gpu_sample sample = { .time_ns = time_ns,
-						     .value = values->values[metric],
-						     .gpu = (uint32_t)(device - sampler->devices),
-						     .metric = metric };
-
-		if ((values->set >> metric & 1) != 0 && vec_push(&sampler->samples, sample) < 0)
-			sampler->lost = true;
+		if ((values->set >> metric & 1) == 0)
+			continue;
+		if ((FINE_METRICS >> metric & 1) != 0) {
+			push_sample(device, time_ns, metric, values->values[metric]);
+			continue;
+		}
+		means->sums[metric] += values->values[metric];
+		means->cnts[metric]++;
 	}
 }
 
@@ -143,12 +187,13 @@ static bool free_counters(void *arg, const char *chip)
 /* Returns how many devices are sampled. */
 static int start_devices(struct pmsampler *sampler)
 {
+	int64_t share_ns = (int64_t)sampler->device_cnt * PM_FINE_NS / PM_FINE_DEVICES;
 	int cnt = 0;
 
 	for (size_t i = 0; i < sampler->device_cnt; i++) {
 		struct pm_device *device = &sampler->devices[i];
 		const struct pm_setup setup = { .device = device->index,
-						.bucket_ns = PM_BUCKET_MS * NSEC_PER_MSEC,
+						.bucket_ns = MAX(PM_FINE_NS, share_ns),
 						.now_ns = clock_mono_ns,
 						.take = take,
 						.free_counters = free_counters,
@@ -250,8 +295,10 @@ struct pmsampler *pmsampler_stop(struct pmsampler *sampler, struct sidecar *side
 {
 	if (sampler == NULL)
 		return NULL;
-	for (size_t i = 0; i < sampler->device_cnt; i++)
+	for (size_t i = 0; i < sampler->device_cnt; i++) {
 		sampler->devices[i].session = pm_session_stop(sampler->devices[i].session, NULL);
+		push_means(&sampler->devices[i]);
+	}
 	(void)!pmsampler_take(sampler, side);
 	vec_done(&sampler->samples);
 	if (sampler->library.functions != NULL)

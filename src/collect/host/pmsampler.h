@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * PM sampling of all NVIDIA GPUs of the host for the time of a window: a session for each
- * (pmsampling_session.h), drained by turns, means of 10 ms out of samples at 10 kHz. What
- * came is taken as a piece of a sidecar, whose reasons say what is missing and why.
+ * (pmsampling_session.h), drained by turns. What came is taken as a piece of a sidecar, whose
+ * reasons say what is missing and why.
+ *
+ * What kernels are joined with is handed on as it was sampled, every 0.1 ms, or as means of as
+ * little as all devices together have room for: a host hands on 80,000 such values a second
+ * (4 metrics, 24 bytes each: 2 MB), 8 devices every 0.4 ms. The rest is means of 10 ms.
  *
  * For a process of its own; may hang or crash with the vendor's library.
  */
@@ -11,7 +15,9 @@
 #include "collect/host/pmsampling_session.h"
 #include "format/sidecar.h"
 
-#define PM_BUCKET_MS 10
+#define PM_FINE_NS (100 * NSEC_PER_USEC)
+#define PM_FINE_DEVICES 2 /* so many have room for it; more share it */
+#define PM_MEAN_MS 10
 
 struct pmsampler;
 

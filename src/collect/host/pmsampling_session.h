@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * PM sampling of one NVIDIA GPU for the time of a window: counters at 10 kHz, at 1 kHz
- * from the first overflow of the device's buffer on, averaged before they are handed on.
+ * from the first overflow of the device's buffer on, averaged as the owner wants them.
  * The owner drains it every 10 ms and falls back to gpuhw's fast samples when it ends.
  *
  * Counters are the device's, whoever works on it; one process at a time may have them,
@@ -19,7 +19,7 @@
 
 struct pm_setup {
 	uint32_t device;	 /* as CUDA counts */
-	int64_t bucket_ns;	 /* averaged over; at least a sample's time */
+	int64_t bucket_ns;	 /* averaged over; of samples that are longer, each */
 	int64_t (*now_ns)(void); /* clock_mono_ns but in tests */
 
 	/* time_ns: the end, CLOCK_MONOTONIC. values: borrowed for the call. */
