@@ -11,8 +11,8 @@ _perftracker_options() {
 		--world-size --exit-code --jobs --help' ;;
 	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code
 		--verbose --jobs --help' ;;
-	summarize) echo '--output --rank --steps --skip-first --sidecar --job --flight-fd --sidecar-fd
-		--keep --help' ;;
+	summarize) echo '--output --rank --host-ranks --steps --skip-first --sidecar --job --flight-fd
+		--sidecar-fd --keep --help' ;;
 	profile) echo '--socket --window --timeout --help' ;;
 	status) echo '--socket --format --help' ;;
 	doctor) echo '--python --format --verbose --exit-code --root --help' ;;

@@ -174,7 +174,7 @@ int cmd_dump(int argc, char **argv)
 		{ NULL, 0, NULL, 0 },
 	};
 	struct dump_args a = { .top = 30 };
-	struct window_options window = { .last_step = -1 };
+	const struct summarize_options whole = { .window = { .last_step = -1 } };
 	struct fingerprint fp;
 	struct err err = { "" };
 	int c, status = EXIT_DONE;
@@ -197,7 +197,7 @@ int cmd_dump(int argc, char **argv)
 		return dump_sidecar(argv[optind], a.json);
 	if (load_file_kind(argv[optind]) == FILE_FLIGHT)
 		return dump_flight(argv[optind], a.json);
-	if (load_one(argv[optind], NULL, &window, NULL, &fp, &err) < 0)
+	if (load_one(argv[optind], NULL, &whole, &fp, &err) < 0)
 		return cmd_fail("%s", err.text);
 	if (a.json)
 		status = dump_json(&fp);

@@ -5,7 +5,6 @@
 #include "collect/readers/kineto.h"
 #include "format/flightlog.h"
 #include "format/sidecar.h"
-#include "summarize/summarize.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -76,17 +75,26 @@ int load_parse_jobs(struct load_options *options, const char *command)
 }
 
 int load_summarize(const struct trace *trace, const struct sidecar *sidecar,
-		   const struct window_options *window, const char *job_id, struct fingerprint *ret,
+		   const struct summarize_options *options, struct fingerprint *ret,
 		   struct err *err)
 {
-	struct summarize_options options = { .window = *window, .job_id = job_id };
+	struct summarize_options all = *options;
+	struct load_hosts hosts = { 0 };
 	struct sidecar_info info;
+	int error = 0;
 
 	if (sidecar != NULL) {
 		sidecar_summarize(sidecar, &info);
-		options.sidecar = &info;
+		all.sidecar = &info;
 	}
-	return summarize(trace, &options, ret, err);
+	if (sidecar != NULL && options->hosts.cnt == 0) {
+		error = load_hosts_of_sidecar(sidecar, &hosts);
+		all.hosts = load_hosts_view(&hosts, sidecar->header.host);
+	}
+	error = error < 0 ? err_set(err, ENOMEM, "sidecar: out of memory")
+			  : summarize(trace, &all, ret, err);
+	load_hosts_done(&hosts);
+	return error;
 }
 
 /* The trace in path, with what the sidecar (may be NULL) adds. */
@@ -140,8 +148,8 @@ static char *sidecar_beside(const char *path)
 }
 
 static int summarize_file(const char *path, enum file_kind kind, const char *sidecar_path,
-			  const struct window_options *window, const char *job_id,
-			  struct fingerprint *ret, struct err *err)
+			  const struct summarize_options *options, struct fingerprint *ret,
+			  struct err *err)
 {
 	_cleanup_free_ char *beside = sidecar_path == NULL ? sidecar_beside(path) : NULL;
 	struct sidecar read = { 0 }, *sidecar = NULL;
@@ -156,21 +164,21 @@ static int summarize_file(const char *path, enum file_kind kind, const char *sid
 		error = kind == FILE_FLIGHT ? read_flight(path, sidecar, &trace, err)
 					    : read_trace(path, sidecar, &trace, err);
 	if (error == 0) {
-		error = load_summarize(&trace, sidecar, window, job_id, ret, err);
+		error = load_summarize(&trace, sidecar, options, ret, err);
 		trace_done(&trace);
 	}
 	sidecar_done(&read);
 	return error;
 }
 
-int load_one(const char *path, const char *sidecar, const struct window_options *window,
-	     const char *job_id, struct fingerprint *ret, struct err *err)
+int load_one(const char *path, const char *sidecar, const struct summarize_options *options,
+	     struct fingerprint *ret, struct err *err)
 {
 	enum file_kind kind = load_file_kind(path);
 
 	if (kind == FILE_FINGERPRINT)
 		return fingerprint_read(path, ret, err);
-	return summarize_file(path, kind, sidecar, window, job_id, ret, err);
+	return summarize_file(path, kind, sidecar, options, ret, err);
 }
 
 /* Shared by the threads: each takes the next path under the lock. */
@@ -178,6 +186,7 @@ struct pool {
 	pthread_mutex_t lock;
 	const path_list *paths;
 	const struct load_options *options;
+	struct summarize_options summarize;
 	struct fingerprint *fps; /* by path */
 	struct err *errs;	 /* by path */
 	int *errors;		 /* by path; 1: not done */
@@ -206,7 +215,7 @@ static void *pool_work(void *arg)
 		(void)pthread_mutex_unlock(&pool->lock);
 		if (i == SIZE_MAX)
 			return NULL;
-		pool->errors[i] = load_one(pool->paths->data[i], NULL, &pool->options->window, NULL,
+		pool->errors[i] = load_one(pool->paths->data[i], NULL, &pool->summarize,
 					   &pool->fps[i], &pool->errs[i]);
 		(void)pthread_mutex_lock(&pool->lock);
 		pool->done++;
@@ -257,18 +266,25 @@ static int take_results(struct pool *pool, struct load_result *out)
 int load_paths(const path_list *paths, const struct load_options *options, struct load_result *ret)
 {
 	struct pool pool = { .paths = paths, .options = options, .start_ns = clock_mono_ns() };
-	int error = -ENOMEM;
+	struct load_hosts hosts;
+	int error = load_hosts_of_traces(paths, &hosts);
+
+	pool.summarize.window = options->window;
+	pool.summarize.hosts = load_hosts_view(&hosts, NULL);
 
 	*ret = (struct load_result){ .fps = calloc(paths->cnt + 1, sizeof(struct fingerprint *)) };
 	pool.fps = calloc(paths->cnt + 1, sizeof(*pool.fps));
 	pool.errs = calloc(paths->cnt + 1, sizeof(*pool.errs));
 	pool.errors = calloc(paths->cnt + 1, sizeof(*pool.errors));
-	if (ret->fps != NULL && pool.fps != NULL && pool.errs != NULL && pool.errors != NULL &&
-	    pthread_mutex_init(&pool.lock, NULL) == 0) {
+	if (error == 0 && ret->fps != NULL && pool.fps != NULL && pool.errs != NULL &&
+	    pool.errors != NULL && pthread_mutex_init(&pool.lock, NULL) == 0) {
 		pool_run(&pool);
 		error = take_results(&pool, ret);
 		(void)pthread_mutex_destroy(&pool.lock);
+	} else {
+		error = -ENOMEM;
 	}
+	load_hosts_done(&hosts);
 	free(pool.fps);
 	free(pool.errs);
 	free(pool.errors);

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "cmd/cmd.h"
-#include "summarize/window.h"
+#include "summarize/summarize.h"
 
 struct load_failure {
 	char *source;
@@ -50,8 +50,32 @@ enum file_kind load_file_kind(const char *path);
  * NULL; beside a flight log PATH.sidecar is taken then, if it is there.
  */
 _must_check_ int load_one(const char *path, const char *sidecar,
-			  const struct window_options *window, const char *job_id,
-			  struct fingerprint *ret, struct err *err);
+			  const struct summarize_options *options, struct fingerprint *ret,
+			  struct err *err);
+
+/* --- where ranks are (load_hosts.c) --- */
+
+struct load_hosts {
+	VEC(struct rank_host) list; /* ascending by rank, distinct */
+	VEC(char *) names;	    /* that it borrows */
+	bool complete;		    /* who isn't listed is on none of these hosts */
+};
+
+/*
+ * As the traces among several paths say before their first event; what can't be read says
+ * nothing. Returns 0 or -ENOMEM; load_hosts_done() is fine after either.
+ */
+_must_check_ int load_hosts_of_traces(const path_list *paths, struct load_hosts *ret);
+
+/* The workers beside its own that a sidecar lists. The same. */
+_must_check_ int load_hosts_of_sidecar(const struct sidecar *sidecar, struct load_hosts *ret);
+
+/* "0-7": all ranks of one host. Returns 0, -EINVAL with a line in err, or -ENOMEM. */
+_must_check_ int load_hosts_of_set(const char *text, struct load_hosts *ret, struct err *err);
+
+/* For summarize(): borrows hosts and here, the worker's own, which counts when some are listed. */
+struct rank_hosts load_hosts_view(const struct load_hosts *hosts, const char *here);
+void load_hosts_done(struct load_hosts *hosts);
 
 /* --- exports of Nsight Systems (load_nsys.c): "FILE#PID" is one worker of several --- */
 
@@ -78,7 +102,6 @@ _must_check_ int load_check_kinds(const path_list *paths, const path_list *more,
 /* --- flight logs (load_flight.c) --- */
 
 struct flightlog;
-struct sidecar;
 
 /*
  * The trace of the window that the sidecar tells of; without one (NULL) of all that
@@ -88,10 +111,13 @@ struct sidecar;
 _must_check_ int load_flight_trace(struct flightlog *log, const struct sidecar *sidecar,
 				   const char *source, struct trace *ret, struct err *err);
 
-/* From events to fingerprint: what the sidecar (may be NULL) saw counts as evidence. */
+/*
+ * From events to fingerprint: what the sidecar (may be NULL) saw counts as evidence, and who
+ * shares its host where the options name no hosts.
+ */
 _must_check_ int load_summarize(const struct trace *trace, const struct sidecar *sidecar,
-				const struct window_options *window, const char *job_id,
-				struct fingerprint *ret, struct err *err);
+				const struct summarize_options *options, struct fingerprint *ret,
+				struct err *err);
 
 /* A recorder that is being written: follow_fd and sidecar_fd are memory files. */
 struct load_follow {
@@ -104,5 +130,6 @@ struct load_follow {
  * is complete by then, and makes the fingerprint. At most 512 MB of records are kept;
  * more are dropped and counted. Returns 0 or -errno with a line in err.
  */
-_must_check_ int load_follow(const struct load_follow *follow, const struct window_options *window,
-			     const char *job_id, struct fingerprint *ret, struct err *err);
+_must_check_ int load_follow(const struct load_follow *follow,
+			     const struct summarize_options *options, struct fingerprint *ret,
+			     struct err *err);

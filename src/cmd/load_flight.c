@@ -142,8 +142,8 @@ static int follow_records(const struct load_follow *follow, struct flightlog *lo
 }
 
 static int summarize_log(const struct load_follow *follow, struct flightlog *log,
-			 const struct sidecar *sidecar, const struct window_options *window,
-			 const char *job_id, struct fingerprint *ret, struct err *err)
+			 const struct sidecar *sidecar, const struct summarize_options *options,
+			 struct fingerprint *ret, struct err *err)
 {
 	struct trace trace;
 	int error = load_flight_trace(log, sidecar, "agent", &trace, err);
@@ -155,13 +155,13 @@ static int summarize_log(const struct load_follow *follow, struct flightlog *log
 	/* Of two forms of the same millions of records one is enough. */
 	flightlog_done(log);
 	if (error == 0)
-		error = load_summarize(&trace, sidecar, window, job_id, ret, err);
+		error = load_summarize(&trace, sidecar, options, ret, err);
 	trace_done(&trace);
 	return error;
 }
 
-int load_follow(const struct load_follow *follow, const struct window_options *window,
-		const char *job_id, struct fingerprint *ret, struct err *err)
+int load_follow(const struct load_follow *follow, const struct summarize_options *options,
+		struct fingerprint *ret, struct err *err)
 {
 	bool with_sidecar = follow->sidecar_fd >= 0;
 	struct sidecar sidecar = { 0 };
@@ -177,8 +177,8 @@ int load_follow(const struct load_follow *follow, const struct window_options *w
 	if (error == 0 && with_sidecar)
 		error = sidecar_read(path, &sidecar, err);
 	if (error == 0)
-		error = summarize_log(follow, &log, with_sidecar ? &sidecar : NULL, window, job_id,
-				      ret, err);
+		error = summarize_log(follow, &log, with_sidecar ? &sidecar : NULL, options, ret,
+				      err);
 	sidecar_done(&sidecar);
 	flightlog_done(&log);
 	return error;

@@ -21,6 +21,8 @@ static const char help[] =
 	"\n"
 	"  -o, --output FILE     where the fingerprint goes (required)\n"
 	"      --rank N          the rank, when the trace does not tell\n"
+	"      --host-ranks SET  all ranks on its host, for example 0-7: groups of these alone\n"
+	"                        talk over NVLink\n"
 	"      --steps FIRST-LAST  use these profiler steps only\n"
 	"      --skip-first      leave out the window's first iteration: it carries the cost of\n"
 	"                        starting the profiler (ignored with fewer than 4)\n"
@@ -37,6 +39,7 @@ static const char help[] =
 
 enum {
 	OPT_RANK = 256,
+	OPT_HOST_RANKS,
 	OPT_STEPS,
 	OPT_SIDECAR,
 	OPT_JOB,
@@ -49,6 +52,7 @@ enum {
 static const struct option long_options[] = {
 	{ "output", required_argument, NULL, 'o' },
 	{ "rank", required_argument, NULL, OPT_RANK },
+	{ "host-ranks", required_argument, NULL, OPT_HOST_RANKS },
 	{ "steps", required_argument, NULL, OPT_STEPS },
 	{ "skip-first", no_argument, NULL, OPT_SKIP_FIRST },
 	{ "sidecar", required_argument, NULL, OPT_SIDECAR },
@@ -64,7 +68,19 @@ struct summarize_args {
 	const char *output, *sidecar, *job, *keep;
 	int64_t rank, flight_fd, sidecar_fd; /* -1: not given */
 	struct window_options window;
+	struct load_hosts hosts;
 };
+
+/* Returns -1 to go on, else an exit status. */
+static int parse_host_ranks(struct summarize_args *a)
+{
+	struct err err = { "" };
+
+	load_hosts_done(&a->hosts);
+	if (load_hosts_of_set(optarg, &a->hosts, &err) < 0)
+		return cmd_usage_error("summarize", "%s", err.text);
+	return -1;
+}
 
 /* Returns -1 to go on, else an exit status. */
 static int parse_option(struct summarize_args *a, int c)
@@ -77,6 +93,8 @@ static int parse_option(struct summarize_args *a, int c)
 		if (cmd_parse_int(optarg, 0, (1 << 20) - 1, &a->rank) < 0)
 			return cmd_bad_value("summarize", "rank", "a rank");
 		return -1;
+	case OPT_HOST_RANKS:
+		return parse_host_ranks(a);
 	case OPT_STEPS:
 		if (cmd_parse_steps(optarg, &a->window.first_step, &a->window.last_step) < 0)
 			return cmd_bad_value("summarize", "steps", "a step or a range such as 4-6");
@@ -135,8 +153,11 @@ static int make_fingerprint(const struct summarize_args *a, const char *path,
 				      .sidecar_fd = (int)a->sidecar_fd,
 				      .control_fd = STDIN_FILENO,
 				      .keep = a->keep };
-	int error = path == NULL ? load_follow(&follow, &a->window, a->job, ret, err)
-				 : load_one(path, a->sidecar, &a->window, a->job, ret, err);
+	const struct summarize_options options = { .window = a->window,
+						   .job_id = a->job,
+						   .hosts = load_hosts_view(&a->hosts, "") };
+	int error = path == NULL ? load_follow(&follow, &options, ret, err)
+				 : load_one(path, a->sidecar, &options, ret, err);
 
 	if (error == 0 && a->rank >= 0)
 		ret->rank = (int)a->rank;
@@ -145,24 +166,33 @@ static int make_fingerprint(const struct summarize_args *a, const char *path,
 	return error;
 }
 
+/* path: NULL with --flight-fd. Returns an exit status. */
+static int summarize_to_file(const struct summarize_args *a, const char *path)
+{
+	struct fingerprint fp;
+	struct err err = { "" };
+	int status;
+
+	if (make_fingerprint(a, path, &fp, &err) < 0)
+		return cmd_fail("%s", err.text);
+	status = fingerprint_write(&fp, a->output, &err) < 0 ? cmd_fail("%s", err.text) : EXIT_DONE;
+	fingerprint_done(&fp);
+	return status;
+}
+
 int cmd_summarize(int argc, char **argv)
 {
 	struct summarize_args a = {
 		.rank = -1, .flight_fd = -1, .sidecar_fd = -1, .window = { .last_step = -1 }
 	};
-	struct fingerprint fp;
-	struct err err = { "" };
 	int c, status = -1;
 
 	while (status < 0 && (c = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1)
 		status = parse_option(&a, c);
 	if (status < 0)
 		status = check_args(&a, argc - optind);
-	if (status >= 0)
-		return status;
-	if (make_fingerprint(&a, a.flight_fd < 0 ? argv[optind] : NULL, &fp, &err) < 0)
-		return cmd_fail("%s", err.text);
-	status = fingerprint_write(&fp, a.output, &err) < 0 ? cmd_fail("%s", err.text) : EXIT_DONE;
-	fingerprint_done(&fp);
+	if (status < 0)
+		status = summarize_to_file(&a, a.flight_fd < 0 ? argv[optind] : NULL);
+	load_hosts_done(&a.hosts);
 	return status;
 }

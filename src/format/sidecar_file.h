@@ -32,7 +32,8 @@
 	X(GPU, gpus, struct sidecar_gpu)                      \
 	X(GPU_SAMPLE, gpu_samples, struct sidecar_gpu_sample) \
 	X(NIC_COUNT, nic_counters, struct sidecar_nic_count)  \
-	X(GPU_ID, gpu_ids, struct sidecar_gpu_id)
+	X(GPU_ID, gpu_ids, struct sidecar_gpu_id)             \
+	X(RANK, ranks, struct sidecar_rank)
 
 #define SIDECAR_FIRST_SECTIONS 6u /* of files whose header does not say how many */
 #define SIDECAR_SECTIONS_MAX 64u
@@ -97,6 +98,12 @@ struct sidecar_thief {
 	char cpus[64];	   /* "0-3,7": CPUs it may run on; "" when unknown */
 };
 
+/* A worker of this host, the sidecar's own among them; not always all. */
+struct sidecar_rank {
+	int32_t rank;
+	uint32_t reserved;
+};
+
 struct sidecar_header {
 	uint32_t magic, version;
 	uint32_t pid, tid; /* the worker and its training thread */
@@ -115,4 +122,5 @@ _Static_assert(sizeof(struct sidecar_process) == 24, "on disk");
 _Static_assert(sizeof(struct sidecar_gc) == 24, "on disk");
 _Static_assert(sizeof(struct sidecar_iteration) == 16, "on disk");
 _Static_assert(sizeof(struct sidecar_thief) == 256, "on disk");
+_Static_assert(sizeof(struct sidecar_rank) == 8, "on disk");
 _Static_assert(sizeof(struct sidecar_header) == 120 + 16 * SIDECAR_SECTION_CNT, "on disk");

@@ -572,6 +572,24 @@ static void any_failed_allocation_is_reported_and_leaks_nothing(void **state)
 	sidecar_done(&s);
 }
 
+static void ranks_of_the_host_are_written_and_read_back(void **state _unused_)
+{
+	struct sidecar side = example(), read;
+	FILE *file = tmpfile();
+
+	assert_non_null(file);
+	for (int32_t rank = 4; rank < 6; rank++)
+		assert_int_equal(vec_push(&side.ranks, (struct sidecar_rank){ .rank = rank }), 0);
+	assert_int_equal(sidecar_write_fd(&side, fileno(file)), 0);
+	assert_int_equal(lseek(fileno(file), 0, SEEK_SET), 0);
+	assert_int_equal(sidecar_read_fd("memory", fileno(file), &read, NULL), 0);
+	assert_int_equal(read.ranks.cnt, 2);
+	assert_int_equal(read.ranks.data[1].rank, 5);
+	assert_int_equal(fclose(file), 0);
+	sidecar_done(&side);
+	sidecar_done(&read);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -586,6 +604,7 @@ int main(void)
 		cmocka_unit_test(only_the_eight_largest_thieves_are_kept),
 		cmocka_unit_test(every_truncation_and_flipped_byte_is_survived),
 		cmocka_unit_test(a_refused_file_is_named_with_the_offset),
+		cmocka_unit_test(ranks_of_the_host_are_written_and_read_back),
 		cmocka_unit_test(files_of_older_and_newer_writers_are_read),
 		cmocka_unit_test(a_number_of_sections_that_makes_no_sense_is_refused),
 		cmocka_unit_test(tcp_is_a_share_of_the_peak_when_no_card_carries_it),

@@ -281,6 +281,19 @@ static int take_gpus(struct client *client)
 	return gpuwatch_take(client->hostd->gpuwatch, &mine, &worker->window.side);
 }
 
+/* Who shares the host: groups of these alone never leave it. */
+static int list_ranks(const struct hostd *hostd, struct sidecar *side)
+{
+	vec_foreach(client, &hostd->clients) {
+		const struct sidecar_rank rank = { .rank = (*client)->worker.rank };
+
+		if ((*client)->is_worker && !(*client)->worker.gone && rank.rank >= 0 &&
+		    vec_push(&side->ranks, rank) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int finish_window(struct client *client, const struct message *message, struct err *err)
 {
 	struct hostd *hostd = client->hostd;
@@ -312,7 +325,7 @@ static int finish_window(struct client *client, const struct message *message, s
 			       hostd->setup.trace_dir);
 	}
 	if (netwatch_finish(&hostd->netwatch, &client->worker.window.side) < 0 ||
-	    take_gpus(client) < 0)
+	    take_gpus(client) < 0 || list_ranks(hostd, &client->worker.window.side) < 0)
 		return err_set(err, ENOMEM, "%s: out of memory", message->text);
 	query.worker_cnt = list_workers(hostd, workers, ARRAY_SIZE(workers), client, &query.idx);
 	return worker_finish(&client->worker, &finish, err);

@@ -132,6 +132,32 @@ class Files(program.Program):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("truncated.sidecar:240: section 1: expected 4 records", done.stderr)
 
+    def test_a_group_is_measured_by_the_links_it_talks_over(self) -> None:
+        tracks = {"nvlink_tx": (0.7, "GPU 0 Counters"), "nic_tx": (0.6, "Host Counters")}
+        events = [program.span("python_function", "train", 0, 10_000)]
+        gather = program.span("kernel", "ncclDevKernel_AllGather", 1_000, 9_000, lane=20)
+        gather["pid"] = 0
+        gather["args"] = {"Process Group Ranks": "[0, 1]", "Group size": 2}
+        for ms in range(10):
+            for name, (value, pid) in tracks.items():
+                sample = {name: value if ms > 1 else 0.0}
+                events.append(
+                    {"ph": "C", "name": name, "pid": pid, "tid": 0, "ts": ms * 1000, "args": sample}
+                )
+        info = {"rank": 0, "world_size": 4}
+        text = json.dumps({"distributedInfo": info, "traceEvents": [*events, gather]})
+        (self.folder / "rank0.json").write_text(text)
+        for ranks, mu in (("0-1", 0.7), ("0,2", 0.6), (None, 0.6)):
+            words = ("--host-ranks", ranks) if ranks else ()
+            done = self.call("summarize", *words, "rank0.json", "-o", "rank0.ptfp")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            functions = json.loads(self.call("dump", "-f", "json", "rank0.ptfp").stdout)
+            found = [f for f in functions["functions"] if "AllGather" in f["stack"][-1]]
+            self.assertEqual([round(f["mu"], 6) for f in found], [mu])
+        self.assertEqual(
+            self.call("summarize", "--host-ranks", "x", "rank0.json", "-o", "x").returncode, 2
+        )
+
     def test_two_files_of_one_rank_are_not_taken_for_two_ranks_of_it(self) -> None:
         shutil.copy(self.folder / "job" / "rank1.json", self.folder / "job" / "rank1-again.json")
         done = self.call("analyze", "job")

@@ -9,6 +9,7 @@
 
 #define MAX_TEXT_BYTES (256ULL << 30)
 #define MAX_MEMORY_BYTES (8ULL << 30)
+#define HEAD_ENDS 1 /* the list of events begins */
 
 struct kineto {
 	struct scan scan;
@@ -17,7 +18,7 @@ struct kineto {
 	struct trace trace;
 	struct err *err;
 	uint64_t max_memory_bytes;
-	bool have_events;
+	bool have_events, head_only;
 };
 
 static int read_events(struct kineto *kineto)
@@ -32,6 +33,8 @@ static int read_events(struct kineto *kineto)
 	if (kineto->have_events)
 		return scan_fail(scan, "one list of events");
 	kineto->have_events = true;
+	if (kineto->head_only)
+		return HEAD_ENDS;
 	ret = scan_expect(scan, '[', "an array of events");
 	if (ret < 0)
 		return ret;
@@ -95,7 +98,7 @@ static bool is(const struct scan_text *key, const char *word)
 	return strlen(word) == key->len && memcmp(key->text, word, key->len) == 0;
 }
 
-/* Reads the value of one key of an object. */
+/* Reads the value of one key of an object. Returns 0, HEAD_ENDS or -errno. */
 typedef int member_fn(struct kineto *kineto, const struct scan_text *key);
 
 static int read_object(struct kineto *kineto, member_fn *read_member)
@@ -111,7 +114,7 @@ static int read_object(struct kineto *kineto, member_fn *read_member)
 		ret = scan_key(&kineto->scan, &key);
 		if (ret == 0)
 			ret = read_member(kineto, &key);
-		if (ret < 0)
+		if (ret != 0)
 			return ret;
 	}
 	return ret;
@@ -196,7 +199,7 @@ static int read_document(struct kineto *kineto)
 		return scan_fail(scan, "a trace (a JSON object or array)");
 	if (ret == 0)
 		ret = scan_finish(scan);
-	if (ret < 0 || kineto->have_events)
+	if (ret != 0 || kineto->have_events)
 		return ret;
 	return err_set(kineto->err, EINVAL,
 		       "%s:%" PRIu64 ": expected a \"traceEvents\" array, found none", scan->name,
@@ -210,8 +213,8 @@ static int read_trace(struct kineto *kineto)
 
 	if (ret == 0)
 		ret = read_document(kineto);
-	if (ret < 0)
-		return ret;
+	if (ret != 0)
+		return MIN(ret, 0);
 	meta->text_bytes = scan_offset(&kineto->scan);
 	kineto->trace.drops.bad_utf8 = kineto->scan.bad_utf8_cnt;
 	meta->source = strdup(kineto->scan.name);
@@ -229,6 +232,7 @@ static int read_input(struct input *input, const char *name, const struct kineto
 	opt = opt != NULL ? opt : &defaults;
 	kineto.max_memory_bytes =
 		opt->max_memory_bytes > 0 ? opt->max_memory_bytes : MAX_MEMORY_BYTES;
+	kineto.head_only = opt->head_only;
 	r = trace_init(&kineto.trace);
 	build_init(&kineto.build, &kineto.trace);
 	if (r == 0)

@@ -33,6 +33,7 @@ struct kineto_options {
 	uint64_t max_text_bytes;   /* decompressed text; default 256 GiB */
 	uint64_t max_memory_bytes; /* of the trace made; default 8 GiB */
 	size_t window_bytes;	   /* default 256 KiB, at least 64 */
+	bool head_only;		   /* ends where the events begin: meta as far as it is there */
 };
 
 /*

@@ -399,6 +399,29 @@ static void metadata_is_found_wherever_it_stands(void **state)
 	trace_done(&trace);
 }
 
+/* Of a long file: what follows the head isn't even looked at. */
+static void a_head_ends_where_the_events_begin(void **state)
+{
+	static const char *const heads[] = {
+		"{\"distributedInfo\": {\"rank\": 3}, \"host_name\": \"h\", \"traceEvents\": [{broken",
+		"[{broken",
+	};
+	const struct kineto_options head = { .head_only = true };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
+		struct trace trace;
+
+		assert_int_equal(
+			kineto_read_memory(heads[i], strlen(heads[i]), "t", &head, &trace, NULL),
+			0);
+		assert_int_equal(trace.meta.rank, i == 0 ? 3 : RANK_UNKNOWN);
+		assert_int_equal(trace.meta.host != NULL, i == 0);
+		assert_int_equal(trace.event_cnt, 0);
+		trace_done(&trace);
+	}
+}
+
 static void metadata_of_a_wrong_type_is_absent_and_counted(void **state)
 {
 	struct trace trace = read_ok("{\"distributedInfo\": {\"rank\": \"x\", \"world_size\": 0, "
@@ -554,6 +577,7 @@ int main(void)
 			collectives_of_old_writers_are_read_from_concrete_inputs_and_names),
 		cmocka_unit_test(counters_become_tracks_of_known_resources),
 		cmocka_unit_test(metadata_is_found_wherever_it_stands),
+		cmocka_unit_test(a_head_ends_where_the_events_begin),
 		cmocka_unit_test(metadata_of_a_wrong_type_is_absent_and_counted),
 		cmocka_unit_test(invalid_utf8_is_mended_and_counted),
 		cmocka_unit_test(escapes_in_names_and_keys_are_resolved),
