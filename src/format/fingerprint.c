@@ -24,7 +24,7 @@
  * 1: no pressure of the host; 2: no spread, no launcher; 3: no GPU clocks; 4: no word of GPUs that
  * were not sampled
  */
-#define FP_VERSION 5u
+#define FP_VERSION 6u
 #define RESOURCE_ABSENT 255 /* in the file: the number of resources grows */
 #define RESOURCE_ABSENT_1 9 /* what version 1 wrote instead */
 #define FP_MAX_BYTES (1u << 30)
@@ -298,6 +298,13 @@ static void code_absences(struct codec *c, struct fingerprint *fp)
 	}
 }
 
+static void code_limits(struct codec *c, struct trace_drops *drops)
+{
+#define X(field, what) code_u64(c, &drops->field);
+	TRACE_DROP_LIMIT_LIST(X)
+#undef X
+}
+
 static void code_identity(struct codec *c, struct fingerprint *fp)
 {
 	code_text(c, &fp->job_id);
@@ -322,7 +329,7 @@ static void code_identity(struct codec *c, struct fingerprint *fp)
 #define X(field, what)                                             \
 	if (c->version >= 2 || strncmp(#field, "flight_", 7) != 0) \
 		code_u64(c, &fp->drops.field);
-	TRACE_DROP_LIST(X)
+	TRACE_DROP_FIRST_LIST(X)
 #undef X
 	code_host(c, &fp->host_stats);
 }
@@ -337,7 +344,7 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 		codec_fail(c, "a fingerprint file (\"PTFP\")", magic);
 	code_u64(c, &c->version);
 	if (c->error == 0 && (c->version < 1 || c->version > FP_VERSION))
-		codec_fail(c, "version 1 to 5", c->version);
+		codec_fail(c, "version 1 to 6", c->version);
 	code_identity(c, fp);
 	fp->frames = code_array(c, fp->frames, &fp->frame_cnt, sizeof(*fp->frames), 40);
 	for (size_t i = 0; i < fp->frame_cnt && c->error == 0; i++)
@@ -362,6 +369,8 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 	}
 	if (c->version >= 5)
 		code_absences(c, fp);
+	if (c->version >= 6)
+		code_limits(c, &fp->drops);
 	c->field_off = c->off;
 	if (c->error == 0 && c->out == NULL && c->off != c->len)
 		codec_fail(c, "the end of the file", c->len - c->off);

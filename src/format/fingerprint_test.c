@@ -378,7 +378,7 @@ static void another_version_is_refused_by_its_number(void **state)
 	data = bytes_of(&fp, &len);
 	data[8] = 9;
 	assert_int_equal(read_exact(data, len, &err), -EINVAL);
-	assert_memory_equal(err.text, "name:8: expected version 1 to 5, found 9", 40);
+	assert_memory_equal(err.text, "name:8: expected version 1 to 6, found 9", 40);
 	free(data);
 	fingerprint_done(&fp);
 }
@@ -397,7 +397,10 @@ static unsigned char *bytes_of_one(struct fp_function *function, struct fingerpr
 /* What follows the host's numbers where there are no frames, one function, nothing else. */
 #define TAIL_4 (8 + (8 + 15 * 8) + 3 * 8)
 
-/* Without what version 5 added at the end, absent samples of GPUs, of which there are none. */
+/* Without what version 6 added at the end: four counters of what the recorder had no room for. */
+#define ADDED_6 (4 * 8)
+
+/* And what version 5 added before them: absent samples of GPUs, of which there are none. */
 #define ADDED_5 8
 
 /* And what version 4 added at the end of the host's numbers: two of its GPUs. */
@@ -405,7 +408,7 @@ static size_t version_3_of(const unsigned char *data, size_t len, unsigned char 
 {
 	const size_t added = 2 * 8;
 
-	len -= ADDED_5;
+	len -= ADDED_5 + ADDED_6;
 	memcpy(ret, data, len - TAIL_4 - added);
 	memcpy(ret + len - TAIL_4 - added, data + len - TAIL_4, TAIL_4);
 	ret[8] = 3;
@@ -487,13 +490,40 @@ static void a_file_of_version_4_tells_of_no_absent_samples(void **state)
 	fp.absence_cnt = 0;
 	data = bytes_of(&fp, &len);
 	data[8] = 4;
-	assert_int_equal(fingerprint_read_memory(data, len - ADDED_5, "f", &again, &err), 0);
+	assert_int_equal(fingerprint_read_memory(data, len - ADDED_5 - ADDED_6, "f", &again, &err),
+			 0);
 	assert_int_equal(again.absence_cnt, 0);
 	fingerprint_done(&again);
 	free(data);
 	fp.absence_cnt = 1;
 	absence.gpu = -2;
 	assert_int_equal(fingerprint_write(&fp, path_of("f"), &err), -EINVAL);
+	fingerprint_done(&fp);
+}
+
+static void a_file_of_version_5_has_one_counter_of_full_tables(void **state)
+{
+	struct fingerprint fp, again;
+	unsigned char *data;
+	struct err err;
+	size_t len;
+
+	(void)state;
+	fingerprint_init(&fp);
+	fp.window_ns = 1000;
+	fp.drops.flight_tables = 5;
+	fp.drops.flight_names = 6;
+	fp.drops.flight_threads = 7;
+	data = bytes_of(&fp, &len);
+	assert_int_equal(fingerprint_read_memory(data, len, "f", &again, &err), 0);
+	assert_memory_equal(&again.drops, &fp.drops, sizeof(fp.drops));
+	fingerprint_done(&again);
+	data[8] = 5;
+	assert_int_equal(fingerprint_read_memory(data, len - ADDED_6, "f", &again, &err), 0);
+	assert_int_equal(again.drops.flight_tables, 5);
+	assert_int_equal(again.drops.flight_names + again.drops.flight_threads, 0);
+	fingerprint_done(&again);
+	free(data);
 	fingerprint_done(&fp);
 }
 
@@ -660,6 +690,7 @@ int main(void)
 		cmocka_unit_test(another_version_is_refused_by_its_number),
 		cmocka_unit_test(a_file_of_version_2_knows_no_spread),
 		cmocka_unit_test(a_file_of_version_4_tells_of_no_absent_samples),
+		cmocka_unit_test(a_file_of_version_5_has_one_counter_of_full_tables),
 		cmocka_unit_test(a_file_of_version_3_knows_no_gpu),
 		cmocka_unit_test(a_file_of_version_1_has_no_pressure_and_its_own_absent_resource),
 		cmocka_unit_test(a_caller_behind_its_frame_is_refused),

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* X(field, what) */
-#define TRACE_DROP_LIST(X)                                                                    \
+#define TRACE_DROP_FIRST_LIST(X)                                                              \
 	X(unknown_phase, "events of an unknown phase")                                        \
 	X(unknown_category, "events of an unknown category")                                  \
 	X(missing_dur, "complete events without a duration")                                  \
@@ -21,7 +21,16 @@
 	X(flight_invalid, "records of a worker that made no sense")                           \
 	X(flight_late, "samples of stacks that came late")                                    \
 	X(flight_unreadable, "samples of stacks that could not be read")                      \
-	X(flight_tables, "names, stacks or threads beyond the recorder's tables")
+	X(flight_tables, "samples or calls of functions and stacks beyond the recorder's tables")
+
+/* In files of fingerprints since version 6; before, flight_tables counted them all but the last. */
+#define TRACE_DROP_LIMIT_LIST(X)                                                          \
+	X(flight_names, "uses of names beyond the recorder's table of names")             \
+	X(flight_lanes, "records of threads beyond those that the recorder has room for") \
+	X(flight_nested, "operators nested deeper than the recorder remembers")           \
+	X(flight_threads, "times that a thread was not sampled: there were too many")
+
+#define TRACE_DROP_LIST(X) TRACE_DROP_FIRST_LIST(X) TRACE_DROP_LIMIT_LIST(X)
 
 struct trace_drops {
 #define X(field, what) uint64_t field;

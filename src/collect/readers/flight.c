@@ -475,9 +475,11 @@ static void set_drops(const struct flightlog *log, struct trace *trace)
 	trace->drops.unsupported_overlap += grown(a->calls, b->calls);
 	trace->drops.flight_late = grown(a->late, b->late);
 	trace->drops.flight_unreadable = grown(a->unreadable, b->unreadable);
-	trace->drops.flight_tables = grown(a->strings, b->strings) + grown(a->frames, b->frames) +
-				     grown(a->nodes, b->nodes) + grown(a->lanes, b->lanes) +
-				     grown(a->nested, b->nested);
+	trace->drops.flight_tables = grown(a->frames, b->frames) + grown(a->nodes, b->nodes);
+	trace->drops.flight_names = grown(a->strings, b->strings);
+	trace->drops.flight_lanes = grown(a->lanes, b->lanes);
+	trace->drops.flight_nested = grown(a->nested, b->nested);
+	trace->drops.flight_threads = grown(a->threads, b->threads);
 }
 
 static int make_trace(struct flight_pass *pass)

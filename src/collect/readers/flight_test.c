@@ -376,18 +376,42 @@ static void what_was_lost_is_told(void **state)
 	assert_int_equal(flightlog_take(&log, reader, true), 0);
 	x->f->drops.late = 6;
 	x->f->drops.nodes = 3;
+	x->f->drops.frames = 20;
+	x->f->drops.strings = 5;
+	x->f->drops.lanes = 7;
+	x->f->drops.nested = 8;
+	x->f->drops.threads = 9;
 	x->f->drops.calls = 1000;
 	recorder_sample(x->f, 71, T0, 99, 0);
 	assert_int_equal(flightlog_take(&log, reader, true), 0);
 	assert_int_equal(flight_trace(&log, T0, T0 + 20 * MS, &x->trace, NULL), 0);
 	x->made = true;
 	assert_int_equal(x->trace.drops.flight_late, 2);
-	assert_int_equal(x->trace.drops.flight_tables, 3);
+	assert_int_equal(x->trace.drops.flight_tables, 23);
+	assert_int_equal(x->trace.drops.flight_names, 5);
+	assert_int_equal(x->trace.drops.flight_lanes, 7);
+	assert_int_equal(x->trace.drops.flight_nested, 8);
+	assert_int_equal(x->trace.drops.flight_threads, 9);
 	assert_int_equal(x->trace.drops.unsupported_overlap, 1000);
 	assert_int_equal(x->trace.drops.flight_invalid, 1);
 	assert_int_equal(x->trace.drops.flight_lost, 0);
 	flight_unmap(reader);
 	flightlog_done(&log);
+}
+
+/* What found no room in the recorder is a sample of no stack: nobody's time. */
+static void a_stack_that_was_not_kept_is_no_others_time(void **state)
+{
+	struct fixture *x = *state;
+	const struct trace *trace;
+
+	sample_at(x, 10, x->step);
+	sample_at(x, 20, 0);
+	sample_at(x, 30, 0);
+	sample_at(x, 40, x->step);
+	trace = make(x, 50 * MS);
+	assert_event(trace, "train.py(9): step", 0, 0, 15);
+	assert_event(trace, "train.py(9): step", 1, 35, 50);
 }
 
 static void cpu_time_of_samples_is_a_track_where_there_is_none(void **state)
@@ -491,6 +515,7 @@ int main(void)
 		WITH(exact_calls_are_nested_and_replace_samples),
 		WITH(a_traced_c_function_stands_inside_of_sampled_frames),
 		WITH(what_was_lost_is_told),
+		WITH(a_stack_that_was_not_kept_is_no_others_time),
 		WITH(cpu_time_of_samples_is_a_track_where_there_is_none),
 		WITH(every_failing_allocation_is_told),
 		cmocka_unit_test(no_window_is_refused),
