@@ -16,6 +16,9 @@
 #define HIDDEN_FRAC 0.25	 /* of the gain: less of it hidden is not worth a line */
 #define NAMED_FRAC 0.25		 /* of a spread loss: then a function may stand for it */
 
+#define SAMPLE_HZ 500	  /* of stacks in a window, unless ordered otherwise */
+#define UNKNOWN_FRAC 0.01 /* of those samples: what held more of the time isn't known */
+
 /* What is put together for one finding. */
 struct draft {
 	const struct job *job;
@@ -561,6 +564,34 @@ static bool always_last(const struct draft *d)
 	       (double)b->last_cnt >= 0.8 * (double)b->matched_cnt;
 }
 
+/* The share of a worker's samples whose stacks its recorder had no room for. */
+static double unknown_frac(const struct draft *d, size_t w)
+{
+	const struct fingerprint *fp = d->job->workers[w].fp;
+	double samples = (double)fp->window_ns / 1e9 * SAMPLE_HZ;
+
+	return samples > 0 ? fmin(1, (double)fp->drops.flight_tables / samples) : 0;
+}
+
+/* The host's functions that are known may have the time of others that aren't. */
+static bool host_is_unknown(const struct draft *d)
+{
+	bool unknown = false;
+
+	if (d->a->class != CLASS_HOST && d->a->class != CLASS_IDLE)
+		return false;
+	for (size_t i = 0; i < d->a->worker_cnt; i++)
+		unknown |= unknown_frac(d, d->a->workers[i]) > UNKNOWN_FRAC;
+	return unknown;
+}
+
+static void evidence_of_unknown(struct draft *d)
+{
+	if (host_is_unknown(d))
+		EVIDENCE(d, "the recorder had no room for stacks of part of the window: what ran "
+			    "then is not known");
+}
+
 /* How much may be believed: enough iterations, late in most of them, a real loss. */
 static enum confidence confidence_of(const struct draft *d)
 {
@@ -570,6 +601,8 @@ static enum confidence confidence_of(const struct draft *d)
 		late += (double)d->blame->workers[d->a->workers[i]].late_iterations;
 		analyzed = fmax(analyzed, d->job->workers[d->a->workers[i]].iterations);
 	}
+	if (host_is_unknown(d))
+		return CONFIDENCE_LOW;
 	if (analyzed < 2)
 		return always_last(d) ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
 	if (d->a->witness != WITNESS_BLAME) {
@@ -638,6 +671,7 @@ int compose_finding(const struct job *job, const struct blame *blame, const stru
 	evidence_of_gain(&d);
 	evidence_of_other_stalls(&d);
 	evidence_of_host(&d);
+	evidence_of_unknown(&d);
 	out.evidence = d.evidence;
 	out.confidence = confidence_of(&d);
 	if (d.no_memory)

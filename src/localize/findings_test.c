@@ -99,6 +99,51 @@ static bool evidence_has(const char *words)
 	return found;
 }
 
+/* What has the time is not known where the recorder had no room for what ran. */
+static void a_function_beside_lost_stacks_is_weak_evidence(void **state)
+{
+	static const struct {
+		uint64_t lost_pct;
+		size_t worker;
+		enum verdict verdict;
+	} cases[] = {
+		{ 0, 1, VERDICT_ABNORMAL },
+		{ 5, 1, VERDICT_INCONCLUSIVE },
+		{ 5, 2, VERDICT_ABNORMAL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fingerprint *fp;
+
+		test_play_late(&job, &test_crop, 1, 30);
+		fp = &job.workers[cases[i].worker].fp;
+		fp->drops.flight_tables =
+			(uint64_t)fp->window_ns / 2000000 * cases[i].lost_pct / 100;
+		report = test_localize(&job, NULL);
+		assert_int_equal(report.verdict, cases[i].verdict);
+		assert_int_equal(report.findings[0].confidence == CONFIDENCE_LOW,
+				 cases[i].verdict == VERDICT_INCONCLUSIVE);
+		report_done(&report);
+		assert_int_equal(evidence_has("no room for stacks"),
+				 cases[i].verdict == VERDICT_INCONCLUSIVE);
+		test_job_done(&job);
+	}
+}
+
+static void a_slow_kernel_beside_lost_stacks_is_as_good_as_ever(void **state)
+{
+	static const struct test_place place = { NULL, KIND_KERNEL, "mm", CLASS_COMPUTE };
+
+	(void)state;
+	test_play_late(&job, &place, 1, 30);
+	job.workers[1].fp.drops.flight_tables = 1000000;
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.verdict, VERDICT_ABNORMAL);
+	report_done(&report);
+	test_job_done(&job);
+}
+
 /* The process that takes the CPU and the thread that holds the lock are named. */
 static void the_evidence_names_who_is_in_the_way(void **state)
 {
@@ -359,6 +404,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_pattern_of_a_late_worker_has_its_cause),
+		TEST(a_function_beside_lost_stacks_is_weak_evidence),
+		TEST(a_slow_kernel_beside_lost_stacks_is_as_good_as_ever),
 		TEST(the_evidence_names_who_is_in_the_way),
 		TEST(pressure_is_evidence_beside_a_cause_it_bears_on),
 		TEST(what_slowed_a_gpu_down_is_evidence),
