@@ -20,7 +20,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 JOB = os.path.join(HERE, "jobs", "torchops_job.py")
 PYTHON = os.environ.get("PERFTRACKER_PYTHON", os.path.join(ROOT, ".venv", "bin", "python"))
 OLD_PYTHON = os.environ.get("PERFTRACKER_OLD_PYTHON", "/usr/bin/python3")
-TRIED = ("1.13", "2.13")
+TRIED = ("1.13", "2.6", "2.13")
+HOOK_ONLY = ("2.6",)  # nothing is read of their objects
 
 
 def torch_of(python: str) -> List[str]:
@@ -81,6 +82,7 @@ class TorchOpsTest(unittest.TestCase):
         cls.torch = torch_of(cls.python)
         if not cls.torch:
             raise unittest.SkipTest("no torch that was tried in " + cls.python)
+        cls.hook_only = ".".join(cls.torch[0].split(".")[:2]) in HOOK_ONLY
 
     def start(self, name: str, **env: str) -> "subprocess.Popen[str]":
         return subprocess.Popen(
@@ -135,6 +137,9 @@ class TorchOpsTest(unittest.TestCase):
         found = self.run_job("elements")
         for part in ("first", "last"):
             of = [tuple(op) for op in found[part]]
+            if self.hook_only:
+                self.assertEqual({op[1] for op in of}, {-1})
+                continue
             self.assertEqual([op for op in of if op[0] == "aten::mm"], [("aten::mm", 800)] * 2)
             for known in (
                 ("aten::addmm", 830),
@@ -188,12 +193,13 @@ class TorchOpsTest(unittest.TestCase):
         env = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "2"}
         ranks = [self.result(p) for p in [self.start("ddp", RANK=r, **env) for r in "01"]]
         gradients = 4 * (1000 * 10 + 10)
+        sizes = [-1] * 11 if self.hook_only else [gradients] * 10 + [7 * 8]
         both: List[List[Dict[str, Any]]] = []
         for rank in ranks:
             fields = ("tid", "name", "start", "end", "bytes", "seq", "size", "group", "collective")
             found = [dict(zip(fields, c, strict=True)) for c in rank["collectives"]]
             reduced = [c for c in found if c["name"] == "gloo:all_reduce"]
-            self.assertEqual([c["bytes"] for c in reduced], [gradients] * 10 + [7 * 8])
+            self.assertEqual([c["bytes"] for c in reduced], sizes)
             self.assertEqual([c["name"] for c in found][-1], "gloo:barrier")
             self.assertEqual({c["collective"] for c in reduced}, {"all_reduce"})
             for c in found:
@@ -208,6 +214,8 @@ class TorchOpsTest(unittest.TestCase):
             self.assertLess(other["start"], mine["end"])
 
     def test_a_collective_s_description_is_read_or_unknown(self) -> None:
+        if self.hook_only:
+            self.skipTest("the layout of this torch is not known")
         with tempfile.TemporaryDirectory() as folder:
             library = compile_comms(folder, self.torch)
             if library is None:

@@ -221,6 +221,10 @@ static void versions_are_parsed(void **state _unused_)
 	assert_int_equal(version.minor, 13);
 	assert_non_null(torch_layout_find(version));
 	assert_null(torch_layout_find((struct torch_version){ 13, 1 }));
+	assert_true(torch_hook_was_tried(version));
+	assert_false(torch_hook_was_tried((struct torch_version){ 2, 5 }));
+	assert_true(torch_hook_was_tried((struct torch_version){ 2, 6 }));
+	assert_null(torch_layout_find((struct torch_version){ 2, 6 }));
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
 		assert_int_equal(torch_version_parse(wrong[i], &version), -EINVAL);
 	assert_int_equal(torch_dtype_bytes(6), 4);

@@ -22,6 +22,9 @@ static const struct torch_layout layouts[] = {
 	},
 };
 
+/* Only the hook was tried: operators and collectives, without their elements and bytes. */
+static const struct torch_version hooks[] = { { 2, 6 } };
+
 /* c10::ScalarType; numbers are never given to another type. */
 static const uint8_t dtype_bytes[] = {
 	1, 1, 2, 4, 8, 2, 4, 8,	/* uint8 int8 int16 int32 int64 half float double */
@@ -57,14 +60,27 @@ int torch_version_parse(const char *text, struct torch_version *ret)
 	return 0;
 }
 
+static bool is_same(struct torch_version a, struct torch_version b)
+{
+	return a.major == b.major && a.minor == b.minor;
+}
+
 const struct torch_layout *torch_layout_find(struct torch_version version)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(layouts); i++) {
-		if (layouts[i].version.major == version.major &&
-		    layouts[i].version.minor == version.minor)
+		if (is_same(layouts[i].version, version))
 			return &layouts[i];
 	}
 	return NULL;
+}
+
+bool torch_hook_was_tried(struct torch_version version)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(hooks); i++) {
+		if (is_same(hooks[i], version))
+			return true;
+	}
+	return torch_layout_find(version) != NULL;
 }
 
 uint32_t torch_dtype_bytes(uint32_t dtype)

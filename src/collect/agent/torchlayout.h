@@ -50,8 +50,11 @@ struct torch_value {
 /* text: torch.__version__, such as "2.13.0+cpu". Returns 0 or -EINVAL. */
 _must_check_ int torch_version_parse(const char *text, struct torch_version *ret);
 
-/* Static; NULL for a version that was not tried. */
+/* Static; NULL for a version whose layout is not known. */
 const struct torch_layout *torch_layout_find(struct torch_version version);
+
+/* Whether the RecordFunction hook of this version was tried, its layout known or not. */
+bool torch_hook_was_tried(struct torch_version version);
 
 /* Bytes of an element of a c10::ScalarType; 0 when that is not known. */
 uint32_t torch_dtype_bytes(uint32_t dtype);

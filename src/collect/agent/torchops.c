@@ -491,13 +491,13 @@ static bool is_forced(void)
 int torchops_open(const char *torch_version, char *why, size_t size)
 {
 	const struct torch_layout *layout = NULL;
-	struct torch_version version;
+	struct torch_version version = { 0 };
 	struct torch_hook found;
 	void *library;
 
 	if (torch_version_parse(torch_version, &version) == 0)
 		layout = torch_layout_find(version);
-	if (layout == NULL && !is_forced())
+	if (!torch_hook_was_tried(version) && !is_forced())
 		return refuse(-ENOTSUP, why, size, "torch ", torch_version,
 			      " has not been tried; PERFTRACKER_OPERATORS=force tries it", NULL);
 	library = find_library(torch_version);
