@@ -214,6 +214,16 @@ class TakenAway(FailOpenTest):
         self.window_now(source=d.SOURCE_AGENT)
         self.assert_recorded(self.assert_limited_same("proc"))
 
+    def test_the_job_closes_all_descriptors_and_reuses_their_numbers(self) -> None:
+        """Nothing is written into its sockets, and no child of it closes its files."""
+        for what, source in (("sockets", "agent"), ("sockets", "torch"), ("files", "agent")):
+            with self.subTest(what, source=source):
+                self.daemon.workers.clear()
+                self.window_now(source=SOURCES[source])
+                worker = self.assert_same("closes.py", what, 20, 300)[0]
+                self.assertGreaterEqual(worker.step(), 20)
+                self.assertEqual(worker.got(d.BYE), [])
+
     @unittest.skipUnless(HIDER, "PERFTRACKER_HIDER is not set")
     def test_a_symbol_of_python_is_missing(self) -> None:
         env = {**self.daemon.environment(), "LD_PRELOAD": HIDER}

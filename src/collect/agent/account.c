@@ -46,28 +46,25 @@ int64_t account_cpu_ns(uint32_t tid)
 
 static void close_files(struct account *account)
 {
-	int *const fds[] = { &account->schedstat_fd, &account->stat_fd, &account->status_fd };
-
-	for (size_t i = 0; i < ARRAY_SIZE(fds); i++) {
-		if (*fds[i] >= 0)
-			(void)close(*fds[i]);
-		*fds[i] = -1;
-	}
+	own_fd_close(&account->schedstat);
+	own_fd_close(&account->stat);
+	own_fd_close(&account->status);
 	account->tid = 0;
 }
 
 static void open_files(struct account *account, uint32_t tid)
 {
 	close_files(account);
-	account->schedstat_fd = account_open(tid, "schedstat");
-	account->stat_fd = account_open(tid, "stat");
-	account->status_fd = account_open(tid, "status");
+	account->schedstat = own_fd_take(account_open(tid, "schedstat"));
+	account->stat = own_fd_take(account_open(tid, "stat"));
+	account->status = own_fd_take(account_open(tid, "status"));
 	account->tid = tid;
 }
 
 /* The text of an open file of /proc, NUL-terminated; false when there is none. */
-static bool read_text(int fd, char *text)
+static bool read_text(const struct own_fd *file, char *text)
 {
+	int fd = own_fd_get(file);
 	ssize_t len = fd >= 0 ? pread(fd, text, FILE_MAX - 1, 0) : -1;
 
 	if (len <= 0)
@@ -123,19 +120,19 @@ size_t account_look(struct account *account, uint32_t tid, int64_t now_ns, struc
 
 	if (account->tid != tid)
 		open_files(account, tid);
-	if (read_text(account->schedstat_fd, text)) {
+	if (read_text(&account->schedstat, text)) {
 		ret[cnt] = (struct ring_record){ .time_ns = now_ns, .kind = FLIGHT_CPU };
 		ret[cnt].value = (int64_t)next_number(&at);
 		ret[cnt++].extra = next_number(&at);
 	}
 	ret[cnt] = (struct ring_record){ .time_ns = now_ns, .kind = FLIGHT_FAULTS };
-	if (read_text(account->stat_fd, text)) {
+	if (read_text(&account->stat, text)) {
 		uint64_t minor = 0;
 
 		if (parse_faults(text, &minor, &ret[cnt].extra))
 			ret[cnt++].value = (int64_t)minor;
 	}
-	if (read_text(account->status_fd, text)) {
+	if (read_text(&account->status, text)) {
 		ret[cnt] = (struct ring_record){ .time_ns = now_ns, .kind = FLIGHT_SWITCHES };
 		ret[cnt].value = (int64_t)number_behind(text, "\nvoluntary_ctxt_switches:");
 		ret[cnt++].extra = number_behind(text, "nonvoluntary_ctxt_switches:");

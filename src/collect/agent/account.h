@@ -8,16 +8,17 @@
  */
 #pragma once
 
+#include "collect/agent/ownfd.h"
 #include "format/ring.h"
 
 struct account {
 	uint32_t tid; /* 0: no files open */
-	int schedstat_fd, stat_fd, status_fd;
+	struct own_fd schedstat, stat, status;
 };
 
-#define ACCOUNT_NONE          \
-	{                     \
-		0, -1, -1, -1 \
+#define ACCOUNT_NONE                                     \
+	{                                                \
+		0, OWN_FD_NONE, OWN_FD_NONE, OWN_FD_NONE \
 	}
 
 /* Looks at thread tid. ret[3]: FLIGHT_CPU, FLIGHT_FAULTS, FLIGHT_SWITCHES. Returns how many. */

@@ -6,6 +6,7 @@
 #include "collect/agent/lane.h"
 #include "collect/agent/link.h"
 #include "collect/agent/names.h"
+#include "collect/agent/ownfd.h"
 #include "collect/agent/window.h"
 
 #include <errno.h>
@@ -26,13 +27,13 @@ static struct agent {
 	bool fork_handled;
 	struct flight *flight;
 	struct worker_block *block; /* its first part */
-	int block_fd, socket_fd;
+	struct own_fd block_file, socket;
 	int32_t rank, local_rank, world_size;
 	uint32_t tid;
 	uint32_t step_mark; /* which mark counts the steps; 0 before the first */
 	uint64_t step;
 	struct window window;
-} agent = { .block_fd = -1, .socket_fd = -1 };
+} agent = { .block_file = OWN_FD_NONE, .socket = OWN_FD_NONE };
 
 /* A kind of mark that tells iterations better has the greater grade; 0 tells nothing. */
 static unsigned mark_grade(uint32_t mark)
@@ -69,13 +70,10 @@ static void release(void)
 	lane_attach(NULL);
 	if (agent.flight != NULL)
 		(void)munmap(agent.flight, sizeof(*agent.flight));
-	if (agent.block_fd >= 0)
-		(void)close(agent.block_fd);
-	if (agent.socket_fd >= 0)
-		(void)close(agent.socket_fd);
+	own_fd_close(&agent.block_file);
+	own_fd_close(&agent.socket);
 	agent.flight = NULL;
 	agent.block = NULL;
-	agent.block_fd = agent.socket_fd = -1;
 }
 
 /*
@@ -120,7 +118,7 @@ static int send_message(const struct message *message, int pass_fd)
 
 	if (!atomic_load_explicit(&agent.enabled, memory_order_acquire))
 		return -ENOTCONN;
-	err = link_send(agent.socket_fd, message, pass_fd);
+	err = link_send(&agent.socket, message, pass_fd);
 	if (err < 0 && err != -EAGAIN)
 		disable();
 	return err;
@@ -128,7 +126,7 @@ static int send_message(const struct message *message, int pass_fd)
 
 static int create_flight(void)
 {
-	int err = link_create_flight(&agent.flight, &agent.block_fd);
+	int err = link_create_flight(&agent.flight, &agent.block_file);
 
 	if (err < 0)
 		return err;
@@ -157,15 +155,14 @@ static int start_locked(const char *socket_path)
 		if (err < 0)
 			return err;
 	}
-	err = link_connect(socket_path, &agent.socket_fd);
+	err = link_connect(socket_path, &agent.socket);
 	if (err < 0)
 		return err;
 	fill_message(&hello, MSG_HELLO, NULL);
-	err = link_send(agent.socket_fd, &hello, agent.block_fd);
+	err = link_send(&agent.socket, &hello, own_fd_get(&agent.block_file));
 	if (err < 0)
 		return err;
-	(void)close(agent.block_fd);
-	agent.block_fd = -1;
+	own_fd_close(&agent.block_file);
 	return 0;
 }
 
@@ -174,7 +171,7 @@ int pt_agent_start(const char *socket_path, int32_t rank, int32_t local_rank, in
 	int err;
 
 	if (socket_path == NULL || atomic_load_explicit(&agent.enabled, memory_order_acquire) ||
-	    agent.socket_fd >= 0)
+	    agent.socket.fd >= 0)
 		return -EALREADY;
 	if (!agent.fork_handled && pthread_atfork(NULL, NULL, forked_child) != 0)
 		return -ENOMEM;

@@ -55,7 +55,7 @@ static int map_flight(int fd, struct flight **ret_flight)
 	return 0;
 }
 
-int link_create_flight(struct flight **ret_flight, int *ret_fd)
+int link_create_flight(struct flight **ret_flight, struct own_fd *ret_fd)
 {
 	int fd = make_memory("perftracker-worker");
 	int err;
@@ -67,11 +67,11 @@ int link_create_flight(struct flight **ret_flight, int *ret_fd)
 		(void)close(fd);
 		return err;
 	}
-	*ret_fd = fd;
+	*ret_fd = own_fd_take(fd);
 	return 0;
 }
 
-int link_connect(const char *socket_path, int *ret_fd)
+int link_connect(const char *socket_path, struct own_fd *ret_fd)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	size_t len = strlen(socket_path);
@@ -88,11 +88,11 @@ int link_connect(const char *socket_path, int *ret_fd)
 		(void)close(fd);
 		return err;
 	}
-	*ret_fd = fd;
+	*ret_fd = own_fd_take(fd);
 	return 0;
 }
 
-int link_send(int fd, const struct message *message, int pass_fd)
+int link_send(const struct own_fd *own, const struct message *message, int pass_fd)
 {
 	struct message copy = *message;
 	struct iovec iov = { .iov_base = &copy, .iov_len = sizeof(copy) };
@@ -101,7 +101,10 @@ int link_send(int fd, const struct message *message, int pass_fd)
 		char room[CMSG_SPACE(sizeof(int))];
 	} control = { 0 };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	int fd = own_fd_get(own);
 
+	if (fd < 0)
+		return -EBADF;
 	if (pass_fd >= 0) {
 		msg.msg_control = control.room;
 		msg.msg_controllen = sizeof(control.room);

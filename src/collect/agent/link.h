@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/base.h"
+#include "collect/agent/ownfd.h"
 #include "format/flight.h"
 #include "format/message.h"
 
@@ -15,10 +16,13 @@
  * caller owns *ret_flight (munmap of sizeof(struct flight)) and *ret_fd. Returns 0
  * or -errno.
  */
-_must_check_ int link_create_flight(struct flight **ret_flight, int *ret_fd);
+_must_check_ int link_create_flight(struct flight **ret_flight, struct own_fd *ret_fd);
 
 /* Connects without waiting. The caller owns *ret_fd. Returns 0 or -errno; -EAGAIN: backlog full. */
-_must_check_ int link_connect(const char *socket_path, int *ret_fd);
+_must_check_ int link_connect(const char *socket_path, struct own_fd *ret_fd);
 
-/* Sends one datagram, with a descriptor when pass_fd >= 0. Returns 0 or -errno. */
-_must_check_ int link_send(int fd, const struct message *message, int pass_fd);
+/*
+ * Sends one datagram, with a descriptor when pass_fd >= 0. Returns 0 or -errno; -EBADF: the
+ * number is another's by now.
+ */
+_must_check_ int link_send(const struct own_fd *own, const struct message *message, int pass_fd);

@@ -28,7 +28,7 @@
 struct target {
 	struct pystack_thread thread;
 	bool seen; /* in the latest list */
-	int syscall_fd;
+	struct own_fd syscall;
 	int64_t cpu_ns, recorded_ns, stamped_ns;
 	uintptr_t codes[PYSTACK_DEPTH];
 	size_t depth;
@@ -89,8 +89,7 @@ static void forget_unseen(void)
 			i++;
 			continue;
 		}
-		if (target->syscall_fd >= 0)
-			(void)close(target->syscall_fd);
+		own_fd_close(&target->syscall);
 		*target = sampler.targets[--sampler.target_cnt];
 	}
 }
@@ -105,8 +104,9 @@ static void see_thread(struct flight *flight, const struct pystack_thread *threa
 	}
 	if (target == NULL) {
 		target = &sampler.targets[sampler.target_cnt++];
-		*target = (struct target){ .cpu_ns = -1,
-					   .syscall_fd = account_open(thread->tid, "syscall") };
+		*target = (struct target){
+			.cpu_ns = -1, .syscall = own_fd_take(account_open(thread->tid, "syscall"))
+		};
 	}
 	target->thread = *thread;
 	target->seen = true;
@@ -238,8 +238,8 @@ static void read_syscall(struct flight *flight, struct target *target, int64_t n
 {
 	char text[160];
 	const char *at = text;
-	ssize_t len =
-		target->syscall_fd >= 0 ? pread(target->syscall_fd, text, sizeof(text) - 1, 0) : -1;
+	int fd = own_fd_get(&target->syscall);
+	ssize_t len = fd >= 0 ? pread(fd, text, sizeof(text) - 1, 0) : -1;
 	struct pystack_gil gil;
 	unsigned number = 0;
 	uint64_t address;
