@@ -5,6 +5,7 @@
 #include "format/block.h"
 #include "serve/plan.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -539,4 +540,18 @@ void audit_overhead(const struct audit *audit, struct wire_overhead *ret)
 		.window = cost_of(window_cost(audit)),
 		.backoff = audit->backoff,
 	};
+}
+
+static void describe_cost(const char *name, const struct wire_cost *cost, struct str *text)
+{
+	if (cost->pair_cnt > 0)
+		str_printf(text, "%s_pct=%.3f %s_error_pct=%.3f ", name, cost->frac * 100, name,
+			   cost->error_frac * 100);
+}
+
+void audit_describe(const struct wire_overhead *overhead, struct str *text)
+{
+	describe_cost("always", &overhead->always, text);
+	describe_cost("window", &overhead->window, text);
+	str_printf(text, "left_out=%" PRIu32, overhead->backoff);
 }

@@ -21,6 +21,7 @@
  */
 #pragma once
 
+#include "base/str.h"
 #include "detect/slices.h"
 #include "serve/options.h"
 #include "serve/wire.h"
@@ -96,3 +97,7 @@ bool audit_excuses(const struct audit *audit, const struct wire_state *states, s
 void audit_take(struct audit *audit, const struct wire_audited *audited);
 
 void audit_overhead(const struct audit *audit, struct wire_overhead *ret);
+
+/* Appends "always_pct=... always_error_pct=... window_pct=... left_out=BITS"; what was not
+ * measured yet is left out. */
+void audit_describe(const struct wire_overhead *overhead, struct str *text);

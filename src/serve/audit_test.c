@@ -645,6 +645,22 @@ static void test_a_worker_that_began_anew_has_nothing_around_a_window(void **sta
 	audit_done(&job.audit);
 }
 
+static void test_what_was_not_measured_is_not_described_as_free(void **state)
+{
+	struct wire_overhead overhead = { .backoff = BACKOFF_OPERATORS };
+	struct str text = { 0 };
+
+	(void)state;
+	audit_describe(&overhead, &text);
+	assert_string_equal(str_borrow(&text), "left_out=2");
+	str_done(&text);
+	overhead.window = (struct wire_cost){ .frac = 0.012, .error_frac = 0.001, .pair_cnt = 3 };
+	audit_describe(&overhead, &text);
+	assert_string_equal(str_borrow(&text),
+			    "window_pct=1.200 window_error_pct=0.100 left_out=2");
+	str_done(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -676,6 +692,7 @@ int main(void)
 		cmocka_unit_test(test_workers_at_other_steps_are_left_alone),
 		cmocka_unit_test(test_a_worker_that_ends_in_it_ends_it),
 		cmocka_unit_test(test_none_where_none_is_wanted),
+		cmocka_unit_test(test_what_was_not_measured_is_not_described_as_free),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

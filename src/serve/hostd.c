@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
+#include "serve/audit.h"
 #include "serve/hostd_parts.h"
 #include "serve/record.h"
 
@@ -264,13 +265,6 @@ static void answer_flight(struct client *asker)
 	(void)reply(asker, &answer);
 }
 
-static void append_cost(struct str *text, const char *name, const struct wire_cost *cost)
-{
-	if (cost->pair_cnt > 0)
-		str_printf(text, "%s_pct=%.3f %s_error_pct=%.3f ", name, cost->frac * 100, name,
-			   cost->error_frac * 100);
-}
-
 /* The last datagram has pid 0 and tells what we cost ourselves. */
 static void end_status(struct client *asker)
 {
@@ -278,9 +272,7 @@ static void end_status(struct client *asker)
 	struct message last = { .status = 0 };
 	struct str text = { 0 };
 
-	append_cost(&text, "always", &overhead->always);
-	append_cost(&text, "window", &overhead->window);
-	str_printf(&text, "left_out=%" PRIu32, overhead->backoff);
+	audit_describe(overhead, &text);
 	(void)snprintf(last.text, sizeof(last.text), "%s", str_borrow(&text));
 	str_done(&text);
 	(void)reply(asker, &last);

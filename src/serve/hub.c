@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "base/vec.h"
 #include "detect/jobwatch.h"
 #include "format/block.h"
@@ -496,13 +497,13 @@ static void take_audited(void *arg, const struct bus_message *message)
 
 static void log_overhead(const struct hub *hub, const struct wire_overhead *overhead)
 {
-	if (!hub->options->quiet)
-		log_line(LOG_INFO,
-			 "event=audit always_pct=%.2f always_error_pct=%.2f window_pct=%.2f "
-			 "window_error_pct=%.2f left_out=%u",
-			 overhead->always.frac * 100, overhead->always.error_frac * 100,
-			 overhead->window.frac * 100, overhead->window.error_frac * 100,
-			 overhead->backoff);
+	struct str text = { 0 };
+
+	if (hub->options->quiet)
+		return;
+	audit_describe(overhead, &text);
+	log_line(LOG_INFO, "event=audit %s", str_borrow(&text));
+	str_done(&text);
 }
 
 static void watch_cost(struct hub *hub, int64_t now_ns)
