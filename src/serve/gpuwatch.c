@@ -65,9 +65,14 @@ static void push_fault(struct gpuwatch *watch, uint32_t idx, const struct gpuhw_
 	atomic_store_explicit(&watch->fault_cnt, cnt + 1, memory_order_relaxed);
 }
 
-static void push_value(struct gpuwatch *watch, const struct sidecar_gpu_sample *sample)
+static void push_sample(struct gpuwatch *watch, const struct sidecar_gpu_sample *sample)
 {
 	watch->ring[watch->pushed++ % watch->ring_cnt] = *sample;
+}
+
+static void push_value(struct gpuwatch *watch, const struct sidecar_gpu_sample *sample)
+{
+	push_sample(watch, sample);
 	gpuhw_set(&watch->latest[sample->gpu], (enum gpu_metric)sample->metric, sample->value);
 }
 
@@ -180,11 +185,32 @@ static void starve_all(struct gpuwatch *watch, const char *why)
 		starve(watch, i, why);
 }
 
+/* What a piece tells of the metrics of a device. */
+struct piece_sum {
+	double sum;
+	uint32_t cnt;
+};
+
+/* Lock held. One sample of 10,000 a second says little: the latest is the mean of a piece. */
+static void set_latest(struct gpuwatch *watch, struct piece_sum (*sums)[GPU_METRIC_CNT])
+{
+	for (size_t gpu = 0; gpu < GPUHW_DEVICES_MAX; gpu++) {
+		for (uint32_t metric = 0; metric < GPU_METRIC_CNT; metric++) {
+			const struct piece_sum *s = &sums[gpu][metric];
+
+			if (s->cnt > 0)
+				gpuhw_set(&watch->latest[gpu], (enum gpu_metric)metric,
+					  s->sum / s->cnt);
+		}
+	}
+}
+
 /* Lock held. places: of the piece's devices among ours. */
 static void take_samples(struct gpuwatch *watch, const struct sidecar *piece,
 			 const uint32_t places[static SIDECAR_GPUS_MAX])
 {
 	size_t gpu_cnt = MIN(piece->gpus.cnt, (size_t)SIDECAR_GPUS_MAX);
+	struct piece_sum sums[GPUHW_DEVICES_MAX][GPU_METRIC_CNT] = { 0 };
 
 	vec_foreach(s, &piece->gpu_samples) {
 		struct sidecar_gpu_sample sample = *s;
@@ -193,9 +219,12 @@ static void take_samples(struct gpuwatch *watch, const struct sidecar *piece,
 		    places[s->gpu] >= watch->device_cnt)
 			continue;
 		sample.gpu = places[s->gpu];
-		push_value(watch, &sample);
+		push_sample(watch, &sample);
+		sums[sample.gpu][sample.metric].sum += sample.value;
+		sums[sample.gpu][sample.metric].cnt++;
 		watch->fed[sample.gpu] |= 1ULL << sample.metric;
 	}
+	set_latest(watch, sums);
 }
 
 static void take_piece(void *arg, const struct sidecar *piece)

@@ -399,6 +399,30 @@ static void samples_at_khz_take_the_place_of_slower_ones(void **state)
 	gpuwatch_stop(watch);
 }
 
+/* For /metrics: one of 10,000 samples a second would be a throw of dice. */
+static void the_latest_of_fine_samples_is_a_mean(void **state)
+{
+	struct gpuwatch *watch = start_shared(*state, open_nothing);
+	struct sidecar piece = { .header = { .mono_ns = clock_mono_ns(),
+					     .wall_ns = clock_wall_ns() } };
+	struct gpuwatch_state seen;
+
+	assert_int_equal(vec_push(&piece.gpus, (struct sidecar_gpu){ .index = 0 }), 0);
+	for (int i = 0; i < 500; i++) {
+		struct sidecar_gpu_sample sample = { .time_ns = piece.header.mono_ns,
+						     .value = i % 2,
+						     .metric = GPU_METRIC_CORES_ACTIVE };
+
+		assert_int_equal(vec_push(&piece.gpu_samples, sample), 0);
+	}
+	assert_int_equal(gpushare_write(&share, &piece), 0);
+	sidecar_done(&piece);
+	await_feed(watch, 0, true);
+	gpuwatch_state(watch, &seen);
+	assert_true(fabs(seen.values[0].values[GPU_METRIC_CORES_ACTIVE] - 0.5) < 1e-9);
+	gpuwatch_stop(watch);
+}
+
 static void a_sampler_that_gives_nothing_leaves_it_to_slower_ones(void **state)
 {
 	struct gpuwatch *watch = start_shared(*state, open_fake);
@@ -606,6 +630,7 @@ int main(void)
 		SHARED(what_was_overwritten_is_told),
 		SHARED(devices_of_others_are_left_out),
 		SHARED(without_a_driver_the_folder_tells_the_devices),
+		SHARED(the_latest_of_fine_samples_is_a_mean),
 		SHARED(a_wish_ends_with_the_window),
 		SHARED(a_window_that_is_ordered_is_prepared),
 	};
