@@ -163,6 +163,9 @@ class TorchOpsTest(unittest.TestCase):
     def test_only_collectives_are_written_without_a_window(self) -> None:
         self.assertEqual(self.run_job("nothing_without_window"), {"ops": 0, "collectives": 0})
 
+    def test_torch_has_no_callback_of_what_is_not_watched(self) -> None:
+        self.assertEqual(self.run_job("hooks"), [False, True, False, True, False, False])
+
     def test_operators_that_throw_end(self) -> None:
         found = self.run_job("exceptions")
         self.assertEqual(found["failed"], 100)

@@ -265,6 +265,21 @@ def job_nothing_without_window(probe: Probe) -> Any:
     return {"ops": len(probe.ops()), "collectives": len(probe.collectives())}
 
 
+def job_hooks(probe: Probe) -> Any:
+    """Whether torch itself has a callback: before, while and after each thing is watched."""
+    # A library of torch's: symbols are looked up in all that it needs.
+    has = ctypes.CDLL(torch._C.__file__)["_ZN2at18hasGlobalCallbacksEv"]
+    has.restype = ctypes.c_bool
+    seen = [has()]
+    for switch in (probe.lib.probe_collectives, probe.lib.probe_operators):
+        for on in (True, False):
+            assert switch(on) == 0
+            seen.append(has())
+    probe.check(lambda: torch.empty(0))
+    seen.append(has())
+    return seen
+
+
 def job_exceptions(probe: Probe) -> Any:
     """Operators that throw, and what follows them."""
     a, b = torch.zeros(2, 3), torch.zeros(2, 3)
