@@ -297,6 +297,8 @@ static int parse_options(int argc, char **argv, struct run_options *options,
 		ret = err_set(err, EINVAL, "--metrics-compat needs --metrics");
 	if (ret == 0 && options->gpu_calls && options->source != ORDER_SOURCE_AGENT)
 		ret = err_set(err, EINVAL, "--gpu-calls needs --source agent");
+	if (ret == 0 && options->exact && options->source == ORDER_SOURCE_TORCH)
+		ret = err_set(err, EINVAL, "--exact is not of --source torch");
 	if (ret == 0 && optind >= argc)
 		ret = err_set(err, EINVAL, "no command given");
 	return ret;

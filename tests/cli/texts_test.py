@@ -42,6 +42,7 @@ USAGE = {
     "profile.timeout": ["profile", "--timeout", "0"],
     "doctor.option": ["doctor", "--nope"],
     "run.no-value": ["run", "--gpu-samples", "--", "true"],
+    "run.exact-torch": ["run", "--source", "torch", "--exact", "--", "true"],
     "run.no-folder": ["run", "--gpu-samples", "job/rank0.json", "--", "true"],
     "summarize.steps": ["summarize", "--steps", "four", "job/rank0.json", "-o", "x.ptfp"],
 }
