@@ -461,6 +461,7 @@ static void a_quiet_job_is_healthy_and_a_short_one_inconclusive(void **state)
 	assert_int_equal(verdict_quiet(&facts, &report), 0);
 	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
 	assert_non_null(strstr(report.reason, "import perftracker"));
+	assert_non_null(strstr(report.reason, "started by fork"));
 	arena_done(&report.arena);
 }
 

@@ -366,7 +366,8 @@ static const char *quiet_reason(struct arena *arena, const struct verdict_facts 
 		return arena_strdup(
 			arena, "no training process ever connected: either the job has no "
 			       "PyTorch training loop, or its Python did not load the hook; put "
-			       "`import perftracker` after `import torch` in the script");
+			       "`import perftracker` after `import torch` in the script; ranks "
+			       "started by fork are not watched, those by spawn or torchrun are");
 	if (report->iterations < VERDICT_ITERATIONS_MIN)
 		return arena_printf(
 			arena,
