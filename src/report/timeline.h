@@ -5,7 +5,7 @@
  * each rank; in it iterations, collectives, Python as it was sampled, operators,
  * and curves of what the kernel said of the training thread. Arrows join what is
  * one collective on all its members, from the first that came to the last.
- * Source: "Trace Event Format" (Google, 2016); design.md sections 2 and 7.
+ * Source: "Trace Event Format" (Google, 2016).
  */
 #pragma once
 
