@@ -4,9 +4,7 @@
 #include "summarize/testtrace.h"
 
 /* Two hosts of two ranks; that of rank 4 is not known. */
-static const struct rank_host list[] = {
-	{ 0, "a", false }, { 1, "a", false }, { 2, "b" }, { 3, "b" }
-};
+static const struct rank_host list[] = { { 0, "a" }, { 1, "a" }, { 2, "b" }, { 3, "b" } };
 
 static void a_list_of_ranks_is_judged_by_their_hosts(void **state)
 {
