@@ -467,34 +467,40 @@ static size_t version_1_of(const unsigned char *data, size_t len, size_t tail, u
 	return len - drops - pressure;
 }
 
+/* Reads fp back, with less bytes at the end as a file of an older version (0: as it is written). */
+static void read_as(const struct fingerprint *fp, unsigned char version, size_t less,
+		    struct fingerprint *ret)
+{
+	struct err err;
+	size_t len;
+	unsigned char *data = bytes_of(fp, &len);
+
+	if (version != 0)
+		data[8] = version;
+	assert_int_equal(fingerprint_read_memory(data, len - less, "f", ret, &err), 0);
+	free(data);
+}
+
 static void a_file_of_version_4_tells_of_no_absent_samples(void **state)
 {
 	struct fp_absence absence = { 3, "no permission" };
 	struct fingerprint fp, again;
-	unsigned char *data;
 	struct err err;
-	size_t len;
 
 	(void)state;
 	fingerprint_init(&fp);
 	fp.window_ns = 1000;
 	fp.absences = &absence;
 	fp.absence_cnt = 1;
-	data = bytes_of(&fp, &len);
-	assert_int_equal(fingerprint_read_memory(data, len, "f", &again, &err), 0);
+	read_as(&fp, 0, 0, &again);
 	assert_int_equal(again.absence_cnt, 1);
 	assert_int_equal(again.absences[0].gpu, 3);
 	assert_string_equal(again.absences[0].why, "no permission");
 	fingerprint_done(&again);
-	free(data);
 	fp.absence_cnt = 0;
-	data = bytes_of(&fp, &len);
-	data[8] = 4;
-	assert_int_equal(fingerprint_read_memory(data, len - ADDED_5 - ADDED_6, "f", &again, &err),
-			 0);
+	read_as(&fp, 4, ADDED_5 + ADDED_6, &again);
 	assert_int_equal(again.absence_cnt, 0);
 	fingerprint_done(&again);
-	free(data);
 	fp.absence_cnt = 1;
 	absence.gpu = -2;
 	assert_int_equal(fingerprint_write(&fp, path_of("f"), &err), -EINVAL);
@@ -504,9 +510,6 @@ static void a_file_of_version_4_tells_of_no_absent_samples(void **state)
 static void a_file_of_version_5_has_one_counter_of_full_tables(void **state)
 {
 	struct fingerprint fp, again;
-	unsigned char *data;
-	struct err err;
-	size_t len;
 
 	(void)state;
 	fingerprint_init(&fp);
@@ -514,16 +517,13 @@ static void a_file_of_version_5_has_one_counter_of_full_tables(void **state)
 	fp.drops.flight_tables = 5;
 	fp.drops.flight_names = 6;
 	fp.drops.flight_threads = 7;
-	data = bytes_of(&fp, &len);
-	assert_int_equal(fingerprint_read_memory(data, len, "f", &again, &err), 0);
+	read_as(&fp, 0, 0, &again);
 	assert_memory_equal(&again.drops, &fp.drops, sizeof(fp.drops));
 	fingerprint_done(&again);
-	data[8] = 5;
-	assert_int_equal(fingerprint_read_memory(data, len - ADDED_6, "f", &again, &err), 0);
+	read_as(&fp, 5, ADDED_6, &again);
 	assert_int_equal(again.drops.flight_tables, 5);
 	assert_int_equal(again.drops.flight_names + again.drops.flight_threads, 0);
 	fingerprint_done(&again);
-	free(data);
 	fingerprint_done(&fp);
 }
 
