@@ -20,19 +20,13 @@
 /* Needs the headers above, so it cannot be sorted among them. */
 /* clang-format off */
 #include <cmocka.h>
+
+#include "report/timeline_testlogs.h"
 /* clang-format on */
 
-#define MS NSEC_PER_MSEC
-#define TRAINING 100u
 #define LOADER 101u
 
 /* --- logs by hand --- */
-
-static uint32_t add_string(struct flightlog *log, const char *text)
-{
-	assert_int_equal(vec_push(&log->strings, text), 0);
-	return (uint32_t)log->strings.cnt - 1;
-}
 
 /* A function below a stack; returns the node. */
 static uint32_t add_node(struct flightlog *log, uint32_t parent, const char *file, const char *name)
@@ -47,41 +41,10 @@ static uint32_t add_node(struct flightlog *log, uint32_t parent, const char *fil
 	return (uint32_t)log->nodes.cnt - 1;
 }
 
-static void add(record_vec *to, int64_t time_ns, uint16_t kind, int64_t value, uint64_t extra,
-		uint16_t detail)
-{
-	struct ring_record record = { .time_ns = time_ns,
-				      .value = value,
-				      .seq = (uint32_t)to->cnt + 1,
-				      .kind = kind,
-				      .detail = detail,
-				      .extra = extra };
-
-	assert_int_equal(vec_push(to, record), 0);
-}
-
 static void add_sample(struct flightlog *log, int64_t time_ns, uint32_t tid, uint32_t node,
 		       uint16_t detail)
 {
 	add(&log->samples, time_ns, FLIGHT_SAMPLE, 5 * MS, (uint64_t)tid << 32 | node, detail);
-}
-
-static void log_init(struct flightlog *log, int rank)
-{
-	flightlog_init(log);
-	log->rank = rank;
-	log->world_size = 2;
-	log->pid = 1000 + (uint32_t)rank;
-	log->training_tid = TRAINING;
-	log->mono_ns = 1000 * MS;
-	log->wall_ns = INT64_C(1700000000) * NSEC_PER_SEC;
-	(void)snprintf(log->host, sizeof(log->host), "host%d", rank);
-	add_string(log, "");
-	assert_int_equal(vec_push(&log->frames, (struct flight_frame){ 0 }), 0);
-	assert_int_equal(vec_push(&log->nodes, (struct flight_node){ 0 }), 0);
-	assert_int_equal(
-		vec_push(&log->lanes, (struct flightlog_lane){ .tid = TRAINING, .name = "python" }),
-		0);
 }
 
 static void add_comm(struct flightlog *log, int64_t start_ns, int64_t end_ns, int64_t seq,
@@ -145,37 +108,11 @@ static void logs_done(struct flightlog *logs, size_t cnt)
 		flightlog_done(&logs[i]);
 }
 
-static char *print(const struct flightlog *logs, size_t cnt, int64_t last_ns,
-		   struct timeline_rank *ret_ranks)
-{
-	struct timeline_options options = { .last_ns = last_ns };
-	char *text = NULL;
-	size_t len = 0;
-	FILE *out = open_memstream(&text, &len);
-
-	assert_non_null(out);
-	assert_int_equal(timeline_write(logs, cnt, &options, out, ret_ranks), 0);
-	(void)fclose(out);
-	return text;
-}
-
 /* --- rules of the format, on whatever was printed --- */
 
 static int64_t ns_of(const json_t *event, const char *key)
 {
 	return (int64_t)(json_number_value(json_object_get(event, key)) * 1000 + 0.5);
-}
-
-static int64_t number_of(const json_t *event, const char *key)
-{
-	return json_integer_value(json_object_get(event, key));
-}
-
-static const char *text_of(const json_t *event, const char *key)
-{
-	const char *text = json_string_value(json_object_get(event, key));
-
-	return text != NULL ? text : "";
 }
 
 /* Quadratic on purpose: of two slices of a thread one is in the other, or they don't touch. */
@@ -211,28 +148,6 @@ static void assert_flows(const json_t *events, size_t expected)
 	}
 	assert_int_equal(begun, expected);
 	assert_int_equal(ended, expected);
-}
-
-static json_t *parse(const char *text)
-{
-	json_error_t error;
-	json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-
-	if (root == NULL)
-		fail_msg("line %d: %s", error.line, error.text);
-	return root;
-}
-
-static const json_t *find(const json_t *events, const char *name, size_t nth)
-{
-	for (size_t i = 0; i < json_array_size(events); i++) {
-		const json_t *event = json_array_get(events, i);
-
-		if (text_of(event, "ph")[0] == 'X' && strcmp(text_of(event, "name"), name) == 0 &&
-		    nth-- == 0)
-			return event;
-	}
-	return NULL;
 }
 
 /* --- tests --- */
@@ -468,138 +383,6 @@ static void what_nccl_tells_is_beside_the_collectives(void **state)
 	logs_done(logs, 2);
 }
 
-static void a_gpus_queues_have_tracks_of_their_own(void **state)
-{
-	const json_t *events, *kernel;
-	struct timeline_rank rank;
-	struct flightlog log;
-	record_vec *to;
-	json_t *root;
-	char *text;
-
-	(void)state;
-	log_init(&log, 0);
-	assert_int_equal(vec_push(&log.gpu_lanes, (struct flight_gpu_lane){ 0, 7 }), 0);
-	assert_int_equal(
-		vec_push(&log.gpu_lanes, (struct flight_gpu_lane){ FLIGHT_GPU_THREAD, 100 }), 0);
-	to = &log.lanes.data[0].window;
-	add(to, 2000 * MS, FLIGHT_GPU_API, MS,
-	    flight_gpu_extra(3, 0, add_string(&log, "cudaLaunchKernel")), 1);
-	add(to, 2002 * MS, FLIGHT_GPU_KERNEL, 5 * MS,
-	    flight_gpu_extra(3, 0, add_string(&log, "_ZN5model5layerILi4EEEvPf")), FLIGHT_GPU_NODE);
-	add(to, 2002 * MS, FLIGHT_GPU_SYNC, 5 * MS,
-	    flight_gpu_extra(4, 0, add_string(&log, "Stream Sync")), 0);
-	text = print(&log, 1, 0, &rank);
-	root = parse(text);
-	events = json_object_get(root, "traceEvents");
-	assert_int_equal(rank.slice_cnt, 2);
-	kernel = find(events, "model::layer", 0);
-	assert_string_equal(text_of(kernel, "cat"), "gpu");
-	assert_string_equal(text_of(find(events, "cudaLaunchKernel", 0), "cat"), "gpu");
-	assert_non_null(strstr(text, "GPU 0, stream 7"));
-	assert_non_null(strstr(text, "GPU calls, thread 100"));
-	json_decref(root);
-	free(text);
-	flightlog_done(&log);
-}
-
-/* A matrix multiplication, one of groups, a kernel, a collective that stands for three. */
-static void add_timed(struct flightlog *log, int64_t start_ns)
-{
-	record_vec *to = &log->lanes.data[0].records;
-	uint32_t ring = add_string(log, "RING"), group = add_string(log, "dp 0123");
-	uint32_t gemm = add_string(log, "cublasGemmEx");
-
-	add(to, start_ns, FLIGHT_TIMED, 100 * NSEC_PER_USEC, gemm, 0);
-	add(to, start_ns, FLIGHT_TIMED_SHAPE, (int64_t)1000 << 32 | 2000, (uint64_t)500 << 32 | 3,
-	    14);
-	add(to, start_ns + MS, FLIGHT_TIMED, 0, add_string(log, "cublasSgemmGroupedBatched"), 0);
-	add(to, start_ns + MS, FLIGHT_TIMED_GROUPS, 8000000, (uint64_t)4 << 32 | 9, 0);
-	add(to, start_ns + 2 * MS, FLIGHT_TIMED, MS, add_string(log, "_ZN5model5layerILi4EEEvPf"),
-	    0);
-	add(to, start_ns + 2 * MS, FLIGHT_CALLS, 640, 8, FLIGHT_CALLS_LAUNCH);
-	add(to, start_ns + 3 * MS, FLIGHT_COLLECTIVE_DONE, 2 * MS,
-	    add_string(log, "ncclReduceScatter"), 3);
-	add(to, start_ns + 3 * MS, FLIGHT_COLLECTIVE_ARGS, 9000, 41, 0);
-	add(to, start_ns + 3 * MS, FLIGHT_COLLECTIVE_GROUP, INT64_C(8) << 32 | group,
-	    add_string(log, "reduce_scatter"), 0);
-	add(to, start_ns + 3 * MS, FLIGHT_COLLECTIVE_HOW, ring, 0, 0);
-}
-
-static void what_was_timed_on_the_gpu_has_a_track(void **state)
-{
-	const json_t *events, *args;
-	struct timeline_rank rank;
-	struct flightlog log;
-	json_t *root;
-	char *text;
-
-	(void)state;
-	log_init(&log, 0);
-	add_timed(&log, 2000 * MS);
-	text = print(&log, 1, 0, &rank);
-	root = parse(text);
-	events = json_object_get(root, "traceEvents");
-	assert_int_equal(rank.slice_cnt, 4);
-	assert_non_null(strstr(text, "\"GPU (sampled)\""));
-	assert_string_equal(text_of(find(events, "cublasGemmEx", 0), "cat"), "gpu");
-	args = json_object_get(find(events, "cublasGemmEx", 0), "args");
-	assert_int_equal(number_of(args, "m"), 1000);
-	assert_int_equal(number_of(args, "n"), 2000);
-	assert_int_equal(number_of(args, "k"), 500);
-	assert_int_equal(number_of(args, "matrices"), 3);
-	assert_string_equal(text_of(args, "datatype"), "bfloat16");
-	assert_int_equal(number_of(args, "mflop"), 6000);
-	assert_int_equal(number_of(args, "gflop_per_s"), 60000);
-	args = json_object_get(find(events, "cublasSgemmGroupedBatched", 0), "args");
-	assert_int_equal(number_of(args, "groups"), 4);
-	assert_int_equal(number_of(args, "mflop"), 8);
-	assert_null(json_object_get(args, "m"));
-	assert_null(json_object_get(args, "gflop_per_s")); /* it took no time */
-	assert_null(json_object_get(find(events, "model::layer", 0), "args"));
-	args = json_object_get(find(events, "ncclReduceScatter", 0), "args");
-	assert_string_equal(text_of(args, "group"), "dp 0123");
-	assert_int_equal(number_of(args, "group_size"), 8);
-	assert_int_equal(number_of(args, "seq"), 41);
-	assert_int_equal(number_of(args, "bytes"), 9000);
-	assert_int_equal(number_of(args, "ran_as_one"), 3);
-	assert_string_equal(text_of(args, "algorithm"), "RING");
-	json_decref(root);
-	free(text);
-	flightlog_done(&log);
-}
-
-/* Records may be missing, and numbers anything. */
-static void what_is_left_of_what_was_timed_is_drawn(void **state)
-{
-	const json_t *events;
-	struct timeline_rank rank;
-	struct flightlog log;
-	record_vec *to;
-	json_t *root;
-	char *text;
-
-	(void)state;
-	log_init(&log, 0);
-	to = &log.lanes.data[0].records;
-	add(to, 2000 * MS, FLIGHT_TIMED, MS, add_string(&log, "cublasLtMatmul"), 0);
-	add(to, 2000 * MS, FLIGHT_TIMED_SHAPE, -1, UINT64_MAX, UINT16_MAX);
-	add(to, 2002 * MS, FLIGHT_COLLECTIVE_DONE, MS, add_string(&log, "ncclSendRecv"), 1);
-	add(to, 2002 * MS, FLIGHT_COLLECTIVE_ARGS, 1, 1, 0);
-	add(to, 2004 * MS, FLIGHT_TIMED, MS, add_string(&log, "cublasSgemm_v2"), 0);
-	text = print(&log, 1, 0, &rank);
-	root = parse(text);
-	events = json_object_get(root, "traceEvents");
-	assert_int_equal(rank.slice_cnt, 3);
-	assert_null(json_object_get(json_object_get(find(events, "cublasLtMatmul", 0), "args"),
-				    "mflop"));
-	assert_null(json_object_get(find(events, "ncclSendRecv", 0), "args"));
-	assert_null(json_object_get(find(events, "cublasSgemm_v2", 0), "args"));
-	json_decref(root);
-	free(text);
-	flightlog_done(&log);
-}
-
 static void absurd_times_are_valid_json(void **state)
 {
 	struct timeline_rank ranks[2];
@@ -734,9 +517,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(samples_in_a_row_are_one_slice),
 		cmocka_unit_test(intervals_that_overlap_lie_in_rows),
 		cmocka_unit_test(what_nccl_tells_is_beside_the_collectives),
-		cmocka_unit_test(a_gpus_queues_have_tracks_of_their_own),
-		cmocka_unit_test(what_was_timed_on_the_gpu_has_a_track),
-		cmocka_unit_test(what_is_left_of_what_was_timed_is_drawn),
 		cmocka_unit_test(absurd_times_are_valid_json),
 		cmocka_unit_test(hostile_names_are_valid_json),
 		cmocka_unit_test(a_file_that_takes_no_more_is_an_error),
