@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sources of data that were not there, for the report's coverage: kinds of samples that no worker
- * has, or that were too coarse for its functions, and counters of GPUs that some lack, with the reason that its host gave.
+ * has, or that were too coarse for its functions, and counters of GPUs that some lack, with the
+ * reason that its host gave.
  */
 #pragma once
 

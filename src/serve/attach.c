@@ -123,7 +123,6 @@ static bool find_users_plugin(char ret[static PATH_MAX])
 					    .home = home != NULL ? home : "",
 					    .conf = getenv("NCCL_CONF_FILE"),
 					    .library_path = getenv("LD_LIBRARY_PATH") };
-
 	struct ncclplugin found;
 
 	if (!ncclplugin_find(&places, &found))

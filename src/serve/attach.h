@@ -34,8 +34,8 @@ _must_check_ int attach_environment(const char *program, const struct daemon_rea
 
 /*
  * After attach_environment(): NCCL and ROCm load the agent as theirs, unless the user has others
- * (collect/host/ncclplugin.h). Only where somebody asked for the agent's own look at GPUs: no card has shown
- * what it costs (docs/gpu-measurements.md).
+ * (collect/host/ncclplugin.h). Only where somebody asked for the agent's own look at GPUs: no
+ * card has shown what it costs (docs/gpu-measurements.md).
  */
 void attach_to_gpus(void);
 
