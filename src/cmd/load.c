@@ -271,7 +271,6 @@ int load_paths(const path_list *paths, const struct load_options *options, struc
 
 	pool.summarize.window = options->window;
 	pool.summarize.hosts = load_hosts_view(&hosts, NULL);
-
 	*ret = (struct load_result){ .fps = calloc(paths->cnt + 1, sizeof(struct fingerprint *)) };
 	pool.fps = calloc(paths->cnt + 1, sizeof(*pool.fps));
 	pool.errs = calloc(paths->cnt + 1, sizeof(*pool.errs));

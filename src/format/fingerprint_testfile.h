@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fingerprints as files in a folder of the test's own: folder_make and folder_remove are its group's. */
+/* Fingerprints as files in a folder of the test's own, which its group makes and removes. */
 #pragma once
 
 #include "format/fingerprint.h"

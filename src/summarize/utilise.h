@@ -27,8 +27,9 @@ struct utilise_scratch {
  * sample before it, so an execution shorter than a sample takes its value. An
  * execution without any activity counts whole with 0: it held the time and used
  * nothing. It has a deviation when it is as long as the samples are apart, and L(e) is more
- * than one of them: a mean over other functions' time, too, tells none. Samples must be sorted. Returns 0, also when no sample touches the
- * interval (nothing is added); -ENOMEM. O(log n + samples touched).
+ * than one of them: a mean over other functions' time, too, tells none. Samples must be sorted.
+ * Returns 0, also when no sample touches the interval (nothing is added); -ENOMEM.
+ * O(log n + samples touched).
  */
 _must_check_ int utilise_add(const struct track *track, int64_t start_ns, int64_t end_ns,
 			     struct utilise_scratch *scratch, struct utilise_sum *sum);
