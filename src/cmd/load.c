@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/load.h"
+#include "cmd/load_hosts.h"
 
 #include "base/clock.h"
 #include "collect/readers/kineto.h"

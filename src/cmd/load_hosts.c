@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On which hosts a job's ranks are, before the first of their traces is summarized. */
+#include "cmd/load_hosts.h"
+
 #include "cmd/load.h"
 #include "collect/readers/kineto.h"
 #include "format/rankset.h"
-#include "format/sidecar.h"
 
 #include <errno.h>
 #include <string.h>
