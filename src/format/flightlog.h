@@ -101,5 +101,14 @@ _must_check_ int flightlog_read(const char *path, struct flightlog *ret, struct 
 _must_check_ int flightlog_parse(const char *path, const void *data, size_t len,
 				 struct flightlog *ret, struct err *err);
 
+/* Whether records[cnt] begin with a collective as NCCL itself told it, beside PyTorch. */
+static inline bool flight_is_nccl(const struct ring_record *records, size_t cnt)
+{
+	return cnt > 3 && records[0].kind == FLIGHT_COLLECTIVE &&
+	       records[1].kind == FLIGHT_COLLECTIVE_ARGS &&
+	       records[2].kind == FLIGHT_COLLECTIVE_GROUP &&
+	       records[3].kind == FLIGHT_COLLECTIVE_HOW;
+}
+
 /* Records kept. */
 size_t flightlog_record_cnt(const struct flightlog *log);

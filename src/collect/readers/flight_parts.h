@@ -79,15 +79,6 @@ bool flight_in_gpu_call(const struct flight_pass *pass, uint32_t tid, int64_t st
  */
 _must_check_ int flight_nccl(struct flight_pass *pass);
 
-/* Whether records[cnt] begin with a collective as NCCL itself told it, beside PyTorch. */
-static inline bool flight_is_nccl(const struct ring_record *records, size_t cnt)
-{
-	return cnt > 3 && records[0].kind == FLIGHT_COLLECTIVE &&
-	       records[1].kind == FLIGHT_COLLECTIVE_ARGS &&
-	       records[2].kind == FLIGHT_COLLECTIVE_GROUP &&
-	       records[3].kind == FLIGHT_COLLECTIVE_HOW;
-}
-
 /* Whether all calls of Python were traced; without, some C functions may be. */
 bool flight_is_exact(const item_vec *items);
 
