@@ -18,19 +18,21 @@ sys.path.insert(0, str(ROOT / "tests" / "live"))
 from live import PROGRAM, TorchLiveTest  # noqa: E402
 
 JOB = str(ROOT / "tests" / "gpu" / "jobs" / "train_double.py")
-ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
 READY = 20  # iterations; what is one has been learned by then
 KERNELS = ("model::layer_forward<128>", "model::layer_backward<128>", "model::update")
 
 
-@unittest.skipUnless("DOUBLE_CUDA" in os.environ, "DOUBLE_CUDA and DOUBLE_CUPTI are not set")
+@unittest.skipUnless("DOUBLE_MODEL" in os.environ, "DOUBLE_MODEL and DOUBLE_CUPTI are not set")
 class Job(TorchLiveTest):
     def train(self, ranks: int, fault: str) -> contextlib.AbstractContextManager:
         """A job of so many ranks; rank 1 has the fault from when the file self.begin is there."""
         self.env["PYTHONWARNINGS"] = "ignore"
+        self.env["DOUBLE_NCCL_NODES"] = "2"  # so that NCCL has a network to tell of
         self.begin = self.folder / "begin"
+        ours = ("--source", "agent", "--gpu-calls", "--metrics", "0")
         words = ("--ranks", str(ranks), "--seconds", "600", "--fault", fault, "--rank", "1")
-        return self.job("--", self.python, JOB, *words, "--begin", str(self.begin))
+        return self.job(*ours, "--", self.python, JOB, *words, "--begin", str(self.begin))
 
     def profile(self) -> dict:
         """The report of a window that is asked for now."""

@@ -10,6 +10,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define DOUBLE_EXPORT __attribute__((visibility("default")))
@@ -43,18 +45,56 @@ struct double_watcher {
 	void (*site)(uint32_t call, int exit, int result); /* a driver's call begins, ends */
 };
 
+#define DOUBLE_GROUPS 2
+
+/* Who takes part in a collective: members[rank] of those that meet under this number. */
+struct double_group {
+	uint32_t id, rank, members;
+};
+
+/* What is known when all have come: the last one's time, and how long parts take. */
+struct double_met {
+	int64_t last_ns, ns, own_ns, before_ns; /* of the slowest; own; of the rank before */
+};
+
+struct double_event {
+	uint32_t recorded;	 /* so often; by the job */
+	_Atomic uint32_t passed; /* the latest that came to pass */
+	int64_t at_ns;
+};
+
+/* Of a graph; host: a call on the CPU, else a kernel. */
+struct double_node {
+	const char *name;
+	int64_t ns;
+	struct double_group groups[DOUBLE_GROUPS];
+	size_t group_cnt;
+	void (*host)(void *arg);
+	void *arg;
+};
+
 /*
- * Exported by libcuda's double: the job's side. Launches return at once; the stream's
- * thread works for ns. members: a collective of so many processes, which meet through
- * the file that DOUBLE_MEET names; it ends ns after the last of them came.
+ * Exported by libcuda's double: the job's side. Launches return at once; the stream's thread
+ * works for ns. A collective is a kernel that ends so long after the last member of its groups
+ * came as the slowest of them says; processes meet through the file that DOUBLE_MEET names.
  */
 DOUBLE_EXPORT void double_watch(const struct double_watcher *watcher);
 DOUBLE_EXPORT void double_context(int active);
 DOUBLE_EXPORT void double_launch(const char *name, uint32_t stream, int64_t ns, uint32_t members);
+DOUBLE_EXPORT void double_collective(const char *name, uint32_t stream, int64_t ns,
+				     const struct double_group *groups, size_t cnt);
 DOUBLE_EXPORT void double_copy(uint8_t kind, uint64_t bytes, uint32_t stream, int64_t ns);
 DOUBLE_EXPORT void double_graph(uint32_t stream, uint32_t nodes, int64_t ns);
+DOUBLE_EXPORT void double_replay(uint32_t stream, const struct double_node *nodes, size_t cnt);
+DOUBLE_EXPORT void double_host(uint32_t stream, void (*host)(void *arg), void *arg);
+DOUBLE_EXPORT void double_event_record(uint32_t stream, struct double_event *event);
+DOUBLE_EXPORT void double_event_wait(uint32_t stream, struct double_event *event);
 DOUBLE_EXPORT void double_wait(uint32_t stream, uint32_t other); /* for all it has by now */
 DOUBLE_EXPORT void double_synchronize(uint32_t stream);
+
+/* Waits until all members have come to the group's turn, counted from 0. */
+DOUBLE_EXPORT void double_meet(const struct double_group *group, uint64_t turn,
+			       struct double_met *ret);
 
 /*
  * Captures that go on, of which a call that captures don't stand breaks all, unless its thread is

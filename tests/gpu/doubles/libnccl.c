@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NCCL, as far as its profiler plugin sees it: communicators, groups, the kernel of a plan as work
- * in a queue (gpu_double.h), operations of the network on a thread of their own. Looks the plugin
+ * in a queue (gpu_double.h), operations of the network (libnccl_network.c). A communicator of
+ * ncclCommInitRank() is one of several processes, whose kernels wait for each other. Looks the plugin
  * up as the real one does, by NCCL_PROFILER_PLUGIN, and takes the newest table. The order of
  * events is that of NCCL 2.28 and later: the launch, then the group and its calls; of a capture
  * the calls come when the graph is replayed. DOUBLE_NCCL_VERSION=4 makes it one of before, which
@@ -9,22 +10,26 @@
  */
 #include "collect/nccl/abi_calls.h"
 #include "gpu_double.h"
+#include "libnccl_parts.h"
 #include "nccl_double.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define CALL_MAX 64
 #define HASH UINT64_C(0x5ca1ab1e)
+#define PAIRS 32	    /* from here on groups are of two, for messages */
+#define BYTES_PER_US 100000 /* of a link: 100 GB/s */
 
 struct queued {
 	struct double_comm *comm;
 	const char *func;
 	uint64_t cnt;
 	int peer; /* -1: a collective */
+	int64_t ns;
 };
 
 /* One kernel: the calls of one communicator in a group. */
@@ -58,28 +63,55 @@ static void load_plugin(void)
 		nccl.plugin = dlsym(library, names[i]);
 }
 
-static void init_old(struct double_comm *comm, int node_cnt, int rank_cnt)
+static void init_plugin(struct double_comm *comm, const char *name)
 {
-	const struct nccl_table_v4 *plugin = (const void *)nccl.plugin;
+	const struct nccl_table_v4 *old;
+	uint64_t hash = HASH + comm->id;
 
-	(void)plugin->init(&comm->context, &nccl.mask, "dp", HASH, node_cnt, rank_cnt, comm->rank,
-			   NULL);
+	if (nccl.plugin == NULL)
+		load_plugin();
+	old = (const void *)nccl.plugin;
+	if (nccl.plugin != NULL && nccl.is_old)
+		(void)old->init(&comm->context, &nccl.mask, name, hash, comm->node_cnt,
+				comm->rank_cnt, comm->rank, NULL);
+	else if (nccl.plugin != NULL)
+		(void)nccl.plugin->init(&comm->context, hash, &nccl.mask, name, comm->node_cnt,
+					comm->rank_cnt, comm->rank, NULL);
 }
 
 struct double_comm *double_nccl_comm(int node_cnt, int rank_cnt, int rank)
 {
 	struct double_comm *comm = calloc(1, sizeof(*comm));
 
-	if (nccl.plugin == NULL)
-		load_plugin();
-	comm->rank = rank;
-	comm->node_cnt = node_cnt;
-	if (nccl.plugin != NULL && nccl.is_old)
-		init_old(comm, node_cnt, rank_cnt);
-	else if (nccl.plugin != NULL)
-		(void)nccl.plugin->init(&comm->context, HASH, &nccl.mask, "dp", node_cnt, rank_cnt,
-					rank, NULL);
+	*comm = (struct double_comm){ .rank = rank, .node_cnt = node_cnt, .rank_cnt = rank_cnt };
+	init_plugin(comm, "dp");
 	return comm;
+}
+
+int ncclCommInitRank(void **ret, int rank_cnt, struct double_nccl_id id, int rank)
+{
+	const char *node_cnt = getenv("DOUBLE_NCCL_NODES");
+	struct double_comm *comm = calloc(1, sizeof(*comm));
+
+	*comm = (struct double_comm){ .rank = rank,
+				      .rank_cnt = rank_cnt,
+				      .node_cnt = node_cnt != NULL ? atoi(node_cnt) : 1,
+				      .id = (unsigned char)id.internal[0],
+				      .slowdown = 1 };
+	init_plugin(comm, id.internal + 1);
+	*ret = comm;
+	return 0;
+}
+
+int ncclCommDestroy(void *comm)
+{
+	double_nccl_destroy(comm);
+	return 0;
+}
+
+void double_nccl_slow(struct double_comm *comm, double slowdown)
+{
+	comm->slowdown = slowdown;
 }
 
 void double_nccl_destroy(struct double_comm *comm)
@@ -96,7 +128,7 @@ int double_nccl_mask(void)
 
 /* --- events --- */
 
-static void *start(struct double_comm *comm, void *descr, int wanted)
+void *nccl_double_start(struct double_comm *comm, void *descr, int wanted)
 {
 	void *handle = NULL;
 
@@ -105,10 +137,18 @@ static void *start(struct double_comm *comm, void *descr, int wanted)
 	return handle;
 }
 
-static void stop(void *handle)
+void nccl_double_stop(void *handle)
 {
 	if (handle != NULL)
 		(void)nccl.plugin->stop(handle);
+}
+
+void nccl_double_state(void *handle, int state, size_t bytes)
+{
+	struct nccl_state_args args = { bytes };
+
+	if (handle != NULL)
+		(void)nccl.plugin->state(handle, state, &args);
 }
 
 static void *start_call(const struct queued *call, void *group)
@@ -133,56 +173,102 @@ static void *start_call(const struct queued *call, void *group)
 				   .parent_group = group };
 
 	if (call->peer >= 0)
-		return start(call->comm, &p2p, NCCL_P2P);
+		return nccl_double_start(call->comm, &p2p, NCCL_P2P);
 	call->comm->seq++;
-	return start(call->comm, &coll, NCCL_COLL);
-}
-
-/* The network thread of another process works for this call, or ours does. */
-struct proxied {
-	struct double_comm *comm;
-	void *parent;
-	int pid;
-};
-
-static void *drive(void *arg)
-{
-	const struct proxied *what = arg;
-	struct nccl_proxy_op descr = { .head = { NCCL_PROXY_OP, what->parent, what->comm->rank },
-				       .pid = what->pid,
-				       .is_send = 1 };
-
-	stop(start(what->comm, &descr, NCCL_PROXY_OP));
-	return NULL;
-}
-
-static void drive_network(struct double_comm *comm, void *parent, int pid)
-{
-	struct proxied what = { comm, parent, pid };
-	pthread_t thread;
-
-	if (comm->node_cnt > 1 && pthread_create(&thread, NULL, drive, &what) == 0)
-		(void)pthread_join(thread, NULL);
+	return nccl_double_start(call->comm, &coll, NCCL_COLL);
 }
 
 void double_nccl_proxy_for(struct double_comm *comm, void *parent, int pid)
 {
-	drive_network(comm, parent, pid);
+	nccl_double_network(comm, parent, pid, 0);
+}
+
+/* Of a job's kernel, which takes one turn, the first; of its messages none. */
+static size_t networked_cnt(const struct double_plan *plan)
+{
+	if (plan->comm->slowdown == 0)
+		return plan->cnt;
+	return plan->calls[0].peer < 0;
 }
 
 void double_nccl_replay(const struct double_plan *plan)
 {
 	struct nccl_descr descr = { .kind = NCCL_GROUP };
-	void *group = start(plan->comm, &descr, NCCL_GROUP | NCCL_COLL | NCCL_P2P);
+	void *group = nccl_double_start(plan->comm, &descr, NCCL_GROUP | NCCL_COLL | NCCL_P2P);
 	void *handles[CALL_MAX];
 
 	for (size_t i = 0; i < plan->cnt; i++)
 		handles[i] = start_call(&plan->calls[i], group);
 	for (size_t i = 0; i < plan->cnt; i++)
-		stop(handles[i]);
+		nccl_double_stop(handles[i]);
+	for (size_t i = 0; i < networked_cnt(plan); i++)
+		nccl_double_network(plan->comm, handles[i], getpid(), plan->calls[i].cnt * 2);
+	nccl_double_stop(group);
+}
+
+/* --- kernels --- */
+
+static const char *kernel_name(const struct queued *call)
+{
+	static const struct {
+		const char *func, *name;
+	} names[] = {
+		{ "AllReduce", "_Z40ncclDevKernel_AllReduce_Sum_bf16_RING_LL" },
+		{ "AllGather", "_Z31ncclDevKernel_AllGather_RING_LL" },
+		{ "ReduceScatter", "_Z44ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL" },
+		{ "Broadcast", "_Z31ncclDevKernel_Broadcast_RING_LL" },
+	};
+	static char mangled[ARRAY_SIZE(names) + 1][128];
+	size_t i = 0;
+
+	while (i < ARRAY_SIZE(names) && strcmp(names[i].func, call->func) != 0)
+		i++;
+	(void)snprintf(mangled[i], sizeof(mangled[i]), "%s24ncclDevKernelArgsStorageILm4096EE",
+		       i < ARRAY_SIZE(names) ? names[i].name : "_Z22ncclDevKernel_SendRecv");
+	return mangled[i];
+}
+
+static struct double_group group_of(const struct queued *call)
+{
+	uint32_t rank = (uint32_t)call->comm->rank, peer = (uint32_t)call->peer;
+	uint32_t high = MAX(rank, peer), low = MIN(rank, peer);
+
+	if (call->peer < 0)
+		return (struct double_group){ call->comm->id, rank,
+					      (uint32_t)call->comm->rank_cnt };
+	return (struct double_group){ PAIRS + high * (high - 1) / 2 + low, rank == high, 2 };
+}
+
+/* Who it waits for: the whole communicator, or the peers of messages. Returns how many groups. */
+static size_t groups_of(const struct double_plan *plan, struct double_group ret[DOUBLE_GROUPS])
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; plan->comm->slowdown > 0 && i < plan->cnt && cnt < DOUBLE_GROUPS; i++) {
+		struct double_group group = group_of(&plan->calls[i]);
+		bool known = false;
+
+		for (size_t j = 0; j < cnt; j++)
+			known |= ret[j].id == group.id;
+		if (!known)
+			ret[cnt++] = group;
+	}
+	return cnt;
+}
+
+static int64_t ns_of(const struct double_plan *plan, int64_t ns)
+{
+	if (plan->comm->slowdown == 0)
+		return ns;
+	ns = 0;
 	for (size_t i = 0; i < plan->cnt; i++)
-		drive_network(plan->comm, handles[i], getpid());
-	stop(group);
+		ns += plan->calls[i].ns;
+	return ns;
+}
+
+static void replay(void *plan)
+{
+	double_nccl_replay(plan);
 }
 
 /* ns: of the kernel. NULL: it ran; else it was captured, and the caller frees it. */
@@ -190,21 +276,27 @@ static struct double_plan *launch(const struct double_plan *plan, void *queue, i
 {
 	struct nccl_kernel_launch descr = { .head = { NCCL_KERNEL_LAUNCH, NULL, plan->comm->rank },
 					    .stream = queue };
-	void *handle = nccl.is_old ? NULL : start(plan->comm, &descr, NCCL_KERNEL_LAUNCH);
+	void *handle =
+		nccl.is_old ? NULL : nccl_double_start(plan->comm, &descr, NCCL_KERNEL_LAUNCH);
+	struct double_group groups[DOUBLE_GROUPS];
+	size_t group_cnt = groups_of(plan, groups);
 	struct double_plan *kept = NULL;
 	int captured = 0;
 
 	(void)cuStreamIsCapturing(queue, &captured);
-	if (captured == 0)
-		double_gpu_work(queue, ns);
-	stop(handle);
-	if (captured == 0) {
-		double_nccl_replay(plan);
-	} else {
+	if (captured != 0) {
 		kept = malloc(sizeof(*kept));
 		*kept = *plan;
 	}
-	return kept;
+	if (captured != 0 && group_cnt > 0)
+		(void)cuLaunchHostFunc(queue, replay, kept);
+	if (captured == 0 || group_cnt > 0)
+		double_gpu_collective(kernel_name(&plan->calls[0]), queue, ns_of(plan, ns), groups,
+				      group_cnt);
+	nccl_double_stop(handle);
+	if (captured == 0)
+		double_nccl_replay(plan);
+	return group_cnt > 0 ? NULL : kept; /* the graph has it */
 }
 
 /* --- calls --- */
@@ -232,11 +324,23 @@ struct double_plan *double_nccl_group_end(int64_t ns)
 	return kept;
 }
 
+/* Bytes of cnt elements on the wire, as nccl-tests have them, at the pace of our link. */
+int64_t double_nccl_ns(const struct double_comm *comm, const char *func, uint64_t cnt)
+{
+	double others = comm->rank_cnt > 1 ? comm->rank_cnt - 1 : 1;
+	double factor = strcmp(func, "AllReduce") == 0 ? 2 * others / comm->rank_cnt : 1;
+
+	if (strcmp(func, "AllGather") == 0 || strcmp(func, "ReduceScatter") == 0)
+		factor = others; /* cnt is of one rank's part */
+	return (int64_t)(2 * (double)cnt * factor * 1000 / BYTES_PER_US * comm->slowdown);
+}
+
 struct double_plan *double_nccl_call(struct double_comm *comm, const char *func, uint64_t cnt,
 				     int peer, void *queue, int64_t ns)
 {
 	if (nccl.cnt < CALL_MAX)
-		nccl.calls[nccl.cnt++] = (struct queued){ comm, func, cnt, peer };
+		nccl.calls[nccl.cnt++] =
+			(struct queued){ comm, func, cnt, peer, double_nccl_ns(comm, func, cnt) };
 	nccl.queue = queue;
 	if (nccl.depth > 0)
 		return NULL;
@@ -255,6 +359,17 @@ static int call(struct double_comm *comm, const char *func, size_t cnt, int peer
 int ncclAllReduce(const void *from, void *to, size_t cnt, int type, int op, void *comm, void *queue)
 {
 	return from == to && type == 9 && op == 4 ? call(comm, "AllReduce", cnt, -1, queue) : 4;
+}
+
+int ncclAllGather(const void *from, void *to, size_t cnt, int type, void *comm, void *queue)
+{
+	return from == to && type == 9 ? call(comm, "AllGather", cnt, -1, queue) : 4;
+}
+
+int ncclReduceScatter(const void *from, void *to, size_t cnt, int type, int op, void *comm,
+		      void *queue)
+{
+	return from == to && type == 9 && op == 4 ? call(comm, "ReduceScatter", cnt, -1, queue) : 4;
 }
 
 int ncclSend(const void *from, size_t cnt, int type, int peer, void *comm, void *queue)

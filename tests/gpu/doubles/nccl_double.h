@@ -12,8 +12,16 @@
 
 struct double_comm {
 	void *context; /* the plugin's */
-	int rank, node_cnt;
+	int rank, rank_cnt, node_cnt;
 	uint64_t seq;
+	uint32_t id;	 /* the same on all ranks */
+	double slowdown; /* of our link; 0: kernels take what they are told to, and wait for nobody */
+	struct network *network;
+};
+
+/* The number of a communicator, below 32, then its name. */
+struct double_nccl_id {
+	char internal[128];
 };
 
 struct double_plan;
@@ -36,9 +44,23 @@ NCCL_DOUBLE_EXPORT void double_nccl_group_start(void);
 NCCL_DOUBLE_EXPORT struct double_plan *double_nccl_group_end(int64_t ns);
 NCCL_DOUBLE_EXPORT void double_nccl_replay(const struct double_plan *plan);
 
+/* Our link carries data so many times slower from now on. */
+NCCL_DOUBLE_EXPORT void double_nccl_slow(struct double_comm *comm, double slowdown);
+
+/* How long a call takes once all have come. */
+NCCL_DOUBLE_EXPORT int64_t double_nccl_ns(const struct double_comm *comm, const char *func,
+					  uint64_t cnt);
+
 /* An operation on the network for a call of the process pid, whose plugin gave parent. */
 NCCL_DOUBLE_EXPORT void double_nccl_proxy_for(struct double_comm *comm, void *parent, int pid);
 
+NCCL_DOUBLE_EXPORT int ncclCommInitRank(void **ret, int rank_cnt, struct double_nccl_id id,
+					int rank);
+NCCL_DOUBLE_EXPORT int ncclCommDestroy(void *comm);
+NCCL_DOUBLE_EXPORT int ncclAllGather(const void *from, void *to, size_t cnt, int type, void *comm,
+				     void *queue);
+NCCL_DOUBLE_EXPORT int ncclReduceScatter(const void *from, void *to, size_t cnt, int type, int op,
+					 void *comm, void *queue);
 NCCL_DOUBLE_EXPORT int ncclAllReduce(const void *from, void *to, size_t cnt, int type, int op,
 				     void *comm, void *queue);
 NCCL_DOUBLE_EXPORT int ncclSend(const void *from, size_t cnt, int type, int peer, void *comm,
@@ -48,3 +70,4 @@ NCCL_DOUBLE_EXPORT int ncclGroupStart(void);
 NCCL_DOUBLE_EXPORT int ncclGroupEnd(void);
 
 int cuStreamIsCapturing(void *queue, int *ret);
+int cuLaunchHostFunc(void *queue, void (*host)(void *arg), void *arg);

@@ -3,11 +3,17 @@
 
     train_double.py --ranks 8 --seconds 20 --fault gpu --rank 3
 
-It knows nothing of who watches it. Kernels take the time that they are told to; a
-collective ends when all ranks have come to it. --fault gpu: the kernels of --rank take
-three times as long; kernel: one of them does; python: a function of it does. With --begin
-FILE the job is healthy until that file is there. DOUBLE_CUDA and DOUBLE_CUPTI name the
-libraries, of which a real job would have loaded NVIDIA's.
+It knows nothing of who watches it. Kernels take the time that they are told to; a collective of
+NCCL moves data when all ranks have come to it, at the pace of the slowest link. Faults of --rank,
+from when the file --begin is there, or from the start:
+
+    gpu     all kernels take three times as long; kernel: one of them does
+    link    its link carries data at a third of the speed
+    python  a function takes long before kernels are launched; late: before a collective is
+    hang    it never comes to a collective
+
+DOUBLE_MODEL names the library that calls those of CUDA (libmodel.c), DOUBLE_CUPTI one that a real
+job would have loaded with CUDA's runtime.
 """
 
 import argparse
@@ -20,44 +26,80 @@ import time
 
 LAYERS = 4
 MS = 1_000_000
-FORWARD = b"_ZN5model13layer_forwardILi128EEEvPKfPf"
-BACKWARD = b"_ZN5model14layer_backwardILi128EEEvPKfPf"
-ALL_REDUCE = b"_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE"
-UPDATE = b"_ZN5model6updateEPf"
-COMPUTE, COMM = 7, 20  # streams
+FORWARD, BACKWARD, UPDATE = range(3)
+KERNELS = (
+    (b"_ZN5model13layer_forwardILi128EEEvPKfPf", 3),
+    (b"_ZN5model14layer_backwardILi128EEEvPKfPf", 5),
+    (b"_ZN5model6updateEPf", 2),
+)
+GEMM = (4096, 4096, 3000)  # about 1 ms at the double's 100 TFLOPS
+REDUCED, GATHERED, SHIFTED, NORM = 60_000_000, 10_000_000, 10_000_000, 1000  # elements of 2 bytes
+FAULTS = ("none", "gpu", "kernel", "link", "python", "late", "hang")
 
 
 class Gpu:
     """The calls that a framework would make."""
 
-    def __init__(self, ranks: int) -> None:
-        cuda = ctypes.CDLL(os.environ["DOUBLE_CUDA"])
+    def __init__(self, ranks: int, rank: int) -> None:
         ctypes.CDLL(os.environ["DOUBLE_CUPTI"])
-        self._launch = cuda.double_launch
-        self._launch.argtypes = [ctypes.c_char_p, ctypes.c_uint32, ctypes.c_int64, ctypes.c_uint32]
-        self._copy = cuda.double_copy
-        self._copy.argtypes = [ctypes.c_uint8, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_int64]
-        self.synchronize = cuda.double_synchronize
-        self._wait = cuda.double_wait
-        self.names = {}  # ctypes' own copy of a name lives as long as the call only
-        self.ranks = ranks
-        self.slowdown = dict.fromkeys((FORWARD, BACKWARD, UPDATE), 1.0)
-        cuda.double_context(1)
+        self._model = model = ctypes.CDLL(os.environ["DOUBLE_MODEL"])
+        model.model_graph.restype = ctypes.c_void_p
+        model.model_replay.argtypes = [ctypes.c_void_p]
+        model.model_upload.argtypes = [ctypes.c_size_t]
+        model.model_kernel.argtypes = [ctypes.c_char_p, ctypes.c_int64]
+        model.model_set_time.argtypes = [ctypes.c_int, ctypes.c_int64]
+        model.model_slow_link.argtypes = [ctypes.c_int, ctypes.c_double]
+        for name in ("all_reduce", "all_reduces", "all_gather", "shift"):
+            getattr(model, f"model_{name}").argtypes = [ctypes.c_int, ctypes.c_size_t]
+        self._ranks, self._rank = ranks, rank
+        model.model_start()
+        for name, ms in KERNELS:
+            model.model_kernel(name, ms * MS)
+        self._data = model.model_comm(1, b"data", ranks, rank)
+        self._norm = model.model_comm(2, b"norm", ranks, rank)
+        self._graph = self._capture()
 
-    def kernel(self, name: bytes, ms: float) -> None:
-        kept = self.names.setdefault(name, ctypes.create_string_buffer(name))
-        self._launch(kept, COMPUTE, int(ms * self.slowdown[name] * MS), 1)
+    def _capture(self) -> int:
+        """The end of a step: two kernels and a collective in one graph."""
+        self._model.model_capture()
+        self._model.model_all_reduce(self._norm, NORM)
+        self._model.model_launch(UPDATE, 1)
+        return self._model.model_graph()
 
-    def all_reduce(self, ms: float) -> None:
-        kept = self.names.setdefault(ALL_REDUCE, ctypes.create_string_buffer(ALL_REDUCE))
-        self._wait(COMM, COMPUTE)
-        self._launch(kept, COMM, int(ms * MS), self.ranks)
+    def layer(self, kernel: int) -> None:
+        self._model.model_launch(kernel, 1)
+        self._model.model_gemm(*GEMM)
 
-    def wait_reduced(self) -> None:
-        self._wait(COMPUTE, COMM)
+    def gather(self) -> None:
+        self._model.model_all_gather(self._data, GATHERED // self._ranks)
+        self._model.model_wait_for_comm()
+
+    def shift(self) -> None:
+        self._model.model_wait_for_compute()
+        self._model.model_shift(self._data, SHIFTED, self._ranks, self._rank)
+        self._model.model_wait_for_comm()
+
+    def reduce(self, parts: int) -> None:
+        self._model.model_wait_for_compute()
+        if parts == 1:
+            self._model.model_all_reduce(self._data, REDUCED)
+        else:
+            self._model.model_all_reduces(self._data, REDUCED // parts, parts)
+
+    def update(self) -> None:
+        self._model.model_wait_for_comm()
+        self._model.model_replay(self._graph)
+        self._model.model_synchronize()
 
     def upload(self, count: int) -> None:
-        self._copy(1, count, COMPUTE, MS)
+        self._model.model_upload(count)
+
+    def slow(self, kernels: tuple[int, ...]) -> None:
+        for kernel in kernels:
+            self._model.model_set_time(kernel, 3 * KERNELS[kernel][1] * MS)
+
+    def slow_link(self) -> None:
+        self._model.model_slow_link(self._data, 3.0)
 
 
 class Fault:
@@ -67,15 +109,17 @@ class Fault:
         self._kind = options.fault if int(os.environ["RANK"]) == options.rank else "none"
         self._begin = options.begin
         self.augment_s = 0.002
+        self.late_s = 0.0
 
     def look(self, gpu: Gpu) -> None:
-        if self._begin and not os.path.exists(self._begin):
+        if self._kind == "none" or (self._begin and not os.path.exists(self._begin)):
             return
-        self._begin = ""
-        for name in {"gpu": (FORWARD, BACKWARD, UPDATE), "kernel": (BACKWARD,)}.get(self._kind, ()):
-            gpu.slowdown[name] = 3.0
-        if self._kind == "python":
-            self.augment_s = 0.05
+        gpu.slow({"gpu": (FORWARD, BACKWARD, UPDATE), "kernel": (BACKWARD,)}.get(self._kind, ()))
+        if self._kind == "link":
+            gpu.slow_link()
+        self.augment_s = 0.05 if self._kind == "python" else self.augment_s
+        self.late_s = {"late": 0.1, "hang": 3600}.get(self._kind, 0.0)
+        self._kind = "none"
 
 
 def augment(seconds: float) -> None:
@@ -84,40 +128,48 @@ def augment(seconds: float) -> None:
         time.sleep(0.001)
 
 
+def pack_gradients(seconds: float) -> None:
+    if seconds > 0:
+        time.sleep(seconds)
+
+
+def step(gpu: Gpu, fault: Fault) -> None:
+    gpu.upload(20_000_000)
+    gpu.gather()
+    for _ in range(LAYERS):
+        gpu.layer(FORWARD)
+    gpu.shift()
+    for layer in range(LAYERS):
+        gpu.layer(BACKWARD)
+        if layer == 1:
+            gpu.reduce(1)
+    pack_gradients(fault.late_s)
+    gpu.reduce(3)
+    gpu.update()
+
+
 def train(options: argparse.Namespace) -> None:
     import torch
     from torch.utils.data import DataLoader, TensorDataset
 
     torch.set_num_threads(1)
     fault = Fault(options)
-    gpu = Gpu(options.ranks)
+    gpu = Gpu(options.ranks, int(os.environ["RANK"]))
     data = TensorDataset(torch.randn(1 << 16, 16), torch.randn(1 << 16, 1))
     model = torch.nn.Linear(16, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
     end = time.monotonic() + options.seconds
-    more = torch.ones(1)
     for x, y in DataLoader(data, batch_size=1):
         fault.look(gpu)
         augment(fault.augment_s)
-        gpu.upload(x.numel() * 4096)
-        for _ in range(LAYERS):
-            gpu.kernel(FORWARD, 4)
-        loss = (model(x) - y).pow(2).mean()
         optimizer.zero_grad()
-        loss.backward()
-        for layer in range(LAYERS):
-            gpu.kernel(BACKWARD, 6)
-            if layer % 2 == 1:
-                gpu.all_reduce(5)
-        gpu.wait_reduced()
-        gpu.kernel(UPDATE, 2)
+        (model(x) - y).pow(2).mean().backward()
+        step(gpu, fault)
         optimizer.step()
-        gpu.synchronize(COMPUTE)
         # All end at the same step: the file says when.
         if os.path.exists(options.stop):
             break
         if int(os.environ["RANK"]) == 0 and time.monotonic() > end:
-            more.zero_()
             open(options.stop, "w").close()
 
 
@@ -149,7 +201,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--ranks", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--fault", choices=("none", "gpu", "kernel", "python"), default="none")
+    parser.add_argument("--fault", choices=FAULTS, default="none")
     parser.add_argument("--rank", type=int, default=3)
     parser.add_argument("--begin", default="", metavar="FILE")
     parser.add_argument("--stop", default="")
