@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUPTI 13's PM sampling: the host API, which plans and evaluates on the CPU alone, for
- * chips that are elsewhere, too. What speaks to a device is in pmsampling_target_abi.h. Every
- * struct tells its size up to its last member, so that a newer library knows which are
- * there. pmsampling_abi_check.c compares these with
- * the toolkit's headers (cupti_profiler_host.h, which a C compiler refuses as it is).
+ * CUPTI's PM sampling from CUDA 12.6 on: the host API, which plans and evaluates on the CPU
+ * alone, for chips that are elsewhere, too. What speaks to a device is in pmsampling_target_abi.h.
+ * Every struct tells its size up to its last member: a library takes the sizes that it or an older
+ * one had, and refuses others. pmsampling_abi_check.c compares these with the headers of a toolkit
+ * (cupti_profiler_host.h, which a C compiler refuses as it is).
  */
 #pragma once
 
 #include "base/base.h"
 
 #define PM_SAMPLING_PROFILER 1 /* CUPTI_PROFILER_TYPE_PM_SAMPLING */
+#define PM_NO_APPEND 24	       /* API version of CUDA 12.6: struct pm_configure ends before it */
 
 enum {
 	PM_OK = 0,
@@ -29,7 +30,7 @@ enum { PM_STOP_OTHER = 0, PM_STOP_FULL = 1, PM_STOP_END = 2 };
 
 struct pm_host; /* of the library */
 
-struct pm_host_open {
+struct pm_host_open { /* of 13.1; later ones have a member more */
 	size_t size;
 	void *priv;
 	int profiler;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares pmsampling_abi.h and pmsampling_target_abi.h with the toolkit's own headers, by the compiler. The program
- * says whether there were some; without it is skipped (77).
+ * Compares pmsampling_abi.h and pmsampling_target_abi.h with a toolkit's own headers, of CUDA 12.6 or
+ * later, by the compiler. The program says whether there were some; without it is skipped (77).
  */
 #include "collect/host/pmsampling_target_abi.h"
 
@@ -13,15 +13,22 @@
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>
 #include <cupti_target.h>
+#include <cupti_version.h>
 
 #define SAME(ours, field, theirs, their_field)                                          \
 	_Static_assert(offsetof(struct ours, field) == offsetof(theirs, their_field) && \
 			       sizeof(((struct ours *)0)->field) ==                     \
 				       sizeof(((theirs *)0)->their_field),              \
 		       #theirs "." #their_field)
-#define WHOLE(ours, theirs) _Static_assert(sizeof(struct ours) == sizeof(theirs), #theirs)
+/* The size that we tell is one of those that the library knows: each has the one of its headers. */
+#define TOLD(bytes, theirs) _Static_assert((bytes) == theirs##_STRUCT_SIZE, #theirs)
+#define WHOLE(ours, theirs) TOLD(sizeof(struct ours), theirs)
 
+#if CUPTI_API_VERSION >= 130200 /* one member more at the end; the older size is still taken */
+TOLD(sizeof(struct pm_host_open) + sizeof(char *), CUpti_Profiler_Host_Initialize_Params);
+#else
 WHOLE(pm_host_open, CUpti_Profiler_Host_Initialize_Params);
+#endif
 SAME(pm_host_open, size, CUpti_Profiler_Host_Initialize_Params, structSize);
 SAME(pm_host_open, profiler, CUpti_Profiler_Host_Initialize_Params, profilerType);
 SAME(pm_host_open, chip, CUpti_Profiler_Host_Initialize_Params, pChipName);
@@ -75,14 +82,21 @@ WHOLE(pm_order, CUpti_PmSampling_Disable_Params);
 SAME(pm_order, object, CUpti_PmSampling_Start_Params, pPmSamplingObject);
 SAME(pm_order, object, CUpti_PmSampling_Stop_Params, pPmSamplingObject);
 SAME(pm_order, object, CUpti_PmSampling_Disable_Params, pPmSamplingObject);
-WHOLE(pm_configure, CUpti_PmSampling_SetConfig_Params);
 SAME(pm_configure, object, CUpti_PmSampling_SetConfig_Params, pPmSamplingObject);
 SAME(pm_configure, config_bytes, CUpti_PmSampling_SetConfig_Params, configSize);
 SAME(pm_configure, config, CUpti_PmSampling_SetConfig_Params, pConfig);
 SAME(pm_configure, buffer_bytes, CUpti_PmSampling_SetConfig_Params, hardwareBufferSize);
 SAME(pm_configure, interval, CUpti_PmSampling_SetConfig_Params, samplingInterval);
 SAME(pm_configure, trigger, CUpti_PmSampling_SetConfig_Params, triggerMode);
+#if CUPTI_API_VERSION > PM_NO_APPEND
+WHOLE(pm_configure, CUpti_PmSampling_SetConfig_Params);
 SAME(pm_configure, append, CUpti_PmSampling_SetConfig_Params, hwBufferAppendMode);
+_Static_assert((int)PM_KEEP_OLDEST ==
+		       (int)CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST,
+	       "append");
+#else
+TOLD(PM_SIZE(pm_configure, trigger), CUpti_PmSampling_SetConfig_Params);
+#endif
 WHOLE(pm_image_size, CUpti_PmSampling_GetCounterDataSize_Params);
 SAME(pm_image_size, names, CUpti_PmSampling_GetCounterDataSize_Params, pMetricNames);
 SAME(pm_image_size, cnt, CUpti_PmSampling_GetCounterDataSize_Params, numMetrics);
@@ -91,13 +105,11 @@ SAME(pm_image_size, bytes, CUpti_PmSampling_GetCounterDataSize_Params, counterDa
 WHOLE(pm_image_clear, CUpti_PmSampling_CounterDataImage_Initialize_Params);
 SAME(pm_image_clear, bytes, CUpti_PmSampling_CounterDataImage_Initialize_Params, counterDataSize);
 SAME(pm_image_clear, image, CUpti_PmSampling_CounterDataImage_Initialize_Params, pCounterData);
-WHOLE(pm_decode, CUpti_PmSampling_DecodeData_Params);
 SAME(pm_decode, image, CUpti_PmSampling_DecodeData_Params, pCounterDataImage);
 SAME(pm_decode, bytes, CUpti_PmSampling_DecodeData_Params, counterDataImageSize);
 SAME(pm_decode, stopped, CUpti_PmSampling_DecodeData_Params, decodeStopReason);
 SAME(pm_decode, overflow, CUpti_PmSampling_DecodeData_Params, overflow);
-_Static_assert(PM_SIZE(pm_decode, overflow) == CUpti_PmSampling_DecodeData_Params_STRUCT_SIZE,
-	       "told size");
+TOLD(PM_SIZE(pm_decode, overflow), CUpti_PmSampling_DecodeData_Params);
 WHOLE(pm_image_info, CUpti_PmSampling_GetCounterDataInfo_Params);
 SAME(pm_image_info, image, CUpti_PmSampling_GetCounterDataInfo_Params, pCounterDataImage);
 SAME(pm_image_info, bytes, CUpti_PmSampling_GetCounterDataInfo_Params, counterDataImageSize);
@@ -111,9 +123,6 @@ _Static_assert((int)PM_EVERY_CYCLES == (int)CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_S
 	       "trigger");
 _Static_assert((int)PM_EVERY_NS == (int)CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL,
 	       "trigger");
-_Static_assert((int)PM_KEEP_OLDEST ==
-		       (int)CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST,
-	       "append");
 _Static_assert((int)PM_STOP_OTHER == (int)CUPTI_PM_SAMPLING_DECODE_STOP_REASON_OTHER, "stop");
 _Static_assert((int)PM_STOP_FULL == (int)CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL,
 	       "stop");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUPTI 13's PM sampling: the target API, which speaks to a device. See pmsampling_abi.h. */
+/* CUPTI's PM sampling: the target API, which speaks to a device. See pmsampling_abi.h. */
 #pragma once
 
 #include "collect/host/pmsampling_abi.h"
@@ -48,7 +48,8 @@ struct pm_configure {
 	const uint8_t *config;
 	size_t buffer_bytes;
 	uint64_t interval;
-	int trigger, append;
+	int trigger;
+	int append; /* not in CUDA 12.6, which refuses a size with it: PM_NO_APPEND */
 };
 
 struct pm_image_size {
