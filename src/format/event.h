@@ -44,7 +44,6 @@ struct event_args {
 	uint32_t group_ranks; /* collective: string id of "[0, 1]"; 0: unknown */
 	uint32_t collective;  /* collective: string id of "allreduce"...; 0: unknown */
 	int32_t group_size;
-	int64_t external_id; /* "External id" of operators and kernels */
 };
 
 enum lane_type {

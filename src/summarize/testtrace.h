@@ -74,9 +74,7 @@ _unused_ static struct event_args *trace_args(struct trace *trace, uint32_t even
 
 	TESTTRACE_GROW(trace->args, trace->args_cap, trace->args_cnt);
 	args = &trace->args[trace->args_cnt++];
-	*args = (struct event_args){
-		.bytes = -1, .elements = -1, .seq = -1, .external_id = -1, .group_size = -1
-	};
+	*args = (struct event_args){ .bytes = -1, .elements = -1, .seq = -1, .group_size = -1 };
 	trace->events[event].args = (uint32_t)trace->args_cnt;
 	return args;
 }

@@ -49,9 +49,7 @@ static uint32_t kernel_name(struct gpu_pass *g, const struct ring_record *record
 static int size_args(struct gpu_pass *g, const struct ring_record *record, uint32_t *ret)
 {
 	int64_t size = elements_decode(flight_gpu_size(record->extra));
-	struct event_args args = {
-		.bytes = -1, .elements = -1, .seq = -1, .group_size = -1, .external_id = -1
-	};
+	struct event_args args = { .bytes = -1, .elements = -1, .seq = -1, .group_size = -1 };
 
 	if (size < 0)
 		return 0;

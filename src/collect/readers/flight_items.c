@@ -49,9 +49,7 @@ int flight_collective_args(struct flight_pass *pass, const struct ring_record *r
 {
 	const struct flightlog *log = pass->log;
 	const char *name = log->strings.data[records[0].extra], *group = "", *what = "";
-	struct event_args args = {
-		.bytes = -1, .elements = -1, .seq = -1, .group_size = -1, .external_id = -1
-	};
+	struct event_args args = { .bytes = -1, .elements = -1, .seq = -1, .group_size = -1 };
 
 	if (cnt > 2 && records[1].kind == FLIGHT_COLLECTIVE_ARGS &&
 	    records[2].kind == FLIGHT_COLLECTIVE_GROUP) {
@@ -76,11 +74,9 @@ int flight_collective_args(struct flight_pass *pass, const struct ring_record *r
 /* Args that say how many elements an operator was given: one for each code. */
 static int elements_args(struct flight_pass *pass, uint16_t code, uint32_t *ret)
 {
-	struct event_args args = { .elements = elements_decode(code),
-				   .bytes = -1,
-				   .seq = -1,
-				   .group_size = -1,
-				   .external_id = -1 };
+	struct event_args args = {
+		.elements = elements_decode(code), .bytes = -1, .seq = -1, .group_size = -1
+	};
 
 	if (args.elements < 0)
 		return 0;

@@ -322,7 +322,6 @@ static int make_args(struct kevent_reader *reader, const struct kevent *event, e
 		.elements = from->elements,
 		.seq = from->seq,
 		.group_size = from->group_size <= INT32_MAX ? (int32_t)from->group_size : -1,
-		.external_id = -1,
 	};
 	if (kind == KIND_KERNEL)
 		ret->elements = multiply(from->grid, from->block);

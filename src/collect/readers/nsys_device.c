@@ -69,7 +69,7 @@ static int add_work(struct nsys_pass *pass, const struct work *work, enum event_
 static int add_args(struct nsys_pass *pass, int64_t bytes, int64_t elements, uint32_t *ret)
 {
 	struct event_args args = {
-		.bytes = bytes, .elements = elements, .seq = -1, .group_size = -1, .external_id = -1
+		.bytes = bytes, .elements = elements, .seq = -1, .group_size = -1
 	};
 
 	*ret = 0;

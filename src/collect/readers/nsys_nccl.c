@@ -305,8 +305,7 @@ static int describe(struct nsys_pass *pass, const struct nsys_call *calls, size_
 				   .elements = old != NULL ? old->elements : -1,
 				   .seq = -1,
 				   .collective = calls[0].collective,
-				   .group_size = -1,
-				   .external_id = -1 };
+				   .group_size = -1 };
 
 	for (size_t i = 0; i < cnt; i++) {
 		if (calls[i].communicator != calls[0].communicator)
