@@ -16,8 +16,7 @@
 #define HIDDEN_FRAC 0.25	 /* of the gain: less of it hidden is not worth a line */
 #define NAMED_FRAC 0.25		 /* of a spread loss: then a function may stand for it */
 
-#define SAMPLE_HZ 500	  /* of stacks in a window, unless ordered otherwise */
-#define UNKNOWN_FRAC 0.01 /* of those samples: what held more of the time isn't known */
+#define UNKNOWN_FRAC 0.01 /* of samples of stacks: what held more of the time isn't known */
 
 /* What is put together for one finding. */
 struct draft {
@@ -568,7 +567,7 @@ static bool always_last(const struct draft *d)
 static double unknown_frac(const struct draft *d, size_t w)
 {
 	const struct fingerprint *fp = d->job->workers[w].fp;
-	double samples = (double)fp->window_ns / 1e9 * SAMPLE_HZ;
+	double samples = (double)fp->window_ns / 1e9 * JOB_SAMPLE_HZ;
 
 	return samples > 0 ? fmin(1, (double)fp->drops.flight_tables / samples) : 0;
 }

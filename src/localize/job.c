@@ -4,6 +4,7 @@
 #include "base/stats.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 void job_done(struct job *job)
@@ -167,4 +168,17 @@ double job_thread_ns(const struct job *job, uint32_t frame, size_t w)
 			sum += (double)f->of[w]->thread_ns / job->workers[w].iterations;
 	}
 	return sum;
+}
+
+double job_lost_frac(const struct fingerprint *fp)
+{
+	const struct trace_drops *drops = &fp->drops;
+	double samples = (double)fp->window_ns / NSEC_PER_SEC * JOB_SAMPLE_HZ;
+	double unseen = (double)drops->flight_late + (double)drops->flight_unreadable +
+			(double)drops->flight_tables;
+	double lost = (double)drops->flight_lost + (double)drops->flight_invalid +
+		      (double)drops->flight_lanes;
+	double records = lost + samples + (double)fp->event_cnt;
+
+	return fmax(samples > 0 ? fmin(1, unseen / samples) : 0, lost > 0 ? lost / records : 0);
 }

@@ -67,6 +67,14 @@ int64_t job_iteration_at(const struct job_worker *worker, int64_t time_ns);
 /* Whether the frame is a garbage collection. */
 bool job_frame_collects(const struct job *job, uint32_t frame);
 
+#define JOB_SAMPLE_HZ 500 /* of stacks in a window, unless ordered otherwise */
+
+/*
+ * The share of what the worker's recorder was to hold that it lost, 0 to 1: of samples of stacks
+ * or of all records, whichever is more. 0 of a trace that has no recorder.
+ */
+double job_lost_frac(const struct fingerprint *fp);
+
 /*
  * Time per iteration, in ns, that worker w spent on its critical path in the
  * subtree of a frame (shares: adds up over disjoint subtrees). Classes whose bit

@@ -26,6 +26,12 @@ void report_done(struct report *report)
 	*report = (struct report){ 0 };
 }
 
+/*
+ * Of what a worker was to record: a fault that is looked for holds far less of a window, so what
+ * is lost may be just that. Below, what is left shows it, unless chance spared it alone.
+ */
+#define LOST_FRAC 0.25
+
 /* One run; the report's arena owns what stays, the job's what does not. */
 struct run {
 	const struct localize_options *options;
@@ -307,6 +313,28 @@ static int unmatched_rank(const struct run *r)
 	return -1;
 }
 
+/* Who lost most of what it was to record. */
+static const struct fingerprint *find_lossy(const struct run *r)
+{
+	const struct fingerprint *ret = r->job.workers[0].fp;
+
+	for (size_t w = 1; w < r->job.worker_cnt; w++) {
+		if (job_lost_frac(r->job.workers[w].fp) > job_lost_frac(ret))
+			ret = r->job.workers[w].fp;
+	}
+	return ret;
+}
+
+static const char *lossy_reason(const struct run *r)
+{
+	const struct fingerprint *fp = find_lossy(r);
+
+	return arena_printf(&r->out->arena,
+			    "rank %d lost %.0f %% of what it was to record: a fault may be in "
+			    "that; another window may lose less",
+			    fp->rank, 100 * job_lost_frac(fp));
+}
+
 static int decide(struct run *r)
 {
 	struct report *out = r->out;
@@ -338,6 +366,8 @@ static int decide(struct run *r)
 				     unmatched_rank(r));
 	} else if (out->iterations < 2) {
 		out->reason = "one iteration is too short a window to tell a fault from chance";
+	} else if (job_lost_frac(find_lossy(r)) > LOST_FRAC) {
+		out->reason = lossy_reason(r);
 	} else {
 		out->verdict = VERDICT_HEALTHY;
 		out->reason =

@@ -56,6 +56,46 @@ static void one_iteration_is_too_short_to_conclude(void **state)
 	assert_non_null(strstr(report.reason, "too short"));
 }
 
+/* Six iterations of 100 ms: 300 samples of each worker. */
+static void a_job_that_lost_much_of_its_window_is_not_called_healthy(void **state)
+{
+	static const struct {
+		struct trace_drops drops;
+		uint64_t events;
+		enum verdict verdict;
+		const char *reason;
+	} cases[] = {
+		{ { .flight_late = 60 }, 0, VERDICT_HEALTHY, "" },
+		{ { .flight_late = 40, .flight_unreadable = 40 }, 0, VERDICT_INCONCLUSIVE, " 2" },
+		{ { .flight_tables = 9999 }, 0, VERDICT_INCONCLUSIVE, "100 %" },
+		{ { .flight_lost = 90 }, 0, VERDICT_HEALTHY, "" },
+		{ { .flight_lost = 300 }, 300, VERDICT_INCONCLUSIVE, "rank 2 lost 33 %" },
+		{ { .flight_lost = 300 }, 9000, VERDICT_HEALTHY, "" },
+		{ { .flight_invalid = 200, .flight_lanes = 200 }, 0, VERDICT_INCONCLUSIVE, "" },
+		{ { .no_interval = 9999 }, 0, VERDICT_HEALTHY, "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		test_play_late(&job, &test_nap, SIZE_MAX, 0);
+		job.workers[2].fp.drops = cases[i].drops;
+		job.workers[2].fp.event_cnt = cases[i].events;
+		report = test_localize(&job, NULL);
+		assert_int_equal(report.verdict, cases[i].verdict);
+		assert_non_null(strstr(report.reason, cases[i].reason));
+		done(state);
+	}
+}
+
+static void what_is_found_beside_losses_is_told(void **state)
+{
+	(void)state;
+	test_play_late(&job, &test_nap, 3, 200);
+	job.workers[2].fp.drops.flight_lost = 9999;
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.verdict, VERDICT_ABNORMAL);
+}
+
 static void missing_workers_are_listed_and_too_many_end_in_no_conclusion(void **state)
 {
 	struct localize_options options = localize_defaults();
@@ -329,6 +369,8 @@ int main(void)
 		TEST(without_the_late_worker_nobody_can_tell_why_all_wait),
 		TEST(without_workers_nothing_is_concluded),
 		TEST(one_iteration_is_too_short_to_conclude),
+		TEST(a_job_that_lost_much_of_its_window_is_not_called_healthy),
+		TEST(what_is_found_beside_losses_is_told),
 		TEST(missing_workers_are_listed_and_too_many_end_in_no_conclusion),
 		TEST(chosen_ranks_are_all_that_is_expected),
 		TEST(the_largest_rank_tells_how_many_there_are_at_least),
