@@ -205,20 +205,91 @@ static size_t count_before(const struct gpulinks *links, uint32_t tid, int64_t t
 	return low;
 }
 
+static int by_launch(const void *a, const void *b)
+{
+	const struct gpulinks_call *x = a, *y = b;
+
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static int find_nccl(struct gpulinks *links)
+{
+	vec_foreach(at, &links->records) {
+		const struct ring_record *record = *at;
+		const struct gpulinks_call *call;
+
+		if (record->kind != FLIGHT_GPU_KERNEL || (record->detail & FLIGHT_GPU_NODE) != 0 ||
+		    strstr(links->log->strings.data[flight_gpu_string(record->extra)], "nccl") ==
+			    NULL)
+			continue;
+		call = call_of(links, record);
+		if (call != NULL && vec_push(&links->nccl, *call) < 0)
+			return -ENOMEM;
+	}
+	if (links->nccl.cnt > 0)
+		qsort(links->nccl.data, links->nccl.cnt, sizeof(*links->nccl.data), by_launch);
+	return 0;
+}
+
+/* When a thread launched NCCL's next kernel. */
+static int64_t next_launch_ns(const struct gpulinks *links, uint32_t tid, int64_t time_ns)
+{
+	struct gpulinks_call key = { .tid = tid, .start_ns = time_ns };
+	size_t low = 0, high = links->nccl.cnt;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (by_launch(&links->nccl.data[middle], &key) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < links->nccl.cnt && links->nccl.data[low].tid == tid
+		       ? links->nccl.data[low].start_ns
+		       : INT64_MAX;
+}
+
+size_t gpulinks_nccl_cnt(const struct gpulinks *links, const struct ring_record *call,
+			 const struct gpulinks_comm *first)
+{
+	const struct gpulinks_comm *end = links->comms.data + links->comms.cnt;
+	int64_t end_ns = next_launch_ns(links, first->tid, call->time_ns);
+	size_t cnt = 0;
+
+	while (first + cnt < end && first[cnt].nccl && first[cnt].tid == first->tid &&
+	       first[cnt].start_ns < end_ns)
+		cnt++;
+	return cnt;
+}
+
+/* PyTorch's, that began before and goes on; those of NCCL may have come between. cnt: before. */
+static const struct gpulinks_comm *around(const struct gpulinks *links, size_t cnt, uint32_t tid,
+					  int64_t time_ns)
+{
+	while (cnt > 0 && links->comms.data[cnt - 1].nccl && links->comms.data[cnt - 1].tid == tid)
+		cnt--;
+	return cnt > 0 && holds(&links->comms.data[cnt - 1], tid, time_ns)
+		       ? &links->comms.data[cnt - 1]
+		       : NULL;
+}
+
 const struct gpulinks_comm *gpulinks_comm(const struct gpulinks *links,
 					  const struct ring_record *call,
 					  const struct gpulinks_comm **ret_nccl)
 {
 	uint32_t tid = gpulinks_lane(links->log, call)->id;
 	size_t cnt = count_before(links, tid, call->time_ns);
-	const struct gpulinks_comm *comm = cnt > 0 ? &links->comms.data[cnt - 1] : NULL;
-	bool inside = comm != NULL && holds(comm, tid, call->time_ns);
+	const struct gpulinks_comm *comm = around(links, cnt, tid, call->time_ns);
+	const struct gpulinks_comm *next = &links->comms.data[cnt];
 
-	*ret_nccl = inside && comm->nccl ? comm : NULL;
-	/* What PyTorch called may have begun before what NCCL told of it. */
-	if (comm != NULL && comm->nccl && cnt > 1 && holds(comm - 1, tid, call->time_ns))
-		return comm - 1;
-	return inside ? comm : NULL;
+	*ret_nccl = cnt < links->comms.cnt && next->tid == tid &&
+				    gpulinks_nccl_cnt(links, call, next) > 0
+			    ? next
+			    : NULL;
+	return comm != NULL ? comm : *ret_nccl;
 }
 
 /* --- all --- */
@@ -237,7 +308,9 @@ int gpulinks_init(struct gpulinks *links, const struct flightlog *log, int64_t s
 	if (links->seen == NULL)
 		return -ENOMEM;
 	ret = find_calls(links);
-	return ret == 0 ? find_comms(links, &part) : ret;
+	if (ret == 0)
+		ret = find_comms(links, &part);
+	return ret == 0 && links->comms.cnt > 0 ? find_nccl(links) : ret;
 }
 
 void gpulinks_done(struct gpulinks *links)
@@ -246,6 +319,7 @@ void gpulinks_done(struct gpulinks *links)
 	vec_done(&links->comms);
 	vec_done(&links->calls);
 	vec_done(&links->launches);
+	vec_done(&links->nccl);
 	free(links->seen);
 	links->seen = NULL;
 }

@@ -35,6 +35,7 @@ struct gpulinks {
 	VEC(struct gpulinks_comm) comms;	 /* by thread, then time */
 	gpulinks_call_vec calls;		 /* by correlation, then time */
 	gpulinks_call_vec launches;		 /* of graphs, by time */
+	gpulinks_call_vec nccl;			 /* of NCCL's kernels, by thread, then time */
 
 	/* The nodes since the last launch of a graph. */
 	uint32_t *seen; /* by node number's low bits: the run in which it was seen */
@@ -57,12 +58,17 @@ void gpulinks_done(struct gpulinks *links);
 bool gpulinks_caller(struct gpulinks *links, const struct ring_record *record, size_t *ret);
 
 /*
- * The collective within which a call was made; NULL: none. As PyTorch told it, where both did;
- * *ret_nccl: the same as NCCL told it, or NULL.
+ * The collective that a call launched; NULL: none. PyTorch's is the one within which it was made,
+ * and comes first where NCCL told of it, too; *ret_nccl: NCCL's, or NULL. NCCL tells when the kernel
+ * is launched already.
  */
 const struct gpulinks_comm *gpulinks_comm(const struct gpulinks *links,
 					  const struct ring_record *call,
 					  const struct gpulinks_comm **ret_nccl);
+
+/* How many of NCCL's, from the first on, the call launched as one kernel. */
+size_t gpulinks_nccl_cnt(const struct gpulinks *links, const struct ring_record *call,
+			 const struct gpulinks_comm *first);
 
 /* The lane of a record of a GPU. */
 static inline const struct flight_gpu_lane *gpulinks_lane(const struct flightlog *log,

@@ -80,15 +80,37 @@ static int lane_of(struct gpu_pass *g, const struct ring_record *record)
 	return trace->lanes[lane].name != STRTAB_NONE ? lane : -ENOMEM;
 }
 
-/* What the launching thread knew of the collective, which its kernels share. 0 if it knew none. */
+/* Of collectives that are one kernel: the first, with the bytes of all if they are alike. */
+static int sum_args(struct gpu_pass *g, const struct gpulinks_comm *comms, size_t cnt,
+		    uint32_t *ret)
+{
+	struct event_args sum = { 0 };
+
+	for (size_t i = 0; i < cnt; i++) {
+		const struct event_args *args;
+
+		if (flight_collective_args(g->pass, comms[i].records, comms[i].cnt, ret) < 0)
+			return -ENOMEM;
+		args = &g->pass->trace->args[*ret - 1];
+		if (i == 0)
+			sum = *args;
+		else if (sum.bytes < 0 || args->bytes < 0 || args->collective != sum.collective ||
+			 __builtin_add_overflow(sum.bytes, args->bytes, &sum.bytes))
+			sum.bytes = -1;
+	}
+	return cnt > 1 ? build_args(g->pass->build, &sum, ret) : 0;
+}
+
+/* What its launching thread or NCCL knew of the collective, which its kernels share. 0: nothing. */
 static int comm_args(struct gpu_pass *g, const struct ring_record *call, uint32_t *ret)
 {
 	const struct gpulinks_comm *nccl, *comm = gpulinks_comm(&g->links, call, &nccl);
 	uint32_t *args = comm != NULL ? &g->args[comm - g->links.comms.data] : NULL;
+	size_t cnt = comm == nccl && comm != NULL ? gpulinks_nccl_cnt(&g->links, call, comm) : 1;
 
 	if (args == NULL)
 		return 0;
-	if (*args == 0 && flight_collective_args(g->pass, comm->records, comm->cnt, args) < 0)
+	if (*args == 0 && sum_args(g, comm, cnt, args) < 0)
 		return -ENOMEM;
 	*ret = *args;
 	return 0;

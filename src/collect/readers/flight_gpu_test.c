@@ -115,6 +115,56 @@ static void a_collectives_kernel_has_what_its_launching_thread_knew(void **state
 	assert_null(event_args_borrow(trace, find(trace, "ncclDevKernel_AllGather_RING_LL", 0)));
 }
 
+/* As NCCL tells it, when the kernel is launched. */
+static void nccl_tells(struct fixture *x, int64_t from_ms, uint64_t seq, int64_t bytes)
+{
+	struct ring_record records[] = {
+		{ .kind = FLIGHT_COLLECTIVE, .extra = recorder_string(x->f, "ncclAllReduce") },
+		{ .kind = FLIGHT_COLLECTIVE_ARGS, .value = bytes, .extra = seq },
+		{ .kind = FLIGHT_COLLECTIVE_GROUP,
+		  .value = INT64_C(8) << 32 | recorder_string(x->f, "dp 5ca1ab1e"),
+		  .extra = recorder_string(x->f, "all_reduce") },
+		{ .kind = FLIGHT_COLLECTIVE_HOW },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(records); i++) {
+		records[i].time_ns = T0 + from_ms * MS;
+		recorder_push(x->f, x->lane, false, records[i]);
+	}
+}
+
+static void launch_nccl(struct fixture *x, int64_t at_ms, uint32_t correlation)
+{
+	gpu(x, FLIGHT_GPU_API, THREAD, "cudaLaunchKernelExC", at_ms, at_ms + 1, correlation, 0);
+	gpu(x, FLIGHT_GPU_KERNEL, COMM_STREAM, "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
+	    10 * at_ms, 10 * at_ms + 5, correlation, 0);
+}
+
+static void what_nccl_tells_after_a_launch_is_the_kernels(void **state)
+{
+	const char *name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
+	struct fixture *x = *state;
+	const struct event_args *args;
+	const struct trace *trace;
+
+	launch_nccl(x, 1, 9);
+	nccl_tells(x, 3, 17, 1000);
+	launch_nccl(x, 4, 10); /* of three */
+	nccl_tells(x, 6, 18, 1000);
+	nccl_tells(x, 6, 19, 1000);
+	nccl_tells(x, 7, 20, 500);
+	launch_nccl(x, 8, 11); /* of which nothing is told */
+	trace = make(x, 100 * MS);
+	args = event_args_borrow(trace, find(trace, name, 0));
+	assert_int_equal(args->seq, 17);
+	assert_int_equal(args->bytes, 1000);
+	assert_int_equal(args->group_size, 8);
+	args = event_args_borrow(trace, find(trace, name, 1));
+	assert_int_equal(args->seq, 18);
+	assert_int_equal(args->bytes, 2500);
+	assert_null(event_args_borrow(trace, find(trace, name, 2)));
+}
+
 static void names_of_the_linker_are_those_of_people(void **state)
 {
 	struct fixture *x = *state;
@@ -257,6 +307,7 @@ int main(void)
 		TEST(a_kernel_knows_its_stream_its_size_and_who_launched_it),
 		TEST(copies_waits_and_overhead_are_what_they_are),
 		TEST(a_collectives_kernel_has_what_its_launching_thread_knew),
+		TEST(what_nccl_tells_after_a_launch_is_the_kernels),
 		TEST(names_of_the_linker_are_those_of_people),
 		TEST(nodes_of_a_graph_are_counted_up_to_their_launch),
 		TEST(a_wait_inside_of_a_gpu_call_is_the_calls),
