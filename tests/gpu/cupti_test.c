@@ -184,7 +184,7 @@ static void windows_follow_each_other(_unused_ void **state)
 
 static void all_layouts(void)
 {
-	for (int64_t version = 5; version <= 10; version++) {
+	for (int64_t version = 5; version <= 13; version++) {
 		job.set("kernel", version);
 		begin();
 		work(10);

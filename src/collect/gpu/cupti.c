@@ -26,7 +26,6 @@
 
 #define DISCARD_CNT BUFFERS_MAX /* one for each thread at once */
 #define DISCARD_BYTES ((size_t)16 << 10)
-#define RECORD_BYTES_MAX 216u /* the largest of the records we ask for: counts are at least so */
 #define FLUSH_PERIOD_MS 500u
 #define FINALIZE_LIMIT_NS (2 * NSEC_PER_SEC)
 #define CAPTURE_LIMIT_NS NSEC_PER_SEC
@@ -82,7 +81,7 @@ static void request(uint8_t **buffer, size_t *size, size_t *record_max)
 /* At least so many. */
 static size_t records_in(size_t bytes)
 {
-	return MAX(bytes / RECORD_BYTES_MAX, bytes > 0 ? 1u : 0u);
+	return MAX(bytes / CUPTI_RECORD_BYTES_MAX, bytes > 0 ? 1u : 0u);
 }
 
 static void complete(_unused_ void *context, _unused_ uint32_t stream, uint8_t *buffer,

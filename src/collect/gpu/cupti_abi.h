@@ -59,6 +59,7 @@ enum cupti_driver_call {
 #define CUPTI_OBJECT_THREAD 2u
 #define CUPTI_NO_STREAM UINT32_MAX
 #define CUPTI_OLD_SUBSCRIBER_BYTES 64
+#define CUPTI_RECORD_BYTES_MAX 216u /* of a record we ask for, until 13.0 */
 
 /* cuptiGetVersion(): small numbers before CUDA 13, then xxyyzz. */
 #define CUPTI_VERSION_12_6 24u

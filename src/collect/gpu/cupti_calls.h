@@ -2,7 +2,8 @@
 /*
  * The calls of CUDA's runtime and driver that are recorded: those that launch, take or
  * give back memory, copy, or wait. Others, which can be many, cost the job nothing.
- * Their numbers are the same in all versions of CUDA; those that a version lacks it refuses.
+ * Their numbers are the same in all versions of CUDA; those that a version lacks it refuses,
+ * or, since 13.5, knows by a number alone.
  * X(domain, number, name). Source: cupti_runtime_cbid.h, cupti_driver_cbid.h.
  */
 #pragma once
@@ -39,6 +40,7 @@
 	X(RUNTIME, 431, "cudaLaunchKernelExC")         \
 	X(DRIVER, 17, "cuCtxSynchronize")              \
 	X(DRIVER, 38, "cuMemFreeHost")                 \
+	X(DRIVER, 39, "cuMemHostAlloc")                \
 	X(DRIVER, 121, "cuEventSynchronize")           \
 	X(DRIVER, 126, "cuStreamSynchronize")          \
 	X(DRIVER, 243, "cuMemAlloc")                   \

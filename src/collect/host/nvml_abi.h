@@ -29,7 +29,6 @@ enum nvml_value_type {
 #define NVML_SM_CLOCK 1
 #define NVML_MEMORY_CLOCK 2
 #define NVML_ALL_LINKS UINT32_MAX /* scope of a field */
-#define NVML_LINKS_MAX 18u
 #define NVML_EVENT_XID 8ULL
 
 struct nvml_field {

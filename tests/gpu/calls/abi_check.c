@@ -48,14 +48,14 @@ static inline void lt_call(void *p, const void *c)
 
 #if __has_include(<cuda.h>)
 #include <cuda.h>
-_Static_assert(offsetof(CUlaunchConfig, hStream) == 32, "the queue of a launch");
 _Static_assert(CU_STREAM_CAPTURE_MODE_RELAXED == 2 && CU_STREAM_CAPTURE_STATUS_NONE == 0 &&
 		       CUDA_ERROR_NOT_READY == 600 && CUDA_ERROR_NOT_FOUND == 500,
 	       "numbers");
 #endif
 
-#if __has_include(<driver_types.h>)
+#if __has_include(<cuda.h>) && __has_include(<driver_types.h>) && CUDA_VERSION >= 11080
 #include <driver_types.h>
+_Static_assert(offsetof(CUlaunchConfig, hStream) == 32, "the queue of a launch");
 _Static_assert(offsetof(cudaLaunchConfig_t, stream) == 32 &&
 		       offsetof(cudaLaunchConfig_t, dynamicSmemBytes) == 24,
 	       "the queue of a launch");

@@ -7,7 +7,7 @@
  *
  * double_set():
  *	version		what cuptiGetVersion() says
- *	kernel		5 to 10: the version of kernels' records, which differ in length
+ *	kernel		5 to 13: the version of kernels' records, which differ in length
  *	busy		1: another tool is there ("Nsight Systems"); 2: it comes in enable()
  *	refuse		result of every cuptiActivityEnable()
  *	untimed		each so many-th kernel has no times
@@ -286,7 +286,7 @@ static const char *own_name(const char *name)
 
 static size_t kernel_bytes(void)
 {
-	static const size_t bytes[] = { 160, 168, 176, 200, 208, 216 };
+	static const size_t bytes[] = { 160, 168, 176, 200, 208, 216, 224, 232, 248 };
 
 	return bytes[c.kernel - 5];
 }
