@@ -5,8 +5,9 @@ Nothing is loaded, connected or said before the first mark: a launcher that
 imports torch, a compiler process or a data-loading child never marks and so
 never shows. From the first mark on, marks are C functions of the agent library
 (src/collect/agent/hook.h); this module is called again only when a window
-begins or ends. A forked child is silent. After the first trouble the hook does
-nothing more, and no exception of ours leaves this module.
+begins or ends. A child forked from a process that marks is silent; one forked
+before the first mark, as a rank may be, is a process of its own. After the first
+trouble the hook does nothing more, and no exception of ours leaves this module.
 """
 
 import atexit
@@ -44,6 +45,7 @@ class _Hook:
         self.socket = ""
         self.directory = ""
         self.pid = 0
+        self.forked = False
         self.agent: Any = None
         self.tries = 0
         self.source: Any = None  # not None: a window is open, or about to be
@@ -148,6 +150,15 @@ def _activate() -> None:
         _hook.calls.set(begins, ends, step_begins, step_ends)
     gc.callbacks.append(on_gc)
     atexit.register(_on_exit)
+    if _hook.forked:
+        _exit_with_multiprocessing()
+
+
+def _exit_with_multiprocessing() -> None:
+    """Its forked children leave without Python's own handlers."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        util.Finalize(None, _on_exit, exitpriority=100)
 
 
 def _in_loader_process() -> bool:
@@ -157,7 +168,8 @@ def _in_loader_process() -> bool:
 
 @_silent
 def _first_loader(loader_iter: Any) -> None:
-    if _connect():
+    # A forked child that only loads is no rank; one that is steps an optimizer soon.
+    if not _hook.forked and _connect():
         _hook.calls.loader_begins(loader_iter)
 
 
@@ -305,6 +317,12 @@ def _on_exit() -> None:
 
 
 def _forked_child() -> None:
+    """Where nothing was begun yet nothing is the parent's. Its other threads are not here."""
+    global _lock
+    _lock = threading.Lock()
+    if _hook.state is FRESH and _hook.agent is None:
+        _hook.forked = True
+        return
     _disable("a forked child")
     _hook.source = None
 

@@ -8,6 +8,7 @@ PERFTRACKER_AGENT the built library.
 import collections
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -229,6 +230,22 @@ class Marks(HookTest):
         worker = self.only_worker()
         self.assertEqual(worker.step(), 40)
         self.assertEqual([m.type for m in worker.messages], [d.BYE])
+
+    def test_ranks_forked_before_the_first_mark_are_workers(self) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        run = self.run_job("fork_ranks.py", port)
+        self.assertEqual((run.stdout, run.returncode), ("done\n", 0), run.stderr)
+        workers = sorted(self.daemon.workers, key=lambda w: w.hello.rank)
+        hellos = [(w.hello.rank, w.hello.local_rank, w.hello.world_size) for w in workers]
+        self.assertEqual(hellos, [(0, 0, 2), (1, 1, 2)])
+        for worker in workers:
+            self.assertTrue(d.wait_for(lambda: worker.closed, 10))
+            counts = self.counts(worker)
+            # The first batch came before its first step told that it trains.
+            self.assertEqual((counts[d.DATALOADER], counts[d.OPTIMIZER]), (20, 20))
+            self.assertEqual([m.type for m in worker.messages], [d.BYE])
 
     def test_a_process_that_only_imports_torch_never_shows(self) -> None:
         run = self.run_job("imports_only.py")
