@@ -27,6 +27,11 @@ static void see_records(struct rank_view *view, const record_vec *records)
 		case FLIGHT_NETWORK:
 		case FLIGHT_TIMED:
 		case FLIGHT_COLLECTIVE_DONE:
+		case FLIGHT_GPU_KERNEL:
+		case FLIGHT_GPU_MEMOP:
+		case FLIGHT_GPU_SYNC:
+		case FLIGHT_GPU_API:
+		case FLIGHT_GPU_OVERHEAD:
 			see_time(view, record->time_ns, record->time_ns + record->value);
 			break;
 		case MARK_GC: /* written at its end */
@@ -185,13 +190,10 @@ static int put_nccl(struct place *to, slice_vec *slices)
 
 #define GPU_TRACK_MAX 128u /* queues of GPUs, and threads that called them */
 
-static int put_gpus(struct place *to, slice_vec *slices)
+static int put_gpu_tracks(struct place *to, slice_vec *slices)
 {
 	const struct flightlog *log = to->view->log;
-	int ret;
-
-	(void)snprintf(to->name, sizeof(to->name), "GPU (sampled)");
-	ret = finish_track(to, slices, timeline_timed(to->view, slices));
+	int ret = 0;
 
 	for (uint32_t i = 0; i < MIN(log->gpu_lanes.cnt, GPU_TRACK_MAX) && ret == 0; i++) {
 		const struct flight_gpu_lane *lane = &log->gpu_lanes.data[i];
@@ -202,8 +204,24 @@ static int put_gpus(struct place *to, slice_vec *slices)
 		else
 			(void)snprintf(to->name, sizeof(to->name), "GPU %d, stream %u",
 				       lane->device, lane->id);
-		ret = finish_track(to, slices, timeline_gpu(log, i, slices));
+		ret = finish_track(to, slices, timeline_gpu(to->view, i, slices));
 	}
+	return ret;
+}
+
+static int put_gpus(struct place *to, slice_vec *slices)
+{
+	int ret;
+
+	(void)snprintf(to->name, sizeof(to->name), "GPU (sampled)");
+	ret = finish_track(to, slices, timeline_timed(to->view, slices));
+	if (ret == 0)
+		ret = timeline_collect_gpu(to->view);
+	if (ret == 0)
+		ret = put_gpu_tracks(to, slices);
+	if (ret == 0)
+		timeline_gpu_arrows(to);
+	timeline_gpu_done(to->view);
 	return ret;
 }
 

@@ -103,7 +103,7 @@ static int add_comms(const record_vec *records, comm_vec *ret)
 {
 	for (size_t i = 0; i < records->cnt; i++) {
 		if (records->data[i].kind == FLIGHT_COLLECTIVE &&
-		    !timeline_is_nccl(&records->data[i], records->cnt - i) &&
+		    !flight_is_nccl(&records->data[i], records->cnt - i) &&
 		    vec_push(ret, timeline_read_comm(&records->data[i], records->cnt - i)) < 0)
 			return -ENOMEM;
 	}

@@ -32,11 +32,6 @@ static bool has_how(const struct ring_record *records, size_t cnt)
 	return followed_by(records, cnt, kinds, ARRAY_SIZE(kinds));
 }
 
-bool timeline_is_nccl(const struct ring_record *records, size_t cnt)
-{
-	return records[0].kind == FLIGHT_COLLECTIVE && has_how(records, cnt);
-}
-
 static void read_how(const struct ring_record *how, struct nccl_slice *ret)
 {
 	ret->datatype = (uint32_t)((uint64_t)how->value >> 32);
@@ -74,7 +69,7 @@ static enum slice_kind kind_of(uint16_t kind)
 	}
 }
 
-static struct nccl_slice read_slice(const struct ring_record *records, size_t cnt)
+struct nccl_slice timeline_read_nccl(const struct ring_record *records, size_t cnt)
 {
 	static const uint16_t about[] = { FLIGHT_COLLECTIVE_ARGS, FLIGHT_COLLECTIVE_GROUP };
 	static const uint16_t whole[] = { FLIGHT_COLLECTIVE_ARGS, FLIGHT_COLLECTIVE_GROUP,
@@ -109,8 +104,8 @@ int timeline_collect_nccl(struct rank_view *view)
 			const struct ring_record *at = &records->data[i];
 
 			if ((at->kind == FLIGHT_NETWORK || at->kind == FLIGHT_COLLECTIVE_DONE ||
-			     timeline_is_nccl(at, records->cnt - i)) &&
-			    vec_push(&view->nccl, read_slice(at, records->cnt - i)) < 0)
+			     flight_is_nccl(at, records->cnt - i)) &&
+			    vec_push(&view->nccl, timeline_read_nccl(at, records->cnt - i)) < 0)
 				return -ENOMEM;
 		}
 	}

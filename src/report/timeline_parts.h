@@ -18,6 +18,7 @@ struct rank_view {
 	comm_vec comms;
 	nccl_slice_vec nccl;
 	timed_slice_vec timed;
+	struct gpu_view gpu;	      /* while the rank is drawn */
 	struct align_event *events;   /* of comms, in their order */
 	int64_t first_ns, last_ns;    /* of its records, on its clock */
 	int64_t from_ns;	      /* what ended before is left out */
@@ -30,7 +31,7 @@ _must_check_ int timeline_samples(const struct rank_view *view, uint32_t tid, sl
 _must_check_ int timeline_lane(const struct flightlog_lane *lane, slice_vec *ret);
 _must_check_ int timeline_comms(const struct rank_view *view, slice_vec *ret);
 _must_check_ int timeline_nccl(const struct rank_view *view, enum slice_kind kind, slice_vec *ret);
-_must_check_ int timeline_gpu(const struct flightlog *log, uint32_t gpu_lane, slice_vec *ret);
+_must_check_ int timeline_gpu(const struct rank_view *view, uint32_t gpu_lane, slice_vec *ret);
 _must_check_ int timeline_timed(const struct rank_view *view, slice_vec *ret);
 
 /* The sampled threads, 64 at most: the one that trains first, others by id. */
@@ -41,10 +42,17 @@ _must_check_ int timeline_collect_comms(struct rank_view *view);
 
 /* The same of what NCCL told itself; those are not among the collectives. */
 _must_check_ int timeline_collect_nccl(struct rank_view *view);
-bool timeline_is_nccl(const struct ring_record *records, size_t cnt);
+struct nccl_slice timeline_read_nccl(const struct ring_record *records, size_t cnt);
 
 /* Collects the calls that were timed. */
 _must_check_ int timeline_collect_timed(struct rank_view *view);
+
+/* Collects what GPUs did, before it is drawn; the other one lets it go. */
+_must_check_ int timeline_collect_gpu(struct rank_view *view);
+void timeline_gpu_done(struct rank_view *view);
+
+/* Draws arrows from calls to the first of what each launched, behind all slices of both. */
+void timeline_gpu_arrows(struct place *to);
 
 /* records[cnt]: what begins with a collective's name or a FLIGHT_NETWORK, and what is behind it. */
 struct comm timeline_read_comm(const struct ring_record *records, size_t cnt);
@@ -58,6 +66,10 @@ _must_check_ int timeline_take_turns(struct rank_view *views, size_t cnt, uint32
 /* Sorts slices and writes them, each row properly nested, outer ones first. */
 _must_check_ int timeline_put(struct place *to, slice_vec *slices);
 
-/* What is special about one of NCCL's slices, or of a call that was timed, as arguments. */
+/* What is known of a collective, as arguments. */
+void timeline_put_comm(struct place *to, const struct comm *comm, bool *first);
+
+/* What is special about one of NCCL's slices, of a GPU's, or of a call that was timed. */
+void timeline_put_gpu(struct place *to, const struct slice *slice, bool *first);
 void timeline_put_nccl(struct place *to, const struct nccl_slice *nccl, bool *first);
 void timeline_put_timed(struct place *to, const struct timed_slice *timed, bool *first);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/vec.h"
+#include "format/gpulinks.h"
 #include "format/matmul.h"
 
 enum slice_kind {
@@ -25,8 +26,8 @@ enum slice_kind {
 	SLICE_NCCL,	  /* number: index of what NCCL told; so for the next */
 	SLICE_NETWORK,
 	SLICE_NCCL_TIMED,
-	SLICE_GPU,   /* what: string, as the linker writes names; so for the next */
-	SLICE_TIMED, /* number: index of what was timed */
+	SLICE_GPU,   /* what: string, as the linker writes names; number: index of its record */
+	SLICE_TIMED, /* likewise; number: index of what was timed */
 };
 
 struct slice {
@@ -79,6 +80,13 @@ struct timed_slice {
 	uint32_t name; /* string */
 	bool is_matmul;
 	struct matmul matmul;
+};
+
+/* What windows saw of GPUs, and where in the picture it is. Arrays are by links.records. */
+struct gpu_view {
+	struct gpulinks links;
+	size_t *callers; /* index + 1 of the call that launched it; 0: unknown */
+	uint32_t *tids;	 /* the row in which it was drawn; 0: it was not */
 };
 
 typedef VEC(struct nccl_slice) nccl_slice_vec;

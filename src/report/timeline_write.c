@@ -175,7 +175,7 @@ void writer_string(struct writer *w, bool *first, const char *key, const char *t
 	writer_text(w, text);
 }
 
-static void put_comm_args(struct place *to, const struct comm *comm, bool *first)
+void timeline_put_comm(struct place *to, const struct comm *comm, bool *first)
 {
 	const char *const *strings = to->view->log->strings.data;
 
@@ -197,7 +197,7 @@ static void put_comm_args(struct place *to, const struct comm *comm, bool *first
 
 static void put_nccl_args(struct place *to, const struct nccl_slice *nccl, bool *first)
 {
-	put_comm_args(to, &nccl->comm, first);
+	timeline_put_comm(to, &nccl->comm, first);
 	timeline_put_nccl(to, nccl, first);
 }
 
@@ -225,10 +225,12 @@ static void put_args(struct place *to, const struct slice *slice)
 	bool first = true;
 
 	if (slice->kind == SLICE_COLLECTIVE)
-		put_comm_args(to, &to->view->comms.data[slice->number], &first);
+		timeline_put_comm(to, &to->view->comms.data[slice->number], &first);
 	else if (slice->kind == SLICE_NCCL || slice->kind == SLICE_NETWORK ||
 		 slice->kind == SLICE_NCCL_TIMED)
 		put_nccl_args(to, &to->view->nccl.data[slice->number], &first);
+	else if (slice->kind == SLICE_GPU)
+		timeline_put_gpu(to, slice, &first);
 	else if (slice->kind == SLICE_TIMED)
 		timeline_put_timed(to, &to->view->timed.data[slice->number], &first);
 	else if (slice->kind == SLICE_FRAME)
@@ -343,6 +345,8 @@ static int put_in_row(struct place *to, struct row rows[static ROW_MAX], const s
 	to->view->result->slice_cnt++;
 	if (slice->kind == SLICE_COLLECTIVE)
 		put_flow(to, slice, to->first_tid + idx);
+	else if (slice->kind == SLICE_GPU)
+		to->view->gpu.tids[slice->number] = to->first_tid + idx;
 	return vec_push(&rows[idx].ends, slice->end_ns);
 }
 
