@@ -160,10 +160,10 @@ static uint32_t operation_series(const struct metrics_worker *worker,
 					    operation->words.dtype));
 }
 
-static void open_operation(const struct metrics_worker *worker, struct metrics_operation *operation)
+/* Its series are made when there is something to count: a network thread, say, tells no payload. */
+static void open_operation(struct metrics_operation *operation)
 {
-	operation->payload = operation_series(worker, operation, METRIC_COLLECTIVE_BYTES);
-	operation->launch = operation->seconds = METRICS_NONE;
+	operation->payload = operation->launch = operation->seconds = METRICS_NONE;
 	operation->wait = operation->transfer = operation->bus_bytes = METRICS_NONE;
 	operation->network = operation->network_bytes = operation->rate = METRICS_NONE;
 }
@@ -178,6 +178,14 @@ static void observe_time(const struct metrics_worker *worker, struct metrics_ope
 		*series = operation_series(worker, operation,
 					   launch ? METRIC_COLLECTIVE_LAUNCH : METRIC_COLLECTIVE);
 	metrics_observe(worker->host->metrics, *series, dur_ns);
+}
+
+static void observe_payload(const struct metrics_worker *worker,
+			    struct metrics_operation *operation, int64_t bytes)
+{
+	if (operation->payload == METRICS_NONE)
+		operation->payload = operation_series(worker, operation, METRIC_COLLECTIVE_BYTES);
+	metrics_observe(worker->host->metrics, operation->payload, bytes);
 }
 
 /* Index of this kind of collective, UINT32_MAX when out of memory. */
@@ -197,7 +205,7 @@ static uint32_t find_operation(struct metrics_worker *worker, const struct colle
 		return OPERATION_MAX - 1;
 	if (worker->operations.cnt == OPERATION_MAX - 1)
 		fresh.words = (struct collective_words){ "other", "other", "other", words->launch };
-	open_operation(worker, &fresh);
+	open_operation(&fresh);
 	if (vec_push(&worker->operations, fresh) < 0)
 		return UINT32_MAX;
 	return (uint32_t)worker->operations.cnt - 1;
@@ -325,7 +333,6 @@ static struct metrics_operation *operation_of(struct metrics_worker *worker,
 static void take_collective(struct metrics_worker *worker, const struct told *told)
 {
 	struct metrics_operation *operation = operation_of(worker, told);
-	struct metrics *metrics = worker->host->metrics;
 	struct match_member member = { .owner = worker,
 				       .start_ns = told->record->time_ns,
 				       .dur_ns = told->record->value,
@@ -340,7 +347,7 @@ static void take_collective(struct metrics_worker *worker, const struct told *to
 	launch = operation->words.launch;
 	observe_time(worker, operation, launch, member.dur_ns);
 	if (member.bytes >= 0)
-		metrics_observe(metrics, operation->payload, member.bytes);
+		observe_payload(worker, operation, member.bytes);
 	if (!launch)
 		match_or_settle(worker, &member, told->args, told->group);
 }
