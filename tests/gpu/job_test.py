@@ -11,16 +11,45 @@ import subprocess
 import sys
 import time
 import unittest
+import urllib.request
+from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "live"))
 
 from live import PROGRAM, TorchLiveTest  # noqa: E402
+from metrics_test import Samples, parse  # noqa: E402
 
 JOB = str(ROOT / "tests" / "gpu" / "jobs" / "train_double.py")
 ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
 READY = 20  # iterations; what is one has been learned by then
+STEADY = 130  # what is usual has been learned, too
+
+# What a job of four ranks does, by the double's rules: 100 TFLOPS, links of 100 GB/s.
+GEMM_TFLOP = 2 * 4096 * 4096 * 3000 / 1e12
+REDUCED_BYTES, GATHERED_BYTES, SHIFTED_BYTES = 120e6, 20e6, 20e6
+TRANSFER = "perftracker_collective_transfer_seconds"
+STEPS = "perftracker_network_step_seconds_total"
+REDUCE_S = REDUCED_BYTES * 2 * 3 / 4 / 100e9
 KERNELS = ("model::layer_forward<128>", "model::layer_backward<128>", "model::update")
+
+
+class Series:
+    """Values of one rank on a page of metrics."""
+
+    def __init__(self, samples: Samples, rank: int) -> None:
+        self._samples = [one for one in samples if one[1].get("rank") == str(rank)]
+
+    def value(self, name: str, labels: dict[str, str]) -> float:
+        """The sum over all series that have these labels."""
+        return sum(
+            value
+            for found, its, value in self._samples
+            if found == name and labels.items() <= its.items()
+        )
+
+    def mean(self, name: str, labels: dict[str, str]) -> float:
+        return self.value(f"{name}_sum", labels) / max(1, self.value(f"{name}_count", labels))
 
 
 @unittest.skipUnless("DOUBLE_MODEL" in os.environ, "DOUBLE_MODEL and DOUBLE_CUPTI are not set")
@@ -61,14 +90,32 @@ class Job(TorchLiveTest):
             for path in paths
         ]
 
-    def await_ranks(self, job: subprocess.Popen[bytes], ranks: int) -> None:
+    def await_ranks(
+        self, job: subprocess.Popen[bytes], ranks: int, iterations: int = READY
+    ) -> None:
         deadline = time.monotonic() + 300
         while time.monotonic() < deadline:
-            if sum(worker["iterations"] >= READY for worker in self.workers()) == ranks:
+            if sum(worker["iterations"] >= iterations for worker in self.workers()) == ranks:
                 return
             self.assertIsNone(job.poll(), b"" if job.poll() is None else job.communicate()[1])
             time.sleep(0.5)
-        self.fail(f"not {ranks} ranks at iteration {READY}: {self.workers()}")
+        self.fail(f"not {ranks} ranks at iteration {iterations}: {self.workers()}")
+
+    def scrape(self) -> Samples:
+        targets = json.loads((self.out / "metrics.json").read_text())[0]["targets"]
+        with urllib.request.urlopen(f"http://{targets[0]}/metrics") as page:
+            return parse(page.read().decode())
+
+    def slices(self) -> dict[int, list[dict[str, Any]]]:
+        """Everything in the timeline but what Python did, by rank."""
+        path = self.folder / "timeline.json"
+        drawn = self.ask("timeline", "--last", "0", "-o", str(path), str(self.out))
+        self.assertEqual(drawn.returncode, 0, drawn.stderr)
+        found: dict[int, list[dict[str, Any]]] = {}
+        for event in json.loads(path.read_text())["traceEvents"]:
+            if event["ph"] == "X" and "args" in event:
+                found.setdefault(event["pid"] - 1, []).append(event)
+        return found
 
     def test_the_rank_with_a_slow_kernel_is_named_among_eight_that_were_healthy(self) -> None:
         with self.train(8, "kernel") as job:
@@ -97,6 +144,93 @@ class Job(TorchLiveTest):
             finding = self.profile()["findings"][0]
         self.assertEqual(finding["ranks"], "1", finding)
         self.assertEqual(finding["function"]["class"], "host", finding)
+
+    def test_the_rank_that_is_late_to_a_collective_is_named(self) -> None:
+        with self.train(4, "late") as job:
+            self.await_ranks(job, 4)
+            self.begin.touch()
+            time.sleep(1)
+            finding = self.profile()["findings"][0]
+        self.assertEqual(finding["ranks"], "1", finding)
+        self.assertIn("pack_gradients", json.dumps(finding["function"]), finding)
+
+    def test_metrics_are_what_the_doubles_did(self) -> None:
+        with self.train(4, "none") as job:
+            self.await_ranks(job, 4, STEADY)
+            samples = self.scrape()
+        for rank in range(4):
+            self.assert_collectives(Series(samples, rank))
+            self.assert_calls(Series(samples, rank))
+
+    def assert_collectives(self, of: Series) -> None:
+        reduced, gathered, shifted = (
+            {"operation": name, "backend": "nccl"}
+            for name in ("all_reduce", "all_gather", "send_recv")
+        )
+        wait, transfer = "perftracker_collective_wait_seconds", TRANSFER
+        self.assertGreater(of.value(f"{wait}_count", reduced), 0)
+        # Timed between two events of the queue, which waits for the compute before.
+        self.assertAlmostEqual(of.mean(transfer, reduced) / REDUCE_S, 1, delta=0.02)
+        moved = of.value("perftracker_collective_bus_bytes_total", reduced)
+        took = of.value("perftracker_collective_bus_seconds_total", reduced)
+        self.assertAlmostEqual(moved / took / 100e9, 1, delta=0.02)
+        bytes_by_operation = (
+            (gathered, GATHERED_BYTES),
+            (shifted, SHIFTED_BYTES),
+            (reduced, (2 * REDUCED_BYTES + 2000) / 5),  # one, three in a group, one in a graph
+        )
+        for operation, count in bytes_by_operation:
+            payload = of.mean("perftracker_collective_payload_bytes", operation)
+            self.assertAlmostEqual(payload / count, 1, delta=0.03, msg=operation)
+        self.assertGreater(of.value("perftracker_network_seconds_count", reduced), 0)
+
+    def assert_calls(self, of: Series) -> None:
+        dtype = {"dtype": "bfloat16"}
+        matmuls = of.value("perftracker_gpu_calls_total", {"kind": "matmul"})
+        done = of.value("perftracker_matmul_teraflop_total", {})
+        self.assertGreaterEqual(matmuls, 8 * READY)
+        self.assertAlmostEqual(done / (matmuls * GEMM_TFLOP), 1, delta=1e-4)
+        took = of.mean("perftracker_matmul_seconds", dtype)
+        self.assertAlmostEqual(took / (GEMM_TFLOP / 100), 1, delta=0.01)
+        speed = of.mean("perftracker_matmul_teraflop_per_second", dtype)
+        self.assertAlmostEqual(speed, 100, delta=1)
+        sampled = "perftracker_gpu_kernel_sampled_seconds"
+        self.assertGreater(of.value(f"{sampled}_count", {}), 0)
+
+    def test_a_slow_link_of_a_rank_is_told_by_its_transfers(self) -> None:
+        with self.train(4, "link") as job:
+            self.await_ranks(job, 4)
+            self.begin.touch()
+            time.sleep(1)
+            report = self.profile()
+            samples, slices = self.scrape(), self.slices()
+        for finding in report["findings"]:
+            self.assertEqual(finding["ranks"], "1", finding)
+        sent = [Series(samples, rank).value(STEPS, {"part": "send_wire"}) for rank in range(4)]
+        got = [Series(samples, rank).value(STEPS, {"part": "receive_wire"}) for rank in range(4)]
+        for rank in (0, 2, 3):
+            self.assertAlmostEqual(sent[1] / sent[rank], 3, delta=1)
+        self.assertEqual(got.index(max(got)), 2)  # who receives from it
+        drawn = [
+            sum(event["args"].get("send_on_the_wire_us", 0) for event in slices[rank])
+            for rank in range(4)
+        ]
+        self.assertEqual(drawn.index(max(drawn)), 1, drawn)
+
+    def test_the_rank_that_never_enters_a_collective_is_in_the_timeline(self) -> None:
+        with self.train(4, "hang") as job:
+            self.await_ranks(job, 4, STEADY)
+            self.begin.touch()
+            deadline = time.monotonic() + 60
+            while not (self.out / "report.json").exists() and time.monotonic() < deadline:
+                time.sleep(0.5)
+            slices = self.slices()
+        last = [
+            max(e["args"]["seq"] for e in slices[rank] if e["args"].get("seq", -1) >= 0)
+            for rank in range(4)
+        ]
+        self.assertEqual([number < max(last) for number in last], [False, True, False, False])
+        self.assertEqual(self.report()["trigger"]["kind"], "blocked")
 
 
 if __name__ == "__main__":
