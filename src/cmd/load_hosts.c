@@ -90,6 +90,7 @@ int load_hosts_of_sidecar(const struct sidecar *sidecar, struct load_hosts *ret)
 	for (size_t i = 0; i < sidecar->ranks.cnt && error == 0; i++)
 		error = add_host(ret, sidecar->ranks.data[i].rank, sidecar->header.host);
 	sort_hosts(ret);
+	ret->complete = ret->list.cnt > 0 && ret->list.cnt == sidecar->ranks.data[0].host_cnt;
 	return error;
 }
 

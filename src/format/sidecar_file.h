@@ -101,7 +101,7 @@ struct sidecar_thief {
 /* A worker of this host, the sidecar's own among them; not always all. */
 struct sidecar_rank {
 	int32_t rank;
-	uint32_t reserved;
+	uint32_t host_cnt; /* ranks of the job on this host, as its launcher says; 0: unknown */
 };
 
 struct sidecar_header {

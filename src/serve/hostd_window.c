@@ -2,6 +2,7 @@
 /* The half of hostd that deals with profiles: windows, sidecars, summaries. */
 #include "base/clock.h"
 #include "base/log.h"
+#include "collect/host/placement.h"
 #include "format/flightlog.h"
 #include "serve/hostd_parts.h"
 
@@ -281,14 +282,23 @@ static int take_gpus(struct client *client)
 	return gpuwatch_take(client->hostd->gpuwatch, &mine, &worker->window.side);
 }
 
-/* Who shares the host: groups of these alone never leave it. */
-static int list_ranks(const struct hostd *hostd, struct sidecar *side)
+/* Who shares the host: groups of these alone never leave it. Some may be listed twice. */
+static int list_ranks(struct client *client)
 {
-	vec_foreach(client, &hostd->clients) {
-		const struct sidecar_rank rank = { .rank = (*client)->worker.rank };
+	struct worker *worker = &client->worker;
+	const struct placement placed = placement_read("", worker->pid, worker->rank);
+	struct sidecar_rank rank = { .host_cnt = (uint32_t)placed.rank_cnt };
+	struct sidecar *side = &worker->window.side;
 
-		if ((*client)->is_worker && !(*client)->worker.gone && rank.rank >= 0 &&
+	vec_foreach(other, &client->hostd->clients) {
+		rank.rank = (*other)->worker.rank;
+		if ((*other)->is_worker && !(*other)->worker.gone && rank.rank >= 0 &&
 		    vec_push(&side->ranks, rank) < 0)
+			return -ENOMEM;
+	}
+	for (int32_t i = 0; placed.has_first && i < placed.rank_cnt; i++) {
+		rank.rank = placed.first + i;
+		if (vec_push(&side->ranks, rank) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -325,7 +335,7 @@ static int finish_window(struct client *client, const struct message *message, s
 			       hostd->setup.trace_dir);
 	}
 	if (netwatch_finish(&hostd->netwatch, &client->worker.window.side) < 0 ||
-	    take_gpus(client) < 0 || list_ranks(hostd, &client->worker.window.side) < 0)
+	    take_gpus(client) < 0 || list_ranks(client) < 0)
 		return err_set(err, ENOMEM, "%s: out of memory", message->text);
 	query.worker_cnt = list_workers(hostd, workers, ARRAY_SIZE(workers), client, &query.idx);
 	return worker_finish(&client->worker, &finish, err);

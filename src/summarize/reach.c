@@ -65,6 +65,8 @@ static enum reach reach_of_list(const struct rank_hosts *hosts, const struct rea
 			return reach;
 		vague |= reach == REACH_UNKNOWN;
 	}
+	if (hosts->complete && group->size > count_here(hosts))
+		return REACH_ACROSS;
 	return vague || cnt == 0 || cnt < group->size ? REACH_UNKNOWN : REACH_INSIDE;
 }
 

@@ -60,6 +60,18 @@ static void who_is_not_in_a_complete_list_is_elsewhere(void **state)
 	assert_int_equal(reach_of(&hosts, &(struct reach_group){ "", 2, 8 }), REACH_UNKNOWN);
 }
 
+static void a_group_of_more_ranks_than_the_host_has_leaves_it(void **state)
+{
+	struct rank_hosts hosts = { list, 2, "a", true };
+
+	(void)state;
+	assert_int_equal(reach_of(&hosts, &(struct reach_group){ "", 3, -1 }), REACH_ACROSS);
+	assert_int_equal(reach_of(&hosts, &(struct reach_group){ "[0, ..., 1]", 3, 8 }),
+			 REACH_ACROSS);
+	hosts.complete = false;
+	assert_int_equal(reach_of(&hosts, &(struct reach_group){ "", 3, 8 }), REACH_UNKNOWN);
+}
+
 static void without_hosts_nothing_is_known(void **state)
 {
 	const struct rank_hosts none = { 0 }, nowhere = { list, ARRAY_SIZE(list), NULL, false };
@@ -76,6 +88,7 @@ int main(void)
 		cmocka_unit_test(a_list_of_ranks_is_judged_by_their_hosts),
 		cmocka_unit_test(a_job_of_one_host_stays_inside),
 		cmocka_unit_test(who_is_not_in_a_complete_list_is_elsewhere),
+		cmocka_unit_test(a_group_of_more_ranks_than_the_host_has_leaves_it),
 		cmocka_unit_test(without_hosts_nothing_is_known),
 	};
 

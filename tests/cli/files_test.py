@@ -8,6 +8,7 @@ import os
 import pathlib
 import pty
 import shutil
+import struct
 import subprocess
 import unittest
 from typing import Any
@@ -157,6 +158,33 @@ class Files(program.Program):
         self.assertEqual(
             self.call("summarize", "--host-ranks", "x", "rank0.json", "-o", "x").returncode, 2
         )
+
+    def test_a_sidecar_tells_whether_a_group_leaves_its_host(self) -> None:
+        """NVLink, the only link with counters here, says nothing of a group that does."""
+        sample = {"ph": "C", "name": "nvlink_tx", "pid": "GPU 0 Counters", "tid": 0}
+        events = [program.span("python_function", "train", 0, 10_000)]
+        for ms in range(10):
+            events.append({**sample, "ts": ms * 1000, "args": {"nvlink_tx": 0.7 if ms > 1 else 0}})
+        for name, size in (("AllGather", 2), ("AllReduce", 3)):
+            kernel = program.span("kernel", "ncclDevKernel_" + name, 3_000, 8_000, lane=20 + size)
+            ranks = str(list(range(size)))
+            kernel |= {"pid": 0, "args": {"Process Group Ranks": ranks, "Group size": size}}
+            events.append(kernel)
+        info = {"distributedInfo": {"rank": 0, "world_size": 4}}
+        (self.folder / "rank0.json").write_text(json.dumps({**info, "traceEvents": events}))
+        for on_host, mus in ((0, [0.7, 0.7]), (2, [0.7, None])):
+            header = struct.pack("<4IiI4q64s", 0x31435350, 1, 1, 1, 0, 16, 0, 0, 0, 0, b"host")
+            sections = struct.pack("<32Q", *[376, 0] * 15, 376, 2)
+            ranks = struct.pack("<iIiI", 0, on_host, 1, on_host)
+            (self.folder / "rank0.json.sidecar").write_bytes(header + sections + ranks)
+            done = self.call(
+                "summarize", "--sidecar", "rank0.json.sidecar", "rank0.json", "-o", "rank0.ptfp"
+            )
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            functions = json.loads(self.call("dump", "-f", "json", "rank0.ptfp").stdout)
+            found = {f["stack"][-1]: f["mu"] for f in functions["functions"]}
+            for name, mu in zip(("AllGather", "AllReduce"), mus, strict=True):
+                self.assertEqual(found["ncclDevKernel_" + name], mu)
 
     def test_two_files_of_one_rank_are_not_taken_for_two_ranks_of_it(self) -> None:
         shutil.copy(self.folder / "job" / "rank1.json", self.folder / "job" / "rank1-again.json")
