@@ -241,7 +241,7 @@ class Marks(HookTest):
         hellos = [(w.hello.rank, w.hello.local_rank, w.hello.world_size) for w in workers]
         self.assertEqual(hellos, [(0, 0, 2), (1, 1, 2)])
         for worker in workers:
-            self.assertTrue(d.wait_for(lambda: worker.closed, 10))
+            self.assertTrue(d.wait_for(lambda at=worker: at.closed, 10))
             counts = self.counts(worker)
             # The first batch came before its first step told that it trains.
             self.assertEqual((counts[d.DATALOADER], counts[d.OPTIMIZER]), (20, 20))
