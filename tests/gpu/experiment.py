@@ -85,6 +85,9 @@ class Machine:
             raise Skip(f"{path} is not built: meson compile -C {self.build}")
         return str(path)
 
+    def job(self, name: str) -> pathlib.Path:
+        return HERE / "jobs" / name
+
     def agent(self) -> str:
         return str(self.build / "src/collect/agent/libperftracker-agent.so")
 

@@ -35,6 +35,19 @@ PHASES = [
     {"phase": "after", "window": 1, "enqueue_ns": 2010.0, "whole_ns": 3010.0},
 ]  # fmt: skip
 PROBE = {"after_import": 0, "after_profiler": 0, "mapped_later": ["/a/libcupti.so.13"]}
+WAY = {
+    "before": {"launched": 512, "queue_ns": 2000.0, "gpu_ns": 1500.0, "others_ns": 300.0},
+    "in": {"launched": 512, "queue_ns": 2090.0, "gpu_ns": 2500.0, "others_ns": 900.0},
+    "seen": {
+        "launched": 768, "kernels": 768, "records": 800, "buffers": 2, "bytes": 166000,
+        "dropped": 0,
+    },
+}  # fmt: skip
+SELECTED = {**WAY, "in": {**WAY["in"], "queue_ns": 2900.0}}
+STEPS = {
+    "way": "selected", "before_ms": 100.0, "in_ms": 101.0, "noise_frac": 0.005, "steps": 62,
+    "kernels": 6200, "records": 9000, "buffers": 2, "bytes": 1400000, "dropped": 0,
+}  # fmt: skip
 SESSION = {
     "hz": 10000, "samples": 200000, "overflows": 0, "failed": 0, "cpu_ms": 300.0,
     "begin_ns": 0, "end_ns": 10**10,
@@ -55,7 +68,15 @@ GOOD: dict[str, Any] = {
         "init_ms": 200.0,
         "init_injected_ms": 203.0,
     },
-    "e2_overhead": {"launches": PHASES, "loops": {"eager": LOOP}},
+    "e2_overhead": {
+        "launches": PHASES,
+        "loops": {"eager": LOOP},
+        "ways": {
+            "graph": {"off": WAY, "idle": WAY, "runtime": SELECTED, "selected": SELECTED},
+            "launches": {"selected": SELECTED, "pinned": {"why": "no"}},
+        },
+        "steps": {"eager": [STEPS, {**STEPS, "way": "runtime", "in_ms": 120.0}]},
+    },
     "e3_residue": {"launches": PHASES, "steps": [LOOP, LOOP, LOOP]},
     "e4_graphs": {"phases": PHASES},
     "e5_pmsampling": {
@@ -140,6 +161,12 @@ BAD: dict[str, list[tuple[str, Any]]] = {
         ("launches.3.untimed", 1),
         ("launches.3.drain_cpu_ms", 1.0),
         ("loops.eager.in_ms", 103.0),
+        ("ways.graph.idle.in.queue_ns", 2200.0),
+        ("ways.launches.selected.in.queue_ns", 3100.0),
+        ("ways.graph.runtime.seen.kernels", 767),
+        ("ways.graph.runtime.seen.dropped", 1),
+        ("steps.eager.0.in_ms", 103.0),
+        ("steps.eager.1.dropped", 1),
     ],
     "e3_residue": [
         ("launches.3.stayed", "the GPU's library stays attached"),
@@ -426,6 +453,17 @@ class Driver(unittest.TestCase):
         phases = self.run_program("e_launches", "windows", "2")
         windows = [phase for phase in phases if phase["phase"] == "window"]
         self.assertEqual([w["kernels"] for w in windows], 3 * [3 * 256])
+
+    def test_each_way_to_record_sees_all_kernels(self) -> None:
+        for way in importlib.import_module("e2_overhead").WAYS:
+            for loop in ("launches", "graph"):
+                phases = {
+                    told["phase"]: told for told in self.run_program("e_loops", loop, way, "2")
+                }
+                seen, wanted = phases["seen"], 3 * (256 + 1)
+                self.assertEqual(seen["launched"], wanted)
+                self.assertEqual(seen["kernels"], 0 if way in ("off", "idle") else wanted)
+                self.assertGreater(phases["in"]["gpu_ns"], 0)
 
     def test_loads_tell_their_bytes_and_kernels(self) -> None:
         for mode in ("h2d", "d2h", "set"):
