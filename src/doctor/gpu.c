@@ -6,6 +6,7 @@
  * driver documentation of NVreg_RestrictProfilingToAdminUsers (/proc/driver/nvidia/params).
  */
 #include "collect/host/cuptipath.h"
+#include "collect/host/pmsampling.h"
 #include "doctor/check.h"
 #include "doctor/child.h"
 
@@ -254,38 +255,46 @@ static void ask_cupti(void *handle, int fd)
 	int (*version)(uint32_t *);
 	uint32_t number = 0;
 
-	if (!RESOLVE(version, handle, "cuptiGetVersion") || version(&number) != 0)
+	/* Without one CUDA 13.2's crashes when it is asked, and later ones do not know. */
+	if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) == NULL)
+		dprintf(fd, "version=unknown without a driver\n");
+	else if (!RESOLVE(version, handle, "cuptiGetVersion") || version(&number) != 0)
 		dprintf(fd, "error=libcupti does not tell its version\n");
 	else
 		dprintf(fd, "version=%u\n", number);
 }
 
-static void ask_pm_sampling(void *handle, int fd)
+static void find_pm_library(const void *arg, int fd)
 {
-	void *symbol = dlsym(handle, "cuptiPmSamplingEnable");
-	Dl_info info = { 0 };
+	const struct doctor *doctor = arg;
+	void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+	struct pm_library library;
+	int (*version)(int *);
+	char why[GPUHW_WHY];
+	int driver = 0;
 
-	if (symbol == NULL)
-		dprintf(fd, "error=it has no PM sampling\n");
-	else if (dladdr(symbol, &info) != 0 && info.dli_fname != NULL)
-		dprintf(fd, "file=%s\n", info.dli_fname);
+	if (cuda != NULL && RESOLVE(version, cuda, "cuDriverGetVersion"))
+		(void)version(&driver);
+	if (pm_library_find(&library, look_env(doctor, CUPTIPATH_ENV), look_env(doctor, "PATH"),
+			    driver, why) == 0)
+		dprintf(fd, "file=%s\n", pm_library_file(&library));
+	else
+		dprintf(fd, "why=%s\n", why);
 }
 
 /* As the sampler looks for it; not the copy of an older CUDA that kernels are traced by. */
 static void tell_pm_sampling(const struct doctor *doctor, char *ret, size_t size)
 {
-	char text[LIBRARY_TEXT], file[512];
-	struct doctor_result ignored = { 0 };
-	struct cuptipath paths;
-	const struct library library = { .names = paths.names, .ask = ask_pm_sampling };
+	char text[LIBRARY_TEXT], value[512];
+	struct child_end end;
 
-	cuptipath_find(look_env(doctor, CUPTIPATH_ENV), look_env(doctor, "PATH"), &paths);
-	if (ask_library(doctor, &library, false, text, sizeof(text), &ignored) &&
-	    facts_get(text, "file", file, sizeof(file)))
-		(void)snprintf(ret, size, "PM sampling by %s", file);
+	if (child_call(find_pm_library, doctor, DOCTOR_LIBRARY_MS, text, sizeof(text), &end) == 0 &&
+	    facts_get(text, "file", value, sizeof(value)))
+		(void)snprintf(ret, size, "PM sampling by %s", value);
+	else if (facts_get(text, "why", value, sizeof(value)))
+		(void)snprintf(ret, size, "no PM sampling: %s", value);
 	else
-		(void)snprintf(ret, size,
-			       "no PM sampling: no " CUPTI_SONAME " of CUDA 13 that opens");
+		(void)snprintf(ret, size, "no PM sampling: its libraries do not open");
 }
 
 /* The copy that torch has mapped is the one that a job must use: two collide. */

@@ -156,7 +156,7 @@ int main(int argc, char **argv)
 
 	if (twin != NULL)
 		(void)dlopen(twin, RTLD_NOW);
-	if (pm_library_open(&library, getenv("CUPTI_LIBRARY"), why) < 0) {
+	if (pm_library_find(&library, getenv("CUPTI_LIBRARY"), NULL, 0, why) < 0) {
 		fprintf(stderr, "e_pmsampling: %s\n", why);
 		return 77;
 	}

@@ -231,6 +231,17 @@ static void an_overflow_makes_it_slower_and_the_next_ends_it(void **state _unuse
 	assert_int_equal(counts.samples, 1099 + 100);
 }
 
+/* Each version is told the size that its headers have. */
+static void cuda_12_6_is_told_the_shorter_configuration(void **state _unused_)
+{
+	fixture.device->version = PM_NO_APPEND;
+	(void)pm_session_stop(start(), NULL);
+	assert_int_equal(fixture.device->configured_bytes, PM_SIZE(pm_configure, trigger));
+	fixture.device->version = PM_NO_APPEND + 2; /* 12.8 */
+	(void)pm_session_stop(start(), NULL);
+	assert_int_equal(fixture.device->configured_bytes, PM_SIZE(pm_configure, append));
+}
+
 /* Somebody else has the counters by the time of the restart. */
 static void a_restart_may_fail(void **state _unused_)
 {
@@ -425,6 +436,7 @@ int main(void)
 		TEST(a_metric_that_the_chip_lacks_is_not_told),
 		TEST(times_are_ours),
 		TEST(an_overflow_makes_it_slower_and_the_next_ends_it),
+		TEST(cuda_12_6_is_told_the_shorter_configuration),
 		TEST(a_restart_may_fail),
 		TEST(a_drain_is_bounded),
 		TEST(what_a_drain_left_comes_later),

@@ -6,63 +6,78 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Below PREFIX. */
-static const char *const wheels[] = {
-	"lib/python3*/site-packages/nvidia/cu13/lib/" CUPTI_SONAME,
-	"lib/python3*/site-packages/nvidia/cuda_cupti/lib/" CUPTI_SONAME,
-	"lib/python3*/dist-packages/nvidia/cu13/lib/" CUPTI_SONAME,
+#define TOOLKIT 4
+
+static const struct version {
+	int major;
+	const char *soname;
+	const char *wheel; /* below PREFIX, as glob() has it */
+	const char *toolkits[TOOLKIT];
+} versions[CUPTIPATH_MAJORS] = {
+#define VERSION(major)                                                                    \
+	{                                                                                 \
+		major, "libcupti.so." #major,                                             \
+			"lib/python3*/{site,dist}-packages/nvidia/{cu" #major             \
+			",cuda_cupti}/lib/libcupti.so." #major,                           \
+		{                                                                         \
+			"/usr/local/cuda/lib64/libcupti.so." #major,                      \
+				"/usr/local/cuda/extras/CUPTI/lib64/libcupti.so." #major, \
+				"/usr/local/cuda-" #major "/lib64/libcupti.so." #major,   \
+				"/usr/local/cuda-" #major                                 \
+				"/extras/CUPTI/lib64/libcupti.so." #major                 \
+		}                                                                         \
+	}
+	VERSION(13),
+	VERSION(12),
 };
 
 /* bin: "PREFIX/bin", where a Python is. */
-static bool find_beside(const char *bin, char ret[static PATH_MAX])
+static bool find_beside(const char *bin, const char *wheel, char ret[static PATH_MAX])
 {
 	char pattern[PATH_MAX];
+	glob_t files = { 0 };
 	bool found = false;
 
-	for (size_t i = 0; i < ARRAY_SIZE(wheels) && !found; i++) {
-		glob_t files = { 0 };
-
-		if (snprintf(pattern, sizeof(pattern), "%s/../%s", bin, wheels[i]) >=
-		    (int)sizeof(pattern))
-			return false;
-		if (glob(pattern, 0, NULL, &files) == 0)
-			found = snprintf(ret, PATH_MAX, "%s", files.gl_pathv[0]) < PATH_MAX;
-		globfree(&files);
-	}
+	if (snprintf(pattern, sizeof(pattern), "%s/../%s", bin, wheel) >= (int)sizeof(pattern))
+		return false;
+	if (glob(pattern, GLOB_BRACE, NULL, &files) == 0)
+		found = snprintf(ret, PATH_MAX, "%s", files.gl_pathv[0]) < PATH_MAX;
+	globfree(&files);
 	return found;
 }
 
 /* What belongs to a virtual environment, else to the Python that it was made with. */
-static bool find_wheel(const char *folder, size_t len, const char *name, char ret[static PATH_MAX])
+static bool find_wheel(const char *python, const char *wheel, char ret[static PATH_MAX])
 {
-	char python[PATH_MAX], real[PATH_MAX], *slash;
+	char bin[PATH_MAX], real[PATH_MAX];
 
-	if (snprintf(python, sizeof(python), "%.*s/%s", (int)len, folder, name) >=
-		    (int)sizeof(python) ||
-	    realpath(python, real) == NULL)
+	if (realpath(python, real) == NULL)
 		return false;
-	slash = strrchr(python, '/');
-	*slash = '\0';
-	slash = strrchr(real, '/');
-	*slash = '\0';
-	return find_beside(python, ret) || find_beside(real, ret);
+	(void)snprintf(bin, sizeof(bin), "%s", python);
+	*strrchr(bin, '/') = '\0';
+	*strrchr(real, '/') = '\0';
+	return find_beside(bin, wheel, ret) || find_beside(real, wheel, ret);
 }
 
-static bool search(const char *path_list, const char *name, char ret[static PATH_MAX])
+static bool search(const char *path_list, const char *name, const char *wheel,
+		   char ret[static PATH_MAX])
 {
-	const char *at = path_list;
+	char python[PATH_MAX];
 
-	while (*at != '\0') {
+	for (const char *at = path_list; *at != '\0'; at += *at == ':') {
 		size_t len = strcspn(at, ":");
 
-		if (len > 0 && find_wheel(at, len, name, ret))
+		if (len > 0 &&
+		    snprintf(python, sizeof(python), "%.*s/%s", (int)len, at, name) <
+			    (int)sizeof(python) &&
+		    find_wheel(python, wheel, ret))
 			return true;
-		at += len + (at[len] == ':');
+		at += len;
 	}
 	return false;
 }
 
-void cuptipath_find(const char *named, const char *path_list, struct cuptipath *ret)
+void cuptipath_find(const char *named, const char *path_list, int driver, struct cuptipath *ret)
 {
 	size_t cnt = 0;
 
@@ -71,10 +86,17 @@ void cuptipath_find(const char *named, const char *path_list, struct cuptipath *
 		ret->names[0] = named;
 		return;
 	}
-	ret->names[cnt++] = CUPTI_SONAME;
-	if (path_list != NULL &&
-	    (search(path_list, "python", ret->wheel) || search(path_list, "python3", ret->wheel)))
-		ret->names[cnt++] = ret->wheel;
-	ret->names[cnt++] = "/usr/local/cuda/lib64/" CUPTI_SONAME;
-	ret->names[cnt++] = "/usr/local/cuda/extras/CUPTI/lib64/" CUPTI_SONAME;
+	for (size_t i = 0; i < CUPTIPATH_MAJORS; i++) {
+		const struct version *version = &versions[i];
+		char *wheel = ret->wheels[i];
+
+		if (driver != 0 && driver < version->major * 1000)
+			continue;
+		ret->names[cnt++] = version->soname;
+		if (path_list != NULL && (search(path_list, "python", version->wheel, wheel) ||
+					  search(path_list, "python3", version->wheel, wheel)))
+			ret->names[cnt++] = wheel;
+		for (size_t j = 0; j < TOOLKIT; j++)
+			ret->names[cnt++] = version->toolkits[j];
+	}
 }

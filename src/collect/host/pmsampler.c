@@ -38,6 +38,7 @@ struct pmsampler {
 	struct pmsampler_setup setup;
 	struct pm_library library;
 	void *cuda;
+	int driver;	     /* its version of CUDA: 12040 is 12.4 */
 	char why[GPUHW_WHY]; /* of all devices */
 	struct pm_device devices[GPUHW_DEVICES_MAX];
 	size_t device_cnt;
@@ -49,6 +50,7 @@ struct pmsampler {
 
 struct cuda {
 	int (*init)(unsigned);
+	int (*version)(int *);
 	int (*count)(int *);
 	int (*device)(int *, int);
 	int (*uuid)(unsigned char *, int);
@@ -58,6 +60,7 @@ static bool resolve(void *handle, struct cuda *cuda)
 {
 	const struct symbol table[] = {
 		{ &cuda->init, "cuInit" },
+		{ &cuda->version, "cuDriverGetVersion" },
 		{ &cuda->count, "cuDeviceGetCount" },
 		{ &cuda->device, "cuDeviceGet" },
 		{ &cuda->uuid, "cuDeviceGetUuid_v2" },
@@ -109,6 +112,7 @@ static int open_cuda(struct pmsampler *sampler)
 			       status);
 		return -ENODEV;
 	}
+	(void)cuda.version(&sampler->driver);
 	find_devices(sampler, &cuda, cnt);
 	return 0;
 }
@@ -116,14 +120,10 @@ static int open_cuda(struct pmsampler *sampler)
 static int open_library(struct pmsampler *sampler)
 {
 	const char *named = sampler->setup.library;
-	struct cuptipath paths;
-	char ignored[GPUHW_WHY];
-	int error = -ENODEV;
+	int error =
+		pm_library_find(&sampler->library, named != NULL ? named : getenv(CUPTIPATH_ENV),
+				getenv("PATH"), sampler->driver, sampler->why);
 
-	cuptipath_find(named != NULL ? named : getenv(CUPTIPATH_ENV), getenv("PATH"), &paths);
-	for (size_t i = 0; paths.names[i] != NULL && error == -ENODEV; i++)
-		error = pm_library_open(&sampler->library, paths.names[i],
-					i == 0 ? sampler->why : ignored);
 	if (error == 0)
 		sampler->why[0] = '\0';
 	return error;

@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -66,14 +67,32 @@ static const char *resolve(void *handle, struct pm_functions *functions)
 	return symbols_find(handle, table, ARRAY_SIZE(table));
 }
 
-static void *open_handle(const char *path)
+const char *pm_library_file(const struct pm_library *library)
 {
-	void *handle;
+	Dl_info info = { 0 };
+	void *symbol;
 
-	if (path != NULL)
-		return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	handle = dlopen(CUPTI_SONAME, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
-	return handle != NULL ? handle : dlopen(CUPTI_SONAME, RTLD_NOW | RTLD_LOCAL);
+	memcpy(&symbol, &library->functions->open, sizeof(symbol));
+	return dladdr(symbol, &info) != 0 ? info.dli_fname : NULL;
+}
+
+/*
+ * libcupti opens these by name alone: of a wheel nobody would find them, and a toolkit that the
+ * loader knows would give it those of another version. By their SONAMEs it finds what is open.
+ */
+static void open_neighbours(struct pm_library *library)
+{
+	static const char *const names[PM_NEIGHBOURS] = { "libnvperf_host.so",
+							  "libnvperf_target.so" };
+	const char *file = pm_library_file(library),
+		   *slash = file != NULL ? strrchr(file, '/') : NULL;
+	char path[PATH_MAX];
+
+	for (size_t i = 0; slash != NULL && i < PM_NEIGHBOURS; i++) {
+		if (snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - file), file, names[i]) <
+		    (int)sizeof(path))
+			library->functions->neighbours[i] = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	}
 }
 
 int pm_library_open(struct pm_library *library, const char *path, char why[static GPUHW_WHY])
@@ -83,24 +102,51 @@ int pm_library_open(struct pm_library *library, const char *path, char why[stati
 
 	if (opened.functions == NULL)
 		return -ENOMEM;
-	opened.handle = open_handle(path);
+	opened.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (opened.handle == NULL) {
-		(void)snprintf(why, GPUHW_WHY, "no " CUPTI_SONAME);
+		(void)snprintf(why, GPUHW_WHY, "no libcupti of CUDA 12.6 or later that opens");
 		free(opened.functions);
-		return -ENODEV;
+		return -ENOENT;
 	}
 	missing = resolve(opened.handle, opened.functions);
 	if (missing != NULL) {
-		(void)snprintf(why, GPUHW_WHY, "it lacks %.40s", missing);
+		(void)snprintf(why, GPUHW_WHY, "libcupti lacks %.40s", missing);
 		pm_library_close(&opened);
-		return -ENODEV;
+		return -ENOTSUP;
 	}
+	open_neighbours(&opened);
 	*library = opened;
 	return 0;
 }
 
+int pm_library_find(struct pm_library *library, const char *named, const char *path_list,
+		    int driver, char why[static GPUHW_WHY])
+{
+	struct cuptipath paths;
+	char reason[GPUHW_WHY];
+	int ret = -ENOENT;
+
+	(void)snprintf(why, GPUHW_WHY, "no libcupti for a driver of CUDA %d.%d", driver / 1000,
+		       driver % 1000 / 10);
+	cuptipath_find(named, path_list, driver, &paths);
+	for (size_t i = 0; paths.names[i] != NULL && ret != 0; i++) {
+		int error = pm_library_open(library, paths.names[i], reason);
+
+		/* One that is there, but too old, says more than one that isn't. */
+		if (error == 0 || ret == -ENOENT) {
+			ret = error;
+			(void)snprintf(why, GPUHW_WHY, "%s", error < 0 ? reason : "");
+		}
+	}
+	return ret;
+}
+
 void pm_library_close(struct pm_library *library)
 {
+	for (size_t i = 0; library->functions != NULL && i < PM_NEIGHBOURS; i++) {
+		if (library->functions->neighbours[i] != NULL)
+			(void)dlclose(library->functions->neighbours[i]);
+	}
 	if (library->handle != NULL)
 		(void)dlclose(library->handle);
 	free(library->functions);
@@ -131,7 +177,7 @@ struct chooser {
 /* A host object cannot forget a metric: each trial has its own. Returns CUPTI's status. */
 static int open_host(const struct chooser *chooser, struct pm_host **ret)
 {
-	struct pm_host_open request = { .size = sizeof(request),
+	struct pm_host_open request = { .size = PM_SIZE(pm_host_open, host),
 					.profiler = PM_SAMPLING_PROFILER,
 					.chip = chooser->chip,
 					.availability = chooser->availability };

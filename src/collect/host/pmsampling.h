@@ -45,11 +45,23 @@ struct pm_library {
 };
 
 /*
- * Opens path, or what "libcupti.so.13" leads to (NULL): the copy that is already mapped
- * first. Returns 0, or -ENODEV with the reason in why, or -ENOMEM.
+ * Opens path; what it needs of its own CUDA is taken from beside it. Returns 0, or with the reason
+ * in why: -ENOENT there is none, -ENOTSUP it is older than CUDA 12.6, -ENOMEM. Asks it nothing: of
+ * CUDA 13.2 on it wants a driver for every answer.
  */
 _must_check_ int pm_library_open(struct pm_library *library, const char *path,
 				 char why[static GPUHW_WHY]);
+
+/*
+ * Opens the best that there is: collect/host/cuptipath.h tells what named, path_list and driver are.
+ * Returns as pm_library_open(), of the first that is there.
+ */
+_must_check_ int pm_library_find(struct pm_library *library, const char *named,
+				 const char *path_list, int driver, char why[static GPUHW_WHY]);
+
+/* The file that it is, of static storage of the loader until it is closed. NULL: not known. */
+const char *pm_library_file(const struct pm_library *library);
+
 void pm_library_close(struct pm_library *library);
 
 /* Names of the chips that the library knows, borrowed until it is closed. -EIO: it fails. */

@@ -30,13 +30,18 @@ enum { PM_STOP_OTHER = 0, PM_STOP_FULL = 1, PM_STOP_END = 2 };
 
 struct pm_host; /* of the library */
 
-struct pm_host_open { /* of 13.1; later ones have a member more */
+/*
+ * Told up to host, which every version takes. The last member is CUDA 13.2's, which clears it
+ * however small the size is that it was told.
+ */
+struct pm_host_open {
 	size_t size;
 	void *priv;
 	int profiler;
 	const char *chip;	     /* "GH100" */
 	const uint8_t *availability; /* counters that the device can give; NULL: of the chip */
 	struct pm_host *host;
+	const char *set;
 };
 
 struct pm_host_close {

@@ -20,14 +20,15 @@
 			       sizeof(((struct ours *)0)->field) ==                     \
 				       sizeof(((theirs *)0)->their_field),              \
 		       #theirs "." #their_field)
-/* The size that we tell is one of those that the library knows: each has the one of its headers. */
+/* A library knows the sizes that its headers or older ones tell. */
 #define TOLD(bytes, theirs) _Static_assert((bytes) == theirs##_STRUCT_SIZE, #theirs)
 #define WHOLE(ours, theirs) TOLD(sizeof(struct ours), theirs)
 
-#if CUPTI_API_VERSION >= 130200 /* one member more at the end; the older size is still taken */
-TOLD(sizeof(struct pm_host_open) + sizeof(char *), CUpti_Profiler_Host_Initialize_Params);
-#else
+#if CUPTI_API_VERSION >= 130200
 WHOLE(pm_host_open, CUpti_Profiler_Host_Initialize_Params);
+SAME(pm_host_open, set, CUpti_Profiler_Host_Initialize_Params, pSinglePassMetricSetName);
+#else
+TOLD(PM_SIZE(pm_host_open, host), CUpti_Profiler_Host_Initialize_Params);
 #endif
 SAME(pm_host_open, size, CUpti_Profiler_Host_Initialize_Params, structSize);
 SAME(pm_host_open, profiler, CUpti_Profiler_Host_Initialize_Params, profilerType);

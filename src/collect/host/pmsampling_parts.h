@@ -5,6 +5,8 @@
 #include "collect/host/pmsampling.h"
 #include "collect/host/pmsampling_abi.h"
 
+#define PM_NEIGHBOURS 2
+
 struct pm_functions {
 	int (*open)(struct pm_host_open *);
 	int (*close)(struct pm_host_close *);
@@ -14,6 +16,7 @@ struct pm_functions {
 	int (*config_get)(struct pm_config_get *);
 	int (*config_passes)(struct pm_config_passes *);
 
+	void *neighbours[PM_NEIGHBOURS]; /* of dlopen(), NULL where there is none */
 	uint32_t profiling; /* sessions that hold the profiler, which a process initializes once */
 };
 

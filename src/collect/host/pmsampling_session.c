@@ -21,6 +21,7 @@
 #define SYSTEM_CLOCK_HZ 1500000000u
 
 struct target {
+	int (*version)(uint32_t *);
 	int (*initialize)(struct pm_initialize *);
 	int (*deinitialize)(struct pm_initialize *);
 	int (*chip_name)(struct pm_chip_name *);
@@ -50,6 +51,7 @@ struct pm_session {
 	const struct pm_library *library;
 	struct pm_setup setup;
 	struct target target;
+	uint32_t version; /* of the library's interface; 24: CUDA 12.6 */
 	char chip[CHIP_BYTES];
 	void *cuda;
 	bool initialized, running;
@@ -99,6 +101,7 @@ static int say_no_memory(char why[static GPUHW_WHY])
 static const char *resolve(void *handle, struct target *target)
 {
 	const struct symbol table[] = {
+		{ &target->version, "cuptiGetVersion" },
 		{ &target->initialize, "cuptiProfilerInitialize" },
 		{ &target->deinitialize, "cuptiProfilerDeInitialize" },
 		{ &target->chip_name, "cuptiDeviceGetChipName" },
@@ -145,8 +148,10 @@ static int open_profiler(struct pm_session *session, char why[static GPUHW_WHY])
 	struct pm_initialize initialize = { .size = sizeof(initialize) };
 	struct pm_chip_name chip = { .size = sizeof(chip), .device = session->setup.device };
 	struct pm_functions *functions = session->library->functions;
-	int status = functions->profiling > 0 ? PM_OK : session->target.initialize(&initialize);
+	int status = session->target.version(&session->version);
 
+	if (status == PM_OK && functions->profiling == 0)
+		status = session->target.initialize(&initialize);
 	if (status != PM_OK)
 		return say_status("PM sampling", status, why);
 	functions->profiling++;
@@ -195,7 +200,8 @@ static int configure(struct pm_session *session, char why[static GPUHW_WHY])
 {
 	bool cycles = strncmp(session->chip, "TU", 2) == 0 || strcmp(session->chip, "GA100") == 0;
 	struct pm_configure request = {
-		.size = sizeof(request),
+		.size = session->version > PM_NO_APPEND ? sizeof(request)
+							: PM_SIZE(pm_configure, trigger),
 		.object = session->object,
 		.config_bytes = session->plan.config_bytes,
 		.config = session->plan.config,

@@ -53,8 +53,9 @@ CALL(cuptiProfilerHostGetSupportedChips, pm_host_chips)
 
 CALL(cuptiProfilerHostInitialize, pm_host_open)
 {
-	if (in->size != sizeof(*in) || in->profiler != PM_SAMPLING_PROFILER)
+	if (in->size != PM_SIZE(pm_host_open, host) || in->profiler != PM_SAMPLING_PROFILER)
 		return INVALID;
+	in->set = NULL; /* as CUDA 13.2's does, beyond the size */
 	for (size_t i = 0; i < ARRAY_SIZE(chips); i++) {
 		if (strcmp(in->chip, chips[i]) != 0)
 			continue;

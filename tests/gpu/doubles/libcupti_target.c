@@ -44,7 +44,7 @@ struct image {
 	struct record records[];
 };
 
-static struct pm_double told = { .chip = "EASY" };
+static struct pm_double told = { .chip = "EASY", .version = 130001 };
 static struct pm_object objects[DEVICES];
 static uint32_t image_samples;
 
@@ -104,6 +104,13 @@ static bool is_ours(const struct pm_object *object)
 			return INVALID; \
 	} while (0)
 
+EXPORT int cuptiGetVersion(uint32_t *version);
+int cuptiGetVersion(uint32_t *version)
+{
+	*version = told.version;
+	return PM_OK;
+}
+
 CALL(cuptiProfilerInitialize, pm_initialize)
 {
 	REFUSE_UNLESS(in->size == sizeof(*in));
@@ -158,12 +165,20 @@ CALL(cuptiPmSamplingDisable, pm_order)
 	return PM_OK;
 }
 
+/* CUDA 12.6's knows the shorter struct alone, later ones both. */
+static bool is_known_configuration(const struct pm_configure *in)
+{
+	return in->size == PM_SIZE(pm_configure, trigger) ||
+	       (told.version > PM_NO_APPEND && in->size == sizeof(*in));
+}
+
 CALL(cuptiPmSamplingSetConfig, pm_configure)
 {
-	REFUSE_UNLESS(in->size == sizeof(*in) && is_ours(in->object) && in->config != NULL);
+	REFUSE_UNLESS(is_known_configuration(in) && is_ours(in->object) && in->config != NULL);
 	REFUSE_UNLESS(in->config[0] == 1 && in->buffer_bytes > 0);
 	told.interval = in->interval;
 	told.trigger = in->trigger;
+	told.configured_bytes = in->size;
 	return told.configure;
 }
 
