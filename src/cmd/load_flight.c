@@ -141,6 +141,20 @@ static int follow_records(const struct load_follow *follow, struct flightlog *lo
 	return ended < 0 ? err_set(err, -ended, "standard input: %s", strerror(-ended)) : 0;
 }
 
+/* The recorder's records, and what the daemon saw beside them, as files. */
+static int keep_window(const char *path, const struct flightlog *log, const struct sidecar *sidecar,
+		       struct err *err)
+{
+	_cleanup_free_ char *beside = NULL;
+	int error = flightlog_write(log, path, err);
+
+	if (error < 0 || sidecar == NULL)
+		return error;
+	if (asprintf(&beside, "%s" SIDECAR_SUFFIX, path) < 0)
+		return err_set(err, ENOMEM, "%s: out of memory", path);
+	return sidecar_write(sidecar, beside, err);
+}
+
 static int summarize_log(const struct load_follow *follow, struct flightlog *log,
 			 const struct sidecar *sidecar, const struct summarize_options *options,
 			 struct fingerprint *ret, struct err *err)
@@ -151,7 +165,7 @@ static int summarize_log(const struct load_follow *follow, struct flightlog *log
 	if (error < 0)
 		return error;
 	if (follow->keep != NULL)
-		error = flightlog_write(log, follow->keep, err);
+		error = keep_window(follow->keep, log, sidecar, err);
 	/* Of two forms of the same millions of records one is enough. */
 	flightlog_done(log);
 	if (error == 0)

@@ -4,11 +4,12 @@
 
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/timeline_ask.h"
+#include "cmd/timeline_files.h"
 #include "format/flightlog.h"
+#include "format/sidecar.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,6 +58,13 @@ static const struct option long_options[] = {
 };
 
 typedef VEC(struct flightlog) log_vec;
+typedef VEC(struct sidecar) sidecar_vec;
+
+/* What the picture is made of. */
+struct material {
+	log_vec logs;
+	sidecar_vec sides;
+};
 
 struct timeline_args {
 	const char *output;
@@ -110,95 +118,6 @@ static int parse_args(int argc, char **argv, struct timeline_args *a)
 		return cmd_usage_error("timeline",
 				       "expected the folder of a job or files (*.flight)");
 	return -1;
-}
-
-/* --- files --- */
-
-static bool is_folder(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
-static int path_cmp(const void *a, const void *b)
-{
-	return strverscmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool is_flight_name(const char *name)
-{
-	size_t len = strlen(name), suffix = strlen(FLIGHT_SUFFIX);
-
-	return name[0] != '.' && len > suffix && strcmp(name + len - suffix, FLIGHT_SUFFIX) == 0;
-}
-
-static int add_path(path_list *out, const char *folder, const char *name)
-{
-	char *path = NULL;
-
-	if (asprintf(&path, "%s%s%s", folder, folder[0] != '\0' ? "/" : "", name) < 0)
-		return -ENOMEM;
-	if (vec_push(out, path) < 0) {
-		free(path);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
-static int list_folder(const char *folder, path_list *out, struct err *err)
-{
-	DIR *dir = opendir(folder);
-	size_t before = out->cnt;
-	struct dirent *entry;
-	int ret = 0;
-
-	if (dir == NULL)
-		return err_set(err, errno, "%s: cannot open: %s", folder, strerror(errno));
-	while (ret == 0 && (entry = readdir(dir)) != NULL) {
-		if (is_flight_name(entry->d_name))
-			ret = add_path(out, folder, entry->d_name);
-	}
-	(void)closedir(dir);
-	if (out->cnt > before)
-		qsort(out->data + before, out->cnt - before, sizeof(*out->data), path_cmp);
-	return ret;
-}
-
-/* The folder of a job has them in flight/, unless the folder is that one itself. */
-static int add_folder(const char *folder, path_list *out, struct err *err)
-{
-	_cleanup_free_ char *inner = NULL;
-	size_t before = out->cnt;
-	struct err why = { "" };
-	int ret;
-
-	if (asprintf(&inner, "%s/flight", folder) < 0)
-		return -ENOMEM;
-	if (ask_flight(folder, &why) < 0)
-		(void)fprintf(stderr,
-			      "perftracker: the job was not asked for newer records (%s); "
-			      "going on with the files that are there\n",
-			      why.text);
-	ret = list_folder(is_folder(inner) ? inner : folder, out, err);
-	if (ret < 0 || out->cnt > before)
-		return ret;
-	return err_set(
-		err, ENOENT,
-		"%s: no flight recorders (flight/rank*.flight) there. 'perftracker run --out "
-		"%s' saves one for each training process when that ends; of a job that runs, "
-		"name the folder that it was started with",
-		folder, folder);
-}
-
-static int expand(char *const *paths, int cnt, path_list *out, struct err *err)
-{
-	int ret = 0;
-
-	for (int i = 0; i < cnt && ret == 0; i++)
-		ret = is_folder(paths[i]) ? add_folder(paths[i], out, err)
-					  : add_path(out, "", paths[i]);
-	return ret;
 }
 
 /* --- logs --- */
@@ -265,6 +184,76 @@ static int load_logs(const path_list *paths, const rankset_vec *ranks, log_vec *
 			paths->cnt, paths->cnt == 1 ? "" : "s",
 			ranks->cnt > 0 ? " of these ranks" : "");
 	qsort(logs->data, logs->cnt, sizeof(*logs->data), by_rank);
+	return 0;
+}
+
+/* --- sidecars --- */
+
+static int64_t last_time(const record_vec *records)
+{
+	return records->cnt > 0 ? records->data[records->cnt - 1].time_ns : 0;
+}
+
+/* The wall clock at the last record of all. */
+static int64_t newest_wall_ns(const log_vec *logs)
+{
+	int64_t newest_ns = 0;
+
+	vec_foreach(log, logs) {
+		int64_t last_ns = MAX(last_time(&log->marks), last_time(&log->samples));
+
+		vec_foreach(lane, &log->lanes) {
+			last_ns = MAX(last_ns, last_time(&lane->records));
+			last_ns = MAX(last_ns, last_time(&lane->window));
+		}
+		newest_ns = MAX(newest_ns, last_ns + (log->wall_ns - log->mono_ns));
+	}
+	return newest_ns;
+}
+
+/*
+ * By its header alone: a job has many windows, of which a picture shows a few. What can't be
+ * read is looked at all the same, so that it is told.
+ */
+static bool is_shown(const char *path, const struct timeline_args *a, int64_t newest_ns)
+{
+	struct sidecar_header header = { 0 };
+	const size_t len = offsetof(struct sidecar_header, sections);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	double end_ns;
+	bool whole;
+
+	if (fd < 0)
+		return true;
+	whole = pread(fd, &header, len, 0) == (ssize_t)len && header.magic == SIDECAR_MAGIC;
+	(void)close(fd);
+	end_ns = (double)header.wall_ns - (double)header.mono_ns + (double)header.end_ns;
+	return !whole ||
+	       (is_wanted(&a->ranks, header.rank) &&
+		(a->last_s <= 0 || end_ns > (double)newest_ns - a->last_s * NSEC_PER_SEC));
+}
+
+/* One that can't be used does not stop the others. */
+static int load_sides(const path_list *paths, const struct timeline_args *a,
+		      struct material *material)
+{
+	int64_t newest_ns = newest_wall_ns(&material->logs);
+
+	for (size_t i = 0; i < paths->cnt; i++) {
+		struct err err = { "" };
+		struct sidecar side;
+
+		if (!is_shown(paths->data[i], a, newest_ns))
+			continue;
+		if (sidecar_read(paths->data[i], &side, &err) < 0) {
+			(void)fprintf(stderr, "perftracker: left out: %s\n", err.text);
+			continue;
+		}
+		if (vec_push(&material->sides, side) < 0) {
+			sidecar_done(&side);
+			return -ENOMEM;
+		}
+	}
 	return 0;
 }
 
@@ -371,15 +360,19 @@ static char *output_path(const struct timeline_args *a, const char *first)
 	if (a->output != NULL)
 		len = asprintf(&path, "%s", a->output);
 	else
-		len = asprintf(&path, "%s%stimeline.json", is_folder(first) ? first : "",
-			       is_folder(first) ? "/" : "");
+		len = asprintf(&path, "%s%stimeline.json", timeline_is_folder(first) ? first : "",
+			       timeline_is_folder(first) ? "/" : "");
 	return len < 0 ? NULL : path;
 }
 
-static int make_timeline(const struct timeline_args *a, const log_vec *logs, const char *path)
+static int make_timeline(const struct timeline_args *a, const struct material *material,
+			 const char *path)
 {
+	const log_vec *logs = &material->logs;
 	struct timeline_options options = { .last_ns = (int64_t)(a->last_s * NSEC_PER_SEC),
-					    .wall_only = a->wall_only };
+					    .wall_only = a->wall_only,
+					    .sides = material->sides.data,
+					    .side_cnt = material->sides.cnt };
 	_cleanup_free_ struct timeline_rank *ranks = calloc(logs->cnt + 1, sizeof(*ranks));
 	int ret =
 		ranks != NULL && path != NULL ? write_trace(path, logs, &options, ranks) : -ENOMEM;
@@ -393,27 +386,44 @@ static int make_timeline(const struct timeline_args *a, const log_vec *logs, con
 	return EXIT_DONE;
 }
 
+/* Reads all that words[cnt] name. Returns 0 or -errno with a line in err. */
+static int load(const struct timeline_args *a, char *const *words, int cnt, struct material *ret,
+		struct err *err)
+{
+	path_list flights = { 0 }, sidecars = { 0 };
+	int error = timeline_find_flights(words, cnt, &flights, err);
+
+	if (error == 0)
+		error = load_logs(&flights, &a->ranks, &ret->logs, err);
+	if (error == 0)
+		error = timeline_find_sidecars(words, cnt, &flights, &sidecars);
+	if (error == 0)
+		error = load_sides(&sidecars, a, ret);
+	path_list_done(&flights);
+	path_list_done(&sidecars);
+	return error;
+}
+
 int cmd_timeline(int argc, char **argv)
 {
 	struct timeline_args a = { .last_s = 10 };
 	int status = parse_args(argc, argv, &a);
-	path_list paths = { 0 };
-	log_vec logs = { 0 };
+	struct material material = { 0 };
 	struct err err = { "" };
 
 	if (status < 0) {
 		_cleanup_free_ char *path = output_path(&a, argv[optind]);
-		int ret = expand(argv + optind, argc - optind, &paths, &err);
+		int ret = load(&a, argv + optind, argc - optind, &material, &err);
 
 		if (ret == 0)
-			ret = load_logs(&paths, &a.ranks, &logs, &err);
-		if (ret == 0)
-			status = make_timeline(&a, &logs, path);
+			status = make_timeline(&a, &material, path);
 		else
 			status = cmd_fail("%s", err.text[0] != '\0' ? err.text : strerror(-ret));
 	}
-	logs_done(&logs);
-	path_list_done(&paths);
+	logs_done(&material.logs);
+	vec_foreach(side, &material.sides)
+		sidecar_done(side);
+	vec_done(&material.sides);
 	vec_done(&a.ranks);
 	return status;
 }

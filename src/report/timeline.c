@@ -2,6 +2,7 @@
 #include "report/timeline.h"
 
 #include "base/str.h"
+#include "report/timeline_curve.h"
 #include "report/timeline_parts.h"
 
 #include <errno.h>
@@ -320,8 +321,9 @@ static void put_about(struct writer *w, const struct rank_view *views, size_t cn
 		      "\"zero_wall_ns\":\"%" PRId64
 		      "\",\"python\":\"sampled: a slice is as long as "
 		      "samples in a row agree\",\"gpu_sampled\":\"one call in many: a slice begins "
-		      "with the call and is as long as the GPU took\",\"ranks\":[",
-		      wall_ns);
+		      "with the call and is as long as the GPU took\",\"curves\":\"dense samples "
+		      "become a point in %d ms: mean, min, max\",\"ranks\":[",
+		      wall_ns, (int)(TIMELINE_POINT_NS / NSEC_PER_MSEC));
 	for (size_t i = 0; i < cnt; i++) {
 		(void)fputs(i > 0 ? ",\n" : "\n", w->out);
 		put_about_rank(w, &views[i]);
@@ -329,13 +331,16 @@ static void put_about(struct writer *w, const struct rank_view *views, size_t cn
 	(void)fputs("]}}\n", w->out);
 }
 
-static int put_all(struct writer *w, struct rank_view *views, size_t cnt)
+static int put_all(struct writer *w, struct rank_view *views, size_t cnt,
+		   const struct timeline_options *options)
 {
 	int ret = 0;
 
 	(void)fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[", w->out);
 	for (size_t i = 0; i < cnt && ret == 0 && ferror(w->out) == 0; i++)
 		ret = put_rank(w, &views[i], (uint32_t)i + 1);
+	if (ret == 0)
+		ret = timeline_hardware(w, views, cnt, options);
 	if (ret == 0)
 		put_about(w, views, cnt);
 	return ret == 0 && (fflush(w->out) != 0 || ferror(w->out) != 0) ? -EIO : ret;
@@ -388,7 +393,7 @@ int timeline_write(const struct flightlog *logs, size_t cnt, const struct timeli
 		ret = timeline_take_turns(views, cnt, (uint32_t)instance_cnt);
 	}
 	if (ret == 0)
-		ret = put_all(&writer, views, cnt);
+		ret = put_all(&writer, views, cnt, options);
 	views_free(views, cnt);
 	return ret;
 }

@@ -4,13 +4,16 @@
  * event format, which ui.perfetto.dev and the developer tools of Chrome open. A process for
  * each rank; in it iterations, collectives, Python as it was sampled, operators,
  * and curves of what the kernel said of the training thread. Arrows join what is
- * one collective on all its members, from the first that came to the last.
+ * one collective on all its members, from the first that came to the last, and lead from
+ * calls to what they launched on a GPU. A process for each host shows its hardware where a
+ * window sampled it.
  * Source: "Trace Event Format" (Google, 2016).
  */
 #pragma once
 
 #include "base/err.h"
 #include "format/flightlog.h"
+#include "format/sidecar.h"
 #include "report/align.h"
 
 #include <stdio.h>
@@ -18,6 +21,9 @@
 struct timeline_options {
 	int64_t last_ns; /* before the last record of all ranks; 0: everything */
 	bool wall_only;	 /* believe the wall clocks, don't align by collectives */
+	const struct sidecar
+		*sides; /* of windows; those of other hosts than the logs' are left out */
+	size_t side_cnt;
 };
 
 /* What became of one log. */
@@ -32,7 +38,7 @@ struct timeline_rank {
  * Writes the trace of logs[cnt], in this order, to out; the first is the one whose
  * clock counts. ret_ranks[cnt] says what became of each. Names may be anything; the
  * same logs give the same bytes. Returns 0, -ENOMEM, or -EIO when out takes no more.
- * Memory: that of the collectives of all and of the slices of one track.
+ * Memory: that of the collectives of all, of one rank's GPUs and of the slices of one track.
  */
 _must_check_ int timeline_write(const struct flightlog *logs, size_t cnt,
 				const struct timeline_options *options, FILE *out,

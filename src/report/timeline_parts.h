@@ -54,6 +54,10 @@ void timeline_gpu_done(struct rank_view *view);
 /* Draws arrows from calls to the first of what each launched, behind all slices of both. */
 void timeline_gpu_arrows(struct place *to);
 
+/* Draws what sidecars tell, behind all ranks. Returns 0 or -ENOMEM. */
+_must_check_ int timeline_hardware(struct writer *w, const struct rank_view *views, size_t cnt,
+				   const struct timeline_options *options);
+
 /* records[cnt]: what begins with a collective's name or a FLIGHT_NETWORK, and what is behind it. */
 struct comm timeline_read_comm(const struct ring_record *records, size_t cnt);
 

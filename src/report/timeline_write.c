@@ -74,6 +74,12 @@ void writer_begin(struct place *to, char phase, uint32_t tid, int64_t time_ns)
 	put_us(w, "ts", time_ns + to->view->result->clock.offset_ns - w->zero_ns);
 }
 
+void writer_slice(struct place *to, uint32_t tid, int64_t start_ns, int64_t end_ns)
+{
+	writer_begin(to, 'X', tid, start_ns);
+	put_us(to->writer, "dur", end_ns - start_ns);
+}
+
 /* --- names and arguments --- */
 
 static const char *const categories[] = {
@@ -255,12 +261,10 @@ static void put_args(struct place *to, const struct slice *slice)
 
 static void put_slice(struct place *to, const struct slice *slice, uint32_t tid)
 {
-	int64_t start_ns = MAX(slice->start_ns, to->view->from_ns);
 	struct writer *w = to->writer;
 	char buf[160];
 
-	writer_begin(to, 'X', tid, start_ns);
-	put_us(w, "dur", slice->end_ns - start_ns);
+	writer_slice(to, tid, MAX(slice->start_ns, to->view->from_ns), slice->end_ns);
 	(void)fprintf(w->out, ",\"cat\":\"%s\",\"name\":", categories[slice->kind]);
 	writer_text(w, name_of(to->view->log, slice, buf, sizeof(buf)));
 	put_args(to, slice);

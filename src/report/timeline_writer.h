@@ -39,5 +39,8 @@ void writer_string(struct writer *w, bool *first, const char *key, const char *t
 /* The beginning of an event at time_ns of the rank's clock; the caller goes on after ts. */
 void writer_begin(struct place *to, char phase, uint32_t tid, int64_t time_ns);
 
+/* The same of a slice that is not empty; the caller goes on after dur. */
+void writer_slice(struct place *to, uint32_t tid, int64_t start_ns, int64_t end_ns);
+
 /* The curves: what the kernel counted of the training thread, as rates. */
 void timeline_counters(struct place *to);

@@ -2,7 +2,8 @@
 """`perftracker timeline` on the recorders of two ranks, and the rules of the trace format.
 
 The rules (assert_valid) are those of viewers: slices of a thread nest, arrows are complete
-and go forward in time, every thread and process has a name.
+and go forward in time, every thread and process has a name, curves are numbers in the order
+of time.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("PERFTRACKER_BUILD") or ROOT / "build")
 PROGRAM = BUILD / "src" / "cmd" / "perftracker"
 SAMPLES = BUILD / "src" / "report" / "timeline_test"
+HARDWARE = BUILD / "src" / "report" / "timeline_hardware_test"
 
 Event = dict[str, Any]
 
@@ -47,13 +49,20 @@ def assert_nested(test: unittest.TestCase, slices: list[Event]) -> None:
 
 
 def assert_arrows(test: unittest.TestCase, events: list[Event]) -> None:
-    """One start, one finish, steps between; each point on the slice of a collective."""
-    slices = {(e["tid"], e["ts"]) for e in events if e["ph"] == "X" and e["cat"] == "collective"}
+    """One start, one finish, steps between; each point on a slice that has an inside."""
+    kinds = {"collective": ("collective",), "launch": ("gpu",)}
+    slices = collections.defaultdict(set)
+    for event in events:
+        if event["ph"] == "X" and event["dur"] > 0:
+            slices[event["pid"], event["tid"], event["ts"]].add(event["cat"])
     arrows = collections.defaultdict(list)
     for event in events:
         if event["ph"] in "stf":
-            arrows[event["id"]].append(event)
-            test.assertIn((event["tid"], event["ts"]), slices)
+            arrows[event["cat"], event["name"], event["id"]].append(event)
+            test.assertLess(event["id"], 2**53)
+            on = slices[event["pid"], event["tid"], event["ts"]]
+            test.assertTrue(on & set(kinds[event["cat"]]), event)
+            test.assertEqual(event.get("bp"), None if event["ph"] == "s" else "e")
     for points in arrows.values():
         by_phase = {phase: [p["ts"] for p in points if p["ph"] == phase] for phase in "stf"}
         test.assertEqual((len(by_phase["s"]), len(by_phase["f"])), (1, 1))
@@ -63,16 +72,36 @@ def assert_arrows(test: unittest.TestCase, events: list[Event]) -> None:
         test.assertLessEqual(by_phase["s"][0], by_phase["f"][0])
 
 
+def assert_curves(test: unittest.TestCase, events: list[Event]) -> None:
+    """Numbers, in the order of time; one that is a point for many samples lies between these."""
+    before: dict[tuple[int, str], float] = {}
+    for event in events:
+        if event["ph"] != "C":
+            continue
+        curve = event["pid"], event["name"]
+        test.assertLess(before.get(curve, -1), event["ts"], event)
+        before[curve] = event["ts"]
+        values = event["args"]
+        test.assertTrue(values)
+        for value in values.values():
+            test.assertIsInstance(value, (int, float))
+        if "max" in values:
+            test.assertLessEqual(values["min"], values["mean"] + 1e-3)
+            test.assertLessEqual(values["mean"], values["max"] + 1e-3)
+
+
 def assert_valid(test: unittest.TestCase, trace: dict[str, Any]) -> None:
     events = trace["traceEvents"]
     named = {(e["pid"], e["tid"]) for e in events if e["name"] in ("thread_name", "process_name")}
     threads = collections.defaultdict(list)
     for event in events:
-        test.assertIn(event["ph"], "XCMstf")
+        test.assertIn(event["ph"], "XCMstfi")
         test.assertIsInstance(event["name"], str)
         if event["ph"] != "M":
             test.assertGreaterEqual(event["ts"], 0)
             test.assertIn((event["pid"], 0), named)
+        if event["ph"] == "i":
+            test.assertIn(event["s"], ("g", "p", "t"))
         if event["ph"] == "X":
             test.assertIn((event["pid"], event["tid"]), named)
             threads[event["tid"]].append(event)
@@ -80,6 +109,7 @@ def assert_valid(test: unittest.TestCase, trace: dict[str, Any]) -> None:
         test.assertEqual(len({e["pid"] for e in slices}), 1, tid)
         assert_nested(test, slices)
     assert_arrows(test, events)
+    assert_curves(test, events)
 
 
 class Timeline(unittest.TestCase):
@@ -155,6 +185,43 @@ class Timeline(unittest.TestCase):
         slices = [e for e in self.trace("--last", "0.1", self.out)["traceEvents"] if "dur" in e]
         self.assertTrue(slices)
         self.assertLessEqual(max(e["ts"] + e["dur"] for e in slices), 100_000)
+
+    def keep_sidecar(self, path: pathlib.Path) -> None:
+        if not os.access(HARDWARE, os.X_OK):
+            self.skipTest(f"{HARDWARE} is not built")
+        path.parent.mkdir(exist_ok=True)
+        subprocess.run([HARDWARE, "--write", path], check=True)
+
+    def hardware(self, *words: str | pathlib.Path) -> list[Event]:
+        """Curves and moments of GPUs; of each window is told when it was."""
+        events = self.trace(*words)["traceEvents"]
+        found = [e for e in events if e["ph"] in "Ci" and e["name"].startswith("GPU 0:")]
+        windows = [e for e in events if e["name"] == "hardware was sampled"]
+        self.assertEqual(bool(found), bool(windows))
+        return found
+
+    def test_hardware_of_kept_traces_is_drawn(self) -> None:
+        everything = ("--last", "0")
+        self.assertEqual(self.hardware(*everything, self.out), [])
+        self.keep_sidecar(self.out / "traces" / "0-1.flight.sidecar")
+        found = self.hardware(*everything, self.out)
+        self.assertIn("GPU 0: fault 79", {e["name"] for e in found})
+        self.assertEqual(sum(e["ph"] == "C" for e in found), 200)
+        self.assertEqual(self.hardware(*everything, "--ranks", "1", self.out), [])
+
+    def test_hardware_beside_a_recorder_is_drawn(self) -> None:
+        self.keep_sidecar(self.flight / "rank0.flight.sidecar")
+        files = sorted(self.flight.glob("*.flight"))
+        self.assertTrue(self.hardware("--last", "0", *files))
+        self.assertTrue(self.hardware("--last", "0", self.out))
+
+    def test_a_broken_sidecar_does_not_stop_the_others(self) -> None:
+        self.keep_sidecar(self.out / "traces" / "0-1.flight.sidecar")
+        (self.out / "traces" / "1-1.flight.sidecar").write_bytes(b"not one of ours")
+        done = self.call("--last", "0", "-o", "-", self.out)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("left out: ", done.stderr)
+        self.assertIn("GPU 0: fault 79", done.stdout)
 
     def test_a_broken_file_does_not_stop_the_others(self) -> None:
         (self.flight / "rank2.flight").write_bytes(b"not one of ours")
