@@ -3,13 +3,15 @@
  * The driver's names that a whole job calls, and what the doubles of its libraries order
  * (gpu_double.h), on top of libcuda.c, with which it is one library: launches, events and graphs on
  * streams that work in real time. A queue is the number of its stream, a kernel a struct
- * double_function. A capture takes what its own queue gets.
+ * double_function. A capture takes what its own queue gets. DOUBLE_LAUNCH_NS: how long a launch
+ * keeps its thread busy, as a real driver would.
  */
 #include "double.h"
 #include "gpu_double.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define EXPORT DOUBLE_EXPORT
 #define QUEUES 64
@@ -50,8 +52,8 @@ EXPORT int cuEventElapsedTime(float *ret_ms, const void *from, const void *to);
 static struct {
 	struct graph *captures[QUEUES]; /* by queue; by the threads that fill them */
 	_Atomic int capturing;
-	_Atomic int64_t records;
-} gpu;
+	_Atomic int64_t records, launch_ns; /* the latter -1: not asked for yet */
+} gpu = { .launch_ns = -1 };
 
 static const char gemm_name[] = "_Z23sm90_xmma_gemm_bf16bf16v";
 
@@ -115,6 +117,25 @@ int cuFuncGetName(const char **ret, const void *kernel)
 	return 0;
 }
 
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+static void be_busy(void)
+{
+	const char *text = gpu.launch_ns < 0 ? getenv("DOUBLE_LAUNCH_NS") : NULL;
+	int64_t begin_ns = now_ns();
+
+	if (gpu.launch_ns < 0)
+		gpu.launch_ns = text != NULL ? atoll(text) : 0;
+	while (now_ns() - begin_ns < gpu.launch_ns)
+		;
+}
+
 int cuLaunchKernel(const void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
 		   unsigned by, unsigned bz, unsigned shared, void *queue, void **parameters,
 		   void **extra)
@@ -126,6 +147,7 @@ int cuLaunchKernel(const void *kernel, unsigned gx, unsigned gy, unsigned gz, un
 	(void)extra;
 	if (gx * gy * gz == 0 || bx * by * bz > 1024)
 		return 1;
+	be_busy();
 	put(queue, &(struct double_node){ .name = function->name, .ns = function->ns });
 	return 0;
 }
