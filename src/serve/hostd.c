@@ -5,6 +5,7 @@
 #include "serve/audit.h"
 #include "serve/hostd_parts.h"
 #include "serve/record.h"
+#include "serve/whereabouts.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -552,6 +553,7 @@ static void drain_tick(uv_timer_t *timer)
 		tell_audited(*client);
 		hostd_publish_state(*client);
 	}
+	whereabouts_tell(hostd);
 }
 
 static int bind_socket(const char *path, struct err *err)

@@ -56,6 +56,7 @@ struct hostd {
 	bool sampling;		   /* a window is open on this host */
 	bool suspended;		   /* the detectors are, for our own doing */
 	bool closing;
+	size_t blocked_cnt; /* workers that were when it was last told where all stand */
 	int64_t drained_ns;
 	int open_handles;
 	uint64_t refused; /* datagrams and connections that made no sense */

@@ -50,8 +50,9 @@ struct profile {
 struct hub {
 	struct bus *bus;
 	const struct run_options *options;
-	struct bus_sub *subs[4];
+	struct bus_sub *subs[5];
 	VEC(struct wire_state) workers; /* the gone ones stay until their rank is back */
+	VEC(struct wire_where) wheres;	/* of the latest standstill, by worker */
 	VEC(uint64_t) askers;		/* clients of hostd that await a report */
 	struct jobwatch watch;
 	struct audit audit;
@@ -145,6 +146,23 @@ static void take_state(void *arg, const struct bus_message *message)
 		*known = *state;
 	else if (hub->workers.cnt < WORKER_MAX)
 		(void)vec_push(&hub->workers, *state); /* out of memory: told again in 100 ms */
+}
+
+static void take_where(void *arg, const struct bus_message *message)
+{
+	struct hub *hub = arg;
+	const struct wire_where *where = message->data;
+
+	if (message->len != sizeof(*where))
+		return;
+	vec_foreach(known, &hub->wheres) {
+		if (known->worker == where->worker) {
+			*known = *where;
+			return;
+		}
+	}
+	if (hub->wheres.cnt < WORKER_MAX)
+		(void)!vec_push(&hub->wheres, *where); /* out of memory: that is not told */
 }
 
 /* Profiles */
@@ -429,8 +447,13 @@ static void watch_profile(struct hub *hub, int64_t now_ns)
 static void report_blocked(struct hub *hub, int64_t now_ns)
 {
 	struct report report;
+	const struct verdict_standstill facts = { .states = hub->workers.data,
+						  .cnt = hub->workers.cnt,
+						  .wheres = hub->wheres.data,
+						  .where_cnt = hub->wheres.cnt,
+						  .now_ns = now_ns };
 
-	if (verdict_blocked(hub->workers.data, hub->workers.cnt, now_ns, &report) < 0) {
+	if (verdict_blocked(&facts, &report) < 0) {
 		log_line(LOG_ERROR, "event=report-not-made why=\"out of memory\"");
 		return;
 	}
@@ -603,6 +626,8 @@ int hub_open(struct bus *bus, const struct run_options *options, struct hub **re
 		r = bus_sub(bus, SUBJECT_ASK, take_ask, hub, &hub->subs[2]);
 	if (r == 0)
 		r = bus_sub(bus, SUBJECT_AUDITED, take_audited, hub, &hub->subs[3]);
+	if (r == 0)
+		r = bus_sub(bus, SUBJECT_WHERE, take_where, hub, &hub->subs[4]);
 	if (r < 0) {
 		(void)hub_close(hub);
 		return r;
@@ -618,6 +643,7 @@ struct hub *hub_close(struct hub *hub)
 	for (size_t i = 0; i < ARRAY_SIZE(hub->subs); i++)
 		hub->subs[i] = bus_unsub(hub->bus, hub->subs[i]);
 	vec_done(&hub->workers);
+	vec_done(&hub->wheres);
 	vec_done(&hub->askers);
 	vec_done(&hub->profile.answers);
 	audit_done(&hub->audit);

@@ -283,7 +283,11 @@ static struct report blocked(const struct wire_state *states, size_t cnt)
 {
 	struct report report;
 
-	assert_int_equal(verdict_blocked(states, cnt, NOW, &report), 0);
+	assert_int_equal(
+		verdict_blocked(
+			&(struct verdict_standstill){ .states = states, .cnt = cnt, .now_ns = NOW },
+			&report),
+		0);
 	return report;
 }
 

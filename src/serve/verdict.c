@@ -3,6 +3,7 @@
 
 #include "format/block.h"
 #include "format/rankset.h"
+#include "serve/missing.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,6 +19,9 @@ enum standing {
 	STANDING_KERNEL, /* uninterruptible: disk, network file system, driver */
 	STANDING_LOADER,
 	STANDING_BEHIND,
+	/* At the same mark as the others, but: */
+	STANDING_MISSING,   /* in a collective before theirs */
+	STANDING_ELSEWHERE, /* in another function, while they wait in one */
 	STANDING_CNT
 };
 
@@ -54,6 +58,22 @@ static const struct {
 			      "perftracker timeline, with the folder of this report, shows the Python "
 			      "stacks of all ranks until now.",
 			      CONFIDENCE_MEDIUM },
+	[STANDING_MISSING] = { "PT-901", "blocked",
+			       "The job stands still: a worker has not entered a collective in "
+			       "which others wait",
+			       "on its way to a collective",
+			       "The other ranks are in the collective and wait for this one. See "
+			       "where it stands: perftracker timeline, with the folder of this "
+			       "report, shows the Python stacks of all ranks until now.",
+			       CONFIDENCE_MEDIUM },
+	[STANDING_ELSEWHERE] = { "PT-901", "blocked",
+				 "The job stands still: a worker is elsewhere than the others, which "
+				 "wait",
+				 "elsewhere than the others",
+				 "The other ranks wait in one place and this one is not there: see "
+				 "why it doesn't come. perftracker timeline, with the folder of "
+				 "this report, shows the Python stacks of all ranks until now.",
+				 CONFIDENCE_MEDIUM },
 };
 
 static uint64_t mark_order(uint32_t mark)
@@ -102,17 +122,94 @@ static bool is_gone(const struct wire_state *state)
 	return state->process == 'X' || state->process == 'Z' || state->phase == PHASE_GONE;
 }
 
-/* Which of the accused reasons fits; STANDING_CNT: none. ahead: progress of the majority. */
-static enum standing judge(const struct wire_state *state, uint64_t ahead, bool behind_known)
+struct blocked {
+	const struct wire_state *states;
+	const struct wire_where **wheres; /* by state; NULL: unknown */
+	size_t cnt;
+	int64_t now_ns;
+	uint64_t front; /* progress of the majority */
+	bool behind_known;
+	struct missing missing; /* when marks don't tell who is behind */
+	bool missing_known;
+	const char
+		*crowd; /* when collectives don't, either: where the others stand; NULL: unknown */
+	struct arena *arena;
+};
+
+/* What a worker entered last of the group in which one is missing; NULL: unknown. */
+static const struct wire_entered *entered_last(const struct blocked *b, size_t i)
 {
+	return b->missing_known ? missing_entered(&b->missing, b->wheres[i]) : NULL;
+}
+
+static bool is_missing(const struct blocked *b, size_t i)
+{
+	const struct wire_entered *entered = entered_last(b, i);
+
+	return entered != NULL && entered->number < b->missing.front->number;
+}
+
+/* The innermost function of a stack, and behind it what that waits in. */
+static const char *innermost(const char *stack)
+{
+	const char *last = strrchr(stack, '\n');
+
+	if (last == NULL || last[1] != '<')
+		return last != NULL ? last + 1 : stack;
+	while (last > stack && last[-1] != '\n')
+		last--;
+	return last;
+}
+
+static bool same_function(const char *a, const char *b)
+{
+	size_t len = strcspn(a, "\n");
+
+	return len == strcspn(b, "\n") && memcmp(a, b, len) == 0;
+}
+
+/* Who is in a collective waits for others, whichever it is. */
+static bool is_elsewhere(const struct blocked *b, size_t i)
+{
+	static const char collectives[] = "torch/distributed/";
+	const char *at = b->wheres[i] != NULL ? innermost(b->wheres[i]->stack) : "";
+
+	return b->crowd != NULL && *at != '\0' && !same_function(at, b->crowd) &&
+	       strncmp(at, collectives, strlen(collectives)) != 0;
+}
+
+/* The function that most stand in, waiting for something; NULL: there is none. */
+static const char *find_crowd(const struct blocked *b)
+{
+	for (size_t i = 0; i < b->cnt; i++) {
+		const char *at = b->wheres[i] != NULL ? innermost(b->wheres[i]->stack) : "";
+		size_t cnt = 0;
+
+		for (size_t j = 0; j < b->cnt && strchr(at, '\n') != NULL; j++)
+			cnt += b->wheres[j] != NULL &&
+			       same_function(innermost(b->wheres[j]->stack), at);
+		if (2 * cnt > b->cnt)
+			return at;
+	}
+	return NULL;
+}
+
+/* Which of the accused reasons fits; STANDING_CNT: none. */
+static enum standing judge(const struct blocked *b, size_t i)
+{
+	const struct wire_state *state = &b->states[i];
+	bool behind = b->behind_known && progress(state) < b->front;
+
 	if (is_gone(state))
 		return STANDING_GONE;
 	if (is_stopped(state))
 		return STANDING_STOPPED;
-	if (!behind_known || progress(state) >= ahead)
+	if (!behind && !is_missing(b, i) && !is_elsewhere(b, i))
 		return STANDING_CNT;
 	if (state->process == 'D')
 		return STANDING_KERNEL;
+	if (!behind)
+		return is_missing(b, i) ? STANDING_MISSING : STANDING_ELSEWHERE;
 	return state->last_mark == MARK_DATALOADER ? STANDING_LOADER : STANDING_BEHIND;
 }
 
@@ -143,20 +240,39 @@ bool verdict_is_ending(const struct wire_state *states, size_t cnt)
 	return false;
 }
 
-static const char *evidence_line(struct arena *arena, const struct wire_state *state,
-				 int64_t now_ns)
+static void append_where(struct str *line, const struct blocked *b, size_t i)
 {
-	const char *how = "";
+	const struct wire_entered *entered = entered_last(b, i);
+	const char *at = b->wheres[i] != NULL ? innermost(b->wheres[i]->stack) : "";
 
+	if (*at != '\0')
+		str_append(line, ", in ");
+	for (; *at != '\0'; at++)
+		str_append_len(line, *at == '\n' ? " " : at, 1);
+	if (entered != NULL)
+		str_printf(line, "; of group %s it entered %s number %" PRId64 " last",
+			   entered->group, entered->name, entered->number);
+}
+
+static const char *evidence_line(const struct blocked *b, size_t i)
+{
+	const struct wire_state *state = &b->states[i];
+	struct str line = { 0 };
+	const char *copy;
+
+	str_printf(&line, "rank %d (pid %u): %s of step %" PRIu64 " since %.1f s", state->rank,
+		   state->pid, place(state), state->step,
+		   (double)(b->now_ns - state->last_ns) / NSEC_PER_SEC);
 	if (is_gone(state))
-		how = state->bye ? ", ended its program" : ", ended without saying so";
+		str_append(&line, state->bye ? ", ended its program" : ", ended without saying so");
 	else if (is_stopped(state))
-		how = ", stopped (state T)";
+		str_append(&line, ", stopped (state T)");
 	else if (state->process == 'D')
-		how = ", waits in the kernel (state D)";
-	return arena_printf(arena, "rank %d (pid %u): %s of step %" PRIu64 " since %.1f s%s",
-			    state->rank, state->pid, place(state), state->step,
-			    (double)(now_ns - state->last_ns) / NSEC_PER_SEC, how);
+		str_append(&line, ", waits in the kernel (state D)");
+	append_where(&line, b, i);
+	copy = str_error(&line) == 0 ? arena_strdup(b->arena, str_borrow(&line)) : NULL;
+	str_done(&line);
+	return copy;
 }
 
 static int by_int(const void *a, const void *b)
@@ -164,14 +280,47 @@ static int by_int(const void *a, const void *b)
 	return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
 }
 
-struct blocked {
-	const struct wire_state *states;
-	size_t cnt;
-	int64_t now_ns;
-	uint64_t front;
-	bool behind_known;
-	struct arena *arena;
-};
+/* The functions of a stack, without what the innermost waits in. Returns 0 or -ENOMEM. */
+static int split_stack(struct arena *arena, const char *stack, struct finding *ret)
+{
+	char *at = arena_strdup(arena, stack), *next;
+	const char **frames = arena_calloc(arena, strlen(stack) + 1, sizeof(*frames));
+
+	if (at == NULL || frames == NULL)
+		return -ENOMEM;
+	ret->stack = frames;
+	for (; at != NULL && *at != '<'; at = next) {
+		next = strchr(at, '\n');
+		if (next != NULL)
+			*next++ = '\0';
+		frames[ret->stack_cnt++] = at;
+	}
+	return 0;
+}
+
+/* Names the function where a worker stands, unless another one accused stands elsewhere. */
+static int name_function(const struct blocked *b, enum standing standing, size_t first,
+			 struct finding *ret)
+{
+	const struct wire_where *where = b->wheres[first];
+	int error;
+
+	if (standing == STANDING_GONE || standing == STANDING_STOPPED || where == NULL ||
+	    where->stack[0] == '\0' || where->stack[0] == '<')
+		return 0;
+	for (size_t i = first + 1; i < b->cnt; i++) {
+		if (judge(b, i) == standing &&
+		    (b->wheres[i] == NULL ||
+		     !same_function(innermost(b->wheres[i]->stack), innermost(where->stack))))
+			return 0;
+	}
+	error = split_stack(b->arena, where->stack, ret);
+	if (error == 0) {
+		ret->name = ret->stack[ret->stack_cnt - 1];
+		ret->class = CLASS_HOST;
+	}
+	return error;
+}
 
 static int fill_finding(const struct blocked *b, enum standing standing, struct finding *ret)
 {
@@ -196,7 +345,7 @@ static int fill_finding(const struct blocked *b, enum standing standing, struct 
 				 .gain_pct = 100 };
 	for (size_t i = 0; i < b->cnt; i++) {
 		const struct wire_state *state = &b->states[i];
-		enum standing own = judge(state, b->front, b->behind_known);
+		enum standing own = judge(b, i);
 
 		if (own == STANDING_CNT) {
 			victims[ret->victim_cnt++] = state->rank;
@@ -204,17 +353,19 @@ static int fill_finding(const struct blocked *b, enum standing standing, struct 
 		}
 		if (own != standing)
 			continue;
+		if (ret->rank_cnt == 0 && name_function(b, standing, i, ret) < 0)
+			return -ENOMEM;
 		ranks[ret->rank_cnt++] = state->rank;
 		since_ns = MAX(since_ns, b->now_ns - state->last_ns);
-		evidence[ret->evidence_cnt] = evidence_line(b->arena, state, b->now_ns);
+		evidence[ret->evidence_cnt] = evidence_line(b, i);
 		if (evidence[ret->evidence_cnt++] == NULL)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < b->cnt; i++) {
 		/* One victim says where the others wait. */
-		if (judge(&b->states[i], b->front, b->behind_known) != STANDING_CNT)
+		if (judge(b, i) != STANDING_CNT)
 			continue;
-		evidence[ret->evidence_cnt] = evidence_line(b->arena, &b->states[i], b->now_ns);
+		evidence[ret->evidence_cnt] = evidence_line(b, i);
 		if (evidence[ret->evidence_cnt++] == NULL)
 			return -ENOMEM;
 		break;
@@ -255,7 +406,7 @@ static int fill_notes(const struct blocked *b, struct report *report)
 		return -ENOMEM;
 	report->notes = notes;
 	for (size_t i = 0; i < b->cnt; i++) {
-		notes[i] = evidence_line(b->arena, &b->states[i], b->now_ns);
+		notes[i] = evidence_line(b, i);
 		if (notes[i] == NULL)
 			return -ENOMEM;
 		report->note_cnt++;
@@ -307,31 +458,50 @@ static int fill_blocked(const struct blocked *b, struct report *report)
 	return fill_notes(b, report);
 }
 
-/* That a hook is off says nothing of its worker. Returns 0 or -ENOMEM. */
-static int leave_out_silent(const struct wire_state *states, size_t cnt, struct blocked *b)
+/* Where a worker stands now; what was told of an earlier step is over. NULL: unknown. */
+static const struct wire_where *find_where(const struct verdict_standstill *facts,
+					   const struct wire_state *state)
 {
-	struct wire_state *kept = arena_calloc(b->arena, cnt + 1, sizeof(*kept));
+	for (size_t i = 0; i < facts->where_cnt; i++) {
+		const struct wire_where *where = &facts->wheres[i];
 
-	if (kept == NULL)
+		if (where->worker == state->worker && where->step == state->step)
+			return where;
+	}
+	return NULL;
+}
+
+/* That a hook is off says nothing of its worker. Returns 0 or -ENOMEM. */
+static int take_workers(const struct verdict_standstill *facts, struct blocked *b)
+{
+	struct wire_state *kept = arena_calloc(b->arena, facts->cnt + 1, sizeof(*kept));
+
+	b->wheres = arena_calloc(b->arena, facts->cnt + 1, sizeof(*b->wheres));
+	if (kept == NULL || b->wheres == NULL)
 		return -ENOMEM;
 	b->states = kept;
-	for (size_t i = 0; i < cnt; i++) {
-		if (states[i].phase != PHASE_SILENT)
-			kept[b->cnt++] = states[i];
+	for (size_t i = 0; i < facts->cnt; i++) {
+		if (facts->states[i].phase == PHASE_SILENT)
+			continue;
+		b->wheres[b->cnt] = find_where(facts, &facts->states[i]);
+		kept[b->cnt++] = facts->states[i];
 	}
 	return 0;
 }
 
-int verdict_blocked(const struct wire_state *states, size_t cnt, int64_t now_ns, struct report *ret)
+int verdict_blocked(const struct verdict_standstill *facts, struct report *ret)
 {
 	struct report report = { 0 };
-	struct blocked b = { .now_ns = now_ns, .arena = &report.arena };
+	struct blocked b = { .now_ns = facts->now_ns, .arena = &report.arena };
 	int r;
 
 	arena_init(&report.arena);
-	r = leave_out_silent(states, cnt, &b);
+	r = take_workers(facts, &b);
 	if (r == 0) {
 		b.behind_known = find_front(b.states, b.cnt, &b.front);
+		b.missing_known = !b.behind_known && missing_find(b.wheres, b.cnt, &b.missing);
+		if (!b.behind_known && !b.missing_known)
+			b.crowd = find_crowd(&b);
 		r = fill_blocked(&b, &report);
 	}
 	if (r < 0) {
@@ -366,8 +536,8 @@ static const char *quiet_reason(struct arena *arena, const struct verdict_facts 
 		return arena_strdup(
 			arena, "no training process ever connected: either the job has no "
 			       "PyTorch training loop, or its Python did not load the hook; put "
-			       "`import perftracker` after `import torch` in the script; ranks "
-			       "started by fork are not watched, those by spawn or torchrun are");
+			       "`import perftracker` after `import torch` in the script; a rank "
+			       "started by fork connects when it first steps an optimizer");
 	if (report->iterations < VERDICT_ITERATIONS_MIN)
 		return arena_printf(
 			arena,

@@ -6,9 +6,10 @@
  *
  * Blocked: every rank waits in the next collective for the one that does not
  * come, so the rank that is least advanced is the one to look at; a process
- * that is stopped or gone speaks for itself. If all look alike, nobody is
- * accused: the marks can't tell, the stacks in the flight recorders may. A job that
- * went on after that is not called healthy.
+ * that is stopped or gone speaks for itself. If marks don't tell, collectives and stacks
+ * out of the flight recorders may: a minority that has not entered what the others did, or
+ * is elsewhere while they wait. If all look alike, nobody is accused. A job that went on
+ * after that is not called healthy.
  * Source: docs/findings.md (PT-107, PT-901).
  */
 #pragma once
@@ -25,13 +26,16 @@
  */
 bool verdict_is_ending(const struct wire_state *states, size_t cnt);
 
-/*
- * states[cnt]: all workers of the job, the gone ones too. now_ns: on their
- * clock. Returns 0 or -ENOMEM; *ret is to be freed with arena_done(&ret->arena)
- * on success only.
- */
-_must_check_ int verdict_blocked(const struct wire_state *states, size_t cnt, int64_t now_ns,
-				 struct report *ret);
+struct verdict_standstill {
+	const struct wire_state *states; /* all workers of the job, the gone ones too */
+	size_t cnt;
+	const struct wire_where *wheres; /* of those that are known, in any order */
+	size_t where_cnt;
+	int64_t now_ns; /* on the workers' clock */
+};
+
+/* Returns 0 or -ENOMEM; *ret is to be freed with arena_done(&ret->arena) on success only. */
+_must_check_ int verdict_blocked(const struct verdict_standstill *facts, struct report *ret);
 
 struct verdict_facts {
 	const struct wire_state *states; /* all workers that ever connected */

@@ -5,6 +5,7 @@
  *
  *	pt.v1.state.HOST   struct wire_state    hostd: one worker, at most 10 times a second
  *	pt.v1.answer.HOST  struct wire_answer   hostd: how a worker met an order
+ *	pt.v1.where.HOST   struct wire_where    hostd: where a worker stands, once one is blocked
  *	pt.v1.ask.HOST     struct wire_ask      hostd: a person wants a profile now
  *	pt.v1.order.JOB    struct wire_order    hub: profile all workers at one step
  *	pt.v1.told.JOB     struct wire_told     hub: how a profile ended
@@ -22,6 +23,7 @@
 
 #define SUBJECT_STATE "pt.v1.state.local"
 #define SUBJECT_ANSWER "pt.v1.answer.local"
+#define SUBJECT_WHERE "pt.v1.where.local"
 #define SUBJECT_ASK "pt.v1.ask.local"
 #define SUBJECT_ORDER "pt.v1.order.local"
 #define SUBJECT_TOLD "pt.v1.told.local"
@@ -85,6 +87,23 @@ struct wire_answer {
 	uint64_t order_id, step;
 	int64_t window_ns, stall_ns;
 	char text[WIRE_TEXT];
+};
+
+#define WIRE_GROUPS 8u
+
+/* The latest collective that a worker entered of a group. Texts end with NUL. */
+struct wire_entered {
+	int64_t time_ns, number; /* as torch or NCCL counts them in the group */
+	uint32_t size;		 /* of the group; 0 unknown */
+	char group[36], name[24];
+};
+
+/* See whereabouts.h. What is not known is empty. */
+struct wire_where {
+	uint32_t worker, entered_cnt;
+	uint64_t step; /* as in wire_state */
+	struct wire_entered entered[WIRE_GROUPS];
+	char stack[WIRE_TEXT]; /* functions, the innermost last; '\n' between them */
 };
 
 struct wire_ask {

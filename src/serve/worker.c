@@ -314,6 +314,14 @@ static void look_at_detector(const struct detector *detector, struct wire_state 
 	state->baseline_ns = view.pace.baseline_ns;
 }
 
+bool worker_is_blocked(const struct worker *worker)
+{
+	struct detector_view view;
+
+	detector_look(worker->detector, &view);
+	return view.state == DETECTOR_BLOCKED && !worker->gone && !worker->silent;
+}
+
 void worker_state(const struct worker *worker, int64_t now_ns, struct wire_state *ret)
 {
 	struct wire_state state = {

@@ -103,5 +103,8 @@ void worker_suspend(struct worker *worker, bool suspended, int64_t now_ns);
 /* The window is over without a trace. */
 void worker_abandon(struct worker *worker);
 
+/* Whether no marks come any more from a worker that made iterations. */
+bool worker_is_blocked(const struct worker *worker);
+
 /* Everything the hub needs to know. now_ns: for a worker that may be blocked. */
 void worker_state(const struct worker *worker, int64_t now_ns, struct wire_state *ret);
