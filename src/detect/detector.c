@@ -168,14 +168,16 @@ unsigned detector_mark(struct detector *det, const struct ring_record *record)
 static int64_t blocked_limit(const struct detector *det)
 {
 	struct pace_view pace;
-	int64_t limit_ns;
+	int64_t limit_ns, mean_ns, floor_ns;
 
 	pace_look(det->pace, &pace);
-	if (!pace.ready)
+	/* What is compiled or filled at first may take minutes. */
+	mean_ns = pace.ready ? pace.mean_ns : det->iteration_ns;
+	floor_ns = pace.ready ? det->config.blocked_floor_ns : det->config.pause_limit_ns;
+	if (mean_ns == 0)
 		return 0;
-	limit_ns = (int64_t)fmin(det->config.blocked_factor * (double)pace.mean_ns,
-				 (double)TIME_MAX_NS);
-	limit_ns = MAX(limit_ns, det->config.blocked_floor_ns);
+	limit_ns = (int64_t)fmin(det->config.blocked_factor * (double)mean_ns, (double)TIME_MAX_NS);
+	limit_ns = MAX(limit_ns, floor_ns);
 	return MAX(limit_ns, det->longest_pause_ns / 2 * 3);
 }
 

@@ -13,7 +13,8 @@
  *
  * Blocked: nothing came for max(blocked_factor * mean iteration,
  * blocked_floor_ns, 1.5 * the longest silence that ended by itself, of those up
- * to pause_limit_ns). A worker is never blocked while it learns.
+ * to pause_limit_ns); until the pace is known, pause_limit_ns stands for the floor. A
+ * worker is never blocked while it learns what an iteration is.
  * Source: PerfTracker, section 4.1.
  */
 #pragma once

@@ -185,6 +185,19 @@ static void detector_is_never_blocked_while_it_learns(void **state)
 	detector_free(job.det);
 }
 
+static void detector_waits_long_for_a_job_whose_pace_it_does_not_know_yet(void **state)
+{
+	struct job job = job_new();
+	int64_t limit_ns = detector_default_config.pause_limit_ns;
+
+	(void)state;
+	job_iterate(&job, 1, 20); /* an iteration is known, the pace after 50 more */
+	assert_int_equal(look(&job).blocked_limit_ns, limit_ns);
+	assert_int_equal(detector_tick(job.det, job.now_ns + limit_ns - 1), 0);
+	assert_int_equal(detector_tick(job.det, job.now_ns + limit_ns), DETECTOR_BECAME_BLOCKED);
+	detector_free(job.det);
+}
+
 static void detector_does_not_measure_a_profiled_iteration(void **state)
 {
 	struct job job = job_new();
@@ -250,6 +263,7 @@ int main(void)
 		cmocka_unit_test(detector_finds_a_blocked_worker_and_its_return),
 		cmocka_unit_test(detector_waits_five_long_iterations_before_it_says_blocked),
 		cmocka_unit_test(detector_is_never_blocked_while_it_learns),
+		cmocka_unit_test(detector_waits_long_for_a_job_whose_pace_it_does_not_know_yet),
 		cmocka_unit_test(detector_does_not_measure_a_profiled_iteration),
 		cmocka_unit_test(detector_measures_steps_without_a_loader_and_own_marks),
 		cmocka_unit_test(detector_survives_marks_out_of_order_and_of_no_kind),
