@@ -43,14 +43,12 @@ static bool name_leaf(uint16_t detail, char *ret, size_t size)
 /* Puts text before what is in ret; false: there is no room. */
 static bool put_before(const char *text, char ret[static WIRE_TEXT])
 {
-	size_t len = strlen(text), old = strlen(ret), gap = old > 0 ? 1 : 0;
+	char whole[WIRE_TEXT];
+	int len = snprintf(whole, sizeof(whole), "%s%s%s", text, ret[0] != '\0' ? "\n" : "", ret);
 
-	if (len + gap + old >= WIRE_TEXT)
+	if (len < 0 || len >= (int)sizeof(whole))
 		return false;
-	memmove(ret + len + gap, ret, old + 1);
-	memcpy(ret, text, len);
-	if (gap > 0)
-		ret[len] = '\n';
+	memcpy(ret, whole, (size_t)len + 1);
 	return true;
 }
 
