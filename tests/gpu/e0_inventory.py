@@ -53,6 +53,12 @@ told["after_import"] = subscribe()
 work()
 told["after_profiler"] = subscribe()
 told["mapped_later"] = mapped()
+version = ctypes.c_uint32()
+for path in told["mapped_later"]:
+    if "libcupti" in path and ctypes.CDLL(path).cuptiGetVersion(ctypes.byref(version)) == 0:
+        told["cupti"] = version.value
+if torch.cuda.is_available() and torch.distributed.is_nccl_available():
+    told["nccl"] = torch.cuda.nccl.version()
 print(json.dumps(told))
 """
 
@@ -91,6 +97,7 @@ def measure(machine: Machine) -> Figures:
     return {
         **told,
         "gpus": text_of("nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader").splitlines(),
+        "nvidia_smi": text_of("nvidia-smi", "-q").splitlines(),
         "devices": sorted(glob.glob("/dev/nvidia*")),
         "profiling_admin_only": admin_only(),
         "dcgm": bool(text_of("pgrep", "-x", "nv-hostengine")),

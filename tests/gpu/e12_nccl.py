@@ -7,7 +7,8 @@ NCCL told in the timeline.
 
 Expected: with two GPUs or more, the all-reduces of every rank once, but for the first few,
 before the hook is connected; with bytes, algorithm and a communicator; NCCL 2.23 or newer.
-With one GPU NCCL launches no kernel and may tell nothing, but loads the plugin. --double
+With one GPU NCCL launches no kernel and may tell nothing, but loads the plugin. How many
+events of each kind came is told, so that those that never come are known. --double
 shows with gloo that the rest of the way works without a GPU: nothing is told.
 
     tests/gpu/e12_nccl.py [--build DIR] [--double]
@@ -15,6 +16,7 @@ shows with gloo that the rest of the way works without a GPU: nothing is told.
 
 from __future__ import annotations
 
+import collections
 import json
 import os
 import sys
@@ -22,6 +24,7 @@ import tempfile
 
 from experiment import Check, Experiment, Figures, Machine, at_least, equal, run
 
+NCCL_KINDS = ("nccl", "network", "gpu")
 CALLS, FIRST, ELEMENTS = 50, 5, 1 << 20
 JOB = """
 import json, os, torch, torch.distributed as dist
@@ -82,6 +85,9 @@ def measure(machine: Machine) -> Figures:
         "queued": len(queued),
         "sized": sum(event["args"].get("bytes") == 4 * ELEMENTS for event in queued),
         "network": sum(event.get("cat") == "network" for event in events),
+        "kinds": collections.Counter(
+            f"{e['cat']}: {e['name']}" for e in events if e.get("cat") in NCCL_KINDS
+        ),
         "first": queued[:1],
     }
 
@@ -89,6 +95,7 @@ def measure(machine: Machine) -> Figures:
 def judge(figures: Figures) -> list[Check]:
     if figures["backend"] == "gloo":
         return [equal("all-reduces that NCCL told", figures["queued"], 0)]
+    kinds = ", ".join(f"{name} {cnt}" for name, cnt in sorted(figures.get("kinds", {}).items()))
     ranks, version = figures["ranks"], tuple(map(int, figures["nccl"].split(".")))
     checks = [
         Check("NCCL", "2.23 or newer", figures["nccl"], version >= (2, 23)),
@@ -99,6 +106,7 @@ def judge(figures: Figures) -> list[Check]:
             "perftracker" in figures["plugin"],
         ),
         equal("the agent is in the process", figures["mapped"], True),
+        Check("events of each kind", "told", kinds, True),
     ]
     if ranks > 1:
         most = CALLS * ranks

@@ -5,7 +5,8 @@
 Expected: two windows each see all kernels of all replays, each with its node, as many nodes as
 the graph has; no kernel names a launch that was not (CUDA 13.0 has wrong correlation numbers from
 the second session on: there the back end tells none). A replay after the windows takes as
-long as before, within 5 %, and does not fail.
+long as before, within 5 %, and does not fail. Recorded as one for each launch (GRAPH_TRACE)
+there are as many records as launches; what that costs, and what a record for each kernel, is told.
 
     tests/gpu/e4_graphs.py [--build DIR] [--double]
 """
@@ -14,15 +15,37 @@ from __future__ import annotations
 
 import sys
 
+from e2_overhead import judge_way, loop_in_way
 from experiment import Check, Experiment, Figures, Machine, at_most, equal, more_frac, objects, run
 
 REPLAYS = {False: 1000, True: 30}
+KERNELS, REPLAYED = 256, 8  # of a round of e_loops, beside the one that keeps the GPU busy
 
 
 def measure(machine: Machine) -> Figures:
     machine.need_gpu()
     command = [machine.program("e_launches"), "graphs", str(REPLAYS[machine.double])]
-    return {"phases": objects(run(command, machine.environment()).stdout)}
+    figures: Figures = {"phases": objects(run(command, machine.environment()).stdout)}
+    figures["kernels"] = loop_in_way(machine, "graph", "kernels")
+    if not machine.double:  # it knows no such records
+        figures["traced"] = loop_in_way(machine, "graph", "graph-trace")
+    return figures
+
+
+def judge_traced(figures: Figures) -> list[Check]:
+    ways = [("each kernel", figures["kernels"])]
+    ways += [("each launch", figures["traced"])] if "traced" in figures else []
+    checks = [
+        Check(f"a record for {name}", "", told["why"], True)
+        if "why" in told
+        else judge_way("a record for", name, told)
+        for name, told in ways
+    ]
+    traced = figures.get("traced", {}).get("seen")
+    if traced:
+        rounds = traced["launched"] // (KERNELS + 1)
+        checks.append(equal("records of launches", traced["records"], rounds * REPLAYED))
+    return checks
 
 
 def judge(figures: Figures) -> list[Check]:
@@ -42,7 +65,7 @@ def judge(figures: Figures) -> list[Check]:
     for after in (p for p in phases if p["phase"] == "after"):
         more = 100 * more_frac(after["whole_ns"], before["whole_ns"])
         checks.append(at_most(f"a replay after window {after['window']}", more, 5, " %"))
-    return checks
+    return checks + judge_traced(figures)
 
 
 EXPERIMENT = Experiment("E4", "graphs in deep windows", measure, judge)

@@ -7,15 +7,18 @@ Another process runs kernels of 5 ms, 15 ms apart, in a deep window, which says 
 Expected: 10 kHz for 20 s without an overflow or a lost sample; the sampler sees the other
 process: the cores go from idle to busy at each kernel, and the end of that mean of 100 us is less
 than 300 us behind the kernel's begin by CUPTI (a sample, a mean, and the clocks' distance);
-decoding takes less than 5 % of a core; launches take as long as without it, within 5 %. Higher
-rates than 10 kHz are not asked for.
+decoding takes less than 5 % of a core; launches take as long as without it, within 5 %. What the
+device's clocks are beside the same kernels with and without a sampler, and the memory that it
+takes of the device, is told (nvidia-smi). Higher rates than 10 kHz are not asked for.
 
     tests/gpu/e5_pmsampling.py [--build DIR] [--double]
 """
 
 from __future__ import annotations
 
+import shutil
 import statistics
+import subprocess
 import sys
 import time
 
@@ -44,6 +47,18 @@ def launch_ns(machine: Machine) -> float:
     return next(p["whole_ns"] for p in phases if p["phase"] == "before")
 
 
+def device_state() -> dict[str, int]:
+    """Clocks in MHz and used memory in MiB of the first device."""
+    query = "--query-gpu=clocks.sm,clocks.mem,memory.used"
+    command = ["nvidia-smi", "-i", "0", query, "--format=csv,noheader,nounits"]
+    if shutil.which(command[0]) is None:
+        return {}
+    told = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    values = [int(word) for word in told.replace(",", " ").split() if word.isdigit()]
+    names = ("clock_cores", "clock_memory", "memory_used")
+    return dict(zip(names, values, strict=True)) if len(values) == len(names) else {}
+
+
 def measure(machine: Machine) -> Figures:
     machine.need_gpu()
     seconds = SECONDS[machine.double]
@@ -52,7 +67,11 @@ def measure(machine: Machine) -> Figures:
     alone = launch_ns(machine)
     with Beside(load, machine.environment()) as work:
         time.sleep(1.5)  # its context is there then
-        told = objects(run(sampler, machine.sampler_environment()).stdout)
+        without = device_state()
+        with Beside(sampler, machine.sampler_environment()) as session:
+            time.sleep(1)
+            beside_it = device_state()
+            told = session.result()
         spins = work.result()[-1]["spins"]
     with Beside(sampler, machine.sampler_environment()):
         time.sleep(0.5)
@@ -64,6 +83,7 @@ def measure(machine: Machine) -> Figures:
         "metrics": {m["metric"]: m for m in told if "metric" in m},
         "edges_ns": told[-1]["edges_ns"],
         "spins": spins,
+        "device": {} if machine.double else {"without": without, "beside": beside_it},
         "launch_ns": alone,
         "launch_beside_ns": beside,
     }
@@ -92,6 +112,10 @@ def judge(figures: Figures) -> list[Check]:
         at_most("CPU of the sampler", cpu_pct, 5, " %"),
         at_most("launches beside the sampler", more, 5, " %"),
     ]
+    device = figures.get("device") or {}
+    for name, value in device.get("beside", {}).items():
+        seen = f"{device['without'].get(name)} without, {value} beside a session"
+        checks.append(Check(name.replace("_", " "), "told", seen, True))
     if not figures["followed"]:
         return checks
     return [

@@ -7,7 +7,7 @@ A second PM session is refused with a reason, and the first loses nothing by it.
 (setpriv) a deep window and NVML work; PM sampling does so only where the driver lets everybody
 (RmProfilingAdminOnly: 0), else it says that it lacks the permission. torch.profiler that begins in
 our window gets its events, and our window ends with "the user started a profiler"; while it
-runs, no window of ours begins.
+runs, no window of ours begins. Whether ncu can start beside a session is told, where there is one.
 
     tests/gpu/e7_together.py [--build DIR] [--double]
 """
@@ -25,6 +25,7 @@ from e0_inventory import admin_only
 from experiment import Beside, Check, Experiment, Figures, Job, Machine, Skip, at_least, equal, run
 
 SECONDS = {False: 6, True: 2}
+NCU = ("ncu", "--metrics", "sm__cycles_elapsed.max", "--launch-count", "1")
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 
 
@@ -43,6 +44,17 @@ def together(machine: Machine) -> Figures:
             second = None if machine.double else attempt([*sampler[:1], "1"], env)
             told = {"session": first.result()[0]["session"], "nvml": len(fields.result())}
         return {**told, "second": second, "kernels": work.result()[-1]["kernels"]}
+
+
+def ncu_beside(machine: Machine) -> str | None:
+    """None: there is none; "" when it works during a session, else why not."""
+    if machine.double or shutil.which(NCU[0]) is None:
+        return None
+    sampler = [machine.program("e_pmsampling"), "8"]
+    with Beside(sampler, machine.sampler_environment()):
+        time.sleep(2)
+        command = [*NCU, machine.program("e_load"), "spin", "1"]
+        return attempt(command, machine.environment())
 
 
 def attempt(command: list[str], env: dict[str, str]) -> str:
@@ -92,7 +104,7 @@ def profilers(machine: Machine) -> Figures:
 def measure(machine: Machine) -> Figures:
     machine.need_gpu()
     figures: Figures = {"together": together(machine), "nobody": as_nobody(machine)}
-    figures["admin_only"] = admin_only()
+    figures["admin_only"], figures["ncu"] = admin_only(), ncu_beside(machine)
     # The double of a GPU is none for torch, whose profiler then has nothing to do with it.
     if not machine.double:
         figures["profilers"] = profilers(machine)
@@ -111,6 +123,8 @@ def judge(figures: Figures) -> list[Check]:
     if all_three["second"] is not None:
         second = all_three["second"]
         checks.append(Check("a second sampler", "refused", second, second != ""))
+    if figures.get("ncu") is not None:
+        checks.append(Check("ncu beside a session", "told", figures["ncu"] or "works", True))
     if nobody:
         admin, why = figures["admin_only"] == "1", nobody["sampling"]
         checks += [

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Experiment E2: what each way to record (e_ways.h) costs loops of kernels that do nothing.
- * Prints lines of JSON, one for each phase; times are for one kernel.
+ * Experiments E2, E3 and E4: what each way to record (e_ways.h) costs loops of kernels that do
+ * nothing, and what is left of it when it is switched off, then detached. Prints lines of JSON,
+ * one for each phase; times are for one kernel, but those of calls and of the first round.
  *
  *	e_loops launches|graph WAY ROUNDS	256 kernels a round, one by one or in graphs of 32
  *
  * The GPU is kept busy while a round is queued, so its own time for a kernel, which two events
- * tell, is not that of the host. Exit status 77: no device, or this CUPTI can't. e2_overhead.py
- * judges it.
+ * tell, is not that of the host. Exit status 77: no device, or this CUPTI can't. e2_overhead.py,
+ * e3_residue.py and e4_graphs.py judge it.
  */
 #include "base/clock.h"
 #include "e_driver.h"
@@ -100,7 +101,13 @@ static double middle(double *values, size_t cnt)
 	return values[cnt / 2];
 }
 
-/* name NULL: nothing is told of it. */
+static int fail(const char *what, int status)
+{
+	fprintf(stderr, "e_loops: %s failed: %d\n", what, status);
+	return 2;
+}
+
+/* name NULL: nothing is told of it. Returns an exit status. */
 static int play(struct loop *loop, const char *name, size_t rounds)
 {
 	int64_t others = others_ns();
@@ -109,8 +116,10 @@ static int play(struct loop *loop, const char *name, size_t rounds)
 	loop->cnt = 0;
 	while (loop->cnt < rounds && status == 0)
 		status = play_round(loop);
-	if (status != 0 || name == NULL)
-		return status;
+	if (status != 0)
+		return fail("a launch", status);
+	if (name == NULL)
+		return 0;
 	others = others_ns() - others;
 	printf("{\"phase\": \"%s\", \"launched\": %zu, \"queue_ns\": %.1f, \"gpu_ns\": %.1f, "
 	       "\"others_ns\": %.1f}\n",
@@ -119,43 +128,56 @@ static int play(struct loop *loop, const char *name, size_t rounds)
 	return 0;
 }
 
-static void print_seen(const struct ways_seen *seen, size_t launched)
+static void print_seen(const struct ways_seen *seen, size_t launched, double first_ns)
 {
 	printf("{\"phase\": \"seen\", \"launched\": %zu, \"kernels\": %" PRIu64
 	       ", \"records\": %" PRIu64 ", \"buffers\": %" PRIu64 ", \"bytes\": %" PRIu64
-	       ", \"dropped\": %" PRIu64 "}\n",
-	       launched, seen->kernels, seen->records, seen->buffers, seen->bytes, seen->dropped);
-}
-
-static int fail(const char *what, int status)
-{
-	fprintf(stderr, "e_loops: %s failed: %d\n", what, status);
-	return 2;
+	       ", \"dropped\": %" PRIu64 ", \"subscribe_ms\": %.3f, \"enable_ms\": %.3f"
+	       ", \"first_round_ms\": %.3f, \"disable_ms\": %.3f, \"flush_ms\": %.3f}\n",
+	       launched, seen->kernels, seen->records, seen->buffers, seen->bytes, seen->dropped,
+	       (double)seen->subscribe_ns / 1e6, (double)seen->enable_ns / 1e6,
+	       first_ns * BATCH / 1e6, (double)seen->disable_ns / 1e6,
+	       (double)seen->flush_ns / 1e6);
 }
 
 /* The first round of a way carries what the library does once; its kernels count, too. */
-static int run(struct loop *loop, const char *way, size_t rounds)
+static int record(struct loop *loop, const char *way, size_t rounds)
 {
 	char why[WAYS_WHY] = "";
+	int opened = ways_open(way, why), status;
 	struct ways_seen seen;
-	int status = play(loop, NULL, 2), opened;
+	double first_ns;
 
-	if (status == 0)
-		status = play(loop, "before", rounds);
-	if (status != 0)
-		return fail("a launch", status);
-	opened = ways_open(way, why);
 	if (opened < 0) {
 		fprintf(stderr, "e_loops: %s\n", why);
 		return opened == -ENOTSUP ? 77 : 2;
 	}
 	status = play(loop, NULL, 1);
+	first_ns = loop->queue_ns[0];
 	if (status == 0)
 		status = play(loop, "in", rounds);
-	ways_close(&seen, false);
+	ways_close(&seen);
 	/* With those that keep the GPU busy. */
-	print_seen(&seen, (rounds + 1) * (BATCH + (loop->begin != NULL)));
-	return status == 0 ? 0 : fail("a launch", status);
+	print_seen(&seen, (rounds + 1) * (BATCH + (loop->begin != NULL)), first_ns);
+	return status;
+}
+
+static int run(struct loop *loop, const char *way, size_t rounds)
+{
+	int status = play(loop, NULL, 2);
+
+	if (status == 0)
+		status = play(loop, "before", rounds);
+	if (status == 0)
+		status = record(loop, way, rounds);
+	if (status == 0)
+		status = play(loop, "disabled", rounds);
+	if (status == 0)
+		printf("{\"phase\": \"detach\", \"finalize_ms\": %.3f}\n",
+		       (double)ways_finalize() / 1e6);
+	if (status == 0)
+		status = play(loop, "detached", rounds);
+	return status;
 }
 
 static int prepare(struct loop *loop)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "e_ways.h"
 
+#include "base/clock.h"
 #include "collect/gpu/cupti_calls.h"
 #include "collect/gpu/cupti_layout.h"
 #include "collect/gpu/cupti_library.h"
@@ -12,9 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUBSCRIBED = 1, KERNELS = 2, COPIES = 4, RUNTIME = 8, SELECTED = 16 };
+enum { SUBSCRIBED = 1, KERNELS = 2, COPIES = 4, RUNTIME = 8, SELECTED = 16, GRAPHS = 32 };
 enum { DEEP = SUBSCRIBED | KERNELS | COPIES | SELECTED };
 
+#define CUPTI_KIND_GRAPH_TRACE 51 /* a graph's launch as one record */
 #define KIB ((size_t)1 << 10)
 #define MIB ((size_t)1 << 20)
 
@@ -30,6 +32,7 @@ static const struct way {
 	{ "kernels", SUBSCRIBED | KERNELS, MIB, false, false },
 	{ "copies", SUBSCRIBED | KERNELS | COPIES, MIB, false, false },
 	{ "runtime", SUBSCRIBED | KERNELS | COPIES | RUNTIME, MIB, false, false },
+	{ "graph-trace", SUBSCRIBED | GRAPHS, MIB, false, false },
 	{ "selected", DEEP, MIB, false, false },
 	{ "one-buffer", DEEP, MIB, true, false },
 	{ "128K", DEEP, 128 * KIB, false, false },
@@ -41,12 +44,14 @@ static const int kernel_kinds[] = { CUPTI_KIND_CONCURRENT_KERNEL };
 static const int copy_kinds[] = { CUPTI_KIND_MEMCPY, CUPTI_KIND_MEMCPY2, CUPTI_KIND_MEMSET,
 				  CUPTI_KIND_SYNCHRONIZATION };
 static const int runtime_kinds[] = { CUPTI_KIND_RUNTIME };
+static const int graph_kinds[] = { CUPTI_KIND_GRAPH_TRACE };
 
 static struct {
 	const struct way *way;
 	struct cupti_functions api;
 	void *subscriber;
 	_Atomic uint64_t kernels, records, buffers, bytes;
+	int64_t subscribe_ns, enable_ns;
 } at;
 
 const char *ways_name(size_t idx)
@@ -119,6 +124,8 @@ static uint32_t switch_all(bool on)
 		result = switch_kinds(copy_kinds, ARRAY_SIZE(copy_kinds), on);
 	if (result == 0 && what & RUNTIME)
 		result = switch_kinds(runtime_kinds, ARRAY_SIZE(runtime_kinds), on);
+	if (result == 0 && what & GRAPHS)
+		result = switch_kinds(graph_kinds, ARRAY_SIZE(graph_kinds), on);
 	return result;
 }
 
@@ -143,19 +150,23 @@ static void switch_calls(bool on)
 
 static int begin(char why[static WAYS_WHY])
 {
+	int64_t begin_ns = clock_mono_ns();
 	uint32_t result = at.api.subscribe(&at.subscriber, callback, NULL);
 
+	at.subscribe_ns = clock_mono_ns() - begin_ns;
+	begin_ns = clock_mono_ns();
 	if (result != 0)
 		return refuse(why, "cuptiSubscribe", result);
 	set(CUPTI_ATTR_PER_THREAD_BUFFER, !at.way->one_buffer);
 	set(CUPTI_ATTR_MEM_ALLOCATION_HOST_PINNED, at.way->pinned);
-	if (at.way->what & KERNELS)
+	if (at.way->what & (KERNELS | GRAPHS))
 		result = at.api.register_buffers(request, complete);
 	if (result == 0)
 		result = switch_all(true);
 	if (result != 0)
 		return refuse(why, "cuptiActivityEnable", result);
 	switch_calls(true);
+	at.enable_ns = clock_mono_ns() - begin_ns;
 	return 0;
 }
 
@@ -172,6 +183,7 @@ int ways_open(const char *name, char why[static WAYS_WHY])
 	if (at.way == NULL)
 		return -EINVAL;
 	at.kernels = at.records = at.buffers = at.bytes = 0;
+	at.subscribe_ns = at.enable_ns = 0;
 	if (at.way->what == 0)
 		return 0;
 	if (library != NULL)
@@ -187,24 +199,38 @@ int ways_open(const char *name, char why[static WAYS_WHY])
 	return begin(why);
 }
 
-void ways_close(struct ways_seen *ret, bool finalize)
+void ways_close(struct ways_seen *ret)
 {
+	int64_t begin_ns = clock_mono_ns(), disabled_ns = begin_ns;
 	size_t dropped = 0;
 
 	if (at.way->what != 0) {
 		switch_calls(false);
 		(void)switch_all(false);
-		if (at.way->what & KERNELS) {
-			(void)at.api.flush_all(CUPTI_FLUSH_FORCED);
-			(void)at.api.dropped(NULL, 0, &dropped);
-		}
-		(void)at.api.unsubscribe(at.subscriber);
-		if (finalize)
-			(void)at.api.finalize();
+		disabled_ns = clock_mono_ns();
+	}
+	if (at.way->what & (KERNELS | GRAPHS)) {
+		(void)at.api.flush_all(CUPTI_FLUSH_FORCED);
+		(void)at.api.dropped(NULL, 0, &dropped);
 	}
 	*ret = (struct ways_seen){ .kernels = at.kernels,
 				   .records = at.records,
 				   .buffers = at.buffers,
 				   .bytes = at.bytes,
-				   .dropped = dropped };
+				   .dropped = dropped,
+				   .subscribe_ns = at.subscribe_ns,
+				   .enable_ns = at.enable_ns,
+				   .disable_ns = disabled_ns - begin_ns,
+				   .flush_ns = clock_mono_ns() - disabled_ns };
+}
+
+int64_t ways_finalize(void)
+{
+	int64_t begin_ns = clock_mono_ns();
+
+	if (at.way->what == 0)
+		return 0;
+	(void)at.api.unsubscribe(at.subscriber);
+	(void)at.api.finalize();
+	return clock_mono_ns() - begin_ns;
 }

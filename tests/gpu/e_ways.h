@@ -11,6 +11,7 @@
 
 struct ways_seen {
 	uint64_t kernels, records, buffers, bytes, dropped; /* bytes: of records */
+	int64_t subscribe_ns, enable_ns, disable_ns, flush_ns;
 };
 
 /* Names, "off" first; NULL ends them. */
@@ -22,5 +23,11 @@ const char *ways_name(size_t idx);
  */
 _must_check_ int ways_open(const char *name, char why[static WAYS_WHY]);
 
-/* No work may be queued. finalize: also detaches, so that another way can be opened cleanly. */
-void ways_close(struct ways_seen *ret, bool finalize);
+/* Switches off what was recorded, and hands all of it over. No work may be queued. */
+void ways_close(struct ways_seen *ret);
+
+/*
+ * Then detaches CUPTI, so that nothing of the way is left. Returns ns; 0 where there was nothing.
+ * Not from a call's callback, as the agent does it: no other thread may use CUDA meanwhile.
+ */
+int64_t ways_finalize(void);

@@ -43,6 +43,14 @@ WAY = {
         "dropped": 0,
     },
 }  # fmt: skip
+TRACED = {**WAY, "seen": {**WAY["seen"], "launched": 771, "kernels": 0, "records": 24}}
+BARE = {
+    "before": WAY["before"],
+    "seen": {"subscribe_ms": 0.1, "enable_ms": 9.0, "disable_ms": 1.0, "flush_ms": 2.0},
+    "disabled": {"queue_ns": 2300.0},
+    "detach": {"finalize_ms": 30.0},
+    "detached": {"queue_ns": 2020.0},
+}
 SELECTED = {**WAY, "in": {**WAY["in"], "queue_ns": 2900.0}}
 STEPS = {
     "way": "selected", "before_ms": 100.0, "in_ms": 101.0, "noise_frac": 0.005, "steps": 62,
@@ -77,8 +85,8 @@ GOOD: dict[str, Any] = {
         },
         "steps": {"eager": [STEPS, {**STEPS, "way": "runtime", "in_ms": 120.0}]},
     },
-    "e3_residue": {"launches": PHASES, "steps": [LOOP, LOOP, LOOP]},
-    "e4_graphs": {"phases": PHASES},
+    "e3_residue": {"launches": PHASES, "bare": BARE, "steps": [LOOP, LOOP, LOOP]},
+    "e4_graphs": {"phases": PHASES, "kernels": WAY, "traced": TRACED},
     "e5_pmsampling": {
         "seconds": 20,
         "followed": True,
@@ -174,6 +182,7 @@ BAD: dict[str, list[tuple[str, Any]]] = {
         ("launches.3.close_ms", 5000.0),
         ("launches.4.enqueue_ns", 2200.0),
         ("steps.2.after_ms", 110.0),
+        ("bare.detached.queue_ns", 2200.0),
     ],
     "e4_graphs": [
         ("phases.3.kernels", 480),
@@ -182,6 +191,7 @@ BAD: dict[str, list[tuple[str, Any]]] = {
         ("phases.3.unlaunched", 16),
         ("phases.3.stayed", "idle"),
         ("phases.4.whole_ns", 3400.0),
+        ("traced.seen.records", 768),
     ],
     "e5_pmsampling": [
         ("session.hz", 1000),

@@ -17,14 +17,15 @@ import torch
 
 WHY = 128
 WARM_STEPS = 20
+COUNTS = ("kernels", "records", "buffers", "bytes", "dropped")
+TIMES = ("subscribe_ns", "enable_ns", "disable_ns", "flush_ns")
 
 
 class Seen(ctypes.Structure):
     """struct ways_seen"""
 
-    _fields_ = [
-        (name, ctypes.c_uint64) for name in ("kernels", "records", "buffers", "bytes", "dropped")
-    ]
+    _fields_ = [(name, ctypes.c_uint64) for name in COUNTS]
+    _fields_ += [(name, ctypes.c_int64) for name in TIMES]
 
 
 class Loop:
@@ -55,8 +56,9 @@ def try_way(library: ctypes.CDLL, name: bytes, loop: Loop, count: int) -> dict:
     inside = loop.play(count)
     if torch.cuda.is_available():
         torch.cuda.synchronize()
-    library.ways_close(ctypes.byref(seen), True)
-    counts = {field: getattr(seen, field) for field, _ in Seen._fields_}
+    library.ways_close(ctypes.byref(seen))
+    library.ways_finalize()
+    counts = {field: getattr(seen, field) for field in COUNTS}
     return {"way": name.decode(), "before": before, "in": inside, "steps": count + 2, **counts}
 
 
@@ -73,7 +75,7 @@ def main() -> None:
     library = ctypes.CDLL(options.library)
     library.ways_name.restype = ctypes.c_char_p
     library.ways_name.argtypes = [ctypes.c_size_t]
-    library.ways_close.argtypes = [ctypes.POINTER(Seen), ctypes.c_bool]
+    library.ways_close.argtypes = [ctypes.POINTER(Seen)]
     index = 0
     while name := library.ways_name(index):
         print(json.dumps(try_way(library, name, loop, options.steps)), flush=True)
