@@ -23,10 +23,11 @@ static const char help[] =
 	"Usage: perftracker timeline [OPTION]... OUT_DIR|FILE.flight...\n"
 	"\n"
 	"Every training process records what it does: iterations, Python stacks ten times a\n"
-	"second, collectives, and operators while a profile is made; those are let go again\n"
-	"once the profile's report is made. This shows the last seconds of all ranks in one\n"
-	"picture: who did what, who came last to a collective, where a job hangs, what a rank\n"
-	"did before it died.\n"
+	"second, collectives, and operators and GPUs while a profile is made; those are let go\n"
+	"again once the profile's report is made. This shows the last seconds of all ranks in\n"
+	"one picture: who did what, who came last to a collective, where a job hangs, what a\n"
+	"rank did before it died. What perftracker run --keep-traces kept of profiles is in\n"
+	"OUT_DIR/traces; the hosts' hardware beside it is drawn, too.\n"
 	"\n"
 	"Writes OUT_DIR/timeline.json (Chrome's trace event format) and prints its path. Open\n"
 	"it in https://ui.perfetto.dev (it stays in your browser) or, without a network, load\n"
@@ -43,7 +44,8 @@ static const char help[] =
 	"\n"
 	"Examples:\n"
 	"  perftracker timeline perftracker-out\n"
-	"  perftracker timeline --last 60 --ranks 0,5 -o hang.json perftracker-out\n";
+	"  perftracker timeline --last 60 --ranks 0,5 -o hang.json perftracker-out\n"
+	"  perftracker timeline --last 0 -o kernels.json perftracker-out/traces\n";
 
 enum { OPT_LAST = 256, OPT_RANKS, OPT_NO_ALIGN, OPT_FORMAT };
 
