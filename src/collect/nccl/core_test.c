@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The network, the mask, events out of order, threads. */
 #include "base/clock.h"
+#include "collect/nccl/mask.h"
 #include "collect/nccl/testing.h"
 
 /* --- the network --- */
@@ -137,6 +138,34 @@ static void the_mask_goes_up_and_down_while_the_job_runs(void **state)
 	mask = 77; /* NCCL is unloaded: that memory is not ours any more */
 	nccl_set_level(NCCL_WINDOW);
 	assert_int_equal(mask, 77);
+}
+
+static void *look_at_mask(void *arg)
+{
+	_Atomic bool *stop = arg;
+	uintptr_t zeros = 0;
+
+	while (!atomic_load(stop))
+		zeros += __atomic_load_n(&mask, __ATOMIC_RELAXED) == 0;
+	return (void *)zeros;
+}
+
+static void the_mask_stays_up_while_others_come_and_go(void **state)
+{
+	_Atomic bool stop = false;
+	void *comm = open_comm(1), *zeros;
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, look_at_mask, &stop), 0);
+	for (int i = 0; i < 100000; i++) {
+		mask_add(&mask, MASK_NETWORK);
+		mask_remove(&mask, MASK_NETWORK);
+	}
+	atomic_store(&stop, true);
+	assert_int_equal(pthread_join(thread, &zeros), 0);
+	assert_null(zeros);
+	close_comm(comm);
 }
 
 static void two_copies_of_nccl_have_masks_of_their_own(void **state)
@@ -399,6 +428,7 @@ int main(void)
 		TEST(what_is_done_for_another_process_has_no_call_of_ours),
 		TEST(another_process_may_have_our_number),
 		TEST(the_mask_goes_up_and_down_while_the_job_runs),
+		TEST(the_mask_stays_up_while_others_come_and_go),
 		TEST(two_copies_of_nccl_have_masks_of_their_own),
 		TEST(off_nothing_is_recorded),
 		TEST(a_full_pool_drops_and_counts),

@@ -78,13 +78,12 @@ void mask_add(int *at, enum mask_reach reach)
 {
 	struct copy *copy;
 
-	if (at == NULL)
-		return;
-	__atomic_store_n(at, 0, __ATOMIC_RELAXED);
-	if (!lock())
+	if (at == NULL || !lock())
 		return;
 	copy = find(at);
-	if (copy != NULL) {
+	if (copy == NULL) {
+		__atomic_store_n(at, 0, __ATOMIC_RELAXED);
+	} else { /* in one store: other communicators look at it */
 		copy->mask = at;
 		copy->comm_cnt++;
 		copy->network_cnt += reach == MASK_NETWORK;
