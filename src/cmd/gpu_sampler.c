@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* perftracker gpu-sampler: reads GPUs' hardware counters for those who may not. */
 #include "cmd/cmd.h"
+#include "collect/host/cuptipath.h"
 #include "serve/gpuwatch_sampler.h"
 
 #include <errno.h>
@@ -16,8 +17,8 @@ static const char help[] =
 	"Samples the hardware counters of this host's NVIDIA GPUs, 10000 times a second, while\n"
 	"somebody wants it, and puts means of 10 ms into DIR. For a privileged container beside\n"
 	"the job's: the driver gives these counters to administrators only. Both mount DIR, and\n"
-	"the job is started with 'perftracker run --gpu-samples DIR'. Needs libcupti.so.13 of\n"
-	"CUDA 13. Runs until SIGTERM.\n"
+	"the job is started with 'perftracker run --gpu-samples DIR'. Needs libcupti of CUDA\n"
+	"12.6 or later. Runs until SIGTERM.\n"
 	"\n"
 	"A job that may read the counters itself needs none of this: with\n"
 	"'perftracker run --gpu-samples own' it samples by itself while a window is open.\n"
@@ -54,7 +55,7 @@ static int parse_options(int argc, char **argv, struct gpusampler_options *ret)
 			return 1;
 		}
 		if (option == OPT_CUPTI) {
-			ret->library = optarg;
+			(void)setenv(CUPTIPATH_ENV, optarg, 1);
 		} else if (option == OPT_WINDOW) {
 			ret->stop_fd = STDIN_FILENO;
 		} else {

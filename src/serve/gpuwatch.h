@@ -6,7 +6,7 @@
  * samples lie in a ring, from which a window that ends takes those of its worker's GPUs.
  *
  * In a window the first of these that there is, for each metric and device: PM sampling
- * (gpuwatch_feed.h), 10,000 a second or means of a few of them (collect/host/pmsampler.h); the
+ * (gpuwatch_feed.h), 10,000 a second or means of a few of them (collect/host/gpucounters.h); the
  * driver's fast samples, ten a second; its slow ones.
  */
 #pragma once

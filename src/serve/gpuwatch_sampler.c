@@ -3,9 +3,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "collect/host/dcgm.h"
+#include "collect/host/gpucounters.h"
 #include "collect/host/gpushare.h"
-#include "collect/host/pmsampler.h"
 #include "serve/rundir.h"
 
 #include <errno.h>
@@ -22,13 +21,13 @@
 
 #define LOOK_MS 100
 #define END_MS 2000 /* for a sampler that was told to stop */
-#define NOTE_FOLDER "dcgm"
-#define LAST_RESUMES 3 /* DCGM's, before we leave it to the next keeper */
+#define NOTE_FOLDER "paused"
+#define LAST_RESUMES 3 /* of a paused tool, before we leave it to the next keeper */
 
-/* Between keeper and sampler, one byte each. */
+/* Between keeper and sampler, a packet each; behind WORD_PAUSE a tool's name. */
 enum word {
 	WORD_ALIVE = 'a',
-	WORD_PAUSE = 'p', /* the counters are DCGM's */
+	WORD_PAUSE = 'p', /* that tool has the counters */
 	WORD_YES = 'y',
 	WORD_NO = 'n',
 	WORD_STOP = 's',
@@ -37,15 +36,15 @@ enum word {
 struct keeper {
 	const struct gpusampler_options *options;
 	struct gpushare_writer share;
-	struct dcgm dcgm;
+	struct gpupause pause;
 	pid_t pid; /* its own */
 	int signal_fd;
 	pid_t child; /* 0: none */
 	int child_fd;
 	pid_t stuck; /* killed, and asleep in a driver: there is none beside it; 0: none */
 	int64_t started_ns, heard_ns, not_before_ns;
-	/* How DCGM gets its counters back: ours, or what a dead one left; NULL: it has them. */
-	int (*give_back)(struct dcgm *dcgm);
+	/* How a tool gets its counters back: ours, or what a dead one left; NULL: it has them. */
+	int (*give_back)(struct gpupause *pause);
 	int64_t give_back_ns; /* not before */
 	bool stop;
 	enum gpusampler_end end; /* of the latest child */
@@ -75,17 +74,18 @@ struct child {
 };
 
 /* Blocks until the keeper has tried. */
-static bool pause_dcgm(void *arg, const char *chip)
+static bool pause_tool(void *arg, const struct gpupause_tool *tool)
 {
+	char answer = 0, text[1 + GPUPAUSE_NAME];
 	struct child *child = arg;
-	char answer = 0;
+	int len = snprintf(text, sizeof(text), "%c%s", WORD_PAUSE, tool->name);
 
-	if (child->asked || !dcgm_owns_counters(chip))
+	if (child->asked)
 		return false;
 	child->asked = true;
-	(void)alarm(child->limit_s + DCGM_ANSWER_MS / 1000);
-	child->paused = say(child->fd, WORD_PAUSE) && recv(child->fd, &answer, 1, 0) == 1 &&
-			answer == WORD_YES;
+	(void)alarm(child->limit_s + GPUPAUSE_ANSWER_MS / 1000);
+	child->paused = send(child->fd, text, (size_t)len, MSG_NOSIGNAL) == len &&
+			recv(child->fd, &answer, 1, 0) == 1 && answer == WORD_YES;
 	return child->paused;
 }
 
@@ -112,26 +112,26 @@ static bool wait_a_drain(struct child *child, bool *ret_orphan)
 	char word;
 	ssize_t got;
 
-	if (poll(&poll_fd, 1, PM_DRAIN_MS) != 1)
+	if (poll(&poll_fd, 1, GPUCOUNTERS_DRAIN_MS) != 1)
 		return true;
 	got = recv(child->fd, &word, 1, MSG_DONTWAIT);
 	*ret_orphan = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
 	return !*ret_orphan && (got != 1 || word != WORD_STOP);
 }
 
-static void sample(struct child *child, struct pmsampler *sampler, bool *ret_orphan)
+static void sample(struct child *child, struct gpucounters *counters, bool *ret_orphan)
 {
 	int64_t due_ns = 0;
 
 	while (wait_a_drain(child, ret_orphan)) {
-		int cnt = pmsampler_drain(sampler);
+		int cnt = gpucounters_drain(counters);
 		struct sidecar piece = { 0 };
 
 		(void)alarm(child->limit_s);
 		if (clock_mono_ns() < due_ns && cnt > 0)
 			continue;
 		due_ns = clock_mono_ns() + GPUSAMPLER_PIECE_MS * NSEC_PER_MSEC;
-		(void)!pmsampler_take(sampler, &piece);
+		(void)!gpucounters_take(counters, &piece);
 		write_piece(child, &piece);
 		(void)say(child->fd, WORD_ALIVE);
 		if (cnt == 0)
@@ -153,8 +153,8 @@ static _noreturn_ void be_child(struct keeper *keeper, int fd)
 	struct child child = { .keeper = keeper,
 			       .fd = fd,
 			       .limit_s = (unsigned)keeper->options->silent_ms / 1000 + 1 };
-	const struct pmsampler_setup setup = { keeper->options->library, pause_dcgm, &child };
-	struct pmsampler *sampler;
+	const struct gpucounters_host host = { gpucounters_all, pause_tool, &child };
+	struct gpucounters *counters;
 	struct sidecar piece = { 0 };
 	bool orphan = false;
 	int error;
@@ -163,14 +163,14 @@ static _noreturn_ void be_child(struct keeper *keeper, int fd)
 	clean_environment();
 	/* The keeper kills a sampler that hangs; of an orphan, the alarm does. */
 	(void)alarm(child.limit_s);
-	error = pmsampler_start(&setup, &sampler);
+	error = gpucounters_start(&host, &counters);
 	if (error == 0)
-		sample(&child, sampler, &orphan);
-	(void)pmsampler_stop(sampler, &piece);
+		sample(&child, counters, &orphan);
+	(void)gpucounters_stop(counters, &piece);
 	write_piece(&child, &piece);
 	/* The keeper may also have gone while the library started, in vain. */
 	if (child.paused && keeper_is_gone(keeper, orphan))
-		(void)dcgm_resume(&keeper->dcgm);
+		(void)gpupause_end(&keeper->pause);
 	_exit(error < 0 ? GPUSAMPLER_NOTHING : GPUSAMPLER_DONE);
 }
 
@@ -221,7 +221,7 @@ static bool bury(pid_t child, int limit_ms, int *ret_status)
 	while (waitpid(child, ret_status, WNOHANG) != child) {
 		if (clock_mono_ns() >= due_ns)
 			return false;
-		(void)poll(NULL, 0, PM_DRAIN_MS);
+		(void)poll(NULL, 0, GPUCOUNTERS_DRAIN_MS);
 	}
 	return true;
 }
@@ -238,23 +238,31 @@ static enum gpusampler_end end_of(struct keeper *keeper, int status)
 	return GPUSAMPLER_CRASHED;
 }
 
-/* What fails is tried again: a DCGM that stays paused has no metrics for anybody. */
+/* What is paused now, or was found so, by name. */
+static const char *paused_name(const struct keeper *keeper)
+{
+	return keeper->pause.tool != NULL ? keeper->pause.tool->name : "another tool";
+}
+
+/* What fails is tried again: a tool that stays paused has no metrics for anybody. */
 static void give_back(struct keeper *keeper)
 {
 	bool first = keeper->give_back_ns == 0;
 
 	if (keeper->give_back == NULL)
 		return;
-	if (keeper->give_back(&keeper->dcgm) >= 0) {
+	if (keeper->give_back(&keeper->pause) >= 0) {
 		keeper->give_back = NULL;
 		keeper->give_back_ns = 0;
 		return;
 	}
 	keeper->give_back_ns = clock_mono_ns() + keeper->options->again_ns;
 	if (first)
-		log_line(LOG_WARNING,
-			 "event=dcgm-not-resumed effect=\"tried again; by hand: " DCGM_PROGRAM
-			 " profile --resume\"");
+		log_line(
+			LOG_WARNING,
+			"event=counters-not-given-back tool=\"%s\" effect=\"tried again; by hand: %s\"",
+			paused_name(keeper),
+			keeper->pause.tool != NULL ? keeper->pause.tool->resume : "?");
 }
 
 static enum gpusampler_end kill_child(struct keeper *keeper)
@@ -268,7 +276,7 @@ static enum gpusampler_end kill_child(struct keeper *keeper)
 	return keeper->stuck > 0 ? GPUSAMPLER_STUCK : GPUSAMPLER_HUNG;
 }
 
-/* After this there is no child, or it is stuck, and DCGM has its counters back, or will. */
+/* After this there is no child, or it is stuck, and who had the counters has them, or will. */
 static void end_child(struct keeper *keeper, int limit_ms)
 {
 	int status = 0;
@@ -292,28 +300,29 @@ static void stop_child(struct keeper *keeper)
 	end_child(keeper, END_MS);
 }
 
-static void pause_for_child(struct keeper *keeper)
+static void pause_for_child(struct keeper *keeper, const char *name)
 {
-	int error = dcgm_pause(&keeper->dcgm);
+	const struct gpupause_tool *tool = gpupause_find(&keeper->pause, name);
+	int error = tool != NULL ? gpupause_begin(&keeper->pause, tool) : -ENODEV;
 
 	if (error == 0 || error == -ETIME)
-		keeper->give_back = dcgm_resume;
+		keeper->give_back = gpupause_end;
 	(void)say(keeper->child_fd, error == 0 ? WORD_YES : WORD_NO);
 }
 
 static void hear_child(struct keeper *keeper)
 {
-	char word;
-	ssize_t got = recv(keeper->child_fd, &word, 1, MSG_DONTWAIT);
+	char text[1 + GPUPAUSE_NAME] = "";
+	ssize_t got = recv(keeper->child_fd, text, sizeof(text) - 1, MSG_DONTWAIT);
 
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	if (got != 1) {
+	if (got < 1) {
 		end_child(keeper, END_MS);
 		return;
 	}
-	if (word == WORD_PAUSE)
-		pause_for_child(keeper);
+	if (text[0] == WORD_PAUSE)
+		pause_for_child(keeper, text + 1);
 	keeper->heard_ns = clock_mono_ns();
 }
 
@@ -350,7 +359,7 @@ static void mind_leftovers(struct keeper *keeper)
 		give_back(keeper);
 }
 
-/* Another child would pile up on one that is stuck, or find DCGM neither paused nor not. */
+/* Another child would pile up on one that is stuck, or find a tool neither paused nor not. */
 static bool may_start(const struct keeper *keeper, int64_t now_ns)
 {
 	return keeper->child == 0 && keeper->stuck == 0 && keeper->give_back == NULL &&
@@ -376,11 +385,14 @@ static void mind_wishes(struct keeper *keeper)
 static void keep(struct keeper *keeper)
 {
 	bool standing = keeper->options->stop_fd < 0;
+	char why[GPUHW_WHY];
 
+	(void)snprintf(why, sizeof(why), "%.16s was left paused, and does not resume",
+		       paused_name(keeper));
 	if (!standing && may_start(keeper, clock_mono_ns()))
 		start_child(keeper);
 	else if (!standing)
-		tell_readers(keeper, "PM sampling: DCGM was left paused, and does not resume");
+		tell_readers(keeper, why);
 	while (!keeper->stop) {
 		look(keeper);
 		mind_silence(keeper);
@@ -412,29 +424,32 @@ static void take_signals(struct keeper *keeper)
 		keeper->options->stop_fd < 0 ? signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
 }
 
-static int recover(struct dcgm *dcgm)
+static int recover(struct gpupause *pause)
 {
-	int done = dcgm_recover(dcgm);
+	int done = gpupause_recover(pause);
 
 	if (done > 0)
-		log_line(LOG_WARNING, "event=dcgm-resumed why=\"who paused it had died\"");
+		log_line(LOG_WARNING,
+			 "event=counters-given-back tool=%s why=\"who paused it had died\"",
+			 pause->tool->name);
 	return done;
 }
 
 void gpusampler_recover(void)
 {
 	char note[PATH_MAX];
-	struct dcgm dcgm = { DCGM_PROGRAM, note, DCGM_ANSWER_MS, -1 };
+	struct gpupause pause = { gpucounters_tools, note, GPUPAUSE_ANSWER_MS, NULL, -1 };
 
 	if (gpusampler_note(NULL, note, sizeof(note), NULL) == 0)
-		(void)recover(&dcgm);
+		(void)recover(&pause);
 }
 
 enum gpusampler_end gpusampler_run(const struct gpusampler_options *options, struct err *err)
 {
 	struct keeper keeper = { .options = options,
 				 .give_back = recover,
-				 .dcgm = { DCGM_PROGRAM, options->note, DCGM_ANSWER_MS, -1 },
+				 .pause = { gpucounters_tools, options->note, GPUPAUSE_ANSWER_MS,
+					    NULL, -1 },
 				 .pid = getpid() };
 
 	if (gpushare_create(options->dir, options->stop_fd < 0, &keeper.share, err) < 0)
@@ -460,7 +475,8 @@ static int note_in_run_directory(char *ret, size_t size, struct err *err)
 	if (error < 0)
 		return error;
 	slash = strrchr(socket, '/');
-	if ((size_t)snprintf(ret, size, "%.*s/dcgm-paused", (int)(slash - socket), socket) >= size)
+	if ((size_t)snprintf(ret, size, "%.*s/gpu-tool-paused", (int)(slash - socket), socket) >=
+	    size)
 		return err_set(err, ENAMETOOLONG, "%s: path too long", socket);
 	return 0;
 }
@@ -471,7 +487,7 @@ int gpusampler_note(const char *dir, char *ret, size_t size, struct err *err)
 
 	if (dir == NULL)
 		return note_in_run_directory(ret, size, err);
-	if ((size_t)snprintf(ret, size, "%s/" NOTE_FOLDER "/paused", dir) >= size ||
+	if ((size_t)snprintf(ret, size, "%s/" NOTE_FOLDER "/note", dir) >= size ||
 	    (size_t)snprintf(folder, sizeof(folder), "%s/" NOTE_FOLDER, dir) >= sizeof(folder))
 		return err_set(err, ENAMETOOLONG, "%s: path too long", dir);
 	return rundir_private(folder, err);

@@ -4,11 +4,12 @@
  * administrator once a host, for containers that may not read the counters. Two processes:
  *
  *	keeper    opens no vendor's library. Starts the sampler, kills one that is silent,
- *		  pauses DCGM when the sampler asks, and resumes it whatever happened.
- *	sampler   collect/host/pmsampler.h; writes its pieces into the folder.
+ *		  pauses who else has the counters when the sampler asks, and resumes that
+ *		  whatever happened.
+ *	sampler   collect/host/gpucounters.h; writes its pieces into the folder.
  *
  * The keeper ends the sampler when whoever started it is gone. If the keeper is killed, the
- * sampler resumes DCGM; if both are, the next keeper or job does (collect/host/dcgm.h). A resume
+ * sampler resumes the other tool; if both are, the next keeper or job does (collect/host/gpupause.h). A resume
  * that fails is tried again, and until it works there is no other sampler; nor is there while one
  * that was killed does not die.
  */
@@ -24,10 +25,9 @@
 
 /* Strings are borrowed. */
 struct gpusampler_options {
-	const char *dir;     /* of collect/host/gpushare.h */
-	const char *note;    /* of a paused DCGM: as gpusampler_note() has it */
-	const char *library; /* path of libcupti; NULL: as it is found */
-	int stop_fd;	     /* for a window: until it is closed; -1: standing, until SIGTERM */
+	const char *dir;  /* of collect/host/gpushare.h */
+	const char *note; /* of a paused tool: as gpusampler_note() has it */
+	int stop_fd;	  /* for a window: until it is closed; -1: standing, until SIGTERM */
 	int silent_ms;
 	int64_t again_ns;
 	int64_t longest_ns, rest_ns; /* standing */
@@ -49,7 +49,7 @@ enum gpusampler_end {
  */
 enum gpusampler_end gpusampler_run(const struct gpusampler_options *options, struct err *err);
 
-/* Resumes a DCGM that was paused by one of this user's that is dead. May block for seconds. */
+/* Resumes a tool that was paused by one of this user's that is dead. May block for seconds. */
 void gpusampler_recover(void);
 
 /*

@@ -80,7 +80,7 @@ static int64_t cpu_ns(void)
 static int drain_until(struct pm_session *session, struct pm_double *twin, int64_t end_ns,
 		       char why[static GPUHW_WHY])
 {
-	const struct timespec pause = { .tv_nsec = PM_DRAIN_MS * NSEC_PER_MSEC };
+	const struct timespec pause = { .tv_nsec = GPUCOUNTERS_DRAIN_MS * NSEC_PER_MSEC };
 	int ret = 0;
 
 	while (ret == 0 && clock_mono_ns() < end_ns) {
@@ -120,10 +120,9 @@ static void print_metrics(void)
 static int sample(const struct pm_library *library, double seconds, int64_t bucket_ns)
 {
 	struct pm_double *twin = find_double(library);
-	const struct pm_setup setup = { .device = twin != NULL ? DOUBLE_DEVICE : 0,
-					.bucket_ns = bucket_ns,
-					.now_ns = clock_mono_ns,
-					.take = take };
+	const struct gpucounters_setup setup = { .bucket_ns = bucket_ns,
+						 .now_ns = clock_mono_ns,
+						 .take = take };
 	int64_t begin_ns = clock_mono_ns(), begin_cpu_ns;
 	struct pm_session *session = NULL;
 	struct pm_counts counts = { 0 };
@@ -132,7 +131,8 @@ static int sample(const struct pm_library *library, double seconds, int64_t buck
 
 	if (twin != NULL)
 		twin->clock_ns = begin_ns;
-	if (pm_session_start(library, &setup, &session, why) < 0) {
+	if (pm_session_start(library, twin != NULL ? DOUBLE_DEVICE : 0, &setup, &session, why) <
+	    0) {
 		fprintf(stderr, "e_pmsampling: %s\n", why);
 		return 77;
 	}

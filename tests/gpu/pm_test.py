@@ -271,7 +271,7 @@ class Sampler(PmTest):
             self.kill_both()
         # Another file system, and by chance the numbers of the dead.
         self.env["XDG_RUNTIME_DIR"] = str(self.folder / "another")
-        note = self.share / "dcgm" / "paused"
+        note = self.share / "paused" / "note"
         note.write_text(f"{os.getpid()}\n")
         with self.sampler():
             wait_for(self.held.exists, "DCGM has its counters back")
@@ -282,7 +282,7 @@ class Sampler(PmTest):
         self.dcgm()
         with self.wished(), self.sampler() as first:
             self.await_samples()
-            note = self.share / "dcgm" / "paused"
+            note = self.share / "paused" / "note"
             note.write_text("2147483632\n")  # there is no such process here
             self.env["XDG_RUNTIME_DIR"] = str(self.folder / "another")
             with self.sampler() as second:
@@ -300,7 +300,7 @@ class Sampler(PmTest):
         with self.sampler("--window") as process:
             wait_for(self.held.exists, "DCGM has its counters back")
             self.end(process)
-            self.assertIn(b"event=dcgm-resumed", process.stderr.read())
+            self.assertIn(b"event=counters-given-back tool=dcgm", process.stderr.read())
         self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
 
     def test_dcgm_is_resumed_by_the_next_job_when_both_are_killed(self) -> None:

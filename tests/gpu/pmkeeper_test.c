@@ -77,6 +77,7 @@ static void start(const char *dir, const char *words, bool standing, int silent_
 	struct err err = { "" };
 
 	assert_int_equal(setenv("PM_DOUBLE_DO", words, 1), 0);
+	assert_int_equal(setenv("PERFTRACKER_CUPTI", getenv("PM_DOUBLE"), 1), 0);
 	assert_int_equal(setenv("XDG_RUNTIME_DIR", dir, 1), 0);
 	if (!standing)
 		assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
@@ -84,7 +85,6 @@ static void start(const char *dir, const char *words, bool standing, int silent_
 	if (fixture.keeper == 0) {
 		const struct gpusampler_options options = { .dir = dir,
 							    .note = fixture.note,
-							    .library = getenv("PM_DOUBLE"),
 							    .stop_fd = fds[0],
 							    .silent_ms = silent_ms,
 							    .again_ns = 50 * NSEC_PER_MSEC,

@@ -49,11 +49,9 @@ static void take(void *arg, int64_t time_ns, const struct gpuhw_values *values)
 	fixture.values = *values;
 }
 
-static const struct pm_setup setup = { .device = DEVICE,
-				       .bucket_ns = NSEC_PER_MSEC,
-				       .now_ns = now_ns,
-				       .take = take,
-				       .arg = &fixture };
+static const struct gpucounters_setup setup = {
+	.bucket_ns = NSEC_PER_MSEC, .now_ns = now_ns, .take = take, .arg = &fixture
+};
 
 static int load(void **state _unused_)
 {
@@ -95,7 +93,7 @@ static struct pm_session *start(void)
 	struct pm_session *session = NULL;
 	char why[GPUHW_WHY] = "";
 
-	if (pm_session_start(&fixture.library, &setup, &session, why) < 0)
+	if (pm_session_start(&fixture.library, DEVICE, &setup, &session, why) < 0)
 		fail_msg("%s", why);
 	return session;
 }
@@ -104,8 +102,8 @@ static void drain_for(struct pm_session *session, int64_t ns)
 {
 	char why[GPUHW_WHY] = "";
 
-	for (int64_t done_ns = 0; done_ns < ns; done_ns += PM_DRAIN_MS * NSEC_PER_MSEC) {
-		fixture.device->clock_ns += PM_DRAIN_MS * NSEC_PER_MSEC;
+	for (int64_t done_ns = 0; done_ns < ns; done_ns += GPUCOUNTERS_DRAIN_MS * NSEC_PER_MSEC) {
+		fixture.device->clock_ns += GPUCOUNTERS_DRAIN_MS * NSEC_PER_MSEC;
 		if (pm_session_drain(session, why) < 0)
 			fail_msg("%s", why);
 	}
@@ -214,7 +212,7 @@ static void an_overflow_makes_it_slower_and_the_next_ends_it(void **state _unuse
 
 	drain_for(session, SECOND / 10);
 	fixture.device->overflows = 1;
-	drain_for(session, PM_DRAIN_MS * NSEC_PER_MSEC);
+	drain_for(session, GPUCOUNTERS_DRAIN_MS * NSEC_PER_MSEC);
 	assert_int_equal(pm_session_hz(session), PM_SLOW_HZ);
 	assert_int_equal(fixture.device->interval, NSEC_PER_SEC / PM_SLOW_HZ);
 	assert_int_equal(fixture.device->running, 1);
@@ -262,7 +260,7 @@ static void a_drain_is_bounded(void **state _unused_)
 	int before = fixture.device->decodings;
 
 	fixture.device->endless = true;
-	drain_for(session, PM_DRAIN_MS * NSEC_PER_MSEC);
+	drain_for(session, GPUCOUNTERS_DRAIN_MS * NSEC_PER_MSEC);
 	assert_int_equal(fixture.device->decodings - before, 8);
 	(void)pm_session_stop(session, &counts);
 	assert_int_equal(counts.unfinished, 2);
@@ -290,7 +288,7 @@ static void samples_that_are_not_told_are_counted(void **state _unused_)
 	struct pm_counts counts;
 
 	fixture.device->sample = 1;
-	drain_for(session, PM_DRAIN_MS * NSEC_PER_MSEC);
+	drain_for(session, GPUCOUNTERS_DRAIN_MS * NSEC_PER_MSEC);
 	(void)pm_session_stop(session, &counts);
 	assert_int_equal(counts.failed, 100);
 	assert_int_equal(counts.samples, 0);
@@ -331,7 +329,7 @@ static void assert_no_start(int *status, int value, int error, const char *expec
 	char why[GPUHW_WHY] = "";
 
 	*status = value;
-	assert_int_equal(pm_session_start(&fixture.library, &setup, &session, why), error);
+	assert_int_equal(pm_session_start(&fixture.library, DEVICE, &setup, &session, why), error);
 	*status = 0;
 	assert_string_equal(why, expected);
 	assert_null(session);
@@ -343,14 +341,14 @@ static void assert_no_start(int *status, int value, int error, const char *expec
 static struct {
 	bool lets_go;
 	int asked;
-	char chip[16];
+	const struct gpupause_tool *tool;
 } monitor;
 
-static bool free_counters(void *arg, const char *chip)
+static bool let_go(void *arg, const struct gpupause_tool *tool)
 {
 	assert_ptr_equal(arg, &fixture);
 	monitor.asked++;
-	(void)snprintf(monitor.chip, sizeof(monitor.chip), "%s", chip);
+	monitor.tool = tool;
 	if (monitor.lets_go)
 		fixture.device->availability = fixture.device->enable = PM_OK;
 	return monitor.lets_go;
@@ -359,39 +357,45 @@ static bool free_counters(void *arg, const char *chip)
 static void who_has_the_counters_is_asked_once(void **state _unused_)
 {
 	int *const refusals[] = { &fixture.device->availability, &fixture.device->enable };
-	struct pm_setup asking = setup;
+	struct gpucounters_setup asking = setup;
 	struct pm_session *session;
 	char why[GPUHW_WHY] = "";
 
-	asking.free_counters = free_counters;
+	asking.let_go = let_go;
+	fixture.device->chip = "GA100";
 	for (size_t i = 0; i < ARRAY_SIZE(refusals); i++) {
 		memset(&monitor, 0, sizeof(monitor));
 		*refusals[i] = PM_BUSY;
 		session = NULL;
-		assert_int_equal(pm_session_start(&fixture.library, &asking, &session, why),
+		assert_int_equal(pm_session_start(&fixture.library, DEVICE, &asking, &session, why),
 				 -EBUSY);
 		assert_int_equal(monitor.asked, 1);
 		monitor.lets_go = true;
-		assert_int_equal(pm_session_start(&fixture.library, &asking, &session, why), 0);
+		assert_int_equal(pm_session_start(&fixture.library, DEVICE, &asking, &session, why),
+				 0);
 		assert_int_equal(monitor.asked, 2);
-		assert_string_equal(monitor.chip, "EASY");
+		assert_ptr_equal(monitor.tool, &gpucounters_dcgm);
 		drain_for(session, SECOND / 10);
 		(void)pm_session_stop(session, NULL);
 	}
 	fixture.device->enable = PM_NO_PERMISSION;
-	assert_int_equal(pm_session_start(&fixture.library, &asking, &session, why), -EPERM);
+	assert_int_equal(pm_session_start(&fixture.library, DEVICE, &asking, &session, why),
+			 -EPERM);
 	assert_int_equal(monitor.asked, 2); /* nobody could help */
+	fixture.device->enable = PM_BUSY;
+	fixture.device->chip = "EASY"; /* where DCGM takes GPM's */
+	assert_int_equal(pm_session_start(&fixture.library, DEVICE, &asking, &session, why),
+			 -EBUSY);
+	assert_int_equal(monitor.asked, 2);
 }
 
 static void devices_are_sampled_beside_each_other(void **state _unused_)
 {
-	struct pm_setup other = setup;
 	struct pm_session *first = start(), *second = NULL;
 	char why[GPUHW_WHY] = "";
 	struct pm_counts counts;
 
-	other.device = 1;
-	assert_int_equal(pm_session_start(&fixture.library, &other, &second, why), 0);
+	assert_int_equal(pm_session_start(&fixture.library, 1, &setup, &second, why), 0);
 	assert_int_equal(fixture.device->initialized, 1);
 	assert_int_equal(fixture.device->running, 2);
 	assert_null(pm_session_stop(first, NULL));

@@ -4,8 +4,8 @@
  * one file, and nothing outside of that file knows the vendor's name. What is sampled is
  * named by format/gpumetric.h.
  *
- * To add a vendor: a file that opens its management library by dlopen, with a `const
- * struct gpuhw_ops`, and one line in gpuhw.c. nvml.c is the example.
+ * To add a vendor: copy nullhw.c, which shows nothing, and one line in gpuhw.c;
+ * docs/gpu-vendors.md.
  *
  * Calls may block for as long as the driver likes: they belong in a thread of their own
  * (serve/gpuwatch.h), and never into a worker.
@@ -59,6 +59,8 @@ struct gpuhw_ops {
 	/* Processes that compute on the device, as this PID namespace calls them: how many. */
 	size_t (*users)(void *state, size_t idx, uint32_t *ret_pids, size_t cap);
 };
+
+extern const struct gpuhw_ops gpuhw_null; /* the example; never opened */
 
 /* An open back end. Zeroed: none. */
 struct gpuhw {

@@ -49,7 +49,8 @@ struct bucket {
 
 struct pm_session {
 	const struct pm_library *library;
-	struct pm_setup setup;
+	struct gpucounters_setup setup;
+	uint32_t device;
 	struct target target;
 	uint32_t version; /* of the library's interface; 24: CUDA 12.6 */
 	char chip[CHIP_BYTES];
@@ -146,7 +147,7 @@ static int open_driver(struct pm_session *session, char why[static GPUHW_WHY])
 static int open_profiler(struct pm_session *session, char why[static GPUHW_WHY])
 {
 	struct pm_initialize initialize = { .size = sizeof(initialize) };
-	struct pm_chip_name chip = { .size = sizeof(chip), .device = session->setup.device };
+	struct pm_chip_name chip = { .size = sizeof(chip), .device = session->device };
 	struct pm_functions *functions = session->library->functions;
 	int status = session->target.version(&session->version);
 
@@ -180,7 +181,7 @@ static int choose(struct pm_session *session, const uint8_t *availability,
 
 static int make_plan(struct pm_session *session, char why[static GPUHW_WHY])
 {
-	struct pm_availability ask = { .size = sizeof(ask), .device = session->setup.device };
+	struct pm_availability ask = { .size = sizeof(ask), .device = session->device };
 	_cleanup_free_ uint8_t *image = NULL;
 	int status = session->target.availability(&ask);
 
@@ -263,7 +264,7 @@ static void disable(struct pm_session *session)
 
 static int begin(struct pm_session *session, uint32_t hz, char why[static GPUHW_WHY])
 {
-	struct pm_enable enable = { .size = sizeof(enable), .device = session->setup.device };
+	struct pm_enable enable = { .size = sizeof(enable), .device = session->device };
 	int status = session->target.enable(&enable), error;
 
 	if (status != PM_OK)
@@ -290,14 +291,35 @@ static int plan_and_begin(struct pm_session *session, char why[static GPUHW_WHY]
 	return error < 0 ? error : begin(session, PM_FAST_HZ, why);
 }
 
+/*
+ * Up to Ada DCGM's profiling metrics own the device's counters; from Hopper on it takes GPM's.
+ * Source: DCGM user guide, "Feature Overview", Profiling Metrics.
+ */
+static bool dcgm_owns_counters(const char *chip)
+{
+	static const char *const before_hopper[] = { "TU", "GA", "AD" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(before_hopper); i++) {
+		if (strncmp(chip, before_hopper[i], 2) == 0)
+			return true;
+	}
+	return false;
+}
+
+const struct gpupause_tool gpucounters_dcgm = {
+	.name = "dcgm",
+	.pause = "dcgmi profile --pause",
+	.resume = "dcgmi profile --resume",
+};
+
 /* Where the counters are another tool's, it is asked once. */
 static int take_counters(struct pm_session *session, char why[static GPUHW_WHY])
 {
-	const struct pm_setup *setup = &session->setup;
+	const struct gpucounters_setup *setup = &session->setup;
 	int error = plan_and_begin(session, why);
 
-	if (error != -EBUSY || setup->free_counters == NULL ||
-	    !setup->free_counters(setup->arg, session->chip))
+	if (error != -EBUSY || setup->let_go == NULL || !dcgm_owns_counters(session->chip) ||
+	    !setup->let_go(setup->arg, &gpucounters_dcgm))
 		return error;
 	disable(session);
 	pm_plan_close(session->library, &session->plan);
@@ -333,8 +355,9 @@ static void free_session(struct pm_session *session)
 	free(session);
 }
 
-int pm_session_start(const struct pm_library *library, const struct pm_setup *setup,
-		     struct pm_session **ret, char why[static GPUHW_WHY])
+int pm_session_start(const struct pm_library *library, uint32_t device,
+		     const struct gpucounters_setup *setup, struct pm_session **ret,
+		     char why[static GPUHW_WHY])
 {
 	struct pm_session *session = calloc(1, sizeof(*session));
 	int error;
@@ -342,6 +365,7 @@ int pm_session_start(const struct pm_library *library, const struct pm_setup *se
 	if (session == NULL)
 		return say_no_memory(why);
 	session->library = library;
+	session->device = device;
 	session->setup = *setup;
 	error = start(session, why);
 	if (error < 0)

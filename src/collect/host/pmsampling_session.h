@@ -7,30 +7,15 @@
  * Counters are the device's, whoever works on it; one process at a time may have them,
  * with CAP_SYS_ADMIN unless the driver lets everybody. The calls may block like a
  * driver's, and a vendor's library may crash: they belong in a process of their own
- * (pmsampler.h), and all into the same thread. No card has shown it yet.
+ * (gpucounters.h), and all into the same thread. No card has shown it yet.
  */
 #pragma once
 
+#include "collect/host/gpucounters.h"
 #include "collect/host/pmsampling.h"
 
 #define PM_FAST_HZ 10000u
 #define PM_SLOW_HZ 1000u
-#define PM_DRAIN_MS 10
-
-struct pm_setup {
-	uint32_t device;	 /* as CUDA counts */
-	int64_t bucket_ns;	 /* averaged over; of samples that are longer, each */
-	int64_t (*now_ns)(void); /* clock_mono_ns but in tests */
-
-	/* time_ns: the end, CLOCK_MONOTONIC. values: borrowed for the call. */
-	void (*take)(void *arg, int64_t time_ns, const struct gpuhw_values *values);
-	/*
-	 * Asked when another tool has the counters: whether it has let go of them, so that
-	 * one more try is worth it. NULL: there is nobody to ask.
-	 */
-	bool (*free_counters)(void *arg, const char *chip);
-	void *arg;
-};
 
 struct pm_counts {
 	uint64_t samples;    /* taken */
@@ -43,15 +28,16 @@ struct pm_counts {
 struct pm_session;
 
 /*
- * Starts sampling at PM_FAST_HZ. library must stay open. Returns 0, or with the reason in
+ * Starts sampling at PM_FAST_HZ. library must stay open. device: as CUDA counts. Returns 0, or with the reason in
  * why: -ENODEV no driver or device, -EPERM, -EBUSY another tool has the counters, -ENOTSUP
  * not this chip, -ENOMEM, -EIO.
  */
-_must_check_ int pm_session_start(const struct pm_library *library, const struct pm_setup *setup,
-				  struct pm_session **ret, char why[static GPUHW_WHY]);
+_must_check_ int pm_session_start(const struct pm_library *library, uint32_t device,
+				  const struct gpucounters_setup *setup, struct pm_session **ret,
+				  char why[static GPUHW_WHY]);
 
 /*
- * Takes what the device has; take() is called in order of time. An overflow at PM_FAST_HZ
+ * Takes what the device has. An overflow at PM_FAST_HZ
  * restarts at PM_SLOW_HZ. Returns 0; else sampling has ended, with the reason in why:
  * -EOVERFLOW at PM_SLOW_HZ, too; otherwise as pm_session_start().
  */

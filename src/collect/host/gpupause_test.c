@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DCGM's program is a script that notes down what it is asked, and answers as it is told. */
-#include "collect/host/dcgm.h"
+/* A tool's program is a script that notes down what it is asked, and answers as it is told. */
+#include "collect/host/gpupause.h"
 
 #include "collect/host/testtree.h"
 
@@ -15,8 +15,10 @@
 #include <unistd.h>
 
 static struct {
-	char program[128], note[128], asked[128], answer[128];
-	struct dcgm dcgm;
+	char commands[4][160], note[128], asked[128], answer[128];
+	struct gpupause_tool first, second;
+	const struct gpupause_tool *tools[3];
+	struct gpupause pause;
 } fixture;
 
 static void tell(const char *answer)
@@ -28,24 +30,40 @@ static void tell(const char *answer)
 	assert_int_equal(fclose(file), 0);
 }
 
-static int make_dcgm(void **state)
+static const char *command(size_t idx, const char *root, const char *words)
 {
+	(void)snprintf(fixture.commands[idx], sizeof(fixture.commands[idx]), "%s/program %s", root,
+		       words);
+	return fixture.commands[idx];
+}
+
+static int make_tools(void **state)
+{
+	char script[512], program[160];
 	const char *root;
-	char script[512];
 
 	if (make_root(state) < 0)
 		return -1;
 	root = *state;
-	(void)snprintf(fixture.program, sizeof(fixture.program), "%s/dcgmi", root);
+	memset(&fixture, 0, sizeof(fixture));
+	(void)snprintf(program, sizeof(program), "%s/program", root);
 	(void)snprintf(fixture.note, sizeof(fixture.note), "%s/note", root);
 	(void)snprintf(fixture.asked, sizeof(fixture.asked), "%s/asked", root);
 	(void)snprintf(fixture.answer, sizeof(fixture.answer), "%s/answer", root);
 	(void)snprintf(script, sizeof(script), "#!/bin/sh\necho \"$@\" >>%s\n. %s\n", fixture.asked,
 		       fixture.answer);
-	write_file(root, "dcgmi", script);
+	write_file(root, "program", script);
 	tell("exit 0\n");
-	fixture.dcgm = (struct dcgm){ fixture.program, fixture.note, 60000, -1 };
-	return chmod(fixture.program, 0700);
+	fixture.first = (struct gpupause_tool){ "first", command(0, root, "profile --pause"),
+						command(1, root, "profile --resume") };
+	fixture.second = (struct gpupause_tool){ "second", command(2, root, "hold it"),
+						 command(3, root, "let it go") };
+	fixture.tools[0] = &fixture.first;
+	fixture.tools[1] = &fixture.second;
+	fixture.pause = (struct gpupause){
+		.tools = fixture.tools, .note = fixture.note, .answer_ms = 60000, .held_fd = -1
+	};
+	return chmod(program, 0700);
 }
 
 static void assert_asked(const char *expected)
@@ -71,53 +89,53 @@ static void write_note_of(const char *text)
 
 static void what_is_paused_is_resumed(void **state _unused_)
 {
-	assert_int_equal(dcgm_resume(&fixture.dcgm), 0);
-	assert_int_equal(dcgm_pause(&fixture.dcgm), 0);
+	assert_int_equal(gpupause_end(&fixture.pause), 0);
+	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), 0);
 	assert_int_equal(access(fixture.note, F_OK), 0);
-	assert_int_equal(dcgm_recover(&fixture.dcgm), 0); /* we live */
-	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
-	assert_int_equal(dcgm_resume(&fixture.dcgm), 0);
+	assert_int_equal(gpupause_recover(&fixture.pause), 0); /* we live */
+	assert_int_equal(gpupause_end(&fixture.pause), 1);
+	assert_int_equal(gpupause_end(&fixture.pause), 0);
 	assert_int_not_equal(access(fixture.note, F_OK), 0);
 	assert_asked("profile --pause\nprofile --resume\n");
 }
 
 static void it_is_paused_by_one_at_a_time(void **state _unused_)
 {
-	assert_int_equal(dcgm_pause(&fixture.dcgm), 0);
-	assert_int_equal(dcgm_pause(&fixture.dcgm), -EBUSY);
-	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), 0);
+	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), -EBUSY);
+	assert_int_equal(gpupause_end(&fixture.pause), 1);
 	assert_asked("profile --pause\nprofile --resume\n");
 }
 
-static void without_dcgm_nothing_is_left(void **state _unused_)
+static void without_the_tool_nothing_is_left(void **state _unused_)
 {
 	tell("exit 3\n");
-	assert_int_equal(dcgm_pause(&fixture.dcgm), -ENODEV);
+	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), -ENODEV);
 	assert_int_not_equal(access(fixture.note, F_OK), 0);
-	fixture.dcgm.program = "/nonexistent/dcgmi";
-	assert_int_equal(dcgm_pause(&fixture.dcgm), -ENODEV);
+	fixture.first.pause = "/nonexistent/program --pause";
+	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), -ENODEV);
 	assert_int_not_equal(access(fixture.note, F_OK), 0);
-	fixture.dcgm.note = "/nonexistent/note";
-	assert_int_equal(dcgm_pause(&fixture.dcgm), -ENOENT);
+	fixture.pause.note = "/nonexistent/note";
+	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), -ENOENT);
 }
 
 /* The pause may have come through: it is taken back, at the latest by the next to come. */
 static void one_that_does_not_answer_is_killed(void **state _unused_)
 {
-	fixture.dcgm.answer_ms = 300;
+	fixture.pause.answer_ms = 300;
 	tell("exec sleep 1000\n");
-	assert_int_equal(dcgm_pause(&fixture.dcgm), -ETIME);
+	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), -ETIME);
 	assert_int_equal(access(fixture.note, F_OK), 0);
-	fixture.dcgm.answer_ms = 60000;
+	fixture.pause.answer_ms = 60000;
 	tell("exit 0\n");
-	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+	assert_int_equal(gpupause_end(&fixture.pause), 1);
 }
 
 static void a_pause_without_an_answer_is_taken_back(void **state _unused_)
 {
-	fixture.dcgm.answer_ms = 300;
+	fixture.pause.answer_ms = 300;
 	tell("[ $2 != --pause ] || exec sleep 1000\n");
-	assert_int_equal(dcgm_pause(&fixture.dcgm), -ENODEV);
+	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), -ENODEV);
 	assert_int_not_equal(access(fixture.note, F_OK), 0);
 }
 
@@ -129,7 +147,7 @@ static void a_note_is_never_seen_unfinished(void **state)
 	ssize_t len;
 
 	assert_true(inotify_add_watch(fd, *state, IN_CREATE | IN_MODIFY) >= 0);
-	assert_int_equal(dcgm_pause(&fixture.dcgm), 0);
+	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), 0);
 	len = read(fd, events, sizeof(events));
 	assert_true(len > 0);
 	for (ssize_t at = 0; at < len;) {
@@ -143,17 +161,17 @@ static void a_note_is_never_seen_unfinished(void **state)
 	}
 	assert_int_equal(created, 1);
 	assert_int_equal(close(fd), 0);
-	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+	assert_int_equal(gpupause_end(&fixture.pause), 1);
 }
 
 static void a_resume_that_fails_is_left_to_the_next(void **state _unused_)
 {
-	assert_int_equal(dcgm_pause(&fixture.dcgm), 0);
+	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), 0);
 	tell("exit 1\n");
-	assert_int_equal(dcgm_resume(&fixture.dcgm), -EIO);
+	assert_int_equal(gpupause_end(&fixture.pause), -EIO);
 	assert_int_equal(access(fixture.note, F_OK), 0);
 	tell("exit 0\n");
-	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+	assert_int_equal(gpupause_end(&fixture.pause), 1);
 }
 
 static void what_the_dead_left_is_resumed(void **state _unused_)
@@ -162,17 +180,17 @@ static void what_the_dead_left_is_resumed(void **state _unused_)
 	int status;
 
 	if (pid == 0) {
-		if (dcgm_pause(&fixture.dcgm) == 0)
+		if (gpupause_begin(&fixture.pause, &fixture.first) == 0)
 			(void)raise(SIGKILL);
 		_exit(1);
 	}
 	/* As long as it is not buried, too. */
 	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
-	assert_int_equal(dcgm_recover(&fixture.dcgm), 1);
+	assert_int_equal(gpupause_recover(&fixture.pause), 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status));
 	assert_asked("profile --pause\nprofile --resume\n");
-	assert_int_equal(dcgm_recover(&fixture.dcgm), 0);
+	assert_int_equal(gpupause_recover(&fixture.pause), 0);
 }
 
 static pid_t start_recovery(void)
@@ -180,7 +198,7 @@ static pid_t start_recovery(void)
 	pid_t pid = fork();
 
 	if (pid == 0)
-		_exit(dcgm_recover(&fixture.dcgm));
+		_exit(gpupause_recover(&fixture.pause));
 	assert_true(pid > 0);
 	return pid;
 }
@@ -218,26 +236,26 @@ static void two_that_find_what_the_dead_left_resume_it_once(void **state)
 /* As a sampler may that has lost its keeper, when another has begun. */
 static void what_another_paused_meanwhile_is_left_to_it(void **state _unused_)
 {
-	struct dcgm late = fixture.dcgm;
+	struct gpupause late = fixture.pause;
 
-	assert_int_equal(dcgm_pause(&fixture.dcgm), 0);
-	assert_int_equal(dcgm_resume(&late), 0);
+	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), 0);
+	assert_int_equal(gpupause_end(&late), 0);
 	assert_int_equal(access(fixture.note, F_OK), 0);
-	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+	assert_int_equal(gpupause_end(&fixture.pause), 1);
 	assert_asked("profile --pause\nprofile --resume\n");
 }
 
 /* As one of another container sees it, where processes have other numbers. */
 static void the_living_are_known_whatever_number_they_have(void **state _unused_)
 {
-	struct dcgm other = fixture.dcgm;
+	struct gpupause other = fixture.pause;
 
-	assert_int_equal(dcgm_pause(&fixture.dcgm), 0);
+	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), 0);
 	write_note_of("2147483632\n"); /* there is no such process here */
-	assert_int_equal(dcgm_recover(&other), 0);
-	assert_int_equal(dcgm_pause(&other), -EBUSY);
+	assert_int_equal(gpupause_recover(&other), 0);
+	assert_int_equal(gpupause_begin(&other, &fixture.first), -EBUSY);
 	assert_int_equal(access(fixture.note, F_OK), 0);
-	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+	assert_int_equal(gpupause_end(&fixture.pause), 1);
 	assert_asked("profile --pause\nprofile --resume\n");
 }
 
@@ -248,16 +266,16 @@ static void the_dead_are_known_whatever_number_they_had(void **state _unused_)
 
 	(void)snprintf(note, sizeof(note), "%d\n", (int)getpid());
 	write_note_of(note);
-	assert_int_equal(dcgm_recover(&fixture.dcgm), 1);
+	assert_int_equal(gpupause_recover(&fixture.pause), 1);
 	assert_asked("profile --resume\n");
 }
 
 static void what_we_paused_is_resumed_though_its_note_is_gone(void **state _unused_)
 {
-	assert_int_equal(dcgm_pause(&fixture.dcgm), 0);
+	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), 0);
 	assert_int_equal(unlink(fixture.note), 0);
-	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
-	assert_int_equal(dcgm_resume(&fixture.dcgm), 0);
+	assert_int_equal(gpupause_end(&fixture.pause), 1);
+	assert_int_equal(gpupause_end(&fixture.pause), 0);
 	assert_asked("profile --pause\nprofile --resume\n");
 }
 
@@ -267,18 +285,18 @@ static void one_that_is_at_it_for_ever_is_left_at_it(void **state _unused_)
 	char path[160];
 	int fd;
 
-	fixture.dcgm.answer_ms = 20;
+	fixture.pause.answer_ms = 20;
 	write_note_of("0 0\n");
 	(void)snprintf(path, sizeof(path), "%s.lock", fixture.note);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	assert_true(fd >= 0);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
-	assert_int_equal(dcgm_recover(&fixture.dcgm), -EBUSY);
-	assert_int_equal(dcgm_resume(&fixture.dcgm), -EBUSY);
-	assert_int_equal(dcgm_pause(&fixture.dcgm), -EBUSY);
+	assert_int_equal(gpupause_recover(&fixture.pause), -EBUSY);
+	assert_int_equal(gpupause_end(&fixture.pause), -EBUSY);
+	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), -EBUSY);
 	assert_int_equal(close(fd), 0);
-	fixture.dcgm.answer_ms = 60000;
-	assert_int_equal(dcgm_recover(&fixture.dcgm), 1);
+	fixture.pause.answer_ms = 60000;
+	assert_int_equal(gpupause_recover(&fixture.pause), 1);
 	assert_asked("profile --resume\n");
 }
 
@@ -290,39 +308,46 @@ static void notes_that_make_no_sense_are_of_the_dead(void **state _unused_)
 
 	for (size_t i = 0; i < ARRAY_SIZE(notes); i++) {
 		write_note_of(notes[i]);
-		assert_int_equal(dcgm_recover(&fixture.dcgm), 1);
+		assert_int_equal(gpupause_recover(&fixture.pause), 1);
 		write_note_of(notes[i]);
-		assert_int_equal(dcgm_pause(&fixture.dcgm), 0);
-		assert_int_equal(dcgm_recover(&fixture.dcgm), 0);
-		assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+		assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), 0);
+		assert_int_equal(gpupause_recover(&fixture.pause), 0);
+		assert_int_equal(gpupause_end(&fixture.pause), 1);
 	}
 }
 
 static void a_note_that_is_a_link_is_not_followed(void **state _unused_)
 {
 	assert_int_equal(symlink("/etc/passwd", fixture.note), 0);
-	assert_int_equal(dcgm_pause(&fixture.dcgm), 0); /* the link was removed */
-	assert_int_equal(dcgm_resume(&fixture.dcgm), 1);
+	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first),
+			 0); /* the link was removed */
+	assert_int_equal(gpupause_end(&fixture.pause), 1);
 }
 
-static void chips_before_hopper_are_dcgms(void **state _unused_)
+/* Whoever comes later knows the tool by the note. */
+static void the_one_that_was_paused_is_resumed(void **state _unused_)
 {
-	assert_true(dcgm_owns_counters("GA100"));
-	assert_true(dcgm_owns_counters("TU102"));
-	assert_true(dcgm_owns_counters("AD102"));
-	assert_false(dcgm_owns_counters("GH100"));
-	assert_false(dcgm_owns_counters("GB202"));
-	assert_false(dcgm_owns_counters(""));
+	struct gpupause later = fixture.pause;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(gpupause_begin(&fixture.pause, &fixture.second) == 0 ? 0 : 1);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(gpupause_recover(&later), 1);
+	assert_ptr_equal(later.tool, &fixture.second);
+	assert_asked("hold it\nlet it go\n");
+	assert_ptr_equal(gpupause_find(&later, "first"), &fixture.first);
+	assert_null(gpupause_find(&later, "fir"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_dcgm, remove_root)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_tools, remove_root)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_paused_is_resumed),
 		TEST(it_is_paused_by_one_at_a_time),
-		TEST(without_dcgm_nothing_is_left),
+		TEST(without_the_tool_nothing_is_left),
 		TEST(one_that_does_not_answer_is_killed),
 		TEST(a_pause_without_an_answer_is_taken_back),
 		TEST(a_note_is_never_seen_unfinished),
@@ -336,7 +361,7 @@ int main(void)
 		TEST(one_that_is_at_it_for_ever_is_left_at_it),
 		TEST(notes_that_make_no_sense_are_of_the_dead),
 		TEST(a_note_that_is_a_link_is_not_followed),
-		TEST(chips_before_hopper_are_dcgms),
+		TEST(the_one_that_was_paused_is_resumed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
