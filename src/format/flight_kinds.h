@@ -23,9 +23,12 @@ enum flight_kind {
 	FLIGHT_OPERATOR,	 /* extra: string; detail: input elements (format/elements.h) */
 	FLIGHT_ANNOTATION,	 /* user scope (record_function); extra: string */
 	FLIGHT_COLLECTIVE,	 /* extra: string. The two records behind it belong to it: */
-	FLIGHT_COLLECTIVE_ARGS,	 /* value: bytes (-1 unknown), extra: sequence number (-1) */
+	FLIGHT_COLLECTIVE_ARGS,	 /* value: bytes (-1 unknown), extra: sequence number (-1);
+				  * detail: the group's first rank in the job */
 	FLIGHT_COLLECTIVE_GROUP, /* value: group size << 32 | string of the group's name,
-				  * extra: string of the collective ("allreduce"); 0 unknown */
+				  * extra: string of the collective ("allreduce"); 0 unknown;
+				  * detail: distance of its ranks in the job; 0: the first is
+				  * not known either */
 	FLIGHT_PYTHON,		 /* exact: one call; extra: frame */
 	FLIGHT_C_CALL,		 /* exact: one call of a C function; extra: string */
 

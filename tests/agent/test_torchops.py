@@ -200,11 +200,13 @@ class TorchOpsTest(unittest.TestCase):
         both: List[List[Dict[str, Any]]] = []
         for rank in ranks:
             fields = ("tid", "name", "start", "end", "bytes", "seq", "size", "group", "collective")
+            fields += ("first_rank", "rank_stride")
             found = [dict(zip(fields, c, strict=True)) for c in rank["collectives"]]
             reduced = [c for c in found if c["name"] == "gloo:all_reduce"]
             self.assertEqual([c["bytes"] for c in reduced], sizes)
             self.assertEqual([c["name"] for c in found][-1], "gloo:barrier")
             self.assertEqual({c["collective"] for c in reduced}, {"all_reduce"})
+            self.assertEqual({c["rank_stride"] for c in found}, {0})
             for c in found:
                 self.assertLess(0, c["start"])
                 self.assertLess(c["start"], c["end"])
@@ -229,12 +231,13 @@ class TorchOpsTest(unittest.TestCase):
         self.assertEqual(len(found["right"]), 2)
         for collective, group, elements in zip(found["right"], groups, (1000, 5), strict=True):
             known = [2 * elements, *((-1, 0, "") if old else (42, 8, group)), "allreduce"]
+            known += [0, 0] if old else [16, 2]
             self.assertEqual(collective[1], "nccl:all_reduce")
             self.assertEqual(collective[4:], known)
             self.assertLess(collective[2], collective[3])
         self.assertEqual(len(found["shifts"]), 71)
         for by, collective in zip(found["shifts"], found["wrong"], strict=True):
-            self.assertEqual(collective[4:], [-1, -1, 0, "", "all_reduce"], by)
+            self.assertEqual(collective[4:], [-1, -1, 0, "", "all_reduce", 0, 0], by)
 
 
 class OldTorchOpsTest(TorchOpsTest):

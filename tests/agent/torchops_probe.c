@@ -96,6 +96,7 @@ void probe_shift_layout(const char *torch_version, const char *library, int by)
 	shifted.comms_collective = (uint16_t)(shifted.comms_collective + by);
 	shifted.comms_in = (uint16_t)(shifted.comms_in + by);
 	shifted.comms_out = (uint16_t)(shifted.comms_out + by);
+	shifted.comms_first = (uint16_t)(shifted.comms_first + by);
 	shifted.comms_dtype = (uint16_t)(shifted.comms_dtype + by);
 	if (shifted.comms_group != 0)
 		shifted.comms_group = (uint16_t)(shifted.comms_group + by);

@@ -144,6 +144,24 @@ static bool read_numbers(const struct torch_layout *at, const char *object, stru
 	return true;
 }
 
+/* Not every back end knows where its group is in the job: some always say 0, 1, 2, ... */
+static bool knows_ranks(const char *name)
+{
+	return strncmp(name, "nccl:", 5) == 0 || strncmp(name, "xccl:", 5) == 0;
+}
+
+/* A group whose ranks have no even distance says so by a negative one. */
+static void read_ranks(const struct torch_layout *at, const char *object, struct torchcomms *ret)
+{
+	int64_t first = read_number(object, at->comms_first, 4);
+	int64_t stride = read_number(object, at->comms_first + 4u, 4);
+
+	if (first < 0 || first > UINT16_MAX || stride <= 0 || stride > UINT16_MAX)
+		return;
+	ret->first_rank = (uint16_t)first;
+	ret->rank_stride = (uint16_t)stride;
+}
+
 static bool read_comms(uintptr_t addr, struct torchcomms *ret)
 {
 	const struct torch_layout *at = reader.layout;
@@ -162,6 +180,8 @@ static bool read_comms(uintptr_t addr, struct torchcomms *ret)
 		return false;
 	if (at->comms_group != 0)
 		found.group_name = read_name(object, addr, at->comms_group);
+	if (at->comms_first != 0)
+		read_ranks(at, object, &found);
 	*ret = found;
 	return true;
 }
@@ -233,6 +253,8 @@ void torchcomms_read(const void *function, const char *name, struct torchcomms *
 		info = reader.debug_info != NULL ? reader.debug_info(reader.kind) : NULL;
 		if (info == NULL || !read_comms((uintptr_t)info, ret))
 			ret->bytes = input_bytes(function);
+		if (!knows_ranks(name))
+			ret->first_rank = ret->rank_stride = 0;
 	}
 	if (ret->collective == 0 && colon != NULL)
 		ret->collective = names_string(colon + 1, strlen(colon + 1));

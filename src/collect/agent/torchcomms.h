@@ -14,9 +14,10 @@
 #include "collect/agent/torchlayout.h"
 
 struct torchcomms {
-	int64_t bytes, seq;		 /* -1: unknown */
-	uint32_t group_size;		 /* 0: unknown */
-	uint32_t group_name, collective; /* strings of the flight recorder; 0: unknown */
+	int64_t bytes, seq;		  /* -1: unknown */
+	uint32_t group_size;		  /* 0: unknown */
+	uint32_t group_name, collective;  /* strings of the flight recorder; 0: unknown */
+	uint16_t first_rank, rank_stride; /* the group's ranks in the job; stride 0: unknown */
 };
 
 /*

@@ -63,7 +63,10 @@ static void put_string(uint64_t *words, const char *text)
 	}
 }
 
-/* "allreduce" of 1000 halves in group "a group with a long name" of 8, rank 3; number 42. */
+/*
+ * "allreduce" of 1000 halves in group "a group with a long name" of 8, rank 3; number 42. Its
+ * ranks are 16, 18, ...
+ */
 static void make_comms(uint64_t comms[static COMMS_WORDS])
 {
 	memset(comms, 0, COMMS_WORDS * sizeof(*comms));
@@ -75,6 +78,7 @@ static void make_comms(uint64_t comms[static COMMS_WORDS])
 	comms[14] = 500;
 	comms[15] = 1000;
 	comms[16] = 5;
+	comms[23] = 2ull << 32 | 16;
 	comms[28] = 42;
 }
 
@@ -124,6 +128,37 @@ static void a_description_is_read(void **state _unused_)
 	assert_int_equal(found.group_size, 8);
 	assert_string(found.group_name, "a group with a long name");
 	assert_string(found.collective, "allreduce");
+	assert_int_equal(found.first_rank, 16);
+	assert_int_equal(found.rank_stride, 2);
+}
+
+static void ranks_are_known_where_they_are_even_and_the_back_end_knows_them(void **state _unused_)
+{
+	static const struct {
+		const char *name;
+		int32_t first, stride;
+		uint16_t found_first, found_stride;
+	} cases[] = {
+		{ "nccl:all_reduce", 0, 1, 0, 1 },
+		{ "xccl:all_reduce", 65535, 65535, 65535, 65535 },
+		{ "nccl:all_reduce", 4, -1, 0, 0 },
+		{ "nccl:all_reduce", -1, 1, 0, 0 },
+		{ "nccl:all_reduce", 65536, 1, 0, 0 },
+		{ "nccl:all_reduce", 1, 65536, 0, 0 },
+		{ "ucc:all_reduce", 0, 1, 0, 0 },
+	};
+	static uint64_t comms[COMMS_WORDS], function[FUNCTION_WORDS];
+	struct torchcomms found;
+
+	make_comms(comms);
+	current = comms;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		comms[23] = (uint64_t)cases[i].stride << 32 | (uint32_t)cases[i].first;
+		torchcomms_read(function, cases[i].name, &found);
+		assert_int_equal(found.group_size, 8);
+		assert_int_equal(found.first_rank, cases[i].found_first);
+		assert_int_equal(found.rank_stride, cases[i].found_stride);
+	}
 }
 
 static void without_a_description_the_tensors_count(void **state _unused_)
@@ -236,6 +271,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_description_is_read, setup),
+		cmocka_unit_test_setup(
+			ranks_are_known_where_they_are_even_and_the_back_end_knows_them, setup),
 		cmocka_unit_test_setup(without_a_description_the_tensors_count, setup),
 		cmocka_unit_test_setup(an_object_of_another_class_is_unknown, setup),
 		cmocka_unit_test_setup(nothing_is_known_of_a_version_that_was_not_tried, setup),

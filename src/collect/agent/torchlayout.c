@@ -17,7 +17,7 @@ static const struct torch_layout layouts[] = {
 		.version = { 2, 13 },
 		.comms_bytes = 240, .comms_rank = 72, .comms_size = 76, .comms_group = 40,
 		.comms_collective = 80, .comms_in = 112, .comms_out = 120, .elements_bytes = 8,
-		.comms_dtype = 128, .comms_seq = 224,
+		.comms_dtype = 128, .comms_seq = 224, .comms_first = 184,
 		.function_inputs = 208, .tensor_elements = 152, .tensor_dtype = 160,
 	},
 };

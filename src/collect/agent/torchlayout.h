@@ -24,6 +24,7 @@ struct torch_layout {
 	/* torch::ParamCommsDebugInfo. elements_bytes: size of either count of elements. */
 	uint16_t comms_bytes, comms_rank, comms_size, comms_group, comms_collective;
 	uint16_t comms_in, comms_out, elements_bytes, comms_dtype, comms_seq;
+	uint16_t comms_first; /* the group's first rank in the job; behind it their distance */
 
 	/* at::RecordFunction: the arguments, an array of c10::IValue. */
 	uint16_t function_inputs;

@@ -234,11 +234,13 @@ static void write_collective(const struct pending *c, int64_t end_ns)
 	lane_record(&(struct ring_record){ .kind = FLIGHT_COLLECTIVE_ARGS,
 					   .time_ns = c->start_ns,
 					   .value = about->bytes,
+					   .detail = about->first_rank,
 					   .extra = (uint64_t)about->seq });
 	lane_record(&(struct ring_record){
 		.kind = FLIGHT_COLLECTIVE_GROUP,
 		.time_ns = c->start_ns,
 		.value = (int64_t)((uint64_t)about->group_size << 32 | about->group_name),
+		.detail = about->rank_stride,
 		.extra = about->collective });
 }
 

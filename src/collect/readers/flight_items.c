@@ -4,6 +4,8 @@
 #include "format/elements.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,11 +46,31 @@ static int note_backend(struct trace *trace, const char *name)
 	return trace->meta.backend != NULL ? 0 : -ENOMEM;
 }
 
+#define RANKS_LISTED 30 /* and the last: as torch.profiler does */
+
+/* "[0, 8, 16]"; "" where the records of ARGS and GROUP don't tell. */
+static void write_ranks(const struct ring_record *records, char *text, size_t size)
+{
+	int64_t first = records[0].detail, stride = records[1].detail;
+	int64_t cnt = records[1].value >> 32, last = first + (cnt - 1) * stride;
+	size_t len = 0;
+
+	text[0] = '\0';
+	if (stride == 0 || cnt <= 0)
+		return;
+	for (int64_t i = 0; i < MIN(cnt - 1, (int64_t)RANKS_LISTED); i++)
+		len += (size_t)snprintf(text + len, size - len, "%s%" PRId64, i > 0 ? ", " : "[",
+					first + i * stride);
+	(void)snprintf(text + len, size - len, "%s%s%" PRId64 "]", cnt > 1 ? ", " : "[",
+		       cnt - 1 > RANKS_LISTED ? "..., " : "", last);
+}
+
 int flight_collective_args(struct flight_pass *pass, const struct ring_record *records, size_t cnt,
 			   uint32_t *ret)
 {
 	const struct flightlog *log = pass->log;
 	const char *name = log->strings.data[records[0].extra], *group = "", *what = "";
+	char ranks[16 * RANKS_LISTED] = "";
 	struct event_args args = { .bytes = -1, .elements = -1, .seq = -1, .group_size = -1 };
 
 	if (cnt > 2 && records[1].kind == FLIGHT_COLLECTIVE_ARGS &&
@@ -60,13 +82,16 @@ int flight_collective_args(struct flight_pass *pass, const struct ring_record *r
 		args.group_size = size > 0 ? (int32_t)size : -1;
 		group = log->strings.data[(uint32_t)records[2].value];
 		what = log->strings.data[records[2].extra];
+		write_ranks(&records[1], ranks, sizeof(ranks));
 	}
 	if (what[0] == '\0' && flight_collective(name) != NULL)
 		what = flight_collective(name);
 	args.group = flight_intern(pass->trace, group);
 	args.collective = flight_intern(pass->trace, what);
-	if (args.group == STRTAB_NONE || args.collective == STRTAB_NONE ||
-	    note_backend(pass->trace, name) < 0)
+	if (ranks[0] != '\0')
+		args.group_ranks = flight_intern(pass->trace, ranks);
+	if (args.group == STRTAB_NONE || args.group_ranks == STRTAB_NONE ||
+	    args.collective == STRTAB_NONE || note_backend(pass->trace, name) < 0)
 		return -ENOMEM;
 	return build_args(pass->build, &args, ret);
 }

@@ -248,6 +248,18 @@ static void push_collective(struct fixture *x, bool in_window, int64_t from_ms, 
 		recorder_push(x->f, x->lane, in_window, records[i]);
 }
 
+/* Of the collective that was pushed last. */
+static void set_ranks(struct fixture *x, uint16_t first, uint16_t stride, int32_t size)
+{
+	uint64_t head = atomic_load(&x->f->lanes[x->lane].head);
+	struct ring_record *args = &x->f->records[x->lane][head - 2];
+	struct ring_record *group = &x->f->records[x->lane][head - 1];
+
+	args->detail = first;
+	group->detail = stride;
+	group->value = (int64_t)size << 32 | (uint32_t)group->value;
+}
+
 static void a_collective_carries_what_kineto_says_of_it(void **state)
 {
 	struct fixture *x = *state;
@@ -271,6 +283,53 @@ static void a_collective_carries_what_kineto_says_of_it(void **state)
 	assert_string_equal(strtab_text(&trace->strings, args->group), "dp");
 	assert_string_equal(strtab_text(&trace->strings, args->collective), "all_reduce");
 	assert_string_equal(trace->meta.backend, "gloo");
+}
+
+static void a_group_with_ranks_at_even_distance_is_listed(void **state)
+{
+	static const struct {
+		uint16_t first, stride;
+		int32_t size;
+		const char *ranks;
+	} cases[] = {
+		{ 8, 2, 3, "[8, 10, 12]" },
+		{ 5, 1, 1, "[5]" },
+		{ 0, 0, 3, "" },
+		{ 7, 1, 0, "" },
+		{ 65535, 65535, 2, "[65535, 131070]" },
+	};
+	struct fixture *x = *state;
+	const struct trace *trace;
+	size_t seen = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		push_collective(x, false, 2 * (int64_t)i, 2 * (int64_t)i + 1);
+		set_ranks(x, cases[i].first, cases[i].stride, cases[i].size);
+	}
+	trace = make(x, 30 * MS);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++, seen++) {
+		const struct event_args *args =
+			event_args_borrow(trace, find(trace, "gloo:all_reduce", i));
+
+		assert_string_equal(strtab_text(&trace->strings, args->group_ranks),
+				    cases[i].ranks);
+	}
+	assert_int_equal(trace->event_cnt, seen);
+}
+
+static void a_long_list_of_ranks_leaves_out_what_is_before_the_last(void **state)
+{
+	struct fixture *x = *state;
+	const struct trace *trace;
+	const char *ranks;
+
+	push_collective(x, false, 1, 2);
+	set_ranks(x, 65535, 65535, INT32_MAX);
+	trace = make(x, 30 * MS);
+	ranks = strtab_text(&trace->strings,
+			    event_args_borrow(trace, &trace->events[0])->group_ranks);
+	assert_memory_equal(ranks, "[65535, 131070, ", 16);
+	assert_non_null(strstr(ranks, ", 1966050, ..., 140735340806145]"));
 }
 
 static void operator_of(struct fixture *x, const char *name, int64_t at_ms, uint16_t code)
@@ -511,6 +570,8 @@ int main(void)
 		WITH(names_are_those_of_kineto),
 		WITH(threads_of_our_own_are_left_out),
 		WITH(a_collective_carries_what_kineto_says_of_it),
+		WITH(a_group_with_ranks_at_even_distance_is_listed),
+		WITH(a_long_list_of_ranks_leaves_out_what_is_before_the_last),
 		WITH(an_operator_has_the_elements_it_was_given_or_none),
 		WITH(exact_calls_are_nested_and_replace_samples),
 		WITH(a_traced_c_function_stands_inside_of_sampled_frames),

@@ -20,7 +20,7 @@ std::shared_ptr<torch::ParamCommsDebugInfo> describe(const char *group, int64_t 
 	auto info = std::make_shared<torch::ParamCommsDebugInfo>(
 		std::make_tuple(std::string(group), std::string("what it is for")), rank,
 		std::string("allreduce"), elements, elements, at::kHalf, std::vector<int64_t>(),
-		std::vector<int64_t>(), 0, 1, group_size);
+		std::vector<int64_t>(), 16, 2, group_size);
 	info->setSequenceInfo(42, false);
 	return info;
 #else

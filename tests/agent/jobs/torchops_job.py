@@ -53,6 +53,8 @@ class Collective(NamedTuple):
     size: int
     group: str
     collective: str
+    first_rank: int
+    rank_stride: int
 
 
 def elements(code: int) -> int:
@@ -130,6 +132,8 @@ class Probe:
                         group.value >> 32,
                         self.string(group.value & 0xFFFFFFFF),
                         self.string(group.extra),
+                        args.detail,
+                        group.detail,
                     )
                 )
         return sorted(found, key=lambda c: c.start)
