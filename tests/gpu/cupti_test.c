@@ -234,6 +234,54 @@ static void another_tool_goes_first_and_is_named(_unused_ void **state)
 	run_in_child(busy_by_name);
 }
 
+static _Atomic size_t their_bytes;
+
+static void their_request(uint8_t **buffer, size_t *size, size_t *record_max)
+{
+	*record_max = 0;
+	*size = BUFFERS_BYTES;
+	*buffer = calloc(1, *size);
+}
+
+static void their_complete(_unused_ void *context, _unused_ uint32_t stream,
+			   _unused_ uint8_t *buffer, _unused_ size_t size, size_t valid)
+{
+	their_bytes += valid;
+}
+
+/* As Kineto does it: without a subscriber. */
+static void register_theirs(void)
+{
+	void *cupti = dlopen(getenv("DOUBLE_CUPTI"), RTLD_NOW);
+	uint32_t (*register_buffers)(cupti_request_fn request, cupti_complete_fn complete);
+
+	find(cupti, "cuptiActivityRegisterCallbacks", &register_buffers);
+	CHECK(register_buffers(their_request, their_complete) == 0);
+}
+
+static void taken_over(void)
+{
+	begin();
+	work(10);
+	register_theirs();
+	work(10);
+	CHECK(end() == -EIO);
+	CHECK(strstr(why, "another tool") != NULL);
+	CHECK(seen.dropped > 0 && their_bytes > 0);
+	CHECK(job.count("finalized") == 0 && job.count("attached") == 0);
+	CHECK(job.count("enabled") == 0 && job.count("calls") == 0);
+	begin(); /* the other has left */
+	work(10);
+	CHECK(end() == 0);
+	check_window(10);
+	CHECK(job.count("finalized") == 1);
+}
+
+static void buffers_that_another_tool_took_are_missed(_unused_ void **state)
+{
+	run_in_child(taken_over);
+}
+
 static void refused(void)
 {
 	job.set("refuse", 35);
@@ -842,6 +890,7 @@ int main(void)
 		cmocka_unit_test(records_of_every_version_are_read),
 		cmocka_unit_test(kernels_without_times_are_counted_and_left_out),
 		cmocka_unit_test(another_tool_goes_first_and_is_named),
+		cmocka_unit_test(buffers_that_another_tool_took_are_missed),
 		cmocka_unit_test(what_the_driver_refuses_is_said),
 		cmocka_unit_test(a_process_without_a_context_is_not_attached_to),
 		cmocka_unit_test(a_call_of_the_jobs_may_be_the_one_that_detaches),

@@ -157,6 +157,28 @@ size_t buffers_full_cnt(const struct buffers *buffers)
 	return cnt;
 }
 
+static bool is_begun(const struct buffers *buffers, size_t slot)
+{
+	const void *at = buffers->memory + slot * buffers->bytes;
+
+	return state_of(buffers, slot, memory_order_acquire) == SLOT_TAKEN &&
+	       __atomic_load_n((const uint32_t *)at, __ATOMIC_RELAXED) != 0;
+}
+
+size_t buffers_begun_cnt(const struct buffers *buffers)
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < buffers->cnt; i++)
+		cnt += is_begun(buffers, i);
+	return cnt;
+}
+
+uint64_t buffers_filled_cnt(const struct buffers *buffers)
+{
+	return atomic_load(&buffers->ticket);
+}
+
 size_t buffers_reset(struct buffers *buffers)
 {
 	size_t cnt = 0;

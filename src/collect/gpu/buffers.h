@@ -71,6 +71,12 @@ void buffers_leave(struct buffers *buffers);
 
 size_t buffers_full_cnt(const struct buffers *buffers);
 
+/* Taken ones whose first four bytes aren't 0 any more: a look at memory that others may write. */
+size_t buffers_begun_cnt(const struct buffers *buffers);
+
+/* How many were ever filled. */
+uint64_t buffers_filled_cnt(const struct buffers *buffers);
+
 /*
  * Nobody writes any more: buffers that never came back are empty again, and the pages go
  * back to the system. Returns how many of them had been taken.

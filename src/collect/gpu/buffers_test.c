@@ -75,6 +75,22 @@ static void a_released_buffer_is_zeroed(_unused_ void **state)
 		assert_int_equal(a[i], 0);
 }
 
+static void buffers_that_are_begun_and_not_filled_are_counted(_unused_ void **state)
+{
+	uint8_t *a = buffers_take(&buffers), *b = buffers_take(&buffers);
+
+	assert_int_equal(buffers_begun_cnt(&buffers), 0);
+	a[0] = b[0] = 1;
+	assert_int_equal(buffers_begun_cnt(&buffers), 2);
+	assert_int_equal(buffers_filled_cnt(&buffers), 0);
+	assert_true(buffers_fill(&buffers, a, 8));
+	assert_int_equal(buffers_begun_cnt(&buffers), 1);
+	buffers_release(&buffers, a);
+	assert_ptr_equal(buffers_take(&buffers), a);
+	assert_int_equal(buffers_begun_cnt(&buffers), 1);
+	assert_int_equal(buffers_filled_cnt(&buffers), 1);
+}
+
 static void what_is_no_buffer_of_ours_is_refused(_unused_ void **state)
 {
 	uint8_t *a = buffers_take(&buffers), other[8];
@@ -256,6 +272,7 @@ int main(void)
 		TEST(full_buffers_come_in_the_order_in_which_they_were_filled),
 		TEST(there_are_so_many_and_no_more),
 		TEST(a_released_buffer_is_zeroed),
+		TEST(buffers_that_are_begun_and_not_filled_are_counted),
 		TEST(what_is_no_buffer_of_ours_is_refused),
 		TEST(a_length_is_never_more_than_the_buffer),
 		TEST(what_is_discarded_is_never_read_and_is_taken_again),

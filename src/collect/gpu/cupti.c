@@ -7,7 +7,8 @@
  * thread makes itself, since a job that hangs makes none.
  *
  * A job may capture a graph at any time, see cupti_capture.h.
- * Only one tool at a time may use CUPTI in a process. Who comes second is told so and leaves.
+ * Only one tool at a time may use CUPTI in a process. Who comes second is told so and leaves;
+ * but for Kineto, which doesn't subscribe (see end_recording()).
  * The buffers' callbacks take no lock and call nothing. After a fatal error CUPTI goes by
  * itself, as soon as its callback has returned: not while we read what its records point to.
  * Source: CUPTI's documentation, "CUPTI Activity API", "Dynamic Detaching"; Kineto's
@@ -38,6 +39,7 @@ static struct cupti {
 	bool found;
 	bool forked;
 	bool attached; /* subscribed, and not finalized since */
+	bool stolen;   /* buffers of this window never came back */
 	uint32_t version;
 	uint32_t session_cnt;
 	struct cuda_functions cuda;
@@ -284,6 +286,16 @@ static int subscribe(char ret_why[static GPUTRACE_WHY_MAX])
 	return 0;
 }
 
+/* Leaves the subscriber's place to others; what CUPTI is to the GPU stays. */
+static void unsubscribe(void)
+{
+	int mode = capture_relax(&cupti.cuda);
+
+	(void)cupti.api.unsubscribe(cupti.subscriber);
+	capture_restore(&cupti.cuda, mode);
+	cupti.attached = false;
+}
+
 static void set_attribute(int attribute, uint8_t value)
 {
 	size_t size = sizeof(value);
@@ -403,8 +415,7 @@ static int attach(char ret_why[static GPUTRACE_WHY_MAX])
 	if (ret == 0)
 		return 0;
 	disable_all();
-	(void)cupti.api.unsubscribe(cupti.subscriber);
-	cupti.attached = false;
+	unsubscribe();
 	return ret;
 }
 
@@ -414,6 +425,7 @@ static int start(const struct gputrace_sink *sink, char ret_why[static GPUTRACE_
 
 	if (ret < 0)
 		return ret;
+	cupti.stolen = false;
 	cupti.sink = sink;
 	cupti.reader.sink = sink;
 	cupti.reader.next = cupti.api.next_record;
@@ -457,6 +469,23 @@ static void count_dropped(void)
 		cupti.sink->lose(GPUTRACE_DROPPED, dropped);
 }
 
+/*
+ * Kineto, told by a daemon to record, registers buffers of its own without subscribing: we are
+ * not told, and from then on all goes to it, also those of ours that CUPTI had.
+ */
+static void end_recording(void)
+{
+	uint64_t filled = buffers_filled_cnt(&cupti.buffers);
+	size_t begun = buffers_begun_cnt(&cupti.buffers);
+
+	disable_all(); /* what nobody takes any more would grow in the job's memory */
+	(void)cupti.api.flush_all(0);
+	(void)cupti.api.flush_all(CUPTI_FLUSH_FORCED);
+	cupti.stolen = begun > 0 && filled == buffers_filled_cnt(&cupti.buffers);
+	if (cupti.stolen)
+		cupti.sink->lose(GPUTRACE_DROPPED, begun); /* records: at least one in each */
+}
+
 static void stop(void)
 {
 	int mode;
@@ -464,9 +493,7 @@ static void stop(void)
 	if (atomic_load(&cupti.fatal))
 		return;
 	mode = capture_relax(&cupti.cuda);
-	disable_all();
-	(void)cupti.api.flush_all(0);
-	(void)cupti.api.flush_all(CUPTI_FLUSH_FORCED);
+	end_recording();
 	capture_restore(&cupti.cuda, mode);
 	count_dropped();
 }
@@ -573,7 +600,11 @@ static int close_session(char ret_why[static GPUTRACE_WHY_MAX])
 		return -EIO;
 	}
 	buffers_leave(&cupti.buffers);
-	return detach(ret_why);
+	if (!cupti.stolen)
+		return detach(ret_why);
+	unsubscribe(); /* a finalize would end what is not ours */
+	gputrace_why(ret_why, "another tool took CUPTI's buffers in the midst of the window", NULL);
+	return -EIO;
 }
 
 static void forked(void)

@@ -268,7 +268,7 @@ static void put64(uint8_t *at, size_t off, uint64_t value)
 
 static bool on(int kind)
 {
-	return c.attached && (c.kinds >> kind & 1) != 0 && c.request != NULL;
+	return (c.kinds >> kind & 1) != 0 && c.request != NULL;
 }
 
 /* CUPTI's own copy of a name: one pointer for all records of a kernel. */
@@ -353,7 +353,7 @@ static void on_call(const struct double_call *call)
 	uint8_t *at;
 
 	pthread_mutex_lock(&c.lock);
-	at = c.request != NULL && c.attached &&
+	at = c.request != NULL &&
 			     ((runtime ? c.runtime : c.driver)[call->call % CALL_CNT] || on(kind))
 		     ? room(40)
 		     : NULL;
