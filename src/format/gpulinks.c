@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define NODE_SLOTS 65536u
+#define BETWEEN_MAX 64u /* of NCCL's calls that are looked over for PyTorch's around them */
 
 struct interval {
 	int64_t start_ns, end_ns;
@@ -252,28 +253,37 @@ static int64_t next_launch_ns(const struct gpulinks *links, uint32_t tid, int64_
 		       : INT64_MAX;
 }
 
+/* Whether NCCL told of it behind a thread's launch, before end_ns. */
+static bool is_told(const struct gpulinks *links, const struct gpulinks_comm *comm, uint32_t tid,
+		    int64_t end_ns)
+{
+	return comm < links->comms.data + links->comms.cnt && comm->nccl && comm->tid == tid &&
+	       comm->start_ns < end_ns;
+}
+
 size_t gpulinks_nccl_cnt(const struct gpulinks *links, const struct ring_record *call,
 			 const struct gpulinks_comm *first)
 {
-	const struct gpulinks_comm *end = links->comms.data + links->comms.cnt;
 	int64_t end_ns = next_launch_ns(links, first->tid, call->time_ns);
 	size_t cnt = 0;
 
-	while (first + cnt < end && first[cnt].nccl && first[cnt].tid == first->tid &&
-	       first[cnt].start_ns < end_ns)
+	while (is_told(links, first + cnt, first->tid, end_ns))
 		cnt++;
 	return cnt;
 }
 
-/* PyTorch's, that began before and goes on; those of NCCL may have come between. cnt: before. */
+/* PyTorch's, that began before and goes on; some of NCCL may have come between. cnt: before. */
 static const struct gpulinks_comm *around(const struct gpulinks *links, size_t cnt, uint32_t tid,
 					  int64_t time_ns)
 {
-	while (cnt > 0 && links->comms.data[cnt - 1].nccl && links->comms.data[cnt - 1].tid == tid)
+	const struct gpulinks_comm *comm;
+
+	for (size_t i = 0; i < BETWEEN_MAX && cnt > 0 && links->comms.data[cnt - 1].nccl; i++)
 		cnt--;
-	return cnt > 0 && holds(&links->comms.data[cnt - 1], tid, time_ns)
-		       ? &links->comms.data[cnt - 1]
-		       : NULL;
+	if (cnt == 0)
+		return NULL;
+	comm = &links->comms.data[cnt - 1];
+	return !comm->nccl && holds(comm, tid, time_ns) ? comm : NULL;
 }
 
 const struct gpulinks_comm *gpulinks_comm(const struct gpulinks *links,
@@ -282,13 +292,15 @@ const struct gpulinks_comm *gpulinks_comm(const struct gpulinks *links,
 {
 	uint32_t tid = gpulinks_lane(links->log, call)->id;
 	size_t cnt = count_before(links, tid, call->time_ns);
-	const struct gpulinks_comm *comm = around(links, cnt, tid, call->time_ns);
-	const struct gpulinks_comm *next = &links->comms.data[cnt];
+	const struct gpulinks_comm *comm, *next;
 
-	*ret_nccl = cnt < links->comms.cnt && next->tid == tid &&
-				    gpulinks_nccl_cnt(links, call, next) > 0
-			    ? next
-			    : NULL;
+	*ret_nccl = NULL;
+	if (links->comms.cnt == 0)
+		return NULL;
+	comm = around(links, cnt, tid, call->time_ns);
+	next = links->comms.data + cnt;
+	*ret_nccl =
+		is_told(links, next, tid, next_launch_ns(links, tid, call->time_ns)) ? next : NULL;
 	return comm != NULL ? comm : *ret_nccl;
 }
 

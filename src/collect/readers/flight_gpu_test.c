@@ -165,6 +165,32 @@ static void what_nccl_tells_after_a_launch_is_the_kernels(void **state)
 	assert_null(event_args_borrow(trace, find(trace, name, 2)));
 }
 
+static void what_pytorch_tells_around_a_launch_comes_first(void **state)
+{
+	const char *name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
+	struct fixture *x = *state;
+	const struct trace *trace;
+	struct ring_record records[] = {
+		{ .kind = FLIGHT_COLLECTIVE,
+		  .value = 8 * MS,
+		  .extra = recorder_string(x->f, "nccl:all_reduce") },
+		{ .kind = FLIGHT_COLLECTIVE_ARGS, .value = 4096, .extra = 3 },
+		{ .kind = FLIGHT_COLLECTIVE_GROUP },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(records); i++) {
+		records[i].time_ns = T0 + 1 * MS;
+		recorder_push(x->f, x->lane, false, records[i]);
+	}
+	launch_nccl(x, 2, 9); /* two kernels within it */
+	nccl_tells(x, 3, 17, 1000);
+	launch_nccl(x, 5, 10);
+	nccl_tells(x, 6, 18, 1000);
+	trace = make(x, 100 * MS);
+	assert_int_equal(event_args_borrow(trace, find(trace, name, 0))->bytes, 4096);
+	assert_int_equal(event_args_borrow(trace, find(trace, name, 1))->bytes, 4096);
+}
+
 static void names_of_the_linker_are_those_of_people(void **state)
 {
 	struct fixture *x = *state;
@@ -308,6 +334,7 @@ int main(void)
 		TEST(copies_waits_and_overhead_are_what_they_are),
 		TEST(a_collectives_kernel_has_what_its_launching_thread_knew),
 		TEST(what_nccl_tells_after_a_launch_is_the_kernels),
+		TEST(what_pytorch_tells_around_a_launch_comes_first),
 		TEST(names_of_the_linker_are_those_of_people),
 		TEST(nodes_of_a_graph_are_counted_up_to_their_launch),
 		TEST(a_wait_inside_of_a_gpu_call_is_the_calls),
