@@ -67,12 +67,15 @@ static uint64_t key_of(const struct gpucall *call)
 	return mix(mix(hash, call->k), call->groups != 0 ? call->groups : call->batch) | 1;
 }
 
+/* 0 where the sizes make no sense, as negative ones: the library refuses the call. */
 static double flop_of(const struct gpucall *call)
 {
-	if (call->groups != 0)
-		return call->flop;
-	return matmul_flop((double)call->m, (double)call->n, (double)call->k, (double)call->batch,
-			   call->type);
+	double flop = call->groups != 0
+			      ? call->flop
+			      : matmul_flop((double)call->m, (double)call->n, (double)call->k,
+					    (double)call->batch, call->type);
+
+	return flop >= 0 && flop < FLOP_MAX ? flop : 0;
 }
 
 /* NULL: there are too many shapes. */
@@ -99,11 +102,8 @@ static struct shape *find_shape(const struct gpucall *call)
 /* Of a call whose shape doesn't say it, or has no place. */
 static void add_flop(const struct gpucall *call)
 {
-	double flop = flop_of(call);
-
-	if (flop < FLOP_MAX)
-		atomic_fetch_add_explicit(&gpucalls.other_flop, (uint64_t)flop,
-					  memory_order_relaxed);
+	atomic_fetch_add_explicit(&gpucalls.other_flop, (uint64_t)flop_of(call),
+				  memory_order_relaxed);
 }
 
 /* Of a shape without a place: never timed. */
@@ -164,7 +164,7 @@ static struct ring_record work_of(const struct gpucall *call)
 	if (call->groups != 0)
 		return (struct ring_record){ .kind = FLIGHT_TIMED_GROUPS,
 					     .detail = call->type,
-					     .value = (int64_t)MIN(call->flop, FLOP_MAX),
+					     .value = (int64_t)flop_of(call),
 					     .extra = pair(call->groups, call->batch) };
 	return (struct ring_record){ .kind = FLIGHT_TIMED_SHAPE,
 				     .detail = call->type,

@@ -231,6 +231,12 @@ static void check_shapes(void)
 	CHECK(soon(has_matmuls, matmuls)); /* not those that it makes itself of cuBLASLt */
 	CHECK(calls(FLIGHT_CALLS_MATMUL, &mflop) == matmuls);
 	CHECK(mflop == 12000 * 2 * EVERY);
+	CHECK(gemm_ex(-1, 2000, 3000) == 0 && gemm_ex(-1, -1, -1) == 0); /* no work */
+	gemms(EVERY, 1000, 2000, 3000);
+	matmuls += 2 + EVERY;
+	CHECK(soon(has_matmuls, matmuls));
+	CHECK(calls(FLIGHT_CALLS_MATMUL, &mflop) == matmuls);
+	CHECK(mflop == 12000 * 3 * EVERY);
 }
 
 static void check_lt(void)
