@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What gpucalls_cuda.c takes for CUDA's interface against CUDA's own headers, where they are on
- * the include path: numbers, offsets, and that each function takes what it hands on.
+ * What gpucalls_cuda.c and gpucalls_nccl.c take for CUDA's and NCCL's interfaces against the
+ * headers of both, where they are on the include path: numbers, offsets, and that each function
+ * takes what it hands on.
  */
 #include <stddef.h>
 
@@ -59,6 +60,31 @@ _Static_assert(offsetof(CUlaunchConfig, hStream) == 32, "the queue of a launch")
 _Static_assert(offsetof(cudaLaunchConfig_t, stream) == 32 &&
 		       offsetof(cudaLaunchConfig_t, dynamicSmemBytes) == 24,
 	       "the queue of a launch");
+#endif
+
+#if __has_include(<nccl.h>)
+#include <nccl.h>
+_Static_assert(ncclInternalError == 3 && sizeof(ncclResult_t) == sizeof(int) &&
+		       sizeof(ncclDataType_t) == sizeof(int) && sizeof(ncclRedOp_t) == sizeof(int),
+	       "numbers of NCCL");
+/* As gpucalls_nccl.c hands them on, with int for enums. */
+static inline void nccl_calls(const void *from, void *to, ncclDataType_t type, ncclRedOp_t op,
+			      ncclComm_t comm, cudaStream_t queue)
+{
+	ncclResult_t (*reduce)(const void *, void *, size_t, ncclDataType_t, ncclRedOp_t,
+			       ncclComm_t, cudaStream_t) = ncclAllReduce;
+
+	(void)reduce(from, to, 1, type, op, comm, queue);
+	reduce = ncclReduceScatter;
+	(void)reduce(from, to, 1, type, op, comm, queue);
+	(void)ncclBroadcast(from, to, 1, type, 0, comm, queue);
+	(void)ncclAllGather(from, to, 1, type, comm, queue);
+	(void)ncclReduce(from, to, 1, type, op, 0, comm, queue);
+	(void)ncclSend(from, 1, type, 0, comm, queue);
+	(void)ncclRecv(to, 1, type, 0, comm, queue);
+	(void)ncclGroupStart();
+	(void)ncclGroupEnd();
+}
 #endif
 
 int main(void)
