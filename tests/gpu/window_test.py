@@ -96,7 +96,7 @@ class Window(test_hook.HookTest):
         self.assertNotIn(GPU, self.seen)
         self.assertIn("12.6", self.remark)
         self.assertGreater(self.names[KERNEL, "_Z9my_kernelv"], 30)
-        self.assertEqual(lines[-1], "finalized: 0 attached: 1")
+        self.assertEqual(lines[-1], "finalized: 0 attached: 0")
 
     def test_another_tool_is_named_and_nothing_is_recorded(self) -> None:
         self.train("busy", self.end_when(d.MISSED))

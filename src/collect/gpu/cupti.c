@@ -247,7 +247,7 @@ static void detached(void)
 }
 
 /*
- * Re-attaching crashed while graphs were alive, before CUDA 12.6. Whether some are is not to be
+ * Re-attaching after it crashed while graphs were alive, before CUDA 12.6. Whether some are is not to be
  * known: they may have been captured in this window or before it, and never launched in one.
  */
 static bool may_finalize(void)
@@ -535,10 +535,11 @@ static int detach(char ret_why[static GPUTRACE_WHY_MAX])
 	int ret;
 
 	if (!may_finalize()) {
-		gputrace_why(
-			ret_why,
-			"CUPTI stays attached, idle: detaching before CUDA 12.6 may harm graphs",
-			NULL);
+		unsubscribe();
+		gputrace_why(ret_why,
+			     "CUPTI is left idle, not detached: before CUDA 12.6 that may harm "
+			     "graphs",
+			     NULL);
 		return -EOPNOTSUPP;
 	}
 	ret = capture_wait(&cupti.capture, CAPTURE_LIMIT_NS);
