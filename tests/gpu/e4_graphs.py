@@ -4,7 +4,7 @@
 
 Expected: two windows each see all kernels of all replays, each with its node, as many nodes as
 the graph has; no kernel names a launch that was not (CUDA 13.0 has wrong correlation numbers from
-the second session on: there the back end tells none). A replay after the windows takes as
+a process's second session on: there the back end tells none). A replay after the windows takes as
 long as before, within 5 %, and does not fail. Recorded as one for each launch (GRAPH_TRACE)
 there are as many records as launches; what that costs, and what a record for each kernel, is told.
 

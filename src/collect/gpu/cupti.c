@@ -41,7 +41,6 @@ static struct cupti {
 	bool attached; /* subscribed, and not finalized since */
 	bool stolen;   /* buffers of this window never came back */
 	uint32_t version;
-	uint32_t session_cnt;
 	struct cuda_functions cuda;
 	struct cupti_functions api;
 	void *subscriber;
@@ -247,8 +246,9 @@ static void detached(void)
 }
 
 /*
- * Re-attaching after it crashed while graphs were alive, before CUDA 12.6. Whether some are is not to be
- * known: they may have been captured in this window or before it, and never launched in one.
+ * Re-attaching after it crashed while graphs were alive, before CUDA 12.6. Whether some are is
+ * not to be known: they may have been captured in this window or before it, and never launched
+ * in one.
  */
 static bool may_finalize(void)
 {
@@ -429,16 +429,14 @@ static int start(const struct gputrace_sink *sink, char ret_why[static GPUTRACE_
 	cupti.sink = sink;
 	cupti.reader.sink = sink;
 	cupti.reader.next = cupti.api.next_record;
-	cupti.reader.graphs_uncorrelated = cupti.session_cnt > 0 &&
-					   cupti.version >= CUPTI_VERSION_13_0 &&
-					   cupti.version < CUPTI_VERSION_13_1_1;
+	cupti.reader.graphs_uncorrelated =
+		cupti.version >= CUPTI_VERSION_13_0 && cupti.version < CUPTI_VERSION_13_1_1;
 	cupti_reader_reset(&cupti.reader);
 	mode = capture_relax(&cupti.cuda);
 	ret = attach(ret_why);
 	capture_restore(&cupti.cuda, mode);
 	if (ret < 0)
 		return ret;
-	cupti.session_cnt++;
 	name_device();
 	return 0;
 }

@@ -23,7 +23,8 @@ struct cupti_reader {
 	cupti_next_fn next;
 	int64_t offset_ns; /* added to all times: 0 when CUPTI reads our clock */
 	/* Launches of graphs have wrong correlation numbers (CUDA 13.0, from the second session
-	 * of a process on): they are left out, and the order of launches must do. */
+	 * of a process on, whoever had the first): they are left out, and the order of launches
+	 * must do. */
 	bool graphs_uncorrelated;
 	struct {
 		uint32_t context;
