@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <string.h>
 
 #define REPEAT_MAX 32
@@ -23,15 +24,18 @@ static size_t source_name(const char **p, const char **ret_name)
 	return len;
 }
 
-/* One part of a nested name; arguments of templates in the middle end what we understand. */
-bool demangle_plain(const char *name, struct str *out)
+/*
+ * Appends the parts of a nested name; arguments of templates in the middle end what we understand.
+ * Returns where that is, NULL when there is no name.
+ */
+static const char *append_plain(const char *name, struct str *out)
 {
 	const char *p = name + 2, *part;
 	bool nested, any = false;
 	size_t len;
 
 	if (strncmp(name, "_Z", 2) != 0)
-		return false;
+		return NULL;
 	nested = *p == 'N';
 	p += nested;
 	if (strncmp(p, "St", 2) == 0) {
@@ -51,7 +55,33 @@ bool demangle_plain(const char *name, struct str *out)
 		if (!nested)
 			break;
 	}
-	return any;
+	return any ? p : NULL;
+}
+
+bool demangle_plain(const char *name, struct str *out)
+{
+	return append_plain(name, out) != NULL;
+}
+
+/* FNV-1a: the same wherever it is computed. */
+static uint64_t hash_name(const char *name)
+{
+	uint64_t hash = 0xcbf29ce484222325u;
+
+	for (; *name != '\0'; name++)
+		hash = (hash ^ (unsigned char)*name) * 0x100000001b3u;
+	return hash;
+}
+
+/* Kernels of one template are different functions. */
+static void append_short(const char *name, struct str *out)
+{
+	const char *end = append_plain(name, out);
+
+	if (end == NULL)
+		str_append(out, name);
+	else if (*end == 'I')
+		str_printf(out, "<~%016" PRIx64 ">", hash_name(name));
 }
 
 /*
@@ -91,7 +121,7 @@ void demangle(const char *name, struct str *out)
 
 	if (text != NULL && status == 0)
 		str_append(out, text);
-	else if (!demangle_plain(name, out))
-		str_append(out, name);
+	else
+		append_short(name, out);
 	free(text);
 }

@@ -2,8 +2,9 @@
 /*
  * Names of C++ functions as people write them. CUPTI gives kernels the names of the
  * linker. The C++ library of the system does it where there is one; without it, or when
- * the name was cut off, the function's own name is taken out, without its template's
- * arguments and parameters.
+ * the name was cut off or is too intricate (CUTLASS), the function's own name is taken out,
+ * without its parameters; for its template's arguments stands a hash of the whole:
+ * "cutlass::device_kernel<~89abcdef01234567>".
  * Source: Itanium C++ ABI, section 5.1.
  */
 #pragma once

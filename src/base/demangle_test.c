@@ -77,6 +77,32 @@ static void a_name_that_would_explode_does_not(_unused_ void **state)
 	str_done(&text);
 }
 
+/* Named as a GEMM of CUTLASS, whose last arguments are half_t or bfloat16_t; cut or not. */
+static void kernels_of_one_template_stay_apart(_unused_ void **state)
+{
+	static const char *const ends[] = { "NS_6half_tESJ_EEvv", "NS_10bfloat16_tESJ_EEvv",
+					    "~0123", "~0124" };
+	static const char begin[] = "cutlass::device_kernel<~";
+	struct str texts[ARRAY_SIZE(ends)] = { 0 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
+		struct str name = { 0 };
+
+		str_append(&name, "_ZN7cutlass13device_kernelI");
+		for (int part = 0; part < 40; part++)
+			str_append(&name, "NS_1CILi1EEES1_");
+		str_append(&name, ends[i]);
+		demangle(str_borrow(&name), &texts[i]);
+		str_done(&name);
+		assert_memory_equal(str_borrow(&texts[i]), begin, sizeof(begin) - 1);
+		assert_int_equal(texts[i].len, sizeof(begin) - 1 + 17);
+		for (size_t other = 0; other < i; other++)
+			assert_string_not_equal(str_borrow(&texts[i]), str_borrow(&texts[other]));
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		str_done(&texts[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -84,6 +110,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_mangled_name_stays_as_it_is),
 		cmocka_unit_test(parameters_are_there_when_they_are_known),
 		cmocka_unit_test(a_name_that_would_explode_does_not),
+		cmocka_unit_test(kernels_of_one_template_stay_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

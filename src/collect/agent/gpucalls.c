@@ -187,7 +187,7 @@ void gpucalls_end(const struct gpucall *call, uint64_t timer)
 		return;
 	if (name == NULL)
 		name = call->name;
-	records[0].extra = names_string(name, strnlen(name, FLIGHT_STRING_MAX));
+	records[0].extra = names_string(name, strlen(name));
 	records[1] = work_of(call);
 	gputimer_tell(timer, records, call->m != 0 || call->groups != 0 ? 2 : 1);
 }

@@ -10,6 +10,8 @@
 #define FRAME_SLOTS (2 * FLIGHT_FRAME_CNT)
 #define NODE_SLOTS (2 * FLIGHT_NODE_CNT)
 
+#define NAMES_HASH_BYTES 17u /* '~' and 16 hexadecimal digits */
+
 /* Half of the names is kept for what is not made up at run time: functions above all. */
 #define LABEL_STRING_CNT (FLIGHT_STRING_CNT / 2)
 #define LABEL_TEXT_BYTES (FLIGHT_TEXT_BYTES / 2)
@@ -117,12 +119,35 @@ static uint32_t add_string(const char *text, size_t len)
 	return id;
 }
 
+/*
+ * A longer name keeps its beginning; the hash of the whole tells it from those that begin like
+ * it. Many kernels do: arguments of templates, of which the last is another.
+ */
+static size_t shorten(const char *text, size_t len, char ret[static FLIGHT_STRING_MAX])
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t kept = FLIGHT_STRING_MAX - NAMES_HASH_BYTES;
+	uint64_t hash = hash_text(text, len);
+
+	while (kept > 0 && ((unsigned char)text[kept] & 0xc0) == 0x80)
+		kept--; /* no half of a character */
+	memcpy(ret, text, kept);
+	ret[kept++] = '~';
+	for (int shift = 60; shift >= 0; shift -= 4)
+		ret[kept++] = digits[hash >> shift & 0xf];
+	return kept;
+}
+
 /* A name without room takes no slot, or the slots would be full and each search long. */
 static uint32_t string_id(const char *text, size_t len, const struct room *room)
 {
+	char shortened[FLIGHT_STRING_MAX];
 	uint64_t hash;
 
-	len = MIN(len, (size_t)FLIGHT_STRING_MAX);
+	if (len > FLIGHT_STRING_MAX) {
+		len = shorten(text, len, shortened);
+		text = shortened;
+	}
 	hash = hash_text(text, len);
 	for (size_t i = 0; i < STRING_SLOTS / 4; i++) {
 		struct string_slot *slot = &names_index->strings[(hash + i) % STRING_SLOTS];

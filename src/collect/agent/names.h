@@ -14,8 +14,9 @@
 /* Maps the index. Returns 0 or -ENOMEM. */
 _must_check_ int names_open(struct flight *flight);
 
-/* Id of text[len], cut to FLIGHT_STRING_MAX; 0 when the table is full (counted) or the same
- * name is being added by another thread at this very moment. */
+/* Id of text[len]; of one above FLIGHT_STRING_MAX the end becomes '~' and a hash of the whole.
+ * 0 when the table is full (counted) or the same name is being added by another thread at this
+ * very moment. */
 uint32_t names_string(const char *text, size_t len);
 
 /* Likewise for names that a program may make up without end, as those of annotations and

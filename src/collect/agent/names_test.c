@@ -134,6 +134,41 @@ static void names_label_leaves_text_for_functions(void **state)
 	assert_int_not_equal(names_frame("slow.py", "slow_thing", 51), 0);
 }
 
+static const char *text_of(const struct flight *flight, uint32_t id)
+{
+	static char text[FLIGHT_STRING_MAX + 1];
+	const struct flight_string *string = &flight->strings[id];
+
+	assert_true(id != 0 && string->len <= FLIGHT_STRING_MAX);
+	memcpy(text, &flight->text[string->off], string->len);
+	text[string->len] = '\0';
+	return text;
+}
+
+/* As kernels of templates, of which the last argument is another. */
+static void names_string_tells_long_names_with_one_beginning_apart(void **state)
+{
+	const struct flight *flight = *state;
+	char text[900];
+	uint32_t half, bfloat, longest;
+
+	memset(text, 'x', sizeof(text));
+	longest = names_string(text, FLIGHT_STRING_MAX);
+	assert_int_equal(strspn(text_of(flight, longest), "x"), FLIGHT_STRING_MAX);
+	half = names_string(text, sizeof(text));
+	text[sizeof(text) - 1] = 'y';
+	bfloat = names_string(text, sizeof(text));
+	assert_int_not_equal(half, bfloat);
+	assert_int_equal(names_string(text, sizeof(text)), bfloat);
+	assert_int_equal(strlen(text_of(flight, half)), FLIGHT_STRING_MAX);
+	assert_int_equal(strcspn(text_of(flight, half), "~"), FLIGHT_STRING_MAX - 17);
+	assert_memory_equal(text_of(flight, half), text, FLIGHT_STRING_MAX - 17);
+
+	for (size_t i = 0; i + 3 <= sizeof(text); i += 3) /* a character of three bytes */
+		memcpy(&text[i], "\xe2\x82\xac", 3);
+	assert_int_equal(strcspn(text_of(flight, names_string(text, sizeof(text))), "~") % 3, 0);
+}
+
 /* Two functions on the same line of two files whose names find no room are not one. */
 static void names_frame_is_none_without_its_names(void **state)
 {
@@ -240,6 +275,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(names_label_leaves_text_for_functions, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(
+			names_string_tells_long_names_with_one_beginning_apart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(names_frame_is_none_without_its_names, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(names_stack_is_the_path_of_its_frames, set_up,
