@@ -56,6 +56,7 @@ class AgentSource:
         self._agent = agent
         self._whole = whole
         self.late = False  # what is recorded is complete only after stop()
+        self._deadline = 0.0  # of that
 
     def start(self, path: str, on_steal: Callable[[], None]) -> None:
         device = has_device()
@@ -86,16 +87,25 @@ class AgentSource:
         self.stop()()
 
     def stop(self, exiting: bool = False) -> Callable[[], int]:
-        profiles.unwatch()
+        self._deadline = time.monotonic() + COMPLETE_LIMIT_S
         self._agent.window_close()
-        return self._wait_complete if self.late else lambda: 0
+        if not self.late:
+            return lambda: 0
+        profiles.watch(self._await_complete)
+        return self._wait_complete
 
     def _wait_complete(self) -> int:
-        """Another profiler may start then. What takes longer than the limit is lost."""
-        deadline = time.monotonic() + COMPLETE_LIMIT_S
-        while not self._agent.window_complete() and time.monotonic() < deadline:
-            time.sleep(0.002)
+        """What takes longer than the limit is lost."""
+        try:
+            self._await_complete()
+        finally:
+            profiles.unwatch()
         return 0
+
+    def _await_complete(self) -> None:
+        """Before that a profile of the job would lose the device in its midst."""
+        while not self._agent.window_complete() and time.monotonic() < self._deadline:
+            time.sleep(0.002)
 
 
 class TorchSource:

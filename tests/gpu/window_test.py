@@ -126,6 +126,14 @@ class Window(test_hook.HookTest):
         self.assertIn("attached when theirs began: 0", lines)
         self.assertEqual(lines[-1], "finalized: 1 attached: 0")
 
+    def test_the_users_profiler_waits_for_the_end_of_a_window(self) -> None:
+        lines = self.train("after", self.end_when(d.DONE, d.MISSED))
+        self.assertEqual(len(self.only_worker().got(d.DONE)), 1)
+        self.assertGreater(self.names[KERNEL, "_Z9my_kernelv"], 30)
+        self.assertIn("attached when theirs began: 0", lines)
+        self.assertIn("finalized when theirs began: 1", lines)
+        self.assertEqual(lines[-1], "finalized: 1 attached: 0")
+
     def test_a_profiler_that_runs_is_not_disturbed(self) -> None:
         lines = self.train("profiling", self.end_when(d.MISSED, d.DONE))
         worker = self.only_worker()

@@ -13,6 +13,7 @@
  *	untimed		each so many-th kernel has no times
  *	deaf		1: callbacks of the driver's calls never come
  *	slow		1: a thread of the job's gets to detach first, and takes until this is 0
+ *	lag		nanoseconds that every cuptiActivityFlushAll() takes longer
  *	fatal		1: a fatal error happens now; names are poisoned when its callback returns
  *	repeat		each kernel is recorded so many times
  * double_count(): kernels, buffers, finalized, attached, enabled (kinds), calls (that are
@@ -100,7 +101,7 @@ static struct {
 	char *names[NAME_CNT]; /* poisoned by cuptiFinalize() */
 	size_t name_cnt;
 	size_t dropped, kernel_cnt, buffer_cnt, finalize_cnt;
-	int64_t version, kernel, busy, refuse, untimed, deaf, slow, repeat;
+	int64_t version, kernel, busy, refuse, untimed, deaf, slow, lag, repeat;
 	_Atomic bool finalizing, failing;
 	_Atomic int64_t callback_ns;
 	char fault[128];
@@ -596,7 +597,10 @@ uint32_t cuptiActivityEnableAllSyncRecords(uint8_t enable)
 
 uint32_t cuptiActivityFlushAll(uint32_t flags)
 {
+	struct timespec lag = { .tv_nsec = c.lag };
+
 	enter("cuptiActivityFlushAll in a buffer's callback");
+	nanosleep(&lag, NULL);
 	disturb_captures();
 	pthread_mutex_lock(&c.lock);
 	for (size_t i = 0; flags != 0 && i <= c.thread_cnt; i++) {
@@ -707,7 +711,7 @@ void double_set(const char *key, int64_t value)
 	} const keys[] = {
 		{ "version", &c.version }, { "kernel", &c.kernel },   { "busy", &c.busy },
 		{ "refuse", &c.refuse },   { "untimed", &c.untimed }, { "deaf", &c.deaf },
-		{ "repeat", &c.repeat },   { "slow", &c.slow },
+		{ "repeat", &c.repeat },   { "slow", &c.slow },	      { "lag", &c.lag },
 	};
 
 	if (strcmp(key, "fatal") == 0)
