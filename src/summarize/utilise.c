@@ -8,6 +8,8 @@
 #include <sys/types.h>
 
 #define MOST 0.5 /* of the time: then what the rest would show is taken to be the same */
+#define AROUND 4 /* distances on each side that tell how far samples are apart */
+#define LATE 2	 /* as far as others, and a sample still stands for all the time before it */
 
 /* First sample that ends after a time. */
 static size_t first_after(const struct track *track, int64_t time_ns)
@@ -65,17 +67,72 @@ static double add_run(const double *values, size_t cnt, double length_ns, struct
 	return sqrt(var / (double)cnt);
 }
 
-/* Returns the number of samples that were put into scratch, from first on, or -ENOMEM. */
-static ssize_t touched(const struct track *track, size_t first, int64_t end_ns,
-		       struct utilise_scratch *scratch)
+/* Of sorted times. */
+static uint64_t between_ns(int64_t start_ns, int64_t end_ns)
 {
+	return (uint64_t)end_ns - (uint64_t)start_ns;
+}
+
+/*
+ * The median distance of samples around one; 0: it is alone. Those nearby, as a track may have
+ * fine samples at one time and coarse ones at another.
+ */
+static uint64_t usual_distance_ns(const struct track *track, size_t idx)
+{
+	size_t begin = idx > AROUND ? idx - AROUND : 1, end = MIN(idx + AROUND + 1, track->cnt);
+	uint64_t sorted[2 * AROUND + 1];
+	size_t cnt = 0;
+
+	for (size_t i = begin; i < end; i++) {
+		uint64_t distance =
+			between_ns(track->samples[i - 1].time_ns, track->samples[i].time_ns);
+		size_t at = cnt++;
+
+		for (; at > 0 && sorted[at - 1] > distance; at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = distance;
+	}
+	return cnt > 0 ? sorted[(cnt - 1) / 2] : 0;
+}
+
+/*
+ * From when on a sample stands for what was. Samplers of devices pause and begin late; what is
+ * sampled of the host is counters' growth since the sample before, however long ago.
+ */
+static int64_t stands_from_ns(const struct track *track, size_t idx)
+{
+	int64_t before_ns = idx > 0 ? track->samples[idx - 1].time_ns : INT64_MIN;
+	int64_t time_ns = track->samples[idx].time_ns;
+	uint64_t usual_ns = track->device >= 0 ? usual_distance_ns(track, idx) : 0;
+
+	return usual_ns > 0 && between_ns(before_ns, time_ns) / LATE > usual_ns
+		       ? (int64_t)((uint64_t)time_ns - LATE * usual_ns)
+		       : before_ns;
+}
+
+/*
+ * Puts the samples that stand for some of an interval into scratch, from first on. Returns how
+ * many, or -ENOMEM; *ret_ns: the time that they stand for.
+ */
+static ssize_t touched(const struct track *track, size_t first, int64_t start_ns, int64_t end_ns,
+		       struct utilise_scratch *scratch, double *ret_ns)
+{
+	uint64_t sum_ns = 0;
+
 	scratch->values.cnt = 0;
 	for (size_t i = first; i < track->cnt; i++) {
-		if (vec_push(&scratch->values, clamp01(track->samples[i].value)) < 0)
-			return -ENOMEM;
+		int64_t from_ns = MAX(stands_from_ns(track, i), start_ns);
+		int64_t until_ns = MIN(track->samples[i].time_ns, end_ns);
+
+		if (from_ns < until_ns) {
+			if (vec_push(&scratch->values, clamp01(track->samples[i].value)) < 0)
+				return -ENOMEM;
+			sum_ns += between_ns(from_ns, until_ns);
+		}
 		if (track->samples[i].time_ns >= end_ns)
 			break;
 	}
+	*ret_ns = (double)sum_ns;
 	return (ssize_t)scratch->values.cnt;
 }
 
@@ -84,11 +141,11 @@ int utilise_add(const struct track *track, int64_t start_ns, int64_t end_ns,
 {
 	struct critdur run = { 0 };
 	size_t first = first_after(track, start_ns);
-	ssize_t cnt = touched(track, first, end_ns, scratch);
-	double whole_ns = (double)end_ns - (double)start_ns, length_ns, deviation;
+	double whole_ns, length_ns, deviation;
+	ssize_t cnt = touched(track, first, start_ns, end_ns, scratch, &whole_ns);
 	int error;
 
-	if (cnt <= 0 || end_ns <= start_ns)
+	if (cnt <= 0)
 		return cnt < 0 ? -ENOMEM : 0;
 	error = critdur_find(scratch->values.data, (size_t)cnt, &run);
 	if (error < 0)

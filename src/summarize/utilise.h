@@ -24,7 +24,9 @@ struct utilise_scratch {
 
 /*
  * Adds one execution [start, end). A sample is the mean over the time since the
- * sample before it, so an execution shorter than a sample takes its value. An
+ * sample before it, so an execution shorter than a sample takes its value. One of a device
+ * stands for twice the usual distance of samples around it at most: before that nobody
+ * looked, and what ran there has no weight. An
  * execution without any activity counts whole with 0: it held the time and used
  * nothing. It has a deviation when it is as long as the samples are apart, and L(e) is more
  * than one of them: a mean over other functions' time, too, tells none. Samples must be sorted.

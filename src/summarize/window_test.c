@@ -388,6 +388,68 @@ static void without_samples_mu_is_absent(void **state)
 	assert_true(isnan(utilise_mu(&sum)) && isnan(utilise_sigma(&sum)));
 }
 
+/* Samples 10 apart from 10 to 100 and from 1010 to 1100, of 0.9 and 0.1. */
+static struct utilise_sum used_with_gap(int64_t device, int64_t start, int64_t end)
+{
+	struct track *track = trace_track(&trace, RESOURCE_SM_ACTIVE, device, -1);
+	struct utilise_scratch scratch = { 0 };
+	struct utilise_sum sum = { 0 };
+
+	for (int64_t i = 1; i <= 10; i++)
+		track_sample(track, i * 10, 0.9);
+	for (int64_t i = 1; i <= 10; i++)
+		track_sample(track, 1000 + i * 10, 0.1);
+	assert_int_equal(utilise_add(track, start, end, &scratch, &sum), 0);
+	vec_done(&scratch.values);
+	free(track->samples);
+	*track = (struct track){ 0 };
+	return sum;
+}
+
+static void a_sample_says_nothing_of_long_before_it(void **state)
+{
+	static const struct {
+		int64_t device, start, end;
+		double weight_ns, mu;
+	} cases[] = {
+		{ 0, 200, 900, 0, 0 },	   { 0, -900, -100, 0, 0 },    { 0, -900, 30, 40, 0.9 },
+		{ 0, 80, 900, 20, 0.9 },   { 0, 985, 1000, 10, 0.1 },  { 0, 20, 90, 70, 0.9 },
+		{ 0, 1095, 2000, 5, 0.1 }, { -1, 200, 900, 700, 0.1 }, { -1, -900, -100, 800, 0.9 },
+		{ 0, 1100, 2000, 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct utilise_sum sum =
+			used_with_gap(cases[i].device, cases[i].start, cases[i].end);
+
+		NEAR(sum.weight_ns, cases[i].weight_ns);
+		if (cases[i].weight_ns > 0)
+			NEAR(utilise_mu(&sum), cases[i].mu);
+		else
+			assert_true(isnan(utilise_mu(&sum)));
+	}
+}
+
+/* A coarse sampler fills in while the fine one rests: its samples stand for all of their time. */
+static void coarse_samples_among_fine_ones_keep_their_time(void **state)
+{
+	struct track *track = trace_track(&trace, RESOURCE_SM_ACTIVE, 0, -1);
+	struct utilise_scratch scratch = { 0 };
+	struct utilise_sum sum = { 0 };
+
+	(void)state;
+	for (int64_t i = 1; i <= 50; i++)
+		track_sample(track, i, 0.5);
+	for (int64_t i = 1; i <= 20; i++)
+		track_sample(track, 50 + i * 100, 0.5);
+	for (int64_t i = 1; i <= 50; i++)
+		track_sample(track, 2050 + i, 0.5);
+	assert_int_equal(utilise_add(track, 0, 2100, &scratch, &sum), 0);
+	NEAR(sum.weight_ns, 2100);
+	vec_done(&scratch.values);
+}
+
 static void wild_samples_are_held_to_shares(void **state)
 {
 	const double values[] = { 7, -3, (double)NAN, 1 };
@@ -437,6 +499,8 @@ int main(void)
 		TEST(fine_samples_tell_kernels_apart_and_coarse_ones_say_so),
 		TEST(an_execution_without_activity_counts_whole),
 		TEST(without_samples_mu_is_absent),
+		TEST(a_sample_says_nothing_of_long_before_it),
+		TEST(coarse_samples_among_fine_ones_keep_their_time),
 		TEST(wild_samples_are_held_to_shares),
 		TEST(tracks_are_found_by_resource_device_and_thread),
 	};
