@@ -217,4 +217,7 @@
 	X(XPU_GC, "XPU_TIMER_COMMON_GC_COUNT", GAUGE, "", NONE, "Garbage collections.",            \
 	  METRIC_XPU_LABELS)                                                                       \
 	X(XPU_LOADER, "XPU_TIMER_COMMON_DATA_LOADER_COUNT", GAUGE, "", NONE,                       \
-	  "Calls of the data loader.", METRIC_XPU_LABELS)
+	  "Calls of the data loader.", METRIC_XPU_LABELS)                                          \
+	X(XPU_MEMORY, "XPU_TIMER_MEMORY_COUNTER", GAUGE, "", NONE,                                 \
+	  "Copies, allocations and releases of memory; in windows only.", METRIC_XPU_LABELS,       \
+	  "operation", "kind")

@@ -40,6 +40,8 @@ struct metrics_text {
 	uint32_t kernel, memop, memop_bytes; /* series + 1; 0: not met */
 };
 
+#define METRICS_XPU_MEMORY_CNT 9 /* operations on memory that xpu_timer knows and we see */
+
 struct metrics_worker {
 	struct metrics_host *host;
 	char rank[12], local_rank[12]; /* "" unknown */
@@ -51,7 +53,7 @@ struct metrics_worker {
 	uint32_t last_mark, recent, baseline, world_size;
 	uint64_t calls[FLIGHT_CALLS_CNT], mflop; /* counted so far */
 	int64_t cpu_ns, delay_ns;		 /* the latest account; -1: none */
-	uint64_t gc_cnt, loader_cnt;
+	uint64_t gc_cnt, loader_cnt, memory_cnt[METRICS_XPU_MEMORY_CNT];
 	bool had_window;
 	VEC(struct metrics_operation) operations;
 	VEC(struct metrics_text) texts; /* by string */
@@ -91,6 +93,9 @@ void metrics_xpu_kernel(struct metrics_xpu *xpu, const struct metrics_worker *wo
 /* dtype: as matmul_type_name() has it. flop 0: as metrics_xpu_kernel(). */
 void metrics_xpu_matmul(struct metrics_xpu *xpu, const struct metrics_worker *worker,
 			const char *dtype, int64_t dur_ns, double flop);
+
+/* what: memop_kind() of a copy, or the name of a call; others are not counted. */
+void metrics_xpu_memory(struct metrics_worker *worker, const char *what);
 void metrics_xpu_state(struct metrics_xpu *xpu, const struct metrics_worker *worker,
 		       uint32_t phase);
 

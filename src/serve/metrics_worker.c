@@ -455,6 +455,8 @@ static void take_memop(struct metrics_worker *worker, const struct ring_record *
 	metrics_observe(worker->host->metrics, text->memop - 1, record->value);
 	if (bytes > 0)
 		metrics_add(worker->host->metrics, text->memop_bytes - 1, (uint64_t)bytes);
+	if (worker->host->xpu != NULL)
+		metrics_xpu_memory(worker, memop_kind(worker->log.strings.data[string]));
 }
 
 /* --- the recorder --- */
@@ -560,6 +562,9 @@ static void take_window(struct metrics_worker *worker, const record_vec *records
 			take_kernel(worker, record);
 		else if (record->kind == FLIGHT_GPU_MEMOP)
 			take_memop(worker, record);
+		else if (record->kind == FLIGHT_GPU_API && worker->host->xpu != NULL)
+			metrics_xpu_memory(
+				worker, worker->log.strings.data[flight_gpu_string(record->extra)]);
 	}
 }
 

@@ -407,7 +407,9 @@ static void kernels_of_a_window_count_by_kind(void **state)
 	struct two two = open_two(&compat, 2);
 	struct flight *f = two.recorders[0].flight;
 	uint32_t gemm = recorder_string(f, "sm90_xmma_gemm_f32");
+	const struct wire_state about = { .phase = PHASE_STEADY };
 	uint32_t copy = recorder_string(f, "Memcpy HtoD (Pinned -> Device)");
+	uint32_t calls[] = { recorder_string(f, "cudaMalloc"), recorder_string(f, "cudaMemset") };
 
 	(void)state;
 	f->gpu_lane_cnt = 1;
@@ -423,6 +425,13 @@ static void kernels_of_a_window_count_by_kind(void **state)
 				      .time_ns = 10,
 				      .value = 3000,
 				      .extra = flight_gpu_extra(2, elements_encode(1024), copy) });
+	for (size_t i = 0; i < 4; i++)
+		recorder_push(
+			f, 0, true,
+			(struct ring_record){ .kind = FLIGHT_GPU_API,
+					      .time_ns = 10,
+					      .value = 500,
+					      .extra = flight_gpu_extra(3, 0, calls[i / 3]) });
 	metrics_worker_follow(two.workers[0], f, false); /* no window is open: not looked at */
 	expect_no(two.host, "gpu_kernel");
 	metrics_worker_follow(two.workers[0], f, true);
@@ -434,6 +443,10 @@ static void kernels_of_a_window_count_by_kind(void **state)
 	expect(two.host, "XPU_TIMER_MM_KERNEL_AVG_LATENCY{pod_name=\"NOT_SET\",job_name="
 			 "\"NOT_SET\",ip=\"NOT_SET\",rank=\"0\",local_rank=\"0\",dtype="
 			 "\"NOT_SET\",operation=\"Matmul\",level=\"NOT_SET\"} 2\n");
+	metrics_worker_state(two.workers[0], &about, 0);
+	expect(two.host, "rank=\"0\",local_rank=\"0\",operation=\"cudaMalloc\",kind=\"\"} 3\n");
+	expect(two.host, "operation=\"cudaMemcpyAsync\",kind=\"H2D\"} 1\n");
+	expect_no(two.host, "operation=\"cudaMemset");
 	close_two(&two);
 }
 

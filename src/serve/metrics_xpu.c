@@ -305,6 +305,38 @@ void metrics_xpu_tick(struct metrics_xpu *xpu, int64_t now_ns)
 	}
 }
 
+/* --- memory --- */
+
+static const struct {
+	const char *what, *operation, *kind;
+} memory[METRICS_XPU_MEMORY_CNT] = {
+	{ "HtoH", "cudaMemcpyAsync", "H2H" },	    { "HtoD", "cudaMemcpyAsync", "H2D" },
+	{ "DtoH", "cudaMemcpyAsync", "D2H" },	    { "DtoD", "cudaMemcpyAsync", "D2D" },
+	{ "cudaMalloc", "cudaMalloc", "" },	    { "cudaFree", "cudaFree", "" },
+	{ "cudaFreeAsync", "cudaFreeAsync", "" },   { "cudaHostAlloc", "cudaHostAlloc", "" },
+	{ "cudaMallocHost", "cudaMallocHost", "" },
+};
+
+void metrics_xpu_memory(struct metrics_worker *worker, const char *what)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(memory); i++)
+		worker->memory_cnt[i] += strcmp(memory[i].what, what) == 0;
+}
+
+static void set_memory(struct metrics_xpu *xpu, const struct metrics_worker *worker)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(memory); i++) {
+		if (worker->memory_cnt[i] > 0)
+			metrics_set(
+				xpu->metrics,
+				metrics_series(xpu->metrics, METRIC_XPU_MEMORY,
+					       METRIC_VALUES(xpu->pod, xpu->job, xpu->ip,
+							     worker->rank, worker->local_rank,
+							     memory[i].operation, memory[i].kind)),
+				(double)worker->memory_cnt[i]);
+	}
+}
+
 void metrics_xpu_state(struct metrics_xpu *xpu, const struct metrics_worker *worker, uint32_t phase)
 {
 	const struct {
@@ -326,4 +358,5 @@ void metrics_xpu_state(struct metrics_xpu *xpu, const struct metrics_worker *wor
 					   METRIC_VALUES(xpu->pod, xpu->job, xpu->ip, worker->rank,
 							 worker->local_rank)),
 			    gauges[i].value);
+	set_memory(xpu, worker);
 }
