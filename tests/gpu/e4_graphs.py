@@ -38,7 +38,7 @@ def judge_traced(figures: Figures) -> list[Check]:
     checks = [
         Check(f"a record for {name}", "", told["why"], True)
         if "why" in told
-        else judge_way("a record for", name, told)
+        else judge_way("a record", f"for {name}", told)
         for name, told in ways
     ]
     traced = figures.get("traced", {}).get("seen")
