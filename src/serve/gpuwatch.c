@@ -55,16 +55,6 @@ static bool open_devices(struct gpuwatch *watch)
 	return ring != NULL;
 }
 
-static void push_fault(struct gpuwatch *watch, uint32_t idx, const struct gpuhw_values *values)
-{
-	uint32_t cnt = atomic_load_explicit(&watch->fault_cnt, memory_order_relaxed);
-
-	if ((values->set >> GPU_METRIC_FAULT & 1) == 0 || cnt == ARRAY_SIZE(watch->faults))
-		return;
-	watch->faults[cnt] = (struct gpu_fault){ idx, (uint32_t)values->values[GPU_METRIC_FAULT] };
-	atomic_store_explicit(&watch->fault_cnt, cnt + 1, memory_order_relaxed);
-}
-
 static void push_sample(struct gpuwatch *watch, const struct sidecar_gpu_sample *sample)
 {
 	watch->ring[watch->pushed++ % watch->ring_cnt] = *sample;
@@ -74,6 +64,21 @@ static void push_value(struct gpuwatch *watch, const struct sidecar_gpu_sample *
 {
 	push_sample(watch, sample);
 	gpuhw_set(&watch->latest[sample->gpu], (enum gpu_metric)sample->metric, sample->value);
+}
+
+/* Into the samples, and into the list of what is to be told. */
+static void push_fault(struct gpuwatch *watch, uint32_t idx, int64_t time_ns, uint32_t number)
+{
+	uint32_t cnt = atomic_load_explicit(&watch->fault_cnt, memory_order_relaxed);
+
+	push_sample(watch, &(struct sidecar_gpu_sample){ .time_ns = time_ns,
+							 .value = number,
+							 .gpu = idx,
+							 .metric = GPU_METRIC_FAULT });
+	if (cnt == ARRAY_SIZE(watch->faults))
+		return;
+	watch->faults[cnt] = (struct gpu_fault){ idx, number };
+	atomic_store_explicit(&watch->fault_cnt, cnt + 1, memory_order_relaxed);
 }
 
 /* What PM sampling gives is not mixed with slower samples of the same. */
@@ -90,7 +95,8 @@ static void push_values(struct gpuwatch *watch, uint32_t idx, int64_t time_ns,
 		if (((values->set & ~watch->fed[idx]) >> metric & 1) != 0)
 			push_value(watch, &sample);
 	}
-	push_fault(watch, idx, values);
+	for (uint32_t i = 0; i < values->fault_cnt; i++)
+		push_fault(watch, idx, time_ns, values->faults[i]);
 	watch->devices[idx] = *watch->hw.ops->device(watch->hw.state, idx);
 	(void)pthread_mutex_unlock(&watch->lock);
 }
@@ -103,7 +109,7 @@ static void look(struct gpuwatch *watch,
 		struct gpuhw_values values = { 0 };
 
 		if (sample(watch->hw.state, i, &values) < 0)
-			values.set = 0;
+			values = (struct gpuhw_values){ 0 };
 		push_values(watch, i, clock_mono_ns(), &values);
 	}
 }

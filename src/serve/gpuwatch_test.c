@@ -50,8 +50,8 @@ static int fake_slow(void *state _unused_, size_t idx, struct gpuhw_values *ret)
 	}
 	if (idx == 2)
 		return -ENODEV;
-	if (idx == 1 && fake.faults-- > 0)
-		gpuhw_set(ret, GPU_METRIC_FAULT, 70 + fake.faults);
+	while (idx == 1 && fake.faults > 0 && ret->fault_cnt < 2)
+		ret->faults[ret->fault_cnt++] = (uint32_t)(70 + --fake.faults);
 	gpuhw_set(ret, GPU_METRIC_POWER, 100 * (double)(idx + 1));
 	fake.slow++;
 	return 0;

@@ -273,7 +273,8 @@ static void a_lost_gpu_is_asked_no_more_and_the_other_goes_on(void **state _unus
 	f.nvml->gpus[0].lost = true;
 	f.nvml->gpus[0].xids[f.nvml->gpus[0].xid_cnt++] = 79;
 	values = slow(&f, 0); /* why it is lost is still told */
-	assert_near(value_of(&values, GPU_METRIC_FAULT), 79);
+	assert_int_equal(values.fault_cnt, 1);
+	assert_int_equal(values.faults[0], 79);
 	assert_true(f.hw.ops->device(f.hw.state, 0)->lost);
 	assert_string_equal(f.hw.ops->device(f.hw.state, 0)->why, "the GPU is lost");
 	calls = f.nvml->calls_when_lost;
@@ -293,11 +294,13 @@ static void faults_belong_to_their_gpu_and_are_told_once(void **state _unused_)
 	f.nvml->gpus[1].xids[1] = 94;
 	f.nvml->gpus[1].xid_cnt = 2;
 	values = slow(&f, 0);
-	assert_near(value_of(&values, GPU_METRIC_FAULT), -1);
+	assert_int_equal(values.fault_cnt, 0);
 	values = slow(&f, 1);
-	assert_near(value_of(&values, GPU_METRIC_FAULT), 94);
+	assert_int_equal(values.fault_cnt, 2);
+	assert_int_equal(values.faults[0], 31);
+	assert_int_equal(values.faults[1], 94);
 	values = slow(&f, 1);
-	assert_near(value_of(&values, GPU_METRIC_FAULT), -1);
+	assert_int_equal(values.fault_cnt, 0);
 	finish(&f);
 }
 

@@ -17,6 +17,7 @@
 #define GPUHW_DEVICES_MAX 16u /* of one host; more are left out */
 #define GPUHW_WHY 56	      /* bytes of a reason, as a sidecar has them */
 #define GPUHW_UUID 40
+#define GPUHW_FAULTS_MAX 16u /* of one look; of more the first are kept */
 
 struct gpuhw_device {
 	char name[40];
@@ -27,10 +28,11 @@ struct gpuhw_device {
 	char why[GPUHW_WHY]; /* why fast samples, or all, are absent; "" when they aren't */
 };
 
-/* Values of one look: those whose bit is in `set`. */
+/* Values of one look: those whose bit is in `set`; and the faults since the look before. */
 struct gpuhw_values {
-	uint64_t set; /* bit per enum gpu_metric */
+	uint64_t set; /* bit per enum gpu_metric but GPU_METRIC_FAULT */
 	double values[GPU_METRIC_CNT];
+	uint32_t faults[GPUHW_FAULTS_MAX], fault_cnt; /* numbers, the earliest first */
 };
 
 struct gpuhw_ops {

@@ -208,7 +208,13 @@ static void look_ecc(struct nvml *nvml, struct device *device, struct gpuhw_valu
 	}
 }
 
-/* Faults that the driver has queued since the last look; of each device the latest is kept. */
+static void keep_fault(struct device *device, uint64_t number)
+{
+	if (device->fault_cnt < GPUHW_FAULTS_MAX)
+		device->faults[device->fault_cnt++] = (uint32_t)number;
+}
+
+/* Faults that the driver has queued since the last look. */
 static void look_faults(struct nvml *nvml)
 {
 	struct nvml_event event;
@@ -217,10 +223,8 @@ static void look_faults(struct nvml *nvml)
 		if (nvml->events_wait(nvml->events, &event, 0) != NVML_OK)
 			return;
 		for (size_t d = 0; d < nvml->device_cnt; d++) {
-			if (event.type != NVML_EVENT_XID || nvml->devices[d].handle != event.device)
-				continue;
-			nvml->devices[d].fault = (double)event.data;
-			nvml->devices[d].faulted = true;
+			if (event.type == NVML_EVENT_XID && nvml->devices[d].handle == event.device)
+				keep_fault(&nvml->devices[d], event.data);
 		}
 	}
 }
@@ -235,16 +239,16 @@ int nvml_slow(void *state, size_t idx, struct gpuhw_values *ret)
 	if (device->handle == NULL)
 		return device->public.lost ? -ENODEV : -ENOTSUP;
 	look_faults(nvml); /* a lost device's fault says why */
-	if (device->faulted)
-		gpuhw_set(&values, GPU_METRIC_FAULT, device->fault);
+	memcpy(values.faults, device->faults, sizeof(values.faults));
+	values.fault_cnt = device->fault_cnt;
 	error = device->public.lost ? -ENODEV : look_fields(nvml, device, &values);
 	if (error != -ENODEV) {
 		look_clocks(nvml, device, &values);
 		look_ecc(nvml, device, &values);
 	}
-	if (device->public.lost && !device->faulted)
+	if (device->public.lost && device->fault_cnt == 0)
 		return -ENODEV;
-	device->faulted = false;
+	device->fault_cnt = 0;
 	*ret = values;
 	return 0;
 }

@@ -29,8 +29,7 @@ struct device {
 	size_t field_cnt;
 	double ecc_first[2];
 	bool ecc_seen[2];
-	double fault; /* the latest, not told yet */
-	bool faulted;
+	uint32_t faults[GPUHW_FAULTS_MAX], fault_cnt; /* not told yet */
 	void *gpm[2]; /* samples, by turns */
 	bool gpm_works, gpm_begun;
 	uint32_t gpm_turn;
