@@ -198,6 +198,26 @@ static void records_of_every_version_are_read(_unused_ void **state)
 	run_in_child(all_layouts);
 }
 
+static void waits_alone(void)
+{
+	begin();
+	job.synchronize(7);
+	job.synchronize(9);
+	CHECK(end() == 0);
+	CHECK(seen.dropped == 2 && count(GPUTRACE_SYNC, "Stream Sync") == 0);
+	seen.dropped = 0;
+	begin();
+	job.synchronize(7); /* before anything ran: the device is known later */
+	work(10);
+	CHECK(end() == 0);
+	CHECK(seen.dropped == 0 && count(GPUTRACE_SYNC, "Stream Sync") == 3);
+}
+
+static void waits_in_a_context_whose_device_is_unknown_are_counted(_unused_ void **state)
+{
+	run_in_child(waits_alone);
+}
+
 static void no_times(void)
 {
 	job.set("untimed", 5);
@@ -901,6 +921,7 @@ int main(void)
 		cmocka_unit_test(a_window_has_what_ran_and_leaves_nothing_behind),
 		cmocka_unit_test(windows_follow_each_other),
 		cmocka_unit_test(records_of_every_version_are_read),
+		cmocka_unit_test(waits_in_a_context_whose_device_is_unknown_are_counted),
 		cmocka_unit_test(kernels_without_times_are_counted_and_left_out),
 		cmocka_unit_test(another_tool_goes_first_and_is_named),
 		cmocka_unit_test(buffers_that_another_tool_took_are_missed),

@@ -39,6 +39,7 @@ static struct cupti {
 	bool found;
 	bool forked;
 	bool attached; /* subscribed, and not finalized since */
+	bool stopped;  /* nothing is recorded any more */
 	bool stolen;   /* buffers of this window never came back */
 	uint32_t version;
 	struct cuda_functions cuda;
@@ -425,7 +426,7 @@ static int start(const struct gputrace_sink *sink, char ret_why[static GPUTRACE_
 
 	if (ret < 0)
 		return ret;
-	cupti.stolen = false;
+	cupti.stopped = cupti.stolen = false;
 	cupti.sink = sink;
 	cupti.reader.sink = sink;
 	cupti.reader.next = cupti.api.next_record;
@@ -451,6 +452,8 @@ static size_t drain(size_t most)
 	if (!atomic_load(&cupti.fatal)) /* else the records' names may be gone */
 		cnt = buffers_drain(&cupti.buffers, cupti_reader_read, &cupti.reader, most);
 	atomic_store(&cupti.reading, false);
+	if (cnt == 0 && cupti.stopped)
+		cupti_reader_end(&cupti.reader);
 	return cnt;
 }
 
@@ -488,6 +491,7 @@ static void stop(void)
 {
 	int mode;
 
+	cupti.stopped = true;
 	if (atomic_load(&cupti.fatal))
 		return;
 	mode = capture_relax(&cupti.cuda);

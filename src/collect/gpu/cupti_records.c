@@ -186,6 +186,13 @@ static void hand_waits_over(struct cupti_reader *reader, uint32_t context, int32
 	reader->wait_cnt = kept;
 }
 
+void cupti_reader_end(struct cupti_reader *reader)
+{
+	if (reader->wait_cnt > 0)
+		reader->sink->lose(GPUTRACE_DROPPED, reader->wait_cnt);
+	reader->wait_cnt = 0;
+}
+
 static void note_context(struct cupti_reader *reader, uint32_t context, uint32_t device)
 {
 	for (size_t i = 0; i < reader->context_cnt; i++) {

@@ -42,5 +42,8 @@ struct cupti_reader {
 /* Forgets names: pointers may have new meanings after CUPTI was detached. */
 void cupti_reader_reset(struct cupti_reader *reader);
 
+/* All is read: what still waits for its context's device is lost, and counted. */
+void cupti_reader_end(struct cupti_reader *reader);
+
 /* A buffers_read_fn (buffers.h) for a struct cupti_reader; *at is the record read last. */
 size_t cupti_reader_read(void *cupti_reader, uint8_t *buffer, size_t valid, void **at, size_t most);
