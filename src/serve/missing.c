@@ -3,10 +3,18 @@
 
 #include <string.h>
 
-static const struct wire_entered *find_group(const struct wire_where *where, const char *group)
+/* Whether numbers of both can be compared. */
+static bool is_one_count(const struct wire_entered *a, const struct wire_entered *b)
+{
+	return strcmp(a->group, b->group) == 0 && a->by_name == b->by_name &&
+	       (a->by_name == 0 || strcmp(a->name, b->name) == 0);
+}
+
+static const struct wire_entered *find_count(const struct wire_where *where,
+					     const struct wire_entered *like)
 {
 	for (uint32_t i = 0; where != NULL && i < MIN(where->entered_cnt, WIRE_GROUPS); i++) {
-		if (strcmp(where->entered[i].group, group) == 0)
+		if (is_one_count(&where->entered[i], like))
 			return &where->entered[i];
 	}
 	return NULL;
@@ -15,7 +23,7 @@ static const struct wire_entered *find_group(const struct wire_where *where, con
 const struct wire_entered *missing_entered(const struct missing *missing,
 					   const struct wire_where *where)
 {
-	return find_group(where, missing->front->group);
+	return find_count(where, missing->front);
 }
 
 /* Whether a minority of that group's members lacks the collective. */
@@ -46,7 +54,7 @@ bool missing_find(const struct wire_where *const *wheres, size_t cnt, struct mis
 		for (size_t j = 0; j < entered_cnt; j++) {
 			struct missing group = { .front = &wheres[i]->entered[j] };
 
-			if (found && strcmp(group.front->group, ret->front->group) == 0)
+			if (found && is_one_count(group.front, ret->front))
 				continue;
 			if (lacks_some(wheres, cnt, &group) &&
 			    (!found || group.member_cnt > ret->member_cnt)) {

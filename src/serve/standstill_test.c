@@ -243,6 +243,33 @@ static void the_largest_group_that_lacks_a_minority_counts(void **state)
 	assert_int_equal(members_of(&job, &missing), 2);
 }
 
+static void enter_by_name(struct job *job, size_t rank, const char *name, int64_t number)
+{
+	struct wire_where *where = &job->wheres[rank];
+
+	enter(job, rank, "data 5ca1ab1e", number);
+	where->entered[where->entered_cnt - 1].by_name = 1;
+	(void)snprintf(where->entered[where->entered_cnt - 1].name, sizeof(where->entered[0].name),
+		       "%s", name);
+}
+
+/* Rank 3 comes to no more all_gather, of which there were fewer. */
+static void what_is_counted_by_name_is_compared_by_name(void **state)
+{
+	struct job job = job_make();
+	struct missing missing;
+
+	(void)state;
+	for (size_t i = 0; i < RANK_CNT; i++) {
+		enter_by_name(&job, i, "all_reduce", 250);
+		enter_by_name(&job, i, "all_gather", i == 3 ? 99 : 100);
+	}
+	assert_int_equal(members_of(&job, &missing), RANK_CNT);
+	assert_string_equal(missing.front->name, "all_gather");
+	assert_int_equal(missing_entered(&missing, &job.wheres[3])->number, 99);
+	assert_int_equal(missing_entered(&missing, &job.wheres[0])->number, 100);
+}
+
 static void groups_that_are_complete_or_unknown_lack_nobody(void **state)
 {
 	struct job job = job_make();
@@ -270,6 +297,7 @@ int main(void)
 		cmocka_unit_test(who_is_elsewhere_while_the_others_wait_is_accused),
 		cmocka_unit_test(nobody_is_accused_for_a_stack),
 		cmocka_unit_test(who_has_not_entered_the_collective_is_accused),
+		cmocka_unit_test(what_is_counted_by_name_is_compared_by_name),
 		cmocka_unit_test(the_largest_group_that_lacks_a_minority_counts),
 		cmocka_unit_test(groups_that_are_complete_or_unknown_lack_nobody),
 	};

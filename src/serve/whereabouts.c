@@ -100,12 +100,15 @@ static bool tells_entry(const char *event, const char *name)
 	       strncmp(event, "gloo:", strlen("gloo:")) != 0;
 }
 
-/* The entry of a group, or a new one; NULL: there are too many. */
-static struct wire_entered *entry_of(struct wire_where *where, const char *group)
+/* The entry of a group, of a name if each is counted by itself, or a new one; NULL: too many. */
+static struct wire_entered *entry_of(struct wire_where *where, const char *group, const char *name)
 {
 	for (uint32_t i = 0; i < where->entered_cnt; i++) {
-		if (strcmp(where->entered[i].group, group) == 0)
-			return &where->entered[i];
+		struct wire_entered *entry = &where->entered[i];
+
+		if (strcmp(entry->group, group) == 0 && entry->by_name == (name != NULL) &&
+		    (name == NULL || strcmp(entry->name, name) == 0))
+			return entry;
 	}
 	if (where->entered_cnt == ARRAY_SIZE(where->entered) ||
 	    strlen(group) >= sizeof(where->entered[0].group))
@@ -116,7 +119,7 @@ static struct wire_entered *entry_of(struct wire_where *where, const char *group
 }
 
 static void take_collective(const struct flightlog *log, const struct ring_record *records,
-			    struct wire_where *ret)
+			    bool by_name, struct wire_where *ret)
 {
 	int64_t number = (int64_t)records[1].extra;
 	const char *group = log->strings.data[(uint32_t)records[2].value];
@@ -125,11 +128,12 @@ static void take_collective(const struct flightlog *log, const struct ring_recor
 
 	if (number < 0 || !tells_entry(log->strings.data[records[0].extra], name))
 		return;
-	entry = entry_of(ret, group);
+	entry = entry_of(ret, group, by_name ? name : NULL);
 	if (entry == NULL || records[0].time_ns < entry->time_ns)
 		return;
 	entry->time_ns = records[0].time_ns;
 	entry->number = number;
+	entry->by_name = by_name;
 	entry->size = (uint32_t)((uint64_t)records[2].value >> 32);
 	(void)snprintf(entry->name, sizeof(entry->name), "%s", name);
 }
@@ -145,7 +149,7 @@ static void find_collectives(const struct flightlog *log, struct wire_where *ret
 			if (at[0].kind == FLIGHT_COLLECTIVE &&
 			    at[1].kind == FLIGHT_COLLECTIVE_ARGS &&
 			    at[2].kind == FLIGHT_COLLECTIVE_GROUP)
-				take_collective(log, at, ret);
+				take_collective(log, at, flight_is_nccl(at, records->cnt - i), ret);
 		}
 	}
 }

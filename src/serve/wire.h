@@ -89,12 +89,13 @@ struct wire_answer {
 	char text[WIRE_TEXT];
 };
 
-#define WIRE_GROUPS 8u
+#define WIRE_GROUPS 16u
 
 /* The latest collective that a worker entered of a group. Texts end with NUL. */
 struct wire_entered {
 	int64_t time_ns, number; /* as torch or NCCL counts them in the group */
 	uint32_t size;		 /* of the group; 0 unknown */
+	uint32_t by_name;	 /* 1: each name is counted by itself, as NCCL does */
 	char group[36], name[24];
 };
 
