@@ -217,7 +217,7 @@ class Job(TorchLiveTest):
         ]
         self.assertEqual(drawn.index(max(drawn)), 1, drawn)
 
-    def test_the_rank_that_never_enters_a_collective_is_in_the_timeline(self) -> None:
+    def test_the_rank_that_never_enters_a_collective_is_named(self) -> None:
         with self.train(4, "hang") as job:
             self.await_ranks(job, 4, STEADY)
             self.begin.touch()
@@ -226,11 +226,19 @@ class Job(TorchLiveTest):
                 time.sleep(0.5)
             slices = self.slices()
         last = [
-            max(e["args"]["seq"] for e in slices[rank] if e["args"].get("seq", -1) >= 0)
+            max(
+                e["args"]["seq"]
+                for e in slices[rank]
+                if e["name"] == "ncclAllReduce" and e["args"]["group"].startswith("data")
+            )
             for rank in range(4)
         ]
         self.assertEqual([number < max(last) for number in last], [False, True, False, False])
         self.assertEqual(self.report()["trigger"]["kind"], "blocked")
+        finding = self.report()["findings"][0]
+        self.assertEqual(finding["ranks"], "1", finding)
+        self.assertIn("pack_gradients", finding["function"]["name"])
+        self.assertIn(f"entered all_reduce number {min(last)} last", json.dumps(finding))
 
 
 if __name__ == "__main__":

@@ -126,6 +126,26 @@ int double_nccl_mask(void)
 	return nccl.mask;
 }
 
+/* Messages are the last. */
+static const struct {
+	const char *func, *name;
+} funcs[DOUBLE_NCCL_FUNCS] = {
+	{ "AllReduce", "_Z40ncclDevKernel_AllReduce_Sum_bf16_RING_LL" },
+	{ "AllGather", "_Z31ncclDevKernel_AllGather_RING_LL" },
+	{ "ReduceScatter", "_Z44ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL" },
+	{ "Broadcast", "_Z31ncclDevKernel_Broadcast_RING_LL" },
+	{ "", "_Z22ncclDevKernel_SendRecv" },
+};
+
+static size_t func_idx(const char *func)
+{
+	size_t i = 0;
+
+	while (i + 1 < DOUBLE_NCCL_FUNCS && strcmp(funcs[i].func, func) != 0)
+		i++;
+	return i;
+}
+
 /* --- events --- */
 
 void *nccl_double_start(struct double_comm *comm, void *descr, int wanted)
@@ -155,7 +175,7 @@ static void *start_call(const struct queued *call, void *group)
 {
 	struct nccl_coll_v4 coll = { .head = { NCCL_COLL, nccl.is_old ? group : NULL,
 					       call->comm->rank },
-				     .seq = call->comm->seq,
+				     .seq = call->comm->seqs[func_idx(call->func)],
 				     .func = call->func,
 				     .cnt = call->cnt,
 				     .datatype = "ncclBfloat16",
@@ -174,7 +194,7 @@ static void *start_call(const struct queued *call, void *group)
 
 	if (call->peer >= 0)
 		return nccl_double_start(call->comm, &p2p, NCCL_P2P);
-	call->comm->seq++;
+	call->comm->seqs[func_idx(call->func)]++;
 	return nccl_double_start(call->comm, &coll, NCCL_COLL);
 }
 
@@ -210,21 +230,11 @@ void double_nccl_replay(const struct double_plan *plan)
 
 static const char *kernel_name(const struct queued *call)
 {
-	static const struct {
-		const char *func, *name;
-	} names[] = {
-		{ "AllReduce", "_Z40ncclDevKernel_AllReduce_Sum_bf16_RING_LL" },
-		{ "AllGather", "_Z31ncclDevKernel_AllGather_RING_LL" },
-		{ "ReduceScatter", "_Z44ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL" },
-		{ "Broadcast", "_Z31ncclDevKernel_Broadcast_RING_LL" },
-	};
-	static char mangled[ARRAY_SIZE(names) + 1][128];
-	size_t i = 0;
+	static char mangled[DOUBLE_NCCL_FUNCS][128];
+	size_t i = func_idx(call->func);
 
-	while (i < ARRAY_SIZE(names) && strcmp(names[i].func, call->func) != 0)
-		i++;
 	(void)snprintf(mangled[i], sizeof(mangled[i]), "%s24ncclDevKernelArgsStorageILm4096EE",
-		       i < ARRAY_SIZE(names) ? names[i].name : "_Z22ncclDevKernel_SendRecv");
+		       funcs[i].name);
 	return mangled[i];
 }
 

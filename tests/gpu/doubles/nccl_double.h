@@ -10,11 +10,13 @@
 
 #define NCCL_DOUBLE_EXPORT __attribute__((visibility("default")))
 
+#define DOUBLE_NCCL_FUNCS 5
+
 struct double_comm {
 	void *context; /* the plugin's */
 	int rank, rank_cnt, node_cnt;
-	uint64_t seq;
-	uint32_t id;	 /* the same on all ranks */
+	uint64_t seqs[DOUBLE_NCCL_FUNCS]; /* each function is counted by itself */
+	uint32_t id;			  /* the same on all ranks */
 	double slowdown; /* of our link; 0: kernels take what they are told to, and wait for nobody */
 	struct network *network;
 };
