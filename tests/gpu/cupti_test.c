@@ -9,6 +9,8 @@
 #include "collect/gpu/buffers.h"
 #include "collect/gpu/cupti_abi.h"
 #include "collect/gpu/cupti_calls.h"
+#include "collect/gpu/cupti_layout.h"
+#include "collect/gpu/cupti_records.h"
 #include "collect/gpu/gputrace.h"
 #include "doubles/double.h"
 #include "testsink.h"
@@ -216,6 +218,49 @@ static void waits_alone(void)
 static void waits_in_a_context_whose_device_is_unknown_are_counted(_unused_ void **state)
 {
 	run_in_child(waits_alone);
+}
+
+static uint32_t next_overhead(uint8_t *buffer, size_t valid, void **record)
+{
+	struct cupti_overhead *next =
+		*record == NULL ? (void *)buffer : (struct cupti_overhead *)*record + 1;
+
+	if ((uint8_t *)next >= buffer + valid)
+		return CUPTI_MAX_LIMIT_REACHED;
+	*record = next;
+	return CUPTI_OK;
+}
+
+/* The numbers of cupti_activity.h. */
+static void overheads(void)
+{
+	static const uint32_t whats[] = { 1, 1 << 16, 4 << 16, 5 << 16, 6 << 16, 8 << 16, 9 << 16 };
+	static struct cupti_reader reader = { .sink = &sink, .next = next_overhead };
+	struct cupti_overhead records[ARRAY_SIZE(whats)];
+	void *at = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(whats); i++)
+		records[i] = (struct cupti_overhead){ .kind = CUPTI_KIND_OVERHEAD,
+						      .what = whats[i],
+						      .object = CUPTI_OBJECT_THREAD,
+						      .tid = 5,
+						      .start = 10,
+						      .end = 20 };
+	CHECK(cupti_reader_read(&reader, (uint8_t *)records, sizeof(records), &at, 100) ==
+	      ARRAY_SIZE(whats));
+	CHECK(count(GPUTRACE_OVERHEAD, "Driver Compiler") == 1);
+	CHECK(count(GPUTRACE_OVERHEAD, "Buffer Flush") == 1);
+	CHECK(count(GPUTRACE_OVERHEAD, "Runtime Triggered Module Loading") == 1);
+	CHECK(count(GPUTRACE_OVERHEAD, "Lazy Function Loading") == 1);
+	CHECK(count(GPUTRACE_OVERHEAD, "Command Buffer Full") == 1);
+	CHECK(count(GPUTRACE_OVERHEAD, "UVM Activity Init") == 1);
+	CHECK(count(GPUTRACE_OVERHEAD, "Unknown Overhead") == 1);
+	CHECK(first(GPUTRACE_OVERHEAD, "Command Buffer Full")->id == 5);
+}
+
+static void overheads_have_their_names(_unused_ void **state)
+{
+	run_in_child(overheads);
 }
 
 static void no_times(void)
@@ -921,6 +966,7 @@ int main(void)
 		cmocka_unit_test(a_window_has_what_ran_and_leaves_nothing_behind),
 		cmocka_unit_test(windows_follow_each_other),
 		cmocka_unit_test(records_of_every_version_are_read),
+		cmocka_unit_test(overheads_have_their_names),
 		cmocka_unit_test(waits_in_a_context_whose_device_is_unknown_are_counted),
 		cmocka_unit_test(kernels_without_times_are_counted_and_left_out),
 		cmocka_unit_test(another_tool_goes_first_and_is_named),

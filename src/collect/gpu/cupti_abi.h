@@ -56,6 +56,8 @@ enum cupti_driver_call {
 	CUPTI_DRIVER_BEGIN_CAPTURE_TO_GRAPH_PTSZ = 721,
 };
 #define CUDA_CAPTURE_RELAXED 2 /* CUstreamCaptureMode */
+#define CUPTI_OVERHEAD_COMPILER 1u
+#define CUPTI_OVERHEAD_SHIFT 16 /* all others are numbered above it */
 #define CUPTI_OBJECT_THREAD 2u
 #define CUPTI_NO_STREAM UINT32_MAX
 #define CUPTI_OLD_SUBSCRIBER_BYTES 64

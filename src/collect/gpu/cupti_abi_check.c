@@ -127,6 +127,9 @@ APIS(API)
 	WITHIN(cupti_overhead, theirs);
 OVERHEADS(OVERHEAD)
 
+EQUAL(CUPTI_OVERHEAD_COMPILER, CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER);
+EQUAL(3 << CUPTI_OVERHEAD_SHIFT, CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE);
+
 SAME(cupti_callback_data, site, CUpti_CallbackData, callbackSite);
 SAME(cupti_callback_data, result, CUpti_CallbackData, functionReturnValue);
 

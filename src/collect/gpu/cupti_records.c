@@ -315,9 +315,19 @@ static void read_api(struct cupti_reader *reader, const struct cupti_api *api)
 
 static void read_overhead(struct cupti_reader *reader, const struct cupti_overhead *overhead)
 {
-	static const char *const names[] = { "Unknown", "Buffer Flush", "Instrumentation",
-					     "Resource" };
-	uint32_t what = overhead->what >> 16;
+	/* Below the shift there is one, which has the first place. Until CUDA 13.5. */
+	static const char *const names[] = { "Driver Compiler",
+					     "Buffer Flush",
+					     "Instrumentation",
+					     "Resource",
+					     "Runtime Triggered Module Loading",
+					     "Lazy Function Loading",
+					     "Command Buffer Full",
+					     "Activity Buffer Request",
+					     "UVM Activity Init" };
+	uint32_t what = overhead->what >> CUPTI_OVERHEAD_SHIFT;
+	bool known =
+		what > 0 ? what < ARRAY_SIZE(names) : overhead->what == CUPTI_OVERHEAD_COMPILER;
 	struct gputrace_event event = { .kind = GPUTRACE_OVERHEAD,
 					.device = GPUTRACE_THREAD,
 					.id = overhead->tid };
@@ -325,8 +335,8 @@ static void read_overhead(struct cupti_reader *reader, const struct cupti_overhe
 	if (overhead->object != CUPTI_OBJECT_THREAD ||
 	    !set_times(reader, overhead->start, overhead->end, &event))
 		return;
-	what = what < ARRAY_SIZE(names) ? what : 0;
-	event.name = fixed_name(reader, KEY_OVERHEAD | what, names[what]);
+	event.name = known ? fixed_name(reader, KEY_OVERHEAD | what, names[what])
+			   : fixed_name(reader, KEY_OVERHEAD | 0xfff, "Unknown Overhead");
 	reader->sink->event(&event);
 }
 
