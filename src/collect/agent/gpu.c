@@ -219,11 +219,11 @@ static void leave_process(void)
 
 static void finish_window(void)
 {
-	uint32_t wake = atomic_load_explicit(&gpu.wake, memory_order_acquire);
-
 	gpu.ops->stop();
+	/* Each wait with the number as it is now: of the state that brought us here it may not be
+	 * counted yet, and no wait would be one. */
 	while (gpu.ops->drain(TICK_EVENTS_BEHIND) > 0)
-		wait_for(wake, TICK_NS);
+		wait_for(atomic_load_explicit(&gpu.wake, memory_order_acquire), TICK_NS);
 	leave_process();
 	atomic_store_explicit(&gpu.state, GPU_IDLE, memory_order_release);
 }
