@@ -32,7 +32,7 @@ enum gpu_metric_type { GPU_GAUGE, GPU_COUNTER, GPU_EVENT };
 	X(PCIE_RX, "pcie_rx", "B", COUNTER, "bytes received over PCIe")                           \
 	X(LINK_TX, "link_tx", "B", COUNTER, "bytes sent to other GPUs over links of their own")   \
 	X(LINK_RX, "link_rx", "B", COUNTER, "bytes received over them")                           \
-	X(LINK_ERRORS, "link_errors", "1", COUNTER, "errors on links to the CPU's memory")        \
+	X(C2C_ERRORS, "c2c_errors", "1", COUNTER, "errors on links to the CPU's memory")          \
 	X(FAULT, "fault", "1", EVENT, "a fault that the driver reports; the value is its number") \
 	X(ACTIVE, "active", "1", GAUGE, "share of time with any work")                            \
 	X(CORES_ACTIVE, "cores_active", "1", GAUGE, "share of multiprocessors that were busy")    \
@@ -45,7 +45,11 @@ enum gpu_metric_type { GPU_GAUGE, GPU_COUNTER, GPU_EVENT };
 	X(LINK_RX_RATE, "link_rx_rate", "B/s", GAUGE, "received from other GPUs")                 \
 	X(ISSUE_ACTIVE, "issue_active", "1", GAUGE, "instructions issued of those possible")      \
 	X(SYSTEM_CLOCK, "system_clock", "Hz", GAUGE, "clock of what is no core and no memory")    \
-	X(PCIE_ACTIVE, "pcie_active", "1", GAUGE, "share of PCIe's bandwidth, either way")
+	X(PCIE_ACTIVE, "pcie_active", "1", GAUGE, "share of PCIe's bandwidth, either way")        \
+	X(LINK_REPLAYS, "link_replays", "1", COUNTER, "packets repeated on links to other GPUs")  \
+	X(LINK_RECOVERIES, "link_recoveries", "1", COUNTER, "times such a link was trained anew") \
+	X(LINK_CRC_ERRORS, "link_crc_errors", "1", COUNTER, "wrong checksums on such links")      \
+	X(LINK_RX_ERRORS, "link_rx_errors", "1", COUNTER, "packets received with errors there")
 
 enum gpu_metric {
 #define X(id, text, unit, type, what) GPU_METRIC_##id,

@@ -331,9 +331,13 @@ static bool wait_until(struct gpuwatch *watch, int64_t slow_due_ns, int64_t fast
 /* Shares and rates are told in windows only: those of the last are not of now. */
 static void forget_fast(struct gpuwatch *watch)
 {
+	uint64_t slow = (1ULL << GPU_METRIC_ACTIVE) - 1;
+
+	for (uint32_t metric = GPU_METRIC_ACTIVE; metric < GPU_METRIC_CNT; metric++)
+		slow |= (uint64_t)gpu_metric_is_counter(metric) << metric;
 	(void)pthread_mutex_lock(&watch->lock);
 	for (uint32_t i = 0; i < GPUHW_DEVICES_MAX; i++)
-		watch->latest[i].set &= (1ULL << GPU_METRIC_ACTIVE) - 1;
+		watch->latest[i].set &= slow;
 	(void)pthread_mutex_unlock(&watch->lock);
 }
 

@@ -69,6 +69,8 @@ static void values_are_in_base_units(void **unused _unused_)
 	gpuhw_set(&state.values[1], GPU_METRIC_THROTTLED_THERMAL, 0);
 	gpuhw_set(&state.values[1], GPU_METRIC_PCIE_RX, 4096);
 	gpuhw_set(&state.values[1], GPU_METRIC_ECC_UNCORRECTED, 3);
+	gpuhw_set(&state.values[1], GPU_METRIC_LINK_REPLAYS, 4);
+	gpuhw_set(&state.values[1], GPU_METRIC_C2C_ERRORS, 5);
 	metrics_host_gpus(host, &state);
 	expect("\nperftracker_gpu_device_info{gpu=\"1\",name=\"A GPU\",uuid=\"0-1\"} 1\n");
 	expect("\nperftracker_gpu_lost{gpu=\"1\"} 0\n");
@@ -80,6 +82,8 @@ static void values_are_in_base_units(void **unused _unused_)
 	expect("\nperftracker_gpu_throttled_seconds_total{gpu=\"1\",reason=\"heat\"} 0\n");
 	expect("\nperftracker_gpu_pcie_bytes_total{gpu=\"1\",direction=\"rx\"} 4096\n");
 	expect("\nperftracker_gpu_memory_errors_total{gpu=\"1\",kind=\"uncorrected\"} 3\n");
+	expect("\nperftracker_gpu_link_errors_total{gpu=\"1\",kind=\"replay\"} 4\n");
+	expect("\nperftracker_gpu_c2c_errors_total{gpu=\"1\"} 5\n");
 	assert_false(shows("perftracker_gpu_power_watts{gpu=\"0\"}"));
 	assert_false(shows("perftracker_gpu_link_bytes_total{"));
 }

@@ -125,6 +125,8 @@
 	X(GPU_LINK_BYTES, "perftracker_gpu_link_bytes", COUNTER, "bytes", NONE,                    \
 	  "Bytes over the GPU's own links to other GPUs.", "gpu", "direction")                     \
 	X(GPU_LINK_ERRORS, "perftracker_gpu_link_errors", COUNTER, "", NONE,                       \
+	  "Errors on the GPU's own links to other GPUs.", "gpu", "kind")                           \
+	X(GPU_C2C_ERRORS, "perftracker_gpu_c2c_errors", COUNTER, "", NONE,                         \
 	  "Errors on the GPU's links to the memory of the CPU.", "gpu")                            \
 	X(GPU_FAULTS, "perftracker_gpu_faults", COUNTER, "", NONE,                                 \
 	  "Faults that the driver reported, by its number (NVIDIA: Xid).", "gpu", "number")        \

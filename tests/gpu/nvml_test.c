@@ -208,11 +208,53 @@ static void fields_that_a_chip_lacks_take_only_their_values_away(void **state _u
 	f.nvml->gpus[1].fields[202].value += 7; /* bytes, not KiB */
 	values = slow(&f, 1);
 	assert_near(value_of(&values, GPU_METRIC_LINK_TX), 7);
+	assert_near(value_of(&values, GPU_METRIC_LINK_REPLAYS), -1);
 	f.nvml->fields_fail = true;
 	values = slow(&f, 0);
 	assert_near(value_of(&values, GPU_METRIC_THROTTLED_POWER), -1);
 	assert_near(value_of(&values, GPU_METRIC_CORE_CLOCK), 1755e6);
 	finish(&f);
+}
+
+static void errors_on_links_are_counted_by_kind(void **state _unused_)
+{
+	static const struct {
+		enum gpu_metric metric;
+		uint16_t fields[2]; /* those of another are absent */
+		double expected;
+	} cases[] = {
+		{ GPU_METRIC_LINK_CRC_ERRORS, { 38, 45 }, 10 },
+		{ GPU_METRIC_LINK_CRC_ERRORS, { 163, 163 }, 5 },
+		{ GPU_METRIC_LINK_REPLAYS, { 52, 161 }, 5 },
+		{ GPU_METRIC_LINK_REPLAYS, { 161, 161 }, 5 },
+		{ GPU_METRIC_LINK_RECOVERIES, { 59, 162 }, 5 },
+		{ GPU_METRIC_LINK_RECOVERIES, { 162, 215 }, 5 },
+		{ GPU_METRIC_LINK_RECOVERIES, { 215, 215 }, 5 },
+		{ GPU_METRIC_LINK_RX_ERRORS, { 208, 208 }, 5 },
+		{ GPU_METRIC_C2C_ERRORS, { 231, 231 }, 5 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct fixture f = load("NVML_DOUBLE_FULL");
+		struct nvml_double_gpu *gpu = &f.nvml->gpus[0];
+		const uint16_t *fields = cases[i].fields;
+		struct gpuhw_values values;
+
+		gpu->fields[fields[0]] = gpu->fields[fields[1]] = gpu->fields[75];
+		assert_int_equal(gpuhw_open(&f.hw, f.why), 0);
+		(void)slow(&f, 0);
+		gpu->fields[fields[0]].value += 5;
+		if (fields[1] != fields[0])
+			gpu->fields[fields[1]].value += 5;
+		values = slow(&f, 0);
+		for (uint32_t m = 0; m < GPU_METRIC_CNT; m++) {
+			if (m == cases[i].metric)
+				assert_near(value_of(&values, m), cases[i].expected);
+			else if (m == GPU_METRIC_C2C_ERRORS || m >= GPU_METRIC_LINK_REPLAYS)
+				assert_near(value_of(&values, m), -1);
+		}
+		finish(&f);
+	}
 }
 
 static void fast_samples_begin_with_the_second_look(void **state _unused_)
@@ -401,6 +443,7 @@ int main(void)
 		cmocka_unit_test(a_counter_that_wraps_goes_on_and_one_that_is_reset_stays),
 		cmocka_unit_test(what_a_field_means_depends_on_the_driver),
 		cmocka_unit_test(fields_that_a_chip_lacks_take_only_their_values_away),
+		cmocka_unit_test(errors_on_links_are_counted_by_kind),
 		cmocka_unit_test(fast_samples_begin_with_the_second_look),
 		cmocka_unit_test(gpm_of_another_version_is_left_alone_and_said),
 		cmocka_unit_test(a_gpu_without_gpm_says_so),

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define CHOICES 2
+#define CHOICES 3
 #define FAULTS_A_LOOK 64
 
 /*
@@ -40,7 +40,17 @@ static const struct field_choice {
 	{ GPU_METRIC_LINK_RX, 0, 204, NVML_ALL_LINKS, 1, 0, 0 },
 	{ GPU_METRIC_LINK_TX, 1, 138, NVML_ALL_LINKS, 1024, 0, 0 },
 	{ GPU_METRIC_LINK_RX, 1, 139, NVML_ALL_LINKS, 1024, 0, 0 },
-	{ GPU_METRIC_LINK_ERRORS, 0, 231, 0, 1, 0, 0 },
+	{ GPU_METRIC_C2C_ERRORS, 0, 231, 0, 1, 0, 0 },
+	/* Totals; else by link, where the header promises a sum of all for bytes alone. */
+	{ GPU_METRIC_LINK_CRC_ERRORS, 0, 38, 0, 1, 0, 0 },
+	{ GPU_METRIC_LINK_CRC_ERRORS, 0, 45, 0, 1, 0, 0 },
+	{ GPU_METRIC_LINK_REPLAYS, 0, 52, 0, 1, 0, 0 },
+	{ GPU_METRIC_LINK_RECOVERIES, 0, 59, 0, 1, 0, 0 },
+	{ GPU_METRIC_LINK_CRC_ERRORS, 1, 163, NVML_ALL_LINKS, 1, 0, 0 },
+	{ GPU_METRIC_LINK_REPLAYS, 1, 161, NVML_ALL_LINKS, 1, 0, 0 },
+	{ GPU_METRIC_LINK_RECOVERIES, 1, 162, NVML_ALL_LINKS, 1, 0, 0 },
+	{ GPU_METRIC_LINK_RX_ERRORS, 0, 208, NVML_ALL_LINKS, 1, 0, 0 },
+	{ GPU_METRIC_LINK_RECOVERIES, 2, 215, NVML_ALL_LINKS, 1, 0, 0 },
 };
 
 static bool choice_fits(const struct nvml *nvml, const struct field_choice *choice)
