@@ -285,7 +285,7 @@ static void find_pm_library(const void *arg, int fd)
 /* As the sampler looks for it; not the copy of an older CUDA that kernels are traced by. */
 static void tell_pm_sampling(const struct doctor *doctor, char *ret, size_t size)
 {
-	char text[LIBRARY_TEXT], value[512];
+	char text[LIBRARY_TEXT] = "", value[512];
 	struct child_end end;
 
 	if (child_call(find_pm_library, doctor, DOCTOR_LIBRARY_MS, text, sizeof(text), &end) == 0 &&

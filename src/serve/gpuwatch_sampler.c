@@ -96,15 +96,6 @@ static void write_piece(struct child *child, struct sidecar *piece)
 	sidecar_done(piece);
 }
 
-/* Numbers as NVML's, and nobody's library but the vendor's in our process. */
-static void clean_environment(void)
-{
-	(void)setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
-	(void)unsetenv("CUDA_VISIBLE_DEVICES");
-	(void)unsetenv("CUDA_INJECTION64_PATH");
-	(void)unsetenv("NVTX_INJECTION64_PATH");
-}
-
 /* Returns false when the keeper says stop, or is gone: then *ret_orphan. */
 static bool wait_a_drain(struct child *child, bool *ret_orphan)
 {
@@ -160,7 +151,6 @@ static _noreturn_ void be_child(struct keeper *keeper, int fd)
 	int error;
 
 	(void)setrlimit(RLIMIT_CORE, &no_core);
-	clean_environment();
 	/* The keeper kills a sampler that hangs; of an orphan, the alarm does. */
 	(void)alarm(child.limit_s);
 	error = gpucounters_start(&host, &counters);

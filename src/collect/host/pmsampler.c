@@ -93,6 +93,15 @@ static int open_cuda(struct pmsampler *sampler, char why[static GPUHW_WHY])
 	return 0;
 }
 
+/* Numbers as NVML's, and nobody's library but the vendor's in our process. */
+static void clean_environment(void)
+{
+	(void)setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);
+	(void)unsetenv("CUDA_VISIBLE_DEVICES");
+	(void)unsetenv("CUDA_INJECTION64_PATH");
+	(void)unsetenv("NVTX_INJECTION64_PATH");
+}
+
 static void pmsampler_close(void *state)
 {
 	struct pmsampler *sampler = state;
@@ -113,6 +122,7 @@ static int pmsampler_open(void **ret_state, char why[static GPUHW_WHY])
 
 	if (sampler == NULL)
 		return -ENOMEM;
+	clean_environment();
 	error = open_cuda(sampler, why);
 	if (error < 0)
 		pmsampler_close(sampler);
