@@ -3,8 +3,8 @@
 has fetched: which counters are chosen for each chip that it knows, as its own host API says, and
 that the device's side refuses a driver that can do nothing, by a word.
 
-No GPU is needed. A libcupti of 13.2 or later wants a driver for all answers: that is a double. Where
-the driver's private functions are missing 13.2 itself crashes, so its device's side is not asked.
+No GPU is needed. A libcupti of 13.2 or later wants a driver for all answers: that is a double.
+Where the driver's private functions are missing 13.2's crashes by itself, so that is not tried.
 """
 
 from __future__ import annotations
