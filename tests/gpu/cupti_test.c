@@ -567,7 +567,7 @@ static void *end_capture_later(void *arg)
 
 	while (!atomic_load(closing))
 		(void)sched_yield();
-	for (size_t i = 0; i < 100; i++)
+	for (size_t i = 0; i < 5; i++)
 		(void)sched_yield();
 	CHECK(end_capture() == 0);
 	return NULL;
