@@ -79,12 +79,15 @@ static void append_result(struct str *out, const struct doctor_result *result, b
 
 static const char *verdict(const struct doctor_result *results, size_t cnt)
 {
-	bool tried = true;
+	bool tried = true, failed = false;
 
-	for (size_t i = 0; i < cnt; i++)
+	for (size_t i = 0; i < cnt; i++) {
 		tried &= !results[i].needed || results[i].state != DOCTOR_NOT_TRIED;
+		failed |= results[i].needed && results[i].state == DOCTOR_FAILED;
+	}
 	if (doctor_is_unfit(results, cnt))
-		return "Something that perftracker run needs fails.";
+		return failed ? "Something that perftracker run needs fails."
+			      : "Something that perftracker run needs is absent.";
 	return tried ? "All that perftracker run needs works."
 		     : "Nothing that perftracker run needs was seen to fail; not all was tried.";
 }

@@ -35,8 +35,36 @@ struct library {
 		(function) != NULL;                             \
 	})
 
+/* Of several names the first that is there and does not open says why; else all are named. */
+static void *open_names(const char *const *names, char *why, size_t size)
+{
+	static const char absent[] = "cannot open shared object file";
+	size_t len = (size_t)snprintf(why, size, "no ");
+	bool said = false;
+
+	for (size_t i = 0; names[i] != NULL; i++) {
+		void *handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+		const char *error = handle == NULL ? dlerror() : NULL;
+
+		if (handle != NULL)
+			return handle;
+		/* One that it needs is absent: the error begins with that one's name. */
+		if (!said && error != NULL &&
+		    (strstr(error, absent) == NULL ||
+		     strncmp(error, names[i], strlen(names[i])) != 0)) {
+			(void)snprintf(why, size, "%s: %s", names[i], error);
+			said = true;
+		}
+		if (!said && len < size)
+			len += (size_t)snprintf(why + len, size - len, "%s%s", i > 0 ? ", " : "",
+						names[i]);
+	}
+	return NULL;
+}
+
 static void open_library(const void *arg, int fd)
 {
+	char why[LIBRARY_TEXT / 2];
 	const struct library *library = arg;
 	void *handle = NULL;
 
@@ -45,10 +73,10 @@ static void open_library(const void *arg, int fd)
 	(void)unsetenv("NVTX_INJECTION64_PATH");
 	if (library->path != NULL)
 		handle = dlopen(library->path, RTLD_NOW | RTLD_LOCAL);
-	for (size_t i = 0; handle == NULL && library->names[i] != NULL; i++)
-		handle = dlopen(library->names[i], RTLD_NOW | RTLD_LOCAL);
+	if (handle == NULL)
+		handle = open_names(library->names, why, sizeof(why));
 	if (handle == NULL) {
-		dprintf(fd, "missing=%s\n", dlerror());
+		dprintf(fd, "missing=%s\n", why);
 		return;
 	}
 	dprintf(fd, "opened=1\n");
@@ -257,11 +285,33 @@ static void ask_cupti(void *handle, int fd)
 
 	/* Without one CUDA 13.2's crashes when it is asked, and later ones do not know. */
 	if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) == NULL)
-		dprintf(fd, "version=unknown without a driver\n");
+		dprintf(fd, "version=0\n");
 	else if (!RESOLVE(version, handle, "cuptiGetVersion") || version(&number) != 0)
 		dprintf(fd, "error=libcupti does not tell its version\n");
 	else
 		dprintf(fd, "version=%u\n", number);
+}
+
+/* Numbers that old versions have, as the headers of each CUDA tell; newer ones say it themselves. */
+static void cupti_version(unsigned number, char *ret, size_t size)
+{
+	static const struct {
+		unsigned number;
+		const char *cuda;
+	} old[] = { { 17, "11.7" }, { 18, "11.8 to 12.1" }, { 20, "12.2" }, { 21, "12.3" },
+		    { 22, "12.4" }, { 23, "12.5" },	    { 24, "12.6" }, { 26, "12.8" },
+		    { 27, "12.9" }, { 28, "12.9" } };
+
+	if (number == 0)
+		(void)snprintf(ret, size, "found, no driver to ask for its version");
+	else if (number >= 100000)
+		(void)snprintf(ret, size, "CUDA %u.%u", number / 10000, number / 100 % 100);
+	else
+		(void)snprintf(ret, size, "API version %u", number);
+	for (size_t i = 0; i < ARRAY_SIZE(old); i++) {
+		if (old[i].number == number)
+			(void)snprintf(ret, size, "CUDA %s", old[i].cuda);
+	}
 }
 
 static void find_pm_library(const void *arg, int fd)
@@ -302,7 +352,7 @@ void check_cupti(const struct doctor *doctor, struct doctor_result *ret)
 {
 	static const char *const names[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
 					     NULL };
-	char text[LIBRARY_TEXT], path[512], version[32] = "?", sampling[600];
+	char text[LIBRARY_TEXT], path[512], number[32] = "0", version[64], sampling[600];
 	bool mapped = facts_get(doctor->python, "libcupti", path, sizeof(path));
 	const struct library library = {
 		.names = names,
@@ -312,9 +362,10 @@ void check_cupti(const struct doctor *doctor, struct doctor_result *ret)
 
 	if (!ask_library(doctor, &library, false, text, sizeof(text), ret))
 		return;
-	(void)facts_get(text, "version", version, sizeof(version));
+	(void)facts_get(text, "version", number, sizeof(number));
+	cupti_version((unsigned)strtoul(number, NULL, 10), version, sizeof(version));
 	tell_pm_sampling(doctor, sampling, sizeof(sampling));
-	check_set(ret, DOCTOR_OK, "API version %s%s%s; %s", version, mapped ? ", of torch: " : "",
+	check_set(ret, DOCTOR_OK, "CUPTI: %s%s%s; %s", version, mapped ? ", of torch: " : "",
 		  mapped ? path : "", sampling);
 }
 
