@@ -37,6 +37,7 @@ static void paths_are_shown_as_they_are(void **state _unused_)
 		"none",
 		"",
 		"/home/monkey/site-packages/nvidia/cuda_cupti/lib",
+		"/opt/my-key-ring/half_precision_kernels/libhf_compat.so",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(values); i++)
@@ -61,6 +62,13 @@ static void tokens_are_masked_wherever_they_stand(void **state _unused_)
 		{ "/run/0a1b2c3d4e5f60718293a4b5c6d7e8f9/x.so", "3d4e5f" },
 		{ "eyJhbGciOi.eyJzdWIiOiIx.c2lnbmF0dXJl", "hbGciOi" },
 		{ "secret: 'swordfish'", "swordfish" },
+		{ "pass=hunter2 x=1", "hunter2" },
+		{ "a=1 pw=letmein", "letmein" },
+		{ "https://host/blob?sv=2024&sig=Zm9vYmFy", "Zm9v" },
+		{ "https://host/?X-Amz-Signature=12ab", "12ab" },
+		{ "SESSION=abcd", "abcd" },
+		{ "Cookie: abcd", "abcd" },
+		{ "/opt/x-ghp_AbCdEfGhIjKlMnOp", "AbCdEf" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -326,6 +334,38 @@ static void only_known_variables_are_shown(void **state)
 	assert_string_equal(ret.found, "CUDA_INJECTION64_PATH=/opt/nsys/lib.so");
 }
 
+static void what_is_preloaded_counts_by_the_names_of_files(void **state)
+{
+	static char cases[][64] = {
+		"LD_PRELOAD=/opt/x/libcupti.so.12:/lib/libx.so",
+		"LD_PRELOAD=libx.so libasan.so.8",
+		"LD_AUDIT=/opt/darshan/lib/libdarshan.so",
+		"LD_PRELOAD=/home/hasan/libx.so:/opt/nsys/liby.so",
+		"LD_LIBRARY_PATH=/usr/local/cuda/extras/CUPTI/lib64",
+		"LD_LIBRARY_PATH=/home/hasan/lib",
+		"LD_PRELOAD=/usr/lib/libjemalloc.so.2",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char *environment[] = { cases[i], NULL };
+		struct doctor_result ret = look(*state, check_preload, environment);
+
+		assert_string_equal(ret.found, cases[i]);
+		assert_int_equal(ret.state, i < 3 ? DOCTOR_LIMITED : DOCTOR_OK);
+	}
+}
+
+static void the_program_of_dcgm_that_runs_is_named(void **state)
+{
+	const struct tree *tree = *state;
+
+	put(tree, "/proc/71/stat",
+	    "71 (dcgm-exporter) S 1 71 71 0 -1 0 0 0 0 0 1 1 0 0 20 0 1 0 9 0 0 "
+	    "0 0 0 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0\n",
+	    0644);
+	assert_string_equal(look(tree, check_dcgm, NULL).found, "dcgm-exporter runs");
+}
+
 /* --- a Python that isn't one --- */
 
 static struct doctor_result find_result(const struct doctor_result *results, size_t cnt,
@@ -442,6 +482,8 @@ int main(void)
 		TREE_TEST(the_old_hierarchy_is_read_too),
 		TREE_TEST(counters_are_for_the_privileged_unless_told_otherwise),
 		TREE_TEST(a_listener_on_the_port_of_dcgm_is_seen),
+		TREE_TEST(the_program_of_dcgm_that_runs_is_named),
+		TREE_TEST(what_is_preloaded_counts_by_the_names_of_files),
 		TREE_TEST(another_profiler_is_named_and_its_command_line_is_not),
 		TREE_TEST(only_known_variables_are_shown),
 		TREE_TEST(a_python_that_hangs_or_fails_is_told_and_waited_for_no_longer),

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define RANDOM_LEN 24 /* names of files and versions are shorter, or have words in them */
+#define INNER_LEN 15  /* of a token in the midst of a word, behind its beginning */
 #define KEPT 3
 
 static const char separators[] = " \t\n:;,=&?/\"'@";
@@ -18,15 +19,30 @@ static const char *const beginnings[] = {
 };
 
 /* A word that ends like this, before '=' or ':', tells that a secret follows. */
-static const char *const names[] = { "password", "passwd",  "pwd",	  "secret", "token",
-				     "apikey",	 "api_key", "credential", "auth",   "key" };
+static const char *const names[] = { "password",   "passwd", "pass",	  "pwd",
+				     "pw",	   "secret", "token",	  "apikey",
+				     "api_key",	   "key",    "auth",	  "sig",
+				     "credential", "cookie", "signature", "session" };
 
-static bool begins_like_token(const char *word, size_t len)
+static bool begins_like_token(const char *word, size_t len, size_t least)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(beginnings); i++) {
 		size_t part = strlen(beginnings[i]);
 
-		if (len > part + 4 && strncmp(word, beginnings[i], part) == 0)
+		if (len > part + least && strncmp(word, beginnings[i], part) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* At its beginning, or behind a mark in it where it is long: "key-ring" is also said of others. */
+static bool holds_token(const char *word, size_t len)
+{
+	if (begins_like_token(word, len, 4))
+		return true;
+	for (size_t i = 1; i < len; i++) {
+		if (!isalnum((unsigned char)word[i - 1]) &&
+		    begins_like_token(word + i, len - i, INNER_LEN))
 			return true;
 	}
 	return false;
@@ -123,7 +139,7 @@ static void mask_words(const char *value, char *ret, size_t size)
 			put(ret, size, &len, at++, 1);
 			continue;
 		}
-		if (follows_name(value, at) || begins_like_token(at, word) || is_random(at, word))
+		if (follows_name(value, at) || holds_token(at, word) || is_random(at, word))
 			put_masked(ret, size, &len, at, word);
 		else
 			put(ret, size, &len, at, word);

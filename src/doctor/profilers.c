@@ -132,11 +132,32 @@ void check_nccl_plugin(const struct doctor *doctor, struct doctor_result *ret)
 		(void)snprintf(ret->found + len, sizeof(ret->found) - len, "; %s", text);
 }
 
+/* Whether a list of libraries has one of a tool's: by the names of files, not of folders. */
+static bool lists_tool(const char *list)
+{
+	static const char *const tools[] = { "libcupti",     "libToolsInjection", "libnsys",
+					     "libxpu_timer", "libdarshan",	  "libprofiler",
+					     "libasan",	     "libclang_rt.asan" };
+
+	for (size_t len; *list != '\0'; list += len + (list[len] != '\0')) {
+		const char *name = list;
+
+		len = strcspn(list, ": ");
+		for (size_t i = 0; i < len; i++) {
+			if (list[i] == '/')
+				name = &list[i + 1];
+		}
+		for (size_t i = 0; i < ARRAY_SIZE(tools); i++) {
+			if (strncmp(name, tools[i], strlen(tools[i])) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
 void check_preload(const struct doctor *doctor, struct doctor_result *ret)
 {
 	static const char *const names[] = { "LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH" };
-	static const char *const traced[] = { "CUPTI",	 "nsight",	"nsys", "xpu_timer",
-					      "darshan", "libprofiler", "asan" };
 	char text[400];
 
 	if (!list_set(doctor, names, ARRAY_SIZE(names), text, sizeof(text))) {
@@ -144,8 +165,10 @@ void check_preload(const struct doctor *doctor, struct doctor_result *ret)
 		return;
 	}
 	check_set(ret, DOCTOR_OK, "%s", text);
-	for (size_t i = 0; i < ARRAY_SIZE(traced); i++) {
-		if (strstr(text, traced[i]) != NULL)
+	for (size_t i = 0; i < 2; i++) { /* a folder to look in brings nothing by itself */
+		const char *list = look_env(doctor, names[i]);
+
+		if (list != NULL && lists_tool(list))
 			ret->state = DOCTOR_LIMITED;
 	}
 }
@@ -252,20 +275,23 @@ static bool dcgm_listens(const struct doctor *doctor)
 	return found;
 }
 
-static bool dcgm_runs(const struct doctor *doctor)
+/* The name of its program, or NULL. */
+static const char *dcgm_running(const struct doctor *doctor)
 {
 	static const char *const names[] = { "nv-hostengine", "dcgm-exporter" };
 	uint32_t *pids = calloc(PIDS_MAX, sizeof(*pids));
 	int cnt = pids != NULL ? procfs_list(doctor->setup.root, 0, pids, PIDS_MAX) : 0;
-	bool found = false;
+	const char *found = NULL;
 
-	for (int i = 0; i < cnt && !found; i++) {
+	for (int i = 0; i < cnt && found == NULL; i++) {
 		struct procfs_stat stat;
 
 		if (procfs_read_stat(doctor->setup.root, pids[i], 0, &stat) < 0)
 			continue;
-		for (size_t j = 0; j < ARRAY_SIZE(names); j++)
-			found |= strcmp(stat.comm, names[j]) == 0;
+		for (size_t j = 0; j < ARRAY_SIZE(names); j++) {
+			if (strcmp(stat.comm, names[j]) == 0)
+				found = names[j];
+		}
 	}
 	free(pids);
 	return found;
@@ -273,11 +299,14 @@ static bool dcgm_runs(const struct doctor *doctor)
 
 void check_dcgm(const struct doctor *doctor, struct doctor_result *ret)
 {
-	bool listening = dcgm_listens(doctor), running = dcgm_runs(doctor);
+	const char *running = dcgm_running(doctor);
+	bool listening = dcgm_listens(doctor);
 
-	if (listening || running)
-		check_set(ret, DOCTOR_LIMITED, "%s%s%s", running ? "nv-hostengine runs" : "",
-			  running && listening ? "; " : "",
+	if (listening || running != NULL)
+		check_set(ret, DOCTOR_LIMITED, "%s%s%s", running != NULL ? running : "",
+			  running == NULL ? ""
+			  : listening	  ? " runs; "
+					  : " runs",
 			  listening ? "something listens on port 5555, as DCGM does" : "");
 	else
 		check_set(ret, DOCTOR_OK, "not seen");
