@@ -4,6 +4,7 @@
 #include "collect/host/cuptipath.h"
 #include "serve/gpuwatch_sampler.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -15,10 +16,11 @@ static const char help[] =
 	"usage: perftracker gpu-sampler [--cupti PATH] DIR\n"
 	"\n"
 	"Samples the hardware counters of this host's NVIDIA GPUs, 10000 times a second, while\n"
-	"somebody wants it, and puts means of 10 ms into DIR. For a privileged container beside\n"
-	"the job's: the driver gives these counters to administrators only. Both mount DIR, and\n"
-	"the job is started with 'perftracker run --gpu-samples DIR'. Needs libcupti of CUDA\n"
-	"12.6 or later. Runs until SIGTERM.\n"
+	"somebody wants it, and puts them into DIR: means of 10 ms, and each sample of what kernels\n"
+	"are joined with. For a privileged container beside the job's: the driver gives these\n"
+	"counters to administrators only. Both mount DIR, and the job is started with\n"
+	"'perftracker run --gpu-samples DIR'. Needs libcupti of CUDA 12.6 or later. Runs until\n"
+	"SIGTERM.\n"
 	"\n"
 	"A job that may read the counters itself needs none of this: with\n"
 	"'perftracker run --gpu-samples own' it samples by itself while a window is open.\n"
@@ -71,6 +73,19 @@ static int parse_options(int argc, char **argv, struct gpusampler_options *ret)
 	return 0;
 }
 
+/* A driver may come later; until then whoever wants samples waits in vain. */
+static void warn_without_cuda(void)
+{
+	void *cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+
+	if (cuda == NULL)
+		(void)fprintf(
+			stderr,
+			"perftracker: gpu-sampler: no libcuda.so.1: nothing can be sampled\n");
+	else
+		(void)dlclose(cuda);
+}
+
 int cmd_gpu_sampler(int argc, char **argv)
 {
 	struct gpusampler_options options = { .stop_fd = -1,
@@ -90,6 +105,8 @@ int cmd_gpu_sampler(int argc, char **argv)
 	if (gpusampler_note(standing ? options.dir : NULL, note, sizeof(note), &err) < 0)
 		return cmd_fail("%s", err.text);
 	options.note = note;
+	if (standing)
+		warn_without_cuda();
 	end = gpusampler_run(&options, &err);
 	if (end == GPUSAMPLER_NO_START)
 		return cmd_fail("%s", err.text);

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import pathlib
@@ -111,6 +112,17 @@ class Sampler(PmTest):
             return children(process.pid)
         except OSError:
             return []
+
+    def test_without_cuda_it_says_so_at_the_start(self) -> None:
+        self.env.pop("LD_LIBRARY_PATH", None)
+        try:
+            ctypes.CDLL("libcuda.so.1")
+        except OSError:
+            with self.sampler() as process:
+                said = process.stderr.readline().decode()
+            self.assertIn("no libcuda.so.1: nothing can be sampled", said)
+        else:
+            self.skipTest("this machine has a driver")
 
     def pieces(self) -> list[pathlib.Path]:
         return sorted(self.share.glob("samples/[0-9a-f]*.sidecar"))
