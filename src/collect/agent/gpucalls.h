@@ -12,7 +12,7 @@
  * own runtime in its libraries, Triton, JAX) or have them linked in.
  *
  * Off unless PT_ENV_GPU_TIMES asks for it. Off, in forked children and before a daemon is there a
- * call costs a load and a jump more.
+ * call still comes through here: it costs finding the next function (realcall.h), a load and a jump.
  */
 #pragma once
 
