@@ -16,7 +16,8 @@
 	X(RUN_DELAY, "run_delay", "one thread: share of wall time runnable but waiting for a CPU") \
 	X(OTHER, "other", "a counter of unknown meaning")                                          \
 	X(SOCKET_TX, "socket_tx",                                                                  \
-	  "TCP transmit of one process: share of the highest rate seen in the window")
+	  "TCP transmit of one process: share of the highest rate seen in the window")             \
+	X(PCIE_RX, "pcie_rx", "PCIe receive: share of peak")
 
 enum resource {
 #define X(id, text, help) RESOURCE_##id,

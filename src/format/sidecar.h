@@ -47,7 +47,7 @@ _must_check_ int sidecar_read(const char *path, struct sidecar *ret, struct err 
 /*
  * Adds to trace, on its clock: tracks of RESOURCE_CPU_THREAD and RUN_DELAY per
  * thread, RESOURCE_CPU_PROCESS, RESOURCE_NIC_TX or SOCKET_TX, and
- * of its GPUs SM_ACTIVE, DRAM, NVLINK_TX and PCIE_TX, where the trace has none; KIND_GC events on the training thread's lane; and, if it has no ProfilerStep annotation, one "ProfilerStep#<step>"
+ * of its GPUs SM_ACTIVE, DRAM, NVLINK_TX, PCIE_TX and PCIE_RX, where the trace has none; KIND_GC events on the training thread's lane; and, if it has no ProfilerStep annotation, one "ProfilerStep#<step>"
  * per iteration that lies within the trace. Events stay sorted and parents
  * right.
  *

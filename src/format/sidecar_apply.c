@@ -309,7 +309,9 @@ static const struct {
 	{ GPU_METRIC_MEMORY_ACTIVE, RESOURCE_DRAM },
 	{ GPU_METRIC_LINK_TX_RATE, RESOURCE_NVLINK_TX },
 	{ GPU_METRIC_PCIE_TX_RATE, RESOURCE_PCIE_TX },
+	{ GPU_METRIC_PCIE_RX_RATE, RESOURCE_PCIE_RX },
 	{ GPU_METRIC_PCIE_ACTIVE, RESOURCE_PCIE_TX }, /* of chips that don't tell the ways apart */
+	{ GPU_METRIC_PCIE_ACTIVE, RESOURCE_PCIE_RX },
 };
 
 /* What 1.0 is; 0: unknown, and then there is no share. */
@@ -317,7 +319,9 @@ static double gpu_scale(const struct sidecar_gpu *gpu, enum gpu_metric metric)
 {
 	if (metric == GPU_METRIC_LINK_TX_RATE)
 		return gpu->link_bytes_per_sec;
-	return metric == GPU_METRIC_PCIE_TX_RATE ? gpu->pcie_bytes_per_sec : 1;
+	return metric == GPU_METRIC_PCIE_TX_RATE || metric == GPU_METRIC_PCIE_RX_RATE
+		       ? gpu->pcie_bytes_per_sec
+		       : 1;
 }
 
 /* The job counts its devices from 0, whatever they are called outside of it. */

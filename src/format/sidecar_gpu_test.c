@@ -26,6 +26,7 @@ static struct sidecar example(void)
 			{ GPU_METRIC_MEMORY_ACTIVE, { 0.25, 1.5 } },
 			{ GPU_METRIC_LINK_TX_RATE, { 50e9, 100e9 } },
 			{ GPU_METRIC_PCIE_TX_RATE, { 1e9, 2e9 } },
+			{ GPU_METRIC_PCIE_RX_RATE, { 16e9, 32e9 } },
 			{ GPU_METRIC_POWER, { 600, 650 } } };
 	struct sidecar s = { .header = { .mono_ns = 0, .wall_ns = 1000 * MS } };
 	struct sidecar_gpu gpu = { .index = 3, .link_bytes_per_sec = 200e9 };
@@ -132,9 +133,26 @@ static void the_finer_of_two_metrics_of_pcie_is_taken(void **state _unused_)
 
 		assert_int_equal(track->cnt, 20);
 		assert_true(fabs(track->samples[0].value - 0.625) < 1e-9);
+		assert_int_equal(find(&trace, RESOURCE_PCIE_RX)->cnt, 20);
 		sidecar_done(&s);
 		trace_done(&trace);
 	}
+}
+
+static void each_way_of_pcie_is_a_resource(void **state _unused_)
+{
+	struct sidecar s = example();
+	struct trace trace;
+
+	s.gpus.data[0].pcie_bytes_per_sec = 64e9;
+	assert_int_equal(trace_init(&trace), 0);
+	trace.meta.has_device = true;
+	assert_int_equal(sidecar_apply(&s, &trace), 0);
+	assert_int_equal(trace.track_cnt, 5);
+	assert_true(fabs(find(&trace, RESOURCE_PCIE_TX)->samples[1].value - 2 / 64.0) < 1e-9);
+	assert_true(fabs(find(&trace, RESOURCE_PCIE_RX)->samples[1].value - 0.5) < 1e-9);
+	sidecar_done(&s);
+	trace_done(&trace);
 }
 
 static void values_that_make_no_sense_are_left_out(void **state _unused_)
@@ -145,7 +163,7 @@ static void values_that_make_no_sense_are_left_out(void **state _unused_)
 	s.gpu_samples.data[0].value = (double)NAN;
 	s.gpu_samples.data[1].gpu = 9;
 	s.gpu_samples.data[2].metric = 1000;
-	s.gpu_samples.data[5].time_ns = INT64_MAX;
+	s.gpu_samples.data[6].time_ns = INT64_MAX;
 	assert_int_equal(trace_init(&trace), 0);
 	trace.meta.has_device = true;
 	assert_int_equal(sidecar_apply(&s, &trace), 0);
@@ -308,6 +326,7 @@ int main(void)
 		cmocka_unit_test(samples_of_a_gpu_are_shares_of_what_it_can),
 		cmocka_unit_test(finer_samples_of_the_trace_are_kept),
 		cmocka_unit_test(the_finer_of_two_metrics_of_pcie_is_taken),
+		cmocka_unit_test(each_way_of_pcie_is_a_resource),
 		cmocka_unit_test(values_that_make_no_sense_are_left_out),
 		cmocka_unit_test(a_job_without_a_device_has_no_part_in_them),
 		cmocka_unit_test(gpus_are_written_and_read_back),

@@ -52,7 +52,7 @@ static size_t list_resources(const struct job *job, struct report_absence *ret)
 /* --- samples that are too coarse --- */
 
 static const enum resource of_devices[] = { RESOURCE_SM_ACTIVE, RESOURCE_DRAM, RESOURCE_NVLINK_TX,
-					    RESOURCE_PCIE_TX };
+					    RESOURCE_PCIE_TX, RESOURCE_PCIE_RX };
 
 #define MOST 0.5 /* of the time in functions that were measured */
 

@@ -65,7 +65,7 @@ void phrase_resource(struct str *out, const char *resource)
 		{ "nvlink_tx", "NVLink Tx" }, { "pcie_tx", "PCIe Tx" },
 		{ "nic_tx", "NIC Tx" },	      { "cpu_thread", "CPU" },
 		{ "cpu_process", "CPUs" },    { "run_delay", "run delay" },
-		{ "socket_tx", "TCP Tx" },
+		{ "socket_tx", "TCP Tx" },    { "pcie_rx", "PCIe Rx" },
 	};
 
 	for (size_t i = 0; resource != NULL && i < ARRAY_SIZE(names); i++) {

@@ -21,6 +21,7 @@ enum counter {
 	COUNTER_DRAM,
 	COUNTER_NVLINK,
 	COUNTER_PCIE,
+	COUNTER_PCIE_RX,
 	COUNTER_CPU,
 	COUNTER_DELAY,
 	COUNTER_AUTOGRAD_CPU,
@@ -33,6 +34,7 @@ static const enum resource resources[COUNTER_CNT] = {
 	[COUNTER_DRAM] = RESOURCE_DRAM,
 	[COUNTER_NVLINK] = RESOURCE_NVLINK_TX,
 	[COUNTER_PCIE] = RESOURCE_PCIE_TX,
+	[COUNTER_PCIE_RX] = RESOURCE_PCIE_RX,
 	[COUNTER_CPU] = RESOURCE_CPU_THREAD,
 	[COUNTER_DELAY] = RESOURCE_RUN_DELAY,
 	[COUNTER_AUTOGRAD_CPU] = RESOURCE_CPU_THREAD,
@@ -261,7 +263,7 @@ static void sample_device(struct writer *w, struct sampler *samplers)
 			sampler_add(&samplers[COUNTER_SM], s->start_ns, s->end_ns,
 				    text->util_frac / slow);
 		else if (text->class == CLASS_MEMORY)
-			sampler_add(&samplers[COUNTER_DRAM], s->start_ns, s->end_ns,
+			sampler_add(&samplers[COUNTER_PCIE_RX], s->start_ns, s->end_ns,
 				    text->util_frac);
 		else if (s->group != GROUP_KIND_CNT)
 			sample_traffic(w, s, samplers);

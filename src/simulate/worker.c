@@ -52,7 +52,7 @@ static struct utilisation device_utilisation(const struct maker *m, const struct
 	if (text->class == CLASS_MEMORY)
 		slow = 1;
 	return (struct utilisation){ text->util_frac / slow, SAMPLE_NOISE * text->util_frac / slow,
-				     text->class == CLASS_MEMORY ? RESOURCE_DRAM
+				     text->class == CLASS_MEMORY ? RESOURCE_PCIE_RX
 								 : RESOURCE_SM_ACTIVE };
 }
 
@@ -371,10 +371,10 @@ static int add_identity(struct maker *m)
 					       begin - m->start_ns, end - begin };
 	}
 	fp->iteration_cnt = cnt;
-	fp->resources =
-		m->sim->options.counters &
-		(1u << RESOURCE_SM_ACTIVE | 1u << RESOURCE_DRAM | 1u << RESOURCE_NVLINK_TX |
-		 1u << RESOURCE_PCIE_TX | 1u << RESOURCE_CPU_THREAD | 1u << RESOURCE_RUN_DELAY);
+	fp->resources = m->sim->options.counters &
+			(1u << RESOURCE_SM_ACTIVE | 1u << RESOURCE_DRAM | 1u << RESOURCE_NVLINK_TX |
+			 1u << RESOURCE_PCIE_TX | 1u << RESOURCE_PCIE_RX |
+			 1u << RESOURCE_CPU_THREAD | 1u << RESOURCE_RUN_DELAY);
 	return 0;
 }
 

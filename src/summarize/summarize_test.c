@@ -265,6 +265,49 @@ static void a_collective_uses_the_network(void **state)
 	}
 }
 
+static void a_copy_uses_what_lies_between_its_ends(void **state)
+{
+	static const struct {
+		const char *name;
+		enum event_kind kind;
+		enum resource used; /* RESOURCE_CNT: nothing that is sampled */
+	} cases[] = {
+		{ "Memcpy HtoD (Pageable -> Device)", KIND_GPU_MEMOP, RESOURCE_PCIE_RX },
+		{ "Memcpy HtoA (Pinned -> Array)", KIND_GPU_MEMOP, RESOURCE_PCIE_RX },
+		{ "Memcpy DtoH (Device -> Pinned)", KIND_GPU_MEMOP, RESOURCE_PCIE_TX },
+		{ "Memcpy PtoP (Device -> Device)", KIND_GPU_MEMOP, RESOURCE_NVLINK_TX },
+		{ "Memcpy DtoD (Device -> Device)", KIND_GPU_MEMOP, RESOURCE_DRAM },
+		{ "Memcpy HtoH (Pageable -> Pinned)", KIND_GPU_MEMOP, RESOURCE_CNT },
+		{ "Memcpy Unknown (Unknown -> Unknown)", KIND_GPU_MEMOP, RESOURCE_CNT },
+		{ "Memset (Device)", KIND_GPU_MEMOP, RESOURCE_DRAM },
+		{ "__amd_rocclr_fillBufferAligned", KIND_KERNEL, RESOURCE_DRAM },
+	};
+
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		enum resource used = cases[i / 2].used;
+		bool sampled = i % 2 == 0 && used != RESOURCE_CNT;
+		const struct fp_function *f;
+		struct fingerprint fp;
+
+		event(KIND_PYTHON, "main", 0, 4000);
+		trace_event(&trace, cases[i / 2].kind, trace_lane(&trace, LANE_STREAM, 0, 7),
+			    cases[i / 2].name, 1000, 1000);
+		for (int r = 0; r < RESOURCE_CNT; r++) {
+			if (sampled || r != (int)used)
+				track_sample(trace_track(&trace, (enum resource)r, 0, -1), 4000,
+					     r == (int)used ? 0.5 : 0.25);
+		}
+		fp = summarized();
+		f = function_at(&fp, cases[i / 2].name, CLASS_MEMORY);
+		assert_non_null(f);
+		assert_int_equal(f->resource, sampled ? used : RESOURCE_CNT);
+		assert_true(sampled ? f->mu_frac == 0.5 : isnan(f->mu_frac));
+		fingerprint_done(&fp);
+		(void)trace_free(state);
+		(void)trace_new(state);
+	}
+}
+
 /* Four collectives inside a host, of which some also leave it, for all of their time or less. */
 static void summarize_ring(enum resource outer, int outer_cnt, int64_t outer_us,
 			   struct fingerprint *ret)
@@ -641,6 +684,7 @@ int main(void)
 		TEST(elements_are_the_mean_of_the_executions_that_tell),
 		TEST(device_work_hides_the_host),
 		TEST(a_collective_uses_the_network),
+		TEST(a_copy_uses_what_lies_between_its_ends),
 		TEST(a_group_inside_a_host_is_measured_by_nvlink),
 		TEST(a_function_of_both_kinds_of_groups_is_measured_by_the_longer),
 		TEST(what_a_group_can_not_use_is_not_its_resource),

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define KEEP_FRAC 0.001
@@ -294,14 +295,40 @@ static void choose_links(struct pass *p)
 	}
 }
 
+/*
+ * A copy is bound by what lies between its two ends, which "Memcpy HtoD (...)" names: the host,
+ * this device, a peer, arrays in its memory. RESOURCE_CNT: not known, or inside the host.
+ */
+static enum resource way_of_copy(const char *name)
+{
+	char from, to;
+
+	if (sscanf(name, "Memcpy %cto%c", &from, &to) != 2 || (from == 'H' && to == 'H'))
+		return RESOURCE_CNT;
+	if (from == 'H' || to == 'H')
+		return from == 'H' ? RESOURCE_PCIE_RX : RESOURCE_PCIE_TX;
+	return from == 'P' ? RESOURCE_NVLINK_TX : RESOURCE_DRAM;
+}
+
+static enum resource resource_of(const struct pass *p, const struct crit_exec *exec)
+{
+	const struct event *e = &p->trace->events[exec->event];
+	const char *name = strtab_text(&p->trace->strings, e->name);
+
+	if (exec->class == CLASS_COMPUTE)
+		return RESOURCE_SM_ACTIVE;
+	return e->kind == KIND_GPU_MEMOP && strncmp(name, "Memset", strlen("Memset")) != 0
+		       ? way_of_copy(name)
+		       : RESOURCE_DRAM;
+}
+
 static int utilise_exec(struct pass *p, const struct crit_exec *exec)
 {
-	enum resource resource = exec->class == CLASS_COMPUTE ? RESOURCE_SM_ACTIVE : RESOURCE_DRAM;
-
 	if (exec->class != CLASS_COMPUTE && exec->class != CLASS_MEMORY)
 		return utilise_links(p, exec);
-	return utilise_tally(p, utilise_find_track(p->trace, resource, device_of(p, exec), -1),
-			     exec->node, exec->class, exec->start_ns, exec->end_ns);
+	return utilise_tally(
+		p, utilise_find_track(p->trace, resource_of(p, exec), device_of(p, exec), -1),
+		exec->node, exec->class, exec->start_ns, exec->end_ns);
 }
 
 static int utilise_execs(struct pass *p)

@@ -36,6 +36,7 @@ METRICS = {
         "NVLink TX Responses User Data [Throughput %]",
     ),
     "pcie_tx": ("PCIe TX Throughput [Throughput %]",),
+    "pcie_rx": ("PCIe RX Throughput [Throughput %]",),
 }
 CALLS = {"AllReduce": "ncclAllReduce", "AllGather": "ncclAllGather", "SendRecv": "ncclSend"}
 CALLS |= {"ReduceScatter": "ncclReduceScatter", "Broadcast": "ncclBroadcast"}

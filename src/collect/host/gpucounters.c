@@ -14,7 +14,7 @@ const struct gpupause_tool *const gpucounters_tools[] = { &gpucounters_dcgm, NUL
 #define FINE_METRICS                                                          \
 	(1ULL << GPU_METRIC_CORES_ACTIVE | 1ULL << GPU_METRIC_MEMORY_ACTIVE | \
 	 1ULL << GPU_METRIC_LINK_TX_RATE | 1ULL << GPU_METRIC_PCIE_TX_RATE |  \
-	 1ULL << GPU_METRIC_PCIE_ACTIVE)
+	 1ULL << GPU_METRIC_PCIE_RX_RATE | 1ULL << GPU_METRIC_PCIE_ACTIVE)
 
 /* Of the other metrics, since the last means. */
 struct means {

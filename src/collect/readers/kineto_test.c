@@ -360,10 +360,14 @@ static void counters_become_tracks_of_known_resources(void **state)
 		"{\"args\":{\"value\": 0.25},\"name\":\"cpu_thread\",\"ph\":\"C\",\"pid\":1,\"tid\":42,\"ts\":1},"
 		"{\"ph\":\"C\",\"pid\":1,\"tid\":1,\"ts\":1,\"name\":\"mem\",\"args\":{\"a\":1,\"b\":2e3,\"c\":\"x\"}},"
 		"{\"ph\":\"C\",\"pid\":1,\"tid\":1,\"ts\":1,\"name\":\"mem\",\"args\":{\"a\":1e999}},"
+		"{\"ph\":\"C\",\"pid\":\"GPU 3 Counters\",\"tid\":0,\"ts\":1,"
+		"\"name\":\"pcie_rx\",\"args\":{\"pcie_rx\": 0.5}},"
 		"{\"ph\":\"C\",\"pid\":1,\"tid\":1,\"ts\":1,\"name\":\"none\"}]}");
 
 	(void)state;
-	assert_int_equal(trace.track_cnt, 4);
+	assert_int_equal(trace.track_cnt, 5);
+	assert_int_equal(trace.tracks[4].resource, RESOURCE_PCIE_RX);
+	assert_true(trace.tracks[4].samples[0].value == 0.5);
 	assert_int_equal(trace.tracks[0].resource, RESOURCE_SM_ACTIVE);
 	assert_int_equal(trace.tracks[0].device, 3);
 	assert_int_equal(trace.tracks[0].cnt, 2);

@@ -23,6 +23,9 @@ static const struct pattern patterns[] = {
 	{ { "pcie__write", "pct" }, RESOURCE_PCIE_TX },
 	{ { "pcie", "tx" }, RESOURCE_PCIE_TX },
 	{ { "pcie", "transmit" }, RESOURCE_PCIE_TX },
+	{ { "pcie__read", "pct" }, RESOURCE_PCIE_RX },
+	{ { "pcie", "rx" }, RESOURCE_PCIE_RX },
+	{ { "pcie", "receive" }, RESOURCE_PCIE_RX },
 };
 
 static bool fits(const struct pattern *pattern, const char *name)
@@ -36,7 +39,7 @@ static bool fits(const struct pattern *pattern, const char *name)
 
 struct metric metric_find(const char *name)
 {
-	for (unsigned int i = 0; i < RESOURCE_OTHER; i++) {
+	for (unsigned int i = 0; i < RESOURCE_CNT; i++) {
 		if (strcmp(name, resource_name((enum resource)i)) == 0)
 			return (struct metric){ (enum resource)i, 1.0 };
 	}

@@ -111,21 +111,19 @@ static enum resource resource_of(const char *name)
 		return RESOURCE_NVLINK_TX;
 	if (has_word(name, "pcie") && (has_word(name, " tx") || has_word(name, "transmit")))
 		return RESOURCE_PCIE_TX;
+	if (has_word(name, "pcie") && (has_word(name, " rx") || has_word(name, "receive")))
+		return RESOURCE_PCIE_RX;
 	return RESOURCE_OTHER;
 }
 
 /* --- GPU metrics --- */
-
-#define GPU_RESOURCES ((enum resource)(RESOURCE_PCIE_TX + 1))
-
-_Static_assert(RESOURCE_SM_ACTIVE == 0 && RESOURCE_PCIE_TX == 3, "an array by resource");
 
 typedef VEC(struct sample) sample_vec;
 
 /* Parts of the resources of one device, in percent. */
 struct gauge {
 	int64_t device, metrics_id;
-	sample_vec parts[GPU_RESOURCES];
+	sample_vec parts[RESOURCE_CNT];
 };
 
 struct gauges {
@@ -139,7 +137,7 @@ struct gauges {
 static void gauges_done(struct gauges *gauges)
 {
 	vec_foreach(gauge, &gauges->list) {
-		for (size_t r = 0; r < GPU_RESOURCES; r++)
+		for (size_t r = 0; r < RESOURCE_CNT; r++)
 			vec_done(&gauge->parts[r]);
 	}
 	vec_done(&gauges->list);
@@ -179,7 +177,7 @@ static int add_part(struct nsys_pass *pass, struct gauges *gauges, int64_t type,
 {
 	struct gauge *gauge = gauge_of(gauges, type);
 
-	if (gauge == NULL || resource >= GPU_RESOURCES)
+	if (gauge == NULL || resource == RESOURCE_OTHER)
 		return 0;
 	/* Before the session: a stamp that could not be converted. */
 	if (sample.time_ns < 0) {
@@ -327,7 +325,7 @@ static int read_generic(struct nsys_pass *pass, struct gauges *gauges)
 		    !nsys_query_int(&query, 1, &type))
 			continue;
 		ret = resource_by_name(pass, gauges, name, len, &resource);
-		if (ret < 0 || resource >= GPU_RESOURCES)
+		if (ret < 0 || resource == RESOURCE_OTHER)
 			continue;
 		if (read_value(&query, 3, &sample.value))
 			ret = add_part(pass, gauges, type, (enum resource)resource, sample);
@@ -384,7 +382,7 @@ int nsys_read_gauges(struct nsys_pass *pass)
 	for (size_t i = 0; i < gauges.list.cnt && ret == 0; i++) {
 		struct gauge *gauge = &gauges.list.data[i];
 
-		for (size_t r = 0; r < GPU_RESOURCES && ret == 0; r++)
+		for (size_t r = 0; r < RESOURCE_CNT && ret == 0; r++)
 			ret = add_sums(pass, gauge->device, (enum resource)r, &gauge->parts[r]);
 	}
 	gauges_done(&gauges);

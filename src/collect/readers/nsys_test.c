@@ -423,6 +423,7 @@ static void look_at_gauges(const struct trace *trace)
 	assert_true(fabs(sm->samples[2].value - 0.5) < 1e-9); /* of GENERIC_EVENTS */
 	assert_non_null(dram);
 	assert_true(fabs(dram->samples[0].value - 0.55) < 1e-9);
+	assert_true(fabs(track_of(trace, RESOURCE_PCIE_RX)->samples[0].value - 0.75) < 1e-9);
 	assert_string_equal(trace->meta.device_name, "H100");
 }
 

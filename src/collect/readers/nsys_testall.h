@@ -53,10 +53,12 @@
 	"CREATE TABLE TARGET_INFO_GPU_METRICS (typeId, metricId, metricName);" \
 	"INSERT INTO TARGET_INFO_GPU_METRICS VALUES (259, 1, 'SMs Active [Throughput %]')," \
 	"(259, 2, 'DRAM Read Bandwidth [Throughput %]')," \
-	"(259, 3, 'DRAM Write Bandwidth [Throughput %]'), (258, 1, 'SMs Active');" \
+	"(259, 3, 'DRAM Write Bandwidth [Throughput %]'), (258, 1, 'SMs Active')," \
+	"(259, 4, 'PCIe RX Throughput [Throughput %]');" \
 	"CREATE TABLE GPU_METRICS (timestamp, typeId, metricId, value);" \
 	"INSERT INTO GPU_METRICS VALUES (250, 259, 1, 90), (250, 259, 2, 30)," \
-	"(250, 259, 3, 25), (250, 258, 1, 10), (350, 259, 1, 40), (-5, 259, 1, 40);" \
+	"(250, 259, 3, 25), (250, 258, 1, 10), (350, 259, 1, 40), (-5, 259, 1, 40)," \
+	"(250, 259, 4, 75);" \
 	"CREATE TABLE GENERIC_EVENTS (timestamp, typeId, data);" \
 	"INSERT INTO GENERIC_EVENTS VALUES (450, 259, '{\"SM Active\": \"50\"}')," \
 	"(450, 259, 'no object');" \
