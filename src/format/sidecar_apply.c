@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The half of sidecar.h that extends a trace. */
+/* The half of sidecar.h that extends a trace, without the network (sidecar_network.c). */
+#include "format/sidecar_apply.h"
+
 #include "format/gpumetric.h"
-#include "format/sidecar.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,8 +11,7 @@
 /* Events to add, sorted like those of the trace. */
 typedef VEC(struct event) event_vec;
 
-/* Maps a moment to the trace's clock; false when the sum leaves the range. */
-static bool to_wall(const struct sidecar_header *header, int64_t mono_ns, int64_t *ret)
+bool sidecar_to_wall(const struct sidecar_header *header, int64_t mono_ns, int64_t *ret)
 {
 	int64_t since;
 
@@ -28,8 +28,8 @@ static int by_tid_and_time(const void *a, const void *b)
 	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
 }
 
-/* Adds an empty track with room for cnt samples. NULL: out of memory. */
-static struct track *add_track(struct trace *trace, enum resource resource, int64_t tid, size_t cnt)
+struct track *sidecar_add_track(struct trace *trace, enum resource resource, int64_t tid,
+				size_t cnt)
 {
 	const char *text = resource_name(resource);
 	struct track track = { .resource = (uint8_t)resource, .device = -1, .tid = tid };
@@ -47,23 +47,13 @@ static struct track *add_track(struct trace *trace, enum resource resource, int6
 	return &trace->tracks[trace->track_cnt++];
 }
 
-/*
- * used: of the room an interval has, CPU time or bytes. The kernel advances
- * counters in steps, so that one interval may show more than it has room for and
- * the next too little: the excess is carried.
- */
-static void track_push(struct track *track, int64_t time_ns, double used, double room,
-		       double *carry)
+void sidecar_push_sample(struct track *track, int64_t time_ns, double used, double room,
+			 double *carry)
 {
 	double whole = used + *carry, value = whole / room;
 
 	*carry = value > 1 ? whole - room : 0;
 	track->samples[track->cnt++] = (struct sample){ time_ns, value > 1 ? 1 : value };
-}
-
-static double grown(uint64_t before, uint64_t after)
-{
-	return after > before ? (double)(after - before) : 0;
 }
 
 /* samples[cnt]: one thread, by time. */
@@ -73,7 +63,7 @@ static int apply_thread(const struct sidecar_header *header, const struct sideca
 	static const enum resource resources[] = { RESOURCE_CPU_THREAD, RESOURCE_RUN_DELAY };
 
 	for (size_t r = 0; r < ARRAY_SIZE(resources); r++) {
-		struct track *track = add_track(trace, resources[r], samples->tid, cnt);
+		struct track *track = sidecar_add_track(trace, resources[r], samples->tid, cnt);
 		double carry_ns = 0;
 		int64_t wall_ns;
 
@@ -83,12 +73,13 @@ static int apply_thread(const struct sidecar_header *header, const struct sideca
 			const struct sidecar_sample *a = &samples[i - 1], *b = &samples[i];
 			double span_ns = (double)b->time_ns - (double)a->time_ns;
 
-			if (span_ns <= 0 || !to_wall(header, b->time_ns, &wall_ns))
+			if (span_ns <= 0 || !sidecar_to_wall(header, b->time_ns, &wall_ns))
 				continue;
-			track_push(track, wall_ns,
-				   r == 0 ? grown(a->cpu_ns, b->cpu_ns)
-					  : grown(a->run_delay_ns, b->run_delay_ns),
-				   span_ns, &carry_ns);
+			sidecar_push_sample(
+				track, wall_ns,
+				r == 0 ? sidecar_grown(a->cpu_ns, b->cpu_ns)
+				       : sidecar_grown(a->run_delay_ns, b->run_delay_ns),
+				span_ns, &carry_ns);
 		}
 	}
 	return 0;
@@ -130,7 +121,7 @@ static int apply_process(const struct sidecar *sidecar, struct trace *trace)
 
 	if (cnt < 2)
 		return 0;
-	track = add_track(trace, RESOURCE_CPU_PROCESS, -1, cnt);
+	track = sidecar_add_track(trace, RESOURCE_CPU_PROCESS, -1, cnt);
 	if (track == NULL)
 		return -ENOMEM;
 	for (size_t i = 1; i < cnt; i++) {
@@ -139,161 +130,13 @@ static int apply_process(const struct sidecar *sidecar, struct trace *trace)
 		int64_t wall_ns;
 
 		if (span_ns <= 0 || b->cpu_cnt == 0 ||
-		    !to_wall(&sidecar->header, b->time_ns, &wall_ns) ||
+		    !sidecar_to_wall(&sidecar->header, b->time_ns, &wall_ns) ||
 		    (track->cnt > 0 && track->samples[track->cnt - 1].time_ns > wall_ns))
 			continue;
-		track_push(track, wall_ns, grown(a->cpu_ns, b->cpu_ns), span_ns * b->cpu_cnt,
-			   &carry_ns);
+		sidecar_push_sample(track, wall_ns, sidecar_grown(a->cpu_ns, b->cpu_ns),
+				    span_ns * b->cpu_cnt, &carry_ns);
 	}
 	return 0;
-}
-
-/* --- network --- */
-
-#define NIC_CNT 64		  /* cards looked at; a file may name more */
-#define NIC_CARRIES_DIVISOR 20	  /* a card with less of the busiest's traffic isn't in use */
-#define NIC_SHARE_DIVISOR 2	  /* of the TCP bytes: then the cards are the resource */
-#define BACKGROUND_FRAC 0.001	  /* of what a link could carry: chatter, no collective */
-#define SOCKET_FLOOR_BYTES 12.5e6 /* a second: a host without traffic has no peak to compare with */
-
-/* What the network cards carried in the window, and those that count. */
-struct nic_use {
-	uint64_t first[NIC_CNT], last[NIC_CNT];
-	bool seen[NIC_CNT], carries[NIC_CNT];
-	uint64_t tx_bytes;    /* of those that carry */
-	double bytes_per_sec; /* of their links together; 0: not known of the busiest */
-	double span_sec;
-};
-
-static double span_sec(int64_t first_ns, int64_t last_ns)
-{
-	return ((double)last_ns - (double)first_ns) / (double)NSEC_PER_SEC;
-}
-
-static void measure_nics(const struct sidecar *sidecar, struct nic_use *ret)
-{
-	size_t nic_cnt = MIN(sidecar->nics.cnt, (size_t)NIC_CNT), busiest = 0;
-
-	*ret = (struct nic_use){ 0 };
-	vec_foreach(sample, &sidecar->nic_samples) {
-		if (sample->nic >= nic_cnt)
-			continue;
-		if (!ret->seen[sample->nic])
-			ret->first[sample->nic] = sample->tx_bytes;
-		ret->seen[sample->nic] = true;
-		ret->last[sample->nic] = sample->tx_bytes;
-		ret->span_sec = span_sec(sidecar->nic_samples.data[0].time_ns, sample->time_ns);
-	}
-	for (size_t i = 0; i < nic_cnt; i++) {
-		if (grown(ret->first[i], ret->last[i]) >
-		    grown(ret->first[busiest], ret->last[busiest]))
-			busiest = i;
-	}
-	for (size_t i = 0; i < nic_cnt && sidecar->nics.data[busiest].bytes_per_sec > 0; i++) {
-		double tx_bytes = grown(ret->first[i], ret->last[i]);
-
-		if (!(sidecar->nics.data[i].bytes_per_sec > 0) || tx_bytes <= 0 ||
-		    tx_bytes < grown(ret->first[busiest], ret->last[busiest]) / NIC_CARRIES_DIVISOR)
-			continue;
-		ret->carries[i] = true;
-		ret->tx_bytes += ret->last[i] - ret->first[i];
-		ret->bytes_per_sec += sidecar->nics.data[i].bytes_per_sec;
-	}
-}
-
-static bool nic_is_resource(const struct sidecar *sidecar, const struct nic_use *use)
-{
-	uint64_t tcp_bytes =
-		sidecar->networks.cnt > 0 ? sidecar->networks.data[0].host_tx_bytes : 0;
-
-	return use->bytes_per_sec > 0 && use->span_sec > 0 &&
-	       use->tx_bytes >= tcp_bytes / NIC_SHARE_DIVISOR &&
-	       (double)use->tx_bytes >= BACKGROUND_FRAC * use->bytes_per_sec * use->span_sec;
-}
-
-static bool socket_is_resource(const struct sidecar *sidecar)
-{
-	size_t cnt = sidecar->socket_samples.cnt;
-	double seconds;
-
-	if (cnt < 2 || sidecar->networks.cnt == 0)
-		return false;
-	seconds = span_sec(sidecar->socket_samples.data[0].time_ns,
-			   sidecar->socket_samples.data[cnt - 1].time_ns);
-	return (double)sidecar->networks.data[0].host_tx_bytes >=
-	       BACKGROUND_FRAC * SOCKET_FLOOR_BYTES * seconds;
-}
-
-/* One more look at a traffic counter: tx_bytes more than at the look before. */
-static void push_traffic(const struct sidecar_header *header, struct track *track,
-			 int64_t before_ns, int64_t time_ns, double tx_bytes, double bytes_per_sec,
-			 double *carry)
-{
-	double whole_bytes = span_sec(before_ns, time_ns) * bytes_per_sec;
-	int64_t wall_ns;
-
-	if (!(whole_bytes > 0) || !to_wall(header, time_ns, &wall_ns) ||
-	    (track->cnt > 0 && track->samples[track->cnt - 1].time_ns > wall_ns))
-		return;
-	track_push(track, wall_ns, tx_bytes, whole_bytes, carry);
-}
-
-/* The cards of one look have one time: their bytes are added up. */
-static int apply_nics(const struct sidecar *sidecar, const struct nic_use *use, struct trace *trace)
-{
-	const struct sidecar_nic_sample *samples = sidecar->nic_samples.data;
-	size_t cnt = sidecar->nic_samples.cnt;
-	int64_t before_ns = samples[0].time_ns;
-	double sum = 0, carry = 0;
-	uint64_t at[NIC_CNT];
-	struct track *track = add_track(trace, RESOURCE_NIC_TX, -1, cnt);
-
-	if (track == NULL)
-		return -ENOMEM;
-	memcpy(at, use->first, sizeof(at));
-	for (size_t i = 0; i < cnt; i++) {
-		const struct sidecar_nic_sample *s = &samples[i];
-
-		if (s->nic < NIC_CNT && use->carries[s->nic]) {
-			sum += grown(at[s->nic], s->tx_bytes);
-			at[s->nic] = s->tx_bytes;
-		}
-		if (s->time_ns == before_ns || (i + 1 < cnt && s[1].time_ns == s->time_ns))
-			continue;
-		push_traffic(&sidecar->header, track, before_ns, s->time_ns, sum,
-			     use->bytes_per_sec, &carry);
-		before_ns = s->time_ns;
-		sum = 0;
-	}
-	return 0;
-}
-
-static int apply_sockets(const struct sidecar *sidecar, struct trace *trace)
-{
-	double peak = sidecar->networks.data[0].peak_bytes_per_sec, carry = 0;
-	struct track *track = add_track(trace, RESOURCE_SOCKET_TX, -1, sidecar->socket_samples.cnt);
-
-	if (track == NULL)
-		return -ENOMEM;
-	if (!(peak > SOCKET_FLOOR_BYTES))
-		peak = SOCKET_FLOOR_BYTES;
-	for (size_t i = 1; i < sidecar->socket_samples.cnt; i++) {
-		const struct sidecar_socket *b = &sidecar->socket_samples.data[i], *a = b - 1;
-
-		push_traffic(&sidecar->header, track, a->time_ns, b->time_ns,
-			     grown(a->tx_bytes, b->tx_bytes), peak, &carry);
-	}
-	return 0;
-}
-
-static int apply_network(const struct sidecar *sidecar, struct trace *trace)
-{
-	struct nic_use use;
-
-	measure_nics(sidecar, &use);
-	if (nic_is_resource(sidecar, &use))
-		return apply_nics(sidecar, &use, trace);
-	return socket_is_resource(sidecar) ? apply_sockets(sidecar, trace) : 0;
 }
 
 /* --- GPUs --- */
@@ -383,7 +226,7 @@ static int apply_gpu(const struct sidecar *sidecar, size_t idx, size_t which, in
 	size_t cnt = count_gpu_samples(sidecar, idx, metric);
 	struct track *track;
 
-	track = add_track(trace, gpu_resources[which].resource, -1, cnt);
+	track = sidecar_add_track(trace, gpu_resources[which].resource, -1, cnt);
 	if (track == NULL)
 		return -ENOMEM;
 	track->device = device;
@@ -391,7 +234,7 @@ static int apply_gpu(const struct sidecar *sidecar, size_t idx, size_t which, in
 		int64_t wall_ns;
 
 		if (s->gpu != idx || s->metric != metric || !(s->value >= 0) ||
-		    !to_wall(&sidecar->header, s->time_ns, &wall_ns) ||
+		    !sidecar_to_wall(&sidecar->header, s->time_ns, &wall_ns) ||
 		    (track->cnt > 0 && track->samples[track->cnt - 1].time_ns > wall_ns))
 			continue;
 		track->samples[track->cnt++] =
@@ -456,8 +299,8 @@ static int queue_event(const struct sidecar_header *header, event_vec *added, st
 {
 	int64_t end_wall_ns;
 
-	if (end_ns < start_ns || !to_wall(header, start_ns, &event.start_ns) ||
-	    !to_wall(header, end_ns, &end_wall_ns) ||
+	if (end_ns < start_ns || !sidecar_to_wall(header, start_ns, &event.start_ns) ||
+	    !sidecar_to_wall(header, end_ns, &end_wall_ns) ||
 	    __builtin_sub_overflow(end_wall_ns, event.start_ns, &event.dur_ns))
 		return 0;
 	event.parent = EVENT_NONE;
@@ -617,7 +460,7 @@ int sidecar_apply(const struct sidecar *sidecar, struct trace *trace)
 	if (ret == 0)
 		ret = apply_process(sidecar, trace);
 	if (ret == 0)
-		ret = apply_network(sidecar, trace);
+		ret = sidecar_apply_network(sidecar, trace);
 	if (ret == 0)
 		ret = apply_gpus(sidecar, trace);
 	if (ret == 0)

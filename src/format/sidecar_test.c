@@ -475,6 +475,49 @@ static void a_card_that_carries_the_traffic_is_the_resource(void **state)
 	trace_done(&trace);
 }
 
+/* Forty looks 10 ms apart at a card of 100 MB/s that is renewed at every fifth. */
+static void renewed_late(uint64_t bytes_per_renewal, struct sidecar *ret)
+{
+	struct sidecar_nic_sample wire = { .nic = 0 };
+
+	*ret = example();
+	assert_int_equal(vec_push(&ret->nics, (struct sidecar_nic){ 100e6, 0, "eth0" }), 0);
+	for (int i = 0; i <= 40; i++) {
+		wire.time_ns = (110 + 10 * i) * MS;
+		wire.tx_bytes += i > 0 && i % 5 == 0 ? bytes_per_renewal : 0;
+		assert_int_equal(vec_push(&ret->nic_samples, wire), 0);
+	}
+}
+
+static void bytes_of_a_counter_that_is_renewed_late_came_before(void **state)
+{
+	/* What is less than the link carries between two looks may have come in one burst. */
+	static const struct {
+		uint64_t bytes;
+		double at_renewal, else_frac;
+	} cases[] = { { 2500000, 0.5, 0.5 }, { 500000, 0.5, 0 } };
+
+	(void)state;
+	for (size_t c = 0; c < ARRAY_SIZE(cases); c++) {
+		const struct track *track;
+		struct trace trace;
+		struct sidecar s;
+
+		renewed_late(cases[c].bytes, &s);
+		example_trace(&trace);
+		assert_int_equal(sidecar_apply(&s, &trace), 0);
+		track = find_track(&trace, RESOURCE_NIC_TX);
+		assert_int_equal(track->cnt, 40);
+		for (size_t i = 0; i < track->cnt; i++) {
+			double wanted = i % 5 == 4 ? cases[c].at_renewal : cases[c].else_frac;
+
+			assert_true(fabs(track->samples[i].value - wanted) < 1e-9);
+		}
+		sidecar_done(&s);
+		trace_done(&trace);
+	}
+}
+
 static void a_card_of_unknown_speed_is_no_scale(void **state)
 {
 	struct sidecar s = traffic(some, some, 0);
@@ -609,6 +652,7 @@ int main(void)
 		cmocka_unit_test(a_number_of_sections_that_makes_no_sense_is_refused),
 		cmocka_unit_test(tcp_is_a_share_of_the_peak_when_no_card_carries_it),
 		cmocka_unit_test(a_card_that_carries_the_traffic_is_the_resource),
+		cmocka_unit_test(bytes_of_a_counter_that_is_renewed_late_came_before),
 		cmocka_unit_test(a_card_of_unknown_speed_is_no_scale),
 		cmocka_unit_test(chatter_is_no_resource),
 		cmocka_unit_test(a_host_without_a_peak_has_a_floor),
