@@ -88,24 +88,17 @@ class AgentSource:
 
     def stop(self, exiting: bool = False) -> Callable[[], int]:
         self._deadline = time.monotonic() + COMPLETE_LIMIT_S
+        if self.late:
+            profiles.begin_after(self._wait_complete)
+        profiles.unwatch()
         self._agent.window_close()
-        if not self.late:
-            return lambda: 0
-        profiles.watch(self._await_complete)
-        return self._wait_complete
+        return self._wait_complete if self.late else lambda: 0
 
     def _wait_complete(self) -> int:
-        """What takes longer than the limit is lost."""
-        try:
-            self._await_complete()
-        finally:
-            profiles.unwatch()
-        return 0
-
-    def _await_complete(self) -> None:
-        """Before that a profile of the job would lose the device in its midst."""
+        """A profile of the job may begin then. What takes longer than the limit is lost."""
         while not self._agent.window_complete() and time.monotonic() < self._deadline:
             time.sleep(0.002)
+        return 0
 
 
 class TorchSource:
@@ -211,6 +204,7 @@ class Profiles:
         self._prepare: Any = None  # torch's own; None: not attached
         self._open: Any = weakref.WeakSet()
         self._on_steal: Any = None
+        self._wait: Any = None
 
     def attach(self) -> None:
         """Once, when torch is there: the wrappers stay."""
@@ -256,12 +250,18 @@ class Profiles:
     def unwatch(self) -> None:
         self._on_steal = None
 
+    def begin_after(self, wait: Callable[[], int]) -> None:
+        """A profile of the job that begins behind a window calls wait first, which has a limit."""
+        self._wait = wait
+
     def _begins(self, profile: Any) -> None:
         try:
             self._open.add(profile)
             on_steal = self._on_steal
             if on_steal is not None:
                 on_steal()
+            if self._wait is not None:
+                self._wait()
         except Exception as error:  # theirs then fails as with any other profiler
             _signals.pass_on(error)
 
