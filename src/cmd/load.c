@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/load.h"
-#include "cmd/load_hosts.h"
 
 #include "base/clock.h"
+#include "cmd/load_hosts.h"
 #include "collect/readers/kineto.h"
 #include "format/flightlog.h"
 #include "format/sidecar.h"
