@@ -86,6 +86,7 @@ struct trace {
 	size_t track_cnt, track_cap;
 	struct trace_meta meta;
 	struct trace_drops drops;
+	bool steps_guessed; /* nothing marks iterations: they are taken from kernels that repeat */
 };
 
 /* Returns 0 or -ENOMEM. trace_done() is fine on a zeroed trace. */

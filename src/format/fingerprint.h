@@ -137,6 +137,7 @@ struct fingerprint {
 	uint32_t resources; /* bit per enum resource that had samples */
 	struct trace_drops drops;
 	uint64_t event_cnt;
+	bool steps_guessed; /* as of the trace; not in files */
 };
 
 void fingerprint_init(struct fingerprint *fp);

@@ -154,6 +154,16 @@ static int note_drops(struct run *r)
 	return error;
 }
 
+static int note_guesses(struct run *r)
+{
+	for (size_t w = 0; w < r->job.worker_cnt; w++) {
+		if (r->job.workers[w].fp->steps_guessed)
+			return NOTE(r, "nothing marks iterations: they are guessed from kernels "
+				       "that repeat, and may be layers");
+	}
+	return 0;
+}
+
 /* Whether every worker of the job is here. */
 static bool all_present(const struct run *r)
 {
@@ -443,8 +453,9 @@ static int find_accusations(struct run *r)
 static int run_all(struct run *r)
 {
 	static int (*const steps[])(struct run *) = {
-		describe_input, list_absences, find_accusations, list_waits,	    make_findings,
-		copy_notes,	note_lateness, note_drops,	 note_observations, decide,
+		describe_input, list_absences,	   find_accusations, list_waits,
+		make_findings,	copy_notes,	   note_lateness,    note_guesses,
+		note_drops,	note_observations, decide,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {

@@ -387,6 +387,7 @@ static int add_identity(struct pass *p, struct fingerprint *fp)
 	fp->iterations_known = p->window.iterations_known;
 	memcpy(fp->class_ns, p->path.class_ns, sizeof(fp->class_ns));
 	fp->drops = p->trace->drops;
+	fp->steps_guessed = p->trace->steps_guessed;
 	fp->event_cnt = p->trace->event_cnt;
 	fp->iteration_cnt = p->window.iterations.cnt;
 	return copy_array(&fp->arena, p->window.iterations.data, p->window.iterations.cnt,

@@ -90,6 +90,7 @@ class Exports(program.Program):
                 db.execute("DELETE FROM NVTX_EVENTS WHERE text LIKE 'Optimizer.step%'")
         report = self.report("nsys")
         self.assertEqual(report["job"]["iterations"], 7)
+        self.assertIn("guessed from kernels that repeat", " ".join(report["notes"]))
         self.assertEqual(report["findings"][0]["cause"], "gpu-slow")
 
     def test_the_report_is_as_agreed(self) -> None:
