@@ -30,7 +30,7 @@ struct device {
 	double ecc_first[2];
 	bool ecc_seen[2];
 	uint32_t faults[GPUHW_FAULTS_MAX], fault_cnt; /* not told yet */
-	void *gpm[2]; /* samples, by turns */
+	void *gpm[2];				      /* samples, by turns */
 	bool gpm_works, gpm_begun;
 	uint32_t gpm_turn;
 };
