@@ -708,6 +708,9 @@ static int (*real_lt)(void *handle, const void *description, const void *alpha, 
 		      const void *a_layout, const void *b, const void *b_layout, const void *beta,
 		      const void *c, const void *c_layout, void *d, const void *d_layout,
 		      const void *algorithm, void *workspace, size_t workspace_bytes, void *queue);
+static int (*real_launch)(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+			  unsigned by, unsigned bz, unsigned shared, void *queue, void **parameters,
+			  void **extra);
 
 static void find_real(void)
 {
@@ -718,7 +721,23 @@ static void find_real(void)
 	handle = dlopen("libcublasLt.so.12", RTLD_LAZY | RTLD_NOLOAD);
 	CHECK(handle != NULL);
 	*(void **)&real_lt = dlsym(handle, "cublasLtMatmul");
-	CHECK(real_gemm != NULL && real_lt != NULL);
+	handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+	CHECK(handle != NULL);
+	*(void **)&real_launch = dlsym(handle, "cuLaunchKernel");
+	CHECK(real_gemm != NULL && real_lt != NULL && real_launch != NULL);
+}
+
+static const char bench_kernel[] = "bench_kernel";
+
+static void bench_real_launch(void)
+{
+	(void)real_launch((void *)(uintptr_t)bench_kernel, 1, 1, 1, 1, 1, 1, 0, queue(4), NULL,
+			  NULL);
+}
+
+static void bench_launch(void)
+{
+	(void)launch(bench_kernel);
 }
 
 static void bench_real_gemm(void)
@@ -766,17 +785,20 @@ static double cost(void (*what)(void))
 
 static void bench(void)
 {
-	double gemm, lt;
+	double gemm, lt, kernel;
 
 	find_real();
+	kernel = cost(bench_real_launch);
 	gemm = cost(bench_real_gemm);
 	lt = cost(bench_real_lt);
+	printf("cuLaunchKernel, off: %+.1f ns (double)\n", cost(bench_launch) - kernel);
 	printf("cublasSgemm, off: %+.1f ns (double)\n", cost(bench_gemm) - gemm);
 	printf("cublasLtMatmul, off: %+.1f ns (double)\n", cost(bench_lt) - lt);
 	CHECK(lib.start(hostd.path, 0, 0, 1) == 0);
 	take_recorder();
 	double_gpu_context(NULL); /* no GPU: nothing is timed */
 	CHECK(lib.run() == 0);
+	printf("cuLaunchKernel, counted: %+.1f ns (double)\n", cost(bench_launch) - kernel);
 	printf("cublasSgemm, counted: %+.1f ns (double)\n", cost(bench_gemm) - gemm);
 	printf("cublasLtMatmul, counted: %+.1f ns (double)\n", cost(bench_lt) - lt);
 	double_gpu_context(&context);
@@ -785,6 +807,8 @@ static void bench(void)
 		(void)usleep(1000);
 	}
 	(void)usleep(50000);
+	printf("cuLaunchKernel, one in %d timed: %+.1f ns (double)\n", EVERY,
+	       cost(bench_launch) - kernel);
 	printf("cublasSgemm, one in %d timed: %+.1f ns (double)\n", EVERY, cost(bench_gemm) - gemm);
 	lib.bye();
 }
