@@ -161,6 +161,12 @@ static const char *innermost(const char *stack)
 	return last;
 }
 
+/* The same of a worker; "": unknown. */
+static const char *stands_in(const struct blocked *b, size_t i)
+{
+	return b->wheres[i] != NULL ? innermost(b->wheres[i]->stack) : "";
+}
+
 static bool same_function(const char *a, const char *b)
 {
 	size_t len = strcspn(a, "\n");
@@ -172,7 +178,7 @@ static bool same_function(const char *a, const char *b)
 static bool is_elsewhere(const struct blocked *b, size_t i)
 {
 	static const char collectives[] = "torch/distributed/";
-	const char *at = b->wheres[i] != NULL ? innermost(b->wheres[i]->stack) : "";
+	const char *at = stands_in(b, i);
 
 	return b->crowd != NULL && *at != '\0' && !same_function(at, b->crowd) &&
 	       strncmp(at, collectives, strlen(collectives)) != 0;
@@ -182,12 +188,11 @@ static bool is_elsewhere(const struct blocked *b, size_t i)
 static const char *find_crowd(const struct blocked *b)
 {
 	for (size_t i = 0; i < b->cnt; i++) {
-		const char *at = b->wheres[i] != NULL ? innermost(b->wheres[i]->stack) : "";
+		const char *at = stands_in(b, i);
 		size_t cnt = 0;
 
 		for (size_t j = 0; j < b->cnt && strchr(at, '\n') != NULL; j++)
-			cnt += b->wheres[j] != NULL &&
-			       same_function(innermost(b->wheres[j]->stack), at);
+			cnt += same_function(stands_in(b, j), at);
 		if (2 * cnt > b->cnt)
 			return at;
 	}
@@ -243,7 +248,7 @@ bool verdict_is_ending(const struct wire_state *states, size_t cnt)
 static void append_where(struct str *line, const struct blocked *b, size_t i)
 {
 	const struct wire_entered *entered = entered_last(b, i);
-	const char *at = b->wheres[i] != NULL ? innermost(b->wheres[i]->stack) : "";
+	const char *at = stands_in(b, i);
 
 	if (*at != '\0')
 		str_append(line, ", in ");
@@ -309,9 +314,7 @@ static int name_function(const struct blocked *b, enum standing standing, size_t
 	    where->stack[0] == '\0' || where->stack[0] == '<')
 		return 0;
 	for (size_t i = first + 1; i < b->cnt; i++) {
-		if (judge(b, i) == standing &&
-		    (b->wheres[i] == NULL ||
-		     !same_function(innermost(b->wheres[i]->stack), innermost(where->stack))))
+		if (judge(b, i) == standing && !same_function(stands_in(b, i), stands_in(b, first)))
 			return 0;
 	}
 	error = split_stack(b->arena, where->stack, ret);
