@@ -33,9 +33,28 @@ class CheckIncludes(unittest.TestCase):
         self.assertIn("report/text.c:2:", done.stdout)
         self.assertIn("is not for report", done.stdout)
 
-    def test_two_folders_of_collect_are_two_stages(self) -> None:
-        done = run_on({"collect/agent/a.c": '#include "collect/host/procfs.h"\n'})
+    def test_what_one_stage_tells_another_is_not_the_other_stage(self) -> None:
+        done = run_on({"agent/core/a.c": '#include "host/process/procfs.h"\n'})
         self.assertEqual(done.returncode, 1)
+
+    def test_a_private_header_stays_in_its_folder(self) -> None:
+        done = run_on({"live/hub/hub.c": '#include "live/hostd/hostd_parts.h"\n'})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("is private to its folder", done.stdout)
+
+    def test_a_file_name_stands_once(self) -> None:
+        done = run_on({"host/pool.c": "\n", "live/pool.c": "\n"})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("pool.c: host/pool.c and live/pool.c", done.stdout)
+
+    def test_a_command_may_be_named_as_its_module(self) -> None:
+        done = run_on({"cmd/doctor.c": "\n", "doctor/doctor.c": "\n"})
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_a_folder_has_a_limit(self) -> None:
+        done = run_on({f"base/file{number}.c": "\n" for number in range(41)})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("41 files, the limit is 40", done.stdout)
 
     def test_nobody_climbs_out_of_a_folder(self) -> None:
         done = run_on({"cmd/main.c": '#include "../base/str.h"\n'})
@@ -47,7 +66,7 @@ class CheckIncludes(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
 
     def test_commands_may_use_everything(self) -> None:
-        done = run_on({"cmd/main.c": '#include "serve/hub.h"\n#include "report/html.h"\n'})
+        done = run_on({"cmd/main.c": '#include "live/hub/hub.h"\n#include "report/html/html.h"\n'})
         self.assertEqual(done.returncode, 0, done.stdout)
 
 

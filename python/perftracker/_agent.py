@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C interface of libperftracker-agent.so (src/collect/agent/agent.h)."""
+"""The C interface of libperftracker-agent.so (src/agent/core/agent.h)."""
 
 import ctypes
 import os

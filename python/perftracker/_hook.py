@@ -4,7 +4,7 @@
 Nothing is loaded, connected or said before the first mark: a launcher that
 imports torch, a compiler process or a data-loading child never marks and so
 never shows. From the first mark on, marks are C functions of the agent library
-(src/collect/agent/hook.h); this module is called again only when a window
+(src/agent/core/hook.h); this module is called again only when a window
 begins or ends. A child forked from a process that marks is silent; one forked
 before the first mark, as a rank may be, is a process of its own. After the first
 trouble the hook does nothing more, and no exception of ours leaves this module.

@@ -7,10 +7,10 @@
 
 #include "base/err.h"
 #include "base/vec.h"
-#include "format/comparison.h"
-#include "format/fingerprint.h"
-#include "format/rankset.h"
-#include "format/report.h"
+#include "format/fingerprint/fingerprint.h"
+#include "model/comparison.h"
+#include "model/rankset.h"
+#include "model/report.h"
 
 enum exit_status {
 	EXIT_DONE = 0,

@@ -3,9 +3,9 @@
 #include "doctor/doctor.h"
 
 #include "cmd/cmd.h"
+#include "live/run/attach.h"
+#include "live/run/rundir.h"
 #include "report/clean.h"
-#include "serve/attach.h"
-#include "serve/rundir.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -2,7 +2,7 @@
 #include "cmd/cmd.h"
 #include "cmd/load.h"
 #include "report/clean.h"
-#include "summarize/funckey.h"
+#include "summarize/funcid.h"
 
 #include <getopt.h>
 #include <jansson.h>

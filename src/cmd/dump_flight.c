@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `perftracker dump FILE.flight`: what a worker recorded about itself. */
 #include "cmd/cmd.h"
-#include "format/flightlog.h"
+#include "format/flightlog/flightlog.h"
 #include "report/clean.h"
 
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `perftracker dump FILE.sidecar`: what the daemon saw of a worker during a window. */
 #include "cmd/cmd.h"
-#include "format/gpumetric.h"
-#include "format/sidecar.h"
+#include "format/sidecar/sidecar.h"
+#include "model/gpumetric.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* perftracker gpu-sampler: reads GPUs' hardware counters for those who may not. */
 #include "cmd/cmd.h"
-#include "collect/host/cuptipath.h"
-#include "serve/gpuwatch_sampler.h"
+#include "host/counters/cuptipath.h"
+#include "live/gpuwatch/gpuwatch_sampler.h"
 
 #include <dlfcn.h>
 #include <errno.h>

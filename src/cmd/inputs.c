@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/str.h"
 #include "cmd/load.h"
-#include "collect/readers/nsys.h"
-#include "format/flightlog.h"
+#include "format/flightlog/flightlog.h"
+#include "read/nsys/nsys.h"
 
 #include <ctype.h>
 #include <dirent.h>

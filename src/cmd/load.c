@@ -3,9 +3,9 @@
 
 #include "base/clock.h"
 #include "cmd/load_hosts.h"
-#include "collect/readers/kineto.h"
-#include "format/flightlog.h"
-#include "format/sidecar.h"
+#include "format/flightlog/flightlog.h"
+#include "format/sidecar/sidecar.h"
+#include "read/kineto/kineto.h"
 
 #include <errno.h>
 #include <fcntl.h>

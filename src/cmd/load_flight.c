@@ -2,8 +2,8 @@
 /* Flight logs: from a worker's own recorder to its fingerprint. */
 #include "base/clock.h"
 #include "cmd/load.h"
-#include "collect/readers/flight.h"
-#include "format/sidecar.h"
+#include "format/sidecar/sidecar.h"
+#include "read/flight/flight.h"
 
 #include <errno.h>
 #include <poll.h>

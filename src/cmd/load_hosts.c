@@ -2,8 +2,8 @@
 #include "cmd/load_hosts.h"
 
 #include "cmd/load.h"
-#include "collect/readers/kineto.h"
-#include "format/rankset.h"
+#include "model/rankset.h"
+#include "read/kineto/kineto.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cmd/cmd.h"
-#include "format/sidecar.h"
+#include "format/sidecar/sidecar.h"
 #include "summarize/reach.h"
 
 struct load_hosts {

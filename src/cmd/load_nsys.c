@@ -4,7 +4,7 @@
  * one of them, wherever a path of a trace can stand.
  */
 #include "cmd/load.h"
-#include "collect/readers/nsys.h"
+#include "read/nsys/nsys.h"
 
 #include <errno.h>
 #include <stdio.h>

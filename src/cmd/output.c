@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/file.h"
 #include "cmd/cmd.h"
-#include "report/comparison.h"
-#include "report/report.h"
+#include "report/comparison/formats.h"
+#include "report/formats.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* perftracker profile: asks a running job for a profile now, and waits for its report. */
 #include "base/base.h"
 #include "cmd/cmd.h"
-#include "serve/ask.h"
+#include "live/run/ask.h"
 
 #include <errno.h>
 #include <getopt.h>

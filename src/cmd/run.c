@@ -3,9 +3,9 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "format/block.h"
-#include "serve/options.h"
-#include "serve/supervise.h"
+#include "format/shared/block.h"
+#include "live/run/options.h"
+#include "live/run/supervise.h"
 
 #include <errno.h>
 #include <getopt.h>

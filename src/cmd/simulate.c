@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "cmd/cmd.h"
-#include "format/sidecar_file.h"
+#include "format/sidecar/sidecar_file.h"
 
 #include <errno.h>
 #include <getopt.h>

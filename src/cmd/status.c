@@ -4,10 +4,10 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
-#include "format/block.h"
-#include "format/message.h"
-#include "serve/ask.h"
-#include "serve/wire.h"
+#include "format/shared/block.h"
+#include "format/shared/message.h"
+#include "live/link/wire.h"
+#include "live/run/ask.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* perftracker timeline: the flight recorders of a job as one trace for Perfetto. */
-#include "report/timeline.h"
+#include "report/timeline/timeline.h"
 
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/timeline_files.h"
-#include "format/flightlog.h"
-#include "format/sidecar.h"
+#include "format/flightlog/flightlog.h"
+#include "format/sidecar/sidecar.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/timeline_ask.h"
 
-#include "serve/ask.h"
-#include "serve/rundir.h"
+#include "live/run/ask.h"
+#include "live/run/rundir.h"
 
 #include <errno.h>
 #include <limits.h>

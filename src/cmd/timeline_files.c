@@ -2,8 +2,8 @@
 #include "cmd/timeline_files.h"
 
 #include "cmd/timeline_ask.h"
-#include "format/flightlog.h"
-#include "format/sidecar_file.h"
+#include "format/flightlog/flightlog.h"
+#include "format/sidecar/sidecar_file.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,11 +2,11 @@
 #include "compare/compare.h"
 
 #include "base/stats.h"
-#include "compare/align.h"
+#include "compare/accounts.h"
 #include "compare/judge.h"
-#include "compare/ledger.h"
+#include "compare/pairing.h"
 #include "compare/significance.h"
-#include "format/funckey.h"
+#include "format/fingerprint/funckey.h"
 
 #include <errno.h>
 #include <math.h>

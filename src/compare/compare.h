@@ -7,8 +7,8 @@
 #pragma once
 
 #include "base/err.h"
-#include "format/comparison.h"
-#include "format/fingerprint.h"
+#include "format/fingerprint/fingerprint.h"
+#include "model/comparison.h"
 
 /* One run: fingerprints with their ranks assigned; those of one rank are repeats. */
 struct compare_run {

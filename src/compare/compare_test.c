@@ -4,7 +4,7 @@
 #include "base/test_alloc.h"
 #include "base/test_random.h"
 #include "base/vec.h"
-#include "format/funckey.h"
+#include "format/fingerprint/funckey.h"
 
 #include <errno.h>
 #include <math.h>

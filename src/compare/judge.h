@@ -6,7 +6,7 @@
 #pragma once
 
 #include "compare/runtree.h"
-#include "format/comparison.h"
+#include "model/comparison.h"
 
 /* What both runs offer to test with, and room for it. */
 struct judge {

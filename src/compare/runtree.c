@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "compare/runtree.h"
 
-#include "format/funckey.h"
+#include "format/fingerprint/funckey.h"
 
 #include <errno.h>
 #include <math.h>

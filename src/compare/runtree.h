@@ -7,7 +7,7 @@
 
 #include "base/idmap.h"
 #include "base/vec.h"
-#include "format/fingerprint.h"
+#include "format/fingerprint/fingerprint.h"
 
 #define NODE_NONE UINT32_MAX
 #define NODE_ROOT 0u

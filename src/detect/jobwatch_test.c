@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "detect/jobwatch.h"
 
-#include "detect/detect_test.h"
+#include "detect/test_detect.h"
 
 #define S NSEC_PER_SEC
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "detect/pace.h"
 
-#include "detect/detect_test.h"
 #include "detect/detector.h"
+#include "detect/test_detect.h"
 
 #include <stdio.h>
 #include <string.h>

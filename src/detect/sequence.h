@@ -17,7 +17,7 @@
 #pragma once
 
 #include "base/base.h"
-#include "format/block.h"
+#include "format/shared/block.h"
 
 #define SEQUENCE_MAX 4096u /* symbols of one iteration; a longer one is not learned */
 #define SEQUENCE_GROUP 64u /* groups of one iteration */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "detect/sequence.h"
 
-#include "detect/detect_test.h"
+#include "detect/test_detect.h"
 
 #include <string.h>
 

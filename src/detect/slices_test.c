@@ -2,7 +2,7 @@
 #include "detect/slices.h"
 
 #include "base/clock.h"
-#include "detect/detect_test.h"
+#include "detect/test_detect.h"
 
 #include <errno.h>
 #include <math.h>

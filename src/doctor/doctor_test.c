@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "doctor/check.h"
 #include "doctor/child.h"
-#include "doctor/mask.h"
+#include "doctor/secrets.h"
 
 #include <ftw.h>
 #include <setjmp.h>

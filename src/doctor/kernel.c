@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the kernel tells and allows: accounts, clocks, other processes. */
-#include "collect/host/sockdiag.h"
 #include "doctor/check.h"
+#include "host/network/sockdiag.h"
 
 #include <errno.h>
 #include <stdio.h>

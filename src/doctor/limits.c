@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What of the machine this process may use: CPUs, memory, and what a container hides. */
 #include "doctor/check.h"
-#include "format/flight.h"
+#include "format/shared/recorder.h"
 
 #include <errno.h>
 #include <fcntl.h>

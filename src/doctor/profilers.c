@@ -4,10 +4,10 @@
  * NVTX, one for NCCL's plugin, and, with most drivers, one client of CUPTI.
  * Of processes the names are shown, never the command lines.
  */
-#include "collect/host/ncclplugin.h"
-#include "collect/host/procfs.h"
 #include "doctor/check.h"
-#include "doctor/mask.h"
+#include "doctor/secrets.h"
+#include "host/process/ncclplugin.h"
+#include "host/process/procfs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "format/report.h"
 #include "localize/job.h"
+#include "model/report.h"
 
 #define ABSENCES_GPU_MAX 16u /* reasons that are told; GPUs of one reason are one */
 

@@ -2,7 +2,7 @@
 #include "localize/cause.h"
 
 #include "base/stats.h"
-#include "localize/work.h"
+#include "localize/late/work.h"
 
 #include <errno.h>
 #include <math.h>

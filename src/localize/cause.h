@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "localize/accuse.h"
+#include "localize/witness/witness.h"
 
 /* X(id, number, name, title, advice). Append-only. */
 #define CAUSE_LIST(X)                                                                               \

@@ -3,7 +3,7 @@
 
 #include "base/stats.h"
 #include "base/str.h"
-#include "format/rankset.h"
+#include "model/rankset.h"
 
 #include <errno.h>
 #include <math.h>

@@ -6,8 +6,8 @@
  */
 #pragma once
 
-#include "format/finding.h"
 #include "localize/cause.h"
+#include "model/finding.h"
 
 /*
  * Everything in ret lives in arena; names are copied. Returns 0 or -ENOMEM.

@@ -7,7 +7,7 @@
 
 #include "base/idmap.h"
 #include "base/vec.h"
-#include "format/fingerprint.h"
+#include "format/fingerprint/fingerprint.h"
 
 /* A frame that at least one worker has. Callers come before callees. */
 struct job_frame {

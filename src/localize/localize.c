@@ -3,13 +3,13 @@
 
 #include "base/stats.h"
 #include "localize/absences.h"
-#include "localize/accuse_split.h"
-#include "localize/companions.h"
 #include "localize/compose.h"
-#include "localize/gain.h"
+#include "localize/late/gain.h"
 #include "localize/parts.h"
-#include "localize/pauses.h"
 #include "localize/peers.h"
+#include "localize/witness/by_split.h"
+#include "localize/witness/companions.h"
+#include "localize/witness/pauses.h"
 
 #include <errno.h>
 #include <math.h>

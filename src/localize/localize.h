@@ -9,9 +9,9 @@
 #pragma once
 
 #include "base/err.h"
-#include "format/fingerprint.h"
-#include "format/report.h"
-#include "localize/expect.h"
+#include "format/fingerprint/fingerprint.h"
+#include "localize/distance/expect.h"
+#include "model/report.h"
 
 struct localize_options {
 	double min_gain_pct;	   /* of an iteration; findings below are left out. Default 1 */

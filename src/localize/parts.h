@@ -6,9 +6,9 @@
  */
 #pragma once
 
-#include "localize/accuse.h"
 #include "localize/job.h"
 #include "localize/localize.h"
+#include "localize/witness/witness.h"
 
 #define PARTS_MAX_NOTES 24 /* further ones are dropped */
 

@@ -2,7 +2,7 @@
 #include "localize/test_job.h"
 
 #include "base/str.h"
-#include "format/rankset.h"
+#include "model/rankset.h"
 
 #include <math.h>
 #include <stdio.h>

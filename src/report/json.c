@@ -5,10 +5,10 @@
  * the same bytes everywhere.
  * Source: docs/report-schema.json.
  */
-#include "format/rankset.h"
+#include "model/rankset.h"
 #include "report/clean.h"
+#include "report/formats.h"
 #include "report/jsonwriter.h"
-#include "report/report.h"
 
 #include <errno.h>
 #include <jansson.h>

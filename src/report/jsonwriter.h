@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/str.h"
-#include "format/event.h"
+#include "model/event.h"
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/phrase.h"
 
-#include "format/rankset.h"
+#include "model/rankset.h"
 #include "report/clean.h"
 
 #include <math.h>

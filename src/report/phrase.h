@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 #include "base/str.h"
-#include "format/report.h"
+#include "model/report.h"
 
 /* A duration with three or four digits: "0.21 ms", "1003 ms", "125 s"; "-" when not finite. */
 void phrase_ms(struct str *out, double ms);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/report.h"
-
 #include "report/clean.h"
+#include "report/formats.h"
 #include "report/page.h"
 #include "report/phrase.h"
 #include "report/test_help.h"

@@ -9,8 +9,8 @@
  */
 #pragma once
 
-#include "report/report.h"
-#include "report/samples.h"
+#include "report/formats.h"
+#include "report/test_reports.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

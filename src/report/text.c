@@ -5,11 +5,11 @@
  * and what to do.
  * Source: PerfTracker figure 7.
  */
-#include "format/rankset.h"
+#include "model/rankset.h"
 #include "report/clean.h"
+#include "report/formats.h"
 #include "report/page.h"
 #include "report/phrase.h"
-#include "report/report.h"
 
 #include <errno.h>
 #include <math.h>

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "format/rankset.h"
+#include "model/rankset.h"
 #include "simulate/fault_list.h"
 #include "simulate/layout.h"
 

@@ -2,7 +2,7 @@
 /* What the daemon of a simulated worker's host would have seen: who took its CPU, and pressure. */
 #pragma once
 
-#include "format/sidecar.h"
+#include "format/sidecar/sidecar.h"
 #include "simulate/player.h"
 
 struct host_view {

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "format/event.h"
+#include "model/event.h"
 #include "simulate/layout.h"
 
 /* Streams of a device; the numbers are those that PyTorch jobs show. */

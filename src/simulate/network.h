@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "simulate/ring.h"
+#include "simulate/ringpass.h"
 #include "simulate/simulation.h"
 
 #define NIC_BYTES_PER_SEC 25e9	   /* a GPU's share of a bonded pair of 200 Gbit/s */

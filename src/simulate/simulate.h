@@ -13,7 +13,7 @@
 #pragma once
 
 #include "base/str.h"
-#include "format/fingerprint.h"
+#include "format/fingerprint/fingerprint.h"
 
 struct simulation;
 

@@ -2,11 +2,11 @@
 #include "simulate/simulate.h"
 
 #include "base/test_alloc.h"
-#include "format/sidecar.h"
+#include "format/sidecar/sidecar.h"
 #include "simulate/layout.h"
 #include "simulate/network.h"
 #include "simulate/player.h"
-#include "simulate/ring.h"
+#include "simulate/ringpass.h"
 #include "simulate/scenario.h"
 
 #include <errno.h>

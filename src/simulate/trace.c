@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A played worker as torch.profiler would have written it (Kineto, output_json.cpp). */
+#include "simulate/counters.h"
 #include "simulate/identity.h"
 #include "simulate/network.h"
 #include "simulate/player.h"
 #include "simulate/random.h"
-#include "simulate/sampler.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is true of a simulated job, as JSON. */
-#include "format/rankset.h"
+#include "model/rankset.h"
 #include "simulate/simulation.h"
 
 #include <math.h>

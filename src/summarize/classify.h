@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "format/event.h"
+#include "model/event.h"
 
 enum classify_mode {
 	CLASSIFY_DEVICE,   /* the trace has device activity */

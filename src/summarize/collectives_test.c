@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "summarize/collectives.h"
 
-#include "summarize/testsummary.h"
+#include "summarize/test_summary.h"
 
 static void kernel(uint16_t stream, const char *name, int64_t start_ns, int64_t end_ns,
 		   uint32_t launch)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "summarize/critpath.h"
 
-#include "summarize/testtrace.h"
+#include "summarize/test_trace.h"
 
 #define NODES 6
 

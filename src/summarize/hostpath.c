@@ -2,7 +2,7 @@
 #include "summarize/hostpath.h"
 
 #include "base/idmap.h"
-#include "summarize/names.h"
+#include "summarize/namefacts.h"
 
 #include <errno.h>
 

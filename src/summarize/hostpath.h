@@ -11,7 +11,7 @@
 #pragma once
 
 #include "summarize/classify.h"
-#include "summarize/funckey.h"
+#include "summarize/funcid.h"
 #include "summarize/window.h"
 
 /* One stretch in which the thread did one thing. */

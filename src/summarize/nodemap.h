@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/vec.h"
-#include "format/event.h"
+#include "model/event.h"
 
 #define NODEMAP_NONE UINT32_MAX
 

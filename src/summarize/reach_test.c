@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "summarize/reach.h"
 
-#include "summarize/testtrace.h"
+#include "summarize/test_trace.h"
 
 /* Two hosts of two ranks; that of rank 4 is not known. */
 static const struct rank_host list[] = { { 0, "a" }, { 1, "a" }, { 2, "b" }, { 3, "b" } };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "summarize/testsummary.h"
+#include "summarize/test_summary.h"
 
 #include <math.h>
 

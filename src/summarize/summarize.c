@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "summarize/summarize.h"
 
-#include "summarize/names.h"
+#include "summarize/namefacts.h"
 #include "summarize/pass.h"
 
 #include <errno.h>

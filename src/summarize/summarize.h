@@ -9,8 +9,8 @@
  */
 #pragma once
 
-#include "format/fingerprint.h"
-#include "format/sidecar.h"
+#include "format/fingerprint/fingerprint.h"
+#include "format/sidecar/sidecar.h"
 #include "summarize/reach.h"
 #include "summarize/window.h"
 

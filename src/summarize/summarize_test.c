@@ -2,7 +2,7 @@
 #include "summarize/summarize.h"
 
 #include "base/test_alloc.h"
-#include "summarize/testsummary.h"
+#include "summarize/test_summary.h"
 
 #include <errno.h>
 #include <math.h>

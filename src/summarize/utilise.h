@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/vec.h"
-#include "format/event.h"
+#include "model/event.h"
 
 /* Sums over the executions of one function. */
 struct utilise_sum {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "summarize/window.h"
 
-#include "summarize/names.h"
+#include "summarize/namefacts.h"
 
 #include <errno.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 #include "base/vec.h"
-#include "format/fingerprint.h"
+#include "format/fingerprint/fingerprint.h"
 
 #define LANE_NONE UINT32_MAX
 #define WINDOW_MAX_NS (365 * 86400 * NSEC_PER_SEC) /* longer ones are damaged times */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A daemon for tests: takes workers in, reads their rings, writes orders.
 
-It follows src/format/message.h and block.h, and knows nothing of the real daemon.
+It follows src/format/shared/message.h and block.h, and knows nothing of the real daemon.
 """
 
 import array

@@ -3,8 +3,8 @@
  * pystack.c as a library of its own, for test_pystack.py. All reading is done by
  * threads of the C library that Python knows nothing of, as in the agent.
  */
+#include "agent/python/pystack.h"
 #include "base/clock.h"
-#include "collect/agent/pystack.h"
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -3,9 +3,9 @@
  * pytrace.c with a flight recorder as a library of its own, for test_pytrace.py, which
  * calls it with the interpreter lock held.
  */
-#include "collect/agent/lane.h"
-#include "collect/agent/names.h"
-#include "collect/agent/pytrace.h"
+#include "agent/core/lane.h"
+#include "agent/core/nametable.h"
+#include "agent/python/pytrace.h"
 
 #include <errno.h>
 #include <string.h>

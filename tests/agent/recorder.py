@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a worker's flight recorder as src/format/flight.h lays it out."""
+"""Reads a worker's flight recorder as src/format/shared/recorder.h lays it out."""
 
 import ctypes
 import os

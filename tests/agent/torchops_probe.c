@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the test of the hook into torch drives with ctypes: the hook, and the recorder it fills. */
+#include "agent/core/lane.h"
+#include "agent/core/nametable.h"
+#include "agent/torch/torchcomms.h"
+#include "agent/torch/torchops.h"
 #include "base/clock.h"
 #include "base/compat.h"
-#include "collect/agent/lane.h"
-#include "collect/agent/names.h"
-#include "collect/agent/torchcomms.h"
-#include "collect/agent/torchops.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random flight logs through reader and summary: whatever was recorded, shares add up. */
-#include "collect/readers/flight.h"
-#include "format/testrecords.h"
+#include "format/flightlog/test_records.h"
+#include "read/flight/flight.h"
 #include "summarize/summarize.h"
 
 #define MS NSEC_PER_MSEC

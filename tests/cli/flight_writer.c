@@ -5,8 +5,8 @@
  * would have it, then closes the window. Leaves FOLDER/rankN.{ptfp,flight,flight.sidecar}
  * and prints how many records it wrote.
  */
-#include "format/flightlog.h"
-#include "format/sidecar.h"
+#include "format/flightlog/flightlog.h"
+#include "format/sidecar/sidecar.h"
 
 #include <fcntl.h>
 #include <stdio.h>

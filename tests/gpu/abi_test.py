@@ -24,9 +24,9 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 KITS = ROOT / ".venv/gpu-headers"
 CHECKS = (
-    "src/collect/gpu/cupti_abi_check.c",
-    "src/collect/host/nvml_abi_check.c",
-    "src/collect/host/pmsampling_abi_check.c",
+    "src/agent/gpu/cupti/cupti_abi_check.c",
+    "src/host/gpu/nvml_abi_check.c",
+    "src/host/counters/pmsampling_abi_check.c",
     "tests/gpu/calls/abi_check.c",
 )
 # Records of activity: their list in cupti_abi_check.c, the first version compared, the kind.
@@ -66,10 +66,10 @@ def source(path: str) -> str:
 
 def our_calls() -> list[tuple[str, int, str]]:
     """Domain, number and name of all calls that are recorded or watched."""
-    text = source("src/collect/gpu/cupti_calls.h")
+    text = source("src/agent/gpu/cupti/cupti_calls.h")
     listed = re.findall(r'X\((\w+), (\d+), "(\w+)"\)', text)
     calls = [(domain, int(call), name) for domain, call, name in listed]
-    header = source("src/collect/gpu/cupti_abi.h")
+    header = source("src/agent/gpu/cupti/cupti_abi.h")
     for words, call in re.findall(r"CUPTI_DRIVER_((?:BEGIN|END)_\w+) = (\d+),", header):
         name = "".join(word.title() for word in words.split("_") if word not in ("V2", "PTSZ"))
         calls.append(("DRIVER", int(call), f"cuStream{name}"))
@@ -207,7 +207,7 @@ class Abi(unittest.TestCase):
                 self.assertEqual(names - found - bare, set())
 
     def test_symbols_are_in_every_library_since_they_are_known(self) -> None:
-        text = source("src/collect/gpu/cupti_library.c")
+        text = source("src/agent/gpu/cupti/cupti_library.c")
         symbols = re.findall(r'CUPTI(_MAYBE)?\(\w+, "(\w+)"\)', text)
         self.assertGreater(len(symbols), 15)
         for kit in self.kits:
@@ -221,7 +221,7 @@ class Abi(unittest.TestCase):
                     self.assertTrue(expected or optional)
 
     def test_versions_are_told_as_we_take_them(self) -> None:
-        text = source("src/collect/gpu/cupti_abi.h")
+        text = source("src/agent/gpu/cupti/cupti_abi.h")
         ours = re.findall(r"define CUPTI_VERSION_(\d+)_(\d+)(_1)? (\d+)u", text)
         self.assertEqual(len(ours), 4)
         for kit in self.kits:

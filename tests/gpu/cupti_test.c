@@ -5,13 +5,13 @@
  * DOUBLE_CUPTI name the doubles; CUPTI_REAL, where it is set, the toolkit's own library,
  * whose names of calls are compared.
  */
+#include "agent/gpu/buffers.h"
+#include "agent/gpu/cupti/cupti_abi.h"
+#include "agent/gpu/cupti/cupti_calls.h"
+#include "agent/gpu/cupti/cupti_layout.h"
+#include "agent/gpu/cupti/cupti_records.h"
+#include "agent/gpu/gputrace.h"
 #include "base/clock.h"
-#include "collect/gpu/buffers.h"
-#include "collect/gpu/cupti_abi.h"
-#include "collect/gpu/cupti_calls.h"
-#include "collect/gpu/cupti_layout.h"
-#include "collect/gpu/cupti_records.h"
-#include "collect/gpu/gputrace.h"
 #include "doubles/double.h"
 #include "testsink.h"
 

@@ -10,7 +10,7 @@
  * With the doubles of PM sampling the device's clock is ours.
  */
 #include "base/clock.h"
-#include "collect/host/pmsampling_session.h"
+#include "host/counters/pmsampling_session.h"
 #include "pm_double.h"
 
 #include <dlfcn.h>

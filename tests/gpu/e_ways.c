@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "e_ways.h"
 
+#include "agent/gpu/cupti/cupti_calls.h"
+#include "agent/gpu/cupti/cupti_layout.h"
+#include "agent/gpu/cupti/cupti_library.h"
 #include "base/clock.h"
-#include "collect/gpu/cupti_calls.h"
-#include "collect/gpu/cupti_layout.h"
-#include "collect/gpu/cupti_library.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "e_window.h"
 
+#include "agent/gpu/gputrace.h"
 #include "base/clock.h"
-#include "collect/gpu/gputrace.h"
 
 #include <dlfcn.h>
 #include <errno.h>

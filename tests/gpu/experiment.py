@@ -89,7 +89,7 @@ class Machine:
         return HERE / "jobs" / name
 
     def agent(self) -> str:
-        return str(self.build / "src/collect/agent/libperftracker-agent.so")
+        return str(self.build / "src/agent/libperftracker-agent.so")
 
     def environment(self, **more: str) -> dict[str, str]:
         """Of a program of tests/gpu."""

@@ -8,9 +8,9 @@
  *	nccl_harness LIBRARY		checks
  *	nccl_harness LIBRARY --bench	what an event costs the job
  */
+#include "agent/nccl/abi_calls.h"
 #include "base/clock.h"
-#include "collect/nccl/abi_calls.h"
-#include "format/flightlog.h"
+#include "format/flightlog/flightlog.h"
 #include "play_hostd.h"
 
 #include <dlfcn.h>

@@ -9,7 +9,7 @@
  * every 100 ms. A counter that never changes had nothing to count.
  */
 #include "base/clock.h"
-#include "collect/host/gpuhw.h"
+#include "host/gpu/gpuhw.h"
 
 #include <stdio.h>
 #include <stdlib.h>

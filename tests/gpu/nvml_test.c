@@ -4,7 +4,7 @@
  * NVML_DOUBLE_FULL, _OLD and _BARE name its builds: one that is open already is what
  * dlopen() finds by the name of the library.
  */
-#include "collect/host/gpuhw.h"
+#include "host/gpu/gpuhw.h"
 #include "nvml_double.h"
 
 #include <dlfcn.h>

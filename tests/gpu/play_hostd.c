@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "play_hostd.h"
 
-#include "format/message.h"
+#include "format/shared/message.h"
 
 #include <string.h>
 #include <sys/mman.h>

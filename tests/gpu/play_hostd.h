@@ -2,7 +2,7 @@
 /* For harnesses: the daemon's side of the agent library, as far as to see what it records. */
 #pragma once
 
-#include "format/flightlog.h"
+#include "format/flightlog/flightlog.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
  * (PM_DOUBLE_CUDA). What processes do when they are killed is in pm_test.py.
  */
 #include "base/clock.h"
-#include "collect/host/gpushare.h"
-#include "collect/host/testtree.h"
-#include "serve/gpuwatch_sampler.h"
+#include "host/counters/gpushare.h"
+#include "host/process/test_tree.h"
+#include "live/gpuwatch/gpuwatch_sampler.h"
 
 #include <dlfcn.h>
 #include <fcntl.h>

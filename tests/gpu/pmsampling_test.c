@@ -3,9 +3,9 @@
  * collect/host/pmsampling.c, against a double (PM_DOUBLE, PM_DOUBLE_OLD) and against
  * CUPTI's own host API for all chips that it knows (CUPTI_REAL; skipped without).
  */
-#include "collect/host/pmsampling.h"
+#include "host/counters/pmsampling.h"
 
-#include "collect/host/pmsampling_parts.h"
+#include "host/counters/pmsampling_parts.h"
 
 #include <dlfcn.h>
 #include <errno.h>

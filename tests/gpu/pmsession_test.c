@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collect/host/pmsampling_session.c on doubles of libcupti (PM_DOUBLE) and libcuda (PM_DOUBLE_CUDA). */
-#include "collect/host/pmsampling_session.h"
-#include "collect/host/pmsampling_target_abi.h"
+#include "host/counters/pmsampling_session.h"
+#include "host/counters/pmsampling_target_abi.h"
 #include "pm_double.h"
 
 #include <dlfcn.h>

@@ -4,8 +4,8 @@
  * each test in a process of its own, as a training process has it. DOUBLE_ROCPROF names the
  * double of ROCm 7, DOUBLE_ROCPROF_OLD that of ROCm 6.4.
  */
+#include "agent/gpu/gputrace.h"
 #include "base/clock.h"
-#include "collect/gpu/gputrace.h"
 #include "doubles/rocprof_double.h"
 #include "testsink.h"
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "collect/gpu/gputrace.h"
+#include "agent/gpu/gputrace.h"
 #include "testcheck.h"
 
 #define EVENT_MAX 1000000u

@@ -5,11 +5,11 @@
  * out. DOUBLE_CUDA and DOUBLE_CUPTI name the doubles. Arguments: launches a second, seconds.
  * Prints a line of name=value, what a launch and its kernel cost together.
  */
+#include "agent/core/collectors.h"
+#include "agent/core/lane.h"
+#include "agent/core/nametable.h"
+#include "agent/gpu/gpu.h"
 #include "base/clock.h"
-#include "collect/agent/collectors.h"
-#include "collect/agent/gpu.h"
-#include "collect/agent/lane.h"
-#include "collect/agent/names.h"
 #include "doubles/double.h"
 #include "testcheck.h"
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job of scripted workers: no torch, no hook, but the real socket and a real block.
 
-Each worker follows src/format/message.h as the agent does, marks an iteration
+Each worker follows src/format/shared/message.h as the agent does, marks an iteration
 every --ms milliseconds, becomes slow at --slow-at, and meets an order as its
 entry in --behave says: obey, miss, die, lie (a trace path outside), scribble
 (garbage all over its ring), silent (never answers), garbage (its trace is no

@@ -111,7 +111,7 @@ class Metrics(MetricsMixin):
         self.assertFalse((self.out / "metrics.json").exists())
 
     def test_every_name_is_in_the_documentation(self) -> None:
-        source = (ROOT / "src/serve/metrics_list.h").read_text()
+        source = (ROOT / "src/live/metrics/families.h").read_text()
         suffixes = {"COUNTER": "_total", "INFO": "_info"}
         text = (ROOT / "docs/metrics.md").read_text()
         found = re.findall(r'X\(\w+, "(\w+)", (\w+)', source)
@@ -123,7 +123,7 @@ class Metrics(MetricsMixin):
 
     def test_dashboard_and_alerts_ask_for_names_that_there_are(self) -> None:
         """A wrong one would give an empty panel, and an alert that never fires."""
-        source = (ROOT / "src/serve/metrics_list.h").read_text()
+        source = (ROOT / "src/live/metrics/families.h").read_text()
         suffixes = {"COUNTER": "_total", "INFO": "_info"}
         known = set()
         for name, kind in re.findall(r'X\(\w+, "(\w+)", (\w+)', source):

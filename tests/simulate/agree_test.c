@@ -8,7 +8,7 @@
  * 0.06 and 0.1 of transfers between hosts, because chunks and samples have edges; mu
  * of the thread 0.2, because one of its samples lasts 10 ms.
  */
-#include "collect/readers/kineto.h"
+#include "read/kineto/kineto.h"
 #include "simulate/simulation.h"
 #include "summarize/summarize.h"
 

@@ -5,7 +5,7 @@
  * heard in reverse, names asked for. Their report must accuse whom the report of the
  * original fingerprints accuses, of the same. The tests judge the original.
  */
-#include "format/fpwire.h"
+#include "centre/wire/fpwire.h"
 #include "localize/localize.h"
 
 #include <errno.h>

@@ -5,9 +5,9 @@
  * Localizes fingerprints as they are and as they come from the wire, in its forms, and
  * prints what each accuses. Exits 1 when the complete form accuses others.
  */
-#include "format/fpwire.h"
-#include "format/rankset.h"
+#include "centre/wire/fpwire.h"
 #include "localize/localize.h"
+#include "model/rankset.h"
 
 #include <stdio.h>
 #include <string.h>

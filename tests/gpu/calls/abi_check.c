@@ -23,7 +23,7 @@ _Static_assert(sizeof(cudaDataType) == sizeof(int) && sizeof(cublasOperation_t) 
 	       "enums are ints");
 
 #if CUBLAS_VERSION >= 120500 /* has them all */
-#include "collect/agent/cublas_abi.h"
+#include "agent/calls/cublas_abi.h"
 #include "cublas_calls.h"
 
 _Static_assert((int)TYPE_R_16F == CUDA_R_16F && (int)TYPE_R_32F == CUDA_R_32F &&

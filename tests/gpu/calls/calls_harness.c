@@ -9,8 +9,8 @@
  *	calls_harness LIBRARY --imported			nothing is seen
  *	DOUBLE_NCCL_VERSION=4 calls_harness LIBRARY --old	NCCL before 2.28
  */
+#include "agent/nccl/abi.h"
 #include "base/clock.h"
-#include "collect/nccl/abi.h"
 #include "cublas_double.h"
 #include "gpu_double.h"
 #include "nccl_double.h"

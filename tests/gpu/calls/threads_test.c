@@ -3,10 +3,10 @@
  * Threads that multiply and launch at once, while counting is switched on and off and the pool of
  * events runs dry: nothing is counted twice or timed wrongly. Linked in, so that sanitizers see it.
  */
-#include "collect/agent/gpucalls.h"
-#include "collect/agent/gputimer.h"
-#include "collect/agent/lane.h"
-#include "collect/agent/names.h"
+#include "agent/calls/gpucalls.h"
+#include "agent/core/lane.h"
+#include "agent/core/nametable.h"
+#include "agent/gpu/gputimer.h"
 #include "cublas_double.h"
 #include "gpu_double.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pool of timers by itself: calls that return after their timer was given to another. */
-#include "collect/agent/gputimer.h"
-#include "collect/agent/lane.h"
+#include "agent/core/lane.h"
+#include "agent/gpu/gputimer.h"
 #include "gpu_double.h"
 
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 /* What tests call of the doubles of cuBLAS and cuBLASLt: the real names and parameters. */
 #pragma once
 
-#include "collect/agent/cublas_abi.h"
+#include "agent/calls/cublas_abi.h"
 #include "cublas_calls.h"
 
 #include <stddef.h>

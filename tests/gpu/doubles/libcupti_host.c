@@ -11,7 +11,7 @@
  * Any other is refused (27). Whoever hands it an older struct, or asks for a plan before
  * the metrics, is refused, too (1).
  */
-#include "collect/host/pmsampling_abi.h"
+#include "host/counters/pmsampling_abi.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,7 @@
  *   held        the counters are another tool's while the file PM_DOUBLE_HELD exists (7)
  * PM_DOUBLE_CHIP is the chip.
  */
-#include "collect/host/pmsampling_target_abi.h"
+#include "host/counters/pmsampling_target_abi.h"
 #include "pm_double.h"
 
 #include <fcntl.h>

@@ -8,7 +8,7 @@
  * the calls come when the graph is replayed. DOUBLE_NCCL_VERSION=4 makes it one of before, which
  * does not tell of launches. SONAME libnccl.so.2.
  */
-#include "collect/nccl/abi_calls.h"
+#include "agent/nccl/abi_calls.h"
 #include "gpu_double.h"
 #include "libnccl_parts.h"
 #include "nccl_double.h"

@@ -4,7 +4,7 @@
  * operation, which does nothing; of a job's one that works for all its calls in their order, as long
  * as the kernels that wait for the data.
  */
-#include "collect/nccl/abi.h"
+#include "agent/nccl/abi.h"
 #include "double.h"
 #include "libnccl_parts.h"
 

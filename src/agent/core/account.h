@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the kernel says of the training thread, ten times a second: CPU time, time
+ * it was runnable without a CPU, faults, switches. Cumulative numbers: whoever
+ * reads them with the marks beside it has them for each iteration. Asking at each
+ * iteration would put system calls on the training thread.
+ * Source: proc(5) on schedstat, stat and status of a thread.
+ */
+#pragma once
+
+#include "agent/core/ownfd.h"
+#include "format/shared/ring.h"
+
+struct account {
+	uint32_t tid; /* 0: no files open */
+	struct own_fd schedstat, stat, status;
+};
+
+#define ACCOUNT_NONE                                     \
+	{                                                \
+		0, OWN_FD_NONE, OWN_FD_NONE, OWN_FD_NONE \
+	}
+
+/* Looks at thread tid. ret[3]: FLIGHT_CPU, FLIGHT_FAULTS, FLIGHT_SWITCHES. Returns how many. */
+size_t account_look(struct account *account, uint32_t tid, int64_t now_ns, struct ring_record *ret);
+
+/* CPU time of a thread of this process in ns, -1 when it is gone. One system call. */
+int64_t account_cpu_ns(uint32_t tid);
+
+/* "/proc/self/task/TID/NAME", opened for reading; -errno. */
+int account_open(uint32_t tid, const char *name);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/core/hook.h"
+
+#include "agent/core/agent.h"
+#include "base/clock.h"
+#include "format/shared/recorder.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define GC_FLOOR_NS 100000
+#define ID_SLOTS 4096u /* power of two */
+#define STEP_DEPTH 16u /* steps inside a step: sharding wrappers */
+#define NESTED_MAX 16u /* so many that never ended: an exception left the outermost */
+
+static __thread uint32_t loader_depth __attribute__((tls_model("initial-exec")));
+static __thread char self
+	__attribute__((tls_model("initial-exec"))); /* its address is the thread */
+
+static struct hook {
+	hook_act *act;
+	const char *thread;	       /* the one that trains; NULL until the first mark */
+	bool thread_sure;	       /* no other thread takes over */
+	bool loader_seen;	       /* since the last step: the next one will come, too */
+	int pending;		       /* action that waits for the loader */
+	const void *steps[STEP_DEPTH]; /* under way, outermost first */
+	size_t step_cnt, nested;
+	int64_t loader_begin_ns, gc_begin_ns;
+	struct {
+		const void *thing;
+		uint16_t id;
+	} ids[ID_SLOTS];
+	uint32_t id_cnt;
+	uint16_t next_id;
+} hook;
+
+void hook_attach(hook_act *act)
+{
+	hook = (struct hook){ .act = act };
+}
+
+/*
+ * The thread of the first mark if that is the main one, and else the one that
+ * steps: a thread that fetches batches ahead gives way to the one with the
+ * optimizer. Steps in threads of autograd don't take over from a main thread that loads.
+ */
+static bool is_training_thread(bool steps)
+{
+	if (hook.thread == &self) {
+		hook.thread_sure = hook.thread_sure || steps;
+		return true;
+	}
+	if (hook.thread != NULL && (!steps || hook.thread_sure))
+		return false;
+	hook.thread = &self;
+	hook.thread_sure = steps || syscall(SYS_gettid) == getpid();
+	pt_agent_training_thread();
+	return true;
+}
+
+/* 1, 2, ... in order of appearance. A thing that died gives its number to the next at its address. */
+static uint32_t small_id(const void *thing)
+{
+	uint32_t at = (uint32_t)((uintptr_t)thing >> 4) * 0x9e3779b1u >> 20;
+
+	for (;; at++) {
+		at &= ID_SLOTS - 1;
+		if (hook.ids[at].thing == thing)
+			return hook.ids[at].id;
+		if (hook.ids[at].thing == NULL)
+			break;
+	}
+	if (hook.id_cnt >= ID_SLOTS / 2) {
+		for (size_t i = 0; i < ID_SLOTS; i++)
+			hook.ids[i].thing = NULL;
+		hook.id_cnt = 0;
+	}
+	hook.id_cnt++;
+	hook.next_id = (uint16_t)(hook.next_id == UINT16_MAX ? 1 : hook.next_id + 1);
+	hook.ids[at].thing = thing;
+	hook.ids[at].id = hook.next_id;
+	return hook.next_id;
+}
+
+static void run_pending(void)
+{
+	int action = hook.pending;
+
+	hook.pending = AGENT_NONE;
+	if (action != AGENT_NONE)
+		hook.act(action);
+}
+
+/*
+ * Begin, end and bounds fall where the iteration begins: torch.profiler's ranges
+ * must not cross the optimizer's own, inside which its hooks run. When the loader
+ * is asked next, on this thread, that is the place; a loop without a loader has to
+ * do it here.
+ */
+static void mark(uint32_t kind, int64_t value, uint32_t detail)
+{
+	int action = pt_agent_mark(kind, value, detail);
+
+	if (action == AGENT_NONE)
+		return;
+	if (kind == MARK_OPTIMIZER && hook.loader_seen) {
+		run_pending();
+		hook.pending = action;
+	} else {
+		hook.act(action);
+	}
+}
+
+void hook_loader_begins(const void *dataset)
+{
+	if (loader_depth++ > 0 || !pt_agent_enabled() || !is_training_thread(false))
+		return; /* a loader that iterates another one counts once */
+	hook.step_cnt = 0;
+	run_pending();
+	hook.loader_seen = true;
+	mark(MARK_DATALOADER, 0, small_id(dataset));
+	hook.loader_begin_ns = clock_mono_ns();
+}
+
+void hook_loader_ends(const void *dataset)
+{
+	if (loader_depth == 0 || --loader_depth > 0 || hook.thread != &self ||
+	    hook.loader_begin_ns == 0)
+		return;
+	mark(MARK_DATALOADER_END, clock_mono_ns() - hook.loader_begin_ns, small_id(dataset));
+	hook.loader_begin_ns = 0;
+}
+
+static size_t find_step(const void *optimizer)
+{
+	size_t i = 0;
+
+	while (i < hook.step_cnt && hook.steps[i] != optimizer)
+		i++;
+	return i;
+}
+
+void hook_optimizer_begins(const void *optimizer)
+{
+	if (!pt_agent_enabled() || !is_training_thread(true))
+		return;
+	if (find_step(optimizer) < hook.step_cnt || hook.step_cnt == STEP_DEPTH)
+		hook.step_cnt = 0; /* its last step was left by an exception */
+	hook.steps[hook.step_cnt++] = optimizer;
+	if (hook.step_cnt == 1)
+		mark(MARK_OPTIMIZER_BEGIN, 0, small_id(optimizer));
+}
+
+void hook_optimizer_ends(const void *optimizer)
+{
+	size_t at = find_step(optimizer);
+
+	if (hook.thread != &self || at == hook.step_cnt)
+		return;
+	hook.step_cnt = at;
+	if (at > 0 && ++hook.nested < NESTED_MAX)
+		return; /* inside the step of another one */
+	hook.step_cnt = hook.nested = 0;
+	mark(MARK_OPTIMIZER, 0, small_id(optimizer));
+	hook.loader_seen = false;
+}
+
+void hook_iteration(void)
+{
+	if (pt_agent_enabled() && is_training_thread(true))
+		mark(MARK_ITERATION, 0, 0);
+}
+
+void hook_gc_begins(void)
+{
+	hook.gc_begin_ns = clock_mono_ns();
+}
+
+/* From any thread: the agent drops a mark that collides with another. */
+void hook_gc_ends(uint32_t generation)
+{
+	int64_t took_ns = clock_mono_ns() - hook.gc_begin_ns;
+
+	if (hook.gc_begin_ns != 0 && took_ns >= GC_FLOOR_NS)
+		(void)pt_agent_mark(MARK_GC, took_ns, generation);
+}

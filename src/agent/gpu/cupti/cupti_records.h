@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * CUPTI's activity records become events of gputrace.h. A part of the CUPTI back
+ * end that knows neither the library nor threads: it is given memory and the
+ * function that steps from record to record, whose lengths only CUPTI knows.
+ */
+#pragma once
+
+#include "agent/gpu/cupti/cupti_abi.h"
+#include "agent/gpu/gputrace.h"
+
+#define CUPTI_NAME_SLOTS 8192u /* power of two */
+#define CUPTI_CONTEXT_MAX 16u
+#define CUPTI_WAIT_MAX 1024u
+
+struct cupti_name {
+	uintptr_t key; /* the pointer, which all records of a kernel share; 0: free */
+	uint32_t name;
+};
+
+struct cupti_reader {
+	const struct gputrace_sink *sink;
+	cupti_next_fn next;
+	int64_t offset_ns; /* added to all times: 0 when CUPTI reads our clock */
+	/* Launches of graphs have wrong correlation numbers (CUDA 13.0, from the second session
+	 * of a process on, whoever had the first): they are left out, and the order of launches
+	 * must do. */
+	bool graphs_uncorrelated;
+	struct {
+		uint32_t context;
+		int32_t device;
+	} contexts[CUPTI_CONTEXT_MAX]; /* of which a kernel or copy was seen */
+	size_t context_cnt;
+	struct {
+		uint32_t context;
+		struct gputrace_event event;
+	} waits[CUPTI_WAIT_MAX]; /* for the GPU, in contexts of which none was seen yet */
+	size_t wait_cnt;
+	struct cupti_name names[CUPTI_NAME_SLOTS];
+};
+
+/* Forgets names: pointers may have new meanings after CUPTI was detached. */
+void cupti_reader_reset(struct cupti_reader *reader);
+
+/* All is read: what still waits for its context's device is lost, and counted. */
+void cupti_reader_end(struct cupti_reader *reader);
+
+/* A buffers_read_fn (buffers.h) for a struct cupti_reader; *at is the record read last. */
+size_t cupti_reader_read(void *cupti_reader, uint8_t *buffer, size_t valid, void **at, size_t most);

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/nccl/launch.h"
+
+#include "agent/nccl/handles.h"
+
+#include <string.h>
+
+#define LAUNCH_CNT 256u
+
+/* By one thread. */
+struct launch {
+	uint64_t timer;
+	nccl_handle comm; /* 0: told of while it is launched */
+	nccl_handle first_comm;
+	bool ended, mixed;
+	uint32_t call_cnt;
+	struct ring_record records[LAUNCH_RECORDS]; /* of its first call; bytes of all */
+};
+
+static struct launch launches[LAUNCH_CNT];
+static struct pool_slot slots[LAUNCH_CNT];
+static struct pool pool = { .slots = slots, .cnt = LAUNCH_CNT, .tag = 7 };
+
+/* This thread's latest, until its calls are told of. */
+static __thread nccl_handle current __attribute__((tls_model("initial-exec")));
+
+/* NULL: there is none, or it was reclaimed. */
+static struct launch *find_current(void)
+{
+	return pool_is_held(&pool, current) ? &launches[pool_idx(current)] : NULL;
+}
+
+/* Says what it was; nothing if that is not known. */
+static void leave(const struct nccl_timing *timing)
+{
+	struct launch *launch = find_current();
+
+	if (launch == NULL)
+		return;
+	timing->tell(launch->timer, launch->records,
+		     launch->call_cnt > 0 && !launch->mixed ? LAUNCH_RECORDS : 0);
+	(void)pool_drop(&pool, current);
+	current = 0;
+}
+
+nccl_handle launch_start(const struct nccl_timing *timing, nccl_handle comm, void *queue)
+{
+	uint64_t timer;
+
+	leave(timing); /* its calls were not told of */
+	timer = timing->begin(queue);
+	if (timer == 0)
+		return 0;
+	current = pool_take(&pool, comm);
+	if (current != 0) {
+		launches[pool_idx(current)] = (struct launch){ .timer = timer, .comm = comm };
+	} else {
+		timing->end(timer);
+		timing->tell(timer, NULL, 0);
+	}
+	return current;
+}
+
+bool launch_stop(const struct nccl_timing *timing, nccl_handle handle)
+{
+	struct launch *launch;
+
+	if (!pool_owns(&pool, handle))
+		return false;
+	launch = handle == current ? find_current() : NULL;
+	if (launch != NULL && !launch->ended) {
+		timing->end(launch->timer);
+		launch->ended = true;
+	}
+	return true;
+}
+
+void launch_finish(const struct nccl_timing *timing, nccl_handle handle)
+{
+	if (launch_stop(timing, handle) && handle == current)
+		leave(timing);
+}
+
+/* Whether a call of comm that is told of now was in it. */
+static bool has_call(const struct launch *launch, nccl_handle comm)
+{
+	if (launch->comm == 0)
+		return !launch->ended;
+	return launch->ended && launch->comm == comm;
+}
+
+void launch_add(nccl_handle comm, const struct ring_record records[static LAUNCH_RECORDS])
+{
+	struct launch *launch = find_current();
+	struct ring_record *args, *group;
+
+	if (launch == NULL || !has_call(launch, comm))
+		return;
+	if (launch->call_cnt == 0)
+		launch->first_comm = comm;
+	launch->mixed = launch->mixed || comm != launch->first_comm;
+	args = &launch->records[1];
+	group = &launch->records[2];
+	if (launch->call_cnt++ == 0) {
+		memcpy(launch->records, records, sizeof(launch->records));
+		launch->records[0].kind = FLIGHT_COLLECTIVE_DONE;
+	} else if (args->value < 0 || records[1].value < 0 || group->extra != records[2].extra ||
+		   __builtin_add_overflow(args->value, records[1].value, &args->value)) {
+		args->value = -1;
+	}
+	launch->records[0].detail = (uint16_t)MIN(launch->call_cnt, (uint32_t)UINT16_MAX);
+}
+
+void launch_tell(const struct nccl_timing *timing)
+{
+	const struct launch *launch = find_current();
+
+	if (launch != NULL && launch->ended && launch->call_cnt > 0)
+		leave(timing);
+}
+
+void launch_reclaim(nccl_handle comm)
+{
+	pool_reclaim(&pool, comm);
+}

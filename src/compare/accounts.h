@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each function of both runs is entered in one account, so that the accounts add up to
+ * the difference of the iterations: a function of one identity has an account per class;
+ * what is renamed, moved, new or gone has one, with all below it that has no partner.
+ * Not for other folders.
+ */
+#pragma once
+
+#include "compare/runtree.h"
+#include "model/comparison.h"
+
+/* One side of an account: times per window of the run, and the sums of them all. */
+struct account_side {
+	uint32_t node;	  /* NODE_NONE: not in this run */
+	double *ms;	  /* by window */
+	double *spread;	  /* by window: deviation of ms over the iterations; NAN unknown */
+	double thread_ms; /* means over the windows */
+	double runs;
+};
+
+struct account {
+	enum change_kind kind;
+	double class_ms[CLASS_CNT]; /* of both runs, to name the class */
+	size_t function_cnt;
+	struct account_side before, after;
+};
+
+struct ledger {
+	struct arena arena;
+	VEC(struct account) accounts;
+};
+
+/* The runs are aligned. Returns 0 or -ENOMEM; ledger_done() is fine after either. */
+_must_check_ int ledger_fill(const struct run_tree *before, const struct run_tree *after,
+			     struct ledger *ret);
+void ledger_done(struct ledger *ledger);

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The block of memory that a worker (memfd) and the daemon of its host share: the worker's
+ * marks, and what the daemon wishes.
+ *
+ * The order is a desired state, written by the daemon and read by the worker at each
+ * iteration mark: no signal, no system call, no wait.
+ * Source: ARCHITECTURE.md, "Processes of a live job".
+ */
+#pragma once
+
+#include "format/shared/ring.h"
+
+/*
+ * Marks: records of the training thread's ring. detail: which optimizer or
+ * loader, a small id in order of appearance. extra: worker_step, of the kind of
+ * mark that counts the steps, else 0. Append-only.
+ */
+enum mark {
+	MARK_DATALOADER =
+		1, /* dataloader.next began; value: ns it took, filled by MARK_DATALOADER_END */
+	MARK_DATALOADER_END,
+	MARK_OPTIMIZER, /* optimizer.step returned */
+	MARK_ITERATION, /* the user's own perftracker.step() */
+	MARK_GC,	/* a garbage collection ended; value: ns it took; detail: generation */
+	MARK_OPTIMIZER_BEGIN,
+};
+
+#define MARK_RING_CNT 16384u /* power of two */
+
+#define BLOCK_MAGIC 0x50544231u /* "PTB1" */
+#define BLOCK_VERSION 2u
+
+/*
+ * The desired state. The daemon writes the fields, then id with release; the
+ * worker reads id with acquire. An order is executed at most once per id.
+ */
+struct order {
+	_Atomic uint64_t id;	     /* 0: no order yet; grows by one */
+	_Atomic uint64_t start_step; /* begin at the mark with this count; 0: at the next mark */
+	_Atomic uint64_t window_ns;  /* length */
+	_Atomic uint64_t min_steps;  /* and at least so many steps... */
+	_Atomic uint64_t max_steps;  /* ...and at most so many; 0: no limit */
+	_Atomic uint32_t cancelled;  /* 1: forget it */
+	_Atomic uint32_t
+		stride; /* iteration marks of one iteration (several optimizers); 0 means 1 */
+	_Atomic uint32_t source;    /* enum order_source */
+	_Atomic uint32_t sample_hz; /* Python stacks a second in the window; 0: the default */
+	_Atomic uint32_t exact;	    /* 1: trace Python calls instead of sampling them */
+	uint32_t reserved;
+};
+
+enum order_source {
+	ORDER_SOURCE_AUTO,  /* the agent's own collectors; torch.profiler where they can't */
+	ORDER_SOURCE_AGENT, /* the agent's own or none */
+	ORDER_SOURCE_TORCH, /* torch.profiler */
+};
+
+/*
+ * The self-audit: slices of iterations with collectors off and on by turns, at
+ * the same steps on all workers, so that the daemon can compare their times.
+ * From step start_step, slices of slice_steps: off, on, off, ... slice_cnt of them.
+ */
+struct audit_order {
+	_Atomic uint64_t id; /* as in struct order */
+	_Atomic uint64_t start_step, slice_steps, slice_cnt;
+	_Atomic uint32_t kind; /* enum audit_kind */
+	uint32_t reserved;
+};
+
+enum audit_kind {
+	AUDIT_ALWAYS, /* off: marks only; on: the always-on collectors */
+	AUDIT_WINDOW, /* off: the always-on collectors; on: those of a window, too */
+};
+
+/*
+ * The shared block. Writers: worker_* and ring by the worker's training thread
+ * only; order and daemon_* by the daemon only. The reader trusts nothing: it
+ * bounds-checks and copies before it looks.
+ */
+struct worker_block {
+	uint32_t magic, version;
+	uint32_t ring_cnt; /* MARK_RING_CNT */
+	uint32_t reserved;
+	_Atomic uint64_t worker_step;  /* iteration marks seen by the worker */
+	_Atomic uint64_t worker_drops; /* marks that could not be written */
+	_Atomic uint64_t head; /* records ever written; stored with release after the record */
+	_Atomic uint32_t worker_state; /* enum worker_state */
+	_Atomic uint32_t backoff;      /* daemon: bits of enum backoff */
+	struct order order;
+	struct audit_order audit;
+	_Atomic uint64_t taken_id; /* daemon: the window of this order has been read */
+	struct ring_record ring[MARK_RING_CNT];
+};
+
+/* What is left out because it cost too much here: bits. Written by the daemon's self-audit. */
+enum backoff {
+	BACKOFF_NONE = 0,
+	BACKOFF_SAMPLES = 1,   /* in a window: four of five stack samples */
+	BACKOFF_OPERATORS = 2, /* in a window: operators */
+	BACKOFF_ALWAYS = 4,    /* between windows: everything but marks */
+};
+
+enum worker_state { WORKER_IDLE, WORKER_PROFILING, WORKER_EXPORTING, WORKER_DISABLED };

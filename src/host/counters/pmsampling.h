@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which hardware counters of an NVIDIA GPU PM sampling can take all at once. A chip has
+ * few counters; metrics that do not fit together would need the work to be repeated,
+ * which a sampler cannot. So each kind of metric has candidates in order, and each kind
+ * takes the first with which all chosen so far still fit in one pass. CUPTI's host API
+ * says so, on the CPU alone.
+ *
+ * This chooses; pmsampling_session.h samples.
+ */
+#pragma once
+
+#include "host/gpu/gpuhw.h"
+
+/* X(id, text). Order is who comes first when counters are short. */
+#define PM_KIND_LIST(X)                      \
+	X(ACTIVE, "active")                  \
+	X(CORES_ACTIVE, "cores active")      \
+	X(ISSUE, "instructions issued")      \
+	X(MATRIX, "matrix units")            \
+	X(MEMORY_READ, "memory read")        \
+	X(MEMORY_WRITE, "memory written")    \
+	X(PCIE_READ, "PCIe read")            \
+	X(PCIE_WRITE, "PCIe written")        \
+	X(PCIE_BOTH, "PCIe, both ways")      \
+	X(LINK_RX, "received over links")    \
+	X(LINK_TX, "sent over links")        \
+	X(CORE_CLOCK, "clock of the cores")  \
+	X(SYSTEM_CLOCK, "clock of the rest") \
+	X(MEMORY_CLOCK, "clock of the memory")
+
+enum pm_kind {
+#define X(id, text) PM_##id,
+	PM_KIND_LIST(X)
+#undef X
+		PM_KIND_CNT
+};
+
+const char *pm_kind_text(enum pm_kind kind);
+
+/* The library, open. */
+struct pm_library {
+	void *handle;
+	struct pm_functions *functions;
+};
+
+/*
+ * Opens path; what it needs of its own CUDA is taken from beside it. Returns 0, or with the reason
+ * in why: -ENOENT there is none, -ENOTSUP it is older than CUDA 12.6, -ENOMEM. Asks it nothing: of
+ * CUDA 13.2 on it wants a driver for every answer.
+ */
+_must_check_ int pm_library_open(struct pm_library *library, const char *path,
+				 char why[static GPUHW_WHY]);
+
+/*
+ * Opens the best that there is: collect/host/cuptipath.h tells what named, path_list and driver are.
+ * Returns as pm_library_open(), of the first that is there.
+ */
+_must_check_ int pm_library_find(struct pm_library *library, const char *named,
+				 const char *path_list, int driver, char why[static GPUHW_WHY]);
+
+/* The file that it is, of static storage of the loader until it is closed. NULL: not known. */
+const char *pm_library_file(const struct pm_library *library);
+
+void pm_library_close(struct pm_library *library);
+
+/* Names of the chips that the library knows, borrowed until it is closed. -EIO: it fails. */
+_must_check_ int pm_library_chips(const struct pm_library *library, const char *const **ret_names,
+				  size_t *ret_cnt);
+
+/* CUPTI's name of what was chosen of each kind, of static storage; NULL: none fits. */
+struct pm_choice {
+	const char *names[PM_KIND_CNT];
+	size_t cnt;
+};
+
+/*
+ * Chooses for a chip ("GH100"). availability: of a device, as CUPTI tells it; NULL: what
+ * the chip has. Some 20 ms. Returns 0; -ENOTSUP with the reason in why when the library
+ * cannot sample such a chip, or nothing fits.
+ */
+_must_check_ int pm_choose(const struct pm_library *library, const char *chip,
+			   const uint8_t *availability, struct pm_choice *ret,
+			   char why[static GPUHW_WHY]);

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "host/process/contenders.h"
+
+#include "host/process/procfs.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* A look may take this share of the time between two looks. */
+#define LOOK_COST_DIVISOR 50
+#define ANCESTORS_MAX 64 /* a longer chain is a loop of reused pids */
+
+void neighbours_open(struct neighbours *neighbours, const char *root)
+{
+	*neighbours = (struct neighbours){ .root = root };
+}
+
+void neighbours_close(struct neighbours *neighbours)
+{
+	vec_done(&neighbours->processes);
+	vec_done(&neighbours->pids);
+}
+
+/* Index of pid, or where it would be. */
+static size_t find(const struct neighbours *neighbours, uint32_t pid)
+{
+	size_t low = 0, high = neighbours->processes.cnt;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (neighbours->processes.data[middle].pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static struct neighbour *borrow(const struct neighbours *neighbours, uint32_t pid)
+{
+	size_t at = find(neighbours, pid);
+
+	return at < neighbours->processes.cnt && neighbours->processes.data[at].pid == pid
+		       ? &neighbours->processes.data[at]
+		       : NULL;
+}
+
+/* What a process used before it was first seen isn't the window's. */
+static int add(struct neighbours *neighbours, const struct procfs_stat *stat)
+{
+	struct neighbour fresh = {
+		.pid = stat->pid,
+		.start = stat->start,
+		.first_ticks = stat->ticks,
+		.ticks = stat->ticks,
+	};
+	size_t at = find(neighbours, stat->pid);
+	int ret;
+
+	if (neighbours->processes.cnt >= NEIGHBOURS_PROCESS_MAX) {
+		neighbours->dropped++;
+		return -ENOSPC;
+	}
+	ret = vec_reserve(&neighbours->processes, neighbours->processes.cnt + 1);
+	if (ret < 0)
+		return ret;
+	memmove(&neighbours->processes.data[at + 1], &neighbours->processes.data[at],
+		(neighbours->processes.cnt - at) * sizeof(fresh));
+	neighbours->processes.data[at] = fresh;
+	neighbours->processes.cnt++;
+	return 0;
+}
+
+static int look_at(struct neighbours *neighbours, uint32_t pid, const int32_t *worker_cpus,
+		   size_t worker_cnt)
+{
+	struct procfs_stat stat;
+	struct neighbour *process;
+	int ret = procfs_read_stat(neighbours->root, pid, 0, &stat);
+
+	if (ret < 0)
+		return 0; /* it has ended */
+	process = borrow(neighbours, pid);
+	if (process != NULL && process->start != stat.start) {
+		*process = (struct neighbour){ .pid = pid,
+					       .start = stat.start,
+					       .first_ticks = stat.ticks,
+					       .ticks = stat.ticks };
+	} else if (process == NULL) {
+		ret = add(neighbours, &stat);
+		if (ret < 0)
+			return ret == -ENOSPC ? 0 : ret;
+		process = borrow(neighbours, pid);
+	}
+	process->ppid = stat.ppid;
+	memcpy(process->comm, stat.comm, sizeof(process->comm));
+	if (stat.ticks > process->ticks) {
+		process->busy_looks++;
+		for (size_t i = 0; i < worker_cnt; i++)
+			process->overlaps[i] += worker_cpus[i] == stat.processor;
+	}
+	process->ticks = stat.ticks;
+	return 0;
+}
+
+int neighbours_look(struct neighbours *neighbours, const struct neighbour_worker *workers,
+		    size_t cnt, int64_t (*clock)(void))
+{
+	int32_t cpus[NEIGHBOURS_WORKER_MAX];
+	int64_t now_ns = clock();
+	int pid_cnt, ret;
+
+	if (now_ns < neighbours->due_ns)
+		return 0;
+	if (cnt > NEIGHBOURS_WORKER_MAX)
+		cnt = NEIGHBOURS_WORKER_MAX;
+	if (neighbours->start_ns == 0)
+		neighbours->start_ns = now_ns;
+	neighbours->look_ns = now_ns;
+	for (size_t i = 0; i < cnt; i++) {
+		struct procfs_stat stat;
+
+		cpus[i] = procfs_read_stat(neighbours->root, workers[i].pid, workers[i].tid,
+					   &stat) == 0
+				  ? stat.processor
+				  : -1;
+	}
+	ret = vec_reserve(&neighbours->pids, NEIGHBOURS_PROCESS_MAX);
+	if (ret < 0)
+		return ret;
+	pid_cnt = procfs_list(neighbours->root, 0, neighbours->pids.data, NEIGHBOURS_PROCESS_MAX);
+	if (pid_cnt < 0)
+		return pid_cnt;
+	for (int i = 0; i < pid_cnt && ret == 0; i++)
+		ret = look_at(neighbours, neighbours->pids.data[i], cpus, cnt);
+	neighbours->due_ns =
+		now_ns + MAX(NEIGHBOURS_LOOK_NS, (clock() - now_ns) * LOOK_COST_DIVISOR);
+	return ret;
+}
+
+/* Whether pid is top or below it. */
+static bool descends(const struct neighbours *neighbours, uint32_t pid, uint32_t top)
+{
+	for (int depth = 0; depth < ANCESTORS_MAX && pid > 1; depth++) {
+		const struct neighbour *process = borrow(neighbours, pid);
+
+		if (pid == top)
+			return true;
+		if (process == NULL)
+			return false;
+		pid = process->ppid;
+	}
+	return false;
+}
+
+static bool is_helper(const struct neighbours *neighbours, const struct neighbours_query *query,
+		      uint32_t pid, const char *command)
+{
+	char own[sizeof(((struct sidecar_thief *)NULL)->command)];
+
+	for (size_t i = 0; i < query->worker_cnt; i++) {
+		if (query->workers[i].pid == pid)
+			return true;
+		if (!descends(neighbours, pid, query->workers[i].pid))
+			continue;
+		if (strstr(command, "multiprocessing") != NULL ||
+		    strstr(command, "compile_worker") != NULL)
+			return true;
+		return procfs_read_command(neighbours->root, query->workers[i].pid, own,
+					   sizeof(own)) == 0 &&
+		       strcmp(own, command) == 0;
+	}
+	return false;
+}
+
+/* Unknown CPUs count as shared: a thief that has ended can't be asked any more. */
+static bool may_share(const struct neighbours *neighbours, uint32_t worker_pid, const char *cpus)
+{
+	char text[1024];
+	cpu_set_t own, other, both;
+
+	if (procfs_read_cpus(neighbours->root, worker_pid, text, sizeof(text)) < 0 ||
+	    procfs_parse_cpus(text, &own) < 0 || procfs_parse_cpus(cpus, &other) < 0)
+		return true;
+	CPU_AND(&both, &own, &other);
+	return CPU_COUNT(&both) > 0;
+}
+
+static bool describe(const struct neighbours *neighbours, const struct neighbours_query *query,
+		     const struct neighbour *process, struct sidecar_thief *ret)
+{
+	double window_ns = (double)(neighbours->look_ns - neighbours->start_ns);
+	double used_ns = (double)(process->ticks - process->first_ticks) * PROCFS_TICK_NS;
+	bool in_job = descends(neighbours, process->pid, query->job_pid);
+	struct sidecar_thief thief = { .pid = process->pid,
+				       .process_cnt = 1,
+				       .cpu_frac = used_ns / window_ns };
+
+	if (thief.cpu_frac < NEIGHBOURS_PROCESS_FRAC)
+		return false;
+	if (!in_job && descends(neighbours, process->pid, query->self_pid))
+		return false;
+	memcpy(thief.comm, process->comm, sizeof(thief.comm));
+	if (procfs_read_command(neighbours->root, process->pid, thief.command,
+				sizeof(thief.command)) < 0)
+		thief.command[0] = '\0';
+	if (is_helper(neighbours, query, process->pid, thief.command))
+		return false;
+	if (procfs_read_cpus(neighbours->root, process->pid, thief.cpus, sizeof(thief.cpus)) < 0)
+		thief.cpus[0] = '\0';
+	if (!may_share(neighbours, query->workers[query->idx].pid, thief.cpus))
+		return false;
+	thief.flags = in_job ? SIDECAR_THIEF_IN_JOB : 0;
+	if (process->busy_looks > 0 && query->idx < NEIGHBOURS_WORKER_MAX)
+		thief.overlap_frac =
+			(double)process->overlaps[query->idx] / (double)process->busy_looks;
+	*ret = thief;
+	return true;
+}
+
+/* Joins those of one command: four small hogs take as much as a large one. */
+static bool join_thief(struct sidecar *side, const struct sidecar_thief *thief)
+{
+	vec_foreach(known, &side->thieves) {
+		double sum = known->cpu_frac + thief->cpu_frac;
+
+		if (strcmp(known->comm, thief->comm) != 0 ||
+		    strcmp(known->command, thief->command) != 0 || known->flags != thief->flags ||
+		    strcmp(known->cpus, thief->cpus) != 0)
+			continue;
+		known->overlap_frac = (known->overlap_frac * known->cpu_frac +
+				       thief->overlap_frac * thief->cpu_frac) /
+				      sum;
+		if (thief->cpu_frac > known->cpu_frac / known->process_cnt)
+			known->pid = thief->pid;
+		known->cpu_frac = sum;
+		known->process_cnt++;
+		return true;
+	}
+	return false;
+}
+
+static void drop_small(struct sidecar *side, size_t first)
+{
+	size_t kept = first;
+
+	for (size_t i = first; i < side->thieves.cnt; i++) {
+		if (side->thieves.data[i].cpu_frac >= NEIGHBOURS_THIEF_FRAC)
+			side->thieves.data[kept++] = side->thieves.data[i];
+	}
+	side->thieves.cnt = kept;
+}
+
+int neighbours_name(const struct neighbours *neighbours, const struct neighbours_query *query,
+		    struct sidecar *ret)
+{
+	size_t first = ret->thieves.cnt;
+
+	if (neighbours->look_ns <= neighbours->start_ns || query->idx >= query->worker_cnt)
+		return 0;
+	vec_foreach(process, &neighbours->processes) {
+		struct sidecar_thief thief;
+		int r;
+
+		if (!describe(neighbours, query, process, &thief) || join_thief(ret, &thief))
+			continue;
+		r = vec_push(&ret->thieves, thief);
+		if (r < 0)
+			return r;
+	}
+	drop_small(ret, first);
+	return 0;
+}

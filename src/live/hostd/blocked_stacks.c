@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/hostd/blocked_stacks.h"
+
+#include "live/hostd/hostd_parts.h"
+#include "model/syscall.h"
+#include "read/flight/labels.h"
+#include "read/flight/stacks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEPTH_MAX 64
+
+/* --- the stack --- */
+
+/* The latest look at the thread that trains; NULL: none. */
+static const struct ring_record *latest_sample(const struct flightlog *log)
+{
+	for (size_t i = log->samples.cnt; i > 0; i--) {
+		const struct ring_record *at = &log->samples.data[i - 1];
+
+		if (at->kind == FLIGHT_SAMPLE && flight_sample_tid(at) == log->training_tid)
+			return at;
+	}
+	return NULL;
+}
+
+/* What the thread is in below its Python functions; false: nothing that was seen. */
+static bool name_leaf(uint16_t detail, char *ret, size_t size)
+{
+	const char *name = syscall_name(detail >> 4);
+
+	if ((detail & FLIGHT_SAMPLE_GIL_WAIT) != 0)
+		(void)snprintf(ret, size, "<waiting for the GIL>");
+	else if ((detail & FLIGHT_SAMPLE_SYSCALL) != 0 && name != NULL)
+		(void)snprintf(ret, size, "<system call %s>", name);
+	else
+		return false;
+	return true;
+}
+
+/* Puts text before what is in ret; false: there is no room. */
+static bool put_before(const char *text, char ret[static WIRE_TEXT])
+{
+	char whole[WIRE_TEXT];
+	int len = snprintf(whole, sizeof(whole), "%s%s%s", text, ret[0] != '\0' ? "\n" : "", ret);
+
+	if (len < 0 || len >= (int)sizeof(whole))
+		return false;
+	memcpy(ret, whole, (size_t)len + 1);
+	return true;
+}
+
+/* Innermost first, as many as there is room for; our own hook's are nobody's business. */
+static void put_stack(const struct flight_names *names, uint32_t node, char ret[static WIRE_TEXT])
+{
+	const struct flightlog *log = names->log;
+
+	for (size_t depth = 0; node != 0 && depth < DEPTH_MAX; depth++) {
+		const struct frame_name *frame = &names->frames[log->nodes.data[node].frame];
+
+		if (frame->part != PART_OWN &&
+		    !put_before(strtab_text(names->strings, frame->text), ret))
+			return;
+		node = log->nodes.data[node].parent;
+	}
+}
+
+static int find_stack(const struct flightlog *log, struct wire_where *ret)
+{
+	const struct ring_record *sample = latest_sample(log);
+	struct flight_names names;
+	struct strtab strings;
+	char leaf[64];
+	int error;
+
+	if (sample == NULL)
+		return 0;
+	error = strtab_init(&strings);
+	if (error < 0)
+		return error;
+	error = flight_names_init(&names, log, &strings);
+	if (error == 0) {
+		if (name_leaf(sample->detail, leaf, sizeof(leaf)))
+			(void)put_before(leaf, ret->stack);
+		put_stack(&names, (uint32_t)sample->extra, ret->stack);
+	}
+	flight_names_done(&names);
+	strtab_done(&strings);
+	return error;
+}
+
+/* --- collectives --- */
+
+/* Of messages each pair has numbers of its own. Gloo tells of a collective when it is over. */
+static bool tells_entry(const char *event, const char *name)
+{
+	return name[0] != '\0' && strstr(name, "send") == NULL && strstr(name, "recv") == NULL &&
+	       strncmp(event, "gloo:", strlen("gloo:")) != 0;
+}
+
+/* The entry of a group, of a name if each is counted by itself, or a new one; NULL: too many. */
+static struct wire_entered *entry_of(struct wire_where *where, const char *group, const char *name)
+{
+	for (uint32_t i = 0; i < where->entered_cnt; i++) {
+		struct wire_entered *entry = &where->entered[i];
+
+		if (strcmp(entry->group, group) == 0 && entry->by_name == (name != NULL) &&
+		    (name == NULL || strcmp(entry->name, name) == 0))
+			return entry;
+	}
+	if (where->entered_cnt == ARRAY_SIZE(where->entered) ||
+	    strlen(group) >= sizeof(where->entered[0].group))
+		return NULL;
+	(void)snprintf(where->entered[where->entered_cnt].group, sizeof(where->entered[0].group),
+		       "%s", group);
+	return &where->entered[where->entered_cnt++];
+}
+
+static void take_collective(const struct flightlog *log, const struct ring_record *records,
+			    bool by_name, struct wire_where *ret)
+{
+	int64_t number = (int64_t)records[1].extra;
+	const char *group = log->strings.data[(uint32_t)records[2].value];
+	const char *name = log->strings.data[records[2].extra];
+	struct wire_entered *entry;
+
+	if (number < 0 || !tells_entry(log->strings.data[records[0].extra], name))
+		return;
+	entry = entry_of(ret, group, by_name ? name : NULL);
+	if (entry == NULL || records[0].time_ns < entry->time_ns)
+		return;
+	entry->time_ns = records[0].time_ns;
+	entry->number = number;
+	entry->by_name = by_name;
+	entry->size = (uint32_t)((uint64_t)records[2].value >> 32);
+	(void)snprintf(entry->name, sizeof(entry->name), "%s", name);
+}
+
+static void find_collectives(const struct flightlog *log, struct wire_where *ret)
+{
+	vec_foreach(lane, &log->lanes) {
+		const record_vec *records = &lane->records;
+
+		for (size_t i = 0; i + 2 < records->cnt; i++) {
+			const struct ring_record *at = &records->data[i];
+
+			if (at[0].kind == FLIGHT_COLLECTIVE &&
+			    at[1].kind == FLIGHT_COLLECTIVE_ARGS &&
+			    at[2].kind == FLIGHT_COLLECTIVE_GROUP)
+				take_collective(log, at, flight_is_nccl(at, records->cnt - i), ret);
+		}
+	}
+}
+
+/* O(the recorder's size), some ms. Returns 0 or -ENOMEM. */
+static int find(const struct worker *worker, struct wire_where *ret)
+{
+	struct flightlog log;
+	int error;
+
+	*ret = (struct wire_where){ .worker = worker->id, .step = worker->step };
+	flightlog_init(&log);
+	error = flightlog_take(&log, worker->block.flight, false);
+	if (error == 0) {
+		find_collectives(&log, ret);
+		error = find_stack(&log, ret);
+	}
+	flightlog_done(&log);
+	return error;
+}
+
+void whereabouts_tell(struct hostd *hostd)
+{
+	struct wire_where where;
+	size_t blocked_cnt = 0, before = hostd->blocked_cnt;
+
+	vec_foreach(client, &hostd->clients)
+		blocked_cnt += (*client)->is_worker && worker_is_blocked(&(*client)->worker);
+	hostd->blocked_cnt = blocked_cnt;
+	vec_foreach(client, &hostd->clients) {
+		if (blocked_cnt > before && (*client)->is_worker && !(*client)->worker.gone &&
+		    find(&(*client)->worker, &where) == 0)
+			hostd_publish(hostd, SUBJECT_WHERE, &where, sizeof(where));
+	}
+}

@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "live/hostd/blocked_stacks.h"
+#include "live/hostd/hostd_parts.h"
+#include "live/hostd/record.h"
+#include "live/hub/overhead.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define DRAIN_MS 100
+#define GAP_NS (3 * NSEC_PER_SEC)
+#define BACKLOG 512
+
+/* Workers and clients */
+
+void hostd_publish(struct hostd *hostd, const char *subject, const void *data, size_t len)
+{
+	(void)bus_pub(hostd->setup.bus, subject, data, len); /* a full bus counts it */
+}
+
+void hostd_publish_state(struct client *client)
+{
+	struct wire_state state;
+
+	worker_state(&client->worker, clock_mono_ns(), &state);
+	metrics_worker_state(client->worker.metrics, &state, clock_wall_ns() - clock_mono_ns());
+	hostd_publish(client->hostd, SUBJECT_STATE, &state, sizeof(state));
+}
+
+static void free_client(struct client *client)
+{
+	if (client->is_worker)
+		worker_done(&client->worker);
+	(void)close(client->fd);
+	free(client);
+}
+
+static void hostd_closed_one(struct hostd *hostd);
+
+static void client_closed(uv_handle_t *handle)
+{
+	struct client *client = handle->data;
+	struct hostd *hostd = client->hostd;
+
+	free_client(client);
+	hostd_closed_one(hostd);
+}
+
+static void client_close(struct client *client)
+{
+	struct hostd *hostd = client->hostd;
+
+	if (client->closing)
+		return;
+	client->closing = true;
+	for (size_t i = 0; i < hostd->clients.cnt; i++) {
+		if (hostd->clients.data[i] == client) {
+			hostd->clients.data[i] = hostd->clients.data[--hostd->clients.cnt];
+			break;
+		}
+	}
+	uv_close((uv_handle_t *)&client->poll, client_closed);
+}
+
+static int save_record(const struct client *client)
+{
+	struct err err = { "" };
+	int ret = record_save(&client->worker, client->hostd->setup.options->out_dir, &err);
+
+	if (ret < 0)
+		log_line(LOG_WARNING, "event=recorder-not-saved worker=%u why=\"%s\"",
+			 client->worker.id, err.text);
+	return ret;
+}
+
+/* The last marks are taken before the block goes. */
+static void client_gone(struct client *client)
+{
+	if (client->is_worker && !client->hostd->closing) {
+		hostd_take_death(client);
+		(void)save_record(client);
+		worker_drain(&client->worker, clock_mono_ns());
+		client->worker.gone = true;
+		hostd_publish_state(client);
+	}
+	client_close(client);
+}
+
+static int reply(struct client *client, const struct message *message)
+{
+	struct message filled = *message;
+
+	filled.magic = MESSAGE_MAGIC;
+	filled.version = MESSAGE_VERSION;
+	filled.type = MSG_REPLY;
+	return send(client->fd, &filled, sizeof(filled), MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno
+											  : 0;
+}
+
+/* Smallest rank that no living worker has: for jobs that don't tell ranks. */
+static int32_t free_rank(const struct hostd *hostd)
+{
+	for (int32_t rank = 0;; rank++) {
+		bool used = false;
+
+		vec_foreach(client, &hostd->clients)
+			used |= (*client)->is_worker && !(*client)->worker.gone &&
+				(*client)->worker.rank == rank;
+		if (!used)
+			return rank;
+	}
+}
+
+static void take_hello(struct client *client, const struct message *message, int fd)
+{
+	struct hostd *hostd = client->hostd;
+	struct err err = { "no block attached" };
+
+	if (client->is_worker || fd < 0 ||
+	    worker_init(&client->worker, message, client->pid, fd, hostd->setup.options, &err) <
+		    0) {
+		hostd->refused++;
+		log_line(LOG_WARNING, "event=worker-refused pid=%u why=\"%s\"", client->pid,
+			 err.text);
+		client_gone(client);
+		return;
+	}
+	if (client->worker.rank < 0)
+		client->worker.rank = free_rank(hostd);
+	if (hostd->setup.metrics != NULL) /* out of memory: one worker is missing there */
+		client->worker.metrics = metrics_worker_new(
+			hostd->setup.metrics, client->worker.rank, client->worker.local_rank);
+	client->worker.id = (uint32_t)client->id;
+	client->is_worker = true;
+	block_back_off(&client->worker.block, hostd->overhead.backoff);
+	if (hostd->suspended)
+		worker_suspend(&client->worker, true, clock_mono_ns());
+	hostd_publish_state(client);
+}
+
+/* Orders and questions */
+
+static void take_order(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+	const struct wire_order *wire = message->data;
+	struct order_plan plan;
+
+	if (message->len != sizeof(*wire))
+		return;
+	plan = (struct order_plan){ .id = wire->id,
+				    .start_step = wire->start_step,
+				    .window_ns = wire->window_ns,
+				    .steps = wire->steps,
+				    .stride = wire->stride,
+				    .source = hostd->setup.options->source,
+				    .exact = hostd->setup.options->exact };
+	vec_foreach(client, &hostd->clients) {
+		struct worker *worker = &(*client)->worker;
+
+		if (!(*client)->is_worker || worker->gone)
+			continue;
+		if (plan.steps == 0)
+			block_cancel(&worker->block);
+		else
+			block_order(&worker->block, &plan);
+	}
+	gpuwatch_expect(hostd->gpuwatch, plan.steps > 0 ? GPUWATCH_EXPECT_NS : 0);
+}
+
+static void take_told(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+	const struct wire_told *told = message->data;
+	struct message answer = { .status = 0 };
+
+	if (message->len != sizeof(*told))
+		return;
+	hostd_suspend(hostd, false);
+	answer.status = told->status;
+	(void)snprintf(answer.text, sizeof(answer.text), "%.*s", (int)sizeof(answer.text) - 1,
+		       told->text);
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->id == told->client)
+			(void)reply(*client, &answer);
+	}
+}
+
+static void take_audit(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+	const struct wire_audit *wire = message->data;
+	struct audit_plan plan;
+
+	if (message->len != sizeof(*wire))
+		return;
+	plan = (struct audit_plan){ .id = wire->id,
+				    .start_step = wire->start_step,
+				    .slice_steps = wire->slice_steps,
+				    .slice_cnt = wire->slice_cnt,
+				    .kind = wire->kind,
+				    .stride = wire->stride };
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->is_worker && !(*client)->worker.gone)
+			worker_audit(&(*client)->worker, &plan);
+	}
+}
+
+static void take_cost(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+
+	if (message->len != sizeof(hostd->overhead))
+		return;
+	memcpy(&hostd->overhead, message->data, sizeof(hostd->overhead));
+	if (hostd->setup.metrics != NULL)
+		metrics_host_overhead(hostd->setup.metrics, &hostd->overhead);
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->is_worker && !(*client)->worker.gone)
+			block_back_off(&(*client)->worker.block, hostd->overhead.backoff);
+	}
+}
+
+static void take_report(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+
+	if (message->len == sizeof(struct wire_report) && hostd->setup.metrics != NULL)
+		metrics_host_report(hostd->setup.metrics, message->data, clock_wall_ns());
+}
+
+static void tell_audited(struct client *client)
+{
+	struct wire_audited audited = { .worker = client->worker.id };
+	struct slices_cost cost;
+
+	if (!worker_audited(&client->worker, &cost))
+		return;
+	audited.id = client->worker.audit.id;
+	audited.pair_cnt = (uint32_t)cost.pair_cnt;
+	audited.frac = cost.frac;
+	audited.error_frac = cost.error_frac;
+	hostd_publish(client->hostd, SUBJECT_AUDITED, &audited, sizeof(audited));
+}
+
+static void answer_flight(struct client *asker)
+{
+	struct hostd *hostd = asker->hostd;
+	struct message answer = { .status = 0 };
+
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->is_worker && save_record(*client) < 0)
+			answer.status = EIO;
+	}
+	(void)snprintf(answer.text, sizeof(answer.text), "%.480s/" RECORD_FOLDER,
+		       hostd->setup.options->out_dir);
+	(void)reply(asker, &answer);
+}
+
+/* The last datagram has pid 0 and tells what we cost ourselves. */
+static void end_status(struct client *asker)
+{
+	const struct wire_overhead *overhead = &asker->hostd->overhead;
+	struct message last = { .status = 0 };
+	struct str text = { 0 };
+
+	audit_describe(overhead, &text);
+	(void)snprintf(last.text, sizeof(last.text), "%s", str_borrow(&text));
+	str_done(&text);
+	(void)reply(asker, &last);
+}
+
+/* One datagram a worker, then the last one. */
+static void answer_status(struct client *asker)
+{
+	struct hostd *hostd = asker->hostd;
+
+	vec_foreach(client, &hostd->clients) {
+		struct wire_state state;
+		struct message line;
+
+		if (!(*client)->is_worker)
+			continue;
+		worker_state(&(*client)->worker, clock_mono_ns(), &state);
+		line = (struct message){ .pid = state.pid,
+					 .tid = state.tid,
+					 .rank = state.rank,
+					 .world_size = state.world_size,
+					 .status = (int32_t)state.phase,
+					 .order_id = state.iterations,
+					 .step = state.step,
+					 .window_ns = (uint64_t)state.iteration_ns,
+					 .stall_ns = (uint64_t)state.baseline_ns,
+					 .mono_ns = state.last_ns };
+		(void)snprintf(line.text, sizeof(line.text), "%c lost=%" PRIu64, state.process,
+			       state.lost);
+		if (reply(asker, &line) < 0)
+			break; /* its socket is full: it sees that the end is missing */
+	}
+	end_status(asker);
+}
+
+static void take_request(struct client *client, const struct message *message)
+{
+	struct wire_ask ask = { .client = client->id, .window_ns = message->window_ns };
+
+	hostd_publish(client->hostd, SUBJECT_ASK, &ask, sizeof(ask));
+}
+
+/* Returns false for a type that workers don't send. */
+static bool take_worker_message(struct client *client, const struct message *message)
+{
+	if (message->type == MSG_PROFILE_BEGUN)
+		hostd_take_begun(client, message);
+	else if (message->type == MSG_PROFILE_DONE)
+		hostd_take_done(client, message);
+	else if (message->type == MSG_PROFILE_MISSED)
+		hostd_take_missed(client, message);
+	else if (message->type == MSG_BYE)
+		client->worker.bye = true;
+	else
+		return false;
+	return true;
+}
+
+static void dispatch(struct client *client, const struct message *message, int fd)
+{
+	if (message->type == MSG_HELLO) {
+		take_hello(client, message, fd);
+	} else if (message->type == MSG_STATUS) {
+		answer_status(client);
+	} else if (message->type == MSG_FLIGHT) {
+		answer_flight(client);
+	} else if (message->type == MSG_REQUEST) {
+		take_request(client, message);
+	} else if (!client->is_worker || !take_worker_message(client, message)) {
+		client->hostd->refused++;
+	}
+}
+
+/* The first descriptor of the control data, -1 when there is none; further ones are closed. */
+static int take_fd(struct msghdr *header)
+{
+	int ret = -1;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c != NULL; c = CMSG_NXTHDR(header, c)) {
+		size_t cnt;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		cnt = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (size_t i = 0; i < cnt; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			if (ret < 0)
+				ret = fd;
+			else
+				(void)close(fd);
+		}
+	}
+	return ret;
+}
+
+static bool message_valid(const struct message *message, ssize_t len)
+{
+	return len == (ssize_t)sizeof(*message) && message->magic == MESSAGE_MAGIC &&
+	       message->version == MESSAGE_VERSION;
+}
+
+/* Returns false when there is nothing more to read now. */
+static bool read_one(struct client *client)
+{
+	struct message message;
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))];
+	struct iovec iov = { &message, sizeof(message) };
+	struct msghdr header = { .msg_iov = &iov,
+				 .msg_iovlen = 1,
+				 .msg_control = control,
+				 .msg_controllen = sizeof(control) };
+	ssize_t len = recvmsg(client->fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	int fd;
+
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (len <= 0) {
+		client_gone(client);
+		return false;
+	}
+	fd = take_fd(&header);
+	message.text[MESSAGE_TEXT - 1] = '\0';
+	if (message_valid(&message, (header.msg_flags & MSG_TRUNC) == 0 ? len : -1))
+		dispatch(client, &message, fd);
+	else
+		client->hostd->refused++;
+	if (fd >= 0)
+		(void)close(fd);
+	return !client->closing;
+}
+
+static void client_readable(uv_poll_t *poll, int status, int events)
+{
+	struct client *client = poll->data;
+
+	(void)events;
+	if (status < 0) {
+		client_gone(client);
+		return;
+	}
+	/* A few at a time, so that one talker can't keep the others waiting. */
+	for (int i = 0; i < 16 && read_one(client); i++)
+		;
+}
+
+/* Connections */
+
+static int peer_pid(int fd, uint32_t *ret)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
+		return -errno;
+	if (peer.uid != geteuid())
+		return -EPERM;
+	*ret = (uint32_t)peer.pid;
+	return 0;
+}
+
+static int add_client(struct hostd *hostd, int fd)
+{
+	struct client *client = calloc(1, sizeof(*client));
+	int ret;
+
+	if (client == NULL)
+		return -ENOMEM;
+	client->hostd = hostd;
+	client->fd = fd;
+	ret = peer_pid(fd, &client->pid);
+	if (ret == 0 && hostd->clients.cnt >= HOSTD_CLIENT_MAX)
+		ret = -EMFILE;
+	if (ret == 0)
+		ret = vec_push(&hostd->clients, client);
+	if (ret < 0) {
+		free(client);
+		return ret;
+	}
+	client->id = ++hostd->next_client;
+	client->poll.data = client;
+	(void)uv_poll_init(hostd->setup.loop, &client->poll, fd);
+	hostd->open_handles++;
+	(void)uv_poll_start(&client->poll, UV_READABLE | UV_DISCONNECT, client_readable);
+	return 0;
+}
+
+static void listener_readable(uv_poll_t *poll, int status, int events)
+{
+	struct hostd *hostd = poll->data;
+
+	(void)events;
+	for (int i = 0; i < 64 && status == 0; i++) {
+		int fd = accept4(hostd->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0)
+			return;
+		if (add_client(hostd, fd) < 0) {
+			hostd->refused++;
+			(void)close(fd);
+		}
+	}
+}
+
+/*
+ * A machine that slept, or a daemon that was stopped together with the job: the
+ * silence of that time says nothing of the workers.
+ */
+static void forget_gap(struct hostd *hostd)
+{
+	int64_t now_ns = clock_mono_ns(), gap_ns = now_ns - hostd->drained_ns;
+
+	if (hostd->drained_ns != 0 && gap_ns > GAP_NS && !hostd->suspended) {
+		hostd_suspend(hostd, true);
+		hostd_suspend(hostd, false);
+	}
+	hostd->drained_ns = now_ns;
+}
+
+/* To /metrics, and to whoever reads the log that a sampler came to a bad end. */
+static void tell_gpus(struct hostd *hostd, int64_t now_ns)
+{
+	struct gpuwatch_state state;
+
+	if (now_ns - hostd->gpus_told_ns < GPUWATCH_SLOW_MS * NSEC_PER_MSEC)
+		return;
+	hostd->gpus_told_ns = now_ns;
+	gpuwatch_state(hostd->gpuwatch, &state);
+	if (state.crashed + state.hung > hostd->sampler_faults)
+		log_line(
+			LOG_WARNING,
+			"event=gpu-sampler-ended crashed=%" PRIu32 " killed=%" PRIu32
+			" effect=\"GPU counters come from the driver, ten times a second or less\"",
+			state.crashed, state.hung);
+	hostd->sampler_faults = state.crashed + state.hung;
+	if (hostd->setup.metrics != NULL)
+		metrics_host_gpus(hostd->setup.metrics, &state);
+}
+
+static void tick_metrics(struct hostd *hostd, size_t worker_cnt)
+{
+	if (hostd->setup.metrics == NULL)
+		return;
+	metrics_host_tick(hostd->setup.metrics, worker_cnt, clock_mono_ns());
+	metrics_host_refused(hostd->setup.metrics, hostd->refused);
+}
+
+/* Told at once, slow job or not: a GPU with a fault may take the job with it. */
+static void tell_gpu_faults(struct hostd *hostd)
+{
+	uint32_t device, number;
+
+	while (gpuwatch_next_fault(hostd->gpuwatch, &device, &number)) {
+		log_line(LOG_WARNING, "event=gpu-fault gpu=%" PRIu32 " number=%" PRIu32, device,
+			 number);
+		if (hostd->setup.metrics != NULL)
+			metrics_host_gpu_fault(hostd->setup.metrics, device, number);
+	}
+}
+
+static void drain_tick(uv_timer_t *timer)
+{
+	struct hostd *hostd = timer->data;
+	size_t worker_cnt = 0;
+
+	forget_gap(hostd);
+	vec_foreach(client, &hostd->clients)
+		worker_cnt += (*client)->is_worker;
+	tick_metrics(hostd, worker_cnt);
+	tell_gpus(hostd, clock_mono_ns());
+	tell_gpu_faults(hostd);
+	vec_foreach(client, &hostd->clients) {
+		if (!(*client)->is_worker)
+			continue;
+		worker_drain(&(*client)->worker, clock_mono_ns());
+		tell_audited(*client);
+		hostd_publish_state(*client);
+	}
+	whereabouts_tell(hostd);
+}
+
+static int bind_socket(const char *path, struct err *err)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd;
+
+	if (strlen(path) >= sizeof(addr.sun_path))
+		return err_set(err, ENAMETOOLONG, "%s: a socket path may have %zu bytes", path,
+			       sizeof(addr.sun_path) - 1);
+	memcpy(addr.sun_path, path, strlen(path));
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	(void)unlink(path);
+	if (bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) != 0 || chmod(path, 0600) != 0 ||
+	    listen(fd, BACKLOG) != 0) {
+		int ret = err_set(err, errno, "%s: cannot listen: %s", path, strerror(errno));
+
+		(void)close(fd);
+		return ret;
+	}
+	return fd;
+}
+
+static int subscribe(struct hostd *hostd)
+{
+	static const struct {
+		const char *subject;
+		bus_handler *take;
+	} subjects[] = {
+		{ SUBJECT_ORDER, take_order },	 { SUBJECT_TOLD, take_told },
+		{ SUBJECT_AUDIT, take_audit },	 { SUBJECT_COST, take_cost },
+		{ SUBJECT_REPORT, take_report },
+	};
+	int ret = 0;
+
+	_Static_assert(ARRAY_SIZE(subjects) == ARRAY_SIZE(hostd->subs), "one place for each");
+	for (size_t i = 0; i < ARRAY_SIZE(subjects) && ret == 0; i++)
+		ret = bus_sub(hostd->setup.bus, subjects[i].subject, subjects[i].take, hostd,
+			      &hostd->subs[i]);
+	return ret;
+}
+
+static void free_hostd(struct hostd *hostd)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(hostd->subs); i++)
+		hostd->subs[i] = bus_unsub(hostd->setup.bus, hostd->subs[i]);
+	pool_close(hostd->pool);
+	neighbours_close(&hostd->neighbours);
+	netwatch_close(&hostd->netwatch);
+	gpuwatch_stop(hostd->gpuwatch);
+	vec_foreach(summary, &hostd->summaries)
+		hostd_free_summary(*summary);
+	vec_done(&hostd->summaries);
+	vec_done(&hostd->clients);
+	if (hostd->listen_fd >= 0)
+		(void)close(hostd->listen_fd);
+	free(hostd);
+}
+
+static void start_handles(struct hostd *hostd)
+{
+	uv_loop_t *loop = hostd->setup.loop;
+
+	(void)uv_poll_init(loop, &hostd->listener, hostd->listen_fd);
+	(void)uv_timer_init(loop, &hostd->drain_timer);
+	(void)uv_timer_init(loop, &hostd->sample_timer);
+	hostd->listener.data = hostd->drain_timer.data = hostd->sample_timer.data = hostd;
+	hostd->open_handles = 3;
+	(void)uv_poll_start(&hostd->listener, UV_READABLE, listener_readable);
+	(void)uv_timer_start(&hostd->drain_timer, drain_tick, DRAIN_MS, DRAIN_MS);
+}
+
+int hostd_open(const struct hostd_setup *setup, struct hostd **ret, struct err *err)
+{
+	struct hostd *hostd = calloc(1, sizeof(*hostd));
+	int r;
+
+	if (hostd == NULL)
+		return err_set(err, ENOMEM, "out of memory");
+	hostd->setup = *setup;
+	hostd->listen_fd = bind_socket(setup->socket_path, err);
+	if (hostd->listen_fd < 0) {
+		r = hostd->listen_fd;
+		free_hostd(hostd);
+		return r;
+	}
+	hostd->pool = pool_new(setup->loop, setup->options->jobs, hostd_summary_done, hostd);
+	r = hostd->pool == NULL ? -ENOMEM : subscribe(hostd);
+	if (r < 0) {
+		free_hostd(hostd);
+		return err_set(err, -r, "out of memory");
+	}
+	start_handles(hostd);
+	hostd->gpuwatch = hostd_start_gpuwatch(hostd);
+	*ret = hostd;
+	return 0;
+}
+
+void hostd_set_job(struct hostd *hostd, uint32_t pid)
+{
+	hostd->setup.job_pid = pid;
+}
+
+static void hostd_closed_one(struct hostd *hostd)
+{
+	if (--hostd->open_handles == 0 && hostd->closing)
+		free_hostd(hostd);
+}
+
+static void handle_closed(uv_handle_t *handle)
+{
+	hostd_closed_one(handle->data);
+}
+
+void hostd_close(struct hostd *hostd)
+{
+	if (hostd == NULL || hostd->closing)
+		return;
+	hostd->closing = true;
+	if (hostd->refused > 0)
+		log_line(LOG_WARNING, "event=refused datagrams=%" PRIu64, hostd->refused);
+	(void)unlink(hostd->setup.socket_path);
+	while (hostd->clients.cnt > 0)
+		client_close(hostd->clients.data[0]);
+	uv_close((uv_handle_t *)&hostd->listener, handle_closed);
+	uv_close((uv_handle_t *)&hostd->drain_timer, handle_closed);
+	uv_close((uv_handle_t *)&hostd->sample_timer, handle_closed);
+}

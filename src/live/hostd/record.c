@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/hostd/record.h"
+
+#include "format/flightlog/flightlog.h"
+#include "format/flightlog/flightlog_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH_BYTES 4096
+#define BEFORE ".before"
+
+static bool is_flight(const char *name)
+{
+	size_t len = strlen(name), suffix = strlen(FLIGHT_SUFFIX);
+
+	return len > suffix && strcmp(name + len - suffix, FLIGHT_SUFFIX) == 0;
+}
+
+void record_begin(const char *out_dir)
+{
+	char from[PATH_BYTES], to[PATH_BYTES + sizeof(BEFORE)];
+	struct dirent *entry;
+	DIR *dir;
+
+	(void)snprintf(from, sizeof(from), "%s/" RECORD_FOLDER, out_dir);
+	(void)snprintf(to, sizeof(to), "%s" BEFORE, from);
+	dir = opendir(from);
+	if (dir == NULL)
+		return;
+	(void)mkdir(to, 0755);
+	while ((entry = readdir(dir)) != NULL) {
+		char old[PATH_BYTES + 257], new[sizeof(to) + 257];
+
+		if (!is_flight(entry->d_name))
+			continue;
+		(void)snprintf(old, sizeof(old), "%s/%s", from, entry->d_name);
+		(void)snprintf(new, sizeof(new), "%s/%s", to, entry->d_name);
+		(void)rename(old, new);
+	}
+	(void)closedir(dir);
+}
+
+/* The process whose recorder is in path; 0: none or unknown. */
+static uint32_t saved_pid(const char *path)
+{
+	struct flightlog_file_header header;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	ssize_t len;
+
+	if (fd < 0)
+		return 0;
+	len = pread(fd, &header, sizeof(header), 0);
+	(void)close(fd);
+	return len == (ssize_t)sizeof(header) && header.magic == FLIGHTLOG_MAGIC ? header.pid : 0;
+}
+
+/* A rank that was started anew doesn't write over what its predecessor died of. */
+static void keep_predecessor(const struct worker *worker, const char *out_dir, const char *path)
+{
+	uint32_t pid = saved_pid(path);
+	char before[PATH_BYTES];
+
+	if (pid == 0 || pid == worker->pid)
+		return;
+	(void)snprintf(before, sizeof(before), "%s/" RECORD_FOLDER "/rank%d" BEFORE FLIGHT_SUFFIX,
+		       out_dir, worker->rank);
+	(void)rename(path, before);
+}
+
+static int write_record(const struct worker *worker, const char *path, struct err *err)
+{
+	struct flightlog log;
+	int ret;
+
+	flightlog_init(&log);
+	ret = flightlog_take(&log, worker->block.flight, true);
+	if (ret < 0) {
+		(void)err_set(err, -ret, "%s: out of memory", path);
+	} else {
+		log.rank = worker->rank;
+		log.pid = worker->pid;
+		(void)gethostname(log.host, sizeof(log.host) - 1);
+		ret = flightlog_write(&log, path, err);
+	}
+	flightlog_done(&log);
+	return ret;
+}
+
+int record_save(const struct worker *worker, const char *out_dir, struct err *err)
+{
+	char path[PATH_BYTES];
+
+	(void)snprintf(path, sizeof(path), "%s/" RECORD_FOLDER, out_dir);
+	if (mkdir(path, 0755) != 0 && errno != EEXIST)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	/* Room for the longer name of a predecessor. */
+	if ((size_t)snprintf(path, sizeof(path), "%s/" RECORD_FOLDER "/rank%d" FLIGHT_SUFFIX,
+			     out_dir, worker->rank) >= sizeof(path) - sizeof(BEFORE))
+		return err_set(err, ENAMETOOLONG, "%s: path too long", out_dir);
+	keep_predecessor(worker, out_dir, path);
+	return write_record(worker, path, err);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fingerprints of one profile in, report out: reads the files, localizes, and
+ * adds what only the live side knows (why it looked, who did not answer).
+ */
+#pragma once
+
+#include "base/err.h"
+#include "live/link/wire.h"
+#include "live/run/options.h"
+#include "model/report.h"
+
+#include <sys/types.h>
+
+struct analysis_absence {
+	int rank;
+	const char *why;
+};
+
+struct analysis_input {
+	const char *const *paths; /* fingerprint files */
+	size_t path_cnt;
+	const struct analysis_absence *absences; /* workers without one */
+	size_t absence_cnt;
+	struct report_trigger trigger; /* kind: a constant */
+};
+
+/*
+ * Returns 0, -ENODATA when no fingerprint could be read, or -errno with a line
+ * in err. *ret is to be freed with arena_done(&ret->arena) on success only.
+ */
+_must_check_ int analysis_run(const struct analysis_input *input, const struct run_options *options,
+			      struct report *ret, struct err *err);

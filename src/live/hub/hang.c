@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/hub/hang.h"
+
+#include "format/shared/block.h"
+#include "live/hub/desync.h"
+#include "model/rankset.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NO_KEY "00000000000000000000000000000000"
+
+/* What a rank's standing still looks like from outside, worst first. */
+enum standing {
+	STANDING_GONE,
+	STANDING_STOPPED,
+	STANDING_KERNEL, /* uninterruptible: disk, network file system, driver */
+	STANDING_LOADER,
+	STANDING_BEHIND,
+	/* At the same mark as the others, but: */
+	STANDING_MISSING,   /* in a collective before theirs */
+	STANDING_ELSEWHERE, /* in another function, while they wait in one */
+	STANDING_CNT
+};
+
+static const struct {
+	const char *id, *cause, *title, *name, *advice;
+	enum confidence confidence;
+} standings[STANDING_CNT] = {
+	[STANDING_GONE] = { "PT-901", "blocked",
+			    "The job stands still: a worker's process has ended", "process ended",
+			    "Look at this rank's own output and the kernel log (out of memory?); the "
+			    "other ranks wait for it and will not go on.",
+			    CONFIDENCE_HIGH },
+	[STANDING_STOPPED] = { "PT-107", "stopped-process",
+			       "The job stands still: a worker's process is stopped",
+			       "process stopped (SIGSTOP or a debugger)",
+			       "Somebody stopped the process. kill -CONT continues it.",
+			       CONFIDENCE_HIGH },
+	[STANDING_KERNEL] = { "PT-901", "blocked",
+			      "The job stands still: a worker waits inside the kernel",
+			      "uninterruptible wait in the kernel",
+			      "Usually storage, a network file system or a driver: see "
+			      "/proc/PID/stack as root, and the kernel log.",
+			      CONFIDENCE_MEDIUM },
+	[STANDING_LOADER] = { "PT-901", "blocked",
+			      "The job stands still: a worker waits for its next batch",
+			      "dataloader.next",
+			      "The data loader of this rank gives nothing: look at its worker "
+			      "processes and at the storage or service they read from.",
+			      CONFIDENCE_HIGH },
+	[STANDING_BEHIND] = { "PT-901", "blocked",
+			      "The job stands still: a worker did not get as far as the others",
+			      "between two marks of the iteration",
+			      "The other ranks wait for this one in a collective. See where it stands: "
+			      "perftracker timeline, with the folder of this report, shows the Python "
+			      "stacks of all ranks until now.",
+			      CONFIDENCE_MEDIUM },
+	[STANDING_MISSING] = { "PT-901", "blocked",
+			       "The job stands still: a worker has not entered a collective in "
+			       "which others wait",
+			       "on its way to a collective",
+			       "The other ranks are in the collective and wait for this one. See "
+			       "where it stands: perftracker timeline, with the folder of this "
+			       "report, shows the Python stacks of all ranks until now.",
+			       CONFIDENCE_MEDIUM },
+	[STANDING_ELSEWHERE] = { "PT-901", "blocked",
+				 "The job stands still: a worker is elsewhere than the others, which "
+				 "wait",
+				 "elsewhere than the others",
+				 "The other ranks wait in one place and this one is not there: see "
+				 "why it doesn't come. perftracker timeline, with the folder of "
+				 "this report, shows the Python stacks of all ranks until now.",
+				 CONFIDENCE_MEDIUM },
+};
+
+static uint64_t mark_order(uint32_t mark)
+{
+	switch (mark) {
+	case MARK_DATALOADER:
+		return 1;
+	case MARK_DATALOADER_END:
+		return 2;
+	case MARK_OPTIMIZER_BEGIN:
+		return 3;
+	default:
+		return 0; /* a step ended: the counter has moved */
+	}
+}
+
+/* How far a worker got: greater is farther. */
+static uint64_t progress(const struct wire_state *state)
+{
+	return state->step * 4 + mark_order(state->last_mark);
+}
+
+static const char *place(const struct wire_state *state)
+{
+	switch (state->last_mark) {
+	case MARK_DATALOADER:
+		return "inside dataloader.next";
+	case MARK_DATALOADER_END:
+		return "after dataloader.next";
+	case MARK_OPTIMIZER_BEGIN:
+		return "inside optimizer.step";
+	case MARK_OPTIMIZER:
+		return "after optimizer.step";
+	default:
+		return "after an iteration mark";
+	}
+}
+
+static bool is_stopped(const struct wire_state *state)
+{
+	return state->process == 'T' || state->process == 't';
+}
+
+static bool is_gone(const struct wire_state *state)
+{
+	return state->process == 'X' || state->process == 'Z' || state->phase == PHASE_GONE;
+}
+
+struct blocked {
+	const struct wire_state *states;
+	const struct wire_where **wheres; /* by state; NULL: unknown */
+	size_t cnt;
+	int64_t now_ns;
+	uint64_t front; /* progress of the majority */
+	bool behind_known;
+	struct missing missing; /* when marks don't tell who is behind */
+	bool missing_known;
+	const char
+		*crowd; /* when collectives don't, either: where the others stand; NULL: unknown */
+	struct arena *arena;
+};
+
+/* What a worker entered last of the group in which one is missing; NULL: unknown. */
+static const struct wire_entered *entered_last(const struct blocked *b, size_t i)
+{
+	return b->missing_known ? missing_entered(&b->missing, b->wheres[i]) : NULL;
+}
+
+static bool is_missing(const struct blocked *b, size_t i)
+{
+	const struct wire_entered *entered = entered_last(b, i);
+
+	return entered != NULL && entered->number < b->missing.front->number;
+}
+
+/* The innermost function of a stack, and behind it what that waits in. */
+static const char *innermost(const char *stack)
+{
+	const char *last = strrchr(stack, '\n');
+
+	if (last == NULL || last[1] != '<')
+		return last != NULL ? last + 1 : stack;
+	while (last > stack && last[-1] != '\n')
+		last--;
+	return last;
+}
+
+/* The same of a worker; "": unknown. */
+static const char *stands_in(const struct blocked *b, size_t i)
+{
+	return b->wheres[i] != NULL ? innermost(b->wheres[i]->stack) : "";
+}
+
+static bool same_function(const char *a, const char *b)
+{
+	size_t len = strcspn(a, "\n");
+
+	return len == strcspn(b, "\n") && memcmp(a, b, len) == 0;
+}
+
+/* Who is in a collective waits for others, whichever it is. */
+static bool is_elsewhere(const struct blocked *b, size_t i)
+{
+	static const char collectives[] = "torch/distributed/";
+	const char *at = stands_in(b, i);
+
+	return b->crowd != NULL && *at != '\0' && !same_function(at, b->crowd) &&
+	       strncmp(at, collectives, strlen(collectives)) != 0;
+}
+
+/* The function that most stand in, waiting for something; NULL: there is none. */
+static const char *find_crowd(const struct blocked *b)
+{
+	for (size_t i = 0; i < b->cnt; i++) {
+		const char *at = stands_in(b, i);
+		size_t cnt = 0;
+
+		for (size_t j = 0; j < b->cnt && strchr(at, '\n') != NULL; j++)
+			cnt += same_function(stands_in(b, j), at);
+		if (2 * cnt > b->cnt)
+			return at;
+	}
+	return NULL;
+}
+
+/* Which of the accused reasons fits; STANDING_CNT: none. */
+static enum standing judge(const struct blocked *b, size_t i)
+{
+	const struct wire_state *state = &b->states[i];
+	bool behind = b->behind_known && progress(state) < b->front;
+
+	if (is_gone(state))
+		return STANDING_GONE;
+	if (is_stopped(state))
+		return STANDING_STOPPED;
+	if (!behind && !is_missing(b, i) && !is_elsewhere(b, i))
+		return STANDING_CNT;
+	if (state->process == 'D')
+		return STANDING_KERNEL;
+	if (!behind)
+		return is_missing(b, i) ? STANDING_MISSING : STANDING_ELSEWHERE;
+	return state->last_mark == MARK_DATALOADER ? STANDING_LOADER : STANDING_BEHIND;
+}
+
+/* Farthest progress, if those who did not reach it are a minority (or one of two). */
+static bool find_front(const struct wire_state *states, size_t cnt, uint64_t *ret)
+{
+	size_t behind = 0;
+	uint64_t front = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		front = MAX(front, progress(&states[i]));
+	for (size_t i = 0; i < cnt; i++)
+		behind += progress(&states[i]) < front;
+	*ret = front;
+	return behind > 0 && (2 * behind < cnt || cnt == 2);
+}
+
+bool verdict_is_ending(const struct wire_state *states, size_t cnt)
+{
+	uint64_t front = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		front = MAX(front, progress(&states[i]));
+	for (size_t i = 0; i < cnt; i++) {
+		if (states[i].bye && progress(&states[i]) == front)
+			return true;
+	}
+	return false;
+}
+
+static void append_where(struct str *line, const struct blocked *b, size_t i)
+{
+	const struct wire_entered *entered = entered_last(b, i);
+	const char *at = stands_in(b, i);
+
+	if (*at != '\0')
+		str_append(line, ", in ");
+	for (; *at != '\0'; at++)
+		str_append_len(line, *at == '\n' ? " " : at, 1);
+	if (entered != NULL)
+		str_printf(line, "; of group %s it entered %s number %" PRId64 " last",
+			   entered->group, entered->name, entered->number);
+}
+
+static const char *evidence_line(const struct blocked *b, size_t i)
+{
+	const struct wire_state *state = &b->states[i];
+	struct str line = { 0 };
+	const char *copy;
+
+	str_printf(&line, "rank %d (pid %u): %s of step %" PRIu64 " since %.1f s", state->rank,
+		   state->pid, place(state), state->step,
+		   (double)(b->now_ns - state->last_ns) / NSEC_PER_SEC);
+	if (is_gone(state))
+		str_append(&line, state->bye ? ", ended its program" : ", ended without saying so");
+	else if (is_stopped(state))
+		str_append(&line, ", stopped (state T)");
+	else if (state->process == 'D')
+		str_append(&line, ", waits in the kernel (state D)");
+	append_where(&line, b, i);
+	copy = str_error(&line) == 0 ? arena_strdup(b->arena, str_borrow(&line)) : NULL;
+	str_done(&line);
+	return copy;
+}
+
+static int by_int(const void *a, const void *b)
+{
+	return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
+}
+
+/* The functions of a stack, without what the innermost waits in. Returns 0 or -ENOMEM. */
+static int split_stack(struct arena *arena, const char *stack, struct finding *ret)
+{
+	char *at = arena_strdup(arena, stack), *next;
+	const char **frames = arena_calloc(arena, strlen(stack) + 1, sizeof(*frames));
+
+	if (at == NULL || frames == NULL)
+		return -ENOMEM;
+	ret->stack = frames;
+	for (; at != NULL && *at != '<'; at = next) {
+		next = strchr(at, '\n');
+		if (next != NULL)
+			*next++ = '\0';
+		frames[ret->stack_cnt++] = at;
+	}
+	return 0;
+}
+
+/* Names the function where a worker stands, unless another one accused stands elsewhere. */
+static int name_function(const struct blocked *b, enum standing standing, size_t first,
+			 struct finding *ret)
+{
+	const struct wire_where *where = b->wheres[first];
+	int error;
+
+	if (standing == STANDING_GONE || standing == STANDING_STOPPED || where == NULL ||
+	    where->stack[0] == '\0' || where->stack[0] == '<')
+		return 0;
+	for (size_t i = first + 1; i < b->cnt; i++) {
+		if (judge(b, i) == standing && !same_function(stands_in(b, i), stands_in(b, first)))
+			return 0;
+	}
+	error = split_stack(b->arena, where->stack, ret);
+	if (error == 0) {
+		ret->name = ret->stack[ret->stack_cnt - 1];
+		ret->class = CLASS_HOST;
+	}
+	return error;
+}
+
+static int fill_finding(const struct blocked *b, enum standing standing, struct finding *ret)
+{
+	int *ranks = arena_calloc(b->arena, b->cnt, sizeof(*ranks));
+	int *victims = arena_calloc(b->arena, b->cnt, sizeof(*victims));
+	const char **evidence = arena_calloc(b->arena, b->cnt + 1, sizeof(*evidence));
+	int64_t since_ns = 0;
+
+	if (ranks == NULL || victims == NULL || evidence == NULL)
+		return -ENOMEM;
+	*ret = (struct finding){ .id = standings[standing].id,
+				 .cause = standings[standing].cause,
+				 .title = standings[standing].title,
+				 .key = NO_KEY,
+				 .name = standings[standing].name,
+				 .class = CLASS_IDLE,
+				 .ranks = ranks,
+				 .victims = victims,
+				 .evidence = evidence,
+				 .confidence = standings[standing].confidence,
+				 .advice = standings[standing].advice,
+				 .gain_pct = 100 };
+	for (size_t i = 0; i < b->cnt; i++) {
+		const struct wire_state *state = &b->states[i];
+		enum standing own = judge(b, i);
+
+		if (own == STANDING_CNT) {
+			victims[ret->victim_cnt++] = state->rank;
+			since_ns = MAX(since_ns, b->now_ns - state->last_ns);
+		}
+		if (own != standing)
+			continue;
+		if (ret->rank_cnt == 0 && name_function(b, standing, i, ret) < 0)
+			return -ENOMEM;
+		ranks[ret->rank_cnt++] = state->rank;
+		since_ns = MAX(since_ns, b->now_ns - state->last_ns);
+		evidence[ret->evidence_cnt] = evidence_line(b, i);
+		if (evidence[ret->evidence_cnt++] == NULL)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < b->cnt; i++) {
+		/* One victim says where the others wait. */
+		if (judge(b, i) != STANDING_CNT)
+			continue;
+		evidence[ret->evidence_cnt] = evidence_line(b, i);
+		if (evidence[ret->evidence_cnt++] == NULL)
+			return -ENOMEM;
+		break;
+	}
+	qsort(ranks, ret->rank_cnt, sizeof(*ranks), by_int);
+	qsort(victims, ret->victim_cnt, sizeof(*victims), by_int);
+	ret->all_workers = ret->rank_cnt == b->cnt;
+	ret->time_ms_per_iteration = (double)since_ns / NSEC_PER_MSEC;
+	ret->delta_ms_per_iteration = ret->gain_ms_per_iteration = ret->time_ms_per_iteration;
+	return 0;
+}
+
+static int fill_findings(const struct blocked *b, struct report *report)
+{
+	struct finding *findings = arena_calloc(b->arena, STANDING_CNT, sizeof(*findings));
+
+	if (findings == NULL)
+		return -ENOMEM;
+	report->findings = findings;
+	for (int standing = 0; standing < STANDING_CNT; standing++) {
+		struct finding finding;
+		int ret = fill_finding(b, (enum standing)standing, &finding);
+
+		if (ret < 0)
+			return ret;
+		if (finding.rank_cnt > 0)
+			findings[report->finding_cnt++] = finding;
+	}
+	return 0;
+}
+
+/* Every rank's own line: what an inconclusive report has to offer. */
+static int fill_notes(const struct blocked *b, struct report *report)
+{
+	const char **notes = arena_calloc(b->arena, b->cnt, sizeof(*notes));
+
+	if (notes == NULL)
+		return -ENOMEM;
+	report->notes = notes;
+	for (size_t i = 0; i < b->cnt; i++) {
+		notes[i] = evidence_line(b, i);
+		if (notes[i] == NULL)
+			return -ENOMEM;
+		report->note_cnt++;
+	}
+	return 0;
+}
+
+static void fill_job(const struct wire_state *states, size_t cnt, struct report *report)
+{
+	int64_t iteration_ns = 0;
+	uint64_t iterations = 0;
+
+	report->world_size = (int)cnt;
+	for (size_t i = 0; i < cnt; i++) {
+		report->world_size = MAX(report->world_size, states[i].world_size);
+		iteration_ns = MAX(iteration_ns, states[i].iteration_ns);
+		iterations = MAX(iterations, states[i].iterations);
+	}
+	report->workers_expected = report->world_size;
+	report->iterations = (double)iterations;
+	report->iteration_ms = (double)iteration_ns / NSEC_PER_MSEC;
+}
+
+static int fill_blocked(const struct blocked *b, struct report *report)
+{
+	int ret = fill_findings(b, report);
+
+	fill_job(b->states, b->cnt, report);
+	report->workers_analyzed = (int)b->cnt;
+	report->job_id = "live";
+	report->rank_source = "the job's environment";
+	report->trigger = (struct report_trigger){
+		.present = true,
+		.kind = "blocked",
+		.baseline_iteration_ms = report->iteration_ms,
+		.step = b->cnt > 0 ? (int64_t)b->front / 4 : 0,
+	};
+	if (ret < 0)
+		return ret;
+	if (report->finding_cnt > 0) {
+		report->verdict = VERDICT_ABNORMAL;
+		report->reason = "no iteration ends any more, and some ranks stand differently";
+		return 0;
+	}
+	report->verdict = VERDICT_INCONCLUSIVE;
+	report->reason = "no iteration ends any more, but all ranks look alike from outside; "
+			 "perftracker timeline, with the folder of this report, shows their Python "
+			 "stacks until now";
+	return fill_notes(b, report);
+}
+
+/* Where a worker stands now; what was told of an earlier step is over. NULL: unknown. */
+static const struct wire_where *find_where(const struct verdict_standstill *facts,
+					   const struct wire_state *state)
+{
+	for (size_t i = 0; i < facts->where_cnt; i++) {
+		const struct wire_where *where = &facts->wheres[i];
+
+		if (where->worker == state->worker && where->step == state->step)
+			return where;
+	}
+	return NULL;
+}
+
+/* That a hook is off says nothing of its worker. Returns 0 or -ENOMEM. */
+static int take_workers(const struct verdict_standstill *facts, struct blocked *b)
+{
+	struct wire_state *kept = arena_calloc(b->arena, facts->cnt + 1, sizeof(*kept));
+
+	b->wheres = arena_calloc(b->arena, facts->cnt + 1, sizeof(*b->wheres));
+	if (kept == NULL || b->wheres == NULL)
+		return -ENOMEM;
+	b->states = kept;
+	for (size_t i = 0; i < facts->cnt; i++) {
+		if (facts->states[i].phase == PHASE_SILENT)
+			continue;
+		b->wheres[b->cnt] = find_where(facts, &facts->states[i]);
+		kept[b->cnt++] = facts->states[i];
+	}
+	return 0;
+}
+
+int verdict_blocked(const struct verdict_standstill *facts, struct report *ret)
+{
+	struct report report = { 0 };
+	struct blocked b = { .now_ns = facts->now_ns, .arena = &report.arena };
+	int r;
+
+	arena_init(&report.arena);
+	r = take_workers(facts, &b);
+	if (r == 0) {
+		b.behind_known = find_front(b.states, b.cnt, &b.front);
+		b.missing_known = !b.behind_known && missing_find(b.wheres, b.cnt, &b.missing);
+		if (!b.behind_known && !b.missing_known)
+			b.crowd = find_crowd(&b);
+		r = fill_blocked(&b, &report);
+	}
+	if (r < 0) {
+		arena_done(&report.arena);
+		return r;
+	}
+	*ret = report;
+	return 0;
+}
+
+/* Launchers end the other ranks once one has died: only the first says anything. */
+static bool has_failed(const struct verdict_facts *facts)
+{
+	return facts->exit_status != 0 && facts->first_gone != NULL;
+}
+
+static size_t count_silent(const struct verdict_facts *facts)
+{
+	size_t silent = 0;
+
+	for (size_t i = 0; i < facts->cnt; i++)
+		silent += facts->states[i].silent != 0;
+	return silent;
+}
+
+static const char *quiet_reason(struct arena *arena, const struct verdict_facts *facts,
+				const struct report *report)
+{
+	size_t silent = count_silent(facts);
+
+	if (facts->cnt == 0)
+		return arena_strdup(
+			arena, "no training process ever connected: either the job has no "
+			       "PyTorch training loop, or its Python did not load the hook; put "
+			       "`import perftracker` after `import torch` in the script; a rank "
+			       "started by fork connects when it first steps an optimizer");
+	if (report->iterations < VERDICT_ITERATIONS_MIN)
+		return arena_printf(
+			arena,
+			"only %.0f iterations were seen, %u are needed; let the job run "
+			"longer, or ask for a profile while it runs: perftracker profile",
+			report->iterations, VERDICT_ITERATIONS_MIN);
+	if (has_failed(facts))
+		return arena_printf(arena,
+				    "%.0f iterations watched, %s; but the job ended with "
+				    "status %d, and rank %d (pid %u) was the first to end, at step "
+				    "%" PRIu64 ": see its own output and the kernel log",
+				    report->iterations,
+				    facts->standstills > 0 ? "then none for a while"
+							   : "no slowdown",
+				    facts->exit_status, facts->first_gone->rank,
+				    facts->first_gone->pid, facts->first_gone->step);
+	if (facts->standstills > 0)
+		return arena_printf(
+			arena,
+			"%.0f iterations watched; %u time%s no iteration ended any more for a "
+			"while, and no rank looked different from outside; perftracker timeline, "
+			"with the folder of this report, shows what each recorded last",
+			report->iterations, facts->standstills, facts->standstills == 1 ? "" : "s");
+	if (facts->slowdowns > 0)
+		return arena_printf(
+			arena,
+			"%.0f iterations watched; %u short slowdown%s profiled, without a "
+			"culprit",
+			report->iterations, facts->slowdowns, facts->slowdowns == 1 ? "" : "s");
+	if (silent > 0)
+		return arena_printf(
+			arena,
+			"%.0f iterations watched, no slowdown; the hook switched itself "
+			"off in %zu of %zu workers",
+			report->iterations, silent, facts->cnt);
+	return arena_printf(arena, "%.0f iterations watched, no slowdown", report->iterations);
+}
+
+int verdict_quiet(const struct verdict_facts *facts, struct report *ret)
+{
+	struct report report = { .rank_source = "the job's environment", .job_id = "live" };
+
+	arena_init(&report.arena);
+	fill_job(facts->states, facts->cnt, &report);
+	report.workers_analyzed = (int)(facts->cnt - count_silent(facts));
+	report.verdict = VERDICT_HEALTHY;
+	if (report.iterations < VERDICT_ITERATIONS_MIN || has_failed(facts) ||
+	    facts->standstills > 0 || report.workers_analyzed == 0)
+		report.verdict = VERDICT_INCONCLUSIVE;
+	report.reason = quiet_reason(&report.arena, facts, &report);
+	if (report.reason == NULL) {
+		arena_done(&report.arena);
+		return -ENOMEM;
+	}
+	*ret = report;
+	return 0;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job that stands still, when recorders tell where its workers do. */
+#include "live/hub/hang.h"
+
+#include "format/shared/block.h"
+#include "live/hub/desync.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+#define NOW (1000 * NSEC_PER_SEC)
+#define RANK_CNT 6
+
+#define WAITS "train.py(1): main\ntorch/autograd/graph.py(9): run\n<system call futex>"
+
+/* Ranks at the same mark of the same step, all waiting in one function. */
+struct job {
+	struct wire_state states[RANK_CNT];
+	struct wire_where wheres[RANK_CNT];
+	size_t where_cnt;
+};
+
+static struct job job_make(void)
+{
+	struct job job = { .where_cnt = RANK_CNT };
+
+	for (uint32_t i = 0; i < RANK_CNT; i++) {
+		job.states[i] = (struct wire_state){ .worker = i + 1,
+						     .rank = (int32_t)i,
+						     .world_size = RANK_CNT,
+						     .phase = PHASE_BLOCKED,
+						     .last_mark = MARK_DATALOADER_END,
+						     .step = 500,
+						     .iterations = 490,
+						     .iteration_ns = 50 * NSEC_PER_MSEC,
+						     .last_ns = NOW - 20 * NSEC_PER_SEC };
+		job.wheres[i] = (struct wire_where){ .worker = i + 1, .step = 500 };
+		(void)snprintf(job.wheres[i].stack, sizeof(job.wheres[i].stack), WAITS);
+	}
+	return job;
+}
+
+static void stand(struct job *job, size_t rank, const char *stack)
+{
+	(void)snprintf(job->wheres[rank].stack, sizeof(job->wheres[rank].stack), "%s", stack);
+}
+
+static void enter(struct job *job, size_t rank, const char *group, int64_t number)
+{
+	struct wire_where *where = &job->wheres[rank];
+	struct wire_entered *entered = &where->entered[where->entered_cnt++];
+
+	entered->number = number;
+	(void)snprintf(entered->group, sizeof(entered->group), "%s", group);
+	(void)snprintf(entered->name, sizeof(entered->name), "allreduce");
+}
+
+static struct report judged(const struct job *job)
+{
+	const struct verdict_standstill facts = { .states = job->states,
+						  .cnt = RANK_CNT,
+						  .wheres = job->wheres,
+						  .where_cnt = job->where_cnt,
+						  .now_ns = NOW };
+	struct report report;
+
+	assert_int_equal(verdict_blocked(&facts, &report), 0);
+	return report;
+}
+
+static void assert_accused(const struct report *report, int rank, const char *name)
+{
+	assert_int_equal(report->verdict, VERDICT_ABNORMAL);
+	assert_int_equal(report->finding_cnt, 1);
+	assert_int_equal(report->findings[0].rank_cnt, 1);
+	assert_int_equal(report->findings[0].ranks[0], rank);
+	assert_int_equal(report->findings[0].victim_cnt, RANK_CNT - 1);
+	assert_string_equal(report->findings[0].name, name);
+}
+
+static void the_function_of_a_rank_that_is_behind_is_named_with_its_callers(void **state)
+{
+	struct job job = job_make();
+	struct report report;
+
+	(void)state;
+	job.states[1].last_mark = MARK_DATALOADER;
+	stand(&job, 1, "train.py(1): main\ndata.py(7): read\n<system call recvfrom>");
+	report = judged(&job);
+	assert_accused(&report, 1, "data.py(7): read");
+	assert_int_equal(report.findings[0].stack_cnt, 2);
+	assert_string_equal(report.findings[0].stack[0], "train.py(1): main");
+	assert_non_null(strstr(report.findings[0].evidence[0],
+			       "in data.py(7): read <system call recvfrom>"));
+	arena_done(&report.arena);
+}
+
+static void of_two_that_stand_in_different_functions_none_is_named(void **state)
+{
+	struct job job = job_make();
+	struct report report;
+
+	(void)state;
+	stand(&job, 1, "train.py(1): main\nmodel.py(40): forward");
+	stand(&job, 2, "train.py(1): main\nmodel.py(40): forward\n<system call read>");
+	report = judged(&job);
+	assert_int_equal(report.findings[0].rank_cnt, 2);
+	assert_string_equal(report.findings[0].name, "model.py(40): forward");
+	arena_done(&report.arena);
+	stand(&job, 2, "train.py(1): main\nother.py(8): write");
+	report = judged(&job);
+	assert_int_equal(report.findings[0].rank_cnt, 2);
+	assert_string_equal(report.findings[0].name, "elsewhere than the others");
+	assert_int_equal(report.findings[0].stack_cnt, 0);
+	assert_non_null(strstr(report.findings[0].evidence[1], "in other.py(8): write"));
+	arena_done(&report.arena);
+}
+
+static void what_was_told_of_another_step_is_over(void **state)
+{
+	struct job job = job_make();
+	struct report report;
+
+	(void)state;
+	job.states[1].last_mark = MARK_DATALOADER;
+	stand(&job, 1, "data.py(7): read");
+	job.wheres[1].step = 499;
+	report = judged(&job);
+	assert_accused(&report, 1, "dataloader.next");
+	assert_int_equal(report.findings[0].stack_cnt, 0);
+	arena_done(&report.arena);
+}
+
+static void a_stopped_rank_keeps_its_reason(void **state)
+{
+	struct job job = job_make();
+	struct report report;
+
+	(void)state;
+	job.states[2].process = 'T';
+	report = judged(&job);
+	assert_accused(&report, 2, "process stopped (SIGSTOP or a debugger)");
+	arena_done(&report.arena);
+}
+
+static void who_is_elsewhere_while_the_others_wait_is_accused(void **state)
+{
+	struct job job = job_make();
+	struct report report;
+
+	(void)state;
+	stand(&job, 2, "train.py(1): main\nmodel.py(40): forward");
+	report = judged(&job);
+	assert_accused(&report, 2, "model.py(40): forward");
+	assert_int_equal(report.findings[0].confidence, CONFIDENCE_MEDIUM);
+	arena_done(&report.arena);
+}
+
+static void nobody_is_accused_for_a_stack(void **state)
+{
+	static const char *const others[] = {
+		"torch/distributed/c10d.py(3): broadcast\n<system call futex>", /* waits, too */
+		WAITS, "",							/* not known */
+	};
+	struct report report;
+	struct job job;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		job = job_make();
+		stand(&job, 2, others[i]);
+		report = judged(&job);
+		assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+		arena_done(&report.arena);
+	}
+	job = job_make(); /* half of them each */
+	for (size_t i = 0; i < RANK_CNT / 2; i++)
+		stand(&job, i, "a.py(1): f\n<system call read>");
+	report = judged(&job);
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	arena_done(&report.arena);
+	job = job_make(); /* the most wait for nothing that is known */
+	for (size_t i = 0; i < RANK_CNT; i++)
+		stand(&job, i, i == 2 ? "b.py(1): g" : "a.py(1): f");
+	report = judged(&job);
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	arena_done(&report.arena);
+}
+
+static void who_has_not_entered_the_collective_is_accused(void **state)
+{
+	struct job job = job_make();
+	struct report report;
+
+	(void)state;
+	for (size_t i = 0; i < RANK_CNT; i++)
+		enter(&job, i, "0", i == 3 ? 41 : 42);
+	report = judged(&job);
+	assert_accused(&report, 3, "torch/autograd/graph.py(9): run");
+	assert_non_null(strstr(report.findings[0].title, "has not entered a collective"));
+	assert_non_null(strstr(report.findings[0].evidence[0],
+			       "of group 0 it entered allreduce number 41 last"));
+	assert_non_null(strstr(report.findings[0].evidence[1], "number 42 last"));
+	arena_done(&report.arena);
+}
+
+/* --- missing --- */
+
+static size_t members_of(const struct job *job, struct missing *ret)
+{
+	const struct wire_where *wheres[RANK_CNT];
+
+	for (size_t i = 0; i < RANK_CNT; i++)
+		wheres[i] = job->wheres[i].worker != 0 ? &job->wheres[i] : NULL;
+	return missing_find(wheres, RANK_CNT, ret) ? ret->member_cnt : 0;
+}
+
+static void the_largest_group_that_lacks_a_minority_counts(void **state)
+{
+	struct job job = job_make();
+	struct missing missing;
+
+	(void)state;
+	enter(&job, 0, "pair", 7);
+	enter(&job, 1, "pair", 8);
+	for (size_t i = 0; i < RANK_CNT; i++)
+		enter(&job, i, "all", 5);
+	assert_int_equal(members_of(&job, &missing), 2);
+	assert_string_equal(missing.front->group, "pair");
+	assert_int_equal(missing_entered(&missing, &job.wheres[0])->number, 7);
+	assert_null(missing_entered(&missing, &job.wheres[2]));
+	job.wheres[2].entered[0].number = 4;
+	assert_int_equal(members_of(&job, &missing), RANK_CNT);
+	assert_int_equal(missing.front->number, 5);
+	/* Half of them: who waits for whom? */
+	job.wheres[3].entered[0].number = job.wheres[4].entered[0].number = 4;
+	assert_int_equal(members_of(&job, &missing), 2);
+}
+
+static void enter_by_name(struct job *job, size_t rank, const char *name, int64_t number)
+{
+	struct wire_where *where = &job->wheres[rank];
+
+	enter(job, rank, "data 5ca1ab1e", number);
+	where->entered[where->entered_cnt - 1].by_name = 1;
+	(void)snprintf(where->entered[where->entered_cnt - 1].name, sizeof(where->entered[0].name),
+		       "%s", name);
+}
+
+/* Rank 3 comes to no more all_gather, of which there were fewer. */
+static void what_is_counted_by_name_is_compared_by_name(void **state)
+{
+	struct job job = job_make();
+	struct missing missing;
+
+	(void)state;
+	for (size_t i = 0; i < RANK_CNT; i++) {
+		enter_by_name(&job, i, "all_reduce", 250);
+		enter_by_name(&job, i, "all_gather", i == 3 ? 99 : 100);
+	}
+	assert_int_equal(members_of(&job, &missing), RANK_CNT);
+	assert_string_equal(missing.front->name, "all_gather");
+	assert_int_equal(missing_entered(&missing, &job.wheres[3])->number, 99);
+	assert_int_equal(missing_entered(&missing, &job.wheres[0])->number, 100);
+}
+
+static void groups_that_are_complete_or_unknown_lack_nobody(void **state)
+{
+	struct job job = job_make();
+	struct missing missing;
+
+	(void)state;
+	assert_int_equal(members_of(&job, &missing), 0);
+	for (size_t i = 0; i < RANK_CNT; i++)
+		enter(&job, i, "all", 5);
+	assert_int_equal(members_of(&job, &missing), 0);
+	job.wheres[1].worker = 0;
+	assert_int_equal(members_of(&job, &missing), 0);
+	job.wheres[1].worker = 2;
+	job.wheres[1].entered_cnt = UINT32_MAX; /* from the wire */
+	assert_int_equal(members_of(&job, &missing), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_function_of_a_rank_that_is_behind_is_named_with_its_callers),
+		cmocka_unit_test(of_two_that_stand_in_different_functions_none_is_named),
+		cmocka_unit_test(what_was_told_of_another_step_is_over),
+		cmocka_unit_test(a_stopped_rank_keeps_its_reason),
+		cmocka_unit_test(who_is_elsewhere_while_the_others_wait_is_accused),
+		cmocka_unit_test(nobody_is_accused_for_a_stack),
+		cmocka_unit_test(who_has_not_entered_the_collective_is_accused),
+		cmocka_unit_test(what_is_counted_by_name_is_compared_by_name),
+		cmocka_unit_test(the_largest_group_that_lacks_a_minority_counts),
+		cmocka_unit_test(groups_that_are_complete_or_unknown_lack_nobody),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

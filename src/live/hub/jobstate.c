@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/hub/jobstate.h"
+
+#include <inttypes.h>
+
+#define RANKS_MAX 8 /* that are told one by one */
+
+static size_t count_phase(const struct wire_state *states, size_t cnt, enum wire_phase phase)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		found += states[i].phase == phase;
+	return found;
+}
+
+size_t jobstate_living(const struct wire_state *states, size_t cnt)
+{
+	return cnt - count_phase(states, cnt, PHASE_GONE) - count_phase(states, cnt, PHASE_SILENT);
+}
+
+const char *jobstate_word(const struct wire_state *states, size_t cnt, bool profiling)
+{
+	if (cnt == 0)
+		return "waiting";
+	if (jobstate_living(states, cnt) == 0)
+		return "ended";
+	if (profiling)
+		return "profiling";
+	if (count_phase(states, cnt, PHASE_BLOCKED) > 0)
+		return "blocked";
+	if (count_phase(states, cnt, PHASE_SLOW) > 0)
+		return "slow";
+	return count_phase(states, cnt, PHASE_LEARNING) > 0 ? "learning" : "watching";
+}
+
+static int by_rank(const void *a, const void *b)
+{
+	const struct wire_state *x = a, *y = b;
+
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+static void append_times(const struct wire_state *states, size_t cnt, struct str *out)
+{
+	struct wire_state shown[RANKS_MAX];
+	int64_t shortest_ns = INT64_MAX, longest_ns = 0;
+	size_t timed = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (!wire_is_watched(&states[i]) || states[i].iteration_ns <= 0)
+			continue;
+		shortest_ns = MIN(shortest_ns, states[i].iteration_ns);
+		longest_ns = MAX(longest_ns, states[i].iteration_ns);
+		if (timed < ARRAY_SIZE(shown))
+			shown[timed] = states[i];
+		timed++;
+	}
+	if (timed == 0)
+		return;
+	str_append(out, " iteration_ms=");
+	if (timed > ARRAY_SIZE(shown)) {
+		str_printf(out, "%.1f..%.1f", (double)shortest_ns / NSEC_PER_MSEC,
+			   (double)longest_ns / NSEC_PER_MSEC);
+		return;
+	}
+	qsort(shown, timed, sizeof(*shown), by_rank);
+	for (size_t i = 0; i < timed; i++)
+		str_printf(out, "%s%.1f", i > 0 ? "," : "",
+			   (double)shown[i].iteration_ns / NSEC_PER_MSEC);
+}
+
+void jobstate_append(const struct wire_state *states, size_t cnt, bool profiling, struct str *out)
+{
+	uint64_t step = 0;
+
+	for (size_t i = 0; i < cnt; i++)
+		step = MAX(step, wire_is_watched(&states[i]) ? states[i].step : 0);
+	str_printf(out, "state=%s workers=%zu step=%" PRIu64, jobstate_word(states, cnt, profiling),
+		   jobstate_living(states, cnt), step);
+	append_times(states, cnt, out);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/hub/jobstate.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+static struct wire_state worker(int rank, enum wire_phase phase, uint64_t step, int64_t ms)
+{
+	return (struct wire_state){ .worker = (uint32_t)rank + 1,
+				    .rank = rank,
+				    .phase = phase,
+				    .step = step,
+				    .iteration_ns = ms * NSEC_PER_MSEC };
+}
+
+static void assert_line(const struct wire_state *states, size_t cnt, bool profiling,
+			const char *expected)
+{
+	struct str line = { 0 };
+
+	jobstate_append(states, cnt, profiling, &line);
+	assert_string_equal(str_borrow(&line), expected);
+	str_done(&line);
+}
+
+static void a_job_without_workers_waits_for_them(_unused_ void **state)
+{
+	assert_line(NULL, 0, false, "state=waiting workers=0 step=0");
+	assert_line(NULL, 0, true, "state=waiting workers=0 step=0");
+}
+
+static void ranks_are_told_in_their_order(_unused_ void **state)
+{
+	const struct wire_state states[] = { worker(2, PHASE_STEADY, 7, 30),
+					     worker(0, PHASE_STEADY, 9, 10),
+					     worker(1, PHASE_STEADY, 8, 0) };
+
+	assert_line(states, 3, false, "state=watching workers=3 step=9 iteration_ms=10.0,30.0");
+}
+
+static void of_many_ranks_the_extremes_are_told(_unused_ void **state)
+{
+	struct wire_state states[9];
+
+	for (int i = 0; i < 9; i++)
+		states[i] = worker(i, PHASE_STEADY, 1, 20 - i);
+	assert_line(states, 8, false,
+		    "state=watching workers=8 step=1 "
+		    "iteration_ms=20.0,19.0,18.0,17.0,16.0,15.0,14.0,13.0");
+	assert_line(states, 9, false, "state=watching workers=9 step=1 iteration_ms=12.0..20.0");
+}
+
+static void the_gravest_phase_is_the_state(_unused_ void **state)
+{
+	static const struct {
+		enum wire_phase phase;
+		const char *word;
+	} cases[] = { { PHASE_STEADY, "watching" },
+		      { PHASE_PROFILING, "watching" },
+		      { PHASE_LEARNING, "learning" },
+		      { PHASE_SLOW, "slow" },
+		      { PHASE_BLOCKED, "blocked" } };
+	struct wire_state states[ARRAY_SIZE(cases)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		states[i] = worker((int)i, cases[i].phase, 0, 0);
+		assert_string_equal(jobstate_word(states, i + 1, false), cases[i].word);
+		assert_string_equal(jobstate_word(states, i + 1, true), "profiling");
+	}
+}
+
+static void who_is_gone_or_silent_counts_no_more(_unused_ void **state)
+{
+	const struct wire_state states[] = { worker(0, PHASE_GONE, 99, 50),
+					     worker(1, PHASE_SILENT, 98, 60),
+					     worker(2, PHASE_STEADY, 5, 10) };
+
+	assert_line(states, 3, false, "state=watching workers=1 step=5 iteration_ms=10.0");
+	assert_line(states, 2, true, "state=ended workers=0 step=0");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_job_without_workers_waits_for_them),
+		cmocka_unit_test(ranks_are_told_in_their_order),
+		cmocka_unit_test(of_many_ranks_the_extremes_are_told),
+		cmocka_unit_test(the_gravest_phase_is_the_state),
+		cmocka_unit_test(who_is_gone_or_silent_counts_no_more),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,699 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/hub/overhead.h"
+
+#include "base/clock.h"
+#include "format/shared/block.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+#define WORKERS 4
+#define TICK_NS (100 * NSEC_PER_MSEC)
+#define STEP_NS (20 * NSEC_PER_MSEC)
+
+static const struct run_options options = { .budget_always_frac = 0.005,
+					    .budget_window_frac = 0.03,
+					    .recent_cnt = 50 };
+
+/* A steady job whose iterations take so much more with the collectors of each kind. */
+struct job {
+	struct audit audit;
+	struct wire_state states[WORKERS];
+	int64_t now_ns;
+	double cost_frac[2]; /* by kind */
+	double per_left_out; /* what each thing left out saves of it */
+	struct wire_audit order;
+	unsigned blind; /* the first so many workers see too little */
+	unsigned dear;	/* not 0: a window makes it look slow until so many things are left out */
+	uint64_t slow_step;
+	unsigned sent[2], ended, published;
+};
+
+static void job_init(struct job *job, const struct run_options *how)
+{
+	*job = (struct job){ .now_ns = NSEC_PER_SEC };
+	audit_init(&job->audit, how);
+	for (int32_t i = 0; i < WORKERS; i++)
+		job->states[i] = (struct wire_state){ .worker = 1 + (uint32_t)i,
+						      .rank = i,
+						      .phase = PHASE_STEADY,
+						      .stride = 1,
+						      .step = 100,
+						      .iterations = 100,
+						      .step_ns = STEP_NS };
+}
+
+static unsigned bits(uint32_t value)
+{
+	return (unsigned)__builtin_popcount(value);
+}
+
+/* The order is over: all workers tell, but some saw too little. */
+static void answer(struct job *job)
+{
+	uint32_t kind = job->order.kind;
+	uint32_t mine = kind == AUDIT_ALWAYS ? BACKOFF_ALWAYS : BACKOFF_SAMPLES | BACKOFF_OPERATORS;
+	double frac = job->cost_frac[kind] - job->per_left_out * bits(job->audit.backoff & mine);
+
+	for (uint32_t i = 0; i < WORKERS && job->states[i].phase != PHASE_GONE; i++)
+		audit_take(&job->audit, &(struct wire_audited){ .worker = 1 + i,
+								.id = job->order.id,
+								.pair_cnt = i < job->blind ? 0 : 6,
+								.frac = frac,
+								.error_frac = 0.0005 });
+}
+
+/* With all that a window has the job is so slow that its detector says so, and soon. */
+static void slow_down(struct job *job)
+{
+	const struct wire_audit *order = &job->order;
+	uint64_t step = job->states[1].step;
+
+	if (!job->dear)
+		return;
+	if (order->slice_cnt > 0 && order->kind == AUDIT_WINDOW &&
+	    step > order->start_step + 3 * order->slice_steps &&
+	    bits(job->audit.backoff) < job->dear) {
+		job->states[1].phase = PHASE_SLOW;
+		job->slow_step = step;
+	} else if (step > job->slow_step + options.recent_cnt) {
+		job->states[1].phase = PHASE_STEADY;
+	}
+}
+
+static void tick(struct job *job, bool quiet)
+{
+	struct wire_audit order;
+	unsigned actions;
+
+	job->now_ns += TICK_NS;
+	for (size_t i = 0; i < WORKERS; i++)
+		job->states[i].step += TICK_NS / STEP_NS;
+	slow_down(job);
+	actions = audit_tick(&job->audit, job->states, WORKERS, quiet, job->now_ns, &order);
+	job->published += (actions & AUDIT_PUBLISH) != 0;
+	if ((actions & AUDIT_SEND) == 0)
+		return;
+	job->order = order;
+	if (order.slice_cnt == 0)
+		job->ended++;
+	else
+		job->sent[order.kind]++;
+}
+
+/* Ticks for so long; workers tell when the last slice is behind them. */
+static void run_for(struct job *job, int64_t ns)
+{
+	int64_t until_ns = job->now_ns + ns;
+
+	while (job->now_ns < until_ns) {
+		const struct wire_audit *order = &job->order;
+
+		tick(job, true);
+		if (order->slice_cnt > 0 &&
+		    job->states[0].step > order->start_step + order->slice_steps * order->slice_cnt)
+			answer(job);
+	}
+}
+
+static void test_a_window_goes_first_and_both_are_measured(void **state)
+{
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.cost_frac[AUDIT_ALWAYS] = 0.001;
+	job.cost_frac[AUDIT_WINDOW] = 0.012;
+	tick(&job, true);
+	assert_int_equal(job.order.kind, AUDIT_WINDOW);
+	assert_int_equal(job.order.slice_cnt % 2, 1);
+	assert_true(job.order.start_step > job.states[0].step);
+	run_for(&job, 60 * NSEC_PER_SEC);
+	audit_overhead(&job.audit, &overhead);
+	assert_float_equal(overhead.always.frac, 0.001, 1e-6);
+	assert_float_equal(overhead.window.frac, 0.012, 1e-6);
+	assert_int_equal(overhead.backoff, BACKOFF_NONE);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	assert_int_equal(job.sent[AUDIT_ALWAYS], 1);
+	assert_int_equal(job.ended, 2);
+	audit_done(&job.audit);
+}
+
+static void test_slices_are_whole_iterations_of_a_job_with_two_optimizers(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	for (size_t i = 0; i < WORKERS; i++)
+		job.states[i].stride = 3;
+	tick(&job, true);
+	assert_int_equal(job.order.stride, 3);
+	assert_int_equal(job.order.start_step % 3, 0);
+	assert_int_equal(job.order.slice_steps % 3, 0);
+	assert_in_range(job.order.slice_steps, 15, 20); /* 0.3 s, at least 5 iterations */
+	audit_done(&job.audit);
+}
+
+static void test_one_worker_is_enough(void **state)
+{
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	for (size_t i = 1; i < WORKERS; i++)
+		job.states[i].phase = PHASE_GONE;
+	job.cost_frac[AUDIT_WINDOW] = 0.012;
+	run_for(&job, 60 * NSEC_PER_SEC);
+	audit_overhead(&job.audit, &overhead);
+	assert_float_equal(overhead.window.frac, 0.012, 1e-6);
+	assert_int_equal(job.ended, 2);
+	audit_done(&job.audit);
+}
+
+static void test_it_is_repeated_after_its_interval(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	run_for(&job, 3500 * NSEC_PER_SEC);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	assert_in_range(job.sent[AUDIT_ALWAYS], 5, 6);
+	audit_done(&job.audit);
+}
+
+static void test_a_cost_that_grows_later_is_noticed(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.cost_frac[AUDIT_ALWAYS] = 0.001;
+	run_for(&job, 100 * 600 * NSEC_PER_SEC);
+	assert_in_range(job.sent[AUDIT_ALWAYS], 90, 100);
+	job.cost_frac[AUDIT_ALWAYS] = 0.02;
+	run_for(&job, 2 * 700 * NSEC_PER_SEC);
+	assert_int_equal(job.audit.backoff, BACKOFF_ALWAYS);
+	audit_done(&job.audit);
+}
+
+static void test_what_costs_too_much_is_left_out_step_by_step(void **state)
+{
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.cost_frac[AUDIT_WINDOW] = 0.05;
+	job.per_left_out = 0.015;
+	run_for(&job, 100 * NSEC_PER_SEC);
+	audit_overhead(&job.audit, &overhead);
+	assert_int_equal(overhead.backoff, BACKOFF_SAMPLES | BACKOFF_OPERATORS);
+	assert_float_equal(overhead.window.frac, 0.02, 1e-6); /* of what is left */
+	assert_int_equal(job.sent[AUDIT_WINDOW], 3);
+	audit_done(&job.audit);
+}
+
+static void test_too_dear_between_windows_leaves_marks(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.cost_frac[AUDIT_ALWAYS] = 0.01;
+	job.per_left_out = 0.01;
+	run_for(&job, 100 * NSEC_PER_SEC);
+	assert_int_equal(job.audit.backoff, BACKOFF_ALWAYS);
+	audit_done(&job.audit);
+}
+
+static void test_a_cost_that_may_be_chance_leaves_nothing_out(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.cost_frac[AUDIT_WINDOW] = 0.031; /* two standard errors above */
+	run_for(&job, 100 * NSEC_PER_SEC);
+	assert_int_equal(job.audit.backoff, BACKOFF_NONE);
+	audit_done(&job.audit);
+}
+
+static void test_a_noisy_job_is_measured_again_soon(void **state)
+{
+	struct run_options strict = options;
+	struct job job;
+
+	(void)state;
+	strict.budget_window_frac = 0.0008; /* the error of one audit is 0.0005 */
+	job_init(&job, &strict);
+	run_for(&job, 600 * NSEC_PER_SEC);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 2); /* 0.0005 / sqrt(2) is sure enough */
+	assert_int_equal(job.sent[AUDIT_ALWAYS], 1);
+	audit_done(&job.audit);
+}
+
+static void test_workers_that_saw_too_little_are_left_out(void **state)
+{
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.cost_frac[AUDIT_WINDOW] = 0.012;
+	job.blind = WORKERS - 1;
+	run_for(&job, 100 * NSEC_PER_SEC);
+	audit_overhead(&job.audit, &overhead);
+	assert_float_equal(overhead.window.frac, 0.012, 1e-6);
+	assert_int_equal(overhead.window.pair_cnt, 6);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	audit_done(&job.audit);
+}
+
+static void test_an_audit_that_nobody_saw_is_repeated_soon(void **state)
+{
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.blind = WORKERS;
+	run_for(&job, 300 * NSEC_PER_SEC);
+	audit_overhead(&job.audit, &overhead);
+	assert_int_equal(overhead.window.pair_cnt, 0);
+	assert_in_range(job.sent[AUDIT_WINDOW], 4, 5);
+	audit_done(&job.audit);
+}
+
+static void test_a_profile_takes_it_back(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	tick(&job, true);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	tick(&job, false);
+	assert_int_equal(job.ended, 1);
+	answer(&job); /* too late */
+	tick(&job, false);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	assert_int_equal(job.published, 0);
+	audit_done(&job.audit);
+}
+
+static void test_a_job_that_is_not_steady_is_left_alone(void **state)
+{
+	static const uint32_t phases[] = { PHASE_LEARNING, PHASE_SLOW, PHASE_BLOCKED,
+					   PHASE_PROFILING };
+	struct job job;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(phases); i++) {
+		job_init(&job, &options);
+		job.states[2].phase = phases[i];
+		run_for(&job, 10 * NSEC_PER_SEC);
+		assert_int_equal(job.sent[AUDIT_WINDOW] + job.sent[AUDIT_ALWAYS], 0);
+		audit_done(&job.audit);
+	}
+}
+
+static void test_a_slow_job_is_excused_until_the_slices_are_forgotten(void **state)
+{
+	struct run_options how = options;
+	struct job job;
+	unsigned excused = 0;
+
+	(void)state;
+	how.recent_cnt = 20;
+	job_init(&job, &how);
+	assert_false(audit_excuses(&job.audit, job.states, WORKERS));
+	tick(&job, true);
+	assert_true(audit_excuses(&job.audit, job.states, WORKERS));
+	job.states[1].phase = PHASE_SLOW;
+	tick(&job, true);
+	assert_int_equal(job.ended, 1);
+	for (; audit_excuses(&job.audit, job.states, WORKERS) && excused < 100; excused++)
+		tick(&job, true);
+	assert_int_equal(excused, (20 + 2 + 20) / 5 + 1); /* 5 steps a tick; 20: until all know */
+	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	audit_done(&job.audit);
+}
+
+/* Its processes begin at step 0 again: what they are slow by is their own. */
+static void test_collectors_too_dear_for_an_audit_are_left_out(void **state)
+{
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.dear = 1;
+	job.cost_frac[AUDIT_WINDOW] = 0.02; /* of what is left */
+	run_for(&job, 40 * NSEC_PER_SEC);
+	assert_int_equal(job.audit.backoff, BACKOFF_NONE); /* once may be chance */
+	run_for(&job, 160 * NSEC_PER_SEC);
+	audit_overhead(&job.audit, &overhead);
+	assert_int_equal(overhead.backoff, BACKOFF_SAMPLES);
+	assert_float_equal(overhead.window.frac, 0.02, 1e-6);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 3);
+	assert_int_equal(job.published, 3); /* left out; then one of each kind */
+	audit_done(&job.audit);
+}
+
+/* It looks slow with and without the slices, so nothing is left out for it. */
+static void test_a_job_that_stays_slow_is_not_slow_by_us(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	for (unsigned i = 0; i < 4; i++) {
+		for (unsigned j = 0; j < 2000 && job.order.slice_cnt == 0; j++)
+			tick(&job, true);
+		job.states[1].phase = PHASE_SLOW;
+		for (unsigned j = 0; j < 100; j++)
+			tick(&job, true);
+		job.states[1].phase = PHASE_STEADY;
+	}
+	assert_in_range(job.sent[AUDIT_WINDOW], 2, 4);
+	assert_int_equal(job.audit.backoff, BACKOFF_NONE);
+	audit_done(&job.audit);
+}
+
+static void test_a_job_that_began_anew_is_not_excused(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	tick(&job, true);
+	tick(&job, false); /* a profile ends the audit */
+	assert_true(audit_excuses(&job.audit, job.states, WORKERS));
+	for (size_t i = 0; i < WORKERS; i++) {
+		job.states[i].phase = PHASE_LEARNING;
+		job.states[i].step = 0;
+	}
+	tick(&job, true);
+	assert_false(audit_excuses(&job.audit, job.states, WORKERS));
+	audit_done(&job.audit);
+}
+
+/* As a launcher does it after one has failed, all of it between two looks of the hub. */
+static void test_a_worker_that_began_anew_ends_it(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	tick(&job, true);
+	job.states[3] = (struct wire_state){ .worker = 9, .rank = 3, .phase = PHASE_LEARNING };
+	tick(&job, true);
+	assert_int_equal(job.ended, 1);
+	run_for(&job, 100 * NSEC_PER_SEC);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	job.states[3] = job.states[2]; /* it has learned, and is as far as the others */
+	run_for(&job, 100 * NSEC_PER_SEC);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 2);
+	audit_done(&job.audit);
+}
+
+static void test_a_job_that_stands_still_ends_it(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	tick(&job, true);
+	for (unsigned i = 0; i < 100 && job.ended == 0; i++) {
+		for (size_t j = 0; j < WORKERS; j++)
+			job.states[j].step = 107 - TICK_NS / STEP_NS; /* as tick() adds it */
+		tick(&job, true);
+	}
+	assert_int_equal(job.ended, 1);
+	tick(&job, true);
+	assert_int_not_equal(job.order.kind, AUDIT_WINDOW); /* not again at once */
+	audit_done(&job.audit);
+}
+
+/* A worker whose marks get lost goes on and never tells. */
+static void test_a_worker_that_never_tells_ends_it_after_a_while(void **state)
+{
+	struct job job;
+	int64_t begin_ns;
+
+	(void)state;
+	job_init(&job, &options);
+	tick(&job, true);
+	begin_ns = job.now_ns;
+	for (unsigned i = 0; i < 10000 && job.ended == 0; i++)
+		tick(&job, true);
+	assert_int_equal(job.ended, 1);
+	/* 13 slices of 0.3 s and the way there, four times. */
+	assert_in_range(job.now_ns - begin_ns, 16 * NSEC_PER_SEC, 25 * NSEC_PER_SEC);
+	tick(&job, true);
+	assert_int_not_equal(job.order.kind, AUDIT_WINDOW); /* not again at once */
+	audit_done(&job.audit);
+}
+
+/* One that joined late counts its own steps: "at the same step" is not at one time. */
+static void test_workers_at_other_steps_are_left_alone(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.states[1].step += 15; /* the states are not of one moment */
+	run_for(&job, NSEC_PER_SEC);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	audit_done(&job.audit);
+	job_init(&job, &options);
+	job.states[1].step += 25;
+	run_for(&job, 100 * NSEC_PER_SEC);
+	assert_int_equal(job.sent[AUDIT_WINDOW] + job.sent[AUDIT_ALWAYS], 0);
+	audit_done(&job.audit);
+}
+
+static void test_a_worker_that_ends_in_it_ends_it(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	tick(&job, true);
+	job.states[3].phase = PHASE_GONE;
+	tick(&job, true);
+	assert_int_equal(job.ended, 1);
+	audit_done(&job.audit);
+}
+
+static void test_none_where_none_is_wanted(void **state)
+{
+	struct run_options none = options, torch = options;
+	struct job job;
+
+	(void)state;
+	none.no_audit = true;
+	job_init(&job, &none);
+	run_for(&job, 100 * NSEC_PER_SEC);
+	assert_int_equal(job.sent[AUDIT_WINDOW] + job.sent[AUDIT_ALWAYS], 0);
+	audit_done(&job.audit);
+	torch.source = ORDER_SOURCE_TORCH;
+	job_init(&job, &torch);
+	run_for(&job, 100 * NSEC_PER_SEC);
+	assert_int_equal(job.sent[AUDIT_WINDOW], 0);
+	assert_int_equal(job.sent[AUDIT_ALWAYS], 1);
+	audit_done(&job.audit);
+}
+
+/* Time passes; step_ns: of an iteration of all workers, which are in this phase. */
+static void train(struct job *job, int64_t ns, enum wire_phase phase, int64_t step_ns)
+{
+	for (int64_t until_ns = job->now_ns + ns; job->now_ns < until_ns;) {
+		struct wire_audit order;
+		unsigned actions;
+
+		job->now_ns += TICK_NS;
+		for (size_t i = 0; i < WORKERS; i++) {
+			struct wire_state *state = &job->states[i];
+			int64_t steps = (job->now_ns - state->last_ns) / step_ns;
+
+			state->phase = phase;
+			state->step += (uint64_t)steps;
+			state->last_ns += steps * step_ns;
+		}
+		actions = audit_tick(&job->audit, job->states, WORKERS, phase == PHASE_STEADY,
+				     job->now_ns, &order);
+		job->published += (actions & AUDIT_PUBLISH) != 0;
+	}
+}
+
+/* Slices have said 1.2 %; no more of them come. Then a window, and what is around it. */
+static struct wire_overhead window_of(struct job *job, const struct run_options *how, int64_t ns,
+				      const double factors[static 3])
+{
+	struct wire_overhead overhead;
+
+	job_init(job, how);
+	job->audit.series[AUDIT_ALWAYS].due_ns = job->audit.series[AUDIT_WINDOW].due_ns = INT64_MAX;
+	job->audit.series[AUDIT_WINDOW].cost =
+		(struct slices_cost){ .frac = 0.012, .error_frac = 0.001, .pair_cnt = 6 };
+	for (size_t i = 0; i < WORKERS; i++)
+		job->states[i].last_ns = job->now_ns;
+	train(job, 15 * NSEC_PER_SEC, PHASE_STEADY, (int64_t)(STEP_NS * factors[0]));
+	train(job, ns, PHASE_PROFILING, (int64_t)(STEP_NS * factors[1]));
+	train(job, 15 * NSEC_PER_SEC, PHASE_STEADY, (int64_t)(STEP_NS * factors[2]));
+	audit_overhead(&job->audit, &overhead);
+	return overhead;
+}
+
+static void test_a_window_that_costs_more_than_its_slices_is_told(void **state)
+{
+	static const double dear[] = { 1, 1.08, 1 };
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	overhead = window_of(&job, &options, 10 * NSEC_PER_SEC, dear);
+	assert_float_equal(overhead.window.frac, 0.08, 0.005);
+	assert_true(overhead.window.error_frac < 0.02);
+	assert_int_equal(overhead.window.pair_cnt, 1);
+	assert_int_equal(job.published, 1);
+	assert_int_equal(overhead.backoff, BACKOFF_NONE);
+	/* A second window makes it surer; whether the slices are known doesn't matter then. */
+	job.audit.series[AUDIT_WINDOW].cost = (struct slices_cost){ 0 };
+	train(&job, 10 * NSEC_PER_SEC, PHASE_PROFILING, (int64_t)(STEP_NS * 1.08));
+	train(&job, 15 * NSEC_PER_SEC, PHASE_STEADY, STEP_NS);
+	audit_overhead(&job.audit, &overhead);
+	assert_float_equal(overhead.window.frac, 0.08, 0.005);
+	assert_int_equal(overhead.window.pair_cnt, 2);
+	audit_done(&job.audit);
+}
+
+static void test_a_window_that_costs_what_its_slices_say_changes_nothing(void **state)
+{
+	static const double cheap[] = { 1, 1.012, 1 };
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	overhead = window_of(&job, &options, 10 * NSEC_PER_SEC, cheap);
+	assert_float_equal(overhead.window.frac, 0.012, 1e-9);
+	assert_int_equal(overhead.window.pair_cnt, 6);
+	assert_int_equal(job.audit.around.cost.pair_cnt, 1);
+	audit_done(&job.audit);
+}
+
+/* Neither the fault that a window was opened for nor its end is our doing. */
+static void test_a_job_that_changes_around_a_window_says_nothing_of_it(void **state)
+{
+	static const double changes[][3] = { { 1, 1.3, 1.3 }, { 1.3, 1.3, 1 }, { 1, 1.1, 1.2 } };
+	struct wire_overhead overhead;
+	struct job job;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+		overhead = window_of(&job, &options, 10 * NSEC_PER_SEC, changes[i]);
+		assert_float_equal(overhead.window.frac, 0.012, 1e-9);
+		audit_done(&job.audit);
+	}
+}
+
+static void test_what_tells_nothing_of_a_window_is_left_out(void **state)
+{
+	static const double dear[] = { 1, 1.08, 1 };
+	struct run_options no_audit = options, torch = options;
+	struct job job;
+
+	(void)state;
+	no_audit.no_audit = true;
+	torch.source = ORDER_SOURCE_TORCH; /* its export stops the job */
+	(void)window_of(&job, &no_audit, 10 * NSEC_PER_SEC, dear);
+	assert_int_equal(job.audit.around.cost.pair_cnt, 0);
+	(void)window_of(&job, &torch, 10 * NSEC_PER_SEC, dear);
+	assert_int_equal(job.audit.around.cost.pair_cnt, 0);
+	(void)window_of(&job, &options, NSEC_PER_SEC, dear); /* too short */
+	assert_int_equal(job.audit.around.cost.pair_cnt, 0);
+	assert_int_equal(job.audit.around.stage, AROUND_BEFORE);
+	audit_done(&job.audit);
+}
+
+static void test_a_worker_that_began_anew_has_nothing_around_a_window(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	for (size_t i = 0; i < WORKERS; i++)
+		job.states[i].last_ns = job.now_ns;
+	train(&job, 15 * NSEC_PER_SEC, PHASE_STEADY, STEP_NS);
+	train(&job, 10 * NSEC_PER_SEC, PHASE_PROFILING, 2 * STEP_NS);
+	for (size_t i = 0; i < WORKERS; i++)
+		job.states[i].step = 0;
+	train(&job, 30 * NSEC_PER_SEC, PHASE_STEADY, STEP_NS);
+	assert_int_equal(job.audit.around.cost.pair_cnt, 0);
+	assert_int_equal(job.audit.around.stage, AROUND_BEFORE);
+	audit_done(&job.audit);
+}
+
+static void test_what_was_not_measured_is_not_described_as_free(void **state)
+{
+	struct wire_overhead overhead = { .backoff = BACKOFF_OPERATORS };
+	struct str text = { 0 };
+
+	(void)state;
+	audit_describe(&overhead, &text);
+	assert_string_equal(str_borrow(&text), "left_out=2");
+	str_done(&text);
+	overhead.window = (struct wire_cost){ .frac = 0.012, .error_frac = 0.001, .pair_cnt = 3 };
+	audit_describe(&overhead, &text);
+	assert_string_equal(str_borrow(&text),
+			    "window_pct=1.200 window_error_pct=0.100 left_out=2");
+	str_done(&text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_window_goes_first_and_both_are_measured),
+		cmocka_unit_test(test_slices_are_whole_iterations_of_a_job_with_two_optimizers),
+		cmocka_unit_test(test_one_worker_is_enough),
+		cmocka_unit_test(test_it_is_repeated_after_its_interval),
+		cmocka_unit_test(test_a_cost_that_grows_later_is_noticed),
+		cmocka_unit_test(test_what_costs_too_much_is_left_out_step_by_step),
+		cmocka_unit_test(test_too_dear_between_windows_leaves_marks),
+		cmocka_unit_test(test_a_cost_that_may_be_chance_leaves_nothing_out),
+		cmocka_unit_test(test_a_noisy_job_is_measured_again_soon),
+		cmocka_unit_test(test_workers_that_saw_too_little_are_left_out),
+		cmocka_unit_test(test_an_audit_that_nobody_saw_is_repeated_soon),
+		cmocka_unit_test(test_a_profile_takes_it_back),
+		cmocka_unit_test(test_a_job_that_is_not_steady_is_left_alone),
+		cmocka_unit_test(test_a_slow_job_is_excused_until_the_slices_are_forgotten),
+		cmocka_unit_test(test_collectors_too_dear_for_an_audit_are_left_out),
+		cmocka_unit_test(test_a_job_that_stays_slow_is_not_slow_by_us),
+		cmocka_unit_test(test_a_job_that_began_anew_is_not_excused),
+		cmocka_unit_test(test_a_worker_that_began_anew_ends_it),
+		cmocka_unit_test(test_a_window_that_costs_more_than_its_slices_is_told),
+		cmocka_unit_test(test_a_window_that_costs_what_its_slices_say_changes_nothing),
+		cmocka_unit_test(test_a_job_that_changes_around_a_window_says_nothing_of_it),
+		cmocka_unit_test(test_what_tells_nothing_of_a_window_is_left_out),
+		cmocka_unit_test(test_a_worker_that_began_anew_has_nothing_around_a_window),
+		cmocka_unit_test(test_a_job_that_stands_still_ends_it),
+		cmocka_unit_test(test_a_worker_that_never_tells_ends_it_after_a_while),
+		cmocka_unit_test(test_workers_at_other_steps_are_left_alone),
+		cmocka_unit_test(test_a_worker_that_ends_in_it_ends_it),
+		cmocka_unit_test(test_none_where_none_is_wanted),
+		cmocka_unit_test(test_what_was_not_measured_is_not_described_as_free),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

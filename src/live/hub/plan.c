@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/hub/plan.h"
+
+#include <errno.h>
+
+/* What the slowest and the farthest of the workers say. */
+struct extremes {
+	uint64_t step;
+	int64_t step_ns_min, step_ns_max;
+	uint32_t stride;
+};
+
+static void extremes_add(struct extremes *e, const struct wire_state *state)
+{
+	e->step = MAX(e->step, state->step);
+	e->stride = MAX(e->stride, state->stride);
+	if (state->step_ns <= 0)
+		return;
+	e->step_ns_max = MAX(e->step_ns_max, state->step_ns);
+	if (e->step_ns_min == 0 || state->step_ns < e->step_ns_min)
+		e->step_ns_min = state->step_ns;
+}
+
+int plan_order(const struct wire_state *states, size_t cnt, const struct plan_limits *limits,
+	       struct order_plan *ret)
+{
+	struct extremes e = { .stride = 1 };
+	uint64_t margin, steps;
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (wire_is_watched(&states[i]))
+			extremes_add(&e, &states[i]);
+	}
+	if (e.step_ns_min == 0)
+		return -EAGAIN;
+	/* The fastest worker gets to the step first: the margin is in its time. */
+	margin = (uint64_t)(PLAN_MARGIN_NS / e.step_ns_min) + 1;
+	margin = MAX(margin, (uint64_t)PLAN_MARGIN_STEPS * e.stride);
+	/* Whole iterations only: the window begins where one begins. */
+	margin = (margin + e.stride - 1) / e.stride * e.stride;
+	steps = (uint64_t)(limits->window_ns / (e.step_ns_max * (int64_t)e.stride));
+	steps = MIN(MAX(steps, (uint64_t)PLAN_STEPS_MIN), MAX(limits->steps_max, PLAN_STEPS_MIN));
+	ret->start_step = (e.step + e.stride - 1) / e.stride * e.stride + margin;
+	ret->window_ns = (uint64_t)limits->window_ns;
+	ret->steps = steps;
+	ret->stride = e.stride;
+	return 0;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One order for all workers: the step at which all can still begin, and how
+ * many iterations fill the window. All profile the same iterations, so that
+ * their collectives can be matched.
+ * Source: ARCHITECTURE.md, "Processes of a live job" (the order).
+ */
+#pragma once
+
+#include "live/hostd/sharedblock.h"
+#include "live/link/wire.h"
+
+#define PLAN_STEPS_MIN 5u
+#define PLAN_MARGIN_STEPS 2u
+#define PLAN_MARGIN_NS (400 * NSEC_PER_MSEC) /* states are up to 100 ms old */
+
+struct plan_limits {
+	int64_t window_ns;  /* wished length */
+	uint64_t steps_max; /* iterations: bounds the size of a trace */
+};
+
+/*
+ * states[cnt]: the workers; those that are gone or silent don't count. Returns 0;
+ * -EAGAIN when no worker has a known iteration time yet: it can't be planned.
+ * ret->id is left alone.
+ */
+_must_check_ int plan_order(const struct wire_state *states, size_t cnt,
+			    const struct plan_limits *limits, struct order_plan *ret);

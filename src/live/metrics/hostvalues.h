@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From what hostd sees of its workers to the series of /metrics: every record of the always-on
+ * rings counts once, and those of a GPU while a window is open. Reads the recorders from
+ * outside; nothing of this runs in a worker.
+ * Source: format/flight.h; docs/metrics.md.
+ */
+#pragma once
+
+#include "format/shared/recorder.h"
+#include "live/gpuwatch/gpuwatch.h"
+#include "live/link/wire.h"
+#include "live/metrics/metrics.h"
+#include "live/run/options.h"
+
+struct metrics_host;
+struct metrics_worker;
+
+/* Returns NULL when out of memory. */
+struct metrics_host *metrics_host_new(const struct run_options *options);
+struct metrics_host *metrics_host_free(struct metrics_host *host);
+
+/* For pages of it. Lives as long as host. */
+struct metrics *metrics_host_borrow(struct metrics_host *host);
+
+/* Once a tick, after the workers. */
+void metrics_host_tick(struct metrics_host *host, size_t worker_cnt, int64_t now_ns);
+
+void metrics_host_overhead(struct metrics_host *host, const struct wire_overhead *overhead);
+void metrics_host_report(struct metrics_host *host, const struct wire_report *report,
+			 int64_t wall_ns);
+/* What is known of the GPUs, once a second or so; and a fault that was told. */
+void metrics_host_gpus(struct metrics_host *host, const struct gpuwatch_state *state);
+void metrics_host_gpu_fault(struct metrics_host *host, uint32_t device, uint32_t number);
+
+void metrics_host_refused(struct metrics_host *host, uint64_t refused);
+
+/* A process that is this rank from now on. Returns NULL when out of memory. */
+struct metrics_worker *metrics_worker_new(struct metrics_host *host, int32_t rank,
+					  int32_t local_rank);
+struct metrics_worker *metrics_worker_free(struct metrics_worker *worker);
+
+/* What it did, as its records come. All take NULL for worker: metrics are off. */
+void metrics_worker_mark(struct metrics_worker *worker, const struct ring_record *mark);
+void metrics_worker_iteration(struct metrics_worker *worker, int64_t time_ns);
+
+/* Takes what is new in its recorder; with_window: also the rings of a window that is open. */
+void metrics_worker_follow(struct metrics_worker *worker, const struct flight *flight,
+			   bool with_window);
+
+/* mono_to_wall_ns: what added to CLOCK_MONOTONIC gives Unix time. */
+void metrics_worker_state(struct metrics_worker *worker, const struct wire_state *state,
+			  int64_t mono_to_wall_ns);

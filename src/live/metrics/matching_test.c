@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/metrics/matching.h"
+
+#include "base/test_random.h"
+#include "live/metrics/shortnames.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+#define OWNER_CNT 4
+#define ROUND_CNT 200
+
+/* What was handed back, by owner and number. */
+static struct {
+	unsigned cnt, matched;
+	int64_t last_ns[OWNER_CNT][ROUND_CNT];
+	bool came[OWNER_CNT][ROUND_CNT];
+} seen;
+
+static int owners[OWNER_CNT];
+static struct match match;
+
+static void note(void *owner, const struct match_member *member, int64_t last_start_ns)
+{
+	size_t rank = (size_t)((int *)owner - owners);
+
+	assert_false(seen.came[rank][member->what]); /* each once */
+	seen.came[rank][member->what] = true;
+	seen.last_ns[rank][member->what] = last_start_ns;
+	seen.cnt++;
+	seen.matched += last_start_ns >= 0;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	memset(&seen, 0, sizeof(seen));
+	memset(&match, 0, sizeof(match));
+	match.done = note;
+	return 0;
+}
+
+static struct match_member part(int rank, uint32_t what, uint32_t size, int64_t start_ns,
+				int64_t dur_ns)
+{
+	return (struct match_member){ .owner = &owners[rank],
+				      .what = what,
+				      .group_size = size,
+				      .start_ns = start_ns,
+				      .dur_ns = dur_ns };
+}
+
+static void add(uint64_t key, struct match_member member)
+{
+	match_add(&match, key, &member);
+}
+
+/* Of times without a clock the shortest is who came last; their age has one. */
+static void members_may_be_laid_end_to_end(void **state)
+{
+	const int64_t end_ns = INT64_MAX / 2;
+	struct match_member members[] = { part(0, 0, 2, end_ns - 50, 50),
+					  part(1, 0, 2, end_ns - 20, 20),
+					  part(2, 0, 2, end_ns - 90, 90) };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
+		members[i].known_ns = 1000;
+	add(7, members[0]);
+	add(7, members[1]);
+	assert_int_equal(seen.last_ns[0][0], end_ns - 20);
+	assert_int_equal(seen.last_ns[1][0], end_ns - 20);
+	add(8, members[2]);
+	match_expire(&match, 1000 + MATCH_AGE_NS);
+	assert_false(seen.came[2][0]);
+	match_expire(&match, 1001 + MATCH_AGE_NS);
+	assert_int_equal(seen.last_ns[2][0], -1);
+}
+
+static void alike(struct match_member member)
+{
+	match_add_alike(&match, 5, &member);
+}
+
+static void the_last_to_begin_is_told_to_all(void **state)
+{
+	(void)state;
+	add(1, part(0, 0, 2, 100, 50));
+	assert_int_equal(seen.cnt, 0);
+	add(1, part(1, 0, 2, 130, 20));
+	assert_int_equal(seen.matched, 2);
+	assert_int_equal(seen.last_ns[0][0], 130);
+	assert_int_equal(seen.last_ns[1][0], 130);
+}
+
+static void a_group_of_another_host_is_handed_back_at_once(void **state)
+{
+	(void)state;
+	add(1, part(0, 0, MATCH_MEMBER_MAX + 1, 100, 50));
+	assert_int_equal(seen.cnt, 1);
+	assert_int_equal(seen.matched, 0);
+}
+
+static void numbers_that_come_again_begin_anew(void **state)
+{
+	(void)state;
+	add(1, part(0, 0, 2, 100, 50));
+	add(1, part(0, 1, 2, 500, 50)); /* its partner of the first time has died */
+	add(1, part(1, 0, 2, 510, 40));
+	assert_int_equal(seen.last_ns[0][0], -1);
+	assert_int_equal(seen.last_ns[0][1], 510);
+	assert_int_equal(seen.last_ns[1][0], 510);
+}
+
+static void what_is_old_or_without_owner_goes(void **state)
+{
+	(void)state;
+	add(1, part(0, 0, 2, 100, 50));
+	add(2, part(1, 0, 2, 100, 50));
+	alike(part(2, 0, 2, 100, 50));
+	match_forget(&match, &owners[1]);
+	match_expire(&match, 100 + MATCH_AGE_NS);
+	assert_int_equal(seen.cnt, 0);
+	match_expire(&match, 101 + MATCH_AGE_NS);
+	assert_int_equal(seen.cnt, 2);
+	assert_false(seen.came[1][0]);
+}
+
+static void more_than_there_is_room_for_is_handed_back(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < ROUND_CNT; i++)
+		add((uint64_t)i * MATCH_SLOT_CNT, part(0, i, 2, i, 1)); /* all at one place */
+	assert_true(seen.cnt > ROUND_CNT / 2);
+	assert_true(seen.came[0][0]);
+	assert_false(seen.came[0][ROUND_CNT - 1]);
+}
+
+static void those_without_number_are_one_if_they_overlap(void **state)
+{
+	(void)state;
+	alike(part(0, 0, 2, 100, 50));
+	alike(part(0, 1, 2, 200, 50));
+	alike(part(1, 0, 2, 140, 10));
+	alike(part(1, 1, 2, 190, 60));
+	assert_int_equal(seen.matched, 4);
+	assert_int_equal(seen.last_ns[0][0], 140);
+	assert_int_equal(seen.last_ns[1][1], 200);
+}
+
+static void one_that_lost_its_partner_does_not_shift_the_others(void **state)
+{
+	(void)state;
+	alike(part(0, 0, 2, 100, 10)); /* that of rank 1 was not recorded */
+	alike(part(0, 1, 2, 200, 10));
+	alike(part(1, 1, 2, 205, 5));
+	assert_int_equal(seen.last_ns[0][0], -1);
+	assert_int_equal(seen.last_ns[0][1], 205);
+	assert_int_equal(seen.last_ns[1][1], 205);
+}
+
+/* Collectives one after the other, some records of them lost; the truth is known. */
+static void random_losses_are_survived(void **state)
+{
+	uint64_t random = 11;
+
+	(void)state;
+	for (int with_key = 0; with_key < 2; with_key++) {
+		unsigned whole = 0;
+
+		(void)begin(NULL);
+		for (uint32_t i = 0; i < ROUND_CNT; i++) {
+			int64_t starts[OWNER_CNT], last_ns = 0;
+			unsigned lost = 0;
+
+			for (int r = 0; r < OWNER_CNT; r++) {
+				starts[r] = i * 1000 + test_below(&random, 500);
+				last_ns = MAX(last_ns, starts[r]);
+			}
+			for (int r = 0; r < OWNER_CNT; r++) {
+				int64_t end_ns = i * 1000 + 600 + test_below(&random, 300);
+
+				if (test_below(&random, 20) == 0) {
+					lost++;
+					continue;
+				}
+				if (with_key == 1)
+					add(i,
+					    part(r, i, OWNER_CNT, starts[r], end_ns - starts[r]));
+				else
+					alike(part(r, i, OWNER_CNT, starts[r], end_ns - starts[r]));
+			}
+			whole += lost == 0;
+			for (int r = 0; r < OWNER_CNT; r++) {
+				if (seen.came[r][i] && seen.last_ns[r][i] >= 0)
+					assert_int_equal(seen.last_ns[r][i], last_ns);
+			}
+		}
+		assert_int_equal(seen.matched, whole * OWNER_CNT);
+	}
+}
+
+static void kernels_have_kinds(void **state)
+{
+	(void)state;
+	assert_string_equal(kernel_kind("sm90_xmma_gemm_bf16bf16_bf16f32"), "matmul");
+	assert_string_equal(kernel_kind("ncclDevKernel_AllReduce_Sum_f32_RING_LL"), "collective");
+	assert_string_equal(kernel_kind("void flash::flash_fwd_kernel<...>"), "attention");
+	assert_string_equal(kernel_kind("Cijk_Ailk_Bljk_HHS_BH"), "matmul");
+	assert_string_equal(kernel_kind("at::native::vectorized_elementwise_kernel"),
+			    "elementwise");
+	assert_string_equal(kernel_kind(""), "other");
+	assert_string_equal(memop_kind("Memcpy HtoD (Pinned -> Device)"), "HtoD");
+	assert_string_equal(memop_kind("Memset (Device)"), "set");
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(members_may_be_laid_end_to_end, begin),
+		cmocka_unit_test_setup(the_last_to_begin_is_told_to_all, begin),
+		cmocka_unit_test_setup(a_group_of_another_host_is_handed_back_at_once, begin),
+		cmocka_unit_test_setup(numbers_that_come_again_begin_anew, begin),
+		cmocka_unit_test_setup(what_is_old_or_without_owner_goes, begin),
+		cmocka_unit_test_setup(more_than_there_is_room_for_is_handed_back, begin),
+		cmocka_unit_test_setup(those_without_number_are_one_if_they_overlap, begin),
+		cmocka_unit_test_setup(one_that_lost_its_partner_does_not_shift_the_others, begin),
+		cmocka_unit_test_setup(random_losses_are_survived, begin),
+		cmocka_unit_test(kernels_have_kinds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

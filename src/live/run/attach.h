@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The environment that makes a training process load the hook: where the
+ * Python package and the agent library are, in a build tree and installed.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "live/run/daemon.h"
+
+#include <limits.h>
+
+#define ATTACH_ENV_NCCL "NCCL_PROFILER_PLUGIN"	 /* the agent is one, too (collect/nccl) */
+#define ATTACH_ENV_ROCM "ROCP_TOOL_LIBRARIES"	 /* and a tool of AMD's rocprofiler-sdk */
+#define ATTACH_ENV_TIMES "PERFTRACKER_GPU_TIMES" /* "1": and counts and times its calls */
+#define ATTACH_ENV_PYTHONPATH \
+	"PERFTRACKER_PYTHONPATH" /* overrides where the package is looked for */
+
+/*
+ * The agent library and the folder of the Python package that belong to program, the path
+ * of our executable; the environment may name others. Returns 0 or -ENOENT with a line in err.
+ */
+_must_check_ int attach_find(const char *program, char agent[static PATH_MAX],
+			     char package[static PATH_MAX], struct err *err);
+
+/*
+ * Sets PERFTRACKER_SOCKET, _AGENT and _DIR, and puts the package's directory in
+ * front of PYTHONPATH, in this process's environment. program: path of our
+ * executable. Returns 0 or -ENOENT / -ENOMEM with a line in err; nothing is set
+ * then.
+ */
+_must_check_ int attach_environment(const char *program, const struct daemon_ready *ready,
+				    struct err *err);
+
+/*
+ * After attach_environment(): NCCL and ROCm load the agent as theirs, unless the user has others
+ * (collect/host/ncclplugin.h). Only where somebody asked for the agent's own look at GPUs: no
+ * card has shown what it costs (docs/gpu-measurements.md).
+ */
+void attach_to_gpus(void);
+
+/*
+ * After attach_environment(): the dynamic linker loads the agent first in whatever the job
+ * starts, so that it sees calls of a GPU's libraries. Only where somebody asked for that, too.
+ */
+void attach_to_gpu_calls(void);
+
+/*
+ * After attach_to_gpus(): NCCL's profiler plugin when it is another than the agent: what NCCL
+ * tells goes there and not to us. False: it is ours. ret: what it is, and where that is said.
+ */
+bool attach_other_plugin(char ret[static PATH_MAX]);

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/run/daemon.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "live/hostd/hostd.h"
+#include "live/hostd/record.h"
+#include "live/hub/hub.h"
+#include "live/metrics/scrape.h"
+#include "live/run/rundir.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TICK_MS 100
+
+/* After the job's end a profile under way may still be finished, for so long. */
+#define LAST_PROFILE_NS (90 * NSEC_PER_SEC)
+
+struct daemon {
+	const struct run_options *options;
+	int control_fd;
+	uv_loop_t loop;
+	uv_async_t wake; /* the bus has something to deliver */
+	uv_timer_t tick;
+	uv_poll_t control;
+	struct bus *bus;
+	struct hostd *hostd;
+	struct hub *hub;
+	struct metrics_host *metrics; /* NULL: nobody wants them */
+	struct metrics_page *page;
+	bool job_ended, status_shown;
+	int job_status;
+	int64_t ended_ns;
+};
+
+static void wake_loop(void *arg)
+{
+	struct daemon *daemon = arg;
+
+	(void)uv_async_send(&daemon->wake);
+}
+
+static void clear_status(struct daemon *daemon)
+{
+	static const char erase[] = "\r\033[K";
+
+	if (daemon->status_shown)
+		(void)!write(STDERR_FILENO, erase, sizeof(erase) - 1);
+	daemon->status_shown = false;
+}
+
+/* One line that rewrites itself; the job's own output may cut it, never the reverse. */
+static void show_status(struct daemon *daemon)
+{
+	struct str text = { 0 }, line = { 0 };
+	struct winsize size;
+	int width = 80;
+
+	if (!daemon->options->terminal || daemon->options->quiet)
+		return;
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20)
+		width = size.ws_col;
+	hub_status(daemon->hub, &text);
+	str_printf(&line, "\r\033[K%s%.*s%s", daemon->options->color ? "\033[2m" : "", width - 14,
+		   str_borrow(&text), daemon->options->color ? "\033[0m" : "");
+	if (str_error(&line) == 0)
+		(void)!write(STDERR_FILENO, line.data, line.len);
+	daemon->status_shown = true;
+	str_done(&text);
+	str_done(&line);
+}
+
+static void close_all(struct daemon *daemon)
+{
+	hostd_close(daemon->hostd);
+	daemon->hostd = NULL;
+	uv_close((uv_handle_t *)&daemon->tick, NULL);
+	uv_close((uv_handle_t *)&daemon->control, NULL);
+	uv_close((uv_handle_t *)&daemon->wake, NULL);
+}
+
+static void run_bus(uv_async_t *wake)
+{
+	struct daemon *daemon = wake->data;
+
+	(void)bus_run(daemon->bus, clock_mono_ns());
+}
+
+static void end_when_done(struct daemon *daemon, int64_t now_ns)
+{
+	/* One tick more: the last words of the workers are on the bus. */
+	if (now_ns - daemon->ended_ns < 2 * TICK_MS * NSEC_PER_MSEC)
+		return;
+	if (!hub_idle(daemon->hub) && now_ns - daemon->ended_ns < LAST_PROFILE_NS)
+		return;
+	clear_status(daemon);
+	hub_finish(daemon->hub, daemon->job_status);
+	(void)bus_run(daemon->bus, now_ns); /* to those who still wait for a profile */
+	close_all(daemon);
+}
+
+static void on_tick(uv_timer_t *tick)
+{
+	struct daemon *daemon = tick->data;
+	int64_t now_ns = clock_mono_ns();
+
+	(void)bus_run(daemon->bus, now_ns);
+	clear_status(daemon);
+	hub_tick(daemon->hub, now_ns);
+	metrics_page_tick(daemon->page, now_ns);
+	if (daemon->job_ended)
+		end_when_done(daemon, now_ns);
+	else
+		show_status(daemon);
+}
+
+static void job_ends(struct daemon *daemon, int status)
+{
+	daemon->job_ended = true;
+	daemon->job_status = status;
+	daemon->ended_ns = clock_mono_ns();
+	(void)uv_poll_stop(&daemon->control);
+}
+
+static void on_control(uv_poll_t *poll, int status, int events)
+{
+	struct daemon *daemon = poll->data;
+	struct daemon_news news;
+	ssize_t len = recv(daemon->control_fd, &news, sizeof(news), MSG_DONTWAIT);
+
+	(void)status;
+	(void)events;
+	if (len < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (len != (ssize_t)sizeof(news))
+		job_ends(daemon, -1); /* whoever waited for the job is gone */
+	else if (news.exit_status >= 0)
+		job_ends(daemon, news.exit_status);
+	else
+		hostd_set_job(daemon->hostd, (uint32_t)news.pid);
+}
+
+static int make_dirs(const struct run_options *options, struct daemon_ready *ready, struct err *err)
+{
+	char path[4200];
+	int ret;
+
+	if ((size_t)snprintf(ready->trace_dir, sizeof(ready->trace_dir), "%s/traces",
+			     options->out_dir) >= sizeof(ready->trace_dir) - 64)
+		return err_set(err, ENAMETOOLONG, "%s: path too long", options->out_dir);
+	(void)snprintf(path, sizeof(path), "%s/fingerprints", options->out_dir);
+	ret = rundir_make(options->out_dir, 0755, err);
+	if (ret == 0)
+		ret = rundir_make(ready->trace_dir, 0700, err);
+	if (ret == 0)
+		ret = rundir_make(path, 0755, err);
+	if (ret == 0)
+		ret = rundir_socket(ready->socket, sizeof(ready->socket), err);
+	return ret;
+}
+
+/* What goes wrong here is told, and the job is watched all the same. */
+static void open_metrics(struct daemon *daemon)
+{
+	struct err err = { "out of memory" };
+
+	if (daemon->options->metrics.host[0] == '\0')
+		return;
+	daemon->metrics = metrics_host_new(daemon->options);
+	if (daemon->metrics != NULL &&
+	    metrics_page_open(daemon->metrics, daemon->options, &daemon->page, &err) == 0) {
+		log_line(LOG_INFO, "event=metrics url=http://%s/metrics",
+			 metrics_page_borrow_address(daemon->page));
+		return;
+	}
+	daemon->metrics = metrics_host_free(daemon->metrics);
+	log_line(LOG_WARNING, "event=metrics-off why=\"%s\"", err.text);
+}
+
+static int open_parts(struct daemon *daemon, const struct daemon_ready *ready, struct err *err)
+{
+	struct hostd_setup setup = { .loop = &daemon->loop,
+				     .options = daemon->options,
+				     .socket_path = ready->socket,
+				     .trace_dir = ready->trace_dir };
+	int ret = bus_open("inproc:", wake_loop, daemon, &daemon->bus);
+
+	if (ret == 0)
+		ret = hub_open(daemon->bus, daemon->options, &daemon->hub);
+	if (ret < 0)
+		return err_set(err, -ret, "out of memory");
+	open_metrics(daemon);
+	setup.metrics = daemon->metrics;
+	setup.bus = daemon->bus;
+	return hostd_open(&setup, &daemon->hostd, err);
+}
+
+static void start_handles(struct daemon *daemon)
+{
+	(void)uv_timer_init(&daemon->loop, &daemon->tick);
+	(void)uv_poll_init(&daemon->loop, &daemon->control, daemon->control_fd);
+	daemon->tick.data = daemon->control.data = daemon;
+	(void)uv_timer_start(&daemon->tick, on_tick, TICK_MS, TICK_MS);
+	(void)uv_poll_start(&daemon->control, UV_READABLE | UV_DISCONNECT, on_control);
+}
+
+/* What the terminal sends to everybody is meant for the job; we end after it. */
+static void ignore_signals(void)
+{
+	static const int ignored[] = { SIGINT,	SIGTERM, SIGHUP,  SIGQUIT,
+				       SIGUSR1, SIGUSR2, SIGPIPE, SIGTTOU };
+
+	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+		(void)signal(ignored[i], SIG_IGN);
+}
+
+int daemon_run(const struct run_options *options, int control_fd)
+{
+	struct daemon daemon = { .options = options, .control_fd = control_fd };
+	struct daemon_ready ready = { 0 };
+	struct err err = { "" };
+	int ret;
+
+	ignore_signals();
+	(void)uv_loop_init(&daemon.loop);
+	(void)uv_async_init(&daemon.loop, &daemon.wake, run_bus);
+	daemon.wake.data = &daemon;
+	ret = make_dirs(options, &ready, &err);
+	if (ret == 0)
+		ret = open_parts(&daemon, &ready, &err);
+	if (ret == 0) {
+		record_begin(options->out_dir);
+		rundir_link(options->out_dir, ready.socket);
+	}
+	ready.status = -ret;
+	(void)snprintf(ready.text, sizeof(ready.text), "%.500s", err.text);
+	if (send(control_fd, &ready, sizeof(ready), MSG_NOSIGNAL) != (ssize_t)sizeof(ready) ||
+	    ret < 0)
+		return 1; /* the process ends: nothing has to be unwound */
+	start_handles(&daemon);
+	(void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
+	rundir_unlink(options->out_dir, ready.socket);
+	daemon.page = metrics_page_close(daemon.page);
+	daemon.metrics = metrics_host_free(daemon.metrics);
+	daemon.hub = hub_close(daemon.hub);
+	daemon.bus = bus_close(daemon.bus);
+	(void)uv_loop_close(&daemon.loop);
+	return 0;
+}

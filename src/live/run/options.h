@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `perftracker run` lets a person choose; hostd and hub read it, nobody writes it. */
+#pragma once
+
+#include "base/base.h"
+#include "live/metrics/http.h"
+
+struct run_options {
+	const char *out_dir;   /* absolute */
+	const char *program;   /* our own executable: summarizers are started from it */
+	int64_t window_ns;     /* --window */
+	uint64_t steps_max;    /* --steps */
+	double slowdown_frac;  /* --slowdown: 0.05 is 5 % */
+	uint32_t recent_cnt;   /* --recent: iterations averaged */
+	uint32_t learn_cnt;    /* --learn: identical sequences that give the iteration */
+	double blocked_factor; /* --blocked: times the mean iteration */
+	int64_t min_gap_ns;    /* --min-gap between profiles */
+	double min_gain_pct;   /* --min-gain; negative: localize's default */
+	unsigned jobs;	       /* summarizers at once */
+	uint32_t source;       /* --source: enum order_source */
+	bool exact;	       /* --exact: trace Python calls instead of sampling */
+	double budget_always_frac, budget_window_frac; /* --budget-always, --budget-window */
+	bool no_audit;				       /* --no-audit */
+	struct http_address metrics;		       /* --metrics: where; host "": nowhere */
+	bool metrics_xpu;			       /* --metrics-compat xpu_timer */
+	const char *gpu_samples; /* --gpu-samples: "own", a folder; "none", NULL: no PM sampling */
+	bool gpu_calls;		 /* --gpu-calls: count and time calls of a GPU's libraries */
+	bool keep_traces, quiet, json, report_to_stdout;
+	bool color;    /* stderr is a terminal and NO_COLOR is unset */
+	bool terminal; /* stderr is a terminal: show the status line */
+};

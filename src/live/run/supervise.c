@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/run/supervise.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "format/shared/block.h"
+#include "live/run/attach.h"
+#include "live/run/daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define READY_TIMEOUT_MS 5000
+#define LAST_REPORT_NS (120 * NSEC_PER_SEC)
+
+#define EXIT_NOT_EXECUTABLE 126
+#define EXIT_NOT_FOUND 127
+
+static const int forwarded[] = { SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
+				 SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH };
+
+struct supervisor {
+	const struct run_options *options;
+	sigset_t old_mask;
+	int signal_fd;
+	int control_fd; /* to the daemon; -1: none */
+	pid_t daemon, command;
+	bool stopped;	   /* the command is, by a job-control signal */
+	bool stop_pending; /* we were asked to stop, and do so when the command has */
+	bool by_terminal;  /* ... and the daemon was asked, too */
+	bool ended;
+	int status; /* for our own exit */
+};
+
+static int exit_status_of(int wait_status)
+{
+	return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+static void unwatched(const char *why)
+{
+	log_line(LOG_WARNING, "event=not-attached why=\"%s\" effect=\"the job runs unwatched\"",
+		 why);
+}
+
+static void look_at_gpus(bool calls_too)
+{
+	char plugin[PATH_MAX];
+
+	attach_to_gpus();
+	if (calls_too)
+		attach_to_gpu_calls();
+	if (attach_other_plugin(plugin))
+		log_line(
+			LOG_INFO,
+			"event=nccl-plugin-kept plugin=\"%s\" effect=\"what NCCL tells of its "
+			"collectives is not recorded\" remedy=\"take the setting of " ATTACH_ENV_NCCL
+			" or the plugin away\"",
+			plugin);
+}
+
+/* Returns the exit status of the daemon process. */
+static int be_daemon(const struct supervisor *s, int fd)
+{
+	if (s->signal_fd >= 0)
+		(void)close(s->signal_fd);
+	(void)sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
+	return daemon_run(s->options, fd);
+}
+
+static bool await_ready(int fd, struct daemon_ready *ret)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+	int got;
+
+	do {
+		got = poll(&poll_fd, 1, READY_TIMEOUT_MS);
+	} while (got < 0 && errno == EINTR);
+	return got == 1 && recv(fd, ret, sizeof(*ret), MSG_DONTWAIT) == (ssize_t)sizeof(*ret);
+}
+
+static void start_daemon(struct supervisor *s)
+{
+	struct daemon_ready ready = { .text = "the daemon did not start in time" };
+	char agent[PATH_MAX], package[PATH_MAX];
+	struct err err;
+	int fds[2];
+
+	/* Else nobody would ever connect to it. */
+	if (attach_find(s->options->program, agent, package, &err) < 0) {
+		unwatched(err.text);
+		return;
+	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) {
+		unwatched(strerror(errno));
+		return;
+	}
+	s->daemon = fork();
+	if (s->daemon == 0) {
+		(void)close(fds[0]);
+		exit(be_daemon(s, fds[1]));
+	}
+	(void)close(fds[1]);
+	s->control_fd = fds[0];
+	if (s->daemon < 0 || !await_ready(fds[0], &ready) || ready.status != 0)
+		unwatched(ready.text);
+	else if (attach_environment(s->options->program, &ready, &err) < 0)
+		unwatched(err.text);
+	else if (s->options->source == ORDER_SOURCE_AGENT)
+		look_at_gpus(s->options->gpu_calls);
+}
+
+static void tell_daemon(const struct supervisor *s, int exit_status)
+{
+	struct daemon_news news = { .pid = s->command, .exit_status = exit_status };
+
+	if (s->control_fd >= 0)
+		(void)send(s->control_fd, &news, sizeof(news), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Never returns in the child unless the command can't be started; errno crosses the pipe. */
+static void be_command(const struct supervisor *s, char *const *argv, int error_fd)
+{
+	int error;
+
+	(void)sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
+	(void)execvp(argv[0], argv);
+	error = errno;
+	(void)!write(error_fd, &error, sizeof(error));
+	_exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
+}
+
+static int start_command(struct supervisor *s, char *const *argv)
+{
+	int fds[2], error = 0;
+
+	if (pipe2(fds, O_CLOEXEC) != 0)
+		return -errno;
+	s->command = fork();
+	if (s->command == 0)
+		be_command(s, argv, fds[1]);
+	if (s->command < 0)
+		error = errno;
+	(void)close(fds[1]);
+	if (error == 0 && read(fds[0], &error, sizeof(error)) != (ssize_t)sizeof(error))
+		error = 0; /* end of file: it runs */
+	(void)close(fds[0]);
+	return -error;
+}
+
+/*
+ * Stops like the command did: the shell that started us has to see it. A command
+ * that catches the signal, or whose group no shell watches, doesn't stop, and
+ * neither do we.
+ */
+static void stop_with_command(struct supervisor *s)
+{
+	if (!s->stop_pending || !s->stopped)
+		return;
+	s->stop_pending = false;
+	if (!s->by_terminal && s->daemon > 0)
+		(void)kill(s->daemon, SIGSTOP); /* time that doesn't pass for the job */
+	(void)raise(SIGSTOP);
+	if (!s->by_terminal && s->daemon > 0)
+		(void)kill(s->daemon, SIGCONT);
+}
+
+static void reap(struct supervisor *s)
+{
+	int status;
+
+	while (!s->ended &&
+	       waitpid(s->command, &status, WNOHANG | WUNTRACED | WCONTINUED) == s->command) {
+		s->stopped = WIFSTOPPED(status);
+		if (s->stopped || WIFCONTINUED(status))
+			continue;
+		s->ended = true;
+		s->status = exit_status_of(status);
+	}
+	stop_with_command(s);
+	if (s->daemon > 0 && waitpid(s->daemon, &status, WNOHANG) == s->daemon) {
+		char why[64];
+
+		s->daemon = 0;
+		(void)snprintf(why, sizeof(why), "the daemon ended with status %d",
+			       exit_status_of(status));
+		if (!s->ended)
+			unwatched(why);
+	}
+}
+
+static void take_signal(struct supervisor *s)
+{
+	struct signalfd_siginfo info;
+	bool by_terminal;
+
+	if (read(s->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return;
+	if (info.ssi_signo == SIGCHLD) {
+		reap(s);
+		return;
+	}
+	by_terminal = info.ssi_code == SI_KERNEL;
+	if (!s->ended && !by_terminal && info.ssi_pid != (uint32_t)s->command)
+		(void)kill(s->command, (int)info.ssi_signo);
+	if (info.ssi_signo == SIGTSTP) {
+		s->stop_pending = true;
+		s->by_terminal = by_terminal;
+		stop_with_command(s);
+	}
+	/* The job is over and only its last report is awaited: who asks us to end may have it. */
+	if (s->ended && s->daemon > 0 && (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM))
+		(void)kill(s->daemon, SIGKILL);
+}
+
+static void wait_for(struct supervisor *s, bool daemon, int64_t deadline_ns)
+{
+	struct pollfd poll_fd = { .fd = s->signal_fd, .events = POLLIN };
+
+	reap(s);
+	while (daemon ? s->daemon > 0 : !s->ended) {
+		int64_t left_ns = deadline_ns - clock_mono_ns();
+
+		if (daemon && left_ns <= 0)
+			return;
+		if (poll(&poll_fd, 1, daemon ? (int)(left_ns / NSEC_PER_MSEC) + 1 : -1) == 1)
+			take_signal(s);
+	}
+}
+
+static int block_signals(struct supervisor *s)
+{
+	sigset_t mask;
+
+	(void)sigemptyset(&mask);
+	for (size_t i = 0; i < ARRAY_SIZE(forwarded); i++)
+		(void)sigaddset(&mask, forwarded[i]);
+	(void)sigaddset(&mask, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &mask, &s->old_mask);
+	s->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	return s->signal_fd < 0 ? -errno : 0;
+}
+
+static void finish_daemon(struct supervisor *s)
+{
+	tell_daemon(s, s->status);
+	if (s->daemon > 0)
+		wait_for(s, true, clock_mono_ns() + LAST_REPORT_NS);
+	if (s->daemon > 0) {
+		(void)kill(s->daemon, SIGKILL);
+		(void)waitpid(s->daemon, NULL, 0);
+	}
+	if (s->control_fd >= 0)
+		(void)close(s->control_fd);
+}
+
+int supervise(const struct run_options *options, char *const *argv)
+{
+	struct supervisor s = { .options = options, .control_fd = -1 };
+	int ret = block_signals(&s);
+
+	if (ret < 0) {
+		unwatched(strerror(-ret));
+		(void)sigprocmask(SIG_SETMASK, &s.old_mask, NULL);
+		(void)execvp(argv[0], argv);
+		return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+	}
+	start_daemon(&s);
+	ret = start_command(&s, argv);
+	if (ret < 0) {
+		log_line(LOG_ERROR, "event=cannot-start command=%s why=\"%s\"", argv[0],
+			 strerror(-ret));
+		if (s.daemon > 0) {
+			(void)kill(s.daemon, SIGKILL);
+			(void)waitpid(s.daemon, NULL, 0);
+		}
+		return ret == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+	}
+	tell_daemon(&s, -1);
+	wait_for(&s, false, 0);
+	finish_daemon(&s);
+	(void)close(s.signal_fd);
+	return s.status;
+}

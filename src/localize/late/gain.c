@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/late/gain.h"
+
+#include <errno.h>
+#include <math.h>
+
+#define LEAST 1.001 /* times the smallest gain that is reported: no rounding takes it below */
+
+enum side {
+	SIDE_OTHERS,
+	SIDE_ACCUSED,
+	SIDE_NEITHER, /* accused of something else too: late for both */
+};
+
+/* How much later than all others the accused arrive. */
+struct gain {
+	const struct job *job;
+	uint8_t *side; /* by worker */
+	bool *meets;   /* by worker: one of the accused, and meets others */
+	size_t iteration_cnt;
+	double *lead_ns;  /* by worker and iteration, over all of the worker's groups */
+	double *group_ns; /* by iteration, in the group at hand */
+};
+
+static void gain_done(struct gain *g)
+{
+	free(g->side);
+	free(g->meets);
+	free(g->lead_ns);
+	free(g->group_ns);
+}
+
+static int gain_init(struct gain *g, const struct job *job)
+{
+	size_t cnt = job->worker_cnt;
+
+	*g = (struct gain){ .job = job, .iteration_cnt = 1 };
+	for (size_t w = 0; w < cnt; w++)
+		g->iteration_cnt = MAX(g->iteration_cnt, job->workers[w].fp->iteration_cnt);
+	g->side = calloc(cnt + 1, sizeof(*g->side));
+	g->meets = calloc(cnt + 1, sizeof(*g->meets));
+	g->lead_ns = calloc((cnt + 1) * g->iteration_cnt, sizeof(*g->lead_ns));
+	g->group_ns = calloc(g->iteration_cnt, sizeof(*g->group_ns));
+	return g->side == NULL || g->meets == NULL || g->lead_ns == NULL || g->group_ns == NULL
+		       ? -ENOMEM
+		       : 0;
+}
+
+static bool is_accused_elsewhere(const accusations *list, const struct accusation *a, uint32_t w)
+{
+	vec_foreach(other, list) {
+		if (other != a && accusation_has(other, w))
+			return true;
+	}
+	return false;
+}
+
+static void choose_sides(struct gain *g, const accusations *list, const struct accusation *a)
+{
+	size_t accused = 0, cnt = g->job->worker_cnt;
+
+	for (size_t w = 0; w < cnt; w++) {
+		g->side[w] = SIDE_OTHERS;
+		g->meets[w] = false;
+	}
+	for (size_t i = 0; i < cnt * g->iteration_cnt; i++)
+		g->lead_ns[i] = 0;
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		bool both = is_accused_elsewhere(list, a, a->workers[i]);
+
+		g->side[a->workers[i]] = both ? SIDE_NEITHER : SIDE_ACCUSED;
+		accused += !both;
+	}
+	for (size_t i = 0; i < a->worker_cnt && accused == 0; i++)
+		g->side[a->workers[i]] = SIDE_ACCUSED;
+}
+
+/*
+ * By how much the last of the accused arrives after the last of the others; all end together,
+ * so the shortest execution arrived last. 0 where one side is not there.
+ */
+static double lead_at(const struct gain *g, const struct match_group *group, int64_t instance,
+		      size_t *ret_iteration)
+{
+	double shortest[] = { HUGE_VAL, HUGE_VAL, HUGE_VAL };
+
+	for (size_t m = 0; m < group->member_cnt; m++) {
+		uint32_t w = group->members[m].worker;
+		const struct fp_collective *c = match_borrow(g->job, &group->members[m], instance);
+		int64_t iteration;
+
+		if (c == NULL || (double)c->dur_ns >= shortest[g->side[w]])
+			continue;
+		shortest[g->side[w]] = (double)c->dur_ns;
+		iteration = job_iteration_at(&g->job->workers[w], c->start_ns);
+		if (g->side[w] == SIDE_ACCUSED)
+			*ret_iteration = (size_t)MAX(iteration, 0);
+	}
+	if (isinf(shortest[SIDE_OTHERS]) || isinf(shortest[SIDE_ACCUSED]))
+		return 0;
+	return fmax(0, shortest[SIDE_OTHERS] - shortest[SIDE_ACCUSED]);
+}
+
+static bool has_both(const struct gain *g, const struct match_group *group)
+{
+	size_t of_side[] = { 0, 0, 0 };
+
+	for (size_t m = 0; m < group->member_cnt; m++)
+		of_side[g->side[group->members[m].worker]]++;
+	return of_side[SIDE_OTHERS] > 0 && of_side[SIDE_ACCUSED] > 0;
+}
+
+static void judge_group(struct gain *g, const struct match_group *group)
+{
+	double counted = 0;
+
+	if (!has_both(g, group))
+		return;
+	for (size_t i = 0; i < g->iteration_cnt; i++)
+		g->group_ns[i] = 0;
+	for (int64_t k = group->first; k <= group->last; k++) {
+		size_t iteration = 0;
+		double lead = lead_at(g, group, k, &iteration);
+
+		/* Of a batch without a common end between them, it is counted where it grows. */
+		if (!match_overlaps(g->job, group, k))
+			counted = 0;
+		g->group_ns[iteration] += fmax(0, lead - counted);
+		counted = fmax(counted, lead);
+	}
+	for (size_t m = 0; m < group->member_cnt; m++) {
+		uint32_t w = group->members[m].worker;
+
+		if (g->side[w] != SIDE_ACCUSED)
+			continue;
+		g->meets[w] = true;
+		for (size_t i = 0; i < g->iteration_cnt; i++)
+			g->lead_ns[w * g->iteration_cnt + i] += g->group_ns[i];
+	}
+}
+
+/* What repair gives back at most, per iteration; infinite where it can't be told. */
+static double most_of(const struct gain *g)
+{
+	double sum = 0, iterations = 1;
+
+	for (size_t w = 0; w < g->job->worker_cnt; w++) {
+		const struct job_worker *jw = &g->job->workers[w];
+
+		if (g->side[w] != SIDE_ACCUSED)
+			continue;
+		if (!g->meets[w] || jw->fp->collective_dropped > 0)
+			return HUGE_VAL;
+		iterations = fmax(iterations, jw->iterations);
+	}
+	for (size_t i = 0; i < g->iteration_cnt; i++) {
+		double most = 0;
+
+		for (size_t w = 0; w < g->job->worker_cnt; w++)
+			most = fmax(most, g->lead_ns[w * g->iteration_cnt + i]);
+		sum += most;
+	}
+	return sum / iterations;
+}
+
+static void hide(struct gain *g, const struct blame *blame, const accusations *list, double least,
+		 struct accusation *a)
+{
+	choose_sides(g, list, a);
+	vec_foreach(group, &blame->groups)
+		judge_group(g, group);
+	a->hidden_ns = fmax(0, a->gain_ns - fmax(most_of(g), least));
+}
+
+int gain_find_hidden(const struct job *job, const struct blame *blame,
+		     const struct accuse_options *options, accusations *list)
+{
+	double least = LEAST * options->min_gain_frac * job->iteration_ns;
+	struct gain g;
+	int error = gain_init(&g, job);
+
+	vec_foreach(a, list) {
+		if (error == 0 && a->witness == WITNESS_BLAME && a->class != CLASS_COMM &&
+		    !a->rotates && a->place_cnt == 0)
+			hide(&g, blame, list, least, a);
+	}
+	gain_done(&g);
+	return error;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/stats.h"
+#include "localize/witness/suspects.h"
+
+#include <errno.h>
+#include <math.h>
+
+#define STANDS_OUT 3.0	 /* times the typical worker's lost time */
+#define ROTATE_FRAC 0.03 /* of an iteration: rotating stragglers need more than jitter */
+#define SINGLE_FRAC 0.6	 /* of all lost time: one iteration is one throw of the dice */
+#define SHARE_FRAC 0.1	 /* of everybody's lost time: beside a culprit, less is noise */
+#define SPREAD_SURE 4.0	 /* standard errors by which its loss must exceed all others' */
+
+/* Time a worker lost for the others by what it did itself. */
+static double own_loss(const struct blame *blame, uint32_t w)
+{
+	return fmax(0, blame->workers[w].lost_ns - blame->workers[w].explained_by_comm_ns);
+}
+
+static double median_of_others(const struct job *job, const struct blame *blame, uint32_t w,
+			       double *scratch)
+{
+	size_t cnt = 0;
+
+	for (uint32_t i = 0; i < job->worker_cnt; i++) {
+		if (i != w && blame->workers[i].matched)
+			scratch[cnt++] = own_loss(blame, i);
+	}
+	return stats_median(scratch, cnt);
+}
+
+/*
+ * Pauses that may hit any worker at any time: a collection, or one place on the
+ * host that passes at once otherwise. Compute that jitters is not one.
+ */
+static bool can_rotate(const struct job *job, const struct ledger *l, uint32_t place)
+{
+	double single = 0;
+	uint8_t class = CLASS_COMPUTE;
+
+	if (place == FRAME_NONE)
+		return false;
+	if (job->frames.data[place].kind == KIND_GC)
+		return true;
+	for (uint32_t f = 0; f < job->functions.cnt; f++) {
+		if (l->of_function[f] > single &&
+		    job_frame_below(job, job->functions.data[f].frame, place)) {
+			single = l->of_function[f];
+			class = job->functions.data[f].class;
+		}
+	}
+	return (class == CLASS_HOST || class == CLASS_IDLE) && single >= LEDGER_MOST * l->listed;
+}
+
+/* The largest loss of the other workers in an iteration. */
+static double worst_other(const struct job *job, const struct blame *blame, uint32_t w,
+			  size_t iteration)
+{
+	double worst = 0;
+
+	for (uint32_t i = 0; i < job->worker_cnt; i++) {
+		if (i != w && iteration < job->workers[i].fp->iteration_cnt)
+			worst = fmax(worst, blame->workers[i].iteration_lost_ns[iteration]);
+	}
+	return worst;
+}
+
+/*
+ * Whether chance could have made w lose more than all others. Where the time was
+ * lost everywhere a bit, nothing but its constancy tells a slow worker from one
+ * that had bad luck.
+ */
+static bool may_be_chance(const struct job *job, const struct blame *blame, uint32_t w)
+{
+	size_t cnt = job->workers[w].fp->iteration_cnt;
+	double sum = 0, square = 0, need, mean, variance;
+
+	for (size_t i = 0; i < cnt; i++) {
+		double lead =
+			blame->workers[w].iteration_lost_ns[i] - worst_other(job, blame, w, i);
+
+		sum += lead;
+		square += lead * lead;
+	}
+	if (cnt < 2)
+		return false; /* judged by its share of all lost time */
+	/* Of few iterations the scatter itself is uncertain (Student's t). */
+	need = SPREAD_SURE * (1 + 16 / pow((double)cnt - 1, 2));
+	mean = sum / (double)cnt;
+	variance = fmax(0, square / (double)cnt - mean * mean) * (double)cnt / (double)(cnt - 1);
+	return mean <= 0 || mean * mean * (double)cnt < need * need * variance;
+}
+
+static void fill_ledgers(struct suspects *s, const struct blame *blame)
+{
+	vec_foreach(why, &blame->why)
+		ledger_add(&s->of[why->worker], why->function, why->ns);
+	suspects_find_places(s);
+}
+
+/* Whether a worker's own loss is beyond that of the others and of chance. */
+static bool stands_out(const struct suspects *s, const struct blame *blame, uint32_t w,
+		       double total_ns)
+{
+	double loss = own_loss(blame, w), iterations = s->job->workers[w].iterations;
+	double typical = median_of_others(s->job, blame, w, s->scratch);
+	double limit = s->options->min_gain_frac * s->job->iteration_ns * iterations;
+
+	if (loss - typical < limit || loss < STANDS_OUT * typical || loss < SHARE_FRAC * total_ns)
+		return false;
+	if (iterations < 2 && loss < SINGLE_FRAC * total_ns)
+		return false;
+	return s->place_cnt[w] > 0 ||
+	       (suspects_spread_matters(s, w, loss) && !may_be_chance(s->job, blame, w));
+}
+
+/* Lost time per iteration of all unaccused workers whose main place is that of w. */
+static double turn_loss(const struct suspects *s, uint32_t w, size_t *ret_cnt)
+{
+	uint32_t place = suspects_main_place(s, w);
+	double sum = 0;
+
+	*ret_cnt = 0;
+	for (uint32_t i = 0; i < s->job->worker_cnt; i++) {
+		if (s->used[i] || s->stands_out[i] || suspects_main_place(s, i) != place ||
+		    s->of[i].total <= 0)
+			continue;
+		sum += ledger_at(&s->of[i], place) / s->job->workers[i].iterations;
+		(*ret_cnt)++;
+	}
+	return sum;
+}
+
+/* Groups that meet beside each other lose the same time: its sum is no gain. */
+static int limit_gain(const struct job *job, const struct blame *blame, struct accusation *a)
+{
+	double cost_ns;
+	int error = blame_cost(job, blame, a->workers, a->worker_cnt, &cost_ns);
+
+	if (error == 0 && a->worker_cnt > 1)
+		a->gain_ns = fmin(a->gain_ns, cost_ns);
+	return error;
+}
+
+static int accuse_turns(struct suspects *s, const struct blame *blame, uint32_t w, accusations *out)
+{
+	double need = fmax(ROTATE_FRAC, s->options->min_gain_frac) * s->job->iteration_ns;
+	uint32_t place = suspects_main_place(s, w);
+	size_t cnt;
+	int error;
+
+	if (s->used[w] || s->stands_out[w] || s->job->workers[w].iterations < 2 ||
+	    !can_rotate(s->job, &s->of[w], place) || turn_loss(s, w, &cnt) < need || cnt < 2)
+		return 0;
+	error = suspects_accuse_at(s, w, place, true, out);
+	if (error == 0)
+		error = limit_gain(s->job, blame, &out->data[out->cnt - 1]);
+	if (error == 0 && out->data[out->cnt - 1].gain_ns < need)
+		out->cnt--;
+	for (uint32_t i = 0; i < s->job->worker_cnt; i++)
+		s->used[i] |= !s->stands_out[i] && suspects_main_place(s, i) == place;
+	return error;
+}
+
+/* The longest that anybody waited for the accused, per iteration. */
+static int longest_wait(const struct suspects *s, const struct blame *blame,
+			const struct accusation *a, double *ret_ns)
+{
+	_cleanup_free_ bool *who = calloc(s->job->worker_cnt + 1, sizeof(*who));
+	double *waited = s->scratch, longest = 0;
+
+	if (who == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->worker_cnt; i++)
+		who[a->workers[i]] = true;
+	for (size_t w = 0; w < s->job->worker_cnt; w++)
+		waited[w] = 0;
+	vec_foreach(wait, &blame->waits) {
+		waited[wait->to] += who[wait->from] ? wait->ns : 0;
+		longest = fmax(longest, waited[wait->to] / s->job->workers[wait->to].iterations);
+	}
+	*ret_ns = longest;
+	return 0;
+}
+
+/*
+ * Who is late in one group is late in the next for the same reason, and others wait: the time
+ * is lost once. Nobody waited for it longer than repair gives back.
+ */
+static int count_once(const struct suspects *s, const struct blame *blame, struct accusation *a)
+{
+	double longest, factor;
+	int error = longest_wait(s, blame, a, &longest);
+
+	if (error < 0 || longest <= 0 || longest >= a->gain_ns)
+		return error;
+	factor = longest / a->gain_ns;
+	a->gain_ns *= factor;
+	a->own_ns *= factor;
+	a->main_ns *= factor;
+	return 0;
+}
+
+int accuse_by_blame(const struct job *job, const struct blame *blame,
+		    const struct accuse_options *options, struct arena *arena, accusations *out)
+{
+	struct suspects s;
+	size_t first = out->cnt;
+	double total_ns = 0;
+	int error = suspects_init(&s, job, options, arena);
+
+	if (error < 0)
+		return error;
+	fill_ledgers(&s, blame);
+	for (uint32_t w = 0; w < job->worker_cnt; w++)
+		total_ns += own_loss(blame, w);
+	for (uint32_t w = 0; w < job->worker_cnt; w++)
+		s.stands_out[w] = stands_out(&s, blame, w, total_ns);
+	error = suspects_accuse(&s, out);
+	for (size_t i = first; i < out->cnt && error == 0; i++) {
+		error = count_once(&s, blame, &out->data[i]);
+		if (error == 0)
+			error = limit_gain(job, blame, &out->data[i]);
+	}
+	for (uint32_t w = 0; w < job->worker_cnt && error == 0; w++)
+		error = accuse_turns(&s, blame, w, out);
+	return error;
+}

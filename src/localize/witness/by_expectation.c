@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/stats.h"
+#include "localize/late/work.h"
+#include "localize/witness/excess.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define ALL_FRAC 0.8   /* so many of the workers alike: it is the job, not a worker */
+#define OFTEN 0.5      /* of its time: what lies in a few long iterations is an occasion */
+#define RARE_MIN 3     /* iterations that can show a long one among them */
+#define SHOWS_FRAC 0.1 /* so many, where the others hide it: one stage of a pipeline of ten */
+#define ALIKE 0.7      /* of the thread's time where it shows: the same code, hidden */
+#define JITTER 0.3     /* of a place's time: to lose that in turns, all may be as long */
+
+static bool rule_applies(const struct job *job, const struct blame *blame,
+			 const struct accuse_options *options, const struct job_function *f)
+{
+	if (f->class == CLASS_HOST)
+		return excess_rule_applies(job->frames.data, f->frame);
+	/* One member alone cannot tell waiting from transfer. */
+	return f->class == CLASS_COMM && blame->matched_cnt > 0 && options->all_present;
+}
+
+/* Part of worker w's window in which it waited for somebody late: blame's business. */
+static double waited_frac(const struct job *job, const struct blame *blame, uint32_t w)
+{
+	double ns = 0;
+
+	vec_foreach(wait, &blame->waits)
+		ns += wait->to == w ? wait->ns : 0;
+	return ns / (double)job->workers[w].fp->window_ns;
+}
+
+/* A share of the critical path, or the time of the thread, hidden behind the device or not. */
+enum time { TIME_CRITICAL, TIME_THREAD };
+
+static double share_of(const struct job *job, uint32_t frame, size_t w, enum time time)
+{
+	uint32_t idx = job_function_find(job, frame, CLASS_HOST);
+	const struct fp_function *f = idx != FRAME_NONE ? job->functions.data[idx].of[w] : NULL;
+
+	if (f == NULL)
+		return 0;
+	return (double)(time == TIME_THREAD ? f->thread_ns : f->share_ns) /
+	       (double)job->workers[w].fp->window_ns;
+}
+
+/* What a function does itself: its own time and that of the built-ins it calls. */
+static double own_beta(const struct job *job, uint32_t frame, size_t w, enum time time)
+{
+	double sum = share_of(job, frame, w, time);
+
+	for (uint32_t i = frame + 1;
+	     i < job->frames.cnt && !excess_is_builtin(&job->frames.data[frame]); i++) {
+		if (job->frames.data[i].parent == frame && excess_is_builtin(&job->frames.data[i]))
+			sum += share_of(job, i, w, time);
+	}
+	return sum;
+}
+
+/* Data loading counts with all that is below it on the host. */
+static double loader_beta(const struct job *job, uint32_t frame, size_t w, enum time time)
+{
+	double ns = time == TIME_THREAD ? job_thread_ns(job, frame, w)
+					: job_subtree_ns(job, frame, w, 1u << CLASS_HOST);
+
+	return ns * job->workers[w].iterations / (double)job->workers[w].fp->window_ns;
+}
+
+static double place_beta(const struct job *job, uint32_t frame, size_t w, enum time time)
+{
+	return job->frames.data[frame].kind == KIND_ANNOTATION ? loader_beta(job, frame, w, time)
+							       : own_beta(job, frame, w, time);
+}
+
+/* A built-in belongs to the Python function that calls it when that one does more such. */
+static uint32_t place_of(const struct job *job, const struct job_function *f, size_t w)
+{
+	uint32_t loader = excess_loader(job->frames.data, f->frame);
+	uint32_t caller = excess_caller(job->frames.data, f->frame);
+
+	if (loader != FRAME_NONE)
+		return loader;
+	if (f->class != CLASS_HOST || caller == FRAME_NONE)
+		return f->frame;
+	return own_beta(job, caller, w, TIME_CRITICAL) >
+			       EXCESS_CALLER_GROWS * own_beta(job, f->frame, w, TIME_CRITICAL)
+		       ? caller
+		       : f->frame;
+}
+
+static size_t worst_worker(const struct job_function *f, size_t worker_cnt)
+{
+	size_t worst = 0;
+
+	for (size_t w = 1; w < worker_cnt; w++) {
+		double a = f->of[w] != NULL ? f->of[w]->beta_frac : 0;
+		double b = f->of[worst] != NULL ? f->of[worst]->beta_frac : 0;
+
+		if (a > b)
+			worst = w;
+	}
+	return worst;
+}
+
+/*
+ * What all run is hidden on some of them: behind the device, or because they wait for those
+ * on which it is not, as the later stages of a pipeline do. The thread's time tells. alike
+ * holds those above the expectation, and then also those that are as long.
+ */
+static int find_alike(const struct job *job, struct excess *e)
+{
+	_cleanup_free_ double *above = calloc(job->worker_cnt + 1, sizeof(*above));
+	double need;
+	size_t cnt = 0;
+
+	if (above == NULL)
+		return -ENOMEM;
+	if (e->class != CLASS_HOST || (double)e->cnt < SHOWS_FRAC * (double)job->worker_cnt)
+		return 0;
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		if (e->alike[w])
+			above[cnt++] = place_beta(job, e->frame, w, TIME_THREAD);
+	}
+	need = ALIKE * stats_median(above, cnt);
+	for (size_t w = 0; w < job->worker_cnt && need > 0; w++) {
+		if (!e->alike[w] && place_beta(job, e->frame, w, TIME_THREAD) >= need) {
+			e->alike[w] = true;
+			e->cnt++;
+		}
+	}
+	return 0;
+}
+
+static int measure(const struct job *job, const struct blame *blame,
+		   const struct accuse_options *options, uint32_t function, struct arena *arena,
+		   struct excess *ret)
+{
+	const struct job_function *f = &job->functions.data[function];
+	struct excess e = { .function = function, .class = f->class };
+
+	e.of = arena_calloc(arena, job->worker_cnt + 1, sizeof(double));
+	e.alike = arena_calloc(arena, job->worker_cnt + 1, sizeof(bool));
+	if (e.of == NULL || e.alike == NULL)
+		return -ENOMEM;
+	e.frame = place_of(job, f, worst_worker(f, job->worker_cnt));
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		struct fp_function probe = { .class = f->class,
+					     .mu_frac = (double)NAN,
+					     .sigma_frac = (double)NAN };
+		double d;
+
+		if (f->class == CLASS_COMM)
+			probe.beta_frac = f->of[w] != NULL
+						  ? f->of[w]->beta_frac - waited_frac(job, blame, w)
+						  : 0;
+		else
+			probe.beta_frac = place_beta(job, e.frame, w, TIME_CRITICAL);
+		e.of[w] = probe.beta_frac;
+		d = expect_distance(&options->expect, &probe);
+		e.alike[w] = probe.beta_frac > EXCESS_MIN_BETA && d > 0;
+		e.cnt += e.alike[w];
+		e.distance = fmax(e.distance, d);
+	}
+	*ret = e;
+	return find_alike(job, ret);
+}
+
+static int compare_ns(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* How much longer the mean iteration of a worker is than its median one, ns. */
+static int rare_ns(const struct fingerprint *fp, struct arena *arena, double *ret)
+{
+	int64_t *ns = arena_calloc(arena, fp->iteration_cnt + 1, sizeof(*ns));
+	size_t middle = fp->iteration_cnt / 2;
+	double sum = 0;
+
+	if (ns == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < fp->iteration_cnt; i++) {
+		ns[i] = fp->iterations[i].dur_ns;
+		sum += (double)ns[i];
+	}
+	qsort(ns, fp->iteration_cnt, sizeof(*ns), compare_ns);
+	*ret = fp->iteration_cnt < RARE_MIN ? 0
+					    : sum / (double)fp->iteration_cnt - (double)ns[middle];
+	return 0;
+}
+
+/*
+ * What comes once in a window, everywhere, is a checkpoint or an evaluation: how often it
+ * comes, and so what it costs an iteration, one window can't tell. It shows in iterations
+ * of which few are long by as much as the accused place takes in all, and by more than is
+ * known to strike by turns (known_ns). Collections are no such occasion: they come with what
+ * the job allocates.
+ */
+static int is_occasional(const struct job *job, double own_ns, double known_ns, struct arena *arena,
+			 bool *ret)
+{
+	double *rare = arena_calloc(arena, job->worker_cnt + 1, sizeof(*rare));
+	int error = rare == NULL ? -ENOMEM : 0;
+
+	for (size_t w = 0; w < job->worker_cnt && error == 0; w++)
+		error = rare_ns(job->workers[w].fp, arena, &rare[w]);
+	if (error == 0)
+		*ret = stats_median(rare, job->worker_cnt) - known_ns > OFTEN * own_ns;
+	return error;
+}
+
+/* What those cost an iteration, on average, who are already accused of taking turns. */
+static double turns_ns(const accusations *list)
+{
+	double ns = 0;
+
+	vec_foreach(a, list)
+		ns += a->rotates ? a->gain_ns : 0;
+	return ns;
+}
+
+/* Takes the last accusation back when it is of an occasion. */
+static int drop_occasion(const struct job *job, struct arena *arena, accusations *out)
+{
+	const struct accusation *last = &out->data[out->cnt - 1];
+	bool occasional = false;
+	int error;
+
+	if (job_frame_collects(job, last->frame))
+		return 0;
+	error = is_occasional(job, last->own_ns, turns_ns(out), arena, &occasional);
+	out->cnt -= occasional;
+	return error;
+}
+
+static double median_thread(const struct job *job, uint32_t frame, const struct accusation *a,
+			    bool accused, double *scratch)
+{
+	size_t cnt = 0, next = 0;
+
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		bool is = next < a->worker_cnt && a->workers[next] == w;
+
+		next += is;
+		if (is == accused)
+			scratch[cnt++] = place_beta(job, frame, w, TIME_THREAD);
+	}
+	return stats_median(scratch, cnt);
+}
+
+/*
+ * Where the place takes as long on everybody, whoever is late there has no fault of its
+ * own: a pipeline waits for its first stage, and of many that are slow some are slower.
+ */
+static bool covers(const struct job *job, const struct excess *e, const struct accusation *a,
+		   double *scratch)
+{
+	const struct job_frame *frames = job->frames.data;
+	double mine, others, lost;
+
+	if (a->witness != WITNESS_BLAME || a->class != CLASS_HOST || a->frame == FRAME_NONE ||
+	    a->place_cnt > 0 || a->worker_cnt == job->worker_cnt ||
+	    !(frames_below(frames, a->frame, e->frame) || frames_below(frames, e->frame, a->frame)))
+		return false;
+	mine = median_thread(job, e->frame, a, true, scratch);
+	others = median_thread(job, e->frame, a, false, scratch);
+	lost = a->own_ns / (double)a->worker_cnt / job->iteration_ns;
+	return ALIKE * mine <= others && (!a->rotates || lost <= JITTER * others);
+}
+
+/* Takes out of the first cnt accusations those that e covers. */
+static void drop_covered(const struct job *job, const struct excess *e, size_t cnt, double *scratch,
+			 accusations *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->cnt; i++) {
+		if (i >= cnt || !covers(job, e, &list->data[i], scratch))
+			list->data[kept++] = list->data[i];
+	}
+	list->cnt = kept;
+}
+
+static bool is_accused(const struct job *job, const struct excess *e, double *scratch,
+		       const accusations *list)
+{
+	vec_foreach(a, list) {
+		accusations one = { .data = a, .cnt = 1 };
+
+		if (a->strikes != NULL ? a->strikes[e->function]
+				       : excess_is_accused(job->frames.data, e->frame, &one) &&
+						 !covers(job, e, a, scratch))
+			return true;
+	}
+	return false;
+}
+
+static int accuse_place(const struct job *job, const struct excess *e,
+			const struct accuse_options *options, struct arena *arena, accusations *out)
+{
+	double *scratch = arena_calloc(arena, job->worker_cnt + 1, sizeof(*scratch));
+	size_t before = out->cnt;
+	int error;
+
+	if (scratch == NULL)
+		return -ENOMEM;
+	if (is_accused(job, e, scratch, out))
+		return 0;
+	error = excess_accuse(e, job->worker_cnt, job->iteration_ns, options, arena, out);
+	if (error == 0 && out->cnt > before)
+		error = drop_occasion(job, arena, out);
+	if (error == 0 && out->cnt > before)
+		drop_covered(job, e, before, scratch, out);
+	return error;
+}
+
+/*
+ * Whether all who have the same to do as some above the expectation are above it too: a stage
+ * of a pipeline. Blame can't hear them: those whom they meet in collectives are as late. Who
+ * is alone with what it does meets others.
+ */
+static int find_stages(const struct job *job, const struct excess *e, bool *ret_whole)
+{
+	_cleanup_free_ bool *seen = calloc(job->worker_cnt + 1, sizeof(*seen));
+	bool whole = true;
+
+	if (seen == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < job->worker_cnt && whole; w++) {
+		size_t cnt = 0;
+
+		if (!e->alike[w] || seen[w])
+			continue;
+		for (size_t other = 0; other < job->worker_cnt && whole; other++) {
+			if (seen[other] || !work_is_same(job, w, other))
+				continue;
+			seen[other] = true;
+			whole = e->alike[other];
+			cnt++;
+		}
+		whole &= cnt > 1;
+	}
+	*ret_whole = whole;
+	return 0;
+}
+
+/* Whether blame has decided if it cost anything: where it is on some only, who meet others. */
+static int is_heard(const struct job *job, const struct blame *blame, const struct excess *e,
+		    bool *ret)
+{
+	bool stages = false;
+	int error = 0;
+
+	if (e->class == CLASS_HOST && blame->matched_cnt > 0)
+		error = find_stages(job, e, &stages);
+	*ret = (double)e->cnt < fmax(1, ALL_FRAC * (double)job->worker_cnt) && !stages &&
+	       (blame->matched_cnt > 0 || e->class == CLASS_COMM);
+	return error;
+}
+
+int accuse_by_expectation(const struct job *job, const struct blame *blame,
+			  const struct accuse_options *options, struct arena *arena,
+			  accusations *out)
+{
+	double limit = fmax(options->min_gain_frac, options->min_common_frac);
+
+	for (uint32_t i = 0; i < job->functions.cnt; i++) {
+		const struct job_function *f = &job->functions.data[i];
+		struct excess e;
+		bool heard;
+		int error;
+
+		if (f->frame == FRAME_NONE || !rule_applies(job, blame, options, f))
+			continue;
+		error = measure(job, blame, options, i, arena, &e);
+		if (error < 0)
+			return error;
+		if (e.distance < limit)
+			continue;
+		error = is_heard(job, blame, &e, &heard);
+		if (error == 0 && !heard)
+			error = accuse_place(job, &e, options, arena, out);
+		if (error < 0)
+			return error;
+	}
+	return 0;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/late/work.h"
+#include "localize/witness/by_split.h"
+
+#include <errno.h>
+#include <math.h>
+
+#define MIN_PEERS 4   /* of fewer, times and inputs agree by chance */
+#define FOLLOWS 0.5   /* of the variance of times: what inputs must explain */
+#define UNEVEN 0.005  /* relative deviation: inputs of one size differ by less */
+#define OFF_MEAN 0.33 /* of the deviation: so far from the mean are most, or few are far off */
+#define LIKE_TIME 0.5 /* as much longer as the input is larger, within this factor */
+
+/* Workers with the same to do, and how time follows the size of their inputs. */
+struct team {
+	const struct job *job;
+	uint32_t *members;
+	size_t cnt;
+	bool *gathered;	      /* by worker: in this team or one before */
+	bool *uneven;	      /* by worker: the verdict */
+	double *late_ns;      /* by worker: lateness that functions explain */
+	double *computing_ns; /* by worker: of it, by functions that compute */
+};
+
+static void gather(struct team *t, uint32_t first)
+{
+	t->cnt = 0;
+	for (uint32_t w = first; w < t->job->worker_cnt; w++) {
+		if (t->gathered[w] || !work_is_same(t->job, first, w))
+			continue;
+		t->gathered[w] = true;
+		t->members[t->cnt++] = w;
+	}
+}
+
+/* Of a member, relative to the first: NAN where unknown. */
+static double relative(const struct team *t, size_t i,
+		       double (*ratio)(const struct job *job, size_t a, size_t b))
+{
+	return ratio(t->job, t->members[i], t->members[0]);
+}
+
+static double mean(const struct team *t, double (*ratio)(const struct job *job, size_t a, size_t b))
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < t->cnt; i++)
+		sum += relative(t, i, ratio);
+	return sum / (double)t->cnt;
+}
+
+/* Whether who computes longer has the larger inputs, by about as much (least squares). */
+static bool time_follows_inputs(const struct team *t)
+{
+	double elements = mean(t, work_elements_ratio), time = mean(t, work_compute_ratio);
+	double xx = 0, yy = 0, xy = 0;
+	size_t off = 0;
+
+	if (t->cnt < MIN_PEERS || !isfinite(elements) || !isfinite(time))
+		return false;
+	for (size_t i = 0; i < t->cnt; i++) {
+		double x = relative(t, i, work_elements_ratio) / elements - 1;
+		double y = relative(t, i, work_compute_ratio) / time - 1;
+
+		xx += x * x;
+		yy += y * y;
+		xy += x * y;
+	}
+	for (size_t i = 0; i < t->cnt; i++) {
+		double x = relative(t, i, work_elements_ratio) / elements - 1;
+
+		off += x * x * (double)t->cnt > OFF_MEAN * OFF_MEAN * xx;
+	}
+	return 2 * off >= t->cnt && xx > UNEVEN * UNEVEN * (double)t->cnt &&
+	       xy * xy >= FOLLOWS * xx * yy && xy >= LIKE_TIME * xx && xy <= xx / LIKE_TIME;
+}
+
+static bool is_accused_of_work(const accusations *list, uint32_t w)
+{
+	vec_foreach(a, list) {
+		if ((a->spread || a->class == CLASS_COMPUTE) && accusation_has(a, w))
+			return true;
+	}
+	return false;
+}
+
+/* Whoever always has more is accused of it; the others then only wait for him. */
+static bool nobody_is_accused(const struct team *t, const accusations *list)
+{
+	for (size_t i = 0; i < t->cnt; i++) {
+		if (is_accused_of_work(list, t->members[i]))
+			return false;
+	}
+	return true;
+}
+
+static void find_reasons(struct team *t, const struct blame *blame)
+{
+	vec_foreach(why, &blame->why) {
+		if (why->function == FRAME_NONE)
+			continue;
+		t->late_ns[why->worker] += why->ns;
+		if (t->job->functions.data[why->function].class == CLASS_COMPUTE)
+			t->computing_ns[why->worker] += why->ns;
+	}
+}
+
+/* The part of a worker's lateness that came from computing: of a slow host it is no input's. */
+static double computing_frac(const struct team *t, uint32_t w)
+{
+	return t->late_ns[w] > 0 ? t->computing_ns[w] / t->late_ns[w] : 1;
+}
+
+/* What even inputs would give back, per iteration: the wait of the one who waits most. */
+static double turns_ns(const struct team *t, const struct blame *blame)
+{
+	double longest = 0, lost = 0;
+
+	for (uint32_t w = 0; w < t->job->worker_cnt; w++) {
+		const struct blame_worker *b = &blame->workers[w];
+		double waited = 0, iterations = t->job->workers[w].iterations;
+
+		if (!t->uneven[w])
+			continue;
+		lost += fmax(0, b->lost_ns - b->explained_by_comm_ns) * computing_frac(t, w) /
+			iterations;
+		vec_foreach(wait, &blame->waits) {
+			if (wait->to == w && t->uneven[wait->from])
+				waited += wait->ns * computing_frac(t, wait->from);
+		}
+		longest = fmax(longest, waited / iterations);
+	}
+	return fmin(longest, lost);
+}
+
+/* The computing function that holds most of their time. */
+static uint32_t main_function(const struct team *t, double *ret_frac)
+{
+	double most = 0, all = 0;
+	uint32_t main = FRAME_NONE;
+
+	for (uint32_t i = 0; i < t->job->functions.cnt; i++) {
+		const struct job_function *f = &t->job->functions.data[i];
+		double sum = 0;
+
+		for (size_t w = 0; w < t->job->worker_cnt && f->class == CLASS_COMPUTE; w++)
+			sum += t->uneven[w] ? job_time_ns(t->job, f, w) : 0;
+		all += sum;
+		if (sum > most) {
+			most = sum;
+			main = i;
+		}
+	}
+	*ret_frac = all > 0 ? most / all : 0;
+	return main;
+}
+
+static void find_uneven(struct team *t, const accusations *list)
+{
+	for (uint32_t w = 0; w < t->job->worker_cnt; w++) {
+		gather(t, w);
+		if (!time_follows_inputs(t) || !nobody_is_accused(t, list))
+			continue;
+		for (size_t i = 0; i < t->cnt; i++)
+			t->uneven[t->members[i]] = true;
+	}
+}
+
+int accuse_inputs(const struct job *job, const struct blame *blame,
+		  const struct accuse_options *options, struct arena *arena, accusations *out)
+{
+	struct team t = {
+		.job = job,
+		.members = arena_calloc(arena, job->worker_cnt + 1, sizeof(*t.members)),
+		.gathered = arena_calloc(arena, job->worker_cnt + 1, sizeof(bool)),
+		.uneven = arena_calloc(arena, job->worker_cnt + 1, sizeof(bool)),
+		.late_ns = arena_calloc(arena, job->worker_cnt + 1, sizeof(double)),
+		.computing_ns = arena_calloc(arena, job->worker_cnt + 1, sizeof(double)),
+	};
+	struct accusation a = { .witness = WITNESS_BLAME,
+				.frame = FRAME_NONE,
+				.class = CLASS_COMPUTE,
+				.spread = true,
+				.rotates = true };
+	double frac;
+
+	if (t.members == NULL || t.gathered == NULL || t.uneven == NULL || t.late_ns == NULL ||
+	    t.computing_ns == NULL)
+		return -ENOMEM;
+	find_uneven(&t, out);
+	find_reasons(&t, blame);
+	a.own_ns = a.gain_ns = turns_ns(&t, blame);
+	if (a.gain_ns < options->min_gain_frac * job->iteration_ns)
+		return 0;
+	a.function = main_function(&t, &frac);
+	a.main_ns = frac * a.own_ns;
+	a.workers = t.members;
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		if (t.uneven[w])
+			t.members[a.worker_cnt++] = w;
+	}
+	return vec_push(out, a);
+}

@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/witness/by_split.h"
+
+#include "base/stats.h"
+#include "localize/late/work.h"
+#include "localize/witness/suspects.h"
+
+#include <errno.h>
+#include <math.h>
+
+#define MIN_PEERS 4    /* of fewer, neither part has a scatter */
+#define FAST_PART 3    /* the faster part is at least one in so many */
+#define GAP_SCATTER 2. /* times the range of the faster part: chance leaves smaller gaps */
+#define SURE 4.0       /* standard errors by which means of one population do not differ */
+#define MINOR 0.15     /* of what the slowest loses at a place: less is not worth naming */
+#define GROUPS_MAX 16  /* process groups of a worker that are looked at */
+#define EXPLAINED 0.5  /* of its excess: what listed functions must explain */
+#define PASSED_ON 0.5  /* of its excess: by what it must be busy longer, and wait less */
+#define COMMON 3       /* kernels of all stages take at least one in so many parts of a device */
+
+/*
+ * All iterations of a job take equally long: who works longer in one waits less in it. Where
+ * many are slow, hardly anybody is late behind the typical arrival, because that is slow too,
+ * and in a pipeline lateness is passed on: blame sees little of either. But what peers do
+ * beside communication falls into two populations, of any size.
+ */
+struct split {
+	struct suspects s;
+	unsigned int classes; /* bit per class: what is compared */
+	bool *gathered;	      /* by worker: its peers have been looked at */
+	uint32_t *members;    /* those who are compared, the fastest first */
+	size_t member_cnt, fast_cnt;
+	uint32_t *alike;       /* room for members who have the same to do */
+	bool *marked;	       /* by worker: is of a slower part */
+	uint32_t *leader;      /* by worker of a slower part: the fastest of the faster one */
+	double *own_ns;	       /* by worker: what it does beside communication, per iteration */
+	double *common_ns;     /* by worker: of that, in the kernels of all stages; 0: not known */
+	const double *time_ns; /* of the two, what is compared */
+	bool *common;	       /* by function: whether the kernel is one of all stages */
+	double *variance;      /* by worker: of it, over the iterations; NAN: not known */
+	double *typical_ns;    /* by function: what the faster part spends in it, per iteration */
+	const bool *strikes;   /* by function: what strikes at random there; NULL: nothing */
+};
+
+static int split_alloc(struct split *p, size_t worker_cnt)
+{
+	struct arena *arena = p->s.arena;
+
+	p->gathered = arena_calloc(arena, worker_cnt + 1, sizeof(bool));
+	p->leader = arena_calloc(arena, worker_cnt + 1, sizeof(*p->leader));
+	p->members = arena_calloc(arena, worker_cnt + 1, sizeof(*p->members));
+	p->own_ns = arena_calloc(arena, worker_cnt + 1, sizeof(*p->own_ns));
+	p->common_ns = arena_calloc(arena, worker_cnt + 1, sizeof(*p->common_ns));
+	p->alike = arena_calloc(arena, worker_cnt + 1, sizeof(*p->alike));
+	p->marked = arena_calloc(arena, worker_cnt + 1, sizeof(bool));
+	p->common = arena_calloc(arena, p->s.job->functions.cnt + 1, sizeof(bool));
+	p->typical_ns = arena_calloc(arena, p->s.job->functions.cnt + 1, sizeof(double));
+	p->variance = arena_calloc(arena, worker_cnt + 1, sizeof(*p->variance));
+	return p->gathered == NULL || p->leader == NULL || p->members == NULL ||
+			       p->own_ns == NULL || p->common_ns == NULL || p->common == NULL ||
+			       p->alike == NULL || p->marked == NULL || p->typical_ns == NULL ||
+			       p->variance == NULL
+		       ? -ENOMEM
+		       : 0;
+}
+
+static bool is_compared(const struct split *p, unsigned int class)
+{
+	return (p->classes & 1u << class) != 0;
+}
+
+/* Of a function of the job. What strikes anybody is no work of a worker's own. */
+static bool is_own(const struct split *p, uint32_t function)
+{
+	return is_compared(p, p->s.job->functions.data[function].class) &&
+	       !(p->strikes != NULL && p->strikes[function]);
+}
+
+/* What is compared of worker w before a collective; functions that are not listed: host. */
+static double lead_ns(const struct split *p, size_t w, const struct fp_collective *c)
+{
+	const struct job_worker *jw = &p->s.job->workers[w];
+	double sum = 0;
+
+	for (uint32_t i = 0; i < c->lead_cnt; i++) {
+		const struct fp_share *share = &jw->fp->shares[c->lead_first + i];
+
+		if (share->function == FRAME_NONE ? is_compared(p, CLASS_HOST)
+						  : is_own(p, jw->function_of[share->function]))
+			sum += (double)share->ns;
+	}
+	return sum;
+}
+
+/* The same before all collectives of a group, by iteration. Returns its sum. */
+static double lead_by_iteration(const struct split *p, size_t w, uint64_t group, double *ret)
+{
+	const struct fingerprint *fp = p->s.job->workers[w].fp;
+	double sum = 0;
+	size_t at = 0;
+
+	for (size_t i = 0; i < fp->iteration_cnt; i++)
+		ret[i] = 0;
+	for (size_t i = 0; i < fp->collective_cnt; i++) {
+		const struct fp_collective *c = &fp->collectives[i];
+
+		if (c->group != group)
+			continue;
+		while (at + 1 < fp->iteration_cnt && fp->iterations[at + 1].start_ns <= c->start_ns)
+			at++;
+		ret[at] += lead_ns(p, w, c);
+	}
+	for (size_t i = 0; i < fp->iteration_cnt; i++)
+		sum += ret[i];
+	return sum;
+}
+
+/* Of the iterations but the first, whose begin lies before the first collective. */
+static double variance_of(const double *by_iteration, size_t cnt)
+{
+	double mean = 0, squares = 0;
+
+	if (cnt < 3)
+		return (double)NAN;
+	for (size_t i = 1; i < cnt; i++)
+		mean += by_iteration[i] / (double)(cnt - 1);
+	for (size_t i = 1; i < cnt; i++)
+		squares += (by_iteration[i] - mean) * (by_iteration[i] - mean);
+	return squares / (double)(cnt - 2);
+}
+
+/* The process groups of a worker, in order of their first collective. Returns how many. */
+static size_t list_groups(const struct fingerprint *fp, uint64_t groups[static GROUPS_MAX])
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < fp->collective_cnt && cnt < GROUPS_MAX; i++) {
+		size_t k = 0;
+
+		while (k < cnt && groups[k] != fp->collectives[i].group)
+			k++;
+		if (k == cnt)
+			groups[cnt++] = fp->collectives[i].group;
+	}
+	return cnt;
+}
+
+/*
+ * Variance over the iterations of what is compared of worker w, by the process group whose
+ * collectives follow most of it. NAN: not known.
+ */
+static double own_variance(const struct split *p, size_t w, double *by_iteration)
+{
+	const struct fingerprint *fp = p->s.job->workers[w].fp;
+	uint64_t groups[GROUPS_MAX];
+	size_t cnt = list_groups(fp, groups);
+	double most = 0, variance = (double)NAN;
+
+	for (size_t i = 0; i < cnt; i++) {
+		double sum = lead_by_iteration(p, w, groups[i], by_iteration);
+
+		if (sum > most) {
+			most = sum;
+			variance = variance_of(by_iteration, fp->iteration_cnt);
+		}
+	}
+	return variance;
+}
+
+/* What is compared of worker w, per iteration. */
+static double own_ns(const struct split *p, size_t w)
+{
+	const struct job *job = p->s.job;
+	const struct fingerprint *fp = job->workers[w].fp;
+	double ns = 0;
+
+	for (unsigned int c = 0; c < CLASS_CNT; c++)
+		ns += is_compared(p, c) ? (double)fp->class_ns[c] : 0;
+	ns /= job->workers[w].iterations;
+	for (uint32_t f = 0; p->strikes != NULL && f < job->functions.cnt; f++) {
+		if (is_compared(p, job->functions.data[f].class) && p->strikes[f])
+			ns -= job_time_ns(job, &job->functions.data[f], w);
+	}
+	return ns;
+}
+
+/* classes is set. */
+static int split_init(struct split *p, const struct job *job, const struct accuse_options *options,
+		      struct arena *arena)
+{
+	int error = suspects_init(&p->s, job, options, arena);
+	_cleanup_free_ double *scratch = NULL;
+	size_t longest = 0;
+
+	if (error == 0)
+		error = split_alloc(p, job->worker_cnt);
+	for (size_t w = 0; w < job->worker_cnt; w++)
+		longest = MAX(longest, job->workers[w].fp->iteration_cnt);
+	scratch = calloc(longest + 1, sizeof(*scratch));
+	if (error < 0 || scratch == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		p->own_ns[w] = own_ns(p, w);
+		p->variance[w] = own_variance(p, w, scratch);
+	}
+	return 0;
+}
+
+/* Adds a worker to those that are compared, by its time. */
+static void add_member(struct split *p, uint32_t w)
+{
+	size_t at = p->member_cnt++;
+
+	for (; at > 0 && p->time_ns[p->members[at - 1]] > p->time_ns[w]; at--)
+		p->members[at] = p->members[at - 1];
+	p->members[at] = w;
+}
+
+/* Those who do the same as worker first and were not gathered before. */
+static void gather(struct split *p, uint32_t first)
+{
+	p->member_cnt = 0;
+	p->time_ns = p->own_ns;
+	for (uint32_t w = first; w < p->s.job->worker_cnt; w++) {
+		if (p->gathered[w] || p->marked[w] || !work_is_same(p->s.job, first, w))
+			continue;
+		p->gathered[w] = true;
+		add_member(p, w);
+	}
+}
+
+/*
+ * By how much means of the fast_cnt fastest can differ by chance, from how much each of them
+ * differs from iteration to iteration. INFINITY: not known.
+ */
+static double chance_ns(const struct split *p)
+{
+	double sum = 0, freedom = 0, iterations = 0;
+
+	for (size_t i = 0; i < p->fast_cnt; i++) {
+		uint32_t w = p->members[i];
+		double cnt = (double)p->s.job->workers[w].fp->iteration_cnt;
+
+		if (isnan(p->variance[w]))
+			continue;
+		sum += p->variance[w] * (cnt - 2);
+		freedom += cnt - 2;
+		iterations = fmax(iterations, cnt);
+	}
+	if (freedom < 1)
+		return (double)INFINITY;
+	/* Of few iterations the scatter itself is uncertain (Student's t). */
+	return SURE * (1 + 16 / (freedom * freedom)) * sqrt(2 * sum / freedom / iterations);
+}
+
+/*
+ * The first gap, from the fastest on, that is worth an accusation, and too wide for chance and
+ * for what lies before it. Behind it may be several populations: faults come and go.
+ */
+static bool find_gap(struct split *p)
+{
+	double need = p->s.options->min_gain_frac * p->s.job->iteration_ns;
+	double first = p->time_ns[p->members[0]];
+	size_t at = MAX((size_t)2, (p->member_cnt + FAST_PART - 1) / FAST_PART);
+
+	for (; at < p->member_cnt; at++) {
+		double last = p->time_ns[p->members[at - 1]];
+		double gap = p->time_ns[p->members[at]] - last;
+
+		p->fast_cnt = at;
+		if (gap >= need && gap >= GAP_SCATTER * (last - first) && gap >= chance_ns(p))
+			return true;
+	}
+	return false;
+}
+
+/* --- what the slower part does longer --- */
+
+/* Those of the faster part who have the same to do as worker w. Returns how many. */
+static size_t find_alike(struct split *p, uint32_t w)
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < p->fast_cnt; i++) {
+		if (work_is_same(p->s.job, w, p->members[i]))
+			p->alike[cnt++] = p->members[i];
+	}
+	return cnt;
+}
+
+/* What these typically spend in each function, per iteration. */
+static void find_typical(struct split *p, size_t alike_cnt)
+{
+	const struct job *job = p->s.job;
+
+	for (uint32_t i = 0; i < job->functions.cnt; i++) {
+		const struct job_function *f = &job->functions.data[i];
+
+		for (size_t k = 0; k < alike_cnt; k++)
+			p->s.scratch[k] = job_time_ns(job, f, p->alike[k]);
+		p->typical_ns[i] = stats_median(p->s.scratch, alike_cnt);
+	}
+}
+
+/*
+ * Enters what a slow member does longer than the typical fast one. Where none of these has the
+ * same to do, all that it computes is as much slower as what the stages have in common.
+ */
+static void fill_ledger(struct split *p, uint32_t w, bool has_alike, double typical)
+{
+	const struct job *job = p->s.job;
+	double saved = 1 - typical / p->time_ns[w];
+
+	for (uint32_t i = 0; i < job->functions.cnt; i++) {
+		const struct job_function *f = &job->functions.data[i];
+		double ns = job_time_ns(job, f, w), more = ns - p->typical_ns[i];
+
+		if (!has_alike)
+			more = f->class == CLASS_COMPUTE ? ns * saved : 0;
+		if (is_own(p, i) && more > 0)
+			ledger_add(&p->s.of[w], i, more * job->workers[w].iterations);
+	}
+}
+
+/* What worker w does beside communication, per iteration. */
+static double busy_ns(const struct job *job, uint32_t w)
+{
+	const struct fingerprint *fp = job->workers[w].fp;
+
+	return (double)(fp->window_ns - fp->class_ns[CLASS_COMM]) / job->workers[w].iterations;
+}
+
+/*
+ * Whether worker w is busy longer than the less busy of those who have the same to do. If not,
+ * it has less of something else to do: it makes nobody wait.
+ */
+static bool is_busy_longer(const struct split *p, uint32_t w, size_t alike_cnt, double excess_ns)
+{
+	for (size_t k = 0; k < alike_cnt; k++)
+		p->s.scratch[k] = busy_ns(p->s.job, p->alike[k]);
+	return alike_cnt == 0 ||
+	       busy_ns(p->s.job, w) - stats_quantile(p->s.scratch, alike_cnt, 1. / FAST_PART) >=
+		       PASSED_ON * excess_ns;
+}
+
+/* Marks the members from at on who have the same to do as the first of these. */
+static void mark_slow(struct split *p, size_t at, double typical)
+{
+	uint32_t first = p->members[at];
+	size_t alike_cnt = find_alike(p, first);
+
+	find_typical(p, alike_cnt);
+	for (; at < p->member_cnt; at++) {
+		uint32_t w = p->members[at];
+		double excess = p->time_ns[w] - typical;
+
+		if (p->marked[w] || !work_is_same(p->s.job, first, w))
+			continue;
+		p->marked[w] = true;
+		p->leader[w] = p->members[0];
+		fill_ledger(p, w, alike_cnt > 0, typical);
+		p->s.stands_out[w] =
+			is_busy_longer(p, w, alike_cnt, excess) &&
+			p->s.of[w].listed >= EXPLAINED * excess * p->s.job->workers[w].iterations;
+	}
+}
+
+/* Marks the slower part of the members at hand, if they have one. */
+static void split_members(struct split *p)
+{
+	double typical;
+
+	if (p->member_cnt < MIN_PEERS || !find_gap(p))
+		return;
+	typical = p->time_ns[p->members[p->fast_cnt / 2]];
+	for (size_t i = p->fast_cnt; i < p->member_cnt; i++) {
+		if (!p->marked[p->members[i]])
+			mark_slow(p, i, typical);
+	}
+}
+
+/* --- stages of a pipeline --- */
+
+/*
+ * The stages of a pipeline differ by what only the first or the last has to do, but run the
+ * same kernels for the layers that all of them have; on devices of one kind these take as
+ * long. So one stage can be compared with the others where all of its workers are slow.
+ */
+static void find_common(struct split *p, uint32_t first)
+{
+	const struct job *job = p->s.job;
+
+	for (uint32_t i = 0; i < job->functions.cnt; i++) {
+		const struct job_function *f = &job->functions.data[i];
+
+		p->common[i] = f->class == CLASS_COMPUTE;
+		for (uint32_t w = first; w < job->worker_cnt && p->common[i]; w++)
+			p->common[i] = job->workers[w].group != job->workers[first].group ||
+				       work_is_common(job, f, first, w);
+	}
+}
+
+/* Time in the common kernels; 0: too little of what the worker computes to speak for all. */
+static double common_ns(const struct split *p, uint32_t w)
+{
+	const struct job *job = p->s.job;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < job->functions.cnt; i++)
+		sum += p->common[i] ? job_time_ns(job, &job->functions.data[i], w) : 0;
+	return COMMON * sum >= work_compute_ns(job, w) ? sum : 0;
+}
+
+/* Gathers the peer group of its first worker; nobody if the stages have too little in common. */
+static void gather_stages(struct split *p, uint32_t first)
+{
+	const struct job *job = p->s.job;
+	bool differ = false;
+
+	p->member_cnt = 0;
+	p->time_ns = p->common_ns;
+	find_common(p, first);
+	for (uint32_t w = first; w < job->worker_cnt; w++) {
+		if (job->workers[w].group != job->workers[first].group)
+			continue;
+		p->common_ns[w] = common_ns(p, w);
+		differ |= !work_is_same(job, first, w);
+		if (p->common_ns[w] > 0)
+			add_member(p, w);
+	}
+	if (!differ)
+		p->member_cnt = 0;
+}
+
+static void split_stages(struct split *p)
+{
+	uint32_t next = 0;
+
+	for (uint32_t w = 0; w < p->s.job->worker_cnt; w++) {
+		if (p->s.job->workers[w].group != next)
+			continue;
+		gather_stages(p, w);
+		split_members(p);
+		next++;
+	}
+}
+
+/*
+ * What is spread must be more than machines differ by, for one of those that are slower
+ * together: of the others the gap says that it is no chance.
+ */
+static int drop_small(struct split *p)
+{
+	size_t cnt = p->s.job->worker_cnt;
+	bool *matters = arena_calloc(p->s.arena, cnt + 1, sizeof(bool));
+
+	if (matters == NULL)
+		return -ENOMEM;
+	for (uint32_t w = 0; w < cnt; w++) {
+		if (p->s.stands_out[w] && p->s.place_cnt[w] == 0)
+			matters[p->leader[w]] |=
+				suspects_spread_matters(&p->s, w, p->s.of[w].listed);
+	}
+	for (uint32_t w = 0; w < cnt; w++) {
+		if (p->s.place_cnt[w] == 0 && !matters[p->leader[w]])
+			p->s.stands_out[w] = false;
+	}
+	return 0;
+}
+
+/* --- beside what blame has found --- */
+
+static bool is_same_place(const struct job *job, const struct accusation *a,
+			  const struct accusation *b)
+{
+	if (a->frame == FRAME_NONE || b->frame == FRAME_NONE)
+		return a->frame == b->frame && a->class == b->class;
+	return job_frame_below(job, a->frame, b->frame) || job_frame_below(job, b->frame, a->frame);
+}
+
+static double loss_at(const struct split *p, uint32_t w, uint32_t place)
+{
+	return ledger_at(&p->s.of[w], place) / p->s.job->workers[w].iterations;
+}
+
+/* Of those that are slow together repair gives back what the slowest of them loses. */
+static double largest_loss(const struct split *p, const struct accusation *a)
+{
+	double largest = 0;
+
+	for (size_t i = 0; i < a->worker_cnt; i++)
+		largest = fmax(largest, loss_at(p, a->workers[i], a->frame));
+	return largest;
+}
+
+/* Both name the same fault: blame those that were the last, this all that are as slow. */
+static int unite(const struct split *p, const struct accusation *slow, struct accusation *a)
+{
+	size_t most = p->s.job->worker_cnt, cnt = 0;
+	uint32_t *workers = arena_calloc(p->s.arena, most + 1, sizeof(*workers));
+
+	if (workers == NULL)
+		return -ENOMEM;
+	for (uint32_t w = 0; w < most; w++) {
+		if (accusation_has(slow, w) || accusation_has(a, w))
+			workers[cnt++] = w;
+	}
+	/* Who is as slow without ever being the last takes no turns. */
+	a->rotates = a->rotates && cnt == a->worker_cnt;
+	a->own_ns *= (double)cnt / (double)a->worker_cnt;
+	a->main_ns *= (double)cnt / (double)a->worker_cnt;
+	a->gain_ns = fmax(a->gain_ns, slow->gain_ns);
+	a->workers = workers;
+	a->worker_cnt = cnt;
+	return 0;
+}
+
+/*
+ * Whether worker w is accused of something of what is compared. What strikes anybody is no
+ * reason for being slow in one place.
+ */
+static bool is_accused_anywhere(const struct split *p, const accusations *list, uint32_t w)
+{
+	vec_foreach(a, list) {
+		if (a->strikes == NULL && is_compared(p, a->class) && accusation_has(a, w))
+			return true;
+	}
+	return false;
+}
+
+/* Keeps the workers that lose enough there; with list also only those it does not accuse. */
+static int keep_workers(const struct split *p, const accusations *list, struct accusation *slow)
+{
+	uint32_t *workers = arena_calloc(p->s.arena, slow->worker_cnt + 1, sizeof(*workers));
+	size_t cnt = 0;
+
+	if (workers == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < slow->worker_cnt; i++) {
+		uint32_t w = slow->workers[i];
+
+		if (loss_at(p, w, slow->frame) >= MINOR * slow->gain_ns &&
+		    (list == NULL || !is_accused_anywhere(p, list, w)))
+			workers[cnt++] = w;
+	}
+	slow->workers = workers;
+	slow->worker_cnt = cnt;
+	return 0;
+}
+
+/* Whether an accusation is of workers that are slow there always, though last by turns only. */
+static bool is_of_slow(const struct accusation *a, const struct accusation *slow)
+{
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		if (!accusation_has(slow, a->workers[i]))
+			return false;
+	}
+	return a->place_cnt == 0;
+}
+
+/* Adds an accusation of slow workers to the list, without those accused of something else. */
+static int add_accusation(const struct split *p, struct accusation slow, accusations *out)
+{
+	int error;
+
+	slow.gain_ns = largest_loss(p, &slow);
+	error = keep_workers(p, NULL, &slow);
+	if (error < 0)
+		return error;
+	vec_foreach(a, out) {
+		if (is_same_place(p->s.job, a, &slow) && (!a->rotates || is_of_slow(a, &slow)))
+			return unite(p, &slow, a);
+	}
+	error = keep_workers(p, out, &slow);
+	return error == 0 && slow.worker_cnt > 0 ? vec_push(out, slow) : error;
+}
+
+static int accuse_slower(const struct job *job, const struct accuse_options *options,
+			 unsigned int classes, struct arena *arena, accusations *out)
+{
+	struct split p = { .classes = classes, .strikes = accusations_strikes(out) };
+	accusations slow = { 0 };
+	int error = split_init(&p, job, options, arena);
+
+	if (error < 0)
+		return error;
+	if (is_compared(&p, CLASS_COMPUTE))
+		split_stages(&p);
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		gather(&p, w);
+		split_members(&p);
+	}
+	suspects_find_places(&p.s);
+	error = drop_small(&p);
+	if (error == 0)
+		error = suspects_accuse(&p.s, &slow);
+	for (size_t i = 0; i < slow.cnt && error == 0; i++)
+		error = add_accusation(&p, slow.data[i], out);
+	vec_done(&slow);
+	return error;
+}
+
+static bool have_devices(const struct job *job)
+{
+	bool all = true;
+
+	for (size_t w = 0; w < job->worker_cnt; w++)
+		all &= job->workers[w].fp->has_device;
+	return all;
+}
+
+int accuse_by_split(const struct job *job, const struct accuse_options *options,
+		    struct arena *arena, accusations *out)
+{
+	const unsigned int device = 1u << CLASS_COMPUTE, own = ~(1u << CLASS_COMM);
+	int error;
+
+	if (!have_devices(job))
+		return accuse_slower(job, options, own, arena, out);
+	/* A slow device and a slow host are two faults, also of one worker. */
+	error = accuse_slower(job, options, device, arena, out);
+	return error == 0 ? accuse_slower(job, options, own & ~device, arena, out) : error;
+}

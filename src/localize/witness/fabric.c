@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/witness/fabric.h"
+
+#include "base/stats.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define SLOWER 0.85   /* of the usual rate while sending: links of one kind differ by less */
+#define WAITS 0.85    /* of the free rate: a link that sends less than that is held up */
+#define MORE 1.5      /* times what its ring sends: there is other traffic */
+#define FAR_MORE 2.0  /* times the usual rate: the same where no ring tells */
+#define ALL_OTHERS .8 /* of a group: more than the rings of some NICs */
+#define AT_FULL .85   /* of the free rate: pauses alone make such a link slower */
+#define MESSAGES 1.1  /* times the collectives: windows have edges */
+#define FREE 0.9      /* quantile of rates: what links reach when nothing is in their way */
+#define IN_USE 0.1    /* of what a link can carry: where none sends more, it bounds nothing */
+
+/* Two states, sending and silent: E(x^2) / E(x) is the rate of the first. */
+static double rate_of(const struct fp_function *f)
+{
+	double sigma = isnan(f->sigma_frac) ? 0 : f->sigma_frac;
+
+	return f->mu_frac > 0 ? f->mu_frac + sigma * sigma / f->mu_frac : 0;
+}
+
+/* Whether a worker runs more communication than collectives: messages between two. */
+static bool sends_messages(const struct fingerprint *fp)
+{
+	uint64_t executions = 0;
+
+	for (size_t i = 0; i < fp->function_cnt; i++)
+		executions +=
+			fp->functions[i].class == CLASS_COMM ? fp->functions[i].executions : 0;
+	return (double)executions >
+	       MESSAGES * (double)(fp->collective_cnt + fp->collective_dropped);
+}
+
+/*
+ * Messages are no ring: who receives one sends nothing. NCCL's kernel for them is that of an
+ * exchange among all, so the name alone does not tell.
+ */
+static bool may_be_message(const struct fabric *b, const struct job_function *f, size_t w)
+{
+	static const char *const words[] = { "SendRecv", ":send", ":recv" };
+	const char *name = b->job->frames.data[f->frame].name;
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strstr(name, words[i]) != NULL)
+			return b->messages[w];
+	}
+	return false;
+}
+
+static const struct fp_function *measured(const struct fabric *b, const struct job_function *f,
+					  size_t w)
+{
+	const struct fp_function *own = f->of[w];
+
+	return own != NULL && own->mu_frac > 0 && own->resource < RESOURCE_CNT &&
+			       !may_be_message(b, f, w)
+		       ? own
+		       : NULL;
+}
+
+const struct fp_function *fabric_measured(const struct fabric *b, const struct job_function *f,
+					  size_t w, uint32_t group)
+{
+	return b->job->workers[w].group == group ? measured(b, f, w) : NULL;
+}
+
+/* Time in a function on a worker, waiting included, ns an iteration. */
+static double whole_ns(const struct job *job, const struct fp_function *f, size_t w)
+{
+	return (double)(f->total_ns > 0 ? f->total_ns : f->critical_ns) /
+	       job->workers[w].iterations;
+}
+
+/* --- what is usual --- */
+
+struct pace *fabric_pace(const struct fabric *b, size_t function, uint32_t group)
+{
+	return &b->paces[function * b->job->group_cnt + group];
+}
+
+static void find_pace(struct fabric *b, size_t function, uint32_t group)
+{
+	const struct job_function *f = &b->job->functions.data[function];
+	struct pace *pace = fabric_pace(b, function, group);
+	size_t all = 0, cnt = 0;
+
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		const struct fp_function *own = fabric_measured(b, f, w, group);
+
+		all += own != NULL;
+		if (own != NULL && own->resource == b->resource)
+			b->scratch[cnt++] = rate_of(own);
+	}
+	if (all < FABRIC_MIN_PEERS || 2 * cnt <= all ||
+	    stats_quantile(b->scratch, cnt, FREE) < IN_USE)
+		return;
+	pace->usual = stats_median(b->scratch, cnt);
+	pace->free = stats_quantile(b->scratch, cnt, FREE);
+}
+
+/* --- links --- */
+
+/* The member that waited least tells how long the transfers take. */
+static double transfer_ns(const struct fabric *b, const struct job_function *f, uint32_t group)
+{
+	double least = INFINITY;
+
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		const struct fp_function *own = fabric_measured(b, f, w, group);
+
+		if (own != NULL)
+			least = fmin(least, whole_ns(b->job, own, w));
+	}
+	return least;
+}
+
+static void add_function(struct fabric *b, size_t function, uint32_t group)
+{
+	const struct job_function *f = &b->job->functions.data[function];
+	const struct pace *pace = fabric_pace(b, function, group);
+	double weight;
+
+	if (pace->usual <= 0)
+		return;
+	weight = transfer_ns(b, f, group);
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		const struct fp_function *own = fabric_measured(b, f, w, group);
+		struct link *link = &b->links[w];
+
+		if (own == NULL)
+			continue;
+		if (own->resource == b->resource) {
+			link->weight += weight;
+			link->rate += weight * rate_of(own) / pace->usual;
+			link->reach += weight * rate_of(own) / pace->free;
+			link->level += weight * own->mu_frac / pace->free;
+			link->busy += weight * own->mu_frac / rate_of(own);
+		} else if (b->resource == RESOURCE_NVLINK_TX && own->resource == RESOURCE_PCIE_TX) {
+			link->detour += weight;
+		}
+	}
+}
+
+static enum link_role role_of(const struct fabric *b, size_t w)
+{
+	const struct link *link = &b->links[w];
+
+	if (b->detours[w] || link->detour > link->weight)
+		return ROLE_DETOUR;
+	if (link->weight <= 0)
+		return ROLE_NONE;
+	/* A socket's rate is a share of its own best: it tells nothing beside another's. */
+	if (b->resource != RESOURCE_SOCKET_TX && link->busy >= FABRIC_STEADY &&
+	    link->rate <= SLOWER)
+		return ROLE_SLOW;
+	return link->level < WAITS ? ROLE_WAITING : ROLE_NONE;
+}
+
+static void settle_links(struct fabric *b)
+{
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		struct link *link = &b->links[w];
+
+		if (link->weight > 0) {
+			link->rate /= link->weight;
+			link->reach /= link->weight;
+			link->level /= link->weight;
+			link->busy /= link->weight;
+		}
+		link->role = role_of(b, w);
+	}
+}
+
+/* --- a ring as one of its links --- */
+
+/* The members of one group of workers that use the resource. */
+struct ring {
+	uint32_t last; /* the worker that was counted last, plus one */
+	size_t member_cnt, waiting_cnt;
+	double level, reach; /* of those that wait: sums */
+};
+
+typedef VEC(struct ring) ring_vec;
+
+/* NULL: none of its workers was added. */
+static struct ring *ring_find(const struct idmap *ring_of, const ring_vec *rings, uint64_t group)
+{
+	uint32_t idx = idmap_get(ring_of, group);
+
+	return idx == IDMAP_NONE ? NULL : &rings->data[idx];
+}
+
+static int ring_add(const struct fabric *b, uint32_t w, uint64_t group, struct idmap *ring_of,
+		    ring_vec *rings)
+{
+	struct ring *ring = ring_find(ring_of, rings, group);
+
+	if (ring == NULL) {
+		if (vec_push(rings, (struct ring){ 0 }) < 0 ||
+		    idmap_set(ring_of, group, (uint32_t)rings->cnt - 1) < 0)
+			return -ENOMEM;
+		ring = &rings->data[rings->cnt - 1];
+	}
+	if (ring->last == w + 1)
+		return 0;
+	ring->last = w + 1;
+	ring->member_cnt++;
+	if (b->links[w].role == ROLE_WAITING) {
+		ring->waiting_cnt++;
+		ring->level += b->links[w].level;
+		ring->reach += b->links[w].reach;
+	}
+	return 0;
+}
+
+static int find_rings(const struct fabric *b, struct idmap *ring_of, ring_vec *rings)
+{
+	int error = 0;
+
+	for (uint32_t w = 0; w < b->job->worker_cnt && error == 0; w++) {
+		const struct fingerprint *fp = b->job->workers[w].fp;
+
+		for (size_t i = 0; i < fp->collective_cnt && error == 0; i++) {
+			if (link_is_used(&b->links[w]))
+				error = ring_add(b, w, fp->collectives[i].group, ring_of, rings);
+		}
+	}
+	return error;
+}
+
+/*
+ * All members of a ring send as much. Who sends more over PCIe while nearly all the others
+ * wait, though they could send at full rate, sends there what should take NVLink.
+ */
+static bool sends_more(const struct ring *ring, const struct link *link)
+{
+	bool waits = link->role == ROLE_WAITING;
+	double others = (double)(ring->waiting_cnt - waits);
+
+	return ring->member_cnt >= FABRIC_MIN_PEERS && link->weight > 0 && others > 0 &&
+	       others >= ALL_OTHERS * (double)(ring->member_cnt - 1) &&
+	       ring->reach - waits * link->reach >= AT_FULL * others &&
+	       link->level * others >= MORE * (ring->level - waits * link->level);
+}
+
+static int find_detours(struct fabric *b)
+{
+	struct idmap ring_of = { 0 };
+	ring_vec rings = { 0 };
+	int error = find_rings(b, &ring_of, &rings);
+
+	for (size_t w = 0; w < b->job->worker_cnt && error == 0; w++) {
+		const struct fingerprint *fp = b->job->workers[w].fp;
+
+		for (size_t i = 0; i < fp->collective_cnt; i++) {
+			const struct ring *ring =
+				ring_find(&ring_of, &rings, fp->collectives[i].group);
+
+			b->detours[w] |= ring != NULL && sends_more(ring, &b->links[w]);
+		}
+	}
+	idmap_done(&ring_of);
+	vec_done(&rings);
+	return error;
+}
+
+/* Figure 13: where no ring shows it, there is far more on PCIe than the others send. */
+static void find_far_more(struct fabric *b)
+{
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		const struct link *link = &b->links[w];
+
+		b->detours[w] |=
+			link->weight > 0 && link->busy >= FABRIC_STEADY && link->rate >= FAR_MORE;
+	}
+}
+
+static int settle_detours(struct fabric *b)
+{
+	if (b->resource == RESOURCE_PCIE_TX) {
+		if (find_detours(b) < 0)
+			return -ENOMEM;
+		find_far_more(b);
+	}
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		b->detours[w] |= b->links[w].role == ROLE_DETOUR;
+		if (b->detours[w])
+			b->links[w].role = ROLE_DETOUR;
+	}
+	return 0;
+}
+
+static int fabric_alloc(struct fabric *b)
+{
+	size_t cnt = b->job->worker_cnt + 1;
+	size_t pace_cnt = (b->job->functions.cnt + 1) * (b->job->group_cnt + 1);
+
+	b->messages = arena_calloc(b->arena, cnt, sizeof(*b->messages));
+	b->links = arena_calloc(b->arena, cnt, sizeof(*b->links));
+	b->paces = arena_calloc(b->arena, pace_cnt, sizeof(*b->paces));
+	b->mate = arena_calloc(b->arena, cnt, sizeof(*b->mate));
+	b->scratch = arena_calloc(b->arena, 2 * cnt, sizeof(*b->scratch));
+	return b->messages == NULL || b->links == NULL || b->paces == NULL || b->mate == NULL ||
+			       b->scratch == NULL
+		       ? -ENOMEM
+		       : 0;
+}
+
+int fabric_init(struct fabric *b)
+{
+	if (fabric_alloc(b) < 0)
+		return -ENOMEM;
+	for (size_t w = 0; w < b->job->worker_cnt; w++)
+		b->messages[w] = sends_messages(b->job->workers[w].fp);
+	for (size_t f = 0; f < b->job->functions.cnt; f++) {
+		const struct job_function *fn = &b->job->functions.data[f];
+
+		for (uint32_t g = 0; g < b->job->group_cnt; g++) {
+			if (fn->class != CLASS_COMM || fn->frame == FRAME_NONE)
+				continue;
+			find_pace(b, f, g);
+			add_function(b, f, g);
+		}
+	}
+	settle_links(b);
+	return settle_detours(b);
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/witness/pauses.h"
+
+#include "base/stats.h"
+
+#include <errno.h>
+#include <math.h>
+
+#define RANDOM_CNT 3	/* so many places that pause on a few workers each: one cause */
+#define STRUCK_CNT 2	/* the same, where it is known that they pause in some iterations only */
+#define PAUSE_FRAC 0.02 /* of an iteration: a shorter one is what any host has */
+#define SOME_FACTOR 1.5 /* times the mean iteration: the time does not lie in each of them */
+#define AT_ONCE 0.1	/* of a pause: what its peers take there, at the most */
+#define APART_FRAC 0.7	/* of the struck workers: those of the typical place, at the most */
+#define EXPLAINED 0.5	/* of an accusation's loss: then it is of the pauses */
+#define BUSY 0.5	/* CPU share: a collection computes */
+
+/* --- by accusations alone --- */
+
+/* A place on the host that is long on a few workers only. */
+static bool is_of_few(const struct accusation *a, size_t worker_cnt)
+{
+	return a->class == CLASS_HOST && a->worker_cnt * 4 <= worker_cnt;
+}
+
+/* Marks the workers that pause anywhere. Returns how many places have workers of their own. */
+static size_t strike_apart(const accusations *list, size_t first, size_t worker_cnt, bool *who)
+{
+	size_t places = 0, overlaps = 0, total = 0;
+
+	for (size_t i = first; i < list->cnt; i++) {
+		const struct accusation *a = &list->data[i];
+
+		if (!is_of_few(a, worker_cnt))
+			continue;
+		places++;
+		for (size_t k = 0; k < a->worker_cnt; k++) {
+			overlaps += who[a->workers[k]];
+			total += !who[a->workers[k]];
+			who[a->workers[k]] = true;
+		}
+	}
+	return overlaps * 4 <= total ? places : 0;
+}
+
+/* Takes the pauses out of the list from first on; the longest of them is returned. */
+static struct accusation take_pauses(accusations *list, size_t first, size_t worker_cnt)
+{
+	struct accusation longest = { .own_ns = -1 };
+	size_t kept = first;
+
+	for (size_t i = first; i < list->cnt; i++) {
+		struct accusation a = list->data[i];
+
+		if (!is_of_few(&a, worker_cnt))
+			list->data[kept++] = a;
+		else if (a.own_ns > longest.own_ns)
+			longest = a;
+	}
+	list->cnt = kept;
+	return longest;
+}
+
+int pauses_join(accusations *list, size_t first, size_t worker_cnt, struct arena *arena)
+{
+	bool *who = arena_calloc(arena, worker_cnt + 1, sizeof(bool));
+	uint32_t *workers = arena_calloc(arena, worker_cnt + 1, sizeof(*workers));
+	struct accusation joined;
+	size_t places;
+
+	if (who == NULL || workers == NULL)
+		return -ENOMEM;
+	places = strike_apart(list, first, worker_cnt, who);
+	if (places < RANDOM_CNT)
+		return 0;
+	joined = take_pauses(list, first, worker_cnt);
+	joined.rotates = true;
+	joined.place_cnt = places;
+	joined.workers = workers;
+	joined.worker_cnt = 0;
+	for (uint32_t w = 0; w < worker_cnt; w++) {
+		if (who[w])
+			workers[joined.worker_cnt++] = w;
+	}
+	return vec_push(list, joined);
+}
+
+/* --- by what workers were late for --- */
+
+struct pause {
+	uint32_t worker, function;
+	double longest_ns; /* before one collective */
+	double lost_ns;	   /* waiting it caused, over the window */
+};
+
+struct pauses {
+	const struct job *job;
+	const struct blame *blame;
+	VEC(struct pause) found; /* by worker */
+	double *longest;	 /* by function, of one worker */
+	double *scratch;	 /* by worker */
+	bool *is_place;		 /* by function: somebody paused there, and did not wait */
+	uint32_t place_cnt;	 /* that are unrelated */
+	uint32_t worst;		 /* the function that cost most */
+	double lost_ns;
+};
+
+static int pauses_alloc(struct pauses *p, struct arena *arena)
+{
+	p->longest = arena_calloc(arena, p->job->functions.cnt + 1, sizeof(*p->longest));
+	p->is_place = arena_calloc(arena, p->job->functions.cnt + 1, sizeof(*p->is_place));
+	p->scratch = arena_calloc(arena, p->job->worker_cnt + 1, sizeof(*p->scratch));
+	return p->longest == NULL || p->is_place == NULL || p->scratch == NULL ? -ENOMEM : 0;
+}
+
+static void longest_of(struct pauses *p, const struct job_worker *w, uint32_t first, uint32_t cnt)
+{
+	for (uint32_t i = first; i < first + cnt; i++) {
+		const struct fp_share *s = &w->fp->shares[i];
+
+		if (s->function != FRAME_NONE)
+			p->longest[w->function_of[s->function]] =
+				fmax(p->longest[w->function_of[s->function]], (double)s->ns);
+	}
+}
+
+/* The longest time that a worker was in each function before one collective. */
+static void measure_longest(struct pauses *p, uint32_t worker)
+{
+	const struct job_worker *w = &p->job->workers[worker];
+
+	for (size_t f = 0; f < p->job->functions.cnt; f++)
+		p->longest[f] = 0;
+	for (size_t i = 0; i < w->fp->collective_cnt; i++) {
+		const struct fp_collective *c = &w->fp->collectives[i];
+
+		longest_of(p, w, c->lead_first, c->lead_cnt);
+		longest_of(p, w, c->host_first, c->host_cnt);
+	}
+}
+
+static double thread_ns(const struct job *job, const struct job_function *f, uint32_t w)
+{
+	return f->of[w] != NULL ? (double)f->of[w]->thread_ns / job->workers[w].iterations : 0;
+}
+
+/* What a quarter of its peers take there per iteration at most: half may have been struck. */
+static double typical_ns(struct pauses *p, const struct job_function *f, uint32_t worker)
+{
+	size_t cnt = 0;
+
+	for (uint32_t w = 0; w < p->job->worker_cnt; w++) {
+		if (p->job->workers[w].group == p->job->workers[worker].group)
+			p->scratch[cnt++] = thread_ns(p->job, f, w);
+	}
+	(void)stats_median(p->scratch, cnt); /* leaves them sorted */
+	return p->scratch[cnt / 4];
+}
+
+/* Whether the thread is known to have computed there. */
+static bool is_busy(const struct job_function *f, uint32_t worker)
+{
+	return f->of[worker]->resource == RESOURCE_CPU_THREAD && f->of[worker]->mu_frac >= BUSY;
+}
+
+/* A host without CPUs makes all of a worker pause, and tells so. */
+static bool may_compute(const struct job *job, const struct job_function *f, uint32_t worker,
+			double pause_ns)
+{
+	const struct fingerprint *fp = job->workers[worker].fp;
+
+	return (isnan(f->of[worker]->mu_frac) || is_busy(f, worker)) &&
+	       fp->host_stats.run_delay_frac * (double)fp->window_ns < pause_ns / 2;
+}
+
+static bool is_pause_of(struct pauses *p, uint32_t worker, uint32_t function)
+{
+	const struct job_function *f = &p->job->functions.data[function];
+	double longest = p->longest[function];
+	uint8_t kind;
+
+	if (f->frame == FRAME_NONE || f->of[worker] == NULL || f->class != CLASS_HOST)
+		return false;
+	kind = p->job->frames.data[f->frame].kind;
+	return (kind == KIND_PYTHON || kind == KIND_GC) &&
+	       longest >= PAUSE_FRAC * p->job->iteration_ns &&
+	       longest >= SOME_FACTOR * thread_ns(p->job, f, worker) &&
+	       may_compute(p->job, f, worker, longest) &&
+	       typical_ns(p, f, worker) <= AT_ONCE * longest;
+}
+
+static double lost_there(const struct blame *blame, uint32_t worker, uint32_t function)
+{
+	vec_foreach(why, &blame->why) {
+		if (why->worker == worker && why->function == function)
+			return why->ns;
+	}
+	return 0;
+}
+
+static int find_pauses(struct pauses *p)
+{
+	for (uint32_t w = 0; w < p->job->worker_cnt; w++) {
+		measure_longest(p, w);
+		for (uint32_t f = 0; f < p->job->functions.cnt; f++) {
+			struct pause pause = { .worker = w, .function = f };
+
+			if (!is_pause_of(p, w, f))
+				continue;
+			pause.longest_ns = p->longest[f];
+			pause.lost_ns = lost_there(p->blame, w, f);
+			p->is_place[f] |=
+				pause.lost_ns > 0 || is_busy(&p->job->functions.data[f], w);
+			if (vec_push(&p->found, pause) < 0)
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/*
+ * A thread may stand elsewhere because it waits for the one that paused: where nobody was
+ * late for it, and it is not known to have computed, is no place.
+ */
+static void keep_places(struct pauses *p)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->found.cnt; i++) {
+		if (p->is_place[p->found.data[i].function])
+			p->found.data[kept++] = p->found.data[i];
+	}
+	p->found.cnt = kept;
+}
+
+/* One slow function shows in all that it calls. */
+static bool is_related(const struct job *job, uint32_t a, uint32_t b)
+{
+	const struct job_frame *frames = job->frames.data;
+
+	a = job->functions.data[a].frame;
+	b = job->functions.data[b].frame;
+	return frames_below(frames, a, b) || frames_below(frames, b, a) ||
+	       frames[a].parent == frames[b].parent;
+}
+
+/* How many places have nothing to do with each other. */
+static uint32_t count_places(const struct pauses *p)
+{
+	uint32_t cnt = 0;
+
+	for (uint32_t f = 0; f < p->job->functions.cnt; f++) {
+		bool related = !p->is_place[f];
+
+		for (uint32_t other = 0; other < f && !related; other++)
+			related = p->is_place[other] && is_related(p->job, f, other);
+		cnt += !related;
+	}
+	return cnt;
+}
+
+/* Whether each place has workers of its own: not one thing that takes long in many functions. */
+static bool are_apart(const struct pauses *p)
+{
+	size_t places = 0, struck = 0;
+
+	for (uint32_t f = 0; f < p->job->functions.cnt; f++)
+		places += p->is_place[f];
+	for (size_t i = 0; i < p->found.cnt; i++)
+		struck += i == 0 || p->found.data[i].worker != p->found.data[i - 1].worker;
+	return (double)p->found.cnt <= APART_FRAC * (double)places * (double)struck;
+}
+
+static bool is_pause(const struct pauses *p, uint32_t worker, uint32_t function)
+{
+	vec_foreach(pause, &p->found) {
+		if (pause->worker == worker && pause->function == function)
+			return true;
+	}
+	return false;
+}
+
+static bool accuses(const struct accusation *a, uint32_t worker)
+{
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		if (a->workers[i] == worker)
+			return true;
+	}
+	return false;
+}
+
+/* Whether most of what the accused lost at the place they lost in pauses. */
+static bool is_explained(const struct pauses *p, const struct accusation *a)
+{
+	double lost = 0, paused = 0;
+
+	vec_foreach(why, &p->blame->why) {
+		uint32_t frame = why->function != FRAME_NONE
+					 ? p->job->functions.data[why->function].frame
+					 : FRAME_NONE;
+
+		if (!accuses(a, why->worker) ||
+		    (a->frame != FRAME_NONE && !job_frame_below(p->job, frame, a->frame)))
+			continue;
+		lost += why->ns;
+		if (is_pause(p, why->worker, why->function))
+			paused += why->ns;
+	}
+	return paused > EXPLAINED * lost;
+}
+
+/* Sums up what the pauses cost, and where most. */
+static int weigh(struct pauses *p)
+{
+	_cleanup_free_ double *lost = calloc(p->job->functions.cnt + 1, sizeof(*lost));
+
+	if (lost == NULL)
+		return -ENOMEM;
+	p->worst = FRAME_NONE;
+	vec_foreach(pause, &p->found) {
+		p->lost_ns += pause->lost_ns / p->job->workers[pause->worker].iterations;
+		lost[pause->function] += pause->lost_ns;
+		if (p->worst == FRAME_NONE || lost[pause->function] > lost[p->worst])
+			p->worst = pause->function;
+	}
+	return 0;
+}
+
+/* The accusation of all that pause, at the place where that cost most. */
+static int accusation_of(const struct pauses *p, struct arena *arena, struct accusation *ret)
+{
+	uint32_t *workers = arena_calloc(arena, p->found.cnt + 1, sizeof(*workers));
+	struct accusation a = {
+		.witness = WITNESS_BLAME,
+		.workers = workers,
+		.frame = p->job->functions.data[p->worst].frame,
+		.function = p->worst,
+		.class = CLASS_HOST,
+		.rotates = true,
+		.place_cnt = p->place_cnt,
+		.strikes = p->is_place,
+		.own_ns = p->lost_ns,
+	};
+	int error;
+
+	if (workers == NULL)
+		return -ENOMEM;
+	vec_foreach(pause, &p->found) {
+		if (a.worker_cnt == 0 || workers[a.worker_cnt - 1] != pause->worker)
+			workers[a.worker_cnt++] = pause->worker;
+	}
+	error = blame_cost(p->job, p->blame, workers, a.worker_cnt, &a.gain_ns);
+	a.gain_ns = fmin(a.gain_ns, p->lost_ns);
+	*ret = a;
+	return error;
+}
+
+static int accuse_all(struct pauses *p, const struct accuse_options *options, struct arena *arena,
+		      accusations *list)
+{
+	struct accusation a;
+	size_t kept = 0;
+	int error = weigh(p);
+
+	if (error == 0)
+		error = accusation_of(p, arena, &a);
+	if (error < 0 || a.gain_ns < options->min_gain_frac * p->job->iteration_ns)
+		return error;
+	for (size_t i = 0; i < list->cnt; i++) {
+		if (!is_explained(p, &list->data[i]))
+			list->data[kept++] = list->data[i];
+	}
+	list->cnt = kept;
+	return vec_push(list, a);
+}
+
+int pauses_accuse(const struct job *job, const struct blame *blame,
+		  const struct accuse_options *options, struct arena *arena, accusations *list)
+{
+	struct pauses p = { .job = job, .blame = blame };
+	int error = pauses_alloc(&p, arena);
+
+	if (error == 0)
+		error = find_pauses(&p);
+	if (error == 0) {
+		keep_places(&p);
+		p.place_cnt = count_places(&p);
+		if (p.place_cnt >= STRUCK_CNT && are_apart(&p))
+			error = accuse_all(&p, options, arena, list);
+	}
+	vec_done(&p.found);
+	return error;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Workers that lost time, each with a ledger of where. Who of them stands out is for the
+ * witness to say; from there on all is the same: at which places a worker lost its time,
+ * whether they explain enough of it, and one accusation for all that lost at one place.
+ */
+#pragma once
+
+#include "localize/witness/ledger.h"
+#include "localize/witness/witness.h"
+
+#define SUSPECTS_PLACES 4 /* of a worker: a fault can sit in more than one line */
+
+/* All arrays by worker. */
+struct suspects {
+	const struct job *job;
+	const struct accuse_options *options;
+	struct arena *arena;
+	struct ledger *of;
+	uint32_t *places;  /* SUSPECTS_PLACES each; the first is the main one */
+	size_t *place_cnt; /* 0: spread */
+	bool *stands_out;  /* for the witness to set */
+	bool *used;	   /* accused of something else: no company for others */
+	double *scratch;
+};
+
+/* Empty ledgers for all workers, in arena. Returns 0 or -ENOMEM. */
+_must_check_ int suspects_init(struct suspects *s, const struct job *job,
+			       const struct accuse_options *options, struct arena *arena);
+
+/* Finds where each worker lost its time. Call once, when the ledgers are full. */
+void suspects_find_places(struct suspects *s);
+
+/* The largest place, FRAME_NONE where the loss is spread. */
+uint32_t suspects_main_place(const struct suspects *s, uint32_t w);
+bool suspects_has_place(const struct suspects *s, uint32_t w, uint32_t place);
+
+/*
+ * Slower in everything is only worth an accusation beyond what machines differ by.
+ * loss_ns: of worker w, over the window.
+ */
+bool suspects_spread_matters(const struct suspects *s, uint32_t w, double loss_ns);
+
+/*
+ * One accusation of worker w and all others that stand out as it does, and lost time at the
+ * same place, by their summed ledgers. Returns 0 or -ENOMEM.
+ */
+_must_check_ int suspects_accuse_at(struct suspects *s, uint32_t w, uint32_t place, bool rotates,
+				    accusations *out);
+
+/* An accusation for each place at which a worker that stands out lost its time. */
+_must_check_ int suspects_accuse(struct suspects *s, accusations *out);

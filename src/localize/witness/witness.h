@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who is accused of what. Three witnesses: blame (who came late and why),
+ * difference (who is unlike its peers) and expectation (what is too long
+ * everywhere). An accusation names workers and a place in the program; cause.c
+ * gives it a name, compose.c makes a finding of it.
+ * Source: PerfTracker section 4.3; docs/method.md.
+ */
+#pragma once
+
+#include "localize/distance/differ.h"
+#include "localize/distance/expect.h"
+#include "localize/late/blame.h"
+
+enum witness { WITNESS_BLAME, WITNESS_DIFFERENCE, WITNESS_EXPECTATION };
+
+struct accusation {
+	enum witness witness;
+	const uint32_t *workers; /* indices, ascending */
+	size_t worker_cnt;
+	uint32_t frame;	   /* the place: its whole subtree; FRAME_NONE: everything the workers do */
+	uint32_t function; /* the function that holds most of it; FRAME_NONE */
+	uint8_t class;	   /* class of most of it */
+	bool spread;	   /* no one place: the slowdown is everywhere in the subtree */
+	bool rotates;	   /* no worker always: they take turns */
+	size_t place_cnt;  /* unrelated places that something strikes at random; 0: one place */
+	const bool *strikes; /* by function of the job: is one of these places; NULL: not known */
+	double main_ns;	     /* per iteration: the part of own_ns in that function */
+	double own_ns;	     /* per iteration: what the accused lost there */
+	double gain_ns;	     /* per iteration: what repair gives back to the job */
+	double hidden_ns;    /* of it, what others who are as late keep from it (gain.h) */
+	double expectation_distance, differential_distance, threshold;
+};
+
+/* Whether a worker is among the accused. O(log n). */
+static inline bool accusation_has(const struct accusation *a, uint32_t worker)
+{
+	size_t low = 0, high = a->worker_cnt;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (a->workers[middle] < worker)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < a->worker_cnt && a->workers[low] == worker;
+}
+
+struct accuse_options {
+	double min_gain_frac; /* of an iteration */
+	/* An expectation exceeded by everybody alike is a property of the job, not an
+	 * event: it needs this much of an iteration before it is called a finding. */
+	double min_common_frac;
+	/* Every worker of the job was analyzed. Else whoever is late may be among the others,
+	 * and nobody can say that a long collective is anything but waiting for it. */
+	bool all_present;
+	/* Live: how much slower the job became, per iteration; 0 when unknown. What is long
+	 * everywhere but explains little of it was there before. */
+	double slowdown_ns;
+	struct expect_table expect;
+	struct differ_options differ;
+};
+
+typedef VEC(struct accusation) accusations;
+
+/*
+ * By function of the job: whether something that is accused strikes there at random. What a
+ * worker loses there is none of its own, nor the place's. NULL: nothing does. Borrowed.
+ */
+static inline const bool *accusations_strikes(const accusations *list)
+{
+	vec_foreach(a, list) {
+		if (a->strikes != NULL)
+			return a->strikes;
+	}
+	return NULL;
+}
+
+/* Each appends to out; arrays live in arena. Returns 0 or -ENOMEM. */
+_must_check_ int accuse_by_blame(const struct job *job, const struct blame *blame,
+				 const struct accuse_options *options, struct arena *arena,
+				 accusations *out);
+_must_check_ int accuse_by_difference(const struct job *job, const struct blame *blame,
+				      const struct accuse_options *options, struct arena *arena,
+				      accusations *out);
+_must_check_ int accuse_by_expectation(const struct job *job, const struct blame *blame,
+				       const struct accuse_options *options, struct arena *arena,
+				       accusations *out);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One finding: which function on which workers is abnormal, how, what it costs, and what to
+ * do. Plain data; every string and array lives in the arena of the report (format/report.h).
+ * Source: PerfTracker figure 7; docs/findings.md.
+ */
+#pragma once
+
+#include "model/event.h"
+
+#include <math.h>
+
+enum confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
+enum reference_kind { REFERENCE_PEERS, REFERENCE_EXPECTED };
+
+/* One dimension of a fingerprint beside what it was compared with. */
+struct finding_value {
+	bool present;		 /* false: no source for it, printed as null or "-" */
+	double value, reference; /* fractions 0..1 */
+	enum reference_kind reference_kind;
+};
+
+/* Fingerprint of the finding's function on one worker, for the scatter picture. NAN: absent. */
+struct finding_point {
+	int rank;
+	bool accused;
+	double beta_frac, mu_frac, sigma_frac;
+	double time_ms; /* critical time per iteration */
+};
+
+struct finding {
+	const char *id;	   /* "PT-101", stable, listed in docs/findings.md */
+	const char *cause; /* "host-stall", stable */
+	const char *title; /* one line for people */
+
+	const char *key;  /* 32 hex digits: the function's identity */
+	const char *name; /* the function as people call it */
+	enum event_class class;
+	const char *const *stack; /* outermost first; may be empty */
+	size_t stack_cnt;
+
+	bool all_workers; /* scope "all", else "some" */
+	const int *ranks; /* the accused, ascending */
+	size_t rank_cnt;
+	const char *const *hosts; /* hosts of the accused, distinct; may be empty */
+	size_t host_cnt;
+	const int *victims; /* ranks that waited for the accused */
+	size_t victim_cnt;
+
+	double time_ms_per_iteration;  /* the accused: critical time in the function */
+	double delta_ms_per_iteration; /* over the reference */
+	struct finding_value beta, mu, sigma;
+	double expectation_distance, differential_distance, threshold;
+	double gain_ms_per_iteration, gain_pct; /* what its repair gives back */
+	enum confidence confidence;
+	const char *const *evidence;
+	size_t evidence_cnt;
+	const char *advice;
+
+	const struct finding_point *points; /* all workers that were compared */
+	size_t point_cnt;
+
+	const char *resource; /* what mu and sigma are shares of: a resource_name() or a word for
+			       * people; NULL when unknown */
+};
+
+const char *confidence_name(enum confidence confidence);

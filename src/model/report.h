@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What localize produces and report prints: the verdict, the findings, and what they rest
+ * on. docs/report-schema.json is the contract of its JSON form (perftracker.report.v1).
+ * Source: PerfTracker figure 7.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "model/finding.h"
+
+enum verdict { VERDICT_HEALTHY, VERDICT_ABNORMAL, VERDICT_INCONCLUSIVE };
+
+/* One analyzed worker, for the pictures and the coverage. */
+struct report_worker {
+	int rank;
+	const char *host;   /* "" when unknown */
+	const char *source; /* file or "live" */
+	double window_ms;
+	const double *iteration_ms;
+	size_t iteration_cnt;
+	double class_frac[CLASS_CNT]; /* shares of the window; their sum is 1 */
+};
+
+/* Late worker `from` made `to` wait, summed over the window. */
+struct report_wait {
+	int from, to;
+	double wait_ms;
+	uint64_t collective_cnt;
+};
+
+/* A source of data that was not there, and why. */
+struct report_absence {
+	const char *source, *why;
+};
+
+/* An input that could not be used. */
+struct report_failure {
+	const char *source; /* path */
+	const char *why;    /* the reader's line */
+};
+
+/* Live only: the slowdown that led to the profile. */
+struct report_trigger {
+	bool present;
+	const char *kind; /* "slowdown", "blocked", "request" */
+	double baseline_iteration_ms, current_iteration_ms;
+	int64_t step; /* profile began here */
+};
+
+/* Live only: what our own collectors cost the job, by the self-audit. */
+struct report_cost {
+	bool known;
+	double pct, error_pct; /* of an iteration's time; one standard error */
+};
+
+struct report_overhead {
+	bool present;
+	bool torch; /* the window was recorded by torch.profiler, whose cost isn't known */
+	struct report_cost always, window;
+	bool less_samples, no_operators; /* left out in windows, for their cost */
+	bool only_marks;		 /* left out between windows: everything else */
+};
+
+struct report {
+	struct arena arena;
+	enum verdict verdict;
+	const char *reason;
+
+	const char *job_id;
+	int world_size;	     /* expected workers */
+	double iterations;   /* analyzed, median over the workers */
+	double iteration_ms; /* median over workers and iterations */
+
+	int workers_expected, workers_analyzed;
+	const int *missing; /* ranks without data */
+	size_t missing_cnt;
+	const char *rank_source; /* "distributedInfo", "file names", "order of arguments" */
+	const struct report_absence *absences;
+	size_t absence_cnt;
+	const struct report_failure *failures;
+	size_t failure_cnt;
+	const char *const *notes; /* drops, mended data, observations that are no findings */
+	size_t note_cnt;
+
+	const struct finding *findings; /* by gain, largest first */
+	size_t finding_cnt;
+	const struct report_worker *workers; /* by rank */
+	size_t worker_cnt;
+	const struct report_wait *waits; /* by wait_ms, largest first */
+	size_t wait_cnt;
+	struct report_trigger trigger;
+	struct report_overhead overhead;
+	double elapsed_ms; /* time the analysis took; printed in text only, never in JSON */
+};
+
+const char *verdict_name(enum verdict verdict);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/syscall.h"
+
+#include "base/base.h"
+
+#include <sys/syscall.h>
+
+#define NAMED(call)               \
+	{                         \
+		SYS_##call, #call \
+	}
+
+static const struct {
+	int number;
+	const char *name;
+} syscalls[] = {
+#ifdef SYS_poll /* the old ones, which newer machines never had */
+	NAMED(poll),	      NAMED(select),	 NAMED(epoll_wait),	 NAMED(pause),
+	NAMED(open),	      NAMED(stat),	 NAMED(unlink),		 NAMED(rename),
+	NAMED(mkdir),
+#endif
+#ifdef SYS_newfstatat
+	NAMED(newfstatat),
+#endif
+	NAMED(read),	      NAMED(write),	 NAMED(readv),		 NAMED(writev),
+	NAMED(pread64),	      NAMED(pwrite64),	 NAMED(preadv),		 NAMED(openat),
+	NAMED(close),	      NAMED(fsync),	 NAMED(fdatasync),	 NAMED(sync),
+	NAMED(ftruncate),     NAMED(getdents64), NAMED(statx),		 NAMED(recvfrom),
+	NAMED(recvmsg),	      NAMED(sendto),	 NAMED(sendmsg),	 NAMED(connect),
+	NAMED(accept),	      NAMED(accept4),	 NAMED(ppoll),		 NAMED(pselect6),
+	NAMED(epoll_pwait),   NAMED(futex),	 NAMED(nanosleep),	 NAMED(clock_nanosleep),
+	NAMED(sched_yield),   NAMED(wait4),	 NAMED(waitid),		 NAMED(ioctl),
+	NAMED(flock),	      NAMED(fcntl),	 NAMED(io_getevents),	 NAMED(semop),
+	NAMED(semtimedop),    NAMED(msgrcv),	 NAMED(mq_timedreceive), NAMED(rt_sigtimedwait),
+	NAMED(rt_sigsuspend), NAMED(splice),	 NAMED(sendfile),	 NAMED(copy_file_range),
+	NAMED(mmap),	      NAMED(munmap),	 NAMED(madvise),	 NAMED(brk),
+};
+
+const char *syscall_name(int64_t number)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(syscalls); i++) {
+		if (syscalls[i].number == number)
+			return syscalls[i].name;
+	}
+	return NULL;
+}

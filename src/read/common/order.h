@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sorting the events of a trace by (start, longest first, file order). Writers
+ * leave long sorted runs on each lane, so this merges the runs that are there. What was
+ * moved is given back to the system meanwhile: a second copy never exists as a whole.
+ */
+#pragma once
+
+#include "model/event.h"
+
+/*
+ * *events was allocated by malloc() and may be replaced. Returns 0, -ENOMEM, -EOVERFLOW
+ * (2^32 events); then they are untouched. O(n log runs). Temporary memory: 4 bytes an event.
+ */
+_must_check_ int order_events(struct event **events, size_t cnt);

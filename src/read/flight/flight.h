@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a worker's flight log to the trace of one window, on the wall clock, as the
+ * reader of Kineto's files would have given it: operators, annotations and
+ * collectives are taken over, Python functions are made of sampled stacks.
+ *
+ * Samples: what two neighbouring samples of a thread have in common lasted from
+ * the one to the other. Where they differ the stack changed once between them: at
+ * the mark of the training thread that says so (a loader's frames begin where
+ * MARK_DATALOADER stands), else in the middle, moved to where operators nest least,
+ * so that no frame ends inside of an operator that outlives it. Threads other than
+ * the training thread are not recorded while they stand still: their stacks change
+ * within the last period before the second sample. A thread that was not sampled for
+ * more than 20 periods (at least 50 ms) has no stack from half a period behind the
+ * last sample to half a period before the next; at the window's ends up to two
+ * periods are filled. A period is the median distance of the sampler's looks.
+ *
+ * A thread whose Python calls were traced exactly has those calls and no samples; C
+ * functions that were traced alone stand inside the frames of samples. Where
+ * samples tell what a thread did, torch's own scopes ("Optimizer.step#SGD.step") are
+ * left as moments at their end: window_find() needs them, as levels of the stack
+ * they would only stand between functions.
+ * Source: format/event.h for the events; Kineto's python_tracer for the names.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "format/flightlog/flightlog.h"
+#include "model/event.h"
+
+/*
+ * start_ns, end_ns: the window, CLOCK_MONOTONIC. Python frames and operators are
+ * cut to it; a collective that lies in it in part is kept whole. Returns 0,
+ * -EINVAL (no window) or -ENOMEM with a line in err. *ret is written on success
+ * only; give it to trace_done() then. O(n log n) of the log's records.
+ */
+_must_check_ int flight_trace(const struct flightlog *log, int64_t start_ns, int64_t end_ns,
+			      struct trace *ret, struct err *err);
+
+/*
+ * Adds RESOURCE_CPU_THREAD (and, for the training thread, RUN_DELAY) tracks of the
+ * log's own samples for threads that the trace has none of: call it after
+ * sidecar_apply(). Returns 0 or -ENOMEM; the trace stays valid.
+ */
+_must_check_ int flight_tracks(const struct flightlog *log, int64_t start_ns, int64_t end_ns,
+			       struct trace *trace);

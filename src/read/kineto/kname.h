@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names of events. Iterations repeat the names of the one before: what followed two names
+ * then is compared with the text first, which saves looking for its end and hashing it.
+ */
+#pragma once
+
+#include "model/event.h"
+#include "read/kineto/scan.h"
+#include "read/kineto/shape.h"
+
+#include <errno.h>
+
+/* As many as differ in an iteration. */
+#define KNAME_GUESSES 16384u
+
+struct knames {
+	struct scan *scan;
+	struct strtab *strings;
+	uint32_t *guesses; /* by two names: the one that followed; KNAME_GUESSES of them */
+	uint32_t *guess;   /* of those, for the next name */
+	uint32_t last;
+};
+
+/* scan and strings stay the caller's. Returns 0 or -ENOMEM; knames_done() is fine after either. */
+_must_check_ static inline int knames_init(struct knames *names, struct scan *scan,
+					   struct strtab *strings)
+{
+	*names = (struct knames){ .scan = scan, .strings = strings };
+	names->guesses = calloc(KNAME_GUESSES, sizeof(*names->guesses));
+	names->guess = names->guesses;
+	return names->guesses != NULL ? 0 : -ENOMEM;
+}
+
+static inline void knames_done(struct knames *names)
+{
+	free(names->guesses);
+	names->guesses = names->guess = NULL;
+}
+
+/* The place of the guess for what follows the last name and this one. */
+static inline uint32_t *knames_next(struct knames *names, uint32_t name)
+{
+	uint64_t mixed = ((uint64_t)names->last << 32 | name) * 0x9e3779b97f4a7c15ULL;
+
+	names->last = name;
+	return &names->guesses[mixed >> 32 & (KNAME_GUESSES - 1)];
+}
+
+/* Consumes the name at a '"' when it is the one that was guessed. */
+static inline bool knames_guessed(const struct knames *names)
+{
+	const struct strtab_entry *entry = &names->strings->entries[*names->guess];
+	struct scan *scan = names->scan;
+
+	if ((size_t)(scan->end - scan->p) < entry->len + 2 || scan->p[entry->len + 1] != '"' ||
+	    !shape_fits((const uint8_t *)entry->text, scan->p + 1, entry->len))
+		return false;
+	scan->p += entry->len + 2;
+	return true;
+}
+
+/* Reads the string at a '"' when it is the one that was guessed; else false, nothing consumed. */
+static inline bool knames_read_guessed(struct knames *names, uint32_t *ret)
+{
+	if (!knames_guessed(names))
+		return false;
+	*ret = *names->guess;
+	names->guess = knames_next(names, *ret);
+	return true;
+}
+
+/* The string at a '"', interned. 0 or -errno. */
+_must_check_ static inline int knames_read(struct knames *names, uint32_t *ret)
+{
+	struct scan_text text;
+	int r;
+
+	if (knames_read_guessed(names, ret))
+		return 0;
+	r = scan_string(names->scan, &text);
+	if (r < 0)
+		return r;
+	*ret = strtab_intern(names->strings, text.text, text.len);
+	if (*ret == STRTAB_NONE)
+		return -ENOMEM;
+	/* What had to be mended stands otherwise in the text. */
+	if (text.text != names->scan->mended.data)
+		*names->guess = *ret;
+	names->guess = knames_next(names, *ret);
+	return 0;
+}

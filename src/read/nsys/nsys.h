@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reader of Nsight Systems exports (`nsys export --type sqlite`), schemas 2.9 to 3.25.
+ * One export holds all processes of a host: each process with work on a device is a
+ * worker and has a trace of its own. Tables that an export lacks hold nothing; columns
+ * are found by name, as later schemas only add some.
+ * Source: "SQLite Export Schema Reference" of Nsight Systems; real exports of schema
+ * 3.13 and 3.25. Which tables no real file has shown yet: docs/gpu-measurements.md.
+ *
+ * What becomes what (times are ns since the session began; its wall clock is added):
+ *  - CUPTI_ACTIVITY_KIND_KERNEL, _MEMCPY, _MEMSET, _SYNCHRONIZATION: as Kineto writes
+ *    them, with the names it gives copies; _GRAPH_TRACE (graphs recorded as a whole):
+ *    a kernel "CUDA graph N";
+ *  - CUPTI_ACTIVITY_KIND_RUNTIME: calls, without the version in their names, found by
+ *    correlationId; OSRT_API: calls outside of these, as the time of the inner ones is
+ *    theirs; CUPTI_ACTIVITY_KIND_OVERHEAD, PROFILER_OVERHEAD: overhead;
+ *  - NVTX_EVENTS: ranges that torch's emit_nvtx() made of operators are operators, all
+ *    others annotations, both without the numbers that it adds to their names; ranges
+ *    that are iterations by their name (or, where none are, what repeats in the kernels)
+ *    become "ProfilerStep#N", which is what summarize looks for; ranges
+ *    of NCCL give communicator, bytes and kind to the kernels that they launch, and the
+ *    rank in the largest communicator, else MPI_RANKS, is the worker's;
+ *  - COMPOSITE_EVENTS with SAMPLING_CALLCHAINS: frames in files "*.py", as sampled stacks;
+ *  - SCHED_EVENTS: the share of CPU time that each thread had, by 10 ms;
+ *  - GPU_METRICS, or GENERIC_EVENTS before it: tracks of the devices that the worker
+ *    uses, for the metrics that are the resource of something; parts of one resource
+ *    (reads and writes; requests and responses) are added up;
+ *  - NET_NIC_METRIC: bytes of each card under its own name, as they are: no peak is known.
+ *
+ * Fatal, with one line "<file>: table T: expected X, found Y": what is no database or no
+ * export, a damaged one, a column that must be there and is not, and the limits below.
+ * Mended or left out, and counted in trace.drops: as kineto.h says.
+ */
+#pragma once
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "model/event.h"
+
+#define NSYS_SUFFIX ".sqlite"
+
+struct nsys_options {
+	uint64_t max_memory_bytes; /* of the trace made; 0: 8 GiB */
+};
+
+/* A process that worked on a device; of an export without device activity, one with ranges. */
+struct nsys_worker {
+	int64_t process; /* globalPid; 0: the export does not tell processes apart */
+	int64_t pid;	 /* as the process saw itself; -1 when unknown */
+	int64_t device;	 /* its lowest CUDA ordinal; -1 */
+	bool shares;	 /* another worker has the same: ordinals are each process's own */
+};
+
+typedef VEC(struct nsys_worker) nsys_worker_vec;
+
+/*
+ * The workers of the export in path, by device, then pid: at least one. Returns 0, or
+ * -errno with a line in err (may be NULL): that of open(), -EINVAL (no export, no worker),
+ * -EBADMSG (damaged), -EFBIG, -ENOMEM. Free ret with vec_done() on success. One pass over
+ * the device tables.
+ */
+_must_check_ int nsys_workers(const char *path, nsys_worker_vec *ret, struct err *err);
+
+/*
+ * Reads the trace of the worker whose pid is given; pid < 0: of the only one. source: the
+ * name in messages and of the trace; NULL: path. opt may be NULL. Returns 0 or -errno as
+ * above, -ENOENT (no such worker), -E2BIG (several, and none is named). *ret is written on
+ * success only; give it to trace_done() then.
+ */
+_must_check_ int nsys_read(const char *path, const char *source, int64_t pid,
+			   const struct nsys_options *opt, struct trace *ret, struct err *err);
+
+/* The same from a database in memory: all of its workers, each given to take() and freed. */
+typedef void nsys_take_fn(void *to, const struct trace *trace);
+_must_check_ int nsys_read_memory(const void *data, size_t len, const char *name,
+				  const struct nsys_options *opt, nsys_take_fn *take, void *to,
+				  struct err *err);

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The report as one page: the verdict, the facts, the findings, pictures of the window,
+ * what was not seen, and the numbers of each worker.
+ * Source: PerfTracker figures 7 and 13.
+ */
+#include "model/rankset.h"
+#include "report/formats.h"
+#include "report/html/chart.h"
+#include "report/html/document.h"
+#include "report/html/html_finding.h"
+#include "report/html/markup.h"
+#include "report/phrase.h"
+
+#include <math.h>
+
+#define TABLE_ROWS_MAX 200 /* workers with numbers */
+#define LIST_MAX 200	   /* notes, failures */
+
+static void page_head(struct str *out, const struct report *report)
+{
+	const char *verdict = verdict_name(report->verdict);
+	struct document page = { .word = verdict, .tone = verdict, .skip = "findings" };
+	struct str sentence = { 0 };
+
+	phrase_verdict(&sentence, report);
+	document_open(out, &page, &sentence);
+}
+
+static void fact_open(struct str *out, const char *name)
+{
+	str_printf(out, "<div><dt>%s</dt><dd>", name);
+}
+
+static void fact_close(struct str *out)
+{
+	str_append(out, "</dd></div>\n");
+}
+
+static void fact_job(struct str *out, const struct report *report)
+{
+	bool named = report->job_id != NULL && report->job_id[0] != '\0';
+
+	fact_open(out, "Job");
+	str_append(out, "<bdi>");
+	markup_text_short(out, named ? report->job_id : "without a name", 80);
+	str_printf(out, "</bdi><small>%d worker%s</small>", report->world_size,
+		   report->world_size == 1 ? "" : "s");
+	fact_close(out);
+}
+
+static void fact_iteration(struct str *out, const struct report *report)
+{
+	struct str ms = { 0 };
+
+	if (!isfinite(report->iterations) || report->iterations <= 0.0)
+		return;
+	fact_open(out, "Iteration");
+	phrase_ms(&ms, report->iteration_ms);
+	markup_take(out, &ms);
+	str_printf(out, "<small>median, %g in the window</small>", report->iterations);
+	fact_close(out);
+}
+
+static void fact_coverage(struct str *out, const struct report *report)
+{
+	struct str missing = { 0 };
+
+	fact_open(out, "Coverage");
+	str_printf(out, "%d of %d worker%s analyzed", report->workers_analyzed,
+		   report->workers_expected, report->workers_expected == 1 ? "" : "s");
+	if (report->rank_source != NULL && report->rank_source[0] != '\0') {
+		str_append(out, "<small>ranks from ");
+		markup_text_short(out, report->rank_source, 80);
+		str_append(out, "</small>");
+	}
+	if (report->missing_cnt > 0) {
+		str_append(out, "<small class=\"lack\">no data of ");
+		str_append(out, report->missing_cnt > 1 ? "ranks " : "rank ");
+		phrase_rank_list(&missing, report->missing, report->missing_cnt, 60);
+		markup_take(out, &missing);
+		str_append(out, "</small>");
+	}
+	fact_close(out);
+}
+
+static void fact_trigger(struct str *out, const struct report *report)
+{
+	struct str phrase = { 0 }, slowdown = { 0 };
+
+	if (!report->trigger.present)
+		return;
+	fact_open(out, "Trigger");
+	phrase_trigger(&phrase, &report->trigger);
+	markup_take(out, &phrase);
+	str_append(out, "<small>");
+	phrase_slowdown(&slowdown, &report->trigger);
+	markup_take(out, &slowdown);
+	str_append(out, "</small>");
+	fact_close(out);
+}
+
+static void fact_overhead(struct str *out, const struct report *report)
+{
+	struct str phrase = { 0 };
+
+	if (!report->overhead.present)
+		return;
+	fact_open(out, "Own cost");
+	str_append(out, "<small>");
+	phrase_overhead(&phrase, &report->overhead);
+	markup_take(out, &phrase);
+	str_append(out, "</small>");
+	fact_close(out);
+}
+
+static void facts(struct str *out, const struct report *report)
+{
+	str_append(out, "<dl class=\"facts\">\n");
+	fact_job(out, report);
+	fact_iteration(out, report);
+	fact_coverage(out, report);
+	fact_trigger(out, report);
+	fact_overhead(out, report);
+	str_append(out, "</dl></header>\n<main id=\"main\">\n");
+}
+
+static void window_part(struct str *out, const struct report *report)
+{
+	if (report->worker_cnt == 0)
+		return;
+	str_append(out, "<section class=\"window\"><h2>The window</h2>\n");
+	chart_iterations(report, out);
+	chart_shares(report, out);
+	chart_waits(report, out);
+	str_append(out, "</section>\n");
+}
+
+static void pair_row(struct str *out, const char *kind, const char *what, const char *why)
+{
+	str_printf(out, "<tr><td>%s</td><td><bdi>", kind);
+	markup_text_short(out, what, 200);
+	str_append(out, "</bdi></td><td><bdi>");
+	markup_text_short(out, why, 400);
+	str_append(out, "</bdi></td></tr>\n");
+}
+
+static void rest_row(struct str *out, const char *kind, size_t cnt)
+{
+	if (cnt > LIST_MAX)
+		str_printf(out, "<tr><td>%s</td><td colspan=\"2\">and %zu more</td></tr>\n", kind,
+			   cnt - LIST_MAX);
+}
+
+static void missing_row(struct str *out, const struct report *report)
+{
+	struct str ranks = { 0 };
+
+	if (report->missing_cnt == 0)
+		return;
+	phrase_rank_list(&ranks, report->missing, report->missing_cnt, 240);
+	pair_row(out, "No data", "ranks", markup_borrow(out, &ranks));
+	str_done(&ranks);
+}
+
+static void gaps_part(struct str *out, const struct report *report)
+{
+	if (report->missing_cnt + report->failure_cnt + report->absence_cnt + report->note_cnt == 0)
+		return;
+	str_append(out, "<section><h2>What was not seen, and notes</h2>\n"
+			"<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+			"aria-label=\"What was not seen\"><table><tbody>\n");
+	missing_row(out, report);
+	for (size_t i = 0; i < MIN(report->failure_cnt, (size_t)LIST_MAX); i++)
+		pair_row(out, "Failed", report->failures[i].source, report->failures[i].why);
+	rest_row(out, "Failed", report->failure_cnt);
+	for (size_t i = 0; i < MIN(report->absence_cnt, (size_t)LIST_MAX); i++)
+		pair_row(out, "Source absent", report->absences[i].source, report->absences[i].why);
+	rest_row(out, "Source absent", report->absence_cnt);
+	for (size_t i = 0; i < MIN(report->note_cnt, (size_t)LIST_MAX); i++) {
+		str_append(out, "<tr><td>Note</td><td colspan=\"2\"><bdi>");
+		markup_text_short(out, report->notes[i], 400);
+		str_append(out, "</bdi></td></tr>\n");
+	}
+	rest_row(out, "Note", report->note_cnt);
+	str_append(out, "</tbody></table></div></section>\n");
+}
+
+static double mean_iteration_ms(const struct report_worker *worker)
+{
+	double sum = 0.0;
+
+	for (size_t i = 0; i < worker->iteration_cnt; i++)
+		sum += worker->iteration_ms[i];
+	return worker->iteration_cnt > 0 ? sum / (double)worker->iteration_cnt : (double)NAN;
+}
+
+static void worker_row(struct str *out, const struct report_worker *worker, bool accused)
+{
+	struct str ms = { 0 };
+
+	str_printf(out, "<tr><td class=\"n\">%s%d</td><td><bdi>", accused ? "\xe2\x97\x86 " : "",
+		   worker->rank);
+	markup_text_short(out, worker->host, 64);
+	str_append(out, "</bdi></td><td><bdi>");
+	markup_text_short(out, worker->source, 64);
+	str_append(out, "</bdi></td><td class=\"n\">");
+	phrase_ms(&ms, mean_iteration_ms(worker));
+	markup_take(out, &ms);
+	for (int class = CLASS_CNT - 1; class >= 0; class --) {
+		struct str share = { 0 };
+
+		str_append(out, "</td><td class=\"n\">");
+		phrase_pct(&share, worker->class_frac[class] * 100.0);
+		markup_take(out, &share);
+	}
+	str_append(out, "</td></tr>\n");
+}
+
+/* The numbers behind the pictures, for those who cannot see them. */
+static void workers_part(struct str *out, const struct report *report)
+{
+	size_t shown = MIN(report->worker_cnt, (size_t)TABLE_ROWS_MAX);
+
+	if (shown == 0)
+		return;
+	str_append(out,
+		   "<section><details><summary>Numbers of each worker</summary>"
+		   "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Workers\">"
+		   "<table><thead><tr><th scope=\"col\" class=\"n\">Rank</th>"
+		   "<th scope=\"col\">Host</th><th scope=\"col\">Source</th>"
+		   "<th scope=\"col\" class=\"n\">Mean iteration</th>");
+	for (int class = CLASS_CNT - 1; class >= 0; class --)
+		str_printf(out, "<th scope=\"col\" class=\"n\">%s</th>",
+			   event_class_name((enum event_class) class));
+	str_append(out, "</tr></thead><tbody>\n");
+	for (size_t i = 0; i < shown; i++)
+		worker_row(out, &report->workers[i],
+			   chart_accused(report, report->workers[i].rank));
+	str_append(out, "</tbody></table></div>");
+	if (shown < report->worker_cnt)
+		str_printf(
+			out,
+			"<p class=\"note\">The first %zu of %zu workers; the JSON report has all."
+			"</p>",
+			shown, report->worker_cnt);
+	str_append(out, "</details></section>\n");
+}
+
+int report_html(const struct report *report, struct str *out)
+{
+	size_t start = out->len;
+
+	page_head(out, report);
+	facts(out, report);
+	html_findings(report, out);
+	/* Without a verdict what was not seen matters more than what was. */
+	if (report->verdict == VERDICT_INCONCLUSIVE)
+		gaps_part(out, report);
+	window_part(out, report);
+	if (report->verdict != VERDICT_INCONCLUSIVE)
+		gaps_part(out, report);
+	workers_part(out, report);
+	document_close(out, "Ids of findings are explained in docs/findings.md; programs read the "
+			    "JSON report.");
+	return str_finish(out, start);
+}
