@@ -54,7 +54,7 @@ class Fault:
         self.step(number)
 
 
-def tokenise_slow(text: bytes, rounds: int) -> list[int]:
+def tokenize_slow(text: bytes, rounds: int) -> list[int]:
     """Byte pairs merged by a dictionary, one at a time, in pure Python."""
     merges: dict[int, int] = {}
     tokens: list[int] = []
@@ -89,13 +89,13 @@ class SlowPython(Fault):
         if not self.hurt:
             return
         begin_s = time.thread_time()
-        tokenise_slow(self.text, 200)
+        tokenize_slow(self.text, 200)
         round_s = (time.thread_time() - begin_s) / 200
         self.rounds = int(self.strength * self.baseline_s / round_s) + 1
 
     def step(self, number: int) -> None:
         if self.hurt:
-            tokenise_slow(self.text, self.rounds)
+            tokenize_slow(self.text, self.rounds)
 
 
 class Collections(Fault):
@@ -143,7 +143,7 @@ class HeldLock(Fault):
             json.dumps(document)
 
 
-class NoisyNeighbour(Fault):
+class NoisyNeighbor(Fault):
     """Strangers that keep the core busy to which the victim is bound."""
 
     # Orphaned at once, so that they are no part of the job; they leave when the victim does.
@@ -176,7 +176,7 @@ CLASSES: dict[str, type[Fault]] = {
     "all": SlowPython,
     "gc": Collections,
     "lock": HeldLock,
-    "noise": NoisyNeighbour,
+    "noise": NoisyNeighbor,
 }
 
 

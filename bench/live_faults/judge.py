@@ -35,12 +35,12 @@ class Answer(NamedTuple):
 NOTHING = "(?!)"
 ANSWERS = {
     "io": Answer("one", r"recv_into|recvfrom", r"^slow-data-loading$"),
-    "cpu": Answer("one", r"tokenise_slow", NOTHING),
+    "cpu": Answer("one", r"tokenize_slow", NOTHING),
     "gc": Answer("many", r"built-in (function|method) collect", r"^garbage-collection$"),
     "lock": Answer("one", r"export_metrics", r"^gil-contention$"),
     "noise": Answer("one", NOTHING, r"^cpu-starvation$"),
     "imbalance": Answer("one", NOTHING, r"^load-imbalance$"),
-    "all": Answer("all", r"tokenise_slow", NOTHING),
+    "all": Answer("all", r"tokenize_slow", NOTHING),
 }
 
 

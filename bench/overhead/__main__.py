@@ -5,7 +5,7 @@
 
 A two-rank data-parallel job runs without perftracker, watched, and with windows again
 and again that our own collectors or torch.profiler record, by turns. Watching: the ratio
-of the median iterations of neighbouring runs. Windows: the ratio of the median
+of the median iterations of neighboring runs. Windows: the ratio of the median
 iterations in and outside of the windows of one run, so that slow changes of the machine
 cancel. The stall is the longest iteration within half a second of a window's end.
 CPU is the mean CPU time of the whole process in an iteration, with our threads in it: it

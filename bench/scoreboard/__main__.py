@@ -115,7 +115,7 @@ def read_rows(path: pathlib.Path) -> list[table.Row]:
     rows = []
     for line in path.read_text().splitlines():
         one = json.loads(line)
-        judged = {method: judge.Judgement(**said) for method, said in one.pop("judged").items()}
+        judged = {method: judge.Judgment(**said) for method, said in one.pop("judged").items()}
         rows.append(table.Row(**one, judged=judged))
     return rows
 

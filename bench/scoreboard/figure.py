@@ -8,7 +8,7 @@ import math
 
 import table
 
-COLOURS = ("#0b6e99", "#c2410c", "#15803d", "#65a30d", "#7c3aed", "#be185d")
+COLORS = ("#0b6e99", "#c2410c", "#15803d", "#65a30d", "#7c3aed", "#be185d")
 ROW, LEFT, RIGHT, TOP = 26, 170, 40, 70
 STEP = 90  # between two strengths, of which each is twice the one before
 
@@ -17,9 +17,9 @@ def place(strength: float, weakest: float) -> float:
     return LEFT + STEP * (math.log2(strength / weakest) + 0.5)
 
 
-def text(x: float, y: float, what: str, anchor: str = "middle", colour: str = "#333") -> str:
+def text(x: float, y: float, what: str, anchor: str = "middle", color: str = "#333") -> str:
     return (
-        f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="{colour}">'
+        f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="{color}">'
         f"{html.escape(what)}</text>"
     )
 
@@ -36,8 +36,8 @@ def axis(strengths: list[float], width: float, height: float) -> list[str]:
 
 def legend(methods: list[str]) -> list[str]:
     parts, x = [], 20.0
-    for method, colour in zip(methods, COLOURS, strict=False):
-        parts.append(f'<circle cx="{x:.0f}" cy="16" r="4" fill="{colour}"/>')
+    for method, color in zip(methods, COLORS, strict=False):
+        parts.append(f'<circle cx="{x:.0f}" cy="16" r="4" fill="{color}"/>')
         parts.append(text(x + 9, 20, method, "start"))
         x += 24 + 7.0 * len(method)
     return parts
@@ -59,7 +59,7 @@ def draw(rows: list[table.Row]) -> str:
             found = table.smallest_strength(group, method)
             x = place(found, strengths[0]) if found else width - RIGHT - STEP / 2
             shift = 9 * (number - (len(methods) - 1) / 2)
-            dot = COLOURS[number % len(COLOURS)]
+            dot = COLORS[number % len(COLORS)]
             parts.append(f'<circle cx="{x + shift:.1f}" cy="{y:.0f}" r="4" fill="{dot}"/>')
     body = "\n".join(parts)
     return (

@@ -29,7 +29,7 @@ class Finding(NamedTuple):
     size: float = 0.0  # what findings are sorted by
 
 
-class Judgement(NamedTuple):
+class Judgment(NamedTuple):
     """One method on one job."""
 
     kind: str  # "faulty", "weak" (all faults below MIN_GAIN_PCT) or "healthy"
@@ -155,7 +155,7 @@ def complain(truth: dict[str, Any], findings: list[Finding], wanted: int, found:
     return "misses one of several" if found < wanted else ""
 
 
-def judge(truth: dict[str, Any], findings: list[Finding]) -> Judgement:
+def judge(truth: dict[str, Any], findings: list[Finding]) -> Judgment:
     kind, wanted = kind_of(truth), wanted_of(truth)
     present = [fault for fault in truth["faults"] if fault["size"] > 0]
 
@@ -164,7 +164,7 @@ def judge(truth: dict[str, Any], findings: list[Finding]) -> Judgement:
 
     first = [fault for fault in wanted if findings and finds(findings[0], fault)]
     found = sum(any(finds(one, fault) for one in findings) for fault in wanted)
-    return Judgement(
+    return Judgment(
         kind=kind,
         top1=bool(first),
         cause=any(findings[0].cause in fault["causes_accepted"] for fault in first),

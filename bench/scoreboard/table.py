@@ -7,7 +7,7 @@ import collections
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from judge import Judgement
+from judge import Judgment
 
 OURS = "perftracker"
 SOURCE_STRENGTH = 1.0
@@ -25,7 +25,7 @@ class Row(NamedTuple):
     seed: int
     cost_pct: float  # of an iteration: what the fault costs
     truth: str  # in one line
-    judged: dict[str, Judgement]
+    judged: dict[str, Judgment]
 
 
 def share(part: int, whole: int) -> str:

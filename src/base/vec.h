@@ -23,7 +23,7 @@ _must_check_ int vec_grow_bytes(void **data, size_t *cap, size_t need, size_t el
 
 /*
  * Makes room for need elements of elem_size bytes. Returns 0 or -ENOMEM; on
- * failure *data and *cap are as before. Amortised O(1) per added element.
+ * failure *data and *cap are as before. Amortized O(1) per added element.
  */
 _must_check_ static inline int vec_reserve_bytes(void **data, size_t *cap, size_t need,
 						 size_t elem_size)

@@ -94,7 +94,7 @@ _must_check_ int output_format_parse(const char *text, enum output_format *ret);
 
 /*
  * Writes the report to path, or to standard output when path is NULL or "-".
- * Colours and width follow the terminal. Returns 0 or -errno with a line in err.
+ * Colors and width follow the terminal. Returns 0 or -errno with a line in err.
  */
 _must_check_ int output_report(const struct report *report, enum output_format format,
 			       const char *path, struct err *err);

@@ -13,7 +13,7 @@ static void print_thieves(const struct sidecar_info *info)
 
 	for (size_t i = 0; i < info->thief_cnt; i++) {
 		sidecar_thief_text(&info->thieves[i], text, sizeof(text));
-		printf("neighbour: %s\n", text);
+		printf("neighbor: %s\n", text);
 	}
 }
 
@@ -243,7 +243,7 @@ static int print_json(const struct sidecar *s, const struct sidecar_info *info)
 		(json_int_t)s->iterations.cnt, "cpu",
 		info->has_thread ? json_real(info->cpu_frac) : json_null(), "run_delay",
 		info->has_thread ? json_real(info->run_delay_frac) : json_null(), "collections",
-		(json_int_t)info->gc_cnt, "collections_ns", (json_int_t)info->gc_ns, "neighbours",
+		(json_int_t)info->gc_cnt, "collections_ns", (json_int_t)info->gc_ns, "neighbors",
 		thieves_json(info), "network", network_json(s, info), "pressure",
 		pressure_json(info), "gpus", gpus_json(s));
 	int failed = root == NULL || json_dumpf(root, stdout, JSON_INDENT(1)) < 0;

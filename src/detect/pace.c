@@ -21,7 +21,7 @@
 #define MAD_TO_SD 1.4826
 
 struct window_stats {
-	double mean, var; /* var: half the mean squared difference of neighbours */
+	double mean, var; /* var: half the mean squared difference of neighbors */
 	uint32_t cnt;
 };
 
@@ -205,7 +205,7 @@ static double record_mean(const struct pace *pace, uint64_t back)
 
 /*
  * Noise that outlasts an iteration shows between windows. The median of the
- * differences of neighbouring ones is deaf to a step and nearly so to a drift.
+ * differences of neighboring ones is deaf to a step and nearly so to a drift.
  */
 static void renew_window_var(struct pace *pace)
 {

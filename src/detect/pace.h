@@ -10,10 +10,10 @@
  *             `confirm_cnt` iterations in a row
  *   SE        the greater of two standard errors of the difference:
  *             jitter, sqrt(v_now / n + v_baseline / N), where v is half the mean
- *             squared difference of neighbouring iterations, so that a step or
+ *             squared difference of neighboring iterations, so that a step or
  *             a drift does not raise it; and
  *             slow noise of a shared machine, sqrt(w * (N / n + 1)), where w is
- *             from the median difference of neighbouring windows (of blocks of
+ *             from the median difference of neighboring windows (of blocks of
  *             one window, doubled, while there are few windows yet)
  *
  * With the defaults, iterations until a step is found (mean of 50 runs): from

@@ -51,7 +51,7 @@ struct sequence *sequence_free(struct sequence *seq);
 /*
  * Takes a mark; kinds that say nothing of iterations are ignored. Steps of
  * different optimizers (detail) are different symbols, loaders are not: a new
- * one each epoch is the same job. Amortised O(1), O(SEQUENCE_GROUP) at the end
+ * one each epoch is the same job. Amortized O(1), O(SEQUENCE_GROUP) at the end
  * of a group while learning. Allocates nothing.
  */
 enum sequence_result sequence_mark(struct sequence *seq, uint16_t mark, uint16_t detail,

@@ -62,7 +62,7 @@ static double slice_mean(const struct slice *slice)
 	       (double)(slice->last_step - slice->first_step);
 }
 
-/* Of slice i, which is "on", over the neighbours that are there; NAN without. */
+/* Of slice i, which is "on", over the neighbors that are there; NAN without. */
 static double pair_cost(const struct slices *slices, size_t i)
 {
 	double on = slice_mean(&slices->slices[i]), sum = 0.0;

@@ -2,7 +2,7 @@
 /*
  * What our own collectors cost, from slices of iterations without and with them by
  * turns: off, on, off, ... Each slice with them is compared with the mean of its
- * neighbours without, so that a job which drifts costs nothing; the median over
+ * neighbors without, so that a job which drifts costs nothing; the median over
  * these pairs forgives the pair in which something else happened.
  *
  * The first iteration of a slice is left out: it carries the switching. Only marks that

@@ -52,7 +52,7 @@ static const struct check checks[] = {
 	  "a host that is short of CPU, memory or I/O is not named",
 	  "boot with psi=1 (CONFIG_PSI)" },
 	{ "tcp", "host", false, check_sockets,
-	  "no utilisation of TCP: slow links show by waiting alone",
+	  "no utilization of TCP: slow links show by waiting alone",
 	  "load tcp_diag and allow netlink sockets in the container" },
 	{ "self-memory", "host", false, check_self_memory,
 	  "stacks are read in a slower way, through /proc/self/mem",
@@ -75,7 +75,7 @@ static const struct check checks[] = {
 	  "share the host's process ids (docker: --pid=host; /proc without hidepid)" },
 
 	{ "infiniband", "network", false, check_infiniband,
-	  "no utilisation of RDMA links", "make /sys/class/infiniband visible where there is one" },
+	  "no utilization of RDMA links", "make /sys/class/infiniband visible where there is one" },
 
 	{ "nvidia-driver", "NVIDIA", false, check_nvidia_driver,
 	  "no kernels, no counters of NVIDIA GPUs", "" },

@@ -202,7 +202,7 @@ static void an_order_reaches_the_block_with_its_id_last(void **state)
 	assert_int_equal(atomic_load(&pair->block->order.max_steps), 16);
 	assert_int_equal(atomic_load(&pair->block->order.stride), 2);
 	block_cancel(&pair->reader);
-	assert_int_equal(atomic_load(&pair->block->order.cancelled), 1);
+	assert_int_equal(atomic_load(&pair->block->order.canceled), 1);
 }
 
 /* --- plan --- */

@@ -56,7 +56,7 @@ static const enum resource of_devices[] = { RESOURCE_SM_ACTIVE, RESOURCE_DRAM, R
 
 #define MOST 0.5 /* of the time in functions that were measured */
 
-/* A function without deviation is shorter than its samples are apart (summarize/utilise.h). */
+/* A function without deviation is shorter than its samples are apart (summarize/utilize.h). */
 static bool is_coarse(const struct job *job, enum resource resource)
 {
 	double whole_ns = 0, coarse_ns = 0;
@@ -84,7 +84,7 @@ static size_t list_coarse(const struct job *job, struct report_absence *ret)
 		if (is_coarse(job, of_devices[i]))
 			ret[cnt++] = (struct report_absence){
 				resource_name(of_devices[i]),
-				"samples are further apart than functions are long: utilisation is "
+				"samples are further apart than functions are long: utilization is "
 				"of all that ran then, the deviation is unknown"
 			};
 	}

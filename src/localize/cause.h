@@ -17,7 +17,7 @@
 	  "Check the storage or service behind this rank's loader, then raise num_workers and "     \
 	  "prefetch_factor, or move the data to faster storage.")                                   \
 	X(CPU_PYTHON, "PT-103", "cpu-bound-python", "CPU-bound Python",                             \
-	  "Move this function off the training thread (data-loader workers), vectorise it, or "     \
+	  "Move this function off the training thread (data-loader workers), vectorize it, or "     \
 	  "cache its result.")                                                                      \
 	X(GC, "PT-104", "garbage-collection", "garbage collection",                                 \
 	  "Call gc.freeze() after start-up, gc.disable(), and gc.collect() at the same step on "    \

@@ -30,7 +30,7 @@ def complaints(header: str, page: str) -> list[str]:
         if anchor != f"{number}-{name}".lower():
             found.append(f"{number}: its link goes to #{anchor}")
     for number, _, text in sections:
-        for part in ("**Means.**", "**Recognised by.**", "**What to do.**"):
+        for part in ("**Means.**", "**Recognized by.**", "**What to do.**"):
             if part not in text:
                 found.append(f"{number}: no '{part}'")
     return found

@@ -230,7 +230,7 @@ static bool tells_coarse(double sigma)
 			struct fp_function *f = &job.workers[w].functions.data[i];
 
 			if (f->class == CLASS_COMPUTE)
-				test_utilise(f, RESOURCE_SM_ACTIVE, 0.6, sigma);
+				test_utilize(f, RESOURCE_SM_ACTIVE, 0.6, sigma);
 		}
 	}
 	report = test_localize(&job, NULL);

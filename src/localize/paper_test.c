@@ -27,11 +27,11 @@ static void make_figure_7(struct test_job *job)
 		uint32_t recv = test_frame(job, w, load, KIND_PYTHON, "socket.py: recv_into");
 		struct fp_function *f = test_function(job, w, recv, CLASS_HOST, 0.25);
 
-		test_utilise(f, RESOURCE_CPU_THREAD, 0.02, 0.01);
+		test_utilize(f, RESOURCE_CPU_THREAD, 0.02, 0.01);
 		f = add(job, w, KIND_KERNEL, "GEMM", CLASS_COMPUTE, w < 4 ? 0.15 : 0.05);
-		test_utilise(f, RESOURCE_SM_ACTIVE, w < 4 ? 0.33 : 0.99, 0.05);
+		test_utilize(f, RESOURCE_SM_ACTIVE, w < 4 ? 0.33 : 0.99, 0.05);
 		f = add(job, w, KIND_KERNEL, "Ring Allreduce", CLASS_COMM, 0.1);
-		test_utilise(f, RESOURCE_PCIE_TX, w == 7 ? 0.37 : 0.75, 0.05);
+		test_utilize(f, RESOURCE_PCIE_TX, w == 7 ? 0.37 : 0.75, 0.05);
 		add(job, w, KIND_KERNEL, "attention", CLASS_COMPUTE, 0.3);
 	}
 }
@@ -82,7 +82,7 @@ static void of_a_ring_with_one_slow_link_only_its_owner_is_accused(void **state)
 		struct fp_function *f = add(&job, w, KIND_KERNEL, "AllReduce_RING", CLASS_COMM,
 					    w < 16 ? 0.12 : 0.29);
 
-		test_utilise(f, RESOURCE_NIC_TX, about(&seed, w < 16 ? 0.9 : 0.4),
+		test_utilize(f, RESOURCE_NIC_TX, about(&seed, w < 16 ? 0.9 : 0.4),
 			     about(&seed, w < 16 || w == 21 ? 0.04 : 0.4));
 		add(&job, w, KIND_KERNEL, "GEMM", CLASS_COMPUTE, 0.6);
 	}
@@ -111,10 +111,10 @@ static void make_figure_13(struct test_job *job)
 		struct fp_function *f = add(job, w, KIND_KERNEL, "GEMM", CLASS_COMPUTE,
 					    about(&seed, throttled ? 0.6 : 0.35));
 
-		test_utilise(f, RESOURCE_SM_ACTIVE, about(&seed, throttled ? 0.4 : 0.95), 0.05);
+		test_utilize(f, RESOURCE_SM_ACTIVE, about(&seed, throttled ? 0.4 : 0.95), 0.05);
 		f = add(job, w, KIND_KERNEL, "AllGather_RING", CLASS_COMM,
 			about(&seed, slow ? 0.28 : 0.1));
-		test_utilise(f, RESOURCE_PCIE_TX, about(&seed, pcie ? 0.85 : 0.1), 0.02);
+		test_utilize(f, RESOURCE_PCIE_TX, about(&seed, pcie ? 0.85 : 0.1), 0.02);
 	}
 }
 

@@ -169,7 +169,7 @@ struct fp_function *test_function(struct test_job *job, size_t w, uint32_t frame
 	return f;
 }
 
-void test_utilise(struct fp_function *f, enum resource resource, double mu, double sigma)
+void test_utilize(struct fp_function *f, enum resource resource, double mu, double sigma)
 {
 	f->resource = (uint8_t)resource;
 	f->mu_frac = mu;

@@ -52,7 +52,7 @@ uint32_t test_frame(struct test_job *job, size_t w, uint32_t parent, enum event_
 /* A function that held beta of the window; borrowed until the next is added. */
 struct fp_function *test_function(struct test_job *job, size_t w, uint32_t frame,
 				  enum event_class class, double beta);
-void test_utilise(struct fp_function *f, enum resource resource, double mu, double sigma);
+void test_utilize(struct fp_function *f, enum resource resource, double mu, double sigma);
 
 /* --- the clockwork: begins with a window of 0 --- */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is sampled beside the events of a trace: resources, and their utilisation over time. */
+/* What is sampled beside the events of a trace: resources, and their utilization over time. */
 #pragma once
 
 #include "base/base.h"
 
-/* Resources whose utilisation is sampled: id, text name, what 1.0 means. Ids are append-only. */
+/* Resources whose utilization is sampled: id, text name, what 1.0 means. Ids are append-only. */
 #define RESOURCE_LIST(X)                                                                           \
 	X(SM_ACTIVE, "sm_active", "GPU: share of cycles with a resident warp")                     \
 	X(DRAM, "dram", "GPU memory: share of peak bandwidth")                                     \
@@ -26,7 +26,7 @@ enum resource {
 		RESOURCE_CNT
 };
 
-/* One sample: utilisation over the period that ends at time_ns. */
+/* One sample: utilization over the period that ends at time_ns. */
 struct sample {
 	int64_t time_ns;
 	double value; /* 0..1 for known resources, raw for RESOURCE_OTHER */

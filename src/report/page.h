@@ -2,8 +2,8 @@
 /*
  * Lines of a terminal page: words are wrapped at the width, continued lines are
  * indented, a word that is too long is cut behind a comma or slash, else hard.
- * Colour is a whole line's: it is ended before each line's end, so that a cut
- * or piped page never leaves the terminal coloured.
+ * Color is a whole line's: it is ended before each line's end, so that a cut
+ * or piped page never leaves the terminal colored.
  */
 #pragma once
 

@@ -77,7 +77,7 @@ void phrase_resource(struct str *out, const char *resource)
 	clean_append_short(out, resource, 10);
 }
 
-void phrase_utilisation(struct str *out, const struct finding *finding)
+void phrase_utilization(struct str *out, const struct finding *finding)
 {
 	const struct finding_value *mu = &finding->mu;
 	double diff = (mu->value - mu->reference) * 100.0;
@@ -95,7 +95,7 @@ void phrase_utilisation(struct str *out, const struct finding *finding)
 		str_printf(out, " (%+.0f %%)", diff);
 }
 
-bool phrase_any_utilisation(const struct report *report)
+bool phrase_any_utilization(const struct report *report)
 {
 	for (size_t i = 0; i < report->finding_cnt; i++) {
 		if (report->findings[i].mu.present || report->findings[i].sigma.present)

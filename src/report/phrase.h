@@ -22,10 +22,10 @@ void phrase_pct(struct str *out, double pct);
 void phrase_resource(struct str *out, const char *resource);
 
 /* "37 % PCIe Tx (-38 %)": mu, its resource, the difference in points of 100; "-" when absent. */
-void phrase_utilisation(struct str *out, const struct finding *finding);
+void phrase_utilization(struct str *out, const struct finding *finding);
 
-/* Whether tables need columns for utilisation: without any, the coverage says why. */
-bool phrase_any_utilisation(const struct report *report);
+/* Whether tables need columns for utilization: without any, the coverage says why. */
+bool phrase_any_utilization(const struct report *report);
 
 /* "1.5 %, peers 0.2 %": a value beside its reference. */
 void phrase_value(struct str *out, const struct finding_value *value);

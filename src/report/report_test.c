@@ -128,7 +128,7 @@ static void no_line_is_wider_than_the_terminal(void **state)
 	}
 }
 
-static void strip_colour(char *text)
+static void strip_color(char *text)
 {
 	char *to = text;
 
@@ -141,7 +141,7 @@ static void strip_colour(char *text)
 	*to = '\0';
 }
 
-static void colour_changes_nothing_but_colour(void **state)
+static void color_changes_nothing_but_color(void **state)
 {
 	struct report_text_options options = { .width = 80, .color = true };
 	char *plain = help_print("figure7", as_text);
@@ -153,27 +153,27 @@ static void colour_changes_nothing_but_colour(void **state)
 	assert_int_equal(report_text(&report, &options, &out), 0);
 	help_assert_contains(out.data, "\x1b[1;31mABNORMAL:\x1b[0m");
 	assert_null(strchr(plain, '\x1b'));
-	strip_colour(out.data);
+	strip_color(out.data);
 	assert_string_equal(out.data, plain);
 	free(plain);
 	str_done(&out);
 	arena_done(&report.arena);
 }
 
-static void a_coloured_line_ends_without_colour(void **state)
+static void a_colored_line_ends_without_color(void **state)
 {
 	struct report_text_options options = { .width = 80, .color = true };
 	struct report report;
 	struct str out = { 0 };
-	bool coloured = false;
+	bool colored = false;
 
 	(void)state;
 	sample_make("hostile", &report);
 	assert_int_equal(report_text(&report, &options, &out), 0);
 	for (const char *p = out.data; *p != '\0'; p++) {
 		if (*p == '\x1b')
-			coloured = strncmp(p, "\x1b[0m", 4) != 0;
-		assert_false(*p == '\n' && coloured);
+			colored = strncmp(p, "\x1b[0m", 4) != 0;
+		assert_false(*p == '\n' && colored);
 	}
 	str_done(&out);
 	arena_done(&report.arena);
@@ -430,8 +430,8 @@ int main(void)
 		cmocka_unit_test(the_verdict_comes_first),
 		cmocka_unit_test(what_was_not_seen_is_said),
 		cmocka_unit_test(no_line_is_wider_than_the_terminal),
-		cmocka_unit_test(colour_changes_nothing_but_colour),
-		cmocka_unit_test(a_coloured_line_ends_without_colour),
+		cmocka_unit_test(color_changes_nothing_but_color),
+		cmocka_unit_test(a_colored_line_ends_without_color),
 		cmocka_unit_test(many_findings_are_all_listed_and_the_first_told_in_full),
 		cmocka_unit_test(unsafe_characters_become_visible),
 		cmocka_unit_test(a_long_name_keeps_both_ends),

@@ -94,7 +94,7 @@ def spoiled(report):
         del r["coverage"]["ranks_missing"]
 
     def surplus(r):
-        r["findings"][0]["colour"] = "red"
+        r["findings"][0]["color"] = "red"
 
     def verdict(r):
         r["verdict"] = "fine"

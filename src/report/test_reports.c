@@ -341,7 +341,7 @@ static void make_stall(struct report *report)
 	report->absences =
 		copied(report,
 		       (const struct report_absence[]){
-			       { "utilisation samples",
+			       { "utilization samples",
 				 "the traces hold no counters; mu and sigma are absent" } },
 		       sizeof(struct report_absence));
 	report->absence_cnt = 1;

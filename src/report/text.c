@@ -17,7 +17,7 @@
 
 #define LABEL_CELLS 10	/* "Coverage  " */
 #define NAME_CELLS 60	/* of the longest name in a row; with less room it has a line of its own */
-#define DETAIL_CELLS 17 /* "    utilisation  " */
+#define DETAIL_CELLS 17 /* "    utilization  " */
 #define FULL_FINDINGS 5 /* told in full unless verbose */
 #define LIST_MAX 8	/* notes, failures, absent sources, hosts */
 #define WIDTH_MAX 160
@@ -31,7 +31,7 @@ struct text_writer {
 enum column {
 	COLUMN_WORKERS,
 	COLUMN_TIME,
-	COLUMN_UTILISATION,
+	COLUMN_UTILIZATION,
 	COLUMN_STD,
 	COLUMN_GAIN,
 	COLUMN_CNT
@@ -41,7 +41,7 @@ static const struct {
 	const char *title;
 	size_t cells;
 } columns[COLUMN_CNT] = {
-	{ "Workers", 12 }, { "Per iteration", 20 }, { "Utilisation", 23 },
+	{ "Workers", 12 }, { "Per iteration", 20 }, { "Utilization", 23 },
 	{ "Std", 6 },	   { "Gain", 6 },
 };
 
@@ -183,9 +183,9 @@ static void job_lines(struct text_writer *w)
 	note_lines(w);
 }
 
-static bool column_shown(enum column column, bool utilisation)
+static bool column_shown(enum column column, bool utilization)
 {
-	return utilisation || (column != COLUMN_UTILISATION && column != COLUMN_STD);
+	return utilization || (column != COLUMN_UTILIZATION && column != COLUMN_STD);
 }
 
 static void cell_phrase(struct str *out, const struct finding *finding, enum column column)
@@ -197,8 +197,8 @@ static void cell_phrase(struct str *out, const struct finding *finding, enum col
 	case COLUMN_TIME:
 		phrase_time(out, finding);
 		break;
-	case COLUMN_UTILISATION:
-		phrase_utilisation(out, finding);
+	case COLUMN_UTILIZATION:
+		phrase_utilization(out, finding);
 		break;
 	case COLUMN_STD:
 		phrase_pct(out,
@@ -234,12 +234,12 @@ static void write_cell(struct text_writer *w, enum page_style style, const char 
 		page_pad(&w->page, used < cells ? cells - used + 2 : 2);
 }
 
-static void table_cells(struct text_writer *w, const struct finding *finding, bool utilisation)
+static void table_cells(struct text_writer *w, const struct finding *finding, bool utilization)
 {
 	for (int i = 0; i < COLUMN_CNT; i++) {
 		_cleanup_(str_done) struct str cell = { 0 };
 
-		if (!column_shown((enum column)i, utilisation))
+		if (!column_shown((enum column)i, utilization))
 			continue;
 		cell_text(&cell, finding, (enum column)i);
 		if (str_error(&cell) < 0)
@@ -250,7 +250,7 @@ static void table_cells(struct text_writer *w, const struct finding *finding, bo
 }
 
 static void table_row(struct text_writer *w, size_t i, size_t name_cells, bool one_line,
-		      bool utilisation)
+		      bool utilization)
 {
 	const struct finding *finding = &w->report->findings[i];
 	_cleanup_(str_done) struct str name = { 0 };
@@ -262,10 +262,10 @@ static void table_row(struct text_writer *w, size_t i, size_t name_cells, bool o
 		line_end(w);
 		page_pad(&w->page, 4);
 	}
-	table_cells(w, finding, utilisation);
+	table_cells(w, finding, utilization);
 }
 
-static void table_head(struct text_writer *w, size_t name_cells, bool one_line, bool utilisation)
+static void table_head(struct text_writer *w, size_t name_cells, bool one_line, bool utilization)
 {
 	page_span(&w->page, PAGE_DIM, " #  ", 4);
 	write_cell(w, PAGE_DIM, "Function", name_cells, !one_line);
@@ -274,7 +274,7 @@ static void table_head(struct text_writer *w, size_t name_cells, bool one_line, 
 		page_pad(&w->page, 4);
 	}
 	for (int i = 0; i < COLUMN_CNT; i++) {
-		if (column_shown((enum column)i, utilisation))
+		if (column_shown((enum column)i, utilization))
 			write_cell(w, PAGE_DIM, columns[i].title, columns[i].cells,
 				   i == COLUMN_CNT - 1);
 	}
@@ -297,17 +297,17 @@ static size_t longest_name(struct text_writer *w)
 
 static void table(struct text_writer *w)
 {
-	bool utilisation = phrase_any_utilisation(w->report), one_line;
+	bool utilization = phrase_any_utilization(w->report), one_line;
 	size_t used = 4, name_cells;
 
 	for (int i = 0; i < COLUMN_CNT; i++)
-		used += column_shown((enum column)i, utilisation) ? columns[i].cells + 2 : 0;
+		used += column_shown((enum column)i, utilization) ? columns[i].cells + 2 : 0;
 	one_line = w->page.width >= used + longest_name(w);
 	name_cells = one_line ? longest_name(w) : w->page.width - 4;
 	line_end(w);
-	table_head(w, name_cells, one_line, utilisation);
+	table_head(w, name_cells, one_line, utilization);
 	for (size_t i = 0; i < w->report->finding_cnt; i++)
-		table_row(w, i, name_cells, one_line, utilisation);
+		table_row(w, i, name_cells, one_line, utilization);
 }
 
 static void where_detail(struct text_writer *w, const struct finding *finding)
@@ -370,7 +370,7 @@ static void measure_details(struct text_writer *w, const struct finding *finding
 		}
 		phrase_value(&mu, &finding->mu);
 	}
-	detail(w, "utilisation", &mu);
+	detail(w, "utilization", &mu);
 	if (finding->sigma.present)
 		phrase_value(&sigma, &finding->sigma);
 	detail(w, "deviation", &sigma);

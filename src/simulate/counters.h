@@ -20,7 +20,7 @@ void sampler_done(struct sampler *sampler);
 /* The resource was used at util_frac from start to end; what is outside is left out. */
 void sampler_add(struct sampler *sampler, int64_t start_ns, int64_t end_ns, double util_frac);
 
-/* Utilisation in a period, at most 1. */
+/* Utilization in a period, at most 1. */
 static inline double sampler_at(const struct sampler *sampler, size_t idx)
 {
 	double value = sampler->busy_ns[idx] / (double)sampler->period_ns;

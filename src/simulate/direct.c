@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A played worker as a fingerprint, without events: the model knows the functions
- * by number, the device's work in order and the utilisation of links by formula, so
+ * by number, the device's work in order and the utilization of links by formula, so
  * that a pass over a few hundred intervals suffices. What `summarize` makes of the
  * same worker's trace is the same within the tolerances of agree_test.c.
  * Source: PerfTracker section 4.2, equations 1-5.
@@ -29,7 +29,7 @@ static bool has_counter(const struct maker *m, enum resource resource)
 	return (m->sim->options.counters & 1u << resource) != 0;
 }
 
-static void utilise(struct maker *m, struct unit *u, const struct utilisation *value,
+static void utilize(struct maker *m, struct unit *u, const struct utilization *value,
 		    double weight_ns)
 {
 	if (!has_counter(m, value->resource) || weight_ns <= 0)
@@ -40,7 +40,7 @@ static void utilise(struct maker *m, struct unit *u, const struct utilisation *v
 	u->std_ns += weight_ns * value->sigma_frac;
 }
 
-static struct utilisation device_utilisation(const struct maker *m, const struct span *span,
+static struct utilization device_utilization(const struct maker *m, const struct span *span,
 					     const struct kernel_text *text)
 {
 	struct fault_place place = { .layout = &m->sim->layout,
@@ -51,7 +51,7 @@ static struct utilisation device_utilisation(const struct maker *m, const struct
 
 	if (text->class == CLASS_MEMORY)
 		slow = 1;
-	return (struct utilisation){ text->util_frac / slow, SAMPLE_NOISE * text->util_frac / slow,
+	return (struct utilization){ text->util_frac / slow, SAMPLE_NOISE * text->util_frac / slow,
 				     text->class == CLASS_MEMORY ? RESOURCE_PCIE_RX
 								 : RESOURCE_SM_ACTIVE };
 }
@@ -72,7 +72,7 @@ static double flow_ns(const struct maker *m, const struct span *span, const stru
  * Samples have edges: where work begins or ends beside an idle resource, a sample
  * shows a part of it only, uniformly distributed.
  */
-static void add_edges(struct utilisation *util, double length_ns, int edges)
+static void add_edges(struct utilization *util, double length_ns, int edges)
 {
 	double period_ns = (double)DEVICE_PERIOD_NS, samples = length_ns / period_ns + edges / 2.0;
 	double missing = util->mu_frac * util->mu_frac * edges / 3.0 / fmax(samples, 1);
@@ -101,12 +101,12 @@ static int edges_of(const struct maker *m, size_t idx)
 static void count_collective(struct maker *m, struct unit *u, const struct span *span)
 {
 	struct meeting_id id = player_meeting(m->sim, m->rank, span);
-	struct utilisation util = network_utilisation(m->sim, &id, m->rank);
+	struct utilization util = network_utilization(m->sim, &id, m->rank);
 	double ns = flow_ns(m, span, &id);
 
 	u->bytes += network_bytes(m->sim, &id.group, span->ms);
 	add_edges(&util, ns, 2);
-	utilise(m, u, &util, ns);
+	utilize(m, u, &util, ns);
 }
 
 static void count_span(struct maker *m, size_t idx)
@@ -115,7 +115,7 @@ static void count_span(struct maker *m, size_t idx)
 	struct unit *u = &m->units[worker_kernel_unit(m, span->kernel)];
 	const struct kernel_text *text = kernel_text((enum kernel)span->kernel);
 	double ns = (double)(span->end_ns - span->start_ns);
-	struct utilisation util;
+	struct utilization util;
 
 	if (span->start_ns >= m->end_ns)
 		return;
@@ -125,9 +125,9 @@ static void count_span(struct maker *m, size_t idx)
 	if (span->group != GROUP_KIND_CNT) {
 		count_collective(m, u, span);
 	} else if (span->stream == STREAM_COMPUTE) {
-		util = device_utilisation(m, span, text);
+		util = device_utilization(m, span, text);
 		add_edges(&util, ns, edges_of(m, idx));
-		utilise(m, u, &util, ns);
+		utilize(m, u, &util, ns);
 	}
 }
 
@@ -140,12 +140,12 @@ static void count_host(struct maker *m)
 	vec_foreach(l, &m->record.leaves) {
 		struct unit *u = &m->units[m->record.frames.data[l->frame].place];
 		int64_t ns = MIN(l->end_ns, m->end_ns) - MAX(l->start_ns, m->start_ns);
-		struct utilisation util = { (double)l->cpu_frac, 0, RESOURCE_CPU_THREAD };
+		struct utilization util = { (double)l->cpu_frac, 0, RESOURCE_CPU_THREAD };
 
 		if (ns <= 0)
 			continue;
 		u->thread_ns += ns;
-		utilise(m, u, &util, (double)ns);
+		utilize(m, u, &util, (double)ns);
 	}
 }
 

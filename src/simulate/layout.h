@@ -76,7 +76,7 @@ static inline int layout_host_cnt(const struct layout *layout)
 	return (layout->worker_cnt + layout->host_gpus - 1) / layout->host_gpus;
 }
 
-/* Two neighbouring GPUs share a bonded pair of NICs (PerfTracker section 3). */
+/* Two neighboring GPUs share a bonded pair of NICs (PerfTracker section 3). */
 static inline int layout_rail(const struct layout *layout, int rank)
 {
 	return rank % layout->host_gpus / 2;

@@ -8,7 +8,7 @@
 #define STEP_MS 0.4 /* a chunk on a healthy link; short collectives have shorter ones */
 #define STEPS_MIN 16
 #define LENGTH_JITTER 0.01 /* of a whole collective, by the closed form */
-#define BURST_JITTER 0.02  /* deviation of the utilisation of a link that always sends */
+#define BURST_JITTER 0.02  /* deviation of the utilization of a link that always sends */
 #define COLLIDE 0.3	   /* share of flows that meet another, without flow scheduling */
 #define NODES_MAX SIMULATE_EVENTS_MAX
 
@@ -213,7 +213,7 @@ static void set_relay(const struct simulation *sim, const struct meeting_id *id,
 	}
 }
 
-/* The resource behind a rank's part, and its utilisation while it sends at full rate. */
+/* The resource behind a rank's part, and its utilization while it sends at full rate. */
 static double own_link(const struct simulation *sim, const struct meeting_id *id, int rank,
 		       enum resource *ret)
 {
@@ -264,7 +264,7 @@ void network_traffic(const struct simulation *sim, const struct meeting_id *id, 
 	}
 }
 
-struct utilisation network_utilisation(const struct simulation *sim, const struct meeting_id *id,
+struct utilization network_utilization(const struct simulation *sim, const struct meeting_id *id,
 				       int rank)
 {
 	const struct meetings *all = &sim->meetings[id->kind];
@@ -272,7 +272,7 @@ struct utilisation network_utilisation(const struct simulation *sim, const struc
 	bool crosses = network_crosses(sim, &id->group);
 	int ring = crosses ? MIN(ring_of(sim, &id->group, member), all->ring_cnt - 1) : 0;
 	double own = own_slow(sim, id, rank, crosses), util, busy, slow;
-	struct utilisation ret;
+	struct utilization ret;
 	struct traffic relay = { .relay_frac = 0 };
 
 	slow = (double)all->slow[meeting_index(sim, id) * (size_t)all->ring_cnt + (size_t)ring];

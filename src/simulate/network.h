@@ -43,13 +43,13 @@ struct traffic {
 void network_traffic(const struct simulation *sim, const struct meeting_id *id, double ms, int rank,
 		     struct traffic *ret);
 
-/* The closed form of the same: mean and deviation of the utilisation while data flows. */
-struct utilisation {
+/* The closed form of the same: mean and deviation of the utilization while data flows. */
+struct utilization {
 	double mu_frac, sigma_frac;
 	enum resource resource;
 };
 
-struct utilisation network_utilisation(const struct simulation *sim, const struct meeting_id *id,
+struct utilization network_utilization(const struct simulation *sim, const struct meeting_id *id,
 				       int rank);
 
 /* Payload of a collective that takes ms on healthy links. */

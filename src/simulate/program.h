@@ -34,7 +34,7 @@ enum op_kind {
 	OP_MEET,   /* collective on a stream of its own; the compute stream waits for it */
 	OP_LAUNCH, /* the same without waiting */
 	OP_JOIN,   /* the compute stream waits for all launched in the group */
-	OP_SEND,   /* to a neighbouring stage, nobody waits */
+	OP_SEND,   /* to a neighboring stage, nobody waits */
 	OP_RECV,   /* from one; the compute stream waits */
 	OP_WAIT,   /* the thread waits for the device */
 };

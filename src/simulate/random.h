@@ -3,7 +3,7 @@
  * Random numbers by place instead of by order: the number that belongs to rank r,
  * iteration i and operation k is a hash of them, so that a worker can be played
  * alone, twice, or by another thread, and is the same.
- * Source: the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+ * Source: the finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
  */
 #pragma once
 
@@ -50,7 +50,7 @@ static inline double random_uniform(uint64_t bits)
 /*
  * Nearly normal with mean 0 and deviation 1, never beyond 3.5: the sum of four
  * uniform numbers of 16 bits (Irwin and Hall). Jitter has no tail of its own;
- * what hits rarely and hard is modelled as such.
+ * what hits rarely and hard is modeled as such.
  */
 static inline double random_gauss(uint64_t bits)
 {

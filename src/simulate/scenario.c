@@ -150,7 +150,7 @@ static const struct scenario scenarios[] = {
 	  OURS,
 	  PLAIN,
 	  { { FAULT_STARVED, WHO_HOSTS, 1, WHEN_ALWAYS, 0, 12 } } },
-	{ "neighbour",
+	{ "neighbor",
 	  "a process takes the CPUs of one host half of the time",
 	  OURS,
 	  PLAIN,

@@ -146,8 +146,8 @@ static struct run healthy_ring(void)
 	return r;
 }
 
-/* Mean and deviation of a node's utilisation from its first chunk to the ring's end. */
-static void utilisation_of(const struct run *r, int node, double *mu, double *sigma)
+/* Mean and deviation of a node's utilization from its first chunk to the ring's end. */
+static void utilization_of(const struct run *r, int node, double *mu, double *sigma)
 {
 	const struct ring_burst *own = &r->bursts[node * STEPS];
 	int64_t busy = 0, length = r->end_ns - own[0].start_ns;
@@ -166,7 +166,7 @@ static void all_links_of_a_healthy_ring_are_busy_all_the_time(_unused_ void **st
 
 	run_ring(&r, NODES);
 	for (int i = 0; i < NODES; i++) {
-		utilisation_of(&r, i, &mu, &sigma);
+		utilization_of(&r, i, &mu, &sigma);
 		assert_true(mu > 0.93);
 	}
 }
@@ -180,7 +180,7 @@ static void a_slow_link_halves_the_ring_and_is_steady_itself(_unused_ void **sta
 	r.slow[2] = 2;
 	run_ring(&r, NODES);
 	for (int i = 0; i < NODES; i++) {
-		utilisation_of(&r, i, &mu, &sigma);
+		utilization_of(&r, i, &mu, &sigma);
 		assert_true(fabs(mu - 0.5) < 0.04);
 		if (i == 2)
 			assert_true(sigma < 0.1);
@@ -278,7 +278,7 @@ static void check_leads(const struct fingerprint *fp)
 static void shares_of_every_worker_add_up(_unused_ void **state)
 {
 	static const char *const names[] = { "healthy-megatron", "healthy-expert", "C1",
-					     "EROICA",		 "late-workers",   "neighbour" };
+					     "EROICA",		 "late-workers",   "neighbor" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		struct simulation *sim = open_named(names[i], 32, SIMULATE_FINGERPRINTS);
@@ -468,7 +468,7 @@ static void faults_begin_at_their_onset(_unused_ void **state)
 
 static void a_sidecar_names_who_takes_the_cpu(_unused_ void **state)
 {
-	struct simulation *sim = open_named("neighbour", 16, SIMULATE_EVENTS);
+	struct simulation *sim = open_named("neighbor", 16, SIMULATE_EVENTS);
 	char path[] = "/tmp/simulate_test_XXXXXX";
 	int fd = mkstemp(path);
 

@@ -33,7 +33,7 @@ struct stretch {
 	uint32_t function;
 };
 
-/* A timeline. Neighbours of one function are one stretch, so there are few. */
+/* A timeline. Neighbors of one function are one stretch, so there are few. */
 typedef VEC(struct stretch) stretches;
 
 /* Appends [start, end), which begins where the line ended. Returns 0 or -ENOMEM. */

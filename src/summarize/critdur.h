@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-#define CRITDUR_SHARE 0.8 /* of the total utilisation; above 1/2 makes the interval unique */
+#define CRITDUR_SHARE 0.8 /* of the total utilization; above 1/2 makes the interval unique */
 
 /* Samples [begin, end) of one execution. Empty when begin == end. */
 struct critdur {
@@ -17,7 +17,7 @@ struct critdur {
 };
 
 /*
- * util_frac[sample_cnt]: utilisation per sample, each in 0..1, equally spaced.
+ * util_frac[sample_cnt]: utilization per sample, each in 0..1, equally spaced.
  * Finds the smallest gap g for which some run of samples holds at least
  * CRITDUR_SHARE of the total and no more than g zeros in a row, and returns that
  * run without leading and trailing zeros. Sums are taken left to right and

@@ -7,7 +7,7 @@
 static double track_mean(const struct trace *trace, enum resource resource, int64_t tid,
 			 const struct window *window)
 {
-	const struct track *t = utilise_find_track(trace, resource, -1, tid);
+	const struct track *t = utilize_find_track(trace, resource, -1, tid);
 	double sum = 0;
 	size_t cnt = 0;
 

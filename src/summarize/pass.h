@@ -9,7 +9,7 @@
 #include "summarize/collectives.h"
 #include "summarize/critpath.h"
 #include "summarize/summarize.h"
-#include "summarize/utilise.h"
+#include "summarize/utilize.h"
 
 /* What is gathered about one (node, class) before it becomes a function. */
 struct tally {
@@ -19,7 +19,7 @@ struct tally {
 	uint64_t executions;
 	double elements, bytes; /* sums */
 	uint64_t elements_cnt, bytes_cnt;
-	struct utilise_sum sum;
+	struct utilize_sum sum;
 	uint32_t links; /* of a collective: place in pass.links, plus 1; 0: none */
 };
 
@@ -28,7 +28,7 @@ struct tally {
 
 struct link_sums {
 	int64_t critical_ns; /* of all executions */
-	struct utilise_sum of[LINK_CNT];
+	struct utilize_sum of[LINK_CNT];
 	double moving_ns;	     /* executions in which any link carried something */
 	double carried_ns[LINK_CNT]; /* of these, those in which it did from begin to end */
 };
@@ -54,7 +54,7 @@ struct pass {
 	struct idmap reaches;	      /* (string of ranks, size) -> enum reach */
 	struct nodemap tally_of;      /* index in tallies */
 	struct idmap exec_classes;    /* (kind, name) -> class of device work, CLASS_IDLE: none */
-	struct utilise_scratch scratch;
+	struct utilize_scratch scratch;
 	struct function_index index;
 	struct collectives collectives;
 	int64_t rest_ns;
@@ -90,7 +90,7 @@ _must_check_ struct tally *tally_get(struct pass *p, uint32_t node, uint8_t clas
 
 /*
  * From the critical path and the threads' timelines to one tally per (node,
- * class): times, executions, utilisation (PerfTracker eq. 2, 4, 5); small ones are
+ * class): times, executions, utilization (PerfTracker eq. 2, 4, 5); small ones are
  * folded into their callers. Returns 0 or -ENOMEM.
  */
 _must_check_ int tally_all(struct pass *p);

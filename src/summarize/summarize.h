@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One worker: a trace in, its behaviour fingerprint out.
+ * One worker: a trace in, its behavior fingerprint out.
  *
  *	window -> what each thread did -> critical path -> functions with beta, mu,
  *	sigma -> collectives with what led to them
@@ -24,7 +24,7 @@ struct summarize_options {
 };
 
 /*
- * ret is initialised by this call and must be freed by fingerprint_done() on
+ * ret is initialized by this call and must be freed by fingerprint_done() on
  * success only. Its source is trace->meta.source. Returns 0; -ENODATA with a line
  * in err when the trace holds nothing to summarize; -ENOMEM. O(n log n) in the
  * events of the trace.

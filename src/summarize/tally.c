@@ -120,7 +120,7 @@ static int64_t device_of(const struct pass *p, const struct crit_exec *exec)
 	return is_device_exec(e) ? p->trace->lanes[e->lane].pid : -1;
 }
 
-static int utilise_tally(struct pass *p, const struct track *track, uint32_t node, uint8_t class,
+static int utilize_tally(struct pass *p, const struct track *track, uint32_t node, uint8_t class,
 			 int64_t start_ns, int64_t end_ns)
 {
 	struct tally *tally;
@@ -131,7 +131,7 @@ static int utilise_tally(struct pass *p, const struct track *track, uint32_t nod
 	if (tally == NULL)
 		return -ENOMEM;
 	tally->resource = track->resource;
-	return utilise_add(track, start_ns, end_ns, &p->scratch, &tally->sum);
+	return utilize_add(track, start_ns, end_ns, &p->scratch, &tally->sum);
 }
 
 static struct link_sums *links_of(struct pass *p, struct tally *tally, enum reach reach)
@@ -210,7 +210,7 @@ static void note_carriers(struct link_sums *sums, const double fracs[static LINK
 }
 
 /* All links are measured that a group's members may talk over. */
-static int utilise_links(struct pass *p, const struct crit_exec *exec)
+static int utilize_links(struct pass *p, const struct crit_exec *exec)
 {
 	int reach = reach_of_exec(p, exec);
 	struct tally *tally = reach >= 0 ? tally_get(p, exec->node, exec->class) : NULL;
@@ -222,13 +222,13 @@ static int utilise_links(struct pass *p, const struct crit_exec *exec)
 	sums->critical_ns += exec->critical_ns;
 	for (size_t i = 0; i < LINK_CNT; i++) {
 		const struct track *t =
-			utilise_find_track(p->trace, links[i].resource,
+			utilize_find_track(p->trace, links[i].resource,
 					   links[i].of_host ? -1 : device_of(p, exec), -1);
 		int error;
 
 		if (t == NULL || (int)links[i].never == reach)
 			continue;
-		error = utilise_add(t, exec->start_ns, exec->end_ns, &p->scratch, &sums->of[i]);
+		error = utilize_add(t, exec->start_ns, exec->end_ns, &p->scratch, &sums->of[i]);
 		if (error < 0)
 			return error;
 		fracs[i] = carried_frac(p);
@@ -249,7 +249,7 @@ static bool sets_pace(const struct link_sums *sums, enum reach reach, size_t lin
 	return ahead && sums->moving_ns > 0 && sums->carried_ns[link] >= ALWAYS * sums->moving_ns;
 }
 
-/* What most of the time went to: utilisations of different links have no mean. */
+/* What most of the time went to: utilizations of different links have no mean. */
 static enum reach usual_reach(const struct reach_sums *all)
 {
 	enum reach usual = REACH_UNKNOWN;
@@ -274,7 +274,7 @@ static void choose_link(const struct reach_sums *all, struct tally *tally)
 	double best = -1;
 
 	for (size_t i = 0; i < LINK_CNT; i++) {
-		double mu = utilise_mu(&sums->of[i]);
+		double mu = utilize_mu(&sums->of[i]);
 		bool leaves = sets_pace(sums, reach, i);
 
 		if (sums->of[i].weight_ns <= 0 || leaves < best_leaves ||
@@ -322,19 +322,19 @@ static enum resource resource_of(const struct pass *p, const struct crit_exec *e
 		       : RESOURCE_DRAM;
 }
 
-static int utilise_exec(struct pass *p, const struct crit_exec *exec)
+static int utilize_exec(struct pass *p, const struct crit_exec *exec)
 {
 	if (exec->class != CLASS_COMPUTE && exec->class != CLASS_MEMORY)
-		return utilise_links(p, exec);
-	return utilise_tally(
-		p, utilise_find_track(p->trace, resource_of(p, exec), device_of(p, exec), -1),
+		return utilize_links(p, exec);
+	return utilize_tally(
+		p, utilize_find_track(p->trace, resource_of(p, exec), device_of(p, exec), -1),
 		exec->node, exec->class, exec->start_ns, exec->end_ns);
 }
 
-static int utilise_execs(struct pass *p)
+static int utilize_execs(struct pass *p)
 {
 	vec_foreach(exec, &p->execs) {
-		int error = exec->critical_ns > 0 ? utilise_exec(p, exec) : 0;
+		int error = exec->critical_ns > 0 ? utilize_exec(p, exec) : 0;
 
 		if (error < 0)
 			return error;
@@ -349,7 +349,7 @@ struct thread_track {
 	const struct track *track;
 };
 
-static int utilise_segment(struct pass *p, const struct host_segment *seg,
+static int utilize_segment(struct pass *p, const struct host_segment *seg,
 			   struct thread_track *thread)
 {
 	int64_t tid;
@@ -359,24 +359,24 @@ static int utilise_segment(struct pass *p, const struct host_segment *seg,
 	tid = p->trace->lanes[p->trace->events[seg->event].lane].tid;
 	if (tid != thread->tid)
 		*thread = (struct thread_track){
-			tid, utilise_find_track(p->trace, RESOURCE_CPU_THREAD, -1, tid)
+			tid, utilize_find_track(p->trace, RESOURCE_CPU_THREAD, -1, tid)
 		};
-	return utilise_tally(p, thread->track, seg->node, seg->class, seg->start_ns, seg->end_ns);
+	return utilize_tally(p, thread->track, seg->node, seg->class, seg->start_ns, seg->end_ns);
 }
 
 /* Host work and, without a device, computing leaves use the CPU of their thread. */
-static int utilise_host(struct pass *p)
+static int utilize_host(struct pass *p)
 {
 	struct thread_track thread = { .tid = -1 };
 	struct host_segment seg;
 	struct host_line line;
 	int error, found;
 
-	if (utilise_find_track(p->trace, RESOURCE_CPU_THREAD, -1, -1) == NULL)
+	if (utilize_find_track(p->trace, RESOURCE_CPU_THREAD, -1, -1) == NULL)
 		return 0;
 	error = host_line_init(p, &line);
 	while (error == 0 && (found = line.source.next(line.source.from, &seg)) != 0)
-		error = found > 0 ? utilise_segment(p, &seg, &thread) : found;
+		error = found > 0 ? utilize_segment(p, &seg, &thread) : found;
 	host_line_done(&line);
 	return error;
 }
@@ -438,9 +438,9 @@ int tally_all(struct pass *p)
 	int error = tally_path(p);
 
 	if (error == 0)
-		error = utilise_execs(p);
+		error = utilize_execs(p);
 	if (error == 0)
-		error = utilise_host(p);
+		error = utilize_host(p);
 	if (error == 0)
 		error = tally_executions(p);
 	return error == 0 ? fold_small(p) : error;

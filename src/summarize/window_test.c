@@ -2,7 +2,7 @@
 #include "summarize/window.h"
 
 #include "summarize/test_trace.h"
-#include "summarize/utilise.h"
+#include "summarize/utilize.h"
 
 #include <errno.h>
 #include <math.h>
@@ -229,19 +229,19 @@ static void a_trace_of_streams_alone_has_no_training_thread(void **state)
 	window_done(&w);
 }
 
-/* --- utilise --- */
+/* --- utilize --- */
 
-static struct utilise_sum used(const double *values, size_t cnt, const int64_t (*execs)[2],
+static struct utilize_sum used(const double *values, size_t cnt, const int64_t (*execs)[2],
 			       size_t exec_cnt)
 {
 	struct track *track = trace_track(&trace, RESOURCE_SM_ACTIVE, 0, -1);
-	struct utilise_scratch scratch = { 0 };
-	struct utilise_sum sum = { 0 };
+	struct utilize_scratch scratch = { 0 };
+	struct utilize_sum sum = { 0 };
 
 	for (size_t i = 0; i < cnt; i++)
 		track_sample(track, (int64_t)(i + 1) * 10, values[i]);
 	for (size_t i = 0; i < exec_cnt; i++)
-		assert_int_equal(utilise_add(track, execs[i][0], execs[i][1], &scratch, &sum), 0);
+		assert_int_equal(utilize_add(track, execs[i][0], execs[i][1], &scratch, &sum), 0);
 	vec_done(&scratch.values);
 	free(track->samples);
 	*track = (struct track){ 0 };
@@ -254,37 +254,37 @@ static void mu_is_the_mean_over_the_critical_duration(void **state)
 {
 	const double values[] = { 0, 0, 0.5, 1, 0.5, 1 };
 	const int64_t exec[][2] = { { 0, 60 } };
-	struct utilise_sum sum = used(values, 6, exec, 1);
+	struct utilize_sum sum = used(values, 6, exec, 1);
 
 	(void)state;
 	/* Two of six samples only waited: 40 of 60 ns are critical. */
 	NEAR(sum.weight_ns, 40);
-	NEAR(utilise_mu(&sum), 0.75);
-	NEAR(utilise_sigma(&sum), 0.25);
+	NEAR(utilize_mu(&sum), 0.75);
+	NEAR(utilize_sigma(&sum), 0.25);
 }
 
 static void executions_weigh_by_their_critical_duration(void **state)
 {
 	const double values[] = { 1, 1, 1, 0.2, 0.4, 0 };
 	const int64_t execs[][2] = { { 0, 30 }, { 30, 50 } };
-	struct utilise_sum sum = used(values, 6, execs, 2);
+	struct utilize_sum sum = used(values, 6, execs, 2);
 
 	(void)state;
 	/* eq. 4: (30 * 1 + 20 * 0.3) / 50; eq. 5: (30 * 0 + 20 * 0.1) / 50 */
-	NEAR(utilise_mu(&sum), 0.72);
-	NEAR(utilise_sigma(&sum), 0.04);
+	NEAR(utilize_mu(&sum), 0.72);
+	NEAR(utilize_sigma(&sum), 0.04);
 }
 
 static void a_short_execution_takes_the_value_of_its_sample(void **state)
 {
 	const double values[] = { 0.1, 0.9, 0.2 };
 	const int64_t exec[][2] = { { 13, 15 } };
-	struct utilise_sum sum = used(values, 3, exec, 1);
+	struct utilize_sum sum = used(values, 3, exec, 1);
 
 	(void)state;
 	NEAR(sum.weight_ns, 2);
-	NEAR(utilise_mu(&sum), 0.9);
-	assert_true(isnan(utilise_sigma(&sum)));
+	NEAR(utilize_mu(&sum), 0.9);
+	assert_true(isnan(utilize_sigma(&sum)));
 }
 
 /* Parts of two samples differ by what ran before and after. */
@@ -292,22 +292,22 @@ static void between_two_samples_there_is_no_deviation(void **state)
 {
 	const double values[] = { 0.9, 0.4, 0.9 };
 	const int64_t exec[][2] = { { 16, 24 } };
-	struct utilise_sum sum = used(values, 3, exec, 1);
+	struct utilize_sum sum = used(values, 3, exec, 1);
 
 	(void)state;
-	NEAR(utilise_mu(&sum), 0.65);
-	assert_true(isnan(utilise_sigma(&sum)));
+	NEAR(utilize_mu(&sum), 0.65);
+	assert_true(isnan(utilize_sigma(&sum)));
 }
 
 static void one_sample_alone_has_no_deviation(void **state)
 {
 	const double values[] = { 0.9 };
 	const int64_t exec[][2] = { { 0, 100 } };
-	struct utilise_sum sum = used(values, 1, exec, 1);
+	struct utilize_sum sum = used(values, 1, exec, 1);
 
 	(void)state;
-	NEAR(utilise_mu(&sum), 0.9);
-	assert_true(isnan(utilise_sigma(&sum)));
+	NEAR(utilize_mu(&sum), 0.9);
+	assert_true(isnan(utilize_sigma(&sum)));
 }
 
 /* Where executions differ in length, the deviation is that of the long ones, if they are most. */
@@ -316,20 +316,20 @@ static void the_deviation_is_of_what_samples_resolve(void **state)
 	const double values[] = { 0.2, 0.4, 0.2, 0.4, 1, 1 };
 	const int64_t long_first[][2] = { { 0, 40 }, { 41, 44 } };
 	const int64_t mostly_short[][2] = { { 0, 20 }, { 21, 29 }, { 31, 39 }, { 41, 49 } };
-	struct utilise_sum sum = used(values, 6, long_first, 2);
+	struct utilize_sum sum = used(values, 6, long_first, 2);
 
 	(void)state;
-	NEAR(utilise_sigma(&sum), 0.1);
+	NEAR(utilize_sigma(&sum), 0.1);
 	sum = used(values, 6, mostly_short, 4);
-	assert_true(isnan(utilise_sigma(&sum)) && !isnan(utilise_mu(&sum)));
+	assert_true(isnan(utilize_sigma(&sum)) && !isnan(utilize_mu(&sum)));
 }
 
 /* Two kernels of 2 ms take turns: fine samples tell them apart, means of 10 ms tell nothing. */
-static void alternating_kernels(int64_t period_ns, struct utilise_sum ret[2])
+static void alternating_kernels(int64_t period_ns, struct utilize_sum ret[2])
 {
 	static const int64_t kernel_ns = 2000000, window_ns = 200000000;
 	struct track *track = trace_track(&trace, RESOURCE_SM_ACTIVE, 0, -1);
-	struct utilise_scratch scratch = { 0 };
+	struct utilize_scratch scratch = { 0 };
 
 	for (int64_t end = period_ns; end <= window_ns; end += period_ns) {
 		double sum = 0;
@@ -342,7 +342,7 @@ static void alternating_kernels(int64_t period_ns, struct utilise_sum ret[2])
 		track_sample(track, end, sum / (double)(period_ns / 100000));
 	}
 	for (int64_t i = 0; i < window_ns / kernel_ns; i++)
-		assert_int_equal(utilise_add(track, i * kernel_ns, (i + 1) * kernel_ns, &scratch,
+		assert_int_equal(utilize_add(track, i * kernel_ns, (i + 1) * kernel_ns, &scratch,
 					     &ret[i % 2]),
 				 0);
 	vec_done(&scratch.values);
@@ -352,17 +352,17 @@ static void alternating_kernels(int64_t period_ns, struct utilise_sum ret[2])
 
 static void fine_samples_tell_kernels_apart_and_coarse_ones_say_so(void **state)
 {
-	struct utilise_sum fine[2] = { 0 }, coarse[2] = { 0 };
+	struct utilize_sum fine[2] = { 0 }, coarse[2] = { 0 };
 
 	(void)state;
 	alternating_kernels(100000, fine);
 	alternating_kernels(10000000, coarse);
-	assert_true(fabs(utilise_mu(&fine[0]) - 0.9) < 0.02);
-	assert_true(fabs(utilise_mu(&fine[1]) - 0.4) < 0.02);
-	assert_true(fabs(utilise_sigma(&fine[0]) - 0.05) < 0.01);
+	assert_true(fabs(utilize_mu(&fine[0]) - 0.9) < 0.02);
+	assert_true(fabs(utilize_mu(&fine[1]) - 0.4) < 0.02);
+	assert_true(fabs(utilize_sigma(&fine[0]) - 0.05) < 0.01);
 	for (int i = 0; i < 2; i++) {
-		assert_true(utilise_mu(&coarse[i]) > 0.6 && utilise_mu(&coarse[i]) < 0.7);
-		assert_true(isnan(utilise_sigma(&coarse[i])));
+		assert_true(utilize_mu(&coarse[i]) > 0.6 && utilize_mu(&coarse[i]) < 0.7);
+		assert_true(isnan(utilize_sigma(&coarse[i])));
 	}
 }
 
@@ -370,36 +370,36 @@ static void an_execution_without_activity_counts_whole(void **state)
 {
 	const double values[] = { 0, 0, 0 };
 	const int64_t exec[][2] = { { 0, 30 } };
-	struct utilise_sum sum = used(values, 3, exec, 1);
+	struct utilize_sum sum = used(values, 3, exec, 1);
 
 	(void)state;
 	NEAR(sum.weight_ns, 30);
-	NEAR(utilise_mu(&sum), 0);
-	NEAR(utilise_sigma(&sum), 0);
+	NEAR(utilize_mu(&sum), 0);
+	NEAR(utilize_sigma(&sum), 0);
 }
 
 static void without_samples_mu_is_absent(void **state)
 {
 	const double values[] = { 0.5 };
 	const int64_t exec[][2] = { { 10, 30 }, { 5, 5 } };
-	struct utilise_sum sum = used(values, 1, exec, 2);
+	struct utilize_sum sum = used(values, 1, exec, 2);
 
 	(void)state;
-	assert_true(isnan(utilise_mu(&sum)) && isnan(utilise_sigma(&sum)));
+	assert_true(isnan(utilize_mu(&sum)) && isnan(utilize_sigma(&sum)));
 }
 
 /* Samples 10 apart from 10 to 100 and from 1010 to 1100, of 0.9 and 0.1. */
-static struct utilise_sum used_with_gap(int64_t device, int64_t start, int64_t end)
+static struct utilize_sum used_with_gap(int64_t device, int64_t start, int64_t end)
 {
 	struct track *track = trace_track(&trace, RESOURCE_SM_ACTIVE, device, -1);
-	struct utilise_scratch scratch = { 0 };
-	struct utilise_sum sum = { 0 };
+	struct utilize_scratch scratch = { 0 };
+	struct utilize_sum sum = { 0 };
 
 	for (int64_t i = 1; i <= 10; i++)
 		track_sample(track, i * 10, 0.9);
 	for (int64_t i = 1; i <= 10; i++)
 		track_sample(track, 1000 + i * 10, 0.1);
-	assert_int_equal(utilise_add(track, start, end, &scratch, &sum), 0);
+	assert_int_equal(utilize_add(track, start, end, &scratch, &sum), 0);
 	vec_done(&scratch.values);
 	free(track->samples);
 	*track = (struct track){ 0 };
@@ -420,14 +420,14 @@ static void a_sample_says_nothing_of_long_before_it(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct utilise_sum sum =
+		struct utilize_sum sum =
 			used_with_gap(cases[i].device, cases[i].start, cases[i].end);
 
 		NEAR(sum.weight_ns, cases[i].weight_ns);
 		if (cases[i].weight_ns > 0)
-			NEAR(utilise_mu(&sum), cases[i].mu);
+			NEAR(utilize_mu(&sum), cases[i].mu);
 		else
-			assert_true(isnan(utilise_mu(&sum)));
+			assert_true(isnan(utilize_mu(&sum)));
 	}
 }
 
@@ -435,8 +435,8 @@ static void a_sample_says_nothing_of_long_before_it(void **state)
 static void coarse_samples_among_fine_ones_keep_their_time(void **state)
 {
 	struct track *track = trace_track(&trace, RESOURCE_SM_ACTIVE, 0, -1);
-	struct utilise_scratch scratch = { 0 };
-	struct utilise_sum sum = { 0 };
+	struct utilize_scratch scratch = { 0 };
+	struct utilize_sum sum = { 0 };
 
 	(void)state;
 	for (int64_t i = 1; i <= 50; i++)
@@ -445,7 +445,7 @@ static void coarse_samples_among_fine_ones_keep_their_time(void **state)
 		track_sample(track, 50 + i * 100, 0.5);
 	for (int64_t i = 1; i <= 50; i++)
 		track_sample(track, 2050 + i, 0.5);
-	assert_int_equal(utilise_add(track, 0, 2100, &scratch, &sum), 0);
+	assert_int_equal(utilize_add(track, 0, 2100, &scratch, &sum), 0);
 	NEAR(sum.weight_ns, 2100);
 	vec_done(&scratch.values);
 }
@@ -454,10 +454,10 @@ static void wild_samples_are_held_to_shares(void **state)
 {
 	const double values[] = { 7, -3, (double)NAN, 1 };
 	const int64_t exec[][2] = { { 0, 40 } };
-	struct utilise_sum sum = used(values, 4, exec, 1);
+	struct utilize_sum sum = used(values, 4, exec, 1);
 
 	(void)state;
-	NEAR(utilise_mu(&sum), 0.5);
+	NEAR(utilize_mu(&sum), 0.5);
 }
 
 static void tracks_are_found_by_resource_device_and_thread(void **state)
@@ -466,11 +466,11 @@ static void tracks_are_found_by_resource_device_and_thread(void **state)
 	track_sample(trace_track(&trace, RESOURCE_SM_ACTIVE, 0, -1), 1, 1);
 	(void)trace_track(&trace, RESOURCE_DRAM, 0, -1);
 	track_sample(trace_track(&trace, RESOURCE_CPU_THREAD, -1, 7), 1, 1);
-	assert_ptr_equal(utilise_find_track(&trace, RESOURCE_SM_ACTIVE, 0, -1), &trace.tracks[0]);
-	assert_null(utilise_find_track(&trace, RESOURCE_SM_ACTIVE, 1, -1));
-	assert_null(utilise_find_track(&trace, RESOURCE_DRAM, 0, -1)); /* it has no samples */
-	assert_null(utilise_find_track(&trace, RESOURCE_CPU_THREAD, -1, 8));
-	assert_ptr_equal(utilise_find_track(&trace, RESOURCE_CPU_THREAD, -1, 7), &trace.tracks[2]);
+	assert_ptr_equal(utilize_find_track(&trace, RESOURCE_SM_ACTIVE, 0, -1), &trace.tracks[0]);
+	assert_null(utilize_find_track(&trace, RESOURCE_SM_ACTIVE, 1, -1));
+	assert_null(utilize_find_track(&trace, RESOURCE_DRAM, 0, -1)); /* it has no samples */
+	assert_null(utilize_find_track(&trace, RESOURCE_CPU_THREAD, -1, 8));
+	assert_ptr_equal(utilize_find_track(&trace, RESOURCE_CPU_THREAD, -1, 7), &trace.tracks[2]);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, trace_new, trace_free)

@@ -20,7 +20,7 @@ PAIR_LIMIT_NS = 30_000  # per iteration: a wrapped next and a wrapped step
 
 
 def timed(function, count=20000, rounds=7):
-    """CPU time of the median round: neighbours on the machine disturb the others."""
+    """CPU time of the median round: neighbors on the machine disturb the others."""
     results = []
     for _ in range(rounds):
         begin = time.thread_time_ns()

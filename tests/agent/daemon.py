@@ -22,7 +22,7 @@ RECORD = struct.Struct("<qqIHHQ")
 RING = 16384
 ORDER_AT = HEAD.size + 8
 AUDIT_AT = ORDER_AT + ORDER.size
-CANCELLED_AT = ORDER_AT + 32
+CANCELED_AT = ORDER_AT + 32
 TAKEN_AT = AUDIT_AT + AUDIT.size
 RING_AT = TAKEN_AT + 8
 
@@ -100,7 +100,7 @@ class Worker:
         struct.pack_into("<Q", self.block, AUDIT_AT, number)
 
     def cancel(self) -> None:
-        struct.pack_into("<I", self.block, CANCELLED_AT, 1)
+        struct.pack_into("<I", self.block, CANCELED_AT, 1)
 
     def taken(self, number: int) -> None:
         """The window of this order has been read: the worker may let its pages go."""

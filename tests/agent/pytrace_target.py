@@ -581,7 +581,7 @@ def rival_tools(probe, refused):
         monitoring.use_tool_id(tool, "rival")
         refused("tool %d" % tool)
         monitoring.free_tool_id(tool)
-    monitoring.use_tool_id(3, "neighbour")
+    monitoring.use_tool_id(3, "neighbor")
     lines = []
     monitoring.register_callback(3, monitoring.events.PY_START, lambda c, _: lines.append(c))
     monitoring.set_events(3, monitoring.events.PY_START)
@@ -590,13 +590,11 @@ def rival_tools(probe, refused):
     probe.stop()
     seen = len(lines)
     exceptions()
-    check(
-        len(lines) - seen >= 20 and lines.count(exceptions.__code__) == 2, "the neighbour's calls"
-    )
-    check(monitoring.get_tool(3) == "neighbour", "the neighbour's id")
+    check(len(lines) - seen >= 20 and lines.count(exceptions.__code__) == 2, "the neighbor's calls")
+    check(monitoring.get_tool(3) == "neighbor", "the neighbor's id")
     monitoring.set_events(3, 0)
     monitoring.use_tool_id(4, "second")
-    refused("two neighbours")
+    refused("two neighbors")
     monitoring.free_tool_id(3)
     monitoring.free_tool_id(4)
 

@@ -368,7 +368,7 @@ class Windows(HookTest):
         self.assertEqual([m.type for m in worker.messages], [d.MISSED, d.BYE])
         self.assertIn("past", worker.messages[0].text)
 
-    def test_a_cancelled_order_is_forgotten(self) -> None:
+    def test_a_canceled_order_is_forgotten(self) -> None:
         def poll(worker: d.Worker) -> None:
             if worker.step() < 50 and worker.head()[4] >= 10:
                 worker.order(1, 200, 10**8)

@@ -212,8 +212,8 @@ class Files(program.Program):
         done = self.call("analyze", "-o", "/dev/full", "job")
         self.assertEqual(done.returncode, 1)
 
-    def test_colours_come_on_terminals_unless_refused(self) -> None:
-        for extra, coloured in (({}, True), ({"NO_COLOR": "1"}, False)):
+    def test_colors_come_on_terminals_unless_refused(self) -> None:
+        for extra, colored in (({}, True), ({"NO_COLOR": "1"}, False)):
             env = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | extra
             mine, theirs = pty.openpty()
             done = self.call("analyze", "job", stdout=theirs, env=env)
@@ -229,7 +229,7 @@ class Files(program.Program):
                 text += part
             os.close(mine)
             self.assertEqual(done.returncode, 0)
-            self.assertEqual(b"\x1b[" in text, coloured)
+            self.assertEqual(b"\x1b[" in text, colored)
         self.assertNotIn("\x1b[", self.call("analyze", "job").stdout)
 
 

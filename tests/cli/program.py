@@ -44,11 +44,15 @@ class Program(unittest.TestCase):
         )
 
     def golden(self, name: str, text: str) -> None:
-        """Compares with a golden file, without the line that tells the time it took."""
+        """Compares with a golden file, without the line that has the time of the analysis.
+
+        "dump.missing.txt" is the file missing.txt in the folder dump.
+        """
         lines = [s for s in text.splitlines(keepends=True) if not s.startswith("analysis took")]
-        path = HERE / "golden" / name
+        folder, _, rest = name.partition(".")
+        path = HERE / "golden" / (f"{folder}/{rest}" if "." in rest else name)
         if os.environ.get("PERFTRACKER_UPDATE_GOLDEN"):
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text("".join(lines), encoding="utf-8")
         self.assertEqual("".join(lines), path.read_text(encoding="utf-8"), name)
 

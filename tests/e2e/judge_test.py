@@ -40,9 +40,9 @@ class Judge(unittest.TestCase):
         self.assertEqual(judge.judge("cpu", report("2", "aten::mm")), judge.WRONG)
 
     def test_a_fault_of_all_must_accuse_all(self) -> None:
-        everybody = report("0-3", "faults.py: tokenise_slow", scope="all")
+        everybody = report("0-3", "faults.py: tokenize_slow", scope="all")
         self.assertEqual(judge.judge("all", everybody), judge.RIGHT)
-        self.assertEqual(judge.judge("all", report("2", "tokenise_slow")), judge.WRONG)
+        self.assertEqual(judge.judge("all", report("2", "tokenize_slow")), judge.WRONG)
 
     def test_a_cause_is_enough_where_no_function_is_to_blame(self) -> None:
         found = report("2", "aten::mm", "cpu-starvation")

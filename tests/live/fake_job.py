@@ -57,8 +57,8 @@ def make_block() -> tuple[int, mmap.mmap]:
 
 
 class Worker:
-    def __init__(self, rank: int, options: argparse.Namespace, behaviour: str) -> None:
-        self.rank, self.options, self.behaviour = rank, options, behaviour
+    def __init__(self, rank: int, options: argparse.Namespace, behavior: str) -> None:
+        self.rank, self.options, self.behavior = rank, options, behavior
         self.step = self.head = self.seen = 0
         self.hidden = False
         self.window: dict[str, int] = {}
@@ -103,14 +103,14 @@ class Worker:
         return self.options.audit_cost / 100 if piece < count and piece % 2 == 1 else 0
 
     def follow_order(self) -> None:
-        number, start, window_ns, least, most, cancelled, stride, *_ = ORDER.unpack_from(
+        number, start, window_ns, least, most, canceled, stride, *_ = ORDER.unpack_from(
             self.block, HEAD.size
         )
         if self.window:
             self.bounds.append(time.time_ns())
             if len(self.bounds) > self.window["steps"]:
                 self.end_window()
-        elif number > self.seen and self.step >= start and not cancelled:
+        elif number > self.seen and self.step >= start and not canceled:
             self.seen = number
             self.note(number, start, window_ns, least, most, stride)
             self.begin_window(most)
@@ -121,22 +121,22 @@ class Worker:
                 file.write(json.dumps([self.rank, self.step, *numbers]) + "\n")
 
     def begin_window(self, steps: int) -> None:
-        if self.behaviour == "miss":
+        if self.behavior == "miss":
             self.send(MISSED, "the test wants it so")
             return
-        if self.behaviour == "silent":
+        if self.behavior == "silent":
             return
         self.send(BEGUN)
-        if self.behaviour == "die":
+        if self.behavior == "die":
             os.kill(os.getpid(), signal.SIGKILL)
         self.window = {"steps": steps}
         self.bounds = [time.time_ns()]
 
     def end_window(self) -> None:
         path = pathlib.Path(os.environ["PERFTRACKER_DIR"], f"{self.rank}-{self.seen}.json")
-        if self.behaviour == "lie":
+        if self.behavior == "lie":
             path = pathlib.Path(self.options.outside)
-        elif self.behaviour == "garbage":
+        elif self.behavior == "garbage":
             path.write_text('{"traceEvents": [{"ph": "X", "ts": ')
         else:
             path.write_text(json.dumps(self.trace()))
@@ -179,12 +179,12 @@ class Worker:
             factor = (self.options.slow_factor if slow else 1) + self.audit_cost_frac()
             time.sleep(self.options.ms * factor / 1e3)
             self.mark(OPTIMIZER)
-            if self.behaviour == "crash" and number == 60:
+            if self.behavior == "crash" and number == 60:
                 os.kill(os.getpid(), signal.SIGKILL)
-            if self.behaviour == "hide" and number == 60:
+            if self.behavior == "hide" and number == 60:
                 struct.pack_into("<I", self.block, STATE_OFFSET, DISABLED)
                 self.hidden = True
-            if self.behaviour == "scribble" and number % 10 == 9:
+            if self.behavior == "scribble" and number % 10 == 9:
                 self.scribble()
         if not self.hidden:
             self.send(BYE)

@@ -59,7 +59,7 @@ class Orders(LiveTest):
         kept = sorted(path.name for path in (self.out / "traces").iterdir())
         self.assertEqual(kept, ["0-1.json", "0-1.json.sidecar", "1-1.json", "1-1.json.sidecar"])
 
-    def test_a_worker_that_missed_is_named_and_the_others_are_analysed(self) -> None:
+    def test_a_worker_that_missed_is_named_and_the_others_are_analyzed(self) -> None:
         self.slow_job("--world", "3", "--behave", "obey,miss,obey")
         report = self.report("report-1.json")
         self.assertEqual(report["coverage"]["workers_analyzed"], 2)

@@ -26,7 +26,7 @@
 
 #define BETA_NEAR 0.012
 #define MAIN_BETA 0.005 /* smaller functions may be listed at one level only */
-#define LARGE_BETA 0.03 /* of smaller ones samples show their neighbours as well */
+#define LARGE_BETA 0.03 /* of smaller ones samples show their neighbors as well */
 
 struct job {
 	const char *scenario;
@@ -48,7 +48,7 @@ static const struct job jobs[] = {
 	{ "python-slow", 8, 2, 2, 8, 1, false },
 	{ "gc-random", 16, 0, 0, 9, 1, false },
 	{ "load-imbalance", 16, 2, 0, 10, 1, false },
-	{ "neighbour", 16, 0, 0, 11, 1, false },
+	{ "neighbor", 16, 0, 0, 11, 1, false },
 	{ "late-workers", 8, 0, 0, 12, 1, false },
 	{ "cpu-starvation", 8, 0, 0, 13, 20, false },
 	{ "gpu-throttle+gc-random", 16, 2, 2, 14, 1, false },

@@ -5,7 +5,7 @@
  * heard in reverse, names asked for. Their report must accuse whom the report of the
  * original fingerprints accuses, of the same. The tests judge the original.
  */
-#include "centre/wire/fpwire.h"
+#include "center/wire/fpwire.h"
 #include "localize/localize.h"
 
 #include <errno.h>
@@ -25,8 +25,8 @@ int __real_localize(const struct fingerprint *const *fps, size_t cnt,
 int __wrap_localize(const struct fingerprint *const *fps, size_t cnt,
 		    const struct localize_options *options, struct report *ret, struct err *err);
 
-/* The centre: what it heard, and what became of it. */
-struct centre {
+/* The center: what it heard, and what became of it. */
+struct center {
 	struct fpnames names;
 	struct fpwire *messages;
 	size_t message_cnt;
@@ -35,7 +35,7 @@ struct centre {
 	size_t cnt;
 };
 
-static void centre_done(struct centre *c)
+static void center_done(struct center *c)
 {
 	for (size_t i = 0; i < c->cnt; i++)
 		fingerprint_done(&c->fps[i]);
@@ -47,7 +47,7 @@ static void centre_done(struct centre *c)
 	free(c->list);
 }
 
-static int hear_names(struct centre *c, const struct fingerprint *const *fps, size_t cnt,
+static int hear_names(struct center *c, const struct fingerprint *const *fps, size_t cnt,
 		      const struct fpwire *m, struct err *err)
 {
 	struct str question = { 0 }, answer = { 0 };
@@ -68,7 +68,7 @@ static int hear_names(struct centre *c, const struct fingerprint *const *fps, si
 	return ret;
 }
 
-static int hear_host(struct centre *c, const struct fingerprint *const *fps, size_t cnt,
+static int hear_host(struct center *c, const struct fingerprint *const *fps, size_t cnt,
 		     struct fpwire *m, struct err *err)
 {
 	struct fpwire_options options = { .profile = 1, .detail = FPWIRE_LEADS };
@@ -83,7 +83,7 @@ static int hear_host(struct centre *c, const struct fingerprint *const *fps, siz
 	return ret;
 }
 
-static int hear_all(struct centre *c, const struct fingerprint *const *fps, size_t cnt,
+static int hear_all(struct center *c, const struct fingerprint *const *fps, size_t cnt,
 		    struct err *err)
 {
 	size_t message_cnt = (cnt + HOST_WORKERS - 1) / HOST_WORKERS;
@@ -141,18 +141,18 @@ static void assert_alike(const struct report *a, const struct report *b)
 int __wrap_localize(const struct fingerprint *const *fps, size_t cnt,
 		    const struct localize_options *options, struct report *ret, struct err *err)
 {
-	struct centre centre = { 0 };
+	struct center center = { 0 };
 	struct report original, wired;
 	int result = __real_localize(fps, cnt, options, &original, err);
 
 	if (result < 0)
 		return result;
-	result = hear_all(&centre, fps, cnt, err);
+	result = hear_all(&center, fps, cnt, err);
 	if (result == -EINVAL)
 		fail_msg("%s", err->text);
 	if (result == 0)
-		result = __real_localize(centre.list, cnt, options, &wired, err);
-	centre_done(&centre);
+		result = __real_localize(center.list, cnt, options, &wired, err);
+	center_done(&center);
 	if (result < 0) {
 		report_done(&original);
 		return result;

@@ -5,7 +5,7 @@
  * Localizes fingerprints as they are and as they come from the wire, in its forms, and
  * prints what each accuses. Exits 1 when the complete form accuses others.
  */
-#include "centre/wire/fpwire.h"
+#include "center/wire/fpwire.h"
 #include "localize/localize.h"
 #include "model/rankset.h"
 

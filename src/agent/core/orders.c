@@ -53,13 +53,13 @@ static bool window_is_over(const struct window *window, uint64_t iterations, int
 	return now_ns - window->begin_ns >= window->length_ns && iterations >= window->min_steps;
 }
 
-static int window_watch(struct window *window, bool cancelled, uint64_t step, int64_t now_ns)
+static int window_watch(struct window *window, bool canceled, uint64_t step, int64_t now_ns)
 {
 	uint64_t marks = step - window->begin_step;
 
-	if (!cancelled && marks % window->stride != 0)
+	if (!canceled && marks % window->stride != 0)
 		return AGENT_NONE;
-	if (!cancelled && !window_is_over(window, marks / window->stride, now_ns))
+	if (!canceled && !window_is_over(window, marks / window->stride, now_ns))
 		return AGENT_BOUND;
 	window->state = WINDOW_CLOSING;
 	window->end_ns = now_ns;
@@ -68,18 +68,18 @@ static int window_watch(struct window *window, bool cancelled, uint64_t step, in
 
 int window_mark(struct window *window, struct order *order, uint64_t step, int64_t now_ns)
 {
-	bool cancelled;
+	bool canceled;
 
 	if (window->state == WINDOW_NONE || window->state == WINDOW_WAITING)
 		(void)window_take(window, order, step);
 	if (window->state == WINDOW_NONE || window->state == WINDOW_CLOSING)
 		return AGENT_NONE;
 	/* A flag that belongs to a newer order doesn't end this one: its id is greater. */
-	cancelled =
-		load_relaxed(&order->cancelled) != 0 && load_relaxed(&order->id) == window->seen_id;
+	canceled =
+		load_relaxed(&order->canceled) != 0 && load_relaxed(&order->id) == window->seen_id;
 	if (window->state == WINDOW_OPEN)
-		return window_watch(window, cancelled, step, now_ns);
-	if (cancelled) {
+		return window_watch(window, canceled, step, now_ns);
+	if (canceled) {
 		window->state = WINDOW_NONE;
 		return AGENT_NONE;
 	}

@@ -18,7 +18,7 @@ static void set_order(struct order *order, uint64_t id, uint64_t start_step, int
 	order->min_steps = 1;
 	order->max_steps = 0;
 	order->stride = 0;
-	order->cancelled = 0;
+	order->canceled = 0;
 	order->id = id;
 }
 
@@ -95,7 +95,7 @@ static void window_misses_a_step_that_is_past_and_takes_the_next_order(void **st
 	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 31, 40), 31);
 }
 
-static void window_forgets_a_cancelled_order_and_closes_an_open_one(void **state)
+static void window_forgets_a_canceled_order_and_closes_an_open_one(void **state)
 {
 	struct window window = { 0 };
 	struct order order = { 0 };
@@ -103,12 +103,12 @@ static void window_forgets_a_cancelled_order_and_closes_an_open_one(void **state
 	(void)state;
 	set_order(&order, 1, 100, 1000 * MS);
 	(void)step_of(&window, &order, AGENT_BEGIN, 1, 50);
-	order.cancelled = 1;
+	order.canceled = 1;
 	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 51, 200), 0);
 	assert_int_equal(window.missed_id, 0);
 	set_order(&order, 2, 300, 1000 * MS);
 	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 201, 300), 300);
-	order.cancelled = 1;
+	order.canceled = 1;
 	assert_int_equal(step_of(&window, &order, AGENT_END, 301, 310), 301);
 }
 
@@ -121,11 +121,11 @@ static void window_ends_its_order_before_it_looks_at_the_next(void **state)
 	set_order(&order, 1, 10, 100 * MS);
 	(void)step_of(&window, &order, AGENT_BEGIN, 1, 10);
 	set_order(&order, 2, 15, 100 * MS);
-	order.cancelled = 1; /* of the second: not ours */
+	order.canceled = 1; /* of the second: not ours */
 	assert_int_equal(step_of(&window, &order, AGENT_END, 11, 100), 20);
 	assert_int_equal(window.seen_id, 1);
 	window_finish(&window);
-	order.cancelled = 0;
+	order.canceled = 0;
 	(void)step_of(&window, &order, AGENT_BEGIN, 21, 22);
 	assert_int_equal(window.missed_id, 2);
 }
@@ -156,7 +156,7 @@ int main(void)
 		cmocka_unit_test(window_waits_for_the_least_steps_and_stops_at_the_most),
 		cmocka_unit_test(window_counts_iterations_of_several_steps),
 		cmocka_unit_test(window_misses_a_step_that_is_past_and_takes_the_next_order),
-		cmocka_unit_test(window_forgets_a_cancelled_order_and_closes_an_open_one),
+		cmocka_unit_test(window_forgets_a_canceled_order_and_closes_an_open_one),
 		cmocka_unit_test(window_takes_no_order_of_number_0),
 		cmocka_unit_test(window_ends_its_order_before_it_looks_at_the_next),
 	};

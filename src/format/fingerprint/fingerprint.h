@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The behaviour fingerprint of one worker over one window: what summarize makes
+ * The behavior fingerprint of one worker over one window: what summarize makes
  * and localize compares. A few hundred bytes per function instead of gigabytes
  * of events.
  *
@@ -149,7 +149,7 @@ _must_check_ int fingerprint_write(const struct fingerprint *fp, const char *pat
 /*
  * Reads what fingerprint_write() wrote. Every length and index is checked: a
  * truncated, foreign or damaged file gives -EINVAL with file, offset, expected
- * and found in err. *ret is initialised by this call and must be freed by
+ * and found in err. *ret is initialized by this call and must be freed by
  * fingerprint_done() on success only.
  */
 _must_check_ int fingerprint_read(const char *path, struct fingerprint *ret, struct err *err);

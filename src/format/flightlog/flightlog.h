@@ -92,7 +92,7 @@ _must_check_ int flightlog_take(struct flightlog *log, const struct flight *flig
 /*
  * Saves the log (temporary file, then rename; mode 0600) and reads it again. Of
  * a file every length and index is checked; -EINVAL names file, offset, expected
- * and found. *ret is initialised on success only. Returns 0 or -errno.
+ * and found. *ret is initialized on success only. Returns 0 or -errno.
  */
 _must_check_ int flightlog_write(const struct flightlog *log, const char *path, struct err *err);
 _must_check_ int flightlog_read(const char *path, struct flightlog *ret, struct err *err);

@@ -41,7 +41,7 @@ struct order {
 	_Atomic uint64_t window_ns;  /* length */
 	_Atomic uint64_t min_steps;  /* and at least so many steps... */
 	_Atomic uint64_t max_steps;  /* ...and at most so many; 0: no limit */
-	_Atomic uint32_t cancelled;  /* 1: forget it */
+	_Atomic uint32_t canceled;   /* 1: forget it */
 	_Atomic uint32_t
 		stride; /* iteration marks of one iteration (several optimizers); 0 means 1 */
 	_Atomic uint32_t source;    /* enum order_source */

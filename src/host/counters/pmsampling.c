@@ -80,18 +80,18 @@ const char *pm_library_file(const struct pm_library *library)
  * libcupti opens these by name alone: of a wheel nobody would find them, and a toolkit that the
  * loader knows would give it those of another version. By their SONAMEs it finds what is open.
  */
-static void open_neighbours(struct pm_library *library)
+static void open_neighbors(struct pm_library *library)
 {
-	static const char *const names[PM_NEIGHBOURS] = { "libnvperf_host.so",
-							  "libnvperf_target.so" };
+	static const char *const names[PM_NEIGHBORS] = { "libnvperf_host.so",
+							 "libnvperf_target.so" };
 	const char *file = pm_library_file(library),
 		   *slash = file != NULL ? strrchr(file, '/') : NULL;
 	char path[PATH_MAX];
 
-	for (size_t i = 0; slash != NULL && i < PM_NEIGHBOURS; i++) {
+	for (size_t i = 0; slash != NULL && i < PM_NEIGHBORS; i++) {
 		if (snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - file), file, names[i]) <
 		    (int)sizeof(path))
-			library->functions->neighbours[i] = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+			library->functions->neighbors[i] = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	}
 }
 
@@ -114,7 +114,7 @@ int pm_library_open(struct pm_library *library, const char *path, char why[stati
 		pm_library_close(&opened);
 		return -ENOTSUP;
 	}
-	open_neighbours(&opened);
+	open_neighbors(&opened);
 	*library = opened;
 	return 0;
 }
@@ -143,9 +143,9 @@ int pm_library_find(struct pm_library *library, const char *named, const char *p
 
 void pm_library_close(struct pm_library *library)
 {
-	for (size_t i = 0; library->functions != NULL && i < PM_NEIGHBOURS; i++) {
-		if (library->functions->neighbours[i] != NULL)
-			(void)dlclose(library->functions->neighbours[i]);
+	for (size_t i = 0; library->functions != NULL && i < PM_NEIGHBORS; i++) {
+		if (library->functions->neighbors[i] != NULL)
+			(void)dlclose(library->functions->neighbors[i]);
 	}
 	if (library->handle != NULL)
 		(void)dlclose(library->handle);

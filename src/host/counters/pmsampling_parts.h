@@ -5,7 +5,7 @@
 #include "host/counters/pmsampling.h"
 #include "host/counters/pmsampling_abi.h"
 
-#define PM_NEIGHBOURS 2
+#define PM_NEIGHBORS 2
 
 struct pm_functions {
 	int (*open)(struct pm_host_open *);
@@ -16,7 +16,7 @@ struct pm_functions {
 	int (*config_get)(struct pm_config_get *);
 	int (*config_passes)(struct pm_config_passes *);
 
-	void *neighbours[PM_NEIGHBOURS]; /* of dlopen(), NULL where there is none */
+	void *neighbors[PM_NEIGHBORS]; /* of dlopen(), NULL where there is none */
 	uint32_t profiling; /* sessions that hold the profiler, which a process initializes once */
 };
 

@@ -10,26 +10,26 @@
 #define LOOK_COST_DIVISOR 50
 #define ANCESTORS_MAX 64 /* a longer chain is a loop of reused pids */
 
-void neighbours_open(struct neighbours *neighbours, const char *root)
+void neighbors_open(struct neighbors *neighbors, const char *root)
 {
-	*neighbours = (struct neighbours){ .root = root };
+	*neighbors = (struct neighbors){ .root = root };
 }
 
-void neighbours_close(struct neighbours *neighbours)
+void neighbors_close(struct neighbors *neighbors)
 {
-	vec_done(&neighbours->processes);
-	vec_done(&neighbours->pids);
+	vec_done(&neighbors->processes);
+	vec_done(&neighbors->pids);
 }
 
 /* Index of pid, or where it would be. */
-static size_t find(const struct neighbours *neighbours, uint32_t pid)
+static size_t find(const struct neighbors *neighbors, uint32_t pid)
 {
-	size_t low = 0, high = neighbours->processes.cnt;
+	size_t low = 0, high = neighbors->processes.cnt;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (neighbours->processes.data[middle].pid < pid)
+		if (neighbors->processes.data[middle].pid < pid)
 			low = middle + 1;
 		else
 			high = middle;
@@ -37,61 +37,61 @@ static size_t find(const struct neighbours *neighbours, uint32_t pid)
 	return low;
 }
 
-static struct neighbour *borrow(const struct neighbours *neighbours, uint32_t pid)
+static struct neighbor *borrow(const struct neighbors *neighbors, uint32_t pid)
 {
-	size_t at = find(neighbours, pid);
+	size_t at = find(neighbors, pid);
 
-	return at < neighbours->processes.cnt && neighbours->processes.data[at].pid == pid
-		       ? &neighbours->processes.data[at]
+	return at < neighbors->processes.cnt && neighbors->processes.data[at].pid == pid
+		       ? &neighbors->processes.data[at]
 		       : NULL;
 }
 
 /* What a process used before it was first seen isn't the window's. */
-static int add(struct neighbours *neighbours, const struct procfs_stat *stat)
+static int add(struct neighbors *neighbors, const struct procfs_stat *stat)
 {
-	struct neighbour fresh = {
+	struct neighbor fresh = {
 		.pid = stat->pid,
 		.start = stat->start,
 		.first_ticks = stat->ticks,
 		.ticks = stat->ticks,
 	};
-	size_t at = find(neighbours, stat->pid);
+	size_t at = find(neighbors, stat->pid);
 	int ret;
 
-	if (neighbours->processes.cnt >= NEIGHBOURS_PROCESS_MAX) {
-		neighbours->dropped++;
+	if (neighbors->processes.cnt >= NEIGHBORS_PROCESS_MAX) {
+		neighbors->dropped++;
 		return -ENOSPC;
 	}
-	ret = vec_reserve(&neighbours->processes, neighbours->processes.cnt + 1);
+	ret = vec_reserve(&neighbors->processes, neighbors->processes.cnt + 1);
 	if (ret < 0)
 		return ret;
-	memmove(&neighbours->processes.data[at + 1], &neighbours->processes.data[at],
-		(neighbours->processes.cnt - at) * sizeof(fresh));
-	neighbours->processes.data[at] = fresh;
-	neighbours->processes.cnt++;
+	memmove(&neighbors->processes.data[at + 1], &neighbors->processes.data[at],
+		(neighbors->processes.cnt - at) * sizeof(fresh));
+	neighbors->processes.data[at] = fresh;
+	neighbors->processes.cnt++;
 	return 0;
 }
 
-static int look_at(struct neighbours *neighbours, uint32_t pid, const int32_t *worker_cpus,
+static int look_at(struct neighbors *neighbors, uint32_t pid, const int32_t *worker_cpus,
 		   size_t worker_cnt)
 {
 	struct procfs_stat stat;
-	struct neighbour *process;
-	int ret = procfs_read_stat(neighbours->root, pid, 0, &stat);
+	struct neighbor *process;
+	int ret = procfs_read_stat(neighbors->root, pid, 0, &stat);
 
 	if (ret < 0)
 		return 0; /* it has ended */
-	process = borrow(neighbours, pid);
+	process = borrow(neighbors, pid);
 	if (process != NULL && process->start != stat.start) {
-		*process = (struct neighbour){ .pid = pid,
-					       .start = stat.start,
-					       .first_ticks = stat.ticks,
-					       .ticks = stat.ticks };
+		*process = (struct neighbor){ .pid = pid,
+					      .start = stat.start,
+					      .first_ticks = stat.ticks,
+					      .ticks = stat.ticks };
 	} else if (process == NULL) {
-		ret = add(neighbours, &stat);
+		ret = add(neighbors, &stat);
 		if (ret < 0)
 			return ret == -ENOSPC ? 0 : ret;
-		process = borrow(neighbours, pid);
+		process = borrow(neighbors, pid);
 	}
 	process->ppid = stat.ppid;
 	memcpy(process->comm, stat.comm, sizeof(process->comm));
@@ -104,46 +104,45 @@ static int look_at(struct neighbours *neighbours, uint32_t pid, const int32_t *w
 	return 0;
 }
 
-int neighbours_look(struct neighbours *neighbours, const struct neighbour_worker *workers,
-		    size_t cnt, int64_t (*clock)(void))
+int neighbors_look(struct neighbors *neighbors, const struct neighbor_worker *workers, size_t cnt,
+		   int64_t (*clock)(void))
 {
-	int32_t cpus[NEIGHBOURS_WORKER_MAX];
+	int32_t cpus[NEIGHBORS_WORKER_MAX];
 	int64_t now_ns = clock();
 	int pid_cnt, ret;
 
-	if (now_ns < neighbours->due_ns)
+	if (now_ns < neighbors->due_ns)
 		return 0;
-	if (cnt > NEIGHBOURS_WORKER_MAX)
-		cnt = NEIGHBOURS_WORKER_MAX;
-	if (neighbours->start_ns == 0)
-		neighbours->start_ns = now_ns;
-	neighbours->look_ns = now_ns;
+	if (cnt > NEIGHBORS_WORKER_MAX)
+		cnt = NEIGHBORS_WORKER_MAX;
+	if (neighbors->start_ns == 0)
+		neighbors->start_ns = now_ns;
+	neighbors->look_ns = now_ns;
 	for (size_t i = 0; i < cnt; i++) {
 		struct procfs_stat stat;
 
-		cpus[i] = procfs_read_stat(neighbours->root, workers[i].pid, workers[i].tid,
+		cpus[i] = procfs_read_stat(neighbors->root, workers[i].pid, workers[i].tid,
 					   &stat) == 0
 				  ? stat.processor
 				  : -1;
 	}
-	ret = vec_reserve(&neighbours->pids, NEIGHBOURS_PROCESS_MAX);
+	ret = vec_reserve(&neighbors->pids, NEIGHBORS_PROCESS_MAX);
 	if (ret < 0)
 		return ret;
-	pid_cnt = procfs_list(neighbours->root, 0, neighbours->pids.data, NEIGHBOURS_PROCESS_MAX);
+	pid_cnt = procfs_list(neighbors->root, 0, neighbors->pids.data, NEIGHBORS_PROCESS_MAX);
 	if (pid_cnt < 0)
 		return pid_cnt;
 	for (int i = 0; i < pid_cnt && ret == 0; i++)
-		ret = look_at(neighbours, neighbours->pids.data[i], cpus, cnt);
-	neighbours->due_ns =
-		now_ns + MAX(NEIGHBOURS_LOOK_NS, (clock() - now_ns) * LOOK_COST_DIVISOR);
+		ret = look_at(neighbors, neighbors->pids.data[i], cpus, cnt);
+	neighbors->due_ns = now_ns + MAX(NEIGHBORS_LOOK_NS, (clock() - now_ns) * LOOK_COST_DIVISOR);
 	return ret;
 }
 
 /* Whether pid is top or below it. */
-static bool descends(const struct neighbours *neighbours, uint32_t pid, uint32_t top)
+static bool descends(const struct neighbors *neighbors, uint32_t pid, uint32_t top)
 {
 	for (int depth = 0; depth < ANCESTORS_MAX && pid > 1; depth++) {
-		const struct neighbour *process = borrow(neighbours, pid);
+		const struct neighbor *process = borrow(neighbors, pid);
 
 		if (pid == top)
 			return true;
@@ -154,7 +153,7 @@ static bool descends(const struct neighbours *neighbours, uint32_t pid, uint32_t
 	return false;
 }
 
-static bool is_helper(const struct neighbours *neighbours, const struct neighbours_query *query,
+static bool is_helper(const struct neighbors *neighbors, const struct neighbors_query *query,
 		      uint32_t pid, const char *command)
 {
 	char own[sizeof(((struct sidecar_thief *)NULL)->command)];
@@ -162,12 +161,12 @@ static bool is_helper(const struct neighbours *neighbours, const struct neighbou
 	for (size_t i = 0; i < query->worker_cnt; i++) {
 		if (query->workers[i].pid == pid)
 			return true;
-		if (!descends(neighbours, pid, query->workers[i].pid))
+		if (!descends(neighbors, pid, query->workers[i].pid))
 			continue;
 		if (strstr(command, "multiprocessing") != NULL ||
 		    strstr(command, "compile_worker") != NULL)
 			return true;
-		return procfs_read_command(neighbours->root, query->workers[i].pid, own,
+		return procfs_read_command(neighbors->root, query->workers[i].pid, own,
 					   sizeof(own)) == 0 &&
 		       strcmp(own, command) == 0;
 	}
@@ -175,44 +174,44 @@ static bool is_helper(const struct neighbours *neighbours, const struct neighbou
 }
 
 /* Unknown CPUs count as shared: a thief that has ended can't be asked any more. */
-static bool may_share(const struct neighbours *neighbours, uint32_t worker_pid, const char *cpus)
+static bool may_share(const struct neighbors *neighbors, uint32_t worker_pid, const char *cpus)
 {
 	char text[1024];
 	cpu_set_t own, other, both;
 
-	if (procfs_read_cpus(neighbours->root, worker_pid, text, sizeof(text)) < 0 ||
+	if (procfs_read_cpus(neighbors->root, worker_pid, text, sizeof(text)) < 0 ||
 	    procfs_parse_cpus(text, &own) < 0 || procfs_parse_cpus(cpus, &other) < 0)
 		return true;
 	CPU_AND(&both, &own, &other);
 	return CPU_COUNT(&both) > 0;
 }
 
-static bool describe(const struct neighbours *neighbours, const struct neighbours_query *query,
-		     const struct neighbour *process, struct sidecar_thief *ret)
+static bool describe(const struct neighbors *neighbors, const struct neighbors_query *query,
+		     const struct neighbor *process, struct sidecar_thief *ret)
 {
-	double window_ns = (double)(neighbours->look_ns - neighbours->start_ns);
+	double window_ns = (double)(neighbors->look_ns - neighbors->start_ns);
 	double used_ns = (double)(process->ticks - process->first_ticks) * PROCFS_TICK_NS;
-	bool in_job = descends(neighbours, process->pid, query->job_pid);
+	bool in_job = descends(neighbors, process->pid, query->job_pid);
 	struct sidecar_thief thief = { .pid = process->pid,
 				       .process_cnt = 1,
 				       .cpu_frac = used_ns / window_ns };
 
-	if (thief.cpu_frac < NEIGHBOURS_PROCESS_FRAC)
+	if (thief.cpu_frac < NEIGHBORS_PROCESS_FRAC)
 		return false;
-	if (!in_job && descends(neighbours, process->pid, query->self_pid))
+	if (!in_job && descends(neighbors, process->pid, query->self_pid))
 		return false;
 	memcpy(thief.comm, process->comm, sizeof(thief.comm));
-	if (procfs_read_command(neighbours->root, process->pid, thief.command,
+	if (procfs_read_command(neighbors->root, process->pid, thief.command,
 				sizeof(thief.command)) < 0)
 		thief.command[0] = '\0';
-	if (is_helper(neighbours, query, process->pid, thief.command))
+	if (is_helper(neighbors, query, process->pid, thief.command))
 		return false;
-	if (procfs_read_cpus(neighbours->root, process->pid, thief.cpus, sizeof(thief.cpus)) < 0)
+	if (procfs_read_cpus(neighbors->root, process->pid, thief.cpus, sizeof(thief.cpus)) < 0)
 		thief.cpus[0] = '\0';
-	if (!may_share(neighbours, query->workers[query->idx].pid, thief.cpus))
+	if (!may_share(neighbors, query->workers[query->idx].pid, thief.cpus))
 		return false;
 	thief.flags = in_job ? SIDECAR_THIEF_IN_JOB : 0;
-	if (process->busy_looks > 0 && query->idx < NEIGHBOURS_WORKER_MAX)
+	if (process->busy_looks > 0 && query->idx < NEIGHBORS_WORKER_MAX)
 		thief.overlap_frac =
 			(double)process->overlaps[query->idx] / (double)process->busy_looks;
 	*ret = thief;
@@ -246,24 +245,24 @@ static void drop_small(struct sidecar *side, size_t first)
 	size_t kept = first;
 
 	for (size_t i = first; i < side->thieves.cnt; i++) {
-		if (side->thieves.data[i].cpu_frac >= NEIGHBOURS_THIEF_FRAC)
+		if (side->thieves.data[i].cpu_frac >= NEIGHBORS_THIEF_FRAC)
 			side->thieves.data[kept++] = side->thieves.data[i];
 	}
 	side->thieves.cnt = kept;
 }
 
-int neighbours_name(const struct neighbours *neighbours, const struct neighbours_query *query,
-		    struct sidecar *ret)
+int neighbors_name(const struct neighbors *neighbors, const struct neighbors_query *query,
+		   struct sidecar *ret)
 {
 	size_t first = ret->thieves.cnt;
 
-	if (neighbours->look_ns <= neighbours->start_ns || query->idx >= query->worker_cnt)
+	if (neighbors->look_ns <= neighbors->start_ns || query->idx >= query->worker_cnt)
 		return 0;
-	vec_foreach(process, &neighbours->processes) {
+	vec_foreach(process, &neighbors->processes) {
 		struct sidecar_thief thief;
 		int r;
 
-		if (!describe(neighbours, query, process, &thief) || join_thief(ret, &thief))
+		if (!describe(neighbors, query, process, &thief) || join_thief(ret, &thief))
 			continue;
 		r = vec_push(&ret->thieves, thief);
 		if (r < 0)

@@ -12,56 +12,56 @@
 #include "base/vec.h"
 #include "format/sidecar/sidecar.h"
 
-#define NEIGHBOURS_PROCESS_MAX 16384u
-#define NEIGHBOURS_WORKER_MAX 32u /* whose CPU is compared; more are left out */
-#define NEIGHBOURS_LOOK_NS (100 * NSEC_PER_MSEC)
-#define NEIGHBOURS_PROCESS_FRAC 0.01 /* below that a process isn't looked at */
-#define NEIGHBOURS_THIEF_FRAC 0.1    /* below a tenth of a CPU nobody is named */
+#define NEIGHBORS_PROCESS_MAX 16384u
+#define NEIGHBORS_WORKER_MAX 32u /* whose CPU is compared; more are left out */
+#define NEIGHBORS_LOOK_NS (100 * NSEC_PER_MSEC)
+#define NEIGHBORS_PROCESS_FRAC 0.01 /* below that a process isn't looked at */
+#define NEIGHBORS_THIEF_FRAC 0.1    /* below a tenth of a CPU nobody is named */
 
-struct neighbour {
+struct neighbor {
 	uint32_t pid, ppid;
 	char comm[16];
 	uint64_t start;		     /* start time: tells a reused pid apart */
 	uint64_t first_ticks, ticks; /* at the first and the last look */
 	uint32_t busy_looks;	     /* looks at which it had used CPU since the one before */
-	uint32_t overlaps[NEIGHBOURS_WORKER_MAX]; /* of these: on the CPU of worker i */
+	uint32_t overlaps[NEIGHBORS_WORKER_MAX]; /* of these: on the CPU of worker i */
 };
 
-struct neighbour_worker {
+struct neighbor_worker {
 	uint32_t pid, tid;
 };
 
-struct neighbours {
-	const char *root;		 /* prefix before /proc; borrowed */
-	VEC(struct neighbour) processes; /* by pid */
-	VEC(uint32_t) pids;		 /* of the last look */
+struct neighbors {
+	const char *root;		/* prefix before /proc; borrowed */
+	VEC(struct neighbor) processes; /* by pid */
+	VEC(uint32_t) pids;		/* of the last look */
 	int64_t start_ns, look_ns, due_ns;
 	uint64_t dropped;
 };
 
-void neighbours_open(struct neighbours *neighbours, const char *root);
-void neighbours_close(struct neighbours *neighbours);
+void neighbors_open(struct neighbors *neighbors, const char *root);
+void neighbors_close(struct neighbors *neighbors);
 
 /*
  * Looks when it is time (due_ns). workers[cnt]: the training threads whose CPU
  * is compared, the same at every look of a window. Returns 0 or -errno.
  * clock tells the current time: the cost of a look sets the time of the next.
  */
-int neighbours_look(struct neighbours *neighbours, const struct neighbour_worker *workers,
-		    size_t cnt, int64_t (*clock)(void));
+int neighbors_look(struct neighbors *neighbors, const struct neighbor_worker *workers, size_t cnt,
+		   int64_t (*clock)(void));
 
 /*
- * Appends to ret the processes that used at least NEIGHBOURS_THIEF_FRAC of a
+ * Appends to ret the processes that used at least NEIGHBORS_THIEF_FRAC of a
  * CPU, those of one command line taken together, and may run where worker idx
  * may. Left out: the workers, their helpers
  * (descendants with the worker's own command line, and those that Python's
  * multiprocessing or the compiler's pool started), self_pid and its other
  * descendants. job_pid: the job's command. Returns 0 or -ENOMEM.
  */
-struct neighbours_query {
-	const struct neighbour_worker *workers;
+struct neighbors_query {
+	const struct neighbor_worker *workers;
 	size_t worker_cnt, idx;
 	uint32_t job_pid, self_pid;
 };
-_must_check_ int neighbours_name(const struct neighbours *neighbours,
-				 const struct neighbours_query *query, struct sidecar *ret);
+_must_check_ int neighbors_name(const struct neighbors *neighbors,
+				const struct neighbors_query *query, struct sidecar *ret);

@@ -12,7 +12,7 @@
 
 #define MS NSEC_PER_MSEC
 
-/* The clock that neighbours_look() asks; each test sets it. */
+/* The clock that neighbors_look() asks; each test sets it. */
 static int64_t fake_now_ns;
 
 static int64_t fake_clock(void)
@@ -169,113 +169,113 @@ static void a_process_that_is_gone_is_reported(void **state)
 }
 
 /* 20 looks in 2 s; the process `pid` uses a whole CPU, worker 70 half of one. */
-static void watch(const char *root, struct neighbours *neighbours, uint32_t pid, uint32_t ppid,
+static void watch(const char *root, struct neighbors *neighbors, uint32_t pid, uint32_t ppid,
 		  const char *cpus, const char *command)
 {
-	const struct neighbour_worker worker = { 70, 70 };
+	const struct neighbor_worker worker = { 70, 70 };
 
-	neighbours_open(neighbours, root);
+	neighbors_open(neighbors, root);
 	put_process(root, 60, 1, 0, 0, "0-3", "torchrun");
 	for (int i = 0; i <= 20; i++) {
 		put_process(root, 70, 60, (uint64_t)(5 * i), 1, "0-1", "python train.py");
 		put_process(root, pid, ppid, (uint64_t)(10 * i), i % 4 == 0 ? 0 : 1, cpus, command);
 		fake_now_ns = (1000 + 100 * i) * MS;
-		assert_int_equal(neighbours_look(neighbours, &worker, 1, fake_clock), 0);
+		assert_int_equal(neighbors_look(neighbors, &worker, 1, fake_clock), 0);
 	}
 }
 
-static size_t name(const struct neighbours *neighbours, struct sidecar *ret)
+static size_t name(const struct neighbors *neighbors, struct sidecar *ret)
 {
-	const struct neighbour_worker worker = { 70, 70 };
-	const struct neighbours_query query = { &worker, 1, 0, 60, 50 };
+	const struct neighbor_worker worker = { 70, 70 };
+	const struct neighbors_query query = { &worker, 1, 0, 60, 50 };
 
-	assert_int_equal(neighbours_name(neighbours, &query, ret), 0);
+	assert_int_equal(neighbors_name(neighbors, &query, ret), 0);
 	return ret->thieves.cnt;
 }
 
 static void a_hog_outside_the_job_is_named(void **state)
 {
-	struct neighbours neighbours;
+	struct neighbors neighbors;
 	struct sidecar out = { 0 };
 
-	watch(*state, &neighbours, 99, 1, "1", "stress --cpu 1");
-	assert_int_equal(name(&neighbours, &out), 1);
+	watch(*state, &neighbors, 99, 1, "1", "stress --cpu 1");
+	assert_int_equal(name(&neighbors, &out), 1);
 	assert_int_equal(out.thieves.data[0].pid, 99);
 	assert_int_equal(out.thieves.data[0].flags, 0);
 	assert_true(fabs(out.thieves.data[0].cpu_frac - 1.0) < 1e-9);
 	assert_true(fabs(out.thieves.data[0].overlap_frac - 0.75) < 0.02);
 	assert_string_equal(out.thieves.data[0].command, "stress --cpu 1");
 	assert_string_equal(out.thieves.data[0].cpus, "1");
-	neighbours_close(&neighbours);
+	neighbors_close(&neighbors);
 	sidecar_done(&out);
 }
 
 static void small_hogs_of_one_command_are_taken_together(void **state)
 {
-	const struct neighbour_worker worker = { 70, 70 };
-	struct neighbours neighbours;
+	const struct neighbor_worker worker = { 70, 70 };
+	struct neighbors neighbors;
 	struct sidecar out = { 0 };
 
-	neighbours_open(&neighbours, *state);
+	neighbors_open(&neighbors, *state);
 	for (int i = 0; i <= 20; i++) {
 		put_process(*state, 70, 60, (uint64_t)(5 * i), 1, "0-1", "python train.py");
 		for (uint32_t pid = 90; pid < 94; pid++)
 			put_process(*state, pid, 1, (uint64_t)(i / 2), 1, "1", "hog");
 		put_process(*state, 95, 1, (uint64_t)(i / 2), 1, "1", "small");
 		fake_now_ns = (1000 + 100 * i) * MS;
-		assert_int_equal(neighbours_look(&neighbours, &worker, 1, fake_clock), 0);
+		assert_int_equal(neighbors_look(&neighbors, &worker, 1, fake_clock), 0);
 	}
-	assert_int_equal(name(&neighbours, &out), 1);
+	assert_int_equal(name(&neighbors, &out), 1);
 	assert_int_equal(out.thieves.data[0].process_cnt, 4);
 	assert_true(fabs(out.thieves.data[0].cpu_frac - 0.2) < 1e-9);
-	neighbours_close(&neighbours);
+	neighbors_close(&neighbors);
 	sidecar_done(&out);
 }
 
 static void a_hog_on_other_cpus_is_not_named(void **state)
 {
-	struct neighbours neighbours;
+	struct neighbors neighbors;
 	struct sidecar out = { 0 };
 
-	watch(*state, &neighbours, 99, 1, "2-3", "stress --cpu 1");
-	assert_int_equal(name(&neighbours, &out), 0);
-	neighbours_close(&neighbours);
+	watch(*state, &neighbors, 99, 1, "2-3", "stress --cpu 1");
+	assert_int_equal(name(&neighbors, &out), 0);
+	neighbors_close(&neighbors);
 }
 
 static void a_stray_process_of_the_job_is_marked_as_such(void **state)
 {
-	struct neighbours neighbours;
+	struct neighbors neighbors;
 	struct sidecar out = { 0 };
 
-	watch(*state, &neighbours, 99, 70, "0-3", "python hog.py");
-	assert_int_equal(name(&neighbours, &out), 1);
+	watch(*state, &neighbors, 99, 70, "0-3", "python hog.py");
+	assert_int_equal(name(&neighbors, &out), 1);
 	assert_int_equal(out.thieves.data[0].flags, SIDECAR_THIEF_IN_JOB);
-	neighbours_close(&neighbours);
+	neighbors_close(&neighbors);
 	sidecar_done(&out);
 }
 
 static void helpers_of_a_worker_are_not_thieves(void **state)
 {
-	struct neighbours neighbours;
+	struct neighbors neighbors;
 	struct sidecar out = { 0 };
 
-	watch(*state, &neighbours, 99, 70, "0-3", "python train.py");
-	assert_int_equal(name(&neighbours, &out), 0);
-	neighbours_close(&neighbours);
-	watch(*state, &neighbours, 99, 70, "0-3", "python -c from multiprocessing.spawn import x");
-	assert_int_equal(name(&neighbours, &out), 0);
-	neighbours_close(&neighbours);
+	watch(*state, &neighbors, 99, 70, "0-3", "python train.py");
+	assert_int_equal(name(&neighbors, &out), 0);
+	neighbors_close(&neighbors);
+	watch(*state, &neighbors, 99, 70, "0-3", "python -c from multiprocessing.spawn import x");
+	assert_int_equal(name(&neighbors, &out), 0);
+	neighbors_close(&neighbors);
 }
 
 static void our_own_summarizers_are_not_thieves(void **state)
 {
-	struct neighbours neighbours;
+	struct neighbors neighbors;
 	struct sidecar out = { 0 };
 
 	put_process(*state, 50, 1, 0, 0, "0-3", "perftracker run");
-	watch(*state, &neighbours, 99, 50, "0-3", "perftracker summarize");
-	assert_int_equal(name(&neighbours, &out), 0);
-	neighbours_close(&neighbours);
+	watch(*state, &neighbors, 99, 50, "0-3", "perftracker summarize");
+	assert_int_equal(name(&neighbors, &out), 0);
+	neighbors_close(&neighbors);
 }
 
 int main(void)

@@ -46,7 +46,7 @@ void gpuwatch_set_window(struct gpuwatch *watch, bool open);
 
 /*
  * A window was ordered and opens soon: whatever takes seconds to start, does, and gives samples
- * for so long. 0: it was cancelled. watch may be NULL.
+ * for so long. 0: it was canceled. watch may be NULL.
  */
 void gpuwatch_expect(struct gpuwatch *watch, int64_t for_ns);
 

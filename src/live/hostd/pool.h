@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Child processes that turn traces into fingerprints: at most `jobs` at once,
- * at low priority, so that the job they analyse keeps its CPUs. A trace comes
+ * at low priority, so that the job they analyze keeps its CPUs. A trace comes
  * from the job: what it does to its reader stays in that process.
  */
 #pragma once

@@ -142,7 +142,7 @@ void block_order(struct block_reader *reader, const struct order_plan *plan)
 	atomic_store_explicit(&order->stride, plan->stride, memory_order_relaxed);
 	atomic_store_explicit(&order->source, plan->source, memory_order_relaxed);
 	atomic_store_explicit(&order->exact, plan->exact, memory_order_relaxed);
-	atomic_store_explicit(&order->cancelled, 0, memory_order_relaxed);
+	atomic_store_explicit(&order->canceled, 0, memory_order_relaxed);
 	atomic_store_explicit(&order->id, plan->id, memory_order_release);
 }
 
@@ -164,5 +164,5 @@ void block_back_off(struct block_reader *reader, uint32_t backoff)
 
 void block_cancel(struct block_reader *reader)
 {
-	atomic_store_explicit(&reader->block->order.cancelled, 1, memory_order_release);
+	atomic_store_explicit(&reader->block->order.canceled, 1, memory_order_release);
 }

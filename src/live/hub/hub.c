@@ -91,7 +91,7 @@ static void set_missed(struct answer *answer, const char *why)
 	(void)snprintf(answer->text, sizeof(answer->text), "%.*s", WIRE_TEXT - 1, why);
 }
 
-/* A trace that is complete is analysed even if its worker has ended since. */
+/* A trace that is complete is analyzed even if its worker has ended since. */
 static void note_gone(struct hub *hub, const struct wire_state *state)
 {
 	struct answer *answer = find_answer(hub, state->worker);
@@ -424,7 +424,7 @@ static void finish_profile(struct hub *hub)
 	hand_out(hub, &report, hub->profile.id, requested);
 }
 
-/* Orders end with a cancelled one, so that a late worker doesn't profile for nobody. */
+/* Orders end with a canceled one, so that a late worker doesn't profile for nobody. */
 static void cancel_order(struct hub *hub)
 {
 	struct wire_order order = { .id = hub->profile.id };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The centre of one job: knows the state of every worker, decides when to look,
+ * The center of one job: knows the state of every worker, decides when to look,
  * orders one profile of all, gathers the fingerprints, localizes and reports.
  *
  *	idle --slow, request--> ordered --all answered, or late--> report --> idle

@@ -23,7 +23,7 @@ static double max_of(double a, double b)
 }
 
 /* Eq. 8: each dimension divided by its maximum; a dimension that is 0 everywhere stays 0. */
-static void normalise(const struct differ_point *points, size_t cnt, struct differ_point *out)
+static void normalize(const struct differ_point *points, size_t cnt, struct differ_point *out)
 {
 	struct differ_point top = { 0, 0, 0 };
 
@@ -75,7 +75,7 @@ int differ_find(const struct differ_point *points, size_t cnt, const struct diff
 
 	if (norm == NULL || peers == NULL || scratch == NULL)
 		return -ENOMEM;
-	normalise(points, cnt, norm);
+	normalize(points, cnt, norm);
 	differ_draw(peers, cnt, want, options->seed);
 	for (size_t i = 0; i < cnt; i++) {
 		size_t differ_cnt = 0;

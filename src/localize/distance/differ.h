@@ -13,7 +13,7 @@
 #define DIFFER_PEERS 100 /* N of eq. 9 */
 #define DIFFER_K 5.0	 /* eq. 11 */
 
-/* Behaviour of one function on one worker; NAN: absent. */
+/* Behavior of one function on one worker; NAN: absent. */
 struct differ_point {
 	double beta, mu, sigma;
 };

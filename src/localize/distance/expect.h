@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Distance from expectation: how far a function's behaviour is outside the box
- * that a well-optimised job keeps.
+ * Distance from expectation: how far a function's behavior is outside the box
+ * that a well-optimized job keeps.
  * Source: PerfTracker eq. 6 and 7.
  */
 #pragma once

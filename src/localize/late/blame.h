@@ -3,7 +3,7 @@
  * Who made whom wait, and what the late one did meanwhile.
  *
  * A collective ends on all its members together, so without any clock
- * synchronisation the member with the shortest execution arrived last, and the
+ * synchronization the member with the shortest execution arrived last, and the
  * others' excess is waiting that it caused. Collectives are matched by sequence
  * number where the trace has one; else workers' lists are shifted against each
  * other until the ends of matched collectives differ by a constant (the clock

@@ -15,7 +15,7 @@ static struct fp_function *transfer(struct test_job *job, size_t w, const char *
 	uint32_t frame = test_frame(job, w, FRAME_NONE, KIND_KERNEL, name);
 	struct fp_function *f = test_function(job, w, frame, CLASS_COMM, 0.1);
 
-	test_utilise(f, resource, rate * busy, rate * sqrt(busy * (1 - busy)) + 0.02);
+	test_utilize(f, resource, rate * busy, rate * sqrt(busy * (1 - busy)) + 0.02);
 	return f;
 }
 
@@ -181,7 +181,7 @@ static void links_that_hardly_send_bound_nothing(void **state)
 	for (size_t w = 0; w < WORKERS; w++) {
 		uint32_t frame = test_frame(&job, w, FRAME_NONE, KIND_KERNEL, "AllReduce");
 
-		test_utilise(test_function(&job, w, frame, CLASS_COMM, 0.3), RESOURCE_PCIE_TX, 0.02,
+		test_utilize(test_function(&job, w, frame, CLASS_COMM, 0.3), RESOURCE_PCIE_TX, 0.02,
 			     0.02);
 	}
 	expect_one(&job, NULL, NULL);

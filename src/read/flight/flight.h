@@ -4,7 +4,7 @@
  * reader of Kineto's files would have given it: operators, annotations and
  * collectives are taken over, Python functions are made of sampled stacks.
  *
- * Samples: what two neighbouring samples of a thread have in common lasted from
+ * Samples: what two neighboring samples of a thread have in common lasted from
  * the one to the other. Where they differ the stack changed once between them: at
  * the mark of the training thread that says so (a loader's frames begin where
  * MARK_DATALOADER stands), else in the middle, moved to where operators nest least,

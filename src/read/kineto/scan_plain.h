@@ -27,7 +27,7 @@ static inline size_t scan_digits(const uint8_t *p, uint64_t *ret)
 	if (cnt == 0)
 		return 0;
 	v <<= 64 - 8 * cnt; /* zeros in front, what is no digit falls off */
-	/* Neighbours become numbers of two digits, of four, of eight: the first is lowest. */
+	/* Neighbors become numbers of two digits, of four, of eight: the first is lowest. */
 	v = v * (1 + (10 << 8)) >> 8;
 	v = (v & 0x00ff00ff00ff00ffULL) * (1 + (100 << 16)) >> 16;
 	*ret = (v & 0x0000ffff0000ffffULL) * (1 + (10000ULL << 32)) >> 32;

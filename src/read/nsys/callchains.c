@@ -4,7 +4,7 @@
  * "*.py", or whose symbol names one. Native frames are left out: most have no symbol, and
  * what they would name is what the calls of CUDA and the system name already.
  *
- * What neighbouring samples of a thread have in common lasted from one to the other; a
+ * What neighboring samples of a thread have in common lasted from one to the other; a
  * sample stands for two periods (median distances) at most, as a thread that does not run
  * is not sampled.
  */

@@ -112,7 +112,7 @@ static void drop_unknown(nsys_worker_vec *workers)
 	workers->cnt = workers->cnt > 1 ? kept : workers->cnt;
 }
 
-/* Sorted: equal ones are neighbours. */
+/* Sorted: equal ones are neighbors. */
 static void mark_sharing(nsys_worker_vec *workers)
 {
 	for (size_t i = 1; i < workers->cnt; i++) {

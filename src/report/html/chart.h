@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pictures of the HTML report, each a <figure> with inline SVG. The accused
- * differ from their peers by shape and colour; what was left out or put together
+ * differ from their peers by shape and color; what was left out or put together
  * to keep the page small is said under the picture.
  * Source: PerfTracker figures 12, 13 and 15.
  */
@@ -35,7 +35,7 @@ bool chart_accused(const struct report *report, int rank);
 
 /* <figure> with a caption; what follows the picture is closed by figure_close(). */
 void figure_open(struct str *out, const char *caption);
-/* The colours of the classes, the most important class first. */
+/* The colors of the classes, the most important class first. */
 void figure_legend(struct str *out);
 /* note (may be NULL): plain text under the picture. */
 void figure_close(struct str *out, const char *note);

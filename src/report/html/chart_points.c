@@ -48,7 +48,7 @@ static const char *dimension_name(enum dimension dimension)
 {
 	static const char *const names[] = {
 		"share of the window (\xce\xb2), %",
-		"utilisation (\xce\xbc), %",
+		"utilization (\xce\xbc), %",
 		"its deviation (\xcf\x83), %",
 		"ms per iteration",
 		"rank",

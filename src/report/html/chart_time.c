@@ -374,7 +374,7 @@ static void share_rows(const struct report *report, struct str *out)
 	double row = report->worker_cnt > 16 ? 18 : 26;
 
 	svg_open(out, WIDTH, row * (double)report->worker_cnt + 26, "shares",
-		 "Shares of the window per worker", "One bar per worker, one colour per class.");
+		 "Shares of the window per worker", "One bar per worker, one color per class.");
 	for (size_t i = 0; i < report->worker_cnt; i++) {
 		const struct report_worker *worker = &report->workers[i];
 		struct svg_box box = { 90, row * (double)i + 4, WIDTH - 110, row - 6 };
@@ -422,7 +422,7 @@ static size_t share_columns(const struct report *report, struct str *out)
 	plot.x = scale_make(0.0, (double)report->worker_cnt, 10, false);
 	plot.x.max = (double)report->worker_cnt;
 	svg_open(out, WIDTH, 264, "shares", "Shares of the window per worker",
-		 "Columns of workers by rank, one colour per class.");
+		 "Columns of workers by rank, one color per class.");
 	plot_axes(&plot, "worker, by rank", "% of the window");
 	for (size_t i = 0; i < column_cnt; i++) {
 		size_t first = i * per_column, cnt = MIN(per_column, report->worker_cnt - first);

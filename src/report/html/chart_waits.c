@@ -190,7 +190,7 @@ static void draw_matrix(struct matrix *m)
 	frame.height = m->cell_height * (double)m->rows.cnt;
 	svg_open(m->out, WIDTH, TOP + frame.height + 10, "waits", "Who waited for whom",
 		 "Rows are late ranks, columns the ranks that waited for them; the stronger the "
-		 "colour, the longer.");
+		 "color, the longer.");
 	svg_rect(m->out, "frame", frame, NULL);
 	row_labels(m);
 	column_labels(m);
@@ -202,7 +202,7 @@ static void draw_matrix(struct matrix *m)
 static void waits_note(struct str *note, const struct matrix *m, size_t rows_gone,
 		       size_t columns_gone)
 {
-	str_append(note, "Wait in collectives, summed over the window; the strongest colour is ");
+	str_append(note, "Wait in collectives, summed over the window; the strongest color is ");
 	phrase_ms(note, m->max_ms);
 	str_append(note, ".");
 	if (rows_gone > 0 || columns_gone > 0)

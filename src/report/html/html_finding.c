@@ -31,25 +31,25 @@ static void cell(struct str *out, struct str *phrase)
 	markup_take(out, phrase);
 }
 
-static void utilisation_cells(struct str *out, const struct finding *finding)
+static void utilization_cells(struct str *out, const struct finding *finding)
 {
 	struct str mu = { 0 }, sigma = { 0 };
 
-	phrase_utilisation(&mu, finding);
+	phrase_utilization(&mu, finding);
 	cell(out, &mu);
 	phrase_pct(&sigma, finding->sigma.present ? finding->sigma.value * 100.0 : (double)NAN);
 	cell(out, &sigma);
 }
 
-static void table_row(struct str *out, size_t i, const struct finding *finding, bool utilisation)
+static void table_row(struct str *out, size_t i, const struct finding *finding, bool utilization)
 {
 	struct str time = { 0 }, gain = { 0 };
 
 	row_open(out, i, finding);
 	phrase_time(&time, finding);
 	cell(out, &time);
-	if (utilisation)
-		utilisation_cells(out, finding);
+	if (utilization)
+		utilization_cells(out, finding);
 	phrase_pct(&gain, finding->gain_pct);
 	cell(out, &gain);
 	str_append(out, "</td></tr>\n");
@@ -57,19 +57,19 @@ static void table_row(struct str *out, size_t i, const struct finding *finding, 
 
 static void table(struct str *out, const struct report *report)
 {
-	bool utilisation = phrase_any_utilisation(report);
+	bool utilization = phrase_any_utilization(report);
 
 	str_append(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
 			"aria-label=\"Table of findings\"><table><thead><tr>"
 			"<th scope=\"col\" class=\"n\">#</th><th scope=\"col\">Function</th>"
 			"<th scope=\"col\">Workers</th>"
 			"<th scope=\"col\" class=\"n\">Per iteration</th>");
-	if (utilisation)
-		str_append(out, "<th scope=\"col\" class=\"n\">Utilisation</th>"
+	if (utilization)
+		str_append(out, "<th scope=\"col\" class=\"n\">Utilization</th>"
 				"<th scope=\"col\" class=\"n\">Deviation</th>");
 	str_append(out, "<th scope=\"col\" class=\"n\">Gain</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < report->finding_cnt; i++)
-		table_row(out, i, &report->findings[i], utilisation);
+		table_row(out, i, &report->findings[i], utilization);
 	str_append(out, "</tbody></table></div>\n");
 }
 
@@ -144,7 +144,7 @@ static void stats(struct str *out, const struct finding *finding)
 	gain_stat(out, finding);
 	time_stat(out, finding);
 	value_stat(out, "Share of the window", &finding->beta, NULL);
-	value_stat(out, "Utilisation", &finding->mu, finding->resource);
+	value_stat(out, "Utilization", &finding->mu, finding->resource);
 	value_stat(out, "Its deviation", &finding->sigma, NULL);
 	str_append(out, "</dl>\n");
 }

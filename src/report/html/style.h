@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The style sheet of the HTML report. Light, dark and print share one set of
- * classes and differ in variables only; the colours of the classes of events
+ * classes and differ in variables only; the colors of the classes of events
  * keep their order of brightness for readers who do not tell hues apart.
  */
 #pragma once

@@ -126,7 +126,7 @@ static int64_t apart_ns(const struct found *f, const struct member *m)
 	return MIN(ns < 0 ? -ns : ns, DRIFT_MAX_NS);
 }
 
-/* Ends agree, and with neither neighbour better. */
+/* Ends agree, and with neither neighbor better. */
 static bool is_clear(const struct matcher *matcher, size_t i, const struct member *members,
 		     size_t cnt)
 {

@@ -19,7 +19,7 @@ void cupti_reader_reset(struct cupti_reader *reader)
 
 /* --- names --- */
 
-/* The slot of a key, or a free one; NULL: the neighbourhood is full. */
+/* The slot of a key, or a free one; NULL: the neighborhood is full. */
 static struct cupti_name *slot_of(struct cupti_reader *reader, uintptr_t key)
 {
 	uint64_t hash = (uint64_t)key * 0x9e3779b97f4a7c15u >> 40;
