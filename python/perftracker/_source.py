@@ -488,11 +488,13 @@ def _wait_child(child: int, result: List[Any], path: str) -> int:
     while True:
         try:
             pid, status = os.waitpid(child, os.WNOHANG)
+            reaped = False
         except ChildProcessError:  # the program waits for any child and took ours
-            pid = 0 if time.monotonic() < deadline and not os.path.exists(path) else child
+            reaped = True
+            pid = child if time.monotonic() > deadline or os.path.exists(path) else 0
         if pid == child:
             break
-        if time.monotonic() > deadline:
+        if not reaped and time.monotonic() > deadline:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             raise SourceError("saving the trace took too long")

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/subprocess.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int set_signals(posix_spawnattr_t *attributes)
@@ -47,4 +49,31 @@ int subprocess_start(const char *const *argv, const int fds[static 3], pid_t *re
 	(void)posix_spawnattr_destroy(&attributes);
 	(void)posix_spawn_file_actions_destroy(&files);
 	return -error;
+}
+
+int subprocess_reap(pid_t pid, int *ret_status)
+{
+	int status;
+	pid_t got = pid > 1 ? waitpid(pid, &status, WNOHANG) : -1;
+
+	if (got < 0)
+		return -ECHILD;
+	if (got == 0)
+		return 0;
+	*ret_status = status;
+	return 1;
+}
+
+int subprocess_signal(pid_t pid, int number)
+{
+	if (pid <= 1)
+		return -EINVAL;
+	return kill(pid, number) == 0 ? 0 : -errno;
+}
+
+int subprocess_signal_group(pid_t leader, int number)
+{
+	if (leader <= 1 || leader == getpgrp())
+		return -EINVAL;
+	return kill(-leader, number) == 0 ? 0 : -errno;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -110,6 +111,60 @@ static void a_program_that_cannot_be_started_is_told(_unused_ void **state)
 	assert_int_equal(pid, -7);
 }
 
+/* Else it would be lost with all that stands in its group. */
+static void in_a_group_of_its_own(void (*work)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)setpgid(0, 0);
+		work();
+		_exit(0);
+	}
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void signal_nobody(void)
+{
+	static const pid_t pids[] = { 0, -1, 1, -77 };
+
+	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
+		if (pids[i] != -1 && subprocess_signal(pids[i], SIGKILL) != -EINVAL)
+			_exit(1);
+		/* 0: nothing is sent, but kill() would say that it can be. */
+		if (subprocess_signal(pids[i], 0) != -EINVAL ||
+		    subprocess_signal_group(pids[i], 0) != -EINVAL)
+			_exit(2);
+	}
+	if (subprocess_signal_group(getpgrp(), SIGKILL) != -EINVAL)
+		_exit(3);
+}
+
+static void a_number_that_stands_for_many_is_not_signaled(_unused_ void **state)
+{
+	in_a_group_of_its_own(signal_nobody);
+}
+
+static void a_child_is_signaled_until_it_is_reaped(_unused_ void **state)
+{
+	const char *const argv[] = { "sleep", "1000", NULL };
+	int status = -7, got;
+	pid_t pid;
+
+	assert_int_equal(subprocess_start(argv, none, &pid), 0);
+	assert_int_equal(subprocess_reap(pid, &status), 0);
+	assert_int_equal(subprocess_signal(pid, SIGTERM), 0);
+	while ((got = subprocess_reap(pid, &status)) == 0)
+		(void)sched_yield();
+	assert_int_equal(got, 1);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	assert_int_equal(subprocess_reap(pid, &status), -ECHILD);
+	assert_int_equal(subprocess_reap(0, &status), -ECHILD);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -118,6 +173,8 @@ int main(void)
 		cmocka_unit_test(ours_is_the_descriptor_that_we_have),
 		cmocka_unit_test(no_signal_is_blocked_or_ignored_there),
 		cmocka_unit_test(a_program_that_cannot_be_started_is_told),
+		cmocka_unit_test(a_number_that_stands_for_many_is_not_signaled),
+		cmocka_unit_test(a_child_is_signaled_until_it_is_reaped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "doctor/child.h"
 
 #include "base/clock.h"
+#include "base/subprocess.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,27 +62,33 @@ static bool take_output(int fd, char *text, size_t size, size_t *len)
 	return got < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-static bool reap(pid_t pid, struct child_end *ret)
+/* Whether it has: then it waits to be reaped, and until that nobody else has its number. */
+static int has_ended(pid_t pid)
 {
-	int status;
+	siginfo_t info = { .si_pid = 0 };
 
-	if (waitpid(pid, &status, WNOHANG) != pid)
-		return false;
+	if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
+		return -errno;
+	return info.si_pid == pid;
+}
+
+/* With what it has left behind. */
+static void end_child(pid_t pid, struct child_end *ret)
+{
+	int status, got;
+
+	(void)subprocess_signal_group(pid, SIGKILL);
+	if (ret->late)
+		(void)subprocess_signal(pid, SIGKILL); /* its group may not be there yet */
+	for (int waited_ms = 0; (got = subprocess_reap(pid, &status)) == 0 && waited_ms < REAP_MS;
+	     waited_ms += TICK_MS)
+		(void)poll(NULL, 0, TICK_MS);
+	if (got != 1 || ret->late)
+		return;
 	if (WIFSIGNALED(status))
 		ret->signal = WTERMSIG(status);
 	else
 		ret->status = WEXITSTATUS(status);
-	return true;
-}
-
-static void kill_child(pid_t pid)
-{
-	struct child_end ignored;
-
-	(void)kill(-pid, SIGKILL);
-	(void)kill(pid, SIGKILL);
-	for (int waited_ms = 0; waited_ms < REAP_MS && !reap(pid, &ignored); waited_ms += TICK_MS)
-		(void)poll(NULL, 0, TICK_MS);
 }
 
 /* Reads until the child has ended: what it left behind may hold the pipe open for ever. */
@@ -90,23 +97,22 @@ static void follow(pid_t pid, int fd, int limit_ms, char *text, size_t size, str
 	int64_t end_ns = clock_mono_ns() + limit_ms * NSEC_PER_MSEC;
 	struct pollfd poller = { .fd = fd, .events = POLLIN };
 	size_t len = 0;
+	int ended;
 
 	*ret = (struct child_end){ 0 };
 	for (;;) {
-		bool ended = reap(pid, ret);
-
+		ended = has_ended(pid);
 		if (!take_output(fd, text, size, &len))
 			poller.fd = -1;
-		if (ended)
+		if (ended != 0)
 			break;
-		if (clock_mono_ns() >= end_ns) {
-			ret->late = true;
-			kill_child(pid);
+		ret->late = clock_mono_ns() >= end_ns;
+		if (ret->late)
 			break;
-		}
 		(void)poll(&poller, 1, TICK_MS);
 	}
-	(void)kill(-pid, SIGKILL); /* what it has left behind */
+	if (ended >= 0) /* else somebody else has reaped it */
+		end_child(pid, ret);
 	text[len] = '\0';
 }
 

@@ -42,19 +42,21 @@ static int run(const struct gpupause *pause, const char *command)
 	char text[COMMAND_BYTES];
 	const char *argv[WORDS_MAX + 1];
 	int64_t due_ns = clock_mono_ns() + pause->answer_ms * NSEC_PER_MSEC;
-	int status = 0;
-	pid_t pid, got;
+	int status = 0, got;
+	pid_t pid;
 
 	(void)snprintf(text, sizeof(text), "%s", command);
 	split(text, argv);
 	if (subprocess_start(argv, silent, &pid) < 0)
 		return -ENODEV;
-	while ((got = waitpid(pid, &status, WNOHANG)) == 0 && clock_mono_ns() < due_ns)
+	while ((got = subprocess_reap(pid, &status)) == 0 && clock_mono_ns() < due_ns)
 		(void)poll(NULL, 0, LOOK_MS);
-	if (got == pid)
+	if (got == 1)
 		return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -ENODEV;
-	(void)kill(pid, SIGKILL);
-	(void)waitpid(pid, &status, 0);
+	if (got == 0) { /* else somebody else has reaped it */
+		(void)subprocess_signal(pid, SIGKILL);
+		(void)waitpid(pid, &status, 0);
+	}
 	return -ETIME;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/subprocess.h"
 #include "host/counters/gpucounters.h"
 #include "host/counters/gpushare.h"
 #include "live/run/rundir.h"
@@ -207,12 +208,15 @@ static void tell_readers(struct keeper *keeper, const char *why)
 static bool bury(pid_t child, int limit_ms, int *ret_status)
 {
 	int64_t due_ns = clock_mono_ns() + limit_ms * NSEC_PER_MSEC;
+	int got;
 
-	while (waitpid(child, ret_status, WNOHANG) != child) {
+	while ((got = subprocess_reap(child, ret_status)) == 0) {
 		if (clock_mono_ns() >= due_ns)
 			return false;
 		(void)poll(NULL, 0, GPUCOUNTERS_DRAIN_MS);
 	}
+	if (got < 0) /* somebody else has: nobody knows how it ended */
+		*ret_status = W_EXITCODE(GPUSAMPLER_CRASHED, 0);
 	return true;
 }
 
@@ -259,7 +263,7 @@ static enum gpusampler_end kill_child(struct keeper *keeper)
 {
 	int status;
 
-	(void)kill(keeper->child, SIGKILL);
+	(void)subprocess_signal(keeper->child, SIGKILL);
 	if (!bury(keeper->child, END_MS, &status))
 		keeper->stuck = keeper->child;
 	tell_readers(keeper, "PM sampling: killed, it did not answer");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/hostd/pool.h"
 
+#include "base/subprocess.h"
 #include "base/vec.h"
 
 #include <errno.h>
@@ -15,6 +16,7 @@ struct task {
 	uint64_t id;
 	char *argv[ARGS_MAX];
 	uv_process_t process;
+	bool alive;	  /* it has started and libuv has not reaped it */
 	uv_pipe_t errors; /* its stderr: the last words go into the report */
 	bool follows;	  /* beside the jobs; with an input: */
 	uv_pipe_t input;
@@ -141,6 +143,7 @@ static void process_exited(uv_process_t *process, int64_t status, int signal)
 {
 	struct task *task = process->data;
 
+	task->alive = false;
 	task->status = signal != 0 ? 128 + signal : (int)status;
 	end_input(task);
 	uv_close((uv_handle_t *)process, handle_closed);
@@ -177,7 +180,8 @@ static int spawn(struct task *task)
 						   .data.stream = (uv_stream_t *)&task->input };
 	}
 	ret = uv_spawn(task->pool->loop, &task->process, &options);
-	if (ret == 0)
+	task->alive = ret == 0;
+	if (task->alive)
 		(void)setpriority(PRIO_PROCESS, (id_t)task->process.pid, POOL_NICE);
 	return ret;
 }
@@ -299,12 +303,19 @@ void pool_release(struct pool *pool, uint64_t id)
 		end_input(task);
 }
 
+/* One that did not start has pid 0, which is our whole group and the job. */
+static void kill_task(const struct task *task)
+{
+	if (task->alive)
+		(void)subprocess_signal(task->process.pid, SIGKILL);
+}
+
 void pool_kill(struct pool *pool, uint64_t id)
 {
 	struct task *task = find_follower(pool, id);
 
 	if (task != NULL)
-		(void)uv_process_kill(&task->process, SIGKILL);
+		kill_task(task);
 }
 
 void pool_close(struct pool *pool)
@@ -316,7 +327,7 @@ void pool_close(struct pool *pool)
 		free_task(*task);
 	pool->waiting.cnt = 0;
 	vec_foreach(task, &pool->running)
-		(void)uv_process_kill(&(*task)->process, SIGKILL);
+		kill_task(*task);
 	if (pool->running.cnt == 0)
 		uv_close((uv_handle_t *)&pool->starter, starter_closed);
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/subprocess.h"
 #include "format/shared/block.h"
 #include "live/run/attach.h"
 #include "live/run/daemon.h"
@@ -167,10 +168,11 @@ static void stop_with_command(struct supervisor *s)
 		return;
 	s->stop_pending = false;
 	if (!s->by_terminal && s->daemon > 0)
-		(void)kill(s->daemon, SIGSTOP); /* time that doesn't pass for the job */
+		(void)subprocess_signal(s->daemon,
+					SIGSTOP); /* time that doesn't pass for the job */
 	(void)raise(SIGSTOP);
 	if (!s->by_terminal && s->daemon > 0)
-		(void)kill(s->daemon, SIGCONT);
+		(void)subprocess_signal(s->daemon, SIGCONT);
 }
 
 static void reap(struct supervisor *s)
@@ -210,7 +212,7 @@ static void take_signal(struct supervisor *s)
 	}
 	by_terminal = info.ssi_code == SI_KERNEL;
 	if (!s->ended && !by_terminal && info.ssi_pid != (uint32_t)s->command)
-		(void)kill(s->command, (int)info.ssi_signo);
+		(void)subprocess_signal(s->command, (int)info.ssi_signo);
 	if (info.ssi_signo == SIGTSTP) {
 		s->stop_pending = true;
 		s->by_terminal = by_terminal;
@@ -218,7 +220,7 @@ static void take_signal(struct supervisor *s)
 	}
 	/* The job is over and only its last report is awaited: who asks us to end may have it. */
 	if (s->ended && s->daemon > 0 && (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM))
-		(void)kill(s->daemon, SIGKILL);
+		(void)subprocess_signal(s->daemon, SIGKILL);
 }
 
 static void wait_for(struct supervisor *s, bool daemon, int64_t deadline_ns)
@@ -255,8 +257,9 @@ static void finish_daemon(struct supervisor *s)
 	if (s->daemon > 0)
 		wait_for(s, true, clock_mono_ns() + LAST_REPORT_NS);
 	if (s->daemon > 0) {
-		(void)kill(s->daemon, SIGKILL);
+		(void)subprocess_signal(s->daemon, SIGKILL);
 		(void)waitpid(s->daemon, NULL, 0);
+		s->daemon = 0;
 	}
 	if (s->control_fd >= 0)
 		(void)close(s->control_fd);
@@ -279,7 +282,7 @@ int supervise(const struct run_options *options, char *const *argv)
 		log_line(LOG_ERROR, "event=cannot-start command=%s why=\"%s\"", argv[0],
 			 strerror(-ret));
 		if (s.daemon > 0) {
-			(void)kill(s.daemon, SIGKILL);
+			(void)subprocess_signal(s.daemon, SIGKILL);
 			(void)waitpid(s.daemon, NULL, 0);
 		}
 		return ret == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
