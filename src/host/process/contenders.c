@@ -72,8 +72,36 @@ static int add(struct neighbors *neighbors, const struct procfs_stat *stat)
 	return 0;
 }
 
-static int look_at(struct neighbors *neighbors, uint32_t pid, const int32_t *worker_cpus,
-		   size_t worker_cnt)
+/* The place of a worker in workers[] and overlaps[]; worker_cnt: it has none. */
+static size_t place_of(const struct neighbors *neighbors, uint32_t pid)
+{
+	size_t at = 0;
+
+	while (at < neighbors->worker_cnt && neighbors->workers[at] != pid)
+		at++;
+	return at;
+}
+
+/* Which CPU each is on; -1: unknown. */
+static void look_at_workers(struct neighbors *neighbors, const struct neighbor_worker *workers,
+			    size_t cnt, int32_t cpus[static NEIGHBORS_WORKER_MAX])
+{
+	for (size_t i = 0; i < NEIGHBORS_WORKER_MAX; i++)
+		cpus[i] = -1;
+	for (size_t i = 0; i < cnt; i++) {
+		size_t at = place_of(neighbors, workers[i].pid);
+		struct procfs_stat stat;
+
+		if (at == NEIGHBORS_WORKER_MAX)
+			continue;
+		neighbors->workers[at] = workers[i].pid;
+		neighbors->worker_cnt = MAX(neighbors->worker_cnt, at + 1);
+		if (procfs_read_stat(neighbors->root, workers[i].pid, workers[i].tid, &stat) == 0)
+			cpus[at] = stat.processor;
+	}
+}
+
+static int look_at(struct neighbors *neighbors, uint32_t pid, const int32_t *worker_cpus)
 {
 	struct procfs_stat stat;
 	struct neighbor *process;
@@ -97,7 +125,7 @@ static int look_at(struct neighbors *neighbors, uint32_t pid, const int32_t *wor
 	memcpy(process->comm, stat.comm, sizeof(process->comm));
 	if (stat.ticks > process->ticks) {
 		process->busy_looks++;
-		for (size_t i = 0; i < worker_cnt; i++)
+		for (size_t i = 0; i < neighbors->worker_cnt; i++)
 			process->overlaps[i] += worker_cpus[i] == stat.processor;
 	}
 	process->ticks = stat.ticks;
@@ -113,19 +141,10 @@ int neighbors_look(struct neighbors *neighbors, const struct neighbor_worker *wo
 
 	if (now_ns < neighbors->due_ns)
 		return 0;
-	if (cnt > NEIGHBORS_WORKER_MAX)
-		cnt = NEIGHBORS_WORKER_MAX;
 	if (neighbors->start_ns == 0)
 		neighbors->start_ns = now_ns;
 	neighbors->look_ns = now_ns;
-	for (size_t i = 0; i < cnt; i++) {
-		struct procfs_stat stat;
-
-		cpus[i] = procfs_read_stat(neighbors->root, workers[i].pid, workers[i].tid,
-					   &stat) == 0
-				  ? stat.processor
-				  : -1;
-	}
+	look_at_workers(neighbors, workers, cnt, cpus);
 	ret = vec_reserve(&neighbors->pids, NEIGHBORS_PROCESS_MAX);
 	if (ret < 0)
 		return ret;
@@ -133,7 +152,7 @@ int neighbors_look(struct neighbors *neighbors, const struct neighbor_worker *wo
 	if (pid_cnt < 0)
 		return pid_cnt;
 	for (int i = 0; i < pid_cnt && ret == 0; i++)
-		ret = look_at(neighbors, neighbors->pids.data[i], cpus, cnt);
+		ret = look_at(neighbors, neighbors->pids.data[i], cpus);
 	neighbors->due_ns = now_ns + MAX(NEIGHBORS_LOOK_NS, (clock() - now_ns) * LOOK_COST_DIVISOR);
 	return ret;
 }
@@ -192,6 +211,7 @@ static bool describe(const struct neighbors *neighbors, const struct neighbors_q
 	double window_ns = (double)(neighbors->look_ns - neighbors->start_ns);
 	double used_ns = (double)(process->ticks - process->first_ticks) * PROCFS_TICK_NS;
 	bool in_job = descends(neighbors, process->pid, query->job_pid);
+	size_t place = place_of(neighbors, query->workers[query->idx].pid);
 	struct sidecar_thief thief = { .pid = process->pid,
 				       .process_cnt = 1,
 				       .cpu_frac = used_ns / window_ns };
@@ -211,9 +231,8 @@ static bool describe(const struct neighbors *neighbors, const struct neighbors_q
 	if (!may_share(neighbors, query->workers[query->idx].pid, thief.cpus))
 		return false;
 	thief.flags = in_job ? SIDECAR_THIEF_IN_JOB : 0;
-	if (process->busy_looks > 0 && query->idx < NEIGHBORS_WORKER_MAX)
-		thief.overlap_frac =
-			(double)process->overlaps[query->idx] / (double)process->busy_looks;
+	if (process->busy_looks > 0 && place < neighbors->worker_cnt)
+		thief.overlap_frac = (double)process->overlaps[place] / (double)process->busy_looks;
 	*ret = thief;
 	return true;
 }

@@ -24,7 +24,7 @@ struct neighbor {
 	uint64_t start;		     /* start time: tells a reused pid apart */
 	uint64_t first_ticks, ticks; /* at the first and the last look */
 	uint32_t busy_looks;	     /* looks at which it had used CPU since the one before */
-	uint32_t overlaps[NEIGHBORS_WORKER_MAX]; /* of these: on the CPU of worker i */
+	uint32_t overlaps[NEIGHBORS_WORKER_MAX]; /* of these: on the CPU of workers[i] */
 };
 
 struct neighbor_worker {
@@ -32,7 +32,9 @@ struct neighbor_worker {
 };
 
 struct neighbors {
-	const char *root;		/* prefix before /proc; borrowed */
+	const char *root;			/* prefix before /proc; borrowed */
+	uint32_t workers[NEIGHBORS_WORKER_MAX]; /* pids, in the order in which they came */
+	size_t worker_cnt;
 	VEC(struct neighbor) processes; /* by pid */
 	VEC(uint32_t) pids;		/* of the last look */
 	int64_t start_ns, look_ns, due_ns;
@@ -44,7 +46,8 @@ void neighbors_close(struct neighbors *neighbors);
 
 /*
  * Looks when it is time (due_ns). workers[cnt]: the training threads whose CPU
- * is compared, the same at every look of a window. Returns 0 or -errno.
+ * is compared, in any order and known by their pid; of a worker that is left out
+ * at a look nothing is counted. Returns 0 or -errno.
  * clock tells the current time: the cost of a look sets the time of the next.
  */
 int neighbors_look(struct neighbors *neighbors, const struct neighbor_worker *workers, size_t cnt,

@@ -210,6 +210,67 @@ static void a_hog_outside_the_job_is_named(void **state)
 	sidecar_done(&out);
 }
 
+/*
+ * 70 has no window and none looks for it; 72 comes later, before 71. The hog runs on the CPU of
+ * 71, and the list is in another order each time.
+ */
+static void a_hog_is_told_of_the_worker_whose_cpu_it_takes(void **state)
+{
+	static const struct neighbor_worker all[] = { { 70, 70 }, { 71, 71 }, { 72, 72 } };
+	static const double overlap_fracs[] = { 0, 1, 0 };
+	const struct neighbor_worker turned[] = { all[2], all[1] };
+	struct neighbors neighbors;
+
+	neighbors_open(&neighbors, *state);
+	for (int i = 0; i <= 20; i++) {
+		for (int rank = 0; rank < 3; rank++)
+			put_process(*state, all[rank].pid, 60, (uint64_t)(5 * i), rank, "0-3",
+				    "python train.py");
+		put_process(*state, 99, 1, (uint64_t)(10 * i), 1, "0-3", "stress --cpu 1");
+		fake_now_ns = (1000 + 100 * i) * MS;
+		assert_int_equal(neighbors_look(&neighbors, i % 2 != 0 ? turned : all + 1,
+						i == 0 ? 1 : 2, fake_clock),
+				 0);
+	}
+	for (size_t rank = 0; rank < 3; rank++) {
+		const struct neighbors_query query = { all, 3, rank, 60, 50 };
+		struct sidecar out = { 0 };
+
+		assert_int_equal(neighbors_name(&neighbors, &query, &out), 0);
+		assert_int_equal(out.thieves.cnt, 1);
+		assert_true(fabs(out.thieves.data[0].overlap_frac - overlap_fracs[rank]) < 1e-9);
+		sidecar_done(&out);
+	}
+	neighbors_close(&neighbors);
+}
+
+static void workers_beyond_the_limit_are_left_out(void **state)
+{
+	struct neighbor_worker many[NEIGHBORS_WORKER_MAX + 2];
+	struct neighbors neighbors;
+
+	neighbors_open(&neighbors, *state);
+	for (uint32_t i = 0; i < ARRAY_SIZE(many); i++)
+		many[i] = (struct neighbor_worker){ 100 + i, 100 + i };
+	for (int i = 0; i <= 20; i++) {
+		put_process(*state, many[0].pid, 60, (uint64_t)i, 0, "0-3", "python train.py");
+		put_process(*state, many[33].pid, 60, (uint64_t)i, 1, "0-3", "python train.py");
+		put_process(*state, 99, 1, (uint64_t)(10 * i), 1, "0-3", "stress --cpu 1");
+		fake_now_ns = (1000 + 100 * i) * MS;
+		assert_int_equal(neighbors_look(&neighbors, many, ARRAY_SIZE(many), fake_clock), 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(many); i += 33) {
+		const struct neighbors_query query = { many, ARRAY_SIZE(many), i, 60, 50 };
+		struct sidecar out = { 0 };
+
+		assert_int_equal(neighbors_name(&neighbors, &query, &out), 0);
+		assert_int_equal(out.thieves.cnt, 1);
+		assert_true(out.thieves.data[0].overlap_frac == 0);
+		sidecar_done(&out);
+	}
+	neighbors_close(&neighbors);
+}
+
 static void small_hogs_of_one_command_are_taken_together(void **state)
 {
 	const struct neighbor_worker worker = { 70, 70 };
@@ -294,6 +355,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_process_that_is_gone_is_reported, make_root,
 						remove_root),
 		cmocka_unit_test_setup_teardown(a_hog_outside_the_job_is_named, make_root,
+						remove_root),
+		cmocka_unit_test_setup_teardown(a_hog_is_told_of_the_worker_whose_cpu_it_takes,
+						make_root, remove_root),
+		cmocka_unit_test_setup_teardown(workers_beyond_the_limit_are_left_out, make_root,
 						remove_root),
 		cmocka_unit_test_setup_teardown(small_hogs_of_one_command_are_taken_together,
 						make_root, remove_root),
