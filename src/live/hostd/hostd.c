@@ -185,7 +185,6 @@ static void take_told(void *arg, const struct bus_message *message)
 
 	if (message->len != sizeof(*told))
 		return;
-	hostd_suspend(hostd, false);
 	answer.status = told->status;
 	(void)snprintf(answer.text, sizeof(answer.text), "%.*s", (int)sizeof(answer.text) - 1,
 		       told->text);
@@ -230,12 +229,25 @@ static void take_cost(void *arg, const struct bus_message *message)
 	}
 }
 
+/* Until now nothing is said: what has lasted isn't measured, what comes is. */
+static void forget_silence(struct hostd *hostd)
+{
+	if (hostd->suspended)
+		return; /* then nothing is measured anyway */
+	hostd_suspend(hostd, true);
+	hostd_suspend(hostd, false);
+}
+
+/* An iteration that a standstill made long is reported with it, and not as a slow one. */
 static void take_report(void *arg, const struct bus_message *message)
 {
 	struct hostd *hostd = arg;
 
-	if (message->len == sizeof(struct wire_report) && hostd->setup.metrics != NULL)
+	if (message->len != sizeof(struct wire_report))
+		return;
+	if (hostd->setup.metrics != NULL)
 		metrics_host_report(hostd->setup.metrics, message->data, clock_wall_ns());
+	forget_silence(hostd);
 }
 
 static void tell_audited(struct client *client)
@@ -481,15 +493,15 @@ static void listener_readable(uv_poll_t *poll, int status, int events)
 
 /*
  * A machine that slept, or a daemon that was stopped together with the job: the
- * silence of that time says nothing of the workers.
+ * silence of that time says nothing of the workers, nor of the hub.
  */
 static void forget_gap(struct hostd *hostd)
 {
 	int64_t now_ns = clock_mono_ns(), gap_ns = now_ns - hostd->drained_ns;
 
-	if (hostd->drained_ns != 0 && gap_ns > GAP_NS && !hostd->suspended) {
-		hostd_suspend(hostd, true);
-		hostd_suspend(hostd, false);
+	if (hostd->drained_ns != 0 && gap_ns > GAP_NS) {
+		forget_silence(hostd);
+		hostd->hub_heard_ns = now_ns;
 	}
 	hostd->drained_ns = now_ns;
 }
@@ -541,6 +553,7 @@ static void drain_tick(uv_timer_t *timer)
 	size_t worker_cnt = 0;
 
 	forget_gap(hostd);
+	hostd_mind_hub(hostd, clock_mono_ns());
 	vec_foreach(client, &hostd->clients)
 		worker_cnt += (*client)->is_worker;
 	tick_metrics(hostd, worker_cnt);
@@ -587,7 +600,7 @@ static int subscribe(struct hostd *hostd)
 	} subjects[] = {
 		{ SUBJECT_ORDER, take_order },	 { SUBJECT_TOLD, take_told },
 		{ SUBJECT_AUDIT, take_audit },	 { SUBJECT_COST, take_cost },
-		{ SUBJECT_REPORT, take_report },
+		{ SUBJECT_REPORT, take_report }, { SUBJECT_PROFILE, hostd_take_profile },
 	};
 	int ret = 0;
 

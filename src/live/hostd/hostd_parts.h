@@ -45,7 +45,7 @@ struct hostd {
 	VEC(struct summary *) summaries;
 	uint64_t next_client;
 	struct pool *pool;
-	struct bus_sub *subs[5];
+	struct bus_sub *subs[6];
 	struct wire_overhead overhead; /* latest that the hub told */
 	struct neighbors neighbors;
 	struct netwatch netwatch;
@@ -55,6 +55,8 @@ struct hostd {
 	char gpu_dir[128];	   /* of its own sampler's pieces */
 	bool sampling;		   /* a window is open on this host */
 	bool suspended;		   /* the detectors are, for our own doing */
+	int64_t hub_heard_ns;	   /* when the hub, or a window, last said that they should be */
+	uint64_t hub_epoch, hub_sequence; /* of what it said */
 	bool closing;
 	size_t blocked_cnt; /* workers that were when it was last told where all stand */
 	int64_t drained_ns;
@@ -68,6 +70,12 @@ void hostd_publish_state(struct client *client);
 
 /* From the first window's opening to the end of the analysis the job is slowed by us. */
 void hostd_suspend(struct hostd *hostd, bool suspended);
+
+/* bus_handler: what the hub says of that (struct wire_profile) is adopted, however often. */
+void hostd_take_profile(void *arg, const struct bus_message *message);
+
+/* A hub from which nothing comes any more must not leave the job unwatched. */
+void hostd_mind_hub(struct hostd *hostd, int64_t now_ns);
 
 /* As --gpu-samples says. Needs the setup. NULL: no memory for it. */
 struct gpuwatch *hostd_start_gpuwatch(struct hostd *hostd);

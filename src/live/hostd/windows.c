@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define SAMPLE_MS 10
+#define HUB_SILENT_NS (60 * NSEC_PER_SEC) /* it speaks 10 times a second */
 
 static void publish_answer(struct hostd *hostd, struct wire_answer answer, const char *text)
 {
@@ -82,6 +83,32 @@ void hostd_suspend(struct hostd *hostd, bool suspended)
 	}
 }
 
+void hostd_take_profile(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+	const struct wire_profile *profile = message->data;
+
+	if (message->len != sizeof(*profile) ||
+	    (profile->epoch == hostd->hub_epoch && profile->sequence <= hostd->hub_sequence))
+		return;
+	hostd->hub_epoch = profile->epoch;
+	hostd->hub_sequence = profile->sequence;
+	hostd->hub_heard_ns = clock_mono_ns();
+	/* Ordered: a window here may have begun without the hub knowing yet. */
+	if (profile->progress == PROFILE_BEGUN && !hostd->suspended)
+		hostd_suspend(hostd, true);
+	else if (profile->progress == PROFILE_NONE && hostd->suspended)
+		hostd_suspend(hostd, false);
+}
+
+void hostd_mind_hub(struct hostd *hostd, int64_t now_ns)
+{
+	if (!hostd->suspended || now_ns - hostd->hub_heard_ns < HUB_SILENT_NS)
+		return;
+	log_line(LOG_WARNING, "event=hub-silent effect=\"workers are watched again\"");
+	hostd_suspend(hostd, false);
+}
+
 void hostd_take_begun(struct client *client, const struct message *message)
 {
 	struct hostd *hostd = client->hostd;
@@ -103,6 +130,7 @@ void hostd_take_begun(struct client *client, const struct message *message)
 		hostd->sampling = true;
 	}
 	hostd_suspend(hostd, true);
+	hostd->hub_heard_ns = clock_mono_ns();
 	publish_answer(hostd, answer, message->text);
 	hostd_publish_state(client);
 }

@@ -44,6 +44,7 @@ struct profile {
 	struct report_trigger trigger;
 	VEC(struct answer) answers;
 	int64_t deadline_ns;
+	bool begun; /* at least one worker */
 	bool torch; /* torch.profiler recorded at least one worker of the latest */
 };
 
@@ -57,6 +58,7 @@ struct hub {
 	struct jobwatch watch;
 	struct audit audit;
 	struct profile profile;
+	uint64_t epoch, sequence; /* of struct wire_profile */
 	uint64_t number; /* of the latest profile or report: names its files and its order */
 	unsigned quiet_slowdowns;     /* profiled without a culprit */
 	unsigned quiet_standstills;   /* blocked without one */
@@ -172,7 +174,6 @@ static void tell_askers(struct hub *hub, int status, const char *text)
 	struct wire_told told = { .status = status };
 
 	(void)snprintf(told.text, sizeof(told.text), "%s", text);
-	(void)bus_pub(hub->bus, SUBJECT_TOLD, &told, sizeof(told)); /* nobody: hostd resumes */
 	vec_foreach(client, &hub->askers) {
 		told.client = *client;
 		(void)bus_pub(hub->bus, SUBJECT_TOLD, &told, sizeof(told));
@@ -246,7 +247,7 @@ static int start_profile(struct hub *hub, const char *kind, int64_t window_ns, i
 	if (ret < 0)
 		return ret;
 	hub->profile.active = true;
-	hub->profile.torch = false;
+	hub->profile.begun = hub->profile.torch = false;
 	hub->profile.id = plan.id;
 	hub->profile.deadline_ns = now_ns + BEGIN_GRACE_NS + expected_ns(hub, &plan);
 	fill_trigger(hub, kind, &plan, &hub->profile.trigger);
@@ -279,6 +280,7 @@ static void take_answer(void *arg, const struct bus_message *message)
 	    answer->state == ANSWER_READY || answer->state == ANSWER_MISSED)
 		return; /* of an order that is closed */
 	answer->state = states[wire->outcome];
+	hub->profile.begun |= wire->outcome != OUTCOME_MISSED;
 	if (wire->outcome == OUTCOME_BEGUN && strcmp(wire->text, SOURCE_TORCH) == 0)
 		hub->profile.torch = true;
 	answer->stall_ns = MAX(answer->stall_ns, wire->stall_ns);
@@ -560,12 +562,22 @@ static void log_change(struct hub *hub)
 	str_done(&line);
 }
 
+static void publish_progress(struct hub *hub)
+{
+	struct wire_profile progress = { .epoch = hub->epoch, .sequence = ++hub->sequence };
+
+	if (hub->profile.active)
+		progress.progress = hub->profile.begun ? PROFILE_BEGUN : PROFILE_ORDERED;
+	(void)bus_pub(hub->bus, SUBJECT_PROFILE, &progress, sizeof(progress));
+}
+
 void hub_tick(struct hub *hub, int64_t now_ns)
 {
 	if (hub->profile.active)
 		watch_profile(hub, now_ns);
 	else
 		decide(hub, now_ns);
+	publish_progress(hub);
 	watch_cost(hub, now_ns);
 	log_change(hub);
 }
@@ -616,6 +628,7 @@ int hub_open(struct bus *bus, const struct run_options *options, struct hub **re
 		return -ENOMEM;
 	hub->bus = bus;
 	hub->options = options;
+	hub->epoch = (uint64_t)clock_wall_ns();
 	config.min_gap_ns = options->min_gap_ns;
 	jobwatch_init(&hub->watch, &config);
 	audit_init(&hub->audit, options);

@@ -8,7 +8,8 @@
  *	pt.v1.where.HOST   struct wire_where    hostd: where a worker stands, once one is blocked
  *	pt.v1.ask.HOST     struct wire_ask      hostd: a person wants a profile now
  *	pt.v1.order.JOB    struct wire_order    hub: profile all workers at one step
- *	pt.v1.told.JOB     struct wire_told     hub: how a profile ended
+ *	pt.v1.profile.JOB  struct wire_profile  hub: whether one is under way, at every tick
+ *	pt.v1.told.JOB     struct wire_told     hub: to one who asked, how a profile ended
  *	pt.v1.audit.JOB    struct wire_audit    hub: collectors off and on by turns
  *	pt.v1.audited.HOST struct wire_audited  hostd: what that showed on one worker
  *	pt.v1.cost.JOB     struct wire_overhead hub: what is known of our own cost
@@ -26,6 +27,7 @@
 #define SUBJECT_WHERE "pt.v1.where.local"
 #define SUBJECT_ASK "pt.v1.ask.local"
 #define SUBJECT_ORDER "pt.v1.order.local"
+#define SUBJECT_PROFILE "pt.v1.profile.local"
 #define SUBJECT_TOLD "pt.v1.told.local"
 #define SUBJECT_AUDIT "pt.v1.audit.local"
 #define SUBJECT_AUDITED "pt.v1.audited.local"
@@ -75,6 +77,20 @@ struct wire_order {
 	uint32_t stride, reserved;
 };
 
+enum wire_progress {
+	PROFILE_NONE,
+	PROFILE_ORDERED, /* no worker has said that it began */
+	PROFILE_BEGUN,	 /* the job is slowed by us, until the report is out */
+};
+
+/* A state, not an event: whoever misses one has the next. */
+struct wire_profile {
+	uint64_t epoch;	   /* of this hub; another one counts anew */
+	uint64_t sequence; /* grows with each of an epoch */
+	uint32_t progress; /* enum wire_progress */
+	uint32_t reserved;
+};
+
 enum wire_outcome {
 	OUTCOME_BEGUN,
 	OUTCOME_MISSED,	    /* text: why */
@@ -113,8 +129,8 @@ struct wire_ask {
 };
 
 struct wire_told {
-	uint64_t client; /* 0: nobody asked */
-	int32_t status;	 /* 0 or errno */
+	uint64_t client;
+	int32_t status; /* 0 or errno */
 	uint32_t reserved;
 	char text[WIRE_TEXT]; /* path of the report, or why there is none */
 };

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hostd and hub on one bus, with a worker that is this process. */
+#include "base/clock.h"
+#include "live/hostd/hostd_parts.h"
+#include "live/hub/hub.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+#define ASKER_MAX 64 /* as hub.c has it */
+
+static struct {
+	char dir[64], socket[96];
+	struct run_options options;
+	uv_loop_t loop;
+	struct bus *bus;
+	struct hub *hub;
+	struct hostd *hostd;
+	int fd; /* of the worker */
+	struct flight *flight;
+	unsigned progress_cnt, told_cnt;
+	struct wire_profile progress; /* the latest */
+	struct wire_told told;
+} f;
+
+static void see_progress(void *arg, const struct bus_message *message)
+{
+	(void)arg;
+	assert_int_equal(message->len, sizeof(f.progress));
+	memcpy(&f.progress, message->data, sizeof(f.progress));
+	f.progress_cnt++;
+}
+
+static void see_told(void *arg, const struct bus_message *message)
+{
+	(void)arg;
+	assert_int_equal(message->len, sizeof(f.told));
+	memcpy(&f.told, message->data, sizeof(f.told));
+	f.told_cnt++;
+}
+
+static int open_block(void)
+{
+	int fd = memfd_create("hostd_test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)sizeof(struct flight)), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+	f.flight = mmap(NULL, sizeof(*f.flight), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(f.flight != MAP_FAILED);
+	f.flight->block.magic = BLOCK_MAGIC;
+	f.flight->block.version = BLOCK_VERSION;
+	f.flight->block.ring_cnt = MARK_RING_CNT;
+	f.flight->layout_bytes = sizeof(*f.flight);
+	return fd;
+}
+
+/* fd: goes with it; -1: none does. */
+static void say(struct message message, int fd)
+{
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(fd))] = { 0 };
+	struct iovec iov = { &message, sizeof(message) };
+	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	message.magic = MESSAGE_MAGIC;
+	message.version = MESSAGE_VERSION;
+	if (fd >= 0) {
+		struct cmsghdr *c = (struct cmsghdr *)control;
+
+		*c = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(fd)),
+				       .cmsg_level = SOL_SOCKET,
+				       .cmsg_type = SCM_RIGHTS };
+		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+		header.msg_control = control;
+		header.msg_controllen = sizeof(control);
+	}
+	assert_int_equal(sendmsg(f.fd, &header, MSG_NOSIGNAL), sizeof(message));
+}
+
+/* Until what was said is heard, and what came of it delivered. */
+static void run(void)
+{
+	for (int i = 0; i < 5; i++) {
+		(void)uv_run(&f.loop, UV_RUN_NOWAIT);
+		(void)bus_run(f.bus, clock_mono_ns());
+	}
+}
+
+static void connect_worker(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = open_block();
+
+	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", f.socket);
+	f.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	assert_int_equal(connect(f.fd, (const struct sockaddr *)&addr, sizeof(addr)), 0);
+	say((struct message){ .type = MSG_HELLO, .tid = (uint32_t)getpid(), .world_size = 1 }, fd);
+	(void)close(fd);
+	run();
+	assert_int_equal(f.hostd->clients.cnt, 1);
+	assert_true(f.hostd->clients.data[0]->is_worker);
+}
+
+static int open_all(void **state)
+{
+	struct hostd_setup setup = {
+		.loop = &f.loop, .options = &f.options, .socket_path = f.socket, .trace_dir = f.dir
+	};
+	struct err err;
+
+	(void)state;
+	memset(&f, 0, sizeof(f));
+	(void)snprintf(f.dir, sizeof(f.dir), "/tmp/perftracker-test.XXXXXX");
+	assert_non_null(mkdtemp(f.dir));
+	(void)snprintf(f.socket, sizeof(f.socket), "%s/socket", f.dir);
+	f.options = (struct run_options){ .out_dir = f.dir,
+					  .program = "/nowhere/perftracker",
+					  .window_ns = NSEC_PER_SEC,
+					  .steps_max = 10,
+					  .slowdown_frac = 0.05,
+					  .recent_cnt = 50,
+					  .learn_cnt = 10,
+					  .blocked_factor = 5,
+					  .no_audit = true,
+					  .quiet = true };
+	assert_int_equal(uv_loop_init(&f.loop), 0);
+	assert_int_equal(bus_open("inproc:", NULL, NULL, &f.bus), 0);
+	setup.bus = f.bus;
+	assert_int_equal(hub_open(f.bus, &f.options, &f.hub), 0);
+	assert_int_equal(hostd_open(&setup, &f.hostd, &err), 0);
+	assert_int_equal(bus_sub(f.bus, SUBJECT_PROFILE, see_progress, NULL, NULL), 0);
+	assert_int_equal(bus_sub(f.bus, SUBJECT_TOLD, see_told, NULL, NULL), 0);
+	connect_worker();
+	return 0;
+}
+
+static int close_all(void **state)
+{
+	(void)state;
+	(void)close(f.fd);
+	hostd_close(f.hostd);
+	(void)uv_run(&f.loop, UV_RUN_DEFAULT);
+	(void)hub_close(f.hub);
+	(void)bus_close(f.bus);
+	(void)munmap(f.flight, sizeof(*f.flight));
+	(void)rmdir(f.dir);
+	return uv_loop_close(&f.loop);
+}
+
+static void tick(void)
+{
+	hub_tick(f.hub, clock_mono_ns());
+	run();
+}
+
+static void ask(uint64_t client)
+{
+	const struct wire_ask question = { .client = client };
+
+	assert_int_equal(bus_pub(f.bus, SUBJECT_ASK, &question, sizeof(question)), 0);
+}
+
+/* A profile that somebody asked for, up to where the worker's window is open. */
+static void begin_profile(void)
+{
+	struct wire_state state;
+
+	worker_state(&f.hostd->clients.data[0]->worker, clock_mono_ns(), &state);
+	state.phase = PHASE_STEADY;
+	state.step_ns = 50 * NSEC_PER_MSEC;
+	state.stride = 1;
+	assert_int_equal(bus_pub(f.bus, SUBJECT_STATE, &state, sizeof(state)), 0);
+	ask(1000);
+	run();
+	assert_false(hub_idle(f.hub));
+	tick();
+	assert_int_equal(f.progress.progress, PROFILE_ORDERED);
+	assert_false(f.hostd->suspended);
+	say((struct message){ .type = MSG_PROFILE_BEGUN, .order_id = 1, .text = SOURCE_TORCH }, -1);
+	run();
+	assert_true(f.hostd->suspended);
+}
+
+/* It comes to nothing, and so to its end. */
+static void end_profile(void)
+{
+	say((struct message){ .type = MSG_PROFILE_MISSED, .order_id = 1, .text = "no" }, -1);
+	run();
+}
+
+static void a_profile_under_way_is_told_again_and_again(void **state)
+{
+	unsigned before;
+
+	(void)state;
+	tick();
+	assert_int_equal(f.progress.progress, PROFILE_NONE);
+	begin_profile();
+	before = f.progress_cnt;
+	for (int i = 0; i < 3; i++) {
+		tick();
+		assert_int_equal(f.progress.progress, PROFILE_BEGUN);
+		assert_true(f.hostd->suspended);
+	}
+	assert_int_equal(f.progress_cnt, before + 3);
+	end_profile();
+	assert_true(f.hostd->suspended); /* the report is not out yet */
+	tick();
+	assert_true(hub_idle(f.hub));
+	assert_int_equal(f.progress.progress, PROFILE_NONE);
+	assert_false(f.hostd->suspended);
+}
+
+static void ignore(void *arg, const struct bus_message *message)
+{
+	(void)arg;
+	(void)message;
+}
+
+static void an_end_that_is_lost_is_made_good_by_the_next_tick(void **state)
+{
+	uint64_t dropped;
+
+	(void)state;
+	begin_profile();
+	end_profile();
+	assert_int_equal(bus_sub(f.bus, "test.full", ignore, NULL, NULL), 0);
+	while (bus_pub(f.bus, "test.full", "", 1) == 0)
+		;
+	dropped = bus_stats(f.bus).dropped;
+	tick(); /* the profile ends, and nobody hears of it */
+	assert_true(bus_stats(f.bus).dropped > dropped);
+	assert_true(hub_idle(f.hub));
+	assert_true(f.hostd->suspended);
+	assert_int_equal(f.told_cnt, 0);
+	tick();
+	assert_false(f.hostd->suspended);
+}
+
+static void an_answer_to_somebody_else_ends_nothing(void **state)
+{
+	(void)state;
+	begin_profile();
+	for (uint64_t client = 0; client < ASKER_MAX; client++)
+		ask(2000 + client); /* one more than may wait */
+	run();
+	assert_int_equal(f.told_cnt, 1);
+	assert_int_equal(f.told.status, EBUSY);
+	assert_true(f.hostd->suspended);
+	tick();
+	assert_true(f.hostd->suspended);
+}
+
+static void another_host_in_a_window_suspends_this_one(void **state)
+{
+	struct wire_profile told = { .epoch = 7, .sequence = 9, .progress = PROFILE_BEGUN };
+	const struct bus_message message = { .data = &told, .len = sizeof(told) };
+
+	(void)state;
+	hostd_take_profile(f.hostd, &message);
+	assert_true(f.hostd->suspended);
+	told.progress = PROFILE_NONE;
+	hostd_take_profile(f.hostd, &message); /* twice the same number */
+	told.sequence = 8;
+	hostd_take_profile(f.hostd, &message); /* late */
+	assert_true(f.hostd->suspended);
+	told.epoch = 6; /* a hub that was started anew */
+	told.sequence = 1;
+	hostd_take_profile(f.hostd, &message);
+	assert_false(f.hostd->suspended);
+}
+
+static void a_hub_that_is_silent_leaves_no_worker_unwatched(void **state)
+{
+	int64_t now_ns;
+
+	(void)state;
+	begin_profile();
+	now_ns = clock_mono_ns();
+	hostd_mind_hub(f.hostd, now_ns + 50 * NSEC_PER_SEC);
+	assert_true(f.hostd->suspended);
+	hostd_mind_hub(f.hostd, now_ns + 61 * NSEC_PER_SEC);
+	assert_false(f.hostd->suspended);
+	tick(); /* it was only slow */
+	assert_true(f.hostd->suspended);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_profile_under_way_is_told_again_and_again,
+						open_all, close_all),
+		cmocka_unit_test_setup_teardown(an_end_that_is_lost_is_made_good_by_the_next_tick,
+						open_all, close_all),
+		cmocka_unit_test_setup_teardown(an_answer_to_somebody_else_ends_nothing, open_all,
+						close_all),
+		cmocka_unit_test_setup_teardown(another_host_in_a_window_suspends_this_one,
+						open_all, close_all),
+		cmocka_unit_test_setup_teardown(a_hub_that_is_silent_leaves_no_worker_unwatched,
+						open_all, close_all),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
