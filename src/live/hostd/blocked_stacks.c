@@ -26,8 +26,8 @@ static const struct ring_record *latest_sample(const struct flightlog *log)
 	return NULL;
 }
 
-/* What the thread is in below its Python functions; false: nothing that was seen. */
-static bool name_leaf(uint16_t detail, char *ret, size_t size)
+/* What the thread is in below its Python functions; nothing if nothing was seen. */
+static void name_leaf(uint16_t detail, char *ret, size_t size)
 {
 	const char *name = syscall_name(detail >> 4);
 
@@ -35,9 +35,6 @@ static bool name_leaf(uint16_t detail, char *ret, size_t size)
 		(void)snprintf(ret, size, "<waiting for the GIL>");
 	else if ((detail & FLIGHT_SAMPLE_SYSCALL) != 0 && name != NULL)
 		(void)snprintf(ret, size, "<system call %s>", name);
-	else
-		return false;
-	return true;
 }
 
 /* Puts text before what is in ret; false: there is no room. */
@@ -72,7 +69,6 @@ static int find_stack(const struct flightlog *log, struct wire_where *ret)
 	const struct ring_record *sample = latest_sample(log);
 	struct flight_names names;
 	struct strtab strings;
-	char leaf[64];
 	int error;
 
 	if (sample == NULL)
@@ -82,8 +78,7 @@ static int find_stack(const struct flightlog *log, struct wire_where *ret)
 		return error;
 	error = flight_names_init(&names, log, &strings);
 	if (error == 0) {
-		if (name_leaf(sample->detail, leaf, sizeof(leaf)))
-			(void)put_before(leaf, ret->stack);
+		name_leaf(sample->detail, ret->leaf, sizeof(ret->leaf));
 		put_stack(&names, (uint32_t)sample->extra, ret->stack);
 	}
 	flight_names_done(&names);

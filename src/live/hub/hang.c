@@ -149,29 +149,19 @@ static bool is_missing(const struct blocked *b, size_t i)
 	return entered != NULL && entered->number < b->missing.front->number;
 }
 
-/* The innermost function of a stack, and behind it what that waits in. */
-static const char *innermost(const char *stack)
-{
-	const char *last = strrchr(stack, '\n');
-
-	if (last == NULL || last[1] != '<')
-		return last != NULL ? last + 1 : stack;
-	while (last > stack && last[-1] != '\n')
-		last--;
-	return last;
-}
-
-/* The same of a worker; "": unknown. */
+/* The innermost function of a worker; "": unknown. */
 static const char *stands_in(const struct blocked *b, size_t i)
 {
-	return b->wheres[i] != NULL ? innermost(b->wheres[i]->stack) : "";
+	const char *stack = b->wheres[i] != NULL ? b->wheres[i]->stack : "";
+	const char *last = strrchr(stack, '\n');
+
+	return last != NULL ? last + 1 : stack;
 }
 
-static bool same_function(const char *a, const char *b)
+/* What that waits in; "": nothing that was seen. */
+static const char *waits_in(const struct blocked *b, size_t i)
 {
-	size_t len = strcspn(a, "\n");
-
-	return len == strcspn(b, "\n") && memcmp(a, b, len) == 0;
+	return b->wheres[i] != NULL ? b->wheres[i]->leaf : "";
 }
 
 /* Who is in a collective waits for others, whichever it is. */
@@ -180,7 +170,7 @@ static bool is_elsewhere(const struct blocked *b, size_t i)
 	static const char collectives[] = "torch/distributed/";
 	const char *at = stands_in(b, i);
 
-	return b->crowd != NULL && *at != '\0' && !same_function(at, b->crowd) &&
+	return b->crowd != NULL && *at != '\0' && strcmp(at, b->crowd) != 0 &&
 	       strncmp(at, collectives, strlen(collectives)) != 0;
 }
 
@@ -191,8 +181,8 @@ static const char *find_crowd(const struct blocked *b)
 		const char *at = stands_in(b, i);
 		size_t cnt = 0;
 
-		for (size_t j = 0; j < b->cnt && strchr(at, '\n') != NULL; j++)
-			cnt += same_function(stands_in(b, j), at);
+		for (size_t j = 0; j < b->cnt && *at != '\0' && *waits_in(b, i) != '\0'; j++)
+			cnt += strcmp(stands_in(b, j), at) == 0;
 		if (2 * cnt > b->cnt)
 			return at;
 	}
@@ -248,12 +238,10 @@ bool verdict_is_ending(const struct wire_state *states, size_t cnt)
 static void append_where(struct str *line, const struct blocked *b, size_t i)
 {
 	const struct wire_entered *entered = entered_last(b, i);
-	const char *at = stands_in(b, i);
+	const char *at = stands_in(b, i), *leaf = waits_in(b, i);
 
-	if (*at != '\0')
-		str_append(line, ", in ");
-	for (; *at != '\0'; at++)
-		str_append_len(line, *at == '\n' ? " " : at, 1);
+	if (*at != '\0' || *leaf != '\0')
+		str_printf(line, ", in %s%s%s", at, *at != '\0' && *leaf != '\0' ? " " : "", leaf);
 	if (entered != NULL)
 		str_printf(line, "; of group %s it entered %s number %" PRId64 " last",
 			   entered->group, entered->name, entered->number);
@@ -285,7 +273,7 @@ static int by_int(const void *a, const void *b)
 	return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
 }
 
-/* The functions of a stack, without what the innermost waits in. Returns 0 or -ENOMEM. */
+/* The functions of a stack. Returns 0 or -ENOMEM. */
 static int split_stack(struct arena *arena, const char *stack, struct finding *ret)
 {
 	char *at = arena_strdup(arena, stack), *next;
@@ -294,7 +282,7 @@ static int split_stack(struct arena *arena, const char *stack, struct finding *r
 	if (at == NULL || frames == NULL)
 		return -ENOMEM;
 	ret->stack = frames;
-	for (; at != NULL && *at != '<'; at = next) {
+	for (; at != NULL; at = next) {
 		next = strchr(at, '\n');
 		if (next != NULL)
 			*next++ = '\0';
@@ -311,10 +299,10 @@ static int name_function(const struct blocked *b, enum standing standing, size_t
 	int error;
 
 	if (standing == STANDING_GONE || standing == STANDING_STOPPED || where == NULL ||
-	    where->stack[0] == '\0' || where->stack[0] == '<')
+	    where->stack[0] == '\0')
 		return 0;
 	for (size_t i = first + 1; i < b->cnt; i++) {
-		if (judge(b, i) == standing && !same_function(stands_in(b, i), stands_in(b, first)))
+		if (judge(b, i) == standing && strcmp(stands_in(b, i), stands_in(b, first)) != 0)
 			return 0;
 	}
 	error = split_stack(b->arena, where->stack, ret);

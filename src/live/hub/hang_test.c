@@ -18,7 +18,8 @@
 #define NOW (1000 * NSEC_PER_SEC)
 #define RANK_CNT 6
 
-#define WAITS "train.py(1): main\ntorch/autograd/graph.py(9): run\n<system call futex>"
+#define WAITS "train.py(1): main\ntorch/autograd/graph.py(9): run"
+#define FUTEX "<system call futex>"
 
 /* Ranks at the same mark of the same step, all waiting in one function. */
 struct job {
@@ -43,12 +44,15 @@ static struct job job_make(void)
 						     .last_ns = NOW - 20 * NSEC_PER_SEC };
 		job.wheres[i] = (struct wire_where){ .worker = i + 1, .step = 500 };
 		(void)snprintf(job.wheres[i].stack, sizeof(job.wheres[i].stack), WAITS);
+		(void)snprintf(job.wheres[i].leaf, sizeof(job.wheres[i].leaf), FUTEX);
 	}
 	return job;
 }
 
-static void stand(struct job *job, size_t rank, const char *stack)
+/* leaf: what the innermost function waits in; "": nothing that was seen. */
+static void stand(struct job *job, size_t rank, const char *stack, const char *leaf)
 {
+	(void)snprintf(job->wheres[rank].leaf, sizeof(job->wheres[rank].leaf), "%s", leaf);
 	(void)snprintf(job->wheres[rank].stack, sizeof(job->wheres[rank].stack), "%s", stack);
 }
 
@@ -92,7 +96,7 @@ static void the_function_of_a_rank_that_is_behind_is_named_with_its_callers(void
 
 	(void)state;
 	job.states[1].last_mark = MARK_DATALOADER;
-	stand(&job, 1, "train.py(1): main\ndata.py(7): read\n<system call recvfrom>");
+	stand(&job, 1, "train.py(1): main\ndata.py(7): read", "<system call recvfrom>");
 	report = judged(&job);
 	assert_accused(&report, 1, "data.py(7): read");
 	assert_int_equal(report.findings[0].stack_cnt, 2);
@@ -102,19 +106,79 @@ static void the_function_of_a_rank_that_is_behind_is_named_with_its_callers(void
 	arena_done(&report.arena);
 }
 
+/* python -m, python -c, an import: their frames look like what else a thread waits in. */
+static void frames_that_have_no_file_are_functions_like_any_other(void **state)
+{
+	static const char *const stacks[] = {
+		"<frozen runpy>(198): _run_module_as_main\n<frozen runpy>(88): _run_code\n"
+		"train.py(1): main\ndata.py(7): read",
+		"train.py(1): main\n<frozen importlib._bootstrap>(241): _call_with_frames_removed\n"
+		"data.py(7): read",
+		"<string>(1): <module>\ndata.py(7): read",
+		"train.py(1): main\n<string>(1): <module>",
+		"<string>(1): <module>",
+	};
+	static const size_t depths[] = { 4, 3, 2, 2, 1 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(stacks); i++) {
+		const char *leaf = i % 2 == 0 ? "<system call recvfrom>" : "", *name;
+		struct job job = job_make();
+		struct report report;
+
+		name = strrchr(stacks[i], '\n') != NULL ? strrchr(stacks[i], '\n') + 1 : stacks[i];
+		job.states[1].last_mark = MARK_DATALOADER;
+		stand(&job, 1, stacks[i], leaf);
+		report = judged(&job);
+		assert_accused(&report, 1, name);
+		assert_int_equal(report.findings[0].stack_cnt, depths[i]);
+		assert_int_equal(report.findings[0].class, CLASS_HOST);
+		arena_done(&report.arena);
+	}
+}
+
+/* Where the others stand may be such a frame, too. */
+static void a_crowd_below_python_m_is_a_crowd(void **state)
+{
+	struct job job = job_make();
+	struct report report;
+
+	(void)state;
+	for (size_t i = 0; i < RANK_CNT; i++)
+		stand(&job, i, "<frozen runpy>(88): _run_code\n<string>(1): <module>", FUTEX);
+	stand(&job, 2, "<frozen runpy>(88): _run_code\nmodel.py(40): forward", "");
+	report = judged(&job);
+	assert_accused(&report, 2, "model.py(40): forward");
+	arena_done(&report.arena);
+}
+
+static void what_a_thread_waits_in_is_told_without_its_functions(void **state)
+{
+	struct job job = job_make();
+	struct report report;
+
+	(void)state;
+	job.states[1].last_mark = MARK_DATALOADER;
+	stand(&job, 1, "", "<system call read>");
+	report = judged(&job);
+	assert_accused(&report, 1, "dataloader.next");
+	assert_non_null(strstr(report.findings[0].evidence[0], ", in <system call read>"));
+	arena_done(&report.arena);
+}
+
 static void of_two_that_stand_in_different_functions_none_is_named(void **state)
 {
 	struct job job = job_make();
 	struct report report;
 
 	(void)state;
-	stand(&job, 1, "train.py(1): main\nmodel.py(40): forward");
-	stand(&job, 2, "train.py(1): main\nmodel.py(40): forward\n<system call read>");
+	stand(&job, 1, "train.py(1): main\nmodel.py(40): forward", "");
+	stand(&job, 2, "train.py(1): main\nmodel.py(40): forward", "<system call read>");
 	report = judged(&job);
 	assert_int_equal(report.findings[0].rank_cnt, 2);
 	assert_string_equal(report.findings[0].name, "model.py(40): forward");
 	arena_done(&report.arena);
-	stand(&job, 2, "train.py(1): main\nother.py(8): write");
+	stand(&job, 2, "train.py(1): main\nother.py(8): write", "");
 	report = judged(&job);
 	assert_int_equal(report.findings[0].rank_cnt, 2);
 	assert_string_equal(report.findings[0].name, "elsewhere than the others");
@@ -130,7 +194,7 @@ static void what_was_told_of_another_step_is_over(void **state)
 
 	(void)state;
 	job.states[1].last_mark = MARK_DATALOADER;
-	stand(&job, 1, "data.py(7): read");
+	stand(&job, 1, "data.py(7): read", "");
 	job.wheres[1].step = 499;
 	report = judged(&job);
 	assert_accused(&report, 1, "dataloader.next");
@@ -156,7 +220,7 @@ static void who_is_elsewhere_while_the_others_wait_is_accused(void **state)
 	struct report report;
 
 	(void)state;
-	stand(&job, 2, "train.py(1): main\nmodel.py(40): forward");
+	stand(&job, 2, "train.py(1): main\nmodel.py(40): forward", "");
 	report = judged(&job);
 	assert_accused(&report, 2, "model.py(40): forward");
 	assert_int_equal(report.findings[0].confidence, CONFIDENCE_MEDIUM);
@@ -166,8 +230,8 @@ static void who_is_elsewhere_while_the_others_wait_is_accused(void **state)
 static void nobody_is_accused_for_a_stack(void **state)
 {
 	static const char *const others[] = {
-		"torch/distributed/c10d.py(3): broadcast\n<system call futex>", /* waits, too */
-		WAITS, "",							/* not known */
+		"torch/distributed/c10d.py(3): broadcast", /* waits, too */
+		WAITS, "",				   /* not known */
 	};
 	struct report report;
 	struct job job;
@@ -175,20 +239,20 @@ static void nobody_is_accused_for_a_stack(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
 		job = job_make();
-		stand(&job, 2, others[i]);
+		stand(&job, 2, others[i], others[i][0] != '\0' ? FUTEX : "");
 		report = judged(&job);
 		assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
 		arena_done(&report.arena);
 	}
 	job = job_make(); /* half of them each */
 	for (size_t i = 0; i < RANK_CNT / 2; i++)
-		stand(&job, i, "a.py(1): f\n<system call read>");
+		stand(&job, i, "a.py(1): f", "<system call read>");
 	report = judged(&job);
 	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
 	arena_done(&report.arena);
 	job = job_make(); /* the most wait for nothing that is known */
 	for (size_t i = 0; i < RANK_CNT; i++)
-		stand(&job, i, i == 2 ? "b.py(1): g" : "a.py(1): f");
+		stand(&job, i, i == 2 ? "b.py(1): g" : "a.py(1): f", "");
 	report = judged(&job);
 	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
 	arena_done(&report.arena);
@@ -292,6 +356,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_function_of_a_rank_that_is_behind_is_named_with_its_callers),
+		cmocka_unit_test(frames_that_have_no_file_are_functions_like_any_other),
+		cmocka_unit_test(a_crowd_below_python_m_is_a_crowd),
+		cmocka_unit_test(what_a_thread_waits_in_is_told_without_its_functions),
 		cmocka_unit_test(of_two_that_stand_in_different_functions_none_is_named),
 		cmocka_unit_test(what_was_told_of_another_step_is_over),
 		cmocka_unit_test(a_stopped_rank_keeps_its_reason),

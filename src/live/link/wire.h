@@ -121,6 +121,7 @@ struct wire_where {
 	uint64_t step; /* as in wire_state */
 	struct wire_entered entered[WIRE_GROUPS];
 	char stack[WIRE_TEXT]; /* functions, the innermost last; '\n' between them */
+	char leaf[64];	       /* what the innermost waits in: a system call, the GIL */
 };
 
 struct wire_ask {
