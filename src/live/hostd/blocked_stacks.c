@@ -166,16 +166,28 @@ static int find(const struct worker *worker, struct wire_where *ret)
 	return error;
 }
 
+/* Whether one is blocked that was not; that another is free again meanwhile says nothing. */
+static bool look_who_is_blocked(struct hostd *hostd)
+{
+	bool more = false;
+
+	vec_foreach(client, &hostd->clients) {
+		struct worker *worker = &(*client)->worker;
+		bool blocked = (*client)->is_worker && worker_is_blocked(worker);
+
+		more |= blocked && !worker->was_blocked;
+		worker->was_blocked = blocked;
+	}
+	return more;
+}
+
 void whereabouts_tell(struct hostd *hostd)
 {
 	struct wire_where where;
-	size_t blocked_cnt = 0, before = hostd->blocked_cnt;
+	bool more = look_who_is_blocked(hostd);
 
-	vec_foreach(client, &hostd->clients)
-		blocked_cnt += (*client)->is_worker && worker_is_blocked(&(*client)->worker);
-	hostd->blocked_cnt = blocked_cnt;
 	vec_foreach(client, &hostd->clients) {
-		if (blocked_cnt > before && (*client)->is_worker && !(*client)->worker.gone &&
+		if (more && (*client)->is_worker && !(*client)->worker.gone &&
 		    find(&(*client)->worker, &where) == 0)
 			hostd_publish(hostd, SUBJECT_WHERE, &where, sizeof(where));
 	}

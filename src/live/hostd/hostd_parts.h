@@ -58,7 +58,6 @@ struct hostd {
 	int64_t hub_heard_ns;	   /* when the hub, or a window, last said that they should be */
 	uint64_t hub_epoch, hub_sequence; /* of what it said */
 	bool closing;
-	size_t blocked_cnt; /* workers that were when it was last told where all stand */
 	int64_t drained_ns;
 	int open_handles;
 	uint64_t refused; /* datagrams and connections that made no sense */

@@ -2,6 +2,7 @@
 /* hostd and hub on one bus, with a worker that is this process. */
 #include "base/clock.h"
 #include "live/hostd/hostd_parts.h"
+#include "live/hostd/blocked_stacks.h"
 #include "live/hub/hub.h"
 
 #include <errno.h>
@@ -29,8 +30,7 @@ static struct {
 	struct bus *bus;
 	struct hub *hub;
 	struct hostd *hostd;
-	int fd; /* of the worker */
-	struct flight *flight;
+	int fd, other_fd; /* of the worker; of one more, -1: none */
 	unsigned progress_cnt, told_cnt;
 	struct wire_profile progress; /* the latest */
 	struct wire_told told;
@@ -54,40 +54,42 @@ static void see_told(void *arg, const struct bus_message *message)
 
 static int open_block(void)
 {
+	struct flight *flight;
 	int fd = memfd_create("hostd_test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)sizeof(struct flight)), 0);
 	assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
-	f.flight = mmap(NULL, sizeof(*f.flight), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	assert_true(f.flight != MAP_FAILED);
-	f.flight->block.magic = BLOCK_MAGIC;
-	f.flight->block.version = BLOCK_VERSION;
-	f.flight->block.ring_cnt = MARK_RING_CNT;
-	f.flight->layout_bytes = sizeof(*f.flight);
+	flight = mmap(NULL, sizeof(*flight), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(flight != MAP_FAILED);
+	flight->block.magic = BLOCK_MAGIC;
+	flight->block.version = BLOCK_VERSION;
+	flight->block.ring_cnt = MARK_RING_CNT;
+	flight->layout_bytes = sizeof(*flight);
+	(void)munmap(flight, sizeof(*flight));
 	return fd;
 }
 
-/* fd: goes with it; -1: none does. */
-static void say(struct message message, int fd)
+/* with_fd: goes with it; -1: none does. */
+static void say(int fd, struct message message, int with_fd)
 {
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(fd))] = { 0 };
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(with_fd))] = { 0 };
 	struct iovec iov = { &message, sizeof(message) };
 	struct msghdr header = { .msg_iov = &iov, .msg_iovlen = 1 };
 
 	message.magic = MESSAGE_MAGIC;
 	message.version = MESSAGE_VERSION;
-	if (fd >= 0) {
+	if (with_fd >= 0) {
 		struct cmsghdr *c = (struct cmsghdr *)control;
 
-		*c = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(fd)),
+		*c = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(with_fd)),
 				       .cmsg_level = SOL_SOCKET,
 				       .cmsg_type = SCM_RIGHTS };
-		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+		memcpy(CMSG_DATA(c), &with_fd, sizeof(with_fd));
 		header.msg_control = control;
 		header.msg_controllen = sizeof(control);
 	}
-	assert_int_equal(sendmsg(f.fd, &header, MSG_NOSIGNAL), sizeof(message));
+	assert_int_equal(sendmsg(fd, &header, MSG_NOSIGNAL), sizeof(message));
 }
 
 /* Until what was said is heard, and what came of it delivered. */
@@ -99,19 +101,22 @@ static void run(void)
 	}
 }
 
-static void connect_worker(void)
+/* Returns its end of the connection. */
+static int connect_worker(void)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	int fd = open_block();
+	int block_fd = open_block(), fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	size_t before = f.hostd->clients.cnt;
 
 	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", f.socket);
-	f.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	assert_int_equal(connect(f.fd, (const struct sockaddr *)&addr, sizeof(addr)), 0);
-	say((struct message){ .type = MSG_HELLO, .tid = (uint32_t)getpid(), .world_size = 1 }, fd);
-	(void)close(fd);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&addr, sizeof(addr)), 0);
+	say(fd, (struct message){ .type = MSG_HELLO, .tid = (uint32_t)getpid(), .rank = -1 },
+	    block_fd);
+	(void)close(block_fd);
 	run();
-	assert_int_equal(f.hostd->clients.cnt, 1);
-	assert_true(f.hostd->clients.data[0]->is_worker);
+	assert_int_equal(f.hostd->clients.cnt, before + 1);
+	assert_true(f.hostd->clients.data[before]->is_worker);
+	return fd;
 }
 
 static int open_all(void **state)
@@ -123,6 +128,7 @@ static int open_all(void **state)
 
 	(void)state;
 	memset(&f, 0, sizeof(f));
+	f.other_fd = -1;
 	(void)snprintf(f.dir, sizeof(f.dir), "/tmp/perftracker-test.XXXXXX");
 	assert_non_null(mkdtemp(f.dir));
 	(void)snprintf(f.socket, sizeof(f.socket), "%s/socket", f.dir);
@@ -143,7 +149,7 @@ static int open_all(void **state)
 	assert_int_equal(hostd_open(&setup, &f.hostd, &err), 0);
 	assert_int_equal(bus_sub(f.bus, SUBJECT_PROFILE, see_progress, NULL, NULL), 0);
 	assert_int_equal(bus_sub(f.bus, SUBJECT_TOLD, see_told, NULL, NULL), 0);
-	connect_worker();
+	f.fd = connect_worker();
 	return 0;
 }
 
@@ -151,11 +157,12 @@ static int close_all(void **state)
 {
 	(void)state;
 	(void)close(f.fd);
+	if (f.other_fd >= 0)
+		(void)close(f.other_fd);
 	hostd_close(f.hostd);
 	(void)uv_run(&f.loop, UV_RUN_DEFAULT);
 	(void)hub_close(f.hub);
 	(void)bus_close(f.bus);
-	(void)munmap(f.flight, sizeof(*f.flight));
 	(void)rmdir(f.dir);
 	return uv_loop_close(&f.loop);
 }
@@ -189,7 +196,8 @@ static void begin_profile(void)
 	tick();
 	assert_int_equal(f.progress.progress, PROFILE_ORDERED);
 	assert_false(f.hostd->suspended);
-	say((struct message){ .type = MSG_PROFILE_BEGUN, .order_id = 1, .text = SOURCE_TORCH }, -1);
+	say(f.fd,
+	    (struct message){ .type = MSG_PROFILE_BEGUN, .order_id = 1, .text = SOURCE_TORCH }, -1);
 	run();
 	assert_true(f.hostd->suspended);
 }
@@ -197,7 +205,7 @@ static void begin_profile(void)
 /* It comes to nothing, and so to its end. */
 static void end_profile(void)
 {
-	say((struct message){ .type = MSG_PROFILE_MISSED, .order_id = 1, .text = "no" }, -1);
+	say(f.fd, (struct message){ .type = MSG_PROFILE_MISSED, .order_id = 1, .text = "no" }, -1);
 	run();
 }
 
@@ -298,6 +306,68 @@ static void a_hub_that_is_silent_leaves_no_worker_unwatched(void **state)
 	assert_true(f.hostd->suspended);
 }
 
+/* --- whereabouts.h --- */
+
+static void mark(struct worker *worker, uint16_t kind, int64_t time_ns)
+{
+	(void)detector_mark(worker->detector,
+			    &(struct ring_record){ .kind = kind, .time_ns = time_ns });
+}
+
+/* Iterations of 50 ms, and then a minute of silence. */
+static void block(struct worker *worker)
+{
+	for (int64_t i = 1; i <= 100; i++) {
+		mark(worker, MARK_DATALOADER, (50 * i + 10) * NSEC_PER_MSEC);
+		mark(worker, MARK_OPTIMIZER, (50 * i + 40) * NSEC_PER_MSEC);
+	}
+	(void)detector_tick(worker->detector, 66 * NSEC_PER_SEC);
+	assert_true(worker_is_blocked(worker));
+}
+
+static void unblock(struct worker *worker)
+{
+	mark(worker, MARK_DATALOADER, 67 * NSEC_PER_SEC);
+	assert_false(worker_is_blocked(worker));
+}
+
+static void count_where(void *arg, const struct bus_message *message)
+{
+	assert_int_equal(message->len, sizeof(struct wire_where));
+	++*(unsigned *)arg;
+}
+
+static unsigned told_where(void)
+{
+	unsigned cnt = 0;
+	struct bus_sub *sub;
+
+	assert_int_equal(bus_sub(f.bus, SUBJECT_WHERE, count_where, &cnt, &sub), 0);
+	whereabouts_tell(f.hostd);
+	(void)bus_run(f.bus, clock_mono_ns());
+	(void)bus_unsub(f.bus, sub);
+	return cnt;
+}
+
+static void whoever_blocks_in_anothers_place_is_told(void **state)
+{
+	struct worker *first, *second;
+
+	(void)state;
+	f.other_fd = connect_worker();
+	first = &f.hostd->clients.data[0]->worker;
+	second = &f.hostd->clients.data[1]->worker;
+	assert_int_equal(told_where(), 0);
+	block(first);
+	assert_int_equal(told_where(), 2); /* where all stand */
+	assert_int_equal(told_where(), 0); /* once */
+	unblock(first);
+	block(second);
+	assert_int_equal(told_where(), 2); /* as many as before, and another one */
+	unblock(second);
+	assert_int_equal(told_where(), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +379,8 @@ int main(void)
 						close_all),
 		cmocka_unit_test_setup_teardown(another_host_in_a_window_suspends_this_one,
 						open_all, close_all),
+		cmocka_unit_test_setup_teardown(whoever_blocks_in_anothers_place_is_told, open_all,
+						close_all),
 		cmocka_unit_test_setup_teardown(a_hub_that_is_silent_leaves_no_worker_unwatched,
 						open_all, close_all),
 	};

@@ -38,8 +38,9 @@ struct worker {
 	uint32_t id, pid, tid;
 	int32_t rank, local_rank, world_size;
 	bool gone, bye;
-	bool off;    /* its block says that the hook has switched itself off */
-	bool silent; /* so it is, and not because the program ends */
+	bool off;	  /* its block says that the hook has switched itself off */
+	bool silent;	  /* so it is, and not because the program ends */
+	bool was_blocked; /* at the latest look of whereabouts_tell() */
 	struct block_reader block;
 	struct detector *detector;
 	uint32_t last_mark;
