@@ -28,6 +28,12 @@ const char *str_borrow(const struct str *str);
  */
 int str_finish(struct str *str, size_t start);
 
+/* What makes a word a plural: "%zu worker%s". */
+static inline const char *plural(double cnt)
+{
+	return cnt == 1 ? "" : "s";
+}
+
 static inline int str_error(const struct str *str)
 {
 	return str->error;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/load.h"
 #include "report/clean.h"
@@ -106,7 +107,7 @@ static void dump_text(const struct fingerprint *fp, const struct dump_args *a)
 	printf("fingerprint of rank %d of %d, host %s, from %s\n", fp->rank, fp->world_size,
 	       fp->host, fp->source);
 	printf("window %.3f ms, %zu iteration%s%s, %llu events, device %s, stacks %s\n",
-	       (double)fp->window_ns / 1e6, fp->iteration_cnt, fp->iteration_cnt == 1 ? "" : "s",
+	       (double)fp->window_ns / 1e6, fp->iteration_cnt, plural(fp->iteration_cnt),
 	       fp->iterations_known ? "" : " (unknown)", (unsigned long long)fp->event_cnt,
 	       fp->has_device ? "yes" : "no", fp->has_stacks ? "yes" : "no");
 	for (int c = CLASS_CNT - 1; c >= 0; c--)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `perftracker dump FILE.flight`: what a worker recorded about itself. */
+#include "base/str.h"
 #include "cmd/cmd.h"
 #include "format/flightlog/flightlog.h"
 #include "report/clean.h"
@@ -209,12 +210,15 @@ static void print_text(const struct flightlog *log)
 	printf("flight log of rank %d of %d, pid %u, training thread %u", log->rank,
 	       log->world_size, log->pid, log->training_tid);
 	print_clean(", host ", log->host[0] != '\0' ? log->host : "unknown");
-	printf("\n%zu names, %zu functions, %zu stacks, %zu marks, %zu samples\n", log->strings.cnt,
-	       log->frames.cnt, log->nodes.cnt, log->marks.cnt, log->samples.cnt);
+	printf("\n%zu name%s, %zu function%s, %zu stack%s, %zu mark%s, %zu sample%s\n",
+	       log->strings.cnt, plural(log->strings.cnt), log->frames.cnt, plural(log->frames.cnt),
+	       log->nodes.cnt, plural(log->nodes.cnt), log->marks.cnt, plural(log->marks.cnt),
+	       log->samples.cnt, plural(log->samples.cnt));
 	vec_foreach(lane, &log->lanes) {
 		printf("thread %u", lane->tid);
 		print_clean(" (", lane->name);
-		printf("): %zu records, %zu of windows\n", lane->records.cnt, lane->window.cnt);
+		printf("): %zu record%s, %zu of windows\n", lane->records.cnt,
+		       plural(lane->records.cnt), lane->window.cnt);
 	}
 	print_sources(log);
 	print_drops(log);

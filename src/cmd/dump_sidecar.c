@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `perftracker dump FILE.sidecar`: what the daemon saw of a worker during a window. */
+#include "base/str.h"
 #include "cmd/cmd.h"
 #include "format/sidecar/sidecar.h"
 #include "model/gpumetric.h"
@@ -115,9 +116,9 @@ static void print_gpu(const struct sidecar *s, uint32_t idx)
 
 		sidecar_sum_gpu(s, idx, metric, &sum);
 		if (sum.cnt > 0)
-			printf("  %-18s %14.6g %s (%llu samples)\n", gpu_metric_name(metric),
+			printf("  %-18s %14.6g %s (%llu sample%s)\n", gpu_metric_name(metric),
 			       gpu_value(metric, &sum), gpu_metric_unit(metric),
-			       (unsigned long long)sum.cnt);
+			       (unsigned long long)sum.cnt, plural(sum.cnt));
 	}
 }
 
@@ -125,8 +126,10 @@ static void print_text(const struct sidecar *s, const struct sidecar_info *info)
 {
 	printf("sidecar of rank %d, pid %u, training thread %u, host %s\n", info->rank, info->pid,
 	       info->tid, s->header.host);
-	printf("window %.3f ms, %zu threads, %zu samples, %zu iteration bounds\n",
-	       (double)info->window_ns / 1e6, s->threads.cnt, s->samples.cnt, s->iterations.cnt);
+	printf("window %.3f ms, %zu thread%s, %zu sample%s, %zu iteration bound%s\n",
+	       (double)info->window_ns / 1e6, s->threads.cnt, plural(s->threads.cnt),
+	       s->samples.cnt, plural(s->samples.cnt), s->iterations.cnt,
+	       plural(s->iterations.cnt));
 	if (info->has_thread)
 		printf("training thread: %.1f %% on a CPU, %.1f %% runnable without one\n",
 		       100 * info->cpu_frac, 100 * info->run_delay_frac);

@@ -183,8 +183,7 @@ static int load_logs(const path_list *paths, const rankset_vec *ranks, log_vec *
 		return err_set(
 			err, ENOENT,
 			"none of %zu file%s could be used: expected flight recorders (*.flight)%s",
-			paths->cnt, paths->cnt == 1 ? "" : "s",
-			ranks->cnt > 0 ? " of these ranks" : "");
+			paths->cnt, plural(paths->cnt), ranks->cnt > 0 ? " of these ranks" : "");
 	qsort(logs->data, logs->cnt, sizeof(*logs->data), by_rank);
 	return 0;
 }
@@ -321,8 +320,7 @@ static void print_ranks(const log_vec *logs, const bool *which, const char *what
 	if (cnt == 0)
 		return;
 	rankset_format(&text, list, cnt);
-	(void)fprintf(stderr, "perftracker: rank%s %s: %s\n", cnt > 1 ? "s" : "", str_borrow(&text),
-		      what);
+	(void)fprintf(stderr, "perftracker: rank%s %s: %s\n", plural(cnt), str_borrow(&text), what);
 	str_done(&text);
 }
 

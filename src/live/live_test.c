@@ -461,6 +461,10 @@ static void a_quiet_job_is_healthy_and_a_short_one_inconclusive(void **state)
 	assert_int_equal(verdict_quiet(&facts, &report), 0);
 	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
 	arena_done(&report.arena);
+	worker.iterations = 1;
+	assert_int_equal(verdict_quiet(&facts, &report), 0);
+	assert_non_null(strstr(report.reason, "only 1 iteration was seen, 30 are needed"));
+	arena_done(&report.arena);
 	facts.cnt = 0;
 	assert_int_equal(verdict_quiet(&facts, &report), 0);
 	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);

@@ -374,7 +374,7 @@ static void evidence_of_blame(struct draft *d)
 		wait = fmax(wait, accused(d, w) && !d->a->rotates ? 0 : waited_ms(d, w));
 	if (d->out->victim_cnt > 0)
 		EVIDENCE(d, "made rank%s %s wait up to %.1f ms per iteration",
-			 d->out->victim_cnt > 1 ? "s" : "",
+			 plural(d->out->victim_cnt),
 			 ranks_text(d, d->out->victims, d->out->victim_cnt), wait);
 }
 
@@ -633,9 +633,8 @@ static void set_words(struct draft *d)
 	/* The culprit is what holds the lock; where the victim stood is chance. */
 	if (d->cause == CAUSE_GIL && f->title != NULL)
 		f->title = arena_printf(d->arena, "rank%s %s: %s, held by another thread in %s",
-					f->rank_cnt > 1 ? "s" : "",
-					ranks_text(d, f->ranks, f->rank_cnt), words->title,
-					d->facts.other_name);
+					plural(f->rank_cnt), ranks_text(d, f->ranks, f->rank_cnt),
+					words->title, d->facts.other_name);
 	d->no_memory |= f->title == NULL;
 	if (f->title == NULL)
 		f->title = "";

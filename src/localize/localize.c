@@ -2,6 +2,7 @@
 #include "localize/localize.h"
 
 #include "base/stats.h"
+#include "base/str.h"
 #include "localize/absences.h"
 #include "localize/compose.h"
 #include "localize/late/gain.h"
@@ -134,15 +135,16 @@ static int note_drops(struct run *r)
 	for (size_t w = 0; w < r->job.worker_cnt; w++) {
 		const struct fingerprint *fp = r->job.workers[w].fp;
 
-#define X(field, what) sum.field += fp->drops.field;
+#define X(field, one, many) sum.field += fp->drops.field;
 		TRACE_DROP_LIST(X)
 #undef X
 		collectives += fp->collective_dropped;
 	}
 	sum.no_interval = 0;
-#define X(field, what)                   \
-	if (error == 0 && sum.field > 0) \
-		error = NOTE(r, "%llu %s", (unsigned long long)sum.field, what);
+#define X(field, one, many)                                               \
+	if (error == 0 && sum.field > 0)                                  \
+		error = NOTE(r, "%llu %s", (unsigned long long)sum.field, \
+			     sum.field == 1 ? one : many);
 	TRACE_DROP_LIST(X)
 #undef X
 	if (error == 0 && collectives > 0)
@@ -304,11 +306,6 @@ static int compose(void *arg, const struct accusation *a, struct finding *ret)
 static int make_findings(struct run *r)
 {
 	return parts_make_findings(r->out, &r->accusations, r->options->min_gain_pct, compose, r);
-}
-
-static const char *plural(double cnt)
-{
-	return cnt > 1 ? "s" : "";
 }
 
 /* A rank that communicates, but never with the others as far as one can tell; -1: none. */

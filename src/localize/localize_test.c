@@ -96,6 +96,26 @@ static void what_is_found_beside_losses_is_told(void **state)
 	assert_int_equal(report.verdict, VERDICT_ABNORMAL);
 }
 
+static bool has_note(const char *text)
+{
+	for (size_t i = 0; i < report.note_cnt; i++) {
+		if (strcmp(report.notes[i], text) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void one_loss_is_not_told_as_several(void **state)
+{
+	(void)state;
+	test_play_late(&job, &test_nap, 3, 200);
+	job.workers[2].fp.drops.flight_late = 1;
+	job.workers[1].fp.drops.bad_value = job.workers[2].fp.drops.bad_value = 1;
+	report = test_localize(&job, NULL);
+	assert_true(has_note("1 sample of stacks that came late"));
+	assert_true(has_note("2 values out of range or of a wrong type"));
+}
+
 static void missing_workers_are_listed_and_too_many_end_in_no_conclusion(void **state)
 {
 	struct localize_options options = localize_defaults();
@@ -371,6 +391,7 @@ int main(void)
 		TEST(one_iteration_is_too_short_to_conclude),
 		TEST(a_job_that_lost_much_of_its_window_is_not_called_healthy),
 		TEST(what_is_found_beside_losses_is_told),
+		TEST(one_loss_is_not_told_as_several),
 		TEST(missing_workers_are_listed_and_too_many_end_in_no_conclusion),
 		TEST(chosen_ranks_are_all_that_is_expected),
 		TEST(the_largest_rank_tells_how_many_there_are_at_least),

@@ -4,36 +4,48 @@
 
 #include <stdint.h>
 
-/* X(field, what) */
-#define TRACE_DROP_FIRST_LIST(X)                                                              \
-	X(unknown_phase, "events of an unknown phase")                                        \
-	X(unknown_category, "events of an unknown category")                                  \
-	X(missing_dur, "complete events without a duration")                                  \
-	X(negative_dur, "negative durations set to 0")                                        \
-	X(unmatched_begin, "begin events without an end")                                     \
-	X(unmatched_end, "end events without a begin")                                        \
-	X(bad_event, "events without a usable time or name")                                  \
-	X(bad_value, "values out of range or of a wrong type")                                \
-	X(bad_utf8, "names with invalid UTF-8, mended")                                       \
-	X(unsupported_overlap, "events dropped for a stated limit")                           \
-	X(no_interval, "instants, flows and objects: events without an interval, never kept") \
-	X(flight_lost, "records lost on the way out of the worker's rings")                   \
-	X(flight_invalid, "records of a worker that made no sense")                           \
-	X(flight_late, "samples of stacks that came late")                                    \
-	X(flight_unreadable, "samples of stacks that could not be read")                      \
-	X(flight_tables, "samples or calls of functions and stacks beyond the recorder's tables")
+/* X(field, one, many): what it is, of one and of several */
+#define TRACE_DROP_FIRST_LIST(X)                                                                  \
+	X(unknown_phase, "event of an unknown phase", "events of an unknown phase")               \
+	X(unknown_category, "event of an unknown category", "events of an unknown category")      \
+	X(missing_dur, "complete event without a duration", "complete events without a duration") \
+	X(negative_dur, "negative duration set to 0", "negative durations set to 0")              \
+	X(unmatched_begin, "begin event without an end", "begin events without an end")           \
+	X(unmatched_end, "end event without a begin", "end events without a begin")               \
+	X(bad_event, "event without a usable time or name",                                       \
+	  "events without a usable time or name")                                                 \
+	X(bad_value, "value out of range or of a wrong type",                                     \
+	  "values out of range or of a wrong type")                                               \
+	X(bad_utf8, "name with invalid UTF-8, mended", "names with invalid UTF-8, mended")        \
+	X(unsupported_overlap, "event dropped for a stated limit",                                \
+	  "events dropped for a stated limit")                                                    \
+	X(no_interval, "instant, flow or object: an event without an interval, never kept",       \
+	  "instants, flows and objects: events without an interval, never kept")                  \
+	X(flight_lost, "record lost on the way out of the worker's rings",                        \
+	  "records lost on the way out of the worker's rings")                                    \
+	X(flight_invalid, "record of a worker that made no sense",                                \
+	  "records of a worker that made no sense")                                               \
+	X(flight_late, "sample of stacks that came late", "samples of stacks that came late")     \
+	X(flight_unreadable, "sample of stacks that could not be read",                           \
+	  "samples of stacks that could not be read")                                             \
+	X(flight_tables, "sample or call of functions and stacks beyond the recorder's tables",   \
+	  "samples or calls of functions and stacks beyond the recorder's tables")
 
 /* In files of fingerprints since version 6; before, flight_tables counted them all but the last. */
-#define TRACE_DROP_LIMIT_LIST(X)                                                          \
-	X(flight_names, "uses of names beyond the recorder's table of names")             \
-	X(flight_lanes, "records of threads beyond those that the recorder has room for") \
-	X(flight_nested, "operators nested deeper than the recorder remembers")           \
-	X(flight_threads, "times that a thread was not sampled: there were too many")
+#define TRACE_DROP_LIMIT_LIST(X)                                                         \
+	X(flight_names, "use of names beyond the recorder's table of names",             \
+	  "uses of names beyond the recorder's table of names")                          \
+	X(flight_lanes, "record of threads beyond those that the recorder has room for", \
+	  "records of threads beyond those that the recorder has room for")              \
+	X(flight_nested, "operator nested deeper than the recorder remembers",           \
+	  "operators nested deeper than the recorder remembers")                         \
+	X(flight_threads, "time that a thread was not sampled: there were too many",     \
+	  "times that a thread was not sampled: there were too many")
 
 #define TRACE_DROP_LIST(X) TRACE_DROP_FIRST_LIST(X) TRACE_DROP_LIMIT_LIST(X)
 
 struct trace_drops {
-#define X(field, what) uint64_t field;
+#define X(field, one, many) uint64_t field;
 	TRACE_DROP_LIST(X)
 #undef X
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/phrase.h"
 
+#include "base/str.h"
 #include "model/rankset.h"
 #include "report/clean.h"
 
@@ -259,7 +260,7 @@ void phrase_verdict(struct str *out, const struct report *report)
 void phrase_coverage(struct str *out, const struct report *report)
 {
 	str_printf(out, "%d of %d worker%s analyzed", report->workers_analyzed,
-		   report->workers_expected, report->workers_expected == 1 ? "" : "s");
+		   report->workers_expected, plural(report->workers_expected));
 	if (report->rank_source != NULL && report->rank_source[0] != '\0') {
 		str_append(out, ", ranks from ");
 		clean_append_short(out, report->rank_source, 80);
@@ -325,9 +326,9 @@ void phrase_job(struct str *out, const struct report *report)
 {
 	double cnt = report->iterations;
 
-	str_printf(out, "%d worker%s", report->world_size, report->world_size == 1 ? "" : "s");
+	str_printf(out, "%d worker%s", report->world_size, plural(report->world_size));
 	if (!isfinite(cnt) || cnt <= 0.0)
 		return;
-	str_printf(out, ", %g iteration%s of ", cnt, cnt == 1.0 ? "" : "s");
+	str_printf(out, ", %g iteration%s of ", cnt, plural(cnt));
 	phrase_ms(out, report->iteration_ms);
 }

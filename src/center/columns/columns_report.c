@@ -297,8 +297,9 @@ static int decide(struct run *r)
 		out->verdict = VERDICT_ABNORMAL;
 		out->reason = first->title;
 	} else if (first != NULL) {
-		out->reason = arena_printf(&out->arena, "only weak evidence in %.0f iterations: %s",
-					   out->iterations, first->title);
+		out->reason =
+			arena_printf(&out->arena, "only weak evidence in %.0f iteration%s: %s",
+				     out->iterations, plural(out->iterations), first->title);
 	} else if (out->workers_analyzed * 2LL <= out->workers_expected) {
 		out->reason = arena_printf(&out->arena, "only %d of %d workers could be analyzed",
 					   out->workers_analyzed, out->workers_expected);

@@ -369,7 +369,7 @@ static bool classes_closed(const struct fingerprint *fp)
 static void wire_drops(struct wire *w, struct trace_drops *drops)
 {
 	uint64_t *fields[] = {
-#define X(field, what) &drops->field,
+#define X(field, one, many) &drops->field,
 		TRACE_DROP_LIST(X)
 #undef X
 	};

@@ -300,7 +300,7 @@ static void code_absences(struct codec *c, struct fingerprint *fp)
 
 static void code_limits(struct codec *c, struct trace_drops *drops)
 {
-#define X(field, what) code_u64(c, &drops->field);
+#define X(field, one, many) code_u64(c, &drops->field);
 	TRACE_DROP_LIMIT_LIST(X)
 #undef X
 }
@@ -326,7 +326,7 @@ static void code_identity(struct codec *c, struct fingerprint *fp)
 	CODE_INT(c, fp->resources, 0, UINT32_MAX, "a set of resources");
 	code_u64(c, &fp->event_cnt);
 /* Version 1 knew no flight recorder. */
-#define X(field, what)                                             \
+#define X(field, one, many)                                        \
 	if (c->version >= 2 || strncmp(#field, "flight_", 7) != 0) \
 		code_u64(c, &fp->drops.field);
 	TRACE_DROP_FIRST_LIST(X)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/hub/hang.h"
 
+#include "base/str.h"
 #include "format/shared/block.h"
 #include "live/hub/desync.h"
 #include "model/rankset.h"
@@ -532,9 +533,10 @@ static const char *quiet_reason(struct arena *arena, const struct verdict_facts 
 	if (report->iterations < VERDICT_ITERATIONS_MIN)
 		return arena_printf(
 			arena,
-			"only %.0f iterations were seen, %u are needed; let the job run "
+			"only %.0f iteration%s seen, %u are needed; let the job run "
 			"longer, or ask for a profile while it runs: perftracker profile",
-			report->iterations, VERDICT_ITERATIONS_MIN);
+			report->iterations, report->iterations == 1 ? " was" : "s were",
+			VERDICT_ITERATIONS_MIN);
 	if (has_failed(facts))
 		return arena_printf(arena,
 				    "%.0f iterations watched, %s; but the job ended with "
@@ -551,13 +553,13 @@ static const char *quiet_reason(struct arena *arena, const struct verdict_facts 
 			"%.0f iterations watched; %u time%s no iteration ended any more for a "
 			"while, and no rank looked different from outside; perftracker timeline, "
 			"with the folder of this report, shows what each recorded last",
-			report->iterations, facts->standstills, facts->standstills == 1 ? "" : "s");
+			report->iterations, facts->standstills, plural(facts->standstills));
 	if (facts->slowdowns > 0)
 		return arena_printf(
 			arena,
 			"%.0f iterations watched; %u short slowdown%s profiled, without a "
 			"culprit",
-			report->iterations, facts->slowdowns, facts->slowdowns == 1 ? "" : "s");
+			report->iterations, facts->slowdowns, plural(facts->slowdowns));
 	if (silent > 0)
 		return arena_printf(
 			arena,

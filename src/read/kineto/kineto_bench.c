@@ -40,7 +40,7 @@ static double cpu_seconds(void)
 
 static void print_drops(const struct trace_drops *drops)
 {
-#define X(field, what) printf(" " #field "=%" PRIu64, drops->field);
+#define X(field, one, many) printf(" " #field "=%" PRIu64, drops->field);
 	TRACE_DROP_LIST(X)
 #undef X
 }

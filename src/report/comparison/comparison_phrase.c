@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/comparison/comparison_phrase.h"
 
+#include "base/str.h"
 #include "report/clean.h"
 #include "report/phrase.h"
 
@@ -55,12 +56,11 @@ void phrase_comparison(struct str *out, const struct comparison *c)
 
 void phrase_run(struct str *out, const struct comparison_side *side)
 {
-	str_printf(out, "%zu worker%s, ", side->worker_cnt, side->worker_cnt == 1 ? "" : "s");
+	str_printf(out, "%zu worker%s, ", side->worker_cnt, plural(side->worker_cnt));
 	if (side->window_cnt > 1)
 		str_printf(out, "%zu windows each, ", side->window_cnt);
 	if (side->iterations_known)
-		str_printf(out, "%g iteration%s of ", side->iterations,
-			   side->iterations == 1 ? "" : "s");
+		str_printf(out, "%g iteration%s of ", side->iterations, plural(side->iterations));
 	else
 		str_append(out, "a window without known iterations of ");
 	phrase_ms(out, side->iteration_ms);

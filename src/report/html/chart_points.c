@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The function of a finding on all workers, as dots. */
+#include "base/str.h"
 #include "report/html/chart.h"
 #include "report/html/markup.h"
 #include "report/html/plot.h"
@@ -266,7 +267,7 @@ static void finding_note(struct str *note, const struct finding *finding, size_t
 			   finding->point_cnt);
 	if (hidden > 0)
 		str_printf(note, "%zu worker%s without a value not shown. ", hidden,
-			   hidden == 1 ? "" : "s");
+			   plural(hidden));
 }
 
 void chart_finding(const struct finding *finding, size_t index, struct str *out)

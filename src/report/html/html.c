@@ -4,6 +4,7 @@
  * what was not seen, and the numbers of each worker.
  * Source: PerfTracker figures 7 and 13.
  */
+#include "base/str.h"
 #include "model/rankset.h"
 #include "report/formats.h"
 #include "report/html/chart.h"
@@ -45,7 +46,7 @@ static void fact_job(struct str *out, const struct report *report)
 	str_append(out, "<bdi>");
 	markup_text_short(out, named ? report->job_id : "without a name", 80);
 	str_printf(out, "</bdi><small>%d worker%s</small>", report->world_size,
-		   report->world_size == 1 ? "" : "s");
+		   plural(report->world_size));
 	fact_close(out);
 }
 
@@ -68,7 +69,7 @@ static void fact_coverage(struct str *out, const struct report *report)
 
 	fact_open(out, "Coverage");
 	str_printf(out, "%d of %d worker%s analyzed", report->workers_analyzed,
-		   report->workers_expected, report->workers_expected == 1 ? "" : "s");
+		   report->workers_expected, plural(report->workers_expected));
 	if (report->rank_source != NULL && report->rank_source[0] != '\0') {
 		str_append(out, "<small>ranks from ");
 		markup_text_short(out, report->rank_source, 80);
