@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hostd and hub on one bus, with a worker that is this process. */
 #include "base/clock.h"
-#include "live/hostd/hostd_parts.h"
+#include "base/test_alloc.h"
 #include "live/hostd/blocked_stacks.h"
+#include "live/hostd/hostd_parts.h"
 #include "live/hub/hub.h"
 
 #include <errno.h>
@@ -306,6 +307,47 @@ static void a_hub_that_is_silent_leaves_no_worker_unwatched(void **state)
 	assert_true(f.hostd->suspended);
 }
 
+static void a_profile_without_memory_for_its_end_says_so(void **state)
+{
+	(void)state;
+	begin_profile();
+	end_profile();
+	allocations_fail_once = true;
+	allocations_left = 0;
+	hub_tick(f.hub, clock_mono_ns());
+	allocations_left = -1;
+	run();
+	assert_true(hub_idle(f.hub));
+	assert_int_equal(f.told_cnt, 1);
+	assert_int_equal(f.told.status, ENOMEM);
+	assert_string_equal(f.told.text, "out of memory");
+}
+
+static void a_profile_without_a_trace_says_so(void **state)
+{
+	(void)state;
+	begin_profile();
+	end_profile();
+	tick();
+	assert_int_equal(f.told_cnt, 1);
+	assert_int_equal(f.told.status, ENODATA);
+	assert_string_equal(f.told.text, "no worker delivered a trace");
+}
+
+/* --- worker.h --- */
+
+static void a_sidecar_that_cannot_be_written_is_told(void **state)
+{
+	struct worker *worker = &f.hostd->clients.data[0]->worker;
+	const struct worker_finish finish = { .sidecar_fd = f.fd }; /* no file */
+	struct err err = { "out of memory" };
+
+	(void)state;
+	assert_int_equal(worker_begin(worker, 1, clock_mono_ns()), 0);
+	assert_int_equal(worker_finish(worker, &finish, &err), -ESPIPE);
+	assert_string_equal(err.text, "its sidecar cannot be written: Illegal seek");
+}
+
 /* --- whereabouts.h --- */
 
 static void mark(struct worker *worker, uint16_t kind, int64_t time_ns)
@@ -379,6 +421,12 @@ int main(void)
 						close_all),
 		cmocka_unit_test_setup_teardown(another_host_in_a_window_suspends_this_one,
 						open_all, close_all),
+		cmocka_unit_test_setup_teardown(a_profile_without_memory_for_its_end_says_so,
+						open_all, close_all),
+		cmocka_unit_test_setup_teardown(a_profile_without_a_trace_says_so, open_all,
+						close_all),
+		cmocka_unit_test_setup_teardown(a_sidecar_that_cannot_be_written_is_told, open_all,
+						close_all),
 		cmocka_unit_test_setup_teardown(whoever_blocks_in_anothers_place_is_told, open_all,
 						close_all),
 		cmocka_unit_test_setup_teardown(a_hub_that_is_silent_leaves_no_worker_unwatched,

@@ -195,6 +195,14 @@ int worker_sample(struct worker *worker, int64_t now_ns)
 	return ret == -ESRCH ? 0 : ret; /* that the process ended is told by its socket */
 }
 
+static int write_sidecar(const struct sidecar *side, int fd, struct err *err)
+{
+	int ret = sidecar_write_fd(side, fd);
+
+	return ret < 0 ? err_set(err, -ret, "its sidecar cannot be written: %s", strerror(-ret))
+		       : 0;
+}
+
 int worker_finish(struct worker *worker, const struct worker_finish *finish, struct err *err)
 {
 	struct sidecar *side = &worker->window.side;
@@ -210,7 +218,7 @@ int worker_finish(struct worker *worker, const struct worker_finish *finish, str
 	if (finish->neighbors != NULL && neighbors_name(finish->neighbors, finish->query, side) < 0)
 		ret = err_set(err, ENOMEM, "worker: out of memory");
 	else if (finish->sidecar_fd >= 0)
-		ret = sidecar_write_fd(side, finish->sidecar_fd);
+		ret = write_sidecar(side, finish->sidecar_fd, err);
 	else if ((size_t)snprintf(path, sizeof(path), "%s" SIDECAR_SUFFIX, finish->trace_path) >=
 		 sizeof(path))
 		ret = err_set(err, ENAMETOOLONG, "%s: path too long", finish->trace_path);

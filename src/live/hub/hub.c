@@ -393,13 +393,14 @@ static int gather(struct hub *hub, const char **paths, struct analysis_absence *
 	return ret->path_cnt > 0 ? 0 : -ENODATA;
 }
 
-static void no_report(struct hub *hub, const struct analysis_input *input, const char *why)
+static void no_report(struct hub *hub, const struct analysis_input *input, int error,
+		      const char *why)
 {
 	log_line(LOG_WARNING, "event=profile-failed why=\"%s\"", why);
 	for (size_t i = 0; i < input->absence_cnt; i++)
 		log_line(LOG_WARNING, "event=worker-missed rank=%d why=\"%s\"",
 			 input->absences[i].rank, input->absences[i].why);
-	tell_askers(hub, ENODATA, why);
+	tell_askers(hub, -error, why);
 }
 
 static void finish_profile(struct hub *hub)
@@ -411,14 +412,17 @@ static void finish_profile(struct hub *hub)
 	struct analysis_input input = { 0 };
 	struct err err = { "no worker delivered a trace" };
 	struct report report;
-	int ret =
-		paths == NULL || absences == NULL ? -ENOMEM : gather(hub, paths, absences, &input);
+	int ret;
 
 	hub->profile.active = false;
+	if (paths == NULL || absences == NULL)
+		ret = err_set(&err, ENOMEM, "out of memory");
+	else
+		ret = gather(hub, paths, absences, &input);
 	if (ret == 0)
 		ret = analysis_run(&input, hub->options, &report, &err);
 	if (ret < 0) {
-		no_report(hub, &input, err.text);
+		no_report(hub, &input, ret, err.text);
 		return;
 	}
 	if (!requested && report.verdict != VERDICT_ABNORMAL)
