@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pathlib
+import runpy
 import subprocess
 import tempfile
 import unittest
@@ -68,6 +69,11 @@ class CheckIncludes(unittest.TestCase):
     def test_commands_may_use_everything(self) -> None:
         done = run_on({"cmd/main.c": '#include "live/hub/hub.h"\n#include "report/html/html.h"\n'})
         self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_every_folder_that_it_knows_is_there(self) -> None:
+        names = runpy.run_path(str(TOOL))
+        for folder in names["ALLOWED"]:
+            self.assertTrue((TOOL.parents[1] / "src" / folder).is_dir(), folder)
 
 
 if __name__ == "__main__":
