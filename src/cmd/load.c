@@ -190,7 +190,7 @@ struct pool {
 	struct summarize_options summarize;
 	struct fingerprint *fps; /* by path */
 	struct err *errs;	 /* by path */
-	int *errors;		 /* by path; 1: not done */
+	int *errors;		 /* by path */
 	size_t next, done;	 /* under lock */
 	int64_t start_ns;
 };
