@@ -175,19 +175,35 @@ static bool is_elsewhere(const struct blocked *b, size_t i)
 	       strncmp(at, collectives, strlen(collectives)) != 0;
 }
 
-/* The function that most stand in, waiting for something; NULL: there is none. */
-static const char *find_crowd(const struct blocked *b)
+/* The only function that more than half may stand in: the others cancel each other out. */
+static const char *find_candidate(const struct blocked *b)
 {
+	const char *candidate = "";
+	size_t lead = 0;
+
 	for (size_t i = 0; i < b->cnt; i++) {
 		const char *at = stands_in(b, i);
-		size_t cnt = 0;
 
-		for (size_t j = 0; j < b->cnt && *at != '\0' && *waits_in(b, i) != '\0'; j++)
-			cnt += strcmp(stands_in(b, j), at) == 0;
-		if (2 * cnt > b->cnt)
-			return at;
+		if (lead == 0)
+			candidate = at;
+		lead = strcmp(at, candidate) == 0 ? lead + 1 : lead - 1;
 	}
-	return NULL;
+	return candidate;
+}
+
+/* The function that most stand in, waiting for something; NULL: there is none. O(cnt). */
+static const char *find_crowd(const struct blocked *b)
+{
+	const char *candidate = find_candidate(b);
+	size_t cnt = 0, waiting = 0;
+
+	for (size_t i = 0; i < b->cnt; i++) {
+		bool same = strcmp(stands_in(b, i), candidate) == 0;
+
+		cnt += same;
+		waiting += same && *waits_in(b, i) != '\0';
+	}
+	return *candidate != '\0' && waiting > 0 && 2 * cnt > b->cnt ? candidate : NULL;
 }
 
 /* Which of the accused reasons fits; STANDING_CNT: none. */
@@ -450,32 +466,45 @@ static int fill_blocked(const struct blocked *b, struct report *report)
 	return fill_notes(b, report);
 }
 
+static int by_worker(const void *a, const void *b)
+{
+	const struct wire_where *x = *(const struct wire_where *const *)a;
+	const struct wire_where *y = *(const struct wire_where *const *)b;
+
+	if (x->worker != y->worker)
+		return x->worker < y->worker ? -1 : 1;
+	return (x->step > y->step) - (x->step < y->step);
+}
+
 /* Where a worker stands now; what was told of an earlier step is over. NULL: unknown. */
-static const struct wire_where *find_where(const struct verdict_standstill *facts,
+static const struct wire_where *find_where(const struct wire_where **sorted, size_t cnt,
 					   const struct wire_state *state)
 {
-	for (size_t i = 0; i < facts->where_cnt; i++) {
-		const struct wire_where *where = &facts->wheres[i];
+	const struct wire_where like = { .worker = state->worker, .step = state->step };
+	const struct wire_where *key = &like, **found;
 
-		if (where->worker == state->worker && where->step == state->step)
-			return where;
-	}
-	return NULL;
+	found = bsearch(&key, sorted, cnt, sizeof(*sorted), by_worker);
+	return found != NULL ? *found : NULL;
 }
 
 /* That a hook is off says nothing of its worker. Returns 0 or -ENOMEM. */
 static int take_workers(const struct verdict_standstill *facts, struct blocked *b)
 {
 	struct wire_state *kept = arena_calloc(b->arena, facts->cnt + 1, sizeof(*kept));
+	const struct wire_where **sorted =
+		arena_calloc(b->arena, facts->where_cnt + 1, sizeof(*sorted));
 
 	b->wheres = arena_calloc(b->arena, facts->cnt + 1, sizeof(*b->wheres));
-	if (kept == NULL || b->wheres == NULL)
+	if (kept == NULL || sorted == NULL || b->wheres == NULL)
 		return -ENOMEM;
+	for (size_t i = 0; i < facts->where_cnt; i++)
+		sorted[i] = &facts->wheres[i];
+	qsort(sorted, facts->where_cnt, sizeof(*sorted), by_worker);
 	b->states = kept;
 	for (size_t i = 0; i < facts->cnt; i++) {
 		if (facts->states[i].phase == PHASE_SILENT)
 			continue;
-		b->wheres[b->cnt] = find_where(facts, &facts->states[i]);
+		b->wheres[b->cnt] = find_where(sorted, facts->where_cnt, &facts->states[i]);
 		kept[b->cnt++] = facts->states[i];
 	}
 	return 0;

@@ -2,6 +2,7 @@
 /* A job that stands still, when recorders tell where its workers do. */
 #include "live/hub/hang.h"
 
+#include "base/test_random.h"
 #include "format/shared/block.h"
 #include "live/hub/desync.h"
 
@@ -9,6 +10,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* Needs the headers above, so it cannot be sorted among them. */
 /* clang-format off */
@@ -258,6 +260,86 @@ static void nobody_is_accused_for_a_stack(void **state)
 	arena_done(&report.arena);
 }
 
+/* By comparing each with each, as it is defined; NULL: there is none. */
+static const char *crowd_of(const struct job *job)
+{
+	for (size_t i = 0; i < RANK_CNT; i++) {
+		size_t cnt = 0;
+
+		for (size_t j = 0; j < RANK_CNT; j++)
+			cnt += strcmp(job->wheres[i].stack, job->wheres[j].stack) == 0;
+		if (2 * cnt > RANK_CNT && job->wheres[i].leaf[0] != '\0' &&
+		    job->wheres[i].stack[0] != '\0')
+			return job->wheres[i].stack;
+	}
+	return NULL;
+}
+
+static void a_crowd_is_the_one_that_comparing_all_pairs_finds(void **state)
+{
+	static const char *const stacks[] = { "a.py(1): f", "a.py(1): f", "b.py(2): g", "" };
+	uint64_t random = 1;
+	size_t crowds = 0;
+
+	(void)state;
+	for (int round = 0; round < 2000; round++) {
+		struct job job = job_make();
+		struct report report;
+		const char *crowd;
+		size_t elsewhere = 0;
+
+		for (size_t i = 0; i < RANK_CNT; i++) {
+			uint64_t bits = test_random(&random);
+
+			stand(&job, i, stacks[bits % 4], bits / 4 % 4 == 0 ? FUTEX : "");
+		}
+		crowd = crowd_of(&job);
+		for (size_t i = 0; i < RANK_CNT && crowd != NULL; i++)
+			elsewhere += job.wheres[i].stack[0] != '\0' &&
+				     strcmp(job.wheres[i].stack, crowd) != 0;
+		report = judged(&job);
+		assert_int_equal(report.finding_cnt, elsewhere > 0);
+		if (elsewhere > 0)
+			assert_int_equal(report.findings[0].rank_cnt, elsewhere);
+		crowds += elsewhere > 0;
+		arena_done(&report.arena);
+	}
+	assert_true(crowds > 100 && crowds < 1900);
+}
+
+/* All elsewhere, so that nothing ends a search early; comparing all pairs takes a minute. */
+static void a_job_of_very_many_workers_is_judged_in_time(void **state)
+{
+	const uint32_t cnt = 40000;
+	struct wire_state *states = calloc(cnt, sizeof(*states));
+	struct wire_where *wheres = calloc(cnt, sizeof(*wheres));
+	struct job job = job_make();
+	const struct verdict_standstill facts = {
+		.states = states, .cnt = cnt, .wheres = wheres, .where_cnt = cnt, .now_ns = NOW
+	};
+	struct report report;
+	clock_t start;
+
+	(void)state;
+	assert_true(states != NULL && wheres != NULL);
+	for (uint32_t i = 0; i < cnt; i++) {
+		states[i] = job.states[0];
+		wheres[i] = job.wheres[0];
+		states[i].worker = i + 1;
+		wheres[i].worker = cnt - i;
+		(void)snprintf(wheres[i].stack, sizeof(wheres[i].stack), "a.py(%u): f", i);
+	}
+	start = clock();
+	assert_int_equal(verdict_blocked(&facts, &report), 0);
+	assert_true(clock() - start < 5 * CLOCKS_PER_SEC);
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	assert_int_equal(report.note_cnt, cnt);
+	assert_non_null(strstr(report.notes[0], "in a.py(39999): f <system call futex>"));
+	arena_done(&report.arena);
+	free(states);
+	free(wheres);
+}
+
 static void who_has_not_entered_the_collective_is_accused(void **state)
 {
 	struct job job = job_make();
@@ -364,6 +446,8 @@ int main(void)
 		cmocka_unit_test(a_stopped_rank_keeps_its_reason),
 		cmocka_unit_test(who_is_elsewhere_while_the_others_wait_is_accused),
 		cmocka_unit_test(nobody_is_accused_for_a_stack),
+		cmocka_unit_test(a_crowd_is_the_one_that_comparing_all_pairs_finds),
+		cmocka_unit_test(a_job_of_very_many_workers_is_judged_in_time),
 		cmocka_unit_test(who_has_not_entered_the_collective_is_accused),
 		cmocka_unit_test(what_is_counted_by_name_is_compared_by_name),
 		cmocka_unit_test(the_largest_group_that_lacks_a_minority_counts),
