@@ -2,6 +2,7 @@
 #include "live/hostd/sharedblock.h"
 #include "live/hub/hang.h"
 #include "live/hub/plan.h"
+#include "localize/cause.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -309,6 +310,8 @@ static void a_stopped_rank_is_accused_and_the_others_are_victims(void **state)
 	assert_int_equal(report.verdict, VERDICT_ABNORMAL);
 	assert_int_equal(report.finding_cnt, 1);
 	assert_string_equal(report.findings[0].id, "PT-107");
+	assert_string_equal(report.findings[0].cause, "stopped-process");
+	assert_ptr_equal(report.findings[0].advice, cause_text(CAUSE_STOPPED)->advice);
 	assert_int_equal(report.findings[0].rank_cnt, 1);
 	assert_int_equal(report.findings[0].ranks[0], 2);
 	assert_int_equal(report.findings[0].victim_cnt, 3);

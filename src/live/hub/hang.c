@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "format/shared/block.h"
 #include "live/hub/desync.h"
+#include "localize/cause.h"
 #include "model/rankset.h"
 
 #include <errno.h>
@@ -27,39 +28,37 @@ enum standing {
 };
 
 static const struct {
-	const char *id, *cause, *title, *name, *advice;
+	enum cause cause;
+	const char *title, *name, *advice; /* advice: NULL: the cause's own */
 	enum confidence confidence;
 } standings[STANDING_CNT] = {
-	[STANDING_GONE] = { "PT-901", "blocked",
-			    "The job stands still: a worker's process has ended", "process ended",
+	[STANDING_GONE] = { CAUSE_BLOCKED, "The job stands still: a worker's process has ended",
+			    "process ended",
 			    "Look at this rank's own output and the kernel log (out of memory?); the "
 			    "other ranks wait for it and will not go on.",
 			    CONFIDENCE_HIGH },
-	[STANDING_STOPPED] = { "PT-107", "stopped-process",
-			       "The job stands still: a worker's process is stopped",
-			       "process stopped (SIGSTOP or a debugger)",
-			       "Somebody stopped the process. kill -CONT continues it.",
-			       CONFIDENCE_HIGH },
-	[STANDING_KERNEL] = { "PT-901", "blocked",
+	[STANDING_STOPPED] = { CAUSE_STOPPED, "The job stands still: a worker's process is stopped",
+			       "process stopped (SIGSTOP or a debugger)", NULL, CONFIDENCE_HIGH },
+	[STANDING_KERNEL] = { CAUSE_BLOCKED,
 			      "The job stands still: a worker waits inside the kernel",
 			      "uninterruptible wait in the kernel",
 			      "Usually storage, a network file system or a driver: see "
 			      "/proc/PID/stack as root, and the kernel log.",
 			      CONFIDENCE_MEDIUM },
-	[STANDING_LOADER] = { "PT-901", "blocked",
+	[STANDING_LOADER] = { CAUSE_BLOCKED,
 			      "The job stands still: a worker waits for its next batch",
 			      "dataloader.next",
 			      "The data loader of this rank gives nothing: look at its worker "
 			      "processes and at the storage or service they read from.",
 			      CONFIDENCE_HIGH },
-	[STANDING_BEHIND] = { "PT-901", "blocked",
+	[STANDING_BEHIND] = { CAUSE_BLOCKED,
 			      "The job stands still: a worker did not get as far as the others",
 			      "between two marks of the iteration",
 			      "The other ranks wait for this one in a collective. See where it stands: "
 			      "perftracker timeline, with the folder of this report, shows the Python "
 			      "stacks of all ranks until now.",
 			      CONFIDENCE_MEDIUM },
-	[STANDING_MISSING] = { "PT-901", "blocked",
+	[STANDING_MISSING] = { CAUSE_BLOCKED,
 			       "The job stands still: a worker has not entered a collective in "
 			       "which others wait",
 			       "on its way to a collective",
@@ -67,7 +66,7 @@ static const struct {
 			       "where it stands: perftracker timeline, with the folder of this "
 			       "report, shows the Python stacks of all ranks until now.",
 			       CONFIDENCE_MEDIUM },
-	[STANDING_ELSEWHERE] = { "PT-901", "blocked",
+	[STANDING_ELSEWHERE] = { CAUSE_BLOCKED,
 				 "The job stands still: a worker is elsewhere than the others, which "
 				 "wait",
 				 "elsewhere than the others",
@@ -335,12 +334,14 @@ static int fill_finding(const struct blocked *b, enum standing standing, struct 
 	int *ranks = arena_calloc(b->arena, b->cnt, sizeof(*ranks));
 	int *victims = arena_calloc(b->arena, b->cnt, sizeof(*victims));
 	const char **evidence = arena_calloc(b->arena, b->cnt + 1, sizeof(*evidence));
+	const struct cause_text *cause = cause_text(standings[standing].cause);
+	const char *advice = standings[standing].advice;
 	int64_t since_ns = 0;
 
 	if (ranks == NULL || victims == NULL || evidence == NULL)
 		return -ENOMEM;
-	*ret = (struct finding){ .id = standings[standing].id,
-				 .cause = standings[standing].cause,
+	*ret = (struct finding){ .id = cause->number,
+				 .cause = cause->name,
 				 .title = standings[standing].title,
 				 .key = NO_KEY,
 				 .name = standings[standing].name,
@@ -349,7 +350,7 @@ static int fill_finding(const struct blocked *b, enum standing standing, struct 
 				 .victims = victims,
 				 .evidence = evidence,
 				 .confidence = standings[standing].confidence,
-				 .advice = standings[standing].advice,
+				 .advice = advice != NULL ? advice : cause->advice,
 				 .gain_pct = 100 };
 	for (size_t i = 0; i < b->cnt; i++) {
 		const struct wire_state *state = &b->states[i];
