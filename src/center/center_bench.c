@@ -9,6 +9,7 @@
  *		from host messages in memory, some twice and some never, to findings
  */
 #include "base/clock.h"
+#include "base/splitmix.h"
 #include "center/columns/columns_accuse.h"
 #include "center/ingest.h"
 #include "format/fingerprint/funckey.h"
@@ -44,14 +45,10 @@ static long resident_mb(void)
 
 /* --- the job --- */
 
-/* splitmix64, seeded by rank: a worker is the same in whatever order they are made. */
+/* Seeded by rank: a worker is the same in whatever order they are made. */
 static double some(uint64_t *state)
 {
-	uint64_t z = *state += 0x9e3779b97f4a7c15ULL;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
-	return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+	return (double)(splitmix_next(state) >> 11) * 0x1p-53;
 }
 
 /* Bell-shaped around 1. */

@@ -241,13 +241,13 @@ static void detector_survives_marks_out_of_order_and_of_no_kind(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 20000; i++) {
 		struct ring_record record = {
-			.time_ns = (int64_t)(rng_next(&rng) >> (rng_next(&rng) % 64)),
-			.kind = (uint16_t)(rng_next(&rng) % 9),
-			.detail = (uint16_t)rng_next(&rng),
+			.time_ns = (int64_t)(splitmix_next(&rng) >> (splitmix_next(&rng) % 64)),
+			.kind = (uint16_t)(splitmix_next(&rng) % 9),
+			.detail = (uint16_t)splitmix_next(&rng),
 		};
 
 		(void)detector_mark(job.det, &record);
-		(void)detector_tick(job.det, (int64_t)(rng_next(&rng) >> 1));
+		(void)detector_tick(job.det, (int64_t)(splitmix_next(&rng) >> 1));
 	}
 	detector_free(job.det);
 }

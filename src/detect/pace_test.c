@@ -183,7 +183,8 @@ static void pace_sees_long_iterations_that_begin_to_come(void **state)
 			pace_reset(pace);
 			slow = feed(pace, 1, before).slow;
 			for (unsigned i = 0; i < 400; i++)
-				slow += feed(pace, rng_next(&rng) % period == 0 ? 5 : 1, 1).slow;
+				slow += feed(pace, splitmix_next(&rng) % period == 0 ? 5 : 1, 1)
+						.slow;
 			assert_int_equal(slow, 1);
 			pace_free(pace);
 		}

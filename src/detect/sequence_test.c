@@ -279,35 +279,35 @@ static size_t make_stream(uint64_t *rng, char *buf, size_t size)
 	size_t len = 0, cnt = 0;
 
 	while (cnt + 300 < size) {
-		size_t repeats = 1 + rng_next(rng) % 60;
+		size_t repeats = 1 + splitmix_next(rng) % 60;
 
-		if (len == 0 || rng_next(rng) % 4 == 0) {
-			size_t groups = 1 + rng_next(rng) % 3;
+		if (len == 0 || splitmix_next(rng) % 4 == 0) {
+			size_t groups = 1 + splitmix_next(rng) % 3;
 
 			len = 0;
 			for (size_t g = 0; g < groups; g++) {
-				for (size_t n = rng_next(rng) % 3 + 1; n > 0; n--)
+				for (size_t n = splitmix_next(rng) % 3 + 1; n > 0; n--)
 					loop[len++] = 'N';
-				for (size_t o = rng_next(rng) % 2 + 1; o > 0; o--)
-					loop[len++] = (char)('1' + rng_next(rng) % 2);
+				for (size_t o = splitmix_next(rng) % 2 + 1; o > 0; o--)
+					loop[len++] = (char)('1' + splitmix_next(rng) % 2);
 			}
 		}
 		for (; repeats > 0 && cnt + len + 260 < size; repeats--) {
 			memcpy(buf + cnt, loop, len);
 			cnt += len;
-			if (rng_next(rng) % 20 == 0)
+			if (splitmix_next(rng) % 20 == 0)
 				cnt--;
-			if (rng_next(rng) % 20 == 0)
-				buf[cnt++] = "N12"[rng_next(rng) % 3];
+			if (splitmix_next(rng) % 20 == 0)
+				buf[cnt++] = "N12"[splitmix_next(rng) % 3];
 		}
-		if (rng_next(rng) % 3 == 0) {
-			size_t burst = rng_next(rng) % 190;
+		if (splitmix_next(rng) % 3 == 0) {
+			size_t burst = splitmix_next(rng) % 190;
 
 			memset(buf + cnt, 'N', burst);
 			cnt += burst;
-		} else if (rng_next(rng) % 3 == 0 && cnt + 600 < size) {
+		} else if (splitmix_next(rng) % 3 == 0 && cnt + 600 < size) {
 			for (size_t i = 0; i < 250; i++) /* nothing that could be learned */
-				buf[cnt++] = "N12"[rng_next(rng) % 3];
+				buf[cnt++] = "N12"[splitmix_next(rng) % 3];
 		}
 	}
 	return cnt;

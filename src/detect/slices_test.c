@@ -173,7 +173,7 @@ static void test_any_marks_are_harmless(void **state)
 	(void)state;
 	assert_int_equal(slices_begin(&slices, &plan), 0);
 	for (unsigned i = 0; i < 100000; i++)
-		slices_mark(&slices, rng_next(&random) % 400, (int64_t)rng_next(&random));
+		slices_mark(&slices, splitmix_next(&random) % 400, (int64_t)splitmix_next(&random));
 	slices_mark(&slices, UINT64_MAX, INT64_MAX);
 	if (slices_cost(&slices, &cost) == 0)
 		assert_true(isfinite(cost.frac) && isfinite(cost.error_frac));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/base.h"
+#include "base/splitmix.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -17,19 +18,9 @@ int run_sequence_tests(void);
 int run_pace_tests(void);
 int run_jobwatch_tests(void);
 
-/* splitmix64 */
-static inline uint64_t rng_next(uint64_t *state)
-{
-	uint64_t z = (*state += 0x9e3779b97f4a7c15ULL);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
-}
-
 static inline double rng_uniform(uint64_t *state)
 {
-	return (double)(rng_next(state) >> 11) * 0x1p-53;
+	return (double)(splitmix_next(state) >> 11) * 0x1p-53;
 }
 
 /* Box and Muller; one of the two numbers is thrown away. */

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/base.h"
+#include "base/splitmix.h"
 
 #include <math.h>
 
@@ -28,10 +29,7 @@ enum random_use {
 
 static inline uint64_t random_mix(uint64_t x)
 {
-	x += 0x9e3779b97f4a7c15ULL;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
-	return x ^ (x >> 31);
+	return splitmix_next(&x);
 }
 
 /* 64 random bits for a purpose and up to three coordinates below 2^32. */

@@ -5,6 +5,7 @@
 #include "agent/python/pylayout.h"
 #include "agent/python/pytext.h"
 #include "agent/python/selfmem.h"
+#include "base/splitmix.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -91,23 +92,15 @@ static uint64_t code_lookup(uintptr_t code)
 									: 0;
 }
 
-/* splitmix64's finish: each bit of the input moves each of the output. */
-static uint64_t mix(uint64_t x)
-{
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return x ^ x >> 31;
-}
-
 static uint64_t stamp_of(uintptr_t code, const unsigned char *bytes)
 {
 	uint64_t stamp;
 
 	if (code_note(code, bytes) == 0)
 		return 0;
-	stamp = mix(pylayout_word(bytes, py.layout.code_name));
-	stamp = mix(stamp + pylayout_word(bytes, py.layout.code_file));
-	stamp = mix(stamp + pylayout_int(bytes, py.layout.code_line));
+	stamp = splitmix_finish(pylayout_word(bytes, py.layout.code_name));
+	stamp = splitmix_finish(stamp + pylayout_word(bytes, py.layout.code_file));
+	stamp = splitmix_finish(stamp + pylayout_int(bytes, py.layout.code_line));
 	return stamp != 0 ? stamp : 1;
 }
 

@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/distance/differ.h"
 
+#include "base/splitmix.h"
 #include "base/stats.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-
-/* splitmix64 (Steele, Lea, Flood 2014): small, seedable, good enough to draw peers. */
-static uint64_t next_random(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15ULL;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebULL;
-	return z ^ z >> 31;
-}
 
 static double max_of(double a, double b)
 {
@@ -56,7 +47,7 @@ void differ_draw(uint32_t *idx, size_t cnt, size_t want, uint64_t seed)
 	for (size_t i = 0; i < cnt; i++)
 		idx[i] = (uint32_t)i;
 	for (size_t i = 0; i < want && want < cnt; i++) {
-		size_t k = i + (size_t)(next_random(&seed) % (cnt - i));
+		size_t k = i + (size_t)(splitmix_next(&seed) % (cnt - i));
 		uint32_t swap = idx[i];
 
 		idx[i] = idx[k];
