@@ -5,23 +5,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* The one setting of the program's log; written before threads start. */
-static enum log_level min_level = LOG_INFO;
-
-void log_set_level(enum log_level level)
-{
-	min_level = level;
-}
-
 void log_line(enum log_level level, const char *fmt, ...)
 {
-	static const char *const names[] = { "debug", "info", "warning", "error" };
+	static const char *const names[] = { "info", "warning", "error" };
 	char line[1024];
 	va_list ap;
 	int len;
 
-	if (level < min_level)
-		return;
 	len = snprintf(line, sizeof(line), "perftracker: level=%s ", names[level]);
 	va_start(ap, fmt);
 	len += vsnprintf(line + len, sizeof(line) - (size_t)len - 1, fmt, ap);

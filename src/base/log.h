@@ -7,10 +7,7 @@
 
 #include "base/base.h"
 
-enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARNING, LOG_ERROR };
+enum log_level { LOG_INFO, LOG_WARNING, LOG_ERROR };
 
 /* Writes "perftracker: level=... fmt..." to fd 2 in one write. */
 void log_line(enum log_level level, const char *fmt, ...) _printf_(2, 3);
-
-/* Lines below this level are dropped. Default LOG_INFO. */
-void log_set_level(enum log_level level);

@@ -252,18 +252,6 @@ int sidecar_read(const char *path, struct sidecar *ret, struct err *err)
 	return r;
 }
 
-int sidecar_merge(const char *path, struct trace *trace, struct err *err)
-{
-	struct sidecar sidecar;
-	int ret = sidecar_read(path, &sidecar, err);
-
-	if (ret < 0)
-		return ret;
-	ret = sidecar_apply(&sidecar, trace);
-	sidecar_done(&sidecar);
-	return ret < 0 ? err_set(err, -ret, "%s: out of memory", path) : 0;
-}
-
 /* First and last sample of the training thread give its totals. */
 static void summarize_thread(const struct sidecar *sidecar, struct sidecar_info *info)
 {

@@ -68,9 +68,6 @@ _must_check_ int sidecar_apply(const struct sidecar *sidecar, struct trace *trac
 /* The same of an open file, which path names in err. */
 _must_check_ int sidecar_read_fd(const char *path, int fd, struct sidecar *ret, struct err *err);
 
-/* sidecar_read() and sidecar_apply(). */
-_must_check_ int sidecar_merge(const char *path, struct trace *trace, struct err *err);
-
 /*
  * What a sidecar is evidence for, in one place. Thieves by what they took from
  * this worker: CPU time, weighted by how often it was on its CPU; largest first.

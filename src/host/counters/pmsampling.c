@@ -38,17 +38,6 @@ static const char *const candidates[PM_KIND_CNT][CANDIDATES_MAX] = {
 	[PM_MEMORY_CLOCK] = { CLOCK("dram") },
 };
 
-const char *pm_kind_text(enum pm_kind kind)
-{
-	static const char *const texts[] = {
-#define X(id, text) text,
-		PM_KIND_LIST(X)
-#undef X
-	};
-
-	return texts[kind];
-}
-
 /* --- the library --- */
 
 /* Fills the table. Returns the first symbol that isn't there, else NULL. */

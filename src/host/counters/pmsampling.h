@@ -36,8 +36,6 @@ enum pm_kind {
 		PM_KIND_CNT
 };
 
-const char *pm_kind_text(enum pm_kind kind);
-
 /* The library, open. */
 struct pm_library {
 	void *handle;
