@@ -398,6 +398,54 @@ static void a_pipe_is_written_to_and_not_replaced(void **state)
 	(void)rmdir(dir);
 }
 
+static int write_draft(const char *path, const char *text, int error)
+{
+	struct file_draft draft;
+	int ret = file_begin(&draft, path, NULL);
+
+	if (ret == 0)
+		ret = file_write_all(draft.fd, text, strlen(text));
+	return ret < 0 ? ret : file_commit(&draft, error, NULL);
+}
+
+static int read_draft(const char *path, size_t max_bytes, char ret[static 16], struct err *err)
+{
+	_cleanup_free_ char *data = NULL;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), error;
+	size_t len = 0;
+
+	error = file_read_whole(path, fd, max_bytes, &data, &len, err);
+	(void)close(fd);
+	if (error == 0)
+		(void)snprintf(ret, 16, "%.*s", (int)len, data);
+	return error;
+}
+
+static void a_draft_takes_the_place_of_a_file_when_it_is_complete(void **state)
+{
+	char dir[] = "/tmp/file_test.XXXXXX", path[64], tmp[80], text[16];
+	struct err err;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	(void)snprintf(path, sizeof(path), "%s/out", dir);
+	(void)snprintf(tmp, sizeof(tmp), "%s.tmp", path);
+	assert_int_equal(write_draft(path, "old", 0), 0);
+	assert_int_equal(write_draft(path, "broken", -ENOSPC), -ENOSPC);
+	assert_int_equal(access(tmp, F_OK), -1);
+	assert_int_equal(read_draft(path, 3, text, &err), 0);
+	assert_string_equal(text, "old");
+	assert_int_equal(read_draft(path, 2, text, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "expected a regular file of at most 2 bytes"));
+	assert_int_equal(read_draft("/dev/null", 3, text, &err), -EINVAL);
+	allocations_left = 0;
+	assert_int_equal(read_draft(path, 3, text, &err), -ENOMEM);
+	allocations_left = -1;
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+	assert_int_equal(write_draft(path, "nowhere", 0), -ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -418,6 +466,7 @@ int main(void)
 		cmocka_unit_test(the_middle_is_the_median),
 		cmocka_unit_test(err_line_is_cut_cleaned_and_optional),
 		cmocka_unit_test(a_file_is_replaced_whole_and_a_failure_leaves_the_old_one),
+		cmocka_unit_test(a_draft_takes_the_place_of_a_file_when_it_is_complete),
 		cmocka_unit_test(a_pipe_is_written_to_and_not_replaced),
 	};
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -62,4 +63,68 @@ int file_replace(const char *path, const void *data, size_t len, mode_t mode)
 	}
 	str_done(&tmp);
 	return error;
+}
+
+int file_begin(struct file_draft *draft, const char *path, struct err *err)
+{
+	draft->path = path;
+	if ((size_t)snprintf(draft->temporary, sizeof(draft->temporary), "%s.tmp", path) >=
+	    sizeof(draft->temporary))
+		return err_set(err, ENAMETOOLONG, "%s: path too long", path);
+	draft->fd =
+		open(draft->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	return draft->fd < 0 ? err_set(err, errno, "%s: cannot create: %s", draft->temporary,
+				       strerror(errno))
+			     : 0;
+}
+
+int file_commit(struct file_draft *draft, int error, struct err *err)
+{
+	if (close(draft->fd) != 0 && error == 0)
+		error = -errno;
+	if (error == 0 && rename(draft->temporary, draft->path) != 0)
+		error = -errno;
+	if (error == 0)
+		return 0;
+	(void)unlink(draft->temporary);
+	return err_set(err, -error, "%s: cannot write: %s", draft->path, strerror(-error));
+}
+
+static int read_all(int fd, char *data, size_t len)
+{
+	size_t have = 0;
+
+	while (have < len) {
+		ssize_t got = read(fd, data + have, len - have);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got < 0 ? -errno : -EIO;
+		have += (size_t)got;
+	}
+	return 0;
+}
+
+int file_read_whole(const char *path, int fd, size_t max_bytes, char **ret, size_t *ret_len,
+		    struct err *err)
+{
+	_cleanup_free_ char *data = NULL;
+	struct stat st;
+	int error;
+
+	if (fstat(fd, &st) != 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size > max_bytes)
+		return err_set(err, EINVAL, "%s: expected a regular file of at most %zu bytes",
+			       path, max_bytes);
+	data = malloc((size_t)st.st_size + 1);
+	if (data == NULL)
+		return err_set(err, ENOMEM, "%s: out of memory", path);
+	error = read_all(fd, data, (size_t)st.st_size);
+	if (error < 0)
+		return err_set(err, -error, "%s: cannot read: %s", path, strerror(-error));
+	*ret = take_ptr(data);
+	*ret_len = (size_t)st.st_size;
+	return 0;
 }

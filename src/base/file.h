@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing files whole: a reader sees the old content or the new, never a part.
+ * Files whole: who reads one sees the old content or the new, never a part.
  */
 #pragma once
 
-#include "base/base.h"
+#include "base/err.h"
 
 #include <sys/types.h>
 
@@ -17,3 +17,26 @@ _must_check_ int file_write_all(int fd, const void *data, size_t len);
  * path is as it was and the temporary file is gone.
  */
 _must_check_ int file_replace(const char *path, const void *data, size_t len, mode_t mode);
+
+/* A file that is written piece by piece, and takes the place of path when it is complete. */
+struct file_draft {
+	const char *path; /* borrowed */
+	char temporary[4096];
+	int fd;
+};
+
+/* Opens "PATH.tmp" for its owner alone. Returns 0, or -errno with a line in err. */
+_must_check_ int file_begin(struct file_draft *draft, const char *path, struct err *err);
+
+/*
+ * Closes it, and renames it to path, or removes it if error, which is what writing it came to,
+ * is negative. Returns 0, or -errno with a line in err: path is as it was then.
+ */
+_must_check_ int file_commit(struct file_draft *draft, int error, struct err *err);
+
+/*
+ * Reads what fd holds, from where it stands: a regular file of at most max_bytes, which path
+ * names in err. *ret, with *ret_len bytes, is to be freed. Returns 0, or -errno with a line in err.
+ */
+_must_check_ int file_read_whole(const char *path, int fd, size_t max_bytes, char **ret,
+				 size_t *ret_len, struct err *err);

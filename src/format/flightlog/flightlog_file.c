@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define X(field, what) +1
@@ -152,24 +151,10 @@ static int write_fd(const struct flightlog *log, int fd)
 
 int flightlog_write(const struct flightlog *log, const char *path, struct err *err)
 {
-	char temporary[4096];
-	int fd, ret;
+	struct file_draft draft;
+	int ret = file_begin(&draft, path, err);
 
-	if ((size_t)snprintf(temporary, sizeof(temporary), "%s.tmp", path) >= sizeof(temporary))
-		return err_set(err, ENAMETOOLONG, "%s: path too long", path);
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return err_set(err, errno, "%s: cannot create: %s", temporary, strerror(errno));
-	ret = write_fd(log, fd);
-	if (close(fd) != 0 && ret == 0)
-		ret = -errno;
-	if (ret == 0 && rename(temporary, path) != 0)
-		ret = -errno;
-	if (ret != 0) {
-		(void)unlink(temporary);
-		(void)err_set(err, -ret, "%s: cannot write: %s", path, strerror(-ret));
-	}
-	return ret;
+	return ret < 0 ? ret : file_commit(&draft, write_fd(log, draft.fd), err);
 }
 
 /* --- reading --- */
@@ -454,40 +439,13 @@ int flightlog_parse(const char *path, const void *data, size_t len, struct fligh
 	return error;
 }
 
-static int read_all(int fd, char *data, size_t len)
-{
-	size_t have = 0;
-
-	while (have < len) {
-		ssize_t got = read(fd, data + have, len - have);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? -errno : -EIO;
-		have += (size_t)got;
-	}
-	return 0;
-}
-
 static int read_fd(const char *path, int fd, struct flightlog *ret, struct err *err)
 {
 	_cleanup_free_ char *data = NULL;
-	struct stat st;
-	int error;
+	size_t len;
+	int error = file_read_whole(path, fd, FLIGHTLOG_MAX_BYTES, &data, &len, err);
 
-	if (fstat(fd, &st) != 0)
-		return err_set(err, errno, "%s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode) || st.st_size > (off_t)FLIGHTLOG_MAX_BYTES)
-		return err_set(err, EINVAL, "%s: expected a regular file of at most %u bytes", path,
-			       FLIGHTLOG_MAX_BYTES);
-	data = malloc((size_t)st.st_size + 1);
-	if (data == NULL)
-		return err_set(err, ENOMEM, "%s: out of memory", path);
-	error = read_all(fd, data, (size_t)st.st_size);
-	if (error < 0)
-		return err_set(err, -error, "%s: cannot read: %s", path, strerror(-error));
-	return flightlog_parse(path, data, (size_t)st.st_size, ret, err);
+	return error < 0 ? error : flightlog_parse(path, data, len, ret, err);
 }
 
 int flightlog_read(const char *path, struct flightlog *ret, struct err *err)

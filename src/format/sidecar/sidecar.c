@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define GPM_HZ_MAX 30u /* what is more a second are counters at kHz */
@@ -70,24 +69,10 @@ static int write_sections(struct sidecar *sidecar, int fd)
 int sidecar_write(const struct sidecar *sidecar, const char *path, struct err *err)
 {
 	struct sidecar view = *sidecar;
-	char temporary[4096];
-	int fd, ret;
+	struct file_draft draft;
+	int ret = file_begin(&draft, path, err);
 
-	if ((size_t)snprintf(temporary, sizeof(temporary), "%s.tmp", path) >= sizeof(temporary))
-		return err_set(err, ENAMETOOLONG, "%s: path too long", path);
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return err_set(err, errno, "%s: cannot create: %s", temporary, strerror(errno));
-	ret = write_sections(&view, fd);
-	if (close(fd) != 0 && ret == 0)
-		ret = -errno;
-	if (ret == 0 && rename(temporary, path) != 0)
-		ret = -errno;
-	if (ret != 0) {
-		(void)unlink(temporary);
-		(void)err_set(err, -ret, "%s: cannot write: %s", path, strerror(-ret));
-	}
-	return ret;
+	return ret < 0 ? ret : file_commit(&draft, write_sections(&view, draft.fd), err);
 }
 
 /* Texts in a file may lack their NUL; nobody after this looks further than the array. */
@@ -203,42 +188,13 @@ int sidecar_parse(const char *path, const void *data, size_t len, struct sidecar
 	return 0;
 }
 
-static int read_all(int fd, unsigned char *data, size_t len)
-{
-	size_t have = 0;
-
-	while (have < len) {
-		ssize_t got = read(fd, data + have, len - have);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			return -EIO;
-		have += (size_t)got;
-	}
-	return 0;
-}
-
 int sidecar_read_fd(const char *path, int fd, struct sidecar *ret, struct err *err)
 {
-	_cleanup_free_ unsigned char *data = NULL;
-	struct stat st;
-	int r;
+	_cleanup_free_ char *data = NULL;
+	size_t len;
+	int r = file_read_whole(path, fd, SIDECAR_MAX_BYTES, &data, &len, err);
 
-	if (fstat(fd, &st) != 0)
-		return err_set(err, errno, "%s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode) || st.st_size > SIDECAR_MAX_BYTES)
-		return err_set(err, EINVAL, "%s: expected a regular file of at most %u bytes", path,
-			       SIDECAR_MAX_BYTES);
-	data = malloc((size_t)st.st_size + 1);
-	if (data == NULL)
-		return err_set(err, ENOMEM, "%s: out of memory", path);
-	r = read_all(fd, data, (size_t)st.st_size);
-	if (r < 0)
-		return err_set(err, -r, "%s: cannot read: %s", path, strerror(-r));
-	return sidecar_parse(path, data, (size_t)st.st_size, ret, err);
+	return r < 0 ? r : sidecar_parse(path, data, len, ret, err);
 }
 
 int sidecar_read(const char *path, struct sidecar *ret, struct err *err)
