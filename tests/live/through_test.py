@@ -81,6 +81,17 @@ class Through(LiveTest):
             signal.signal(signal.SIGHUP, old)
         self.assertEqual(done.stdout, b"True\n")
 
+    def test_who_ignores_its_children_gets_the_status_of_the_job(self) -> None:
+        """Then the kernel tells nobody of an end; the command finds it as it was."""
+        program = "import signal; print(signal.getsignal(signal.SIGCHLD) == 1); exit(3)"
+        done = subprocess.run(
+            self.command("--", sys.executable, "-c", program),
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self.env, timeout=60,
+            preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN),
+        )  # fmt: skip
+        self.assertEqual(done.stdout, b"True\n")
+        self.assertEqual(done.returncode, 3)
+
     def test_no_signal_stays_blocked_in_the_command(self) -> None:
         done = self.run_job("--", "grep", "SigBlk", "/proc/self/status")
         self.assertEqual(done.stdout.split(), [b"SigBlk:", b"0000000000000000"])

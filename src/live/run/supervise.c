@@ -31,6 +31,7 @@ static const int forwarded[] = { SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
 struct supervisor {
 	const struct run_options *options;
 	sigset_t old_mask;
+	struct sigaction old_child; /* what we were started with; the command has it, too */
 	int signal_fd;
 	int control_fd; /* to the daemon; -1: none */
 	pid_t daemon, command;
@@ -132,6 +133,7 @@ static void be_command(const struct supervisor *s, char *const *argv, int error_
 {
 	int error;
 
+	(void)sigaction(SIGCHLD, &s->old_child, NULL);
 	(void)sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
 	(void)execvp(argv[0], argv);
 	error = errno;
@@ -238,8 +240,10 @@ static void wait_for(struct supervisor *s, bool daemon, int64_t deadline_ns)
 	}
 }
 
+/* SIGCHLD that is ignored is never told, and who ends is reaped before we see it. */
 static int block_signals(struct supervisor *s)
 {
+	const struct sigaction usual = { .sa_handler = SIG_DFL };
 	sigset_t mask;
 
 	(void)sigemptyset(&mask);
@@ -247,6 +251,7 @@ static int block_signals(struct supervisor *s)
 		(void)sigaddset(&mask, forwarded[i]);
 	(void)sigaddset(&mask, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &mask, &s->old_mask);
+	(void)sigaction(SIGCHLD, &usual, &s->old_child);
 	s->signal_fd = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	return s->signal_fd < 0 ? -errno : 0;
 }
@@ -272,6 +277,7 @@ int supervise(const struct run_options *options, char *const *argv)
 
 	if (ret < 0) {
 		unwatched(strerror(-ret));
+		(void)sigaction(SIGCHLD, &s.old_child, NULL);
 		(void)sigprocmask(SIG_SETMASK, &s.old_mask, NULL);
 		(void)execvp(argv[0], argv);
 		return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
