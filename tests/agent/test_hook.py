@@ -22,6 +22,7 @@ sys.path.insert(0, HERE)
 
 import daemon as d  # noqa: E402
 import recorder as r  # noqa: E402
+import warm  # noqa: E402
 
 PYTHON = os.environ.get("PERFTRACKER_PYTHON", os.path.join(ROOT, ".venv", "bin", "python"))
 
@@ -29,7 +30,7 @@ PYTHON = os.environ.get("PERFTRACKER_PYTHON", os.path.join(ROOT, ".venv", "bin",
 def torch_version() -> str:
     try:
         run = subprocess.run(
-            [PYTHON, "-c", "import torch; print(torch.__version__)"],
+            [PYTHON, "-c", "import importlib.metadata as m; print(m.version('torch'))"],
             capture_output=True,
             text=True,
             check=True,
@@ -40,6 +41,8 @@ def torch_version() -> str:
 
 
 TORCH = torch_version()
+# Jobs that are about how a process starts, or what it imports: in a new one.
+NEW = {"compiled.py", "fork_ranks.py", "imports_only.py", "injected.py", "own_marks.py"}
 BARE_RUNS: Dict[Any, Any] = {}
 SOURCES = {"agent": d.SOURCE_AGENT, "torch": d.SOURCE_TORCH}
 
@@ -53,17 +56,20 @@ class HookTest(unittest.TestCase):
         self.addCleanup(self.daemon.kill)
 
     def run_job(
-        self, name: str, *args: Any, env: Optional[Dict[str, str]] = None, launcher: Any = ()
+        self,
+        name: str,
+        *args: Any,
+        env: Optional[Dict[str, str]] = None,
+        launcher: Any = (),
+        new: bool = False,
     ) -> "subprocess.CompletedProcess[str]":
-        command = [PYTHON, *launcher, os.path.join(HERE, "jobs", name), *map(str, args)]
-        if env is None:
-            env = self.daemon.environment()
+        """In a new process where it is asked for or matters, else in a fork: see warm.py."""
+        command = [os.path.join(HERE, "jobs", name), *map(str, args)]
+        env = {**(self.daemon.environment() if env is None else env), "PYTHONWARNINGS": "ignore"}
+        if TORCH and not (new or launcher or "LD_PRELOAD" in env or name in NEW):
+            return warm.run(PYTHON, command, env, 240)
         return subprocess.run(
-            command,
-            env={**env, "PYTHONWARNINGS": "ignore"},
-            capture_output=True,
-            text=True,
-            timeout=240,
+            [PYTHON, *launcher, *command], env=env, capture_output=True, text=True, timeout=240
         )
 
     def run_bare(self, name: str, *args: Any) -> "subprocess.CompletedProcess[str]":
@@ -130,24 +136,19 @@ class HookTest(unittest.TestCase):
 
         self.daemon.on_poll = poll
         bare = self.run_bare("plain.py", count, 0, 4)
-        process = subprocess.Popen(
-            [PYTHON, os.path.join(HERE, "jobs", "plain.py"), str(count), "0", "4"],
-            env={**self.daemon.environment(), "PYTHONWARNINGS": "ignore"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        command = [os.path.join(HERE, "jobs", "plain.py"), str(count), "0", "4"]
+        job = warm.start(PYTHON, command, self.daemon.environment())
         d.wait_for(lambda: bool(killed))
         self.daemon.kill()
-        out, err = process.communicate(timeout=240)
+        out, err = job.communicate(timeout=240)
         self.assertTrue(killed)
-        self.assertEqual((out, err, process.returncode), (bare.stdout, bare.stderr, 4))
+        self.assertEqual((out, err, job.returncode), (bare.stdout, bare.stderr, 4))
 
 
 @unittest.skipUnless(TORCH, "no torch in %s: set PERFTRACKER_PYTHON" % PYTHON)
 class Marks(HookTest):
     def test_a_plain_loop_is_marked_without_a_change_to_its_code(self) -> None:
-        run = self.run_job("plain.py", 30, 0, 5)
+        run = self.run_job("plain.py", 30, 0, 5, new=True)
         self.assertEqual(run.returncode, 5, run.stderr)
         worker = self.only_worker()
         counts = self.counts(worker)
@@ -258,7 +259,7 @@ class Marks(HookTest):
             file.write("mine = 1\n")
         with open(os.path.join(self.folder, "job.py"), "w") as file:
             file.write("import perftracker\nimport torch\nassert perftracker.mine\n")
-        run = self.run_job(os.path.join(self.folder, "job.py"))
+        run = self.run_job(os.path.join(self.folder, "job.py"), new=True)
         self.assertEqual(run.returncode, 0, run.stderr)
 
 
@@ -277,7 +278,7 @@ class WithoutTorch(HookTest):
                 "import perftracker, time\n"
                 "for _ in range(200): perftracker.step(); time.sleep(0.002)\n"
             )
-        self.run_job(os.path.join(self.folder, "job.py"))
+        self.run_job(os.path.join(self.folder, "job.py"), new=True)
         self.assertIn("torch is not loaded", self.only_worker().got(d.MISSED)[0].text)
 
 

@@ -11,11 +11,16 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import unittest
 from typing import Any, Dict, List, Optional
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import warm  # noqa: E402
+
 ROOT = os.path.dirname(os.path.dirname(HERE))
 JOB = os.path.join(HERE, "jobs", "torchops_job.py")
 PYTHON = os.environ.get("PERFTRACKER_PYTHON", os.path.join(ROOT, ".venv", "bin", "python"))
@@ -93,13 +98,14 @@ class TorchOpsTest(unittest.TestCase):
             text=True,
         )
 
-    def result(self, process: "subprocess.Popen[str]") -> Any:
+    def result(self, process: Any) -> Any:
         out, err = process.communicate(timeout=120)
         self.assertEqual(process.returncode, 0, err)
         return json.loads(out)
 
     def run_job(self, name: str, **env: str) -> Any:
-        return self.result(self.start(name, **env))
+        """In a fork: see warm.py."""
+        return self.result(warm.start(self.python, [JOB, name], {**os.environ, **env}))
 
     def assert_same_operators(self, found: Any) -> None:
         """Names and nesting; the profiler of old versions has whole microseconds: names only."""
