@@ -7,7 +7,7 @@ variables that the dynamic linker or the start of Python read have no effect, an
 Python is there from the start.
 
     run(python, [SCRIPT, ARGUMENT...], env, timeout)    as subprocess.run(..., text=True)
-    become(SCRIPT, [ARGUMENT...], env)                  for a fork of somebody else's
+    become(SCRIPT, [ARGUMENT...], env)                  in a fork of somebody else's
 """
 
 import array

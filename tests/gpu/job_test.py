@@ -54,13 +54,15 @@ class Series:
 
 @unittest.skipUnless("DOUBLE_MODEL" in os.environ, "DOUBLE_MODEL and DOUBLE_CUPTI are not set")
 class Job(TorchLiveTest):
-    def train(self, ranks: int, fault: str) -> contextlib.AbstractContextManager:
+    def train(
+        self, ranks: int, fault: str, how: tuple[str, ...] = ("--fork",)
+    ) -> contextlib.AbstractContextManager:
         """A job of so many ranks; rank 1 has the fault from when the file self.begin is there."""
         self.env["PYTHONWARNINGS"] = "ignore"
         self.env["DOUBLE_NCCL_NODES"] = "2"  # so that NCCL has a network to tell of
         self.begin = self.folder / "begin"
         ours = ("--source", "agent", "--gpu-calls", "--metrics", "0")
-        words = ("--ranks", str(ranks), "--seconds", "600", "--fault", fault, "--rank", "1")
+        words = ("--ranks", str(ranks), "--seconds", "600", "--fault", fault, "--rank", "1", *how)
         return self.job(*ours, "--", self.python, JOB, *words, "--begin", str(self.begin))
 
     def profile(self) -> dict:
@@ -100,6 +102,16 @@ class Job(TorchLiveTest):
             self.assertIsNone(job.poll(), b"" if job.poll() is None else job.communicate()[1])
             time.sleep(0.5)
         self.fail(f"not {ranks} ranks at iteration {iterations}: {self.workers()}")
+
+    def await_blocked(self) -> None:
+        """The report of the standstill; others can come before it, of a machine that is busy."""
+        deadline = time.monotonic() + 240
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError, ValueError):  # not yet, or half written
+                if self.report()["trigger"]["kind"] == "blocked":
+                    return
+            time.sleep(0.2)
+        self.fail("no report of a job that stands still")
 
     def scrape(self) -> Samples:
         targets = json.loads((self.out / "metrics.json").read_text())[0]["targets"]
@@ -155,7 +167,7 @@ class Job(TorchLiveTest):
         self.assertIn("pack_gradients", json.dumps(finding["function"]), finding)
 
     def test_metrics_are_what_the_doubles_did(self) -> None:
-        with self.train(4, "none") as job:
+        with self.train(4, "none", how=()) as job:
             self.await_ranks(job, 4, STEADY)
             samples = self.scrape()
         for rank in range(4):
@@ -218,9 +230,7 @@ class Job(TorchLiveTest):
         with self.train(4, "hang") as job:
             self.await_ranks(job, 4, STEADY)
             self.begin.touch()
-            deadline = time.monotonic() + 60
-            while not (self.out / "report.json").exists() and time.monotonic() < deadline:
-                time.sleep(0.5)
+            self.await_blocked()
             slices = self.slices()
         last = [
             max(

@@ -12,17 +12,29 @@ from when the file --begin is there, or from the start:
     python  a function takes long before kernels are launched; late: before a collective is
     hang    it never comes to a collective
 
+With --fork the ranks are forks of a process that has imported torch, without anything of ours; else
+each is a new process.
+
 DOUBLE_MODEL names the library that calls those of CUDA (libmodel.c), DOUBLE_CUPTI one that a real
 job would have loaded with CUDA's runtime.
 """
 
+from __future__ import annotations
+
 import argparse
 import ctypes
 import os
+import pathlib
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "agent"))
+
+import warm  # noqa: E402
 
 LAYERS = 4
 MS = 1_000_000
@@ -173,28 +185,65 @@ def train(options: argparse.Namespace) -> None:
             open(options.stop, "w").close()
 
 
+class Fork:
+    """A rank, as a subprocess.Popen of the same words."""
+
+    def __init__(self, command: list[str], env: dict[str, str]) -> None:
+        self._status: int | None = None
+        self._pid = os.fork()
+        if self._pid == 0:
+            warm.become(command[1], command[2:], env)
+            sys.exit(0)
+
+    def poll(self) -> int | None:
+        if self._status is None:
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+            self._status = os.waitstatus_to_exitcode(status) if pid else None
+        return self._status
+
+    def wait(self) -> int | None:
+        while self.poll() is None:
+            time.sleep(0.01)
+        return self._status
+
+    def terminate(self) -> None:
+        if self.poll() is None:
+            os.kill(self._pid, signal.SIGTERM)
+
+
+def environment(rank: int, ranks: int, folder: str) -> dict[str, str]:
+    return {
+        **os.environ,
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": str(ranks),
+        "DOUBLE_MEET": os.path.join(folder, "meet"),
+    }
+
+
+def start(options: argparse.Namespace, folder: str) -> list:
+    command = [sys.executable, *sys.argv, "--stop", os.path.join(folder, "stop")]
+    envs = [environment(rank, options.ranks, folder) for rank in range(options.ranks)]
+    if not options.fork:
+        return [subprocess.Popen(command, env=env) for env in envs]
+    os.environ.pop("PERFTRACKER_SOCKET", None)
+    warm.import_torch()
+    return [Fork(command, env) for env in envs]
+
+
 def launch(options: argparse.Namespace) -> int:
     """One process for each rank, which meet through a file."""
-    with tempfile.TemporaryDirectory() as folder:
-        stop = os.path.join(folder, "stop")
-        ranks = []
-        for rank in range(options.ranks):
-            env = {
-                **os.environ,
-                "RANK": str(rank),
-                "LOCAL_RANK": str(rank),
-                "WORLD_SIZE": str(options.ranks),
-                "DOUBLE_MEET": os.path.join(folder, "meet"),
-            }
-            ranks.append(subprocess.Popen([sys.executable, *sys.argv, "--stop", stop], env=env))
-        while any(process.poll() is None for process in ranks):
-            time.sleep(0.05)
-            failed = any(process.poll() not in (None, 0) for process in ranks)
-            if failed or os.path.exists(stop):  # whoever waits for a rank that has left
-                time.sleep(0 if failed else 2)
-                for process in ranks:
-                    process.terminate()
-        return max(process.wait() in (0, -15) for process in ranks) - 1
+    folder = tempfile.mkdtemp()
+    ranks = start(options, folder)
+    while any(process.poll() is None for process in ranks):
+        time.sleep(0.05)
+        failed = any(process.poll() not in (None, 0) for process in ranks)
+        if failed or os.path.exists(os.path.join(folder, "stop")):  # one waits for who has left
+            time.sleep(0 if failed else 2)
+            for process in ranks:
+                process.terminate()
+    shutil.rmtree(folder)
+    return max(process.wait() in (0, -15) for process in ranks) - 1
 
 
 def main() -> int:
@@ -204,6 +253,7 @@ def main() -> int:
     parser.add_argument("--fault", choices=FAULTS, default="none")
     parser.add_argument("--rank", type=int, default=3)
     parser.add_argument("--begin", default="", metavar="FILE")
+    parser.add_argument("--fork", action="store_true")
     parser.add_argument("--stop", default="")
     options = parser.parse_args()
     if "RANK" not in os.environ:
