@@ -59,10 +59,11 @@ def run_suite(real_time):
         )
         root, RUNNER.ROOT = RUNNER.ROOT, pathlib.Path(folder)
         path, modules = list(sys.path), set(sys.modules)
-        score, out = RUNNER.Score(), io.StringIO()
+        score, pool, out = RUNNER.Score(), RUNNER.Pool(2), io.StringIO()
         try:
             with contextlib.redirect_stdout(out):
-                RUNNER.run_python(score, ("sample_suite",), real_time)
+                RUNNER.add_python(score, pool, "sample_suite", real_time)
+                pool.drain()
                 score.try_again()
                 status = score.finish()
         finally:
@@ -91,23 +92,23 @@ class Driver(unittest.TestCase):
         self.assertRegex(second, r"Case\.test_second: AssertionError: 0 != 1$")
 
     def test_a_program_that_ends_badly_or_says_nothing(self):
-        judged = RUNNER.judged("x", RUNNER.Outcome(139, "no word of a test", 0))
+        judged = RUNNER.judged("x", RUNNER.Outcome(139, "no word of a test"))
         self.assertEqual(judged["x"].word, "failed")
         self.assertEqual(RUNNER.last_words(judged["x"].detail), "exit status 139")
         text = "[       OK ] one\n[  ERROR   ] --- 0x1 != 0x2\n[  FAILED  ] two\n"
-        judged = RUNNER.judged("x", RUNNER.Outcome(1, text, 0))
+        judged = RUNNER.judged("x", RUNNER.Outcome(1, text))
         self.assertEqual(
             [judged[f"x: {name}"].word for name in ("one", "two")], ["passed", "failed"]
         )
         self.assertEqual(RUNNER.last_words(judged["x: two"].detail), "[  ERROR   ] --- 0x1 != 0x2")
         # All passed, and then it crashed.
-        judged = RUNNER.judged("x", RUNNER.Outcome(139, "[       OK ] one\n", 0))
+        judged = RUNNER.judged("x", RUNNER.Outcome(139, "[       OK ] one\n"))
         self.assertEqual(sorted(r.word for r in judged.values()), ["failed", "passed"])
-        self.assertEqual(RUNNER.judged("x", RUNNER.Outcome(77, "no GPU", 0))["x"].word, "skipped")
+        self.assertEqual(RUNNER.judged("x", RUNNER.Outcome(77, "no GPU"))["x"].word, "skipped")
 
     def test_what_a_sanitizer_reports_has_one_try(self):
         def may_try_again(text):
-            return RUNNER.second_try("b", {"name": "n"}, RUNNER.Outcome(1, text, 0)) is not None
+            return RUNNER.second_try("b", {"name": "n"}, RUNNER.Outcome(1, text)) is not None
 
         self.assertTrue(may_try_again("[  FAILED  ] one\n"))
         self.assertTrue(may_try_again("AssertionError: 3 != 4\n"))
