@@ -22,7 +22,8 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-KITS = ROOT / ".venv/gpu-headers"
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+KITS = CACHE / "perftracker/gpu-headers"
 CHECKS = (
     "src/agent/gpu/cupti/cupti_abi_check.c",
     "src/host/gpu/nvml_abi_check.c",

@@ -15,8 +15,8 @@ import subprocess
 import sys
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-KITS = ROOT / ".venv/gpu-headers"
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+KITS = CACHE / "perftracker/gpu-headers"
 FIRST = (12, 6)
 CRASHES = (13, 2)
 

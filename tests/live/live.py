@@ -27,7 +27,8 @@ def torch_python() -> str | None:
     """An interpreter that has torch, None when there is none."""
     for path in (os.environ.get("PERFTRACKER_PYTHON"), str(ROOT / ".venv/bin/python")):
         if path and os.access(path, os.X_OK):
-            check = subprocess.run([path, "-c", "import torch"], capture_output=True)
+            find = "import importlib.util, sys; sys.exit(not importlib.util.find_spec('torch'))"
+            check = subprocess.run([path, "-c", find], capture_output=True)
             if check.returncode == 0:
                 return path
     return None

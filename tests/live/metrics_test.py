@@ -43,7 +43,8 @@ Samples = list[tuple[str, dict[str, str], float]]
 
 
 def find_tool(name: str) -> str | None:
-    folder = os.environ.get("PERFTRACKER_PROMETHEUS", str(ROOT / ".venv" / "prometheus"))
+    cache = os.environ.get("XDG_CACHE_HOME") or str(pathlib.Path.home() / ".cache")
+    folder = os.environ.get("PERFTRACKER_PROMETHEUS", f"{cache}/perftracker/prometheus")
     return shutil.which(name, path=os.pathsep.join([folder, os.environ.get("PATH", "")]))
 
 
