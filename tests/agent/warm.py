@@ -7,7 +7,7 @@ variables that the dynamic linker or the start of Python read have no effect, an
 Python is there from the start.
 
     run(python, [SCRIPT, ARGUMENT...], env, timeout)    as subprocess.run(..., text=True)
-    become(SCRIPT, [ARGUMENT...], env)                  in a fork of somebody else's
+    Fork([SCRIPT, ARGUMENT...], env)                    of a process that called import_torch()
 """
 
 import array
@@ -22,7 +22,7 @@ import subprocess
 import sys
 import time
 import types
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 STANDARD = 3
 
@@ -161,6 +161,32 @@ def import_torch() -> None:
         import torch._dynamo  # noqa: F401
     gc.collect()
     gc.freeze()  # else the last collection of a fork copies all of it
+
+
+class Fork:
+    """Of an interpreter that called import_torch(). As a subprocess.Popen of [SCRIPT, WORD...]."""
+
+    def __init__(self, command: List[str], env: Dict[str, str]) -> None:
+        self._status: Optional[int] = None
+        self._pid = os.fork()
+        if self._pid == 0:
+            become(command[0], command[1:], env)
+            sys.exit(0)
+
+    def poll(self) -> Optional[int]:
+        if self._status is None:
+            pid, status = os.waitpid(self._pid, os.WNOHANG)
+            self._status = os.waitstatus_to_exitcode(status) if pid else None
+        return self._status
+
+    def wait(self) -> Optional[int]:
+        while self.poll() is None:
+            time.sleep(0.01)
+        return self._status
+
+    def terminate(self) -> None:
+        if self.poll() is None:
+            os.kill(self._pid, signal.SIGTERM)
 
 
 def take_request(connection: socket.socket) -> Any:

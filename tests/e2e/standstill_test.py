@@ -10,6 +10,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "live"))
 
+from live import RANKS as LAUNCHER  # noqa: E402
 from live import TorchLiveTest  # noqa: E402
 
 RANKS = 4
@@ -52,8 +53,8 @@ class Standstill(TorchLiveTest):
         """The finding of the report that is made while the job stands."""
         script = self.folder / "train.py"
         script.write_text(JOB)
-        launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(RANKS))
-        words = ("--no-audit", "--slowdown", "900", "--", self.python, *launcher)
+        launcher = (self.python, LAUNCHER, str(RANKS))
+        words = ("--no-audit", "--slowdown", "900", "--", *launcher)
         path = self.out / "report-1.json"
         with self.job(*words, str(script), place) as job:
             try:

@@ -20,6 +20,7 @@ sys.path.insert(0, str(ROOT / "tests" / "live"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 from live import PROGRAM, LiveTest, TorchLiveTest  # noqa: E402
+from live import RANKS as LAUNCHER  # noqa: E402
 from timeline_test import assert_valid  # noqa: E402
 
 RANKS = 4
@@ -37,10 +38,11 @@ def slices_of(trace: dict[str, Any], rank: int, category: str) -> list[dict[str,
 class RealJob(TorchLiveTest):
     @contextlib.contextmanager
     def training(self, steps: int, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-        """The launcher gives each rank a session of its own and ends it when it is asked to."""
-        launcher = (self.python, "-m", "torch.distributed.run", "--nproc-per-node", str(RANKS))
+        """A small model: what is looked at does not depend on it. The launcher ends its ranks."""
         script = (str(ROOT / "examples" / "train_ddp.py"), "--steps", str(steps))
-        with self.job("--quiet", *words, "--", *launcher, *script) as job:
+        small = ("--width", "32", "--length", "16", "--rows", "1")
+        command = (self.python, LAUNCHER, str(RANKS), *script, *small)
+        with self.job("--quiet", *words, "--", *command) as job:
             try:
                 yield job
             finally:

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = os.environ.get("PERFTRACKER_PROGRAM") or str(ROOT / "build/src/cmd/perftracker")
 FAKE_JOB = str(pathlib.Path(__file__).resolve().parent / "fake_job.py")
+RANKS = str(pathlib.Path(__file__).resolve().parent / "ranks.py")
 
 # A shared machine wavers: only a clear slowdown counts, and it is found fast.
 QUICK = ("--recent", "10", "--learn", "3", "--slowdown", "80", "--min-gap", "0", "--steps", "5")

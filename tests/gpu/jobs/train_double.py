@@ -26,7 +26,6 @@ import ctypes
 import os
 import pathlib
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -185,32 +184,6 @@ def train(options: argparse.Namespace) -> None:
             open(options.stop, "w").close()
 
 
-class Fork:
-    """A rank, as a subprocess.Popen of the same words."""
-
-    def __init__(self, command: list[str], env: dict[str, str]) -> None:
-        self._status: int | None = None
-        self._pid = os.fork()
-        if self._pid == 0:
-            warm.become(command[1], command[2:], env)
-            sys.exit(0)
-
-    def poll(self) -> int | None:
-        if self._status is None:
-            pid, status = os.waitpid(self._pid, os.WNOHANG)
-            self._status = os.waitstatus_to_exitcode(status) if pid else None
-        return self._status
-
-    def wait(self) -> int | None:
-        while self.poll() is None:
-            time.sleep(0.01)
-        return self._status
-
-    def terminate(self) -> None:
-        if self.poll() is None:
-            os.kill(self._pid, signal.SIGTERM)
-
-
 def environment(rank: int, ranks: int, folder: str) -> dict[str, str]:
     return {
         **os.environ,
@@ -228,7 +201,7 @@ def start(options: argparse.Namespace, folder: str) -> list:
         return [subprocess.Popen(command, env=env) for env in envs]
     os.environ.pop("PERFTRACKER_SOCKET", None)
     warm.import_torch()
-    return [Fork(command, env) for env in envs]
+    return [warm.Fork(command[1:], env) for env in envs]
 
 
 def launch(options: argparse.Namespace) -> int:
