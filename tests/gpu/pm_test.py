@@ -365,7 +365,7 @@ class Job(PmTest):
     """A job of two ranks with a GPU each, slow from iteration 60 on: its window takes 3 s."""
 
     WORDS = (
-        "--recent", "10", "--learn", "3", "--slowdown", "80", "--min-gap", "1000",
+        "--recent", "10", "--learn", "3", "--slowdown", "200", "--min-gap", "1000",
         "--window", "3", "--steps", "50", "--no-audit", "--keep-traces",
     )  # fmt: skip
     JOB = (
@@ -375,7 +375,7 @@ class Job(PmTest):
 
     def play(self, *words: str, samples: tuple[str, ...] = OWN, iterations: int = 150) -> dict:
         """The GPU of rank 1 as its sidecar has it; self.absent: what the report misses of GPUs."""
-        job = (*self.JOB, "--iterations", str(iterations))
+        job = (*self.JOB, "--iterations", str(iterations), *self.until_report())
         done = self.run_job(*self.WORDS, *samples, *words, *job, limit_s=LIMIT_S * 2)
         self.said = done.stderr.decode()
         self.assertEqual((done.returncode, done.stdout), (0, b"job done\n"), self.said)

@@ -38,13 +38,13 @@ class Rocprof(test_hook.HookTest):
         )
 
     def train(self, tools: str) -> list[str]:
-        """One window of half a second from step 20 on; the lines that the job printed."""
+        """A window of 20 steps and half a second from step 20 on; what the job printed."""
         steps: list[str] = []
 
         def poll(worker: d.Worker) -> None:
             if worker.step() >= 20 and not steps:
                 steps.append("ordered")
-                worker.order(1, 0, window_ns=SECOND // 2, source=d.SOURCE_AGENT)
+                worker.order(1, 0, window_ns=SECOND // 2, least=20, source=d.SOURCE_AGENT)
             if (worker.got(d.DONE) or worker.got(d.MISSED)) and "seen" not in steps:
                 steps.append("seen")
                 self.look(worker)

@@ -45,13 +45,13 @@ class Window(test_hook.HookTest):
         self.remark = recorder.raw.sources[GPU].why.decode()
 
     def train(self, mode: str, on_poll: Any, **order: Any) -> list[str]:
-        """One window of half a second from step 20 on; the lines that the job printed."""
+        """A window of 20 steps and half a second from step 20 on; what the job printed."""
         ordered: list[int] = []
 
         def poll(worker: d.Worker) -> None:
             if worker.step() >= 20 and not ordered:
                 ordered.append(1)
-                worker.order(1, 0, window_ns=SECOND // 2, **order)
+                worker.order(1, 0, window_ns=SECOND // 2, least=20, **order)
             on_poll(worker)
 
         self.daemon.on_poll = poll

@@ -7,7 +7,8 @@ every --ms milliseconds, becomes slow at --slow-at, and meets an order as its
 entry in --behave says: obey, miss, die, lie (a trace path outside), scribble
 (garbage all over its ring), silent (never answers), garbage (its trace is no
 trace), crash (it is killed at iteration 60, order or not), or hide (its hook
-switches itself off at iteration 60, and it goes on). With --record,
+switches itself off at iteration 60, and it goes on). After --iterations they end, or when the
+file --until is there. With --record,
 what each worker was ordered is written there. In an audit of a window's collectors
 its iterations take --audit-cost percent longer, while nothing is left out.
 """
@@ -18,6 +19,7 @@ import argparse
 import array
 import contextlib
 import fcntl
+import itertools
 import json
 import mmap
 import os
@@ -43,6 +45,7 @@ STEP_OFFSET, HEAD_OFFSET, STATE_OFFSET, BACKOFF_OFFSET = 16, 32, 40, 44
 HELLO, BEGUN, DONE, MISSED, BYE = 1, 2, 3, 4, 5
 DISABLED = 3  # of the worker's states
 DATALOADER, DATALOADER_END, OPTIMIZER = 1, 2, 3
+MOST_MORE = 20000  # iterations
 ADD_SEALS, SEALS = 1033, 1 | 2 | 4  # F_ADD_SEALS; SEAL, SHRINK, GROW
 
 
@@ -171,8 +174,17 @@ class Worker:
         self.block[start:SIZE] = random.Random(1).randbytes(SIZE - start)
         struct.pack_into("<Q", self.block, HEAD_OFFSET, random.getrandbits(63))
 
+    def is_over(self, number: int) -> bool:
+        """Not before what is awaited is there; nobody waits for ever."""
+        least, until = self.options.iterations, self.options.until
+        if number < least or number >= least + MOST_MORE:
+            return number >= least
+        return until == "" or os.path.exists(until)
+
     def run(self) -> None:
-        for number in range(self.options.iterations):
+        for number in itertools.count():
+            if self.is_over(number):
+                break
             slow = self.options.slow_at and number >= self.options.slow_at
             self.mark(DATALOADER)
             self.mark(DATALOADER_END)
@@ -194,9 +206,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--world", type=int, default=2)
     parser.add_argument("--iterations", type=int, default=200)
+    parser.add_argument("--until", default="", metavar="FILE", help="goes on until it is there")
     parser.add_argument("--ms", type=float, default=20)
     parser.add_argument("--slow-at", type=int, default=0)
-    parser.add_argument("--slow-factor", type=float, default=3)
+    parser.add_argument("--slow-factor", type=float, default=5)
     parser.add_argument("--slow-rank", type=int, default=1)
     parser.add_argument("--behave", default="", help="one word a rank, by commas")
     parser.add_argument("--audit-cost", type=float, default=0)

@@ -26,7 +26,8 @@ class Gpus(LiveTest):
     def gpus(self, double: str) -> list[dict]:
         """The GPUs of rank 1, of two workers on a host whose NVML does as it is told."""
         self.env["NVML_DOUBLE"] = double
-        words = self.fake("--world", "2", "--slow-at", "80", "--iterations", "160")
+        slow = ("--world", "2", "--slow-at", "80", "--iterations", "130")
+        words = self.fake(*slow, *self.until_report())
         done = self.run_job(*QUICK, "--keep-traces", *words, limit_s=120)
         self.said = done.stderr.decode()
         self.assertEqual((done.returncode, done.stdout), (0, b"job done\n"), self.said)

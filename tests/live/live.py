@@ -21,7 +21,7 @@ FAKE_JOB = str(pathlib.Path(__file__).resolve().parent / "fake_job.py")
 RANKS = str(pathlib.Path(__file__).resolve().parent / "ranks.py")
 
 # A shared machine wavers: only a clear slowdown counts, and it is found fast.
-QUICK = ("--recent", "10", "--learn", "3", "--slowdown", "80", "--min-gap", "0", "--steps", "5")
+QUICK = ("--recent", "10", "--learn", "3", "--slowdown", "200", "--min-gap", "0", "--steps", "5")
 
 
 def torch_python() -> str | None:
@@ -97,6 +97,10 @@ class LiveTest(unittest.TestCase):
 
     def fake(self, *words: str) -> tuple[str, ...]:
         return ("--", sys.executable, FAKE_JOB, *words)
+
+    def until_report(self) -> tuple[str, ...]:
+        """For a scripted job that becomes slow: it goes on until that has been reported."""
+        return ("--until", str(self.out / "report-1.json"))
 
 
 class TorchLiveTest(LiveTest):
