@@ -26,7 +26,7 @@ class Work(NamedTuple):
 
 
 class Pool:
-    """add() from any thread; drain() hands results to take() in the thread that called it."""
+    """drain() begins what was added, and hands results to take() in the thread that called it."""
 
     def __init__(self, cpus: float, threads: int = 64) -> None:
         self.cpus = cpus
@@ -35,6 +35,7 @@ class Pool:
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._left = 0
+        self._drained = False
         self._done: queue.SimpleQueue[tuple[Callable[..., None], tuple]] = queue.SimpleQueue()
         self._threads = concurrent.futures.ThreadPoolExecutor(threads)
 
@@ -43,7 +44,8 @@ class Pool:
             self._left += len(works)
             for work in works:
                 heapq.heappush(self._waiting, (-work.seconds, next(self._numbers), work))
-            self._begin()
+            if self._drained:
+                self._begin()
 
     def aside(self, run: Callable[[], Any], take: Callable[[Any], None]) -> None:
         """Begun at once, whatever else runs."""
@@ -53,6 +55,9 @@ class Pool:
 
     def drain(self) -> None:
         """Until nothing is left, of what take() added, too."""
+        with self._lock:
+            self._drained = True
+            self._begin()
         while self._left:
             take, results = self._done.get()
             take(*results)
