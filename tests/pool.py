@@ -2,8 +2,8 @@
 """Runs pieces of work beside each other, as many as there are CPUs for.
 
 Each piece says how many CPUs it keeps busy on the average: who mostly waits counts little. What is
-begun first is what takes longest. Compilers and the like are no piece of work: they run at the
-lowest priority in threads of their own, so that they take what the others leave.
+begun first is what takes longest. Compilers and the like are no piece of work: they run at a lower
+priority in threads of their own, so that they take what the others leave.
 """
 
 from __future__ import annotations

@@ -75,6 +75,7 @@ class Job(TorchLiveTest):
             answer = self.ask("profile", limit_s=240)
         self.assertEqual(answer.returncode, 0, answer.stderr)
         page = pathlib.Path(answer.stdout.strip())
+        self.window = page.stem.partition("-")[2]
         return json.loads(page.with_suffix(".json").read_text())
 
     def profile_healthy(self) -> dict:
@@ -95,8 +96,8 @@ class Job(TorchLiveTest):
         raise AssertionError(f"nobody is accused: {report}")
 
     def fingerprints(self) -> list[str]:
-        """Those of the first window, as text."""
-        paths = sorted((self.out / "fingerprints" / "1").iterdir())
+        """Those of the last window that was asked for, as text."""
+        paths = sorted((self.out / "fingerprints" / self.window).iterdir())
         return [
             subprocess.run([PROGRAM, "dump", str(path)], capture_output=True, text=True).stdout
             for path in paths
