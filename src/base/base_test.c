@@ -201,7 +201,7 @@ static void strtab_tells_texts_with_zero_bytes_apart(void **state)
 	strtab_done(&table);
 }
 
-/* Fills a table until memory ends after n allocations; what is in it stays right. */
+/* Fills a table until memory runs out after n allocations; its entries stay valid. */
 static uint32_t strtab_fill(struct strtab *table, long n)
 {
 	uint32_t cnt = 0;
@@ -366,7 +366,7 @@ static void a_file_is_replaced_whole_and_a_failure_leaves_the_old_one(void **sta
 	read_back(path, text, sizeof(text));
 	assert_string_equal(text, "newer");
 	assert_int_equal(access(tmp, F_OK), -1);
-	/* A folder where the temporary file should be: nothing can be written. */
+	/* A directory at the temporary file's path makes every write fail. */
 	assert_int_equal(mkdir(tmp, 0700), 0);
 	assert_true(file_replace(path, "lost", 4, 0600) < 0);
 	read_back(path, text, sizeof(text));

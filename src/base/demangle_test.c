@@ -52,7 +52,7 @@ static void what_is_no_mangled_name_stays_as_it_is(_unused_ void **state)
 	assert_full("", "");
 }
 
-/* With or without the system's C++ library: the name is in it. */
+/* The name is present with and without the system's C++ library. */
 static void parameters_are_there_when_they_are_known(_unused_ void **state)
 {
 	struct str text = { 0 };
@@ -63,7 +63,7 @@ static void parameters_are_there_when_they_are_known(_unused_ void **state)
 	str_done(&text);
 }
 
-/* Each level is a pair of the one before: 2^60 names if it were written out. */
+/* Each level is a pair of the previous one: 2^60 names if expanded. */
 static void a_name_that_would_explode_does_not(_unused_ void **state)
 {
 	struct str name = { 0 }, text = { 0 };
@@ -77,7 +77,7 @@ static void a_name_that_would_explode_does_not(_unused_ void **state)
 	str_done(&text);
 }
 
-/* Named as a GEMM of CUTLASS, whose last arguments are half_t or bfloat16_t; cut or not. */
+/* Like a CUTLASS GEMM, whose last arguments are half_t or bfloat16_t; truncated or not. */
 static void kernels_of_one_template_stay_apart(_unused_ void **state)
 {
 	static const char *const ends[] = { "NS_6half_tESJ_EEvv", "NS_10bfloat16_tESJ_EEvv",

@@ -19,7 +19,7 @@
 
 static const int none[3] = { SUBPROCESS_NULL, SUBPROCESS_NULL, SUBPROCESS_NULL };
 
-/* Its wait status. */
+/* Returns the wait status. */
 static int run(const char *const *argv, const int fds[static 3])
 {
 	int status;
