@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes are a flight log that keeps the promises of flightlog.h, or an error. */
+/* Any bytes parse as a flight log that keeps the invariants of flightlog.h, or return an error. */
 #include "format/flightlog/flightlog.h"
 
 #include "format/flightlog/flightlog_parts.h"

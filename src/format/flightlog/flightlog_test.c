@@ -69,7 +69,7 @@ static void write_example(struct flight *f)
 					    .extra = recorder_string(f, "gloo:all_reduce") });
 }
 
-/* What every reader of a log relies on. */
+/* The invariants that every reader of a log relies on. */
 static void check_records(const struct flightlog *log, const record_vec *records,
 			  enum flight_ring ring)
 {
@@ -174,7 +174,7 @@ static void only_what_is_lost_after_the_first_take_is_a_loss(void **state)
 	assert_int_equal(pair->log.drops.overrun, 7);
 }
 
-/* The agent gives a closed window's pages back; its positions go on. */
+/* The agent frees a closed window's pages; its positions continue. */
 static void records_of_an_older_window_are_no_loss(void **state)
 {
 	struct pair *pair = *state;
@@ -308,7 +308,7 @@ static uint64_t rnd(void)
 	return random_state;
 }
 
-/* Random words at random places of everything but the pages that are large. */
+/* Writes random words at random places of everything but the large rings. */
 static void scribble(struct flight *f, size_t words)
 {
 	size_t room = offsetof(struct flight, window_records) / sizeof(uint64_t);
@@ -411,7 +411,7 @@ static void a_reader_beside_the_writer_gets_each_record_once_or_counts_it(void *
 
 /* --- mapping --- */
 
-/* A memory file that says it is a recorder. */
+/* A memory file with the header of a recorder. */
 static int make_file(size_t size, uint32_t layout_bytes)
 {
 	struct test_recorder r = recorder_open();
@@ -510,7 +510,7 @@ static void a_file_gives_back_the_log(void **state)
 	flightlog_done(&again);
 }
 
-/* The example as a file's bytes. */
+/* The file of the example as bytes. */
 static size_t file_bytes(struct pair *pair, unsigned char *ret, size_t size)
 {
 	FILE *file;
@@ -537,7 +537,7 @@ static void a_file_cut_anywhere_is_refused_with_its_name(void **state)
 	assert_int_equal(flightlog_parse("f", data, len, &log, &err), 0);
 	flightlog_done(&log);
 	for (size_t cut = 0; cut < len; cut++) {
-		/* A buffer of just this size shows reads behind its end under ASan. */
+		/* ASan reports reads past a buffer of exactly this size. */
 		unsigned char *copy = malloc(cut + 1);
 
 		assert_non_null(copy);

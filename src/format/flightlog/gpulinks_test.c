@@ -56,7 +56,7 @@ static void add(struct flightlog *log, enum flight_kind kind, int64_t time_ns, u
 	assert_int_equal(vec_push(to, record), 0);
 }
 
-/* By looking at all calls: the last of a number that began before, else the first. */
+/* A linear search over all calls: the last with this number that began before, else the first. */
 static const struct ring_record *slow_caller(const struct gpulinks *links,
 					     const struct ring_record *kernel)
 {
