@@ -3,7 +3,7 @@
 
 #include "summarize/test_trace.h"
 
-/* Two hosts of two ranks; that of rank 4 is not known. */
+/* Two hosts of two ranks; the host of rank 4 is unknown. */
 static const struct rank_host list[] = { { 0, "a" }, { 1, "a" }, { 2, "b" }, { 3, "b" } };
 
 static void a_list_of_ranks_is_judged_by_their_hosts(void **state)
@@ -19,7 +19,7 @@ static void a_list_of_ranks_is_judged_by_their_hosts(void **state)
 		{ "[0, 2]", 2, REACH_ACROSS },
 		{ "[4, 2]", 2, REACH_ACROSS },
 		{ "[0, 4]", 2, REACH_UNKNOWN },
-		{ "[0, 1]", 3, REACH_UNKNOWN }, /* not all are listed */
+		{ "[0, 1]", 3, REACH_UNKNOWN }, /* not all ranks are listed */
 		{ "[0, 1, ..., 1]", -1, REACH_UNKNOWN },
 		{ "[0, ..., 3]", 4, REACH_ACROSS },
 		{ "[]", 2, REACH_UNKNOWN },
@@ -37,7 +37,7 @@ static void a_list_of_ranks_is_judged_by_their_hosts(void **state)
 			cases[i].reach);
 }
 
-/* Agents' records name no ranks: of a job of one host nobody has to. */
+/* The agent's records name no ranks: with all ranks on one host none are needed. */
 static void a_job_of_one_host_stays_inside(void **state)
 {
 	const struct rank_hosts hosts = { list, 2, "a", false },

@@ -56,7 +56,7 @@ static void idle_time_belongs_to_its_annotation_and_place(void **state)
 	assert_share(&fp, "# sparse #/idle before aten::view", CLASS_IDLE, 100);
 	assert_share(&fp, "# sparse #/idle after A2A", CLASS_IDLE, 200);
 	assert_share(&fp, "idle before # sparse #", CLASS_IDLE, 100);
-	/* Steps are no place: nothing hangs below them. */
+	/* Steps have no node: functions in them are placed below the caller. */
 	assert_share(&fp, "# sparse #/A2A", CLASS_HOST, 100);
 	fingerprint_done(&fp);
 }
@@ -80,7 +80,9 @@ static void python_frames_hang_below_their_caller_on_another_thread(void **state
 	fingerprint_done(&fp);
 }
 
-/* Its thread is idle until the second call: that stretch ends before the caller has begun. */
+/*
+ * The called thread is idle until the second call: that stretch ends before the caller has begun.
+ */
 static void each_call_from_another_thread_hangs_below_its_caller(void **state)
 {
 	uint16_t autograd = trace_lane(&trace, LANE_THREAD, 1, 2);
@@ -232,7 +234,7 @@ static void device_work_hides_the_host(void **state)
 	fingerprint_done(&fp);
 }
 
-/* A collective's resource: a link that is measured goes before a process's TCP. */
+/* The resource of a collective: a measured link has precedence over the process's TCP. */
 static void a_collective_uses_the_network(void **state)
 {
 	static const struct {
@@ -270,7 +272,7 @@ static void a_copy_uses_what_lies_between_its_ends(void **state)
 	static const struct {
 		const char *name;
 		enum event_kind kind;
-		enum resource used; /* RESOURCE_CNT: nothing that is sampled */
+		enum resource used; /* RESOURCE_CNT: no sampled resource */
 	} cases[] = {
 		{ "Memcpy HtoD (Pageable -> Device)", KIND_GPU_MEMOP, RESOURCE_PCIE_RX },
 		{ "Memcpy HtoA (Pinned -> Array)", KIND_GPU_MEMOP, RESOURCE_PCIE_RX },
@@ -308,7 +310,7 @@ static void a_copy_uses_what_lies_between_its_ends(void **state)
 	}
 }
 
-/* Four collectives inside a host, of which some also leave it, for all of their time or less. */
+/* Four collectives within a host; outer_cnt of them also leave it, for outer_us each. */
 static void summarize_ring(enum resource outer, int outer_cnt, int64_t outer_us,
 			   struct fingerprint *ret)
 {
@@ -332,7 +334,7 @@ static void summarize_ring(enum resource outer, int outer_cnt, int64_t outer_us,
 	*ret = summarized();
 }
 
-/* Two groups at the same time: the inner's collective is the path, the NICs are the outer's. */
+/* Two groups at once: the inner group's collective is the path, the NICs are the outer's. */
 static void a_group_inside_a_host_is_measured_by_nvlink(void **state)
 {
 	static const struct rank_host list[] = { { 0, "a" }, { 1, "a" }, { 2, "b" }, { 3, "b" } };
@@ -379,7 +381,7 @@ static void a_group_inside_a_host_is_measured_by_nvlink(void **state)
 	}
 }
 
-/* One name, groups of both kinds: that which takes most of the time, and its link alone. */
+/* One name, groups of both kinds: the link is that of the kind with most of the time. */
 static void a_function_of_both_kinds_of_groups_is_measured_by_the_longer(void **state)
 {
 	static const struct rank_host list[] = { { 0, "a" }, { 1, "a" }, { 2, "b" } };
@@ -408,7 +410,7 @@ static void a_function_of_both_kinds_of_groups_is_measured_by_the_longer(void **
 	fingerprint_done(&fp);
 }
 
-/* Inside a host NICs tell nothing, and PCIe little where NVLink carries. */
+/* Within a host NICs are irrelevant, and PCIe nearly so where NVLink is used. */
 static void what_a_group_can_not_use_is_not_its_resource(void **state)
 {
 	static const struct {
@@ -449,7 +451,7 @@ static void what_a_group_can_not_use_is_not_its_resource(void **state)
 	}
 }
 
-/* NVLink is on the way inside a host: it is used more, but waits for the link between them. */
+/* NVLink is part of the way within a host: it is busier, but waits for the link between hosts. */
 static void a_link_that_leaves_the_host_bounds_a_collective(void **state)
 {
 	static const struct {
@@ -461,7 +463,7 @@ static void a_link_that_leaves_the_host_bounds_a_collective(void **state)
 	} cases[] = {
 		{ RESOURCE_PCIE_TX, 4, 800, RESOURCE_PCIE_TX, 0.25 },
 		{ RESOURCE_NIC_TX, 4, 800, RESOURCE_NIC_TX, 0.25 },
-		/* Other traffic at the same time. */
+		/* Concurrent other traffic. */
 		{ RESOURCE_PCIE_TX, 1, 800, RESOURCE_NVLINK_TX, 0.75 },
 		{ RESOURCE_PCIE_TX, 4, 200, RESOURCE_NVLINK_TX, 0.75 },
 		{ RESOURCE_SOCKET_TX, 4, 800, RESOURCE_NVLINK_TX, 0.75 },
@@ -625,7 +627,7 @@ static void shares_of_any_trace_add_up_to_its_window(void **state)
 		if (error == 0) {
 			useful++;
 			check_sums(&fp);
-			/* Everything is within the bounds that files have. */
+			/* Everything is within the limits of the file format. */
 			if (fingerprint_write(&fp, "/dev/null/x", &err) != -ENOTDIR)
 				fail_msg("%s", err.text);
 			assert_int_equal(summarize(&trace, &options, &again, &err), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small traces built by hand, for the tests of this folder: lanes, events in
- * time order, arguments and tracks, one call each. Times are the ones the test
- * writes; the caller keeps events in the order of event.h or calls trace_sort().
+ * Small traces built by hand, for the tests of this folder: lanes, events in time order, arguments
+ * and tracks, one call each. The test gives all times and adds events in the order of event.h, or
+ * calls trace_sort().
  */
 #pragma once
 
@@ -119,7 +119,7 @@ _unused_ static int trace_event_cmp(const void *a, const void *b)
 	return (x->name > y->name) - (x->name < y->name);
 }
 
-/* Puts events in order; only for traces without parents. */
+/* Sorts events; only for traces without parents. */
 _unused_ static void trace_sort(struct trace *trace)
 {
 	if (trace->event_cnt > 0)

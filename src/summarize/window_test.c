@@ -287,7 +287,7 @@ static void a_short_execution_takes_the_value_of_its_sample(void **state)
 	assert_true(isnan(utilize_sigma(&sum)));
 }
 
-/* Parts of two samples differ by what ran before and after. */
+/* Parts of two samples differ because of neighboring executions. */
 static void between_two_samples_there_is_no_deviation(void **state)
 {
 	const double values[] = { 0.9, 0.4, 0.9 };
@@ -310,7 +310,7 @@ static void one_sample_alone_has_no_deviation(void **state)
 	assert_true(isnan(utilize_sigma(&sum)));
 }
 
-/* Where executions differ in length, the deviation is that of the long ones, if they are most. */
+/* With executions of different lengths the deviation is that of the long ones, if they dominate. */
 static void the_deviation_is_of_what_samples_resolve(void **state)
 {
 	const double values[] = { 0.2, 0.4, 0.2, 0.4, 1, 1 };
@@ -324,7 +324,7 @@ static void the_deviation_is_of_what_samples_resolve(void **state)
 	assert_true(isnan(utilize_sigma(&sum)) && !isnan(utilize_mu(&sum)));
 }
 
-/* Two kernels of 2 ms take turns: fine samples tell them apart, means of 10 ms tell nothing. */
+/* Two kernels of 2 ms alternate: fine samples distinguish them, means of 10 ms do not. */
 static void alternating_kernels(int64_t period_ns, struct utilize_sum ret[2])
 {
 	static const int64_t kernel_ns = 2000000, window_ns = 200000000;
@@ -431,7 +431,7 @@ static void a_sample_says_nothing_of_long_before_it(void **state)
 	}
 }
 
-/* A coarse sampler fills in while the fine one rests: its samples stand for all of their time. */
+/* Coarse samples fill a pause of the fine ones: each covers its whole period. */
 static void coarse_samples_among_fine_ones_keep_their_time(void **state)
 {
 	struct track *track = trace_track(&trace, RESOURCE_SM_ACTIVE, 0, -1);
