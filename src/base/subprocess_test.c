@@ -111,7 +111,7 @@ static void a_program_that_cannot_be_started_is_told(_unused_ void **state)
 	assert_int_equal(pid, -7);
 }
 
-/* Else it would be lost with all that stands in its group. */
+/* Runs work in its own process group, so that a stray signal does not kill the test. */
 static void in_a_group_of_its_own(void (*work)(void))
 {
 	int status;
@@ -134,7 +134,7 @@ static void signal_nobody(void)
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
 		if (pids[i] != -1 && subprocess_signal(pids[i], SIGKILL) != -EINVAL)
 			_exit(1);
-		/* 0: nothing is sent, but kill() would say that it can be. */
+		/* Signal 0 sends nothing, but kill() would report success. */
 		if (subprocess_signal(pids[i], 0) != -EINVAL ||
 		    subprocess_signal_group(pids[i], 0) != -EINVAL)
 			_exit(2);

@@ -12,20 +12,20 @@
 #include <math.h>
 #include <string.h>
 
-#define STACK_MAX 200	 /* callers that are listed */
-#define COMMON_LEAST 0.5 /* of the time, or the runs are hardly of one job */
+#define STACK_MAX 200	 /* maximum number of callers listed */
+#define COMMON_LEAST 0.5 /* of the time: below it the runs are hardly of the same job */
 #define NOTES_MAX 16
 
-/* One comparison being made. */
+/* The state of one comparison. */
 struct maker {
 	const struct compare_options *options;
 	struct run_tree before, after;
 	struct ledger ledger;
 	struct judge judge;
 	struct comparison *out;
-	struct change *changes; /* by account, then those that are listed */
+	struct change *changes; /* by account; later only those that are listed */
 	const char *notes[NOTES_MAX];
-	int error; /* of copies; checked at the end */
+	int error; /* of copies; checked once at the end */
 };
 
 static void maker_done(struct maker *m)
@@ -175,7 +175,7 @@ static struct change weigh_account(const struct maker *m, const struct account *
 	return c;
 }
 
-/* New or gone, and once an iteration where it is: no fluctuation looks so. */
+/* New or removed, and executed every iteration in its run: not a fluctuation. */
 static bool is_structural(const struct change *c)
 {
 	return (c->kind == CHANGE_APPEARED && c->after.runs >= 1) ||
@@ -203,8 +203,8 @@ static int adjust_chances(struct maker *m, size_t cnt)
 }
 
 /*
- * Worth a line: it changes the iteration, or the training thread behind the device's
- * back, or a good part of the job has another name or place.
+ * Whether a change is worth a line: it changes the iteration, or the training thread while the
+ * device hides it, or a considerable part of the job has another name or place.
  */
 static bool is_listed(const struct maker *m, const struct change *c)
 {
@@ -293,7 +293,7 @@ static int judge_iteration(struct maker *m)
 	return 0;
 }
 
-/* Share of both runs' time that functions of one identity took. */
+/* Share of both runs' time in functions of one identity. */
 static double common_share(const struct maker *m)
 {
 	double common = 0, all = 0;
@@ -359,7 +359,7 @@ static void note_doubts(struct maker *m)
 		note(m, "the iterations could not be tested: they did not vary at all");
 }
 
-/* Means over the workers show the waiting of the many, not the work of the one. */
+/* Means over the workers show the waiting of most ranks, not the work of a single slow rank. */
 static void note_waiting(struct maker *m)
 {
 	const struct comparison *out = m->out;

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* Ids are a contract: rows may be added, none renamed. */
+/* Ids are a contract: rows may be added, but ids never change. */
 /* clang-format off */
 static const struct check checks[] = {
 	{ "python", "Python", true, check_python,

@@ -48,7 +48,7 @@ static void paths_are_shown_as_they_are(void **state _unused_)
 
 static void tokens_are_masked_wherever_they_stand(void **state _unused_)
 {
-	/* Made up, each in the shape of its kind. */
+	/* Invented, each in the format of its kind. */
 	static const struct {
 		const char *value, *secret;
 	} cases[] = {
@@ -117,7 +117,7 @@ static void hang(const void *arg, int fd)
 static void crash(const void *arg, int fd)
 {
 	say(arg, fd);
-	(void)signal(SIGSEGV, SIG_DFL); /* a sanitizer would explain it at length */
+	(void)signal(SIGSEGV, SIG_DFL); /* keeps a sanitizer from printing a report */
 	(void)raise(SIGSEGV);
 }
 
@@ -398,7 +398,7 @@ static void a_python_that_hangs_or_fails_is_told_and_waited_for_no_longer(void *
 	static const struct {
 		int limit_ms;
 		const char *script;
-		const char *agent; /* what its check found */
+		const char *agent; /* the check's result */
 	} cases[] = {
 		{ 1000,
 		  "#!/bin/sh\n[ \"$1\" = -c ] && echo version=3.11.2 && "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel tells and allows: accounts, clocks, other processes. */
+/* Facilities of the kernel: accounting, clocks, other processes. */
 #include "doctor/check.h"
 #include "host/network/sockdiag.h"
 
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define OLDEST_MAJOR 4
-#define OLDEST_MINOR 18 /* of the oldest distribution that is tested: glibc 2.28's time */
+#define OLDEST_MINOR 18 /* of the oldest tested distribution, with glibc 2.28 */
 
 void check_kernel(const struct doctor *doctor, struct doctor_result *ret)
 {
@@ -31,7 +31,7 @@ void check_kernel(const struct doctor *doctor, struct doctor_result *ret)
 	}
 }
 
-/* Those that are read without a system call. */
+/* Clock sources that are read without a system call. */
 static bool is_fast_clock(const char *name)
 {
 	static const char *const fast[] = { "tsc",

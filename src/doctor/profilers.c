@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Other profilers and what they hold: a job has one slot for CUDA's injection, one for
- * NVTX, one for NCCL's plugin, and, with most drivers, one client of CUPTI.
- * Of processes the names are shown, never the command lines.
+ * Other profilers and the resources they occupy: a job has one slot for CUDA's injection, one for
+ * NVTX, one for NCCL's plugin, and, with most drivers, one client of CUPTI. Only names of processes
+ * are shown, never command lines.
  */
 #include "doctor/check.h"
 #include "doctor/secrets.h"
@@ -19,7 +19,7 @@
 #define TCP_LISTEN 0x0a
 #define PIDS_MAX 16384
 
-/* "NAME=value; NAME=value" of those that are set; false when none is. */
+/* "NAME=value; NAME=value" of the variables that are set; false if none is. */
 static bool list_set(const struct doctor *doctor, const char *const *names, size_t cnt, char *ret,
 		     size_t size)
 {
@@ -58,7 +58,7 @@ void check_injection(const struct doctor *doctor, struct doctor_result *ret)
 			  text);
 }
 
-/* --- NCCL's slot: the environment goes before files of settings, these before a library --- */
+/* --- NCCL's slot: the environment precedes settings files, these precede a library --- */
 
 static bool look_for_plugin(const struct doctor *doctor, struct ncclplugin *ret)
 {
@@ -76,7 +76,7 @@ static bool look_for_plugin(const struct doctor *doctor, struct ncclplugin *ret)
 	return true;
 }
 
-/* By what a link leads to, too. */
+/* Also compares the target of a symbolic link. */
 static bool plugin_is_ours(const struct doctor *doctor, const struct ncclplugin *plugin)
 {
 	char path[2 * PATH_MAX], target[PATH_MAX];
@@ -132,7 +132,7 @@ void check_nccl_plugin(const struct doctor *doctor, struct doctor_result *ret)
 		(void)snprintf(ret->found + len, sizeof(ret->found) - len, "; %s", text);
 }
 
-/* Whether a list of libraries has one of a tool's: by the names of files, not of folders. */
+/* Whether a list of libraries has one of a tool: compares file names, not folders. */
 static bool lists_tool(const char *list)
 {
 	static const char *const tools[] = { "libcupti",     "libToolsInjection", "libnsys",
@@ -165,7 +165,7 @@ void check_preload(const struct doctor *doctor, struct doctor_result *ret)
 		return;
 	}
 	check_set(ret, DOCTOR_OK, "%s", text);
-	for (size_t i = 0; i < 2; i++) { /* a folder to look in brings nothing by itself */
+	for (size_t i = 0; i < 2; i++) { /* a folder alone loads nothing */
 		const char *list = look_env(doctor, names[i]);
 
 		if (list != NULL && lists_tool(list))
@@ -191,7 +191,7 @@ void check_torch_profiler(const struct doctor *doctor, struct doctor_result *ret
 
 /* --- running programs --- */
 
-/* Names as the kernel cuts them, to 15 characters. */
+/* Names as cut by the kernel to 15 characters. */
 static const struct {
 	const char *name, *holds;
 } tools[] = {
@@ -209,7 +209,7 @@ static const struct {
 	{ "strace", "a ptrace of what it follows" },
 };
 
-/* Appends "NAME (pid N): what it holds" for each process of the list. Returns how many. */
+/* Appends "NAME (pid N): resource" for each running process of the list. Returns their number. */
 static size_t find_tools(const struct doctor *doctor, char *text, size_t size)
 {
 	uint32_t *pids = calloc(PIDS_MAX, sizeof(*pids));
@@ -246,7 +246,7 @@ void check_profilers(const struct doctor *doctor, struct doctor_result *ret)
 		check_set(ret, DOCTOR_LIMITED, "%s", text);
 }
 
-/* Whether somebody listens on a port, in a table like /proc/net/tcp. */
+/* Whether a process listens on a port, in a table like /proc/net/tcp. */
 static bool listens(const char *table, unsigned port)
 {
 	for (const char *line = strchr(table, '\n'); line != NULL; line = strchr(line + 1, '\n')) {
@@ -275,7 +275,7 @@ static bool dcgm_listens(const struct doctor *doctor)
 	return found;
 }
 
-/* The name of its program, or NULL. */
+/* The name of DCGM's running program, or NULL. */
 static const char *dcgm_running(const struct doctor *doctor)
 {
 	static const char *const names[] = { "nv-hostengine", "dcgm-exporter" };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Python that a job would run: which ones there are, and what the agent can do in
- * it. The truth comes from there: perftracker/_doctor.py loads the library as the hook
- * does and tells what its self-tests say.
+ * The Python that a job would run: the interpreters found, and what the agent can do in the first.
+ * perftracker/_doctor.py runs in that interpreter, loads the library as the hook does and prints
+ * the results of its self-tests.
  */
 #include "doctor/check.h"
 #include "doctor/child.h"
@@ -19,7 +19,7 @@
 
 static const char other_root[] = "another root was given";
 
-/* Runs in any Python 3, with no module of anybody's. */
+/* Runs in any Python 3, without third-party modules. */
 static const char ask[] =
 	"import sys\n"
 	"print('version=%d.%d.%d' % sys.version_info[:3])\n"
@@ -33,9 +33,9 @@ static const char ask[] =
 	"except Exception:\n"
 	"    pass\n";
 
-/* --- which there are --- */
+/* --- the interpreters --- */
 
-/* The same program under two names is one; in two folders it may see other packages. */
+/* One program under two names counts once; in two folders it may see other packages. */
 static bool is_known(const struct doctor *doctor, const char *path)
 {
 	char real[PATH_MAX], other[PATH_MAX];
@@ -66,7 +66,7 @@ static void add_python(struct doctor *doctor, const char *path)
 	doctor->python_cnt++;
 }
 
-/* A name in each folder of PATH, as a shell finds it. */
+/* Adds a name from each folder of PATH, as a shell finds it. */
 static void add_named(struct doctor *doctor, const char *name, bool first_only)
 {
 	const char *at = look_env(doctor, "PATH");
@@ -76,7 +76,7 @@ static void add_named(struct doctor *doctor, const char *name, bool first_only)
 		size_t len = strcspn(at, ":"), before = doctor->python_cnt;
 		char real[PATH_MAX];
 
-		/* /bin is a link to /usr/bin nearly everywhere. */
+		/* /bin is usually a link to /usr/bin. */
 		(void)snprintf(path, sizeof(path), "%.*s", (int)len, at);
 		if (len > 0 && realpath(path, real) != NULL) {
 			(void)snprintf(path, sizeof(path), "%.*s/%s", PATH_MAX - 16, real, name);
@@ -88,7 +88,7 @@ static void add_named(struct doctor *doctor, const char *name, bool first_only)
 	}
 }
 
-/* "python" first: so do jobs and torchrun's first lines. */
+/* "python" first, as in jobs and torchrun's first line. */
 static void find_pythons(struct doctor *doctor)
 {
 	char name[16];
@@ -105,7 +105,7 @@ static void find_pythons(struct doctor *doctor)
 	}
 }
 
-/* What speaks against an interpreter; "" when nothing does. */
+/* Why an interpreter is unsuitable; "" if it is suitable. */
 static const char *complaint(const char *facts)
 {
 	char text[64];
@@ -145,7 +145,7 @@ static void ask_version(const struct doctor *doctor, struct interpreter *python)
 	(void)facts_get(facts, "torch", python->torch, sizeof(python->torch));
 }
 
-/* --- what the agent says there --- */
+/* --- the agent's self-tests there --- */
 
 static size_t count(char *const *list)
 {
@@ -157,9 +157,9 @@ static size_t count(char *const *list)
 }
 
 /*
- * The environment of a job: the package before what PYTHONPATH has. Without a socket of
- * a job, so that the hook stays off, and without what would load a profiler. NULL: out of
- * memory. What is returned is freed as a block, its strings with free_environment().
+ * The environment of a job: the package before the folders of PYTHONPATH. Without a job's socket,
+ * so that the hook stays off, and without variables that load a profiler. NULL: out of memory. The
+ * result is freed as a block, its strings with free_environment().
  */
 static char **job_environment(const struct doctor *doctor)
 {
@@ -194,7 +194,7 @@ static void free_environment(char **list)
 	free(list);
 }
 
-/* The last line that is no fact: of a traceback, what went wrong. */
+/* The last line that is not a fact: the error of a traceback. */
 static void last_words(const char *text, char *ret, size_t size)
 {
 	ret[0] = '\0';
@@ -252,7 +252,7 @@ void python_examine(struct doctor *doctor)
 
 /* --- checks --- */
 
-/* True when there is nothing to say of a Python; says so. */
+/* Sets the result and returns true if no Python was examined. */
 static bool nobody_asked(const struct doctor *doctor, struct doctor_result *ret)
 {
 	if (!doctor->here)
@@ -276,7 +276,7 @@ void check_python(const struct doctor *doctor, struct doctor_result *ret)
 			  python->path);
 }
 
-/* Names that start nothing (shims of version managers) are left out. */
+/* Skips names that start nothing (shims of version managers). */
 void check_pythons(const struct doctor *doctor, struct doctor_result *ret)
 {
 	size_t len = 0;
@@ -355,7 +355,7 @@ void check_agent(const struct doctor *doctor, struct doctor_result *ret)
 			  doctor->python_why[0] != '\0' ? doctor->python_why : "it said nothing");
 }
 
-/* A source of the agent: "" is what its self-test says when it passed. */
+/* A source of the agent: its self-test returns "" when it passed. */
 static void check_source(const struct doctor *doctor, const char *key, const char *works,
 			 struct doctor_result *ret)
 {

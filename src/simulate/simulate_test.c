@@ -52,7 +52,7 @@ static const struct layout layouts[] = {
 	{ .worker_cnt = 1 },
 };
 
-/* By its definition: ranks that agree in everything but the group's own coordinate. */
+/* By definition: ranks that differ only in the group's own coordinate. */
 static bool share_group(const struct layout *l, enum group_kind kind, int a, int b)
 {
 	int da = layout_input(l, a), db = layout_input(l, b);
@@ -171,7 +171,7 @@ static void all_links_of_a_healthy_ring_are_busy_all_the_time(_unused_ void **st
 	}
 }
 
-/* Figures 4 and 5: low and steady where the link is slow, low and fluctuating elsewhere. */
+/* Figures 4 and 5: low and steady at the slow link, low and fluctuating elsewhere. */
 static void a_slow_link_halves_the_ring_and_is_steady_itself(_unused_ void **state)
 {
 	struct run r = healthy_ring();
@@ -197,7 +197,7 @@ static void a_ring_begins_when_its_last_member_is_there(_unused_ void **state)
 	run_ring(&r, NODES);
 	run_ring(&late, NODES);
 	assert_true(late.end_ns - 50 * NSEC_PER_MSEC <= r.end_ns);
-	/* Those who are early send what they can, and no more. */
+	/* Early nodes send as far ahead as the buffers allow. */
 	for (int i = 0; i < NODES; i++)
 		assert_true(late.bursts[i * STEPS + NODES + RING_BUFFERS].start_ns >=
 			    50 * NSEC_PER_MSEC);
@@ -255,7 +255,7 @@ static void check_shares(const struct fingerprint *fp)
 	for (size_t i = 0; i < fp->function_cnt; i++)
 		shares += fp->functions[i].share_ns;
 	assert_int_equal(classes, fp->window_ns);
-	/* Collectives that overlap are divided in whole nanoseconds. */
+	/* Overlapping collectives are divided in whole nanoseconds. */
 	assert_true(llabs(shares - fp->window_ns) < 10000);
 }
 
