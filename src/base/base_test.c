@@ -189,7 +189,7 @@ static void strtab_gives_equal_texts_one_id_in_order_of_appearance(void **state)
 	strtab_done(&table);
 }
 
-static void strtab_tells_texts_with_zero_bytes_apart(void **state)
+static void strtab_distinguishes_texts_with_zero_bytes(void **state)
 {
 	struct strtab table;
 
@@ -410,7 +410,7 @@ int main(void)
 		cmocka_unit_test(str_appends_text_of_every_kind),
 		cmocka_unit_test(str_error_sticks_and_later_appends_do_nothing),
 		cmocka_unit_test(strtab_gives_equal_texts_one_id_in_order_of_appearance),
-		cmocka_unit_test(strtab_tells_texts_with_zero_bytes_apart),
+		cmocka_unit_test(strtab_distinguishes_texts_with_zero_bytes),
 		cmocka_unit_test(strtab_survives_memory_running_out_anywhere),
 		cmocka_unit_test(idmap_finds_what_was_set_and_nothing_else),
 		cmocka_unit_test(idmap_is_unchanged_when_it_cannot_grow),

@@ -41,7 +41,7 @@ static void the_name_of_a_function_is_taken_out(_unused_ void **state)
 	assert_plain("_ZSt4swapIiEvRT_S1_", "std::swap");
 }
 
-static void what_is_no_mangled_name_stays_as_it_is(_unused_ void **state)
+static void a_name_that_is_not_mangled_is_unchanged(_unused_ void **state)
 {
 	assert_plain("sm80_xmma_gemm", NULL);
 	assert_plain("_Z", NULL);
@@ -64,7 +64,7 @@ static void parameters_are_there_when_they_are_known(_unused_ void **state)
 }
 
 /* Each level is a pair of the previous one: 2^60 names if expanded. */
-static void a_name_that_would_explode_does_not(_unused_ void **state)
+static void an_exponential_name_stays_short(_unused_ void **state)
 {
 	struct str name = { 0 }, text = { 0 };
 
@@ -107,9 +107,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_name_of_a_function_is_taken_out),
-		cmocka_unit_test(what_is_no_mangled_name_stays_as_it_is),
+		cmocka_unit_test(a_name_that_is_not_mangled_is_unchanged),
 		cmocka_unit_test(parameters_are_there_when_they_are_known),
-		cmocka_unit_test(a_name_that_would_explode_does_not),
+		cmocka_unit_test(an_exponential_name_stays_short),
 		cmocka_unit_test(kernels_of_one_template_stay_apart),
 	};
 

@@ -26,7 +26,7 @@ static int set_files(posix_spawn_file_actions_t *files, const int fds[static 3])
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && error == 0; fd++) {
 		if (fds[fd] == SUBPROCESS_NULL)
 			error = posix_spawn_file_actions_addopen(files, fd, "/dev/null", O_RDWR, 0);
-		else if (fds[fd] != SUBPROCESS_OURS)
+		else if (fds[fd] != SUBPROCESS_INHERIT)
 			error = posix_spawn_file_actions_adddup2(files, fds[fd], fd);
 	}
 	return error;

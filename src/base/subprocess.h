@@ -14,7 +14,7 @@
 /* Values for a descriptor: /dev/null, or the caller's descriptor of that number. */
 enum subprocess_fd {
 	SUBPROCESS_NULL = -1,
-	SUBPROCESS_OURS = -2,
+	SUBPROCESS_INHERIT = -2,
 };
 
 /*

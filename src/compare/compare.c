@@ -321,22 +321,24 @@ static void note_unlike_jobs(struct maker *m, const struct compare_run *a,
 				  "are these two runs of one job?",
 				  out->common_frac * 100));
 	if (a->fps[0]->has_stacks != b->fps[0]->has_stacks)
-		note(m, arena_printf(&out->arena,
-				     "only the run %s was recorded with Python stacks: record both "
-				     "alike, or what the host does cannot be matched",
-				     a->fps[0]->has_stacks ? "before" : "after"));
+		note(m,
+		     arena_printf(
+			     &out->arena,
+			     "only the run %s was recorded with Python stacks: host functions can "
+			     "be matched only if both runs have stacks",
+			     a->fps[0]->has_stacks ? "before" : "after"));
 	if (a->fps[0]->has_device != b->fps[0]->has_device)
 		note(m, arena_printf(&out->arena, "only the run %s used a device",
 				     a->fps[0]->has_device ? "before" : "after"));
 	if (strcmp(out->before.device_name, out->after.device_name) != 0)
 		note(m,
-		     arena_printf(&out->arena, "another device: %s before, %s after",
+		     arena_printf(&out->arena, "different devices: %s before, %s after",
 				  out->before.device_name[0] ? out->before.device_name : "unknown",
 				  out->after.device_name[0] ? out->after.device_name : "unknown"));
 	if (m->before.rank_cnt != m->after.rank_cnt)
 		note(m, arena_printf(&out->arena,
 				     "%zu workers before, %zu after: times are means over the "
-				     "workers, and collectives differ by their number alone",
+				     "workers, and collectives differ because of their number",
 				     m->before.rank_cnt, m->after.rank_cnt));
 }
 
@@ -350,10 +352,10 @@ static void note_doubts(struct maker *m)
 				     "compared, so they should hold the same work",
 				     out->before.iterations_known ? "after" : "before"));
 	if (out->basis == 0)
-		note(m, "nothing tells what is chance: give several iterations, ranks or windows "
+		note(m, "significance cannot be tested: give several iterations, ranks or windows "
 			"of each run");
 	else if ((out->basis & BASIS_WINDOWS) == 0)
-		note(m, "one window of each run: how much runs differ by themselves is not known; "
+		note(m, "one window of each run: the variation between runs is unknown; "
 			"give several windows of each for more confidence");
 	if (isnan(out->p) && out->basis != 0)
 		note(m, "the iterations could not be tested: they did not vary at all");
@@ -367,7 +369,7 @@ static void note_waiting(struct maker *m)
 	if (out->change_cnt > 0 && out->changes[0].class == CLASS_COMM &&
 	    out->changes[0].delta_ms > 0 && m->after.rank_cnt > 1)
 		note(m, "most of it is time in a collective, which may be waiting for one worker: "
-			"'perftracker analyze' of the run after tells for whom");
+			"'perftracker analyze' of the run after shows which one");
 }
 
 static int finish(struct maker *m)

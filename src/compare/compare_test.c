@@ -240,7 +240,7 @@ static void runs_of_other_lengths_are_compared_per_iteration(void **state)
 }
 
 /* Like a lost torch.compile: one line, not one per part. */
-static void a_subtree_that_is_gone_is_told_at_its_top(void **state)
+static void a_removed_subtree_is_reported_at_its_top(void **state)
 {
 	const struct change *gone;
 
@@ -329,7 +329,7 @@ static void what_a_new_wrapper_calls_has_moved(void **state)
 	assert_ms(change_of(&result, "aten::gelu")->delta_ms, 10);
 }
 
-static void the_thread_tells_what_the_device_hides(void **state)
+static void thread_time_shows_work_that_the_device_hides(void **state)
 {
 	struct fp_function *f;
 
@@ -546,7 +546,7 @@ static void nothing_to_compare_is_an_error(void **state)
 	assert_non_null(strstr(err.text, "empty"));
 }
 
-static void every_failing_allocation_is_told(void **state)
+static void every_failing_allocation_is_reported(void **state)
 {
 	struct compare_options options = compare_defaults();
 	struct compare_run a, b;
@@ -583,11 +583,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_function_that_grew_explains_the_iteration),
 		TEST(runs_of_other_lengths_are_compared_per_iteration),
-		TEST(a_subtree_that_is_gone_is_told_at_its_top),
+		TEST(a_removed_subtree_is_reported_at_its_top),
 		TEST(a_kernel_of_another_library_is_renamed_by_its_launcher),
 		TEST(below_a_renamed_script_all_is_still_itself),
 		TEST(what_a_new_wrapper_calls_has_moved),
-		TEST(the_thread_tells_what_the_device_hides),
+		TEST(thread_time_shows_work_that_the_device_hides),
 		TEST(jobs_that_are_not_alike_are_noted),
 		TEST(one_iteration_of_one_worker_proves_nothing),
 		TEST(repeats_speak_louder_than_ranks),
@@ -596,7 +596,7 @@ int main(void)
 		TEST(a_change_is_found_among_the_noise),
 		TEST(anything_adds_up),
 		TEST(nothing_to_compare_is_an_error),
-		TEST(every_failing_allocation_is_told),
+		TEST(every_failing_allocation_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

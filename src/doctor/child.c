@@ -48,7 +48,7 @@ static _noreturn_ void be_child(const struct errand *errand, int fd)
 }
 
 /* Reads the output available now. Returns false at the end of the pipe. */
-static bool take_output(int fd, char *text, size_t size, size_t *len)
+static bool read_output(int fd, char *text, size_t size, size_t *len)
 {
 	char chunk[4096];
 	ssize_t got;
@@ -105,7 +105,7 @@ static void follow(pid_t pid, int fd, int limit_ms, char *text, size_t size, str
 	*ret = (struct child_end){ 0 };
 	for (;;) {
 		ended = has_ended(pid);
-		if (!take_output(fd, text, size, &len))
+		if (!read_output(fd, text, size, &len))
 			poller.fd = -1;
 		if (ended != 0)
 			break;

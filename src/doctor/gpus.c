@@ -99,7 +99,7 @@ static bool ask_library(const struct doctor *doctor, const struct library *libra
 		return false;
 	}
 	if (child_call(open_library, library, limit_ms, text, size, &end) < 0) {
-		check_set(ret, DOCTOR_NOT_TRIED, "no child could be started");
+		check_set(ret, DOCTOR_NOT_TRIED, "the child process could not be started");
 		return false;
 	}
 	child_end_text(&end, how, sizeof(how));
@@ -164,7 +164,7 @@ void check_nvidia_driver(const struct doctor *doctor, struct doctor_result *ret)
 		return;
 	}
 	if (look_line(doctor, "/proc/driver/nvidia/version", line, sizeof(line)) < 0) {
-		check_set(ret, DOCTOR_LIMITED, "device files, but no /proc/driver/nvidia");
+		check_set(ret, DOCTOR_LIMITED, "device files exist, but no /proc/driver/nvidia");
 		return;
 	}
 	driver_version(line, version, sizeof(version));
@@ -186,7 +186,7 @@ void check_gpu_counters(const struct doctor *doctor, struct doctor_result *ret)
 	if (!admin_only)
 		check_set(ret, DOCTOR_OK, "RmProfilingAdminOnly 0: for every user");
 	else if (look_privileged(doctor))
-		check_set(ret, DOCTOR_OK, "RmProfilingAdminOnly 1, and we are privileged");
+		check_set(ret, DOCTOR_OK, "RmProfilingAdminOnly 1, and this process is privileged");
 	else
 		check_set(ret, DOCTOR_LIMITED, "RmProfilingAdminOnly 1: for privileged users only");
 }
@@ -290,7 +290,7 @@ static void ask_cupti(void *handle, int fd)
 	if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) == NULL)
 		dprintf(fd, "version=0\n");
 	else if (!RESOLVE(version, handle, "cuptiGetVersion") || version(&number) != 0)
-		dprintf(fd, "error=libcupti does not tell its version\n");
+		dprintf(fd, "error=libcupti does not report its version\n");
 	else
 		dprintf(fd, "version=%u\n", number);
 }
@@ -306,7 +306,7 @@ static void cupti_version(unsigned number, char *ret, size_t size)
 		    { 27, "12.9" }, { 28, "12.9" } };
 
 	if (number == 0)
-		(void)snprintf(ret, size, "found, no driver to ask for its version");
+		(void)snprintf(ret, size, "found; its version is unknown without a driver");
 	else if (number >= 100000)
 		(void)snprintf(ret, size, "CUDA %u.%u", number / 10000, number / 100 % 100);
 	else
@@ -336,7 +336,7 @@ static void find_pm_library(const void *arg, int fd)
 }
 
 /* Uses the sampler's search, not the copy of an older CUDA that traces kernels. */
-static void tell_pm_sampling(const struct doctor *doctor, char *ret, size_t size)
+static void describe_pm_sampling(const struct doctor *doctor, char *ret, size_t size)
 {
 	char text[LIBRARY_TEXT] = "", value[512];
 	struct child_end end;
@@ -367,7 +367,7 @@ void check_cupti(const struct doctor *doctor, struct doctor_result *ret)
 		return;
 	(void)facts_get(text, "version", number, sizeof(number));
 	cupti_version((unsigned)strtoul(number, NULL, 10), version, sizeof(version));
-	tell_pm_sampling(doctor, sampling, sizeof(sampling));
+	describe_pm_sampling(doctor, sampling, sizeof(sampling));
 	check_set(ret, DOCTOR_OK, "CUPTI: %s%s%s; %s", version, mapped ? ", of torch: " : "",
 		  mapped ? path : "", sampling);
 }
@@ -378,7 +378,7 @@ static void ask_nccl(void *handle, int fd)
 	int number = 0;
 
 	if (!RESOLVE(version, handle, "ncclGetVersion") || version(&number) != 0)
-		dprintf(fd, "error=libnccl does not tell its version\n");
+		dprintf(fd, "error=libnccl does not report its version\n");
 	else
 		dprintf(fd, "version=%d\n", number);
 }
@@ -416,7 +416,8 @@ void check_amd_driver(const struct doctor *doctor, struct doctor_result *ret)
 	if (!look_exists(doctor, "/dev/kfd"))
 		check_set(ret, DOCTOR_LIMITED, "amdgpu %s, but no /dev/kfd", version);
 	else if (doctor->here && access("/dev/kfd", R_OK | W_OK) != 0)
-		check_set(ret, DOCTOR_LIMITED, "amdgpu %s; /dev/kfd is not ours to open", version);
+		check_set(ret, DOCTOR_LIMITED, "amdgpu %s; no permission to open /dev/kfd",
+			  version);
 	else
 		check_set(ret, DOCTOR_OK, "amdgpu %s", version);
 }
@@ -462,7 +463,7 @@ static void ask_rocprofiler(void *handle, int fd)
 
 	if (!RESOLVE(version, handle, "rocprofiler_get_version") ||
 	    version(&major, &minor, &patch) != 0)
-		dprintf(fd, "error=librocprofiler-sdk does not tell its version\n");
+		dprintf(fd, "error=librocprofiler-sdk does not report its version\n");
 	else
 		dprintf(fd, "version=%u.%u.%u\n", major, minor, patch);
 }

@@ -118,7 +118,7 @@ void check_cpu_limit(const struct doctor *doctor, struct doctor_result *ret)
 	    look_field(text, "nr_throttled ", value, sizeof(value)))
 		periods = strtoll(value, NULL, 10);
 	check_set(ret, periods > 0 ? DOCTOR_LIMITED : DOCTOR_OK,
-		  "%.2f CPUs by its cgroup; stopped in %lld periods so far", quota, periods);
+		  "%.2f CPUs by its cgroup; throttled in %lld periods so far", quota, periods);
 }
 
 /* The smallest memory limit on the way up, in bytes; 0: none. */
@@ -196,7 +196,7 @@ void check_memory_files(const struct doctor *doctor, struct doctor_result *ret)
 	if (doctor->here)
 		error = try_memory_file();
 	if (!file_size_fits(doctor, limit, sizeof(limit)))
-		check_set(ret, DOCTOR_FAILED, "files of at most %s bytes; a recorder is larger",
+		check_set(ret, DOCTOR_FAILED, "file size limit of %s bytes; a recorder is larger",
 			  strtok(limit, " "));
 	else if (error < 0 || noexec >= 2)
 		check_set(ret, DOCTOR_FAILED, "memfd_create: %s; vm.memfd_noexec is %d",
@@ -224,7 +224,7 @@ void check_shm(const struct doctor *doctor, struct doctor_result *ret)
 	int64_t size;
 
 	if (look_file(doctor, "/proc/self/mounts", mounts, sizeof(mounts)) < 0) {
-		check_set(ret, DOCTOR_NOT_TRIED, "/proc/self/mounts can't be read");
+		check_set(ret, DOCTOR_NOT_TRIED, "/proc/self/mounts cannot be read");
 		return;
 	}
 	for (char *line = strtok_r(mounts, "\n", &save); line != NULL;
@@ -253,7 +253,7 @@ void check_locked_memory(const struct doctor *doctor, struct doctor_result *ret)
 
 	if (look_file(doctor, "/proc/self/limits", limits, sizeof(limits)) < 0 ||
 	    !look_field(limits, "Max locked memory", limit, sizeof(limit))) {
-		check_set(ret, DOCTOR_NOT_TRIED, "/proc/self/limits can't be read");
+		check_set(ret, DOCTOR_NOT_TRIED, "/proc/self/limits cannot be read");
 		return;
 	}
 	limit[strcspn(limit, " ")] = '\0';
@@ -265,7 +265,7 @@ void check_locked_memory(const struct doctor *doctor, struct doctor_result *ret)
 			  "%s bytes%s", limit,
 			  look_exists(doctor, "/sys/class/infiniband")
 				  ? ""
-				  : "; there is no InfiniBand to need more");
+				  : "; enough without InfiniBand");
 }
 
 void check_cpus(const struct doctor *doctor, struct doctor_result *ret)
@@ -275,9 +275,9 @@ void check_cpus(const struct doctor *doctor, struct doctor_result *ret)
 	if (look_file(doctor, "/proc/self/status", status, sizeof(status)) < 0 ||
 	    !look_field(status, "Cpus_allowed_list:", allowed, sizeof(allowed)) ||
 	    look_line(doctor, "/sys/devices/system/cpu/online", online, sizeof(online)) < 0)
-		check_set(ret, DOCTOR_NOT_TRIED, "the kernel doesn't tell");
+		check_set(ret, DOCTOR_NOT_TRIED, "the list of CPUs cannot be read");
 	else if (strcmp(allowed, online) == 0)
-		check_set(ret, DOCTOR_OK, "%s, all that are online", allowed);
+		check_set(ret, DOCTOR_OK, "%s, all online CPUs", allowed);
 	else
 		check_set(ret, DOCTOR_LIMITED, "%s of %s", allowed, online);
 }
@@ -312,5 +312,5 @@ void check_container(const struct doctor *doctor, struct doctor_result *ret)
 	else if (sign != NULL)
 		check_set(ret, DOCTOR_LIMITED, "in a container (%s)", sign);
 	else
-		check_set(ret, DOCTOR_OK, "no container; all processes are seen");
+		check_set(ret, DOCTOR_OK, "no container; all processes are visible");
 }

@@ -39,7 +39,7 @@ static bool list_set(const struct doctor *doctor, const char *const *names, size
 	return len > 0;
 }
 
-static bool is_ours(const char *path)
+static bool is_perftracker(const char *path)
 {
 	return strstr(path, "libperftracker") != NULL;
 }
@@ -52,10 +52,10 @@ void check_injection(const struct doctor *doctor, struct doctor_result *ret)
 	char text[400];
 
 	if (!list_set(doctor, names, ARRAY_SIZE(names), text, sizeof(text)))
-		check_set(ret, DOCTOR_OK, "nobody has the slots of CUDA, NVTX and ROCm");
+		check_set(ret, DOCTOR_OK, "the slots of CUDA, NVTX and ROCm are free");
 	else
-		check_set(ret, cuda != NULL && is_ours(cuda) ? DOCTOR_OK : DOCTOR_LIMITED, "%s",
-			  text);
+		check_set(ret, cuda != NULL && is_perftracker(cuda) ? DOCTOR_OK : DOCTOR_LIMITED,
+			  "%s", text);
 }
 
 /* --- NCCL's slot: the environment precedes settings files, these precede a library --- */
@@ -77,43 +77,43 @@ static bool look_for_plugin(const struct doctor *doctor, struct ncclplugin *ret)
 }
 
 /* Also compares the target of a symbolic link. */
-static bool plugin_is_ours(const struct doctor *doctor, const struct ncclplugin *plugin)
+static bool plugin_is_perftracker(const struct doctor *doctor, const struct ncclplugin *plugin)
 {
 	char path[2 * PATH_MAX], target[PATH_MAX];
 
 	(void)snprintf(path, sizeof(path), "%s%s", doctor->setup.root, plugin->name);
-	return is_ours(plugin->name) ||
-	       (plugin->name[0] == '/' && realpath(path, target) != NULL && is_ours(target));
+	return is_perftracker(plugin->name) ||
+	       (plugin->name[0] == '/' && realpath(path, target) != NULL && is_perftracker(target));
 }
 
 static const char *whose_plugin(const struct doctor *doctor, const struct ncclplugin *plugin)
 {
-	if (plugin_is_ours(doctor, plugin))
+	if (plugin_is_perftracker(doctor, plugin))
 		return "perftracker's own";
-	return plugin->is_set && strcasecmp(plugin->name, "none") == 0 ? "NCCL shall have none"
-								       : "another's";
+	return plugin->is_set && strcasecmp(plugin->name, "none") == 0 ? "disabled"
+								       : "another profiler's";
 }
 
-static void tell_plugin(const struct doctor *doctor, const struct ncclplugin *plugin,
-			struct doctor_result *ret)
+static void describe_plugin(const struct doctor *doctor, const struct ncclplugin *plugin,
+			    struct doctor_result *ret)
 {
 	char name[256], place[256];
 
 	mask_value(plugin->name, name, sizeof(name));
 	mask_value(plugin->place, place, sizeof(place));
-	check_set(ret, plugin_is_ours(doctor, plugin) ? DOCTOR_OK : DOCTOR_LIMITED,
+	check_set(ret, plugin_is_perftracker(doctor, plugin) ? DOCTOR_OK : DOCTOR_LIMITED,
 		  "%s%s%s%s%s: %s", plugin->is_set ? NCCL_PROFILER "=" : "", name,
 		  place[0] != '\0' ? " in " : "", place,
-		  plugin->is_set ? "" : ", which NCCL takes by itself",
+		  plugin->is_set ? "" : ", which NCCL loads by default",
 		  whose_plugin(doctor, plugin));
 	if (!plugin->is_set)
 		check_advise(ret, NULL,
-			     "take it out of the loader's folders and LD_LIBRARY_PATH for runs "
-			     "that perftracker shall profile");
+			     "remove it from the loader's folders and LD_LIBRARY_PATH for "
+			     "runs to be profiled by perftracker");
 	else if (place[0] != '\0')
 		check_advise(ret, NULL,
-			     "take that line out of the file for runs that perftracker shall "
-			     "profile");
+			     "remove that line from the file for runs to be profiled by "
+			     "perftracker");
 }
 
 void check_nccl_plugin(const struct doctor *doctor, struct doctor_result *ret)
@@ -124,9 +124,9 @@ void check_nccl_plugin(const struct doctor *doctor, struct doctor_result *ret)
 	size_t len;
 
 	if (look_for_plugin(doctor, &plugin))
-		tell_plugin(doctor, &plugin, ret);
+		describe_plugin(doctor, &plugin, ret);
 	else
-		check_set(ret, DOCTOR_OK, "nobody has NCCL's slot");
+		check_set(ret, DOCTOR_OK, "NCCL's slot is free");
 	len = strlen(ret->found);
 	if (list_set(doctor, others, ARRAY_SIZE(others), text, sizeof(text)))
 		(void)snprintf(ret->found + len, sizeof(ret->found) - len, "; %s", text);
@@ -181,7 +181,7 @@ void check_torch_profiler(const struct doctor *doctor, struct doctor_result *ret
 	char text[400];
 
 	if (!list_set(doctor, names, ARRAY_SIZE(names), text, sizeof(text)))
-		check_set(ret, DOCTOR_OK, "torch's own profiler is as it comes");
+		check_set(ret, DOCTOR_OK, "torch's own profiler has default settings");
 	else
 		check_set(ret,
 			  look_env(doctor, "KINETO_USE_DAEMON") != NULL ? DOCTOR_LIMITED
@@ -195,18 +195,18 @@ void check_torch_profiler(const struct doctor *doctor, struct doctor_result *ret
 static const struct {
 	const char *name, *holds;
 } tools[] = {
-	{ "nsys", "CUPTI of what it profiles" },
-	{ "nsys-launcher", "CUPTI of what it profiles" },
+	{ "nsys", "CUPTI of the profiled process" },
+	{ "nsys-launcher", "CUPTI of the profiled process" },
 	{ "ncu", "the hardware counters of the GPU" },
-	{ "cuda-gdb", "CUPTI of what it debugs" },
-	{ "compute-sanitiz", "CUPTI of what it checks" },
+	{ "cuda-gdb", "CUPTI of the debugged process" },
+	{ "compute-sanitiz", "CUPTI of the checked process" },
 	{ "dynolog", "torch's profiler, on demand" },
-	{ "rocprofv3", "ROCm's tracing of what it profiles" },
-	{ "xpu_timer_daemo", "launches of the jobs it watches" },
-	{ "py-spy", "a ptrace of what it samples" },
+	{ "rocprofv3", "ROCm's tracing of the profiled process" },
+	{ "xpu_timer_daemo", "kernel launches of watched jobs" },
+	{ "py-spy", "ptrace of the sampled process" },
 	{ "perf", "perf events" },
-	{ "gdb", "a ptrace of what it debugs" },
-	{ "strace", "a ptrace of what it follows" },
+	{ "gdb", "ptrace of the debugged process" },
+	{ "strace", "ptrace of the traced process" },
 };
 
 /* Appends "NAME (pid N): resource" for each running process of the list. Returns their number. */
@@ -309,5 +309,5 @@ void check_dcgm(const struct doctor *doctor, struct doctor_result *ret)
 					  : " runs",
 			  listening ? "something listens on port 5555, as DCGM does" : "");
 	else
-		check_set(ret, DOCTOR_OK, "not seen");
+		check_set(ret, DOCTOR_OK, "not running");
 }

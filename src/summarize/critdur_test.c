@@ -70,7 +70,7 @@ static void critdur_without_activity_is_empty(void **state)
 	assert_int_equal(run.begin, run.end);
 }
 
-static void critdur_refuses_what_is_no_share(void **state)
+static void critdur_refuses_values_outside_0_to_1(void **state)
 {
 	const double bad[] = { (double)NAN, -0.01, 1.01, (double)INFINITY };
 
@@ -159,7 +159,7 @@ int main(void)
 		cmocka_unit_test(critdur_keeps_exactly_four_fifths),
 		cmocka_unit_test(critdur_of_steady_use_is_everything),
 		cmocka_unit_test(critdur_without_activity_is_empty),
-		cmocka_unit_test(critdur_refuses_what_is_no_share),
+		cmocka_unit_test(critdur_refuses_values_outside_0_to_1),
 		cmocka_unit_test(critdur_agrees_with_trying_every_interval),
 	};
 

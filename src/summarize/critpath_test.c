@@ -299,7 +299,7 @@ static void the_path_agrees_with_looking_at_every_nanosecond(void **state)
 	}
 }
 
-static void the_autograd_thread_stands_in_while_the_training_thread_waits(void **state)
+static void the_autograd_thread_replaces_a_waiting_training_thread(void **state)
 {
 	struct host_segment training[] = { { 0, 10, 1, 0, CLASS_HOST, false },
 					   { 10, 50, 2, 1, CLASS_HOST, true },
@@ -362,7 +362,7 @@ int main(void)
 		cmocka_unit_test(a_function_that_runs_twice_at_once_is_critical_once),
 		cmocka_unit_test(a_computing_thread_hides_communication_on_others),
 		cmocka_unit_test(the_path_agrees_with_looking_at_every_nanosecond),
-		cmocka_unit_test(the_autograd_thread_stands_in_while_the_training_thread_waits),
+		cmocka_unit_test(the_autograd_thread_replaces_a_waiting_training_thread),
 		cmocka_unit_test(the_stand_in_covers_what_training_covered),
 	};
 

@@ -31,7 +31,7 @@ struct hostwalk {
 	int64_t next_start_ns; /* of that event; INT64_MAX - 1: no more events */
 	host_segments kept;    /* stretches produced ahead of the reader */
 	size_t given;	       /* number of kept stretches already returned */
-	bool passed;	       /* let_caller_pass() has run for the next event */
+	bool passed;	       /* advance_callers() has run for the next event */
 	bool ended;
 	VEC(struct level) stack;
 	int64_t cursor_ns;
@@ -46,7 +46,7 @@ static struct level *walk_top(struct hostwalk *w)
 	return &w->stack.data[w->stack.cnt - 1];
 }
 
-static bool takes_part(const struct event *event)
+static bool is_walked(const struct event *event)
 {
 	return event->kind == KIND_PYTHON || event->kind == KIND_OPERATOR ||
 	       event->kind == KIND_ANNOTATION || event->kind == KIND_RUNTIME ||
@@ -303,7 +303,7 @@ static void find_event(struct hostwalk *w, uint32_t idx)
 	for (; idx < t->event_cnt; idx++) {
 		const struct event *e = &t->events[idx];
 
-		if (e->lane != w->lane || !takes_part(e) || is_left_out(w, e))
+		if (e->lane != w->lane || !is_walked(e) || is_left_out(w, e))
 			continue;
 		if (e->start_ns < w->path->window->end_ns) {
 			w->next_event = idx;
@@ -337,7 +337,7 @@ static int walk_step(struct hostwalk *w, struct host_segment *ret)
 }
 
 /* Advances the callers' walk until the next event's caller has a node. */
-static __attribute__((noinline)) int let_caller_pass(struct hostwalk *w)
+static __attribute__((noinline)) int advance_callers(struct hostwalk *w)
 {
 	const struct event *called = &w->path->trace->events[w->next_event];
 	struct hostwalk *callers = w->callers;
@@ -366,7 +366,7 @@ int hostwalk_next(struct hostwalk *walk, struct host_segment *ret)
 	walk->given = walk->kept.cnt = 0;
 	while (made == 0 && !walk->ended) {
 		if (walk->callers != NULL && !walk->passed && walk->next_event != EVENT_NONE)
-			made = let_caller_pass(walk);
+			made = advance_callers(walk);
 		if (made == 0)
 			made = walk_step(walk, ret);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state of one summary, shared by the files that make it: summarize.c (the order of work,
- * functions, identity), tally.c (measurements per function), spread.c (their variation),
+ * functions, identity), tally.c (measurements per function),
  * launchers.c (launching operators) and hoststats.c (measurements of the host). Private to this
  * folder.
  */
@@ -75,11 +75,7 @@ static inline int64_t add_saturated(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-/*
- * The training thread's stretches, replaced by the autograd thread's while it waits. May be created
- * repeatedly; each walks the events again. Returns 0 or -ENOMEM; host_line_done() is fine after
- * either.
- */
+/* The training thread's stretches, replaced by the autograd thread's while it waits. */
 struct host_line {
 	struct hostpath path;
 	struct hostwalk *training, *backward;
@@ -87,7 +83,7 @@ struct host_line {
 	struct host_source source;
 };
 
-/* Walks the events again, as often as wished. Returns 0 or -ENOMEM; done is fine after either. */
+/* Each host_line walks the events again. Returns 0 or -ENOMEM; done is fine after either. */
 _must_check_ int host_line_init(struct pass *p, struct host_line *ret);
 void host_line_done(struct host_line *line);
 
@@ -100,27 +96,6 @@ _must_check_ struct tally *tally_get(struct pass *p, uint32_t node, uint8_t clas
  * Returns 0 or -ENOMEM.
  */
 _must_check_ int tally_all(struct pass *p);
-
-/* Times of functions (columns) in iterations (rows), filled row by row. */
-struct spread {
-	double *cells;			       /* NULL: not computed */
-	const struct fp_iteration *iterations; /* in order of time */
-	size_t iteration_cnt, function_cnt;
-	size_t next; /* first iteration that ends after the segments so far */
-};
-
-/*
- * Fills spread_ns of fp's functions: the variation between iterations. Where functions of one class
- * ran at once, the spread is that of the function on the path, scaled. Windows of one iteration,
- * and products of functions and iterations beyond 4 million, have none. Between init and end,
- * spread_segment() receives the critical path's segments in time order. Returns 0 or -ENOMEM;
- * spread_done() is fine after either.
- */
-_must_check_ int spread_init(struct spread *spread, const struct pass *p,
-			     const struct fingerprint *fp);
-void spread_segment(struct spread *spread, const struct pass *p, const struct crit_segment *seg);
-void spread_end(const struct spread *spread, struct fingerprint *fp);
-void spread_done(struct spread *spread);
 
 /* Fills launched_by of fp's kernels. Returns 0 or -ENOMEM. */
 _must_check_ int launchers_add(struct pass *p, struct fingerprint *fp);

@@ -50,7 +50,7 @@ static void a_job_of_one_host_stays_inside(void **state)
 	assert_int_equal(reach_of(&both, &(struct reach_group){ "", 2, 4 }), REACH_UNKNOWN);
 }
 
-static void who_is_not_in_a_complete_list_is_elsewhere(void **state)
+static void a_rank_missing_from_a_complete_list_is_on_another_host(void **state)
 {
 	const struct rank_hosts hosts = { list, 2, "a", true };
 
@@ -87,7 +87,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_list_of_ranks_is_judged_by_their_hosts),
 		cmocka_unit_test(a_job_of_one_host_stays_inside),
-		cmocka_unit_test(who_is_not_in_a_complete_list_is_elsewhere),
+		cmocka_unit_test(a_rank_missing_from_a_complete_list_is_on_another_host),
 		cmocka_unit_test(a_group_of_more_ranks_than_the_host_has_leaves_it),
 		cmocka_unit_test(without_hosts_nothing_is_known),
 	};

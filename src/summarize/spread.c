@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "summarize/pass.h"
+#include "summarize/spread.h"
 
 #include <errno.h>
 #include <math.h>

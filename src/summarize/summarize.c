@@ -3,6 +3,7 @@
 
 #include "summarize/namefacts.h"
 #include "summarize/pass.h"
+#include "summarize/spread.h"
 
 #include <errno.h>
 #include <math.h>

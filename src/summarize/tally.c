@@ -196,7 +196,7 @@ static double carried_frac(const struct pass *p)
 }
 
 /* Records which links were in use as long as data moved. */
-static void note_carriers(struct link_sums *sums, const double fracs[static LINK_CNT], double ns)
+static void record_carriers(struct link_sums *sums, const double fracs[static LINK_CNT], double ns)
 {
 	double longest = 0;
 
@@ -233,7 +233,7 @@ static int utilize_links(struct pass *p, const struct crit_exec *exec)
 			return error;
 		fracs[i] = carried_frac(p);
 	}
-	note_carriers(sums, fracs, (double)exec->end_ns - (double)exec->start_ns);
+	record_carriers(sums, fracs, (double)exec->end_ns - (double)exec->start_ns);
 	return 0;
 }
 

@@ -47,8 +47,8 @@ static double period_ns(const struct track *track, size_t first, size_t cnt)
  * Whether samples are fine enough: one sample, or parts of two that include neighboring executions,
  * have no meaningful deviation.
  */
-static bool tells_deviation(const struct track *track, size_t first, size_t cnt, double length_ns,
-			    const struct critdur *run)
+static bool has_deviation(const struct track *track, size_t first, size_t cnt, double length_ns,
+			  const struct critdur *run)
 {
 	double period = period_ns(track, first, cnt);
 
@@ -102,7 +102,7 @@ static uint64_t usual_distance_ns(const struct track *track, size_t idx)
  * The start of the time that a sample covers. Device samplers pause and start late; samples of the
  * host are growths of counters since the previous sample, however long ago.
  */
-static int64_t stands_from_ns(const struct track *track, size_t idx)
+static int64_t covers_from_ns(const struct track *track, size_t idx)
 {
 	int64_t before_ns = idx > 0 ? track->samples[idx - 1].time_ns : INT64_MIN;
 	int64_t time_ns = track->samples[idx].time_ns;
@@ -124,7 +124,7 @@ static ssize_t touched(const struct track *track, size_t first, int64_t start_ns
 
 	scratch->values.cnt = 0;
 	for (size_t i = first; i < track->cnt; i++) {
-		int64_t from_ns = MAX(stands_from_ns(track, i), start_ns);
+		int64_t from_ns = MAX(covers_from_ns(track, i), start_ns);
 		int64_t until_ns = MIN(track->samples[i].time_ns, end_ns);
 
 		if (from_ns < until_ns) {
@@ -157,7 +157,7 @@ int utilize_add(const struct track *track, int64_t start_ns, int64_t end_ns,
 		run = (struct critdur){ 0, (size_t)cnt };
 	length_ns = whole_ns * (double)(run.end - run.begin) / (double)cnt;
 	deviation = add_run(scratch->values.data + run.begin, run.end - run.begin, length_ns, sum);
-	if (tells_deviation(track, first, (size_t)cnt, whole_ns, &run)) {
+	if (has_deviation(track, first, (size_t)cnt, whole_ns, &run)) {
 		sum->resolved_ns += length_ns;
 		sum->std_ns += length_ns * deviation;
 	}

@@ -144,7 +144,7 @@ static void without_steps_the_window_is_the_extent_of_executions(void **state)
 	window_done(&w);
 }
 
-static void a_trace_without_executions_is_told(void **state)
+static void a_trace_without_executions_is_an_error(void **state)
 {
 	struct window w;
 	struct err err;
@@ -156,7 +156,7 @@ static void a_trace_without_executions_is_told(void **state)
 	assert_non_null(strstr(err.text, "found none in 1 events"));
 }
 
-static void times_centuries_apart_are_told(void **state)
+static void times_centuries_apart_are_an_error(void **state)
 {
 	uint16_t lane = trace_lane(&trace, LANE_THREAD, 1, 1);
 	struct window w;
@@ -484,8 +484,8 @@ int main(void)
 		TEST(the_first_of_four_steps_can_be_left_out),
 		TEST(groups_of_optimizer_steps_end_iterations),
 		TEST(without_steps_the_window_is_the_extent_of_executions),
-		TEST(a_trace_without_executions_is_told),
-		TEST(times_centuries_apart_are_told),
+		TEST(a_trace_without_executions_is_an_error),
+		TEST(times_centuries_apart_are_an_error),
 		TEST(a_thread_that_the_program_started_does_not_train),
 		TEST(the_autograd_thread_is_no_training_thread),
 		TEST(the_thread_with_the_steps_trains_whatever_others_do),

@@ -393,7 +393,7 @@ static void a_folder_that_is_not_there_cannot_be_written_to(void **state)
 	fingerprint_done(&fp);
 }
 
-static void every_failing_allocation_is_told(void **state)
+static void every_failing_allocation_is_reported(void **state)
 {
 	struct fingerprint fp, again;
 	unsigned char *data;
@@ -439,7 +439,7 @@ int main(void)
 		cmocka_unit_test(a_share_of_the_window_that_is_no_number_is_refused),
 		cmocka_unit_test(a_missing_file_a_folder_and_a_pipe_are_errors),
 		cmocka_unit_test(a_folder_that_is_not_there_cannot_be_written_to),
-		cmocka_unit_test(every_failing_allocation_is_told),
+		cmocka_unit_test(every_failing_allocation_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, folder_make, folder_remove);

@@ -103,7 +103,7 @@ static void read_as(const struct fingerprint *fp, unsigned char version, size_t 
 	free(data);
 }
 
-static void a_file_of_version_4_tells_of_no_absent_samples(void **state)
+static void a_file_of_version_4_has_no_absent_samples(void **state)
 {
 	struct fp_absence absence = { 3, "no permission" };
 	struct fingerprint fp, again;
@@ -205,7 +205,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_of_version_2_knows_no_spread),
-		cmocka_unit_test(a_file_of_version_4_tells_of_no_absent_samples),
+		cmocka_unit_test(a_file_of_version_4_has_no_absent_samples),
 		cmocka_unit_test(a_file_of_version_5_has_one_counter_of_full_tables),
 		cmocka_unit_test(a_file_of_version_3_knows_no_gpu),
 		cmocka_unit_test(a_file_of_version_1_has_no_pressure_and_its_own_absent_resource),

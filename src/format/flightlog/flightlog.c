@@ -418,11 +418,11 @@ static size_t copy_string(const struct flight *flight, size_t id,
 
 int flightlog_add_string(struct flightlog *log, const char *text, size_t len)
 {
-	char mended[TEXT_MAX];
+	char valid[TEXT_MAX];
 	char *copy;
 
-	len = flightlog_text(mended, sizeof(mended), text, len);
-	copy = len == 0 ? NULL : arena_strndup(&log->arena, mended, len);
+	len = flightlog_text(valid, sizeof(valid), text, len);
+	copy = len == 0 ? NULL : arena_strndup(&log->arena, valid, len);
 	if (len > 0 && copy == NULL)
 		return -ENOMEM;
 	return vec_push(&log->strings, copy != NULL ? copy : "");
@@ -431,7 +431,7 @@ int flightlog_add_string(struct flightlog *log, const char *text, size_t len)
 /* Threads reserve an id first and write the string later: a gap is read again next time. */
 static int fill_gaps(struct flightlog *log, const struct flight *flight)
 {
-	char text[FLIGHT_STRING_MAX], mended[TEXT_MAX];
+	char text[FLIGHT_STRING_MAX], valid[TEXT_MAX];
 
 	for (size_t i = 1; i < log->strings.cnt; i++) {
 		size_t len;
@@ -441,8 +441,8 @@ static int fill_gaps(struct flightlog *log, const struct flight *flight)
 		len = copy_string(flight, i, text);
 		if (len == 0)
 			continue;
-		len = flightlog_text(mended, sizeof(mended), text, len);
-		log->strings.data[i] = arena_strndup(&log->arena, mended, len);
+		len = flightlog_text(valid, sizeof(valid), text, len);
+		log->strings.data[i] = arena_strndup(&log->arena, valid, len);
 		if (log->strings.data[i] == NULL) {
 			log->strings.data[i] = "";
 			return -ENOMEM;

@@ -34,7 +34,7 @@ struct flightlog_lane {
 #define FLIGHTLOG_DROP_LIST(X)                                   \
 	X(overrun, "records overwritten before they were taken") \
 	X(torn, "records caught while being written")            \
-	X(invalid, "records that made no sense")                 \
+	X(invalid, "invalid records")                            \
 	X(limit, "records beyond the limit of memory")           \
 	FLIGHT_DROP_LIST(X)
 

@@ -79,14 +79,14 @@ static void check_records(const struct flightlog *log, const record_vec *records
 
 static void check_log(const struct flightlog *log)
 {
-	char mended[3 * FLIGHT_STRING_MAX + 1];
+	char valid[3 * FLIGHT_STRING_MAX + 1];
 
 	for (size_t i = 0; i < log->strings.cnt; i++) {
 		const char *text = log->strings.data[i];
 
-		assert_int_equal(flightlog_text(mended, sizeof(mended), text, strlen(text)),
+		assert_int_equal(flightlog_text(valid, sizeof(valid), text, strlen(text)),
 				 strlen(text));
-		assert_string_equal(mended, text);
+		assert_string_equal(valid, text);
 	}
 	vec_foreach(frame, &log->frames)
 		assert_true(frame->file < log->strings.cnt && frame->name < log->strings.cnt);
@@ -206,7 +206,7 @@ static void a_name_that_is_not_there_yet_is_read_later(void **state)
 	assert_int_equal(pair->log.strings.cnt, 2);
 }
 
-static void texts_that_are_no_utf8_are_mended(void **state)
+static void invalid_utf8_is_replaced(void **state)
 {
 	static const struct {
 		const char *from, *to;
@@ -572,7 +572,7 @@ static void a_file_with_any_byte_changed_is_refused_or_right(void **state)
 	assert_true(refused_cnt > 100);
 }
 
-static void every_failing_allocation_is_told(void **state)
+static void every_failing_allocation_is_reported(void **state)
 {
 	struct pair *pair = *state;
 	struct flightlog log;
@@ -612,7 +612,7 @@ int main(void)
 		WITH_PAIR(only_what_is_lost_after_the_first_take_is_a_loss),
 		WITH_PAIR(records_of_an_older_window_are_no_loss),
 		WITH_PAIR(a_name_that_is_not_there_yet_is_read_later),
-		WITH_PAIR(texts_that_are_no_utf8_are_mended),
+		WITH_PAIR(invalid_utf8_is_replaced),
 		WITH_PAIR(a_record_that_makes_no_sense_is_counted),
 		WITH_PAIR(a_stack_that_is_its_own_caller_becomes_empty),
 		WITH_PAIR(records_beyond_the_limit_are_counted),
@@ -623,7 +623,7 @@ int main(void)
 		WITH_PAIR(a_file_gives_back_the_log),
 		WITH_PAIR(a_file_cut_anywhere_is_refused_with_its_name),
 		WITH_PAIR(a_file_with_any_byte_changed_is_refused_or_right),
-		WITH_PAIR(every_failing_allocation_is_told),
+		WITH_PAIR(every_failing_allocation_is_reported),
 #undef WITH_PAIR
 	};
 

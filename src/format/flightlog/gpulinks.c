@@ -260,8 +260,8 @@ static int64_t next_launch_ns(const struct gpulinks *links, uint32_t tid, int64_
 }
 
 /* Whether comm is NCCL's record for the launch: same thread, begun before end_ns. */
-static bool is_told(const struct gpulinks *links, const struct gpulinks_comm *comm, uint32_t tid,
-		    int64_t end_ns)
+static bool is_of_launch(const struct gpulinks *links, const struct gpulinks_comm *comm,
+			 uint32_t tid, int64_t end_ns)
 {
 	return comm < links->comms.data + links->comms.cnt && comm->nccl && comm->tid == tid &&
 	       comm->start_ns < end_ns;
@@ -273,7 +273,7 @@ size_t gpulinks_nccl_cnt(const struct gpulinks *links, const struct ring_record 
 	int64_t end_ns = next_launch_ns(links, first->tid, call->time_ns);
 	size_t cnt = 0;
 
-	while (is_told(links, first + cnt, first->tid, end_ns))
+	while (is_of_launch(links, first + cnt, first->tid, end_ns))
 		cnt++;
 	return cnt;
 }
@@ -308,8 +308,9 @@ const struct gpulinks_comm *gpulinks_comm(const struct gpulinks *links,
 		return NULL;
 	comm = around(links, cnt, tid, call->time_ns);
 	next = links->comms.data + cnt;
-	*ret_nccl =
-		is_told(links, next, tid, next_launch_ns(links, tid, call->time_ns)) ? next : NULL;
+	*ret_nccl = is_of_launch(links, next, tid, next_launch_ns(links, tid, call->time_ns))
+			    ? next
+			    : NULL;
 	return comm != NULL ? comm : *ret_nccl;
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "format/sidecar/sidecar_host.h"
+#include "format/sidecar/sidecar_thief.h"
 
 #define SIDECAR_MAGIC 0x31435350u /* "PSC1" */
 #define SIDECAR_VERSION 1u
@@ -79,25 +80,6 @@ struct sidecar_iteration {
 	int64_t start_ns;
 };
 
-enum sidecar_thief_flag {
-	SIDECAR_THIEF_IN_JOB = 1, /* a descendant of the job's command, but no worker */
-};
-
-/*
- * A process, or several with one command line, that used CPU time on CPUs of the worker. Texts are
- * NUL-terminated.
- */
-struct sidecar_thief {
-	uint32_t pid;	     /* pid of the busiest */
-	uint32_t flags;	     /* enum sidecar_thief_flag */
-	double cpu_frac;     /* CPU time of all / window, 1.0 is one CPU */
-	double overlap_frac; /* share of samples at which they last ran on the training thread's CPU */
-	char comm[16];
-	uint32_t process_cnt;
-	char command[148]; /* command line, control characters replaced by '?' */
-	char cpus[64];	   /* "0-3,7": CPUs it may run on; "" when unknown */
-};
-
 /* A worker of this host, including the sidecar's own; the list may be incomplete. */
 struct sidecar_rank {
 	int32_t rank;
@@ -121,6 +103,5 @@ _Static_assert(sizeof(struct sidecar_sample) == 32, "on disk");
 _Static_assert(sizeof(struct sidecar_process) == 24, "on disk");
 _Static_assert(sizeof(struct sidecar_gc) == 24, "on disk");
 _Static_assert(sizeof(struct sidecar_iteration) == 16, "on disk");
-_Static_assert(sizeof(struct sidecar_thief) == 256, "on disk");
 _Static_assert(sizeof(struct sidecar_rank) == 8, "on disk");
 _Static_assert(sizeof(struct sidecar_header) == 120 + 16 * SIDECAR_SECTION_CNT, "on disk");

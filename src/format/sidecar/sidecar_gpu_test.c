@@ -243,7 +243,7 @@ static void samples_of_one_metric_are_summed_up(void **state _unused_)
 	sidecar_done(&s);
 }
 
-static void a_summary_tells_of_the_worst_of_the_gpus(void **state _unused_)
+static void a_summary_has_the_worst_values_of_all_gpus(void **state _unused_)
 {
 	static const struct sidecar_gpu_sample samples[] = {
 		{ 1000 * MS, 5, 0, GPU_METRIC_THROTTLED_POWER },
@@ -280,7 +280,7 @@ static void push_active(struct sidecar *s, uint32_t gpu, int64_t from_ns, int64_
 }
 
 /* The number of samples in the last second decides what replaces absent ones. */
-static void a_summary_tells_what_is_absent_and_what_is_in_its_place(void **state _unused_)
+static void a_summary_lists_absent_samples_and_their_replacement(void **state _unused_)
 {
 	static const char *const places[] = { "", "; ten samples a second in their place", "",
 					      "; one sample a second in their place", "" };
@@ -334,8 +334,8 @@ int main(void)
 		cmocka_unit_test(gpus_are_written_and_read_back),
 		cmocka_unit_test(ids_are_read_back_with_an_end),
 		cmocka_unit_test(samples_of_one_metric_are_summed_up),
-		cmocka_unit_test(a_summary_tells_of_the_worst_of_the_gpus),
-		cmocka_unit_test(a_summary_tells_what_is_absent_and_what_is_in_its_place),
+		cmocka_unit_test(a_summary_has_the_worst_values_of_all_gpus),
+		cmocka_unit_test(a_summary_lists_absent_samples_and_their_replacement),
 		cmocka_unit_test(metrics_have_names_and_units),
 	};
 

@@ -52,8 +52,8 @@ struct sidecar_nic_sample {
 	X(PACKET_SEQ_ERR, "packet_seq_err", "hw_counters", "packets that the peer missed")        \
 	X(ACK_TIMEOUT, "local_ack_timeout_err", "hw_counters", "acknowledgements that came late") \
 	X(RNR_NAK, "rnr_nak_retry_err", "hw_counters", "retries: the peer was not ready")         \
-	X(CNP_SENT, "np_cnp_sent", "hw_counters", "congestion told to peers")                     \
-	X(CNP_HANDLED, "rp_cnp_handled", "hw_counters", "congestion told by peers")               \
+	X(CNP_SENT, "np_cnp_sent", "hw_counters", "congestion notifications sent")                \
+	X(CNP_HANDLED, "rp_cnp_handled", "hw_counters", "congestion notifications handled")       \
 	X(ADP_RETRANS, "roce_adp_retrans", "hw_counters", "adaptive retransmissions")
 
 enum sidecar_nic_counter {
