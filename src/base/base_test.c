@@ -189,7 +189,7 @@ static void strtab_gives_equal_texts_one_id_in_order_of_appearance(void **state)
 	strtab_done(&table);
 }
 
-static void strtab_tells_texts_with_zero_bytes_apart(void **state)
+static void strtab_distinguishes_texts_with_zero_bytes(void **state)
 {
 	struct strtab table;
 
@@ -201,7 +201,7 @@ static void strtab_tells_texts_with_zero_bytes_apart(void **state)
 	strtab_done(&table);
 }
 
-/* Fills a table until memory ends after n allocations; what is in it stays right. */
+/* Fills a table until memory runs out after n allocations; its entries stay valid. */
 static uint32_t strtab_fill(struct strtab *table, long n)
 {
 	uint32_t cnt = 0;
@@ -366,7 +366,7 @@ static void a_file_is_replaced_whole_and_a_failure_leaves_the_old_one(void **sta
 	read_back(path, text, sizeof(text));
 	assert_string_equal(text, "newer");
 	assert_int_equal(access(tmp, F_OK), -1);
-	/* A folder where the temporary file should be: nothing can be written. */
+	/* A directory at the temporary file's path makes every write fail. */
 	assert_int_equal(mkdir(tmp, 0700), 0);
 	assert_true(file_replace(path, "lost", 4, 0600) < 0);
 	read_back(path, text, sizeof(text));
@@ -458,7 +458,7 @@ int main(void)
 		cmocka_unit_test(str_appends_text_of_every_kind),
 		cmocka_unit_test(str_error_sticks_and_later_appends_do_nothing),
 		cmocka_unit_test(strtab_gives_equal_texts_one_id_in_order_of_appearance),
-		cmocka_unit_test(strtab_tells_texts_with_zero_bytes_apart),
+		cmocka_unit_test(strtab_distinguishes_texts_with_zero_bytes),
 		cmocka_unit_test(strtab_survives_memory_running_out_anywhere),
 		cmocka_unit_test(idmap_finds_what_was_set_and_nothing_else),
 		cmocka_unit_test(idmap_is_unchanged_when_it_cannot_grow),

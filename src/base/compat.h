@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The agent library is built once and loaded into containers with an older C library.
- * Functions that moved between libraries in glibc 2.34 got a new version then;
- * asking for the first version finds them on both sides of that. They are weak: a
- * program without threads, into which LD_PRELOAD brings us, lacks them there, and
- * would not start.
+ * The agent library is built once and loaded into containers with an older C library. Functions
+ * that moved between libraries in glibc 2.34 got a new symbol version there. Binding to their first
+ * version finds them in glibc before and after 2.34. The symbols are weak: a program without
+ * threads, loaded with LD_PRELOAD, lacks them and would not start otherwise.
  */
 #pragma once
 

@@ -10,7 +10,7 @@
 
 typedef char *(*demangle_fn)(const char *name, char *buffer, size_t *len, int *ret_status);
 
-/* Length of the name in front of *p, which moves behind it; 0: no name is there. */
+/* Length of the name at *p, and moves *p behind it; 0: no name. */
 static size_t source_name(const char **p, const char **ret_name)
 {
 	size_t len = 0;
@@ -25,8 +25,8 @@ static size_t source_name(const char **p, const char **ret_name)
 }
 
 /*
- * Appends the parts of a nested name; arguments of templates in the middle end what we understand.
- * Returns where that is, NULL when there is no name.
+ * Appends the parts of a nested name, up to template arguments in its middle. Returns the end of
+ * what was parsed, NULL when there is no name.
  */
 static const char *append_plain(const char *name, struct str *out)
 {
@@ -73,7 +73,7 @@ static uint64_t hash_name(const char *name)
 	return hash;
 }
 
-/* Kernels of one template are different functions. */
+/* The hash keeps kernels of one template with different arguments apart. */
 static void append_short(const char *name, struct str *out)
 {
 	const char *end = append_plain(name, out);
@@ -85,8 +85,8 @@ static void append_short(const char *name, struct str *out)
 }
 
 /*
- * A mangled name may say "what was there before" again and again: each time can double what
- * comes out. Real kernels do it less often than this.
+ * Each substitution ("S_", "T_") of a mangled name can double the length of the output. Real
+ * kernels have fewer of them than this.
  */
 static bool is_harmless(const char *name)
 {

@@ -41,7 +41,7 @@ static void the_name_of_a_function_is_taken_out(_unused_ void **state)
 	assert_plain("_ZSt4swapIiEvRT_S1_", "std::swap");
 }
 
-static void what_is_no_mangled_name_stays_as_it_is(_unused_ void **state)
+static void a_name_that_is_not_mangled_is_unchanged(_unused_ void **state)
 {
 	assert_plain("sm80_xmma_gemm", NULL);
 	assert_plain("_Z", NULL);
@@ -52,7 +52,7 @@ static void what_is_no_mangled_name_stays_as_it_is(_unused_ void **state)
 	assert_full("", "");
 }
 
-/* With or without the system's C++ library: the name is in it. */
+/* The name is present with and without the system's C++ library. */
 static void parameters_are_there_when_they_are_known(_unused_ void **state)
 {
 	struct str text = { 0 };
@@ -63,8 +63,8 @@ static void parameters_are_there_when_they_are_known(_unused_ void **state)
 	str_done(&text);
 }
 
-/* Each level is a pair of the one before: 2^60 names if it were written out. */
-static void a_name_that_would_explode_does_not(_unused_ void **state)
+/* Each level is a pair of the previous one: 2^60 names if expanded. */
+static void an_exponential_name_stays_short(_unused_ void **state)
 {
 	struct str name = { 0 }, text = { 0 };
 
@@ -77,7 +77,7 @@ static void a_name_that_would_explode_does_not(_unused_ void **state)
 	str_done(&text);
 }
 
-/* Named as a GEMM of CUTLASS, whose last arguments are half_t or bfloat16_t; cut or not. */
+/* Like a CUTLASS GEMM, whose last arguments are half_t or bfloat16_t; truncated or not. */
 static void kernels_of_one_template_stay_apart(_unused_ void **state)
 {
 	static const char *const ends[] = { "NS_6half_tESJ_EEvv", "NS_10bfloat16_tESJ_EEvv",
@@ -107,9 +107,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_name_of_a_function_is_taken_out),
-		cmocka_unit_test(what_is_no_mangled_name_stays_as_it_is),
+		cmocka_unit_test(a_name_that_is_not_mangled_is_unchanged),
 		cmocka_unit_test(parameters_are_there_when_they_are_known),
-		cmocka_unit_test(a_name_that_would_explode_does_not),
+		cmocka_unit_test(an_exponential_name_stays_short),
 		cmocka_unit_test(kernels_of_one_template_stay_apart),
 	};
 

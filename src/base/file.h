@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files whole: who reads one sees the old content or the new, never a part.
+ * Reads whole files and writes files atomically: a reader sees the old content or the new,
+ * never a part.
  */
 #pragma once
 
@@ -8,7 +9,7 @@
 
 #include <sys/types.h>
 
-/* Writes data[len] to fd, however many calls it takes. Returns 0 or -errno. */
+/* Writes all of data[len] to fd, with several calls if needed. Returns 0 or -errno. */
 _must_check_ int file_write_all(int fd, const void *data, size_t len);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Log lines of the programs: one line, key=value, on stderr. Library code does
- * not log; it returns errors to the program that called it.
+ * Log lines of the programs: one line of key=value pairs on stderr. Library code does not log; it
+ * returns errors to its caller.
  */
 #pragma once
 

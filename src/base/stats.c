@@ -40,7 +40,7 @@ double stats_mad(double *values, size_t cnt, double center)
 
 /* --- without sorting --- */
 
-#define FEW 16 /* so many are sorted by hand */
+#define FEW 16 /* up to this size insertion sort is faster */
 
 static void swap(double *a, double *b)
 {
@@ -67,7 +67,7 @@ static double middle_of_three(double a, double b, double c)
 	return fmax(fmin(a, b), fmin(fmax(a, b), c));
 }
 
-/* Puts the smaller ones before the larger; returns where those not below pivot begin. */
+/* Hoare partition: smaller values first. Returns the index of the first value >= pivot. */
 static size_t partition(double *values, size_t cnt, double pivot)
 {
 	size_t i = 0, k = cnt - 1;
@@ -84,8 +84,8 @@ static size_t partition(double *values, size_t cnt, double pivot)
 }
 
 /*
- * Puts the value at idx of the sorted order there, smaller ones before and larger ones
- * behind it (Hoare's quickselect). Where pivots are bad for too long, sorting is faster.
+ * Quickselect (Hoare): puts the value of sorted index idx there, smaller values before it, larger
+ * ones behind it. Falls back to qsort() after 64 bad pivots.
  */
 static void select_at(double *values, size_t cnt, size_t idx)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Order statistics used by detection and localization. All functions but
- * stats_middle() sort the array they are given; none allocates. Values must not be NaN.
+ * Order statistics for detection and localization. All functions except stats_middle() sort their
+ * array; none allocates. Values must not be NaN.
  */
 #pragma once
 
@@ -10,12 +10,12 @@
 /* Median of values[cnt], mean of the two middle ones when cnt is even; 0 when empty. */
 double stats_median(double *values, size_t cnt);
 
-/* The same median without sorting, for many values: they are left in some order. O(cnt). */
+/* The same median by selection, for large arrays: leaves values partially ordered. O(cnt). */
 double stats_middle(double *values, size_t cnt);
 
 /*
- * Median absolute deviation around center (PerfTracker eq. 11, MAD_f). values
- * are overwritten by the deviations.
+ * Median absolute deviation around center (PerfTracker eq. 11, MAD_f). Overwrites values with the
+ * deviations.
  */
 double stats_mad(double *values, size_t cnt, double center);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A growing text buffer. A failed allocation sticks: later appends do nothing
- * and str_error() tells, so that a writer checks once at its end.
+ * A growing text buffer. A failed allocation sticks: later appends do nothing and str_error()
+ * returns it, so a writer checks once at its end.
  */
 #pragma once
 
@@ -23,8 +23,8 @@ void str_printf(struct str *str, const char *fmt, ...) _printf_(2, 3);
 const char *str_borrow(const struct str *str);
 
 /*
- * Ends a text that was appended from start on. Returns 0, or the sticky error: then the
- * text is cut back to start, so that nobody prints half of it.
+ * Ends a text appended since start. Returns 0 or the sticky error; on error the text is cut back to
+ * start, so that no partial text is printed.
  */
 int str_finish(struct str *str, size_t start);
 

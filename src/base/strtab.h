@@ -34,7 +34,7 @@ _must_check_ uint32_t strtab_intern(struct strtab *table, const char *text, size
 /* Id of text[len] or STRTAB_NONE when it is not in the table. */
 uint32_t strtab_find(const struct strtab *table, const char *text, size_t len);
 
-/* Text of an id; "" for an id that was never given out. */
+/* Text of an id; "" for an id out of range. */
 static inline const char *strtab_text(const struct strtab *table, uint32_t id)
 {
 	return id < table->cnt ? table->entries[id].text : "";

@@ -26,7 +26,7 @@ static int set_files(posix_spawn_file_actions_t *files, const int fds[static 3])
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && error == 0; fd++) {
 		if (fds[fd] == SUBPROCESS_NULL)
 			error = posix_spawn_file_actions_addopen(files, fd, "/dev/null", O_RDWR, 0);
-		else if (fds[fd] != SUBPROCESS_OURS)
+		else if (fds[fd] != SUBPROCESS_INHERIT)
 			error = posix_spawn_file_actions_adddup2(files, fds[fd], fd);
 	}
 	return error;
@@ -43,7 +43,7 @@ int subprocess_start(const char *const *argv, const int fds[static 3], pid_t *re
 	error = set_signals(&attributes);
 	if (error == 0)
 		error = set_files(&files, fds);
-	if (error == 0) /* which changes no argument, whatever its type says */
+	if (error == 0) /* posix_spawnp() does not change argv, although its type is not const */
 		error = posix_spawnp(ret, argv[0], &files, &attributes,
 				     (char *const *)(uintptr_t)argv, environ);
 	(void)posix_spawnattr_destroy(&attributes);

@@ -19,7 +19,7 @@
 
 static const int none[3] = { SUBPROCESS_NULL, SUBPROCESS_NULL, SUBPROCESS_NULL };
 
-/* Its wait status. */
+/* Returns the wait status. */
 static int run(const char *const *argv, const int fds[static 3])
 {
 	int status;
@@ -72,18 +72,18 @@ static void null_is_the_end_of_input_and_takes_all_output(_unused_ void **state)
 			 0);
 }
 
-static void ours_is_the_descriptor_that_we_have(_unused_ void **state)
+static void an_inherited_descriptor_is_that_of_the_caller(_unused_ void **state)
 {
 	char name[PATH_MAX] = "";
 
 	assert_true(readlink("/proc/self/fd/2", name, sizeof(name) - 1) > 0);
 	assert_int_equal(
 		run_script("test \"$(readlink /proc/self/fd/2)\" = \"$1\"", name,
-			   (const int[3]){ SUBPROCESS_NULL, SUBPROCESS_NULL, SUBPROCESS_OURS }),
+			   (const int[3]){ SUBPROCESS_NULL, SUBPROCESS_NULL, SUBPROCESS_INHERIT }),
 		0);
 }
 
-static void no_signal_is_blocked_or_ignored_there(_unused_ void **state)
+static void no_signal_is_blocked_or_ignored_in_the_program(_unused_ void **state)
 {
 	sigset_t term, old;
 	int status;
@@ -100,7 +100,7 @@ static void no_signal_is_blocked_or_ignored_there(_unused_ void **state)
 	assert_int_equal(sigprocmask(SIG_SETMASK, &old, NULL), 0);
 }
 
-static void a_program_that_cannot_be_started_is_told(_unused_ void **state)
+static void a_program_that_cannot_be_started_returns_an_error(_unused_ void **state)
 {
 	pid_t pid = -7;
 
@@ -111,7 +111,7 @@ static void a_program_that_cannot_be_started_is_told(_unused_ void **state)
 	assert_int_equal(pid, -7);
 }
 
-/* Else it would be lost with all that stands in its group. */
+/* Runs work in its own process group, so that a stray signal does not kill the test. */
 static void in_a_group_of_its_own(void (*work)(void))
 {
 	int status;
@@ -127,14 +127,14 @@ static void in_a_group_of_its_own(void (*work)(void))
 	assert_int_equal(status, 0);
 }
 
-static void signal_nobody(void)
+static void signal_invalid_pids(void)
 {
 	static const pid_t pids[] = { 0, -1, 1, -77 };
 
 	for (size_t i = 0; i < ARRAY_SIZE(pids); i++) {
 		if (pids[i] != -1 && subprocess_signal(pids[i], SIGKILL) != -EINVAL)
 			_exit(1);
-		/* 0: nothing is sent, but kill() would say that it can be. */
+		/* Signal 0 sends nothing, but kill() would report success. */
 		if (subprocess_signal(pids[i], 0) != -EINVAL ||
 		    subprocess_signal_group(pids[i], 0) != -EINVAL)
 			_exit(2);
@@ -143,9 +143,9 @@ static void signal_nobody(void)
 		_exit(3);
 }
 
-static void a_number_that_stands_for_many_is_not_signaled(_unused_ void **state)
+static void a_pid_of_a_group_is_not_signaled(_unused_ void **state)
 {
-	in_a_group_of_its_own(signal_nobody);
+	in_a_group_of_its_own(signal_invalid_pids);
 }
 
 static void a_child_is_signaled_until_it_is_reaped(_unused_ void **state)
@@ -170,10 +170,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_program_gets_its_arguments_and_its_descriptors),
 		cmocka_unit_test(null_is_the_end_of_input_and_takes_all_output),
-		cmocka_unit_test(ours_is_the_descriptor_that_we_have),
-		cmocka_unit_test(no_signal_is_blocked_or_ignored_there),
-		cmocka_unit_test(a_program_that_cannot_be_started_is_told),
-		cmocka_unit_test(a_number_that_stands_for_many_is_not_signaled),
+		cmocka_unit_test(an_inherited_descriptor_is_that_of_the_caller),
+		cmocka_unit_test(no_signal_is_blocked_or_ignored_in_the_program),
+		cmocka_unit_test(a_program_that_cannot_be_started_returns_an_error),
+		cmocka_unit_test(a_pid_of_a_group_is_not_signaled),
 		cmocka_unit_test(a_child_is_signaled_until_it_is_reaped),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of a library that is opened at run time. */
+/* Looks up functions of a library opened at run time. */
 #pragma once
 
 #include "base/base.h"
@@ -13,8 +13,8 @@ struct symbol {
 };
 
 /*
- * Sets the pointers of the table. Returns NULL, or the first name that the library (of dlopen())
- * lacks; the pointers from there on are as before.
+ * Sets the pointers of the table from library (a dlopen() handle). Returns NULL, or the first
+ * missing name; pointers of that entry and later ones are unchanged.
  */
 static inline const char *symbols_find(void *library, const struct symbol *table, size_t cnt)
 {

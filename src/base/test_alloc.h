@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Allocations that fail on order, for tests. A binary with test_alloc_dep has its calls of
- * malloc, calloc and realloc sent here by the linker (ld --wrap), those of libc itself not.
+ * Injects allocation failures into tests. In a binary with test_alloc_dep the linker (ld --wrap)
+ * redirects calls of malloc, calloc and realloc to test_alloc.c, except those inside libc.
  *
- * A test lets n = 0, 1, 2... allocations through until its subject gets by:
+ * A test lets n = 0, 1, 2... allocations succeed until its subject succeeds:
  *
  *	for (int n = 0; error == -ENOMEM; n++) {
  *		allocations_left = n;
@@ -15,8 +15,8 @@
 
 #include <stdbool.h>
 
-/* Allocations to let through before all fail; negative, as at first: none fails. */
+/* Allocations that succeed before all others fail; negative (the default): none fails. */
 extern long allocations_left;
 
-/* Whether only the first after those fails, and what follows is let through again. */
+/* If set, only the first allocation after those fails and later ones succeed. */
 extern bool allocations_fail_once;

@@ -18,7 +18,7 @@
 		size_t cnt, cap; \
 	}
 
-/* vec_reserve_bytes() of more than *cap. */
+/* The slow path of vec_reserve_bytes(): need > *cap. */
 _must_check_ int vec_grow_bytes(void **data, size_t *cap, size_t need, size_t elem_size);
 
 /*

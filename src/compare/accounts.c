@@ -18,7 +18,7 @@ void ledger_done(struct ledger *ledger)
 	*ledger = (struct ledger){ 0 };
 }
 
-/* The node whose account a node is entered in. */
+/* The node whose account includes this node. */
 static uint32_t account_node(const struct run_tree *run, uint32_t node)
 {
 	const struct run_node *nodes = run->nodes.data;
@@ -38,7 +38,7 @@ static int open_side(struct book *b, int side, uint32_t node, struct account_sid
 	return ret->ms != NULL && ret->spread != NULL ? 0 : -ENOMEM;
 }
 
-/* grew stands for both directions until the sums are known. */
+/* CHANGE_GREW covers both directions until the sums are known. */
 static enum change_kind kind_of(const struct run_node *n, int side)
 {
 	switch ((enum node_match)n->match) {
@@ -67,7 +67,7 @@ static int open_account(struct book *b, int side, uint32_t node, uint64_t key, u
 	return vec_push(&b->out->accounts, account);
 }
 
-/* Partners share the account that the node before names; the others' keys lie apart. */
+/* Partners share the account keyed by the node before; other keys do not collide with it. */
 static int find_account(struct book *b, int side, const struct run_cell *cell, uint32_t *ret)
 {
 	uint32_t node = account_node(b->runs[side], cell->node);
@@ -103,7 +103,7 @@ static int enter_run(struct book *b, int side)
 	return 0;
 }
 
-/* What has another name or place is told even when only what it calls takes time. */
+/* Renamed and moved functions get an account even if only their callees take time. */
 static int enter_renamed(struct book *b)
 {
 	for (uint32_t i = 0; i < b->runs[0]->nodes.cnt; i++) {
@@ -117,7 +117,7 @@ static int enter_renamed(struct book *b)
 	return 0;
 }
 
-/* Functions of either run that an account sums up; the larger number of both. */
+/* Functions of either run in each account; the larger of the two numbers. */
 static int count_functions(struct book *b)
 {
 	for (int side = 0; side < 2; side++) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each function of both runs is entered in one account, so that the accounts add up to
- * the difference of the iterations: a function of one identity has an account per class;
- * what is renamed, moved, new or gone has one, with all below it that has no partner.
- * Not for other folders.
+ * Enters each function of both runs in one account, so that the accounts add up to the difference
+ * of the iterations. A function with the same identity in both runs has one account per class. A
+ * renamed, moved, new or removed function has one account, which includes its descendants without
+ * partner. Private to this folder.
  */
 #pragma once
 
 #include "compare/runtree.h"
 #include "model/comparison.h"
 
-/* One side of an account: times per window of the run, and the sums of them all. */
+/* One side of an account: times per window of the run, and their means. */
 struct account_side {
 	uint32_t node;	  /* NODE_NONE: not in this run */
 	double *ms;	  /* by window */
@@ -31,7 +31,9 @@ struct ledger {
 	VEC(struct account) accounts;
 };
 
-/* The runs are aligned. Returns 0 or -ENOMEM; ledger_done() is fine after either. */
+/*
+ * The runs must be aligned (pairing.h). Returns 0 or -ENOMEM; ledger_done() is fine after either.
+ */
 _must_check_ int ledger_fill(const struct run_tree *before, const struct run_tree *after,
 			     struct ledger *ret);
 void ledger_done(struct ledger *ledger);

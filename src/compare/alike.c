@@ -40,7 +40,7 @@ static bool is_number(struct word word)
 	return strspn(word.text, "0123456789") >= word.len;
 }
 
-/* Each word once, without numbers: lines and sizes of templates. */
+/* Splits name into distinct words, without numbers (lines, sizes of templates). */
 static void split(const char *name, struct words *ret)
 {
 	ret->cnt = 0;

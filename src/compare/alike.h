@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How alike two names are: the share of their words that both have. Words end at
- * punctuation and where a small letter is followed by a capital one, so that
- * _SingleProcessDataLoaderIter and _MultiProcessingDataLoaderIter have some in common. Numbers don't count.
+ * Similarity of two names: the share of their words that are in both. Words end at punctuation and
+ * between a lower-case and an upper-case letter, so that _SingleProcessDataLoaderIter and
+ * _MultiProcessingDataLoaderIter have words in common. Numbers are ignored.
  */
 #pragma once
 
 #include "base/base.h"
 
-#define ALIKE_WORDS 64 /* further words of a name are not looked at */
+#define ALIKE_WORDS 64 /* further words of a name are ignored */
 
 /* 0 (no word in common) to 1 (the same words); Jaccard's index. */
 double alike_names(const char *a, const char *b);

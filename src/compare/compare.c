@@ -12,20 +12,20 @@
 #include <math.h>
 #include <string.h>
 
-#define STACK_MAX 200	 /* callers that are listed */
-#define COMMON_LEAST 0.5 /* of the time, or the runs are hardly of one job */
+#define STACK_MAX 200	 /* maximum number of callers listed */
+#define COMMON_LEAST 0.5 /* of the time: below it the runs are hardly of the same job */
 #define NOTES_MAX 16
 
-/* One comparison being made. */
+/* The state of one comparison. */
 struct maker {
 	const struct compare_options *options;
 	struct run_tree before, after;
 	struct ledger ledger;
 	struct judge judge;
 	struct comparison *out;
-	struct change *changes; /* by account, then those that are listed */
+	struct change *changes; /* by account; later only those that are listed */
 	const char *notes[NOTES_MAX];
-	int error; /* of copies; checked at the end */
+	int error; /* of copies; checked once at the end */
 };
 
 static void maker_done(struct maker *m)
@@ -175,7 +175,7 @@ static struct change weigh_account(const struct maker *m, const struct account *
 	return c;
 }
 
-/* New or gone, and once an iteration where it is: no fluctuation looks so. */
+/* New or removed, and executed every iteration in its run: not a fluctuation. */
 static bool is_structural(const struct change *c)
 {
 	return (c->kind == CHANGE_APPEARED && c->after.runs >= 1) ||
@@ -203,8 +203,8 @@ static int adjust_chances(struct maker *m, size_t cnt)
 }
 
 /*
- * Worth a line: it changes the iteration, or the training thread behind the device's
- * back, or a good part of the job has another name or place.
+ * Whether a change is worth a line: it changes the iteration, or the training thread while the
+ * device hides it, or a considerable part of the job has another name or place.
  */
 static bool is_listed(const struct maker *m, const struct change *c)
 {
@@ -293,7 +293,7 @@ static int judge_iteration(struct maker *m)
 	return 0;
 }
 
-/* Share of both runs' time that functions of one identity took. */
+/* Share of both runs' time in functions of one identity. */
 static double common_share(const struct maker *m)
 {
 	double common = 0, all = 0;
@@ -321,22 +321,24 @@ static void note_unlike_jobs(struct maker *m, const struct compare_run *a,
 				  "are these two runs of one job?",
 				  out->common_frac * 100));
 	if (a->fps[0]->has_stacks != b->fps[0]->has_stacks)
-		note(m, arena_printf(&out->arena,
-				     "only the run %s was recorded with Python stacks: record both "
-				     "alike, or what the host does cannot be matched",
-				     a->fps[0]->has_stacks ? "before" : "after"));
+		note(m,
+		     arena_printf(
+			     &out->arena,
+			     "only the run %s was recorded with Python stacks: host functions can "
+			     "be matched only if both runs have stacks",
+			     a->fps[0]->has_stacks ? "before" : "after"));
 	if (a->fps[0]->has_device != b->fps[0]->has_device)
 		note(m, arena_printf(&out->arena, "only the run %s used a device",
 				     a->fps[0]->has_device ? "before" : "after"));
 	if (strcmp(out->before.device_name, out->after.device_name) != 0)
 		note(m,
-		     arena_printf(&out->arena, "another device: %s before, %s after",
+		     arena_printf(&out->arena, "different devices: %s before, %s after",
 				  out->before.device_name[0] ? out->before.device_name : "unknown",
 				  out->after.device_name[0] ? out->after.device_name : "unknown"));
 	if (m->before.rank_cnt != m->after.rank_cnt)
 		note(m, arena_printf(&out->arena,
 				     "%zu workers before, %zu after: times are means over the "
-				     "workers, and collectives differ by their number alone",
+				     "workers, and collectives differ because of their number",
 				     m->before.rank_cnt, m->after.rank_cnt));
 }
 
@@ -350,16 +352,16 @@ static void note_doubts(struct maker *m)
 				     "compared, so they should hold the same work",
 				     out->before.iterations_known ? "after" : "before"));
 	if (out->basis == 0)
-		note(m, "nothing tells what is chance: give several iterations, ranks or windows "
+		note(m, "significance cannot be tested: give several iterations, ranks or windows "
 			"of each run");
 	else if ((out->basis & BASIS_WINDOWS) == 0)
-		note(m, "one window of each run: how much runs differ by themselves is not known; "
+		note(m, "one window of each run: the variation between runs is unknown; "
 			"give several windows of each for more confidence");
 	if (isnan(out->p) && out->basis != 0)
 		note(m, "the iterations could not be tested: they did not vary at all");
 }
 
-/* Means over the workers show the waiting of the many, not the work of the one. */
+/* Means over the workers show the waiting of most ranks, not the work of a single slow rank. */
 static void note_waiting(struct maker *m)
 {
 	const struct comparison *out = m->out;
@@ -367,7 +369,7 @@ static void note_waiting(struct maker *m)
 	if (out->change_cnt > 0 && out->changes[0].class == CLASS_COMM &&
 	    out->changes[0].delta_ms > 0 && m->after.rank_cnt > 1)
 		note(m, "most of it is time in a collective, which may be waiting for one worker: "
-			"'perftracker analyze' of the run after tells for whom");
+			"'perftracker analyze' of the run after shows which one");
 }
 
 static int finish(struct maker *m)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares two runs of a job by their fingerprints: what takes longer or less long per
- * iteration, what is new, gone, renamed or elsewhere, and whether that could be chance.
- * Source: align.h for who is who, significance.h for chance.
+ * Compares two runs of a job by their fingerprints: functions that take more or less time per
+ * iteration, that are new, removed, renamed or moved, and whether the difference could be chance.
+ * Source: pairing.h for matching functions, significance.h for chance.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 struct compare_run {
 	const struct fingerprint *const *fps;
 	size_t cnt;
-	const char *label; /* as the user named it */
+	const char *label; /* the user's name of the run */
 };
 
 struct compare_options {
@@ -28,9 +28,8 @@ static inline struct compare_options compare_defaults(void)
 }
 
 /*
- * Both runs have cnt >= 1. Returns 0; -ENODATA with a line in err when a run is empty;
- * -ENOMEM. On success ret owns all its memory (comparison_done()), the runs are not
- * needed any longer.
+ * Both runs have cnt >= 1. Returns 0; -ENODATA with a line in err when a run is empty; -ENOMEM. On
+ * success ret owns all its memory (comparison_done()) and does not refer to the runs.
  */
 _must_check_ int compare_runs(const struct compare_run *before, const struct compare_run *after,
 			      const struct compare_options *options, struct comparison *ret,

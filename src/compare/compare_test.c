@@ -36,7 +36,7 @@ struct run {
 	size_t cnt;
 };
 
-/* Of each test, which begins with one worker on both sides. */
+/* Set up for each test with one worker on both sides. */
 static struct run before, after;
 static struct comparison result;
 
@@ -88,7 +88,7 @@ static int both_done(void **state)
 	return 0;
 }
 
-/* The frame of a name below parent (FRAME_NONE: a root), made when new. */
+/* The frame of a name below parent (FRAME_NONE: a root), created if new. */
 static uint32_t frame(struct worker *w, uint32_t parent, enum event_kind kind, const char *name)
 {
 	struct str part = { 0 };
@@ -106,7 +106,7 @@ static uint32_t frame(struct worker *w, uint32_t parent, enum event_kind kind, c
 	return (uint32_t)w->frames.cnt - 1;
 }
 
-/* "main/forward/linear": Python but the leaf, an operator; a name alone: a kernel. */
+/* "main/forward/linear": Python functions, the last one an operator; a single name: a kernel. */
 static struct fp_function *spend_on(struct worker *w, const char *path, double ms, double spread_ms)
 {
 	static char names[4096][64]; /* outlive the fingerprints */
@@ -134,14 +134,14 @@ static struct fp_function *spend_on(struct worker *w, const char *path, double m
 	return &w->functions.data[w->functions.cnt - 1];
 }
 
-/* On all workers of a run, nearly alike. */
+/* On all workers of a run, with small differences. */
 static void spend(struct run *run, const char *path, double ms)
 {
 	for (size_t i = 0; i < run->cnt; i++)
 		(void)spend_on(&run->workers[i], path, ms * (1 + 0.001 * (double)i), ms * 0.01);
 }
 
-/* Windows and iterations as long as the functions and the rest make them. */
+/* Sets the length of windows and iterations to the sum of functions and rest. */
 static void run_finish(struct run *run, double rest_ms)
 {
 	for (size_t i = 0; i < run->cnt; i++) {
@@ -177,12 +177,12 @@ static struct comparison compared(void)
 	sum = c.small_ms + c.rest_ms;
 	for (size_t i = 0; i < c.change_cnt; i++)
 		sum += c.changes[i].delta_ms;
-	/* Always: nothing is lost, nothing is counted twice. */
+	/* Invariant: nothing is lost or counted twice. */
 	assert_true(fabs(sum - c.delta_ms) < 1e-6);
 	return c;
 }
 
-/* The only change of a name; fails when there are more or none. */
+/* The only change of a name; fails if there is none or more than one. */
 static const struct change *change_of(const struct comparison *c, const char *name)
 {
 	const struct change *found = NULL;
@@ -239,8 +239,8 @@ static void runs_of_other_lengths_are_compared_per_iteration(void **state)
 	assert_int_equal(result.change_cnt, 0);
 }
 
-/* As in the story of the lost torch.compile: one line, not one for each of its parts. */
-static void a_subtree_that_is_gone_is_told_at_its_top(void **state)
+/* Like a lost torch.compile: one line, not one per part. */
+static void a_removed_subtree_is_reported_at_its_top(void **state)
 {
 	const struct change *gone;
 
@@ -282,7 +282,7 @@ static void a_kernel_of_another_library_is_renamed_by_its_launcher(void **state)
 	f->launched_by = "aten::_softmax_backward";
 	result = compared();
 	renamed = change_of(&result, "cutlass_tensorop_gemm");
-	/* 25 of 40 ms is no near time, 41 of 40 no same place. */
+	/* 25 and 40 ms are not similar, 41 and 40 not the same place. */
 	assert_int_equal(renamed->kind, CHANGE_APPEARED);
 	assert_int_equal(change_of(&result, "softmax_warp_backward")->kind, CHANGE_APPEARED);
 	comparison_done(&result);
@@ -329,7 +329,7 @@ static void what_a_new_wrapper_calls_has_moved(void **state)
 	assert_ms(change_of(&result, "aten::gelu")->delta_ms, 10);
 }
 
-static void the_thread_tells_what_the_device_hides(void **state)
+static void thread_time_shows_work_that_the_device_hides(void **state)
 {
 	struct fp_function *f;
 
@@ -340,7 +340,7 @@ static void the_thread_tells_what_the_device_hides(void **state)
 	f->thread_ns = llround(30e6 * ITERATIONS);
 	result = compared();
 	assert_int_equal(result.verdict, COMPARISON_SAME);
-	/* main and fwd have nothing else: the whole of it is gone. */
+	/* main and fwd have no other functions: all of it is removed. */
 	assert_int_equal(result.change_cnt, 1);
 	assert_int_equal(result.changes[0].kind, CHANGE_VANISHED);
 	assert_ms(result.changes[0].before.thread_ms, 30);
@@ -413,7 +413,7 @@ static void three_repeats_give_high_confidence(void **state)
 
 /* --- chance --- */
 
-/* About normal, mean 0, variance 1: twelve uniforms. */
+/* Approximately normal, mean 0, variance 1: twelve uniforms. */
 static double noise(uint64_t *state)
 {
 	double sum = 0;
@@ -423,7 +423,10 @@ static double noise(uint64_t *state)
 	return sum - 6;
 }
 
-/* Functions of 2 to 12 ms whose iterations vary by 20 %, all drawn; mean and spread as measured. */
+/*
+ * Functions of 2 to 12 ms whose iterations vary by 20 %, drawn at random; mean and spread as
+ * measured.
+ */
 static void spend_at_random(struct run *run, uint64_t *state)
 {
 	for (size_t w = 0; w < run->cnt; w++) {
@@ -445,7 +448,7 @@ static void spend_at_random(struct run *run, uint64_t *state)
 	}
 }
 
-/* Comparisons of 200 pairs of runs with one truth in which something is called significant. */
+/* Number of comparisons, of 200 pairs of equal runs, with a significant change. */
 static size_t false_alarms(size_t ranks)
 {
 	uint64_t state = 17 + ranks;
@@ -475,7 +478,7 @@ static void chance_is_rarely_taken_for_a_change(void **state)
 	assert_in_range(false_alarms(4), 0, 10);
 }
 
-/* One of the functions takes twice as long: found in nearly all of 50 such pairs. */
+/* One function takes twice as long: found in nearly all of 50 such pairs. */
 static void a_change_is_found_among_the_noise(void **state)
 {
 	uint64_t seed = 5;
@@ -502,7 +505,7 @@ static void a_change_is_found_among_the_noise(void **state)
 	assert_in_range(found, 45, 50);
 }
 
-/* Random trees, shaken: whatever is matched with what, the sums hold (in compared()). */
+/* Random trees, randomly modified: the sums hold for any matching (in compared()). */
 static void anything_adds_up(void **state)
 {
 	static const char *const words[] = { "a", "b", "loadData", "loadBatch", "x_y", "x_z" };
@@ -543,7 +546,7 @@ static void nothing_to_compare_is_an_error(void **state)
 	assert_non_null(strstr(err.text, "empty"));
 }
 
-static void every_failing_allocation_is_told(void **state)
+static void every_failing_allocation_is_reported(void **state)
 {
 	struct compare_options options = compare_defaults();
 	struct compare_run a, b;
@@ -580,11 +583,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_function_that_grew_explains_the_iteration),
 		TEST(runs_of_other_lengths_are_compared_per_iteration),
-		TEST(a_subtree_that_is_gone_is_told_at_its_top),
+		TEST(a_removed_subtree_is_reported_at_its_top),
 		TEST(a_kernel_of_another_library_is_renamed_by_its_launcher),
 		TEST(below_a_renamed_script_all_is_still_itself),
 		TEST(what_a_new_wrapper_calls_has_moved),
-		TEST(the_thread_tells_what_the_device_hides),
+		TEST(thread_time_shows_work_that_the_device_hides),
 		TEST(jobs_that_are_not_alike_are_noted),
 		TEST(one_iteration_of_one_worker_proves_nothing),
 		TEST(repeats_speak_louder_than_ranks),
@@ -593,7 +596,7 @@ int main(void)
 		TEST(a_change_is_found_among_the_noise),
 		TEST(anything_adds_up),
 		TEST(nothing_to_compare_is_an_error),
-		TEST(every_failing_allocation_is_told),
+		TEST(every_failing_allocation_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

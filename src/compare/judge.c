@@ -6,10 +6,10 @@
 #include <errno.h>
 #include <math.h>
 
-#define RANKS_LEAST 3	/* of a test over ranks, and of a medium confidence */
-#define PAIRED_LEAST 8	/* ranks: with fewer, pairing costs more than it gives */
-#define REPEATS_LEAST 2 /* of a test over windows */
-#define REPEATS_MANY 3	/* of a high confidence */
+#define RANKS_LEAST 3	/* ranks: minimum of a test over ranks, and of medium confidence */
+#define PAIRED_LEAST 8	/* ranks: with fewer, pairing loses more than it gains */
+#define REPEATS_LEAST 2 /* windows: minimum of a test over windows */
+#define REPEATS_MANY 3	/* windows: minimum of high confidence */
 
 static bool has_rank(const struct run_tree *run, int rank)
 {
@@ -68,7 +68,7 @@ void judge_done(struct judge *judge)
 	*judge = (struct judge){ 0 };
 }
 
-/* Means over the windows that have one number: ret[number] for each rank or repeat. */
+/* Means over windows with the same number: ret[number] for each rank or repeat. */
 static void group_means(const struct run_tree *run, const double *ms, bool by_rank, double *ret)
 {
 	size_t cnt = by_rank ? run->rank_cnt : run->repeat_cnt;
@@ -97,7 +97,7 @@ static double chance_over_windows(const struct judge *j, const struct judge_valu
 				  estimate_of(j->scratch[1], j->after->repeat_cnt));
 }
 
-/* Puts the means of run b into the order of a's ranks. */
+/* Reorders the means of run b to the order of a's ranks. */
 static void order_as(const struct run_tree *a, const struct run_tree *b, const double *of_b,
 		     double *ret)
 {
@@ -123,7 +123,7 @@ static double chance_over_ranks(const struct judge *j, const struct judge_values
 	return significance_paired(j->scratch[0], ordered, cnt);
 }
 
-/* Ranks of one step vary together: their number does not make the mean more certain. */
+/* Ranks of one step vary together: more ranks do not make the mean more certain. */
 static struct estimate over_iterations(const struct run_tree *run, const double *ms,
 				       const double *spread)
 {
@@ -158,7 +158,7 @@ double judge_chance(const struct judge *j, const struct judge_values *values)
 		ranks = chance_over_ranks(j, values);
 	if ((j->basis & BASIS_ITERATIONS) != 0)
 		iterations = chance_over_iterations(j, values);
-	return fmax(ranks, iterations); /* the other where one is NAN */
+	return fmax(ranks, iterations); /* fmax() returns the other where one is NAN */
 }
 
 enum confidence judge_confidence(const struct judge *j, bool significant, bool structural)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tests a difference of two runs with all repetition there is, and says how far that
- * can be believed. Not for other folders.
+ * Tests a difference of two runs with the repetition available, and states the confidence of the
+ * result. Private to this folder.
  */
 #pragma once
 
 #include "compare/runtree.h"
 #include "model/comparison.h"
 
-/* What both runs offer to test with, and room for it. */
+/* The repetition available in both runs, and scratch memory. */
 struct judge {
 	const struct run_tree *before, *after;
 	unsigned int basis; /* enum comparison_basis */
@@ -27,14 +27,14 @@ struct judge_values {
 };
 
 /*
- * The chance of such a difference without a cause; NAN when nothing can tell. The larger
- * of those over ranks and over iterations, or, with repeats on both sides, over windows.
+ * The probability of such a difference without a cause; NAN if it cannot be tested. The larger of
+ * those over ranks and over iterations, or, with repeats on both sides, over windows.
  */
 double judge_chance(const struct judge *judge, const struct judge_values *values);
 
 /*
- * Low for one window of one worker: nothing tells how much runs differ by themselves,
- * unless a function that ran in each iteration of one run is absent in the other
- * (structural). Medium with three ranks, high with three windows of each run.
+ * Low for one window of one worker: the natural variation between runs is unknown, unless a
+ * function that ran in each iteration of one run is absent in the other (structural). Medium with
+ * three ranks, high with three windows of each run.
  */
 enum confidence judge_confidence(const struct judge *judge, bool significant, bool structural);

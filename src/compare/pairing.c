@@ -8,13 +8,13 @@
 #include <math.h>
 #include <string.h>
 
-#define ALIKE_LEAST 0.5	   /* of names that may be one function's */
-#define RUNS_CLOSE 0.8	   /* of numbers of executions that are the same work */
-#define TIME_CLOSE 0.7	   /* of times that are the same work */
-#define WEIGHT_LEAST 0.001 /* of an iteration: what a fingerprint lists */
-#define COVER_LEAST 0.8	   /* of a subtree whose frame alone is new */
-#define PAIRS_MAX 1000000  /* candidates at one place */
-#define TWINS_MAX 256	   /* functions of one name that are looked at for a move */
+#define ALIKE_LEAST 0.5	   /* similarity of names of a renamed function */
+#define RUNS_CLOSE 0.8	   /* ratio of executions of the same work */
+#define TIME_CLOSE 0.7	   /* ratio of times of the same work */
+#define WEIGHT_LEAST 0.001 /* of an iteration: the listing threshold of fingerprints */
+#define COVER_LEAST 0.8	   /* of a subtree: the remainder is a new frame only */
+#define PAIRS_MAX 1000000  /* maximum number of candidates at one place */
+#define TWINS_MAX 256	   /* functions of one name examined for a move */
 
 struct pair {
 	uint32_t a, b;
@@ -29,7 +29,7 @@ typedef VEC(uint32_t) node_list;
 
 struct aligner {
 	struct run_tree *a, *b;
-	VEC(struct pair) pairs; /* callers that are one, whose callees are to be paired */
+	VEC(struct pair) pairs; /* matched callers, whose callees are to be paired */
 	VEC(struct candidate) candidates;
 	node_list left_a, left_b; /* callees of one pair without a partner */
 	struct str part;
@@ -55,7 +55,7 @@ static int join(struct aligner *al, struct pair pair, enum node_match match)
 	return vec_push(&al->pairs, pair);
 }
 
-/* 1: the same, 0: nothing in common; two zeros say nothing. */
+/* 1: the same, 0: nothing in common; 1 for two zeros. */
 static double closeness(double a, double b)
 {
 	return a + b > 0 ? MIN(a, b) / MAX(a, b) : 1;
@@ -73,7 +73,7 @@ static double weight(const struct run_node *n)
 
 /* --- the same name below the same callers --- */
 
-/* The key that child, a function of run a, has below node b. */
+/* The key of child, a function of run a, if it were below node b. */
 static int key_below(struct aligner *al, const struct run_node *child, uint32_t b,
 		     struct funckey *ret)
 {
@@ -120,7 +120,7 @@ static int list_left(const struct run_tree *tree, uint32_t parent, node_list *ou
 	return 0;
 }
 
-/* Kernels of unlike work have like names: executions and launchers must agree, too. */
+/* Different kernels may have similar names: executions and launchers must agree, too. */
 static bool kernels_fit(const struct run_node *a, const struct run_node *b, bool place_needed)
 {
 	bool known = a->launched_by != NULL && b->launched_by != NULL;
@@ -130,7 +130,7 @@ static bool kernels_fit(const struct run_node *a, const struct run_node *b, bool
 	return known ? strcmp(a->launched_by, b->launched_by) == 0 : !place_needed;
 }
 
-/* How well b stands for a; negative: not at all. */
+/* How well b matches a; negative: not at all. */
 static double rename_score(const struct aligner *al, struct pair pair, enum rename_rule rule)
 {
 	const struct run_node *a = node_a(al, pair.a), *b = node_b(al, pair.b);
@@ -140,7 +140,7 @@ static double rename_score(const struct aligner *al, struct pair pair, enum rena
 		return -1;
 	if (is_kernel(a) && !kernels_fit(a, b, rule == RENAME_ONLY))
 		return -1;
-	/* What has no caller has no place that could speak for it. */
+	/* A root has no caller that could support the match. */
 	if (a->parent == NODE_ROOT && !is_kernel(a) &&
 	    (rule == RENAME_ONLY || closeness(a->runs, b->runs) < RUNS_CLOSE))
 		return -1;
@@ -160,7 +160,7 @@ static int candidate_cmp(const void *p, const void *q)
 	return (x->pair.b > y->pair.b) - (x->pair.b < y->pair.b);
 }
 
-/* The best first, each node once. */
+/* Joins the best candidates first, each node once. */
 static int join_candidates(struct aligner *al, enum node_match match)
 {
 	if (al->candidates.cnt > 0)
@@ -192,13 +192,13 @@ static int pair_renamed(struct aligner *al, struct pair up, enum rename_rule rul
 				return -ENOMEM;
 		}
 	}
-	/* Without a word in common only a choice of one is a choice. */
+	/* Without similar names only a single candidate is unambiguous. */
 	if (rule == RENAME_ONLY && al->candidates.cnt > 1 && up.a != NODE_ROOT)
 		return 0;
 	return join_candidates(al, MATCH_RENAMED);
 }
 
-/* All that hangs below the pairs from *next on, which grow meanwhile. */
+/* Pairs everything below the pairs from *next on; the list grows meanwhile. */
 static int pair_below(struct aligner *al, size_t next)
 {
 	for (; next < al->pairs.cnt; next++) {
@@ -228,7 +228,7 @@ static bool same_name(const struct run_node *a, const struct run_node *b)
 	return a->name_hash == b->name_hash;
 }
 
-/* Callers in common, from the innermost on, and how close the times are. */
+/* Number of common callers, from the innermost on, plus the closeness of the times. */
 static double move_score(const struct aligner *al, struct pair pair)
 {
 	double score = closeness(weight(node_a(al, pair.a)), weight(node_b(al, pair.b)));
@@ -250,7 +250,7 @@ static bool may_move(const struct run_tree *tree, uint32_t node)
 	       weight(n) >= WEIGHT_LEAST * tree->iteration_ms;
 }
 
-/* Nodes of run b that may have moved, of one name: a list through next[]. */
+/* Nodes of run b that may have moved, grouped by name: a list through next[]. */
 struct twins {
 	struct idmap first; /* name_hash -> node */
 	uint32_t *next;	    /* by node */
@@ -293,8 +293,8 @@ static int list_moves(struct aligner *al, const struct twins *twins)
 }
 
 /*
- * Keeps the best candidate of each node, outermost functions only: what they call
- * comes along. chosen_*: by node, whether it or a caller is taken.
+ * Keeps the best candidate of each node, outermost functions only: their callees move with them.
+ * chosen_*: by node, whether it or a caller is chosen.
  */
 static void choose_moves(struct aligner *al, bool *chosen_a, bool *chosen_b)
 {
@@ -315,7 +315,7 @@ static void choose_moves(struct aligner *al, bool *chosen_a, bool *chosen_b)
 	al->candidates.cnt = kept;
 }
 
-/* Outer functions before what they call, then the best. */
+/* Outer functions before their callees, then by score. */
 static int move_cmp(const void *p, const void *q, void *arg)
 {
 	const struct aligner *al = arg;
@@ -327,7 +327,10 @@ static int move_cmp(const void *p, const void *q, void *arg)
 	return candidate_cmp(p, q);
 }
 
-/* A function that is not nearly all of a subtree that went has gone with it. */
+/*
+ * Joins only moves that make up nearly all of a removed subtree; otherwise the subtree is reported
+ * as removed.
+ */
 static int join_covering(struct aligner *al, double *cover_a, double *cover_b)
 {
 	size_t kept = 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which function of one run is which of the other. First by identity: the same name
- * below the same callers, from the roots on. What is left below two callers that are
- * one is renamed when its name is alike; kernels, which have no callers, when the same
- * operators launch them as often. What is left then and has its name elsewhere has
- * moved, unless a larger subtree disappeared around it: that is told at its top. At last
- * the only ones left at a place are renamed whatever their names.
+ * Matches the functions of two runs, in this order:
+ * - by identity: the same name below the same callers, starting at the roots;
+ * - renamed: similar names below matched callers; kernels, which have no callers, if the same
+ *   operators launch them equally often;
+ * - moved: the same name elsewhere, unless a larger subtree disappeared around it, which is
+ *   reported at its top;
+ * - renamed: the only unmatched functions at a place, whatever their names.
  */
 #pragma once
 

@@ -76,7 +76,7 @@ static double iteration_deviation(const struct fingerprint *fp)
 	return sqrt(squares / (double)(fp->iteration_cnt - 1));
 }
 
-/* A function that held the path has a deviation, however small, when it is known. */
+/* A function on the path has a deviation, however small, if it is known. */
 static double function_deviation(const struct fp_function *f, double iterations)
 {
 	if (f->share_ns == 0)

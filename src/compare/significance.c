@@ -118,7 +118,7 @@ void significance_adjust(const double *p, size_t cnt, size_t *order, double *q)
 		if (!isnan(p[i]))
 			order[tested++] = i;
 	}
-	/* qsort_r() hands its argument on; p_cmp() only reads it. */
+	/* qsort_r() takes a non-const argument; p_cmp() only reads it. */
 	qsort_r(order, tested, sizeof(*order), p_cmp, (void *)(uintptr_t)p);
 	for (size_t i = tested; i > 0; i--) {
 		least = MIN(least, p[order[i - 1]] * (double)tested / (double)i);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a difference of means could be chance. Three kinds of repetition can tell:
- * windows (several profiles of each run), ranks of one window, iterations of one
- * window. Ranks that wait for each other, and iterations that follow each other, vary
- * together, so the more careful of these two counts; windows count alone.
- * Source: B. L. Welch, Biometrika 34 (1947); Y. Benjamini and Y. Hochberg, JRSS B 57
- * (1995).
+ * Whether a difference of means could be chance. Three kinds of repetition serve as samples:
+ * windows (several profiles of each run), ranks of one window, iterations of one window. Ranks that
+ * wait for each other, and consecutive iterations, vary together, so the larger p of these two
+ * counts; windows count alone.
+ * Source: B. L. Welch, Biometrika 34 (1947); Y. Benjamini and Y. Hochberg, JRSS B 57 (1995).
  */
 #pragma once
 
@@ -20,8 +19,8 @@ struct estimate {
 struct estimate estimate_of(const double *values, size_t cnt);
 
 /*
- * Two-sided chance that estimates of one truth differ as much as these (Welch's t).
- * NAN when neither varies and both are equal; 0 when neither varies and they differ.
+ * Two-sided probability that estimates of one truth differ by this much (Welch's t). NAN when
+ * neither varies and both are equal; 0 when neither varies and they differ.
  */
 double significance_welch(struct estimate a, struct estimate b);
 

@@ -18,7 +18,7 @@ static void assert_near(double found, double expected, double tolerance)
 		fail_msg("expected %.9g, found %.9g", expected, found);
 }
 
-/* One side exact, the other with mean t and variance 1: the tail of Student's t itself. */
+/* One side exact, the other with mean t and variance 1: the tail of Student's t. */
 static double tail(double t, double freedom)
 {
 	return significance_welch((struct estimate){ 0 }, (struct estimate){ t, 1, freedom });

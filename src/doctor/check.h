@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of doctor: what a check is given and what it fills. One file for each
- * area; doctor.c has the table that names them all.
+ * Internal interface of doctor's checks: their input and output. One file per area; doctor.c has
+ * the table of all checks.
  */
 #pragma once
 
@@ -17,60 +17,60 @@ struct interpreter {
 	bool works;
 };
 
-/* What several checks share, found out once, before the first of them. */
+/* Data shared by several checks, collected once before the first check. */
 struct doctor {
 	struct doctor_setup setup;
-	bool here; /* no other root: what isn't a file can be tried */
+	bool here; /* root is this machine: checks may also try system calls */
 	struct interpreter pythons[PYTHONS_MAX];
 	size_t python_cnt;	  /* the first is the one examined */
 	char python[FACTS_BYTES]; /* "key=value" lines of perftracker/_doctor.py */
-	char python_why[256];	  /* why those are incomplete; "" when not */
+	char python_why[256];	  /* why facts are incomplete; "" if they are complete */
 };
 
 struct check {
 	const char *id, *area;
 	bool needed;
-	/* Fills state and found; costs and action where those of the table don't fit. */
+	/* Fills state and found; also costs and action if those of the table do not fit. */
 	void (*look)(const struct doctor *doctor, struct doctor_result *ret);
-	const char *costs, *action; /* unless ok */
+	const char *costs, *action; /* the default texts, unless state is ok */
 };
 
 /* Sets state and found. */
 void check_set(struct doctor_result *ret, enum doctor_state state, const char *fmt, ...)
 	_printf_(3, 4);
 
-/* Another cost and action than the table's; NULL keeps the table's. */
+/* Replaces the table's costs and action; NULL keeps the table's. */
 void check_advise(struct doctor_result *ret, const char *costs, const char *action);
 
-/* --- what checks look at --- */
+/* --- data of checks --- */
 
-/* A whole file below the root, NUL-terminated, cut to size. Returns its length or -errno. */
+/* Reads a file below the root, NUL-terminated, cut to size. Returns its length or -errno. */
 _must_check_ int look_file(const struct doctor *doctor, const char *path, char *text, size_t size);
 
-/* Its first line. Returns 0 or -errno. */
+/* Reads its first line. Returns 0 or -errno. */
 _must_check_ int look_line(const struct doctor *doctor, const char *path, char *text, size_t size);
 
-/* A number at its start. Returns 0 or -errno. */
+/* Reads a number at its start. Returns 0 or -errno. */
 _must_check_ int look_number(const struct doctor *doctor, const char *path, int64_t *ret);
 
-/* What follows key ("Uid:") to the end of its line in a text, without spaces around it. */
+/* Copies the text after key ("Uid:") to the end of its line, without surrounding spaces. */
 bool look_field(const char *text, const char *key, char *ret, size_t size);
 
-/* Whether a path is there below the root. */
+/* Whether a path exists below the root. */
 bool look_exists(const struct doctor *doctor, const char *path);
 
 /* Value of an environment variable, NULL when it is unset or empty. Borrowed. */
 const char *look_env(const struct doctor *doctor, const char *name);
 
-/* Value of "key=value" among lines; false when there is none. */
+/* Value of "key=value" in lines of text; false if the key is missing. */
 bool facts_get(const char *facts, const char *key, char *ret, size_t size);
 
-/* Whether this process may administer the machine (CAP_SYS_ADMIN). */
+/* Whether this process has CAP_SYS_ADMIN. */
 bool look_privileged(const struct doctor *doctor);
 
-/* --- the checks (python.c, kernel.c, limits.c, gpu.c, profilers.c) --- */
+/* --- the checks (one file per area) --- */
 
-/* Finds the interpreters and examines the first. To be called once, first. */
+/* Finds the interpreters and examines the first. Call it once, before the checks. */
 void python_examine(struct doctor *doctor);
 
 void check_python(const struct doctor *doctor, struct doctor_result *ret);

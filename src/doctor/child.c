@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #define TICK_MS 20
-#define REAP_MS 1000 /* for a killed child; one asleep in the kernel takes for ever */
+#define REAP_MS 1000 /* for a killed child; a child that sleeps in the kernel may never end */
 
-/* What the child of either call does. */
+/* The work of a child: a function or a program. */
 struct errand {
 	void (*work)(const void *arg, int fd);
 	const void *arg;
@@ -47,8 +47,8 @@ static _noreturn_ void be_child(const struct errand *errand, int fd)
 	_exit(127);
 }
 
-/* Takes what is there now. Returns false at the end of the pipe. */
-static bool take_output(int fd, char *text, size_t size, size_t *len)
+/* Reads the output available now. Returns false at the end of the pipe. */
+static bool read_output(int fd, char *text, size_t size, size_t *len)
 {
 	char chunk[4096];
 	ssize_t got;
@@ -62,7 +62,7 @@ static bool take_output(int fd, char *text, size_t size, size_t *len)
 	return got < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* Whether it has: then it waits to be reaped, and until that nobody else has its number. */
+/* Whether the child has ended. It stays a zombie until reaped, so its pid is not reused. */
 static int has_ended(pid_t pid)
 {
 	siginfo_t info = { .si_pid = 0 };
@@ -72,14 +72,14 @@ static int has_ended(pid_t pid)
 	return info.si_pid == pid;
 }
 
-/* With what it has left behind. */
+/* Kills the child and the processes it left behind, and fills ret. */
 static void end_child(pid_t pid, struct child_end *ret)
 {
 	int status, got;
 
 	(void)subprocess_signal_group(pid, SIGKILL);
 	if (ret->late)
-		(void)subprocess_signal(pid, SIGKILL); /* its group may not be there yet */
+		(void)subprocess_signal(pid, SIGKILL); /* its group may not exist yet */
 	for (int waited_ms = 0; (got = subprocess_reap(pid, &status)) == 0 && waited_ms < REAP_MS;
 	     waited_ms += TICK_MS)
 		(void)poll(NULL, 0, TICK_MS);
@@ -91,7 +91,10 @@ static void end_child(pid_t pid, struct child_end *ret)
 		ret->status = WEXITSTATUS(status);
 }
 
-/* Reads until the child has ended: what it left behind may hold the pipe open for ever. */
+/*
+ * Reads until the child has ended. Not until the end of the pipe: processes left behind by the
+ * child may keep it open.
+ */
 static void follow(pid_t pid, int fd, int limit_ms, char *text, size_t size, struct child_end *ret)
 {
 	int64_t end_ns = clock_mono_ns() + limit_ms * NSEC_PER_MSEC;
@@ -102,7 +105,7 @@ static void follow(pid_t pid, int fd, int limit_ms, char *text, size_t size, str
 	*ret = (struct child_end){ 0 };
 	for (;;) {
 		ended = has_ended(pid);
-		if (!take_output(fd, text, size, &len))
+		if (!read_output(fd, text, size, &len))
 			poller.fd = -1;
 		if (ended != 0)
 			break;
@@ -111,7 +114,7 @@ static void follow(pid_t pid, int fd, int limit_ms, char *text, size_t size, str
 			break;
 		(void)poll(&poller, 1, TICK_MS);
 	}
-	if (ended >= 0) /* else somebody else has reaped it */
+	if (ended >= 0) /* negative: already reaped elsewhere */
 		end_child(pid, ret);
 	text[len] = '\0';
 }
@@ -132,7 +135,7 @@ static int run(const struct errand *errand, int limit_ms, char *text, size_t siz
 		(void)close(fds[0]);
 		return -EAGAIN;
 	}
-	(void)setpgid(pid, pid); /* whoever is first */
+	(void)setpgid(pid, pid); /* parent and child both call it: either may run first */
 	(void)fcntl(fds[0], F_SETFL, O_NONBLOCK);
 	follow(pid, fds[0], limit_ms, text, size, ret);
 	(void)close(fds[0]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work that may hang or crash, in a process of its own: a library that talks to a
- * driver, an interpreter. The caller gets what it wrote and how it ended; the child
- * and its children are killed at the limit. One that sleeps in the kernel and can't
- * be killed is left behind: it ends when its driver lets go of it.
+ * Runs work that may hang or crash in a process of its own: a library that talks to a driver, an
+ * interpreter. The caller gets the output and the exit; the child and its children are killed at
+ * the limit. A child that sleeps in the kernel and cannot be killed is left behind: it ends when
+ * its driver releases it.
  */
 #pragma once
 
@@ -16,15 +16,17 @@ struct child_end {
 };
 
 /*
- * Calls work(arg, fd) in a child; what it writes to fd becomes text[size], NUL-terminated
- * and cut. Its other outputs are lost. Returns 0 and *ret, or -errno: no child.
+ * Calls work(arg, fd) in a child; its output to fd becomes text[size], NUL-terminated and cut. Its
+ * other outputs are lost. Returns 0 and *ret, or -errno: no child.
  */
 _must_check_ int child_call(void (*work)(const void *arg, int fd), const void *arg, int limit_ms,
 			    char *text, size_t size, struct child_end *ret);
 
-/* The same for a program: argv[0] is its path, both lists end with NULL; stderr is kept, too. */
+/*
+ * The same for a program: argv[0] is its path, both lists end with NULL; stderr is captured, too.
+ */
 _must_check_ int child_run(char *const *argv, char *const *environment, int limit_ms, char *text,
 			   size_t size, struct child_end *ret);
 
-/* "took longer than its limit", "crashed (signal 11)", "exit status 1", or "" when all is well. */
+/* "took longer than its limit", "crashed (signal 11)", "exit status 1", or "" for success. */
 void child_end_text(const struct child_end *end, char *text, size_t size);

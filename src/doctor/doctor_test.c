@@ -48,7 +48,7 @@ static void paths_are_shown_as_they_are(void **state _unused_)
 
 static void tokens_are_masked_wherever_they_stand(void **state _unused_)
 {
-	/* Made up, each in the shape of its kind. */
+	/* Invented, each in the format of its kind. */
 	static const struct {
 		const char *value, *secret;
 	} cases[] = {
@@ -117,7 +117,7 @@ static void hang(const void *arg, int fd)
 static void crash(const void *arg, int fd)
 {
 	say(arg, fd);
-	(void)signal(SIGSEGV, SIG_DFL); /* a sanitizer would explain it at length */
+	(void)signal(SIGSEGV, SIG_DFL); /* keeps a sanitizer from printing a report */
 	(void)raise(SIGSEGV);
 }
 
@@ -163,7 +163,7 @@ static void too_much_output_is_cut(void **state _unused_)
 	assert_string_equal(text, "0123456");
 }
 
-static void a_program_that_is_not_there_is_told(void **state _unused_)
+static void a_missing_program_is_reported(void **state _unused_)
 {
 	char path[] = "/nonexistent/python", text[256];
 	char *argv[] = { path, NULL }, *environment[] = { NULL };
@@ -269,7 +269,7 @@ static void the_smallest_limit_on_the_way_up_counts(void **state)
 	put(tree, "/sys/fs/cgroup/kube/pod7/memory.max", "1073741824\n", 0644);
 	ret = look(tree, check_cpu_limit, NULL);
 	assert_int_equal(ret.state, DOCTOR_LIMITED);
-	assert_string_equal(ret.found, "2.50 CPUs by its cgroup; stopped in 12 periods so far");
+	assert_string_equal(ret.found, "2.50 CPUs by its cgroup; throttled in 12 periods so far");
 	ret = look(tree, check_memory_limit, NULL);
 	assert_int_equal(ret.state, DOCTOR_LIMITED);
 	assert_string_equal(ret.found, "1024 MiB by its cgroup");
@@ -286,12 +286,12 @@ static void the_old_hierarchy_is_read_too(void **state)
 	put(tree, "/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n", 0644);
 	ret = look(tree, check_cpu_limit, NULL);
 	assert_int_equal(ret.state, DOCTOR_OK);
-	assert_string_equal(ret.found, "0.50 CPUs by its cgroup; stopped in 0 periods so far");
+	assert_string_equal(ret.found, "0.50 CPUs by its cgroup; throttled in 0 periods so far");
 	ret = look(tree, check_memory_limit, NULL);
 	assert_string_equal(ret.found, "no limit");
 }
 
-static void counters_are_for_the_privileged_unless_told_otherwise(void **state)
+static void counters_need_privilege_unless_configured_otherwise(void **state)
 {
 	const struct tree *tree = *state;
 
@@ -393,12 +393,12 @@ static struct doctor_result find_result(const struct doctor_result *results, siz
 	return results[0];
 }
 
-static void a_python_that_hangs_or_fails_is_told_and_waited_for_no_longer(void **state)
+static void a_python_that_hangs_or_fails_is_reported_and_killed(void **state)
 {
 	static const struct {
 		int limit_ms;
 		const char *script;
-		const char *agent; /* what its check found */
+		const char *agent; /* the check's result */
 	} cases[] = {
 		{ 1000,
 		  "#!/bin/sh\n[ \"$1\" = -c ] && echo version=3.11.2 && "
@@ -490,17 +490,17 @@ int main(void)
 		cmocka_unit_test(a_long_value_is_cut),
 		cmocka_unit_test(what_a_child_says_arrives_however_it_ends),
 		cmocka_unit_test(too_much_output_is_cut),
-		cmocka_unit_test(a_program_that_is_not_there_is_told),
+		cmocka_unit_test(a_missing_program_is_reported),
 		cmocka_unit_test(a_fact_is_a_whole_line),
 		TREE_TEST(the_smallest_limit_on_the_way_up_counts),
 		TREE_TEST(the_old_hierarchy_is_read_too),
-		TREE_TEST(counters_are_for_the_privileged_unless_told_otherwise),
+		TREE_TEST(counters_need_privilege_unless_configured_otherwise),
 		TREE_TEST(a_listener_on_the_port_of_dcgm_is_seen),
 		TREE_TEST(the_program_of_dcgm_that_runs_is_named),
 		TREE_TEST(what_is_preloaded_counts_by_the_names_of_files),
 		TREE_TEST(another_profiler_is_named_and_its_command_line_is_not),
 		TREE_TEST(only_known_variables_are_shown),
-		TREE_TEST(a_python_that_hangs_or_fails_is_told_and_waited_for_no_longer),
+		TREE_TEST(a_python_that_hangs_or_fails_is_reported_and_killed),
 		TREE_TEST(a_python_of_another_kind_is_refused),
 		TREE_TEST(every_check_has_an_id_of_its_own_and_says_something),
 	};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GPU drivers and libraries. Each library is opened in a child, by SONAME or from where
- * torch has it, and asked for its version and its devices: a driver in trouble hangs.
+ * GPU drivers and libraries. Each library is opened in a child, by SONAME or from torch's path, and
+ * asked for its version and its devices: a faulty driver may hang.
  * Source: API references of CUDA's driver, NVML, CUPTI, NCCL, HIP and rocprofiler-sdk; NVIDIA's
  * driver documentation of NVreg_RestrictProfilingToAdminUsers (/proc/driver/nvidia/params).
  */
@@ -19,15 +19,15 @@
 #define LIBRARY_TEXT 1024
 #define OLDEST_NCCL 22300 /* the first with a profiler plugin */
 
-/* A library to be asked in a child. */
+/* A library that a child opens. */
 struct library {
 	const char *const *names; /* SONAMEs, newest first; ends with NULL */
-	const char *path;	  /* tried before them; NULL: none */
-	bool of_driver;		  /* useless without a device: then its complaints say nothing */
+	const char *path;	  /* tried before names; NULL: none */
+	bool of_driver;		  /* needs a device: without one its errors are meaningless */
 	void (*ask)(void *handle, int fd);
 };
 
-/* An entry point, as the function type that the left side has. */
+/* Looks up an entry point into a function pointer of the right type. */
 #define RESOLVE(function, handle, name)                         \
 	({                                                      \
 		void *_symbol = dlsym(handle, name);            \
@@ -35,7 +35,10 @@ struct library {
 		(function) != NULL;                             \
 	})
 
-/* Of several names the first that is there and does not open says why; else all are named. */
+/*
+ * Opens the first name that works. why: the error of the first name that exists but does not open;
+ * else all names.
+ */
 static void *open_names(const char *const *names, char *why, size_t size)
 {
 	static const char absent[] = "cannot open shared object file";
@@ -48,7 +51,7 @@ static void *open_names(const char *const *names, char *why, size_t size)
 
 		if (handle != NULL)
 			return handle;
-		/* One that it needs is absent: the error begins with that one's name. */
+		/* If a dependency is missing, the error begins with the dependency's name. */
 		if (!said && error != NULL &&
 		    (strstr(error, absent) == NULL ||
 		     strncmp(error, names[i], strlen(names[i])) != 0)) {
@@ -68,7 +71,7 @@ static void open_library(const void *arg, int fd)
 	const struct library *library = arg;
 	void *handle = NULL;
 
-	/* Another profiler is not to be loaded by our looking. */
+	/* The check must not load another profiler. */
 	(void)unsetenv("CUDA_INJECTION64_PATH");
 	(void)unsetenv("NVTX_INJECTION64_PATH");
 	if (library->path != NULL)
@@ -83,7 +86,7 @@ static void open_library(const void *arg, int fd)
 	library->ask(handle, fd);
 }
 
-/* What a library said, or the result of a check when it said nothing useful. */
+/* Copies the library's answer to text, or sets the check's result if there is none. */
 static bool ask_library(const struct doctor *doctor, const struct library *library, bool expected,
 			char *text, size_t size, struct doctor_result *ret)
 {
@@ -96,7 +99,7 @@ static bool ask_library(const struct doctor *doctor, const struct library *libra
 		return false;
 	}
 	if (child_call(open_library, library, limit_ms, text, size, &end) < 0) {
-		check_set(ret, DOCTOR_NOT_TRIED, "no child could be started");
+		check_set(ret, DOCTOR_NOT_TRIED, "the child process could not be started");
 		return false;
 	}
 	child_end_text(&end, how, sizeof(how));
@@ -136,7 +139,7 @@ static int count_names(const struct doctor *doctor, const char *folder)
 	return cnt;
 }
 
-/* "NVRM version: NVIDIA UNIX ... Module  580.95.05  Thu ..." holds the only such number. */
+/* "NVRM version: NVIDIA UNIX ... Module  580.95.05  Thu ..." has only one such number. */
 static void driver_version(const char *line, char *ret, size_t size)
 {
 	(void)snprintf(ret, size, "unknown");
@@ -161,7 +164,7 @@ void check_nvidia_driver(const struct doctor *doctor, struct doctor_result *ret)
 		return;
 	}
 	if (look_line(doctor, "/proc/driver/nvidia/version", line, sizeof(line)) < 0) {
-		check_set(ret, DOCTOR_LIMITED, "device files, but no /proc/driver/nvidia");
+		check_set(ret, DOCTOR_LIMITED, "device files exist, but no /proc/driver/nvidia");
 		return;
 	}
 	driver_version(line, version, sizeof(version));
@@ -183,7 +186,7 @@ void check_gpu_counters(const struct doctor *doctor, struct doctor_result *ret)
 	if (!admin_only)
 		check_set(ret, DOCTOR_OK, "RmProfilingAdminOnly 0: for every user");
 	else if (look_privileged(doctor))
-		check_set(ret, DOCTOR_OK, "RmProfilingAdminOnly 1, and we are privileged");
+		check_set(ret, DOCTOR_OK, "RmProfilingAdminOnly 1, and this process is privileged");
 	else
 		check_set(ret, DOCTOR_LIMITED, "RmProfilingAdminOnly 1: for privileged users only");
 }
@@ -283,16 +286,16 @@ static void ask_cupti(void *handle, int fd)
 	int (*version)(uint32_t *);
 	uint32_t number = 0;
 
-	/* Without one CUDA 13.2's crashes when it is asked, and later ones do not know. */
+	/* Without libcuda, CUDA 13.2's library crashes when asked; later ones return an error. */
 	if (dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) == NULL)
 		dprintf(fd, "version=0\n");
 	else if (!RESOLVE(version, handle, "cuptiGetVersion") || version(&number) != 0)
-		dprintf(fd, "error=libcupti does not tell its version\n");
+		dprintf(fd, "error=libcupti does not report its version\n");
 	else
 		dprintf(fd, "version=%u\n", number);
 }
 
-/* Numbers that old versions have, as the headers of each CUDA tell; newer ones say it themselves. */
+/* Version numbers of old libraries, from the headers of each CUDA; newer ones report their own. */
 static void cupti_version(unsigned number, char *ret, size_t size)
 {
 	static const struct {
@@ -303,7 +306,7 @@ static void cupti_version(unsigned number, char *ret, size_t size)
 		    { 27, "12.9" }, { 28, "12.9" } };
 
 	if (number == 0)
-		(void)snprintf(ret, size, "found, no driver to ask for its version");
+		(void)snprintf(ret, size, "found; its version is unknown without a driver");
 	else if (number >= 100000)
 		(void)snprintf(ret, size, "CUDA %u.%u", number / 10000, number / 100 % 100);
 	else
@@ -332,8 +335,8 @@ static void find_pm_library(const void *arg, int fd)
 		dprintf(fd, "why=%s\n", why);
 }
 
-/* As the sampler looks for it; not the copy of an older CUDA that kernels are traced by. */
-static void tell_pm_sampling(const struct doctor *doctor, char *ret, size_t size)
+/* Uses the sampler's search, not the copy of an older CUDA that traces kernels. */
+static void describe_pm_sampling(const struct doctor *doctor, char *ret, size_t size)
 {
 	char text[LIBRARY_TEXT] = "", value[512];
 	struct child_end end;
@@ -347,7 +350,7 @@ static void tell_pm_sampling(const struct doctor *doctor, char *ret, size_t size
 		(void)snprintf(ret, size, "no PM sampling: its libraries do not open");
 }
 
-/* The copy that torch has mapped is the one that a job must use: two collide. */
+/* A job must use the copy that torch has mapped: two copies conflict. */
 void check_cupti(const struct doctor *doctor, struct doctor_result *ret)
 {
 	static const char *const names[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8",
@@ -364,7 +367,7 @@ void check_cupti(const struct doctor *doctor, struct doctor_result *ret)
 		return;
 	(void)facts_get(text, "version", number, sizeof(number));
 	cupti_version((unsigned)strtoul(number, NULL, 10), version, sizeof(version));
-	tell_pm_sampling(doctor, sampling, sizeof(sampling));
+	describe_pm_sampling(doctor, sampling, sizeof(sampling));
 	check_set(ret, DOCTOR_OK, "CUPTI: %s%s%s; %s", version, mapped ? ", of torch: " : "",
 		  mapped ? path : "", sampling);
 }
@@ -375,7 +378,7 @@ static void ask_nccl(void *handle, int fd)
 	int number = 0;
 
 	if (!RESOLVE(version, handle, "ncclGetVersion") || version(&number) != 0)
-		dprintf(fd, "error=libnccl does not tell its version\n");
+		dprintf(fd, "error=libnccl does not report its version\n");
 	else
 		dprintf(fd, "version=%d\n", number);
 }
@@ -413,7 +416,8 @@ void check_amd_driver(const struct doctor *doctor, struct doctor_result *ret)
 	if (!look_exists(doctor, "/dev/kfd"))
 		check_set(ret, DOCTOR_LIMITED, "amdgpu %s, but no /dev/kfd", version);
 	else if (doctor->here && access("/dev/kfd", R_OK | W_OK) != 0)
-		check_set(ret, DOCTOR_LIMITED, "amdgpu %s; /dev/kfd is not ours to open", version);
+		check_set(ret, DOCTOR_LIMITED, "amdgpu %s; no permission to open /dev/kfd",
+			  version);
 	else
 		check_set(ret, DOCTOR_OK, "amdgpu %s", version);
 }
@@ -459,7 +463,7 @@ static void ask_rocprofiler(void *handle, int fd)
 
 	if (!RESOLVE(version, handle, "rocprofiler_get_version") ||
 	    version(&major, &minor, &patch) != 0)
-		dprintf(fd, "error=librocprofiler-sdk does not tell its version\n");
+		dprintf(fd, "error=librocprofiler-sdk does not report its version\n");
 	else
 		dprintf(fd, "version=%u.%u.%u\n", major, minor, patch);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernel tells and allows: accounts, clocks, other processes. */
+/* Facilities of the kernel: accounting, clocks, other processes. */
 #include "doctor/check.h"
 #include "host/network/sockdiag.h"
 
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #define OLDEST_MAJOR 4
-#define OLDEST_MINOR 18 /* of the oldest distribution that is tested: glibc 2.28's time */
+#define OLDEST_MINOR 18 /* of the oldest tested distribution, with glibc 2.28 */
 
 void check_kernel(const struct doctor *doctor, struct doctor_result *ret)
 {
@@ -19,10 +19,10 @@ void check_kernel(const struct doctor *doctor, struct doctor_result *ret)
 
 	if (look_line(doctor, "/proc/sys/kernel/osrelease", release, sizeof(release)) < 0 ||
 	    sscanf(release, "%d.%d", &major, &minor) != 2) {
-		check_set(ret, DOCTOR_NOT_TRIED, "/proc/sys/kernel/osrelease can't be read");
+		check_set(ret, DOCTOR_NOT_TRIED, "/proc/sys/kernel/osrelease cannot be read");
 	} else if (strstr(release, "icrosoft") != NULL) {
-		check_set(ret, DOCTOR_LIMITED, "Linux %s: Windows' subsystem", release);
-		check_advise(ret, "hardware counters of GPUs are not supported there",
+		check_set(ret, DOCTOR_LIMITED, "Linux %s: Windows Subsystem for Linux", release);
+		check_advise(ret, "GPU hardware counters are not supported there",
 			     "use a machine that runs Linux itself");
 	} else if (major < OLDEST_MAJOR || (major == OLDEST_MAJOR && minor < OLDEST_MINOR)) {
 		check_set(ret, DOCTOR_LIMITED, "Linux %s", release);
@@ -31,7 +31,7 @@ void check_kernel(const struct doctor *doctor, struct doctor_result *ret)
 	}
 }
 
-/* Those that are read without a system call. */
+/* Clock sources that are read without a system call. */
 static bool is_fast_clock(const char *name)
 {
 	static const char *const fast[] = { "tsc",
@@ -54,7 +54,7 @@ void check_clock(const struct doctor *doctor, struct doctor_result *ret)
 
 	if (look_line(doctor, "/sys/devices/system/clocksource/clocksource0/current_clocksource",
 		      name, sizeof(name)) < 0)
-		check_set(ret, DOCTOR_NOT_TRIED, "the kernel doesn't tell its clock source");
+		check_set(ret, DOCTOR_NOT_TRIED, "the clock source cannot be read");
 	else
 		check_set(ret, is_fast_clock(name) ? DOCTOR_OK : DOCTOR_LIMITED, "%s", name);
 }
@@ -65,9 +65,9 @@ void check_schedstats(const struct doctor *doctor, struct doctor_result *ret)
 	char text[128];
 
 	if (look_line(doctor, "/proc/self/schedstat", text, sizeof(text)) < 0)
-		check_set(ret, DOCTOR_ABSENT, "/proc/self/schedstat can't be read");
+		check_set(ret, DOCTOR_ABSENT, "/proc/self/schedstat cannot be read");
 	else if (sscanf(text, "%llu %llu %llu", &cpu_ns, &delay_ns, &slices) != 3 || slices == 0)
-		check_set(ret, DOCTOR_LIMITED, "/proc/self/schedstat says \"%s\"", text);
+		check_set(ret, DOCTOR_LIMITED, "/proc/self/schedstat contains \"%s\"", text);
 	else
 		check_set(ret, DOCTOR_OK, "CPU time and waiting time of each thread");
 }
@@ -79,7 +79,7 @@ void check_pressure(const struct doctor *doctor, struct doctor_result *ret)
 	if (!look_exists(doctor, "/proc/pressure/cpu"))
 		check_set(ret, DOCTOR_ABSENT, "there is no /proc/pressure");
 	else if (look_line(doctor, "/proc/pressure/cpu", text, sizeof(text)) < 0)
-		check_set(ret, DOCTOR_LIMITED, "/proc/pressure/cpu can't be read");
+		check_set(ret, DOCTOR_LIMITED, "/proc/pressure/cpu cannot be read");
 	else
 		check_set(ret, DOCTOR_OK, "of CPU%s%s",
 			  look_exists(doctor, "/proc/pressure/memory") ? ", memory" : "",
@@ -126,10 +126,10 @@ void check_ptrace(const struct doctor *doctor, struct doctor_result *ret)
 	int64_t scope;
 
 	if (look_number(doctor, "/proc/sys/kernel/yama/ptrace_scope", &scope) < 0)
-		check_set(ret, DOCTOR_OK, "no Yama: processes of one user may look at each other");
+		check_set(ret, DOCTOR_OK, "no Yama: processes of one user may trace each other");
 	else if (scope == 0 || look_privileged(doctor))
 		check_set(ret, DOCTOR_OK, "ptrace_scope %d%s", (int)scope,
-			  scope == 0 ? "" : ", and we are privileged");
+			  scope == 0 ? "" : ", and this process is privileged");
 	else
 		check_set(ret, scope < 3 ? DOCTOR_OK : DOCTOR_LIMITED, "ptrace_scope %d%s",
 			  (int)scope,
@@ -145,7 +145,7 @@ void check_perf_events(const struct doctor *doctor, struct doctor_result *ret)
 		check_set(ret, DOCTOR_ABSENT, "this kernel has no perf events");
 	else if (paranoid <= 1 || look_privileged(doctor))
 		check_set(ret, DOCTOR_OK, "perf_event_paranoid %d%s", (int)paranoid,
-			  paranoid <= 1 ? "" : ", and we are privileged");
+			  paranoid <= 1 ? "" : ", and this process is privileged");
 	else
 		check_set(ret, DOCTOR_LIMITED, "perf_event_paranoid %d", (int)paranoid);
 }
@@ -157,5 +157,5 @@ void check_runtime_dir(const struct doctor *doctor, struct doctor_result *ret)
 	else if (doctor->setup.socket_why != NULL)
 		check_set(ret, DOCTOR_FAILED, "%s", doctor->setup.socket_why);
 	else
-		check_set(ret, DOCTOR_OK, "a private directory for the sockets of jobs");
+		check_set(ret, DOCTOR_OK, "a private directory for job sockets");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What of the machine this process may use: CPUs, memory, and what a container hides. */
+/* Limits of this process on the machine: CPUs, memory, and restrictions of a container. */
 #include "doctor/check.h"
 #include "format/shared/recorder.h"
 
@@ -13,11 +13,11 @@
 
 #define MIB (1024 * 1024)
 #define PATH_BYTES 2048
-#define SHM_SMALL_BYTES (1024LL * MIB) /* data loaders of one worker fill 64 MB at once */
+#define SHM_SMALL_BYTES (1024LL * MIB) /* data loaders of one worker use 64 MB at once */
 
 /* --- cgroups --- */
 
-/* Path of our cgroup in the unified hierarchy (controller "") or in that of a controller. */
+/* Path of this process's cgroup in the unified hierarchy (controller "") or a controller's. */
 static bool cgroup_path(const struct doctor *doctor, const char *controller, char *ret, size_t size)
 {
 	char text[8192], *save = NULL;
@@ -44,7 +44,7 @@ static bool cgroup_path(const struct doctor *doctor, const char *controller, cha
 	return false;
 }
 
-/* CPUs' worth of time that a file like cpu.max grants; 0: no limit there. */
+/* CPUs granted by a file like cpu.max; 0: no limit there. */
 static double read_quota(const struct doctor *doctor, const char *folder, bool unified)
 {
 	char path[PATH_BYTES + 128], text[64];
@@ -66,7 +66,7 @@ static double read_quota(const struct doctor *doctor, const char *folder, bool u
 	return quota_us > 0 && period_us > 0 ? (double)quota_us / (double)period_us : 0;
 }
 
-/* Cut the last part off a path below base; false at base itself. */
+/* Removes the last component of a path below base; false at base itself. */
 static bool go_up(char *path, size_t base_len)
 {
 	char *slash = strrchr(path, '/');
@@ -118,7 +118,7 @@ void check_cpu_limit(const struct doctor *doctor, struct doctor_result *ret)
 	    look_field(text, "nr_throttled ", value, sizeof(value)))
 		periods = strtoll(value, NULL, 10);
 	check_set(ret, periods > 0 ? DOCTOR_LIMITED : DOCTOR_OK,
-		  "%.2f CPUs by its cgroup; stopped in %lld periods so far", quota, periods);
+		  "%.2f CPUs by its cgroup; throttled in %lld periods so far", quota, periods);
 }
 
 /* The smallest memory limit on the way up, in bytes; 0: none. */
@@ -139,7 +139,7 @@ static int64_t memory_limit(const struct doctor *doctor)
 		(void)snprintf(folder, sizeof(folder), "%s%s", places[i].base, path);
 		do {
 			(void)snprintf(file, sizeof(file), "%s/%s", folder, places[i].file);
-			/* The old hierarchy says "none" by a number near 2^63; the new by "max". */
+			/* cgroup v1 writes "no limit" as a number near 2^63, v2 as "max". */
 			if (look_number(doctor, file, &limit) == 0 && limit < (INT64_MAX >> 1) &&
 			    (least == 0 || limit < least))
 				least = limit;
@@ -161,7 +161,7 @@ void check_memory_limit(const struct doctor *doctor, struct doctor_result *ret)
 
 /* --- memory files --- */
 
-/* As the agent makes its recorder, and as large. Returns 0 or -errno. */
+/* Creates a memory file like the agent's recorder, of the same size. Returns 0 or -errno. */
 static int try_memory_file(void)
 {
 	int fd = memfd_create("perftracker-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING), ret = 0;
@@ -175,7 +175,7 @@ static int try_memory_file(void)
 	return ret;
 }
 
-/* The limit counts for the file that holds the recorder, though it is in memory. */
+/* RLIMIT_FSIZE also limits the recorder's file, although it is in memory. */
 static bool file_size_fits(const struct doctor *doctor, char *ret, size_t size)
 {
 	char limits[4096];
@@ -196,7 +196,7 @@ void check_memory_files(const struct doctor *doctor, struct doctor_result *ret)
 	if (doctor->here)
 		error = try_memory_file();
 	if (!file_size_fits(doctor, limit, sizeof(limit)))
-		check_set(ret, DOCTOR_FAILED, "files of at most %s bytes; a recorder is larger",
+		check_set(ret, DOCTOR_FAILED, "file size limit of %s bytes; a recorder is larger",
 			  strtok(limit, " "));
 	else if (error < 0 || noexec >= 2)
 		check_set(ret, DOCTOR_FAILED, "memfd_create: %s; vm.memfd_noexec is %d",
@@ -224,7 +224,7 @@ void check_shm(const struct doctor *doctor, struct doctor_result *ret)
 	int64_t size;
 
 	if (look_file(doctor, "/proc/self/mounts", mounts, sizeof(mounts)) < 0) {
-		check_set(ret, DOCTOR_NOT_TRIED, "/proc/self/mounts can't be read");
+		check_set(ret, DOCTOR_NOT_TRIED, "/proc/self/mounts cannot be read");
 		return;
 	}
 	for (char *line = strtok_r(mounts, "\n", &save); line != NULL;
@@ -245,7 +245,7 @@ void check_shm(const struct doctor *doctor, struct doctor_result *ret)
 			  "/dev/shm of %lld MiB", (long long)(size / MIB));
 }
 
-/* --- what else bounds a job --- */
+/* --- other limits of a job --- */
 
 void check_locked_memory(const struct doctor *doctor, struct doctor_result *ret)
 {
@@ -253,7 +253,7 @@ void check_locked_memory(const struct doctor *doctor, struct doctor_result *ret)
 
 	if (look_file(doctor, "/proc/self/limits", limits, sizeof(limits)) < 0 ||
 	    !look_field(limits, "Max locked memory", limit, sizeof(limit))) {
-		check_set(ret, DOCTOR_NOT_TRIED, "/proc/self/limits can't be read");
+		check_set(ret, DOCTOR_NOT_TRIED, "/proc/self/limits cannot be read");
 		return;
 	}
 	limit[strcspn(limit, " ")] = '\0';
@@ -265,7 +265,7 @@ void check_locked_memory(const struct doctor *doctor, struct doctor_result *ret)
 			  "%s bytes%s", limit,
 			  look_exists(doctor, "/sys/class/infiniband")
 				  ? ""
-				  : "; there is no InfiniBand to need more");
+				  : "; enough without InfiniBand");
 }
 
 void check_cpus(const struct doctor *doctor, struct doctor_result *ret)
@@ -275,9 +275,9 @@ void check_cpus(const struct doctor *doctor, struct doctor_result *ret)
 	if (look_file(doctor, "/proc/self/status", status, sizeof(status)) < 0 ||
 	    !look_field(status, "Cpus_allowed_list:", allowed, sizeof(allowed)) ||
 	    look_line(doctor, "/sys/devices/system/cpu/online", online, sizeof(online)) < 0)
-		check_set(ret, DOCTOR_NOT_TRIED, "the kernel doesn't tell");
+		check_set(ret, DOCTOR_NOT_TRIED, "the list of CPUs cannot be read");
 	else if (strcmp(allowed, online) == 0)
-		check_set(ret, DOCTOR_OK, "%s, all that are online", allowed);
+		check_set(ret, DOCTOR_OK, "%s, all online CPUs", allowed);
 	else
 		check_set(ret, DOCTOR_LIMITED, "%s of %s", allowed, online);
 }
@@ -312,5 +312,5 @@ void check_container(const struct doctor *doctor, struct doctor_result *ret)
 	else if (sign != NULL)
 		check_set(ret, DOCTOR_LIMITED, "in a container (%s)", sign);
 	else
-		check_set(ret, DOCTOR_OK, "no container; all processes are seen");
+		check_set(ret, DOCTOR_OK, "no container; all processes are visible");
 }

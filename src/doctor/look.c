@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What checks look at: files below a root, the environment, lines of facts. */
+/* Data of checks: files below a root, the environment, lines of facts. */
 #include "doctor/check.h"
 
 #include <errno.h>

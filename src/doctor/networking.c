@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ports of InfiniBand and RoCE, whose traffic no other counter of the host shows. */
+/* Ports of InfiniBand and RoCE, whose traffic is in no other counter of the host. */
 #include "doctor/check.h"
 
 #include <dirent.h>
@@ -34,7 +34,7 @@ static void look_port(const struct doctor *doctor, const char *device, const cha
 			       port, rate, layer);
 }
 
-/* Calls visit for each name in a folder below the root, in their order. */
+/* Calls visit for each name in a folder below the root, sorted. */
 static void visit_names(const struct doctor *doctor, const char *folder, const char *device,
 			void (*visit)(const struct doctor *, const char *, const char *,
 				      struct ports *),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Other profilers and what they hold: a job has one slot for CUDA's injection, one for
- * NVTX, one for NCCL's plugin, and, with most drivers, one client of CUPTI.
- * Of processes the names are shown, never the command lines.
+ * Other profilers and the resources they occupy: a job has one slot for CUDA's injection, one for
+ * NVTX, one for NCCL's plugin, and, with most drivers, one client of CUPTI. Only names of processes
+ * are shown, never command lines.
  */
 #include "doctor/check.h"
 #include "doctor/secrets.h"
@@ -19,7 +19,7 @@
 #define TCP_LISTEN 0x0a
 #define PIDS_MAX 16384
 
-/* "NAME=value; NAME=value" of those that are set; false when none is. */
+/* "NAME=value; NAME=value" of the variables that are set; false if none is. */
 static bool list_set(const struct doctor *doctor, const char *const *names, size_t cnt, char *ret,
 		     size_t size)
 {
@@ -39,7 +39,7 @@ static bool list_set(const struct doctor *doctor, const char *const *names, size
 	return len > 0;
 }
 
-static bool is_ours(const char *path)
+static bool is_perftracker(const char *path)
 {
 	return strstr(path, "libperftracker") != NULL;
 }
@@ -52,13 +52,13 @@ void check_injection(const struct doctor *doctor, struct doctor_result *ret)
 	char text[400];
 
 	if (!list_set(doctor, names, ARRAY_SIZE(names), text, sizeof(text)))
-		check_set(ret, DOCTOR_OK, "nobody has the slots of CUDA, NVTX and ROCm");
+		check_set(ret, DOCTOR_OK, "the slots of CUDA, NVTX and ROCm are free");
 	else
-		check_set(ret, cuda != NULL && is_ours(cuda) ? DOCTOR_OK : DOCTOR_LIMITED, "%s",
-			  text);
+		check_set(ret, cuda != NULL && is_perftracker(cuda) ? DOCTOR_OK : DOCTOR_LIMITED,
+			  "%s", text);
 }
 
-/* --- NCCL's slot: the environment goes before files of settings, these before a library --- */
+/* --- NCCL's slot: the environment precedes settings files, these precede a library --- */
 
 static bool look_for_plugin(const struct doctor *doctor, struct ncclplugin *ret)
 {
@@ -76,44 +76,44 @@ static bool look_for_plugin(const struct doctor *doctor, struct ncclplugin *ret)
 	return true;
 }
 
-/* By what a link leads to, too. */
-static bool plugin_is_ours(const struct doctor *doctor, const struct ncclplugin *plugin)
+/* Also compares the target of a symbolic link. */
+static bool plugin_is_perftracker(const struct doctor *doctor, const struct ncclplugin *plugin)
 {
 	char path[2 * PATH_MAX], target[PATH_MAX];
 
 	(void)snprintf(path, sizeof(path), "%s%s", doctor->setup.root, plugin->name);
-	return is_ours(plugin->name) ||
-	       (plugin->name[0] == '/' && realpath(path, target) != NULL && is_ours(target));
+	return is_perftracker(plugin->name) ||
+	       (plugin->name[0] == '/' && realpath(path, target) != NULL && is_perftracker(target));
 }
 
 static const char *whose_plugin(const struct doctor *doctor, const struct ncclplugin *plugin)
 {
-	if (plugin_is_ours(doctor, plugin))
+	if (plugin_is_perftracker(doctor, plugin))
 		return "perftracker's own";
-	return plugin->is_set && strcasecmp(plugin->name, "none") == 0 ? "NCCL shall have none"
-								       : "another's";
+	return plugin->is_set && strcasecmp(plugin->name, "none") == 0 ? "disabled"
+								       : "another profiler's";
 }
 
-static void tell_plugin(const struct doctor *doctor, const struct ncclplugin *plugin,
-			struct doctor_result *ret)
+static void describe_plugin(const struct doctor *doctor, const struct ncclplugin *plugin,
+			    struct doctor_result *ret)
 {
 	char name[256], place[256];
 
 	mask_value(plugin->name, name, sizeof(name));
 	mask_value(plugin->place, place, sizeof(place));
-	check_set(ret, plugin_is_ours(doctor, plugin) ? DOCTOR_OK : DOCTOR_LIMITED,
+	check_set(ret, plugin_is_perftracker(doctor, plugin) ? DOCTOR_OK : DOCTOR_LIMITED,
 		  "%s%s%s%s%s: %s", plugin->is_set ? NCCL_PROFILER "=" : "", name,
 		  place[0] != '\0' ? " in " : "", place,
-		  plugin->is_set ? "" : ", which NCCL takes by itself",
+		  plugin->is_set ? "" : ", which NCCL loads by default",
 		  whose_plugin(doctor, plugin));
 	if (!plugin->is_set)
 		check_advise(ret, NULL,
-			     "take it out of the loader's folders and LD_LIBRARY_PATH for runs "
-			     "that perftracker shall profile");
+			     "remove it from the loader's folders and LD_LIBRARY_PATH for "
+			     "runs to be profiled by perftracker");
 	else if (place[0] != '\0')
 		check_advise(ret, NULL,
-			     "take that line out of the file for runs that perftracker shall "
-			     "profile");
+			     "remove that line from the file for runs to be profiled by "
+			     "perftracker");
 }
 
 void check_nccl_plugin(const struct doctor *doctor, struct doctor_result *ret)
@@ -124,15 +124,15 @@ void check_nccl_plugin(const struct doctor *doctor, struct doctor_result *ret)
 	size_t len;
 
 	if (look_for_plugin(doctor, &plugin))
-		tell_plugin(doctor, &plugin, ret);
+		describe_plugin(doctor, &plugin, ret);
 	else
-		check_set(ret, DOCTOR_OK, "nobody has NCCL's slot");
+		check_set(ret, DOCTOR_OK, "NCCL's slot is free");
 	len = strlen(ret->found);
 	if (list_set(doctor, others, ARRAY_SIZE(others), text, sizeof(text)))
 		(void)snprintf(ret->found + len, sizeof(ret->found) - len, "; %s", text);
 }
 
-/* Whether a list of libraries has one of a tool's: by the names of files, not of folders. */
+/* Whether a list of libraries has one of a tool: compares file names, not folders. */
 static bool lists_tool(const char *list)
 {
 	static const char *const tools[] = { "libcupti",     "libToolsInjection", "libnsys",
@@ -165,7 +165,7 @@ void check_preload(const struct doctor *doctor, struct doctor_result *ret)
 		return;
 	}
 	check_set(ret, DOCTOR_OK, "%s", text);
-	for (size_t i = 0; i < 2; i++) { /* a folder to look in brings nothing by itself */
+	for (size_t i = 0; i < 2; i++) { /* a folder alone loads nothing */
 		const char *list = look_env(doctor, names[i]);
 
 		if (list != NULL && lists_tool(list))
@@ -181,7 +181,7 @@ void check_torch_profiler(const struct doctor *doctor, struct doctor_result *ret
 	char text[400];
 
 	if (!list_set(doctor, names, ARRAY_SIZE(names), text, sizeof(text)))
-		check_set(ret, DOCTOR_OK, "torch's own profiler is as it comes");
+		check_set(ret, DOCTOR_OK, "torch's own profiler has default settings");
 	else
 		check_set(ret,
 			  look_env(doctor, "KINETO_USE_DAEMON") != NULL ? DOCTOR_LIMITED
@@ -191,25 +191,25 @@ void check_torch_profiler(const struct doctor *doctor, struct doctor_result *ret
 
 /* --- running programs --- */
 
-/* Names as the kernel cuts them, to 15 characters. */
+/* Names as cut by the kernel to 15 characters. */
 static const struct {
 	const char *name, *holds;
 } tools[] = {
-	{ "nsys", "CUPTI of what it profiles" },
-	{ "nsys-launcher", "CUPTI of what it profiles" },
+	{ "nsys", "CUPTI of the profiled process" },
+	{ "nsys-launcher", "CUPTI of the profiled process" },
 	{ "ncu", "the hardware counters of the GPU" },
-	{ "cuda-gdb", "CUPTI of what it debugs" },
-	{ "compute-sanitiz", "CUPTI of what it checks" },
+	{ "cuda-gdb", "CUPTI of the debugged process" },
+	{ "compute-sanitiz", "CUPTI of the checked process" },
 	{ "dynolog", "torch's profiler, on demand" },
-	{ "rocprofv3", "ROCm's tracing of what it profiles" },
-	{ "xpu_timer_daemo", "launches of the jobs it watches" },
-	{ "py-spy", "a ptrace of what it samples" },
+	{ "rocprofv3", "ROCm's tracing of the profiled process" },
+	{ "xpu_timer_daemo", "kernel launches of watched jobs" },
+	{ "py-spy", "ptrace of the sampled process" },
 	{ "perf", "perf events" },
-	{ "gdb", "a ptrace of what it debugs" },
-	{ "strace", "a ptrace of what it follows" },
+	{ "gdb", "ptrace of the debugged process" },
+	{ "strace", "ptrace of the traced process" },
 };
 
-/* Appends "NAME (pid N): what it holds" for each process of the list. Returns how many. */
+/* Appends "NAME (pid N): resource" for each running process of the list. Returns their number. */
 static size_t find_tools(const struct doctor *doctor, char *text, size_t size)
 {
 	uint32_t *pids = calloc(PIDS_MAX, sizeof(*pids));
@@ -246,7 +246,7 @@ void check_profilers(const struct doctor *doctor, struct doctor_result *ret)
 		check_set(ret, DOCTOR_LIMITED, "%s", text);
 }
 
-/* Whether somebody listens on a port, in a table like /proc/net/tcp. */
+/* Whether a process listens on a port, in a table like /proc/net/tcp. */
 static bool listens(const char *table, unsigned port)
 {
 	for (const char *line = strchr(table, '\n'); line != NULL; line = strchr(line + 1, '\n')) {
@@ -275,7 +275,7 @@ static bool dcgm_listens(const struct doctor *doctor)
 	return found;
 }
 
-/* The name of its program, or NULL. */
+/* The name of DCGM's running program, or NULL. */
 static const char *dcgm_running(const struct doctor *doctor)
 {
 	static const char *const names[] = { "nv-hostengine", "dcgm-exporter" };
@@ -309,5 +309,5 @@ void check_dcgm(const struct doctor *doctor, struct doctor_result *ret)
 					  : " runs",
 			  listening ? "something listens on port 5555, as DCGM does" : "");
 	else
-		check_set(ret, DOCTOR_OK, "not seen");
+		check_set(ret, DOCTOR_OK, "not running");
 }

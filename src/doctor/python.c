@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Python that a job would run: which ones there are, and what the agent can do in
- * it. The truth comes from there: perftracker/_doctor.py loads the library as the hook
- * does and tells what its self-tests say.
+ * The Python that a job would run: the interpreters found, and what the agent can do in the first.
+ * perftracker/_doctor.py runs in that interpreter, loads the library as the hook does and prints
+ * the results of its self-tests.
  */
 #include "doctor/check.h"
 #include "doctor/child.h"
@@ -19,7 +19,7 @@
 
 static const char other_root[] = "another root was given";
 
-/* Runs in any Python 3, with no module of anybody's. */
+/* Runs in any Python 3, without third-party modules. */
 static const char ask[] =
 	"import sys\n"
 	"print('version=%d.%d.%d' % sys.version_info[:3])\n"
@@ -33,9 +33,9 @@ static const char ask[] =
 	"except Exception:\n"
 	"    pass\n";
 
-/* --- which there are --- */
+/* --- the interpreters --- */
 
-/* The same program under two names is one; in two folders it may see other packages. */
+/* One program under two names counts once; in two folders it may see other packages. */
 static bool is_known(const struct doctor *doctor, const char *path)
 {
 	char real[PATH_MAX], other[PATH_MAX];
@@ -66,7 +66,7 @@ static void add_python(struct doctor *doctor, const char *path)
 	doctor->python_cnt++;
 }
 
-/* A name in each folder of PATH, as a shell finds it. */
+/* Adds a name from each folder of PATH, as a shell finds it. */
 static void add_named(struct doctor *doctor, const char *name, bool first_only)
 {
 	const char *at = look_env(doctor, "PATH");
@@ -76,7 +76,7 @@ static void add_named(struct doctor *doctor, const char *name, bool first_only)
 		size_t len = strcspn(at, ":"), before = doctor->python_cnt;
 		char real[PATH_MAX];
 
-		/* /bin is a link to /usr/bin nearly everywhere. */
+		/* /bin is usually a link to /usr/bin. */
 		(void)snprintf(path, sizeof(path), "%.*s", (int)len, at);
 		if (len > 0 && realpath(path, real) != NULL) {
 			(void)snprintf(path, sizeof(path), "%.*s/%s", PATH_MAX - 16, real, name);
@@ -88,7 +88,7 @@ static void add_named(struct doctor *doctor, const char *name, bool first_only)
 	}
 }
 
-/* "python" first: so do jobs and torchrun's first lines. */
+/* "python" first, as in jobs and torchrun's first line. */
 static void find_pythons(struct doctor *doctor)
 {
 	char name[16];
@@ -105,7 +105,7 @@ static void find_pythons(struct doctor *doctor)
 	}
 }
 
-/* What speaks against an interpreter; "" when nothing does. */
+/* Why an interpreter is unsuitable; "" if it is suitable. */
 static const char *complaint(const char *facts)
 {
 	char text[64];
@@ -145,7 +145,7 @@ static void ask_version(const struct doctor *doctor, struct interpreter *python)
 	(void)facts_get(facts, "torch", python->torch, sizeof(python->torch));
 }
 
-/* --- what the agent says there --- */
+/* --- the agent's self-tests there --- */
 
 static size_t count(char *const *list)
 {
@@ -157,9 +157,9 @@ static size_t count(char *const *list)
 }
 
 /*
- * The environment of a job: the package before what PYTHONPATH has. Without a socket of
- * a job, so that the hook stays off, and without what would load a profiler. NULL: out of
- * memory. What is returned is freed as a block, its strings with free_environment().
+ * The environment of a job: the package before the folders of PYTHONPATH. Without a job's socket,
+ * so that the hook stays off, and without variables that load a profiler. NULL: out of memory. The
+ * result is freed as a block, its strings with free_environment().
  */
 static char **job_environment(const struct doctor *doctor)
 {
@@ -194,8 +194,8 @@ static void free_environment(char **list)
 	free(list);
 }
 
-/* The last line that is no fact: of a traceback, what went wrong. */
-static void last_words(const char *text, char *ret, size_t size)
+/* The last line that is not a fact: the error of a traceback. */
+static void find_error_line(const char *text, char *ret, size_t size)
 {
 	ret[0] = '\0';
 	while (*text != '\0') {
@@ -207,14 +207,14 @@ static void last_words(const char *text, char *ret, size_t size)
 	}
 }
 
-static void note_end(struct doctor *doctor, const struct child_end *end)
+static void record_end(struct doctor *doctor, const struct child_end *end)
 {
 	char how[64], said[160];
 
 	child_end_text(end, how, sizeof(how));
 	if (how[0] == '\0')
 		return;
-	last_words(doctor->python, said, sizeof(said));
+	find_error_line(doctor->python, said, sizeof(said));
 	(void)snprintf(doctor->python_why, sizeof(doctor->python_why), "Python %s%s%s", how,
 		       said[0] != '\0' ? ": " : "", said);
 }
@@ -231,9 +231,9 @@ static void examine(struct doctor *doctor)
 	if (environment == NULL || child_run(argv, environment, limit_ms, doctor->python,
 					     sizeof(doctor->python), &end) < 0)
 		(void)snprintf(doctor->python_why, sizeof(doctor->python_why),
-			       "no child could be started");
+			       "the child process could not be started");
 	else
-		note_end(doctor, &end);
+		record_end(doctor, &end);
 	free_environment(environment);
 }
 
@@ -252,13 +252,13 @@ void python_examine(struct doctor *doctor)
 
 /* --- checks --- */
 
-/* True when there is nothing to say of a Python; says so. */
-static bool nobody_asked(const struct doctor *doctor, struct doctor_result *ret)
+/* Sets the result and returns true if no Python was examined. */
+static bool no_python_examined(const struct doctor *doctor, struct doctor_result *ret)
 {
 	if (!doctor->here)
 		check_set(ret, DOCTOR_NOT_TRIED, "%s", other_root);
 	else if (doctor->python_cnt == 0)
-		check_set(ret, DOCTOR_NOT_TRIED, "there is no Python");
+		check_set(ret, DOCTOR_NOT_TRIED, "no Python was found");
 	return !doctor->here || doctor->python_cnt == 0;
 }
 
@@ -268,20 +268,20 @@ void check_python(const struct doctor *doctor, struct doctor_result *ret)
 
 	if (doctor->here && doctor->python_cnt == 0)
 		check_set(ret, DOCTOR_ABSENT, "%s",
-			  doctor->setup.python != NULL ? "it can't be executed"
+			  doctor->setup.python != NULL ? "it cannot be executed"
 						       : "no python or python3 on PATH");
-	else if (!nobody_asked(doctor, ret))
+	else if (!no_python_examined(doctor, ret))
 		check_set(ret, python->works ? DOCTOR_OK : DOCTOR_FAILED, "%s at %s",
 			  python->version[0] != '\0' ? python->version : "does not start,",
 			  python->path);
 }
 
-/* Names that start nothing (shims of version managers) are left out. */
+/* Skips names that start nothing (shims of version managers). */
 void check_pythons(const struct doctor *doctor, struct doctor_result *ret)
 {
 	size_t len = 0;
 
-	if (nobody_asked(doctor, ret))
+	if (no_python_examined(doctor, ret))
 		return;
 	check_set(ret, DOCTOR_OK, "no other");
 	for (size_t i = 1; i < doctor->python_cnt && len < sizeof(ret->found); i++) {
@@ -300,7 +300,7 @@ void check_torch(const struct doctor *doctor, struct doctor_result *ret)
 	const struct interpreter *python = &doctor->pythons[0];
 	char version[64], error[256], cuda[64] = "";
 
-	if (nobody_asked(doctor, ret))
+	if (no_python_examined(doctor, ret))
 		return;
 	if (facts_get(doctor->python, "torch_error", error, sizeof(error)))
 		check_set(ret, DOCTOR_FAILED, "import torch: %s", error);
@@ -324,15 +324,15 @@ void check_attach(const struct doctor *doctor, struct doctor_result *ret)
 
 	if (autoload != NULL && strcmp(autoload, "0") == 0)
 		check_set(ret, DOCTOR_LIMITED, "TORCH_DEVICE_BACKEND_AUTOLOAD=0 turns it off");
-	else if (nobody_asked(doctor, ret))
+	else if (no_python_examined(doctor, ret))
 		return;
 	else if (!facts_get(doctor->python, "torch", version, sizeof(version)) ||
 		 sscanf(version, "%d.%d", &major, &minor) != 2)
-		check_set(ret, DOCTOR_NOT_TRIED, "no torch to ask");
+		check_set(ret, DOCTOR_NOT_TRIED, "torch was not imported");
 	else if (major < 2 || (major == 2 && minor < 5))
 		check_set(ret, DOCTOR_LIMITED, "torch %d.%d is older than 2.5", major, minor);
 	else
-		check_set(ret, DOCTOR_OK, "torch %d.%d loads the hook by itself", major, minor);
+		check_set(ret, DOCTOR_OK, "torch %d.%d loads the hook at import", major, minor);
 }
 
 void check_agent(const struct doctor *doctor, struct doctor_result *ret)
@@ -343,7 +343,7 @@ void check_agent(const struct doctor *doctor, struct doctor_result *ret)
 		check_set(ret, DOCTOR_FAILED, "%s",
 			  doctor->setup.package_why != NULL ? doctor->setup.package_why
 							    : "it was not found");
-	else if (nobody_asked(doctor, ret))
+	else if (no_python_examined(doctor, ret))
 		return;
 	else if (facts_get(doctor->python, "agent_error", error, sizeof(error)))
 		check_set(ret, DOCTOR_FAILED, "%s", error);
@@ -352,19 +352,19 @@ void check_agent(const struct doctor *doctor, struct doctor_result *ret)
 			  doctor->setup.agent);
 	else
 		check_set(ret, DOCTOR_FAILED, "%s",
-			  doctor->python_why[0] != '\0' ? doctor->python_why : "it said nothing");
+			  doctor->python_why[0] != '\0' ? doctor->python_why : "no output");
 }
 
-/* A source of the agent: "" is what its self-test says when it passed. */
+/* A source of the agent: its self-test returns "" when it passed. */
 static void check_source(const struct doctor *doctor, const char *key, const char *works,
 			 struct doctor_result *ret)
 {
 	char why[256];
 
-	if (nobody_asked(doctor, ret))
+	if (no_python_examined(doctor, ret))
 		return;
 	if (!facts_get(doctor->python, key, why, sizeof(why)))
-		check_set(ret, DOCTOR_NOT_TRIED, "the agent did not come that far");
+		check_set(ret, DOCTOR_NOT_TRIED, "the agent failed before this test");
 	else if (why[0] != '\0')
 		check_set(ret, DOCTOR_LIMITED, "%s", why);
 	else
@@ -373,7 +373,8 @@ static void check_source(const struct doctor *doctor, const char *key, const cha
 
 void check_stacks(const struct doctor *doctor, struct doctor_result *ret)
 {
-	check_source(doctor, "stacks", "offsets are known; what was read is what Python says", ret);
+	check_source(doctor, "stacks", "offsets are known; the self-test read the right stack",
+		     ret);
 }
 
 void check_operators(const struct doctor *doctor, struct doctor_result *ret)
@@ -381,7 +382,7 @@ void check_operators(const struct doctor *doctor, struct doctor_result *ret)
 	char version[8];
 
 	if (doctor->python_cnt > 0 && !facts_get(doctor->python, "torch", version, sizeof(version)))
-		check_set(ret, DOCTOR_NOT_TRIED, "no torch to ask");
+		check_set(ret, DOCTOR_NOT_TRIED, "torch was not imported");
 	else
-		check_source(doctor, "operators", "torch's hook calls back", ret);
+		check_source(doctor, "operators", "torch's hook works", ret);
 }

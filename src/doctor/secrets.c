@@ -5,20 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RANDOM_LEN 24 /* names of files and versions are shorter, or have words in them */
-#define INNER_LEN 15  /* of a token in the midst of a word, behind its beginning */
+#define RANDOM_LEN 24 /* file names and versions are shorter, or contain words */
+#define INNER_LEN 15  /* minimum length after a token's prefix in the middle of a word */
 #define KEPT 3
 
 static const char separators[] = " \t\n:;,=&?/\"'@";
 
-/* What tokens of well-known services begin with. */
+/* Prefixes of tokens of well-known services. */
 static const char *const beginnings[] = {
 	"sk-",	  "ghp_",  "gho_",  "ghs_",  "ghu_", "github_pat_", "glpat-",  "hf_",
 	"nvapi-", "xoxb-", "xoxp-", "xoxa-", "AKIA", "ASIA",	    "eyJ",     "ya29.",
 	"AIza",	  "npm_",  "pypi-", "dop_",  "pat_", "key-",	    "Bearer-", "wandb_v",
 };
 
-/* A word that ends like this, before '=' or ':', tells that a secret follows. */
+/* A word that ends like this, before '=' or ':', names a secret. */
 static const char *const names[] = { "password",   "passwd", "pass",	  "pwd",
 				     "pw",	   "secret", "token",	  "apikey",
 				     "api_key",	   "key",    "auth",	  "sig",
@@ -35,7 +35,7 @@ static bool begins_like_token(const char *word, size_t len, size_t least)
 	return false;
 }
 
-/* At its beginning, or behind a mark in it where it is long: "key-ring" is also said of others. */
+/* A token prefix at the start, or after a separator if the rest is long: "key-ring" is no token. */
 static bool holds_token(const char *word, size_t len)
 {
 	if (begins_like_token(word, len, 4))
@@ -59,7 +59,7 @@ static bool names_secret(const char *word, size_t len)
 	return false;
 }
 
-/* Long, of one run of letters and digits mixed: hexadecimal, base64. */
+/* Whether a word is long and one run of mixed letters and digits: hexadecimal, base64. */
 static bool is_random(const char *word, size_t len)
 {
 	size_t digits = 0, letters = 0, changes = 0;
@@ -76,7 +76,7 @@ static bool is_random(const char *word, size_t len)
 	return digits >= 3 && letters >= 3 && changes >= 5 && 10 * (digits + letters) >= 9 * len;
 }
 
-/* "user:password@" of an URL: from behind the "//" to the last '@' before the next '/'. */
+/* Length of "user:password@" of a URL: from after "//" to the last '@' before the next '/'. */
 static size_t login_len(const char *at)
 {
 	size_t host = strcspn(at, "/ \t\n,;\"'"), len = 0;
@@ -101,7 +101,7 @@ static void put_masked(char *ret, size_t size, size_t *len, const char *word, si
 	put(ret, size, len, "***", 3);
 }
 
-/* What follows "token=" or "Authorization: " is a secret up to the next blank or mark. */
+/* The text after "token=" or "Authorization: " is a secret, to the next blank or separator. */
 static bool follows_name(const char *value, const char *word)
 {
 	const char *end = word, *begin;

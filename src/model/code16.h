@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A number in 16 bits: 11 significant bits and a shift, as in a floating-point
- * number without sign. Counts below 2048 are exact, larger ones (to 2^62) and
- * durations are off by at most 1/2048 of themselves. Codes order like the numbers
- * they stand for, so that medians and thresholds can be found on codes.
+ * A number in 16 bits: 11 significant bits and a shift, as in a floating-point number without sign.
+ * Counts below 2048 are exact; larger ones (to 2^62) and durations are off by at most 1/2048 of
+ * themselves. Codes sort like their numbers, so medians and thresholds can be computed on codes.
  *
- * Fractions are coded as multiples of 2^-30: 0 and 1 are exact, a fraction from
- * 2^-19 up is off by at most 1/2048 of itself, a smaller one by 2^-31.
+ * Fractions are coded as multiples of 2^-30: 0 and 1 are exact, a fraction from 2^-19 up is off by
+ * at most 1/2048 of itself, a smaller one by 2^-31.
  */
 #pragma once
 
@@ -15,14 +14,14 @@
 #include <math.h>
 
 #define CODE16_ABSENT UINT16_MAX
-#define CODE16_MANTISSA 10u		     /* bits behind the leading one */
+#define CODE16_MANTISSA 10u		     /* bits after the leading one */
 #define CODE16_EXACT (2u << CODE16_MANTISSA) /* smaller numbers are their own codes */
 #define CODE16_LARGEST (1ULL << 62)
 #define CODE16_TOP 54272u /* the code of CODE16_LARGEST */
 #define CODE16_ONE 21504u /* the code of the fraction 1 */
 #define CODE16_FRACTION 0x1p30
 
-/* Larger numbers are taken for CODE16_LARGEST. */
+/* Larger numbers are clamped to CODE16_LARGEST. */
 static inline uint16_t code16_of_count(uint64_t count)
 {
 	unsigned shift;
@@ -46,7 +45,7 @@ static inline uint64_t code16_count(uint16_t code)
 	return (uint64_t)(code - (shift << CODE16_MANTISSA)) << shift;
 }
 
-/* A negative duration is taken for 0. */
+/* A negative duration is coded as 0. */
 static inline uint16_t code16_of_ns(int64_t ns)
 {
 	return code16_of_count(ns > 0 ? (uint64_t)ns : 0);
@@ -57,7 +56,7 @@ static inline int64_t code16_ns(uint16_t code)
 	return (int64_t)code16_count(code);
 }
 
-/* A number of at least 0; negative and NAN give CODE16_ABSENT. */
+/* frac >= 0; negative values and NAN give CODE16_ABSENT. */
 static inline uint16_t code16_of_frac(double frac)
 {
 	if (!(frac >= 0))

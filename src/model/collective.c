@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Lower case, nothing but letters and digits: "_allgather_base" and "AllGather" begin alike. */
+/* Lower case letters and digits only: "_allgather_base" and "AllGather" get the same prefix. */
 static void squeeze(const char *text, char ret[static COLLECTIVE_WORD_MAX])
 {
 	size_t len = 0;
@@ -41,7 +41,7 @@ static bool begins(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* A word of its own, so that user's texts make no series. */
+/* Maps unknown types to "other", so that text from the job does not create metric series. */
 static const char *dtype_word(const char *dtype)
 {
 	static const char *const words[] = { "float8e4m3", "float8e5m2", "float16", "float32",
@@ -59,7 +59,7 @@ static const char *dtype_word(const char *dtype)
 	return word[0] == '\0' ? "unknown" : "other";
 }
 
-/* Both torch and NCCL tell of the same; torch ends its scope when the work is queued. */
+/* torch and NCCL both report their collectives; torch's scope ends when the work is queued. */
 static void find_backend(const char *name, const char *colon, struct collective_words *ret)
 {
 	size_t len = colon != NULL ? (size_t)(colon - name) : 0;

@@ -53,7 +53,7 @@ static void bus_factors_are_those_of_nccl_tests(void **state)
 	assert_true(collective_bus_factor("frobnicate", 8) == 0);
 }
 
-static void what_nobody_ends_alone_is_mutual(void **state)
+static void a_collective_that_waits_for_all_ranks_is_mutual(void **state)
 {
 	(void)state;
 	assert_true(collective_is_mutual("all_reduce") && collective_is_mutual("barrier"));
@@ -66,7 +66,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(many_names_become_few),
 		cmocka_unit_test(bus_factors_are_those_of_nccl_tests),
-		cmocka_unit_test(what_nobody_ends_alone_is_mutual),
+		cmocka_unit_test(a_collective_that_waits_for_all_ranks_is_mutual),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

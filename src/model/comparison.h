@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two runs of a job side by side: what compare produces and report prints. Plain
- * data; every string and array lives in the arena of the comparison.
- * docs/compare-schema.json is the contract of its JSON form (perftracker.diff.v1).
+ * Two runs of a job side by side: compare's output, report's input. Plain data; every string and
+ * array lives in the arena of the comparison. docs/compare-schema.json is the contract of its JSON
+ * form (perftracker.diff.v1).
  *
- * Times are those of the critical path, per iteration, means over the workers. They
- * add up: the difference of the iterations is the sum of the changes, of the small
- * ones that are not listed, and of what the fingerprints left out.
+ * Times are those of the critical path, per iteration, means over the workers. They add up: the
+ * difference of the iterations is the sum of the changes, of the small changes that are not listed,
+ * and of the time that the fingerprints left out.
  * Source: summarize/critpath.h (shares of a window add up to the window).
  */
 #pragma once
@@ -18,24 +18,24 @@
 enum change_kind {
 	CHANGE_GREW,	 /* in both runs */
 	CHANGE_SHRANK,	 /* in both runs */
-	CHANGE_APPEARED, /* with all that it calls; not before, or too little to be listed */
-	CHANGE_VANISHED, /* with all that it called */
-	CHANGE_RENAMED,	 /* at its place stands another name; what has no partner below is in it */
-	CHANGE_MOVED,	 /* the same name with another stack */
+	CHANGE_APPEARED, /* with all its callees; absent before, or below the listing threshold */
+	CHANGE_VANISHED, /* with all its former callees */
+	CHANGE_RENAMED,	 /* another name at the same place; includes unmatched descendants */
+	CHANGE_MOVED,	 /* same name, different stack */
 	CHANGE_KIND_CNT
 };
 
 /* One function, or a subtree of them, in one of the runs. */
 struct change_side {
 	double ms;	  /* on the critical path, per iteration */
-	double thread_ms; /* on the training thread, also while the device had work */
-	double tree_ms;	  /* as ms, with all that it calls, wherever that is counted */
+	double thread_ms; /* on the training thread, including while the device had work */
+	double tree_ms;	  /* as ms, for the whole subtree, wherever that is counted */
 	double runs;	  /* executions per iteration of the function itself; 0 unknown */
 };
 
 struct change {
 	enum change_kind kind;
-	enum event_class class; /* of most of its time */
+	enum event_class class; /* the class of most of its time */
 	const char *key;	/* 32 hex digits: identity after, or before if it vanished */
 	const char *name;
 	const char *old_name;	  /* renamed: the name before; else NULL */
@@ -44,10 +44,10 @@ struct change {
 	const char *const *old_stack; /* moved: the callers before; else empty */
 	size_t old_stack_cnt;
 	const char *launched_by; /* kernels: the operators that launch it most; NULL unknown */
-	size_t function_cnt;	 /* functions summed up in it */
+	size_t function_cnt;	 /* number of functions it sums up */
 	struct change_side before, after;
-	double delta_ms, delta_pct; /* pct: of the iteration before */
-	double p, q; /* chance of such a difference without a cause, alone and among all
+	double delta_ms, delta_pct; /* pct: of the iteration time before */
+	double p, q; /* probability of such a difference without a cause, alone and among all
 		      * changes (Benjamini-Hochberg); NAN: could not be tested */
 	bool significant;
 	enum confidence confidence;
@@ -55,24 +55,24 @@ struct change {
 
 /* One of the two runs. */
 struct comparison_side {
-	const char *label; /* the path as given, and how many more */
+	const char *label; /* the path as given, and the number of further paths */
 	const char *job_id, *device_name;
 	size_t worker_cnt;   /* ranks */
 	size_t window_cnt;   /* windows of each rank: repeats */
 	double iterations;   /* in a window, median over the workers */
 	double iteration_ms; /* window / iterations, mean over the workers */
 	double class_ms[CLASS_CNT];
-	bool iterations_known; /* false: whole windows stand for iterations */
+	bool iterations_known; /* false: each whole window counts as an iteration */
 };
 
 enum comparison_verdict {
-	COMPARISON_SAME, /* by less than the least change */
+	COMPARISON_SAME, /* difference below the minimum change */
 	COMPARISON_SLOWER,
 	COMPARISON_FASTER,
-	COMPARISON_UNCERTAIN, /* different, but maybe by chance */
+	COMPARISON_UNCERTAIN, /* different, but possibly by chance */
 };
 
-/* What the significance was computed from; bits. */
+/* Data that the significance was computed from; bits. */
 enum comparison_basis {
 	BASIS_ITERATIONS = 1,
 	BASIS_RANKS = 2,
@@ -86,13 +86,13 @@ struct comparison {
 	double delta_ms, delta_pct, p;
 	enum confidence confidence;
 	unsigned int basis; /* enum comparison_basis */
-	double level;	    /* of significance: wrong alarms among those raised */
+	double level;	    /* of significance: false alarms among all alarms */
 	double min_change_pct;
 	const struct change *changes; /* by |delta_ms|, largest first */
 	size_t change_cnt;
 	size_t small_cnt;   /* changes that are not listed ... */
 	double small_ms;    /* ... and their sum */
-	double rest_ms;	    /* difference of what the fingerprints left out */
+	double rest_ms;	    /* difference of the time left out of the fingerprints */
 	double common_frac; /* share of both runs' time in functions of one identity */
 	const char *const *notes;
 	size_t note_cnt;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How many elements an operator was given, in the 16 bits that a record has left
- * (format/flight.h): 0 unknown, else 1 more than the count's code (format/code16.h).
+ * The number of input elements of an operator, in the 16 free bits of a record
+ * (format/shared/recorder.h): 0 unknown, else 1 + the count's code (model/code16.h).
  */
 #pragma once
 
 #include "model/code16.h"
 
-#define ELEMENTS_MAX (INT64_C(1) << 48) /* more is taken for garbage: unknown */
+#define ELEMENTS_MAX (INT64_C(1) << 48) /* a larger count is invalid: unknown */
 
 static inline uint16_t elements_encode(int64_t elements)
 {
@@ -16,7 +16,7 @@ static inline uint16_t elements_encode(int64_t elements)
 	return (uint16_t)(code16_of_count((uint64_t)elements) + 1);
 }
 
-/* Any code: -1 is unknown, as is one that elements_encode() never gives. */
+/* Accepts any code; returns -1 for unknown and for codes that elements_encode() never returns. */
 static inline int64_t elements_decode(uint16_t code)
 {
 	uint64_t elements;

@@ -18,7 +18,7 @@ static void small_counts_are_exact(_unused_ void **state)
 		assert_int_equal(elements_decode(elements_encode(n)), n);
 }
 
-/* Around each power of two, and what lies between. */
+/* Around each power of two, and between them. */
 static void large_counts_are_off_by_less_than_a_thousandth(_unused_ void **state)
 {
 	for (int64_t power = 2048; power <= ELEMENTS_MAX; power *= 2) {
@@ -43,7 +43,7 @@ static void more_elements_have_no_smaller_code(_unused_ void **state)
 	}
 }
 
-static void what_cannot_be_is_unknown(_unused_ void **state)
+static void impossible_counts_are_unknown(_unused_ void **state)
 {
 	assert_int_equal(elements_encode(-1), 0);
 	assert_int_equal(elements_encode(INT64_MIN), 0);
@@ -53,7 +53,7 @@ static void what_cannot_be_is_unknown(_unused_ void **state)
 	assert_int_equal(elements_decode(elements_encode(ELEMENTS_MAX)), ELEMENTS_MAX);
 }
 
-/* A recorder may have any: each is unknown, or comes back as itself. */
+/* A recorder may contain any code: it decodes to unknown or re-encodes to itself. */
 static void every_code_can_be_read(_unused_ void **state)
 {
 	for (uint32_t code = 0; code <= UINT16_MAX; code++) {
@@ -69,7 +69,7 @@ int main(void)
 		cmocka_unit_test(small_counts_are_exact),
 		cmocka_unit_test(large_counts_are_off_by_less_than_a_thousandth),
 		cmocka_unit_test(more_elements_have_no_smaller_code),
-		cmocka_unit_test(what_cannot_be_is_unknown),
+		cmocka_unit_test(impossible_counts_are_unknown),
 		cmocka_unit_test(every_code_can_be_read),
 	};
 

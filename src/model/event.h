@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The event model: what every collector and reader produces and what summarize
- * consumes. One `struct trace` is one profiled window of one worker.
+ * The event model: produced by every collector and reader, consumed by summarize. One `struct
+ * trace` is one profiled window of one worker.
  *
- * Times are int64_t nanoseconds on one clock per trace (CLOCK_MONOTONIC live;
- * from files absolute ns, computed in integers, never through a double).
+ * Times are int64_t nanoseconds on one clock per trace (CLOCK_MONOTONIC live; from files absolute
+ * ns, computed in integers, never through a double).
  * Source: PerfTracker section 4.2; event_kinds.h.
  */
 #pragma once
@@ -24,7 +24,7 @@
 struct event {
 	int64_t start_ns;
 	int64_t dur_ns;	 /* >= 0 */
-	uint32_t name;	 /* id in trace.strings, as the writer spelt it */
+	uint32_t name;	 /* id in trace.strings, as written in the trace */
 	uint32_t parent; /* KIND_PYTHON: index of the calling frame's event, possibly on another
 			  * lane. KIND_KERNEL, KIND_GPU_MEMOP: index of the launching runtime
 			  * event (by correlation). EVENT_NONE when there is none. */
@@ -35,7 +35,7 @@ struct event {
 };
 _Static_assert(sizeof(struct event) == 32, "events are counted in millions");
 
-/* What some events carry beside their interval. Absent numbers are -1. */
+/* Optional data of an event. Absent numbers are -1. */
 struct event_args {
 	int64_t bytes;	  /* payload of a copy or collective on this rank */
 	int64_t elements; /* operators: input elements over all tensors; kernels: threads launched */
@@ -70,7 +70,7 @@ struct trace_meta {
 	int64_t base_ns;     /* baseTimeNanoseconds, 0 when absent; already added to all times */
 	bool has_device;     /* at least one kernel or device memory operation */
 	bool has_stacks;     /* at least one KIND_PYTHON event */
-	bool sampled;	     /* those come from samples: their ends are known to a period */
+	bool sampled;	     /* stacks come from samples: their ends are accurate to one period */
 	uint64_t text_bytes; /* size of the JSON text */
 };
 
@@ -86,7 +86,7 @@ struct trace {
 	size_t track_cnt, track_cap;
 	struct trace_meta meta;
 	struct trace_drops drops;
-	bool steps_guessed; /* nothing marks iterations: they are taken from kernels that repeat */
+	bool steps_guessed; /* no iteration marks: inferred from repeating kernels */
 };
 
 /* Returns 0 or -ENOMEM. trace_done() is fine on a zeroed trace. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two words that are said of an event: what its writer called it, and the class that
- * decides who holds the critical path.
+ * Two labels of an event: the kind, as its writer called it, and the class, which decides the
+ * critical path.
  * Source: PerfTracker section 4.2 for the classes; Kineto output_json.cpp for the kinds.
  */
 #pragma once
@@ -16,7 +16,7 @@ enum event_class {
 	CLASS_CNT
 };
 
-/* What the writer of the trace said an event is. Class is derived from it. */
+/* The writer's label of an event. The class is derived from it. */
 enum event_kind {
 	KIND_PYTHON,	     /* python_function: parent is the calling frame */
 	KIND_OPERATOR,	     /* cpu_op, Operator */

@@ -28,7 +28,7 @@ static const char *event_broken(const struct trace *trace, size_t i)
 	return NULL;
 }
 
-/* No event is its own ancestor: a walk up ends. */
+/* No event is its own ancestor: every walk to a root ends. */
 static const char *parents_broken(const struct trace *trace)
 {
 	for (size_t i = 0; i < trace->event_cnt && i < WALKED_MAX; i++) {

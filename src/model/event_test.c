@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The small words of event.h and report.h: names that leave the program never change. */
+/* Names of event.h and report.h that appear in output: they never change. */
 #include "model/event.h"
 
 #include "model/event_promises.h"
@@ -86,7 +86,7 @@ static void a_new_trace_is_empty_and_a_zeroed_one_can_be_freed(void **state)
 	trace_done(&trace);
 }
 
-/* A trace of two events and two samples that keeps all promises. */
+/* A trace of two events and two samples that keeps all invariants. */
 struct kept {
 	struct event events[2];
 	struct event_args args;
@@ -124,7 +124,7 @@ static void free_kept(struct kept *k)
 	trace_done(&k->trace);
 }
 
-/* What statement does to a trace k that kept all promises breaks the named one. */
+/* Running statement on a valid trace k breaks the named invariant. */
 #define ASSERT_BREAKS(statement, promise)                                       \
 	do {                                                                    \
 		struct kept k;                                                  \

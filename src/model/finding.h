@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One finding: which function on which workers is abnormal, how, what it costs, and what to
- * do. Plain data; every string and array lives in the arena of the report (format/report.h).
+ * One finding: the abnormal function, its workers, its pattern, its cost and the advice. Plain
+ * data; every string and array lives in the arena of the report (model/report.h).
  * Source: PerfTracker figure 7; docs/findings.md.
  */
 #pragma once
@@ -13,9 +13,9 @@
 enum confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
 enum reference_kind { REFERENCE_PEERS, REFERENCE_EXPECTED };
 
-/* One dimension of a fingerprint beside what it was compared with. */
+/* One dimension of a fingerprint and the reference it was compared with. */
 struct finding_value {
-	bool present;		 /* false: no source for it, printed as null or "-" */
+	bool present;		 /* false: not measured, printed as null or "-" */
 	double value, reference; /* fractions 0..1 */
 	enum reference_kind reference_kind;
 };
@@ -31,37 +31,37 @@ struct finding_point {
 struct finding {
 	const char *id;	   /* "PT-101", stable, listed in docs/findings.md */
 	const char *cause; /* "host-stall", stable */
-	const char *title; /* one line for people */
+	const char *title; /* one line of text */
 
 	const char *key;  /* 32 hex digits: the function's identity */
-	const char *name; /* the function as people call it */
+	const char *name; /* display name of the function */
 	enum event_class class;
 	const char *const *stack; /* outermost first; may be empty */
 	size_t stack_cnt;
 
 	bool all_workers; /* scope "all", else "some" */
-	const int *ranks; /* the accused, ascending */
+	const int *ranks; /* the ranks accused, ascending */
 	size_t rank_cnt;
-	const char *const *hosts; /* hosts of the accused, distinct; may be empty */
+	const char *const *hosts; /* hosts of these ranks, distinct; may be empty */
 	size_t host_cnt;
-	const int *victims; /* ranks that waited for the accused */
+	const int *victims; /* ranks that waited for them */
 	size_t victim_cnt;
 
-	double time_ms_per_iteration;  /* the accused: critical time in the function */
-	double delta_ms_per_iteration; /* over the reference */
+	double time_ms_per_iteration;  /* critical time in the function on the accused ranks */
+	double delta_ms_per_iteration; /* above the reference */
 	struct finding_value beta, mu, sigma;
 	double expectation_distance, differential_distance, threshold;
-	double gain_ms_per_iteration, gain_pct; /* what its repair gives back */
+	double gain_ms_per_iteration, gain_pct; /* the time a repair would save */
 	enum confidence confidence;
 	const char *const *evidence;
 	size_t evidence_cnt;
 	const char *advice;
 
-	const struct finding_point *points; /* all workers that were compared */
+	const struct finding_point *points; /* all compared workers */
 	size_t point_cnt;
 
-	const char *resource; /* what mu and sigma are shares of: a resource_name() or a word for
-			       * people; NULL when unknown */
+	const char *resource; /* the resource that mu and sigma are shares of: a resource_name() or
+			       * a descriptive text; NULL when unknown */
 };
 
 const char *confidence_name(enum confidence confidence);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is sampled of a GPU from outside the job, in words that hold for every vendor. Ids
- * are append-only: sidecars hold them.
+ * GPU metrics sampled from outside the job, independent of the vendor. Ids are append-only: sidecar
+ * files contain them.
  *
- * A counter counts from the first sample on, so that no reader meets a wrap; a gauge is a
- * value of now, a rate or share one over the time since the sample before.
+ * A counter starts at the first sample, so readers never see it wrap; a gauge is the current value,
+ * or a rate or share over the time since the previous sample.
  */
 #pragma once
 
@@ -63,5 +63,5 @@ _Static_assert(GPU_METRIC_CNT <= 64, "sets of metrics are 64 bits");
 const char *gpu_metric_name(uint32_t metric);
 const char *gpu_metric_unit(uint32_t metric);
 
-/* False for one that is unknown. */
+/* False for an unknown id. */
 bool gpu_metric_is_counter(uint32_t metric);

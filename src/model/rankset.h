@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sets of ranks as people write them: "0-2,7". Used in reports, options and
- * messages.
+ * Sets of ranks in text form: "0-2,7". Used in reports, options and messages.
  */
 #pragma once
 

@@ -54,7 +54,7 @@ static void sets_are_sorted_and_distinct(void **state)
 	assert_parses("007", "7");
 }
 
-static void what_is_no_set_is_refused_with_a_line(void **state)
+static void invalid_sets_are_refused_with_an_error_line(void **state)
 {
 	static const char *const texts[] = {
 		"",    "a",   "1,", ",1",      "1,,2",
@@ -75,7 +75,7 @@ static void what_is_no_set_is_refused_with_a_line(void **state)
 	}
 }
 
-static void want_of_memory_leaves_the_output_alone(void **state)
+static void without_memory_the_output_is_unchanged(void **state)
 {
 	int error = -ENOMEM, allocations = 0;
 
@@ -120,8 +120,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(runs_are_compressed),
 		cmocka_unit_test(sets_are_sorted_and_distinct),
-		cmocka_unit_test(what_is_no_set_is_refused_with_a_line),
-		cmocka_unit_test(want_of_memory_leaves_the_output_alone),
+		cmocka_unit_test(invalid_sets_are_refused_with_an_error_line),
+		cmocka_unit_test(without_memory_the_output_is_unchanged),
 		cmocka_unit_test(all_small_sets_survive_a_round_trip),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What localize produces and report prints: the verdict, the findings, and what they rest
- * on. docs/report-schema.json is the contract of its JSON form (perftracker.report.v1).
+ * The output of localize and input of report: the verdict, the findings, and their evidence.
+ * docs/report-schema.json is the contract of its JSON form (perftracker.report.v1).
  * Source: PerfTracker figure 7.
  */
 #pragma once
@@ -11,7 +11,7 @@
 
 enum verdict { VERDICT_HEALTHY, VERDICT_ABNORMAL, VERDICT_INCONCLUSIVE };
 
-/* One analyzed worker, for the pictures and the coverage. */
+/* One analyzed worker, for the charts and the coverage. */
 struct report_worker {
 	int rank;
 	const char *host;   /* "" when unknown */
@@ -29,15 +29,15 @@ struct report_wait {
 	uint64_t collective_cnt;
 };
 
-/* A source of data that was not there, and why. */
+/* A missing source of data and the reason. */
 struct report_absence {
 	const char *source, *why;
 };
 
-/* An input that could not be used. */
+/* An unusable input. */
 struct report_failure {
 	const char *source; /* path */
-	const char *why;    /* the reader's line */
+	const char *why;    /* the reader's error line */
 };
 
 /* Live only: the slowdown that led to the profile. */
@@ -48,7 +48,7 @@ struct report_trigger {
 	int64_t step; /* profile began here */
 };
 
-/* Live only: what our own collectors cost the job, by the self-audit. */
+/* Live only: overhead of the collectors, measured by the self-audit. */
 struct report_cost {
 	bool known;
 	double pct, error_pct; /* of an iteration's time; one standard error */
@@ -56,10 +56,10 @@ struct report_cost {
 
 struct report_overhead {
 	bool present;
-	bool torch; /* the window was recorded by torch.profiler, whose cost isn't known */
+	bool torch; /* torch.profiler recorded the window; its overhead is unknown */
 	struct report_cost always, window;
-	bool less_samples, no_operators; /* left out in windows, for their cost */
-	bool only_marks;		 /* left out between windows: everything else */
+	bool less_samples, no_operators; /* left out of windows because of their overhead */
+	bool only_marks;		 /* left out between windows: everything but marks */
 };
 
 struct report {
@@ -80,7 +80,7 @@ struct report {
 	size_t absence_cnt;
 	const struct report_failure *failures;
 	size_t failure_cnt;
-	const char *const *notes; /* drops, mended data, observations that are no findings */
+	const char *const *notes; /* drops, repaired data, observations that are not findings */
 	size_t note_cnt;
 
 	const struct finding *findings; /* by gain, largest first */
@@ -91,7 +91,7 @@ struct report {
 	size_t wait_cnt;
 	struct report_trigger trigger;
 	struct report_overhead overhead;
-	double elapsed_ms; /* time the analysis took; printed in text only, never in JSON */
+	double elapsed_ms; /* duration of the analysis; printed in text only, never in JSON */
 };
 
 const char *verdict_name(enum verdict verdict);

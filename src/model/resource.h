@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is sampled beside the events of a trace: resources, and their utilization over time. */
+/* Resources sampled beside the events of a trace, and their utilization over time. */
 #pragma once
 
 #include "base/base.h"
@@ -33,7 +33,7 @@ struct sample {
 };
 
 struct track {
-	uint32_t name;		/* string id, as the writer spelt it */
+	uint32_t name;		/* string id, as written in the trace */
 	uint8_t resource;	/* enum resource */
 	int64_t device;		/* GPU index or -1 */
 	int64_t tid;		/* thread for RESOURCE_CPU_THREAD and RUN_DELAY, else -1 */

@@ -14,7 +14,7 @@ static const struct {
 	int number;
 	const char *name;
 } syscalls[] = {
-#ifdef SYS_poll /* the old ones, which newer machines never had */
+#ifdef SYS_poll /* older system calls, which newer architectures lack */
 	NAMED(poll),	      NAMED(select),	 NAMED(epoll_wait),	 NAMED(pause),
 	NAMED(open),	      NAMED(stat),	 NAMED(unlink),		 NAMED(rename),
 	NAMED(mkdir),

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of the system calls in which a training job's threads are found waiting.
- * The recorder carries numbers, which are those of the machine it ran on: what reads
- * it runs on the same kind.
+ * Names of system calls in which threads of a training job block. The recorder stores the numbers
+ * of its machine's architecture; the reader must run on the same architecture.
  */
 #pragma once
 
 #include <stdint.h>
 
-/* "read", "futex"; NULL for a number without a name here. Never freed. */
+/* "read", "futex"; NULL for a number not in the table. Static storage. */
 const char *syscall_name(int64_t number);

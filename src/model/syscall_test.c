@@ -20,7 +20,7 @@ static void calls_that_wait_have_their_names(void **state)
 	assert_string_equal(syscall_name(SYS_clock_nanosleep), "clock_nanosleep");
 }
 
-static void numbers_of_no_call_have_none(void **state)
+static void unknown_numbers_have_no_name(void **state)
 {
 	(void)state;
 	assert_null(syscall_name(-1));
@@ -33,7 +33,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_that_wait_have_their_names),
-		cmocka_unit_test(numbers_of_no_call_have_none),
+		cmocka_unit_test(unknown_numbers_have_no_name),
 	};
 
 	return cmocka_run_group_tests_name("syscall", tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a trace lacks or had to be mended in, counted while it was read; shown in the report. */
+/* Gaps and repairs of a trace, counted while it is read; shown in the report. */
 #pragma once
 
 #include <stdint.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters of a simulated worker: how busy a resource was, period by period. */
+/* Counters of a simulated worker: the utilization of a resource, period by period. */
 #pragma once
 
 #include "base/base.h"
 
-#define DEVICE_PERIOD_NS (100 * NSEC_PER_USEC) /* of what a GPU counts */
+#define DEVICE_PERIOD_NS (100 * NSEC_PER_USEC) /* of GPU counters */
 
 struct sampler {
 	int64_t start_ns, period_ns;
@@ -17,7 +17,7 @@ _must_check_ int sampler_init(struct sampler *sampler, int64_t start_ns, int64_t
 			      int64_t period_ns);
 void sampler_done(struct sampler *sampler);
 
-/* The resource was used at util_frac from start to end; what is outside is left out. */
+/* The resource was used at util_frac from start to end; time outside the periods is ignored. */
 void sampler_add(struct sampler *sampler, int64_t start_ns, int64_t end_ns, double util_frac);
 
 /* Utilization in a period, at most 1. */

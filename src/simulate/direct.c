@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A played worker as a fingerprint, without events: the model knows the functions
- * by number, the device's work in order and the utilization of links by formula, so
- * that a pass over a few hundred intervals suffices. What `summarize` makes of the
- * same worker's trace is the same within the tolerances of agree_test.c.
+ * Makes the fingerprint of a simulated worker directly, without events: the model knows the
+ * functions by number, the device's work in order and the utilization of links by formula, so one
+ * pass over a few hundred intervals suffices. It equals the fingerprint of `summarize` from the
+ * same worker's trace within the tolerances of agree_test.c.
  * Source: PerfTracker section 4.2, equations 1-5.
  */
 #include "format/fingerprint/funckey.h"
@@ -56,7 +56,7 @@ static struct utilization device_utilization(const struct maker *m, const struct
 								 : RESOURCE_SM_ACTIVE };
 }
 
-/* While data flowed: the rest of a collective was waiting for its members. */
+/* The time while data flowed: the rest of a collective was waiting for its members. */
 static double flow_ns(const struct maker *m, const struct span *span, const struct meeting_id *id)
 {
 	const struct meetings *all = &m->sim->meetings[id->kind];
@@ -69,8 +69,8 @@ static double flow_ns(const struct maker *m, const struct span *span, const stru
 }
 
 /*
- * Samples have edges: where work begins or ends beside an idle resource, a sample
- * shows a part of it only, uniformly distributed.
+ * Edges of samples: where work begins or ends next to an idle resource, a sample covers only a part
+ * of it, uniformly distributed.
  */
 static void add_edges(struct utilization *util, double length_ns, int edges)
 {
@@ -81,7 +81,7 @@ static void add_edges(struct utilization *util, double length_ns, int edges)
 	util->mu_frac *= length_ns / (length_ns + edges * period_ns / 2);
 }
 
-/* Edges of a kernel: where the device computed nothing just before or after it. */
+/* Edges of a kernel: the device computed nothing just before or after it. */
 static int edges_of(const struct maker *m, size_t idx)
 {
 	const struct span *own = &m->record.spans.data[idx], *before = NULL, *after = NULL;
@@ -149,7 +149,7 @@ static void count_host(struct maker *m)
 	}
 }
 
-/* As hostd would have seen it. */
+/* Host measurements, as hostd would report them. */
 static int add_host(struct maker *m)
 {
 	struct fp_host *host = &m->fp->host_stats;
@@ -191,7 +191,7 @@ static uint16_t caller_of(const struct maker *m, uint32_t unit)
 					 : PLACE_NONE;
 }
 
-/* What is too small to list belongs to its caller. Callers come before callees. */
+/* Folds functions too small to list into their callers. Callers precede callees. */
 static void fold_small(struct maker *m)
 {
 	double window_ns = (double)m->fp->window_ns;
@@ -240,7 +240,7 @@ static int add_frame(struct maker *m, enum event_kind kind, const char *name, ui
 	return error;
 }
 
-/* frame_of: by unit; FRAME_NONE where nothing below it is listed. */
+/* frame_of: by unit; FRAME_NONE if it has no listed descendants. */
 static int add_frames(struct maker *m, uint32_t *frame_of)
 {
 	_cleanup_free_ bool *wanted = calloc(m->unit_cnt, sizeof(*wanted));

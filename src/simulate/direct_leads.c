@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The collectives of a played worker, and what it did before each. */
+/* The collectives of a simulated worker, and the functions that ran before each. */
 #include "simulate/direct_parts.h"
 #include "simulate/network.h"
 #include "simulate/random.h"
@@ -7,8 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define LEAD_SHARES 24 /* functions listed before a collective, as summarize */
-#define GATE_NS 300000 /* it began so soon after its launch: it waited for that */
+#define LEAD_SHARES 24 /* functions listed before a collective, as in summarize */
+#define GATE_NS \
+	300000 /* a collective that begins this soon after its launch waited for the launch */
 
 static int share_cmp(const void *a, const void *b)
 {
@@ -19,7 +20,7 @@ static int share_cmp(const void *a, const void *b)
 	return (x->function > y->function) - (x->function < y->function);
 }
 
-/* Time by function within [start, end), into lead_ns; what is not listed is the rest. */
+/* Sums time by function within [start, end) into lead_ns; functions not listed go to the rest. */
 static int sum_lead(struct maker *m, const struct segment *line, size_t cnt, int64_t start_ns,
 		    int64_t end_ns, int64_t *ret_rest_ns)
 {
@@ -102,7 +103,9 @@ static int add_collective(struct maker *m, const struct span *span)
 {
 	struct group_state *group = &m->groups[span->group];
 	struct fp_collective c = collective_of(m, span);
-	/* While the one before still runs, the time since its start is the worker's own. */
+	/*
+	 * While the previous collective still runs, the lead begins at its start, not at its end.
+	 */
 	int64_t lead = group->end_ns <= span->start_ns ? group->end_ns : group->start_ns;
 	int error;
 

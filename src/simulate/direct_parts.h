@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What worker.c (functions), worker_path.c (the critical path) and worker_leads.c
- * (collectives and what led to them) share while they make a fingerprint. Not for
- * other files.
+ * Shared by direct.c (functions), direct_path.c (the critical path) and direct_leads.c (collectives
+ * and their leads), which make a fingerprint. Private to these files.
  */
 #pragma once
 
 #include "simulate/player.h"
 
-/* What one function did. A unit is a place, or a kernel behind the last place. */
+/*
+ * Measurements of one function. A unit is a place, or a kernel; kernels are numbered after places.
+ */
 struct unit {
 	int64_t share_ns, critical_ns, thread_ns, total_ns;
 	uint64_t executions;
 	double weight_ns, mean_ns, std_ns; /* of mu and sigma */
 	double elements, bytes;		   /* sums */
 	uint8_t resource;
-	uint32_t function; /* in the fingerprint; the caller's where it is folded */
+	uint32_t function; /* in the fingerprint; the caller's if it is folded */
 };
 
 struct segment {
@@ -41,7 +42,7 @@ struct maker {
 	VEC(const struct span *) comm; /* by start */
 	VEC(struct fp_share) shares;
 	int64_t *lead_ns;	 /* by function */
-	VEC(uint32_t) lead_used; /* functions with some */
+	VEC(uint32_t) lead_used; /* functions with a non-zero lead_ns */
 	struct group_state groups[GROUP_KIND_CNT];
 };
 
@@ -49,7 +50,7 @@ struct maker {
 uint32_t worker_kernel_unit(const struct maker *m, uint8_t kernel);
 uint8_t worker_unit_class(const struct maker *m, uint32_t unit);
 
-/* First of line[cnt] that ends after a time. */
+/* First of line[cnt] that ends after time_ns. */
 size_t worker_first_after(const struct segment *line, size_t cnt, int64_t time_ns);
 
 /* Fills path and comm, the units' shares and the classes' time. Returns 0 or -ENOMEM. */

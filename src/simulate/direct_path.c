@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The critical path of a played worker: compute before memory before communication before host. */
+/*
+ * The critical path of a simulated worker: compute before memory before communication before host.
+ */
 #include "simulate/direct_parts.h"
 
 #include <errno.h>
 
 uint32_t worker_kernel_unit(const struct maker *m, uint8_t kernel)
 {
-	/* One function: messages of a pipeline and exchanges are the same kernel. */
+	/* One function: messages of a pipeline and exchanges use the same kernel. */
 	if (kernel == KERNEL_PEER)
 		kernel = KERNEL_EXCHANGE;
 	return (uint32_t)m->sim->places.cnt + kernel;
@@ -72,7 +74,7 @@ static int charge_one(struct maker *m, uint32_t unit, int64_t start_ns, int64_t 
 	return charge(m, unit, start_ns, end_ns);
 }
 
-/* The work of the compute stream, in order, from the last one on. */
+/* The next work of the compute stream, in order, starting at *at. */
 static const struct span *next_work(const struct maker *m, size_t *at)
 {
 	for (; *at < m->record.spans.cnt; (*at)++) {
@@ -85,7 +87,7 @@ static const struct span *next_work(const struct maker *m, size_t *at)
 #define ACTIVE_MAX 64
 
 struct sweep {
-	size_t work, comm; /* the next of each */
+	size_t work, comm; /* index of the next one in each list */
 	const struct span *active[ACTIVE_MAX];
 	size_t active_cnt;
 };
@@ -105,7 +107,7 @@ static void update_active(struct maker *m, struct sweep *s, int64_t now_ns)
 	s->active_cnt = kept;
 }
 
-/* Until when nothing begins or ends. */
+/* The time until which nothing begins or ends. */
 static int64_t quiet_until(const struct maker *m, const struct sweep *s, int64_t until_ns)
 {
 	for (size_t i = 0; i < s->active_cnt; i++)

@@ -27,7 +27,7 @@ const char *fault_when_name(enum fault_when when)
 	return names[when];
 }
 
-/* Units that can be chosen: workers, inputs, hosts or pairs of NICs. */
+/* The units that a fault selects from: workers, inputs, hosts or pairs of NICs. */
 static int unit_of(const struct fault_plan *plan, const struct layout *layout, int rank)
 {
 	int rails = (layout->host_gpus + 1) / 2;
@@ -46,7 +46,7 @@ static double share_wanted(const struct fault_plan *plan, int unit_cnt)
 	return fmin(plan->who_amount, unit_cnt);
 }
 
-/* Racks are bad by turns: hosts of the first ones in a random order are more likely. */
+/* Racks differ: hosts of the first racks in a random order are more likely. */
 static uint64_t lot_of(const struct fault_plan *plan, const struct layout *layout, uint64_t seed,
 		       uint32_t salt, int unit)
 {
@@ -66,7 +66,7 @@ static int lot_cmp(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The largest lot that still wins. */
+/* The largest selected lot. */
 static int winning_lot(const struct fault_plan *plan, const struct layout *layout, uint64_t seed,
 		       uint32_t salt, uint64_t *ret)
 {

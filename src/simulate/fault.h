@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What goes wrong in a simulated job: the kinds of faults, whom one hits, when,
- * and how hard. The model asks at each piece of work how much a fault adds; it
- * never writes down a symptom.
+ * Faults of a simulated job: their kinds, the affected workers, the time, and the size. The model
+ * asks at each piece of work how much a fault adds; it never sets a symptom directly.
  * Source: PerfTracker sections 3, 6.1, 6.2; EROICA slides, case study.
  */
 #pragma once
@@ -20,7 +19,7 @@ enum fault_kind {
 
 struct fault_text {
 	const char *name, *cause;
-	const char *also, *functions; /* words between commas */
+	const char *also, *functions; /* words separated by commas */
 	const char *help;
 };
 
@@ -28,19 +27,19 @@ const struct fault_text *fault_text(enum fault_kind kind);
 
 enum fault_who {
 	WHO_ALL,
-	WHO_WORKERS, /* so many */
-	WHO_SHARE,   /* such a share of the workers */
-	WHO_HOSTS,   /* all workers of so many hosts */
-	WHO_RACKS,   /* a share of the hosts, all in few racks */
-	WHO_RAIL,    /* the two workers at so many bonded pairs of NICs */
+	WHO_WORKERS, /* this number of workers */
+	WHO_SHARE,   /* this share of the workers */
+	WHO_HOSTS,   /* all workers of this number of hosts */
+	WHO_RACKS,   /* this share of the hosts, concentrated in few racks */
+	WHO_RAIL,    /* the two workers at each of this number of bonded pairs of NICs */
 };
 
 enum fault_when {
 	WHEN_ALWAYS,
 	WHEN_BY_HOST, /* each host in a share of the iterations */
 	WHEN_RANDOM,  /* each worker in a share of the iterations */
-	WHEN_TURNS,   /* one of the hit workers an iteration, by turns */
-	WHEN_PERIOD,  /* half of each period of so many ms */
+	WHEN_TURNS,   /* one of the affected workers per iteration, in turn */
+	WHEN_PERIOD,  /* half of each period of this many ms */
 };
 
 const char *fault_when_name(enum fault_when when);
@@ -55,21 +54,22 @@ struct fault_plan {
 	double size;
 };
 
-/* A fault of a job: the plan and whom it hits. */
+/* A fault of a job: the plan and the affected workers. */
 struct fault {
 	struct fault_plan plan;
 	double size;	/* the plan's, times the strength */
 	uint32_t onset; /* first iteration with it */
 	uint32_t salt;	/* its own random numbers */
-	bool off;	/* as if it were repaired */
+	bool off;	/* simulated as if repaired */
 	uint8_t *hits;	/* by rank */
-	int *ranks;	/* those hit, ascending */
+	int *ranks;	/* the affected ranks, ascending */
 	size_t rank_cnt;
 };
 
 /*
- * Chooses whom a plan hits. Faults of the input hit all workers that share it, those of
- * hosts and links their workers. Returns 0 or -ENOMEM; fault_done() is fine after either.
+ * Selects the workers affected by a plan. Faults of the input affect all workers that share it;
+ * those of hosts and links affect their workers. Returns 0 or -ENOMEM; fault_done() is fine after
+ * either.
  */
 _must_check_ int fault_init(struct fault *fault, const struct fault_plan *plan,
 			    const struct layout *layout, uint64_t seed, uint32_t salt);
@@ -85,15 +85,15 @@ struct fault_place {
 };
 
 /*
- * Appends to ret the ranks that the fault hit in some iteration below iteration_cnt,
- * ascending. Returns 0 or -ENOMEM.
+ * Appends to ret the ranks that the fault affected in any iteration below iteration_cnt, ascending.
+ * Returns 0 or -ENOMEM.
  */
 _must_check_ int fault_ranks_hit(const struct fault *fault, const struct layout *layout,
 				 uint64_t seed, uint32_t iteration_cnt, rankset_vec *ret);
 
 /*
- * How much faults of a kind add there: the sum of the sizes of those that act.
- * Of IMBALANCE a random part, the same for all workers with the same input.
+ * The sum of the sizes of all faults of a kind that act at place. IMBALANCE contributes a random
+ * part, the same for all workers with the same input.
  */
 double fault_size(const struct fault *faults, size_t cnt, enum fault_kind kind,
 		  const struct fault_place *place);

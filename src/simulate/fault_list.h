@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every kind of fault that can be simulated. */
+/* All kinds of faults that can be simulated. */
 #pragma once
 
 /*
- * X(id, name, cause, other causes that are right too, functions, what its size means).
- * Causes are of reports; functions: a word of which the named one holds, "": any.
+ * X(id, name, cause, other causes accepted as correct, functions, meaning of its size). Causes are
+ * those of reports; functions: the finding's function contains one of these words, "": any.
  */
 #define FAULT_LIST(X)                                                                              \
 	X(GPU, "gpu-throttle", "gpu-slow", "", "gemm,flash,kernel",                                \

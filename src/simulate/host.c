@@ -43,7 +43,7 @@ static void name_thread(struct sidecar_thread *thread, uint32_t tid, const char 
 	(void)snprintf(thread->name, sizeof(thread->name), "%s", name);
 }
 
-/* The window on the host's clock, in which the trace's times are, too. */
+/* The window on the host's clock, the clock of the trace's times. */
 static void fill_header(const struct simulation *sim, int rank, const struct record *record,
 			struct sidecar_header *header)
 {

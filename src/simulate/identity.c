@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#define EPOCH_NS (1700000000LL * NSEC_PER_SEC) /* when simulated jobs begin */
+#define EPOCH_NS (1700000000LL * NSEC_PER_SEC) /* start time of simulated jobs */
 #define DRIFT 20e-6			       /* deviation of the clocks' rates */
 
 void identity_host(const struct simulation *sim, int rank, char ret[static 16])

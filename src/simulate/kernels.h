@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What runs on the device of a simulated worker: kernels, copies and collectives,
- * with the names that torch.profiler writes.
+ * Device work of a simulated worker: kernels, copies and collectives, with the names that
+ * torch.profiler writes.
  */
 #pragma once
 
 #include "model/event.h"
 #include "simulate/layout.h"
 
-/* Streams of a device; the numbers are those that PyTorch jobs show. */
+/* Streams of a device; numbered as in PyTorch jobs. */
 #define STREAM_COMPUTE 7
 #define STREAM_GROUP(kind) (20 + 4 * (int)(kind))
 #define STREAM_PEER 48
 
 /*
- * X(id, class, util, threads, operator, name). util: of the resource behind it while
- * it works; threads: launched at the usual input; operator: that launches it.
+ * X(id, class, util, threads, operator, name). util: of its resource while it works; threads:
+ * launched for the usual input; operator: the launching one.
  */
 #define KERNEL_LIST(X)                                                                              \
 	X(COPY_IN, MEMORY, 0.35, -1, "aten::copy_", "Memcpy HtoD (Pinned -> Device)")               \
@@ -90,5 +90,5 @@ struct kernel_text {
 
 const struct kernel_text *kernel_text(enum kernel kernel);
 
-/* What record_param_comms calls the collective behind a kernel; NULL: none. */
+/* The name of a kernel's collective in record_param_comms; NULL: none. */
 const char *kernel_collective(enum kernel kernel);

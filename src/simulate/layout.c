@@ -5,7 +5,7 @@
 
 #define WORKERS_MAX (1 << 20)
 #define FULL_HOST 8
-#define SMALL_JOB 32 /* below that hosts are smaller, so that a job still has several */
+#define SMALL_JOB 32 /* in smaller jobs hosts are smaller, so that a job still has several */
 
 static int largest_divisor(int number, int wish)
 {
@@ -63,7 +63,7 @@ uint32_t layout_group_cnt(const struct layout *layout, enum group_kind kind)
 	return (uint32_t)(layout->worker_cnt / layout_group_size(layout, kind));
 }
 
-/* Members are consecutive in the data-parallel index: size of them, step apart. */
+/* Members are consecutive in the data-parallel index: size members, step apart. */
 static struct group data_group(const struct layout *layout, int rank, int size, int step)
 {
 	int tensor = rank % layout->tp, input = layout_input(layout, rank);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is where: ranks in hosts and racks, and in the groups of tensor, expert,
- * data and pipeline parallelism. Ranks are numbered as Megatron-LM does: tensor
- * parallel innermost, then data, pipeline outermost. All of it is arithmetic; a
- * job of a million workers has no table of them.
+ * Places of ranks: in hosts and racks, and in the groups of tensor, expert, data and pipeline
+ * parallelism. Ranks are numbered as in Megatron-LM: tensor parallel innermost, then data, pipeline
+ * outermost. Everything is computed; a job of a million workers needs no table.
  */
 #pragma once
 
@@ -12,7 +11,7 @@
 enum group_kind {
 	GROUP_TENSOR,
 	GROUP_DATA,    /* gradients and sharded parameters */
-	GROUP_REPLICA, /* the same shard in other data groups, when these are limited */
+	GROUP_REPLICA, /* the same shard in other data groups, if sharding is limited */
 	GROUP_EXPERT,
 	GROUP_KIND_CNT,
 };
@@ -23,7 +22,7 @@ struct layout {
 	int rack_hosts; /* hosts in a rack */
 	int tp, pp, ep;
 	int dp;	   /* data-parallel width: worker_cnt / (tp * pp) */
-	int shard; /* of them in one data group; dp when sharding is not limited */
+	int shard; /* of them in one data group; dp if sharding is not limited */
 };
 
 /* Ranks first, first + stride, ...: size of them; index numbers the groups of one kind. */
@@ -33,10 +32,10 @@ struct group {
 };
 
 /*
- * Completes ret from wishes: each width becomes the largest divisor of what is
- * left that does not exceed the wish (0: no wish, 1 or no limit). host_gpus 0:
- * 8 from 32 workers on, else a quarter of them. Returns 0, or -EINVAL with a line
- * in err when worker_cnt is not in 1..2^20.
+ * Completes ret from the requested widths: each becomes the largest divisor of the remaining width
+ * that does not exceed the request (0: no request, 1 or no limit). host_gpus 0: 8 from 32 workers
+ * on, else a quarter of them. Returns 0, or -EINVAL with a line in err if worker_cnt is not in
+ * 1..2^20.
  */
 _must_check_ int layout_init(const struct layout *wish, struct layout *ret, struct err *err);
 
@@ -49,7 +48,7 @@ static inline int layout_stage(const struct layout *layout, int rank)
 	return rank / (layout->tp * layout->dp);
 }
 
-/* Which part of the input a rank works on: its data-parallel index. */
+/* The part of the input that a rank works on: its data-parallel index. */
 static inline int layout_input(const struct layout *layout, int rank)
 {
 	return rank / layout->tp % layout->dp;

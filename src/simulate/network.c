@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-#define STEP_MS 0.4 /* a chunk on a healthy link; short collectives have shorter ones */
+#define STEP_MS 0.4 /* of a chunk on a healthy link; short collectives have shorter ones */
 #define STEPS_MIN 16
 #define LENGTH_JITTER 0.01 /* of a whole collective, by the closed form */
-#define BURST_JITTER 0.02  /* deviation of the utilization of a link that always sends */
-#define COLLIDE 0.3	   /* share of flows that meet another, without flow scheduling */
+#define BURST_JITTER 0.02  /* deviation of the utilization of a link that sends continuously */
+#define COLLIDE 0.3	   /* share of flows that collide with another, without flow scheduling */
 #define NODES_MAX SIMULATE_EVENTS_MAX
 
 bool network_crosses(const struct simulation *sim, const struct group *group)
@@ -31,7 +31,7 @@ static int member_rank(const struct group *group, int member)
 	return group->first + member * group->stride;
 }
 
-/* Which of its host's members it is: the number of the ring that leaves the host by it. */
+/* The member's index on its host: the number of the ring that leaves the host through it. */
 static int ring_of(const struct simulation *sim, const struct group *group, int member)
 {
 	int host_first =
@@ -57,7 +57,7 @@ static double times_of_loss(double loss)
 	return 1 / (1 - fmin(loss, 0.95));
 }
 
-/* The link by which a member sends to the next host, or to the next member. */
+/* Slowness of the link by which a member sends to the next host, or to the next member. */
 static double own_slow(const struct simulation *sim, const struct meeting_id *id, int rank,
 		       bool crosses)
 {
@@ -76,7 +76,7 @@ static double own_slow(const struct simulation *sim, const struct meeting_id *id
 	return slow;
 }
 
-/* All rings pass through each member: over PCIe they take longer than over the NICs. */
+/* Slowness of relaying: all rings pass each member, so PCIe is slower than the NICs. */
 static double relay_slow(const struct simulation *sim, const struct meeting_id *id, int rank,
 			 int ring_cnt)
 {
@@ -100,11 +100,11 @@ static uint64_t ring_seed(const struct simulation *sim, const struct meeting_id 
 			 meeting_index(sim, id), (uint64_t)ring);
 }
 
-/* One ring with its nodes: hosts where it crosses them, else members. */
+/* The nodes of one ring: hosts if it crosses them, else members. */
 struct nodes {
 	double slow[NODES_MAX], relay[NODES_MAX];
 	int64_t ready_ns[NODES_MAX];
-	int rank[NODES_MAX]; /* by whose link it leaves the node */
+	int rank[NODES_MAX]; /* rank whose link leaves the node */
 	size_t cnt;
 };
 
@@ -120,7 +120,7 @@ static void add_member(const struct simulation *sim, const struct meeting_id *id
 		nodes->relay[at] = 1;
 		nodes->ready_ns[at] = ready_ns;
 	}
-	/* A host with fewer members than rings: its last one serves several. */
+	/* A host with fewer members than rings: its last member serves several. */
 	if (!crosses || own <= ring) {
 		nodes->rank[at] = rank;
 		nodes->slow[at] = own_slow(sim, id, rank, crosses);
@@ -191,7 +191,7 @@ int64_t network_end_ns(const struct simulation *sim, const struct meeting_id *id
 	return last_ns + (int64_t)(ms * 1e6 * slowest * (1 + LENGTH_JITTER * jitter));
 }
 
-/* Of the link inside the host, while the rings that pass a member run at their pace. */
+/* The traffic of the link within the host, while all rings pass the member at their rates. */
 static void set_relay(const struct simulation *sim, const struct meeting_id *id, int rank,
 		      struct traffic *ret)
 {
@@ -213,7 +213,7 @@ static void set_relay(const struct simulation *sim, const struct meeting_id *id,
 	}
 }
 
-/* The resource behind a rank's part, and its utilization while it sends at full rate. */
+/* The resource of a rank's own link, and its utilization while it sends at full rate. */
 static double own_link(const struct simulation *sim, const struct meeting_id *id, int rank,
 		       enum resource *ret)
 {
@@ -259,7 +259,7 @@ void network_traffic(const struct simulation *sim, const struct meeting_id *id, 
 			continue;
 		memcpy(ret->bursts, &bursts[n * steps], steps * sizeof(*bursts));
 		ret->burst_cnt = steps;
-		/* Where the way inside the host is the slow one, the NIC waits for each chunk. */
+		/* Where the link within the host is slower, the NIC waits for each chunk. */
 		shorten(ret, own / nodes.slow[n]);
 	}
 }
@@ -281,7 +281,7 @@ struct utilization network_utilization(const struct simulation *sim, const struc
 		util /= own;
 	busy = fmin(own / slow, 1);
 	set_relay(sim, id, rank, &relay);
-	/* What is relayed goes on all the time; its own chunks come on top, as far as there is room. */
+	/* Relayed traffic is continuous; the rank's own chunks are added, up to the capacity. */
 	if (relay.relay_frac <= 0 || relay.relay != ret.resource)
 		relay.relay_frac = 0;
 	util = fmin(util, 1 - relay.relay_frac);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How collectives use links. Inside a host they go over NVLink, one ring through
- * all members. Between hosts there is a ring for each member of a host, leaving it
- * by that member's share of a NIC, and all rings pass all members inside: a NIC
- * slows its own ring, a GPU without NVLink all of them.
+ * How collectives use links. Within a host they use NVLink, with one ring through all members.
+ * Between hosts there is a ring for each member of a host, which leaves the host through that
+ * member's share of a NIC, and all rings pass all members within the host: a slow NIC slows its own
+ * ring, a GPU without NVLink slows all rings.
  * Source: PerfTracker section 3 (topology of the example), section 6.1 (problem 2).
  */
 #pragma once
@@ -20,26 +20,26 @@ bool network_crosses(const struct simulation *sim, const struct group *group);
 int network_ring_cnt(const struct simulation *sim, const struct group *group);
 
 /*
- * When a collective ends that takes ms on healthy links and whose last member came
- * at last_ns. ready_ns (by member) plays the rings chunk by chunk; NULL: closed form.
- * ret_slow: by ring, how much longer its slowest link takes than a healthy one.
+ * The end of a collective that takes ms on healthy links and whose last member arrived at last_ns.
+ * ready_ns (by member): simulates the rings chunk by chunk; NULL: closed form. ret_slow: by ring,
+ * the ratio of its slowest link's time to a healthy link's.
  */
 int64_t network_end_ns(const struct simulation *sim, const struct meeting_id *id, double ms,
 		       int64_t last_ns, const int64_t *ready_ns, float *ret_slow);
 
 #define STEPS_MAX 48
 
-/* What a member's links carried in one collective. */
+/* Traffic of a member's links during one collective. */
 struct traffic {
 	struct ring_burst bursts[STEPS_MAX]; /* of its own link */
 	size_t burst_cnt;
 	double util_frac; /* of that link while it sends */
 	enum resource resource;
-	double relay_frac;   /* of the link inside the host, all the time; 0: none */
-	enum resource relay; /* NVLink, or PCIe for a GPU that lost it */
+	double relay_frac;   /* of the link within the host, continuously; 0: none */
+	enum resource relay; /* NVLink, or PCIe for a GPU without NVLink */
 };
 
-/* Plays the collective again for the links of a rank. Event level only. */
+/* Simulates the collective again for the links of a rank. Event level only. */
 void network_traffic(const struct simulation *sim, const struct meeting_id *id, double ms, int rank,
 		     struct traffic *ret);
 

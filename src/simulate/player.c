@@ -7,30 +7,30 @@
 #include <errno.h>
 
 #define ENTER_NS 500	 /* a call, or a return, in Python */
-#define OPERATOR_NS 1500 /* of an operator's own */
+#define OPERATOR_NS 1500 /* of an operator itself */
 #define CALL_NS 6000	 /* cudaLaunchKernel */
 #define GAP_NS 4000	 /* from launch to begin on an idle device */
-#define WAIT_NS 8000	 /* from the device's end to the thread that waited */
+#define WAIT_NS 8000	 /* from the device's end to the waiting thread's return */
 #define PATH_MAX_DEPTH 8
 
 #define KERNEL_JITTER 0.008
-#define CHIP_JITTER 0.003 /* no two chips are equally fast */
+#define CHIP_JITTER 0.003 /* variation between chips */
 #define HOST_JITTER 0.05
-#define HICCUP_CHANCE 0.05 /* of an iteration: something else ran on the host */
+#define HICCUP_CHANCE 0.05 /* per iteration: another process ran on the host */
 #define HICCUP_MS 1.5
 #define SAVE_MS 120
 
-/* One worker as it is played. wake is NULL and record set when it is recorded. */
+/* One worker being simulated. With a record, wake is NULL. */
 struct play {
 	const struct simulation *sim;
-	struct simulation *meets; /* the same, where ends are still to be found; else NULL */
+	struct simulation *meets; /* the same, while ends are still unknown; else NULL */
 	struct wake_list *wake;
 	struct record *record;
 	struct player *p;
 	int rank;
 	uint32_t open; /* innermost open frame */
 	bool recording;
-	uint32_t faults; /* bit per kind that ever hits this worker */
+	uint32_t faults; /* bit per fault kind that ever affects this worker */
 	int error;
 };
 
@@ -85,7 +85,7 @@ static void pass(struct play *y, double ns, double cpu_frac, double delay_frac)
 							    (float)cpu_frac, (float)delay_frac }));
 }
 
-/* Work of the thread itself: a busy host makes longer what needs a CPU. */
+/* Work of the thread itself: a busy host prolongs the part that needs a CPU. */
 static void compute(struct play *y, double ns, double cpu_frac)
 {
 	double delay = cpu_frac * fault_here(y, FAULT_STARVED), longer = 1 + delay;
@@ -122,7 +122,7 @@ static double hiccup_ns(const struct play *y)
 						    : 0;
 }
 
-/* What faults add to a piece of work, in healthy iterations. */
+/* Time that faults add to a piece of work, in healthy iterations. */
 static double added_by_faults(const struct play *y, const struct op *op)
 {
 	static const enum fault_kind kinds[] = { [WORK_BATCH] = FAULT_STORAGE,
@@ -136,7 +136,7 @@ static double added_by_faults(const struct play *y, const struct op *op)
 		return 0;
 	size = fault_here(y, kinds[op->work]);
 	if (op->work == WORK_RANDOM && size > 0) {
-		/* A collection strikes once an iteration, in whatever allocates just then. */
+		/* A collection happens once an iteration, in a random function that allocates. */
 		uint64_t where = random_at(y->sim->options.seed, RANDOM_WHEN, (uint64_t)y->rank,
 					   y->p->iteration, 77);
 
@@ -170,12 +170,12 @@ static void play_work(struct play *y, const struct op *op)
 	if (op->work == WORK_SAVE && y->sim->scenario.saves &&
 	    y->p->iteration == y->sim->iteration_cnt / 2)
 		pass(y, SAVE_MS * 1e6 * jitter, cpu_frac, 0);
-	/* A collection is once an iteration; a slow function is slow at each call, in parts. */
+	/* A collection is once per iteration; a slow function is slow at each call, in parts. */
 	if (added > 0 && (op->work != WORK_RANDOM || is_first_of_kind(y, op)))
 		pass(y, added * y->sim->healthy_ns * jitter, cpu_frac, 0);
 }
 
-/* Enters the frames from here to the runtime call of a launch; ret: how many. */
+/* Enters the frames from the current one to the runtime call of a launch; returns their number. */
 static size_t enter_path(struct play *y, uint16_t place)
 {
 	uint16_t path[PATH_MAX_DEPTH];
@@ -192,7 +192,7 @@ static size_t enter_path(struct play *y, uint16_t place)
 	return depth;
 }
 
-/* The thread's part of a launch. Returns when the device may begin. */
+/* The thread's part of a launch. Returns the earliest start on the device. */
 static int64_t launch(struct play *y, const struct op *op, struct span *span)
 {
 	size_t depth = enter_path(y, op->place);
@@ -273,7 +273,10 @@ static int64_t end_of(const struct play *y, const struct meeting_id *id)
 	return y->sim->meetings[id->kind].of[meeting_index(y->sim, id)].time_ns;
 }
 
-/* The collective before it on the same stream in the iteration; its start if there is none. */
+/*
+ * The end of the previous collective on the same stream in the iteration; without one the
+ * iteration's start.
+ */
 static int64_t before_ns(const struct play *y, const struct meeting_id *id)
 {
 	struct meeting_id before = *id;
@@ -290,7 +293,7 @@ static void wake_group(struct play *y, const struct group *group)
 		keep(y, vec_push(&y->wake->ranks, group->first + i * group->stride));
 }
 
-/* This worker has come; the last one to come finds out when it ends. */
+/* Registers this worker's arrival; the last member to arrive computes the end. */
 static void arrive(struct play *y, const struct op *op, const struct meeting_id *id,
 		   int64_t ready_ns)
 {
@@ -310,7 +313,7 @@ static void arrive(struct play *y, const struct op *op, const struct meeting_id 
 		ready[(y->rank - id->group.first) / id->group.stride] = ready_ns;
 	if (m->arrived < (uint32_t)all->size)
 		return;
-	/* One stream: it begins after the one before. */
+	/* One stream: a collective begins after the previous one. */
 	m->time_ns = MAX(m->time_ns, before_ns(y, id));
 	for (int i = 0; ready != NULL && i < all->size; i++)
 		ready[i] = MAX(ready[i], before_ns(y, id));
@@ -319,7 +322,7 @@ static void arrive(struct play *y, const struct op *op, const struct meeting_id 
 	wake_group(y, &id->group);
 }
 
-/* Launch and arrival, once, however often the worker comes back to wait. */
+/* Launch and arrival, done once even if the worker resumes several times. */
 static void post_collective(struct play *y, const struct op *op, const struct meeting_id *id,
 			    struct span *span)
 {
@@ -462,7 +465,7 @@ static bool play_op(struct play *y, const struct op *op)
 	return true;
 }
 
-/* Recording begins with an iteration; the outermost function encloses all of them. */
+/* Recording begins with an iteration; the outermost function encloses all iterations. */
 static void begin_iteration(struct play *y)
 {
 	if (y->record == NULL || y->p->iteration < y->record->first_iteration)

@@ -13,7 +13,7 @@ struct builder {
 	int stage;
 	uint16_t stack[DEPTH_MAX];
 	size_t depth;
-	int error; /* the first one sticks; all later calls do nothing */
+	int error; /* the first error sticks; later calls do nothing */
 };
 
 void program_done(struct program *program)
@@ -39,7 +39,7 @@ uint16_t place_under(place_list *places, uint16_t parent, enum event_kind kind, 
 		if (p->parent == parent && p->kind == kind && strcmp(p->name, name) == 0)
 			return (uint16_t)i;
 	}
-	/* What its engine calls runs on a thread of its own, and all that this calls. */
+	/* The autograd engine's callees run on a thread of their own. */
 	if (parent != PLACE_NONE)
 		place.autograd = places->data[parent].autograd ||
 				 strstr(places->data[parent].name, "run_backward of") != NULL;
@@ -103,7 +103,7 @@ static void work(struct builder *b, enum work_kind what, uint16_t slot, double m
 	add(b, (struct op){ .kind = OP_WORK, .work = (uint8_t)what, .slot = slot, .ms = ms });
 }
 
-/* Python frames in a row, the innermost works. */
+/* Nested Python frames; the innermost works. */
 static void work_in(struct builder *b, enum work_kind what, uint16_t slot, double ms,
 		    double cpu_frac, const char *name)
 {
@@ -137,7 +137,7 @@ static void kernel(struct builder *b, enum kernel what, double ms)
 			    .gradient = what != KERNEL_ADAM && what != KERNEL_CHUNK_CAT });
 }
 
-/* A collective; nothing where the group has one member. */
+/* A collective; nothing if the group has one member. */
 static void collective(struct builder *b, enum op_kind kind, enum group_kind group,
 		       enum kernel what, double ms)
 {
@@ -159,7 +159,7 @@ static void join(struct builder *b, enum group_kind group)
 				    .slot = (uint16_t)(b->program->slot_cnt[group] - 1) });
 }
 
-/* Activations go down the pipeline, their gradients up. slot: of the receiver. */
+/* Activations go down the pipeline, gradients up. slot: of the receiver. */
 static void message(struct builder *b, enum op_kind kind, int direction, int microbatch)
 {
 	int other = b->stage + (kind == OP_SEND ? direction : -direction);
@@ -238,7 +238,7 @@ static void backward_layer(struct builder *b)
 	kernel(b, KERNEL_GEMM_BACK, 6.0);
 }
 
-/* Gradients of a layer: scattered where parameters are sharded, else reduced by all. */
+/* Gradients of a layer: reduce-scattered if parameters are sharded, else all-reduced. */
 static bool is_sharded(const struct builder *b)
 {
 	const struct layout *l = b->options->layout;
@@ -262,7 +262,7 @@ static void backward(struct builder *b, int microbatch)
 	message(b, OP_RECV, -1, microbatch);
 	enter(b, KIND_PYTHON, 1, "torch/_tensor.py(570): backward");
 	enter(b, KIND_PYTHON, 1, "torch/autograd/graph.py(823): _engine_run_backward");
-	/* The training thread waits there while autograd's works. */
+	/* The training thread waits here while autograd's thread works. */
 	enter(b, KIND_PYTHON, 0.02,
 	      "<built-in method run_backward of torch._C._EngineBase object at 0x7f3c5a1b2d40>");
 	work_in(b, WORK_RANDOM, 2, 0.01, 1,
@@ -291,7 +291,7 @@ static void optimize(struct builder *b)
 		collective(b, OP_MEET, GROUP_DATA, KERNEL_GATHER, 10.0);
 }
 
-/* The loss is printed: the thread waits for the device, once an iteration. */
+/* The loss is printed: the thread waits for the device once per iteration. */
 static void finish(struct builder *b)
 {
 	enter(b, KIND_PYTHON, 1, "train.py(188): log_loss");

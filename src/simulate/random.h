@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random numbers by place instead of by order: the number that belongs to rank r,
- * iteration i and operation k is a hash of them, so that a worker can be played
- * alone, twice, or by another thread, and is the same.
+ * Random numbers by position instead of by order: the number for rank r, iteration i and operation
+ * k is a hash of them, so that a worker can be simulated alone, twice, or by another thread, with
+ * the same result.
  * Source: the finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
  */
 #pragma once
@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-/* What a number is for: equal places give unlike numbers for unlike purposes. */
+/* The use of a number: equal coordinates give unrelated numbers for different uses. */
 enum random_use {
 	RANDOM_KERNEL,
 	RANDOM_HOST,
@@ -32,7 +32,7 @@ static inline uint64_t random_mix(uint64_t x)
 	return splitmix_next(&x);
 }
 
-/* 64 random bits for a purpose and up to three coordinates below 2^32. */
+/* 64 random bits for a use and up to three coordinates below 2^32. */
 static inline uint64_t random_at(uint64_t seed, enum random_use use, uint64_t a, uint64_t b,
 				 uint64_t c)
 {
@@ -46,9 +46,8 @@ static inline double random_uniform(uint64_t bits)
 }
 
 /*
- * Nearly normal with mean 0 and deviation 1, never beyond 3.5: the sum of four
- * uniform numbers of 16 bits (Irwin and Hall). Jitter has no tail of its own;
- * what hits rarely and hard is modeled as such.
+ * Nearly normal with mean 0 and deviation 1, never beyond 3.5: the sum of four uniform numbers of
+ * 16 bits (Irwin and Hall). Jitter has no long tail; rare and large effects are modeled as faults.
  */
 static inline double random_gauss(uint64_t bits)
 {

@@ -29,7 +29,7 @@
 		.worker_cnt = 3400, .ep = 40 \
 	}
 
-/* Case 1: 5 s an iteration became 9 s by both problems. 300 of 2,560 workers are 12 %. */
+/* Case 1: both problems prolonged the iteration from 5 s to 9 s. 300 of 2,560 workers are 12 %. */
 #define C1P1                                                       \
 	{                                                          \
 		FAULT_GPU, WHO_RACKS, 0.12, WHEN_BY_HOST, 0.8, 0.5 \
@@ -38,7 +38,9 @@
 	{                                                       \
 		FAULT_NVLINK, WHO_WORKERS, 3, WHEN_ALWAYS, 0, 7 \
 	}
-/* Case 2: 3.5 s an iteration became 5 s by three problems; figure 7 has 0.5 s of loading. */
+/*
+ * Case 2: three problems prolonged the iteration from 3.5 s to 5 s; figure 7 has 0.5 s of loading.
+ */
 #define C2P1                                                        \
 	{                                                           \
 		FAULT_STORAGE, WHO_SHARE, 0.6, WHEN_ALWAYS, 0, 0.12 \
@@ -51,7 +53,7 @@
 	{                                                    \
 		FAULT_GC, WHO_ALL, 0, WHEN_RANDOM, 0.1, 0.15 \
 	}
-/* The slides give what each repair brought: 10.3 %, 3.6 % and 20.5 % of throughput. */
+/* Gains of each repair in the slides: 10.3 %, 3.6 % and 20.5 % of throughput. */
 #define E_NIC                                               \
 	{                                                   \
 		FAULT_NIC, WHO_RAIL, 1, WHEN_ALWAYS, 0, 0.5 \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long a large job takes to simulate: opens it, makes every worker's
- * fingerprint in memory and lets it go.
+ * Measures the simulation of a large job: opens it, makes every worker's fingerprint in memory and
+ * frees it.
  *
  *	simulate_bench WORKERS [SCENARIO [ITERATIONS]]
  */

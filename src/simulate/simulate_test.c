@@ -52,7 +52,7 @@ static const struct layout layouts[] = {
 	{ .worker_cnt = 1 },
 };
 
-/* By its definition: ranks that agree in everything but the group's own coordinate. */
+/* By definition: ranks that differ only in the group's own coordinate. */
 static bool share_group(const struct layout *l, enum group_kind kind, int a, int b)
 {
 	int da = layout_input(l, a), db = layout_input(l, b);
@@ -171,7 +171,7 @@ static void all_links_of_a_healthy_ring_are_busy_all_the_time(_unused_ void **st
 	}
 }
 
-/* Figures 4 and 5: low and steady where the link is slow, low and fluctuating elsewhere. */
+/* Figures 4 and 5: low and steady at the slow link, low and fluctuating elsewhere. */
 static void a_slow_link_halves_the_ring_and_is_steady_itself(_unused_ void **state)
 {
 	struct run r = healthy_ring();
@@ -197,7 +197,7 @@ static void a_ring_begins_when_its_last_member_is_there(_unused_ void **state)
 	run_ring(&r, NODES);
 	run_ring(&late, NODES);
 	assert_true(late.end_ns - 50 * NSEC_PER_MSEC <= r.end_ns);
-	/* Those who are early send what they can, and no more. */
+	/* Early nodes send as far ahead as the buffers allow. */
 	for (int i = 0; i < NODES; i++)
 		assert_true(late.bursts[i * STEPS + NODES + RING_BUFFERS].start_ns >=
 			    50 * NSEC_PER_MSEC);
@@ -255,7 +255,7 @@ static void check_shares(const struct fingerprint *fp)
 	for (size_t i = 0; i < fp->function_cnt; i++)
 		shares += fp->functions[i].share_ns;
 	assert_int_equal(classes, fp->window_ns);
-	/* Collectives that overlap are divided in whole nanoseconds. */
+	/* Overlapping collectives are divided in whole nanoseconds. */
 	assert_true(llabs(shares - fp->window_ns) < 10000);
 }
 
@@ -349,7 +349,7 @@ static void assert_same(const struct fingerprint *a, const struct fingerprint *b
 	}
 }
 
-static void a_worker_is_the_same_whoever_was_made_before(_unused_ void **state)
+static void a_worker_is_the_same_in_any_order(_unused_ void **state)
 {
 	struct simulation *x = open_named("C1", 64, SIMULATE_FINGERPRINTS);
 	struct simulation *y = open_named("C1", 64, SIMULATE_FINGERPRINTS);
@@ -466,7 +466,7 @@ static void faults_begin_at_their_onset(_unused_ void **state)
 	simulate_close(sim);
 }
 
-static void a_sidecar_names_who_takes_the_cpu(_unused_ void **state)
+static void a_sidecar_names_the_process_that_takes_the_cpu(_unused_ void **state)
 {
 	struct simulation *sim = open_named("neighbor", 16, SIMULATE_EVENTS);
 	char path[] = "/tmp/simulate_test_XXXXXX";
@@ -528,7 +528,7 @@ static void every_scenario_says_what_is_true_of_it(_unused_ void **state)
 	}
 }
 
-static void wrong_options_are_told(_unused_ void **state)
+static void invalid_options_are_refused(_unused_ void **state)
 {
 	struct simulate_options options = simulate_defaults("no-such");
 	struct simulation *sim = NULL;
@@ -586,7 +586,7 @@ static int make_one(enum simulate_level level)
 	return error;
 }
 
-static void want_of_memory_is_told_wherever_it_strikes(_unused_ void **state)
+static void missing_memory_is_reported_at_every_allocation(_unused_ void **state)
 {
 	for (int level = 0; level < 2; level++) {
 		int error = -ENOMEM;
@@ -612,17 +612,17 @@ int main(void)
 		cmocka_unit_test(the_closed_form_is_near_the_played_ring),
 		cmocka_unit_test(shares_of_every_worker_add_up),
 		cmocka_unit_test(a_collective_ends_on_all_its_members_at_once),
-		cmocka_unit_test(a_worker_is_the_same_whoever_was_made_before),
+		cmocka_unit_test(a_worker_is_the_same_in_any_order),
 		cmocka_unit_test(a_degraded_bond_shows_as_in_figure_5),
 		cmocka_unit_test(one_late_worker_makes_its_group_wait),
 		cmocka_unit_test(strength_scales_what_a_fault_costs),
 		cmocka_unit_test(faults_begin_at_their_onset),
-		cmocka_unit_test(a_sidecar_names_who_takes_the_cpu),
+		cmocka_unit_test(a_sidecar_names_the_process_that_takes_the_cpu),
 		cmocka_unit_test(workers_may_be_missing_or_late),
 		cmocka_unit_test(every_scenario_says_what_is_true_of_it),
-		cmocka_unit_test(wrong_options_are_told),
+		cmocka_unit_test(invalid_options_are_refused),
 		cmocka_unit_test(scenarios_can_be_mixed),
-		cmocka_unit_test(want_of_memory_is_told_wherever_it_strikes),
+		cmocka_unit_test(missing_memory_is_reported_at_every_allocation),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

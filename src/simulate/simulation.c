@@ -106,7 +106,7 @@ static int messages_init(struct simulation *sim)
 struct crowd {
 	struct simulation *sim;
 	struct player *players;
-	int *queue; /* a ring of ranks that may go on */
+	int *queue; /* a ring buffer of ranks that may resume */
 	size_t first, cnt;
 	struct wake_list wake;
 };
@@ -245,7 +245,7 @@ static int int_cmp(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Some distinct ranks; salt tells the choices apart. */
+/* Selects distinct random ranks; salt separates the selections. */
 static int choose_ranks(const struct simulation *sim, int cnt, uint64_t salt, int **ret,
 			size_t *ret_cnt)
 {
@@ -284,7 +284,7 @@ uint32_t simulation_first_iteration(const struct simulation *sim, int rank)
 	return is_in(sim->late, sim->late_cnt, rank) ? sim->iteration_cnt / 2 : 0;
 }
 
-/* The same job in health: the measure of what its faults add. */
+/* Simulates the same job without faults, as the reference for their cost. */
 static int measure_health(struct simulation *sim)
 {
 	int error;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of this folder know of a job. Not for other folders. */
+/* The state of a job. Private to this folder. */
 #pragma once
 
 #include "simulate/program.h"
@@ -8,7 +8,7 @@
 
 #define TIME_UNKNOWN INT64_MIN
 
-/* One collective: when the last member came, and once all have come, its end. */
+/* One collective: the arrival of the last member and, once all have arrived, its end. */
 struct meeting {
 	int64_t time_ns;
 	uint32_t arrived;
@@ -26,12 +26,12 @@ struct meetings {
 
 /* One transfer between stages, by (receiver, iteration, slot). */
 struct message {
-	int64_t sent_ns, posted_ns; /* the two kernels could begin */
+	int64_t sent_ns, posted_ns; /* earliest start of the two kernels */
 };
 
 struct simulation {
 	struct simulate_options options;
-	char *name; /* of the scenario, as it was asked for */
+	char *name; /* of the scenario, as requested */
 	struct scenario scenario;
 	struct layout layout;
 	struct fault faults[SCENARIO_FAULTS];
@@ -44,12 +44,12 @@ struct simulation {
 	int *missing, *late;	  /* ranks, ascending */
 	size_t missing_cnt, late_cnt;
 	uint32_t iteration_cnt;
-	bool links_differ;   /* some fault makes links slow */
-	double healthy_ns;   /* an iteration without faults; 0 while that is being measured */
-	double iteration_ns; /* with them */
+	bool links_differ;   /* some fault slows links */
+	double healthy_ns;   /* an iteration without faults; 0 while it is being measured */
+	double iteration_ns; /* an iteration with faults */
 };
 
-/* Names one collective. */
+/* Identifies one collective. */
 struct meeting_id {
 	enum group_kind kind;
 	struct group group;
@@ -70,11 +70,11 @@ static inline size_t message_index(const struct simulation *sim, int rank, uint3
 	return ((size_t)rank * sim->iteration_cnt + iteration) * sim->message_cnt + slot;
 }
 
-/* The first iteration that a worker recorded. */
+/* The first iteration recorded by a worker. */
 uint32_t simulation_first_iteration(const struct simulation *sim, int rank);
 
 /*
- * Plays all workers against each other with the faults that are not off, and fills
- * meetings and messages. Returns 0 or -ENOMEM; *ret_iteration_ns: mean iteration.
+ * Runs all workers against each other with the faults that are not off, and fills meetings and
+ * messages. Returns 0 or -ENOMEM; *ret_iteration_ns: mean iteration.
  */
 _must_check_ int simulation_meet(struct simulation *sim, double *ret_iteration_ns);

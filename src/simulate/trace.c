@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A played worker as torch.profiler would have written it (Kineto, output_json.cpp). */
+/* Writes a simulated worker's trace in torch.profiler's format (Kineto, output_json.cpp). */
 #include "simulate/counters.h"
 #include "simulate/identity.h"
 #include "simulate/network.h"
@@ -48,7 +48,7 @@ struct writer {
 	int64_t base_ns;
 	gzFile file;
 	struct str text;
-	uint64_t *correlation_of; /* by frame: of the launch; 0: none */
+	uint64_t *correlation_of; /* by frame: correlation of its launch; 0: none */
 	bool first;
 	int error;
 };
@@ -377,7 +377,7 @@ static int write_record(const struct simulation *sim, int rank, const struct rec
 	int64_t begin_ns = identity_wall_ns(sim, rank, record->starts.data[0]);
 	int error;
 
-	/* Kineto counts from some earlier moment of the host's. */
+	/* Kineto's times start at some earlier moment of the host's clock. */
 	w.base_ns = begin_ns - begin_ns % NSEC_PER_SEC - NSEC_PER_SEC;
 	w.file = gzopen(path, "wb1");
 	if (w.file == NULL)

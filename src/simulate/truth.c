@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is true of a simulated job, as JSON. */
+/* The truth about a simulated job, as JSON. */
 #include "model/rankset.h"
 #include "simulate/simulation.h"
 
 #include <math.h>
 #include <string.h>
 
-#define MIN_GAIN_PCT 1 /* what reports leave out by default */
+#define MIN_GAIN_PCT 1 /* smaller gains are not listed in reports by default */
 
 struct gain {
-	double repair_ms; /* of an iteration: what its repair alone gives back */
-	double alone_ms;  /* what it costs where it is the only fault */
+	double repair_ms; /* per iteration: the gain if only this fault is repaired */
+	double alone_ms;  /* per iteration: its cost if it is the only fault */
 };
 
 /* The job's iteration with the faults whose bits are set. */
@@ -27,8 +27,8 @@ static int play_with(struct simulation *sim, uint32_t mask, double *ret_ns)
 }
 
 /*
- * Two faults of which one hides the other: the repair of either gives back little,
- * and only what each costs alone tells how large they are.
+ * If one fault hides another, repairing either one gains little, and only the cost of each alone
+ * shows their size.
  */
 static int measure_gains(struct simulation *sim, struct gain *ret)
 {
@@ -49,7 +49,7 @@ static int measure_gains(struct simulation *sim, struct gain *ret)
 			return error;
 		ret[i].alone_ms = fmax(0, ns - sim->healthy_ns) / 1e6;
 	}
-	/* The ends of the real job again. */
+	/* Restores the ends of the full job. */
 	return sim->fault_cnt > 1 ? play_with(sim, all, &ns) : 0;
 }
 

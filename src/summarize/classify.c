@@ -21,19 +21,19 @@ static const char *const comm_kernels[] = {
 	"cross_device_reduce",
 	"oneccl",
 	"hccl",
-	/* DeepEP's kernels, as they appear in DeepSeek's published traces. */
+	/* DeepEP's kernels, named as in DeepSeek's published traces. */
 	"internode::",
 	"intranode::",
 };
 
-/* Kernels whose name holds one of the words above but that compute. */
+/* Compute kernels whose names contain one of the words above. */
 static const char *const not_comm_kernels[] = { "splitkreduce" };
 
-/* Kernels by which AMD's runtime copies and fills where no copy engine does: prefixes. */
+/* Prefixes of the kernels with which AMD's runtime copies and fills when no copy engine does. */
 static const char *const memory_kernels[] = { "__amd_rocclr_copyBuffer", "__amd_rocclr_fillBuffer",
 					      "__amd_rocclr_copyImage", "__amd_rocclr_fillImage" };
 
-/* Runtime calls that take or give back memory, by prefixes: they stop the device path. */
+/* Prefixes of runtime calls that allocate or free memory: they stall the device. */
 static const char *const memory_calls[] = {
 	/* CUDA's runtime and driver */
 	"cudaMalloc",
@@ -71,7 +71,7 @@ static const char *const memory_calls[] = {
 /* Operators and annotations that are collectives of a CPU job: prefixes. */
 static const char *const comm_ops[] = { "gloo:", "mpi:", "ucc:", "c10d::", "_c10d_functional::" };
 
-/* Operators that only describe tensors anew: prefixes after "aten::". */
+/* Operators that only create views of tensors: prefixes after "aten::". */
 static const char *const view_ops[] = {
 	"as_strided",
 	"view",
@@ -187,7 +187,7 @@ static enum event_class classify_cpu_operator(const char *name, bool leaf)
 			return CLASS_MEMORY;
 		return CLASS_COMPUTE;
 	}
-	/* "autograd::engine::evaluate_function: XBackward" only drives what is inside it. */
+	/* "autograd::engine::evaluate_function: XBackward" only wraps the operators inside it. */
 	if (starts_with(name, "autograd::"))
 		return CLASS_HOST;
 	return strstr(name, "::") != NULL ? CLASS_COMPUTE : CLASS_HOST;
@@ -212,7 +212,7 @@ enum event_class classify_event(enum event_kind kind, const char *name, bool lea
 
 bool classify_is_collective(enum event_kind kind, const char *name)
 {
-	/* "nccl:..." annotations only launch; "gloo:..." spans the work itself. */
+	/* "nccl:..." annotations only cover the launch; "gloo:..." covers the work itself. */
 	if (kind == KIND_ANNOTATION)
 		return starts_with(name, "gloo:") || starts_with(name, "mpi:") ||
 		       starts_with(name, "ucc:");

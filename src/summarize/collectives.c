@@ -11,8 +11,10 @@ struct group_state {
 	int64_t start_ns, end_ns, launch_ns;
 };
 
-/* A kernel that begins so soon after its launch waited for nothing but the launch. Launch and
- * begin are on different clocks: kernels were seen to begin 0.1 ms before their launch. */
+/*
+ * A kernel that begins within this time after its launch was held up only by the launch. The two
+ * times are of different clocks: kernels have been seen to begin 0.1 ms before their launch.
+ */
 #define GATE_NS 300000
 
 struct finder {
@@ -23,7 +25,7 @@ struct finder {
 	VEC(struct fp_share) scratch;
 	bool *lane_communicates; /* by lane */
 	size_t next_work;	 /* next event that may be work without arguments */
-	size_t next_comms;	 /* next record_param_comms event that was not joined */
+	size_t next_comms;	 /* next record_param_comms event to join */
 	struct collectives *out;
 };
 
@@ -57,7 +59,7 @@ bool collective_is_message(const struct trace *trace, const struct event_args *a
 	       strcmp(name, "send_recv") == 0 || strncmp(name, "recvAny", 7) == 0;
 }
 
-/* The first operator not yet taken that queued a collective before a time. */
+/* The arguments of the first unused record_param_comms operator that began before start_ns. */
 static const struct event_args *take_comms(struct finder *f, int64_t start_ns)
 {
 	const struct trace *t = f->trace;
@@ -84,9 +86,9 @@ static bool lacks_args(const struct trace *trace, const struct event *event)
 }
 
 /*
- * Work that a CPU back end does on its own threads carries no arguments; the
- * operator that queued it does. Queues are in order, so work and operators are
- * paired from the start of the trace, also those outside the window.
+ * Work that a CPU back end runs on its own threads carries no arguments; the operator that queued
+ * it does. Queues keep their order, so work and operators are paired from the start of the trace,
+ * including those outside the window.
  */
 static const struct event_args *join_args(struct finder *f, uint32_t idx)
 {
@@ -111,9 +113,9 @@ static uint64_t text_hash(const char *text, uint64_t seed)
 }
 
 /*
- * A communicator has a stream of its own on every rank, created in one order on
- * all: without names, the stream's place among the streams that communicate
- * stands for the group.
+ * A communicator has its own stream on every rank, and all ranks create their communicators in the
+ * same order. Without names, the stream's index among the communicating streams identifies the
+ * group.
  */
 static uint64_t guess_group(struct finder *f, const struct event *event)
 {
@@ -203,7 +205,10 @@ static size_t first_after(const stretches *line, int64_t time_ns)
 	return low;
 }
 
-/* Adds the shares of [start, end) of a timeline: the largest by name, the rest as one. */
+/*
+ * Adds the shares of functions in [start, end) of a timeline: the largest individually, the others
+ * as one sum.
+ */
 static int add_shares(struct finder *f, const stretches *line, int64_t start_ns, int64_t end_ns,
 		      uint32_t *ret_first, uint32_t *ret_cnt)
 {
@@ -212,7 +217,7 @@ static int add_shares(struct finder *f, const stretches *line, int64_t start_ns,
 	*ret_first = (uint32_t)f->out->shares.cnt;
 	f->scratch.cnt = 0;
 	*ret_cnt = 0;
-	/* Launches need not be in the order of their kernels: an interval may end first. */
+	/* Launches may be in another order than their kernels: an interval may be negative. */
 	if (end_ns <= start_ns)
 		return 0;
 	for (size_t i = first_after(line, start_ns);
@@ -237,11 +242,16 @@ static int add_shares(struct finder *f, const stretches *line, int64_t start_ns,
 	return 0;
 }
 
-/* What led to a collective, on the critical path and on the thread that launched it. */
+/*
+ * Adds the functions that preceded a collective, on the critical path and on the launching thread.
+ */
 static int add_leads(struct finder *f, const struct event *event, struct group_state *group,
 		     struct fp_collective *c)
 {
-	/* While the one before still runs, this worker's time since its start is its own. */
+	/*
+	 * While the group's previous collective still runs, the lead begins at its start, not at
+	 * its end.
+	 */
 	int64_t lead = group->end_ns <= event->start_ns ? group->end_ns : group->start_ns;
 	int64_t launch = event->start_ns;
 	int error;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The collectives of one worker, in order, with what the worker did before each:
- * the material from which localize finds who came late and why.
+ * The collectives of one worker, in order, with the functions that ran before each. From them
+ * localize finds the workers that came late and the reason.
  * Source: docs/method.md, "Who came late, and why".
  */
 #pragma once
@@ -11,7 +11,7 @@
 #define COLLECTIVES_MAX 8192u /* per window; the latest are kept, the others counted */
 #define LEAD_SHARES_MAX 24u   /* functions listed per collective; the others are summed */
 
-/* "send" and "recv" by their arguments (may be NULL). */
+/* Whether args (may be NULL) describe a "send" or "recv". */
 bool collective_is_message(const struct trace *trace, const struct event_args *args);
 
 /* Index of a function (node, class) in the fingerprint, FRAME_NONE when not listed. */
@@ -27,13 +27,13 @@ struct collectives {
 	uint64_t dropped;
 };
 
-/* One stretch of a timeline in which one function (FRAME_NONE: one not listed) ran. */
+/* One stretch of a timeline in which one function ran (FRAME_NONE: one that is not listed). */
 struct stretch {
 	int64_t start_ns, end_ns;
 	uint32_t function;
 };
 
-/* A timeline. Neighbors of one function are one stretch, so there are few. */
+/* A timeline. Adjacent stretches of one function are merged, so there are few. */
 typedef VEC(struct stretch) stretches;
 
 /* Appends [start, end), which begins where the line ended. Returns 0 or -ENOMEM. */
@@ -41,10 +41,10 @@ _must_check_ int stretches_add(stretches *line, uint32_t function, int64_t start
 			       int64_t end_ns);
 
 /*
- * execs[exec_cnt] sorted by start, those of CLASS_COMM are taken; path is the critical
- * path, host what the training thread did. Point-to-point transfers and groups of one are
- * left out: nobody waits there together. Returns 0 or -ENOMEM; on success ret must be
- * freed by collectives_done().
+ * execs[exec_cnt] sorted by start; those of CLASS_COMM are used. path: the critical path. host: the
+ * training thread's timeline. Point-to-point transfers and groups of one rank are skipped: their
+ * ranks do not wait for each other. Returns 0 or -ENOMEM; on success ret must be freed by
+ * collectives_done().
  */
 _must_check_ int collectives_find(const struct trace *trace, const struct window *window,
 				  const struct crit_exec *execs, size_t exec_cnt,

@@ -97,7 +97,7 @@ static void groups_of_one_and_transfers_between_two_are_left_out(void **state)
 	fingerprint_done(&fp);
 }
 
-/* A step of a gloo job: the operator queues, the work follows on its own thread. */
+/* A step of a gloo job: the operator queues the work, which runs on its own thread. */
 static void gloo_step(uint16_t worker, int64_t at, int64_t seq)
 {
 	char step[32];
@@ -127,7 +127,7 @@ static void gloo_work_takes_the_arguments_of_its_operator(void **state)
 	}
 	assert_share(&fp, "gloo:all_reduce", CLASS_COMM, 1200);
 	fingerprint_done(&fp);
-	/* Work before the window takes its own, not those of the window's work. */
+	/* Work before the window uses its own operators, not those of the window's work. */
 	fp = summarized_with(&later);
 	assert_int_equal(fp.collective_cnt, 2);
 	assert_int_equal(fp.collectives[0].seq, 3);

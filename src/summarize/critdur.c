@@ -4,9 +4,9 @@
 #include <errno.h>
 
 /*
- * The best run for a gap limit: runs are split wherever more than gap zeros
- * stand in a row, and each is cut to its nonzero ends. Returns whether one holds
- * the wanted sum; two cannot, since it is more than half of the total.
+ * The best run for a gap limit: runs are split wherever more than gap consecutive zeros occur, and
+ * trimmed to their nonzero ends. Returns whether a run holds the required sum; at most one can,
+ * since the sum is more than half of the total.
  */
 static bool run_with_gap(const double *util_frac, size_t cnt, size_t gap, double want,
 			 struct critdur *ret)
@@ -56,7 +56,7 @@ int critdur_find(const double *util_frac, size_t sample_cnt, struct critdur *ret
 		*ret = best;
 		return 0;
 	}
-	/* A larger gap never loses the run, so the smallest one is found by halving. */
+	/* A larger gap never loses the run, so a binary search finds the smallest one. */
 	while (low < high) {
 		size_t gap = low + (high - low) / 2;
 

@@ -33,16 +33,16 @@ static void critdur_leaves_out_the_waiting_before_a_transfer(void **state)
 static void critdur_leaves_out_a_small_part_behind_a_gap(void **state)
 {
 	(void)state;
-	/* 0.1 of 3.1 may be missing: the run needs no gap at all. */
+	/* 0.1 of 3.1 may be left out: the run needs no gap. */
 	ASSERT_RUN(5, 8, 0.1, 0, 0, 0, 0, 1, 1, 1);
-	/* 1 of 4 may not: the gap of four zeros has to be taken in. */
+	/* 1 of 4 may not be left out: the run includes the gap of four zeros. */
 	ASSERT_RUN(0, 8, 1, 0, 0, 0, 0, 1, 1, 1);
 }
 
 static void critdur_takes_the_smallest_gap_that_suffices(void **state)
 {
 	(void)state;
-	/* The middle four hold 4 of 4.5; the ends are behind longer gaps. */
+	/* The middle four hold 4 of 4.5; the ends are separated by longer gaps. */
 	ASSERT_RUN(3, 9, 0.25, 0, 0, 1, 1, 0, 0.5, 0.5, 1, 0, 0, 0.25);
 }
 
@@ -70,7 +70,7 @@ static void critdur_without_activity_is_empty(void **state)
 	assert_int_equal(run.begin, run.end);
 }
 
-static void critdur_refuses_what_is_no_share(void **state)
+static void critdur_refuses_values_outside_0_to_1(void **state)
 {
 	const double bad[] = { (double)NAN, -0.01, 1.01, (double)INFINITY };
 
@@ -100,7 +100,7 @@ static size_t brute_force(const double *util, size_t cnt, size_t *ret_best, stru
 			zeros = util[e] > 0 ? 0 : zeros + 1;
 			gap = MAX(gap, zeros);
 			sum += util[e];
-			/* Trimmed, and as long as it can be with this gap. */
+			/* Trimmed, and maximal for this gap. */
 			if (!(util[e] > 0) || sum < CRITDUR_SHARE * total || gap > best_gap)
 				continue;
 			if (gap < best_gap || (b <= ret->begin && e + 1 >= ret->end))
@@ -159,7 +159,7 @@ int main(void)
 		cmocka_unit_test(critdur_keeps_exactly_four_fifths),
 		cmocka_unit_test(critdur_of_steady_use_is_everything),
 		cmocka_unit_test(critdur_without_activity_is_empty),
-		cmocka_unit_test(critdur_refuses_what_is_no_share),
+		cmocka_unit_test(critdur_refuses_values_outside_0_to_1),
 		cmocka_unit_test(critdur_agrees_with_trying_every_interval),
 	};
 

@@ -4,20 +4,20 @@
 #include <errno.h>
 #include <string.h>
 
-/* The executions that run now, per class, longest running first. */
+/* The executions in progress, per class, longest running first. */
 typedef VEC(uint32_t) active_list;
 
 struct sweep {
 	struct crit_exec *execs;
 	active_list active[CLASS_CNT];
-	uint8_t top_class;   /* the highest whose list is not empty; CLASS_IDLE: none */
-	int64_t next_end_ns; /* the first of them to end; INT64_MAX: none runs */
+	uint8_t top_class;   /* the highest class with executions in progress; CLASS_IDLE: none */
+	int64_t next_end_ns; /* the earliest end among them; INT64_MAX: none */
 	struct crit_sink sink;
-	struct crit_segment open; /* the last stretch: the next may prolong it */
-	struct critpath *out;	  /* NULL: times are not wanted */
+	struct crit_segment open; /* the last stretch, not yet emitted: the next may extend it */
+	struct critpath *out;	  /* NULL: times are not computed */
 	struct nodemap time_of;	  /* index in out->times */
-	size_t host_time;	  /* of the host's stretch, likewise */
-	VEC(uint64_t) charged;	  /* by index in out->times: the stretch that was charged last */
+	size_t host_time;	  /* index in out->times of the current host stretch */
+	VEC(uint64_t) charged;	  /* by index in out->times: the stretch that charged it last */
 	uint64_t stretch;
 };
 
@@ -73,7 +73,7 @@ static inline int add_segment(struct sweep *s, int64_t start_ns, int64_t end_ns,
 	return begin_segment(s, (struct crit_segment){ start_ns, end_ns, node, class });
 }
 
-/* A function that runs twice at once holds the path once. */
+/* A function with several executions at once is charged once per stretch. */
 static bool charge_first(struct sweep *s, const struct crit_time *t)
 {
 	uint64_t *charged = &s->charged.data[t - s->out->times.data];
@@ -84,7 +84,7 @@ static bool charge_first(struct sweep *s, const struct crit_time *t)
 	return true;
 }
 
-/* length belongs to the executions of one class. */
+/* Divides a stretch of this length among the executions of one class. */
 static __attribute__((noinline)) int charge_execs(struct sweep *s, const active_list *list,
 						  uint8_t class, int64_t length)
 {
@@ -106,7 +106,7 @@ static __attribute__((noinline)) int charge_execs(struct sweep *s, const active_
 	return 0;
 }
 
-/* The same of the only one: that is the rule. */
+/* The same for a single execution, the common case. */
 static inline int charge_exec(struct sweep *s, struct crit_exec *exec, uint8_t class,
 			      int64_t length)
 {
@@ -183,7 +183,7 @@ static int active_add(struct sweep *s, uint32_t idx)
 	return 0;
 }
 
-/* Time on the thread: there are two stretches for each event, so times are found once. */
+/* Charges thread_ns and caches the entry of the host stretch: there are two stretches per event. */
 static int begin_host(struct sweep *s, const struct host_segment *host)
 {
 	struct crit_time *t = s->out != NULL ? time_of(s, host->node, host->class) : NULL;
@@ -264,7 +264,10 @@ int critpath_find(struct crit_exec *execs, size_t exec_cnt, struct host_source h
 	return error;
 }
 
-/* The autograd thread's stretch at or behind a time. Returns 1, 0 when there is none, -errno. */
+/*
+ * Moves to the autograd thread's first stretch that ends after now_ns. Returns 1, 0 when there is
+ * none, -errno.
+ */
 static int find_backward(struct stand_in *s, int64_t now_ns)
 {
 	while (!s->have_next || s->next.end_ns <= now_ns) {
@@ -279,7 +282,7 @@ static int find_backward(struct stand_in *s, int64_t now_ns)
 	return 1;
 }
 
-/* The next part of a waiting stretch, with what the autograd thread did meanwhile. */
+/* The next part of a waiting stretch, replaced by the autograd thread's stretch at that time. */
 static int fill_waiting(struct stand_in *s, struct host_segment *ret)
 {
 	struct host_segment *wait = &s->wait;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The critical path of one worker: at every moment the executions of the
- * highest class that runs, else what the training thread does, else idle.
- * The stretches touch and cover the window, so shares add up to all of it.
+ * The critical path of one worker: at every moment the running executions of the highest class,
+ * else the training thread's function, else idle. The stretches touch and cover the window, so
+ * shares add up to the window.
  * Source: PerfTracker section 4.2, figure 9, eq. 2 and 3.
  */
 #pragma once
@@ -16,7 +16,7 @@ struct crit_exec {
 	uint32_t node;
 	uint32_t event;
 	uint8_t class;
-	/* out: how long it was on the critical path. A window is no longer than a year. */
+	/* out: its time on the critical path. 56 bits: a window is at most a year long. */
 	int64_t critical_ns : 56;
 };
 _Static_assert(sizeof(struct crit_exec) == 32, "there is one for each kernel");
@@ -26,7 +26,7 @@ typedef VEC(struct crit_exec) crit_execs;
 /* One stretch of the critical path. */
 struct crit_segment {
 	int64_t start_ns, end_ns;
-	uint32_t node; /* one of the functions that held it: the longest running */
+	uint32_t node; /* the function of the path; of several, the longest running */
 	uint8_t class;
 };
 
@@ -46,7 +46,7 @@ struct critpath {
 	int64_t class_ns[CLASS_CNT];
 };
 
-/* Who else wants the stretches, in time order: each returns 0 or -errno. May be NULL. */
+/* Receivers of the stretches, in time order: each returns 0 or -errno. May be NULL. */
 struct crit_sink {
 	void *to;
 	int (*path)(void *to, const struct crit_segment *seg);
@@ -54,24 +54,24 @@ struct crit_sink {
 };
 
 /*
- * execs[exec_cnt] sorted by start; host: touching stretches that cover the window. Sets
- * critical_ns of each exec. Returns 0, -ENOMEM or what host or a sink returned; on success
- * ret must be freed by critpath_done(). O(n log n) with few executions at once. Nothing is
- * kept but the times. ret may be NULL when only the sink is of interest: then execs stay as
- * they are.
+ * execs[exec_cnt] sorted by start; host: touching stretches that cover the window. Sets critical_ns
+ * of each exec. Returns 0, -ENOMEM or the error of host or a sink; on success ret must be freed by
+ * critpath_done(). O(n log n) with few executions at once. Only the times are stored. ret may be
+ * NULL when only the sink is of interest: then execs are not changed.
  */
 _must_check_ int critpath_find(struct crit_exec *execs, size_t exec_cnt, struct host_source host,
 			       struct crit_sink sink, struct critpath *ret);
 void critpath_done(struct critpath *path);
 
 /*
- * Puts the autograd thread's executions in the place of the training thread's waiting: its
- * source gives stretches that cover what training covers. Both sources stay the caller's.
+ * Replaces the training thread's waiting stretches by the autograd thread's stretches. backward
+ * covers the same time as training. Both sources remain the caller's.
  */
 struct stand_in {
 	struct host_source training, backward;
-	struct host_segment wait; /* of training, while it is being filled */
-	struct host_segment next; /* of backward: the first that ends behind the last asked about */
+	struct host_segment wait; /* the waiting stretch of training being filled */
+	struct host_segment next; /* the first stretch of backward that ends after the last
+				   * requested time */
 	bool have_wait, have_next;
 };
 

@@ -5,7 +5,7 @@
 
 #define NODES 6
 
-/* What the path must be, ns by ns. Times of nodes by class. */
+/* The expected path, computed ns by ns. Times of nodes by class. */
 struct twin {
 	int64_t critical[NODES][CLASS_CNT], share_60[NODES][CLASS_CNT], class_ns[CLASS_CNT];
 };
@@ -29,7 +29,7 @@ static void assert_time(const struct critpath *path, uint32_t node, uint8_t clas
 	assert_int_equal(t->share_ns, share_ns);
 }
 
-/* Stretches out of an array. */
+/* A source of stretches from an array. */
 struct line_source {
 	const host_segments *line;
 	size_t given;
@@ -65,7 +65,7 @@ static void find_path(struct crit_exec *execs, size_t cnt, const host_segments *
 			 0);
 }
 
-/* All stretches of training with backward in the place of its waiting. */
+/* All stretches of training, its waiting replaced by backward. */
 static host_segments stood_in(const host_segments *training, const host_segments *backward)
 {
 	struct line_source t = { .line = training }, b = { .line = backward };
@@ -143,7 +143,7 @@ static void functions_of_one_class_share_the_time(void **state)
 	(void)state;
 	find_path(execs, 2, &host, &path);
 	assert_complete(&path, 0, 11);
-	/* 11 is odd: the last one takes what is left, none is lost. */
+	/* 11 is odd: the last execution gets the remainder. */
 	assert_time(&path, 0, CLASS_COMPUTE, 11, 5);
 	assert_time(&path, 1, CLASS_COMPUTE, 11, 6);
 	critpath_done(&path);
@@ -186,7 +186,7 @@ static void a_computing_thread_hides_communication_on_others(void **state)
 	vec_done(&host);
 }
 
-/* Samples every ns: who holds it, and a 60th of it for each of those who share it. */
+/* Samples every ns: the holder, and a 60th of it for each function that shares it. */
 static void sample(const struct crit_exec *execs, size_t cnt, const host_segments *host,
 		   struct twin *twin)
 {
@@ -299,7 +299,7 @@ static void the_path_agrees_with_looking_at_every_nanosecond(void **state)
 	}
 }
 
-static void the_autograd_thread_stands_in_while_the_training_thread_waits(void **state)
+static void the_autograd_thread_replaces_a_waiting_training_thread(void **state)
 {
 	struct host_segment training[] = { { 0, 10, 1, 0, CLASS_HOST, false },
 					   { 10, 50, 2, 1, CLASS_HOST, true },
@@ -362,7 +362,7 @@ int main(void)
 		cmocka_unit_test(a_function_that_runs_twice_at_once_is_critical_once),
 		cmocka_unit_test(a_computing_thread_hides_communication_on_others),
 		cmocka_unit_test(the_path_agrees_with_looking_at_every_nanosecond),
-		cmocka_unit_test(the_autograd_thread_stands_in_while_the_training_thread_waits),
+		cmocka_unit_test(the_autograd_thread_replaces_a_waiting_training_thread),
 		cmocka_unit_test(the_stand_in_covers_what_training_covered),
 	};
 

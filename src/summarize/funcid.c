@@ -58,7 +58,7 @@ static uint32_t cct_find_or_add(struct cct *cct, uint32_t parent, enum event_kin
 	return node;
 }
 
-/* Fills the cache's entry of a name. Returns 0 or -ENOMEM. */
+/* Fills the cache entry of a name. Returns 0 or -ENOMEM. */
 static int learn_name(struct cct *cct, enum event_kind kind, uint32_t raw_id, const char *name)
 {
 	uint32_t canonical = cct_intern(cct, kind, name, false);
@@ -73,7 +73,7 @@ static int learn_name(struct cct *cct, enum event_kind kind, uint32_t raw_id, co
 	return 0;
 }
 
-/* cct_child() without a look at what came before. */
+/* cct_child() without the prediction from the previous call. */
 static uint32_t find_child(struct cct *cct, uint32_t parent, enum event_kind kind, uint32_t raw_id,
 			   const char *name)
 {

@@ -74,7 +74,7 @@ static void kernels_lose_their_parameters_only(void **state)
 		     "(anonymous namespace)::k");
 	assert_names(KIND_KERNEL, "(all)", "(all)", "(all)");
 	assert_names(KIND_KERNEL, "unbalanced)", "unbalanced)", "unbalanced)");
-	/* The kind of memory of a copy is no parameter. */
+	/* The memory kind of a copy is not a parameter list. */
 	assert_names(KIND_GPU_MEMOP, "Memcpy HtoD (Pageable -> Device)",
 		     "Memcpy HtoD (Pageable -> Device)", "Memcpy HtoD (Pageable -> Device)");
 }
@@ -176,7 +176,7 @@ static void every_row_of_the_class_table_holds(void **state)
 	}
 }
 
-/* What AMD's runtime and libraries are called. */
+/* Names of AMD's runtime and libraries. */
 static void hip_calls_are_classified_as_those_of_cuda(void **state)
 {
 	static const char *const pairs[][2] = {
@@ -230,7 +230,7 @@ static void kernels_of_amds_libraries_have_their_classes(void **state)
 		{ "void mscclKernel_Sum_float_Simple_false", CLASS_COMM },
 		{ "Cijk_Ailk_Bljk_BBS_BH_Bias_HAS_SAV_UserArgs_MT256x256x64_MI16x16x1",
 		  CLASS_COMPUTE },
-		/* Split along K: sums up, and does not communicate. */
+		/* Split along K: adds up partial results, does not communicate. */
 		{ "Cijk_SB_PostGSU3_VW4", CLASS_COMPUTE },
 		{ "void rocblas_gemv_kernel<256>", CLASS_COMPUTE },
 		{ "miopenSp3AsmConv_v30_3_1_gfx9_fp32", CLASS_COMPUTE },
@@ -259,7 +259,7 @@ static void executions_of_a_communication_library_are_collectives(void **state)
 	assert_false(classify_is_collective(KIND_GPU_ANNOTATION, "gloo:barrier"));
 }
 
-/* The order of the questions is learned, and must not decide an answer. */
+/* The order of requests is cached, and must not affect a result. */
 static void a_child_is_the_same_whatever_was_asked_before(void **state)
 {
 	static const char *const names[] = { "f", "g", "h", "aten::mm" };

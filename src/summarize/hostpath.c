@@ -13,10 +13,10 @@ struct level {
 	uint32_t last;	  /* event that ended last on this level; EVENT_NONE */
 	bool executes;	  /* this level or one below it is an execution, not only a context */
 	uint8_t class;	  /* of the level's own time, when it executes */
-	bool in_backward; /* innermost Python function is the one that waits for autograd */
+	bool in_backward; /* the innermost Python function is the one that waits for autograd */
 };
 
-/* Class of a name as an event of the kind that was asked for last. */
+/* Cached class of a name, for the kind of the last request. */
 struct known_class {
 	bool known;
 	uint8_t kind, class;
@@ -24,19 +24,20 @@ struct known_class {
 
 struct hostwalk {
 	struct hostpath *path;
-	struct hostwalk *callers; /* of the lane where its functions were called; NULL: none */
+	struct hostwalk
+		*callers; /* walk of the lane that calls functions of this one; NULL: none */
 	uint32_t lane;
-	uint32_t next_event;   /* EVENT_NONE: none is left */
-	int64_t next_start_ns; /* of that event; INT64_MAX - 1: none */
-	host_segments kept;    /* made while it stepped ahead of who asks */
-	size_t given;	       /* of those */
-	bool passed;	       /* callers were let pass before the next event */
+	uint32_t next_event;   /* EVENT_NONE: no more events */
+	int64_t next_start_ns; /* of that event; INT64_MAX - 1: no more events */
+	host_segments kept;    /* stretches produced ahead of the reader */
+	size_t given;	       /* number of kept stretches already returned */
+	bool passed;	       /* advance_callers() has run for the next event */
 	bool ended;
 	VEC(struct level) stack;
 	int64_t cursor_ns;
-	size_t next_worker; /* first working operator behind the one last asked about */
+	size_t next_worker;		 /* first computing operator after the last one examined */
 	VEC(struct known_class) classes; /* by name, mode and leaf */
-	struct idmap surrounds;		 /* (name before, name behind) -> number, for idle_nodes */
+	struct idmap surrounds;		 /* (name before, name after) -> number, for idle_nodes */
 	struct idmap idle_nodes;	 /* (that number, context) -> node */
 };
 
@@ -45,14 +46,14 @@ static struct level *walk_top(struct hostwalk *w)
 	return &w->stack.data[w->stack.cnt - 1];
 }
 
-static bool takes_part(const struct event *event)
+static bool is_walked(const struct event *event)
 {
 	return event->kind == KIND_PYTHON || event->kind == KIND_OPERATOR ||
 	       event->kind == KIND_ANNOTATION || event->kind == KIND_RUNTIME ||
 	       event->kind == KIND_GC;
 }
 
-/* "idle after A, before B": tells two empty places of one context apart. */
+/* "idle after A, before B": distinguishes the idle stretches of one context. */
 static uint32_t make_idle_node(struct hostwalk *w, const struct level *top, uint32_t next_event)
 {
 	const struct trace *t = w->path->trace;
@@ -72,13 +73,13 @@ static uint32_t make_idle_node(struct hostwalk *w, const struct level *top, uint
 	return node;
 }
 
-/* Without an event: no name's id. */
+/* Name id of an event; STRTAB_NONE without an event. */
 static uint32_t name_around(const struct hostwalk *w, uint32_t event)
 {
 	return event != EVENT_NONE ? w->path->trace->events[event].name : STRTAB_NONE;
 }
 
-/* As make_idle_node(), once for each place. */
+/* As make_idle_node(), cached by place. */
 static uint32_t idle_node(struct hostwalk *w, const struct level *top, uint32_t next_event)
 {
 	uint64_t around = (uint64_t)name_around(w, top->last) << 32 | name_around(w, next_event);
@@ -98,7 +99,7 @@ static uint32_t idle_node(struct hostwalk *w, const struct level *top, uint32_t 
 	return node != FRAME_NONE && idmap_set(&w->idle_nodes, key, node) == 0 ? node : FRAME_NONE;
 }
 
-/* classify_event(), kept in classes[idx]. */
+/* classify_event(), cached in classes[idx]. */
 static __attribute__((noinline)) enum event_class learn_class(struct hostwalk *w,
 							      const struct event *e, bool leaf,
 							      enum classify_mode mode, size_t idx)
@@ -107,7 +108,7 @@ static __attribute__((noinline)) enum event_class learn_class(struct hostwalk *w
 		classify_event((enum event_kind)e->kind, event_name(w->path->trace, e), leaf, mode);
 
 	if (vec_reserve(&w->classes, idx + 1) < 0)
-		return class; /* out of memory: asked again */
+		return class; /* out of memory: not cached */
 	while (w->classes.cnt <= idx)
 		w->classes.data[w->classes.cnt++] = (struct known_class){ 0 };
 	w->classes.data[idx] =
@@ -115,7 +116,7 @@ static __attribute__((noinline)) enum event_class learn_class(struct hostwalk *w
 	return class;
 }
 
-/* As classify_event(), once for each name: comparing with its tables takes a microsecond. */
+/* As classify_event(), cached by name: comparing with its tables takes a microsecond. */
 static inline enum event_class class_of(struct hostwalk *w, const struct event *e, bool leaf,
 					enum classify_mode mode)
 {
@@ -127,7 +128,7 @@ static inline enum event_class class_of(struct hostwalk *w, const struct event *
 	return learn_class(w, e, leaf, mode, idx);
 }
 
-/* What a stretch in which nothing ran is. As emit_until(). */
+/* Fills ret as an idle stretch. Returns as emit_until(). */
 static __attribute__((noinline)) int emit_idle(struct hostwalk *w, uint32_t next_event,
 					       struct host_segment *ret)
 {
@@ -139,7 +140,7 @@ static __attribute__((noinline)) int emit_idle(struct hostwalk *w, uint32_t next
 }
 
 /*
- * Ends the stretch that began at the cursor. next_event: the one that ends it, if one does.
+ * Ends the stretch that began at the cursor. next_event: the event that ends it, or EVENT_NONE.
  * Returns 1 with the stretch, 0 when it is empty, -errno.
  */
 static inline int emit_until(struct hostwalk *w, int64_t end_ns, uint32_t next_event,
@@ -163,7 +164,7 @@ static inline int emit_until(struct hostwalk *w, int64_t end_ns, uint32_t next_e
 	return ret->node != FRAME_NONE ? 1 : -ENOMEM;
 }
 
-/* Closes the innermost level. As emit_until(). */
+/* Closes the innermost level. Returns as emit_until(). */
 static int pop(struct hostwalk *w, struct host_segment *ret)
 {
 	uint32_t event = walk_top(w)->event;
@@ -174,7 +175,7 @@ static int pop(struct hostwalk *w, struct host_segment *ret)
 	return made;
 }
 
-/* Under which node an event hangs: its caller on another thread, else what encloses it here. */
+/* The parent node of an event: its caller on another thread, else the enclosing event's node. */
 static uint32_t parent_node(struct hostwalk *w, const struct event *e)
 {
 	const struct level *top = walk_top(w);
@@ -186,8 +187,8 @@ static uint32_t parent_node(struct hostwalk *w, const struct event *e)
 }
 
 /*
- * Steps are the window's clock, not a place in the program, and our own hook
- * stands between the job's functions: what runs in them belongs to the caller.
+ * Steps mark time, not a place in the program, and the agent's hook lies between the job's
+ * functions: functions called in them belong to the caller's node.
  */
 static bool is_step(const struct hostwalk *w, const struct event *e)
 {
@@ -200,8 +201,8 @@ static bool is_transparent(const struct hostwalk *w, const struct event *e)
 }
 
 /*
- * Where stacks are sampled a function seems to begin a little before its step does: a
- * level that ended with the step would cut it short.
+ * With sampled stacks a function seems to begin a little before its step does: a level that ends
+ * with the step would truncate it.
  */
 static bool is_left_out(const struct hostwalk *w, const struct event *e)
 {
@@ -214,12 +215,14 @@ static uint32_t event_node(struct hostwalk *w, uint32_t idx)
 	const struct event *e = &t->events[idx];
 	const char *name = event_name(t, e);
 
-	/* A second walk knows it; an annotation may have become an execution since. */
+	/* Set by an earlier walk; an annotation may have become an execution since. */
 	if (w->path->node_of[idx] != FRAME_NONE && e->kind != KIND_ANNOTATION)
 		return w->path->node_of[idx];
 	if (is_transparent(w, e))
 		return parent_node(w, e);
-	/* A collection interrupts whatever allocates: its place says nothing about its cause. */
+	/*
+	 * A collection interrupts any function that allocates: its place is unrelated to its cause.
+	 */
 	if (e->kind == KIND_GC)
 		return cct_child(w->path->cct, CCT_ROOT, KIND_GC, e->name, name);
 	return cct_child(w->path->cct, parent_node(w, e), (enum event_kind)e->kind, e->name, name);
@@ -237,10 +240,10 @@ static bool event_works(struct hostwalk *w, const struct event *e, uint16_t lane
 }
 
 /*
- * Whether no operator inside this one computes or communicates: views and copies
- * that a computing operator makes do not turn it into a wrapper. Only CPU-only
- * traces ask: there such an operator is the execution that computes. Events are
- * asked for in order, so the look ahead passes over the trace once.
+ * Whether no operator inside this one computes or communicates: views and copies made by a
+ * computing operator do not turn it into a wrapper. Used for CPU-only traces, where such an
+ * operator is the computing execution. Events are examined in order, so the look-ahead passes over
+ * the trace once.
  */
 static bool operator_is_leaf(struct hostwalk *w, uint32_t idx)
 {
@@ -272,7 +275,7 @@ static int push_event(struct hostwalk *w, uint32_t idx)
 		.in_backward = top->in_backward,
 	};
 
-	/* The bottom has no node; only what is transparent may share it. */
+	/* The bottom has no node; only transparent events may share it. */
 	if (next.node == FRAME_NONE && (!transparent || top->node != FRAME_NONE))
 		return -ENOMEM;
 	if (e->kind == KIND_PYTHON)
@@ -290,7 +293,7 @@ static int push_event(struct hostwalk *w, uint32_t idx)
 	return vec_push(&w->stack, next);
 }
 
-/* Goes to the next event of the lane at or behind an index that takes part. */
+/* Finds the lane's next relevant event at or after index idx. */
 static void find_event(struct hostwalk *w, uint32_t idx)
 {
 	const struct trace *t = w->path->trace;
@@ -300,7 +303,7 @@ static void find_event(struct hostwalk *w, uint32_t idx)
 	for (; idx < t->event_cnt; idx++) {
 		const struct event *e = &t->events[idx];
 
-		if (e->lane != w->lane || !takes_part(e) || is_left_out(w, e))
+		if (e->lane != w->lane || !is_walked(e) || is_left_out(w, e))
 			continue;
 		if (e->start_ns < w->path->window->end_ns) {
 			w->next_event = idx;
@@ -311,8 +314,8 @@ static void find_event(struct hostwalk *w, uint32_t idx)
 }
 
 /*
- * Closes a level that ended, or begins the next event, or goes to the window's end. Returns
- * 1 with the stretch that ended there, 0 when there is none, -errno.
+ * Closes a level that ended, or begins the next event, or advances to the window's end. Returns 1
+ * with the stretch that ended there, 0 when there is none, -errno.
  */
 static int walk_step(struct hostwalk *w, struct host_segment *ret)
 {
@@ -333,8 +336,8 @@ static int walk_step(struct hostwalk *w, struct host_segment *ret)
 	return error < 0 ? error : made;
 }
 
-/* A caller on the other lane has its node before a function that it called hangs below it. */
-static __attribute__((noinline)) int let_caller_pass(struct hostwalk *w)
+/* Advances the callers' walk until the next event's caller has a node. */
+static __attribute__((noinline)) int advance_callers(struct hostwalk *w)
 {
 	const struct event *called = &w->path->trace->events[w->next_event];
 	struct hostwalk *callers = w->callers;
@@ -363,7 +366,7 @@ int hostwalk_next(struct hostwalk *walk, struct host_segment *ret)
 	walk->given = walk->kept.cnt = 0;
 	while (made == 0 && !walk->ended) {
 		if (walk->callers != NULL && !walk->passed && walk->next_event != EVENT_NONE)
-			made = let_caller_pass(walk);
+			made = advance_callers(walk);
 		if (made == 0)
 			made = walk_step(walk, ret);
 	}

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a thread did at every moment: its innermost function, or idle in its
- * innermost context. Traces need not nest, so children are clipped to their
- * parents; Python frames whose caller is on another thread hang below it.
- * The stretches are given out one by one and kept nowhere: there are two of them for
- * each event.
- * Source: PerfTracker section 4.2 (critical path); ARCHITECTURE.md, "Decisions worth
- * knowing" (idle time).
+ * The activity of a thread at every moment: its innermost function, or idle in its innermost
+ * context. Events may overlap without nesting, so children are clipped to their parents; Python
+ * frames whose caller is on another thread are placed below the caller. Stretches are produced one
+ * at a time and not stored: there are two for each event.
+ * Source: PerfTracker section 4.2 (critical path); ARCHITECTURE.md, "Decisions worth knowing" (idle
+ * time).
  */
 #pragma once
 
@@ -14,10 +13,10 @@
 #include "summarize/funcid.h"
 #include "summarize/window.h"
 
-/* One stretch in which the thread did one thing. */
+/* One stretch of a thread with one activity. */
 struct host_segment {
 	int64_t start_ns, end_ns;
-	uint32_t node;	/* in the calling-context tree; idle: a node of its own */
+	uint32_t node;	/* in the calling-context tree; idle stretches have their own nodes */
 	uint32_t event; /* the innermost execution; EVENT_NONE when idle */
 	uint8_t class;	/* enum event_class; CLASS_IDLE when nothing ran */
 	bool waiting;	/* the thread waits for the autograd thread */
@@ -25,8 +24,9 @@ struct host_segment {
 
 typedef VEC(struct host_segment) host_segments;
 
-/* Stretches that touch, in time order: next() gives one (1), says that all were given (0)
- * or fails (-errno). */
+/*
+ * Touching stretches in time order: next() returns 1 with a stretch, 0 at the end, or -errno.
+ */
 struct host_source {
 	int (*next)(void *from, struct host_segment *ret);
 	void *from;
@@ -38,29 +38,28 @@ struct hostpath {
 	const uint8_t *facts; /* by string id: names_facts() */
 	struct cct *cct;
 	enum classify_mode mode;
-	uint32_t *node_of; /* by event: its node; FRAME_NONE where none was made */
+	uint32_t *node_of; /* by event: its node; FRAME_NONE if not set */
 };
 
 /* A walk over the events of one lane. */
 struct hostwalk;
 
 /*
- * Starts a walk whose stretches cover [start, end) of the window; LANE_NONE gives one
- * idle stretch. path must outlive the walk, which sets path->node_of for the lane's events
- * as it goes over them. A second walk meets the same nodes. NULL: out of memory.
+ * Starts a walk whose stretches cover [start, end) of the window; LANE_NONE gives one idle stretch.
+ * path must outlive the walk, which sets path->node_of for the lane's events as it passes them. A
+ * second walk finds the same nodes. NULL: out of memory.
  */
 _must_check_ struct hostwalk *hostwalk_new(struct hostpath *path, uint32_t lane);
 struct hostwalk *hostwalk_free(struct hostwalk *walk);
 
 /*
- * Functions of walk's lane may have been called from the lane of callers, which is then
- * never behind: it keeps its stretches until it is asked for them. callers outlives walk's
- * last step.
+ * Functions of walk's lane may have callers on the lane of callers. That walk then stays ahead and
+ * keeps its stretches until they are requested. callers must outlive walk's last step.
  */
 void hostwalk_called_from(struct hostwalk *walk, struct hostwalk *callers);
 
 /* The next stretch: as next() of a host_source. O(n) for all of them. */
 _must_check_ int hostwalk_next(struct hostwalk *walk, struct host_segment *ret);
 
-/* The same as a source; the walk stays the caller's. */
+/* The walk as a source; the walk remains the caller's. */
 struct host_source hostwalk_source(struct hostwalk *walk);

@@ -62,7 +62,7 @@ static int main_function_of(struct pass *p, uint32_t lane, struct fingerprint *f
 	return error;
 }
 
-/* The thread of the process, other than the training and autograd threads, that used most CPU. */
+/* Finds the thread with most CPU time besides the training and autograd threads. */
 static int find_other_thread(struct pass *p, struct fingerprint *fp)
 {
 	const struct trace *t = p->trace;
@@ -90,7 +90,7 @@ static int find_other_thread(struct pass *p, struct fingerprint *fp)
 	return main_function_of(p, best, fp, &fp->host_stats.other_name);
 }
 
-/* What of its GPUs could not be sampled. */
+/* Copies the list of GPUs with absent samples. */
 static int copy_absences(const struct sidecar_info *info, struct fingerprint *fp)
 {
 	fp->absences = arena_calloc(&fp->arena, info->absence_cnt + 1, sizeof(*fp->absences));

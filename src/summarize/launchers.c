@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A kernel's name says what runs, its launcher what for. Two versions of a library give
- * one job different kernels at the same place; the place tells that they do one work.
+ * Names the launching operators of kernels. Two versions of a library may run different kernels for
+ * the same work; the launching place identifies that work.
  */
 #include "summarize/pass.h"
 
 #include <errno.h>
 
-#define CHAIN_MAX 3 /* operators of a launcher */
+#define CHAIN_MAX 3 /* operators in a launcher's name */
 
-/* The place that launched most of a function, by a vote in one pass (Boyer and Moore). */
+/* The place that launched most of a function, by majority vote in one pass (Boyer and Moore). */
 struct vote {
 	uint32_t node; /* FRAME_NONE: none yet */
 	int64_t lead_ns;
@@ -26,7 +26,7 @@ static void vote_add(struct vote *vote, uint32_t node, int64_t dur_ns)
 	}
 }
 
-/* The innermost operators around node, without it; else the innermost caller. */
+/* The innermost operators around node, excluding it; else the innermost caller. */
 static size_t find_chain(const struct cct *cct, uint32_t node, uint32_t ret[static CHAIN_MAX])
 {
 	uint32_t innermost = FRAME_NONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the names of a trace say. Millions of events share some hundred names, so each
- * name is looked at once.
+ * Properties of a trace's names. Millions of events share a few hundred names, so each name is
+ * examined once.
  */
 #pragma once
 
@@ -11,12 +11,12 @@ enum name_fact {
 	NAME_STEP = 1u << 0,	     /* "ProfilerStep#12" */
 	NAME_OPTIMIZER = 1u << 1,    /* "Optimizer.step#..." */
 	NAME_LOADER = 1u << 2,	     /* "enumerate(DataLoader)..." */
-	NAME_FORWARD = 1u << 3,	     /* holds ".forward" */
+	NAME_FORWARD = 1u << 3,	     /* contains ".forward" */
 	NAME_BACKWARD = 1u << 4,     /* an operator of the autograd engine */
 	NAME_BOOTSTRAP = 1u << 5,    /* root of a thread that the program started */
 	NAME_RUN_BACKWARD = 1u << 6, /* the Python function that waits for the autograd thread */
-	NAME_OWN_HOOK = 1u << 7,     /* a function of ours */
+	NAME_OWN_HOOK = 1u << 7,     /* a function of the agent's hook */
 };
 
-/* By string id: bits of enum name_fact. The caller frees it; NULL: out of memory. */
+/* Bits of enum name_fact by string id. The caller frees it; NULL: out of memory. */
 _must_check_ uint8_t *names_facts(const struct strtab *strings);

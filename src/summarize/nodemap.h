@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A map from (node of the calling-context tree, class) to an index. Nodes are numbered
- * from 0 without gaps, so it is an array: one look, no hashing.
+ * A map from (node of the calling-context tree, class) to an index. Nodes are numbered from 0
+ * without gaps, so it is an array without hashing.
  */
 #pragma once
 

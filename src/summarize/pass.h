@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The state of one summary, shared by the files that make it: summarize.c (the
- * order of work, functions, identity), tally.c (what each function did), spread.c (how
- * that varied), launchers.c (who launched it) and hoststats.c (what the host says). Not for other folders.
+ * The state of one summary, shared by the files that make it: summarize.c (the order of work,
+ * functions, identity), tally.c (measurements per function),
+ * launchers.c (launching operators) and hoststats.c (measurements of the host). Private to this
+ * folder.
  */
 #pragma once
 
@@ -11,7 +12,7 @@
 #include "summarize/summarize.h"
 #include "summarize/utilize.h"
 
-/* What is gathered about one (node, class) before it becomes a function. */
+/* The accumulated data of one (node, class) before it becomes a function. */
 struct tally {
 	uint32_t node;
 	uint8_t class, resource;
@@ -20,7 +21,7 @@ struct tally {
 	double elements, bytes; /* sums */
 	uint64_t elements_cnt, bytes_cnt;
 	struct utilize_sum sum;
-	uint32_t links; /* of a collective: place in pass.links, plus 1; 0: none */
+	uint32_t links; /* of a collective: index in pass.links + 1; 0: none */
 };
 
 /* Links that a collective may have used, in order of preference. */
@@ -29,11 +30,12 @@ struct tally {
 struct link_sums {
 	int64_t critical_ns; /* of all executions */
 	struct utilize_sum of[LINK_CNT];
-	double moving_ns;	     /* executions in which any link carried something */
-	double carried_ns[LINK_CNT]; /* of these, those in which it did from begin to end */
+	double moving_ns; /* executions during which any link carried data */
+	double carried_ns
+		[LINK_CNT]; /* of these, executions during which this link did throughout */
 };
 
-/* Of a function whose groups differ, each kind by itself. */
+/* Sums of a function by reach, for groups that differ. */
 struct reach_sums {
 	struct link_sums of[REACH_CNT];
 };
@@ -50,7 +52,7 @@ struct pass {
 	crit_execs execs;
 	struct critpath path;
 	VEC(struct tally) tallies;
-	VEC(struct reach_sums) links; /* of collectives, until one link is chosen */
+	VEC(struct reach_sums) links; /* of collectives, until a link is chosen */
 	struct idmap reaches;	      /* (string of ranks, size) -> enum reach */
 	struct nodemap tally_of;      /* index in tallies */
 	struct idmap exec_classes;    /* (kind, name) -> class of device work, CLASS_IDLE: none */
@@ -65,7 +67,7 @@ static inline bool is_device_exec(const struct event *event)
 	return event->kind == KIND_KERNEL || event->kind == KIND_GPU_MEMOP;
 }
 
-/* Durations outside the window can be anything. */
+/* Saturates: durations outside the window can have any value. */
 static inline int64_t add_saturated(int64_t a, int64_t b)
 {
 	int64_t sum;
@@ -73,7 +75,7 @@ static inline int64_t add_saturated(int64_t a, int64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
 }
 
-/* What the training thread did, the autograd thread in its place while it waits. */
+/* The training thread's stretches, replaced by the autograd thread's while it waits. */
 struct host_line {
 	struct hostpath path;
 	struct hostwalk *training, *backward;
@@ -81,40 +83,19 @@ struct host_line {
 	struct host_source source;
 };
 
-/* Walks the events again, as often as wished. Returns 0 or -ENOMEM; done is fine after either. */
+/* Each host_line walks the events again. Returns 0 or -ENOMEM; done is fine after either. */
 _must_check_ int host_line_init(struct pass *p, struct host_line *ret);
 void host_line_done(struct host_line *line);
 
-/* The function's tally, made when new; NULL: out of memory. */
+/* The function's tally, created if new; NULL: out of memory. */
 _must_check_ struct tally *tally_get(struct pass *p, uint32_t node, uint8_t class);
 
 /*
- * From the critical path and the threads' timelines to one tally per (node,
- * class): times, executions, utilization (PerfTracker eq. 2, 4, 5); small ones are
- * folded into their callers. Returns 0 or -ENOMEM.
+ * Computes one tally per (node, class) from the critical path and the threads' timelines: times,
+ * executions, utilization (PerfTracker eq. 2, 4, 5); small ones are folded into their callers.
+ * Returns 0 or -ENOMEM.
  */
 _must_check_ int tally_all(struct pass *p);
-
-/* Times of functions (columns) in iterations (rows): a row is done before the next begins. */
-struct spread {
-	double *cells;			       /* NULL: not wanted */
-	const struct fp_iteration *iterations; /* in order of time */
-	size_t iteration_cnt, function_cnt;
-	size_t next; /* first iteration that ends behind the segments so far */
-};
-
-/*
- * Fills spread_ns of fp's functions: how unlike the iterations are. Where functions of
- * one class ran at once, the spread is that of the one that held the path, scaled. Windows
- * of one iteration, and products of functions and iterations beyond 4 million, have none.
- * The critical path's segments are given one by one, in time order, between init and end.
- * Returns 0 or -ENOMEM; spread_done() is fine after either.
- */
-_must_check_ int spread_init(struct spread *spread, const struct pass *p,
-			     const struct fingerprint *fp);
-void spread_segment(struct spread *spread, const struct pass *p, const struct crit_segment *seg);
-void spread_end(const struct spread *spread, struct fingerprint *fp);
-void spread_done(struct spread *spread);
 
 /* Fills launched_by of fp's kernels. Returns 0 or -ENOMEM. */
 _must_check_ int launchers_add(struct pass *p, struct fingerprint *fp);

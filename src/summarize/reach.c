@@ -40,7 +40,7 @@ static enum reach reach_of_rank(const struct rank_hosts *hosts, int rank)
 	return strcmp(host, hosts->here) == 0 ? REACH_INSIDE : REACH_ACROSS;
 }
 
-/* The next number of "[0, 1, ..., 7]". Returns -1 at the end; *vague when something is left out. */
+/* Parses the next number of "[0, 1, ..., 7]". Returns -1 at the end; sets *vague at an ellipsis. */
 static int next_rank(const char **at, bool *vague)
 {
 	int64_t rank = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether the members of a collective's group are all on one host: only then they
- * talk over NVLink alone, else the way to the other hosts sets the pace.
+ * Whether all members of a collective's group are on one host: only then does it use NVLink alone;
+ * otherwise the links between hosts limit it.
  * Source: PerfTracker section 4.2, "intra-worker" and "inter-worker" communication.
  */
 #pragma once
@@ -15,20 +15,20 @@ struct rank_host {
 	const char *host;
 };
 
-/* What is known of where ranks are. Zeroed: nothing. */
+/* The known hosts of ranks. Zeroed: none known. */
 struct rank_hosts {
 	const struct rank_host *list; /* ascending by rank, distinct; borrowed */
 	size_t cnt;
 	const char *here; /* the worker's own host; NULL: unknown */
-	bool complete;	  /* who isn't listed is on none of these hosts */
+	bool complete;	  /* ranks that are not listed are on none of these hosts */
 };
 
-/* A group as its collectives tell of it. */
+/* A group as its collectives' arguments describe it. */
 struct reach_group {
-	const char *ranks; /* "[0, 1]", of long ones "[0, 1, ..., 7]"; "" unknown */
+	const char *ranks; /* "[0, 1]", long ones "[0, 1, ..., 7]"; "" unknown */
 	int size;	   /* 0 or less: unknown */
 	int world_size;	   /* likewise */
 };
 
-/* Of a group that the worker is in. Anything may be unknown. O(ranks listed). */
+/* The reach of a group that includes the worker. Any field may be unknown. O(ranks listed). */
 enum reach reach_of(const struct rank_hosts *hosts, const struct reach_group *group);

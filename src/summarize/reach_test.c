@@ -3,7 +3,7 @@
 
 #include "summarize/test_trace.h"
 
-/* Two hosts of two ranks; that of rank 4 is not known. */
+/* Two hosts of two ranks; the host of rank 4 is unknown. */
 static const struct rank_host list[] = { { 0, "a" }, { 1, "a" }, { 2, "b" }, { 3, "b" } };
 
 static void a_list_of_ranks_is_judged_by_their_hosts(void **state)
@@ -19,7 +19,7 @@ static void a_list_of_ranks_is_judged_by_their_hosts(void **state)
 		{ "[0, 2]", 2, REACH_ACROSS },
 		{ "[4, 2]", 2, REACH_ACROSS },
 		{ "[0, 4]", 2, REACH_UNKNOWN },
-		{ "[0, 1]", 3, REACH_UNKNOWN }, /* not all are listed */
+		{ "[0, 1]", 3, REACH_UNKNOWN }, /* not all ranks are listed */
 		{ "[0, 1, ..., 1]", -1, REACH_UNKNOWN },
 		{ "[0, ..., 3]", 4, REACH_ACROSS },
 		{ "[]", 2, REACH_UNKNOWN },
@@ -37,7 +37,7 @@ static void a_list_of_ranks_is_judged_by_their_hosts(void **state)
 			cases[i].reach);
 }
 
-/* Agents' records name no ranks: of a job of one host nobody has to. */
+/* The agent's records name no ranks: with all ranks on one host none are needed. */
 static void a_job_of_one_host_stays_inside(void **state)
 {
 	const struct rank_hosts hosts = { list, 2, "a", false },
@@ -50,7 +50,7 @@ static void a_job_of_one_host_stays_inside(void **state)
 	assert_int_equal(reach_of(&both, &(struct reach_group){ "", 2, 4 }), REACH_UNKNOWN);
 }
 
-static void who_is_not_in_a_complete_list_is_elsewhere(void **state)
+static void a_rank_missing_from_a_complete_list_is_on_another_host(void **state)
 {
 	const struct rank_hosts hosts = { list, 2, "a", true };
 
@@ -87,7 +87,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_list_of_ranks_is_judged_by_their_hosts),
 		cmocka_unit_test(a_job_of_one_host_stays_inside),
-		cmocka_unit_test(who_is_not_in_a_complete_list_is_elsewhere),
+		cmocka_unit_test(a_rank_missing_from_a_complete_list_is_on_another_host),
 		cmocka_unit_test(a_group_of_more_ranks_than_the_host_has_leaves_it),
 		cmocka_unit_test(without_hosts_nothing_is_known),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "summarize/pass.h"
+#include "summarize/spread.h"
 
 #include <errno.h>
 #include <math.h>
@@ -23,7 +23,10 @@ static void charge(struct spread *s, size_t function, int64_t start_ns, int64_t 
 	}
 }
 
-/* Deviation of cnt cells that lie stride apart, scaled to the share: stretches of several functions went to one. */
+/*
+ * Standard deviation of cnt cells, stride apart, scaled to the share: a stretch shared by several
+ * functions is charged to one of them.
+ */
 static double cells_spread(const double *cells, size_t cnt, size_t stride, int64_t share_ns)
 {
 	double sum = 0, squares = 0;

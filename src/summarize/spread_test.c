@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* cnt steps of 1000 ns; in each an operator from 100 on, for the time given. */
+/* cnt steps of 1000 ns; each has an operator at 100 of the given length. */
 static void play(const int64_t *lengths_ns, size_t cnt)
 {
 	for (size_t i = 0; i < cnt; i++) {
@@ -43,7 +43,7 @@ static void one_iteration_has_no_spread(void **state)
 	fingerprint_done(&fp);
 }
 
-/* Iterations of random lengths: each function's mean and deviation, computed the long way. */
+/* Iterations of random lengths: compares with mean and deviation computed directly. */
 static void spread_agrees_with_its_definition(void **state)
 {
 	uint64_t seed = 7;

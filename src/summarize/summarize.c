@@ -3,6 +3,7 @@
 
 #include "summarize/namefacts.h"
 #include "summarize/pass.h"
+#include "summarize/spread.h"
 
 #include <errno.h>
 #include <math.h>
@@ -50,7 +51,9 @@ void host_line_done(struct host_line *line)
 	line->backward = hostwalk_free(line->backward);
 }
 
-/* What the autograd thread did while the training thread did not wait: it has nodes, too. */
+/*
+ * Walks the rest of the autograd thread, where the training thread did not wait, to create nodes.
+ */
 static int walk_rest(struct hostwalk *walk)
 {
 	struct host_segment seg;
@@ -63,8 +66,8 @@ static int walk_rest(struct hostwalk *walk)
 }
 
 /*
- * Host functions that the device's work hides are not on the critical path, but one of them
- * can make a collective late: long ones are listed with a critical time of 0.
+ * Host functions hidden by device work are not on the critical path, but can make a collective
+ * late: long ones are listed with a critical time of 0.
  */
 static int find_path(struct pass *p)
 {
@@ -77,15 +80,15 @@ static int find_path(struct pass *p)
 	if (error == 0)
 		error = walk_rest(line.backward);
 	host_line_done(&line);
-	/* A collective that is an annotation has a place on its thread, but counts as itself. */
+	/* A collective that is an annotation has a place on its thread, but its own node. */
 	vec_foreach(exec, &p->execs)
 		p->node_of[exec->event] = exec->node;
 	return error;
 }
 
 /*
- * Class of device work and collectives in ret, CLASS_IDLE for everything else.
- * Kernel names are long and few: each is looked at once.
+ * Sets ret to the class of device work and collectives, CLASS_IDLE for everything else. Kernel
+ * names are long and few: each is classified once.
  */
 static int exec_class(struct pass *p, const struct event *e, uint8_t *ret)
 {
@@ -110,10 +113,14 @@ static int exec_class(struct pass *p, const struct event *e, uint8_t *ret)
 	return idmap_set(&p->exec_classes, key, *ret);
 }
 
-/* Device work and collectives, sorted as the events are: they run whatever the threads do. */
+/*
+ * Collects device work and collectives, in the order of events: they run independently of threads.
+ */
 static int add_execs(struct pass *p)
 {
-	/* More than most traces have: growing would leave holes, what is not used costs nothing. */
+	/*
+	 * Enough for most traces: unused pages cost nothing, growing would leave holes in the heap.
+	 */
 	if (vec_reserve(&p->execs, p->trace->event_cnt / 4) < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < p->trace->event_cnt; i++) {
@@ -137,7 +144,7 @@ static int add_execs(struct pass *p)
 	return 0;
 }
 
-/* The frames that functions need, callers first, numbered anew. */
+/* Numbers and copies the frames of the functions, callers first. */
 static int keep_frames(struct pass *p, uint32_t *frame_of, struct fingerprint *fp)
 {
 	_cleanup_free_ bool *wanted = calloc(p->cct.nodes.cnt + 1, sizeof(bool));
@@ -206,7 +213,7 @@ static struct fp_function function_of(const struct tally *t, uint32_t frame, int
 	};
 }
 
-/* Sorts the tallies and makes functions of those with a share. */
+/* Sorts the tallies and makes functions of those with a share or thread time. */
 static int make_functions(struct pass *p, struct fingerprint *fp)
 {
 	_cleanup_free_ uint32_t *frame_of = calloc(p->cct.nodes.cnt + 1, sizeof(*frame_of));
@@ -238,7 +245,7 @@ static int make_functions(struct pass *p, struct fingerprint *fp)
 	return 0;
 }
 
-/* A folded function's time in a lead belongs to the nearest caller that is listed. */
+/* A folded function's time in a lead belongs to the nearest listed caller. */
 static int index_folded(struct pass *p)
 {
 	for (uint32_t node = 0; node < p->cct.nodes.cnt; node++) {
@@ -270,12 +277,12 @@ static int copy_array(struct arena *arena, const void *data, size_t cnt, size_t 
 	return 0;
 }
 
-/* What the second look at the timelines is for, when the functions are known. */
+/* State of the second pass over the timelines, when the functions are known. */
 struct second_look {
 	struct pass *p;
 	struct spread spread;
-	bool collectives;     /* there are some */
-	stretches path, host; /* for them */
+	bool collectives;     /* the window has collectives */
+	stretches path, host; /* timelines for them */
 };
 
 static int look_at_path(void *to, const struct crit_segment *seg)
@@ -342,7 +349,7 @@ static bool has_collectives(const struct pass *p)
 	return false;
 }
 
-/* What needs the order of things beside their sums. */
+/* Adds the results that need the order of events: spreads and collectives. */
 static int add_order(struct pass *p, struct fingerprint *fp)
 {
 	struct second_look look = { .p = p, .collectives = has_collectives(p) };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "summarize/summarize.h"
 
-#include "base/test_alloc.h"
 #include "summarize/test_summary.h"
 
 #include <errno.h>
@@ -56,7 +55,7 @@ static void idle_time_belongs_to_its_annotation_and_place(void **state)
 	assert_share(&fp, "# sparse #/idle before aten::view", CLASS_IDLE, 100);
 	assert_share(&fp, "# sparse #/idle after A2A", CLASS_IDLE, 200);
 	assert_share(&fp, "idle before # sparse #", CLASS_IDLE, 100);
-	/* Steps are no place: nothing hangs below them. */
+	/* Steps have no node: functions in them are placed below the caller. */
 	assert_share(&fp, "# sparse #/A2A", CLASS_HOST, 100);
 	fingerprint_done(&fp);
 }
@@ -80,7 +79,9 @@ static void python_frames_hang_below_their_caller_on_another_thread(void **state
 	fingerprint_done(&fp);
 }
 
-/* Its thread is idle until the second call: that stretch ends before the caller has begun. */
+/*
+ * The called thread is idle until the second call: that stretch ends before the caller has begun.
+ */
 static void each_call_from_another_thread_hangs_below_its_caller(void **state)
 {
 	uint16_t autograd = trace_lane(&trace, LANE_THREAD, 1, 2);
@@ -168,7 +169,7 @@ static void events_without_length_are_places_only(void **state)
 }
 
 /* Exact calls begin with the window, so the job's own frames may be missing below. */
-static void our_own_hook_without_a_caller_is_idle_time(void **state)
+static void the_agents_hook_without_a_caller_is_idle_time(void **state)
 {
 	struct fingerprint fp;
 
@@ -232,7 +233,7 @@ static void device_work_hides_the_host(void **state)
 	fingerprint_done(&fp);
 }
 
-/* A collective's resource: a link that is measured goes before a process's TCP. */
+/* The resource of a collective: a measured link has precedence over the process's TCP. */
 static void a_collective_uses_the_network(void **state)
 {
 	static const struct {
@@ -270,7 +271,7 @@ static void a_copy_uses_what_lies_between_its_ends(void **state)
 	static const struct {
 		const char *name;
 		enum event_kind kind;
-		enum resource used; /* RESOURCE_CNT: nothing that is sampled */
+		enum resource used; /* RESOURCE_CNT: no sampled resource */
 	} cases[] = {
 		{ "Memcpy HtoD (Pageable -> Device)", KIND_GPU_MEMOP, RESOURCE_PCIE_RX },
 		{ "Memcpy HtoA (Pinned -> Array)", KIND_GPU_MEMOP, RESOURCE_PCIE_RX },
@@ -308,7 +309,7 @@ static void a_copy_uses_what_lies_between_its_ends(void **state)
 	}
 }
 
-/* Four collectives inside a host, of which some also leave it, for all of their time or less. */
+/* Four collectives within a host; outer_cnt of them also leave it, for outer_us each. */
 static void summarize_ring(enum resource outer, int outer_cnt, int64_t outer_us,
 			   struct fingerprint *ret)
 {
@@ -332,7 +333,7 @@ static void summarize_ring(enum resource outer, int outer_cnt, int64_t outer_us,
 	*ret = summarized();
 }
 
-/* Two groups at the same time: the inner's collective is the path, the NICs are the outer's. */
+/* Two groups at once: the inner group's collective is the path, the NICs are the outer's. */
 static void a_group_inside_a_host_is_measured_by_nvlink(void **state)
 {
 	static const struct rank_host list[] = { { 0, "a" }, { 1, "a" }, { 2, "b" }, { 3, "b" } };
@@ -379,7 +380,7 @@ static void a_group_inside_a_host_is_measured_by_nvlink(void **state)
 	}
 }
 
-/* One name, groups of both kinds: that which takes most of the time, and its link alone. */
+/* One name, groups of both kinds: the link is that of the kind with most of the time. */
 static void a_function_of_both_kinds_of_groups_is_measured_by_the_longer(void **state)
 {
 	static const struct rank_host list[] = { { 0, "a" }, { 1, "a" }, { 2, "b" } };
@@ -408,8 +409,8 @@ static void a_function_of_both_kinds_of_groups_is_measured_by_the_longer(void **
 	fingerprint_done(&fp);
 }
 
-/* Inside a host NICs tell nothing, and PCIe little where NVLink carries. */
-static void what_a_group_can_not_use_is_not_its_resource(void **state)
+/* Within a host NICs are irrelevant, and PCIe nearly so where NVLink is used. */
+static void a_link_that_a_group_cannot_use_is_not_its_resource(void **state)
 {
 	static const struct {
 		const char *ranks;
@@ -449,7 +450,7 @@ static void what_a_group_can_not_use_is_not_its_resource(void **state)
 	}
 }
 
-/* NVLink is on the way inside a host: it is used more, but waits for the link between them. */
+/* NVLink is part of the way within a host: it is busier, but waits for the link between hosts. */
 static void a_link_that_leaves_the_host_bounds_a_collective(void **state)
 {
 	static const struct {
@@ -461,7 +462,7 @@ static void a_link_that_leaves_the_host_bounds_a_collective(void **state)
 	} cases[] = {
 		{ RESOURCE_PCIE_TX, 4, 800, RESOURCE_PCIE_TX, 0.25 },
 		{ RESOURCE_NIC_TX, 4, 800, RESOURCE_NIC_TX, 0.25 },
-		/* Other traffic at the same time. */
+		/* Concurrent other traffic. */
 		{ RESOURCE_PCIE_TX, 1, 800, RESOURCE_NVLINK_TX, 0.75 },
 		{ RESOURCE_PCIE_TX, 4, 200, RESOURCE_NVLINK_TX, 0.75 },
 		{ RESOURCE_SOCKET_TX, 4, 800, RESOURCE_NVLINK_TX, 0.75 },
@@ -501,7 +502,7 @@ static void small_functions_are_folded_into_their_callers(void **state)
 	fingerprint_done(&fp);
 }
 
-static void an_empty_trace_is_told(void **state)
+static void an_empty_trace_is_an_error(void **state)
 {
 	struct fingerprint fp;
 	struct err err;
@@ -553,121 +554,6 @@ static void what_the_host_saw_is_kept(void **state)
 	fingerprint_done(&fp);
 }
 
-/* --- any trace --- */
-
-static void random_trace(uint64_t seed, size_t cnt)
-{
-	static const char *const names[] = {
-		"f",
-		"g.py(3): g",
-		"aten::mm",
-		"aten::linear",
-		"aten::copy_",
-		"gloo:all_reduce",
-		"ncclKernel_AllReduce",
-		"run_backward",
-		"XBackward0",
-		"ProfilerStep#4",
-		"record_param_comms",
-		"cudaMalloc",
-		"threading.py(9): _bootstrap",
-	};
-	uint64_t r = seed * 77 + 1;
-
-	for (int i = 0; i < 5; i++)
-		(void)trace_lane(&trace,
-				 i < 3	 ? LANE_THREAD
-				 : i < 4 ? LANE_STREAM
-					 : LANE_OTHER,
-				 0, i + 5);
-	for (size_t i = 0; i < cnt; i++) {
-		enum event_kind kind = (enum event_kind)test_below(&r, KIND_CNT);
-		int64_t dur = test_below(&r, 4) == 0 ? 0 : test_below(&r, 400);
-
-		if (seed % 3 == 0 && (kind == KIND_KERNEL || kind == KIND_GPU_MEMOP))
-			kind = KIND_OPERATOR; /* a CPU-only job */
-		trace_event(&trace, kind, (uint16_t)test_below(&r, 6),
-			    names[test_below(&r, ARRAY_SIZE(names))], test_below(&r, 2000) - 300,
-			    dur);
-	}
-	trace_sort(&trace);
-	for (size_t i = 1; i < cnt; i++) {
-		if (test_below(&r, 3) == 0)
-			trace.events[i].parent = (uint32_t)test_below(&r, (int64_t)i);
-		if (test_below(&r, 5) == 0)
-			trace_collective(&trace, (uint32_t)i, "allreduce", "g",
-					 (int32_t)test_below(&r, 3), test_below(&r, 9));
-	}
-	for (int i = 0; i < 4; i++) {
-		struct track *track =
-			trace_track(&trace, (enum resource)test_below(&r, RESOURCE_CNT), 0, i + 5);
-
-		for (int64_t t = 0; t < 2000; t += 1 + test_below(&r, 300))
-			track_sample(track, t, (double)test_below(&r, 5) / 4);
-	}
-}
-
-static void shares_of_any_trace_add_up_to_its_window(void **state)
-{
-	size_t useful = 0;
-
-	for (uint64_t seed = 1; seed <= 1500; seed++) {
-		struct summarize_options options = { .window = { .last_step = -1 } };
-		struct fingerprint fp, again;
-		struct err err;
-		int error;
-
-		random_trace(seed, 1 + (size_t)(seed % 60));
-		options.keep_frac = seed % 2 ? 0.05 : 0;
-		options.window.skip_first = seed % 5 == 0;
-		error = summarize(&trace, &options, &fp, &err);
-		assert_true(error == 0 || error == -ENODATA);
-		if (error == 0) {
-			useful++;
-			check_sums(&fp);
-			/* Everything is within the bounds that files have. */
-			if (fingerprint_write(&fp, "/dev/null/x", &err) != -ENOTDIR)
-				fail_msg("%s", err.text);
-			assert_int_equal(summarize(&trace, &options, &again, &err), 0);
-			assert_int_equal(fp.function_cnt, again.function_cnt);
-			fingerprint_done(&fp);
-			fingerprint_done(&again);
-		}
-		(void)trace_free(state);
-		(void)trace_new(state);
-	}
-	assert_true(useful > 1000);
-}
-
-static void every_failing_allocation_is_told(void **state)
-{
-	struct sidecar_info info = { .thief_cnt = 1, .thieves = { { .pid = 9 } } };
-	const struct summarize_options options = { .window = { .last_step = -1 },
-						   .sidecar = &info };
-
-	for (uint64_t seed = 3; seed < 11; seed++) {
-		int error = -ENOMEM, n;
-
-		random_trace(seed, 80);
-		for (n = 0; error == -ENOMEM; n++) {
-			struct fingerprint fp;
-			struct err err = { "" };
-
-			allocations_left = n;
-			error = summarize(&trace, &options, &fp, &err);
-			allocations_left = -1;
-			if (error == 0)
-				fingerprint_done(&fp);
-			else
-				assert_non_null(strstr(err.text, "out of memory"));
-		}
-		assert_int_equal(error, 0);
-		assert_true(n > 20);
-		(void)trace_free(state);
-		(void)trace_new(state);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -680,20 +566,18 @@ int main(void)
 		TEST(leaf_operators_compute_only_where_no_device_does),
 		TEST(a_leaf_is_not_judged_by_other_threads),
 		TEST(events_without_length_are_places_only),
-		TEST(our_own_hook_without_a_caller_is_idle_time),
+		TEST(the_agents_hook_without_a_caller_is_idle_time),
 		TEST(elements_are_the_mean_of_the_executions_that_tell),
 		TEST(device_work_hides_the_host),
 		TEST(a_collective_uses_the_network),
 		TEST(a_copy_uses_what_lies_between_its_ends),
 		TEST(a_group_inside_a_host_is_measured_by_nvlink),
 		TEST(a_function_of_both_kinds_of_groups_is_measured_by_the_longer),
-		TEST(what_a_group_can_not_use_is_not_its_resource),
+		TEST(a_link_that_a_group_cannot_use_is_not_its_resource),
 		TEST(a_link_that_leaves_the_host_bounds_a_collective),
 		TEST(small_functions_are_folded_into_their_callers),
-		TEST(an_empty_trace_is_told),
+		TEST(an_empty_trace_is_an_error),
 		TEST(what_the_host_saw_is_kept),
-		TEST(shares_of_any_trace_add_up_to_its_window),
-		TEST(every_failing_allocation_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

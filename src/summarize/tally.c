@@ -8,9 +8,9 @@
 
 #define KEEP_FRAC 0.001
 #define HIDDEN_FRAC 0.01
-#define CARRIES 0.02   /* of a link: what is less is not the collective's */
+#define CARRIES 0.02   /* of a link's capacity: less is not the collective's traffic */
 #define THROUGHOUT 0.5 /* of the time in which data moves: a message is sent at once */
-#define ALWAYS 0.8     /* of the executions: else it is other traffic at the same time */
+#define ALWAYS 0.8     /* of the executions: otherwise it is concurrent other traffic */
 
 struct tally *tally_get(struct pass *p, uint32_t node, uint8_t class)
 {
@@ -29,7 +29,7 @@ struct tally *tally_get(struct pass *p, uint32_t node, uint8_t class)
 
 static int tally_path(struct pass *p)
 {
-	/* Folding adds some. Growing would leave holes, what is not used costs nothing. */
+	/* Folding adds some. Unused pages cost nothing, growing would leave holes in the heap. */
 	if (vec_reserve(&p->tallies, p->path.times.cnt + p->path.times.cnt / 2) < 0)
 		return -ENOMEM;
 	vec_foreach(t, &p->path.times) {
@@ -41,7 +41,7 @@ static int tally_path(struct pass *p)
 		tally->share_ns = t->share_ns;
 		tally->thread_ns = t->thread_ns;
 	}
-	vec_done(&p->path.times); /* nobody else looks at them */
+	vec_done(&p->path.times); /* not used after this */
 	return 0;
 }
 
@@ -59,7 +59,7 @@ static void tally_args(struct tally *tally, const struct event_args *args)
 	}
 }
 
-/* By node: its tally of the lowest class but idle; NODEMAP_NONE. The caller frees it. */
+/* By node: its tally of the lowest class except idle; NODEMAP_NONE. The caller frees it. */
 static uint32_t *first_tallies(const struct pass *p)
 {
 	uint32_t *first = malloc((p->cct.nodes.cnt + 1) * sizeof(*first));
@@ -78,7 +78,7 @@ static uint32_t *first_tallies(const struct pass *p)
 	return first;
 }
 
-/* Counts executions of the functions that hold the path; the others do not matter. */
+/* Counts executions of the functions that have a tally. */
 static int tally_executions(struct pass *p)
 {
 	_cleanup_free_ uint32_t *first = first_tallies(p);
@@ -104,8 +104,8 @@ static int tally_executions(struct pass *p)
 static const struct {
 	uint8_t resource;
 	bool of_host;	  /* network counters belong to the host, the others to a device */
-	bool leaves;	  /* the way to other hosts, or to their NICs */
-	enum reach never; /* what it does not bound */
+	bool leaves;	  /* leads to other hosts, or to the NICs */
+	enum reach never; /* the reach that this link never limits */
 } links[LINK_CNT] = {
 	{ RESOURCE_NIC_TX, true, true, REACH_INSIDE },
 	{ RESOURCE_NVLINK_TX, false, false, REACH_ACROSS },
@@ -144,7 +144,7 @@ static struct link_sums *links_of(struct pass *p, struct tally *tally, enum reac
 	return &p->links.data[tally->links - 1].of[reach];
 }
 
-/* A message has one peer: that others of its group are elsewhere says nothing. */
+/* A message has one peer: the hosts of the group's other members do not matter. */
 static enum reach find_reach(const struct pass *p, const struct event_args *args, bool message)
 {
 	struct rank_hosts hosts = p->options->hosts;
@@ -162,8 +162,8 @@ static enum reach find_reach(const struct pass *p, const struct event_args *args
 }
 
 /*
- * Groups are few, their collectives many. What processes send each other without a device goes
- * over TCP, inside a host, too. Returns -ENOMEM or an enum reach.
+ * Cached: groups are few, their collectives many. Processes without a device communicate over TCP,
+ * even within a host. Returns -ENOMEM or an enum reach.
  */
 static int reach_of_exec(struct pass *p, const struct crit_exec *exec)
 {
@@ -183,7 +183,7 @@ static int reach_of_exec(struct pass *p, const struct crit_exec *exec)
 	return (int)known;
 }
 
-/* From the first to the last that was carried, of the samples that were added last. */
+/* Share of the samples added last from the first to the last one with traffic. */
 static double carried_frac(const struct pass *p)
 {
 	size_t cnt = p->scratch.values.cnt, first = 0, end = cnt;
@@ -195,8 +195,8 @@ static double carried_frac(const struct pass *p)
 	return cnt > 0 ? (double)(end - first) / (double)cnt : 0;
 }
 
-/* Notes which links were in use for as long as data moved. */
-static void note_carriers(struct link_sums *sums, const double fracs[static LINK_CNT], double ns)
+/* Records which links were in use as long as data moved. */
+static void record_carriers(struct link_sums *sums, const double fracs[static LINK_CNT], double ns)
 {
 	double longest = 0;
 
@@ -209,7 +209,7 @@ static void note_carriers(struct link_sums *sums, const double fracs[static LINK
 		sums->carried_ns[i] += fracs[i] >= THROUGHOUT * longest ? ns : 0;
 }
 
-/* All links are measured that a group's members may talk over. */
+/* Measures all links that the group's members may use. */
 static int utilize_links(struct pass *p, const struct crit_exec *exec)
 {
 	int reach = reach_of_exec(p, exec);
@@ -233,23 +233,23 @@ static int utilize_links(struct pass *p, const struct crit_exec *exec)
 			return error;
 		fracs[i] = carried_frac(p);
 	}
-	note_carriers(sums, fracs, (double)exec->end_ns - (double)exec->start_ns);
+	record_carriers(sums, fracs, (double)exec->end_ns - (double)exec->start_ns);
 	return 0;
 }
 
 /*
- * A ring over several hosts passes all members inside a host, too: there it may be on its way
- * most of the time, but the link between the hosts sets the pace.
+ * A ring over several hosts also passes all members within a host: its data may be there most of
+ * the time, but the link between the hosts limits it.
  */
 static bool sets_pace(const struct link_sums *sums, enum reach reach, size_t link)
 {
-	/* PCIe inside a host is the way of those without NVLink, and of others to the NICs. */
+	/* Within a host PCIe serves GPUs without NVLink, else the way to the NICs. */
 	bool ahead = reach == REACH_INSIDE ? links[link].never == REACH_ACROSS : links[link].leaves;
 
 	return ahead && sums->moving_ns > 0 && sums->carried_ns[link] >= ALWAYS * sums->moving_ns;
 }
 
-/* What most of the time went to: utilizations of different links have no mean. */
+/* The reach with most of the time: utilizations of different links have no common mean. */
 static enum reach usual_reach(const struct reach_sums *all)
 {
 	enum reach usual = REACH_UNKNOWN;
@@ -262,9 +262,8 @@ static enum reach usual_reach(const struct reach_sums *all)
 }
 
 /*
- * What bounds a collective is the link that it leaves its host by, and NVLink when it leaves
- * none. If it isn't known to use that, the one that it used most; of links that rest the
- * preferred one.
+ * The limiting link of a collective: the link that leaves its host, or NVLink for a group within
+ * one host, if it was in use; otherwise the link used most; among idle links the preferred one.
  */
 static void choose_link(const struct reach_sums *all, struct tally *tally)
 {
@@ -296,8 +295,8 @@ static void choose_links(struct pass *p)
 }
 
 /*
- * A copy is bound by what lies between its two ends, which "Memcpy HtoD (...)" names: the host,
- * this device, a peer, arrays in its memory. RESOURCE_CNT: not known, or inside the host.
+ * The link between the two ends of a copy, which "Memcpy HtoD (...)" names: the host, this device,
+ * a peer, arrays in its memory. RESOURCE_CNT: unknown, or within the host.
  */
 static enum resource way_of_copy(const char *name)
 {
@@ -389,7 +388,7 @@ static void tally_merge(struct tally *into, const struct tally *from)
 	if (into->resource == RESOURCE_CNT)
 		into->resource = from->resource;
 	if (into->resource != from->resource)
-		return; /* shares of different things have no mean */
+		return; /* shares of different resources have no common mean */
 	into->sum.weight_ns += from->sum.weight_ns;
 	into->sum.mean_ns += from->sum.mean_ns;
 	into->sum.resolved_ns += from->sum.resolved_ns;
@@ -397,9 +396,9 @@ static void tally_merge(struct tally *into, const struct tally *from)
 }
 
 /*
- * Folds what is too small to list into the caller, so that the time of a subtree
- * stays right: callers come before callees in the tree, so one pass from the
- * leaves suffices. What has no caller goes to the rest.
+ * Folds tallies that are too small to list into their callers, so that subtree times stay correct:
+ * callers precede callees in the tree, so one pass from the leaves suffices. Time without a caller
+ * goes to the rest.
  */
 static int fold_small(struct pass *p)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One trace with a training thread, its fingerprint, and what must hold for any, for
+ * One trace with a training thread, its fingerprint, and the invariants of every fingerprint, for
  * tests of the whole folder: TEST(f) gives each test a trace of its own.
  */
 #pragma once
@@ -34,7 +34,7 @@ _unused_ static uint32_t event(enum event_kind kind, const char *name, int64_t s
 	return trace_event(&trace, kind, lane, name, start_ns, end_ns - start_ns);
 }
 
-/* Everything that must hold for any trace. */
+/* The invariants of a fingerprint of any trace. */
 _unused_ static void check_sums(const struct fingerprint *fp)
 {
 	int64_t shares = fp->rest_ns, classes = 0, threads = 0;

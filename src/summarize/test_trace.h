@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Small traces built by hand, for the tests of this folder: lanes, events in
- * time order, arguments and tracks, one call each. Times are the ones the test
- * writes; the caller keeps events in the order of event.h or calls trace_sort().
+ * Small traces built by hand, for the tests of this folder: lanes, events in time order, arguments
+ * and tracks, one call each. The test gives all times and adds events in the order of event.h.
  */
 #pragma once
 
@@ -106,22 +105,4 @@ _unused_ static void track_sample(struct track *track, int64_t time_ns, double v
 {
 	TESTTRACE_GROW(track->samples, track->cap, track->cnt);
 	track->samples[track->cnt++] = (struct sample){ time_ns, value };
-}
-
-_unused_ static int trace_event_cmp(const void *a, const void *b)
-{
-	const struct event *x = a, *y = b;
-
-	if (x->start_ns != y->start_ns)
-		return x->start_ns < y->start_ns ? -1 : 1;
-	if (x->dur_ns != y->dur_ns)
-		return x->dur_ns > y->dur_ns ? -1 : 1;
-	return (x->name > y->name) - (x->name < y->name);
-}
-
-/* Puts events in order; only for traces without parents. */
-_unused_ static void trace_sort(struct trace *trace)
-{
-	if (trace->event_cnt > 0)
-		qsort(trace->events, trace->event_cnt, sizeof(*trace->events), trace_event_cmp);
 }

@@ -7,9 +7,9 @@
 #include <math.h>
 #include <sys/types.h>
 
-#define MOST 0.5 /* of the time: then what the rest would show is taken to be the same */
-#define AROUND 4 /* distances on each side that tell how far samples are apart */
-#define LATE 2	 /* as far as others, and a sample still stands for all the time before it */
+#define MOST 0.5 /* of the time: then the deviation is assumed to hold for the rest */
+#define AROUND 4 /* number of distances on each side used for the period of samples */
+#define LATE 2	 /* times the usual distance: a sample covers at most this time before it */
 
 /* First sample that ends after a time. */
 static size_t first_after(const struct track *track, int64_t time_ns)
@@ -32,7 +32,7 @@ static double clamp01(double value)
 	return value >= 0 ? (value <= 1 ? value : 1) : 0;
 }
 
-/* Distance of samples around an interval that touched cnt from first on; 0: unknown. */
+/* Period of samples around an interval that touches cnt samples from first; 0: unknown. */
 static double period_ns(const struct track *track, size_t first, size_t cnt)
 {
 	size_t begin = first > 0 ? first - 1 : 0, end = MAX(first + cnt, begin + 2);
@@ -43,16 +43,19 @@ static double period_ns(const struct track *track, size_t first, size_t cnt)
 	       (double)(end - 1 - begin);
 }
 
-/* One sample, or parts of two with what ran before and after, tell no deviation. */
-static bool tells_deviation(const struct track *track, size_t first, size_t cnt, double length_ns,
-			    const struct critdur *run)
+/*
+ * Whether samples are fine enough: one sample, or parts of two that include neighboring executions,
+ * have no meaningful deviation.
+ */
+static bool has_deviation(const struct track *track, size_t first, size_t cnt, double length_ns,
+			  const struct critdur *run)
 {
 	double period = period_ns(track, first, cnt);
 
 	return run->end - run->begin > 1 && period > 0 && length_ns >= period;
 }
 
-/* Returns the deviation of values[cnt]. */
+/* Adds the mean of values[cnt]; returns their deviation. */
 static double add_run(const double *values, size_t cnt, double length_ns, struct utilize_sum *sum)
 {
 	double mean = 0, var = 0;
@@ -67,15 +70,15 @@ static double add_run(const double *values, size_t cnt, double length_ns, struct
 	return sqrt(var / (double)cnt);
 }
 
-/* Of sorted times. */
+/* Difference of sorted times. */
 static uint64_t between_ns(int64_t start_ns, int64_t end_ns)
 {
 	return (uint64_t)end_ns - (uint64_t)start_ns;
 }
 
 /*
- * The median distance of samples around one; 0: it is alone. Those nearby, as a track may have
- * fine samples at one time and coarse ones at another.
+ * The median distance of samples near idx; 0: it is alone. Only nearby samples count, as a track
+ * may have fine samples at one time and coarse ones at another.
  */
 static uint64_t usual_distance_ns(const struct track *track, size_t idx)
 {
@@ -96,10 +99,10 @@ static uint64_t usual_distance_ns(const struct track *track, size_t idx)
 }
 
 /*
- * From when on a sample stands for what was. Samplers of devices pause and begin late; what is
- * sampled of the host is counters' growth since the sample before, however long ago.
+ * The start of the time that a sample covers. Device samplers pause and start late; samples of the
+ * host are growths of counters since the previous sample, however long ago.
  */
-static int64_t stands_from_ns(const struct track *track, size_t idx)
+static int64_t covers_from_ns(const struct track *track, size_t idx)
 {
 	int64_t before_ns = idx > 0 ? track->samples[idx - 1].time_ns : INT64_MIN;
 	int64_t time_ns = track->samples[idx].time_ns;
@@ -111,8 +114,8 @@ static int64_t stands_from_ns(const struct track *track, size_t idx)
 }
 
 /*
- * Puts the samples that stand for some of an interval into scratch, from first on. Returns how
- * many, or -ENOMEM; *ret_ns: the time that they stand for.
+ * Puts the samples that cover part of an interval into scratch, starting at first. Returns their
+ * number, or -ENOMEM; *ret_ns: the time that they cover.
  */
 static ssize_t touched(const struct track *track, size_t first, int64_t start_ns, int64_t end_ns,
 		       struct utilize_scratch *scratch, double *ret_ns)
@@ -121,7 +124,7 @@ static ssize_t touched(const struct track *track, size_t first, int64_t start_ns
 
 	scratch->values.cnt = 0;
 	for (size_t i = first; i < track->cnt; i++) {
-		int64_t from_ns = MAX(stands_from_ns(track, i), start_ns);
+		int64_t from_ns = MAX(covers_from_ns(track, i), start_ns);
 		int64_t until_ns = MIN(track->samples[i].time_ns, end_ns);
 
 		if (from_ns < until_ns) {
@@ -154,7 +157,7 @@ int utilize_add(const struct track *track, int64_t start_ns, int64_t end_ns,
 		run = (struct critdur){ 0, (size_t)cnt };
 	length_ns = whole_ns * (double)(run.end - run.begin) / (double)cnt;
 	deviation = add_run(scratch->values.data + run.begin, run.end - run.begin, length_ns, sum);
-	if (tells_deviation(track, first, (size_t)cnt, whole_ns, &run)) {
+	if (has_deviation(track, first, (size_t)cnt, whole_ns, &run)) {
 		sum->resolved_ns += length_ns;
 		sum->std_ns += length_ns * deviation;
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mu and sigma of functions: how busy the resource that bounds a function was
- * during its critical durations, and how steadily.
- * Source: PerfTracker eq. 4 and 5. The paper's denominators sum over E_f; that is
- * a slip for E_{f,w}: only then mu stays in 0..1 per worker.
+ * mu and sigma of functions: how busy the limiting resource of a function was during its critical
+ * durations, and how steadily.
+ * Source: PerfTracker eq. 4 and 5. The paper's denominators sum over E_f, an error for E_{f,w}:
+ * only then mu stays in 0..1 per worker.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 struct utilize_sum {
 	double weight_ns;   /* sum of |L(e)| */
 	double mean_ns;	    /* sum of |L(e)| * avg_U(L(e)) */
-	double resolved_ns; /* sum of |L(e)| of those that samples are fine enough for */
+	double resolved_ns; /* sum of |L(e)| of executions with fine enough samples */
 	double std_ns;	    /* of these, sum of |L(e)| * std_U(L(e)) */
 };
 
@@ -23,22 +23,20 @@ struct utilize_scratch {
 };
 
 /*
- * Adds one execution [start, end). A sample is the mean over the time since the
- * sample before it, so an execution shorter than a sample takes its value. One of a device
- * stands for twice the usual distance of samples around it at most: before that nobody
- * looked, and what ran there has no weight. An
- * execution without any activity counts whole with 0: it held the time and used
- * nothing. It has a deviation when it is as long as the samples are apart, and L(e) is more
- * than one of them: a mean over other functions' time, too, tells none. Samples must be sorted.
- * Returns 0, also when no sample touches the interval (nothing is added); -ENOMEM.
- * O(log n + samples touched).
+ * Adds one execution [start, end). A sample is the mean over the time since the previous sample, so
+ * an execution shorter than a sample gets its value. A device sample covers at most twice the usual
+ * distance of nearby samples: time before that was not sampled and has no weight. An execution
+ * without any activity counts fully with 0: it took the time and used nothing. An execution has a
+ * deviation if it is at least as long as the distance of samples, and L(e) is more than one sample:
+ * a mean that includes other functions' time has none. Samples must be sorted. Returns 0, also when
+ * no sample touches the interval (nothing is added); -ENOMEM. O(log n + samples touched).
  */
 _must_check_ int utilize_add(const struct track *track, int64_t start_ns, int64_t end_ns,
 			     struct utilize_scratch *scratch, struct utilize_sum *sum);
 
 /*
  * mu and sigma of a sum: NAN when nothing was added; sigma also when samples were too coarse for
- * most of the time. It is the mean over the executions that have one.
+ * most of the time. sigma is the mean over the executions that have a deviation.
  */
 double utilize_mu(const struct utilize_sum *sum);
 double utilize_sigma(const struct utilize_sum *sum);

@@ -45,7 +45,7 @@ static bool is_execution(const struct event *event)
 	}
 }
 
-/* What speaks for a lane being the training thread; a later field decides ties. */
+/* Evidence that a lane is the training thread; a later field decides ties. */
 struct lane_score {
 	uint64_t steps, optimizer, loader, work, backward;
 	bool helper; /* its Python root is threading's bootstrap: started by the program */
@@ -76,7 +76,7 @@ static bool score_better(const struct lane_score *a, const struct lane_score *b)
 		return a->optimizer > b->optimizer;
 	if (a->loader != b->loader)
 		return a->loader > b->loader;
-	/* The autograd thread can hold more operators than the thread that drives it. */
+	/* The autograd thread may have more operators than the training thread. */
 	if ((a->work > a->backward) != (b->work > b->backward))
 		return a->work > a->backward;
 	return a->work - a->backward > b->work - b->backward;
@@ -105,7 +105,7 @@ static void find_lanes(const struct trace *trace, const struct lane_score *score
 	window->backward_lane = backward;
 }
 
-/* From the first begin of an execution to the last end; and what speaks for which lane. */
+/* Finds the extent of all executions, and the scores of lanes. */
 static void look_at_events(const struct trace *trace, const uint8_t *facts,
 			   struct lane_score *scores, struct window *window)
 {
@@ -122,7 +122,7 @@ static void look_at_events(const struct trace *trace, const uint8_t *facts,
 	}
 }
 
-/* Sums of times within the window stay far from overflow. */
+/* Ensures that sums of times within the window cannot overflow. */
 static int check_extent(const struct trace *trace, const struct window *window, struct err *err)
 {
 	const char *source = trace->meta.source != NULL ? trace->meta.source : "trace";
@@ -145,7 +145,7 @@ static bool step_wanted(const struct window_options *options, int64_t number)
 	       (number >= options->first_step && number <= options->last_step);
 }
 
-/* Steps as the job's profiler marked them. Each begins where the one before ended. */
+/* Iterations from the job's step annotations. Each begins where the previous one ended. */
 static int add_marked_steps(const struct trace *trace, const struct window_options *options,
 			    struct window *window)
 {
@@ -167,7 +167,7 @@ static int add_marked_steps(const struct trace *trace, const struct window_optio
 	return 0;
 }
 
-/* Without marks: an iteration ends with a group of optimizer steps (paper 4.1). */
+/* Without annotations: an iteration ends with a group of optimizer steps (paper 4.1). */
 static int add_optimizer_steps(const struct trace *trace, const uint8_t *facts,
 			       struct window *window)
 {
@@ -181,7 +181,7 @@ static int add_optimizer_steps(const struct trace *trace, const uint8_t *facts,
 		if (e != NULL && (e->lane != window->training_lane || e->kind != KIND_ANNOTATION))
 			continue;
 		name = e != NULL ? facts[e->name] : 0;
-		/* Anything that begins the next round closes the group. */
+		/* An event that begins the next iteration ends the group. */
 		other = e == NULL || name & (NAME_LOADER | NAME_FORWARD);
 		if (other && group_end > begin) {
 			if (vec_push(&window->iterations, (struct fp_iteration){

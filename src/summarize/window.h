@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frame of a summary: which interval of the trace is the window, which
- * iterations it holds, and which thread drives the training.
+ * The frame of a summary: the interval of the window, its iterations, and the training thread.
  * Source: PerfTracker section 4.1 (iterations); ARCHITECTURE.md, "Words".
  */
 #pragma once
@@ -11,12 +10,12 @@
 #include "format/fingerprint/fingerprint.h"
 
 #define LANE_NONE UINT32_MAX
-#define WINDOW_MAX_NS (365 * 86400 * NSEC_PER_SEC) /* longer ones are damaged times */
+#define WINDOW_MAX_NS (365 * 86400 * NSEC_PER_SEC) /* longer windows have damaged times */
 
 struct window_options {
 	/* Only iterations whose number is in first..last; last < first: all. */
 	int64_t first_step, last_step;
-	bool skip_first; /* leave the first iteration out when four or more are there */
+	bool skip_first; /* skip the first iteration if there are four or more */
 };
 
 struct window {
@@ -28,16 +27,16 @@ struct window {
 };
 
 /*
- * Finds the window. Iterations come from "ProfilerStep#N" annotations, else from
- * the ends of optimizer steps; without either the window is the extent of all
- * executions and one iteration of unknown number.
+ * Finds the window. Iterations come from "ProfilerStep#N" annotations, else from the ends of
+ * optimizer steps; without either the window is the extent of all executions and one iteration of
+ * unknown number.
  *
- * Returns 0; -ENODATA with a line in err when the trace holds no execution, no
- * wished step, or executions more than a year apart; -ENOMEM. The caller frees ret with window_done() on success.
+ * Returns 0; -ENODATA with a line in err when the trace has no execution, no requested step, or
+ * executions more than a year apart; -ENOMEM. The caller frees ret with window_done() on success.
  */
 _must_check_ int window_find(const struct trace *trace, const struct window_options *options,
 			     struct window *ret, struct err *err);
 void window_done(struct window *window);
 
-/* The number behind '#' of "ProfilerStep#12"; -1 for other names. */
+/* The number after '#' of "ProfilerStep#12"; -1 for other names. */
 int64_t window_step_number(const char *name);

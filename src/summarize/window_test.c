@@ -144,7 +144,7 @@ static void without_steps_the_window_is_the_extent_of_executions(void **state)
 	window_done(&w);
 }
 
-static void a_trace_without_executions_is_told(void **state)
+static void a_trace_without_executions_is_an_error(void **state)
 {
 	struct window w;
 	struct err err;
@@ -156,7 +156,7 @@ static void a_trace_without_executions_is_told(void **state)
 	assert_non_null(strstr(err.text, "found none in 1 events"));
 }
 
-static void times_centuries_apart_are_told(void **state)
+static void times_centuries_apart_are_an_error(void **state)
 {
 	uint16_t lane = trace_lane(&trace, LANE_THREAD, 1, 1);
 	struct window w;
@@ -287,7 +287,7 @@ static void a_short_execution_takes_the_value_of_its_sample(void **state)
 	assert_true(isnan(utilize_sigma(&sum)));
 }
 
-/* Parts of two samples differ by what ran before and after. */
+/* Parts of two samples differ because of neighboring executions. */
 static void between_two_samples_there_is_no_deviation(void **state)
 {
 	const double values[] = { 0.9, 0.4, 0.9 };
@@ -310,7 +310,7 @@ static void one_sample_alone_has_no_deviation(void **state)
 	assert_true(isnan(utilize_sigma(&sum)));
 }
 
-/* Where executions differ in length, the deviation is that of the long ones, if they are most. */
+/* With executions of different lengths the deviation is that of the long ones, if they dominate. */
 static void the_deviation_is_of_what_samples_resolve(void **state)
 {
 	const double values[] = { 0.2, 0.4, 0.2, 0.4, 1, 1 };
@@ -324,7 +324,7 @@ static void the_deviation_is_of_what_samples_resolve(void **state)
 	assert_true(isnan(utilize_sigma(&sum)) && !isnan(utilize_mu(&sum)));
 }
 
-/* Two kernels of 2 ms take turns: fine samples tell them apart, means of 10 ms tell nothing. */
+/* Two kernels of 2 ms alternate: fine samples distinguish them, means of 10 ms do not. */
 static void alternating_kernels(int64_t period_ns, struct utilize_sum ret[2])
 {
 	static const int64_t kernel_ns = 2000000, window_ns = 200000000;
@@ -431,7 +431,7 @@ static void a_sample_says_nothing_of_long_before_it(void **state)
 	}
 }
 
-/* A coarse sampler fills in while the fine one rests: its samples stand for all of their time. */
+/* Coarse samples fill a pause of the fine ones: each covers its whole period. */
 static void coarse_samples_among_fine_ones_keep_their_time(void **state)
 {
 	struct track *track = trace_track(&trace, RESOURCE_SM_ACTIVE, 0, -1);
@@ -484,8 +484,8 @@ int main(void)
 		TEST(the_first_of_four_steps_can_be_left_out),
 		TEST(groups_of_optimizer_steps_end_iterations),
 		TEST(without_steps_the_window_is_the_extent_of_executions),
-		TEST(a_trace_without_executions_is_told),
-		TEST(times_centuries_apart_are_told),
+		TEST(a_trace_without_executions_is_an_error),
+		TEST(times_centuries_apart_are_an_error),
 		TEST(a_thread_that_the_program_started_does_not_train),
 		TEST(the_autograd_thread_is_no_training_thread),
 		TEST(the_thread_with_the_steps_trains_whatever_others_do),

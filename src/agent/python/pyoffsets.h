@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where CPython 3.8 to 3.12 keep what pystack.c reads. Written by tools/pyoffsets from
- * the internal headers of release builds for 64 bits; do not edit.
+ * the internal headers of release builds for 64 bits; do not edit. style-limits: table
  */
 #pragma once
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file: "PTFP", version, then the fields in the order of the structs, all
- * integers little-endian 64 bits, doubles as their bits, strings as length and
- * bytes. One function walks the fields for both directions, so that writer and
- * reader cannot disagree.
+ * The file: "PTFP", version, then the fields in the order of the structs. All integers are
+ * little-endian 64 bits, doubles their bits, strings a length and bytes. One function walks the
+ * fields in both directions, so that writer and reader cannot disagree.
  */
 #include "format/fingerprint/fingerprint.h"
 
@@ -21,15 +20,15 @@
 
 #define FP_MAGIC 0x50465450u /* "PTFP" */
 /*
- * 1: no pressure of the host; 2: no spread, no launcher; 3: no GPU clocks; 4: no word of GPUs that
+ * 1: no pressure of the host; 2: no spread, no launcher; 3: no GPU clocks; 4: no list of GPUs that
  * were not sampled
  */
 #define FP_VERSION 6u
-#define RESOURCE_ABSENT 255 /* in the file: the number of resources grows */
-#define RESOURCE_ABSENT_1 9 /* what version 1 wrote instead */
+#define RESOURCE_ABSENT 255 /* in the file: the number of resources may grow */
+#define RESOURCE_ABSENT_1 9 /* the value that version 1 wrote */
 #define FP_MAX_BYTES (1u << 30)
 
-/* Either direction. Writing: out is set. Reading: data is set and off moves. */
+/* One walk over the fields. Writing: out is set. Reading: data is set and off moves. */
 struct codec {
 	struct str *out;
 	const unsigned char *data;
@@ -39,7 +38,7 @@ struct codec {
 	const char *source;
 	struct arena *arena;
 	struct err *err;
-	int error; /* the first one sticks; all later calls do nothing */
+	int error; /* the first error sticks; later calls do nothing */
 };
 
 void fingerprint_init(struct fingerprint *fp)
@@ -162,7 +161,7 @@ static void code_text(struct codec *c, const char **text)
 	c->off += len;
 }
 
-/* Length of an array whose elements take at least min_bytes each in the file. */
+/* Codes the length of an array whose elements take at least min_bytes each in the file. */
 static void *code_array(struct codec *c, void *array, size_t *cnt, size_t elem_size,
 			size_t min_bytes)
 {
@@ -193,7 +192,7 @@ static void code_frame(struct codec *c, struct fp_frame *f, size_t idx)
 	code_text(c, &f->name);
 }
 
-/* RESOURCE_CNT in memory means that there is none. */
+/* RESOURCE_CNT in memory means absent. */
 static void code_resource(struct codec *c, uint8_t *resource)
 {
 	int absent = c->version == 1 ? RESOURCE_ABSENT_1 : RESOURCE_ABSENT;
@@ -233,7 +232,7 @@ static void code_function(struct codec *c, struct fp_function *f, size_t frame_c
 	code_text(c, &f->launched_by);
 }
 
-/* shares[first .. + cnt) of the file. */
+/* A range shares[first .. + cnt) of the file. */
 static void code_range(struct codec *c, uint32_t *first, uint32_t *cnt, size_t share_cnt)
 {
 	CODE_INT(c, *first, 0, UINT32_MAX, "an index of shares");
@@ -397,7 +396,7 @@ int fingerprint_read_memory(const void *data, size_t len, const char *source,
 
 int fingerprint_write(const struct fingerprint *fp, const char *path, struct err *err)
 {
-	struct fingerprint copy = *fp; /* the walk takes both directions; writing changes nothing */
+	struct fingerprint copy = *fp; /* code_fingerprint() takes no const pointer */
 	struct str out = { 0 };
 	struct codec c = { .out = &out, .source = path, .err = err };
 	struct stat st;
@@ -441,7 +440,7 @@ static int read_file(int fd, const char *path, struct str *out, struct err *err)
 int fingerprint_read(const char *path, struct fingerprint *ret, struct err *err)
 {
 	struct str data = { 0 };
-	/* A pipe must not stop the program before it is known to be one. */
+	/* O_NONBLOCK: opening a pipe without a writer must not block. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error;
 
 	if (fd < 0)

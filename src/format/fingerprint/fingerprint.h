@@ -1,113 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The behavior fingerprint of one worker over one window: what summarize makes
- * and localize compares. A few hundred bytes per function instead of gigabytes
- * of events.
+ * The behavior fingerprint of one worker over one window: made by summarize, compared by localize.
+ * A few hundred bytes per function instead of gigabytes of events.
  *
- * Functions are nodes of a calling-context tree ("frames"): the node is the
- * identity (whole call stack, PerfTracker section 4.2), its key a 128-bit hash
- * that workers agree on without talking. Only nodes that held the critical path
- * for at least a stated share carry numbers; their ancestors are kept for the
- * stacks.
+ * Functions are nodes of a calling-context tree ("frames"): the node is the identity (whole call
+ * stack, PerfTracker section 4.2). Its key is a 128-bit hash, equal on all workers that run the
+ * same code. Only nodes that held the critical path for at least a given share have numbers; their
+ * ancestors are kept for the stacks.
  * Source: PerfTracker eq. 1-5; docs/method.md.
  */
 #pragma once
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "model/event.h"
-
-struct funckey {
-	uint64_t hi, lo;
-};
-
-#define FRAME_NONE UINT32_MAX
-
-/* One node of the calling-context tree. Parents come before their children. */
-struct fp_frame {
-	struct funckey key; /* hash over the canonical names from the root to here */
-	uint32_t parent;    /* FRAME_NONE at a root */
-	uint8_t kind;	    /* enum event_kind */
-	const char *name;   /* as people read it; in the fingerprint's arena */
-};
-
-/* What one function did on this worker in the window. */
-struct fp_function {
-	uint32_t frame;	  /* index in frames */
-	uint8_t class;	  /* enum event_class; one frame may have two (idle in f, f itself) */
-	uint8_t resource; /* enum resource of mu and sigma; RESOURCE_CNT when absent */
-	double beta_frac; /* eq. 2 */
-	double mu_frac, sigma_frac; /* eq. 4, 5; NAN when no source measured it */
-	uint64_t executions;
-	int64_t total_ns;    /* sum of durations, overlaps counted twice */
-	int64_t critical_ns; /* time on the critical path: beta * window */
-	int64_t share_ns;    /* as critical_ns, but time shared by functions of one class is divided
-			      * among them: shares of all functions add up to the window */
-	int64_t thread_ns;   /* time on the training thread (or the autograd thread in its place),
-			      * also while the device had work: how long the place itself takes */
-	double elements;  /* mean input elements (or threads launched) an execution; -1 unknown */
-	double bytes;	  /* mean payload an execution; -1 unknown */
-	double spread_ns; /* standard deviation of share_ns over the iterations; 0 unknown */
-	const char *launched_by; /* kernels: the operators that launched most of it, outermost
-				  * first, "aten::linear > aten::addmm"; NULL unknown */
-};
-
-/* Time that a function held of an interval. */
-struct fp_share {
-	uint32_t function; /* index in functions; FRAME_NONE: all that is not listed */
-	int64_t ns;
-};
-
-/* One collective as this worker saw it, in order of start. */
-struct fp_collective {
-	uint64_t group;	  /* hash of the group's identity; see group_known */
-	uint64_t name;	  /* hash of the operation's name */
-	int64_t seq;	  /* in its group; -1 unknown */
-	int64_t start_ns; /* since window start */
-	int64_t dur_ns;
-	int64_t critical_ns; /* part of it on the critical path */
-	int64_t bytes;	     /* -1 unknown */
-	int32_t group_size;  /* 0 unknown */
-	bool group_known;    /* false: group is a guess from the stream */
-	/* What held the critical path from the end (or, if that is later, the start) of the
-	 * previous collective of the group to this start: shares[lead_first .. + lead_cnt). */
-	int64_t lead_ns;
-	uint32_t lead_first, lead_cnt;
-	/* The same for the thread that launched it, from launch to launch. A collective that
-	 * began as soon as it was launched waited for that thread, whatever the device did. */
-	int64_t host_ns;
-	uint32_t host_first, host_cnt;
-	bool host_gated;
-};
-
-/* One iteration of the window. */
-struct fp_iteration {
-	int64_t number; /* as the job counts; -1 unknown */
-	int64_t start_ns, dur_ns;
-};
-
-/* What the host said about the worker's window; absent numbers are negative or NULL. */
-struct fp_host {
-	double cpu_frac;	/* training thread: CPU time / window */
-	double run_delay_frac;	/* training thread: runnable but waiting for a CPU / window */
-	double other_cpu_frac;	/* busiest other thread of the process: CPU time / window */
-	const char *other_name; /* its name or innermost Python function */
-	int64_t gc_ns;		/* time in garbage collections */
-	int64_t gc_cnt;
-	const char *thief; /* the process outside the job that used most CPU beside this worker */
-	double thief_frac; /* its CPU time / window */
-	/* Share of the window in which some task of the host stood still for lack of it (PSI). */
-	double psi_cpu_frac, psi_io_frac, psi_memory_frac;
-	/* Of the worker's GPUs the worst: share of the window in which a limit of power or heat
-	 * slowed it down; mean clock of its cores / their highest. */
-	double gpu_throttled_frac, gpu_clock_frac;
-};
-
-/* A GPU of the worker of which samples are absent. */
-struct fp_absence {
-	int32_t gpu; /* as the driver counts; -1: no GPU is sampled */
-	const char *why;
-};
+#include "format/fingerprint/fingerprint_data.h"
 
 struct fingerprint {
 	struct arena arena; /* owns every string and array below */
@@ -123,10 +29,10 @@ struct fingerprint {
 	size_t frame_cnt;
 	struct fp_function *functions; /* by share_ns, largest first */
 	size_t function_cnt;
-	int64_t rest_ns; /* share of functions below the limit, not listed */
+	int64_t rest_ns; /* share of functions below the threshold, not listed */
 	struct fp_collective *collectives;
 	size_t collective_cnt;
-	uint64_t collective_dropped; /* left out for the limit */
+	uint64_t collective_dropped; /* collectives beyond the limit */
 	struct fp_share *shares;
 	size_t share_cnt;
 	struct fp_iteration *iterations;
@@ -137,7 +43,7 @@ struct fingerprint {
 	uint32_t resources; /* bit per enum resource that had samples */
 	struct trace_drops drops;
 	uint64_t event_cnt;
-	bool steps_guessed; /* as of the trace; not in files */
+	bool steps_guessed; /* copied from the trace; not in files */
 };
 
 void fingerprint_init(struct fingerprint *fp);
@@ -147,16 +53,10 @@ void fingerprint_done(struct fingerprint *fp);
 _must_check_ int fingerprint_write(const struct fingerprint *fp, const char *path, struct err *err);
 
 /*
- * Reads what fingerprint_write() wrote. Every length and index is checked: a
- * truncated, foreign or damaged file gives -EINVAL with file, offset, expected
- * and found in err. *ret is initialized by this call and must be freed by
- * fingerprint_done() on success only.
+ * Reads a file of fingerprint_write(). Every length and index is checked: a truncated, foreign or
+ * damaged file returns -EINVAL with file, offset, expected and found in err. *ret is initialized on
+ * success only; the caller frees it with fingerprint_done().
  */
 _must_check_ int fingerprint_read(const char *path, struct fingerprint *ret, struct err *err);
 _must_check_ int fingerprint_read_memory(const void *data, size_t len, const char *source,
 					 struct fingerprint *ret, struct err *err);
-
-static inline bool funckey_equal(struct funckey a, struct funckey b)
-{
-	return a.hi == b.hi && a.lo == b.lo;
-}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Any bytes are a fingerprint or an error with a place, and a fingerprint keeps
- * the promises of its header: indices point into their arrays, callers come
- * first, shares of the window are numbers. Built with libFuzzer (option fuzz).
+ * Any bytes parse as a fingerprint or return an error with a place. A parsed fingerprint keeps the
+ * invariants of its header: indices point into their arrays, callers come first, shares of the
+ * window are numbers. Built with libFuzzer (option fuzz).
  */
 #include "format/fingerprint/fingerprint.h"
 

@@ -124,7 +124,7 @@ static void random_fingerprint(uint64_t seed, struct fingerprint *fp)
 		fp->absences[i] = (struct fp_absence){ (int32_t)below(9) - 1, some_text(fp) };
 }
 
-/* The bytes in a block of exactly their size, so that a read past the end is seen. */
+/* Parses a heap block of exactly len bytes, so that ASan reports a read past the end. */
 static int read_exact(const unsigned char *data, size_t len, struct err *err)
 {
 	unsigned char *copy = malloc(len > 0 ? len : 1);
@@ -337,7 +337,7 @@ static void a_caller_behind_its_frame_is_refused(void **state)
 	fp.window_ns = 1;
 	fp.frames = frames;
 	fp.frame_cnt = 2;
-	/* The writer checks as the reader does: no such file comes to be. */
+	/* The writer applies the reader's checks: it never writes an invalid file. */
 	assert_int_equal(fingerprint_write(&fp, path_of("f"), &err), -EINVAL);
 	assert_int_equal(access(path_of("f"), F_OK), -1);
 	assert_int_equal(access(path_of("f.tmp"), F_OK), -1);
@@ -393,7 +393,7 @@ static void a_folder_that_is_not_there_cannot_be_written_to(void **state)
 	fingerprint_done(&fp);
 }
 
-static void every_failing_allocation_is_told(void **state)
+static void every_failing_allocation_is_reported(void **state)
 {
 	struct fingerprint fp, again;
 	unsigned char *data;
@@ -439,7 +439,7 @@ int main(void)
 		cmocka_unit_test(a_share_of_the_window_that_is_no_number_is_refused),
 		cmocka_unit_test(a_missing_file_a_folder_and_a_pipe_are_errors),
 		cmocka_unit_test(a_folder_that_is_not_there_cannot_be_written_to),
-		cmocka_unit_test(every_failing_allocation_is_told),
+		cmocka_unit_test(every_failing_allocation_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, folder_make, folder_remove);

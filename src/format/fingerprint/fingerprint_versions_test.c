@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of older versions: made from today's by taking out what later ones added. */
+/* Files of older versions, made from the current format by removing later fields. */
 #include "format/fingerprint/test_fpfile.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* A file of a fingerprint that has this function and nothing else. */
+/* A file of a fingerprint with this function only. */
 static unsigned char *bytes_of_one(struct fp_function *function, struct fingerprint *ret,
 				   size_t *ret_len)
 {
@@ -16,16 +16,16 @@ static unsigned char *bytes_of_one(struct fp_function *function, struct fingerpr
 	return bytes_of(ret, ret_len);
 }
 
-/* What follows the host's numbers where there are no frames, one function, nothing else. */
+/* The bytes after the host's numbers of a file with no frames and one function. */
 #define TAIL_4 (8 + (8 + 15 * 8) + 3 * 8)
 
-/* Without what version 6 added at the end: four counters of what the recorder had no room for. */
+/* Without the fields of version 6: four counters at the end. */
 #define ADDED_6 (4 * 8)
 
-/* And what version 5 added before them: absent samples of GPUs, of which there are none. */
+/* Without the fields of version 5: the list of absent GPU samples, here empty. */
 #define ADDED_5 8
 
-/* And what version 4 added at the end of the host's numbers: two of its GPUs. */
+/* Without the fields of version 4: two GPU numbers at the end of the host's numbers. */
 static size_t version_3_of(const unsigned char *data, size_t len, unsigned char *ret)
 {
 	const size_t added = 2 * 8;
@@ -37,7 +37,7 @@ static size_t version_3_of(const unsigned char *data, size_t len, unsigned char 
 	return len - added;
 }
 
-/* Without what version 3 added at the end of the one function: a spread and a text of no length. */
+/* Without the fields of version 3: a spread and an empty text at the end of the function. */
 static size_t version_2_of(const unsigned char *data, size_t len, unsigned char *ret)
 {
 	const size_t counts = 3 * 8, added = 2 * 8;
@@ -74,8 +74,8 @@ static void a_file_of_version_2_knows_no_spread(void **state)
 }
 
 /*
- * Without what version 2 added: five counters of the flight recorder, then, behind 64
- * bytes of the host's other numbers, three of its pressure. `tail` bytes follow.
+ * Without the fields of version 2: five counters of the flight recorder, then, after 64 bytes of
+ * the host's other numbers, three of its pressure. `tail` bytes follow.
  */
 static size_t version_1_of(const unsigned char *data, size_t len, size_t tail, unsigned char *ret)
 {
@@ -89,7 +89,7 @@ static size_t version_1_of(const unsigned char *data, size_t len, size_t tail, u
 	return len - drops - pressure;
 }
 
-/* Reads fp back, with less bytes at the end as a file of an older version (0: as it is written). */
+/* Reads fp back from a file of this version with `less` bytes removed at its end (0: current). */
 static void read_as(const struct fingerprint *fp, unsigned char version, size_t less,
 		    struct fingerprint *ret)
 {
@@ -103,7 +103,7 @@ static void read_as(const struct fingerprint *fp, unsigned char version, size_t 
 	free(data);
 }
 
-static void a_file_of_version_4_tells_of_no_absent_samples(void **state)
+static void a_file_of_version_4_has_no_absent_samples(void **state)
 {
 	struct fp_absence absence = { 3, "no permission" };
 	struct fingerprint fp, again;
@@ -191,7 +191,7 @@ static void a_file_of_version_1_has_no_pressure_and_its_own_absent_resource(void
 	assert_true(len <= sizeof(old));
 	len = version_2_of(newest, version_3_of(data, len, newest), newer);
 	len = version_1_of(newer, len, tail, old);
-	old[len - tail + 8 + 8 + 2 * 8] = 9; /* what version 1 wrote for none */
+	old[len - tail + 8 + 8 + 2 * 8] = 9; /* the value that version 1 wrote for absent */
 	assert_int_equal(fingerprint_read_memory(old, len, "f", &again, &err), 0);
 	assert_int_equal(again.function_cnt, 1);
 	assert_int_equal(again.functions[0].resource, RESOURCE_CNT);
@@ -205,7 +205,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_of_version_2_knows_no_spread),
-		cmocka_unit_test(a_file_of_version_4_tells_of_no_absent_samples),
+		cmocka_unit_test(a_file_of_version_4_has_no_absent_samples),
 		cmocka_unit_test(a_file_of_version_5_has_one_counter_of_full_tables),
 		cmocka_unit_test(a_file_of_version_3_knows_no_gpu),
 		cmocka_unit_test(a_file_of_version_1_has_no_pressure_and_its_own_absent_resource),

@@ -31,20 +31,20 @@ static const char *skip_hex(const char *p)
 	return p;
 }
 
-/* "0x7f12.." that begins a word: the middle of "tile_160x128" is none. */
+/* "0x7f12.." at the start of a word: "tile_160x128" has none. */
 static bool address_begins(const char *name, const char *p)
 {
 	return p[0] == '0' && p[1] == 'x' && isxdigit((unsigned char)p[2]) &&
 	       (p == name || !isalnum((unsigned char)p[-1]));
 }
 
-/* Copies name[len] without addresses and without numbers behind '#'. */
+/* Copies name[len] without addresses and without numbers after '#'. */
 static void append_without_noise(const char *name, size_t len, struct str *out)
 {
 	const char *p = name, *end = name + len;
 
 	while (p < end) {
-		/* Noise begins with one of these. */
+		/* Addresses and numbers to remove begin with one of these. */
 		size_t plain = MIN(strcspn(p, " 0#"), (size_t)(end - p));
 
 		str_append_len(out, p, plain);
@@ -75,7 +75,7 @@ static void append_kernel(const char *name, struct str *out)
 	append_without_noise(name, len, out);
 }
 
-/* "dir/file.py(12): func": the place of "(12)", NULL for other names. */
+/* "dir/file.py(12): func": the position of "(12)", NULL for other names. */
 static const char *python_line_begin(const char *name, const char **ret_end)
 {
 	for (const char *p = strchr(name, '('); p != NULL; p = strchr(p + 1, '(')) {

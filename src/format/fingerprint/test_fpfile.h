@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fingerprints as files in a folder of the test's own, which its group makes and removes. */
+/* Writes fingerprints to files in a folder that the test group creates and removes. */
 #pragma once
 
 #include "format/fingerprint/fingerprint.h"
@@ -40,7 +40,7 @@ static const char *path_of(const char *name)
 	return path;
 }
 
-/* The file's bytes of a fingerprint; the caller frees. */
+/* The bytes of the file of a fingerprint; the caller frees. */
 static unsigned char *bytes_of(const struct fingerprint *fp, size_t *ret_len)
 {
 	const char *path = path_of("f");

@@ -55,11 +55,11 @@ size_t flightlog_text(char *ret, size_t size, const char *text, size_t len)
 	return out;
 }
 
-/* The worker may change its memory any time: looked at is only a copy that stays as it is. */
+/* The worker may change its memory at any time: only a private copy is checked. */
 static void copy_out(void *ret, const void *from, size_t len)
 {
 	memcpy(ret, from, len);
-	/* The compiler may not read it a second time either. */
+	/* Keeps the compiler from reading the source a second time. */
 	atomic_thread_fence(memory_order_acquire);
 }
 
@@ -165,7 +165,7 @@ void flight_unmap(const struct flight *flight)
 		(void)munmap((void *)(uintptr_t)flight, sizeof(*flight));
 }
 
-/* --- records that make sense --- */
+/* --- validation --- */
 
 static bool sample_ok(const struct flightlog *log, const struct ring_record *record)
 {
@@ -260,13 +260,13 @@ struct source {
 	const _Atomic uint64_t *head;
 	struct ring_tail *tail;
 	record_vec *to;
-	size_t had; /* records before this take */
+	size_t had; /* records read before this call */
 };
 
 /*
- * First contact: the newest records that are still there in one piece. The pages
- * of a window that was closed are gone, and reading them would bring them back
- * one by one: so this goes backwards and stops at the first that is not there.
+ * First read: finds the oldest record that is still intact. The pages of a closed window have been
+ * freed, and reading them would allocate them again one by one: so the search goes backwards and
+ * stops at the first missing record.
  */
 static void find_oldest(const struct source *s)
 {
@@ -291,7 +291,7 @@ static int take_ring(struct flightlog *log, struct source *s, size_t *left)
 	before = *s->tail;
 	head = atomic_load_explicit(s->head, memory_order_acquire);
 	want = head > before.taken ? (size_t)MIN(head - before.taken, (uint64_t)s->cnt) : 0;
-	ret = vec_reserve(s->to, s->to->cnt + want + 1); /* never NULL */
+	ret = vec_reserve(s->to, s->to->cnt + want + 1); /* +1: so that data is never NULL */
 	if (ret < 0)
 		return ret;
 	want = ring_take(s->tail, s->records, s->cnt, s->head, s->to->data + s->to->cnt, want);
@@ -303,7 +303,7 @@ static int take_ring(struct flightlog *log, struct source *s, size_t *left)
 	return 0;
 }
 
-/* Drops the new records that make no sense, now that the tables are as long as theirs. */
+/* Drops invalid records among the new ones. Runs after the tables were read. */
 static void check_ring(struct flightlog *log, const struct source *s)
 {
 	size_t kept = s->had;
@@ -403,7 +403,7 @@ static int take_lanes(struct flightlog *log, const struct flight *flight)
 	return 0;
 }
 
-/* Reads string id into ret; 0 bytes: it is not written yet, or makes no sense. */
+/* Reads string id into ret. Returns 0 if it is not written yet or invalid. */
 static size_t copy_string(const struct flight *flight, size_t id,
 			  char ret[static FLIGHT_STRING_MAX])
 {
@@ -418,20 +418,20 @@ static size_t copy_string(const struct flight *flight, size_t id,
 
 int flightlog_add_string(struct flightlog *log, const char *text, size_t len)
 {
-	char mended[TEXT_MAX];
+	char valid[TEXT_MAX];
 	char *copy;
 
-	len = flightlog_text(mended, sizeof(mended), text, len);
-	copy = len == 0 ? NULL : arena_strndup(&log->arena, mended, len);
+	len = flightlog_text(valid, sizeof(valid), text, len);
+	copy = len == 0 ? NULL : arena_strndup(&log->arena, valid, len);
 	if (len > 0 && copy == NULL)
 		return -ENOMEM;
 	return vec_push(&log->strings, copy != NULL ? copy : "");
 }
 
-/* Threads take numbers first and write then: a gap is looked at again next time. */
+/* Threads reserve an id first and write the string later: a gap is read again next time. */
 static int fill_gaps(struct flightlog *log, const struct flight *flight)
 {
-	char text[FLIGHT_STRING_MAX], mended[TEXT_MAX];
+	char text[FLIGHT_STRING_MAX], valid[TEXT_MAX];
 
 	for (size_t i = 1; i < log->strings.cnt; i++) {
 		size_t len;
@@ -441,8 +441,8 @@ static int fill_gaps(struct flightlog *log, const struct flight *flight)
 		len = copy_string(flight, i, text);
 		if (len == 0)
 			continue;
-		len = flightlog_text(mended, sizeof(mended), text, len);
-		log->strings.data[i] = arena_strndup(&log->arena, mended, len);
+		len = flightlog_text(valid, sizeof(valid), text, len);
+		log->strings.data[i] = arena_strndup(&log->arena, valid, len);
 		if (log->strings.data[i] == NULL) {
 			log->strings.data[i] = "";
 			return -ENOMEM;
@@ -498,7 +498,7 @@ static int take_nodes(struct flightlog *log, const struct flight *flight, uint32
 	return ret;
 }
 
-/* When the table is full, lanes of earlier windows are given to others. */
+/* When the table is full, the worker reuses lanes of earlier windows. */
 static int take_gpu_lanes(struct flightlog *log, const struct flight *flight, uint32_t cnt)
 {
 	int ret = 0;
@@ -518,7 +518,9 @@ static int take_gpu_lanes(struct flightlog *log, const struct flight *flight, ui
 	return ret;
 }
 
-/* Counts are read from the users to the used: what an entry refers to was there before it. */
+/*
+ * Reads the counts of referring tables first: every entry they refer to is already in its table.
+ */
 static int take_tables(struct flightlog *log, const struct flight *flight)
 {
 	uint32_t gpu_lane_cnt = atomic_load_explicit(&flight->gpu_lane_cnt, memory_order_acquire);

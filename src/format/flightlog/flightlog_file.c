@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The half of flightlog.h that knows files. */
+/* The file functions of flightlog.h. */
 #include "format/flightlog/flightlog_file.h"
 
 #include "base/file.h"
@@ -71,7 +71,7 @@ static void header_fill(const struct flightlog *log, struct flightlog_file_heade
 	drops_store(&log->before, ret->before);
 }
 
-/* Gathers small writes. */
+/* Buffers small writes. */
 struct writer {
 	int fd, error;
 	size_t len;
@@ -309,7 +309,10 @@ static int read_lane(struct reader *r, const char *at, struct flightlog *log)
 	return ret;
 }
 
-/* Everything behind the header. Records come before the text, which is what they point to. */
+/*
+ * Reads everything after the header. The tables refer to the text at the end of the file,
+ * so the text is located before the records are read.
+ */
 static int read_sections(struct reader *r, const struct flightlog_file_header *header,
 			 struct flightlog *log)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of a flight log's file: a fixed header, then seven sections one behind
- * the other without gaps, all little-endian.
+ * The bytes of a flight log's file: a fixed header, then seven consecutive sections without gaps,
+ * all little-endian.
  *
  *	strings, frames, nodes, lanes, gpu_lanes
  *			tables; entry 0 of the first three is "none"
- *	records		marks, samples, then per lane what is recorded always and in windows
+ *	records		marks, samples, then per lane always-on and window records
  *	text		the strings' bytes, to the end of the file
  */
 #pragma once

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes are a flight log that keeps the promises of flightlog.h, or an error. */
+/* Any bytes parse as a flight log that keeps the invariants of flightlog.h, or return an error. */
 #include "format/flightlog/flightlog.h"
 
 #include "format/flightlog/flightlog_parts.h"
@@ -19,12 +19,12 @@ static void check(bool ok, const char *what)
 
 static void check_tables(const struct flightlog *log)
 {
-	char mended[3 * FLIGHT_STRING_MAX + 1];
+	char valid[3 * FLIGHT_STRING_MAX + 1];
 
 	check(log->strings.cnt > 0 && log->frames.cnt > 0 && log->nodes.cnt > 0, "no entry 0");
 	vec_foreach(text, &log->strings) {
-		(void)flightlog_text(mended, sizeof(mended), *text, strlen(*text));
-		check(strcmp(mended, *text) == 0, "a text that is no UTF-8");
+		(void)flightlog_text(valid, sizeof(valid), *text, strlen(*text));
+		check(strcmp(valid, *text) == 0, "a text with invalid UTF-8");
 	}
 	vec_foreach(frame, &log->frames)
 		check(frame->file < log->strings.cnt && frame->name < log->strings.cnt,

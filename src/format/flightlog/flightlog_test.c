@@ -69,7 +69,7 @@ static void write_example(struct flight *f)
 					    .extra = recorder_string(f, "gloo:all_reduce") });
 }
 
-/* What every reader of a log relies on. */
+/* The invariants that every reader of a log relies on. */
 static void check_records(const struct flightlog *log, const record_vec *records,
 			  enum flight_ring ring)
 {
@@ -79,14 +79,14 @@ static void check_records(const struct flightlog *log, const record_vec *records
 
 static void check_log(const struct flightlog *log)
 {
-	char mended[3 * FLIGHT_STRING_MAX + 1];
+	char valid[3 * FLIGHT_STRING_MAX + 1];
 
 	for (size_t i = 0; i < log->strings.cnt; i++) {
 		const char *text = log->strings.data[i];
 
-		assert_int_equal(flightlog_text(mended, sizeof(mended), text, strlen(text)),
+		assert_int_equal(flightlog_text(valid, sizeof(valid), text, strlen(text)),
 				 strlen(text));
-		assert_string_equal(mended, text);
+		assert_string_equal(valid, text);
 	}
 	vec_foreach(frame, &log->frames)
 		assert_true(frame->file < log->strings.cnt && frame->name < log->strings.cnt);
@@ -174,7 +174,7 @@ static void only_what_is_lost_after_the_first_take_is_a_loss(void **state)
 	assert_int_equal(pair->log.drops.overrun, 7);
 }
 
-/* The agent gives a closed window's pages back; its positions go on. */
+/* The agent frees a closed window's pages; its positions continue. */
 static void records_of_an_older_window_are_no_loss(void **state)
 {
 	struct pair *pair = *state;
@@ -206,7 +206,7 @@ static void a_name_that_is_not_there_yet_is_read_later(void **state)
 	assert_int_equal(pair->log.strings.cnt, 2);
 }
 
-static void texts_that_are_no_utf8_are_mended(void **state)
+static void invalid_utf8_is_replaced(void **state)
 {
 	static const struct {
 		const char *from, *to;
@@ -308,7 +308,7 @@ static uint64_t rnd(void)
 	return random_state;
 }
 
-/* Random words at random places of everything but the pages that are large. */
+/* Writes random words at random places of everything but the large rings. */
 static void scribble(struct flight *f, size_t words)
 {
 	size_t room = offsetof(struct flight, window_records) / sizeof(uint64_t);
@@ -411,7 +411,7 @@ static void a_reader_beside_the_writer_gets_each_record_once_or_counts_it(void *
 
 /* --- mapping --- */
 
-/* A memory file that says it is a recorder. */
+/* A memory file with the header of a recorder. */
 static int make_file(size_t size, uint32_t layout_bytes)
 {
 	struct test_recorder r = recorder_open();
@@ -510,7 +510,7 @@ static void a_file_gives_back_the_log(void **state)
 	flightlog_done(&again);
 }
 
-/* The example as a file's bytes. */
+/* The file of the example as bytes. */
 static size_t file_bytes(struct pair *pair, unsigned char *ret, size_t size)
 {
 	FILE *file;
@@ -537,7 +537,7 @@ static void a_file_cut_anywhere_is_refused_with_its_name(void **state)
 	assert_int_equal(flightlog_parse("f", data, len, &log, &err), 0);
 	flightlog_done(&log);
 	for (size_t cut = 0; cut < len; cut++) {
-		/* A buffer of just this size shows reads behind its end under ASan. */
+		/* ASan reports reads past a buffer of exactly this size. */
 		unsigned char *copy = malloc(cut + 1);
 
 		assert_non_null(copy);
@@ -572,7 +572,7 @@ static void a_file_with_any_byte_changed_is_refused_or_right(void **state)
 	assert_true(refused_cnt > 100);
 }
 
-static void every_failing_allocation_is_told(void **state)
+static void every_failing_allocation_is_reported(void **state)
 {
 	struct pair *pair = *state;
 	struct flightlog log;
@@ -612,7 +612,7 @@ int main(void)
 		WITH_PAIR(only_what_is_lost_after_the_first_take_is_a_loss),
 		WITH_PAIR(records_of_an_older_window_are_no_loss),
 		WITH_PAIR(a_name_that_is_not_there_yet_is_read_later),
-		WITH_PAIR(texts_that_are_no_utf8_are_mended),
+		WITH_PAIR(invalid_utf8_is_replaced),
 		WITH_PAIR(a_record_that_makes_no_sense_is_counted),
 		WITH_PAIR(a_stack_that_is_its_own_caller_becomes_empty),
 		WITH_PAIR(records_beyond_the_limit_are_counted),
@@ -623,7 +623,7 @@ int main(void)
 		WITH_PAIR(a_file_gives_back_the_log),
 		WITH_PAIR(a_file_cut_anywhere_is_refused_with_its_name),
 		WITH_PAIR(a_file_with_any_byte_changed_is_refused_or_right),
-		WITH_PAIR(every_failing_allocation_is_told),
+		WITH_PAIR(every_failing_allocation_is_reported),
 #undef WITH_PAIR
 	};
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define NODE_SLOTS 65536u
-#define BETWEEN_MAX 64u /* of NCCL's calls that are looked over for PyTorch's around them */
+#define BETWEEN_MAX 64u /* NCCL calls searched for PyTorch's enclosing collective */
 
 struct interval {
 	int64_t start_ns, end_ns;
@@ -83,7 +83,10 @@ static int find_calls(struct gpulinks *links)
 	return 0;
 }
 
-/* Numbers of a window before may come again: the last call that began before what it launched. */
+/*
+ * Correlation numbers of an earlier window may repeat: selects the last call that began before the
+ * record.
+ */
 static const struct gpulinks_call *call_of(const struct gpulinks *links,
 					   const struct ring_record *record)
 {
@@ -109,7 +112,10 @@ static const struct gpulinks_call *call_of(const struct gpulinks *links,
 	return &links->calls.data[low];
 }
 
-/* The first launch that was not taken, if it lies before the kernel. */
+/*
+ * The current launch of a graph, if it precedes the kernel. A node seen again begins the next
+ * launch.
+ */
 static const struct gpulinks_call *launch_of(struct gpulinks *links,
 					     const struct ring_record *kernel)
 {
@@ -189,7 +195,7 @@ static bool holds(const struct gpulinks_comm *comm, uint32_t tid, int64_t time_n
 	return comm->tid == tid && comm->end_ns >= time_ns;
 }
 
-/* How many collectives are of earlier threads, or of this one and began no later. */
+/* Number of collectives that sort before: of lower tids, or of tid with start <= time_ns. */
 static size_t count_before(const struct gpulinks *links, uint32_t tid, int64_t time_ns)
 {
 	size_t low = 0, high = links->comms.cnt;
@@ -234,7 +240,7 @@ static int find_nccl(struct gpulinks *links)
 	return 0;
 }
 
-/* When a thread launched NCCL's next kernel. */
+/* The time at which a thread launches NCCL's next kernel after time_ns. */
 static int64_t next_launch_ns(const struct gpulinks *links, uint32_t tid, int64_t time_ns)
 {
 	struct gpulinks_call key = { .tid = tid, .start_ns = time_ns };
@@ -253,9 +259,9 @@ static int64_t next_launch_ns(const struct gpulinks *links, uint32_t tid, int64_
 		       : INT64_MAX;
 }
 
-/* Whether NCCL told of it behind a thread's launch, before end_ns. */
-static bool is_told(const struct gpulinks *links, const struct gpulinks_comm *comm, uint32_t tid,
-		    int64_t end_ns)
+/* Whether comm is NCCL's record for the launch: same thread, begun before end_ns. */
+static bool is_of_launch(const struct gpulinks *links, const struct gpulinks_comm *comm,
+			 uint32_t tid, int64_t end_ns)
 {
 	return comm < links->comms.data + links->comms.cnt && comm->nccl && comm->tid == tid &&
 	       comm->start_ns < end_ns;
@@ -267,12 +273,15 @@ size_t gpulinks_nccl_cnt(const struct gpulinks *links, const struct ring_record 
 	int64_t end_ns = next_launch_ns(links, first->tid, call->time_ns);
 	size_t cnt = 0;
 
-	while (is_told(links, first + cnt, first->tid, end_ns))
+	while (is_of_launch(links, first + cnt, first->tid, end_ns))
 		cnt++;
 	return cnt;
 }
 
-/* PyTorch's, that began before and goes on; some of NCCL may have come between. cnt: before. */
+/*
+ * PyTorch's collective of tid that encloses time_ns; NCCL records may lie in between. cnt: of
+ * count_before().
+ */
 static const struct gpulinks_comm *around(const struct gpulinks *links, size_t cnt, uint32_t tid,
 					  int64_t time_ns)
 {
@@ -299,8 +308,9 @@ const struct gpulinks_comm *gpulinks_comm(const struct gpulinks *links,
 		return NULL;
 	comm = around(links, cnt, tid, call->time_ns);
 	next = links->comms.data + cnt;
-	*ret_nccl =
-		is_told(links, next, tid, next_launch_ns(links, tid, call->time_ns)) ? next : NULL;
+	*ret_nccl = is_of_launch(links, next, tid, next_launch_ns(links, tid, call->time_ns))
+			    ? next
+			    : NULL;
 	return comm != NULL ? comm : *ret_nccl;
 }
 

@@ -56,7 +56,7 @@ static void add(struct flightlog *log, enum flight_kind kind, int64_t time_ns, u
 	assert_int_equal(vec_push(to, record), 0);
 }
 
-/* By looking at all calls: the last of a number that began before, else the first. */
+/* A linear search over all calls: the last with this number that began before, else the first. */
 static const struct ring_record *slow_caller(const struct gpulinks *links,
 					     const struct ring_record *kernel)
 {
@@ -117,7 +117,7 @@ static void what_lies_outside_is_left_out(void **state)
 	gpulinks_done(&links);
 }
 
-static void want_of_memory_is_told(void **state)
+static void missing_memory_is_reported(void **state)
 {
 	struct flightlog *log = *state;
 	struct ring_record comm = { .time_ns = 0, .value = 50, .kind = FLIGHT_COLLECTIVE };
@@ -145,7 +145,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(callers_are_those_that_a_search_of_all_finds,
 						open_log, close_log),
 		cmocka_unit_test_setup_teardown(what_lies_outside_is_left_out, open_log, close_log),
-		cmocka_unit_test_setup_teardown(want_of_memory_is_told, open_log, close_log),
+		cmocka_unit_test_setup_teardown(missing_memory_is_reported, open_log, close_log),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

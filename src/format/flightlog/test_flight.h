@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recorder as an agent would have written it, for tests of this folder and of
- * the readers: a memory file, names, stacks and lanes, one call each. What is
- * recorded in them: testrecords.h.
+ * Builds a recorder like an agent's, for tests of this folder and of the readers: a memory file,
+ * names, stacks and lanes, one call each. Its records: test_records.h.
  */
 #pragma once
 

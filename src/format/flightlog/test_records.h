@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records in the rings of a recorder made up by a test, one call each. */
+/* Adds records to the rings of a test's recorder, one call each. */
 #pragma once
 
 #include "format/flightlog/test_flight.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The block of memory that a worker (memfd) and the daemon of its host share: the worker's
- * marks, and what the daemon wishes.
+ * The memory block (memfd) shared by a worker and the daemon of its host: the worker's marks, and
+ * the daemon's desired state.
  *
- * The order is a desired state, written by the daemon and read by the worker at each
- * iteration mark: no signal, no system call, no wait.
+ * The order is a desired state, written by the daemon and read by the worker at each iteration
+ * mark: no signal, no system call, no wait.
  * Source: ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once
@@ -12,9 +12,9 @@
 #include "format/shared/ring.h"
 
 /*
- * Marks: records of the training thread's ring. detail: which optimizer or
- * loader, a small id in order of appearance. extra: worker_step, of the kind of
- * mark that counts the steps, else 0. Append-only.
+ * Marks: records of the training thread's ring. detail: the optimizer or loader, a small id in
+ * order of appearance. extra: worker_step, for the kind of mark that counts the steps, else 0.
+ * Append-only.
  */
 enum mark {
 	MARK_DATALOADER =
@@ -39,27 +39,28 @@ struct order {
 	_Atomic uint64_t id;	     /* 0: no order yet; grows by one */
 	_Atomic uint64_t start_step; /* begin at the mark with this count; 0: at the next mark */
 	_Atomic uint64_t window_ns;  /* length */
-	_Atomic uint64_t min_steps;  /* and at least so many steps... */
-	_Atomic uint64_t max_steps;  /* ...and at most so many; 0: no limit */
-	_Atomic uint32_t canceled;   /* 1: forget it */
+	_Atomic uint64_t min_steps;  /* and at least this many steps... */
+	_Atomic uint64_t max_steps;  /* ...and at most this many; 0: no limit */
+	_Atomic uint32_t canceled;   /* 1: ignore this order */
 	_Atomic uint32_t
 		stride; /* iteration marks of one iteration (several optimizers); 0 means 1 */
-	_Atomic uint32_t source;    /* enum order_source */
-	_Atomic uint32_t sample_hz; /* Python stacks a second in the window; 0: the default */
-	_Atomic uint32_t exact;	    /* 1: trace Python calls instead of sampling them */
+	_Atomic uint32_t source; /* enum order_source */
+	_Atomic uint32_t
+		sample_hz;	/* Python stack samples per second in the window; 0: the default */
+	_Atomic uint32_t exact; /* 1: trace every Python call instead of sampling */
 	uint32_t reserved;
 };
 
 enum order_source {
-	ORDER_SOURCE_AUTO,  /* the agent's own collectors; torch.profiler where they can't */
-	ORDER_SOURCE_AGENT, /* the agent's own or none */
-	ORDER_SOURCE_TORCH, /* torch.profiler */
+	ORDER_SOURCE_AUTO,  /* the agent's own collectors; torch.profiler if they are unavailable */
+	ORDER_SOURCE_AGENT, /* only the agent's own collectors */
+	ORDER_SOURCE_TORCH, /* only torch.profiler */
 };
 
 /*
- * The self-audit: slices of iterations with collectors off and on by turns, at
- * the same steps on all workers, so that the daemon can compare their times.
- * From step start_step, slices of slice_steps: off, on, off, ... slice_cnt of them.
+ * The self-audit: slices of iterations with collectors alternately off and on, at the same steps on
+ * all workers, so that the daemon can compare their times. Starts at start_step; slices of
+ * slice_steps: off, on, off, ... slice_cnt of them.
  */
 struct audit_order {
 	_Atomic uint64_t id; /* as in struct order */
@@ -70,13 +71,13 @@ struct audit_order {
 
 enum audit_kind {
 	AUDIT_ALWAYS, /* off: marks only; on: the always-on collectors */
-	AUDIT_WINDOW, /* off: the always-on collectors; on: those of a window, too */
+	AUDIT_WINDOW, /* off: the always-on collectors; on: also those of a window */
 };
 
 /*
- * The shared block. Writers: worker_* and ring by the worker's training thread
- * only; order and daemon_* by the daemon only. The reader trusts nothing: it
- * bounds-checks and copies before it looks.
+ * The shared block. Writers: worker_* and ring by the worker's training thread only; order and
+ * daemon_* by the daemon only. Readers do not trust the contents: they copy first, then check
+ * bounds.
  */
 struct worker_block {
 	uint32_t magic, version;
@@ -93,7 +94,7 @@ struct worker_block {
 	struct ring_record ring[MARK_RING_CNT];
 };
 
-/* What is left out because it cost too much here: bits. Written by the daemon's self-audit. */
+/* Collectors disabled because of their overhead: bits. Written by the daemon's self-audit. */
 enum backoff {
 	BACKOFF_NONE = 0,
 	BACKOFF_SAMPLES = 1,   /* in a window: four of five stack samples */

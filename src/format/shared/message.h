@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The datagrams between a worker and the daemon of its host, on a Unix SOCK_SEQPACKET
- * socket, and what `perftracker run` sets for the hook.
+ * The datagrams between a worker and the daemon of its host, on a Unix SOCK_SEQPACKET socket, and
+ * the environment that `perftracker run` sets for the hook.
  *
- * The worker creates the shared block (format/block.h), connects, sends MSG_HELLO with the
- * block's descriptor attached (SCM_RIGHTS) and never waits for an answer. The
- * socket afterwards carries rare messages only; iterations go through the ring.
+ * The worker creates the shared block (format/shared/block.h), connects, sends MSG_HELLO with the
+ * block's descriptor attached (SCM_RIGHTS) and never waits for an answer. After that the socket
+ * carries rare messages only; iterations go through the ring.
  * Source: ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once
@@ -22,19 +22,20 @@
 #define MESSAGE_TEXT 512u
 
 enum message_type {
-	MSG_HELLO = 1, /* worker: who it is; the block's fd is attached */
+	MSG_HELLO = 1, /* worker: its identity; the block's fd is attached */
 	MSG_PROFILE_BEGUN, /* worker: window open at step `step`; `text`: SOURCE_AGENT or SOURCE_TORCH */
-	MSG_PROFILE_DONE, /* worker: trace complete at path `text`; "": in the flight recorder */
-	MSG_PROFILE_MISSED, /* worker: the order's step was past already, or the source failed; `text` says why */
-	MSG_BYE,     /* worker: interpreter exits normally */
-	MSG_REQUEST, /* `perftracker profile`: asks for a profile now */
-	MSG_REPLY,   /* daemon's answer to MSG_REQUEST; `status` 0 or errno, `text` says what */
-	MSG_STATUS,  /* `perftracker status`: asks for one line of state */
-	MSG_FLIGHT,  /* `perftracker timeline`: asks for the flight recorders as files; the answer
+	MSG_PROFILE_DONE,   /* worker: trace complete at path `text`; "": in the flight recorder */
+	MSG_PROFILE_MISSED, /* worker: the order's step has passed, or the source failed; `text`:
+			     * the reason */
+	MSG_BYE,	    /* worker: interpreter exits normally */
+	MSG_REQUEST,	    /* `perftracker profile`: asks for a profile now */
+	MSG_REPLY,  /* daemon's answer to MSG_REQUEST; `status` 0 or errno, `text`: a message */
+	MSG_STATUS, /* `perftracker status`: asks for one line of state */
+	MSG_FLIGHT, /* `perftracker timeline`: asks for the flight recorders as files; the answer
 		      * is a MSG_REPLY with the directory in `text` */
 };
 
-/* Who records a window. */
+/* Values of `text` in MSG_PROFILE_BEGUN: the recorder of a window. */
 #define SOURCE_AGENT "agent"
 #define SOURCE_TORCH "torch"
 
@@ -49,13 +50,13 @@ struct message {
 	int32_t local_rank;
 	int32_t world_size;
 	int32_t status;
-	uint64_t order_id; /* which order this answers */
-	uint64_t step;	   /* iteration mark count of the worker */
-	uint64_t
-		window_ns; /* MSG_REQUEST: wished length, 0 default; MSG_PROFILE_DONE: real length */
-	int64_t mono_ns;   /* sender's CLOCK_MONOTONIC */
-	int64_t wall_ns;   /* CLOCK_REALTIME at the same moment: maps trace times */
-	uint64_t stall_ns; /* MSG_PROFILE_DONE: how long the job stood still for the profile */
+	uint64_t order_id;  /* the order this answers */
+	uint64_t step;	    /* iteration mark count of the worker */
+	uint64_t window_ns; /* MSG_REQUEST: requested length, 0 default; MSG_PROFILE_DONE: actual
+			    * length */
+	int64_t mono_ns;    /* sender's CLOCK_MONOTONIC */
+	int64_t wall_ns;    /* CLOCK_REALTIME at the same moment: maps trace times */
+	uint64_t stall_ns;  /* MSG_PROFILE_DONE: how long the profile stopped the job */
 	char text[MESSAGE_TEXT]; /* NUL-terminated */
 };
 _Static_assert(sizeof(struct message) == 80 + MESSAGE_TEXT, "both sides must agree");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one number of a record (format/flight_kinds.h) holds: flags, two times, or what a
- * record of a GPU says in its extra.
+ * Encodes and decodes packed fields of a record (format/shared/record_kinds.h): flags, two times,
+ * or the extra of a GPU record.
  */
 #pragma once
 
@@ -10,14 +10,14 @@
 enum flight_calls { FLIGHT_CALLS_MATMUL, FLIGHT_CALLS_LAUNCH, FLIGHT_CALLS_CNT };
 
 enum flight_how_flag {
-	FLIGHT_HOW_PEER = 1,	 /* a send or receive: there is a peer, no root */
+	FLIGHT_HOW_PEER = 1,	 /* a send or receive: has a peer, no root */
 	FLIGHT_HOW_MANY = 2,	 /* several sends and receives, queued as one */
-	FLIGHT_HOW_CAPTURED = 4, /* queued into a graph, or by one that is replayed */
+	FLIGHT_HOW_CAPTURED = 4, /* queued into a graph, or by a replayed graph */
 };
 
 #define FLIGHT_US_MAX INT32_MAX
 
-/* Two times in us, cut to FLIGHT_US_MAX, as one number that is not negative. */
+/* Two times in us, clamped to FLIGHT_US_MAX, as one non-negative number. */
 static inline int64_t flight_us_pair(uint64_t first_us, uint64_t second_us)
 {
 	return (int64_t)(MIN(first_us, (uint64_t)FLIGHT_US_MAX) << 32 |
@@ -35,13 +35,13 @@ static inline uint32_t flight_us_second(uint64_t pair)
 }
 
 enum flight_sample_flag {
-	FLIGHT_SAMPLE_TRUNCATED = 1, /* deeper than the sampler looks */
+	FLIGHT_SAMPLE_TRUNCATED = 1, /* deeper than the sampler's limit */
 	FLIGHT_SAMPLE_GIL_WAIT = 2,  /* the thread waits for the GIL */
 	FLIGHT_SAMPLE_SYSCALL = 4,   /* the thread is in system call (detail >> 4) */
-	FLIGHT_SAMPLE_WINDOW = 8,    /* taken at the rate of a window */
+	FLIGHT_SAMPLE_WINDOW = 8,    /* taken at a window's rate */
 };
 
-#define FLIGHT_GPU_NODE 0x8000u /* for the correlation number: which node of the graph it is */
+#define FLIGHT_GPU_NODE 0x8000u /* extra holds the graph's node number instead of a correlation */
 
 static inline uint64_t flight_gpu_extra(uint32_t correlation, uint16_t size, uint32_t string)
 {

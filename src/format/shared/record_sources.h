@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a worker's flight recorder can hold and what it could not: its sources, each with the
- * reason when it is absent, and the counts of what was left out.
+ * The sources of a worker's flight recorder, each with the reason if it is absent, and counters of
+ * lost records.
  */
 #pragma once
 
 #include "base/base.h"
 
-/* What a worker can record. A source that is absent says why; one that works may remark on it. */
+/* The sources of a recorder. An absent source gives the reason; a working one may have a remark. */
 enum flight_source {
 	FLIGHT_SOURCE_STACKS,
 	FLIGHT_SOURCE_OPERATORS,
@@ -15,8 +15,8 @@ enum flight_source {
 	FLIGHT_SOURCE_GIL,
 	FLIGHT_SOURCE_SYSCALLS,
 	FLIGHT_SOURCE_GC,
-	FLIGHT_SOURCE_EXACT, /* of the newest window that asked for it */
-	FLIGHT_SOURCE_GPU,   /* of the newest window */
+	FLIGHT_SOURCE_EXACT, /* of the last window that requested it */
+	FLIGHT_SOURCE_GPU,   /* of the last window */
 	FLIGHT_SOURCE_CNT
 };
 
@@ -27,7 +27,7 @@ struct flight_source_status {
 	char why[124];		/* NUL-terminated */
 };
 
-/* What could not be recorded. X(field, what) */
+/* Records that were lost. X(field, what) */
 #define FLIGHT_DROP_LIST(X)                                             \
 	X(strings, "names beyond the table of names")                   \
 	X(frames, "Python functions beyond their table")                \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ring of records in memory that a worker shares with its observers. One
- * thread writes, overwriting the oldest; anyone reads, also after the writer
- * was stopped or killed in the middle of a record. Nothing that is read can be
- * trusted: positions are taken modulo the size, a torn record shows.
+ * A ring of records in memory shared by a worker and its observers. One thread writes and
+ * overwrites the oldest records; any process reads, also after the writer was stopped or killed in
+ * the middle of a record. Readers do not trust the contents: positions are taken modulo the size,
+ * torn records are detected.
  */
 #pragma once
 
@@ -12,11 +12,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* What the fields mean depends on the kind: see format/block.h and format/flight_kinds.h. */
+/* The meaning of the fields depends on the kind: see block.h and record_kinds.h. */
 struct ring_record {
 	int64_t time_ns; /* CLOCK_MONOTONIC */
 	int64_t value;
-	uint32_t seq; /* position + 1, written last: a torn record shows */
+	uint32_t seq; /* position + 1, written last: reveals a torn record */
 	uint16_t kind;
 	uint16_t detail;
 	uint64_t extra;
@@ -41,7 +41,7 @@ static inline void ring_push(struct ring_record *records, uint32_t cnt, _Atomic 
 	atomic_store_explicit(head, position + 1, memory_order_release);
 }
 
-/* A reader: false when the record at this position was torn or is another by now. */
+/* A reader: false if the record at this position is torn or already overwritten. */
 static inline bool ring_copy(const struct ring_record *records, uint32_t cnt, uint64_t position,
 			     struct ring_record *ret)
 {
@@ -55,17 +55,17 @@ static inline bool ring_copy(const struct ring_record *records, uint32_t cnt, ui
 	return __atomic_load_n(&record->seq, __ATOMIC_RELAXED) == expected;
 }
 
-/* How far a reader got. */
+/* A reader's position. */
 struct ring_tail {
 	uint64_t taken;	  /* position of the next record */
-	uint64_t overrun; /* lost because the ring went round */
+	uint64_t overrun; /* records overwritten before they were read */
 	uint64_t torn;	  /* caught while being written */
-	uint64_t back;	  /* times the head went back: no writer of ours does that */
+	uint64_t back;	  /* times the head went back, which the agent's writer never does */
 };
 
 /*
- * Copies up to cap records in order and returns how many; at most cap slots are
- * looked at. A ring that is shorter than what was written gives its newest records.
+ * Copies up to cap records in order and returns their number; examines at most cap slots. If more
+ * was written than the ring holds, the newest records are returned.
  */
 static inline size_t ring_take(struct ring_tail *tail, const struct ring_record *records,
 			       uint32_t cnt, const _Atomic uint64_t *head, struct ring_record *ret,

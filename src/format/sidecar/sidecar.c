@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define GPM_HZ_MAX 30u /* what is more a second are counters at kHz */
+#define GPM_HZ_MAX 30u /* above this rate the samples are counters at kHz */
 
-/* One section, seen without its record type. */
+/* A section without its record type. */
 struct section_view {
 	void **data;
 	size_t *cnt, *cap;
@@ -75,7 +75,7 @@ int sidecar_write(const struct sidecar *sidecar, const char *path, struct err *e
 	return ret < 0 ? ret : file_commit(&draft, write_sections(&view, draft.fd), err);
 }
 
-/* Texts in a file may lack their NUL; nobody after this looks further than the array. */
+/* The caller may pass texts without NUL; they are written as they are and terminated when read. */
 int sidecar_write_fd(const struct sidecar *sidecar, int fd)
 {
 	struct sidecar view = *sidecar;
@@ -112,8 +112,8 @@ static size_t header_bytes(size_t section_cnt)
 }
 
 /*
- * Takes the header, of a file with fewer or more sections than we know, too:
- * those it lacks are empty.
+ * Parses the header of a file with any number of sections: missing sections are empty, additional
+ * ones ignored.
  */
 static int parse_header(const char *path, const unsigned char *data, size_t len,
 			struct sidecar_header *ret, struct err *err)
@@ -230,7 +230,7 @@ static void summarize_thread(const struct sidecar *sidecar, struct sidecar_info 
 	info->run_delay_frac = (double)(last->run_delay_ns - first->run_delay_ns) / wall_ns;
 }
 
-/* A process that was never seen on the worker's CPU may still have pushed it around. */
+/* 0.1: a process never sampled on the worker's CPU may still have displaced the worker. */
 static double thief_weight(const struct sidecar_thief *thief)
 {
 	return thief->cpu_frac * (thief->overlap_frac + 0.1);
@@ -251,7 +251,7 @@ static void insert_thief(struct sidecar_info *info, const struct sidecar_thief *
 	info->thieves[at] = *thief;
 }
 
-/* Share of the time between the first and the last look in which some task stood still. */
+/* Share of the time between the first and last sample in which some task stalled. */
 static double pressure_frac(const struct sidecar *sidecar, size_t which)
 {
 	const struct sidecar_pressure *first, *last;
@@ -282,7 +282,7 @@ static void summarize_network(const struct sidecar *sidecar, struct sidecar_info
 	}
 }
 
-/* What one counter of a GPU grew by in a second; -1: unknown. */
+/* The growth of one counter of a GPU per second; -1: unknown. */
 static double gpu_rate(const struct sidecar *sidecar, uint32_t gpu, enum gpu_metric metric)
 {
 	const struct sidecar_gpu_sample *first = NULL, *last = NULL;
@@ -302,7 +302,7 @@ static double gpu_rate(const struct sidecar *sidecar, uint32_t gpu, enum gpu_met
 							  : -1;
 }
 
-/* Limits may hold at the same time: the one that held longest counts. */
+/* Limits may overlap: returns the largest share. */
 static double gpu_throttled(const struct sidecar *sidecar, uint32_t gpu)
 {
 	double power = gpu_rate(sidecar, gpu, GPU_METRIC_THROTTLED_POWER);
@@ -332,7 +332,10 @@ static void summarize_gpus(const struct sidecar *sidecar, struct sidecar_info *i
 	}
 }
 
-/* By the window's last second: faster samples may have ended before. */
+/*
+ * Describes the samples that replace absent ones. Uses the window's last second: faster samples may
+ * have ended before.
+ */
 static const char *in_their_place(const struct sidecar *sidecar, uint32_t gpu)
 {
 	int64_t end_ns = sidecar->header.end_ns;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the daemon saw of one worker during one profiled window, in one file
- * beside the worker's trace: CPU time and run-queue delay of its threads,
- * garbage collections, iteration bounds, processes that took its CPU, what it
- * sent and received over TCP, the host's network cards and its pressure.
+ * The daemon's measurements of one worker during one profiled window, in one file beside the
+ * worker's trace: CPU time and run-queue delay of its threads, garbage collections, iteration
+ * bounds, processes that used its CPUs, its TCP traffic, the host's network cards and pressure.
  *
- * sidecar_file.h has its bytes; nothing read from a file is trusted.
+ * sidecar_file.h defines the bytes; nothing read from a file is trusted.
  * Source: PerfTracker eq. 4 and 5 (mu, sigma); ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once
@@ -17,7 +16,7 @@
 
 /* One sidecar in memory. A zeroed one is empty and valid. */
 struct sidecar {
-	struct sidecar_header header; /* sections are filled by sidecar_write() */
+	struct sidecar_header header; /* sidecar_write() fills the sections */
 #define X(id, field, type) VEC(type) field;
 	SIDECAR_SECTION_LIST(X)
 #undef X
@@ -26,8 +25,8 @@ struct sidecar {
 void sidecar_done(struct sidecar *sidecar);
 
 /*
- * Writes the file complete or not at all (temporary file, then rename; mode
- * 0600). Returns 0 or -errno with a line in err.
+ * Writes the file atomically (temporary file, then rename; mode 0600). Returns 0 or -errno with a
+ * line in err.
  */
 _must_check_ int sidecar_write(const struct sidecar *sidecar, const char *path, struct err *err);
 
@@ -45,35 +44,36 @@ _must_check_ int sidecar_parse(const char *path, const void *data, size_t len, s
 _must_check_ int sidecar_read(const char *path, struct sidecar *ret, struct err *err);
 
 /*
- * Adds to trace, on its clock: tracks of RESOURCE_CPU_THREAD and RUN_DELAY per
- * thread, RESOURCE_CPU_PROCESS, RESOURCE_NIC_TX or SOCKET_TX, and
- * of its GPUs SM_ACTIVE, DRAM, NVLINK_TX, PCIE_TX and PCIE_RX, where the trace has none; KIND_GC events on the training thread's lane; and, if it has no ProfilerStep annotation, one "ProfilerStep#<step>"
- * per iteration that lies within the trace. Events stay sorted and parents
- * right.
+ * Adds to trace, on its clock:
+ * - tracks of RESOURCE_CPU_THREAD and RUN_DELAY per thread, RESOURCE_CPU_PROCESS, and
+ *   RESOURCE_NIC_TX or SOCKET_TX;
+ * - for its GPUs SM_ACTIVE, DRAM, NVLINK_TX, PCIE_TX and PCIE_RX, where the trace has none;
+ * - KIND_GC events on the training thread's lane;
+ * - "ProfilerStep#<step>" for each iteration within the trace, if it has no such annotation.
  *
- * What bounds a collective is the host's network cards when they carried at
- * least half of what its workers sent over TCP (RDMA is on top of that): their
- * bytes / what their links could carry, over those that carried any. Else it is
- * the worker's own TCP traffic. Nobody knows how fast loopback could be, so 1.0
- * is the highest rate that one worker of this host reached between two looks,
- * at least 100 Mbit/s: the same for all workers of the host. A host whose
- * network is slow throughout is seen by its NIC, not by this.
- * Without traffic worth a name there is neither.
+ * Events stay sorted and parents valid.
  *
- * Returns 0 or -ENOMEM; the trace is valid but may be partly extended
- * then. O(events log added).
+ * RESOURCE_NIC_TX is added if the host's network cards carried at least half of what its workers
+ * sent over TCP (RDMA is on top of that): their bytes / the capacity of their links, over the cards
+ * that carried any. Otherwise RESOURCE_SOCKET_TX is added: the worker's own TCP traffic. The
+ * capacity of loopback is unknown, so 1.0 is the highest rate that any worker of this host reached
+ * between two samples, at least 100 Mbit/s: the same for all workers of the host. A host whose
+ * network is slow throughout is visible in NIC_TX, not in SOCKET_TX. With only background traffic
+ * neither is added.
+ *
+ * Returns 0 or -ENOMEM; the trace is valid but may be partly extended then. O(events log added).
  */
 _must_check_ int sidecar_apply(const struct sidecar *sidecar, struct trace *trace);
 
-/* The same of an open file, which path names in err. */
+/* As sidecar_read() for an open file; path is for messages. */
 _must_check_ int sidecar_read_fd(const char *path, int fd, struct sidecar *ret, struct err *err);
 
 /*
- * What a sidecar is evidence for, in one place. Thieves by what they took from
- * this worker: CPU time, weighted by how often it was on its CPU; largest first.
+ * A summary of a sidecar's evidence. Thieves are sorted by the CPU time they took from this worker,
+ * weighted by how often they ran on its CPU; largest first.
  */
 struct sidecar_absence {
-	uint32_t gpu; /* as the driver counts; SIDECAR_GPU_NONE: no GPU is sampled */
+	uint32_t gpu; /* the driver's index; SIDECAR_GPU_NONE: no GPU is sampled */
 	char why[128];
 };
 
@@ -89,8 +89,8 @@ struct sidecar_info {
 	struct sidecar_thief thieves[8];
 	size_t thief_cnt;
 	double psi_cpu_frac, psi_io_frac, psi_memory_frac; /* of the host ("some"); -1 unknown */
-	double gpu_throttled_frac, gpu_clock_frac;	   /* as struct fp_host has them */
-	struct sidecar_absence absences[SIDECAR_GPUS_MAX]; /* GPUs of which samples are absent */
+	double gpu_throttled_frac, gpu_clock_frac;	   /* as in struct fp_host */
+	struct sidecar_absence absences[SIDECAR_GPUS_MAX]; /* GPUs with absent samples */
 	size_t absence_cnt;
 	bool has_sockets;	     /* TCP was sampled at least twice: */
 	uint64_t tx_bytes, rx_bytes; /* payload between first and last sample */
@@ -99,13 +99,13 @@ struct sidecar_info {
 /* Condenses a sidecar. Allocates nothing. */
 void sidecar_summarize(const struct sidecar *sidecar, struct sidecar_info *ret);
 
-/* What the samples of one metric of one GPU say. */
+/* Statistics of the samples of one metric of one GPU. */
 struct sidecar_gpu_sum {
 	uint64_t cnt;
 	double first, last, mean;
 };
 
-/* Over the samples of gpus[gpu]. Allocates nothing. O(samples). */
+/* Computed over the samples of gpus[gpu]. Allocates nothing. O(samples). */
 void sidecar_sum_gpu(const struct sidecar *sidecar, uint32_t gpu, uint32_t metric,
 		     struct sidecar_gpu_sum *ret);
 

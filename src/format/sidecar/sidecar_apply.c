@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The half of sidecar.h that extends a trace, without the network (sidecar_network.c). */
+/* Implements sidecar_apply(), except the network (sidecar_network.c). */
 #include "format/sidecar/sidecar_apply.h"
 
 #include "model/gpumetric.h"
@@ -143,7 +143,7 @@ static int apply_process(const struct sidecar *sidecar, struct trace *trace)
 
 #define NO_DEVICE (-1)
 
-/* Which samples stand for a resource. Some are 10 kHz apart, others a tenth of a second. */
+/* Metrics that measure a resource. Some are sampled at 10 kHz, others at 10 Hz. */
 static const struct {
 	enum gpu_metric metric;
 	enum resource resource;
@@ -153,11 +153,12 @@ static const struct {
 	{ GPU_METRIC_LINK_TX_RATE, RESOURCE_NVLINK_TX },
 	{ GPU_METRIC_PCIE_TX_RATE, RESOURCE_PCIE_TX },
 	{ GPU_METRIC_PCIE_RX_RATE, RESOURCE_PCIE_RX },
-	{ GPU_METRIC_PCIE_ACTIVE, RESOURCE_PCIE_TX }, /* of chips that don't tell the ways apart */
+	{ GPU_METRIC_PCIE_ACTIVE, RESOURCE_PCIE_TX }, /* of chips that do not separate the
+						       * directions */
 	{ GPU_METRIC_PCIE_ACTIVE, RESOURCE_PCIE_RX },
 };
 
-/* What 1.0 is; 0: unknown, and then there is no share. */
+/* The value that corresponds to 1.0; 0: unknown, so there is no share. */
 static double gpu_scale(const struct sidecar_gpu *gpu, enum gpu_metric metric)
 {
 	if (metric == GPU_METRIC_LINK_TX_RATE)
@@ -167,7 +168,7 @@ static double gpu_scale(const struct sidecar_gpu *gpu, enum gpu_metric metric)
 		       : 1;
 }
 
-/* The job counts its devices from 0, whatever they are called outside of it. */
+/* The job's index of its only device: jobs count from 0, whatever the driver's index. */
 static int64_t only_device(const struct trace *trace)
 {
 	int64_t device = NO_DEVICE;
@@ -191,7 +192,7 @@ static size_t count_gpu_samples(const struct sidecar *sidecar, size_t idx, enum 
 	return cnt;
 }
 
-/* Samples that tell a share; 0: what 1.0 would be is unknown. */
+/* Number of samples that can be converted to a share; 0 if the scale is unknown. */
 static size_t count_shares(const struct sidecar *sidecar, size_t idx, size_t which)
 {
 	enum gpu_metric metric = gpu_resources[which].metric;
@@ -201,7 +202,7 @@ static size_t count_shares(const struct sidecar *sidecar, size_t idx, size_t whi
 		       : 0;
 }
 
-/* Of metrics that stand for one resource, the one that has most samples does; then the first. */
+/* Among metrics of one resource the one with most samples wins; on a tie the first. */
 static bool is_finest(const struct sidecar *sidecar, size_t idx, size_t which)
 {
 	size_t own = count_shares(sidecar, idx, which);
@@ -252,7 +253,7 @@ static bool has_resource(const struct trace *trace, size_t track_cnt, enum resou
 	return false;
 }
 
-/* Finer samples, which the trace brought itself, go before these. */
+/* The trace's own samples are finer and take precedence. */
 static int apply_gpus(const struct sidecar *sidecar, struct trace *trace)
 {
 	size_t gpu_cnt = MIN(sidecar->gpus.cnt, (size_t)SIDECAR_GPUS_MAX);
@@ -261,7 +262,7 @@ static int apply_gpus(const struct sidecar *sidecar, struct trace *trace)
 	int ret = 0;
 
 	if (!trace->meta.has_device)
-		return 0; /* the worker has no part in what its host's GPUs do */
+		return 0; /* the worker does not use its host's GPUs */
 	for (size_t i = 0; i < gpu_cnt; i++) {
 		for (size_t r = 0; r < ARRAY_SIZE(gpu_resources) && ret == 0; r++) {
 			if (!has_resource(trace, track_cnt, gpu_resources[r].resource) &&
@@ -374,8 +375,8 @@ static int by_start_and_length(const void *a, const void *b)
 }
 
 /*
- * Parents are indices: each old one moves by the number of added events that
- * come before it. place[j] is the old index before which added event j goes.
+ * Parents are indices: each old index moves by the number of added events before it. place[j] is
+ * the old index that added event j precedes.
  */
 static uint32_t moved(uint32_t old, const size_t *place, size_t cnt)
 {

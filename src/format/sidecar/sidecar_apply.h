@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of sidecar_apply() share. */
+/* Shared parts of sidecar_apply(). */
 #pragma once
 
 #include "format/sidecar/sidecar.h"
@@ -12,9 +12,9 @@ struct track *sidecar_add_track(struct trace *trace, enum resource resource, int
 				size_t cnt);
 
 /*
- * used: of the room an interval has, CPU time or bytes. The kernel advances
- * counters in steps, so that one interval may show more than it has room for and
- * the next too little: the excess is carried.
+ * used: CPU time or bytes of the interval; room: the most it can hold. The kernel advances counters
+ * in steps, so one interval may exceed its room and the next fall short: the excess is carried
+ * over.
  */
 void sidecar_push_sample(struct track *track, int64_t time_ns, double used, double room,
 			 double *carry);
@@ -24,5 +24,5 @@ static inline double sidecar_grown(uint64_t before, uint64_t after)
 	return after > before ? (double)(after - before) : 0;
 }
 
-/* Adds NIC_TX or SOCKET_TX, whichever bounds collectives; neither without traffic. 0, -ENOMEM. */
+/* Adds NIC_TX or SOCKET_TX, whichever limits collectives; neither without traffic. 0, -ENOMEM. */
 _must_check_ int sidecar_apply_network(const struct sidecar *sidecar, struct trace *trace);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bytes of a sidecar file: a fixed header, then sections of fixed-size
- * records, all little-endian. Times are CLOCK_MONOTONIC; one mono/wall pair in
- * the header maps them to the wall clock that traces use. The header ends with
- * one entry per section of the list below, as many as it says: a file with fewer
- * (an older writer's) lacks those sections, further ones of a newer are ignored.
+ * The bytes of a sidecar file: a fixed header, then sections of fixed-size records, all
+ * little-endian. Times are CLOCK_MONOTONIC; one mono/wall pair in the header maps them to the wall
+ * clock that traces use. The header ends with section_cnt entries, one per section of the list
+ * below: a file with fewer (an older writer's) lacks those sections; additional ones of a newer
+ * writer are ignored.
  * Source: wprof's data.h for the shape.
  */
 #pragma once
 
 #include "format/sidecar/sidecar_host.h"
+#include "format/sidecar/sidecar_thief.h"
 
 #define SIDECAR_MAGIC 0x31435350u /* "PSC1" */
 #define SIDECAR_VERSION 1u
@@ -35,7 +36,7 @@
 	X(GPU_ID, gpu_ids, struct sidecar_gpu_id)             \
 	X(RANK, ranks, struct sidecar_rank)
 
-#define SIDECAR_FIRST_SECTIONS 6u /* of files whose header does not say how many */
+#define SIDECAR_FIRST_SECTIONS 6u /* of files whose header has no section_cnt */
 #define SIDECAR_SECTIONS_MAX 64u
 
 enum sidecar_section {
@@ -79,29 +80,10 @@ struct sidecar_iteration {
 	int64_t start_ns;
 };
 
-enum sidecar_thief_flag {
-	SIDECAR_THIEF_IN_JOB = 1, /* a descendant of the job's command, but no worker */
-};
-
-/*
- * A process, or several of one command line, that used CPU the worker could have
- * used. Texts are NUL-terminated.
- */
-struct sidecar_thief {
-	uint32_t pid;	     /* of the busiest */
-	uint32_t flags;	     /* enum sidecar_thief_flag */
-	double cpu_frac;     /* CPU time of all / window, 1.0 is one CPU */
-	double overlap_frac; /* share of looks at which they were last on the training thread's CPU */
-	char comm[16];
-	uint32_t process_cnt;
-	char command[148]; /* command line, control characters replaced by '?' */
-	char cpus[64];	   /* "0-3,7": CPUs it may run on; "" when unknown */
-};
-
-/* A worker of this host, the sidecar's own among them; not always all. */
+/* A worker of this host, including the sidecar's own; the list may be incomplete. */
 struct sidecar_rank {
 	int32_t rank;
-	uint32_t host_cnt; /* ranks of the job on this host, as its launcher says; 0: unknown */
+	uint32_t host_cnt; /* ranks of the job on this host, from its launcher; 0: unknown */
 };
 
 struct sidecar_header {
@@ -121,6 +103,5 @@ _Static_assert(sizeof(struct sidecar_sample) == 32, "on disk");
 _Static_assert(sizeof(struct sidecar_process) == 24, "on disk");
 _Static_assert(sizeof(struct sidecar_gc) == 24, "on disk");
 _Static_assert(sizeof(struct sidecar_iteration) == 16, "on disk");
-_Static_assert(sizeof(struct sidecar_thief) == 256, "on disk");
 _Static_assert(sizeof(struct sidecar_rank) == 8, "on disk");
 _Static_assert(sizeof(struct sidecar_header) == 120 + 16 * SIDECAR_SECTION_CNT, "on disk");

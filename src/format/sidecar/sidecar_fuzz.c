@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes are a sidecar or an error, and what joins a trace keeps the promises of event.h. */
+/*
+ * Any bytes parse as a sidecar or return an error, and a merged trace keeps the invariants of
+ * event.h.
+ */
 #include "format/sidecar/sidecar.h"
 
 #include "model/event_promises.h"
@@ -17,7 +20,7 @@ static void check(bool ok, const char *what)
 	abort();
 }
 
-/* Four frames, each called by the one before. */
+/* Four nested frames. */
 static bool make_trace(struct trace *trace)
 {
 	if (trace_init(trace) < 0 ||
@@ -38,7 +41,7 @@ static bool make_trace(struct trace *trace)
 	return true;
 }
 
-/* Frames keep their callers, whatever was put between them. */
+/* Frames keep their callers when events are added. */
 static void check_frames(const struct trace *trace)
 {
 	size_t frames = 0;

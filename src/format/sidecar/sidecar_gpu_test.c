@@ -16,7 +16,7 @@
 
 #define MS NSEC_PER_MSEC
 
-/* Two looks, 100 ms apart, at one GPU; the wall clock is 1 s ahead. */
+/* Two samples of one GPU, 100 ms apart; the wall clock is 1 s ahead. */
 static struct sidecar example(void)
 {
 	static const struct {
@@ -82,7 +82,7 @@ static void samples_of_a_gpu_are_shares_of_what_it_can(void **state _unused_)
 	assert_true(fabs(find(&trace, RESOURCE_SM_ACTIVE)->samples[1].value - 0.75) < 1e-9);
 	assert_true(fabs(find(&trace, RESOURCE_DRAM)->samples[1].value - 1) < 1e-9);
 	assert_true(fabs(find(&trace, RESOURCE_NVLINK_TX)->samples[0].value - 0.25) < 1e-9);
-	/* As the job counts: its only device is 0, though the driver calls it 3. */
+	/* The job's index: its only device is 0, though the driver's index is 3. */
 	assert_int_equal(find(&trace, RESOURCE_SM_ACTIVE)->device, 0);
 	sidecar_done(&s);
 	trace_done(&trace);
@@ -107,7 +107,9 @@ static void finer_samples_of_the_trace_are_kept(void **state _unused_)
 	trace_done(&trace);
 }
 
-/* Both ways as a share, ten times as often as the one way in bytes, if that. */
+/*
+ * Adds both directions as a share, ten times as often as one direction in bytes, if that is given.
+ */
 static const struct track *pcie_of(struct sidecar *s, double bytes_per_sec, struct trace *trace)
 {
 	s->gpus.data[0].pcie_bytes_per_sec = bytes_per_sec;
@@ -206,7 +208,7 @@ static void gpus_are_written_and_read_back(void **state _unused_)
 	sidecar_done(&back);
 }
 
-/* Whoever wrote the file may have filled the array to its end. */
+/* A foreign writer may have filled the array without a NUL. */
 static void ids_are_read_back_with_an_end(void **state _unused_)
 {
 	struct sidecar side = example(), read;
@@ -241,7 +243,7 @@ static void samples_of_one_metric_are_summed_up(void **state _unused_)
 	sidecar_done(&s);
 }
 
-static void a_summary_tells_of_the_worst_of_the_gpus(void **state _unused_)
+static void a_summary_has_the_worst_values_of_all_gpus(void **state _unused_)
 {
 	static const struct sidecar_gpu_sample samples[] = {
 		{ 1000 * MS, 5, 0, GPU_METRIC_THROTTLED_POWER },
@@ -277,8 +279,8 @@ static void push_active(struct sidecar *s, uint32_t gpu, int64_t from_ns, int64_
 				 0);
 }
 
-/* What is in the place of absent samples is seen by how many there are, in the end. */
-static void a_summary_tells_what_is_absent_and_what_is_in_its_place(void **state _unused_)
+/* The number of samples in the last second decides what replaces absent ones. */
+static void a_summary_lists_absent_samples_and_their_replacement(void **state _unused_)
 {
 	static const char *const places[] = { "", "; ten samples a second in their place", "",
 					      "; one sample a second in their place", "" };
@@ -332,8 +334,8 @@ int main(void)
 		cmocka_unit_test(gpus_are_written_and_read_back),
 		cmocka_unit_test(ids_are_read_back_with_an_end),
 		cmocka_unit_test(samples_of_one_metric_are_summed_up),
-		cmocka_unit_test(a_summary_tells_of_the_worst_of_the_gpus),
-		cmocka_unit_test(a_summary_tells_what_is_absent_and_what_is_in_its_place),
+		cmocka_unit_test(a_summary_has_the_worst_values_of_all_gpus),
+		cmocka_unit_test(a_summary_lists_absent_samples_and_their_replacement),
 		cmocka_unit_test(metrics_have_names_and_units),
 	};
 

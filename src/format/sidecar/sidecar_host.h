@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The records of a sidecar file that tell of the host: TCP traffic, network
- * cards, pressure, GPUs. Times are CLOCK_MONOTONIC; see sidecar_file.h.
+ * Records of a sidecar file about the host: TCP traffic, network cards, pressure, GPUs. Times are
+ * CLOCK_MONOTONIC; see sidecar_file.h.
  */
 #pragma once
 
 #include "base/base.h"
 
-/* What the host knows about the window's traffic: one record, or none when nobody looked. */
+/* Totals of the window's TCP traffic: one record, or none if it was not sampled. */
 struct sidecar_network {
-	double peak_bytes_per_sec; /* highest rate of one worker of this host between two looks */
+	double peak_bytes_per_sec; /* highest rate of one worker of this host between two samples */
 	uint64_t host_tx_bytes;	   /* TCP bytes all followed workers of this host sent */
-	char why[112];		   /* why there are no socket samples; "" when there are */
+	char why[112];		   /* why there are no socket samples; "" if there are */
 };
 
-/* TCP payload of the worker, cumulative from some moment on. */
+/* TCP payload of the worker, cumulative from an arbitrary start. */
 struct sidecar_socket {
 	int64_t time_ns;
 	uint64_t tx_bytes, rx_bytes;
@@ -39,8 +39,8 @@ struct sidecar_nic_sample {
 };
 
 /*
- * What tells of trouble at an RDMA port. X(id, file, folder, what it counts); append-only.
- * What port_xmit_wait counts is the card's tick, whose length is not told.
+ * Counters of trouble at an RDMA port. X(id, file, folder, meaning); append-only. The unit of
+ * port_xmit_wait is the card's tick, of undocumented length.
  */
 #define SIDECAR_NIC_COUNTER_LIST(X)                                                               \
 	X(XMIT_WAIT, "port_xmit_wait", "counters", "ticks with data to send and no credit")       \
@@ -52,8 +52,8 @@ struct sidecar_nic_sample {
 	X(PACKET_SEQ_ERR, "packet_seq_err", "hw_counters", "packets that the peer missed")        \
 	X(ACK_TIMEOUT, "local_ack_timeout_err", "hw_counters", "acknowledgements that came late") \
 	X(RNR_NAK, "rnr_nak_retry_err", "hw_counters", "retries: the peer was not ready")         \
-	X(CNP_SENT, "np_cnp_sent", "hw_counters", "congestion told to peers")                     \
-	X(CNP_HANDLED, "rp_cnp_handled", "hw_counters", "congestion told by peers")               \
+	X(CNP_SENT, "np_cnp_sent", "hw_counters", "congestion notifications sent")                \
+	X(CNP_HANDLED, "rp_cnp_handled", "hw_counters", "congestion notifications handled")       \
 	X(ADP_RETRANS, "roce_adp_retrans", "hw_counters", "adaptive retransmissions")
 
 enum sidecar_nic_counter {
@@ -72,42 +72,42 @@ struct sidecar_nic_count {
 
 #define SIDECAR_PRESSURE_UNKNOWN UINT64_MAX
 
-/* Cumulative time at least one task of the host stood still for lack of something. */
+/* Cumulative time at least one task of the host stalled for a resource. */
 struct sidecar_pressure {
 	int64_t time_ns;
-	uint64_t some_us[3]; /* cpu, io, memory; SIDECAR_PRESSURE_UNKNOWN: not told */
+	uint64_t some_us[3]; /* cpu, io, memory; SIDECAR_PRESSURE_UNKNOWN: not reported */
 };
 
 enum sidecar_gpu_flag {
-	SIDECAR_GPU_BY_RANK = 1, /* taken for the worker's by its local rank: not seen to use it */
-	SIDECAR_GPU_LOST = 2,	 /* it answers no more */
+	SIDECAR_GPU_BY_RANK = 1, /* assigned to the worker by its local rank: not seen using it */
+	SIDECAR_GPU_LOST = 2,	 /* it no longer answers */
 };
 
 #define SIDECAR_GPU_NONE UINT32_MAX
-#define SIDECAR_GPUS_MAX 16u /* of one worker; what a file has beyond is not looked at */
+#define SIDECAR_GPUS_MAX 16u /* of one worker; readers ignore further ones */
 
 /* A GPU of the worker, or one record that says why none is sampled. */
 struct sidecar_gpu {
-	uint32_t index; /* as the driver counts; SIDECAR_GPU_NONE: none is sampled */
+	uint32_t index; /* the driver's index; SIDECAR_GPU_NONE: none is sampled */
 	uint32_t flags; /* enum sidecar_gpu_flag */
-	/* What the device can at most; 0: unknown. Links: one direction, all together. */
+	/* Maxima of the device; 0: unknown. Links: one direction, sum of all. */
 	double core_hz, pcie_bytes_per_sec, link_bytes_per_sec;
 	char name[40];
-	char why[56]; /* why (some) samples are absent; "" when none is */
+	char why[56]; /* why some samples are absent; "" if none is */
 };
 
-/* Which device a GPU is, whatever its number: drivers of containers count their own. */
+/* The identity of a GPU, independent of its index: drivers in containers count their own. */
 struct sidecar_gpu_id {
 	uint32_t gpu, reserved; /* gpu: index in gpus */
-	char uuid[40];		/* as hexadecimal digits in five groups; NUL-terminated */
+	char uuid[40];		/* hexadecimal digits in five groups; NUL-terminated */
 };
 
-/* One value. Its meaning is format/gpumetric.h's. */
+/* One value. model/gpumetric.h defines its meaning. */
 struct sidecar_gpu_sample {
 	int64_t time_ns;
 	double value;
 	uint32_t gpu;	 /* index in gpus */
-	uint32_t metric; /* enum gpu_metric; a newer writer's may be unknown */
+	uint32_t metric; /* enum gpu_metric; may be an unknown one of a newer writer */
 };
 
 _Static_assert(sizeof(struct sidecar_network) == 128, "on disk");

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a sidecar says of the host's network as a track. */
+/* Adds the track of the host's network to a trace. */
 #include "format/sidecar/sidecar_apply.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NIC_CNT 64		  /* cards looked at; a file may name more */
-#define NIC_CARRIES_DIVISOR 20	  /* a card with less of the busiest's traffic isn't in use */
-#define NIC_SHARE_DIVISOR 2	  /* of the TCP bytes: then the cards are the resource */
-#define BACKGROUND_FRAC 0.001	  /* of what a link could carry: chatter, no collective */
-#define LATE 1.5		  /* of what a link carries: some of it came earlier */
-#define SOCKET_FLOOR_BYTES 12.5e6 /* a second: a host without traffic has no peak to compare with */
+#define NIC_CNT 64 /* cards examined; a file may contain more */
+#define NIC_CARRIES_DIVISOR \
+	20 /* a card with less than 1/20 of the busiest one's traffic is not
+				   * in use */
+#define NIC_SHARE_DIVISOR \
+	2		      /* from half of the TCP bytes on the cards are the limiting
+				   * resource */
+#define BACKGROUND_FRAC 0.001 /* share of a link's capacity: background traffic, not collectives */
+#define LATE 1.5	      /* times a link's capacity: part of the bytes came earlier */
+#define SOCKET_FLOOR_BYTES 12.5e6 /* per second: the reference rate is at least this */
 
-/* What the network cards carried in the window, and those that count. */
+/* Bytes that the network cards carried in the window, and which cards are in use. */
 struct nic_use {
 	uint64_t first[NIC_CNT], last[NIC_CNT];
 	bool seen[NIC_CNT], carries[NIC_CNT];
-	uint64_t tx_bytes;    /* of those that carry */
-	double bytes_per_sec; /* of their links together; 0: not known of the busiest */
+	uint64_t tx_bytes;    /* of the cards in use */
+	double bytes_per_sec; /* sum of their links; 0: unknown for the busiest */
 	double span_sec;
 };
 
@@ -82,7 +86,7 @@ static bool socket_is_resource(const struct sidecar *sidecar)
 	       BACKGROUND_FRAC * SOCKET_FLOOR_BYTES * seconds;
 }
 
-/* One more look at a traffic counter: tx_bytes more than at the look before. */
+/* One more sample of a traffic counter: tx_bytes more than at the previous sample. */
 static void push_traffic(const struct sidecar_header *header, struct track *track,
 			 int64_t before_ns, int64_t time_ns, double tx_bytes, double bytes_per_sec,
 			 double *carry)
@@ -96,15 +100,15 @@ static void push_traffic(const struct sidecar_header *header, struct track *trac
 	sidecar_push_sample(track, wall_ns, tx_bytes, whole_bytes, carry);
 }
 
-/* One look at all cards: they have one time. */
+/* One sample of all cards at the same time. */
 struct nic_look {
 	int64_t time_ns;
-	double span_sec;  /* since the look before */
+	double span_sec;  /* since the previous one */
 	double tx_bytes;  /* of one card, since then */
-	double sum_bytes; /* of all that carry */
+	double sum_bytes; /* of all cards in use */
 };
 
-/* Whether a sample is the first of another look than the one before. */
+/* Whether a sample has another time than the previous one. */
 static bool is_new_look(const struct sidecar *sidecar, size_t idx)
 {
 	const struct sidecar_nic_sample *samples = sidecar->nic_samples.data;
@@ -112,7 +116,7 @@ static bool is_new_look(const struct sidecar *sidecar, size_t idx)
 	return idx > 0 && samples[idx].time_ns != samples[idx - 1].time_ns;
 }
 
-/* Returns the number of looks. */
+/* Returns the number of distinct times. */
 static size_t find_looks(const struct sidecar *sidecar, struct nic_look *looks)
 {
 	const struct sidecar_nic_sample *samples = sidecar->nic_samples.data;
@@ -149,9 +153,9 @@ static void read_card(const struct sidecar *sidecar, size_t card, uint64_t first
 }
 
 /*
- * Every how many looks a driver renews a card's counter: the fewest between two changes. 1: at
- * each. Changes that are far apart may be short bursts, too, so it is 1 unless one brought more
- * than the link can have carried since the look before.
+ * The period, in samples, at which a driver updates a card's counter: the fewest samples between
+ * two changes. 1: at each. Distant changes may also be short bursts, so the result is 1 unless one
+ * change exceeds what the link can have carried since the previous sample.
  */
 static size_t renewal_looks(const struct nic_look *looks, size_t cnt, double bytes_per_sec)
 {
@@ -169,13 +173,13 @@ static size_t renewal_looks(const struct nic_look *looks, size_t cnt, double byt
 	return came_before && fewest < cnt ? fewest : 1;
 }
 
-/* What a renewal brought came since the one before: evenly, as far as anyone knows. */
+/* Distributes the bytes of an update evenly over the samples since the previous update. */
 static void spread_back(struct nic_look *looks, size_t cnt, size_t renewal)
 {
 	size_t behind_last = 1;
 
 	for (size_t i = 1; i < cnt && renewal > 1; i++) {
-		/* A renewal falls between two looks: one more may belong to it. */
+		/* An update falls between two samples: it may include one more. */
 		size_t begin = MAX(behind_last, i > renewal ? i - renewal : 1);
 		double bytes = looks[i].tx_bytes, span = 0;
 

@@ -59,7 +59,7 @@ static struct sidecar example(void)
 	return s;
 }
 
-/* A trace of two nested Python frames on tid 71: the second's parent is the first. */
+/* A trace of two nested Python frames on tid 71: the first is the parent of the second. */
 static void example_trace(struct trace *trace)
 {
 	uint32_t name;
@@ -89,7 +89,7 @@ static const struct track *find_track(const struct trace *trace, enum resource r
 	return NULL;
 }
 
-/* Five looks 10 ms apart: the worker sent tx[i] bytes since the one before, a card nic[i]. */
+/* Five samples 10 ms apart: the worker sent tx[i] bytes since the previous one, a card nic[i]. */
 static struct sidecar traffic(const uint64_t tx[5], const uint64_t nic[5], double nic_rate)
 {
 	struct sidecar s = example();
@@ -103,7 +103,7 @@ static struct sidecar traffic(const uint64_t tx[5], const uint64_t nic[5], doubl
 		wire.tx_bytes += nic[i];
 		network.host_tx_bytes += i > 0 ? tx[i] : 0;
 		assert_int_equal(vec_push(&s.socket_samples, socket), 0);
-		wire.nic = 0; /* a card that nobody uses stands in every look */
+		wire.nic = 0; /* an idle card has samples, too */
 		assert_int_equal(vec_push(&s.nic_samples,
 					  (struct sidecar_nic_sample){ .time_ns = wire.time_ns }),
 				 0);
@@ -370,7 +370,7 @@ static void a_refused_file_is_named_with_the_offset(void **state)
 	assert_non_null(strstr(err.text, "room for 0"));
 }
 
-/* The bytes of example() as a writer that knows `sections` sections makes them. */
+/* The bytes of example() written by a writer that knows `sections` sections. */
 static size_t write_with(uint32_t sections, unsigned char *data, size_t size)
 {
 	const size_t place = offsetof(struct sidecar_header, sections);
@@ -431,7 +431,8 @@ static void a_number_of_sections_that_makes_no_sense_is_refused(void **state)
 		assert_int_equal(sidecar_parse("f", &header, sizeof(header), &back, &err), -EINVAL);
 		assert_non_null(strstr(err.text, "sections"));
 	}
-	header.section_cnt = SIDECAR_SECTION_CNT + 1; /* their places are not in the file */
+	header.section_cnt =
+		SIDECAR_SECTION_CNT + 1; /* the additional entries are not in the file */
 	assert_int_equal(sidecar_parse("f", &header, sizeof(header), &back, &err), -EINVAL);
 }
 
@@ -475,7 +476,7 @@ static void a_card_that_carries_the_traffic_is_the_resource(void **state)
 	trace_done(&trace);
 }
 
-/* Forty looks 10 ms apart at a card of 100 MB/s that is renewed at every fifth. */
+/* Forty samples, 10 ms apart, of a card of 100 MB/s whose counter is updated at every fifth. */
 static void renewed_late(uint64_t bytes_per_renewal, struct sidecar *ret)
 {
 	struct sidecar_nic_sample wire = { .nic = 0 };
@@ -491,7 +492,7 @@ static void renewed_late(uint64_t bytes_per_renewal, struct sidecar *ret)
 
 static void bytes_of_a_counter_that_is_renewed_late_came_before(void **state)
 {
-	/* What is less than the link carries between two looks may have come in one burst. */
+	/* Fewer bytes than the link carries between two samples may have come in one burst. */
 	static const struct {
 		uint64_t bytes;
 		double at_renewal, else_frac;

@@ -35,8 +35,8 @@ static int start_sampler(struct gpufeed *feed)
 	if (pipe2(fds, O_CLOEXEC) != 0)
 		return -errno;
 	/* stdin of the process is what tells it to end. */
-	error = subprocess_start(argv, (const int[3]){ fds[0], SUBPROCESS_NULL, SUBPROCESS_OURS },
-				 &feed->pid);
+	error = subprocess_start(
+		argv, (const int[3]){ fds[0], SUBPROCESS_NULL, SUBPROCESS_INHERIT }, &feed->pid);
 	(void)close(fds[0]);
 	if (error < 0) {
 		(void)close(fds[1]);

@@ -3,6 +3,7 @@
  * Every family of /metrics: X(id, name, type, unit, bounds, help, labels...). The order is that
  * of the page. docs/metrics.md says where each comes from; names and labels are a contract.
  * Times are counted in ns and shown in seconds, work in 10^6 operations and shown in 10^12.
+ * style-limits: table
  */
 #pragma once
 
