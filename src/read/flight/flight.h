@@ -26,7 +26,9 @@
 
 #include "base/err.h"
 #include "format/flightlog/flightlog.h"
+#include "format/sidecar/sidecar.h"
 #include "model/event.h"
+#include "read/reader.h"
 
 /*
  * start_ns, end_ns: the window, CLOCK_MONOTONIC. Python frames and operators are
@@ -44,3 +46,16 @@ _must_check_ int flight_trace(const struct flightlog *log, int64_t start_ns, int
  */
 _must_check_ int flight_tracks(const struct flightlog *log, int64_t start_ns, int64_t end_ns,
 			       struct trace *trace);
+
+/*
+ * The trace of the sidecar's window, with what the sidecar adds. Without a sidecar (NULL): of
+ * the windows that the log recorded, else of all its samples. The sidecar's clocks and host
+ * replace the log's. source: for meta.source and messages. Returns 0 or -errno with a line in
+ * err; *ret is written on success only.
+ */
+_must_check_ int flight_window_trace(struct flightlog *log, const struct sidecar *sidecar,
+				     const char *source, struct trace *ret, struct err *err);
+
+/* For the row in reader.c: flight_window_trace() of a file. */
+_must_check_ int flight_read_input(const struct reader_input *input, struct trace *ret,
+				   struct err *err);

@@ -27,6 +27,7 @@
 
 #include "base/err.h"
 #include "model/event.h"
+#include "read/reader.h"
 
 /* Zeroed: defaults. */
 struct kineto_options {
@@ -49,3 +50,8 @@ _must_check_ int kineto_read(const char *path, const struct kineto_options *opt,
 _must_check_ int kineto_read_memory(const void *data, size_t len, const char *source_name,
 				    const struct kineto_options *opt, struct trace *ret,
 				    struct err *err);
+
+/* For the row in reader.c: kineto_read() with defaults, and the same up to the first event. */
+_must_check_ int kineto_read_input(const struct reader_input *input, struct trace *ret,
+				   struct err *err);
+_must_check_ int kineto_read_head(const char *file, struct trace *ret);

@@ -363,3 +363,36 @@ int nsys_read_memory(const void *data, size_t len, const char *name, const struc
 	nsys_db_close(&db);
 	return r;
 }
+
+int nsys_read_input(const struct reader_input *input, struct trace *ret, struct err *err)
+{
+	return nsys_read(input->file, input->source, input->worker, NULL, ret, err);
+}
+
+int nsys_list_workers(const char *file, reader_worker_vec *ret)
+{
+	nsys_worker_vec workers = { 0 };
+	int error = nsys_workers(file, &workers, NULL);
+
+	for (size_t i = 0; i < workers.cnt && error == 0; i++)
+		error = vec_push(ret, workers.data[i].pid);
+	vec_done(&workers);
+	return error;
+}
+
+bool nsys_is_report(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot != NULL && dot != path &&
+	       (strcmp(dot, ".nsys-rep") == 0 || strcmp(dot, ".qdrep") == 0);
+}
+
+int nsys_refuse_report(const struct reader_input *input, struct trace *ret, struct err *err)
+{
+	(void)ret;
+	return err_set(err, EINVAL,
+		       "%s: expected an export, found a report: make one with 'nsys export "
+		       "--type sqlite'",
+		       input->source);
+}

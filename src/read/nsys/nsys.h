@@ -36,6 +36,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "model/event.h"
+#include "read/reader.h"
 
 #define NSYS_SUFFIX ".sqlite"
 
@@ -75,3 +76,13 @@ typedef void nsys_take_fn(void *to, const struct trace *trace);
 _must_check_ int nsys_read_memory(const void *data, size_t len, const char *name,
 				  const struct nsys_options *opt, nsys_take_fn *take, void *to,
 				  struct err *err);
+
+/* For the rows in reader.c. nsys_list_workers(): the pids of nsys_workers(). */
+_must_check_ int nsys_read_input(const struct reader_input *input, struct trace *ret,
+				 struct err *err);
+_must_check_ int nsys_list_workers(const char *file, reader_worker_vec *ret);
+
+/* "*.nsys-rep", "*.qdrep": a report, which must be exported first. Always -EINVAL. */
+bool nsys_is_report(const char *path);
+_must_check_ int nsys_refuse_report(const struct reader_input *input, struct trace *ret,
+				    struct err *err);
