@@ -6,7 +6,7 @@
 #pragma once
 
 #include "read/common/build.h"
-#include "read/kineto/scan.h"
+#include "read/kineto/scan_values.h"
 
 /*
  * Reads the value that the scan is at; a text that says no number is added to strings.

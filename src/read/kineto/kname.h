@@ -6,8 +6,8 @@
 #pragma once
 
 #include "model/event.h"
-#include "read/kineto/scan.h"
-#include "read/kineto/shape.h"
+#include "read/kineto/scan_values.h"
+#include "read/kineto/shape_match.h"
 
 #include <errno.h>
 
