@@ -41,7 +41,7 @@ static const char *name_of(const struct fingerprint *fp, uint32_t function)
 	return frame == FRAME_NONE ? "(outside of all functions)" : fp->frames[frame].name;
 }
 
-/* Names come from user code: nothing of them may steer the terminal. */
+/* Names come from user code: control characters are replaced. */
 static void print_name(const char *name)
 {
 	struct str clean = { 0 };

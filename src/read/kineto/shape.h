@@ -42,7 +42,7 @@ struct shape {
 	uint8_t text[SHAPE_TEXT_MAX];
 	uint16_t len;
 	uint16_t child, sibling; /* a shape that may follow; the next shape of the same place */
-	uint16_t hint;		 /* the child that matched last; of an end: the child of the root */
+	uint16_t hint;		 /* the child that matched last; of an end: the root's */
 	uint8_t value;		 /* enum shape_value: what follows the text */
 	bool opens_args;	 /* "args": { is in the text */
 	bool in_args;		 /* the value is a member of "args" */

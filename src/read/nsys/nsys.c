@@ -100,7 +100,7 @@ static int find_workers_in(struct nsys_db *db, const char *table, const char *co
 	return ret;
 }
 
-/* Rows without a process can only be told from others when there are none of these. */
+/* Rows without a process id can only be used if no row has one. */
 static void drop_unknown(nsys_worker_vec *workers)
 {
 	size_t kept = 0;
