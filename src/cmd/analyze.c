@@ -193,7 +193,7 @@ static int compare(struct analyze_options *o, struct load_result *loaded, struct
 	for (size_t i = 0; i < loaded->failures.cnt; i++)
 		failures[i] = (struct report_failure){ loaded->failures.data[i].source,
 						       loaded->failures.data[i].why.text };
-	o->localize.rank_source = rank_origin_name(inputs_assign_ranks(loaded->fps, loaded->cnt));
+	o->localize.rank_source = inputs_assign_ranks(loaded->fps, loaded->cnt);
 	o->localize.failures = failures;
 	o->localize.failure_cnt = loaded->failures.cnt;
 	o->localize.expect = &o->expect;

@@ -62,28 +62,32 @@ _must_check_ int cmd_parse_steps(const char *text, int64_t *ret_first, int64_t *
 
 /* --- inputs (inputs.c) --- */
 
-enum rank_origin { RANK_FROM_TRACE, RANK_FROM_NAME, RANK_FROM_ORDER, RANK_FROM_EXPORT };
-
 typedef VEC(char *) path_list;
 
 /*
- * Turns files and folders into a sorted list of files: a folder gives its traces
- * (*.json, *.json.gz, *.flight, *.sqlite) and fingerprints (*.ptfp), an export of several
- * workers "FILE#PID" for each. Refuses exports beside other traces. Returns 0 or -errno with
- * a line in err; the caller frees out with path_list_done() in either case.
+ * Turns files and folders into a list of files: a folder contributes, sorted by name, the
+ * files with a suffix of a format in read/reader.c; a file of several workers contributes
+ * "FILE#WORKER" for each. Ends with inputs_check_families(). Returns 0 or -errno with a line
+ * in err; the caller frees out with path_list_done() in either case.
  */
 _must_check_ int inputs_expand(char *const *paths, size_t cnt, path_list *out, struct err *err);
 void path_list_done(path_list *list);
 
-/* The rank that a file name tells ("rank3.json", "worker-12.pt.trace.json.gz"); -1 when none. */
+/*
+ * Refuses traces that are not comparable: of a format with a family beside others, in one
+ * list or in both (more may be NULL). Returns 0, or -EINVAL with a line in err.
+ */
+_must_check_ int inputs_check_families(const path_list *paths, const path_list *more,
+				       struct err *err);
+
+/* The rank in a file name ("rank3.json", "worker-12.pt.trace.json.gz"); -1 if there is none. */
 int inputs_rank_of_name(const char *path);
 
 /*
- * Gives every fingerprint a rank: its own where all have distinct ones, else from
- * the file names, else by order. Returns which.
+ * Gives every fingerprint a rank: its own if all have distinct ones, else from the file
+ * names, else by order. Returns where the ranks come from, for the report.
  */
-enum rank_origin inputs_assign_ranks(struct fingerprint *const *fps, size_t cnt);
-const char *rank_origin_name(enum rank_origin origin);
+const char *inputs_assign_ranks(struct fingerprint *const *fps, size_t cnt);
 
 /* --- output (output.c) --- */
 

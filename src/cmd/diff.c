@@ -183,7 +183,7 @@ static int load_side(struct side *side, const struct side *other, const struct d
 	struct err err = { "out of memory" };
 
 	if (inputs_expand(side->given.data, side->given.cnt, &side->paths, &err) < 0 ||
-	    load_check_kinds(&side->paths, &other->paths, &err) < 0 ||
+	    inputs_check_families(&side->paths, &other->paths, &err) < 0 ||
 	    load_paths(&side->paths, &o->load, &side->loaded) < 0)
 		return cmd_fail("%s", err.text);
 	vec_foreach(f, &side->loaded.failures)

@@ -2,6 +2,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/load.h"
+#include "read/reader.h"
 #include "report/clean.h"
 #include "summarize/funcid.h"
 
@@ -40,7 +41,7 @@ static const char *name_of(const struct fingerprint *fp, uint32_t function)
 	return frame == FRAME_NONE ? "(outside of all functions)" : fp->frames[frame].name;
 }
 
-/* Names come from user code: nothing of them may steer the terminal. */
+/* Names come from user code: control characters are replaced. */
 static void print_name(const char *name)
 {
 	struct str clean = { 0 };
@@ -178,6 +179,7 @@ int cmd_dump(int argc, char **argv)
 	const struct summarize_options whole = { .window = { .last_step = -1 } };
 	struct fingerprint fp;
 	struct err err = { "" };
+	enum reader_content content;
 	int c, status = EXIT_DONE;
 
 	while ((c = getopt_long(argc, argv, "f:n:ch", options, NULL)) != -1) {
@@ -194,9 +196,10 @@ int cmd_dump(int argc, char **argv)
 	}
 	if (argc - optind != 1)
 		return cmd_usage_error("dump", "expected one file, found %d", argc - optind);
-	if (load_file_kind(argv[optind]) == FILE_SIDECAR)
+	content = reader_of(argv[optind])->content;
+	if (content == CONTENT_SIDECAR)
 		return dump_sidecar(argv[optind], a.json);
-	if (load_file_kind(argv[optind]) == FILE_FLIGHT)
+	if (content == CONTENT_FLIGHT_LOG)
 		return dump_flight(argv[optind], a.json);
 	if (load_one(argv[optind], NULL, &whole, &fp, &err) < 0)
 		return cmd_fail("%s", err.text);

@@ -111,7 +111,7 @@ static const char *record_name(const struct flightlog *log, const struct ring_re
 	return log->strings.data[log->frames.data[frame].name];
 }
 
-/* One of the newest records, and whose ring it is from: 0 for marks. */
+/* One of the newest records, and the thread of its ring: 0 for marks. */
 struct last {
 	const struct ring_record *record;
 	uint32_t tid;
@@ -151,7 +151,7 @@ static size_t find_last(const struct flightlog *log, struct last list[static LAS
 
 /* --- text --- */
 
-/* Names come from user code: nothing of them may steer the terminal. */
+/* Names come from user code: control characters are replaced. */
 static void print_clean(const char *before, const char *name)
 {
 	struct str clean = { 0 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `perftracker dump FILE.sidecar`: what the daemon saw of a worker during a window. */
+/* `perftracker dump FILE.sidecar`: what the daemon sampled of a worker during a window. */
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "format/sidecar/sidecar.h"
@@ -53,7 +53,7 @@ static const char *nic_counter_help(uint32_t counter)
 #undef X
 	};
 
-	return counter < ARRAY_SIZE(help) ? help[counter] : "of a counter that is not known here";
+	return counter < ARRAY_SIZE(help) ? help[counter] : "of an unknown counter";
 }
 
 static const char *nic_counter_name(uint32_t counter)
@@ -93,7 +93,7 @@ static void print_pressure(const struct sidecar_info *info)
 	}
 }
 
-/* Of a counter what it grew by, of what is now its mean: both read on a line of their own. */
+/* The increase of a counter, or the mean of a gauge. */
 static double gpu_value(uint32_t metric, const struct sidecar_gpu_sum *sum)
 {
 	return gpu_metric_is_counter(metric) ? sum->last - sum->first : sum->mean;

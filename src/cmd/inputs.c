@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/str.h"
-#include "cmd/load.h"
-#include "format/flightlog/flightlog.h"
-#include "read/nsys/nsys.h"
+#include "cmd/cmd.h"
+#include "read/reader.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 void path_list_done(path_list *list)
 {
@@ -28,20 +29,10 @@ static int add_path(path_list *out, const char *path)
 	return 0;
 }
 
-static bool ends_with(const char *name, const char *suffix)
-{
-	size_t len = strlen(name), want = strlen(suffix);
-
-	return len > want && strcmp(name + len - want, suffix) == 0;
-}
-
 static bool is_input_name(const char *name)
 {
-	/* What `simulate` writes beside the traces of a job is no trace. */
-	return name[0] != '.' && strcmp(name, "truth.json") != 0 &&
-	       (ends_with(name, ".json") || ends_with(name, ".json.gz") ||
-		ends_with(name, ".ptfp") || ends_with(name, FLIGHT_SUFFIX) ||
-		ends_with(name, NSYS_SUFFIX));
+	/* truth.json is written by `simulate` beside the traces of a job. */
+	return name[0] != '.' && strcmp(name, "truth.json") != 0 && reader_of_name(name) != NULL;
 }
 
 /* "rank10" comes after "rank9". */
@@ -50,9 +41,24 @@ static int path_cmp(const void *a, const void *b)
 	return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
+static int no_inputs(const char *folder, struct err *err)
+{
+	struct str traces = { 0 }, fingerprints = { 0 };
+
+	reader_list_suffixes(CONTENT_TRACE, &traces);
+	reader_list_suffixes(CONTENT_FINGERPRINT, &fingerprints);
+	(void)err_set(err, ENOENT,
+		      "%s: expected traces (%s) or fingerprints (%s) in the folder, found none",
+		      folder, str_borrow(&traces), str_borrow(&fingerprints));
+	str_done(&traces);
+	str_done(&fingerprints);
+	return -ENOENT;
+}
+
 static int expand_folder(const char *path, path_list *out, struct err *err)
 {
-	size_t before = out->cnt;
+	size_t before = out->cnt, len = strlen(path);
+	const char *slash = len > 1 && path[len - 1] == '/' ? "" : "/";
 	struct dirent *entry;
 	DIR *dir = opendir(path);
 	int error = 0;
@@ -64,38 +70,98 @@ static int expand_folder(const char *path, path_list *out, struct err *err)
 
 		if (!is_input_name(entry->d_name))
 			continue;
-		str_printf(&full, "%s%s%s", path, ends_with(path, "/") ? "" : "/", entry->d_name);
+		str_printf(&full, "%s%s%s", path, slash, entry->d_name);
 		error = str_error(&full) < 0 ? -ENOMEM : add_path(out, str_borrow(&full));
 		str_done(&full);
 	}
 	(void)closedir(dir);
 	if (error == 0 && out->cnt == before)
-		return err_set(err, ENOENT,
-			       "%s: expected traces (*.json, *.json.gz, *.flight, *.sqlite) or "
-			       "fingerprints (*.ptfp) in the folder, found none",
-			       path);
+		return no_inputs(path, err);
 	qsort(out->data + before, out->cnt - before, sizeof(char *), path_cmp);
 	return error;
 }
 
-/* An export that holds several workers becomes as many paths. */
-static int expand_exports(path_list *out)
+/* Adds "FILE#WORKER" for each worker of a file that holds several, else path. */
+static int expand_workers(const char *path, path_list *out)
+{
+	reader_worker_vec workers;
+	int error = reader_list_workers(path, &workers);
+
+	if (error == 0 && workers.cnt == 0)
+		error = add_path(out, path);
+	for (size_t i = 0; i < workers.cnt && error == 0; i++) {
+		struct str name = { 0 };
+
+		str_printf(&name, "%s#%lld", path, (long long)workers.data[i]);
+		error = str_error(&name) < 0 ? -ENOMEM : add_path(out, str_borrow(&name));
+		str_done(&name);
+	}
+	vec_done(&workers);
+	return error;
+}
+
+static int expand_all_workers(path_list *out)
 {
 	path_list all = { 0 };
 	int error = 0;
 
-	vec_foreach(path, out) {
-		error = load_nsys_expand(*path, &all);
-		if (error == 0)
-			error = add_path(&all, *path);
-		if (error < 0)
-			break;
-	}
+	for (size_t i = 0; i < out->cnt && error == 0; i++)
+		error = expand_workers(out->data[i], &all);
 	path_list_done(error < 0 ? &all : out);
 	if (error < 0)
 		return error;
 	*out = all;
 	return 0;
+}
+
+/* The traces of one family, and the others. */
+struct family_counts {
+	const char *family, *path, *other_path; /* the last path of each */
+	size_t cnt, other_cnt;
+};
+
+/* Whether the reader will report this file: missing, or not in the format that its name says. */
+static bool is_unreadable(const char *path, const struct reader *reader)
+{
+	const struct reader *named = reader_of_name(path);
+
+	return reader->is_path != NULL || access(path, F_OK) < 0 ||
+	       (named != NULL && named->family != NULL);
+}
+
+static void count_families(const path_list *paths, struct family_counts *counts)
+{
+	vec_foreach(path, paths) {
+		const struct reader *reader = reader_of(*path);
+
+		if (reader->family != NULL &&
+		    (counts->family == NULL || strcmp(counts->family, reader->family) == 0)) {
+			counts->family = reader->family;
+			counts->path = *path;
+			counts->cnt++;
+		} else if (reader->content != CONTENT_FINGERPRINT &&
+			   (reader->family != NULL || !is_unreadable(*path, reader))) {
+			counts->other_path = *path;
+			counts->other_cnt++;
+		}
+	}
+}
+
+int inputs_check_families(const path_list *paths, const path_list *more, struct err *err)
+{
+	struct family_counts counts = { 0 };
+
+	count_families(paths, &counts);
+	if (more != NULL)
+		count_families(more, &counts);
+	if (counts.cnt == 0 || counts.other_cnt == 0)
+		return 0;
+	return err_set(
+		err, EINVAL,
+		"expected traces of one kind, found %zu of %s (%s) and %zu others (%s): they "
+		"name and hold different functions, so that each kind is only comparable "
+		"with itself; give them one kind at a time",
+		counts.cnt, counts.family, counts.path, counts.other_cnt, counts.other_path);
 }
 
 int inputs_expand(char *const *paths, size_t cnt, path_list *out, struct err *err)
@@ -108,11 +174,11 @@ int inputs_expand(char *const *paths, size_t cnt, path_list *out, struct err *er
 		if (stat(paths[i], &st) == 0 && S_ISDIR(st.st_mode))
 			error = expand_folder(paths[i], out, err);
 		else
-			error = add_path(out, paths[i]); /* reading it tells what is wrong */
+			error = add_path(out, paths[i]); /* load_one() reports what is wrong */
 	}
 	if (error == 0)
-		error = expand_exports(out);
-	return error == 0 ? load_check_kinds(out, NULL, err) : error;
+		error = expand_all_workers(out);
+	return error == 0 ? inputs_check_families(out, NULL, err) : error;
 }
 
 int inputs_rank_of_name(const char *path)
@@ -155,33 +221,30 @@ static bool known_and_distinct(int *ranks, size_t cnt)
 	return true;
 }
 
-enum rank_origin inputs_assign_ranks(struct fingerprint *const *fps, size_t cnt)
+/* The row by the name of its source: a fingerprint is named by the trace it was made from. */
+static const char *origin_of(const struct fingerprint *fp)
+{
+	const struct reader *reader = reader_of_name(fp->source);
+
+	return reader != NULL ? reader->ranks_from : "distributedInfo";
+}
+
+const char *inputs_assign_ranks(struct fingerprint *const *fps, size_t cnt)
 {
 	_cleanup_free_ int *ranks = calloc(cnt + 1, sizeof(*ranks));
 
 	for (size_t i = 0; i < cnt && ranks != NULL; i++)
 		ranks[i] = fps[i]->rank;
 	if (ranks != NULL && known_and_distinct(ranks, cnt))
-		return cnt > 0 && strstr(fps[0]->source, NSYS_SUFFIX) != NULL ? RANK_FROM_EXPORT
-									      : RANK_FROM_TRACE;
+		return cnt > 0 ? origin_of(fps[0]) : "distributedInfo";
 	for (size_t i = 0; i < cnt && ranks != NULL; i++)
 		ranks[i] = inputs_rank_of_name(fps[i]->source);
 	if (ranks != NULL && known_and_distinct(ranks, cnt)) {
 		for (size_t i = 0; i < cnt; i++)
 			fps[i]->rank = inputs_rank_of_name(fps[i]->source);
-		return RANK_FROM_NAME;
+		return "file names";
 	}
 	for (size_t i = 0; i < cnt; i++)
 		fps[i]->rank = (int)i;
-	return RANK_FROM_ORDER;
-}
-
-const char *rank_origin_name(enum rank_origin origin)
-{
-	static const char *const names[] = { [RANK_FROM_TRACE] = "distributedInfo",
-					     [RANK_FROM_NAME] = "file names",
-					     [RANK_FROM_ORDER] = "order of arguments",
-					     [RANK_FROM_EXPORT] = "NCCL or MPI" };
-
-	return names[origin];
+	return "order of arguments";
 }

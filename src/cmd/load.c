@@ -3,47 +3,17 @@
 
 #include "base/clock.h"
 #include "cmd/load_hosts.h"
-#include "format/flightlog/flightlog.h"
 #include "format/sidecar/sidecar.h"
-#include "read/kineto/kineto.h"
+#include "read/reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define JOBS_MAX 64
-
-enum file_kind load_file_kind(const char *path)
-{
-	static const char sqlite[16] = "SQLite format 3";
-	char magic[16] = "";
-	struct stat st;
-	ssize_t n;
-	int fd;
-
-	/* Opening a pipe to look at it would take its first bytes from the reader. */
-	if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
-		return FILE_OTHER;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return FILE_OTHER;
-	n = read(fd, magic, sizeof(magic));
-	(void)close(fd);
-	if (n < 4)
-		return FILE_OTHER;
-	if (memcmp(magic, "PTFP", 4) == 0)
-		return FILE_FINGERPRINT;
-	if (memcmp(magic, "PFL1", 4) == 0)
-		return FILE_FLIGHT;
-	if (memcmp(magic, sqlite, sizeof(sqlite)) == 0)
-		return FILE_SQLITE;
-	return memcmp(magic, "PSC1", 4) == 0 ? FILE_SIDECAR : FILE_OTHER;
-}
 
 struct load_options load_defaults(void)
 {
@@ -98,43 +68,7 @@ int load_summarize(const struct trace *trace, const struct sidecar *sidecar,
 	return error;
 }
 
-/* The trace in path, with what the sidecar (may be NULL) adds. */
-static int read_trace(const char *path, const struct sidecar *sidecar, struct trace *ret,
-		      struct err *err)
-{
-	int error;
-
-	if (load_is_nsys_report(path))
-		return err_set(err, EINVAL,
-			       "%s: expected an export, found a report: make one with 'nsys export "
-			       "--type sqlite'",
-			       path);
-	error = load_is_nsys(path) ? load_nsys_trace(path, ret, err)
-				   : kineto_read(path, NULL, ret, err);
-	if (error < 0 || sidecar == NULL)
-		return error;
-	error = sidecar_apply(sidecar, ret);
-	if (error < 0) {
-		trace_done(ret);
-		return err_set(err, -error, "%s: out of memory", path);
-	}
-	return 0;
-}
-
-static int read_flight(const char *path, const struct sidecar *sidecar, struct trace *ret,
-		       struct err *err)
-{
-	struct flightlog log;
-	int error = flightlog_read(path, &log, err);
-
-	if (error < 0)
-		return error;
-	error = load_flight_trace(&log, sidecar, path, ret, err);
-	flightlog_done(&log);
-	return error;
-}
-
-/* "PATH.sidecar", what the host saw meanwhile, if it is there; else NULL. */
+/* The path of "PATH.sidecar" if it exists, else NULL. */
 static char *sidecar_beside(const char *path)
 {
 	char *beside = NULL;
@@ -148,7 +82,7 @@ static char *sidecar_beside(const char *path)
 	return beside;
 }
 
-static int summarize_file(const char *path, enum file_kind kind, const char *sidecar_path,
+static int summarize_file(const char *path, const char *sidecar_path,
 			  const struct summarize_options *options, struct fingerprint *ret,
 			  struct err *err)
 {
@@ -162,8 +96,7 @@ static int summarize_file(const char *path, enum file_kind kind, const char *sid
 		sidecar = &read;
 	}
 	if (error == 0)
-		error = kind == FILE_FLIGHT ? read_flight(path, sidecar, &trace, err)
-					    : read_trace(path, sidecar, &trace, err);
+		error = reader_read(path, sidecar, &trace, err);
 	if (error == 0) {
 		error = load_summarize(&trace, sidecar, options, ret, err);
 		trace_done(&trace);
@@ -175,14 +108,12 @@ static int summarize_file(const char *path, enum file_kind kind, const char *sid
 int load_one(const char *path, const char *sidecar, const struct summarize_options *options,
 	     struct fingerprint *ret, struct err *err)
 {
-	enum file_kind kind = load_file_kind(path);
-
-	if (kind == FILE_FINGERPRINT)
+	if (reader_of(path)->content == CONTENT_FINGERPRINT)
 		return fingerprint_read(path, ret, err);
-	return summarize_file(path, kind, sidecar, options, ret, err);
+	return summarize_file(path, sidecar, options, ret, err);
 }
 
-/* Shared by the threads: each takes the next path under the lock. */
+/* Shared by the threads; each picks the next path under the lock. */
 struct pool {
 	pthread_mutex_t lock;
 	const path_list *paths;
@@ -229,7 +160,7 @@ static void pool_run(struct pool *pool)
 	pthread_t threads[64];
 	size_t want = MIN((size_t)pool->options->job_cnt, pool->paths->cnt), started = 0;
 
-	/* This thread works too; the others only help. */
+	/* The calling thread works too, so that all is done even if no thread can be created. */
 	while (started + 1 < want && started < ARRAY_SIZE(threads) &&
 	       pthread_create(&threads[started], NULL, pool_work, pool) == 0)
 		started++;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From input files to fingerprints, several at once: what `analyze` and
- * `localize` have in common. A file that cannot be used does not stop the
- * others; it is listed with its reason.
+ * From input files to fingerprints, several at once, for `analyze`, `localize` and `diff`.
+ * read/reader.h reads the traces. A file that cannot be used does not stop the others; it is
+ * listed with its reason.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct load_options {
 	bool progress;	      /* a line on stderr when it takes longer than a second */
 };
 
-/* All steps; a thread for each processor, 64 at most; progress where somebody can see it. */
+/* All steps; a thread for each processor, 64 at most; progress if stderr is a terminal. */
 struct load_options load_defaults(void);
 
 /*
@@ -36,76 +36,24 @@ struct load_options load_defaults(void);
 int load_parse_steps(struct load_options *options, const char *command);
 int load_parse_jobs(struct load_options *options, const char *command);
 
-/* Returns 0 or -ENOMEM; load_done() is fine after either. */
+/* Reads all files. Returns 0 or -ENOMEM; call load_done() in either case. */
 _must_check_ int load_paths(const path_list *paths, const struct load_options *options,
 			    struct load_result *ret);
 void load_done(struct load_result *result);
 
-/* The kind of a regular file by its first bytes; a pipe is not touched. */
-enum file_kind { FILE_OTHER, FILE_FINGERPRINT, FILE_SIDECAR, FILE_FLIGHT, FILE_SQLITE };
-enum file_kind load_file_kind(const char *path);
-
 /*
- * One file, trace, flight log or fingerprint by its first bytes. sidecar may be
- * NULL; beside a flight log PATH.sidecar is taken then, if it is there.
+ * The fingerprint of one file, a trace or already a fingerprint. sidecar: what the host
+ * recorded beside a trace; NULL: PATH.sidecar, if that exists. Returns 0 or -errno with a
+ * line in err; *ret is written on success only.
  */
 _must_check_ int load_one(const char *path, const char *sidecar,
 			  const struct summarize_options *options, struct fingerprint *ret,
 			  struct err *err);
 
-/* --- exports of Nsight Systems (load_nsys.c): "FILE#PID" is one worker of several --- */
-
-bool load_is_nsys(const char *path);
-
-/* "*.nsys-rep", "*.qdrep": what has to be exported first. */
-bool load_is_nsys_report(const char *path);
-
-/* As nsys_read(), of the worker that path names. */
-_must_check_ int load_nsys_trace(const char *path, struct trace *ret, struct err *err);
-
 /*
- * Adds a path for each worker when path is an export with several. Returns 1 then, 0 when
- * it is not (nothing is added), or -ENOMEM.
- */
-_must_check_ int load_nsys_expand(const char *path, path_list *out);
-
-/*
- * Exports are not compared with other traces, of the same list or of the other one (may be
- * NULL). Returns 0, or -EINVAL with a line in err.
- */
-_must_check_ int load_check_kinds(const path_list *paths, const path_list *more, struct err *err);
-
-/* --- flight logs (load_flight.c) --- */
-
-struct flightlog;
-
-/*
- * The trace of the window that the sidecar tells of; without one (NULL) of all that
- * was recorded in windows, or else of all. The sidecar's clocks and host replace the
- * log's. source: becomes the trace's. Returns 0 or -errno with a line in err.
- */
-_must_check_ int load_flight_trace(struct flightlog *log, const struct sidecar *sidecar,
-				   const char *source, struct trace *ret, struct err *err);
-
-/*
- * From events to fingerprint: what the sidecar (may be NULL) saw counts as evidence, and who
- * shares its host where the options name no hosts.
+ * summarize() with what the sidecar (may be NULL) adds: evidence, and the ranks on its host
+ * if the options name no hosts.
  */
 _must_check_ int load_summarize(const struct trace *trace, const struct sidecar *sidecar,
 				const struct summarize_options *options, struct fingerprint *ret,
 				struct err *err);
-
-/* A recorder that is being written: follow_fd and sidecar_fd are memory files. */
-struct load_follow {
-	int flight_fd, sidecar_fd, control_fd;
-	const char *keep; /* where the flight log is saved; NULL: nowhere */
-};
-
-/*
- * Takes what the worker records until control_fd ends, then reads the sidecar, which
- * is complete by then, and makes the fingerprint. At most 512 MB of records are kept;
- * more are dropped and counted. Returns 0 or -errno with a line in err.
- */
-_must_check_ int load_follow(const struct load_follow *follow,
-			     const struct summarize_options *options, struct fingerprint *ret,
-			     struct err *err);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/load_hosts.h"
 
-#include "cmd/load.h"
 #include "model/rankset.h"
-#include "read/kineto/kineto.h"
+#include "read/reader.h"
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static int host_cmp(const void *a, const void *b)
 {
@@ -17,7 +15,7 @@ static int host_cmp(const void *a, const void *b)
 				  : strcmp(x->host, y->host);
 }
 
-/* Into the order of ranks, each once. One that several hosts claim is on none that we know. */
+/* Sorts by rank and removes duplicates. A rank on several hosts is removed: its host is unknown. */
 static void sort_hosts(struct load_hosts *hosts)
 {
 	size_t cnt = hosts->list.cnt, kept = 0, next;
@@ -48,23 +46,13 @@ static int add_host(struct load_hosts *hosts, int rank, const char *host)
 	return vec_push(&hosts->list, (struct rank_host){ rank, copy });
 }
 
-/* Only what can be read twice. */
-static bool is_trace(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) && load_file_kind(path) == FILE_OTHER &&
-	       !load_is_nsys_report(path);
-}
-
 static int find_host(const char *path, struct load_hosts *hosts)
 {
-	const struct kineto_options head = { .head_only = true };
 	struct trace trace;
 	int error;
 
-	/* A trace that can't be read is told of when its turn comes. */
-	if (!is_trace(path) || kineto_read(path, &head, &trace, NULL) < 0)
+	/* load_one() reports what is wrong with a trace. */
+	if (reader_read_head(path, &trace) < 0)
 		return 0;
 	error = trace.meta.host != NULL ? add_host(hosts, trace.meta.rank, trace.meta.host) : 0;
 	trace_done(&trace);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
 #include "cmd/load.h"
+#include "cmd/load_follow.h"
 #include "cmd/load_hosts.h"
 
 #include <getopt.h>

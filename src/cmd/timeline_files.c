@@ -44,7 +44,7 @@ static int add_path(path_list *out, const char *folder, const char *name)
 	return 0;
 }
 
-/* What ends in so, sorted. */
+/* Adds the files of folder with this suffix, sorted. */
 static int list_folder(const char *folder, const char *end, path_list *out, struct err *err)
 {
 	DIR *dir = opendir(folder);
@@ -64,7 +64,7 @@ static int list_folder(const char *folder, const char *end, path_list *out, stru
 	return ret;
 }
 
-/* The folder of a job has them in flight/, unless the folder is that one itself. */
+/* The flight recorders of a job's folder: in its flight/, or in the folder itself. */
 static int add_folder(const char *folder, path_list *out, struct err *err)
 {
 	_cleanup_free_ char *inner = NULL;
@@ -100,7 +100,7 @@ int timeline_find_flights(char *const *words, int cnt, path_list *ret, struct er
 	return error;
 }
 
-/* A job that kept no traces has no such folder. */
+/* Without traces/ the job kept no traces. */
 static int add_kept(const char *folder, path_list *ret)
 {
 	_cleanup_free_ char *traces = NULL;

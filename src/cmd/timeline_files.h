@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which files a timeline is made of: flight recorders, and what was sampled beside them. */
+/* Finds the files of a timeline: flight recorders and sidecars. */
 #pragma once
 
 #include "base/err.h"
@@ -8,9 +8,9 @@
 bool timeline_is_folder(const char *path);
 
 /*
- * Appends the flight recorders that words[cnt] name: files, and those of folders, in their
- * order. A job that still runs in such a folder is asked for its newest ones. Returns 0 or
- * -errno with a line in err.
+ * Appends the flight recorders that words[cnt] name: files, and the files in folders. A
+ * running job that writes to such a folder is asked to save its newest records first. Returns
+ * 0 or -errno with a line in err.
  */
 _must_check_ int timeline_find_flights(char *const *words, int cnt, path_list *ret,
 				       struct err *err);

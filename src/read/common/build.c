@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "read/common/build.h"
 
-#include "read/common/metric.h"
 #include "read/common/order.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #define MAX_LANES 65535u
 #define MAX_TRACKS 4096u
@@ -202,6 +202,67 @@ static int track_name(struct build *build, const struct series *series, uint32_t
 	return *ret == STRTAB_NONE ? -ENOMEM : 0;
 }
 
+/* --- names of counters ---
+ *
+ * They differ by tool and chip: CUPTI ("sm__cycles_active.avg.pct_of_peak_sustained_elapsed"),
+ * Nsight ("SMs Active [Throughput %]"), the agent's collectors (resource_name()).
+ */
+
+struct metric {
+	enum resource resource; /* RESOURCE_OTHER: unknown, values are kept unscaled */
+	double scale;		/* factor to 0..1 */
+};
+
+/* All words must occur in the name; the first pattern that matches decides. */
+struct pattern {
+	const char *words[3];
+	enum resource resource;
+};
+
+static const struct pattern patterns[] = {
+	{ { "sm__cycles_active", "pct" }, RESOURCE_SM_ACTIVE },
+	{ { "sm active" }, RESOURCE_SM_ACTIVE },
+	{ { "sms active" }, RESOURCE_SM_ACTIVE },
+	{ { "dram__", "pct" }, RESOURCE_DRAM },
+	{ { "dram", "bandwidth" }, RESOURCE_DRAM },
+	{ { "vram", "bandwidth" }, RESOURCE_DRAM },
+	{ { "nvltx__", "pct" }, RESOURCE_NVLINK_TX },
+	{ { "nvlink", "tx" }, RESOURCE_NVLINK_TX },
+	{ { "nvlink", "transmit" }, RESOURCE_NVLINK_TX },
+	{ { "pcie__write", "pct" }, RESOURCE_PCIE_TX },
+	{ { "pcie", "tx" }, RESOURCE_PCIE_TX },
+	{ { "pcie", "transmit" }, RESOURCE_PCIE_TX },
+	{ { "pcie__read", "pct" }, RESOURCE_PCIE_RX },
+	{ { "pcie", "rx" }, RESOURCE_PCIE_RX },
+	{ { "pcie", "receive" }, RESOURCE_PCIE_RX },
+};
+
+static bool fits(const struct pattern *pattern, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(pattern->words) && pattern->words[i] != NULL; i++) {
+		if (strcasestr(name, pattern->words[i]) == NULL)
+			return false;
+	}
+	return true;
+}
+
+/* Case is ignored. A known name without a stated unit counts as percent. */
+static struct metric find_metric(const char *name)
+{
+	for (unsigned int i = 0; i < RESOURCE_CNT; i++) {
+		if (strcmp(name, resource_name((enum resource)i)) == 0)
+			return (struct metric){ (enum resource)i, 1.0 };
+	}
+	/* A rate in bytes has no known peak. */
+	if (strcasestr(name, "bytes") != NULL && strcasestr(name, "pct") == NULL)
+		return (struct metric){ RESOURCE_OTHER, 1.0 };
+	for (size_t i = 0; i < ARRAY_SIZE(patterns); i++) {
+		if (fits(&patterns[i], name))
+			return (struct metric){ patterns[i].resource, 0.01 };
+	}
+	return (struct metric){ RESOURCE_OTHER, 1.0 };
+}
+
 static int track_add(struct build *build, const struct series *series, uint64_t key)
 {
 	struct trace *trace = build->trace;
@@ -221,7 +282,7 @@ static int track_add(struct build *build, const struct series *series, uint64_t 
 		ret = idmap_set(&build->track_map, key, (uint32_t)trace->track_cnt);
 	if (ret < 0)
 		return ret;
-	metric = metric_find(strtab_text(&trace->strings, name));
+	metric = find_metric(strtab_text(&trace->strings, name));
 	build->counters.data[build->counters.cnt++] =
 		(struct counter){ .series = *series, .scale = metric.scale };
 	trace->tracks[trace->track_cnt] = (struct track){

@@ -10,61 +10,21 @@
 
 #include "base/idmap.h"
 #include "base/vec.h"
-#include "model/event.h"
-
-/* A pid or tid: a number, or an interned text such as "Spans". */
-struct ident {
-	int64_t num;
-	uint32_t text; /* string id; 0: it is the number */
-};
-
-static inline bool ident_same(struct ident a, struct ident b)
-{
-	return a.num == b.num && a.text == b.text;
-}
-
-/* Ids of one event in 32 bits: see build_code(). */
-struct link {
-	uint32_t id, parent;
-};
-
-#define CODE_NONE UINT32_MAX
-
-/* Frames and launching calls: found by their ids. */
-static inline bool build_has_id(const struct event *event)
-{
-	return event->kind == KIND_PYTHON || event->kind == KIND_RUNTIME;
-}
-
-/* One half of a begin/end pair. */
-struct half {
-	int64_t time_ns;
-	uint32_t name, args;
-	uint16_t lane;
-	uint8_t kind;
-	bool is_end;
-	uint32_t order;
-};
+#include "read/common/build_items.h"
 
 struct lane_label {
 	struct ident pid, tid;
 	uint32_t name;
 };
 
-/* The lane that was asked for last. */
+/* The result of the last build_lane(). */
 struct last_lane {
 	struct ident pid, tid;
 	bool known;
 	uint16_t lane;
 };
 
-/* What a sample belongs to: string ids of the counter and of its series; -1: not of one. */
-struct series {
-	uint32_t name, key;
-	int64_t device, tid;
-};
-
-/* Beside each track. */
+/* One per track. */
 struct counter {
 	struct series series;
 	double scale; /* from the writer's unit to 0..1 */
@@ -88,7 +48,7 @@ struct build {
 void build_init(struct build *build, struct trace *trace);
 void build_done(struct build *build);
 
-/* build_lane() of another lane than the last of its type. */
+/* Slow path of build_lane(): a lane that is not the last of its type. */
 _must_check_ int build_lane_other(struct build *build, struct ident pid, struct ident tid,
 				  enum lane_type type);
 
@@ -114,7 +74,7 @@ _must_check_ int build_lane_find(const struct build *build, struct ident pid, st
 /* Ids below are their own code; wider ones are numbered from here on. */
 #define BUILD_WIDE_BASE 0xf0000000u
 
-/* build_code() of an id that is wide. */
+/* Slow path of build_code(). */
 _must_check_ int build_code_wide(struct build *build, uint64_t id, uint32_t *ret);
 
 /* Short form of an id: equal ids have equal codes. 0 or -ENOMEM. */
@@ -132,7 +92,7 @@ _must_check_ static inline int build_code(struct build *build, uint64_t id, uint
  */
 _must_check_ int build_event(struct build *build, struct event event, const struct link *link);
 
-/* Adds args, unless equal ones were added lately; *ret is what event.args must hold. */
+/* Adds args unless equal ones were added recently; *ret: the value for event.args. */
 _must_check_ int build_args(struct build *build, const struct event_args *args, uint32_t *ret);
 
 _must_check_ int build_half(struct build *build, struct half half);

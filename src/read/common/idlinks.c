@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a build: what needs all events to be known. */
+/* build_finish(): pairs, parents, order, names of lanes. */
 #include "read/common/build.h"
 #include "read/common/order.h"
 
@@ -39,7 +39,7 @@ static int pair_halves(struct build *build)
 {
 	struct trace_drops *drops = &build->trace->drops;
 	struct half *halves = build->halves.data;
-	size_t open_cnt = 0; /* halves[0..open_cnt) are the open begins: they lie behind us */
+	size_t open_cnt = 0; /* halves[0..open_cnt) are the open begins, moved to the front */
 	int ret = 0;
 
 	if (build->halves.cnt == 0)
@@ -114,15 +114,15 @@ static bool is_frame(const struct event *event)
 	return event->kind == KIND_PYTHON;
 }
 
-/* Where the event's own id is found, which its args field holds until then. */
+/* Adds the event's own id, which args holds until build_finish(). */
 static struct codes *links_of(struct links *links, const struct event *event)
 {
 	return is_frame(event) ? &links->frames : &links->calls;
 }
 
 /*
- * Adds the base to all times; what leaves the range of int64 is dropped. Counts the ids of
- * those that stay: each look at all events costs as much as reading a part of the text.
+ * Adds the base to all times; events beyond the range of int64 are dropped. Counts the ids
+ * of the others in the same pass: each pass over all events is expensive.
  */
 static void shift(struct trace *trace, int64_t base_ns, struct links *links)
 {
@@ -205,8 +205,8 @@ static int links_fill(const struct trace *trace, struct links *links)
 }
 
 /*
- * Turns codes of parents into event indexes. Returns whether one stands behind its child:
- * where none does, nothing calls itself in a ring.
+ * Turns codes of parents into event indexes. Returns whether a parent comes after its child:
+ * only then can the links contain a cycle.
  */
 static bool links_resolve(struct trace *trace, struct links *links)
 {
@@ -228,7 +228,7 @@ static bool links_resolve(struct trace *trace, struct links *links)
 
 enum color { COLOR_NEW, COLOR_PATH, COLOR_DONE };
 
-/* Frames that call each other in a ring would hang everyone who walks up: cut. */
+/* Cuts cycles of frames: code that walks up the parents would not end. */
 static void cut_rings(struct trace *trace)
 {
 	for (size_t i = 0; i < trace->event_cnt; i++) {
@@ -269,7 +269,7 @@ static void label_lanes(struct build *build)
 	}
 }
 
-/* Gives back what growth reserved ahead. */
+/* Frees memory that growth has reserved and the events do not use. */
 static void trim(struct trace *trace)
 {
 	struct event *events = trace->event_cnt == 0

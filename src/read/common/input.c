@@ -44,7 +44,7 @@ static ssize_t fd_fill(int fd, uint8_t *buf, size_t cap)
 	return (ssize_t)done;
 }
 
-/* Bytes as they lie in the file. */
+/* Bytes of the file or memory, not decompressed. */
 static ssize_t raw_fill(struct input *input, uint8_t *buf, size_t cap)
 {
 	size_t n;
@@ -266,7 +266,7 @@ static ssize_t gzip_read(struct input *input, uint8_t *buf, size_t cap, const ch
 		}
 		done += (size_t)n;
 	}
-	/* What was decompressed before the damage is text like any other. */
+	/* Text before the damage is returned first, the error by the next call. */
 	if (done > 0 || input->failed == 0)
 		return (ssize_t)done;
 	*ret_why = input->failed_why;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bytes of a trace, decompressed: a regular file, plain or gzip (told apart by
+ * Bytes of a trace, decompressed: a regular file, plain or gzip (recognized by
  * its first two bytes, not its name), or a piece of memory holding the same.
  * Several gzip members in a row are one text, and their checksums are verified.
  * Memory is constant, however much a file expands.

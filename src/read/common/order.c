@@ -10,7 +10,7 @@
 
 /* More runs than that are sorted first: their heads would fit no cache. */
 #define RUNS_MAX 4096u
-/* Events that are given back to the system together. */
+/* Events whose pages are freed together. */
 #define BLOCK_EVENTS 4096u
 
 /* A run of sorted events of one lane, from its first event that was not moved yet. */
@@ -136,7 +136,7 @@ static void heap_sink(struct run *heap, size_t cnt, size_t at)
 	heap[at] = run;
 }
 
-/* Nobody looks at these events again: their pages go back to the system. */
+/* These events have been moved: their pages are freed. */
 static void give_back(struct event *events, size_t block)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sorting the events of a trace by (start, longest first, file order). Writers
- * leave long sorted runs on each lane, so this merges the runs that are there. What was
- * moved is given back to the system meanwhile: a second copy never exists as a whole.
+ * leave long sorted runs on each lane; order_events() merges these runs. Pages of moved
+ * events are freed during the merge: a second copy never exists as a whole.
  */
 #pragma once
 

@@ -115,7 +115,7 @@ static void a_collectives_kernel_has_what_its_launching_thread_knew(void **state
 	assert_null(event_args_borrow(trace, find(trace, "ncclDevKernel_AllGather_RING_LL", 0)));
 }
 
-/* As NCCL tells it, when the kernel is launched. */
+/* As the NCCL plugin records it, when the kernel is launched. */
 static void nccl_tells(struct fixture *x, int64_t from_ms, uint64_t seq, int64_t bytes)
 {
 	struct ring_record records[] = {
@@ -153,7 +153,7 @@ static void what_nccl_tells_after_a_launch_is_the_kernels(void **state)
 	nccl_tells(x, 6, 18, 1000);
 	nccl_tells(x, 6, 19, 1000);
 	nccl_tells(x, 7, 20, 500);
-	launch_nccl(x, 8, 11); /* of which nothing is told */
+	launch_nccl(x, 8, 11); /* of which NCCL reports nothing */
 	trace = make(x, 100 * MS);
 	args = event_args_borrow(trace, find(trace, name, 0));
 	assert_int_equal(args->seq, 17);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the files of the flight log's reader share: flight.c (the order of work, events
- * of operators, collectives, exact calls), flight_items.c (their records), flight_gpu.c
- * (the work of GPUs), flight_nccl.c (what NCCL told). Not for other files; nor are
- * flight_names.h (names as Kineto writes them) and flight_stacks.h (samples).
+ * of operators, collectives, exact calls), items.c (their records), devicework.c (the work
+ * of GPUs), ncclwork.c (records of the NCCL plugin).
  */
 #pragma once
 
@@ -39,7 +38,7 @@ struct flight_pass {
 	struct trace *trace;
 	struct flight_names names;
 	record_vec marks;	/* by time */
-	int64_t period_ns;	/* between two looks of the sampler */
+	int64_t period_ns;	/* between two samples */
 	uint32_t next_id;	/* of a Python frame's event */
 	uint32_t *args_of_code; /* of operators: by the code of their elements; 0: none yet */
 	VEC(struct flight_gpu_call) gpu_calls; /* by thread, then time */
@@ -54,8 +53,8 @@ _must_check_ int flight_items(struct flight_pass *pass, const struct flightlog_l
 			      item_vec *items);
 
 /*
- * What is known of the collective that records[cnt] begin with: those behind it belong
- * to it if their kinds say so. *ret: as in struct event. Returns 0 or -ENOMEM.
+ * The arguments of the collective in records[0]: records behind it that belong to it by
+ * their kind hold them. *ret: as in struct event. Returns 0 or -ENOMEM.
  */
 _must_check_ int flight_collective_args(struct flight_pass *pass, const struct ring_record *records,
 					size_t cnt, uint32_t *ret);
@@ -66,7 +65,7 @@ _must_check_ int flight_collective_args(struct flight_pass *pass, const struct r
  */
 _must_check_ int flight_gpu(struct flight_pass *pass);
 
-/* Before it, for all threads: fills gpu_calls. Returns 0 or -ENOMEM. */
+/* Fills gpu_calls for all threads; call it before flight_gpu(). Returns 0 or -ENOMEM. */
 _must_check_ int flight_gpu_calls(struct flight_pass *pass);
 
 /* Whether a thread was in calls of the GPU for half of the time or more. */
@@ -74,7 +73,7 @@ bool flight_in_gpu_call(const struct flight_pass *pass, uint32_t tid, int64_t st
 			int64_t end_ns);
 
 /*
- * Adds collectives of the window as NCCL itself told them, and its work on the network.
+ * Adds the window's collectives as recorded by the NCCL plugin, and their network transfers.
  * Returns 0 or -ENOMEM.
  */
 _must_check_ int flight_nccl(struct flight_pass *pass);

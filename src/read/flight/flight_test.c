@@ -458,7 +458,7 @@ static void what_was_lost_is_told(void **state)
 	flightlog_done(&log);
 }
 
-/* What found no room in the recorder is a sample of no stack: nobody's time. */
+/* A stack that did not fit the recorder is a sample without frames: no function gets its time. */
 static void a_stack_that_was_not_kept_is_no_others_time(void **state)
 {
 	struct fixture *x = *state;

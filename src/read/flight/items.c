@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a thread recorded itself: records of its lane become intervals, in order. */
+/* Turns the records of a thread's lane into intervals, in order. */
 #include "model/elements.h"
 #include "read/flight/flight_parts.h"
 
@@ -14,7 +14,7 @@ static bool in_window(const struct flight_pass *pass, const struct flight_item *
 	return item->start_ns < pass->end_ns && item->start_ns + item->dur_ns > pass->start_ns;
 }
 
-/* Collectives are compared between workers: of those that reach over an end nothing is cut. */
+/* Collectives are compared between workers, so they are not cut at the window's ends. */
 static void cut_item(const struct flight_pass *pass, struct flight_item *item)
 {
 	int64_t end_ns = MIN(item->start_ns + item->dur_ns, pass->end_ns);
@@ -48,7 +48,7 @@ static int note_backend(struct trace *trace, const char *name)
 
 #define RANKS_LISTED 30 /* and the last: as torch.profiler does */
 
-/* "[0, 8, 16]"; "" where the records of ARGS and GROUP don't tell. */
+/* "[0, 8, 16]"; "" if the ARGS and GROUP records do not determine it. */
 static void write_ranks(const struct ring_record *records, char *text, size_t size)
 {
 	int64_t first = records[0].detail, stride = records[1].detail;
@@ -160,7 +160,7 @@ static int by_nesting(const void *a, const void *b)
 	return x->order > y->order ? -1 : 1;
 }
 
-/* A collective may stand in both rings of a lane. items: collectives, sorted. */
+/* Removes duplicates: a collective may be in both rings of a lane. items: collectives, sorted. */
 static void drop_doubles(item_vec *items)
 {
 	size_t kept = 0;
@@ -201,9 +201,9 @@ static int by_end(const void *a, const void *b)
 }
 
 /*
- * Operators stand in the order of their ends. Backwards, outer ones come before inner ones
+ * Operators are recorded in the order of their ends. Backwards, outer ones come before inner ones
  * of the same interval: the trace is sorted later, so that is all they need, and millions of
- * them are not sorted twice. Collectives, sorted by_end, take their places among them.
+ * them are not sorted twice. Collectives, sorted by_end, are merged into them.
  */
 static void merge_backwards(const item_vec *operators, const item_vec *collectives, item_vec *ret)
 {

@@ -53,7 +53,7 @@ static const char *behind_library(const char *path)
 	return found;
 }
 
-/* Our hook may lie anywhere on sys.path. */
+/* The agent's hook may be anywhere on sys.path. */
 static const char *behind_hook(const char *path)
 {
 	const char *p = strstr(path, "/perftracker/_");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collectives as NCCL tells them, and what its threads did on the network for them:
- * on tracks of their own, since both overlap with whatever threads do otherwise.
+ * Collectives as recorded by the NCCL plugin, and their network transfers: on lanes of their
+ * own, since both overlap with the events of threads.
  */
 #include "read/flight/flight_parts.h"
 

@@ -5,14 +5,14 @@
 #include <string.h>
 
 #define DEPTH_MAX 512u			/* frames of one stack, counted from the innermost */
-#define GAP_PERIODS 20			/* a longer silence tells nothing about the time between */
+#define GAP_PERIODS 20			/* a longer gap between samples has no stack */
 #define FILL_PERIODS 2			/* at the window's ends */
-#define GAP_MIN_NS (50 * NSEC_PER_MSEC) /* threads that stand still are recorded rarely */
+#define GAP_MIN_NS (50 * NSEC_PER_MSEC) /* blocked threads are recorded rarely */
 
 /* One sample: its stack is frames[off, off + len), the outermost first. */
 struct look {
 	int64_t time_ns;
-	int64_t begin_ns, end_ns; /* what it stands for, cut to the window */
+	int64_t begin_ns, end_ns; /* the time it covers, cut to the window */
 	uint32_t off, len;
 	uint32_t node;
 	uint32_t leaf; /* string id of a wait below the stack; 0: none */
@@ -71,7 +71,7 @@ static enum frame_part part_at(const struct stacks *s, const struct look *look, 
 	return (enum frame_part)s->pass->names.frames[s->frames.data[look->off + depth]].part;
 }
 
-/* A thread that our own hook started does no work of the job. */
+/* A thread of the agent's Python hook does no work of the job. */
 static bool is_own(const struct stacks *s, const struct look *look)
 {
 	uint32_t depth = 0;
@@ -122,7 +122,7 @@ static int add_looks(struct stacks *s, const struct ring_record *samples, size_t
 	return ret;
 }
 
-/* --- where one stack became the next --- */
+/* --- the moment at which a stack changed --- */
 
 static uint32_t common_depth(const struct stacks *s, const struct look *a, const struct look *b)
 {
@@ -146,7 +146,7 @@ static bool has_part(const struct stacks *s, const struct look *look, uint32_t f
 	return false;
 }
 
-/* The mark that the change of stacks asks for; 0: none. */
+/* The kind of mark that records this change of stacks; 0: none. */
 static enum mark mark_wanted(const struct stacks *s, const struct look *a, const struct look *b,
 			     uint32_t common)
 {
@@ -243,13 +243,13 @@ static int64_t change_ns(const struct stacks *s, const struct look *a, const str
 
 	if (find_mark(s, a, b, common_depth(s, a, b), &mark_ns))
 		return mark_ns;
-	/* Others than the training thread are not recorded while they stand still. */
+	/* Threads other than the training thread are not recorded while blocked. */
 	if (s->thread->tid != s->pass->log->training_tid)
 		after_ns = MAX(after_ns, b->time_ns - s->pass->period_ns);
 	return lightest(s->thread, after_ns, b->time_ns);
 }
 
-/* --- what each look stands for --- */
+/* --- the time that each look covers --- */
 
 static int64_t cut(const struct stacks *s, int64_t time_ns)
 {
@@ -270,7 +270,7 @@ static void set_ends(struct stacks *s)
 			       : last->time_ns + half_ns;
 }
 
-/* A silence between two samples: neither says anything about its middle. */
+/* A gap between two samples: its middle has no stack. */
 static void set_gap(const struct stacks *s, struct look *a, struct look *b)
 {
 	const struct flight_pass *pass = s->pass;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From samples of stacks to Python functions with a begin and an end: see flight.h. */
+/* Turns sampled stacks into Python functions with a begin and an end: see flight.h. */
 #pragma once
 
 #include "read/flight/flight_parts.h"
@@ -14,7 +14,7 @@ struct flight_edge {
 	int64_t time_ns, weight;
 };
 
-/* What is known of one thread when its samples are turned into frames. */
+/* The input for one thread's frames, beside its samples. */
 struct flight_thread {
 	uint32_t tid;
 	uint16_t lane;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPU time and run-queue delay as the worker's own sampler saw them. */
+/* CPU time and run-queue delay from the agent's own samples. */
 #include "read/flight/stacks.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static struct track *add_track(struct trace *trace, enum resource resource, uint
 	return &trace->tracks[trace->track_cnt++];
 }
 
-/* Clocks of CPU time advance in steps: what one interval has too much the next ones get. */
+/* CPU clocks advance in steps: time beyond the length of an interval is carried to the next. */
 static void push(struct track *track, int64_t time_ns, double used_ns, double span_ns,
 		 double *carry_ns)
 {

@@ -20,5 +20,5 @@ const struct category *category_find(const char *name, size_t len);
 /* Bytes of one element of a dtype as torch spells it ("Float", "c10::BFloat16"); 0: unknown. */
 int dtype_bytes(const char *name, size_t len);
 
-/* "allreduce"... from a NCCL kernel's name; NULL when the name does not tell. */
+/* "allreduce"... from a NCCL kernel's name; NULL if the name contains none. */
 const char *collective_of_kernel(const char *name);

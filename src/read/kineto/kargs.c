@@ -324,7 +324,7 @@ static int read_array_arg(struct kargs_reader *reader, const struct karg *arg, s
 	return read_dims(reader, field_of(kargs, arg));
 }
 
-/* A known key whose value is no number. */
+/* A known key whose value is not a number. */
 static int read_arg(struct kargs_reader *reader, const struct karg *arg, struct kargs *kargs)
 {
 	switch ((enum arg_type)arg->type) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The "args" of one Kineto event: the few keys of some fifty that mean something here. */
+/* The "args" of one Kineto event: the few of about fifty keys that the reader uses. */
 #pragma once
 
 #include "base/vec.h"
@@ -17,7 +17,7 @@ enum kargs_has {
 /* Absent numbers are -1, absent texts 0. */
 struct kargs {
 	unsigned int has;
-	bool touched; /* any field that no bit of has stands for was set since they were cleared */
+	bool touched; /* a field without a presence bit has been set since the last clear */
 	uint64_t python_id, python_parent, correlation;
 	int64_t bytes, in_elements, out_elements, group_size, seq;
 	int64_t elements;    /* sum over "Input Dims" of products */
@@ -57,7 +57,7 @@ enum arg_type {
 	ARG_CONCRETE
 };
 
-/* A key that means something. */
+/* A key that the reader uses. */
 struct karg {
 	const char *key;
 	uint8_t len;
@@ -75,13 +75,13 @@ void kargs_clear(struct kargs *kargs);
 
 /*
  * kargs_read() in parts, when the text is known: kargs_begin() for "args" and its brace, then
- * a value of a key (NULL: one that means nothing), and kargs_rest() from any place between
+ * a value of a key (NULL: an ignored key), and kargs_rest() from any place between
  * members to behind the closing brace; first: no member was read. Not when values are
  * wanted.
  */
 static inline void kargs_begin(struct kargs_reader *reader, struct kargs *ret)
 {
-	/* Frames, which are the most, have nothing but ids. */
+	/* Most events are frames, which only have ids: no clearing needed. */
 	if (ret->touched)
 		kargs_clear(ret);
 	ret->has = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One Chrome trace event: parsed, judged, handed to the build. */
+/* Reads one Chrome trace event and adds it to the build. */
 #pragma once
 
 #include "read/common/build.h"
@@ -14,12 +14,12 @@ struct kevent_reader {
 	struct build *build;
 	struct trace *trace;
 	struct kargs_reader args;
-	const struct category *category; /* of the event before: most are alike */
+	const struct category *category; /* of the previous event: a guess */
 	struct knames names;
 	uint32_t comms_name, thread_name, cpu_thread, run_delay; /* string ids of known names */
 };
 
-/* reader is zeroed. 0 or -ENOMEM; kevent_done() is fine after either. */
+/* reader: zeroed. Returns 0 or -ENOMEM; call kevent_done() in either case. */
 _must_check_ int kevent_init(struct kevent_reader *reader, struct scan *scan, struct build *build);
 void kevent_done(struct kevent_reader *reader);
 

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
-#define DIGITS_MAX 18 /* what int64_t holds in any case */
+#define DIGITS_MAX 18 /* always fit int64_t */
 
-/* The number that a text says. */
+/* "25738", "stream 7" */
 static bool text_number(struct scan_text text, int64_t *ret)
 {
 	static const char prefix[] = "stream ";

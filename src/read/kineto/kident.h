@@ -6,10 +6,10 @@
 #pragma once
 
 #include "read/common/build.h"
-#include "read/kineto/scan.h"
+#include "read/kineto/scan_values.h"
 
 /*
- * Reads the value that the scan is at; a text that says no number is added to strings.
- * Returns 1; 0 for what is no identity: it is consumed, and *ret is the number 0; -errno.
+ * Reads the value at the scan; a text without a number is added to strings. Returns 1; 0 for
+ * a value of another type, which is consumed, with *ret the number 0; -errno.
  */
 _must_check_ int kident_read(struct scan *scan, struct strtab *strings, struct ident *ret);

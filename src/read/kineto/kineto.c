@@ -274,3 +274,15 @@ int kineto_read_memory(const void *data, size_t len, const char *source_name,
 		return err_set(err, -r, "%s: out of memory", source_name);
 	return read_input(input, source_name, opt, ret, err);
 }
+
+int kineto_read_input(const struct reader_input *input, struct trace *ret, struct err *err)
+{
+	return kineto_read(input->file, NULL, ret, err);
+}
+
+int kineto_read_head(const char *file, struct trace *ret)
+{
+	const struct kineto_options head = { .head_only = true };
+
+	return kineto_read(file, &head, ret, NULL);
+}

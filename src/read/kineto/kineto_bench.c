@@ -10,7 +10,7 @@
 
 /*
  * Peak resident bytes of this program. Not ru_maxrss: that one is inherited
- * over execve() from whoever started us.
+ * over execve() from the parent process.
  */
 static uint64_t peak_bytes(void)
 {

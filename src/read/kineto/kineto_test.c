@@ -512,7 +512,7 @@ static void times_that_overflow_with_the_base_are_dropped(void **state)
 	trace_done(&trace);
 }
 
-/* Each event's duration is its number in the file, so that every one can be told. */
+/* Each event's duration is its number in the file, which identifies it. */
 static char *shuffled_events(size_t cnt, int64_t spread, uint64_t seed)
 {
 	struct str text = { 0 };

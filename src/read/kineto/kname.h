@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of events. Iterations repeat the names of the one before: what followed two names
- * then is compared with the text first, which saves looking for its end and hashing it.
+ * Names of events. Iterations repeat the names of the previous one. The name that followed
+ * the last two names is the guess: comparing it saves finding the end of the text and hashing.
  */
 #pragma once
 
 #include "model/event.h"
-#include "read/kineto/scan.h"
-#include "read/kineto/shape.h"
+#include "read/kineto/scan_values.h"
+#include "read/kineto/shape_match.h"
 
 #include <errno.h>
 
-/* As many as differ in an iteration. */
+/* At least the number of pairs in an iteration. */
 #define KNAME_GUESSES 16384u
 
 struct knames {
 	struct scan *scan;
 	struct strtab *strings;
-	uint32_t *guesses; /* by two names: the one that followed; KNAME_GUESSES of them */
-	uint32_t *guess;   /* of those, for the next name */
+	uint32_t *guesses; /* by hash of two names: the name that followed; KNAME_GUESSES of them */
+	uint32_t *guess;   /* in guesses, for the next name */
 	uint32_t last;
 };
 
-/* scan and strings stay the caller's. Returns 0 or -ENOMEM; knames_done() is fine after either. */
+/* Borrows scan and strings. Returns 0 or -ENOMEM; call knames_done() in either case. */
 _must_check_ static inline int knames_init(struct knames *names, struct scan *scan,
 					   struct strtab *strings)
 {
@@ -38,7 +38,7 @@ static inline void knames_done(struct knames *names)
 	names->guesses = names->guess = NULL;
 }
 
-/* The place of the guess for what follows the last name and this one. */
+/* The guess for the name after the last one and this. */
 static inline uint32_t *knames_next(struct knames *names, uint32_t name)
 {
 	uint64_t mixed = ((uint64_t)names->last << 32 | name) * 0x9e3779b97f4a7c15ULL;
@@ -47,7 +47,7 @@ static inline uint32_t *knames_next(struct knames *names, uint32_t name)
 	return &names->guesses[mixed >> 32 & (KNAME_GUESSES - 1)];
 }
 
-/* Consumes the name at a '"' when it is the one that was guessed. */
+/* Consumes the name at a '"' if it is the guess. */
 static inline bool knames_guessed(const struct knames *names)
 {
 	const struct strtab_entry *entry = &names->strings->entries[*names->guess];
@@ -60,7 +60,7 @@ static inline bool knames_guessed(const struct knames *names)
 	return true;
 }
 
-/* Reads the string at a '"' when it is the one that was guessed; else false, nothing consumed. */
+/* Reads the string at a '"' if it is the guess; else returns false, nothing consumed. */
 static inline bool knames_read_guessed(struct knames *names, uint32_t *ret)
 {
 	if (!knames_guessed(names))
@@ -84,7 +84,7 @@ _must_check_ static inline int knames_read(struct knames *names, uint32_t *ret)
 	*ret = strtab_intern(names->strings, text.text, text.len);
 	if (*ret == STRTAB_NONE)
 		return -ENOMEM;
-	/* What had to be mended stands otherwise in the text. */
+	/* The text of a mended name differs from the entry: never guess it. */
 	if (text.text != names->scan->mended.data)
 		*names->guess = *ret;
 	names->guess = knames_next(names, *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is no trace: text that is not JSON, limits, damaged gzip, files of other kinds, no memory. */
+/* Failures: text that is not JSON, limits, damaged gzip, files of other kinds, no memory. */
 #include "base/str.h"
 #include "base/test_alloc.h"
 #include "read/common/test_readers.h"

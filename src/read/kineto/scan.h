@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON tokens out of a text of any length through a window of fixed size.
+ * JSON tokens out of a text of any length through a window of fixed size. Strings, keys,
+ * numbers and containers: scan_values.h.
  *
  * The window slides over the text; behind its last byte lie zero bytes, and a
  * zero byte is never valid JSON, so that inner loops need no bounds check: they
@@ -22,12 +23,7 @@
 #include "base/str.h"
 #include "read/common/input.h"
 #include "read/kineto/charspan.h"
-#include "read/kineto/decimal.h"
 
-#include <string.h>
-
-/* Containers inside containers. */
-#define SCAN_MAX_DEPTH 512u
 /* A string or number that must be held at once. Strings that are skipped have no limit. */
 #define SCAN_MAX_TOKEN_BYTES (1024u * 1024u)
 
@@ -45,18 +41,12 @@ struct scan {
 	uint64_t max_text_bytes;
 	uint64_t bad_utf8_cnt; /* strings that were mended */
 	struct str mended;     /* last unescaped or mended string */
-	int failed;	       /* 0, or why no more text can be had */
+	int failed;	       /* 0, or the error of the last refill */
 	bool eof;
 };
 
-/* A string's text: borrowed, valid until the next call on the scan. */
-struct scan_text {
-	const char *text;
-	size_t len;
-};
-
 /*
- * input stays the caller's, name and err too (err may be NULL). window_bytes:
+ * Borrows input, name and err (err may be NULL) until scan_done(). window_bytes:
  * 0 for the default. Returns 0 or -ENOMEM.
  */
 _must_check_ int scan_init(struct scan *scan, struct input *input, const char *name,
@@ -87,70 +77,6 @@ int scan_fail(struct scan *scan, const char *expected);
 
 /* Consumes byte c or fails with expected. */
 _must_check_ int scan_expect(struct scan *scan, char c, const char *expected);
-
-/* Slow path of scan_string(): escapes, bytes beyond ASCII, the window's end. */
-_must_check_ int scan_string_slow(struct scan *scan, struct scan_text *ret);
-
-/* A string at a '"'. Unescaped, valid UTF-8, not NUL-terminated. */
-_must_check_ static inline int scan_string(struct scan *scan, struct scan_text *ret)
-{
-	const uint8_t *text = scan->p + 1, *end = run_plain(scan->run, text);
-
-	if (*end != '"')
-		return scan_string_slow(scan, ret);
-	scan->p = end + 1;
-	*ret = (struct scan_text){ (const char *)text, (size_t)(end - text) };
-	return 0;
-}
-
-/* Slow path of scan_key(). */
-_must_check_ int scan_key_slow(struct scan *scan, struct scan_text *ret);
-
-/* An object key and its colon. */
-_must_check_ static inline int scan_key(struct scan *scan, struct scan_text *ret)
-{
-	const uint8_t *text = scan->p + 1, *end = run_plain(scan->run, text);
-
-	if (*scan->p != '"' || *end != '"' || end[1] != ':')
-		return scan_key_slow(scan, ret);
-	scan->p = end + 2;
-	*ret = (struct scan_text){ (const char *)text, (size_t)(end - text) };
-	return 0;
-}
-
-/* A number at '-' or a digit. The usual ones are read faster: scan_plain.h. */
-_must_check_ int scan_number(struct scan *scan, struct number *ret);
-
-/* Any one value, validated in constant memory. */
-_must_check_ int scan_skip(struct scan *scan);
-
-/* The failure of scan_member() at c, which is no comma. */
-_must_check_ int scan_member_fail(struct scan *scan, int c, char closer);
-
-/*
- * After '{' or '[' and after each member: positions on the next member. Returns
- * 1, 0 when the container was closed (consumed), -errno. *first starts as true.
- */
-_must_check_ static inline int scan_member(struct scan *scan, char closer, bool *first)
-{
-	int c = scan_peek(scan);
-
-	if (c == closer) {
-		scan_next(scan);
-		return 0;
-	}
-	if (*first) {
-		*first = false;
-		return c < 0 ? c : 1;
-	}
-	if (c != ',')
-		return scan_member_fail(scan, c, closer);
-	scan_next(scan);
-	c = scan_peek(scan);
-	if (c == closer)
-		return scan_fail(scan, "a member after ','");
-	return c < 0 ? c : 1;
-}
 
 /* Only spaces may follow. */
 _must_check_ int scan_finish(struct scan *scan);

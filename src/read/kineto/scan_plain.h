@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The numbers that nearly all values of a trace are, eight digits at a time and without the
- * general parser: whole ones, and times in microseconds with three decimals.
+ * Fast paths for the two forms that nearly all numbers of a trace have, eight digits at a
+ * time: integers, and times in microseconds with three decimals.
  */
 #pragma once
 
-#include "read/kineto/scan.h"
+#include "read/kineto/scan_values.h"
 
 /*
- * The value of the digits at p, of which the first eight are taken; returns how many. It takes
- * as long for one as for eight: how many digits the next number has cannot be foreseen.
+ * The value of the first eight digits at p, or fewer; returns how many. Without a branch on
+ * their number, which the CPU could not predict.
  */
 static inline size_t scan_digits(const uint8_t *p, uint64_t *ret)
 {
@@ -26,7 +26,7 @@ static inline size_t scan_digits(const uint8_t *p, uint64_t *ret)
 	cnt = others != 0 ? (size_t)__builtin_ctzll(others) / 8 : 8;
 	if (cnt == 0)
 		return 0;
-	v <<= 64 - 8 * cnt; /* zeros in front, what is no digit falls off */
+	v <<= 64 - 8 * cnt; /* leading zeros; shifts out the bytes behind the digits */
 	/* Neighbors become numbers of two digits, of four, of eight: the first is lowest. */
 	v = v * (1 + (10 << 8)) >> 8;
 	v = (v & 0x00ff00ff00ff00ffULL) * (1 + (100 << 16)) >> 16;
@@ -35,8 +35,8 @@ static inline size_t scan_digits(const uint8_t *p, uint64_t *ret)
 }
 
 /*
- * The usual number: up to 18 digits and nothing else. Consumes it and returns
- * true, or false with nothing consumed: then scan_number() tells.
+ * An integer of up to 18 digits. Consumes it and returns true, or false with nothing
+ * consumed: then scan_number() parses or rejects it.
  */
 static inline bool scan_plain_int(struct scan *scan, uint64_t *ret)
 {
@@ -56,13 +56,13 @@ static inline bool scan_plain_int(struct scan *scan, uint64_t *ret)
 }
 
 /*
- * The usual time: up to 15 digits of microseconds, a point, three digits and nothing else.
- * Consumes it and returns true with nanoseconds, or false with nothing consumed.
+ * A time: up to 15 digits of microseconds, a point, three digits. Consumes it and returns
+ * true with nanoseconds, or false with nothing consumed.
  */
 static inline bool scan_plain_us(struct scan *scan, int64_t *ret_ns)
 {
 	const uint8_t *p = scan->p;
-	uint64_t us; /* of too many digits it wraps, and is not used */
+	uint64_t us; /* wraps with too many digits; then it is unused */
 	unsigned int digit, a, b, c;
 
 	for (p += scan_digits(p, &us); (digit = (unsigned int)*p - '0') < 10; p++)

@@ -2,10 +2,12 @@
 #include "read/kineto/shape.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
-/* Shapes for one place. More are tried one by one for nothing. */
+/* Shapes for one place. shapes_next() tries them one by one. */
 #define SIBLINGS_MAX 24u
-/* So many texts without room: the file has changed, what was learned is of no use. */
+/* After this many dropped steps the file has changed: its shapes are discarded. */
 #define REFUSED_MAX 20000u
 
 static void forget(struct shapes *shapes)
@@ -54,7 +56,7 @@ void shapes_log_value(struct shapes *shapes, enum shape_value value, const struc
 	const struct scan *scan = shapes->scan;
 	size_t len = (size_t)(scan->p - shapes->from);
 
-	/* After a refill the texts lie elsewhere. */
+	/* A refill has moved the texts. */
 	if (!shapes->logging || shapes->step_cnt == SHAPE_STEPS_MAX || scan->buf != shapes->buf ||
 	    scan->buf_off != shapes->buf_off || len > SHAPE_TEXT_MAX) {
 		shapes->logging = false;
@@ -74,7 +76,7 @@ void shapes_log_value(struct shapes *shapes, enum shape_value value, const struc
 
 void shapes_log_args(struct shapes *shapes, bool open)
 {
-	/* What a text says must not depend on whether "args" was opened or closed in it first. */
+	/* A text that opens and closes "args" is not learned: a shape stores no order of the two. */
 	if (!open && shapes->opens_args)
 		shapes->logging = false;
 	shapes->opens_args = open;
@@ -105,7 +107,7 @@ static uint16_t add_shape(struct shapes *shapes, uint16_t parent, const struct s
 	return added;
 }
 
-/* The step's shape behind parent, added when new; SHAPE_ROOT: no room. */
+/* The child of parent for this step, added if new; SHAPE_ROOT: no room. */
 static uint16_t learn_step(struct shapes *shapes, uint16_t parent, const struct shape_step *step)
 {
 	uint32_t siblings = 0;

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What events look like. A writer puts the same text between the values of its events
- * over and over: braces, keys, spaces, the category, the thread. Once such a text was
- * parsed, it need only be compared: what it said is known.
+ * The text around the values of events. A writer repeats the same text between the values of
+ * its events: braces, keys, spaces, the category, the thread. A text that was parsed once is
+ * only compared from then on (shape_match.h), and its meaning is looked up.
  *
- * The texts form a tree. A shape is the text between the end of one value (or event) and
- * the begin of the next, so the way from the root to it tells everything about the place
- * in the event: which containers are open, and which phase, category, process and thread
- * were read. Text that no shape fits is parsed, and learned from.
+ * The texts form a tree. A shape is the text between the end of one value (or event) and the
+ * begin of the next. The path from the root to a shape determines the place in the event:
+ * which containers are open, and which phase, category, process and thread were read. Text
+ * that matches no shape is parsed, and becomes a new shape.
  */
 #pragma once
 
 #include "read/common/build.h"
 #include "read/kineto/category.h"
 #include "read/kineto/scan.h"
-
-#include <string.h>
 
 #define SHAPE_TEXT_MAX 128u
 #define SHAPE_MAX 1024u
@@ -27,11 +25,11 @@ enum shape_value {
 	SHAPE_TS,
 	SHAPE_DUR,
 	SHAPE_ARG,   /* of the key shape.arg in "args" */
-	SHAPE_OTHER, /* of a key that means nothing here */
+	SHAPE_OTHER, /* of a key that the reader ignores */
 	SHAPE_END    /* the event ended */
 };
 
-/* What texts say of an event. */
+/* What the texts of an event determine. */
 struct shape_facts {
 	char phase; /* 0: none */
 	const struct category *category;
@@ -43,8 +41,8 @@ struct karg;
 struct shape {
 	uint8_t text[SHAPE_TEXT_MAX];
 	uint16_t len;
-	uint16_t child, sibling; /* shapes that may follow, and that stand for the same place */
-	uint16_t hint;		 /* the child that followed last; at an end, that of the root */
+	uint16_t child, sibling; /* a shape that may follow; the next shape of the same place */
+	uint16_t hint;		 /* the child that matched last; of an end: the root's */
 	uint8_t value;		 /* enum shape_value: what follows the text */
 	bool opens_args;	 /* "args": { is in the text */
 	bool in_args;		 /* the value is a member of "args" */
@@ -67,11 +65,11 @@ struct shapes {
 	struct shape *list; /* list[0] is the root */
 	size_t cnt;
 	uint16_t last_end; /* shape of the last event's end */
-	uint32_t refused;  /* steps that found no room since the list was begun */
+	uint32_t refused;  /* steps dropped for lack of room since the last reset */
 	/* The log of the event that is being parsed. */
 	bool logging, opens_args, in_args;
-	uint16_t parent;     /* the log goes on behind this shape */
-	const uint8_t *buf;  /* the window that the log's texts lie in */
+	uint16_t parent;     /* the log continues after this shape */
+	const uint8_t *buf;  /* scan->buf when the log began; the texts point into it */
 	const uint8_t *from; /* begin of the text */
 	uint64_t buf_off;
 	uint64_t mended_cnt;
@@ -79,68 +77,31 @@ struct shapes {
 	struct shape_step steps[SHAPE_STEPS_MAX];
 };
 
-/* scan stays the caller's. Returns 0 or -ENOMEM. */
+/* Borrows scan. Returns 0 or -ENOMEM. */
 _must_check_ int shapes_init(struct shapes *shapes, const struct scan *scan);
 void shapes_done(struct shapes *shapes);
 
-/* Whether text[len] is at p, of which at least len bytes may be read. */
-static inline bool shape_fits(const uint8_t *text, const uint8_t *p, size_t len)
-{
-	size_t i = 0;
-
-	if (len < RUN_WORD)
-		return memcmp(text, p, len) == 0;
-	if (len < RUN_BLOCK)
-		return run_same_word(text, p) &&
-		       run_same_word(text + len - RUN_WORD, p + len - RUN_WORD);
-	for (; i + RUN_BLOCK <= len; i += RUN_BLOCK) {
-		if (!run_same(text + i, p + i))
-			return false;
-	}
-	return run_same(text + len - RUN_BLOCK, p + len - RUN_BLOCK);
-}
-
-/* The shape that the text at the scan's place has, behind shape at; SHAPE_ROOT: none. */
-static inline uint16_t shapes_next(struct shapes *shapes, uint16_t at)
-{
-	const uint8_t *p = shapes->scan->p;
-	size_t left = (size_t)(shapes->scan->end - p);
-	uint16_t *hint = &shapes->list[at == SHAPE_ROOT ? shapes->last_end : at].hint;
-	const struct shape *shape = &shapes->list[*hint];
-
-	if (*hint != SHAPE_ROOT && shape->len <= left && shape_fits(shape->text, p, shape->len))
-		return *hint;
-	for (uint16_t i = shapes->list[at].child; i != SHAPE_ROOT; i = shape->sibling) {
-		shape = &shapes->list[i];
-		if (shape->len <= left && shape_fits(shape->text, p, shape->len)) {
-			*hint = i;
-			return i;
-		}
-	}
-	return SHAPE_ROOT;
-}
-
-/* Begins the log of an event, of which the texts up to shape parent fitted. */
+/* Begins the log of an event whose texts matched up to shape parent. */
 void shapes_log(struct shapes *shapes, uint16_t parent);
 
-/* The scan is at a value; arg: of SHAPE_ARG. facts: of the event so far. */
+/* Logs the text before the value at the scan; arg: of SHAPE_ARG. facts: so far. */
 void shapes_log_value(struct shapes *shapes, enum shape_value value, const struct karg *arg,
 		      const struct shape_facts *facts);
 
-/* The scan is behind a value. */
+/* Begins the next text: the scan is behind a value. */
 static inline void shapes_log_next(struct shapes *shapes)
 {
 	shapes->from = shapes->scan->p;
 }
 
-/* Nothing is learned of this event. */
+/* Drops the log of this event. */
 static inline void shapes_log_drop(struct shapes *shapes)
 {
 	shapes->logging = false;
 }
 
-/* "args" begins, or ended. */
+/* Logs that "args" begins, or has ended. */
 void shapes_log_args(struct shapes *shapes, bool open);
 
-/* The scan is behind the event: its texts become shapes. */
+/* Turns the log into shapes: the scan is behind the event. */
 void shapes_learn(struct shapes *shapes, const struct shape_facts *facts);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events whose text was met before are read as if it were new. */
+/* Events that match a shape give the same result as events that are parsed. */
 #include "base/test_random.h"
 #include "read/common/test_readers.h"
 

@@ -22,7 +22,7 @@ struct thread_call {
 
 typedef VEC(struct thread_call) call_vec;
 
-/* Reads a row; 1, 0 when it is no event (counted), or -errno. *ret_lane: as nsys_thread(). */
+/* Reads a row. Returns 1, 0 if it is not an event (counted), -errno. *ret_lane: nsys_thread(). */
 static int read_call(struct nsys_pass *pass, struct nsys_query *query, struct thread_call *ret,
 		     int *ret_lane)
 {
@@ -143,7 +143,9 @@ static int collect_runtime(struct nsys_pass *pass, call_vec *calls)
 	return 0;
 }
 
-/* Adds the calls that no call of CUDA encloses, whose name says more. Both are sorted. */
+/*
+ * Adds the calls that are not inside a CUDA call, whose name is more useful. Both are sorted.
+ */
 static int add_outer(struct nsys_pass *pass, const call_vec *calls, const call_vec *runtime)
 {
 	int64_t busy_until_ns = INT64_MIN;

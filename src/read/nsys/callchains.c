@@ -5,7 +5,7 @@
  * what they would name is what the calls of CUDA and the system name already.
  *
  * What neighboring samples of a thread have in common lasted from one to the other; a
- * sample stands for two periods (median distances) at most, as a thread that does not run
+ * sample covers two periods (median distances) at most, as a thread that does not run
  * is not sampled.
  */
 #include "base/str.h"

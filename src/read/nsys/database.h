@@ -64,7 +64,7 @@ _must_check_ int nsys_query_open(struct nsys_query *query, struct nsys_db *db, c
 				 const struct nsys_column *columns, size_t cnt,
 				 enum nsys_owner owner, int64_t process);
 
-/* One statement of our own with one parameter. table: for messages. Returns 0 or -errno. */
+/* A fixed statement with one parameter. table: for messages. Returns 0 or -errno. */
 _must_check_ int nsys_query_open_text(struct nsys_query *query, struct nsys_db *db,
 				      const char *table, const char *text, int64_t parameter);
 void nsys_query_close(struct nsys_query *query);

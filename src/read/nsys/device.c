@@ -97,7 +97,7 @@ static const struct nsys_column kernel_columns[] = {
 	{ "blockX", true }, { "blockY", true },	       { "blockZ", true },
 };
 
-/* Threads launched; -1 when the row does not tell. */
+/* Threads launched; -1 if the row has no such columns. */
 static int64_t read_threads(struct nsys_pass *pass, struct nsys_query *query)
 {
 	int64_t product = 1;

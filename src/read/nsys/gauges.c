@@ -46,7 +46,7 @@ static int read_gpus(struct nsys_pass *pass, gpu_vec *gpus)
 	return ret;
 }
 
-/* The GPU that the worker's process called by an ordinal; -1: the export does not tell. */
+/* The GPU that the worker's process called by an ordinal; -1: unknown. */
 static int find_gpu_of_process(struct nsys_pass *pass, int64_t ordinal, int64_t *ret_id)
 {
 	static const struct nsys_column columns[] = { { "gpuId", true },
@@ -68,7 +68,7 @@ static int find_gpu_of_process(struct nsys_pass *pass, int64_t ordinal, int64_t 
 	return ret;
 }
 
-/* *ret: the metrics' number of a device of the worker; -1: it cannot be told. */
+/* *ret: the metrics' number of a device of the worker; -1: unknown. */
 static int find_metrics_id(struct nsys_pass *pass, const gpu_vec *gpus, int64_t ordinal,
 			   int64_t *ret)
 {

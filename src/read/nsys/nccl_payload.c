@@ -14,7 +14,7 @@ static const char *const field_names[] = {
 	[FIELD_RANK] = "Rank",
 };
 
-/* Size of a payload entry of an integer type (nvToolsExtPayload.h); 0: none of ours. */
+/* Size of a payload entry of an integer type (nvToolsExtPayload.h); 0: another type. */
 static uint8_t type_bytes(int64_t type)
 {
 	switch (type) {

@@ -20,7 +20,7 @@ void nsys_payload_binary(const struct nsys_pass *pass, const uint8_t *data, size
 			 struct nsys_payload *ret);
 void nsys_payload_json(const char *text, size_t len, struct nsys_payload *ret);
 
-/* Keeps what a range "ncclAllReduce" tells. Returns 0 or -ENOMEM. */
+/* Keeps the payload of a range such as "ncclAllReduce". Returns 0 or -ENOMEM. */
 _must_check_ int nsys_note_call(struct nsys_pass *pass, const char *name,
 				const struct nsys_payload *payload, uint16_t lane, int64_t start_ns,
 				int64_t end_ns);

@@ -100,7 +100,7 @@ static int find_workers_in(struct nsys_db *db, const char *table, const char *co
 	return ret;
 }
 
-/* Rows without a process can only be told from others when there are none of these. */
+/* Rows without a process id can only be used if no row has one. */
 static void drop_unknown(nsys_worker_vec *workers)
 {
 	size_t kept = 0;
@@ -362,4 +362,37 @@ int nsys_read_memory(const void *data, size_t len, const char *name, const struc
 	vec_done(&workers);
 	nsys_db_close(&db);
 	return r;
+}
+
+int nsys_read_input(const struct reader_input *input, struct trace *ret, struct err *err)
+{
+	return nsys_read(input->file, input->source, input->worker, NULL, ret, err);
+}
+
+int nsys_list_workers(const char *file, reader_worker_vec *ret)
+{
+	nsys_worker_vec workers = { 0 };
+	int error = nsys_workers(file, &workers, NULL);
+
+	for (size_t i = 0; i < workers.cnt && error == 0; i++)
+		error = vec_push(ret, workers.data[i].pid);
+	vec_done(&workers);
+	return error;
+}
+
+bool nsys_is_report(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot != NULL && dot != path &&
+	       (strcmp(dot, ".nsys-rep") == 0 || strcmp(dot, ".qdrep") == 0);
+}
+
+int nsys_refuse_report(const struct reader_input *input, struct trace *ret, struct err *err)
+{
+	(void)ret;
+	return err_set(err, EINVAL,
+		       "%s: expected an export, found a report: make one with 'nsys export "
+		       "--type sqlite'",
+		       input->source);
 }

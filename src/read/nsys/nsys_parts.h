@@ -6,7 +6,7 @@
 #include "read/nsys/database.h"
 #include "read/nsys/nsys.h"
 
-/* What a text of StringIds stands for, and so how much of it is kept. */
+/* What a text of StringIds names; determines how much of it is kept. */
 enum nsys_text {
 	NSYS_TEXT,  /* as it is */
 	NSYS_CALL,  /* "cudaLaunchKernel_v7000": without the version */
@@ -44,7 +44,7 @@ struct nsys_group {
 	int64_t size, rank; /* -1: unknown */
 };
 
-/* Payload that NVTX describes: where a schema has the fields that we know. */
+/* Payload that NVTX describes: the offsets of known fields in a schema. */
 struct nsys_schema {
 	int64_t domain, id;
 	int64_t offset[4]; /* by enum nsys_field; -1: not in it */
@@ -99,21 +99,21 @@ _must_check_ int nsys_thread(struct nsys_pass *pass, int64_t global_tid);
 _must_check_ int nsys_stream(struct nsys_pass *pass, int64_t device, int64_t stream);
 
 /* What build_finish() does not need to know: each reads its tables. 0 or -errno. */
-_must_check_ int nsys_read_device(struct nsys_pass *pass);     /* nsys_device.c */
-_must_check_ int nsys_read_threads(struct nsys_pass *pass);    /* nsys_threads.c */
-_must_check_ int nsys_read_ranges(struct nsys_pass *pass);     /* nsys_ranges.c */
-_must_check_ int nsys_read_samples(struct nsys_pass *pass);    /* nsys_samples.c */
-_must_check_ int nsys_read_gauges(struct nsys_pass *pass);     /* nsys_gauges.c */
-_must_check_ int nsys_read_host(struct nsys_pass *pass);       /* nsys_host.c */
-_must_check_ int nsys_read_target(struct nsys_pass *pass);     /* nsys_target.c */
+_must_check_ int nsys_read_device(struct nsys_pass *pass);     /* device.c */
+_must_check_ int nsys_read_threads(struct nsys_pass *pass);    /* apicalls.c */
+_must_check_ int nsys_read_ranges(struct nsys_pass *pass);     /* ranges.c */
+_must_check_ int nsys_read_samples(struct nsys_pass *pass);    /* callchains.c */
+_must_check_ int nsys_read_gauges(struct nsys_pass *pass);     /* gauges.c */
+_must_check_ int nsys_read_host(struct nsys_pass *pass);       /* hostgauges.c */
+_must_check_ int nsys_read_target(struct nsys_pass *pass);     /* target.c */
 _must_check_ int nsys_find_iterations(struct nsys_pass *pass); /* nsys_steps.c */
 
 /* --- iterations (nsys_steps.c) --- */
 
 /*
- * Keeps a range whose name speaks of an iteration; nsys_find_iterations() adds it, with a '#'
+ * Keeps a range that is an iteration by its name; nsys_find_iterations() adds it, with a '#'
  * before its number: so that "batch 1" and "batch 2" are one function. Returns 1 when it was
- * kept, 0 when it is none, or -ENOMEM.
+ * kept, 0 for another range, or -ENOMEM.
  */
 _must_check_ int nsys_note_step(struct nsys_pass *pass, uint32_t name, uint16_t lane,
 				int64_t start_ns, int64_t end_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVTX: operators, annotations, iterations and what NCCL tells of its calls. */
+/* NVTX: operators, annotations, iterations and the payload of NCCL's ranges. */
 #include "read/nsys/nccl_payload.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Iterations, which no table of an export holds: ranges whose names speak of them, or
+ * Iterations, which no table of an export holds: ranges that are iterations by their name, or
  * what repeats in the kernels. They are added as "ProfilerStep#N".
  */
 #include "base/str.h"

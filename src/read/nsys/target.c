@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an export tells of the session: its clock, host and device, and the worker's rank. */
+/* The tables about the session: clock, host, device and the worker's rank. */
 #include "read/nsys/nsys_parts.h"
 
 #include <errno.h>
