@@ -4,7 +4,7 @@
 #include "agent/core/helper.h"
 #include "agent/core/lane.h"
 #include "agent/core/nametable.h"
-#include "agent/gpu/gputimer.h"
+#include "agent/calls/gputimer.h"
 #include "base/clock.h"
 #include "base/compat.h"
 #include "format/shared/matmul.h"

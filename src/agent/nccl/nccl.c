@@ -4,7 +4,7 @@
 #include "agent/calls/gpucalls.h"
 #include "agent/core/lane.h"
 #include "agent/core/nametable.h"
-#include "agent/gpu/gputimer.h"
+#include "agent/calls/gputimer.h"
 #include "agent/nccl/events.h"
 
 static void count_drop(void)

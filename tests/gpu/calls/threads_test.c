@@ -6,7 +6,7 @@
 #include "agent/calls/gpucalls.h"
 #include "agent/core/lane.h"
 #include "agent/core/nametable.h"
-#include "agent/gpu/gputimer.h"
+#include "agent/calls/gputimer.h"
 #include "cublas_double.h"
 #include "gpu_double.h"
 

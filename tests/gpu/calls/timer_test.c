@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pool of timers by itself: calls that return after their timer was given to another. */
 #include "agent/core/lane.h"
-#include "agent/gpu/gputimer.h"
+#include "agent/calls/gputimer.h"
 #include "gpu_double.h"
 
 #include <setjmp.h>

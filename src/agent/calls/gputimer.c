@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/gpu/gputimer.h"
+#include "agent/calls/gputimer.h"
 
 #include "agent/core/lane.h"
 #include "base/clock.h"
