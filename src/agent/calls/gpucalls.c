@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/calls/gpucalls.h"
 
+#include "agent/calls/gputimer.h"
 #include "agent/core/helper.h"
 #include "agent/core/lane.h"
 #include "agent/core/nametable.h"
-#include "agent/calls/gputimer.h"
 #include "base/clock.h"
 #include "base/compat.h"
 #include "format/shared/matmul.h"
@@ -187,7 +187,7 @@ void gpucalls_end(const struct gpucall *call, uint64_t timer)
 		return;
 	if (name == NULL)
 		name = call->name;
-	records[0].extra = names_string(name, strlen(name));
+	records[0].extra = nametable_string(name, strlen(name));
 	records[1] = work_of(call);
 	gputimer_tell(timer, records, call->m != 0 || call->groups != 0 ? 2 : 1);
 }

@@ -18,7 +18,7 @@
 #define BACKOFF_RATE 5	/* one sample of so many is left */
 #define ELEMENT_STEPS 8 /* steps of a window whose operators are recorded with their elements */
 
-struct audit {
+struct overhead {
 	uint64_t seen_id;
 	bool active;
 	bool on; /* in a slice with the collectors that are audited */
@@ -35,7 +35,7 @@ static struct collectors {
 	uint64_t order_id;
 	uint32_t hz;
 	uint32_t backoff;
-	struct audit audit;
+	struct overhead overhead;
 } collectors;
 
 void collectors_attach(struct flight *flight)
@@ -119,11 +119,11 @@ static enum torchops_detail operators_wanted(bool window)
 /* Brings everything to the state that is wanted now. */
 static void apply(void)
 {
-	const struct audit *audit = &collectors.audit;
-	bool audited_off = audit->active && !audit->on && audit->kind == AUDIT_ALWAYS;
-	bool always = !audited_off && (collectors.backoff & BACKOFF_ALWAYS) == 0;
-	bool window =
-		collectors.window || (audit->active && audit->on && audit->kind == AUDIT_WINDOW);
+	const struct overhead *overhead = &collectors.overhead;
+	bool measured_off = overhead->active && !overhead->on && overhead->kind == AUDIT_ALWAYS;
+	bool always = !measured_off && (collectors.backoff & BACKOFF_ALWAYS) == 0;
+	bool window = collectors.window ||
+		      (overhead->active && overhead->on && overhead->kind == AUDIT_WINDOW);
 	uint32_t hz = collectors.hz;
 
 	if ((collectors.backoff & BACKOFF_SAMPLES) != 0)
@@ -206,7 +206,7 @@ int collectors_open_window(uint64_t order_id, uint32_t hz, bool exact, bool whol
 		return ret;
 	collectors.window = true;
 	collectors.window_steps = 0;
-	collectors.audit.active = false;
+	collectors.overhead.active = false;
 	collectors.order_id = order_id;
 	collectors.hz = hz != 0 ? hz : SAMPLER_WINDOW_HZ;
 	apply();
@@ -244,26 +244,26 @@ void collectors_abandon_window(void)
 	gpu_abandon();
 }
 
-static void free_audit(void)
+static void free_overhead(void)
 {
-	if (collectors.audit.kind == AUDIT_WINDOW && !collectors.window)
+	if (collectors.overhead.kind == AUDIT_WINDOW && !collectors.window)
 		sampler_free_window(SAMPLER_FREE_NOW); /* nobody reads it */
 }
 
 /* An audit that is taken back ends like one that is over. */
-static void leave_audit(void)
+static void leave_overhead(void)
 {
-	if (!collectors.audit.active)
+	if (!collectors.overhead.active)
 		return;
-	collectors.audit.active = false;
+	collectors.overhead.active = false;
 	apply();
-	free_audit();
+	free_overhead();
 }
 
-/* As window_take(): the id is read again behind the fields. */
-static void take_audit(struct audit_order *order, uint64_t id)
+/* As orders_take(): the id is read again behind the fields. */
+static void take_overhead(struct audit_order *order, uint64_t id)
 {
-	struct audit taken = { .seen_id = id, .active = true };
+	struct overhead taken = { .seen_id = id, .active = true };
 
 	taken.start_step = atomic_load_explicit(&order->start_step, memory_order_relaxed);
 	taken.slice_steps = atomic_load_explicit(&order->slice_steps, memory_order_relaxed);
@@ -274,27 +274,27 @@ static void take_audit(struct audit_order *order, uint64_t id)
 	if (atomic_load_explicit(&order->id, memory_order_relaxed) != id)
 		return;
 	taken.active = taken.slice_steps > 0 && !collectors.window;
-	collectors.audit = taken;
+	collectors.overhead = taken;
 }
 
-static void audit_step(uint64_t step)
+static void overhead_step(uint64_t step)
 {
-	struct audit *audit = &collectors.audit;
+	struct overhead *overhead = &collectors.overhead;
 	uint64_t slice;
 	bool on;
 
-	if (step < audit->start_step)
+	if (step < overhead->start_step)
 		return;
-	slice = (step - audit->start_step) / audit->slice_steps;
+	slice = (step - overhead->start_step) / overhead->slice_steps;
 	on = slice % 2 == 1;
-	if (slice >= audit->slice_cnt)
-		audit->active = false;
-	else if (on == audit->on)
+	if (slice >= overhead->slice_cnt)
+		overhead->active = false;
+	else if (on == overhead->on)
 		return;
-	audit->on = on;
+	overhead->on = on;
 	apply();
-	if (!audit->active)
-		free_audit();
+	if (!overhead->active)
+		free_overhead();
 }
 
 void collectors_step(uint64_t step)
@@ -308,12 +308,12 @@ void collectors_step(uint64_t step)
 	block = &collectors.flight->block;
 	id = atomic_load_explicit(&block->audit.id, memory_order_acquire);
 	backoff = atomic_load_explicit(&block->backoff, memory_order_relaxed);
-	if (id != collectors.audit.seen_id) {
-		leave_audit();
-		take_audit(&block->audit, id);
+	if (id != collectors.overhead.seen_id) {
+		leave_overhead();
+		take_overhead(&block->audit, id);
 	}
-	if (collectors.audit.active)
-		audit_step(step);
+	if (collectors.overhead.active)
+		overhead_step(step);
 	if (collectors.window && ++collectors.window_steps == ELEMENT_STEPS)
 		apply();
 	if (backoff != collectors.backoff) {

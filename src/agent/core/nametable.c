@@ -34,23 +34,23 @@ struct index {
 };
 
 static struct flight *flight;
-static struct index *names_index;
+static struct index *nametable_index;
 static _Atomic bool adding_frame; /* taken by try only: nobody waits for another thread */
 
-int names_open(struct flight *of)
+int nametable_open(struct flight *of)
 {
-	if (names_index == NULL) {
+	if (nametable_index == NULL) {
 		void *memory = mmap(NULL, sizeof(struct index), PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (memory == MAP_FAILED)
 			return -ENOMEM;
-		names_index = memory;
-	} else if (madvise(names_index, sizeof(struct index), MADV_DONTNEED) < 0) {
+		nametable_index = memory;
+	} else if (madvise(nametable_index, sizeof(struct index), MADV_DONTNEED) < 0) {
 		return -ENOMEM; /* the ids of an older recorder would stay */
 	}
 	flight = of;
-	names_index->frame_cnt = names_index->node_cnt = 1;
+	nametable_index->frame_cnt = nametable_index->node_cnt = 1;
 	atomic_store(&of->string_cnt, 1); /* entry 0 of each table is "none", the root */
 	atomic_store(&of->frame_cnt, 1);
 	atomic_store(&of->node_cnt, 1);
@@ -150,7 +150,7 @@ static uint32_t string_id(const char *text, size_t len, const struct room *room)
 	}
 	hash = hash_text(text, len);
 	for (size_t i = 0; i < STRING_SLOTS / 4; i++) {
-		struct string_slot *slot = &names_index->strings[(hash + i) % STRING_SLOTS];
+		struct string_slot *slot = &nametable_index->strings[(hash + i) % STRING_SLOTS];
 		uint64_t found = atomic_load_explicit(&slot->hash, memory_order_acquire);
 		uint32_t id;
 
@@ -167,14 +167,14 @@ static uint32_t string_id(const char *text, size_t len, const struct room *room)
 	return no_string();
 }
 
-uint32_t names_string(const char *text, size_t len)
+uint32_t nametable_string(const char *text, size_t len)
 {
 	static const struct room all = { FLIGHT_STRING_CNT, FLIGHT_TEXT_BYTES };
 
 	return string_id(text, len, &all);
 }
 
-uint32_t names_label(const char *text, size_t len)
+uint32_t nametable_label(const char *text, size_t len)
 {
 	static const struct room half = { LABEL_STRING_CNT, LABEL_TEXT_BYTES };
 
@@ -194,7 +194,8 @@ static uint32_t find_frame(const struct flight_frame *frame, size_t *ret_slot)
 
 	for (;; at++) {
 		*ret_slot = at % FRAME_SLOTS;
-		id = atomic_load_explicit(&names_index->frames[*ret_slot], memory_order_acquire);
+		id = atomic_load_explicit(&nametable_index->frames[*ret_slot],
+					  memory_order_acquire);
 		if (id == 0 || frame_equal(&flight->frames[id], frame))
 			return id;
 	}
@@ -203,7 +204,7 @@ static uint32_t find_frame(const struct flight_frame *frame, size_t *ret_slot)
 /* One thread at a time, so that all entries below the count can be read. */
 static uint32_t add_frame(const struct flight_frame *frame)
 {
-	uint32_t cnt = names_index->frame_cnt;
+	uint32_t cnt = nametable_index->frame_cnt;
 	size_t slot;
 	uint32_t id = find_frame(frame, &slot);
 
@@ -212,8 +213,8 @@ static uint32_t add_frame(const struct flight_frame *frame)
 	if (cnt == FLIGHT_FRAME_CNT)
 		return 0;
 	flight->frames[cnt] = *frame;
-	atomic_store_explicit(&names_index->frames[slot], cnt, memory_order_release);
-	names_index->frame_cnt = cnt + 1;
+	atomic_store_explicit(&nametable_index->frames[slot], cnt, memory_order_release);
+	nametable_index->frame_cnt = cnt + 1;
 	atomic_store_explicit(&flight->frame_cnt, cnt + 1, memory_order_release);
 	return cnt;
 }
@@ -224,10 +225,10 @@ static uint32_t no_frame(void)
 	return 0;
 }
 
-uint32_t names_frame(const char *file, const char *name, uint32_t first_line)
+uint32_t nametable_frame(const char *file, const char *name, uint32_t first_line)
 {
-	struct flight_frame frame = { .file = names_string(file, strlen(file)),
-				      .name = names_string(name, strlen(name)),
+	struct flight_frame frame = { .file = nametable_string(file, strlen(file)),
+				      .name = nametable_string(name, strlen(name)),
 				      .first_line = first_line };
 	size_t slot;
 	uint32_t id;
@@ -253,7 +254,7 @@ static uint32_t find_node(uint32_t parent, uint32_t frame, size_t *ret_slot)
 
 	for (;; at++) {
 		*ret_slot = at % NODE_SLOTS;
-		id = names_index->nodes[*ret_slot];
+		id = nametable_index->nodes[*ret_slot];
 		if (id == 0 ||
 		    (flight->nodes[id].parent == parent && flight->nodes[id].frame == frame))
 			return id;
@@ -263,13 +264,13 @@ static uint32_t find_node(uint32_t parent, uint32_t frame, size_t *ret_slot)
 /* There is room. */
 static uint32_t add_node(uint32_t parent, uint32_t frame)
 {
-	uint32_t cnt = names_index->node_cnt;
+	uint32_t cnt = nametable_index->node_cnt;
 	size_t slot;
 
 	(void)find_node(parent, frame, &slot);
 	flight->nodes[cnt] = (struct flight_node){ parent, frame };
-	names_index->nodes[slot] = cnt;
-	names_index->node_cnt = cnt + 1;
+	nametable_index->nodes[slot] = cnt;
+	nametable_index->node_cnt = cnt + 1;
 	atomic_store_explicit(&flight->node_cnt, cnt + 1, memory_order_release);
 	return cnt;
 }
@@ -280,12 +281,12 @@ static uint32_t add_node(uint32_t parent, uint32_t frame)
  */
 static size_t node_room(void)
 {
-	size_t left = FLIGHT_NODE_CNT - names_index->node_cnt;
+	size_t left = FLIGHT_NODE_CNT - nametable_index->node_cnt;
 
 	return left >= FLIGHT_NODE_CNT / 2 ? left : (left + NODE_RESERVE - 1) / NODE_RESERVE;
 }
 
-uint32_t names_stack(const uint32_t *frames, size_t depth)
+uint32_t nametable_stack(const uint32_t *frames, size_t depth)
 {
 	uint32_t node = 0, id;
 	size_t slot;

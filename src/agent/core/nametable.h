@@ -12,21 +12,21 @@
 #include "format/shared/recorder.h"
 
 /* Maps the index. Returns 0 or -ENOMEM. */
-_must_check_ int names_open(struct flight *flight);
+_must_check_ int nametable_open(struct flight *flight);
 
 /* Id of text[len]; of one above FLIGHT_STRING_MAX the end becomes '~' and a hash of the whole.
  * 0 when the table is full (counted) or the same name is being added by another thread at this
  * very moment. */
-uint32_t names_string(const char *text, size_t len);
+uint32_t nametable_string(const char *text, size_t len);
 
 /* Likewise for names that a program may make up without end, as those of annotations and
  * operators: 0 (counted) as soon as half of the table is full. */
-uint32_t names_label(const char *text, size_t len);
+uint32_t nametable_label(const char *text, size_t len);
 
 /* Id of a Python function; 0 when there is no room for it or its names (counted, in frames) or
  * another thread is adding a function or a name of it at this very moment. */
-uint32_t names_frame(const char *file, const char *name, uint32_t first_line);
+uint32_t nametable_frame(const char *file, const char *name, uint32_t first_line);
 
 /* Id of the stack of frames[depth], the innermost first; 0 when there is no room for it
  * (counted): beyond half of the table, the less is left the fewer nodes may a stack add. */
-uint32_t names_stack(const uint32_t *frames, size_t depth);
+uint32_t nametable_stack(const uint32_t *frames, size_t depth);

@@ -13,15 +13,15 @@
 #include "agent/core/agent.h"
 #include "format/shared/block.h"
 
-enum window_state {
-	WINDOW_NONE,	/* nothing ordered, or the order is finished */
-	WINDOW_WAITING, /* the order's step is ahead */
-	WINDOW_OPEN,	/* between AGENT_BEGIN and AGENT_END */
-	WINDOW_CLOSING, /* after AGENT_END, until window_finish */
+enum orders_state {
+	ORDERS_NONE,	/* nothing ordered, or the order is finished */
+	ORDERS_WAITING, /* the order's step is ahead */
+	ORDERS_OPEN,	/* between AGENT_BEGIN and AGENT_END */
+	ORDERS_CLOSING, /* after AGENT_END, until orders_finish */
 };
 
-struct window {
-	enum window_state state;
+struct orders {
+	enum orders_state state;
 	uint64_t seen_id; /* the newest order taken up: each is carried out at most once */
 	uint64_t
 		missed_id; /* set when an order was found to be past; the caller reports and clears */
@@ -34,7 +34,7 @@ struct window {
 };
 
 /* Looks at the order at an iteration mark. Returns enum agent_action. O(1). */
-int window_mark(struct window *window, struct order *order, uint64_t step, int64_t now_ns);
+int orders_mark(struct orders *orders, struct order *order, uint64_t step, int64_t now_ns);
 
 /* The window is reported, or couldn't be opened: ready for the next order. */
-void window_finish(struct window *window);
+void orders_finish(struct orders *orders);

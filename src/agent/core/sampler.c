@@ -156,7 +156,7 @@ static int frame_of(uintptr_t code, uint64_t stamp, uint32_t *ret)
 	}
 	if (pystack_code(code, &names) < 0)
 		return -ENOENT;
-	frame = names_frame(names.file, names.name, names.first_line);
+	frame = nametable_frame(names.file, names.name, names.first_line);
 	if (frame == 0) /* not kept: the next look may find room, or nobody else at it */
 		return -ENOSPC;
 	*slot = (struct code_slot){ code, stamp, frame };
@@ -175,7 +175,7 @@ static int node_of(struct target *target, const uint64_t *stamps)
 		if (ret < 0)
 			return ret;
 	}
-	target->node = names_stack(frames, target->depth);
+	target->node = nametable_stack(frames, target->depth);
 	return target->node != 0 ? 0 : -ENOSPC;
 }
 

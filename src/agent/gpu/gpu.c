@@ -47,7 +47,7 @@ static struct gpu {
 
 static uint32_t sink_name(const char *text, size_t len)
 {
-	return names_string(text, len);
+	return nametable_string(text, len);
 }
 
 static void sink_lose(enum gputrace_loss loss, uint64_t cnt)
@@ -66,7 +66,7 @@ static void sink_device(const char *name)
 	struct flight *flight = lane_flight();
 
 	if (flight != NULL)
-		atomic_store_explicit(&flight->gpu_name, names_string(name, strlen(name)),
+		atomic_store_explicit(&flight->gpu_name, nametable_string(name, strlen(name)),
 				      memory_order_release);
 }
 

@@ -36,7 +36,7 @@ static struct {
 
 /* --- what the helper needs --- */
 
-uint32_t names_string(_unused_ const char *text, _unused_ size_t len)
+uint32_t nametable_string(_unused_ const char *text, _unused_ size_t len)
 {
 	return 1;
 }

@@ -23,20 +23,20 @@
 enum nccl_level { NCCL_OFF, NCCL_ALWAYS, NCCL_WINDOW };
 
 /* A communicator that crosses hosts, or may: it has operations on the network. */
-enum mask_reach { MASK_ONE_HOST, MASK_NETWORK };
+enum eventmask_reach { EVENTMASK_ONE_HOST, EVENTMASK_NETWORK };
 
 /*
  * A communicator begins or ends. at: the address that NCCL gave with it; after the last that
  * came with an address it is not written to any more. What can't be followed, because there
  * are copies of NCCL beyond those that are remembered, gets no events.
  */
-void mask_add(int *at, enum mask_reach reach);
-void mask_remove(int *at, enum mask_reach reach);
+void eventmask_add(int *at, enum eventmask_reach reach);
+void eventmask_remove(int *at, enum eventmask_reach reach);
 
 /* Whether launches are timed, which NCCL tells from version 5 of the interface on. */
-void mask_set_timing(bool on);
+void eventmask_set_timing(bool on);
 
 /* What is wanted from now on. Any thread; a few stores. */
-void mask_set_level(enum nccl_level level);
+void eventmask_set_level(enum nccl_level level);
 
-enum nccl_level mask_level(void);
+enum nccl_level eventmask_level(void);

@@ -10,7 +10,7 @@
  * the peer and for the wire, which tells who is late. From version 5 on NCCL tells of
  * launches and their queue: then the sink may time them (struct nccl_timing).
  *
- * Handles are numbers of a pool (pool.h), 0 for none; an event of the past or of
+ * Handles are numbers of a pool (handles.h), 0 for none; an event of the past or of
  * another process is known as such. The network thread of one rank also works for others
  * (PXN): what it gets then, context and parent, belongs to their process and is not looked at. No lock, no allocation, no system call but a
  * first communicator; nothing is written while it is off.
@@ -57,7 +57,7 @@ struct nccl_comm_about {
 	int node_cnt;  /* 0: unknown */
 	int rank_cnt;  /* likewise */
 	int rank;      /* -1: unknown */
-	int *mask;     /* NCCL's, see mask.h */
+	int *mask;     /* NCCL's, see eventmask.h */
 	bool launches; /* it tells of them */
 };
 

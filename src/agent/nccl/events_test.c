@@ -159,8 +159,8 @@ static void the_mask_stays_up_while_others_come_and_go(void **state)
 	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, look_at_mask, &stop), 0);
 	for (int i = 0; i < 100000; i++) {
-		mask_add(&mask, MASK_NETWORK);
-		mask_remove(&mask, MASK_NETWORK);
+		eventmask_add(&mask, EVENTMASK_NETWORK);
+		eventmask_remove(&mask, EVENTMASK_NETWORK);
 	}
 	atomic_store(&stop, true);
 	assert_int_equal(pthread_join(thread, &zeros), 0);

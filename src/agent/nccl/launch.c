@@ -18,8 +18,8 @@ struct launch {
 };
 
 static struct launch launches[LAUNCH_CNT];
-static struct pool_slot slots[LAUNCH_CNT];
-static struct pool pool = { .slots = slots, .cnt = LAUNCH_CNT, .tag = 7 };
+static struct handles_slot slots[LAUNCH_CNT];
+static struct handles pool = { .slots = slots, .cnt = LAUNCH_CNT, .tag = 7 };
 
 /* This thread's latest, until its calls are told of. */
 static __thread nccl_handle current __attribute__((tls_model("initial-exec")));
@@ -27,7 +27,7 @@ static __thread nccl_handle current __attribute__((tls_model("initial-exec")));
 /* NULL: there is none, or it was reclaimed. */
 static struct launch *find_current(void)
 {
-	return pool_is_held(&pool, current) ? &launches[pool_idx(current)] : NULL;
+	return handles_is_held(&pool, current) ? &launches[handles_idx(current)] : NULL;
 }
 
 /* Says what it was; nothing if that is not known. */
@@ -39,7 +39,7 @@ static void leave(const struct nccl_timing *timing)
 		return;
 	timing->tell(launch->timer, launch->records,
 		     launch->call_cnt > 0 && !launch->mixed ? LAUNCH_RECORDS : 0);
-	(void)pool_drop(&pool, current);
+	(void)handles_drop(&pool, current);
 	current = 0;
 }
 
@@ -51,9 +51,9 @@ nccl_handle launch_start(const struct nccl_timing *timing, nccl_handle comm, voi
 	timer = timing->begin(queue);
 	if (timer == 0)
 		return 0;
-	current = pool_take(&pool, comm);
+	current = handles_take(&pool, comm);
 	if (current != 0) {
-		launches[pool_idx(current)] = (struct launch){ .timer = timer, .comm = comm };
+		launches[handles_idx(current)] = (struct launch){ .timer = timer, .comm = comm };
 	} else {
 		timing->end(timer);
 		timing->tell(timer, NULL, 0);
@@ -65,7 +65,7 @@ bool launch_stop(const struct nccl_timing *timing, nccl_handle handle)
 {
 	struct launch *launch;
 
-	if (!pool_owns(&pool, handle))
+	if (!handles_owns(&pool, handle))
 		return false;
 	launch = handle == current ? find_current() : NULL;
 	if (launch != NULL && !launch->ended) {
@@ -121,5 +121,5 @@ void launch_tell(const struct nccl_timing *timing)
 
 void launch_reclaim(nccl_handle comm)
 {
-	pool_reclaim(&pool, comm);
+	handles_reclaim(&pool, comm);
 }

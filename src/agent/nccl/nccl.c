@@ -2,9 +2,9 @@
 #include "agent/nccl/nccl.h"
 
 #include "agent/calls/gpucalls.h"
+#include "agent/calls/gputimer.h"
 #include "agent/core/lane.h"
 #include "agent/core/nametable.h"
-#include "agent/calls/gputimer.h"
 #include "agent/nccl/events.h"
 
 static void count_drop(void)
@@ -47,7 +47,7 @@ static bool write_records(const struct ring_record *records, size_t cnt)
 /* The table of names is there as long as a recorder was. */
 static uint32_t string_id(const char *text, size_t len)
 {
-	return lane_flight() != NULL ? names_string(text, len) : 0;
+	return lane_flight() != NULL ? nametable_string(text, len) : 0;
 }
 
 /* The sink is the same each time: what is wanted is decided before the level is raised. */

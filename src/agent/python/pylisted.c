@@ -183,7 +183,7 @@ static uint32_t name_callee(const struct callee *callee, const char *name)
 		len = append(text, len, callee->self->name);
 		len = append(text, len, " object");
 	}
-	return names_string(text, append(text, len, ">"));
+	return nametable_string(text, append(text, len, ">"));
 }
 
 static uint32_t look_up(const struct pyobject *callable, const struct callee *callee)

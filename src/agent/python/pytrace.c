@@ -94,8 +94,8 @@ static const char *text_of(struct pyobject *code, const char *attribute)
 
 static uint32_t name_code(struct pyobject *code)
 {
-	return names_frame(text_of(code, "co_filename"), text_of(code, "co_name"),
-			   (uint32_t)pyapi_attr_number(trace.api, code, "co_firstlineno", 0));
+	return nametable_frame(text_of(code, "co_filename"), text_of(code, "co_name"),
+			       (uint32_t)pyapi_attr_number(trace.api, code, "co_firstlineno", 0));
 }
 
 /* An error of the program is under way in the callers of some callbacks: no attribute then. */

@@ -101,7 +101,7 @@ static uint32_t read_name(const char *object, uintptr_t addr, size_t off)
 	} else if (!selfmem_read(&reader.mem, string.text, buf, string.len + 1)) {
 		return 0;
 	}
-	return is_name(text, string.len) ? names_string(text, string.len) : 0;
+	return is_name(text, string.len) ? nametable_string(text, string.len) : 0;
 }
 
 static int64_t read_number(const char *object, size_t off, size_t bytes)
@@ -257,6 +257,6 @@ void torchcomms_read(const void *function, const char *name, struct torchcomms *
 			ret->first_rank = ret->rank_stride = 0;
 	}
 	if (ret->collective == 0 && colon != NULL)
-		ret->collective = names_string(colon + 1, strlen(colon + 1));
+		ret->collective = nametable_string(colon + 1, strlen(colon + 1));
 	errno = error;
 }

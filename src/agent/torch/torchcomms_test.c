@@ -107,7 +107,7 @@ static int setup(void **state _unused_)
 	if (flight == NULL) {
 		flight = mmap(NULL, sizeof(*flight), PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (flight == MAP_FAILED || names_open(flight) < 0)
+		if (flight == MAP_FAILED || nametable_open(flight) < 0)
 			return -1;
 	}
 	current = NULL;

@@ -162,7 +162,7 @@ static void push(const void *function, const char *name, enum flight_kind kind, 
 		return;
 	}
 	open->ops[open->cnt++] = (struct open_op){ .function = (uintptr_t)function,
-						   .name = names_label(name, strlen(name)),
+						   .name = nametable_label(name, strlen(name)),
 						   .kind = (uint16_t)kind,
 						   .elements = elements,
 						   .start_ns = clock_mono_ns() };
@@ -213,7 +213,7 @@ static void begin_collective(struct flight *flight, const void *function, const 
 		pending = pending_at((uintptr_t)function, i);
 		if (!claim(pending, 0))
 			continue;
-		pending->name = names_string(name, strlen(name));
+		pending->name = nametable_string(name, strlen(name));
 		torchcomms_read(function, name, &pending->about);
 		pending->start_ns = clock_mono_ns();
 		atomic_store_explicit(&pending->function, (uintptr_t)function,
