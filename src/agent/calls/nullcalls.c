@@ -29,7 +29,7 @@ void gputimer_end(_unused_ gputimer timer)
 {
 }
 
-void gputimer_tell(_unused_ gputimer timer, _unused_ const struct ring_record *records,
-		   _unused_ size_t cnt)
+void gputimer_claim(_unused_ gputimer timer, _unused_ const struct ring_record *records,
+		    _unused_ size_t cnt)
 {
 }

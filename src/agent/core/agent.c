@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 /*
- * One per process. Written by whoever holds `busy` (marks) or by the caller of
- * the rare functions, which the hook calls one at a time.
+ * One per process. Written by the thread that holds `busy` (marks) or by the rare functions, which
+ * the hook calls one at a time.
  */
 static struct agent {
 	_Atomic bool enabled;
@@ -35,7 +35,7 @@ static struct agent {
 	struct orders orders;
 } agent = { .block_file = OWN_FD_NONE, .socket = OWN_FD_NONE };
 
-/* A kind of mark that tells iterations better has the greater grade; 0 tells nothing. */
+/* Kinds of marks that delimit iterations more reliably have a greater grade; 0: not usable. */
 static unsigned mark_grade(uint32_t mark)
 {
 	switch (mark) {
@@ -57,7 +57,10 @@ static void set_state(enum worker_state state)
 				      memory_order_release);
 }
 
-/* Silent for ever. The block stays mapped: another thread may be writing a mark into it. */
+/*
+ * Disables the agent for good. The block stays mapped: another thread may be writing a mark into
+ * it.
+ */
 static void disable(void)
 {
 	atomic_store_explicit(&agent.enabled, false, memory_order_release);
@@ -77,10 +80,10 @@ static void release(void)
 }
 
 /*
- * The child has one thread and no business with the daemon. Its descriptors
- * are closed so that the daemon sees the end of the worker when the worker
- * ends, not when its last data-loading child does. Nothing is written to the
- * block: it is the parent's. A thread that was inside a mark is gone.
+ * The child has one thread and does not talk to the daemon. Its descriptors are closed so that the
+ * daemon sees the end of the worker when the worker ends, not when its last data-loading child
+ * does. Nothing is written to the block: it is the parent's. A thread that was inside a mark is
+ * gone.
  */
 static void forked_child(void)
 {
@@ -111,7 +114,7 @@ static void fill_message(struct message *message, enum message_type type, const 
 		memcpy(message->text, text, strnlen(text, MESSAGE_TEXT - 1));
 }
 
-/* A full socket is no reason to give up; any other failure means that the daemon is gone. */
+/* -EAGAIN (full socket) is temporary; any other failure means that the daemon is gone. */
 static int send_message(const struct message *message, int pass_fd)
 {
 	int err;

@@ -15,13 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BACKOFF_RATE 5	/* one sample of so many is left */
-#define ELEMENT_STEPS 8 /* steps of a window whose operators are recorded with their elements */
+#define BACKOFF_RATE 5	/* keeps one sample in BACKOFF_RATE */
+#define ELEMENT_STEPS 8 /* steps at the start of a window with input sizes of operators */
 
 struct overhead {
 	uint64_t seen_id;
 	bool active;
-	bool on; /* in a slice with the collectors that are audited */
+	bool on; /* in a slice with the measured collectors running */
 	uint64_t start_step, slice_steps, slice_cnt;
 	uint32_t kind;
 };
@@ -107,7 +107,7 @@ void collectors_check_operators(bool begin)
 		collectors_note(FLIGHT_SOURCE_OPERATORS, why);
 }
 
-/* Sizes of inputs are the dearest part; the first iterations tell them as well as all. */
+/* Sizes of inputs are the most expensive part; the first iterations are representative. */
 static enum torchops_detail operators_wanted(bool window)
 {
 	if (!window || (collectors.backoff & BACKOFF_OPERATORS) != 0)
@@ -116,7 +116,7 @@ static enum torchops_detail operators_wanted(bool window)
 									    : TORCHOPS_PLAIN;
 }
 
-/* Brings everything to the state that is wanted now. */
+/* Brings all collectors to the desired state. */
 static void apply(void)
 {
 	const struct overhead *overhead = &collectors.overhead;
@@ -173,7 +173,7 @@ int collectors_run(void)
 	return 0;
 }
 
-/* Without it the window goes on with samples; the reason is in the recorder. */
+/* On failure the window continues with samples; the reason is in the recorder. */
 static void start_trace(void)
 {
 	char why[124] = "";
@@ -183,7 +183,7 @@ static void start_trace(void)
 	collectors_note(FLIGHT_SOURCE_EXACT, collectors.traced ? NULL : why);
 }
 
-/* A process without a GPU has nothing to be missed. */
+/* -ENOENT, a process without a GPU, is no failure of a whole window. */
 static int open_gpu(bool whole)
 {
 	char why[GPUTRACE_WHY_MAX] = "";
@@ -224,7 +224,10 @@ void collectors_close_window(void)
 		pytrace_stop();
 	collectors.traced = false;
 	collectors.window = false;
-	/* Before it is closed: an older id would free what this one is to keep. */
+	/*
+	 * Before the window is closed: an older id would free the memory that this window still
+	 * needs.
+	 */
 	sampler_free_window(collectors.order_id);
 	apply();
 }
@@ -247,10 +250,10 @@ void collectors_abandon_window(void)
 static void free_overhead(void)
 {
 	if (collectors.overhead.kind == AUDIT_WINDOW && !collectors.window)
-		sampler_free_window(SAMPLER_FREE_NOW); /* nobody reads it */
+		sampler_free_window(SAMPLER_FREE_NOW); /* it is not read */
 }
 
-/* An audit that is taken back ends like one that is over. */
+/* A canceled overhead check ends like a finished one. */
 static void leave_overhead(void)
 {
 	if (!collectors.overhead.active)
@@ -260,7 +263,7 @@ static void leave_overhead(void)
 	free_overhead();
 }
 
-/* As orders_take(): the id is read again behind the fields. */
+/* As orders_take(): reads the id again after the fields. */
 static void take_overhead(struct audit_order *order, uint64_t id)
 {
 	struct overhead taken = { .seen_id = id, .active = true };

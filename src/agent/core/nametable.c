@@ -30,12 +30,13 @@ struct index {
 	struct string_slot strings[STRING_SLOTS];
 	_Atomic uint32_t frames[FRAME_SLOTS]; /* ids; 0: free */
 	uint32_t nodes[NODE_SLOTS];
-	uint32_t frame_cnt, node_cnt; /* ours: those in the recorder are for others, who may err */
+	uint32_t frame_cnt,
+		node_cnt; /* the agent's own: those in the recorder may be overwritten by other processes */
 };
 
 static struct flight *flight;
 static struct index *nametable_index;
-static _Atomic bool adding_frame; /* taken by try only: nobody waits for another thread */
+static _Atomic bool adding_frame; /* taken by try only: no thread waits for another */
 
 int nametable_open(struct flight *of)
 {
@@ -98,7 +99,7 @@ static uint32_t no_string(void)
 	return 0;
 }
 
-/* Writes the entry of a slot that is ours. Returns its id, 0 when others took the last room. */
+/* Writes the entry of a claimed slot. Returns its id, 0 when other threads took the last room. */
 static uint32_t add_string(const char *text, size_t len)
 {
 	uint32_t id = atomic_fetch_add_explicit(&flight->string_cnt, 1, memory_order_relaxed);
@@ -120,8 +121,8 @@ static uint32_t add_string(const char *text, size_t len)
 }
 
 /*
- * A longer name keeps its beginning; the hash of the whole tells it from those that begin like
- * it. Many kernels do: arguments of templates, of which the last is another.
+ * A longer name keeps its beginning; the hash of the whole distinguishes it from names with the
+ * same beginning, such as kernels that differ in the last template argument only.
  */
 static size_t shorten(const char *text, size_t len, char ret[static FLIGHT_STRING_MAX])
 {
@@ -130,7 +131,7 @@ static size_t shorten(const char *text, size_t len, char ret[static FLIGHT_STRIN
 	uint64_t hash = hash_text(text, len);
 
 	while (kept > 0 && ((unsigned char)text[kept] & 0xc0) == 0x80)
-		kept--; /* no half of a character */
+		kept--; /* no partial UTF-8 character */
 	memcpy(ret, text, kept);
 	ret[kept++] = '~';
 	for (int shift = 60; shift >= 0; shift -= 4)
@@ -138,7 +139,7 @@ static size_t shorten(const char *text, size_t len, char ret[static FLIGHT_STRIN
 	return kept;
 }
 
-/* A name without room takes no slot, or the slots would be full and each search long. */
+/* A name without room takes no slot: full slots would make each search long. */
 static uint32_t string_id(const char *text, size_t len, const struct room *room)
 {
 	char shortened[FLIGHT_STRING_MAX];
@@ -201,7 +202,7 @@ static uint32_t find_frame(const struct flight_frame *frame, size_t *ret_slot)
 	}
 }
 
-/* One thread at a time, so that all entries below the count can be read. */
+/* One thread at a time, so that all entries below the count are readable. */
 static uint32_t add_frame(const struct flight_frame *frame)
 {
 	uint32_t cnt = nametable_index->frame_cnt;
@@ -233,7 +234,7 @@ uint32_t nametable_frame(const char *file, const char *name, uint32_t first_line
 	size_t slot;
 	uint32_t id;
 
-	/* Of two functions without a name one would have the time of both. */
+	/* Two functions without a name would be merged, with the time of both. */
 	if (frame.file == 0 || frame.name == 0)
 		return no_frame();
 	id = find_frame(&frame, &slot);
@@ -261,7 +262,7 @@ static uint32_t find_node(uint32_t parent, uint32_t frame, size_t *ret_slot)
 	}
 }
 
-/* There is room. */
+/* The caller checked that there is room. */
 static uint32_t add_node(uint32_t parent, uint32_t frame)
 {
 	uint32_t cnt = nametable_index->node_cnt;
@@ -276,8 +277,9 @@ static uint32_t add_node(uint32_t parent, uint32_t frame)
 }
 
 /*
- * A recursion that goes another way each time would fill the table in seconds. What many new
- * nodes are needed for finds no room long before what few are: a function under known callers.
+ * A recursion that branches differently each time would fill the table in seconds. Stacks that need
+ * many new nodes are refused long before those that need few, such as a function under known
+ * callers.
  */
 static size_t node_room(void)
 {

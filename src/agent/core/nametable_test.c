@@ -39,7 +39,7 @@ struct adder {
 
 static pthread_barrier_t together;
 
-/* All add the same functions at the same time; 0 means that another was at it at this moment. */
+/* All threads add the same functions; 0 means that another thread was adding one. */
 static void *add_functions(void *arg)
 {
 	struct adder *adder = arg;
@@ -68,7 +68,7 @@ static void nametable_frame_gives_one_id_to_several_threads(void **state)
 				 0);
 	for (size_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_join(adders[i].thread, NULL), 0);
-	/* A string that two threads add at once is none for one of them: a frame more. */
+	/* A string that two threads add at once is 0 for one of them: one more frame. */
 	assert_true(flight->frame_cnt > FUNCTIONS);
 	for (uint32_t i = 0; i < FUNCTIONS; i++) {
 		for (size_t t = 0; t < THREADS; t++) {
@@ -145,7 +145,7 @@ static const char *text_of(const struct flight *flight, uint32_t id)
 	return text;
 }
 
-/* As kernels of templates, of which the last argument is another. */
+/* As kernels that differ in the last template argument. */
 static void nametable_string_tells_long_names_with_one_beginning_apart(void **state)
 {
 	const struct flight *flight = *state;
@@ -170,7 +170,7 @@ static void nametable_string_tells_long_names_with_one_beginning_apart(void **st
 			 0);
 }
 
-/* Two functions on the same line of two files whose names find no room are not one. */
+/* Two functions on the same line of two files whose names find no room are not merged. */
 static void nametable_frame_is_none_without_its_names(void **state)
 {
 	const struct flight *flight = *state;
@@ -213,7 +213,7 @@ static void nametable_stack_is_the_path_of_its_frames(void **state)
 	assert_int_equal(nametable_stack(NULL, 0), 0);
 }
 
-/* No stack is ever taken for its caller's, and a new function still finds room. */
+/* No stack gets the id of its caller's, and a new function still finds room. */
 static void nametable_stack_of_a_wild_recursion_leaves_room(void **state)
 {
 	const struct flight *flight = *state;
@@ -247,7 +247,7 @@ static void nametable_stack_of_a_full_table_is_none(void **state)
 	assert_int_equal(nametable_stack(&(uint32_t){ 7 }, 1), 7);
 }
 
-/* The memory is shared: whoever else writes there must not make us write elsewhere. */
+/* The memory is shared: values written by another process must not redirect the agent's writes. */
 static void counts_that_another_changed_are_not_believed(void **state)
 {
 	static const uint32_t wrong[] = { 0, 5, FLIGHT_FRAME_CNT, FLIGHT_NODE_CNT, UINT32_MAX };

@@ -4,8 +4,8 @@
 #define load_relaxed(p) atomic_load_explicit((p), memory_order_relaxed)
 
 /*
- * Copies an order that is new; 0 is none. The daemon may write the next one meanwhile, so
- * the id is read again behind the fields; an unequal one is left for the next mark.
+ * Copies a new order (id 0: no order). The daemon may write the next order at the same time, so the
+ * id is read again after the fields; if it changed, the order is left for the next mark.
  */
 static bool orders_take(struct orders *orders, struct order *order, uint64_t step)
 {
@@ -74,7 +74,7 @@ int orders_mark(struct orders *orders, struct order *order, uint64_t step, int64
 		(void)orders_take(orders, order, step);
 	if (orders->state == ORDERS_NONE || orders->state == ORDERS_CLOSING)
 		return AGENT_NONE;
-	/* A flag that belongs to a newer order doesn't end this one: its id is greater. */
+	/* A flag that belongs to a newer order, whose id is greater, doesn't end this one. */
 	canceled =
 		load_relaxed(&order->canceled) != 0 && load_relaxed(&order->id) == orders->seen_id;
 	if (orders->state == ORDERS_OPEN)

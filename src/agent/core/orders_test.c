@@ -90,7 +90,7 @@ static void orders_misses_a_step_that_is_past_and_takes_the_next_order(void **st
 	assert_int_equal(orders.missed_id, 1);
 	orders.missed_id = 0;
 	(void)step_of(&orders, &order, AGENT_BEGIN, 21, 30);
-	assert_int_equal(orders.missed_id, 0); /* said once */
+	assert_int_equal(orders.missed_id, 0); /* reported once */
 	set_order(&order, 2, 0, 20 * MS);      /* at the next mark */
 	assert_int_equal(step_of(&orders, &order, AGENT_BEGIN, 31, 40), 31);
 }
@@ -121,7 +121,7 @@ static void orders_ends_its_order_before_it_looks_at_the_next(void **state)
 	set_order(&order, 1, 10, 100 * MS);
 	(void)step_of(&orders, &order, AGENT_BEGIN, 1, 10);
 	set_order(&order, 2, 15, 100 * MS);
-	order.canceled = 1; /* of the second: not ours */
+	order.canceled = 1; /* the flag belongs to the second order */
 	assert_int_equal(step_of(&orders, &order, AGENT_END, 11, 100), 20);
 	assert_int_equal(orders.seen_id, 1);
 	orders_finish(&orders);

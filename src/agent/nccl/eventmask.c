@@ -13,17 +13,17 @@ struct copy {
 	uint32_t comm_cnt, network_cnt;
 };
 
-/* Written by whoever holds `busy`, which is held for a few instructions. */
+/* Written by the holder of `busy`, which is held for a few instructions. */
 static struct mask {
 	_Atomic bool busy;
-	_Atomic int level; /* enum nccl_level; written by anybody */
+	_Atomic int level; /* enum nccl_level; any thread writes it */
 	_Atomic bool timing;
 	struct copy copies[COPY_MAX];
 } mask;
 
 /*
- * False after a while: a forked child finds it held for ever by a thread that it has not
- * got. A mask that is not set then is set at the next occasion.
+ * False after a while: in a forked child a thread that no longer exists may hold it forever. A mask
+ * that was not set is set at the next change.
  */
 static bool lock(void)
 {
@@ -60,7 +60,7 @@ static void set(const struct copy *copy)
 	__atomic_store_n(copy->mask, wanted(copy), __ATOMIC_RELAXED);
 }
 
-/* The place of an address, or a free one with NULL; NULL when there is none. */
+/* The entry of an address, or a free entry for at NULL; NULL when there is none. */
 static struct copy *find(const int *at)
 {
 	struct copy *unused = NULL;
@@ -83,7 +83,7 @@ void eventmask_add(int *at, enum eventmask_reach reach)
 	copy = find(at);
 	if (copy == NULL) {
 		__atomic_store_n(at, 0, __ATOMIC_RELAXED);
-	} else { /* in one store: other communicators look at it */
+	} else { /* in one store: other communicators read it */
 		copy->mask = at;
 		copy->comm_cnt++;
 		copy->network_cnt += reach == EVENTMASK_NETWORK;

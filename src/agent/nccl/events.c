@@ -33,7 +33,7 @@ enum network_sum {
 };
 
 struct comm {
-	char text[COMM_TEXT]; /* its group's name in records; "": the calls say it */
+	char text[COMM_TEXT]; /* its group's name in records; "": the calls have it */
 	uint32_t text_len;
 	uint32_t rank_cnt;
 	int rank; /* -1: unknown */
@@ -44,7 +44,8 @@ struct comm {
 
 /* What is launched together. On one thread. */
 struct group {
-	nccl_handle sends; /* the call that stands for all its sends and receives; 0: none yet */
+	nccl_handle
+		sends; /* the one call that its sends and receives are merged into; 0: none yet */
 };
 
 /* The call of a function, as NCCL's caller made it. */
@@ -70,7 +71,7 @@ struct call {
 
 /* An operation on the network. By one thread. */
 struct op {
-	nccl_handle call; /* held; 0: none of ours */
+	nccl_handle call; /* held; 0: unknown */
 	nccl_handle comm; /* 0: another process's */
 	int64_t start_ns;
 	bool is_foreign; /* done for another process */
@@ -97,9 +98,9 @@ POOL(call, call, CALL_CNT, 4);
 POOL(op, op, OP_CNT, 5);
 POOL(step, step, STEP_CNT, 6);
 
-/* Its address tells threads apart. Initial-exec: no allocation at a thread's first access. */
+/* Its address identifies the thread. Initial-exec: no allocation at a thread's first access. */
 static __thread char this_thread __attribute__((tls_model("initial-exec")));
-static _Atomic uint32_t quiet_cnt; /* communicators that don't tell of launches */
+static _Atomic uint32_t quiet_cnt; /* communicators that don't report launches */
 static _Atomic int own_pid; /* of the process that opened communicators: a forked child has none */
 
 static const struct nccl_sink *sink; /* set before it is on */
@@ -122,8 +123,8 @@ static bool is_on(void)
 }
 
 /*
- * A slot of pool for something of comm; 0 when there is none, counted. Nothing of a communicator
- * that got no slot itself: nobody would take back what it leaves.
+ * A slot of pool for an event of comm; 0 (counted) when there is none, or comm got no slot itself:
+ * its leftovers would never be reclaimed.
  */
 static nccl_handle take(struct handles *pool, nccl_handle comm)
 {
@@ -148,7 +149,7 @@ static uint32_t text_id(const char *text)
 
 /* --- communicators --- */
 
-/* "name 0123456789abcdef": names are the job's choice, the number tells two of one name apart. */
+/* "name 0123456789abcdef": names are the job's choice, the number distinguishes equal names. */
 static uint32_t comm_text(char text[static COMM_TEXT], const char *name, uint64_t hash)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -208,7 +209,7 @@ void nccl_comm_close(nccl_handle handle)
 		return;
 	comm = comms[handles_idx(handle)];
 	if (!handles_drop(&comm_pool, handle))
-		return; /* somebody else closed it */
+		return; /* another thread closed it */
 	eventmask_remove(comm.mask, comm.reach);
 	if (!comm.launches)
 		atomic_fetch_sub_explicit(&quiet_cnt, 1, memory_order_relaxed);
@@ -217,7 +218,7 @@ void nccl_comm_close(nccl_handle handle)
 	launch_reclaim(handle);
 }
 
-/* NULL: it is none, or closed. */
+/* NULL: not a communicator's, or closed. */
 static const struct comm *find_comm(nccl_handle handle)
 {
 	return handles_is_held(&comm_pool, handle) ? &comms[handles_idx(handle)] : NULL;
@@ -360,7 +361,7 @@ static void fill_call(struct call *call, const struct nccl_call *about, const st
 		atomic_store_explicit(&call->sums[i], 0, memory_order_relaxed);
 }
 
-/* The group whose sends and receives are one call; NULL: there is none. */
+/* The group whose sends and receives are merged into one call; NULL: none. */
 static struct group *find_group(const struct nccl_call *about)
 {
 	return about->p2p && handles_is_held(&group_pool, about->group)
@@ -455,8 +456,8 @@ static void join_call(struct op *op)
 }
 
 /*
- * Whether it is done for a communicator of this process. Processes of other containers may have
- * our number, but neither our handles nor, in the same communicator, our rank.
+ * Whether the operation belongs to a communicator of this process. Processes of other containers
+ * may have the same pid, but neither the same handles nor, in the same communicator, the same rank.
  */
 static bool is_ours(nccl_handle handle, const struct nccl_network_op *about)
 {
@@ -562,7 +563,7 @@ static void leave_call(const struct op *op)
 	(void)handles_drop(&call_pool, op->call);
 }
 
-/* For another process, whose call is not known here, or for one that was forgotten. */
+/* For another process, whose call is unknown here, or for a call whose handle was reused. */
 static void write_alone(const struct op *op)
 {
 	const struct comm *comm = find_comm(op->comm);
@@ -642,7 +643,7 @@ void nccl_state(nccl_handle handle, int state, uint64_t bytes)
 	struct step *step = &steps[handles_idx(handle) % STEP_CNT];
 	enum network_sum next = sum_of(state);
 
-	/* While the peer isn't ready NCCL says so at every look. */
+	/* While the peer isn't ready NCCL reports that at every poll. */
 	if (!handles_is_held(&step_pool, handle) || next == SUM_NONE || next == step->waits_for)
 		return;
 	end_wait(step, clock_mono_ns());
@@ -673,7 +674,7 @@ static void stop_step(nccl_handle handle)
 static void stop_group(nccl_handle handle)
 {
 	if (handles_drop(&group_pool, handle) && sink->timing != NULL)
-		launch_tell(sink->timing);
+		launch_end_group(sink->timing);
 }
 
 void nccl_stop(nccl_handle handle)

@@ -78,7 +78,7 @@ static void a_handle_of_an_older_use_is_known_as_such(void **state)
 	uint64_t old = handles_take(&f->pool, 1);
 
 	assert_true(handles_drop(&f->pool, old));
-	assert_false(handles_drop(&f->pool, old)); /* nobody holds it */
+	assert_false(handles_drop(&f->pool, old)); /* it is not held */
 	for (uint32_t i = 0; i < SLOTS; i++)
 		assert_true(handles_take(&f->pool, 1) != 0);
 	assert_false(handles_is_held(&f->pool, old));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches are timed, and said to be what was told of behind them. */
+/* Launches are timed, and attributed to the calls reported after them. */
 #include "agent/nccl/test_nccl.h"
 
 /* --- what times them --- */
@@ -149,7 +149,7 @@ static void grouped_collectives_are_one_launch(void **state)
 	call(comm, group, "AllReduce", 9);
 	end(group);
 	assert_int_equal(timers[2].records[0].detail, 3);
-	assert_int_equal(timers[2].records[1].value, -1); /* no one bandwidth */
+	assert_int_equal(timers[2].records[1].value, -1); /* not a single bandwidth */
 	close_comm(comm);
 }
 
@@ -277,7 +277,7 @@ static void who_tells_of_launches_is_not_timed_twice(void **state)
 	close_comm(comm);
 	comm = open_old();
 	close_comm(comm);
-	assert_true(nccl_outer_start(NULL) == 0); /* there is no communicator */
+	assert_true(nccl_outer_start(NULL) == 0); /* no communicator */
 }
 
 #define TEST_TIMING(name) cmocka_unit_test_setup_teardown(name, setup_timing, teardown)

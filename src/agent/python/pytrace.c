@@ -19,7 +19,7 @@ enum {
 
 /* A call under way. */
 struct call {
-	const void *key; /* code object, or what pylisted_key says */
+	const void *key; /* code object, or pylisted_key() */
 	int64_t start_ns;
 	uint32_t name; /* frame or string */
 	uint32_t kind; /* enum flight_kind */
@@ -44,7 +44,7 @@ static struct pytrace {
 	uint32_t window; /* counts windows: what threads keep of an older one is void */
 	uint32_t thread_cnt;
 	struct calls threads[FLIGHT_LANE_CNT];
-	/* Code objects of this window, each with a reference of ours. */
+	/* Code objects of this window, each with an owned reference. */
 	struct code_slot {
 		struct pyobject *code;
 		uint32_t frame;
@@ -157,7 +157,7 @@ static struct calls *take_calls(void)
 	return &trace.threads[trace.thread_cnt++];
 }
 
-/* NULL: more threads than we follow. */
+/* NULL: more threads than are followed. */
 static struct calls *own_calls(void)
 {
 	if (mine.window != trace.window)
@@ -184,7 +184,9 @@ static void open_call(const void *key, enum flight_kind kind, uint32_t name)
 	calls->depth++;
 }
 
-/* At the rate of calls a locked addition would show; nobody else writes this counter. */
+/*
+ * At the rate of calls a locked addition would be measurable; no other thread writes this counter.
+ */
 static void count_short(void)
 {
 	struct flight *flight = lane_flight();
@@ -216,8 +218,8 @@ void pytrace_begins(struct pyobject *code)
 }
 
 /*
- * What lies above it has lost its end, for instance in a debugger of the program. A call
- * that began before the window ends after all that is open.
+ * Calls above it have lost their ends, for instance in a debugger of the program. A call that began
+ * before the window ends after all that is open.
  */
 void pytrace_ends(const struct pyobject *code)
 {
@@ -240,7 +242,7 @@ void pytrace_ends(const struct pyobject *code)
 	}
 }
 
-/* Only the ends of Python functions bring a depth beyond DEPTH_MAX back. */
+/* A depth beyond DEPTH_MAX is lowered by ends of Python functions only. */
 bool pytrace_c_begins(struct pyobject *callable, struct pyobject *first)
 {
 	struct flight *flight = lane_flight();
@@ -317,7 +319,7 @@ static bool is_set(struct pyobject *value)
 	return set;
 }
 
-/* Whoever else looks at calls would be slowed down, or replaced. */
+/* Another tool that watches calls would be slowed down, or replaced. */
 static int check_rivals(char *why, size_t size)
 {
 	static const char *const getters[] = { "getprofile", "gettrace" };
