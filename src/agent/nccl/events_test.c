@@ -53,7 +53,7 @@ static void waits_on_the_network_are_told_apart(void **state)
 	close_comm(comm);
 }
 
-static void operations_without_steps_tell_only_how_long(void **state)
+static void operations_without_steps_have_a_duration_only(void **state)
 {
 	void *comm = open_comm(2), *call = begin_all_reduce(comm, 5), *op;
 
@@ -424,7 +424,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(waits_on_the_network_are_told_apart),
-		TEST(operations_without_steps_tell_only_how_long),
+		TEST(operations_without_steps_have_a_duration_only),
 		TEST(what_is_done_for_another_process_has_no_call_of_ours),
 		TEST(another_process_may_have_our_number),
 		TEST(the_mask_goes_up_and_down_while_the_job_runs),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who else used the CPUs of this host during a window: a process outside the
- * job (or a stray one of it) that takes a worker's CPU makes every rank of the
- * job wait, and nothing inside the job shows why.
+ * Other processes that used the CPUs of this host during a window: a process outside the job (or a
+ * leftover of it) that takes a worker's CPU makes every rank of the job wait, and no data from
+ * inside the job shows the cause.
  *
  * Looks at /proc/PID/stat of all processes, at most 10 times a second and never
  * for more than 2 % of the time.
@@ -13,17 +13,17 @@
 #include "format/sidecar/sidecar.h"
 
 #define CONTENDERS_PROCESS_MAX 16384u
-#define CONTENDERS_WORKER_MAX 32u /* whose CPU is compared; more are left out */
+#define CONTENDERS_WORKER_MAX 32u /* workers whose CPU is compared; more are left out */
 #define CONTENDERS_LOOK_NS (100 * NSEC_PER_MSEC)
-#define CONTENDERS_PROCESS_FRAC 0.01 /* below that a process isn't looked at */
-#define CONTENDERS_CPU_FRAC 0.1	     /* below a tenth of a CPU nobody is named */
+#define CONTENDERS_PROCESS_FRAC 0.01 /* below that a process isn't examined */
+#define CONTENDERS_CPU_FRAC 0.1	     /* below a tenth of a CPU no contender is reported */
 
 struct contender {
 	uint32_t pid, ppid;
 	char comm[16];
-	uint64_t start;		     /* start time: tells a reused pid apart */
-	uint64_t first_ticks, ticks; /* at the first and the last look */
-	uint32_t busy_looks;	     /* looks at which it had used CPU since the one before */
+	uint64_t start;				  /* start time: detects a reused pid */
+	uint64_t first_ticks, ticks;		  /* at the first and the last look */
+	uint32_t busy_looks;			  /* looks with CPU use since the previous look */
 	uint32_t overlaps[CONTENDERS_WORKER_MAX]; /* of these: on the CPU of workers[i] */
 };
 
@@ -45,10 +45,9 @@ void contenders_open(struct contenders *contenders, const char *root);
 void contenders_close(struct contenders *contenders);
 
 /*
- * Looks when it is time (due_ns). workers[cnt]: the training threads whose CPU
- * is compared, in any order and known by their pid; of a worker that is left out
- * at a look nothing is counted. Returns 0 or -errno.
- * clock tells the current time: the cost of a look sets the time of the next.
+ * Looks when it is time (due_ns). workers[cnt]: the training threads whose CPU is compared, in any
+ * order, identified by pid; a worker missing at a look is not counted there. Returns 0 or -errno.
+ * clock returns the current time: the cost of a look sets the time of the next.
  */
 int contenders_look(struct contenders *contenders, const struct contenders_worker *workers,
 		    size_t cnt, int64_t (*clock)(void));
