@@ -330,11 +330,11 @@ static int check_rivals(char *why, size_t size)
 
 	for (size_t i = 0; i < ARRAY_SIZE(getters); i++) {
 		if (sys != NULL && is_set(pyapi_call(trace.api, sys, getters[i], none))) {
-			pytrace_say(why, size, "somebody else traces calls: sys.", getters[i]);
+			pytrace_say(why, size, "another tool traces calls: sys.", getters[i]);
 			return -EBUSY;
 		}
 		if (threading != NULL && is_set(pyapi_attr(trace.api, threading, hooks[i]))) {
-			pytrace_say(why, size, "somebody else traces calls: threading.", hooks[i]);
+			pytrace_say(why, size, "another tool traces calls: threading.", hooks[i]);
 			return -EBUSY;
 		}
 	}

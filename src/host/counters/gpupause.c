@@ -228,9 +228,9 @@ static int resume_what(struct gpupause *pause, bool own)
 		return fd;
 	if (!own && access(pause->note, F_OK) == 0 && !writer_lives(pause->note)) {
 		pause->tool = read_note(pause);
-		ours = true;
+		own = true;
 	}
-	if (ours)
+	if (own)
 		ret = resume(pause);
 	(void)close(fd);
 	return ret;

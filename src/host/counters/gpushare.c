@@ -85,7 +85,7 @@ static int make_folder(int dir_fd, const char *name, mode_t mode, struct err *er
 	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && fchmod(fd, mode) == 0)
 		return fd;
 	(void)close(fd);
-	return err_set(err, EPERM, "%s: expected a folder of ours; remove it", name);
+	return err_set(err, EPERM, "%s: expected a folder that this user made; remove it", name);
 }
 
 int gpushare_create(const char *dir, bool open_to_all, struct gpushare_writer *ret, struct err *err)

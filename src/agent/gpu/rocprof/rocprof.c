@@ -393,7 +393,7 @@ static int probe(char ret_why[static GPUTRACE_WHY_MAX])
 	}
 	if (!atomic_load_explicit(&rocprof.declared, memory_order_acquire)) {
 		gputrace_why(ret_why,
-			     "ROCm started without us: name libperftracker-agent.so in " ENV_TOOLS,
+			     "ROCm started without the agent: name libperftracker-agent.so in " ENV_TOOLS,
 			     NULL);
 		return -ENOTSUP;
 	}
