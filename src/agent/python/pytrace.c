@@ -7,6 +7,7 @@
 #include "agent/python/pytrace_parts.h"
 #include "agent/python/thin.h"
 #include "base/clock.h"
+#include "base/pythonrange.h"
 
 #include <errno.h>
 #include <string.h>
@@ -299,8 +300,10 @@ int pytrace_open(char *why, size_t size)
 		pytrace_say(why, size, "functions of Python's C interface are missing", "");
 		return -ENOSYS;
 	}
-	if (api->minor < 8 || api->free_threaded || !pylisted_open(api)) {
-		pytrace_say(why, size, "no exact calls of a Python before 3.8, free-threaded ",
+	if (api->minor < PYTHON_OLDEST || api->free_threaded || !pylisted_open(api)) {
+		pytrace_say(why, size,
+			    "no exact calls of a Python before " PYTHON_TEXT(
+				    PYTHON_OLDEST) ", free-threaded ",
 			    "or with layouts of its own");
 		return -ENOTSUP;
 	}
