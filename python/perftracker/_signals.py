@@ -48,7 +48,7 @@ def _handlers() -> "Set[Any]":
 
 
 def _was_given_its_caller(frame: FrameType) -> bool:
-    """Only handlers get their caller's frame: handler(number, frame). Also if uninstalled by now."""
+    """Only handlers get their caller's frame: handler(number, frame). They may be uninstalled."""
     for value in list(frame.f_locals.values()):
         if value is frame.f_back is not None:
             return True
