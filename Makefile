@@ -41,7 +41,7 @@ check: ## formatting, static analysis, include rules, shell and Python lint
 	@tools/bootstrap build check && tools/build build && tools/check
 
 clean: ## remove build folders (keeps .venv and out)
-	rm -rf build build-asan build-tsan build-fuzz
+	rm -rf build build-asan build-tsan build-fuzz build-lean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 8

@@ -107,7 +107,7 @@ def parse_options() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=8, help="sequences in a batch")
     parser.add_argument("--length", type=int, default=64, help="tokens in a sequence")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--slow-rank", type=int, default=-1, help="whose bytes come slowly")
+    parser.add_argument("--slow-rank", type=int, default=-1, help="the rank with slow data")
     parser.add_argument("--slow-from", type=int, default=0, help="first batch that does")
     parser.add_argument("--slow-factor", type=float, default=2.0, help="times the usual pace")
     parser.add_argument("--long-rank", type=int, default=-1, help="who gets longer sequences")

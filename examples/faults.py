@@ -185,7 +185,7 @@ def make_fault(options: argparse.Namespace, rank: int) -> Fault:
 
 
 def server_arguments(options: argparse.Namespace) -> list[str]:
-    """How the data server is told to play its part."""
+    """The options of the data server for this fault."""
     if options.fault not in IN_SERVER:
         return []
     word, usual = ("slow", 1.5) if options.fault == "io" else ("long", 4.0)

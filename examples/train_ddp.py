@@ -137,7 +137,7 @@ def start_server(options: argparse.Namespace) -> subprocess.Popen[str]:
 
 
 def share_port(server: subprocess.Popen[str] | None) -> int:
-    """Rank 0 knows the port; the others are told."""
+    """Rank 0 chooses the port and sends it to the others."""
     port = torch.tensor(int(server.stdout.readline()) if server and server.stdout else 0)
     dist.broadcast(port, 0)
     return int(port)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Called by torch (2.5 and newer) at the end of ``import torch``, or where CUDA starts.
 
-torch turns an exception raised here into a failed import, so none of ours may
-leave this module. The package is loaded from this file's own folder by location:
-a folder of the user's that happens to be called perftracker must not be taken
-for ours.
+torch turns an exception raised here into a failed import, so no exception of PerfTracker's
+may leave this module. The package is loaded from this file's own folder by location: the
+user may have another folder named perftracker on sys.path.
 """
 
 
@@ -21,7 +20,7 @@ def attach() -> None:
         from perftracker import _hook
 
         _hook.attach()
-    except Exception as error:  # not attached: the job runs as if we weren't there
+    except Exception as error:  # not attached: the job runs without PerfTracker
         _pass_on(error)
 
 

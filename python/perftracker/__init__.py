@@ -6,7 +6,7 @@ to the code (torch 2.5 and newer). With an older torch, or to mark iterations
 by hand, write ``import perftracker`` after ``import torch``.
 
 Without a daemon (the environment variable PERFTRACKER_SOCKET is unset) every
-function here does nothing. No exception of ours reaches the caller.
+function here does nothing. No exception of PerfTracker's reaches the caller.
 """
 
 from contextlib import AbstractContextManager
@@ -27,12 +27,12 @@ def step() -> None:
 
 
 def region(name: str) -> "AbstractContextManager[Any]":
-    """Names a part of the iteration: it appears in reports while profiling, else costs nothing."""
+    """Names a part of the iteration: shown in reports of a window, free outside of windows."""
     return _hook.region(name)
 
 
 def status() -> Dict[str, Any]:
-    """What the hook of this process does: state, step, order, and the reason if it is disabled."""
+    """The state of this process's hook: state, step, order, and the reason if it is disabled."""
     return _hook.status()
 
 

@@ -32,13 +32,13 @@ LIBRARY = "libperftracker-agent.so"
 
 
 def library_path() -> str:
-    """PERFTRACKER_AGENT, else the library that the wheel carries beside this file."""
+    """PERFTRACKER_AGENT, else the library beside this file, as in a wheel."""
     beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), LIBRARY)
     return os.environ.get("PERFTRACKER_AGENT") or beside
 
 
 def _load(path: str) -> Any:
-    """The copy that the process has by now, wherever it came from: there is one state."""
+    """The copy that is already loaded, from any path: there must be one state per process."""
     try:
         return ctypes.PyDLL(LIBRARY, mode=os.RTLD_NOLOAD)
     except OSError as error:
@@ -47,10 +47,10 @@ def _load(path: str) -> Any:
 
 
 class Agent:
-    """Loaded as PyDLL: a call takes 100 ns, giving the interpreter lock away could cost 5 ms.
+    """Loaded as PyDLL: a call takes 100 ns; releasing the interpreter lock could cost 5 ms.
 
-    What runs at each iteration doesn't come through here: builtins() are C functions
-    that Python calls like its own.
+    Functions that run at each iteration are not called through ctypes: builtins() are C
+    functions that Python calls like its own.
     """
 
     def __init__(self, path: str) -> None:
@@ -99,7 +99,7 @@ class Agent:
         return str(absent(source).decode("utf-8", "replace"))
 
     def open_sources(self) -> None:
-        """Finds out what this process can record; each with a self-test."""
+        """Opens the sources that this process can record, each with a self-test."""
         self._open_stacks()
         torch = sys.modules.get("torch")
         if torch is not None:

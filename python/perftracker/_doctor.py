@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent can do in this Python, for ``perftracker doctor``, as lines "key=value".
+"""Prints which parts of the agent work in this Python, as "key=value", for ``perftracker doctor``.
 
-Run as a script, in a process that may hang or crash without harm. It does what the hook
-does in a job, with a daemon that never answers: a listening socket of its own.
+Run as a script, in a process that may hang or crash without harm. It runs the steps of the
+hook in a job, with a daemon that never answers: a listening socket of its own.
 """
 
 import os
@@ -10,35 +10,35 @@ import sys
 from typing import Any, Callable
 
 
-def tell(key: str, value: object) -> None:
-    """One line; what comes after a crash is lost, what came before isn't."""
+def emit(key: str, value: object) -> None:
+    """Prints one line and flushes it: a later crash does not lose it."""
     print(f"{key}={' '.join(str(value).split())}", flush=True)
 
 
 def attempt(key: str, work: Callable[[], Any]) -> Any:
-    """What work returns; None, and a line of what went wrong, when it fails."""
+    """Returns the result of work; on failure None, after printing the error."""
     try:
         return work()
-    except BaseException as error:  # SystemExit from somebody's import, too
-        tell(key, f"{type(error).__name__}: {error}")
+    except BaseException as error:  # also SystemExit, from an import
+        emit(key, f"{type(error).__name__}: {error}")
         return None
 
 
-def ask_torch() -> None:
+def check_torch() -> None:
     import torch
 
-    tell("torch", torch.__version__)
+    emit("torch", torch.__version__)
     version = torch.version
     if getattr(version, "cuda", None):
-        tell("torch_device", f"CUDA {version.cuda}")
+        emit("torch_device", f"CUDA {version.cuda}")
     elif getattr(version, "hip", None):
-        tell("torch_device", f"ROCm {version.hip}")
+        emit("torch_device", f"ROCm {version.hip}")
     else:
-        tell("torch_device", "the CPU alone")
+        emit("torch_device", "the CPU alone")
 
 
-def ask_agent() -> None:
-    """Start, self-tests, helper thread; the socket is in a folder that goes away with us."""
+def check_agent() -> None:
+    """Start, self-tests, helper thread; the socket is in a temporary folder."""
     import socket
     import tempfile
 
@@ -54,18 +54,18 @@ def ask_agent() -> None:
         if status < 0:
             raise OSError(-status, f"its memory or socket: {os.strerror(-status)}")
         agent.open_sources()
-        tell("stacks", agent.absent(_agent.STACKS))
+        emit("stacks", agent.absent(_agent.STACKS))
         if "torch" in sys.modules:
-            tell("operators", agent.absent(_agent.OPERATORS))
+            emit("operators", agent.absent(_agent.OPERATORS))
         status = agent.run()
         if status < 0:
             raise OSError(-status, f"its helper thread: {os.strerror(-status)}")
-        tell("agent", "ok")
+        emit("agent", "ok")
         agent.bye()
         listener.close()
 
 
-def ask_libraries() -> None:
+def check_libraries() -> None:
     """GPU libraries that torch has mapped: the copies that a job would use."""
     wanted = (
         "libcupti.so",
@@ -81,7 +81,7 @@ def ask_libraries() -> None:
             name = os.path.basename(path)
             if name.startswith(wanted) and path not in seen:
                 seen.add(path)
-                tell(name.split(".so", 1)[0], path)
+                emit(name.split(".so", 1)[0], path)
 
 
 def main() -> None:
@@ -90,12 +90,12 @@ def main() -> None:
     import importlib.util
 
     if importlib.util.find_spec("torch") is not None:
-        attempt("torch_error", ask_torch)
-    attempt("agent_error", ask_agent)
-    attempt("libraries_error", ask_libraries)
+        attempt("torch_error", check_torch)
+    attempt("agent_error", check_agent)
+    attempt("libraries_error", check_libraries)
 
 
 if __name__ == "__main__":
     main()
     sys.stdout.flush()
-    os._exit(0)  # what others left to do at exit isn't ours to wait for
+    os._exit(0)  # skips exit handlers of imported modules, which may hang

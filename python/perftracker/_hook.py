@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attaches the agent to DataLoader and Optimizer and carries out orders.
 
-Nothing is loaded, connected or said before the first mark: a launcher that
+Nothing is loaded, connected or sent before the first mark: a launcher that
 imports torch, a compiler process or a data-loading child never marks and so
-never shows. From the first mark on, marks are C functions of the agent library
+never appears. From the first mark on, marks are C functions of the agent library
 (src/agent/core/hook.h); this module is called again only when a window
-begins or ends. A child forked from a process that marks is silent; one forked
-before the first mark, as a rank may be, is a process of its own. After the first
-trouble the hook does nothing more, and no exception of ours leaves this module.
+begins or ends. A child forked from a process that marks is disabled; one forked
+before the first mark, as a rank may be, is a worker of its own. After the first
+error the hook is disabled, and no exception of the hook's leaves this module.
 """
 
 import atexit
@@ -37,7 +37,7 @@ FRESH, ACTIVE, DISABLED = "fresh", "active", "disabled"
 
 
 class _Hook:
-    """One per process. Touched by the training thread, except where a line says otherwise."""
+    """One per process. Used by the training thread, except where a comment says otherwise."""
 
     def __init__(self) -> None:
         self.state = FRESH
@@ -61,7 +61,7 @@ _lock = threading.Lock()
 
 
 def _nothing(*args: Any) -> None:
-    """What wrappers call once the hook is disabled."""
+    """Called by the wrappers once the hook is disabled."""
 
 
 def _disable(reason: str) -> None:
@@ -73,7 +73,7 @@ def _disable(reason: str) -> None:
 
 
 def _silent(function: Callable[..., None]) -> Callable[..., None]:
-    """First trouble: disable, and let the job go on."""
+    """On the first error: disables the hook; the job continues."""
 
     @functools.wraps(function)
     def guarded(*args: Any) -> None:
@@ -87,7 +87,7 @@ def _silent(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _give_up(where: str, error: BaseException) -> None:
-    """What a signal's handler raised is raised again."""
+    """Disables the hook. An exception of a signal handler is raised again."""
     the_jobs = _signals.is_the_jobs(error)
     _disable("%s: %s" % (where, "interrupted" if the_jobs else repr(error)))
     _abandon()
@@ -99,7 +99,7 @@ def _give_up(where: str, error: BaseException) -> None:
 
 
 def _abandon() -> None:
-    """The hook is disabled: leave no profiler running behind it, and tell the daemon."""
+    """After the hook was disabled: stops its profiler, and reports the reason to the daemon."""
     source, _hook.source = _hook.source, None
     try:
         if source is not None:
@@ -115,7 +115,7 @@ def _abandon() -> None:
 
 
 def _connect() -> bool:
-    """True once marks go through."""
+    """True once connected: marks are recorded."""
     if _hook.state is ACTIVE:
         return True
     if _hook.state is DISABLED or _in_loader_process():
@@ -142,11 +142,11 @@ def _activate() -> None:
         return
     begins, ends, step_begins, step_ends, iteration_mark, on_gc = builtins
     _hook.agent.open_sources()
-    _hook.agent.run()  # without its helper thread the marks still go through
+    _hook.agent.run()  # marks work without its helper thread too
     _hook.state = ACTIVE
     _hook.pid = os.getpid()
     _hook.mark_iteration = iteration_mark
-    if _hook.calls is not None:  # without torch there are the user's own marks only
+    if _hook.calls is not None:  # without torch only the user's own marks exist
         _hook.calls.set(begins, ends, step_begins, step_ends)
     gc.callbacks.append(on_gc)
     atexit.register(_on_exit)
@@ -155,7 +155,7 @@ def _activate() -> None:
 
 
 def _exit_with_multiprocessing() -> None:
-    """Its forked children leave without Python's own handlers."""
+    """multiprocessing's forked children exit without running atexit handlers."""
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
         util.Finalize(None, _on_exit, exitpriority=100)
@@ -168,7 +168,7 @@ def _in_loader_process() -> bool:
 
 @_silent
 def _first_loader(loader_iter: Any) -> None:
-    # A forked child that only loads is no rank; one that is steps an optimizer soon.
+    # A forked child that only loads is not a rank; a rank steps an optimizer soon.
     if not _hook.forked and _connect():
         _hook.calls.loader_begins(loader_iter)
 
@@ -202,7 +202,7 @@ def _act(action: int) -> None:
 
 
 def _trace_path(agent: Any) -> str:
-    """Where a source that writes a file puts it; empty when there is no place."""
+    """The trace file of a source that writes one; empty without a directory."""
     if not _hook.directory:
         return ""
     rank = _rank.identity()[0]
@@ -211,12 +211,12 @@ def _trace_path(agent: Any) -> str:
 
 
 def _sources(agent: Any) -> Any:
-    """Those that may record the window, the better first."""
+    """Sources that may record the window, in order of preference."""
     wanted = agent.order_source()
     if wanted == _agent.SOURCE_AGENT:
         return [AgentSource(agent, whole=False)]
-    # Our own look at a device was seen on doubles of its libraries only, so far: it is
-    # used when asked for (docs/gpu-measurements.md).
+    # The agent's recording of a device was tested on doubles of its libraries only: it is
+    # used on request (docs/gpu-measurements.md).
     if wanted == _agent.SOURCE_TORCH or has_device():
         return [TorchSource()]
     return [AgentSource(agent), TorchSource()]
@@ -230,7 +230,7 @@ def _open() -> None:
         return
     why = "no source"
     for source in _sources(agent):
-        _hook.source = source  # if a signal interrupts the start, what has begun is ended
+        _hook.source = source  # if a signal interrupts the start, _give_up() ends it
         try:
             source.start(_trace_path(agent), _stolen)
         except SourceError as error:
@@ -245,7 +245,7 @@ def _open() -> None:
 
 
 def _begun(source: Any, begin_ns: int) -> None:
-    if _hook.agent.begun(source.name) != 0:  # nobody would read it
+    if _hook.agent.begun(source.name) != 0:  # the daemon would not read it
         source.abort()
         _hook.source = None
         return
@@ -275,20 +275,20 @@ def _close(exiting: bool = False) -> None:
 
 
 def _export(finish: Callable[[], int], source: Any, stall_ns: int) -> None:
-    """On the helper thread if it takes time; the agent's rare calls are one at a time."""
+    """On the export thread if the source is late; the agent's rare calls are not concurrent."""
     try:
         stall_ns += finish()
-        _tell(lambda: _hook.agent.done(os.fsencode(source.path), stall_ns), source.late)
+        _send(lambda: _hook.agent.done(os.fsencode(source.path), stall_ns), source.late)
     except Exception as error:
         _signals.pass_on(error)
         text = ("%s" % error).encode("utf-8", "replace")
-        _tell(lambda: _hook.agent.missed(text), source.late)
+        _send(lambda: _hook.agent.missed(text), source.late)
 
 
-def _tell(send: Callable[[], int], may_wait: bool) -> None:
-    """The socket may be full for a moment: a helper thread can wait, the job can't."""
+def _send(message: Callable[[], int], may_wait: bool) -> None:
+    """The socket may be full for a moment: the export thread may wait, the training thread not."""
     for _ in range(100 if may_wait else 3):
-        if send() != _agent.EAGAIN:
+        if message() != _agent.EAGAIN:
             return
         if may_wait:
             time.sleep(0.05)
@@ -303,7 +303,7 @@ def _stolen() -> None:
 
 
 def _on_exit() -> None:
-    """A window that is open is closed: a short one is better than none."""
+    """Closes an open window: a short one is better than none."""
     if _hook.state is not ACTIVE or os.getpid() != _hook.pid:
         return
     try:
@@ -317,7 +317,7 @@ def _on_exit() -> None:
 
 
 def _forked_child() -> None:
-    """Where nothing was begun yet nothing is the parent's. Its other threads are not here."""
+    """A child forked before the first mark may become a worker; others are disabled."""
     global _lock
     _lock = threading.Lock()
     if _hook.state is FRESH and _hook.agent is None:
@@ -331,7 +331,7 @@ def _forked_child() -> None:
 
 
 def attach() -> None:
-    """Wraps DataLoader and Optimizer once, when torch is there and a daemon is named."""
+    """Wraps DataLoader and Optimizer once, if torch is imported and PERFTRACKER_SOCKET is set."""
     global _attached
     try:
         with _lock:

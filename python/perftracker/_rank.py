@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who this worker is: (rank, local rank, world size), -1 where unknown."""
+"""This worker's (rank, local rank, world size), -1 where unknown."""
 
 import os
 import sys
 from typing import Mapping, Tuple
 
-# torchrun; Slurm; Open MPI; MPICH and Intel MPI. The first set whose rank is there wins.
+# torchrun; Slurm; Open MPI; MPICH and Intel MPI. The first set with a rank is used.
 _VARIABLES = (
     ("RANK", "LOCAL_RANK", "WORLD_SIZE"),
     ("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NTASKS"),
@@ -30,7 +30,7 @@ def from_env(env: Mapping[str, str]) -> Tuple[int, int, int]:
 
 
 def identity() -> Tuple[int, int, int]:
-    """torch.distributed knows best: processes started by mp.spawn inherit a foreign environment."""
+    """Prefers torch.distributed: processes of mp.spawn inherit their parent's environment."""
     rank, local_rank, world_size = from_env(os.environ)
     dist = sys.modules.get("torch.distributed")
     if dist is not None and dist.is_available() and dist.is_initialized():

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells what the job's signal handlers raise from trouble of our own.
+"""Distinguishes exceptions of the job's signal handlers from the hook's own errors.
 
-Python runs a handler between any two instructions of the main thread, so also
-between two of ours. What it raises, such as the TimeoutError of an alarm, is
-meant for the job.
+Python runs a handler between any two instructions of the main thread, also inside the
+hook. Its exception, such as the TimeoutError of an alarm, is meant for the job.
 """
 
 import signal
@@ -17,11 +16,11 @@ def pass_on(error: BaseException) -> None:
         if is_the_jobs(error):
             raise error
     finally:
-        del error  # or it and this frame hold each other, and all that its frames hold
+        del error  # breaks the cycle of error and frame, which would keep its frames alive
 
 
 def is_the_jobs(error: BaseException) -> bool:
-    """Whether a handler raised the error, which has been caught just now."""
+    """Whether a signal handler raised the error, which was just caught."""
     if not isinstance(error, Exception):  # KeyboardInterrupt, SystemExit
         return True
     codes = _handlers()
@@ -41,7 +40,7 @@ def _handlers() -> "Set[Any]":
         handler = signal.getsignal(number)
         try:
             code = getattr(getattr(handler, "func", handler), "__code__", None)
-        except Exception:  # an object of the job's may do what it likes
+        except Exception:  # attributes of the job's objects may run any code
             continue
         if isinstance(code, CodeType):
             found.add(code)
@@ -49,7 +48,7 @@ def _handlers() -> "Set[Any]":
 
 
 def _was_given_its_caller(frame: FrameType) -> bool:
-    """As handlers are, and nobody else: handler(number, frame). It may be replaced by now."""
+    """Only handlers get their caller's frame: handler(number, frame). They may be uninstalled."""
     for value in list(frame.f_locals.values()):
         if value is frame.f_back is not None:
             return True

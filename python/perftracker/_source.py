@@ -4,17 +4,17 @@
 Both offer the same five methods. Everything runs on the training thread except
 the function that stop() returns.
 
-AgentSource only switches collectors on and off; what they see goes to the daemon
-through shared memory. TorchSource is for what they can't do: a device, a version
-of torch or Python that they don't know. Of tools that record a device there can be
-only one in a process, so whichever source is used yields to the user's own.
+AgentSource only switches collectors on and off; their records go to the daemon
+through shared memory. TorchSource is the fallback: for a device, or a version of
+torch or Python that the collectors don't support. Only one tool can record a device
+in a process, so both sources yield to the user's profiler.
 
-What costs the job time with torch's profiler, and what is done about it:
+Costs of torch's profiler for the job, and how they are reduced:
 - torch builds its event objects twice. The low-level calls give the result
-  that can be saved; torch.profiler's own stop would go on to convert it.
-- save() formats the trace as text and holds the interpreter lock all the while.
-  A forked child does it instead, at low priority; the parent goes on training.
-  Not where a device holds pages of the process: there a thread does it.
+  that can be saved; torch.profiler's own stop would also convert it.
+- save() formats the trace as text and holds the interpreter lock throughout.
+  A forked child does it instead, at low priority; the parent continues training.
+  If a device holds pages of the process, a thread saves instead.
 """
 
 import contextlib
@@ -35,11 +35,11 @@ from perftracker import _agent, _signals
 
 SAVE_LIMIT_S = 300.0
 COMPLETE_LIMIT_S = 5.0  # from the end of a window to the last event of a device
-KINETO_SILENT = 6  # above its greatest severity
+KINETO_SILENT = 6  # above Kineto's greatest severity
 
 
 class SourceError(Exception):
-    """The window can't be recorded; the text says why."""
+    """The window can't be recorded; the text is the reason."""
 
 
 class YieldError(SourceError):
@@ -55,8 +55,8 @@ class AgentSource:
     def __init__(self, agent: Any, whole: bool = True) -> None:
         self._agent = agent
         self._whole = whole
-        self.late = False  # what is recorded is complete only after stop()
-        self._deadline = 0.0  # of that
+        self.late = False  # True: events still arrive after stop()
+        self._deadline = 0.0  # for the last event
 
     def start(self, path: str, on_steal: Callable[[], None]) -> None:
         device = has_device()
@@ -76,7 +76,7 @@ class AgentSource:
             profiles.watch(on_steal)
 
     def bound(self, step: int) -> None:
-        """The marks themselves say where iterations begin."""
+        """No action: the recorder has the marks."""
 
     def region(self, name: str) -> "ContextManager[Any]":
         import torch.autograd.profiler as profiler
@@ -95,7 +95,7 @@ class AgentSource:
         return self._wait_complete if self.late else lambda: 0
 
     def _wait_complete(self) -> int:
-        """A profile of the job may begin then. What takes longer than the limit is lost."""
+        """Waits for the last event, up to COMPLETE_LIMIT_S; later events are lost."""
         while not self._agent.window_complete() and time.monotonic() < self._deadline:
             time.sleep(0.002)
         return 0
@@ -117,7 +117,7 @@ class TorchSource:
         """Records until stop(); the trace will be at path. Raises SourceError when it can't.
 
         on_steal is called if the user starts a profiler meanwhile: torch can run
-        only one, and theirs goes first.
+        only one, and the user's has precedence.
         """
         torch = sys.modules.get("torch")
         if torch is None:
@@ -141,7 +141,7 @@ class TorchSource:
         profiles.watch(on_steal)
 
     def bound(self, step: int) -> None:
-        """An iteration begins here: closes the range of the one before."""
+        """An iteration begins here: closes the previous iteration's range."""
         import torch.autograd.profiler as profiler
 
         if self._step_range is not None:
@@ -155,7 +155,7 @@ class TorchSource:
         return profiler.record_function(name)
 
     def abort(self) -> None:
-        """Stops and forgets, also what start() or stop() left half done."""
+        """Stops and discards the recording, also after a partial start() or stop()."""
         self._end_recording()
 
     def stop(self, exiting: bool = False) -> Callable[[], int]:
@@ -193,21 +193,21 @@ class TorchSource:
 
 
 class Profiles:
-    """The job's own profiles by torch, of which there can be one at a time, ours among them.
+    """Tracks the job's profiles by torch. Only one can exist at a time, TorchSource's included.
 
     A profile is prepared, sometimes long before it starts (the warm-up of a schedule). torch
-    says only of those that started that they are there, and crashes where a second one comes
-    and goes before the first has started. So each is noted from its preparation on.
+    only reports started profiles, and crashes if a second one begins and ends before the first
+    has started. So each is tracked from its preparation on.
     """
 
     def __init__(self) -> None:
-        self._prepare: Any = None  # torch's own; None: not attached
+        self._prepare: Any = None  # torch's method; None: not attached
         self._open: Any = weakref.WeakSet()
         self._on_steal: Any = None
         self._wait: Any = None
 
     def attach(self) -> None:
-        """Once, when torch is there: the wrappers stay."""
+        """Wraps torch's profile class once, for good."""
         import torch.autograd.profiler as profiler
 
         kind = profiler.profile
@@ -230,14 +230,14 @@ class Profiles:
         kind._prepare_trace, kind.__exit__ = prepared, left
 
     def prepare(self, profile: Any) -> None:
-        """Prepares a profile of ours."""
+        """Prepares a profile of TorchSource."""
         if self._prepare is None:
             profile._prepare_trace()
         else:
             self._prepare(profile)
 
     def is_open(self) -> bool:
-        """Whether the job has one, on any thread."""
+        """Whether the job has a profile, on any thread."""
         torch = sys.modules.get("torch")
         return len(self._open) > 0 or (
             torch is not None and bool(torch._C._autograd._profiler_enabled())
@@ -251,7 +251,7 @@ class Profiles:
         self._on_steal = None
 
     def begin_after(self, wait: Callable[[], int]) -> None:
-        """A profile of the job that begins behind a window calls wait first, which has a limit."""
+        """A profile of the job that begins after a window first calls wait, which has a limit."""
         self._wait = wait
 
     def _begins(self, profile: Any) -> None:
@@ -262,7 +262,7 @@ class Profiles:
                 on_steal()
             if self._wait is not None:
                 self._wait()
-        except Exception as error:  # theirs then fails as with any other profiler
+        except Exception as error:  # the job's profile then fails as beside any other profiler
             _signals.pass_on(error)
 
 
@@ -270,7 +270,7 @@ profiles = Profiles()
 
 
 def has_device() -> bool:
-    """Whether torch uses a GPU here."""
+    """Whether torch uses a GPU in this process."""
     torch = sys.modules.get("torch")
     return torch is not None and bool(torch.cuda.is_available() and torch.cuda.is_initialized())
 
@@ -278,11 +278,10 @@ def has_device() -> bool:
 class _Ranges:
     """The record_function ranges that are open on this thread, the job's too.
 
-    None may outlive the window. torch notes a range's end in the memory of the
-    profile in which it began, also after that memory is freed: where another
-    profile runs by then, ours or the job's, it overwrites what came in its place
-    (torch 2.13; pytorch pull request 188172 tells of the same with global
-    callbacks). Ending a range twice is harmless.
+    No range may outlive the window. torch stores a range's end in the memory of the
+    profile in which it began, also after that memory is freed: if another profile
+    runs by then, it overwrites the new contents (torch 2.13; pytorch pull request
+    188172 has the same problem with global callbacks). Ending a range twice is harmless.
     """
 
     def __init__(self, kind: Any) -> None:
@@ -309,7 +308,7 @@ class _Ranges:
         self._kind.__enter__, self._kind.__exit__ = entered, left
 
     def end(self, opened: Any) -> None:
-        if getattr(opened, "record", opened) is not None:  # else it has not begun
+        if getattr(opened, "record", opened) is not None:  # None: it has not begun
             self._original[1](opened, None, None, None)
         self._open.pop(id(opened), None)
 
@@ -323,12 +322,12 @@ class _Ranges:
 def _quiet_kineto(torch: Any) -> Iterator[None]:
     """Kineto of torch 2.13 writes two lines per trace to the job's stderr.
 
-    Its level is a variable; the environment is no way, because Kineto reads it
-    once and the user's own profiles would be silent, too.
+    Sets Kineto's log level for the duration. The environment can't be used: Kineto reads it
+    once, and the user's own profiles would be silenced, too.
     """
     level = _kineto_level(torch)
     before = level.value if level is not None else -1
-    if level is None or not 0 <= before < KINETO_SILENT:  # not the variable we know
+    if level is None or not 0 <= before < KINETO_SILENT:  # not the expected variable
         yield
         return
     try:
@@ -357,17 +356,17 @@ def _profile(torch: Any, profiler: Any) -> Any:
     profile = profiler.profile(**options)
     config = _trace_only()
     if config is not None:
-        # Set behind the constructor's back, which refuses it together with
-        # stacks: those of the *events* would be missing, the trace has its own.
+        # Set after construction, since the constructor refuses it together with
+        # stacks: the *events* would lack stacks, but the trace has its own.
         profile.experimental_config = config
     return profile
 
 
 def _keep_cupti(torch: Any) -> None:
-    """Tells Kineto not to tear CUPTI down between windows where that crashes CUDA graphs.
+    """Keeps CUPTI attached between windows where a teardown by Kineto crashes CUDA graphs.
 
-    torch.profiler sets the same variables under the same condition, but not the calls
-    beneath it: from torch 2.1 on (pytorch pull request 101879), both from 2.2 on
+    torch.profiler sets the same variables under the same condition, but the lower-level
+    calls don't: from torch 2.1 on (pytorch pull request 101879), both from 2.2 on
     (112507; Kineto of 2.1 takes any value of the second for yes), and from 2.8 on only
     before CUDA 12.6 (151124). Only graphs that inductor makes by its own setting are
     known; torch.compile sets the variables itself where its mode asks for graphs.
@@ -377,7 +376,7 @@ def _keep_cupti(torch: Any) -> None:
             os.environ["DISABLE_CUPTI_LAZY_REINIT"] = "1"
             if torch.__version__ >= (2, 2):
                 os.environ["TEARDOWN_CUPTI"] = "0"
-    except Exception as error:  # a torch that has moved its settings
+    except Exception as error:  # settings moved in this version of torch
         _signals.pass_on(error)
 
 
@@ -387,9 +386,9 @@ def _has_graphs_that_crash(torch: Any) -> bool:
         return False
     internal = sys.modules.get("torch._utils_internal")
     mended = getattr(internal, "profiler_allow_cudagraph_cupti_lazy_reinit_cuda12", None)
-    if mended is None:  # this torch holds all versions of CUDA for broken
+    if mended is None:  # this torch treats all versions of CUDA as broken
         return True
-    cuda = torch.version.cuda  # None: of another make
+    cuda = torch.version.cuda  # None: another vendor's
     return (cuda is not None and _numbers(cuda) < (12, 6)) or not mended()
 
 
@@ -398,7 +397,7 @@ def _numbers(version: str) -> Tuple[int, ...]:
 
 
 def _trace_only() -> Any:
-    """Halves the time of the stop where torch knows it (2.10 and newer)."""
+    """The option that halves the time of the stop (torch 2.10 and newer), or None."""
     try:
         from torch._C._profiler import _ExperimentalConfig
 
@@ -408,7 +407,7 @@ def _trace_only() -> Any:
 
 
 def _add_metadata(torch: Any) -> None:
-    """What torch.profiler writes too: readers learn the rank from distributedInfo."""
+    """As torch.profiler: readers get the rank from distributedInfo."""
     add = getattr(torch.autograd, "_add_metadata_json", None)
     dist = sys.modules.get("torch.distributed")
     if add is None or dist is None or not dist.is_available() or not dist.is_initialized():
@@ -428,7 +427,7 @@ def _add_metadata(torch: Any) -> None:
 
 
 def _save(result: Any, path: str) -> None:
-    """A trace that has its name is complete. On a full disk Kineto writes a line, and what fits."""
+    """Renames complete traces only: on a full disk Kineto logs a line and truncates."""
     temporary = path + ".part"
     try:
         with _quiet_kineto(sys.modules["torch"]):
@@ -451,12 +450,12 @@ def _is_complete(path: str) -> bool:
 
 
 def _fork_save(result: Any, path: str) -> int:
-    """Pid of a child that saves, -1 when there is none. The child leaves by _exit only."""
+    """Pid of a child that saves, -1 without one. The child always ends by _exit."""
     if os.environ.get("PERFTRACKER_EXPORT") == "thread" or _pins_memory():
         return -1
     parent = os.getpid()
     try:
-        with warnings.catch_warnings():  # Python 3.12 warns of threads; the child starts none
+        with warnings.catch_warnings():  # Python 3.12 warns about threads
             warnings.simplefilter("ignore")
             child = os.fork()
         if child == 0:
@@ -468,15 +467,15 @@ def _fork_save(result: Any, path: str) -> int:
         _signals.pass_on(error)
         return -1
     finally:
-        if os.getpid() != parent:  # whatever a signal's handler raised
+        if os.getpid() != parent:  # also after an exception of a signal handler
             os._exit(1)
 
 
 def _pins_memory() -> bool:
     """Whether a device or a network card may write to this process's pages.
 
-    After a fork the next write moves a page to a new place; on old kernels pages
-    that a device holds are no exception, and the device goes on with the old one.
+    After a fork the next write copies a page; on old kernels also pages that a
+    device holds, and the device keeps using the old copy.
     """
     torch = sys.modules["torch"]
     return bool(torch.cuda.is_initialized()) or os.path.exists("/sys/class/infiniband")
@@ -489,7 +488,7 @@ def _wait_child(child: int, result: List[Any], path: str) -> int:
         try:
             pid, status = os.waitpid(child, os.WNOHANG)
             reaped = False
-        except ChildProcessError:  # the program waits for any child and took ours
+        except ChildProcessError:  # the program waited for any child and reaped this one
             reaped = True
             pid = child if time.monotonic() > deadline or os.path.exists(path) else 0
         if pid == child:
@@ -512,7 +511,7 @@ def _save_here(result: List[Any], path: str) -> int:
 
 
 def _release(result: List[Any]) -> int:
-    """Freeing a large result holds the interpreter lock too; it counts."""
+    """Frees the result, which also holds the interpreter lock. Returns the ns."""
     begin_ns = time.monotonic_ns()
     result.clear()
     return time.monotonic_ns() - begin_ns

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where torch is wrapped: the iterator of DataLoader, and the steps of all optimizers.
 
-Each wrapper calls ours, then the real one, whatever ours did. A region that
-torch.compile traces sees nothing of us: is_compiling() is a constant there.
+Each wrapper calls the hook's function, then the real one, also if the former failed. A region
+that torch.compile traces contains no call of the hook: is_compiling() is a constant there.
 """
 
 import functools
@@ -12,7 +12,7 @@ _wrapped = False
 
 
 class Hooks:
-    """What the wrappers call: our own functions until the first mark, then C functions."""
+    """The functions that the wrappers call: _hook.py's until the first mark, then C functions."""
 
     __slots__ = ("loader_begins", "loader_ends", "step_begins", "step_ends")
 

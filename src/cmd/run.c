@@ -229,7 +229,12 @@ static int set_gpu_samples(const char *text, struct run_options *options, struct
 	struct stat about;
 
 	options->gpu_samples = text;
-	if (strcmp(text, "own") == 0 || strcmp(text, "none") == 0)
+	if (strcmp(text, "none") == 0)
+		return 0;
+	if (!PT_WITH_GPU_COUNTERS)
+		return err_set(err, ENOTSUP,
+			       "--gpu-samples: not part of this build (-Dgpu_counters=false)");
+	if (strcmp(text, "own") == 0)
 		return 0;
 	if (stat(text, &about) == 0 && !S_ISDIR(about.st_mode))
 		return err_set(err, EINVAL,
@@ -295,6 +300,9 @@ static int parse_options(int argc, char **argv, struct run_options *options,
 	}
 	if (ret == 0 && options->metrics_xpu && options->metrics.host[0] == '\0')
 		ret = err_set(err, EINVAL, "--metrics-compat needs --metrics");
+	if (ret == 0 && options->gpu_calls && !PT_WITH_GPU_CALLS)
+		ret = err_set(err, ENOTSUP,
+			      "--gpu-calls: not part of this build (-Dgpu_calls=false)");
 	if (ret == 0 && options->gpu_calls && options->source != ORDER_SOURCE_AGENT)
 		ret = err_set(err, EINVAL, "--gpu-calls needs --source agent");
 	if (ret == 0 && options->exact && options->source == ORDER_SOURCE_TORCH)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "doctor/doctor.h"
 
+#include "base/pythonrange.h"
 #include "doctor/check.h"
 
 #include <stdio.h>
@@ -10,7 +11,7 @@
 static const struct check checks[] = {
 	{ "python", "Python", true, check_python,
 	  "training processes cannot be monitored",
-	  "use CPython 3.8 to 3.14, not free-threaded; name it with --python" },
+	  "use CPython " PYTHON_RANGE ", not free-threaded; name it with --python" },
 	{ "pythons", "Python", false, check_pythons, "", "" },
 	{ "torch", "Python", true, check_torch,
 	  "no iterations can be monitored in this Python",
@@ -23,7 +24,7 @@ static const struct check checks[] = {
 	  "install the whole package; PERFTRACKER_AGENT and PERFTRACKER_PYTHONPATH name its parts" },
 	{ "stacks", "Python", false, check_stacks,
 	  "profiles come from torch.profiler, which slows the job down more",
-	  "use a release build of CPython 3.8 to 3.14" },
+	  "use a release build of CPython " PYTHON_RANGE },
 	{ "operators", "Python", false, check_operators,
 	  "profiles come from torch.profiler, which slows the job down more",
 	  "report the version of torch, so that its layout can be added" },

@@ -4,6 +4,7 @@
  * perftracker/_doctor.py runs in that interpreter, loads the library as the hook does and prints
  * the results of its self-tests.
  */
+#include "base/pythonrange.h"
 #include "doctor/check.h"
 #include "doctor/child.h"
 
@@ -13,8 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OLDEST_MINOR 8
-#define NEWEST_MINOR 14
 #define ASK_MS 10000
 
 static const char other_root[] = "another root was given";
@@ -99,7 +98,7 @@ static void find_pythons(struct doctor *doctor)
 	}
 	add_named(doctor, "python", true);
 	add_named(doctor, "python3", false);
-	for (int minor = NEWEST_MINOR + 2; minor >= 6; minor--) {
+	for (int minor = PYTHON_NEWEST + 2; minor >= 6; minor--) {
 		(void)snprintf(name, sizeof(name), "python3.%d", minor);
 		add_named(doctor, name, false);
 	}
@@ -116,13 +115,13 @@ static const char *complaint(const char *facts)
 	if (strcmp(text, "cpython") != 0)
 		return "not CPython";
 	if (!facts_get(facts, "version", text, sizeof(text)) ||
-	    sscanf(text, "%d.%d", &major, &minor) != 2 || major != 3 || minor < OLDEST_MINOR)
-		return "older than 3.8";
+	    sscanf(text, "%d.%d", &major, &minor) != 2 || major != 3 || minor < PYTHON_OLDEST)
+		return "older than " PYTHON_TEXT(PYTHON_OLDEST);
 	if (facts_get(facts, "bits", text, sizeof(text)) && strcmp(text, "64") != 0)
 		return "not 64-bit";
 	if (facts_get(facts, "free_threaded", text, sizeof(text)) && strcmp(text, "1") == 0)
 		return "free-threaded";
-	return minor > NEWEST_MINOR ? "newer than 3.14" : "";
+	return minor > PYTHON_NEWEST ? "newer than " PYTHON_TEXT(PYTHON_NEWEST) : "";
 }
 
 static void ask_version(const struct doctor *doctor, struct interpreter *python)

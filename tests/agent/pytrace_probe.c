@@ -41,7 +41,7 @@ int probe_open(char *why, size_t size)
 		      -1, 0);
 	if (flight == MAP_FAILED)
 		return -ENOMEM;
-	err = names_open(flight);
+	err = nametable_open(flight);
 	if (err < 0)
 		return err;
 	lane_attach(flight);

@@ -481,7 +481,7 @@ class OwnWindows(HookTest):
             profiler,
         )
         self.assertEqual(self.types(worker), [d.BEGUN, d.DONE, d.BYE])
-        self.assertIn("somebody else traces calls", why)
+        self.assertIn("another tool traces calls", why)
         self.assertTrue(any(s.detail & r.SAMPLE_WINDOW for s in samples))
 
     def test_after_a_window_its_pages_are_gone_and_nothing_is_recorded(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import glob
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,10 @@ ASK = (
     "import sys, ctypes, sysconfig; print(sys.implementation.name,"
     " *sys.version_info[:3], sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"
 )
-OLDEST, NEWEST = 8, 14
+RANGE = pathlib.Path(__file__).parents[2] / "src/base/pythonrange.h"
+OLDEST, NEWEST = (
+    int(number) for number in re.findall(r"#define PYTHON_\w+ (\d+)", RANGE.read_text())
+)
 
 
 def candidates() -> list[str]:
@@ -45,9 +49,9 @@ def describe(interpreter: str) -> tuple[str, str]:
     if name != "cpython":
         return version, f"it is {name}"
     if major != "3" or int(minor) < OLDEST:
-        return version, "older than 3.8, the oldest that PerfTracker supports"
+        return version, f"older than 3.{OLDEST}, the oldest that PerfTracker supports"
     if int(minor) > NEWEST or free == "1":
-        return version, "newer than 3.14 or free-threaded: no offsets"
+        return version, f"newer than 3.{NEWEST} or free-threaded: no offsets"
     return version, ""
 
 

@@ -41,7 +41,7 @@ static int map_flight(void)
 	if (memory == MAP_FAILED)
 		return -errno;
 	flight = memory;
-	return names_open(flight);
+	return nametable_open(flight);
 }
 
 int probe_open(const char *torch_version, char *why, size_t size)

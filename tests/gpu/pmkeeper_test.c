@@ -157,18 +157,18 @@ static pid_t child_of_keeper(void)
 	return child;
 }
 
-/* Reads the rest, and wishes for more if the keeper stands. */
-static void wish_and_read(void)
+/* Reads the rest, and requests more if the keeper is a standing one. */
+static void request_and_read(void)
 {
 	if (fixture.stop_fd < 0)
-		(void)gpushare_wish(&fixture.reader);
+		(void)gpushare_request(&fixture.reader);
 	read_all();
 }
 
 static void await_why(const char *why)
 {
 	while (strcmp(fixture.why, why) != 0)
-		wish_and_read();
+		request_and_read();
 }
 
 static void no_other_is_started_beside_one_that_cannot_be_killed(void **state)
@@ -184,12 +184,12 @@ static void no_other_is_started_beside_one_that_cannot_be_killed(void **state)
 	/* Long enough for another: child_of_keeper() takes no second one. */
 	told_ns = clock_mono_ns();
 	while (clock_mono_ns() - told_ns < NSEC_PER_SEC) {
-		wish_and_read();
+		request_and_read();
 		assert_int_equal(child_of_keeper(), stuck);
 	}
 	assert_int_equal(syscall(SYS_kill, stuck, SIGKILL), 0); /* the driver has let go of it */
 	while ((next = child_of_keeper()) == stuck || next == 0)
-		wish_and_read();
+		request_and_read();
 	assert_int_equal(syscall(SYS_kill, next, SIGKILL), 0);
 	gpushare_close(&fixture.reader);
 	assert_int_equal(end(), GPUSAMPLER_CRASHED);
@@ -234,7 +234,7 @@ static void a_resume_that_fails_is_tried_again(void **state)
 	make_dcgm(*state);
 	start(*state, "live held", true, 60000);
 	while (fixture.samples == 0)
-		wish_and_read();
+		request_and_read();
 	assert_int_not_equal(access(fixture.held, F_OK), 0);
 	gpushare_close(&fixture.reader);
 	while (child_of_keeper() != 0) /* it, then dcgmi; both come and go */
@@ -247,19 +247,19 @@ static void a_resume_that_fails_is_tried_again(void **state)
 	assert_int_equal(end(), GPUSAMPLER_DONE);
 }
 
-/* Samples come, then none for the rest, then some again: all the while somebody wishes. */
+/* Samples come, then none for the rest, then some again: samples are requested all the time. */
 static void nobody_has_the_counters_for_ever(void **state)
 {
-	int64_t come_ns, gap_ns = 0, wished_ns = 0;
+	int64_t come_ns, gap_ns = 0, requested_ns = 0;
 
 	start(*state, "live", true, 60000);
 	come_ns = clock_mono_ns();
 	while (gap_ns < 500 * NSEC_PER_MSEC || fixture.samples == 0) {
 		size_t before = fixture.samples;
 
-		if (clock_mono_ns() - wished_ns > 100 * NSEC_PER_MSEC &&
-		    gpushare_wish(&fixture.reader) == 0)
-			wished_ns = clock_mono_ns();
+		if (clock_mono_ns() - requested_ns > 100 * NSEC_PER_MSEC &&
+		    gpushare_request(&fixture.reader) == 0)
+			requested_ns = clock_mono_ns();
 		read_all();
 		if (fixture.samples == before)
 			continue;

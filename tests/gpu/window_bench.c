@@ -153,7 +153,7 @@ int main(int argc, char **argv)
 	CHECK(flight != MAP_FAILED);
 	open_doubles();
 	lane_attach(flight);
-	CHECK(names_open(flight) == 0);
+	CHECK(nametable_open(flight) == 0);
 	measure(flight, argc > 1 ? strtoll(argv[1], NULL, 10) : 10000,
 		argc > 2 ? strtoll(argv[2], NULL, 10) : 1);
 	return 0;

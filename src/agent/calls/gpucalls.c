@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/calls/gpucalls.h"
 
+#include "agent/calls/gputimer.h"
 #include "agent/core/helper.h"
 #include "agent/core/lane.h"
 #include "agent/core/nametable.h"
-#include "agent/gpu/gputimer.h"
 #include "base/clock.h"
 #include "base/compat.h"
 #include "format/shared/matmul.h"
@@ -22,11 +22,11 @@
 #define TOTAL_NS NSEC_PER_SEC
 #define FLOP_MAX 1e18 /* of one call */
 
-/* Two shapes with one 64-bit hash are taken for one. */
+/* Two shapes with the same 64-bit hash are treated as one. */
 struct shape {
 	_Atomic uint64_t key; /* 0: free */
 	_Atomic uint64_t calls;
-	_Atomic bool filled; /* what stands below */
+	_Atomic bool filled; /* the fields below */
 	double flop;	     /* of one call; 0: unknown, or each call has its own */
 	bool launch;
 	uint64_t summed; /* calls so far, by the helper */
@@ -99,7 +99,7 @@ static struct shape *find_shape(const struct gpucall *call)
 	return NULL;
 }
 
-/* Of a call whose shape doesn't say it, or has no place. */
+/* FLOP of a call whose shape has none, or no slot. */
 static void add_flop(const struct gpucall *call)
 {
 	atomic_fetch_add_explicit(&gpucalls.other_flop, (uint64_t)flop_of(call),
@@ -187,9 +187,9 @@ void gpucalls_end(const struct gpucall *call, uint64_t timer)
 		return;
 	if (name == NULL)
 		name = call->name;
-	records[0].extra = names_string(name, strlen(name));
+	records[0].extra = nametable_string(name, strlen(name));
 	records[1] = work_of(call);
-	gputimer_tell(timer, records, call->m != 0 || call->groups != 0 ? 2 : 1);
+	gputimer_claim(timer, records, call->m != 0 || call->groups != 0 ? 2 : 1);
 }
 
 /* --- the helper --- */

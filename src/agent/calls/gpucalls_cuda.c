@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUDA's functions that multiply matrices or launch kernels, by their own names: each counts the
- * call (gpucalls.h) and calls the next function of its name. Ours come first where the library
- * was preloaded; nobody sees them otherwise.
+ * Exports CUDA's functions that multiply matrices or launch kernels, by their own names: each
+ * counts the call (gpucalls.h) and calls the next function of its name. They take effect only if
+ * the agent is preloaded.
  *
  * Where there is no such function (realcall.h) the caller gets an error of that library.
  *
@@ -62,8 +62,8 @@ static bool queue_of_blas(void *at, void **ret)
 }
 
 /*
- * A function of CUDA: its parameters, the arguments that go on, what is returned when there is no
- * real one, the call as we see it, where its queue is.
+ * A function of CUDA: its parameters, the arguments passed on, the result without a real function,
+ * the struct gpucall, the source of its queue.
  */
 #define THROUGH(function, library, failure, parameters, arguments, about, queue_of, handle) \
 	EXPORT int function parameters;                                                     \
@@ -117,7 +117,7 @@ static bool queue_of_blas(void *at, void **ret)
 #define STRIDED_EX_CALL(type) SHAPE(type, batch)
 #define BATCHED_EX_CALL(type) SHAPE(type, batch)
 
-/* Each group has sizes of its own. What is wrong with them is for the real function to say. */
+/* Each group has sizes of its own. The real function reports invalid ones. */
 struct groups {
 	const void *m, *n, *k, *matrices;
 	size_t size; /* of an element */
@@ -190,7 +190,7 @@ static bool is_transposed(const void *library, const void *description)
 	       CUBLAS_N;
 }
 
-/* Rows and columns are those of the matrix, however it lies in memory. */
+/* Rows and columns are the matrix's, independent of its memory order. */
 static struct gpucall lt_call(const void *library, const void *description, const void *a,
 			      const void *d)
 {
@@ -275,7 +275,7 @@ static const char *runtime_name(const void *kernel)
 	return get != NULL && get(&loaded, kernel) == 0 ? driver_name(loaded) : NULL;
 }
 
-/* What is launched has no shape that tells of its work. */
+/* A launched kernel has no shape that describes its work. */
 #define LAUNCHED(kernel, names)                      \
 	{                                            \
 		.what = (kernel), .name_of = (names) \

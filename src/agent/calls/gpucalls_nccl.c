@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NCCL's functions by their own names, as gpucalls_cuda.c has CUDA's: for NCCL before 2.28, which
- * tells its profiler plugin of no launches. The kernel is launched within the call, or within the
- * end of a group; that is timed in the call's queue, and what the plugin is told meanwhile says
- * what it was. A group with several queues is not timed.
+ * Exports NCCL's functions by their own names, as gpucalls_cuda.c does CUDA's: for NCCL before
+ * 2.28, which does not report launches to its profiler plugin. The kernel is launched within the
+ * call, or within the end of a group; that is timed in the call's queue, and the events that the
+ * plugin gets meanwhile identify the collective. A group with several queues is not timed.
  * Source: nccl.h of NCCL 2.18 to 2.32.
  */
 #include "agent/calls/gpucalls.h"

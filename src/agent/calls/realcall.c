@@ -14,14 +14,14 @@ PT_OLD_SYMBOL(dlvsym);
 #define NAME_TAIL 64u /* bytes of a library's path that are kept to know it again */
 #define NO_FINDER 1u
 
-/* Where an address lies. */
+/* The library that contains an address. */
 struct place {
 	uintptr_t start, end;
 	const struct link_map *map;
 	const char *name; /* "": the program itself. Valid while the library is loaded */
 };
 
-/* Like struct dl_find_object of glibc 2.35, of which no more than this is read. */
+/* The beginning of struct dl_find_object of glibc 2.35. */
 struct found_object {
 	unsigned long long flags;
 	void *start, *end;
@@ -52,7 +52,7 @@ static struct library {
 
 /* --- who calls --- */
 
-/* Takes no lock, unlike everything else that tells. NULL: the C library is older. */
+/* The only lookup without a lock. NULL: the C library is older. */
 static finder *get_finder(void)
 {
 	static _Atomic uintptr_t known;
@@ -119,7 +119,7 @@ static const char *tail_of(const char *name, size_t len)
 	return name + (len < NAME_TAIL ? 0 : len - NAME_TAIL);
 }
 
-/* Not another that was loaded where one was that is gone. */
+/* False for a library loaded at the addresses of an unloaded one. */
 static bool is_at(const struct library *library, const struct place *place)
 {
 	size_t len;
@@ -132,7 +132,7 @@ static bool is_at(const struct library *library, const struct place *place)
 						  MIN(len, (size_t)NAME_TAIL)) == 0;
 }
 
-/* place: NULL if nobody can tell; those that are known stay loaded then. 0: it is not known. */
+/* place: NULL without _dl_find_object; known libraries stay loaded then. Returns 0 if unknown. */
 static uint32_t find_library(uintptr_t site, const struct place *place)
 {
 	for (uint32_t i = 1; i < REALCALL_LIBRARIES; i++) {
@@ -148,7 +148,7 @@ static uint32_t find_library(uintptr_t site, const struct place *place)
 	return 0;
 }
 
-/* Its index; REALCALL_LIBRARIES: there are too many. */
+/* Returns its index; REALCALL_LIBRARIES: the table is full. */
 static uint32_t add_library(const struct place *place)
 {
 	size_t len = strlen(place->name);
@@ -172,7 +172,7 @@ static uint32_t add_library(const struct place *place)
 
 /* --- what it would have got --- */
 
-/* NULL: it is our own, which is no answer. */
+/* NULL if it is the agent's own function. */
 static void *not_ours(void *found)
 {
 	static const char here;
@@ -183,7 +183,7 @@ static void *not_ours(void *found)
 	return info.dli_fbase != own.dli_fbase ? found : NULL;
 }
 
-/* Its library stays loaded. */
+/* Keeps its library loaded. */
 static void keep(void *found)
 {
 	Dl_info info;
@@ -192,7 +192,7 @@ static void keep(void *found)
 		(void)dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-/* CUDA's functions have a version that is called as the library is. NULL: it has none. */
+/* CUDA's functions have the library's name as their version. NULL: no version. */
 static const char *version_of(const struct realcall *real, void *function)
 {
 	const char *version = NULL;
@@ -212,7 +212,7 @@ static const char *version_of(const struct realcall *real, void *function)
 	return version;
 }
 
-/* As the linker binds who is linked to own: the first of that version, or of none. */
+/* As the linker binds a library linked to own: the first of that version, or without one. */
 static void *first_for(const struct realcall *real, void *own)
 {
 	void *next = not_ours(dlsym(RTLD_NEXT, real->symbol));
@@ -262,7 +262,7 @@ static void *look(const struct realcall *real, const char *caller, bool stays)
 	return found;
 }
 
-/* idx 0: it is in no library, or in one that is not known yet. */
+/* idx 0: outside of libraries, or in an unknown one. */
 static void *look_up(struct realcall *real, const void *site, uint32_t idx)
 {
 	finder *find = get_finder();

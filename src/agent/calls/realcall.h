@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The function that a caller would have got had we not exported one of its name. A process may
- * have two versions of a library, so that this depends on the library that calls: it gets what it
- * was linked to, or what stands before that in the order of the dynamic linker and has the same
- * version; else the next behind us; else that of a library of a known name that is loaded.
+ * Finds the function that a caller would be bound to without the agent's export of the same name. A
+ * process may have two versions of a library, so this depends on the calling library: it gets the
+ * function it was linked to, or one of the same version earlier in the dynamic linker's order; else
+ * the next one after the agent; else that of a loaded library with a known name.
  *
- * Looked for at the first call of a function from a library, and kept: only then is a lock of the
- * dynamic linker taken, which a thread that loads a library holds while that one's constructors
- * run. What is found stays loaded as long as the process lives; who calls may be unloaded (before
- * glibc 2.35, where nobody can be asked without a lock who is loaded at an address, it stays, too).
+ * Searched at the first call of a function from a library, and cached: only then is a lock of the
+ * dynamic linker taken, which a thread that loads a library holds while constructors run. The found
+ * library stays loaded for the life of the process; the calling one may be unloaded (before glibc
+ * 2.35, without a lock-free lookup of an address's library, it stays, too).
  */
 #pragma once
 
@@ -16,9 +16,9 @@
 
 #include <stdatomic.h>
 
-#define REALCALL_LIBRARIES 128u /* that call; later ones get what the first got */
+#define REALCALL_LIBRARIES 128u /* calling libraries; later ones get the first one's function */
 
-/* Index 0: of code that is in no library. What is set never changes. */
+/* Index 0: code outside of libraries. Set fields never change. */
 struct realcall {
 	const char *symbol;
 	const char *const *libraries; /* SONAMEs; NULL ends them */
@@ -32,7 +32,7 @@ struct realcall {
 	}
 
 /*
- * site: an address in what calls it, as __builtin_return_address(0), or in what it is asked for.
- * NULL: there is none.
+ * site: an address in the caller, as __builtin_return_address(0), or in the kernel that is
+ * launched. Returns NULL if there is none.
  */
 void *realcall_find(struct realcall *real, const void *site);

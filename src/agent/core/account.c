@@ -61,7 +61,7 @@ static void open_files(struct account *account, uint32_t tid)
 	account->tid = tid;
 }
 
-/* The text of an open file of /proc, NUL-terminated; false when there is none. */
+/* Reads an open file of /proc as NUL-terminated text. False: not readable. */
 static bool read_text(const struct own_fd *file, char *text)
 {
 	int fd = own_fd_get(file);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the kernel says of the training thread, ten times a second: CPU time, time
- * it was runnable without a CPU, faults, switches. Cumulative numbers: whoever
- * reads them with the marks beside it has them for each iteration. Asking at each
- * iteration would put system calls on the training thread.
+ * Kernel counters of the training thread, sampled ten times a second: CPU time, time it was
+ * runnable without a CPU, faults, switches. The numbers are cumulative: readers combine them with
+ * the marks to get values per iteration. Sampling at each iteration would put system calls on the
+ * training thread.
  * Source: proc(5) on schedstat, stat and status of a thread.
  */
 #pragma once

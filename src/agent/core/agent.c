@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 /*
- * One per process. Written by whoever holds `busy` (marks) or by the caller of
- * the rare functions, which the hook calls one at a time.
+ * One per process. Written by the thread that holds `busy` (marks) or by the rare functions, which
+ * the hook calls one at a time.
  */
 static struct agent {
 	_Atomic bool enabled;
@@ -32,10 +32,10 @@ static struct agent {
 	uint32_t tid;
 	uint32_t step_mark; /* which mark counts the steps; 0 before the first */
 	uint64_t step;
-	struct window window;
+	struct orders orders;
 } agent = { .block_file = OWN_FD_NONE, .socket = OWN_FD_NONE };
 
-/* A kind of mark that tells iterations better has the greater grade; 0 tells nothing. */
+/* Kinds of marks that delimit iterations more reliably have a greater grade; 0: not usable. */
 static unsigned mark_grade(uint32_t mark)
 {
 	switch (mark) {
@@ -57,7 +57,10 @@ static void set_state(enum worker_state state)
 				      memory_order_release);
 }
 
-/* Silent for ever. The block stays mapped: another thread may be writing a mark into it. */
+/*
+ * Disables the agent for good. The block stays mapped: another thread may be writing a mark into
+ * it.
+ */
 static void disable(void)
 {
 	atomic_store_explicit(&agent.enabled, false, memory_order_release);
@@ -77,10 +80,10 @@ static void release(void)
 }
 
 /*
- * The child has one thread and no business with the daemon. Its descriptors
- * are closed so that the daemon sees the end of the worker when the worker
- * ends, not when its last data-loading child does. Nothing is written to the
- * block: it is the parent's. A thread that was inside a mark is gone.
+ * The child has one thread and does not talk to the daemon. Its descriptors are closed so that the
+ * daemon sees the end of the worker when the worker ends, not when its last data-loading child
+ * does. Nothing is written to the block: it is the parent's. A thread that was inside a mark is
+ * gone.
  */
 static void forked_child(void)
 {
@@ -102,7 +105,7 @@ static void fill_message(struct message *message, enum message_type type, const 
 		.rank = agent.rank,
 		.local_rank = agent.local_rank,
 		.world_size = agent.world_size,
-		.order_id = agent.window.seen_id,
+		.order_id = agent.orders.seen_id,
 		.step = agent.step,
 		.mono_ns = clock_mono_ns(),
 		.wall_ns = clock_wall_ns(),
@@ -111,7 +114,7 @@ static void fill_message(struct message *message, enum message_type type, const 
 		memcpy(message->text, text, strnlen(text, MESSAGE_TEXT - 1));
 }
 
-/* A full socket is no reason to give up; any other failure means that the daemon is gone. */
+/* -EAGAIN (full socket) is temporary; any other failure means that the daemon is gone. */
 static int send_message(const struct message *message, int pass_fd)
 {
 	int err;
@@ -137,7 +140,7 @@ static int create_flight(void)
 	agent.flight->mono_ns = clock_mono_ns();
 	agent.flight->wall_ns = clock_wall_ns();
 	atomic_store(&agent.flight->training_tid, agent.tid);
-	err = names_open(agent.flight);
+	err = nametable_open(agent.flight);
 	if (err < 0)
 		return err;
 	lane_attach(agent.flight);
@@ -207,7 +210,7 @@ static void report_missed_step(void)
 {
 	struct message message;
 
-	agent.window.missed_id = 0;
+	agent.orders.missed_id = 0;
 	fill_message(&message, MSG_PROFILE_MISSED, "the step of the order is past");
 	(void)send_message(&message, -1);
 }
@@ -228,8 +231,8 @@ static int mark_locked(uint32_t mark, int64_t value, uint32_t detail)
 	ring_push(block->ring, MARK_RING_CNT, &block->head, &record);
 	if (!counted)
 		return AGENT_NONE;
-	action = window_mark(&agent.window, &block->order, agent.step, now_ns);
-	if (agent.window.missed_id != 0)
+	action = orders_mark(&agent.orders, &block->order, agent.step, now_ns);
+	if (agent.orders.missed_id != 0)
 		report_missed_step();
 	collectors_step(agent.step);
 	if (action == AGENT_BOUND && collectors_window_is_open())
@@ -259,7 +262,7 @@ static void finish_window(void)
 {
 	while (atomic_exchange_explicit(&agent.busy, true, memory_order_acquire))
 		(void)sched_yield();
-	window_finish(&agent.window);
+	orders_finish(&agent.orders);
 	atomic_store_explicit(&agent.busy, false, memory_order_release);
 }
 
@@ -304,13 +307,13 @@ const char *pt_agent_absent(uint32_t source)
 
 uint32_t pt_agent_order_source(void)
 {
-	return agent.window.source;
+	return agent.orders.source;
 }
 
 int pt_agent_window_open(int whole)
 {
-	return collectors_open_window(agent.window.seen_id, agent.window.sample_hz,
-				      agent.window.exact, whole != 0);
+	return collectors_open_window(agent.orders.seen_id, agent.orders.sample_hz,
+				      agent.orders.exact, whole != 0);
 }
 
 void pt_agent_window_close(void)
@@ -346,10 +349,10 @@ static int finish(enum message_type type, const char *text, uint64_t stall_ns)
 	collectors_abandon_window();
 	fill_message(&message, type, text);
 	message.stall_ns = stall_ns;
-	if (agent.window.state == WINDOW_OPEN) /* the program ends inside its window */
-		agent.window.end_ns = message.mono_ns;
-	if (agent.window.end_ns > agent.window.begin_ns)
-		message.window_ns = (uint64_t)(agent.window.end_ns - agent.window.begin_ns);
+	if (agent.orders.state == ORDERS_OPEN) /* the program ends inside its window */
+		agent.orders.end_ns = message.mono_ns;
+	if (agent.orders.end_ns > agent.orders.begin_ns)
+		message.window_ns = (uint64_t)(agent.orders.end_ns - agent.orders.begin_ns);
 	err = send_message(&message, -1);
 	if (err == -EAGAIN)
 		return err;
@@ -386,7 +389,7 @@ void pt_agent_bye(void)
 
 uint64_t pt_agent_order(void)
 {
-	return agent.window.seen_id;
+	return agent.orders.seen_id;
 }
 
 uint64_t pt_agent_step(void)

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of PerfTracker that lives inside a training process: a plain C
- * interface that the Python hook calls through ctypes, holding the interpreter
- * lock. It writes marks into the shared block and tells the caller when to
- * begin and end a window. It never exits, aborts, prints, blocks or raises a
- * signal; after the first trouble every function returns at once.
+ * The part of PerfTracker that lives inside a training process: a plain C interface that the Python
+ * hook calls through ctypes, holding the interpreter lock. It writes marks into the shared block
+ * and returns to the caller when to begin and end a window. It never exits, aborts, prints, blocks
+ * or raises a signal; after the first failure every function returns at once.
  *
- * Survives: fork (the child is silent: its copy of the block and socket is let
- * go), death of the daemon (found at the next message, then disabled), a
- * second call of pt_agent_start (ignored), marks from several threads (one
- * writes, a mark that would collide is dropped and counted), dlclose (the
+ * Survives: fork (the child closes its copy of block and socket and records nothing), death of the
+ * daemon (detected at the next message, then disabled), a second call of pt_agent_start (ignored),
+ * marks from several threads (one writes, colliding marks are dropped and counted), dlclose (the
  * library stays mapped), exit in progress (no thread and no destructor here).
  * Source: ARCHITECTURE.md, "Processes of a live job".
  */
@@ -52,14 +50,14 @@ PT_EXPORT int pt_agent_start(const char *socket_path, int32_t rank, int32_t loca
  */
 PT_EXPORT int pt_agent_mark(uint32_t mark, int64_t value, uint32_t detail);
 
-/* The calling thread is the one that trains: its stacks and its account are kept. */
+/* Makes the calling thread the training thread, whose stacks and account are recorded. */
 PT_EXPORT void pt_agent_training_thread(void);
 
 /*
- * What this process can record (collectors.h), asked once, with the interpreter
- * lock held: the calling thread's stack as Python says; torch's version, then a
- * self-test: between check_operators(1) and (0) the caller runs torch.empty(0).
- * pt_agent_run() starts the recorder. Returns 0 or -errno.
+ * Probes once what this process can record (collectors.h), with the interpreter lock held: the
+ * calling thread's stack as Python reports it; torch's version, then a self-test: between
+ * check_operators(1) and (0) the caller runs torch.empty(0). pt_agent_run() starts the recorder.
+ * Returns 0 or -errno.
  */
 PT_EXPORT void pt_agent_open_stacks(const uintptr_t *codes, size_t cnt);
 PT_EXPORT void pt_agent_open_operators(const char *torch_version);
@@ -82,11 +80,10 @@ PT_EXPORT struct pyobject *pt_agent_builtins(struct pyobject *act);
 PT_EXPORT uint32_t pt_agent_order_source(void);
 
 /*
- * The agent's own collectors as the source of a window. open returns 0; -ENOTSUP: another
- * source is needed; if whole is not 0 also -ENODEV: the process uses a GPU that can't be
- * recorded, and -EBUSY: another tool records it (pt_agent_absent() says which). Both take
- * microseconds without a GPU; with one the window is to be reported (pt_agent_done())
- * when window_complete returns 1.
+ * The agent's own collectors as the source of a window. open returns 0; -ENOTSUP: another source is
+ * needed; if whole is not 0 also -ENODEV: the process uses a GPU that can't be recorded, and
+ * -EBUSY: another tool records it (pt_agent_absent() returns which). Both take microseconds without
+ * a GPU; with a GPU, report the window (pt_agent_done()) once window_complete returns 1.
  */
 PT_EXPORT int pt_agent_window_open(int whole);
 PT_EXPORT void pt_agent_window_close(void);
@@ -99,16 +96,16 @@ PT_EXPORT int pt_agent_window_complete(void);
 PT_EXPORT int pt_agent_begun(const char *source);
 
 /*
- * The trace of the window is complete at path ("": in the recorder); the job stood still for
- * stall_ns because of the window. Sends MSG_PROFILE_DONE. -EAGAIN when the
- * socket is full: the caller may try again. Returns 0 or -errno.
+ * The trace of the window is complete at path ("": in the recorder); the job was stalled for
+ * stall_ns by the window. Sends MSG_PROFILE_DONE. -EAGAIN when the socket is full: the caller may
+ * try again. Returns 0 or -errno.
  */
 PT_EXPORT int pt_agent_done(const char *path, uint64_t stall_ns);
 
 /* The order can't be carried out: sends MSG_PROFILE_MISSED with the reason. As pt_agent_done. */
 PT_EXPORT int pt_agent_missed(const char *why);
 
-/* The hook is in trouble: sends MSG_PROFILE_MISSED with the reason, then is silent for ever. */
+/* After a failure of the hook: sends MSG_PROFILE_MISSED with the reason and disables the agent. */
 PT_EXPORT void pt_agent_disable(const char *why);
 
 /* The interpreter ends: sends MSG_BYE and disables the agent. */

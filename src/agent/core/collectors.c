@@ -15,13 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BACKOFF_RATE 5	/* one sample of so many is left */
-#define ELEMENT_STEPS 8 /* steps of a window whose operators are recorded with their elements */
+#define BACKOFF_RATE 5	/* keeps one sample in BACKOFF_RATE */
+#define ELEMENT_STEPS 8 /* steps at the start of a window with input sizes of operators */
 
-struct audit {
+struct overhead {
 	uint64_t seen_id;
 	bool active;
-	bool on; /* in a slice with the collectors that are audited */
+	bool on; /* in a slice with the measured collectors running */
 	uint64_t start_step, slice_steps, slice_cnt;
 	uint32_t kind;
 };
@@ -35,7 +35,7 @@ static struct collectors {
 	uint64_t order_id;
 	uint32_t hz;
 	uint32_t backoff;
-	struct audit audit;
+	struct overhead overhead;
 } collectors;
 
 void collectors_attach(struct flight *flight)
@@ -107,7 +107,7 @@ void collectors_check_operators(bool begin)
 		collectors_note(FLIGHT_SOURCE_OPERATORS, why);
 }
 
-/* Sizes of inputs are the dearest part; the first iterations tell them as well as all. */
+/* Sizes of inputs are the most expensive part; the first iterations are representative. */
 static enum torchops_detail operators_wanted(bool window)
 {
 	if (!window || (collectors.backoff & BACKOFF_OPERATORS) != 0)
@@ -116,14 +116,14 @@ static enum torchops_detail operators_wanted(bool window)
 									    : TORCHOPS_PLAIN;
 }
 
-/* Brings everything to the state that is wanted now. */
+/* Brings all collectors to the desired state. */
 static void apply(void)
 {
-	const struct audit *audit = &collectors.audit;
-	bool audited_off = audit->active && !audit->on && audit->kind == AUDIT_ALWAYS;
-	bool always = !audited_off && (collectors.backoff & BACKOFF_ALWAYS) == 0;
-	bool window =
-		collectors.window || (audit->active && audit->on && audit->kind == AUDIT_WINDOW);
+	const struct overhead *overhead = &collectors.overhead;
+	bool measured_off = overhead->active && !overhead->on && overhead->kind == AUDIT_ALWAYS;
+	bool always = !measured_off && (collectors.backoff & BACKOFF_ALWAYS) == 0;
+	bool window = collectors.window ||
+		      (overhead->active && overhead->on && overhead->kind == AUDIT_WINDOW);
 	uint32_t hz = collectors.hz;
 
 	if ((collectors.backoff & BACKOFF_SAMPLES) != 0)
@@ -173,7 +173,7 @@ int collectors_run(void)
 	return 0;
 }
 
-/* Without it the window goes on with samples; the reason is in the recorder. */
+/* On failure the window continues with samples; the reason is in the recorder. */
 static void start_trace(void)
 {
 	char why[124] = "";
@@ -183,7 +183,7 @@ static void start_trace(void)
 	collectors_note(FLIGHT_SOURCE_EXACT, collectors.traced ? NULL : why);
 }
 
-/* A process without a GPU has nothing to be missed. */
+/* -ENOENT, a process without a GPU, is no failure of a whole window. */
 static int open_gpu(bool whole)
 {
 	char why[GPUTRACE_WHY_MAX] = "";
@@ -206,7 +206,7 @@ int collectors_open_window(uint64_t order_id, uint32_t hz, bool exact, bool whol
 		return ret;
 	collectors.window = true;
 	collectors.window_steps = 0;
-	collectors.audit.active = false;
+	collectors.overhead.active = false;
 	collectors.order_id = order_id;
 	collectors.hz = hz != 0 ? hz : SAMPLER_WINDOW_HZ;
 	apply();
@@ -224,7 +224,10 @@ void collectors_close_window(void)
 		pytrace_stop();
 	collectors.traced = false;
 	collectors.window = false;
-	/* Before it is closed: an older id would free what this one is to keep. */
+	/*
+	 * Before the window is closed: an older id would free the memory that this window still
+	 * needs.
+	 */
 	sampler_free_window(collectors.order_id);
 	apply();
 }
@@ -244,26 +247,26 @@ void collectors_abandon_window(void)
 	gpu_abandon();
 }
 
-static void free_audit(void)
+static void free_overhead(void)
 {
-	if (collectors.audit.kind == AUDIT_WINDOW && !collectors.window)
-		sampler_free_window(SAMPLER_FREE_NOW); /* nobody reads it */
+	if (collectors.overhead.kind == AUDIT_WINDOW && !collectors.window)
+		sampler_free_window(SAMPLER_FREE_NOW); /* it is not read */
 }
 
-/* An audit that is taken back ends like one that is over. */
-static void leave_audit(void)
+/* A canceled overhead check ends like a finished one. */
+static void leave_overhead(void)
 {
-	if (!collectors.audit.active)
+	if (!collectors.overhead.active)
 		return;
-	collectors.audit.active = false;
+	collectors.overhead.active = false;
 	apply();
-	free_audit();
+	free_overhead();
 }
 
-/* As window_take(): the id is read again behind the fields. */
-static void take_audit(struct audit_order *order, uint64_t id)
+/* As orders_take(): reads the id again after the fields. */
+static void take_overhead(struct audit_order *order, uint64_t id)
 {
-	struct audit taken = { .seen_id = id, .active = true };
+	struct overhead taken = { .seen_id = id, .active = true };
 
 	taken.start_step = atomic_load_explicit(&order->start_step, memory_order_relaxed);
 	taken.slice_steps = atomic_load_explicit(&order->slice_steps, memory_order_relaxed);
@@ -274,27 +277,27 @@ static void take_audit(struct audit_order *order, uint64_t id)
 	if (atomic_load_explicit(&order->id, memory_order_relaxed) != id)
 		return;
 	taken.active = taken.slice_steps > 0 && !collectors.window;
-	collectors.audit = taken;
+	collectors.overhead = taken;
 }
 
-static void audit_step(uint64_t step)
+static void overhead_step(uint64_t step)
 {
-	struct audit *audit = &collectors.audit;
+	struct overhead *overhead = &collectors.overhead;
 	uint64_t slice;
 	bool on;
 
-	if (step < audit->start_step)
+	if (step < overhead->start_step)
 		return;
-	slice = (step - audit->start_step) / audit->slice_steps;
+	slice = (step - overhead->start_step) / overhead->slice_steps;
 	on = slice % 2 == 1;
-	if (slice >= audit->slice_cnt)
-		audit->active = false;
-	else if (on == audit->on)
+	if (slice >= overhead->slice_cnt)
+		overhead->active = false;
+	else if (on == overhead->on)
 		return;
-	audit->on = on;
+	overhead->on = on;
 	apply();
-	if (!audit->active)
-		free_audit();
+	if (!overhead->active)
+		free_overhead();
 }
 
 void collectors_step(uint64_t step)
@@ -308,12 +311,12 @@ void collectors_step(uint64_t step)
 	block = &collectors.flight->block;
 	id = atomic_load_explicit(&block->audit.id, memory_order_acquire);
 	backoff = atomic_load_explicit(&block->backoff, memory_order_relaxed);
-	if (id != collectors.audit.seen_id) {
-		leave_audit();
-		take_audit(&block->audit, id);
+	if (id != collectors.overhead.seen_id) {
+		leave_overhead();
+		take_overhead(&block->audit, id);
 	}
-	if (collectors.audit.active)
-		audit_step(step);
+	if (collectors.overhead.active)
+		overhead_step(step);
 	if (collectors.window && ++collectors.window_steps == ELEMENT_STEPS)
 		apply();
 	if (backoff != collectors.backoff) {

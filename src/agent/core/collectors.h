@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which collectors of the agent run now: one place decides, from what this
- * process can record, whether a window is open, the daemon's self-audit, and how
- * much it told us to leave out.
+ * Which collectors of the agent run now. This module alone decides, from what this process can
+ * record, whether a window is open, the daemon's overhead check, and the requested backoff.
  *
  *			marks	10 Hz + collectives	500 Hz + operators
  *	between windows	  x		x
  *	in a window	  x		x			x
- *	audit, off	  x	  (x, of a window)
+ *	overhead check	  x	  (x: of windows)
  *
- * A GPU is recorded in windows only; audits leave it alone, since attaching is dear.
+ * A GPU is recorded in windows only; overhead checks skip it, since attaching is expensive.
  *
  * Called on the training thread, with the interpreter lock held.
  * Source: ARCHITECTURE.md, "Processes of a live job".
@@ -18,18 +17,18 @@
 
 #include "format/shared/recorder.h"
 
-/* Attaches to the recorder; what it can record is opened one by one afterwards. */
+/* Attaches to the recorder; the sources are opened one by one afterwards. */
 void collectors_attach(struct flight *flight);
 
-/* Notes that a source works (why NULL) or is absent, for everybody who reads the recorder. */
+/* Records in the recorder that a source works (why NULL) or why it is absent. */
 void collectors_note(enum flight_source source, const char *why);
 
-/* Notes that a source works, and what there is to say of it nevertheless. */
+/* Records that a source works, with a remark. */
 void collectors_remark(enum flight_source source, const char *what);
 
 /*
- * codes[cnt]: addresses of the code objects of the calling thread's stack,
- * innermost first, as Python itself says; what the sampler reads must be the same.
+ * codes[cnt]: addresses of the code objects of the calling thread's stack, innermost first, as
+ * Python reports them; the sampler's reading is checked against them.
  */
 void collectors_open_stacks(const uintptr_t *codes, size_t cnt);
 
@@ -41,27 +40,27 @@ void collectors_check_operators(bool begin);
 _must_check_ int collectors_run(void);
 
 /*
- * A window of the order. hz: stack samples a second, 0 the default. exact: trace Python
- * calls; if that can't be done FLIGHT_SOURCE_EXACT says why, and samples are all there is.
- * whole: a GPU that the process uses must be recorded, too. Returns 0; -ENOTSUP when
- * stacks or operators can't be recorded; when a GPU can't, FLIGHT_SOURCE_GPU says why:
- * -EBUSY, another tool records it, or -ENODEV. Nothing is open then.
+ * Opens a window for the order. hz: stack samples a second, 0 the default. exact: trace Python
+ * calls; on failure FLIGHT_SOURCE_EXACT has the reason, and the window has samples only. whole:
+ * fail if a GPU that the process uses can't be recorded. Returns 0; -ENOTSUP when stacks or
+ * operators can't be recorded; -EBUSY when another tool records the GPU, or -ENODEV;
+ * FLIGHT_SOURCE_GPU has the reason. On failure no window is open.
  */
 _must_check_ int collectors_open_window(uint64_t order_id, uint32_t hz, bool exact, bool whole);
 void collectors_close_window(void);
 bool collectors_window_is_open(void);
 
-/* Whether all that was recorded in the last window is in the recorder: a GPU's events come late. */
+/* Whether the recorder has all events of the last window: a GPU's events arrive late. */
 bool collectors_window_is_complete(void);
 
-/* Nobody waits for that any more. */
+/* The caller no longer waits for completion. */
 void collectors_abandon_window(void);
 
 /* At each iteration mark. Two loads when there is nothing to do. */
 void collectors_step(uint64_t step);
 
-/* Ends all of it, for good. */
+/* Stops all collectors for good. */
 void collectors_stop(void);
 
-/* In a forked child: nothing is touched that is the parent's. */
+/* In a forked child: touches nothing that belongs to the parent. */
 void collectors_forked(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts the agent's own threads in a training process. They run until it ends.
- * Included by those who have such a thread: nothing here is shared but the way to start it.
+ * Starts the agent's own threads in a training process; they run until the process ends. Included
+ * by each module that has such a thread; holds no state.
  */
 #pragma once
 
@@ -12,8 +12,8 @@
 #include <signal.h>
 
 /*
- * Nobody joins it, and it gets no signal: those of the job are for threads of the job.
- * stack_bytes: all thread-local data of the job's libraries is in it, too. Returns 0 or -errno.
+ * The thread is detached and blocks all signals, so that the job's signals reach the job's threads.
+ * stack_bytes includes the thread-local data of all of the job's libraries. Returns 0 or -errno.
  */
 _must_check_ static inline int helper_start(void *(*run)(void *), size_t stack_bytes)
 {

@@ -11,18 +11,18 @@
 #define GC_FLOOR_NS 100000
 #define ID_SLOTS 4096u /* power of two */
 #define STEP_DEPTH 16u /* steps inside a step: sharding wrappers */
-#define NESTED_MAX 16u /* so many that never ended: an exception left the outermost */
+#define NESTED_MAX 16u /* this many unfinished steps: an exception left the outermost */
 
 static __thread uint32_t loader_depth __attribute__((tls_model("initial-exec")));
 static __thread char self
-	__attribute__((tls_model("initial-exec"))); /* its address is the thread */
+	__attribute__((tls_model("initial-exec"))); /* its address identifies the thread */
 
 static struct hook {
 	hook_act *act;
-	const char *thread;	       /* the one that trains; NULL until the first mark */
-	bool thread_sure;	       /* no other thread takes over */
-	bool loader_seen;	       /* since the last step: the next one will come, too */
-	int pending;		       /* action that waits for the loader */
+	const char *thread; /* the training thread; NULL until the first mark */
+	bool thread_sure;   /* final: no other thread replaces it */
+	bool loader_seen;   /* a loader was seen since the last step: expect the next one */
+	int pending;	    /* action that waits for the loader */
 	const void *steps[STEP_DEPTH]; /* under way, outermost first */
 	size_t step_cnt, nested;
 	int64_t loader_begin_ns, gc_begin_ns;
@@ -40,9 +40,9 @@ void hook_attach(hook_act *act)
 }
 
 /*
- * The thread of the first mark if that is the main one, and else the one that
- * steps: a thread that fetches batches ahead gives way to the one with the
- * optimizer. Steps in threads of autograd don't take over from a main thread that loads.
+ * The thread of the first mark if that is the main thread, else the thread that steps: a
+ * prefetching thread is replaced by the one that runs the optimizer. Steps in autograd threads
+ * don't replace a main thread that loads.
  */
 static bool is_training_thread(bool steps)
 {
@@ -58,7 +58,9 @@ static bool is_training_thread(bool steps)
 	return true;
 }
 
-/* 1, 2, ... in order of appearance. A thing that died gives its number to the next at its address. */
+/*
+ * 1, 2, ... in order of appearance. A new object at a freed object's address gets the same number.
+ */
 static uint32_t small_id(const void *thing)
 {
 	uint32_t at = (uint32_t)((uintptr_t)thing >> 4) * 0x9e3779b1u >> 20;
@@ -92,10 +94,9 @@ static void run_pending(void)
 }
 
 /*
- * Begin, end and bounds fall where the iteration begins: torch.profiler's ranges
- * must not cross the optimizer's own, inside which its hooks run. When the loader
- * is asked next, on this thread, that is the place; a loop without a loader has to
- * do it here.
+ * Begin, end and bounds are placed where the iteration begins: torch.profiler's ranges must not
+ * cross the optimizer's own, inside which its hooks run. That place is the next request to the
+ * loader on this thread; a loop without a loader acts here.
  */
 static void mark(uint32_t kind, int64_t value, uint32_t detail)
 {
@@ -145,7 +146,7 @@ void hook_optimizer_begins(const void *optimizer)
 	if (!pt_agent_enabled() || !is_training_thread(true))
 		return;
 	if (find_step(optimizer) < hook.step_cnt || hook.step_cnt == STEP_DEPTH)
-		hook.step_cnt = 0; /* its last step was left by an exception */
+		hook.step_cnt = 0; /* an exception left its last step */
 	hook.steps[hook.step_cnt++] = optimizer;
 	if (hook.step_cnt == 1)
 		mark(MARK_OPTIMIZER_BEGIN, 0, small_id(optimizer));
@@ -159,7 +160,7 @@ void hook_optimizer_ends(const void *optimizer)
 		return;
 	hook.step_cnt = at;
 	if (at > 0 && ++hook.nested < NESTED_MAX)
-		return; /* inside the step of another one */
+		return; /* inside another optimizer's step */
 	hook.step_cnt = hook.nested = 0;
 	mark(MARK_OPTIMIZER, 0, small_id(optimizer));
 	hook.loader_seen = false;
@@ -176,7 +177,7 @@ void hook_gc_begins(void)
 	hook.gc_begin_ns = clock_mono_ns();
 }
 
-/* From any thread: the agent drops a mark that collides with another. */
+/* From any thread: the agent drops colliding marks. */
 void hook_gc_ends(uint32_t generation)
 {
 	int64_t took_ns = clock_mono_ns() - hook.gc_begin_ns;

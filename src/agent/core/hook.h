@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the wrapped functions of torch mean: which thread trains, which of their
- * calls are marks, and where in an iteration a window begins and ends. Objects are
- * known by their addresses only. Called with the interpreter lock held.
+ * Interprets calls of the wrapped functions of torch: which thread trains, which calls are marks,
+ * and where in an iteration a window begins and ends. Objects are identified by address. Called
+ * with the interpreter lock held.
  */
 #pragma once
 
 #include "base/base.h"
 
-/* Does what an order asks for (enum agent_action of agent.h); the caller's state is settled by then. */
+/*
+ * Performs an action (enum agent_action of agent.h). Called after the state of hook.c is
+ * consistent.
+ */
 typedef void hook_act(int action);
 
 /* Before anything else. */
@@ -25,6 +28,6 @@ void hook_optimizer_ends(const void *optimizer);
 /* The user's own mark. */
 void hook_iteration(void);
 
-/* A garbage collection; on whichever thread allocated. */
+/* A garbage collection, on the thread whose allocation triggered it. */
 void hook_gc_begins(void);
 void hook_gc_ends(uint32_t generation);

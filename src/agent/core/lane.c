@@ -20,17 +20,17 @@ static struct flight *_Atomic recorder;
 #define SHARED_CNT 4u
 #define SHARED_TRIES 64u
 
-/* A lane for whoever takes it for the moment of a record. */
+/* A lane that threads without one share, each for the moment of a record. */
 static struct shared {
 	_Atomic bool busy;
-	uint32_t lane; /* plus one; 0: none yet. By whoever holds busy */
+	uint32_t lane; /* plus one; 0: none yet. Written by the holder of busy */
 } shared[SHARED_CNT];
 
-#define FREE_YIELDS 1000u /* of a thread that trains, for one ring to be given back */
+#define FREE_YIELDS 1000u /* on the training thread, until one ring is freed */
 
 /*
- * Whoever opens a window says so and looks whether a ring is being given back; whoever gives
- * one back says so and looks whether a window is opened: one of the two sees the other.
+ * lane_open_window() sets `opened` and then checks whether a ring is being freed;
+ * lane_free_window() sets `freeing` and then checks `opened`: at least one of them sees the other.
  */
 static _Atomic bool opened, freeing;
 
@@ -38,7 +38,7 @@ void lane_attach(struct flight *flight)
 {
 	for (size_t i = 0; i < SHARED_CNT && flight != NULL; i++)
 		shared[i].lane = 0;    /* of the recorder before */
-	atomic_store(&freeing, false); /* in a forked child: by a thread that is not there */
+	atomic_store(&freeing, false); /* a forked child lacks the thread that set it */
 	atomic_store_explicit(&recorder, flight, memory_order_release);
 }
 
@@ -58,7 +58,7 @@ static int add_lane(struct flight *flight)
 	return LANE_NONE;
 }
 
-/* Says whose it is. */
+/* Writes the lane's thread id and name. */
 static void sign_lane(struct flight_lane *lane)
 {
 	(void)prctl(PR_GET_NAME, lane->name);
@@ -210,8 +210,8 @@ void lane_close_window(void)
 }
 
 /*
- * The address space stays: a writer that is late finds zeroed pages there. The
- * heads stay too, so that positions never go back.
+ * The address space stays mapped: a late writer finds zeroed pages. The heads stay too, so that
+ * positions never go back.
  */
 bool lane_free_window(void)
 {

@@ -11,8 +11,8 @@
 #include "format/shared/recorder.h"
 
 /*
- * Before anything is written. flight NULL: nothing is written any more, and
- * writers that are under way write into memory that stays mapped.
+ * Before any record. flight NULL: stops recording; writers still running write into memory that
+ * stays mapped.
  */
 void lane_attach(struct flight *flight);
 
@@ -23,8 +23,8 @@ struct flight *lane_flight(void);
 bool lane_is_taken(void);
 
 /*
- * A lane for a thread that is to come, which adopts it before it records anything. 0: there is
- * none left.
+ * Reserves a lane for a thread to be started, which adopts it before its first record. 0: none
+ * left.
  */
 uint32_t lane_reserve(void);
 void lane_adopt(uint32_t lane);
@@ -48,12 +48,12 @@ void lane_record_late(const struct ring_record *record);
 /* Whether a window is open: asked before the work of making a record. */
 bool lane_window_is_open(void);
 
-/* On one thread. To open a window may take the moment that giving back one ring takes. */
+/* On one thread. Opening a window may wait until one ring is freed. */
 void lane_open_window(uint32_t id);
 void lane_close_window(void);
 
 /*
- * Gives the memory of the window's rings back, ring by ring. Takes a moment: not on a thread
- * that trains. False: a window was opened, and what is left stays.
+ * Frees the memory of the window's rings, ring by ring. Takes a moment: not on the training thread.
+ * False: a window was opened meanwhile, and the remaining rings keep their memory.
  */
 bool lane_free_window(void);

@@ -130,7 +130,7 @@ static void *share_pairs(void *arg)
 	return NULL;
 }
 
-/* What belongs together stands together, whoever else writes. */
+/* The records of one call stay adjacent while other threads write. */
 static void a_shared_lane_has_one_writer_at_a_time(_unused_ void **state)
 {
 	uint32_t refused[SHARERS] = { 0 };
@@ -172,7 +172,7 @@ static void none_is_left_to_be_shared(_unused_ void **state)
 	assert_false(written);
 }
 
-/* The one record of a window just opened, after a moment in which its ring could be given back. */
+/* The one record of a window just opened, after a moment in which its ring could be freed. */
 static bool has_first_record(uint64_t at)
 {
 	struct ring_record record;
@@ -195,7 +195,7 @@ static void *free_for_ever(_unused_ void *arg)
 	return NULL;
 }
 
-/* The first lane is this thread's, whatever the tests before took. */
+/* The first lane belongs to this thread; earlier tests do not matter. */
 static void *open_windows(void *arg)
 {
 	uint64_t *kept = arg;

@@ -20,8 +20,8 @@ static bool may_have_size(size_t size)
 }
 
 /*
- * By number: the names are of C libraries from 2.27 on, and a preloaded library that lacks one
- * keeps each program from starting, in whatever container the environment goes to.
+ * By number: the wrappers exist from glibc 2.27 on, and a preloaded library with a missing symbol
+ * keeps every program from starting, in any container that inherits the environment.
  */
 static int make_memory(const char *name)
 {

@@ -30,27 +30,28 @@ struct index {
 	struct string_slot strings[STRING_SLOTS];
 	_Atomic uint32_t frames[FRAME_SLOTS]; /* ids; 0: free */
 	uint32_t nodes[NODE_SLOTS];
-	uint32_t frame_cnt, node_cnt; /* ours: those in the recorder are for others, who may err */
+	uint32_t frame_cnt,
+		node_cnt; /* the agent's own: those in the recorder may be overwritten by other processes */
 };
 
 static struct flight *flight;
-static struct index *names_index;
-static _Atomic bool adding_frame; /* taken by try only: nobody waits for another thread */
+static struct index *nametable_index;
+static _Atomic bool adding_frame; /* taken by try only: no thread waits for another */
 
-int names_open(struct flight *of)
+int nametable_open(struct flight *of)
 {
-	if (names_index == NULL) {
+	if (nametable_index == NULL) {
 		void *memory = mmap(NULL, sizeof(struct index), PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		if (memory == MAP_FAILED)
 			return -ENOMEM;
-		names_index = memory;
-	} else if (madvise(names_index, sizeof(struct index), MADV_DONTNEED) < 0) {
+		nametable_index = memory;
+	} else if (madvise(nametable_index, sizeof(struct index), MADV_DONTNEED) < 0) {
 		return -ENOMEM; /* the ids of an older recorder would stay */
 	}
 	flight = of;
-	names_index->frame_cnt = names_index->node_cnt = 1;
+	nametable_index->frame_cnt = nametable_index->node_cnt = 1;
 	atomic_store(&of->string_cnt, 1); /* entry 0 of each table is "none", the root */
 	atomic_store(&of->frame_cnt, 1);
 	atomic_store(&of->node_cnt, 1);
@@ -98,7 +99,7 @@ static uint32_t no_string(void)
 	return 0;
 }
 
-/* Writes the entry of a slot that is ours. Returns its id, 0 when others took the last room. */
+/* Writes the entry of a claimed slot. Returns its id, 0 when other threads took the last room. */
 static uint32_t add_string(const char *text, size_t len)
 {
 	uint32_t id = atomic_fetch_add_explicit(&flight->string_cnt, 1, memory_order_relaxed);
@@ -120,8 +121,8 @@ static uint32_t add_string(const char *text, size_t len)
 }
 
 /*
- * A longer name keeps its beginning; the hash of the whole tells it from those that begin like
- * it. Many kernels do: arguments of templates, of which the last is another.
+ * A longer name keeps its beginning; the hash of the whole distinguishes it from names with the
+ * same beginning, such as kernels that differ in the last template argument only.
  */
 static size_t shorten(const char *text, size_t len, char ret[static FLIGHT_STRING_MAX])
 {
@@ -130,7 +131,7 @@ static size_t shorten(const char *text, size_t len, char ret[static FLIGHT_STRIN
 	uint64_t hash = hash_text(text, len);
 
 	while (kept > 0 && ((unsigned char)text[kept] & 0xc0) == 0x80)
-		kept--; /* no half of a character */
+		kept--; /* no partial UTF-8 character */
 	memcpy(ret, text, kept);
 	ret[kept++] = '~';
 	for (int shift = 60; shift >= 0; shift -= 4)
@@ -138,7 +139,7 @@ static size_t shorten(const char *text, size_t len, char ret[static FLIGHT_STRIN
 	return kept;
 }
 
-/* A name without room takes no slot, or the slots would be full and each search long. */
+/* A name without room takes no slot: full slots would make each search long. */
 static uint32_t string_id(const char *text, size_t len, const struct room *room)
 {
 	char shortened[FLIGHT_STRING_MAX];
@@ -150,7 +151,7 @@ static uint32_t string_id(const char *text, size_t len, const struct room *room)
 	}
 	hash = hash_text(text, len);
 	for (size_t i = 0; i < STRING_SLOTS / 4; i++) {
-		struct string_slot *slot = &names_index->strings[(hash + i) % STRING_SLOTS];
+		struct string_slot *slot = &nametable_index->strings[(hash + i) % STRING_SLOTS];
 		uint64_t found = atomic_load_explicit(&slot->hash, memory_order_acquire);
 		uint32_t id;
 
@@ -167,14 +168,14 @@ static uint32_t string_id(const char *text, size_t len, const struct room *room)
 	return no_string();
 }
 
-uint32_t names_string(const char *text, size_t len)
+uint32_t nametable_string(const char *text, size_t len)
 {
 	static const struct room all = { FLIGHT_STRING_CNT, FLIGHT_TEXT_BYTES };
 
 	return string_id(text, len, &all);
 }
 
-uint32_t names_label(const char *text, size_t len)
+uint32_t nametable_label(const char *text, size_t len)
 {
 	static const struct room half = { LABEL_STRING_CNT, LABEL_TEXT_BYTES };
 
@@ -194,16 +195,17 @@ static uint32_t find_frame(const struct flight_frame *frame, size_t *ret_slot)
 
 	for (;; at++) {
 		*ret_slot = at % FRAME_SLOTS;
-		id = atomic_load_explicit(&names_index->frames[*ret_slot], memory_order_acquire);
+		id = atomic_load_explicit(&nametable_index->frames[*ret_slot],
+					  memory_order_acquire);
 		if (id == 0 || frame_equal(&flight->frames[id], frame))
 			return id;
 	}
 }
 
-/* One thread at a time, so that all entries below the count can be read. */
+/* One thread at a time, so that all entries below the count are readable. */
 static uint32_t add_frame(const struct flight_frame *frame)
 {
-	uint32_t cnt = names_index->frame_cnt;
+	uint32_t cnt = nametable_index->frame_cnt;
 	size_t slot;
 	uint32_t id = find_frame(frame, &slot);
 
@@ -212,8 +214,8 @@ static uint32_t add_frame(const struct flight_frame *frame)
 	if (cnt == FLIGHT_FRAME_CNT)
 		return 0;
 	flight->frames[cnt] = *frame;
-	atomic_store_explicit(&names_index->frames[slot], cnt, memory_order_release);
-	names_index->frame_cnt = cnt + 1;
+	atomic_store_explicit(&nametable_index->frames[slot], cnt, memory_order_release);
+	nametable_index->frame_cnt = cnt + 1;
 	atomic_store_explicit(&flight->frame_cnt, cnt + 1, memory_order_release);
 	return cnt;
 }
@@ -224,15 +226,15 @@ static uint32_t no_frame(void)
 	return 0;
 }
 
-uint32_t names_frame(const char *file, const char *name, uint32_t first_line)
+uint32_t nametable_frame(const char *file, const char *name, uint32_t first_line)
 {
-	struct flight_frame frame = { .file = names_string(file, strlen(file)),
-				      .name = names_string(name, strlen(name)),
+	struct flight_frame frame = { .file = nametable_string(file, strlen(file)),
+				      .name = nametable_string(name, strlen(name)),
 				      .first_line = first_line };
 	size_t slot;
 	uint32_t id;
 
-	/* Of two functions without a name one would have the time of both. */
+	/* Two functions without a name would be merged, with the time of both. */
 	if (frame.file == 0 || frame.name == 0)
 		return no_frame();
 	id = find_frame(&frame, &slot);
@@ -253,39 +255,40 @@ static uint32_t find_node(uint32_t parent, uint32_t frame, size_t *ret_slot)
 
 	for (;; at++) {
 		*ret_slot = at % NODE_SLOTS;
-		id = names_index->nodes[*ret_slot];
+		id = nametable_index->nodes[*ret_slot];
 		if (id == 0 ||
 		    (flight->nodes[id].parent == parent && flight->nodes[id].frame == frame))
 			return id;
 	}
 }
 
-/* There is room. */
+/* The caller checked that there is room. */
 static uint32_t add_node(uint32_t parent, uint32_t frame)
 {
-	uint32_t cnt = names_index->node_cnt;
+	uint32_t cnt = nametable_index->node_cnt;
 	size_t slot;
 
 	(void)find_node(parent, frame, &slot);
 	flight->nodes[cnt] = (struct flight_node){ parent, frame };
-	names_index->nodes[slot] = cnt;
-	names_index->node_cnt = cnt + 1;
+	nametable_index->nodes[slot] = cnt;
+	nametable_index->node_cnt = cnt + 1;
 	atomic_store_explicit(&flight->node_cnt, cnt + 1, memory_order_release);
 	return cnt;
 }
 
 /*
- * A recursion that goes another way each time would fill the table in seconds. What many new
- * nodes are needed for finds no room long before what few are: a function under known callers.
+ * A recursion that branches differently each time would fill the table in seconds. Stacks that need
+ * many new nodes are refused long before those that need few, such as a function under known
+ * callers.
  */
 static size_t node_room(void)
 {
-	size_t left = FLIGHT_NODE_CNT - names_index->node_cnt;
+	size_t left = FLIGHT_NODE_CNT - nametable_index->node_cnt;
 
 	return left >= FLIGHT_NODE_CNT / 2 ? left : (left + NODE_RESERVE - 1) / NODE_RESERVE;
 }
 
-uint32_t names_stack(const uint32_t *frames, size_t depth)
+uint32_t nametable_stack(const uint32_t *frames, size_t depth)
 {
 	uint32_t node = 0, id;
 	size_t slot;

@@ -21,7 +21,7 @@ static int set_up(void **ret)
 	struct flight *flight = mmap(NULL, sizeof(*flight), PROT_READ | PROT_WRITE,
 				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (flight == MAP_FAILED || names_open(flight) < 0)
+	if (flight == MAP_FAILED || nametable_open(flight) < 0)
 		return -1;
 	*ret = flight;
 	return 0;
@@ -39,7 +39,7 @@ struct adder {
 
 static pthread_barrier_t together;
 
-/* All add the same functions at the same time; 0 means that another was at it at this moment. */
+/* All threads add the same functions; 0 means that another thread was adding one. */
 static void *add_functions(void *arg)
 {
 	struct adder *adder = arg;
@@ -50,13 +50,13 @@ static void *add_functions(void *arg)
 		(void)pthread_barrier_wait(&together);
 		(void)snprintf(name, sizeof(name), "function%u", i / 2);
 		do
-			adder->ids[i] = names_frame("train.py", name, i);
+			adder->ids[i] = nametable_frame("train.py", name, i);
 		while (adder->ids[i] == 0);
 	}
 	return NULL;
 }
 
-static void names_frame_gives_one_id_to_several_threads(void **state)
+static void nametable_frame_gives_one_id_to_several_threads(void **state)
 {
 	const struct flight *flight = *state;
 	static struct adder adders[THREADS];
@@ -68,7 +68,7 @@ static void names_frame_gives_one_id_to_several_threads(void **state)
 				 0);
 	for (size_t i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_join(adders[i].thread, NULL), 0);
-	/* A string that two threads add at once is none for one of them: a frame more. */
+	/* A string that two threads add at once is 0 for one of them: one more frame. */
 	assert_true(flight->frame_cnt > FUNCTIONS);
 	for (uint32_t i = 0; i < FUNCTIONS; i++) {
 		for (size_t t = 0; t < THREADS; t++) {
@@ -83,25 +83,25 @@ static void names_frame_gives_one_id_to_several_threads(void **state)
 		assert_true(seen[id]);
 }
 
-static void names_frame_counts_what_finds_no_room(void **state)
+static void nametable_frame_counts_what_finds_no_room(void **state)
 {
 	const struct flight *flight = *state;
 
 	for (uint32_t i = 1; i < FLIGHT_FRAME_CNT; i++)
-		assert_int_equal(names_frame("a.py", "f", i), i);
-	assert_int_equal(names_frame("a.py", "f", FLIGHT_FRAME_CNT), 0);
+		assert_int_equal(nametable_frame("a.py", "f", i), i);
+	assert_int_equal(nametable_frame("a.py", "f", FLIGHT_FRAME_CNT), 0);
 	assert_int_equal(flight->drops.frames, 1);
-	assert_int_equal(names_frame("a.py", "f", 7), 7);
+	assert_int_equal(nametable_frame("a.py", "f", 7), 7);
 }
 
 static uint32_t label(uint32_t i)
 {
 	char text[32];
 
-	return names_label(text, (size_t)snprintf(text, sizeof(text), "sample %u", i));
+	return nametable_label(text, (size_t)snprintf(text, sizeof(text), "sample %u", i));
 }
 
-static void names_label_leaves_room_for_functions(void **state)
+static void nametable_label_leaves_room_for_functions(void **state)
 {
 	const struct flight *flight = *state;
 	uint32_t frame;
@@ -112,14 +112,14 @@ static void names_label_leaves_room_for_functions(void **state)
 		assert_int_equal(label(FLIGHT_STRING_CNT + i), 0);
 	assert_int_equal(flight->drops.strings, 2 * FLIGHT_STRING_CNT);
 	assert_int_equal(label(7), 7);
-	frame = names_frame("slow.py", "slow_thing", 51);
+	frame = nametable_frame("slow.py", "slow_thing", 51);
 	assert_int_equal(frame, 1);
 	assert_int_equal(flight->frames[frame].file, FLIGHT_STRING_CNT / 2);
 	assert_int_equal(flight->frames[frame].name, FLIGHT_STRING_CNT / 2 + 1);
 	assert_int_equal(flight->drops.frames, 0);
 }
 
-static void names_label_leaves_text_for_functions(void **state)
+static void nametable_label_leaves_text_for_functions(void **state)
 {
 	char text[FLIGHT_STRING_MAX];
 	uint32_t id = 1;
@@ -128,10 +128,10 @@ static void names_label_leaves_text_for_functions(void **state)
 	memset(text, 'x', sizeof(text));
 	for (uint32_t i = 0; id != 0; i++) {
 		memcpy(text, &i, sizeof(i));
-		id = names_label(text, sizeof(text));
+		id = nametable_label(text, sizeof(text));
 		assert_true(i <= FLIGHT_TEXT_BYTES / 2 / sizeof(text));
 	}
-	assert_int_not_equal(names_frame("slow.py", "slow_thing", 51), 0);
+	assert_int_not_equal(nametable_frame("slow.py", "slow_thing", 51), 0);
 }
 
 static const char *text_of(const struct flight *flight, uint32_t id)
@@ -145,45 +145,46 @@ static const char *text_of(const struct flight *flight, uint32_t id)
 	return text;
 }
 
-/* As kernels of templates, of which the last argument is another. */
-static void names_string_tells_long_names_with_one_beginning_apart(void **state)
+/* As kernels that differ in the last template argument. */
+static void nametable_string_tells_long_names_with_one_beginning_apart(void **state)
 {
 	const struct flight *flight = *state;
 	char text[900];
 	uint32_t half, bfloat, longest;
 
 	memset(text, 'x', sizeof(text));
-	longest = names_string(text, FLIGHT_STRING_MAX);
+	longest = nametable_string(text, FLIGHT_STRING_MAX);
 	assert_int_equal(strspn(text_of(flight, longest), "x"), FLIGHT_STRING_MAX);
-	half = names_string(text, sizeof(text));
+	half = nametable_string(text, sizeof(text));
 	text[sizeof(text) - 1] = 'y';
-	bfloat = names_string(text, sizeof(text));
+	bfloat = nametable_string(text, sizeof(text));
 	assert_int_not_equal(half, bfloat);
-	assert_int_equal(names_string(text, sizeof(text)), bfloat);
+	assert_int_equal(nametable_string(text, sizeof(text)), bfloat);
 	assert_int_equal(strlen(text_of(flight, half)), FLIGHT_STRING_MAX);
 	assert_int_equal(strcspn(text_of(flight, half), "~"), FLIGHT_STRING_MAX - 17);
 	assert_memory_equal(text_of(flight, half), text, FLIGHT_STRING_MAX - 17);
 
 	for (size_t i = 0; i + 3 <= sizeof(text); i += 3) /* a character of three bytes */
 		memcpy(&text[i], "\xe2\x82\xac", 3);
-	assert_int_equal(strcspn(text_of(flight, names_string(text, sizeof(text))), "~") % 3, 0);
+	assert_int_equal(strcspn(text_of(flight, nametable_string(text, sizeof(text))), "~") % 3,
+			 0);
 }
 
-/* Two functions on the same line of two files whose names find no room are not one. */
-static void names_frame_is_none_without_its_names(void **state)
+/* Two functions on the same line of two files whose names find no room are not merged. */
+static void nametable_frame_is_none_without_its_names(void **state)
 {
 	const struct flight *flight = *state;
 	char text[32];
 
-	assert_int_equal(names_frame("known.py", "known", 51), 1);
+	assert_int_equal(nametable_frame("known.py", "known", 51), 1);
 	for (uint32_t i = 3; i < FLIGHT_STRING_CNT; i++)
-		(void)names_string(text, (size_t)snprintf(text, sizeof(text), "name %u", i));
+		(void)nametable_string(text, (size_t)snprintf(text, sizeof(text), "name %u", i));
 	assert_int_equal(flight->string_cnt, FLIGHT_STRING_CNT);
-	assert_int_equal(names_frame("slow.py", "known", 51), 0);
-	assert_int_equal(names_frame("known.py", "slow_thing", 51), 0);
-	assert_int_equal(names_frame("fine.py", "fine_thing", 51), 0);
+	assert_int_equal(nametable_frame("slow.py", "known", 51), 0);
+	assert_int_equal(nametable_frame("known.py", "slow_thing", 51), 0);
+	assert_int_equal(nametable_frame("fine.py", "fine_thing", 51), 0);
 	assert_int_equal(flight->drops.frames, 3);
-	assert_int_equal(names_frame("known.py", "known", 51), 1);
+	assert_int_equal(nametable_frame("known.py", "known", 51), 1);
 }
 
 enum { DEEP = 41 };
@@ -195,25 +196,25 @@ static uint32_t deep_stack(uint64_t ways)
 
 	for (size_t i = 0; i < DEEP; i++)
 		frames[DEEP - 1 - i] = i == 0 ? 1 : 2 + (uint32_t)(ways >> i & 1);
-	return names_stack(frames, DEEP);
+	return nametable_stack(frames, DEEP);
 }
 
-static void names_stack_is_the_path_of_its_frames(void **state)
+static void nametable_stack_is_the_path_of_its_frames(void **state)
 {
 	const struct flight *flight = *state;
 	uint32_t node = deep_stack(0x5555), next;
 
 	assert_int_equal(node, DEEP);
 	assert_int_equal(deep_stack(0x5555), node);
-	next = names_stack((const uint32_t[]){ 9, 1 }, 2);
+	next = nametable_stack((const uint32_t[]){ 9, 1 }, 2);
 	assert_int_equal(next, DEEP + 1);
 	assert_int_equal(flight->nodes[next].frame, 9);
 	assert_int_equal(flight->nodes[next].parent, 1);
-	assert_int_equal(names_stack(NULL, 0), 0);
+	assert_int_equal(nametable_stack(NULL, 0), 0);
 }
 
-/* No stack is ever taken for its caller's, and a new function still finds room. */
-static void names_stack_of_a_wild_recursion_leaves_room(void **state)
+/* No stack gets the id of its caller's, and a new function still finds room. */
+static void nametable_stack_of_a_wild_recursion_leaves_room(void **state)
 {
 	const struct flight *flight = *state;
 	uint32_t lost = 0, node, frames[2] = { 4, 1 };
@@ -230,23 +231,23 @@ static void names_stack_of_a_wild_recursion_leaves_room(void **state)
 	assert_true(lost > 1000);
 	assert_int_equal(flight->drops.nodes, lost);
 	assert_true(flight->node_cnt < FLIGHT_NODE_CNT);
-	node = names_stack(frames, 2);
+	node = nametable_stack(frames, 2);
 	assert_int_not_equal(node, 0);
 	assert_int_equal(flight->nodes[node].frame, 4);
 }
 
-static void names_stack_of_a_full_table_is_none(void **state)
+static void nametable_stack_of_a_full_table_is_none(void **state)
 {
 	const struct flight *flight = *state;
 
 	for (uint32_t i = 1; i < FLIGHT_NODE_CNT; i++)
-		assert_int_equal(names_stack(&i, 1), i);
-	assert_int_equal(names_stack((const uint32_t[]){ 7, 7 }, 2), 0);
+		assert_int_equal(nametable_stack(&i, 1), i);
+	assert_int_equal(nametable_stack((const uint32_t[]){ 7, 7 }, 2), 0);
 	assert_int_equal(flight->drops.nodes, 1);
-	assert_int_equal(names_stack(&(uint32_t){ 7 }, 1), 7);
+	assert_int_equal(nametable_stack(&(uint32_t){ 7 }, 1), 7);
 }
 
-/* The memory is shared: whoever else writes there must not make us write elsewhere. */
+/* The memory is shared: values written by another process must not redirect the agent's writes. */
 static void counts_that_another_changed_are_not_believed(void **state)
 {
 	static const uint32_t wrong[] = { 0, 5, FLIGHT_FRAME_CNT, FLIGHT_NODE_CNT, UINT32_MAX };
@@ -255,8 +256,8 @@ static void counts_that_another_changed_are_not_believed(void **state)
 	for (uint32_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		atomic_store(&flight->frame_cnt, wrong[i]);
 		atomic_store(&flight->node_cnt, wrong[i]);
-		assert_int_equal(names_frame("train.py", "run", i), i + 1);
-		assert_int_equal(names_stack(&(uint32_t){ i + 1 }, 1), i + 1);
+		assert_int_equal(nametable_frame("train.py", "run", i), i + 1);
+		assert_int_equal(nametable_stack(&(uint32_t){ i + 1 }, 1), i + 1);
 		assert_int_equal(flight->frame_cnt, i + 2);
 		assert_int_equal(flight->node_cnt, i + 2);
 	}
@@ -265,25 +266,26 @@ static void counts_that_another_changed_are_not_believed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(names_frame_gives_one_id_to_several_threads, set_up,
-						tear_down),
+		cmocka_unit_test_setup_teardown(nametable_frame_gives_one_id_to_several_threads,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(counts_that_another_changed_are_not_believed,
 						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(names_frame_counts_what_finds_no_room, set_up,
+		cmocka_unit_test_setup_teardown(nametable_frame_counts_what_finds_no_room, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(names_label_leaves_room_for_functions, set_up,
+		cmocka_unit_test_setup_teardown(nametable_label_leaves_room_for_functions, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(names_label_leaves_text_for_functions, set_up,
+		cmocka_unit_test_setup_teardown(nametable_label_leaves_text_for_functions, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(
-			names_string_tells_long_names_with_one_beginning_apart, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(names_frame_is_none_without_its_names, set_up,
+			nametable_string_tells_long_names_with_one_beginning_apart, set_up,
+			tear_down),
+		cmocka_unit_test_setup_teardown(nametable_frame_is_none_without_its_names, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(names_stack_is_the_path_of_its_frames, set_up,
+		cmocka_unit_test_setup_teardown(nametable_stack_is_the_path_of_its_frames, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(names_stack_of_a_wild_recursion_leaves_room, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(names_stack_of_a_full_table_is_none, set_up,
+		cmocka_unit_test_setup_teardown(nametable_stack_of_a_wild_recursion_leaves_room,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(nametable_stack_of_a_full_table_is_none, set_up,
 						tear_down),
 	};
 

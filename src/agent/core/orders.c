@@ -4,15 +4,15 @@
 #define load_relaxed(p) atomic_load_explicit((p), memory_order_relaxed)
 
 /*
- * Copies an order that is new; 0 is none. The daemon may write the next one meanwhile, so
- * the id is read again behind the fields; an unequal one is left for the next mark.
+ * Copies a new order (id 0: no order). The daemon may write the next order at the same time, so the
+ * id is read again after the fields; if it changed, the order is left for the next mark.
  */
-static bool window_take(struct window *window, struct order *order, uint64_t step)
+static bool orders_take(struct orders *orders, struct order *order, uint64_t step)
 {
 	uint64_t id = atomic_load_explicit(&order->id, memory_order_acquire);
-	struct window taken = { .state = WINDOW_WAITING, .seen_id = id };
+	struct orders taken = { .state = ORDERS_WAITING, .seen_id = id };
 
-	if (id == 0 || id == window->seen_id)
+	if (id == 0 || id == orders->seen_id)
 		return false;
 	taken.start_step = load_relaxed(&order->start_step);
 	taken.length_ns = (int64_t)(load_relaxed(&order->window_ns) & INT64_MAX);
@@ -27,66 +27,66 @@ static bool window_take(struct window *window, struct order *order, uint64_t ste
 	atomic_thread_fence(memory_order_acquire);
 	if (load_relaxed(&order->id) != id)
 		return false;
-	*window = taken;
+	*orders = taken;
 	return true;
 }
 
-static int window_wait(struct window *window, uint64_t step, int64_t now_ns)
+static int orders_wait(struct orders *orders, uint64_t step, int64_t now_ns)
 {
-	if (step < window->start_step)
+	if (step < orders->start_step)
 		return AGENT_NONE;
-	if (step > window->start_step) {
-		window->missed_id = window->seen_id;
-		window->state = WINDOW_NONE;
+	if (step > orders->start_step) {
+		orders->missed_id = orders->seen_id;
+		orders->state = ORDERS_NONE;
 		return AGENT_NONE;
 	}
-	window->state = WINDOW_OPEN;
-	window->begin_step = step;
-	window->begin_ns = now_ns;
+	orders->state = ORDERS_OPEN;
+	orders->begin_step = step;
+	orders->begin_ns = now_ns;
 	return AGENT_BEGIN;
 }
 
-static bool window_is_over(const struct window *window, uint64_t iterations, int64_t now_ns)
+static bool orders_is_over(const struct orders *orders, uint64_t iterations, int64_t now_ns)
 {
-	if (window->max_steps != 0 && iterations >= window->max_steps)
+	if (orders->max_steps != 0 && iterations >= orders->max_steps)
 		return true;
-	return now_ns - window->begin_ns >= window->length_ns && iterations >= window->min_steps;
+	return now_ns - orders->begin_ns >= orders->length_ns && iterations >= orders->min_steps;
 }
 
-static int window_watch(struct window *window, bool canceled, uint64_t step, int64_t now_ns)
+static int orders_watch(struct orders *orders, bool canceled, uint64_t step, int64_t now_ns)
 {
-	uint64_t marks = step - window->begin_step;
+	uint64_t marks = step - orders->begin_step;
 
-	if (!canceled && marks % window->stride != 0)
+	if (!canceled && marks % orders->stride != 0)
 		return AGENT_NONE;
-	if (!canceled && !window_is_over(window, marks / window->stride, now_ns))
+	if (!canceled && !orders_is_over(orders, marks / orders->stride, now_ns))
 		return AGENT_BOUND;
-	window->state = WINDOW_CLOSING;
-	window->end_ns = now_ns;
+	orders->state = ORDERS_CLOSING;
+	orders->end_ns = now_ns;
 	return AGENT_END;
 }
 
-int window_mark(struct window *window, struct order *order, uint64_t step, int64_t now_ns)
+int orders_mark(struct orders *orders, struct order *order, uint64_t step, int64_t now_ns)
 {
 	bool canceled;
 
-	if (window->state == WINDOW_NONE || window->state == WINDOW_WAITING)
-		(void)window_take(window, order, step);
-	if (window->state == WINDOW_NONE || window->state == WINDOW_CLOSING)
+	if (orders->state == ORDERS_NONE || orders->state == ORDERS_WAITING)
+		(void)orders_take(orders, order, step);
+	if (orders->state == ORDERS_NONE || orders->state == ORDERS_CLOSING)
 		return AGENT_NONE;
-	/* A flag that belongs to a newer order doesn't end this one: its id is greater. */
+	/* A flag that belongs to a newer order, whose id is greater, doesn't end this one. */
 	canceled =
-		load_relaxed(&order->canceled) != 0 && load_relaxed(&order->id) == window->seen_id;
-	if (window->state == WINDOW_OPEN)
-		return window_watch(window, canceled, step, now_ns);
+		load_relaxed(&order->canceled) != 0 && load_relaxed(&order->id) == orders->seen_id;
+	if (orders->state == ORDERS_OPEN)
+		return orders_watch(orders, canceled, step, now_ns);
 	if (canceled) {
-		window->state = WINDOW_NONE;
+		orders->state = ORDERS_NONE;
 		return AGENT_NONE;
 	}
-	return window_wait(window, step, now_ns);
+	return orders_wait(orders, step, now_ns);
 }
 
-void window_finish(struct window *window)
+void orders_finish(struct orders *orders)
 {
-	window->state = WINDOW_NONE;
+	orders->state = ORDERS_NONE;
 }

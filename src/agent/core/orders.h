@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a worker's window begins and ends, decided from the order in the shared
- * block, the step and the time at each iteration mark. Pure: no clock, no
- * system call, so that tests drive it.
+ * Decides when a worker's window begins and ends, from the order in the shared block, the step and
+ * the time at each iteration mark. Pure: no clock, no system call, so that tests drive it.
  *
- * All workers begin at the same step; one that is past it already says that it
- * missed the order, and does not profile some other iterations instead.
+ * All workers begin at the same step; a worker past that step reports that it missed the order
+ * instead of profiling other iterations.
  * Source: ARCHITECTURE.md, "Processes of a live job" (the order).
  */
 #pragma once
@@ -13,18 +12,17 @@
 #include "agent/core/agent.h"
 #include "format/shared/block.h"
 
-enum window_state {
-	WINDOW_NONE,	/* nothing ordered, or the order is finished */
-	WINDOW_WAITING, /* the order's step is ahead */
-	WINDOW_OPEN,	/* between AGENT_BEGIN and AGENT_END */
-	WINDOW_CLOSING, /* after AGENT_END, until window_finish */
+enum orders_state {
+	ORDERS_NONE,	/* no order, or the order is finished */
+	ORDERS_WAITING, /* the order's step is ahead */
+	ORDERS_OPEN,	/* between AGENT_BEGIN and AGENT_END */
+	ORDERS_CLOSING, /* after AGENT_END, until orders_finish */
 };
 
-struct window {
-	enum window_state state;
-	uint64_t seen_id; /* the newest order taken up: each is carried out at most once */
-	uint64_t
-		missed_id; /* set when an order was found to be past; the caller reports and clears */
+struct orders {
+	enum orders_state state;
+	uint64_t seen_id;   /* the newest order accepted: each is carried out at most once */
+	uint64_t missed_id; /* set when an order came too late; the caller reports and clears it */
 	uint64_t start_step, min_steps, max_steps, stride;
 	uint64_t begin_step;	    /* step at which the window opened */
 	uint32_t source, sample_hz; /* enum order_source; 0: the default */
@@ -33,8 +31,8 @@ struct window {
 	int64_t begin_ns, end_ns;
 };
 
-/* Looks at the order at an iteration mark. Returns enum agent_action. O(1). */
-int window_mark(struct window *window, struct order *order, uint64_t step, int64_t now_ns);
+/* Checks the order at an iteration mark. Returns enum agent_action. O(1). */
+int orders_mark(struct orders *orders, struct order *order, uint64_t step, int64_t now_ns);
 
-/* The window is reported, or couldn't be opened: ready for the next order. */
-void window_finish(struct window *window);
+/* After the window was reported, or couldn't be opened: ready for the next order. */
+void orders_finish(struct orders *orders);

@@ -23,143 +23,143 @@ static void set_order(struct order *order, uint64_t id, uint64_t start_step, int
 }
 
 /* 10 ms a step. Returns the step at which `action` came first, 0 if it never came. */
-static uint64_t step_of(struct window *window, struct order *order, int action, uint64_t from,
+static uint64_t step_of(struct orders *orders, struct order *order, int action, uint64_t from,
 			uint64_t to)
 {
 	for (uint64_t step = from; step <= to; step++) {
-		if (window_mark(window, order, step, (int64_t)step * 10 * MS) == action)
+		if (orders_mark(orders, order, step, (int64_t)step * 10 * MS) == action)
 			return step;
 	}
 	return 0;
 }
 
-static void window_begins_at_its_step_and_ends_after_its_length(void **state)
+static void orders_begins_at_its_step_and_ends_after_its_length(void **state)
 {
-	struct window window = { 0 };
+	struct orders orders = { 0 };
 	struct order order = { 0 };
 
 	(void)state;
-	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 1, 50), 0);
+	assert_int_equal(step_of(&orders, &order, AGENT_BEGIN, 1, 50), 0);
 	set_order(&order, 1, 100, 95 * MS);
-	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 51, 200), 100);
-	assert_int_equal(window_mark(&window, &order, 101, 1010 * MS), AGENT_BOUND);
-	assert_int_equal(step_of(&window, &order, AGENT_END, 102, 200), 110);
-	assert_int_equal(window.end_ns - window.begin_ns, 100 * MS);
-	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 111, 200), 0); /* once an order */
+	assert_int_equal(step_of(&orders, &order, AGENT_BEGIN, 51, 200), 100);
+	assert_int_equal(orders_mark(&orders, &order, 101, 1010 * MS), AGENT_BOUND);
+	assert_int_equal(step_of(&orders, &order, AGENT_END, 102, 200), 110);
+	assert_int_equal(orders.end_ns - orders.begin_ns, 100 * MS);
+	assert_int_equal(step_of(&orders, &order, AGENT_BEGIN, 111, 200), 0); /* once an order */
 }
 
-static void window_waits_for_the_least_steps_and_stops_at_the_most(void **state)
+static void orders_waits_for_the_least_steps_and_stops_at_the_most(void **state)
 {
-	struct window window = { 0 };
+	struct orders orders = { 0 };
 	struct order order = { 0 };
 
 	(void)state;
 	set_order(&order, 1, 10, 20 * MS);
 	order.min_steps = 30;
-	(void)step_of(&window, &order, AGENT_BEGIN, 1, 10);
-	assert_int_equal(step_of(&window, &order, AGENT_END, 11, 200), 40);
-	window_finish(&window);
+	(void)step_of(&orders, &order, AGENT_BEGIN, 1, 10);
+	assert_int_equal(step_of(&orders, &order, AGENT_END, 11, 200), 40);
+	orders_finish(&orders);
 	set_order(&order, 2, 300, 100000 * MS);
 	order.max_steps = 5;
-	(void)step_of(&window, &order, AGENT_BEGIN, 201, 300);
-	assert_int_equal(step_of(&window, &order, AGENT_END, 301, 400), 305);
+	(void)step_of(&orders, &order, AGENT_BEGIN, 201, 300);
+	assert_int_equal(step_of(&orders, &order, AGENT_END, 301, 400), 305);
 }
 
-static void window_counts_iterations_of_several_steps(void **state)
+static void orders_counts_iterations_of_several_steps(void **state)
 {
-	struct window window = { 0 };
+	struct orders orders = { 0 };
 	struct order order = { 0 };
 
 	(void)state;
 	set_order(&order, 1, 10, 0);
 	order.stride = 3;
 	order.min_steps = 4;
-	(void)step_of(&window, &order, AGENT_BEGIN, 1, 10);
-	assert_int_equal(step_of(&window, &order, AGENT_BOUND, 11, 20), 13);
-	assert_int_equal(step_of(&window, &order, AGENT_END, 14, 100), 22);
+	(void)step_of(&orders, &order, AGENT_BEGIN, 1, 10);
+	assert_int_equal(step_of(&orders, &order, AGENT_BOUND, 11, 20), 13);
+	assert_int_equal(step_of(&orders, &order, AGENT_END, 14, 100), 22);
 }
 
-static void window_misses_a_step_that_is_past_and_takes_the_next_order(void **state)
+static void orders_misses_a_step_that_is_past_and_takes_the_next_order(void **state)
 {
-	struct window window = { 0 };
+	struct orders orders = { 0 };
 	struct order order = { 0 };
 
 	(void)state;
 	set_order(&order, 1, 10, 20 * MS);
-	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 11, 20), 0);
-	assert_int_equal(window.missed_id, 1);
-	window.missed_id = 0;
-	(void)step_of(&window, &order, AGENT_BEGIN, 21, 30);
-	assert_int_equal(window.missed_id, 0); /* said once */
+	assert_int_equal(step_of(&orders, &order, AGENT_BEGIN, 11, 20), 0);
+	assert_int_equal(orders.missed_id, 1);
+	orders.missed_id = 0;
+	(void)step_of(&orders, &order, AGENT_BEGIN, 21, 30);
+	assert_int_equal(orders.missed_id, 0); /* reported once */
 	set_order(&order, 2, 0, 20 * MS);      /* at the next mark */
-	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 31, 40), 31);
+	assert_int_equal(step_of(&orders, &order, AGENT_BEGIN, 31, 40), 31);
 }
 
-static void window_forgets_a_canceled_order_and_closes_an_open_one(void **state)
+static void orders_forgets_a_canceled_order_and_closes_an_open_one(void **state)
 {
-	struct window window = { 0 };
+	struct orders orders = { 0 };
 	struct order order = { 0 };
 
 	(void)state;
 	set_order(&order, 1, 100, 1000 * MS);
-	(void)step_of(&window, &order, AGENT_BEGIN, 1, 50);
+	(void)step_of(&orders, &order, AGENT_BEGIN, 1, 50);
 	order.canceled = 1;
-	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 51, 200), 0);
-	assert_int_equal(window.missed_id, 0);
+	assert_int_equal(step_of(&orders, &order, AGENT_BEGIN, 51, 200), 0);
+	assert_int_equal(orders.missed_id, 0);
 	set_order(&order, 2, 300, 1000 * MS);
-	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 201, 300), 300);
+	assert_int_equal(step_of(&orders, &order, AGENT_BEGIN, 201, 300), 300);
 	order.canceled = 1;
-	assert_int_equal(step_of(&window, &order, AGENT_END, 301, 310), 301);
+	assert_int_equal(step_of(&orders, &order, AGENT_END, 301, 310), 301);
 }
 
-static void window_ends_its_order_before_it_looks_at_the_next(void **state)
+static void orders_ends_its_order_before_it_looks_at_the_next(void **state)
 {
-	struct window window = { 0 };
+	struct orders orders = { 0 };
 	struct order order = { 0 };
 
 	(void)state;
 	set_order(&order, 1, 10, 100 * MS);
-	(void)step_of(&window, &order, AGENT_BEGIN, 1, 10);
+	(void)step_of(&orders, &order, AGENT_BEGIN, 1, 10);
 	set_order(&order, 2, 15, 100 * MS);
-	order.canceled = 1; /* of the second: not ours */
-	assert_int_equal(step_of(&window, &order, AGENT_END, 11, 100), 20);
-	assert_int_equal(window.seen_id, 1);
-	window_finish(&window);
+	order.canceled = 1; /* the flag belongs to the second order */
+	assert_int_equal(step_of(&orders, &order, AGENT_END, 11, 100), 20);
+	assert_int_equal(orders.seen_id, 1);
+	orders_finish(&orders);
 	order.canceled = 0;
-	(void)step_of(&window, &order, AGENT_BEGIN, 21, 22);
-	assert_int_equal(window.missed_id, 2);
+	(void)step_of(&orders, &order, AGENT_BEGIN, 21, 22);
+	assert_int_equal(orders.missed_id, 2);
 }
 
 /* Memory that was cleared is not an order to begin at the next mark. */
-static void window_takes_no_order_of_number_0(void **state)
+static void orders_takes_no_order_of_number_0(void **state)
 {
-	struct window window = { 0 };
+	struct orders orders = { 0 };
 	struct order order = { 0 };
 
 	(void)state;
 	set_order(&order, 1, 10, 20 * MS);
-	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 1, 20), 10);
-	assert_int_equal(step_of(&window, &order, AGENT_END, 11, 50), 12);
-	window_finish(&window);
+	assert_int_equal(step_of(&orders, &order, AGENT_BEGIN, 1, 20), 10);
+	assert_int_equal(step_of(&orders, &order, AGENT_END, 11, 50), 12);
+	orders_finish(&orders);
 	set_order(&order, 0, 0, 20 * MS);
-	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 51, 90), 0);
+	assert_int_equal(step_of(&orders, &order, AGENT_BEGIN, 51, 90), 0);
 	set_order(&order, 1, 0, 20 * MS); /* carried out already */
-	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 91, 120), 0);
+	assert_int_equal(step_of(&orders, &order, AGENT_BEGIN, 91, 120), 0);
 	set_order(&order, 2, 0, 20 * MS);
-	assert_int_equal(step_of(&window, &order, AGENT_BEGIN, 121, 150), 121);
+	assert_int_equal(step_of(&orders, &order, AGENT_BEGIN, 121, 150), 121);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(window_begins_at_its_step_and_ends_after_its_length),
-		cmocka_unit_test(window_waits_for_the_least_steps_and_stops_at_the_most),
-		cmocka_unit_test(window_counts_iterations_of_several_steps),
-		cmocka_unit_test(window_misses_a_step_that_is_past_and_takes_the_next_order),
-		cmocka_unit_test(window_forgets_a_canceled_order_and_closes_an_open_one),
-		cmocka_unit_test(window_takes_no_order_of_number_0),
-		cmocka_unit_test(window_ends_its_order_before_it_looks_at_the_next),
+		cmocka_unit_test(orders_begins_at_its_step_and_ends_after_its_length),
+		cmocka_unit_test(orders_waits_for_the_least_steps_and_stops_at_the_most),
+		cmocka_unit_test(orders_counts_iterations_of_several_steps),
+		cmocka_unit_test(orders_misses_a_step_that_is_past_and_takes_the_next_order),
+		cmocka_unit_test(orders_forgets_a_canceled_order_and_closes_an_open_one),
+		cmocka_unit_test(orders_takes_no_order_of_number_0),
+		cmocka_unit_test(orders_ends_its_order_before_it_looks_at_the_next),
 	};
 
-	return cmocka_run_group_tests_name("window", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("orders", tests, NULL, NULL);
 }

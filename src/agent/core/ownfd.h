@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A descriptor that the agent keeps in somebody else's process. A job that closes
- * descriptors it never opened (os.closerange, as daemons do) closes ours too, and its next
- * file gets the number. Whatever is kept is therefore known by device and inode as well, and
- * asked for them before the number is used: one system call of 0.3 us.
+ * A descriptor that the agent keeps open in the job's process. A job that closes descriptors it
+ * never opened (os.closerange, as daemons do) closes the agent's too, and its next file gets the
+ * number. So device and inode are kept as well, and compared before each use of the number: one
+ * system call of 0.3 us.
  */
 #pragma once
 
@@ -25,13 +25,15 @@ struct own_fd {
 		-1, (dev_t)0, 0, \
 	}
 
-/* By number: the name fstat is of C libraries from 2.33 on. */
+/* By number: fstat is a symbol from glibc 2.33 on only. */
 static inline bool own_fd_stat(int fd, struct stat *ret)
 {
 	return fd >= 0 && syscall(SYS_fstat, fd, ret) == 0;
 }
 
-/* Takes over fd, which was opened just now. None for a negative one, or where fstat is refused. */
+/*
+ * Takes over fd, which was just opened. Invalid (-1) for a negative fd, or where fstat is refused.
+ */
 static inline struct own_fd own_fd_take(int fd)
 {
 	struct stat now;
@@ -43,7 +45,7 @@ static inline struct own_fd own_fd_take(int fd)
 	return (struct own_fd)OWN_FD_NONE;
 }
 
-/* The number, or -1 where there is none or it is another's by now. */
+/* The number, or -1 if there is none or the job's file has it now. */
 static inline int own_fd_get(const struct own_fd *own)
 {
 	struct stat now;
@@ -53,7 +55,7 @@ static inline int own_fd_get(const struct own_fd *own)
 		       : -1;
 }
 
-/* Closes what is still ours, and forgets it. */
+/* Closes the descriptor if it is still the agent's, and resets it. */
 static inline void own_fd_close(struct own_fd *own)
 {
 	int fd = own_fd_get(own);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two ways for the library to come into a Python process before anybody imports
- * the package, both by an environment variable:
+ * Two ways to load the library into a Python process before the package is imported, both by an
+ * environment variable:
  *
- * LD_PRELOAD: the constructor runs before the interpreter starts and completes the
- * environment, so that `import torch` finds the package as under `perftracker run`.
- * It reaches every program that the job starts: whatever is no Python, or is not
- * told of a daemon, is left as it is.
+ * LD_PRELOAD: the constructor runs before the interpreter starts and completes the environment, so
+ * that `import torch` finds the package as under `perftracker run`. It reaches every program that
+ * the job starts; programs other than Python, and those without a daemon in their environment, are
+ * left alone.
  *
- * CUDA_INJECTION64_PATH: CUDA's driver calls InitializeInjection() in cuInit(), on
- * any thread, with or without the interpreter lock. All it does is to ask the
- * interpreter for a call on the main thread, which attaches the package.
+ * CUDA_INJECTION64_PATH: CUDA's driver calls InitializeInjection() in cuInit(), on any thread, with
+ * or without the interpreter lock. It only asks the interpreter for a call on the main thread,
+ * which attaches the package.
  *
- * No state is kept here but that the call was asked for. Survives: fork (the child's
- * hook is silent), a second copy (the package takes the one that is loaded already),
- * exit in progress (the interpreter drops calls that are pending).
+ * The only state is that the call was requested. Survives: fork (the child's hook does nothing), a
+ * second copy (the package uses the one already loaded), exit in progress (the interpreter drops
+ * pending calls).
  */
 #include "agent/core/agent.h"
 #include "agent/python/pycall.h"
@@ -28,12 +28,12 @@
 
 #define LIBRARY "libperftracker-agent"
 #define ENTRY_POINT "_perftracker_autoload"
-#define PYTHONPATH_MAX 16384 /* a longer one is left alone */
+#define PYTHONPATH_MAX 16384 /* a longer one is not changed */
 
-/* Weak, as in pystack.c: NULL at the start of whatever is no Python. */
+/* Weak, as in pystack.c: NULL in programs other than Python. */
 extern __attribute__((weak)) int Py_IsInitialized(void);
 
-/* From the library's directory. A wheel's library is not among them: its job has the package. */
+/* Relative to the library's directory. Wheels are not listed: their job has the package. */
 static const char *const package_places[] = {
 	"/../../../../python", /* build tree inside the source tree */
 	"/perftracker/python",		"/python",
@@ -41,7 +41,7 @@ static const char *const package_places[] = {
 	"/../share/perftracker/python", "/../../share/perftracker/python",
 };
 
-/* The text in text[size] grows by more; false when there is no room. */
+/* Appends more to text[size]; false when there is no room. */
 static bool append(char *text, size_t size, const char *more)
 {
 	size_t len = strlen(text), more_len = strlen(more);
@@ -61,7 +61,7 @@ static bool find_library(char ret[static PATH_MAX])
 	       realpath(info.dli_fname, ret) != NULL;
 }
 
-/* Where the package lies that belongs to the library. */
+/* Finds the package that belongs to the library. */
 static bool find_package(const char *library, char ret[static PATH_MAX])
 {
 	const char *slash = strrchr(library, '/');
@@ -93,7 +93,7 @@ static bool is_on_path(const char *path, const char *folder)
 	return false;
 }
 
-/* As `perftracker run` does it; a program started by one that did it finds it done. */
+/* As `perftracker run` does; a child of such a program inherits it and changes nothing. */
 static void complete_environment(const char *library, const char *package)
 {
 	const char *old = getenv("PYTHONPATH");
@@ -108,8 +108,8 @@ static void complete_environment(const char *library, const char *package)
 }
 
 /*
- * Only where the dynamic linker loaded us before the program began: later, another
- * thread may be reading the environment.
+ * Only if the dynamic linker loaded the agent before the program began: later, another thread may
+ * be reading the environment.
  */
 __attribute__((constructor)) static void prepare(void)
 {
@@ -131,8 +131,8 @@ static void *find_symbol(const char *name)
 }
 
 /*
- * For a torch that is imported later; at the end, so that nothing of the job's is
- * hidden. Whatever goes wrong is ours: no Python code runs here.
+ * For a torch that is imported later; at the end of sys.path, so that it hides nothing of the
+ * job's. Any error is the agent's: no Python code runs here.
  */
 static void add_to_sys_path(const struct pyapi *api)
 {
@@ -153,8 +153,8 @@ static void add_to_sys_path(const struct pyapi *api)
 }
 
 /*
- * An import that failed is our own trouble. Any other error that is set was raised
- * for the job, by a signal's handler that ran meanwhile.
+ * A failed import is the agent's own error. Any other error that is set was raised for the job, by
+ * a signal handler that ran meanwhile.
  */
 static bool error_is_ours(void)
 {
@@ -183,7 +183,7 @@ static int call_inject(const struct pyapi *api, struct pyobject *module)
 	return result != NULL ? 0 : -1;
 }
 
-/* Returns 0, or -1 with an error set that the job shall see, as the interpreter asks for. */
+/* Returns 0, or -1 with an error set that belongs to the job, as Py_AddPendingCall requires. */
 static int attach(_unused_ void *arg)
 {
 	struct pyobject *(*import)(const char *) = find_symbol("PyImport_ImportModule");

@@ -18,13 +18,13 @@
 
 #define STACK_BYTES ((size_t)256 << 10) /* of the helper; torch's thread-local data is in it */
 #define THREAD_MAX 16
-#define LIST_PERIOD_NS (100 * 1000 * 1000)  /* between two looks at the list of threads */
+#define LIST_PERIOD_NS (100 * 1000 * 1000)  /* between two readings of the list of threads */
 #define STAMP_PERIOD_NS (100 * 1000 * 1000) /* between two checks of code objects */
-#define QUIET_PERIOD_NS (20 * 1000 * 1000)  /* between two records of a thread that stands still */
+#define QUIET_PERIOD_NS (20 * 1000 * 1000)  /* between two records of a thread without progress */
 #define FREE_LIMIT_NS (10 * NSEC_PER_SEC)
 #define CODE_SLOTS 8192u /* power of two */
 
-/* A thread under observation, and where it stood when it was last seen. */
+/* A sampled thread, and its stack at the last sample. */
 struct target {
 	struct pystack_thread thread;
 	bool seen; /* in the latest list */
@@ -112,14 +112,14 @@ static void see_thread(struct flight *flight, const struct pystack_thread *threa
 	target->seen = true;
 }
 
-/* The training thread first: it must not be the one for which there is no room. */
+/* The training thread first: it must never lack room. */
 static void list_threads(struct flight *flight)
 {
 	struct pystack_thread threads[4 * THREAD_MAX];
 	uint32_t training = atomic_load_explicit(&flight->training_tid, memory_order_relaxed);
 	size_t dropped = 0, cnt = pystack_threads(threads, ARRAY_SIZE(threads), &dropped);
 
-	if (cnt == 0) /* the list was being changed: what was known holds */
+	if (cnt == 0) /* the list was changing: keep the last known one */
 		return;
 	for (size_t i = 0; i < sampler.target_cnt; i++)
 		sampler.targets[i].seen = false;
@@ -137,7 +137,7 @@ static void list_threads(struct flight *flight)
 
 /* Stacks */
 
-/* Returns 0, -ENOENT: the code object is no more, or -ENOSPC: the recorder has no room for it. */
+/* Returns 0, -ENOENT: the code object was freed, or -ENOSPC: the recorder has no room for it. */
 static int frame_of(uintptr_t code, uint64_t stamp, uint32_t *ret)
 {
 	uintptr_t hash = (code >> 4) * 0x9e3779b97f4a7c15u >> 40;
@@ -156,15 +156,15 @@ static int frame_of(uintptr_t code, uint64_t stamp, uint32_t *ret)
 	}
 	if (pystack_code(code, &names) < 0)
 		return -ENOENT;
-	frame = names_frame(names.file, names.name, names.first_line);
-	if (frame == 0) /* not kept: the next look may find room, or nobody else at it */
+	frame = nametable_frame(names.file, names.name, names.first_line);
+	if (frame == 0) /* not cached: the next try may find room, or no other thread adding it */
 		return -ENOSPC;
 	*slot = (struct code_slot){ code, stamp, frame };
 	*ret = frame;
 	return 0;
 }
 
-/* Finds the node of a stack. Returns 0 or what frame_of() does. */
+/* Finds the node of a stack. Returns 0 or the error of frame_of(). */
 static int node_of(struct target *target, const uint64_t *stamps)
 {
 	static uint32_t frames[PYSTACK_DEPTH];
@@ -175,13 +175,13 @@ static int node_of(struct target *target, const uint64_t *stamps)
 		if (ret < 0)
 			return ret;
 	}
-	target->node = names_stack(frames, target->depth);
+	target->node = nametable_stack(frames, target->depth);
 	return target->node != 0 ? 0 : -ENOSPC;
 }
 
 /*
- * The code objects are looked at again now and then: an address may have a new owner.
- * Returns 0, -ENOENT: what was there could not be read, or -ENOSPC: it could not be kept.
+ * Code objects are checked again periodically: an address may have a new owner. Returns 0, -ENOENT:
+ * unreadable, or -ENOSPC: no room in the recorder.
  */
 static int read_stack(struct target *target, int64_t now_ns)
 {
@@ -264,13 +264,15 @@ static void read_syscall(struct flight *flight, struct target *target, int64_t n
 
 /* Samples */
 
-/* Counts a stack that is not known. False: nothing of it is recorded either. */
+/* Counts an unknown stack. False: no record of it is written. */
 static bool count_unknown(struct flight *flight, struct target *target, int why)
 {
 	drop(&flight->drops.unreadable, 1);
 	target->node = target->detail = 0;
-	/* What has no room now has none later: without a record of no stack, the samples around
-	 * would stand for all its time. */
+	/*
+	 * A full table stays full: without an empty record, the neighboring samples would get all
+	 * of this stack's time.
+	 */
 	return why == -ENOSPC;
 }
 
@@ -288,7 +290,7 @@ static void look_at(struct flight *flight, struct target *target, int64_t now_ns
 		ret = read_stack(target, now_ns);
 	if (ret < 0 && !count_unknown(flight, target, ret))
 		return;
-	/* Whoever blocked since the last look used some CPU to get there. */
+	/* A thread that blocked since the last sample used some CPU to get there. */
 	if (!still || (target->detail & ~FLIGHT_SAMPLE_TRUNCATED) == 0)
 		read_syscall(flight, target, now_ns);
 	if (still && target->thread.tid != training &&
@@ -344,7 +346,7 @@ static void free_window(struct flight *flight, int64_t now_ns)
 
 /* The thread */
 
-/* Until a moment of CLOCK_MONOTONIC or a change of mode, whichever comes first. */
+/* Waits until due_ns (CLOCK_MONOTONIC) or a change of mode. */
 static void wait_until(int64_t due_ns, uint32_t wake)
 {
 	struct timespec due = { .tv_sec = due_ns / NSEC_PER_SEC, .tv_nsec = due_ns % NSEC_PER_SEC };
@@ -360,7 +362,7 @@ static uint32_t rate_of(uint32_t mode)
 	return mode == SAMPLER_WINDOW ? hz : SAMPLER_ALWAYS_HZ;
 }
 
-/* Whether the training thread stands where it stood, much longer than its iterations take. */
+/* Whether the training thread has made no progress for much longer than its iterations take. */
 static bool stands_still(const struct flight *flight, int64_t now_ns)
 {
 	uint64_t step = atomic_load_explicit(&flight->block.worker_step, memory_order_relaxed);
@@ -454,5 +456,5 @@ void sampler_free_window(uint64_t id)
 void sampler_forked(void)
 {
 	atomic_store_explicit(&sampler.running, true,
-			      memory_order_relaxed); /* none, and none to come */
+			      memory_order_relaxed); /* no thread, and none will start */
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A fixed number of buffers that a GPU's library fills: any thread takes an empty one
- * and gives back a full one, one helper thread reads the full ones in the order in which
- * they came. No lock and no wait: a library may hold its own lock while it asks, and
- * a lock of ours that it waits for would be a deadlock with our calls into it.
+ * A fixed number of buffers that a GPU's library fills: any thread takes an empty one and returns
+ * it filled, one helper thread reads the full ones in order of arrival. No lock and no wait: a
+ * library may hold its own lock while it asks, and waiting for a lock of the agent's could deadlock
+ * with the agent's calls into the library.
  *
  *	EMPTY --take--> TAKEN --fill--> FULL --next/release--> EMPTY
  *
@@ -17,7 +17,7 @@
 
 #define BUFFERS_MAX 1024u
 
-/* What a back end takes for its records: a library may hold one for each thread of the job. */
+/* Buffers of a back end for its records: a library may hold one for each thread of the job. */
 #define BUFFERS_CNT 256u
 #define BUFFERS_BYTES ((size_t)128 << 10)
 
@@ -28,7 +28,7 @@ struct buffers {
 	struct {
 		uint8_t *buffer; /* NULL: none */
 		size_t valid;
-		void *at; /* of the function that reads */
+		void *at; /* position of the reading function */
 	} reading;
 	struct {
 		_Atomic uint32_t state;
@@ -43,10 +43,10 @@ _must_check_ int buffers_open(struct buffers *buffers, size_t cnt, size_t bytes)
 /* An empty buffer, zeroed, or NULL: all are in use. Any thread. */
 uint8_t *buffers_take(struct buffers *buffers);
 
-/* Gives a taken buffer back with its first `valid` bytes filled. False: it is none of ours. */
+/* Returns a taken buffer with its first `valid` bytes filled. False: not one of these buffers. */
 bool buffers_fill(struct buffers *buffers, uint8_t *buffer, size_t valid);
 
-/* Gives it back with what nobody shall read: it is empty again, but not zeroed. */
+/* Returns the buffer unread; contents are discarded, not cleared. */
 void buffers_discard(struct buffers *buffers, uint8_t *buffer);
 
 /* The full buffer that came first, or NULL. It stays so until buffers_release(). One thread. */
@@ -61,24 +61,24 @@ typedef size_t (*buffers_read_fn)(void *reader, uint8_t *buffer, size_t valid, v
 				  size_t most);
 
 /*
- * Reads at most so many records out of full buffers and releases those that are at their end.
+ * Reads at most `most` records from full buffers and releases buffers that were read to their end.
  * Returns how many; 0: none is full. One thread, which doesn't call buffers_next() itself.
  */
 size_t buffers_drain(struct buffers *buffers, buffers_read_fn read, void *reader, size_t most);
 
-/* Releases the buffer that buffers_drain() is in the midst of. */
+/* Releases the buffer that buffers_drain() has partly read. */
 void buffers_leave(struct buffers *buffers);
 
 size_t buffers_full_cnt(const struct buffers *buffers);
 
-/* Taken ones whose first four bytes aren't 0 any more: a look at memory that others may write. */
+/* Taken buffers whose first four bytes are not 0: reads memory that other threads may write. */
 size_t buffers_begun_cnt(const struct buffers *buffers);
 
-/* How many were ever filled. */
+/* Total of filled buffers. */
 uint64_t buffers_filled_cnt(const struct buffers *buffers);
 
 /*
- * Nobody writes any more: buffers that never came back are empty again, and the pages go
- * back to the system. Returns how many of them had been taken.
+ * After the last write: buffers that were never returned are empty again, and the pages are freed
+ * to the system. Returns how many were still taken.
  */
 size_t buffers_reset(struct buffers *buffers);

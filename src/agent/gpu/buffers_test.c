@@ -125,7 +125,7 @@ static void what_is_discarded_is_never_read_and_is_taken_again(_unused_ void **s
 	assert_ptr_equal(buffers_take(&buffers), taken[5]);
 	assert_null(buffers_take(&buffers));
 	assert_true(buffers_fill(&buffers, taken[5], 8));
-	buffers_discard(&buffers, taken[5]); /* it is full: somebody reads it */
+	buffers_discard(&buffers, taken[5]); /* it is full: it is being read */
 	assert_ptr_equal(buffers_next(&buffers, &valid), taken[5]);
 }
 
@@ -210,7 +210,7 @@ static void a_buffer_that_is_left_is_released(_unused_ void **state)
 
 #define ROUNDS 2000u
 
-/* Plays the library: takes, writes its mark at both ends, gives back. */
+/* Plays the library: takes a buffer, writes its mark at both ends, returns it. */
 static void *fill_many(void *arg)
 {
 	uint64_t mark = (uintptr_t)arg;

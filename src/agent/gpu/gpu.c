@@ -18,8 +18,10 @@
 #define STACK_BYTES ((size_t)1 << 20) /* GPU libraries are called on it */
 #define TICK_NS (2 * NSEC_PER_MSEC)
 #define QUIET_TICK_NS (10 * NSEC_PER_MSEC) /* after one without events: to wake is the cost */
-/* Events of a tick. Whoever reads the ring of a lane comes each 20 ms: at twice the larger of
- * these he would miss some. */
+/*
+ * Events of a tick. The daemon reads the ring of a lane every 20 ms: at twice the larger of these
+ * numbers events would be lost.
+ */
 #define TICK_EVENTS 512u
 #define TICK_EVENTS_BEHIND 1536u /* after a tick that did not see the end */
 #define LANE_SLOTS (4 * FLIGHT_GPU_LANE_CNT)
@@ -39,7 +41,7 @@ static struct gpu {
 	uint16_t lanes[LANE_SLOTS]; /* index + 1 in the recorder's table, by hash; 0: free */
 	uint32_t window;	    /* counts them */
 	uint32_t lane_used[FLIGHT_GPU_LANE_CNT]; /* the window in which it was, last */
-	uint32_t swept;				 /* the window in which old lanes were let go, */
+	uint32_t swept;				 /* the window in which old lanes were released, */
 	uint32_t old_lane;			 /* from here on others take them */
 } gpu;
 
@@ -47,7 +49,7 @@ static struct gpu {
 
 static uint32_t sink_name(const char *text, size_t len)
 {
-	return names_string(text, len);
+	return nametable_string(text, len);
 }
 
 static void sink_lose(enum gputrace_loss loss, uint64_t cnt)
@@ -66,7 +68,7 @@ static void sink_device(const char *name)
 	struct flight *flight = lane_flight();
 
 	if (flight != NULL)
-		atomic_store_explicit(&flight->gpu_name, names_string(name, strlen(name)),
+		atomic_store_explicit(&flight->gpu_name, nametable_string(name, strlen(name)),
 				      memory_order_release);
 }
 
@@ -85,7 +87,7 @@ static uint16_t *slot_of(const struct flight *flight, const struct flight_gpu_la
 	}
 }
 
-/* Those that no event of this window is on are found no more. */
+/* Unregisters lanes without an event of this window. */
 static void let_old_lanes_go(const struct flight *flight)
 {
 	memset(gpu.lanes, 0, sizeof(gpu.lanes));
@@ -197,7 +199,7 @@ static void wait_for(uint32_t wake, int64_t timeout_ns)
 		      timeout_ns > 0 ? &timeout : NULL, NULL, 0);
 }
 
-/* When nobody waits for it any more it would come in the midst of the next profiler's work. */
+/* Once abandoned, a detach would disturb the next profiler. */
 static void leave_process(void)
 {
 	char why[GPUTRACE_WHY_MAX] = "";
@@ -220,8 +222,10 @@ static void leave_process(void)
 static void finish_window(void)
 {
 	gpu.ops->stop();
-	/* Each wait with the number as it is now: of the state that brought us here it may not be
-	 * counted yet, and no wait would be one. */
+	/*
+	 * Each wait reads the current futex value: with an older one no wait would sleep once the
+	 * change of state that led here is counted in it.
+	 */
 	while (gpu.ops->drain(TICK_EVENTS_BEHIND) > 0)
 		wait_for(atomic_load_explicit(&gpu.wake, memory_order_acquire), TICK_NS);
 	leave_process();
@@ -258,7 +262,7 @@ static void *run(_unused_ void *arg)
 	return NULL;
 }
 
-/* Before anything is recorded: a window whose events have nowhere to go is none. */
+/* Before anything is recorded: without a lane for its events a window can't open. */
 static int take_lane(char ret_why[static GPUTRACE_WHY_MAX])
 {
 	if (gpu.lane == 0)
@@ -286,7 +290,7 @@ static void set_state(enum gpu_state state)
 
 /* --- for the agent --- */
 
-/* The first back end whose GPU the process uses. */
+/* Opens the first back end whose GPU the process uses. */
 static int find_ops(const struct gputrace_ops **ret, char ret_why[static GPUTRACE_WHY_MAX])
 {
 	for (size_t i = 0; gputrace_all[i] != NULL; i++) {

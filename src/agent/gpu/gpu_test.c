@@ -36,7 +36,7 @@ static struct {
 
 /* --- what the helper needs --- */
 
-uint32_t names_string(_unused_ const char *text, _unused_ size_t len)
+uint32_t nametable_string(_unused_ const char *text, _unused_ size_t len)
 {
 	return 1;
 }
@@ -123,7 +123,7 @@ static void begin_and_end(int close_result, bool stuck)
 	back_end.stopping = false;
 	back_end.closed = back_end.notes = back_end.remarks = 0;
 	assert_int_equal(gpu_open(why), 0);
-	gpu_abandon(); /* says nothing of a window that is open */
+	gpu_abandon(); /* does not concern an open window */
 	gpu_close();
 }
 

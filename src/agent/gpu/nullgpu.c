@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A back end for a GPU that isn't there: copy this file for another vendor, rename
- * what is called null, and fill in where the comments say. Then name its table in
- * gputrace.h, put it into gputrace_all (gputrace.c) and the file into meson.build;
- * docs/gpu-vendors.md goes through it step by step.
- * Nothing else of PerfTracker has to know the vendor: kernels become CLASS_COMPUTE, or
- * CLASS_COMM by their names (summarize/classify.c has the lists, where the names of
- * a new collective library belong, and of calls that take memory).
+ * A template of a back end, without a GPU: copy this file for another vendor, rename each "null",
+ * and fill in the functions as their comments describe. Then name its table in gputrace.h, put it
+ * into gputrace_all (gputrace.c) and the file into meson.build; docs/gpu-vendors.md goes through it
+ * step by step. No other part of PerfTracker depends on the vendor: kernels become CLASS_COMPUTE,
+ * or CLASS_COMM by their names (summarize/classify.c has the lists: add the names of a new
+ * collective library there, and of calls that allocate memory).
  *
  * How vendors' interfaces map to the table:
  *
@@ -16,13 +15,13 @@
  *	stop		Disable, FlushAll		stop_context, flush_buffer	ViewDisable, FlushAllViews
  *	close		Unsubscribe, Finalize		nothing				nothing
  *	correlation	correlationId			correlation_id.internal		_correlation_id
- *	clock		a callback of ours		rocprofiler_get_timestamp	ptiViewGetTimestamp
+ *	clock the agent's callback		rocprofiler_get_timestamp	ptiViewGetTimestamp
  */
 #include "agent/gpu/gputrace.h"
 
 #include <errno.h>
 
-/* One for the process. A real back end has its table of functions found by dlsym() here. */
+/* One per process. A real back end keeps its functions, found by dlsym(), here. */
 static struct {
 	const struct gputrace_sink *sink; /* while it is started */
 	bool forked;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Our declarations of NCCL's interface against NCCL's own, when a plugin's headers
- * (nccl/profiler.h, as in its ext-profiler) are on the include path; and what can be
- * said without them.
+ * The agent's declarations of NCCL's interface against NCCL's own, when a plugin's headers
+ * (nccl/profiler.h, as in its ext-profiler) are on the include path; and checks that need no
+ * headers.
  */
 #include "agent/nccl/abi_calls.h"
 

@@ -13,17 +13,17 @@ struct copy {
 	uint32_t comm_cnt, network_cnt;
 };
 
-/* Written by whoever holds `busy`, which is held for a few instructions. */
+/* Written by the holder of `busy`, which is held for a few instructions. */
 static struct mask {
 	_Atomic bool busy;
-	_Atomic int level; /* enum nccl_level; written by anybody */
+	_Atomic int level; /* enum nccl_level; any thread writes it */
 	_Atomic bool timing;
 	struct copy copies[COPY_MAX];
 } mask;
 
 /*
- * False after a while: a forked child finds it held for ever by a thread that it has not
- * got. A mask that is not set then is set at the next occasion.
+ * False after a while: in a forked child a thread that no longer exists may hold it forever. A mask
+ * that was not set is set at the next change.
  */
 static bool lock(void)
 {
@@ -44,13 +44,13 @@ static int wanted(const struct copy *copy)
 {
 	int events = NCCL_COLL | NCCL_P2P;
 
-	if (mask_level() == NCCL_OFF)
+	if (eventmask_level() == NCCL_OFF)
 		return 0;
 	if (atomic_load_explicit(&mask.timing, memory_order_relaxed))
 		events |= NCCL_KERNEL_LAUNCH;
 	if (copy->network_cnt > 0)
 		events |= NCCL_PROXY_OP;
-	if (copy->network_cnt > 0 && mask_level() == NCCL_WINDOW)
+	if (copy->network_cnt > 0 && eventmask_level() == NCCL_WINDOW)
 		events |= NCCL_PROXY_STEP;
 	return events;
 }
@@ -60,7 +60,7 @@ static void set(const struct copy *copy)
 	__atomic_store_n(copy->mask, wanted(copy), __ATOMIC_RELAXED);
 }
 
-/* The place of an address, or a free one with NULL; NULL when there is none. */
+/* The entry of an address, or a free entry for at NULL; NULL when there is none. */
 static struct copy *find(const int *at)
 {
 	struct copy *unused = NULL;
@@ -74,7 +74,7 @@ static struct copy *find(const int *at)
 	return unused;
 }
 
-void mask_add(int *at, enum mask_reach reach)
+void eventmask_add(int *at, enum eventmask_reach reach)
 {
 	struct copy *copy;
 
@@ -83,16 +83,16 @@ void mask_add(int *at, enum mask_reach reach)
 	copy = find(at);
 	if (copy == NULL) {
 		__atomic_store_n(at, 0, __ATOMIC_RELAXED);
-	} else { /* in one store: other communicators look at it */
+	} else { /* in one store: other communicators read it */
 		copy->mask = at;
 		copy->comm_cnt++;
-		copy->network_cnt += reach == MASK_NETWORK;
+		copy->network_cnt += reach == EVENTMASK_NETWORK;
 		set(copy);
 	}
 	unlock();
 }
 
-void mask_remove(int *at, enum mask_reach reach)
+void eventmask_remove(int *at, enum eventmask_reach reach)
 {
 	struct copy *copy;
 
@@ -101,7 +101,7 @@ void mask_remove(int *at, enum mask_reach reach)
 	copy = find(at);
 	if (copy != NULL && copy->mask == at) {
 		copy->comm_cnt--;
-		copy->network_cnt -= reach == MASK_NETWORK;
+		copy->network_cnt -= reach == EVENTMASK_NETWORK;
 		set(copy);
 		if (copy->comm_cnt == 0) /* NCCL may be unloaded from here on */
 			*copy = (struct copy){ 0 };
@@ -109,17 +109,17 @@ void mask_remove(int *at, enum mask_reach reach)
 	unlock();
 }
 
-void mask_set_timing(bool on)
+void eventmask_set_timing(bool on)
 {
 	atomic_store_explicit(&mask.timing, on, memory_order_relaxed);
 }
 
-enum nccl_level mask_level(void)
+enum nccl_level eventmask_level(void)
 {
 	return (enum nccl_level)atomic_load_explicit(&mask.level, memory_order_acquire);
 }
 
-void mask_set_level(enum nccl_level level)
+void eventmask_set_level(enum nccl_level level)
 {
 	if (atomic_exchange_explicit(&mask.level, (int)level, memory_order_release) == (int)level)
 		return;

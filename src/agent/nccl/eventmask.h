@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which events NCCL makes. It keeps one mask for all communicators, hands out its
- * address with each of them and looks at it before every event: so it is raised
- * and lowered here while the job runs.
+ * Selects NCCL's events. NCCL keeps one mask for all communicators, passes its address with each of
+ * them and checks it before every event: this module changes it while the job runs.
  *
  *	off: no daemon, or left out		nothing
  *	always					collectives, sends and receives, network
@@ -22,21 +21,20 @@
 
 enum nccl_level { NCCL_OFF, NCCL_ALWAYS, NCCL_WINDOW };
 
-/* A communicator that crosses hosts, or may: it has operations on the network. */
-enum mask_reach { MASK_ONE_HOST, MASK_NETWORK };
+/* EVENTMASK_NETWORK: a communicator that crosses hosts, or may: it has network operations. */
+enum eventmask_reach { EVENTMASK_ONE_HOST, EVENTMASK_NETWORK };
 
 /*
- * A communicator begins or ends. at: the address that NCCL gave with it; after the last that
- * came with an address it is not written to any more. What can't be followed, because there
- * are copies of NCCL beyond those that are remembered, gets no events.
+ * A communicator begins or ends. at: the mask's address from NCCL; not written after the last
+ * communicator with that address ends. Copies of NCCL beyond the size of the table get no events.
  */
-void mask_add(int *at, enum mask_reach reach);
-void mask_remove(int *at, enum mask_reach reach);
+void eventmask_add(int *at, enum eventmask_reach reach);
+void eventmask_remove(int *at, enum eventmask_reach reach);
 
-/* Whether launches are timed, which NCCL tells from version 5 of the interface on. */
-void mask_set_timing(bool on);
+/* Whether launches are timed, which NCCL reports from version 5 of the interface on. */
+void eventmask_set_timing(bool on);
 
-/* What is wanted from now on. Any thread; a few stores. */
-void mask_set_level(enum nccl_level level);
+/* Sets the desired level. Any thread; a few stores. */
+void eventmask_set_level(enum nccl_level level);
 
-enum nccl_level mask_level(void);
+enum nccl_level eventmask_level(void);

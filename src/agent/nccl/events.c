@@ -33,18 +33,19 @@ enum network_sum {
 };
 
 struct comm {
-	char text[COMM_TEXT]; /* its group's name in records; "": the calls say it */
+	char text[COMM_TEXT]; /* its group's name in records; "": the calls have it */
 	uint32_t text_len;
 	uint32_t rank_cnt;
 	int rank; /* -1: unknown */
 	int *mask;
-	enum mask_reach reach;
+	enum eventmask_reach reach;
 	bool launches;
 };
 
 /* What is launched together. On one thread. */
 struct group {
-	nccl_handle sends; /* the call that stands for all its sends and receives; 0: none yet */
+	nccl_handle
+		sends; /* the one call that its sends and receives are merged into; 0: none yet */
 };
 
 /* The call of a function, as NCCL's caller made it. */
@@ -70,7 +71,7 @@ struct call {
 
 /* An operation on the network. By one thread. */
 struct op {
-	nccl_handle call; /* held; 0: none of ours */
+	nccl_handle call; /* held; 0: unknown */
 	nccl_handle comm; /* 0: another process's */
 	int64_t start_ns;
 	bool is_foreign; /* done for another process */
@@ -85,10 +86,10 @@ struct step {
 	uint64_t sums[SUM_CNT];
 };
 
-#define POOL(name, type, max, number)              \
-	static struct type name##s[max];           \
-	static struct pool_slot name##_slots[max]; \
-	static struct pool name##_pool = { .slots = name##_slots, .cnt = (max), .tag = (number) }
+#define POOL(name, type, max, number)                 \
+	static struct type name##s[max];              \
+	static struct handles_slot name##_slots[max]; \
+	static struct handles name##_pool = { .slots = name##_slots, .cnt = (max), .tag = (number) }
 
 POOL(comm, comm, COMM_CNT, 1);
 POOL(group, group, GROUP_CNT, 2);
@@ -97,9 +98,9 @@ POOL(call, call, CALL_CNT, 4);
 POOL(op, op, OP_CNT, 5);
 POOL(step, step, STEP_CNT, 6);
 
-/* Its address tells threads apart. Initial-exec: no allocation at a thread's first access. */
+/* Its address identifies the thread. Initial-exec: no allocation at a thread's first access. */
 static __thread char this_thread __attribute__((tls_model("initial-exec")));
-static _Atomic uint32_t quiet_cnt; /* communicators that don't tell of launches */
+static _Atomic uint32_t quiet_cnt; /* communicators that don't report launches */
 static _Atomic int own_pid; /* of the process that opened communicators: a forked child has none */
 
 static const struct nccl_sink *sink; /* set before it is on */
@@ -108,26 +109,26 @@ void nccl_set_sink(const struct nccl_sink *to)
 {
 	if (sink != to)
 		sink = to;
-	mask_set_timing(to->timing != NULL);
+	eventmask_set_timing(to->timing != NULL);
 }
 
 void nccl_set_level(enum nccl_level level)
 {
-	mask_set_level(level);
+	eventmask_set_level(level);
 }
 
 static bool is_on(void)
 {
-	return mask_level() != NCCL_OFF;
+	return eventmask_level() != NCCL_OFF;
 }
 
 /*
- * A slot of pool for something of comm; 0 when there is none, counted. Nothing of a communicator
- * that got no slot itself: nobody would take back what it leaves.
+ * A slot of pool for an event of comm; 0 (counted) when there is none, or comm got no slot itself:
+ * its leftovers would never be reclaimed.
  */
-static nccl_handle take(struct pool *pool, nccl_handle comm)
+static nccl_handle take(struct handles *pool, nccl_handle comm)
 {
-	nccl_handle handle = comm != 0 ? pool_take(pool, comm) : 0;
+	nccl_handle handle = comm != 0 ? handles_take(pool, comm) : 0;
 
 	if (handle == 0)
 		sink->drop();
@@ -148,7 +149,7 @@ static uint32_t text_id(const char *text)
 
 /* --- communicators --- */
 
-/* "name 0123456789abcdef": names are the job's choice, the number tells two of one name apart. */
+/* "name 0123456789abcdef": names are the job's choice, the number distinguishes equal names. */
 static uint32_t comm_text(char text[static COMM_TEXT], const char *name, uint64_t hash)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -180,19 +181,20 @@ nccl_handle nccl_comm_open(const struct nccl_comm_about *about)
 	nccl_handle handle;
 	struct comm *comm;
 
-	pool_salt(process_number());
-	handle = pool_take(&comm_pool, 0);
+	handles_salt(process_number());
+	handle = handles_take(&comm_pool, 0);
 	if (handle == 0)
 		return 0;
-	comm = &comms[pool_idx(handle)];
+	comm = &comms[handles_idx(handle)];
 	*comm = (struct comm){ .rank_cnt = about->rank_cnt > 0 ? (uint32_t)about->rank_cnt : 0,
 			       .rank = about->rank,
 			       .mask = about->mask,
 			       .launches = about->launches,
-			       .reach = about->node_cnt == 1 ? MASK_ONE_HOST : MASK_NETWORK };
+			       .reach = about->node_cnt == 1 ? EVENTMASK_ONE_HOST
+							     : EVENTMASK_NETWORK };
 	comm->text_len = comm_text(comm->text, about->name, about->hash);
 	atomic_store_explicit(&own_pid, getpid(), memory_order_relaxed);
-	mask_add(comm->mask, comm->reach);
+	eventmask_add(comm->mask, comm->reach);
 	if (!comm->launches)
 		atomic_fetch_add_explicit(&quiet_cnt, 1, memory_order_relaxed);
 	return handle;
@@ -200,26 +202,26 @@ nccl_handle nccl_comm_open(const struct nccl_comm_about *about)
 
 void nccl_comm_close(nccl_handle handle)
 {
-	struct pool *pools[] = { &group_pool, &api_pool, &call_pool, &op_pool, &step_pool };
+	struct handles *pools[] = { &group_pool, &api_pool, &call_pool, &op_pool, &step_pool };
 	struct comm comm;
 
-	if (!pool_is_held(&comm_pool, handle))
+	if (!handles_is_held(&comm_pool, handle))
 		return;
-	comm = comms[pool_idx(handle)];
-	if (!pool_drop(&comm_pool, handle))
-		return; /* somebody else closed it */
-	mask_remove(comm.mask, comm.reach);
+	comm = comms[handles_idx(handle)];
+	if (!handles_drop(&comm_pool, handle))
+		return; /* another thread closed it */
+	eventmask_remove(comm.mask, comm.reach);
 	if (!comm.launches)
 		atomic_fetch_sub_explicit(&quiet_cnt, 1, memory_order_relaxed);
 	for (size_t i = 0; i < ARRAY_SIZE(pools); i++)
-		pool_reclaim(pools[i], handle);
+		handles_reclaim(pools[i], handle);
 	launch_reclaim(handle);
 }
 
-/* NULL: it is none, or closed. */
+/* NULL: not a communicator's, or closed. */
 static const struct comm *find_comm(nccl_handle handle)
 {
-	return pool_is_held(&comm_pool, handle) ? &comms[pool_idx(handle)] : NULL;
+	return handles_is_held(&comm_pool, handle) ? &comms[handles_idx(handle)] : NULL;
 }
 
 /* --- what is queued --- */
@@ -229,7 +231,7 @@ nccl_handle nccl_group_start(nccl_handle comm)
 	nccl_handle handle = is_on() ? take(&group_pool, comm) : 0;
 
 	if (handle != 0)
-		groups[pool_idx(handle)] = (struct group){ 0 };
+		groups[handles_idx(handle)] = (struct group){ 0 };
 	return handle;
 }
 
@@ -259,9 +261,9 @@ nccl_handle nccl_api_start(nccl_handle comm, bool captured)
 	nccl_handle handle = is_on() ? take(&api_pool, comm) : 0;
 
 	if (handle != 0)
-		apis[pool_idx(handle)] = (struct api){ .start_ns = clock_mono_ns(),
-						       .thread = &this_thread,
-						       .captured = captured };
+		apis[handles_idx(handle)] = (struct api){ .start_ns = clock_mono_ns(),
+							  .thread = &this_thread,
+							  .captured = captured };
 	return handle;
 }
 
@@ -271,15 +273,15 @@ nccl_handle nccl_api_start(nccl_handle comm, bool captured)
  */
 static int64_t start_of(const struct nccl_call *about, uint16_t *detail)
 {
-	const struct api *api = &apis[pool_idx(about->api) % API_CNT];
+	const struct api *api = &apis[handles_idx(about->api) % API_CNT];
 	int64_t start_ns = 0;
 
-	if (pool_hold(&api_pool, about->api)) {
+	if (handles_hold(&api_pool, about->api)) {
 		if (api->captured)
 			*detail |= FLIGHT_HOW_CAPTURED;
 		else if (api->thread == &this_thread)
 			start_ns = api->start_ns;
-		(void)pool_drop(&api_pool, about->api);
+		(void)handles_drop(&api_pool, about->api);
 	}
 	return start_ns != 0 ? start_ns : clock_mono_ns();
 }
@@ -359,11 +361,11 @@ static void fill_call(struct call *call, const struct nccl_call *about, const st
 		atomic_store_explicit(&call->sums[i], 0, memory_order_relaxed);
 }
 
-/* The group whose sends and receives are one call; NULL: there is none. */
+/* The group whose sends and receives are merged into one call; NULL: none. */
 static struct group *find_group(const struct nccl_call *about)
 {
-	return about->p2p && pool_is_held(&group_pool, about->group)
-		       ? &groups[pool_idx(about->group)]
+	return about->p2p && handles_is_held(&group_pool, about->group)
+		       ? &groups[handles_idx(about->group)]
 		       : NULL;
 }
 
@@ -374,15 +376,15 @@ nccl_handle nccl_call_start(nccl_handle comm, const struct nccl_call *about)
 
 	if (!is_on())
 		return 0;
-	if (group != NULL && pool_is_held(&call_pool, group->sends)) {
-		add_to(&calls[pool_idx(group->sends)], about, words_find(about->func));
+	if (group != NULL && handles_is_held(&call_pool, group->sends)) {
+		add_to(&calls[handles_idx(group->sends)], about, words_find(about->func));
 		return group->sends;
 	}
 	handle = take(&call_pool, comm);
 	if (handle == 0)
 		return 0;
-	calls[pool_idx(handle)].comm = comm;
-	fill_call(&calls[pool_idx(handle)], about, find_comm(comm));
+	calls[handles_idx(handle)].comm = comm;
+	fill_call(&calls[handles_idx(handle)], about, find_comm(comm));
 	if (group != NULL)
 		group->sends = handle;
 	return handle;
@@ -431,14 +433,14 @@ static void write_call(const struct call *call, int64_t end_ns)
 
 static void stop_call(nccl_handle handle)
 {
-	struct call *call = &calls[pool_idx(handle)];
+	struct call *call = &calls[handles_idx(handle)];
 
-	if (!pool_is_held(&call_pool, handle) || call->pending_cnt == 0)
+	if (!handles_is_held(&call_pool, handle) || call->pending_cnt == 0)
 		return;
 	if (--call->pending_cnt > 0)
 		return;
 	write_call(call, clock_mono_ns());
-	(void)pool_drop(&call_pool, handle);
+	(void)handles_drop(&call_pool, handle);
 }
 
 /* --- the network --- */
@@ -446,7 +448,7 @@ static void stop_call(nccl_handle handle)
 /* Of the first of the operations that are under way together the start counts. */
 static void join_call(struct op *op)
 {
-	struct call *call = &calls[pool_idx(op->call)];
+	struct call *call = &calls[handles_idx(op->call)];
 
 	if (atomic_fetch_add_explicit(&call->open_op_cnt, 1, memory_order_acq_rel) == 0)
 		atomic_store_explicit(&call->network_start_ns, op->start_ns, memory_order_relaxed);
@@ -454,8 +456,8 @@ static void join_call(struct op *op)
 }
 
 /*
- * Whether it is done for a communicator of this process. Processes of other containers may have
- * our number, but neither our handles nor, in the same communicator, our rank.
+ * Whether the operation belongs to a communicator of this process. Processes of other containers
+ * may have the same pid, but neither the same handles nor, in the same communicator, the same rank.
  */
 static bool is_ours(nccl_handle handle, const struct nccl_network_op *about)
 {
@@ -475,16 +477,16 @@ nccl_handle nccl_op_start(nccl_handle comm, const struct nccl_network_op *about)
 	if (!is_on())
 		return 0;
 	if (comm != 0 || !ours)
-		handle = pool_take(&op_pool, ours ? comm : 0);
+		handle = handles_take(&op_pool, ours ? comm : 0);
 	if (handle == 0) {
 		sink->drop();
 		return 0;
 	}
-	op = &ops[pool_idx(handle)];
+	op = &ops[handles_idx(handle)];
 	op->start_ns = clock_mono_ns();
 	op->is_foreign = !ours;
 	op->comm = ours ? comm : 0;
-	op->call = ours && pool_hold(&call_pool, about->parent) ? about->parent : 0;
+	op->call = ours && handles_hold(&call_pool, about->parent) ? about->parent : 0;
 	for (size_t i = 0; i < SUM_CNT; i++)
 		atomic_store_explicit(&op->sums[i], 0, memory_order_relaxed);
 	if (op->call != 0)
@@ -542,7 +544,7 @@ static void write_network(const struct call *call, uint32_t op_cnt, int64_t star
 /* The last operation of a call under way: all of them are one record. */
 static void leave_call(const struct op *op)
 {
-	struct call *call = &calls[pool_idx(op->call)];
+	struct call *call = &calls[handles_idx(op->call)];
 	uint64_t sums[SUM_CNT];
 	int64_t start_ns;
 	uint32_t op_cnt;
@@ -558,10 +560,10 @@ static void leave_call(const struct op *op)
 			sums[i] = atomic_exchange_explicit(&call->sums[i], 0, memory_order_relaxed);
 		write_network(call, op_cnt, start_ns, sums);
 	}
-	(void)pool_drop(&call_pool, op->call);
+	(void)handles_drop(&call_pool, op->call);
 }
 
-/* For another process, whose call is not known here, or for one that was forgotten. */
+/* For another process, whose call is unknown here, or for a call whose handle was reused. */
 static void write_alone(const struct op *op)
 {
 	const struct comm *comm = find_comm(op->comm);
@@ -580,16 +582,16 @@ static void write_alone(const struct op *op)
 
 static void stop_op(nccl_handle handle)
 {
-	const struct op *op = &ops[pool_idx(handle)];
+	const struct op *op = &ops[handles_idx(handle)];
 
 	/* First of all the slot: who stops it twice does so once. */
-	if (!pool_is_held(&op_pool, handle))
+	if (!handles_is_held(&op_pool, handle))
 		return;
 	if (op->call != 0)
 		leave_call(op);
 	else
 		write_alone(op);
-	(void)pool_drop(&op_pool, handle);
+	(void)handles_drop(&op_pool, handle);
 }
 
 /* --- transfers --- */
@@ -598,13 +600,13 @@ nccl_handle nccl_step_start(nccl_handle op)
 {
 	nccl_handle handle;
 
-	if (!is_on() || !pool_is_held(&op_pool, op))
+	if (!is_on() || !handles_is_held(&op_pool, op))
 		return 0;
-	handle = pool_take(&step_pool, ops[pool_idx(op)].comm);
+	handle = handles_take(&step_pool, ops[handles_idx(op)].comm);
 	if (handle == 0)
 		sink->drop();
 	else
-		steps[pool_idx(handle)] =
+		steps[handles_idx(handle)] =
 			(struct step){ .op = op, .waits_for = SUM_NONE, .sums[SUM_STEPS] = 1 };
 	return handle;
 }
@@ -638,11 +640,11 @@ static void end_wait(struct step *step, int64_t now_ns)
 
 void nccl_state(nccl_handle handle, int state, uint64_t bytes)
 {
-	struct step *step = &steps[pool_idx(handle) % STEP_CNT];
+	struct step *step = &steps[handles_idx(handle) % STEP_CNT];
 	enum network_sum next = sum_of(state);
 
-	/* While the peer isn't ready NCCL says so at every look. */
-	if (!pool_is_held(&step_pool, handle) || next == SUM_NONE || next == step->waits_for)
+	/* While the peer isn't ready NCCL reports that at every poll. */
+	if (!handles_is_held(&step_pool, handle) || next == SUM_NONE || next == step->waits_for)
 		return;
 	end_wait(step, clock_mono_ns());
 	step->waits_for = next;
@@ -652,40 +654,40 @@ void nccl_state(nccl_handle handle, int state, uint64_t bytes)
 
 static void stop_step(nccl_handle handle)
 {
-	struct step *step = &steps[pool_idx(handle)];
-	struct op *op = &ops[pool_idx(step->op) % OP_CNT];
+	struct step *step = &steps[handles_idx(handle)];
+	struct op *op = &ops[handles_idx(step->op) % OP_CNT];
 
-	if (!pool_is_held(&step_pool, handle))
+	if (!handles_is_held(&step_pool, handle))
 		return;
 	end_wait(step, clock_mono_ns());
-	if (pool_hold(&op_pool, step->op)) {
+	if (handles_hold(&op_pool, step->op)) {
 		for (size_t i = 0; i < SUM_CNT; i++)
 			atomic_fetch_add_explicit(&op->sums[i], step->sums[i],
 						  memory_order_relaxed);
-		(void)pool_drop(&op_pool, step->op);
+		(void)handles_drop(&op_pool, step->op);
 	}
-	(void)pool_drop(&step_pool, handle);
+	(void)handles_drop(&step_pool, handle);
 }
 
 /* --- any of them --- */
 
 static void stop_group(nccl_handle handle)
 {
-	if (pool_drop(&group_pool, handle) && sink->timing != NULL)
-		launch_tell(sink->timing);
+	if (handles_drop(&group_pool, handle) && sink->timing != NULL)
+		launch_end_group(sink->timing);
 }
 
 void nccl_stop(nccl_handle handle)
 {
-	if (pool_owns(&step_pool, handle))
+	if (handles_owns(&step_pool, handle))
 		stop_step(handle);
-	else if (pool_owns(&op_pool, handle))
+	else if (handles_owns(&op_pool, handle))
 		stop_op(handle);
-	else if (pool_owns(&call_pool, handle))
+	else if (handles_owns(&call_pool, handle))
 		stop_call(handle);
-	else if (pool_owns(&api_pool, handle))
-		(void)pool_drop(&api_pool, handle);
-	else if (pool_owns(&group_pool, handle))
+	else if (handles_owns(&api_pool, handle))
+		(void)handles_drop(&api_pool, handle);
+	else if (handles_owns(&group_pool, handle))
 		stop_group(handle);
 	else if (sink != NULL && sink->timing != NULL)
 		(void)launch_stop(sink->timing, handle);

@@ -53,7 +53,7 @@ static void waits_on_the_network_are_told_apart(void **state)
 	close_comm(comm);
 }
 
-static void operations_without_steps_tell_only_how_long(void **state)
+static void operations_without_steps_have_a_duration_only(void **state)
 {
 	void *comm = open_comm(2), *call = begin_all_reduce(comm, 5), *op;
 
@@ -87,7 +87,7 @@ static void what_is_done_for_another_process_has_no_call_of_ours(void **state)
 	close_comm(comm);
 }
 
-/* In containers of their own all may be process 1: then the rank tells, and the handles do. */
+/* In containers of their own all may be process 1: then rank and handles distinguish them. */
 static void another_process_may_have_our_number(void **state)
 {
 	void *comm = open_comm(2), *call = begin_all_reduce(comm, 5), *op, *step;
@@ -106,7 +106,7 @@ static void another_process_may_have_our_number(void **state)
 	assert_int_equal(cnt_of(FLIGHT_NETWORK), 1);
 	assert_string_equal(texts[nth(FLIGHT_NETWORK, 0)->extra], "nccl (for another process)");
 	assert_int_equal(nth(FLIGHT_COLLECTIVE_ARGS, 1)->value, 4096);
-	/* A context that nobody here gave. */
+	/* A context of no communicator of this process. */
 	comm = open_comm(2);
 	descr.head.rank = 3;
 	end(begin((void *)((uintptr_t)comm + (1 << 16)), &descr));
@@ -135,7 +135,7 @@ static void the_mask_goes_up_and_down_while_the_job_runs(void **state)
 	close_comm(far);
 	assert_int_equal(mask, NCCL_COLL | NCCL_P2P);
 	close_comm(near);
-	mask = 77; /* NCCL is unloaded: that memory is not ours any more */
+	mask = 77; /* NCCL is unloaded: its memory must not be written */
 	nccl_set_level(NCCL_WINDOW);
 	assert_int_equal(mask, 77);
 }
@@ -159,8 +159,8 @@ static void the_mask_stays_up_while_others_come_and_go(void **state)
 	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, look_at_mask, &stop), 0);
 	for (int i = 0; i < 100000; i++) {
-		mask_add(&mask, MASK_NETWORK);
-		mask_remove(&mask, MASK_NETWORK);
+		eventmask_add(&mask, EVENTMASK_NETWORK);
+		eventmask_remove(&mask, EVENTMASK_NETWORK);
 	}
 	atomic_store(&stop, true);
 	assert_int_equal(pthread_join(thread, &zeros), 0);
@@ -288,7 +288,7 @@ static void without_a_communicator_nothing_begins(void **state)
 	assert_null(begin_op(NULL, NULL, true));
 	assert_int_equal(drop_cnt, 3);
 	assert_int_equal(record_cnt, 0);
-	end(begin(NULL, &foreign)); /* the context of another process says nothing here */
+	end(begin(NULL, &foreign)); /* the context of another process is ignored */
 	assert_int_equal(cnt_of(FLIGHT_NETWORK), 1);
 	assert_int_equal(drop_cnt, 3);
 	close_comm(comm);
@@ -424,7 +424,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(waits_on_the_network_are_told_apart),
-		TEST(operations_without_steps_tell_only_how_long),
+		TEST(operations_without_steps_have_a_duration_only),
 		TEST(what_is_done_for_another_process_has_no_call_of_ours),
 		TEST(another_process_may_have_our_number),
 		TEST(the_mask_goes_up_and_down_while_the_job_runs),

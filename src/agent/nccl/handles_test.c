@@ -15,8 +15,8 @@
 #define THREADS 4
 
 struct fixture {
-	struct pool_slot slots[SLOTS];
-	struct pool pool;
+	struct handles_slot slots[SLOTS];
+	struct handles pool;
 };
 
 static int setup(void **state)
@@ -24,7 +24,7 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	assert_non_null(f);
-	f->pool = (struct pool){ .slots = f->slots, .cnt = SLOTS, .tag = 9 };
+	f->pool = (struct handles){ .slots = f->slots, .cnt = SLOTS, .tag = 9 };
 	*state = f;
 	return 0;
 }
@@ -42,87 +42,87 @@ static void a_pool_gives_each_slot_once_and_then_none(void **state)
 	uint32_t seen = 0;
 
 	for (uint32_t i = 0; i < SLOTS; i++) {
-		handles[i] = pool_take(&f->pool, 1);
+		handles[i] = handles_take(&f->pool, 1);
 		assert_true(handles[i] != 0);
-		seen |= 1u << pool_idx(handles[i]);
+		seen |= 1u << handles_idx(handles[i]);
 	}
 	assert_int_equal(seen, (1u << SLOTS) - 1);
-	assert_true(pool_take(&f->pool, 1) == 0);
-	assert_true(pool_drop(&f->pool, handles[3]));
-	assert_true(pool_take(&f->pool, 1) != 0 || pool_take(&f->pool, 1) != 0);
+	assert_true(handles_take(&f->pool, 1) == 0);
+	assert_true(handles_drop(&f->pool, handles[3]));
+	assert_true(handles_take(&f->pool, 1) != 0 || handles_take(&f->pool, 1) != 0);
 }
 
 /* The last test, since it stays salted. */
 static void a_process_that_counts_alike_has_other_handles(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t theirs = pool_take(&f->pool, 1), ours;
+	uint64_t theirs = handles_take(&f->pool, 1), ours;
 
-	assert_true(pool_drop(&f->pool, theirs));
-	pool_salt(0x123456789abcde);
-	pool_salt(7); /* too late */
+	assert_true(handles_drop(&f->pool, theirs));
+	handles_salt(0x123456789abcde);
+	handles_salt(7); /* too late */
 	for (uint32_t i = 0; i < 3 * SLOTS; i++) {
-		ours = pool_take(&f->pool, 1);
-		assert_true(pool_is_held(&f->pool, ours));
+		ours = handles_take(&f->pool, 1);
+		assert_true(handles_is_held(&f->pool, ours));
 		theirs = (ours & ~(UINT64_MAX >> 4)) | (uint64_t)(i / SLOTS + 1) << 16 |
-			 pool_idx(ours);
-		assert_false(pool_is_held(&f->pool, theirs));
-		assert_false(pool_hold(&f->pool, theirs));
-		assert_true(pool_drop(&f->pool, ours));
+			 handles_idx(ours);
+		assert_false(handles_is_held(&f->pool, theirs));
+		assert_false(handles_hold(&f->pool, theirs));
+		assert_true(handles_drop(&f->pool, ours));
 	}
 }
 
 static void a_handle_of_an_older_use_is_known_as_such(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t old = pool_take(&f->pool, 1);
+	uint64_t old = handles_take(&f->pool, 1);
 
-	assert_true(pool_drop(&f->pool, old));
-	assert_false(pool_drop(&f->pool, old)); /* nobody holds it */
+	assert_true(handles_drop(&f->pool, old));
+	assert_false(handles_drop(&f->pool, old)); /* it is not held */
 	for (uint32_t i = 0; i < SLOTS; i++)
-		assert_true(pool_take(&f->pool, 1) != 0);
-	assert_false(pool_is_held(&f->pool, old));
-	assert_false(pool_hold(&f->pool, old));
-	assert_false(pool_drop(&f->pool, old));
+		assert_true(handles_take(&f->pool, 1) != 0);
+	assert_false(handles_is_held(&f->pool, old));
+	assert_false(handles_hold(&f->pool, old));
+	assert_false(handles_drop(&f->pool, old));
 }
 
 static void what_was_released_can_be_held_until_its_turn_comes(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t handle = pool_take(&f->pool, 1), other = 0;
+	uint64_t handle = handles_take(&f->pool, 1), other = 0;
 
-	assert_true(pool_drop(&f->pool, handle));
-	assert_false(pool_is_held(&f->pool, handle));
-	assert_true(pool_hold(&f->pool, handle));
+	assert_true(handles_drop(&f->pool, handle));
+	assert_false(handles_is_held(&f->pool, handle));
+	assert_true(handles_hold(&f->pool, handle));
 	for (uint32_t i = 0; i < SLOTS; i++) {
-		other = pool_take(&f->pool, 1);
-		assert_true(other == 0 || pool_idx(other) != pool_idx(handle));
+		other = handles_take(&f->pool, 1);
+		assert_true(other == 0 || handles_idx(other) != handles_idx(handle));
 	}
-	assert_true(pool_drop(&f->pool, handle));
+	assert_true(handles_drop(&f->pool, handle));
 }
 
 static void handles_that_were_never_given_are_refused(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t handle = pool_take(&f->pool, 1);
+	uint64_t handle = handles_take(&f->pool, 1);
 
-	assert_false(pool_hold(&f->pool, 0));
-	assert_false(pool_hold(&f->pool, handle ^ UINT64_C(1) << 60)); /* another pool's */
-	assert_false(pool_hold(&f->pool, handle + SLOTS));	       /* beyond the slots */
-	assert_false(pool_hold(&f->pool, handle + (1u << 16)));	       /* a use to come */
-	assert_false(pool_hold(&f->pool, UINT64_MAX));
-	assert_true(pool_is_held(&f->pool, handle));
+	assert_false(handles_hold(&f->pool, 0));
+	assert_false(handles_hold(&f->pool, handle ^ UINT64_C(1) << 60)); /* another pool's */
+	assert_false(handles_hold(&f->pool, handle + SLOTS));		  /* beyond the slots */
+	assert_false(handles_hold(&f->pool, handle + (1u << 16)));	  /* a use to come */
+	assert_false(handles_hold(&f->pool, UINT64_MAX));
+	assert_true(handles_is_held(&f->pool, handle));
 }
 
 static void slots_of_an_owner_are_taken_back(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t gone = pool_take(&f->pool, 1), stays = pool_take(&f->pool, 2);
+	uint64_t gone = handles_take(&f->pool, 1), stays = handles_take(&f->pool, 2);
 
-	pool_reclaim(&f->pool, 1);
-	assert_false(pool_is_held(&f->pool, gone));
-	assert_false(pool_drop(&f->pool, gone));
-	assert_true(pool_is_held(&f->pool, stays));
+	handles_reclaim(&f->pool, 1);
+	assert_false(handles_is_held(&f->pool, gone));
+	assert_false(handles_drop(&f->pool, gone));
+	assert_true(handles_is_held(&f->pool, stays));
 }
 
 /* What threads count in a slot while they hold it is theirs alone. */
@@ -134,13 +134,13 @@ static void *take_and_drop(void *arg)
 	uintptr_t wrong = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		uint64_t handle = pool_take(&f->pool, 1);
+		uint64_t handle = handles_take(&f->pool, 1);
 
 		if (handle == 0)
 			continue;
-		wrong += in_use[pool_idx(handle)]++ != 0;
-		in_use[pool_idx(handle)]--;
-		wrong += !pool_drop(&f->pool, handle);
+		wrong += in_use[handles_idx(handle)]++ != 0;
+		in_use[handles_idx(handle)]--;
+		wrong += !handles_drop(&f->pool, handle);
 	}
 	return (void *)wrong;
 }

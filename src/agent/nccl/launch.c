@@ -10,7 +10,7 @@
 /* By one thread. */
 struct launch {
 	uint64_t timer;
-	nccl_handle comm; /* 0: told of while it is launched */
+	nccl_handle comm; /* 0: from the calls reported during the launch */
 	nccl_handle first_comm;
 	bool ended, mixed;
 	uint32_t call_cnt;
@@ -18,16 +18,16 @@ struct launch {
 };
 
 static struct launch launches[LAUNCH_CNT];
-static struct pool_slot slots[LAUNCH_CNT];
-static struct pool pool = { .slots = slots, .cnt = LAUNCH_CNT, .tag = 7 };
+static struct handles_slot slots[LAUNCH_CNT];
+static struct handles pool = { .slots = slots, .cnt = LAUNCH_CNT, .tag = 7 };
 
-/* This thread's latest, until its calls are told of. */
+/* This thread's latest launch, until its calls were reported. */
 static __thread nccl_handle current __attribute__((tls_model("initial-exec")));
 
-/* NULL: there is none, or it was reclaimed. */
+/* NULL: none, or it was reclaimed. */
 static struct launch *find_current(void)
 {
-	return pool_is_held(&pool, current) ? &launches[pool_idx(current)] : NULL;
+	return handles_is_held(&pool, current) ? &launches[handles_idx(current)] : NULL;
 }
 
 /* Says what it was; nothing if that is not known. */
@@ -37,9 +37,9 @@ static void leave(const struct nccl_timing *timing)
 
 	if (launch == NULL)
 		return;
-	timing->tell(launch->timer, launch->records,
-		     launch->call_cnt > 0 && !launch->mixed ? LAUNCH_RECORDS : 0);
-	(void)pool_drop(&pool, current);
+	timing->claim(launch->timer, launch->records,
+		      launch->call_cnt > 0 && !launch->mixed ? LAUNCH_RECORDS : 0);
+	(void)handles_drop(&pool, current);
 	current = 0;
 }
 
@@ -47,16 +47,16 @@ nccl_handle launch_start(const struct nccl_timing *timing, nccl_handle comm, voi
 {
 	uint64_t timer;
 
-	leave(timing); /* its calls were not told of */
+	leave(timing); /* its calls were not reported */
 	timer = timing->begin(queue);
 	if (timer == 0)
 		return 0;
-	current = pool_take(&pool, comm);
+	current = handles_take(&pool, comm);
 	if (current != 0) {
-		launches[pool_idx(current)] = (struct launch){ .timer = timer, .comm = comm };
+		launches[handles_idx(current)] = (struct launch){ .timer = timer, .comm = comm };
 	} else {
 		timing->end(timer);
-		timing->tell(timer, NULL, 0);
+		timing->claim(timer, NULL, 0);
 	}
 	return current;
 }
@@ -65,7 +65,7 @@ bool launch_stop(const struct nccl_timing *timing, nccl_handle handle)
 {
 	struct launch *launch;
 
-	if (!pool_owns(&pool, handle))
+	if (!handles_owns(&pool, handle))
 		return false;
 	launch = handle == current ? find_current() : NULL;
 	if (launch != NULL && !launch->ended) {
@@ -81,7 +81,7 @@ void launch_finish(const struct nccl_timing *timing, nccl_handle handle)
 		leave(timing);
 }
 
-/* Whether a call of comm that is told of now was in it. */
+/* Whether a call of comm that is reported now belongs to the launch. */
 static bool has_call(const struct launch *launch, nccl_handle comm)
 {
 	if (launch->comm == 0)
@@ -111,7 +111,7 @@ void launch_add(nccl_handle comm, const struct ring_record records[static LAUNCH
 	launch->records[0].detail = (uint16_t)MIN(launch->call_cnt, (uint32_t)UINT16_MAX);
 }
 
-void launch_tell(const struct nccl_timing *timing)
+void launch_end_group(const struct nccl_timing *timing)
 {
 	const struct launch *launch = find_current();
 
@@ -121,5 +121,5 @@ void launch_tell(const struct nccl_timing *timing)
 
 void launch_reclaim(nccl_handle comm)
 {
-	pool_reclaim(&pool, comm);
+	handles_reclaim(&pool, comm);
 }

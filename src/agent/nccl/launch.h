@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels that NCCL launches, timed on the GPU. NCCL tells of a launch first, with its queue, and
- * then, on the same thread, of the calls that were in it: as one group. So what a launch was is
- * known at the end of the group behind it. A launch into a graph is not timed; its calls come on
- * another thread, when the graph is replayed.
+ * Kernels that NCCL launches, timed on the GPU. NCCL reports a launch first, with its queue, and
+ * then, on the same thread, its calls, as one group. So the calls of a launch are known at the end
+ * of the group that follows it. A launch into a graph is not timed; its calls come on another
+ * thread, when the graph is replayed.
  * Source: NCCL 2.28 to 2.32, enqueue.cc (ncclLaunchKernel, hostStreamPlanTask), profiler.cc.
  */
 #pragma once
@@ -13,22 +13,22 @@
 #define LAUNCH_RECORDS 4u
 
 /*
- * 0: it is not timed. comm: whose launch it is; 0: of whoever is told of on this thread until
- * launch_finish(), if that is one communicator.
+ * Returns 0 if not timed. comm 0: attributed to the communicator whose calls arrive on this thread
+ * before launch_finish(), if it is only one.
  */
 nccl_handle launch_start(const struct nccl_timing *timing, nccl_handle comm, void *queue);
 
-/* Whether it is one; the launch is in the queue. */
+/* After the launch was queued. Returns whether the handle is a launch's. */
 bool launch_stop(const struct nccl_timing *timing, nccl_handle handle);
 
-/* As launch_stop(), for one without a communicator; its calls have been told of. */
+/* As launch_stop(), for a launch with comm 0, after its calls were reported. */
 void launch_finish(const struct nccl_timing *timing, nccl_handle handle);
 
-/* A call of comm was told of: its records, as they were written when it was queued. */
+/* Adds a reported call of comm: its records, as written when it was queued. */
 void launch_add(nccl_handle comm, const struct ring_record records[static LAUNCH_RECORDS]);
 
-/* The group is at its end: what it had is told of the launch before it. */
-void launch_tell(const struct nccl_timing *timing);
+/* At the end of the group: its calls are the preceding launch's. */
+void launch_end_group(const struct nccl_timing *timing);
 
-/* The communicator is no more. */
+/* The communicator was closed. */
 void launch_reclaim(nccl_handle comm);

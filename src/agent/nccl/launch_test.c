@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launches are timed, and said to be what was told of behind them. */
+/* Launches are timed, and attributed to the calls reported after them. */
 #include "agent/nccl/test_nccl.h"
 
 /* --- what times them --- */
@@ -31,7 +31,7 @@ static void end_timer(uint64_t timer)
 	timers[timer].ended = true;
 }
 
-static void tell_timer(uint64_t timer, const struct ring_record *from, size_t cnt)
+static void claim_timer(uint64_t timer, const struct ring_record *from, size_t cnt)
 {
 	assert_true(timers[timer].ended);
 	assert_false(timers[timer].told);
@@ -61,7 +61,7 @@ static void drop_none(void)
 
 static int setup_timing(void **state)
 {
-	static const struct nccl_timing timing = { begin_timer, end_timer, tell_timer };
+	static const struct nccl_timing timing = { begin_timer, end_timer, claim_timer };
 	static const struct nccl_sink sink = { keep_none, first_letters, drop_none, &timing };
 
 	(void)state;
@@ -149,7 +149,7 @@ static void grouped_collectives_are_one_launch(void **state)
 	call(comm, group, "AllReduce", 9);
 	end(group);
 	assert_int_equal(timers[2].records[0].detail, 3);
-	assert_int_equal(timers[2].records[1].value, -1); /* no one bandwidth */
+	assert_int_equal(timers[2].records[1].value, -1); /* not a single bandwidth */
 	close_comm(comm);
 }
 
@@ -184,7 +184,7 @@ static void a_captured_launch_is_not_timed(void **state)
 	close_comm(comm);
 }
 
-static void what_nobody_tells_of_is_given_up(void **state)
+static void a_launch_without_reported_calls_is_abandoned(void **state)
 {
 	void *comm = open_comm(1), *open;
 
@@ -266,7 +266,7 @@ static void two_communicators_within_a_launch_are_not_one(void **state)
 	close_comm(second);
 }
 
-static void who_tells_of_launches_is_not_timed_twice(void **state)
+static void a_version_that_reports_launches_is_not_timed_twice(void **state)
 {
 	void *comm = open_comm(1);
 
@@ -277,7 +277,7 @@ static void who_tells_of_launches_is_not_timed_twice(void **state)
 	close_comm(comm);
 	comm = open_old();
 	close_comm(comm);
-	assert_true(nccl_outer_start(NULL) == 0); /* there is no communicator */
+	assert_true(nccl_outer_start(NULL) == 0); /* no communicator */
 }
 
 #define TEST_TIMING(name) cmocka_unit_test_setup_teardown(name, setup_timing, teardown)
@@ -289,10 +289,10 @@ int main(void)
 		TEST_TIMING(grouped_collectives_are_one_launch),
 		TEST_TIMING(launches_of_several_communicators_are_told_apart),
 		TEST_TIMING(a_captured_launch_is_not_timed),
-		TEST_TIMING(what_nobody_tells_of_is_given_up),
+		TEST_TIMING(a_launch_without_reported_calls_is_abandoned),
 		TEST_TIMING(what_is_told_of_within_a_launch_is_what_it_was),
 		TEST_TIMING(two_communicators_within_a_launch_are_not_one),
-		TEST_TIMING(who_tells_of_launches_is_not_timed_twice),
+		TEST_TIMING(a_version_that_reports_launches_is_not_timed_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

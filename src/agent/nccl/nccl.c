@@ -2,9 +2,9 @@
 #include "agent/nccl/nccl.h"
 
 #include "agent/calls/gpucalls.h"
+#include "agent/calls/gputimer.h"
 #include "agent/core/lane.h"
 #include "agent/core/nametable.h"
-#include "agent/gpu/gputimer.h"
 #include "agent/nccl/events.h"
 
 static void count_drop(void)
@@ -32,7 +32,7 @@ static bool may_take_lane(void)
 	return atomic_fetch_add_explicit(&cnt, 1, memory_order_relaxed) < CALL_THREAD_MAX;
 }
 
-/* NCCL's own threads, which come and go with communicators, share. */
+/* NCCL's own threads, which come and go with communicators, share lanes. */
 static bool write_records(const struct ring_record *records, size_t cnt)
 {
 	bool call = records[0].kind == FLIGHT_COLLECTIVE;
@@ -44,18 +44,18 @@ static bool write_records(const struct ring_record *records, size_t cnt)
 	return true;
 }
 
-/* The table of names is there as long as a recorder was. */
+/* The name table stays valid once there was a recorder. */
 static uint32_t string_id(const char *text, size_t len)
 {
-	return lane_flight() != NULL ? names_string(text, len) : 0;
+	return lane_flight() != NULL ? nametable_string(text, len) : 0;
 }
 
-/* The sink is the same each time: what is wanted is decided before the level is raised. */
+/* The sink is the same each time: gpucalls_open() runs before the level is raised. */
 void nccl_watch(enum nccl_level level)
 {
 	static const struct nccl_timing timing = { .begin = gputimer_begin,
 						   .end = gputimer_end,
-						   .tell = gputimer_tell };
+						   .claim = gputimer_claim };
 	static const struct nccl_sink timed = {
 		.write = write_records, .string = string_id, .drop = count_drop, .timing = &timing
 	};

@@ -4,8 +4,8 @@
  * newest that it knows, from the file that NCCL_PROFILER_PLUGIN names; that is the
  * file of the agent, so that both are one library in one process.
  *
- * Every function returns success and sets its output: a failure of ours would
- * switch profiling off with a warning in the job's log, or worse.
+ * Every function returns success and sets its output: a failure would make NCCL disable profiling
+ * with a warning in the job's log, or worse.
  */
 #include "agent/nccl/abi_calls.h"
 #include "agent/nccl/events.h"
@@ -213,7 +213,7 @@ static int stop_event(void *handle)
 	return NCCL_SUCCESS;
 }
 
-/* Before version 4 a transfer's bytes are not told. */
+/* Before version 4 a transfer's bytes are unknown. */
 static int state_old(void *handle, int state, _unused_ const struct nccl_state_args *args)
 {
 	nccl_state(handle_of(handle), state, 0);

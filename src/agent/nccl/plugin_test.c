@@ -47,7 +47,7 @@ static void what_gathers_has_the_bytes_of_all_ranks(void **state)
 	close_comm(comm);
 }
 
-static void the_call_itself_tells_when_it_began(void **state)
+static void the_call_itself_has_its_begin(void **state)
 {
 	void *comm = open_comm(1);
 	struct nccl_coll_api api = { .head.kind = NCCL_COLL_API };
@@ -242,7 +242,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_collective_is_recorded_with_all_that_nccl_says),
 		TEST(what_gathers_has_the_bytes_of_all_ranks),
-		TEST(the_call_itself_tells_when_it_began),
+		TEST(the_call_itself_has_its_begin),
 		TEST(a_captured_call_is_marked_and_begins_when_it_is_replayed),
 		TEST(sends_and_receives_of_a_group_are_one_record),
 		TEST(one_send_names_its_peer),

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests: calls the tables as NCCL does, and keeps the records that come of it,
- * the newest RECORD_MAX, with their texts. Begin with setup(), which switches the
- * core on.
+ * For tests: calls the plugin's tables as NCCL does, and keeps the resulting records, the newest
+ * RECORD_MAX, with their texts. Begin with setup(), which raises the level.
  */
 #pragma once
 

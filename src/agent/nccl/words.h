@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NCCL's words: the functions, types, algorithms and protocols that version 1 of
- * its interface gives as numbers; what a function is called elsewhere; how many
- * bytes an element has.
+ * NCCL's names: the functions, types, algorithms and protocols that version 1 of its interface
+ * passes as numbers; other names of a function; bytes of an element.
  * Source: NCCL's nccl_common.h and nccl.h.in.
  */
 #pragma once
@@ -15,7 +14,7 @@ const char *words_datatype(uint8_t datatype);
 const char *words_algorithm(uint8_t algorithm);
 const char *words_protocol(uint8_t protocol);
 
-/* How a function is known to others. */
+/* A function's names elsewhere. */
 struct words_func {
 	const char *func;   /* "AllReduce" */
 	const char *symbol; /* "ncclAllReduce" */
@@ -23,7 +22,7 @@ struct words_func {
 	bool all_ranks;	    /* the larger side holds a part of every rank: all_gather */
 };
 
-/* Never NULL: of a function that is not known, "nccl" and "". */
+/* Never NULL; an unknown function has "nccl" and "". */
 const struct words_func *words_find(const char *func);
 
 /* 0: unknown. */

@@ -5,7 +5,7 @@
  * loaded it. Structures are declared here as the stable ABI fixes them.
  * Source: Python/C API Reference, "Stable Application Binary Interface".
  *
- * All of it needs the interpreter lock, but what is said to do without.
+ * All functions need the interpreter lock unless documented otherwise.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ struct pymethod {
 
 /* Named as in the Python/C API Reference; borrowed and taken references are said here. */
 struct pyapi {
-	/* What every supported CPython has, 3.8 and later. */
+	/* In every supported CPython (docs/python-versions.md). */
 	void (*Py_IncRef)(struct pyobject *object);
 	void (*Py_DecRef)(struct pyobject *object);
 	struct pyobject *(*PyErr_Occurred)(void); /* borrowed */
@@ -66,7 +66,7 @@ struct pyapi {
 	const void *PyCFunction_Type;	 /* of built-in functions and bound built-in methods */
 	const void *PyMethodDescr_Type;	 /* of methods of C types, such as list.append */
 
-	/* What some versions have; NULL in the others. */
+	/* In some versions; NULL in the others. */
 	const void *PyCMethod_Type; /* as PyCFunction_Type; 3.9 and later */
 	struct pyobject *(*PyFrame_GetCode)(struct pyobject *frame); /* 3.9 and later */
 	int (*_PyEval_SetProfile)(struct pythread *thread, pyprofile *callback,
@@ -86,8 +86,8 @@ const struct pyapi *pyapi_open(void);
 struct pyobject *pyapi_builtin(const struct pyapi *api, struct pymethod *def);
 
 /*
- * object.name as a new reference, NULL when there is none. No error is left; the caller
- * sees to it that none is set before.
+ * object.name as a new reference, NULL when there is none. Clears any error; no error may be set
+ * before the call.
  */
 struct pyobject *pyapi_attr(const struct pyapi *api, struct pyobject *object, const char *name);
 
@@ -95,10 +95,10 @@ struct pyobject *pyapi_attr(const struct pyapi *api, struct pyobject *object, co
 long long pyapi_attr_number(const struct pyapi *api, struct pyobject *object, const char *name,
 			    long long fallback);
 
-/* Lets a reference go; NULL is fine. */
+/* Releases a reference; NULL is fine. */
 void pyapi_release(const struct pyapi *api, struct pyobject *object);
 
-/* A module that somebody has imported already; borrowed; NULL when nobody has. */
+/* A module in sys.modules, borrowed; NULL if it was not imported. */
 struct pyobject *pyapi_module(const struct pyapi *api, const char *name);
 
 /*

@@ -83,7 +83,7 @@ static bool window_slide(struct pyframes *frames, uintptr_t end)
 	return selfmem_read_parts(frames->mem, &part, 1) == 1;
 }
 
-/* True if the frame lies in the chunk before this one, which becomes the current one. */
+/* True if the frame is in the previous chunk, which becomes the current one. */
 static bool step_back(struct pyframes *frames, uintptr_t frame)
 {
 	uintptr_t header[3];

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frames of one thread as bytes, copied with as few system calls as can be: a call
- * costs more than what it copies.
+ * The frames of one thread as bytes, copied with as few system calls as possible: a call costs more
+ * than the bytes it copies.
  *
- * From 3.11 on frames lie on a stack of their own, in chunks of usually 16 KiB: the
- * used part of the newest is copied at once. Frames elsewhere (all of them before
- * 3.11, later those of generators) are strays; where they were the last time that
- * somebody read this thread is where they most likely are, so they are copied
- * in the same call. Both are guesses about addresses only: a frame is used when
- * a pointer leads to it.
+ * From 3.11 on frames lie on a stack of their own, in chunks of usually 16 KiB: the used part of
+ * the newest is copied at once. Frames elsewhere (all of them before 3.11, later those of
+ * generators) are strays; they are most likely where they were at the last read of this thread, so
+ * those addresses are copied in the same call. Both are guesses about addresses only: a frame is
+ * used when a pointer leads to it.
  */
 #pragma once
 
@@ -28,8 +27,8 @@ struct pyframes {
 	uintptr_t first; /* the innermost frame; 0 for a thread that runs no Python */
 
 	uintptr_t begin, end;	  /* what `window` holds */
-	uintptr_t chunk;	  /* the chunk which that is a part of; 0 without one */
-	uintptr_t prev, prev_end; /* the chunk before; its end is 0 until somebody asked */
+	uintptr_t chunk;	  /* the chunk that contains it; 0 without one */
+	uintptr_t prev, prev_end; /* the previous chunk; its end is 0 until read */
 	unsigned char window[PYFRAMES_WINDOW];
 
 	uintptr_t tstate;
@@ -37,10 +36,10 @@ struct pyframes {
 	size_t met_cnt;
 	uintptr_t guessed[PYFRAMES_STRAYS], met[PYFRAMES_STRAYS];
 	unsigned char strays[PYFRAMES_STRAYS][PYFRAMES_BYTES];
-	unsigned char stray[PYFRAMES_BYTES]; /* one that nobody guessed */
+	unsigned char stray[PYFRAMES_BYTES]; /* a frame outside all guesses */
 };
 
-/* tstate: where the PyThreadState is, and a copy of it. False if it makes no sense. */
+/* tstate: where the PyThreadState is, and a copy of it. False if its fields are inconsistent. */
 _must_check_ bool pyframes_begin(struct pyframes *frames, const struct selfmem *mem,
 				 const struct pylayout *layout, uintptr_t tstate,
 				 const unsigned char *bytes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions that Python calls at each mark, as C functions of its own kind: a
- * call takes a tenth of a microsecond. They hand objects' addresses on to hook.c and
- * return None. The one exception that leaves them is not ours: what a handler of a
- * signal raised, such as KeyboardInterrupt, while Python's function for actions ran.
+ * The functions that Python calls at each mark, as built-in C functions: a call takes a tenth of a
+ * microsecond. They pass objects' addresses to hook.c and return None. The only exception that
+ * leaves them is the job's: raised by a signal handler, such as KeyboardInterrupt, while Python's
+ * function for actions ran.
  */
 #include "agent/core/agent.h"
 #include "agent/core/collectors.h"
@@ -12,7 +12,7 @@
 
 static struct {
 	const struct pyapi *api;
-	struct pyobject *act; /* Python's function for actions; a reference of ours */
+	struct pyobject *act; /* Python's function for actions; an owned reference */
 } py;
 
 static struct pyobject *none(void)

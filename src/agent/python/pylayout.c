@@ -37,8 +37,10 @@ static const struct debug_groups DEBUG_3_14 = {
 	.interp_added = 1,
 };
 
-/* Owners of frames (enum _frameowner) that stand for C code: FRAME_OWNED_BY_CSTACK, in 3.14 also
- * FRAME_OWNED_BY_INTERPRETER. */
+/*
+ * Owners of frames (enum _frameowner) that mark C code: FRAME_OWNED_BY_CSTACK, in 3.14 also
+ * FRAME_OWNED_BY_INTERPRETER.
+ */
 enum { SHIMS_3_13 = 1 << 3, SHIMS_3_14 = 1 << 3 | 1 << 4 };
 
 static int from_debug_offsets(uint32_t minor, const uint64_t *told, struct pylayout *ret)

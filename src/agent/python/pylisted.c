@@ -84,7 +84,7 @@ enum { CALLEE_SLOTS = 1024, TEXT_MAX = 256 };
 /* Who is called: a built-in function or method, or (def NULL) a callable object of a C type. */
 struct callee {
 	const struct pymethod *def;
-	const struct pytype *self; /* type of the object whose method it is; NULL: a function */
+	const struct pytype *self; /* type of the method's object; NULL: a function */
 };
 
 static struct {
@@ -183,7 +183,7 @@ static uint32_t name_callee(const struct callee *callee, const char *name)
 		len = append(text, len, callee->self->name);
 		len = append(text, len, " object");
 	}
-	return names_string(text, append(text, len, ">"));
+	return nametable_string(text, append(text, len, ">"));
 }
 
 static uint32_t look_up(const struct pyobject *callable, const struct callee *callee)

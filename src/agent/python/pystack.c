@@ -45,9 +45,9 @@ static struct pystack {
 	uintptr_t runtime, interp, code_type;
 	uint32_t pthread_tid; /* before 3.11: offset in struct pthread */
 	/*
-	 * Addresses at which a code object was seen, and its first traceable instruction in
-	 * the upper 16 bits: spares a read for each frame. It keeps garbage out, no more:
-	 * that an address holds another code object now is for pystack_stamps to notice.
+	 * Addresses at which a code object was seen, and its first traceable instruction in the
+	 * upper 16 bits: saves a read for each frame. It only rejects garbage: pystack_stamps()
+	 * detects an address that now holds another code object.
 	 */
 	_Atomic uint64_t known[KNOWN_CODES];
 } py;
@@ -64,7 +64,7 @@ static _Atomic uint64_t *known_slot(uintptr_t code)
 	return &py.known[(code >> 4 ^ code >> 16) % KNOWN_CODES];
 }
 
-/* bytes: what is at that address. Returns its entry, 0 if it is no code object. */
+/* bytes: the data at that address. Returns its entry, 0 if it is not a code object. */
 static uint64_t code_note(uintptr_t code, const unsigned char *bytes)
 {
 	uint64_t traceable = 0, entry;
@@ -160,7 +160,7 @@ int pystack_code(uintptr_t code, struct pystack_code *ret)
 
 /* Threads. */
 
-/* False unless it is a thread of our interpreter. */
+/* False unless it is a thread of the main interpreter. */
 static bool thread_read(uintptr_t tstate, unsigned char bytes[static THREAD_BYTES])
 {
 	return selfmem_read(&py.mem, tstate, bytes, py.layout.thread_bytes) &&
@@ -240,7 +240,7 @@ struct walk {
 /* False if the frame makes no sense. */
 static bool walk_frame(struct walk *walk, const unsigned char *frame)
 {
-	/* From 3.14 on the lowest bits say who counts the reference. */
+	/* From 3.14 on the lowest bits are flags for reference counting. */
 	const uintptr_t code = pylayout_word(frame, py.layout.frame_code) & ~(uintptr_t)7;
 	uint64_t known;
 
@@ -346,7 +346,10 @@ static uint32_t own_tid(void)
 	return (uint32_t)syscall(SYS_gettid);
 }
 
-/* Where in struct pthread the C library keeps the thread's id: found by looking for ours. */
+/*
+ * Where in struct pthread the C library keeps the thread's id: found by searching for the calling
+ * thread's.
+ */
 static bool find_pthread_tid(void)
 {
 	uint32_t words[PTHREAD_BYTES / 4], tid = own_tid();

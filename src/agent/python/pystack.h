@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the Python stacks of the own process from a thread that does not hold the
- * GIL: nobody is stopped, slowed down or asked. What is read may change meanwhile, so
- * each pointer is followed by a read that cannot crash (selfmem.h), each frame must
- * have a code object, and a stack counts only if it ends where stacks end; otherwise
- * it is read anew, thrice at most. A stack that a busy thread changes meanwhile may
- * still be that of no single moment: each frame was there, its innermost ones perhaps
- * a microsecond apart.
+ * Reads the Python stacks of its own process from a thread that does not hold the GIL: no thread is
+ * stopped or slowed down. The data may change during the read, so each pointer is followed by a
+ * read that cannot crash (selfmem.h), each frame must have a code object, and a stack counts only
+ * if it ends where stacks end; otherwise it is read again, three times at most. The stack of a busy
+ * thread may still mix two moments: each frame was there, its innermost ones perhaps a microsecond
+ * apart.
  *
- * CPython 3.8 to 3.14 with GIL, release builds; 3.14 was never tried. The main
- * interpreter alone. In a child after fork everything answers "nothing" until
- * pystack_open is called there. Exit in progress: threads vanish, that is all.
+ * CPython 3.8 to 3.14 with GIL, release builds; 3.14 is untested. Main interpreter only. In a child
+ * after fork all functions return no data until pystack_open is called there. Exit in progress:
+ * threads vanish.
  *
- * Neither allocates nor locks; a walk needs 32 KiB of stack. Any number of threads may
- * read. Of libpython nothing is linked: its symbols are weak, absent outside Python.
+ * Neither allocates nor locks; a walk needs 32 KiB of stack. Any number of threads may read.
+ * Libpython is not linked: its symbols are weak, absent outside Python.
  */
 #pragma once
 
@@ -33,7 +32,7 @@ struct pystack_code {
 };
 
 struct pystack_gil {
-	uint32_t holder_tid; /* 0: nobody, or a thread that is gone */
+	uint32_t holder_tid; /* 0: not held, or by a thread that has ended */
 	/*
 	 * Holds the GIL's condition variable and mutex: a thread whose futex address
 	 * (/proc/self/task/TID/syscall, first argument of futex) is in [begin, end)
@@ -69,16 +68,16 @@ size_t pystack_threads(struct pystack_thread *ret, size_t cap, size_t *dropped);
 size_t pystack_walk(const struct pystack_thread *thread, uintptr_t *codes, size_t cap,
 		    bool *truncated, uint32_t *leaf_instr);
 
-/* Copies what names a code object. -EFAULT when there is none at that address any more. */
+/* Copies the names of a code object. -EFAULT when that address no longer has one. */
 _must_check_ int pystack_code(uintptr_t code, struct pystack_code *ret);
 
 /*
- * A number for each code object that changes when another one takes its address, 0
- * where there is none. Returns how many there are. One system call for 64.
+ * A number for each code object that changes when another one takes its address, 0 where there is
+ * none. Returns the count of code objects. One system call for 64.
  */
 size_t pystack_stamps(const uintptr_t *codes, size_t cnt, uint64_t *stamps);
 
-/* Who holds the GIL at this moment. -EAGAIN before pystack_open or when there is no GIL (yet). */
+/* The thread that holds the GIL now. -EAGAIN before pystack_open or when there is no GIL (yet). */
 _must_check_ int pystack_gil(struct pystack_gil *ret);
 
 /*

@@ -7,6 +7,7 @@
 #include "agent/python/pytrace_parts.h"
 #include "agent/python/thin.h"
 #include "base/clock.h"
+#include "base/pythonrange.h"
 
 #include <errno.h>
 #include <string.h>
@@ -19,7 +20,7 @@ enum {
 
 /* A call under way. */
 struct call {
-	const void *key; /* code object, or what pylisted_key says */
+	const void *key; /* code object, or pylisted_key() */
 	int64_t start_ns;
 	uint32_t name; /* frame or string */
 	uint32_t kind; /* enum flight_kind */
@@ -44,7 +45,7 @@ static struct pytrace {
 	uint32_t window; /* counts windows: what threads keep of an older one is void */
 	uint32_t thread_cnt;
 	struct calls threads[FLIGHT_LANE_CNT];
-	/* Code objects of this window, each with a reference of ours. */
+	/* Code objects of this window, each with an owned reference. */
 	struct code_slot {
 		struct pyobject *code;
 		uint32_t frame;
@@ -94,8 +95,8 @@ static const char *text_of(struct pyobject *code, const char *attribute)
 
 static uint32_t name_code(struct pyobject *code)
 {
-	return names_frame(text_of(code, "co_filename"), text_of(code, "co_name"),
-			   (uint32_t)pyapi_attr_number(trace.api, code, "co_firstlineno", 0));
+	return nametable_frame(text_of(code, "co_filename"), text_of(code, "co_name"),
+			       (uint32_t)pyapi_attr_number(trace.api, code, "co_firstlineno", 0));
 }
 
 /* An error of the program is under way in the callers of some callbacks: no attribute then. */
@@ -157,7 +158,7 @@ static struct calls *take_calls(void)
 	return &trace.threads[trace.thread_cnt++];
 }
 
-/* NULL: more threads than we follow. */
+/* NULL: more threads than are followed. */
 static struct calls *own_calls(void)
 {
 	if (mine.window != trace.window)
@@ -184,7 +185,9 @@ static void open_call(const void *key, enum flight_kind kind, uint32_t name)
 	calls->depth++;
 }
 
-/* At the rate of calls a locked addition would show; nobody else writes this counter. */
+/*
+ * At the rate of calls a locked addition would be measurable; no other thread writes this counter.
+ */
 static void count_short(void)
 {
 	struct flight *flight = lane_flight();
@@ -216,8 +219,8 @@ void pytrace_begins(struct pyobject *code)
 }
 
 /*
- * What lies above it has lost its end, for instance in a debugger of the program. A call
- * that began before the window ends after all that is open.
+ * Calls above it have lost their ends, for instance in a debugger of the program. A call that began
+ * before the window ends after all that is open.
  */
 void pytrace_ends(const struct pyobject *code)
 {
@@ -240,7 +243,7 @@ void pytrace_ends(const struct pyobject *code)
 	}
 }
 
-/* Only the ends of Python functions bring a depth beyond DEPTH_MAX back. */
+/* A depth beyond DEPTH_MAX is lowered by ends of Python functions only. */
 bool pytrace_c_begins(struct pyobject *callable, struct pyobject *first)
 {
 	struct flight *flight = lane_flight();
@@ -297,8 +300,10 @@ int pytrace_open(char *why, size_t size)
 		pytrace_say(why, size, "functions of Python's C interface are missing", "");
 		return -ENOSYS;
 	}
-	if (api->minor < 8 || api->free_threaded || !pylisted_open(api)) {
-		pytrace_say(why, size, "no exact calls of a Python before 3.8, free-threaded ",
+	if (api->minor < PYTHON_OLDEST || api->free_threaded || !pylisted_open(api)) {
+		pytrace_say(why, size,
+			    "no exact calls of a Python before " PYTHON_TEXT(
+				    PYTHON_OLDEST) ", free-threaded ",
 			    "or with layouts of its own");
 		return -ENOTSUP;
 	}
@@ -317,7 +322,7 @@ static bool is_set(struct pyobject *value)
 	return set;
 }
 
-/* Whoever else looks at calls would be slowed down, or replaced. */
+/* Another tool that watches calls would be slowed down, or replaced. */
 static int check_rivals(char *why, size_t size)
 {
 	static const char *const getters[] = { "getprofile", "gettrace" };
@@ -328,11 +333,11 @@ static int check_rivals(char *why, size_t size)
 
 	for (size_t i = 0; i < ARRAY_SIZE(getters); i++) {
 		if (sys != NULL && is_set(pyapi_call(trace.api, sys, getters[i], none))) {
-			pytrace_say(why, size, "somebody else traces calls: sys.", getters[i]);
+			pytrace_say(why, size, "another tool traces calls: sys.", getters[i]);
 			return -EBUSY;
 		}
 		if (threading != NULL && is_set(pyapi_attr(trace.api, threading, hooks[i]))) {
-			pytrace_say(why, size, "somebody else traces calls: threading.", hooks[i]);
+			pytrace_say(why, size, "another tool traces calls: threading.", hooks[i]);
 			return -EBUSY;
 		}
 	}

@@ -22,14 +22,14 @@ static struct event {
 	{ "C_RAISE", false, { "perftracker_c_raise", on_c_end } },
 };
 
-/* Ids that are nobody's by convention: 0, 1, 2 and 5 are a debugger's, a coverage tool's, ... */
+/* Ids without an owner by convention: 0, 1, 2 and 5 are a debugger's, a coverage tool's, ... */
 static const int tools[] = { 3, 4 };
 static const int rivals[] = { 0, 1, 2 };
 
 static struct {
 	const struct pyapi *api;
 	struct pyobject *monitoring; /* the module-like sys.monitoring */
-	struct pyobject *disable;    /* what a callback returns to be asked no more at this place */
+	struct pyobject *disable;    /* returned by a callback to disable events at this place */
 	struct pyobject *tool;	     /* its id; NULL: none */
 } state;
 

@@ -20,7 +20,7 @@ void pytrace_say(char *why, size_t size, const char *first, const char *then);
 
 /* One way of tracing. */
 struct pytrace_way {
-	/* Whether somebody else uses it: -EBUSY with the reason. */
+	/* -EBUSY with the reason if another tool uses the interface. */
 	int (*check)(const struct pyapi *api, char *why, size_t size);
 	/* 0, or -errno with the reason and all as before. */
 	int (*start)(const struct pyapi *api, bool calls, char *why, size_t size);

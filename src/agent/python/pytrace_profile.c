@@ -19,7 +19,8 @@ static struct pymethod new_thread_def = { .name = "perftracker_thread", .call = 
 static struct {
 	const struct pyapi *api;
 	bool calls;
-	struct pyobject *mark; /* tells our profile function; also the hook of new threads */
+	struct pyobject
+		*mark; /* identifies the agent's profile function; also the hook of new threads */
 	struct pyobject *getprofile;
 } state;
 
@@ -48,7 +49,7 @@ static int on_event(struct pyobject *arg, struct pyobject *frame, int what,
 		    struct pyobject *what_arg)
 {
 	(void)arg;
-	if (!pytrace_is_on()) { /* forked, or a thread that started while we stopped */
+	if (!pytrace_is_on()) { /* forked, or a thread that started while tracing stopped */
 		state.api->PyEval_SetProfile(NULL, NULL);
 		return 0;
 	}
@@ -75,8 +76,8 @@ static int on_event(struct pyobject *arg, struct pyobject *frame, int what,
 }
 
 /*
- * threading has set us as the thread's profile function, which is slow; with the first
- * event (frame, name of the event, argument) the fast one takes its place.
+ * threading has set this Python-level profile function for the thread, which is slow; at the first
+ * event (frame, name of the event, argument) the C function replaces it.
  */
 static struct pyobject *on_new_thread(struct pyobject *self, struct pyobject *const *args,
 				      ptrdiff_t cnt)
@@ -97,8 +98,8 @@ static struct pyobject *on_new_thread(struct pyobject *self, struct pyobject *co
 }
 
 /*
- * What a thread's profile function is called with; not a reference of ours. Another
- * thread's is asked for in its name: the lock is held, so it does not run meanwhile.
+ * The argument of a thread's profile function, borrowed. Another thread's is read with that thread
+ * set as current: the lock is held, so it does not run meanwhile.
  */
 static const struct pyobject *profiler_of(struct pythread *thread)
 {
@@ -112,7 +113,7 @@ static const struct pyobject *profiler_of(struct pythread *thread)
 	return object;
 }
 
-/* The function that takes the thread as an argument asks audit hooks in our own name. */
+/* The function that takes the thread as an argument runs audit hooks on the calling thread. */
 static void set_profiler(struct pythread *thread, pyprofile *callback, struct pyobject *arg)
 {
 	struct pythread *own;
@@ -128,10 +129,10 @@ static void set_profiler(struct pythread *thread, pyprofile *callback, struct py
 }
 
 /*
- * The list of threads changes under the interpreter lock, but for threads of the C
- * library that enter Python for the first time: they come in front of those we see,
- * under a lock of the list, and not yet complete. A search for a thread that does not
- * exist waits for that lock, and so for the first thread to be complete.
+ * The list of threads changes under the interpreter lock, except for foreign threads that enter
+ * Python for the first time: they are inserted in front, under a lock of the list, and not yet
+ * complete. A search for a thread that does not exist waits for that lock, and so for the first
+ * thread to be complete.
  */
 static struct pythread *first_thread(void)
 {

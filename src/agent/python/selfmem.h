@@ -16,7 +16,7 @@
 #include <sys/uio.h>
 
 struct selfmem {
-	pid_t pid; /* whose memory; 0 before selfmem_open */
+	pid_t pid; /* the process whose memory is read; 0 before selfmem_open */
 	int fd;	   /* of /proc/self/mem; -1 where the system call serves */
 };
 
@@ -27,7 +27,7 @@ struct selfmem_part {
 	size_t size;
 };
 
-/* Finds which way works. 0, or -errno where neither does. The descriptor stays open for ever. */
+/* Finds which way works. 0, or -errno where neither does. The descriptor is never closed. */
 _must_check_ int selfmem_open(struct selfmem *ret);
 
 /* False in a child of the process that opened it. One system call. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which calls of a thread are kept when there are more than a reader can take: the
- * long ones. A call is paid by the time that passes, THIN_COST_NS each. As long as
- * few are owed all are kept; the more are owed, the longer a call must have been. So
- * bursts stay exact, and a thread that never stops calling settles at the shortest
- * calls that it can afford.
+ * Limits the records of a thread that makes more calls than a reader can take: long calls are kept,
+ * short ones dropped. Each kept call adds THIN_COST_NS to a debt, which passing time pays off. At a
+ * small debt all calls are kept; the larger the debt, the longer a call must be. So bursts stay
+ * exact, and a thread that calls without pause converges to a minimum length that fits the rate.
  *
- * Who called whom stays right: what a call that is too short called is shorter.
+ * Caller/callee links stay valid: callees of a dropped call are shorter still, so they are dropped
+ * too.
  */
 #pragma once
 

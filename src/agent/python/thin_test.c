@@ -13,7 +13,7 @@
 
 #define T0 (1000 * NSEC_PER_SEC)
 
-/* cnt calls, one behind the other, each as long as it says. Returns how many are kept. */
+/* cnt calls of dur_ns each, back to back. Returns how many are kept. */
 static size_t call_often(struct thin *thin, int64_t *now_ns, size_t cnt, int64_t duration_ns)
 {
 	size_t kept = 0;
@@ -57,7 +57,7 @@ static void no_burst_fills_the_ring(_unused_ void **state)
 	}
 }
 
-/* 300,000 calls a second: one of a millisecond holds the others, which take 2 us each. */
+/* 300,000 calls a second: a call of a millisecond contains the others, which take 2 us each. */
 static void long_calls_survive_the_short_ones(_unused_ void **state)
 {
 	size_t kept = 0, kept_long = 0;

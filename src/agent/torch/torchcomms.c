@@ -14,7 +14,7 @@
 #define ELEMENTS_MAX (1LL << 48)
 #define CLASS_NAME_MAX 64u
 #define TENSOR_PARTS 3u
-#define TENSOR_CNT_MAX 20u /* whose parts one call reads */
+#define TENSOR_CNT_MAX 20u /* parts that one call reads */
 
 /* std::string */
 struct cxx_string {
@@ -45,7 +45,7 @@ void torchcomms_open(void *libtorch, const struct torch_layout *layout)
 
 	reader.layout = NULL;
 	reader.debug_info = NULL;
-	/* One of many functions that tell of the C++11 ABI. */
+	/* One of many symbols that only the C++11 ABI has. */
 	if (layout == NULL || dlsym(libtorch, "_ZN2at11show_configB5cxx11Ev") == NULL ||
 	    selfmem_open(&reader.mem) < 0)
 		return;
@@ -84,7 +84,7 @@ static bool is_name(const char *text, size_t len)
 	return text[len] == '\0';
 }
 
-/* object: the copy of what lies at addr. Returns the string's id; 0: this is no name. */
+/* object: the copy of the std::string at addr. Returns the string's id; 0: not a name. */
 static uint32_t read_name(const char *object, uintptr_t addr, size_t off)
 {
 	char buf[NAME_MAX_BYTES];
@@ -101,7 +101,7 @@ static uint32_t read_name(const char *object, uintptr_t addr, size_t off)
 	} else if (!selfmem_read(&reader.mem, string.text, buf, string.len + 1)) {
 		return 0;
 	}
-	return is_name(text, string.len) ? names_string(text, string.len) : 0;
+	return is_name(text, string.len) ? nametable_string(text, string.len) : 0;
 }
 
 static int64_t read_number(const char *object, size_t off, size_t bytes)
@@ -144,13 +144,13 @@ static bool read_numbers(const struct torch_layout *at, const char *object, stru
 	return true;
 }
 
-/* Not every back end knows where its group is in the job: some always say 0, 1, 2, ... */
+/* Not every back end knows the job ranks of its group: some always report 0, 1, 2, ... */
 static bool knows_ranks(const char *name)
 {
 	return strncmp(name, "nccl:", 5) == 0 || strncmp(name, "xccl:", 5) == 0;
 }
 
-/* A group whose ranks have no even distance says so by a negative one. */
+/* A group whose ranks have no even distance has a negative stride. */
 static void read_ranks(const struct torch_layout *at, const char *object, struct torchcomms *ret)
 {
 	int64_t first = read_number(object, at->comms_first, 4);
@@ -257,6 +257,6 @@ void torchcomms_read(const void *function, const char *name, struct torchcomms *
 			ret->first_rank = ret->rank_stride = 0;
 	}
 	if (ret->collective == 0 && colon != NULL)
-		ret->collective = names_string(colon + 1, strlen(colon + 1));
+		ret->collective = nametable_string(colon + 1, strlen(colon + 1));
 	errno = error;
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a collective of PyTorch is about: how many bytes, in which group. Back
- * ends that describe their collectives (NCCL) do so in a thread-local object,
- * torch::ParamCommsDebugInfo, which lives while the collective is queued; of
- * others (gloo) the size of the tensors is all there is.
+ * Reads the size and group of a collective of PyTorch. Back ends that describe their collectives
+ * (NCCL) do so in a thread-local object, torch::ParamCommsDebugInfo, which lives while the
+ * collective is queued; for others (gloo) only the size of the tensors is known.
  *
- * The C++ objects are read by offset, through the kernel, and all that is read
- * is checked: a layout other than expected gives "unknown".
+ * The C++ objects are read by offset, through the kernel, and every value is checked: an unexpected
+ * layout gives "unknown".
  */
 #pragma once
 
@@ -21,13 +20,13 @@ struct torchcomms {
 };
 
 /*
- * libtorch: dlopen's handle of libtorch_cpu.so. Everything stays unknown when layout is
- * NULL, or something that is needed is not there.
+ * libtorch: dlopen's handle of libtorch_cpu.so. Everything stays unknown when layout is NULL, or a
+ * needed symbol is missing.
  */
 void torchcomms_open(void *libtorch, const struct torch_layout *layout);
 
 /*
- * function: the at::RecordFunction of a collective, in its start callback; name: what
- * it is called ("gloo:all_reduce"). Two or three system calls; keeps errno.
+ * function: the at::RecordFunction of a collective, in its start callback; name: its name
+ * ("gloo:all_reduce"). Two or three system calls; keeps errno.
  */
 void torchcomms_read(const void *function, const char *name, struct torchcomms *ret);

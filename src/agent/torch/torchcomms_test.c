@@ -107,7 +107,7 @@ static int setup(void **state _unused_)
 	if (flight == NULL) {
 		flight = mmap(NULL, sizeof(*flight), PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-		if (flight == MAP_FAILED || names_open(flight) < 0)
+		if (flight == MAP_FAILED || nametable_open(flight) < 0)
 			return -1;
 	}
 	current = NULL;
@@ -220,7 +220,7 @@ static uint64_t random_word(uint64_t *state)
 	return draw % 3 == 0 ? *state : likely[draw % ARRAY_SIZE(likely)];
 }
 
-/* Whatever the objects hold, what is read is in its bounds. */
+/* Reads stay in bounds for any contents of the objects. */
 static void objects_may_hold_anything(void **state _unused_)
 {
 	uint64_t comms[COMMS_WORDS], tensor[24], values[4], function[FUNCTION_WORDS] = { 0 };

@@ -20,7 +20,7 @@ enum trust { TRUST_NONE, TRUST_TRIED, TRUST_PROVEN };
 static struct inputs {
 	const struct torch_layout *layout;
 	uintptr_t tensor_vtable;    /* c10::TensorImpl: what a dense tensor is */
-	uintptr_t undefined_tensor; /* the one object that stands for no tensor */
+	uintptr_t undefined_tensor; /* the singleton of undefined tensors */
 	struct selfmem mem;
 	_Atomic uint32_t trust; /* enum trust; NONE is final */
 	_Atomic uint32_t trials, proofs;

@@ -22,11 +22,10 @@ void torchinputs_open(void *libtorch, const struct torch_layout *layout);
 bool torchinputs_known(void);
 
 /*
- * function: an at::RecordFunction in a start callback that needs inputs. Lists of
- * tensors are not looked into. Returns the sum over the tensors; -1: there is none, or
- * one of them is no plain tensor. On any thread; keeps errno. Some loads for each
- * argument, in the first calls system calls instead. Beside it torch copies the
- * arguments: 30 to 100 ns an operator together, measured. Asking for one in sixteen by
- * a callback with a probability cost as much.
+ * function: an at::RecordFunction in a start callback that needs inputs. Lists of tensors are not
+ * looked into. Returns the sum over the tensors; -1: no tensors, or one without plain sizes. On any
+ * thread; keeps errno. Some loads for each argument, in the first calls system calls instead.
+ * Beside it torch copies the arguments: 30 to 100 ns an operator together, measured. Asking for one
+ * in sixteen by a callback with a probability cost as much.
  */
 int64_t torchinputs_elements(const void *function);

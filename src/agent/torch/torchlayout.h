@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Versions of PyTorch whose RecordFunction hook was tried, and where their C++
- * objects keep what tells about a collective. at::RecordFunctionCallback is the
- * same in all of them. Strings are those of the C++11 ABI, x86-64.
+ * Versions of PyTorch whose RecordFunction hook was tested, and the offsets of a collective's
+ * description in their C++ objects. at::RecordFunctionCallback is the same in all of them. Strings
+ * are those of the C++11 ABI, x86-64.
  * Source: offsetof in ATen/record_function.h, c10/core/TensorImpl.h and
  * torch/csrc/distributed/c10d/ParamCommsUtils.hpp of each version.
  */
@@ -41,7 +41,7 @@ struct torch_values {
 
 /* c10::IValue */
 struct torch_value {
-	uintptr_t payload; /* TensorImpl *, when the tag says so */
+	uintptr_t payload; /* TensorImpl *, for the tag of tensors */
 	uint32_t tag;
 	uint32_t reserved;
 };

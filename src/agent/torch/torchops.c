@@ -25,9 +25,9 @@
 enum scope { SCOPE_FUNCTION = 0, SCOPE_BACKWARD = 1, SCOPE_USER = 7, SCOPE_CNT = 10 };
 
 /*
- * at::RecordFunctionCallback, passed by value. start returns a unique_ptr, which is
- * an address that the caller provides as a hidden first argument. With an
- * optional context of ours there, torch would call its destructor: it stays NULL.
+ * at::RecordFunctionCallback, passed by value. start returns a unique_ptr, which is an address that
+ * the caller provides as a hidden first argument. With a context there, torch would call its
+ * destructor: it stays NULL.
  */
 struct callback {
 	void **(*start)(void **ret_context, const void *function);
@@ -73,8 +73,8 @@ struct torch_hook {
 };
 
 /*
- * The first part is written by whoever watches; the hook, on all threads, reads what
- * is atomic there and writes the rest.
+ * torchops_watch_*() write the first part; the hook, on all threads, reads its atomic fields and
+ * writes the rest.
  */
 static struct torchops {
 	struct torch_hook hook; /* before the hook is set */
@@ -162,7 +162,7 @@ static void push(const void *function, const char *name, enum flight_kind kind, 
 		return;
 	}
 	open->ops[open->cnt++] = (struct open_op){ .function = (uintptr_t)function,
-						   .name = names_label(name, strlen(name)),
+						   .name = nametable_label(name, strlen(name)),
 						   .kind = (uint16_t)kind,
 						   .elements = elements,
 						   .start_ns = clock_mono_ns() };
@@ -213,7 +213,7 @@ static void begin_collective(struct flight *flight, const void *function, const 
 		pending = pending_at((uintptr_t)function, i);
 		if (!claim(pending, 0))
 			continue;
-		pending->name = names_string(name, strlen(name));
+		pending->name = nametable_string(name, strlen(name));
 		torchcomms_read(function, name, &pending->about);
 		pending->start_ns = clock_mono_ns();
 		atomic_store_explicit(&pending->function, (uintptr_t)function,

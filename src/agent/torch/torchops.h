@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators and collectives of PyTorch: its RecordFunction hook, from C. What
- * torch calls around each operator writes one record at the operator's end
- * (lane.h). Collectives are recorded always; while no window is open, operators
- * cost nothing, since the hook is then set for user scopes only.
+ * Records operators and collectives of PyTorch by its RecordFunction hook, from C. The callback
+ * that torch runs around each operator writes one record at the operator's end (lane.h).
+ * Collectives are recorded always; while no window is open, operators cost nothing, since the hook
+ * is then set for user scopes only.
  *
  * One thread at a time calls these functions, with the interpreter lock held.
  * torch may call the hook for a while after it was removed: the library must
@@ -16,10 +16,9 @@
 
 /*
  * torch_version: torch.__version__ of the torch that this process has imported.
- * Returns 0, or -errno and the reason in why[size], NUL-terminated: -ENOTSUP for a
- * version or a machine on which the hook was not tried (PERFTRACKER_OPERATORS=force in
- * the environment: the version does not matter), -ENOENT when torch's library or a
- * symbol in it is not there.
+ * Returns 0, or -errno and the reason in why[size], NUL-terminated: -ENOTSUP for a version or a
+ * machine on which the hook was not tested (PERFTRACKER_OPERATORS=force in the environment: the
+ * version does not matter), -ENOENT when torch's library or a symbol in it is not there.
  */
 _must_check_ int torchops_open(const char *torch_version, char *why, size_t size);
 
@@ -35,10 +34,10 @@ _must_check_ int torchops_check_end(char *why, size_t size);
 int torchops_watch_collectives(bool on);
 
 /*
- * Operators, forward and backward, and user scopes, on all threads, in the rings of a
- * window; nothing is written before lane_open_window. With elements, torch copies each
- * operator's inputs for us, which costs a quarter of all: wanted for some iterations only.
- * 0 or -ENOTSUP (not open).
+ * Operators, forward and backward, and user scopes, on all threads, in the rings of a window;
+ * nothing is written before lane_open_window. With elements, torch copies each operator's inputs
+ * for the callback, a quarter of the total cost: for some iterations only. 0 or -ENOTSUP (not
+ * open).
  */
 enum torchops_detail { TORCHOPS_NONE, TORCHOPS_PLAIN, TORCHOPS_ELEMENTS };
 int torchops_watch_operators(enum torchops_detail detail);

@@ -120,7 +120,7 @@ static int start_devices(struct gpucounters *counters)
 	return cnt;
 }
 
-/* The first that has devices; else why tells the reasons of all. */
+/* Opens the first back end that has devices; on failure why has the reasons of all. */
 static int open_backend(struct gpucounters *counters)
 {
 	size_t len = 0;

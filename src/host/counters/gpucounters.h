@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hardware counters of GPUs, thousands of samples a second for the time of a window, whoever made
- * the GPUs: a back end is one table of functions, and nothing outside of its own files knows the
- * vendor's name. Slower values, at all times, are gpuhw.h's.
+ * Hardware counters of GPUs, thousands of samples a second during a window, for any vendor: a back
+ * end is one table of functions, and no code outside of its own files depends on the vendor.
+ * gpuhw.h has slower values, at all times.
  *
  *	open	count, device	start of each device	drain by turns	stop of each	close
  *
  * Calls may block or crash with the vendor's library: they belong in a process of their own
- * (serve/gpuwatch_sampler.h), and all into the same thread. To add a vendor: copy nullcounters.c;
- * docs/gpu-vendors.md.
+ * (live/gpuwatch/gpuwatch_sampler.h), and all into the same thread. To add a vendor: copy
+ * nullcounters.c; docs/gpu-vendors.md.
  *
- * struct gpucounters is all devices of the first back end that has some. What came is taken as a
- * piece of a sidecar, whose reasons say what is missing and why. What kernels are joined with is
- * handed on as it was sampled, every 0.1 ms, or as means of as little as all devices together have
- * room for: a host hands on 80,000 such values a second (4 metrics, 24 bytes each: 2 MB), 8 devices
- * every 0.4 ms. The rest is means of 10 ms.
+ * struct gpucounters holds all devices of the first back end that has any. Samples are taken as
+ * pieces of a sidecar, with the reason for each missing value. Metrics that are joined with kernels
+ * keep every sample (0.1 ms), or means over the shortest time for which all devices together fit
+ * the limit: 80,000 such values a second for a host (4 metrics, 24 bytes each: 2 MB), for 8 devices
+ * every 0.4 ms. Other metrics are means of 10 ms.
  */
 #pragma once
 
@@ -40,14 +40,14 @@ struct gpucounters_setup {
 	/* time_ns: the end, CLOCK_MONOTONIC, ascending. values: borrowed for the call. */
 	void (*take)(void *arg, int64_t time_ns, const struct gpuhw_values *values);
 	/*
-	 * Asked when a tool has the counters: whether it has let go of them, so that one more
-	 * try is worth it. NULL: there is nobody to ask.
+	 * Called when another tool has the counters: returns whether it released them, so that a
+	 * second try makes sense. NULL: no way to ask.
 	 */
 	bool (*let_go)(void *arg, const struct gpupause_tool *tool);
 	void *arg;
 };
 
-/* why: one line for people; written where something is missing. */
+/* why: one line for users; written where something is missing. */
 struct gpucounters_ops {
 	const char *name; /* of the interface: "PM sampling" */
 
@@ -67,8 +67,8 @@ struct gpucounters_ops {
 		     char why[static GPUHW_WHY]);
 
 	/*
-	 * Hands on what the device has. Returns 0, with a line in why where it samples less
-	 * often from now on; -errno: no more comes.
+	 * Passes the device's samples on. Returns 0, with a line in why where it samples less often
+	 * from now on; -errno: no further samples.
 	 */
 	int (*drain)(void *state, size_t idx, char why[static GPUHW_WHY]);
 
@@ -76,7 +76,7 @@ struct gpucounters_ops {
 	void (*stop)(void *state, size_t idx);
 };
 
-/* All back ends, and all tools that may have their counters; ends with NULL. */
+/* All back ends, and all tools that may hold their counters; NULL ends each. */
 extern const struct gpucounters_ops *const gpucounters_all[];
 extern const struct gpupause_tool *const gpucounters_tools[];
 
@@ -94,8 +94,8 @@ struct gpucounters_host {
 };
 
 /*
- * Starts on every device. Returns 0, if on any; else -errno, with *ret all the same, to take the
- * reasons from: one for each device, or one for all. -ENOMEM: *ret is NULL.
+ * Starts on every device. Returns 0 if any started; else -errno, and *ret is set too, with the
+ * reasons: one for each device, or one for all. -ENOMEM: *ret is NULL.
  */
 _must_check_ int gpucounters_start(const struct gpucounters_host *host, struct gpucounters **ret);
 

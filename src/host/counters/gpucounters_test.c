@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gpucounters.c with a back end made up here: what it hands on becomes a piece of a sidecar. */
+/* gpucounters.c with a fake back end, whose samples become a piece of a sidecar. */
 #include "host/counters/gpucounters.h"
 
 #include "host/process/test_tree.h"
@@ -101,7 +101,7 @@ static struct gpucounters *start(size_t cnt)
 	return counters;
 }
 
-/* All that is left; nothing is sampled any more and the back end is closed. */
+/* Takes the remaining samples; sampling has ended and the back end is closed. */
 static void stop(struct gpucounters *counters, struct sidecar *side)
 {
 	assert_null(gpucounters_stop(counters, side));

@@ -35,7 +35,10 @@ static void split(char *text, const char *ret[static WORDS_MAX + 1])
 	ret[cnt] = NULL;
 }
 
-/* Returns 0, -ENODEV: it isn't there or says no, -ETIME: it was killed, nobody knows. */
+/*
+ * Returns 0, -ENODEV: the program is missing or failed, -ETIME: it was killed, its effect is
+ * unknown.
+ */
 static int run(const struct gpupause *pause, const char *command)
 {
 	static const int silent[3] = { SUBPROCESS_NULL, SUBPROCESS_NULL, SUBPROCESS_NULL };
@@ -77,7 +80,7 @@ static int make_locked(const char *path, const char *tool)
 	return error;
 }
 
-/* It is there with its lock or not at all: nobody takes it for a dead one's. */
+/* The note appears together with its lock: no process can mistake it for a dead one's. */
 static int write_note(struct gpupause *pause)
 {
 	char unfinished[PATH_MAX];
@@ -86,7 +89,7 @@ static int write_note(struct gpupause *pause)
 	if (snprintf(unfinished, sizeof(unfinished), "%s.new", pause->note) >=
 	    (int)sizeof(unfinished))
 		return -ENAMETOOLONG;
-	(void)unlink(unfinished); /* of a dead process: we are alone */
+	(void)unlink(unfinished); /* of a dead process: no other holder */
 	fd = make_locked(unfinished, pause->tool->name);
 	if (fd < 0)
 		return fd;
@@ -108,7 +111,7 @@ static void drop_note(struct gpupause *pause)
 	pause->held_fd = -1;
 }
 
-/* Whether the one that wrote it does. What cannot be opened is nobody's. */
+/* Whether the writer of the note still holds it. A note that cannot be opened has no holder. */
 static bool writer_lives(const char *note)
 {
 	int fd = open(note, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -213,21 +216,21 @@ int gpupause_begin(struct gpupause *pause, const struct gpupause_tool *tool)
 	return error;
 }
 
-/* ours: what we have paused, though somebody may have removed the note. */
-static int resume_what(struct gpupause *pause, bool ours)
+/* own: a pause of this process, even if its note was removed. */
+static int resume_what(struct gpupause *pause, bool own)
 {
 	int ret = 0, fd;
 
-	if (!ours && access(pause->note, F_OK) != 0)
+	if (!own && access(pause->note, F_OK) != 0)
 		return 0;
 	fd = lock(pause);
 	if (fd < 0)
 		return fd;
-	if (!ours && access(pause->note, F_OK) == 0 && !writer_lives(pause->note)) {
+	if (!own && access(pause->note, F_OK) == 0 && !writer_lives(pause->note)) {
 		pause->tool = read_note(pause);
-		ours = true;
+		own = true;
 	}
-	if (ours)
+	if (own)
 		ret = resume(pause);
 	(void)close(fd);
 	return ret;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Another tool that has a GPU's counters (collect/host/gpucounters.h) and lets go of them while it is
- * paused, by a program. What is paused must be resumed, also when whoever paused it dies: it writes a
- * note before, and keeps the note locked; a note without a lock is a dead one's, and the next to come
- * resumes what that left. The kernel ends a lock with its process, whatever container that was in, and
- * with the boot: numbers of processes would mean nothing there. Who looks at the note or asks the tool
- * for something holds another lock meanwhile (a file "NOTE.lock", which stays).
+ * Pauses another tool that holds a GPU's counters (host/counters/gpucounters.h), by the tool's
+ * program. A paused tool must be resumed even if the pausing process dies: that process writes a
+ * note first and keeps it locked; a note without a lock is a dead process's, and the next process
+ * resumes the tool. The kernel drops a lock with its process, across containers and reboots, where
+ * pids would be meaningless. Reading the note or running the tool's program is done under a second
+ * lock (a file "NOTE.lock", which is never removed).
  */
 #pragma once
 
@@ -26,25 +26,26 @@ struct gpupause {
 	const char *note; /* path, in a folder that others cannot write; one for all jobs */
 	int answer_ms;	  /* then the program is killed */
 	const struct gpupause_tool *tool; /* the latest that was paused or found paused; or NULL */
-	int held_fd; /* our note, locked, while we have paused one; from the start -1 */
+	int held_fd; /* the own note, locked, while a tool is paused; initially -1 */
 };
 
-/* NULL: there is none of that name. */
+/* NULL: no tool of that name. */
 const struct gpupause_tool *gpupause_find(const struct gpupause *pause, const char *name);
 
 /*
- * Pauses a tool. Returns 0; -EBUSY: another process has paused one, and lives, or is about to;
- * -ENODEV: there is none that answers; -ETIME: nobody knows whether it is paused, gpupause_end() is to
- * be called until it works; or -errno of the note or the lock. Blocks up to twice answer_ms, and as
- * long for others; of other failures nothing is left. A process that forks afterwards shares its lock.
+ * Pauses a tool. Returns 0; -EBUSY: another live process has paused one, or is about to; -ENODEV:
+ * the program is missing or fails; -ETIME: unknown whether the tool is paused: call gpupause_end()
+ * until it succeeds; or -errno of the note or the lock. Blocks up to twice answer_ms, and as long
+ * for other processes; other failures leave no state. A process that forks afterwards shares its
+ * lock.
  */
 _must_check_ int gpupause_begin(struct gpupause *pause, const struct gpupause_tool *tool);
 
 /*
- * Resumes what is paused, if there is a note, ours or a dead one's. Returns 1, or 0: nothing was to do
- * or another has it now; or negative: -EIO, it did not work and the note stays for the next;
- * -EBUSY, others were at it all the time; -errno of the lock. Blocks up to answer_ms, and up to
- * twice that for others.
+ * Resumes the paused tool, if there is a note of this or a dead process. Returns 1; 0: nothing to
+ * do, or another process holds the pause now; or negative: -EIO, resuming failed and the note stays
+ * for the next process; -EBUSY, other processes held the lock all the time; -errno of the lock.
+ * Blocks up to answer_ms, and up to twice that for other processes.
  */
 int gpupause_end(struct gpupause *pause);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tool's program is a script that notes down what it is asked, and answers as it is told. */
+/* The tool's program is a script that logs its arguments and exits as the test sets it. */
 #include "host/counters/gpupause.h"
 
 #include "host/process/test_tree.h"
@@ -104,7 +104,7 @@ static void what_is_paused_is_resumed(void **state _unused_)
 	assert_int_equal(gpupause_end(&fixture.pause), 0);
 	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), 0);
 	assert_int_equal(access(fixture.note, F_OK), 0);
-	assert_int_equal(gpupause_recover(&fixture.pause), 0); /* we live */
+	assert_int_equal(gpupause_recover(&fixture.pause), 0); /* this process lives */
 	assert_int_equal(gpupause_end(&fixture.pause), 1);
 	assert_int_equal(gpupause_end(&fixture.pause), 0);
 	assert_int_not_equal(access(fixture.note, F_OK), 0);
@@ -131,7 +131,7 @@ static void without_the_tool_nothing_is_left(void **state _unused_)
 	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), -ENOENT);
 }
 
-/* The pause may have come through: it is taken back, at the latest by the next to come. */
+/* The pause may have taken effect: it is undone, at the latest by the next process. */
 static void one_that_does_not_answer_is_killed(void **state _unused_)
 {
 	fixture.pause.answer_ms = 300;
@@ -161,7 +161,7 @@ static void a_pause_without_an_answer_is_taken_back(void **state _unused_)
 	assert_int_not_equal(access(fixture.note, F_OK), 0);
 }
 
-/* Another process that reads it meanwhile would take an empty one for that of a dead one. */
+/* Another process that reads an empty note would take it for a dead process's. */
 static void a_note_is_never_seen_unfinished(void **state)
 {
 	_Alignas(struct inotify_event) char events[4096];
@@ -234,7 +234,7 @@ static int status_of(pid_t pid)
 	return WEXITSTATUS(status);
 }
 
-/* The first is at it when the second comes. */
+/* The second process comes while the first one pauses. */
 static void two_that_find_what_the_dead_left_resume_it_once(void **state)
 {
 	pid_t first, second;
@@ -273,7 +273,7 @@ static void the_living_are_known_whatever_number_they_have(void **state _unused_
 	struct gpupause other = fixture.pause;
 
 	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), 0);
-	write_note_of("2147483632\n"); /* there is no such process here */
+	write_note_of("2147483632\n"); /* no such process here */
 	assert_int_equal(gpupause_recover(&other), 0);
 	assert_int_equal(gpupause_begin(&other, &fixture.first), -EBUSY);
 	assert_int_equal(access(fixture.note, F_OK), 0);
@@ -281,7 +281,7 @@ static void the_living_are_known_whatever_number_they_have(void **state _unused_
 	assert_asked("profile --pause\nprofile --resume\n");
 }
 
-/* A number may have been given again, to anybody. */
+/* A pid may have been reused. */
 static void the_dead_are_known_whatever_number_they_had(void **state _unused_)
 {
 	char note[32];
@@ -301,7 +301,7 @@ static void what_we_paused_is_resumed_though_its_note_is_gone(void **state _unus
 	assert_asked("profile --pause\nprofile --resume\n");
 }
 
-/* Who holds the lock and does not let go is not waited for, and not passed by. */
+/* A lock that is never released is neither awaited forever nor ignored. */
 static void one_that_is_at_it_for_ever_is_left_at_it(void **state _unused_)
 {
 	char path[160];
@@ -346,7 +346,7 @@ static void a_note_that_is_a_link_is_not_followed(void **state _unused_)
 	assert_int_equal(gpupause_end(&fixture.pause), 1);
 }
 
-/* Whoever comes later knows the tool by the note. */
+/* A later process finds the tool's name in the note. */
 static void the_one_that_was_paused_is_resumed(void **state _unused_)
 {
 	struct gpupause later = fixture.pause;

@@ -25,7 +25,7 @@ static void name_of(int64_t wall_ns, char ret[static NAME_BYTES])
 		       (uint64_t)wall_ns);
 }
 
-/* The time that a name tells; -1: it is none of ours. */
+/* The time in a file's name; -1: not a piece's name. */
 static int64_t time_of(const char *name)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -69,7 +69,7 @@ static void sweep(const struct gpushare_writer *writer, int64_t wall_ns)
 		(void)closedir(dir);
 }
 
-/* Opens a folder that only we can have made. Returns a descriptor or -errno. */
+/* Opens a folder that only this user can have made. Returns a descriptor or -errno. */
 static int make_folder(int dir_fd, const char *name, mode_t mode, struct err *err)
 {
 	struct stat st;
@@ -85,7 +85,7 @@ static int make_folder(int dir_fd, const char *name, mode_t mode, struct err *er
 	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && fchmod(fd, mode) == 0)
 		return fd;
 	(void)close(fd);
-	return err_set(err, EPERM, "%s: expected a folder of ours; remove it", name);
+	return err_set(err, EPERM, "%s: expected a folder that this user made; remove it", name);
 }
 
 int gpushare_create(const char *dir, bool open_to_all, struct gpushare_writer *ret, struct err *err)
@@ -146,8 +146,8 @@ int gpushare_write(struct gpushare_writer *writer, const struct sidecar *piece)
 	return error;
 }
 
-/* One of the future, which would hold for ever, is none. */
-static bool is_wish(const struct stat *st, int64_t wall_ns)
+/* A request dated in the future is ignored: it would never expire. */
+static bool is_request(const struct stat *st, int64_t wall_ns)
 {
 	int64_t age_ns =
 		wall_ns - ((int64_t)st->st_mtim.tv_sec * NSEC_PER_SEC + st->st_mtim.tv_nsec);
@@ -156,16 +156,17 @@ static bool is_wish(const struct stat *st, int64_t wall_ns)
 }
 
 /*
- * What is no wish, or over, is removed at once, whatever it is, so that nobody fills the folder with
- * it: whoever still wants samples makes the file anew. A folder that isn't empty stays.
+ * Entries that are not requests, or expired, are removed at once, so that the folder can't be
+ * filled with them: a reader that still wants samples creates its file again. A folder that isn't
+ * empty stays.
  */
-static bool take_wish(int folder_fd, const char *name, int64_t wall_ns)
+static bool take_request(int folder_fd, const char *name, int64_t wall_ns)
 {
 	struct stat st;
 
 	if (fstatat(folder_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return false;
-	if (is_wish(&st, wall_ns))
+	if (is_request(&st, wall_ns))
 		return true;
 	(void)unlinkat(folder_fd, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0);
 	return false;
@@ -179,7 +180,7 @@ bool gpushare_is_wanted(const struct gpushare_writer *writer, int64_t wall_ns)
 
 	for (int i = 0; i < WISHES_MAX && dir != NULL && (entry = readdir(dir)) != NULL; i++) {
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			wanted |= take_wish(writer->wanted_fd, entry->d_name, wall_ns);
+			wanted |= take_request(writer->wanted_fd, entry->d_name, wall_ns);
 	}
 	if (dir != NULL)
 		(void)closedir(dir);
@@ -203,7 +204,9 @@ void gpushare_open(const char *dir, int64_t wall_ns, struct gpushare_reader *ret
 	*ret = (struct gpushare_reader){ .dir = dir, .last_wall_ns = wall_ns };
 }
 
-/* The folder of somebody who could change what is in DIR anyway, or of root, or our own. */
+/*
+ * Accepts folders of DIR's owner, who could change its contents anyway, of root, and of this user.
+ */
 static bool is_trusted(int folder_fd)
 {
 	struct stat folder, dir;
@@ -227,16 +230,16 @@ static int open_folder(const struct gpushare_reader *reader, const char *name)
 	return fd;
 }
 
-int gpushare_wish(struct gpushare_reader *reader)
+int gpushare_request(struct gpushare_reader *reader)
 {
 	int folder_fd = open_folder(reader, GPUSHARE_WANTED), fd, error;
 
 	if (folder_fd < 0)
 		return folder_fd;
-	if (reader->wish[0] == '\0')
-		(void)snprintf(reader->wish, sizeof(reader->wish), "%d-%016" PRIx64, (int)getpid(),
-			       (uint64_t)clock_wall_ns());
-	fd = openat(folder_fd, reader->wish,
+	if (reader->request[0] == '\0')
+		(void)snprintf(reader->request, sizeof(reader->request), "%d-%016" PRIx64,
+			       (int)getpid(), (uint64_t)clock_wall_ns());
+	fd = openat(folder_fd, reader->request,
 		    O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
 	error = fd >= 0 && futimens(fd, NULL) == 0 ? 0 : -errno;
 	if (fd >= 0)
@@ -247,13 +250,13 @@ int gpushare_wish(struct gpushare_reader *reader)
 
 void gpushare_close(struct gpushare_reader *reader)
 {
-	int folder_fd = reader->wish[0] != '\0' ? open_folder(reader, GPUSHARE_WANTED) : -1;
+	int folder_fd = reader->request[0] != '\0' ? open_folder(reader, GPUSHARE_WANTED) : -1;
 
 	if (folder_fd >= 0) {
-		(void)unlinkat(folder_fd, reader->wish, 0);
+		(void)unlinkat(folder_fd, reader->request, 0);
 		(void)close(folder_fd);
 	}
-	reader->wish[0] = '\0';
+	reader->request[0] = '\0';
 }
 
 static int by_time(const void *a, const void *b)
@@ -283,7 +286,7 @@ static size_t find_pieces(const struct gpushare_reader *reader, int folder_fd,
 	return cnt;
 }
 
-/* Between its clock and ours, if they are not the same. */
+/* The offset between the writer's clock and this process's, if they differ. */
 static int64_t clock_distance(const struct sidecar_header *header)
 {
 	int64_t theirs, ours = clock_wall_ns() - clock_mono_ns(), distance;

@@ -51,7 +51,7 @@ static int read_all(void)
 	return gpushare_read(&fixture.reader, take, &fixture);
 }
 
-/* A piece of one sample; ahead_ns: its writer's CLOCK_MONOTONIC before ours. */
+/* A piece of one sample; ahead_ns: how far its writer's CLOCK_MONOTONIC is ahead. */
 static struct sidecar piece_of(double value, int64_t ahead_ns)
 {
 	int64_t now_ns = clock_mono_ns() + ahead_ns;
@@ -127,7 +127,7 @@ static void pieces_go_when_they_are_old_and_with_the_writer(void **state)
 	assert_int_equal(gpushare_create(*state, true, &fixture.writer, NULL), 0);
 }
 
-/* As in a container with a time namespace: what is told is our clock. */
+/* As in a container with a time namespace: times are converted to this process's clock. */
 static void times_are_ours_wherever_the_writer_is(void **state _unused_)
 {
 	put(1, 5 * LONG_AGO);
@@ -219,16 +219,16 @@ static void a_folder_that_others_may_write_to_is_not_read(void **state)
 	assert_int_equal(read_all(), 1);
 	gpushare_open("/nonexistent", 0, &fixture.reader);
 	assert_int_equal(read_all(), -ENOENT);
-	assert_int_equal(gpushare_wish(&fixture.reader), -ENOENT);
+	assert_int_equal(gpushare_request(&fixture.reader), -ENOENT);
 }
 
-static void a_wish_holds_until_it_is_taken_back_or_old(void **state _unused_)
+static void a_request_is_valid_until_it_is_removed_or_old(void **state _unused_)
 {
 	int64_t now_ns = clock_wall_ns();
 
 	assert_false(gpushare_is_wanted(&fixture.writer, now_ns));
-	assert_int_equal(gpushare_wish(&fixture.reader), 0);
-	assert_int_equal(gpushare_wish(&fixture.reader), 0);
+	assert_int_equal(gpushare_request(&fixture.reader), 0);
+	assert_int_equal(gpushare_request(&fixture.reader), 0);
 	now_ns = clock_wall_ns();
 	assert_true(gpushare_is_wanted(&fixture.writer, now_ns));
 	assert_false(gpushare_is_wanted(&fixture.writer, now_ns + GPUSHARE_WANTED_NS));
@@ -236,15 +236,15 @@ static void a_wish_holds_until_it_is_taken_back_or_old(void **state _unused_)
 	assert_false(gpushare_is_wanted(&fixture.writer, clock_wall_ns()));
 }
 
-static void wishes_of_the_dead_are_removed(void **state)
+static void requests_of_dead_readers_are_removed(void **state)
 {
-	assert_int_equal(gpushare_wish(&fixture.reader), 0);
+	assert_int_equal(gpushare_request(&fixture.reader), 0);
 	assert_int_equal(count_files(*state, "wanted"), 1);
 	assert_false(gpushare_is_wanted(&fixture.writer, clock_wall_ns() + 2 * LONG_AGO));
 	assert_int_equal(count_files(*state, "wanted"), 0);
 }
 
-static void only_files_of_now_are_wishes(void **state)
+static void only_files_of_now_are_requests(void **state)
 {
 	const struct timespec later[2] = { { .tv_sec = time(NULL) + 3600 },
 					   { .tv_sec = time(NULL) + 3600 } };
@@ -260,8 +260,8 @@ static void only_files_of_now_are_wishes(void **state)
 	assert_false(gpushare_is_wanted(&fixture.writer, clock_wall_ns()));
 }
 
-/* Anybody may put them there; a wish that comes after them is to be seen. */
-static void what_is_no_wish_does_not_fill_the_folder(void **state)
+/* Any user may create them; a later request is found nevertheless. */
+static void other_entries_do_not_fill_the_folder(void **state)
 {
 	static const struct timespec old[2] = { { .tv_sec = 7 }, { .tv_sec = 7 } };
 	static const struct timespec later[2] = { { .tv_sec = INT32_MAX },
@@ -289,8 +289,8 @@ static void what_is_no_wish_does_not_fill_the_folder(void **state)
 	assert_int_equal(count_files(*state, "wanted"), 0);
 }
 
-/* As anybody could have made it in a folder that all may write to. */
-static void the_folder_of_a_stranger_is_not_read(void **state)
+/* As any user could make it in a folder that all may write to. */
+static void the_folder_of_another_user_is_not_read(void **state)
 {
 	char samples[256];
 
@@ -332,11 +332,11 @@ int main(void)
 		TEST(what_is_no_piece_is_refused_and_counted),
 		TEST(damaged_pieces_do_no_harm),
 		TEST(a_folder_that_others_may_write_to_is_not_read),
-		TEST(a_wish_holds_until_it_is_taken_back_or_old),
-		TEST(wishes_of_the_dead_are_removed),
-		TEST(only_files_of_now_are_wishes),
-		TEST(what_is_no_wish_does_not_fill_the_folder),
-		TEST(the_folder_of_a_stranger_is_not_read),
+		TEST(a_request_is_valid_until_it_is_removed_or_old),
+		TEST(requests_of_dead_readers_are_removed),
+		TEST(only_files_of_now_are_requests),
+		TEST(other_entries_do_not_fill_the_folder),
+		TEST(the_folder_of_another_user_is_not_read),
 		TEST(folders_of_others_are_not_written_to),
 	};
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A back end for counters of a GPU that isn't there: copy this file for another vendor, rename what
- * is called null, and fill in where the comments say. Then name its table in gpucounters.h, put it
- * into gpucounters_all (gpucounters.c) and the file into meson.build; docs/gpu-vendors.md goes
- * through it step by step. Nothing else of PerfTracker has to know the vendor: values are named by
- * format/gpumetric.h, and what is not set is told as not sampled.
+ * A template of a counters back end, without a GPU: copy this file for another vendor, rename each
+ * "null", and fill in the functions as their comments describe. Then name its table in
+ * gpucounters.h, put it into gpucounters_all (gpucounters.c) and the file into meson.build;
+ * docs/gpu-vendors.md goes through it step by step. No other part of PerfTracker depends on the
+ * vendor: format/gpumetric.h names the values, and values that are not set are reported as not
+ * sampled.
  *
  * How vendors' interfaces map to the table:
  *
@@ -19,15 +20,15 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* One an open back end; a real one has the vendor's functions, found by dlsym(), and devices. */
+/* One per open back end; a real one has the vendor's functions, found by dlsym(), and devices. */
 struct null_state {
 	const struct gpucounters_setup *setup; /* of the device, while it is sampled */
 };
 
 /*
- * Open the driver's library by its SONAME with dlopen() and find the devices, without making a
- * context on one, which would take memory of the job's. Counters can wait for start(): what is told
- * of devices that are known names them.
+ * Open the driver's library by its SONAME with dlopen() and find the devices, without creating a
+ * context, which would take the job's memory. Counters can wait for start(): reasons for missing
+ * samples need the devices' names.
  */
 static int null_open(_unused_ void **ret_state, char why[static GPUHW_WHY])
 {
@@ -45,16 +46,16 @@ static size_t null_count(_unused_ const void *state)
 	return 1;
 }
 
-/* The UUID joins what the management library tells of the same device. */
+/* The UUID joins the management library's values of the same device. */
 static void null_device(_unused_ const void *state, size_t idx, struct gpucounters_device *ret)
 {
 	*ret = (struct gpucounters_device){ .index = (uint32_t)idx };
 }
 
 /*
- * Choose those metrics that the device takes at once: a sampler cannot repeat the job's work.
- * Keep a copy of setup. If the counters are another tool's that can be paused by a program, name
- * it in gpucounters_tools, call setup->let_go() once, and try again if it says so.
+ * Choose metrics that the device can sample at once: a sampler cannot repeat the job's work. Keep a
+ * copy of setup. If another tool holds the counters and a program can pause it, name it in
+ * gpucounters_tools, call setup->let_go() once, and retry if it returns true.
  */
 static int null_start(void *state, _unused_ size_t idx, const struct gpucounters_setup *setup,
 		      _unused_ char why[static GPUHW_WHY])
@@ -66,8 +67,8 @@ static int null_start(void *state, _unused_ size_t idx, const struct gpucounters
 /*
  * For each setup->bucket_ns of which the device has samples, one call of setup->take() with their
  * means: shares as 0..1, rates a second. Times are CLOCK_MONOTONIC, whatever the device's clock is.
- * Read so much and no more: a device that fills as fast as it is read must not keep the thread.
- * Where its buffer overflows sample less often, and say so in why.
+ * Read a limited amount: a device that fills as fast as it is read must not hold the thread. After
+ * an overflow of its buffer sample less often, and note that in why.
  */
 static int null_drain(_unused_ void *state, _unused_ size_t idx,
 		      _unused_ char why[static GPUHW_WHY])
@@ -75,7 +76,7 @@ static int null_drain(_unused_ void *state, _unused_ size_t idx,
 	return 0;
 }
 
-/* Stop first and then read to the end, so that there is one; let go of the counters. */
+/* Stop first, then read to the end; release the counters. */
 static void null_stop(void *state, _unused_ size_t idx)
 {
 	((struct null_state *)state)->setup = NULL;

@@ -21,7 +21,7 @@ struct pmsampler {
 	void *cuda;
 	int driver; /* its version of CUDA: 12040 is 12.4 */
 	struct gpucounters_device devices[GPUHW_DEVICES_MAX];
-	struct pm_session *sessions[GPUHW_DEVICES_MAX]; /* NULL: not sampled, or no more */
+	struct pm_session *sessions[GPUHW_DEVICES_MAX]; /* NULL: not sampled, or ended */
 	size_t device_cnt;
 };
 
@@ -93,7 +93,7 @@ static int open_cuda(struct pmsampler *sampler, char why[static GPUHW_WHY])
 	return 0;
 }
 
-/* Numbers as NVML's, and nobody's library but the vendor's in our process. */
+/* Device numbers as NVML's, and no injected libraries in this process. */
 static void clean_environment(void)
 {
 	(void)setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 1);

@@ -66,21 +66,21 @@ const char *pm_library_file(const struct pm_library *library)
 }
 
 /*
- * libcupti opens these by name alone: of a wheel nobody would find them, and a toolkit that the
- * loader knows would give it those of another version. By their SONAMEs it finds what is open.
+ * libcupti opens these by name alone: those of a wheel are not on the loader's path, and a toolkit
+ * on it would supply another version. Once open, they are found by SONAME.
  */
-static void open_neighbors(struct pm_library *library)
+static void open_companions(struct pm_library *library)
 {
-	static const char *const names[PM_NEIGHBORS] = { "libnvperf_host.so",
-							 "libnvperf_target.so" };
+	static const char *const names[PM_COMPANIONS] = { "libnvperf_host.so",
+							  "libnvperf_target.so" };
 	const char *file = pm_library_file(library),
 		   *slash = file != NULL ? strrchr(file, '/') : NULL;
 	char path[PATH_MAX];
 
-	for (size_t i = 0; slash != NULL && i < PM_NEIGHBORS; i++) {
+	for (size_t i = 0; slash != NULL && i < PM_COMPANIONS; i++) {
 		if (snprintf(path, sizeof(path), "%.*s/%s", (int)(slash - file), file, names[i]) <
 		    (int)sizeof(path))
-			library->functions->neighbors[i] = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+			library->functions->companions[i] = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	}
 }
 
@@ -103,7 +103,7 @@ int pm_library_open(struct pm_library *library, const char *path, char why[stati
 		pm_library_close(&opened);
 		return -ENOTSUP;
 	}
-	open_neighbors(&opened);
+	open_companions(&opened);
 	*library = opened;
 	return 0;
 }
@@ -121,7 +121,7 @@ int pm_library_find(struct pm_library *library, const char *named, const char *p
 	for (size_t i = 0; paths.names[i] != NULL && ret != 0; i++) {
 		int error = pm_library_open(library, paths.names[i], reason);
 
-		/* One that is there, but too old, says more than one that isn't. */
+		/* A library that is too old is a better reason than a missing one. */
 		if (error == 0 || ret == -ENOENT) {
 			ret = error;
 			(void)snprintf(why, GPUHW_WHY, "%s", error < 0 ? reason : "");
@@ -132,9 +132,9 @@ int pm_library_find(struct pm_library *library, const char *named, const char *p
 
 void pm_library_close(struct pm_library *library)
 {
-	for (size_t i = 0; library->functions != NULL && i < PM_NEIGHBORS; i++) {
-		if (library->functions->neighbors[i] != NULL)
-			(void)dlclose(library->functions->neighbors[i]);
+	for (size_t i = 0; library->functions != NULL && i < PM_COMPANIONS; i++) {
+		if (library->functions->companions[i] != NULL)
+			(void)dlclose(library->functions->companions[i]);
 	}
 	if (library->handle != NULL)
 		(void)dlclose(library->handle);
@@ -253,7 +253,9 @@ static void choose_kind(struct chooser *chooser, enum pm_kind kind)
 static void choose_kinds(struct chooser *chooser)
 {
 	for (enum pm_kind kind = 0; kind < PM_KIND_CNT; kind++) {
-		/* Both ways in one stand in for a chip that does not tell them apart. */
+		/*
+		 * The sum of both directions is the substitute on a chip without separate counters.
+		 */
 		if (kind == PM_PCIE_BOTH && (chooser->choice.names[PM_PCIE_READ] != NULL ||
 					     chooser->choice.names[PM_PCIE_WRITE] != NULL))
 			continue;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which hardware counters of an NVIDIA GPU PM sampling can take all at once. A chip has
- * few counters; metrics that do not fit together would need the work to be repeated,
- * which a sampler cannot. So each kind of metric has candidates in order, and each kind
- * takes the first with which all chosen so far still fit in one pass. CUPTI's host API
- * says so, on the CPU alone.
+ * Which hardware counters of an NVIDIA GPU PM sampling can take all at once. A chip has few
+ * counters; metrics that do not fit together would need repeated work, which a sampler cannot do.
+ * So each kind of metric has candidates in order, and each kind takes the first with which all
+ * chosen so far still fit in one pass. CUPTI's host API says so, on the CPU alone.
  *
  * This chooses; pmsampling_session.h samples.
  */
@@ -43,16 +42,16 @@ struct pm_library {
 };
 
 /*
- * Opens path; what it needs of its own CUDA is taken from beside it. Returns 0, or with the reason
- * in why: -ENOENT there is none, -ENOTSUP it is older than CUDA 12.6, -ENOMEM. Asks it nothing: of
- * CUDA 13.2 on it wants a driver for every answer.
+ * Opens path, and the other libraries it needs from the same folder. Returns 0, or with the reason
+ * in why: -ENOENT not found, -ENOTSUP older than CUDA 12.6, -ENOMEM. Calls none of its functions:
+ * from CUDA 13.2 on each needs a driver.
  */
 _must_check_ int pm_library_open(struct pm_library *library, const char *path,
 				 char why[static GPUHW_WHY]);
 
 /*
- * Opens the best that there is: collect/host/cuptipath.h tells what named, path_list and driver are.
- * Returns as pm_library_open(), of the first that is there.
+ * Opens the best candidate of cuptipath_find() (host/counters/cuptipath.h has the arguments).
+ * Returns as pm_library_open() for the first one found.
  */
 _must_check_ int pm_library_find(struct pm_library *library, const char *named,
 				 const char *path_list, int driver, char why[static GPUHW_WHY]);
@@ -73,9 +72,9 @@ struct pm_choice {
 };
 
 /*
- * Chooses for a chip ("GH100"). availability: of a device, as CUPTI tells it; NULL: what
- * the chip has. Some 20 ms. Returns 0; -ENOTSUP with the reason in why when the library
- * cannot sample such a chip, or nothing fits.
+ * Chooses for a chip ("GH100"). availability: of a device, from CUPTI; NULL: all counters of the
+ * chip. Some 20 ms. Returns 0; -ENOTSUP with the reason in why when the library cannot sample such
+ * a chip, or nothing fits.
  */
 _must_check_ int pm_choose(const struct pm_library *library, const char *chip,
 			   const uint8_t *availability, struct pm_choice *ret,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUPTI's PM sampling from CUDA 12.6 on: the host API, which plans and evaluates on the CPU
- * alone, for chips that are elsewhere, too. What speaks to a device is in pmsampling_target_abi.h.
- * Every struct tells its size up to its last member: a library takes the sizes that it or an older
- * one had, and refuses others. pmsampling_abi_check.c compares these with the headers of a toolkit
+ * CUPTI's PM sampling from CUDA 12.6 on: the host API, which plans and evaluates on the CPU alone,
+ * for chips that are elsewhere, too. pmsampling_target_abi.h has the calls to a device. Every
+ * struct holds its size up to its last member: a library accepts its own and older sizes, and
+ * refuses others. pmsampling_abi_check.c compares these with the headers of a toolkit
  * (cupti_profiler_host.h, which a C compiler refuses as it is).
  */
 #pragma once
@@ -31,8 +31,8 @@ enum { PM_STOP_OTHER = 0, PM_STOP_FULL = 1, PM_STOP_END = 2 };
 struct pm_host; /* of the library */
 
 /*
- * Told up to host, which every version takes. The last member is CUDA 13.2's, which clears it
- * however small the size is that it was told.
+ * The size ends after host, which every version accepts. The last member is CUDA 13.2's, which
+ * clears it even if the passed size excludes it.
  */
 struct pm_host_open {
 	size_t size;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares pmsampling_abi.h and pmsampling_target_abi.h with a toolkit's own headers, of CUDA 12.6 or
- * later, by the compiler. The program says whether there were some; without it is skipped (77).
+ * Compares pmsampling_abi.h and pmsampling_target_abi.h with a toolkit's own headers, of CUDA 12.6
+ * or later, by the compiler. The program prints whether headers were found; without them the test
+ * is skipped (77).
  */
 #include "host/counters/pmsampling_target_abi.h"
 
@@ -20,7 +21,7 @@
 			       sizeof(((struct ours *)0)->field) ==                     \
 				       sizeof(((theirs *)0)->their_field),              \
 		       #theirs "." #their_field)
-/* A library knows the sizes that its headers or older ones tell. */
+/* A library accepts the sizes of its own and older headers. */
 #define TOLD(bytes, theirs) _Static_assert((bytes) == theirs##_STRUCT_SIZE, #theirs)
 #define WHOLE(ours, theirs) TOLD(sizeof(struct ours), theirs)
 

@@ -5,7 +5,7 @@
 #include "host/counters/pmsampling.h"
 #include "host/counters/pmsampling_abi.h"
 
-#define PM_NEIGHBORS 2
+#define PM_COMPANIONS 2
 
 struct pm_functions {
 	int (*open)(struct pm_host_open *);
@@ -16,7 +16,7 @@ struct pm_functions {
 	int (*config_get)(struct pm_config_get *);
 	int (*config_passes)(struct pm_config_passes *);
 
-	void *neighbors[PM_NEIGHBORS]; /* of dlopen(), NULL where there is none */
+	void *companions[PM_COMPANIONS]; /* of dlopen(), NULL where there is none */
 	uint32_t profiling; /* sessions that hold the profiler, which a process initializes once */
 };
 

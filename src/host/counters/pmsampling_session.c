@@ -62,7 +62,7 @@ struct pm_session {
 	size_t image_bytes;
 	uint32_t hz;
 	bool first; /* the first sample since a start is an outlier */
-	/* What the device's clock is behind ours, at most: the least that was seen. */
+	/* The upper bound of the device clock's lag: the least one observed. */
 	bool synchronized;
 	int64_t offset_ns;
 	int64_t taken_ns; /* the time of the latest that was handed on */
@@ -253,7 +253,7 @@ static int order(int (*what)(struct pm_order *), struct pm_object *object)
 	return what(&request);
 }
 
-/* After it nobody is kept from the counters. */
+/* Afterwards other processes can get the counters. */
 static void disable(struct pm_session *session)
 {
 	if (session->object != NULL)
@@ -415,7 +415,7 @@ static void fill_values(const struct bucket *bucket, struct gpuhw_values *values
 				  0.01);
 }
 
-/* A better guess of the clocks' distance must not turn back the time. */
+/* A better estimate of the clocks' offset must not move time backward. */
 static void hand_on(struct pm_session *session)
 {
 	struct bucket *bucket = &session->bucket;
@@ -440,7 +440,7 @@ static void add_sample(struct pm_session *session, int64_t end_ns, const double 
 	if (bucket->cnt == 0)
 		*bucket = (struct bucket){ .idx = idx };
 	for (size_t i = 0; i < session->plan.cnt; i++) {
-		/* A counter that was not read is told as no number. */
+		/* A counter that was not read is reported as NaN. */
 		if (!isfinite(values[i]) || values[i] < 0)
 			continue;
 		bucket->sums[session->plan.kinds[i]] += values[i];

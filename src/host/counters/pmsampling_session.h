@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PM sampling of one NVIDIA GPU for the time of a window: counters at 10 kHz, at 1 kHz
- * from the first overflow of the device's buffer on, averaged as the owner wants them.
- * The owner drains it every 10 ms and falls back to gpuhw's fast samples when it ends.
+ * PM sampling of one NVIDIA GPU for the time of a window: counters at 10 kHz, at 1 kHz from the
+ * first overflow of the device's buffer on, averaged as setup requests. The owner drains it every
+ * 10 ms and falls back to gpuhw's fast samples when it ends.
  *
- * Counters are the device's, whoever works on it; one process at a time may have them,
- * with CAP_SYS_ADMIN unless the driver lets everybody. The calls may block like a
- * driver's, and a vendor's library may crash: they belong in a process of their own
- * (gpucounters.h), and all into the same thread. No card has shown it yet.
+ * Counters are the device's, over all processes on it; one process at a time may hold them, with
+ * CAP_SYS_ADMIN unless the driver permits all users. The calls may block like a driver's, and a
+ * vendor's library may crash: they belong in a process of their own (gpucounters.h), and all into
+ * the same thread. No card has shown it yet.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct pm_counts {
 	uint64_t samples;    /* taken */
 	uint64_t buckets;    /* handed on */
 	uint64_t overflows;  /* of the device's buffer: samples were lost, unknown how many */
-	uint64_t failed;     /* samples that the library did not tell */
+	uint64_t failed;     /* samples that the library lost */
 	uint64_t unfinished; /* drains that ended with records left */
 };
 

@@ -23,7 +23,7 @@ struct pm_availability {
 	void *priv;
 	size_t device;
 	size_t bytes;
-	uint8_t *image; /* NULL: bytes is told */
+	uint8_t *image; /* NULL: only bytes is returned */
 };
 
 struct pm_enable {

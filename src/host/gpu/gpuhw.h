@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GPUs as the host sees them, whoever made them: a back end is one table of functions in
- * one file, and nothing outside of that file knows the vendor's name. What is sampled is
- * named by format/gpumetric.h.
+ * GPUs as the host sees them, for any vendor: a back end is one table of functions in one file, and
+ * no code outside of that file depends on the vendor. format/gpumetric.h names the sampled values.
  *
- * To add a vendor: copy nullhw.c, which shows nothing, and one line in gpuhw.c;
+ * To add a vendor: copy nullhw.c, which has no devices, and add one line in gpuhw.c;
  * docs/gpu-vendors.md.
  *
- * Calls may block for as long as the driver likes: they belong in a thread of their own
- * (serve/gpuwatch.h), and never into a worker.
+ * Calls may block in the driver without limit: they belong in a thread of their own
+ * (live/gpuwatch/gpuwatch.h), and never into a worker.
  */
 #pragma once
 
@@ -24,11 +23,11 @@ struct gpuhw_device {
 	char uuid[GPUHW_UUID]; /* five groups of hexadecimal digits; "": unknown */
 	/* At most; 0: unknown. Links: one direction, all together. */
 	double core_hz, pcie_bytes_per_sec, link_bytes_per_sec;
-	bool lost;	     /* it answers no more; nothing is asked of it */
+	bool lost;	     /* the device fell off the bus; it is not queried again */
 	char why[GPUHW_WHY]; /* why fast samples, or all, are absent; "" when they aren't */
 };
 
-/* Values of one look: those whose bit is in `set`; and the faults since the look before. */
+/* Values of one sample: those whose bit is in `set`; and the faults since the previous one. */
 struct gpuhw_values {
 	uint64_t set; /* bit per enum gpu_metric but GPU_METRIC_FAULT */
 	double values[GPU_METRIC_CNT];
@@ -50,10 +49,9 @@ struct gpuhw_ops {
 	const struct gpuhw_device *(*device)(const void *state, size_t idx);
 
 	/*
-	 * slow: clocks, power, counters; milliseconds, to be called about once a second.
-	 * fast: rates and shares since the call before, 0 values at the first; not more
-	 * than once in 100 ms. Return 0, or -errno and nothing is set: -ENODEV lost,
-	 * -ENOTSUP not to be had.
+	 * slow: clocks, power, counters; milliseconds, to be called about once a second. fast:
+	 * rates and shares since the call before, 0 values at the first; not more than once in 100
+	 * ms. Return 0, or -errno with nothing set: -ENODEV lost, -ENOTSUP not available.
 	 */
 	int (*slow)(void *state, size_t idx, struct gpuhw_values *ret);
 	int (*fast)(void *state, size_t idx, struct gpuhw_values *ret);
@@ -64,7 +62,7 @@ struct gpuhw_ops {
 
 extern const struct gpuhw_ops gpuhw_null; /* the example; never opened */
 
-/* An open back end. Zeroed: none. */
+/* An open back end. Zeroed: no back end. */
 struct gpuhw {
 	const struct gpuhw_ops *ops;
 	void *state;

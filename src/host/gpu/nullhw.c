@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A back end for a GPU that isn't there, as its management library would show it: copy this file for
- * another vendor, rename what is called null, and fill in where the comments say. Then name its table
- * in gpuhw.h, put it into the list in gpuhw.c and the file into meson.build; docs/gpu-vendors.md goes
- * through it step by step. Nothing else of PerfTracker has to know the vendor: values are named by
- * format/gpumetric.h.
+ * A template of a back end for a vendor's management library, without a GPU: copy this file for
+ * another vendor, rename each "null", and fill in the functions as their comments describe. Then
+ * name its table in gpuhw.h, put it into the list in gpuhw.c and the file into meson.build;
+ * docs/gpu-vendors.md goes through it step by step. No other part of PerfTracker depends on the
+ * vendor: format/gpumetric.h names the values.
  *
  * How vendors' interfaces map to the table:
  *
@@ -19,7 +19,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-/* A real back end has the vendor's functions here, found by dlsym(), and what counters told last. */
+/*
+ * A real back end has the vendor's functions here, found by dlsym(), and the last values of
+ * counters.
+ */
 struct null_state {
 	struct gpuhw_device devices[1];
 };
@@ -51,7 +54,8 @@ static const struct gpuhw_device *null_device(const void *state, size_t idx)
 
 /*
  * gpuhw_set() for each value that the device has, in the units of format/gpumetric.h. Counters that
- * wrap are continued here. A device that fell off the bus: set `lost`, return -ENODEV, ask no more.
+ * wrap are continued here. A device that fell off the bus: set `lost`, return -ENODEV, and stop
+ * querying it.
  */
 static int null_slow(_unused_ void *state, _unused_ size_t idx, struct gpuhw_values *ret)
 {

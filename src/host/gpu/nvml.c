@@ -84,7 +84,7 @@ int nvml_device_status(struct device *device, int status)
 
 /* --- opening --- */
 
-/* "GPU-" and the number that CUDA tells, too. */
+/* "GPU-" and the UUID that CUDA also returns. */
 static void read_uuid(const struct nvml *nvml, struct device *device)
 {
 	char text[NVML_UUID_BYTES] = "";
@@ -125,7 +125,7 @@ static void open_devices(struct nvml *nvml, uint32_t cnt)
 		struct device *device = &nvml->devices[nvml->device_cnt];
 		int status = nvml->handle(i, &device->handle);
 
-		/* One that is lost, or that we may not open, keeps its number. */
+		/* A device that is lost, or may not be opened, keeps its number. */
 		nvml->device_cnt++;
 		if (status != NVML_OK) {
 			nvml_say_status(nvml, "not opened", status, device->public.why);
@@ -255,8 +255,10 @@ static size_t nvml_users(void *state, size_t idx, uint32_t *ret_pids, size_t cap
 	if (nvml->processes == NULL || device->public.lost || device->handle == NULL ||
 	    nvml_device_status(device, nvml->processes(device->handle, &cnt, processes)) < 0)
 		return 0;
-	cnt = MIN(cnt,
-		  (uint32_t)PROCESSES_MAX); /* a library that says more than it was given room */
+	cnt = MIN(
+		cnt,
+		(uint32_t)
+			PROCESSES_MAX); /* a library that returns a count beyond the room it got */
 	used = MIN((size_t)cnt, cap);
 	for (size_t i = 0; i < used; i++)
 		ret_pids[i] = processes[i].pid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The binary interface of libnvidia-ml.so.1, as far as nvml.c uses it: our own
- * declarations, held against the real header where a machine has it (nvml_abi_check.c).
+ * The binary interface of libnvidia-ml.so.1, as far as nvml.c uses it: own declarations, compared
+ * with the real header where one is installed (nvml_abi_check.c).
  */
 #pragma once
 

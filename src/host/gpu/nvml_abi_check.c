@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compiles only where our view of NVML is the header's, if the compiler finds one (CPATH).
+ * Compiles only if nvml_abi.h agrees with the header, where the compiler finds one (CPATH).
  */
 #include "host/gpu/nvml_abi.h"
 
@@ -55,6 +55,6 @@ _Static_assert(NVML_EVENT_XID == nvmlEventTypeXidCriticalError, "event");
 #define CHECKED false
 #endif
 
-/* Whether there was a header; told to nvml_test.c. */
+/* Whether there was a header; read by nvml_test.c. */
 extern const bool nvml_abi_checked;
 const bool nvml_abi_checked = CHECKED;

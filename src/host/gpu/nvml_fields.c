@@ -248,7 +248,7 @@ int nvml_slow(void *state, size_t idx, struct gpuhw_values *ret)
 
 	if (device->handle == NULL)
 		return device->public.lost ? -ENODEV : -ENOTSUP;
-	look_faults(nvml); /* a lost device's fault says why */
+	look_faults(nvml); /* a lost device's fault is the reason */
 	memcpy(values.faults, device->faults, sizeof(values.faults));
 	values.fault_cnt = device->fault_cnt;
 	error = device->public.lost ? -ENODEV : look_fields(nvml, device, &values);

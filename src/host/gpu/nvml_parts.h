@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of the NVML back end, shared by its three files: nvml.c (library, devices,
- * the table), nvml_fields.c (what is slow) and nvml_gpm.c (what is fast).
+ * The inside of the NVML back end, shared by its three files: nvml.c (library, devices, the table),
+ * nvml_fields.c (slow values) and nvml_gpm.c (fast ones).
  */
 #pragma once
 
@@ -29,7 +29,7 @@ struct device {
 	size_t field_cnt;
 	double ecc_first[2];
 	bool ecc_seen[2];
-	uint32_t faults[GPUHW_FAULTS_MAX], fault_cnt; /* not told yet */
+	uint32_t faults[GPUHW_FAULTS_MAX], fault_cnt; /* not reported yet */
 	void *gpm[2];				      /* samples, by turns */
 	bool gpm_works, gpm_begun;
 	uint32_t gpm_turn;
@@ -87,6 +87,6 @@ double nvml_field_once(struct nvml *nvml, struct device *device, uint32_t id);
 int nvml_slow(void *state, size_t idx, struct gpuhw_values *ret);
 int nvml_fast(void *state, size_t idx, struct gpuhw_values *ret);
 
-/* Prepares GPM where there is one; else its device says why not. */
+/* Prepares GPM where available; else sets the device's reason. */
 void nvml_open_gpm(struct nvml *nvml, struct device *device);
 void nvml_close_gpm(struct nvml *nvml, struct device *device);

@@ -158,7 +158,10 @@ void ibports_look_now(struct ibports *ib)
 			struct ib_counter *counter = &port->counters[i];
 			uint64_t value;
 
-			/* Unplugged: it stands still. Reset by somebody: it begins anew at 0. */
+			/*
+			 * Unplugged: the counter does not change. Reset from outside: it starts
+			 * again at 0.
+			 */
 			if (!read_number(counter->fd, &value))
 				continue;
 			counter->grown += value < counter->last ? value : value - counter->last;

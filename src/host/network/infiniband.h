@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What goes wrong at the RDMA ports of this host (InfiniBand, RoCE, EFA): time that
- * a port had data and no credit to send it, packets lost and sent again, marks of
- * congestion. Bytes are netdev.h's. Which counters there are depends on the card:
- * those it lacks are not told.
+ * Error and congestion counters of this host's RDMA ports (InfiniBand, RoCE, EFA): time that a port
+ * had data and no credit to send it, packets lost and retransmitted, congestion marks. netdev.h has
+ * the bytes. The set of counters depends on the card; missing ones are not reported.
  *
- * Counters of hw_counters/ are copies that the kernel renews after a lifespan, which
- * a file beside them tells; those of counters/ ask the card at each read. They change
- * by little, so they are read at the start, at most ten times a second, and at
- * the end.
+ * Counters of hw_counters/ are copies that the kernel refreshes after a lifespan, given in a file
+ * beside them; those of counters/ query the card at each read. They change by little, so they are
+ * read at the start, at most ten times a second, and at the end.
  * Source: Documentation/ABI/stable/sysfs-class-infiniband; ib_verbs.h
  * (RDMA_HW_STATS_DEFAULT_LIFESPAN); Mellanox' list of mlx5 counters.
  */
@@ -19,7 +17,7 @@
 
 #define IB_PORT_MAX 32u			    /* more are left out */
 #define IB_LOOK_NS (100 * NSEC_PER_MSEC)    /* between two looks at least */
-#define IB_LIFESPAN_NS (10 * NSEC_PER_MSEC) /* where the kernel doesn't tell */
+#define IB_LIFESPAN_NS (10 * NSEC_PER_MSEC) /* where the kernel has no value */
 #define IB_COST_DIVISOR 1000
 
 struct ib_counter {
@@ -52,7 +50,7 @@ int ibports_look(struct ibports *ib, int64_t (*clock)(void));
 void ibports_look_now(struct ibports *ib);
 
 /*
- * Appends to out->nic_counters by how much counters grew since they were opened, of the
- * ports that out->nics names; those that stood still are left out. Returns 0 or -ENOMEM.
+ * Appends to out->nic_counters the growth of counters since they were opened, for the ports in
+ * out->nics; unchanged ones are left out. Returns 0 or -ENOMEM.
  */
 _must_check_ int ibports_record(const struct ibports *ib, struct sidecar *out);

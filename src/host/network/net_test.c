@@ -183,7 +183,7 @@ static void any_short_or_changed_answer_is_survived(void **state)
 
 /* --- real sockets between two processes --- */
 
-/* A process that does as it is told: one letter and a number, answered when done. */
+/* A process that runs commands of one letter and a number, and answers when done. */
 struct order {
 	char what; /* 'o'pen, 'w'rite, 'r'ead, 'c'lose */
 	size_t bytes;

@@ -213,7 +213,7 @@ int netdevs_look(struct netdevs *devs, int64_t (*clock)(void))
 	if (now_ns < devs->due_ns || devs->devices.cnt == 0)
 		return 0;
 	vec_foreach(device, &devs->devices)
-		(void)read_device(device); /* unplugged: its counters stand still */
+		(void)read_device(device); /* unplugged: its counters do not change */
 	devs->look_ns = now_ns;
 	devs->due_ns = now_ns + MAX(NETDEV_LOOK_NS, (clock() - now_ns) * NETDEV_COST_DIVISOR);
 	return 1;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Byte counters of the network cards of this host: RDMA ports from
- * /sys/class/infiniband, whose traffic the kernel's network stack never sees,
- * and network devices from /sys/class/net. Virtual devices (lo, veth, bridges)
- * are left out: they have no wire whose rate could be a limit, and what they
- * carry over one is counted there.
+ * Byte counters of the network cards of this host: RDMA ports from /sys/class/infiniband, whose
+ * traffic the kernel's network stack never sees, and network devices from /sys/class/net. Virtual
+ * devices (lo, veth, bridges) are left out: they have no wire of their own that could be a
+ * bottleneck, and their traffic over a wire is counted at that device.
  *
  * Descriptors stay open, a look is one pread a counter. Some firmware takes long
  * to answer, so the time between two looks grows with their cost to at most 1 %.

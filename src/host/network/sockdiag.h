@@ -37,10 +37,9 @@ _must_check_ int sockdiag_open(struct sockdiag *diag);
 void sockdiag_close(struct sockdiag *diag);
 
 /*
- * Appends all sockets that can carry data, in no order. Walks the kernel's hash
- * table: 0.2 ms here without any socket, 0.7 us for each. Returns 0, -ENOMEM,
- * -EIO when the list broke off, or the kernel's refusal; what is in out by then
- * is no complete list.
+ * Appends all sockets that can carry data, in no order. Walks the kernel's hash table: 0.2 ms here
+ * without any socket, 0.7 us for each. Returns 0, -ENOMEM, -EIO when the list broke off, or the
+ * kernel's error; out is then incomplete.
  */
 _must_check_ int sockdiag_list(struct sockdiag *diag, sockdiag_sockets *out);
 

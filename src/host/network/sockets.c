@@ -173,7 +173,7 @@ static void find_of(struct sockets *sockets, int32_t owner, size_t *links_left)
 	(void)closedir(dir);
 }
 
-/* Descriptors are read only when there is a socket that nobody is known to hold. */
+/* Descriptors are read only when there is a socket without a known owner. */
 static int find_owners(struct sockets *sockets, int64_t now_ns, int64_t (*cost_clock)(void))
 {
 	int64_t begin_ns = cost_clock();
@@ -192,7 +192,7 @@ static int find_owners(struct sockets *sockets, int64_t now_ns, int64_t (*cost_c
 	}
 	vec_foreach(i, &sockets->unknown) {
 		if (sockets->known.data[*i].owner == SOCKET_OWNER_UNKNOWN)
-			sockets->known.data[*i].owner = SOCKET_OWNER_STRANGER;
+			sockets->known.data[*i].owner = SOCKET_OWNER_OTHER;
 	}
 	if (sockets->unknown.cnt > 0)
 		sockets->find_due_ns = now_ns + wait_for(cost_clock() - begin_ns,
@@ -228,7 +228,7 @@ int sockets_follow(struct sockets *sockets, uint32_t pid)
 	if (ret < 0)
 		return ret;
 	vec_foreach(known, &sockets->known) {
-		if (known->owner == SOCKET_OWNER_STRANGER)
+		if (known->owner == SOCKET_OWNER_OTHER)
 			known->owner = SOCKET_OWNER_UNKNOWN;
 	}
 	sockets->find_due_ns = sockets->due_ns = sockets->list_due_ns = 0;

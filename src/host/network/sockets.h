@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each worker sends and receives over TCP, seen from outside: the kernel
- * lists all TCP sockets of the network namespace with their byte counters, and
- * /proc/PID/fd tells which of them a worker holds. So ranks that share a host
- * are told apart, also when they talk over its loopback device.
+ * Bytes that each worker sends and receives over TCP, seen from outside: the kernel lists all TCP
+ * sockets of the network namespace with their byte counters, and /proc/PID/fd shows which of them a
+ * worker holds. So ranks on one host are distinguished, also when they communicate over its
+ * loopback device.
  *
  * Bytes are payload as the application wrote it, each counted once: no headers,
  * no retransmissions. What a socket has sent stays counted after it is closed.
  *
- * A list of all sockets walks the kernel's whole hash table, however few there
- * are: 0.2 ms and 0.7 us a socket here, more on larger machines. So it is made only
- * now and then, to find new sockets; in between the kernel is asked for the
- * workers' own one by one, 2 us each. Both slow down as they cost more, so that
- * together they take about 1 % of a core at most.
+ * A list of all sockets walks the kernel's whole hash table, however few there are: 0.2 ms and 0.7
+ * us a socket here, more on larger machines. So it is made only now and then, to find new sockets;
+ * in between the workers' own are queried one by one, 2 us each. Both slow down as they cost more,
+ * so that together they take about 1 % of a core at most.
  * Source: proc(5).
  */
 #pragma once
@@ -28,7 +27,7 @@
 #define SOCKETS_FIND_NS (50 * NSEC_PER_MSEC) /* descriptors are listed no more often */
 #define SOCKETS_LINK_MAX 65536u		     /* descriptors read at once */
 
-enum { SOCKET_OWNER_UNKNOWN = -1, SOCKET_OWNER_STRANGER = -2 };
+enum { SOCKET_OWNER_UNKNOWN = -1, SOCKET_OWNER_OTHER = -2 };
 
 /* A socket that is followed; counters as of the last look that had it. */
 struct socket_known {
@@ -38,7 +37,7 @@ struct socket_known {
 
 struct socket_owner {
 	uint32_t pid;
-	uint64_t tx_bytes, rx_bytes; /* of all its sockets, closed ones too: never goes back */
+	uint64_t tx_bytes, rx_bytes; /* of all its sockets, closed ones too: never decreases */
 	uint64_t look_tx_bytes;	     /* tx of the last look, sockets known before only */
 	bool followed;		     /* a look has begun its totals: at 0 */
 };
@@ -57,7 +56,7 @@ struct sockets {
 	int error;		      /* -errno: no counters, see sockets_why() */
 };
 
-/* Trouble is told by the first look. sockets_close() may be called twice. */
+/* The first look returns errors. sockets_close() may be called twice. */
 void sockets_open(struct sockets *sockets, const char *root);
 void sockets_close(struct sockets *sockets);
 
@@ -65,9 +64,9 @@ void sockets_close(struct sockets *sockets);
 _must_check_ int sockets_follow(struct sockets *sockets, uint32_t pid);
 
 /*
- * Looks when it is time (due_ns). Returns 1 after a look, 0 when it is not time
- * yet, or -errno: there will be no counters. cost_clock tells what the calling
- * thread has used of a CPU: on a busy host the time that passes says nothing.
+ * Looks when it is time (due_ns). Returns 1 after a look, 0 when it is not time yet, or -errno:
+ * there will be no counters. cost_clock returns the calling thread's CPU time: on a busy host
+ * elapsed time does not measure the cost.
  */
 int sockets_look(struct sockets *sockets, int64_t now_ns, int64_t (*cost_clock)(void));
 

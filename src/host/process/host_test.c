@@ -12,7 +12,7 @@
 
 #define MS NSEC_PER_MSEC
 
-/* The clock that neighbors_look() asks; each test sets it. */
+/* The clock that contenders_look() asks; each test sets it. */
 static int64_t fake_now_ns;
 
 static int64_t fake_clock(void)
@@ -169,44 +169,44 @@ static void a_process_that_is_gone_is_reported(void **state)
 }
 
 /* 20 looks in 2 s; the process `pid` uses a whole CPU, worker 70 half of one. */
-static void watch(const char *root, struct neighbors *neighbors, uint32_t pid, uint32_t ppid,
+static void watch(const char *root, struct contenders *contenders, uint32_t pid, uint32_t ppid,
 		  const char *cpus, const char *command)
 {
-	const struct neighbor_worker worker = { 70, 70 };
+	const struct contenders_worker worker = { 70, 70 };
 
-	neighbors_open(neighbors, root);
+	contenders_open(contenders, root);
 	put_process(root, 60, 1, 0, 0, "0-3", "torchrun");
 	for (int i = 0; i <= 20; i++) {
 		put_process(root, 70, 60, (uint64_t)(5 * i), 1, "0-1", "python train.py");
 		put_process(root, pid, ppid, (uint64_t)(10 * i), i % 4 == 0 ? 0 : 1, cpus, command);
 		fake_now_ns = (1000 + 100 * i) * MS;
-		assert_int_equal(neighbors_look(neighbors, &worker, 1, fake_clock), 0);
+		assert_int_equal(contenders_look(contenders, &worker, 1, fake_clock), 0);
 	}
 }
 
-static size_t name(const struct neighbors *neighbors, struct sidecar *ret)
+static size_t name(const struct contenders *contenders, struct sidecar *ret)
 {
-	const struct neighbor_worker worker = { 70, 70 };
-	const struct neighbors_query query = { &worker, 1, 0, 60, 50 };
+	const struct contenders_worker worker = { 70, 70 };
+	const struct contenders_query query = { &worker, 1, 0, 60, 50 };
 
-	assert_int_equal(neighbors_name(neighbors, &query, ret), 0);
+	assert_int_equal(contenders_name(contenders, &query, ret), 0);
 	return ret->thieves.cnt;
 }
 
 static void a_hog_outside_the_job_is_named(void **state)
 {
-	struct neighbors neighbors;
+	struct contenders contenders;
 	struct sidecar out = { 0 };
 
-	watch(*state, &neighbors, 99, 1, "1", "stress --cpu 1");
-	assert_int_equal(name(&neighbors, &out), 1);
+	watch(*state, &contenders, 99, 1, "1", "stress --cpu 1");
+	assert_int_equal(name(&contenders, &out), 1);
 	assert_int_equal(out.thieves.data[0].pid, 99);
 	assert_int_equal(out.thieves.data[0].flags, 0);
 	assert_true(fabs(out.thieves.data[0].cpu_frac - 1.0) < 1e-9);
 	assert_true(fabs(out.thieves.data[0].overlap_frac - 0.75) < 0.02);
 	assert_string_equal(out.thieves.data[0].command, "stress --cpu 1");
 	assert_string_equal(out.thieves.data[0].cpus, "1");
-	neighbors_close(&neighbors);
+	contenders_close(&contenders);
 	sidecar_done(&out);
 }
 
@@ -216,127 +216,128 @@ static void a_hog_outside_the_job_is_named(void **state)
  */
 static void a_hog_is_told_of_the_worker_whose_cpu_it_takes(void **state)
 {
-	static const struct neighbor_worker all[] = { { 70, 70 }, { 71, 71 }, { 72, 72 } };
+	static const struct contenders_worker all[] = { { 70, 70 }, { 71, 71 }, { 72, 72 } };
 	static const double overlap_fracs[] = { 0, 1, 0 };
-	const struct neighbor_worker turned[] = { all[2], all[1] };
-	struct neighbors neighbors;
+	const struct contenders_worker turned[] = { all[2], all[1] };
+	struct contenders contenders;
 
-	neighbors_open(&neighbors, *state);
+	contenders_open(&contenders, *state);
 	for (int i = 0; i <= 20; i++) {
 		for (int rank = 0; rank < 3; rank++)
 			put_process(*state, all[rank].pid, 60, (uint64_t)(5 * i), rank, "0-3",
 				    "python train.py");
 		put_process(*state, 99, 1, (uint64_t)(10 * i), 1, "0-3", "stress --cpu 1");
 		fake_now_ns = (1000 + 100 * i) * MS;
-		assert_int_equal(neighbors_look(&neighbors, i % 2 != 0 ? turned : all + 1,
-						i == 0 ? 1 : 2, fake_clock),
+		assert_int_equal(contenders_look(&contenders, i % 2 != 0 ? turned : all + 1,
+						 i == 0 ? 1 : 2, fake_clock),
 				 0);
 	}
 	for (size_t rank = 0; rank < 3; rank++) {
-		const struct neighbors_query query = { all, 3, rank, 60, 50 };
+		const struct contenders_query query = { all, 3, rank, 60, 50 };
 		struct sidecar out = { 0 };
 
-		assert_int_equal(neighbors_name(&neighbors, &query, &out), 0);
+		assert_int_equal(contenders_name(&contenders, &query, &out), 0);
 		assert_int_equal(out.thieves.cnt, 1);
 		assert_true(fabs(out.thieves.data[0].overlap_frac - overlap_fracs[rank]) < 1e-9);
 		sidecar_done(&out);
 	}
-	neighbors_close(&neighbors);
+	contenders_close(&contenders);
 }
 
 static void workers_beyond_the_limit_are_left_out(void **state)
 {
-	struct neighbor_worker many[NEIGHBORS_WORKER_MAX + 2];
-	struct neighbors neighbors;
+	struct contenders_worker many[CONTENDERS_WORKER_MAX + 2];
+	struct contenders contenders;
 
-	neighbors_open(&neighbors, *state);
+	contenders_open(&contenders, *state);
 	for (uint32_t i = 0; i < ARRAY_SIZE(many); i++)
-		many[i] = (struct neighbor_worker){ 100 + i, 100 + i };
+		many[i] = (struct contenders_worker){ 100 + i, 100 + i };
 	for (int i = 0; i <= 20; i++) {
 		put_process(*state, many[0].pid, 60, (uint64_t)i, 0, "0-3", "python train.py");
 		put_process(*state, many[33].pid, 60, (uint64_t)i, 1, "0-3", "python train.py");
 		put_process(*state, 99, 1, (uint64_t)(10 * i), 1, "0-3", "stress --cpu 1");
 		fake_now_ns = (1000 + 100 * i) * MS;
-		assert_int_equal(neighbors_look(&neighbors, many, ARRAY_SIZE(many), fake_clock), 0);
+		assert_int_equal(contenders_look(&contenders, many, ARRAY_SIZE(many), fake_clock),
+				 0);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(many); i += 33) {
-		const struct neighbors_query query = { many, ARRAY_SIZE(many), i, 60, 50 };
+		const struct contenders_query query = { many, ARRAY_SIZE(many), i, 60, 50 };
 		struct sidecar out = { 0 };
 
-		assert_int_equal(neighbors_name(&neighbors, &query, &out), 0);
+		assert_int_equal(contenders_name(&contenders, &query, &out), 0);
 		assert_int_equal(out.thieves.cnt, 1);
 		assert_true(out.thieves.data[0].overlap_frac == 0);
 		sidecar_done(&out);
 	}
-	neighbors_close(&neighbors);
+	contenders_close(&contenders);
 }
 
 static void small_hogs_of_one_command_are_taken_together(void **state)
 {
-	const struct neighbor_worker worker = { 70, 70 };
-	struct neighbors neighbors;
+	const struct contenders_worker worker = { 70, 70 };
+	struct contenders contenders;
 	struct sidecar out = { 0 };
 
-	neighbors_open(&neighbors, *state);
+	contenders_open(&contenders, *state);
 	for (int i = 0; i <= 20; i++) {
 		put_process(*state, 70, 60, (uint64_t)(5 * i), 1, "0-1", "python train.py");
 		for (uint32_t pid = 90; pid < 94; pid++)
 			put_process(*state, pid, 1, (uint64_t)(i / 2), 1, "1", "hog");
 		put_process(*state, 95, 1, (uint64_t)(i / 2), 1, "1", "small");
 		fake_now_ns = (1000 + 100 * i) * MS;
-		assert_int_equal(neighbors_look(&neighbors, &worker, 1, fake_clock), 0);
+		assert_int_equal(contenders_look(&contenders, &worker, 1, fake_clock), 0);
 	}
-	assert_int_equal(name(&neighbors, &out), 1);
+	assert_int_equal(name(&contenders, &out), 1);
 	assert_int_equal(out.thieves.data[0].process_cnt, 4);
 	assert_true(fabs(out.thieves.data[0].cpu_frac - 0.2) < 1e-9);
-	neighbors_close(&neighbors);
+	contenders_close(&contenders);
 	sidecar_done(&out);
 }
 
 static void a_hog_on_other_cpus_is_not_named(void **state)
 {
-	struct neighbors neighbors;
+	struct contenders contenders;
 	struct sidecar out = { 0 };
 
-	watch(*state, &neighbors, 99, 1, "2-3", "stress --cpu 1");
-	assert_int_equal(name(&neighbors, &out), 0);
-	neighbors_close(&neighbors);
+	watch(*state, &contenders, 99, 1, "2-3", "stress --cpu 1");
+	assert_int_equal(name(&contenders, &out), 0);
+	contenders_close(&contenders);
 }
 
 static void a_stray_process_of_the_job_is_marked_as_such(void **state)
 {
-	struct neighbors neighbors;
+	struct contenders contenders;
 	struct sidecar out = { 0 };
 
-	watch(*state, &neighbors, 99, 70, "0-3", "python hog.py");
-	assert_int_equal(name(&neighbors, &out), 1);
+	watch(*state, &contenders, 99, 70, "0-3", "python hog.py");
+	assert_int_equal(name(&contenders, &out), 1);
 	assert_int_equal(out.thieves.data[0].flags, SIDECAR_THIEF_IN_JOB);
-	neighbors_close(&neighbors);
+	contenders_close(&contenders);
 	sidecar_done(&out);
 }
 
-static void helpers_of_a_worker_are_not_thieves(void **state)
+static void helpers_of_a_worker_are_not_contenders(void **state)
 {
-	struct neighbors neighbors;
+	struct contenders contenders;
 	struct sidecar out = { 0 };
 
-	watch(*state, &neighbors, 99, 70, "0-3", "python train.py");
-	assert_int_equal(name(&neighbors, &out), 0);
-	neighbors_close(&neighbors);
-	watch(*state, &neighbors, 99, 70, "0-3", "python -c from multiprocessing.spawn import x");
-	assert_int_equal(name(&neighbors, &out), 0);
-	neighbors_close(&neighbors);
+	watch(*state, &contenders, 99, 70, "0-3", "python train.py");
+	assert_int_equal(name(&contenders, &out), 0);
+	contenders_close(&contenders);
+	watch(*state, &contenders, 99, 70, "0-3", "python -c from multiprocessing.spawn import x");
+	assert_int_equal(name(&contenders, &out), 0);
+	contenders_close(&contenders);
 }
 
-static void our_own_summarizers_are_not_thieves(void **state)
+static void summarizers_of_perftracker_are_not_contenders(void **state)
 {
-	struct neighbors neighbors;
+	struct contenders contenders;
 	struct sidecar out = { 0 };
 
 	put_process(*state, 50, 1, 0, 0, "0-3", "perftracker run");
-	watch(*state, &neighbors, 99, 50, "0-3", "perftracker summarize");
-	assert_int_equal(name(&neighbors, &out), 0);
-	neighbors_close(&neighbors);
+	watch(*state, &contenders, 99, 50, "0-3", "perftracker summarize");
+	assert_int_equal(name(&contenders, &out), 0);
+	contenders_close(&contenders);
 }
 
 int main(void)
@@ -366,10 +367,10 @@ int main(void)
 						remove_root),
 		cmocka_unit_test_setup_teardown(a_stray_process_of_the_job_is_marked_as_such,
 						make_root, remove_root),
-		cmocka_unit_test_setup_teardown(helpers_of_a_worker_are_not_thieves, make_root,
+		cmocka_unit_test_setup_teardown(helpers_of_a_worker_are_not_contenders, make_root,
 						remove_root),
-		cmocka_unit_test_setup_teardown(our_own_summarizers_are_not_thieves, make_root,
-						remove_root),
+		cmocka_unit_test_setup_teardown(summarizers_of_perftracker_are_not_contenders,
+						make_root, remove_root),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a job has a profiler plugin of NCCL's already, beside what the environment says. NCCL
- * has one plugin. The variable NCCL_PROFILER_PLUGIN goes before the user's files of settings and
- * before the plugin that NCCL takes by itself, so that setting it would push these aside.
+ * Whether a job already has a profiler plugin for NCCL outside the environment. NCCL loads one
+ * plugin. The variable NCCL_PROFILER_PLUGIN overrides the user's configuration files and NCCL's
+ * default plugin, so setting it would replace these.
  * Source: NCCL's param.cc (initEnv), plugin_open.cc, profiler.cc.
  */
 #pragma once
@@ -11,7 +11,7 @@
 
 #include <limits.h>
 
-/* root stands before the others, too, as before /etc and /lib. */
+/* root is the prefix of the other paths, too, as of /etc and /lib. */
 struct ncclplugin_places {
 	const char *root;	  /* "": this machine */
 	const char *home;	  /* of the user */
@@ -21,13 +21,13 @@ struct ncclplugin_places {
 
 struct ncclplugin {
 	char name[PATH_MAX];  /* as it is set: a path, a word; or where the library is */
-	char place[PATH_MAX]; /* the file that says so; "": name is a path */
+	char place[PATH_MAX]; /* the file with the setting; "": name is a path */
 	bool is_set;	      /* false: NCCL takes it by itself */
 };
 
 /*
  * Looks for a setting in nccl.conf, then for libnccl-profiler.so where the loader would find it;
- * paths in ret are without the root. False: there is none. Not seen: a network plugin that is a
- * profiler, too, which NCCL asks last; a run path of libnccl.so itself.
+ * paths in ret are without the root. False: no plugin. Not detected: a network plugin that is also
+ * a profiler, which NCCL tries last; a run path of libnccl.so itself.
  */
 bool ncclplugin_find(const struct ncclplugin_places *places, struct ncclplugin *ret);

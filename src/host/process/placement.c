@@ -56,7 +56,7 @@ static int32_t number_of(const struct environment *env, const char *name)
 	return read_number(find(env, name), "", &ret) != NULL ? ret : -1;
 }
 
-/* What Slurm says of all nodes: "8(x2),4". Returns that of one of them; 0: unknown. */
+/* Slurm's value for all nodes: "8(x2),4". Returns that of one node; 0: unknown. */
 static int32_t tasks_of_node(const char *text, int32_t node)
 {
 	int32_t tasks, nodes;

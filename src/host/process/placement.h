@@ -19,9 +19,9 @@ struct placement {
 
 /*
  * environment[size]: strings of "NAME=value", each with its NUL, the last one perhaps cut off.
- * rank: of whom it is; what another rank inherited says nothing. O(size).
+ * rank: the process's own; variables inherited from another rank are ignored. O(size).
  */
 struct placement placement_parse(const char *environment, size_t size, int32_t rank);
 
-/* Of a process below root ("" on a machine). What can't be read says nothing. */
+/* Of a process below root ("" on a machine). An unreadable environment has no effect. */
 struct placement placement_read(const char *root, uint32_t pid, int32_t rank);

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* ';' stands for the NUL behind each variable; "0-": nobody knows where they begin. */
+/* ';' is the NUL after each variable; "0-": unknown where they begin. */
 static void each_launcher_tells_who_is_on_the_host(void **state _unused_)
 {
 	static const struct {

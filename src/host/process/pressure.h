@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pressure stall information of this host: for how long at least one task
- * ("some") was held up for lack of CPU, I/O or memory. It says that a host is
- * short of something even when no one process stands out.
+ * Pressure stall information of this host: for how long at least one task ("some") was held up for
+ * lack of CPU, I/O or memory. It shows that a host is short of a resource even when no single
+ * process is an outlier.
  * Source: Documentation/accounting/psi.rst.
  */
 #pragma once
@@ -13,7 +13,7 @@
 #define PRESSURE_CNT 3 /* cpu, io, memory: in the order of struct sidecar_pressure */
 
 struct pressure {
-	int fds[PRESSURE_CNT]; /* -1: this kernel doesn't tell */
+	int fds[PRESSURE_CNT]; /* -1: not supported by this kernel */
 	int64_t due_ns;
 };
 

@@ -16,11 +16,11 @@ struct procfs_stat {
 	char comm[16];
 	char state;	   /* 'R', 'S', 'D', 'T', 't', 'Z', 'X', 'I' */
 	uint64_t ticks;	   /* user + system CPU time, in ticks of 10 ms */
-	uint64_t start;	   /* since boot: with pid it names one process for ever */
+	uint64_t start;	   /* since boot: unique together with pid */
 	int32_t processor; /* the CPU it last ran on */
 };
 
-#define PROCFS_TICK_NS (10 * NSEC_PER_MSEC) /* USER_HZ is 100 on every Linux port we build for */
+#define PROCFS_TICK_NS (10 * NSEC_PER_MSEC) /* USER_HZ is 100 on every supported Linux port */
 
 /* text: one line of stat; the name may hold spaces and parentheses. Returns 0 or -EINVAL. */
 _must_check_ int procfs_parse_stat(const char *text, struct procfs_stat *ret);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A folder below /tmp that stands for "/": what tests of /proc and /sys read. */
+/* A folder below /tmp in place of "/": tests of /proc and /sys read it. */
 #pragma once
 
 #include "base/base.h"

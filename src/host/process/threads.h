@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CPU time and run-queue delay of every thread of one worker during a window,
- * from /proc/PID/task/TID/schedstat with descriptors kept open: 0.3 us a thread
- * and look. A thread whose counters stand still costs no record; when they move
- * again, the last unchanged moment is recorded too, so that shares of each
- * interval stay right.
+ * CPU time and run-queue delay of every thread of one worker during a window, from
+ * /proc/PID/task/TID/schedstat with descriptors kept open: 0.3 us a thread and look. A thread whose
+ * counters do not change costs no record; when they move again, the last unchanged moment is
+ * recorded too, so that shares of each interval stay right.
  * Source: PerfTracker eq. 4 and 5 (mu and sigma of host functions).
  */
 #pragma once

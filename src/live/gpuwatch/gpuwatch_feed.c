@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define WISH_AGAIN_NS (1 * NSEC_PER_SEC)
+#define REQUEST_AGAIN_NS (1 * NSEC_PER_SEC)
 
 void gpufeed_init(const struct gpufeed_setup *setup, struct gpufeed *ret)
 {
@@ -60,7 +60,7 @@ int gpufeed_begin(struct gpufeed *feed)
 	else if (feed->setup.program != NULL)
 		error = start_sampler(feed);
 	feed->open = error == 0;
-	feed->wished_ns = 0;
+	feed->requested_ns = 0;
 	return error;
 }
 
@@ -70,9 +70,9 @@ int gpufeed_read(struct gpufeed *feed, void (*take)(void *arg, const struct side
 
 	if (!feed->open)
 		return 0;
-	if (feed->setup.shared && now_ns - feed->wished_ns >= WISH_AGAIN_NS) {
-		(void)gpushare_wish(&feed->reader);
-		feed->wished_ns = now_ns;
+	if (feed->setup.shared && now_ns - feed->requested_ns >= REQUEST_AGAIN_NS) {
+		(void)gpushare_request(&feed->reader);
+		feed->requested_ns = now_ns;
 	}
 	return gpushare_read(&feed->reader, take, arg);
 }

@@ -22,7 +22,7 @@ struct gpufeed {
 	bool open;
 	pid_t pid;   /* of the sampler; 0: none */
 	int stop_fd; /* closed: it is to end */
-	int64_t wished_ns;
+	int64_t requested_ns;
 	uint32_t started, crashed, hung; /* samplers */
 	bool stuck; /* one could not be killed: there is no other, which would only join it */
 };

@@ -616,7 +616,7 @@ static void free_hostd(struct hostd *hostd)
 	for (size_t i = 0; i < ARRAY_SIZE(hostd->subs); i++)
 		hostd->subs[i] = bus_unsub(hostd->setup.bus, hostd->subs[i]);
 	pool_close(hostd->pool);
-	neighbors_close(&hostd->neighbors);
+	contenders_close(&hostd->contenders);
 	netwatch_close(&hostd->netwatch);
 	gpuwatch_stop(hostd->gpuwatch);
 	vec_foreach(summary, &hostd->summaries)

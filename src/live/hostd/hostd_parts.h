@@ -47,7 +47,7 @@ struct hostd {
 	struct pool *pool;
 	struct bus_sub *subs[6];
 	struct wire_overhead overhead; /* latest that the hub told */
-	struct neighbors neighbors;
+	struct contenders contenders;
 	struct netwatch netwatch;
 	struct gpuwatch *gpuwatch; /* NULL: no memory for it */
 	int64_t gpus_told_ns;	   /* to /metrics, and: */

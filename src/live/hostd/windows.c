@@ -43,7 +43,7 @@ static void look_at_network(struct hostd *hostd)
 static void sample_tick(uv_timer_t *timer)
 {
 	struct hostd *hostd = timer->data;
-	struct neighbor_worker workers[NEIGHBORS_WORKER_MAX];
+	struct contenders_worker workers[CONTENDERS_WORKER_MAX];
 	size_t cnt = 0;
 
 	vec_foreach(client, &hostd->clients) {
@@ -58,15 +58,15 @@ static void sample_tick(uv_timer_t *timer)
 	vec_foreach(client, &hostd->clients) {
 		if ((*client)->is_worker && (*client)->worker.window.open &&
 		    cnt < ARRAY_SIZE(workers))
-			workers[cnt++] = (struct neighbor_worker){ (*client)->worker.pid,
-								   (*client)->worker.tid };
+			workers[cnt++] = (struct contenders_worker){ (*client)->worker.pid,
+								     (*client)->worker.tid };
 	}
 	if (cnt > 0) {
-		(void)neighbors_look(&hostd->neighbors, workers, cnt, clock_mono_ns);
+		(void)contenders_look(&hostd->contenders, workers, cnt, clock_mono_ns);
 		return;
 	}
 	(void)uv_timer_stop(timer);
-	neighbors_close(&hostd->neighbors);
+	contenders_close(&hostd->contenders);
 	netwatch_close(&hostd->netwatch);
 	gpuwatch_set_window(hostd->gpuwatch, false);
 	hostd->sampling = false;
@@ -123,7 +123,7 @@ void hostd_take_begun(struct client *client, const struct message *message)
 	    follow_window(client, message->order_id) < 0)
 		log_line(LOG_WARNING, "event=no-summarizer worker=%u", client->worker.id);
 	if (!hostd->sampling) {
-		neighbors_open(&hostd->neighbors, "");
+		contenders_open(&hostd->contenders, "");
 		netwatch_open(&hostd->netwatch, "");
 		gpuwatch_set_window(hostd->gpuwatch, true);
 		(void)uv_timer_start(&hostd->sample_timer, sample_tick, 0, SAMPLE_MS);
@@ -285,7 +285,7 @@ static int follow_window(struct client *client, uint64_t order_id)
 	return ret;
 }
 
-static size_t list_workers(const struct hostd *hostd, struct neighbor_worker *ret, size_t cap,
+static size_t list_workers(const struct hostd *hostd, struct contenders_worker *ret, size_t cap,
 			   const struct client *self, size_t *ret_self)
 {
 	size_t cnt = 0;
@@ -296,7 +296,7 @@ static size_t list_workers(const struct hostd *hostd, struct neighbor_worker *re
 		if (*client == self)
 			*ret_self = cnt;
 		ret[cnt++] =
-			(struct neighbor_worker){ (*client)->worker.pid, (*client)->worker.tid };
+			(struct contenders_worker){ (*client)->worker.pid, (*client)->worker.tid };
 	}
 	return cnt;
 }
@@ -335,18 +335,18 @@ static int list_ranks(struct client *client)
 static int finish_window(struct client *client, const struct message *message, struct err *err)
 {
 	struct hostd *hostd = client->hostd;
-	struct neighbor_worker workers[HOSTD_CLIENT_MAX];
+	struct contenders_worker workers[HOSTD_CLIENT_MAX];
 	struct summary *summary;
-	struct neighbors_query query = { .workers = workers,
-					 .job_pid = hostd->setup.job_pid,
-					 .self_pid = (uint32_t)getpid() };
+	struct contenders_query query = { .workers = workers,
+					  .job_pid = hostd->setup.job_pid,
+					  .self_pid = (uint32_t)getpid() };
 	struct worker_finish finish = {
 		.trace_path = message->text,
 		.sidecar_fd = -1,
 		.mono_ns = clock_mono_ns(),
 		.wall_ns = clock_wall_ns(),
 		.window_ns = message->window_ns,
-		.neighbors = hostd->sampling ? &hostd->neighbors : NULL,
+		.contenders = hostd->sampling ? &hostd->contenders : NULL,
 		.query = &query,
 	};
 

@@ -215,7 +215,8 @@ int worker_finish(struct worker *worker, const struct worker_finish *finish, str
 	side->header.end_ns = side->header.start_ns + (int64_t)(finish->window_ns & INT64_MAX);
 	if (gethostname(side->header.host, sizeof(side->header.host) - 1) != 0)
 		side->header.host[0] = '\0';
-	if (finish->neighbors != NULL && neighbors_name(finish->neighbors, finish->query, side) < 0)
+	if (finish->contenders != NULL &&
+	    contenders_name(finish->contenders, finish->query, side) < 0)
 		ret = err_set(err, ENOMEM, "worker: out of memory");
 	else if (finish->sidecar_fd >= 0)
 		ret = write_sidecar(side, finish->sidecar_fd, err);

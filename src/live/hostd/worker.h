@@ -78,7 +78,7 @@ _must_check_ int worker_sample(struct worker *worker, int64_t now_ns);
 
 /*
  * The trace is complete at trace_path: writes the sidecar beside it. query tells
- * who else was on the host; may be NULL with neighbors. Returns 0 or -errno
+ * who else was on the host; may be NULL with contenders. Returns 0 or -errno
  * with a line in err. The window is closed in any case.
  */
 struct worker_finish {
@@ -86,8 +86,8 @@ struct worker_finish {
 	int sidecar_fd;		  /* not -1: the sidecar goes there, and trace_path doesn't count */
 	int64_t mono_ns, wall_ns; /* one moment on both clocks */
 	uint64_t window_ns;	  /* as the worker says */
-	const struct neighbors *neighbors;
-	const struct neighbors_query *query;
+	const struct contenders *contenders;
+	const struct contenders_query *query;
 };
 _must_check_ int worker_finish(struct worker *worker, const struct worker_finish *finish,
 			       struct err *err);

@@ -60,6 +60,8 @@ static void what_was_timed_on_the_gpu_has_a_track(void **state)
 	char *text;
 
 	(void)state;
+	if (!PT_WITH_GPU_CALLS)
+		skip();
 	log_init(&log, 0);
 	add_timed(&log, 2000 * MS);
 	text = print(&log, 1, 0, &rank);
@@ -344,6 +346,8 @@ static void what_is_left_of_what_was_timed_is_drawn(void **state)
 	char *text;
 
 	(void)state;
+	if (!PT_WITH_GPU_CALLS)
+		skip();
 	log_init(&log, 0);
 	to = &log.lanes.data[0].records;
 	add(to, 2000 * MS, FLIGHT_TIMED, MS, add_string(&log, "cublasLtMatmul"), 0);

@@ -6,7 +6,7 @@
 #include "agent/calls/gpucalls.h"
 #include "agent/core/lane.h"
 #include "agent/core/nametable.h"
-#include "agent/gpu/gputimer.h"
+#include "agent/calls/gputimer.h"
 #include "cublas_double.h"
 #include "gpu_double.h"
 
@@ -128,7 +128,7 @@ static void start(void)
 
 	flight = mmap(NULL, sizeof(*flight), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
-	assert_true(flight != MAP_FAILED && names_open(flight) == 0);
+	assert_true(flight != MAP_FAILED && nametable_open(flight) == 0);
 	lane_attach(flight);
 	assert_int_equal(setenv(PT_ENV_GPU_TIMES, "1", 1), 0);
 	/* The linker leaves out a library of which nothing else is asked for. */

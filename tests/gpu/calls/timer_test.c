@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pool of timers by itself: calls that return after their timer was given to another. */
+#include "agent/calls/gputimer.h"
 #include "agent/core/lane.h"
-#include "agent/gpu/gputimer.h"
 #include "gpu_double.h"
 
 #include <setjmp.h>
@@ -56,7 +56,7 @@ static gputimer begin_in_slot_of(gputimer old)
 		if ((timer & 0xffff) == (old & 0xffff))
 			return timer;
 		gputimer_end(timer);
-		gputimer_tell(timer, NULL, 0);
+		gputimer_claim(timer, NULL, 0);
 		(void)gputimer_work(0);
 	}
 	return 0;
@@ -74,11 +74,11 @@ static void a_call_that_returns_too_late_leaves_its_slot_to_the_next(_unused_ vo
 	assert_true(next != 0 && next != old);
 	double_gpu_work(NEW_QUEUE, 1000000);
 	gputimer_end(next);
-	gputimer_tell(next, &record, 1);
+	gputimer_claim(next, &record, 1);
 	double_gpu_work(OLD_QUEUE, 50000000);
 	records = double_gpu_count("records");
 	gputimer_end(old);
-	gputimer_tell(old, &record, 1);
+	gputimer_claim(old, &record, 1);
 	assert_int_equal(double_gpu_count("records"), records);
 	(void)gputimer_work(0);
 	assert_int_equal(told_cnt, 1);

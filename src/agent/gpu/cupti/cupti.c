@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The back end for NVIDIA's GPUs: CUPTI's activity records. The order of calls matters:
- * subscribe, clock, attributes, buffers, kinds; then disable, flush, and a finalize,
- * without which training stays slower after the window. CUPTI wants that from within
- * a call of the driver, at its exit: a callback on a harmless call, which the helper
- * thread makes itself, since a job that hangs makes none.
+ * The back end for NVIDIA's GPUs: CUPTI's activity records. The order of calls matters: subscribe,
+ * clock, attributes, buffers, kinds; then disable, flush, and a finalize, without which training
+ * stays slower after the window. CUPTI requires the finalize from within a call of the driver, at
+ * its exit: a callback on a harmless call, which the helper thread makes itself, since a hanging
+ * job makes none.
  *
- * A job may capture a graph at any time, see cupti_capture.h.
- * Only one tool at a time may use CUPTI in a process. Who comes second is told so and leaves;
- * but for Kineto, which doesn't subscribe (see end_recording()).
- * The buffers' callbacks take no lock and call nothing. After a fatal error CUPTI goes by
- * itself, as soon as its callback has returned: not while we read what its records point to.
+ * A job may capture a graph at any time, see cupti_capture.h. Only one tool at a time may use CUPTI
+ * in a process. The second subscriber gets an error; Kineto doesn't subscribe (see
+ * end_recording()). The buffers' callbacks take no lock and call nothing. After a fatal error CUPTI
+ * unloads itself as soon as its callback has returned; the callback waits while the helper reads
+ * memory that records point to.
  * Source: CUPTI's documentation, "CUPTI Activity API", "Dynamic Detaching"; Kineto's
  * CuptiActivityApi.cpp.
  */
@@ -40,7 +40,7 @@ static struct cupti {
 	bool forked;
 	bool attached; /* subscribed, and not finalized since */
 	bool stopped;  /* nothing is recorded any more */
-	bool stolen;   /* buffers of this window never came back */
+	bool stolen;   /* buffers of this window were never returned */
 	uint32_t version;
 	struct cuda_functions cuda;
 	struct cupti_functions api;
@@ -102,7 +102,7 @@ static uint64_t read_clock(void)
 
 /*
  * Sequentially consistent, as in drain(): either the helper sees the error or it is seen reading.
- * It reads for microseconds; but should it wait for CUPTI, that must not be for ever.
+ * It reads for microseconds; the wait is limited in case the helper itself waits for CUPTI.
  */
 static void on_fatal(void)
 {
@@ -267,7 +267,7 @@ static int subscribe(char ret_why[static GPUTRACE_WHY_MAX])
 		return -EBUSY;
 	}
 	if (cupti.attached && atomic_load(&cupti.finalize) == FINALIZE_DONE)
-		detached(); /* after we had given it up */
+		detached(); /* after it was abandoned */
 	if (cupti.attached) /* the last window could not detach */
 		return 0;
 	if (cupti.api.subscribe_v2 != NULL)
@@ -282,7 +282,7 @@ static int subscribe(char ret_why[static GPUTRACE_WHY_MAX])
 	cupti.attached = true;
 	(void)cupti.api.enable_callback(1, cupti.subscriber, CUPTI_DOMAIN_STATE,
 					CUPTI_STATE_FATAL_ERROR);
-	if (may_finalize()) /* else nobody asks how captures go */
+	if (may_finalize()) /* only then captures are tracked */
 		capture_watch(&cupti.capture, &cupti.api, cupti.subscriber);
 	return 0;
 }
@@ -304,7 +304,9 @@ static void set_attribute(int attribute, uint8_t value)
 	(void)cupti.api.set_attribute(attribute, &size, &value);
 }
 
-/* Without our clock times are of the wall: the two are compared once. */
+/*
+ * Without the agent's clock callback times are wall clock times: the two clocks are compared once.
+ */
 static void set_clock(void)
 {
 	cupti.reader.offset_ns = 0;
@@ -322,7 +324,7 @@ static void set_attributes(void)
 	void *context = NULL;
 
 	set_attribute(CUPTI_ATTR_PER_THREAD_BUFFER, 1);
-	/* What is discarded is zeroed by nobody. */
+	/* Discarded buffers are not zeroed. */
 	set_attribute(CUPTI_ATTR_ZEROED_OUT_BUFFER, may_refuse());
 	if (cupti.cuda.context_current(&context) == 0 && context != NULL &&
 	    cupti.cuda.memory_info(&free_bytes, &total_bytes) == 0 &&
@@ -471,15 +473,15 @@ static void count_dropped(void)
 }
 
 /*
- * Kineto, told by a daemon to record, registers buffers of its own without subscribing: we are
- * not told, and from then on all goes to it, also those of ours that CUPTI had.
+ * Kineto, triggered by a daemon, registers buffers of its own without subscribing: no event reports
+ * that, and from then on all records go to it, also the agent's buffers that CUPTI had.
  */
 static void end_recording(void)
 {
 	uint64_t filled = buffers_filled_cnt(&cupti.buffers);
 	size_t begun = buffers_begun_cnt(&cupti.buffers);
 
-	disable_all(); /* what nobody takes any more would grow in the job's memory */
+	disable_all(); /* records without a reader would pile up in the job's memory */
 	(void)cupti.api.flush_all(0);
 	(void)cupti.api.flush_all(CUPTI_FLUSH_FORCED);
 	cupti.stolen = begun > 0 && filled == buffers_filled_cnt(&cupti.buffers);
@@ -509,7 +511,7 @@ static int wait_finalized(void)
 	/* Another thread's call may have come first, and finalizes now. */
 	while (atomic_load(&cupti.finalize) != FINALIZE_DONE) {
 		if (atomic_compare_exchange_strong(&cupti.finalize, &wanted, FINALIZE_NONE))
-			return -ETIMEDOUT; /* nobody was called: nobody will be */
+			return -ETIMEDOUT; /* the callback did not run, and will not */
 		wanted = FINALIZE_WANTED;
 		if (clock_mono_ns() > limit_ns)
 			return -EBUSY;
@@ -551,7 +553,7 @@ static int detach(char ret_why[static GPUTRACE_WHY_MAX])
 		return ret;
 	}
 	ret = finalize();
-	if (ret == -EBUSY) { /* the subscriber is not ours to name any more */
+	if (ret == -EBUSY) { /* the subscriber may no longer be used */
 		gputrace_why(ret_why, "CUPTI is detached later: it takes long", NULL);
 		return ret;
 	}
@@ -576,8 +578,8 @@ static size_t records_left(size_t valid)
 }
 
 /*
- * CUPTI is gone, and with it what its records point to. Its threads may not be: buffers that
- * they still have are theirs for ever, which harms nobody, as no window comes after this.
+ * CUPTI is unloaded, and the memory its records point to is freed. Its threads may still run:
+ * buffers that they hold are never reused, which is harmless, as this was the last window.
  */
 static void drop_buffers(void)
 {
@@ -605,7 +607,7 @@ static int close_session(char ret_why[static GPUTRACE_WHY_MAX])
 	buffers_leave(&cupti.buffers);
 	if (!cupti.stolen)
 		return detach(ret_why);
-	unsubscribe(); /* a finalize would end what is not ours */
+	unsubscribe(); /* a finalize would end another tool's recording */
 	gputrace_why(ret_why, "another tool took CUPTI's buffers in the midst of the window", NULL);
 	return -EIO;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What we use of CUPTI's binary interface, for CUDA 11 to 13: numbers and types of
- * functions; records are in cupti_layout.h. No header of the toolkit is needed to build;
- * cupti_abi_check.c compares all of it with the real ones where they are installed.
+ * The used parts of CUPTI's binary interface, for CUDA 11 to 13: numbers and types of functions;
+ * records are in cupti_layout.h. No header of the toolkit is needed to build; cupti_abi_check.c
+ * compares all of it with the real ones where they are installed.
  * Source: cupti_callbacks.h, cupti_activity.h, cupti_version.h; cupti_abi_check.c.
  */
 #pragma once
@@ -61,7 +61,7 @@ enum cupti_driver_call {
 #define CUPTI_OBJECT_THREAD 2u
 #define CUPTI_NO_STREAM UINT32_MAX
 #define CUPTI_OLD_SUBSCRIBER_BYTES 64
-#define CUPTI_RECORD_BYTES_MAX 216u /* of a record we ask for, until 13.0 */
+#define CUPTI_RECORD_BYTES_MAX 216u /* of a requested record, until 13.0 */
 
 /* cuptiGetVersion(): small numbers before CUDA 13, then xxyyzz. */
 #define CUPTI_VERSION_12_6 24u

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compares cupti_abi.h and cupti_calls.h with the toolkit's own headers, by the
- * compiler. The program says which version that was; without headers it says so and is
- * skipped (77).
+ * Compares cupti_abi.h and cupti_calls.h with the toolkit's own headers, by the compiler. The
+ * program prints the version; without headers the test is skipped (77).
  */
 #include "agent/gpu/cupti/cupti_abi.h"
 #include "agent/gpu/cupti/cupti_calls.h"
@@ -183,7 +182,7 @@ SAME(cupti_subscriber_params, size, CUpti_SubscriberParams, structSize);
 SAME(cupti_subscriber_params, name, CUpti_SubscriberParams, subscriberName);
 SAME(cupti_subscriber_params, old_name, CUpti_SubscriberParams, oldSubscriberName);
 SAME(cupti_subscriber_params, old_name_size, CUpti_SubscriberParams, oldSubscriberSize);
-/* Later versions append; the size that we tell says which we know. */
+/* Later versions append; the size passed in selects the known version. */
 #if CUPTI_API_VERSION >= 130200
 EQUAL(sizeof(struct cupti_subscriber_params),
       offsetof(CUpti_SubscriberParams, allowMultipleSubscribers));

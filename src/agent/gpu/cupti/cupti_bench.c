@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a record of CUPTI costs our helper thread: read, named, written as 32 bytes into a
- * ring. The records are made up here; CUPTI's own work for them isn't in the figure.
+ * The cost of a record of CUPTI on the helper thread: read, named, written as 32 bytes into a ring.
+ * The records are synthetic; CUPTI's own work for them isn't in the figure.
  */
 #include "agent/gpu/buffers.h"
 #include "agent/gpu/cupti/cupti_layout.h"

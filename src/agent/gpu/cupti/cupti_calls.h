@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The calls of CUDA's runtime and driver that are recorded: those that launch, take or
- * give back memory, copy, or wait. Others, which can be many, cost the job nothing.
- * Their numbers are the same in all versions of CUDA; those that a version lacks it refuses,
- * or, since 13.5, knows by a number alone.
- * X(domain, number, name). Source: cupti_runtime_cbid.h, cupti_driver_cbid.h.
+ * The calls of CUDA's runtime and driver that are recorded: those that launch, allocate or free
+ * memory, copy, or wait. Others, which can be many, cost the job nothing. Their numbers are the
+ * same in all versions of CUDA; a version refuses those that it lacks, or, since 13.5, has only a
+ * number for them. X(domain, number, name). Source: cupti_runtime_cbid.h, cupti_driver_cbid.h.
  */
 #pragma once
 

@@ -45,7 +45,7 @@ void capture_watch(struct capture *capture, const struct cupti_functions *api, v
 		(void)api->enable_callback(1, subscriber, CUPTI_DOMAIN_DRIVER, calls[i].call);
 }
 
-/* Not below 0: one that began before we came may end. */
+/* Not below 0: a capture that began before the attach may end. */
 static void end_one(struct capture *capture)
 {
 	uint32_t cnt = atomic_load(&capture->cnt);
@@ -86,7 +86,7 @@ int capture_wait(struct capture *capture, int64_t timeout_ns)
 			atomic_store(&capture->cnt, 0);
 			return -EAGAIN;
 		}
-		/* A sleep: nobody wakes it, those who capture shall not have to. */
+		/* Polls with sleeps, so that capturing threads need not wake it. */
 		(void)syscall(SYS_futex, &capture->cnt, FUTEX_WAIT_PRIVATE, cnt, &look, NULL, 0);
 	}
 	return 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps the CUPTI back end out of the way of CUDA graphs that the job captures. Calls
- * that take memory or wait for the GPU break the captures of all threads unless the thread
- * that makes them is "relaxed", and CUPTI makes such calls when it attaches, flushes and
- * detaches. Besides it is not detached in the midst of a capture, whose nodes it may know:
- * captures that begin while it is attached are counted by the driver's own calls.
+ * Keeps the CUPTI back end out of the way of CUDA graphs that the job captures. Calls that allocate
+ * memory or wait for the GPU break the captures of all threads unless the thread that makes them is
+ * "relaxed", and CUPTI makes such calls when it attaches, flushes and detaches. Also, the back end
+ * does not detach during a capture, since CUPTI may refer to its nodes: captures that begin while
+ * it is attached are counted by callbacks on the driver's calls.
  * Source: cuThreadExchangeStreamCaptureMode() in CUDA's driver API.
  */
 #pragma once
@@ -22,8 +22,10 @@ struct capture {
 int capture_relax(const struct cuda_functions *cuda);
 void capture_restore(const struct cuda_functions *cuda, int mode);
 
-/* Asks for the callbacks that capture_note() is to be told of; numbers that a version lacks it
- * refuses. Captures that go on already are not known. */
+/*
+ * Enables the callbacks that are passed to capture_note(); CUPTI refuses numbers that its version
+ * lacks. Captures already in progress are unknown.
+ */
 void capture_watch(struct capture *capture, const struct cupti_functions *api, void *subscriber);
 
 /* Within a callback for any call of the driver. */

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Numbers that stand for names beside the pointers of kernels: no pointer is so small. */
+/* Keys of names that are not pointers to kernel names: no pointer is so small. */
 enum { KEY_COPY = 0x1000, KEY_SET = 0x2000, KEY_SYNC = 0x3000, KEY_OVERHEAD = 0x4000 };
 enum { KEY_RUNTIME = 0x5000, KEY_DRIVER = 0x6000 };
 
@@ -137,7 +137,7 @@ static const char *call_text(uint32_t domain, uint32_t call)
 	return NULL;
 }
 
-/* 0: a call that nobody asked for. */
+/* 0: a call that was not requested. */
 static uint32_t call_name(struct cupti_reader *reader, const struct cupti_api *api)
 {
 	bool runtime = api->kind == CUPTI_KIND_RUNTIME;
@@ -280,7 +280,7 @@ static void read_peer(struct cupti_reader *reader, const struct cupti_memcpy_pee
 		   peer->correlation);
 }
 
-/* Of a whole context: no stream to draw it on, and the call says the same. */
+/* Of a whole context: no stream to draw it on, and the API call has the same times. */
 static void read_sync(struct cupti_reader *reader, const struct cupti_sync *sync)
 {
 	static const char *const names[] = { "Unknown Sync", "Event Sync", "Stream Wait Event",
@@ -369,7 +369,7 @@ static void read_one(struct cupti_reader *reader, const struct cupti_record *rec
 	case CUPTI_KIND_OVERHEAD:
 		read_overhead(reader, at);
 		break;
-	default: /* of a kind that somebody else enabled */
+	default: /* of a kind that another tool enabled */
 		break;
 	}
 }

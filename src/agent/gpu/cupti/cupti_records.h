@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CUPTI's activity records become events of gputrace.h. A part of the CUPTI back
- * end that knows neither the library nor threads: it is given memory and the
- * function that steps from record to record, whose lengths only CUPTI knows.
+ * Converts CUPTI's activity records to events of gputrace.h. Independent of the library and of
+ * threads: it gets memory and the function that steps from record to record, whose lengths only
+ * CUPTI knows.
  */
 #pragma once
 
@@ -21,10 +21,11 @@ struct cupti_name {
 struct cupti_reader {
 	const struct gputrace_sink *sink;
 	cupti_next_fn next;
-	int64_t offset_ns; /* added to all times: 0 when CUPTI reads our clock */
-	/* Launches of graphs have wrong correlation numbers (CUDA 13.0, from the second session
-	 * of a process on, whoever had the first): they are left out, and the order of launches
-	 * must do. */
+	int64_t offset_ns; /* added to all times: 0 when CUPTI uses the agent's clock callback */
+	/*
+	 * Launches of graphs have wrong correlation numbers (CUDA 13.0, from a process's second
+	 * session of any tool on): they are dropped, and launches are matched by order.
+	 */
 	bool graphs_uncorrelated;
 	struct {
 		uint32_t context;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The back end for AMD's GPUs: rocprofiler-sdk. All that shall ever be recorded is declared
- * when the job's first ROCm library starts: the SDK calls rocprofiler_configure() in
- * every library that ROCP_TOOL_LIBRARIES names, and then takes no more declarations. The
- * context that records stays stopped but for windows; another one runs from the start and
- * learns kernels' names while code is loaded, since they can't be asked for later.
+ * The back end for AMD's GPUs: rocprofiler-sdk. All kinds of records must be declared when the
+ * job's first ROCm library starts: the SDK calls rocprofiler_configure() in every library that
+ * ROCP_TOOL_LIBRARIES names, and then accepts no more declarations. The recording context is
+ * started in windows only; another one runs from the start and collects kernels' names while code
+ * is loaded, since they can't be queried later.
  *
- * A declared tool costs a job something all the time: the SDK sits between it and its queues. So
- * nothing is declared unless the job was started for it, which ROCP_TOOL_LIBRARIES tells.
+ * A declared tool costs a job something all the time: the SDK is between it and its queues. So
+ * nothing is declared unless the job was started with ROCP_TOOL_LIBRARIES for it.
  *
- * Buffers' callbacks come on a thread of the SDK: they copy records into our buffers and
- * never wait, so that the SDK's own, which may not lose records, never stop the job for us.
+ * Buffers' callbacks run on a thread of the SDK: they copy records into the agent's buffers and
+ * never wait, so that the SDK's own buffers, which must not lose records, never block the job.
  * Source: rocprofiler-sdk's registration.h and buffer_tracing.h; rocprof_abi.h.
  */
 #include "agent/gpu/buffers.h"
@@ -32,7 +32,7 @@
 #define CALLBACK_LIMIT_NS (2 * NSEC_PER_SEC)
 #define CLOCK_TRIES 8u
 
-/* Calls that launch, take or give back memory, copy, or wait. */
+/* Calls that launch, allocate or free memory, copy, or wait. */
 static const char *const calls[] = {
 	"hipLaunchKernel",
 	"hipLaunchKernel_spt",
@@ -86,9 +86,9 @@ static struct rocprof {
 	_Atomic bool open;	 /* callbacks' records are wanted */
 	_Atomic uint32_t inside; /* callbacks that are at work */
 	struct rocprof_functions api;
-	uint64_t names_context, context, sdk_buffer;
+	uint64_t nametable_context, context, sdk_buffer;
 	uint32_t gfx_version;
-	_Atomic uint64_t refused; /* records without a buffer of ours, or that are none */
+	_Atomic uint64_t refused; /* records without a free buffer, or malformed ones */
 	_Atomic uint64_t dropped; /* by the SDK, since it started */
 	uint64_t dropped_before;  /* the window */
 	int64_t flushed_ns;
@@ -98,7 +98,7 @@ static struct rocprof {
 
 /* --- what the SDK calls --- */
 
-/* The symbol that a callback tells of, or NULL. */
+/* The symbol of a callback's record, or NULL. */
 static const void *symbol_of(uint32_t kind, int32_t operation, uint32_t phase, const void *payload)
 {
 	return kind == ROCPROF_CALLBACK_CODE_OBJECT &&
@@ -109,8 +109,8 @@ static const void *symbol_of(uint32_t kind, int32_t operation, uint32_t phase, c
 }
 
 /*
- * Any thread of the job that loads code. The two layouts can't be taken for each other: a
- * phase of the old one stands where the kind is in the new.
+ * On any thread of the job that loads code. The two layouts can't be confused: the old one has a
+ * phase where the new one has the kind.
  */
 static void on_code_object(struct rocprof_callback record, _unused_ void *user, _unused_ void *data)
 {
@@ -280,8 +280,8 @@ static bool declare_names(void)
 	static const int32_t symbols[] = { ROCPROF_CODE_OBJECT_KERNEL_SYMBOL };
 	const struct rocprof_functions *api = &rocprof.api;
 
-	return api->create_context(&rocprof.names_context) == ROCPROF_OK &&
-	       api->trace_called(rocprof.names_context, ROCPROF_CALLBACK_CODE_OBJECT, symbols,
+	return api->create_context(&rocprof.nametable_context) == ROCPROF_OK &&
+	       api->trace_called(rocprof.nametable_context, ROCPROF_CALLBACK_CODE_OBJECT, symbols,
 				 ARRAY_SIZE(symbols), on_code_object, NULL) == ROCPROF_OK;
 }
 
@@ -307,7 +307,7 @@ static bool declare_records(void)
 	return true;
 }
 
-/* Asks the SDK alone: neither HIP nor HSA may be called here. -1: it takes all back. */
+/* Calls the SDK only: neither HIP nor HSA may be called here. -1 makes the SDK drop the tool. */
 static int initialize(_unused_ rocprof_finalize_fn finalize, _unused_ void *data)
 {
 	if (rocprof.forked || !map_symbols())
@@ -315,7 +315,7 @@ static int initialize(_unused_ rocprof_finalize_fn finalize, _unused_ void *data
 	(void)rocprof.api.agents(ROCPROF_AGENT_VERSION, on_agents, sizeof(struct rocprof_agent),
 				 NULL);
 	if (!declare_names() || !declare_records() ||
-	    rocprof.api.start_context(rocprof.names_context) != ROCPROF_OK)
+	    rocprof.api.start_context(rocprof.nametable_context) != ROCPROF_OK)
 		return -1;
 	atomic_store_explicit(&rocprof.declared, true, memory_order_release);
 	return 0;
@@ -327,7 +327,7 @@ static void finalize(_unused_ void *data)
 	atomic_store(&rocprof.finished, true);
 }
 
-/* Weak, as in the agent: NULL in whatever is no Python, and so no worker. */
+/* Weak, as in the agent: NULL in programs other than Python, which are no workers. */
 extern __attribute__((weak)) int Py_IsInitialized(void);
 
 static bool is_wanted(void)
@@ -342,7 +342,7 @@ struct rocprof_configuration *rocprofiler_configure(uint32_t version, const char
 						    uint32_t priority,
 						    struct rocprof_client *client);
 
-/* Exported: the SDK looks for the name. NULL: nothing of ours is declared. */
+/* Exported: the SDK looks for the name. NULL: declares nothing. */
 __attribute__((visibility("default"))) struct rocprof_configuration *
 rocprofiler_configure(uint32_t version, _unused_ const char *text, _unused_ uint32_t priority,
 		      struct rocprof_client *client)
@@ -393,7 +393,7 @@ static int probe(char ret_why[static GPUTRACE_WHY_MAX])
 	}
 	if (!atomic_load_explicit(&rocprof.declared, memory_order_acquire)) {
 		gputrace_why(ret_why,
-			     "ROCm started without us: name libperftracker-agent.so in " ENV_TOOLS,
+			     "ROCm started without the agent: name libperftracker-agent.so in " ENV_TOOLS,
 			     NULL);
 		return -ENOTSUP;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What we use of rocprofiler-sdk's binary interface, versions 0.5 to 1.x (ROCm 6.3 on):
- * numbers and the functions that are looked up; records are in rocprof_layout.h. Handles
- * are structs of one 64-bit number there and numbers here, which are passed alike.
+ * The used parts of rocprofiler-sdk's binary interface, versions 0.5 to 1.x (ROCm 6.3 on): numbers
+ * and the functions that are looked up; records are in rocprof_layout.h. Handles are structs of one
+ * 64-bit number there and numbers here, which are passed alike.
  * Source: rocprofiler-sdk's headers; rocprof_abi_check.c.
  */
 #pragma once
@@ -11,7 +11,7 @@
 
 /* rocprofiler_configure()'s version: 10000 * major + 100 * minor + patch. */
 #define ROCPROF_VERSION_OLDEST 500u
-#define ROCPROF_VERSION_2 20000u /* unknown to us */
+#define ROCPROF_VERSION_2 20000u /* unknown to this back end */
 
 enum rocprof_status {
 	ROCPROF_OK = 0,

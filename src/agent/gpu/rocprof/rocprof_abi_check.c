@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compares rocprof_abi.h with ROCm's own headers, by the compiler, where they are installed;
- * without them it says so and is skipped (77).
+ * without them the test is skipped (77).
  */
 #include "agent/gpu/rocprof/rocprof_abi.h"
 

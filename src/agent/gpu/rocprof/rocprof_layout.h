@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How rocprofiler-sdk's records begin, versions 0.5 to 1.x. They tell their size first, and
- * versions only append to them, but for the correlation of calls and callbacks, which has
- * grown in the middle with 1.0.
+ * How rocprofiler-sdk's records begin, versions 0.5 to 1.x. They begin with their size, and
+ * versions only append to them, except that the correlation of calls and callbacks grew in the
+ * middle with 1.0.
  * Source: rocprofiler-sdk's buffer_tracing.h; rocprof_abi_check.c.
  */
 #pragma once

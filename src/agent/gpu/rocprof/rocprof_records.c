@@ -115,7 +115,7 @@ static int32_t device_of(const struct rocprof_reader *reader, uint64_t agent)
 	return -1;
 }
 
-/* Queues are addresses there: here they are counted. Those beyond our table share a number. */
+/* Queues are addresses there: here they are numbered. Those beyond the table share a number. */
 static uint32_t queue_number(struct rocprof_reader *reader, uint64_t queue)
 {
 	size_t i = 0;
@@ -141,7 +141,7 @@ static void read_kernel(struct rocprof_reader *reader, const struct rocprof_kern
 	reader->sink->event(&event);
 }
 
-/* As torch's profiler calls them; which memory of the host it was isn't told. */
+/* As torch's profiler names them; the kind of host memory is unknown. */
 static uint32_t copy_name(struct rocprof_reader *reader, uint32_t direction)
 {
 	static const char *const texts[] = { "Memcpy Unknown (Unknown -> Unknown)",

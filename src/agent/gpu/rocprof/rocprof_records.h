@@ -57,8 +57,8 @@ void rocprof_reader_begin(struct rocprof_reader *reader, const struct gputrace_s
 			  int64_t offset_ns);
 
 /*
- * Copies a record to to[room], cut to ROCPROF_RECORD_MAX. Returns its bytes there, a multiple
- * of 8; 0: no room, or it is no record.
+ * Copies a record to to[room], cut to ROCPROF_RECORD_MAX. Returns its bytes there, a multiple of 8;
+ * 0: no room, or a malformed record.
  */
 size_t rocprof_record_copy(uint8_t *to, size_t room, const void *payload);
 

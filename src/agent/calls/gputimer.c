@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/gpu/gputimer.h"
+#include "agent/calls/gputimer.h"
 
 #include "agent/core/lane.h"
 #include "base/clock.h"
@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#define PROBES 4u		     /* timers that are tried before all count as taken */
-#define UNTOLD_NS (5 * NSEC_PER_SEC) /* then nobody will tell what was timed */
+#define PROBES 4u			/* timers that are tried before all count as taken */
+#define UNCLAIMED_NS (5 * NSEC_PER_SEC) /* a timer no call has claimed by then is freed */
 #define BUSY_PAUSE_NS (10 * NSEC_PER_MSEC)
 #define IDLE_PAUSE_NS (100 * NSEC_PER_MSEC)
 #define LONG_PAUSE_NS NSEC_PER_SEC /* nothing can be timed */
@@ -28,10 +28,10 @@ enum state {
 };
 
 /*
- * In this order; the helper frees what is TOLD and done, or too old. In TAKEN, ENDING and TELLING
- * the slot belongs to the thread that is at it: nobody frees it meanwhile.
+ * In this order; the helper frees slots that are CLAIMED and done, or too old. In TAKEN, ENDING and
+ * CLAIMING the slot belongs to the thread that set the state, and is not freed.
  */
-enum phase { FREE, TAKEN, BEGUN, ENDING, ENDED, TELLING, TOLD };
+enum phase { FREE, TAKEN, BEGUN, ENDING, ENDED, CLAIMING, CLAIMED };
 
 struct slot {
 	_Atomic uint64_t stamp; /* use << 8 | enum phase */
@@ -39,7 +39,7 @@ struct slot {
 	void *queue;
 	_Atomic int64_t call_ns;
 	size_t told_cnt;
-	struct ring_record told[GPUTIMER_TOLD_MAX];
+	struct ring_record told[GPUTIMER_RECORDS_MAX];
 };
 
 static struct {
@@ -54,7 +54,7 @@ static struct {
 	struct slot slots[GPUTIMER_CNT];
 } timers;
 
-/* Functions of the driver. Filled by the helper before anybody calls one. */
+/* Functions of the driver. Filled by the helper before the first call of one. */
 static struct {
 	int (*context_current)(void **ret);
 	int (*context_use)(void *context);
@@ -168,7 +168,7 @@ static gputimer take(void)
 	return 0;
 }
 
-/* The first thread that uses a GPU says which. */
+/* The first thread that uses a GPU determines which. */
 static bool has_context(void)
 {
 	void *context = NULL, *none = NULL;
@@ -186,7 +186,7 @@ static bool has_context(void)
 	return false;
 }
 
-/* What can't be told counts as captured: nothing may be put there. */
+/* An unknown state counts as captured: no event may be queued there. */
 static bool is_captured(void *queue)
 {
 	int status = -1;
@@ -239,7 +239,7 @@ void gputimer_end(gputimer timer)
 	}
 }
 
-void gputimer_tell(gputimer timer, const struct ring_record *records, size_t cnt)
+void gputimer_claim(gputimer timer, const struct ring_record *records, size_t cnt)
 {
 	struct slot *slot;
 	uint64_t use;
@@ -247,12 +247,12 @@ void gputimer_tell(gputimer timer, const struct ring_record *records, size_t cnt
 	if (timer == 0)
 		return;
 	slot = slot_of(timer, &use);
-	if (!advance(slot, use, ENDED, TELLING))
-		return; /* given up meanwhile */
-	slot->told_cnt = MIN(cnt, (size_t)GPUTIMER_TOLD_MAX);
+	if (!advance(slot, use, ENDED, CLAIMING))
+		return; /* abandoned meanwhile */
+	slot->told_cnt = MIN(cnt, (size_t)GPUTIMER_RECORDS_MAX);
 	if (slot->told_cnt > 0)
 		memcpy(slot->told, records, slot->told_cnt * sizeof(*records));
-	(void)advance(slot, use, TELLING, TOLD);
+	(void)advance(slot, use, CLAIMING, CLAIMED);
 }
 
 /* --- on the helper --- */
@@ -341,7 +341,7 @@ static bool finish(struct slot *slot, uint64_t use)
 		slot->told[i].time_ns = call_ns;
 		lane_record(&slot->told[i]);
 	}
-	(void)advance(slot, use, TOLD, FREE);
+	(void)advance(slot, use, CLAIMED, FREE);
 	return true;
 }
 
@@ -352,10 +352,10 @@ static bool look_at(struct slot *slot, int64_t now_ns, size_t *under_way)
 	enum phase phase = (enum phase)(stamp & 0xff);
 
 	*under_way += phase != FREE;
-	if (phase == TOLD)
+	if (phase == CLAIMED)
 		return finish(slot, use);
 	if ((phase == BEGUN || phase == ENDED) &&
-	    now_ns - atomic_load_explicit(&slot->call_ns, memory_order_relaxed) > UNTOLD_NS &&
+	    now_ns - atomic_load_explicit(&slot->call_ns, memory_order_relaxed) > UNCLAIMED_NS &&
 	    advance(slot, use, phase, FREE))
 		count_drop();
 	return true;
