@@ -4,7 +4,7 @@
 
 #include "cmd/cmd.h"
 #include "format/sidecar/sidecar.h"
-#include "summarize/reach.h"
+#include "summarize/collectives/reach.h"
 
 struct load_hosts {
 	VEC(struct rank_host) list; /* ascending by rank, distinct */

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "summarize/collectives.h"
+#include "summarize/collectives/collectives.h"
 #include "summarize/critpath.h"
 #include "summarize/summarize.h"
 #include "summarize/utilize.h"

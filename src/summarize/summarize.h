@@ -11,7 +11,7 @@
 
 #include "format/fingerprint/fingerprint.h"
 #include "format/sidecar/sidecar.h"
-#include "summarize/reach.h"
+#include "summarize/collectives/reach.h"
 #include "summarize/window.h"
 
 struct summarize_options {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "summarize/collectives.h"
+#include "summarize/collectives/collectives.h"
 
 #include <errno.h>
 #include <string.h>

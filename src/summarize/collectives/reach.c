@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "summarize/reach.h"
+#include "summarize/collectives/reach.h"
 
 #include <limits.h>
 #include <string.h>
