@@ -605,9 +605,9 @@ static enum confidence confidence_of(const struct draft *d)
 	if (analyzed < 2)
 		return always_last(d) ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
 	if (d->a->witness != WITNESS_BLAME) {
-		bool crowd = d->job->worker_cnt >= 8 || d->a->worker_cnt == d->job->worker_cnt;
+		bool many = d->job->worker_cnt >= 8 || d->a->worker_cnt == d->job->worker_cnt;
 
-		return crowd && cost_pct >= 5 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
+		return many && cost_pct >= 5 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
 	}
 	if (analyzed >= 3 && late >= analyzed / 2 && cost_pct >= 3)
 		return CONFIDENCE_HIGH;

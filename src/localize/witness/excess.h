@@ -2,7 +2,7 @@
 /*
  * What the witness of expectation says of a place in the program, however the workers
  * are held: which places its rule is for, and the accusation of those workers that are
- * there for longer than expected. Frames are those of a job or of a crowd.
+ * there for longer than expected. Frames are those of a job or of columns (center/columns).
  * Source: PerfTracker eq. 6-7.
  */
 #pragma once
@@ -19,7 +19,7 @@ struct excess {
 	double *of;	   /* by worker: beta of the place */
 	bool *alike;	   /* by worker: as long there, if hidden; NULL where nobody knows */
 	double distance;   /* largest D */
-	size_t cnt;	   /* workers above the expectation or alike; a crowd does not count them */
+	size_t cnt;	   /* workers above the expectation or alike; columns do not count them */
 };
 
 /*
