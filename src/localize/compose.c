@@ -28,6 +28,7 @@ struct draft {
 	struct cause_facts facts;
 	enum cause cause;
 	double *scratch;
+	double *waited_ns; /* by worker: for the accused */
 	const char **evidence;
 	struct finding *out;
 	bool no_memory;
@@ -51,11 +52,7 @@ static const char *text(struct draft *d, const char *s)
 
 static bool accused(const struct draft *d, size_t w)
 {
-	for (size_t i = 0; i < d->a->worker_cnt; i++) {
-		if (d->a->workers[i] == w)
-			return true;
-	}
-	return false;
+	return accusation_has(d->a, (uint32_t)w);
 }
 
 /* beta of the place on a worker: the whole subtree, host side and device side alike. */
@@ -178,38 +175,36 @@ static void set_workers(struct draft *d)
 	struct finding *f = d->out;
 	int *ranks = arena_calloc(d->arena, d->job->worker_cnt + 1, sizeof(int));
 	const char **hosts = arena_calloc(d->arena, d->a->worker_cnt + 1, sizeof(*hosts));
+	_cleanup_free_ bool *known = calloc(d->job->worker_cnt + 1, sizeof(*known)); /* by host */
 
-	if (ranks == NULL || hosts == NULL) {
+	if (ranks == NULL || hosts == NULL || known == NULL) {
 		d->no_memory = true;
 		return;
 	}
 	for (size_t i = 0; i < d->a->worker_cnt; i++) {
-		const struct fingerprint *fp = d->job->workers[d->a->workers[i]].fp;
-		bool known = fp->host[0] == '\0';
+		const struct job_worker *worker = &d->job->workers[d->a->workers[i]];
 
-		ranks[f->rank_cnt++] = fp->rank;
-		for (size_t k = 0; k < f->host_cnt && !known; k++)
-			known = strcmp(hosts[k], fp->host) == 0;
-		if (!known)
-			hosts[f->host_cnt++] = text(d, fp->host);
+		ranks[f->rank_cnt++] = worker->fp->rank;
+		if (worker->fp->host[0] != '\0' && !known[worker->host])
+			hosts[f->host_cnt++] = text(d, worker->fp->host);
+		known[worker->host] = true;
 	}
 	f->ranks = ranks;
 	f->hosts = hosts;
 	f->all_workers = f->rank_cnt == d->job->worker_cnt;
 }
 
+/* Sums what each worker waited for the accused. */
+static void sum_waits(struct draft *d)
+{
+	vec_foreach(wait, &d->blame->waits)
+		d->waited_ns[wait->to] += accused(d, wait->from) ? wait->ns : 0;
+}
+
 /* Time per iteration a worker waited for the accused. */
 static double waited_ms(const struct draft *d, size_t w)
 {
-	double ns = 0;
-
-	for (size_t i = 0; i < d->blame->waits.cnt; i++) {
-		const struct blame_wait *wait = &d->blame->waits.data[i];
-
-		if (wait->to == w && accused(d, wait->from))
-			ns += wait->ns;
-	}
-	return ns / d->job->workers[w].iterations / 1e6;
+	return d->waited_ns[w] / d->job->workers[w].iterations / 1e6;
 }
 
 static void set_victims(struct draft *d)
@@ -645,17 +640,21 @@ int compose_finding(const struct job *job, const struct blame *blame, const stru
 {
 	struct finding out = { 0 };
 	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
+	_cleanup_free_ double *waited_ns = calloc(job->worker_cnt + 1, sizeof(*waited_ns));
 	struct draft d = { .job = job,
 			   .blame = blame,
 			   .a = a,
 			   .expect = expect,
 			   .arena = arena,
 			   .scratch = scratch,
+			   .waited_ns = waited_ns,
 			   .out = &out };
 
 	d.evidence = arena_calloc(arena, MAX_EVIDENCE, sizeof(*d.evidence));
-	if (scratch == NULL || d.evidence == NULL || cause_measure(job, a, &d.facts) < 0)
+	if (scratch == NULL || waited_ns == NULL || d.evidence == NULL ||
+	    cause_measure(job, a, &d.facts) < 0)
 		return -ENOMEM;
+	sum_waits(&d);
 	d.cause = cause_find(job, a, &d.facts);
 	set_name(&d);
 	set_workers(&d);

@@ -16,7 +16,9 @@ struct team {
 	const struct job *job;
 	uint32_t *members;
 	size_t cnt;
-	bool *gathered;	      /* by worker: in this team or one before */
+	uint32_t *left; /* workers in no team yet, ascending */
+	size_t left_cnt;
+	double *waited_ns;    /* by worker: for workers with uneven inputs */
 	bool *uneven;	      /* by worker: the verdict */
 	double *late_ns;      /* by worker: lateness that functions explain */
 	double *computing_ns; /* by worker: of it, by functions that compute */
@@ -24,13 +26,20 @@ struct team {
 
 static void gather(struct team *t, uint32_t first)
 {
+	size_t kept = 0;
+
 	t->cnt = 0;
-	for (uint32_t w = first; w < t->job->worker_cnt; w++) {
-		if (t->gathered[w] || !work_is_same(t->job, first, w))
+	for (size_t i = 0; i < t->left_cnt; i++) {
+		uint32_t w = t->left[i];
+
+		if (w < first)
 			continue;
-		t->gathered[w] = true;
-		t->members[t->cnt++] = w;
+		if (work_is_same(t->job, first, w))
+			t->members[t->cnt++] = w;
+		else
+			t->left[kept++] = w;
 	}
+	t->left_cnt = kept;
 }
 
 /* Of a member, relative to the first: NAN where unknown. */
@@ -116,19 +125,19 @@ static double turns_ns(const struct team *t, const struct blame *blame)
 {
 	double longest = 0, lost = 0;
 
+	vec_foreach(wait, &blame->waits) {
+		if (t->uneven[wait->from])
+			t->waited_ns[wait->to] += wait->ns * computing_frac(t, wait->from);
+	}
 	for (uint32_t w = 0; w < t->job->worker_cnt; w++) {
 		const struct blame_worker *b = &blame->workers[w];
-		double waited = 0, iterations = t->job->workers[w].iterations;
+		double iterations = t->job->workers[w].iterations;
 
 		if (!t->uneven[w])
 			continue;
 		lost += fmax(0, b->lost_ns - b->explained_by_comm_ns) * computing_frac(t, w) /
 			iterations;
-		vec_foreach(wait, &blame->waits) {
-			if (wait->to == w && t->uneven[wait->from])
-				waited += wait->ns * computing_frac(t, wait->from);
-		}
-		longest = fmax(longest, waited / iterations);
+		longest = fmax(longest, t->waited_ns[w] / iterations);
 	}
 	return fmin(longest, lost);
 }
@@ -157,6 +166,8 @@ static uint32_t main_function(const struct team *t, double *ret_frac)
 
 static void find_uneven(struct team *t, const accusations *list)
 {
+	for (uint32_t w = 0; w < t->job->worker_cnt; w++)
+		t->left[t->left_cnt++] = w;
 	for (uint32_t w = 0; w < t->job->worker_cnt; w++) {
 		gather(t, w);
 		if (!time_follows_inputs(t) || !nobody_is_accused(t, list))
@@ -172,7 +183,8 @@ int accuse_inputs(const struct job *job, const struct blame *blame,
 	struct team t = {
 		.job = job,
 		.members = arena_calloc(arena, job->worker_cnt + 1, sizeof(*t.members)),
-		.gathered = arena_calloc(arena, job->worker_cnt + 1, sizeof(bool)),
+		.left = arena_calloc(arena, job->worker_cnt + 1, sizeof(*t.left)),
+		.waited_ns = arena_calloc(arena, job->worker_cnt + 1, sizeof(double)),
 		.uneven = arena_calloc(arena, job->worker_cnt + 1, sizeof(bool)),
 		.late_ns = arena_calloc(arena, job->worker_cnt + 1, sizeof(double)),
 		.computing_ns = arena_calloc(arena, job->worker_cnt + 1, sizeof(double)),
@@ -184,8 +196,8 @@ int accuse_inputs(const struct job *job, const struct blame *blame,
 				.rotates = true };
 	double frac;
 
-	if (t.members == NULL || t.gathered == NULL || t.uneven == NULL || t.late_ns == NULL ||
-	    t.computing_ns == NULL)
+	if (t.members == NULL || t.left == NULL || t.waited_ns == NULL || t.uneven == NULL ||
+	    t.late_ns == NULL || t.computing_ns == NULL)
 		return -ENOMEM;
 	find_uneven(&t, out);
 	find_reasons(&t, blame);

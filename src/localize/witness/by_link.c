@@ -82,17 +82,15 @@ static bool are_on_two_hosts(const struct job *job, size_t w, size_t before)
 /* Hosts with workers of a role; ROLE_NONE: of any. */
 static size_t count_hosts(const struct fabric *b, enum link_role role)
 {
+	double *seen = b->scratch; /* by host */
 	size_t cnt = 0;
 
+	for (size_t w = 0; w < b->job->worker_cnt; w++)
+		seen[w] = 0;
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
-		size_t before = 0;
-
 		if (role != ROLE_NONE && b->links[w].role != role)
 			continue;
-		while (before < w && ((role != ROLE_NONE && b->links[before].role != role) ||
-				      are_on_two_hosts(b->job, w, before)))
-			before++;
-		cnt += before == w;
+		cnt += seen[b->job->workers[w].host]++ == 0;
 	}
 	return cnt;
 }

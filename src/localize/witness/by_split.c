@@ -27,8 +27,9 @@
 struct split {
 	struct suspects s;
 	unsigned int classes; /* bit per class: what is compared */
-	bool *gathered;	      /* by worker: its peers have been looked at */
-	uint32_t *members;    /* those who are compared, the fastest first */
+	uint32_t *left;	      /* workers that gather() may take, ascending */
+	size_t left_cnt;
+	uint32_t *members; /* those who are compared, the fastest first */
 	size_t member_cnt, fast_cnt;
 	uint32_t *alike;       /* room for members who have the same to do */
 	bool *marked;	       /* by worker: is of a slower part */
@@ -46,7 +47,7 @@ static int split_alloc(struct split *p, size_t worker_cnt)
 {
 	struct arena *arena = p->s.arena;
 
-	p->gathered = arena_calloc(arena, worker_cnt + 1, sizeof(bool));
+	p->left = arena_calloc(arena, worker_cnt + 1, sizeof(*p->left));
 	p->leader = arena_calloc(arena, worker_cnt + 1, sizeof(*p->leader));
 	p->members = arena_calloc(arena, worker_cnt + 1, sizeof(*p->members));
 	p->own_ns = arena_calloc(arena, worker_cnt + 1, sizeof(*p->own_ns));
@@ -56,10 +57,9 @@ static int split_alloc(struct split *p, size_t worker_cnt)
 	p->common = arena_calloc(arena, p->s.job->functions.cnt + 1, sizeof(bool));
 	p->typical_ns = arena_calloc(arena, p->s.job->functions.cnt + 1, sizeof(double));
 	p->variance = arena_calloc(arena, worker_cnt + 1, sizeof(*p->variance));
-	return p->gathered == NULL || p->leader == NULL || p->members == NULL ||
-			       p->own_ns == NULL || p->common_ns == NULL || p->common == NULL ||
-			       p->alike == NULL || p->marked == NULL || p->typical_ns == NULL ||
-			       p->variance == NULL
+	return p->left == NULL || p->leader == NULL || p->members == NULL || p->own_ns == NULL ||
+			       p->common_ns == NULL || p->common == NULL || p->alike == NULL ||
+			       p->marked == NULL || p->typical_ns == NULL || p->variance == NULL
 		       ? -ENOMEM
 		       : 0;
 }
@@ -200,33 +200,48 @@ static int split_init(struct split *p, const struct job *job, const struct accus
 	if (error < 0 || scratch == NULL)
 		return -ENOMEM;
 	for (size_t w = 0; w < job->worker_cnt; w++) {
+		p->left[p->left_cnt++] = (uint32_t)w;
 		p->own_ns[w] = own_ns(p, w);
 		p->variance[w] = own_variance(p, w, scratch);
 	}
 	return 0;
 }
 
-/* Adds a worker to those that are compared, by its time. */
-static void add_member(struct split *p, uint32_t w)
+/* By time, then by index. */
+static int member_cmp(const void *a, const void *b, void *arg)
 {
-	size_t at = p->member_cnt++;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const double *time_ns = arg;
 
-	for (; at > 0 && p->time_ns[p->members[at - 1]] > p->time_ns[w]; at--)
-		p->members[at] = p->members[at - 1];
-	p->members[at] = w;
+	if (time_ns[x] < time_ns[y] || time_ns[x] > time_ns[y])
+		return time_ns[x] < time_ns[y] ? -1 : 1;
+	return (x > y) - (x < y);
 }
 
-/* Those who do the same as worker first and were not gathered before. */
+static void sort_members(struct split *p)
+{
+	qsort_r(p->members, p->member_cnt, sizeof(*p->members), member_cmp, (void *)p->time_ns);
+}
+
+/* The members: workers from first on with the same work as first, not gathered before. */
 static void gather(struct split *p, uint32_t first)
 {
+	size_t kept = 0;
+
 	p->member_cnt = 0;
 	p->time_ns = p->own_ns;
-	for (uint32_t w = first; w < p->s.job->worker_cnt; w++) {
-		if (p->gathered[w] || p->marked[w] || !work_is_same(p->s.job, first, w))
+	for (size_t i = 0; i < p->left_cnt; i++) {
+		uint32_t w = p->left[i];
+
+		if (p->marked[w] || w < first)
 			continue;
-		p->gathered[w] = true;
-		add_member(p, w);
+		if (work_is_same(p->s.job, first, w))
+			p->members[p->member_cnt++] = w;
+		else
+			p->left[kept++] = w;
 	}
+	p->left_cnt = kept;
+	sort_members(p);
 }
 
 /*
@@ -426,8 +441,9 @@ static void gather_stages(struct split *p, uint32_t first)
 		p->common_ns[w] = common_ns(p, w);
 		differ |= !work_is_same(job, first, w);
 		if (p->common_ns[w] > 0)
-			add_member(p, w);
+			p->members[p->member_cnt++] = w;
 	}
+	sort_members(p);
 	if (!differ)
 		p->member_cnt = 0;
 }

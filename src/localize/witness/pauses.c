@@ -99,6 +99,7 @@ struct pauses {
 	VEC(struct pause) found; /* by worker */
 	double *longest;	 /* by function, of one worker */
 	double *scratch;	 /* by worker */
+	double *typical;	 /* by function and peer group; -1: not known yet */
 	bool *is_place;		 /* by function: somebody paused there, and did not wait */
 	uint32_t place_cnt;	 /* that are unrelated */
 	uint32_t worst;		 /* the function that cost most */
@@ -107,10 +108,17 @@ struct pauses {
 
 static int pauses_alloc(struct pauses *p, struct arena *arena)
 {
+	size_t cnt = p->job->functions.cnt * p->job->group_cnt;
+
 	p->longest = arena_calloc(arena, p->job->functions.cnt + 1, sizeof(*p->longest));
 	p->is_place = arena_calloc(arena, p->job->functions.cnt + 1, sizeof(*p->is_place));
 	p->scratch = arena_calloc(arena, p->job->worker_cnt + 1, sizeof(*p->scratch));
-	return p->longest == NULL || p->is_place == NULL || p->scratch == NULL ? -ENOMEM : 0;
+	p->typical = arena_calloc(arena, cnt + 1, sizeof(*p->typical));
+	if (p->longest == NULL || p->is_place == NULL || p->scratch == NULL || p->typical == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++)
+		p->typical[i] = -1;
+	return 0;
 }
 
 static void longest_of(struct pauses *p, const struct job_worker *w, uint32_t first, uint32_t cnt)
@@ -144,17 +152,25 @@ static double thread_ns(const struct job *job, const struct job_function *f, uin
 	return f->of[w] != NULL ? (double)f->of[w]->thread_ns / job->workers[w].iterations : 0;
 }
 
-/* What a quarter of its peers take there per iteration at most: half may have been struck. */
-static double typical_ns(struct pauses *p, const struct job_function *f, uint32_t worker)
+/*
+ * What a quarter of the worker's peers take in a function per iteration at most: half may have
+ * been struck. The same for all workers of a peer group, so it is kept.
+ */
+static double typical_ns(struct pauses *p, uint32_t function, uint32_t worker)
 {
+	uint32_t group = p->job->workers[worker].group;
+	double *typical = &p->typical[function * p->job->group_cnt + group];
 	size_t cnt = 0;
 
+	if (*typical >= 0)
+		return *typical;
 	for (uint32_t w = 0; w < p->job->worker_cnt; w++) {
-		if (p->job->workers[w].group == p->job->workers[worker].group)
-			p->scratch[cnt++] = thread_ns(p->job, f, w);
+		if (p->job->workers[w].group == group)
+			p->scratch[cnt++] = thread_ns(p->job, &p->job->functions.data[function], w);
 	}
 	(void)stats_median(p->scratch, cnt); /* leaves them sorted */
-	return p->scratch[cnt / 4];
+	*typical = p->scratch[cnt / 4];
+	return *typical;
 }
 
 /* Whether the thread is known to have computed there. */
@@ -186,16 +202,26 @@ static bool is_pause_of(struct pauses *p, uint32_t worker, uint32_t function)
 	       longest >= PAUSE_FRAC * p->job->iteration_ns &&
 	       longest >= SOME_FACTOR * thread_ns(p->job, f, worker) &&
 	       may_compute(p->job, f, worker, longest) &&
-	       typical_ns(p, f, worker) <= AT_ONCE * longest;
+	       typical_ns(p, function, worker) <= AT_ONCE * longest;
 }
 
 static double lost_there(const struct blame *blame, uint32_t worker, uint32_t function)
 {
-	vec_foreach(why, &blame->why) {
-		if (why->worker == worker && why->function == function)
-			return why->ns;
+	size_t low = 0, high = blame->why.cnt;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct blame_why *why = &blame->why.data[middle];
+
+		if (why->worker < worker || (why->worker == worker && why->function < function))
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return 0;
+	return low < blame->why.cnt && blame->why.data[low].worker == worker &&
+			       blame->why.data[low].function == function
+		       ? blame->why.data[low].ns
+		       : 0;
 }
 
 static int find_pauses(struct pauses *p)

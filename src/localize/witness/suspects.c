@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/witness/suspects.h"
 
-#include "base/stats.h"
-
 #include <errno.h>
 #include <math.h>
 
@@ -26,10 +24,11 @@ int suspects_init(struct suspects *s, const struct job *job, const struct accuse
 		.place_cnt = arena_calloc(arena, cnt, sizeof(*s->place_cnt)),
 		.stands_out = arena_calloc(arena, cnt, sizeof(bool)),
 		.used = arena_calloc(arena, cnt, sizeof(bool)),
+		.usual = arena_calloc(arena, job->frames.cnt + 1, sizeof(*s->usual)),
 		.scratch = arena_calloc(arena, cnt, sizeof(double)),
 	};
 	if (s->of == NULL || s->places == NULL || s->place_cnt == NULL || s->stands_out == NULL ||
-	    s->used == NULL || s->scratch == NULL)
+	    s->used == NULL || s->usual == NULL || s->scratch == NULL)
 		return -ENOMEM;
 	for (size_t w = 0; w < job->worker_cnt; w++) {
 		if (ledger_init(&s->of[w], job, arena) < 0)
@@ -38,16 +37,17 @@ int suspects_init(struct suspects *s, const struct job *job, const struct accuse
 	return 0;
 }
 
-static double median_subtree(const struct job *job, uint32_t frame, const bool *skip,
-			     double *scratch)
+/* What the typical worker but w spends in the subtree of a frame, per iteration. */
+static double usual_subtree_ns(const struct suspects *s, uint32_t frame, uint32_t w)
 {
-	size_t cnt = 0;
+	struct stats_others *usual = &s->usual[frame];
 
-	for (size_t w = 0; w < job->worker_cnt; w++) {
-		if (!skip[w])
-			scratch[cnt++] = job_subtree_ns(job, frame, w, ~0u);
+	if (usual->cnt == 0) {
+		for (size_t i = 0; i < s->job->worker_cnt; i++)
+			s->scratch[i] = job_subtree_ns(s->job, frame, i, ~0u);
+		*usual = stats_others_of(s->scratch, s->job->worker_cnt);
 	}
-	return stats_median(scratch, cnt);
+	return stats_others_median(usual, job_subtree_ns(s->job, frame, w, ~0u));
 }
 
 /* An accusation of workers (marked in who) from their summed ledger, for one place. */
@@ -96,14 +96,9 @@ bool suspects_has_place(const struct suspects *s, uint32_t w, uint32_t place)
 /* A place that its peers pass in much more time than was lost there is only slower. */
 static bool is_region(const struct suspects *s, uint32_t w, uint32_t place)
 {
-	_cleanup_free_ bool *skip = calloc(s->job->worker_cnt + 1, sizeof(bool));
 	double loss = ledger_at(&s->of[w], place) / s->job->workers[w].iterations;
 
-	if (skip == NULL)
-		return true;
-	for (uint32_t i = 0; i < s->job->worker_cnt; i++)
-		skip[i] = i == w;
-	return median_subtree(s->job, place, skip, s->scratch) > REGION_FACTOR * loss;
+	return usual_subtree_ns(s, place, w) > REGION_FACTOR * loss;
 }
 
 /* Whether the lost time below a frame lies mostly in one child: then that child is the place. */
