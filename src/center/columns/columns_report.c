@@ -282,9 +282,8 @@ static int add_notes(struct run *r)
 
 	if (error == 0)
 		error = NOTE(r,
-			     "compared by what each of %zu workers spent in each function; who "
-			     "waited for whom was not asked, and times and evidence are of %zu of "
-			     "them",
+			     "localized by columns: %zu workers; who made whom wait was not "
+			     "computed, and times and evidence are of %zu of them",
 			     r->columns->workers.cnt, r->fp_cnt);
 	return error == 0 ? note_groups(r) : error;
 }
