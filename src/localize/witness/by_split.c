@@ -211,7 +211,7 @@ static int split_init(struct split *p, const struct job *job, const struct accus
 static int member_cmp(const void *a, const void *b, void *arg)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-	const double *time_ns = arg;
+	const double *time_ns = ((const struct split *)arg)->time_ns;
 
 	if (time_ns[x] < time_ns[y] || time_ns[x] > time_ns[y])
 		return time_ns[x] < time_ns[y] ? -1 : 1;
@@ -220,7 +220,7 @@ static int member_cmp(const void *a, const void *b, void *arg)
 
 static void sort_members(struct split *p)
 {
-	qsort_r(p->members, p->member_cnt, sizeof(*p->members), member_cmp, (void *)p->time_ns);
+	qsort_r(p->members, p->member_cnt, sizeof(*p->members), member_cmp, p);
 }
 
 /* The members: workers from first on with the same work as first, not gathered before. */
