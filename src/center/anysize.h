@@ -8,12 +8,12 @@
 #pragma once
 
 #include "localize/localize.h"
+#include "model/thresholds.h"
 
 /*
  * As localize(): same arguments, results and errors. blame_max: ANYSIZE_BLAME_MAX, or another
  * number of workers up to which localize() does it. O(workers * log(workers)).
  */
-#define ANYSIZE_BLAME_MAX 32768
 
 _must_check_ int anysize_localize(const struct fingerprint *const *fps, size_t cnt,
 				  const struct localize_options *options, size_t blame_max,

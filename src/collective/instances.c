@@ -2,14 +2,10 @@
 #include "collective/instances.h"
 
 #include "base/vec.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 
-#define TOGETHER_MIN_NS (5 * NSEC_PER_MSEC) /* until a thread notices that it ended */
-#define TOGETHER_MAX_NS (50 * NSEC_PER_MSEC)
-#define TOGETHER_SPREADS 4
-
-#define AHEAD_CNT 8u			/* pairs that are looked at to choose a shift */
 #define DRIFT_MAX_NS (INT64_C(1) << 50) /* of one pair: so many of them don't overflow */
 
 struct member {
@@ -77,8 +73,8 @@ static int64_t together_ns(const struct instance_rank *ranks, size_t cnt)
 
 	for (size_t i = 0; i < cnt; i++)
 		spread_ns = MAX(spread_ns, ranks[i].spread_ns);
-	spread_ns = MIN(spread_ns, TOGETHER_MAX_NS / TOGETHER_SPREADS);
-	return MAX(TOGETHER_SPREADS * spread_ns, TOGETHER_MIN_NS);
+	spread_ns = MIN(spread_ns, INSTANCE_TOGETHER_MAX_NS / INSTANCE_TOGETHER_SPREADS);
+	return MAX(INSTANCE_TOGETHER_SPREADS * spread_ns, INSTANCE_TOGETHER_MIN_NS);
 }
 
 /* --- by number --- */
@@ -143,7 +139,7 @@ static struct drift drift_of(const struct matcher *matcher, size_t i, const stru
 	struct drift drift = { INT64_MAX, INT64_MAX };
 	int64_t sum_ns = 0;
 
-	pairs = MIN(pairs, (size_t)AHEAD_CNT);
+	pairs = MIN(pairs, (size_t)INSTANCE_AHEAD_CNT);
 	for (size_t k = 0; k < pairs; k++)
 		sum_ns += apart_ns(&matcher->found.data[i + k], &members[k]);
 	if (pairs > 0) {

@@ -3,15 +3,11 @@
 
 #include "base/idmap.h"
 #include "base/stats.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-
-#define MAX_SHIFT 16	    /* windows of one profile begin within so many collectives */
-#define NAME_AGREE 0.9	    /* share of matched pairs that must be the same operation */
-#define WORST 5		    /* one in so many pairs may be off by anything */
-#define RESIDUAL_SHARE 0.25 /* of the time between collectives: ends must agree that well */
 
 static const struct fp_collective *at(const struct shift_list *list, int64_t pos)
 {
@@ -59,11 +55,11 @@ static bool fit_at(const struct shift_list *ref, const struct shift_list *other,
 		same += a->name == b->name;
 		scratch[pairs++] = end_ns(b) - end_ns(a);
 	}
-	if (pairs == 0 || (double)same < NAME_AGREE * (double)pairs)
+	if (pairs == 0 || (double)same < SHIFT_NAME_AGREE * (double)pairs)
 		return false;
 	center = stats_median(scratch, pairs);
 	(void)stats_mad(scratch, pairs, center); /* leaves the deviations, sorted */
-	kept = pairs - pairs / WORST;
+	kept = pairs - pairs / SHIFT_WORST;
 	for (size_t i = 0; i < kept; i++)
 		sum += scratch[i];
 	*ret = (struct fit){ .shift = shift,
@@ -103,7 +99,7 @@ static bool best_fit(const struct shift_list *ref, const struct shift_list *othe
 
 	if (shift_by_sequence(ref, other, &known))
 		return fit_at(ref, other, known, scratch, ret);
-	for (int64_t d = 0; d <= 2 * MAX_SHIFT; d++) {
+	for (int64_t d = 0; d <= 2 * SHIFT_MAX; d++) {
 		/* 0, -1, 1, -2, 2...: of equal fits the one nearest to the end wins. */
 		int64_t shift = by_end + (d % 2 == 1 ? -(d + 1) / 2 : d / 2);
 		struct fit fit;
@@ -144,7 +140,7 @@ static int take_group(struct arena *arena, struct shift_list *lists, size_t cnt,
 			continue;
 		fits = &lists[i] == ref || best_fit(ref, &lists[i], scratch, &fit);
 		if (fits && fit.pair_cnt > 2 && !at(ref, 0)->group_known)
-			fits = fit.spread_ns <= RESIDUAL_SHARE * interval;
+			fits = fit.spread_ns <= SHIFT_RESIDUAL_SHARE * interval;
 		if (!fits)
 			continue;
 		taken[i] = true;

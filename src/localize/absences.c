@@ -2,6 +2,7 @@
 #include "localize/absences.h"
 
 #include "base/vec.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
@@ -54,8 +55,6 @@ static size_t list_resources(const struct job *job, struct report_absence *ret)
 static const enum resource of_devices[] = { RESOURCE_SM_ACTIVE, RESOURCE_DRAM, RESOURCE_NVLINK_TX,
 					    RESOURCE_PCIE_TX, RESOURCE_PCIE_RX };
 
-#define MOST 0.5 /* of the time in functions that were measured */
-
 /* A function without deviation is shorter than its samples are apart (summarize/utilize.h). */
 static bool is_coarse(const struct job *job, enum resource resource)
 {
@@ -73,7 +72,7 @@ static bool is_coarse(const struct job *job, enum resource resource)
 			coarse_ns += isnan(f->sigma_frac) ? (double)f->critical_ns : 0;
 		}
 	}
-	return coarse_ns > MOST * whole_ns;
+	return coarse_ns > MEASURED_MOST * whole_ns;
 }
 
 static size_t list_coarse(const struct job *job, struct report_absence *ret)

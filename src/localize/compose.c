@@ -4,6 +4,7 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "model/rankset.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,12 +12,6 @@
 #include <string.h>
 
 #define MAX_EVIDENCE 12
-#define PRESSURE_FRAC 0.1	 /* of the window: below it a host has enough */
-#define GPU_DIFFERENCE_FRAC 0.03 /* from the peers: clocks wander by less */
-#define HIDDEN_FRAC 0.25	 /* of the gain: less of it hidden is not worth a line */
-#define NAMED_FRAC 0.25		 /* of a spread loss: then a function may stand for it */
-
-#define UNKNOWN_FRAC 0.01 /* of samples of stacks: what held more of the time isn't known */
 
 /* What is put together for one finding. */
 struct draft {
@@ -110,7 +105,7 @@ static uint32_t named_frame(const struct draft *d)
 
 	/* Nothing stands for a slowdown of everything when nothing has much of it. */
 	if (d->a->witness == WITNESS_BLAME && d->a->frame == FRAME_NONE &&
-	    d->a->main_ns < NAMED_FRAC * d->a->own_ns)
+	    d->a->main_ns < SPREAD_NAMED_FRAC * d->a->own_ns)
 		return FRAME_NONE;
 	/* A region is named by what it mostly does; a place by itself. */
 	return d->a->spread || d->a->frame == FRAME_NONE ? main : d->a->frame;
@@ -408,7 +403,7 @@ static void evidence_of_place(struct draft *d)
 
 static void evidence_of_gain(struct draft *d)
 {
-	if (d->a->hidden_ns >= HIDDEN_FRAC * d->a->gain_ns && d->a->hidden_ns > 0)
+	if (d->a->hidden_ns >= GAIN_HIDDEN_FRAC * d->a->gain_ns && d->a->hidden_ns > 0)
 		EVIDENCE(d,
 			 "of %.1f ms that it loses per iteration repair alone gives back %.1f ms: "
 			 "others arrive late too, or would wait anyway",
@@ -460,7 +455,7 @@ static void evidence_of_other_stalls(struct draft *d)
 
 static void pressure_line(struct draft *d, const char *name, double frac)
 {
-	if (frac > PRESSURE_FRAC)
+	if (frac > HOST_PRESSURE_FRAC)
 		EVIDENCE(d, "the host's %s pressure was %.0f %% (some)", name, 100 * frac);
 }
 
@@ -575,7 +570,7 @@ static bool host_is_unknown(const struct draft *d)
 	if (d->a->class != CLASS_HOST && d->a->class != CLASS_IDLE)
 		return false;
 	for (size_t i = 0; i < d->a->worker_cnt; i++)
-		unknown |= unknown_frac(d, d->a->workers[i]) > UNKNOWN_FRAC;
+		unknown |= unknown_frac(d, d->a->workers[i]) > STACKS_UNKNOWN_FRAC;
 	return unknown;
 }
 

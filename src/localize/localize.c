@@ -11,6 +11,7 @@
 #include "localize/witness/by_split.h"
 #include "localize/witness/companions.h"
 #include "localize/witness/pauses.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
@@ -31,7 +32,6 @@ void report_done(struct report *report)
  * Of what a worker was to record: a fault that is looked for holds far less of a window, so what
  * is lost may be just that. Below, what is left shows it, unless chance spared it alone.
  */
-#define LOST_FRAC 0.25
 
 /* One run; the report's arena owns what stays, the job's what does not. */
 struct run {

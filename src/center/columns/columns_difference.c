@@ -3,19 +3,16 @@
 #include "center/columns/differ_codes.h"
 #include "localize/witness/pauses.h"
 #include "model/code16.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#define MIN_PEERS 3   /* of two that differ, neither is the odd one */
-#define MIN_BETA 0.01 /* eq. 11 */
 /*
  * With all peers counted, a larger group's threshold comes from the deltas of so many
  * of its members, and beside them only those are compared who could be worth a finding.
  */
-#define WHOLE_MAX 16384
-#define THRESHOLD_CNT 2048
 
 /* One function in one peer group, or in some of its members. */
 struct comparison {
@@ -150,7 +147,7 @@ static size_t find_costly(const struct comparison *c, double normal_beta, double
 	size_t cnt = 0;
 
 	for (uint32_t row = 0; row < c->codes.row_cnt; row++) {
-		if (beta_of(c, row) > MIN_BETA &&
+		if (beta_of(c, row) > DIFFER_MIN_BETA &&
 		    (excess_ns(c, row, normal_beta) >= limit ||
 		     (!isnan(normal_mu) && unused_bandwidth_ns(c, row, normal_mu) >= limit)))
 			ret_rows[cnt++] = row;
@@ -163,15 +160,15 @@ static int compare_many(struct comparison *c, struct differ_exact *exact, double
 			double normal_mu)
 {
 	size_t row_cnt = c->codes.row_cnt, absent, cnt;
-	_cleanup_free_ uint32_t *rows = malloc((row_cnt + THRESHOLD_CNT) * sizeof(*rows));
+	_cleanup_free_ uint32_t *rows = malloc((row_cnt + COLUMNS_THRESHOLD_CNT) * sizeof(*rows));
 	_cleanup_free_ uint32_t *far = malloc((row_cnt + 1) * sizeof(*far));
 	size_t chosen;
 	int error;
 
 	if (rows == NULL || far == NULL)
 		return -ENOMEM;
-	differ_draw(c->order, c->member_cnt, THRESHOLD_CNT, c->options->differ.seed);
-	cnt = rows_at(c, c->order, THRESHOLD_CNT, rows, &absent);
+	differ_draw(c->order, c->member_cnt, COLUMNS_THRESHOLD_CNT, c->options->differ.seed);
+	cnt = rows_at(c, c->order, COLUMNS_THRESHOLD_CNT, rows, &absent);
 	error = differ_exact_threshold(exact, rows, cnt, absent, &c->found);
 	if (error < 0)
 		return error;
@@ -189,7 +186,7 @@ static int compare_with_all(struct comparison *c, double normal_beta, double nor
 	struct differ_exact *exact;
 	int error;
 
-	if (c->member_cnt <= WHOLE_MAX)
+	if (c->member_cnt <= COLUMNS_WHOLE_MAX)
 		return differ_codes_exact(&c->codes, c->far, &c->found);
 	error = differ_exact_open(&c->codes, &exact);
 	if (error < 0)
@@ -219,7 +216,7 @@ static size_t find_abnormal(const struct comparison *c, uint32_t *ret_rows)
 	size_t cnt = 0;
 
 	for (uint32_t row = 0; row < c->codes.row_cnt && c->found.exceeded; row++) {
-		if (beta_of(c, row) > MIN_BETA &&
+		if (beta_of(c, row) > DIFFER_MIN_BETA &&
 		    (double)c->far[row] / c->found.of > c->found.threshold)
 			ret_rows[cnt++] = row;
 	}
@@ -368,7 +365,7 @@ static int narrow(struct comparison *c, uint32_t *rows, size_t *cnt, double *ret
 	int error = odd != NULL ? 0 : -ENOMEM;
 
 	*ret_delta = largest_delta(c, rows, *cnt);
-	if (error == 0 && *cnt >= MIN_PEERS) {
+	if (error == 0 && *cnt >= DIFFER_MIN_PEERS) {
 		error = compare_some(c, rows, *cnt);
 		odd_cnt = error == 0 ? find_abnormal(c, odd) : 0;
 	}
@@ -433,7 +430,7 @@ int columns_accuse_difference(const struct columns *columns, const struct accuse
 		for (size_t i = 0; i < columns->functions.cnt && error == 0; i++) {
 			const struct columns_function *f = &columns->functions.data[i];
 
-			if (f->frame == FRAME_NONE || c.member_cnt < MIN_PEERS)
+			if (f->frame == FRAME_NONE || c.member_cnt < DIFFER_MIN_PEERS)
 				continue;
 			choose_function(&c, f);
 			error = f->class == CLASS_COMM ? accuse_comm(&c, arena, out)

@@ -2,12 +2,11 @@
 #include "localize/late/blame.h"
 
 #include "base/stats.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 
-#define NOISE_FRAC 0.001 /* of an iteration: a smaller lead is nobody's lateness */
-#define NOISE_NS 20000.0
 #define MAX_OTHERS 33 /* peers asked what they did meanwhile */
 
 /* One member's part in the instance at hand. */
@@ -242,7 +241,7 @@ static void count_iteration(struct judge *j, uint32_t worker, const struct fp_co
 static int judge_instance(struct judge *j, int64_t instance)
 {
 	const struct arrival *late = &j->arrivals[0];
-	double noise = fmax(NOISE_NS, NOISE_FRAC * j->job->iteration_ns), lost;
+	double noise = fmax(BLAME_NOISE_NS, BLAME_NOISE_FRAC * j->job->iteration_ns), lost;
 	struct blame_worker *bw;
 
 	gather(j, instance);

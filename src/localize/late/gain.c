@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/late/gain.h"
 
+#include "model/thresholds.h"
+
 #include <errno.h>
 #include <math.h>
-
-#define LEAST 1.001 /* times the smallest gain that is reported: no rounding takes it below */
 
 enum side {
 	SIDE_OTHERS,
@@ -175,7 +175,7 @@ static void hide(struct gain *g, const struct blame *blame, const accusations *l
 int gain_find_hidden(const struct job *job, const struct blame *blame,
 		     const struct accuse_options *options, accusations *list)
 {
-	double least = LEAST * options->min_gain_frac * job->iteration_ns;
+	double least = GAIN_LEAST * options->min_gain_frac * job->iteration_ns;
 	struct gain g;
 	int error = gain_init(&g, job);
 

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
 #include "localize/witness/suspects.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
-
-#define STANDS_OUT 3.0	 /* times the typical worker's lost time */
-#define ROTATE_FRAC 0.03 /* of an iteration: rotating stragglers need more than jitter */
-#define SINGLE_FRAC 0.6	 /* of all lost time: one iteration is one throw of the dice */
-#define SHARE_FRAC 0.1	 /* of everybody's lost time: beside a culprit, less is noise */
-#define SPREAD_SURE 4.0	 /* standard errors by which its loss must exceed all others' */
 
 /* Time a worker lost for the others by what it did itself. */
 static double own_loss(const struct blame *blame, uint32_t w)
@@ -86,7 +81,7 @@ static bool may_be_chance(const struct job *job, const struct blame *blame, uint
 	if (cnt < 2)
 		return false; /* judged by its share of all lost time */
 	/* Of few iterations the scatter itself is uncertain (Student's t). */
-	need = SPREAD_SURE * (1 + 16 / pow((double)cnt - 1, 2));
+	need = BLAME_SPREAD_SURE * (1 + 16 / pow((double)cnt - 1, 2));
 	mean = sum / (double)cnt;
 	variance = fmax(0, square / (double)cnt - mean * mean) * (double)cnt / (double)(cnt - 1);
 	return mean <= 0 || mean * mean * (double)cnt < need * need * variance;
@@ -107,10 +102,10 @@ static bool stands_out(const struct suspects *s, const struct blame *blame, uint
 	double typical = stats_others_median(losses, loss);
 	double limit = s->options->min_gain_frac * s->job->iteration_ns * iterations;
 
-	if (!blame->workers[w].matched || loss - typical < limit || loss < STANDS_OUT * typical ||
-	    loss < SHARE_FRAC * total_ns)
+	if (!blame->workers[w].matched || loss - typical < limit ||
+	    loss < BLAME_STANDS_OUT * typical || loss < BLAME_SHARE_FRAC * total_ns)
 		return false;
-	if (iterations < 2 && loss < SINGLE_FRAC * total_ns)
+	if (iterations < 2 && loss < BLAME_SINGLE_FRAC * total_ns)
 		return false;
 	return s->place_cnt[w] > 0 ||
 	       (suspects_spread_matters(s, w, loss) && !may_be_chance(s->job, blame, w));
@@ -148,7 +143,7 @@ static int limit_gain(const struct job *job, const struct blame *blame, struct a
 static int accuse_turns(struct suspects *s, const struct blame *blame, uint32_t w, bool *few,
 			accusations *out)
 {
-	double need = fmax(ROTATE_FRAC, s->options->min_gain_frac) * s->job->iteration_ns;
+	double need = fmax(BLAME_ROTATE_FRAC, s->options->min_gain_frac) * s->job->iteration_ns;
 	uint32_t place = suspects_main_place(s, w);
 	size_t cnt;
 	int error;

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/late/work.h"
 #include "localize/witness/by_split.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
-
-#define MIN_PEERS 4   /* of fewer, times and inputs agree by chance */
-#define FOLLOWS 0.5   /* of the variance of times: what inputs must explain */
-#define UNEVEN 0.005  /* relative deviation: inputs of one size differ by less */
-#define OFF_MEAN 0.33 /* of the deviation: so far from the mean are most, or few are far off */
-#define LIKE_TIME 0.5 /* as much longer as the input is larger, within this factor */
 
 /* Workers with the same to do, and how time follows the size of their inputs. */
 struct team {
@@ -65,7 +60,7 @@ static bool time_follows_inputs(const struct team *t)
 	double xx = 0, yy = 0, xy = 0;
 	size_t off = 0;
 
-	if (t->cnt < MIN_PEERS || !isfinite(elements) || !isfinite(time))
+	if (t->cnt < INPUTS_MIN_PEERS || !isfinite(elements) || !isfinite(time))
 		return false;
 	for (size_t i = 0; i < t->cnt; i++) {
 		double x = relative(t, i, work_elements_ratio) / elements - 1;
@@ -78,10 +73,11 @@ static bool time_follows_inputs(const struct team *t)
 	for (size_t i = 0; i < t->cnt; i++) {
 		double x = relative(t, i, work_elements_ratio) / elements - 1;
 
-		off += x * x * (double)t->cnt > OFF_MEAN * OFF_MEAN * xx;
+		off += x * x * (double)t->cnt > INPUTS_OFF_MEAN * INPUTS_OFF_MEAN * xx;
 	}
-	return 2 * off >= t->cnt && xx > UNEVEN * UNEVEN * (double)t->cnt &&
-	       xy * xy >= FOLLOWS * xx * yy && xy >= LIKE_TIME * xx && xy <= xx / LIKE_TIME;
+	return 2 * off >= t->cnt && xx > INPUTS_UNEVEN * INPUTS_UNEVEN * (double)t->cnt &&
+	       xy * xy >= INPUTS_FOLLOWS * xx * yy && xy >= INPUTS_LIKE_TIME * xx &&
+	       xy <= xx / INPUTS_LIKE_TIME;
 }
 
 static bool is_accused_of_work(const accusations *list, uint32_t w)

@@ -3,12 +3,11 @@
 
 #include "base/stats.h"
 #include "localize/witness/fabric.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-
-#define PAUSES 0.95 /* of the free rate: chunks of one size that jitter leave smaller pauses */
 
 static size_t count_role(const struct fabric *b, enum link_role role)
 {
@@ -433,7 +432,7 @@ static void settle_pausing(struct fabric *b)
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
 		struct link *link = &b->links[w];
 
-		if (link->role == ROLE_NONE && link->weight > 0 && link->level < PAUSES &&
+		if (link->role == ROLE_NONE && link->weight > 0 && link->level < LINK_PAUSES &&
 		    link->busy < FABRIC_STEADY)
 			link->role = ROLE_WAITING;
 	}

@@ -4,19 +4,12 @@
 #include "base/stats.h"
 #include "localize/late/work.h"
 #include "localize/witness/suspects.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 
-#define MIN_PEERS 4    /* of fewer, neither part has a scatter */
-#define FAST_PART 3    /* the faster part is at least one in so many */
-#define GAP_SCATTER 2. /* times the range of the faster part: chance leaves smaller gaps */
-#define SURE 4.0       /* standard errors by which means of one population do not differ */
-#define MINOR 0.15     /* of what the slowest loses at a place: less is not worth naming */
-#define GROUPS_MAX 16  /* process groups of a worker that are looked at */
-#define EXPLAINED 0.5  /* of its excess: what listed functions must explain */
-#define PASSED_ON 0.5  /* of its excess: by what it must be busy longer, and wait less */
-#define COMMON 3       /* kernels of all stages take at least one in so many parts of a device */
+#define GROUPS_MAX 16 /* process groups of a worker that are looked at */
 
 /*
  * All iterations of a job take equally long: who works longer in one waits less in it. Where
@@ -265,7 +258,7 @@ static double chance_ns(const struct split *p)
 	if (freedom < 1)
 		return (double)INFINITY;
 	/* Of few iterations the scatter itself is uncertain (Student's t). */
-	return SURE * (1 + 16 / (freedom * freedom)) * sqrt(2 * sum / freedom / iterations);
+	return SPLIT_SURE * (1 + 16 / (freedom * freedom)) * sqrt(2 * sum / freedom / iterations);
 }
 
 /*
@@ -276,14 +269,14 @@ static bool find_gap(struct split *p)
 {
 	double need = p->s.options->min_gain_frac * p->s.job->iteration_ns;
 	double first = p->time_ns[p->members[0]];
-	size_t at = MAX((size_t)2, (p->member_cnt + FAST_PART - 1) / FAST_PART);
+	size_t at = MAX((size_t)2, (p->member_cnt + SPLIT_FAST_PART - 1) / SPLIT_FAST_PART);
 
 	for (; at < p->member_cnt; at++) {
 		double last = p->time_ns[p->members[at - 1]];
 		double gap = p->time_ns[p->members[at]] - last;
 
 		p->fast_cnt = at;
-		if (gap >= need && gap >= GAP_SCATTER * (last - first) && gap >= chance_ns(p))
+		if (gap >= need && gap >= SPLIT_GAP_SCATTER * (last - first) && gap >= chance_ns(p))
 			return true;
 	}
 	return false;
@@ -353,9 +346,9 @@ static bool is_busy_longer(const struct split *p, uint32_t w, size_t alike_cnt, 
 {
 	for (size_t k = 0; k < alike_cnt; k++)
 		p->s.scratch[k] = busy_ns(p->s.job, p->alike[k]);
-	return alike_cnt == 0 ||
-	       busy_ns(p->s.job, w) - stats_quantile(p->s.scratch, alike_cnt, 1. / FAST_PART) >=
-		       PASSED_ON * excess_ns;
+	return alike_cnt == 0 || busy_ns(p->s.job, w) - stats_quantile(p->s.scratch, alike_cnt,
+								       1. / SPLIT_FAST_PART) >=
+					 SPLIT_PASSED_ON * excess_ns;
 }
 
 /* Marks the members from at on who have the same to do as the first of these. */
@@ -374,9 +367,9 @@ static void mark_slow(struct split *p, size_t at, double typical)
 		p->marked[w] = true;
 		p->leader[w] = p->members[0];
 		fill_ledger(p, w, alike_cnt > 0, typical);
-		p->s.stands_out[w] =
-			is_busy_longer(p, w, alike_cnt, excess) &&
-			p->s.of[w].listed >= EXPLAINED * excess * p->s.job->workers[w].iterations;
+		p->s.stands_out[w] = is_busy_longer(p, w, alike_cnt, excess) &&
+				     p->s.of[w].listed >= SPLIT_EXPLAINED * excess *
+								  p->s.job->workers[w].iterations;
 	}
 }
 
@@ -385,7 +378,7 @@ static void split_members(struct split *p)
 {
 	double typical;
 
-	if (p->member_cnt < MIN_PEERS || !find_gap(p))
+	if (p->member_cnt < SPLIT_MIN_PEERS || !find_gap(p))
 		return;
 	typical = p->time_ns[p->members[p->fast_cnt / 2]];
 	for (size_t i = p->fast_cnt; i < p->member_cnt; i++) {
@@ -423,7 +416,7 @@ static double common_ns(const struct split *p, uint32_t w)
 
 	for (uint32_t i = 0; i < job->functions.cnt; i++)
 		sum += p->common[i] ? job_time_ns(job, &job->functions.data[i], w) : 0;
-	return COMMON * sum >= work_compute_ns(job, w) ? sum : 0;
+	return SPLIT_COMMON * sum >= work_compute_ns(job, w) ? sum : 0;
 }
 
 /* Gathers the peer group of its first worker; nobody if the stages have too little in common. */
@@ -555,7 +548,7 @@ static int keep_workers(const struct split *p, const accusations *list, struct a
 	for (size_t i = 0; i < slow->worker_cnt; i++) {
 		uint32_t w = slow->workers[i];
 
-		if (loss_at(p, w, slow->frame) >= MINOR * slow->gain_ns &&
+		if (loss_at(p, w, slow->frame) >= SPLIT_MINOR * slow->gain_ns &&
 		    (list == NULL || !is_accused_anywhere(p, list, w)))
 			workers[cnt++] = w;
 	}

@@ -3,15 +3,11 @@
 
 #include "base/stats.h"
 #include "localize/cause.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-
-#define ALIKE 0.5	/* of the delay of the accused */
-#define PLACE_ALIKE 0.7 /* of what the accused lose at a place: less may not be worth naming */
-#define UNUSUAL 3.0	/* times that of the other hosts */
-#define FRAC_MIN .01	/* of the window: less is nothing */
 
 static double delay_of(const struct job *job, uint32_t w)
 {
@@ -47,7 +43,7 @@ static double limit_of(const struct job *job, const struct accusation *a, const 
 	for (size_t i = 0; i < a->worker_cnt; i++)
 		scratch[i] = delay_of(job, a->workers[i]);
 	accused = stats_median(scratch, a->worker_cnt);
-	return fmax(fmax(ALIKE * accused, UNUSUAL * usual), FRAC_MIN);
+	return fmax(fmax(COMPANION_ALIKE * accused, COMPANION_UNUSUAL * usual), COMPANION_FRAC_MIN);
 }
 
 /* What each worker would have to exceed to be a companion, and what it is measured in. */
@@ -96,8 +92,9 @@ static int measure_place(const struct job *job, const struct accusation *a, stru
 	for (size_t i = 0; i < a->worker_cnt; i++)
 		scratch[i] = of[a->workers[i]];
 	excess = stats_median(scratch, a->worker_cnt) - usual;
-	ret->limit = usual + fmax(PLACE_ALIKE * excess, UNUSUAL * usual);
-	ret->of = cnt > a->worker_cnt && excess > FRAC_MIN * job->iteration_ns ? of : NULL;
+	ret->limit = usual + fmax(COMPANION_PLACE_ALIKE * excess, COMPANION_UNUSUAL * usual);
+	ret->of =
+		cnt > a->worker_cnt && excess > COMPANION_FRAC_MIN * job->iteration_ns ? of : NULL;
 	return 0;
 }
 

@@ -8,9 +8,7 @@
 #pragma once
 
 #include "localize/witness/witness.h"
-
-#define EXCESS_CALLER_GROWS 1.25 /* a caller is named that holds so much more than its built-in */
-#define EXCESS_MIN_BETA 0.01	 /* eq. 11 */
+#include "model/thresholds.h"
 
 struct excess {
 	uint32_t function; /* representative */

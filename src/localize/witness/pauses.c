@@ -2,18 +2,10 @@
 #include "localize/witness/pauses.h"
 
 #include "base/stats.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
-
-#define RANDOM_CNT 3	/* so many places that pause on a few workers each: one cause */
-#define STRUCK_CNT 2	/* the same, where it is known that they pause in some iterations only */
-#define PAUSE_FRAC 0.02 /* of an iteration: a shorter one is what any host has */
-#define SOME_FACTOR 1.5 /* times the mean iteration: the time does not lie in each of them */
-#define AT_ONCE 0.1	/* of a pause: what its peers take there, at the most */
-#define APART_FRAC 0.7	/* of the struck workers: those of the typical place, at the most */
-#define EXPLAINED 0.5	/* of an accusation's loss: then it is of the pauses */
-#define BUSY 0.5	/* CPU share: a collection computes */
 
 /* --- by accusations alone --- */
 
@@ -71,7 +63,7 @@ int pauses_join(accusations *list, size_t first, size_t worker_cnt, struct arena
 	if (who == NULL || workers == NULL)
 		return -ENOMEM;
 	places = strike_apart(list, first, worker_cnt, who);
-	if (places < RANDOM_CNT)
+	if (places < PAUSE_RANDOM_CNT)
 		return 0;
 	joined = take_pauses(list, first, worker_cnt);
 	joined.rotates = true;
@@ -176,7 +168,8 @@ static double typical_ns(struct pauses *p, uint32_t function, uint32_t worker)
 /* Whether the thread is known to have computed there. */
 static bool is_busy(const struct job_function *f, uint32_t worker)
 {
-	return f->of[worker]->resource == RESOURCE_CPU_THREAD && f->of[worker]->mu_frac >= BUSY;
+	return f->of[worker]->resource == RESOURCE_CPU_THREAD &&
+	       f->of[worker]->mu_frac >= THREAD_BUSY;
 }
 
 /* A host without CPUs makes all of a worker pause, and tells so. */
@@ -199,10 +192,10 @@ static bool is_pause_of(struct pauses *p, uint32_t worker, uint32_t function)
 		return false;
 	kind = p->job->frames.data[f->frame].kind;
 	return (kind == KIND_PYTHON || kind == KIND_GC) &&
-	       longest >= PAUSE_FRAC * p->job->iteration_ns &&
-	       longest >= SOME_FACTOR * thread_ns(p->job, f, worker) &&
+	       longest >= PAUSE_MIN_FRAC * p->job->iteration_ns &&
+	       longest >= PAUSE_SOME_FACTOR * thread_ns(p->job, f, worker) &&
 	       may_compute(p->job, f, worker, longest) &&
-	       typical_ns(p, function, worker) <= AT_ONCE * longest;
+	       typical_ns(p, function, worker) <= PAUSE_AT_ONCE * longest;
 }
 
 static double lost_there(const struct blame *blame, uint32_t worker, uint32_t function)
@@ -294,7 +287,7 @@ static bool are_apart(const struct pauses *p)
 		places += p->is_place[f];
 	for (size_t i = 0; i < p->found.cnt; i++)
 		struck += i == 0 || p->found.data[i].worker != p->found.data[i - 1].worker;
-	return (double)p->found.cnt <= APART_FRAC * (double)places * (double)struck;
+	return (double)p->found.cnt <= PAUSE_APART_FRAC * (double)places * (double)struck;
 }
 
 static bool is_pause(const struct pauses *p, uint32_t worker, uint32_t function)
@@ -332,7 +325,7 @@ static bool is_explained(const struct pauses *p, const struct accusation *a)
 		if (is_pause(p, why->worker, why->function))
 			paused += why->ns;
 	}
-	return paused > EXPLAINED * lost;
+	return paused > PAUSE_EXPLAINED * lost;
 }
 
 /* Sums up what the pauses cost, and where most. */
@@ -411,7 +404,7 @@ int pauses_accuse(const struct job *job, const struct blame *blame,
 	if (error == 0) {
 		keep_places(&p);
 		p.place_cnt = count_places(&p);
-		if (p.place_cnt >= STRUCK_CNT && are_apart(&p))
+		if (p.place_cnt >= PAUSE_STRUCK_CNT && are_apart(&p))
 			error = accuse_all(&p, options, arena, list);
 	}
 	vec_done(&p.found);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/witness/suspects.h"
 
+#include "model/thresholds.h"
+
 #include <errno.h>
 #include <math.h>
-
-#define REGION_FACTOR 3.0  /* a place that normally takes this many times the loss is a region */
-#define PLACE_FRAC 0.15	   /* of the lost time: one of several places */
-#define EXPLAIN_FRAC 0.4   /* of the lost time: what the places must hold together */
-#define SPREAD_DEVICE 0.03 /* of an iteration: a device that is slower in everything */
-#define SPREAD_HOST 0.1	   /* the same for a host: CPUs differ by some percent */
 
 int suspects_init(struct suspects *s, const struct job *job, const struct accuse_options *options,
 		  struct arena *arena)
@@ -98,7 +94,7 @@ static bool is_region(const struct suspects *s, uint32_t w, uint32_t place)
 {
 	double loss = ledger_at(&s->of[w], place) / s->job->workers[w].iterations;
 
-	return usual_subtree_ns(s, place, w) > REGION_FACTOR * loss;
+	return usual_subtree_ns(s, place, w) > PLACE_REGION_FACTOR * loss;
 }
 
 /* Whether the lost time below a frame lies mostly in one child: then that child is the place. */
@@ -152,12 +148,12 @@ static void find_places(struct suspects *s, uint32_t w)
 bool suspects_spread_matters(const struct suspects *s, uint32_t w, double loss_ns)
 {
 	const struct ledger *l = &s->of[w];
-	double by_class[CLASS_CNT] = { 0 }, need = SPREAD_HOST;
+	double by_class[CLASS_CNT] = { 0 }, need = SPREAD_HOST_FRAC;
 
 	for (uint32_t f = 0; f < s->job->functions.cnt; f++)
 		by_class[s->job->functions.data[f].class] += l->of_function[f];
 	if (s->job->workers[w].fp->has_device && by_class[CLASS_COMPUTE] > l->listed / 2)
-		need = SPREAD_DEVICE;
+		need = SPREAD_DEVICE_FRAC;
 	return loss_ns >= need * s->job->iteration_ns * s->job->workers[w].iterations;
 }
 
@@ -171,8 +167,8 @@ static void keep_places(struct suspects *s, uint32_t w)
 		sum += l->below[s->places[w * SUSPECTS_PLACES + i]];
 		longest = fmax(longest, l->below[s->places[w * SUSPECTS_PLACES + i]]);
 	}
-	if (sum < EXPLAIN_FRAC * l->listed &&
-	    longest < SPREAD_HOST * s->job->iteration_ns * s->job->workers[w].iterations)
+	if (sum < PLACE_EXPLAIN_FRAC * l->listed &&
+	    longest < SPREAD_HOST_FRAC * s->job->iteration_ns * s->job->workers[w].iterations)
 		s->place_cnt[w] = 0;
 }
 
