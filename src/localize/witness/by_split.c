@@ -3,6 +3,7 @@
 
 #include "base/stats.h"
 #include "localize/late/work.h"
+#include "localize/witness/split_parts.h"
 #include "localize/witness/suspects.h"
 #include "model/thresholds.h"
 
@@ -10,31 +11,6 @@
 #include <math.h>
 
 #define GROUPS_MAX 16 /* process groups of a worker that are looked at */
-
-/*
- * All iterations of a job take equally long: who works longer in one waits less in it. Where
- * many are slow, hardly anybody is late behind the typical arrival, because that is slow too,
- * and in a pipeline lateness is passed on: blame sees little of either. But what peers do
- * beside communication falls into two populations, of any size.
- */
-struct split {
-	struct suspects s;
-	unsigned int classes; /* bit per class: what is compared */
-	uint32_t *left;	      /* workers that gather() may take, ascending */
-	size_t left_cnt;
-	uint32_t *members; /* those who are compared, the fastest first */
-	size_t member_cnt, fast_cnt;
-	uint32_t *alike;       /* room for members who have the same to do */
-	bool *marked;	       /* by worker: is of a slower part */
-	uint32_t *leader;      /* by worker of a slower part: the fastest of the faster one */
-	double *own_ns;	       /* by worker: what it does beside communication, per iteration */
-	double *common_ns;     /* by worker: of that, in the kernels of all stages; 0: not known */
-	const double *time_ns; /* of the two, what is compared */
-	bool *common;	       /* by function: whether the kernel is one of all stages */
-	double *variance;      /* by worker: of it, over the iterations; NAN: not known */
-	double *typical_ns;    /* by function: what the faster part spends in it, per iteration */
-	const bool *strikes;   /* by function: what strikes at random there; NULL: nothing */
-};
 
 static int split_alloc(struct split *p, size_t worker_cnt)
 {
@@ -57,15 +33,10 @@ static int split_alloc(struct split *p, size_t worker_cnt)
 		       : 0;
 }
 
-static bool is_compared(const struct split *p, unsigned int class)
-{
-	return (p->classes & 1u << class) != 0;
-}
-
 /* Of a function of the job. What strikes anybody is no work of a worker's own. */
 static bool is_own(const struct split *p, uint32_t function)
 {
-	return is_compared(p, p->s.job->functions.data[function].class) &&
+	return split_compares(p, p->s.job->functions.data[function].class) &&
 	       !(p->strikes != NULL && p->strikes[function]);
 }
 
@@ -78,7 +49,7 @@ static double lead_ns(const struct split *p, size_t w, const struct fp_collectiv
 	for (uint32_t i = 0; i < c->lead_cnt; i++) {
 		const struct fp_share *share = &jw->fp->shares[c->lead_first + i];
 
-		if (share->function == FRAME_NONE ? is_compared(p, CLASS_HOST)
+		if (share->function == FRAME_NONE ? split_compares(p, CLASS_HOST)
 						  : is_own(p, jw->function_of[share->function]))
 			sum += (double)share->ns;
 	}
@@ -168,10 +139,10 @@ static double own_ns(const struct split *p, size_t w)
 	double ns = 0;
 
 	for (unsigned int c = 0; c < CLASS_CNT; c++)
-		ns += is_compared(p, c) ? (double)fp->class_ns[c] : 0;
+		ns += split_compares(p, c) ? (double)fp->class_ns[c] : 0;
 	ns /= job->workers[w].iterations;
 	for (uint32_t f = 0; p->strikes != NULL && f < job->functions.cnt; f++) {
-		if (is_compared(p, job->functions.data[f].class) && p->strikes[f])
+		if (split_compares(p, job->functions.data[f].class) && p->strikes[f])
 			ns -= job_time_ns(job, &job->functions.data[f], w);
 	}
 	return ns;
@@ -477,113 +448,6 @@ static int drop_small(struct split *p)
 	return 0;
 }
 
-/* --- beside what blame has found --- */
-
-static bool is_same_place(const struct job *job, const struct accusation *a,
-			  const struct accusation *b)
-{
-	if (a->frame == FRAME_NONE || b->frame == FRAME_NONE)
-		return a->frame == b->frame && a->class == b->class;
-	return job_frame_below(job, a->frame, b->frame) || job_frame_below(job, b->frame, a->frame);
-}
-
-static double loss_at(const struct split *p, uint32_t w, uint32_t place)
-{
-	return ledger_at(&p->s.of[w], place) / p->s.job->workers[w].iterations;
-}
-
-/* Of those that are slow together repair gives back what the slowest of them loses. */
-static double largest_loss(const struct split *p, const struct accusation *a)
-{
-	double largest = 0;
-
-	for (size_t i = 0; i < a->worker_cnt; i++)
-		largest = fmax(largest, loss_at(p, a->workers[i], a->frame));
-	return largest;
-}
-
-/* Both name the same fault: blame those that were the last, this all that are as slow. */
-static int unite(const struct split *p, const struct accusation *slow, struct accusation *a)
-{
-	size_t most = p->s.job->worker_cnt, cnt = 0;
-	uint32_t *workers = arena_calloc(p->s.arena, most + 1, sizeof(*workers));
-
-	if (workers == NULL)
-		return -ENOMEM;
-	for (uint32_t w = 0; w < most; w++) {
-		if (accusation_has(slow, w) || accusation_has(a, w))
-			workers[cnt++] = w;
-	}
-	/* Who is as slow without ever being the last takes no turns. */
-	a->rotates = a->rotates && cnt == a->worker_cnt;
-	a->own_ns *= (double)cnt / (double)a->worker_cnt;
-	a->main_ns *= (double)cnt / (double)a->worker_cnt;
-	a->gain_ns = fmax(a->gain_ns, slow->gain_ns);
-	a->workers = workers;
-	a->worker_cnt = cnt;
-	return 0;
-}
-
-/*
- * Whether worker w is accused of something of what is compared. What strikes anybody is no
- * reason for being slow in one place.
- */
-static bool is_accused_anywhere(const struct split *p, const accusations *list, uint32_t w)
-{
-	vec_foreach(a, list) {
-		if (a->strikes == NULL && is_compared(p, a->class) && accusation_has(a, w))
-			return true;
-	}
-	return false;
-}
-
-/* Keeps the workers that lose enough there; with list also only those it does not accuse. */
-static int keep_workers(const struct split *p, const accusations *list, struct accusation *slow)
-{
-	uint32_t *workers = arena_calloc(p->s.arena, slow->worker_cnt + 1, sizeof(*workers));
-	size_t cnt = 0;
-
-	if (workers == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < slow->worker_cnt; i++) {
-		uint32_t w = slow->workers[i];
-
-		if (loss_at(p, w, slow->frame) >= SPLIT_MINOR * slow->gain_ns &&
-		    (list == NULL || !is_accused_anywhere(p, list, w)))
-			workers[cnt++] = w;
-	}
-	slow->workers = workers;
-	slow->worker_cnt = cnt;
-	return 0;
-}
-
-/* Whether an accusation is of workers that are slow there always, though last by turns only. */
-static bool is_of_slow(const struct accusation *a, const struct accusation *slow)
-{
-	for (size_t i = 0; i < a->worker_cnt; i++) {
-		if (!accusation_has(slow, a->workers[i]))
-			return false;
-	}
-	return a->place_cnt == 0;
-}
-
-/* Adds an accusation of slow workers to the list, without those accused of something else. */
-static int add_accusation(const struct split *p, struct accusation slow, accusations *out)
-{
-	int error;
-
-	slow.gain_ns = largest_loss(p, &slow);
-	error = keep_workers(p, NULL, &slow);
-	if (error < 0)
-		return error;
-	vec_foreach(a, out) {
-		if (is_same_place(p->s.job, a, &slow) && (!a->rotates || is_of_slow(a, &slow)))
-			return unite(p, &slow, a);
-	}
-	error = keep_workers(p, out, &slow);
-	return error == 0 && slow.worker_cnt > 0 ? vec_push(out, slow) : error;
-}
-
 static int accuse_slower(const struct job *job, const struct accuse_options *options,
 			 unsigned int classes, struct arena *arena, accusations *out)
 {
@@ -593,7 +457,7 @@ static int accuse_slower(const struct job *job, const struct accuse_options *opt
 
 	if (error < 0)
 		return error;
-	if (is_compared(&p, CLASS_COMPUTE))
+	if (split_compares(&p, CLASS_COMPUTE))
 		split_stages(&p);
 	for (uint32_t w = 0; w < job->worker_cnt; w++) {
 		gather(&p, w);
@@ -604,7 +468,7 @@ static int accuse_slower(const struct job *job, const struct accuse_options *opt
 	if (error == 0)
 		error = suspects_accuse(&p.s, &slow);
 	for (size_t i = 0; i < slow.cnt && error == 0; i++)
-		error = add_accusation(&p, slow.data[i], out);
+		error = split_add(&p, slow.data[i], out);
 	vec_done(&slow);
 	return error;
 }
