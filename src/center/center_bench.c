@@ -92,7 +92,7 @@ static void measure(int rank, struct numbers ret[FUNCTIONS])
 					   0.1 * noise(&state, 0.2) };
 		if (is_slow((uint64_t)rank, i))
 			ret[i].beta = 1.5 * ret[i].beta + 0.03;
-		/* Nobody samples what Python uses. */
+		/* Utilization of Python functions is not sampled. */
 		if (host)
 			ret[i].mu = ret[i].sigma = (double)NAN;
 	}

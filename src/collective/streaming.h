@@ -3,7 +3,7 @@
  * Which collectives of the ranks of one host are one. All have one clock, so that the part
  * before the last member came is waiting, and the part behind it transfer. A collective whose
  * members are not all here, or that they don't all finish, is handed back unmatched.
- * Where a back end tells group and number, these name a collective (stream_add()). Where it
+ * Where a back end reports group and number, these name a collective (stream_add()). Where it
  * doesn't, those of all ranks that are alike are taken in their order, and are one if they
  * overlap, as the parts of one must (stream_add_alike()).
  * Pure: no clock, no metrics.
@@ -20,7 +20,7 @@
 
 /* One rank's part of a collective. */
 struct stream_member {
-	void *owner;   /* the rank: nobody is twice in a collective */
+	void *owner;   /* the rank: it is in a collective once */
 	uint32_t what; /* the owner's own */
 	uint32_t group_size;
 	int64_t start_ns, dur_ns, bytes;

@@ -100,7 +100,7 @@ static int by_reason(const void *a, const void *b)
 	return order != 0 ? order : (x->gpu > y->gpu) - (x->gpu < y->gpu);
 }
 
-/* The same of several workers and hosts is told once. */
+/* An absence of several workers or hosts is reported once. */
 static int collect_gpus(const struct job *job, absence_vec *ret)
 {
 	size_t kept = 0;
@@ -139,10 +139,10 @@ static int tell_gpus(struct arena *arena, const struct fp_absence *first,
 
 static int list_gpus(const absence_vec *gpus, struct report *out, struct report_absence *list)
 {
-	size_t told = 0;
+	size_t listed = 0;
 	int ret = 0;
 
-	for (size_t i = 0, end; i < gpus->cnt && told < ABSENCES_GPU_MAX && ret == 0; i = end) {
+	for (size_t i = 0, end; i < gpus->cnt && listed < ABSENCES_GPU_MAX && ret == 0; i = end) {
 		const struct fp_absence *first = &gpus->data[i];
 
 		for (end = i + 1; end < gpus->cnt && first->gpu >= 0 &&
@@ -150,9 +150,9 @@ static int list_gpus(const absence_vec *gpus, struct report *out, struct report_
 				  strcmp(gpus->data[end].why, first->why) == 0;)
 			end++;
 		ret = tell_gpus(&out->arena, first, &gpus->data[end - 1],
-				&list[out->absence_cnt + told++]);
+				&list[out->absence_cnt + listed++]);
 	}
-	out->absence_cnt += told;
+	out->absence_cnt += listed;
 	return ret;
 }
 

@@ -78,7 +78,7 @@ uint32_t draft_named_frame(const struct draft *d)
 	uint32_t main = d->a->function != FRAME_NONE ? d->job->functions.data[d->a->function].frame
 						     : FRAME_NONE;
 
-	/* Nothing stands for a slowdown of everything when nothing has much of it. */
+	/* A slowdown of everything is named by a function only if that function has much of it. */
 	if (d->a->witness == WITNESS_BLAME && d->a->frame == FRAME_NONE &&
 	    d->a->main_ns < SPREAD_NAMED_FRAC * d->a->own_ns)
 		return FRAME_NONE;
@@ -216,8 +216,8 @@ static double more_in(struct draft *d, measure m)
 }
 
 /*
- * Of the two times of a place the one that tells more: a stall can hide behind the
- * device's work, and the peers' threads can stand in the same place because they wait.
+ * The one of a place's two times that differs more from the peers': a stall can hide behind
+ * the device's work, and the peers' threads can be in the same place because they wait.
  */
 static void set_numbers(struct draft *d)
 {

@@ -160,7 +160,7 @@ static void evidence_of_pressure(struct draft *d)
 	}
 }
 
-/* peers_ns NAN: all are accused, and there is nobody to compare with. */
+/* peers_ns NAN: all workers are accused, so there is no peer to compare with. */
 static void per_iteration(struct draft *d, const char *what, double own_ns, double peers_ns)
 {
 	if (isnan(own_ns))

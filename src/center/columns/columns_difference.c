@@ -313,7 +313,7 @@ static int accuse_work(struct comparison *c, struct arena *arena, accusations *o
 	size_t cnt, kept = 0;
 	int error;
 
-	/* Where nobody could be worth a finding, nobody needs to be compared. */
+	/* If no worker could be worth a finding, none is compared. */
 	if (find_costly(c, normal, (double)NAN, c->order) == 0)
 		return 0;
 	error = compare(c, normal, (double)NAN);

@@ -12,7 +12,7 @@ static const struct job_frame *frame_at(const struct columns *columns, uint32_t 
 	return &columns->frames.data[frame];
 }
 
-/* Of collectives nobody can say here whether they transfer or wait. */
+/* Columns do not show whether a collective transfers or waits. */
 static bool rule_applies(const struct columns *columns, const struct columns_function *f)
 {
 	return f->frame != FRAME_NONE && f->class == CLASS_HOST &&

@@ -41,7 +41,7 @@ static const char *name_of(const struct columns *columns, const struct columns_f
 	return f->frame != FRAME_NONE ? columns->frames.data[f->frame].name : "";
 }
 
-/* Functions of one name are one role, whoever calls them. */
+/* Functions of one name are one role, regardless of their callers. */
 static int roles_init(struct roles *r, const struct columns *columns)
 {
 	size_t cnt = columns->functions.cnt;

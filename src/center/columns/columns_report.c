@@ -25,7 +25,7 @@ struct run {
 	struct fingerprint *fps; /* of chosen */
 	size_t fp_cnt;
 	struct job job;	    /* of chosen */
-	struct blame blame; /* nobody's */
+	struct blame blame; /* empty: columns hold no collectives */
 };
 
 static void run_done(struct run *r)
@@ -256,7 +256,7 @@ static int describe_job(struct run *r)
 	return parts_describe_job(r->out, r->options, &job);
 }
 
-/* Those that were looked at: nobody draws a million. */
+/* Only workers whose whole fingerprints were fetched: a million cannot be drawn. */
 static int describe_workers(struct run *r)
 {
 	return parts_describe_workers(r->out, &r->job);

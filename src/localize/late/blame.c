@@ -25,7 +25,7 @@ struct judge {
 	size_t arrival_cnt;
 	bool by_host;		 /* ask the launching threads, not the critical paths */
 	double *batch_late_ns;	 /* by member: lateness already counted in this batch */
-	double *owed_ns;	 /* by member: of it, what nobody has stood still for yet */
+	double *owed_ns;	 /* by member: of it, what no other member has waited for yet */
 	int64_t *last_iteration; /* by worker: the last iteration counted as late */
 	struct idmap why_of;	 /* (worker, function) -> index in blame->why */
 	struct idmap wait_of;	 /* (from, to) -> index in blame->waits */

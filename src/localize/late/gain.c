@@ -139,7 +139,7 @@ static void judge_group(struct gain *g, const struct shift_group *group)
 	}
 }
 
-/* What repair gives back at most, per iteration; infinite where it can't be told. */
+/* What repair gives back at most, per iteration; infinite where it is unknown. */
 static double most_of(const struct gain *g)
 {
 	double sum = 0, iterations = 1;

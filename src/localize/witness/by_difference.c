@@ -128,7 +128,7 @@ static int push_accusation(const struct comparison *c, const bool *mark, double 
 	return vec_push(out, a);
 }
 
-/* Blame has heard these workers: a longer function that made nobody wait cost nothing. */
+/* Blame covers these workers: a longer function that made no worker wait cost nothing. */
 static bool blame_covers(const struct job *job, const struct blame *blame, uint32_t group)
 {
 	size_t members = 0, matched = 0;

@@ -89,7 +89,7 @@ static bool is_accused_of_work(const accusations *list, uint32_t w)
 	return false;
 }
 
-/* Whoever always has more is accused of it; the others then only wait for him. */
+/* A worker that always has more input is accused of it; the others only wait for it. */
 static bool nobody_is_accused(const struct team *t, const accusations *list)
 {
 	for (size_t i = 0; i < t->cnt; i++) {

@@ -247,7 +247,7 @@ static double function_loss(struct fabric *b, uint32_t function, enum link_role 
 	return stats_median(lost, cnt);
 }
 
-/* By how much longer the culprits are in a function than the others: beta tells it. */
+/* By how much longer the culprits are in a function than the others, by beta. */
 static double function_excess(struct fabric *b, uint32_t function, enum link_role culprits)
 {
 	const struct job_function *f = &b->job->functions.data[function];
@@ -345,7 +345,7 @@ static int accuse_role(struct fabric *b, enum link_role culprits, accusations *o
 {
 	struct loss loss = find_loss(b, culprits, function_loss);
 
-	/* Figure 13: nothing but its length tells that a group is held up. */
+	/* Figure 13: only its length shows that a group is held up. */
 	if (culprits == ROLE_DETOUR && loss.ns <= 0)
 		loss = find_loss(b, culprits, function_excess);
 	if (loss.main == FRAME_NONE || loss.ns < b->options->min_gain_frac * b->job->iteration_ns)
@@ -355,7 +355,7 @@ static int accuse_role(struct fabric *b, enum link_role culprits, accusations *o
 
 /*
  * Flows that meet on the same paths slow each other down, now here, now there: nearly all
- * links wait by turns, and no one of them is the slow one. Whoever was not analyzed may be.
+ * links wait by turns, and no one of them is the slow one. A worker that was not analyzed may be.
  */
 static bool waits_for_nobody(const struct fabric *b, size_t explained)
 {

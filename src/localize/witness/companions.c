@@ -48,7 +48,7 @@ static double limit_of(const struct job *job, const struct accusation *a, const 
 
 /* What each worker would have to exceed to be a companion, and what it is measured in. */
 struct measure {
-	const double *of; /* by worker; NULL: none can be told */
+	const double *of; /* by worker; NULL: unknown */
 	double limit;
 };
 

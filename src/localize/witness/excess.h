@@ -15,7 +15,7 @@ struct excess {
 	uint8_t class;	   /* of that function */
 	uint32_t frame;	   /* the place named */
 	double *of;	   /* by worker: beta of the place */
-	bool *alike;	   /* by worker: as long there, if hidden; NULL where nobody knows */
+	bool *alike;	   /* by worker: as long there, if hidden; NULL: unknown */
 	double distance;   /* largest D */
 	size_t cnt;	   /* workers above the expectation or alike; columns do not count them */
 };
@@ -40,11 +40,11 @@ uint32_t excess_caller(const struct job_frame *frames, uint32_t frame);
  */
 uint32_t excess_loader(const struct job_frame *frames, uint32_t frame);
 
-/* Whether the list accuses somebody in the frame, above it or below. */
+/* Whether the list accuses a worker in the frame, above it or below. */
 bool excess_is_accused(const struct job_frame *frames, uint32_t frame, const accusations *list);
 
 /*
- * Accuses those of worker_cnt that are above the expectation, and those alike; nobody when
+ * Accuses those of worker_cnt that are above the expectation, and those alike; no worker when
  * the place explains little of a slowdown. The array lives in arena. Returns 0 or -ENOMEM.
  */
 _must_check_ int excess_accuse(const struct excess *e, size_t worker_cnt, double iteration_ns,

@@ -30,7 +30,7 @@ static bool sends_messages(const struct fingerprint *fp)
 
 /*
  * Messages are no ring: who receives one sends nothing. NCCL's kernel for them is that of an
- * exchange among all, so the name alone does not tell.
+ * exchange among all, so the name alone does not decide.
  */
 static bool may_be_message(const struct fabric *b, const struct job_function *f, size_t w)
 {
@@ -97,7 +97,7 @@ static void find_pace(struct fabric *b, size_t function, uint32_t group)
 
 /* --- links --- */
 
-/* The member that waited least tells how long the transfers take. */
+/* The time of the member that waited least is the time of the transfers. */
 static double transfer_ns(const struct fabric *b, const struct job_function *f, uint32_t group)
 {
 	double least = INFINITY;
@@ -146,7 +146,7 @@ static enum link_role role_of(const struct fabric *b, size_t w)
 		return ROLE_DETOUR;
 	if (link->weight <= 0)
 		return ROLE_NONE;
-	/* A socket's rate is a share of its own best: it tells nothing beside another's. */
+	/* A socket's rate is a share of its own best: it cannot be compared with another's. */
 	if (b->resource != RESOURCE_SOCKET_TX && link->busy >= FABRIC_STEADY &&
 	    link->rate <= FABRIC_SLOWER)
 		return ROLE_SLOW;

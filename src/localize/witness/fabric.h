@@ -42,7 +42,7 @@ struct fabric {
 	const struct accuse_options *options;
 	struct arena *arena;
 	enum resource resource;
-	bool *detours;	    /* by worker: lost its NVLink, as this or another resource tells */
+	bool *detours;	    /* by worker: lost its NVLink, by this or another resource */
 	bool *messages;	    /* by worker: it sends some */
 	struct link *links; /* by worker */
 	struct pace *paces; /* by function and peer group */

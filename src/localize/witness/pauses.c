@@ -92,7 +92,7 @@ struct pauses {
 	double *longest;	 /* by function, of one worker */
 	double *scratch;	 /* by worker */
 	double *typical;	 /* by function and peer group; -1: not known yet */
-	bool *is_place;		 /* by function: somebody paused there, and did not wait */
+	bool *is_place;		 /* by function: a worker paused there, and did not wait */
 	uint32_t place_cnt;	 /* that are unrelated */
 	uint32_t worst;		 /* the function that cost most */
 	double lost_ns;
@@ -172,7 +172,7 @@ static bool is_busy(const struct job_function *f, uint32_t worker)
 	       f->of[worker]->mu_frac >= THREAD_BUSY;
 }
 
-/* A host without CPUs makes all of a worker pause, and tells so. */
+/* Without CPUs a whole worker pauses; its run delay shows that. */
 static bool may_compute(const struct job *job, const struct job_function *f, uint32_t worker,
 			double pause_ns)
 {
