@@ -10,6 +10,7 @@ function, and whether they are those that the center accuses.
 from __future__ import annotations
 
 import pathlib
+import re
 import sys
 import time
 
@@ -17,10 +18,23 @@ import numpy as np
 
 COMM, HOST = 2, 1  # enum event_class
 WITNESS_DIFFERENCE, WITNESS_EXPECTATION = 1, 2
-DELTA, K, MIN_BETA, MIN_GAIN, MIN_COMMON = 0.4, 5.0, 0.01, 0.01, 0.05
+THRESHOLDS = pathlib.Path(__file__).resolve().parents[2] / "src" / "model" / "thresholds.h"
+MIN_GAIN = 0.01  # localize_defaults(): 1 %
 EXPECTED = {HOST: 0.01, COMM: 0.3}
 ABSENT = 65535
-PEERS = 100
+
+
+def threshold(name: str) -> float:
+    """The default of a threshold of the source's list."""
+    found = re.search(rf"^#define {name} ([\d.e-]+)u?$", THRESHOLDS.read_text(), re.MULTILINE)
+    if found is None:
+        raise SystemExit(f"twin.py: {THRESHOLDS.name} has no {name}")
+    return float(found[1])
+
+
+DELTA, K = threshold("DIFFER_DELTA"), threshold("DIFFER_K")
+MIN_BETA, MIN_COMMON = threshold("DIFFER_MIN_BETA"), threshold("COMMON_MIN_FRAC")
+PEERS = int(threshold("DIFFER_PEERS"))
 
 
 def fractions(codes: np.ndarray) -> np.ndarray:

@@ -313,6 +313,34 @@ static void the_middle_is_the_median(void **state)
 	}
 }
 
+/* Against the median of what is left when a value is taken out, with and without equal ones. */
+static void stats_others_are_all_values_but_one(void **state)
+{
+	double values[12], sorted[12], left[12];
+	uint64_t seed = 3;
+
+	(void)state;
+	for (size_t round = 0; round < 4000; round++) {
+		size_t cnt = round % 13, out;
+		struct stats_others others;
+
+		for (size_t i = 0; i < cnt; i++) {
+			seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+			values[i] = (double)(seed >> 33) / 1e9;
+			if (round % 2 == 1)
+				values[i] = (double)(seed >> 62);
+		}
+		memcpy(sorted, values, sizeof(sorted));
+		others = stats_others_of(sorted, cnt);
+		for (out = 0; out < cnt; out++) {
+			memcpy(left, values, sizeof(left));
+			left[out] = left[cnt - 1];
+			assert_true(stats_others_median(&others, values[out]) ==
+				    stats_median(left, cnt - 1));
+		}
+	}
+}
+
 static void stats_median_quantile_and_mad_match_hand_values(void **state)
 {
 	double odd[] = { 5, 1, 3 }, even[] = { 4, 1, 3, 2 }, mad[] = { 1, 1, 2, 2, 4, 6, 9 };
@@ -464,6 +492,7 @@ int main(void)
 		cmocka_unit_test(idmap_is_unchanged_when_it_cannot_grow),
 		cmocka_unit_test(stats_median_quantile_and_mad_match_hand_values),
 		cmocka_unit_test(the_middle_is_the_median),
+		cmocka_unit_test(stats_others_are_all_values_but_one),
 		cmocka_unit_test(err_line_is_cut_cleaned_and_optional),
 		cmocka_unit_test(a_file_is_replaced_whole_and_a_failure_leaves_the_old_one),
 		cmocka_unit_test(a_draft_takes_the_place_of_a_file_when_it_is_complete),

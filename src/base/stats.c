@@ -38,6 +38,35 @@ double stats_mad(double *values, size_t cnt, double center)
 	return stats_median(values, cnt);
 }
 
+/* --- all but one --- */
+
+struct stats_others stats_others_of(double *values, size_t cnt)
+{
+	struct stats_others ret = { .cnt = cnt };
+	size_t middle = cnt / 2;
+
+	if (cnt == 0)
+		return ret;
+	qsort(values, cnt, sizeof(*values), double_cmp);
+	ret.middle = values[middle];
+	ret.below = values[middle > 0 ? middle - 1 : 0];
+	ret.above = values[MIN(middle + 1, cnt - 1)];
+	return ret;
+}
+
+double stats_others_median(const struct stats_others *others, double value)
+{
+	double two[2];
+
+	if (others->cnt < 2)
+		return 0;
+	if (others->cnt % 2 == 0)
+		return value <= others->below ? others->middle : others->below;
+	two[0] = value < others->middle ? others->middle : others->below;
+	two[1] = value > others->middle ? others->middle : others->above;
+	return stats_median(two, ARRAY_SIZE(two));
+}
+
 /* --- without sorting --- */
 
 #define FEW 16 /* up to this size insertion sort is faster */

@@ -19,5 +19,17 @@ double stats_middle(double *values, size_t cnt);
  */
 double stats_mad(double *values, size_t cnt, double center);
 
+/* What the medians of all values but one need: the values around the middle. */
+struct stats_others {
+	double below, middle, above;
+	size_t cnt;
+};
+
+/* Of values[cnt], which are sorted. O(cnt * log(cnt)), and then O(1) for each median. */
+struct stats_others stats_others_of(double *values, size_t cnt);
+
+/* stats_median() of the values without one that equals value. */
+double stats_others_median(const struct stats_others *others, double value);
+
 /* Value at quantile 0..1 by linear interpolation; 0 when empty. */
 double stats_quantile(double *values, size_t cnt, double quantile);

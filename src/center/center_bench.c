@@ -92,7 +92,7 @@ static void measure(int rank, struct numbers ret[FUNCTIONS])
 					   0.1 * noise(&state, 0.2) };
 		if (is_slow((uint64_t)rank, i))
 			ret[i].beta = 1.5 * ret[i].beta + 0.03;
-		/* Nobody samples what Python uses. */
+		/* Utilization of Python functions is not sampled. */
 		if (host)
 			ret[i].mu = ret[i].sigma = (double)NAN;
 	}
@@ -170,35 +170,35 @@ static int fetch(_unused_ void *arg, uint64_t tag, struct fingerprint *ret)
 	return 0;
 }
 
-static void fill_crowd(struct crowd *crowd, int worker_cnt)
+static void fill_columns(struct columns *columns, int worker_cnt)
 {
 	for (uint32_t i = 0; i < FUNCTIONS; i++) {
 		struct job_frame frame = { keys[i], FRAME_NONE, KIND_PYTHON, names[i] };
 		uint32_t idx;
 
-		if (crowd_frame(crowd, frame, &idx) < 0 ||
-		    crowd_function(crowd, idx, (uint8_t)class_of((int)i), &idx) < 0)
+		if (columns_frame(columns, frame, &idx) < 0 ||
+		    columns_function(columns, idx, (uint8_t)class_of((int)i), &idx) < 0)
 			die("out of memory");
 	}
 	for (int rank = 0; rank < worker_cnt; rank++) {
-		struct crowd_worker worker = { .rank = rank,
-					       .iterations = ITERATIONS,
-					       .window_ns = WINDOW_NS,
-					       .host = "",
-					       .tag = (uint64_t)rank };
+		struct columns_worker worker = { .rank = rank,
+						 .iterations = ITERATIONS,
+						 .window_ns = WINDOW_NS,
+						 .host = "",
+						 .tag = (uint64_t)rank };
 		struct numbers numbers[FUNCTIONS];
 
 		measure(rank, numbers);
-		if (crowd_worker(crowd, worker) < 0)
+		if (columns_worker(columns, worker) < 0)
 			die("out of memory");
 		for (uint32_t i = 0; i < FUNCTIONS; i++) {
-			const uint16_t codes[CROWD_COLUMN_CNT] = {
+			const uint16_t codes[COLUMN_CNT] = {
 				code16_of_frac(numbers[i].beta), code16_of_frac(numbers[i].mu),
 				code16_of_frac(numbers[i].sigma),
 				code16_of_ns((int64_t)(numbers[i].beta * (double)WINDOW_NS))
 			};
 
-			if (crowd_row(crowd, i, codes) < 0)
+			if (columns_row(columns, i, codes) < 0)
 				die("out of memory");
 		}
 	}
@@ -221,31 +221,31 @@ static void put_u32(FILE *file, size_t value)
  * For the twin: workers, functions, then the sample of peers, then for each function
  * its class and columns, then accusations: class, function, workers.
  */
-static void write_columns(const struct crowd *crowd, const struct localize_options *options,
+static void write_columns(const struct columns *columns, const struct localize_options *options,
 			  const char *path)
 {
 	struct accuse_options how = { .min_gain_frac = options->min_gain_pct / 100,
 				      .expect = expect_defaults(),
 				      .differ = { options->seed, options->exact } };
-	size_t cnt = crowd->workers.cnt;
+	size_t cnt = columns->workers.cnt;
 	uint32_t *order = calloc(cnt + 1, sizeof(*order));
 	FILE *file = fopen(path, "wb");
 	accusations list = { 0 };
 	struct arena arena = { 0 };
 
-	if (file == NULL || order == NULL || crowd->group_first.cnt != 2)
+	if (file == NULL || order == NULL || columns->group_first.cnt != 2)
 		die("cannot write columns");
 	differ_draw(order, cnt, MIN(cnt, (size_t)DIFFER_PEERS), options->seed);
 	put_u32(file, cnt);
-	put_u32(file, crowd->functions.cnt);
+	put_u32(file, columns->functions.cnt);
 	put(file, order, sizeof(*order), MIN(cnt, (size_t)DIFFER_PEERS));
-	vec_foreach(f, &crowd->functions) {
+	vec_foreach(f, &columns->functions) {
 		put_u32(file, f->class);
-		for (int c = CROWD_BETA; c <= CROWD_SIGMA; c++)
-			put(file, crowd->columns[c] + f->first, sizeof(uint16_t), f->cnt);
+		for (int c = COLUMN_BETA; c <= COLUMN_SIGMA; c++)
+			put(file, columns->codes[c] + f->first, sizeof(uint16_t), f->cnt);
 	}
-	if (crowd_accuse_difference(crowd, &how, &arena, &list) < 0 ||
-	    crowd_accuse_expectation(crowd, &how, &arena, &list) < 0)
+	if (columns_accuse_difference(columns, &how, &arena, &list) < 0 ||
+	    columns_accuse_expectation(columns, &how, &arena, &list) < 0)
 		die("out of memory");
 	vec_foreach(a, &list) {
 		put_u32(file, a->witness);
@@ -263,27 +263,27 @@ static void write_columns(const struct crowd *crowd, const struct localize_optio
 static void bench_columns(int worker_cnt, bool exact, const char *path)
 {
 	struct localize_options options = localize_defaults();
-	struct crowd crowd = { 0 };
+	struct columns columns = { 0 };
 	struct report report;
 	struct err err = { "" };
 	int64_t begin_ns;
 	double join_ms, all_ms;
 
 	options.exact = exact;
-	fill_crowd(&crowd, worker_cnt);
+	fill_columns(&columns, worker_cnt);
 	begin_ns = clock_now_ns(CLOCK_PROCESS_CPUTIME_ID);
-	if (crowd_join(&crowd) < 0)
+	if (columns_join(&columns) < 0)
 		die("out of memory");
 	join_ms = since_ms(begin_ns);
-	if (crowd_localize(&crowd, &options, fetch, NULL, &report, &err) < 0)
+	if (columns_localize(&columns, &options, fetch, NULL, &report, &err) < 0)
 		die(err.text);
 	all_ms = since_ms(begin_ns);
 	printf("workers=%d ms=%.3f join_ms=%.3f resident_mb=%ld findings=%zu\n", worker_cnt, all_ms,
 	       join_ms, resident_mb(), report.finding_cnt);
 	if (path != NULL)
-		write_columns(&crowd, &options, path);
+		write_columns(&columns, &options, path);
 	report_done(&report);
-	crowd_done(&crowd);
+	columns_done(&columns);
 }
 
 /* --- messages --- */

@@ -33,9 +33,9 @@ struct ingest {
 	struct idmap raw_by_place;
 	VEC(uint32_t) raw_of; /* by entry of the message */
 	struct idmap worker_by_rank;
-	VEC(int64_t) start_ns; /* by worker: when its window began */
-	VEC(bool) dropped;     /* by worker: another one counts */
-	struct crowd crowd;    /* rows by number of raw function */
+	VEC(int64_t) start_ns;	/* by worker: when its window began */
+	VEC(bool) dropped;	/* by worker: another one counts */
+	struct columns columns; /* rows by number of raw function */
 	struct ingest_counts counts;
 	bool joined;
 };
@@ -67,7 +67,7 @@ struct ingest *ingest_close(struct ingest *ingest)
 	vec_done(&ingest->dropped);
 	idmap_done(&ingest->raw_by_place);
 	idmap_done(&ingest->worker_by_rank);
-	crowd_done(&ingest->crowd);
+	columns_done(&ingest->columns);
 	free(ingest);
 	return NULL;
 }
@@ -107,18 +107,18 @@ static int find_entries(struct ingest *ingest)
 
 static uint64_t hash_at(const struct ingest *ingest, size_t worker)
 {
-	return ingest->letters.data[ingest->crowd.workers.data[worker].tag >> WORKER_BITS].hash;
+	return ingest->letters.data[ingest->columns.workers.data[worker].tag >> WORKER_BITS].hash;
 }
 
 static enum fpwire_detail detail_at(const struct ingest *ingest, size_t worker)
 {
-	return ingest->letters.data[ingest->crowd.workers.data[worker].tag >> WORKER_BITS].detail;
+	return ingest->letters.data[ingest->columns.workers.data[worker].tag >> WORKER_BITS].detail;
 }
 
 /* Whether worker a counts rather than b, of the same rank. Equal ones are the same bytes. */
 static bool is_better(const struct ingest *ingest, size_t a, size_t b)
 {
-	const struct crowd_worker *list = ingest->crowd.workers.data;
+	const struct columns_worker *list = ingest->columns.workers.data;
 
 	if (ingest->start_ns.data[a] != ingest->start_ns.data[b])
 		return ingest->start_ns.data[a] > ingest->start_ns.data[b];
@@ -135,7 +135,7 @@ static bool is_better(const struct ingest *ingest, size_t a, size_t b)
 /* Of two fingerprints of a rank one counts. */
 static int file_worker(struct ingest *ingest, uint32_t worker)
 {
-	uint64_t rank = (uint64_t)ingest->crowd.workers.data[worker].rank;
+	uint64_t rank = (uint64_t)ingest->columns.workers.data[worker].rank;
 	uint32_t before = idmap_get(&ingest->worker_by_rank, rank);
 
 	if (before == IDMAP_NONE)
@@ -155,13 +155,13 @@ static int add_rows(struct ingest *ingest, const struct fpwire_worker *x)
 	int error = 0;
 
 	for (size_t row = x->first; row < x->first + x->cnt && error == 0; row++) {
-		const uint16_t codes[CROWD_COLUMN_CNT] = { m->columns[FPWIRE_BETA].data[row],
-							   m->columns[FPWIRE_MU].data[row],
-							   m->columns[FPWIRE_SIGMA].data[row],
-							   m->columns[FPWIRE_SHARE].data[row] };
+		const uint16_t codes[COLUMN_CNT] = { m->columns[FPWIRE_BETA].data[row],
+						     m->columns[FPWIRE_MU].data[row],
+						     m->columns[FPWIRE_SIGMA].data[row],
+						     m->columns[FPWIRE_SHARE].data[row] };
 
-		error = crowd_row(&ingest->crowd, ingest->raw_of.data[m->entry_of.data[row]],
-				  codes);
+		error = columns_row(&ingest->columns, ingest->raw_of.data[m->entry_of.data[row]],
+				    codes);
 	}
 	return error;
 }
@@ -169,18 +169,19 @@ static int add_rows(struct ingest *ingest, const struct fpwire_worker *x)
 static int add_worker(struct ingest *ingest, const struct fpwire_worker *x, uint64_t tag,
 		      const char *host)
 {
-	struct crowd_worker worker = { .rank = x->fp.rank,
-				       .world_size = x->fp.world_size,
-				       .iterations = (uint32_t)MAX(x->fp.iteration_cnt, (size_t)1),
-				       .window_ns = x->fp.window_ns,
-				       .host = host,
-				       .tag = tag };
+	struct columns_worker worker = { .rank = x->fp.rank,
+					 .world_size = x->fp.world_size,
+					 .iterations =
+						 (uint32_t)MAX(x->fp.iteration_cnt, (size_t)1),
+					 .window_ns = x->fp.window_ns,
+					 .host = host,
+					 .tag = tag };
 
-	if (crowd_worker(&ingest->crowd, worker) < 0 ||
+	if (columns_worker(&ingest->columns, worker) < 0 ||
 	    vec_push(&ingest->start_ns, x->fp.window_start_wall_ns) < 0 ||
 	    vec_push(&ingest->dropped, false) < 0 || add_rows(ingest, x) < 0)
 		return -ENOMEM;
-	return file_worker(ingest, (uint32_t)ingest->crowd.workers.cnt - 1);
+	return file_worker(ingest, (uint32_t)ingest->columns.workers.cnt - 1);
 }
 
 static int add_workers(struct ingest *ingest)
@@ -239,7 +240,7 @@ int ingest_add(struct ingest *ingest, const void *data, size_t len, struct err *
 	ingest->counts.messages += error == 0;
 	return error == 0 ? 0
 			  : err_set(err, -error, "out of memory for %zu workers",
-				    ingest->crowd.workers.cnt);
+				    ingest->columns.workers.cnt);
 }
 
 int ingest_ask(struct ingest *ingest, uint8_t ask_max, struct str *out)
@@ -262,8 +263,9 @@ static int resolve_place(struct ingest *ingest, uint32_t place, uint32_t *ret)
 	while (stack.cnt > 0 && error == 0) {
 		const struct fpname *n = &list[stack.data[--stack.cnt]];
 
-		error = crowd_frame(&ingest->crowd,
-				    (struct job_frame){ n->key, frame, n->kind, n->text }, &frame);
+		error = columns_frame(&ingest->columns,
+				      (struct job_frame){ n->key, frame, n->kind, n->text },
+				      &frame);
 	}
 	vec_done(&stack);
 	*ret = frame;
@@ -283,9 +285,9 @@ static int resolve(struct ingest *ingest, const struct raw_function *raw, uint32
 		};
 
 		ingest->counts.unresolved++;
-		error = crowd_frame(&ingest->crowd, unknown, &frame);
+		error = columns_frame(&ingest->columns, unknown, &frame);
 	}
-	return error == 0 ? crowd_function(&ingest->crowd, frame, raw->class, ret) : error;
+	return error == 0 ? columns_function(&ingest->columns, frame, raw->class, ret) : error;
 }
 
 struct numbered {
@@ -316,7 +318,7 @@ static int resolve_all(struct ingest *ingest)
 	for (size_t i = 0; i < cnt && error == 0; i++)
 		error = resolve(ingest, &order[i].raw, &function_of[order[i].idx]);
 	if (error == 0)
-		crowd_renumber(&ingest->crowd, function_of);
+		columns_renumber(&ingest->columns, function_of);
 	return error;
 }
 
@@ -324,14 +326,14 @@ static int resolve_all(struct ingest *ingest)
 
 static void drop_repeated(struct ingest *ingest)
 {
-	struct crowd *crowd = &ingest->crowd;
+	struct columns *columns = &ingest->columns;
 	size_t kept = 0;
 
-	for (size_t w = 0; w < crowd->workers.cnt; w++) {
+	for (size_t w = 0; w < columns->workers.cnt; w++) {
 		if (!ingest->dropped.data[w])
-			crowd->workers.data[kept++] = crowd->workers.data[w];
+			columns->workers.data[kept++] = columns->workers.data[w];
 	}
-	crowd->workers.cnt = kept;
+	columns->workers.cnt = kept;
 }
 
 static int fetch(void *arg, uint64_t tag, struct fingerprint *ret)
@@ -350,13 +352,13 @@ static int fetch(void *arg, uint64_t tag, struct fingerprint *ret)
 static int localize_whole(struct ingest *ingest, const struct localize_options *options,
 			  struct report *ret, struct err *err)
 {
-	size_t cnt = ingest->crowd.workers.cnt, made = 0;
+	size_t cnt = ingest->columns.workers.cnt, made = 0;
 	_cleanup_free_ struct fingerprint *fps = calloc(cnt + 1, sizeof(*fps));
 	_cleanup_free_ const struct fingerprint **list = calloc(cnt + 1, sizeof(*list));
 	int error = fps != NULL && list != NULL ? 0 : -ENOMEM;
 
 	for (; made < cnt && error == 0; made += error == 0) {
-		error = fetch(ingest, ingest->crowd.workers.data[made].tag, &fps[made]);
+		error = fetch(ingest, ingest->columns.workers.data[made].tag, &fps[made]);
 		list[made] = &fps[made];
 	}
 	if (error < 0)
@@ -377,15 +379,15 @@ int ingest_localize(struct ingest *ingest, const struct localize_options *option
 		return err_set(err, EINVAL, "this profile was compared before");
 	ingest->joined = true;
 	drop_repeated(ingest);
-	if (ingest->crowd.workers.cnt == 0)
+	if (ingest->columns.workers.cnt == 0)
 		return err_set(err, ENODATA, "no fingerprint");
 	error = resolve_all(ingest);
 	if (error == 0)
-		error = crowd_join(&ingest->crowd);
+		error = columns_join(&ingest->columns);
 	if (error < 0)
 		return err_set(err, -error, "%s while joining %zu workers", strerror(-error),
-			       ingest->crowd.workers.cnt);
-	if (ingest->crowd.workers.cnt <= whole_max)
+			       ingest->columns.workers.cnt);
+	if (ingest->columns.workers.cnt <= whole_max)
 		return localize_whole(ingest, options, ret, err);
-	return crowd_localize(&ingest->crowd, options, fetch, ingest, ret, err);
+	return columns_localize(&ingest->columns, options, fetch, ingest, ret, err);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `perftracker analyze` and `perftracker localize`: files in, a report out. */
 #include "base/clock.h"
+#include "center/anysize.h"
 #include "cmd/cmd.h"
 #include "cmd/load.h"
-#include "localize/localize.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -204,8 +204,8 @@ static int compare(struct analyze_options *o, struct load_result *loaded, struct
 		o->localize.ranks_expected = o->ranks.data;
 		o->localize.rank_expected_cnt = o->ranks.cnt;
 	}
-	return localize((const struct fingerprint *const *)loaded->fps, loaded->cnt, &o->localize,
-			ret, err);
+	return anysize_localize((const struct fingerprint *const *)loaded->fps, loaded->cnt,
+				&o->localize, ANYSIZE_BLAME_MAX, ret, err);
 }
 
 static int report_loaded(struct analyze_options *o, struct load_result *loaded, int64_t start_ns)

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "detect/detector.h"
 
+#include "model/thresholds.h"
+
 #include <math.h>
 
 const struct detector_config detector_default_config = {
 	.sequence = { .repeat_cnt = 10, .lost_cnt = 200 },
 	.pace = {
-		.window_cnt = 50,
-		.warmup_cnt = 5,
-		.confirm_cnt = 3,
-		.history_cnt = 200,
-		.pause_cnt = 2,
-		.adopt_cnt = 500,
-		.slow_frac = 0.05,
-		.noise_z = 6,
-		.pause_factor = 2,
+		.window_cnt = PACE_WINDOW_CNT,
+		.warmup_cnt = PACE_WARMUP_CNT,
+		.confirm_cnt = PACE_CONFIRM_CNT,
+		.history_cnt = PACE_HISTORY_CNT,
+		.pause_cnt = PACE_PAUSE_CNT,
+		.adopt_cnt = PACE_ADOPT_CNT,
+		.slow_frac = PACE_SLOW_FRAC,
+		.noise_z = PACE_NOISE_Z,
+		.pause_factor = PACE_PAUSE_FACTOR,
 	},
-	.blocked_factor = 5,
-	.blocked_floor_ns = 10 * NSEC_PER_SEC,
-	.pause_limit_ns = 300 * NSEC_PER_SEC,
+	.blocked_factor = BLOCKED_FACTOR,
+	.blocked_floor_ns = BLOCKED_FLOOR_NS,
+	.pause_limit_ns = BLOCKED_PAUSE_LIMIT_NS,
 };
 
 /* The marks come from another process: a time beyond 73 years of uptime is none. */
 #define TIME_MAX_NS (INT64_MAX / 4)
 
 /* An iteration after the profiler ended still pays for it. */
-#define SKIP_AFTER_RESUME 2u
 
 struct detector {
 	struct detector_config config;
@@ -201,7 +202,7 @@ void detector_suspend(struct detector *det)
 void detector_resume(struct detector *det, int64_t now_ns)
 {
 	det->suspended = false;
-	det->unmeasured = SKIP_AFTER_RESUME;
+	det->unmeasured = DETECT_SKIP_AFTER_RESUME;
 	if (det->last_mark_ns != 0)
 		det->last_mark_ns = now_ns;
 }

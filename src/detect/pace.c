@@ -2,22 +2,12 @@
 #include "detect/pace.h"
 
 #include "base/stats.h"
+#include "model/thresholds.h"
 
 #include <math.h>
 #include <string.h>
 
-#define RECORDS_IN_WINDOW 5u
-#define DIFF_MAX 100u /* newest differences of windows that tell slow noise */
-#define DIFF_MIN 25u
-#define EARLY_BLOCKS 10u
-#define EARLY_WINDOWS 2u /* later ones may hold the slowdown that is to be found */
-#define EARLY_MARGIN 4	 /* slow noise that the blocks of one window can't tell */
-#define MEDIAN_MIN 5u	 /* samples before a median means anything */
 /* A long window's mean is nearer to normal and there are fewer independent ones to be unlucky. */
-#define LONG_Z_FRAC 0.8
-#define SD_MARGIN 1.25	/* windows overlap: 100 differences are 20 independent ones */
-#define DISTANCE_CNT 4u /* equal distances that make pauses periodic */
-#define PERIOD_MIN 3u
 #define MAD_TO_SD 1.4826
 
 struct window_stats {
@@ -45,7 +35,7 @@ struct pace {
 	double early_var;  /* the greatest that single windows showed */
 
 	uint64_t long_at, long_first; /* sample numbers of long iterations; 0: none */
-	uint64_t distances[DISTANCE_CNT];
+	uint64_t distances[PACE_DISTANCE_CNT];
 	uint32_t distance_cnt;
 	uint64_t pause_period; /* 0: pauses are not periodic */
 
@@ -153,7 +143,7 @@ static void renew_median(struct pace *pace)
 	uint32_t span = (uint32_t)MIN(pace->cnt, (uint64_t)pace->config.window_cnt);
 	double sorted[PACE_WINDOW_MAX];
 
-	if (span < MEDIAN_MIN || pace->cnt % MAX(pace->config.window_cnt / 10, 1u) != 0)
+	if (span < PACE_MEDIAN_MIN || pace->cnt % MAX(pace->config.window_cnt / 10, 1u) != 0)
 		return;
 	for (uint32_t i = 0; i < span; i++)
 		sorted[i] = sample_at(pace, i);
@@ -164,13 +154,13 @@ static bool distances_agree(const struct pace *pace)
 {
 	uint64_t least = UINT64_MAX, most = 0;
 
-	if (pace->distance_cnt < DISTANCE_CNT)
+	if (pace->distance_cnt < PACE_DISTANCE_CNT)
 		return false;
-	for (uint32_t i = 0; i < DISTANCE_CNT; i++) {
+	for (uint32_t i = 0; i < PACE_DISTANCE_CNT; i++) {
 		least = MIN(least, pace->distances[i]);
 		most = MAX(most, pace->distances[i]);
 	}
-	return least >= PERIOD_MIN && most - least <= 1;
+	return least >= PACE_PERIOD_MIN && most - least <= 1;
 }
 
 /* Periods are learned at first only: later, regular long iterations are what we look for. */
@@ -178,12 +168,13 @@ static void note_pause(struct pace *pace)
 {
 	pace->pauses++;
 	if (pace->long_at != 0)
-		pace->distances[pace->distance_cnt++ % DISTANCE_CNT] = pace->cnt - pace->long_at;
+		pace->distances[pace->distance_cnt++ % PACE_DISTANCE_CNT] =
+			pace->cnt - pace->long_at;
 	else
 		pace->long_first = pace->cnt;
 	pace->long_at = pace->cnt;
 	if (pace->long_first <= pace->config.window_cnt / 2 &&
-	    pace->cnt <= EARLY_WINDOWS * pace->config.window_cnt && distances_agree(pace))
+	    pace->cnt <= PACE_EARLY_WINDOWS * pace->config.window_cnt && distances_agree(pace))
 		pace->pause_period = pace->distances[0];
 }
 
@@ -210,15 +201,15 @@ static double record_mean(const struct pace *pace, uint64_t back)
 static void renew_window_var(struct pace *pace)
 {
 	uint64_t kept = MIN(pace->record_cnt, (uint64_t)pace->config.history_cnt);
-	double diffs[DIFF_MAX], sd;
+	double diffs[PACE_DIFF_MAX], sd;
 	uint32_t cnt = 0;
 
-	for (uint64_t i = 0; i + RECORDS_IN_WINDOW < kept && cnt < DIFF_MAX; i++)
+	for (uint64_t i = 0; i + PACE_RECORDS_IN_WINDOW < kept && cnt < PACE_DIFF_MAX; i++)
 		diffs[cnt++] =
-			fabs(record_mean(pace, i) - record_mean(pace, i + RECORDS_IN_WINDOW));
-	if (cnt < DIFF_MIN)
+			fabs(record_mean(pace, i) - record_mean(pace, i + PACE_RECORDS_IN_WINDOW));
+	if (cnt < PACE_DIFF_MIN)
 		return;
-	sd = SD_MARGIN * MAD_TO_SD * stats_median(diffs, cnt);
+	sd = PACE_SD_MARGIN * MAD_TO_SD * stats_median(diffs, cnt);
 	pace->window_var = sd * sd / 2;
 	pace->calibrated = true;
 }
@@ -239,7 +230,7 @@ static void record(struct pace *pace)
  */
 static double early_var(const struct pace *pace)
 {
-	uint32_t size = MAX(pace->config.window_cnt / EARLY_BLOCKS, 1u);
+	uint32_t size = MAX(pace->config.window_cnt / PACE_EARLY_BLOCKS, 1u);
 	uint32_t cnt = pace->config.window_cnt / size;
 	double diffs[PACE_WINDOW_MAX], last = 0, sd;
 
@@ -253,7 +244,7 @@ static double early_var(const struct pace *pace)
 		last = sum;
 	}
 	sd = MAD_TO_SD * stats_median(diffs, cnt - 1);
-	return EARLY_MARGIN * sd * sd / 2 / cnt;
+	return PACE_EARLY_MARGIN * sd * sd / 2 / cnt;
 }
 
 /* How far over the baseline a mean of `span` iterations must be. */
@@ -263,7 +254,7 @@ static double threshold_of(const struct pace *pace, const struct window_stats *s
 	double jitter = stats->var / MAX(stats->cnt, 1u) + pace->baseline.var / window_cnt;
 	double window_var = pace->calibrated ? pace->window_var : pace->early_var;
 	double slow_noise = window_var * (window_cnt / span + 1);
-	double z_frac = span > pace->config.window_cnt ? LONG_Z_FRAC : 1;
+	double z_frac = span > pace->config.window_cnt ? PACE_LONG_Z_FRAC : 1;
 	double noise = pace->config.noise_z * fmax(z_frac * sqrt(jitter), sqrt(slow_noise));
 
 	return fmax(pace->config.slow_frac * pace->baseline.mean, noise);
@@ -293,7 +284,7 @@ static enum pace_result watch(struct pace *pace)
 		pace->slow_by_long = long_over;
 		return PACE_SLOW;
 	}
-	if (pace->cnt % (pace->config.window_cnt / RECORDS_IN_WINDOW) == 0)
+	if (pace->cnt % (pace->config.window_cnt / PACE_RECORDS_IN_WINDOW) == 0)
 		record(pace);
 	return PACE_NONE;
 }
@@ -342,7 +333,7 @@ enum pace_result pace_add(struct pace *pace, int64_t time_ns)
 	pace->now = compute_stats(pace, pace->config.window_cnt);
 	if (pace->record_cnt == 0)
 		record(pace);
-	if (pace->cnt <= EARLY_WINDOWS * pace->config.window_cnt)
+	if (pace->cnt <= PACE_EARLY_WINDOWS * pace->config.window_cnt)
 		pace->early_var = fmax(pace->early_var, early_var(pace));
 	pace->threshold = threshold_of(pace, &pace->now, pace->config.window_cnt);
 	return pace->slow ? watch_slow(pace) : watch(pace);

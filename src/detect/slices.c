@@ -2,6 +2,7 @@
 #include "detect/slices.h"
 
 #include "base/stats.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
@@ -11,7 +12,6 @@
 #define MEDIAN_ERROR 1.2533
 
 /* No measurement is surer than this, however alike its pairs are. */
-#define ERROR_FRAC_MIN 1e-4
 
 int slices_begin(struct slices *slices, const struct slices_plan *plan)
 {
@@ -92,7 +92,7 @@ int slices_cost(const struct slices *slices, struct slices_cost *ret)
 		return -ENODATA;
 	ret->frac = stats_median(pairs, cnt);
 	deviation = MAD_TO_DEVIATION * stats_mad(pairs, cnt, ret->frac);
-	ret->error_frac = MAX(MEDIAN_ERROR * deviation / sqrt((double)cnt), ERROR_FRAC_MIN);
+	ret->error_frac = MAX(MEDIAN_ERROR * deviation / sqrt((double)cnt), SLICES_ERROR_FRAC_MIN);
 	ret->pair_cnt = cnt;
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include "localize/absences.h"
 
 #include "base/vec.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
@@ -54,8 +55,6 @@ static size_t list_resources(const struct job *job, struct report_absence *ret)
 static const enum resource of_devices[] = { RESOURCE_SM_ACTIVE, RESOURCE_DRAM, RESOURCE_NVLINK_TX,
 					    RESOURCE_PCIE_TX, RESOURCE_PCIE_RX };
 
-#define MOST 0.5 /* of the time in functions that were measured */
-
 /* A function without deviation is shorter than its samples are apart (summarize/utilize.h). */
 static bool is_coarse(const struct job *job, enum resource resource)
 {
@@ -73,7 +72,7 @@ static bool is_coarse(const struct job *job, enum resource resource)
 			coarse_ns += isnan(f->sigma_frac) ? (double)f->critical_ns : 0;
 		}
 	}
-	return coarse_ns > MOST * whole_ns;
+	return coarse_ns > MEASURED_MOST * whole_ns;
 }
 
 static size_t list_coarse(const struct job *job, struct report_absence *ret)
@@ -101,7 +100,7 @@ static int by_reason(const void *a, const void *b)
 	return order != 0 ? order : (x->gpu > y->gpu) - (x->gpu < y->gpu);
 }
 
-/* The same of several workers and hosts is told once. */
+/* An absence of several workers or hosts is reported once. */
 static int collect_gpus(const struct job *job, absence_vec *ret)
 {
 	size_t kept = 0;
@@ -140,10 +139,10 @@ static int tell_gpus(struct arena *arena, const struct fp_absence *first,
 
 static int list_gpus(const absence_vec *gpus, struct report *out, struct report_absence *list)
 {
-	size_t told = 0;
+	size_t listed = 0;
 	int ret = 0;
 
-	for (size_t i = 0, end; i < gpus->cnt && told < ABSENCES_GPU_MAX && ret == 0; i = end) {
+	for (size_t i = 0, end; i < gpus->cnt && listed < ABSENCES_GPU_MAX && ret == 0; i = end) {
 		const struct fp_absence *first = &gpus->data[i];
 
 		for (end = i + 1; end < gpus->cnt && first->gpu >= 0 &&
@@ -151,9 +150,9 @@ static int list_gpus(const absence_vec *gpus, struct report *out, struct report_
 				  strcmp(gpus->data[end].why, first->why) == 0;)
 			end++;
 		ret = tell_gpus(&out->arena, first, &gpus->data[end - 1],
-				&list[out->absence_cnt + told++]);
+				&list[out->absence_cnt + listed++]);
 	}
-	out->absence_cnt += told;
+	out->absence_cnt += listed;
 	return ret;
 }
 

@@ -9,7 +9,7 @@
 #include "localize/job.h"
 #include "model/report.h"
 
-#define ABSENCES_GPU_MAX 16u /* reasons that are told; GPUs of one reason are one */
+#define ABSENCES_GPU_MAX 16u /* reasons that are reported; GPUs with the same reason count once */
 
 /* Sets out's absences, from its arena. Returns 0 or -ENOMEM. O(n log n). */
 _must_check_ int absences_list(const struct job *job, struct report *out);

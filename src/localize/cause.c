@@ -3,15 +3,13 @@
 
 #include "base/stats.h"
 #include "localize/late/work.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#define EXPLAINS 0.5   /* of the lost time: then a fact about the host is the cause */
-#define MORE_WORK 1.02 /* times the peers' elements: less is chance of what is listed */
 #define MAX_ACCUSED 33 /* compared with their peers; the median of so many is as good */
-#define BUSY 0.5       /* CPU share above which a thread computes rather than waits */
 
 const struct cause_text *cause_text(enum cause cause)
 {
@@ -247,7 +245,7 @@ static bool explains(double value, double peers, const struct accusation *a)
 	double more = value - (isnan(peers) ? 0 : peers);
 
 	/* Nothing explains nothing: without the first test 0 would explain a loss of 0. */
-	return more > 0 && more >= EXPLAINS * per_worker;
+	return more > 0 && more >= CAUSE_EXPLAINS * per_worker;
 }
 
 /* Another thread computes while the training thread neither computes nor lacks a CPU. */
@@ -309,8 +307,8 @@ static enum cause cause_of_host(const struct job *job, const struct accusation *
 	if (a->class == CLASS_IDLE)
 		return CAUSE_HOST_STALL;
 	if (kind == KIND_PYTHON)
-		return isnan(f->mu) || f->mu + wanted_cpu(job, f) >= BUSY ? CAUSE_CPU_PYTHON
-									  : CAUSE_HOST_STALL;
+		return isnan(f->mu) || f->mu + wanted_cpu(job, f) >= THREAD_BUSY ? CAUSE_CPU_PYTHON
+										 : CAUSE_HOST_STALL;
 	if (kind == KIND_OPERATOR && a->spread)
 		return CAUSE_SLOW_OPERATOR;
 	/* Time inside an operator that calls nothing: the host stood there. */
@@ -349,7 +347,8 @@ static bool is_imbalance(const struct accusation *a, const struct cause_facts *f
 		return false;
 	if (a->rotates && a->class == CLASS_COMPUTE)
 		return true;
-	return f->work_ratio >= MORE_WORK && f->work_ratio - 1 >= EXPLAINS * (f->compute_ratio - 1);
+	return f->work_ratio >= CAUSE_MORE_WORK &&
+	       f->work_ratio - 1 >= CAUSE_EXPLAINS * (f->compute_ratio - 1);
 }
 
 enum cause cause_find(const struct job *job, const struct accusation *a,

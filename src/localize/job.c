@@ -2,6 +2,7 @@
 #include "localize/job.h"
 
 #include "base/stats.h"
+#include "base/strtab.h"
 
 #include <errno.h>
 #include <math.h>
@@ -87,6 +88,30 @@ static int join_worker(struct job *job, size_t worker)
 	return 0;
 }
 
+/* A worker without the name of a host has a host of its own. */
+static int find_hosts(struct job *job)
+{
+	_cleanup_free_ uint32_t *first_of = calloc(job->worker_cnt + 2, sizeof(*first_of));
+	struct strtab names = { 0 };
+	int error = first_of != NULL ? strtab_init(&names) : -ENOMEM;
+
+	for (uint32_t w = 0; w < job->worker_cnt && error == 0; w++) {
+		const char *host = job->workers[w].fp->host;
+		size_t known = names.cnt;
+		uint32_t id = strtab_intern(&names, host, strlen(host));
+
+		if (id == STRTAB_NONE) {
+			error = -ENOMEM;
+			break;
+		}
+		if (id >= known)
+			first_of[id] = w;
+		job->workers[w].host = host[0] != '\0' ? first_of[id] : w;
+	}
+	strtab_done(&names);
+	return error;
+}
+
 int job_init(struct job *job, const struct fingerprint *const *fps, size_t cnt)
 {
 	_cleanup_free_ double *lengths = calloc(cnt + 1, sizeof(*lengths));
@@ -102,7 +127,7 @@ int job_init(struct job *job, const struct fingerprint *const *fps, size_t cnt)
 		lengths[i] = (double)fps[i]->window_ns / job->workers[i].iterations;
 	}
 	job->iteration_ns = stats_median(lengths, cnt);
-	return 0;
+	return find_hosts(job);
 }
 
 uint32_t job_function_find(const struct job *job, uint32_t frame, uint8_t class)

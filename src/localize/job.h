@@ -27,6 +27,7 @@ struct job_function {
 struct job_worker {
 	const struct fingerprint *fp;
 	uint32_t group;	       /* peer group */
+	uint32_t host;	       /* equal on workers of one host: the index of the first of them */
 	double iterations;     /* analyzed, at least 1 */
 	uint32_t *frame_of;    /* by the fingerprint's frame: the job's frame */
 	uint32_t *function_of; /* by the fingerprint's function: the job's function */

@@ -11,6 +11,7 @@
 #include "localize/witness/by_split.h"
 #include "localize/witness/companions.h"
 #include "localize/witness/pauses.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
@@ -31,7 +32,6 @@ void report_done(struct report *report)
  * Of what a worker was to record: a fault that is looked for holds far less of a window, so what
  * is lost may be just that. Below, what is left shows it, unless chance spared it alone.
  */
-#define LOST_FRAC 0.25
 
 /* One run; the report's arena owns what stays, the job's what does not. */
 struct run {
@@ -125,7 +125,7 @@ static int list_absences(struct run *r)
 	return absences_list(&r->job, r->out);
 }
 
-/* Losses and mendings; what every trace has and nobody misses is not worth a line. */
+/* Records that were lost or mended; no_interval occurs in every trace and is not reported. */
 static int note_drops(struct run *r)
 {
 	struct trace_drops sum = { 0 };
@@ -186,7 +186,7 @@ static double comm_frac(const struct run *r)
 	return window > 0 ? fmax(0, comm / window) : 0;
 }
 
-/* Much communication, and somebody absent: nobody can tell transfer from waiting. */
+/* With much communication and an absent rank, transfer cannot be separated from waiting for it. */
 static bool may_wait_for_absent(const struct run *r)
 {
 	return !all_present(r) && comm_frac(r) > r->expect.of_class[CLASS_COMM].beta[1];
@@ -248,7 +248,7 @@ static bool is_accused(const struct run *r, uint32_t w)
 	return false;
 }
 
-/* Whoever was late and is not accused: the numbers stay visible, with the reason. */
+/* Notes each worker that was late but is not accused, with the reason. */
 static int note_lateness(struct run *r)
 {
 	int error = 0;
@@ -308,7 +308,7 @@ static int make_findings(struct run *r)
 	return parts_make_findings(r->out, &r->accusations, r->options->min_gain_pct, compose, r);
 }
 
-/* A rank that communicates, but never with the others as far as one can tell; -1: none. */
+/* A rank with collectives of which none was matched with another rank; -1: no such rank. */
 static int unmatched_rank(const struct run *r)
 {
 	for (size_t w = 0; w < r->job.worker_cnt && r->job.worker_cnt > 1; w++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/parts.h"
 
+#include "model/thresholds.h"
+
 #include <errno.h>
 #include <string.h>
-
-#define MIN_COMMON_FRAC 0.05 /* of an iteration; see struct accuse_options */
 
 struct accuse_options parts_accuse_options(const struct localize_options *options,
 					   const struct expect_table *expect)
@@ -12,7 +12,7 @@ struct accuse_options parts_accuse_options(const struct localize_options *option
 	const struct report_trigger *trigger = &options->trigger;
 	struct accuse_options ret = {
 		.min_gain_frac = options->min_gain_pct / 100,
-		.min_common_frac = MIN_COMMON_FRAC,
+		.min_common_frac = COMMON_MIN_FRAC,
 		.expect = *expect,
 		.differ = { .seed = options->seed, .exact = options->exact },
 	};

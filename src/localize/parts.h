@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of a report that don't depend on how workers are held: whole fingerprints
- * side by side (localize.c) or columns of codes (crowd_report.c). All texts are copied
+ * side by side (localize.c) or columns of codes (center/columns/columns_report.c). All texts are copied
  * into the report's arena, so that it outlives its input.
  */
 #pragma once

@@ -8,8 +8,7 @@
 #pragma once
 
 #include "localize/job.h"
-
-#define PEERS_ALIKE 0.6 /* weighted Jaccard similarity of the computing functions */
+#include "model/thresholds.h"
 
 /*
  * Sets group of every worker and job->group_cnt. The weight of a function is its

@@ -3,24 +3,21 @@
 #include "center/columns/differ_codes.h"
 #include "localize/witness/pauses.h"
 #include "model/code16.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#define MIN_PEERS 3   /* of two that differ, neither is the odd one */
-#define MIN_BETA 0.01 /* eq. 11 */
 /*
  * With all peers counted, a larger group's threshold comes from the deltas of so many
  * of its members, and beside them only those are compared who could be worth a finding.
  */
-#define WHOLE_MAX 16384
-#define THRESHOLD_CNT 2048
 
 /* One function in one peer group, or in some of its members. */
 struct comparison {
-	const struct crowd *crowd;
-	const struct crowd_function *f;
+	const struct columns *columns;
+	const struct columns_function *f;
 	const struct accuse_options *options;
 	size_t begin_place, member_cnt; /* of the group */
 	size_t first;			/* its rows */
@@ -48,12 +45,12 @@ static void comparison_done(struct comparison *c)
 		free(c->some[dim]);
 }
 
-static int comparison_init(struct comparison *c, const struct crowd *crowd,
+static int comparison_init(struct comparison *c, const struct columns *columns,
 			   const struct accuse_options *options)
 {
-	size_t cnt = crowd->workers.cnt + 1;
+	size_t cnt = columns->workers.cnt + 1;
 
-	*c = (struct comparison){ .crowd = crowd, .options = options };
+	*c = (struct comparison){ .columns = columns, .options = options };
 	c->sample = calloc(DIFFER_PEERS, sizeof(*c->sample));
 	c->rows = calloc(DIFFER_PEERS, sizeof(*c->rows));
 	c->far = malloc(cnt * sizeof(*c->far));
@@ -68,8 +65,8 @@ static int comparison_init(struct comparison *c, const struct crowd *crowd,
 	if (c->sample == NULL || c->rows == NULL || c->far == NULL || c->order == NULL ||
 	    c->histogram == NULL || c->iteration_ns == NULL)
 		return -ENOMEM;
-	for (size_t place = 0; place < crowd->workers.cnt; place++) {
-		const struct crowd_worker *w = &crowd->workers.data[crowd->worker_at[place]];
+	for (size_t place = 0; place < columns->workers.cnt; place++) {
+		const struct columns_worker *w = &columns->workers.data[columns->worker_at[place]];
 
 		c->iteration_ns[place] = (double)w->window_ns / (double)w->iterations;
 	}
@@ -79,23 +76,23 @@ static int comparison_init(struct comparison *c, const struct crowd *crowd,
 /* The peers that all functions of the group are compared with. */
 static void choose_group(struct comparison *c, uint32_t group)
 {
-	c->begin_place = c->crowd->group_first.data[group];
-	c->member_cnt = c->crowd->group_first.data[group + 1] - c->begin_place;
+	c->begin_place = c->columns->group_first.data[group];
+	c->member_cnt = c->columns->group_first.data[group + 1] - c->begin_place;
 	c->sample_cnt = MIN(c->member_cnt, (size_t)DIFFER_PEERS);
 	differ_draw(c->order, c->member_cnt, c->sample_cnt, c->options->differ.seed);
 	memcpy(c->sample, c->order, c->sample_cnt * sizeof(*c->sample));
 }
 
-static void choose_function(struct comparison *c, const struct crowd_function *f)
+static void choose_function(struct comparison *c, const struct columns_function *f)
 {
-	size_t end = crowd_row_from(c->crowd, f, c->begin_place + c->member_cnt);
+	size_t end = columns_row_from(c->columns, f, c->begin_place + c->member_cnt);
 
 	c->f = f;
-	c->first = crowd_row_from(c->crowd, f, c->begin_place);
-	c->codes = (struct differ_codes){ c->crowd->columns[CROWD_BETA] + c->first,
-					  c->crowd->columns[CROWD_MU] + c->first,
-					  c->crowd->columns[CROWD_SIGMA] + c->first, end - c->first,
-					  c->member_cnt - (end - c->first) };
+	c->first = columns_row_from(c->columns, f, c->begin_place);
+	c->codes = (struct differ_codes){ c->columns->codes[COLUMN_BETA] + c->first,
+					  c->columns->codes[COLUMN_MU] + c->first,
+					  c->columns->codes[COLUMN_SIGMA] + c->first,
+					  end - c->first, c->member_cnt - (end - c->first) };
 }
 
 static double beta_of(const struct comparison *c, size_t row)
@@ -106,7 +103,7 @@ static double beta_of(const struct comparison *c, size_t row)
 /* Time per iteration that a row has more than is normal. */
 static double excess_ns(const struct comparison *c, size_t row, double normal_beta)
 {
-	return (beta_of(c, row) - normal_beta) * c->iteration_ns[c->crowd->place[c->first + row]];
+	return (beta_of(c, row) - normal_beta) * c->iteration_ns[c->columns->place[c->first + row]];
 }
 
 /* Rows of sample[cnt] places; those that list nothing are counted in *ret_absent. */
@@ -116,7 +113,8 @@ static size_t rows_at(const struct comparison *c, const uint32_t *sample, size_t
 	size_t kept = 0;
 
 	for (size_t i = 0; i < cnt; i++) {
-		size_t row = crowd_row_find(c->crowd, c->f, (uint32_t)c->begin_place + sample[i]);
+		size_t row =
+			columns_row_find(c->columns, c->f, (uint32_t)c->begin_place + sample[i]);
 
 		if (row != SIZE_MAX)
 			ret_rows[kept++] = (uint32_t)(row - c->first);
@@ -135,7 +133,7 @@ static double unused_bandwidth_ns(const struct comparison *c, size_t row, double
 
 	if (isnan(mu) || normal_mu <= mu)
 		return 0;
-	return beta_of(c, row) * (1 - mu / normal_mu) * c->crowd->iteration_ns;
+	return beta_of(c, row) * (1 - mu / normal_mu) * c->columns->iteration_ns;
 }
 
 /*
@@ -145,11 +143,11 @@ static double unused_bandwidth_ns(const struct comparison *c, size_t row, double
 static size_t find_costly(const struct comparison *c, double normal_beta, double normal_mu,
 			  uint32_t *ret_rows)
 {
-	double limit = c->options->min_gain_frac * c->crowd->iteration_ns;
+	double limit = c->options->min_gain_frac * c->columns->iteration_ns;
 	size_t cnt = 0;
 
 	for (uint32_t row = 0; row < c->codes.row_cnt; row++) {
-		if (beta_of(c, row) > MIN_BETA &&
+		if (beta_of(c, row) > DIFFER_MIN_BETA &&
 		    (excess_ns(c, row, normal_beta) >= limit ||
 		     (!isnan(normal_mu) && unused_bandwidth_ns(c, row, normal_mu) >= limit)))
 			ret_rows[cnt++] = row;
@@ -162,15 +160,15 @@ static int compare_many(struct comparison *c, struct differ_exact *exact, double
 			double normal_mu)
 {
 	size_t row_cnt = c->codes.row_cnt, absent, cnt;
-	_cleanup_free_ uint32_t *rows = malloc((row_cnt + THRESHOLD_CNT) * sizeof(*rows));
+	_cleanup_free_ uint32_t *rows = malloc((row_cnt + COLUMNS_THRESHOLD_CNT) * sizeof(*rows));
 	_cleanup_free_ uint32_t *far = malloc((row_cnt + 1) * sizeof(*far));
 	size_t chosen;
 	int error;
 
 	if (rows == NULL || far == NULL)
 		return -ENOMEM;
-	differ_draw(c->order, c->member_cnt, THRESHOLD_CNT, c->options->differ.seed);
-	cnt = rows_at(c, c->order, THRESHOLD_CNT, rows, &absent);
+	differ_draw(c->order, c->member_cnt, COLUMNS_THRESHOLD_CNT, c->options->differ.seed);
+	cnt = rows_at(c, c->order, COLUMNS_THRESHOLD_CNT, rows, &absent);
 	error = differ_exact_threshold(exact, rows, cnt, absent, &c->found);
 	if (error < 0)
 		return error;
@@ -188,7 +186,7 @@ static int compare_with_all(struct comparison *c, double normal_beta, double nor
 	struct differ_exact *exact;
 	int error;
 
-	if (c->member_cnt <= WHOLE_MAX)
+	if (c->member_cnt <= COLUMNS_WHOLE_MAX)
 		return differ_codes_exact(&c->codes, c->far, &c->found);
 	error = differ_exact_open(&c->codes, &exact);
 	if (error < 0)
@@ -205,7 +203,7 @@ static int compare(struct comparison *c, double normal_beta, double normal_mu)
 		return compare_with_all(c, normal_beta, normal_mu);
 	for (size_t i = 0; i < c->sample_cnt; i++) {
 		size_t row =
-			crowd_row_find(c->crowd, c->f, (uint32_t)c->begin_place + c->sample[i]);
+			columns_row_find(c->columns, c->f, (uint32_t)c->begin_place + c->sample[i]);
 
 		c->rows[i] = row == SIZE_MAX ? DIFFER_NO_ROW : (uint32_t)(row - c->first);
 	}
@@ -218,7 +216,7 @@ static size_t find_abnormal(const struct comparison *c, uint32_t *ret_rows)
 	size_t cnt = 0;
 
 	for (uint32_t row = 0; row < c->codes.row_cnt && c->found.exceeded; row++) {
-		if (beta_of(c, row) > MIN_BETA &&
+		if (beta_of(c, row) > DIFFER_MIN_BETA &&
 		    (double)c->far[row] / c->found.of > c->found.threshold)
 			ret_rows[cnt++] = row;
 	}
@@ -279,7 +277,7 @@ static int push_accusation(const struct comparison *c, const uint32_t *rows, siz
 		.workers = workers,
 		.worker_cnt = cnt,
 		.frame = c->f->frame,
-		.function = (uint32_t)(c->f - c->crowd->functions.data),
+		.function = (uint32_t)(c->f - c->columns->functions.data),
 		.class = c->f->class,
 		.threshold = c->found.threshold,
 		.differential_distance = delta,
@@ -289,10 +287,10 @@ static int push_accusation(const struct comparison *c, const uint32_t *rows, siz
 	if (workers == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < cnt; i++) {
-		workers[i] = c->crowd->worker_at[c->crowd->place[c->first + rows[i]]];
+		workers[i] = c->columns->worker_at[c->columns->place[c->first + rows[i]]];
 		beta = fmax(beta, beta_of(c, rows[i]));
 	}
-	a.own_ns = (beta - normal_beta) * c->crowd->iteration_ns;
+	a.own_ns = (beta - normal_beta) * c->columns->iteration_ns;
 	a.gain_ns = fmax(a.own_ns, 0);
 	return vec_push(out, a);
 }
@@ -310,12 +308,12 @@ static double largest_delta(const struct comparison *c, const uint32_t *rows, si
 
 static int accuse_work(struct comparison *c, struct arena *arena, accusations *out)
 {
-	double limit = c->options->min_gain_frac * c->crowd->iteration_ns;
+	double limit = c->options->min_gain_frac * c->columns->iteration_ns;
 	double normal = median_code(c, c->codes.beta, c->codes.absent_cnt);
 	size_t cnt, kept = 0;
 	int error;
 
-	/* Where nobody could be worth a finding, nobody needs to be compared. */
+	/* If no worker could be worth a finding, none is compared. */
 	if (find_costly(c, normal, (double)NAN, c->order) == 0)
 		return 0;
 	error = compare(c, normal, (double)NAN);
@@ -367,7 +365,7 @@ static int narrow(struct comparison *c, uint32_t *rows, size_t *cnt, double *ret
 	int error = odd != NULL ? 0 : -ENOMEM;
 
 	*ret_delta = largest_delta(c, rows, *cnt);
-	if (error == 0 && *cnt >= MIN_PEERS) {
+	if (error == 0 && *cnt >= DIFFER_MIN_PEERS) {
 		error = compare_some(c, rows, *cnt);
 		odd_cnt = error == 0 ? find_abnormal(c, odd) : 0;
 	}
@@ -389,7 +387,7 @@ static int narrow(struct comparison *c, uint32_t *rows, size_t *cnt, double *ret
  */
 static int accuse_comm(struct comparison *c, struct arena *arena, accusations *out)
 {
-	double limit = c->options->min_gain_frac * c->crowd->iteration_ns, normal, mu, gain = 0,
+	double limit = c->options->min_gain_frac * c->columns->iteration_ns, normal, mu, gain = 0,
 	       delta;
 	uint32_t *rows = c->order;
 	size_t cnt;
@@ -407,7 +405,7 @@ static int accuse_comm(struct comparison *c, struct arena *arena, accusations *o
 	if (cnt == 0)
 		return 0;
 	for (size_t i = 0; i < cnt; i++)
-		gain = fmax(gain, (beta_of(c, rows[i]) - normal) * c->crowd->iteration_ns);
+		gain = fmax(gain, (beta_of(c, rows[i]) - normal) * c->columns->iteration_ns);
 	error = narrow(c, rows, &cnt, &delta);
 	if (error == 0)
 		error = push_accusation(c, rows, cnt, normal, delta, arena, out);
@@ -420,19 +418,19 @@ static int accuse_comm(struct comparison *c, struct arena *arena, accusations *o
 	return 0;
 }
 
-int crowd_accuse_difference(const struct crowd *crowd, const struct accuse_options *options,
-			    struct arena *arena, accusations *out)
+int columns_accuse_difference(const struct columns *columns, const struct accuse_options *options,
+			      struct arena *arena, accusations *out)
 {
 	struct comparison c;
 	size_t first = out->cnt;
-	int error = comparison_init(&c, crowd, options);
+	int error = comparison_init(&c, columns, options);
 
-	for (uint32_t group = 0; group + 1 < crowd->group_first.cnt && error == 0; group++) {
+	for (uint32_t group = 0; group + 1 < columns->group_first.cnt && error == 0; group++) {
 		choose_group(&c, group);
-		for (size_t i = 0; i < crowd->functions.cnt && error == 0; i++) {
-			const struct crowd_function *f = &crowd->functions.data[i];
+		for (size_t i = 0; i < columns->functions.cnt && error == 0; i++) {
+			const struct columns_function *f = &columns->functions.data[i];
 
-			if (f->frame == FRAME_NONE || c.member_cnt < MIN_PEERS)
+			if (f->frame == FRAME_NONE || c.member_cnt < DIFFER_MIN_PEERS)
 				continue;
 			choose_function(&c, f);
 			error = f->class == CLASS_COMM ? accuse_comm(&c, arena, out)
@@ -440,5 +438,5 @@ int crowd_accuse_difference(const struct crowd *crowd, const struct accuse_optio
 		}
 	}
 	comparison_done(&c);
-	return error == 0 ? pauses_join(out, first, crowd->workers.cnt, arena) : error;
+	return error == 0 ? pauses_join(out, first, columns->workers.cnt, arena) : error;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peers.h for a crowd: the same similarity to the same leaders, but a worker costs as
+ * peers.h for columns: the same similarity to the same leaders, but a worker costs as
  * much as it has computing functions, however many there are in the job.
  */
 #include "center/columns/columns.h"
@@ -36,15 +36,15 @@ static void roles_done(struct roles *roles)
 	free(roles->listed);
 }
 
-static const char *name_of(const struct crowd *crowd, const struct crowd_function *f)
+static const char *name_of(const struct columns *columns, const struct columns_function *f)
 {
-	return f->frame != FRAME_NONE ? crowd->frames.data[f->frame].name : "";
+	return f->frame != FRAME_NONE ? columns->frames.data[f->frame].name : "";
 }
 
-/* Functions of one name are one role, whoever calls them. */
-static int roles_init(struct roles *r, const struct crowd *crowd)
+/* Functions of one name are one role, regardless of their callers. */
+static int roles_init(struct roles *r, const struct columns *columns)
 {
-	size_t cnt = crowd->functions.cnt;
+	size_t cnt = columns->functions.cnt;
 
 	r->of = calloc(cnt + 1, sizeof(*r->of));
 	r->beta = calloc(cnt + 1, sizeof(*r->beta));
@@ -52,29 +52,30 @@ static int roles_init(struct roles *r, const struct crowd *crowd)
 	if (r->of == NULL || r->beta == NULL || r->listed == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < cnt; i++) {
-		const struct crowd_function *f = &crowd->functions.data[i];
+		const struct columns_function *f = &columns->functions.data[i];
 		size_t same = 0;
 
 		r->of[i] = FRAME_NONE;
 		if (f->class != CLASS_COMPUTE)
 			continue;
 		while (same < i && (r->of[same] == FRAME_NONE ||
-				    strcmp(name_of(crowd, &crowd->functions.data[same]),
-					   name_of(crowd, f)) != 0))
+				    strcmp(name_of(columns, &columns->functions.data[same]),
+					   name_of(columns, f)) != 0))
 			same++;
 		r->of[i] = same < i ? r->of[same] : (uint32_t)r->cnt++;
 	}
 	return 0;
 }
 
-static void load_worker(struct roles *r, const struct crowd *crowd, const struct crowd_worker *w)
+static void load_worker(struct roles *r, const struct columns *columns,
+			const struct columns_worker *w)
 {
 	for (size_t i = 0; i < r->listed_cnt; i++)
 		r->beta[r->listed[i]] = 0;
 	r->listed_cnt = 0;
 	for (size_t row = w->first; row < w->first + w->cnt; row++) {
-		uint32_t role = r->of[crowd->added_function.data[row]];
-		uint16_t code = crowd->added[CROWD_BETA].data[row];
+		uint32_t role = r->of[columns->added_function.data[row]];
+		uint16_t code = columns->added[COLUMN_BETA].data[row];
 
 		if (role == FRAME_NONE || code == 0 || code == CODE16_ABSENT)
 			continue;
@@ -115,41 +116,41 @@ static int lead(struct roles *r)
 	return 0;
 }
 
-static int count_groups(struct crowd *crowd, size_t group_cnt)
+static int count_groups(struct columns *columns, size_t group_cnt)
 {
 	size_t sum = 0;
 
-	crowd->group_first.cnt = 0;
+	columns->group_first.cnt = 0;
 	for (size_t group = 0; group <= group_cnt; group++) {
-		if (vec_push(&crowd->group_first, 0) < 0)
+		if (vec_push(&columns->group_first, 0) < 0)
 			return -ENOMEM;
 	}
-	vec_foreach(w, &crowd->workers)
-		crowd->group_first.data[w->group]++;
+	vec_foreach(w, &columns->workers)
+		columns->group_first.data[w->group]++;
 	for (size_t group = 0; group <= group_cnt; group++) {
-		size_t cnt = crowd->group_first.data[group];
+		size_t cnt = columns->group_first.data[group];
 
-		crowd->group_first.data[group] = sum;
+		columns->group_first.data[group] = sum;
 		sum += cnt;
 	}
 	return 0;
 }
 
-int crowd_peers(struct crowd *crowd)
+int columns_peers(struct columns *columns)
 {
 	_cleanup_(roles_done) struct roles roles = { 0 };
-	int error = roles_init(&roles, crowd);
+	int error = roles_init(&roles, columns);
 
-	for (size_t w = 0; w < crowd->workers.cnt && error == 0; w++) {
+	for (size_t w = 0; w < columns->workers.cnt && error == 0; w++) {
 		uint32_t group = 0;
 
-		load_worker(&roles, crowd, &crowd->workers.data[w]);
+		load_worker(&roles, columns, &columns->workers.data[w]);
 		while (group < roles.leaders.cnt &&
 		       alike(&roles, &roles.leaders.data[group]) < PEERS_ALIKE)
 			group++;
-		crowd->workers.data[w].group = group;
+		columns->workers.data[w].group = group;
 		if (group == roles.leaders.cnt)
 			error = lead(&roles);
 	}
-	return error == 0 ? count_groups(crowd, roles.leaders.cnt) : error;
+	return error == 0 ? count_groups(columns, roles.leaders.cnt) : error;
 }

@@ -13,7 +13,7 @@
 
 /* One run; the report's arena owns what stays. */
 struct run {
-	const struct crowd *crowd;
+	const struct columns *columns;
 	const struct localize_options *options;
 	struct expect_table expect;
 	struct arena arena; /* of what does not stay */
@@ -25,7 +25,7 @@ struct run {
 	struct fingerprint *fps; /* of chosen */
 	size_t fp_cnt;
 	struct job job;	    /* of chosen */
-	struct blame blame; /* nobody's */
+	struct blame blame; /* empty: columns hold no collectives */
 };
 
 static void run_done(struct run *r)
@@ -46,10 +46,11 @@ static void run_done(struct run *r)
 static int find_accusations(struct run *r)
 {
 	struct accuse_options options = parts_accuse_options(r->options, &r->expect);
-	int error = crowd_accuse_difference(r->crowd, &options, &r->arena, &r->accusations);
+	int error = columns_accuse_difference(r->columns, &options, &r->arena, &r->accusations);
 
 	if (error == 0)
-		error = crowd_accuse_expectation(r->crowd, &options, &r->arena, &r->accusations);
+		error = columns_accuse_expectation(r->columns, &options, &r->arena,
+						   &r->accusations);
 	return error;
 }
 
@@ -65,10 +66,10 @@ static int index_cmp(const void *a, const void *b)
 /* Evenly over the accused of each accusation, and over all workers. */
 static int choose_workers(struct run *r)
 {
-	size_t all = r->crowd->workers.cnt, peers = MIN(all, (size_t)CROWD_PEERS), kept = 0;
+	size_t all = r->columns->workers.cnt, peers = MIN(all, (size_t)COLUMNS_PEERS), kept = 0;
 
 	vec_foreach(a, &r->accusations) {
-		size_t cnt = MIN(a->worker_cnt, (size_t)CROWD_ACCUSED);
+		size_t cnt = MIN(a->worker_cnt, (size_t)COLUMNS_ACCUSED);
 
 		for (size_t i = 0; i < cnt; i++) {
 			if (vec_push(&r->chosen, a->workers[i * a->worker_cnt / cnt]) < 0)
@@ -88,7 +89,7 @@ static int choose_workers(struct run *r)
 	return 0;
 }
 
-static int fetch_workers(struct run *r, crowd_fetch *fetch, void *arg)
+static int fetch_workers(struct run *r, columns_fetch *fetch, void *arg)
 {
 	const struct fingerprint **list = arena_calloc(&r->arena, r->chosen.cnt + 1, sizeof(*list));
 	int error;
@@ -98,7 +99,8 @@ static int fetch_workers(struct run *r, crowd_fetch *fetch, void *arg)
 	if (list == NULL || r->fps == NULL || r->blame.workers == NULL)
 		return -ENOMEM;
 	for (; r->fp_cnt < r->chosen.cnt; r->fp_cnt++) {
-		const struct crowd_worker *w = &r->crowd->workers.data[r->chosen.data[r->fp_cnt]];
+		const struct columns_worker *w =
+			&r->columns->workers.data[r->chosen.data[r->fp_cnt]];
 
 		error = fetch(arg, w->tag, &r->fps[r->fp_cnt]);
 		if (error < 0)
@@ -107,9 +109,9 @@ static int fetch_workers(struct run *r, crowd_fetch *fetch, void *arg)
 	}
 	error = job_init(&r->job, list, r->fp_cnt);
 	for (size_t i = 0; i < r->fp_cnt && error == 0; i++)
-		r->job.workers[i].group = r->crowd->workers.data[r->chosen.data[i]].group;
-	r->job.group_cnt = (uint32_t)r->crowd->group_first.cnt - 1;
-	r->job.iteration_ns = r->crowd->iteration_ns;
+		r->job.workers[i].group = r->columns->workers.data[r->chosen.data[i]].group;
+	r->job.group_cnt = (uint32_t)r->columns->group_first.cnt - 1;
+	r->job.iteration_ns = r->columns->iteration_ns;
 	return error;
 }
 
@@ -119,7 +121,7 @@ static uint32_t frame_in_job(const struct run *r, uint32_t frame)
 {
 	uint32_t found = frame == FRAME_NONE ? IDMAP_NONE
 					     : idmap_get(&r->job.frame_by_key,
-							 r->crowd->frames.data[frame].key.lo);
+							 r->columns->frames.data[frame].key.lo);
 
 	return found == IDMAP_NONE ? FRAME_NONE : found;
 }
@@ -127,7 +129,7 @@ static uint32_t frame_in_job(const struct run *r, uint32_t frame)
 /* The same accusation of those that are looked at. */
 static int narrow(struct run *r, const struct accusation *a, struct accusation *ret)
 {
-	const struct crowd_function *f = &r->crowd->functions.data[a->function];
+	const struct columns_function *f = &r->columns->functions.data[a->function];
 	uint32_t *workers = arena_calloc(&r->arena, r->chosen.cnt + 1, sizeof(*workers));
 
 	if (workers == NULL)
@@ -157,7 +159,7 @@ static int set_hosts(struct run *r, const struct accusation *a, struct finding *
 	if (hosts == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->worker_cnt; i++) {
-		const char *host = r->crowd->workers.data[a->workers[i]].host;
+		const char *host = r->columns->workers.data[a->workers[i]].host;
 
 		/* Neighbors by rank share their host. */
 		if (host[0] != '\0' && (kept == 0 || strcmp(hosts[kept - 1], host) != 0))
@@ -205,10 +207,10 @@ static int widen(struct run *r, const struct accusation *a, struct finding *f)
 	if (ranks == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->worker_cnt; i++)
-		ranks[i] = r->crowd->workers.data[a->workers[i]].rank;
+		ranks[i] = r->columns->workers.data[a->workers[i]].rank;
 	f->ranks = ranks;
 	f->rank_cnt = a->worker_cnt;
-	f->all_workers = a->worker_cnt == r->crowd->workers.cnt;
+	f->all_workers = a->worker_cnt == r->columns->workers.cnt;
 	error = set_hosts(r, a, f);
 	return error == 0 ? set_title(r, a, f) : error;
 }
@@ -233,28 +235,28 @@ static int make_findings(struct run *r)
 
 static int describe_job(struct run *r)
 {
-	size_t cnt = r->crowd->workers.cnt;
+	size_t cnt = r->columns->workers.cnt;
 	_cleanup_free_ double *scratch = calloc(cnt + 1, sizeof(*scratch));
 	_cleanup_free_ int *ranks = calloc(cnt + 1, sizeof(*ranks));
 	struct parts_job job = {
 		.ranks = ranks,
 		.worker_cnt = cnt,
-		.iteration_ns = r->crowd->iteration_ns,
+		.iteration_ns = r->columns->iteration_ns,
 		.job_id = r->options->job_id != NULL ? r->options->job_id : r->fps[0].job_id,
 	};
 
 	if (scratch == NULL || ranks == NULL)
 		return -ENOMEM;
 	for (size_t w = 0; w < cnt; w++) {
-		ranks[w] = r->crowd->workers.data[w].rank;
-		scratch[w] = (double)r->crowd->workers.data[w].iterations;
-		job.world_size = MAX(job.world_size, r->crowd->workers.data[w].world_size);
+		ranks[w] = r->columns->workers.data[w].rank;
+		scratch[w] = (double)r->columns->workers.data[w].iterations;
+		job.world_size = MAX(job.world_size, r->columns->workers.data[w].world_size);
 	}
 	job.iterations = stats_middle(scratch, cnt);
 	return parts_describe_job(r->out, r->options, &job);
 }
 
-/* Those that were looked at: nobody draws a million. */
+/* Only workers whose whole fingerprints were fetched: a million cannot be drawn. */
 static int describe_workers(struct run *r)
 {
 	return parts_describe_workers(r->out, &r->job);
@@ -267,7 +269,7 @@ static int copy_failures(struct run *r)
 
 static int note_groups(struct run *r)
 {
-	size_t groups = r->crowd->group_first.cnt - 1;
+	size_t groups = r->columns->group_first.cnt - 1;
 
 	if (groups <= 1)
 		return 0;
@@ -280,10 +282,9 @@ static int add_notes(struct run *r)
 
 	if (error == 0)
 		error = NOTE(r,
-			     "compared by what each of %zu workers spent in each function; who "
-			     "waited for whom was not asked, and times and evidence are of %zu of "
-			     "them",
-			     r->crowd->workers.cnt, r->fp_cnt);
+			     "localized by columns: %zu workers; who made whom wait was not "
+			     "computed, and times and evidence are of %zu of them",
+			     r->columns->workers.cnt, r->fp_cnt);
 	return error == 0 ? note_groups(r) : error;
 }
 
@@ -312,7 +313,7 @@ static int decide(struct run *r)
 	return out->reason != NULL ? 0 : -ENOMEM;
 }
 
-static int run_all(struct run *r, crowd_fetch *fetch, void *arg)
+static int run_all(struct run *r, columns_fetch *fetch, void *arg)
 {
 	static int (*const steps[])(struct run *) = { describe_job,  describe_workers,
 						      copy_failures, make_findings,
@@ -328,11 +329,11 @@ static int run_all(struct run *r, crowd_fetch *fetch, void *arg)
 	return error;
 }
 
-int crowd_localize(const struct crowd *crowd, const struct localize_options *options,
-		   crowd_fetch *fetch, void *arg, struct report *ret, struct err *err)
+int columns_localize(const struct columns *columns, const struct localize_options *options,
+		     columns_fetch *fetch, void *arg, struct report *ret, struct err *err)
 {
 	struct report out = { 0 };
-	struct run r = { .crowd = crowd, .options = options, .out = &out };
+	struct run r = { .columns = columns, .options = options, .out = &out };
 	int error;
 
 	arena_init(&out.arena);
@@ -345,7 +346,7 @@ int crowd_localize(const struct crowd *crowd, const struct localize_options *opt
 	if (error < 0) {
 		arena_done(&out.arena);
 		return err_set(err, -error, "%s while comparing %zu workers", strerror(-error),
-			       crowd->workers.cnt);
+			       columns->workers.cnt);
 	}
 	*ret = out;
 	return 0;

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * localize.h for a crowd: columns in, a report out. Who is accused follows from the
- * columns of all workers. What is told of it (cause, times, evidence, points of the
- * pictures) is measured on some of the accused and some of their peers, whose whole
- * fingerprints are fetched. Nobody is asked who waited for whom; the report says so.
+ * localize.h for columns: columns in, a report out. Accusations follow from the columns of
+ * all workers. Cause, times, evidence and the points of the pictures are measured on some of
+ * the accused and some of their peers, whose whole fingerprints are fetched. Blame is not
+ * computed: columns hold no collectives. A note of the report says so.
  */
 #pragma once
 
 #include "center/columns/columns.h"
 #include "localize/localize.h"
 
-#define CROWD_ACCUSED 32 /* of one accusation: so many are looked at in whole */
-#define CROWD_PEERS 64	 /* and so many of all workers beside them */
+#define COLUMNS_ACCUSED 32 /* of one accusation: so many are looked at in whole */
+#define COLUMNS_PEERS 64   /* and so many of all workers beside them */
 
 /*
  * The whole fingerprint of a worker, by its tag. The caller frees it with
  * fingerprint_done(). Returns 0 or a negative errno, which ends the localization.
  */
-typedef int crowd_fetch(void *arg, uint64_t tag, struct fingerprint *ret);
+typedef int columns_fetch(void *arg, uint64_t tag, struct fingerprint *ret);
 
 /*
- * crowd: joined, with at least one worker. Same crowd, same report. Returns 0, -ENOMEM
+ * columns: joined, with at least one worker. Same columns, same report. Returns 0, -ENOMEM
  * or what fetch() returned, with a line in err; report_done() frees *ret.
  */
-_must_check_ int crowd_localize(const struct crowd *crowd, const struct localize_options *options,
-				crowd_fetch *fetch, void *arg, struct report *ret, struct err *err);
+_must_check_ int columns_localize(const struct columns *columns,
+				  const struct localize_options *options, columns_fetch *fetch,
+				  void *arg, struct report *ret, struct err *err);

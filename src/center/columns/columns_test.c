@@ -116,59 +116,61 @@ static void random_faults(struct fault *faults, size_t cnt, size_t workers)
 }
 
 /* Adds the workers in any order. */
-static void make_crowd(struct crowd *crowd, const struct test_job *job)
+static void make_columns(struct columns *columns, const struct test_job *job)
 {
 	size_t step = job->cnt % 7 != 0 ? 7 : 1;
 
-	*crowd = (struct crowd){ 0 };
+	*columns = (struct columns){ 0 };
 	for (size_t i = 0; i < job->cnt; i++) {
 		size_t w = i * step % job->cnt;
 
-		assert_int_equal(crowd_fingerprint(crowd, job->fps[w], w), 0);
+		assert_int_equal(columns_fingerprint(columns, job->fps[w], w), 0);
 	}
-	assert_int_equal(crowd_join(crowd), 0);
+	assert_int_equal(columns_join(columns), 0);
 }
 
 /* --- the twin: the witnesses for jobs, without collectives --- */
 
 struct both {
 	struct job job;
-	struct crowd crowd;
+	struct columns columns;
 	struct blame blame;
 	struct arena arena;
-	accusations of_job, of_crowd;
+	accusations of_job, of_columns;
 };
 
 static void accuse_both(struct both *b, const struct test_job *job,
 			const struct accuse_options *options)
 {
 	*b = (struct both){ 0 };
-	make_crowd(&b->crowd, job);
+	make_columns(&b->columns, job);
 	assert_int_equal(job_init(&b->job, job->fps, job->cnt), 0);
 	assert_int_equal(peers_find(&b->job), 0);
 	b->blame.workers = arena_calloc(&b->arena, job->cnt, sizeof(*b->blame.workers));
 	assert_int_equal(accuse_by_difference(&b->job, &b->blame, options, &b->arena, &b->of_job),
 			 0);
-	assert_int_equal(crowd_accuse_difference(&b->crowd, options, &b->arena, &b->of_crowd), 0);
+	assert_int_equal(columns_accuse_difference(&b->columns, options, &b->arena, &b->of_columns),
+			 0);
 	assert_int_equal(accuse_by_expectation(&b->job, &b->blame, options, &b->arena, &b->of_job),
 			 0);
-	assert_int_equal(crowd_accuse_expectation(&b->crowd, options, &b->arena, &b->of_crowd), 0);
+	assert_int_equal(
+		columns_accuse_expectation(&b->columns, options, &b->arena, &b->of_columns), 0);
 }
 
 static void both_done(struct both *b)
 {
 	vec_done(&b->of_job);
-	vec_done(&b->of_crowd);
-	crowd_done(&b->crowd);
+	vec_done(&b->of_columns);
+	columns_done(&b->columns);
 	job_done(&b->job);
 	arena_done(&b->arena);
 }
 
-static const char *name_in(const struct both *b, const struct accusation *a, bool crowd)
+static const char *name_in(const struct both *b, const struct accusation *a, bool columns)
 {
 	uint32_t frame = a->frame;
 
-	return crowd ? b->crowd.frames.data[frame].name : b->job.frames.data[frame].name;
+	return columns ? b->columns.frames.data[frame].name : b->job.frames.data[frame].name;
 }
 
 static bool same(const struct both *b, const struct accusation *a, const struct accusation *c)
@@ -198,12 +200,12 @@ static void leave_out_communication(accusations *list)
 static size_t assert_same_accusations(struct both *b)
 {
 	leave_out_communication(&b->of_job);
-	leave_out_communication(&b->of_crowd);
-	assert_int_equal(b->of_job.cnt, b->of_crowd.cnt);
+	leave_out_communication(&b->of_columns);
+	assert_int_equal(b->of_job.cnt, b->of_columns.cnt);
 	vec_foreach(a, &b->of_job) {
 		size_t found = 0;
 
-		vec_foreach(c, &b->of_crowd)
+		vec_foreach(c, &b->of_columns)
 			found += same(b, a, c);
 		if (found != 1)
 			fail_msg("%s is not accused by columns alike", name_in(b, a, false));
@@ -233,8 +235,8 @@ static void columns_accuse_whom_fingerprints_accuse(void **state)
 		make_job(&job, cnt, 1 + round % 3, faults, round % 5);
 		accuse_both(&b, &job, &options);
 		for (size_t w = 0; w < cnt; w++)
-			assert_int_equal(b.crowd.workers.data[w].group, b.job.workers[w].group);
-		assert_float_equal(b.crowd.iteration_ns, b.job.iteration_ns, 0);
+			assert_int_equal(b.columns.workers.data[w].group, b.job.workers[w].group);
+		assert_float_equal(b.columns.iteration_ns, b.job.iteration_ns, 0);
 		accused += assert_same_accusations(&b);
 		both_done(&b);
 		test_job_done(&job);
@@ -259,22 +261,22 @@ static int refuse(_unused_ void *arg, _unused_ uint64_t tag, _unused_ struct fin
 	return -EIO;
 }
 
-/* A job and its crowd. */
+/* A job and its columns. */
 struct scene {
 	struct test_job job;
-	struct crowd crowd;
+	struct columns columns;
 };
 
 static void scene_init(struct scene *scene, size_t cnt, size_t kinds, const struct fault *faults,
 		       size_t fault_cnt)
 {
 	make_job(&scene->job, cnt, kinds, faults, fault_cnt);
-	make_crowd(&scene->crowd, &scene->job);
+	make_columns(&scene->columns, &scene->job);
 }
 
 static void scene_done(struct scene *scene)
 {
-	crowd_done(&scene->crowd);
+	columns_done(&scene->columns);
 	test_job_done(&scene->job);
 }
 
@@ -285,8 +287,8 @@ static struct report report_of(struct scene *scene, bool exact)
 	struct report report;
 
 	options.exact = exact;
-	if (crowd_localize(&scene->crowd, &options, lend, &scene->job, &report, &err) < 0)
-		fail_msg("crowd_localize: %s", err.text);
+	if (columns_localize(&scene->columns, &options, lend, &scene->job, &report, &err) < 0)
+		fail_msg("columns_localize: %s", err.text);
 	return report;
 }
 
@@ -322,7 +324,8 @@ static void a_fingerprint_that_cannot_be_fetched_ends_it(void **state)
 
 	(void)state;
 	scene_init(&scene, 5, 1, NULL, 0);
-	assert_int_equal(crowd_localize(&scene.crowd, &options, refuse, NULL, &report, &err), -EIO);
+	assert_int_equal(columns_localize(&scene.columns, &options, refuse, NULL, &report, &err),
+			 -EIO);
 	scene_done(&scene);
 }
 
@@ -377,5 +380,5 @@ int main(void)
 		cmocka_unit_test(workers_alike_are_healthy),
 	};
 
-	return cmocka_run_group_tests_name("crowd", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("columns", tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ struct metrics_host *metrics_host_new(const struct run_options *options)
 
 	if (host == NULL)
 		return NULL;
-	host->match.done = metrics_settle;
+	host->stream.done = metrics_settle;
 	host->metrics = metrics_new();
 	if (host->metrics == NULL)
 		return metrics_host_free(host);
@@ -103,7 +103,7 @@ void metrics_host_tick(struct metrics_host *host, size_t worker_cnt, int64_t now
 	if (now_ns - host->looked_ns < LOOK_NS)
 		return;
 	host->looked_ns = now_ns;
-	match_expire(&host->match, now_ns);
+	stream_expire(&host->stream, now_ns);
 	vec_foreach(worker, &host->workers)
 		metrics_worker_tick(*worker, now_ns);
 	if (host->xpu != NULL)

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "base/vec.h"
+#include "collective/streaming.h"
 #include "format/flightlog/flightlog.h"
 #include "format/shared/matmul.h"
 #include "live/metrics/hostvalues.h"
-#include "live/metrics/matching.h"
 #include "live/metrics/shortnames.h"
 
 #define METRICS_PHASE_CNT 7u /* enum wire_phase */
@@ -18,7 +18,7 @@ struct metrics_xpu;
 struct metrics_host {
 	struct metrics *metrics;
 	struct metrics_xpu *xpu; /* NULL: those names are not wanted */
-	struct match match;
+	struct stream stream;
 	size_t worker_cnt;		       /* on this host, at the last tick */
 	int64_t looked_ns;		       /* at the daemon itself, and at what is too old */
 	uint64_t gpu_shown[GPUHW_DEVICES_MAX]; /* metrics of each GPU that have a series */
@@ -59,8 +59,8 @@ struct metrics_worker {
 	VEC(struct metrics_text) texts; /* by string */
 };
 
-/* A collective of a worker is over. last_start_ns: see match_done. */
-void metrics_settle(void *owner, const struct match_member *member, int64_t last_start_ns);
+/* A collective of a worker is over. last_start_ns: see stream_done. */
+void metrics_settle(void *owner, const struct stream_member *member, int64_t last_start_ns);
 
 /* One call of the GPU that was timed; matmul: NULL if it is no matrix multiplication. */
 void metrics_take_timed(struct metrics_worker *worker, const struct ring_record *timed,

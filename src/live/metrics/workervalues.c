@@ -97,7 +97,7 @@ struct metrics_worker *metrics_worker_free(struct metrics_worker *worker)
 		if (host->workers.data[i] == worker)
 			host->workers.data[i] = host->workers.data[--host->workers.cnt];
 	}
-	match_forget(&host->match, worker);
+	stream_forget(&host->stream, worker);
 	flightlog_done(&worker->log);
 	vec_done(&worker->operations);
 	vec_done(&worker->texts);
@@ -240,7 +240,7 @@ static void count_bus(struct metrics_worker *worker, struct metrics_operation *o
 	operation->recent_ns += time_ns;
 }
 
-void metrics_settle(void *owner, const struct match_member *member, int64_t last_start_ns)
+void metrics_settle(void *owner, const struct stream_member *member, int64_t last_start_ns)
 {
 	struct metrics_worker *worker = owner;
 	struct metrics_operation *operation = &worker->operations.data[member->what];
@@ -287,7 +287,7 @@ static uint64_t collective_key(const struct flightlog *log, const char *operatio
 }
 
 /* args, group: the records behind it; NULL: there are none. */
-static void match_or_settle(struct metrics_worker *worker, struct match_member *member,
+static void match_or_settle(struct metrics_worker *worker, struct stream_member *member,
 			    const struct ring_record *args, const struct ring_record *group)
 {
 	const char *name = worker->operations.data[member->what].words.operation;
@@ -296,13 +296,13 @@ static void match_or_settle(struct metrics_worker *worker, struct match_member *
 
 	if (args != NULL && (int64_t)args->extra >= 0 && member->group_size > 1 &&
 	    member->group_size <= here && !collective_is_pair(name)) {
-		match_add(&worker->host->match, collective_key(&worker->log, name, args, group),
-			  member);
+		stream_add(&worker->host->stream, collective_key(&worker->log, name, args, group),
+			   member);
 	} else if (member->group_size == 0 && worker->log.world_size > 1 &&
 		   (size_t)worker->log.world_size == here && collective_is_mutual(name)) {
 		member->group_size = (uint32_t)worker->log.world_size;
-		match_add_alike(&worker->host->match,
-				XXH3_64bits_withSeed(name, strlen(name), bytes), member);
+		stream_add_alike(&worker->host->stream,
+				 XXH3_64bits_withSeed(name, strlen(name), bytes), member);
 	} else {
 		metrics_settle(worker, member, -1);
 	}
@@ -333,10 +333,10 @@ static struct metrics_operation *operation_of(struct metrics_worker *worker,
 static void take_collective(struct metrics_worker *worker, const struct told *told)
 {
 	struct metrics_operation *operation = operation_of(worker, told);
-	struct match_member member = { .owner = worker,
-				       .start_ns = told->record->time_ns,
-				       .dur_ns = told->record->value,
-				       .bytes = told->args != NULL ? told->args->value : -1 };
+	struct stream_member member = { .owner = worker,
+					.start_ns = told->record->time_ns,
+					.dur_ns = told->record->value,
+					.bytes = told->args != NULL ? told->args->value : -1 };
 	bool launch;
 
 	if (operation == NULL)
@@ -359,11 +359,11 @@ static void take_collective(struct metrics_worker *worker, const struct told *to
 static void take_done(struct metrics_worker *worker, const struct told *told)
 {
 	struct metrics_operation *operation = operation_of(worker, told);
-	struct match_member member = { .owner = worker,
-				       .start_ns = COMMON_END_NS - told->record->value,
-				       .dur_ns = told->record->value,
-				       .known_ns = told->record->time_ns,
-				       .bytes = told->args != NULL ? told->args->value : -1 };
+	struct stream_member member = { .owner = worker,
+					.start_ns = COMMON_END_NS - told->record->value,
+					.dur_ns = told->record->value,
+					.known_ns = told->record->time_ns,
+					.bytes = told->args != NULL ? told->args->value : -1 };
 
 	if (operation == NULL)
 		return;

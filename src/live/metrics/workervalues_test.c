@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Recorders made up by hand become pages of metrics. */
+#include "collective/streaming.h"
 #include "format/flightlog/test_records.h"
 #include "live/metrics/hostvalues.h"
-#include "live/metrics/matching.h"
 #include "model/elements.h"
 #include "model/report.h"
 
@@ -302,7 +302,7 @@ static void a_collective_of_the_gpu_without_its_peer_has_no_parts(void **state)
 	follow_both(&two);
 	expect(two.host, "collective_seconds_count" NCCL_LABELS("0") "1\n");
 	expect_no(two.host, "collective_bus_bytes_total");
-	metrics_host_tick(two.host, 2, 100 * MS + MATCH_AGE_NS + NSEC_PER_SEC);
+	metrics_host_tick(two.host, 2, 100 * MS + STREAM_AGE_NS + NSEC_PER_SEC);
 	expect(two.host, "collective_bus_bytes_total" NCCL_LABELS("0") "80000000\n");
 	expect_no(two.host, "collective_wait_seconds");
 	close_two(&two);

@@ -8,10 +8,7 @@
 #pragma once
 
 #include "base/base.h"
-
-#define DIFFER_DELTA 0.4 /* eq. 10 */
-#define DIFFER_PEERS 100 /* N of eq. 9 */
-#define DIFFER_K 5.0	 /* eq. 11 */
+#include "model/thresholds.h"
 
 /* Behavior of one function on one worker; NAN: absent. */
 struct differ_point {

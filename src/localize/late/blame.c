@@ -2,12 +2,11 @@
 #include "localize/late/blame.h"
 
 #include "base/stats.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 
-#define NOISE_FRAC 0.001 /* of an iteration: a smaller lead is nobody's lateness */
-#define NOISE_NS 20000.0
 #define MAX_OTHERS 33 /* peers asked what they did meanwhile */
 
 /* One member's part in the instance at hand. */
@@ -20,13 +19,13 @@ struct arrival {
 struct judge {
 	const struct job *job;
 	struct blame *blame;
-	const struct match_group *group;
+	const struct shift_group *group;
 	uint32_t group_idx;
 	struct arrival *arrivals; /* of the instance, by duration: the last arriver first */
 	size_t arrival_cnt;
 	bool by_host;		 /* ask the launching threads, not the critical paths */
 	double *batch_late_ns;	 /* by member: lateness already counted in this batch */
-	double *owed_ns;	 /* by member: of it, what nobody has stood still for yet */
+	double *owed_ns;	 /* by member: of it, what no other member has waited for yet */
 	int64_t *last_iteration; /* by worker: the last iteration counted as late */
 	struct idmap why_of;	 /* (worker, function) -> index in blame->why */
 	struct idmap wait_of;	 /* (from, to) -> index in blame->waits */
@@ -61,8 +60,7 @@ static void gather(struct judge *j, int64_t instance)
 
 	j->arrival_cnt = 0;
 	for (uint32_t m = 0; m < j->group->member_cnt; m++) {
-		const struct fp_collective *c =
-			match_borrow(j->job, &j->group->members[m], instance);
+		const struct fp_collective *c = shift_borrow(&j->group->members[m], instance);
 
 		if (c != NULL)
 			j->arrivals[j->arrival_cnt++] = (struct arrival){ .member = m, .c = c };
@@ -243,7 +241,7 @@ static void count_iteration(struct judge *j, uint32_t worker, const struct fp_co
 static int judge_instance(struct judge *j, int64_t instance)
 {
 	const struct arrival *late = &j->arrivals[0];
-	double noise = fmax(NOISE_NS, NOISE_FRAC * j->job->iteration_ns), lost;
+	double noise = fmax(BLAME_NOISE_NS, BLAME_NOISE_FRAC * j->job->iteration_ns), lost;
 	struct blame_worker *bw;
 
 	gather(j, instance);
@@ -251,7 +249,7 @@ static int judge_instance(struct judge *j, int64_t instance)
 		return 0;
 	j->blame->matched_cnt++;
 	/* Of a batch that overlaps lateness is counted once, where it grows. */
-	if (!match_overlaps(j->job, j->group, instance)) {
+	if (!shift_overlaps(j->group, instance)) {
 		for (size_t m = 0; m < j->group->member_cnt; m++)
 			j->batch_late_ns[m] = j->owed_ns[m] = 0;
 	}
@@ -285,7 +283,7 @@ static int judge_instance(struct judge *j, int64_t instance)
 	return explain(j, late, lost);
 }
 
-static int judge_group(struct judge *j, const struct match_group *group)
+static int judge_group(struct judge *j, const struct shift_group *group)
 {
 	int error = 0;
 
@@ -365,6 +363,18 @@ int blame_cost(const struct job *job, const struct blame *blame, const uint32_t 
 	return 0;
 }
 
+static int match(const struct job *job, struct arena *arena, struct blame *ret)
+{
+	_cleanup_free_ struct shift_worker *workers = calloc(job->worker_cnt + 1, sizeof(*workers));
+
+	if (workers == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < job->worker_cnt; w++)
+		workers[w] = (struct shift_worker){ job->workers[w].fp->collectives,
+						    job->workers[w].fp->collective_cnt };
+	return shifts_find(workers, job->worker_cnt, arena, &ret->groups, &ret->unmatched_cnt);
+}
+
 int blame_find(const struct job *job, struct arena *arena, struct blame *ret)
 {
 	struct judge j = { .job = job, .blame = ret };
@@ -382,7 +392,7 @@ int blame_find(const struct job *job, struct arena *arena, struct blame *ret)
 		if (ret->workers[w].iteration_lost_ns == NULL)
 			return -ENOMEM;
 	}
-	error = match_find(job, arena, &ret->groups, &ret->unmatched_cnt);
+	error = match(job, arena, ret);
 	for (size_t g = 0; g < ret->groups.cnt && error == 0; g++)
 		error = judge_group(&j, &ret->groups.data[j.group_idx = (uint32_t)g]);
 	if (ret->why.cnt > 0)

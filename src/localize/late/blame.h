@@ -9,11 +9,12 @@
  * other until the ends of matched collectives differ by a constant (the clock
  * offset). What the late worker did between the previous collective and this
  * one, and its peers did not, is why.
- * Source: docs/method.md, "Who came late, and why" (ours, not in the paper).
+ * Source: docs/method.md, "Who came late, and why" (not in the paper).
  */
 #pragma once
 
-#include "localize/late/match.h"
+#include "collective/shifts.h"
+#include "localize/job.h"
 
 /* Time worker w lost for the others in function f (index in job->functions). */
 struct blame_why {
@@ -51,7 +52,7 @@ struct blame {
 	VEC(struct blame_why) why;    /* by (worker, function) */
 	VEC(struct blame_wait) waits;
 	VEC(struct blame_loss) losses; /* by group */
-	match_groups groups;	       /* arrays in the arena */
+	shift_groups groups;	       /* arrays in the arena */
 	double lost_ns;		       /* sum over the workers */
 	uint64_t matched_cnt;	       /* matched collectives */
 	uint64_t unmatched_cnt;	       /* collectives that no other worker's list fitted */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/late/gain.h"
 
+#include "model/thresholds.h"
+
 #include <errno.h>
 #include <math.h>
-
-#define LEAST 1.001 /* times the smallest gain that is reported: no rounding takes it below */
 
 enum side {
 	SIDE_OTHERS,
@@ -79,14 +79,14 @@ static void choose_sides(struct gain *g, const accusations *list, const struct a
  * By how much the last of the accused arrives after the last of the others; all end together,
  * so the shortest execution arrived last. 0 where one side is not there.
  */
-static double lead_at(const struct gain *g, const struct match_group *group, int64_t instance,
+static double lead_at(const struct gain *g, const struct shift_group *group, int64_t instance,
 		      size_t *ret_iteration)
 {
 	double shortest[] = { HUGE_VAL, HUGE_VAL, HUGE_VAL };
 
 	for (size_t m = 0; m < group->member_cnt; m++) {
 		uint32_t w = group->members[m].worker;
-		const struct fp_collective *c = match_borrow(g->job, &group->members[m], instance);
+		const struct fp_collective *c = shift_borrow(&group->members[m], instance);
 		int64_t iteration;
 
 		if (c == NULL || (double)c->dur_ns >= shortest[g->side[w]])
@@ -101,7 +101,7 @@ static double lead_at(const struct gain *g, const struct match_group *group, int
 	return fmax(0, shortest[SIDE_OTHERS] - shortest[SIDE_ACCUSED]);
 }
 
-static bool has_both(const struct gain *g, const struct match_group *group)
+static bool has_both(const struct gain *g, const struct shift_group *group)
 {
 	size_t of_side[] = { 0, 0, 0 };
 
@@ -110,7 +110,7 @@ static bool has_both(const struct gain *g, const struct match_group *group)
 	return of_side[SIDE_OTHERS] > 0 && of_side[SIDE_ACCUSED] > 0;
 }
 
-static void judge_group(struct gain *g, const struct match_group *group)
+static void judge_group(struct gain *g, const struct shift_group *group)
 {
 	double counted = 0;
 
@@ -123,7 +123,7 @@ static void judge_group(struct gain *g, const struct match_group *group)
 		double lead = lead_at(g, group, k, &iteration);
 
 		/* Of a batch without a common end between them, it is counted where it grows. */
-		if (!match_overlaps(g->job, group, k))
+		if (!shift_overlaps(group, k))
 			counted = 0;
 		g->group_ns[iteration] += fmax(0, lead - counted);
 		counted = fmax(counted, lead);
@@ -139,7 +139,7 @@ static void judge_group(struct gain *g, const struct match_group *group)
 	}
 }
 
-/* What repair gives back at most, per iteration; infinite where it can't be told. */
+/* What repair gives back at most, per iteration; infinite where it is unknown. */
 static double most_of(const struct gain *g)
 {
 	double sum = 0, iterations = 1;
@@ -175,7 +175,7 @@ static void hide(struct gain *g, const struct blame *blame, const accusations *l
 int gain_find_hidden(const struct job *job, const struct blame *blame,
 		     const struct accuse_options *options, accusations *list)
 {
-	double least = LEAST * options->min_gain_frac * job->iteration_ns;
+	double least = GAIN_LEAST * options->min_gain_frac * job->iteration_ns;
 	struct gain g;
 	int error = gain_init(&g, job);
 

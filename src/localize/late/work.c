@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/late/work.h"
 
-#include <math.h>
+#include "model/thresholds.h"
 
-#define MIN_BETA 0.005 /* of the window: computing functions that tell what a worker has to do */
-#define AS_OFTEN 0.05  /* of their executions per iteration: windows begin and end anywhere */
-#define AS_MANY 0.05   /* of the elements of an execution: padding makes them differ */
+#include <math.h>
 
 static double executions(const struct job *job, const struct job_function *f, size_t w)
 {
@@ -21,8 +19,8 @@ bool work_is_same(const struct job *job, size_t a, size_t b)
 		double beta = fmax(f->of[a] != NULL ? f->of[a]->beta_frac : 0,
 				   f->of[b] != NULL ? f->of[b]->beta_frac : 0);
 
-		if (f->class == CLASS_COMPUTE && beta >= MIN_BETA &&
-		    fabs(once - other) > AS_OFTEN * fmax(once, other))
+		if (f->class == CLASS_COMPUTE && beta >= WORK_MIN_BETA &&
+		    fabs(once - other) > WORK_AS_OFTEN * fmax(once, other))
 			return false;
 	}
 	return true;
@@ -34,9 +32,9 @@ bool work_is_common(const struct job *job, const struct job_function *f, size_t 
 
 	if (f->class != CLASS_COMPUTE || once <= 0 || other <= 0)
 		return false;
-	return fabs(once - other) <= AS_OFTEN * fmax(once, other) &&
+	return fabs(once - other) <= WORK_AS_OFTEN * fmax(once, other) &&
 	       fabs(f->of[a]->elements - f->of[b]->elements) <=
-		       AS_MANY * fmax(fabs(f->of[a]->elements), fabs(f->of[b]->elements));
+		       WORK_AS_MANY * fmax(fabs(f->of[a]->elements), fabs(f->of[b]->elements));
 }
 
 double work_elements_ratio(const struct job *job, size_t a, size_t b)

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
 #include "localize/witness/suspects.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
-
-#define STANDS_OUT 3.0	 /* times the typical worker's lost time */
-#define ROTATE_FRAC 0.03 /* of an iteration: rotating stragglers need more than jitter */
-#define SINGLE_FRAC 0.6	 /* of all lost time: one iteration is one throw of the dice */
-#define SHARE_FRAC 0.1	 /* of everybody's lost time: beside a culprit, less is noise */
-#define SPREAD_SURE 4.0	 /* standard errors by which its loss must exceed all others' */
 
 /* Time a worker lost for the others by what it did itself. */
 static double own_loss(const struct blame *blame, uint32_t w)
@@ -17,16 +12,17 @@ static double own_loss(const struct blame *blame, uint32_t w)
 	return fmax(0, blame->workers[w].lost_ns - blame->workers[w].explained_by_comm_ns);
 }
 
-static double median_of_others(const struct job *job, const struct blame *blame, uint32_t w,
-			       double *scratch)
+/* The losses of all workers with matched collectives. */
+static struct stats_others losses_of(const struct job *job, const struct blame *blame,
+				     double *scratch)
 {
 	size_t cnt = 0;
 
 	for (uint32_t i = 0; i < job->worker_cnt; i++) {
-		if (i != w && blame->workers[i].matched)
+		if (blame->workers[i].matched)
 			scratch[cnt++] = own_loss(blame, i);
 	}
-	return stats_median(scratch, cnt);
+	return stats_others_of(scratch, cnt);
 }
 
 /*
@@ -85,7 +81,7 @@ static bool may_be_chance(const struct job *job, const struct blame *blame, uint
 	if (cnt < 2)
 		return false; /* judged by its share of all lost time */
 	/* Of few iterations the scatter itself is uncertain (Student's t). */
-	need = SPREAD_SURE * (1 + 16 / pow((double)cnt - 1, 2));
+	need = BLAME_SPREAD_SURE * (1 + 16 / pow((double)cnt - 1, 2));
 	mean = sum / (double)cnt;
 	variance = fmax(0, square / (double)cnt - mean * mean) * (double)cnt / (double)(cnt - 1);
 	return mean <= 0 || mean * mean * (double)cnt < need * need * variance;
@@ -100,15 +96,16 @@ static void fill_ledgers(struct suspects *s, const struct blame *blame)
 
 /* Whether a worker's own loss is beyond that of the others and of chance. */
 static bool stands_out(const struct suspects *s, const struct blame *blame, uint32_t w,
-		       double total_ns)
+		       const struct stats_others *losses, double total_ns)
 {
 	double loss = own_loss(blame, w), iterations = s->job->workers[w].iterations;
-	double typical = median_of_others(s->job, blame, w, s->scratch);
+	double typical = stats_others_median(losses, loss);
 	double limit = s->options->min_gain_frac * s->job->iteration_ns * iterations;
 
-	if (loss - typical < limit || loss < STANDS_OUT * typical || loss < SHARE_FRAC * total_ns)
+	if (!blame->workers[w].matched || loss - typical < limit ||
+	    loss < BLAME_STANDS_OUT * typical || loss < BLAME_SHARE_FRAC * total_ns)
 		return false;
-	if (iterations < 2 && loss < SINGLE_FRAC * total_ns)
+	if (iterations < 2 && loss < BLAME_SINGLE_FRAC * total_ns)
 		return false;
 	return s->place_cnt[w] > 0 ||
 	       (suspects_spread_matters(s, w, loss) && !may_be_chance(s->job, blame, w));
@@ -142,15 +139,20 @@ static int limit_gain(const struct job *job, const struct blame *blame, struct a
 	return error;
 }
 
-static int accuse_turns(struct suspects *s, const struct blame *blame, uint32_t w, accusations *out)
+/* few: by place + 1 (0: everywhere): whether turn_loss() is too small there. */
+static int accuse_turns(struct suspects *s, const struct blame *blame, uint32_t w, bool *few,
+			accusations *out)
 {
-	double need = fmax(ROTATE_FRAC, s->options->min_gain_frac) * s->job->iteration_ns;
+	double need = fmax(BLAME_ROTATE_FRAC, s->options->min_gain_frac) * s->job->iteration_ns;
 	uint32_t place = suspects_main_place(s, w);
 	size_t cnt;
 	int error;
 
-	if (s->used[w] || s->stands_out[w] || s->job->workers[w].iterations < 2 ||
-	    !can_rotate(s->job, &s->of[w], place) || turn_loss(s, w, &cnt) < need || cnt < 2)
+	if (s->used[w] || s->stands_out[w] || s->job->workers[w].iterations < 2 || few[place + 1] ||
+	    !can_rotate(s->job, &s->of[w], place))
+		return 0;
+	few[place + 1] = turn_loss(s, w, &cnt) < need || cnt < 2;
+	if (few[place + 1])
 		return 0;
 	error = suspects_accuse_at(s, w, place, true, out);
 	if (error == 0)
@@ -206,7 +208,9 @@ int accuse_by_blame(const struct job *job, const struct blame *blame,
 {
 	struct suspects s;
 	size_t first = out->cnt;
+	struct stats_others losses;
 	double total_ns = 0;
+	bool *few;
 	int error = suspects_init(&s, job, options, arena);
 
 	if (error < 0)
@@ -214,8 +218,12 @@ int accuse_by_blame(const struct job *job, const struct blame *blame,
 	fill_ledgers(&s, blame);
 	for (uint32_t w = 0; w < job->worker_cnt; w++)
 		total_ns += own_loss(blame, w);
+	few = arena_calloc(arena, job->frames.cnt + 1, sizeof(*few));
+	if (few == NULL)
+		return -ENOMEM;
+	losses = losses_of(job, blame, s.scratch);
 	for (uint32_t w = 0; w < job->worker_cnt; w++)
-		s.stands_out[w] = stands_out(&s, blame, w, total_ns);
+		s.stands_out[w] = stands_out(&s, blame, w, &losses, total_ns);
 	error = suspects_accuse(&s, out);
 	for (size_t i = first; i < out->cnt && error == 0; i++) {
 		error = count_once(&s, blame, &out->data[i]);
@@ -223,6 +231,6 @@ int accuse_by_blame(const struct job *job, const struct blame *blame,
 			error = limit_gain(job, blame, &out->data[i]);
 	}
 	for (uint32_t w = 0; w < job->worker_cnt && error == 0; w++)
-		error = accuse_turns(&s, blame, w, out);
+		error = accuse_turns(&s, blame, w, few, out);
 	return error;
 }

@@ -2,13 +2,11 @@
 #include "base/stats.h"
 #include "localize/witness/by_link.h"
 #include "localize/witness/pauses.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-
-#define MIN_PEERS 3   /* of two that differ, neither is the odd one */
-#define MIN_BETA 0.01 /* eq. 11 */
 
 /* One peer group's points in one function. */
 struct comparison {
@@ -52,7 +50,7 @@ static int compare(struct comparison *c, const struct job_function *f, uint32_t 
 		c->workers[c->cnt] = w;
 		c->points[c->cnt++] = point_of(f->of[w]);
 	}
-	if (c->cnt < MIN_PEERS)
+	if (c->cnt < DIFFER_MIN_PEERS)
 		return 0;
 	return differ_find(c->points, c->cnt, options, c->delta, &c->threshold);
 }
@@ -69,10 +67,10 @@ static size_t mark_abnormal(const struct comparison *c, bool *ret_mark)
 {
 	size_t cnt = 0;
 
-	if (c->cnt < MIN_PEERS)
+	if (c->cnt < DIFFER_MIN_PEERS)
 		return 0;
 	for (size_t i = 0; i < c->cnt; i++) {
-		bool odd = c->points[i].beta > MIN_BETA && c->delta[i] > c->threshold;
+		bool odd = c->points[i].beta > DIFFER_MIN_BETA && c->delta[i] > c->threshold;
 
 		ret_mark[c->workers[i]] = odd;
 		cnt += odd;
@@ -130,7 +128,7 @@ static int push_accusation(const struct comparison *c, const bool *mark, double 
 	return vec_push(out, a);
 }
 
-/* Blame has heard these workers: a longer function that made nobody wait cost nothing. */
+/* Blame covers these workers: a longer function that made no worker wait cost nothing. */
 static bool blame_covers(const struct job *job, const struct blame *blame, uint32_t group)
 {
 	size_t members = 0, matched = 0;

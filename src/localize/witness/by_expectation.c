@@ -2,17 +2,11 @@
 #include "base/stats.h"
 #include "localize/late/work.h"
 #include "localize/witness/excess.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-
-#define ALL_FRAC 0.8   /* so many of the workers alike: it is the job, not a worker */
-#define OFTEN 0.5      /* of its time: what lies in a few long iterations is an occasion */
-#define RARE_MIN 3     /* iterations that can show a long one among them */
-#define SHOWS_FRAC 0.1 /* so many, where the others hide it: one stage of a pipeline of ten */
-#define ALIKE 0.7      /* of the thread's time where it shows: the same code, hidden */
-#define JITTER 0.3     /* of a place's time: to lose that in turns, all may be as long */
 
 static bool rule_applies(const struct job *job, const struct blame *blame,
 			 const struct accuse_options *options, const struct job_function *f)
@@ -118,13 +112,13 @@ static int find_alike(const struct job *job, struct excess *e)
 
 	if (above == NULL)
 		return -ENOMEM;
-	if (e->class != CLASS_HOST || (double)e->cnt < SHOWS_FRAC * (double)job->worker_cnt)
+	if (e->class != CLASS_HOST || (double)e->cnt < EXPECT_SHOWS_FRAC * (double)job->worker_cnt)
 		return 0;
 	for (size_t w = 0; w < job->worker_cnt; w++) {
 		if (e->alike[w])
 			above[cnt++] = place_beta(job, e->frame, w, TIME_THREAD);
 	}
-	need = ALIKE * stats_median(above, cnt);
+	need = EXPECT_ALIKE * stats_median(above, cnt);
 	for (size_t w = 0; w < job->worker_cnt && need > 0; w++) {
 		if (!e->alike[w] && place_beta(job, e->frame, w, TIME_THREAD) >= need) {
 			e->alike[w] = true;
@@ -189,8 +183,9 @@ static int rare_ns(const struct fingerprint *fp, struct arena *arena, double *re
 		sum += (double)ns[i];
 	}
 	qsort(ns, fp->iteration_cnt, sizeof(*ns), compare_ns);
-	*ret = fp->iteration_cnt < RARE_MIN ? 0
-					    : sum / (double)fp->iteration_cnt - (double)ns[middle];
+	*ret = fp->iteration_cnt < EXPECT_RARE_MIN
+		       ? 0
+		       : sum / (double)fp->iteration_cnt - (double)ns[middle];
 	return 0;
 }
 
@@ -210,7 +205,7 @@ static int is_occasional(const struct job *job, double own_ns, double known_ns, 
 	for (size_t w = 0; w < job->worker_cnt && error == 0; w++)
 		error = rare_ns(job->workers[w].fp, arena, &rare[w]);
 	if (error == 0)
-		*ret = stats_median(rare, job->worker_cnt) - known_ns > OFTEN * own_ns;
+		*ret = stats_median(rare, job->worker_cnt) - known_ns > EXPECT_OFTEN * own_ns;
 	return error;
 }
 
@@ -270,7 +265,7 @@ static bool covers(const struct job *job, const struct excess *e, const struct a
 	mine = median_thread(job, e->frame, a, true, scratch);
 	others = median_thread(job, e->frame, a, false, scratch);
 	lost = a->own_ns / (double)a->worker_cnt / job->iteration_ns;
-	return ALIKE * mine <= others && (!a->rotates || lost <= JITTER * others);
+	return EXPECT_ALIKE * mine <= others && (!a->rotates || lost <= EXPECT_JITTER * others);
 }
 
 /* Takes out of the first cnt accusations those that e covers. */
@@ -358,7 +353,7 @@ static int is_heard(const struct job *job, const struct blame *blame, const stru
 
 	if (e->class == CLASS_HOST && blame->matched_cnt > 0)
 		error = find_stages(job, e, &stages);
-	*ret = (double)e->cnt < fmax(1, ALL_FRAC * (double)job->worker_cnt) && !stages &&
+	*ret = (double)e->cnt < fmax(1, EXPECT_ALL_FRAC * (double)job->worker_cnt) && !stages &&
 	       (blame->matched_cnt > 0 || e->class == CLASS_COMM);
 	return error;
 }

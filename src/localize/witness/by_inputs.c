@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/late/work.h"
 #include "localize/witness/by_split.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
-
-#define MIN_PEERS 4   /* of fewer, times and inputs agree by chance */
-#define FOLLOWS 0.5   /* of the variance of times: what inputs must explain */
-#define UNEVEN 0.005  /* relative deviation: inputs of one size differ by less */
-#define OFF_MEAN 0.33 /* of the deviation: so far from the mean are most, or few are far off */
-#define LIKE_TIME 0.5 /* as much longer as the input is larger, within this factor */
 
 /* Workers with the same to do, and how time follows the size of their inputs. */
 struct team {
 	const struct job *job;
 	uint32_t *members;
 	size_t cnt;
-	bool *gathered;	      /* by worker: in this team or one before */
+	uint32_t *left; /* workers in no team yet, ascending */
+	size_t left_cnt;
+	double *waited_ns;    /* by worker: for workers with uneven inputs */
 	bool *uneven;	      /* by worker: the verdict */
 	double *late_ns;      /* by worker: lateness that functions explain */
 	double *computing_ns; /* by worker: of it, by functions that compute */
@@ -24,13 +21,20 @@ struct team {
 
 static void gather(struct team *t, uint32_t first)
 {
+	size_t kept = 0;
+
 	t->cnt = 0;
-	for (uint32_t w = first; w < t->job->worker_cnt; w++) {
-		if (t->gathered[w] || !work_is_same(t->job, first, w))
+	for (size_t i = 0; i < t->left_cnt; i++) {
+		uint32_t w = t->left[i];
+
+		if (w < first)
 			continue;
-		t->gathered[w] = true;
-		t->members[t->cnt++] = w;
+		if (work_is_same(t->job, first, w))
+			t->members[t->cnt++] = w;
+		else
+			t->left[kept++] = w;
 	}
+	t->left_cnt = kept;
 }
 
 /* Of a member, relative to the first: NAN where unknown. */
@@ -56,7 +60,7 @@ static bool time_follows_inputs(const struct team *t)
 	double xx = 0, yy = 0, xy = 0;
 	size_t off = 0;
 
-	if (t->cnt < MIN_PEERS || !isfinite(elements) || !isfinite(time))
+	if (t->cnt < INPUTS_MIN_PEERS || !isfinite(elements) || !isfinite(time))
 		return false;
 	for (size_t i = 0; i < t->cnt; i++) {
 		double x = relative(t, i, work_elements_ratio) / elements - 1;
@@ -69,10 +73,11 @@ static bool time_follows_inputs(const struct team *t)
 	for (size_t i = 0; i < t->cnt; i++) {
 		double x = relative(t, i, work_elements_ratio) / elements - 1;
 
-		off += x * x * (double)t->cnt > OFF_MEAN * OFF_MEAN * xx;
+		off += x * x * (double)t->cnt > INPUTS_OFF_MEAN * INPUTS_OFF_MEAN * xx;
 	}
-	return 2 * off >= t->cnt && xx > UNEVEN * UNEVEN * (double)t->cnt &&
-	       xy * xy >= FOLLOWS * xx * yy && xy >= LIKE_TIME * xx && xy <= xx / LIKE_TIME;
+	return 2 * off >= t->cnt && xx > INPUTS_UNEVEN * INPUTS_UNEVEN * (double)t->cnt &&
+	       xy * xy >= INPUTS_FOLLOWS * xx * yy && xy >= INPUTS_LIKE_TIME * xx &&
+	       xy <= xx / INPUTS_LIKE_TIME;
 }
 
 static bool is_accused_of_work(const accusations *list, uint32_t w)
@@ -84,7 +89,7 @@ static bool is_accused_of_work(const accusations *list, uint32_t w)
 	return false;
 }
 
-/* Whoever always has more is accused of it; the others then only wait for him. */
+/* A worker that always has more input is accused of it; the others only wait for it. */
 static bool nobody_is_accused(const struct team *t, const accusations *list)
 {
 	for (size_t i = 0; i < t->cnt; i++) {
@@ -116,19 +121,19 @@ static double turns_ns(const struct team *t, const struct blame *blame)
 {
 	double longest = 0, lost = 0;
 
+	vec_foreach(wait, &blame->waits) {
+		if (t->uneven[wait->from])
+			t->waited_ns[wait->to] += wait->ns * computing_frac(t, wait->from);
+	}
 	for (uint32_t w = 0; w < t->job->worker_cnt; w++) {
 		const struct blame_worker *b = &blame->workers[w];
-		double waited = 0, iterations = t->job->workers[w].iterations;
+		double iterations = t->job->workers[w].iterations;
 
 		if (!t->uneven[w])
 			continue;
 		lost += fmax(0, b->lost_ns - b->explained_by_comm_ns) * computing_frac(t, w) /
 			iterations;
-		vec_foreach(wait, &blame->waits) {
-			if (wait->to == w && t->uneven[wait->from])
-				waited += wait->ns * computing_frac(t, wait->from);
-		}
-		longest = fmax(longest, waited / iterations);
+		longest = fmax(longest, t->waited_ns[w] / iterations);
 	}
 	return fmin(longest, lost);
 }
@@ -157,6 +162,8 @@ static uint32_t main_function(const struct team *t, double *ret_frac)
 
 static void find_uneven(struct team *t, const accusations *list)
 {
+	for (uint32_t w = 0; w < t->job->worker_cnt; w++)
+		t->left[t->left_cnt++] = w;
 	for (uint32_t w = 0; w < t->job->worker_cnt; w++) {
 		gather(t, w);
 		if (!time_follows_inputs(t) || !nobody_is_accused(t, list))
@@ -172,7 +179,8 @@ int accuse_inputs(const struct job *job, const struct blame *blame,
 	struct team t = {
 		.job = job,
 		.members = arena_calloc(arena, job->worker_cnt + 1, sizeof(*t.members)),
-		.gathered = arena_calloc(arena, job->worker_cnt + 1, sizeof(bool)),
+		.left = arena_calloc(arena, job->worker_cnt + 1, sizeof(*t.left)),
+		.waited_ns = arena_calloc(arena, job->worker_cnt + 1, sizeof(double)),
 		.uneven = arena_calloc(arena, job->worker_cnt + 1, sizeof(bool)),
 		.late_ns = arena_calloc(arena, job->worker_cnt + 1, sizeof(double)),
 		.computing_ns = arena_calloc(arena, job->worker_cnt + 1, sizeof(double)),
@@ -184,8 +192,8 @@ int accuse_inputs(const struct job *job, const struct blame *blame,
 				.rotates = true };
 	double frac;
 
-	if (t.members == NULL || t.gathered == NULL || t.uneven == NULL || t.late_ns == NULL ||
-	    t.computing_ns == NULL)
+	if (t.members == NULL || t.left == NULL || t.waited_ns == NULL || t.uneven == NULL ||
+	    t.late_ns == NULL || t.computing_ns == NULL)
 		return -ENOMEM;
 	find_uneven(&t, out);
 	find_reasons(&t, blame);

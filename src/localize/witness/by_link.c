@@ -3,12 +3,11 @@
 
 #include "base/stats.h"
 #include "localize/witness/fabric.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-
-#define PAUSES 0.95 /* of the free rate: chunks of one size that jitter leave smaller pauses */
 
 static size_t count_role(const struct fabric *b, enum link_role role)
 {
@@ -82,17 +81,15 @@ static bool are_on_two_hosts(const struct job *job, size_t w, size_t before)
 /* Hosts with workers of a role; ROLE_NONE: of any. */
 static size_t count_hosts(const struct fabric *b, enum link_role role)
 {
+	double *seen = b->scratch; /* by host */
 	size_t cnt = 0;
 
+	for (size_t w = 0; w < b->job->worker_cnt; w++)
+		seen[w] = 0;
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
-		size_t before = 0;
-
 		if (role != ROLE_NONE && b->links[w].role != role)
 			continue;
-		while (before < w && ((role != ROLE_NONE && b->links[before].role != role) ||
-				      are_on_two_hosts(b->job, w, before)))
-			before++;
-		cnt += before == w;
+		cnt += seen[b->job->workers[w].host]++ == 0;
 	}
 	return cnt;
 }
@@ -250,7 +247,7 @@ static double function_loss(struct fabric *b, uint32_t function, enum link_role 
 	return stats_median(lost, cnt);
 }
 
-/* By how much longer the culprits are in a function than the others: beta tells it. */
+/* By how much longer the culprits are in a function than the others, by beta. */
 static double function_excess(struct fabric *b, uint32_t function, enum link_role culprits)
 {
 	const struct job_function *f = &b->job->functions.data[function];
@@ -348,7 +345,7 @@ static int accuse_role(struct fabric *b, enum link_role culprits, accusations *o
 {
 	struct loss loss = find_loss(b, culprits, function_loss);
 
-	/* Figure 13: nothing but its length tells that a group is held up. */
+	/* Figure 13: only its length shows that a group is held up. */
 	if (culprits == ROLE_DETOUR && loss.ns <= 0)
 		loss = find_loss(b, culprits, function_excess);
 	if (loss.main == FRAME_NONE || loss.ns < b->options->min_gain_frac * b->job->iteration_ns)
@@ -358,7 +355,7 @@ static int accuse_role(struct fabric *b, enum link_role culprits, accusations *o
 
 /*
  * Flows that meet on the same paths slow each other down, now here, now there: nearly all
- * links wait by turns, and no one of them is the slow one. Whoever was not analyzed may be.
+ * links wait by turns, and no one of them is the slow one. A worker that was not analyzed may be.
  */
 static bool waits_for_nobody(const struct fabric *b, size_t explained)
 {
@@ -435,7 +432,7 @@ static void settle_pausing(struct fabric *b)
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
 		struct link *link = &b->links[w];
 
-		if (link->role == ROLE_NONE && link->weight > 0 && link->level < PAUSES &&
+		if (link->role == ROLE_NONE && link->weight > 0 && link->level < LINK_PAUSES &&
 		    link->busy < FABRIC_STEADY)
 			link->role = ROLE_WAITING;
 	}

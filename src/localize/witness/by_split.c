@@ -3,50 +3,20 @@
 
 #include "base/stats.h"
 #include "localize/late/work.h"
+#include "localize/witness/split_parts.h"
 #include "localize/witness/suspects.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 
-#define MIN_PEERS 4    /* of fewer, neither part has a scatter */
-#define FAST_PART 3    /* the faster part is at least one in so many */
-#define GAP_SCATTER 2. /* times the range of the faster part: chance leaves smaller gaps */
-#define SURE 4.0       /* standard errors by which means of one population do not differ */
-#define MINOR 0.15     /* of what the slowest loses at a place: less is not worth naming */
-#define GROUPS_MAX 16  /* process groups of a worker that are looked at */
-#define EXPLAINED 0.5  /* of its excess: what listed functions must explain */
-#define PASSED_ON 0.5  /* of its excess: by what it must be busy longer, and wait less */
-#define COMMON 3       /* kernels of all stages take at least one in so many parts of a device */
-
-/*
- * All iterations of a job take equally long: who works longer in one waits less in it. Where
- * many are slow, hardly anybody is late behind the typical arrival, because that is slow too,
- * and in a pipeline lateness is passed on: blame sees little of either. But what peers do
- * beside communication falls into two populations, of any size.
- */
-struct split {
-	struct suspects s;
-	unsigned int classes; /* bit per class: what is compared */
-	bool *gathered;	      /* by worker: its peers have been looked at */
-	uint32_t *members;    /* those who are compared, the fastest first */
-	size_t member_cnt, fast_cnt;
-	uint32_t *alike;       /* room for members who have the same to do */
-	bool *marked;	       /* by worker: is of a slower part */
-	uint32_t *leader;      /* by worker of a slower part: the fastest of the faster one */
-	double *own_ns;	       /* by worker: what it does beside communication, per iteration */
-	double *common_ns;     /* by worker: of that, in the kernels of all stages; 0: not known */
-	const double *time_ns; /* of the two, what is compared */
-	bool *common;	       /* by function: whether the kernel is one of all stages */
-	double *variance;      /* by worker: of it, over the iterations; NAN: not known */
-	double *typical_ns;    /* by function: what the faster part spends in it, per iteration */
-	const bool *strikes;   /* by function: what strikes at random there; NULL: nothing */
-};
+#define GROUPS_MAX 16 /* process groups of a worker that are looked at */
 
 static int split_alloc(struct split *p, size_t worker_cnt)
 {
 	struct arena *arena = p->s.arena;
 
-	p->gathered = arena_calloc(arena, worker_cnt + 1, sizeof(bool));
+	p->left = arena_calloc(arena, worker_cnt + 1, sizeof(*p->left));
 	p->leader = arena_calloc(arena, worker_cnt + 1, sizeof(*p->leader));
 	p->members = arena_calloc(arena, worker_cnt + 1, sizeof(*p->members));
 	p->own_ns = arena_calloc(arena, worker_cnt + 1, sizeof(*p->own_ns));
@@ -56,23 +26,17 @@ static int split_alloc(struct split *p, size_t worker_cnt)
 	p->common = arena_calloc(arena, p->s.job->functions.cnt + 1, sizeof(bool));
 	p->typical_ns = arena_calloc(arena, p->s.job->functions.cnt + 1, sizeof(double));
 	p->variance = arena_calloc(arena, worker_cnt + 1, sizeof(*p->variance));
-	return p->gathered == NULL || p->leader == NULL || p->members == NULL ||
-			       p->own_ns == NULL || p->common_ns == NULL || p->common == NULL ||
-			       p->alike == NULL || p->marked == NULL || p->typical_ns == NULL ||
-			       p->variance == NULL
+	return p->left == NULL || p->leader == NULL || p->members == NULL || p->own_ns == NULL ||
+			       p->common_ns == NULL || p->common == NULL || p->alike == NULL ||
+			       p->marked == NULL || p->typical_ns == NULL || p->variance == NULL
 		       ? -ENOMEM
 		       : 0;
-}
-
-static bool is_compared(const struct split *p, unsigned int class)
-{
-	return (p->classes & 1u << class) != 0;
 }
 
 /* Of a function of the job. What strikes anybody is no work of a worker's own. */
 static bool is_own(const struct split *p, uint32_t function)
 {
-	return is_compared(p, p->s.job->functions.data[function].class) &&
+	return split_compares(p, p->s.job->functions.data[function].class) &&
 	       !(p->strikes != NULL && p->strikes[function]);
 }
 
@@ -85,7 +49,7 @@ static double lead_ns(const struct split *p, size_t w, const struct fp_collectiv
 	for (uint32_t i = 0; i < c->lead_cnt; i++) {
 		const struct fp_share *share = &jw->fp->shares[c->lead_first + i];
 
-		if (share->function == FRAME_NONE ? is_compared(p, CLASS_HOST)
+		if (share->function == FRAME_NONE ? split_compares(p, CLASS_HOST)
 						  : is_own(p, jw->function_of[share->function]))
 			sum += (double)share->ns;
 	}
@@ -175,10 +139,10 @@ static double own_ns(const struct split *p, size_t w)
 	double ns = 0;
 
 	for (unsigned int c = 0; c < CLASS_CNT; c++)
-		ns += is_compared(p, c) ? (double)fp->class_ns[c] : 0;
+		ns += split_compares(p, c) ? (double)fp->class_ns[c] : 0;
 	ns /= job->workers[w].iterations;
 	for (uint32_t f = 0; p->strikes != NULL && f < job->functions.cnt; f++) {
-		if (is_compared(p, job->functions.data[f].class) && p->strikes[f])
+		if (split_compares(p, job->functions.data[f].class) && p->strikes[f])
 			ns -= job_time_ns(job, &job->functions.data[f], w);
 	}
 	return ns;
@@ -200,33 +164,48 @@ static int split_init(struct split *p, const struct job *job, const struct accus
 	if (error < 0 || scratch == NULL)
 		return -ENOMEM;
 	for (size_t w = 0; w < job->worker_cnt; w++) {
+		p->left[p->left_cnt++] = (uint32_t)w;
 		p->own_ns[w] = own_ns(p, w);
 		p->variance[w] = own_variance(p, w, scratch);
 	}
 	return 0;
 }
 
-/* Adds a worker to those that are compared, by its time. */
-static void add_member(struct split *p, uint32_t w)
+/* By time, then by index. */
+static int member_cmp(const void *a, const void *b, void *arg)
 {
-	size_t at = p->member_cnt++;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const double *time_ns = ((const struct split *)arg)->time_ns;
 
-	for (; at > 0 && p->time_ns[p->members[at - 1]] > p->time_ns[w]; at--)
-		p->members[at] = p->members[at - 1];
-	p->members[at] = w;
+	if (time_ns[x] < time_ns[y] || time_ns[x] > time_ns[y])
+		return time_ns[x] < time_ns[y] ? -1 : 1;
+	return (x > y) - (x < y);
 }
 
-/* Those who do the same as worker first and were not gathered before. */
+static void sort_members(struct split *p)
+{
+	qsort_r(p->members, p->member_cnt, sizeof(*p->members), member_cmp, p);
+}
+
+/* The members: workers from first on with the same work as first, not gathered before. */
 static void gather(struct split *p, uint32_t first)
 {
+	size_t kept = 0;
+
 	p->member_cnt = 0;
 	p->time_ns = p->own_ns;
-	for (uint32_t w = first; w < p->s.job->worker_cnt; w++) {
-		if (p->gathered[w] || p->marked[w] || !work_is_same(p->s.job, first, w))
+	for (size_t i = 0; i < p->left_cnt; i++) {
+		uint32_t w = p->left[i];
+
+		if (p->marked[w] || w < first)
 			continue;
-		p->gathered[w] = true;
-		add_member(p, w);
+		if (work_is_same(p->s.job, first, w))
+			p->members[p->member_cnt++] = w;
+		else
+			p->left[kept++] = w;
 	}
+	p->left_cnt = kept;
+	sort_members(p);
 }
 
 /*
@@ -250,7 +229,7 @@ static double chance_ns(const struct split *p)
 	if (freedom < 1)
 		return (double)INFINITY;
 	/* Of few iterations the scatter itself is uncertain (Student's t). */
-	return SURE * (1 + 16 / (freedom * freedom)) * sqrt(2 * sum / freedom / iterations);
+	return SPLIT_SURE * (1 + 16 / (freedom * freedom)) * sqrt(2 * sum / freedom / iterations);
 }
 
 /*
@@ -261,14 +240,14 @@ static bool find_gap(struct split *p)
 {
 	double need = p->s.options->min_gain_frac * p->s.job->iteration_ns;
 	double first = p->time_ns[p->members[0]];
-	size_t at = MAX((size_t)2, (p->member_cnt + FAST_PART - 1) / FAST_PART);
+	size_t at = MAX((size_t)2, (p->member_cnt + SPLIT_FAST_PART - 1) / SPLIT_FAST_PART);
 
 	for (; at < p->member_cnt; at++) {
 		double last = p->time_ns[p->members[at - 1]];
 		double gap = p->time_ns[p->members[at]] - last;
 
 		p->fast_cnt = at;
-		if (gap >= need && gap >= GAP_SCATTER * (last - first) && gap >= chance_ns(p))
+		if (gap >= need && gap >= SPLIT_GAP_SCATTER * (last - first) && gap >= chance_ns(p))
 			return true;
 	}
 	return false;
@@ -338,9 +317,9 @@ static bool is_busy_longer(const struct split *p, uint32_t w, size_t alike_cnt, 
 {
 	for (size_t k = 0; k < alike_cnt; k++)
 		p->s.scratch[k] = busy_ns(p->s.job, p->alike[k]);
-	return alike_cnt == 0 ||
-	       busy_ns(p->s.job, w) - stats_quantile(p->s.scratch, alike_cnt, 1. / FAST_PART) >=
-		       PASSED_ON * excess_ns;
+	return alike_cnt == 0 || busy_ns(p->s.job, w) - stats_quantile(p->s.scratch, alike_cnt,
+								       1. / SPLIT_FAST_PART) >=
+					 SPLIT_PASSED_ON * excess_ns;
 }
 
 /* Marks the members from at on who have the same to do as the first of these. */
@@ -359,9 +338,9 @@ static void mark_slow(struct split *p, size_t at, double typical)
 		p->marked[w] = true;
 		p->leader[w] = p->members[0];
 		fill_ledger(p, w, alike_cnt > 0, typical);
-		p->s.stands_out[w] =
-			is_busy_longer(p, w, alike_cnt, excess) &&
-			p->s.of[w].listed >= EXPLAINED * excess * p->s.job->workers[w].iterations;
+		p->s.stands_out[w] = is_busy_longer(p, w, alike_cnt, excess) &&
+				     p->s.of[w].listed >= SPLIT_EXPLAINED * excess *
+								  p->s.job->workers[w].iterations;
 	}
 }
 
@@ -370,7 +349,7 @@ static void split_members(struct split *p)
 {
 	double typical;
 
-	if (p->member_cnt < MIN_PEERS || !find_gap(p))
+	if (p->member_cnt < SPLIT_MIN_PEERS || !find_gap(p))
 		return;
 	typical = p->time_ns[p->members[p->fast_cnt / 2]];
 	for (size_t i = p->fast_cnt; i < p->member_cnt; i++) {
@@ -408,7 +387,7 @@ static double common_ns(const struct split *p, uint32_t w)
 
 	for (uint32_t i = 0; i < job->functions.cnt; i++)
 		sum += p->common[i] ? job_time_ns(job, &job->functions.data[i], w) : 0;
-	return COMMON * sum >= work_compute_ns(job, w) ? sum : 0;
+	return SPLIT_COMMON * sum >= work_compute_ns(job, w) ? sum : 0;
 }
 
 /* Gathers the peer group of its first worker; nobody if the stages have too little in common. */
@@ -426,8 +405,9 @@ static void gather_stages(struct split *p, uint32_t first)
 		p->common_ns[w] = common_ns(p, w);
 		differ |= !work_is_same(job, first, w);
 		if (p->common_ns[w] > 0)
-			add_member(p, w);
+			p->members[p->member_cnt++] = w;
 	}
+	sort_members(p);
 	if (!differ)
 		p->member_cnt = 0;
 }
@@ -468,113 +448,6 @@ static int drop_small(struct split *p)
 	return 0;
 }
 
-/* --- beside what blame has found --- */
-
-static bool is_same_place(const struct job *job, const struct accusation *a,
-			  const struct accusation *b)
-{
-	if (a->frame == FRAME_NONE || b->frame == FRAME_NONE)
-		return a->frame == b->frame && a->class == b->class;
-	return job_frame_below(job, a->frame, b->frame) || job_frame_below(job, b->frame, a->frame);
-}
-
-static double loss_at(const struct split *p, uint32_t w, uint32_t place)
-{
-	return ledger_at(&p->s.of[w], place) / p->s.job->workers[w].iterations;
-}
-
-/* Of those that are slow together repair gives back what the slowest of them loses. */
-static double largest_loss(const struct split *p, const struct accusation *a)
-{
-	double largest = 0;
-
-	for (size_t i = 0; i < a->worker_cnt; i++)
-		largest = fmax(largest, loss_at(p, a->workers[i], a->frame));
-	return largest;
-}
-
-/* Both name the same fault: blame those that were the last, this all that are as slow. */
-static int unite(const struct split *p, const struct accusation *slow, struct accusation *a)
-{
-	size_t most = p->s.job->worker_cnt, cnt = 0;
-	uint32_t *workers = arena_calloc(p->s.arena, most + 1, sizeof(*workers));
-
-	if (workers == NULL)
-		return -ENOMEM;
-	for (uint32_t w = 0; w < most; w++) {
-		if (accusation_has(slow, w) || accusation_has(a, w))
-			workers[cnt++] = w;
-	}
-	/* Who is as slow without ever being the last takes no turns. */
-	a->rotates = a->rotates && cnt == a->worker_cnt;
-	a->own_ns *= (double)cnt / (double)a->worker_cnt;
-	a->main_ns *= (double)cnt / (double)a->worker_cnt;
-	a->gain_ns = fmax(a->gain_ns, slow->gain_ns);
-	a->workers = workers;
-	a->worker_cnt = cnt;
-	return 0;
-}
-
-/*
- * Whether worker w is accused of something of what is compared. What strikes anybody is no
- * reason for being slow in one place.
- */
-static bool is_accused_anywhere(const struct split *p, const accusations *list, uint32_t w)
-{
-	vec_foreach(a, list) {
-		if (a->strikes == NULL && is_compared(p, a->class) && accusation_has(a, w))
-			return true;
-	}
-	return false;
-}
-
-/* Keeps the workers that lose enough there; with list also only those it does not accuse. */
-static int keep_workers(const struct split *p, const accusations *list, struct accusation *slow)
-{
-	uint32_t *workers = arena_calloc(p->s.arena, slow->worker_cnt + 1, sizeof(*workers));
-	size_t cnt = 0;
-
-	if (workers == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < slow->worker_cnt; i++) {
-		uint32_t w = slow->workers[i];
-
-		if (loss_at(p, w, slow->frame) >= MINOR * slow->gain_ns &&
-		    (list == NULL || !is_accused_anywhere(p, list, w)))
-			workers[cnt++] = w;
-	}
-	slow->workers = workers;
-	slow->worker_cnt = cnt;
-	return 0;
-}
-
-/* Whether an accusation is of workers that are slow there always, though last by turns only. */
-static bool is_of_slow(const struct accusation *a, const struct accusation *slow)
-{
-	for (size_t i = 0; i < a->worker_cnt; i++) {
-		if (!accusation_has(slow, a->workers[i]))
-			return false;
-	}
-	return a->place_cnt == 0;
-}
-
-/* Adds an accusation of slow workers to the list, without those accused of something else. */
-static int add_accusation(const struct split *p, struct accusation slow, accusations *out)
-{
-	int error;
-
-	slow.gain_ns = largest_loss(p, &slow);
-	error = keep_workers(p, NULL, &slow);
-	if (error < 0)
-		return error;
-	vec_foreach(a, out) {
-		if (is_same_place(p->s.job, a, &slow) && (!a->rotates || is_of_slow(a, &slow)))
-			return unite(p, &slow, a);
-	}
-	error = keep_workers(p, out, &slow);
-	return error == 0 && slow.worker_cnt > 0 ? vec_push(out, slow) : error;
-}
-
 static int accuse_slower(const struct job *job, const struct accuse_options *options,
 			 unsigned int classes, struct arena *arena, accusations *out)
 {
@@ -584,7 +457,7 @@ static int accuse_slower(const struct job *job, const struct accuse_options *opt
 
 	if (error < 0)
 		return error;
-	if (is_compared(&p, CLASS_COMPUTE))
+	if (split_compares(&p, CLASS_COMPUTE))
 		split_stages(&p);
 	for (uint32_t w = 0; w < job->worker_cnt; w++) {
 		gather(&p, w);
@@ -595,7 +468,7 @@ static int accuse_slower(const struct job *job, const struct accuse_options *opt
 	if (error == 0)
 		error = suspects_accuse(&p.s, &slow);
 	for (size_t i = 0; i < slow.cnt && error == 0; i++)
-		error = add_accusation(&p, slow.data[i], out);
+		error = split_add(&p, slow.data[i], out);
 	vec_done(&slow);
 	return error;
 }

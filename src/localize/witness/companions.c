@@ -3,15 +3,11 @@
 
 #include "base/stats.h"
 #include "localize/cause.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-
-#define ALIKE 0.5	/* of the delay of the accused */
-#define PLACE_ALIKE 0.7 /* of what the accused lose at a place: less may not be worth naming */
-#define UNUSUAL 3.0	/* times that of the other hosts */
-#define FRAC_MIN .01	/* of the window: less is nothing */
 
 static double delay_of(const struct job *job, uint32_t w)
 {
@@ -20,27 +16,25 @@ static double delay_of(const struct job *job, uint32_t w)
 	return frac > 0 ? frac : 0;
 }
 
-static bool shares_host(const struct job *job, const struct accusation *a, uint32_t w)
+/* Sets ret[] by host: whether one of the accused runs there. A host without a name: false. */
+static void mark_hosts(const struct job *job, const struct accusation *a, bool *ret)
 {
-	const char *host = job->workers[w].fp->host;
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		const struct job_worker *worker = &job->workers[a->workers[i]];
 
-	for (size_t i = 0; i < a->worker_cnt && host != NULL && host[0] != '\0'; i++) {
-		const char *other = job->workers[a->workers[i]].fp->host;
-
-		if (other != NULL && strcmp(other, host) == 0)
-			return true;
+		ret[worker->host] = worker->fp->host[0] != '\0';
 	}
-	return false;
 }
 
-/* Delay from which on a worker of these hosts is a companion; 0: nobody to compare with. */
-static double limit_of(const struct job *job, const struct accusation *a, double *scratch)
+/* Delay from which on a worker of the marked hosts is a companion; 0: no other hosts. */
+static double limit_of(const struct job *job, const struct accusation *a, const bool *marked,
+		       double *scratch)
 {
 	double accused, usual;
 	size_t cnt = 0;
 
 	for (uint32_t w = 0; w < job->worker_cnt; w++) {
-		if (!shares_host(job, a, w))
+		if (!marked[job->workers[w].host])
 			scratch[cnt++] = delay_of(job, w);
 	}
 	if (cnt == 0)
@@ -49,12 +43,12 @@ static double limit_of(const struct job *job, const struct accusation *a, double
 	for (size_t i = 0; i < a->worker_cnt; i++)
 		scratch[i] = delay_of(job, a->workers[i]);
 	accused = stats_median(scratch, a->worker_cnt);
-	return fmax(fmax(ALIKE * accused, UNUSUAL * usual), FRAC_MIN);
+	return fmax(fmax(COMPANION_ALIKE * accused, COMPANION_UNUSUAL * usual), COMPANION_FRAC_MIN);
 }
 
 /* What each worker would have to exceed to be a companion, and what it is measured in. */
 struct measure {
-	const double *of; /* by worker; NULL: none can be told */
+	const double *of; /* by worker; NULL: unknown */
 	double limit;
 };
 
@@ -67,12 +61,14 @@ static int measure_delays(const struct job *job, const struct accusation *a, str
 			  double *scratch, struct measure *ret)
 {
 	double *of = arena_calloc(arena, job->worker_cnt + 1, sizeof(*of));
+	_cleanup_free_ bool *marked = calloc(job->worker_cnt + 1, sizeof(*marked));
 
-	if (of == NULL)
+	if (of == NULL || marked == NULL)
 		return -ENOMEM;
+	mark_hosts(job, a, marked);
 	for (uint32_t w = 0; w < job->worker_cnt; w++)
-		of[w] = shares_host(job, a, w) ? delay_of(job, w) : 0;
-	ret->limit = limit_of(job, a, scratch);
+		of[w] = marked[job->workers[w].host] ? delay_of(job, w) : 0;
+	ret->limit = limit_of(job, a, marked, scratch);
 	ret->of = ret->limit > 0 ? of : NULL;
 	return 0;
 }
@@ -96,8 +92,9 @@ static int measure_place(const struct job *job, const struct accusation *a, stru
 	for (size_t i = 0; i < a->worker_cnt; i++)
 		scratch[i] = of[a->workers[i]];
 	excess = stats_median(scratch, a->worker_cnt) - usual;
-	ret->limit = usual + fmax(PLACE_ALIKE * excess, UNUSUAL * usual);
-	ret->of = cnt > a->worker_cnt && excess > FRAC_MIN * job->iteration_ns ? of : NULL;
+	ret->limit = usual + fmax(COMPANION_PLACE_ALIKE * excess, COMPANION_UNUSUAL * usual);
+	ret->of =
+		cnt > a->worker_cnt && excess > COMPANION_FRAC_MIN * job->iteration_ns ? of : NULL;
 	return 0;
 }
 

@@ -2,12 +2,12 @@
 #include "localize/witness/excess.h"
 
 #include "base/stats.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#define SLOWDOWN 0.3 /* of a slowdown: what a common function must explain of it */
 #define LOADER "enumerate(DataLoader)"
 
 static bool is_loader(const struct job_frame *frame)
@@ -93,7 +93,7 @@ int excess_accuse(const struct excess *e, size_t worker_cnt, double iteration_ns
 			workers[a.worker_cnt++] = w;
 	}
 	a.own_ns = a.gain_ns = (stats_middle(above, above_cnt) - high) * iteration_ns;
-	if (a.gain_ns < SLOWDOWN * options->slowdown_ns)
+	if (a.gain_ns < EXCESS_SLOWDOWN * options->slowdown_ns)
 		return 0;
 	return vec_push(out, a);
 }

@@ -2,24 +2,22 @@
 /*
  * What the witness of expectation says of a place in the program, however the workers
  * are held: which places its rule is for, and the accusation of those workers that are
- * there for longer than expected. Frames are those of a job or of a crowd.
+ * there for longer than expected. Frames are those of a job or of columns (center/columns).
  * Source: PerfTracker eq. 6-7.
  */
 #pragma once
 
 #include "localize/witness/witness.h"
-
-#define EXCESS_CALLER_GROWS 1.25 /* a caller is named that holds so much more than its built-in */
-#define EXCESS_MIN_BETA 0.01	 /* eq. 11 */
+#include "model/thresholds.h"
 
 struct excess {
 	uint32_t function; /* representative */
 	uint8_t class;	   /* of that function */
 	uint32_t frame;	   /* the place named */
 	double *of;	   /* by worker: beta of the place */
-	bool *alike;	   /* by worker: as long there, if hidden; NULL where nobody knows */
+	bool *alike;	   /* by worker: as long there, if hidden; NULL: unknown */
 	double distance;   /* largest D */
-	size_t cnt;	   /* workers above the expectation or alike; a crowd does not count them */
+	size_t cnt;	   /* workers above the expectation or alike; columns do not count them */
 };
 
 /*
@@ -42,11 +40,11 @@ uint32_t excess_caller(const struct job_frame *frames, uint32_t frame);
  */
 uint32_t excess_loader(const struct job_frame *frames, uint32_t frame);
 
-/* Whether the list accuses somebody in the frame, above it or below. */
+/* Whether the list accuses a worker in the frame, above it or below. */
 bool excess_is_accused(const struct job_frame *frames, uint32_t frame, const accusations *list);
 
 /*
- * Accuses those of worker_cnt that are above the expectation, and those alike; nobody when
+ * Accuses those of worker_cnt that are above the expectation, and those alike; no worker when
  * the place explains little of a slowdown. The array lives in arena. Returns 0 or -ENOMEM.
  */
 _must_check_ int excess_accuse(const struct excess *e, size_t worker_cnt, double iteration_ns,

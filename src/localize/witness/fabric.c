@@ -2,20 +2,11 @@
 #include "localize/witness/fabric.h"
 
 #include "base/stats.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
-
-#define SLOWER 0.85   /* of the usual rate while sending: links of one kind differ by less */
-#define WAITS 0.85    /* of the free rate: a link that sends less than that is held up */
-#define MORE 1.5      /* times what its ring sends: there is other traffic */
-#define FAR_MORE 2.0  /* times the usual rate: the same where no ring tells */
-#define ALL_OTHERS .8 /* of a group: more than the rings of some NICs */
-#define AT_FULL .85   /* of the free rate: pauses alone make such a link slower */
-#define MESSAGES 1.1  /* times the collectives: windows have edges */
-#define FREE 0.9      /* quantile of rates: what links reach when nothing is in their way */
-#define IN_USE 0.1    /* of what a link can carry: where none sends more, it bounds nothing */
 
 /* Two states, sending and silent: E(x^2) / E(x) is the rate of the first. */
 static double rate_of(const struct fp_function *f)
@@ -34,12 +25,12 @@ static bool sends_messages(const struct fingerprint *fp)
 		executions +=
 			fp->functions[i].class == CLASS_COMM ? fp->functions[i].executions : 0;
 	return (double)executions >
-	       MESSAGES * (double)(fp->collective_cnt + fp->collective_dropped);
+	       FABRIC_MESSAGES * (double)(fp->collective_cnt + fp->collective_dropped);
 }
 
 /*
  * Messages are no ring: who receives one sends nothing. NCCL's kernel for them is that of an
- * exchange among all, so the name alone does not tell.
+ * exchange among all, so the name alone does not decide.
  */
 static bool may_be_message(const struct fabric *b, const struct job_function *f, size_t w)
 {
@@ -98,15 +89,15 @@ static void find_pace(struct fabric *b, size_t function, uint32_t group)
 			b->scratch[cnt++] = rate_of(own);
 	}
 	if (all < FABRIC_MIN_PEERS || 2 * cnt <= all ||
-	    stats_quantile(b->scratch, cnt, FREE) < IN_USE)
+	    stats_quantile(b->scratch, cnt, FABRIC_FREE) < FABRIC_IN_USE)
 		return;
 	pace->usual = stats_median(b->scratch, cnt);
-	pace->free = stats_quantile(b->scratch, cnt, FREE);
+	pace->free = stats_quantile(b->scratch, cnt, FABRIC_FREE);
 }
 
 /* --- links --- */
 
-/* The member that waited least tells how long the transfers take. */
+/* The time of the member that waited least is the time of the transfers. */
 static double transfer_ns(const struct fabric *b, const struct job_function *f, uint32_t group)
 {
 	double least = INFINITY;
@@ -155,11 +146,11 @@ static enum link_role role_of(const struct fabric *b, size_t w)
 		return ROLE_DETOUR;
 	if (link->weight <= 0)
 		return ROLE_NONE;
-	/* A socket's rate is a share of its own best: it tells nothing beside another's. */
+	/* A socket's rate is a share of its own best: it cannot be compared with another's. */
 	if (b->resource != RESOURCE_SOCKET_TX && link->busy >= FABRIC_STEADY &&
-	    link->rate <= SLOWER)
+	    link->rate <= FABRIC_SLOWER)
 		return ROLE_SLOW;
-	return link->level < WAITS ? ROLE_WAITING : ROLE_NONE;
+	return link->level < FABRIC_WAITS ? ROLE_WAITING : ROLE_NONE;
 }
 
 static void settle_links(struct fabric *b)
@@ -244,9 +235,9 @@ static bool sends_more(const struct ring *ring, const struct link *link)
 	double others = (double)(ring->waiting_cnt - waits);
 
 	return ring->member_cnt >= FABRIC_MIN_PEERS && link->weight > 0 && others > 0 &&
-	       others >= ALL_OTHERS * (double)(ring->member_cnt - 1) &&
-	       ring->reach - waits * link->reach >= AT_FULL * others &&
-	       link->level * others >= MORE * (ring->level - waits * link->level);
+	       others >= FABRIC_ALL_OTHERS * (double)(ring->member_cnt - 1) &&
+	       ring->reach - waits * link->reach >= FABRIC_AT_FULL * others &&
+	       link->level * others >= FABRIC_MORE * (ring->level - waits * link->level);
 }
 
 static int find_detours(struct fabric *b)
@@ -276,8 +267,8 @@ static void find_far_more(struct fabric *b)
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
 		const struct link *link = &b->links[w];
 
-		b->detours[w] |=
-			link->weight > 0 && link->busy >= FABRIC_STEADY && link->rate >= FAR_MORE;
+		b->detours[w] |= link->weight > 0 && link->busy >= FABRIC_STEADY &&
+				 link->rate >= FABRIC_FAR_MORE;
 	}
 }
 

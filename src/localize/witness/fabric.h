@@ -10,10 +10,7 @@
 #pragma once
 
 #include "localize/witness/witness.h"
-
-#define FABRIC_MIN_PEERS 3 /* of two that differ, neither is the odd one */
-#define FABRIC_MOST 0.5	   /* of the links, or of the hosts: what so many have is the network */
-#define FABRIC_STEADY 0.95 /* of the time: a link that sends without a pause, but for the edges */
+#include "model/thresholds.h"
 
 enum link_role {
 	ROLE_NONE,    /* not measured, or nothing strange about it */
@@ -45,7 +42,7 @@ struct fabric {
 	const struct accuse_options *options;
 	struct arena *arena;
 	enum resource resource;
-	bool *detours;	    /* by worker: lost its NVLink, as this or another resource tells */
+	bool *detours;	    /* by worker: lost its NVLink, by this or another resource */
 	bool *messages;	    /* by worker: it sends some */
 	struct link *links; /* by worker */
 	struct pace *paces; /* by function and peer group */

@@ -7,8 +7,7 @@
 #pragma once
 
 #include "localize/job.h"
-
-#define LEDGER_MOST 0.6 /* of the lost time: what a place must hold to be the place */
+#include "model/thresholds.h"
 
 struct ledger {
 	double *of_function; /* by job function, ns over the window */

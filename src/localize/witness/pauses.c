@@ -2,18 +2,10 @@
 #include "localize/witness/pauses.h"
 
 #include "base/stats.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
-
-#define RANDOM_CNT 3	/* so many places that pause on a few workers each: one cause */
-#define STRUCK_CNT 2	/* the same, where it is known that they pause in some iterations only */
-#define PAUSE_FRAC 0.02 /* of an iteration: a shorter one is what any host has */
-#define SOME_FACTOR 1.5 /* times the mean iteration: the time does not lie in each of them */
-#define AT_ONCE 0.1	/* of a pause: what its peers take there, at the most */
-#define APART_FRAC 0.7	/* of the struck workers: those of the typical place, at the most */
-#define EXPLAINED 0.5	/* of an accusation's loss: then it is of the pauses */
-#define BUSY 0.5	/* CPU share: a collection computes */
 
 /* --- by accusations alone --- */
 
@@ -71,7 +63,7 @@ int pauses_join(accusations *list, size_t first, size_t worker_cnt, struct arena
 	if (who == NULL || workers == NULL)
 		return -ENOMEM;
 	places = strike_apart(list, first, worker_cnt, who);
-	if (places < RANDOM_CNT)
+	if (places < PAUSE_RANDOM_CNT)
 		return 0;
 	joined = take_pauses(list, first, worker_cnt);
 	joined.rotates = true;
@@ -99,7 +91,8 @@ struct pauses {
 	VEC(struct pause) found; /* by worker */
 	double *longest;	 /* by function, of one worker */
 	double *scratch;	 /* by worker */
-	bool *is_place;		 /* by function: somebody paused there, and did not wait */
+	double *typical;	 /* by function and peer group; -1: not known yet */
+	bool *is_place;		 /* by function: a worker paused there, and did not wait */
 	uint32_t place_cnt;	 /* that are unrelated */
 	uint32_t worst;		 /* the function that cost most */
 	double lost_ns;
@@ -107,10 +100,17 @@ struct pauses {
 
 static int pauses_alloc(struct pauses *p, struct arena *arena)
 {
+	size_t cnt = p->job->functions.cnt * p->job->group_cnt;
+
 	p->longest = arena_calloc(arena, p->job->functions.cnt + 1, sizeof(*p->longest));
 	p->is_place = arena_calloc(arena, p->job->functions.cnt + 1, sizeof(*p->is_place));
 	p->scratch = arena_calloc(arena, p->job->worker_cnt + 1, sizeof(*p->scratch));
-	return p->longest == NULL || p->is_place == NULL || p->scratch == NULL ? -ENOMEM : 0;
+	p->typical = arena_calloc(arena, cnt + 1, sizeof(*p->typical));
+	if (p->longest == NULL || p->is_place == NULL || p->scratch == NULL || p->typical == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++)
+		p->typical[i] = -1;
+	return 0;
 }
 
 static void longest_of(struct pauses *p, const struct job_worker *w, uint32_t first, uint32_t cnt)
@@ -144,26 +144,35 @@ static double thread_ns(const struct job *job, const struct job_function *f, uin
 	return f->of[w] != NULL ? (double)f->of[w]->thread_ns / job->workers[w].iterations : 0;
 }
 
-/* What a quarter of its peers take there per iteration at most: half may have been struck. */
-static double typical_ns(struct pauses *p, const struct job_function *f, uint32_t worker)
+/*
+ * What a quarter of the worker's peers take in a function per iteration at most: half may have
+ * been struck. The same for all workers of a peer group, so it is kept.
+ */
+static double typical_ns(struct pauses *p, uint32_t function, uint32_t worker)
 {
+	uint32_t group = p->job->workers[worker].group;
+	double *typical = &p->typical[function * p->job->group_cnt + group];
 	size_t cnt = 0;
 
+	if (*typical >= 0)
+		return *typical;
 	for (uint32_t w = 0; w < p->job->worker_cnt; w++) {
-		if (p->job->workers[w].group == p->job->workers[worker].group)
-			p->scratch[cnt++] = thread_ns(p->job, f, w);
+		if (p->job->workers[w].group == group)
+			p->scratch[cnt++] = thread_ns(p->job, &p->job->functions.data[function], w);
 	}
 	(void)stats_median(p->scratch, cnt); /* leaves them sorted */
-	return p->scratch[cnt / 4];
+	*typical = p->scratch[cnt / 4];
+	return *typical;
 }
 
 /* Whether the thread is known to have computed there. */
 static bool is_busy(const struct job_function *f, uint32_t worker)
 {
-	return f->of[worker]->resource == RESOURCE_CPU_THREAD && f->of[worker]->mu_frac >= BUSY;
+	return f->of[worker]->resource == RESOURCE_CPU_THREAD &&
+	       f->of[worker]->mu_frac >= THREAD_BUSY;
 }
 
-/* A host without CPUs makes all of a worker pause, and tells so. */
+/* Without CPUs a whole worker pauses; its run delay shows that. */
 static bool may_compute(const struct job *job, const struct job_function *f, uint32_t worker,
 			double pause_ns)
 {
@@ -183,19 +192,29 @@ static bool is_pause_of(struct pauses *p, uint32_t worker, uint32_t function)
 		return false;
 	kind = p->job->frames.data[f->frame].kind;
 	return (kind == KIND_PYTHON || kind == KIND_GC) &&
-	       longest >= PAUSE_FRAC * p->job->iteration_ns &&
-	       longest >= SOME_FACTOR * thread_ns(p->job, f, worker) &&
+	       longest >= PAUSE_MIN_FRAC * p->job->iteration_ns &&
+	       longest >= PAUSE_SOME_FACTOR * thread_ns(p->job, f, worker) &&
 	       may_compute(p->job, f, worker, longest) &&
-	       typical_ns(p, f, worker) <= AT_ONCE * longest;
+	       typical_ns(p, function, worker) <= PAUSE_AT_ONCE * longest;
 }
 
 static double lost_there(const struct blame *blame, uint32_t worker, uint32_t function)
 {
-	vec_foreach(why, &blame->why) {
-		if (why->worker == worker && why->function == function)
-			return why->ns;
+	size_t low = 0, high = blame->why.cnt;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct blame_why *why = &blame->why.data[middle];
+
+		if (why->worker < worker || (why->worker == worker && why->function < function))
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return 0;
+	return low < blame->why.cnt && blame->why.data[low].worker == worker &&
+			       blame->why.data[low].function == function
+		       ? blame->why.data[low].ns
+		       : 0;
 }
 
 static int find_pauses(struct pauses *p)
@@ -268,7 +287,7 @@ static bool are_apart(const struct pauses *p)
 		places += p->is_place[f];
 	for (size_t i = 0; i < p->found.cnt; i++)
 		struck += i == 0 || p->found.data[i].worker != p->found.data[i - 1].worker;
-	return (double)p->found.cnt <= APART_FRAC * (double)places * (double)struck;
+	return (double)p->found.cnt <= PAUSE_APART_FRAC * (double)places * (double)struck;
 }
 
 static bool is_pause(const struct pauses *p, uint32_t worker, uint32_t function)
@@ -306,7 +325,7 @@ static bool is_explained(const struct pauses *p, const struct accusation *a)
 		if (is_pause(p, why->worker, why->function))
 			paused += why->ns;
 	}
-	return paused > EXPLAINED * lost;
+	return paused > PAUSE_EXPLAINED * lost;
 }
 
 /* Sums up what the pauses cost, and where most. */
@@ -385,7 +404,7 @@ int pauses_accuse(const struct job *job, const struct blame *blame,
 	if (error == 0) {
 		keep_places(&p);
 		p.place_cnt = count_places(&p);
-		if (p.place_cnt >= STRUCK_CNT && are_apart(&p))
+		if (p.place_cnt >= PAUSE_STRUCK_CNT && are_apart(&p))
 			error = accuse_all(&p, options, arena, list);
 	}
 	vec_done(&p.found);

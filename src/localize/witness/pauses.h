@@ -14,7 +14,7 @@
  * and takes those accusations out that they explain. A pause is a time that a worker
  * stood in a function of Python in some iterations but not in all, computing, and its peers
  * pass at once. Different workers pause in different functions; one function that is slow
- * now and then is none of ours, nor are the functions below it. Arrays live in arena.
+ * now and then is not one of these pauses, nor are the functions below it. Arrays live in arena.
  * Returns 0 or -ENOMEM. O(shares of collectives).
  */
 _must_check_ int pauses_accuse(const struct job *job, const struct blame *blame,

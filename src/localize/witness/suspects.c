@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/witness/suspects.h"
 
-#include "base/stats.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
-
-#define REGION_FACTOR 3.0  /* a place that normally takes this many times the loss is a region */
-#define PLACE_FRAC 0.15	   /* of the lost time: one of several places */
-#define EXPLAIN_FRAC 0.4   /* of the lost time: what the places must hold together */
-#define SPREAD_DEVICE 0.03 /* of an iteration: a device that is slower in everything */
-#define SPREAD_HOST 0.1	   /* the same for a host: CPUs differ by some percent */
 
 int suspects_init(struct suspects *s, const struct job *job, const struct accuse_options *options,
 		  struct arena *arena)
@@ -26,10 +20,11 @@ int suspects_init(struct suspects *s, const struct job *job, const struct accuse
 		.place_cnt = arena_calloc(arena, cnt, sizeof(*s->place_cnt)),
 		.stands_out = arena_calloc(arena, cnt, sizeof(bool)),
 		.used = arena_calloc(arena, cnt, sizeof(bool)),
+		.usual = arena_calloc(arena, job->frames.cnt + 1, sizeof(*s->usual)),
 		.scratch = arena_calloc(arena, cnt, sizeof(double)),
 	};
 	if (s->of == NULL || s->places == NULL || s->place_cnt == NULL || s->stands_out == NULL ||
-	    s->used == NULL || s->scratch == NULL)
+	    s->used == NULL || s->usual == NULL || s->scratch == NULL)
 		return -ENOMEM;
 	for (size_t w = 0; w < job->worker_cnt; w++) {
 		if (ledger_init(&s->of[w], job, arena) < 0)
@@ -38,16 +33,17 @@ int suspects_init(struct suspects *s, const struct job *job, const struct accuse
 	return 0;
 }
 
-static double median_subtree(const struct job *job, uint32_t frame, const bool *skip,
-			     double *scratch)
+/* What the typical worker but w spends in the subtree of a frame, per iteration. */
+static double usual_subtree_ns(const struct suspects *s, uint32_t frame, uint32_t w)
 {
-	size_t cnt = 0;
+	struct stats_others *usual = &s->usual[frame];
 
-	for (size_t w = 0; w < job->worker_cnt; w++) {
-		if (!skip[w])
-			scratch[cnt++] = job_subtree_ns(job, frame, w, ~0u);
+	if (usual->cnt == 0) {
+		for (size_t i = 0; i < s->job->worker_cnt; i++)
+			s->scratch[i] = job_subtree_ns(s->job, frame, i, ~0u);
+		*usual = stats_others_of(s->scratch, s->job->worker_cnt);
 	}
-	return stats_median(scratch, cnt);
+	return stats_others_median(usual, job_subtree_ns(s->job, frame, w, ~0u));
 }
 
 /* An accusation of workers (marked in who) from their summed ledger, for one place. */
@@ -96,14 +92,9 @@ bool suspects_has_place(const struct suspects *s, uint32_t w, uint32_t place)
 /* A place that its peers pass in much more time than was lost there is only slower. */
 static bool is_region(const struct suspects *s, uint32_t w, uint32_t place)
 {
-	_cleanup_free_ bool *skip = calloc(s->job->worker_cnt + 1, sizeof(bool));
 	double loss = ledger_at(&s->of[w], place) / s->job->workers[w].iterations;
 
-	if (skip == NULL)
-		return true;
-	for (uint32_t i = 0; i < s->job->worker_cnt; i++)
-		skip[i] = i == w;
-	return median_subtree(s->job, place, skip, s->scratch) > REGION_FACTOR * loss;
+	return usual_subtree_ns(s, place, w) > PLACE_REGION_FACTOR * loss;
 }
 
 /* Whether the lost time below a frame lies mostly in one child: then that child is the place. */
@@ -157,12 +148,12 @@ static void find_places(struct suspects *s, uint32_t w)
 bool suspects_spread_matters(const struct suspects *s, uint32_t w, double loss_ns)
 {
 	const struct ledger *l = &s->of[w];
-	double by_class[CLASS_CNT] = { 0 }, need = SPREAD_HOST;
+	double by_class[CLASS_CNT] = { 0 }, need = SPREAD_HOST_FRAC;
 
 	for (uint32_t f = 0; f < s->job->functions.cnt; f++)
 		by_class[s->job->functions.data[f].class] += l->of_function[f];
 	if (s->job->workers[w].fp->has_device && by_class[CLASS_COMPUTE] > l->listed / 2)
-		need = SPREAD_DEVICE;
+		need = SPREAD_DEVICE_FRAC;
 	return loss_ns >= need * s->job->iteration_ns * s->job->workers[w].iterations;
 }
 
@@ -176,8 +167,8 @@ static void keep_places(struct suspects *s, uint32_t w)
 		sum += l->below[s->places[w * SUSPECTS_PLACES + i]];
 		longest = fmax(longest, l->below[s->places[w * SUSPECTS_PLACES + i]]);
 	}
-	if (sum < EXPLAIN_FRAC * l->listed &&
-	    longest < SPREAD_HOST * s->job->iteration_ns * s->job->workers[w].iterations)
+	if (sum < PLACE_EXPLAIN_FRAC * l->listed &&
+	    longest < SPREAD_HOST_FRAC * s->job->iteration_ns * s->job->workers[w].iterations)
 		s->place_cnt[w] = 0;
 }
 

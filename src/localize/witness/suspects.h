@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/stats.h"
 #include "localize/witness/ledger.h"
 #include "localize/witness/witness.h"
 
@@ -21,6 +22,8 @@ struct suspects {
 	size_t *place_cnt; /* 0: spread */
 	bool *stands_out;  /* for the witness to set */
 	bool *used;	   /* accused of something else: no company for others */
+	struct stats_others
+		*usual; /* by frame: time of all workers in its subtree; cnt 0: not known */
 	double *scratch;
 };
 

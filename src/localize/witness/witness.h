@@ -53,8 +53,8 @@ struct accuse_options {
 	/* An expectation exceeded by everybody alike is a property of the job, not an
 	 * event: it needs this much of an iteration before it is called a finding. */
 	double min_common_frac;
-	/* Every worker of the job was analyzed. Else whoever is late may be among the others,
-	 * and nobody can say that a long collective is anything but waiting for it. */
+	/* Every worker of the job was analyzed. Else the late worker may be an absent one,
+	 * and a long collective may be nothing but waiting for it. */
 	bool all_present;
 	/* Live: how much slower the job became, per iteration; 0 when unknown. What is long
 	 * everywhere but explains little of it was there before. */

@@ -19,8 +19,8 @@ typedef VEC(int64_t) ns_vec;
 
 /* The events of a rank, sorted. */
 struct side {
-	struct align_event *numbered; /* by key and number, each once */
-	struct align_event *others;   /* by key and end */
+	struct instance_event *numbered; /* by key and number, each once */
+	struct instance_event *others;	 /* by key and end */
 	size_t numbered_cnt, other_cnt;
 };
 
@@ -36,7 +36,7 @@ const char *align_source_name(enum align_source source)
 
 static int by_number(const void *a, const void *b)
 {
-	const struct align_event *x = a, *y = b;
+	const struct instance_event *x = a, *y = b;
 
 	if (x->key != y->key)
 		return x->key < y->key ? -1 : 1;
@@ -45,7 +45,7 @@ static int by_number(const void *a, const void *b)
 
 static int by_end(const void *a, const void *b)
 {
-	const struct align_event *x = a, *y = b;
+	const struct instance_event *x = a, *y = b;
 
 	if (x->key != y->key)
 		return x->key < y->key ? -1 : 1;
@@ -53,7 +53,7 @@ static int by_end(const void *a, const void *b)
 }
 
 /* Numbers that a rank has twice say nothing: none of them stays. */
-static size_t drop_ambiguous(struct align_event *events, size_t cnt)
+static size_t drop_ambiguous(struct instance_event *events, size_t cnt)
 {
 	size_t kept = 0;
 
@@ -114,8 +114,8 @@ static int64_t distance(int64_t a, int64_t b)
 	return a > b ? a - b : b - a;
 }
 
-static int push_diff(ns_vec *diffs, const struct align_event *placed,
-		     const struct align_event *event)
+static int push_diff(ns_vec *diffs, const struct instance_event *placed,
+		     const struct instance_event *event)
 {
 	int64_t diff_ns = placed->end_ns - event->end_ns;
 
@@ -128,7 +128,7 @@ static int numbered_diffs(const struct side *placed, const struct side *side, ns
 	size_t i = 0, k = 0;
 
 	while (i < placed->numbered_cnt && k < side->numbered_cnt) {
-		const struct align_event *a = &placed->numbered[i], *b = &side->numbered[k];
+		const struct instance_event *a = &placed->numbered[i], *b = &side->numbered[k];
 		int order = by_number(a, b);
 
 		if (order == 0 && push_diff(ret, a, b) < 0)
@@ -149,7 +149,7 @@ static size_t key_end(const struct side *side, size_t begin)
 }
 
 /* All pairs of the newest of one key. Returns how many of them can be one, or -ENOMEM. */
-static int add_votes(const struct align_event *a, size_t a_cnt, const struct align_event *b,
+static int add_votes(const struct instance_event *a, size_t a_cnt, const struct instance_event *b,
 		     size_t b_cnt, ns_vec *votes)
 {
 	size_t a_new = MIN(a_cnt, (size_t)VOTE_CNT), b_new = MIN(b_cnt, (size_t)VOTE_CNT);
@@ -170,7 +170,7 @@ static int collect_votes(const struct side *placed, const struct side *side, ns_
 	size_t i = 0, k = 0, common = 0;
 
 	while (i < placed->other_cnt && k < side->other_cnt) {
-		const struct align_event *a = &placed->others[i], *b = &side->others[k];
+		const struct instance_event *a = &placed->others[i], *b = &side->others[k];
 		size_t a_cnt = key_end(placed, i) - i, b_cnt = key_end(side, k) - k;
 
 		if (a->key == b->key) {
@@ -418,4 +418,17 @@ int align_clocks(const struct align_rank *ranks, size_t cnt, struct align_clock 
 	sides_free(a.sides, cnt);
 	free(a.placed);
 	return error;
+}
+
+int align_match(const struct align_rank *ranks, const struct align_clock *clocks, size_t cnt,
+		uint32_t *ret_cnt)
+{
+	_cleanup_free_ struct instance_rank *aligned = calloc(cnt + 1, sizeof(*aligned));
+
+	if (aligned == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++)
+		aligned[i] = (struct instance_rank){ ranks[i].events, ranks[i].cnt,
+						     clocks[i].offset_ns, clocks[i].spread_ns };
+	return instances_find(aligned, cnt, ret_cnt);
 }

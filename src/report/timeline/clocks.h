@@ -15,17 +15,10 @@
 #pragma once
 
 #include "base/base.h"
-
-/* A collective as one rank saw it. */
-struct align_event {
-	int64_t start_ns, end_ns; /* on the rank's clock */
-	uint64_t key;		  /* equal: may be the same collective; of its name and its group */
-	int64_t seq;		  /* its number in the group; -1: unknown */
-	uint32_t instance;	  /* align_match(): equal on all ranks of one collective; 0: none */
-};
+#include "collective/instances.h"
 
 struct align_rank {
-	struct align_event *events; /* in any order */
+	struct instance_event *events; /* in any order */
 	size_t cnt;
 	int64_t mono_ns, wall_ns; /* one moment on both clocks */
 	const char *host;	  /* "": unknown */
@@ -58,12 +51,7 @@ _must_check_ int align_clocks(const struct align_rank *ranks, size_t cnt, struct
 /* The same by the wall clocks alone. */
 void align_by_wall(const struct align_rank *ranks, size_t cnt, struct align_clock *ret);
 
-/*
- * Gives all events their instance: those with a sequence number by it, others by the
- * order that all members of a group have in common. A collective that one rank alone
- * has gets 0, and so does a number that a rank has twice. *ret_cnt: how many instances,
- * numbered from 1. Returns 0 or -ENOMEM. O(events * log(events) + instances * ranks).
- */
+/* instances_find() of events on these clocks. */
 _must_check_ int align_match(const struct align_rank *ranks, const struct align_clock *clocks,
 			     size_t cnt, uint32_t *ret_cnt);
 

@@ -17,7 +17,7 @@
 
 /* A job of ranks with known offsets; events are made with times of the true clock. */
 struct job {
-	struct align_event events[RANK_MAX][EVENT_MAX];
+	struct instance_event events[RANK_MAX][EVENT_MAX];
 	uint32_t truth[RANK_MAX][EVENT_MAX]; /* which collective it is, from 1 */
 	struct align_rank ranks[RANK_MAX];
 	struct align_clock clocks[RANK_MAX];
@@ -52,10 +52,10 @@ static void add(struct job *job, size_t rank, int64_t end_ns, uint64_t key, int6
 	assert_true(to->cnt < EVENT_MAX);
 	job->truth[rank][to->cnt] = truth;
 	job->events[rank][to->cnt++] =
-		(struct align_event){ .start_ns = end_ns - MS + job->ahead_ns[rank],
-				      .end_ns = end_ns + job->ahead_ns[rank],
-				      .key = key,
-				      .seq = seq };
+		(struct instance_event){ .start_ns = end_ns - MS + job->ahead_ns[rank],
+					 .end_ns = end_ns + job->ahead_ns[rank],
+					 .key = key,
+					 .seq = seq };
 }
 
 /* cnt collectives of all ranks, irregular, ends within 200 us; missing_pct are not recorded. */
@@ -297,7 +297,7 @@ static void run_wavering_job(struct job *job, size_t cnt, int64_t waver_ns,
 		}
 		for (size_t r = 0; r < job->cnt; r++) {
 			int64_t end_ns = last_ns + (int64_t)(next_random(job) % (uint64_t)waver_ns);
-			struct align_event *event = &job->events[r][job->ranks[r].cnt];
+			struct instance_event *event = &job->events[r][job->ranks[r].cnt];
 
 			if (i < 3 * r || next_random(job) % 100 < missing_pct)
 				continue;
@@ -384,8 +384,8 @@ static void absurd_times_do_not_overflow(void **state)
 	job_init(job, 3, 29);
 	for (int i = 0; i < 10; i++) {
 		for (size_t r = 0; r < 3; r++)
-			job->events[r][i] = (struct align_event){ r == 0 ? i : INT64_C(1) << 62, 1,
-								  i < 5 ? i : -1, 0 };
+			job->events[r][i] = (struct instance_event){ r == 0 ? i : INT64_C(1) << 62,
+								     1, i < 5 ? i : -1, 0 };
 	}
 	for (size_t r = 0; r < 3; r++) {
 		job->ranks[r].cnt = 10;

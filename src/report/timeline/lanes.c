@@ -157,10 +157,10 @@ static int make_events(struct rank_view *view)
 	for (size_t i = 0; i < view->comms.cnt; i++) {
 		const struct comm *comm = &view->comms.data[i];
 
-		view->events[i] = (struct align_event){ .start_ns = comm->start_ns,
-							.end_ns = comm->start_ns + comm->dur_ns,
-							.key = key_of(log, comm),
-							.seq = comm->seq };
+		view->events[i] = (struct instance_event){ .start_ns = comm->start_ns,
+							   .end_ns = comm->start_ns + comm->dur_ns,
+							   .key = key_of(log, comm),
+							   .seq = comm->seq };
 	}
 	return 0;
 }

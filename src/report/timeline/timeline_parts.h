@@ -18,11 +18,11 @@ struct rank_view {
 	comm_vec comms;
 	nccl_slice_vec nccl;
 	timed_slice_vec timed;
-	struct gpu_view gpu;	      /* while the rank is drawn */
-	struct align_event *events;   /* of comms, in their order */
-	int64_t first_ns, last_ns;    /* of its records, on its clock */
-	int64_t from_ns;	      /* what ended before is left out */
-	struct timeline_rank *result; /* the clock; counts */
+	struct gpu_view gpu;	       /* while the rank is drawn */
+	struct instance_event *events; /* of comms, in their order */
+	int64_t first_ns, last_ns;     /* of its records, on its clock */
+	int64_t from_ns;	       /* what ended before is left out */
+	struct timeline_rank *result;  /* the clock; counts */
 };
 
 /* Each appends the slices of one track. Returns 0 or -ENOMEM. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/metrics/matching.h"
+#include "collective/streaming.h"
 
 #include "base/test_random.h"
-#include "live/metrics/shortnames.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,9 +23,9 @@ static struct {
 } seen;
 
 static int owners[OWNER_CNT];
-static struct match match;
+static struct stream stream;
 
-static void note(void *owner, const struct match_member *member, int64_t last_start_ns)
+static void note(void *owner, const struct stream_member *member, int64_t last_start_ns)
 {
 	size_t rank = (size_t)((int *)owner - owners);
 
@@ -41,33 +40,33 @@ static int begin(void **state)
 {
 	(void)state;
 	memset(&seen, 0, sizeof(seen));
-	memset(&match, 0, sizeof(match));
-	match.done = note;
+	memset(&stream, 0, sizeof(stream));
+	stream.done = note;
 	return 0;
 }
 
-static struct match_member part(int rank, uint32_t what, uint32_t size, int64_t start_ns,
-				int64_t dur_ns)
+static struct stream_member part(int rank, uint32_t what, uint32_t size, int64_t start_ns,
+				 int64_t dur_ns)
 {
-	return (struct match_member){ .owner = &owners[rank],
-				      .what = what,
-				      .group_size = size,
-				      .start_ns = start_ns,
-				      .dur_ns = dur_ns };
+	return (struct stream_member){ .owner = &owners[rank],
+				       .what = what,
+				       .group_size = size,
+				       .start_ns = start_ns,
+				       .dur_ns = dur_ns };
 }
 
-static void add(uint64_t key, struct match_member member)
+static void add(uint64_t key, struct stream_member member)
 {
-	match_add(&match, key, &member);
+	stream_add(&stream, key, &member);
 }
 
 /* Of times without a clock the shortest is who came last; their age has one. */
 static void members_may_be_laid_end_to_end(void **state)
 {
 	const int64_t end_ns = INT64_MAX / 2;
-	struct match_member members[] = { part(0, 0, 2, end_ns - 50, 50),
-					  part(1, 0, 2, end_ns - 20, 20),
-					  part(2, 0, 2, end_ns - 90, 90) };
+	struct stream_member members[] = { part(0, 0, 2, end_ns - 50, 50),
+					   part(1, 0, 2, end_ns - 20, 20),
+					   part(2, 0, 2, end_ns - 90, 90) };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(members); i++)
@@ -77,15 +76,15 @@ static void members_may_be_laid_end_to_end(void **state)
 	assert_int_equal(seen.last_ns[0][0], end_ns - 20);
 	assert_int_equal(seen.last_ns[1][0], end_ns - 20);
 	add(8, members[2]);
-	match_expire(&match, 1000 + MATCH_AGE_NS);
+	stream_expire(&stream, 1000 + STREAM_AGE_NS);
 	assert_false(seen.came[2][0]);
-	match_expire(&match, 1001 + MATCH_AGE_NS);
+	stream_expire(&stream, 1001 + STREAM_AGE_NS);
 	assert_int_equal(seen.last_ns[2][0], -1);
 }
 
-static void alike(struct match_member member)
+static void alike(struct stream_member member)
 {
-	match_add_alike(&match, 5, &member);
+	stream_add_alike(&stream, 5, &member);
 }
 
 static void the_last_to_begin_is_told_to_all(void **state)
@@ -102,7 +101,7 @@ static void the_last_to_begin_is_told_to_all(void **state)
 static void a_group_of_another_host_is_handed_back_at_once(void **state)
 {
 	(void)state;
-	add(1, part(0, 0, MATCH_MEMBER_MAX + 1, 100, 50));
+	add(1, part(0, 0, STREAM_MEMBER_MAX + 1, 100, 50));
 	assert_int_equal(seen.cnt, 1);
 	assert_int_equal(seen.matched, 0);
 }
@@ -124,10 +123,10 @@ static void what_is_old_or_without_owner_goes(void **state)
 	add(1, part(0, 0, 2, 100, 50));
 	add(2, part(1, 0, 2, 100, 50));
 	alike(part(2, 0, 2, 100, 50));
-	match_forget(&match, &owners[1]);
-	match_expire(&match, 100 + MATCH_AGE_NS);
+	stream_forget(&stream, &owners[1]);
+	stream_expire(&stream, 100 + STREAM_AGE_NS);
 	assert_int_equal(seen.cnt, 0);
-	match_expire(&match, 101 + MATCH_AGE_NS);
+	stream_expire(&stream, 101 + STREAM_AGE_NS);
 	assert_int_equal(seen.cnt, 2);
 	assert_false(seen.came[1][0]);
 }
@@ -136,7 +135,7 @@ static void more_than_there_is_room_for_is_handed_back(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < ROUND_CNT; i++)
-		add((uint64_t)i * MATCH_SLOT_CNT, part(0, i, 2, i, 1)); /* all at one place */
+		add((uint64_t)i * STREAM_SLOT_CNT, part(0, i, 2, i, 1)); /* all at one place */
 	assert_true(seen.cnt > ROUND_CNT / 2);
 	assert_true(seen.came[0][0]);
 	assert_false(seen.came[0][ROUND_CNT - 1]);
@@ -206,20 +205,6 @@ static void random_losses_are_survived(void **state)
 	}
 }
 
-static void kernels_have_kinds(void **state)
-{
-	(void)state;
-	assert_string_equal(kernel_kind("sm90_xmma_gemm_bf16bf16_bf16f32"), "matmul");
-	assert_string_equal(kernel_kind("ncclDevKernel_AllReduce_Sum_f32_RING_LL"), "collective");
-	assert_string_equal(kernel_kind("void flash::flash_fwd_kernel<...>"), "attention");
-	assert_string_equal(kernel_kind("Cijk_Ailk_Bljk_HHS_BH"), "matmul");
-	assert_string_equal(kernel_kind("at::native::vectorized_elementwise_kernel"),
-			    "elementwise");
-	assert_string_equal(kernel_kind(""), "other");
-	assert_string_equal(memop_kind("Memcpy HtoD (Pinned -> Device)"), "HtoD");
-	assert_string_equal(memop_kind("Memset (Device)"), "set");
-}
-
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -232,7 +217,6 @@ int main(void)
 		cmocka_unit_test_setup(those_without_number_are_one_if_they_overlap, begin),
 		cmocka_unit_test_setup(one_that_lost_its_partner_does_not_shift_the_others, begin),
 		cmocka_unit_test_setup(random_losses_are_survived, begin),
-		cmocka_unit_test(kernels_have_kinds),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Which collectives are one. Numbers tell where there are some. Else order does: all
- * members of a group have its collectives in the same order, and nobody's ends before
- * the last one has come. So ranks are laid side by side like strips of film, name by
- * name; where one lacks a picture the strips are shifted by what makes the ends of the
- * next few agree best.
- */
+#include "collective/instances.h"
+
 #include "base/vec.h"
-#include "report/timeline/clocks.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 
-#define TOGETHER_MIN_NS (5 * NSEC_PER_MSEC) /* until a thread notices that it ended */
-#define TOGETHER_MAX_NS (50 * NSEC_PER_MSEC)
-#define TOGETHER_SPREADS 4
-
-#define AHEAD_CNT 8u			/* pairs that are looked at to choose a shift */
 #define DRIFT_MAX_NS (INT64_C(1) << 50) /* of one pair: so many of them don't overflow */
 
 struct member {
-	struct align_event *event;
+	struct instance_event *event;
 	int64_t start_ns, end_ns; /* aligned */
 	uint32_t rank;
 };
@@ -59,14 +49,13 @@ static int by_identity(const void *a, const void *b)
 	return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
 }
 
-static int collect_members(const struct align_rank *ranks, const struct align_clock *clocks,
-			   size_t cnt, member_vec *ret)
+static int collect_members(const struct instance_rank *ranks, size_t cnt, member_vec *ret)
 {
 	for (size_t r = 0; r < cnt; r++) {
 		for (size_t i = 0; i < ranks[r].cnt; i++) {
-			struct align_event *event = &ranks[r].events[i];
-			struct member member = { event, event->start_ns + clocks[r].offset_ns,
-						 event->end_ns + clocks[r].offset_ns, (uint32_t)r };
+			struct instance_event *event = &ranks[r].events[i];
+			struct member member = { event, event->start_ns + ranks[r].offset_ns,
+						 event->end_ns + ranks[r].offset_ns, (uint32_t)r };
 
 			event->instance = 0;
 			if (vec_push(ret, member) < 0)
@@ -78,26 +67,26 @@ static int collect_members(const struct align_rank *ranks, const struct align_cl
 	return 0;
 }
 
-static int64_t together_ns(const struct align_clock *clocks, size_t cnt)
+static int64_t together_ns(const struct instance_rank *ranks, size_t cnt)
 {
 	int64_t spread_ns = 0;
 
 	for (size_t i = 0; i < cnt; i++)
-		spread_ns = MAX(spread_ns, clocks[i].spread_ns);
-	spread_ns = MIN(spread_ns, TOGETHER_MAX_NS / TOGETHER_SPREADS);
-	return MAX(TOGETHER_SPREADS * spread_ns, TOGETHER_MIN_NS);
+		spread_ns = MAX(spread_ns, ranks[i].spread_ns);
+	spread_ns = MIN(spread_ns, INSTANCE_TOGETHER_MAX_NS / INSTANCE_TOGETHER_SPREADS);
+	return MAX(INSTANCE_TOGETHER_SPREADS * spread_ns, INSTANCE_TOGETHER_MIN_NS);
 }
 
 /* --- by number --- */
 
-/* A number that a rank has twice says nothing of either. */
+/* A number that a rank has twice identifies neither execution. */
 static bool is_unique(const struct member *m, size_t cnt, size_t i)
 {
 	return (i == 0 || m[i - 1].rank != m[i].rank) &&
 	       (i + 1 == cnt || m[i + 1].rank != m[i].rank);
 }
 
-/* members[cnt] have one number. */
+/* members[cnt] have the same number. */
 static int match_number(struct matcher *matcher, const struct member *members, size_t cnt)
 {
 	uint32_t instance = (uint32_t)matcher->counts.cnt, found = 0;
@@ -150,7 +139,7 @@ static struct drift drift_of(const struct matcher *matcher, size_t i, const stru
 	struct drift drift = { INT64_MAX, INT64_MAX };
 	int64_t sum_ns = 0;
 
-	pairs = MIN(pairs, (size_t)AHEAD_CNT);
+	pairs = MIN(pairs, (size_t)INSTANCE_AHEAD_CNT);
 	for (size_t k = 0; k < pairs; k++)
 		sum_ns += apart_ns(&matcher->found.data[i + k], &members[k]);
 	if (pairs > 0) {
@@ -213,7 +202,7 @@ static int join(struct matcher *matcher, struct found f, const struct member *m)
 	return vec_push(&matcher->merged, f);
 }
 
-/* Lays members[cnt], those of one rank and name, beside what was found on the others. */
+/* Matches members[cnt], those of one rank and name, with what was found on other ranks. */
 static int match_rank(struct matcher *matcher, const struct member *members, size_t cnt)
 {
 	found_vec before;
@@ -271,7 +260,7 @@ static int match_all(struct matcher *matcher, const member_vec *members)
 	return ret;
 }
 
-/* Those that one rank alone has are none. Returns how many are left, numbered from 1. */
+/* An instance with one member gets 0. Returns how many are left, numbered from 1. */
 static uint32_t number_instances(struct matcher *matcher, const member_vec *members)
 {
 	uint32_t cnt = 0;
@@ -283,12 +272,11 @@ static uint32_t number_instances(struct matcher *matcher, const member_vec *memb
 	return cnt;
 }
 
-int align_match(const struct align_rank *ranks, const struct align_clock *clocks, size_t cnt,
-		uint32_t *ret_cnt)
+int instances_find(const struct instance_rank *ranks, size_t cnt, uint32_t *ret_cnt)
 {
-	struct matcher matcher = { .together_ns = together_ns(clocks, cnt) };
+	struct matcher matcher = { .together_ns = together_ns(ranks, cnt) };
 	member_vec members = { 0 };
-	int ret = collect_members(ranks, clocks, cnt, &members);
+	int ret = collect_members(ranks, cnt, &members);
 
 	if (ret == 0)
 		ret = match_all(&matcher, &members);

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/metrics/matching.h"
+#include "collective/streaming.h"
 
 #define PROBES 8u
 
-static void hand_back(struct match *match, struct match_slot *slot, bool complete)
+static void hand_back(struct stream *stream, struct stream_slot *slot, bool complete)
 {
 	int64_t last_ns = -1;
 
 	for (uint32_t i = 0; complete && i < slot->cnt; i++)
 		last_ns = MAX(last_ns, slot->members[i].start_ns);
 	for (uint32_t i = 0; i < slot->cnt; i++)
-		match->done(slot->members[i].owner, &slot->members[i], last_ns);
+		stream->done(slot->members[i].owner, &slot->members[i], last_ns);
 	slot->cnt = 0;
 }
 
 /* The slot of this key, else a free one, else that of the oldest, which is given up. */
-static struct match_slot *find_slot(struct match *match, uint64_t key)
+static struct stream_slot *find_slot(struct stream *stream, uint64_t key)
 {
-	struct match_slot *free_slot = NULL, *oldest = NULL;
+	struct stream_slot *free_slot = NULL, *oldest = NULL;
 
 	for (uint32_t i = 0; i < PROBES; i++) {
-		struct match_slot *slot = &match->slots[(key + i) % MATCH_SLOT_CNT];
+		struct stream_slot *slot = &stream->slots[(key + i) % STREAM_SLOT_CNT];
 
 		if (slot->cnt > 0 && slot->key == key)
 			return slot;
@@ -31,11 +31,11 @@ static struct match_slot *find_slot(struct match *match, uint64_t key)
 	}
 	if (free_slot != NULL)
 		return free_slot;
-	hand_back(match, oldest, false);
+	hand_back(stream, oldest, false);
 	return oldest;
 }
 
-static bool has_owner(const struct match_slot *slot, const void *owner)
+static bool has_owner(const struct stream_slot *slot, const void *owner)
 {
 	for (uint32_t i = 0; i < slot->cnt; i++) {
 		if (slot->members[i].owner == owner)
@@ -44,31 +44,31 @@ static bool has_owner(const struct match_slot *slot, const void *owner)
 	return false;
 }
 
-void match_add(struct match *match, uint64_t key, const struct match_member *member)
+void stream_add(struct stream *stream, uint64_t key, const struct stream_member *member)
 {
-	struct match_slot *slot;
+	struct stream_slot *slot;
 
-	if (member->group_size > MATCH_MEMBER_MAX || member->group_size == 0) {
-		match->done(member->owner, member, -1);
+	if (member->group_size > STREAM_MEMBER_MAX || member->group_size == 0) {
+		stream->done(member->owner, member, -1);
 		return;
 	}
-	slot = find_slot(match, key);
+	slot = find_slot(stream, key);
 	/* Numbers that come again: a job that was started anew. */
 	if (has_owner(slot, member->owner) ||
 	    (slot->cnt > 0 && slot->members[0].group_size != member->group_size))
-		hand_back(match, slot, false);
+		hand_back(stream, slot, false);
 	if (slot->cnt == 0) {
 		slot->key = key;
 		slot->first_ns = member->known_ns != 0 ? member->known_ns : member->start_ns;
 	}
 	slot->members[slot->cnt++] = *member;
 	if (slot->cnt == member->group_size)
-		hand_back(match, slot, true);
+		hand_back(stream, slot, true);
 }
 
 /* --- without numbers --- */
 
-static void take_out(struct match_queue *queue, uint32_t at, struct match_member *ret)
+static void take_out(struct stream_queue *queue, uint32_t at, struct stream_member *ret)
 {
 	*ret = queue->members[at];
 	queue->cnt--;
@@ -76,20 +76,20 @@ static void take_out(struct match_queue *queue, uint32_t at, struct match_member
 		queue->members[i] = queue->members[i + 1];
 }
 
-static void give_up(struct match *match, struct match_queue *queue, uint32_t at)
+static void give_up(struct stream *stream, struct stream_queue *queue, uint32_t at)
 {
-	struct match_member member;
+	struct stream_member member;
 
 	take_out(queue, at, &member);
-	match->done(member.owner, &member, -1);
+	stream->done(member.owner, &member, -1);
 }
 
 /* Indices of the oldest of each owner. Returns how many. */
-static uint32_t find_heads(const struct match_queue *queue, uint32_t ret[static MATCH_MEMBER_MAX])
+static uint32_t find_heads(const struct stream_queue *queue, uint32_t ret[static STREAM_MEMBER_MAX])
 {
 	uint32_t cnt = 0;
 
-	for (uint32_t i = 0; i < queue->cnt && cnt < MATCH_MEMBER_MAX; i++) {
+	for (uint32_t i = 0; i < queue->cnt && cnt < STREAM_MEMBER_MAX; i++) {
 		bool known = false;
 
 		for (uint32_t j = 0; j < cnt && !known; j++)
@@ -104,15 +104,15 @@ static uint32_t find_heads(const struct match_queue *queue, uint32_t ret[static 
  * The heads are one collective if the last one to begin did so before the first one ended;
  * else the one that ended first has lost its partners. Returns false when more have to come.
  */
-static bool settle_heads(struct match *match, struct match_queue *queue)
+static bool settle_heads(struct stream *stream, struct stream_queue *queue)
 {
-	uint32_t heads[MATCH_MEMBER_MAX], cnt = find_heads(queue, heads), first = 0;
+	uint32_t heads[STREAM_MEMBER_MAX], cnt = find_heads(queue, heads), first = 0;
 	int64_t first_end_ns = INT64_MAX, last_start_ns = 0;
 
 	if (queue->cnt == 0 || cnt < queue->members[0].group_size)
 		return false;
 	for (uint32_t i = 0; i < cnt; i++) {
-		const struct match_member *head = &queue->members[heads[i]];
+		const struct stream_member *head = &queue->members[heads[i]];
 
 		last_start_ns = MAX(last_start_ns, head->start_ns);
 		if (head->start_ns + head->dur_ns < first_end_ns) {
@@ -121,25 +121,25 @@ static bool settle_heads(struct match *match, struct match_queue *queue)
 		}
 	}
 	if (last_start_ns > first_end_ns) {
-		give_up(match, queue, first);
+		give_up(stream, queue, first);
 		return true;
 	}
 	for (uint32_t i = cnt; i-- > 0;) { /* from behind: the indices before stay */
-		struct match_member member;
+		struct stream_member member;
 
 		take_out(queue, heads[i], &member);
-		match->done(member.owner, &member, last_start_ns);
+		stream->done(member.owner, &member, last_start_ns);
 	}
 	return true;
 }
 
 /* NULL: there are too many kinds. */
-static struct match_queue *find_queue(struct match *match, uint64_t key)
+static struct stream_queue *find_queue(struct stream *stream, uint64_t key)
 {
-	struct match_queue *free_queue = NULL;
+	struct stream_queue *free_queue = NULL;
 
-	for (uint32_t i = 0; i < MATCH_QUEUE_CNT; i++) {
-		struct match_queue *queue = &match->queues[i];
+	for (uint32_t i = 0; i < STREAM_QUEUE_CNT; i++) {
+		struct stream_queue *queue = &stream->queues[i];
 
 		if (queue->cnt > 0 && queue->key == key)
 			return queue;
@@ -151,32 +151,32 @@ static struct match_queue *find_queue(struct match *match, uint64_t key)
 	return free_queue;
 }
 
-void match_add_alike(struct match *match, uint64_t key, const struct match_member *member)
+void stream_add_alike(struct stream *stream, uint64_t key, const struct stream_member *member)
 {
-	struct match_queue *queue = find_queue(match, key);
+	struct stream_queue *queue = find_queue(stream, key);
 
-	if (queue == NULL || member->group_size > MATCH_MEMBER_MAX) {
-		match->done(member->owner, member, -1);
+	if (queue == NULL || member->group_size > STREAM_MEMBER_MAX) {
+		stream->done(member->owner, member, -1);
 		return;
 	}
-	if (queue->cnt == MATCH_QUEUE_MAX)
-		give_up(match, queue, 0);
+	if (queue->cnt == STREAM_QUEUE_MAX)
+		give_up(stream, queue, 0);
 	queue->members[queue->cnt++] = *member;
-	while (settle_heads(match, queue))
+	while (settle_heads(stream, queue))
 		;
 }
 
-static void expire_queues(struct match *match, int64_t now_ns)
+static void expire_queues(struct stream *stream, int64_t now_ns)
 {
-	for (uint32_t i = 0; i < MATCH_QUEUE_CNT; i++) {
-		struct match_queue *queue = &match->queues[i];
+	for (uint32_t i = 0; i < STREAM_QUEUE_CNT; i++) {
+		struct stream_queue *queue = &stream->queues[i];
 
-		while (queue->cnt > 0 && now_ns - queue->members[0].start_ns > MATCH_AGE_NS)
-			give_up(match, queue, 0);
+		while (queue->cnt > 0 && now_ns - queue->members[0].start_ns > STREAM_AGE_NS)
+			give_up(stream, queue, 0);
 	}
 }
 
-static void forget_queued(struct match_queue *queue, const void *owner)
+static void forget_queued(struct stream_queue *queue, const void *owner)
 {
 	uint32_t kept = 0;
 
@@ -189,23 +189,23 @@ static void forget_queued(struct match_queue *queue, const void *owner)
 
 /* --- both --- */
 
-void match_expire(struct match *match, int64_t now_ns)
+void stream_expire(struct stream *stream, int64_t now_ns)
 {
-	expire_queues(match, now_ns);
-	for (uint32_t i = 0; i < MATCH_SLOT_CNT; i++) {
-		struct match_slot *slot = &match->slots[i];
+	expire_queues(stream, now_ns);
+	for (uint32_t i = 0; i < STREAM_SLOT_CNT; i++) {
+		struct stream_slot *slot = &stream->slots[i];
 
-		if (slot->cnt > 0 && now_ns - slot->first_ns > MATCH_AGE_NS)
-			hand_back(match, slot, false);
+		if (slot->cnt > 0 && now_ns - slot->first_ns > STREAM_AGE_NS)
+			hand_back(stream, slot, false);
 	}
 }
 
-void match_forget(struct match *match, const void *owner)
+void stream_forget(struct stream *stream, const void *owner)
 {
-	for (uint32_t i = 0; i < MATCH_QUEUE_CNT; i++)
-		forget_queued(&match->queues[i], owner);
-	for (uint32_t i = 0; i < MATCH_SLOT_CNT; i++) {
-		struct match_slot *slot = &match->slots[i];
+	for (uint32_t i = 0; i < STREAM_QUEUE_CNT; i++)
+		forget_queued(&stream->queues[i], owner);
+	for (uint32_t i = 0; i < STREAM_SLOT_CNT; i++) {
+		struct stream_slot *slot = &stream->slots[i];
 		uint32_t kept = 0;
 
 		for (uint32_t j = 0; j < slot->cnt; j++) {

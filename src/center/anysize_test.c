@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "center/anysize.h"
+
+#include "localize/test_job.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define WORKERS 24
+#define CULPRIT 17
+#define ITERATIONS 6
+
+static struct test_job job;
+static struct report report;
+
+static int teardown(void **state)
+{
+	(void)state;
+	report_done(&report);
+	test_job_done(&job);
+	return 0;
+}
+
+/* All workers compute and meet; the culprit spends ms more in a place. */
+static void play(const struct test_place *place, double ms)
+{
+	test_job_init(&job, WORKERS, 0, 0);
+	for (int i = 0; i < ITERATIONS; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < WORKERS; w++) {
+			test_work(&job, w, &test_mm, 80 + 0.1 * (double)((w * 7 + (size_t)i) % 5));
+			test_work(&job, w, place, w == CULPRIT ? 1 + ms : 1);
+		}
+		test_meet(&job, 0, 0, WORKERS, 5);
+	}
+	test_finish(&job);
+}
+
+static void localize_up_to(size_t blame_max)
+{
+	struct localize_options options = localize_defaults();
+	struct err err = { "" };
+
+	report_done(&report);
+	if (anysize_localize(job.fps, job.cnt, &options, blame_max, &report, &err) < 0)
+		fail_msg("anysize_localize: %s", err.text);
+}
+
+static bool says_columns(void)
+{
+	for (size_t i = 0; i < report.note_cnt; i++) {
+		if (strstr(report.notes[i], "localized by columns") != NULL)
+			return true;
+	}
+	return false;
+}
+
+static void assert_both_ways_accuse_the_culprit(const char *place)
+{
+	for (size_t blame_max = WORKERS - 1; blame_max <= WORKERS; blame_max++) {
+		localize_up_to(blame_max);
+		assert_int_equal(report.verdict, VERDICT_ABNORMAL);
+		test_assert_ranks(&report.findings[0], "17");
+		assert_non_null(strstr(report.findings[0].title, place));
+		assert_int_equal(report.workers_analyzed, WORKERS);
+		assert_int_equal(says_columns(), blame_max < WORKERS);
+		assert_int_equal(report.wait_cnt > 0, blame_max >= WORKERS);
+	}
+}
+
+static void both_ways_accuse_a_slow_device(void **state)
+{
+	(void)state;
+	play(&test_mm, 100);
+	assert_both_ways_accuse_the_culprit("mm");
+}
+
+static void both_ways_accuse_a_slow_function_of_the_host(void **state)
+{
+	(void)state;
+	play(&test_crop, 30);
+	assert_both_ways_accuse_the_culprit("crop");
+}
+
+static void both_ways_call_a_healthy_job_healthy(void **state)
+{
+	(void)state;
+	play(&test_mm, 0);
+	for (size_t blame_max = WORKERS - 1; blame_max <= WORKERS; blame_max++) {
+		localize_up_to(blame_max);
+		assert_int_equal(report.verdict, VERDICT_HEALTHY);
+	}
+}
+
+static void both_ways_refuse_two_workers_of_one_rank(void **state)
+{
+	struct localize_options options = localize_defaults();
+
+	(void)state;
+	play(&test_mm, 0);
+	job.workers[3].fp.rank = 5;
+	for (size_t blame_max = WORKERS - 1; blame_max <= WORKERS; blame_max++) {
+		struct err err = { "" };
+
+		assert_int_equal(
+			anysize_localize(job.fps, job.cnt, &options, blame_max, &report, &err),
+			-EINVAL);
+		assert_non_null(strstr(err.text, "rank 5: expected one worker, found two"));
+	}
+}
+
+static void no_worker_at_all_is_inconclusive(void **state)
+{
+	struct localize_options options = localize_defaults();
+	struct err err = { "" };
+
+	(void)state;
+	assert_int_equal(anysize_localize(NULL, 0, &options, 0, &report, &err), 0);
+	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+#define TEST(name) cmocka_unit_test_teardown(name, teardown)
+		TEST(both_ways_accuse_a_slow_device),
+		TEST(both_ways_accuse_a_slow_function_of_the_host),
+		TEST(both_ways_call_a_healthy_job_healthy),
+		TEST(both_ways_refuse_two_workers_of_one_rank),
+		TEST(no_worker_at_all_is_inconclusive),
+#undef TEST
+	};
+
+	return cmocka_run_group_tests_name("anysize", tests, NULL, NULL);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The lines of evidence of a finding, and how sure it is. */
+#include "base/stats.h"
+#include "base/str.h"
+#include "localize/compose_parts.h"
+#include "model/rankset.h"
+#include "model/thresholds.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *draft_ranks_text(struct draft *d, const int *ranks, size_t cnt)
+{
+	struct str s = { 0 };
+	const char *copy;
+
+	rankset_format(&s, ranks, cnt);
+	copy = draft_text(d, str_borrow(&s));
+	str_done(&s);
+	return copy;
+}
+
+static void evidence_of_blame(struct draft *d)
+{
+	uint64_t last = 0, matched = 0, iterations = 0;
+	double wait = 0, analyzed = 1;
+
+	if (d->a->witness != WITNESS_BLAME)
+		return;
+	for (size_t i = 0; i < d->a->worker_cnt; i++) {
+		const struct blame_worker *b = &d->blame->workers[d->a->workers[i]];
+
+		last += b->last_cnt;
+		iterations += b->late_iterations;
+		matched = MAX(matched, b->matched_cnt);
+		analyzed = fmax(analyzed, d->job->workers[d->a->workers[i]].iterations);
+	}
+	EVIDENCE(d, "arrived last at %llu of %llu collectives, in %llu of %.0f iterations%s",
+		 (unsigned long long)last, (unsigned long long)matched,
+		 (unsigned long long)MIN(iterations, (uint64_t)analyzed), analyzed,
+		 d->a->rotates ? ", taking turns" : "");
+	for (size_t w = 0; w < d->job->worker_cnt; w++)
+		wait = fmax(wait,
+			    draft_accused(d, w) && !d->a->rotates ? 0 : draft_waited_ms(d, w));
+	if (d->out->victim_cnt > 0)
+		EVIDENCE(d, "made rank%s %s wait up to %.1f ms per iteration",
+			 plural(d->out->victim_cnt),
+			 draft_ranks_text(d, d->out->victims, d->out->victim_cnt), wait);
+}
+
+static void evidence_of_place(struct draft *d)
+{
+	const struct finding *f = d->out;
+	uint32_t main = d->a->function != FRAME_NONE ? d->job->functions.data[d->a->function].frame
+						     : FRAME_NONE;
+
+	if (draft_named_frame(d) == FRAME_NONE && d->a->witness == WITNESS_BLAME) {
+		EVIDENCE(
+			d,
+			"the extra time is spread over everything it does: no function has much of it");
+		return;
+	}
+	if (d->a->place_cnt > 0)
+		EVIDENCE(d,
+			 "together they lost %.1f ms per iteration in %zu places that have nothing "
+			 "to do with each other, most of it there",
+			 d->a->own_ns / 1e6, d->a->place_cnt);
+	else if (d->a->rotates)
+		EVIDENCE(d, "together they lost %.1f ms per iteration there", d->a->own_ns / 1e6);
+	else if (f->beta.reference_kind == REFERENCE_PEERS)
+		EVIDENCE(d, "spends %.1f ms per iteration there, its peers %.1f ms",
+			 f->time_ms_per_iteration,
+			 f->time_ms_per_iteration - f->delta_ms_per_iteration);
+	else
+		EVIDENCE(d, "takes %.1f %% of the window; expected at most %.0f %%",
+			 100 * f->beta.value, 100 * f->beta.reference);
+	if (d->a->spread)
+		EVIDENCE(d,
+			 "the extra time is spread over many functions; this one has most of it");
+	else if (main != FRAME_NONE && main != d->a->frame)
+		EVIDENCE(d, "most of it in %s", d->job->frames.data[main].name);
+}
+
+static void evidence_of_gain(struct draft *d)
+{
+	if (d->a->hidden_ns >= GAIN_HIDDEN_FRAC * d->a->gain_ns && d->a->hidden_ns > 0)
+		EVIDENCE(d,
+			 "of %.1f ms that it loses per iteration repair alone gives back %.1f ms: "
+			 "others arrive late too, or would wait anyway",
+			 d->a->gain_ns / 1e6, d->out->gain_ms_per_iteration);
+}
+
+static double function_thread_ms(const struct draft *d, const struct job_function *f, size_t w)
+{
+	return f->of[w] != NULL ? (double)f->of[w]->thread_ns / d->job->workers[w].iterations / 1e6
+				: 0;
+}
+
+/*
+ * Other places where the thread stood about as long, and its peers did not: the
+ * same fault can sit in the forward and in the backward pass, one of them hidden
+ * behind the device's work.
+ */
+static void evidence_of_other_stalls(struct draft *d)
+{
+	double need = d->out->delta_ms_per_iteration / 2;
+
+	if (d->a->witness != WITNESS_BLAME || d->a->spread || need <= 0 ||
+	    draft_thread_ms(d, d->a->workers[0]) <= 0)
+		return;
+	for (size_t i = 0; i < d->job->functions.cnt; i++) {
+		const struct job_function *f = &d->job->functions.data[i];
+		double mine = function_thread_ms(d, f, d->a->workers[0]), peers;
+		size_t cnt = 0;
+
+		if ((f->class != CLASS_HOST && f->class != CLASS_IDLE) || f->frame == FRAME_NONE ||
+		    mine < need || job_frame_below(d->job, f->frame, d->a->frame))
+			continue;
+		for (size_t w = 0; w < d->job->worker_cnt; w++) {
+			if (!draft_accused(d, w))
+				d->scratch[cnt++] = function_thread_ms(d, f, w);
+		}
+		peers = stats_median(d->scratch, cnt);
+		if (cnt > 0 && mine - peers >= need)
+			EVIDENCE(
+				d,
+				"also stands %.1f ms per iteration in %s (peers %.1f ms), hidden in part "
+				"behind other work",
+				mine,
+				f->class == CLASS_IDLE ? draft_idle_name(d, f->frame)
+						       : d->job->frames.data[f->frame].name,
+				peers);
+	}
+}
+
+static void pressure_line(struct draft *d, const char *name, double frac)
+{
+	if (frac > HOST_PRESSURE_FRAC)
+		EVIDENCE(d, "the host's %s pressure was %.0f %% (some)", name, 100 * frac);
+}
+
+/* Only beside a cause that it bears on: a busy host is no fault by itself. */
+static void evidence_of_pressure(struct draft *d)
+{
+	double cpu = 0, io = 0, memory = 0;
+
+	for (size_t i = 0; i < d->a->worker_cnt; i++) {
+		const struct fp_host *h = &d->job->workers[d->a->workers[i]].fp->host_stats;
+
+		cpu = fmax(cpu, h->psi_cpu_frac);
+		io = fmax(io, h->psi_io_frac);
+		memory = fmax(memory, h->psi_memory_frac);
+	}
+	if (d->cause == CAUSE_CPU_STARVED)
+		pressure_line(d, "CPU", cpu);
+	if (d->cause == CAUSE_SLOW_DATA || d->cause == CAUSE_HOST_STALL) {
+		pressure_line(d, "I/O", io);
+		pressure_line(d, "memory", memory);
+	}
+}
+
+/* peers_ns NAN: all workers are accused, so there is no peer to compare with. */
+static void per_iteration(struct draft *d, const char *what, double own_ns, double peers_ns)
+{
+	if (isnan(own_ns))
+		return;
+	if (isnan(peers_ns))
+		EVIDENCE(d, "%s for %.1f ms per iteration", what, own_ns / 1e6);
+	else
+		EVIDENCE(d, "%s for %.1f ms per iteration (peers %.1f ms)", what, own_ns / 1e6,
+			 peers_ns / 1e6);
+}
+
+/* A share and that of the peers; NAN: there are none to compare with. */
+static void share_line(struct draft *d, const char *what, double frac, const char *of,
+		       double peers_frac)
+{
+	if (isnan(peers_frac))
+		EVIDENCE(d, "%s %.0f %% of %s", what, 100 * frac, of);
+	else
+		EVIDENCE(d, "%s %.0f %% of %s (peers %.0f %%)", what, 100 * frac, of,
+			 100 * peers_frac);
+}
+
+/* What explains a slow GPU: a limit that slowed it down, a clock below that of its peers. */
+static void evidence_of_gpu(struct draft *d)
+{
+	const struct cause_facts *f = &d->facts;
+	double throttled = isnan(f->throttled_peers_frac) ? 0 : f->throttled_peers_frac;
+	double clock = isnan(f->clock_peers_frac) ? 1 : f->clock_peers_frac;
+
+	if (f->throttled_frac >= throttled + GPU_DIFFERENCE_FRAC)
+		share_line(d, "a limit of power or heat slowed the GPU down for", f->throttled_frac,
+			   "the window", f->throttled_peers_frac);
+	if (f->clock_frac <= clock - GPU_DIFFERENCE_FRAC)
+		share_line(d, "the GPU's cores ran at", f->clock_frac, "their highest clock",
+			   f->clock_peers_frac);
+}
+
+static void evidence_of_host(struct draft *d)
+{
+	const struct cause_facts *f = &d->facts;
+
+	if (d->cause == CAUSE_CPU_STARVED)
+		per_iteration(d, "the training thread was runnable without a CPU", f->run_delay_ns,
+			      f->run_delay_peers_ns);
+	if (d->cause == CAUSE_CPU_STARVED && f->thief != NULL && f->thief[0] != '\0')
+		EVIDENCE(d, "meanwhile %s", f->thief);
+	if (d->cause == CAUSE_GIL || d->cause == CAUSE_HOST_STALL || d->cause == CAUSE_SLOW_DATA ||
+	    d->cause == CAUSE_CPU_PYTHON)
+		per_iteration(d, "the training thread used a CPU", f->cpu_ns, f->cpu_peers_ns);
+	if (d->cause == CAUSE_GIL)
+		EVIDENCE(d, "another thread of the process used %.1f ms of CPU per iteration in %s",
+			 f->other_cpu_ns / 1e6, f->other_name);
+	if (d->cause == CAUSE_GC && f->gc_ns > 0)
+		EVIDENCE(d, "garbage collections took %.1f ms per iteration", f->gc_ns / 1e6);
+	evidence_of_pressure(d);
+	if (d->cause == CAUSE_SLOW_GPU || d->cause == CAUSE_SLOW_COPY ||
+	    d->cause == CAUSE_DIFFERENCE)
+		evidence_of_gpu(d);
+	if (d->cause == CAUSE_IMBALANCE && !isnan(f->work_ratio))
+		EVIDENCE(d,
+			 "its computing functions processed %.2f times the elements of its peers",
+			 f->work_ratio);
+}
+
+/* One iteration with many collectives, and always the same one late, is no chance. */
+static bool always_last(const struct draft *d)
+{
+	const struct blame_worker *b = &d->blame->workers[d->a->workers[0]];
+
+	return d->a->witness == WITNESS_BLAME && d->a->worker_cnt == 1 && b->matched_cnt >= 10 &&
+	       (double)b->last_cnt >= 0.8 * (double)b->matched_cnt;
+}
+
+/* The share of a worker's samples whose stacks its recorder had no room for. */
+static double unknown_frac(const struct draft *d, size_t w)
+{
+	const struct fingerprint *fp = d->job->workers[w].fp;
+	double samples = (double)fp->window_ns / 1e9 * JOB_SAMPLE_HZ;
+
+	return samples > 0 ? fmin(1, (double)fp->drops.flight_tables / samples) : 0;
+}
+
+/* The host's functions that are known may have the time of others that aren't. */
+static bool host_is_unknown(const struct draft *d)
+{
+	bool unknown = false;
+
+	if (d->a->class != CLASS_HOST && d->a->class != CLASS_IDLE)
+		return false;
+	for (size_t i = 0; i < d->a->worker_cnt; i++)
+		unknown |= unknown_frac(d, d->a->workers[i]) > STACKS_UNKNOWN_FRAC;
+	return unknown;
+}
+
+static void evidence_of_unknown(struct draft *d)
+{
+	if (host_is_unknown(d))
+		EVIDENCE(d, "the recorder had no room for stacks of part of the window: what ran "
+			    "then is not known");
+}
+
+/* How much may be believed: enough iterations, late in most of them, a real loss. */
+enum confidence evidence_confidence(const struct draft *d)
+{
+	double late = 0, analyzed = 1, cost_pct = 100 * d->a->gain_ns / d->job->iteration_ns;
+
+	for (size_t i = 0; i < d->a->worker_cnt; i++) {
+		late += (double)d->blame->workers[d->a->workers[i]].late_iterations;
+		analyzed = fmax(analyzed, d->job->workers[d->a->workers[i]].iterations);
+	}
+	if (host_is_unknown(d))
+		return CONFIDENCE_LOW;
+	if (analyzed < 2)
+		return always_last(d) ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+	if (d->a->witness != WITNESS_BLAME) {
+		bool many = d->job->worker_cnt >= 8 || d->a->worker_cnt == d->job->worker_cnt;
+
+		return many && cost_pct >= 5 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
+	}
+	if (analyzed >= 3 && late >= analyzed / 2 && cost_pct >= 3)
+		return CONFIDENCE_HIGH;
+	return cost_pct >= 3 || late >= analyzed / 2 ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+}
+
+void evidence_add(struct draft *d)
+{
+	evidence_of_blame(d);
+	evidence_of_place(d);
+	evidence_of_gain(d);
+	evidence_of_other_stalls(d);
+	evidence_of_host(d);
+	evidence_of_unknown(d);
+}

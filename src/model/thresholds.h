@@ -1,0 +1,609 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * All thresholds of detection and localization. Sizes of arrays and queues are in the files
+ * that use them. tools/thresholds makes docs/thresholds.md of this file; above each definition
+ * is a comment of four parts: "name: unit | source | meaning".
+ */
+#pragma once
+
+#include "base/base.h"
+
+/* --- Detection --- */
+
+/*
+ * PACE_WINDOW_CNT: iterations | paper, 4.1 | N: the window whose mean is compared with the
+ * baseline
+ */
+#define PACE_WINDOW_CNT 50
+
+/* PACE_WARMUP_CNT: iterations | not recorded | first iterations that are left out */
+#define PACE_WARMUP_CNT 5
+
+/*
+ * PACE_CONFIRM_CNT: iterations | not recorded | iterations in a row that must be over the
+ * threshold
+ */
+#define PACE_CONFIRM_CNT 3
+
+/*
+ * PACE_HISTORY_CNT: windows | 2,000 iterations | recorded windows that the baseline is taken from
+ */
+#define PACE_HISTORY_CNT 200
+
+/*
+ * PACE_PAUSE_CNT: iterations | not recorded | long iterations that a window may hold without a
+ * reason
+ */
+#define PACE_PAUSE_CNT 2
+
+/*
+ * PACE_ADOPT_CNT: iterations | not recorded | slow iterations after which the pace becomes the
+ * baseline
+ */
+#define PACE_ADOPT_CNT 500
+
+/*
+ * PACE_SLOW_FRAC: share of the baseline | paper, 4.1 | a mean that exceeds the baseline by less
+ * is no slowdown
+ */
+#define PACE_SLOW_FRAC 0.05
+
+/* PACE_NOISE_Z: standard errors | not recorded | a slowdown must exceed the noise by this */
+#define PACE_NOISE_Z 6
+
+/*
+ * PACE_PAUSE_FACTOR: times the median iteration | not recorded | from here on an iteration is a
+ * long one
+ */
+#define PACE_PAUSE_FACTOR 2
+
+/*
+ * BLOCKED_FACTOR: times the usual iteration | not recorded | no mark for so long, and the job is
+ * blocked
+ */
+#define BLOCKED_FACTOR 5
+
+/* BLOCKED_FLOOR_NS: ns | not recorded | a job is not blocked before */
+#define BLOCKED_FLOOR_NS (10 * NSEC_PER_SEC)
+
+/*
+ * BLOCKED_PAUSE_LIMIT_NS: ns | not recorded | a pause of the job that lasts longer counts as
+ * blocked
+ */
+#define BLOCKED_PAUSE_LIMIT_NS (300 * NSEC_PER_SEC)
+
+/*
+ * DETECT_SKIP_AFTER_RESUME: iterations | such an iteration still pays for it | iterations left
+ * out after the profiler ended
+ */
+#define DETECT_SKIP_AFTER_RESUME 2u
+
+/* PACE_RECORDS_IN_WINDOW: records | not recorded | records of the baseline that one window makes */
+#define PACE_RECORDS_IN_WINDOW 5u
+
+/*
+ * PACE_DIFF_MAX: differences | not recorded | newest differences of windows that measure slow
+ * noise
+ */
+#define PACE_DIFF_MAX 100u
+
+/*
+ * PACE_DIFF_MIN: differences | not recorded | below, slow noise is estimated from blocks of one
+ * window
+ */
+#define PACE_DIFF_MIN 25u
+
+/*
+ * PACE_EARLY_BLOCKS: blocks | not recorded | blocks of one window that estimate slow noise at
+ * first
+ */
+#define PACE_EARLY_BLOCKS 10u
+
+/*
+ * PACE_EARLY_WINDOWS: windows | not recorded | first windows that may do so; later ones may hold
+ * the slowdown to find
+ */
+#define PACE_EARLY_WINDOWS 2u
+
+/*
+ * PACE_EARLY_MARGIN: factor | not recorded | slow noise that the blocks of one window do not show
+ */
+#define PACE_EARLY_MARGIN 4
+
+/* PACE_MEDIAN_MIN: samples | not recorded | samples before a median is used */
+#define PACE_MEDIAN_MIN 5u
+
+/*
+ * PACE_LONG_Z_FRAC: share of PACE_NOISE_Z | not recorded | for the long window, whose mean is
+ * nearer to normal
+ */
+#define PACE_LONG_Z_FRAC 0.8
+
+/*
+ * PACE_SD_MARGIN: factor | windows overlap: 100 differences are 20 independent ones | margin of a
+ * deviation from few independent differences
+ */
+#define PACE_SD_MARGIN 1.25
+
+/* PACE_DISTANCE_CNT: distances | not recorded | equal distances that make pauses periodic */
+#define PACE_DISTANCE_CNT 4u
+
+/* PACE_PERIOD_MIN: iterations | not recorded | shortest period of pauses */
+#define PACE_PERIOD_MIN 3u
+
+/*
+ * SLICES_ERROR_FRAC_MIN: share of an iteration | not recorded | no measured overhead is surer
+ * than this
+ */
+#define SLICES_ERROR_FRAC_MIN 1e-4
+
+/* --- Comparison of workers (equations 6 to 11) --- */
+
+/*
+ * DIFFER_DELTA: normalized distance | paper, eq. 10 | two workers that are further apart are
+ * unlike
+ */
+#define DIFFER_DELTA 0.4
+
+/* DIFFER_PEERS: workers | paper, eq. 9 | sampled peers that a worker is compared with */
+#define DIFFER_PEERS 100
+
+/*
+ * DIFFER_K: median absolute deviations | paper, eq. 11 | a worker that is unlike more of its
+ * peers than median + K MAD is abnormal
+ */
+#define DIFFER_K 5.0
+
+/*
+ * DIFFER_MIN_PEERS: workers | of two that differ, neither is the odd one | smallest peer group
+ * that is compared
+ */
+#define DIFFER_MIN_PEERS 3
+
+/* DIFFER_MIN_BETA: share of the window | paper, eq. 11 | functions below are not compared */
+#define DIFFER_MIN_BETA 0.01
+
+/*
+ * COLUMNS_WHOLE_MAX: workers | measured: docs/center.md | in larger groups an exact threshold
+ * comes from a sample of members
+ */
+#define COLUMNS_WHOLE_MAX 16384
+
+/* COLUMNS_THRESHOLD_CNT: workers | measured: docs/center.md | members of that sample */
+#define COLUMNS_THRESHOLD_CNT 2048
+
+/*
+ * ANYSIZE_BLAME_MAX: workers | measured: docs/center.md | larger jobs are localized by columns,
+ * without blame
+ */
+#define ANYSIZE_BLAME_MAX 32768
+
+/*
+ * EXCESS_MIN_BETA: share of the window | paper, eq. 11 | functions below are not compared with
+ * the expectation
+ */
+#define EXCESS_MIN_BETA 0.01
+
+/*
+ * EXCESS_CALLER_GROWS: times the built-in's time | not recorded | a caller that holds so much
+ * more than its built-in is named in its place
+ */
+#define EXCESS_CALLER_GROWS 1.25
+
+/*
+ * EXCESS_SLOWDOWN: share of a slowdown | docs/method.md, 10 | a function that is long everywhere
+ * must explain this much of it
+ */
+#define EXCESS_SLOWDOWN 0.3
+
+/*
+ * EXPECT_ALL_FRAC: share of workers | not recorded | as many of them alike: it is the job, not a
+ * worker
+ */
+#define EXPECT_ALL_FRAC 0.8
+
+/*
+ * EXPECT_OFTEN: share of a function's time | docs/method.md, 11 | what lies in a few long
+ * iterations is an occasion
+ */
+#define EXPECT_OFTEN 0.5
+
+/* EXPECT_RARE_MIN: iterations | not recorded | fewer cannot show a long one among them */
+#define EXPECT_RARE_MIN 3
+
+/*
+ * EXPECT_SHOWS_FRAC: share of workers | one stage of a pipeline of ten | as many must show a
+ * place where the others' devices hide it
+ */
+#define EXPECT_SHOWS_FRAC 0.1
+
+/*
+ * EXPECT_ALIKE: share of the thread's time where it shows | not recorded | workers that hide the
+ * same code
+ */
+#define EXPECT_ALIKE 0.7
+
+/*
+ * EXPECT_JITTER: share of a place's time | not recorded | to lose that by turns, all may be as
+ * long
+ */
+#define EXPECT_JITTER 0.3
+
+/*
+ * COMMON_MIN_FRAC: share of an iteration | docs/method.md, 10 | what is long on all workers alike
+ * is a finding from here on
+ */
+#define COMMON_MIN_FRAC 0.05
+
+/*
+ * PEERS_ALIKE: weighted Jaccard similarity | docs/method.md, 1 | workers whose computing
+ * functions are as similar are peers
+ */
+#define PEERS_ALIKE 0.6
+
+/* --- Which executions are one collective --- */
+
+/*
+ * SHIFT_MAX: collectives | not recorded | windows of one profile begin within so many collectives
+ */
+#define SHIFT_MAX 16
+
+/* SHIFT_NAME_AGREE: share of matched pairs | not recorded | as many must be the same operation */
+#define SHIFT_NAME_AGREE 0.9
+
+/* SHIFT_WORST: pairs | not recorded | one in so many may be off by anything */
+#define SHIFT_WORST 5
+
+/*
+ * SHIFT_RESIDUAL_SHARE: share of the time between collectives | not recorded | ends must agree as
+ * well, where groups are guessed
+ */
+#define SHIFT_RESIDUAL_SHARE 0.25
+
+/*
+ * INSTANCE_TOGETHER_SPREADS: deviations of the clocks | not recorded | ends that are further
+ * apart are no one collective's
+ */
+#define INSTANCE_TOGETHER_SPREADS 4
+
+/* INSTANCE_AHEAD_CNT: pairs | not recorded | pairs that are looked at to choose a shift */
+#define INSTANCE_AHEAD_CNT 8u
+
+/*
+ * INSTANCE_TOGETHER_MIN_NS: ns | until a thread notices that it ended | ends of one collective
+ * may always be as far apart
+ */
+#define INSTANCE_TOGETHER_MIN_NS (5 * NSEC_PER_MSEC)
+
+/* INSTANCE_TOGETHER_MAX_NS: ns | not recorded | and never further */
+#define INSTANCE_TOGETHER_MAX_NS (50 * NSEC_PER_MSEC)
+
+/* --- Blame --- */
+
+/* BLAME_NOISE_FRAC: share of an iteration | not recorded | a smaller lead is not lateness */
+#define BLAME_NOISE_FRAC 0.001
+
+/* BLAME_NOISE_NS: ns | not recorded | the same, at least */
+#define BLAME_NOISE_NS 20000.0
+
+/*
+ * GAIN_LEAST: times the smallest gain reported | no rounding takes it below | what a hidden fault
+ * keeps as its gain
+ */
+#define GAIN_LEAST 1.001
+
+/*
+ * WORK_MIN_BETA: share of the window | not recorded | computing functions above define what a
+ * worker has to do
+ */
+#define WORK_MIN_BETA 0.005
+
+/*
+ * WORK_AS_OFTEN: share of executions per iteration | windows begin and end anywhere | workers
+ * that differ by less do the same work
+ */
+#define WORK_AS_OFTEN 0.05
+
+/*
+ * WORK_AS_MANY: share of the elements of an execution | padding makes them differ | executions
+ * that differ by less do the same work
+ */
+#define WORK_AS_MANY 0.05
+
+/*
+ * BLAME_STANDS_OUT: times the typical worker's lost time | not recorded | a worker that lost less
+ * does not stand out
+ */
+#define BLAME_STANDS_OUT 3.0
+
+/*
+ * BLAME_ROTATE_FRAC: share of an iteration | not recorded | stragglers by turns need more than
+ * jitter
+ */
+#define BLAME_ROTATE_FRAC 0.03
+
+/*
+ * BLAME_SINGLE_FRAC: share of all lost time | not recorded | what a worker must lose in a window
+ * of one iteration
+ */
+#define BLAME_SINGLE_FRAC 0.6
+
+/*
+ * BLAME_SHARE_FRAC: share of all lost time | docs/method.md, 21 | beside a culprit, less is noise
+ */
+#define BLAME_SHARE_FRAC 0.1
+
+/*
+ * BLAME_SPREAD_SURE: standard errors | docs/method.md, 21 | by so much a spread loss must exceed
+ * all others'
+ */
+#define BLAME_SPREAD_SURE 4.0
+
+/* LEDGER_MOST: share of the lost time | not recorded | what a place must hold to be the place */
+#define LEDGER_MOST 0.6
+
+/*
+ * PLACE_REGION_FACTOR: times the loss | not recorded | a place that normally takes this long is a
+ * region, not a place
+ */
+#define PLACE_REGION_FACTOR 3.0
+
+/* PLACE_FRAC: share of the lost time | not recorded | one of several places holds at least this */
+#define PLACE_FRAC 0.15
+
+/*
+ * PLACE_EXPLAIN_FRAC: share of the lost time | not recorded | what several places must hold
+ * together
+ */
+#define PLACE_EXPLAIN_FRAC 0.4
+
+/*
+ * SPREAD_DEVICE_FRAC: share of an iteration | docs/method.md, 21 | a device that is slower in
+ * everything is accused from here on
+ */
+#define SPREAD_DEVICE_FRAC 0.03
+
+/*
+ * SPREAD_HOST_FRAC: share of an iteration | docs/method.md, 21: CPUs differ by some percent | the
+ * same for a host
+ */
+#define SPREAD_HOST_FRAC 0.1
+
+/*
+ * COMPANION_ALIKE: share of the delay of the accused | not recorded | a companion has at least
+ * this
+ */
+#define COMPANION_ALIKE 0.5
+
+/*
+ * COMPANION_PLACE_ALIKE: share of what the accused lose at a place | not recorded | a companion
+ * there loses at least this
+ */
+#define COMPANION_PLACE_ALIKE 0.7
+
+/*
+ * COMPANION_UNUSUAL: times that of other hosts | not recorded | a companion's delay is at least
+ * this
+ */
+#define COMPANION_UNUSUAL 3.0
+
+/* COMPANION_FRAC_MIN: share of the window | not recorded | a smaller delay makes no companion */
+#define COMPANION_FRAC_MIN .01
+
+/* --- Two populations --- */
+
+/* SPLIT_MIN_PEERS: workers | of fewer, neither part has a scatter | smallest group that is split */
+#define SPLIT_MIN_PEERS 4
+
+/* SPLIT_FAST_PART: one in so many | docs/method.md, 5 | smallest faster part */
+#define SPLIT_FAST_PART 3
+
+/*
+ * SPLIT_GAP_SCATTER: times the range of the faster part | docs/method.md, 5 | chance leaves
+ * smaller gaps
+ */
+#define SPLIT_GAP_SCATTER 2.
+
+/*
+ * SPLIT_SURE: standard errors | docs/method.md, 5 | means of one population do not differ by more
+ */
+#define SPLIT_SURE 4.0
+
+/* SPLIT_MINOR: share of what the slowest loses at a place | not recorded | less is not named */
+#define SPLIT_MINOR 0.15
+
+/*
+ * SPLIT_EXPLAINED: share of a worker's excess | not recorded | what listed functions must explain
+ */
+#define SPLIT_EXPLAINED 0.5
+
+/*
+ * SPLIT_PASSED_ON: share of a worker's excess | docs/method.md, 9 | by so much it must be busy
+ * longer and wait less
+ */
+#define SPLIT_PASSED_ON 0.5
+
+/*
+ * SPLIT_COMMON: one in so many parts of a device | docs/method.md, 8 | what kernels of all stages
+ * must take of it
+ */
+#define SPLIT_COMMON 3
+
+/* --- Pauses and inputs --- */
+
+/*
+ * PAUSE_RANDOM_CNT: places | not recorded | as many that pause on a few workers each have one
+ * cause
+ */
+#define PAUSE_RANDOM_CNT 3
+
+/*
+ * PAUSE_STRUCK_CNT: places | not recorded | the same, where they are known to pause in some
+ * iterations only
+ */
+#define PAUSE_STRUCK_CNT 2
+
+/* PAUSE_MIN_FRAC: share of an iteration | not recorded | shorter pauses happen on any host */
+#define PAUSE_MIN_FRAC 0.02
+
+/*
+ * PAUSE_SOME_FACTOR: times the mean iteration | not recorded | a longest part above does not lie
+ * in each iteration
+ */
+#define PAUSE_SOME_FACTOR 1.5
+
+/* PAUSE_AT_ONCE: share of a pause | not recorded | what peers take there, at the most */
+#define PAUSE_AT_ONCE 0.1
+
+/*
+ * PAUSE_APART_FRAC: share of the struck workers | not recorded | those of the typical place, at
+ * the most
+ */
+#define PAUSE_APART_FRAC 0.7
+
+/*
+ * PAUSE_EXPLAINED: share of an accusation's loss | not recorded | an accusation that pauses
+ * explain is theirs
+ */
+#define PAUSE_EXPLAINED 0.5
+
+/* THREAD_BUSY: CPU share | not recorded | above, a thread computes rather than waits */
+#define THREAD_BUSY 0.5
+
+/*
+ * INPUTS_MIN_PEERS: workers | of fewer, times and inputs agree by chance | smallest group whose
+ * times are compared with inputs
+ */
+#define INPUTS_MIN_PEERS 4
+
+/* INPUTS_FOLLOWS: share of the variance of times | docs/method.md, 14 | what inputs must explain */
+#define INPUTS_FOLLOWS 0.5
+
+/* INPUTS_UNEVEN: relative deviation | not recorded | inputs of one size differ by less */
+#define INPUTS_UNEVEN 0.005
+
+/*
+ * INPUTS_OFF_MEAN: deviations | docs/method.md, 14 | most workers are further from the mean, or
+ * few are far off
+ */
+#define INPUTS_OFF_MEAN 0.33
+
+/*
+ * INPUTS_LIKE_TIME: factor | not recorded | a time must be as much longer as the input is larger,
+ * within this
+ */
+#define INPUTS_LIKE_TIME 0.5
+
+/* --- Links --- */
+
+/*
+ * FABRIC_MIN_PEERS: workers | of two that differ, neither is the odd one | smallest group whose
+ * links are compared
+ */
+#define FABRIC_MIN_PEERS 3
+
+/*
+ * FABRIC_MOST: share of the links or hosts | docs/method.md, 17 | what as many have is the
+ * network's
+ */
+#define FABRIC_MOST 0.5
+
+/*
+ * FABRIC_STEADY: share of the time | docs/method.md, 15 | a link that sends longer sends without
+ * a pause
+ */
+#define FABRIC_STEADY 0.95
+
+/* FABRIC_SLOWER: share of the usual rate | docs/method.md, 15 | links of one kind differ by less */
+#define FABRIC_SLOWER 0.85
+
+/* FABRIC_WAITS: share of the free rate | docs/method.md, 17 | a link that sends less is held up */
+#define FABRIC_WAITS 0.85
+
+/* FABRIC_MORE: times what its ring sends | docs/method.md, 16 | there is other traffic */
+#define FABRIC_MORE 1.5
+
+/* FABRIC_FAR_MORE: times the usual rate | not recorded | the same, where no ring shows it */
+#define FABRIC_FAR_MORE 2.0
+
+/*
+ * FABRIC_ALL_OTHERS: share of a group | docs/method.md, 16 | nearly all others: more than the
+ * rings of some NICs
+ */
+#define FABRIC_ALL_OTHERS .8
+
+/* FABRIC_AT_FULL: share of the free rate | not recorded | pauses alone make such a link slower */
+#define FABRIC_AT_FULL .85
+
+/*
+ * FABRIC_MESSAGES: times the collectives | windows have edges | more executions are
+ * point-to-point messages
+ */
+#define FABRIC_MESSAGES 1.1
+
+/*
+ * FABRIC_FREE: quantile of rates | docs/method.md, 17 | what links reach when nothing holds them
+ * up
+ */
+#define FABRIC_FREE 0.9
+
+/*
+ * FABRIC_IN_USE: share of what a link can carry | docs/method.md, 19 | where none sends more, the
+ * link bounds nothing
+ */
+#define FABRIC_IN_USE 0.1
+
+/*
+ * LINK_PAUSES: share of the free rate | not recorded | chunks of one size that jitter leave
+ * smaller pauses
+ */
+#define LINK_PAUSES 0.95
+
+/* --- Causes, confidence, verdict --- */
+
+/*
+ * CAUSE_EXPLAINS: share of the lost time | not recorded | a fact about the host that explains as
+ * much is the cause
+ */
+#define CAUSE_EXPLAINS 0.5
+
+/* CAUSE_MORE_WORK: times the peers' elements | not recorded | less is chance of what is listed */
+#define CAUSE_MORE_WORK 1.02
+
+/*
+ * HOST_PRESSURE_FRAC: share of the window | not recorded | below, a host has enough of a resource
+ */
+#define HOST_PRESSURE_FRAC 0.1
+
+/*
+ * GPU_DIFFERENCE_FRAC: difference from the peers | clocks wander by less | a GPU that differs by
+ * more is evidence
+ */
+#define GPU_DIFFERENCE_FRAC 0.03
+
+/* GAIN_HIDDEN_FRAC: share of the gain | not recorded | less of it hidden is not reported */
+#define GAIN_HIDDEN_FRAC 0.25
+
+/*
+ * SPREAD_NAMED_FRAC: share of a spread loss | not recorded | a function that holds as much is
+ * named for it
+ */
+#define SPREAD_NAMED_FRAC 0.25
+
+/*
+ * STACKS_UNKNOWN_FRAC: share of samples of stacks | not recorded | a finding below does not know
+ * what held the time
+ */
+#define STACKS_UNKNOWN_FRAC 0.01
+
+/*
+ * MEASURED_MOST: share of the time in functions | not recorded | as much must be measured, or the
+ * source is listed as absent
+ */
+#define MEASURED_MOST 0.5
+
+/*
+ * LOST_FRAC: share of a worker's records | docs/method.md, 20 | a worker that lost more makes a
+ * healthy verdict inconclusive
+ */
+#define LOST_FRAC 0.25
