@@ -44,7 +44,7 @@ enum gpu_metric_type { GPU_GAUGE, GPU_COUNTER, GPU_EVENT };
 	X(LINK_TX_RATE, "link_tx_rate", "B/s", GAUGE, "sent to other GPUs")                       \
 	X(LINK_RX_RATE, "link_rx_rate", "B/s", GAUGE, "received from other GPUs")                 \
 	X(ISSUE_ACTIVE, "issue_active", "1", GAUGE, "instructions issued of those possible")      \
-	X(SYSTEM_CLOCK, "system_clock", "Hz", GAUGE, "clock of what is no core and no memory")    \
+	X(SYSTEM_CLOCK, "system_clock", "Hz", GAUGE, "clock of units other than cores and memory")    \
 	X(PCIE_ACTIVE, "pcie_active", "1", GAUGE, "share of PCIe's bandwidth, either way")        \
 	X(LINK_REPLAYS, "link_replays", "1", COUNTER, "packets repeated on links to other GPUs")  \
 	X(LINK_RECOVERIES, "link_recoveries", "1", COUNTER, "times such a link was trained anew") \
