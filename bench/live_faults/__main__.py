@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Counts how often the live jobs' faults are named right.
+"""Counts how often the faults of live jobs are found.
 
     .venv/bin/python bench/live_faults --repeats 5
 

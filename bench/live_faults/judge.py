@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the example job with a fault, and judges what the report said of it."""
+"""Runs the example job with a fault, and judges its report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VICTIM, FAULT_AT = 2, 150
 
 
 class Answer(NamedTuple):
-    """What the first finding must say: whom it accuses, and of what."""
+    """The expected first finding: ranks, and functions or causes."""
 
     ranks: str  # "one": rank VICTIM alone; "all"; "many": two or more
     function: str  # pattern for the function's name or stack
@@ -45,7 +45,7 @@ ANSWERS = {
 
 
 class Run(NamedTuple):
-    """One job: what it was, what was said of it, and how long things took."""
+    """One job: its fault, its report and its times."""
 
     fault: str
     word: str  # one of the five above
@@ -96,7 +96,7 @@ def median(values: list[float]) -> float:
 
 
 def read_reports(out: pathlib.Path) -> list[tuple[float, dict[str, Any]]]:
-    """When each report was written (time.time()), and what it says, in order."""
+    """Time (time.time()) and contents of each report, in order."""
     paths = sorted(out.glob("report-*.json")) or sorted(out.glob("report.json"))
     return sorted(
         ((path.stat().st_mtime, json.loads(path.read_text())) for path in paths),
@@ -113,7 +113,7 @@ def read_steps(path: pathlib.Path) -> list[tuple[float, float]]:
 def run_job(
     fault: str, out: pathlib.Path, extra: tuple[str, ...] = (), source: str = "auto"
 ) -> Run:
-    """Runs the demo of one fault; `extra` goes to the job, `source` is who records."""
+    """Runs the demo of one fault; `extra` goes to the job, `source` selects the collectors."""
     times = out.with_name(out.name + "-times")
     times.mkdir(parents=True, exist_ok=True)
     command = [str(ROOT / "tools" / "demo"), fault, str(out), f"--times={times}"]

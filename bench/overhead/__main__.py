@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What watching and profiling cost a training job, beside torch.profiler.
+"""Overhead of monitoring and profiling a training job, compared with torch.profiler.
 
     .venv/bin/python bench/overhead --repeats 5
 
@@ -107,7 +107,7 @@ def ask_windows(job: subprocess.Popen[bytes]) -> None:
 
 
 def run(mode: str, size: tuple[int, int, int, int]) -> Result | None:
-    """None when the job failed, as torch does now and then at its exit, also without us."""
+    """None when the job failed, as torch sometimes does at exit, even without PerfTracker."""
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder)
         env = {**os.environ, "XDG_RUNTIME_DIR": folder, "OMP_NUM_THREADS": "1"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how often reports are right, on simulated jobs whose truth is known.
+"""Measures how often reports are right, on simulated jobs with a known truth.
 
     .venv/bin/python bench/scoreboard            # some hundred jobs, with odd seeds
     .venv/bin/python bench/scoreboard --quick    # two minutes
@@ -85,8 +85,8 @@ def choose(options: argparse.Namespace) -> list[jobs.Family]:
 
 
 def play_all(options: argparse.Namespace, chosen: list[jobs.Family]) -> list[table.Row]:
-    """Each job is written down when it is judged, so that a run cut short is not lost; those
-    that our own program fails on are named and left out."""
+    """Stores each job when it is judged, so that an interrupted run can continue; jobs on which
+    perftracker fails are printed and skipped."""
     rows: list[table.Row] = []
     begin_s = time.monotonic()
     pool = concurrent.futures.ProcessPoolExecutor(options.jobs, None, os.nice, (19,))

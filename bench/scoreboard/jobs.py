@@ -80,7 +80,7 @@ def list_scenarios(program: str) -> list[dict[str, Any]]:
 
 
 def read_fingerprints(program: str, folder: pathlib.Path) -> list[dict[str, Any]]:
-    """What every method but ours looks at: the numbers of each function on each worker."""
+    """Input of the other methods: the numbers of each function on each worker."""
     loop = 'program=$1; shift; for file; do "$program" dump -n 0 -f json "$file" || exit; done'
     paths = sorted(map(str, [*folder.glob("*.ptfp"), *folder.glob("*.json.gz")]))
     text = call("sh", "-c", loop, "sh", program, *paths).decode()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what a method said of a job with what is true of it.
+"""Compares the findings of a method on a job with the truth.
 
 A finding is right when it names the fault and accuses those whom it hit:
 

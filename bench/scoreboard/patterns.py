@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of each function on each worker, as matrices: what the other methods see."""
+"""The numbers of each function on each worker, as matrices: the input of the other methods."""
 
 from __future__ import annotations
 

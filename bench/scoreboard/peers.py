@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All other methods, on the fingerprints that ours was given."""
+"""All other methods, on the fingerprints given to PerfTracker."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SplitMix64: a hash of 64 bits in which each bit of the input moves each of the output, and
- * the random numbers that it makes of a counter. Small, seedable, the same on every machine.
+ * SplitMix64: a hash of 64 bits in which each input bit affects each output bit, and
+ * the random numbers it makes from a counter. Small, seedable, the same on every machine.
  * Source: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
  */
 #pragma once
@@ -17,7 +17,7 @@ static inline uint64_t splitmix_finish(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* The next number; the state may begin with any. */
+/* The next number; any initial state is valid. */
 static inline uint64_t splitmix_next(uint64_t *state)
 {
 	*state += SPLITMIX_STEP;

@@ -28,7 +28,7 @@ const char *str_borrow(const struct str *str);
  */
 int str_finish(struct str *str, size_t start);
 
-/* What makes a word a plural: "%zu worker%s". */
+/* The plural suffix of a word for cnt items: "%zu worker%s". */
 static inline const char *plural(double cnt)
 {
 	return cnt == 1 ? "" : "s";

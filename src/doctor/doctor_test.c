@@ -93,7 +93,7 @@ static void a_long_value_is_cut(void **state _unused_)
 
 static unsigned wrong_kills;
 
-/* Stands in for libc's: of whom is no child of ours any more the number may be another's. */
+/* Replaces libc's kill(): the pid of a reaped child may belong to another process. */
 int kill(pid_t pid, int number)
 {
 	const id_t child = (id_t)(pid < 0 ? -pid : pid);
@@ -334,7 +334,7 @@ static void another_profiler_is_named_and_its_command_line_is_not(void **state)
 	put(tree, "/proc/71/cmdline", "nsys\0--token\0swordfish", 0644);
 	ret = look(tree, check_profilers, NULL);
 	assert_int_equal(ret.state, DOCTOR_LIMITED);
-	assert_string_equal(ret.found, "nsys (pid 71) holds CUPTI of what it profiles");
+	assert_string_equal(ret.found, "nsys (pid 71) holds CUPTI of the profiled process");
 }
 
 static void only_known_variables_are_shown(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/event_promises.h"
 
-#define WALKED_MAX 1000 /* events whose ancestors are counted */
+#define WALKED_MAX 1000 /* number of events whose ancestors are counted */
 
 static const char *event_broken(const struct trace *trace, size_t i)
 {

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* X(field, one, many): what it is, of one and of several */
+/* X(field, singular, plural) */
 #define TRACE_DROP_FIRST_LIST(X)                                                                  \
 	X(unknown_phase, "event of an unknown phase", "events of an unknown phase")               \
 	X(unknown_category, "event of an unknown category", "events of an unknown category")      \
@@ -16,22 +16,24 @@
 	  "events without a usable time or name")                                                 \
 	X(bad_value, "value out of range or of a wrong type",                                     \
 	  "values out of range or of a wrong type")                                               \
-	X(bad_utf8, "name with invalid UTF-8, mended", "names with invalid UTF-8, mended")        \
+	X(bad_utf8, "name with invalid UTF-8, replaced", "names with invalid UTF-8, replaced")    \
 	X(unsupported_overlap, "event dropped for a stated limit",                                \
 	  "events dropped for a stated limit")                                                    \
 	X(no_interval, "instant, flow or object: an event without an interval, never kept",       \
 	  "instants, flows and objects: events without an interval, never kept")                  \
 	X(flight_lost, "record lost on the way out of the worker's rings",                        \
 	  "records lost on the way out of the worker's rings")                                    \
-	X(flight_invalid, "record of a worker that made no sense",                                \
-	  "records of a worker that made no sense")                                               \
+	X(flight_invalid, "invalid record of a worker", "invalid records of a worker")            \
 	X(flight_late, "sample of stacks that came late", "samples of stacks that came late")     \
 	X(flight_unreadable, "sample of stacks that could not be read",                           \
 	  "samples of stacks that could not be read")                                             \
 	X(flight_tables, "sample or call of functions and stacks beyond the recorder's tables",   \
 	  "samples or calls of functions and stacks beyond the recorder's tables")
 
-/* In files of fingerprints since version 6; before, flight_tables counted them all but the last. */
+/*
+ * In fingerprint files since version 6. Earlier versions counted all but the last of these in
+ * flight_tables.
+ */
 #define TRACE_DROP_LIMIT_LIST(X)                                                         \
 	X(flight_names, "use of names beyond the recorder's table of names",             \
 	  "uses of names beyond the recorder's table of names")                          \

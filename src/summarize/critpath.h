@@ -7,8 +7,8 @@
  */
 #pragma once
 
+#include "summarize/funcid.h"
 #include "summarize/hostpath.h"
-#include "summarize/nodemap.h"
 
 /* One execution on a device, or a collective on any thread. */
 struct crit_exec {

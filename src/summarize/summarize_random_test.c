@@ -17,11 +17,11 @@ static int trace_event_cmp(const void *a, const void *b)
 	return (x->name > y->name) - (x->name < y->name);
 }
 
-/* Sorts events; only for traces without parents. */
-static void trace_sort(struct trace *trace)
+/* Sorts the events of the trace, which have no parents yet. */
+static void sort_events(void)
 {
-	if (trace->event_cnt > 0)
-		qsort(trace->events, trace->event_cnt, sizeof(*trace->events), trace_event_cmp);
+	if (trace.event_cnt > 0)
+		qsort(trace.events, trace.event_cnt, sizeof(*trace.events), trace_event_cmp);
 }
 
 static void random_trace(uint64_t seed, size_t cnt)
@@ -59,7 +59,7 @@ static void random_trace(uint64_t seed, size_t cnt)
 			    names[test_below(&r, ARRAY_SIZE(names))], test_below(&r, 2000) - 300,
 			    dur);
 	}
-	trace_sort(&trace);
+	sort_events();
 	for (size_t i = 1; i < cnt; i++) {
 		if (test_below(&r, 3) == 0)
 			trace.events[i].parent = (uint32_t)test_below(&r, (int64_t)i);

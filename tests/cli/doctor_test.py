@@ -132,7 +132,7 @@ class Doctor(program.Program):
         checks = self.ask("--root", self.tree(BARE), env=env)
         self.assertEqual(checks["nccl-plugin"]["state"], "limited")
         self.assertEqual(
-            checks["nccl-plugin"]["found"], "NCCL_PROFILER_PLUGIN=inspector: another's"
+            checks["nccl-plugin"]["found"], "NCCL_PROFILER_PLUGIN=inspector: another profiler's"
         )
         self.assertEqual(checks["torch-profiler"]["state"], "limited")
         self.assertEqual(checks["injection"]["state"], "ok")
@@ -151,7 +151,7 @@ class Doctor(program.Program):
 
     def test_who_has_the_slot_of_nccl_is_found_in_files_of_settings(self) -> None:
         conf = {"/etc/nccl.conf": "NCCL_PROFILER_PLUGIN=inspector\n"}
-        found = "NCCL_PROFILER_PLUGIN=inspector in /etc/nccl.conf: another's"
+        found = "NCCL_PROFILER_PLUGIN=inspector in /etc/nccl.conf: another profiler's"
         self.assertEqual(self.nccl_plugin(conf), ("limited", found))
         conf["/home/me/.nccl.conf"] = "NCCL_PROFILER_PLUGIN=/lib/libperftracker-agent.so\n"
         state, found = self.nccl_plugin(conf)
@@ -160,7 +160,7 @@ class Doctor(program.Program):
         conf["/opt/my.conf"] = "NCCL_PROFILER_PLUGIN=None\n"
         state, found = self.nccl_plugin(conf, NCCL_CONF_FILE="/opt/my.conf")
         self.assertEqual(state, "limited")
-        self.assertEqual(found, "NCCL_PROFILER_PLUGIN=None in /opt/my.conf: NCCL shall have none")
+        self.assertEqual(found, "NCCL_PROFILER_PLUGIN=None in /opt/my.conf: disabled")
         state, found = self.nccl_plugin(
             conf, NCCL_PROFILER_PLUGIN="libperftracker-agent.so", NCCL_TUNER_PLUGIN="tuner"
         )
@@ -170,16 +170,16 @@ class Doctor(program.Program):
         self.assertNotIn(SECRET[4:], self.nccl_plugin(conf)[1])
 
     def test_a_plugin_that_nccl_takes_by_itself_is_found_where_the_loader_looks(self) -> None:
-        self.assertEqual(self.nccl_plugin({}), ("ok", "nobody has NCCL's slot"))
+        self.assertEqual(self.nccl_plugin({}), ("ok", "NCCL's slot is free"))
         library = "/opt/x/libnccl-profiler.so"
-        self.assertEqual(self.nccl_plugin({library: ""}), ("ok", "nobody has NCCL's slot"))
+        self.assertEqual(self.nccl_plugin({library: ""}), ("ok", "NCCL's slot is free"))
         state, found = self.nccl_plugin({library: ""}, LD_LIBRARY_PATH="/opt:/opt/x")
         self.assertEqual(state, "limited")
-        self.assertEqual(found, f"{library}, which NCCL takes by itself: another's")
+        self.assertEqual(found, f"{library}, which NCCL loads by default: another profiler's")
         cache = {"/etc/ld.so.cache": "glibc\0libnccl-profiler.so\0/opt/x/libnccl-profiler.so\0"}
         state, found = self.nccl_plugin(cache)
         self.assertEqual(state, "limited")
-        self.assertIn("in /etc/ld.so.cache, which NCCL takes by itself", found)
+        self.assertIn("in /etc/ld.so.cache, which NCCL loads by default", found)
 
     def test_a_link_to_our_library_is_ours(self) -> None:
         root = pathlib.Path(self.folder, self.tree({**BARE, "/opt/libperftracker-agent.so": ""}))

@@ -324,7 +324,7 @@ static void code_identity(struct codec *c, struct fingerprint *fp)
 	code_u64(c, &fp->collective_dropped);
 	CODE_INT(c, fp->resources, 0, UINT32_MAX, "a set of resources");
 	code_u64(c, &fp->event_cnt);
-/* Version 1 knew no flight recorder. */
+/* Version 1 had no counters of the flight recorder. */
 #define X(field, one, many)                                        \
 	if (c->version >= 2 || strncmp(#field, "flight_", 7) != 0) \
 		code_u64(c, &fp->drops.field);

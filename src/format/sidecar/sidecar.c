@@ -208,7 +208,7 @@ int sidecar_read(const char *path, struct sidecar *ret, struct err *err)
 	return r;
 }
 
-/* First and last sample of the training thread give its totals. */
+/* The totals of the training thread: last sample minus first. */
 static void summarize_thread(const struct sidecar *sidecar, struct sidecar_info *info)
 {
 	const struct sidecar_sample *first = NULL, *last = NULL;
