@@ -122,7 +122,7 @@ static void wake_helper(void)
 }
 
 /* Until then the helper has nothing to do. */
-static void tell_first_call(void)
+static void wake_at_first_call(void)
 {
 	if (atomic_exchange(&gpucalls.called, true))
 		return;
@@ -139,7 +139,7 @@ uint64_t gpucalls_begin(const struct gpucall *call, gpucalls_queue_of *queue_of,
 	if (depth++ > 0)
 		return 0;
 	if (!atomic_load_explicit(&gpucalls.called, memory_order_relaxed))
-		tell_first_call();
+		wake_at_first_call();
 	shape = find_shape(call);
 	if (shape == NULL) {
 		count_other(call);

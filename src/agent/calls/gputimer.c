@@ -38,8 +38,8 @@ struct slot {
 	void *begin, *end;	/* events */
 	void *queue;
 	_Atomic int64_t call_ns;
-	size_t told_cnt;
-	struct ring_record told[GPUTIMER_RECORDS_MAX];
+	size_t record_cnt;
+	struct ring_record records[GPUTIMER_RECORDS_MAX];
 };
 
 static struct {
@@ -249,9 +249,9 @@ void gputimer_claim(gputimer timer, const struct ring_record *records, size_t cn
 	slot = slot_of(timer, &use);
 	if (!advance(slot, use, ENDED, CLAIMING))
 		return; /* abandoned meanwhile */
-	slot->told_cnt = MIN(cnt, (size_t)GPUTIMER_RECORDS_MAX);
-	if (slot->told_cnt > 0)
-		memcpy(slot->told, records, slot->told_cnt * sizeof(*records));
+	slot->record_cnt = MIN(cnt, (size_t)GPUTIMER_RECORDS_MAX);
+	if (slot->record_cnt > 0)
+		memcpy(slot->records, records, slot->record_cnt * sizeof(*records));
 	(void)advance(slot, use, CLAIMING, CLAIMED);
 }
 
@@ -336,10 +336,10 @@ static bool finish(struct slot *slot, uint64_t use)
 		return true;
 	if (status != 0 || driver.event_elapsed(&ms, slot->begin, slot->end) != 0)
 		return false;
-	slot->told[0].value = ms > 0 ? (int64_t)((double)ms * NSEC_PER_MSEC + 0.5) : 0;
-	for (size_t i = 0; i < slot->told_cnt; i++) {
-		slot->told[i].time_ns = call_ns;
-		lane_record(&slot->told[i]);
+	slot->records[0].value = ms > 0 ? (int64_t)((double)ms * NSEC_PER_MSEC + 0.5) : 0;
+	for (size_t i = 0; i < slot->record_cnt; i++) {
+		slot->records[i].time_ns = call_ns;
+		lane_record(&slot->records[i]);
 	}
 	(void)advance(slot, use, CLAIMED, FREE);
 	return true;

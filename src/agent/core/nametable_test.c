@@ -146,7 +146,7 @@ static const char *text_of(const struct flight *flight, uint32_t id)
 }
 
 /* As kernels that differ in the last template argument. */
-static void nametable_string_tells_long_names_with_one_beginning_apart(void **state)
+static void nametable_string_distinguishes_long_names_with_one_beginning(void **state)
 {
 	const struct flight *flight = *state;
 	char text[900];
@@ -277,7 +277,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(nametable_label_leaves_text_for_functions, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(
-			nametable_string_tells_long_names_with_one_beginning_apart, set_up,
+			nametable_string_distinguishes_long_names_with_one_beginning, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(nametable_frame_is_none_without_its_names, set_up,
 						tear_down),

@@ -363,7 +363,7 @@ static uint32_t rate_of(uint32_t mode)
 }
 
 /* Whether the training thread has made no progress for much longer than its iterations take. */
-static bool stands_still(const struct flight *flight, int64_t now_ns)
+static bool is_blocked(const struct flight *flight, int64_t now_ns)
 {
 	uint64_t step = atomic_load_explicit(&flight->block.worker_step, memory_order_relaxed);
 
@@ -382,7 +382,7 @@ static uint32_t mode_now(const struct flight *flight, int64_t now_ns)
 	if (mode != SAMPLER_PAUSED)
 		sampler.step_ns = 0; /* the next pause has a time of its own */
 	else
-		mode = stands_still(flight, now_ns) ? SAMPLER_ALWAYS : SAMPLER_OFF;
+		mode = is_blocked(flight, now_ns) ? SAMPLER_ALWAYS : SAMPLER_OFF;
 	return mode;
 }
 

@@ -169,7 +169,7 @@ static void signals_are_for_threads_of_the_job(_unused_ void **state)
 	assert_true(hears_signals());
 }
 
-static void a_window_that_is_not_whole_is_told_from_one_that_stays_attached(_unused_ void **state)
+static void an_incomplete_window_differs_from_one_that_stays_attached(_unused_ void **state)
 {
 	begin_and_end(-ETIMEDOUT, false);
 	wait_closed();
@@ -247,7 +247,7 @@ int main(void)
 		cmocka_unit_test(without_a_lane_no_window_opens),
 		cmocka_unit_test(a_window_is_drained_and_then_closed),
 		cmocka_unit_test(signals_are_for_threads_of_the_job),
-		cmocka_unit_test(a_window_that_is_not_whole_is_told_from_one_that_stays_attached),
+		cmocka_unit_test(an_incomplete_window_differs_from_one_that_stays_attached),
 		cmocka_unit_test(who_gave_it_up_is_met_by_no_late_detach),
 		cmocka_unit_test(queues_of_earlier_windows_make_room_for_others),
 		cmocka_unit_test(queues_beyond_the_table_are_counted),

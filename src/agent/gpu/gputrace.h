@@ -74,10 +74,7 @@ struct gputrace_ops {
 	 */
 	int (*start)(const struct gputrace_sink *sink, char ret_why[static GPUTRACE_WHY_MAX]);
 
-	/*
-	 * Passes events that have arrived to the sink, about `most` at once. Returns how many; 0:
-	 * none left.
-	 */
+	/* Passes about `most` arrived events to the sink. Returns how many; 0: none left. */
 	size_t (*drain)(size_t most);
 
 	/* Stops recording; events under way can be drained when it returns. */

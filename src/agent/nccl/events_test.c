@@ -6,7 +6,7 @@
 
 /* --- the network --- */
 
-static void waits_on_the_network_are_told_apart(void **state)
+static void waits_on_the_network_are_distinguished(void **state)
 {
 	void *comm = open_comm(2), *call = begin_all_reduce(comm, 5), *send, *recv, *step;
 	const struct ring_record *record;
@@ -423,7 +423,7 @@ static void what_has_no_place_is_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(waits_on_the_network_are_told_apart),
+		TEST(waits_on_the_network_are_distinguished),
 		TEST(operations_without_steps_have_a_duration_only),
 		TEST(what_is_done_for_another_process_has_no_call_of_ours),
 		TEST(another_process_may_have_our_number),

@@ -8,7 +8,7 @@
 
 static struct timer {
 	void *queue;
-	bool ended, told;
+	bool ended, reported;
 	size_t cnt;
 	struct ring_record records[4];
 } timers[TIMER_MAX];
@@ -34,8 +34,8 @@ static void end_timer(uint64_t timer)
 static void claim_timer(uint64_t timer, const struct ring_record *from, size_t cnt)
 {
 	assert_true(timers[timer].ended);
-	assert_false(timers[timer].told);
-	timers[timer].told = true;
+	assert_false(timers[timer].reported);
+	timers[timer].reported = true;
 	timers[timer].cnt = cnt;
 	for (size_t i = 0; i < cnt; i++)
 		timers[timer].records[i] = from[i];
@@ -153,7 +153,7 @@ static void grouped_collectives_are_one_launch(void **state)
 	close_comm(comm);
 }
 
-static void launches_of_several_communicators_are_told_apart(void **state)
+static void launches_of_several_communicators_are_distinguished(void **state)
 {
 	void *first = open_comm(1), *second = open_comm(1), *group;
 
@@ -162,7 +162,7 @@ static void launches_of_several_communicators_are_told_apart(void **state)
 	group = begin_group(second); /* of one that was not timed */
 	call(second, group, "Broadcast", 1);
 	end(group);
-	assert_false(timers[1].told);
+	assert_false(timers[1].reported);
 	group = begin_group(first);
 	call(first, group, "AllReduce", 2);
 	end(group);
@@ -191,7 +191,7 @@ static void a_launch_without_reported_calls_is_abandoned(void **state)
 	(void)state;
 	end(begin_launch(comm, NULL)); /* its calls come on another thread */
 	end(begin_launch(comm, NULL));
-	assert_true(timers[1].told && timers[1].cnt == 0);
+	assert_true(timers[1].reported && timers[1].cnt == 0);
 	close_comm(comm); /* aborted */
 	comm = open_comm(1);
 	run_plan(comm, NULL, "AllReduce", 1, 1);
@@ -230,7 +230,7 @@ static void call_old(void *comm, uint64_t seq)
 	assert_int_equal(ncclProfiler_v4.stop(handle), NCCL_SUCCESS);
 }
 
-static void what_is_told_of_within_a_launch_is_what_it_was(void **state)
+static void calls_reported_within_a_launch_belong_to_it(void **state)
 {
 	void *comm = open_old();
 	nccl_handle launch = nccl_outer_start(&mask);
@@ -239,7 +239,7 @@ static void what_is_told_of_within_a_launch_is_what_it_was(void **state)
 	assert_true(launch != 0);
 	call_old(comm, 3);
 	call_old(comm, 4);
-	assert_false(timers[1].told);
+	assert_false(timers[1].reported);
 	nccl_outer_stop(launch);
 	assert_int_equal(timers[1].cnt, 4);
 	assert_int_equal(timers[1].records[0].detail, 2);
@@ -247,7 +247,7 @@ static void what_is_told_of_within_a_launch_is_what_it_was(void **state)
 	assert_int_equal(timers[1].records[1].extra, 3);
 	call_old(comm, 5); /* behind it */
 	nccl_outer_stop(nccl_outer_start(&mask));
-	assert_true(timers[2].told && timers[2].cnt == 0);
+	assert_true(timers[2].reported && timers[2].cnt == 0);
 	nccl_outer_stop(launch); /* once more */
 	close_comm(comm);
 }
@@ -261,7 +261,7 @@ static void two_communicators_within_a_launch_are_not_one(void **state)
 	call_old(first, 1);
 	call_old(second, 1);
 	nccl_outer_stop(launch);
-	assert_true(timers[1].told && timers[1].cnt == 0);
+	assert_true(timers[1].reported && timers[1].cnt == 0);
 	close_comm(first);
 	close_comm(second);
 }
@@ -287,10 +287,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST_TIMING(a_launch_is_what_comes_behind_it),
 		TEST_TIMING(grouped_collectives_are_one_launch),
-		TEST_TIMING(launches_of_several_communicators_are_told_apart),
+		TEST_TIMING(launches_of_several_communicators_are_distinguished),
 		TEST_TIMING(a_captured_launch_is_not_timed),
 		TEST_TIMING(a_launch_without_reported_calls_is_abandoned),
-		TEST_TIMING(what_is_told_of_within_a_launch_is_what_it_was),
+		TEST_TIMING(calls_reported_within_a_launch_belong_to_it),
 		TEST_TIMING(two_communicators_within_a_launch_are_not_one),
 		TEST_TIMING(a_version_that_reports_launches_is_not_timed_twice),
 	};

@@ -43,19 +43,21 @@ static const struct debug_groups DEBUG_3_14 = {
  */
 enum { SHIMS_3_13 = 1 << 3, SHIMS_3_14 = 1 << 3 | 1 << 4 };
 
-static int from_debug_offsets(uint32_t minor, const uint64_t *told, struct pylayout *ret)
+static int from_debug_offsets(uint32_t minor, const uint64_t *published, struct pylayout *ret)
 {
 	const struct debug_groups *at = minor == 13 ? &DEBUG_3_13 : &DEBUG_3_14;
-	const uint64_t *interp = told + at->interp, *gil = interp + at->interp_added + 8;
-	const uint64_t *thread = told + at->thread, *frame = told + at->frame;
-	const uint64_t *code = told + at->code, *str = told + at->str;
+	const uint64_t *interp = published + at->interp, *gil = interp + at->interp_added + 8;
+	const uint64_t *thread = published + at->thread, *frame = published + at->frame;
+	const uint64_t *code = published + at->code, *str = published + at->str;
 
-	if (memcmp(told, "xdebugpy", 8) != 0 || told[DEBUG_VERSION] >> 16 != (0x300 | minor))
+	if (memcmp(published, "xdebugpy", 8) != 0 ||
+	    published[DEBUG_VERSION] >> 16 != (0x300 | minor))
 		return -ENOENT;
-	if (told[DEBUG_FREE_THREADED] != 0)
+	if (published[DEBUG_FREE_THREADED] != 0)
 		return -ENOTSUP;
 	/* The groups after the one of code objects are where they should be. */
-	if (told[at->object] != 16 || told[at->object + 1] != 8 || str[1] != 32 || str[2] != 16)
+	if (published[at->object] != 16 || published[at->object + 1] != 8 || str[1] != 32 ||
+	    str[2] != 16)
 		return -ENOENT;
 	*ret = (struct pylayout){
 		.minor = minor,

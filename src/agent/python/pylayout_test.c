@@ -31,7 +31,7 @@ static const uint64_t TOLD_3_13[] = {
 	240,	200,							  /* garbage collection */
 };
 
-static void copy_told(uint64_t ret[static ARRAY_SIZE(TOLD_3_13)])
+static void copy_published(uint64_t ret[static ARRAY_SIZE(TOLD_3_13)])
 {
 	memcpy(ret, TOLD_3_13, sizeof(TOLD_3_13));
 	memcpy(ret, "xdebugpy", 8);
@@ -62,14 +62,14 @@ static void only_known_versions_have_offsets(void **state)
 	assert_int_equal(layout.minor, 12);
 }
 
-static void newer_interpreters_tell_their_offsets(void **state)
+static void newer_interpreters_publish_their_offsets(void **state)
 {
-	uint64_t told[ARRAY_SIZE(TOLD_3_13)];
+	uint64_t published[ARRAY_SIZE(TOLD_3_13)];
 	struct pylayout layout;
 
 	(void)state;
-	copy_told(told);
-	assert_int_equal(pylayout_find("3.13.0 (main)", told, &layout), 0);
+	copy_published(published);
+	assert_int_equal(pylayout_find("3.13.0 (main)", published, &layout), 0);
 	assert_int_equal(layout.threads, 7344);
 	assert_int_equal(layout.gil_holder, 8);
 	assert_int_equal(layout.gil_locked, 16);
@@ -85,30 +85,30 @@ static void newer_interpreters_tell_their_offsets(void **state)
 	assert_int_equal(layout.thread_bytes, 248);
 }
 
-static void what_they_tell_is_not_believed_blindly(void **state)
+static void published_offsets_are_checked(void **state)
 {
-	uint64_t told[ARRAY_SIZE(TOLD_3_13)];
+	uint64_t published[ARRAY_SIZE(TOLD_3_13)];
 	struct pylayout layout;
 
 	(void)state;
-	copy_told(told);
-	assert_int_equal(pylayout_find("3.14.0", told, &layout), -ENOENT);
-	told[2] = 1;
-	assert_int_equal(pylayout_find("3.13.0", told, &layout), -ENOTSUP);
-	copy_told(told);
-	told[44] = 24;
-	assert_int_equal(pylayout_find("3.13.0", told, &layout), -ENOENT);
-	copy_told(told);
-	told[0] ^= 1;
-	assert_int_equal(pylayout_find("3.13.0", told, &layout), -ENOENT);
+	copy_published(published);
+	assert_int_equal(pylayout_find("3.14.0", published, &layout), -ENOENT);
+	published[2] = 1;
+	assert_int_equal(pylayout_find("3.13.0", published, &layout), -ENOTSUP);
+	copy_published(published);
+	published[44] = 24;
+	assert_int_equal(pylayout_find("3.13.0", published, &layout), -ENOENT);
+	copy_published(published);
+	published[0] ^= 1;
+	assert_int_equal(pylayout_find("3.13.0", published, &layout), -ENOENT);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_known_versions_have_offsets),
-		cmocka_unit_test(newer_interpreters_tell_their_offsets),
-		cmocka_unit_test(what_they_tell_is_not_believed_blindly),
+		cmocka_unit_test(newer_interpreters_publish_their_offsets),
+		cmocka_unit_test(published_offsets_are_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,7 +56,7 @@ static int run(const struct gpupause *pause, const char *command)
 		(void)poll(NULL, 0, LOOK_MS);
 	if (got == 1)
 		return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -ENODEV;
-	if (got == 0) { /* else somebody else has reaped it */
+	if (got == 0) { /* else it was reaped elsewhere */
 		(void)subprocess_signal(pid, SIGKILL);
 		(void)waitpid(pid, &status, 0);
 	}

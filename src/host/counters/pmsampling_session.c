@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host/counters/pmsampling_session.h"
 
-#include "base/symbols.h"
 #include "host/counters/pmsampling_parts.h"
-#include "host/counters/pmsampling_target_abi.h"
+#include "host/counters/pmsampling_target.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,25 +19,6 @@
 /* Chips that know cycles only: their clock is taken to be this, and is what it is. */
 #define SYSTEM_CLOCK_HZ 1500000000u
 
-struct target {
-	int (*version)(uint32_t *);
-	int (*initialize)(struct pm_initialize *);
-	int (*deinitialize)(struct pm_initialize *);
-	int (*chip_name)(struct pm_chip_name *);
-	int (*availability)(struct pm_availability *);
-	int (*enable)(struct pm_enable *);
-	int (*disable)(struct pm_order *);
-	int (*configure)(struct pm_configure *);
-	int (*start)(struct pm_order *);
-	int (*stop)(struct pm_order *);
-	int (*image_size)(struct pm_image_size *);
-	int (*image_clear)(struct pm_image_clear *);
-	int (*decode)(struct pm_decode *);
-	int (*image_info)(struct pm_image_info *);
-	int (*sample_info)(struct pm_sample_info *);
-	int (*evaluate)(struct pm_evaluate *);
-};
-
 /* Samples of the same time, added up. */
 struct bucket {
 	int64_t idx, end_ns;
@@ -51,7 +31,7 @@ struct pm_session {
 	const struct pm_library *library;
 	struct gpucounters_setup setup;
 	uint32_t device;
-	struct target target;
+	struct pm_target target;
 	uint32_t version; /* of the library's interface; 24: CUDA 12.6 */
 	char chip[CHIP_BYTES];
 	void *cuda;
@@ -97,31 +77,6 @@ static int say_no_memory(char why[static GPUHW_WHY])
 }
 
 /* --- starting --- */
-
-/* Fills the table. Returns the first symbol that isn't there, else NULL. */
-static const char *resolve(void *handle, struct target *target)
-{
-	const struct symbol table[] = {
-		{ &target->version, "cuptiGetVersion" },
-		{ &target->initialize, "cuptiProfilerInitialize" },
-		{ &target->deinitialize, "cuptiProfilerDeInitialize" },
-		{ &target->chip_name, "cuptiDeviceGetChipName" },
-		{ &target->availability, "cuptiPmSamplingGetCounterAvailability" },
-		{ &target->enable, "cuptiPmSamplingEnable" },
-		{ &target->disable, "cuptiPmSamplingDisable" },
-		{ &target->configure, "cuptiPmSamplingSetConfig" },
-		{ &target->start, "cuptiPmSamplingStart" },
-		{ &target->stop, "cuptiPmSamplingStop" },
-		{ &target->image_size, "cuptiPmSamplingGetCounterDataSize" },
-		{ &target->image_clear, "cuptiPmSamplingCounterDataImageInitialize" },
-		{ &target->decode, "cuptiPmSamplingDecodeData" },
-		{ &target->image_info, "cuptiPmSamplingGetCounterDataInfo" },
-		{ &target->sample_info, "cuptiPmSamplingCounterDataGetSampleInfo" },
-		{ &target->evaluate, "cuptiProfilerHostEvaluateToGpuValues" },
-	};
-
-	return symbols_find(handle, table, ARRAY_SIZE(table));
-}
 
 /* No context is made: sampling needs none, and one takes memory of the job's device. */
 static int open_driver(struct pm_session *session, char why[static GPUHW_WHY])
@@ -328,7 +283,7 @@ static int take_counters(struct pm_session *session, char why[static GPUHW_WHY])
 
 static int start(struct pm_session *session, char why[static GPUHW_WHY])
 {
-	const char *missing = resolve(session->library->handle, &session->target);
+	const char *missing = pm_target_find(session->library->handle, &session->target);
 	int error;
 
 	if (missing != NULL) {

@@ -43,13 +43,13 @@ static int64_t read_lifespan_ns(const char *dir)
 {
 	int fd = open_file(dir, "hw_counters/lifespan");
 	uint64_t ms;
-	bool told;
+	bool reported;
 
 	if (fd < 0)
 		return IB_LIFESPAN_NS;
-	told = read_number(fd, &ms);
+	reported = read_number(fd, &ms);
 	(void)close(fd);
-	return told && ms <= LIFESPAN_MAX_MS ? (int64_t)ms * NSEC_PER_MSEC : IB_LIFESPAN_NS;
+	return reported && ms <= LIFESPAN_MAX_MS ? (int64_t)ms * NSEC_PER_MSEC : IB_LIFESPAN_NS;
 }
 
 static void close_port(struct ib_port *port)

@@ -138,7 +138,7 @@ static void sockets_without_counters_and_other_dumps_are_skipped(void **state)
 	vec_done(&out);
 }
 
-static void a_refusal_is_told_with_its_number(void **state)
+static void a_refusal_is_reported_with_its_number(void **state)
 {
 	struct answer refused = { .len = 0 }, at_end = { .len = 0 };
 	sockdiag_sockets out = { 0 };
@@ -476,7 +476,7 @@ static void no_look_comes_before_its_time(void **state)
 	stop_pair(&pair);
 }
 
-static void a_kernel_that_does_not_answer_is_told_once(void **state)
+static void a_kernel_without_an_answer_is_reported_once(void **state)
 {
 	struct sockets sockets;
 
@@ -617,7 +617,7 @@ int main(void)
 		cmocka_unit_test(retransmissions_and_the_end_of_a_stream_are_no_payload),
 		cmocka_unit_test(an_older_kernel_counts_what_was_acknowledged),
 		cmocka_unit_test(sockets_without_counters_and_other_dumps_are_skipped),
-		cmocka_unit_test(a_refusal_is_told_with_its_number),
+		cmocka_unit_test(a_refusal_is_reported_with_its_number),
 		cmocka_unit_test(any_short_or_changed_answer_is_survived),
 		cmocka_unit_test(both_ends_of_a_connection_have_what_was_sent),
 		cmocka_unit_test(connections_over_ipv6_count_as_well),
@@ -625,7 +625,7 @@ int main(void)
 		cmocka_unit_test(known_sockets_are_counted_between_two_lists),
 		cmocka_unit_test(what_was_sent_before_a_process_is_followed_does_not_count),
 		cmocka_unit_test(no_look_comes_before_its_time),
-		cmocka_unit_test(a_kernel_that_does_not_answer_is_told_once),
+		cmocka_unit_test(a_kernel_without_an_answer_is_reported_once),
 		cmocka_unit_test_setup_teardown(cards_are_found_with_rate_and_bytes, make_root,
 						remove_root),
 		cmocka_unit_test_setup_teardown(efa_counts_bytes_elsewhere, make_root, remove_root),

@@ -214,7 +214,7 @@ static void a_hog_outside_the_job_is_named(void **state)
  * 70 has no window and none looks for it; 72 comes later, before 71. The hog runs on the CPU of
  * 71, and the list is in another order each time.
  */
-static void a_hog_is_told_of_the_worker_whose_cpu_it_takes(void **state)
+static void a_contender_is_reported_for_the_worker_that_loses_its_cpu(void **state)
 {
 	static const struct contenders_worker all[] = { { 70, 70 }, { 71, 71 }, { 72, 72 } };
 	static const double overlap_fracs[] = { 0, 1, 0 };
@@ -357,8 +357,9 @@ int main(void)
 						remove_root),
 		cmocka_unit_test_setup_teardown(a_hog_outside_the_job_is_named, make_root,
 						remove_root),
-		cmocka_unit_test_setup_teardown(a_hog_is_told_of_the_worker_whose_cpu_it_takes,
-						make_root, remove_root),
+		cmocka_unit_test_setup_teardown(
+			a_contender_is_reported_for_the_worker_that_loses_its_cpu, make_root,
+			remove_root),
 		cmocka_unit_test_setup_teardown(workers_beyond_the_limit_are_left_out, make_root,
 						remove_root),
 		cmocka_unit_test_setup_teardown(small_hogs_of_one_command_are_taken_together,

@@ -93,7 +93,7 @@ static void a_setting_in_a_file_of_nccl_is_one(_unused_ void **state)
 	assert_found("own", "/home/.nccl.conf", true);
 }
 
-static void another_file_stands_in_place_of_the_users(_unused_ void **state)
+static void another_file_replaces_the_users(_unused_ void **state)
 {
 	PUT("/home/.nccl.conf", "NCCL_PROFILER_PLUGIN=own\n");
 	PUT("/home/other.conf", "NCCL_DEBUG=INFO\n");
@@ -134,7 +134,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(there_is_none),
 		TEST(a_setting_in_a_file_of_nccl_is_one),
-		TEST(another_file_stands_in_place_of_the_users),
+		TEST(another_file_replaces_the_users),
 		TEST(the_plugin_that_nccl_takes_by_itself_is_one),
 		TEST(the_loaders_cache_is_asked),
 	};

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* ';' is the NUL after each variable; "0-": unknown where they begin. */
-static void each_launcher_tells_who_is_on_the_host(void **state _unused_)
+static void each_launcher_has_variables_of_the_host(void **state _unused_)
 {
 	static const struct {
 		const char *environment;
@@ -69,7 +69,7 @@ static void a_process_is_asked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_launcher_tells_who_is_on_the_host),
+		cmocka_unit_test(each_launcher_has_variables_of_the_host),
 		cmocka_unit_test_setup_teardown(a_process_is_asked, make_root, remove_root),
 	};
 

@@ -141,65 +141,7 @@ static void on_callback(_unused_ void *data, uint32_t domain, uint32_t call, con
 		finalize_here();
 }
 
-/* --- errors --- */
-
-static void append_number(char text[static 16], uint32_t number)
-{
-	char digits[16];
-	size_t cnt = 0, len = 0;
-
-	do {
-		digits[cnt++] = (char)('0' + number % 10);
-		number /= 10;
-	} while (number > 0);
-	while (cnt > 0)
-		text[len++] = digits[--cnt];
-	text[len] = '\0';
-}
-
-static int explain(uint32_t result, const char *call, char ret_why[static GPUTRACE_WHY_MAX])
-{
-	char number[16];
-
-	append_number(number, result);
-	if (result == CUPTI_INSUFFICIENT_PRIVILEGES)
-		gputrace_why(ret_why,
-			     "the driver lets only administrators profile: set "
-			     "NVreg_RestrictProfilingToAdminUsers=0",
-			     NULL);
-	else if (result == CUPTI_VIRTUALIZED_DEVICE)
-		gputrace_why(ret_why, "this virtual GPU can't be profiled: enable it for the VM",
-			     NULL);
-	else if (result == CUPTI_NOT_INITIALIZED || result == CUPTI_UNKNOWN)
-		gputrace_why(ret_why, "CUPTI found no usable driver (", call, ": error ", number,
-			     ")", NULL);
-	else
-		gputrace_why(ret_why, call, ": CUPTI error ", number, NULL);
-	return -ENOTSUP;
-}
-
 /* --- probe --- */
-
-/* A process that only loaded CUDA is not attached to. */
-static bool device_in_use(const struct cuda_functions *cuda)
-{
-	void *context = NULL;
-	int cnt = 0;
-
-	if (cuda->device_count(&cnt) != 0) /* cuInit() was not called */
-		return false;
-	if (cuda->context_current(&context) == 0 && context != NULL)
-		return true;
-	for (int i = 0; i < MIN(cnt, CUDA_DEVICE_MAX); i++) {
-		unsigned flags;
-		int device, active = 0;
-
-		if (cuda->device_get(&device, i) == 0 &&
-		    cuda->context_state(device, &flags, &active) == 0 && active != 0)
-			return true;
-	}
-	return false;
-}
 
 static int probe(char ret_why[static GPUTRACE_WHY_MAX])
 {
@@ -212,7 +154,7 @@ static int probe(char ret_why[static GPUTRACE_WHY_MAX])
 	ret = cuda_find(&cupti.cuda, ret_why);
 	if (ret < 0)
 		return ret;
-	if (!device_in_use(&cupti.cuda)) {
+	if (!cuda_is_in_use(&cupti.cuda)) {
 		gputrace_why(ret_why, "this process has no CUDA context", NULL);
 		return -ENOENT;
 	}
@@ -224,7 +166,7 @@ static int probe(char ret_why[static GPUTRACE_WHY_MAX])
 		return 0;
 	ret = cupti_find(&cupti.api, ret_why);
 	if (ret == 0 && cupti.api.get_version(&cupti.version) != CUPTI_OK)
-		ret = explain(CUPTI_UNKNOWN, "cuptiGetVersion", ret_why);
+		ret = cupti_explain(CUPTI_UNKNOWN, "cuptiGetVersion", ret_why);
 	cupti.found = ret == 0;
 	return ret;
 }
@@ -278,7 +220,7 @@ static int subscribe(char ret_why[static GPUTRACE_WHY_MAX])
 	if (result == CUPTI_MULTIPLE_SUBSCRIBERS)
 		return busy(who, ret_why);
 	if (result != CUPTI_OK)
-		return explain(result, "cuptiSubscribe", ret_why);
+		return cupti_explain(result, "cuptiSubscribe", ret_why);
 	cupti.attached = true;
 	(void)cupti.api.enable_callback(1, cupti.subscriber, CUPTI_DOMAIN_STATE,
 					CUPTI_STATE_FATAL_ERROR);
@@ -360,13 +302,13 @@ static int enable_kinds(char ret_why[static GPUTRACE_WHY_MAX])
 	uint32_t result = cupti.api.register_buffers(request, complete);
 
 	if (result != CUPTI_OK)
-		return explain(result, "cuptiActivityRegisterCallbacks", ret_why);
+		return cupti_explain(result, "cuptiActivityRegisterCallbacks", ret_why);
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		result = cupti.api.enable(kinds[i]);
 		if (result == CUPTI_MULTIPLE_SUBSCRIBERS)
 			return busy("", ret_why);
 		if (result != CUPTI_OK && kinds[i] == CUPTI_KIND_CONCURRENT_KERNEL)
-			return explain(result, "cuptiActivityEnable", ret_why);
+			return cupti_explain(result, "cuptiActivityEnable", ret_why);
 	}
 	if (cupti.api.enable_all_syncs != NULL)
 		(void)cupti.api.enable_all_syncs(0);

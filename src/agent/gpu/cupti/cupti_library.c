@@ -192,3 +192,58 @@ int cupti_find(struct cupti_functions *ret, char ret_why[static GPUTRACE_WHY_MAX
 	gputrace_why(ret_why, "libcupti lacks ", missing, NULL);
 	return -ENOTSUP;
 }
+
+static void append_number(char text[static 16], uint32_t number)
+{
+	char digits[16];
+	size_t cnt = 0, len = 0;
+
+	do {
+		digits[cnt++] = (char)('0' + number % 10);
+		number /= 10;
+	} while (number > 0);
+	while (cnt > 0)
+		text[len++] = digits[--cnt];
+	text[len] = '\0';
+}
+
+int cupti_explain(uint32_t result, const char *call, char ret_why[static GPUTRACE_WHY_MAX])
+{
+	char number[16];
+
+	append_number(number, result);
+	if (result == CUPTI_INSUFFICIENT_PRIVILEGES)
+		gputrace_why(ret_why,
+			     "the driver lets only administrators profile: set "
+			     "NVreg_RestrictProfilingToAdminUsers=0",
+			     NULL);
+	else if (result == CUPTI_VIRTUALIZED_DEVICE)
+		gputrace_why(ret_why, "this virtual GPU can't be profiled: enable it for the VM",
+			     NULL);
+	else if (result == CUPTI_NOT_INITIALIZED || result == CUPTI_UNKNOWN)
+		gputrace_why(ret_why, "CUPTI found no usable driver (", call, ": error ", number,
+			     ")", NULL);
+	else
+		gputrace_why(ret_why, call, ": CUPTI error ", number, NULL);
+	return -ENOTSUP;
+}
+
+bool cuda_is_in_use(const struct cuda_functions *cuda)
+{
+	void *context = NULL;
+	int cnt = 0;
+
+	if (cuda->device_count(&cnt) != 0) /* cuInit() was not called */
+		return false;
+	if (cuda->context_current(&context) == 0 && context != NULL)
+		return true;
+	for (int i = 0; i < MIN(cnt, CUDA_DEVICE_MAX); i++) {
+		unsigned flags;
+		int device, active = 0;
+
+		if (cuda->device_get(&device, i) == 0 &&
+		    cuda->context_state(device, &flags, &active) == 0 && active != 0)
+			return true;
+	}
+	return false;
+}

@@ -55,3 +55,9 @@ _must_check_ int cuda_find(struct cuda_functions *ret, char ret_why[static GPUTR
 
 /* Returns 0 or -ENOTSUP with why. */
 _must_check_ int cupti_find(struct cupti_functions *ret, char ret_why[static GPUTRACE_WHY_MAX]);
+
+/* Whether the process has a CUDA context: false if it only loaded CUDA. */
+bool cuda_is_in_use(const struct cuda_functions *cuda);
+
+/* Writes the reason for a failed call of CUPTI. Returns -ENOTSUP. */
+int cupti_explain(uint32_t result, const char *call, char ret_why[static GPUTRACE_WHY_MAX]);
