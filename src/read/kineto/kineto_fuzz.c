@@ -6,11 +6,15 @@
  */
 #include "read/kineto/kineto.h"
 
+#include "base/file.h"
 #include "model/event_promises.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -66,20 +70,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 static int replay_file(const char *path)
 {
-	FILE *f = fopen(path, "re");
-	uint8_t *data = malloc(1 << 24);
-	size_t len = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), ret;
+	struct err err = { "" };
+	char *data;
+	size_t len;
 
-	if (f == NULL || data == NULL) {
+	if (fd < 0) {
 		perror(path);
-		free(data);
-		if (f != NULL)
-			(void)fclose(f);
 		return 1;
 	}
-	len = fread(data, 1, 1 << 24, f);
-	(void)fclose(f);
-	(void)LLVMFuzzerTestOneInput(data, len);
+	ret = file_read_whole(path, fd, 1 << 24, &data, &len, &err);
+	(void)close(fd);
+	if (ret < 0) {
+		(void)fprintf(stderr, "%s\n", err.text);
+		return 1;
+	}
+	(void)LLVMFuzzerTestOneInput((const uint8_t *)data, len);
 	free(data);
 	return 0;
 }
