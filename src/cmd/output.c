@@ -12,19 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int output_format_parse(const char *text, enum output_format *ret)
-{
-	static const char *const names[] = { "text", "json", "html" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(names[i], text) == 0) {
-			*ret = (enum output_format)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
 int output_text(const struct str *text, const char *path, struct err *err)
 {
 	bool standard = path == NULL || strcmp(path, "-") == 0;
