@@ -21,7 +21,8 @@ void jsonwriter_push(struct json_writer *w, json_t *array, json_t *value);
 
 /* NULL on want of memory, which the two above turn into the sticky error. */
 json_t *jsonwriter_text(const char *s);
-json_t *jsonwriter_number(double value); /* null when not finite */
+json_t *jsonwriter_ranks(const int *ranks, size_t cnt); /* "0-2,7" */
+json_t *jsonwriter_number(double value);		/* null when not finite */
 /* One number for each class by its name, the most important class first. */
 json_t *jsonwriter_classes(struct json_writer *w, const double of_class[CLASS_CNT]);
 json_t *jsonwriter_text_array(struct json_writer *w, const char *const *texts, size_t cnt);

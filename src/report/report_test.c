@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/clean.h"
+#include "report/finding_fields.h"
 #include "report/formats.h"
 #include "report/page.h"
 #include "report/phrase.h"
@@ -421,10 +422,34 @@ static void want_of_memory_is_told_and_leaves_the_output_alone(void **state)
 	}
 }
 
+static void the_schema_of_a_finding_is_made_from_its_fields(void **state)
+{
+	(void)state;
+	help_compare_schema("finding", finding_fields_schema());
+}
+
+static void tables_without_utilization_have_fewer_columns(void **state)
+{
+	static const char *const all[] = { "Workers", "Per iteration", "Utilization", "Std",
+					   "Gain" };
+	const struct finding_field *column = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		column = finding_fields_column(column, true);
+		assert_string_equal(column->title, all[i]);
+	}
+	assert_null(finding_fields_column(column, true));
+	column = finding_fields_column(finding_fields_column(NULL, false), false);
+	assert_string_equal(finding_fields_column(column, false)->title, "Gain");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_reports_are_as_in_the_golden_files),
+		cmocka_unit_test(the_schema_of_a_finding_is_made_from_its_fields),
+		cmocka_unit_test(tables_without_utilization_have_fewer_columns),
 		cmocka_unit_test(json_reports_are_as_in_the_golden_files),
 		cmocka_unit_test(the_rows_of_figure_7_are_printed_as_in_the_paper),
 		cmocka_unit_test(the_verdict_comes_first),

@@ -12,6 +12,7 @@
 #include "report/formats.h"
 #include "report/test_reports.h"
 
+#include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -27,6 +28,9 @@ char *help_print(const char *name, printer print);
 
 /* Prints all samples that have golden files and compares each with NAME.suffix. */
 void help_compare_golden(const char *suffix, printer print);
+
+/* Compares a definition of docs/report-schema.json with expected, which it takes. */
+void help_compare_schema(const char *definition, json_t *expected);
 
 /* Fails the test unless part is in text. */
 void help_assert_contains(const char *text, const char *part);
