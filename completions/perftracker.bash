@@ -8,10 +8,10 @@ _perftracker_options() {
 	profile) echo '--socket --window --timeout --help' ;;
 	status) echo '--socket --format --help' ;;
 	timeline) echo '--output --last --ranks --no-align --format --help' ;;
-	analyze) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --exit-code --jobs --help' ;;
+	analyze) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --exit-code --verbose --jobs --help' ;;
 	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code --verbose --jobs --help' ;;
 	summarize) echo '--output --rank --host-ranks --steps --skip-first --sidecar --flight-fd --sidecar-fd --keep --job --help' ;;
-	localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --exit-code --jobs --help' ;;
+	localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --exit-code --verbose --jobs --help' ;;
 	simulate) echo '--scenario --output --workers --seed --strength --level --iterations --onset --tensor --pipeline --expert --host-workers --skew --counters --list --format --help' ;;
 	dump) echo '--format --top --collectives --help' ;;
 	doctor) echo '--python --format --verbose --exit-code --root --help' ;;

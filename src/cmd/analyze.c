@@ -13,7 +13,7 @@ struct analyze_options {
 	enum output_format format;
 	const char *output;
 	rankset_vec ranks;
-	bool exit_code;
+	bool exit_code, verbose;
 	struct expect_table expect;
 	struct load_options load;
 	struct localize_options localize;
@@ -81,6 +81,10 @@ static const struct option_row rows[] = {
 	{ .name = "exit-code",
 	  FIELD(exit_code),
 	  .help = "exit with 3 when the verdict is abnormal" },
+	{ .name = "verbose",
+	  .letter = 'v',
+	  FIELD(verbose),
+	  .help = "print all findings in full, whole stacks and lists in the text" },
 	{ .name = "jobs",
 	  .letter = 'j',
 	  .argument = "N",
@@ -91,7 +95,7 @@ static const struct option_row rows[] = {
 	  .preset = "number of processors" },
 };
 
-/* Keeps the fingerprints whose rank is wished, in place. */
+/* Keeps the fingerprints of the ranks of --ranks, in place. */
 static int keep_ranks(const struct analyze_options *o, struct load_result *loaded, struct err *err)
 {
 	size_t kept = 0;
@@ -155,7 +159,7 @@ static int report_loaded(struct analyze_options *o, struct load_result *loaded, 
 	if (compare(o, loaded, &report, &err) < 0)
 		return cmd_fail("%s", err.text);
 	report.elapsed_ms = (double)(clock_mono_ns() - start_ns) / 1e6;
-	if (output_report(&report, o->format, o->output, &err) < 0)
+	if (output_report(&report, o->format, o->verbose, o->output, &err) < 0)
 		status = cmd_fail("%s", err.text);
 	else if (status == EXIT_DONE && o->exit_code && report.verdict == VERDICT_ABNORMAL)
 		status = EXIT_ABNORMAL;

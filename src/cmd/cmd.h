@@ -86,13 +86,13 @@ const char *inputs_assign_ranks(struct fingerprint *const *fps, size_t cnt);
 enum output_format { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_HTML };
 
 /*
- * Writes the report to path, or to standard output when path is NULL or "-".
- * Colors and width follow the terminal. Returns 0 or -errno with a line in err.
+ * Writes the report to path, or to standard output when path is NULL or "-". verbose: the text
+ * shortens no list. Colors and width follow the terminal. Returns 0 or -errno with a line in err.
  */
-_must_check_ int output_report(const struct report *report, enum output_format format,
+_must_check_ int output_report(const struct report *report, enum output_format format, bool verbose,
 			       const char *path, struct err *err);
 
-/* The same for a comparison; verbose: all that the text would leave out. */
+/* The same for a comparison. */
 _must_check_ int output_comparison(const struct comparison *comparison, enum output_format format,
 				   bool verbose, const char *path, struct err *err);
 
