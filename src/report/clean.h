@@ -12,7 +12,7 @@
 #include "base/base.h"
 #include "base/str.h"
 
-/* Length in bytes (1..4) of the well-formed code point at p, 0 when there is none. */
+/* Length in bytes (1..4) of the well-formed code point at p, or 0. */
 size_t clean_decode(const char *p, uint32_t *ret);
 
 /* Appends text with every unsafe character escaped. NULL is empty. Idempotent. */
@@ -24,7 +24,7 @@ void clean_append(struct str *out, const char *text);
  */
 void clean_append_short(struct str *out, const char *text, size_t max_cells);
 
-/* Appends text with each byte that is no UTF-8 replaced by U+FFFD; all else is kept. */
+/* Appends text with each byte that is not UTF-8 replaced by U+FFFD. */
 void clean_append_utf8(struct str *out, const char *text);
 
 /* Terminal cells that clean text[len] fills: 0 for combining marks, 2 for wide characters. */

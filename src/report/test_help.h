@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tests of this folder share: printing a sample, with and without memory,
+ * Shared by the tests of this folder: printing a sample, with and without memory, and
  * comparing with golden files.
  *
  * Golden files are tests/golden/report/NAME.{txt,verbose.txt,json,html}, compared byte
@@ -37,7 +37,7 @@ void help_assert_contains(const char *text, const char *part);
 
 /*
  * Prints the sample with the first, the second... allocation and all after it
- * failing, until the printer gets through: each time it must tell and leave the
- * output as it was.
+ * failing, until the printer succeeds: each failure must be returned and leave the
+ * output unchanged.
  */
 void help_print_without_memory(const char *name, printer print);

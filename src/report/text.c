@@ -19,7 +19,7 @@
 #define LABEL_CELLS 10	/* "Coverage  " */
 #define NAME_CELLS 60	/* of the longest name in a row; with less room it has a line of its own */
 #define DETAIL_CELLS 17 /* "    utilization  " */
-#define FULL_FINDINGS 5 /* told in full unless verbose */
+#define FULL_FINDINGS 5 /* printed in full unless verbose */
 #define LIST_MAX 8	/* notes, failures, absent sources, hosts */
 #define WIDTH_MAX 160
 
@@ -61,7 +61,7 @@ static void verdict_line(struct text_writer *w)
 		     &text);
 }
 
-/* A list that may be long: without verbose its head, and how much is left. */
+/* How many items of a list are printed: without verbose LIST_MAX. */
 static size_t list_shown(const struct text_writer *w, size_t cnt)
 {
 	return w->verbose ? cnt : MIN(cnt, (size_t)LIST_MAX);
@@ -161,7 +161,7 @@ static void job_lines(struct text_writer *w)
 	head_line(w, "Missing", &missing);
 	if (w->report->overhead.present)
 		phrase_overhead(&overhead, &w->report->overhead);
-	head_line(w, "Own cost", &overhead);
+	head_line(w, "Overhead", &overhead);
 	failure_lines(w);
 	absence_lines(w);
 	note_lines(w);
@@ -343,7 +343,7 @@ static void gain_detail(struct text_writer *w, const struct finding *finding)
 		phrase_ms(&text, finding->gain_ms_per_iteration);
 		str_append(&text, " per iteration (");
 		phrase_pct(&text, finding->gain_pct);
-		str_append(&text, ") comes back with the repair");
+		str_append(&text, ") saved by a repair");
 	}
 	detail(w, "gain", &text);
 }
@@ -458,7 +458,8 @@ static void findings_part(struct text_writer *w)
 	if (full == cnt)
 		return;
 	line_end(w);
-	page_wrap(&w->page, PAGE_DIM, 0, 0, "The others in short (--verbose tells all in full):");
+	page_wrap(&w->page, PAGE_DIM, 0, 0,
+		  "Other findings in brief (--verbose prints all in full):");
 	for (size_t i = full; i < cnt; i++)
 		finding_short(w, i);
 }

@@ -40,3 +40,6 @@ void phrase_before(struct str *out, const struct change *change, bool all);
 
 /* "with 12 functions below", "on the training thread 35 ms -> 0 ms"; may be nothing. */
 void phrase_extent(struct str *out, const struct change *change);
+
+/* The title of the changes of a kind: "Grew". */
+const char *phrase_kind(enum change_kind kind);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Prints a comparison of two runs: as text for a terminal, as JSON for programs
- * (docs/compare-schema.json), as one HTML file. As report.h, whose rules hold here too:
+ * (docs/compare-schema.json), as one HTML file. The rules of report/formats.h apply:
  * foreign names are made harmless, the same comparison gives the same bytes.
  */
 #pragma once

@@ -97,7 +97,7 @@ static void gain_stat(struct str *out, const struct finding *finding)
 		phrase_pct(&pct, finding->gain_pct);
 		str_append(&pct, " of the iteration");
 	}
-	stat(out, "gain", "Repair gives back", &gain, &pct);
+	stat(out, "gain", "Saved by a repair", &gain, &pct);
 }
 
 static void time_stat(struct str *out, const struct finding *finding)
@@ -123,7 +123,7 @@ static void stats(struct str *out, const struct finding *finding)
 	time_stat(out, finding);
 	value_stat(out, "Share of the window", &finding->beta, NULL);
 	value_stat(out, "Utilization", &finding->mu, finding->resource);
-	value_stat(out, "Its deviation", &finding->sigma, NULL);
+	value_stat(out, "Deviation", &finding->sigma, NULL);
 	str_append(out, "</dl>\n");
 }
 
