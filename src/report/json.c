@@ -16,7 +16,7 @@
 /* A full matrix of 3,000 ranks has nine million pairs; the largest come first. */
 #define WAITS_MAX 10000
 
-/* A median of counts: whole unless it lies between two. */
+/* A median of counts: an integer unless it is between two counts. */
 static json_t *count(double value)
 {
 	if (isfinite(value) && value == floor(value) && fabs(value) < 1e15)
@@ -135,7 +135,7 @@ static json_t *failure_object(struct json_writer *w, const struct report_failure
 	return object;
 }
 
-/* What the contract does not name: the material of the pictures, and what went wrong. */
+/* Data of the pictures, and the inputs that could not be used. */
 static void put_extras(struct json_writer *w, json_t *root, const struct report *report)
 {
 	size_t wait_cnt = MIN(report->wait_cnt, (size_t)WAITS_MAX);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The report for a terminal: the verdict first, then how much was seen, a table
- * as in the paper's figure 7, then each finding with who waited, the evidence
- * and what to do.
+ * The report for a terminal: the verdict, the coverage, a table as in the paper's figure 7,
+ * then each finding with the ranks that waited, the evidence and the advice.
  * Source: PerfTracker figure 7.
  */
 #include "model/rankset.h"
@@ -167,7 +166,7 @@ static void job_lines(struct text_writer *w)
 	note_lines(w);
 }
 
-/* The phrase, cut to the column: the width of the page is kept whatever the names are. */
+/* The phrase, shortened to the width of its column. */
 static void cell_text(struct str *out, const struct finding *finding,
 		      const struct finding_field *column)
 {
@@ -179,7 +178,7 @@ static void cell_text(struct str *out, const struct finding *finding,
 	clean_append_short(out, str_borrow(&text), MAX(column->cells, (size_t)8));
 }
 
-/* A cell and, unless it ends the line, the blanks behind it. */
+/* A cell and, unless it is the last one, its padding. */
 static void write_cell(struct text_writer *w, enum page_style style, const char *text, size_t cells,
 		       bool last)
 {
@@ -239,7 +238,7 @@ static void table_head(struct text_writer *w, size_t name_cells, bool one_line, 
 	line_end(w);
 }
 
-/* Cells of the longest name of the table, cut ones counted as cut. */
+/* Width of the longest name of the table after shortening. */
 static size_t longest_name(struct text_writer *w)
 {
 	size_t longest = 16;

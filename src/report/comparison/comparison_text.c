@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A comparison for a terminal: the verdict, the two runs, how far to believe it, and
- * the changes in sections by kind. The section of the largest change comes first.
+ * A comparison for a terminal: the verdict, the two runs, the confidence, and the changes
+ * in sections by kind. The section of the largest change comes first.
  */
 #include "report/clean.h"
 #include "report/comparison/comparison_phrase.h"

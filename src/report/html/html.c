@@ -218,7 +218,7 @@ static void worker_row(struct str *out, const struct report_worker *worker, bool
 	str_append(out, "</td></tr>\n");
 }
 
-/* The numbers behind the pictures, for those who cannot see them. */
+/* The numbers of the pictures as a table, also for screen readers. */
 static void workers_part(struct str *out, const struct report *report)
 {
 	size_t shown = MIN(report->worker_cnt, (size_t)TABLE_ROWS_MAX);
