@@ -1,35 +1,130 @@
 # SPDX-License-Identifier: Apache-2.0
-# bash completion of perftracker(1).
+# bash completion of perftracker(1). Written by tools/generate: edit src/cmd instead.
 # shellcheck shell=bash
 
 _perftracker_options() {
 	case $1 in
-	run) echo '--out --keep-traces --format --report-to --quiet --slowdown --recent --learn
-		--blocked --min-gap --window --steps --source --exact --no-audit --budget-always
-		--budget-window --metrics --metrics-compat --gpu-calls --gpu-samples --min-gain --jobs --help' ;;
-	analyze | localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed
-		--world-size --exit-code --jobs --help' ;;
-	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code
-		--verbose --jobs --help' ;;
-	summarize) echo '--output --rank --host-ranks --steps --skip-first --sidecar --job --flight-fd
-		--sidecar-fd --keep --help' ;;
+	run) echo '--out --keep-traces --format --report-to --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --help' ;;
 	profile) echo '--socket --window --timeout --help' ;;
 	status) echo '--socket --format --help' ;;
-	doctor) echo '--python --format --verbose --exit-code --root --help' ;;
 	timeline) echo '--output --last --ranks --no-align --format --help' ;;
-	simulate) echo '--scenario --output --workers --seed --strength --level --iterations --onset
-		--tensor --pipeline --expert --host-workers --skew --counters --list --format --help' ;;
+	analyze) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --exit-code --verbose --jobs --help' ;;
+	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code --verbose --jobs --help' ;;
+	summarize) echo '--output --rank --host-ranks --steps --skip-first --sidecar --flight-fd --sidecar-fd --keep --job --help' ;;
+	localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --exit-code --verbose --jobs --help' ;;
+	simulate) echo '--scenario --output --workers --seed --strength --level --iterations --onset --tensor --pipeline --expert --host-workers --skew --counters --list --format --help' ;;
 	dump) echo '--format --top --collectives --help' ;;
+	doctor) echo '--python --format --verbose --exit-code --root --help' ;;
+	gpu-sampler) echo '--cupti --window --help' ;;
+	esac
+}
+
+_perftracker_words() {
+	local found
+	mapfile -t found < <(compgen -W "$1" -- "$word")
+	COMPREPLY+=("${found[@]}")
+}
+
+_perftracker_paths() {
+	local found
+	mapfile -t found < <(compgen "$1" -- "$word")
+	COMPREPLY+=("${found[@]}")
+}
+
+# The value of an option: returns 1 if the option has none.
+_perftracker_value() {
+	case $1 in
+	'run --out') _perftracker_paths -d ;;
+	'run --format') _perftracker_words 'text json' ;;
+	'run --report-to') _perftracker_words 'stderr stdout' ;;
+	'run --slowdown') ;;
+	'run --recent') ;;
+	'run --learn') ;;
+	'run --blocked') ;;
+	'run --min-gap') ;;
+	'run --window') ;;
+	'run --steps') ;;
+	'run --source') _perftracker_words 'auto agent torch' ;;
+	'run --budget-always') ;;
+	'run --budget-window') ;;
+	'run --gpu-samples') _perftracker_words 'own none'; _perftracker_paths -d ;;
+	'run --min-gain') ;;
+	'run --jobs') ;;
+	'run --metrics') ;;
+	'run --metrics-compat') _perftracker_words 'xpu_timer' ;;
+	'profile --socket') _perftracker_paths -f ;;
+	'profile --window') ;;
+	'profile --timeout') ;;
+	'status --socket') _perftracker_paths -f ;;
+	'status --format') _perftracker_words 'text json' ;;
+	'timeline --output') _perftracker_paths -f ;;
+	'timeline --last') ;;
+	'timeline --ranks') ;;
+	'timeline --format') _perftracker_words 'chrome' ;;
+	'analyze --format') _perftracker_words 'text json html' ;;
+	'analyze --output') _perftracker_paths -f ;;
+	'analyze --ranks') ;;
+	'analyze --steps') ;;
+	'analyze --min-gain') ;;
+	'analyze --expect') _perftracker_paths -f ;;
+	'analyze --seed') ;;
+	'analyze --world-size') ;;
+	'analyze --jobs') ;;
+	'diff --format') _perftracker_words 'text json html' ;;
+	'diff --output') _perftracker_paths -f ;;
+	'diff --min-change') ;;
+	'diff --level') ;;
+	'diff --steps') ;;
+	'diff --jobs') ;;
+	'summarize --output') _perftracker_paths -f ;;
+	'summarize --rank') ;;
+	'summarize --host-ranks') ;;
+	'summarize --steps') ;;
+	'summarize --sidecar') _perftracker_paths -f ;;
+	'summarize --flight-fd') ;;
+	'summarize --sidecar-fd') ;;
+	'summarize --keep') _perftracker_paths -f ;;
+	'summarize --job') ;;
+	'localize --format') _perftracker_words 'text json html' ;;
+	'localize --output') _perftracker_paths -f ;;
+	'localize --ranks') ;;
+	'localize --steps') ;;
+	'localize --min-gain') ;;
+	'localize --expect') _perftracker_paths -f ;;
+	'localize --seed') ;;
+	'localize --world-size') ;;
+	'localize --jobs') ;;
+	'simulate --scenario') ;;
+	'simulate --output') _perftracker_paths -d ;;
+	'simulate --workers') ;;
+	'simulate --seed') ;;
+	'simulate --strength') ;;
+	'simulate --level') _perftracker_words 'events fingerprints' ;;
+	'simulate --iterations') ;;
+	'simulate --onset') ;;
+	'simulate --tensor') ;;
+	'simulate --pipeline') ;;
+	'simulate --expert') ;;
+	'simulate --host-workers') ;;
+	'simulate --skew') ;;
+	'simulate --counters') ;;
+	'simulate --format') _perftracker_words 'text json' ;;
+	'dump --format') _perftracker_words 'text json' ;;
+	'dump --top') ;;
+	'doctor --python') _perftracker_paths -f ;;
+	'doctor --format') _perftracker_words 'text json' ;;
+	'doctor --root') _perftracker_paths -d ;;
+	'gpu-sampler --cupti') _perftracker_paths -f ;;
+	*) return 1 ;;
 	esac
 }
 
 _perftracker() {
-	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-	local command=${COMP_WORDS[1]} i
+	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} i
+	local command=${COMP_WORDS[1]}
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		mapfile -t COMPREPLY < <(compgen -W \
-			'run profile status timeline analyze diff summarize localize simulate dump doctor --help --version' -- "$word")
+		_perftracker_words 'run profile status timeline analyze diff summarize localize simulate dump doctor gpu-sampler --help --version'
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do
@@ -38,25 +133,14 @@ _perftracker() {
 			return
 		fi
 	done
-	case $before in
-	--format)
-		local formats='text json html'
-		[ "$command" = timeline ] && formats=chrome
-		mapfile -t COMPREPLY < <(compgen -W "$formats" -- "$word")
-		;;
-	--gpu-samples) mapfile -t COMPREPLY < <(compgen -W 'own none' -A directory -- "$word") ;;
-	--metrics-compat) mapfile -t COMPREPLY < <(compgen -W xpu_timer -- "$word") ;;
-	--source) mapfile -t COMPREPLY < <(compgen -W 'auto agent torch' -- "$word") ;;
-	--report-to) mapfile -t COMPREPLY < <(compgen -W 'stderr stdout' -- "$word") ;;
-	--root | --out) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
-	*)
-		if [[ $word == -* ]]; then
-			mapfile -t COMPREPLY < <(compgen -W "$(_perftracker_options "$command")" -- "$word")
-		else
-			mapfile -t COMPREPLY < <(compgen -f -- "$word")
-		fi
-		;;
-	esac
+	if _perftracker_value "$command $before"; then
+		return
+	fi
+	if [[ $word == -* ]]; then
+		_perftracker_words "$(_perftracker_options "$command")"
+	else
+		_perftracker_paths -f
+	fi
 }
 
 complete -o filenames -F _perftracker perftracker

@@ -6,158 +6,96 @@
 #include "cmd/load.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char analyze_help[] =
-	"Usage: perftracker analyze [OPTION]... PATH...\n"
-	"\n"
-	"Reads the traces of a job's ranks (torch.profiler / Kineto JSON, plain or .gz; one\n"
-	"file a rank, or a folder of them; or SQLite exports of Nsight Systems, in which each\n"
-	"process with GPU work is a rank), and names the function and the rank that make the\n"
-	"job slow, or says that it is healthy.\n";
-
-static const char localize_help[] =
-	"Usage: perftracker localize [OPTION]... PATH...\n"
-	"\n"
-	"Compares fingerprints (files of 'perftracker summarize', one a rank, or a folder of\n"
-	"them) and reports as 'perftracker analyze' does.\n";
-
-static const char options_help[] =
-	"\n"
-	"  -f, --format FORMAT   text (default), json or html\n"
-	"  -o, --output FILE     write the report to FILE instead of standard output\n"
-	"      --ranks SET       use these ranks only, for example 0-3,7\n"
-	"      --steps FIRST-LAST  use these profiler steps only, for example 4-6\n"
-	"      --min-gain PCT    leave out findings whose repair gives back less of an\n"
-	"                        iteration (default 1)\n"
-	"      --expect FILE     expected ranges that replace the defaults (JSON)\n"
-	"      --exact           compare each worker with all peers, not with 100 of them\n"
-	"      --seed N          of the choice of peers (default 1)\n"
-	"      --world-size N    ranks the job has; default: what the traces say\n"
-	"      --exit-code       exit with 3 when the verdict is abnormal\n"
-	"  -j, --jobs N          files to read at once (default: processors)\n"
-	"  -h, --help            show this help\n"
-	"\n"
-	"Ranks come from the traces' distributedInfo (exports: NCCL's or MPI's ranks), else from\n"
-	"the file names (rank3, worker-12), else from the order; the report says which.\n"
-	"\n"
-	"Exit status: 0 done, 1 an input could not be used (the others are reported), 2 usage.\n"
-	"\n"
-	"Examples:\n"
-	"  perftracker analyze traces/\n"
-	"  perftracker analyze --format html -o report.html rank*.json.gz\n"
-	"  perftracker analyze --format json --exit-code traces/ | jq .findings[0]\n"
-	"  nsys export --type sqlite host0.nsys-rep && perftracker analyze host0.sqlite\n";
-
 struct analyze_options {
-	const char *command;
 	enum output_format format;
 	const char *output;
 	rankset_vec ranks;
-	bool exit_code;
+	bool exit_code, verbose;
 	struct expect_table expect;
 	struct load_options load;
 	struct localize_options localize;
 };
 
-enum {
-	OPT_RANKS = 256,
-	OPT_STEPS,
-	OPT_MIN_GAIN,
-	OPT_EXPECT,
-	OPT_EXACT,
-	OPT_SEED,
-	OPT_WORLD,
-	OPT_EXIT_CODE
-};
-
-static const struct option long_options[] = {
-	{ "format", required_argument, NULL, 'f' },
-	{ "output", required_argument, NULL, 'o' },
-	{ "ranks", required_argument, NULL, OPT_RANKS },
-	{ "steps", required_argument, NULL, OPT_STEPS },
-	{ "min-gain", required_argument, NULL, OPT_MIN_GAIN },
-	{ "expect", required_argument, NULL, OPT_EXPECT },
-	{ "exact", no_argument, NULL, OPT_EXACT },
-	{ "seed", required_argument, NULL, OPT_SEED },
-	{ "world-size", required_argument, NULL, OPT_WORLD },
-	{ "exit-code", no_argument, NULL, OPT_EXIT_CODE },
-	{ "jobs", required_argument, NULL, 'j' },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
-};
-
-/* Options about the comparison. Returns -1 when handled, else an exit status. */
-static int parse_compare_option(struct analyze_options *o, int c)
+static int set_expect(void *table, const char *path, struct err *err)
 {
-	struct err err = { "" };
-	int64_t number;
-
-	switch (c) {
-	case OPT_RANKS:
-		vec_done(&o->ranks);
-		if (rankset_parse(optarg, &o->ranks, &err) < 0)
-			return cmd_usage_error(o->command, "%s", err.text);
-		return -1;
-	case OPT_STEPS:
-		return load_parse_steps(&o->load, o->command);
-	case OPT_MIN_GAIN:
-		if (cmd_parse_double(optarg, 0, 100, &o->localize.min_gain_pct) < 0)
-			return cmd_bad_value(o->command, "min-gain", "a percentage in 0..100");
-		return -1;
-	case OPT_EXPECT:
-		if (expect_load(optarg, &o->expect, &err) < 0)
-			return cmd_usage_error(o->command, "%s", err.text);
-		return -1;
-	case OPT_EXACT:
-		o->localize.exact = true;
-		return -1;
-	case OPT_SEED:
-		if (cmd_parse_int(optarg, 0, INT64_MAX, &number) < 0)
-			return cmd_bad_value(o->command, "seed", "a number");
-		o->localize.seed = (uint64_t)number;
-		return -1;
-	case OPT_WORLD:
-		if (cmd_parse_int(optarg, 1, 1 << 20, &number) < 0)
-			return cmd_bad_value(o->command, "world-size", "a number of ranks");
-		o->localize.workers_expected = (int)number;
-		return -1;
-	default:
-		return cmd_usage_error(o->command, "unknown option");
-	}
+	return expect_load(path, (struct expect_table *)table, err);
 }
 
-/* Returns -1 to go on, else an exit status. */
-static int parse_option(struct analyze_options *o, const char *help, int c)
-{
-	switch (c) {
-	case 'f':
-		if (output_format_parse(optarg, &o->format) < 0)
-			return cmd_bad_value(o->command, "format", "text, json or html");
-		return -1;
-	case 'o':
-		o->output = optarg;
-		return -1;
-	case 'j':
-		return load_parse_jobs(&o->load, o->command);
-	case OPT_EXIT_CODE:
-		o->exit_code = true;
-		return -1;
-	case 'h':
-		fputs(help, stdout);
-		fputs(options_help, stdout);
-		return EXIT_DONE;
-	case '?':
-		/* getopt has said what is wrong. */
-		return cmd_try_help(o->command);
-	default:
-		return parse_compare_option(o, c);
-	}
-}
+#define FIELD(field) OPTION_FIELD(struct analyze_options, field)
 
-/* Keeps the fingerprints whose rank is wished, in place. */
+static const struct option_row rows[] = {
+	{ .name = "format",
+	  .letter = 'f',
+	  .words = "text|json|html",
+	  FIELD(format),
+	  .help = "format of the report",
+	  .preset = "text",
+	  .more = "docs/report-schema.json describes the JSON." },
+	{ .name = "output",
+	  .letter = 'o',
+	  .argument = "FILE",
+	  FIELD(output),
+	  .help = "write the report to FILE instead of standard output" },
+	{ .name = "ranks",
+	  .argument = "SET",
+	  FIELD(ranks),
+	  .set = cmd_set_ranks,
+	  .help = "use only these ranks, for example 0-3,7" },
+	{ .name = "steps",
+	  .argument = "FIRST-LAST",
+	  FIELD(load.window),
+	  .set = cmd_set_steps,
+	  .expected = STEPS_EXPECTED,
+	  .help = "use only these profiler steps, for example 4-6" },
+	{ .name = "min-gain",
+	  .argument = "PERCENT",
+	  FIELD(localize.min_gain_pct),
+	  .high = 100,
+	  .expected = "a percentage in 0..100",
+	  .help = "omit findings whose repair saves less of an iteration",
+	  .preset = "1" },
+	{ .name = "expect",
+	  .argument = "FILE",
+	  FIELD(expect),
+	  .set = set_expect,
+	  .help = "expected ranges that replace the defaults (JSON)" },
+	{ .name = "exact",
+	  FIELD(localize.exact),
+	  .help = "compare each worker with all peers, not with a sample of 100" },
+	{ .name = "seed",
+	  .argument = "N",
+	  FIELD(localize.seed),
+	  .help = "seed of the sample of peers",
+	  .preset = "1" },
+	{ .name = "world-size",
+	  .argument = "N",
+	  FIELD(localize.workers_expected),
+	  .low = 1,
+	  .high = 1 << 20,
+	  .expected = "a number of ranks",
+	  .help = "number of ranks of the job",
+	  .preset = "as recorded in the traces" },
+	{ .name = "exit-code",
+	  FIELD(exit_code),
+	  .help = "exit with 3 when the verdict is abnormal" },
+	{ .name = "verbose",
+	  .letter = 'v',
+	  FIELD(verbose),
+	  .help = "print all findings in full, whole stacks and lists in the text" },
+	{ .name = "jobs",
+	  .letter = 'j',
+	  .argument = "N",
+	  FIELD(load.job_cnt),
+	  .low = 1,
+	  .high = LOAD_JOBS_MAX,
+	  .help = "number of files to read at once",
+	  .preset = "number of processors" },
+};
+
+/* Keeps the fingerprints of the ranks of --ranks, in place. */
 static int keep_ranks(const struct analyze_options *o, struct load_result *loaded, struct err *err)
 {
 	size_t kept = 0;
@@ -221,7 +159,7 @@ static int report_loaded(struct analyze_options *o, struct load_result *loaded, 
 	if (compare(o, loaded, &report, &err) < 0)
 		return cmd_fail("%s", err.text);
 	report.elapsed_ms = (double)(clock_mono_ns() - start_ns) / 1e6;
-	if (output_report(&report, o->format, o->output, &err) < 0)
+	if (output_report(&report, o->format, o->verbose, o->output, &err) < 0)
 		status = cmd_fail("%s", err.text);
 	else if (status == EXIT_DONE && o->exit_code && report.verdict == VERDICT_ABNORMAL)
 		status = EXIT_ABNORMAL;
@@ -246,33 +184,60 @@ static int analyze_paths(struct analyze_options *o, char **argv, size_t cnt)
 	return status;
 }
 
-static int analyze_main(const char *command, const char *help, int argc, char **argv)
+static int analyze_main(const struct command *command, int argc, char **argv)
 {
 	struct analyze_options o = {
-		.command = command,
 		.expect = expect_defaults(),
 		.load = load_defaults(),
 		.localize = localize_defaults(),
 	};
-	int c, status = -1;
+	int first, status = optiontable_parse(command, argc, argv, &o, &first);
 
-	while (status < 0 && (c = getopt_long(argc, argv, "f:o:j:h", long_options, NULL)) != -1)
-		status = parse_option(&o, help, c);
-	if (status < 0 && optind == argc)
-		status = cmd_usage_error(command,
+	if (status == OPTIONS_PARSED && first == argc)
+		status = cmd_usage_error(command->name,
 					 "expected traces or a folder of them, found nothing");
-	if (status < 0)
-		status = analyze_paths(&o, argv + optind, (size_t)(argc - optind));
+	if (status == OPTIONS_PARSED)
+		status = analyze_paths(&o, argv + first, (size_t)(argc - first));
 	vec_done(&o.ranks);
 	return status;
 }
 
-int cmd_analyze(int argc, char **argv)
-{
-	return analyze_main("analyze", analyze_help, argc, argv);
-}
+static const char notes[] =
+	"Ranks come from distributedInfo in the traces (in Nsight Systems exports: from NCCL or "
+	"MPI), else from file names (rank3, worker-12), else from the order of the arguments; the "
+	"report says which.\n"
+	"Exit status: 0 done; 1 an input could not be used (the others are reported); 2 usage "
+	"error; 3 abnormal, with --exit-code.\n";
 
-int cmd_localize(int argc, char **argv)
-{
-	return analyze_main("localize", localize_help, argc, argv);
-}
+const struct command cmd_analyze = {
+	.name = "analyze",
+	.summary = "find the culprit in the traces of a job",
+	.usage = "[OPTION]... PATH...\n",
+	.about =
+		"Reads the traces of a job, compares its ranks, and names the function and the "
+		"rank that make the job slow, or reports that the job is healthy.\n"
+		"PATH is a trace of torch.profiler (Kineto JSON, plain or .gz) or a flight log, "
+		"one file per rank; an SQLite export of Nsight Systems, in which each process with "
+		"GPU work is a rank; or a folder of such files.\n",
+	OPTION_ROWS(rows),
+	.notes = notes,
+	.examples =
+		"perftracker analyze traces/\n"
+		"perftracker analyze --format html -o report.html rank*.json.gz\n"
+		"perftracker analyze --format json --exit-code traces/ | jq .findings[0]\n"
+		"nsys export --type sqlite host0.nsys-rep && perftracker analyze host0.sqlite\n",
+	.run = analyze_main,
+};
+
+const struct command cmd_localize = {
+	.name = "localize",
+	.summary = "find the culprit in the fingerprints of a job",
+	.usage = "[OPTION]... PATH...\n",
+	.about = "Compares fingerprints, files that `perftracker summarize` wrote, one per rank, "
+		 "or folders of them, and reports as `perftracker analyze` does.\n",
+	OPTION_ROWS(rows),
+	.notes = notes,
+	.examples = "perftracker localize fingerprints/\n"
+		    "perftracker localize --format html -o report.html rank*.ptfp\n",
+	.run = analyze_main,
+};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the subcommands share: exit statuses, reading inputs, writing reports.
- * One command, one file; main.c holds the table.
+ * Shared by the commands: exit statuses, errors, input files, reports. Each command is one
+ * file with a struct command (optiontable.h); main.c lists them.
  */
 #pragma once
 
 #include "base/err.h"
 #include "base/vec.h"
+#include "cmd/optiontable.h"
 #include "format/fingerprint/fingerprint.h"
 #include "model/comparison.h"
 #include "model/rankset.h"
@@ -19,32 +20,17 @@ enum exit_status {
 	EXIT_ABNORMAL = 3, /* with --exit-code only */
 };
 
-int cmd_analyze(int argc, char **argv);
-int cmd_diff(int argc, char **argv);
-int cmd_summarize(int argc, char **argv);
-int cmd_localize(int argc, char **argv);
-int cmd_dump(int argc, char **argv);
-int cmd_run(int argc, char **argv);
-int cmd_profile(int argc, char **argv);
-int cmd_status(int argc, char **argv);
-int cmd_doctor(int argc, char **argv);
-int cmd_gpu_sampler(int argc, char **argv);
-int cmd_timeline(int argc, char **argv);
-int cmd_simulate(int argc, char **argv);
+extern const struct command cmd_run, cmd_profile, cmd_status, cmd_timeline, cmd_analyze, cmd_diff;
+extern const struct command cmd_summarize, cmd_localize, cmd_simulate, cmd_dump, cmd_doctor;
+extern const struct command cmd_gpu_sampler;
 
-/* "perftracker COMMAND: message" and where to read on, on stderr. Returns EXIT_USAGE. */
+/* Prints "perftracker COMMAND: message" and a hint to --help on stderr. Returns EXIT_USAGE. */
 int cmd_usage_error(const char *command, const char *fmt, ...) _printf_(2, 3);
 
-/*
- * The same for the value of an option, which getopt_long() has just left in optarg: what
- * was expected of it. Returns EXIT_USAGE.
- */
-int cmd_bad_value(const char *command, const char *option, const char *expected);
-
-/* Where to read on, after getopt_long() has said what is wrong. Returns EXIT_USAGE. */
+/* Prints only the hint, after getopt_long() has printed an error. Returns EXIT_USAGE. */
 int cmd_try_help(const char *command);
 
-/* "perftracker: message" on stderr. Returns EXIT_FAILED. */
+/* Prints "perftracker: message" on stderr. Returns EXIT_FAILED. */
 int cmd_fail(const char *fmt, ...) _printf_(1, 2);
 
 /* Print a sidecar (dump_sidecar.c), a flight log (dump_flight.c). Return an exit status. */
@@ -57,8 +43,13 @@ int dump_flight(const char *path, bool json);
 _must_check_ int cmd_parse_double(const char *text, double low, double high, double *ret);
 _must_check_ int cmd_parse_int(const char *text, int64_t low, int64_t high, int64_t *ret);
 
-/* Parses "4" or "4-6" as a range of steps. Returns 0 or -EINVAL. */
-_must_check_ int cmd_parse_steps(const char *text, int64_t *ret_first, int64_t *ret_last);
+/*
+ * Setters of options (see struct option_row): "4" or "4-6" into a struct window_options,
+ * "0-3,7" into a rankset_vec.
+ */
+_must_check_ int cmd_set_steps(void *window, const char *text, struct err *err);
+_must_check_ int cmd_set_ranks(void *ranks, const char *text, struct err *err);
+#define STEPS_EXPECTED "a step or a range such as 4-6"
 
 /* --- inputs (inputs.c) --- */
 
@@ -91,19 +82,17 @@ const char *inputs_assign_ranks(struct fingerprint *const *fps, size_t cnt);
 
 /* --- output (output.c) --- */
 
+/* In the order of the words "text|json|html". */
 enum output_format { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_HTML };
 
-/* "text", "json" or "html". Returns 0 or -EINVAL. */
-_must_check_ int output_format_parse(const char *text, enum output_format *ret);
-
 /*
- * Writes the report to path, or to standard output when path is NULL or "-".
- * Colors and width follow the terminal. Returns 0 or -errno with a line in err.
+ * Writes the report to path, or to standard output when path is NULL or "-". verbose: the text
+ * shortens no list. Colors and width follow the terminal. Returns 0 or -errno with a line in err.
  */
-_must_check_ int output_report(const struct report *report, enum output_format format,
+_must_check_ int output_report(const struct report *report, enum output_format format, bool verbose,
 			       const char *path, struct err *err);
 
-/* The same for a comparison; verbose: all that the text would leave out. */
+/* The same for a comparison. */
 _must_check_ int output_comparison(const struct comparison *comparison, enum output_format format,
 				   bool verbose, const char *path, struct err *err);
 

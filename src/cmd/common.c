@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
+#include "summarize/window.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,11 +24,6 @@ int cmd_usage_error(const char *command, const char *fmt, ...)
 	va_end(ap);
 	fputc('\n', stderr);
 	return cmd_try_help(command);
-}
-
-int cmd_bad_value(const char *command, const char *option, const char *expected)
-{
-	return cmd_usage_error(command, "--%s '%s': expected %s", option, optarg, expected);
 }
 
 int cmd_fail(const char *fmt, ...)
@@ -69,12 +64,14 @@ int cmd_parse_int(const char *text, int64_t low, int64_t high, int64_t *ret)
 	return 0;
 }
 
-int cmd_parse_steps(const char *text, int64_t *ret_first, int64_t *ret_last)
+int cmd_set_steps(void *window, const char *text, struct err *err)
 {
+	struct window_options *ret = window;
 	char buf[64];
 	char *dash;
 	int64_t first, last;
 
+	(void)err; /* the row says what is expected */
 	if (strlen(text) >= sizeof(buf))
 		return -EINVAL;
 	(void)snprintf(buf, sizeof(buf), "%s", text);
@@ -84,7 +81,15 @@ int cmd_parse_steps(const char *text, int64_t *ret_first, int64_t *ret_last)
 	if (cmd_parse_int(buf, 0, INT64_MAX / 2, &first) < 0 ||
 	    cmd_parse_int(dash != NULL ? dash : buf, first, INT64_MAX / 2, &last) < 0)
 		return -EINVAL;
-	*ret_first = first;
-	*ret_last = last;
+	ret->first_step = first;
+	ret->last_step = last;
 	return 0;
+}
+
+int cmd_set_ranks(void *ranks, const char *text, struct err *err)
+{
+	rankset_vec *ret = ranks;
+
+	vec_done(ret);
+	return rankset_parse(text, ret, err);
 }

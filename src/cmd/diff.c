@@ -5,49 +5,8 @@
 #include "compare/compare.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-
-static const char help[] =
-	"Usage: perftracker diff [OPTION]... BEFORE AFTER\n"
-	"       perftracker diff [OPTION]... BEFORE... --vs AFTER...\n"
-	"\n"
-	"Compares two runs of a job: before and after an upgrade, two clusters, two versions\n"
-	"of the code. Names the functions that take more or less time per iteration, that\n"
-	"appeared or vanished (\"CompiledFunction is gone\"), have another name (kernels of\n"
-	"another library) or another caller, and says whether that may be chance. The changes\n"
-	"add up to the change of the iteration.\n"
-	"\n"
-	"BEFORE and AFTER are traces, flight logs or fingerprints, one a rank, or folders of\n"
-	"them. Several files of one rank are repeats of the run, the best test of chance.\n"
-	"\n"
-	"      --vs              what follows is AFTER; needed when either has several paths\n"
-	"  -f, --format FORMAT   text (default), json or html\n"
-	"  -o, --output FILE     write to FILE instead of standard output\n"
-	"      --min-change PCT  sum up changes below this share of the iteration (default 1)\n"
-	"      --level SHARE     of wrong alarms among the significant changes (default 0.05)\n"
-	"      --steps FIRST-LAST  use these profiler steps only, for example 4-6\n"
-	"      --skip-first      leave out the first step of windows of four or more\n"
-	"      --exit-code       exit with 3 when AFTER is significantly slower\n"
-	"  -v, --verbose         all changes and whole stacks in the text\n"
-	"  -j, --jobs N          files to read at once (default: processors)\n"
-	"  -h, --help            show this help\n"
-	"\n"
-	"Exit status: 0 done, 1 an input could not be used, 2 usage.\n"
-	"\n"
-	"Examples:\n"
-	"  perftracker diff old/ new/\n"
-	"  perftracker diff old/rank*.json.gz --vs new/rank*.json.gz\n"
-	"  perftracker diff --exit-code --min-change 5 baseline.ptfp today.ptfp\n";
-
-struct diff_options {
-	enum output_format format;
-	const char *output;
-	bool exit_code, verbose;
-	struct compare_options compare;
-	struct load_options load;
-};
 
 /* The files of one run. */
 struct side {
@@ -57,116 +16,116 @@ struct side {
 	char label[256];
 };
 
-enum { OPT_VS = 256, OPT_MIN_CHANGE, OPT_LEVEL, OPT_STEPS, OPT_SKIP_FIRST, OPT_EXIT_CODE };
-
-static const struct option long_options[] = {
-	{ "vs", no_argument, NULL, OPT_VS },
-	{ "format", required_argument, NULL, 'f' },
-	{ "output", required_argument, NULL, 'o' },
-	{ "min-change", required_argument, NULL, OPT_MIN_CHANGE },
-	{ "level", required_argument, NULL, OPT_LEVEL },
-	{ "steps", required_argument, NULL, OPT_STEPS },
-	{ "skip-first", no_argument, NULL, OPT_SKIP_FIRST },
-	{ "exit-code", no_argument, NULL, OPT_EXIT_CODE },
-	{ "verbose", no_argument, NULL, 'v' },
-	{ "jobs", required_argument, NULL, 'j' },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+struct diff_options {
+	enum output_format format;
+	const char *output;
+	bool exit_code, verbose;
+	struct compare_options compare;
+	struct load_options load;
+	struct side sides[2]; /* before, after */
+	bool divided;	      /* --vs was given: paths belong to after from then on */
 };
 
-/* Options with a number. Returns -1 when handled, else an exit status. */
-static int parse_number(struct diff_options *o, int c)
+static int take_path(void *options, char *path)
 {
-	switch (c) {
-	case OPT_MIN_CHANGE:
-		if (cmd_parse_double(optarg, 0, 100, &o->compare.min_change_pct) < 0)
-			return cmd_bad_value("diff", "min-change", "a percentage in 0..100");
-		return -1;
-	case OPT_LEVEL:
-		if (cmd_parse_double(optarg, 0, 1, &o->compare.level) < 0)
-			return cmd_bad_value("diff", "level", "a share in 0..1");
-		return -1;
-	case OPT_STEPS:
-		return load_parse_steps(&o->load, "diff");
-	case 'j':
-		return load_parse_jobs(&o->load, "diff");
-	default:
-		return cmd_usage_error("diff", "unknown option");
-	}
+	struct diff_options *o = options;
+
+	return vec_push(&o->sides[o->divided].given, path);
 }
 
-/* Returns -1 to go on, else an exit status. */
-static int parse_option(struct diff_options *o, int c)
+static int set_vs(void *divided, const char *text, struct err *err)
 {
-	switch (c) {
-	case 'f':
-		if (output_format_parse(optarg, &o->format) < 0)
-			return cmd_bad_value("diff", "format", "text, json or html");
-		return -1;
-	case 'o':
-		o->output = optarg;
-		return -1;
-	case 'v':
-		o->verbose = true;
-		return -1;
-	case OPT_EXIT_CODE:
-		o->exit_code = true;
-		return -1;
-	case OPT_SKIP_FIRST:
-		o->load.window.skip_first = true;
-		return -1;
-	case 'h':
-		fputs(help, stdout);
-		return EXIT_DONE;
-	case '?':
-		/* getopt has said what is wrong. */
-		return cmd_try_help("diff");
-	default:
-		return parse_number(o, c);
-	}
+	(void)text;
+	if (*(bool *)divided)
+		return err_set(err, EINVAL, "--vs: expected once, found twice");
+	*(bool *)divided = true;
+	return 0;
 }
 
-/*
- * Options and paths in the order they stand in: --vs divides the paths. Without it
- * there are two. Returns -1 to go on, else an exit status.
- */
-static int parse_words(struct diff_options *o, struct side sides[static 2], int argc, char **argv)
-{
-	int c, status = -1, side = 0;
-	bool divided = false;
+#define FIELD(field) OPTION_FIELD(struct diff_options, field)
 
-	while (status < 0 && (c = getopt_long(argc, argv, "-f:o:j:vh", long_options, NULL)) != -1) {
-		if (c == OPT_VS && divided)
-			return cmd_usage_error("diff", "--vs: expected once, found twice");
-		if (c == OPT_VS)
-			side = 1, divided = true;
-		else if (c != 1)
-			status = parse_option(o, c);
-		else if (vec_push(&sides[side].given, optarg) < 0)
+static const struct option_row rows[] = {
+	{ .name = "vs",
+	  FIELD(divided),
+	  .set = set_vs,
+	  .help = "separates BEFORE from AFTER; needed when either has several paths" },
+	{ .name = "format",
+	  .letter = 'f',
+	  .words = "text|json|html",
+	  FIELD(format),
+	  .help = "format of the report",
+	  .preset = "text",
+	  .more = "docs/compare-schema.json describes the JSON." },
+	{ .name = "output",
+	  .letter = 'o',
+	  .argument = "FILE",
+	  FIELD(output),
+	  .help = "write the report to FILE instead of standard output" },
+	{ .name = "min-change",
+	  .argument = "PERCENT",
+	  FIELD(compare.min_change_pct),
+	  .high = 100,
+	  .expected = "a percentage in 0..100",
+	  .help = "sum up changes below this share of the iteration of BEFORE",
+	  .preset = "1" },
+	{ .name = "level",
+	  .argument = "SHARE",
+	  FIELD(compare.level),
+	  .high = 1,
+	  .expected = "a share in 0..1",
+	  .help = "accepted share of false alarms among the significant changes",
+	  .preset = "0.05" },
+	{ .name = "steps",
+	  .argument = "FIRST-LAST",
+	  FIELD(load.window),
+	  .set = cmd_set_steps,
+	  .expected = STEPS_EXPECTED,
+	  .help = "use only these profiler steps, for example 4-6" },
+	{ .name = "skip-first",
+	  FIELD(load.window.skip_first),
+	  .help = "omit the first step of windows of four or more" },
+	{ .name = "exit-code",
+	  FIELD(exit_code),
+	  .help = "exit with 3 when AFTER is significantly slower" },
+	{ .name = "verbose",
+	  .letter = 'v',
+	  FIELD(verbose),
+	  .help = "print all changes and whole stacks in the text" },
+	{ .name = "jobs",
+	  .letter = 'j',
+	  .argument = "N",
+	  FIELD(load.job_cnt),
+	  .low = 1,
+	  .high = LOAD_JOBS_MAX,
+	  .help = "number of files to read at once",
+	  .preset = "number of processors" },
+};
+
+/* Arguments behind "--", and two paths without --vs. Returns OPTIONS_PARSED or a status. */
+static int divide_paths(struct diff_options *o, int cnt, char **paths)
+{
+	struct side *sides = o->sides;
+
+	for (int i = 0; i < cnt; i++) {
+		if (take_path(o, paths[i]) < 0)
 			return cmd_fail("out of memory");
 	}
-	for (; status < 0 && optind < argc; optind++) {
-		if (vec_push(&sides[side].given, argv[optind]) < 0)
-			return cmd_fail("out of memory");
-	}
-	if (status >= 0)
-		return status;
-	if (!divided && sides[0].given.cnt == 2) {
+	if (!o->divided && sides[0].given.cnt == 2) {
 		sides[0].given.cnt = 1;
 		if (vec_push(&sides[1].given, sides[0].given.data[1]) < 0)
 			return cmd_fail("out of memory");
-	} else if (!divided) {
+	} else if (!o->divided) {
 		return cmd_usage_error("diff",
 				       "expected two paths, or paths, --vs and paths, found %zu%s",
 				       sides[0].given.cnt, sides[0].given.cnt == 1 ? " path" : "");
 	}
 	if (sides[0].given.cnt == 0 || sides[1].given.cnt == 0)
 		return cmd_usage_error("diff", "expected paths %s --vs, found nothing",
-				       sides[0].given.cnt == 0 ? "before" : "behind");
-	return -1;
+				       sides[0].given.cnt == 0 ? "before" : "after");
+	return OPTIONS_PARSED;
 }
 
-/* Ranks as the files tell; one rank more than once is a repeat, no mistake. */
+/* Keeps the ranks of the files: a rank that occurs twice is a repeat, not an error. */
 static void assign_ranks(const struct load_result *loaded)
 {
 	for (size_t i = 0; i < loaded->cnt; i++) {
@@ -177,7 +136,7 @@ static void assign_ranks(const struct load_result *loaded)
 	}
 }
 
-/* other: its paths, if they are known, must be of traces of the same kind. */
+/* The traces must be of the same kind as those of other, as far as its paths are known. */
 static int load_side(struct side *side, const struct side *other, const struct diff_options *o)
 {
 	struct err err = { "out of memory" };
@@ -225,8 +184,9 @@ static int compare_sides(const struct diff_options *o, struct side sides[static 
 	return status;
 }
 
-static int diff_sides(const struct diff_options *o, struct side sides[static 2])
+static int diff_sides(struct diff_options *o)
 {
+	struct side *sides = o->sides;
 	int before = load_side(&sides[0], &sides[1], o), after = EXIT_FAILED;
 	int status;
 
@@ -238,21 +198,47 @@ static int diff_sides(const struct diff_options *o, struct side sides[static 2])
 	return before != EXIT_DONE || after != EXIT_DONE ? EXIT_FAILED : status;
 }
 
-int cmd_diff(int argc, char **argv)
+static int diff_main(const struct command *command, int argc, char **argv)
 {
-	struct side sides[2] = { 0 };
 	struct diff_options o = {
 		.compare = compare_defaults(),
 		.load = load_defaults(),
 	};
-	int status = parse_words(&o, sides, argc, argv);
+	int first, status = optiontable_parse(command, argc, argv, &o, &first);
 
-	if (status < 0)
-		status = diff_sides(&o, sides);
+	if (status == OPTIONS_PARSED)
+		status = divide_paths(&o, argc - first, argv + first);
+	if (status == OPTIONS_PARSED)
+		status = diff_sides(&o);
 	for (int i = 0; i < 2; i++) {
-		load_done(&sides[i].loaded);
-		path_list_done(&sides[i].paths);
-		vec_done(&sides[i].given);
+		load_done(&o.sides[i].loaded);
+		path_list_done(&o.sides[i].paths);
+		vec_done(&o.sides[i].given);
 	}
 	return status;
 }
+
+const struct command cmd_diff = {
+	.name = "diff",
+	.summary = "compare two runs of a job: what became slower",
+	.usage = "[OPTION]... BEFORE AFTER\n"
+		 "[OPTION]... BEFORE... --vs AFTER...\n",
+	.about =
+		"Compares two runs of a job: before and after an upgrade, two clusters, two versions "
+		"of the code. Names the functions that take more or less time per iteration, that "
+		"appeared or vanished (\"CompiledFunction is gone\"), that were renamed (kernels of "
+		"another library) or have another caller, and says whether a change may be chance. "
+		"The changes add up to the change of the iteration.\n"
+		"BEFORE and AFTER are traces, flight logs or fingerprints, one per rank, or folders "
+		"of them. Several files of one rank are repeats of the run, the best test of "
+		"chance.\n",
+	OPTION_ROWS(rows),
+	.order = ORDER_AS_GIVEN,
+	.take_argument = take_path,
+	.notes = "Exit status: 0 done; 1 an input could not be used; 2 usage error; 3 slower, with "
+		 "--exit-code.\n",
+	.examples = "perftracker diff old/ new/\n"
+		    "perftracker diff old/rank*.json.gz --vs new/rank*.json.gz\n"
+		    "perftracker diff --exit-code --min-change 5 baseline.ptfp today.ptfp\n",
+	.run = diff_main,
+};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perftracker doctor: what works on this machine and what doesn't, why, and what to do. */
+/* perftracker doctor: checks what works on this machine, and prints causes and advice. */
 #include "doctor/doctor.h"
 
 #include "cmd/cmd.h"
@@ -8,48 +8,43 @@
 #include "report/clean.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static const char help[] =
-	"usage: perftracker doctor [--python PATH] [--format text|json] [--verbose] [--exit-code]\n"
-	"\n"
-	"Tells what works on this machine and what does not, why, what that costs, and what\n"
-	"to do: Python and torch, the agent's self-tests, kernel, limits, GPU libraries, other\n"
-	"profilers, network. Changes nothing; opens drivers in processes of their own.\n"
-	"Values that look like passwords or tokens are masked.\n"
-	"\n"
-	"  perftracker doctor\n"
-	"  perftracker doctor --python /opt/venv/bin/python --format json\n"
-	"\n"
-	"  --python PATH      the interpreter of the job [python, else python3, on PATH]\n"
-	"  --format text|json how to print [text]\n"
-	"  --verbose          advice for what is absent, too\n"
-	"  --exit-code        exit with 3 when all that is needed works, but something else\n"
-	"                     is limited or failed\n"
-	"  --root DIR         read /proc and /sys below DIR; nothing is tried then\n"
-	"  -h, --help         this text\n"
-	"\n"
-	"Exit status: 0 all that is needed works, 1 something needed fails, 2 usage.\n";
-
-enum { OPT_PYTHON = 256, OPT_FORMAT, OPT_VERBOSE, OPT_EXIT_CODE, OPT_ROOT };
-
-static const struct option long_options[] = {
-	{ "python", required_argument, NULL, OPT_PYTHON },
-	{ "format", required_argument, NULL, OPT_FORMAT },
-	{ "verbose", no_argument, NULL, OPT_VERBOSE },
-	{ "exit-code", no_argument, NULL, OPT_EXIT_CODE },
-	{ "root", required_argument, NULL, OPT_ROOT },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
-};
-
 struct arguments {
 	const char *python, *root;
-	bool json, verbose, exit_code, help;
+	enum output_format format; /* text or JSON */
+	bool verbose, exit_code;
+};
+
+#define FIELD(field) OPTION_FIELD(struct arguments, field)
+
+static const struct option_row rows[] = {
+	{ .name = "python",
+	  .argument = "PATH",
+	  FIELD(python),
+	  .help = "Python interpreter of the job",
+	  .preset = "python, else python3, on PATH" },
+	{ .name = "format",
+	  .words = "text|json",
+	  FIELD(format),
+	  .help = "output format",
+	  .preset = "text",
+	  .more = "docs/doctor-schema.json describes the JSON." },
+	{ .name = "verbose",
+	  FIELD(verbose),
+	  .help = "print costs and advice for absent items, too" },
+	{ .name = "exit-code",
+	  FIELD(exit_code),
+	  .help = "exit with 3 when everything needed works, but something else is limited or "
+		  "failed" },
+	{ .name = "root",
+	  .argument = "DIR",
+	  FIELD(root),
+	  .help = "read /proc and /sys below DIR, such as a copy from another machine; checks "
+		  "that need more than files are not tried" },
 };
 
 extern char **environ;
@@ -157,14 +152,14 @@ static json_t *counts_json(const struct doctor_result *results, size_t cnt)
 
 static int print_json(const struct doctor_result *results, size_t cnt, struct err *err)
 {
-	json_t *rows = json_array(), *root;
+	json_t *list = json_array(), *root;
 	int failed = 0;
 
 	for (size_t i = 0; i < cnt; i++)
-		failed |= json_array_append_new(rows, result_json(&results[i]));
+		failed |= json_array_append_new(list, result_json(&results[i]));
 	root = json_pack("{s:s, s:s, s:b, s:o, s:o}", "schema", "perftracker.doctor.v1", "version",
 			 PT_VERSION, "fit", (int)!doctor_is_unfit(results, cnt), "counts",
-			 counts_json(results, cnt), "checks", rows);
+			 counts_json(results, cnt), "checks", list);
 	failed |= root == NULL || json_dumpf(root, stdout, JSON_INDENT(1)) < 0;
 	json_decref(root);
 	if (failed)
@@ -175,34 +170,7 @@ static int print_json(const struct doctor_result *results, size_t cnt, struct er
 
 /* --- the command --- */
 
-/* Returns 0, or EXIT_USAGE when it has complained. */
-static int parse_arguments(int argc, char **argv, struct arguments *ret)
-{
-	int option;
-
-	optind = 1;
-	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
-		if (option == 'h')
-			ret->help = true;
-		else if (option == OPT_PYTHON)
-			ret->python = optarg;
-		else if (option == OPT_ROOT)
-			ret->root = optarg;
-		else if (option == OPT_VERBOSE)
-			ret->verbose = true;
-		else if (option == OPT_EXIT_CODE)
-			ret->exit_code = true;
-		else if (option != OPT_FORMAT)
-			return cmd_try_help("doctor");
-		else if (strcmp(optarg, "text") != 0 && strcmp(optarg, "json") != 0)
-			return cmd_bad_value("doctor", "format", "text or json");
-		else
-			ret->json = strcmp(optarg, "json") == 0;
-	}
-	return optind == argc ? 0 : cmd_usage_error("doctor", "unexpected '%s'", argv[optind]);
-}
-
-/* A name without a folder is looked for on PATH by doctor itself; execve() wants a path. */
+/* Searches a name without a slash on PATH, because execve() does not. */
 static int find_program(const char *name, char *ret, size_t size)
 {
 	const char *path = getenv("PATH");
@@ -220,7 +188,7 @@ static int find_program(const char *name, char *ret, size_t size)
 	return -ENOENT;
 }
 
-/* The checks know folders and programs only by what they are told here. */
+/* Fills in the folders and programs that the checks look at, and runs the checks. */
 static size_t examine(const struct arguments *arguments, struct doctor_result *ret)
 {
 	char agent[PATH_MAX], package[PATH_MAX], program[PATH_MAX], python[PATH_MAX], socket[128];
@@ -243,27 +211,45 @@ static size_t examine(const struct arguments *arguments, struct doctor_result *r
 	return doctor_run(&setup, ret);
 }
 
-int cmd_doctor(int argc, char **argv)
+static int doctor_main(const struct command *command, int argc, char **argv)
 {
 	struct doctor_result results[DOCTOR_CHECKS_MAX];
 	struct arguments arguments = { 0 };
 	struct err err = { "" };
-	int status = parse_arguments(argc, argv, &arguments);
+	int first, status = optiontable_parse(command, argc, argv, &arguments, &first);
 	size_t cnt;
 
-	if (status != 0)
+	if (status == OPTIONS_PARSED)
+		status = optiontable_no_more(command, argc, argv, first);
+	if (status != OPTIONS_PARSED)
 		return status;
-	if (arguments.help) {
-		(void)fputs(help, stdout);
-		return EXIT_DONE;
-	}
 	cnt = examine(&arguments, results);
 	if (cnt == 0)
 		return cmd_fail("out of memory");
-	if ((arguments.json ? print_json(results, cnt, &err)
-			    : print_text(results, cnt, arguments.verbose, &err)) < 0)
+	if ((arguments.format == OUTPUT_JSON
+		     ? print_json(results, cnt, &err)
+		     : print_text(results, cnt, arguments.verbose, &err)) < 0)
 		return cmd_fail("%s", err.text);
 	if (doctor_is_unfit(results, cnt))
 		return EXIT_FAILED;
 	return arguments.exit_code && doctor_is_limited(results, cnt) ? EXIT_ABNORMAL : EXIT_DONE;
 }
+
+const struct command cmd_doctor = {
+	.name = "doctor",
+	.summary = "check what works on this machine, and advise",
+	.usage = "[OPTION]...\n",
+	.about =
+		"Prints what works on this machine and what does not, why, what that costs, and what "
+		"to do: Python and torch, the self-tests of the agent, kernel, limits, GPU libraries, "
+		"other profilers, network.\n"
+		"Changes nothing on the machine; opens drivers in processes of their own. Values that "
+		"look like passwords or tokens are masked.\n",
+	OPTION_ROWS(rows),
+	.notes =
+		"Exit status: 0 everything needed works; 1 something needed fails; 2 usage error; 3 "
+		"something else is limited, with --exit-code.\n",
+	.examples = "perftracker doctor\n"
+		    "perftracker doctor --python /opt/venv/bin/python --format json\n",
+	.run = doctor_main,
+};

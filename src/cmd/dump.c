@@ -6,29 +6,38 @@
 #include "report/clean.h"
 #include "summarize/funcid.h"
 
-#include <getopt.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-static const char help[] =
-	"Usage: perftracker dump [OPTION]... FILE\n"
-	"\n"
-	"Prints a fingerprint (*.ptfp), what the daemon saw of a worker (*.sidecar), what a\n"
-	"worker recorded about itself (*.flight), or the fingerprint that a trace would give.\n"
-	"\n"
-	"  -f, --format FORMAT   text (default) or json\n"
-	"  -n, --top N           functions to print (default 30; 0: all)\n"
-	"  -c, --collectives     print the collectives too, with what led to them\n"
-	"  -h, --help            show this help\n"
-	"\n"
-	"Example:\n"
-	"  perftracker dump --top 10 perftracker-out/fingerprints/rank0.ptfp\n";
-
 struct dump_args {
-	bool json, collectives;
+	enum output_format format; /* text or JSON */
+	bool collectives;
 	int64_t top;
+};
+
+#define FIELD(field) OPTION_FIELD(struct dump_args, field)
+
+static const struct option_row rows[] = {
+	{ .name = "format",
+	  .letter = 'f',
+	  .words = "text|json",
+	  FIELD(format),
+	  .help = "output format",
+	  .preset = "text" },
+	{ .name = "top",
+	  .letter = 'n',
+	  .argument = "N",
+	  FIELD(top),
+	  .high = INT32_MAX,
+	  .expected = "a number of functions",
+	  .help = "number of functions to print; 0: all",
+	  .preset = "30" },
+	{ .name = "collectives",
+	  .letter = 'c',
+	  FIELD(collectives),
+	  .help = "print the collectives, too, with what led to them" },
 };
 
 static const char *name_of(const struct fingerprint *fp, uint32_t function)
@@ -41,7 +50,7 @@ static const char *name_of(const struct fingerprint *fp, uint32_t function)
 	return frame == FRAME_NONE ? "(outside of all functions)" : fp->frames[frame].name;
 }
 
-/* Names come from user code: control characters are replaced. */
+/* Names come from user code: control characters must not reach the terminal. */
 static void print_name(const char *name)
 {
 	struct str clean = { 0 };
@@ -166,47 +175,51 @@ static int dump_json(const struct fingerprint *fp)
 	return status;
 }
 
-int cmd_dump(int argc, char **argv)
+/* Prints a fingerprint, or the one of a trace. */
+static int dump_fingerprint(const char *path, const struct dump_args *a)
 {
-	static const struct option options[] = {
-		{ "format", required_argument, NULL, 'f' },
-		{ "top", required_argument, NULL, 'n' },
-		{ "collectives", no_argument, NULL, 'c' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
-	struct dump_args a = { .top = 30 };
 	const struct summarize_options whole = { .window = { .last_step = -1 } };
 	struct fingerprint fp;
 	struct err err = { "" };
-	enum reader_content content;
-	int c, status = EXIT_DONE;
+	int status = EXIT_DONE;
 
-	while ((c = getopt_long(argc, argv, "f:n:ch", options, NULL)) != -1) {
-		if (c == 'h') {
-			fputs(help, stdout);
-			return EXIT_DONE;
-		}
-		if (c == 'c')
-			a.collectives = true;
-		else if (c == 'f' && (strcmp(optarg, "text") == 0 || strcmp(optarg, "json") == 0))
-			a.json = optarg[0] == 'j';
-		else if (c != 'n' || cmd_parse_int(optarg, 0, INT32_MAX, &a.top) < 0)
-			return cmd_usage_error("dump", "wrong option or value");
-	}
-	if (argc - optind != 1)
-		return cmd_usage_error("dump", "expected one file, found %d", argc - optind);
-	content = reader_of(argv[optind])->content;
-	if (content == CONTENT_SIDECAR)
-		return dump_sidecar(argv[optind], a.json);
-	if (content == CONTENT_FLIGHT_LOG)
-		return dump_flight(argv[optind], a.json);
-	if (load_one(argv[optind], NULL, &whole, &fp, &err) < 0)
+	if (load_one(path, NULL, &whole, &fp, &err) < 0)
 		return cmd_fail("%s", err.text);
-	if (a.json)
+	if (a->format == OUTPUT_JSON)
 		status = dump_json(&fp);
 	else
-		dump_text(&fp, &a);
+		dump_text(&fp, a);
 	fingerprint_done(&fp);
 	return status;
 }
+
+static int dump_main(const struct command *command, int argc, char **argv)
+{
+	struct dump_args a = { .top = 30 };
+	enum reader_content content;
+	int first, status = optiontable_parse(command, argc, argv, &a, &first);
+
+	if (status != OPTIONS_PARSED)
+		return status;
+	if (argc - first != 1)
+		return cmd_usage_error(command->name, "expected one file, found %d", argc - first);
+	content = reader_of(argv[first])->content;
+	if (content == CONTENT_SIDECAR)
+		return dump_sidecar(argv[first], a.format == OUTPUT_JSON);
+	if (content == CONTENT_FLIGHT_LOG)
+		return dump_flight(argv[first], a.format == OUTPUT_JSON);
+	return dump_fingerprint(argv[first], &a);
+}
+
+const struct command cmd_dump = {
+	.name = "dump",
+	.summary = "print any file that PerfTracker writes",
+	.usage = "[OPTION]... FILE\n",
+	.about =
+		"Prints a fingerprint (*.ptfp), the daemon's records of a worker, its host and its "
+		"GPUs (*.sidecar), a worker's own records (*.flight), or the fingerprint of a "
+		"trace.\n",
+	OPTION_ROWS(rows),
+	.examples = "perftracker dump --top 10 perftracker-out/fingerprints/rank0.ptfp\n",
+	.run = dump_main,
+};

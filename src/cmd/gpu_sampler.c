@@ -1,79 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perftracker gpu-sampler: reads GPUs' hardware counters for those who may not. */
+/* perftracker gpu-sampler: samples GPU counters for jobs without the permission. */
 #include "cmd/cmd.h"
 #include "host/counters/cuptipath.h"
 #include "live/gpuwatch/gpuwatch_sampler.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static const char help[] =
-	"usage: perftracker gpu-sampler [--cupti PATH] DIR\n"
-	"\n"
-	"Samples the hardware counters of this host's NVIDIA GPUs, 10000 times a second, while\n"
-	"somebody wants it, and puts them into DIR: means of 10 ms, and each sample of what kernels\n"
-	"are joined with. For a privileged container beside the job's: the driver gives these\n"
-	"counters to administrators only. Both mount DIR, and the job is started with\n"
-	"'perftracker run --gpu-samples DIR'. Needs libcupti of CUDA 12.6 or later. Runs until\n"
-	"SIGTERM.\n"
-	"\n"
-	"A job that may read the counters itself needs none of this: with\n"
-	"'perftracker run --gpu-samples own' it samples by itself while a window is open.\n"
-	"\n"
-	"Counters that DCGM has (before Hopper) are taken by 'dcgmi profile --pause' meanwhile,\n"
-	"and given back by '--resume'; at most 2 minutes at once.\n"
-	"\n"
-	"  perftracker gpu-sampler /shared/gpus\n"
-	"\n"
-	"  --cupti PATH       the library, when neither the loader nor the Python of PATH (pip's\n"
-	"                     wheel) nor /usr/local/cuda has it; $PERFTRACKER_CUPTI otherwise\n"
-	"  --window           until standard input is closed, from the beginning: as 'run'\n"
-	"                     starts it\n"
-	"  -h, --help         this text\n";
-
-enum { OPT_CUPTI = 256, OPT_WINDOW };
-
-static const struct option long_options[] = {
-	{ "cupti", required_argument, NULL, OPT_CUPTI },
-	{ "window", no_argument, NULL, OPT_WINDOW },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+struct sampler_args {
+	const char *cupti;
+	bool window;
 };
 
-/* Returns 0, 1 when help was printed, or -EINVAL when it was said what is wrong. */
-static int parse_options(int argc, char **argv, struct gpusampler_options *ret)
-{
-	int option;
+#define FIELD(field) OPTION_FIELD(struct sampler_args, field)
 
-	optind = 1;
-	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
-		if (option == 'h') {
-			(void)fputs(help, stdout);
-			return 1;
-		}
-		if (option == OPT_CUPTI) {
-			(void)setenv(CUPTIPATH_ENV, optarg, 1);
-		} else if (option == OPT_WINDOW) {
-			ret->stop_fd = STDIN_FILENO;
-		} else {
-			(void)cmd_try_help("gpu-sampler");
-			return -EINVAL;
-		}
-	}
-	if (optind + 1 != argc) {
-		(void)cmd_usage_error("gpu-sampler", "expected one folder");
-		return -EINVAL;
-	}
-	ret->dir = argv[optind];
-	return 0;
-}
+static const struct option_row rows[] = {
+	{ .name = "cupti",
+	  .argument = "PATH",
+	  FIELD(cupti),
+	  .help = "libcupti of CUDA 12.6 or later",
+	  .preset = "$PERFTRACKER_CUPTI, else found by the loader, in the pip wheel of the first "
+		    "Python on PATH, or in /usr/local/cuda",
+	  .more = "The libcupti of CUDA 13 needs a driver of CUDA 13 (580 or later) and is "
+		  "preferred there; with an older driver one of CUDA 12 is used." },
+	{ .name = "window",
+	  FIELD(window),
+	  .help = "sample from the start until standard input is closed",
+	  .more = "Removes DIR at the end. `perftracker run` starts the sampler this way." },
+};
 
-/* A driver may come later; until then whoever wants samples waits in vain. */
+/* Only a warning: a driver may be installed later. */
 static void warn_without_cuda(void)
 {
 	void *cuda = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
@@ -86,9 +46,11 @@ static void warn_without_cuda(void)
 		(void)dlclose(cuda);
 }
 
-int cmd_gpu_sampler(int argc, char **argv)
+/* window: sampling ends with standard input; else it starts on request and never ends. */
+static int sample(const char *dir, bool window)
 {
-	struct gpusampler_options options = { .stop_fd = -1,
+	struct gpusampler_options options = { .dir = dir,
+					      .stop_fd = window ? STDIN_FILENO : -1,
 					      .silent_ms = GPUSAMPLER_SILENT_MS,
 					      .again_ns = GPUSAMPLER_AGAIN_NS,
 					      .longest_ns = GPUSAMPLER_LONGEST_NS,
@@ -96,19 +58,49 @@ int cmd_gpu_sampler(int argc, char **argv)
 	enum gpusampler_end end;
 	char note[PATH_MAX];
 	struct err err = { "" };
-	bool standing;
-	int ret = parse_options(argc, argv, &options);
 
-	if (ret != 0)
-		return ret < 0 ? EXIT_USAGE : EXIT_DONE;
-	standing = options.stop_fd < 0;
-	if (gpusampler_note(standing ? options.dir : NULL, note, sizeof(note), &err) < 0)
+	if (gpusampler_note(window ? NULL : dir, note, sizeof(note), &err) < 0)
 		return cmd_fail("%s", err.text);
 	options.note = note;
-	if (standing)
+	if (!window)
 		warn_without_cuda();
 	end = gpusampler_run(&options, &err);
 	if (end == GPUSAMPLER_NO_START)
 		return cmd_fail("%s", err.text);
-	return standing ? EXIT_DONE : (int)end;
+	return window ? (int)end : EXIT_DONE;
 }
+
+static int gpu_sampler_main(const struct command *command, int argc, char **argv)
+{
+	struct sampler_args a = { 0 };
+	int first, status = optiontable_parse(command, argc, argv, &a, &first);
+
+	if (status != OPTIONS_PARSED)
+		return status;
+	if (first + 1 != argc)
+		return cmd_usage_error(command->name, "expected one folder");
+	if (a.cupti != NULL)
+		(void)setenv(CUPTIPATH_ENV, a.cupti, 1);
+	return sample(argv[first], a.window);
+}
+
+const struct command cmd_gpu_sampler = {
+	.name = "gpu-sampler",
+	.summary = "read GPU counters for containers that may not",
+	.usage = "[OPTION]... DIR\n",
+	.about =
+		"Samples the hardware counters of this host's NVIDIA GPUs 10000 times a second while "
+		"a job requests them, and writes them to DIR: means of 10 ms, and every sample of the "
+		"counters that are matched with kernels.\n"
+		"Runs in a privileged container beside the job's container, because the driver gives "
+		"these counters to administrators only. Both containers mount DIR; the job is started "
+		"with `perftracker run --gpu-samples DIR`. Needs libcupti of CUDA 12.6 or later. Runs "
+		"until SIGTERM.\n"
+		"A job that may read the counters does not need this command: with `perftracker run "
+		"--gpu-samples own` it starts a sampler for each window.\n"
+		"On GPUs before Hopper, DCGM may hold the counters. They are then taken with `dcgmi "
+		"profile --pause` and returned with `dcgmi profile --resume`, after 2 minutes at most.\n",
+	OPTION_ROWS(rows),
+	.examples = "perftracker gpu-sampler /shared/gpus\n",
+	.run = gpu_sampler_main,
+};

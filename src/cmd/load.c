@@ -13,36 +13,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define JOBS_MAX 64
-
 struct load_options load_defaults(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	return (struct load_options){
 		.window = { .last_step = -1 },
-		.job_cnt = (unsigned int)MIN(MAX(cpus, 1L), (long)JOBS_MAX),
+		.job_cnt = (unsigned int)MIN(MAX(cpus, 1L), (long)LOAD_JOBS_MAX),
 		.progress = isatty(STDERR_FILENO) != 0,
 	};
-}
-
-int load_parse_steps(struct load_options *options, const char *command)
-{
-	struct window_options *window = &options->window;
-
-	if (cmd_parse_steps(optarg, &window->first_step, &window->last_step) < 0)
-		return cmd_bad_value(command, "steps", "a step or a range such as 4-6");
-	return -1;
-}
-
-int load_parse_jobs(struct load_options *options, const char *command)
-{
-	int64_t number;
-
-	if (cmd_parse_int(optarg, 1, JOBS_MAX, &number) < 0)
-		return cmd_bad_value(command, "jobs", "a number in 1..64");
-	options->job_cnt = (unsigned int)number;
-	return -1;
 }
 
 int load_summarize(const struct trace *trace, const struct sidecar *sidecar,

@@ -20,6 +20,8 @@ struct load_result {
 	VEC(struct load_failure) failures;
 };
 
+#define LOAD_JOBS_MAX 64
+
 struct load_options {
 	struct window_options window;
 	unsigned int job_cnt; /* threads; at least 1 */
@@ -28,13 +30,6 @@ struct load_options {
 
 /* All steps; a thread for each processor, 64 at most; progress if stderr is a terminal. */
 struct load_options load_defaults(void);
-
-/*
- * The values of --steps and --jobs, which getopt_long() has just left in optarg. Return -1
- * to go on, or EXIT_USAGE with a line on stderr in the name of the command.
- */
-int load_parse_steps(struct load_options *options, const char *command);
-int load_parse_jobs(struct load_options *options, const char *command);
 
 /* Reads all files. Returns 0 or -ENOMEM; call load_done() in either case. */
 _must_check_ int load_paths(const path_list *paths, const struct load_options *options,

@@ -1,53 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
+#include "cmd/optiondocs.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-struct command {
-	const char *name;
-	int (*run)(int argc, char **argv);
-	const char *help;
-};
-
-static const struct command commands[] = {
-	{ "run", cmd_run, "start a job, watch it, and report when it becomes slow" },
-	{ "profile", cmd_profile, "ask a running job for a profile now" },
-	{ "status", cmd_status, "show what is known of a running job" },
-	{ "timeline", cmd_timeline, "show the last seconds of all ranks in one picture" },
-	{ "analyze", cmd_analyze, "find the culprit in the traces of a job" },
-	{ "diff", cmd_diff, "compare two runs of a job: what became slower" },
-	{ "summarize", cmd_summarize, "turn one trace into a fingerprint" },
-	{ "localize", cmd_localize, "compare fingerprints and report" },
-	{ "simulate", cmd_simulate, "make a job whose truth is known" },
-	{ "dump", cmd_dump, "print any file that PerfTracker writes" },
-	{ "doctor", cmd_doctor, "tell what works on this machine, and what to do" },
-	{ "gpu-sampler", cmd_gpu_sampler, "read GPU counters for containers that may not" },
+static const struct command *const commands[] = {
+	&cmd_run,	&cmd_profile,  &cmd_status,   &cmd_timeline, &cmd_analyze, &cmd_diff,
+	&cmd_summarize, &cmd_localize, &cmd_simulate, &cmd_dump,     &cmd_doctor,  &cmd_gpu_sampler,
 };
 
 static void print_help(FILE *out)
 {
 	fputs("Usage: perftracker COMMAND [OPTION]... [ARGUMENT]...\n"
 	      "\n"
-	      "Finds why a training job is slow or stuck: which function on which worker,\n"
-	      "what it costs, what to do. Says \"healthy\" when it is.\n"
+	      "Finds why a training job is slow or stuck: which function on which rank, what it\n"
+	      "costs, and what to do. Reports \"healthy\" when nothing is wrong.\n"
 	      "\n"
 	      "Commands:\n",
 	      out);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		fprintf(out, "  %-11s  %s\n", commands[i].name, commands[i].help);
+		fprintf(out, "  %-11s  %s\n", commands[i]->name, commands[i]->summary);
 	fputs("\n"
 	      "Examples:\n"
 	      "  perftracker run -- torchrun --nproc-per-node 8 train.py\n"
 	      "  perftracker analyze traces/\n"
 	      "\n"
-	      "'perftracker COMMAND --help' tells more. Exit status: 0 done, 1 failed, 2 usage;\n"
-	      "'run' exits as the job does.\n",
+	      "'perftracker COMMAND --help' lists the options of a command. \n"
+	      "Exit status: 0 done, 1 failed, 2 usage error; 'run' exits with the job's status.\n",
 	      out);
 }
 
-/* What was printed and never arrived is a failure, whatever the command says. */
+/* Output that cannot be written is a failure, whatever the status of the command. */
 static int flushed(int status)
 {
 	if (fflush(stdout) == 0 && ferror(stdout) == 0)
@@ -68,12 +53,14 @@ int main(int argc, char **argv)
 		puts("perftracker " PT_VERSION);
 		return flushed(EXIT_DONE);
 	}
+	if (strcmp(name, "__docs") == 0) /* for tools/generate */
+		return flushed(optiondocs_main(commands, ARRAY_SIZE(commands), argc - 2, argv + 2));
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		if (strcmp(commands[i].name, name) != 0)
+		if (strcmp(commands[i]->name, name) != 0)
 			continue;
-		(void)snprintf(title, sizeof(title), "perftracker %s", commands[i].name);
-		argv[1] = title; /* getopt_long() complains in its name */
-		return flushed(commands[i].run(argc - 1, argv + 1));
+		(void)snprintf(title, sizeof(title), "perftracker %s", commands[i]->name);
+		argv[1] = title; /* getopt_long() begins its messages with it */
+		return flushed(commands[i]->run(commands[i], argc - 1, argv + 1));
 	}
 	fprintf(stderr, "perftracker: no command '%s'. 'perftracker --help' lists the commands.\n",
 		name);

@@ -4,9 +4,15 @@
 
 #include <stdio.h>
 
-int cmd_gpu_sampler(_unused_ int argc, _unused_ char **argv)
+static int refuse(const struct command *command, _unused_ int argc, _unused_ char **argv)
 {
-	(void)fputs("perftracker gpu-sampler: not part of this build (-Dgpu_counters=false)\n",
-		    stderr);
+	(void)fprintf(stderr, "perftracker %s: not part of this build (-Dgpu_counters=false)\n",
+		      command->name);
 	return EXIT_USAGE;
 }
+
+const struct command cmd_gpu_sampler = {
+	.name = "gpu-sampler",
+	.summary = "read GPU counters for containers that may not",
+	.run = refuse,
+};

@@ -12,19 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int output_format_parse(const char *text, enum output_format *ret)
-{
-	static const char *const names[] = { "text", "json", "html" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (strcmp(names[i], text) == 0) {
-			*ret = (enum output_format)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
-}
-
 int output_text(const struct str *text, const char *path, struct err *err)
 {
 	bool standard = path == NULL || strcmp(path, "-") == 0;
@@ -52,7 +39,7 @@ static struct report_text_options terminal_options(const char *path)
 	return options;
 }
 
-/* Writes what a printer made, whose result was error; text is freed. */
+/* Writes the text of a printer that returned error; frees text. */
 static int output_printed(struct str *text, int error, const char *path, struct err *err)
 {
 	if (error == 0)
@@ -63,13 +50,14 @@ static int output_printed(struct str *text, int error, const char *path, struct 
 	return error;
 }
 
-int output_report(const struct report *report, enum output_format format, const char *path,
-		  struct err *err)
+int output_report(const struct report *report, enum output_format format, bool verbose,
+		  const char *path, struct err *err)
 {
 	struct report_text_options options = terminal_options(path);
 	struct str text = { 0 };
 	int error;
 
+	options.verbose = verbose;
 	if (format == OUTPUT_JSON)
 		error = report_json(report, &text);
 	else if (format == OUTPUT_HTML)

@@ -5,82 +5,52 @@
 #include "live/run/ask.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char help[] =
-	"usage: perftracker profile [--socket PATH] [--window SEC] [--timeout SEC]\n"
-	"\n"
-	"Asks a job started by perftracker run for a profile of all its ranks now, slow or\n"
-	"not, waits for the report and prints the path of its HTML file.\n"
-	"\n"
-	"  --socket PATH   which job [the newest of yours]\n"
-	"  --window SEC    wished length [as the job was started with]\n"
-	"  --timeout SEC   give up waiting after so long [300]\n"
-	"  -h, --help      this text\n";
-
-static const struct option long_options[] = {
-	{ "socket", required_argument, NULL, 's' },
-	{ "window", required_argument, NULL, 'w' },
-	{ "timeout", required_argument, NULL, 't' },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
-};
 
 struct profile_options {
 	const char *socket;
 	double window_s, timeout_s;
 };
 
-/* Returns 0, or -EINVAL when it was said what is wrong. */
-static int take_option(int option, struct profile_options *ret)
-{
-	if (option == 's') {
-		ret->socket = optarg;
-		return 0;
-	}
-	if (option != 'w' && option != 't')
-		(void)cmd_try_help("profile");
-	else if (option == 'w' && cmd_parse_double(optarg, 0, 600, &ret->window_s) < 0)
-		(void)cmd_bad_value("profile", "window", "0 to 600 seconds");
-	else if (option == 't' && cmd_parse_double(optarg, 0.001, 86400, &ret->timeout_s) < 0)
-		(void)cmd_bad_value("profile", "timeout", "0.001 to 86400 seconds");
-	else
-		return 0;
-	return -EINVAL;
-}
+#define FIELD(field) OPTION_FIELD(struct profile_options, field)
 
-/* Returns 0, 1 when help was printed, -EINVAL when it was said what is wrong. */
-static int parse_options(int argc, char **argv, struct profile_options *ret)
-{
-	int option;
+static const struct option_row rows[] = {
+	{ .name = "socket",
+	  .argument = "PATH",
+	  FIELD(socket),
+	  .help = "socket of the job",
+	  .preset = "that of the user's newest job",
+	  .more = "`perftracker run` links it as `socket` in the folder of its --out." },
+	{ .name = "window",
+	  .argument = "SECONDS",
+	  FIELD(window_s),
+	  .high = 600,
+	  .expected = "0 to 600 seconds",
+	  .help = "length of the profile",
+	  .preset = "--window of the job" },
+	{ .name = "timeout",
+	  .argument = "SECONDS",
+	  FIELD(timeout_s),
+	  .low = 0.001,
+	  .high = 86400,
+	  .expected = "0.001 to 86400 seconds",
+	  .help = "stop waiting for the report after this time",
+	  .preset = "300" },
+};
 
-	optind = 1;
-	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
-		if (option == 'h') {
-			(void)fputs(help, stdout);
-			return 1;
-		}
-		if (take_option(option, ret) < 0)
-			return -EINVAL;
-	}
-	if (optind == argc)
-		return 0;
-	(void)cmd_usage_error("profile", "unexpected '%s'", argv[optind]);
-	return -EINVAL;
-}
-
-int cmd_profile(int argc, char **argv)
+static int profile_main(const struct command *command, int argc, char **argv)
 {
 	struct profile_options options = { .timeout_s = 300 };
 	struct message answer;
 	struct err err = { "" };
-	int ret = parse_options(argc, argv, &options), fd;
+	int first, fd, ret, status = optiontable_parse(command, argc, argv, &options, &first);
 
-	if (ret != 0)
-		return ret < 0 ? EXIT_USAGE : EXIT_DONE;
+	if (status == OPTIONS_PARSED)
+		status = optiontable_no_more(command, argc, argv, first);
+	if (status != OPTIONS_PARSED)
+		return status;
 	fd = ask_open(options.socket, MSG_REQUEST, (uint64_t)(options.window_s * NSEC_PER_SEC),
 		      &err);
 	ret = fd < 0 ? fd : ask_next(fd, (int)(options.timeout_s * 1000), &answer, &err);
@@ -88,8 +58,20 @@ int cmd_profile(int argc, char **argv)
 		(void)close(fd);
 	if (ret == 0 && answer.status == 0) {
 		(void)printf("%s\n", answer.text);
-		return 0;
+		return EXIT_DONE;
 	}
 	(void)fprintf(stderr, "perftracker profile: %s\n", ret < 0 ? err.text : answer.text);
-	return 1;
+	return EXIT_FAILED;
 }
+
+const struct command cmd_profile = {
+	.name = "profile",
+	.summary = "profile a running job now",
+	.usage = "[OPTION]...\n",
+	.about = "Requests a profile of all ranks of a job that `perftracker run` started, slow or "
+		 "not. Waits for the report and prints the path of its HTML file.\n",
+	OPTION_ROWS(rows),
+	.examples = "perftracker profile\n"
+		    "perftracker profile --socket perftracker-out/socket --window 5\n",
+	.run = profile_main,
+};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `perftracker simulate`: jobs whose truth is known. */
+/* perftracker simulate: writes the files of jobs whose faults are known. */
 #include "simulate/simulate.h"
 
 #include "base/file.h"
@@ -7,91 +7,23 @@
 #include "format/sidecar/sidecar_file.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static const char help[] =
-	"Usage: perftracker simulate --scenario NAME [OPTION]... -o DIR\n"
-	"       perftracker simulate --list [--format json]\n"
-	"\n"
-	"Makes the traces or fingerprints of a job that never ran, one file a rank, with\n"
-	"faults of your choice, and DIR/truth.json, which says what a report should find.\n"
-	"\n"
-	"  -s, --scenario NAME   what happens, or several joined by '+'; --list shows the names\n"
-	"  -o, --output DIR      folder to write to, made when it is not there\n"
-	"      --workers N       ranks (default: as the scenario has)\n"
-	"      --seed N          of everything random (default 1)\n"
-	"      --strength X      scales the faults (default 1: as the source reports)\n"
-	"      --level LEVEL     events (default; traces, at most 64 ranks) or fingerprints\n"
-	"      --iterations N    in the window (default 5)\n"
-	"      --onset N         first iteration with the faults (default 0)\n"
-	"      --tensor N        ranks of a tensor-parallel group\n"
-	"      --pipeline N      pipeline stages\n"
-	"      --expert N        ranks of an expert-parallel group\n"
-	"      --host-workers N  ranks of a host\n"
-	"      --skew MS         deviation of the hosts' clocks (default 15)\n"
-	"      --counters LIST   of the traces, for example sm_active,pcie_tx; none; all\n"
-	"                        (default)\n"
-	"      --list            print the scenarios\n"
-	"  -f, --format FORMAT   of --list: text (default) or json\n"
-	"  -h, --help            show this help\n"
-	"\n"
-	"The same options give the same bytes.\n"
-	"\n"
-	"Examples:\n"
-	"  perftracker simulate --scenario nic-bond -o job && perftracker analyze job\n"
-	"  perftracker simulate -s C1 --level fingerprints -o job && perftracker localize job\n";
-
-struct command {
+struct simulate_args {
 	struct simulate_options simulate;
 	const char *output;
-	bool list, json;
+	bool list;
+	enum output_format format; /* of --list: text or JSON */
 };
 
-enum {
-	OPT_WORKERS = 256,
-	OPT_SEED,
-	OPT_STRENGTH,
-	OPT_LEVEL,
-	OPT_ITERATIONS,
-	OPT_ONSET,
-	OPT_TENSOR,
-	OPT_PIPELINE,
-	OPT_EXPERT,
-	OPT_HOST_WORKERS,
-	OPT_SKEW,
-	OPT_COUNTERS,
-	OPT_LIST,
-};
-
-static const struct option long_options[] = {
-	{ "scenario", required_argument, NULL, 's' },
-	{ "output", required_argument, NULL, 'o' },
-	{ "workers", required_argument, NULL, OPT_WORKERS },
-	{ "seed", required_argument, NULL, OPT_SEED },
-	{ "strength", required_argument, NULL, OPT_STRENGTH },
-	{ "level", required_argument, NULL, OPT_LEVEL },
-	{ "iterations", required_argument, NULL, OPT_ITERATIONS },
-	{ "onset", required_argument, NULL, OPT_ONSET },
-	{ "tensor", required_argument, NULL, OPT_TENSOR },
-	{ "pipeline", required_argument, NULL, OPT_PIPELINE },
-	{ "expert", required_argument, NULL, OPT_EXPERT },
-	{ "host-workers", required_argument, NULL, OPT_HOST_WORKERS },
-	{ "skew", required_argument, NULL, OPT_SKEW },
-	{ "counters", required_argument, NULL, OPT_COUNTERS },
-	{ "list", no_argument, NULL, OPT_LIST },
-	{ "format", required_argument, NULL, 'f' },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
-};
-
-/* "sm_active,pcie_tx", "none", "all". */
-static int parse_counters(const char *text, uint32_t *ret)
+/* Setter of --counters: "sm_active,pcie_tx", "none", "all". */
+static int set_counters(void *ret, const char *text, struct err *err)
 {
 	uint32_t mask = 0;
 
+	(void)err; /* the row says what is expected */
 	if (strcmp(text, "all") == 0)
 		mask = UINT32_MAX;
 	while (mask != UINT32_MAX && strcmp(text, "none") != 0 && *text != '\0') {
@@ -107,104 +39,114 @@ static int parse_counters(const char *text, uint32_t *ret)
 		mask |= 1u << r;
 		text += text[len] == ',' ? len + 1 : len;
 	}
-	*ret = mask;
+	*(uint32_t *)ret = mask;
 	return 0;
 }
 
-/* Options that are whole numbers. Returns -1 when handled, else an exit status. */
-static int parse_number(struct command *o, int c)
-{
-	static const struct {
-		int option;
-		const char *name;
-		int64_t low, high;
-		size_t off;
-	} numbers[] = {
-#define NUMBER(option, name, low, high, field) \
-	{ option, name, low, high, offsetof(struct simulate_options, field) }
-		NUMBER(OPT_WORKERS, "workers", 1, 1 << 20, worker_cnt),
-		NUMBER(OPT_ITERATIONS, "iterations", 1, 1000, iteration_cnt),
-		NUMBER(OPT_ONSET, "onset", 0, 1000, onset),
-		NUMBER(OPT_TENSOR, "tensor", 1, 1 << 20, tp),
-		NUMBER(OPT_PIPELINE, "pipeline", 1, 64, pp),
-		NUMBER(OPT_EXPERT, "expert", 1, 1 << 20, ep),
-		NUMBER(OPT_HOST_WORKERS, "host-workers", 1, 64, host_gpus),
-#undef NUMBER
-	};
-	int64_t number;
+#define FIELD(field) OPTION_FIELD(struct simulate_args, field)
 
-	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-		if (numbers[i].option != c)
-			continue;
-		if (cmd_parse_int(optarg, numbers[i].low, numbers[i].high, &number) < 0)
-			return cmd_bad_value("simulate", numbers[i].name, "a number of them");
-		*(int *)(void *)((char *)&o->simulate + numbers[i].off) = (int)number;
-		return -1;
-	}
-	return cmd_usage_error("simulate", "unknown option");
-}
+/* In the order of enum simulate_level. */
+#define LEVELS "events|fingerprints"
 
-static int parse_level(struct command *o)
-{
-	if (strcmp(optarg, "events") == 0)
-		o->simulate.level = SIMULATE_EVENTS;
-	else if (strcmp(optarg, "fingerprints") == 0)
-		o->simulate.level = SIMULATE_FINGERPRINTS;
-	else
-		return cmd_bad_value("simulate", "level", "events or fingerprints");
-	return -1;
-}
-
-/* Returns -1 to go on, else an exit status. */
-static int parse_option(struct command *o, int c)
-{
-	int64_t number;
-
-	switch (c) {
-	case 's':
-		o->simulate.scenario = optarg;
-		return -1;
-	case 'o':
-		o->output = optarg;
-		return -1;
-	case 'f':
-		o->json = strcmp(optarg, "json") == 0;
-		return o->json || strcmp(optarg, "text") == 0
-			       ? -1
-			       : cmd_bad_value("simulate", "format", "text or json");
-	case OPT_SEED:
-		if (cmd_parse_int(optarg, 0, INT64_MAX, &number) < 0)
-			return cmd_bad_value("simulate", "seed", "a number");
-		o->simulate.seed = (uint64_t)number;
-		return -1;
-	case OPT_STRENGTH:
-		if (cmd_parse_double(optarg, 0, 100, &o->simulate.strength) < 0)
-			return cmd_bad_value("simulate", "strength", "a number in 0..100");
-		return -1;
-	case OPT_SKEW:
-		if (cmd_parse_double(optarg, 0, 1e6, &o->simulate.skew_ms) < 0)
-			return cmd_bad_value("simulate", "skew", "milliseconds");
-		return -1;
-	case OPT_LEVEL:
-		return parse_level(o);
-	case OPT_COUNTERS:
-		if (parse_counters(optarg, &o->simulate.counters) < 0)
-			return cmd_bad_value("simulate", "counters",
-					     "names such as sm_active,pcie_tx");
-		return -1;
-	case OPT_LIST:
-		o->list = true;
-		return -1;
-	case 'h':
-		fputs(help, stdout);
-		return EXIT_DONE;
-	case '?':
-		/* getopt has said what is wrong. */
-		return cmd_try_help("simulate");
-	default:
-		return parse_number(o, c);
-	}
-}
+static const struct option_row rows[] = {
+	{ .name = "scenario",
+	  .letter = 's',
+	  .argument = "NAME",
+	  FIELD(simulate.scenario),
+	  .help = "scenario to play, or several joined by `+`; --list prints their names",
+	  .more = "The first scenario gives the layout of the job, each adds its faults." },
+	{ .name = "output",
+	  .letter = 'o',
+	  .argument = "DIR",
+	  FIELD(output),
+	  .help = "folder to write to; created if needed" },
+	{ .name = "workers",
+	  .argument = "N",
+	  FIELD(simulate.worker_cnt),
+	  .low = 1,
+	  .high = 1 << 20,
+	  .help = "number of ranks",
+	  .preset = "that of the scenario, for traces at most 32" },
+	{ .name = "seed",
+	  .argument = "N",
+	  FIELD(simulate.seed),
+	  .help = "seed of all random numbers",
+	  .preset = "1" },
+	{ .name = "strength",
+	  .argument = "X",
+	  FIELD(simulate.strength),
+	  .high = 100,
+	  .help = "factor of the faults: 0 is a healthy job, 1 is as published",
+	  .preset = "1" },
+	{ .name = "level",
+	  .words = LEVELS,
+	  FIELD(simulate.level),
+	  .help = "what to write: traces (64 ranks at most) or fingerprints",
+	  .preset = "events",
+	  .more = "`perftracker analyze` reads traces, `perftracker localize` fingerprints." },
+	{ .name = "iterations",
+	  .argument = "N",
+	  FIELD(simulate.iteration_cnt),
+	  .low = 1,
+	  .high = 1000,
+	  .help = "iterations in the window",
+	  .preset = "5" },
+	{ .name = "onset",
+	  .argument = "N",
+	  FIELD(simulate.onset),
+	  .high = 1000,
+	  .help = "first iteration with the faults",
+	  .preset = "0" },
+	{ .name = "tensor",
+	  .argument = "N",
+	  FIELD(simulate.tp),
+	  .low = 1,
+	  .high = 1 << 20,
+	  .help = "ranks of a tensor-parallel group",
+	  .more = "A width that does not divide the ranks is lowered to the next one that does." },
+	{ .name = "pipeline",
+	  .argument = "N",
+	  FIELD(simulate.pp),
+	  .low = 1,
+	  .high = 64,
+	  .help = "pipeline stages" },
+	{ .name = "expert",
+	  .argument = "N",
+	  FIELD(simulate.ep),
+	  .low = 1,
+	  .high = 1 << 20,
+	  .help = "ranks of an expert-parallel group" },
+	{ .name = "host-workers",
+	  .argument = "N",
+	  FIELD(simulate.host_gpus),
+	  .low = 1,
+	  .high = 64,
+	  .help = "ranks of a host",
+	  .preset = "8 from 32 ranks on, else a quarter of the ranks" },
+	{ .name = "skew",
+	  .argument = "MS",
+	  FIELD(simulate.skew_ms),
+	  .high = 1e6,
+	  .expected = "milliseconds",
+	  .help = "standard deviation of the hosts' clocks",
+	  .preset = "15" },
+	{ .name = "counters",
+	  .argument = "LIST",
+	  FIELD(simulate.counters),
+	  .set = set_counters,
+	  .expected = "names such as sm_active,pcie_tx",
+	  .help = "counters in the traces, for example sm_active,pcie_tx; none; all",
+	  .preset = "all",
+	  .more = "The names are sm_active, dram, nvlink_tx, pcie_tx, pcie_rx, cpu_thread and "
+		  "run_delay." },
+	{ .name = "list", FIELD(list), .help = "print the scenarios and exit" },
+	{ .name = "format",
+	  .letter = 'f',
+	  .words = "text|json",
+	  FIELD(format),
+	  .help = "format of --list",
+	  .preset = "text" },
+};
 
 static int print_list(bool json)
 {
@@ -249,7 +191,8 @@ static int write_worker(const struct simulation *sim, enum simulate_level level,
 	return error;
 }
 
-static int write_workers(const struct simulation *sim, const struct command *o, struct err *err)
+static int write_workers(const struct simulation *sim, const struct simulate_args *o,
+			 struct err *err)
 {
 	const char *suffix = o->simulate.level == SIMULATE_EVENTS ? "json.gz" : "ptfp";
 	int error = 0;
@@ -283,7 +226,7 @@ static int write_truth(struct simulation *sim, const char *folder, struct err *e
 	return error;
 }
 
-static int simulate(const struct command *o)
+static int simulate(const struct simulate_args *o)
 {
 	struct simulation *sim;
 	struct err err = { "out of memory" };
@@ -305,23 +248,38 @@ static int simulate(const struct command *o)
 	return error < 0 ? cmd_fail("%s", err.text) : EXIT_DONE;
 }
 
-int cmd_simulate(int argc, char **argv)
+static int simulate_main(const struct command *command, int argc, char **argv)
 {
-	struct command o = { .simulate = simulate_defaults(NULL) };
-	int c, status = -1;
+	struct simulate_args o = { .simulate = simulate_defaults(NULL) };
+	int first, status = optiontable_parse(command, argc, argv, &o, &first);
 
-	while (status < 0 && (c = getopt_long(argc, argv, "s:o:f:h", long_options, NULL)) != -1)
-		status = parse_option(&o, c);
-	if (status >= 0)
+	if (status != OPTIONS_PARSED)
 		return status;
 	if (o.list)
-		return print_list(o.json);
-	if (optind < argc)
-		return cmd_usage_error("simulate", "expected options only, found '%s'",
-				       argv[optind]);
+		return print_list(o.format == OUTPUT_JSON);
+	if (first < argc)
+		return cmd_usage_error(command->name, "expected options only, found '%s'",
+				       argv[first]);
 	if (o.simulate.scenario == NULL)
-		return cmd_usage_error("simulate", "expected --scenario NAME; --list shows them");
+		return cmd_usage_error(command->name,
+				       "expected --scenario NAME; --list prints names");
 	if (o.output == NULL)
-		return cmd_usage_error("simulate", "expected -o DIR");
+		return cmd_usage_error(command->name, "expected -o DIR");
 	return simulate(&o);
 }
+
+const struct command cmd_simulate = {
+	.name = "simulate",
+	.summary = "make the files of a job with known faults",
+	.usage = "--scenario NAME [OPTION]... -o DIR\n"
+		 "--list [--format json]\n",
+	.about =
+		"Writes the traces or fingerprints of a job that never ran, one file per rank, with "
+		"chosen faults, and DIR/truth.json with the findings that a report should have.\n",
+	OPTION_ROWS(rows),
+	.notes = "The same options give the same bytes.\n",
+	.examples =
+		"perftracker simulate --scenario nic-bond -o job && perftracker analyze job\n"
+		"perftracker simulate -s C1 --level fingerprints -o job && perftracker localize job\n",
+	.run = simulate_main,
+};

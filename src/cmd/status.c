@@ -10,7 +10,6 @@
 #include "live/run/ask.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,27 +19,9 @@
 
 #define TIMEOUT_MS 5000
 
-static const char help[] =
-	"usage: perftracker status [--socket PATH] [--format text|json]\n"
-	"\n"
-	"Prints one line for each training process of a job started by perftracker\n"
-	"run: its rank, what it does, its step, its iteration time now and at its\n"
-	"best, and the time since its last sign of life. Then what our own collectors\n"
-	"cost the job, and what they leave out because it cost too much.\n"
-	"\n"
-	"  --socket PATH   which job [the newest of yours]\n"
-	"  -h, --help      this text\n";
-
-static const struct option long_options[] = {
-	{ "socket", required_argument, NULL, 's' },
-	{ "format", required_argument, NULL, 'f' },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
-};
-
 typedef VEC(struct message) message_vec;
 
-/* What the daemon tells of our own cost; NAN: not measured yet. */
+/* The collectors' cost as the daemon reports it; NAN: not measured yet. */
 struct overhead {
 	double always_pct, always_error_pct, window_pct, window_error_pct, left_out;
 };
@@ -97,7 +78,7 @@ static void print_cost(const char *when, double pct, double error_pct)
 
 static void print_overhead(const struct overhead *overhead)
 {
-	print_cost("own cost: always on", overhead->always_pct, overhead->always_error_pct);
+	print_cost("overhead: always on", overhead->always_pct, overhead->always_error_pct);
 	print_cost(", in a window", overhead->window_pct, overhead->window_error_pct);
 	if (is_left_out(overhead, BACKOFF_SAMPLES))
 		(void)printf("; four of five samples are left out");
@@ -174,7 +155,7 @@ static void print_json(const message_vec *lines, const struct overhead *overhead
 	(void)printf("}\n");
 }
 
-/* Answers end with one of pid 0, which tells our own cost. */
+/* The last answer has pid 0 and the overhead in its text. */
 static int collect(const char *socket, message_vec *ret, struct overhead *ret_overhead,
 		   struct err *err)
 {
@@ -196,58 +177,65 @@ static int collect(const char *socket, message_vec *ret, struct overhead *ret_ov
 	return r;
 }
 
-/* Returns 0, 1 when help was printed, -EINVAL when it was said what is wrong. */
-static int parse_options(int argc, char **argv, const char **ret_socket, bool *ret_json)
-{
-	int option;
+struct status_options {
+	const char *socket;
+	enum output_format format; /* text or JSON */
+};
 
-	optind = 1;
-	while ((option = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
-		if (option == 'h') {
-			(void)fputs(help, stdout);
-			return 1;
-		}
-		if (option == 's') {
-			*ret_socket = optarg;
-		} else if (option != 'f') {
-			(void)cmd_try_help("status");
-			return -EINVAL;
-		} else if (strcmp(optarg, "text") != 0 && strcmp(optarg, "json") != 0) {
-			(void)cmd_bad_value("status", "format", "text or json");
-			return -EINVAL;
-		} else {
-			*ret_json = strcmp(optarg, "json") == 0;
-		}
-	}
-	if (optind == argc)
-		return 0;
-	(void)cmd_usage_error("status", "unexpected '%s'", argv[optind]);
-	return -EINVAL;
-}
+#define FIELD(field) OPTION_FIELD(struct status_options, field)
 
-int cmd_status(int argc, char **argv)
+static const struct option_row rows[] = {
+	{ .name = "socket",
+	  .argument = "PATH",
+	  FIELD(socket),
+	  .help = "socket of the job",
+	  .preset = "that of the user's newest job",
+	  .more = "`perftracker run` links it as `socket` in the folder of its --out." },
+	{ .name = "format",
+	  .words = "text|json",
+	  FIELD(format),
+	  .help = "output format",
+	  .preset = "text" },
+};
+
+static int status_main(const struct command *command, int argc, char **argv)
 {
-	const char *socket = NULL;
+	struct status_options options = { 0 };
 	message_vec lines = { 0 };
 	struct overhead overhead = { (double)NAN, (double)NAN, (double)NAN, (double)NAN, 0 };
 	struct err err = { "" };
-	bool json = false;
-	int ret = parse_options(argc, argv, &socket, &json);
+	int first, status = optiontable_parse(command, argc, argv, &options, &first);
 
-	if (ret != 0)
-		return ret < 0 ? EXIT_USAGE : EXIT_DONE;
-	ret = collect(socket, &lines, &overhead, &err);
-	if (ret < 0) {
+	if (status == OPTIONS_PARSED)
+		status = optiontable_no_more(command, argc, argv, first);
+	if (status != OPTIONS_PARSED)
+		return status;
+	if (collect(options.socket, &lines, &overhead, &err) < 0) {
 		(void)fprintf(stderr, "perftracker status: %s\n", err.text);
 		vec_done(&lines);
-		return 1;
+		return EXIT_FAILED;
 	}
 	if (lines.cnt > 0)
 		qsort(lines.data, lines.cnt, sizeof(*lines.data), by_rank);
-	if (json)
+	if (options.format == OUTPUT_JSON)
 		print_json(&lines, &overhead);
 	else
 		print_text(&lines, &overhead);
 	vec_done(&lines);
-	return 0;
+	return EXIT_DONE;
 }
+
+const struct command cmd_status = {
+	.name = "status",
+	.summary = "show the state of a running job",
+	.usage = "[OPTION]...\n",
+	.about =
+		"Prints one line for each training process of a job that `perftracker run` started: "
+		"its rank, its state, its step, its iteration time now and at its best, and the time "
+		"since its last sign of life. The last line shows what the collectors cost the job, "
+		"and what they do not record because it cost too much.\n",
+	OPTION_ROWS(rows),
+	.examples = "perftracker status\n"
+		    "watch perftracker status\n",
+	.run = status_main,
+};

@@ -4,68 +4,9 @@
 #include "cmd/load_follow.h"
 #include "cmd/load_hosts.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char help[] =
-	"Usage: perftracker summarize [OPTION]... TRACE -o FILE\n"
-	"       perftracker summarize [OPTION]... --flight-fd FD --sidecar-fd FD -o FILE\n"
-	"\n"
-	"Turns one rank's trace (Kineto JSON, plain or .gz, an SQLite export of Nsight Systems,\n"
-	"or a flight log) into its fingerprint: a few numbers per function instead of gigabytes\n"
-	"of events. FILE.sqlite#PID is one process of an export that holds several. 'perftracker\n"
-	"localize' compares fingerprints; 'perftracker dump' prints one.\n"
-	"\n"
-	"The second form takes what a worker records in shared memory until standard input\n"
-	"ends: 'perftracker run' starts it for each worker of a window.\n"
-	"\n"
-	"  -o, --output FILE     where the fingerprint goes (required)\n"
-	"      --rank N          the rank, when the trace does not tell\n"
-	"      --host-ranks SET  all ranks on its host, for example 0-7: groups of these alone\n"
-	"                        talk over NVLink\n"
-	"      --steps FIRST-LAST  use these profiler steps only\n"
-	"      --skip-first      leave out the window's first iteration: it carries the cost of\n"
-	"                        starting the profiler (ignored with fewer than 4)\n"
-	"      --sidecar FILE    what the host recorded beside the trace (of a flight log:\n"
-	"                        TRACE.sidecar when it is there)\n"
-	"      --flight-fd FD    an open file descriptor: the worker's flight recorder\n"
-	"      --sidecar-fd FD   the same of the sidecar, complete when standard input ends\n"
-	"      --keep FILE       with --flight-fd: save what was recorded as a flight log,\n"
-	"                        the sidecar beside it as FILE.sidecar\n"
-	"      --job ID          name of the job\n"
-	"  -h, --help            show this help\n"
-	"\n"
-	"Example:\n"
-	"  perftracker summarize rank0.json.gz -o rank0.ptfp\n";
-
-enum {
-	OPT_RANK = 256,
-	OPT_HOST_RANKS,
-	OPT_STEPS,
-	OPT_SIDECAR,
-	OPT_JOB,
-	OPT_SKIP_FIRST,
-	OPT_FLIGHT_FD,
-	OPT_SIDECAR_FD,
-	OPT_KEEP
-};
-
-static const struct option long_options[] = {
-	{ "output", required_argument, NULL, 'o' },
-	{ "rank", required_argument, NULL, OPT_RANK },
-	{ "host-ranks", required_argument, NULL, OPT_HOST_RANKS },
-	{ "steps", required_argument, NULL, OPT_STEPS },
-	{ "skip-first", no_argument, NULL, OPT_SKIP_FIRST },
-	{ "sidecar", required_argument, NULL, OPT_SIDECAR },
-	{ "job", required_argument, NULL, OPT_JOB },
-	{ "flight-fd", required_argument, NULL, OPT_FLIGHT_FD },
-	{ "sidecar-fd", required_argument, NULL, OPT_SIDECAR_FD },
-	{ "keep", required_argument, NULL, OPT_KEEP },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
-};
 
 struct summarize_args {
 	const char *output, *sidecar, *job, *keep;
@@ -74,62 +15,72 @@ struct summarize_args {
 	struct load_hosts hosts;
 };
 
-/* Returns -1 to go on, else an exit status. */
-static int parse_host_ranks(struct summarize_args *a)
+static int set_hosts(void *hosts, const char *text, struct err *err)
 {
-	struct err err = { "" };
-
-	load_hosts_done(&a->hosts);
-	if (load_hosts_of_set(optarg, &a->hosts, &err) < 0)
-		return cmd_usage_error("summarize", "%s", err.text);
-	return -1;
+	load_hosts_done((struct load_hosts *)hosts);
+	return load_hosts_of_set(text, (struct load_hosts *)hosts, err);
 }
 
-/* Returns -1 to go on, else an exit status. */
-static int parse_option(struct summarize_args *a, int c)
-{
-	switch (c) {
-	case 'o':
-		a->output = optarg;
-		return -1;
-	case OPT_RANK:
-		if (cmd_parse_int(optarg, 0, (1 << 20) - 1, &a->rank) < 0)
-			return cmd_bad_value("summarize", "rank", "a rank");
-		return -1;
-	case OPT_HOST_RANKS:
-		return parse_host_ranks(a);
-	case OPT_STEPS:
-		if (cmd_parse_steps(optarg, &a->window.first_step, &a->window.last_step) < 0)
-			return cmd_bad_value("summarize", "steps", "a step or a range such as 4-6");
-		return -1;
-	case OPT_SKIP_FIRST:
-		a->window.skip_first = true;
-		return -1;
-	case OPT_SIDECAR:
-		a->sidecar = optarg;
-		return -1;
-	case OPT_JOB:
-		a->job = optarg;
-		return -1;
-	case OPT_FLIGHT_FD:
-	case OPT_SIDECAR_FD:
-		if (cmd_parse_int(optarg, 0, INT32_MAX,
-				  c == OPT_FLIGHT_FD ? &a->flight_fd : &a->sidecar_fd) < 0)
-			return cmd_usage_error("summarize", "'%s': expected a file descriptor",
-					       optarg);
-		return -1;
-	case OPT_KEEP:
-		a->keep = optarg;
-		return -1;
-	case 'h':
-		fputs(help, stdout);
-		return EXIT_DONE;
-	default:
-		return cmd_try_help("summarize");
-	}
-}
+#define FIELD(field) OPTION_FIELD(struct summarize_args, field)
 
-/* Returns -1 to go on, else an exit status. */
+static const struct option_row rows[] = {
+	{ .name = "output",
+	  .letter = 'o',
+	  .argument = "FILE",
+	  FIELD(output),
+	  .help = "write the fingerprint to FILE (required)" },
+	{ .name = "rank",
+	  .argument = "N",
+	  FIELD(rank),
+	  .high = (1 << 20) - 1,
+	  .expected = "a rank",
+	  .help = "rank, when the trace does not have it" },
+	{ .name = "host-ranks",
+	  .argument = "SET",
+	  FIELD(hosts),
+	  .set = set_hosts,
+	  .help = "all ranks on the host of the trace, for example 0-7",
+	  .more = "A collective of these ranks alone is measured by NVLink, another one by the "
+		  "network. Without this option the ranks are taken from the sidecar; `perftracker "
+		  "analyze` compares the hosts of all traces." },
+	{ .name = "steps",
+	  .argument = "FIRST-LAST",
+	  FIELD(window),
+	  .set = cmd_set_steps,
+	  .expected = STEPS_EXPECTED,
+	  .help = "use only these profiler steps, for example 4-6" },
+	{ .name = "skip-first",
+	  FIELD(window.skip_first),
+	  .help = "omit the first iteration of the window: it carries the cost of starting the "
+		  "profiler (ignored with fewer than 4)" },
+	{ .name = "sidecar",
+	  .argument = "FILE",
+	  FIELD(sidecar),
+	  .help = "the host's records of the trace's window",
+	  .preset = "of a flight log: TRACE.sidecar, if it exists",
+	  .more = "The sidecar of a flight log names its window; without one, the window is "
+		  "everything that was recorded in windows." },
+	{ .name = "flight-fd",
+	  .argument = "FD",
+	  FIELD(flight_fd),
+	  .high = INT32_MAX,
+	  .expected = "a file descriptor",
+	  .help = "open file descriptor of the worker's flight recorder, a sealed memory file" },
+	{ .name = "sidecar-fd",
+	  .argument = "FD",
+	  FIELD(sidecar_fd),
+	  .high = INT32_MAX,
+	  .expected = "a file descriptor",
+	  .help = "open file descriptor of the sidecar, complete when standard input ends" },
+	{ .name = "keep",
+	  .argument = "FILE",
+	  FIELD(keep),
+	  .help = "with --flight-fd: save the records as a flight log, and the sidecar as "
+		  "FILE.sidecar" },
+	{ .name = "job", .argument = "ID", FIELD(job), .help = "name of the job" },
+};
+
+/* Returns OPTIONS_PARSED or EXIT_USAGE. */
 static int check_args(const struct summarize_args *a, int trace_cnt)
 {
 	int expected = a->flight_fd >= 0 ? 0 : 1;
@@ -145,7 +96,7 @@ static int check_args(const struct summarize_args *a, int trace_cnt)
 		return cmd_usage_error("summarize", "--flight-fd takes --sidecar-fd");
 	if (a->output == NULL)
 		return cmd_usage_error("summarize", "expected -o FILE: where the fingerprint goes");
-	return -1;
+	return OPTIONS_PARSED;
 }
 
 /* path: NULL with --flight-fd. */
@@ -183,19 +134,35 @@ static int summarize_to_file(const struct summarize_args *a, const char *path)
 	return status;
 }
 
-int cmd_summarize(int argc, char **argv)
+static int summarize_main(const struct command *command, int argc, char **argv)
 {
 	struct summarize_args a = {
 		.rank = -1, .flight_fd = -1, .sidecar_fd = -1, .window = { .last_step = -1 }
 	};
-	int c, status = -1;
+	int first, status = optiontable_parse(command, argc, argv, &a, &first);
 
-	while (status < 0 && (c = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1)
-		status = parse_option(&a, c);
-	if (status < 0)
-		status = check_args(&a, argc - optind);
-	if (status < 0)
-		status = summarize_to_file(&a, a.flight_fd < 0 ? argv[optind] : NULL);
+	if (status == OPTIONS_PARSED)
+		status = check_args(&a, argc - first);
+	if (status == OPTIONS_PARSED)
+		status = summarize_to_file(&a, a.flight_fd < 0 ? argv[first] : NULL);
 	load_hosts_done(&a.hosts);
 	return status;
 }
+
+const struct command cmd_summarize = {
+	.name = "summarize",
+	.summary = "turn one trace into a fingerprint",
+	.usage = "[OPTION]... TRACE -o FILE\n"
+		 "[OPTION]... --flight-fd FD --sidecar-fd FD -o FILE\n",
+	.about =
+		"Turns one rank's trace (Kineto JSON, plain or .gz, an SQLite export of Nsight "
+		"Systems, or a flight log) into its fingerprint: a few numbers per function instead "
+		"of gigabytes of events. FILE.sqlite#PID is one process of an export that holds "
+		"several. `perftracker localize` compares fingerprints; `perftracker dump` prints "
+		"one.\n"
+		"The second form reads the records of a running worker from shared memory until "
+		"standard input ends; `perftracker run` starts it for each worker of a window.\n",
+	OPTION_ROWS(rows),
+	.examples = "perftracker summarize rank0.json.gz -o rank0.ptfp\n",
+	.run = summarize_main,
+};

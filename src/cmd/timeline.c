@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perftracker timeline: the flight recorders of a job as one trace for Perfetto. */
+/* perftracker timeline: writes the flight recorders of a job as one trace for Perfetto. */
 #include "report/timeline/timeline.h"
 
 #include "base/str.h"
@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,50 +18,10 @@
 #define LAST_S_MAX 1e6
 #define BUFFER_BYTES ((size_t)1 << 20)
 
-static const char help[] =
-	"Usage: perftracker timeline [OPTION]... OUT_DIR|FILE.flight...\n"
-	"\n"
-	"Every training process records what it does: iterations, Python stacks ten times a\n"
-	"second, collectives, and operators and GPUs while a profile is made; those are let go\n"
-	"again once the profile's report is made. This shows the last seconds of all ranks in\n"
-	"one picture: who did what, who came last to a collective, where a job hangs, what a\n"
-	"rank did before it died. What perftracker run --keep-traces kept of profiles is in\n"
-	"OUT_DIR/traces; the hosts' hardware beside it is drawn, too.\n"
-	"\n"
-	"Writes OUT_DIR/timeline.json (Chrome's trace event format) and prints its path. Open\n"
-	"it in https://ui.perfetto.dev (it stays in your browser) or, without a network, load\n"
-	"it in the Performance panel of Chrome's developer tools. OUT_DIR is what perftracker\n"
-	"run --out names; a job that still runs is asked for its newest records first.\n"
-	"\n"
-	"  -o, --output FILE     where to write; - is standard output\n"
-	"      --last SECONDS    so much before the last record of all; 0: everything [10]\n"
-	"      --ranks SET       only these, such as 0-3,7\n"
-	"      --no-align        believe the wall clocks of the hosts; else clocks are aligned\n"
-	"                        so that a collective ends on all its ranks together\n"
-	"      --format chrome   the only one so far\n"
-	"  -h, --help            show this help\n"
-	"\n"
-	"Examples:\n"
-	"  perftracker timeline perftracker-out\n"
-	"  perftracker timeline --last 60 --ranks 0,5 -o hang.json perftracker-out\n"
-	"  perftracker timeline --last 0 -o kernels.json perftracker-out/traces\n";
-
-enum { OPT_LAST = 256, OPT_RANKS, OPT_NO_ALIGN, OPT_FORMAT };
-
-static const struct option long_options[] = {
-	{ "output", required_argument, NULL, 'o' },
-	{ "last", required_argument, NULL, OPT_LAST },
-	{ "ranks", required_argument, NULL, OPT_RANKS },
-	{ "no-align", no_argument, NULL, OPT_NO_ALIGN },
-	{ "format", required_argument, NULL, OPT_FORMAT },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
-};
-
 typedef VEC(struct flightlog) log_vec;
 typedef VEC(struct sidecar) sidecar_vec;
 
-/* What the picture is made of. */
+/* The input files of the picture. */
 struct material {
 	log_vec logs;
 	sidecar_vec sides;
@@ -73,54 +32,40 @@ struct timeline_args {
 	double last_s;
 	rankset_vec ranks; /* empty: all */
 	bool wall_only;
+	unsigned int format; /* there is one */
 };
 
-/* --- options --- */
+#define FIELD(field) OPTION_FIELD(struct timeline_args, field)
 
-static int set_option(struct timeline_args *a, int option, struct err *err)
-{
-	switch (option) {
-	case 'o':
-		a->output = optarg;
-		return 0;
-	case OPT_LAST:
-		if (cmd_parse_double(optarg, 0, LAST_S_MAX, &a->last_s) == 0)
-			return 0;
-		return err_set(err, EINVAL, "--last: expected seconds, 0 for all, found '%s'",
-			       optarg);
-	case OPT_RANKS:
-		return rankset_parse(optarg, &a->ranks, err);
-	case OPT_NO_ALIGN:
-		a->wall_only = true;
-		return 0;
-	case OPT_FORMAT:
-		if (strcmp(optarg, "chrome") == 0)
-			return 0;
-		return err_set(err, EINVAL, "--format: expected chrome, found '%s'", optarg);
-	default:
-		return err_set(err, EINVAL, "wrong option or value");
-	}
-}
-
-/* Returns -1 to go on, else an exit status. */
-static int parse_args(int argc, char **argv, struct timeline_args *a)
-{
-	struct err err = { "" };
-	int option;
-
-	while ((option = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1) {
-		if (option == 'h') {
-			(void)fputs(help, stdout);
-			return EXIT_DONE;
-		}
-		if (set_option(a, option, &err) < 0)
-			return cmd_usage_error("timeline", "%s", err.text);
-	}
-	if (optind == argc)
-		return cmd_usage_error("timeline",
-				       "expected the folder of a job or files (*.flight)");
-	return -1;
-}
+static const struct option_row rows[] = {
+	{ .name = "output",
+	  .letter = 'o',
+	  .argument = "FILE",
+	  FIELD(output),
+	  .help = "write the trace to FILE; - is standard output",
+	  .preset = "timeline.json in OUT_DIR, or in the current folder for files" },
+	{ .name = "last",
+	  .argument = "SECONDS",
+	  FIELD(last_s),
+	  .high = LAST_S_MAX,
+	  .expected = "seconds, 0 for all",
+	  .help = "show this time before the last record of all ranks; 0: everything",
+	  .preset = "10" },
+	{ .name = "ranks",
+	  .argument = "SET",
+	  FIELD(ranks),
+	  .set = cmd_set_ranks,
+	  .help = "show only these ranks, for example 0-3,7" },
+	{ .name = "no-align",
+	  FIELD(wall_only),
+	  .help = "use the wall clocks of the hosts unchanged; by default clocks are aligned so "
+		  "that a collective ends on all its ranks together" },
+	{ .name = "format",
+	  .words = "chrome",
+	  FIELD(format),
+	  .help = "format of the trace",
+	  .preset = "chrome" },
+};
 
 /* --- logs --- */
 
@@ -149,7 +94,7 @@ static int by_rank(const void *a, const void *b)
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* A file that can't be used does not stop the others. */
+/* Reports a file that cannot be read, and continues with the others. */
 static int load_log(const char *path, const rankset_vec *ranks, log_vec *logs)
 {
 	struct err err = { "" };
@@ -213,8 +158,8 @@ static int64_t newest_wall_ns(const log_vec *logs)
 }
 
 /*
- * By its header alone: a job has many windows, of which a picture shows a few. What can't be
- * read is looked at all the same, so that it is told.
+ * Whether the picture may need the sidecar at path, by its header alone: a job has many windows,
+ * a picture shows a few. True for an unreadable file, so that reading it reports the error.
  */
 static bool is_shown(const char *path, const struct timeline_args *a, int64_t newest_ns)
 {
@@ -234,7 +179,7 @@ static bool is_shown(const char *path, const struct timeline_args *a, int64_t ne
 		(a->last_s <= 0 || end_ns > (double)newest_ns - a->last_s * NSEC_PER_SEC));
 }
 
-/* One that can't be used does not stop the others. */
+/* Reports a sidecar that cannot be read, and continues with the others. */
 static int load_sides(const path_list *paths, const struct timeline_args *a,
 		      struct material *material)
 {
@@ -260,7 +205,7 @@ static int load_sides(const path_list *paths, const struct timeline_args *a,
 
 /* --- output --- */
 
-/* Something that can be replaced by a rename: what is not there, or a file. */
+/* Whether a rename may replace path: nothing is there, or a regular file. */
 static bool is_replaceable(const char *path)
 {
 	struct stat st;
@@ -284,7 +229,7 @@ static int write_to(const char *path, const log_vec *logs, const struct timeline
 	return ret;
 }
 
-/* Through a temporary file: nobody opens half a trace. */
+/* Writes through a temporary file, so that path is never an incomplete trace. */
 static int write_trace(const char *path, const log_vec *logs,
 		       const struct timeline_options *options, struct timeline_rank *ranks)
 {
@@ -303,7 +248,7 @@ static int write_trace(const char *path, const log_vec *logs,
 	return ret;
 }
 
-/* --- what the reader of the picture must know --- */
+/* --- notes on standard error --- */
 
 static void print_ranks(const log_vec *logs, const bool *which, const char *what)
 {
@@ -340,9 +285,10 @@ static void print_notes(const log_vec *logs, const struct timeline_args *a,
 	}
 	if (by_wall == NULL || silent == NULL)
 		return;
-	print_ranks(logs, by_wall,
-		    "fewer than three collectives in common with others: their times are as right "
-		    "as the wall clocks of their hosts");
+	print_ranks(
+		logs, by_wall,
+		"fewer than three collectives in common with others: placed by the wall clocks of "
+		"their hosts");
 	(void)snprintf(text, sizeof(text),
 		       "nothing to show in this part; the last record is %.1f s before the end, "
 		       "--last 0 shows everything",
@@ -404,16 +350,19 @@ static int load(const struct timeline_args *a, char *const *words, int cnt, stru
 	return error;
 }
 
-int cmd_timeline(int argc, char **argv)
+static int timeline_main(const struct command *command, int argc, char **argv)
 {
 	struct timeline_args a = { .last_s = 10 };
-	int status = parse_args(argc, argv, &a);
+	int first, status = optiontable_parse(command, argc, argv, &a, &first);
 	struct material material = { 0 };
 	struct err err = { "" };
 
-	if (status < 0) {
-		_cleanup_free_ char *path = output_path(&a, argv[optind]);
-		int ret = load(&a, argv + optind, argc - optind, &material, &err);
+	if (status == OPTIONS_PARSED && first == argc)
+		status = cmd_usage_error(command->name,
+					 "expected the folder of a job or files (*.flight)");
+	if (status == OPTIONS_PARSED) {
+		_cleanup_free_ char *path = output_path(&a, argv[first]);
+		int ret = load(&a, argv + first, argc - first, &material, &err);
 
 		if (ret == 0)
 			status = make_timeline(&a, &material, path);
@@ -427,3 +376,26 @@ int cmd_timeline(int argc, char **argv)
 	vec_done(&a.ranks);
 	return status;
 }
+
+const struct command cmd_timeline = {
+	.name = "timeline",
+	.summary = "show the last seconds of all ranks in one picture",
+	.usage = "[OPTION]... OUT_DIR|FILE.flight...\n",
+	.about =
+		"Shows the last seconds of all ranks in one picture: which rank did what, which rank "
+		"came last to a collective, where a job hangs, what a rank did before it died.\n"
+		"Every training process records its iterations, Python stacks ten times a second and "
+		"collectives, and during a profile operators and GPU work. The records of a profile "
+		"are dropped after its report, unless `perftracker run --keep-traces` keeps them in "
+		"OUT_DIR/traces, with the counters of the hosts' hardware.\n"
+		"Writes OUT_DIR/timeline.json (Chrome's trace event format) and prints its path. Open "
+		"it in https://ui.perfetto.dev (the file stays in the browser) or, without a network, "
+		"in the Performance panel of Chrome's developer tools. OUT_DIR is the folder of "
+		"`perftracker run --out`; a job that still runs is asked for its newest records "
+		"first.\n",
+	OPTION_ROWS(rows),
+	.examples = "perftracker timeline perftracker-out\n"
+		    "perftracker timeline --last 60 --ranks 0,5 -o hang.json perftracker-out\n"
+		    "perftracker timeline --last 0 -o kernels.json perftracker-out/traces\n",
+	.run = timeline_main,
+};

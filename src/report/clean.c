@@ -9,7 +9,7 @@ struct range {
 	uint32_t first, last;
 };
 
-/* Characters that are invisible or move others: directions, separators, joiners, tags. */
+/* Characters that are invisible or move others: direction marks, separators, joiners, tags. */
 static const struct range unsafe[] = {
 	{ 0x0000, 0x001f }, { 0x007f, 0x009f }, { 0x00ad, 0x00ad },   { 0x061c, 0x061c },
 	{ 0x180e, 0x180e }, { 0x200b, 0x200f }, { 0x2028, 0x202e },   { 0x2060, 0x206f },

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prints a report: as text for a terminal, as JSON for programs, as one HTML
- * file for people who want to see the evidence. The three say the same; JSON is
- * a contract (docs/report-schema.json), the other two may improve.
+ * Prints a report: as text for a terminal, as JSON for programs, as one HTML file with
+ * pictures of the evidence. All three have the same content. JSON is a contract
+ * (docs/report-schema.json); text and HTML may change.
  *
- * Names in a report come from user code and from files of others: text escapes
- * what would steer a terminal, HTML what would be markup.
+ * Names in a report come from user code and foreign files: text escapes control characters,
+ * HTML escapes markup.
  * Source: PerfTracker figures 7 and 13.
  */
 #pragma once
@@ -24,7 +24,7 @@ struct report_text_options {
 
 /*
  * Each appends one complete document to out, the same bytes for the same
- * report, and returns 0 or -ENOMEM; on failure out holds what it held before.
+ * report, and returns 0 or -ENOMEM; on failure out is unchanged.
  * Absent strings (NULL) are printed as empty, numbers that are not finite as
  * "-" (null in JSON). O(size of the report).
  */

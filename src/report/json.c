@@ -5,8 +5,7 @@
  * the same bytes everywhere.
  * Source: docs/report-schema.json.
  */
-#include "model/rankset.h"
-#include "report/clean.h"
+#include "report/finding_fields.h"
 #include "report/formats.h"
 #include "report/jsonwriter.h"
 
@@ -17,31 +16,12 @@
 /* A full matrix of 3,000 ranks has nine million pairs; the largest come first. */
 #define WAITS_MAX 10000
 
-/* A median of counts: whole unless it lies between two. */
+/* A median of counts: an integer unless it is between two counts. */
 static json_t *count(double value)
 {
 	if (isfinite(value) && value == floor(value) && fabs(value) < 1e15)
 		return json_integer((json_int_t)value);
 	return jsonwriter_number(value);
-}
-
-static json_t *rank_text(const int *ranks, size_t cnt)
-{
-	_cleanup_(str_done) struct str out = { 0 };
-
-	rankset_format(&out, ranks, cnt);
-	return str_error(&out) == 0 ? json_stringn(str_borrow(&out), out.len) : NULL;
-}
-
-static json_t *joined(const char *const *texts, size_t cnt)
-{
-	_cleanup_(str_done) struct str out = { 0 };
-
-	for (size_t i = 0; i < cnt; i++) {
-		str_append(&out, i > 0 ? "," : "");
-		clean_append_utf8(&out, texts[i]);
-	}
-	return str_error(&out) == 0 ? json_stringn(str_borrow(&out), out.len) : NULL;
 }
 
 static json_t *job_object(struct json_writer *w, const struct report *report)
@@ -62,7 +42,7 @@ static json_t *coverage_object(struct json_writer *w, const struct report *repor
 	jsonwriter_put(w, coverage, "workers_expected", json_integer(report->workers_expected));
 	jsonwriter_put(w, coverage, "workers_analyzed", json_integer(report->workers_analyzed));
 	jsonwriter_put(w, coverage, "ranks_missing",
-		       rank_text(report->missing, report->missing_cnt));
+		       jsonwriter_ranks(report->missing, report->missing_cnt));
 	for (size_t i = 0; i < report->absence_cnt; i++) {
 		json_t *item = json_object();
 
@@ -101,79 +81,6 @@ static json_t *overhead_object(struct json_writer *w, const struct report_overhe
 	jsonwriter_put(w, object, "window",
 		       overhead->torch ? json_null() : cost_object(w, &overhead->window));
 	jsonwriter_put(w, object, "left_out", left_out);
-	return object;
-}
-
-static json_t *function_object(struct json_writer *w, const struct finding *finding)
-{
-	json_t *function = json_object();
-
-	jsonwriter_put(w, function, "key", jsonwriter_text(finding->key));
-	jsonwriter_put(w, function, "name", jsonwriter_text(finding->name));
-	jsonwriter_put(w, function, "class", jsonwriter_text(event_class_name(finding->class)));
-	jsonwriter_put(w, function, "stack",
-		       jsonwriter_text_array(w, finding->stack, finding->stack_cnt));
-	return function;
-}
-
-static json_t *value_object(struct json_writer *w, const struct finding_value *value)
-{
-	json_t *object;
-
-	if (!value->present)
-		return json_null();
-	object = json_object();
-	jsonwriter_put(w, object, "value", jsonwriter_number(value->value));
-	jsonwriter_put(w, object, "reference", jsonwriter_number(value->reference));
-	jsonwriter_put(
-		w, object, "reference_kind",
-		jsonwriter_text(value->reference_kind == REFERENCE_PEERS ? "peers" : "expected"));
-	return object;
-}
-
-static void put_scope(struct json_writer *w, json_t *object, const struct finding *finding)
-{
-	jsonwriter_put(w, object, "scope", jsonwriter_text(finding->all_workers ? "all" : "some"));
-	jsonwriter_put(w, object, "ranks", rank_text(finding->ranks, finding->rank_cnt));
-	jsonwriter_put(w, object, "rank_count", json_integer((json_int_t)finding->rank_cnt));
-	jsonwriter_put(w, object, "hosts", joined(finding->hosts, finding->host_cnt));
-	jsonwriter_put(w, object, "victim_ranks", rank_text(finding->victims, finding->victim_cnt));
-}
-
-static void put_measures(struct json_writer *w, json_t *object, const struct finding *finding)
-{
-	jsonwriter_put(w, object, "time_ms_per_iteration",
-		       jsonwriter_number(finding->time_ms_per_iteration));
-	jsonwriter_put(w, object, "delta_ms_per_iteration",
-		       jsonwriter_number(finding->delta_ms_per_iteration));
-	jsonwriter_put(w, object, "beta", value_object(w, &finding->beta));
-	jsonwriter_put(w, object, "mu", value_object(w, &finding->mu));
-	jsonwriter_put(w, object, "sigma", value_object(w, &finding->sigma));
-	jsonwriter_put(w, object, "expectation_distance",
-		       jsonwriter_number(finding->expectation_distance));
-	jsonwriter_put(w, object, "differential_distance",
-		       jsonwriter_number(finding->differential_distance));
-	jsonwriter_put(w, object, "threshold", jsonwriter_number(finding->threshold));
-	jsonwriter_put(w, object, "gain_ms_per_iteration",
-		       jsonwriter_number(finding->gain_ms_per_iteration));
-	jsonwriter_put(w, object, "gain_pct", jsonwriter_number(finding->gain_pct));
-}
-
-static json_t *finding_object(struct json_writer *w, const struct finding *finding)
-{
-	json_t *object = json_object();
-
-	jsonwriter_put(w, object, "id", jsonwriter_text(finding->id));
-	jsonwriter_put(w, object, "cause", jsonwriter_text(finding->cause));
-	jsonwriter_put(w, object, "title", jsonwriter_text(finding->title));
-	jsonwriter_put(w, object, "function", function_object(w, finding));
-	put_scope(w, object, finding);
-	put_measures(w, object, finding);
-	jsonwriter_put(w, object, "confidence",
-		       jsonwriter_text(confidence_name(finding->confidence)));
-	jsonwriter_put(w, object, "evidence",
-		       jsonwriter_text_array(w, finding->evidence, finding->evidence_cnt));
-	jsonwriter_put(w, object, "advice", jsonwriter_text(finding->advice));
 	return object;
 }
 
@@ -228,7 +135,7 @@ static json_t *failure_object(struct json_writer *w, const struct report_failure
 	return object;
 }
 
-/* What the contract does not name: the material of the pictures, and what went wrong. */
+/* Data of the pictures, and the inputs that could not be used. */
 static void put_extras(struct json_writer *w, json_t *root, const struct report *report)
 {
 	size_t wait_cnt = MIN(report->wait_cnt, (size_t)WAITS_MAX);
@@ -263,7 +170,7 @@ static void put_all(struct json_writer *w, json_t *root, const struct report *re
 	jsonwriter_put(w, root, "job", job_object(w, report));
 	jsonwriter_put(w, root, "coverage", coverage_object(w, report));
 	for (size_t i = 0; i < report->finding_cnt; i++)
-		jsonwriter_push(w, findings, finding_object(w, &report->findings[i]));
+		jsonwriter_push(w, findings, finding_fields_json(w, &report->findings[i]));
 	jsonwriter_put(w, root, "findings", findings);
 	put_extras(w, root, report);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/jsonwriter.h"
 
+#include "model/rankset.h"
 #include "report/clean.h"
 
 #include <errno.h>
@@ -24,6 +25,14 @@ json_t *jsonwriter_text(const char *s)
 
 	clean_append_utf8(&mended, s);
 	return str_error(&mended) == 0 ? json_stringn(str_borrow(&mended), mended.len) : NULL;
+}
+
+json_t *jsonwriter_ranks(const int *ranks, size_t cnt)
+{
+	_cleanup_(str_done) struct str out = { 0 };
+
+	rankset_format(&out, ranks, cnt);
+	return str_error(&out) == 0 ? json_stringn(str_borrow(&out), out.len) : NULL;
 }
 
 json_t *jsonwriter_number(double value)

@@ -27,7 +27,7 @@ void page_pad(struct page *page, size_t cnt)
 		str_append_char(page->out, ' ');
 }
 
-/* Where to cut a word of which only fit bytes have room: behind a separator of its second half. */
+/* Where to split a word of which fit bytes fit: after a separator in their second half. */
 static size_t word_cut(const char *text, size_t fit)
 {
 	for (size_t i = fit; i > fit / 2; i--) {
@@ -49,7 +49,7 @@ static bool may_break(const char *text, size_t space)
 	       !(len == 2 && memcmp(unit, "ms", 2) == 0);
 }
 
-/* Bytes of text that go on a line of room cells; at least one character. */
+/* Bytes of text that fit on a line of room cells; at least one character. */
 static size_t line_len(const char *text, size_t room)
 {
 	size_t len = strlen(text), fit = clean_prefix(text, len, room), cut = fit;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of a terminal page: words are wrapped at the width, continued lines are
- * indented, a word that is too long is cut behind a comma or slash, else hard.
- * Color is a whole line's: it is ended before each line's end, so that a cut
- * or piped page never leaves the terminal colored.
+ * Lines of a terminal page: words are wrapped at the width, continuation lines are indented,
+ * a word that is too long is split after a comma or slash, else anywhere. Color is reset
+ * before each line end, so that a truncated page never leaves the terminal colored.
  */
 #pragma once
 
@@ -30,9 +29,8 @@ struct page {
 void page_span(struct page *page, enum page_style style, const char *text, size_t len);
 
 /*
- * Writes clean text, wrapped. The first line follows what is already written in
- * it (first_cells cells), the others are indented by indent cells. Ends with a
- * line end. Lines of a text that has none of its own: '\n' never occurs in it.
+ * Writes clean text, wrapped, and a line end. The first line already has first_cells cells,
+ * the others are indented by indent cells. text contains no '\n'.
  */
 void page_wrap(struct page *page, enum page_style style, size_t first_cells, size_t indent,
 	       const char *text);
@@ -40,15 +38,15 @@ void page_wrap(struct page *page, enum page_style style, size_t first_cells, siz
 /* Appends cnt blanks. */
 void page_pad(struct page *page, size_t cnt);
 
-/* An error of text sticks to the page's output; text is freed. As by the two below. */
+/* Copies an error of text to the output and frees text, as the two functions below do. */
 void page_finish_text(struct page *page, struct str *text);
 
 /*
- * A paragraph with a name in front of it: the name begins at indent, the text, clean, at
- * cells. Nothing when the text is empty.
+ * A paragraph with a name: the name starts at column indent, the text (clean) at column
+ * cells. Prints nothing for an empty text.
  */
 void page_paragraph(struct page *page, size_t indent, const char *name, size_t cells,
 		    struct str *text);
 
-/* A verdict: its word in a style of its own, and behind it the sentence, clean. */
+/* A verdict: its word in the style, then the sentence (clean). */
 void page_verdict(struct page *page, enum page_style style, const char *word, struct str *sentence);

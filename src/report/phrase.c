@@ -118,7 +118,7 @@ void phrase_value(struct str *out, const struct finding_value *value)
 	phrase_pct(out, value->reference * 100.0);
 }
 
-/* Bytes of the list's head of at most max bytes that end before a comma; 0: there is none. */
+/* Length of the longest head of the list of at most max bytes that ends before a comma, or 0. */
 static size_t list_head(const struct str *list, size_t max)
 {
 	while (max > 0 && list->data[max] != ',')
@@ -199,7 +199,7 @@ static bool is_blocked(const struct finding *finding)
 	return finding->cause != NULL && strcmp(finding->cause, "blocked") == 0;
 }
 
-/* "costs the job 1001 ms per iteration (92 %)": what repair gives back; else what was seen. */
+/* "costs the job 1001 ms per iteration (92 %)": the gain of a repair, else the difference. */
 static void phrase_loss(struct str *out, const struct finding *finding)
 {
 	double gain = finding->gain_ms_per_iteration, pct = finding->gain_pct;
@@ -296,7 +296,7 @@ static void phrase_cost(struct str *out, const struct report_cost *cost)
 
 static void phrase_left_out(struct str *out, const struct report_overhead *overhead)
 {
-	const char *comma = "; left out for their cost: ";
+	const char *comma = "; not recorded because of their overhead: ";
 
 	if (overhead->less_samples) {
 		str_printf(out, "%sfour of five samples", comma);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words that text and HTML share: how a duration, a share, a set of workers
- * and the verdict are said. All output is clean (see clean.h), none is markup.
+ * Phrases that text and HTML share: durations, shares, sets of workers, the verdict. All
+ * output is clean (see clean.h) and contains no markup.
  */
 #pragma once
 
@@ -12,19 +12,19 @@
 /* A duration with three or four digits: "0.21 ms", "1003 ms", "125 s"; "-" when not finite. */
 void phrase_ms(struct str *out, double ms);
 
-/* "500 ms (+480 ms)"; the difference is left out when it is absent or nothing. */
+/* "500 ms (+480 ms)"; the difference is omitted when it is unknown or zero. */
 void phrase_time(struct str *out, const struct finding *finding);
 
 /* A share: "0.25 %", "9.8 %", "88 %"; "-" when not finite. */
 void phrase_pct(struct str *out, double pct);
 
-/* A resource as people call it: "PCIe Tx" for "pcie_tx"; other names as they are, cut. */
+/* Display name of a resource: "PCIe Tx" for "pcie_tx"; other names are shortened. */
 void phrase_resource(struct str *out, const char *resource);
 
-/* "37 % PCIe Tx (-38 %)": mu, its resource, the difference in points of 100; "-" when absent. */
+/* "37 % PCIe Tx (-38 %)": mu, its resource, the difference in percentage points; "-" when absent. */
 void phrase_utilization(struct str *out, const struct finding *finding);
 
-/* Whether tables need columns for utilization: without any, the coverage says why. */
+/* Whether tables need columns for utilization; the coverage explains missing ones. */
 bool phrase_any_utilization(const struct report *report);
 
 /* "1.5 %, peers 0.2 %": a value beside its reference. */
@@ -34,7 +34,7 @@ void phrase_value(struct str *out, const struct finding_value *value);
 void phrase_ranks(struct str *out, const struct finding *finding, size_t max_cells);
 void phrase_rank_list(struct str *out, const int *ranks, size_t cnt, size_t max_cells);
 
-/* How many frames of the stack called the function: mostly it is itself the last. */
+/* Number of callers in the stack, whose last frame is mostly the function itself. */
 size_t phrase_caller_cnt(const struct finding *finding);
 
 /* "rank 2", "ranks 0-3", "all 4 workers". world_size 0: unknown. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/clean.h"
+#include "report/finding_fields.h"
 #include "report/formats.h"
 #include "report/page.h"
 #include "report/phrase.h"
@@ -79,7 +80,7 @@ static void the_verdict_comes_first(void **state)
 	}
 }
 
-static void what_was_not_seen_is_said(void **state)
+static void missing_data_is_reported(void **state)
 {
 	char *text = help_print("inconclusive", as_text);
 
@@ -179,7 +180,7 @@ static void a_colored_line_ends_without_color(void **state)
 	arena_done(&report.arena);
 }
 
-static void many_findings_are_all_listed_and_the_first_told_in_full(void **state)
+static void all_findings_are_listed_and_the_first_are_printed_in_full(void **state)
 {
 	char *text = help_print("many", as_text), *verbose = help_print("many", as_verbose_text);
 
@@ -342,7 +343,7 @@ static void json_has_the_keys_of_the_contract_in_order(void **state)
 	free(text);
 }
 
-static void json_writes_null_for_what_is_absent(void **state)
+static void json_has_null_for_absent_values(void **state)
 {
 	char *text = help_print("blocked", report_json);
 	json_t *root = json_loads(text, 0, NULL), *finding;
@@ -409,7 +410,7 @@ static void same_report_gives_same_bytes(void **state)
 	}
 }
 
-static void want_of_memory_is_told_and_leaves_the_output_alone(void **state)
+static void an_allocation_failure_is_returned_and_leaves_the_output_unchanged(void **state)
 {
 	static const printer printers[] = { as_text, as_verbose_text, report_json };
 
@@ -421,29 +422,53 @@ static void want_of_memory_is_told_and_leaves_the_output_alone(void **state)
 	}
 }
 
+static void the_schema_of_a_finding_is_made_from_its_fields(void **state)
+{
+	(void)state;
+	help_compare_schema("finding", finding_fields_schema());
+}
+
+static void tables_without_utilization_have_fewer_columns(void **state)
+{
+	static const char *const all[] = { "Workers", "Per iteration", "Utilization", "Std",
+					   "Gain" };
+	const struct finding_field *column = NULL;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		column = finding_fields_column(column, true);
+		assert_string_equal(column->title, all[i]);
+	}
+	assert_null(finding_fields_column(column, true));
+	column = finding_fields_column(finding_fields_column(NULL, false), false);
+	assert_string_equal(finding_fields_column(column, false)->title, "Gain");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_reports_are_as_in_the_golden_files),
+		cmocka_unit_test(the_schema_of_a_finding_is_made_from_its_fields),
+		cmocka_unit_test(tables_without_utilization_have_fewer_columns),
 		cmocka_unit_test(json_reports_are_as_in_the_golden_files),
 		cmocka_unit_test(the_rows_of_figure_7_are_printed_as_in_the_paper),
 		cmocka_unit_test(the_verdict_comes_first),
-		cmocka_unit_test(what_was_not_seen_is_said),
+		cmocka_unit_test(missing_data_is_reported),
 		cmocka_unit_test(no_line_is_wider_than_the_terminal),
 		cmocka_unit_test(color_changes_nothing_but_color),
 		cmocka_unit_test(a_colored_line_ends_without_color),
-		cmocka_unit_test(many_findings_are_all_listed_and_the_first_told_in_full),
+		cmocka_unit_test(all_findings_are_listed_and_the_first_are_printed_in_full),
 		cmocka_unit_test(unsafe_characters_become_visible),
 		cmocka_unit_test(a_long_name_keeps_both_ends),
 		cmocka_unit_test(lines_break_at_words_and_inside_only_when_they_must),
 		cmocka_unit_test(numbers_have_few_digits_and_a_unit),
 		cmocka_unit_test(sets_of_ranks_are_cut_at_a_comma),
 		cmocka_unit_test(json_has_the_keys_of_the_contract_in_order),
-		cmocka_unit_test(json_writes_null_for_what_is_absent),
+		cmocka_unit_test(json_has_null_for_absent_values),
 		cmocka_unit_test(json_keeps_names_but_mends_their_bytes),
 		cmocka_unit_test(an_empty_report_is_printed),
 		cmocka_unit_test(same_report_gives_same_bytes),
-		cmocka_unit_test(want_of_memory_is_told_and_leaves_the_output_alone),
+		cmocka_unit_test(an_allocation_failure_is_returned_and_leaves_the_output_unchanged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

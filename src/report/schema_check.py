@@ -3,7 +3,7 @@
 """Checks reports against docs/report-schema.json: schema_check.py [--small] SCHEMA REPORT...
 
 Uses the package jsonschema where it is installed, else (or with --small) the small
-checker below, which knows the keywords of our schema and refuses any other. Says
+checker below, which knows the keywords of the schema and refuses any other. Says
 which one ran.
 Then spoils the first report with findings in ways that must be refused: a schema that
 accepts everything would pass otherwise.

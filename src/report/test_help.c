@@ -50,6 +50,29 @@ static void compare_golden(const char *name, const char *suffix, printer print)
 	arena_done(&report.arena);
 }
 
+void help_compare_schema(const char *definition, json_t *expected)
+{
+	const char *path = DOCS_DIR "/report-schema.json";
+	json_t *schema = json_load_file(path, 0, NULL);
+	struct str text = { 0 };
+	char *file = file_read(path), *dumped;
+
+	assert_non_null(schema);
+	assert_int_equal(
+		json_object_set_new(json_object_get(schema, "$defs"), definition, expected), 0);
+	dumped = json_dumps(schema, JSON_INDENT(1));
+	str_printf(&text, "%s\n", dumped);
+	free(dumped);
+	if (getenv("PERFTRACKER_UPDATE_GOLDEN") != NULL)
+		file_write(path, &text);
+	else if (strcmp(file, str_borrow(&text)) != 0)
+		fail_msg("%s: $defs.%s is stale; PERFTRACKER_UPDATE_GOLDEN=1 writes it", path,
+			 definition);
+	free(file);
+	str_done(&text);
+	json_decref(schema);
+}
+
 void help_compare_golden(const char *suffix, printer print)
 {
 	for (const struct sample_report *s = sample_reports; s->name != NULL; s++) {

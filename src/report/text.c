@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The report for a terminal: the verdict first, then how much was seen, a table
- * as in the paper's figure 7, then each finding with who waited, the evidence
- * and what to do.
+ * The report for a terminal: the verdict, the coverage, a table as in the paper's figure 7,
+ * then each finding with the ranks that waited, the evidence and the advice.
  * Source: PerfTracker figure 7.
  */
 #include "model/rankset.h"
 #include "report/clean.h"
+#include "report/finding_fields.h"
 #include "report/formats.h"
 #include "report/page.h"
 #include "report/phrase.h"
@@ -18,7 +18,7 @@
 #define LABEL_CELLS 10	/* "Coverage  " */
 #define NAME_CELLS 60	/* of the longest name in a row; with less room it has a line of its own */
 #define DETAIL_CELLS 17 /* "    utilization  " */
-#define FULL_FINDINGS 5 /* told in full unless verbose */
+#define FULL_FINDINGS 5 /* printed in full unless verbose */
 #define LIST_MAX 8	/* notes, failures, absent sources, hosts */
 #define WIDTH_MAX 160
 
@@ -26,23 +26,6 @@ struct text_writer {
 	struct page page;
 	const struct report *report;
 	bool verbose;
-};
-
-enum column {
-	COLUMN_WORKERS,
-	COLUMN_TIME,
-	COLUMN_UTILIZATION,
-	COLUMN_STD,
-	COLUMN_GAIN,
-	COLUMN_CNT
-};
-
-static const struct {
-	const char *title;
-	size_t cells;
-} columns[COLUMN_CNT] = {
-	{ "Workers", 12 }, { "Per iteration", 20 }, { "Utilization", 23 },
-	{ "Std", 6 },	   { "Gain", 6 },
 };
 
 static void line_end(struct text_writer *w)
@@ -77,7 +60,7 @@ static void verdict_line(struct text_writer *w)
 		     &text);
 }
 
-/* A list that may be long: without verbose its head, and how much is left. */
+/* How many items of a list are printed: without verbose LIST_MAX. */
 static size_t list_shown(const struct text_writer *w, size_t cnt)
 {
 	return w->verbose ? cnt : MIN(cnt, (size_t)LIST_MAX);
@@ -177,53 +160,25 @@ static void job_lines(struct text_writer *w)
 	head_line(w, "Missing", &missing);
 	if (w->report->overhead.present)
 		phrase_overhead(&overhead, &w->report->overhead);
-	head_line(w, "Own cost", &overhead);
+	head_line(w, "Overhead", &overhead);
 	failure_lines(w);
 	absence_lines(w);
 	note_lines(w);
 }
 
-static bool column_shown(enum column column, bool utilization)
-{
-	return utilization || (column != COLUMN_UTILIZATION && column != COLUMN_STD);
-}
-
-static void cell_phrase(struct str *out, const struct finding *finding, enum column column)
-{
-	switch (column) {
-	case COLUMN_WORKERS:
-		phrase_ranks(out, finding, columns[column].cells);
-		break;
-	case COLUMN_TIME:
-		phrase_time(out, finding);
-		break;
-	case COLUMN_UTILIZATION:
-		phrase_utilization(out, finding);
-		break;
-	case COLUMN_STD:
-		phrase_pct(out,
-			   finding->sigma.present ? finding->sigma.value * 100.0 : (double)NAN);
-		break;
-	case COLUMN_GAIN:
-		phrase_pct(out, finding->gain_pct);
-		break;
-	case COLUMN_CNT:
-		break;
-	}
-}
-
-/* The phrase, cut to the column: the width of the page is kept whatever the names are. */
-static void cell_text(struct str *out, const struct finding *finding, enum column column)
+/* The phrase, shortened to the width of its column. */
+static void cell_text(struct str *out, const struct finding *finding,
+		      const struct finding_field *column)
 {
 	_cleanup_(str_done) struct str text = { 0 };
 
-	cell_phrase(&text, finding, column);
+	column->phrase(&text, finding, column->cells);
 	if (str_error(&text) < 0)
 		out->error = str_error(&text);
-	clean_append_short(out, str_borrow(&text), MAX(columns[column].cells, (size_t)8));
+	clean_append_short(out, str_borrow(&text), MAX(column->cells, (size_t)8));
 }
 
-/* A cell and, unless it ends the line, the blanks behind it. */
+/* A cell and, unless it is the last one, its padding. */
 static void write_cell(struct text_writer *w, enum page_style style, const char *text, size_t cells,
 		       bool last)
 {
@@ -236,15 +191,16 @@ static void write_cell(struct text_writer *w, enum page_style style, const char 
 
 static void table_cells(struct text_writer *w, const struct finding *finding, bool utilization)
 {
-	for (int i = 0; i < COLUMN_CNT; i++) {
+	const struct finding_field *column = finding_fields_column(NULL, utilization), *next;
+
+	for (; column != NULL; column = next) {
 		_cleanup_(str_done) struct str cell = { 0 };
 
-		if (!column_shown((enum column)i, utilization))
-			continue;
-		cell_text(&cell, finding, (enum column)i);
+		next = finding_fields_column(column, utilization);
+		cell_text(&cell, finding, column);
 		if (str_error(&cell) < 0)
 			w->page.out->error = str_error(&cell);
-		write_cell(w, PAGE_PLAIN, str_borrow(&cell), columns[i].cells, i == COLUMN_CNT - 1);
+		write_cell(w, PAGE_PLAIN, str_borrow(&cell), column->cells, next == NULL);
 	}
 	line_end(w);
 }
@@ -267,21 +223,22 @@ static void table_row(struct text_writer *w, size_t i, size_t name_cells, bool o
 
 static void table_head(struct text_writer *w, size_t name_cells, bool one_line, bool utilization)
 {
+	const struct finding_field *column = finding_fields_column(NULL, utilization), *next;
+
 	page_span(&w->page, PAGE_DIM, " #  ", 4);
 	write_cell(w, PAGE_DIM, "Function", name_cells, !one_line);
 	if (!one_line) {
 		line_end(w);
 		page_pad(&w->page, 4);
 	}
-	for (int i = 0; i < COLUMN_CNT; i++) {
-		if (column_shown((enum column)i, utilization))
-			write_cell(w, PAGE_DIM, columns[i].title, columns[i].cells,
-				   i == COLUMN_CNT - 1);
+	for (; column != NULL; column = next) {
+		next = finding_fields_column(column, utilization);
+		write_cell(w, PAGE_DIM, column->title, column->cells, next == NULL);
 	}
 	line_end(w);
 }
 
-/* Cells of the longest name of the table, cut ones counted as cut. */
+/* Width of the longest name of the table after shortening. */
 static size_t longest_name(struct text_writer *w)
 {
 	size_t longest = 16;
@@ -298,10 +255,11 @@ static size_t longest_name(struct text_writer *w)
 static void table(struct text_writer *w)
 {
 	bool utilization = phrase_any_utilization(w->report), one_line;
+	const struct finding_field *column = finding_fields_column(NULL, utilization);
 	size_t used = 4, name_cells;
 
-	for (int i = 0; i < COLUMN_CNT; i++)
-		used += column_shown((enum column)i, utilization) ? columns[i].cells + 2 : 0;
+	for (; column != NULL; column = finding_fields_column(column, utilization))
+		used += column->cells + 2;
 	one_line = w->page.width >= used + longest_name(w);
 	name_cells = one_line ? longest_name(w) : w->page.width - 4;
 	line_end(w);
@@ -384,7 +342,7 @@ static void gain_detail(struct text_writer *w, const struct finding *finding)
 		phrase_ms(&text, finding->gain_ms_per_iteration);
 		str_append(&text, " per iteration (");
 		phrase_pct(&text, finding->gain_pct);
-		str_append(&text, ") comes back with the repair");
+		str_append(&text, ") saved by a repair");
 	}
 	detail(w, "gain", &text);
 }
@@ -499,7 +457,8 @@ static void findings_part(struct text_writer *w)
 	if (full == cnt)
 		return;
 	line_end(w);
-	page_wrap(&w->page, PAGE_DIM, 0, 0, "The others in short (--verbose tells all in full):");
+	page_wrap(&w->page, PAGE_DIM, 0, 0,
+		  "Other findings in brief (--verbose prints all in full):");
 	for (size_t i = full; i < cnt; i++)
 		finding_short(w, i);
 }

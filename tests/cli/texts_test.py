@@ -88,6 +88,10 @@ class Texts(program.Program):
                 self.golden(f"{name}.txt", text)
                 self.assertLessEqual(len(text.splitlines()), 2)
 
+    def test_verbose_prints_findings_in_full(self) -> None:
+        self.assertNotIn("scores ", self.call("analyze", "job").stdout)
+        self.assertIn("scores ", self.call("analyze", "--verbose", "job").stdout)
+
     def test_version_is_one_line(self) -> None:
         self.assertRegex(self.call("--version").stdout, r"^perftracker \d+\.\d+\.\d+\n$")
 

@@ -156,7 +156,7 @@ class Orders(LiveTest):
             self.assertTrue(all(15 < w["iteration_ms"] < 2000 for w in workers), workers)
             table = self.ask("status").stdout.splitlines()
             self.assertEqual(len(table), 5)
-            self.assertTrue(table[4].startswith("own cost: always on "), table)
+            self.assertTrue(table[4].startswith("overhead: always on "), table)
             self.assertEqual(table[0].split()[:3], ["rank", "pid", "state"])
 
     def test_what_costs_too_much_is_left_out_and_the_report_says_so(self) -> None:

@@ -154,17 +154,9 @@ static void change_row(struct str *out, const struct change *c)
 
 static void table(struct str *out, const struct comparison *c, enum change_kind kind)
 {
-	static const char *const titles[CHANGE_KIND_CNT] = {
-		[CHANGE_GREW] = "What takes longer",
-		[CHANGE_SHRANK] = "What takes less long",
-		[CHANGE_APPEARED] = "What appeared",
-		[CHANGE_VANISHED] = "What vanished",
-		[CHANGE_RENAMED] = "What has another name",
-		[CHANGE_MOVED] = "What has other callers",
-	};
 	size_t cnt = 0;
 
-	str_printf(out, "<section><h2>%s</h2>\n", titles[kind]);
+	str_printf(out, "<section><h2>%s</h2>\n", phrase_kind(kind));
 	str_append(out,
 		   "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
 		   "aria-label=\"Changes\"><table><thead><tr><th scope=\"col\">Function</th>"
@@ -185,12 +177,12 @@ static void table(struct str *out, const struct comparison *c, enum change_kind 
 
 static void tables(struct str *out, const struct comparison *c)
 {
-	bool told[CHANGE_KIND_CNT] = { false };
+	bool printed[CHANGE_KIND_CNT] = { false };
 
 	for (size_t i = 0; i < c->change_cnt; i++) {
-		if (!told[c->changes[i].kind])
+		if (!printed[c->changes[i].kind])
 			table(out, c, c->changes[i].kind);
-		told[c->changes[i].kind] = true;
+		printed[c->changes[i].kind] = true;
 	}
 	if (c->change_cnt == 0)
 		str_printf(out, "<p>No function changed by %g %% of an iteration.</p>\n",
@@ -219,7 +211,7 @@ int comparison_html(const struct comparison *comparison, struct str *out)
 	picture(out, comparison);
 	tables(out, comparison);
 	notes(out, comparison);
-	document_close(out, "Times are means of the workers. Chance: that such a change has no "
-			    "cause, among all changes (Benjamini-Hochberg).");
+	document_close(out, "Times are means of the workers. Chance: the probability of such a "
+			    "change without a cause, among all changes (Benjamini-Hochberg).");
 	return str_finish(out, start);
 }

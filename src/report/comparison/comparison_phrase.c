@@ -38,7 +38,7 @@ void phrase_comparison(struct str *out, const struct comparison *c)
 	bool whole = !c->before.iterations_known || !c->after.iterations_known;
 
 	if (c->verdict == COMPARISON_SAME)
-		str_append(out, "no faster and no slower");
+		str_append(out, "neither faster nor slower");
 	else {
 		phrase_pct(out, fabs(c->delta_pct));
 		str_append(out, c->delta_ms > 0 ? " slower" : " faster");
@@ -157,6 +157,17 @@ void phrase_place(struct str *out, const struct change *change, bool all)
 	}
 }
 
+const char *phrase_kind(enum change_kind kind)
+{
+	static const char *const titles[CHANGE_KIND_CNT] = {
+		[CHANGE_GREW] = "Grew",		[CHANGE_SHRANK] = "Shrank",
+		[CHANGE_APPEARED] = "Appeared", [CHANGE_VANISHED] = "Vanished",
+		[CHANGE_RENAMED] = "Renamed",	[CHANGE_MOVED] = "Moved to other callers",
+	};
+
+	return titles[kind];
+}
+
 void phrase_before(struct str *out, const struct change *change, bool all)
 {
 	if (change->kind == CHANGE_RENAMED) {
@@ -167,7 +178,7 @@ void phrase_before(struct str *out, const struct change *change, bool all)
 		str_append(out, "was called by ");
 		phrase_stack(out, change->old_stack, change->old_stack_cnt, all);
 		if (change->old_stack_cnt == 0)
-			str_append(out, "nobody");
+			str_append(out, "no function");
 	}
 }
 

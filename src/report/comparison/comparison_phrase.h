@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words that the text and the HTML of a comparison share. All output is clean (see
- * clean.h), none is markup.
+ * Phrases that the text and the HTML of a comparison share. All output is clean (see
+ * clean.h) and contains no markup.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ void phrase_chance(struct str *out, double p);
 /* "chance 0.003 over iterations and ranks; confidence medium". */
 void phrase_test(struct str *out, const struct comparison *comparison);
 
-/* "appeared +12 ms, vanished -4 ms, ... = +25.9 ms": that everything is accounted for. */
+/* "appeared +12 ms, vanished -4 ms, ... = +25.9 ms": the changes add up. */
 void phrase_sum(struct str *out, const struct comparison *comparison);
 
 /* The word of the verdict: "same", "slower"... */
@@ -35,8 +35,11 @@ const char *phrase_comparison_word(const struct comparison *comparison);
 /* Where a change is: its callers or its launcher; all: not only the innermost four. */
 void phrase_place(struct str *out, const struct change *change, bool all);
 
-/* What it was before: the old name or the old callers; nothing for other changes. */
+/* The old name or the old callers; nothing for other kinds of changes. */
 void phrase_before(struct str *out, const struct change *change, bool all);
 
 /* "with 12 functions below", "on the training thread 35 ms -> 0 ms"; may be nothing. */
 void phrase_extent(struct str *out, const struct change *change);
+
+/* The title of the changes of a kind: "Grew". */
+const char *phrase_kind(enum change_kind kind);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A comparison for a terminal: the verdict, the two runs, how far to believe it, and
- * the changes in sections by kind. The section of the largest change comes first.
+ * A comparison for a terminal: the verdict, the two runs, the confidence, and the changes
+ * in sections by kind. The section of the largest change comes first.
  */
 #include "report/clean.h"
 #include "report/comparison/comparison_phrase.h"
@@ -161,15 +161,11 @@ static void change_row(struct text_writer *w, const struct change *c)
 
 static void section_head(struct text_writer *w, enum change_kind kind)
 {
-	static const char *const titles[CHANGE_KIND_CNT] = {
-		[CHANGE_GREW] = "Grew",		[CHANGE_SHRANK] = "Shrank",
-		[CHANGE_APPEARED] = "Appeared", [CHANGE_VANISHED] = "Vanished",
-		[CHANGE_RENAMED] = "Renamed",	[CHANGE_MOVED] = "Moved to other callers",
-	};
-	size_t len = strlen(titles[kind]), cells = name_cells(w) + 2;
+	const char *title = phrase_kind(kind);
+	size_t len = strlen(title), cells = name_cells(w) + 2;
 
 	str_append_char(w->page.out, '\n');
-	page_span(&w->page, PAGE_BOLD, titles[kind], len);
+	page_span(&w->page, PAGE_BOLD, title, len);
 	page_pad(&w->page, cells > len ? cells - len : 0);
 	for (size_t i = 0; i < NUMBER_CNT; i++)
 		number_cell(w, PAGE_DIM, i, numbers[i].title);
@@ -200,14 +196,14 @@ static void section(struct text_writer *w, enum change_kind kind)
 
 static void sections(struct text_writer *w)
 {
-	bool told[CHANGE_KIND_CNT] = { false };
+	bool printed[CHANGE_KIND_CNT] = { false };
 
 	for (size_t i = 0; i < w->comparison->change_cnt; i++) {
 		enum change_kind kind = w->comparison->changes[i].kind;
 
-		if (!told[kind])
+		if (!printed[kind])
 			section(w, kind);
-		told[kind] = true;
+		printed[kind] = true;
 	}
 	if (w->comparison->change_cnt == 0)
 		str_printf(w->page.out,
@@ -231,6 +227,6 @@ int comparison_text(const struct comparison *comparison, const struct report_tex
 	sections(&w);
 	if (comparison->change_cnt > 0)
 		str_append(out, "\nms per iteration on the critical path, mean of the workers. "
-				"Chance: that such a change has no cause.\n");
+				"Chance: its probability without a cause.\n");
 	return str_finish(out, start);
 }

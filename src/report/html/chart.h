@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pictures of the HTML report, each a <figure> with inline SVG. The accused
- * differ from their peers by shape and color; what was left out or put together
- * to keep the page small is said under the picture.
+ * The pictures of the HTML report, each a <figure> with inline SVG. Accused workers differ
+ * from their peers by shape and color. A note under the picture says which data were omitted
+ * or aggregated to keep the page small.
  * Source: PerfTracker figures 12, 13 and 15.
  */
 #pragma once
@@ -15,7 +15,7 @@
 #define CHART_LINES_MAX 64
 #define CHART_POINTS_MAX 400
 
-/* Iteration times of all workers over the window. Nothing when there are none. */
+/* Iteration times of all workers over the window. Prints nothing without iterations. */
 void chart_iterations(const struct report *report, struct str *out);
 
 /* Shares of the window by class, per worker. */
@@ -33,7 +33,7 @@ void chart_waits(const struct report *report, struct str *out);
 /* Whether rank is accused by a finding that accuses some workers, not all. */
 bool chart_accused(const struct report *report, int rank);
 
-/* <figure> with a caption; what follows the picture is closed by figure_close(). */
+/* Opens a <figure> with a caption; figure_close() ends it. */
 void figure_open(struct str *out, const char *caption);
 /* The colors of the classes, the most important class first. */
 void figure_legend(struct str *out);

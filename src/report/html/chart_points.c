@@ -185,7 +185,7 @@ static void draw_points(const struct scatter *scatter)
 	}
 }
 
-/* What a dimension is expected to stay below, NULL when it is compared with peers. */
+/* The expected upper limit of a dimension; NULL when it is compared with peers. */
 static const struct finding_value *expectation(const struct finding *finding,
 					       enum dimension dimension)
 {
@@ -248,7 +248,7 @@ static void draw(struct str *out, const struct finding *finding, enum dimension 
 	svg_close(out);
 }
 
-/* Points that lack a value of the first picture are not in it: say how many. */
+/* Notes the number of points without a value of the first picture. */
 static size_t count_hidden(const struct finding *finding, enum dimension x, enum dimension y)
 {
 	struct scatter scatter = { .x = x, .y = y };

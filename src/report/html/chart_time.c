@@ -228,7 +228,7 @@ static void band_of_many(const struct report *report, const struct plot *plot,
 		draw_median(&band, plot, series);
 }
 
-/* A window of one iteration has no course over time: a dot per worker, over the ranks. */
+/* For a window of one iteration: a dot per worker, over the ranks. */
 static void dots_over_ranks(const struct report *report, const struct plot *plot,
 			    const struct series *series)
 {

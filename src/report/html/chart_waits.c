@@ -29,7 +29,7 @@ static int by_rank(const void *a, const void *b)
 	return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-/* Largest first; the rank decides between equals, so that the order is one. */
+/* Largest first, then by rank, so that the order is deterministic. */
 static int by_ms(const void *a, const void *b)
 {
 	const struct total *x = a, *y = b;
@@ -73,7 +73,7 @@ static const struct total *find_total(const total_vec *totals, int rank)
 				: bsearch(&key, totals->data, totals->cnt, sizeof(key), by_rank);
 }
 
-/* Keeps the max largest, by rank again. Returns how many went. */
+/* Keeps the max largest entries, sorted by rank. Returns the number of removed entries. */
 static size_t keep_largest(total_vec *totals, size_t max)
 {
 	size_t gone = totals->cnt > max ? totals->cnt - max : 0;
@@ -97,7 +97,7 @@ static int collect_rows(const struct report *report, total_vec *rows)
 	return 0;
 }
 
-/* Those who waited for the shown rows; of few workers all, so that who did not wait is seen. */
+/* Ranks that waited for the shown rows; all ranks when there are few. */
 static int collect_columns(const struct report *report, const total_vec *rows, total_vec *columns)
 {
 	for (size_t i = 0; i < report->wait_cnt; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the HTML pages share: one file with its style in it, no script, nothing loaded
- * from elsewhere, which the page's own content security policy also forbids. It is opened
- * from mails and tickets, and its names come from user code.
+ * The frame of the HTML pages: one file that contains its style, has no script and loads
+ * nothing, which its content security policy also forbids. Pages are opened from mails and
+ * tickets, and the names in them come from user code.
  * Source: HTML Living Standard, CSP level 3.
  */
 #pragma once
@@ -16,10 +16,10 @@ struct document {
 };
 
 /*
- * Opens a page up to the facts below its verdict. All but sentence are words of ours;
- * sentence, the verdict in full, is freed, and an error of it sticks to out.
+ * Opens a page up to the facts below its verdict. document holds constants; sentence, the
+ * verdict in full, is escaped and freed, and its error is copied to out.
  */
 void document_open(struct str *out, const struct document *document, struct str *sentence);
 
-/* Ends the main part and the page; hint: what its reader should know, HTML of ours. */
+/* Ends the main part and the page; hint: a constant with HTML for the footer. */
 void document_close(struct str *out, const char *hint);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The report as one page: the verdict, the facts, the findings, pictures of the window,
- * what was not seen, and the numbers of each worker.
+ * missing data, and the numbers of each worker.
  * Source: PerfTracker figures 7 and 13.
  */
 #include "base/str.h"
@@ -44,7 +44,7 @@ static void fact_job(struct str *out, const struct report *report)
 
 	fact_open(out, "Job");
 	str_append(out, "<bdi>");
-	markup_text_short(out, named ? report->job_id : "without a name", 80);
+	markup_text_short(out, named ? report->job_id : "unnamed", 80);
 	str_printf(out, "</bdi><small>%d worker%s</small>", report->world_size,
 		   plural(report->world_size));
 	fact_close(out);
@@ -107,7 +107,7 @@ static void fact_overhead(struct str *out, const struct report *report)
 
 	if (!report->overhead.present)
 		return;
-	fact_open(out, "Own cost");
+	fact_open(out, "Overhead");
 	str_append(out, "<small>");
 	phrase_overhead(&phrase, &report->overhead);
 	markup_take(out, &phrase);
@@ -168,9 +168,9 @@ static void gaps_part(struct str *out, const struct report *report)
 {
 	if (report->missing_cnt + report->failure_cnt + report->absence_cnt + report->note_cnt == 0)
 		return;
-	str_append(out, "<section><h2>What was not seen, and notes</h2>\n"
+	str_append(out, "<section><h2>Missing data and notes</h2>\n"
 			"<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-			"aria-label=\"What was not seen\"><table><tbody>\n");
+			"aria-label=\"Missing data and notes\"><table><tbody>\n");
 	missing_row(out, report);
 	for (size_t i = 0; i < MIN(report->failure_cnt, (size_t)LIST_MAX); i++)
 		pair_row(out, "Failed", report->failures[i].source, report->failures[i].why);
@@ -218,7 +218,7 @@ static void worker_row(struct str *out, const struct report_worker *worker, bool
 	str_append(out, "</td></tr>\n");
 }
 
-/* The numbers behind the pictures, for those who cannot see them. */
+/* The numbers of the pictures as a table, also for screen readers. */
 static void workers_part(struct str *out, const struct report *report)
 {
 	size_t shown = MIN(report->worker_cnt, (size_t)TABLE_ROWS_MAX);

@@ -2,6 +2,7 @@
 #include "report/html/html_finding.h"
 
 #include "report/clean.h"
+#include "report/finding_fields.h"
 #include "report/html/chart.h"
 #include "report/html/markup.h"
 #include "report/phrase.h"
@@ -10,64 +11,41 @@
 
 #define PICTURES_MAX 8 /* findings with a picture */
 #define NAME_CELLS 400
+#define CELL_CELLS 40 /* of a set of ranks in the table */
 #define HOSTS_MAX 16
 
-static void row_open(struct str *out, size_t i, const struct finding *finding)
+static void table_row(struct str *out, size_t i, const struct finding *finding, bool utilization)
 {
-	struct str ranks = { 0 };
+	const struct finding_field *column = finding_fields_column(NULL, utilization);
 
 	str_printf(out,
 		   "<tr><td class=\"n\">%zu</td><td class=\"name\"><a href=\"#finding-%zu\"><bdi>",
 		   i + 1, i + 1);
 	markup_text_short(out, finding->name, 160);
-	str_append(out, "</bdi></a></td><td>");
-	phrase_ranks(&ranks, finding, 40);
-	markup_take(out, &ranks);
-}
+	str_append(out, "</bdi></a></td>");
+	for (; column != NULL; column = finding_fields_column(column, utilization)) {
+		struct str phrase = { 0 };
 
-static void cell(struct str *out, struct str *phrase)
-{
-	str_append(out, "</td><td class=\"n\">");
-	markup_take(out, phrase);
-}
-
-static void utilization_cells(struct str *out, const struct finding *finding)
-{
-	struct str mu = { 0 }, sigma = { 0 };
-
-	phrase_utilization(&mu, finding);
-	cell(out, &mu);
-	phrase_pct(&sigma, finding->sigma.present ? finding->sigma.value * 100.0 : (double)NAN);
-	cell(out, &sigma);
-}
-
-static void table_row(struct str *out, size_t i, const struct finding *finding, bool utilization)
-{
-	struct str time = { 0 }, gain = { 0 };
-
-	row_open(out, i, finding);
-	phrase_time(&time, finding);
-	cell(out, &time);
-	if (utilization)
-		utilization_cells(out, finding);
-	phrase_pct(&gain, finding->gain_pct);
-	cell(out, &gain);
-	str_append(out, "</td></tr>\n");
+		column->phrase(&phrase, finding, CELL_CELLS);
+		str_append(out, column->is_number ? "<td class=\"n\">" : "<td>");
+		markup_take(out, &phrase);
+		str_append(out, "</td>");
+	}
+	str_append(out, "</tr>\n");
 }
 
 static void table(struct str *out, const struct report *report)
 {
 	bool utilization = phrase_any_utilization(report);
+	const struct finding_field *column = finding_fields_column(NULL, utilization);
 
 	str_append(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
 			"aria-label=\"Table of findings\"><table><thead><tr>"
-			"<th scope=\"col\" class=\"n\">#</th><th scope=\"col\">Function</th>"
-			"<th scope=\"col\">Workers</th>"
-			"<th scope=\"col\" class=\"n\">Per iteration</th>");
-	if (utilization)
-		str_append(out, "<th scope=\"col\" class=\"n\">Utilization</th>"
-				"<th scope=\"col\" class=\"n\">Deviation</th>");
-	str_append(out, "<th scope=\"col\" class=\"n\">Gain</th></tr></thead><tbody>\n");
+			"<th scope=\"col\" class=\"n\">#</th><th scope=\"col\">Function</th>");
+	for (; column != NULL; column = finding_fields_column(column, utilization))
+		str_printf(out, "<th scope=\"col\"%s>%s</th>",
+			   column->is_number ? " class=\"n\"" : "", column->title);
+	str_append(out, "</tr></thead><tbody>\n");
 	for (size_t i = 0; i < report->finding_cnt; i++)
 		table_row(out, i, &report->findings[i], utilization);
 	str_append(out, "</tbody></table></div>\n");
@@ -119,7 +97,7 @@ static void gain_stat(struct str *out, const struct finding *finding)
 		phrase_pct(&pct, finding->gain_pct);
 		str_append(&pct, " of the iteration");
 	}
-	stat(out, "gain", "Repair gives back", &gain, &pct);
+	stat(out, "gain", "Saved by a repair", &gain, &pct);
 }
 
 static void time_stat(struct str *out, const struct finding *finding)
@@ -145,7 +123,7 @@ static void stats(struct str *out, const struct finding *finding)
 	time_stat(out, finding);
 	value_stat(out, "Share of the window", &finding->beta, NULL);
 	value_stat(out, "Utilization", &finding->mu, finding->resource);
-	value_stat(out, "Its deviation", &finding->sigma, NULL);
+	value_stat(out, "Deviation", &finding->sigma, NULL);
 	str_append(out, "</dl>\n");
 }
 

@@ -211,7 +211,7 @@ static void every_picture_has_a_title_and_a_description(void **state)
 	free(html);
 }
 
-static void the_pictures_show_what_was_measured(void **state)
+static void the_pictures_show_the_measurements(void **state)
 {
 	char *html = help_print("stall", report_html);
 
@@ -298,7 +298,7 @@ static void an_empty_report_is_a_page(void **state)
 	str_done(&out);
 }
 
-static void want_of_memory_is_told_and_leaves_the_output_alone(void **state)
+static void an_allocation_failure_is_returned_and_leaves_the_output_unchanged(void **state)
 {
 	(void)state;
 	help_print_without_memory("inconclusive", report_html);
@@ -315,11 +315,11 @@ int main(void)
 		cmocka_unit_test(nothing_is_loaded_and_nothing_runs),
 		cmocka_unit_test(elements_are_closed_in_order),
 		cmocka_unit_test(every_picture_has_a_title_and_a_description),
-		cmocka_unit_test(the_pictures_show_what_was_measured),
+		cmocka_unit_test(the_pictures_show_the_measurements),
 		cmocka_unit_test(thousands_of_workers_fit_into_three_megabytes),
 		cmocka_unit_test(numbers_out_of_order_do_not_break_a_picture),
 		cmocka_unit_test(an_empty_report_is_a_page),
-		cmocka_unit_test(want_of_memory_is_told_and_leaves_the_output_alone),
+		cmocka_unit_test(an_allocation_failure_is_returned_and_leaves_the_output_unchanged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

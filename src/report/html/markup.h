@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes HTML text and inline SVG. Whatever comes from outside goes through
- * markup_text(), which is safe in content and in quoted attributes; all other
- * strings here are constants of ours. Shapes take their looks from classes of
- * the page's style sheet, so that light, dark and print need no second picture.
+ * Writes HTML text and inline SVG. Text from outside goes through markup_text(), which is
+ * safe in content and in quoted attributes; all other strings are constants of the program.
+ * Shapes are styled by classes of the page's style sheet, so that one picture serves light,
+ * dark and print.
  * Source: HTML Living Standard (escaping text), SVG 1.1.
  */
 #pragma once
@@ -17,15 +17,15 @@ void markup_text(struct str *out, const char *text);
 /* Like markup_text(), at most max_cells wide. */
 void markup_text_short(struct str *out, const char *text, size_t max_cells);
 
-/* Appends what phrase holds, escaped, and frees it; an error of it sticks to out. */
+/* Appends phrase, escaped, and frees it; its error is copied to out. */
 void markup_take(struct str *out, struct str *phrase);
 
-/* The text of phrase for one of the calls below; an error of it sticks to out. */
+/* The text of phrase for one of the calls below; its error is copied to out. */
 const char *markup_borrow(struct str *out, const struct str *phrase);
 
 /*
- * Opens a picture of width x height units. title and desc are what a screen
- * reader says; id is a word of ours, unique on the page.
+ * Opens a picture of width x height units. Screen readers read title and
+ * desc; id is a constant, unique on the page.
  */
 void svg_open(struct str *out, double width, double height, const char *id, const char *title,
 	      const char *desc);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frame of a picture: two scales with round steps, axes, grid and labels,
- * and the way from a value to a place.
+ * The frame of a picture: two scales with round steps, axes, grid and labels, and the
+ * conversion of values to coordinates.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct plot {
 };
 
 /*
- * A scale of about steps steps that covers min..max; from_zero takes 0 in.
+ * A scale of about steps steps that covers min..max; from_zero includes 0.
  * A range that is empty or not finite becomes one around its value.
  */
 struct scale scale_make(double min, double max, int steps, bool from_zero);

@@ -93,24 +93,24 @@ static int64_t bytes_of_all(const struct gpulinks_comm *comms, size_t cnt)
 	return sum;
 }
 
-/* What its launching thread or NCCL knew of the collective whose kernel this is. */
+/* Prints the collective of a kernel, as recorded by the launching thread or by NCCL. */
 static void put_collective(struct place *to, const struct slice *slice,
 			   const struct ring_record *call, bool *first)
 {
 	const struct gpulinks *links = &to->view->gpu.links;
 	const char *const *strings = to->view->log->strings.data;
-	const struct gpulinks_comm *nccl, *told = gpulinks_comm(links, call, &nccl);
+	const struct gpulinks_comm *nccl, *known = gpulinks_comm(links, call, &nccl);
 	struct collective_words words;
 	struct nccl_slice how;
 	struct comm comm;
 
-	if (told == NULL)
+	if (known == NULL)
 		return;
-	comm = timeline_read_comm(told->records, told->cnt);
+	comm = timeline_read_comm(known->records, known->cnt);
 	if (nccl != NULL) {
 		how = timeline_read_nccl(nccl->records, nccl->cnt);
 		how.merged_cnt = (uint32_t)gpulinks_nccl_cnt(links, call, nccl);
-		if (told == nccl)
+		if (known == nccl)
 			comm.bytes = bytes_of_all(nccl, how.merged_cnt);
 	}
 	timeline_put_comm(to, &comm, first);

@@ -51,7 +51,7 @@ static void a_gpus_queues_have_tracks_of_their_own(void **state)
 	flightlog_done(&log);
 }
 
-static void what_was_timed_on_the_gpu_has_a_track(void **state)
+static void calls_timed_on_the_gpu_have_a_track(void **state)
 {
 	const json_t *events, *args;
 	struct timeline_rank rank;
@@ -154,7 +154,7 @@ static const json_t *args_of(const json_t *root, const char *name, size_t nth)
 	return json_object_get(find(json_object_get(root, "traceEvents"), name, nth), "args");
 }
 
-static void arrows_lead_from_calls_to_what_they_launched(void **state)
+static void arrows_lead_from_calls_to_the_launched_work(void **state)
 {
 	struct flightlog log;
 	json_t *root;
@@ -268,7 +268,7 @@ static void add_nccl(struct flightlog *log, int64_t start_ms, int64_t bytes, uin
 }
 
 /* 8 ranks reduce 80 MB in 10 ms: 8 GB/s, of which each link carries 14/8. NCCL tells behind. */
-static void a_collectives_kernel_has_what_its_thread_knew(void **state)
+static void a_kernel_of_a_collective_has_the_records_of_its_thread(void **state)
 {
 	const json_t *args;
 	struct flightlog log;
@@ -303,7 +303,7 @@ static void a_collectives_kernel_has_what_its_thread_knew(void **state)
 }
 
 /* Of a kernel that is several collectives the bytes of all count, if they are of one kind. */
-static void what_ran_as_one_kernel_is_summed_up(void **state)
+static void collectives_in_one_kernel_are_summed_up(void **state)
 {
 	const json_t *args;
 	struct flightlog log;
@@ -336,7 +336,7 @@ static void what_ran_as_one_kernel_is_summed_up(void **state)
 }
 
 /* Records may be missing, and numbers anything. */
-static void what_is_left_of_what_was_timed_is_drawn(void **state)
+static void the_remaining_timed_calls_are_drawn(void **state)
 {
 	const json_t *events;
 	struct timeline_rank rank;
@@ -372,14 +372,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_gpus_queues_have_tracks_of_their_own),
-		cmocka_unit_test(arrows_lead_from_calls_to_what_they_launched),
+		cmocka_unit_test(arrows_lead_from_calls_to_the_launched_work),
 		cmocka_unit_test(a_launch_of_a_graph_has_one_arrow),
 		cmocka_unit_test(no_arrow_has_one_end_only),
 		cmocka_unit_test(numbers_may_come_again),
-		cmocka_unit_test(a_collectives_kernel_has_what_its_thread_knew),
-		cmocka_unit_test(what_ran_as_one_kernel_is_summed_up),
-		cmocka_unit_test(what_was_timed_on_the_gpu_has_a_track),
-		cmocka_unit_test(what_is_left_of_what_was_timed_is_drawn),
+		cmocka_unit_test(a_kernel_of_a_collective_has_the_records_of_its_thread),
+		cmocka_unit_test(collectives_in_one_kernel_are_summed_up),
+		cmocka_unit_test(calls_timed_on_the_gpu_have_a_track),
+		cmocka_unit_test(the_remaining_timed_calls_are_drawn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

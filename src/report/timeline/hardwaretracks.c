@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What sidecars tell of hosts while a window was open: a process for each host, with curves of
- * its GPUs, its network cards and its pressure, and of what each worker used. Sidecars of the
- * workers of one host repeat what they share: that is drawn once.
+ * Draws the hosts' records in sidecars while a window was open: a process for each host, with
+ * curves of its GPUs, its network cards, its pressure, and the resources of each worker. The
+ * sidecars of one host's workers repeat shared records, which are drawn once.
  */
 #include "base/str.h"
 #include "model/gpumetric.h"

@@ -85,7 +85,7 @@ static int by_start(const void *a, const void *b)
 	return (x->name > y->name) - (x->name < y->name);
 }
 
-/* One may stand in both rings of a lane. */
+/* A collective may be in both rings of a lane. */
 static void drop_doubles(comm_vec *comms)
 {
 	size_t kept = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collectives as NCCL told them, beside those of PyTorch, and its work on the
- * network. They end when they are queued, on each rank by itself: no clock is
- * aligned by them, and nobody is late to them.
+ * Collectives as NCCL reported them, beside those of PyTorch, and its work on the network.
+ * They end when a rank has queued them, independently of other ranks, so they are used
+ * neither to align clocks nor to find late ranks.
  */
 #include "report/timeline/timeline_parts.h"
 

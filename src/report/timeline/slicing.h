@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A slice of the timeline, and what stands behind one that is more than a name and an interval:
- * collectives as PyTorch and as NCCL told them, calls for which the GPU was timed. For the
- * timeline's files alone.
+ * A slice of the timeline, and the details of slices that are more than a name and an interval:
+ * collectives as reported by PyTorch and by NCCL, and calls for which the GPU was timed. Private
+ * to the timeline's files.
  */
 #pragma once
 
@@ -18,12 +18,12 @@ enum slice_kind {
 	SLICE_FRAME,	 /* what: frame */
 	SLICE_SYSCALL,	 /* number: of the system call */
 	SLICE_GIL_WAIT,	 /* number: the thread that had it, 0 unknown */
-	SLICE_TRUNCATED, /* stands for the frames outside of those that were looked at */
+	SLICE_TRUNCATED, /* replaces the outer frames that were not unwound */
 	SLICE_OPERATOR,	 /* what: string; so for the three below */
 	SLICE_ANNOTATION,
 	SLICE_C_CALL,
 	SLICE_COLLECTIVE, /* number: index of the rank's collective */
-	SLICE_NCCL,	  /* number: index of what NCCL told; so for the next */
+	SLICE_NCCL,	  /* number: index of the record of NCCL; likewise the next */
 	SLICE_NETWORK,
 	SLICE_NCCL_TIMED,
 	SLICE_GPU,   /* what: string, as the linker writes names; number: index of its record */
@@ -62,7 +62,7 @@ enum nccl_wait {
 	NCCL_WAIT_CNT
 };
 
-/* A call of NCCL as itself told it, its time on the GPU, or its work on the network for one. */
+/* A call as NCCL reported it, its time on the GPU, or its work on the network. */
 struct nccl_slice {
 	struct comm comm;
 	enum slice_kind kind;			/* SLICE_NCCL, SLICE_NCCL_TIMED, SLICE_NETWORK */

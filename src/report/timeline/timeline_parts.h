@@ -37,24 +37,24 @@ _must_check_ int timeline_timed(const struct rank_view *view, slice_vec *ret);
 /* The sampled threads, 64 at most: the one that trains first, others by id. */
 _must_check_ int timeline_threads(const struct flightlog *log, tid_vec *ret);
 
-/* Collects the collectives of view->log by start, and what align.h needs of them. */
+/* Collects the collectives of view->log by start, for the alignment of clocks, too. */
 _must_check_ int timeline_collect_comms(struct rank_view *view);
 
-/* The same of what NCCL told itself; those are not among the collectives. */
+/* Collects the records of NCCL itself, which are not among the collectives. */
 _must_check_ int timeline_collect_nccl(struct rank_view *view);
 struct nccl_slice timeline_read_nccl(const struct ring_record *records, size_t cnt);
 
 /* Collects the calls that were timed. */
 _must_check_ int timeline_collect_timed(struct rank_view *view);
 
-/* Collects what GPUs did, before it is drawn; the other one lets it go. */
+/* Collects the GPU records before they are drawn; timeline_gpu_done() frees them. */
 _must_check_ int timeline_collect_gpu(struct rank_view *view);
 void timeline_gpu_done(struct rank_view *view);
 
 /* Draws arrows from calls to the first of what each launched, behind all slices of both. */
 void timeline_gpu_arrows(struct place *to);
 
-/* Draws what sidecars tell, behind all ranks. Returns 0 or -ENOMEM. */
+/* Draws the hardware in sidecars, behind all ranks. Returns 0 or -ENOMEM. */
 _must_check_ int timeline_hardware(struct writer *w, const struct rank_view *views, size_t cnt,
 				   const struct timeline_options *options);
 

@@ -242,7 +242,7 @@ static void the_last_tenth_of_a_second_is_cut_out(void **state)
 	logs_done(logs, 2);
 }
 
-static void what_had_not_ended_says_so(void **state)
+static void an_unfinished_slice_is_marked(void **state)
 {
 	struct timeline_rank ranks[2];
 	struct flightlog logs[2];
@@ -348,7 +348,7 @@ static void add_nccl(struct flightlog *log, int64_t start_ns, int64_t end_ns)
 }
 
 /* No arrow joins them, and no clock is set by them. */
-static void what_nccl_tells_is_beside_the_collectives(void **state)
+static void events_of_nccl_are_beside_the_collectives(void **state)
 {
 	const json_t *events, *queued, *args;
 	struct timeline_rank ranks[2];
@@ -448,7 +448,7 @@ static void a_file_that_takes_no_more_is_an_error(void **state)
 	logs_done(logs, 2);
 }
 
-static void want_of_memory_is_told_wherever_it_comes(void **state)
+static void every_allocation_failure_is_returned(void **state)
 {
 	struct timeline_options options = { 0 };
 	struct timeline_rank ranks[2];
@@ -472,7 +472,7 @@ static void want_of_memory_is_told_wherever_it_comes(void **state)
 	logs_done(logs, 2);
 }
 
-static void nothing_recorded_is_an_empty_trace(void **state)
+static void a_log_without_records_gives_an_empty_trace(void **state)
 {
 	struct timeline_rank rank;
 	struct flightlog log;
@@ -513,15 +513,15 @@ int main(int argc, char **argv)
 		cmocka_unit_test(two_ranks_are_as_in_the_golden_file),
 		cmocka_unit_test(clocks_are_one_after_alignment),
 		cmocka_unit_test(the_last_tenth_of_a_second_is_cut_out),
-		cmocka_unit_test(what_had_not_ended_says_so),
+		cmocka_unit_test(an_unfinished_slice_is_marked),
 		cmocka_unit_test(samples_in_a_row_are_one_slice),
 		cmocka_unit_test(intervals_that_overlap_lie_in_rows),
-		cmocka_unit_test(what_nccl_tells_is_beside_the_collectives),
+		cmocka_unit_test(events_of_nccl_are_beside_the_collectives),
 		cmocka_unit_test(absurd_times_are_valid_json),
 		cmocka_unit_test(hostile_names_are_valid_json),
 		cmocka_unit_test(a_file_that_takes_no_more_is_an_error),
-		cmocka_unit_test(want_of_memory_is_told_wherever_it_comes),
-		cmocka_unit_test(nothing_recorded_is_an_empty_trace),
+		cmocka_unit_test(every_allocation_failure_is_returned),
+		cmocka_unit_test(a_log_without_records_gives_an_empty_trace),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "--write") == 0)
