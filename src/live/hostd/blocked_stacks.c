@@ -89,7 +89,7 @@ static int find_stack(const struct flightlog *log, struct wire_where *ret)
 /* --- collectives --- */
 
 /* Of messages each pair has numbers of its own. Gloo tells of a collective when it is over. */
-static bool tells_entry(const char *event, const char *name)
+static bool is_entry_event(const char *event, const char *name)
 {
 	return name[0] != '\0' && strstr(name, "send") == NULL && strstr(name, "recv") == NULL &&
 	       strncmp(event, "gloo:", strlen("gloo:")) != 0;
@@ -121,7 +121,7 @@ static void take_collective(const struct flightlog *log, const struct ring_recor
 	const char *name = log->strings.data[records[2].extra];
 	struct wire_entered *entry;
 
-	if (number < 0 || !tells_entry(log->strings.data[records[0].extra], name))
+	if (number < 0 || !is_entry_event(log->strings.data[records[0].extra], name))
 		return;
 	entry = entry_of(ret, group, by_name ? name : NULL);
 	if (entry == NULL || records[0].time_ns < entry->time_ns)
@@ -181,7 +181,7 @@ static bool look_who_is_blocked(struct hostd *hostd)
 	return more;
 }
 
-void whereabouts_tell(struct hostd *hostd)
+void blocked_stacks_publish(struct hostd *hostd)
 {
 	struct wire_where where;
 	bool more = look_who_is_blocked(hostd);

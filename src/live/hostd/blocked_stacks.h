@@ -12,4 +12,4 @@ struct hostd;
  * Whoever is blocked is waited for, or waits for another: as soon as one more of this host's
  * workers is, the hub is told where all of them stand. Then it takes some ms for each.
  */
-void whereabouts_tell(struct hostd *hostd);
+void blocked_stacks_publish(struct hostd *hostd);

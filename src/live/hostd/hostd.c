@@ -177,10 +177,10 @@ static void take_order(void *arg, const struct bus_message *message)
 	gpuwatch_expect(hostd->gpuwatch, plan.steps > 0 ? GPUWATCH_EXPECT_NS : 0);
 }
 
-static void take_told(void *arg, const struct bus_message *message)
+static void handle_reply(void *arg, const struct bus_message *message)
 {
 	struct hostd *hostd = arg;
-	const struct wire_told *told = message->data;
+	const struct wire_reply *told = message->data;
 	struct message answer = { .status = 0 };
 
 	if (message->len != sizeof(*told))
@@ -194,23 +194,23 @@ static void take_told(void *arg, const struct bus_message *message)
 	}
 }
 
-static void take_audit(void *arg, const struct bus_message *message)
+static void take_slices(void *arg, const struct bus_message *message)
 {
 	struct hostd *hostd = arg;
-	const struct wire_audit *wire = message->data;
-	struct audit_plan plan;
+	const struct wire_slices *wire = message->data;
+	struct overhead_plan plan;
 
 	if (message->len != sizeof(*wire))
 		return;
-	plan = (struct audit_plan){ .id = wire->id,
-				    .start_step = wire->start_step,
-				    .slice_steps = wire->slice_steps,
-				    .slice_cnt = wire->slice_cnt,
-				    .kind = wire->kind,
-				    .stride = wire->stride };
+	plan = (struct overhead_plan){ .id = wire->id,
+				       .start_step = wire->start_step,
+				       .slice_steps = wire->slice_steps,
+				       .slice_cnt = wire->slice_cnt,
+				       .kind = wire->kind,
+				       .stride = wire->stride };
 	vec_foreach(client, &hostd->clients) {
 		if ((*client)->is_worker && !(*client)->worker.gone)
-			worker_audit(&(*client)->worker, &plan);
+			worker_measure_overhead(&(*client)->worker, &plan);
 	}
 }
 
@@ -250,18 +250,18 @@ static void take_report(void *arg, const struct bus_message *message)
 	forget_silence(hostd);
 }
 
-static void tell_audited(struct client *client)
+static void publish_slices_cost(struct client *client)
 {
-	struct wire_audited audited = { .worker = client->worker.id };
+	struct wire_slices_cost slices = { .worker = client->worker.id };
 	struct slices_cost cost;
 
-	if (!worker_audited(&client->worker, &cost))
+	if (!worker_overhead_cost(&client->worker, &cost))
 		return;
-	audited.id = client->worker.audit.id;
-	audited.pair_cnt = (uint32_t)cost.pair_cnt;
-	audited.frac = cost.frac;
-	audited.error_frac = cost.error_frac;
-	hostd_publish(client->hostd, SUBJECT_AUDITED, &audited, sizeof(audited));
+	slices.id = client->worker.overhead.id;
+	slices.pair_cnt = (uint32_t)cost.pair_cnt;
+	slices.frac = cost.frac;
+	slices.error_frac = cost.error_frac;
+	hostd_publish(client->hostd, SUBJECT_SLICES_COST, &slices, sizeof(slices));
 }
 
 static void answer_flight(struct client *asker)
@@ -285,7 +285,7 @@ static void end_status(struct client *asker)
 	struct message last = { .status = 0 };
 	struct str text = { 0 };
 
-	audit_describe(overhead, &text);
+	overhead_describe(overhead, &text);
 	(void)snprintf(last.text, sizeof(last.text), "%s", str_borrow(&text));
 	str_done(&text);
 	(void)reply(asker, &last);
@@ -507,13 +507,13 @@ static void forget_gap(struct hostd *hostd)
 }
 
 /* To /metrics, and to whoever reads the log that a sampler came to a bad end. */
-static void tell_gpus(struct hostd *hostd, int64_t now_ns)
+static void report_gpus(struct hostd *hostd, int64_t now_ns)
 {
 	struct gpuwatch_state state;
 
-	if (now_ns - hostd->gpus_told_ns < GPUWATCH_SLOW_MS * NSEC_PER_MSEC)
+	if (now_ns - hostd->gpus_reported_ns < GPUWATCH_SLOW_MS * NSEC_PER_MSEC)
 		return;
-	hostd->gpus_told_ns = now_ns;
+	hostd->gpus_reported_ns = now_ns;
 	gpuwatch_state(hostd->gpuwatch, &state);
 	if (state.crashed + state.hung > hostd->sampler_faults)
 		log_line(
@@ -535,7 +535,7 @@ static void tick_metrics(struct hostd *hostd, size_t worker_cnt)
 }
 
 /* Told at once, slow job or not: a GPU with a fault may take the job with it. */
-static void tell_gpu_faults(struct hostd *hostd)
+static void report_gpu_faults(struct hostd *hostd)
 {
 	uint32_t device, number;
 
@@ -557,16 +557,16 @@ static void drain_tick(uv_timer_t *timer)
 	vec_foreach(client, &hostd->clients)
 		worker_cnt += (*client)->is_worker;
 	tick_metrics(hostd, worker_cnt);
-	tell_gpus(hostd, clock_mono_ns());
-	tell_gpu_faults(hostd);
+	report_gpus(hostd, clock_mono_ns());
+	report_gpu_faults(hostd);
 	vec_foreach(client, &hostd->clients) {
 		if (!(*client)->is_worker)
 			continue;
 		worker_drain(&(*client)->worker, clock_mono_ns());
-		tell_audited(*client);
+		publish_slices_cost(*client);
 		hostd_publish_state(*client);
 	}
-	whereabouts_tell(hostd);
+	blocked_stacks_publish(hostd);
 }
 
 static int bind_socket(const char *path, struct err *err)
@@ -598,8 +598,8 @@ static int subscribe(struct hostd *hostd)
 		const char *subject;
 		bus_handler *take;
 	} subjects[] = {
-		{ SUBJECT_ORDER, take_order },	 { SUBJECT_TOLD, take_told },
-		{ SUBJECT_AUDIT, take_audit },	 { SUBJECT_COST, take_cost },
+		{ SUBJECT_ORDER, take_order },	 { SUBJECT_REPLY, handle_reply },
+		{ SUBJECT_SLICES, take_slices }, { SUBJECT_COST, take_cost },
 		{ SUBJECT_REPORT, take_report }, { SUBJECT_PROFILE, hostd_take_profile },
 	};
 	int ret = 0;

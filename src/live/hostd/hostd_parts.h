@@ -50,7 +50,7 @@ struct hostd {
 	struct contenders contenders;
 	struct netwatch netwatch;
 	struct gpuwatch *gpuwatch; /* NULL: no memory for it */
-	int64_t gpus_told_ns;	   /* to /metrics, and: */
+	int64_t gpus_reported_ns;  /* to /metrics, and: */
 	uint32_t sampler_faults;   /* of the latest */
 	char gpu_dir[128];	   /* of its own sampler's pieces */
 	bool sampling;		   /* a window is open on this host */

@@ -32,9 +32,9 @@ static struct {
 	struct hub *hub;
 	struct hostd *hostd;
 	int fd, other_fd; /* of the worker; of one more, -1: none */
-	unsigned progress_cnt, told_cnt;
+	unsigned progress_cnt, reported_cnt;
 	struct wire_profile progress; /* the latest */
-	struct wire_told told;
+	struct wire_reply told;
 } f;
 
 static void see_progress(void *arg, const struct bus_message *message)
@@ -50,7 +50,7 @@ static void see_told(void *arg, const struct bus_message *message)
 	(void)arg;
 	assert_int_equal(message->len, sizeof(f.told));
 	memcpy(&f.told, message->data, sizeof(f.told));
-	f.told_cnt++;
+	f.reported_cnt++;
 }
 
 static int open_block(void)
@@ -149,7 +149,7 @@ static int open_all(void **state)
 	assert_int_equal(hub_open(f.bus, &f.options, &f.hub), 0);
 	assert_int_equal(hostd_open(&setup, &f.hostd, &err), 0);
 	assert_int_equal(bus_sub(f.bus, SUBJECT_PROFILE, see_progress, NULL, NULL), 0);
-	assert_int_equal(bus_sub(f.bus, SUBJECT_TOLD, see_told, NULL, NULL), 0);
+	assert_int_equal(bus_sub(f.bus, SUBJECT_REPLY, see_told, NULL, NULL), 0);
 	f.fd = connect_worker();
 	return 0;
 }
@@ -254,7 +254,7 @@ static void an_end_that_is_lost_is_made_good_by_the_next_tick(void **state)
 	assert_true(bus_stats(f.bus).dropped > dropped);
 	assert_true(hub_idle(f.hub));
 	assert_true(f.hostd->suspended);
-	assert_int_equal(f.told_cnt, 0);
+	assert_int_equal(f.reported_cnt, 0);
 	tick();
 	assert_false(f.hostd->suspended);
 }
@@ -266,7 +266,7 @@ static void an_answer_to_somebody_else_ends_nothing(void **state)
 	for (uint64_t client = 0; client < ASKER_MAX; client++)
 		ask(2000 + client); /* one more than may wait */
 	run();
-	assert_int_equal(f.told_cnt, 1);
+	assert_int_equal(f.reported_cnt, 1);
 	assert_int_equal(f.told.status, EBUSY);
 	assert_true(f.hostd->suspended);
 	tick();
@@ -318,7 +318,7 @@ static void a_profile_without_memory_for_its_end_says_so(void **state)
 	allocations_left = -1;
 	run();
 	assert_true(hub_idle(f.hub));
-	assert_int_equal(f.told_cnt, 1);
+	assert_int_equal(f.reported_cnt, 1);
 	assert_int_equal(f.told.status, ENOMEM);
 	assert_string_equal(f.told.text, "out of memory");
 }
@@ -329,7 +329,7 @@ static void a_profile_without_a_trace_says_so(void **state)
 	begin_profile();
 	end_profile();
 	tick();
-	assert_int_equal(f.told_cnt, 1);
+	assert_int_equal(f.reported_cnt, 1);
 	assert_int_equal(f.told.status, ENODATA);
 	assert_string_equal(f.told.text, "no worker delivered a trace");
 }
@@ -348,7 +348,7 @@ static void a_sidecar_that_cannot_be_written_is_told(void **state)
 	assert_string_equal(err.text, "its sidecar cannot be written: Illegal seek");
 }
 
-/* --- whereabouts.h --- */
+/* --- live/hostd/blocked_stacks.h --- */
 
 static void mark(struct worker *worker, uint16_t kind, int64_t time_ns)
 {
@@ -385,7 +385,7 @@ static unsigned told_where(void)
 	struct bus_sub *sub;
 
 	assert_int_equal(bus_sub(f.bus, SUBJECT_WHERE, count_where, &cnt, &sub), 0);
-	whereabouts_tell(f.hostd);
+	blocked_stacks_publish(f.hostd);
 	(void)bus_run(f.bus, clock_mono_ns());
 	(void)bus_unsub(f.bus, sub);
 	return cnt;

@@ -146,15 +146,15 @@ void block_order(struct block_reader *reader, const struct order_plan *plan)
 	atomic_store_explicit(&order->id, plan->id, memory_order_release);
 }
 
-void block_audit(struct block_reader *reader, const struct audit_plan *plan)
+void block_measure_overhead(struct block_reader *reader, const struct overhead_plan *plan)
 {
-	struct audit_order *audit = &reader->block->audit;
+	struct audit_order *order = &reader->block->audit;
 
-	atomic_store_explicit(&audit->start_step, plan->start_step, memory_order_relaxed);
-	atomic_store_explicit(&audit->slice_steps, plan->slice_steps, memory_order_relaxed);
-	atomic_store_explicit(&audit->slice_cnt, plan->slice_cnt, memory_order_relaxed);
-	atomic_store_explicit(&audit->kind, plan->kind, memory_order_relaxed);
-	atomic_store_explicit(&audit->id, plan->id, memory_order_release);
+	atomic_store_explicit(&order->start_step, plan->start_step, memory_order_relaxed);
+	atomic_store_explicit(&order->slice_steps, plan->slice_steps, memory_order_relaxed);
+	atomic_store_explicit(&order->slice_cnt, plan->slice_cnt, memory_order_relaxed);
+	atomic_store_explicit(&order->kind, plan->kind, memory_order_relaxed);
+	atomic_store_explicit(&order->id, plan->id, memory_order_release);
 }
 
 void block_back_off(struct block_reader *reader, uint32_t backoff)

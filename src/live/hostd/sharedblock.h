@@ -61,12 +61,12 @@ uint64_t block_worker_drops(const struct block_reader *reader);
 void block_order(struct block_reader *reader, const struct order_plan *plan);
 
 /* Slices for the self-audit; slice_cnt 0 ends the one that runs. Fields first, id last. */
-struct audit_plan {
+struct overhead_plan {
 	uint64_t id, start_step, slice_steps, slice_cnt;
 	uint32_t kind;	 /* enum audit_kind */
 	uint32_t stride; /* of no interest to the worker */
 };
-void block_audit(struct block_reader *reader, const struct audit_plan *plan);
+void block_measure_overhead(struct block_reader *reader, const struct overhead_plan *plan);
 
 /* What the worker leaves out from its next iteration on: bits of enum backoff. */
 void block_back_off(struct block_reader *reader, uint32_t backoff);

@@ -105,8 +105,8 @@ static void take_record(struct worker *worker, const struct ring_record *record)
 	metrics_worker_mark(worker->metrics, record);
 	if (worker->metrics != NULL && (events & DETECTOR_ITERATION) != 0)
 		measure_iteration(worker);
-	if (worker->audit.id != 0 && record->extra != 0)
-		slices_mark(&worker->audit.slices, record->extra, record->time_ns);
+	if (worker->overhead.id != 0 && record->extra != 0)
+		slices_mark(&worker->overhead.slices, record->extra, record->time_ns);
 	if (worker->window.sampling && record->kind == MARK_GC)
 		record_gc(&worker->window, record);
 	else if (worker->window.sampling)
@@ -240,27 +240,27 @@ void worker_abandon(struct worker *worker)
 		worker->pace_cnt = 0; /* the profiled iterations say nothing of the pace */
 }
 
-void worker_audit(struct worker *worker, const struct audit_plan *plan)
+void worker_measure_overhead(struct worker *worker, const struct overhead_plan *plan)
 {
 	const struct slices_plan slices = { .start_step = plan->start_step,
 					    .slice_steps = plan->slice_steps,
 					    .slice_cnt = plan->slice_cnt,
 					    .stride = plan->stride };
 
-	block_audit(&worker->block, plan);
-	worker->audit = (struct worker_audit){ .id = plan->id };
-	if (slices_begin(&worker->audit.slices, &slices) < 0)
-		worker->audit.id = 0; /* ended */
+	block_measure_overhead(&worker->block, plan);
+	worker->overhead = (struct worker_overhead){ .id = plan->id };
+	if (slices_begin(&worker->overhead.slices, &slices) < 0)
+		worker->overhead.id = 0; /* ended */
 }
 
-bool worker_audited(struct worker *worker, struct slices_cost *ret)
+bool worker_overhead_cost(struct worker *worker, struct slices_cost *ret)
 {
-	struct worker_audit *audit = &worker->audit;
+	struct worker_overhead *overhead = &worker->overhead;
 
-	if (audit->id == 0 || audit->told || !audit->slices.over)
+	if (overhead->id == 0 || overhead->reported || !overhead->slices.over)
 		return false;
-	audit->told = true;
-	if (slices_cost(&audit->slices, ret) < 0)
+	overhead->reported = true;
+	if (slices_cost(&overhead->slices, ret) < 0)
 		*ret = (struct slices_cost){ 0 };
 	return true;
 }

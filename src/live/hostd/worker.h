@@ -28,9 +28,9 @@ struct worker_window {
 };
 
 /* The self-audit that this worker takes part in. */
-struct worker_audit {
-	uint64_t id; /* 0: none */
-	bool told;   /* its result is published */
+struct worker_overhead {
+	uint64_t id;   /* 0: none */
+	bool reported; /* its result is published */
 	struct slices slices;
 };
 
@@ -40,7 +40,7 @@ struct worker {
 	bool gone, bye;
 	bool off;	  /* its block says that the hook has switched itself off */
 	bool silent;	  /* so it is, and not because the program ends */
-	bool was_blocked; /* at the latest look of whereabouts_tell() */
+	bool was_blocked; /* at the latest look of blocked_stacks_publish() */
 	struct block_reader block;
 	struct detector *detector;
 	uint32_t last_mark;
@@ -52,7 +52,7 @@ struct worker {
 	} pace[WORKER_PACE_CNT]; /* ring of the latest looks at the step counter */
 	size_t pace_cnt;
 	struct worker_window window;
-	struct worker_audit audit;
+	struct worker_overhead overhead;
 	struct metrics_worker *metrics; /* owned; NULL: nobody wants them */
 };
 
@@ -93,10 +93,10 @@ _must_check_ int worker_finish(struct worker *worker, const struct worker_finish
 			       struct err *err);
 
 /* Begins an audit in the worker, or with slice_cnt 0 ends it. */
-void worker_audit(struct worker *worker, const struct audit_plan *plan);
+void worker_measure_overhead(struct worker *worker, const struct overhead_plan *plan);
 
 /* Returns true once when the slices are over, with what they say. */
-bool worker_audited(struct worker *worker, struct slices_cost *ret);
+bool worker_overhead_cost(struct worker *worker, struct slices_cost *ret);
 
 /* What is slow from now on is our doing, until it is resumed. */
 void worker_suspend(struct worker *worker, bool suspended, int64_t now_ns);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Everything one analysis holds until its report is made. */
+/* Memory of one analysis, freed once its report is made. */
 struct analysis {
 	struct fingerprint *fps;
 	const struct fingerprint **pointers;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Fingerprints of one profile in, report out: reads the files, localizes, and
- * adds what only the live side knows (why it looked, who did not answer).
+/ * Makes the report of one profile: reads the fingerprint files, localizes, and adds the
+ * trigger and the workers without a fingerprint.
  */
 #pragma once
 

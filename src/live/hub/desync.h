@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Who has not entered a collective in which the others of its group stand: those wait for it,
- * whatever it does. Collectives of a group have numbers, which all members count alike.
+/ * Finds workers that have not entered a collective that the other members of their process
+ * group have entered: those wait for them. All members number the collectives of a group alike.
  * Source: PyTorch, torch/csrc/distributed/c10d (sequence numbers); docs/method.md.
  */
 #pragma once
 
 #include "live/link/wire.h"
 
-struct missing {
-	const struct wire_entered *front; /* the collective, as one who stands in it entered it */
-	size_t member_cnt;		  /* of the group, among those that are known */
+struct desync {
+	const struct wire_entered *front; /* the latest collective of the group */
+	size_t member_cnt;		  /* of the group's members with a known entry */
 };
 
-/*
- * wheres[cnt]: NULL for whom nothing is known. Of several groups the one with most members.
- * False: none lacks a minority (or one of two). O(cnt^2): once in a standstill.
+/ * wheres[cnt]: NULL for a worker without one. Of several groups the one with the most members
+ * is returned. False: no group lacks a minority of its members (or one of two). O(cnt^2): run
+ * once a hang.
  */
-bool missing_find(const struct wire_where *const *wheres, size_t cnt, struct missing *ret);
+bool desync_find(const struct wire_where *const *wheres, size_t cnt, struct desync *ret);
 
-/* What the worker entered last of that group; NULL: it is no member, as far as is known. */
-const struct wire_entered *missing_entered(const struct missing *missing,
-					   const struct wire_where *where);
+/* The worker's latest entry of that group; NULL: not known to be a member. */
+const struct wire_entered *desync_entered(const struct desync *desync,
+					  const struct wire_where *where);

@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "format/shared/block.h"
 #include "live/hub/desync.h"
+#include "live/hub/jobstate.h"
 #include "localize/cause.h"
 #include "model/rankset.h"
 
@@ -14,51 +15,50 @@
 
 #define NO_KEY "00000000000000000000000000000000"
 
-/* What a rank's standing still looks like from outside, worst first. */
-enum standing {
-	STANDING_GONE,
-	STANDING_STOPPED,
-	STANDING_KERNEL, /* uninterruptible: disk, network file system, driver */
-	STANDING_LOADER,
-	STANDING_BEHIND,
+/* Why a rank is accused, in order of precedence. */
+enum reason { REASON_GONE,
+	REASON_STOPPED,
+	REASON_KERNEL, /* uninterruptible: disk, network file system, driver */
+	REASON_LOADER,
+	REASON_BEHIND,
 	/* At the same mark as the others, but: */
-	STANDING_MISSING,   /* in a collective before theirs */
-	STANDING_ELSEWHERE, /* in another function, while they wait in one */
-	STANDING_CNT
+	REASON_NOT_ENTERED,   /* in a collective before theirs */
+	REASON_ELSEWHERE, /* in another function, while they wait in one */
+	REASON_CNT
 };
 
 static const struct {
 	enum cause cause;
 	const char *title, *name, *advice; /* advice: NULL: the cause's own */
 	enum confidence confidence;
-} standings[STANDING_CNT] = {
-	[STANDING_GONE] = { CAUSE_BLOCKED, "The job stands still: a worker's process has ended",
+} reasons[REASON_CNT] = {
+	[REASON_GONE] = { CAUSE_BLOCKED, "The job stands still: a worker's process has ended",
 			    "process ended",
 			    "Look at this rank's own output and the kernel log (out of memory?); the "
 			    "other ranks wait for it and will not go on.",
 			    CONFIDENCE_HIGH },
-	[STANDING_STOPPED] = { CAUSE_STOPPED, "The job stands still: a worker's process is stopped",
+	[REASON_STOPPED] = { CAUSE_STOPPED, "The job stands still: a worker's process is stopped",
 			       "process stopped (SIGSTOP or a debugger)", NULL, CONFIDENCE_HIGH },
-	[STANDING_KERNEL] = { CAUSE_BLOCKED,
+	[REASON_KERNEL] = { CAUSE_BLOCKED,
 			      "The job stands still: a worker waits inside the kernel",
 			      "uninterruptible wait in the kernel",
 			      "Usually storage, a network file system or a driver: see "
 			      "/proc/PID/stack as root, and the kernel log.",
 			      CONFIDENCE_MEDIUM },
-	[STANDING_LOADER] = { CAUSE_BLOCKED,
+	[REASON_LOADER] = { CAUSE_BLOCKED,
 			      "The job stands still: a worker waits for its next batch",
 			      "dataloader.next",
 			      "The data loader of this rank gives nothing: look at its worker "
 			      "processes and at the storage or service they read from.",
 			      CONFIDENCE_HIGH },
-	[STANDING_BEHIND] = { CAUSE_BLOCKED,
+	[REASON_BEHIND] = { CAUSE_BLOCKED,
 			      "The job stands still: a worker did not get as far as the others",
 			      "between two marks of the iteration",
 			      "The other ranks wait for this one in a collective. See where it stands: "
 			      "perftracker timeline, with the folder of this report, shows the Python "
 			      "stacks of all ranks until now.",
 			      CONFIDENCE_MEDIUM },
-	[STANDING_MISSING] = { CAUSE_BLOCKED,
+	[REASON_NOT_ENTERED] = { CAUSE_BLOCKED,
 			       "The job stands still: a worker has not entered a collective in "
 			       "which others wait",
 			       "on its way to a collective",
@@ -66,7 +66,7 @@ static const struct {
 			       "where it stands: perftracker timeline, with the folder of this "
 			       "report, shows the Python stacks of all ranks until now.",
 			       CONFIDENCE_MEDIUM },
-	[STANDING_ELSEWHERE] = { CAUSE_BLOCKED,
+	[REASON_ELSEWHERE] = { CAUSE_BLOCKED,
 				 "The job stands still: a worker is elsewhere than the others, which "
 				 "wait",
 				 "elsewhere than the others",
@@ -129,28 +129,28 @@ struct blocked {
 	int64_t now_ns;
 	uint64_t front; /* progress of the majority */
 	bool behind_known;
-	struct missing missing; /* when marks don't tell who is behind */
-	bool missing_known;
-	const char
-		*crowd; /* when collectives don't, either: where the others stand; NULL: unknown */
+	struct desync desync; /* when marks don't tell who is behind */
+	bool desync_known;
+	const char *
+		cluster; /* when collectives don't, either: where the others stand; NULL: unknown */
 	struct arena *arena;
 };
 
 /* What a worker entered last of the group in which one is missing; NULL: unknown. */
 static const struct wire_entered *entered_last(const struct blocked *b, size_t i)
 {
-	return b->missing_known ? missing_entered(&b->missing, b->wheres[i]) : NULL;
+	return b->desync_known ? desync_entered(&b->desync, b->wheres[i]) : NULL;
 }
 
-static bool is_missing(const struct blocked *b, size_t i)
+static bool has_not_entered(const struct blocked *b, size_t i)
 {
 	const struct wire_entered *entered = entered_last(b, i);
 
-	return entered != NULL && entered->number < b->missing.front->number;
+	return entered != NULL && entered->number < b->desync.front->number;
 }
 
 /* The innermost function of a worker; "": unknown. */
-static const char *stands_in(const struct blocked *b, size_t i)
+static const char *innermost(const struct blocked *b, size_t i)
 {
 	const char *stack = b->wheres[i] != NULL ? b->wheres[i]->stack : "";
 	const char *last = strrchr(stack, '\n');
@@ -159,7 +159,7 @@ static const char *stands_in(const struct blocked *b, size_t i)
 }
 
 /* What that waits in; "": nothing that was seen. */
-static const char *waits_in(const struct blocked *b, size_t i)
+static const char *waits_for(const struct blocked *b, size_t i)
 {
 	return b->wheres[i] != NULL ? b->wheres[i]->leaf : "";
 }
@@ -168,9 +168,9 @@ static const char *waits_in(const struct blocked *b, size_t i)
 static bool is_elsewhere(const struct blocked *b, size_t i)
 {
 	static const char collectives[] = "torch/distributed/";
-	const char *at = stands_in(b, i);
+	const char *at = innermost(b, i);
 
-	return b->crowd != NULL && *at != '\0' && strcmp(at, b->crowd) != 0 &&
+	return b->cluster != NULL && *at != '\0' && strcmp(at, b->cluster) != 0 &&
 	       strncmp(at, collectives, strlen(collectives)) != 0;
 }
 
@@ -181,7 +181,7 @@ static const char *find_candidate(const struct blocked *b)
 	size_t lead = 0;
 
 	for (size_t i = 0; i < b->cnt; i++) {
-		const char *at = stands_in(b, i);
+		const char *at = innermost(b, i);
 
 		if (lead == 0)
 			candidate = at;
@@ -191,37 +191,37 @@ static const char *find_candidate(const struct blocked *b)
 }
 
 /* The function that most stand in, waiting for something; NULL: there is none. O(cnt). */
-static const char *find_crowd(const struct blocked *b)
+static const char *find_cluster(const struct blocked *b)
 {
 	const char *candidate = find_candidate(b);
 	size_t cnt = 0, waiting = 0;
 
 	for (size_t i = 0; i < b->cnt; i++) {
-		bool same = strcmp(stands_in(b, i), candidate) == 0;
+		bool same = strcmp(innermost(b, i), candidate) == 0;
 
 		cnt += same;
-		waiting += same && *waits_in(b, i) != '\0';
+		waiting += same && *waits_for(b, i) != '\0';
 	}
 	return *candidate != '\0' && waiting > 0 && 2 * cnt > b->cnt ? candidate : NULL;
 }
 
-/* Which of the accused reasons fits; STANDING_CNT: none. */
-static enum standing judge(const struct blocked *b, size_t i)
+/* Which of the accused reasons fits; REASON_CNT: none. */
+static enum reason judge(const struct blocked *b, size_t i)
 {
 	const struct wire_state *state = &b->states[i];
 	bool behind = b->behind_known && progress(state) < b->front;
 
 	if (is_gone(state))
-		return STANDING_GONE;
+		return REASON_GONE;
 	if (is_stopped(state))
-		return STANDING_STOPPED;
-	if (!behind && !is_missing(b, i) && !is_elsewhere(b, i))
-		return STANDING_CNT;
+		return REASON_STOPPED;
+	if (!behind && !has_not_entered(b, i) && !is_elsewhere(b, i))
+		return REASON_CNT;
 	if (state->process == 'D')
-		return STANDING_KERNEL;
+		return REASON_KERNEL;
 	if (!behind)
-		return is_missing(b, i) ? STANDING_MISSING : STANDING_ELSEWHERE;
-	return state->last_mark == MARK_DATALOADER ? STANDING_LOADER : STANDING_BEHIND;
+		return has_not_entered(b, i) ? REASON_NOT_ENTERED : REASON_ELSEWHERE;
+	return state->last_mark == MARK_DATALOADER ? REASON_LOADER : REASON_BEHIND;
 }
 
 /* Farthest progress, if those who did not reach it are a minority (or one of two). */
@@ -238,7 +238,7 @@ static bool find_front(const struct wire_state *states, size_t cnt, uint64_t *re
 	return behind > 0 && (2 * behind < cnt || cnt == 2);
 }
 
-bool verdict_is_ending(const struct wire_state *states, size_t cnt)
+bool hang_job_is_ending(const struct wire_state *states, size_t cnt)
 {
 	uint64_t front = 0;
 
@@ -251,10 +251,10 @@ bool verdict_is_ending(const struct wire_state *states, size_t cnt)
 	return false;
 }
 
-static void append_where(struct str *line, const struct blocked *b, size_t i)
+static void append_stack(struct str *line, const struct blocked *b, size_t i)
 {
 	const struct wire_entered *entered = entered_last(b, i);
-	const char *at = stands_in(b, i), *leaf = waits_in(b, i);
+	const char *at = innermost(b, i), *leaf = waits_for(b, i);
 
 	if (*at != '\0' || *leaf != '\0')
 		str_printf(line, ", in %s%s%s", at, *at != '\0' && *leaf != '\0' ? " " : "", leaf);
@@ -278,7 +278,7 @@ static const char *evidence_line(const struct blocked *b, size_t i)
 		str_append(&line, ", stopped (state T)");
 	else if (state->process == 'D')
 		str_append(&line, ", waits in the kernel (state D)");
-	append_where(&line, b, i);
+	append_stack(&line, b, i);
 	copy = str_error(&line) == 0 ? arena_strdup(b->arena, str_borrow(&line)) : NULL;
 	str_done(&line);
 	return copy;
@@ -308,17 +308,17 @@ static int split_stack(struct arena *arena, const char *stack, struct finding *r
 }
 
 /* Names the function where a worker stands, unless another one accused stands elsewhere. */
-static int name_function(const struct blocked *b, enum standing standing, size_t first,
+static int name_function(const struct blocked *b, enum reason reason, size_t first,
 			 struct finding *ret)
 {
 	const struct wire_where *where = b->wheres[first];
 	int error;
 
-	if (standing == STANDING_GONE || standing == STANDING_STOPPED || where == NULL ||
+	if (reason == REASON_GONE || reason == REASON_STOPPED || where == NULL ||
 	    where->stack[0] == '\0')
 		return 0;
 	for (size_t i = first + 1; i < b->cnt; i++) {
-		if (judge(b, i) == standing && strcmp(stands_in(b, i), stands_in(b, first)) != 0)
+		if (judge(b, i) == reason && strcmp(innermost(b, i), innermost(b, first)) != 0)
 			return 0;
 	}
 	error = split_stack(b->arena, where->stack, ret);
@@ -329,40 +329,40 @@ static int name_function(const struct blocked *b, enum standing standing, size_t
 	return error;
 }
 
-static int fill_finding(const struct blocked *b, enum standing standing, struct finding *ret)
+static int fill_finding(const struct blocked *b, enum reason reason, struct finding *ret)
 {
 	int *ranks = arena_calloc(b->arena, b->cnt, sizeof(*ranks));
 	int *victims = arena_calloc(b->arena, b->cnt, sizeof(*victims));
 	const char **evidence = arena_calloc(b->arena, b->cnt + 1, sizeof(*evidence));
-	const struct cause_text *cause = cause_text(standings[standing].cause);
-	const char *advice = standings[standing].advice;
+	const struct cause_text *cause = cause_text(reasons[reason].cause);
+	const char *advice = reasons[reason].advice;
 	int64_t since_ns = 0;
 
 	if (ranks == NULL || victims == NULL || evidence == NULL)
 		return -ENOMEM;
 	*ret = (struct finding){ .id = cause->number,
 				 .cause = cause->name,
-				 .title = standings[standing].title,
+				 .title = reasons[reason].title,
 				 .key = NO_KEY,
-				 .name = standings[standing].name,
+				 .name = reasons[reason].name,
 				 .class = CLASS_IDLE,
 				 .ranks = ranks,
 				 .victims = victims,
 				 .evidence = evidence,
-				 .confidence = standings[standing].confidence,
+				 .confidence = reasons[reason].confidence,
 				 .advice = advice != NULL ? advice : cause->advice,
 				 .gain_pct = 100 };
 	for (size_t i = 0; i < b->cnt; i++) {
 		const struct wire_state *state = &b->states[i];
-		enum standing own = judge(b, i);
+		enum reason own = judge(b, i);
 
-		if (own == STANDING_CNT) {
+		if (own == REASON_CNT) {
 			victims[ret->victim_cnt++] = state->rank;
 			since_ns = MAX(since_ns, b->now_ns - state->last_ns);
 		}
-		if (own != standing)
+		if (own != reason)
 			continue;
-		if (ret->rank_cnt == 0 && name_function(b, standing, i, ret) < 0)
+		if (ret->rank_cnt == 0 && name_function(b, reason, i, ret) < 0)
 			return -ENOMEM;
 		ranks[ret->rank_cnt++] = state->rank;
 		since_ns = MAX(since_ns, b->now_ns - state->last_ns);
@@ -372,7 +372,7 @@ static int fill_finding(const struct blocked *b, enum standing standing, struct 
 	}
 	for (size_t i = 0; i < b->cnt; i++) {
 		/* One victim says where the others wait. */
-		if (judge(b, i) != STANDING_CNT)
+		if (judge(b, i) != REASON_CNT)
 			continue;
 		evidence[ret->evidence_cnt] = evidence_line(b, i);
 		if (evidence[ret->evidence_cnt++] == NULL)
@@ -389,14 +389,14 @@ static int fill_finding(const struct blocked *b, enum standing standing, struct 
 
 static int fill_findings(const struct blocked *b, struct report *report)
 {
-	struct finding *findings = arena_calloc(b->arena, STANDING_CNT, sizeof(*findings));
+	struct finding *findings = arena_calloc(b->arena, REASON_CNT, sizeof(*findings));
 
 	if (findings == NULL)
 		return -ENOMEM;
 	report->findings = findings;
-	for (int standing = 0; standing < STANDING_CNT; standing++) {
+	for (int reason = 0; reason < REASON_CNT; reason++) {
 		struct finding finding;
-		int ret = fill_finding(b, (enum standing)standing, &finding);
+		int ret = fill_finding(b, (enum reason)reason, &finding);
 
 		if (ret < 0)
 			return ret;
@@ -423,27 +423,11 @@ static int fill_notes(const struct blocked *b, struct report *report)
 	return 0;
 }
 
-static void fill_job(const struct wire_state *states, size_t cnt, struct report *report)
-{
-	int64_t iteration_ns = 0;
-	uint64_t iterations = 0;
-
-	report->world_size = (int)cnt;
-	for (size_t i = 0; i < cnt; i++) {
-		report->world_size = MAX(report->world_size, states[i].world_size);
-		iteration_ns = MAX(iteration_ns, states[i].iteration_ns);
-		iterations = MAX(iterations, states[i].iterations);
-	}
-	report->workers_expected = report->world_size;
-	report->iterations = (double)iterations;
-	report->iteration_ms = (double)iteration_ns / NSEC_PER_MSEC;
-}
-
 static int fill_blocked(const struct blocked *b, struct report *report)
 {
 	int ret = fill_findings(b, report);
 
-	fill_job(b->states, b->cnt, report);
+	jobstate_fill_report(b->states, b->cnt, report);
 	report->workers_analyzed = (int)b->cnt;
 	report->job_id = "live";
 	report->rank_source = "the job's environment";
@@ -489,7 +473,7 @@ static const struct wire_where *find_where(const struct wire_where **sorted, siz
 }
 
 /* That a hook is off says nothing of its worker. Returns 0 or -ENOMEM. */
-static int take_workers(const struct verdict_standstill *facts, struct blocked *b)
+static int keep_watched(const struct hang_facts *facts, struct blocked *b)
 {
 	struct wire_state *kept = arena_calloc(b->arena, facts->cnt + 1, sizeof(*kept));
 	const struct wire_where **sorted =
@@ -511,109 +495,24 @@ static int take_workers(const struct verdict_standstill *facts, struct blocked *
 	return 0;
 }
 
-int verdict_blocked(const struct verdict_standstill *facts, struct report *ret)
+int hang_report(const struct hang_facts *facts, struct report *ret)
 {
 	struct report report = { 0 };
 	struct blocked b = { .now_ns = facts->now_ns, .arena = &report.arena };
 	int r;
 
 	arena_init(&report.arena);
-	r = take_workers(facts, &b);
+	r = keep_watched(facts, &b);
 	if (r == 0) {
 		b.behind_known = find_front(b.states, b.cnt, &b.front);
-		b.missing_known = !b.behind_known && missing_find(b.wheres, b.cnt, &b.missing);
-		if (!b.behind_known && !b.missing_known)
-			b.crowd = find_crowd(&b);
+		b.desync_known = !b.behind_known && desync_find(b.wheres, b.cnt, &b.desync);
+		if (!b.behind_known && !b.desync_known)
+			b.cluster = find_cluster(&b);
 		r = fill_blocked(&b, &report);
 	}
 	if (r < 0) {
 		arena_done(&report.arena);
 		return r;
-	}
-	*ret = report;
-	return 0;
-}
-
-/* Launchers end the other ranks once one has died: only the first says anything. */
-static bool has_failed(const struct verdict_facts *facts)
-{
-	return facts->exit_status != 0 && facts->first_gone != NULL;
-}
-
-static size_t count_silent(const struct verdict_facts *facts)
-{
-	size_t silent = 0;
-
-	for (size_t i = 0; i < facts->cnt; i++)
-		silent += facts->states[i].silent != 0;
-	return silent;
-}
-
-static const char *quiet_reason(struct arena *arena, const struct verdict_facts *facts,
-				const struct report *report)
-{
-	size_t silent = count_silent(facts);
-
-	if (facts->cnt == 0)
-		return arena_strdup(
-			arena, "no training process ever connected: either the job has no "
-			       "PyTorch training loop, or its Python did not load the hook; put "
-			       "`import perftracker` after `import torch` in the script; a rank "
-			       "started by fork connects when it first steps an optimizer");
-	if (report->iterations < VERDICT_ITERATIONS_MIN)
-		return arena_printf(
-			arena,
-			"only %.0f iteration%s seen, %u are needed; let the job run "
-			"longer, or ask for a profile while it runs: perftracker profile",
-			report->iterations, report->iterations == 1 ? " was" : "s were",
-			VERDICT_ITERATIONS_MIN);
-	if (has_failed(facts))
-		return arena_printf(arena,
-				    "%.0f iterations watched, %s; but the job ended with "
-				    "status %d, and rank %d (pid %u) was the first to end, at step "
-				    "%" PRIu64 ": see its own output and the kernel log",
-				    report->iterations,
-				    facts->standstills > 0 ? "then none for a while"
-							   : "no slowdown",
-				    facts->exit_status, facts->first_gone->rank,
-				    facts->first_gone->pid, facts->first_gone->step);
-	if (facts->standstills > 0)
-		return arena_printf(
-			arena,
-			"%.0f iterations watched; %u time%s no iteration ended any more for a "
-			"while, and no rank looked different from outside; perftracker timeline, "
-			"with the folder of this report, shows what each recorded last",
-			report->iterations, facts->standstills, plural(facts->standstills));
-	if (facts->slowdowns > 0)
-		return arena_printf(
-			arena,
-			"%.0f iterations watched; %u short slowdown%s profiled, without a "
-			"culprit",
-			report->iterations, facts->slowdowns, plural(facts->slowdowns));
-	if (silent > 0)
-		return arena_printf(
-			arena,
-			"%.0f iterations watched, no slowdown; the hook switched itself "
-			"off in %zu of %zu workers",
-			report->iterations, silent, facts->cnt);
-	return arena_printf(arena, "%.0f iterations watched, no slowdown", report->iterations);
-}
-
-int verdict_quiet(const struct verdict_facts *facts, struct report *ret)
-{
-	struct report report = { .rank_source = "the job's environment", .job_id = "live" };
-
-	arena_init(&report.arena);
-	fill_job(facts->states, facts->cnt, &report);
-	report.workers_analyzed = (int)(facts->cnt - count_silent(facts));
-	report.verdict = VERDICT_HEALTHY;
-	if (report.iterations < VERDICT_ITERATIONS_MIN || has_failed(facts) ||
-	    facts->standstills > 0 || report.workers_analyzed == 0)
-		report.verdict = VERDICT_INCONCLUSIVE;
-	report.reason = quiet_reason(&report.arena, facts, &report);
-	if (report.reason == NULL) {
-		arena_done(&report.arena);
-		return -ENOMEM;
 	}
 	*ret = report;
 	return 0;

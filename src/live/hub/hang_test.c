@@ -70,14 +70,14 @@ static void enter(struct job *job, size_t rank, const char *group, int64_t numbe
 
 static struct report judged(const struct job *job)
 {
-	const struct verdict_standstill facts = { .states = job->states,
-						  .cnt = RANK_CNT,
-						  .wheres = job->wheres,
-						  .where_cnt = job->where_cnt,
-						  .now_ns = NOW };
+	const struct hang_facts facts = { .states = job->states,
+					  .cnt = RANK_CNT,
+					  .wheres = job->wheres,
+					  .where_cnt = job->where_cnt,
+					  .now_ns = NOW };
 	struct report report;
 
-	assert_int_equal(verdict_blocked(&facts, &report), 0);
+	assert_int_equal(hang_report(&facts, &report), 0);
 	return report;
 }
 
@@ -140,7 +140,7 @@ static void frames_that_have_no_file_are_functions_like_any_other(void **state)
 }
 
 /* Where the others stand may be such a frame, too. */
-static void a_crowd_below_python_m_is_a_crowd(void **state)
+static void workers_below_python_m_are_one_cluster(void **state)
 {
 	struct job job = job_make();
 	struct report report;
@@ -261,7 +261,7 @@ static void nobody_is_accused_for_a_stack(void **state)
 }
 
 /* By comparing each with each, as it is defined; NULL: there is none. */
-static const char *crowd_of(const struct job *job)
+static const char *cluster_of(const struct job *job)
 {
 	for (size_t i = 0; i < RANK_CNT; i++) {
 		size_t cnt = 0;
@@ -275,17 +275,17 @@ static const char *crowd_of(const struct job *job)
 	return NULL;
 }
 
-static void a_crowd_is_the_one_that_comparing_all_pairs_finds(void **state)
+static void the_cluster_is_the_one_that_comparing_all_pairs_finds(void **state)
 {
 	static const char *const stacks[] = { "a.py(1): f", "a.py(1): f", "b.py(2): g", "" };
 	uint64_t random = 1;
-	size_t crowds = 0;
+	size_t cluster_cnt = 0;
 
 	(void)state;
 	for (int round = 0; round < 2000; round++) {
 		struct job job = job_make();
 		struct report report;
-		const char *crowd;
+		const char *cluster;
 		size_t elsewhere = 0;
 
 		for (size_t i = 0; i < RANK_CNT; i++) {
@@ -293,18 +293,18 @@ static void a_crowd_is_the_one_that_comparing_all_pairs_finds(void **state)
 
 			stand(&job, i, stacks[bits % 4], bits / 4 % 4 == 0 ? FUTEX : "");
 		}
-		crowd = crowd_of(&job);
-		for (size_t i = 0; i < RANK_CNT && crowd != NULL; i++)
+		cluster = cluster_of(&job);
+		for (size_t i = 0; i < RANK_CNT && cluster != NULL; i++)
 			elsewhere += job.wheres[i].stack[0] != '\0' &&
-				     strcmp(job.wheres[i].stack, crowd) != 0;
+				     strcmp(job.wheres[i].stack, cluster) != 0;
 		report = judged(&job);
 		assert_int_equal(report.finding_cnt, elsewhere > 0);
 		if (elsewhere > 0)
 			assert_int_equal(report.findings[0].rank_cnt, elsewhere);
-		crowds += elsewhere > 0;
+		cluster_cnt += elsewhere > 0;
 		arena_done(&report.arena);
 	}
-	assert_true(crowds > 100 && crowds < 1900);
+	assert_true(cluster_cnt > 100 && cluster_cnt < 1900);
 }
 
 /* All elsewhere, so that nothing ends a search early; comparing all pairs takes a minute. */
@@ -314,7 +314,7 @@ static void a_job_of_very_many_workers_is_judged_in_time(void **state)
 	struct wire_state *states = calloc(cnt, sizeof(*states));
 	struct wire_where *wheres = calloc(cnt, sizeof(*wheres));
 	struct job job = job_make();
-	const struct verdict_standstill facts = {
+	const struct hang_facts facts = {
 		.states = states, .cnt = cnt, .wheres = wheres, .where_cnt = cnt, .now_ns = NOW
 	};
 	struct report report;
@@ -330,7 +330,7 @@ static void a_job_of_very_many_workers_is_judged_in_time(void **state)
 		(void)snprintf(wheres[i].stack, sizeof(wheres[i].stack), "a.py(%u): f", i);
 	}
 	start = clock();
-	assert_int_equal(verdict_blocked(&facts, &report), 0);
+	assert_int_equal(hang_report(&facts, &report), 0);
 	assert_true(clock() - start < 5 * CLOCKS_PER_SEC);
 	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
 	assert_int_equal(report.note_cnt, cnt);
@@ -359,35 +359,35 @@ static void who_has_not_entered_the_collective_is_accused(void **state)
 
 /* --- missing --- */
 
-static size_t members_of(const struct job *job, struct missing *ret)
+static size_t members_of(const struct job *job, struct desync *ret)
 {
 	const struct wire_where *wheres[RANK_CNT];
 
 	for (size_t i = 0; i < RANK_CNT; i++)
 		wheres[i] = job->wheres[i].worker != 0 ? &job->wheres[i] : NULL;
-	return missing_find(wheres, RANK_CNT, ret) ? ret->member_cnt : 0;
+	return desync_find(wheres, RANK_CNT, ret) ? ret->member_cnt : 0;
 }
 
 static void the_largest_group_that_lacks_a_minority_counts(void **state)
 {
 	struct job job = job_make();
-	struct missing missing;
+	struct desync desync;
 
 	(void)state;
 	enter(&job, 0, "pair", 7);
 	enter(&job, 1, "pair", 8);
 	for (size_t i = 0; i < RANK_CNT; i++)
 		enter(&job, i, "all", 5);
-	assert_int_equal(members_of(&job, &missing), 2);
-	assert_string_equal(missing.front->group, "pair");
-	assert_int_equal(missing_entered(&missing, &job.wheres[0])->number, 7);
-	assert_null(missing_entered(&missing, &job.wheres[2]));
+	assert_int_equal(members_of(&job, &desync), 2);
+	assert_string_equal(desync.front->group, "pair");
+	assert_int_equal(desync_entered(&desync, &job.wheres[0])->number, 7);
+	assert_null(desync_entered(&desync, &job.wheres[2]));
 	job.wheres[2].entered[0].number = 4;
-	assert_int_equal(members_of(&job, &missing), RANK_CNT);
-	assert_int_equal(missing.front->number, 5);
+	assert_int_equal(members_of(&job, &desync), RANK_CNT);
+	assert_int_equal(desync.front->number, 5);
 	/* Half of them: who waits for whom? */
 	job.wheres[3].entered[0].number = job.wheres[4].entered[0].number = 4;
-	assert_int_equal(members_of(&job, &missing), 2);
+	assert_int_equal(members_of(&job, &desync), 2);
 }
 
 static void enter_by_name(struct job *job, size_t rank, const char *name, int64_t number)
@@ -404,34 +404,34 @@ static void enter_by_name(struct job *job, size_t rank, const char *name, int64_
 static void what_is_counted_by_name_is_compared_by_name(void **state)
 {
 	struct job job = job_make();
-	struct missing missing;
+	struct desync desync;
 
 	(void)state;
 	for (size_t i = 0; i < RANK_CNT; i++) {
 		enter_by_name(&job, i, "all_reduce", 250);
 		enter_by_name(&job, i, "all_gather", i == 3 ? 99 : 100);
 	}
-	assert_int_equal(members_of(&job, &missing), RANK_CNT);
-	assert_string_equal(missing.front->name, "all_gather");
-	assert_int_equal(missing_entered(&missing, &job.wheres[3])->number, 99);
-	assert_int_equal(missing_entered(&missing, &job.wheres[0])->number, 100);
+	assert_int_equal(members_of(&job, &desync), RANK_CNT);
+	assert_string_equal(desync.front->name, "all_gather");
+	assert_int_equal(desync_entered(&desync, &job.wheres[3])->number, 99);
+	assert_int_equal(desync_entered(&desync, &job.wheres[0])->number, 100);
 }
 
 static void groups_that_are_complete_or_unknown_lack_nobody(void **state)
 {
 	struct job job = job_make();
-	struct missing missing;
+	struct desync desync;
 
 	(void)state;
-	assert_int_equal(members_of(&job, &missing), 0);
+	assert_int_equal(members_of(&job, &desync), 0);
 	for (size_t i = 0; i < RANK_CNT; i++)
 		enter(&job, i, "all", 5);
-	assert_int_equal(members_of(&job, &missing), 0);
+	assert_int_equal(members_of(&job, &desync), 0);
 	job.wheres[1].worker = 0;
-	assert_int_equal(members_of(&job, &missing), 0);
+	assert_int_equal(members_of(&job, &desync), 0);
 	job.wheres[1].worker = 2;
 	job.wheres[1].entered_cnt = UINT32_MAX; /* from the wire */
-	assert_int_equal(members_of(&job, &missing), 0);
+	assert_int_equal(members_of(&job, &desync), 0);
 }
 
 int main(void)
@@ -439,14 +439,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_function_of_a_rank_that_is_behind_is_named_with_its_callers),
 		cmocka_unit_test(frames_that_have_no_file_are_functions_like_any_other),
-		cmocka_unit_test(a_crowd_below_python_m_is_a_crowd),
+		cmocka_unit_test(workers_below_python_m_are_one_cluster),
 		cmocka_unit_test(what_a_thread_waits_in_is_told_without_its_functions),
 		cmocka_unit_test(of_two_that_stand_in_different_functions_none_is_named),
 		cmocka_unit_test(what_was_told_of_another_step_is_over),
 		cmocka_unit_test(a_stopped_rank_keeps_its_reason),
 		cmocka_unit_test(who_is_elsewhere_while_the_others_wait_is_accused),
 		cmocka_unit_test(nobody_is_accused_for_a_stack),
-		cmocka_unit_test(a_crowd_is_the_one_that_comparing_all_pairs_finds),
+		cmocka_unit_test(the_cluster_is_the_one_that_comparing_all_pairs_finds),
 		cmocka_unit_test(a_job_of_very_many_workers_is_judged_in_time),
 		cmocka_unit_test(who_has_not_entered_the_collective_is_accused),
 		cmocka_unit_test(what_is_counted_by_name_is_compared_by_name),

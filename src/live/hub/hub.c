@@ -14,6 +14,7 @@
 #include "live/hub/overhead.h"
 #include "live/hub/plan.h"
 #include "live/hub/publish.h"
+#include "live/hub/quiet.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -29,13 +30,13 @@
 
 enum answer_state { ANSWER_NONE, ANSWER_BEGUN, ANSWER_EXPORTED, ANSWER_READY, ANSWER_MISSED };
 
-/* How one worker met the order. */
+/* One worker's answer to the order. */
 struct answer {
 	uint32_t worker;
 	int rank;
 	enum answer_state state;
 	int64_t stall_ns;
-	char text[WIRE_TEXT]; /* the fingerprint's path, or why there is none */
+	char text[WIRE_TEXT]; /* the fingerprint's path, or the reason why it is missing */
 };
 
 struct profile {
@@ -52,22 +53,22 @@ struct hub {
 	struct bus *bus;
 	const struct run_options *options;
 	struct bus_sub *subs[5];
-	VEC(struct wire_state) workers; /* the gone ones stay until their rank is back */
-	VEC(struct wire_where) wheres;	/* of the latest standstill, by worker */
-	VEC(uint64_t) askers;		/* clients of hostd that await a report */
+		VEC(struct wire_state) workers; /* one that ended stays until its rank connects again */
+	VEC(struct wire_where) wheres;	/* of the latest hang, by worker */
+	VEC(uint64_t) askers;		/* clients of hostd that wait for a report */
 	struct jobwatch watch;
-	struct audit audit;
+	struct overhead overhead;
 	struct profile profile;
 	uint64_t epoch, sequence; /* of struct wire_profile */
-	uint64_t number; /* of the latest profile or report: names its files and its order */
-	unsigned quiet_slowdowns;     /* profiled without a culprit */
-	unsigned quiet_standstills;   /* blocked without one */
+	uint64_t number; /* of the latest profile or report; part of its file names, and the order's id */
+	unsigned quiet_slowdowns;     /* profiled, without a finding */
+	unsigned quiet_standstills;   /* hangs reported, without a finding */
 	bool found;		      /* at least one report was abnormal */
-	struct wire_state first_gone; /* first to end without a word; worker 0: none */
-	char shown[64];		      /* state last told in a log line */
+	struct wire_state first_gone; /* first worker to end without MSG_BYE; worker 0: none */
+	char shown[64];		      /* the job's state as last logged */
 };
 
-/* What the hub knows of workers */
+/* Workers */
 
 static struct wire_state *find_worker(const struct hub *hub, uint32_t worker)
 {
@@ -93,7 +94,7 @@ static void set_missed(struct answer *answer, const char *why)
 	(void)snprintf(answer->text, sizeof(answer->text), "%.*s", WIRE_TEXT - 1, why);
 }
 
-/* A trace that is complete is analyzed even if its worker has ended since. */
+/* A worker that has exported its trace stays in the profile. */
 static void note_gone(struct hub *hub, const struct wire_state *state)
 {
 	struct answer *answer = find_answer(hub, state->worker);
@@ -108,7 +109,7 @@ static void note_gone(struct hub *hub, const struct wire_state *state)
 		set_missed(answer, "its process ended during the profile");
 }
 
-/* A launcher that restarts its ranks: the process that was this rank before. */
+/* The ended process that a restarted rank replaces. */
 static struct wire_state *find_predecessor(const struct hub *hub, int32_t rank)
 {
 	vec_foreach(state, &hub->workers) {
@@ -147,7 +148,7 @@ static void take_state(void *arg, const struct bus_message *message)
 	if (known != NULL)
 		*known = *state;
 	else if (hub->workers.cnt < WORKER_MAX)
-		(void)vec_push(&hub->workers, *state); /* out of memory: told again in 100 ms */
+		(void)vec_push(&hub->workers, *state); /* out of memory: hostd repeats it in 100 ms */
 }
 
 static void take_where(void *arg, const struct bus_message *message)
@@ -164,19 +165,19 @@ static void take_where(void *arg, const struct bus_message *message)
 		}
 	}
 	if (hub->wheres.cnt < WORKER_MAX)
-		(void)!vec_push(&hub->wheres, *where); /* out of memory: that is not told */
+		(void)!vec_push(&hub->wheres, *where); /* out of memory: the worker's is unknown */
 }
 
 /* Profiles */
 
-static void tell_askers(struct hub *hub, int status, const char *text)
+static void reply_to_askers(struct hub *hub, int status, const char *text)
 {
-	struct wire_told told = { .status = status };
+	struct wire_reply told = { .status = status };
 
 	(void)snprintf(told.text, sizeof(told.text), "%s", text);
 	vec_foreach(client, &hub->askers) {
 		told.client = *client;
-		(void)bus_pub(hub->bus, SUBJECT_TOLD, &told, sizeof(told));
+		(void)bus_pub(hub->bus, SUBJECT_REPLY, &told, sizeof(told));
 	}
 	hub->askers.cnt = 0;
 }
@@ -278,7 +279,7 @@ static void take_answer(void *arg, const struct bus_message *message)
 	answer = find_answer(hub, wire->worker);
 	if (!hub->profile.active || wire->order_id != hub->profile.id || answer == NULL ||
 	    answer->state == ANSWER_READY || answer->state == ANSWER_MISSED)
-		return; /* of an order that is closed */
+		return; /* late, or of another order */
 	answer->state = states[wire->outcome];
 	hub->profile.begun |= wire->outcome != OUTCOME_MISSED;
 	if (wire->outcome == OUTCOME_BEGUN && strcmp(wire->text, SOURCE_TORCH) == 0)
@@ -300,22 +301,22 @@ static void take_ask(void *arg, const struct bus_message *message)
 	window_ns = ask->window_ns > 0 && ask->window_ns < INT64_MAX ? (int64_t)ask->window_ns
 								     : hub->options->window_ns;
 	if (hub->askers.cnt >= ASKER_MAX || vec_push(&hub->askers, ask->client) < 0) {
-		struct wire_told busy = { .client = ask->client, .status = EBUSY };
+		struct wire_reply busy = { .client = ask->client, .status = EBUSY };
 
 		(void)snprintf(busy.text, sizeof(busy.text), "too many requests are waiting");
-		(void)bus_pub(hub->bus, SUBJECT_TOLD, &busy, sizeof(busy));
+		(void)bus_pub(hub->bus, SUBJECT_REPLY, &busy, sizeof(busy));
 		return;
 	}
-	if (!hub->profile.active) /* else the profile under way serves this one, too */
+	if (!hub->profile.active) /* else the profile under way answers this request, too */
 		ret = start_profile(hub, "request", window_ns, clock_mono_ns());
 	if (ret == -EAGAIN)
-		tell_askers(hub, EAGAIN,
-			    jobstate_living(hub->workers.data, hub->workers.cnt) == 0
-				    ? "no training process is connected (yet)"
-				    : "no worker has shown its iteration time yet: try "
-				      "again in a few iterations");
+		reply_to_askers(hub, EAGAIN,
+				jobstate_living(hub->workers.data, hub->workers.cnt) == 0
+					? "no training process is connected (yet)"
+					: "no worker has shown its iteration time yet: try "
+					  "again in a few iterations");
 	else if (ret < 0)
-		tell_askers(hub, -ret, strerror(-ret));
+		reply_to_askers(hub, -ret, strerror(-ret));
 }
 
 /* Reports */
@@ -331,7 +332,7 @@ static void fill_overhead(const struct hub *hub, struct report_overhead *ret)
 {
 	struct wire_overhead overhead;
 
-	audit_overhead(&hub->audit, &overhead);
+	overhead_results(&hub->overhead, &overhead);
 	*ret = (struct report_overhead){
 		.present = true,
 		.torch = hub->profile.torch,
@@ -343,7 +344,7 @@ static void fill_overhead(const struct hub *hub, struct report_overhead *ret)
 	};
 }
 
-/* Publishes and frees the report. wanted: even if it accuses nobody. */
+/* Publishes and frees the report. wanted: print it even without a finding. */
 static void hand_out(struct hub *hub, struct report *report, uint64_t number, bool wanted)
 {
 	struct wire_report digest;
@@ -368,7 +369,7 @@ static void hand_out(struct hub *hub, struct report *report, uint64_t number, bo
 		       number);
 	if (ret == 0 && !hub->options->quiet)
 		log_line(LOG_INFO, "event=report-written file=%s", path);
-	tell_askers(hub, ret < 0 ? -ret : 0, ret < 0 ? err.text : path);
+	reply_to_askers(hub, ret < 0 ? -ret : 0, ret < 0 ? err.text : path);
 	arena_done(&report->arena);
 }
 
@@ -400,7 +401,7 @@ static void no_report(struct hub *hub, const struct analysis_input *input, int e
 	for (size_t i = 0; i < input->absence_cnt; i++)
 		log_line(LOG_WARNING, "event=worker-missed rank=%d why=\"%s\"",
 			 input->absences[i].rank, input->absences[i].why);
-	tell_askers(hub, -error, why);
+	reply_to_askers(hub, -error, why);
 }
 
 static void finish_profile(struct hub *hub)
@@ -430,7 +431,7 @@ static void finish_profile(struct hub *hub)
 	hand_out(hub, &report, hub->profile.id, requested);
 }
 
-/* Orders end with a canceled one, so that a late worker doesn't profile for nobody. */
+/* Publishes an order without steps: a late worker must not begin to profile. */
 static void cancel_order(struct hub *hub)
 {
 	struct wire_order order = { .id = hub->profile.id };
@@ -453,13 +454,13 @@ static void watch_profile(struct hub *hub, int64_t now_ns)
 static void report_blocked(struct hub *hub, int64_t now_ns)
 {
 	struct report report;
-	const struct verdict_standstill facts = { .states = hub->workers.data,
-						  .cnt = hub->workers.cnt,
-						  .wheres = hub->wheres.data,
-						  .where_cnt = hub->wheres.cnt,
-						  .now_ns = now_ns };
+	const struct hang_facts facts = { .states = hub->workers.data,
+					  .cnt = hub->workers.cnt,
+					  .wheres = hub->wheres.data,
+					  .where_cnt = hub->wheres.cnt,
+					  .now_ns = now_ns };
 
-	if (verdict_blocked(&facts, &report) < 0) {
+	if (hang_report(&facts, &report) < 0) {
 		log_line(LOG_ERROR, "event=report-not-made why=\"out of memory\"");
 		return;
 	}
@@ -490,7 +491,7 @@ static enum detector_state detector_state_of(const struct wire_state *state, boo
 static void decide(struct hub *hub, int64_t now_ns)
 {
 	_cleanup_free_ enum detector_state *states = NULL;
-	bool ending = verdict_is_ending(hub->workers.data, hub->workers.cnt);
+	bool ending = hang_job_is_ending(hub->workers.data, hub->workers.cnt);
 	enum job_decision decision;
 	bool excused;
 	size_t cnt = 0;
@@ -498,7 +499,7 @@ static void decide(struct hub *hub, int64_t now_ns)
 	states = calloc(hub->workers.cnt + 1, sizeof(*states));
 	if (states == NULL)
 		return;
-	excused = audit_excuses(&hub->audit, hub->workers.data, hub->workers.cnt);
+	excused = overhead_excuses(&hub->overhead, hub->workers.data, hub->workers.cnt);
 	vec_foreach(state, &hub->workers) {
 		if (!wire_is_watched(state))
 			continue;
@@ -514,14 +515,14 @@ static void decide(struct hub *hub, int64_t now_ns)
 		(void)start_profile(hub, "slowdown", hub->options->window_ns, now_ns);
 }
 
-/* Our own cost */
+/* Overhead */
 
-static void take_audited(void *arg, const struct bus_message *message)
+static void take_slices_cost(void *arg, const struct bus_message *message)
 {
 	struct hub *hub = arg;
 
-	if (message->len == sizeof(struct wire_audited))
-		audit_take(&hub->audit, message->data);
+	if (message->len == sizeof(struct wire_slices_cost))
+		overhead_add_cost(&hub->overhead, message->data);
 }
 
 static void log_overhead(const struct hub *hub, const struct wire_overhead *overhead)
@@ -530,23 +531,23 @@ static void log_overhead(const struct hub *hub, const struct wire_overhead *over
 
 	if (hub->options->quiet)
 		return;
-	audit_describe(overhead, &text);
+	overhead_describe(overhead, &text);
 	log_line(LOG_INFO, "event=audit %s", str_borrow(&text));
 	str_done(&text);
 }
 
 static void watch_cost(struct hub *hub, int64_t now_ns)
 {
-	struct wire_audit order;
+	struct wire_slices order;
 	struct wire_overhead overhead;
-	unsigned actions = audit_tick(&hub->audit, hub->workers.data, hub->workers.cnt,
-				      !hub->profile.active, now_ns, &order);
+	unsigned actions = overhead_tick(&hub->overhead, hub->workers.data, hub->workers.cnt,
+					 !hub->profile.active, now_ns, &order);
 
-	if ((actions & AUDIT_SEND) != 0)
-		(void)bus_pub(hub->bus, SUBJECT_AUDIT, &order, sizeof(order));
-	if ((actions & AUDIT_PUBLISH) == 0)
+	if ((actions & OVERHEAD_SEND) != 0)
+		(void)bus_pub(hub->bus, SUBJECT_SLICES, &order, sizeof(order));
+	if ((actions & OVERHEAD_PUBLISH) == 0)
 		return;
-	audit_overhead(&hub->audit, &overhead);
+	overhead_results(&hub->overhead, &overhead);
 	(void)bus_pub(hub->bus, SUBJECT_COST, &overhead, sizeof(overhead));
 	log_overhead(hub, &overhead);
 }
@@ -593,11 +594,11 @@ bool hub_idle(const struct hub *hub)
 
 void hub_finish(struct hub *hub, int exit_status)
 {
-	struct verdict_facts facts = { .states = hub->workers.data,
-				       .cnt = hub->workers.cnt,
-				       .slowdowns = hub->quiet_slowdowns,
-				       .standstills = hub->quiet_standstills,
-				       .exit_status = exit_status };
+	struct quiet_facts facts = { .states = hub->workers.data,
+				     .cnt = hub->workers.cnt,
+				     .slowdowns = hub->quiet_slowdowns,
+				     .standstills = hub->quiet_standstills,
+				     .exit_status = exit_status };
 	const struct wire_state *first = &hub->first_gone;
 	struct report report;
 	struct err err;
@@ -606,8 +607,8 @@ void hub_finish(struct hub *hub, int exit_status)
 		facts.first_gone = first;
 	if (hub->profile.active)
 		finish_profile(hub);
-	tell_askers(hub, ESRCH, "the job has ended");
-	if (hub->found || verdict_quiet(&facts, &report) < 0)
+	reply_to_askers(hub, ESRCH, "the job has ended");
+	if (hub->found || quiet_report(&facts, &report) < 0)
 		return;
 	fill_overhead(hub, &report.overhead);
 	if (publish_files(&report, hub->options, 0, &err) < 0)
@@ -635,14 +636,14 @@ int hub_open(struct bus *bus, const struct run_options *options, struct hub **re
 	hub->epoch = (uint64_t)clock_wall_ns();
 	config.min_gap_ns = options->min_gap_ns;
 	jobwatch_init(&hub->watch, &config);
-	audit_init(&hub->audit, options);
+	overhead_init(&hub->overhead, options);
 	r = bus_sub(bus, SUBJECT_STATE, take_state, hub, &hub->subs[0]);
 	if (r == 0)
 		r = bus_sub(bus, SUBJECT_ANSWER, take_answer, hub, &hub->subs[1]);
 	if (r == 0)
 		r = bus_sub(bus, SUBJECT_ASK, take_ask, hub, &hub->subs[2]);
 	if (r == 0)
-		r = bus_sub(bus, SUBJECT_AUDITED, take_audited, hub, &hub->subs[3]);
+		r = bus_sub(bus, SUBJECT_SLICES_COST, take_slices_cost, hub, &hub->subs[3]);
 	if (r == 0)
 		r = bus_sub(bus, SUBJECT_WHERE, take_where, hub, &hub->subs[4]);
 	if (r < 0) {
@@ -663,7 +664,7 @@ struct hub *hub_close(struct hub *hub)
 	vec_done(&hub->wheres);
 	vec_done(&hub->askers);
 	vec_done(&hub->profile.answers);
-	audit_done(&hub->audit);
+	overhead_done(&hub->overhead);
 	free(hub);
 	return NULL;
 }

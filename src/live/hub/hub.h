@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The center of one job: knows the state of every worker, decides when to look,
- * orders one profile of all, gathers the fingerprints, localizes and reports.
+/ * The hub of one job: keeps the state of every worker, decides when to profile, orders one
+ * profile of all workers, gathers the fingerprints, localizes and reports.
  *
  *	idle --slow, request--> ordered --all answered, or late--> report --> idle
  *	idle --blocked--> report of what is known without traces --> idle
@@ -18,17 +17,17 @@
 
 struct hub;
 
-/* Subscribes to what hostd says. Returns 0 or -ENOMEM. */
+/* Subscribes to hostd's messages. Returns 0 or -ENOMEM. */
 _must_check_ int hub_open(struct bus *bus, const struct run_options *options, struct hub **ret);
 struct hub *hub_close(struct hub *hub);
 
-/* Decides and finishes what is due; to be called 10 times a second. */
+/* Starts and finishes profiles and reports that are due. Call it 10 times a second. */
 void hub_tick(struct hub *hub, int64_t now_ns);
 
 /* No profile is under way. */
 bool hub_idle(const struct hub *hub);
 
-/* The job has ended with this exit status: the last report, if nothing was found before. */
+/* The job has ended with this exit status: publishes the last report, unless one had a finding. */
 void hub_finish(struct hub *hub, int exit_status);
 
 /* Appends one line for a terminal: iteration time per rank and state. */

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-#define RANKS_MAX 8 /* that are told one by one */
+#define RANKS_MAX 8 /* listed one by one */
 
 static size_t count_phase(const struct wire_state *states, size_t cnt, enum wire_phase phase)
 {
@@ -79,4 +79,20 @@ void jobstate_append(const struct wire_state *states, size_t cnt, bool profiling
 	str_printf(out, "state=%s workers=%zu step=%" PRIu64, jobstate_word(states, cnt, profiling),
 		   jobstate_living(states, cnt), step);
 	append_times(states, cnt, out);
+}
+
+void jobstate_fill_report(const struct wire_state *states, size_t cnt, struct report *report)
+{
+	int64_t iteration_ns = 0;
+	uint64_t iterations = 0;
+
+	report->world_size = (int)cnt;
+	for (size_t i = 0; i < cnt; i++) {
+		report->world_size = MAX(report->world_size, states[i].world_size);
+		iteration_ns = MAX(iteration_ns, states[i].iteration_ns);
+		iterations = MAX(iterations, states[i].iterations);
+	}
+	report->workers_expected = report->world_size;
+	report->iterations = (double)iterations;
+	report->iteration_ms = (double)iteration_ns / NSEC_PER_MSEC;
 }

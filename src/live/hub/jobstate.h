@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A job in one line, for a terminal, `perftracker status` and the log: a word for its
- * state and what each rank needs for an iteration.
+/ * A job in one line, for a terminal, `perftracker status` and the log: its state and the
+ * iteration time of each rank.
  *
  *	state=watching workers=4 step=120 iteration_ms=71.2,71.3,71.2,98.0
  */
@@ -9,15 +8,18 @@
 
 #include "base/str.h"
 #include "live/link/wire.h"
+#include "model/report.h"
 
-/* Workers from which marks may still come, of states[cnt]: all that ever connected. */
+/* Counts the workers that may still send marks. states[cnt]: all that ever connected. */
 size_t jobstate_living(const struct wire_state *states, size_t cnt);
 
-/* The state's word; constant text. profiling: an order is under way. */
+/* The name of the job's state; constant text. profiling: an order is under way. */
 const char *jobstate_word(const struct wire_state *states, size_t cnt, bool profiling);
 
-/*
- * Appends the line: each rank's iteration time while they are few, else the least and the
+/ * Appends the line: each rank's iteration time if there are few ranks, else the least and the
  * greatest.
  */
 void jobstate_append(const struct wire_state *states, size_t cnt, bool profiling, struct str *out);
+
+/* Fills the report's counts of workers and iterations, and its iteration time. */
+void jobstate_fill_report(const struct wire_state *states, size_t cnt, struct report *report);

@@ -9,60 +9,61 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A job is steady when its pace was seen for so many iterations. */
+/* Iterations after which a job counts as steady. */
 #define STEADY_CNT 20u
 
-/* Nothing moves for so many iterations: the audit is taken back. */
+/* A measurement is canceled if the least step does not change for so many iterations. */
 #define PATIENCE_STEPS 8
 #define PATIENCE_NS (5 * NSEC_PER_SEC)
 
-/* Slices take longer than their iterations did before, but not so many times. */
+/* A measurement is canceled if its slices take so many times the expected time. */
 #define SLOWER 4
 #define LONGEST_NS (24 * 3600 * NSEC_PER_SEC)
 
-/* Three standard errors, since those of few pairs are often too small themselves. */
+/* Significance in standard errors: three, because the error from few pairs is often too small. */
 #define SURE 3.0
 
-/* Audits in a row that alone made the job look slow: once may be chance. */
+/* Consecutive measurements that alone made the job look slow; a single one may be chance. */
 #define SLOWED_MAX 2
 
-/* A stretch around a window is cut into pieces of at least so long, and forgets after so many. */
+/* The time around a window is cut into pieces of at least this length; at most so many are kept. */
 #define PIECE_NS (500 * NSEC_PER_MSEC)
 #define PIECES_MAX 20u
 
-/* Windows alone, without slices to compare with, must be so sure to be told. */
+/* Greatest standard error of a cost from windows alone that is reported without slices. */
 #define AROUND_ERROR_MAX 0.05
 
-/* Surer than this nobody is by marks that are looked at ten times a second. */
+/* Least standard error: marks are read only ten times a second. */
 #define AROUND_ERROR_MIN 0.001
 
-#define RETRY_NS (60 * NSEC_PER_SEC) /* after one that told nothing, or not surely enough */
+#define RETRY_NS (60 * NSEC_PER_SEC) /* after a measurement without a result, or with too large an error */
 
-static const struct audit_shape {
-	int64_t slice_ns;    /* wished length */
+static const struct overhead_shape {
+	int64_t slice_ns;    /* desired length */
 	uint64_t steps_min;  /* of a slice */
-	uint64_t slice_cnt;  /* odd: it begins and ends without */
-	int64_t interval_ns; /* until the next of its kind */
+	uint64_t slice_cnt;  /* odd: the first and the last slice are without the collectors */
+	int64_t interval_ns; /* until the next measurement of this kind */
 } shapes[] = {
 	[AUDIT_ALWAYS] = { 1 * NSEC_PER_SEC, 5, 21, 600 * NSEC_PER_SEC },
 	[AUDIT_WINDOW] = { 300 * NSEC_PER_MSEC, 5, 13, 3600 * NSEC_PER_SEC },
 };
 
-void audit_init(struct audit *audit, const struct run_options *options)
+void overhead_init(struct overhead *overhead, const struct run_options *options)
 {
-	*audit = (struct audit){ .off = options->no_audit, .recent_cnt = options->recent_cnt };
-	audit->budget_frac[AUDIT_ALWAYS] = options->budget_always_frac;
-	audit->budget_frac[AUDIT_WINDOW] = options->budget_window_frac;
-	/* What torch.profiler costs can't be had in slices: it stops the job. */
+	*overhead =
+		(struct overhead){ .off = options->no_audit, .recent_cnt = options->recent_cnt };
+	overhead->budget_frac[AUDIT_ALWAYS] = options->budget_always_frac;
+	overhead->budget_frac[AUDIT_WINDOW] = options->budget_window_frac;
+	/* Slices cannot measure torch.profiler's cost: it stops the job. */
 	if (options->source == ORDER_SOURCE_TORCH)
-		audit->series[AUDIT_WINDOW].due_ns = INT64_MAX;
-	audit->around_off = options->no_audit || options->source == ORDER_SOURCE_TORCH;
+		overhead->series[AUDIT_WINDOW].due_ns = INT64_MAX;
+	overhead->around_off = options->no_audit || options->source == ORDER_SOURCE_TORCH;
 }
 
-void audit_done(struct audit *audit)
+void overhead_done(struct overhead *overhead)
 {
-	free(audit->results);
-	audit->results = NULL;
+	free(overhead->results);
+	overhead->results = NULL;
 }
 
 static size_t count_living(const struct wire_state *states, size_t cnt)
@@ -84,13 +85,13 @@ static bool steady(const struct wire_state *states, size_t cnt)
 	return count_living(states, cnt) > 0;
 }
 
-/* That of a window goes first: it is over in seconds, and the next report needs it. */
-static int next_kind(const struct audit *audit, int64_t now_ns, uint32_t *ret)
+/* AUDIT_WINDOW goes first: it takes seconds, and the next report needs it. */
+static int next_kind(const struct overhead *overhead, int64_t now_ns, uint32_t *ret)
 {
 	static const uint32_t order[] = { AUDIT_WINDOW, AUDIT_ALWAYS };
 
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
-		if (now_ns >= audit->series[order[i]].due_ns) {
+		if (now_ns >= overhead->series[order[i]].due_ns) {
 			*ret = order[i];
 			return 0;
 		}
@@ -98,7 +99,7 @@ static int next_kind(const struct audit *audit, int64_t now_ns, uint32_t *ret)
 	return -1;
 }
 
-/* The least step of the living; 0 without any. */
+/* The least step of the watched workers; 0 without any. */
 static uint64_t least_step(const struct wire_state *states, size_t cnt)
 {
 	uint64_t step = UINT64_MAX;
@@ -133,8 +134,8 @@ static int64_t slowest_step_ns(const struct wire_state *states, size_t cnt)
 	return longest_ns;
 }
 
-static unsigned begin(struct audit *audit, const struct wire_state *states, size_t cnt,
-		      int64_t now_ns, struct wire_audit *order)
+static unsigned begin(struct overhead *overhead, const struct wire_state *states, size_t cnt,
+		      int64_t now_ns, struct wire_slices *order)
 {
 	const struct plan_limits limits = { .window_ns = NSEC_PER_SEC, .steps_max = 1 };
 	struct order_plan plan = { 0 };
@@ -142,43 +143,43 @@ static unsigned begin(struct audit *audit, const struct wire_state *states, size
 	uint64_t steps;
 
 	if (plan_order(states, cnt, &limits, &plan) < 0 || !in_step(states, cnt, plan.start_step))
-		return AUDIT_NOTHING;
-	free(audit->results);
-	audit->results = calloc(cnt, sizeof(*audit->results));
-	if (audit->results == NULL)
-		return AUDIT_NOTHING;
-	audit->result_cnt = audit->told_cnt = 0;
-	audit->worker_cnt = count_living(states, cnt);
-	audit->running = true;
-	audit->step_ns = now_ns;
-	audit->patience_ns = MAX(PATIENCE_STEPS * step_ns, PATIENCE_NS);
-	steps = (uint64_t)((shapes[audit->kind].slice_ns + step_ns - 1) / step_ns);
-	/* Whole iterations: their marks may come at unequal distances. */
-	steps = MAX((steps + plan.stride - 1) / plan.stride, shapes[audit->kind].steps_min);
-	*order = (struct wire_audit){ .id = ++audit->id,
-				      .kind = audit->kind,
-				      .start_step = plan.start_step,
-				      .slice_steps = steps * plan.stride,
-				      .slice_cnt = shapes[audit->kind].slice_cnt,
-				      .stride = plan.stride };
-	steps = order->start_step - audit->step + order->slice_steps * order->slice_cnt;
-	audit->limit_ns =
-		now_ns + audit->patience_ns +
+		return OVERHEAD_NOTHING;
+	free(overhead->results);
+	overhead->results = calloc(cnt, sizeof(*overhead->results));
+	if (overhead->results == NULL)
+		return OVERHEAD_NOTHING;
+	overhead->result_cnt = overhead->reported_cnt = 0;
+	overhead->worker_cnt = count_living(states, cnt);
+	overhead->running = true;
+	overhead->step_ns = now_ns;
+	overhead->patience_ns = MAX(PATIENCE_STEPS * step_ns, PATIENCE_NS);
+	steps = (uint64_t)((shapes[overhead->kind].slice_ns + step_ns - 1) / step_ns);
+	/* Whole iterations: the marks within one may be unevenly spaced. */
+	steps = MAX((steps + plan.stride - 1) / plan.stride, shapes[overhead->kind].steps_min);
+	*order = (struct wire_slices){ .id = ++overhead->id,
+				       .kind = overhead->kind,
+				       .start_step = plan.start_step,
+				       .slice_steps = steps * plan.stride,
+				       .slice_cnt = shapes[overhead->kind].slice_cnt,
+				       .stride = plan.stride };
+	steps = order->start_step - overhead->step + order->slice_steps * order->slice_cnt;
+	overhead->limit_ns =
+		now_ns + overhead->patience_ns +
 		(int64_t)MIN(SLOWER * (double)steps * (double)step_ns, (double)LONGEST_NS);
-	return AUDIT_SEND;
+	return OVERHEAD_SEND;
 }
 
-/*
- * From here on no average holds iterations of an audit that ends now: those that are
- * averaged, and those until the worker knows.
+/ * The step from which no detector's average includes iterations of the slices that end now:
+ * adds the iterations of an average, and those until the worker has read the order.
  */
-static uint64_t find_calm(const struct audit *audit, const struct wire_state *states, size_t cnt)
+static uint64_t find_calm(const struct overhead *overhead, const struct wire_state *states,
+			  size_t cnt)
 {
 	uint64_t steps = 0;
 
 	for (size_t i = 0; i < cnt; i++) {
 		const struct wire_state *state = &states[i];
-		uint64_t own = (uint64_t)(audit->recent_cnt + 2) * MAX(state->stride, 1u);
+		uint64_t own = (uint64_t)(overhead->recent_cnt + 2) * MAX(state->stride, 1u);
 
 		if (!wire_is_watched(state))
 			continue;
@@ -189,43 +190,42 @@ static uint64_t find_calm(const struct audit *audit, const struct wire_state *st
 	return least_step(states, cnt) + steps;
 }
 
-static unsigned end(struct audit *audit, const struct wire_state *states, size_t cnt,
-		    struct wire_audit *order)
+static unsigned end(struct overhead *overhead, const struct wire_state *states, size_t cnt,
+		    struct wire_slices *order)
 {
-	audit->running = false;
-	if (audit->kind == AUDIT_WINDOW)
-		audit->calm_step = find_calm(audit, states, cnt);
-	*order = (struct wire_audit){ .id = ++audit->id, .kind = audit->kind };
-	return AUDIT_SEND;
+	overhead->running = false;
+	if (overhead->kind == AUDIT_WINDOW)
+		overhead->calm_step = find_calm(overhead, states, cnt);
+	*order = (struct wire_slices){ .id = ++overhead->id, .kind = overhead->kind };
+	return OVERHEAD_SEND;
 }
 
-/*
- * Workers wait for each other, so all tell the same cost: the middle one, not surer by
- * number. No pairs: none saw enough, or out of memory.
+/ * The median cost: workers wait for each other, so all measure the same cost, and their number
+ * does not reduce the error. pair_cnt 0: no worker had pairs, or out of memory.
  */
-static struct slices_cost middle(const struct audit *audit)
+static struct slices_cost middle(const struct overhead *overhead)
 {
 	struct slices_cost ret = { .pair_cnt = SIZE_MAX };
-	double *values = calloc(audit->result_cnt + 1, sizeof(*values));
+	double *values = calloc(overhead->result_cnt + 1, sizeof(*values));
 
-	if (values == NULL || audit->result_cnt == 0) {
+	if (values == NULL || overhead->result_cnt == 0) {
 		free(values);
 		return (struct slices_cost){ 0 };
 	}
-	for (size_t i = 0; i < audit->result_cnt; i++) {
-		values[i] = audit->results[i].frac;
-		ret.pair_cnt = MIN(ret.pair_cnt, audit->results[i].pair_cnt);
+	for (size_t i = 0; i < overhead->result_cnt; i++) {
+		values[i] = overhead->results[i].frac;
+		ret.pair_cnt = MIN(ret.pair_cnt, overhead->results[i].pair_cnt);
 	}
-	ret.frac = stats_median(values, audit->result_cnt);
-	for (size_t i = 0; i < audit->result_cnt; i++)
-		values[i] = audit->results[i].error_frac;
-	ret.error_frac = stats_median(values, audit->result_cnt);
+	ret.frac = stats_median(values, overhead->result_cnt);
+	for (size_t i = 0; i < overhead->result_cnt; i++)
+		values[i] = overhead->results[i].error_frac;
+	ret.error_frac = stats_median(values, overhead->result_cnt);
 	free(values);
 	return ret;
 }
 
-/* One thing more is left out; false when there is nothing more of this kind. */
-static bool back_off(struct audit *audit, uint32_t kind)
+/* Switches one more collector off; false: all of this kind are off. */
+static bool back_off(struct overhead *overhead, uint32_t kind)
 {
 	static const uint32_t steps[][2] = {
 		[AUDIT_ALWAYS] = { BACKOFF_ALWAYS, BACKOFF_ALWAYS },
@@ -233,84 +233,84 @@ static bool back_off(struct audit *audit, uint32_t kind)
 	};
 
 	for (size_t i = 0; i < 2; i++) {
-		if ((audit->backoff & steps[kind][i]) == 0) {
-			audit->backoff |= steps[kind][i];
-			/* What was measured is of collectors that run no more. */
-			audit->series[kind] = (struct audit_series){ 0 };
-			audit->around.cost = (struct slices_cost){ 0 };
+		if ((overhead->backoff & steps[kind][i]) == 0) {
+			overhead->backoff |= steps[kind][i];
+			/* The measured cost included the collector that is now off. */
+			overhead->series[kind] = (struct overhead_series){ 0 };
+			overhead->around.cost = (struct slices_cost){ 0 };
 			return true;
 		}
 	}
 	return false;
 }
 
-static void conclude(struct audit *audit, int64_t now_ns)
+static void conclude(struct overhead *overhead, int64_t now_ns)
 {
-	struct audit_series *series = &audit->series[audit->kind];
-	struct slices_cost cost = middle(audit);
+	struct overhead_series *series = &overhead->series[overhead->kind];
+	struct slices_cost cost = middle(overhead);
 
 	series->due_ns = now_ns + RETRY_NS;
 	if (cost.pair_cnt == 0)
 		return;
-	/* A job changes: what was measured an interval ago counts half. */
+	/* A job changes: a cost measured one interval ago counts half. */
 	series->cost.error_frac *= sqrt(1.0 + (double)(now_ns - series->measured_ns) /
-						      (double)shapes[audit->kind].interval_ns);
+						      (double)shapes[overhead->kind].interval_ns);
 	series->measured_ns = now_ns;
 	slices_combine(&series->cost, &cost);
-	if (series->cost.error_frac <= audit->budget_frac[audit->kind] / 2)
-		series->due_ns = now_ns + shapes[audit->kind].interval_ns;
-	if (series->cost.frac - SURE * series->cost.error_frac > audit->budget_frac[audit->kind])
-		(void)back_off(audit, audit->kind);
-	if (audit->kind == AUDIT_WINDOW)
-		audit->slowed_cnt = 0;
+	if (series->cost.error_frac <= overhead->budget_frac[overhead->kind] / 2)
+		series->due_ns = now_ns + shapes[overhead->kind].interval_ns;
+	if (series->cost.frac - SURE * series->cost.error_frac >
+	    overhead->budget_frac[overhead->kind])
+		(void)back_off(overhead, overhead->kind);
+	if (overhead->kind == AUDIT_WINDOW)
+		overhead->slowed_cnt = 0;
 }
 
-/*
- * The job looked slow in the audit of a window. If it doesn't without that, it was slow by
- * us; so dear are the collectors that no audit of them comes to its end. Returns true when
- * that leaves out one thing more.
+/ * The job looked slow during an AUDIT_WINDOW measurement. If it no longer does, the collectors
+ * caused it and are too expensive for any measurement to finish. Returns true if that switches
+ * one more off.
  */
-static bool judge_slowed(struct audit *audit, const struct wire_state *states, size_t cnt,
+static bool judge_slowed(struct overhead *overhead, const struct wire_state *states, size_t cnt,
 			 bool quiet)
 {
-	if (!audit->slowed || least_step(states, cnt) < audit->calm_step)
+	if (!overhead->slowed || least_step(states, cnt) < overhead->calm_step)
 		return false;
-	audit->slowed = false;
-	audit->slowed_cnt = quiet && steady(states, cnt) ? audit->slowed_cnt + 1 : 0;
-	if (audit->slowed_cnt < SLOWED_MAX)
+	overhead->slowed = false;
+	overhead->slowed_cnt = quiet && steady(states, cnt) ? overhead->slowed_cnt + 1 : 0;
+	if (overhead->slowed_cnt < SLOWED_MAX)
 		return false;
-	audit->slowed_cnt = 0;
-	return back_off(audit, AUDIT_WINDOW);
+	overhead->slowed_cnt = 0;
+	return back_off(overhead, AUDIT_WINDOW);
 }
 
-/* Steps that go back are counted anew, by processes whose averages hold nothing of ours. */
-static void watch_step(struct audit *audit, uint64_t step, int64_t now_ns)
+/* Steps that go back belong to new processes, whose averages include no slices. */
+static void watch_step(struct overhead *overhead, uint64_t step, int64_t now_ns)
 {
-	if (step == audit->step)
+	if (step == overhead->step)
 		return;
-	if (step < audit->step)
-		audit->calm_step = 0;
-	audit->step = step;
-	audit->step_ns = now_ns;
+	if (step < overhead->step)
+		overhead->calm_step = 0;
+	overhead->step = step;
+	overhead->step_ns = now_ns;
 }
 
-/* A worker that ended can't tell; a job that is slow or stands still must not wait for us. */
-static bool hopeless(const struct audit *audit, const struct wire_state *states, size_t cnt,
+/* A worker that ended reports no cost; a slow or blocked job must not wait for the measurement. */
+static bool hopeless(const struct overhead *overhead, const struct wire_state *states, size_t cnt,
 		     int64_t now_ns)
 {
-	return count_living(states, cnt) != audit->worker_cnt || !steady(states, cnt) ||
-	       now_ns - audit->step_ns > audit->patience_ns || now_ns > audit->limit_ns;
+	return count_living(states, cnt) != overhead->worker_cnt || !steady(states, cnt) ||
+	       now_ns - overhead->step_ns > overhead->patience_ns || now_ns > overhead->limit_ns;
 }
 
 /* Around windows */
 
-static void pace_break(struct audit_pace *pace)
+static void pace_break(struct overhead_pace *pace)
 {
 	pace->from_ns = 0;
 }
 
-/* The latest mark of a worker that has counted so many steps came at ns. */
-static void pace_add(struct audit_pace *pace, uint64_t step, int64_t ns)
+/* ns: time of the worker's latest mark, when it had counted `step` steps. */
+static void pace_add(struct overhead_pace *pace, uint64_t step, int64_t ns)
 {
 	double steps = (double)(step - pace->from_step), took_ns = (double)(ns - pace->from_ns);
 
@@ -328,22 +328,22 @@ static void pace_add(struct audit_pace *pace, uint64_t step, int64_t ns)
 	pace->from_ns = ns;
 }
 
-static struct audit_pace pace_sum(const struct audit_pace *a, const struct audit_pace *b)
+static struct overhead_pace pace_sum(const struct overhead_pace *a, const struct overhead_pace *b)
 {
-	return (struct audit_pace){ .cnt = a->cnt + b->cnt,
-				    .steps = a->steps + b->steps,
-				    .ns = a->ns + b->ns,
-				    .steps_steps = a->steps_steps + b->steps_steps,
-				    .steps_ns = a->steps_ns + b->steps_ns,
-				    .ns_ns = a->ns_ns + b->ns_ns };
+	return (struct overhead_pace){ .cnt = a->cnt + b->cnt,
+				       .steps = a->steps + b->steps,
+				       .ns = a->ns + b->ns,
+				       .steps_steps = a->steps_steps + b->steps_steps,
+				       .steps_ns = a->steps_ns + b->steps_ns,
+				       .ns_ns = a->ns_ns + b->ns_ns };
 }
 
-/* ns of a step and one standard error of it, of a ratio of sums; false: too few pieces. */
-static bool pace_tell(const struct audit_pace *pace, double *ret_ns, double *ret_error_ns)
+/* The time of a step and its standard error, as a ratio of sums; false: too few pieces. */
+static bool pace_estimate(const struct overhead_pace *pace, double *ret_ns, double *ret_error_ns)
 {
 	double cnt = (double)pace->cnt, ns, rest;
 
-	if (pace->cnt < AUDIT_PIECES_MIN)
+	if (pace->cnt < OVERHEAD_PIECES_MIN)
 		return false;
 	ns = pace->ns / pace->steps;
 	rest = pace->ns_ns - 2 * ns * pace->steps_ns + ns * ns * pace->steps_steps;
@@ -352,15 +352,15 @@ static bool pace_tell(const struct audit_pace *pace, double *ret_ns, double *ret
 	return true;
 }
 
-/* A job that was faster before than after, or slower, may have been anything meanwhile. */
-static bool compare_around(const struct audit_around *around, struct slices_cost *ret)
+/* The difference between the pace before and after the window is part of the error. */
+static bool compare_around(const struct overhead_around *around, struct slices_cost *ret)
 {
-	struct audit_pace before = pace_sum(&around->earlier, &around->before);
+	struct overhead_pace before = pace_sum(&around->earlier, &around->before);
 	double before_ns, inside_ns, after_ns, errors_ns[3], around_ns, drift_ns, error_ns;
 
-	if (!pace_tell(&before, &before_ns, &errors_ns[0]) ||
-	    !pace_tell(&around->inside, &inside_ns, &errors_ns[1]) ||
-	    !pace_tell(&around->after, &after_ns, &errors_ns[2]))
+	if (!pace_estimate(&before, &before_ns, &errors_ns[0]) ||
+	    !pace_estimate(&around->inside, &inside_ns, &errors_ns[1]) ||
+	    !pace_estimate(&around->after, &after_ns, &errors_ns[2]))
 		return false;
 	around_ns = (before_ns + after_ns) / 2;
 	drift_ns = (before_ns - after_ns) / 2;
@@ -372,19 +372,19 @@ static bool compare_around(const struct audit_around *around, struct slices_cost
 	return true;
 }
 
-static void roll_before(struct audit_around *around)
+static void roll_before(struct overhead_around *around)
 {
 	if (around->before.cnt < PIECES_MAX / 2)
 		return;
 	around->earlier = around->before;
-	around->before = (struct audit_pace){ .from_step = around->before.from_step,
-					      .from_ns = around->before.from_ns };
+	around->before = (struct overhead_pace){ .from_step = around->before.from_step,
+						 .from_ns = around->before.from_ns };
 }
 
-/* Returns true when a window and what is around it have been seen. */
-static bool end_after(struct audit_around *around)
+/* Returns true when the time after a window is long enough and gave a cost. */
+static bool end_after(struct overhead_around *around)
 {
-	size_t wanted = MIN(MAX(around->inside.cnt, AUDIT_PIECES_MIN), PIECES_MAX / 2);
+	size_t wanted = MIN(MAX(around->inside.cnt, OVERHEAD_PIECES_MIN), PIECES_MAX / 2);
 	struct slices_cost cost;
 	bool told;
 
@@ -395,21 +395,23 @@ static bool end_after(struct audit_around *around)
 		slices_combine(&around->cost, &cost);
 	around->stage = AROUND_BEFORE;
 	around->earlier = around->after;
-	around->before = (struct audit_pace){ 0 };
+	around->before = (struct overhead_pace){ 0 };
 	return told;
 }
 
-static void begin_inside(struct audit_around *around)
+static void begin_inside(struct overhead_around *around)
 {
 	around->stage = AROUND_INSIDE;
-	around->inside = around->after = (struct audit_pace){ 0 };
+	around->inside = around->after = (struct overhead_pace){ 0 };
 	pace_break(&around->before);
 }
 
-/* usual: nobody's slices, no profile on its way, no summaries that use the CPUs. */
-static bool follow_around(struct audit_around *around, const struct wire_state *state, bool usual)
+/* usual: no slices run, no profile is ordered, no summarizer uses the CPUs. */
+static bool follow_around(struct overhead_around *around, const struct wire_state *state,
+			  bool usual)
 {
-	struct audit_pace *pace = around->stage == AROUND_AFTER ? &around->after : &around->before;
+	struct overhead_pace *pace =
+		around->stage == AROUND_AFTER ? &around->after : &around->before;
 
 	if (state->phase == PHASE_PROFILING) {
 		if (around->stage != AROUND_INSIDE)
@@ -432,22 +434,22 @@ static bool follow_around(struct audit_around *around, const struct wire_state *
 	return false;
 }
 
-/* Of the first worker: all wait for each other. Returns true when there is news. */
-static bool watch_around(struct audit *audit, const struct wire_state *states, size_t cnt,
+/* Watches the first worker only: all wait for each other. Returns true if the cost changed. */
+static bool watch_around(struct overhead *overhead, const struct wire_state *states, size_t cnt,
 			 bool quiet)
 {
-	struct audit_around *around = &audit->around;
+	struct overhead_around *around = &overhead->around;
 	size_t first = 0;
 
 	while (first < cnt && !wire_is_watched(&states[first]))
 		first++;
-	if (audit->around_off || first == cnt)
+	if (overhead->around_off || first == cnt)
 		return false;
 	if (states[first].worker != around->worker || states[first].step < around->step)
-		*around = (struct audit_around){ .worker = states[first].worker,
-						 .cost = around->cost };
+		*around = (struct overhead_around){ .worker = states[first].worker,
+						    .cost = around->cost };
 	around->step = states[first].step;
-	return follow_around(around, &states[first], quiet && !audit->running);
+	return follow_around(around, &states[first], quiet && !overhead->running);
 }
 
 static bool looks_slow(const struct wire_state *states, size_t cnt)
@@ -459,55 +461,56 @@ static bool looks_slow(const struct wire_state *states, size_t cnt)
 	return false;
 }
 
-static unsigned take_back(struct audit *audit, const struct wire_state *states, size_t cnt,
-			  int64_t now_ns, struct wire_audit *order)
+static unsigned take_back(struct overhead *overhead, const struct wire_state *states, size_t cnt,
+			  int64_t now_ns, struct wire_slices *order)
 {
-	audit->series[audit->kind].due_ns = now_ns + RETRY_NS;
-	audit->slowed = audit->kind == AUDIT_WINDOW && looks_slow(states, cnt);
-	return end(audit, states, cnt, order);
+	overhead->series[overhead->kind].due_ns = now_ns + RETRY_NS;
+	overhead->slowed = overhead->kind == AUDIT_WINDOW && looks_slow(states, cnt);
+	return end(overhead, states, cnt, order);
 }
 
-unsigned audit_tick(struct audit *audit, const struct wire_state *states, size_t cnt, bool quiet,
-		    int64_t now_ns, struct wire_audit *order)
+unsigned overhead_tick(struct overhead *overhead, const struct wire_state *states, size_t cnt,
+		       bool quiet, int64_t now_ns, struct wire_slices *order)
 {
-	watch_step(audit, least_step(states, cnt), now_ns);
-	if (watch_around(audit, states, cnt, quiet))
-		return AUDIT_PUBLISH;
-	if (judge_slowed(audit, states, cnt, quiet))
-		return AUDIT_PUBLISH;
-	if (audit->running && audit->told_cnt == audit->worker_cnt) {
-		conclude(audit, now_ns);
-		return end(audit, states, cnt, order) | AUDIT_PUBLISH;
+	watch_step(overhead, least_step(states, cnt), now_ns);
+	if (watch_around(overhead, states, cnt, quiet))
+		return OVERHEAD_PUBLISH;
+	if (judge_slowed(overhead, states, cnt, quiet))
+		return OVERHEAD_PUBLISH;
+	if (overhead->running && overhead->reported_cnt == overhead->worker_cnt) {
+		conclude(overhead, now_ns);
+		return end(overhead, states, cnt, order) | OVERHEAD_PUBLISH;
 	}
-	if (audit->running && !quiet)
-		return end(audit, states, cnt, order);
-	if (audit->running && hopeless(audit, states, cnt, now_ns))
-		return take_back(audit, states, cnt, now_ns, order);
-	if (audit->running)
-		return AUDIT_NOTHING;
-	if (audit->off || !quiet || !steady(states, cnt) ||
-	    next_kind(audit, now_ns, &audit->kind) < 0)
-		return AUDIT_NOTHING;
-	return begin(audit, states, cnt, now_ns, order);
+	if (overhead->running && !quiet)
+		return end(overhead, states, cnt, order);
+	if (overhead->running && hopeless(overhead, states, cnt, now_ns))
+		return take_back(overhead, states, cnt, now_ns, order);
+	if (overhead->running)
+		return OVERHEAD_NOTHING;
+	if (overhead->off || !quiet || !steady(states, cnt) ||
+	    next_kind(overhead, now_ns, &overhead->kind) < 0)
+		return OVERHEAD_NOTHING;
+	return begin(overhead, states, cnt, now_ns, order);
 }
 
-bool audit_excuses(const struct audit *audit, const struct wire_state *states, size_t cnt)
+bool overhead_excuses(const struct overhead *overhead, const struct wire_state *states, size_t cnt)
 {
-	return (audit->running && audit->kind == AUDIT_WINDOW) ||
-	       least_step(states, cnt) < audit->calm_step;
+	return (overhead->running && overhead->kind == AUDIT_WINDOW) ||
+	       least_step(states, cnt) < overhead->calm_step;
 }
 
-void audit_take(struct audit *audit, const struct wire_audited *audited)
+void overhead_add_cost(struct overhead *overhead, const struct wire_slices_cost *slices)
 {
-	if (!audit->running || audited->id != audit->id || audit->told_cnt >= audit->worker_cnt)
+	if (!overhead->running || slices->id != overhead->id ||
+	    overhead->reported_cnt >= overhead->worker_cnt)
 		return;
-	audit->told_cnt++;
-	if (audited->pair_cnt == 0)
+	overhead->reported_cnt++;
+	if (slices->pair_cnt == 0)
 		return;
-	audit->results[audit->result_cnt++] = (struct slices_cost){
-		.frac = audited->frac,
-		.error_frac = audited->error_frac,
-		.pair_cnt = audited->pair_cnt,
+	overhead->results[overhead->result_cnt++] = (struct slices_cost){
+		.frac = slices->frac,
+		.error_frac = slices->error_frac,
+		.pair_cnt = slices->pair_cnt,
 	};
 }
 
@@ -518,11 +521,11 @@ static struct wire_cost cost_of(const struct slices_cost *cost)
 				   .pair_cnt = (uint32_t)cost->pair_cnt };
 }
 
-/* That of the slices, which are surer, unless windows surely cost more than those hold. */
-static const struct slices_cost *window_cost(const struct audit *audit)
+/* The cost from slices, whose error is smaller, unless windows cost significantly more. */
+static const struct slices_cost *window_cost(const struct overhead *overhead)
 {
-	const struct slices_cost *slices = &audit->series[AUDIT_WINDOW].cost;
-	const struct slices_cost *seen = &audit->around.cost;
+	const struct slices_cost *slices = &overhead->series[AUDIT_WINDOW].cost;
+	const struct slices_cost *seen = &overhead->around.cost;
 
 	if (seen->pair_cnt == 0)
 		return slices;
@@ -533,12 +536,12 @@ static const struct slices_cost *window_cost(const struct audit *audit)
 		       : slices;
 }
 
-void audit_overhead(const struct audit *audit, struct wire_overhead *ret)
+void overhead_results(const struct overhead *overhead, struct wire_overhead *ret)
 {
 	*ret = (struct wire_overhead){
-		.always = cost_of(&audit->series[AUDIT_ALWAYS].cost),
-		.window = cost_of(window_cost(audit)),
-		.backoff = audit->backoff,
+		.always = cost_of(&overhead->series[AUDIT_ALWAYS].cost),
+		.window = cost_of(window_cost(overhead)),
+		.backoff = overhead->backoff,
 	};
 }
 
@@ -549,7 +552,7 @@ static void describe_cost(const char *name, const struct wire_cost *cost, struct
 			   cost->error_frac * 100);
 }
 
-void audit_describe(const struct wire_overhead *overhead, struct str *text)
+void overhead_describe(const struct wire_overhead *overhead, struct str *text)
 {
 	describe_cost("always", &overhead->always, text);
 	describe_cost("window", &overhead->window, text);

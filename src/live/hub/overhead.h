@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The self-audit: what our own collectors cost the job, and what is left out when
- * that is too much. In a steady job all workers switch collectors off and on by
- * turns, at the same steps (detect/slices.h); first those of a window, in a few
- * seconds, then those that are always on; and again from time to time.
- *
- * A cost is over its budget when it is so by three standard errors. Then one more
- * thing is left out and the audit is repeated. What was measured and what was left
- * out is in every report and in `perftracker status`.
- * Slices hold neither a GPU's records nor exact tracing, which are too dear to be switched on
- * and off. So every window of our own collectors is compared with the time around it, too: the pace
- * of one worker before, in and after it, where the window has at least AUDIT_PIECES_MIN pieces of
- * half a second or an iteration. That counts as the cost of a window where it is surely more than
- * the slices say; nothing is left out for it. A job that changes meanwhile only makes it unsure.
- *
- * An audit ends when the job looks slow. If it still does when the iterations of the
- * slices are forgotten, it wasn't our doing (audit_excuses()); if it doesn't, twice in a
- * row, the collectors were too dear to be audited, and the same is done about it.
- * Pure: the hub sends what audit_tick() asks for.
+/ * Measures the overhead of the agent's collectors and switches collectors off where it exceeds
+ * the budget. In a steady job all workers switch collectors off and on by turns, in slices at
+ * the same steps (detect/slices.h): first the collectors of a window, in a few seconds, then
+ * those that are always on. The measurement is repeated at intervals.
+  * A cost exceeds its budget if it does so by three standard errors. Then one more collector
+ * is switched off and the measurement is repeated. Every report and `perftracker status` show
+ * the measured costs and what was switched off.
+  * Slices include neither GPU records nor exact tracing, which are too expensive to switch on
+ * and off. Therefore every window of the agent is also compared with the time around it: the
+ * pace of one worker before, in and after the window, where the window has at least
+ * OVERHEAD_PIECES_MIN pieces of half a second or an iteration. If that cost is significantly
+ * more than the slices' cost, it is reported as the cost of a window; it switches nothing off.
+ * A job that changes meanwhile increases the standard error.
+  * A measurement ends early when the job looks slow. If the job still looks slow after the
+ * slices' iterations have left the detector's average, the slowdown is the job's own
+ * (overhead_excuses()). If it does not, twice in a row, the collectors were too expensive to
+ * measure, and one more is switched off. Pure: the hub publishes the orders of overhead_tick().
  */
 #pragma once
 
@@ -26,78 +24,76 @@
 #include "live/link/wire.h"
 #include "live/run/options.h"
 
-struct audit_series {
+struct overhead_series {
 	struct slices_cost cost; /* pair_cnt 0: not measured yet */
 	int64_t measured_ns;
 	int64_t due_ns; /* 0: as soon as the job is steady */
 };
 
-#define AUDIT_PIECES_MIN 5u /* the spread of fewer is no error */
+#define OVERHEAD_PIECES_MIN 5u /* fewer pieces give no standard error */
 
-/* The time of a step over a stretch, from pieces of it whose spread tells the error. */
-struct audit_pace {
+/* The time of a step, from pieces of half a second, whose spread gives the standard error. */
+struct overhead_pace {
 	uint64_t from_step;
-	int64_t from_ns; /* begin of the piece that is under way; 0: none is */
-	size_t cnt;	 /* of pieces, and their sums */
+	int64_t from_ns; /* begin of the current piece; 0: no current piece */
+	size_t cnt;	 /* of pieces; below, sums over them */
 	double steps, ns, steps_steps, steps_ns, ns_ns;
 };
 
 /* One worker's pace around windows. */
-struct audit_around {
+struct overhead_around {
 	uint32_t worker; /* id; 0: none yet */
 	uint64_t step;
 	enum { AROUND_BEFORE, AROUND_INSIDE, AROUND_AFTER } stage;
-	struct audit_pace earlier, before, inside, after; /* before follows earlier */
-	struct slices_cost cost;			  /* pair_cnt: windows */
+	struct overhead_pace earlier, before, inside, after; /* before follows earlier */
+	struct slices_cost cost;			     /* pair_cnt: windows */
 };
 
-struct audit {
+struct overhead {
 	double budget_frac[2]; /* by enum audit_kind */
 	bool off;	       /* --no-audit */
-	uint64_t id;	       /* of the latest */
+	uint64_t id;	       /* of the latest order */
 	bool running;
 	uint32_t kind;
-	uint32_t recent_cnt; /* iterations that a detector averages */
-	uint64_t calm_step;  /* from here on no average holds iterations of an audit */
-	bool slowed;	     /* the latest of a window ended because the job looked slow */
-	unsigned slowed_cnt; /* audits in a row that alone made it look so */
-	uint64_t step;	     /* of the worker that is behind, and since when it is there */
+	uint32_t recent_cnt; /* iterations in a detector's average */
+	uint64_t calm_step;  /* from this step on no detector's average includes iterations of slices */
+	bool slowed;	     /* the latest AUDIT_WINDOW measurement ended early: the job looked slow */
+	unsigned slowed_cnt; /* consecutive measurements that alone made the job look slow */
+	uint64_t step;	     /* of the worker with the least; step_ns: since when */
 	int64_t step_ns, patience_ns;
-	int64_t limit_ns;	     /* it is over then, or taken back */
-	struct slices_cost *results; /* of the workers that told, and had seen enough */
-	size_t result_cnt, told_cnt, worker_cnt;
-	struct audit_series series[2]; /* by enum audit_kind */
-	bool around_off;	       /* windows stop the job: what is around them says nothing */
-	struct audit_around around;
+	int64_t limit_ns;	     /* the measurement is canceled then */
+	struct slices_cost *results; /* of the workers that reported a cost with pairs */
+	size_t result_cnt, reported_cnt, worker_cnt;
+	struct overhead_series series[2]; /* by enum audit_kind */
+	bool around_off; /* windows stop the job, so they are not compared with the time around them */
+	struct overhead_around around;
 	uint32_t backoff;
 };
 
 /* A set of bits. */
-enum audit_action {
-	AUDIT_NOTHING = 0,
-	AUDIT_SEND = 1,	   /* the order in *order goes to all workers */
-	AUDIT_PUBLISH = 2, /* audit_overhead() has news */
+enum overhead_action {
+	OVERHEAD_NOTHING = 0,
+	OVERHEAD_SEND = 1,    /* send the order in *order to all workers */
+	OVERHEAD_PUBLISH = 2, /* overhead_results() has changed */
 };
 
-void audit_init(struct audit *audit, const struct run_options *options);
-void audit_done(struct audit *audit);
+void overhead_init(struct overhead *overhead, const struct run_options *options);
+void overhead_done(struct overhead *overhead);
 
-/*
- * Looks whether an audit is to begin or to end. states[cnt]: all workers; quiet:
- * no profile is under way or about to be. Returns what is to be done: bits of enum
- * audit_action.
+/ * Begins or ends a measurement if it is due. states[cnt]: all workers; quiet: no profile is
+ * under way or about to begin. Returns bits of enum overhead_action.
  */
-unsigned audit_tick(struct audit *audit, const struct wire_state *states, size_t cnt, bool quiet,
-		    int64_t now_ns, struct wire_audit *order);
+unsigned overhead_tick(struct overhead *overhead, const struct wire_state *states, size_t cnt,
+		       bool quiet, int64_t now_ns, struct wire_slices *order);
 
-/* Whether a job that looks slow may be so because of an audit's slices. */
-bool audit_excuses(const struct audit *audit, const struct wire_state *states, size_t cnt);
+/* Whether the slices of a measurement may be why the job looks slow. */
+bool overhead_excuses(const struct overhead *overhead, const struct wire_state *states, size_t cnt);
 
-/* What one worker's slices say. */
-void audit_take(struct audit *audit, const struct wire_audited *audited);
+/* Adds the cost that one worker's slices show. */
+void overhead_add_cost(struct overhead *overhead, const struct wire_slices_cost *slices);
 
-void audit_overhead(const struct audit *audit, struct wire_overhead *ret);
+void overhead_results(const struct overhead *overhead, struct wire_overhead *ret);
 
-/* Appends "always_pct=... always_error_pct=... window_pct=... left_out=BITS"; what was not
- * measured yet is left out. */
-void audit_describe(const struct wire_overhead *overhead, struct str *text);
+//* Appends "always_pct=... always_error_pct=... window_pct=... left_out=BITS"; omits a cost that
+ * has not been measured. */
+void overhead_describe(const struct wire_overhead *overhead, struct str *text);

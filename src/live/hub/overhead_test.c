@@ -23,12 +23,12 @@ static const struct run_options options = { .budget_always_frac = 0.005,
 
 /* A steady job whose iterations take so much more with the collectors of each kind. */
 struct job {
-	struct audit audit;
+	struct overhead overhead;
 	struct wire_state states[WORKERS];
 	int64_t now_ns;
 	double cost_frac[2]; /* by kind */
 	double per_left_out; /* what each thing left out saves of it */
-	struct wire_audit order;
+	struct wire_slices order;
 	unsigned blind; /* the first so many workers see too little */
 	unsigned dear;	/* not 0: a window makes it look slow until so many things are left out */
 	uint64_t slow_step;
@@ -38,7 +38,7 @@ struct job {
 static void job_init(struct job *job, const struct run_options *how)
 {
 	*job = (struct job){ .now_ns = NSEC_PER_SEC };
-	audit_init(&job->audit, how);
+	overhead_init(&job->overhead, how);
 	for (int32_t i = 0; i < WORKERS; i++)
 		job->states[i] = (struct wire_state){ .worker = 1 + (uint32_t)i,
 						      .rank = i,
@@ -59,27 +59,28 @@ static void answer(struct job *job)
 {
 	uint32_t kind = job->order.kind;
 	uint32_t mine = kind == AUDIT_ALWAYS ? BACKOFF_ALWAYS : BACKOFF_SAMPLES | BACKOFF_OPERATORS;
-	double frac = job->cost_frac[kind] - job->per_left_out * bits(job->audit.backoff & mine);
+	double frac = job->cost_frac[kind] - job->per_left_out * bits(job->overhead.backoff & mine);
 
 	for (uint32_t i = 0; i < WORKERS && job->states[i].phase != PHASE_GONE; i++)
-		audit_take(&job->audit, &(struct wire_audited){ .worker = 1 + i,
-								.id = job->order.id,
-								.pair_cnt = i < job->blind ? 0 : 6,
-								.frac = frac,
-								.error_frac = 0.0005 });
+		overhead_add_cost(&job->overhead,
+				  &(struct wire_slices_cost){ .worker = 1 + i,
+							      .id = job->order.id,
+							      .pair_cnt = i < job->blind ? 0 : 6,
+							      .frac = frac,
+							      .error_frac = 0.0005 });
 }
 
 /* With all that a window has the job is so slow that its detector says so, and soon. */
 static void slow_down(struct job *job)
 {
-	const struct wire_audit *order = &job->order;
+	const struct wire_slices *order = &job->order;
 	uint64_t step = job->states[1].step;
 
 	if (!job->dear)
 		return;
 	if (order->slice_cnt > 0 && order->kind == AUDIT_WINDOW &&
 	    step > order->start_step + 3 * order->slice_steps &&
-	    bits(job->audit.backoff) < job->dear) {
+	    bits(job->overhead.backoff) < job->dear) {
 		job->states[1].phase = PHASE_SLOW;
 		job->slow_step = step;
 	} else if (step > job->slow_step + options.recent_cnt) {
@@ -89,16 +90,16 @@ static void slow_down(struct job *job)
 
 static void tick(struct job *job, bool quiet)
 {
-	struct wire_audit order;
+	struct wire_slices order;
 	unsigned actions;
 
 	job->now_ns += TICK_NS;
 	for (size_t i = 0; i < WORKERS; i++)
 		job->states[i].step += TICK_NS / STEP_NS;
 	slow_down(job);
-	actions = audit_tick(&job->audit, job->states, WORKERS, quiet, job->now_ns, &order);
-	job->published += (actions & AUDIT_PUBLISH) != 0;
-	if ((actions & AUDIT_SEND) == 0)
+	actions = overhead_tick(&job->overhead, job->states, WORKERS, quiet, job->now_ns, &order);
+	job->published += (actions & OVERHEAD_PUBLISH) != 0;
+	if ((actions & OVERHEAD_SEND) == 0)
 		return;
 	job->order = order;
 	if (order.slice_cnt == 0)
@@ -113,7 +114,7 @@ static void run_for(struct job *job, int64_t ns)
 	int64_t until_ns = job->now_ns + ns;
 
 	while (job->now_ns < until_ns) {
-		const struct wire_audit *order = &job->order;
+		const struct wire_slices *order = &job->order;
 
 		tick(job, true);
 		if (order->slice_cnt > 0 &&
@@ -136,14 +137,14 @@ static void test_a_window_goes_first_and_both_are_measured(void **state)
 	assert_int_equal(job.order.slice_cnt % 2, 1);
 	assert_true(job.order.start_step > job.states[0].step);
 	run_for(&job, 60 * NSEC_PER_SEC);
-	audit_overhead(&job.audit, &overhead);
+	overhead_results(&job.overhead, &overhead);
 	assert_float_equal(overhead.always.frac, 0.001, 1e-6);
 	assert_float_equal(overhead.window.frac, 0.012, 1e-6);
 	assert_int_equal(overhead.backoff, BACKOFF_NONE);
 	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
 	assert_int_equal(job.sent[AUDIT_ALWAYS], 1);
 	assert_int_equal(job.ended, 2);
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 static void test_slices_are_whole_iterations_of_a_job_with_two_optimizers(void **state)
@@ -159,7 +160,7 @@ static void test_slices_are_whole_iterations_of_a_job_with_two_optimizers(void *
 	assert_int_equal(job.order.start_step % 3, 0);
 	assert_int_equal(job.order.slice_steps % 3, 0);
 	assert_in_range(job.order.slice_steps, 15, 20); /* 0.3 s, at least 5 iterations */
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 static void test_one_worker_is_enough(void **state)
@@ -173,10 +174,10 @@ static void test_one_worker_is_enough(void **state)
 		job.states[i].phase = PHASE_GONE;
 	job.cost_frac[AUDIT_WINDOW] = 0.012;
 	run_for(&job, 60 * NSEC_PER_SEC);
-	audit_overhead(&job.audit, &overhead);
+	overhead_results(&job.overhead, &overhead);
 	assert_float_equal(overhead.window.frac, 0.012, 1e-6);
 	assert_int_equal(job.ended, 2);
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 static void test_it_is_repeated_after_its_interval(void **state)
@@ -188,7 +189,7 @@ static void test_it_is_repeated_after_its_interval(void **state)
 	run_for(&job, 3500 * NSEC_PER_SEC);
 	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
 	assert_in_range(job.sent[AUDIT_ALWAYS], 5, 6);
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 static void test_a_cost_that_grows_later_is_noticed(void **state)
@@ -202,8 +203,8 @@ static void test_a_cost_that_grows_later_is_noticed(void **state)
 	assert_in_range(job.sent[AUDIT_ALWAYS], 90, 100);
 	job.cost_frac[AUDIT_ALWAYS] = 0.02;
 	run_for(&job, 2 * 700 * NSEC_PER_SEC);
-	assert_int_equal(job.audit.backoff, BACKOFF_ALWAYS);
-	audit_done(&job.audit);
+	assert_int_equal(job.overhead.backoff, BACKOFF_ALWAYS);
+	overhead_done(&job.overhead);
 }
 
 static void test_what_costs_too_much_is_left_out_step_by_step(void **state)
@@ -216,11 +217,11 @@ static void test_what_costs_too_much_is_left_out_step_by_step(void **state)
 	job.cost_frac[AUDIT_WINDOW] = 0.05;
 	job.per_left_out = 0.015;
 	run_for(&job, 100 * NSEC_PER_SEC);
-	audit_overhead(&job.audit, &overhead);
+	overhead_results(&job.overhead, &overhead);
 	assert_int_equal(overhead.backoff, BACKOFF_SAMPLES | BACKOFF_OPERATORS);
 	assert_float_equal(overhead.window.frac, 0.02, 1e-6); /* of what is left */
 	assert_int_equal(job.sent[AUDIT_WINDOW], 3);
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 static void test_too_dear_between_windows_leaves_marks(void **state)
@@ -232,8 +233,8 @@ static void test_too_dear_between_windows_leaves_marks(void **state)
 	job.cost_frac[AUDIT_ALWAYS] = 0.01;
 	job.per_left_out = 0.01;
 	run_for(&job, 100 * NSEC_PER_SEC);
-	assert_int_equal(job.audit.backoff, BACKOFF_ALWAYS);
-	audit_done(&job.audit);
+	assert_int_equal(job.overhead.backoff, BACKOFF_ALWAYS);
+	overhead_done(&job.overhead);
 }
 
 static void test_a_cost_that_may_be_chance_leaves_nothing_out(void **state)
@@ -244,8 +245,8 @@ static void test_a_cost_that_may_be_chance_leaves_nothing_out(void **state)
 	job_init(&job, &options);
 	job.cost_frac[AUDIT_WINDOW] = 0.031; /* two standard errors above */
 	run_for(&job, 100 * NSEC_PER_SEC);
-	assert_int_equal(job.audit.backoff, BACKOFF_NONE);
-	audit_done(&job.audit);
+	assert_int_equal(job.overhead.backoff, BACKOFF_NONE);
+	overhead_done(&job.overhead);
 }
 
 static void test_a_noisy_job_is_measured_again_soon(void **state)
@@ -259,7 +260,7 @@ static void test_a_noisy_job_is_measured_again_soon(void **state)
 	run_for(&job, 600 * NSEC_PER_SEC);
 	assert_int_equal(job.sent[AUDIT_WINDOW], 2); /* 0.0005 / sqrt(2) is sure enough */
 	assert_int_equal(job.sent[AUDIT_ALWAYS], 1);
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 static void test_workers_that_saw_too_little_are_left_out(void **state)
@@ -272,11 +273,11 @@ static void test_workers_that_saw_too_little_are_left_out(void **state)
 	job.cost_frac[AUDIT_WINDOW] = 0.012;
 	job.blind = WORKERS - 1;
 	run_for(&job, 100 * NSEC_PER_SEC);
-	audit_overhead(&job.audit, &overhead);
+	overhead_results(&job.overhead, &overhead);
 	assert_float_equal(overhead.window.frac, 0.012, 1e-6);
 	assert_int_equal(overhead.window.pair_cnt, 6);
 	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 static void test_an_audit_that_nobody_saw_is_repeated_soon(void **state)
@@ -288,10 +289,10 @@ static void test_an_audit_that_nobody_saw_is_repeated_soon(void **state)
 	job_init(&job, &options);
 	job.blind = WORKERS;
 	run_for(&job, 300 * NSEC_PER_SEC);
-	audit_overhead(&job.audit, &overhead);
+	overhead_results(&job.overhead, &overhead);
 	assert_int_equal(overhead.window.pair_cnt, 0);
 	assert_in_range(job.sent[AUDIT_WINDOW], 4, 5);
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 static void test_a_profile_takes_it_back(void **state)
@@ -308,7 +309,7 @@ static void test_a_profile_takes_it_back(void **state)
 	tick(&job, false);
 	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
 	assert_int_equal(job.published, 0);
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 static void test_a_job_that_is_not_steady_is_left_alone(void **state)
@@ -323,7 +324,7 @@ static void test_a_job_that_is_not_steady_is_left_alone(void **state)
 		job.states[2].phase = phases[i];
 		run_for(&job, 10 * NSEC_PER_SEC);
 		assert_int_equal(job.sent[AUDIT_WINDOW] + job.sent[AUDIT_ALWAYS], 0);
-		audit_done(&job.audit);
+		overhead_done(&job.overhead);
 	}
 }
 
@@ -336,17 +337,17 @@ static void test_a_slow_job_is_excused_until_the_slices_are_forgotten(void **sta
 	(void)state;
 	how.recent_cnt = 20;
 	job_init(&job, &how);
-	assert_false(audit_excuses(&job.audit, job.states, WORKERS));
+	assert_false(overhead_excuses(&job.overhead, job.states, WORKERS));
 	tick(&job, true);
-	assert_true(audit_excuses(&job.audit, job.states, WORKERS));
+	assert_true(overhead_excuses(&job.overhead, job.states, WORKERS));
 	job.states[1].phase = PHASE_SLOW;
 	tick(&job, true);
 	assert_int_equal(job.ended, 1);
-	for (; audit_excuses(&job.audit, job.states, WORKERS) && excused < 100; excused++)
+	for (; overhead_excuses(&job.overhead, job.states, WORKERS) && excused < 100; excused++)
 		tick(&job, true);
 	assert_int_equal(excused, (20 + 2 + 20) / 5 + 1); /* 5 steps a tick; 20: until all know */
 	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 /* Its processes begin at step 0 again: what they are slow by is their own. */
@@ -360,14 +361,14 @@ static void test_collectors_too_dear_for_an_audit_are_left_out(void **state)
 	job.dear = 1;
 	job.cost_frac[AUDIT_WINDOW] = 0.02; /* of what is left */
 	run_for(&job, 40 * NSEC_PER_SEC);
-	assert_int_equal(job.audit.backoff, BACKOFF_NONE); /* once may be chance */
+	assert_int_equal(job.overhead.backoff, BACKOFF_NONE); /* once may be chance */
 	run_for(&job, 160 * NSEC_PER_SEC);
-	audit_overhead(&job.audit, &overhead);
+	overhead_results(&job.overhead, &overhead);
 	assert_int_equal(overhead.backoff, BACKOFF_SAMPLES);
 	assert_float_equal(overhead.window.frac, 0.02, 1e-6);
 	assert_int_equal(job.sent[AUDIT_WINDOW], 3);
 	assert_int_equal(job.published, 3); /* left out; then one of each kind */
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 /* It looks slow with and without the slices, so nothing is left out for it. */
@@ -386,8 +387,8 @@ static void test_a_job_that_stays_slow_is_not_slow_by_us(void **state)
 		job.states[1].phase = PHASE_STEADY;
 	}
 	assert_in_range(job.sent[AUDIT_WINDOW], 2, 4);
-	assert_int_equal(job.audit.backoff, BACKOFF_NONE);
-	audit_done(&job.audit);
+	assert_int_equal(job.overhead.backoff, BACKOFF_NONE);
+	overhead_done(&job.overhead);
 }
 
 static void test_a_job_that_began_anew_is_not_excused(void **state)
@@ -398,14 +399,14 @@ static void test_a_job_that_began_anew_is_not_excused(void **state)
 	job_init(&job, &options);
 	tick(&job, true);
 	tick(&job, false); /* a profile ends the audit */
-	assert_true(audit_excuses(&job.audit, job.states, WORKERS));
+	assert_true(overhead_excuses(&job.overhead, job.states, WORKERS));
 	for (size_t i = 0; i < WORKERS; i++) {
 		job.states[i].phase = PHASE_LEARNING;
 		job.states[i].step = 0;
 	}
 	tick(&job, true);
-	assert_false(audit_excuses(&job.audit, job.states, WORKERS));
-	audit_done(&job.audit);
+	assert_false(overhead_excuses(&job.overhead, job.states, WORKERS));
+	overhead_done(&job.overhead);
 }
 
 /* As a launcher does it after one has failed, all of it between two looks of the hub. */
@@ -424,7 +425,7 @@ static void test_a_worker_that_began_anew_ends_it(void **state)
 	job.states[3] = job.states[2]; /* it has learned, and is as far as the others */
 	run_for(&job, 100 * NSEC_PER_SEC);
 	assert_int_equal(job.sent[AUDIT_WINDOW], 2);
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 static void test_a_job_that_stands_still_ends_it(void **state)
@@ -442,7 +443,7 @@ static void test_a_job_that_stands_still_ends_it(void **state)
 	assert_int_equal(job.ended, 1);
 	tick(&job, true);
 	assert_int_not_equal(job.order.kind, AUDIT_WINDOW); /* not again at once */
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 /* A worker whose marks get lost goes on and never tells. */
@@ -462,7 +463,7 @@ static void test_a_worker_that_never_tells_ends_it_after_a_while(void **state)
 	assert_in_range(job.now_ns - begin_ns, 16 * NSEC_PER_SEC, 25 * NSEC_PER_SEC);
 	tick(&job, true);
 	assert_int_not_equal(job.order.kind, AUDIT_WINDOW); /* not again at once */
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 /* One that joined late counts its own steps: "at the same step" is not at one time. */
@@ -475,12 +476,12 @@ static void test_workers_at_other_steps_are_left_alone(void **state)
 	job.states[1].step += 15; /* the states are not of one moment */
 	run_for(&job, NSEC_PER_SEC);
 	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 	job_init(&job, &options);
 	job.states[1].step += 25;
 	run_for(&job, 100 * NSEC_PER_SEC);
 	assert_int_equal(job.sent[AUDIT_WINDOW] + job.sent[AUDIT_ALWAYS], 0);
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 static void test_a_worker_that_ends_in_it_ends_it(void **state)
@@ -493,7 +494,7 @@ static void test_a_worker_that_ends_in_it_ends_it(void **state)
 	job.states[3].phase = PHASE_GONE;
 	tick(&job, true);
 	assert_int_equal(job.ended, 1);
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 static void test_none_where_none_is_wanted(void **state)
@@ -506,20 +507,20 @@ static void test_none_where_none_is_wanted(void **state)
 	job_init(&job, &none);
 	run_for(&job, 100 * NSEC_PER_SEC);
 	assert_int_equal(job.sent[AUDIT_WINDOW] + job.sent[AUDIT_ALWAYS], 0);
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 	torch.source = ORDER_SOURCE_TORCH;
 	job_init(&job, &torch);
 	run_for(&job, 100 * NSEC_PER_SEC);
 	assert_int_equal(job.sent[AUDIT_WINDOW], 0);
 	assert_int_equal(job.sent[AUDIT_ALWAYS], 1);
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 /* Time passes; step_ns: of an iteration of all workers, which are in this phase. */
 static void train(struct job *job, int64_t ns, enum wire_phase phase, int64_t step_ns)
 {
 	for (int64_t until_ns = job->now_ns + ns; job->now_ns < until_ns;) {
-		struct wire_audit order;
+		struct wire_slices order;
 		unsigned actions;
 
 		job->now_ns += TICK_NS;
@@ -531,9 +532,9 @@ static void train(struct job *job, int64_t ns, enum wire_phase phase, int64_t st
 			state->step += (uint64_t)steps;
 			state->last_ns += steps * step_ns;
 		}
-		actions = audit_tick(&job->audit, job->states, WORKERS, phase == PHASE_STEADY,
-				     job->now_ns, &order);
-		job->published += (actions & AUDIT_PUBLISH) != 0;
+		actions = overhead_tick(&job->overhead, job->states, WORKERS, phase == PHASE_STEADY,
+					job->now_ns, &order);
+		job->published += (actions & OVERHEAD_PUBLISH) != 0;
 	}
 }
 
@@ -544,15 +545,16 @@ static struct wire_overhead window_of(struct job *job, const struct run_options 
 	struct wire_overhead overhead;
 
 	job_init(job, how);
-	job->audit.series[AUDIT_ALWAYS].due_ns = job->audit.series[AUDIT_WINDOW].due_ns = INT64_MAX;
-	job->audit.series[AUDIT_WINDOW].cost =
+	job->overhead.series[AUDIT_ALWAYS].due_ns = job->overhead.series[AUDIT_WINDOW].due_ns =
+		INT64_MAX;
+	job->overhead.series[AUDIT_WINDOW].cost =
 		(struct slices_cost){ .frac = 0.012, .error_frac = 0.001, .pair_cnt = 6 };
 	for (size_t i = 0; i < WORKERS; i++)
 		job->states[i].last_ns = job->now_ns;
 	train(job, 15 * NSEC_PER_SEC, PHASE_STEADY, (int64_t)(STEP_NS * factors[0]));
 	train(job, ns, PHASE_PROFILING, (int64_t)(STEP_NS * factors[1]));
 	train(job, 15 * NSEC_PER_SEC, PHASE_STEADY, (int64_t)(STEP_NS * factors[2]));
-	audit_overhead(&job->audit, &overhead);
+	overhead_results(&job->overhead, &overhead);
 	return overhead;
 }
 
@@ -570,13 +572,13 @@ static void test_a_window_that_costs_more_than_its_slices_is_told(void **state)
 	assert_int_equal(job.published, 1);
 	assert_int_equal(overhead.backoff, BACKOFF_NONE);
 	/* A second window makes it surer; whether the slices are known doesn't matter then. */
-	job.audit.series[AUDIT_WINDOW].cost = (struct slices_cost){ 0 };
+	job.overhead.series[AUDIT_WINDOW].cost = (struct slices_cost){ 0 };
 	train(&job, 10 * NSEC_PER_SEC, PHASE_PROFILING, (int64_t)(STEP_NS * 1.08));
 	train(&job, 15 * NSEC_PER_SEC, PHASE_STEADY, STEP_NS);
-	audit_overhead(&job.audit, &overhead);
+	overhead_results(&job.overhead, &overhead);
 	assert_float_equal(overhead.window.frac, 0.08, 0.005);
 	assert_int_equal(overhead.window.pair_cnt, 2);
-	audit_done(&job.audit);
+	overhead_done(&job.overhead);
 }
 
 static void test_a_window_that_costs_what_its_slices_say_changes_nothing(void **state)
@@ -589,8 +591,8 @@ static void test_a_window_that_costs_what_its_slices_say_changes_nothing(void **
 	overhead = window_of(&job, &options, 10 * NSEC_PER_SEC, cheap);
 	assert_float_equal(overhead.window.frac, 0.012, 1e-9);
 	assert_int_equal(overhead.window.pair_cnt, 6);
-	assert_int_equal(job.audit.around.cost.pair_cnt, 1);
-	audit_done(&job.audit);
+	assert_int_equal(job.overhead.around.cost.pair_cnt, 1);
+	overhead_done(&job.overhead);
 }
 
 /* Neither the fault that a window was opened for nor its end is our doing. */
@@ -604,7 +606,7 @@ static void test_a_job_that_changes_around_a_window_says_nothing_of_it(void **st
 	for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
 		overhead = window_of(&job, &options, 10 * NSEC_PER_SEC, changes[i]);
 		assert_float_equal(overhead.window.frac, 0.012, 1e-9);
-		audit_done(&job.audit);
+		overhead_done(&job.overhead);
 	}
 }
 
@@ -618,13 +620,13 @@ static void test_what_tells_nothing_of_a_window_is_left_out(void **state)
 	no_audit.no_audit = true;
 	torch.source = ORDER_SOURCE_TORCH; /* its export stops the job */
 	(void)window_of(&job, &no_audit, 10 * NSEC_PER_SEC, dear);
-	assert_int_equal(job.audit.around.cost.pair_cnt, 0);
+	assert_int_equal(job.overhead.around.cost.pair_cnt, 0);
 	(void)window_of(&job, &torch, 10 * NSEC_PER_SEC, dear);
-	assert_int_equal(job.audit.around.cost.pair_cnt, 0);
+	assert_int_equal(job.overhead.around.cost.pair_cnt, 0);
 	(void)window_of(&job, &options, NSEC_PER_SEC, dear); /* too short */
-	assert_int_equal(job.audit.around.cost.pair_cnt, 0);
-	assert_int_equal(job.audit.around.stage, AROUND_BEFORE);
-	audit_done(&job.audit);
+	assert_int_equal(job.overhead.around.cost.pair_cnt, 0);
+	assert_int_equal(job.overhead.around.stage, AROUND_BEFORE);
+	overhead_done(&job.overhead);
 }
 
 static void test_a_worker_that_began_anew_has_nothing_around_a_window(void **state)
@@ -640,9 +642,9 @@ static void test_a_worker_that_began_anew_has_nothing_around_a_window(void **sta
 	for (size_t i = 0; i < WORKERS; i++)
 		job.states[i].step = 0;
 	train(&job, 30 * NSEC_PER_SEC, PHASE_STEADY, STEP_NS);
-	assert_int_equal(job.audit.around.cost.pair_cnt, 0);
-	assert_int_equal(job.audit.around.stage, AROUND_BEFORE);
-	audit_done(&job.audit);
+	assert_int_equal(job.overhead.around.cost.pair_cnt, 0);
+	assert_int_equal(job.overhead.around.stage, AROUND_BEFORE);
+	overhead_done(&job.overhead);
 }
 
 static void test_what_was_not_measured_is_not_described_as_free(void **state)
@@ -651,11 +653,11 @@ static void test_what_was_not_measured_is_not_described_as_free(void **state)
 	struct str text = { 0 };
 
 	(void)state;
-	audit_describe(&overhead, &text);
+	overhead_describe(&overhead, &text);
 	assert_string_equal(str_borrow(&text), "left_out=2");
 	str_done(&text);
 	overhead.window = (struct wire_cost){ .frac = 0.012, .error_frac = 0.001, .pair_cnt = 3 };
-	audit_describe(&overhead, &text);
+	overhead_describe(&overhead, &text);
 	assert_string_equal(str_borrow(&text),
 			    "window_pct=1.200 window_error_pct=0.100 left_out=2");
 	str_done(&text);

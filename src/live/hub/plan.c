@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-/* What the slowest and the farthest of the workers say. */
+/* Extremes over all workers. step: the greatest. */
 struct extremes {
 	uint64_t step;
 	int64_t step_ns_min, step_ns_max;

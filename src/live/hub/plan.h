@@ -15,14 +15,12 @@
 #define PLAN_MARGIN_NS (400 * NSEC_PER_MSEC) /* states are up to 100 ms old */
 
 struct plan_limits {
-	int64_t window_ns;  /* wished length */
+	int64_t window_ns;  /* desired length */
 	uint64_t steps_max; /* iterations: bounds the size of a trace */
 };
 
-/*
- * states[cnt]: the workers; those that are gone or silent don't count. Returns 0;
- * -EAGAIN when no worker has a known iteration time yet: it can't be planned.
- * ret->id is left alone.
+/ * states[cnt]: the workers; those with PHASE_GONE or PHASE_SILENT are ignored. Returns 0, or
+ * -EAGAIN while no worker's iteration time is known. ret->id is left alone.
  */
 _must_check_ int plan_order(const struct wire_state *states, size_t cnt,
 			    const struct plan_limits *limits, struct order_plan *ret);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A finished report on its way to people: files in the output directory, text
- * or JSON where they asked for it.
+/ * Publishes a finished report: files in the output directory, and text or JSON on the
+ * terminal or stdout as the options say.
  */
 #pragma once
 
@@ -18,7 +17,7 @@
 _must_check_ int publish_files(const struct report *report, const struct run_options *options,
 			       uint64_t number, struct err *err);
 
-/* What the daemons of the job are told of it. */
+/* The summary of a report that the hub sends to hostd. */
 void publish_digest(const struct report *report, struct wire_report *ret);
 
 /* Prints it as --format and --report-to say. */

@@ -9,9 +9,9 @@
  *	pt.v1.ask.HOST     struct wire_ask      hostd: a person wants a profile now
  *	pt.v1.order.JOB    struct wire_order    hub: profile all workers at one step
  *	pt.v1.profile.JOB  struct wire_profile  hub: whether one is under way, at every tick
- *	pt.v1.told.JOB     struct wire_told     hub: to one who asked, how a profile ended
- *	pt.v1.audit.JOB    struct wire_audit    hub: collectors off and on by turns
- *	pt.v1.audited.HOST struct wire_audited  hostd: what that showed on one worker
+ *	pt.v1.reply.JOB     struct wire_reply     hub: to one who asked, how a profile ended
+ *	pt.v1.slices.JOB    struct wire_slices    hub: collectors off and on by turns
+ *	pt.v1.slices-cost.HOST struct wire_slices_cost  hostd: what that showed on one worker
  *	pt.v1.cost.JOB     struct wire_overhead hub: what is known of our own cost
  *	pt.v1.report.JOB   struct wire_report   hub: what the latest report says
  * Source: ARCHITECTURE.md, "Processes of a live job".
@@ -28,9 +28,9 @@
 #define SUBJECT_ASK "pt.v1.ask.local"
 #define SUBJECT_ORDER "pt.v1.order.local"
 #define SUBJECT_PROFILE "pt.v1.profile.local"
-#define SUBJECT_TOLD "pt.v1.told.local"
-#define SUBJECT_AUDIT "pt.v1.audit.local"
-#define SUBJECT_AUDITED "pt.v1.audited.local"
+#define SUBJECT_REPLY "pt.v1.reply.local"
+#define SUBJECT_SLICES "pt.v1.slices.local"
+#define SUBJECT_SLICES_COST "pt.v1.slices-cost.local"
 #define SUBJECT_COST "pt.v1.cost.local"
 #define SUBJECT_REPORT "pt.v1.report.local"
 
@@ -115,7 +115,7 @@ struct wire_entered {
 	char group[36], name[24];
 };
 
-/* See whereabouts.h. What is not known is empty. */
+/* See live/hostd/blocked_stacks.h. What is not known is empty. */
 struct wire_where {
 	uint32_t worker, entered_cnt;
 	uint64_t step; /* as in wire_state */
@@ -125,11 +125,11 @@ struct wire_where {
 };
 
 struct wire_ask {
-	uint64_t client;    /* hostd's id of who asked, returned in wire_told */
+	uint64_t client;    /* hostd's id of who asked, returned in wire_reply */
 	uint64_t window_ns; /* 0: as configured */
 };
 
-struct wire_told {
+struct wire_reply {
 	uint64_t client;
 	int32_t status; /* 0 or errno */
 	uint32_t reserved;
@@ -137,12 +137,12 @@ struct wire_told {
 };
 
 /* The self-audit: see format/block.h. slice_cnt 0: it is over, or taken back. */
-struct wire_audit {
+struct wire_slices {
 	uint64_t id, start_step, slice_steps, slice_cnt;
 	uint32_t kind, stride;
 };
 
-struct wire_audited {
+struct wire_slices_cost {
 	uint32_t worker, pair_cnt; /* 0 pairs: too little was seen */
 	uint64_t id;
 	double frac, error_frac; /* of an iteration's time; one standard error */

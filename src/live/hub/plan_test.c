@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/hub/plan.h"
+
+#include "live/hub/test_states.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+#define MS NSEC_PER_MSEC
+
+static void all_workers_get_a_step_that_none_has_reached(void **state)
+{
+	const struct wire_state states[] = { test_worker(0, 100, 10 * MS),
+					     test_worker(1, 103, 11 * MS) };
+	const struct plan_limits limits = { 20 * NSEC_PER_SEC, 16 };
+	struct order_plan plan;
+
+	(void)state;
+	assert_int_equal(plan_order(states, 2, &limits, &plan), 0);
+	assert_true(plan.start_step >= 103 + PLAN_MARGIN_NS / (10 * MS));
+	assert_true(plan.start_step <= 103 + PLAN_MARGIN_NS / (10 * MS) + 2);
+	assert_int_equal(plan.steps, 16);
+}
+
+static void long_iterations_fill_the_window_but_at_least_five(void **state)
+{
+	const struct wire_state slow = test_worker(0, 10, 2 * NSEC_PER_SEC);
+	const struct plan_limits limits = { 20 * NSEC_PER_SEC, 16 },
+				 brief = { 1 * NSEC_PER_SEC, 16 };
+	struct order_plan plan;
+
+	(void)state;
+	assert_int_equal(plan_order(&slow, 1, &limits, &plan), 0);
+	assert_int_equal(plan.steps, 10);
+	assert_int_equal(plan.start_step, 10 + PLAN_MARGIN_STEPS);
+	assert_int_equal(plan_order(&slow, 1, &brief, &plan), 0);
+	assert_int_equal(plan.steps, PLAN_STEPS_MIN);
+}
+
+static void two_optimizers_make_steps_of_two_marks(void **state)
+{
+	struct wire_state gan = test_worker(0, 101, 10 * MS);
+	const struct plan_limits limits = { 200 * MS, 100 };
+	struct order_plan plan;
+
+	(void)state;
+	gan.stride = 2;
+	assert_int_equal(plan_order(&gan, 1, &limits, &plan), 0);
+	assert_int_equal(plan.stride, 2);
+	assert_int_equal(plan.start_step % 2, 0);
+	assert_int_equal(plan.steps, 10);
+}
+
+static void without_a_known_pace_there_is_no_plan(void **state)
+{
+	struct wire_state states[] = { test_worker(0, 0, 0), test_worker(1, 7, 10 * MS) };
+	const struct plan_limits limits = { 200 * MS, 100 };
+	struct order_plan plan;
+
+	(void)state;
+	states[1].phase = PHASE_GONE;
+	assert_int_equal(plan_order(states, 2, &limits, &plan), -EAGAIN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(all_workers_get_a_step_that_none_has_reached),
+		cmocka_unit_test(long_iterations_fill_the_window_but_at_least_five),
+		cmocka_unit_test(two_optimizers_make_steps_of_two_marks),
+		cmocka_unit_test(without_a_known_pace_there_is_no_plan),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
