@@ -64,7 +64,7 @@ class CheckDocs(unittest.TestCase):
         self.rejects("`report/page.{c,h}`\n", "report/page.h does not exist")
 
     def test_what_is_no_path_of_the_tree_is_left_alone(self) -> None:
-        self.accepts("`/proc/self/stat`, `OUT/flight`, `<cuda.h>`, `<name>.c`, `*.json`, `a.py`\n")
+        self.accepts("`/proc/self/stat`, `OUT/flight`, `<cuda.h>`, `<name>.c`, `xyz.h`, `*.json`\n")
 
     def test_code_blocks_are_left_alone(self) -> None:
         self.accepts("```\n`report/line.c`\n```\n")
@@ -77,8 +77,12 @@ class CheckDocs(unittest.TestCase):
         done = run_on({"docs/a.md": "- `text.c` `page_line()`\n", "src/report/text.c": "\n"})
         self.assertIn("page_line() is in src/report/page.c", done.stdout)
 
-    def test_a_file_of_another_item_is_not_beside_it(self) -> None:
-        self.accepts("- `report/page.c`\n- `page_line()`\n")
+    def test_a_function_may_come_before_its_file(self) -> None:
+        done = run_on({"docs/a.md": "Calls `page_line()` (`text.c`).\n", "src/text.c": "\n"})
+        self.assertIn("page_line() is in src/report/page.c", done.stdout)
+
+    def test_a_file_that_is_not_beside_says_nothing_of_a_function(self) -> None:
+        self.accepts("- `text.c` is beside `page_line()`\n", **{"src/report/text.c": "\n"})
 
     def test_a_function_of_a_library_is_used_somewhere(self) -> None:
         self.accepts("- `report/page.c` `page_end()`\n")
