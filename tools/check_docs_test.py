@@ -85,7 +85,8 @@ class CheckDocs(unittest.TestCase):
         self.accepts("- `text.c` is beside `page_line()`\n", **{"src/report/text.c": "\n"})
 
     def test_a_function_of_a_library_is_used_somewhere(self) -> None:
-        self.accepts("- `report/page.c` `page_end()`\n")
+        self.accepts("- `page_end()` is no function of `report/page.c`\n")
+        self.rejects("- `report/page.c` `page_end()`\n", "is not defined in src/report/page.c")
 
     def test_links_lead_somewhere(self) -> None:
         self.accepts("[a](a.md#part), [b](https://example.org/x), [c](../src/report/page.c)\n")
