@@ -111,13 +111,18 @@ def read_steps(path: pathlib.Path) -> list[tuple[float, float]]:
 
 
 def run_job(
-    fault: str, out: pathlib.Path, extra: tuple[str, ...] = (), source: str = "auto"
+    fault: str,
+    out: pathlib.Path,
+    extra: tuple[str, ...] = (),
+    source: str = "auto",
+    fault_at: int = FAULT_AT,
+    launcher: str = "",
 ) -> Run:
     """Runs the demo of one fault; `extra` goes to the job, `source` selects the collectors."""
     times = out.with_name(out.name + "-times")
     times.mkdir(parents=True, exist_ok=True)
     command = [str(ROOT / "tools" / "demo"), fault, str(out), f"--times={times}"]
-    command += [f"--fault-at={FAULT_AT}", f"--fault-rank={VICTIM}", *extra]
+    command += [f"--fault-at={fault_at}", f"--fault-rank={VICTIM}", *extra]
     begin_s = time.monotonic()
     with open(times / "log", "wb") as log:
         status = subprocess.call(
@@ -127,11 +132,11 @@ def run_job(
             stdout=log,
             stderr=log,
             timeout=300,
-            env={**os.environ, "RUN_OPTIONS": f"--source {source}"},
+            env={**os.environ, "RUN_OPTIONS": f"--source {source}", "LAUNCHER": launcher},
         )
     wall_s = time.monotonic() - begin_s
     steps = read_steps(times / "rank0.txt")
-    began_s = steps[FAULT_AT][0] if len(steps) > FAULT_AT else 0.0
+    began_s = steps[fault_at][0] if len(steps) > fault_at else 0.0
     reports = read_reports(out)
     late = [r for r in reports if fault == "none" or r[0] >= began_s] or [(0.0, None)]
     written_s, report = next((r for r in late if r[1] and r[1]["findings"]), late[-1])
@@ -143,8 +148,8 @@ def run_job(
         findings=len(report["findings"]) if report else 0,
         early=early,
         exit_status=status,
-        before_ms=median([ms for _, ms in steps[20:FAULT_AT]]),
-        after_ms=median([ms for _, ms in steps[FAULT_AT:]]),
+        before_ms=median([ms for _, ms in steps[20:fault_at]]),
+        after_ms=median([ms for _, ms in steps[fault_at:]]),
         report_s=written_s - began_s if report and began_s else None,
         wall_s=wall_s,
     )

@@ -13,6 +13,12 @@ sys.path.insert(0, str(ROOT / "bench" / "live_faults"))
 
 import judge  # noqa: E402
 
+# Half the model of the demo, and no longer than it takes to learn what is usual and to see a fault.
+JOB = ("--rows=2", "--width=64", "--steps=200")
+FAULT_AT = 100
+# For one of the two sources; the other one has torchrun.
+LAUNCHER = f"{ROOT}/.venv/bin/python {ROOT}/tests/live/ranks.py 4"
+
 
 class LiveFaults(unittest.TestCase):
     def find(self, fault: str, source: str) -> dict:
@@ -20,7 +26,8 @@ class LiveFaults(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for attempt in ("first", "second"):
                 out = pathlib.Path(folder, attempt)
-                run = judge.run_job(fault, out, source=source)
+                launcher = LAUNCHER if source == "torch" else ""
+                run = judge.run_job(fault, out, JOB, source, FAULT_AT, launcher)
                 if run.word != judge.ABSTAINED:
                     break
             log = out.with_name(attempt + "-times").joinpath("log").read_text(errors="replace")
