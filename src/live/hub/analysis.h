@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/ * Makes the report of one profile: reads the fingerprint files, localizes, and adds the
+/*
+ * Makes the report of one profile: reads the fingerprint files, localizes, and adds the
  * trigger and the workers without a fingerprint.
  */
 #pragma once

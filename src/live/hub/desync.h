@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/ * Finds workers that have not entered a collective that the other members of their process
+/*
+ * Finds workers that have not entered a collective that the other members of their process
  * group have entered: those wait for them. All members number the collectives of a group alike.
  * Source: PyTorch, torch/csrc/distributed/c10d (sequence numbers); docs/method.md.
  */
@@ -12,7 +13,8 @@ struct desync {
 	size_t member_cnt;		  /* of the group's members with a known entry */
 };
 
-/ * wheres[cnt]: NULL for a worker without one. Of several groups the one with the most members
+/*
+ * wheres[cnt]: NULL for a worker without one. Of several groups the one with the most members
  * is returned. False: no group lacks a minority of its members (or one of two). O(cnt^2): run
  * once a hang.
  */

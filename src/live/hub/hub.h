@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/ * The hub of one job: keeps the state of every worker, decides when to profile, orders one
+/*
+ * The hub of one job: keeps the state of every worker, decides when to profile, orders one
  * profile of all workers, gathers the fingerprints, localizes and reports.
  *
  *	idle --slow, request--> ordered --all answered, or late--> report --> idle

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/ * A job in one line, for a terminal, `perftracker status` and the log: its state and the
+/*
+ * A job in one line, for a terminal, `perftracker status` and the log: its state and the
  * iteration time of each rank.
  *
  *	state=watching workers=4 step=120 iteration_ms=71.2,71.3,71.2,98.0
@@ -16,7 +17,8 @@ size_t jobstate_living(const struct wire_state *states, size_t cnt);
 /* The name of the job's state; constant text. profiling: an order is under way. */
 const char *jobstate_word(const struct wire_state *states, size_t cnt, bool profiling);
 
-/ * Appends the line: each rank's iteration time if there are few ranks, else the least and the
+/*
+ * Appends the line: each rank's iteration time if there are few ranks, else the least and the
  * greatest.
  */
 void jobstate_append(const struct wire_state *states, size_t cnt, bool profiling, struct str *out);

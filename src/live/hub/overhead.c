@@ -169,7 +169,8 @@ static unsigned begin(struct overhead *overhead, const struct wire_state *states
 	return OVERHEAD_SEND;
 }
 
-/ * The step from which no detector's average includes iterations of the slices that end now:
+/*
+ * The step from which no detector's average includes iterations of the slices that end now:
  * adds the iterations of an average, and those until the worker has read the order.
  */
 static uint64_t find_calm(const struct overhead *overhead, const struct wire_state *states,
@@ -200,7 +201,8 @@ static unsigned end(struct overhead *overhead, const struct wire_state *states, 
 	return OVERHEAD_SEND;
 }
 
-/ * The median cost: workers wait for each other, so all measure the same cost, and their number
+/*
+ * The median cost: workers wait for each other, so all measure the same cost, and their number
  * does not reduce the error. pair_cnt 0: no worker had pairs, or out of memory.
  */
 static struct slices_cost middle(const struct overhead *overhead)
@@ -266,7 +268,8 @@ static void conclude(struct overhead *overhead, int64_t now_ns)
 		overhead->slowed_cnt = 0;
 }
 
-/ * The job looked slow during an AUDIT_WINDOW measurement. If it no longer does, the collectors
+/*
+ * The job looked slow during an AUDIT_WINDOW measurement. If it no longer does, the collectors
  * caused it and are too expensive for any measurement to finish. Returns true if that switches
  * one more off.
  */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/ * Measures the overhead of the agent's collectors and switches collectors off where it exceeds
+/*
+ * Measures the overhead of the agent's collectors and switches collectors off where it exceeds
  * the budget. In a steady job all workers switch collectors off and on by turns, in slices at
  * the same steps (detect/slices.h): first the collectors of a window, in a few seconds, then
  * those that are always on. The measurement is repeated at intervals.
@@ -80,7 +81,8 @@ enum overhead_action {
 void overhead_init(struct overhead *overhead, const struct run_options *options);
 void overhead_done(struct overhead *overhead);
 
-/ * Begins or ends a measurement if it is due. states[cnt]: all workers; quiet: no profile is
+/*
+ * Begins or ends a measurement if it is due. states[cnt]: all workers; quiet: no profile is
  * under way or about to begin. Returns bits of enum overhead_action.
  */
 unsigned overhead_tick(struct overhead *overhead, const struct wire_state *states, size_t cnt,
@@ -94,6 +96,6 @@ void overhead_add_cost(struct overhead *overhead, const struct wire_slices_cost 
 
 void overhead_results(const struct overhead *overhead, struct wire_overhead *ret);
 
-//* Appends "always_pct=... always_error_pct=... window_pct=... left_out=BITS"; omits a cost that
+/* Appends "always_pct=... always_error_pct=... window_pct=... left_out=BITS"; omits a cost that
  * has not been measured. */
 void overhead_describe(const struct wire_overhead *overhead, struct str *text);

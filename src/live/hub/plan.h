@@ -19,7 +19,8 @@ struct plan_limits {
 	uint64_t steps_max; /* iterations: bounds the size of a trace */
 };
 
-/ * states[cnt]: the workers; those with PHASE_GONE or PHASE_SILENT are ignored. Returns 0, or
+/*
+ * states[cnt]: the workers; those with PHASE_GONE or PHASE_SILENT are ignored. Returns 0, or
  * -EAGAIN while no worker's iteration time is known. ret->id is left alone.
  */
 _must_check_ int plan_order(const struct wire_state *states, size_t cnt,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/ * Publishes a finished report: files in the output directory, and text or JSON on the
+/*
+ * Publishes a finished report: files in the output directory, and text or JSON on the
  * terminal or stdout as the options say.
  */
 #pragma once
