@@ -19,7 +19,7 @@ static void free_watch(struct gpuwatch *watch)
 
 /* --- the thread --- */
 
-/* In samples, beside those of each device. */
+/* The ring's capacity for PM sampling, in samples. */
 static size_t feed_room(const struct gpuwatch *watch)
 {
 	size_t wanted = watch->setup.feed_cnt > 0 ? watch->setup.feed_cnt : GPUWATCH_FEED_CNT;
@@ -36,7 +36,7 @@ static bool open_devices(struct gpuwatch *watch)
 	if (watch->setup.open(&watch->hw, why) == 0)
 		cnt = room = MIN(watch->hw.ops->count(watch->hw.state), (size_t)GPUHW_DEVICES_MAX);
 	else if (watch->setup.feed.shared)
-		room = GPUHW_DEVICES_MAX; /* others tell which there are */
+		room = GPUHW_DEVICES_MAX; /* a shared sampler's pieces name the devices */
 	ring_cnt = room * GPUWATCH_RING_CNT + feed_room(watch);
 	if (room > 0) {
 		ring = calloc(ring_cnt, sizeof(*ring));
@@ -66,7 +66,7 @@ static void push_value(struct gpuwatch *watch, const struct sidecar_gpu_sample *
 	gpuhw_set(&watch->latest[sample->gpu], (enum gpu_metric)sample->metric, sample->value);
 }
 
-/* Into the samples, and into the list of what is to be told. */
+/* Adds a fault to the samples and to the list for gpuwatch_next_fault(). */
 static void push_fault(struct gpuwatch *watch, uint32_t idx, int64_t time_ns, uint32_t number)
 {
 	uint32_t cnt = atomic_load_explicit(&watch->fault_cnt, memory_order_relaxed);
@@ -81,7 +81,7 @@ static void push_fault(struct gpuwatch *watch, uint32_t idx, int64_t time_ns, ui
 	atomic_store_explicit(&watch->fault_cnt, cnt + 1, memory_order_relaxed);
 }
 
-/* What PM sampling gives is not mixed with slower samples of the same. */
+/* Drops slower samples of a metric that PM sampling provides. */
 static void push_values(struct gpuwatch *watch, uint32_t idx, int64_t time_ns,
 			const struct gpuhw_values *values)
 {
@@ -101,7 +101,7 @@ static void push_values(struct gpuwatch *watch, uint32_t idx, int64_t time_ns,
 	(void)pthread_mutex_unlock(&watch->lock);
 }
 
-/* The time of a value is between those before and after the call; the later is taken. */
+/* A value was read at some time during the call; the time after it is recorded. */
 static void look(struct gpuwatch *watch,
 		 int (*sample)(void *state, size_t idx, struct gpuhw_values *ret))
 {
@@ -134,7 +134,7 @@ static void look_users(struct gpuwatch *watch)
 
 /* --- PM sampling --- */
 
-/* Lock held. None of ours, and the driver tells none: GPUHW_DEVICES_MAX. */
+/* Lock held. The piece's device, added if there is no driver. GPUHW_DEVICES_MAX: unknown. */
 static uint32_t device_of(struct gpuwatch *watch, const struct sidecar_gpu *gpu, const char *uuid)
 {
 	struct gpuhw_device *added;
@@ -178,7 +178,7 @@ static void say_why(struct gpuwatch *watch, uint32_t idx, const char *why)
 	(void)snprintf(watch->feed_why[idx], sizeof(watch->feed_why[idx]), "%s", why);
 }
 
-/* Lock held. It gives nothing of this device from now on, until something comes. */
+/* Lock held. Marks PM sampling of this device as off until its next piece. */
 static void starve(struct gpuwatch *watch, uint32_t idx, const char *why)
 {
 	watch->fed[idx] = 0;
@@ -191,13 +191,13 @@ static void starve_all(struct gpuwatch *watch, const char *why)
 		starve(watch, i, why);
 }
 
-/* What a piece tells of the metrics of a device. */
+/* The samples that a piece has of one metric of a device. */
 struct piece_sum {
 	double sum;
 	uint32_t cnt;
 };
 
-/* Lock held. One sample of 10,000 a second says little: the latest is the mean of a piece. */
+/* Lock held. The latest value is the mean of a piece: one of 10,000 samples a second is noise. */
 static void set_latest(struct gpuwatch *watch, struct piece_sum (*sums)[GPU_METRIC_CNT])
 {
 	for (size_t gpu = 0; gpu < GPUHW_DEVICES_MAX; gpu++) {
@@ -211,7 +211,7 @@ static void set_latest(struct gpuwatch *watch, struct piece_sum (*sums)[GPU_METR
 	}
 }
 
-/* Lock held. places: of the piece's devices among ours. */
+/* Lock held. places: indexes into watch->devices of the piece's devices. */
 static void take_samples(struct gpuwatch *watch, const struct sidecar *piece,
 			 const uint32_t places[static SIDECAR_GPUS_MAX])
 {
@@ -272,7 +272,7 @@ static void begin_feed(struct gpuwatch *watch)
 	(void)pthread_mutex_unlock(&watch->lock);
 }
 
-/* One that has fallen silent leaves the metrics to slower samples. */
+/* Returns the metrics of silent PM sampling to the slower samples. */
 static void mind_feed(struct gpuwatch *watch)
 {
 	bool silent;
@@ -310,7 +310,7 @@ static bool is_window(const struct gpuwatch *watch)
 	return watch->window || clock_mono_ns() < watch->expected_ns;
 }
 
-/* Sleeps until a time or until something is wanted. Returns whether to go on. */
+/* Sleeps until a time or a change of the wanted state. Returns whether to go on. */
 static bool wait_until(struct gpuwatch *watch, int64_t slow_due_ns, int64_t fast_due_ns,
 		       bool *ret_window)
 {
@@ -328,7 +328,7 @@ static bool wait_until(struct gpuwatch *watch, int64_t slow_due_ns, int64_t fast
 	return go_on;
 }
 
-/* Shares and rates are told in windows only: those of the last are not of now. */
+/* Shares and rates are only measured in windows: drops those of the last window. */
 static void forget_fast(struct gpuwatch *watch)
 {
 	uint64_t slow = (1ULL << GPU_METRIC_ACTIVE) - 1;
@@ -410,7 +410,7 @@ static int init_locks(struct gpuwatch *watch)
 	return pthread_mutex_init(&watch->lock, NULL) == 0 ? 0 : -ENOMEM;
 }
 
-/* Signals are the loop's. */
+/* Signals are handled by the loop's thread. */
 static int start_thread(struct gpuwatch *watch)
 {
 	sigset_t all, before;
@@ -426,7 +426,7 @@ static int start_thread(struct gpuwatch *watch)
 	return -error;
 }
 
-/* A thread that is left behind outlives whoever started it. */
+/* An abandoned thread outlives the caller's strings. */
 static void copy_strings(struct gpuwatch *watch)
 {
 	struct gpufeed_setup *feed = &watch->setup.feed;

@@ -14,8 +14,8 @@ static int push_none(struct sidecar *side, const char *why)
 }
 
 /*
- * What is missing: PM sampling first, since it was to be had; of slower samples only when
- * nothing is in their place.
+ * Records why samples are missing: of PM sampling always, if it was configured; of slower
+ * samples only if no other source replaced them.
  */
 static void fill_why(const struct gpuwatch *watch, uint32_t idx, char *ret, size_t size)
 {
@@ -26,7 +26,7 @@ static void fill_why(const struct gpuwatch *watch, uint32_t idx, char *ret, size
 		       slower);
 }
 
-/* Appends the record of a device. Returns its place among the worker's, or -ENOMEM. */
+/* Appends the record of a device. Returns its index among the worker's devices, or -ENOMEM. */
 static int push_device(const struct gpuwatch *watch, uint32_t idx, uint32_t flags,
 		       struct sidecar *side)
 {
@@ -44,7 +44,7 @@ static int push_device(const struct gpuwatch *watch, uint32_t idx, uint32_t flag
 	return (int)side->gpus.cnt - 1;
 }
 
-/* The first in the ring that may be of that time: pieces come a little late. */
+/* The first sample in the ring that may be of that time: pieces arrive a little late. */
 static uint64_t first_since(const struct gpuwatch *watch, int64_t time_ns)
 {
 	uint64_t oldest = watch->pushed > watch->ring_cnt ? watch->pushed - watch->ring_cnt : 0;
@@ -56,7 +56,7 @@ static uint64_t first_since(const struct gpuwatch *watch, int64_t time_ns)
 	return first;
 }
 
-/* Whether the ring has lost what came first since then. */
+/* Whether the ring has overwritten the first samples since then. */
 static bool is_overwritten(const struct gpuwatch *watch, int64_t since_ns)
 {
 	return watch->pushed > watch->ring_cnt &&
@@ -73,7 +73,7 @@ static int push_samples(const struct gpuwatch *watch, uint32_t idx, uint32_t pla
 	     i++) {
 		struct sidecar_gpu_sample sample = watch->ring[i % watch->ring_cnt];
 
-		/* Counters are read once a second: the reading before tells how they began. */
+		/* Counters are read once a second: the last reading before the window gives their start. */
 		if (sample.gpu != idx || sample.time_ns < since_ns - slack_ns)
 			continue;
 		sample.gpu = place;
@@ -118,7 +118,7 @@ static int take_devices(const struct gpuwatch *watch, const struct gpuwatch_work
 	}
 	if (found > 0 || ret < 0)
 		return ret;
-	/* In a container the driver counts processes in other numbers, or shows none. */
+	/* In a container the driver lists pids of another namespace, or none. */
 	if (worker->local_rank >= 0 && (size_t)worker->local_rank < watch->device_cnt)
 		return take_device(watch, (uint32_t)worker->local_rank, SIDECAR_GPU_BY_RANK,
 				   worker->since_ns, side);

@@ -2,6 +2,7 @@
 #include "live/hostd/blocked_stacks.h"
 
 #include "live/hostd/hostd_parts.h"
+#include "live/link/wire_hang.h"
 #include "model/syscall.h"
 #include "read/flight/labels.h"
 #include "read/flight/stacks.h"
@@ -14,7 +15,7 @@
 
 /* --- the stack --- */
 
-/* The latest look at the thread that trains; NULL: none. */
+/* The latest sample of the training thread; NULL: none. */
 static const struct ring_record *latest_sample(const struct flightlog *log)
 {
 	for (size_t i = log->samples.cnt; i > 0; i--) {
@@ -26,7 +27,7 @@ static const struct ring_record *latest_sample(const struct flightlog *log)
 	return NULL;
 }
 
-/* What the thread is in below its Python functions; nothing if nothing was seen. */
+/* Names the GIL or the system call that the thread waits for; leaves ret alone without one. */
 static void name_leaf(uint16_t detail, char *ret, size_t size)
 {
 	const char *name = syscall_name(detail >> 4);
@@ -37,7 +38,7 @@ static void name_leaf(uint16_t detail, char *ret, size_t size)
 		(void)snprintf(ret, size, "<system call %s>", name);
 }
 
-/* Puts text before what is in ret; false: there is no room. */
+/* Prepends text to ret; false: no room. */
 static bool put_before(const char *text, char ret[static WIRE_TEXT])
 {
 	char whole[WIRE_TEXT];
@@ -49,7 +50,7 @@ static bool put_before(const char *text, char ret[static WIRE_TEXT])
 	return true;
 }
 
-/* Innermost first, as many as there is room for; our own hook's are nobody's business. */
+/* Adds frames from the innermost outward while there is room; skips those of the agent's hook. */
 static void put_stack(const struct flight_names *names, uint32_t node, char ret[static WIRE_TEXT])
 {
 	const struct flightlog *log = names->log;
@@ -88,14 +89,17 @@ static int find_stack(const struct flightlog *log, struct wire_where *ret)
 
 /* --- collectives --- */
 
-/* Of messages each pair has numbers of its own. Gloo tells of a collective when it is over. */
+/*
+ * Whether the record's number is comparable within the group and marks an entry: sends and
+ * receives are numbered per pair of ranks, and Gloo records a collective only at its end.
+ */
 static bool is_entry_event(const char *event, const char *name)
 {
 	return name[0] != '\0' && strstr(name, "send") == NULL && strstr(name, "recv") == NULL &&
 	       strncmp(event, "gloo:", strlen("gloo:")) != 0;
 }
 
-/* The entry of a group, of a name if each is counted by itself, or a new one; NULL: too many. */
+/* The entry of the group, or of the name in it if names are counted separately; made if new. NULL: too many. */
 static struct wire_entered *entry_of(struct wire_where *where, const char *group, const char *name)
 {
 	for (uint32_t i = 0; i < where->entered_cnt; i++) {
@@ -149,7 +153,7 @@ static void find_collectives(const struct flightlog *log, struct wire_where *ret
 	}
 }
 
-/* O(the recorder's size), some ms. Returns 0 or -ENOMEM. */
+/* Fills ret from the worker's recorder. O(the recorder's size), some ms. Returns 0 or -ENOMEM. */
 static int find(const struct worker *worker, struct wire_where *ret)
 {
 	struct flightlog log;
@@ -166,7 +170,7 @@ static int find(const struct worker *worker, struct wire_where *ret)
 	return error;
 }
 
-/* Whether one is blocked that was not; that another is free again meanwhile says nothing. */
+/* Returns whether any worker became blocked since the last call. */
 static bool look_who_is_blocked(struct hostd *hostd)
 {
 	bool more = false;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where workers stand when iterations end no more, out of their flight recorders: the latest
- * stack of the thread that trains, and which collective of each group it entered last.
- * What a recorder doesn't tell is empty.
+ * Stacks and collectives of blocked workers, read from their flight recorders: the latest
+ * stack of the training thread, and the latest collective that each process group entered.
+ * Fields without a record are empty.
  */
 #pragma once
 
 struct hostd;
 
 /*
- * Whoever is blocked is waited for, or waits for another: as soon as one more of this host's
- * workers is, the hub is told where all of them stand. Then it takes some ms for each.
+ * Publishes a struct wire_where for every worker of this host if another worker became
+ * blocked since the last call: a blocked worker waits for the others, or they wait for it.
+ * Takes some ms per worker then.
  */
 void blocked_stacks_publish(struct hostd *hostd);

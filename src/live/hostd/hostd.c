@@ -82,7 +82,7 @@ static int save_record(const struct client *client)
 	return ret;
 }
 
-/* The last marks are taken before the block goes. */
+/* Drains the last marks before the block is unmapped. */
 static void client_gone(struct client *client)
 {
 	if (client->is_worker && !client->hostd->closing) {
@@ -95,7 +95,7 @@ static void client_gone(struct client *client)
 	client_close(client);
 }
 
-static int reply(struct client *client, const struct message *message)
+int hostd_reply(struct client *client, const struct message *message)
 {
 	struct message filled = *message;
 
@@ -106,7 +106,7 @@ static int reply(struct client *client, const struct message *message)
 											  : 0;
 }
 
-/* Smallest rank that no living worker has: for jobs that don't tell ranks. */
+/* The smallest rank that no connected worker has: for jobs whose environment has no rank. */
 static int32_t free_rank(const struct hostd *hostd)
 {
 	for (int32_t rank = 0;; rank++) {
@@ -136,7 +136,7 @@ static void take_hello(struct client *client, const struct message *message, int
 	}
 	if (client->worker.rank < 0)
 		client->worker.rank = free_rank(hostd);
-	if (hostd->setup.metrics != NULL) /* out of memory: one worker is missing there */
+	if (hostd->setup.metrics != NULL) /* out of memory: /metrics lacks this worker */
 		client->worker.metrics = metrics_worker_new(
 			hostd->setup.metrics, client->worker.rank, client->worker.local_rank);
 	client->worker.id = (uint32_t)client->id;
@@ -147,108 +147,7 @@ static void take_hello(struct client *client, const struct message *message, int
 	hostd_publish_state(client);
 }
 
-/* Orders and questions */
-
-static void take_order(void *arg, const struct bus_message *message)
-{
-	struct hostd *hostd = arg;
-	const struct wire_order *wire = message->data;
-	struct order_plan plan;
-
-	if (message->len != sizeof(*wire))
-		return;
-	plan = (struct order_plan){ .id = wire->id,
-				    .start_step = wire->start_step,
-				    .window_ns = wire->window_ns,
-				    .steps = wire->steps,
-				    .stride = wire->stride,
-				    .source = hostd->setup.options->source,
-				    .exact = hostd->setup.options->exact };
-	vec_foreach(client, &hostd->clients) {
-		struct worker *worker = &(*client)->worker;
-
-		if (!(*client)->is_worker || worker->gone)
-			continue;
-		if (plan.steps == 0)
-			block_cancel(&worker->block);
-		else
-			block_order(&worker->block, &plan);
-	}
-	gpuwatch_expect(hostd->gpuwatch, plan.steps > 0 ? GPUWATCH_EXPECT_NS : 0);
-}
-
-static void handle_reply(void *arg, const struct bus_message *message)
-{
-	struct hostd *hostd = arg;
-	const struct wire_reply *told = message->data;
-	struct message answer = { .status = 0 };
-
-	if (message->len != sizeof(*told))
-		return;
-	answer.status = told->status;
-	(void)snprintf(answer.text, sizeof(answer.text), "%.*s", (int)sizeof(answer.text) - 1,
-		       told->text);
-	vec_foreach(client, &hostd->clients) {
-		if ((*client)->id == told->client)
-			(void)reply(*client, &answer);
-	}
-}
-
-static void take_slices(void *arg, const struct bus_message *message)
-{
-	struct hostd *hostd = arg;
-	const struct wire_slices *wire = message->data;
-	struct overhead_plan plan;
-
-	if (message->len != sizeof(*wire))
-		return;
-	plan = (struct overhead_plan){ .id = wire->id,
-				       .start_step = wire->start_step,
-				       .slice_steps = wire->slice_steps,
-				       .slice_cnt = wire->slice_cnt,
-				       .kind = wire->kind,
-				       .stride = wire->stride };
-	vec_foreach(client, &hostd->clients) {
-		if ((*client)->is_worker && !(*client)->worker.gone)
-			worker_measure_overhead(&(*client)->worker, &plan);
-	}
-}
-
-static void take_cost(void *arg, const struct bus_message *message)
-{
-	struct hostd *hostd = arg;
-
-	if (message->len != sizeof(hostd->overhead))
-		return;
-	memcpy(&hostd->overhead, message->data, sizeof(hostd->overhead));
-	if (hostd->setup.metrics != NULL)
-		metrics_host_overhead(hostd->setup.metrics, &hostd->overhead);
-	vec_foreach(client, &hostd->clients) {
-		if ((*client)->is_worker && !(*client)->worker.gone)
-			block_back_off(&(*client)->worker.block, hostd->overhead.backoff);
-	}
-}
-
-/* Until now nothing is said: what has lasted isn't measured, what comes is. */
-static void forget_silence(struct hostd *hostd)
-{
-	if (hostd->suspended)
-		return; /* then nothing is measured anyway */
-	hostd_suspend(hostd, true);
-	hostd_suspend(hostd, false);
-}
-
-/* An iteration that a standstill made long is reported with it, and not as a slow one. */
-static void take_report(void *arg, const struct bus_message *message)
-{
-	struct hostd *hostd = arg;
-
-	if (message->len != sizeof(struct wire_report))
-		return;
-	if (hostd->setup.metrics != NULL)
-		metrics_host_report(hostd->setup.metrics, message->data, clock_wall_ns());
-	forget_silence(hostd);
-}
+/* Requests of clients */
 
 static void publish_slices_cost(struct client *client)
 {
@@ -275,10 +174,10 @@ static void answer_flight(struct client *asker)
 	}
 	(void)snprintf(answer.text, sizeof(answer.text), "%.480s/" RECORD_FOLDER,
 		       hostd->setup.options->out_dir);
-	(void)reply(asker, &answer);
+	(void)hostd_reply(asker, &answer);
 }
 
-/* The last datagram has pid 0 and tells what we cost ourselves. */
+/* The last datagram has pid 0; its text is the measured overhead. */
 static void end_status(struct client *asker)
 {
 	const struct wire_overhead *overhead = &asker->hostd->overhead;
@@ -288,10 +187,10 @@ static void end_status(struct client *asker)
 	overhead_describe(overhead, &text);
 	(void)snprintf(last.text, sizeof(last.text), "%s", str_borrow(&text));
 	str_done(&text);
-	(void)reply(asker, &last);
+	(void)hostd_reply(asker, &last);
 }
 
-/* One datagram a worker, then the last one. */
+/* Sends one datagram per worker, then the last one. */
 static void answer_status(struct client *asker)
 {
 	struct hostd *hostd = asker->hostd;
@@ -315,8 +214,8 @@ static void answer_status(struct client *asker)
 					 .mono_ns = state.last_ns };
 		(void)snprintf(line.text, sizeof(line.text), "%c lost=%" PRIu64, state.process,
 			       state.lost);
-		if (reply(asker, &line) < 0)
-			break; /* its socket is full: it sees that the end is missing */
+		if (hostd_reply(asker, &line) < 0)
+			break; /* its socket is full: the client notices that the last one is missing */
 	}
 	end_status(asker);
 }
@@ -428,7 +327,7 @@ static void client_readable(uv_poll_t *poll, int status, int events)
 		client_gone(client);
 		return;
 	}
-	/* A few at a time, so that one talker can't keep the others waiting. */
+	/* A few at a time, so that one busy client cannot delay the others. */
 	for (int i = 0; i < 16 && read_one(client); i++)
 		;
 }
@@ -492,38 +391,18 @@ static void listener_readable(uv_poll_t *poll, int status, int events)
 }
 
 /*
- * A machine that slept, or a daemon that was stopped together with the job: the
- * silence of that time says nothing of the workers, nor of the hub.
+ * After a suspend of the machine, or a stop of the daemon together with the job, the silence
+ * of that time is no evidence against the workers or the hub.
  */
 static void forget_gap(struct hostd *hostd)
 {
 	int64_t now_ns = clock_mono_ns(), gap_ns = now_ns - hostd->drained_ns;
 
 	if (hostd->drained_ns != 0 && gap_ns > GAP_NS) {
-		forget_silence(hostd);
+		hostd_forget_silence(hostd);
 		hostd->hub_heard_ns = now_ns;
 	}
 	hostd->drained_ns = now_ns;
-}
-
-/* To /metrics, and to whoever reads the log that a sampler came to a bad end. */
-static void report_gpus(struct hostd *hostd, int64_t now_ns)
-{
-	struct gpuwatch_state state;
-
-	if (now_ns - hostd->gpus_reported_ns < GPUWATCH_SLOW_MS * NSEC_PER_MSEC)
-		return;
-	hostd->gpus_reported_ns = now_ns;
-	gpuwatch_state(hostd->gpuwatch, &state);
-	if (state.crashed + state.hung > hostd->sampler_faults)
-		log_line(
-			LOG_WARNING,
-			"event=gpu-sampler-ended crashed=%" PRIu32 " killed=%" PRIu32
-			" effect=\"GPU counters come from the driver, ten times a second or less\"",
-			state.crashed, state.hung);
-	hostd->sampler_faults = state.crashed + state.hung;
-	if (hostd->setup.metrics != NULL)
-		metrics_host_gpus(hostd->setup.metrics, &state);
 }
 
 static void tick_metrics(struct hostd *hostd, size_t worker_cnt)
@@ -532,19 +411,6 @@ static void tick_metrics(struct hostd *hostd, size_t worker_cnt)
 		return;
 	metrics_host_tick(hostd->setup.metrics, worker_cnt, clock_mono_ns());
 	metrics_host_refused(hostd->setup.metrics, hostd->refused);
-}
-
-/* Told at once, slow job or not: a GPU with a fault may take the job with it. */
-static void report_gpu_faults(struct hostd *hostd)
-{
-	uint32_t device, number;
-
-	while (gpuwatch_next_fault(hostd->gpuwatch, &device, &number)) {
-		log_line(LOG_WARNING, "event=gpu-fault gpu=%" PRIu32 " number=%" PRIu32, device,
-			 number);
-		if (hostd->setup.metrics != NULL)
-			metrics_host_gpu_fault(hostd->setup.metrics, device, number);
-	}
 }
 
 static void drain_tick(uv_timer_t *timer)
@@ -557,8 +423,8 @@ static void drain_tick(uv_timer_t *timer)
 	vec_foreach(client, &hostd->clients)
 		worker_cnt += (*client)->is_worker;
 	tick_metrics(hostd, worker_cnt);
-	report_gpus(hostd, clock_mono_ns());
-	report_gpu_faults(hostd);
+	hostd_report_gpus(hostd, clock_mono_ns());
+	hostd_report_gpu_faults(hostd);
 	vec_foreach(client, &hostd->clients) {
 		if (!(*client)->is_worker)
 			continue;
@@ -590,25 +456,6 @@ static int bind_socket(const char *path, struct err *err)
 		return ret;
 	}
 	return fd;
-}
-
-static int subscribe(struct hostd *hostd)
-{
-	static const struct {
-		const char *subject;
-		bus_handler *take;
-	} subjects[] = {
-		{ SUBJECT_ORDER, take_order },	 { SUBJECT_REPLY, handle_reply },
-		{ SUBJECT_SLICES, take_slices }, { SUBJECT_COST, take_cost },
-		{ SUBJECT_REPORT, take_report }, { SUBJECT_PROFILE, hostd_take_profile },
-	};
-	int ret = 0;
-
-	_Static_assert(ARRAY_SIZE(subjects) == ARRAY_SIZE(hostd->subs), "one place for each");
-	for (size_t i = 0; i < ARRAY_SIZE(subjects) && ret == 0; i++)
-		ret = bus_sub(hostd->setup.bus, subjects[i].subject, subjects[i].take, hostd,
-			      &hostd->subs[i]);
-	return ret;
 }
 
 static void free_hostd(struct hostd *hostd)
@@ -656,7 +503,7 @@ int hostd_open(const struct hostd_setup *setup, struct hostd **ret, struct err *
 		return r;
 	}
 	hostd->pool = pool_new(setup->loop, setup->options->jobs, hostd_summary_done, hostd);
-	r = hostd->pool == NULL ? -ENOMEM : subscribe(hostd);
+	r = hostd->pool == NULL ? -ENOMEM : hostd_subscribe(hostd);
 	if (r < 0) {
 		free_hostd(hostd);
 		return err_set(err, -r, "out of memory");

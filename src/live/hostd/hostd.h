@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The daemon of one host: takes the marks of its workers, watches each with a
- * detector, writes orders into their blocks, samples the host while a window is
- * open, and turns each finished trace into a fingerprint. It runs nothing in a
- * worker; the one thing it writes there is the order.
+ * The daemon of one host: drains the marks of its workers, watches each with a detector,
+ * writes orders into their blocks, samples the host while a window is open, and has each
+ * finished trace summarized into a fingerprint. It runs no code in a worker; it only writes
+ * orders into the worker's block.
  *
- * One loop, no threads. Everything that comes from a worker is checked; a worker
- * that sends nonsense is dropped, and the job doesn't notice.
+ * One loop, no threads. All data from a worker is checked; a worker that sends invalid data is
+ * disconnected, without effect on the job.
  * Source: ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once
@@ -26,16 +26,16 @@ struct hostd_setup {
 	uv_loop_t *loop;
 	struct bus *bus;
 	const struct run_options *options;
-	const char *socket_path;      /* in a directory of mode 0700 that is ours */
-	const char *trace_dir;	      /* where workers were told to put traces; absolute */
+	const char *socket_path;      /* in a directory of this user, mode 0700 */
+	const char *trace_dir;	      /* PERFTRACKER_DIR of the workers; absolute */
 	uint32_t job_pid;	      /* set later by hostd_set_job(); 0 unknown */
-	struct metrics_host *metrics; /* outlives hostd; NULL: nobody wants them */
+	struct metrics_host *metrics; /* outlives hostd; NULL: /metrics is off */
 };
 
 /* Binds the socket and starts the timers. Returns 0 or -errno with a line in err. */
 _must_check_ int hostd_open(const struct hostd_setup *setup, struct hostd **ret, struct err *err);
 
-/* The command of the job: its descendants are not strangers. */
+/* The pid of the job's command: its descendants are not contenders. */
 void hostd_set_job(struct hostd *hostd, uint32_t pid);
 
 /* Stops timers and closes descriptors; freed once the loop has run its close callbacks. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of hostd, shared by its two files: hostd.c (socket, clients,
- * messages) and hostd_window.c (windows, sidecars, summaries).
+ * The inside of hostd, shared by its files: hostd.c (socket, clients, requests), fromhub.c
+ * (the hub's messages), windows.c (windows, sidecars, summaries) and hostgpus.c (gpuwatch).
  */
 #pragma once
 
@@ -12,26 +12,27 @@
 #include "live/hostd/netwatch.h"
 #include "live/hostd/pool.h"
 #include "live/hostd/worker.h"
+#include "live/link/wire_report.h"
 
-/* One connection: a worker after MSG_HELLO, else somebody who asks. */
+/* One connection: a worker after MSG_HELLO, else a client with a request. */
 struct client {
 	struct hostd *hostd;
 	uint64_t id;
 	int fd;
-	uint32_t pid; /* as the kernel says */
+	uint32_t pid; /* from SO_PEERCRED */
 	uv_poll_t poll;
 	bool is_worker, closing;
 	struct worker worker;
 };
 
 /*
- * A window on its way to a fingerprint: a trace file, or the flight recorder, which
- * a process of our own follows while the window is open.
+ * The summarizing of one worker's window into a fingerprint: from a trace file, or from the
+ * flight recorder, which a summarizer follows while the window is open.
  */
 struct summary {
 	uint32_t worker;
 	uint64_t order_id;
-	int sidecar_fd; /* of one that follows: memory for what the host saw; else -1 */
+	int sidecar_fd; /* a follower's sidecar, in memory; -1: it reads a trace file */
 	bool cut_short; /* the worker died in the window */
 	char trace[MESSAGE_TEXT], fingerprint[4096];
 };
@@ -46,38 +47,56 @@ struct hostd {
 	uint64_t next_client;
 	struct pool *pool;
 	struct bus_sub *subs[6];
-	struct wire_overhead overhead; /* latest that the hub told */
+	struct wire_overhead overhead; /* the latest from the hub */
 	struct contenders contenders;
 	struct netwatch netwatch;
-	struct gpuwatch *gpuwatch; /* NULL: no memory for it */
-	int64_t gpus_reported_ns;  /* to /metrics, and: */
-	uint32_t sampler_faults;   /* of the latest */
-	char gpu_dir[128];	   /* of its own sampler's pieces */
-	bool sampling;		   /* a window is open on this host */
-	bool suspended;		   /* the detectors are, for our own doing */
-	int64_t hub_heard_ns;	   /* when the hub, or a window, last said that they should be */
-	uint64_t hub_epoch, hub_sequence; /* of what it said */
+	struct gpuwatch *gpuwatch;	  /* NULL: no memory for it */
+	int64_t gpus_reported_ns;	  /* when gpuwatch_state() was last reported */
+	uint32_t sampler_faults;	  /* crashed and killed samplers of that state */
+	char gpu_dir[128];		  /* folder of the agent's own sampler */
+	bool sampling;			  /* a window is open on this host */
+	bool suspended;			  /* detectors are suspended: a profile slows the job */
+	int64_t hub_heard_ns;		  /* time of the latest wire_profile or window begin */
+	uint64_t hub_epoch, hub_sequence; /* of the latest wire_profile */
 	bool closing;
 	int64_t drained_ns;
 	int open_handles;
-	uint64_t refused; /* datagrams and connections that made no sense */
+	uint64_t refused; /* invalid datagrams and connections */
 };
 
-/* What goes to the hub; a full bus drops and counts it. */
+/* Publishes a message to the hub; a full bus drops and counts it. */
 void hostd_publish(struct hostd *hostd, const char *subject, const void *data, size_t len);
 void hostd_publish_state(struct client *client);
 
-/* From the first window's opening to the end of the analysis the job is slowed by us. */
+/* Returns 0 or -errno. Fills in the header. */
+int hostd_reply(struct client *client, const struct message *message);
+
+/* Subscribes to the hub's messages. Returns 0 or -errno. */
+_must_check_ int hostd_subscribe(struct hostd *hostd);
+
+/*
+ * Suspends or resumes the detectors of all workers. From the first window's begin to the end
+ * of the analysis the job is slowed by the profile.
+ */
 void hostd_suspend(struct hostd *hostd, bool suspended);
 
-/* bus_handler: what the hub says of that (struct wire_profile) is adopted, however often. */
+/* Restarts the detectors' silence: the time until now is not counted, later time is. */
+void hostd_forget_silence(struct hostd *hostd);
+
+/* bus_handler: suspends or resumes as the hub's struct wire_profile says; repeats are harmless. */
 void hostd_take_profile(void *arg, const struct bus_message *message);
 
-/* A hub from which nothing comes any more must not leave the job unwatched. */
+/* Resumes the detectors if the hub has been silent for a minute. */
 void hostd_mind_hub(struct hostd *hostd, int64_t now_ns);
 
-/* As --gpu-samples says. Needs the setup. NULL: no memory for it. */
+/* Starts gpuwatch as --gpu-samples says. Needs hostd->setup. Returns NULL when out of memory. */
 struct gpuwatch *hostd_start_gpuwatch(struct hostd *hostd);
+
+/* Exports gpuwatch's state to /metrics once a second; logs each sampler that crashed or was killed. */
+void hostd_report_gpus(struct hostd *hostd, int64_t now_ns);
+
+/* Logs and counts GPU faults at once, also in a healthy job: such a GPU may end the job. */
+void hostd_report_gpu_faults(struct hostd *hostd);
 
 /* Answers of a worker to its order. */
 void hostd_take_begun(struct client *client, const struct message *message);
@@ -85,12 +104,12 @@ void hostd_take_missed(struct client *client, const struct message *message);
 void hostd_take_done(struct client *client, const struct message *message);
 
 /*
- * The worker is gone, perhaps in a window: what it recorded until then still becomes a
- * fingerprint. That one is kept for people, not compared with those of whole windows.
+ * The worker has disconnected. If it was in a window, the part recorded becomes a fingerprint
+ * that is kept, but not compared with those of whole windows.
  */
 void hostd_take_death(struct client *client);
 
-/* Closes its descriptor, too. */
+/* Frees it and closes its sidecar. */
 void hostd_free_summary(struct summary *summary);
 
 /* pool_done: a fingerprint is ready, or can't be made. */

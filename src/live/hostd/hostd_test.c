@@ -5,6 +5,7 @@
 #include "live/hostd/blocked_stacks.h"
 #include "live/hostd/hostd_parts.h"
 #include "live/hub/hub.h"
+#include "live/link/wire_hang.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#define ASKER_MAX 64 /* as hub.c has it */
+#define ASKER_MAX 64 /* as in hub.c */
 
 static struct {
 	char dir[64], socket[96];
@@ -34,7 +35,7 @@ static struct {
 	int fd, other_fd; /* of the worker; of one more, -1: none */
 	unsigned progress_cnt, reported_cnt;
 	struct wire_profile progress; /* the latest */
-	struct wire_reply told;
+	struct wire_reply reply;
 } f;
 
 static void see_progress(void *arg, const struct bus_message *message)
@@ -45,11 +46,11 @@ static void see_progress(void *arg, const struct bus_message *message)
 	f.progress_cnt++;
 }
 
-static void see_told(void *arg, const struct bus_message *message)
+static void see_reply(void *arg, const struct bus_message *message)
 {
 	(void)arg;
-	assert_int_equal(message->len, sizeof(f.told));
-	memcpy(&f.told, message->data, sizeof(f.told));
+	assert_int_equal(message->len, sizeof(f.reply));
+	memcpy(&f.reply, message->data, sizeof(f.reply));
 	f.reported_cnt++;
 }
 
@@ -71,7 +72,7 @@ static int open_block(void)
 	return fd;
 }
 
-/* with_fd: goes with it; -1: none does. */
+/* with_fd: a descriptor to attach; -1: none. */
 static void say(int fd, struct message message, int with_fd)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(with_fd))] = { 0 };
@@ -93,7 +94,7 @@ static void say(int fd, struct message message, int with_fd)
 	assert_int_equal(sendmsg(fd, &header, MSG_NOSIGNAL), sizeof(message));
 }
 
-/* Until what was said is heard, and what came of it delivered. */
+/* Runs the loop and the bus until all messages are delivered. */
 static void run(void)
 {
 	for (int i = 0; i < 5; i++) {
@@ -102,7 +103,7 @@ static void run(void)
 	}
 }
 
-/* Returns its end of the connection. */
+/* Returns the worker's end of the connection. */
 static int connect_worker(void)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -149,7 +150,7 @@ static int open_all(void **state)
 	assert_int_equal(hub_open(f.bus, &f.options, &f.hub), 0);
 	assert_int_equal(hostd_open(&setup, &f.hostd, &err), 0);
 	assert_int_equal(bus_sub(f.bus, SUBJECT_PROFILE, see_progress, NULL, NULL), 0);
-	assert_int_equal(bus_sub(f.bus, SUBJECT_REPLY, see_told, NULL, NULL), 0);
+	assert_int_equal(bus_sub(f.bus, SUBJECT_REPLY, see_reply, NULL, NULL), 0);
 	f.fd = connect_worker();
 	return 0;
 }
@@ -181,7 +182,7 @@ static void ask(uint64_t client)
 	assert_int_equal(bus_pub(f.bus, SUBJECT_ASK, &question, sizeof(question)), 0);
 }
 
-/* A profile that somebody asked for, up to where the worker's window is open. */
+/* Requests a profile and opens the worker's window. */
 static void begin_profile(void)
 {
 	struct wire_state state;
@@ -203,14 +204,14 @@ static void begin_profile(void)
 	assert_true(f.hostd->suspended);
 }
 
-/* It comes to nothing, and so to its end. */
+/* The worker misses it, which ends the profile. */
 static void end_profile(void)
 {
 	say(f.fd, (struct message){ .type = MSG_PROFILE_MISSED, .order_id = 1, .text = "no" }, -1);
 	run();
 }
 
-static void a_profile_under_way_is_told_again_and_again(void **state)
+static void the_state_of_a_profile_is_published_at_every_tick(void **state)
 {
 	unsigned before;
 
@@ -226,7 +227,7 @@ static void a_profile_under_way_is_told_again_and_again(void **state)
 	}
 	assert_int_equal(f.progress_cnt, before + 3);
 	end_profile();
-	assert_true(f.hostd->suspended); /* the report is not out yet */
+	assert_true(f.hostd->suspended); /* the report is not yet published */
 	tick();
 	assert_true(hub_idle(f.hub));
 	assert_int_equal(f.progress.progress, PROFILE_NONE);
@@ -239,7 +240,7 @@ static void ignore(void *arg, const struct bus_message *message)
 	(void)message;
 }
 
-static void an_end_that_is_lost_is_made_good_by_the_next_tick(void **state)
+static void a_lost_message_of_the_end_is_repaired_by_the_next_tick(void **state)
 {
 	uint64_t dropped;
 
@@ -250,7 +251,7 @@ static void an_end_that_is_lost_is_made_good_by_the_next_tick(void **state)
 	while (bus_pub(f.bus, "test.full", "", 1) == 0)
 		;
 	dropped = bus_stats(f.bus).dropped;
-	tick(); /* the profile ends, and nobody hears of it */
+	tick(); /* the profile ends, but the message is lost */
 	assert_true(bus_stats(f.bus).dropped > dropped);
 	assert_true(hub_idle(f.hub));
 	assert_true(f.hostd->suspended);
@@ -259,15 +260,15 @@ static void an_end_that_is_lost_is_made_good_by_the_next_tick(void **state)
 	assert_false(f.hostd->suspended);
 }
 
-static void an_answer_to_somebody_else_ends_nothing(void **state)
+static void an_answer_to_another_client_does_not_end_a_profile(void **state)
 {
 	(void)state;
 	begin_profile();
 	for (uint64_t client = 0; client < ASKER_MAX; client++)
-		ask(2000 + client); /* one more than may wait */
+		ask(2000 + client); /* one more than the limit */
 	run();
 	assert_int_equal(f.reported_cnt, 1);
-	assert_int_equal(f.told.status, EBUSY);
+	assert_int_equal(f.reply.status, EBUSY);
 	assert_true(f.hostd->suspended);
 	tick();
 	assert_true(f.hostd->suspended);
@@ -275,24 +276,24 @@ static void an_answer_to_somebody_else_ends_nothing(void **state)
 
 static void another_host_in_a_window_suspends_this_one(void **state)
 {
-	struct wire_profile told = { .epoch = 7, .sequence = 9, .progress = PROFILE_BEGUN };
-	const struct bus_message message = { .data = &told, .len = sizeof(told) };
+	struct wire_profile sent = { .epoch = 7, .sequence = 9, .progress = PROFILE_BEGUN };
+	const struct bus_message message = { .data = &sent, .len = sizeof(sent) };
 
 	(void)state;
 	hostd_take_profile(f.hostd, &message);
 	assert_true(f.hostd->suspended);
-	told.progress = PROFILE_NONE;
-	hostd_take_profile(f.hostd, &message); /* twice the same number */
-	told.sequence = 8;
-	hostd_take_profile(f.hostd, &message); /* late */
+	sent.progress = PROFILE_NONE;
+	hostd_take_profile(f.hostd, &message); /* the same sequence number twice */
+	sent.sequence = 8;
+	hostd_take_profile(f.hostd, &message); /* an older number */
 	assert_true(f.hostd->suspended);
-	told.epoch = 6; /* a hub that was started anew */
-	told.sequence = 1;
+	sent.epoch = 6; /* a restarted hub */
+	sent.sequence = 1;
 	hostd_take_profile(f.hostd, &message);
 	assert_false(f.hostd->suspended);
 }
 
-static void a_hub_that_is_silent_leaves_no_worker_unwatched(void **state)
+static void workers_are_watched_again_when_the_hub_is_silent(void **state)
 {
 	int64_t now_ns;
 
@@ -303,11 +304,11 @@ static void a_hub_that_is_silent_leaves_no_worker_unwatched(void **state)
 	assert_true(f.hostd->suspended);
 	hostd_mind_hub(f.hostd, now_ns + 61 * NSEC_PER_SEC);
 	assert_false(f.hostd->suspended);
-	tick(); /* it was only slow */
+	tick(); /* the hub was only slow */
 	assert_true(f.hostd->suspended);
 }
 
-static void a_profile_without_memory_for_its_end_says_so(void **state)
+static void a_profile_that_runs_out_of_memory_reports_it(void **state)
 {
 	(void)state;
 	begin_profile();
@@ -319,24 +320,24 @@ static void a_profile_without_memory_for_its_end_says_so(void **state)
 	run();
 	assert_true(hub_idle(f.hub));
 	assert_int_equal(f.reported_cnt, 1);
-	assert_int_equal(f.told.status, ENOMEM);
-	assert_string_equal(f.told.text, "out of memory");
+	assert_int_equal(f.reply.status, ENOMEM);
+	assert_string_equal(f.reply.text, "out of memory");
 }
 
-static void a_profile_without_a_trace_says_so(void **state)
+static void a_profile_without_a_trace_reports_it(void **state)
 {
 	(void)state;
 	begin_profile();
 	end_profile();
 	tick();
 	assert_int_equal(f.reported_cnt, 1);
-	assert_int_equal(f.told.status, ENODATA);
-	assert_string_equal(f.told.text, "no worker delivered a trace");
+	assert_int_equal(f.reply.status, ENODATA);
+	assert_string_equal(f.reply.text, "no worker delivered a trace");
 }
 
 /* --- worker.h --- */
 
-static void a_sidecar_that_cannot_be_written_is_told(void **state)
+static void a_sidecar_that_cannot_be_written_is_reported(void **state)
 {
 	struct worker *worker = &f.hostd->clients.data[0]->worker;
 	const struct worker_finish finish = { .sidecar_fd = f.fd }; /* no file */
@@ -356,7 +357,7 @@ static void mark(struct worker *worker, uint16_t kind, int64_t time_ns)
 			    &(struct ring_record){ .kind = kind, .time_ns = time_ns });
 }
 
-/* Iterations of 50 ms, and then a minute of silence. */
+/* Iterations of 50 ms, then a minute of silence. */
 static void block(struct worker *worker)
 {
 	for (int64_t i = 1; i <= 100; i++) {
@@ -379,7 +380,7 @@ static void count_where(void *arg, const struct bus_message *message)
 	++*(unsigned *)arg;
 }
 
-static unsigned told_where(void)
+static unsigned published_stacks(void)
 {
 	unsigned cnt = 0;
 	struct bus_sub *sub;
@@ -391,7 +392,7 @@ static unsigned told_where(void)
 	return cnt;
 }
 
-static void whoever_blocks_in_anothers_place_is_told(void **state)
+static void stacks_are_published_when_another_worker_blocks(void **state)
 {
 	struct worker *first, *second;
 
@@ -399,37 +400,38 @@ static void whoever_blocks_in_anothers_place_is_told(void **state)
 	f.other_fd = connect_worker();
 	first = &f.hostd->clients.data[0]->worker;
 	second = &f.hostd->clients.data[1]->worker;
-	assert_int_equal(told_where(), 0);
+	assert_int_equal(published_stacks(), 0);
 	block(first);
-	assert_int_equal(told_where(), 2); /* where all stand */
-	assert_int_equal(told_where(), 0); /* once */
+	assert_int_equal(published_stacks(), 2); /* of all workers */
+	assert_int_equal(published_stacks(), 0); /* once */
 	unblock(first);
 	block(second);
-	assert_int_equal(told_where(), 2); /* as many as before, and another one */
+	assert_int_equal(published_stacks(), 2); /* as many blocked as before, but another worker */
 	unblock(second);
-	assert_int_equal(told_where(), 0);
+	assert_int_equal(published_stacks(), 0);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_profile_under_way_is_told_again_and_again,
+		cmocka_unit_test_setup_teardown(the_state_of_a_profile_is_published_at_every_tick,
 						open_all, close_all),
-		cmocka_unit_test_setup_teardown(an_end_that_is_lost_is_made_good_by_the_next_tick,
+		cmocka_unit_test_setup_teardown(
+			a_lost_message_of_the_end_is_repaired_by_the_next_tick, open_all,
+			close_all),
+		cmocka_unit_test_setup_teardown(an_answer_to_another_client_does_not_end_a_profile,
 						open_all, close_all),
-		cmocka_unit_test_setup_teardown(an_answer_to_somebody_else_ends_nothing, open_all,
-						close_all),
 		cmocka_unit_test_setup_teardown(another_host_in_a_window_suspends_this_one,
 						open_all, close_all),
-		cmocka_unit_test_setup_teardown(a_profile_without_memory_for_its_end_says_so,
+		cmocka_unit_test_setup_teardown(a_profile_that_runs_out_of_memory_reports_it,
 						open_all, close_all),
-		cmocka_unit_test_setup_teardown(a_profile_without_a_trace_says_so, open_all,
+		cmocka_unit_test_setup_teardown(a_profile_without_a_trace_reports_it, open_all,
 						close_all),
-		cmocka_unit_test_setup_teardown(a_sidecar_that_cannot_be_written_is_told, open_all,
-						close_all),
-		cmocka_unit_test_setup_teardown(whoever_blocks_in_anothers_place_is_told, open_all,
-						close_all),
-		cmocka_unit_test_setup_teardown(a_hub_that_is_silent_leaves_no_worker_unwatched,
+		cmocka_unit_test_setup_teardown(a_sidecar_that_cannot_be_written_is_reported,
+						open_all, close_all),
+		cmocka_unit_test_setup_teardown(stacks_are_published_when_another_worker_blocks,
+						open_all, close_all),
+		cmocka_unit_test_setup_teardown(workers_are_watched_again_when_the_hub_is_silent,
 						open_all, close_all),
 	};
 

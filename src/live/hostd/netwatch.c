@@ -42,7 +42,7 @@ static int look_sockets(struct sockets *sockets, const struct netwatch_worker *w
 	for (size_t i = 0; i < cnt && ret == 0; i++)
 		ret = sockets_follow(sockets, workers[i].pid);
 	if (ret < 0 || sockets_look(sockets, clock(), thread_cpu_ns) != 1)
-		return ret; /* that they can't be listed is said at the end */
+		return ret; /* netwatch_finish() reports that sockets cannot be listed */
 	for (size_t i = 0; i < cnt && ret == 0; i++) {
 		const struct socket_owner *owner = sockets_borrow(sockets, workers[i].pid);
 		struct sidecar_socket sample = { sockets->look_ns, owner->tx_bytes,
@@ -84,7 +84,7 @@ int netwatch_look(struct netwatch *watch, const struct netwatch_worker *workers,
 
 /*
  * The scale is the highest rate of any worker so far. Windows of one order end at
- * the same step, so that what a worker still in its window adds is little.
+ * the same step, so that a worker still in its window adds little.
  */
 int netwatch_finish(struct netwatch *watch, struct sidecar *side)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is watched of a host while workers of it are in a window, beside their
- * threads and the strangers: TCP traffic of each worker, the network cards and
- * the pressure. Each source has its own pace and bounds its own cost.
+ * Samples of a host while its workers are in a window, beside those of threads and contenders:
+ * TCP traffic of each worker, network cards and pressure (PSI). Each source has its own
+ * interval and bounds its own cost.
  */
 #pragma once
 
@@ -26,20 +26,19 @@ struct netwatch {
 	struct pressure pressure;
 };
 
-/* root: prefix before /proc and /sys, borrowed. What can't be opened is absent. */
+/* root: prefix of /proc and /sys, borrowed. A source that cannot be opened is left out. */
 void netwatch_open(struct netwatch *watch, const char *root);
 void netwatch_close(struct netwatch *watch);
 
 /*
- * Looks at whatever is due and appends it to the sidecars of workers[cnt]; to be
- * called every 10 ms. Returns 0 or -ENOMEM. Closed: does nothing.
+ * Samples the sources that are due and appends the samples to the sidecars of workers[cnt];
+ * call it every 10 ms. Returns 0 or -ENOMEM. Does nothing if watch is closed.
  */
 _must_check_ int netwatch_look(struct netwatch *watch, const struct netwatch_worker *workers,
 			       size_t cnt, int64_t (*clock)(void));
 
 /*
- * The window behind `side` is over: adds what is known at its end, the names of
- * the cards, what went wrong at them since the watch was opened, and the scale of the TCP
- * samples. Returns 0 or -ENOMEM.
+ * The window of `side` is over: adds the names of the cards, their errors since the watch was
+ * opened, and the scale of the TCP samples. Returns 0 or -ENOMEM.
  */
 _must_check_ int netwatch_finish(struct netwatch *watch, struct sidecar *side);

@@ -10,7 +10,7 @@ static int64_t fake_clock(void)
 	return fake_now_ns;
 }
 
-/* A host with one card and no I/O pressure told. */
+/* A host with one card and without a file of I/O pressure. */
 static int make_host(void **state)
 {
 	const char *root;
@@ -47,7 +47,7 @@ static void each_worker_gets_what_its_host_shows(void **state)
 		assert_int_equal(sides[i].nics.cnt, 1);
 		assert_string_equal(sides[i].nics.data[0].name, "eth0");
 		assert_int_equal(sides[i].networks.cnt, 1);
-		/* The time between two looks follows their real cost, so their number may vary. */
+		/* The interval depends on the samples' real cost, so their number may vary. */
 		assert_true(tcp == (sides[i].socket_samples.cnt > 0));
 		assert_true(tcp == (sides[i].networks.data[0].why[0] == '\0'));
 		sidecar_done(&sides[i]);
@@ -56,7 +56,7 @@ static void each_worker_gets_what_its_host_shows(void **state)
 	netwatch_close(&watch);
 }
 
-static void trouble_at_a_port_is_told_at_the_end(void **state)
+static void errors_of_a_port_are_added_at_the_end(void **state)
 {
 	struct sidecar side = { .networks = { 0 } };
 	const struct netwatch_worker worker = { 70, &side };
@@ -92,7 +92,7 @@ static void a_closed_watch_does_nothing(void **state)
 	netwatch_close(&watch);
 }
 
-static void nobody_in_a_window_costs_no_look(void **state)
+static void without_a_worker_in_a_window_nothing_is_sampled(void **state)
 {
 	struct netwatch watch = { .open = false };
 
@@ -107,11 +107,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(each_worker_gets_what_its_host_shows, make_host,
 						remove_root),
-		cmocka_unit_test_setup_teardown(trouble_at_a_port_is_told_at_the_end, make_host,
+		cmocka_unit_test_setup_teardown(errors_of_a_port_are_added_at_the_end, make_host,
 						remove_root),
 		cmocka_unit_test(a_closed_watch_does_nothing),
-		cmocka_unit_test_setup_teardown(nobody_in_a_window_costs_no_look, make_host,
-						remove_root),
+		cmocka_unit_test_setup_teardown(without_a_worker_in_a_window_nothing_is_sampled,
+						make_host, remove_root),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,9 +16,9 @@ struct task {
 	uint64_t id;
 	char *argv[ARGS_MAX];
 	uv_process_t process;
-	bool alive;	  /* it has started and libuv has not reaped it */
-	uv_pipe_t errors; /* its stderr: the last words go into the report */
-	bool follows;	  /* beside the jobs; with an input: */
+	bool alive;	  /* started and not yet reaped by libuv */
+	uv_pipe_t errors; /* its stderr, whose end goes into the report */
+	bool follows;	  /* started by pool_follow(); it has an input: */
 	uv_pipe_t input;
 	int fds[2];
 	char text[512];
@@ -66,7 +66,7 @@ static void forget_running(struct pool *pool, const struct task *task)
 
 static void start_waiting(uv_idle_t *starter);
 
-/* Those that follow a window are not counted: they must not wait for each other. */
+/* Followers are not counted: the windows of all workers must be followed at the same time. */
 static size_t jobs_running(const struct pool *pool)
 {
 	size_t cnt = 0;
@@ -90,7 +90,7 @@ static void finish(struct task *task)
 	if (!pool->closing)
 		pool->done(pool->arg, task->id, task->status, task->text);
 	free_task(task);
-	/* done() may have closed the pool, and with nothing left running that is complete. */
+	/* done() may have closed the pool; without running tasks the pool's own handle is closed here. */
 	if (!pool->closing)
 		kick(pool);
 	else if (pool->running.cnt == 0 && !uv_is_closing((uv_handle_t *)&pool->starter))
@@ -110,7 +110,7 @@ static void give_buffer(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
 	struct task *task = handle->data;
 
 	(void)suggested;
-	/* Full: keep the second half, the newest words count. */
+	/* Full: keep the newer half. */
 	if (task->len > sizeof(task->text) - 64) {
 		size_t half = sizeof(task->text) / 2;
 
@@ -303,7 +303,7 @@ void pool_release(struct pool *pool, uint64_t id)
 		end_input(task);
 }
 
-/* One that did not start has pid 0, which is our whole group and the job. */
+/* A task that did not start has pid 0: kill(0) would signal the whole process group and the job. */
 static void kill_task(const struct task *task)
 {
 	if (task->alive)

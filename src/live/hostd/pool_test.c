@@ -22,13 +22,13 @@ static struct {
 	uv_loop_t loop;
 	struct pool *pool;
 	int fds[2];
-	unsigned kills, wrong_kills; /* wrong: of a group, or of a process that is no more */
+	unsigned kills, wrong_kills; /* wrong: of a group, or of a process already reaped */
 	unsigned done;
 	int status;
 	char text[512];
 } fixture;
 
-/* Stands in for libc's, for libuv too. What would strike our whole group is counted alone. */
+/* Replaces libc's kill(), for libuv too. A signal to the whole group is only counted. */
 int kill(pid_t pid, int number)
 {
 	siginfo_t info;
@@ -64,7 +64,7 @@ static int close_pool(void **state)
 {
 	(void)state;
 	(void)close(fixture.fds[0]);
-	(void)close(fixture.fds[1]); /* whoever reads the other end goes */
+	(void)close(fixture.fds[1]); /* the grandchild that reads the other end exits */
 	pool_close(fixture.pool);
 	(void)uv_run(&fixture.loop, UV_RUN_DEFAULT);
 	return uv_loop_close(&fixture.loop);
@@ -81,7 +81,7 @@ static void run_until_done(void)
 		(void)uv_run(&fixture.loop, UV_RUN_ONCE);
 }
 
-static void what_did_not_start_is_not_killed(void **state)
+static void a_command_that_did_not_start_is_not_killed(void **state)
 {
 	(void)state;
 	follow(missing);
@@ -93,7 +93,7 @@ static void what_did_not_start_is_not_killed(void **state)
 			    "cannot start /nowhere/perftracker: no such file or directory");
 }
 
-static void closing_kills_nothing_that_did_not_start(void **state)
+static void closing_does_not_kill_a_command_that_did_not_start(void **state)
 {
 	(void)state;
 	follow(missing);
@@ -104,7 +104,7 @@ static void closing_kills_nothing_that_did_not_start(void **state)
 	fixture.pool = NULL;
 }
 
-static void what_runs_is_killed_once_and_told(void **state)
+static void a_running_command_is_killed_once_and_reported(void **state)
 {
 	(void)state;
 	follow(endless);
@@ -115,8 +115,8 @@ static void what_runs_is_killed_once_and_told(void **state)
 	assert_int_equal(fixture.status, 128 + SIGKILL);
 }
 
-/* Its stderr is held open by a grandchild: the task is still there when the process is not. */
-static void what_has_ended_is_not_killed_while_its_words_are_awaited(void **state)
+/* A grandchild holds stderr open, so the task outlives its process. */
+static void an_ended_command_is_not_killed_while_its_stderr_is_open(void **state)
 {
 	static const char *const argv[] = { "/bin/sh", "-c",
 					    "exec 4>&-; read x <&3 & exec echo dead", NULL };
@@ -135,7 +135,7 @@ static void what_has_ended_is_not_killed_while_its_words_are_awaited(void **stat
 	assert_int_equal(fixture.status, 0);
 }
 
-static void a_command_that_does_not_start_is_told(void **state)
+static void a_command_that_does_not_start_is_reported(void **state)
 {
 	(void)state;
 	assert_int_equal(pool_add(fixture.pool, 7, missing), 0);
@@ -147,17 +147,17 @@ static void a_command_that_does_not_start_is_told(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_did_not_start_is_not_killed, open_pool,
-						close_pool),
-		cmocka_unit_test_setup_teardown(closing_kills_nothing_that_did_not_start, open_pool,
-						close_pool),
-		cmocka_unit_test_setup_teardown(what_runs_is_killed_once_and_told, open_pool,
-						close_pool),
+		cmocka_unit_test_setup_teardown(a_command_that_did_not_start_is_not_killed,
+						open_pool, close_pool),
+		cmocka_unit_test_setup_teardown(closing_does_not_kill_a_command_that_did_not_start,
+						open_pool, close_pool),
+		cmocka_unit_test_setup_teardown(a_running_command_is_killed_once_and_reported,
+						open_pool, close_pool),
 		cmocka_unit_test_setup_teardown(
-			what_has_ended_is_not_killed_while_its_words_are_awaited, open_pool,
+			an_ended_command_is_not_killed_while_its_stderr_is_open, open_pool,
 			close_pool),
-		cmocka_unit_test_setup_teardown(a_command_that_does_not_start_is_told, open_pool,
-						close_pool),
+		cmocka_unit_test_setup_teardown(a_command_that_does_not_start_is_reported,
+						open_pool, close_pool),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,7 +46,7 @@ void record_begin(const char *out_dir)
 	(void)closedir(dir);
 }
 
-/* The process whose recorder is in path; 0: none or unknown. */
+/* The pid of the process whose recorder is in path; 0: none or unknown. */
 static uint32_t saved_pid(const char *path)
 {
 	struct flightlog_file_header header;
@@ -60,7 +60,7 @@ static uint32_t saved_pid(const char *path)
 	return len == (ssize_t)sizeof(header) && header.magic == FLIGHTLOG_MAGIC ? header.pid : 0;
 }
 
-/* A rank that was started anew doesn't write over what its predecessor died of. */
+/* Keeps the recorder of the process that a restarted rank replaces. */
 static void keep_predecessor(const struct worker *worker, const char *out_dir, const char *path)
 {
 	uint32_t pid = saved_pid(path);
@@ -99,7 +99,7 @@ int record_save(const struct worker *worker, const char *out_dir, struct err *er
 	(void)snprintf(path, sizeof(path), "%s/" RECORD_FOLDER, out_dir);
 	if (mkdir(path, 0755) != 0 && errno != EEXIST)
 		return err_set(err, errno, "%s: %s", path, strerror(errno));
-	/* Room for the longer name of a predecessor. */
+	/* Leaves room for the longer name of the predecessor's file. */
 	if ((size_t)snprintf(path, sizeof(path), "%s/" RECORD_FOLDER "/rank%d" FLIGHT_SUFFIX,
 			     out_dir, worker->rank) >= sizeof(path) - sizeof(BEFORE))
 		return err_set(err, ENAMETOOLONG, "%s: path too long", out_dir);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Saves workers' flight recorders as files, OUT/flight/rankN.flight: when a worker
- * ends, whatever ended it, and when `perftracker timeline` asks. Of a rank that was
- * started anew the last two processes are kept: its predecessor as rankN.before.flight.
+ * Saves workers' flight recorders as files, OUT/flight/rankN.flight: when a worker ends, for
+ * any reason, and when `perftracker timeline` requests it. For a restarted rank the last two
+ * processes are kept, the previous one as rankN.before.flight.
  */
 #pragma once
 
@@ -12,13 +12,13 @@
 #define RECORD_FOLDER "flight"
 
 /*
- * A job begins to write to out_dir. Recorders of an earlier one there would be taken for
- * its own: they go to OUT/flight.before, as far as they can be moved.
+ * A job begins to write to out_dir. Moves recorders of an earlier job there to
+ * OUT/flight.before; one that cannot be moved stays.
  */
 void record_begin(const char *out_dir);
 
 /*
- * What the recorder holds now, rank, pid and host as the daemon knows them. Returns 0 or -errno
- * with a line in err. O(its size), some ms.
+ * Saves the worker's recorder with the rank, pid and host that the daemon knows. Returns 0 or
+ * -errno with a line in err. O(its size), some ms.
  */
 _must_check_ int record_save(const struct worker *worker, const char *out_dir, struct err *err);

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A mark may be a little ahead of our own look at the clock, not more. */
+/* A mark's time may be so far ahead of now_ns. */
 #define FUTURE_NS (1 * NSEC_PER_SEC)
 
 static int check_fd(int fd, struct err *err)
@@ -18,7 +18,7 @@ static int check_fd(int fd, struct err *err)
 
 	if (seals < 0)
 		return err_set(err, EINVAL, "block: expected a memory file with seals, found none");
-	/* Without it the worker could shrink the file and we would die of SIGBUS. */
+	/* Without the seal the worker could shrink the file, and reading it would raise SIGBUS. */
 	if ((seals & F_SEAL_SHRINK) == 0)
 		return err_set(err, EINVAL, "block: expected F_SEAL_SHRINK, found seals %#x",
 			       seals);
@@ -82,7 +82,7 @@ static bool record_valid(const struct block_reader *reader, const struct ring_re
 	       record->time_ns <= now_ns + FUTURE_NS;
 }
 
-/* Brings tail within one ring's length of head. Returns head. */
+/* Advances tail to within one ring's length of head. Returns head. */
 static uint64_t catch_up(struct block_reader *reader)
 {
 	uint64_t head = atomic_load_explicit(&reader->block->head, memory_order_acquire);

@@ -20,7 +20,7 @@
 #define MS NSEC_PER_MSEC
 #define NOW (1000 * NSEC_PER_SEC)
 
-/* A worker's block as the agent makes it, and the daemon's view of it. */
+/* A worker's block as the agent makes it, and the daemon's reader of it. */
 struct pair {
 	int fd;
 	struct worker_block *block;
@@ -124,7 +124,7 @@ static void marks_come_out_in_order_and_once(void **state)
 	assert_int_equal(block_drain(&pair->reader, NOW + 10, records, 8), 0);
 }
 
-static void a_ring_that_went_round_loses_the_oldest_and_counts(void **state)
+static void an_overrun_ring_loses_and_counts_the_oldest_records(void **state)
 {
 	struct pair *pair = *state;
 	struct ring_record record;
@@ -147,7 +147,7 @@ static void a_record_being_written_is_not_taken(void **state)
 	assert_int_equal(pair->reader.torn, 1);
 }
 
-static void nonsense_is_dropped_and_counted(void **state)
+static void invalid_records_are_dropped_and_counted(void **state)
 {
 	struct pair *pair = *state;
 	struct ring_record records[8];
@@ -213,9 +213,9 @@ int main(void)
 		cmocka_unit_test(a_file_that_could_shrink_is_refused),
 		cmocka_unit_test(a_file_of_another_size_or_version_is_refused),
 		with_pair(marks_come_out_in_order_and_once),
-		with_pair(a_ring_that_went_round_loses_the_oldest_and_counts),
+		with_pair(an_overrun_ring_loses_and_counts_the_oldest_records),
 		with_pair(a_record_being_written_is_not_taken),
-		with_pair(nonsense_is_dropped_and_counted),
+		with_pair(invalid_records_are_dropped_and_counted),
 		with_pair(a_head_anywhere_is_survived),
 		with_pair(a_ring_of_garbage_is_given_up),
 		with_pair(an_order_reaches_the_block_with_its_id_last),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The half of hostd that deals with profiles: windows, sidecars, summaries. */
+/* The part of hostd that handles profiles: windows, sidecars, summaries. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "format/flightlog/flightlog.h"
@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #define SAMPLE_MS 10
-#define HUB_SILENT_NS (60 * NSEC_PER_SEC) /* it speaks 10 times a second */
 
 static void publish_answer(struct hostd *hostd, struct wire_answer answer, const char *text)
 {
@@ -37,7 +36,7 @@ static void look_at_network(struct hostd *hostd)
 				(struct netwatch_worker){ worker->pid, &worker->window.side };
 	}
 	if (netwatch_look(&hostd->netwatch, workers, cnt, clock_mono_ns) < 0)
-		netwatch_close(&hostd->netwatch); /* out of memory: keep what there is */
+		netwatch_close(&hostd->netwatch); /* out of memory: keep the samples so far */
 }
 
 static void sample_tick(uv_timer_t *timer)
@@ -52,7 +51,8 @@ static void sample_tick(uv_timer_t *timer)
 		if (!(*client)->is_worker || !worker->window.sampling)
 			continue;
 		if (worker_sample(worker, clock_mono_ns()) < 0)
-			worker->window.sampling = false; /* out of memory: keep what there is */
+			worker->window.sampling =
+				false; /* out of memory: keep the samples so far */
 	}
 	look_at_network(hostd);
 	vec_foreach(client, &hostd->clients) {
@@ -73,41 +73,6 @@ static void sample_tick(uv_timer_t *timer)
 }
 
 static int follow_window(struct client *client, uint64_t order_id);
-
-void hostd_suspend(struct hostd *hostd, bool suspended)
-{
-	hostd->suspended = suspended;
-	vec_foreach(client, &hostd->clients) {
-		if ((*client)->is_worker)
-			worker_suspend(&(*client)->worker, suspended, clock_mono_ns());
-	}
-}
-
-void hostd_take_profile(void *arg, const struct bus_message *message)
-{
-	struct hostd *hostd = arg;
-	const struct wire_profile *profile = message->data;
-
-	if (message->len != sizeof(*profile) ||
-	    (profile->epoch == hostd->hub_epoch && profile->sequence <= hostd->hub_sequence))
-		return;
-	hostd->hub_epoch = profile->epoch;
-	hostd->hub_sequence = profile->sequence;
-	hostd->hub_heard_ns = clock_mono_ns();
-	/* Ordered: a window here may have begun without the hub knowing yet. */
-	if (profile->progress == PROFILE_BEGUN && !hostd->suspended)
-		hostd_suspend(hostd, true);
-	else if (profile->progress == PROFILE_NONE && hostd->suspended)
-		hostd_suspend(hostd, false);
-}
-
-void hostd_mind_hub(struct hostd *hostd, int64_t now_ns)
-{
-	if (!hostd->suspended || now_ns - hostd->hub_heard_ns < HUB_SILENT_NS)
-		return;
-	log_line(LOG_WARNING, "event=hub-silent effect=\"workers are watched again\"");
-	hostd_suspend(hostd, false);
-}
 
 void hostd_take_begun(struct client *client, const struct message *message)
 {
@@ -145,7 +110,7 @@ static struct summary *find_follower(const struct client *client, uint64_t order
 	return NULL;
 }
 
-/* The window that is open comes to nothing: what follows it is ended. */
+/* Abandons the open window: kills its follower. */
 static void drop_follower(struct client *client)
 {
 	struct summary *summary = find_follower(client, client->worker.window.order_id);
@@ -167,7 +132,7 @@ void hostd_take_missed(struct client *client, const struct message *message)
 	hostd_publish_state(client);
 }
 
-/* A worker names the file, so it must be one of ours: below the directory we gave it. */
+/* The path comes from the worker: it must be a regular file in PERFTRACKER_DIR. */
 static bool trace_path_valid(const struct hostd *hostd, const char *path)
 {
 	size_t len = strlen(hostd->setup.trace_dir);
@@ -190,7 +155,8 @@ static struct summary *new_summary(const struct client *client, uint64_t order_i
 	summary->sidecar_fd = -1;
 	(void)snprintf(summary->fingerprint, sizeof(summary->fingerprint),
 		       "%s/fingerprints/%" PRIu64, out_dir, order_id);
-	(void)mkdir(summary->fingerprint, 0755); /* it may be there; if not, summarize tells */
+	(void)mkdir(summary->fingerprint,
+		    0755); /* EEXIST is fine; summarize reports other errors */
 	(void)snprintf(summary->fingerprint, sizeof(summary->fingerprint),
 		       "%s/fingerprints/%" PRIu64 "/rank%d.ptfp", out_dir, order_id,
 		       client->worker.rank);
@@ -209,17 +175,19 @@ static int start_summary(struct client *client, const struct message *message)
 	struct hostd *hostd = client->hostd;
 	struct summary *summary = new_summary(client, message->order_id);
 	char sidecar[sizeof(summary->trace) + sizeof(SIDECAR_SUFFIX)], rank[16];
-	const char *argv[] = { hostd->setup.options->program,
-			       "summarize",
-			       "--skip-first", /* it carries the start of the profiler */
-			       NULL,
-			       "--sidecar",
-			       sidecar,
-			       "--rank",
-			       rank,
-			       "-o",
-			       NULL,
-			       NULL };
+	const char *argv[] = {
+		hostd->setup.options->program,
+		"summarize",
+		"--skip-first", /* the first iteration includes the profiler's start */
+		NULL,
+		"--sidecar",
+		sidecar,
+		"--rank",
+		rank,
+		"-o",
+		NULL,
+		NULL
+	};
 	int ret;
 
 	if (summary == NULL)
@@ -239,7 +207,7 @@ static int start_summary(struct client *client, const struct message *message)
 	return ret;
 }
 
-/* The recorder is descriptor 3 of the follower, the sidecar's memory 4. */
+/* The follower's descriptor 3 is the recorder, 4 the sidecar's memory. */
 static int start_follower(struct client *client, struct summary *summary)
 {
 	struct hostd *hostd = client->hostd;
@@ -265,7 +233,7 @@ static int start_follower(struct client *client, struct summary *summary)
 	return pool_follow(hostd->pool, (uint64_t)(uintptr_t)summary, argv, fds);
 }
 
-/* From now on the window's records become a fingerprint while they are written. */
+/* Starts a summarizer that reads the window's records while they are written. */
 static int follow_window(struct client *client, uint64_t order_id)
 {
 	struct hostd *hostd = client->hostd;
@@ -310,7 +278,7 @@ static int take_gpus(struct client *client)
 	return gpuwatch_take(client->hostd->gpuwatch, &mine, &worker->window.side);
 }
 
-/* Who shares the host: groups of these alone never leave it. Some may be listed twice. */
+/* Adds the ranks on this host: a group of only these does not use the network. Duplicates are allowed. */
 static int list_ranks(struct client *client)
 {
 	struct worker *worker = &client->worker;
@@ -356,7 +324,7 @@ static int finish_window(struct client *client, const struct message *message, s
 	if (message->text[0] == '\0') {
 		summary = find_follower(client, message->order_id);
 		if (summary == NULL)
-			return err_set(err, ESRCH, "its summarizer has ended before the window");
+			return err_set(err, ESRCH, "its summarizer ended before the window");
 		finish.sidecar_fd = summary->sidecar_fd;
 	} else if (!trace_path_valid(hostd, message->text)) {
 		return err_set(err, EINVAL, "%s: expected a trace in %s", message->text,
@@ -405,12 +373,12 @@ void hostd_take_death(struct client *client)
 	};
 
 	if (!window->open || follower == NULL)
-		return; /* the hub sees that it is gone */
+		return; /* PHASE_GONE informs the hub */
 	follower->cut_short = true;
 	hostd_take_done(client, &last_word);
 }
 
-/* The worker may give the window's memory back. */
+/* Acknowledges the window to the worker, which may then free its memory. */
 static void mark_taken(struct hostd *hostd, const struct summary *summary)
 {
 	vec_foreach(client, &hostd->clients) {
@@ -419,7 +387,7 @@ static void mark_taken(struct hostd *hostd, const struct summary *summary)
 	}
 }
 
-/* A fingerprint of half a window is named, so that a person finds it, and not compared. */
+/* A fingerprint of a partial window is reported with its path, but not compared. */
 static void publish_summary(struct hostd *hostd, const struct summary *summary, int status,
 			    const char *text)
 {
@@ -467,26 +435,4 @@ void hostd_summary_done(void *arg, uint64_t id, int status, const char *text)
 		(void)unlink(sidecar);
 	}
 	hostd_free_summary(summary);
-}
-
-/*
- * A folder of its own beside the socket, or the one that somebody else writes to. Only when it is
- * asked for: our own sampler may take the counters from DCGM, which belongs to the whole host.
- */
-struct gpuwatch *hostd_start_gpuwatch(struct hostd *hostd)
-{
-	const struct run_options *options = hostd->setup.options;
-	const char *from = options->gpu_samples != NULL ? options->gpu_samples : "none";
-	struct gpuwatch_setup setup = { .open = gpuhw_open,
-					.slow_ms = GPUWATCH_SLOW_MS,
-					.fast_ms = GPUWATCH_FAST_MS,
-					.recover = true };
-
-	(void)snprintf(hostd->gpu_dir, sizeof(hostd->gpu_dir), "%s.gpus", hostd->setup.socket_path);
-	if (strcmp(from, "own") == 0)
-		setup.feed = (struct gpufeed_setup){ .dir = hostd->gpu_dir,
-						     .program = options->program };
-	else if (strcmp(from, "none") != 0)
-		setup.feed = (struct gpufeed_setup){ .dir = from, .shared = true };
-	return gpuwatch_start(&setup);
 }

@@ -11,7 +11,7 @@
 
 #define DRAIN_CNT 512 /* records copied at once */
 
-/* A worker silent for so long is looked up in /proc: stopped, in the kernel, gone? */
+/* A worker silent for so long is looked up in /proc: it may be stopped, in the kernel, or gone. */
 #define SILENT_NS (1 * NSEC_PER_SEC)
 
 static struct detector *new_detector(const struct run_options *options)
@@ -65,7 +65,8 @@ static void record_gc(struct worker_window *window, const struct ring_record *re
 	};
 
 	if (gc.start_ns >= window->side.header.start_ns)
-		(void)vec_push(&window->side.collections, gc); /* out of memory: one picture less */
+		(void)vec_push(&window->side.collections,
+			       gc); /* out of memory: the sidecar lacks this collection */
 }
 
 /* The first request to a loader after an optimizer's step begins an iteration. */
@@ -118,7 +119,7 @@ static void note_pace(struct worker *worker, uint64_t step)
 	size_t newest = (worker->pace_cnt + WORKER_PACE_CNT - 1) % WORKER_PACE_CNT;
 
 	if (worker->pace_cnt > 0 && step < worker->pace[newest].step)
-		worker->pace_cnt = 0; /* the worker counts by a better mark now */
+		worker->pace_cnt = 0; /* the worker now counts another kind of mark */
 	if (worker->pace_cnt > 0 && step == worker->pace[newest].step)
 		return;
 	worker->pace[worker->pace_cnt % WORKER_PACE_CNT].step = step;
@@ -126,7 +127,7 @@ static void note_pace(struct worker *worker, uint64_t step)
 	worker->pace_cnt++;
 }
 
-/* Of a program that ends the word may still be on its way: the second look counts. */
+/* MSG_BYE of a program that ends may still be queued, so silence takes two ticks. */
 static void note_silence(struct worker *worker, bool off)
 {
 	worker->silent = off && worker->off && !worker->bye;
@@ -140,7 +141,7 @@ void worker_drain(struct worker *worker, int64_t now_ns)
 		atomic_load_explicit(&worker->block.block->worker_state, memory_order_acquire);
 	size_t cnt = DRAIN_CNT;
 
-	/* Two rings' length at most: a worker that writes without end can't hold the daemon. */
+	/* At most two rings' length: a worker that writes without pause must not block the daemon. */
 	for (size_t done = 0; cnt == DRAIN_CNT && done < 2 * MARK_RING_CNT; done += cnt) {
 		cnt = block_drain(&worker->block, now_ns, records, DRAIN_CNT);
 		for (size_t i = 0; i < cnt; i++)
@@ -192,7 +193,7 @@ int worker_sample(struct worker *worker, int64_t now_ns)
 	if (!window->open || !window->sampling)
 		return 0;
 	ret = thread_sampler_look(&window->threads, now_ns, window->cpu_cnt, &window->side);
-	return ret == -ESRCH ? 0 : ret; /* that the process ended is told by its socket */
+	return ret == -ESRCH ? 0 : ret; /* -ESRCH: its socket reports that the process ended */
 }
 
 static int write_sidecar(const struct sidecar *side, int fd, struct err *err)
@@ -237,7 +238,7 @@ void worker_abandon(struct worker *worker)
 	sidecar_done(&worker->window.side);
 	worker->window = (struct worker_window){ 0 };
 	if (was_open)
-		worker->pace_cnt = 0; /* the profiled iterations say nothing of the pace */
+		worker->pace_cnt = 0; /* the window's iterations are slowed by the profile */
 }
 
 void worker_measure_overhead(struct worker *worker, const struct overhead_plan *plan)
@@ -273,7 +274,7 @@ void worker_suspend(struct worker *worker, bool suspended, int64_t now_ns)
 		detector_resume(worker->detector, now_ns);
 }
 
-/* Mean time between iteration marks over the remembered looks. */
+/* Mean time between iteration marks over worker->pace. */
 static int64_t pace_ns(const struct worker *worker)
 {
 	size_t cnt = MIN(worker->pace_cnt, (size_t)WORKER_PACE_CNT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One worker as its host's daemon knows it: who it is, its ring, its detector,
- * and, while a window is open, what is being recorded for the sidecar.
+ * hostd's state of one worker: its identity, ring and detector, and, while a window is open,
+ * the sidecar.
  */
 #pragma once
 
@@ -19,18 +19,18 @@
 
 struct worker_window {
 	bool open;     /* an order has begun and is not answered */
-	bool sampling; /* the profiled iterations are still running */
+	bool sampling; /* the window's iterations have not ended */
 	uint64_t order_id;
 	struct sidecar side;
 	struct thread_sampler threads;
-	uint32_t cpu_cnt; /* CPUs the process may use */
+	uint32_t cpu_cnt; /* CPUs the process may run on */
 	bool stepped;	  /* an optimizer stepped since the last iteration bound */
 };
 
-/* The self-audit that this worker takes part in. */
+/* The overhead measurement that this worker takes part in. */
 struct worker_overhead {
 	uint64_t id;   /* 0: none */
-	bool reported; /* its result is published */
+	bool reported; /* its result was published */
 	struct slices slices;
 };
 
@@ -38,9 +38,9 @@ struct worker {
 	uint32_t id, pid, tid;
 	int32_t rank, local_rank, world_size;
 	bool gone, bye;
-	bool off;	  /* its block says that the hook has switched itself off */
-	bool silent;	  /* so it is, and not because the program ends */
-	bool was_blocked; /* at the latest look of blocked_stacks_publish() */
+	bool off;	  /* the block's state is WORKER_DISABLED */
+	bool silent;	  /* off at two ticks in a row, without MSG_BYE */
+	bool was_blocked; /* at the last blocked_stacks_publish() */
 	struct block_reader block;
 	struct detector *detector;
 	uint32_t last_mark;
@@ -49,63 +49,63 @@ struct worker {
 	struct {
 		uint64_t step;
 		int64_t time_ns;
-	} pace[WORKER_PACE_CNT]; /* ring of the latest looks at the step counter */
+	} pace[WORKER_PACE_CNT]; /* ring of the latest readings of the step counter */
 	size_t pace_cnt;
 	struct worker_window window;
 	struct worker_overhead overhead;
-	struct metrics_worker *metrics; /* owned; NULL: nobody wants them */
+	struct metrics_worker *metrics; /* owned; NULL: /metrics is off */
 };
 
 /*
- * Takes over the block behind block_fd (stays the caller's). pid is the one the
- * kernel vouches for. Returns 0, -ENOMEM, or the error of block_open().
+ * Opens the block of block_fd, which stays the caller's. pid: from SO_PEERCRED. Returns 0,
+ * -ENOMEM, or the error of block_open().
  */
 _must_check_ int worker_init(struct worker *worker, const struct message *hello, uint32_t pid,
 			     int block_fd, const struct run_options *options, struct err *err);
 void worker_done(struct worker *worker);
 
 /*
- * Takes the marks off the ring: to the detector, to the metrics with what else the recorder has,
- * and during a window to the sidecar.
+ * Drains the ring: marks go to the detector and the metrics, during a window also to the
+ * sidecar; the recorder's other records go to the metrics.
  */
 void worker_drain(struct worker *worker, int64_t now_ns);
 
 /* The window of order_id is open since now_ns. Returns 0 or -ENOMEM. */
 _must_check_ int worker_begin(struct worker *worker, uint64_t order_id, int64_t now_ns);
 
-/* One look at the threads; does nothing when the profiled iterations are over. */
+/* Samples the threads; does nothing once the window's iterations are over. */
 _must_check_ int worker_sample(struct worker *worker, int64_t now_ns);
 
 /*
- * The trace is complete at trace_path: writes the sidecar beside it. query tells
- * who else was on the host; may be NULL with contenders. Returns 0 or -errno
- * with a line in err. The window is closed in any case.
+ * The trace is complete at trace_path: writes the sidecar beside it. contenders and query give
+ * the other processes of the host; both may be NULL. Returns 0 or -errno with a line in err.
+ * The window is closed in any case.
  */
 struct worker_finish {
 	const char *trace_path;
-	int sidecar_fd;		  /* not -1: the sidecar goes there, and trace_path doesn't count */
-	int64_t mono_ns, wall_ns; /* one moment on both clocks */
-	uint64_t window_ns;	  /* as the worker says */
+	int sidecar_fd;		  /* not -1: the sidecar is written there; trace_path is ignored */
+	int64_t mono_ns, wall_ns; /* the same moment on both clocks */
+	uint64_t window_ns;	  /* from the worker's message */
 	const struct contenders *contenders;
 	const struct contenders_query *query;
 };
 _must_check_ int worker_finish(struct worker *worker, const struct worker_finish *finish,
 			       struct err *err);
 
-/* Begins an audit in the worker, or with slice_cnt 0 ends it. */
+/* Begins an overhead measurement in the worker; slice_cnt 0 ends it. */
 void worker_measure_overhead(struct worker *worker, const struct overhead_plan *plan);
 
-/* Returns true once when the slices are over, with what they say. */
+/* Returns true once, with the cost, when the slices are over. */
 bool worker_overhead_cost(struct worker *worker, struct slices_cost *ret);
 
-/* What is slow from now on is our doing, until it is resumed. */
+/* Suspends the detector while a profile slows the job, or resumes it. */
 void worker_suspend(struct worker *worker, bool suspended, int64_t now_ns);
 
 /* The window is over without a trace. */
 void worker_abandon(struct worker *worker);
 
-/* Whether no marks come any more from a worker that made iterations. */
+/* Whether the detector's state is DETECTOR_BLOCKED and the worker is connected and not silent. */
 bool worker_is_blocked(const struct worker *worker);
 
-/* Everything the hub needs to know. now_ns: for a worker that may be blocked. */
+/* Fills the state for the hub. now_ns: a worker silent for 1 s is looked up in /proc. */
 void worker_state(const struct worker *worker, int64_t now_ns, struct wire_state *ret);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "live/link/wire.h"
+#include "live/link/wire_hang.h"
 
 struct desync {
 	const struct wire_entered *front; /* the latest collective of the group */

@@ -16,14 +16,15 @@
 #define NO_KEY "00000000000000000000000000000000"
 
 /* Why a rank is accused, in order of precedence. */
-enum reason { REASON_GONE,
+enum reason {
+	REASON_GONE,
 	REASON_STOPPED,
 	REASON_KERNEL, /* uninterruptible: disk, network file system, driver */
 	REASON_LOADER,
 	REASON_BEHIND,
-	/* At the same mark as the others, but: */
-	REASON_NOT_ENTERED,   /* in a collective before theirs */
-	REASON_ELSEWHERE, /* in another function, while they wait in one */
+	/* No rank is behind by its marks, but this one: */
+	REASON_NOT_ENTERED, /* has not entered a collective of its group */
+	REASON_ELSEWHERE,   /* is in another function than the cluster */
 	REASON_CNT
 };
 
@@ -32,48 +33,45 @@ static const struct {
 	const char *title, *name, *advice; /* advice: NULL: the cause's own */
 	enum confidence confidence;
 } reasons[REASON_CNT] = {
-	[REASON_GONE] = { CAUSE_BLOCKED, "The job stands still: a worker's process has ended",
-			    "process ended",
-			    "Look at this rank's own output and the kernel log (out of memory?); the "
-			    "other ranks wait for it and will not go on.",
+	[REASON_GONE] = { CAUSE_BLOCKED, "The job hangs: a worker's process has ended",
+			  "process ended",
+			  "Look at this rank's own output and the kernel log (out of memory?); the "
+			  "other ranks wait for it and will not go on.",
+			  CONFIDENCE_HIGH },
+	[REASON_STOPPED] = { CAUSE_STOPPED, "The job hangs: a worker's process is stopped",
+			     "process stopped (SIGSTOP or a debugger)", NULL, CONFIDENCE_HIGH },
+	[REASON_KERNEL] = { CAUSE_BLOCKED, "The job hangs: a worker waits inside the kernel",
+			    "uninterruptible wait in the kernel",
+			    "Usually storage, a network file system or a driver: see "
+			    "/proc/PID/stack as root, and the kernel log.",
+			    CONFIDENCE_MEDIUM },
+	[REASON_LOADER] = { CAUSE_BLOCKED, "The job hangs: a worker waits for its next batch",
+			    "dataloader.next",
+			    "The data loader of this rank returns no batch: look at its worker "
+			    "processes and at the storage or service they read from.",
 			    CONFIDENCE_HIGH },
-	[REASON_STOPPED] = { CAUSE_STOPPED, "The job stands still: a worker's process is stopped",
-			       "process stopped (SIGSTOP or a debugger)", NULL, CONFIDENCE_HIGH },
-	[REASON_KERNEL] = { CAUSE_BLOCKED,
-			      "The job stands still: a worker waits inside the kernel",
-			      "uninterruptible wait in the kernel",
-			      "Usually storage, a network file system or a driver: see "
-			      "/proc/PID/stack as root, and the kernel log.",
-			      CONFIDENCE_MEDIUM },
-	[REASON_LOADER] = { CAUSE_BLOCKED,
-			      "The job stands still: a worker waits for its next batch",
-			      "dataloader.next",
-			      "The data loader of this rank gives nothing: look at its worker "
-			      "processes and at the storage or service they read from.",
-			      CONFIDENCE_HIGH },
 	[REASON_BEHIND] = { CAUSE_BLOCKED,
-			      "The job stands still: a worker did not get as far as the others",
-			      "between two marks of the iteration",
-			      "The other ranks wait for this one in a collective. See where it stands: "
-			      "perftracker timeline, with the folder of this report, shows the Python "
-			      "stacks of all ranks until now.",
-			      CONFIDENCE_MEDIUM },
+			    "The job hangs: a worker made less progress than the others",
+			    "between two marks of the iteration",
+			    "The other ranks wait for this one in a collective. To see the Python "
+			    "stacks of all ranks until now: perftracker timeline, with the folder "
+			    "of this report.",
+			    CONFIDENCE_MEDIUM },
 	[REASON_NOT_ENTERED] = { CAUSE_BLOCKED,
-			       "The job stands still: a worker has not entered a collective in "
-			       "which others wait",
-			       "on its way to a collective",
-			       "The other ranks are in the collective and wait for this one. See "
-			       "where it stands: perftracker timeline, with the folder of this "
-			       "report, shows the Python stacks of all ranks until now.",
-			       CONFIDENCE_MEDIUM },
-	[REASON_ELSEWHERE] = { CAUSE_BLOCKED,
-				 "The job stands still: a worker is elsewhere than the others, which "
-				 "wait",
-				 "elsewhere than the others",
-				 "The other ranks wait in one place and this one is not there: see "
-				 "why it doesn't come. perftracker timeline, with the folder of "
-				 "this report, shows the Python stacks of all ranks until now.",
+				 "The job hangs: a worker has not entered a collective in which "
+				 "others wait",
+				 "on its way to a collective",
+				 "The other ranks are in the collective and wait for this one. To see "
+				 "the Python stacks of all ranks until now: perftracker timeline, with "
+				 "the folder of this report.",
 				 CONFIDENCE_MEDIUM },
+	[REASON_ELSEWHERE] = { CAUSE_BLOCKED,
+			       "The job hangs: a worker is in another function than the others, which wait",
+			       "elsewhere than the others",
+			       "The other ranks wait in one function and this one is in another. To "
+			       "see the Python stacks of all ranks until now: perftracker timeline, "
+			       "with the folder of this report.",
+			       CONFIDENCE_MEDIUM },
 };
 
 static uint64_t mark_order(uint32_t mark)
@@ -90,7 +88,7 @@ static uint64_t mark_order(uint32_t mark)
 	}
 }
 
-/* How far a worker got: greater is farther. */
+/* Orders workers by progress: the count of steps, then the latest mark within the step. */
 static uint64_t progress(const struct wire_state *state)
 {
 	return state->step * 4 + mark_order(state->last_mark);
@@ -129,14 +127,14 @@ struct blocked {
 	int64_t now_ns;
 	uint64_t front; /* progress of the majority */
 	bool behind_known;
-	struct desync desync; /* when marks don't tell who is behind */
+	struct desync desync; /* used if no rank is behind by its marks */
 	bool desync_known;
 	const char *
-		cluster; /* when collectives don't, either: where the others stand; NULL: unknown */
+		cluster; /* used if collectives show no rank, either: the majority's function; NULL: none */
 	struct arena *arena;
 };
 
-/* What a worker entered last of the group in which one is missing; NULL: unknown. */
+/* The worker's latest collective of the desynchronized group; NULL: unknown. */
 static const struct wire_entered *entered_last(const struct blocked *b, size_t i)
 {
 	return b->desync_known ? desync_entered(&b->desync, b->wheres[i]) : NULL;
@@ -158,13 +156,13 @@ static const char *innermost(const struct blocked *b, size_t i)
 	return last != NULL ? last + 1 : stack;
 }
 
-/* What that waits in; "": nothing that was seen. */
+/* The system call, or the GIL, that the innermost function waits for; "": none was seen. */
 static const char *waits_for(const struct blocked *b, size_t i)
 {
 	return b->wheres[i] != NULL ? b->wheres[i]->leaf : "";
 }
 
-/* Who is in a collective waits for others, whichever it is. */
+/* A worker inside torch/distributed waits for others, too: it is not elsewhere. */
 static bool is_elsewhere(const struct blocked *b, size_t i)
 {
 	static const char collectives[] = "torch/distributed/";
@@ -174,7 +172,7 @@ static bool is_elsewhere(const struct blocked *b, size_t i)
 	       strncmp(at, collectives, strlen(collectives)) != 0;
 }
 
-/* The only function that more than half may stand in: the others cancel each other out. */
+/* The only function that can be the innermost of more than half (Boyer-Moore majority vote). */
 static const char *find_candidate(const struct blocked *b)
 {
 	const char *candidate = "";
@@ -190,7 +188,7 @@ static const char *find_candidate(const struct blocked *b)
 	return candidate;
 }
 
-/* The function that most stand in, waiting for something; NULL: there is none. O(cnt). */
+/* The innermost function of more than half of the workers, if any of them waits; else NULL. O(cnt). */
 static const char *find_cluster(const struct blocked *b)
 {
 	const char *candidate = find_candidate(b);
@@ -205,7 +203,7 @@ static const char *find_cluster(const struct blocked *b)
 	return *candidate != '\0' && waiting > 0 && 2 * cnt > b->cnt ? candidate : NULL;
 }
 
-/* Which of the accused reasons fits; REASON_CNT: none. */
+/* Why this worker is accused; REASON_CNT: it is not. */
 static enum reason judge(const struct blocked *b, size_t i)
 {
 	const struct wire_state *state = &b->states[i];
@@ -224,7 +222,7 @@ static enum reason judge(const struct blocked *b, size_t i)
 	return state->last_mark == MARK_DATALOADER ? REASON_LOADER : REASON_BEHIND;
 }
 
-/* Farthest progress, if those who did not reach it are a minority (or one of two). */
+/* Finds the greatest progress. Returns whether a minority (or one of two) is behind it. */
 static bool find_front(const struct wire_state *states, size_t cnt, uint64_t *ret)
 {
 	size_t behind = 0;
@@ -273,7 +271,7 @@ static const char *evidence_line(const struct blocked *b, size_t i)
 		   state->pid, place(state), state->step,
 		   (double)(b->now_ns - state->last_ns) / NSEC_PER_SEC);
 	if (is_gone(state))
-		str_append(&line, state->bye ? ", ended its program" : ", ended without saying so");
+		str_append(&line, state->bye ? ", ended its program" : ", ended without notice");
 	else if (is_stopped(state))
 		str_append(&line, ", stopped (state T)");
 	else if (state->process == 'D')
@@ -307,7 +305,7 @@ static int split_stack(struct arena *arena, const char *stack, struct finding *r
 	return 0;
 }
 
-/* Names the function where a worker stands, unless another one accused stands elsewhere. */
+/* Names the finding by the innermost function, if it is the same in all workers accused. */
 static int name_function(const struct blocked *b, enum reason reason, size_t first,
 			 struct finding *ret)
 {
@@ -371,7 +369,7 @@ static int fill_finding(const struct blocked *b, enum reason reason, struct find
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < b->cnt; i++) {
-		/* One victim says where the others wait. */
+		/* One victim's line is evidence of where the others wait. */
 		if (judge(b, i) != REASON_CNT)
 			continue;
 		evidence[ret->evidence_cnt] = evidence_line(b, i);
@@ -406,7 +404,7 @@ static int fill_findings(const struct blocked *b, struct report *report)
 	return 0;
 }
 
-/* Every rank's own line: what an inconclusive report has to offer. */
+/* The notes of an inconclusive report: one line for each rank. */
 static int fill_notes(const struct blocked *b, struct report *report)
 {
 	const char **notes = arena_calloc(b->arena, b->cnt, sizeof(*notes));
@@ -441,11 +439,12 @@ static int fill_blocked(const struct blocked *b, struct report *report)
 		return ret;
 	if (report->finding_cnt > 0) {
 		report->verdict = VERDICT_ABNORMAL;
-		report->reason = "no iteration ends any more, and some ranks stand differently";
+		report->reason =
+			"no iteration ends any more, and some ranks differ from the others";
 		return 0;
 	}
 	report->verdict = VERDICT_INCONCLUSIVE;
-	report->reason = "no iteration ends any more, but all ranks look alike from outside; "
+	report->reason = "no iteration ends any more, but the state of all ranks is the same; "
 			 "perftracker timeline, with the folder of this report, shows their Python "
 			 "stacks until now";
 	return fill_notes(b, report);
@@ -461,7 +460,7 @@ static int by_worker(const void *a, const void *b)
 	return (x->step > y->step) - (x->step < y->step);
 }
 
-/* Where a worker stands now; what was told of an earlier step is over. NULL: unknown. */
+/* The worker's stack of its current step; a stack of an earlier step is ignored. NULL: unknown. */
 static const struct wire_where *find_where(const struct wire_where **sorted, size_t cnt,
 					   const struct wire_state *state)
 {
@@ -472,7 +471,7 @@ static const struct wire_where *find_where(const struct wire_where **sorted, siz
 	return found != NULL ? *found : NULL;
 }
 
-/* That a hook is off says nothing of its worker. Returns 0 or -ENOMEM. */
+/* Collects the workers whose hook is on: a disabled hook is no evidence. Returns 0 or -ENOMEM. */
 static int keep_watched(const struct hang_facts *facts, struct blocked *b)
 {
 	struct wire_state *kept = arena_calloc(b->arena, facts->cnt + 1, sizeof(*kept));

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "live/link/wire.h"
+#include "live/link/wire_hang.h"
 #include "model/report.h"
 
 /*

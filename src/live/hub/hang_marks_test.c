@@ -104,11 +104,11 @@ static void a_rank_whose_process_ended_is_accused(void **state)
 	assert_string_equal(report.findings[0].id, "PT-901");
 	assert_string_equal(report.findings[0].name, "process ended");
 	assert_int_equal(report.findings[0].ranks[0], 0);
-	assert_non_null(strstr(report.findings[0].evidence[0], "without saying so"));
+	assert_non_null(strstr(report.findings[0].evidence[0], "without notice"));
 	arena_done(&report.arena);
 }
 
-static void a_job_that_ends_is_told_from_a_rank_that_ends_early(void **state)
+static void a_job_that_ends_differs_from_a_rank_that_ends_early(void **state)
 {
 	struct wire_state states[4];
 
@@ -121,7 +121,7 @@ static void a_job_that_ends_is_told_from_a_rank_that_ends_early(void **state)
 	assert_false(hang_job_is_ending(states, 4));
 }
 
-static void nobody_is_accused_when_all_look_alike(void **state)
+static void no_rank_is_accused_when_all_are_alike(void **state)
 {
 	struct wire_state states[4];
 	struct report report;
@@ -173,8 +173,8 @@ int main(void)
 		cmocka_unit_test(the_rank_that_waits_for_data_is_accused),
 		cmocka_unit_test(a_rank_that_is_a_step_behind_is_accused),
 		cmocka_unit_test(a_rank_whose_process_ended_is_accused),
-		cmocka_unit_test(a_job_that_ends_is_told_from_a_rank_that_ends_early),
-		cmocka_unit_test(nobody_is_accused_when_all_look_alike),
+		cmocka_unit_test(a_job_that_ends_differs_from_a_rank_that_ends_early),
+		cmocka_unit_test(no_rank_is_accused_when_all_are_alike),
 		cmocka_unit_test(a_majority_that_is_behind_is_not_accused),
 		cmocka_unit_test(a_rank_whose_hook_is_off_is_neither_accused_nor_a_victim),
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job that stands still, when recorders tell where its workers do. */
+/* Hangs in which the flight recorders' stacks and collectives show the rank to accuse. */
 #include "live/hub/hang.h"
 
 #include "base/test_random.h"
@@ -51,7 +51,7 @@ static struct job job_make(void)
 	return job;
 }
 
-/* leaf: what the innermost function waits in; "": nothing that was seen. */
+/* leaf: the system call the innermost function waits in; "": none was seen. */
 static void stand(struct job *job, size_t rank, const char *stack, const char *leaf)
 {
 	(void)snprintf(job->wheres[rank].leaf, sizeof(job->wheres[rank].leaf), "%s", leaf);
@@ -108,8 +108,8 @@ static void the_function_of_a_rank_that_is_behind_is_named_with_its_callers(void
 	arena_done(&report.arena);
 }
 
-/* python -m, python -c, an import: their frames look like what else a thread waits in. */
-static void frames_that_have_no_file_are_functions_like_any_other(void **state)
+/* python -m, python -c, an import: their frames begin with '<', as the text of a leaf does. */
+static void frames_without_a_file_are_ordinary_functions(void **state)
 {
 	static const char *const stacks[] = {
 		"<frozen runpy>(198): _run_module_as_main\n<frozen runpy>(88): _run_code\n"
@@ -139,7 +139,7 @@ static void frames_that_have_no_file_are_functions_like_any_other(void **state)
 	}
 }
 
-/* Where the others stand may be such a frame, too. */
+/* The cluster's function may be such a frame, too. */
 static void workers_below_python_m_are_one_cluster(void **state)
 {
 	struct job job = job_make();
@@ -154,7 +154,7 @@ static void workers_below_python_m_are_one_cluster(void **state)
 	arena_done(&report.arena);
 }
 
-static void what_a_thread_waits_in_is_told_without_its_functions(void **state)
+static void a_leaf_is_reported_without_a_stack(void **state)
 {
 	struct job job = job_make();
 	struct report report;
@@ -168,7 +168,7 @@ static void what_a_thread_waits_in_is_told_without_its_functions(void **state)
 	arena_done(&report.arena);
 }
 
-static void of_two_that_stand_in_different_functions_none_is_named(void **state)
+static void a_finding_of_two_ranks_in_different_functions_names_no_function(void **state)
 {
 	struct job job = job_make();
 	struct report report;
@@ -189,7 +189,7 @@ static void of_two_that_stand_in_different_functions_none_is_named(void **state)
 	arena_done(&report.arena);
 }
 
-static void what_was_told_of_another_step_is_over(void **state)
+static void a_stack_of_another_step_is_ignored(void **state)
 {
 	struct job job = job_make();
 	struct report report;
@@ -216,7 +216,7 @@ static void a_stopped_rank_keeps_its_reason(void **state)
 	arena_done(&report.arena);
 }
 
-static void who_is_elsewhere_while_the_others_wait_is_accused(void **state)
+static void a_rank_in_another_function_than_the_waiting_majority_is_accused(void **state)
 {
 	struct job job = job_make();
 	struct report report;
@@ -229,11 +229,11 @@ static void who_is_elsewhere_while_the_others_wait_is_accused(void **state)
 	arena_done(&report.arena);
 }
 
-static void nobody_is_accused_for_a_stack(void **state)
+static void a_stack_alone_accuses_no_rank_without_a_waiting_majority(void **state)
 {
 	static const char *const others[] = {
 		"torch/distributed/c10d.py(3): broadcast", /* waits, too */
-		WAITS, "",				   /* not known */
+		WAITS, "",				   /* unknown */
 	};
 	struct report report;
 	struct job job;
@@ -246,13 +246,13 @@ static void nobody_is_accused_for_a_stack(void **state)
 		assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
 		arena_done(&report.arena);
 	}
-	job = job_make(); /* half of them each */
+	job = job_make(); /* one half each */
 	for (size_t i = 0; i < RANK_CNT / 2; i++)
 		stand(&job, i, "a.py(1): f", "<system call read>");
 	report = judged(&job);
 	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
 	arena_done(&report.arena);
-	job = job_make(); /* the most wait for nothing that is known */
+	job = job_make(); /* the majority has no leaf */
 	for (size_t i = 0; i < RANK_CNT; i++)
 		stand(&job, i, i == 2 ? "b.py(1): g" : "a.py(1): f", "");
 	report = judged(&job);
@@ -260,7 +260,7 @@ static void nobody_is_accused_for_a_stack(void **state)
 	arena_done(&report.arena);
 }
 
-/* By comparing each with each, as it is defined; NULL: there is none. */
+/* The cluster by its definition, comparing all pairs; NULL: none. */
 static const char *cluster_of(const struct job *job)
 {
 	for (size_t i = 0; i < RANK_CNT; i++) {
@@ -307,7 +307,7 @@ static void the_cluster_is_the_one_that_comparing_all_pairs_finds(void **state)
 	assert_true(cluster_cnt > 100 && cluster_cnt < 1900);
 }
 
-/* All elsewhere, so that nothing ends a search early; comparing all pairs takes a minute. */
+/* All functions differ, so no search ends early; comparing all pairs would take a minute. */
 static void a_job_of_very_many_workers_is_judged_in_time(void **state)
 {
 	const uint32_t cnt = 40000;
@@ -340,7 +340,7 @@ static void a_job_of_very_many_workers_is_judged_in_time(void **state)
 	free(wheres);
 }
 
-static void who_has_not_entered_the_collective_is_accused(void **state)
+static void a_rank_that_has_not_entered_the_collective_is_accused(void **state)
 {
 	struct job job = job_make();
 	struct report report;
@@ -357,7 +357,7 @@ static void who_has_not_entered_the_collective_is_accused(void **state)
 	arena_done(&report.arena);
 }
 
-/* --- missing --- */
+/* --- desync --- */
 
 static size_t members_of(const struct job *job, struct desync *ret)
 {
@@ -385,7 +385,7 @@ static void the_largest_group_that_lacks_a_minority_counts(void **state)
 	job.wheres[2].entered[0].number = 4;
 	assert_int_equal(members_of(&job, &desync), RANK_CNT);
 	assert_int_equal(desync.front->number, 5);
-	/* Half of them: who waits for whom? */
+	/* One half: no minority. */
 	job.wheres[3].entered[0].number = job.wheres[4].entered[0].number = 4;
 	assert_int_equal(members_of(&job, &desync), 2);
 }
@@ -400,8 +400,8 @@ static void enter_by_name(struct job *job, size_t rank, const char *name, int64_
 		       "%s", name);
 }
 
-/* Rank 3 comes to no more all_gather, of which there were fewer. */
-static void what_is_counted_by_name_is_compared_by_name(void **state)
+/* Rank 3 lacks an all_gather, whose numbers are lower than those of the other collective. */
+static void collectives_numbered_by_name_are_compared_by_name(void **state)
 {
 	struct job job = job_make();
 	struct desync desync;
@@ -417,7 +417,7 @@ static void what_is_counted_by_name_is_compared_by_name(void **state)
 	assert_int_equal(desync_entered(&desync, &job.wheres[0])->number, 100);
 }
 
-static void groups_that_are_complete_or_unknown_lack_nobody(void **state)
+static void complete_or_unknown_groups_have_no_desync(void **state)
 {
 	struct job job = job_make();
 	struct desync desync;
@@ -434,24 +434,49 @@ static void groups_that_are_complete_or_unknown_lack_nobody(void **state)
 	assert_int_equal(members_of(&job, &desync), 0);
 }
 
+/* Messages come from another process: the hub drops those whose texts do not end. */
+static void a_message_whose_texts_do_not_end_is_invalid(void **state)
+{
+	struct job job = job_make();
+	struct wire_where *where = &job.wheres[0];
+
+	(void)state;
+	enter(&job, 0, "world", 7);
+	assert_true(wire_where_valid(where));
+	memset(where->entered[0].group, 'g', sizeof(where->entered[0].group));
+	assert_false(wire_where_valid(where));
+	where->entered_cnt = 0; /* entries beyond the count are ignored */
+	assert_true(wire_where_valid(where));
+	memset(where->leaf, 'l', sizeof(where->leaf));
+	assert_false(wire_where_valid(where));
+	where->leaf[sizeof(where->leaf) - 1] = '\0';
+	assert_true(wire_where_valid(where));
+	memset(where->stack, 's', sizeof(where->stack));
+	assert_false(wire_where_valid(where));
+	where->stack[0] = '\0';
+	where->entered_cnt = WIRE_GROUPS + 1;
+	assert_false(wire_where_valid(where));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_function_of_a_rank_that_is_behind_is_named_with_its_callers),
-		cmocka_unit_test(frames_that_have_no_file_are_functions_like_any_other),
+		cmocka_unit_test(frames_without_a_file_are_ordinary_functions),
 		cmocka_unit_test(workers_below_python_m_are_one_cluster),
-		cmocka_unit_test(what_a_thread_waits_in_is_told_without_its_functions),
-		cmocka_unit_test(of_two_that_stand_in_different_functions_none_is_named),
-		cmocka_unit_test(what_was_told_of_another_step_is_over),
+		cmocka_unit_test(a_leaf_is_reported_without_a_stack),
+		cmocka_unit_test(a_finding_of_two_ranks_in_different_functions_names_no_function),
+		cmocka_unit_test(a_stack_of_another_step_is_ignored),
 		cmocka_unit_test(a_stopped_rank_keeps_its_reason),
-		cmocka_unit_test(who_is_elsewhere_while_the_others_wait_is_accused),
-		cmocka_unit_test(nobody_is_accused_for_a_stack),
+		cmocka_unit_test(a_rank_in_another_function_than_the_waiting_majority_is_accused),
+		cmocka_unit_test(a_stack_alone_accuses_no_rank_without_a_waiting_majority),
 		cmocka_unit_test(the_cluster_is_the_one_that_comparing_all_pairs_finds),
 		cmocka_unit_test(a_job_of_very_many_workers_is_judged_in_time),
-		cmocka_unit_test(who_has_not_entered_the_collective_is_accused),
-		cmocka_unit_test(what_is_counted_by_name_is_compared_by_name),
+		cmocka_unit_test(a_rank_that_has_not_entered_the_collective_is_accused),
+		cmocka_unit_test(collectives_numbered_by_name_are_compared_by_name),
 		cmocka_unit_test(the_largest_group_that_lacks_a_minority_counts),
-		cmocka_unit_test(groups_that_are_complete_or_unknown_lack_nobody),
+		cmocka_unit_test(complete_or_unknown_groups_have_no_desync),
+		cmocka_unit_test(a_message_whose_texts_do_not_end_is_invalid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

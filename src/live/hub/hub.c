@@ -15,6 +15,7 @@
 #include "live/hub/plan.h"
 #include "live/hub/publish.h"
 #include "live/hub/quiet.h"
+#include "live/link/wire_hang.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -53,14 +54,15 @@ struct hub {
 	struct bus *bus;
 	const struct run_options *options;
 	struct bus_sub *subs[5];
-		VEC(struct wire_state) workers; /* one that ended stays until its rank connects again */
+	VEC(struct wire_state) workers; /* one that ended stays until its rank connects again */
 	VEC(struct wire_where) wheres;	/* of the latest hang, by worker */
 	VEC(uint64_t) askers;		/* clients of hostd that wait for a report */
 	struct jobwatch watch;
 	struct overhead overhead;
 	struct profile profile;
 	uint64_t epoch, sequence; /* of struct wire_profile */
-	uint64_t number; /* of the latest profile or report; part of its file names, and the order's id */
+	uint64_t
+		number; /* of the latest profile or report; part of its file names, and the order's id */
 	unsigned quiet_slowdowns;     /* profiled, without a finding */
 	unsigned quiet_standstills;   /* hangs reported, without a finding */
 	bool found;		      /* at least one report was abnormal */
@@ -148,7 +150,8 @@ static void take_state(void *arg, const struct bus_message *message)
 	if (known != NULL)
 		*known = *state;
 	else if (hub->workers.cnt < WORKER_MAX)
-		(void)vec_push(&hub->workers, *state); /* out of memory: hostd repeats it in 100 ms */
+		(void)vec_push(&hub->workers,
+			       *state); /* out of memory: hostd repeats it in 100 ms */
 }
 
 static void take_where(void *arg, const struct bus_message *message)
@@ -156,7 +159,7 @@ static void take_where(void *arg, const struct bus_message *message)
 	struct hub *hub = arg;
 	const struct wire_where *where = message->data;
 
-	if (message->len != sizeof(*where))
+	if (message->len != sizeof(*where) || !wire_where_valid(where))
 		return;
 	vec_foreach(known, &hub->wheres) {
 		if (known->worker == where->worker) {

@@ -35,7 +35,7 @@ static void a_job_without_workers_waits_for_them(_unused_ void **state)
 	assert_line(NULL, 0, true, "state=waiting workers=0 step=0");
 }
 
-static void ranks_are_told_in_their_order(_unused_ void **state)
+static void iteration_times_are_listed_in_order_of_ranks(_unused_ void **state)
 {
 	const struct wire_state states[] = { worker(2, PHASE_STEADY, 7, 30),
 					     worker(0, PHASE_STEADY, 9, 10),
@@ -44,7 +44,7 @@ static void ranks_are_told_in_their_order(_unused_ void **state)
 	assert_line(states, 3, false, "state=watching workers=3 step=9 iteration_ms=10.0,30.0");
 }
 
-static void of_many_ranks_the_extremes_are_told(_unused_ void **state)
+static void many_ranks_are_shown_as_least_and_greatest(_unused_ void **state)
 {
 	struct wire_state states[9];
 
@@ -75,7 +75,7 @@ static void the_gravest_phase_is_the_state(_unused_ void **state)
 	}
 }
 
-static void who_is_gone_or_silent_counts_no_more(_unused_ void **state)
+static void workers_gone_or_silent_are_not_counted(_unused_ void **state)
 {
 	const struct wire_state states[] = { worker(0, PHASE_GONE, 99, 50),
 					     worker(1, PHASE_SILENT, 98, 60),
@@ -89,10 +89,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_job_without_workers_waits_for_them),
-		cmocka_unit_test(ranks_are_told_in_their_order),
-		cmocka_unit_test(of_many_ranks_the_extremes_are_told),
+		cmocka_unit_test(iteration_times_are_listed_in_order_of_ranks),
+		cmocka_unit_test(many_ranks_are_shown_as_least_and_greatest),
 		cmocka_unit_test(the_gravest_phase_is_the_state),
-		cmocka_unit_test(who_is_gone_or_silent_counts_no_more),
+		cmocka_unit_test(workers_gone_or_silent_are_not_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

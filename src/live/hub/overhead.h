@@ -23,6 +23,7 @@
 #include "base/str.h"
 #include "detect/slices.h"
 #include "live/link/wire.h"
+#include "live/link/wire_report.h"
 #include "live/run/options.h"
 
 struct overhead_series {
@@ -57,8 +58,9 @@ struct overhead {
 	bool running;
 	uint32_t kind;
 	uint32_t recent_cnt; /* iterations in a detector's average */
-	uint64_t calm_step;  /* from this step on no detector's average includes iterations of slices */
-	bool slowed;	     /* the latest AUDIT_WINDOW measurement ended early: the job looked slow */
+	uint64_t
+		calm_step; /* from this step on no detector's average includes iterations of slices */
+	bool slowed; /* the latest AUDIT_WINDOW measurement ended early: the job looked slow */
 	unsigned slowed_cnt; /* consecutive measurements that alone made the job look slow */
 	uint64_t step;	     /* of the worker with the least; step_ns: since when */
 	int64_t step_ns, patience_ns;
@@ -96,6 +98,8 @@ void overhead_add_cost(struct overhead *overhead, const struct wire_slices_cost 
 
 void overhead_results(const struct overhead *overhead, struct wire_overhead *ret);
 
-/* Appends "always_pct=... always_error_pct=... window_pct=... left_out=BITS"; omits a cost that
- * has not been measured. */
+/*
+ * Appends "always_pct=... always_error_pct=... window_pct=... left_out=BITS"; omits a cost that
+ * has not been measured.
+ */
 void overhead_describe(const struct wire_overhead *overhead, struct str *text);

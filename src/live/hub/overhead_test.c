@@ -21,16 +21,17 @@ static const struct run_options options = { .budget_always_frac = 0.005,
 					    .budget_window_frac = 0.03,
 					    .recent_cnt = 50 };
 
-/* A steady job whose iterations take so much more with the collectors of each kind. */
+/* A steady job; cost_frac: by how much the collectors of each kind slow its iterations. */
 struct job {
 	struct overhead overhead;
 	struct wire_state states[WORKERS];
 	int64_t now_ns;
 	double cost_frac[2]; /* by kind */
-	double per_left_out; /* what each thing left out saves of it */
+	double per_left_out; /* by how much each collector that is off reduces it */
 	struct wire_slices order;
-	unsigned blind; /* the first so many workers see too little */
-	unsigned dear;	/* not 0: a window makes it look slow until so many things are left out */
+	unsigned blind; /* so many workers, the first, report no pairs */
+	unsigned
+		dear; /* a window makes the job look slow until so many collectors are off; 0: never */
 	uint64_t slow_step;
 	unsigned sent[2], ended, published;
 };
@@ -54,7 +55,7 @@ static unsigned bits(uint32_t value)
 	return (unsigned)__builtin_popcount(value);
 }
 
-/* The order is over: all workers tell, but some saw too little. */
+/* The slices are over: all workers report, the first job->blind without pairs. */
 static void answer(struct job *job)
 {
 	uint32_t kind = job->order.kind;
@@ -70,7 +71,7 @@ static void answer(struct job *job)
 							      .error_frac = 0.0005 });
 }
 
-/* With all that a window has the job is so slow that its detector says so, and soon. */
+/* With all collectors of a window the job's detector soon reports it slow. */
 static void slow_down(struct job *job)
 {
 	const struct wire_slices *order = &job->order;
@@ -108,7 +109,7 @@ static void tick(struct job *job, bool quiet)
 		job->sent[order.kind]++;
 }
 
-/* Ticks for so long; workers tell when the last slice is behind them. */
+/* Ticks for so long; workers report once the last slice is over. */
 static void run_for(struct job *job, int64_t ns)
 {
 	int64_t until_ns = job->now_ns + ns;
@@ -180,7 +181,7 @@ static void test_one_worker_is_enough(void **state)
 	overhead_done(&job.overhead);
 }
 
-static void test_it_is_repeated_after_its_interval(void **state)
+static void test_a_measurement_is_repeated_after_its_interval(void **state)
 {
 	struct job job;
 
@@ -207,7 +208,7 @@ static void test_a_cost_that_grows_later_is_noticed(void **state)
 	overhead_done(&job.overhead);
 }
 
-static void test_what_costs_too_much_is_left_out_step_by_step(void **state)
+static void test_collectors_over_budget_are_switched_off_one_by_one(void **state)
 {
 	struct wire_overhead overhead;
 	struct job job;
@@ -219,12 +220,12 @@ static void test_what_costs_too_much_is_left_out_step_by_step(void **state)
 	run_for(&job, 100 * NSEC_PER_SEC);
 	overhead_results(&job.overhead, &overhead);
 	assert_int_equal(overhead.backoff, BACKOFF_SAMPLES | BACKOFF_OPERATORS);
-	assert_float_equal(overhead.window.frac, 0.02, 1e-6); /* of what is left */
+	assert_float_equal(overhead.window.frac, 0.02, 1e-6); /* of the collectors still on */
 	assert_int_equal(job.sent[AUDIT_WINDOW], 3);
 	overhead_done(&job.overhead);
 }
 
-static void test_too_dear_between_windows_leaves_marks(void **state)
+static void test_always_on_collectors_over_budget_are_off_but_for_marks(void **state)
 {
 	struct job job;
 
@@ -237,7 +238,7 @@ static void test_too_dear_between_windows_leaves_marks(void **state)
 	overhead_done(&job.overhead);
 }
 
-static void test_a_cost_that_may_be_chance_leaves_nothing_out(void **state)
+static void test_a_cost_within_three_standard_errors_switches_nothing_off(void **state)
 {
 	struct job job;
 
@@ -255,15 +256,15 @@ static void test_a_noisy_job_is_measured_again_soon(void **state)
 	struct job job;
 
 	(void)state;
-	strict.budget_window_frac = 0.0008; /* the error of one audit is 0.0005 */
+	strict.budget_window_frac = 0.0008; /* the error of one measurement is 0.0005 */
 	job_init(&job, &strict);
 	run_for(&job, 600 * NSEC_PER_SEC);
-	assert_int_equal(job.sent[AUDIT_WINDOW], 2); /* 0.0005 / sqrt(2) is sure enough */
+	assert_int_equal(job.sent[AUDIT_WINDOW], 2); /* 0.0005 / sqrt(2) is small enough */
 	assert_int_equal(job.sent[AUDIT_ALWAYS], 1);
 	overhead_done(&job.overhead);
 }
 
-static void test_workers_that_saw_too_little_are_left_out(void **state)
+static void test_workers_without_pairs_are_ignored(void **state)
 {
 	struct wire_overhead overhead;
 	struct job job;
@@ -280,7 +281,7 @@ static void test_workers_that_saw_too_little_are_left_out(void **state)
 	overhead_done(&job.overhead);
 }
 
-static void test_an_audit_that_nobody_saw_is_repeated_soon(void **state)
+static void test_a_measurement_without_results_is_repeated_soon(void **state)
 {
 	struct wire_overhead overhead;
 	struct job job;
@@ -295,7 +296,7 @@ static void test_an_audit_that_nobody_saw_is_repeated_soon(void **state)
 	overhead_done(&job.overhead);
 }
 
-static void test_a_profile_takes_it_back(void **state)
+static void test_a_profile_cancels_a_measurement(void **state)
 {
 	struct job job;
 
@@ -328,7 +329,7 @@ static void test_a_job_that_is_not_steady_is_left_alone(void **state)
 	}
 }
 
-static void test_a_slow_job_is_excused_until_the_slices_are_forgotten(void **state)
+static void test_a_slow_job_is_excused_until_averages_exclude_the_slices(void **state)
 {
 	struct run_options how = options;
 	struct job job;
@@ -350,8 +351,8 @@ static void test_a_slow_job_is_excused_until_the_slices_are_forgotten(void **sta
 	overhead_done(&job.overhead);
 }
 
-/* Its processes begin at step 0 again: what they are slow by is their own. */
-static void test_collectors_too_dear_for_an_audit_are_left_out(void **state)
+/* The processes begin at step 0 again: a slowdown is their own. */
+static void test_collectors_too_expensive_to_measure_are_switched_off(void **state)
 {
 	struct wire_overhead overhead;
 	struct job job;
@@ -359,7 +360,7 @@ static void test_collectors_too_dear_for_an_audit_are_left_out(void **state)
 	(void)state;
 	job_init(&job, &options);
 	job.dear = 1;
-	job.cost_frac[AUDIT_WINDOW] = 0.02; /* of what is left */
+	job.cost_frac[AUDIT_WINDOW] = 0.02; /* of the collectors still on */
 	run_for(&job, 40 * NSEC_PER_SEC);
 	assert_int_equal(job.overhead.backoff, BACKOFF_NONE); /* once may be chance */
 	run_for(&job, 160 * NSEC_PER_SEC);
@@ -367,12 +368,12 @@ static void test_collectors_too_dear_for_an_audit_are_left_out(void **state)
 	assert_int_equal(overhead.backoff, BACKOFF_SAMPLES);
 	assert_float_equal(overhead.window.frac, 0.02, 1e-6);
 	assert_int_equal(job.sent[AUDIT_WINDOW], 3);
-	assert_int_equal(job.published, 3); /* left out; then one of each kind */
+	assert_int_equal(job.published, 3); /* one switched off; then one result of each kind */
 	overhead_done(&job.overhead);
 }
 
-/* It looks slow with and without the slices, so nothing is left out for it. */
-static void test_a_job_that_stays_slow_is_not_slow_by_us(void **state)
+/* The job looks slow with and without the slices, so no collector is switched off. */
+static void test_a_job_that_stays_slow_switches_nothing_off(void **state)
 {
 	struct job job;
 
@@ -391,14 +392,14 @@ static void test_a_job_that_stays_slow_is_not_slow_by_us(void **state)
 	overhead_done(&job.overhead);
 }
 
-static void test_a_job_that_began_anew_is_not_excused(void **state)
+static void test_a_restarted_job_is_not_excused(void **state)
 {
 	struct job job;
 
 	(void)state;
 	job_init(&job, &options);
 	tick(&job, true);
-	tick(&job, false); /* a profile ends the audit */
+	tick(&job, false); /* a profile ends the measurement */
 	assert_true(overhead_excuses(&job.overhead, job.states, WORKERS));
 	for (size_t i = 0; i < WORKERS; i++) {
 		job.states[i].phase = PHASE_LEARNING;
@@ -409,8 +410,8 @@ static void test_a_job_that_began_anew_is_not_excused(void **state)
 	overhead_done(&job.overhead);
 }
 
-/* As a launcher does it after one has failed, all of it between two looks of the hub. */
-static void test_a_worker_that_began_anew_ends_it(void **state)
+/* A launcher restarts the ranks after a failure, between two ticks of the hub. */
+static void test_a_restarted_worker_ends_a_measurement(void **state)
 {
 	struct job job;
 
@@ -422,13 +423,13 @@ static void test_a_worker_that_began_anew_ends_it(void **state)
 	assert_int_equal(job.ended, 1);
 	run_for(&job, 100 * NSEC_PER_SEC);
 	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
-	job.states[3] = job.states[2]; /* it has learned, and is as far as the others */
+	job.states[3] = job.states[2]; /* it has learned, and is at the same step as the others */
 	run_for(&job, 100 * NSEC_PER_SEC);
 	assert_int_equal(job.sent[AUDIT_WINDOW], 2);
 	overhead_done(&job.overhead);
 }
 
-static void test_a_job_that_stands_still_ends_it(void **state)
+static void test_a_hang_ends_a_measurement(void **state)
 {
 	struct job job;
 
@@ -446,8 +447,8 @@ static void test_a_job_that_stands_still_ends_it(void **state)
 	overhead_done(&job.overhead);
 }
 
-/* A worker whose marks get lost goes on and never tells. */
-static void test_a_worker_that_never_tells_ends_it_after_a_while(void **state)
+/* A worker whose marks are lost goes on and never reports. */
+static void test_a_worker_that_never_reports_ends_a_measurement_after_a_while(void **state)
 {
 	struct job job;
 	int64_t begin_ns;
@@ -466,14 +467,14 @@ static void test_a_worker_that_never_tells_ends_it_after_a_while(void **state)
 	overhead_done(&job.overhead);
 }
 
-/* One that joined late counts its own steps: "at the same step" is not at one time. */
-static void test_workers_at_other_steps_are_left_alone(void **state)
+/* A worker that joined late counts its own steps, so equal steps are not simultaneous. */
+static void test_workers_at_different_steps_are_not_measured(void **state)
 {
 	struct job job;
 
 	(void)state;
 	job_init(&job, &options);
-	job.states[1].step += 15; /* the states are not of one moment */
+	job.states[1].step += 15; /* the states were taken at different times */
 	run_for(&job, NSEC_PER_SEC);
 	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
 	overhead_done(&job.overhead);
@@ -484,7 +485,7 @@ static void test_workers_at_other_steps_are_left_alone(void **state)
 	overhead_done(&job.overhead);
 }
 
-static void test_a_worker_that_ends_in_it_ends_it(void **state)
+static void test_a_worker_that_ends_ends_a_measurement(void **state)
 {
 	struct job job;
 
@@ -497,7 +498,7 @@ static void test_a_worker_that_ends_in_it_ends_it(void **state)
 	overhead_done(&job.overhead);
 }
 
-static void test_none_where_none_is_wanted(void **state)
+static void test_no_audit_measures_nothing(void **state)
 {
 	struct run_options none = options, torch = options;
 	struct job job;
@@ -516,7 +517,7 @@ static void test_none_where_none_is_wanted(void **state)
 	overhead_done(&job.overhead);
 }
 
-/* Time passes; step_ns: of an iteration of all workers, which are in this phase. */
+/* Lets time pass; step_ns: the iteration time of all workers, which are in this phase. */
 static void train(struct job *job, int64_t ns, enum wire_phase phase, int64_t step_ns)
 {
 	for (int64_t until_ns = job->now_ns + ns; job->now_ns < until_ns;) {
@@ -538,7 +539,7 @@ static void train(struct job *job, int64_t ns, enum wire_phase phase, int64_t st
 	}
 }
 
-/* Slices have said 1.2 %; no more of them come. Then a window, and what is around it. */
+/* The slices measured 1.2 %; no more of them follow. Then a window, and the time around it. */
 static struct wire_overhead window_of(struct job *job, const struct run_options *how, int64_t ns,
 				      const double factors[static 3])
 {
@@ -558,7 +559,7 @@ static struct wire_overhead window_of(struct job *job, const struct run_options 
 	return overhead;
 }
 
-static void test_a_window_that_costs_more_than_its_slices_is_told(void **state)
+static void test_a_window_that_costs_more_than_its_slices_is_reported(void **state)
 {
 	static const double dear[] = { 1, 1.08, 1 };
 	struct wire_overhead overhead;
@@ -571,7 +572,7 @@ static void test_a_window_that_costs_more_than_its_slices_is_told(void **state)
 	assert_int_equal(overhead.window.pair_cnt, 1);
 	assert_int_equal(job.published, 1);
 	assert_int_equal(overhead.backoff, BACKOFF_NONE);
-	/* A second window makes it surer; whether the slices are known doesn't matter then. */
+	/* A second window reduces the error; the cost holds without slices, too. */
 	job.overhead.series[AUDIT_WINDOW].cost = (struct slices_cost){ 0 };
 	train(&job, 10 * NSEC_PER_SEC, PHASE_PROFILING, (int64_t)(STEP_NS * 1.08));
 	train(&job, 15 * NSEC_PER_SEC, PHASE_STEADY, STEP_NS);
@@ -595,8 +596,8 @@ static void test_a_window_that_costs_what_its_slices_say_changes_nothing(void **
 	overhead_done(&job.overhead);
 }
 
-/* Neither the fault that a window was opened for nor its end is our doing. */
-static void test_a_job_that_changes_around_a_window_says_nothing_of_it(void **state)
+/* The slowdown that caused the window, and its end, are not overhead. */
+static void test_a_job_that_changes_around_a_window_gives_no_cost(void **state)
 {
 	static const double changes[][3] = { { 1, 1.3, 1.3 }, { 1.3, 1.3, 1 }, { 1, 1.1, 1.2 } };
 	struct wire_overhead overhead;
@@ -610,7 +611,7 @@ static void test_a_job_that_changes_around_a_window_says_nothing_of_it(void **st
 	}
 }
 
-static void test_what_tells_nothing_of_a_window_is_left_out(void **state)
+static void test_windows_that_cannot_be_compared_are_ignored(void **state)
 {
 	static const double dear[] = { 1, 1.08, 1 };
 	struct run_options no_audit = options, torch = options;
@@ -629,7 +630,7 @@ static void test_what_tells_nothing_of_a_window_is_left_out(void **state)
 	overhead_done(&job.overhead);
 }
 
-static void test_a_worker_that_began_anew_has_nothing_around_a_window(void **state)
+static void test_a_restarted_worker_has_no_time_around_a_window(void **state)
 {
 	struct job job;
 
@@ -647,7 +648,7 @@ static void test_a_worker_that_began_anew_has_nothing_around_a_window(void **sta
 	overhead_done(&job.overhead);
 }
 
-static void test_what_was_not_measured_is_not_described_as_free(void **state)
+static void test_a_cost_not_measured_is_not_described_as_zero(void **state)
 {
 	struct wire_overhead overhead = { .backoff = BACKOFF_OPERATORS };
 	struct str text = { 0 };
@@ -669,32 +670,32 @@ int main(void)
 		cmocka_unit_test(test_a_window_goes_first_and_both_are_measured),
 		cmocka_unit_test(test_slices_are_whole_iterations_of_a_job_with_two_optimizers),
 		cmocka_unit_test(test_one_worker_is_enough),
-		cmocka_unit_test(test_it_is_repeated_after_its_interval),
+		cmocka_unit_test(test_a_measurement_is_repeated_after_its_interval),
 		cmocka_unit_test(test_a_cost_that_grows_later_is_noticed),
-		cmocka_unit_test(test_what_costs_too_much_is_left_out_step_by_step),
-		cmocka_unit_test(test_too_dear_between_windows_leaves_marks),
-		cmocka_unit_test(test_a_cost_that_may_be_chance_leaves_nothing_out),
+		cmocka_unit_test(test_collectors_over_budget_are_switched_off_one_by_one),
+		cmocka_unit_test(test_always_on_collectors_over_budget_are_off_but_for_marks),
+		cmocka_unit_test(test_a_cost_within_three_standard_errors_switches_nothing_off),
 		cmocka_unit_test(test_a_noisy_job_is_measured_again_soon),
-		cmocka_unit_test(test_workers_that_saw_too_little_are_left_out),
-		cmocka_unit_test(test_an_audit_that_nobody_saw_is_repeated_soon),
-		cmocka_unit_test(test_a_profile_takes_it_back),
+		cmocka_unit_test(test_workers_without_pairs_are_ignored),
+		cmocka_unit_test(test_a_measurement_without_results_is_repeated_soon),
+		cmocka_unit_test(test_a_profile_cancels_a_measurement),
 		cmocka_unit_test(test_a_job_that_is_not_steady_is_left_alone),
-		cmocka_unit_test(test_a_slow_job_is_excused_until_the_slices_are_forgotten),
-		cmocka_unit_test(test_collectors_too_dear_for_an_audit_are_left_out),
-		cmocka_unit_test(test_a_job_that_stays_slow_is_not_slow_by_us),
-		cmocka_unit_test(test_a_job_that_began_anew_is_not_excused),
-		cmocka_unit_test(test_a_worker_that_began_anew_ends_it),
-		cmocka_unit_test(test_a_window_that_costs_more_than_its_slices_is_told),
+		cmocka_unit_test(test_a_slow_job_is_excused_until_averages_exclude_the_slices),
+		cmocka_unit_test(test_collectors_too_expensive_to_measure_are_switched_off),
+		cmocka_unit_test(test_a_job_that_stays_slow_switches_nothing_off),
+		cmocka_unit_test(test_a_restarted_job_is_not_excused),
+		cmocka_unit_test(test_a_restarted_worker_ends_a_measurement),
+		cmocka_unit_test(test_a_window_that_costs_more_than_its_slices_is_reported),
 		cmocka_unit_test(test_a_window_that_costs_what_its_slices_say_changes_nothing),
-		cmocka_unit_test(test_a_job_that_changes_around_a_window_says_nothing_of_it),
-		cmocka_unit_test(test_what_tells_nothing_of_a_window_is_left_out),
-		cmocka_unit_test(test_a_worker_that_began_anew_has_nothing_around_a_window),
-		cmocka_unit_test(test_a_job_that_stands_still_ends_it),
-		cmocka_unit_test(test_a_worker_that_never_tells_ends_it_after_a_while),
-		cmocka_unit_test(test_workers_at_other_steps_are_left_alone),
-		cmocka_unit_test(test_a_worker_that_ends_in_it_ends_it),
-		cmocka_unit_test(test_none_where_none_is_wanted),
-		cmocka_unit_test(test_what_was_not_measured_is_not_described_as_free),
+		cmocka_unit_test(test_a_job_that_changes_around_a_window_gives_no_cost),
+		cmocka_unit_test(test_windows_that_cannot_be_compared_are_ignored),
+		cmocka_unit_test(test_a_restarted_worker_has_no_time_around_a_window),
+		cmocka_unit_test(test_a_hang_ends_a_measurement),
+		cmocka_unit_test(test_a_worker_that_never_reports_ends_a_measurement_after_a_while),
+		cmocka_unit_test(test_workers_at_different_steps_are_not_measured),
+		cmocka_unit_test(test_a_worker_that_ends_ends_a_measurement),
+		cmocka_unit_test(test_no_audit_measures_nothing),
+		cmocka_unit_test(test_a_cost_not_measured_is_not_described_as_zero),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "live/link/wire.h"
+#include "live/link/wire_report.h"
 #include "live/run/options.h"
 #include "model/report.h"
 

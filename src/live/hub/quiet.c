@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* Launchers end the other ranks once one has died: only the first says anything. */
+/* Launchers end the other ranks once one has died: only the first to end is evidence. */
 static bool has_failed(const struct quiet_facts *facts)
 {
 	return facts->exit_status != 0 && facts->first_gone != NULL;

@@ -16,7 +16,7 @@
 
 #define MS NSEC_PER_MSEC
 
-static void a_quiet_job_says_whose_hook_was_off(void **state)
+static void a_quiet_report_counts_the_workers_with_a_disabled_hook(void **state)
 {
 	struct wire_state workers[2] = { test_worker(0, 200, 10 * MS),
 					 test_worker(1, 90, 10 * MS) };
@@ -83,7 +83,7 @@ static void a_job_that_failed_is_not_called_healthy(void **state)
 	arena_done(&report.arena);
 }
 
-static void a_job_that_stood_still_is_not_called_healthy(void **state)
+static void a_job_that_hung_is_not_called_healthy(void **state)
 {
 	struct wire_state worker = test_worker(0, 200, 10 * MS);
 	struct quiet_facts facts = { .states = &worker, .cnt = 1, .standstills = 1 };
@@ -106,10 +106,10 @@ static void a_job_that_stood_still_is_not_called_healthy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_quiet_job_says_whose_hook_was_off),
+		cmocka_unit_test(a_quiet_report_counts_the_workers_with_a_disabled_hook),
 		cmocka_unit_test(a_quiet_job_is_healthy_and_a_short_one_inconclusive),
 		cmocka_unit_test(a_job_that_failed_is_not_called_healthy),
-		cmocka_unit_test(a_job_that_stood_still_is_not_called_healthy),
+		cmocka_unit_test(a_job_that_hung_is_not_called_healthy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

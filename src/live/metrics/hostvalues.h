@@ -10,6 +10,7 @@
 #include "format/shared/recorder.h"
 #include "live/gpuwatch/gpuwatch.h"
 #include "live/link/wire.h"
+#include "live/link/wire_report.h"
 #include "live/metrics/metrics.h"
 #include "live/run/options.h"
 

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The part of hostd that handles the hub's messages: orders, replies, reports, profile state. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "live/hostd/hostd_parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HUB_SILENT_NS (60 * NSEC_PER_SEC) /* the hub publishes its state 10 times a second */
+
+void hostd_suspend(struct hostd *hostd, bool suspended)
+{
+	hostd->suspended = suspended;
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->is_worker)
+			worker_suspend(&(*client)->worker, suspended, clock_mono_ns());
+	}
+}
+
+void hostd_take_profile(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+	const struct wire_profile *profile = message->data;
+
+	if (message->len != sizeof(*profile) ||
+	    (profile->epoch == hostd->hub_epoch && profile->sequence <= hostd->hub_sequence))
+		return;
+	hostd->hub_epoch = profile->epoch;
+	hostd->hub_sequence = profile->sequence;
+	hostd->hub_heard_ns = clock_mono_ns();
+	/* PROFILE_ORDERED changes nothing: a window here may have begun before the hub knows. */
+	if (profile->progress == PROFILE_BEGUN && !hostd->suspended)
+		hostd_suspend(hostd, true);
+	else if (profile->progress == PROFILE_NONE && hostd->suspended)
+		hostd_suspend(hostd, false);
+}
+
+void hostd_mind_hub(struct hostd *hostd, int64_t now_ns)
+{
+	if (!hostd->suspended || now_ns - hostd->hub_heard_ns < HUB_SILENT_NS)
+		return;
+	log_line(LOG_WARNING, "event=hub-silent effect=\"workers are watched again\"");
+	hostd_suspend(hostd, false);
+}
+
+static void take_order(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+	const struct wire_order *wire = message->data;
+	struct order_plan plan;
+
+	if (message->len != sizeof(*wire))
+		return;
+	plan = (struct order_plan){ .id = wire->id,
+				    .start_step = wire->start_step,
+				    .window_ns = wire->window_ns,
+				    .steps = wire->steps,
+				    .stride = wire->stride,
+				    .source = hostd->setup.options->source,
+				    .exact = hostd->setup.options->exact };
+	vec_foreach(client, &hostd->clients) {
+		struct worker *worker = &(*client)->worker;
+
+		if (!(*client)->is_worker || worker->gone)
+			continue;
+		if (plan.steps == 0)
+			block_cancel(&worker->block);
+		else
+			block_order(&worker->block, &plan);
+	}
+	gpuwatch_expect(hostd->gpuwatch, plan.steps > 0 ? GPUWATCH_EXPECT_NS : 0);
+}
+
+static void handle_reply(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+	const struct wire_reply *wire = message->data;
+	struct message answer = { .status = 0 };
+
+	if (message->len != sizeof(*wire))
+		return;
+	answer.status = wire->status;
+	(void)snprintf(answer.text, sizeof(answer.text), "%.*s", (int)sizeof(answer.text) - 1,
+		       wire->text);
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->id == wire->client)
+			(void)hostd_reply(*client, &answer);
+	}
+}
+
+static void take_slices(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+	const struct wire_slices *wire = message->data;
+	struct overhead_plan plan;
+
+	if (message->len != sizeof(*wire))
+		return;
+	plan = (struct overhead_plan){ .id = wire->id,
+				       .start_step = wire->start_step,
+				       .slice_steps = wire->slice_steps,
+				       .slice_cnt = wire->slice_cnt,
+				       .kind = wire->kind,
+				       .stride = wire->stride };
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->is_worker && !(*client)->worker.gone)
+			worker_measure_overhead(&(*client)->worker, &plan);
+	}
+}
+
+static void take_cost(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+
+	if (message->len != sizeof(hostd->overhead))
+		return;
+	memcpy(&hostd->overhead, message->data, sizeof(hostd->overhead));
+	if (hostd->setup.metrics != NULL)
+		metrics_host_overhead(hostd->setup.metrics, &hostd->overhead);
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->is_worker && !(*client)->worker.gone)
+			block_back_off(&(*client)->worker.block, hostd->overhead.backoff);
+	}
+}
+
+void hostd_forget_silence(struct hostd *hostd)
+{
+	if (hostd->suspended)
+		return; /* detectors measure nothing then */
+	hostd_suspend(hostd, true);
+	hostd_suspend(hostd, false);
+}
+
+/* The iteration that a hang made long must not count as a slow one after its report. */
+static void take_report(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+
+	if (message->len != sizeof(struct wire_report))
+		return;
+	if (hostd->setup.metrics != NULL)
+		metrics_host_report(hostd->setup.metrics, message->data, clock_wall_ns());
+	hostd_forget_silence(hostd);
+}
+
+int hostd_subscribe(struct hostd *hostd)
+{
+	static const struct {
+		const char *subject;
+		bus_handler *take;
+	} subjects[] = {
+		{ SUBJECT_ORDER, take_order },	 { SUBJECT_REPLY, handle_reply },
+		{ SUBJECT_SLICES, take_slices }, { SUBJECT_COST, take_cost },
+		{ SUBJECT_REPORT, take_report }, { SUBJECT_PROFILE, hostd_take_profile },
+	};
+	int ret = 0;
+
+	_Static_assert(ARRAY_SIZE(subjects) == ARRAY_SIZE(hostd->subs), "one entry for each");
+	for (size_t i = 0; i < ARRAY_SIZE(subjects) && ret == 0; i++)
+		ret = bus_sub(hostd->setup.bus, subjects[i].subject, subjects[i].take, hostd,
+			      &hostd->subs[i]);
+	return ret;
+}
