@@ -33,7 +33,7 @@ struct detector {
 	struct sequence *sequence;
 	struct pace *pace;
 	int64_t last_mark_ns;
-	int64_t last_end_ns;  /* of the last matched iteration; 0: no gap can be told */
+	int64_t last_end_ns;  /* of the last matched iteration; 0: no gap is known */
 	int64_t usual_gap_ns; /* from an iteration's end to the next one's begin */
 	int64_t iteration_ns;
 	int64_t longest_pause_ns;
@@ -125,7 +125,7 @@ static unsigned take_match(struct detector *det)
 	return events;
 }
 
-/* The silence that this mark ends. One that was our doing teaches nothing. */
+/* Learns from the silence that this mark ends; one caused by a profile is ignored. */
 static unsigned end_silence(struct detector *det, int64_t now_ns)
 {
 	int64_t silence_ns = det->last_mark_ns == 0 ? 0 : now_ns - det->last_mark_ns;
@@ -172,7 +172,7 @@ static int64_t blocked_limit(const struct detector *det)
 	int64_t limit_ns, mean_ns, floor_ns;
 
 	pace_look(det->pace, &pace);
-	/* What is compiled or filled at first may take minutes. */
+	/* The first iterations may compile and fill caches for minutes. */
 	mean_ns = pace.ready ? pace.mean_ns : det->iteration_ns;
 	floor_ns = pace.ready ? det->config.blocked_floor_ns : det->config.pause_limit_ns;
 	if (mean_ns == 0)

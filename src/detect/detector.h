@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Notices by itself that a worker became slow or stands still, from nothing
- * but its marks. Time is an argument: there is no clock here.
+ * Detects from a worker's marks alone that it became slow or blocked. Time is an
+ * argument: the detector reads no clock.
  *
  *   learning --M alike--> watching --pace--> slow --back or adopted--> watching
- *   any --nothing came for the limit--> blocked --a mark--> as before
+ *     any --no mark for the limit--> blocked --a mark--> as before
  *
  * The time of an iteration is taken from the end of the one before to its own
  * end, so that a slow function between step and next loader call shows too;
  * over other marks in between (an evaluation) it is the paper's, from the
  * first loader call to the last step, plus the usual gap.
  *
- * Blocked: nothing came for max(blocked_factor * mean iteration,
- * blocked_floor_ns, 1.5 * the longest silence that ended by itself, of those up
- * to pause_limit_ns); until the pace is known, pause_limit_ns stands for the floor. A
- * worker is never blocked while it learns what an iteration is.
+ * Blocked: no mark for max(blocked_factor * mean iteration,
+ * blocked_floor_ns, 1.5 * the longest silence that ended by itself, of those up to pause_limit_ns); until the pace is known, pause_limit_ns replaces the floor.
+ * A worker is never blocked while the detector learns its iteration.
  * Source: PerfTracker, section 4.1.
  */
 #pragma once
@@ -61,7 +60,7 @@ struct detector_view {
 	int64_t last_mark_ns;	  /* 0: no mark yet */
 	int64_t blocked_limit_ns; /* silence that means blocked; 0: unknown */
 	uint64_t iterations;	  /* matched since the start */
-	uint64_t skipped;	  /* marks that belonged to no iteration */
+	uint64_t skipped;	  /* marks outside of iterations */
 	uint32_t step_cnt; /* step-counting marks of one iteration, see struct order's stride */
 };
 
@@ -74,12 +73,12 @@ struct detector *detector_free(struct detector *det);
 /* Takes one mark of the ring, in order. Returns the events. Allocates nothing. */
 unsigned detector_mark(struct detector *det, const struct ring_record *record);
 
-/* Call it now and then; only time can tell that a worker is blocked. Returns the events. */
+/* Call it regularly: only time shows that a worker is blocked. Returns the events. */
 unsigned detector_tick(struct detector *det, int64_t now_ns);
 
 /*
- * While a window is open or its trace is saved, iterations are slow because of
- * us: they are matched but not measured, and silence is not counted.
+ * While a window is open or its trace is saved, the profile slows iterations: they are
+ * matched but not measured, and silence is not counted.
  */
 void detector_suspend(struct detector *det);
 void detector_resume(struct detector *det, int64_t now_ns);

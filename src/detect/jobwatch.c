@@ -23,7 +23,7 @@ static size_t count_state(const enum detector_state *states, size_t cnt, enum de
 	return found;
 }
 
-/* True when a decision is due for a trouble that troubled_cnt workers have. */
+/* True when a decision is due: troubled_cnt workers are slow (or blocked). */
 static bool episode_update(struct jobwatch_episode *episode, const struct jobwatch_config *config,
 			   size_t troubled_cnt, size_t worker_cnt, int64_t now_ns)
 {

@@ -26,7 +26,7 @@ extern const struct jobwatch_config jobwatch_default_config;
 
 enum job_decision { JOB_NOTHING, JOB_SLOW, JOB_BLOCKED };
 
-/* Since when a kind of trouble lasts, and when it was last decided on. */
+/* Since when the job is slow (or blocked), and the time of the last decision on it. */
 struct jobwatch_episode {
 	int64_t since_ns;
 	int64_t decided_ns;

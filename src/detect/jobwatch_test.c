@@ -62,7 +62,7 @@ static void jobwatch_believes_one_slow_worker_after_a_while(void **state)
 	assert_int_equal(jobwatch_update(&watch, states, 16, 30 * S), JOB_SLOW);
 }
 
-static void jobwatch_tells_blocked_from_slow(void **state)
+static void jobwatch_distinguishes_blocked_from_slow(void **state)
 {
 	struct jobwatch watch = watch_default();
 	enum detector_state states[2] = { DETECTOR_SLOW, DETECTOR_SLOW };
@@ -76,7 +76,7 @@ static void jobwatch_tells_blocked_from_slow(void **state)
 			 JOB_NOTHING); /* the same one */
 }
 
-static void jobwatch_has_nothing_to_say_without_workers(void **state)
+static void jobwatch_decides_nothing_without_workers(void **state)
 {
 	struct jobwatch watch = watch_default();
 
@@ -90,8 +90,8 @@ int run_jobwatch_tests(void)
 		cmocka_unit_test(jobwatch_decides_once_when_workers_get_slow_one_by_one),
 		cmocka_unit_test(jobwatch_decides_again_after_recovery_and_the_gap),
 		cmocka_unit_test(jobwatch_believes_one_slow_worker_after_a_while),
-		cmocka_unit_test(jobwatch_tells_blocked_from_slow),
-		cmocka_unit_test(jobwatch_has_nothing_to_say_without_workers),
+		cmocka_unit_test(jobwatch_distinguishes_blocked_from_slow),
+		cmocka_unit_test(jobwatch_decides_nothing_without_workers),
 	};
 
 	return cmocka_run_group_tests_name("jobwatch", tests, NULL, NULL);

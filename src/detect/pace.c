@@ -163,7 +163,7 @@ static bool distances_agree(const struct pace *pace)
 	return least >= PACE_PERIOD_MIN && most - least <= 1;
 }
 
-/* Periods are learned at first only: later, regular long iterations are what we look for. */
+/* Periods are only learned at first: later, regular long iterations are a slowdown. */
 static void note_pause(struct pace *pace)
 {
 	pace->pauses++;

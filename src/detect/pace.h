@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From iteration times to "slower than it was". The paper's rule is: the mean
+ * Detects from iteration times that a worker became slower. The paper's rule is: the mean
  * of the last N iterations exceeds the recent shortest by more than 5 %. Taken
  * literally, the shortest single iteration makes every noisy job slow. Here:
  *
@@ -28,7 +28,7 @@
  * long. Up to pause_cnt long ones in a window are left out of the means and
  * counted; so are any number that come at an equal distance (evaluation,
  * checkpoint), if they did so from the first N/2 iterations on. Those that
- * begin later are what we look for.
+ * begin later count as a slowdown.
  *
  * Hysteresis: slow ends when the mean is back within half of that threshold.
  * A pace that stays for adopt_cnt iterations becomes the baseline.

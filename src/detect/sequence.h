@@ -8,9 +8,8 @@
  * discriminator and generator). Jobs whose marks are all of one kind have one
  * mark per group; once the user marks iterations himself, only those count.
  *
- * A learned sequence is matched as a suffix of what came: whatever stands
- * between two iterations (an evaluation, a batch that ended an epoch) is
- * skipped and counted. It is given up after K marks without a match, or when M
+ * A learned sequence is matched as a suffix of the marks so far: marks between two
+ * iterations (an evaluation, a batch that ended an epoch) are skipped and counted. It is given up after K marks without a match, or when M
  * matches in a row had something in between, which is then part of the loop.
  * Source: PerfTracker, section 4.1 (M = 10, K = 200).
  */
@@ -35,7 +34,7 @@ enum sequence_result {
 	SEQUENCE_LOST,
 };
 
-/* The iteration that ended last. */
+/* The latest complete iteration. */
 struct sequence_match {
 	int64_t begin_ns; /* its first mark: where the first loader call began */
 	int64_t end_ns;	  /* its last mark: where the last step ended */
@@ -49,7 +48,7 @@ struct sequence *sequence_new(const struct sequence_config *config);
 struct sequence *sequence_free(struct sequence *seq);
 
 /*
- * Takes a mark; kinds that say nothing of iterations are ignored. Steps of
+ * Handles a mark; kinds unrelated to iterations are ignored. Steps of
  * different optimizers (detail) are different symbols, loaders are not: a new
  * one each epoch is the same job. Amortized O(1), O(SEQUENCE_GROUP) at the end
  * of a group while learning. Allocates nothing.

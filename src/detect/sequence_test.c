@@ -167,8 +167,8 @@ static void sequence_longer_than_its_memory_is_not_learned(void **state)
 }
 
 /*
- * The twin says the same in the plainest way: it keeps every symbol and looks
- * at all of them each time.
+ * The brute-force twin gives the same results: it keeps every symbol and scans all of them
+ * each time.
  */
 struct twin {
 	char symbols[20000];

@@ -11,7 +11,7 @@
 #define MAD_TO_DEVIATION 1.4826
 #define MEDIAN_ERROR 1.2533
 
-/* No measurement is surer than this, however alike its pairs are. */
+/* The least error of a measurement, however equal its pairs are. */
 
 int slices_begin(struct slices *slices, const struct slices_plan *plan)
 {
@@ -62,7 +62,7 @@ static double slice_mean(const struct slice *slice)
 	       (double)(slice->last_step - slice->first_step);
 }
 
-/* Of slice i, which is "on", over the neighbors that are there; NAN without. */
+/* The ratio of slice i, which is "on", to its complete neighbors; NAN without. */
 static double pair_cost(const struct slices *slices, size_t i)
 {
 	double on = slice_mean(&slices->slices[i]), sum = 0.0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What our own collectors cost, from slices of iterations without and with them by
- * turns: off, on, off, ... Each slice with them is compared with the mean of its
+ * Measures the cost of the agent's collectors from slices of iterations without and with
+ * them by turns: off, on, off, ... Each slice with them is compared with the mean of its
  * neighbors without, so that a job which drifts costs nothing; the median over
- * these pairs forgives the pair in which something else happened.
+ * these pairs is robust against a pair disturbed by another cause.
  *
  * The first iteration of a slice is left out: it carries the switching. Only marks that
  * begin an iteration count: those of several optimizers come at unequal distances.
@@ -14,7 +14,7 @@
 #include "base/base.h"
 
 #define SLICES_MAX 64u
-#define SLICES_PAIRS_MIN 3u /* fewer say nothing */
+#define SLICES_PAIRS_MIN 3u /* fewer give no result */
 
 struct slices_plan {
 	uint64_t start_step;  /* the count of the iteration mark that begins slice 0 */
@@ -48,5 +48,5 @@ void slices_mark(struct slices *slices, uint64_t step, int64_t time_ns);
 /* Returns 0, or -ENODATA when fewer than SLICES_PAIRS_MIN pairs are complete. */
 _must_check_ int slices_cost(const struct slices *slices, struct slices_cost *ret);
 
-/* Two measurements of one thing, each weighted by what it is sure of. */
+/* Adds another measurement of the same cost to sum, each weighted by 1 / error^2. */
 void slices_combine(struct slices_cost *sum, const struct slices_cost *other);

@@ -55,7 +55,7 @@ static void test_cost_of_a_steady_job_is_exact(void **state)
 	assert_float_equal(cost.frac, 0.02, 1e-6);
 }
 
-/* Two optimizers: 18 ms, then 2 ms, and only the short part becomes dearer. */
+/* Two optimizers: 18 ms, then 2 ms, and only the short part becomes slower. */
 static void test_marks_at_unequal_distances_count_by_whole_iterations(void **state)
 {
 	struct slices_plan pairs = plan;
@@ -136,7 +136,7 @@ static void test_one_pause_is_forgiven(void **state)
 	assert_float_equal(cost.frac, 0.0, 1e-9);
 }
 
-static void test_too_little_says_nothing(void **state)
+static void test_too_few_pairs_give_no_result(void **state)
 {
 	struct slices slices;
 	struct slices_cost cost;
@@ -150,7 +150,7 @@ static void test_too_little_says_nothing(void **state)
 	assert_false(slices.over);
 }
 
-static void test_a_foolish_plan_is_refused(void **state)
+static void test_an_invalid_plan_is_refused(void **state)
 {
 	static const struct slices_plan plans[] = {
 		{ 0, 1, 5, 1 }, { 0, 0, 5, 1 }, { 0, 5, 2, 1 }, { 0, 5, SLICES_MAX + 1, 1 },
@@ -179,7 +179,7 @@ static void test_any_marks_are_harmless(void **state)
 		assert_true(isfinite(cost.frac) && isfinite(cost.error_frac));
 }
 
-static void test_two_measurements_are_surer_than_one(void **state)
+static void test_two_measurements_have_a_smaller_error_than_one(void **state)
 {
 	struct slices_cost sum = { 0 };
 
@@ -201,10 +201,10 @@ int main(void)
 		cmocka_unit_test(test_lost_marks_change_nothing),
 		cmocka_unit_test(test_noise_is_within_its_error),
 		cmocka_unit_test(test_one_pause_is_forgiven),
-		cmocka_unit_test(test_too_little_says_nothing),
-		cmocka_unit_test(test_a_foolish_plan_is_refused),
+		cmocka_unit_test(test_too_few_pairs_give_no_result),
+		cmocka_unit_test(test_an_invalid_plan_is_refused),
 		cmocka_unit_test(test_any_marks_are_harmless),
-		cmocka_unit_test(test_two_measurements_are_surer_than_one),
+		cmocka_unit_test(test_two_measurements_have_a_smaller_error_than_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
