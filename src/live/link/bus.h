@@ -28,7 +28,7 @@ struct bus_sub;
 /* Borrowed: valid during the handler's call. */
 struct bus_message {
 	const char *subject;
-	const char *reply; /* where the sender awaits an answer; NULL: nowhere */
+	const char *reply; /* subject for the answer; NULL: none expected */
 	const void *data;
 	size_t len;
 };
@@ -41,7 +41,7 @@ typedef void bus_answer(void *arg, const struct bus_message *message);
 struct bus_stats {
 	uint64_t sent, received; /* published; handed to handlers */
 	uint64_t dropped;	 /* for a full queue */
-	uint64_t unheard;	 /* nobody subscribed */
+	uint64_t unheard;	 /* without a subscriber */
 	uint64_t timeouts;
 	size_t pending_cnt, pending_bytes;
 };

@@ -15,7 +15,7 @@
 
 static const char *const urls[] = { "inproc:" };
 
-/* What a handler saw: the texts it got, joined. */
+/* A handler's log: the texts it received, joined. */
 struct log {
 	struct bus *bus;
 	struct bus_sub *sub;

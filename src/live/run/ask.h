@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client's side of hostd's socket, for `perftracker profile` and `status`. */
+/* The client of hostd's socket, for `perftracker profile` and `status`. */
 #pragma once
 
 #include "base/err.h"

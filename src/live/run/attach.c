@@ -115,7 +115,7 @@ int attach_environment(const char *program, const struct daemon_ready *ready, st
 	return 0;
 }
 
-/* What the user's job would take of its own: false if nothing. */
+/* Finds the NCCL profiler plugin of the user's environment; false: none. */
 static bool find_users_plugin(char ret[static PATH_MAX])
 {
 	const char *home = getenv("HOME");
@@ -133,7 +133,7 @@ static bool find_users_plugin(char ret[static PATH_MAX])
 	return true;
 }
 
-/* A library with a sanitizer in it can't be loaded before that. */
+/* A library built with a sanitizer cannot be preloaded before the sanitizer's runtime. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define MAY_PRELOAD false
 #else
@@ -141,8 +141,8 @@ static bool find_users_plugin(char ret[static PATH_MAX])
 #endif
 
 /*
- * Behind what is preloaded already; that is as good, since it is before all libraries that a
- * program asks for. Names in the list end with spaces or colons, and can have none.
+ * Appends to LD_PRELOAD: the agent is still searched before all libraries that a program
+ * links. Spaces and colons separate the list, so the path must contain neither.
  */
 static void preload(const char *agent)
 {

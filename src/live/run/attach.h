@@ -10,24 +10,27 @@
 
 #include <limits.h>
 
-#define ATTACH_ENV_NCCL "NCCL_PROFILER_PLUGIN"	 /* the agent is one, too (collect/nccl) */
-#define ATTACH_ENV_ROCM "ROCP_TOOL_LIBRARIES"	 /* and a tool of AMD's rocprofiler-sdk */
-#define ATTACH_ENV_TIMES "PERFTRACKER_GPU_TIMES" /* "1": and counts and times its calls */
+#define ATTACH_ENV_NCCL "NCCL_PROFILER_PLUGIN" /* the agent is one, too (collect/nccl) */
+#define ATTACH_ENV_ROCM \
+	"ROCP_TOOL_LIBRARIES" /* the agent is also a tool of AMD's rocprofiler-sdk */
+#define ATTACH_ENV_TIMES \
+	"PERFTRACKER_GPU_TIMES" /* "1": the agent counts and times calls of a GPU's libraries */
 #define ATTACH_ENV_PYTHONPATH \
-	"PERFTRACKER_PYTHONPATH" /* overrides where the package is looked for */
+	"PERFTRACKER_PYTHONPATH" /* the package's folder, instead of searching it */
 
 /*
- * The agent library and the folder of the Python package that belong to program, the path
- * of our executable; the environment may name others. Returns 0 or -ENOENT with a line in err.
+ * Finds the agent library and the folder of the Python package that belong to program, the
+ * path of this executable, unless the environment names others. Returns 0 or -ENOENT with a
+ * line in err.
  */
 _must_check_ int attach_find(const char *program, char agent[static PATH_MAX],
 			     char package[static PATH_MAX], struct err *err);
 
 /*
  * Sets PERFTRACKER_SOCKET, _AGENT and _DIR, and puts the package's directory in
- * front of PYTHONPATH, in this process's environment. program: path of our
- * executable. Returns 0 or -ENOENT / -ENOMEM with a line in err; nothing is set
- * then.
+ * front of PYTHONPATH, in this process's environment. program: path of this
+ * executable. Returns 0, or -ENOENT or -ENOMEM with a line in err; then nothing
+ * is set.
  */
 _must_check_ int attach_environment(const char *program, const struct daemon_ready *ready,
 				    struct err *err);

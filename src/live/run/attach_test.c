@@ -17,7 +17,7 @@
 
 static const struct daemon_ready ready = { .socket = "/run/pt/socket", .trace_dir = "/run/pt" };
 
-/* A folder stands for the package, this program for the agent. */
+/* A folder serves as the package, this program as the agent. */
 static int setup(void **state)
 {
 	(void)state;
@@ -44,7 +44,7 @@ static void the_job_finds_package_agent_and_socket(void **state)
 	assert_int_equal(getenv(PT_ENV_AGENT)[0], '/');
 }
 
-static void the_agent_is_nccls_profiler_plugin_where_it_shall_look_at_gpus(void **state)
+static void attach_to_gpus_makes_the_agent_nccls_profiler_plugin(void **state)
 {
 	char other[PATH_MAX];
 	struct err err;
@@ -109,14 +109,14 @@ static void a_file_that_names_ours_is_no_other(void **state)
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-static void the_agent_is_loaded_first_where_it_shall_see_calls(void **state)
+static void attach_to_gpu_calls_preloads_the_agent(void **state)
 {
 	char list[2 * PATH_MAX];
 	struct err err;
 
 	(void)state;
 	assert_int_equal(attach_environment("/nowhere/perftracker", &ready, &err), 0);
-	attach_to_gpus(); /* alone: nothing stands in for the job's functions */
+	attach_to_gpus(); /* alone: no LD_PRELOAD */
 	assert_null(getenv("LD_PRELOAD"));
 	assert_null(getenv(ATTACH_ENV_TIMES));
 	attach_to_gpu_calls();
@@ -154,13 +154,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(the_job_finds_package_agent_and_socket, setup),
-		cmocka_unit_test_setup(
-			the_agent_is_nccls_profiler_plugin_where_it_shall_look_at_gpus, setup),
+		cmocka_unit_test_setup(attach_to_gpus_makes_the_agent_nccls_profiler_plugin, setup),
 		cmocka_unit_test_setup(the_users_own_plugin_stays, setup),
 		cmocka_unit_test_setup(what_the_user_set_in_a_file_stays, setup),
 		cmocka_unit_test_setup(a_file_that_names_ours_is_no_other, setup),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-		cmocka_unit_test_setup(the_agent_is_loaded_first_where_it_shall_see_calls, setup),
+		cmocka_unit_test_setup(attach_to_gpu_calls_preloads_the_agent, setup),
 		cmocka_unit_test_setup(a_path_that_cannot_be_in_the_list_is_not_loaded_first,
 				       setup),
 #endif

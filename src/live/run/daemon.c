@@ -21,7 +21,7 @@
 
 #define TICK_MS 100
 
-/* After the job's end a profile under way may still be finished, for so long. */
+/* The time to finish a profile under way after the job's end. */
 #define LAST_PROFILE_NS (90 * NSEC_PER_SEC)
 
 struct daemon {
@@ -34,7 +34,7 @@ struct daemon {
 	struct bus *bus;
 	struct hostd *hostd;
 	struct hub *hub;
-	struct metrics_host *metrics; /* NULL: nobody wants them */
+	struct metrics_host *metrics; /* NULL: /metrics is off */
 	struct metrics_page *page;
 	bool job_ended, status_shown;
 	int job_status;
@@ -57,7 +57,7 @@ static void clear_status(struct daemon *daemon)
 	daemon->status_shown = false;
 }
 
-/* One line that rewrites itself; the job's own output may cut it, never the reverse. */
+/* Rewrites the status line in place. The job's output may break it; it never breaks the job's. */
 static void show_status(struct daemon *daemon)
 {
 	struct str text = { 0 }, line = { 0 };
@@ -96,14 +96,15 @@ static void run_bus(uv_async_t *wake)
 
 static void end_when_done(struct daemon *daemon, int64_t now_ns)
 {
-	/* One tick more: the last words of the workers are on the bus. */
+	/* Waits for another tick: the workers' last messages are on the bus. */
 	if (now_ns - daemon->ended_ns < 2 * TICK_MS * NSEC_PER_MSEC)
 		return;
 	if (!hub_idle(daemon->hub) && now_ns - daemon->ended_ns < LAST_PROFILE_NS)
 		return;
 	clear_status(daemon);
 	hub_finish(daemon->hub, daemon->job_status);
-	(void)bus_run(daemon->bus, now_ns); /* to those who still wait for a profile */
+	(void)bus_run(daemon->bus,
+		      now_ns); /* delivers the replies to clients that still wait for a profile */
 	close_all(daemon);
 }
 
@@ -141,7 +142,7 @@ static void on_control(uv_poll_t *poll, int status, int events)
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (len != (ssize_t)sizeof(news))
-		job_ends(daemon, -1); /* whoever waited for the job is gone */
+		job_ends(daemon, -1); /* the supervisor has ended */
 	else if (news.exit_status >= 0)
 		job_ends(daemon, news.exit_status);
 	else
@@ -167,7 +168,7 @@ static int make_dirs(const struct run_options *options, struct daemon_ready *rea
 	return ret;
 }
 
-/* What goes wrong here is told, and the job is watched all the same. */
+/* An error is logged; the job is watched without /metrics. */
 static void open_metrics(struct daemon *daemon)
 {
 	struct err err = { "out of memory" };
@@ -212,7 +213,7 @@ static void start_handles(struct daemon *daemon)
 	(void)uv_poll_start(&daemon->control, UV_READABLE | UV_DISCONNECT, on_control);
 }
 
-/* What the terminal sends to everybody is meant for the job; we end after it. */
+/* The terminal's signals are meant for the job; the daemon ends after it. */
 static void ignore_signals(void)
 {
 	static const int ignored[] = { SIGINT,	SIGTERM, SIGHUP,  SIGQUIT,
@@ -244,7 +245,7 @@ int daemon_run(const struct run_options *options, int control_fd)
 	(void)snprintf(ready.text, sizeof(ready.text), "%.500s", err.text);
 	if (send(control_fd, &ready, sizeof(ready), MSG_NOSIGNAL) != (ssize_t)sizeof(ready) ||
 	    ret < 0)
-		return 1; /* the process ends: nothing has to be unwound */
+		return 1; /* the process ends, so nothing is freed */
 	start_handles(&daemon);
 	(void)uv_run(&daemon.loop, UV_RUN_DEFAULT);
 	rundir_unlink(options->out_dir, ready.socket);

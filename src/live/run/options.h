@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `perftracker run` lets a person choose; hostd and hub read it, nobody writes it. */
+/* The options of `perftracker run`; constant for hostd and hub. */
 #pragma once
 
 #include "base/base.h"
@@ -7,7 +7,7 @@
 
 struct run_options {
 	const char *out_dir;   /* absolute */
-	const char *program;   /* our own executable: summarizers are started from it */
+	const char *program;   /* this executable, also run as the summarizer */
 	int64_t window_ns;     /* --window */
 	uint64_t steps_max;    /* --steps */
 	double slowdown_frac;  /* --slowdown: 0.05 is 5 % */

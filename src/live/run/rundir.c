@@ -84,7 +84,7 @@ int rundir_socket(char *ret, size_t size, struct err *err)
 	return 0;
 }
 
-/* A socket whose daemon was killed stays behind: nobody answers. */
+/* A socket whose daemon was killed remains, but refuses connections. */
 static bool is_served(const char *path)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -168,7 +168,7 @@ void rundir_link(const char *out_dir, const char *socket_path)
 
 	if (link_path(out_dir, path, sizeof(path)) < 0)
 		return;
-	(void)unlink(path); /* of a daemon that was killed */
+	(void)unlink(path); /* left by a daemon that was killed */
 	(void)!symlink(socket_path, path);
 }
 

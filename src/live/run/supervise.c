@@ -31,15 +31,15 @@ static const int forwarded[] = { SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
 struct supervisor {
 	const struct run_options *options;
 	sigset_t old_mask;
-	struct sigaction old_child; /* what we were started with; the command has it, too */
+	struct sigaction old_child; /* inherited; restored for the command */
 	int signal_fd;
 	int control_fd; /* to the daemon; -1: none */
 	pid_t daemon, command;
-	bool stopped;	   /* the command is, by a job-control signal */
-	bool stop_pending; /* we were asked to stop, and do so when the command has */
-	bool by_terminal;  /* ... and the daemon was asked, too */
+	bool stopped;	   /* the command is stopped by a job-control signal */
+	bool stop_pending; /* the supervisor was asked to stop; it does once the command has */
+	bool by_terminal;  /* ... by the terminal, which asked the daemon, too */
 	bool ended;
-	int status; /* for our own exit */
+	int status; /* the supervisor's exit status */
 };
 
 static int exit_status_of(int wait_status)
@@ -96,7 +96,7 @@ static void start_daemon(struct supervisor *s)
 	struct err err;
 	int fds[2];
 
-	/* Else nobody would ever connect to it. */
+	/* Without the agent no worker would connect to the daemon. */
 	if (attach_find(s->options->program, agent, package, &err) < 0) {
 		unwatched(err.text);
 		return;
@@ -120,7 +120,7 @@ static void start_daemon(struct supervisor *s)
 		look_at_gpus(s->options->gpu_calls);
 }
 
-static void tell_daemon(const struct supervisor *s, int exit_status)
+static void notify_daemon(const struct supervisor *s, int exit_status)
 {
 	struct daemon_news news = { .pid = s->command, .exit_status = exit_status };
 
@@ -128,7 +128,7 @@ static void tell_daemon(const struct supervisor *s, int exit_status)
 		(void)send(s->control_fd, &news, sizeof(news), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Never returns in the child unless the command can't be started; errno crosses the pipe. */
+/* In the child: returns only if exec fails; writes errno to the pipe. */
 static void be_command(const struct supervisor *s, char *const *argv, int error_fd)
 {
 	int error;
@@ -154,24 +154,22 @@ static int start_command(struct supervisor *s, char *const *argv)
 		error = errno;
 	(void)close(fds[1]);
 	if (error == 0 && read(fds[0], &error, sizeof(error)) != (ssize_t)sizeof(error))
-		error = 0; /* end of file: it runs */
+		error = 0; /* end of file: exec succeeded */
 	(void)close(fds[0]);
 	return -error;
 }
 
 /*
- * Stops like the command did: the shell that started us has to see it. A command
- * that catches the signal, or whose group no shell watches, doesn't stop, and
- * neither do we.
+ * Stops the supervisor after the command has stopped, for the shell to see. A command that
+ * catches the signal, or whose group no shell watches, does not stop, nor does the supervisor.
  */
 static void stop_with_command(struct supervisor *s)
 {
 	if (!s->stop_pending || !s->stopped)
 		return;
 	s->stop_pending = false;
-	if (!s->by_terminal && s->daemon > 0)
-		(void)subprocess_signal(s->daemon,
-					SIGSTOP); /* time that doesn't pass for the job */
+	if (!s->by_terminal && s->daemon > 0) /* the silence of a stopped job must not count */
+		(void)subprocess_signal(s->daemon, SIGSTOP);
 	(void)raise(SIGSTOP);
 	if (!s->by_terminal && s->daemon > 0)
 		(void)subprocess_signal(s->daemon, SIGCONT);
@@ -220,7 +218,7 @@ static void take_signal(struct supervisor *s)
 		s->by_terminal = by_terminal;
 		stop_with_command(s);
 	}
-	/* The job is over and only its last report is awaited: who asks us to end may have it. */
+	/* The job is over and only its last report is awaited: SIGINT and SIGTERM end the wait. */
 	if (s->ended && s->daemon > 0 && (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM))
 		(void)subprocess_signal(s->daemon, SIGKILL);
 }
@@ -240,7 +238,7 @@ static void wait_for(struct supervisor *s, bool daemon, int64_t deadline_ns)
 	}
 }
 
-/* SIGCHLD that is ignored is never told, and who ends is reaped before we see it. */
+/* With SIGCHLD ignored no signal arrives and children are reaped unseen: resets it. */
 static int block_signals(struct supervisor *s)
 {
 	const struct sigaction usual = { .sa_handler = SIG_DFL };
@@ -258,7 +256,7 @@ static int block_signals(struct supervisor *s)
 
 static void finish_daemon(struct supervisor *s)
 {
-	tell_daemon(s, s->status);
+	notify_daemon(s, s->status);
 	if (s->daemon > 0)
 		wait_for(s, true, clock_mono_ns() + LAST_REPORT_NS);
 	if (s->daemon > 0) {
@@ -293,7 +291,7 @@ int supervise(const struct run_options *options, char *const *argv)
 		}
 		return ret == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 	}
-	tell_daemon(&s, -1);
+	notify_daemon(&s, -1);
 	wait_for(&s, false, 0);
 	finish_daemon(&s);
 	(void)close(s.signal_fd);
