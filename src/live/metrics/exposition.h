@@ -38,7 +38,7 @@ struct metric_histogram {
 /* Number of bounds: they end with INT64_MAX. */
 size_t metric_bound_cnt(const struct metric_desc *desc);
 
-/* What a scraper prefers, by its Accept header; NULL: the Prometheus format. */
+/* The format that an Accept header prefers; NULL: the Prometheus format. */
 enum exposition_format exposition_choose(const char *accept);
 
 const char *exposition_content_type(enum exposition_format format);

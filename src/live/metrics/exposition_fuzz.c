@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a scraper sends as Accept, and what a worker's names may be as labels. */
+/* Fuzzes Accept headers and names of workers as labels. */
 #include "live/metrics/exposition.h"
 
 #include <assert.h>

@@ -94,7 +94,7 @@ static void labels_are_escaped_and_never_end_a_line(void **state)
 	expect(&out, "moved_bytes_total{a=\"a\\\"b\\\\c\\nd e\",b=\"?\xc3\xa9??\"} 1\n");
 }
 
-/* What a reader of the format makes of a quoted label; -1: it isn't one. */
+/* Parses a quoted label as a reader of the format does; -1: invalid. */
 static int unescape(const char *at, char *ret)
 {
 	int len = 0;

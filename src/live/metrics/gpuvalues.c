@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hostd knows of the host's GPUs, as series of /metrics. */
+/* Series of /metrics for the host's GPUs. */
 #include "base/clock.h"
 #include "live/metrics/hostvalues.h"
 #include "live/metrics/metrics_parts.h"
@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* label: the second one's value; NULL: there is but the GPU. */
+/* label: value of the second label; NULL: the GPU is the only label. */
 static const struct {
 	enum gpu_metric from;
 	enum metric to;
@@ -63,7 +63,7 @@ static void show_value(struct metrics_host *host, uint32_t gpu, size_t which, do
 			      (uint64_t)(value * (double)metrics_desc(metric)->scale));
 }
 
-/* A gauge of what is no more measured goes; what was counted stays. */
+/* Hides a gauge that is no longer measured; counters stay. */
 static void hide_value(struct metrics_host *host, uint32_t gpu, size_t which)
 {
 	if (metrics_desc(shown[which].to)->type == METRIC_GAUGE)

@@ -25,7 +25,7 @@ static void set(struct metrics_host *host, enum metric metric, const char *label
 		    value);
 }
 
-/* What never changes, and what is 0 until something happens. */
+/* Series that never change, and counters that begin at 0. */
 static void set_begin(struct metrics_host *host, const struct run_options *options)
 {
 	set(host, METRIC_BUILD, PT_VERSION, 1);
@@ -116,7 +116,7 @@ void metrics_host_refused(struct metrics_host *host, uint64_t refused)
 	metrics_raise(host->metrics, metrics_series(host->metrics, METRIC_REFUSED, NULL), refused);
 }
 
-/* --- what the hub says --- */
+/* --- the hub's messages --- */
 
 static void set_cost(struct metrics_host *host, const char *mode, const struct wire_cost *cost)
 {

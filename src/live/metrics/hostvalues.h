@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From what hostd sees of its workers to the series of /metrics: every record of the always-on
- * rings counts once, and those of a GPU while a window is open. Reads the recorders from
- * outside; nothing of this runs in a worker.
+ * Turns hostd's data of its workers into the series of /metrics: every record of the always-on
+ * rings counts once, GPU records while a window is open. Reads the recorders' shared memory;
+ * no code of it runs in a worker.
  * Source: format/flight.h; docs/metrics.md.
  */
 #pragma once
@@ -21,7 +21,7 @@ struct metrics_worker;
 struct metrics_host *metrics_host_new(const struct run_options *options);
 struct metrics_host *metrics_host_free(struct metrics_host *host);
 
-/* For pages of it. Lives as long as host. */
+/* For pages of the metrics. Valid while host is. */
 struct metrics *metrics_host_borrow(struct metrics_host *host);
 
 /* Once a tick, after the workers. */
@@ -30,25 +30,25 @@ void metrics_host_tick(struct metrics_host *host, size_t worker_cnt, int64_t now
 void metrics_host_overhead(struct metrics_host *host, const struct wire_overhead *overhead);
 void metrics_host_report(struct metrics_host *host, const struct wire_report *report,
 			 int64_t wall_ns);
-/* What is known of the GPUs, once a second or so; and a fault that was told. */
+/* The state of the GPUs, about once a second; and each fault that a driver reported. */
 void metrics_host_gpus(struct metrics_host *host, const struct gpuwatch_state *state);
 void metrics_host_gpu_fault(struct metrics_host *host, uint32_t device, uint32_t number);
 
 void metrics_host_refused(struct metrics_host *host, uint64_t refused);
 
-/* A process that is this rank from now on. Returns NULL when out of memory. */
+/* A new process of this rank. Returns NULL when out of memory. */
 struct metrics_worker *metrics_worker_new(struct metrics_host *host, int32_t rank,
 					  int32_t local_rank);
 struct metrics_worker *metrics_worker_free(struct metrics_worker *worker);
 
-/* What it did, as its records come. All take NULL for worker: metrics are off. */
+/* Counts the worker's records. All accept NULL for worker: metrics are off. */
 void metrics_worker_mark(struct metrics_worker *worker, const struct ring_record *mark);
 void metrics_worker_iteration(struct metrics_worker *worker, int64_t time_ns);
 
-/* Takes what is new in its recorder; with_window: also the rings of a window that is open. */
+/* Counts new records of the worker's recorder; with_window: also of an open window's rings. */
 void metrics_worker_follow(struct metrics_worker *worker, const struct flight *flight,
 			   bool with_window);
 
-/* mono_to_wall_ns: what added to CLOCK_MONOTONIC gives Unix time. */
+/* mono_to_wall_ns: Unix time minus CLOCK_MONOTONIC. */
 void metrics_worker_state(struct metrics_worker *worker, const struct wire_state *state,
 			  int64_t mono_to_wall_ns);

@@ -21,8 +21,8 @@
 #define STACK_BYTES ((size_t)256 << 10)
 
 /*
- * The library. It brings TLS along, a dozen libraries and 2.4 MB in each process that links
- * it: only a process that serves loads it.
+ * The functions of libmicrohttpd. It depends on TLS, a dozen libraries and 2.4 MB, so it is
+ * loaded only by a process that serves.
  */
 struct mhd {
 	__typeof__(MHD_start_daemon) *start_daemon;
@@ -70,7 +70,7 @@ static const char *resolve(struct mhd *mhd, void *library)
 	return symbols_find(library, table, ARRAY_SIZE(table));
 }
 
-/* Loads it for good: the libraries below it leave handlers in the process. */
+/* Never unloaded: its dependencies leave handlers in the process. */
 static int mhd_open(struct mhd *ret, struct err *err)
 {
 	void *library = dlopen(MHD_SONAME, RTLD_NOW | RTLD_LOCAL);
@@ -122,7 +122,7 @@ int http_parse_address(const char *text, struct http_address *ret, struct err *e
 		host++;
 		len -= 2;
 	} else if (memchr(text, ':', len) != NULL) {
-		len = 0; /* ::1:80 may mean two things */
+		len = 0; /* ::1:80 is ambiguous */
 	}
 	if (colon != NULL && (len == 0 || len >= sizeof(address.host)))
 		return err_set(err, EINVAL, "%s, found %s", expected, text);
@@ -293,7 +293,7 @@ static enum MHD_Result take_request(void *arg, struct MHD_Connection *connection
 {
 	struct http *http = arg;
 
-	if (*context == NULL) { /* the headers are there, a body may follow: it is not wanted */
+	if (*context == NULL) { /* the headers are complete; a body that follows is refused */
 		*context = http;
 		if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
 		    strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)

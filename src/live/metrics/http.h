@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small HTTP server on a thread of its own: one page at one path. Whoever is slow, or sends
- * nonsense, waits for nothing but itself: connections are few, each answers one request, and
- * after HTTP_AGE_MAX_NS it is cut, whatever it was doing.
+ * A small HTTP server in a thread of its own: one page at one path. A slow or invalid client
+ * delays no other: connections are few, each answers one request, and each is cut after
+ * HTTP_AGE_MAX_NS.
  * Source: libmicrohttpd.
  */
 #pragma once
@@ -16,7 +16,7 @@
 
 struct http;
 
-/* Where pages come from. */
+/* The source of pages. */
 struct http_source {
 	/*
 	 * Makes the page for a request with this Accept header (NULL: none) and names its type.
@@ -33,7 +33,7 @@ struct http_address {
 	uint16_t port; /* 0: any that is free */
 };
 
-/* Returns 0, or -EINVAL with a line in err. Names are not looked up, but for "localhost". */
+/* Returns 0, or -EINVAL with a line in err. "localhost" is the only name that is resolved. */
 _must_check_ int http_parse_address(const char *text, struct http_address *ret, struct err *err);
 
 /*
@@ -49,5 +49,5 @@ struct http *http_close(struct http *http);
 /* Cuts connections that are too old; call it now and then. Never waits for a client. */
 void http_tick(struct http *http, int64_t now_ns);
 
-/* "127.0.0.1:9400", "[::1]:9400": where it really listens. Valid while http is. */
+/* "127.0.0.1:9400", "[::1]:9400": the address it listens on. Valid while http is. */
 const char *http_borrow_address(const struct http *http);

@@ -25,7 +25,7 @@
 
 static int render(void *arg, const char *accept, struct str *ret, const char **ret_type)
 {
-	char block[65536]; /* large: a server that is long at its page keeps others waiting */
+	char block[65536]; /* large, so that writing the page blocks */
 	const size_t *bytes = arg;
 
 	memset(block, 'x', sizeof(block) - 1);
@@ -142,7 +142,7 @@ static void a_body_or_long_headers_are_refused(void **state)
  * Clients that connect and say nothing, or ask for a large page and don't read it, hold up
  * neither the one that asks beside them nor http_tick(); and when they are old they are cut.
  */
-static void slow_clients_hold_nobody_up_and_are_cut(void **state)
+static void slow_clients_delay_no_other_and_are_cut(void **state)
 {
 	size_t bytes = PAGE_BYTES;
 	struct http *http = serve(&bytes);
@@ -155,7 +155,7 @@ static void slow_clients_hold_nobody_up_and_are_cut(void **state)
 		if (i % 2 == 0)
 			say(slow[i], "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
 	}
-	http_tick(http, clock_mono_ns()); /* nobody is old */
+	http_tick(http, clock_mono_ns()); /* no connection is old */
 	expect_answer(http, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 200");
 	http_tick(http, clock_mono_ns() + HTTP_AGE_MAX_NS);
 	for (size_t i = 0; i < ARRAY_SIZE(slow); i++) {
@@ -232,7 +232,7 @@ static void addresses_are_checked(void **state)
 	}
 }
 
-static void a_port_that_is_taken_is_told(void **state)
+static void a_port_in_use_is_reported(void **state)
 {
 	size_t bytes = 0;
 	struct http *http = serve(&bytes), *second = NULL;
@@ -264,8 +264,8 @@ static int open_without_files(void)
 	return strstr(err.text, "install libmicrohttpd") != NULL ? 0 : 3;
 }
 
-/* Stands first: what was loaded once is there. */
-static void a_missing_library_is_told_with_its_package(void **state)
+/* The first test: a library loaded once stays. */
+static void a_missing_library_is_reported_with_its_package(void **state)
 {
 	pid_t child = fork();
 	int status = -1;
@@ -280,14 +280,14 @@ static void a_missing_library_is_told_with_its_package(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_missing_library_is_told_with_its_package),
+		cmocka_unit_test(a_missing_library_is_reported_with_its_package),
 		cmocka_unit_test(requests_get_what_they_ask_for),
 		cmocka_unit_test(a_body_or_long_headers_are_refused),
-		cmocka_unit_test(slow_clients_hold_nobody_up_and_are_cut),
+		cmocka_unit_test(slow_clients_delay_no_other_and_are_cut),
 		cmocka_unit_test(more_connections_than_allowed_wait_and_are_served_later),
 		cmocka_unit_test(closing_does_not_wait_for_clients),
 		cmocka_unit_test(addresses_are_checked),
-		cmocka_unit_test(a_port_that_is_taken_is_told),
+		cmocka_unit_test(a_port_in_use_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@
 #define MS NSEC_PER_MSEC
 #define SEC NSEC_PER_SEC
 
-/* From a kernel to a stuck collective. */
+/* For the times of kernels up to those of blocked collectives. */
 static const int64_t bounds_FINE[] = {
 	1 * US,	 3 * US,   10 * US,  30 * US,	100 * US, 300 * US, 1 * MS,   3 * MS,	 10 * MS,
 	30 * MS, 100 * MS, 300 * MS, 1000 * MS, 3 * SEC,  10 * SEC, 30 * SEC, 100 * SEC, INT64_MAX
@@ -44,7 +44,7 @@ static const int64_t bounds_FLOPS[] = { TERA,	    2 * TERA,	 5 * TERA,    10 * T
 					INT64_MAX };
 #define bounds_NONE NULL
 
-/* No other units of what is counted have names as long. */
+/* Compares units by length: no other unit of counted values is as long as a scaled one. */
 #define IS_UNIT(unit, which) (sizeof(unit) == sizeof(which))
 #define SCALE(unit)                                                                 \
 	(IS_UNIT(unit, "seconds")					     ? SEC  \
@@ -121,8 +121,8 @@ struct metrics *metrics_free(struct metrics *metrics)
 /* --- series --- */
 
 /*
- * values become texts that stay. known: only those that are there already, so that a family
- * that is full takes no more memory. Returns 0, -ENOENT or -ENOMEM.
+ * Interns the values. known: only finds texts already interned, so that a full family takes no
+ * more memory. Returns 0, -ENOENT or -ENOMEM.
  */
 static int intern(struct metrics *metrics, const char *const *values, bool known,
 		  struct series *ret)
@@ -157,7 +157,7 @@ static bool same_series(const struct series *a, const struct series *b)
 	return a->metric == b->metric && memcmp(a->values, b->values, sizeof(a->values)) == 0;
 }
 
-/* The number of a series like this one, METRICS_NONE; *ret_key: where it is or would be. */
+/* The number of an equal series, or METRICS_NONE; *ret_key: its key in places. */
 static uint32_t find(const struct metrics *metrics, const struct series *like, uint64_t *ret_key)
 {
 	for (uint64_t round = 0;; round++) {
@@ -165,7 +165,7 @@ static uint32_t find(const struct metrics *metrics, const struct series *like, u
 		uint32_t at = idmap_get(&metrics->places, key);
 
 		*ret_key = key;
-		/* A dropped one keeps its place until another of the same labels comes. */
+		/* A dropped series keeps its place until one with the same labels is made. */
 		if (at == IDMAP_NONE || same_series(&metrics->series.data[at], like))
 			return at == IDMAP_NONE ? METRICS_NONE : at;
 	}
@@ -374,7 +374,7 @@ static int by_family(const void *a, const void *b)
 	return compare_values(x, y);
 }
 
-/* What was there at one moment. */
+/* A copy of all series, taken under the lock. */
 struct copy {
 	series_vec series;
 	uint64_t overflow[METRIC_CNT];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files behind serve/metrics_host.h share: the host, a worker, the names of xpu_timer. */
+/* The inside of hostvalues.h, shared by its files: the host, a worker, the names of xpu_timer. */
 #pragma once
 
 #include "base/vec.h"
@@ -17,10 +17,10 @@ struct metrics_xpu;
 
 struct metrics_host {
 	struct metrics *metrics;
-	struct metrics_xpu *xpu; /* NULL: those names are not wanted */
+	struct metrics_xpu *xpu; /* NULL: without --metrics-compat xpu_timer */
 	struct stream stream;
 	size_t worker_cnt;		       /* on this host, at the last tick */
-	int64_t looked_ns;		       /* at the daemon itself, and at what is too old */
+	int64_t looked_ns;		       /* when the daemon's own values were last read */
 	uint64_t gpu_shown[GPUHW_DEVICES_MAX]; /* metrics of each GPU that have a series */
 	VEC(struct metrics_worker *) workers;
 };
@@ -34,13 +34,13 @@ struct metrics_operation {
 	int64_t recent_ns, since_ns;
 };
 
-/* Series of a GPU event of this name; filled when it is first met. */
+/* Series of GPU events of one name; made at its first event. */
 struct metrics_text {
-	uint32_t operation;		     /* index + 1; 0: not met */
-	uint32_t kernel, memop, memop_bytes; /* series + 1; 0: not met */
+	uint32_t operation;		     /* index + 1; 0: none yet */
+	uint32_t kernel, memop, memop_bytes; /* series + 1; 0: none yet */
 };
 
-#define METRICS_XPU_MEMORY_CNT 9 /* operations on memory that xpu_timer knows and we see */
+#define METRICS_XPU_MEMORY_CNT 9 /* operations on memory that both xpu_timer and the agent know */
 
 struct metrics_worker {
 	struct metrics_host *host;
@@ -59,17 +59,29 @@ struct metrics_worker {
 	VEC(struct metrics_text) texts; /* by string */
 };
 
+/* The worker's series of this metric; third: the value of the label after rank and local_rank. */
+uint32_t metrics_worker_series(struct metrics_worker *worker, enum metric metric,
+			       const char *third);
+
+/*
+ * Counts the collective or transfer whose first record is r[0], of `left` records. Returns how
+ * many it has; 0: the last ones are not written yet.
+ */
+size_t metrics_take_collective(struct metrics_worker *worker, const struct ring_record *r,
+			       size_t left);
+void metrics_take_network_steps(struct metrics_worker *worker, const struct ring_record *record);
+
 /* A collective of a worker is over. last_start_ns: see stream_done. */
 void metrics_settle(void *owner, const struct stream_member *member, int64_t last_start_ns);
 
-/* One call of the GPU that was timed; matmul: NULL if it is no matrix multiplication. */
+/* Counts a timed GPU call; matmul: NULL if it is not a matrix multiplication. */
 void metrics_take_timed(struct metrics_worker *worker, const struct ring_record *timed,
 			const struct matmul *matmul);
 
-/* How many calls there were. */
+/* Counts calls. */
 void metrics_take_calls(struct metrics_worker *worker, const struct ring_record *calls);
 
-/* Moves what was seen of bandwidth into its gauges when 10 s are over. */
+/* Updates the bandwidth gauges every 10 s. */
 void metrics_worker_tick(struct metrics_worker *worker, int64_t now_ns);
 
 /* --- the names of xpu_timer --- */
@@ -80,8 +92,8 @@ struct metrics_xpu *metrics_xpu_free(struct metrics_xpu *xpu);
 
 struct metrics_xpu_event {
 	const struct metrics_worker *worker;
-	const char *operation; /* as we call it */
-	const char *dtype;     /* as we call it; "unknown" */
+	const char *operation; /* PerfTracker's name */
+	const char *dtype;     /* PerfTracker's name, or "unknown" */
 	const char *transport; /* "IntraNode", "InterNode" */
 	int64_t dur_ns, bytes; /* -1: unknown */
 	double bus_bytes;      /* 0: unknown */
@@ -99,5 +111,5 @@ void metrics_xpu_memory(struct metrics_worker *worker, const char *what);
 void metrics_xpu_state(struct metrics_xpu *xpu, const struct metrics_worker *worker,
 		       uint32_t phase);
 
-/* Makes gauges of what came; every second. */
+/* Updates the gauges from recent events; called every second. */
 void metrics_xpu_tick(struct metrics_xpu *xpu, int64_t now_ns);

@@ -91,7 +91,7 @@ static void bounds_of_all_histograms_ascend(void **state)
 	}
 }
 
-/* OpenMetrics wants it so. */
+/* OpenMetrics requires it. */
 static void names_end_in_their_unit(void **state)
 {
 	(void)state;
@@ -140,7 +140,7 @@ static void other_families_have_room_when_one_is_full(void **state)
 	(void)metrics_free(metrics);
 }
 
-static void a_dropped_series_is_gone_until_it_comes_back(void **state)
+static void a_dropped_series_is_hidden_until_it_is_made_again(void **state)
 {
 	struct metrics *metrics = metrics_new();
 
@@ -167,7 +167,7 @@ static void ranks_are_in_the_order_of_their_numbers(void **state)
 	(void)metrics_free(metrics);
 }
 
-static void no_memory_costs_a_series_but_nothing_else(void **state)
+static void without_memory_only_the_new_series_is_missing(void **state)
 {
 	struct str out = { 0 };
 	int error = -ENOMEM;
@@ -248,10 +248,10 @@ int main(void)
 		cmocka_unit_test(names_end_in_their_unit),
 		cmocka_unit_test(what_is_too_much_goes_into_other_and_is_counted),
 		cmocka_unit_test(other_families_have_room_when_one_is_full),
-		cmocka_unit_test(a_dropped_series_is_gone_until_it_comes_back),
+		cmocka_unit_test(a_dropped_series_is_hidden_until_it_is_made_again),
 		cmocka_unit_test(ranks_are_in_the_order_of_their_numbers),
 		cmocka_unit_test(pages_can_be_made_while_values_come),
-		cmocka_unit_test(no_memory_costs_a_series_but_nothing_else),
+		cmocka_unit_test(without_memory_only_the_new_series_is_missing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

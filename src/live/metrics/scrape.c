@@ -15,7 +15,7 @@
 
 static const char *const format_names[FORMAT_CNT] = { "prometheus", "openmetrics" };
 
-/* The latest page of a format; the server's thread alone reads and writes it. */
+/* The latest page of a format; only the server's thread uses it. */
 struct kept_page {
 	struct str text;
 	uint64_t generation;
@@ -25,7 +25,7 @@ struct metrics_page {
 	struct metrics *metrics;
 	struct http *http;
 	char file[4200];
-	ino_t file_ino; /* of what we wrote there; another job may write its own */
+	ino_t file_ino; /* of the file written; another job may have replaced it */
 	struct kept_page kept[FORMAT_CNT];
 	_Atomic uint64_t scrape_cnt[FORMAT_CNT]; /* written by the server's thread */
 };
@@ -49,7 +49,7 @@ static int render(void *arg, const char *accept, struct str *ret, const char **r
 	return str_error(ret);
 }
 
-/* Where to scrape, for people and for Prometheus. */
+/* Writes OUT/metrics.json. */
 static int write_file(struct metrics_page *page, const struct run_options *options, struct err *err)
 {
 	struct str text = { 0 };

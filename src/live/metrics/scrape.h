@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page of /metrics and where to find it: the server, and OUT/metrics.json, which names its
- * address the way Prometheus' file_sd_configs read it. A page is made at most once for each
- * change; who asks more often gets the same again.
+ * The page of /metrics and its address: the server, and OUT/metrics.json, which names the
+ * address in the format of Prometheus' file_sd_configs. A page is made at most once for each
+ * change; further requests get the same page.
  */
 #pragma once
 
@@ -16,10 +16,10 @@ struct metrics_page;
 _must_check_ int metrics_page_open(struct metrics_host *host, const struct run_options *options,
 				   struct metrics_page **ret, struct err *err);
 
-/* Ends the server and takes the file away. */
+/* Ends the server and removes the file. */
 struct metrics_page *metrics_page_close(struct metrics_page *page);
 
-/* To be called now and then. */
+/* Cuts old connections; call it at every tick. */
 void metrics_page_tick(struct metrics_page *page, int64_t now_ns);
 
 /* "127.0.0.1:9400" */

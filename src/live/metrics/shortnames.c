@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The first that is part of a name counts. */
+/* In order: the first whose text is part of the name. */
 struct kind {
 	const char *part, *name;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Few words for many names: labels of /metrics have to stay the same and be few. */
+/* Maps names of kernels and copies to few classes, used as stable labels of /metrics. */
 #pragma once
 
 #include "model/collective.h"

@@ -37,7 +37,7 @@ static void expect_no(struct metrics_host *host, const char *text)
 	str_done(&out);
 }
 
-/* As torch's hook writes it; seq -1: it doesn't tell. */
+/* As torch's hook writes it; seq -1: unknown. */
 static void push_collective(struct flight *f, const char *name, int64_t start_ns, int64_t dur_ns,
 			    int64_t bytes, int64_t seq, uint32_t size)
 {
@@ -142,7 +142,7 @@ static void counts_go_on_when_a_rank_is_started_anew(void **state)
 	(void)metrics_host_free(host);
 }
 
-static void waiting_and_transfer_are_told_apart(void **state)
+static void waiting_and_transfer_are_separated(void **state)
 {
 	struct two two = open_two(&plain, 4);
 
@@ -195,7 +195,7 @@ static void without_numbers_those_that_overlap_are_one(void **state)
 	close_two(&two);
 }
 
-static void what_ends_when_it_is_queued_is_no_time_of_a_collective(void **state)
+static void the_time_of_a_launch_is_not_the_time_of_a_collective(void **state)
 {
 	struct two two = open_two(&plain, 2);
 
@@ -240,7 +240,7 @@ static void records_that_come_in_parts_are_one_collective(void **state)
 	(void)metrics_host_free(host);
 }
 
-/* As NCCL's plugin has it of the GPU: how long, but not since when. */
+/* As NCCL's plugin records a GPU time: a duration without a start. */
 static void push_done(struct flight *f, int64_t launched_ns, int64_t dur_ns, int64_t bytes,
 		      int64_t seq)
 {
@@ -292,7 +292,7 @@ static void collectives_on_the_gpu_end_together(void **state)
 	close_two(&two);
 }
 
-/* One that the other rank doesn't tell of is counted by itself, later. */
+/* A collective that the other rank does not record is counted by itself, later. */
 static void a_collective_of_the_gpu_without_its_peer_has_no_parts(void **state)
 {
 	struct two two = open_two(&plain, 4);
@@ -336,7 +336,7 @@ static void matrix_multiplications_have_time_and_speed(void **state)
 	push_plain(f, FLIGHT_CALLS, 70, 0, FLIGHT_CALLS_LAUNCH);
 	push_plain(f, FLIGHT_CALLS, 1500, 7500000, FLIGHT_CALLS_MATMUL);
 	push_plain(f, FLIGHT_TIMED, 100000, gemm, 0);
-	metrics_worker_follow(two.workers[0], f, false); /* its shape isn't there yet */
+	metrics_worker_follow(two.workers[0], f, false); /* its shape is not yet recorded */
 	expect_no(two.host, "perftracker_matmul_seconds");
 	push_plain(f, FLIGHT_TIMED_SHAPE, (int64_t)1000 << 32 | 2000, (uint64_t)1000 << 32 | 5, 14);
 	push_plain(f, FLIGHT_TIMED, 20000, recorder_string(f, "cublasSgemmGroupedBatched"), 0);
@@ -364,7 +364,7 @@ static void matrix_multiplications_have_time_and_speed(void **state)
 	close_two(&two);
 }
 
-static void steps_of_the_network_are_summed_by_what_they_waited_for(void **state)
+static void network_steps_are_summed_by_the_cause_of_waiting(void **state)
 {
 	struct metrics_host *host = metrics_host_new(&plain);
 	struct metrics_worker *worker = metrics_worker_new(host, 0, 0);
@@ -597,12 +597,12 @@ int main(void)
 		cmocka_unit_test(matrix_multiplications_have_time_and_speed),
 		cmocka_unit_test(every_mark_counts_once),
 		cmocka_unit_test(counts_go_on_when_a_rank_is_started_anew),
-		cmocka_unit_test(waiting_and_transfer_are_told_apart),
+		cmocka_unit_test(waiting_and_transfer_are_separated),
 		cmocka_unit_test(groups_of_several_hosts_have_whole_times_only),
 		cmocka_unit_test(without_numbers_those_that_overlap_are_one),
-		cmocka_unit_test(what_ends_when_it_is_queued_is_no_time_of_a_collective),
+		cmocka_unit_test(the_time_of_a_launch_is_not_the_time_of_a_collective),
 		cmocka_unit_test(records_that_come_in_parts_are_one_collective),
-		cmocka_unit_test(steps_of_the_network_are_summed_by_what_they_waited_for),
+		cmocka_unit_test(network_steps_are_summed_by_the_cause_of_waiting),
 		cmocka_unit_test(kernels_of_a_window_count_by_kind),
 		cmocka_unit_test(accounts_give_cpu_time_and_delay),
 		cmocka_unit_test(losses_are_counted_by_reason),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The gauges of xpu_timer, for dashboards and collectors that expect them. They are computed as
- * there: latency and bandwidth of recent events, in series by a "level" of throughput, which
- * an operation leaves when it becomes slower; a series that got nothing for 300 s goes.
+ * The gauges of xpu_timer, for dashboards and collectors that expect them, computed as in
+ * xpu_timer: latency and bandwidth of recent events, in one series per "level" of throughput,
+ * so that an operation that becomes slower changes its series; a series without an event for
+ * 300 s is dropped.
  * Source: DLRover's xpu_timer; docs/metrics.md, "In place of xpu_timer".
  */
 #include "live/metrics/metrics_parts.h"
@@ -11,10 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RECENT_CNT 512u /* events that a gauge is made of */
+#define RECENT_CNT 512u /* events that a gauge is computed from */
 #define BUCKET_MAX 1024u
 #define SILENT_NS (300 * NSEC_PER_SEC)
-#define NIC_GBPS 400.0 /* theirs */
+#define NIC_GBPS 400.0 /* as in xpu_timer */
 #define LEVEL_CNT 20
 #define SMALL_BITS 8192
 #define NOT_SET "NOT_SET"
@@ -28,7 +29,7 @@ struct bucket {
 	int64_t last_ns;
 	uint64_t cnt;
 	int64_t recent_ns[RECENT_CNT];
-	double bus_bytes, flop; /* since the last tick, and in which time */
+	double bus_bytes, flop; /* since the last tick, with their times */
 	int64_t bus_ns, flop_ns;
 };
 
@@ -98,7 +99,7 @@ static const char *their_operation(const char *ours)
 	return "Other";
 }
 
-/* Levels of throughput, from 1; what is faster than the NIC is in the last. */
+/* The level of throughput, from 1; the last level includes all faster than the NIC. */
 static int level_of(double bus_bytes, int64_t dur_ns)
 {
 	double gbps = dur_ns > 0 ? bus_bytes * 8 / (double)dur_ns : 0;
@@ -107,7 +108,7 @@ static int level_of(double bus_bytes, int64_t dur_ns)
 	return level >= LEVEL_CNT ? LEVEL_CNT : (int)level + 1;
 }
 
-/* One of our words for types, of which there are few. */
+/* dtype as PerfTracker names it; copied. */
 static void set_dtype(struct bucket *bucket, const char *ours)
 {
 	bool known = ours != NULL && strcmp(ours, "unknown") != 0;
@@ -132,7 +133,7 @@ static void open_bucket(const struct metrics_xpu *xpu, struct bucket *bucket)
 				      bucket->dtype, bucket->operation, NOT_SET, bucket->transport,
 				      bucket->level, bucket->small));
 	if (bucket->matmul)
-		bucket->gauges[4] = METRICS_NONE; /* until one comes whose work is known */
+		bucket->gauges[4] = METRICS_NONE; /* until an event with known work */
 	for (size_t i = 0; bucket->matmul && i < ARRAY_SIZE(mm); i++)
 		bucket->gauges[i] = metrics_series(
 			xpu->metrics, mm[i],
