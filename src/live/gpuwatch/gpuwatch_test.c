@@ -106,7 +106,7 @@ static struct gpuwatch *start(int (*open)(struct gpuhw *, char *))
 	return watch;
 }
 
-/* However long it takes. */
+/* Waits without a limit. */
 static void wait_for(_Atomic int *value, int least)
 {
 	while (*value < least)
@@ -249,7 +249,7 @@ static void a_driver_that_hangs_holds_nobody_up(void **state _unused_)
 	gpuwatch_set_window(watch, true);
 	gpuwatch_stop(watch);
 	assert_int_equal(fake.closed, 0);
-	fake.hang = false; /* at last it answers: the thread ends and frees what is left */
+	fake.hang = false; /* the call returns: the thread ends and frees the rest */
 	assert_int_equal(sem_post(&fake.go_on), 0);
 	wait_for(&fake.closed, 1);
 	(void)usleep(10000); /* for a leak checker to see that it is freed */
@@ -384,7 +384,8 @@ static void samples_at_khz_take_the_place_of_slower_ones(void **state)
 	wait_for(&fake.fast, fake.fast + 20);
 	assert_int_equal(gpuwatch_take(watch, &(struct gpuwatch_worker){ 71, 0, 0 }, &side), 0);
 	assert_int_equal(side.gpus.cnt, 1);
-	assert_string_equal(side.gpus.data[0].why, ""); /* what the driver lacks is not missed */
+	assert_string_equal(side.gpus.data[0].why,
+			    ""); /* a metric that the driver lacks is not reported */
 	vec_foreach(s, &side.gpu_samples) {
 		bool cores = s->metric == GPU_METRIC_CORES_ACTIVE;
 
@@ -393,13 +394,13 @@ static void samples_at_khz_take_the_place_of_slower_ones(void **state)
 		slower += cores && s->value < 0.8 && s->time_ns > fed_ns;
 	}
 	assert_int_equal(fed, 1);
-	if (clock_mono_ns() - fed_ns < NSEC_PER_SEC) /* else it has fallen silent */
+	if (clock_mono_ns() - fed_ns < NSEC_PER_SEC) /* else PM sampling has become silent */
 		assert_int_equal(slower, 0);
 	sidecar_done(&side);
 	gpuwatch_stop(watch);
 }
 
-/* For /metrics: one of 10,000 samples a second would be a throw of dice. */
+/* /metrics shows the mean: one of 10,000 samples a second would be random. */
 static void the_latest_of_fine_samples_is_a_mean(void **state)
 {
 	struct gpuwatch *watch = start_shared(*state, open_nothing);
@@ -423,7 +424,7 @@ static void the_latest_of_fine_samples_is_a_mean(void **state)
 	gpuwatch_stop(watch);
 }
 
-static void a_sampler_that_gives_nothing_leaves_it_to_slower_ones(void **state)
+static void slower_samples_replace_a_sampler_without_samples(void **state)
 {
 	struct gpuwatch *watch = start_shared(*state, open_fake);
 
@@ -449,7 +450,7 @@ static void a_piece_without_samples_changes_nothing(void **state)
 	feed_empty("1-1");
 	feed("0-0", 0.875, "");
 	await_feed(watch, 0, true);
-	if (clock_mono_ns() - fed_ns < NSEC_PER_SEC) /* else it has fallen silent */
+	if (clock_mono_ns() - fed_ns < NSEC_PER_SEC) /* else PM sampling has become silent */
 		assert_true(is_fed(watch, 1));
 	gpuwatch_stop(watch);
 }
@@ -465,7 +466,7 @@ static void a_sampler_that_falls_silent_is_noticed(void **state)
 	gpuwatch_stop(watch);
 }
 
-static void what_was_overwritten_is_told(void **state)
+static void overwritten_samples_are_reported(void **state)
 {
 	struct gpuwatch *watch = start_shared(*state, open_fake);
 	int64_t begun_ns = clock_mono_ns();
@@ -488,7 +489,7 @@ static void what_was_overwritten_is_told(void **state)
 	while (side.gpus.cnt == 0 || strstr(side.gpus.data[0].why, "too many") == NULL) {
 		sidecar_done(&side);
 		side = (struct sidecar){ .gpus = { 0 } };
-		feed("1-1", 0.875, ""); /* it does not fall silent */
+		feed("1-1", 0.875, ""); /* PM sampling stays on */
 		assert_int_equal(
 			gpuwatch_take(watch, &(struct gpuwatch_worker){ 71, 0, begun_ns }, &side),
 			0);
@@ -513,7 +514,7 @@ static void devices_of_others_are_left_out(void **state)
 	gpuwatch_stop(watch);
 }
 
-static void without_a_driver_the_folder_tells_the_devices(void **state)
+static void without_a_driver_the_devices_come_from_the_folder(void **state)
 {
 	struct gpuwatch *watch = start_shared(*state, open_nothing);
 	struct sidecar side;
@@ -542,7 +543,7 @@ static void a_wish_ends_with_the_window(void **state)
 	gpuwatch_stop(watch);
 }
 
-/* CUDA takes seconds to start: what is ordered is wished for at once, and not for ever. */
+/* CUDA takes seconds to start, so an order requests samples at once, and for a limited time. */
 static void a_window_that_is_ordered_is_prepared(void **state)
 {
 	struct gpuwatch *watch = gpuwatch_start(
@@ -561,7 +562,7 @@ static void a_window_that_is_ordered_is_prepared(void **state)
 	gpuwatch_expect(watch, 0);
 	while (gpushare_is_wanted(&share, clock_wall_ns()))
 		(void)usleep(1000);
-	gpuwatch_expect(watch, 1); /* it does not come */
+	gpuwatch_expect(watch, 1); /* the window does not open */
 	(void)usleep(1000);
 	while (gpushare_is_wanted(&share, clock_wall_ns()))
 		(void)usleep(1000);
@@ -576,7 +577,7 @@ static void a_window_that_is_ordered_is_prepared(void **state)
 	gpuwatch_expect(NULL, 1);
 }
 
-/* --- samplers of our own, which are scripts here --- */
+/* --- the agent's own samplers; here scripts --- */
 
 static void play_sampler(struct gpufeed *feed, const char *root, const char *script)
 {
@@ -624,12 +625,12 @@ int main(void)
 			after_one_that_could_not_be_killed_there_is_no_other, make_root,
 			remove_root),
 		SHARED(samples_at_khz_take_the_place_of_slower_ones),
-		SHARED(a_sampler_that_gives_nothing_leaves_it_to_slower_ones),
+		SHARED(slower_samples_replace_a_sampler_without_samples),
 		SHARED(a_piece_without_samples_changes_nothing),
 		SHARED(a_sampler_that_falls_silent_is_noticed),
-		SHARED(what_was_overwritten_is_told),
+		SHARED(overwritten_samples_are_reported),
 		SHARED(devices_of_others_are_left_out),
-		SHARED(without_a_driver_the_folder_tells_the_devices),
+		SHARED(without_a_driver_the_devices_come_from_the_folder),
 		SHARED(the_latest_of_fine_samples_is_a_mean),
 		SHARED(a_wish_ends_with_the_window),
 		SHARED(a_window_that_is_ordered_is_prepared),
