@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/hub/hub.h"
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "base/vec.h"
-#include "detect/jobwatch.h"
 #include "format/shared/block.h"
-#include "format/shared/message.h"
-#include "live/hub/analysis.h"
 #include "live/hub/hang.h"
+#include "live/hub/hub_parts.h"
 #include "live/hub/jobstate.h"
-#include "live/hub/overhead.h"
-#include "live/hub/plan.h"
 #include "live/hub/publish.h"
 #include "live/hub/quiet.h"
-#include "live/link/wire_hang.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,51 +16,6 @@
 
 #define WORKER_MAX 65536u
 #define ASKER_MAX 64u
-
-/* Waiting for answers: so long after the window should have ended, and again after each answer. */
-#define BEGIN_GRACE_NS (60 * NSEC_PER_SEC)
-#define ANSWER_GRACE_NS (120 * NSEC_PER_SEC)
-
-enum answer_state { ANSWER_NONE, ANSWER_BEGUN, ANSWER_EXPORTED, ANSWER_READY, ANSWER_MISSED };
-
-/* One worker's answer to the order. */
-struct answer {
-	uint32_t worker;
-	int rank;
-	enum answer_state state;
-	int64_t stall_ns;
-	char text[WIRE_TEXT]; /* the fingerprint's path, or the reason why it is missing */
-};
-
-struct profile {
-	bool active;
-	uint64_t id;
-	struct report_trigger trigger;
-	VEC(struct answer) answers;
-	int64_t deadline_ns;
-	bool begun; /* at least one worker */
-	bool torch; /* torch.profiler recorded at least one worker of the latest */
-};
-
-struct hub {
-	struct bus *bus;
-	const struct run_options *options;
-	struct bus_sub *subs[5];
-	VEC(struct wire_state) workers; /* one that ended stays until its rank connects again */
-	VEC(struct wire_where) wheres;	/* of the latest hang, by worker */
-	VEC(uint64_t) askers;		/* clients of hostd that wait for a report */
-	struct jobwatch watch;
-	struct overhead overhead;
-	struct profile profile;
-	uint64_t epoch, sequence; /* of struct wire_profile */
-	uint64_t
-		number; /* of the latest profile or report; part of its file names, and the order's id */
-	unsigned quiet_slowdowns;     /* profiled, without a finding */
-	unsigned quiet_standstills;   /* hangs reported, without a finding */
-	bool found;		      /* at least one report was abnormal */
-	struct wire_state first_gone; /* first worker to end without MSG_BYE; worker 0: none */
-	char shown[64];		      /* the job's state as last logged */
-};
 
 /* Workers */
 
@@ -81,34 +28,14 @@ static struct wire_state *find_worker(const struct hub *hub, uint32_t worker)
 	return NULL;
 }
 
-static struct answer *find_answer(struct hub *hub, uint32_t worker)
-{
-	vec_foreach(answer, &hub->profile.answers) {
-		if (answer->worker == worker)
-			return answer;
-	}
-	return NULL;
-}
-
-static void set_missed(struct answer *answer, const char *why)
-{
-	answer->state = ANSWER_MISSED;
-	(void)snprintf(answer->text, sizeof(answer->text), "%.*s", WIRE_TEXT - 1, why);
-}
-
-/* A worker that has exported its trace stays in the profile. */
 static void note_gone(struct hub *hub, const struct wire_state *state)
 {
-	struct answer *answer = find_answer(hub, state->worker);
-
 	if (!state->bye && hub->first_gone.worker == 0)
 		hub->first_gone = *state;
 	if (!state->bye)
 		log_line(LOG_WARNING, "event=worker-gone rank=%d pid=%u step=%" PRIu64, state->rank,
 			 state->pid, state->step);
-	if (hub->profile.active && answer != NULL &&
-	    (answer->state == ANSWER_NONE || answer->state == ANSWER_BEGUN))
-		set_missed(answer, "its process ended during the profile");
+	hub_lose_worker(hub, state->worker, "its process ended during the profile");
 }
 
 /* The ended process that a restarted rank replaces. */
@@ -123,13 +50,9 @@ static struct wire_state *find_predecessor(const struct hub *hub, int32_t rank)
 
 static void note_silent(struct hub *hub, const struct wire_state *state)
 {
-	struct answer *answer = find_answer(hub, state->worker);
-
 	log_line(LOG_WARNING, "event=hook-disabled rank=%d pid=%u step=%" PRIu64, state->rank,
 		 state->pid, state->step);
-	if (hub->profile.active && answer != NULL &&
-	    (answer->state == ANSWER_NONE || answer->state == ANSWER_BEGUN))
-		set_missed(answer, "its hook has switched itself off");
+	hub_lose_worker(hub, state->worker, "its hook has switched itself off");
 }
 
 static void take_state(void *arg, const struct bus_message *message)
@@ -171,9 +94,9 @@ static void take_where(void *arg, const struct bus_message *message)
 		(void)!vec_push(&hub->wheres, *where); /* out of memory: the worker's is unknown */
 }
 
-/* Profiles */
+/* Requests */
 
-static void reply_to_askers(struct hub *hub, int status, const char *text)
+void hub_reply(struct hub *hub, int status, const char *text)
 {
 	struct wire_reply told = { .status = status };
 
@@ -183,113 +106,6 @@ static void reply_to_askers(struct hub *hub, int status, const char *text)
 		(void)bus_pub(hub->bus, SUBJECT_REPLY, &told, sizeof(told));
 	}
 	hub->askers.cnt = 0;
-}
-
-static int fill_answers(struct hub *hub)
-{
-	hub->profile.answers.cnt = 0;
-	vec_foreach(state, &hub->workers) {
-		struct answer answer = { .worker = state->worker, .rank = state->rank };
-
-		if (wire_is_watched(state) && vec_push(&hub->profile.answers, answer) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static void fill_trigger(const struct hub *hub, const char *kind, const struct order_plan *plan,
-			 struct report_trigger *ret)
-{
-	int64_t baseline_ns = 0, current_ns = 0;
-
-	vec_foreach(state, &hub->workers) {
-		if (!wire_is_watched(state))
-			continue;
-		baseline_ns = MAX(baseline_ns, state->baseline_ns);
-		current_ns = MAX(current_ns, state->iteration_ns);
-	}
-	*ret = (struct report_trigger){
-		.present = true,
-		.kind = kind,
-		.baseline_iteration_ms = (double)baseline_ns / NSEC_PER_MSEC,
-		.current_iteration_ms = (double)current_ns / NSEC_PER_MSEC,
-		.step = (int64_t)plan->start_step,
-	};
-}
-
-static int64_t expected_ns(const struct hub *hub, const struct order_plan *plan)
-{
-	int64_t slowest_ns = 0;
-
-	vec_foreach(state, &hub->workers) {
-		if (wire_is_watched(state))
-			slowest_ns = MAX(slowest_ns, state->step_ns);
-	}
-	/* Profiled iterations may take several times as long. */
-	return PLAN_MARGIN_NS + 4 * slowest_ns * plan->stride * (int64_t)(plan->steps + 2);
-}
-
-static int start_profile(struct hub *hub, const char *kind, int64_t window_ns, int64_t now_ns)
-{
-	struct plan_limits limits = { .window_ns = window_ns,
-				      .steps_max = hub->options->steps_max };
-	struct order_plan plan = { 0 };
-	struct wire_order order;
-	int ret = plan_order(hub->workers.data, hub->workers.cnt, &limits, &plan);
-
-	if (ret == 0)
-		ret = fill_answers(hub);
-	if (ret < 0)
-		return ret;
-	plan.id = ++hub->number;
-	order = (struct wire_order){ .id = plan.id,
-				     .start_step = plan.start_step,
-				     .window_ns = plan.window_ns,
-				     .steps = plan.steps,
-				     .stride = plan.stride };
-	ret = bus_pub(hub->bus, SUBJECT_ORDER, &order, sizeof(order));
-	if (ret < 0)
-		return ret;
-	hub->profile.active = true;
-	hub->profile.begun = hub->profile.torch = false;
-	hub->profile.id = plan.id;
-	hub->profile.deadline_ns = now_ns + BEGIN_GRACE_NS + expected_ns(hub, &plan);
-	fill_trigger(hub, kind, &plan, &hub->profile.trigger);
-	if (!hub->options->quiet)
-		log_line(LOG_INFO,
-			 "event=profile why=%s workers=%zu first_step=%" PRIu64
-			 " iterations=%" PRIu64 " baseline_ms=%.1f now_ms=%.1f",
-			 kind, hub->profile.answers.cnt, plan.start_step, plan.steps,
-			 hub->profile.trigger.baseline_iteration_ms,
-			 hub->profile.trigger.current_iteration_ms);
-	return 0;
-}
-
-static void take_answer(void *arg, const struct bus_message *message)
-{
-	static const enum answer_state states[] = {
-		[OUTCOME_BEGUN] = ANSWER_BEGUN,
-		[OUTCOME_MISSED] = ANSWER_MISSED,
-		[OUTCOME_EXPORTED] = ANSWER_EXPORTED,
-		[OUTCOME_SUMMARIZED] = ANSWER_READY,
-	};
-	struct hub *hub = arg;
-	const struct wire_answer *wire = message->data;
-	struct answer *answer;
-
-	if (message->len != sizeof(*wire) || wire->outcome >= ARRAY_SIZE(states))
-		return;
-	answer = find_answer(hub, wire->worker);
-	if (!hub->profile.active || wire->order_id != hub->profile.id || answer == NULL ||
-	    answer->state == ANSWER_READY || answer->state == ANSWER_MISSED)
-		return; /* late, or of another order */
-	answer->state = states[wire->outcome];
-	hub->profile.begun |= wire->outcome != OUTCOME_MISSED;
-	if (wire->outcome == OUTCOME_BEGUN && strcmp(wire->text, SOURCE_TORCH) == 0)
-		hub->profile.torch = true;
-	answer->stall_ns = MAX(answer->stall_ns, wire->stall_ns);
-	(void)snprintf(answer->text, sizeof(answer->text), "%.*s", WIRE_TEXT - 1, wire->text);
-	hub->profile.deadline_ns = MAX(hub->profile.deadline_ns, clock_mono_ns() + ANSWER_GRACE_NS);
 }
 
 static void take_ask(void *arg, const struct bus_message *message)
@@ -311,15 +127,15 @@ static void take_ask(void *arg, const struct bus_message *message)
 		return;
 	}
 	if (!hub->profile.active) /* else the profile under way answers this request, too */
-		ret = start_profile(hub, "request", window_ns, clock_mono_ns());
+		ret = hub_start_profile(hub, "request", window_ns, clock_mono_ns());
 	if (ret == -EAGAIN)
-		reply_to_askers(hub, EAGAIN,
-				jobstate_living(hub->workers.data, hub->workers.cnt) == 0
-					? "no training process is connected (yet)"
-					: "no worker has shown its iteration time yet: try "
-					  "again in a few iterations");
+		hub_reply(hub, EAGAIN,
+			  jobstate_living(hub->workers.data, hub->workers.cnt) == 0
+				  ? "no training process is connected (yet)"
+				  : "no worker has shown its iteration time yet: try "
+				    "again in a few iterations");
 	else if (ret < 0)
-		reply_to_askers(hub, -ret, strerror(-ret));
+		hub_reply(hub, -ret, strerror(-ret));
 }
 
 /* Reports */
@@ -347,8 +163,7 @@ static void fill_overhead(const struct hub *hub, struct report_overhead *ret)
 	};
 }
 
-/* Publishes and frees the report. wanted: print it even without a finding. */
-static void hand_out(struct hub *hub, struct report *report, uint64_t number, bool wanted)
+void hub_publish_report(struct hub *hub, struct report *report, uint64_t number, bool wanted)
 {
 	struct wire_report digest;
 	char path[4200];
@@ -372,86 +187,8 @@ static void hand_out(struct hub *hub, struct report *report, uint64_t number, bo
 		       number);
 	if (ret == 0 && !hub->options->quiet)
 		log_line(LOG_INFO, "event=report-written file=%s", path);
-	reply_to_askers(hub, ret < 0 ? -ret : 0, ret < 0 ? err.text : path);
+	hub_reply(hub, ret < 0 ? -ret : 0, ret < 0 ? err.text : path);
 	arena_done(&report->arena);
-}
-
-static int gather(struct hub *hub, const char **paths, struct analysis_absence *absences,
-		  struct analysis_input *ret)
-{
-	*ret = (struct analysis_input){ .paths = paths,
-					.absences = absences,
-					.trigger = hub->profile.trigger };
-	vec_foreach(answer, &hub->profile.answers) {
-		if (answer->state == ANSWER_READY) {
-			paths[ret->path_cnt++] = answer->text;
-			continue;
-		}
-		if (answer->state != ANSWER_MISSED)
-			set_missed(answer, answer->state == ANSWER_NONE
-						   ? "it did not reach the step in time"
-						   : "its trace did not come in time");
-		absences[ret->absence_cnt++] =
-			(struct analysis_absence){ answer->rank, answer->text };
-	}
-	return ret->path_cnt > 0 ? 0 : -ENODATA;
-}
-
-static void no_report(struct hub *hub, const struct analysis_input *input, int error,
-		      const char *why)
-{
-	log_line(LOG_WARNING, "event=profile-failed why=\"%s\"", why);
-	for (size_t i = 0; i < input->absence_cnt; i++)
-		log_line(LOG_WARNING, "event=worker-missed rank=%d why=\"%s\"",
-			 input->absences[i].rank, input->absences[i].why);
-	reply_to_askers(hub, -error, why);
-}
-
-static void finish_profile(struct hub *hub)
-{
-	size_t cnt = hub->profile.answers.cnt;
-	_cleanup_free_ const char **paths = calloc(cnt + 1, sizeof(*paths));
-	_cleanup_free_ struct analysis_absence *absences = calloc(cnt + 1, sizeof(*absences));
-	bool requested = strcmp(hub->profile.trigger.kind, "request") == 0;
-	struct analysis_input input = { 0 };
-	struct err err = { "no worker delivered a trace" };
-	struct report report;
-	int ret;
-
-	hub->profile.active = false;
-	if (paths == NULL || absences == NULL)
-		ret = err_set(&err, ENOMEM, "out of memory");
-	else
-		ret = gather(hub, paths, absences, &input);
-	if (ret == 0)
-		ret = analysis_run(&input, hub->options, &report, &err);
-	if (ret < 0) {
-		no_report(hub, &input, ret, err.text);
-		return;
-	}
-	if (!requested && report.verdict != VERDICT_ABNORMAL)
-		hub->quiet_slowdowns++;
-	hand_out(hub, &report, hub->profile.id, requested);
-}
-
-/* Publishes an order without steps: a late worker must not begin to profile. */
-static void cancel_order(struct hub *hub)
-{
-	struct wire_order order = { .id = hub->profile.id };
-
-	(void)bus_pub(hub->bus, SUBJECT_ORDER, &order, sizeof(order));
-}
-
-static void watch_profile(struct hub *hub, int64_t now_ns)
-{
-	bool late = now_ns >= hub->profile.deadline_ns, complete = true;
-
-	vec_foreach(answer, &hub->profile.answers)
-		complete &= answer->state == ANSWER_READY || answer->state == ANSWER_MISSED;
-	if (late && !complete)
-		cancel_order(hub);
-	if (late || complete)
-		finish_profile(hub);
 }
 
 static void report_blocked(struct hub *hub, int64_t now_ns)
@@ -468,7 +205,7 @@ static void report_blocked(struct hub *hub, int64_t now_ns)
 		return;
 	}
 	hub->quiet_standstills += report.verdict != VERDICT_ABNORMAL;
-	hand_out(hub, &report, ++hub->number, true);
+	hub_publish_report(hub, &report, ++hub->number, true);
 }
 
 /* Decisions */
@@ -515,7 +252,7 @@ static void decide(struct hub *hub, int64_t now_ns)
 	if (decision == JOB_BLOCKED)
 		report_blocked(hub, now_ns);
 	else if (decision == JOB_SLOW)
-		(void)start_profile(hub, "slowdown", hub->options->window_ns, now_ns);
+		(void)hub_start_profile(hub, "slowdown", hub->options->window_ns, now_ns);
 }
 
 /* Overhead */
@@ -582,7 +319,7 @@ static void publish_progress(struct hub *hub)
 void hub_tick(struct hub *hub, int64_t now_ns)
 {
 	if (hub->profile.active)
-		watch_profile(hub, now_ns);
+		hub_watch_profile(hub, now_ns);
 	else
 		decide(hub, now_ns);
 	publish_progress(hub);
@@ -609,8 +346,8 @@ void hub_finish(struct hub *hub, int exit_status)
 	if (first->worker != 0)
 		facts.first_gone = first;
 	if (hub->profile.active)
-		finish_profile(hub);
-	reply_to_askers(hub, ESRCH, "the job has ended");
+		hub_finish_profile(hub);
+	hub_reply(hub, ESRCH, "the job has ended");
 	if (hub->found || quiet_report(&facts, &report) < 0)
 		return;
 	fill_overhead(hub, &report.overhead);
@@ -642,7 +379,7 @@ int hub_open(struct bus *bus, const struct run_options *options, struct hub **re
 	overhead_init(&hub->overhead, options);
 	r = bus_sub(bus, SUBJECT_STATE, take_state, hub, &hub->subs[0]);
 	if (r == 0)
-		r = bus_sub(bus, SUBJECT_ANSWER, take_answer, hub, &hub->subs[1]);
+		r = bus_sub(bus, SUBJECT_ANSWER, hub_take_answer, hub, &hub->subs[1]);
 	if (r == 0)
 		r = bus_sub(bus, SUBJECT_ASK, take_ask, hub, &hub->subs[2]);
 	if (r == 0)

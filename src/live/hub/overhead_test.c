@@ -148,7 +148,7 @@ static void test_a_window_goes_first_and_both_are_measured(void **state)
 	overhead_done(&job.overhead);
 }
 
-static void test_slices_are_whole_iterations_of_a_job_with_two_optimizers(void **state)
+static void test_slices_are_whole_iterations_with_two_optimizers(void **state)
 {
 	struct job job;
 
@@ -448,7 +448,7 @@ static void test_a_hang_ends_a_measurement(void **state)
 }
 
 /* A worker whose marks are lost goes on and never reports. */
-static void test_a_worker_that_never_reports_ends_a_measurement_after_a_while(void **state)
+static void test_a_worker_that_never_reports_ends_a_measurement(void **state)
 {
 	struct job job;
 	int64_t begin_ns;
@@ -559,7 +559,7 @@ static struct wire_overhead window_of(struct job *job, const struct run_options 
 	return overhead;
 }
 
-static void test_a_window_that_costs_more_than_its_slices_is_reported(void **state)
+static void test_a_window_dearer_than_its_slices_is_reported(void **state)
 {
 	static const double dear[] = { 1, 1.08, 1 };
 	struct wire_overhead overhead;
@@ -668,7 +668,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_window_goes_first_and_both_are_measured),
-		cmocka_unit_test(test_slices_are_whole_iterations_of_a_job_with_two_optimizers),
+		cmocka_unit_test(test_slices_are_whole_iterations_with_two_optimizers),
 		cmocka_unit_test(test_one_worker_is_enough),
 		cmocka_unit_test(test_a_measurement_is_repeated_after_its_interval),
 		cmocka_unit_test(test_a_cost_that_grows_later_is_noticed),
@@ -685,13 +685,13 @@ int main(void)
 		cmocka_unit_test(test_a_job_that_stays_slow_switches_nothing_off),
 		cmocka_unit_test(test_a_restarted_job_is_not_excused),
 		cmocka_unit_test(test_a_restarted_worker_ends_a_measurement),
-		cmocka_unit_test(test_a_window_that_costs_more_than_its_slices_is_reported),
+		cmocka_unit_test(test_a_window_dearer_than_its_slices_is_reported),
 		cmocka_unit_test(test_a_window_that_costs_what_its_slices_say_changes_nothing),
 		cmocka_unit_test(test_a_job_that_changes_around_a_window_gives_no_cost),
 		cmocka_unit_test(test_windows_that_cannot_be_compared_are_ignored),
 		cmocka_unit_test(test_a_restarted_worker_has_no_time_around_a_window),
 		cmocka_unit_test(test_a_hang_ends_a_measurement),
-		cmocka_unit_test(test_a_worker_that_never_reports_ends_a_measurement_after_a_while),
+		cmocka_unit_test(test_a_worker_that_never_reports_ends_a_measurement),
 		cmocka_unit_test(test_workers_at_different_steps_are_not_measured),
 		cmocka_unit_test(test_a_worker_that_ends_ends_a_measurement),
 		cmocka_unit_test(test_no_audit_measures_nothing),

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of the hub, shared by its files: hub.c (workers, requests, reports, decisions) and
+ * jobprofile.c (one profile from its order to its report).
+ */
+#pragma once
+
+#include "base/vec.h"
+#include "detect/jobwatch.h"
+#include "live/hub/hub.h"
+#include "live/hub/overhead.h"
+#include "live/link/wire_hang.h"
+#include "model/report.h"
+
+enum answer_state { ANSWER_NONE, ANSWER_BEGUN, ANSWER_EXPORTED, ANSWER_READY, ANSWER_MISSED };
+
+/* One worker's answer to the order. */
+struct answer {
+	uint32_t worker;
+	int rank;
+	enum answer_state state;
+	int64_t stall_ns;
+	char text[WIRE_TEXT]; /* the fingerprint's path, or the reason why it is missing */
+};
+
+struct profile {
+	bool active;
+	uint64_t id;
+	struct report_trigger trigger;
+	VEC(struct answer) answers;
+	int64_t deadline_ns;
+	bool begun; /* at least one worker */
+	bool torch; /* torch.profiler recorded at least one worker of the latest */
+};
+
+struct hub {
+	struct bus *bus;
+	const struct run_options *options;
+	struct bus_sub *subs[5];
+	VEC(struct wire_state) workers; /* one that ended stays until its rank connects again */
+	VEC(struct wire_where) wheres;	/* of the latest hang, by worker */
+	VEC(uint64_t) askers;		/* clients of hostd that wait for a report */
+	struct jobwatch watch;
+	struct overhead overhead;
+	struct profile profile;
+	uint64_t epoch, sequence; /* of struct wire_profile */
+	uint64_t number; /* of the latest report or profile; in file names and the order's id */
+	unsigned quiet_slowdowns;     /* profiled, without a finding */
+	unsigned quiet_standstills;   /* hangs reported, without a finding */
+	bool found;		      /* at least one report was abnormal */
+	struct wire_state first_gone; /* first worker to end without MSG_BYE; worker 0: none */
+	char shown[64];		      /* the job's state as last logged */
+};
+
+/* Publishes and frees the report. wanted: print it even without a finding. */
+void hub_publish_report(struct hub *hub, struct report *report, uint64_t number, bool wanted);
+
+/* Answers all waiting clients. status: 0 or errno. */
+void hub_reply(struct hub *hub, int status, const char *text);
+
+/* Orders a profile of all watched workers. kind: a constant. Returns 0 or -errno. */
+int hub_start_profile(struct hub *hub, const char *kind, int64_t window_ns, int64_t now_ns);
+
+/* bus_handler: a worker's struct wire_answer. */
+void hub_take_answer(void *arg, const struct bus_message *message);
+
+/* The worker can no longer export a trace; one that has exported it stays in the profile. */
+void hub_lose_worker(struct hub *hub, uint32_t worker, const char *why);
+
+/* Finishes the profile when all have answered or the deadline has passed. */
+void hub_watch_profile(struct hub *hub, int64_t now_ns);
+void hub_finish_profile(struct hub *hub);
