@@ -23,7 +23,7 @@ const struct detector_config detector_default_config = {
 	.pause_limit_ns = BLOCKED_PAUSE_LIMIT_NS,
 };
 
-/* The marks come from another process: a time beyond 73 years of uptime is none. */
+/* The marks come from another process: a time beyond 73 years of uptime is invalid. */
 #define TIME_MAX_NS (INT64_MAX / 4)
 
 /* An iteration after the profiler ended still pays for it. */

@@ -30,7 +30,7 @@ struct detector_config {
 	int64_t pause_limit_ns;
 };
 
-/* The paper's M = 10, N = 50, 5 %, 5 x, K = 200; the rest is ours. */
+/* The paper's M = 10, N = 50, 5 %, 5 x, K = 200; the rest is not from it. */
 extern const struct detector_config detector_default_config;
 
 enum detector_state {

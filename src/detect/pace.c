@@ -45,7 +45,7 @@ struct pace {
 	uint64_t long_since; /* sample number before which the long window isn't looked at */
 	uint64_t slow_at;
 	bool slow;
-	bool slow_by_long; /* rare long iterations: the short window can't tell that they ended */
+	bool slow_by_long; /* rare long iterations: the short window cannot detect their end */
 	uint64_t pauses, iterations;
 };
 

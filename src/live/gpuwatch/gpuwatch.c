@@ -261,7 +261,7 @@ static void take_piece(void *arg, const struct sidecar *piece)
 
 static void begin_feed(struct gpuwatch *watch)
 {
-	const char *where = watch->setup.feed.shared ? "PM sampling: nobody writes there"
+	const char *where = watch->setup.feed.shared ? "PM sampling: no sampler writes there"
 						     : "PM sampling had not begun";
 	int error = gpufeed_begin(&watch->feed);
 

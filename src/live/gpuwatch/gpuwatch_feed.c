@@ -34,7 +34,7 @@ static int start_sampler(struct gpufeed *feed)
 		return -errno;
 	if (pipe2(fds, O_CLOEXEC) != 0)
 		return -errno;
-	/* stdin of the process is what tells it to end. */
+	/* The process ends when its stdin is closed. */
 	error = subprocess_start(
 		argv, (const int[3]){ fds[0], SUBPROCESS_NULL, SUBPROCESS_INHERIT }, &feed->pid);
 	(void)close(fds[0]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a window's samples at kHz come from: a sampler of our own, started as a process for
- * the window, or the folder that another container of the host writes to. Both tell pieces
- * (collect/host/gpushare.h). No call waits for the other side.
+ * The source of a window's samples at kHz: the agent's own sampler, started as a process for
+ * the window, or the folder that another container of the host writes to. Both write pieces
+ * (host/counters/gpushare.h). No call waits for the other side.
  */
 #pragma once
 
@@ -11,9 +11,9 @@
 #include <sys/types.h>
 
 struct gpufeed_setup {
-	const char *program; /* our own executable; NULL: no sampler of our own */
-	const char *dir;     /* for its pieces; made and removed; or the shared folder */
-	bool shared;	     /* others write there */
+	const char *program; /* this executable; NULL: no own sampler */
+	const char *dir;     /* folder of the pieces, made and removed; or the shared one */
+	bool shared;	     /* another container's sampler writes there */
 };
 
 struct gpufeed {
@@ -21,26 +21,26 @@ struct gpufeed {
 	struct gpushare_reader reader;
 	bool open;
 	pid_t pid;   /* of the sampler; 0: none */
-	int stop_fd; /* closed: it is to end */
+	int stop_fd; /* closing it ends the sampler */
 	int64_t requested_ns;
 	uint32_t started, crashed, hung; /* samplers */
-	bool stuck; /* one could not be killed: there is no other, which would only join it */
+	bool stuck;			 /* a sampler could not be killed: no other is started */
 };
 
 /* Strings are borrowed. */
 void gpufeed_init(const struct gpufeed_setup *setup, struct gpufeed *ret);
 
 /*
- * A window opens. Returns 0, or -errno: nothing will come; -EBUSY: the sampler of the window
- * before has not ended yet, to be tried again.
+ * Begins a window. Returns 0, or -errno: there will be no samples; -EBUSY: the sampler of the
+ * previous window has not ended yet, try again.
  */
 _must_check_ int gpufeed_begin(struct gpufeed *feed);
 
-/* To be called often: the new pieces, as gpushare_read(). 0 while no window is open. */
+/* Reads new pieces like gpushare_read(); call it often. Returns 0 while no window is open. */
 int gpufeed_read(struct gpufeed *feed, void (*take)(void *arg, const struct sidecar *), void *arg);
 
-/* The window ends. Doesn't wait: gpufeed_mind() sees how the sampler ended. */
+/* Ends the window. Does not wait: gpufeed_mind() reaps the sampler. */
 void gpufeed_end(struct gpufeed *feed);
 
-/* To be called now and then: whether a sampler has ended, and how. */
+/* Reaps a sampler that has ended and counts how; call it regularly. */
 void gpufeed_mind(struct gpufeed *feed);

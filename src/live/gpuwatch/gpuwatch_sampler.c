@@ -21,14 +21,14 @@
 #include <unistd.h>
 
 #define LOOK_MS 100
-#define END_MS 2000 /* for a sampler that was told to stop */
+#define END_MS 2000 /* for a sampler that was asked to stop */
 #define NOTE_FOLDER "paused"
-#define LAST_RESUMES 3 /* of a paused tool, before we leave it to the next keeper */
+#define LAST_RESUMES 3 /* attempts at exit; then the next keeper resumes the tool */
 
-/* Between keeper and sampler, a packet each; behind WORD_PAUSE a tool's name. */
+/* Messages between keeper and sampler, one packet each; WORD_PAUSE is followed by a tool's name. */
 enum word {
 	WORD_ALIVE = 'a',
-	WORD_PAUSE = 'p', /* that tool has the counters */
+	WORD_PAUSE = 'p', /* that tool holds the counters */
 	WORD_YES = 'y',
 	WORD_NO = 'n',
 	WORD_STOP = 's',
@@ -42,9 +42,9 @@ struct keeper {
 	int signal_fd;
 	pid_t child; /* 0: none */
 	int child_fd;
-	pid_t stuck; /* killed, and asleep in a driver: there is none beside it; 0: none */
+	pid_t stuck; /* a killed child, asleep in a driver, which prevents another; 0: none */
 	int64_t started_ns, heard_ns, not_before_ns;
-	/* How a tool gets its counters back: ours, or what a dead one left; NULL: it has them. */
+	/* Resumes the paused tool: this keeper's, or one a dead keeper left; NULL: none is paused. */
 	int (*give_back)(struct gpupause *pause);
 	int64_t give_back_ns; /* not before */
 	bool stop;
@@ -68,13 +68,13 @@ static void fill_header(struct sidecar *piece, pid_t pid)
 /* --- the sampler --- */
 
 struct child {
-	struct keeper *keeper; /* our copy */
+	struct keeper *keeper; /* the child's copy */
 	int fd;
 	bool asked, paused;
-	unsigned limit_s; /* of a call of the library */
+	unsigned limit_s; /* limit of a call of the library */
 };
 
-/* Blocks until the keeper has tried. */
+/* Blocks until the keeper has tried to pause the tool. */
 static bool pause_tool(void *arg, const struct gpupause_tool *tool)
 {
 	char answer = 0, text[1 + GPUPAUSE_NAME];
@@ -97,7 +97,7 @@ static void write_piece(struct child *child, struct sidecar *piece)
 	sidecar_done(piece);
 }
 
-/* Returns false when the keeper says stop, or is gone: then *ret_orphan. */
+/* Returns false when the keeper requests a stop, or is gone: then sets *ret_orphan. */
 static bool wait_a_drain(struct child *child, bool *ret_orphan)
 {
 	struct pollfd poll_fd = { .fd = child->fd, .events = POLLIN };
@@ -131,7 +131,7 @@ static void sample(struct child *child, struct gpucounters *counters, bool *ret_
 	}
 }
 
-/* A keeper that dies closes its files one by one; it is gone when we are another's child. */
+/* A dying keeper closes its files one by one; it is gone once the parent's pid has changed. */
 static bool keeper_is_gone(const struct keeper *keeper, bool orphan)
 {
 	for (int i = 0; orphan && getppid() == keeper->pid && i < END_MS / LOOK_MS; i++)
@@ -152,14 +152,14 @@ static _noreturn_ void be_child(struct keeper *keeper, int fd)
 	int error;
 
 	(void)setrlimit(RLIMIT_CORE, &no_core);
-	/* The keeper kills a sampler that hangs; of an orphan, the alarm does. */
+	/* The keeper kills a sampler that hangs; the alarm ends an orphan that hangs. */
 	(void)alarm(child.limit_s);
 	error = gpucounters_start(&host, &counters);
 	if (error == 0)
 		sample(&child, counters, &orphan);
 	(void)gpucounters_stop(counters, &piece);
 	write_piece(&child, &piece);
-	/* The keeper may also have gone while the library started, in vain. */
+	/* The keeper may also have died while the library failed to start. */
 	if (child.paused && keeper_is_gone(keeper, orphan))
 		(void)gpupause_end(&keeper->pause);
 	_exit(error < 0 ? GPUSAMPLER_NOTHING : GPUSAMPLER_DONE);
@@ -191,8 +191,8 @@ static void start_child(struct keeper *keeper)
 	keeper->started_ns = keeper->heard_ns = clock_mono_ns();
 }
 
-/* What readers are told when the sampler cannot tell them itself. */
-static void tell_readers(struct keeper *keeper, const char *why)
+/* Writes a piece with the reason for readers when the sampler itself cannot. */
+static void write_reason(struct keeper *keeper, const char *why)
 {
 	struct sidecar piece = { 0 };
 	struct sidecar_gpu none = { .index = SIDECAR_GPU_NONE };
@@ -204,7 +204,7 @@ static void tell_readers(struct keeper *keeper, const char *why)
 	sidecar_done(&piece);
 }
 
-/* Waits for a child that is dead or dying. One asleep in a driver does not die: false. */
+/* Waits for a dead or dying child. Returns false for one asleep in a driver, which does not die. */
 static bool bury(pid_t child, int limit_ms, int *ret_status)
 {
 	int64_t due_ns = clock_mono_ns() + limit_ms * NSEC_PER_MSEC;
@@ -215,7 +215,7 @@ static bool bury(pid_t child, int limit_ms, int *ret_status)
 			return false;
 		(void)poll(NULL, 0, GPUCOUNTERS_DRAIN_MS);
 	}
-	if (got < 0) /* somebody else has: nobody knows how it ended */
+	if (got < 0) /* reaped elsewhere: its status is unknown */
 		*ret_status = W_EXITCODE(GPUSAMPLER_CRASHED, 0);
 	return true;
 }
@@ -228,17 +228,17 @@ static enum gpusampler_end end_of(struct keeper *keeper, int status)
 		return (enum gpusampler_end)WEXITSTATUS(status);
 	(void)snprintf(why, sizeof(why), "PM sampling: its process crashed (signal %d)",
 		       WTERMSIG(status));
-	tell_readers(keeper, why);
+	write_reason(keeper, why);
 	return GPUSAMPLER_CRASHED;
 }
 
-/* What is paused now, or was found so, by name. */
+/* The name of the tool that is paused, or was found paused. */
 static const char *paused_name(const struct keeper *keeper)
 {
 	return keeper->pause.tool != NULL ? keeper->pause.tool->name : "another tool";
 }
 
-/* What fails is tried again: a tool that stays paused has no metrics for anybody. */
+/* Resumes the paused tool, which has no metrics meanwhile; a failure is retried. */
 static void give_back(struct keeper *keeper)
 {
 	bool first = keeper->give_back_ns == 0;
@@ -266,11 +266,11 @@ static enum gpusampler_end kill_child(struct keeper *keeper)
 	(void)subprocess_signal(keeper->child, SIGKILL);
 	if (!bury(keeper->child, END_MS, &status))
 		keeper->stuck = keeper->child;
-	tell_readers(keeper, "PM sampling: killed, it did not answer");
+	write_reason(keeper, "PM sampling: killed, it did not answer");
 	return keeper->stuck > 0 ? GPUSAMPLER_STUCK : GPUSAMPLER_HUNG;
 }
 
-/* After this there is no child, or it is stuck, and who had the counters has them, or will. */
+/* Ends the child, which may be stuck, and resumes the paused tool, now or later. */
 static void end_child(struct keeper *keeper, int limit_ms)
 {
 	int status = 0;
@@ -342,7 +342,7 @@ static void mind_silence(struct keeper *keeper)
 		end_child(keeper, 0);
 }
 
-/* What an earlier child left to be done. */
+/* Reaps a stuck child and retries a failed resume. */
 static void mind_leftovers(struct keeper *keeper)
 {
 	if (keeper->stuck > 0 && waitpid(keeper->stuck, NULL, WNOHANG) != 0) {
@@ -353,14 +353,14 @@ static void mind_leftovers(struct keeper *keeper)
 		give_back(keeper);
 }
 
-/* Another child would pile up on one that is stuck, or find a tool neither paused nor not. */
+/* Not beside a stuck child, which a new one would join, nor while a tool is being resumed. */
 static bool may_start(const struct keeper *keeper, int64_t now_ns)
 {
 	return keeper->child == 0 && keeper->stuck == 0 && keeper->give_back == NULL &&
 	       now_ns >= keeper->not_before_ns;
 }
 
-/* Nobody has the counters for ever, however long it is wanted. */
+/* Starts and stops the sampler on request; the counters are released after longest_ns at the latest. */
 static void mind_wishes(struct keeper *keeper)
 {
 	int64_t now_ns = clock_mono_ns();
@@ -386,7 +386,7 @@ static void keep(struct keeper *keeper)
 	if (!standing && may_start(keeper, clock_mono_ns()))
 		start_child(keeper);
 	else if (!standing)
-		tell_readers(keeper, why);
+		write_reason(keeper, why);
 	while (!keeper->stop) {
 		look(keeper);
 		mind_silence(keeper);
@@ -401,7 +401,7 @@ static void keep(struct keeper *keeper)
 	}
 }
 
-/* What a terminal sends to a job's group is not for us: whoever started us closes stop_fd. */
+/* Blocks the terminal's signals, which are for the job: the keeper's parent closes stop_fd. */
 static void take_signals(struct keeper *keeper)
 {
 	static const int of_terminals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGTTOU };
@@ -450,12 +450,12 @@ enum gpusampler_end gpusampler_run(const struct gpusampler_options *options, str
 		return GPUSAMPLER_NO_START;
 	take_signals(&keeper);
 	if (options->stop_fd < 0)
-		gpusampler_recover(); /* what its user's jobs left, whose note is another one */
+		gpusampler_recover(); /* a tool paused by a job of this user, which has a note of its own */
 	give_back(&keeper);
 	keep(&keeper);
 	gpushare_close_writer(&keeper.share);
 	if (options->stop_fd >= 0)
-		(void)rmdir(options->dir); /* one that is shared belongs to others, too */
+		(void)rmdir(options->dir); /* a shared folder remains */
 	if (keeper.signal_fd >= 0)
 		(void)close(keeper.signal_fd);
 	return keeper.end;

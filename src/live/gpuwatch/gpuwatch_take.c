@@ -131,7 +131,7 @@ int gpuwatch_take(struct gpuwatch *watch, const struct gpuwatch_worker *worker,
 	int ret;
 
 	if (watch == NULL)
-		return push_none(side, "nobody looked");
+		return push_none(side, "the GPUs were not sampled");
 	(void)pthread_mutex_lock(&watch->lock);
 	ret = take_devices(watch, worker, side);
 	(void)pthread_mutex_unlock(&watch->lock);

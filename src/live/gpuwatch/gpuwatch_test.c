@@ -230,12 +230,12 @@ static void a_host_without_gpus_says_why(void **state _unused_)
 	sidecar_done(&side);
 	gpuwatch_stop(watch);
 	side = take(NULL, 71, 0);
-	assert_string_equal(side.gpus.data[0].why, "nobody looked");
+	assert_string_equal(side.gpus.data[0].why, "the GPUs were not sampled");
 	sidecar_done(&side);
 	gpuwatch_stop(NULL);
 }
 
-static void a_driver_that_hangs_holds_nobody_up(void **state _unused_)
+static void a_driver_that_hangs_delays_no_caller(void **state _unused_)
 {
 	struct gpuwatch *watch;
 	struct sidecar side;
@@ -428,7 +428,7 @@ static void slower_samples_replace_a_sampler_without_samples(void **state)
 {
 	struct gpuwatch *watch = start_shared(*state, open_fake);
 
-	await_reason(watch, "PM sampling: nobody writes there; no fast samples");
+	await_reason(watch, "PM sampling: no sampler writes there; no fast samples");
 	feed("1-1", 0.875, "");
 	await_feed(watch, 1, true);
 	feed_nothing("crashed");
@@ -620,7 +620,7 @@ int main(void)
 		cmocka_unit_test_setup(samples_before_the_window_are_left_out, reset),
 		cmocka_unit_test_setup(faults_are_handed_over_once_in_their_order, reset),
 		cmocka_unit_test_setup(a_host_without_gpus_says_why, reset),
-		cmocka_unit_test_setup(a_driver_that_hangs_holds_nobody_up, reset),
+		cmocka_unit_test_setup(a_driver_that_hangs_delays_no_caller, reset),
 		cmocka_unit_test_setup_teardown(
 			after_one_that_could_not_be_killed_there_is_no_other, make_root,
 			remove_root),

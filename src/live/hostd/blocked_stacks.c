@@ -171,7 +171,7 @@ static int find(const struct worker *worker, struct wire_where *ret)
 }
 
 /* Returns whether any worker became blocked since the last call. */
-static bool look_who_is_blocked(struct hostd *hostd)
+static bool update_blocked(struct hostd *hostd)
 {
 	bool more = false;
 
@@ -188,7 +188,7 @@ static bool look_who_is_blocked(struct hostd *hostd)
 void blocked_stacks_publish(struct hostd *hostd)
 {
 	struct wire_where where;
-	bool more = look_who_is_blocked(hostd);
+	bool more = update_blocked(hostd);
 
 	vec_foreach(client, &hostd->clients) {
 		if (more && (*client)->is_worker && !(*client)->worker.gone &&

@@ -52,7 +52,7 @@ static struct job job_make(void)
 }
 
 /* leaf: the system call the innermost function waits in; "": none was seen. */
-static void stand(struct job *job, size_t rank, const char *stack, const char *leaf)
+static void set_stack(struct job *job, size_t rank, const char *stack, const char *leaf)
 {
 	(void)snprintf(job->wheres[rank].leaf, sizeof(job->wheres[rank].leaf), "%s", leaf);
 	(void)snprintf(job->wheres[rank].stack, sizeof(job->wheres[rank].stack), "%s", stack);
@@ -98,7 +98,7 @@ static void the_function_of_a_rank_that_is_behind_is_named_with_its_callers(void
 
 	(void)state;
 	job.states[1].last_mark = MARK_DATALOADER;
-	stand(&job, 1, "train.py(1): main\ndata.py(7): read", "<system call recvfrom>");
+	set_stack(&job, 1, "train.py(1): main\ndata.py(7): read", "<system call recvfrom>");
 	report = judged(&job);
 	assert_accused(&report, 1, "data.py(7): read");
 	assert_int_equal(report.findings[0].stack_cnt, 2);
@@ -130,7 +130,7 @@ static void frames_without_a_file_are_ordinary_functions(void **state)
 
 		name = strrchr(stacks[i], '\n') != NULL ? strrchr(stacks[i], '\n') + 1 : stacks[i];
 		job.states[1].last_mark = MARK_DATALOADER;
-		stand(&job, 1, stacks[i], leaf);
+		set_stack(&job, 1, stacks[i], leaf);
 		report = judged(&job);
 		assert_accused(&report, 1, name);
 		assert_int_equal(report.findings[0].stack_cnt, depths[i]);
@@ -147,8 +147,8 @@ static void workers_below_python_m_are_one_cluster(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < RANK_CNT; i++)
-		stand(&job, i, "<frozen runpy>(88): _run_code\n<string>(1): <module>", FUTEX);
-	stand(&job, 2, "<frozen runpy>(88): _run_code\nmodel.py(40): forward", "");
+		set_stack(&job, i, "<frozen runpy>(88): _run_code\n<string>(1): <module>", FUTEX);
+	set_stack(&job, 2, "<frozen runpy>(88): _run_code\nmodel.py(40): forward", "");
 	report = judged(&job);
 	assert_accused(&report, 2, "model.py(40): forward");
 	arena_done(&report.arena);
@@ -161,7 +161,7 @@ static void a_leaf_is_reported_without_a_stack(void **state)
 
 	(void)state;
 	job.states[1].last_mark = MARK_DATALOADER;
-	stand(&job, 1, "", "<system call read>");
+	set_stack(&job, 1, "", "<system call read>");
 	report = judged(&job);
 	assert_accused(&report, 1, "dataloader.next");
 	assert_non_null(strstr(report.findings[0].evidence[0], ", in <system call read>"));
@@ -174,13 +174,13 @@ static void a_finding_of_two_ranks_in_different_functions_names_no_function(void
 	struct report report;
 
 	(void)state;
-	stand(&job, 1, "train.py(1): main\nmodel.py(40): forward", "");
-	stand(&job, 2, "train.py(1): main\nmodel.py(40): forward", "<system call read>");
+	set_stack(&job, 1, "train.py(1): main\nmodel.py(40): forward", "");
+	set_stack(&job, 2, "train.py(1): main\nmodel.py(40): forward", "<system call read>");
 	report = judged(&job);
 	assert_int_equal(report.findings[0].rank_cnt, 2);
 	assert_string_equal(report.findings[0].name, "model.py(40): forward");
 	arena_done(&report.arena);
-	stand(&job, 2, "train.py(1): main\nother.py(8): write", "");
+	set_stack(&job, 2, "train.py(1): main\nother.py(8): write", "");
 	report = judged(&job);
 	assert_int_equal(report.findings[0].rank_cnt, 2);
 	assert_string_equal(report.findings[0].name, "elsewhere than the others");
@@ -196,7 +196,7 @@ static void a_stack_of_another_step_is_ignored(void **state)
 
 	(void)state;
 	job.states[1].last_mark = MARK_DATALOADER;
-	stand(&job, 1, "data.py(7): read", "");
+	set_stack(&job, 1, "data.py(7): read", "");
 	job.wheres[1].step = 499;
 	report = judged(&job);
 	assert_accused(&report, 1, "dataloader.next");
@@ -222,7 +222,7 @@ static void a_rank_in_another_function_than_the_waiting_majority_is_accused(void
 	struct report report;
 
 	(void)state;
-	stand(&job, 2, "train.py(1): main\nmodel.py(40): forward", "");
+	set_stack(&job, 2, "train.py(1): main\nmodel.py(40): forward", "");
 	report = judged(&job);
 	assert_accused(&report, 2, "model.py(40): forward");
 	assert_int_equal(report.findings[0].confidence, CONFIDENCE_MEDIUM);
@@ -241,20 +241,20 @@ static void a_stack_alone_accuses_no_rank_without_a_waiting_majority(void **stat
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
 		job = job_make();
-		stand(&job, 2, others[i], others[i][0] != '\0' ? FUTEX : "");
+		set_stack(&job, 2, others[i], others[i][0] != '\0' ? FUTEX : "");
 		report = judged(&job);
 		assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
 		arena_done(&report.arena);
 	}
 	job = job_make(); /* one half each */
 	for (size_t i = 0; i < RANK_CNT / 2; i++)
-		stand(&job, i, "a.py(1): f", "<system call read>");
+		set_stack(&job, i, "a.py(1): f", "<system call read>");
 	report = judged(&job);
 	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
 	arena_done(&report.arena);
 	job = job_make(); /* the majority has no leaf */
 	for (size_t i = 0; i < RANK_CNT; i++)
-		stand(&job, i, i == 2 ? "b.py(1): g" : "a.py(1): f", "");
+		set_stack(&job, i, i == 2 ? "b.py(1): g" : "a.py(1): f", "");
 	report = judged(&job);
 	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
 	arena_done(&report.arena);
@@ -291,7 +291,7 @@ static void the_cluster_is_the_one_that_comparing_all_pairs_finds(void **state)
 		for (size_t i = 0; i < RANK_CNT; i++) {
 			uint64_t bits = test_random(&random);
 
-			stand(&job, i, stacks[bits % 4], bits / 4 % 4 == 0 ? FUTEX : "");
+			set_stack(&job, i, stacks[bits % 4], bits / 4 % 4 == 0 ? FUTEX : "");
 		}
 		cluster = cluster_of(&job);
 		for (size_t i = 0; i < RANK_CNT && cluster != NULL; i++)

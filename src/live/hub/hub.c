@@ -98,12 +98,12 @@ static void take_where(void *arg, const struct bus_message *message)
 
 void hub_reply(struct hub *hub, int status, const char *text)
 {
-	struct wire_reply told = { .status = status };
+	struct wire_reply reply = { .status = status };
 
-	(void)snprintf(told.text, sizeof(told.text), "%s", text);
+	(void)snprintf(reply.text, sizeof(reply.text), "%s", text);
 	vec_foreach(client, &hub->askers) {
-		told.client = *client;
-		(void)bus_pub(hub->bus, SUBJECT_REPLY, &told, sizeof(told));
+		reply.client = *client;
+		(void)bus_pub(hub->bus, SUBJECT_REPLY, &reply, sizeof(reply));
 	}
 	hub->askers.cnt = 0;
 }

@@ -390,17 +390,17 @@ static bool end_after(struct overhead_around *around)
 {
 	size_t wanted = MIN(MAX(around->inside.cnt, OVERHEAD_PIECES_MIN), PIECES_MAX / 2);
 	struct slices_cost cost;
-	bool told;
+	bool compared;
 
 	if (around->after.cnt < wanted)
 		return false;
-	told = compare_around(around, &cost);
-	if (told)
+	compared = compare_around(around, &cost);
+	if (compared)
 		slices_combine(&around->cost, &cost);
 	around->stage = AROUND_BEFORE;
 	around->earlier = around->after;
 	around->before = (struct overhead_pace){ 0 };
-	return told;
+	return compared;
 }
 
 static void begin_inside(struct overhead_around *around)

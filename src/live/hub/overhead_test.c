@@ -164,12 +164,11 @@ static void test_slices_are_whole_iterations_with_two_optimizers(void **state)
 	overhead_done(&job.overhead);
 }
 
-static void test_one_worker_is_enough(void **state)
+static void test_one_worker_is_enough(_unused_ void **state)
 {
 	struct wire_overhead overhead;
 	struct job job;
 
-	(void)state;
 	job_init(&job, &options);
 	for (size_t i = 1; i < WORKERS; i++)
 		job.states[i].phase = PHASE_GONE;
@@ -429,11 +428,10 @@ static void test_a_restarted_worker_ends_a_measurement(void **state)
 	overhead_done(&job.overhead);
 }
 
-static void test_a_hang_ends_a_measurement(void **state)
+static void test_a_hang_ends_a_measurement(_unused_ void **state)
 {
 	struct job job;
 
-	(void)state;
 	job_init(&job, &options);
 	tick(&job, true);
 	for (unsigned i = 0; i < 100 && job.ended == 0; i++) {
@@ -498,12 +496,11 @@ static void test_a_worker_that_ends_ends_a_measurement(void **state)
 	overhead_done(&job.overhead);
 }
 
-static void test_no_audit_measures_nothing(void **state)
+static void test_no_audit_measures_nothing(_unused_ void **state)
 {
 	struct run_options none = options, torch = options;
 	struct job job;
 
-	(void)state;
 	none.no_audit = true;
 	job_init(&job, &none);
 	run_for(&job, 100 * NSEC_PER_SEC);

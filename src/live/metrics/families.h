@@ -9,7 +9,7 @@
 
 #define METRIC_WORKER_LABELS "rank", "local_rank"
 #define METRIC_OPERATION_LABELS METRIC_WORKER_LABELS, "operation", "backend", "dtype"
-/* Those of xpu_timer, whose dashboards expect them. */
+/* xpu_timer's families, for its dashboards. */
 #define METRIC_XPU_LABELS "pod_name", "job_name", "ip", METRIC_WORKER_LABELS
 #define METRIC_XPU_COLL_LABELS \
 	METRIC_XPU_LABELS, "dtype", "operation", "algorithm", "transport", "level", "small"

@@ -73,7 +73,7 @@ struct metrics_xpu *metrics_xpu_free(struct metrics_xpu *xpu)
 
 /* --- words and levels --- */
 
-static const char *their_operation(const char *ours)
+static const char *their_operation(const char *operation)
 {
 	static const char *const words[][2] = {
 		{ "all_reduce", "AllReduce" },
@@ -93,7 +93,7 @@ static const char *their_operation(const char *ours)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (strcmp(words[i][0], ours) == 0)
+		if (strcmp(words[i][0], operation) == 0)
 			return words[i][1];
 	}
 	return "Other";
@@ -109,11 +109,11 @@ static int level_of(double bus_bytes, int64_t dur_ns)
 }
 
 /* dtype as PerfTracker names it; copied. */
-static void set_dtype(struct bucket *bucket, const char *ours)
+static void set_dtype(struct bucket *bucket, const char *dtype)
 {
-	bool known = ours != NULL && strcmp(ours, "unknown") != 0;
+	bool known = dtype != NULL && strcmp(dtype, "unknown") != 0;
 
-	(void)snprintf(bucket->dtype, sizeof(bucket->dtype), "%s", known ? ours : NOT_SET);
+	(void)snprintf(bucket->dtype, sizeof(bucket->dtype), "%s", known ? dtype : NOT_SET);
 }
 
 /* --- buckets --- */

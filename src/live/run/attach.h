@@ -36,20 +36,20 @@ _must_check_ int attach_environment(const char *program, const struct daemon_rea
 				    struct err *err);
 
 /*
- * After attach_environment(): NCCL and ROCm load the agent as theirs, unless the user has others
- * (collect/host/ncclplugin.h). Only where somebody asked for the agent's own look at GPUs: no
- * card has shown what it costs (docs/gpu-measurements.md).
+ * After attach_environment(): makes NCCL and ROCm load the agent as their plugin and tool,
+ * unless the user has others (host/process/ncclplugin.h). Only on request: its cost has not been
+ * measured on a GPU (docs/gpu-measurements.md).
  */
 void attach_to_gpus(void);
 
 /*
- * After attach_environment(): the dynamic linker loads the agent first in whatever the job
- * starts, so that it sees calls of a GPU's libraries. Only where somebody asked for that, too.
+ * After attach_environment(): preloads the agent into all processes that the job starts, so
+ * that it sees calls of a GPU's libraries. Only on request.
  */
 void attach_to_gpu_calls(void);
 
 /*
- * After attach_to_gpus(): NCCL's profiler plugin when it is another than the agent: what NCCL
- * tells goes there and not to us. False: it is ours. ret: what it is, and where that is said.
+ * After attach_to_gpus(): whether NCCL's profiler plugin is another than the agent, which then
+ * gets no records from NCCL. ret: that plugin and where it is configured.
  */
 bool attach_other_plugin(char ret[static PATH_MAX]);

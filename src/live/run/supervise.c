@@ -63,9 +63,9 @@ static void look_at_gpus(bool calls_too)
 	if (attach_other_plugin(plugin))
 		log_line(
 			LOG_INFO,
-			"event=nccl-plugin-kept plugin=\"%s\" effect=\"what NCCL tells of its "
-			"collectives is not recorded\" remedy=\"take the setting of " ATTACH_ENV_NCCL
-			" or the plugin away\"",
+			"event=nccl-plugin-kept plugin=\"%s\" effect=\"NCCL's own records of "
+			"its collectives are lost\" remedy=\"remove the setting of " ATTACH_ENV_NCCL
+			" or the plugin\"",
 			plugin);
 }
 
