@@ -2,7 +2,7 @@
 /*
  * All thresholds of detection and localization. Sizes of arrays and queues are in the files
  * that use them. tools/thresholds makes docs/thresholds.md of this file; above each definition
- * is a comment of four parts: "name: unit | source | meaning".
+ * is a comment of four parts: "name: unit | source | meaning". style-limits: table
  */
 #pragma once
 

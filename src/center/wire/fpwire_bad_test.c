@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is no message, or a false one, and want of memory. */
 #include "base/test_alloc.h"
+#include "base/test_random.h"
 #include "center/wire/test_fphost.h"
 
 #include <endian.h>
@@ -97,11 +98,12 @@ static void a_well_sealed_lie_is_an_error_or_a_fingerprint(void **state)
 		host_init(&host, seed);
 		message = encode(&host, &complete);
 		for (int k = 0; k < 100; k++) {
-			size_t at = below(message.len - sizeof(uint64_t));
+			size_t at = (size_t)test_below(&host.rng,
+						       (int64_t)(message.len - sizeof(uint64_t)));
 			char before = message.data[at];
 			int ret;
 
-			message.data[at] = (char)rnd();
+			message.data[at] = (char)test_random(&host.rng);
 			seal(&message);
 			ret = fpwire_decode(&m, message.data, message.len, &names, &err);
 			assert_true(ret == 0 || ret == -EINVAL);

@@ -2,6 +2,7 @@
 #include "center/wire/test_fphost.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
