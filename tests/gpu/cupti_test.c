@@ -13,7 +13,7 @@
 #include "agent/gpu/gputrace.h"
 #include "base/clock.h"
 #include "doubles/double.h"
-#include "testsink.h"
+#include "test_sink.h"
 
 #include <dlfcn.h>
 #include <errno.h>
