@@ -365,12 +365,12 @@ class Job(PmTest):
     """A job of two ranks with a GPU each, slow from iteration 60 on: its window takes 3 s."""
 
     WORDS = (
-        "--recent", "10", "--learn", "3", "--slowdown", "200", "--min-gap", "1000",
+        "--recent", "10", "--learn", "3", "--slowdown", "150", "--min-gap", "1000",
         "--window", "3", "--steps", "50", "--no-audit", "--keep-traces",
     )  # fmt: skip
     JOB = (
         "--", sys.executable, str(HERE / "pm" / "gpu_job.py"),
-        "--world", "2", "--slow-at", "60",
+        "--world", "2", "--slow-at", "60", "--slow-factor", "3.5",
     )  # fmt: skip
 
     def play(self, *words: str, samples: tuple[str, ...] = OWN, iterations: int = 150) -> dict:

@@ -161,9 +161,9 @@ class Orders(LiveTest):
 
     def test_what_costs_too_much_is_left_out_and_the_report_says_so(self) -> None:
         done = self.folder / "done"
-        # Much, so that it is seen on a machine that wavers.
+        # Much more than a machine wavers, and only that is too much.
         fake = ("--iterations", "100", "--ms", "10", "--audit-cost", "200", "--until", str(done))
-        with self.job(*QUICK, *self.fake(*fake)) as job:
+        with self.job(*QUICK, "--budget-window", "50", *self.fake(*fake)) as job:
             self.await_workers(2, 10)
             deadline = time.monotonic() + 300
             overhead = {"left_out": [], "window": None}
@@ -178,7 +178,7 @@ class Orders(LiveTest):
             self.assertEqual(job.wait(timeout=120), 0)
         overhead = self.report()["overhead"]
         self.assertEqual(overhead["left_out"], ["samples"])
-        self.assertLess(overhead["window"]["pct"], 20, "of what is left")
+        self.assertLess(overhead["window"]["pct"], 50, "of what is left")
 
     def test_no_audit_measures_nothing(self) -> None:
         fake = self.fake("--iterations", "700", "--ms", "10", "--audit-cost", "40")
