@@ -104,6 +104,13 @@ class Driver(unittest.TestCase):
         # All passed, and then it crashed.
         judged = RUNNER.judged("x", RUNNER.Outcome(139, "[       OK ] one\n"))
         self.assertEqual(sorted(r.word for r in judged.values()), ["failed", "passed"])
+        text = "test_a (m.C.test_a) ... \n  test_a (m.C.test_a) (part=1) ... FAIL\n"
+        text += "test_b (m.C.test_b)\nSays more. ... ok\nFAIL: test_a (m.C.test_a) (part=1)\n"
+        judged = RUNNER.judged("x", RUNNER.Outcome(1, text))
+        self.assertEqual(
+            {name: result.word for name, result in judged.items()},
+            {"x: test_a": "failed", "x: test_b": "passed"},
+        )
         self.assertEqual(RUNNER.judged("x", RUNNER.Outcome(77, "no GPU"))["x"].word, "skipped")
 
     def test_what_a_sanitizer_reports_has_one_try(self):
