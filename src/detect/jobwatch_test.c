@@ -62,7 +62,7 @@ static void jobwatch_believes_one_slow_worker_after_a_while(void **state)
 	assert_int_equal(jobwatch_update(&watch, states, 16, 30 * S), JOB_SLOW);
 }
 
-static void jobwatch_tells_blocked_from_slow(void **state)
+static void jobwatch_distinguishes_blocked_from_slow(void **state)
 {
 	struct jobwatch watch = watch_default();
 	enum detector_state states[2] = { DETECTOR_SLOW, DETECTOR_SLOW };
@@ -90,7 +90,7 @@ int run_jobwatch_tests(void)
 		cmocka_unit_test(jobwatch_decides_once_when_workers_get_slow_one_by_one),
 		cmocka_unit_test(jobwatch_decides_again_after_recovery_and_the_gap),
 		cmocka_unit_test(jobwatch_believes_one_slow_worker_after_a_while),
-		cmocka_unit_test(jobwatch_tells_blocked_from_slow),
+		cmocka_unit_test(jobwatch_distinguishes_blocked_from_slow),
 		cmocka_unit_test(jobwatch_has_nothing_to_say_without_workers),
 	};
 

@@ -13,7 +13,7 @@ static bool rule_applies(const struct job *job, const struct blame *blame,
 {
 	if (f->class == CLASS_HOST)
 		return excess_rule_applies(job->frames.data, f->frame);
-	/* One member alone cannot tell waiting from transfer. */
+	/* The times of one member do not distinguish waiting from transfer. */
 	return f->class == CLASS_COMM && blame->matched_cnt > 0 && options->all_present;
 }
 
