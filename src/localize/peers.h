@@ -3,7 +3,7 @@
  * Peers: workers that do the same work. Pipeline stages, expert groups and roles
  * differ by design, so workers are compared only inside groups that compute the
  * same functions.
- * Source: PerfTracker appendix A; docs/method.md, "Who is compared with whom".
+ * Source: PerfTracker appendix A; docs/method.md, "Which workers are compared".
  */
 #pragma once
 

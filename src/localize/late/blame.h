@@ -9,7 +9,7 @@
  * other until the ends of matched collectives differ by a constant (the clock
  * offset). What the late worker did between the previous collective and this
  * one, and its peers did not, is why.
- * Source: docs/method.md, "Who came late, and why" (not in the paper).
+ * Source: docs/method.md, "Late workers and their reasons" (not in the paper).
  */
 #pragma once
 
