@@ -5,7 +5,7 @@
 
 Each fault of examples/train_ddp.py runs several times under `perftracker run`.
 A run is named right when the first finding accuses the right ranks of the right
-function or cause; `abstained` when nobody is accused; `none` must stay healthy.
+function or cause; `abstained` when no rank is accused; `none` must stay healthy.
 """
 
 from __future__ import annotations

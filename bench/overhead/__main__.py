@@ -3,13 +3,13 @@
 
     .venv/bin/python bench/overhead --repeats 5
 
-A two-rank data-parallel job runs without perftracker, watched, and with windows again
-and again that our own collectors or torch.profiler record, by turns. Watching: the ratio
+A two-rank data-parallel job runs without perftracker, watched, and with repeated windows,
+recorded by perftracker's collectors or torch.profiler by turns. Watching: the ratio
 of the median iterations of neighboring runs. Windows: the ratio of the median
 iterations in and outside of the windows of one run, so that slow changes of the machine
 cancel. The stall is the longest iteration within half a second of a window's end.
-CPU is the mean CPU time of the whole process in an iteration, with our threads in it: it
-tells the cost apart from who else had the CPUs.
+CPU is the mean CPU time of the whole process in an iteration, including the agent's
+threads: unlike wall time it does not depend on other processes.
 """
 
 from __future__ import annotations

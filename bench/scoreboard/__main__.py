@@ -186,12 +186,12 @@ def main() -> int:
     if not (options.no_real or options.ours):
         import real
 
-        parts.append(("Real traces: who is accused first", real.compare(options.program)))
+        parts.append(("Real traces: ranks accused first", real.compare(options.program)))
     text = "\n\n".join(f"## {title}\n\n{part}" for title, part in parts)
     print(text)
     (options.out / "errors.txt").write_text(table.errors(rows) + "\n")
     print(f"\neach job is in {options.read or options.out / RESULT}")
-    print(f"where we are wrong, and how to make the job again: {options.out / 'errors.txt'}")
+    print(f"errors of perftracker, with commands to repeat the jobs: {options.out / 'errors.txt'}")
     if options.docs:
         write_docs(options, rows, text)
     return 0

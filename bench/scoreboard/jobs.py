@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs whose truth is known: which are made, with which seeds, and what is said of them.
+"""Jobs with a known truth: their families, their seeds and their reports.
 
 A family is one job at several strengths of its fault: same seed, same layout, same
 workers hit. Families of the tuning set have even seeds, those of the judging set odd
-ones: who mends the mathematics looks at the first, the table shows the second.
+ones: development uses the tuning set, the tables show the judging set.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Family(NamedTuple):
 class Job(NamedTuple):
     truth: dict[str, Any]
     report: dict[str, Any]
-    fingerprints: list[dict[str, Any]]  # of `dump --format json`, by rank; empty: ours only
+    fingerprints: list[dict[str, Any]]  # of `dump --format json`, by rank; empty: PerfTracker only
 
 
 def seed_of(which: str, scenario: str, workers: int, number: int) -> int:

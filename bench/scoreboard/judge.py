@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the findings of a method on a job with the truth.
 
-A finding is right when it names the fault and accuses those whom it hit:
+A finding is right when it names the fault and accuses the workers with the fault:
 
-* it names it by a function whose own name holds one of the truth's words, or by one of
-  the causes the truth accepts; what no function is to blame for is named by its workers;
-* the accused and the hit have a Jaccard index of at least 0.9, so below ten workers
-  they must be equal. Of faults that come and go by chance (garbage collections, pauses
-  by turns) all whom they could hit are right too, and at least half of those they hit.
+* it names the fault by a function whose own name contains one of the truth's words, or by one
+  of the causes the truth accepts; a fault of no function is named by its workers alone;
+* the accused and the faulty workers have a Jaccard index of at least 0.9, so below ten workers
+  they must be equal. For faults at random workers (garbage collections, pauses by turns),
+  all possible workers are right too, and at least half of the workers with the fault.
 
 A finding that accuses only workers whom the fault could hit is not false, but it finds
 the fault only when it accuses enough of them.
@@ -101,7 +101,7 @@ def kind_of(truth: dict[str, Any]) -> str:
 
 
 def wanted_of(truth: dict[str, Any]) -> list[dict[str, Any]]:
-    """Faults whose repair gives something back; where they hide each other, those that cost."""
+    """Faults with a gain; if faults hide each other, those that cost time when alone."""
     for key in ("gain_pct", "alone_pct"):
         wanted = [fault for fault in truth["faults"] if fault[key] >= MIN_GAIN_PCT]
         if wanted:

@@ -8,11 +8,11 @@ by the rank's own; the score of a GPU is the mean of that over all kernels but N
 every rank ran, weighted by time. The reference is the fastest rank (relative) or the
 rank's own best so far (individual).
 
-Written anew, because the package measures live jobs with CUPTI and reads no files. A
-fingerprint has no medians: means of executions stand for them. Sections are those that a
-user would mark: loading, forward, backward, optimizer. What is below 1 % of the window
-counts as 1 %, so that noise in next to nothing is not held against it. The best so far is
-the same job before the fault.
+Reimplemented, because the package measures live jobs with CUPTI and reads no files. A
+fingerprint has no medians: means of executions are used instead. Sections are those that a
+user would mark: loading, forward, backward, optimizer. A section below 1 % of the window
+counts as 1 %, so that noise of short sections has no effect. The best so far is the same
+job before the fault.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All methods on real traces of several ranks, whose answers others have written down."""
+"""All methods on real traces of several ranks with published answers."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def accused(find: Callable[[], list[Finding]]) -> str:
         findings = find()
     except ImportError:
         return "not installed"
-    except Exception as error:  # the method is somebody else's program
+    except Exception as error:  # the method is a third-party program
         return f"fails ({type(error).__name__})"
     return format_ranks(findings[0].ranks) if findings else ""
 
 
 def compare(program: str) -> str:
-    """A row a set of traces, a column a method; `-` where nobody is accused."""
+    """A row a set of traces, a column a method; `-` where no rank is accused."""
     if not traces().is_dir():
         return f"skipped: no traces in {traces()} (PERFTRACKER_TRACES)"
     head = ("traces", "guilty", table.OURS, "HTA", "HTA, renamed", "TraceLens' start skew")

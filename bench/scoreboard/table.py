@@ -105,7 +105,7 @@ def overview(rows: list[Row]) -> str:
 
 
 def by_fault(rows: list[Row]) -> str:
-    """Ours, by fault and strength."""
+    """PerfTracker's results, by fault and strength."""
     head = ("fault", "strength", "costs", "jobs", "top-1", "right cause", "recall", "precision")
     lines: list[tuple[object, ...]] = [(*head, "abstained", "too weak")]
     groups: dict[tuple[str, float], list[Row]] = collections.defaultdict(list)
@@ -167,7 +167,7 @@ def smallest_found(rows: list[Row], method: str) -> str:
 
 
 def by_shape(rows: list[Row]) -> str:
-    """Ours, at the sources' strengths, by level, size and layout."""
+    """PerfTracker's results at the sources' strengths, by level, size and layout."""
     lines: list[tuple[object, ...]] = [
         ("level", "workers", "layout", "jobs", "top-1", "right cause", "recall", "abstained")
     ]
@@ -222,9 +222,9 @@ def alarms(rows: list[Row]) -> str:
 
 
 def cases(rows: list[Row]) -> str:
-    """The named cases of the sources: who found how many of their problems."""
+    """The named cases of the sources: number of problems each method found."""
     methods = methods_of(rows)
-    lines: list[tuple[object, ...]] = [("case", "workers", "we said first", *methods)]
+    lines: list[tuple[object, ...]] = [("case", "workers", "first finding", *methods)]
     for row in rows:
         found = (f"{row.judged[m].found} of {row.judged[m].wanted}" for m in methods)
         lines.append((row.fault, row.workers, row.judged[OURS].said, *found))
@@ -240,7 +240,7 @@ def make_again(row: Row) -> str:
 
 
 def errors(rows: list[Row], examples: int = 4) -> str:
-    """Ours by what is wrong, the most frequent first; each job can be made again."""
+    """PerfTracker's errors by kind, the most frequent first, with commands to repeat the jobs."""
     groups: dict[tuple[str, str], list[Row]] = collections.defaultdict(list)
     for row in rows:
         if row.judged[OURS].why:

@@ -367,7 +367,7 @@ static void err_line_is_cut_cleaned_and_optional(void **state)
 	longer[sizeof(longer) - 1] = '\0';
 	assert_int_equal(err_set(&err, EINVAL, "%s: bad \x1b[31m\n%d", "f", 3), -EINVAL);
 	assert_string_equal(err.text, "f: bad ?[31m?3");
-	assert_int_equal(err_set(NULL, EIO, "nobody reads"), -EIO);
+	assert_int_equal(err_set(NULL, EIO, "not stored"), -EIO);
 	assert_int_equal(err_set(&err, EIO, "%s", longer), -EIO);
 	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
 }

@@ -36,8 +36,8 @@ _must_check_ int file_begin(struct file_draft *draft, const char *path, struct e
 _must_check_ int file_commit(struct file_draft *draft, int error, struct err *err);
 
 /*
- * Reads what fd holds, from where it stands: a regular file of at most max_bytes, which path
- * names in err. *ret, with *ret_len bytes, is to be freed. Returns 0, or -errno with a line in err.
+ * Reads fd from its offset to its end: a regular file of at most max_bytes. path names it in
+ * err. The caller frees *ret, of *ret_len bytes. Returns 0, or -errno with a line in err.
  */
 _must_check_ int file_read_whole(const char *path, int fd, size_t max_bytes, char **ret,
 				 size_t *ret_len, struct err *err);

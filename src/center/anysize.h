@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Localization of a job of any size. Up to ANYSIZE_BLAME_MAX workers localize() compares whole
- * fingerprints and computes who made whom wait. Above, columns_localize() compares the columns
- * of all workers, and a note of the report says that blame was not computed.
+ * fingerprints and computes blame. Above, columns_localize() compares the columns of all workers,
+ * and a note of the report says that blame was not computed.
  * Source: docs/center.md, "Which way a job takes".
  */
 #pragma once

@@ -4,7 +4,7 @@
  * each of which one worker of 10,000 (at least one) is slow.
  *
  *	center_bench columns WORKERS sampled|exact [FILE]
- *		from decoded columns to findings; FILE gets the columns and who is accused
+ *		from decoded columns to findings; FILE gets the columns and the accused
  *	center_bench ingest HOSTS
  *		from host messages in memory, some twice and some never, to findings
  */

@@ -14,7 +14,7 @@
 #include "center/columns/columns_report.h"
 #include "center/wire/fpwire.h"
 
-/* Up to so many workers are compared by localize(), which also asks who waited for whom. */
+/* Up to so many workers are compared by localize(), which also runs blame. */
 #define INGEST_WHOLE_MAX 1024
 
 struct ingest_counts {

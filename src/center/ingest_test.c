@@ -45,7 +45,7 @@ static const struct {
 	{ "memset", KIND_GPU_MEMOP, CLASS_MEMORY, 0.02 },
 };
 
-static bool all_well; /* nobody is slow */
+static bool all_well; /* no worker is slow */
 
 static void fill_worker(struct fingerprint *fp, int rank, int64_t start_ns)
 {
@@ -310,7 +310,7 @@ static void functions_without_names_are_compared(void **state)
 	mail_done(&mail);
 }
 
-static void what_is_damaged_or_foreign_is_left_out(void **state)
+static void damaged_and_foreign_messages_are_left_out(void **state)
 {
 	struct mail mail = { 0 };
 	struct localize_options options = localize_defaults();
@@ -340,7 +340,7 @@ int main(void)
 		cmocka_unit_test(few_and_many_workers_are_judged_alike),
 		cmocka_unit_test(the_latest_window_counts),
 		cmocka_unit_test(functions_without_names_are_compared),
-		cmocka_unit_test(what_is_damaged_or_foreign_is_left_out),
+		cmocka_unit_test(damaged_and_foreign_messages_are_left_out),
 	};
 
 	return cmocka_run_group_tests_name("ingest", tests, NULL, NULL);

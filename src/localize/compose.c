@@ -138,7 +138,7 @@ static void set_name(struct draft *d)
 	f->stack = stack;
 }
 
-/* --- who --- */
+/* --- ranks --- */
 
 static void set_workers(struct draft *d)
 {

@@ -234,7 +234,7 @@ static bool always_last(const struct draft *d)
 	       (double)b->last_cnt >= 0.8 * (double)b->matched_cnt;
 }
 
-/* The share of a worker's samples whose stacks its recorder had no room for. */
+/* The share of a worker's samples without a stack because its recorder was full. */
 static double unknown_frac(const struct draft *d, size_t w)
 {
 	const struct fingerprint *fp = d->job->workers[w].fp;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is found and what it is called: causes, evidence, who is named, which findings. */
+/* Findings: causes, evidence, named ranks, and which findings are reported. */
 #include "localize/test_fixture.h"
 
 #include <string.h>
@@ -145,7 +145,7 @@ static void a_slow_kernel_beside_lost_stacks_is_as_good_as_ever(void **state)
 }
 
 /* The process that takes the CPU and the thread that holds the lock are named. */
-static void the_evidence_names_who_is_in_the_way(void **state)
+static void the_evidence_names_the_process_that_takes_the_cpu(void **state)
 {
 	(void)state;
 	test_play_late(&job, &test_crop, 1, 30);
@@ -189,7 +189,7 @@ static void play_slow_gpu(double throttled_frac, double clock_frac)
 	}
 }
 
-static void what_slowed_a_gpu_down_is_evidence(void **state)
+static void the_reason_of_a_slow_gpu_is_evidence(void **state)
 {
 	(void)state;
 	play_slow_gpu(0.35, 0.71);
@@ -207,7 +207,7 @@ static void what_slowed_a_gpu_down_is_evidence(void **state)
 	assert_false(evidence_has("highest clock"));
 }
 
-/* --- who is named --- */
+/* --- named ranks --- */
 
 /* Six iterations in which worker w of cnt spends ms[w] in a function of Python. */
 static void play_crop(const double ms[], size_t cnt)
@@ -224,7 +224,7 @@ static void play_crop(const double ms[], size_t cnt)
 	test_finish(&job);
 }
 
-static void what_is_slow_on_all_workers_is_one_finding(void **state)
+static void a_place_slow_on_all_workers_is_one_finding(void **state)
 {
 	static const double ms[] = { 20, 20, 20, 20 };
 
@@ -238,7 +238,7 @@ static void what_is_slow_on_all_workers_is_one_finding(void **state)
 }
 
 /* Rank 4 is nearly as slow as rank 2, but never the last; rank 1 is not worth a word. */
-static void who_is_as_slow_but_never_last_is_named_too(void **state)
+static void a_worker_as_slow_but_never_last_is_named_too(void **state)
 {
 	static const double ms[] = { 2, 6, 30, 2, 27, 2 };
 
@@ -252,7 +252,7 @@ static void who_is_as_slow_but_never_last_is_named_too(void **state)
 }
 
 /* Ranks 2 and 3 share a host whose CPUs others use; only rank 2 is ever the last. */
-static void those_who_share_a_starved_host_are_named_together(void **state)
+static void workers_of_a_starved_host_are_named_together(void **state)
 {
 	(void)state;
 	test_play_late(&job, &test_crop, 2, 30);
@@ -374,7 +374,7 @@ static void one_fault_in_two_places_is_one_finding(void **state)
 	assert_float_equal(report.findings[0].gain_ms_per_iteration, 21, 0.1);
 }
 
-static void what_gives_back_less_than_min_gain_is_left_out(void **state)
+static void findings_below_min_gain_are_left_out(void **state)
 {
 	static const struct {
 		double pause_ms, min_gain_pct;
@@ -406,17 +406,17 @@ int main(void)
 		TEST(each_pattern_of_a_late_worker_has_its_cause),
 		TEST(a_function_beside_lost_stacks_is_weak_evidence),
 		TEST(a_slow_kernel_beside_lost_stacks_is_as_good_as_ever),
-		TEST(the_evidence_names_who_is_in_the_way),
+		TEST(the_evidence_names_the_process_that_takes_the_cpu),
 		TEST(pressure_is_evidence_beside_a_cause_it_bears_on),
-		TEST(what_slowed_a_gpu_down_is_evidence),
-		TEST(what_is_slow_on_all_workers_is_one_finding),
-		TEST(who_is_as_slow_but_never_last_is_named_too),
-		TEST(those_who_share_a_starved_host_are_named_together),
+		TEST(the_reason_of_a_slow_gpu_is_evidence),
+		TEST(a_place_slow_on_all_workers_is_one_finding),
+		TEST(a_worker_as_slow_but_never_last_is_named_too),
+		TEST(workers_of_a_starved_host_are_named_together),
 		TEST(a_checkpoint_of_all_is_no_finding_but_a_collection_is),
 		TEST(a_collective_that_is_slow_for_all_accuses_no_worker),
 		TEST(findings_come_by_what_their_repair_gives_back),
 		TEST(one_fault_in_two_places_is_one_finding),
-		TEST(what_gives_back_less_than_min_gain_is_left_out),
+		TEST(findings_below_min_gain_are_left_out),
 	};
 
 	return cmocka_run_group_tests_name("findings", tests, NULL, NULL);

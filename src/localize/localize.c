@@ -320,7 +320,7 @@ static int unmatched_rank(const struct run *r)
 	return -1;
 }
 
-/* Who lost most of what it was to record. */
+/* The worker that lost the largest share of its records. */
 static const struct fingerprint *find_lossy(const struct run *r)
 {
 	const struct fingerprint *ret = r->job.workers[0].fp;

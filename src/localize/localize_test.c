@@ -13,8 +13,8 @@
 
 /* --- the job --- */
 
-/* The late one's trace is absent: its victims must not be told that nobody was late. */
-static void without_the_late_worker_nobody_can_tell_why_all_wait(void **state)
+/* The late worker's trace is absent: the report must not say that no worker was late. */
+static void without_the_late_worker_the_wait_has_no_cause(void **state)
 {
 	struct localize_options options = localize_defaults();
 
@@ -87,7 +87,7 @@ static void a_job_that_lost_much_of_its_window_is_not_called_healthy(void **stat
 	}
 }
 
-static void what_is_found_beside_losses_is_told(void **state)
+static void findings_are_reported_despite_losses(void **state)
 {
 	(void)state;
 	test_play_late(&job, &test_nap, 3, 200);
@@ -105,7 +105,7 @@ static bool has_note(const char *text)
 	return false;
 }
 
-static void one_loss_is_not_told_as_several(void **state)
+static void a_loss_is_reported_once(void **state)
 {
 	(void)state;
 	test_play_late(&job, &test_nap, 3, 200);
@@ -156,7 +156,7 @@ static void chosen_ranks_are_all_that_is_expected(void **state)
 	job.cnt = 4;
 }
 
-static void the_largest_rank_tells_how_many_there_are_at_least(void **state)
+static void the_largest_rank_is_a_lower_bound_of_the_world_size(void **state)
 {
 	(void)state;
 	test_play_late(&job, &test_nap, SIZE_MAX, 0);
@@ -179,7 +179,7 @@ static void assert_absent(const char *source, const char *why)
 }
 
 /* Four workers with two GPUs each on two hosts: numbers 0 to 3 on both. */
-static void why_gpus_were_not_sampled_is_told_once(void **state)
+static void why_gpus_were_not_sampled_is_reported_once(void **state)
 {
 	struct fp_absence absences[][2] = {
 		{ { 0, "no permission" }, { 2, "no permission" } },
@@ -222,7 +222,7 @@ static void a_job_without_gpus_misses_none(void **state)
 		assert_string_not_equal(report.absences[i].source, "GPUs");
 }
 
-static void a_thousand_reasons_are_not_told(void **state)
+static void absences_of_gpus_are_limited(void **state)
 {
 	struct fp_absence absences[1000];
 	char why[1000][16];
@@ -239,10 +239,10 @@ static void a_thousand_reasons_are_not_told(void **state)
 	assert_in_range(report.absence_cnt, ABSENCES_GPU_MAX, ABSENCES_GPU_MAX + 4);
 }
 
-/* Whether the kernels have a deviation is all that differs. */
-static bool tells_coarse(double sigma)
+/* Whether coarse samples are reported for kernels with this deviation of utilization. */
+static bool reports_coarse(double sigma)
 {
-	bool told = false;
+	bool reported = false;
 
 	test_play_late(&job, &test_nap, SIZE_MAX, 0);
 	for (size_t w = 0; w < 4; w++) {
@@ -255,17 +255,17 @@ static bool tells_coarse(double sigma)
 	}
 	report = test_localize(&job, NULL);
 	for (size_t i = 0; i < report.absence_cnt; i++)
-		told |= strncmp(report.absences[i].why, "samples are further apart", 25) == 0;
+		reported |= strncmp(report.absences[i].why, "samples are further apart", 25) == 0;
 	report_done(&report);
 	test_job_done(&job);
-	return told;
+	return reported;
 }
 
-static void samples_coarser_than_functions_are_told(void **state)
+static void samples_coarser_than_functions_are_reported(void **state)
 {
 	(void)state;
-	assert_false(tells_coarse(0));
-	assert_true(tells_coarse((double)NAN));
+	assert_false(reports_coarse(0));
+	assert_true(reports_coarse((double)NAN));
 	test_play_late(&job, &test_nap, SIZE_MAX, 0); /* for what ends the test */
 	report = test_localize(&job, NULL);
 }
@@ -361,7 +361,7 @@ static void a_slow_worker_stays_among_its_peers(void **state)
 
 /* --- memory --- */
 
-static void want_of_memory_is_told_and_nothing_is_kept(void **state)
+static void failed_allocations_are_errors_and_leak_nothing(void **state)
 {
 	struct localize_options options = localize_defaults();
 	struct err err;
@@ -386,25 +386,25 @@ static void want_of_memory_is_told_and_nothing_is_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(without_the_late_worker_nobody_can_tell_why_all_wait),
+		TEST(without_the_late_worker_the_wait_has_no_cause),
 		TEST(without_workers_nothing_is_concluded),
 		TEST(one_iteration_is_too_short_to_conclude),
 		TEST(a_job_that_lost_much_of_its_window_is_not_called_healthy),
-		TEST(what_is_found_beside_losses_is_told),
-		TEST(one_loss_is_not_told_as_several),
+		TEST(findings_are_reported_despite_losses),
+		TEST(a_loss_is_reported_once),
 		TEST(missing_workers_are_listed_and_too_many_end_in_no_conclusion),
 		TEST(chosen_ranks_are_all_that_is_expected),
-		TEST(the_largest_rank_tells_how_many_there_are_at_least),
-		TEST(why_gpus_were_not_sampled_is_told_once),
+		TEST(the_largest_rank_is_a_lower_bound_of_the_world_size),
+		TEST(why_gpus_were_not_sampled_is_reported_once),
 		TEST(a_job_without_gpus_misses_none),
-		TEST(a_thousand_reasons_are_not_told),
-		TEST(samples_coarser_than_functions_are_told),
+		TEST(absences_of_gpus_are_limited),
+		TEST(samples_coarser_than_functions_are_reported),
 		TEST(two_workers_of_one_rank_are_an_error),
 		TEST(the_order_of_the_fingerprints_does_not_matter),
 		TEST(the_report_outlives_the_fingerprints),
 		TEST(pipeline_stages_are_compared_apart),
 		TEST(a_slow_worker_stays_among_its_peers),
-		TEST(want_of_memory_is_told_and_nothing_is_kept),
+		TEST(failed_allocations_are_errors_and_leak_nothing),
 	};
 
 	return cmocka_run_group_tests_name("localize", tests, NULL, NULL);

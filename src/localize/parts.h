@@ -42,7 +42,7 @@ struct parts_job {
 	const char *job_id;  /* may be NULL */
 };
 
-/* What the report says of the job, and who of it is missing. Returns 0 or -ENOMEM. */
+/* Sets the report's description of the job and its missing workers. Returns 0 or -ENOMEM. */
 _must_check_ int parts_describe_job(struct report *out, const struct localize_options *options,
 				    const struct parts_job *job);
 

@@ -3,7 +3,7 @@
  * Peers: workers that do the same work. Pipeline stages, expert groups and roles
  * differ by design, so workers are compared only inside groups that compute the
  * same functions.
- * Source: PerfTracker appendix A; docs/method.md, "Who is compared with whom".
+ * Source: PerfTracker appendix A; docs/method.md, "Which workers are compared".
  */
 #pragma once
 
@@ -12,9 +12,9 @@
 
 /*
  * Sets group of every worker and job->group_cnt. The weight of a function is its
- * larger beta on the two workers: a slow function does not make a worker another
- * kind of worker, a function that is not there does. Functions of one name are one,
- * whoever calls them. Returns 0 or -ENOMEM. O(workers * groups * functions +
+ * larger beta on the two workers: a slow function does not put a worker into another
+ * group, an absent function does. Functions of one name count as one function,
+ * whatever their callers. Returns 0 or -ENOMEM. O(workers * groups * functions +
  * functions^2).
  */
 _must_check_ int peers_find(struct job *job);

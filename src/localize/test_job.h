@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobs built by hand for the tests of this folder: fingerprints written down
- * function by function, and a clockwork that plays workers who work and meet in
+ * function by function, and a clockwork that plays workers that work and meet in
  * collectives, and writes down what each of them would have seen.
  */
 #pragma once

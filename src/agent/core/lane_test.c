@@ -162,7 +162,7 @@ static void a_shared_lane_has_one_writer_at_a_time(_unused_ void **state)
 	assert_int_equal(cnt, 0);
 }
 
-static void none_is_left_to_be_shared(_unused_ void **state)
+static void no_lane_is_left_to_be_shared(_unused_ void **state)
 {
 	bool written = true;
 
@@ -229,7 +229,7 @@ static void an_open_window_is_not_freed(_unused_ void **state)
 	assert_true(lane_free_window());
 }
 
-static void without_a_recorder_there_is_none(_unused_ void **state)
+static void without_a_recorder_there_is_no_lane(_unused_ void **state)
 {
 	lane_attach(NULL);
 	assert_int_equal(lane_reserve(), 0);
@@ -249,11 +249,12 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(a_shared_lane_has_one_writer_at_a_time, setup,
 						teardown),
-		cmocka_unit_test_setup_teardown(none_is_left_to_be_shared, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_lane_is_left_to_be_shared, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_window_that_is_opened_keeps_its_first_records,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(an_open_window_is_not_freed, setup, teardown),
-		cmocka_unit_test_setup_teardown(without_a_recorder_there_is_none, setup, teardown),
+		cmocka_unit_test_setup_teardown(without_a_recorder_there_is_no_lane, setup,
+						teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -91,7 +91,7 @@ static void buffers_that_are_begun_and_not_filled_are_counted(_unused_ void **st
 	assert_int_equal(buffers_filled_cnt(&buffers), 1);
 }
 
-static void what_is_no_buffer_of_ours_is_refused(_unused_ void **state)
+static void foreign_buffers_are_refused(_unused_ void **state)
 {
 	uint8_t *a = buffers_take(&buffers), other[8];
 
@@ -112,7 +112,7 @@ static void a_length_is_never_more_than_the_buffer(_unused_ void **state)
 	assert_int_equal(valid, BYTES);
 }
 
-static void what_is_discarded_is_never_read_and_is_taken_again(_unused_ void **state)
+static void a_discarded_buffer_is_never_read_and_is_reused(_unused_ void **state)
 {
 	uint8_t *taken[CNT], other[8];
 	size_t valid = 0;
@@ -273,9 +273,9 @@ int main(void)
 		TEST(there_are_so_many_and_no_more),
 		TEST(a_released_buffer_is_zeroed),
 		TEST(buffers_that_are_begun_and_not_filled_are_counted),
-		TEST(what_is_no_buffer_of_ours_is_refused),
+		TEST(foreign_buffers_are_refused),
 		TEST(a_length_is_never_more_than_the_buffer),
-		TEST(what_is_discarded_is_never_read_and_is_taken_again),
+		TEST(a_discarded_buffer_is_never_read_and_is_reused),
 		TEST(nothing_comes_from_a_pool_that_was_never_opened),
 		TEST(a_reset_takes_back_what_never_came),
 		TEST(records_are_read_in_parts_of_any_size),

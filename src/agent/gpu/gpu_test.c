@@ -179,7 +179,7 @@ static void an_incomplete_window_differs_from_one_that_stays_attached(_unused_ v
 	assert_true(back_end.remarks == 0 && back_end.notes == 1);
 }
 
-static void who_gave_it_up_is_met_by_no_late_detach(_unused_ void **state)
+static void an_abandoned_back_end_is_not_detached_late(_unused_ void **state)
 {
 	uint64_t before = recorded();
 
@@ -248,7 +248,7 @@ int main(void)
 		cmocka_unit_test(a_window_is_drained_and_then_closed),
 		cmocka_unit_test(signals_are_for_threads_of_the_job),
 		cmocka_unit_test(an_incomplete_window_differs_from_one_that_stays_attached),
-		cmocka_unit_test(who_gave_it_up_is_met_by_no_late_detach),
+		cmocka_unit_test(an_abandoned_back_end_is_not_detached_late),
 		cmocka_unit_test(queues_of_earlier_windows_make_room_for_others),
 		cmocka_unit_test(queues_beyond_the_table_are_counted),
 	};

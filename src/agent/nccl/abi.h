@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NCCL's profiler interface as its loader calls it, versions 1 to 7: our own
- * declarations, of what is read and no more. A descriptor begins the same in all
- * versions; the rest is a union by the kind of event. What belongs to network
- * operations and states never moved, what belongs to collectives did four times.
+ * NCCL's profiler interface as its loader calls it, versions 1 to 7: the agent's own
+ * declarations, limited to the fields it reads. A descriptor begins the same in all
+ * versions; the rest is a union by the kind of event. Fields of network operations and
+ * states never moved, those of collectives moved four times.
  * abi_test.c compares all of it with NCCL's own headers where they are at hand.
  *
  * Source: NCCL 2.23 to 2.32, nccl_profiler.h and profiler_v1.h to profiler_v7.h.
@@ -46,7 +46,7 @@ struct nccl_descr {
 
 struct nccl_proxy_op {
 	struct nccl_descr head;
-	int pid; /* of the process whose GPU it works for: the parent means something there alone */
+	int pid; /* the process that owns the GPU; the parent is valid only there */
 	uint8_t channel;
 	int peer, steps, chunk_bytes, is_send;
 };

@@ -72,7 +72,7 @@ struct nccl_p2p_v2 {
 	int peer;
 };
 
-/* The communicator is told at its init from version 4 on. parent_group: from version 5 on. */
+/* From version 4 on, init passes the communicator. parent_group: from version 5 on. */
 struct nccl_coll_v4 {
 	struct nccl_descr head;
 	uint64_t seq;

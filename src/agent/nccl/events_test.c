@@ -67,7 +67,7 @@ static void operations_without_steps_have_a_duration_only(void **state)
 	close_comm(comm);
 }
 
-static void what_is_done_for_another_process_has_no_call_of_ours(void **state)
+static void operations_for_another_process_have_no_parent_call(void **state)
 {
 	void *comm = open_comm(2), *call = begin_all_reduce(comm, 5);
 	struct nccl_proxy_op descr = { .head = { .kind = NCCL_PROXY_OP, .parent = call },
@@ -404,7 +404,7 @@ static void threads_that_come_and_go_are_all_heard(void **state)
 	close_comm(comm);
 }
 
-static void what_has_no_place_is_counted(void **state)
+static void events_without_room_are_counted(void **state)
 {
 	void *comm = open_comm(2);
 
@@ -425,7 +425,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(waits_on_the_network_are_distinguished),
 		TEST(operations_without_steps_have_a_duration_only),
-		TEST(what_is_done_for_another_process_has_no_call_of_ours),
+		TEST(operations_for_another_process_have_no_parent_call),
 		TEST(another_process_may_have_our_number),
 		TEST(the_mask_goes_up_and_down_while_the_job_runs),
 		TEST(the_mask_stays_up_while_others_come_and_go),
@@ -437,7 +437,7 @@ int main(void)
 		TEST(without_a_communicator_nothing_begins),
 		TEST(threads_queue_and_drive_at_once),
 		TEST(threads_that_come_and_go_are_all_heard),
-		TEST(what_has_no_place_is_counted),
+		TEST(events_without_room_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

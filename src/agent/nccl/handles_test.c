@@ -86,7 +86,7 @@ static void a_handle_of_an_older_use_is_known_as_such(void **state)
 	assert_false(handles_drop(&f->pool, old));
 }
 
-static void what_was_released_can_be_held_until_its_turn_comes(void **state)
+static void a_released_handle_can_be_held_until_its_slot_is_reused(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t handle = handles_take(&f->pool, 1), other = 0;
@@ -165,7 +165,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_pool_gives_each_slot_once_and_then_none),
 		TEST(a_handle_of_an_older_use_is_known_as_such),
-		TEST(what_was_released_can_be_held_until_its_turn_comes),
+		TEST(a_released_handle_can_be_held_until_its_slot_is_reused),
 		TEST(handles_that_were_never_given_are_refused),
 		TEST(slots_of_an_owner_are_taken_back),
 		TEST(no_slot_is_given_to_two_threads),

@@ -112,7 +112,7 @@ static void run_plan(void *comm, void *queue, const char *func, uint64_t seq, in
 
 /* --- tests --- */
 
-static void a_launch_is_what_comes_behind_it(void **state)
+static void a_launch_gets_the_calls_reported_after_it(void **state)
 {
 	void *comm = open_comm(1), *queue = &comm;
 	const struct timer *timer = &timers[1];
@@ -285,7 +285,7 @@ static void a_version_that_reports_launches_is_not_timed_twice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST_TIMING(a_launch_is_what_comes_behind_it),
+		TEST_TIMING(a_launch_gets_the_calls_reported_after_it),
 		TEST_TIMING(grouped_collectives_are_one_launch),
 		TEST_TIMING(launches_of_several_communicators_are_distinguished),
 		TEST_TIMING(a_captured_launch_is_not_timed),

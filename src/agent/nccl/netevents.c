@@ -165,7 +165,7 @@ static void stop_op(nccl_handle handle)
 {
 	const struct op *op = &ops[handles_idx(handle)];
 
-	/* First of all the slot: who stops it twice does so once. */
+	/* A second stop of the same operation has no effect. */
 	if (!handles_is_held(&op_pool, handle))
 		return;
 	if (op->call != 0)

@@ -28,7 +28,7 @@ static void a_collective_is_recorded_with_all_that_nccl_says(void **state)
 	close_comm(comm);
 }
 
-static void what_gathers_has_the_bytes_of_all_ranks(void **state)
+static void a_gather_has_the_bytes_of_all_ranks(void **state)
 {
 	void *comm = open_comm(1);
 	struct nccl_coll_v4 descr = all_reduce(0);
@@ -241,7 +241,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_collective_is_recorded_with_all_that_nccl_says),
-		TEST(what_gathers_has_the_bytes_of_all_ranks),
+		TEST(a_gather_has_the_bytes_of_all_ranks),
 		TEST(the_call_itself_has_its_begin),
 		TEST(a_captured_call_is_marked_and_begins_when_it_is_replayed),
 		TEST(sends_and_receives_of_a_group_are_one_record),

@@ -134,7 +134,7 @@ static void frames_that_change_are_read_anew(void **state)
 	}
 }
 
-static void a_thread_without_frames_has_none(void **state)
+static void a_thread_without_frames_has_an_empty_stack(void **state)
 {
 	struct thread thread = { 0 };
 
@@ -195,7 +195,7 @@ int main(void)
 		cmocka_unit_test(a_stack_spans_chunks_and_generators),
 		cmocka_unit_test(a_chunk_may_be_bigger_than_the_window),
 		cmocka_unit_test(frames_that_change_are_read_anew),
-		cmocka_unit_test(a_thread_without_frames_has_none),
+		cmocka_unit_test(a_thread_without_frames_has_an_empty_stack),
 		cmocka_unit_test(a_chunks_header_holds_no_frames),
 		cmocka_unit_test(garbage_is_refused),
 	};

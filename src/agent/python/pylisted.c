@@ -81,7 +81,7 @@ struct pydescr { /* PyMethodDescrObject */
 
 enum { CALLEE_SLOTS = 1024, TEXT_MAX = 256 };
 
-/* Who is called: a built-in function or method, or (def NULL) a callable object of a C type. */
+/* The callee: a built-in function or method, or (def NULL) a callable object of a C type. */
 struct callee {
 	const struct pymethod *def;
 	const struct pytype *self; /* type of the method's object; NULL: a function */

@@ -46,7 +46,7 @@ struct pystack_gil {
  * up its layout and checks it on this thread, its name, its GIL and its stack.
  * Returns 0; otherwise -errno and the reason in why[size]: -ENOENT without Python or
  * for an unknown version, -ENOTSUP for a build that can't be read, -EPERM where
- * a sandbox forbids to read. May be called again, while nobody reads.
+ * a sandbox forbids to read. May be called again while no thread reads.
  */
 _must_check_ int pystack_open(char *why, size_t size);
 

@@ -95,7 +95,7 @@ static void of_very_long_strings_256_characters_are_read(void **state)
 	expect(&fake, PYTEXT_END, 512, wanted);
 }
 
-static void what_is_no_string_is_refused(void **state)
+static void objects_other_than_strings_are_refused(void **state)
 {
 	struct selfmem mem;
 	struct fake fake;
@@ -131,7 +131,7 @@ int main(void)
 		cmocka_unit_test(all_widths_become_utf8),
 		cmocka_unit_test(long_strings_keep_whole_characters_of_one_end),
 		cmocka_unit_test(of_very_long_strings_256_characters_are_read),
-		cmocka_unit_test(what_is_no_string_is_refused),
+		cmocka_unit_test(objects_other_than_strings_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,7 +111,7 @@ static void more_parts_than_fit_are_left(void **state)
 	close_both(both);
 }
 
-static void a_child_has_no_use_of_it(void **state)
+static void a_child_cannot_use_it(void **state)
 {
 	struct selfmem mem = { 0 };
 	int status;
@@ -134,7 +134,7 @@ int main(void)
 		cmocka_unit_test(memory_that_is_not_there_is_an_error),
 		cmocka_unit_test(parts_are_read_up_to_the_first_that_fails),
 		cmocka_unit_test(more_parts_than_fit_are_left),
-		cmocka_unit_test(a_child_has_no_use_of_it),
+		cmocka_unit_test(a_child_cannot_use_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,7 +127,7 @@ static void check_strange(void)
 	assert_int_equal(elements_of(&whole), ELEMENTS_MAX);
 }
 
-static void what_is_no_plain_tensor_is_unknown(void **state _unused_)
+static void tensors_of_other_kinds_have_unknown_sizes(void **state _unused_)
 {
 	check_strange();
 	prove();
@@ -136,7 +136,7 @@ static void what_is_no_plain_tensor_is_unknown(void **state _unused_)
 }
 
 /* Each address that is read, where nothing is: no signal, but no second try either. */
-static void memory_that_is_not_there_ends_it(void **state _unused_)
+static void unmapped_memory_ends_the_reading_of_inputs(void **state _unused_)
 {
 	char *hole = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct call arguments = { .cnt = 0 }, tensor = { .cnt = 0 };
@@ -159,7 +159,7 @@ static void memory_that_is_not_there_ends_it(void **state _unused_)
 	(void)munmap(hole, 4096);
 }
 
-static void without_a_proof_it_is_given_up(void **state _unused_)
+static void inputs_are_given_up_without_a_proof(void **state _unused_)
 {
 	struct call call = { .cnt = 0 };
 
@@ -183,9 +183,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(tensors_among_the_arguments_are_summed, setup),
-		cmocka_unit_test_setup(what_is_no_plain_tensor_is_unknown, setup),
-		cmocka_unit_test_setup(memory_that_is_not_there_ends_it, setup),
-		cmocka_unit_test_setup(without_a_proof_it_is_given_up, setup),
+		cmocka_unit_test_setup(tensors_of_other_kinds_have_unknown_sizes, setup),
+		cmocka_unit_test_setup(unmapped_memory_ends_the_reading_of_inputs, setup),
+		cmocka_unit_test_setup(inputs_are_given_up_without_a_proof, setup),
 		cmocka_unit_test_setup(an_unknown_layout_leaves_all_unknown, setup),
 	};
 

@@ -185,7 +185,7 @@ static void count_rows(struct columns *columns)
 	}
 }
 
-/* Functions in an order that does not depend on who was heard first. */
+/* Functions in an order that does not depend on the order of messages. */
 static int order_functions(struct columns *columns)
 {
 	size_t cnt = columns->functions.cnt, first = 0;

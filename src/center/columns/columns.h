@@ -6,7 +6,7 @@
  * columns_join() sorts workers by rank, finds peers and turns the table by function.
  * Nothing that comes out depends on the order of adding.
  *
- * Limits. Columns hold no collectives, so blame (who made whom wait) is not computed. They hold
+ * Limits. Columns hold no collectives, so blame (lateness in collectives) is not computed. They hold
  * no lengths of single iterations, so the rule of occasions (witness/by_expectation.c) isn't
  * applied: a checkpoint that came once in the window, on all workers, counts as if it came in
  * every iteration, and may be a finding here that localize() does not report.
@@ -78,8 +78,8 @@ _must_check_ int columns_fingerprint(struct columns *columns, const struct finge
 				     uint64_t tag);
 
 /*
- * Replaces the number of the function in all rows by function_of[number]: for who adds
- * rows before the functions' names are known. O(rows).
+ * Replaces the number of the function in all rows by function_of[number], for callers that
+ * add rows before the functions' names are known. O(rows).
  */
 void columns_renumber(struct columns *columns, const uint32_t *function_of);
 

@@ -11,7 +11,7 @@
 
 /*
  * With all peers counted, a larger group's threshold comes from the deltas of so many
- * of its members, and beside them only those are compared who could be worth a finding.
+ * of its members. Of the others, only workers that could be worth a finding are compared.
  */
 
 /* One function in one peer group, or in some of its members. */
@@ -124,8 +124,8 @@ static size_t rows_at(const struct comparison *c, const uint32_t *sample, size_t
 }
 
 /*
- * What a slow link costs where the ring is as slow on all its members, so that
- * nobody's share stands out: it follows from the bandwidth that is not used.
+ * Cost of a slow link, computed from the unused bandwidth: the ring is as slow on
+ * all its members, so no worker's share of time is an outlier.
  */
 static double unused_bandwidth_ns(const struct comparison *c, size_t row, double normal_mu)
 {
@@ -155,7 +155,7 @@ static size_t find_costly(const struct comparison *c, double normal_beta, double
 	return cnt;
 }
 
-/* With all members of a large group as peers: far is set for those who may be abnormal. */
+/* With all members of a large group as peers: sets far for workers that may be abnormal. */
 static int compare_many(struct comparison *c, struct differ_exact *exact, double normal_beta,
 			double normal_mu)
 {

@@ -41,7 +41,7 @@ static void run_done(struct run *r)
 
 #define NOTE(r, ...) parts_note((r)->out, (r)->notes, arena_printf(&(r)->out->arena, __VA_ARGS__))
 
-/* --- who is accused --- */
+/* --- accused workers --- */
 
 static int find_accusations(struct run *r)
 {
@@ -54,7 +54,7 @@ static int find_accusations(struct run *r)
 	return error;
 }
 
-/* --- who is looked at --- */
+/* --- fetched workers --- */
 
 static int index_cmp(const void *a, const void *b)
 {

@@ -185,7 +185,7 @@ static bool same(const struct both *b, const struct accusation *a, const struct 
 	       fabs(a->gain_ns - c->gain_ns) < 1 && fabs(a->own_ns - c->own_ns) < 1;
 }
 
-/* Links are told apart by groups and collectives, which columns do not have. */
+/* Links are distinguished by groups and collectives, which columns lack. */
 static void leave_out_communication(accusations *list)
 {
 	size_t kept = 0;
@@ -213,7 +213,7 @@ static size_t assert_same_accusations(struct both *b)
 	return b->of_job.cnt;
 }
 
-static void columns_accuse_whom_fingerprints_accuse(void **state)
+static void columns_and_fingerprints_accuse_the_same_workers(void **state)
 {
 	size_t accused = 0;
 
@@ -315,7 +315,7 @@ static void a_few_of_many_are_named(void **state)
 	scene_done(&scene);
 }
 
-static void a_fingerprint_that_cannot_be_fetched_ends_it(void **state)
+static void a_fingerprint_that_cannot_be_fetched_is_an_error(void **state)
 {
 	const struct localize_options options = localize_defaults();
 	struct err err = { "" };
@@ -330,7 +330,7 @@ static void a_fingerprint_that_cannot_be_fetched_ends_it(void **state)
 }
 
 /* So many that not all of them are compared with all. */
-static void all_peers_find_in_a_large_group_whom_a_sample_finds(void **state)
+static void all_peers_and_a_sample_find_the_same_in_a_large_group(void **state)
 {
 	const struct fault faults[] = { { NORM, 1700, 40, 0.2, 1 }, { RING, 5, 64, 0.1, 0.4 } };
 	struct scene scene;
@@ -373,10 +373,10 @@ static void workers_alike_are_healthy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(columns_accuse_whom_fingerprints_accuse),
+		cmocka_unit_test(columns_and_fingerprints_accuse_the_same_workers),
 		cmocka_unit_test(a_few_of_many_are_named),
-		cmocka_unit_test(a_fingerprint_that_cannot_be_fetched_ends_it),
-		cmocka_unit_test(all_peers_find_in_a_large_group_whom_a_sample_finds),
+		cmocka_unit_test(a_fingerprint_that_cannot_be_fetched_is_an_error),
+		cmocka_unit_test(all_peers_and_a_sample_find_the_same_in_a_large_group),
 		cmocka_unit_test(workers_alike_are_healthy),
 	};
 

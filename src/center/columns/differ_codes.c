@@ -259,7 +259,7 @@ int differ_codes_sampled(const struct differ_codes *points, const uint32_t *samp
 	_cleanup_free_ struct block *blocks = calloc(1u << DIM_CNT, sizeof(*blocks));
 	struct differ_found found = { .of = (uint32_t)sample_cnt };
 	struct differ_scale scale;
-	struct peer nobody;
+	struct peer absent; /* a worker that does not list the function */
 	int error;
 
 	if (peers == NULL || blocks == NULL)
@@ -268,8 +268,8 @@ int differ_codes_sampled(const struct differ_codes *points, const uint32_t *samp
 	for (size_t i = 0; i < sample_cnt; i++)
 		peers[i] = peer_at(&scale, sample[i]);
 	compare_rows(&scale, points->row_cnt, blocks, peers, sample_cnt, ret_far);
-	nobody = peer_at(&scale, DIFFER_NO_ROW);
-	found.far_absent = count_far(&scale, &nobody, peers, sample_cnt);
+	absent = peer_at(&scale, DIFFER_NO_ROW);
+	found.far_absent = count_far(&scale, &absent, peers, sample_cnt);
 	error = differ_limit(ret_far, points->row_cnt, points->absent_cnt, &found);
 	if (error == 0)
 		*ret = found;

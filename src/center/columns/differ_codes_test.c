@@ -191,7 +191,7 @@ static void some_rows_are_judged_as_with_all(void **state)
 	}
 }
 
-static void nobody_is_compared_with_nobody(void **state)
+static void a_group_without_workers_has_no_differences(void **state)
 {
 	struct differ_found found;
 
@@ -213,7 +213,7 @@ int main(void)
 		cmocka_unit_test(codes_are_judged_as_numbers_are),
 		cmocka_unit_test(boxes_of_boxes_are_judged_as_all_pairs_are),
 		cmocka_unit_test(some_rows_are_judged_as_with_all),
-		cmocka_unit_test(nobody_is_compared_with_nobody),
+		cmocka_unit_test(a_group_without_workers_has_no_differences),
 	};
 
 	return cmocka_run_group_tests_name("differ_codes", tests, NULL, NULL);

@@ -414,7 +414,7 @@ static uint32_t *count_betas(const struct differ_exact *d, unsigned int kind)
 		if (differ_dims(&d->scale, row) == kind)
 			below[d->points.beta[row] + 1]++;
 	}
-	/* Who doesn't list the function has a beta of 0 and nothing else. */
+	/* A worker that doesn't list the function has a beta of 0 and no other value. */
 	if (kind == 1u << DIM_BETA)
 		below[1] += (uint32_t)d->points.absent_cnt;
 	for (size_t code = 0; code <= UINT16_MAX; code++)

@@ -39,7 +39,7 @@ struct fpname_id fpname_id_of(struct fpname_id parent, struct funckey key, uint8
 
 	all = XXH3_128bits(facts, sizeof(facts));
 	id = (struct fpname_id){ all.high64, all.low64 };
-	/* The one id that is taken: it stands for no frame. */
+	/* fpname_none is reserved for "no frame". */
 	if (fpname_id_equal(id, fpname_none))
 		id.lo = 1;
 	return id;

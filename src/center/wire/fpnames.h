@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of functions, told once. A fingerprint on the wire names a frame by the
- * 128-bit hash of all that there is to know about it: its key, its kind, its text
- * and, by their hash, its callers. So a name says itself whether it belongs to an
- * id, no sender can give another's function a false name, and which of two spellings
- * a worker used does not depend on who was heard first.
+ * Names of functions, each sent once. A fingerprint on the wire names a frame by the
+ * 128-bit hash of its key, its kind, its text and, by their hash, its callers. So the
+ * receiver can check that a name belongs to an id, no sender can give another's function
+ * a false name, and the spelling of a worker's name does not depend on the order of
+ * messages.
  *
  * The receiver keeps a dictionary. An id it meets gets a place at once, so that
  * numbers can be filed before names are known; the name comes with this message, a

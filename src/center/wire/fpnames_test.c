@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers in 16 bits, and names that are told once. */
+/* Numbers in 16 bits, and names that are sent once. */
 #include "center/wire/fpnames.h"
 
 #include "model/code16.h"

@@ -397,7 +397,7 @@ static void wire_frac(struct wire *w, double *frac, bool present)
 	*frac = present ? code16_frac(code) : -1;
 }
 
-/* The last bit of the first byte tells that one more follows, with what hosts with GPUs have. */
+/* If the last bit of the first byte is set, a second byte follows with the fields of GPU hosts. */
 static void wire_host(struct wire *w, struct fp_host *h)
 {
 	double *fracs[] = { &h->cpu_frac,	&h->run_delay_frac, &h->other_cpu_frac,

@@ -129,7 +129,7 @@ static void print_sizes(const struct fingerprint *const *fps, size_t cnt, size_t
 	printf("\n");
 }
 
-/* Names and paths of our own files need no escapes but these. */
+/* Names and paths of this benchmark's files need no other escapes. */
 static void print_text(const char *text)
 {
 	putchar('"');

@@ -55,7 +55,7 @@ void wire_presence(struct wire *w, struct fpwire *m)
 
 /*
  * Largest codes, whether a number may be absent, and how far from the expected one it
- * may be, in codes, to be taken for it. total_ns is told to people and never compared.
+ * may be, in codes, to be taken for it. total_ns is shown in reports and never compared.
  */
 static const struct {
 	uint16_t top, slack;
@@ -107,7 +107,7 @@ static void learn(struct predictor *p, uint32_t entry, uint16_t code)
 {
 	if (p->column == FPWIRE_THREAD)
 		p->off_thread[p->m->entries.data[entry].class] = code == 0;
-	/* A utilization is never the same twice; only its absence tells of the next. */
+	/* A utilization is never the same twice; only its absence predicts the next code. */
 	if (p->column != FPWIRE_MU || code == CODE16_ABSENT)
 		p->last[entry] = code;
 }

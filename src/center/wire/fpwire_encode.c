@@ -89,7 +89,7 @@ static int pick_function_cmp(const void *a, const void *b)
 	return order != 0 ? order : (x->function > y->function) - (x->function < y->function);
 }
 
-/* Tells the functions of one worker apart that differ in nothing but numbers. */
+/* Numbers the functions of one worker that differ only in their measurements. */
 static void number_twins(struct pick *picks, size_t cnt)
 {
 	qsort(picks, cnt, sizeof(*picks), pick_function_cmp);

@@ -12,8 +12,8 @@
 /* How much of the collectives travels. */
 enum fpwire_detail {
 	FPWIRE_FUNCTIONS, /* none of them */
-	FPWIRE_TIMES,	  /* when they were: enough to tell who came last */
-	FPWIRE_LEADS,	  /* also what led to them: enough to tell why */
+	FPWIRE_TIMES,	  /* their times: enough to find the last worker to arrive */
+	FPWIRE_LEADS,	  /* also the work before them: enough to find the reason */
 	FPWIRE_DETAIL_CNT
 };
 
@@ -72,7 +72,7 @@ struct fpwire_kind {
 	int64_t bytes;
 	int32_t group_size;
 	bool group_known;
-	/* Of the codec: the kind that stands for its group, and that one's latest number. */
+	/* Used by the codec: the kind that represents the group, and its latest number. */
 	uint32_t leader, worker;
 	int64_t seq;
 };

@@ -224,7 +224,7 @@ static void assert_same(struct str a, struct str b)
 	str_done(&b);
 }
 
-static void what_is_lost_is_what_is_stated(void **state)
+static void errors_stay_within_the_stated_bounds(void **state)
 {
 	struct fpwire m = { 0 };
 	struct fpnames names = { 0 };
@@ -264,11 +264,11 @@ static void same_fingerprints_make_the_same_bytes(void **state)
 	}
 }
 
-static void names_come_when_they_are_asked_for(void **state)
+static void names_are_sent_on_request(void **state)
 {
 	struct host host;
 	struct fpwire m = { 0 }, question = { 0 }, reply = { 0 };
-	struct fpnames told = { 0 }, names = { 0 };
+	struct fpnames with_names = { 0 }, names = { 0 };
 	struct str with, without, ask = { 0 }, answer = { 0 };
 	struct fingerprint fp;
 	struct err err;
@@ -304,8 +304,8 @@ static void names_come_when_they_are_asked_for(void **state)
 	for (size_t i = 0; i < host.cnt; i++) {
 		struct fpwire n = { 0 };
 
-		decode(&n, &with, &told);
-		assert_same(bytes_of(&n, i, &told), bytes_of(&m, i, &names));
+		decode(&n, &with, &with_names);
+		assert_same(bytes_of(&n, i, &with_names), bytes_of(&m, i, &names));
 		fpwire_done(&n);
 	}
 	str_done(&with);
@@ -313,7 +313,7 @@ static void names_come_when_they_are_asked_for(void **state)
 	str_done(&ask);
 	str_done(&answer);
 	fpnames_done(&names);
-	fpnames_done(&told);
+	fpnames_done(&with_names);
 	fpwire_done(&m);
 	fpwire_done(&question);
 	fpwire_done(&reply);
@@ -545,7 +545,7 @@ static void parts_done(struct sent_parts *parts)
 		fpwire_done(&parts->messages[i]);
 }
 
-static void what_is_too_long_comes_in_parts(void **state)
+static void long_messages_are_sent_in_parts(void **state)
 {
 	struct host host;
 	struct sent_parts parts;
@@ -675,9 +675,9 @@ static void an_empty_message_is_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_lost_is_what_is_stated),
+		cmocka_unit_test(errors_stay_within_the_stated_bounds),
 		cmocka_unit_test(same_fingerprints_make_the_same_bytes),
-		cmocka_unit_test(names_come_when_they_are_asked_for),
+		cmocka_unit_test(names_are_sent_on_request),
 		cmocka_unit_test(workers_are_asked_for_by_rank),
 		cmocka_unit_test(the_order_of_arrival_changes_nothing),
 		cmocka_unit_test(a_used_message_decodes_like_a_new_one),
@@ -685,7 +685,7 @@ int main(void)
 		cmocka_unit_test(functions_beyond_the_limit_are_in_the_rest),
 		cmocka_unit_test(short_shares_are_joined),
 		cmocka_unit_test(less_detail_says_less_of_collectives),
-		cmocka_unit_test(what_is_too_long_comes_in_parts),
+		cmocka_unit_test(long_messages_are_sent_in_parts),
 		cmocka_unit_test(a_worker_too_large_says_less_of_collectives),
 		cmocka_unit_test(what_did_not_overlap_does_not_overlap_afterwards),
 		cmocka_unit_test(long_names_are_cut),

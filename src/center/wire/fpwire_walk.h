@@ -96,7 +96,7 @@ _must_check_ int fpwire_reset(struct fpwire *message);
 /* Lets the workers point into the message's arrays, which have stopped moving. */
 void fpwire_bind(struct fpwire *message);
 
-/* A text of the message, "" for an index that it does not have. */
+/* A text of the message, "" for an index out of range. */
 const char *fpwire_text(const struct fpwire *m, uint32_t idx);
 
 /* Hash over a message without its last eight bytes. */

@@ -104,7 +104,7 @@ static void check_log(const struct flightlog *log)
 	assert_true(log->mono_ns >= 0 && log->wall_ns <= FLIGHT_TIME_MAX_NS);
 }
 
-static void what_was_written_is_taken(void **state)
+static void written_records_are_taken(void **state)
 {
 	struct pair *pair = *state;
 	const struct flightlog *log = &pair->log;
@@ -129,7 +129,7 @@ static void what_was_written_is_taken(void **state)
 	assert_int_equal(log->before.late, 2);
 }
 
-static void what_was_taken_is_not_taken_again(void **state)
+static void records_are_taken_once(void **state)
 {
 	struct pair *pair = *state;
 
@@ -606,8 +606,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define WITH_PAIR(test) cmocka_unit_test_setup_teardown(test, open_pair, close_pair)
-		WITH_PAIR(what_was_written_is_taken),
-		WITH_PAIR(what_was_taken_is_not_taken_again),
+		WITH_PAIR(written_records_are_taken),
+		WITH_PAIR(records_are_taken_once),
 		WITH_PAIR(the_rings_of_a_window_are_taken_when_asked_for),
 		WITH_PAIR(only_what_is_lost_after_the_first_take_is_a_loss),
 		WITH_PAIR(records_of_an_older_window_are_no_loss),

@@ -103,7 +103,7 @@ static void callers_are_those_that_a_search_of_all_finds(void **state)
 	}
 }
 
-static void what_lies_outside_is_left_out(void **state)
+static void records_outside_the_window_are_left_out(void **state)
 {
 	struct flightlog *log = *state;
 	struct gpulinks links;
@@ -144,7 +144,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(callers_are_those_that_a_search_of_all_finds,
 						open_log, close_log),
-		cmocka_unit_test_setup_teardown(what_lies_outside_is_left_out, open_log, close_log),
+		cmocka_unit_test_setup_teardown(records_outside_the_window_are_left_out, open_log,
+						close_log),
 		cmocka_unit_test_setup_teardown(missing_memory_is_reported, open_log, close_log),
 	};
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-static void a_shape_says_how_much_work_it_is(_unused_ void **state)
+static void a_shape_has_its_flop(_unused_ void **state)
 {
 	const struct ring_record record = { .kind = FLIGHT_TIMED_SHAPE,
 					    .value = (int64_t)3 << 32 | 4,
@@ -57,7 +57,7 @@ static void groups_have_work_and_no_shape(_unused_ void **state)
 	assert_string_equal(matmul_type_name(matmul.type), "float32");
 }
 
-static void other_records_are_none(_unused_ void **state)
+static void other_records_are_no_matmuls(_unused_ void **state)
 {
 	struct matmul matmul = { .m = 7 };
 
@@ -73,11 +73,11 @@ static void other_records_are_none(_unused_ void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_shape_says_how_much_work_it_is),
+		cmocka_unit_test(a_shape_has_its_flop),
 		cmocka_unit_test(complex_numbers_are_four_times_the_work),
 		cmocka_unit_test(the_largest_numbers_overflow_nothing),
 		cmocka_unit_test(groups_have_work_and_no_shape),
-		cmocka_unit_test(other_records_are_none),
+		cmocka_unit_test(other_records_are_no_matmuls),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

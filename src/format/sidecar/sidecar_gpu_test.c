@@ -66,7 +66,7 @@ static const struct track *find(const struct trace *trace, enum resource resourc
 	return found;
 }
 
-static void samples_of_a_gpu_are_shares_of_what_it_can(void **state _unused_)
+static void samples_of_a_gpu_are_shares_of_its_peak(void **state _unused_)
 {
 	struct sidecar s = example();
 	struct trace trace;
@@ -176,7 +176,7 @@ static void values_that_make_no_sense_are_left_out(void **state _unused_)
 	trace_done(&trace);
 }
 
-static void a_job_without_a_device_has_no_part_in_them(void **state _unused_)
+static void a_job_without_a_device_gets_no_gpu_samples(void **state _unused_)
 {
 	struct sidecar s = example();
 	struct trace trace;
@@ -304,12 +304,12 @@ static void a_summary_lists_absent_samples_and_their_replacement(void **state _u
 			 0);
 	sidecar_summarize(&s, &info);
 	assert_int_equal(info.absence_cnt, 4);
-	for (uint32_t i = 0, told = 0; i < ARRAY_SIZE(places); i++) {
+	for (uint32_t i = 0, seen = 0; i < ARRAY_SIZE(places); i++) {
 		if (i == 2)
 			continue;
 		(void)snprintf(why, sizeof(why), "no permission%s", places[i]);
-		assert_int_equal(info.absences[told].gpu, s.gpus.data[i].index);
-		assert_string_equal(info.absences[told++].why, why);
+		assert_int_equal(info.absences[seen].gpu, s.gpus.data[i].index);
+		assert_string_equal(info.absences[seen++].why, why);
 	}
 	sidecar_done(&s);
 }
@@ -325,12 +325,12 @@ static void metrics_have_names_and_units(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(samples_of_a_gpu_are_shares_of_what_it_can),
+		cmocka_unit_test(samples_of_a_gpu_are_shares_of_its_peak),
 		cmocka_unit_test(finer_samples_of_the_trace_are_kept),
 		cmocka_unit_test(the_finer_of_two_metrics_of_pcie_is_taken),
 		cmocka_unit_test(each_way_of_pcie_is_a_resource),
 		cmocka_unit_test(values_that_make_no_sense_are_left_out),
-		cmocka_unit_test(a_job_without_a_device_has_no_part_in_them),
+		cmocka_unit_test(a_job_without_a_device_gets_no_gpu_samples),
 		cmocka_unit_test(gpus_are_written_and_read_back),
 		cmocka_unit_test(ids_are_read_back_with_an_end),
 		cmocka_unit_test(samples_of_one_metric_are_summed_up),

@@ -44,7 +44,7 @@ static void assert_toolkits(size_t idx, const char *major)
 	}
 }
 
-static void without_a_wheel_it_is_the_loaders_then_the_toolkits(void **state)
+static void without_a_wheel_the_loaders_cupti_then_the_toolkits_is_used(void **state)
 {
 	write_file(*state, "bin/python3", "");
 	find(*state, DRIVER_13);
@@ -108,7 +108,7 @@ static void a_virtual_environments_base_has_it_too(void **state)
 	assert_is(found.names[1], *state, WHEEL_13);
 }
 
-static void what_is_named_is_not_looked_for(void **state)
+static void a_named_cupti_is_the_only_one(void **state)
 {
 	write_file(*state, "bin/python3", "");
 	write_file(*state, WHEEL_13, "");
@@ -124,11 +124,11 @@ static void what_is_named_is_not_looked_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(without_a_wheel_it_is_the_loaders_then_the_toolkits),
+		TEST(without_a_wheel_the_loaders_cupti_then_the_toolkits_is_used),
 		TEST(a_wheel_beside_the_python_comes_before_the_toolkit),
 		TEST(with_a_driver_of_cuda_12_only_12s_are_tried),
 		TEST(a_virtual_environments_base_has_it_too),
-		TEST(what_is_named_is_not_looked_for),
+		TEST(a_named_cupti_is_the_only_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

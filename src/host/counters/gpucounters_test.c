@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define DEVICES_MAX 8
-#define NO_GPU "no GPU of ours"
+#define NO_GPU "no such GPU"
 
 static struct {
 	size_t cnt; /* of devices; 0: it does not open */
@@ -119,7 +119,7 @@ static void hand_on(size_t idx, int64_t time_ns, double busy, double clock_hz)
 	fake.setups[idx].take(fake.setups[idx].arg, time_ns, &values);
 }
 
-static void what_kernels_need_is_fine_and_the_rest_means(void **state _unused_)
+static void samples_beside_kernels_are_fine_and_others_are_means(void **state _unused_)
 {
 	struct gpucounters *counters = start(1);
 	struct sidecar side = { 0 };
@@ -215,7 +215,7 @@ static void a_tool_that_has_the_counters_is_asked(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_kernels_need_is_fine_and_the_rest_means),
+		cmocka_unit_test(samples_beside_kernels_are_fine_and_others_are_means),
 		cmocka_unit_test(many_devices_share_the_room),
 		cmocka_unit_test(each_device_says_what_it_lacks),
 		cmocka_unit_test(where_nothing_is_sampled_the_reasons_remain),

@@ -24,7 +24,7 @@ static struct {
 
 static unsigned wrong_kills;
 
-/* Stands in for libc's: of whom is no child of ours any more the number may be another's. */
+/* Replaces libc's. Counts signals to reaped children: their pid may belong to another process. */
 int kill(pid_t pid, int number)
 {
 	const id_t child = (id_t)(pid < 0 ? -pid : pid);
@@ -33,7 +33,7 @@ int kill(pid_t pid, int number)
 	return (int)syscall(SYS_kill, pid, number);
 }
 
-static void tell(const char *answer)
+static void set_answer(const char *answer)
 {
 	FILE *file = fopen(fixture.answer, "w");
 
@@ -65,7 +65,7 @@ static int make_tools(void **state)
 	(void)snprintf(script, sizeof(script), "#!/bin/sh\necho \"$@\" >>%s\n. %s\n", fixture.asked,
 		       fixture.answer);
 	write_file(root, "program", script);
-	tell("exit 0\n");
+	set_answer("exit 0\n");
 	fixture.first = (struct gpupause_tool){ "first", command(0, root, "profile --pause"),
 						command(1, root, "profile --resume") };
 	fixture.second = (struct gpupause_tool){ "second", command(2, root, "hold it"),
@@ -99,7 +99,7 @@ static void write_note_of(const char *text)
 	assert_int_equal(fclose(file), 0);
 }
 
-static void what_is_paused_is_resumed(void **state _unused_)
+static void a_paused_tool_is_resumed(void **state _unused_)
 {
 	assert_int_equal(gpupause_end(&fixture.pause), 0);
 	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), 0);
@@ -111,7 +111,7 @@ static void what_is_paused_is_resumed(void **state _unused_)
 	assert_asked("profile --pause\nprofile --resume\n");
 }
 
-static void it_is_paused_by_one_at_a_time(void **state _unused_)
+static void a_tool_is_paused_by_one_process_at_a_time(void **state _unused_)
 {
 	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), 0);
 	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), -EBUSY);
@@ -121,7 +121,7 @@ static void it_is_paused_by_one_at_a_time(void **state _unused_)
 
 static void without_the_tool_nothing_is_left(void **state _unused_)
 {
-	tell("exit 3\n");
+	set_answer("exit 3\n");
 	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), -ENODEV);
 	assert_int_not_equal(access(fixture.note, F_OK), 0);
 	fixture.first.pause = "/nonexistent/program --pause";
@@ -132,19 +132,19 @@ static void without_the_tool_nothing_is_left(void **state _unused_)
 }
 
 /* The pause may have taken effect: it is undone, at the latest by the next process. */
-static void one_that_does_not_answer_is_killed(void **state _unused_)
+static void a_tool_that_does_not_answer_is_killed(void **state _unused_)
 {
 	fixture.pause.answer_ms = 300;
-	tell("exec sleep 1000\n");
+	set_answer("exec sleep 1000\n");
 	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), -ETIME);
 	assert_int_equal(access(fixture.note, F_OK), 0);
 	fixture.pause.answer_ms = 60000;
-	tell("exit 0\n");
+	set_answer("exit 0\n");
 	assert_int_equal(gpupause_end(&fixture.pause), 1);
 }
 
-/* Who starts us with SIGCHLD ignored has the kernel reap our children. */
-static void one_that_somebody_else_has_reaped_is_not_killed(void **state _unused_)
+/* With SIGCHLD ignored, as inherited from some parents, the kernel reaps the children. */
+static void a_reaped_tool_is_not_killed(void **state _unused_)
 {
 	assert_ptr_not_equal(signal(SIGCHLD, SIG_IGN), SIG_ERR);
 	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), -ETIME);
@@ -156,7 +156,7 @@ static void one_that_somebody_else_has_reaped_is_not_killed(void **state _unused
 static void a_pause_without_an_answer_is_taken_back(void **state _unused_)
 {
 	fixture.pause.answer_ms = 300;
-	tell("[ $2 != --pause ] || exec sleep 1000\n");
+	set_answer("[ $2 != --pause ] || exec sleep 1000\n");
 	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), -ENODEV);
 	assert_int_not_equal(access(fixture.note, F_OK), 0);
 }
@@ -189,14 +189,14 @@ static void a_note_is_never_seen_unfinished(void **state)
 static void a_resume_that_fails_is_left_to_the_next(void **state _unused_)
 {
 	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), 0);
-	tell("exit 1\n");
+	set_answer("exit 1\n");
 	assert_int_equal(gpupause_end(&fixture.pause), -EIO);
 	assert_int_equal(access(fixture.note, F_OK), 0);
-	tell("exit 0\n");
+	set_answer("exit 0\n");
 	assert_int_equal(gpupause_end(&fixture.pause), 1);
 }
 
-static void what_the_dead_left_is_resumed(void **state _unused_)
+static void a_tool_paused_by_a_dead_process_is_resumed(void **state _unused_)
 {
 	pid_t pid = fork();
 	int status;
@@ -206,7 +206,7 @@ static void what_the_dead_left_is_resumed(void **state _unused_)
 			(void)raise(SIGKILL);
 		_exit(1);
 	}
-	/* As long as it is not buried, too. */
+	/* A zombie counts as dead. */
 	assert_int_equal(waitid(P_PID, (id_t)pid, &(siginfo_t){ 0 }, WEXITED | WNOWAIT), 0);
 	assert_int_equal(gpupause_recover(&fixture.pause), 1);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -235,7 +235,7 @@ static int status_of(pid_t pid)
 }
 
 /* The second process comes while the first one pauses. */
-static void two_that_find_what_the_dead_left_resume_it_once(void **state)
+static void two_recovering_processes_resume_the_tool_once(void **state)
 {
 	pid_t first, second;
 	char answer[256];
@@ -243,7 +243,7 @@ static void two_that_find_what_the_dead_left_resume_it_once(void **state)
 	write_note_of("1 18446744073709551615\n");
 	(void)snprintf(answer, sizeof(answer), "while [ ! -e %s.go ]; do sleep 0.01; done\n",
 		       fixture.note);
-	tell(answer);
+	set_answer(answer);
 	first = start_recovery();
 	while (access(fixture.asked, F_OK) != 0)
 		(void)usleep(1000);
@@ -256,7 +256,7 @@ static void two_that_find_what_the_dead_left_resume_it_once(void **state)
 }
 
 /* As a sampler may that has lost its keeper, when another has begun. */
-static void what_another_paused_meanwhile_is_left_to_it(void **state _unused_)
+static void a_pause_of_another_process_is_left_alone(void **state _unused_)
 {
 	struct gpupause late = fixture.pause;
 
@@ -267,7 +267,7 @@ static void what_another_paused_meanwhile_is_left_to_it(void **state _unused_)
 	assert_asked("profile --pause\nprofile --resume\n");
 }
 
-/* As one of another container sees it, where processes have other numbers. */
+/* As a process of another container sees it, where pids differ. */
 static void the_living_are_known_whatever_number_they_have(void **state _unused_)
 {
 	struct gpupause other = fixture.pause;
@@ -292,7 +292,7 @@ static void the_dead_are_known_whatever_number_they_had(void **state _unused_)
 	assert_asked("profile --resume\n");
 }
 
-static void what_we_paused_is_resumed_though_its_note_is_gone(void **state _unused_)
+static void a_paused_tool_is_resumed_without_its_note(void **state _unused_)
 {
 	assert_int_equal(gpupause_begin(&fixture.pause, &fixture.first), 0);
 	assert_int_equal(unlink(fixture.note), 0);
@@ -302,7 +302,7 @@ static void what_we_paused_is_resumed_though_its_note_is_gone(void **state _unus
 }
 
 /* A lock that is never released is neither awaited forever nor ignored. */
-static void one_that_is_at_it_for_ever_is_left_at_it(void **state _unused_)
+static void a_lock_that_is_never_released_is_left_alone(void **state _unused_)
 {
 	char path[160];
 	int fd;
@@ -347,7 +347,7 @@ static void a_note_that_is_a_link_is_not_followed(void **state _unused_)
 }
 
 /* A later process finds the tool's name in the note. */
-static void the_one_that_was_paused_is_resumed(void **state _unused_)
+static void the_tool_that_was_paused_is_resumed(void **state _unused_)
 {
 	struct gpupause later = fixture.pause;
 	pid_t pid = fork();
@@ -367,24 +367,24 @@ static void the_one_that_was_paused_is_resumed(void **state _unused_)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_paused_is_resumed),
-		TEST(it_is_paused_by_one_at_a_time),
+		TEST(a_paused_tool_is_resumed),
+		TEST(a_tool_is_paused_by_one_process_at_a_time),
 		TEST(without_the_tool_nothing_is_left),
-		TEST(one_that_does_not_answer_is_killed),
-		TEST(one_that_somebody_else_has_reaped_is_not_killed),
+		TEST(a_tool_that_does_not_answer_is_killed),
+		TEST(a_reaped_tool_is_not_killed),
 		TEST(a_pause_without_an_answer_is_taken_back),
 		TEST(a_note_is_never_seen_unfinished),
 		TEST(a_resume_that_fails_is_left_to_the_next),
-		TEST(what_the_dead_left_is_resumed),
-		TEST(two_that_find_what_the_dead_left_resume_it_once),
-		TEST(what_another_paused_meanwhile_is_left_to_it),
+		TEST(a_tool_paused_by_a_dead_process_is_resumed),
+		TEST(two_recovering_processes_resume_the_tool_once),
+		TEST(a_pause_of_another_process_is_left_alone),
 		TEST(the_living_are_known_whatever_number_they_have),
 		TEST(the_dead_are_known_whatever_number_they_had),
-		TEST(what_we_paused_is_resumed_though_its_note_is_gone),
-		TEST(one_that_is_at_it_for_ever_is_left_at_it),
+		TEST(a_paused_tool_is_resumed_without_its_note),
+		TEST(a_lock_that_is_never_released_is_left_alone),
 		TEST(notes_that_make_no_sense_are_of_the_dead),
 		TEST(a_note_that_is_a_link_is_not_followed),
-		TEST(the_one_that_was_paused_is_resumed),
+		TEST(the_tool_that_was_paused_is_resumed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

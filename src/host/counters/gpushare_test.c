@@ -102,7 +102,7 @@ static void pieces_are_read_once_in_their_order(void **state _unused_)
 	assert_int_equal(fixture.reader.refused, 0);
 }
 
-static void a_reader_takes_what_comes_after_it(void **state)
+static void a_reader_takes_pieces_written_after_its_start(void **state)
 {
 	put(1, 0);
 	gpushare_open(*state, clock_wall_ns(), &fixture.reader);
@@ -128,7 +128,7 @@ static void pieces_go_when_they_are_old_and_with_the_writer(void **state)
 }
 
 /* As in a container with a time namespace: times are converted to this process's clock. */
-static void times_are_ours_wherever_the_writer_is(void **state _unused_)
+static void times_are_in_the_readers_clock(void **state _unused_)
 {
 	put(1, 5 * LONG_AGO);
 	assert_int_equal(read_all(), 1);
@@ -151,7 +151,7 @@ static void times_out_of_range_are_left_out(void **state _unused_)
 	assert_int_equal(read_all(), 2);
 }
 
-static void what_is_no_piece_is_refused_and_counted(void **state)
+static void files_other_than_pieces_are_refused_and_counted(void **state)
 {
 	char path[256];
 
@@ -325,11 +325,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(pieces_are_read_once_in_their_order),
-		TEST(a_reader_takes_what_comes_after_it),
+		TEST(a_reader_takes_pieces_written_after_its_start),
 		TEST(pieces_go_when_they_are_old_and_with_the_writer),
-		TEST(times_are_ours_wherever_the_writer_is),
+		TEST(times_are_in_the_readers_clock),
 		TEST(times_out_of_range_are_left_out),
-		TEST(what_is_no_piece_is_refused_and_counted),
+		TEST(files_other_than_pieces_are_refused_and_counted),
 		TEST(damaged_pieces_do_no_harm),
 		TEST(a_folder_that_others_may_write_to_is_not_read),
 		TEST(a_request_is_valid_until_it_is_removed_or_old),

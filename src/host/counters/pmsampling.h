@@ -11,7 +11,7 @@
 
 #include "host/gpu/gpuhw.h"
 
-/* X(id, text). Order is who comes first when counters are short. */
+/* X(id, text). In order of priority when counters are short. */
 #define PM_KIND_LIST(X)                      \
 	X(ACTIVE, "active")                  \
 	X(CORES_ACTIVE, "cores active")      \

@@ -39,7 +39,7 @@ static void add_card(struct sidecar *side, const char *name)
 	assert_int_equal(vec_push(&side->nics, nic), 0);
 }
 
-static void what_grew_is_recorded_with_its_port(void **state)
+static void a_counter_that_grew_is_recorded_with_its_port(void **state)
 {
 	struct sidecar side = { 0 };
 	struct ibports ib;
@@ -118,7 +118,7 @@ static void lifespans_that_make_no_sense_are_the_kernels_own(void **state)
 	}
 }
 
-static void what_grew_before_a_reset_counts_too(void **state)
+static void growth_before_a_reset_counts_too(void **state)
 {
 	static const char *const texts[] = { "1900\n", "5\n", "no number\n", "8\n", "0\n", "2\n" };
 	struct sidecar side = { 0 };
@@ -157,11 +157,11 @@ static void a_host_without_rdma_has_no_ports(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_grew_is_recorded_with_its_port),
+		TEST(a_counter_that_grew_is_recorded_with_its_port),
 		TEST(a_port_that_is_no_card_of_the_sidecar_is_left_out),
 		TEST(looks_wait_for_the_copies_to_be_renewed_and_for_their_own_cost),
 		TEST(lifespans_that_make_no_sense_are_the_kernels_own),
-		TEST(what_grew_before_a_reset_counts_too),
+		TEST(growth_before_a_reset_counts_too),
 		TEST(a_host_without_rdma_has_no_ports),
 	};
 

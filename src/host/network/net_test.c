@@ -252,7 +252,7 @@ static struct peer start_peer(int listener, const struct sockaddr_storage *addre
 	return peer;
 }
 
-static void tell(const struct peer *peer, char what, size_t bytes)
+static void send_order(const struct peer *peer, char what, size_t bytes)
 {
 	struct order order = { what, bytes };
 
@@ -301,16 +301,16 @@ struct pair {
 
 static void open_connection(struct pair *pair)
 {
-	tell(&pair->client, 'o', 0);
-	tell(&pair->server, 'o', 0);
+	send_order(&pair->client, 'o', 0);
+	send_order(&pair->server, 'o', 0);
 	await(&pair->client);
 	await(&pair->server);
 }
 
 static void send_bytes(const struct peer *from, const struct peer *to, size_t bytes)
 {
-	tell(from, 'w', bytes);
-	tell(to, 'r', bytes);
+	send_order(from, 'w', bytes);
+	send_order(to, 'r', bytes);
 	await(from);
 	await(to);
 }
@@ -397,12 +397,12 @@ static void a_closed_socket_keeps_its_bytes_and_a_new_one_adds(void **state)
 	open_connection(&pair);
 	send_bytes(&pair.client, &pair.server, 5000);
 	assert_int_equal(look(&pair), 1);
-	tell(&pair.client, 'c', 0);
+	send_order(&pair.client, 'c', 0);
 	await(&pair.client);
 	assert_int_equal(look(&pair), 1); /* the server knows, and hasn't closed its end */
 	assert_counts(&pair, &pair.client, 5000, 0);
 	assert_counts(&pair, &pair.server, 0, 5000);
-	tell(&pair.server, 'c', 0);
+	send_order(&pair.server, 'c', 0);
 	await(&pair.server);
 	assert_int_equal(look(&pair), 1);
 	assert_counts(&pair, &pair.client, 5000, 0);
@@ -433,8 +433,8 @@ static void known_sockets_are_counted_between_two_lists(void **state)
 		assert_counts(&pair, &pair.client, 1000 * i, 0);
 		assert_counts(&pair, &pair.server, 0, 1000 * i);
 	}
-	tell(&pair.client, 'c', 0);
-	tell(&pair.server, 'c', 0);
+	send_order(&pair.client, 'c', 0);
+	send_order(&pair.server, 'c', 0);
 	await(&pair.client);
 	await(&pair.server);
 	fake_now_ns += SOCKETS_LOOK_NS;
@@ -443,7 +443,7 @@ static void known_sockets_are_counted_between_two_lists(void **state)
 	stop_pair(&pair);
 }
 
-static void what_was_sent_before_a_process_is_followed_does_not_count(void **state)
+static void bytes_sent_before_a_process_is_followed_do_not_count(void **state)
 {
 	struct pair pair;
 
@@ -600,7 +600,7 @@ static void pressure_is_the_total_of_the_first_line(void **state)
 	pressure_close(&pressure);
 }
 
-static void a_kernel_without_pressure_has_none(void **state)
+static void a_kernel_without_pressure_has_no_values(void **state)
 {
 	struct sidecar_pressure now;
 	struct pressure pressure;
@@ -623,7 +623,7 @@ int main(void)
 		cmocka_unit_test(connections_over_ipv6_count_as_well),
 		cmocka_unit_test(a_closed_socket_keeps_its_bytes_and_a_new_one_adds),
 		cmocka_unit_test(known_sockets_are_counted_between_two_lists),
-		cmocka_unit_test(what_was_sent_before_a_process_is_followed_does_not_count),
+		cmocka_unit_test(bytes_sent_before_a_process_is_followed_do_not_count),
 		cmocka_unit_test(no_look_comes_before_its_time),
 		cmocka_unit_test(a_kernel_without_an_answer_is_reported_once),
 		cmocka_unit_test_setup_teardown(cards_are_found_with_rate_and_bytes, make_root,
@@ -634,7 +634,7 @@ int main(void)
 		cmocka_unit_test(only_rates_that_mean_something_are_taken),
 		cmocka_unit_test_setup_teardown(pressure_is_the_total_of_the_first_line, make_root,
 						remove_root),
-		cmocka_unit_test(a_kernel_without_pressure_has_none),
+		cmocka_unit_test(a_kernel_without_pressure_has_no_values),
 	};
 
 	(void)signal(SIGPIPE, SIG_IGN);

@@ -74,7 +74,7 @@ static void assert_found(const char *name, const char *place, bool is_set)
 	assert_int_equal(found.is_set, is_set);
 }
 
-static void there_is_none(_unused_ void **state)
+static void a_system_without_a_plugin_is_recognized(_unused_ void **state)
 {
 	PUT("/etc/nccl.conf", "#NCCL_PROFILER_PLUGIN=x\n NCCL_PROFILER_PLUGIN=x\nNCCL_DEBUG=y\n");
 	PUT("/home/.nccl.conf", "NCCL_PROFILER_PLUGIN_2=x\nNCCL_PROFILER_PLUGIN");
@@ -132,7 +132,7 @@ static void the_loaders_cache_is_asked(_unused_ void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(there_is_none),
+		TEST(a_system_without_a_plugin_is_recognized),
 		TEST(a_setting_in_a_file_of_nccl_is_one),
 		TEST(another_file_replaces_the_users),
 		TEST(the_plugin_that_nccl_takes_by_itself_is_one),

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Eq. 8-11 written down as they stand, every peer counted. */
+/* Eq. 8-11 implemented literally, with every peer counted. */
 static void by_the_book(const struct differ_point *p, size_t n, double *delta, double *threshold)
 {
 	double top[3] = { 0, 0, 0 }, values[64], center;
@@ -146,7 +146,7 @@ static void an_absent_dimension_is_not_a_difference(void **state)
 	assert_float_equal(delta[3], 0.5, 0);
 }
 
-static void one_worker_differs_from_nobody(void **state)
+static void a_single_worker_does_not_differ(void **state)
 {
 	const struct differ_point point = { 1, 1, 1 };
 	double delta, limit;
@@ -165,7 +165,7 @@ int main(void)
 		cmocka_unit_test(a_sample_finds_what_all_peers_find),
 		cmocka_unit_test(a_dimension_that_is_0_everywhere_stays_0),
 		cmocka_unit_test(an_absent_dimension_is_not_a_difference),
-		cmocka_unit_test(one_worker_differs_from_nobody),
+		cmocka_unit_test(a_single_worker_does_not_differ),
 	};
 
 	return cmocka_run_group_tests_name("differ", tests, NULL, NULL);

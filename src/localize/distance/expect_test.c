@@ -52,7 +52,7 @@ static int load(const char *text, struct expect_table *table, struct err *err)
 	return ret;
 }
 
-static void a_file_overrides_what_it_names_only(void **state)
+static void a_file_overrides_only_the_values_it_names(void **state)
 {
 	struct expect_table table = expect_defaults();
 	struct err err;
@@ -68,7 +68,7 @@ static void a_file_overrides_what_it_names_only(void **state)
 	assert_float_equal(table.of_class[CLASS_COMPUTE].beta[1], 1, 0);
 }
 
-static void a_wrong_file_is_told_and_changes_nothing(void **state)
+static void a_wrong_file_is_an_error_and_changes_nothing(void **state)
 {
 	static const struct {
 		const char *text, *says;
@@ -98,7 +98,7 @@ static void a_wrong_file_is_told_and_changes_nothing(void **state)
 	}
 }
 
-static void an_absent_file_is_told(void **state)
+static void an_absent_file_is_an_error(void **state)
 {
 	struct expect_table table = expect_defaults();
 	struct err err = { "" };
@@ -113,9 +113,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_papers_boxes_are_the_defaults),
 		cmocka_unit_test(an_absent_dimension_adds_nothing),
-		cmocka_unit_test(a_file_overrides_what_it_names_only),
-		cmocka_unit_test(a_wrong_file_is_told_and_changes_nothing),
-		cmocka_unit_test(an_absent_file_is_told),
+		cmocka_unit_test(a_file_overrides_only_the_values_it_names),
+		cmocka_unit_test(a_wrong_file_is_an_error_and_changes_nothing),
+		cmocka_unit_test(an_absent_file_is_an_error),
 	};
 
 	return cmocka_run_group_tests_name("expect", tests, NULL, NULL);

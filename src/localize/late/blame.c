@@ -186,8 +186,8 @@ static int explain(struct judge *j, const struct arrival *late, double lost_ns)
 }
 
 /*
- * How much longer the typical other member stood still than the late one (the first arrival).
- * Who has other work while its collective waits loses nothing yet. INFINITY: not known.
+ * How much longer the typical other member was blocked than the late one (the first arrival).
+ * A worker with other work while its collective waits loses nothing yet. INFINITY: not known.
  */
 static double stood_still_ns(const struct judge *j)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who made whom wait, and what the late one did meanwhile.
+ * Which worker made which others wait, and what the late worker did meanwhile.
  *
  * A collective ends on all its members together, so without any clock
  * synchronization the member with the shortest execution arrived last, and the
@@ -9,7 +9,7 @@
  * other until the ends of matched collectives differ by a constant (the clock
  * offset). What the late worker did between the previous collective and this
  * one, and its peers did not, is why.
- * Source: docs/method.md, "Who came late, and why" (not in the paper).
+ * Source: docs/method.md, "Late workers and their reasons" (not in the paper).
  */
 #pragma once
 
@@ -65,7 +65,7 @@ void blame_done(struct blame *blame);
 /*
  * What these workers (indices, ascending) together cost an iteration at least, in ns: what
  * several lose in one group adds up, but groups that meet beside each other lose the same time,
- * and who is late in one group is as late in the next for the same reason. Infinite where no
+ * and a worker late in one group is as late in the next for the same reason. Infinite where no
  * iterations are known. Returns 0 or -ENOMEM. O(losses).
  */
 _must_check_ int blame_cost(const struct job *job, const struct blame *blame,

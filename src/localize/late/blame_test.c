@@ -67,7 +67,7 @@ static void assert_pause_of_worker_2(const struct test_job *job)
 	report_done(&report);
 }
 
-static void the_late_worker_its_reason_and_its_victims_are_told(void **state)
+static void the_late_worker_its_reason_and_its_victims_are_found(void **state)
 {
 	struct test_job job;
 	struct heard h;
@@ -136,7 +136,7 @@ static void an_end_that_a_member_learns_late_does_not_break_the_match(void **sta
 
 	(void)state;
 	play(&job, 4, 2, 20);
-	/* No names of groups: the ends alone tell what belongs together. */
+	/* Groups are unknown: collectives are matched by their ends alone. */
 	for (size_t w = 0; w < job.cnt; w++) {
 		vec_foreach(c, &job.workers[w].collectives)
 			c->group_known = false;
@@ -172,7 +172,7 @@ static void lists_of_different_length_are_matched(void **state)
 	}
 }
 
-/* Equal work leaves equal ends at any shift: only the numbers tell. */
+/* Equal work makes the ends fit at any shift: only sequence numbers match collectives. */
 static void sequence_numbers_leave_nothing_to_guess(void **state)
 {
 	struct test_job job;
@@ -259,7 +259,7 @@ static void lateness_inherited_from_another_group_is_not_accused(void **state)
 	test_job_done(&job);
 }
 
-static void a_rotating_collector_is_one_finding_of_all_who_took_turns(void **state)
+static void a_rotating_collector_is_one_finding_of_all_its_ranks(void **state)
 {
 	static const struct test_place gc = { NULL, KIND_GC, "gc: collect generation 2",
 					      CLASS_HOST };
@@ -336,7 +336,7 @@ static void a_late_worker_costs_what_the_others_stand_still(void **state)
 }
 
 /* Late by 10 ms for its pair and so where all meet, for which it is late by 1 ms more. */
-static void who_is_late_in_two_groups_costs_that_once(void **state)
+static void lateness_in_two_groups_costs_once(void **state)
 {
 	static const uint32_t who[] = { 1 };
 	struct test_job job;
@@ -421,7 +421,7 @@ static double bell(uint64_t *state)
 	return (sum - 2) * sqrt(3);
 }
 
-/* Nobody is slow: compute varies by some percent, launching by more, at random. */
+/* No worker is slow: compute varies by some percent, launching by more, at random. */
 static void play_jitter(struct test_job *job, uint64_t seed)
 {
 	static const struct test_place launch = { "forward", KIND_OPERATOR, "aten::linear",
@@ -446,7 +446,7 @@ static void play_jitter(struct test_job *job, uint64_t seed)
 	test_finish(job);
 }
 
-static void chance_alone_accuses_nobody_in_1000_jobs(void **state)
+static void chance_alone_accuses_no_worker_in_1000_jobs(void **state)
 {
 	int accused = 0;
 
@@ -470,7 +470,7 @@ static void chance_alone_accuses_nobody_in_1000_jobs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_late_worker_its_reason_and_its_victims_are_told),
+		cmocka_unit_test(the_late_worker_its_reason_and_its_victims_are_found),
 		cmocka_unit_test(of_two_workers_the_late_one_is_known_too),
 		cmocka_unit_test(clocks_that_differ_change_nothing),
 		cmocka_unit_test(an_end_that_a_member_learns_late_does_not_break_the_match),
@@ -478,12 +478,12 @@ int main(void)
 		cmocka_unit_test(sequence_numbers_leave_nothing_to_guess),
 		cmocka_unit_test(overlapping_collectives_are_counted_once),
 		cmocka_unit_test(lateness_inherited_from_another_group_is_not_accused),
-		cmocka_unit_test(a_rotating_collector_is_one_finding_of_all_who_took_turns),
+		cmocka_unit_test(a_rotating_collector_is_one_finding_of_all_its_ranks),
 		cmocka_unit_test(a_late_worker_costs_what_the_others_stand_still),
-		cmocka_unit_test(who_is_late_in_two_groups_costs_that_once),
+		cmocka_unit_test(lateness_in_two_groups_costs_once),
 		cmocka_unit_test(groups_that_meet_beside_each_other_lose_time_once),
 		cmocka_unit_test(equal_workers_are_healthy),
-		cmocka_unit_test(chance_alone_accuses_nobody_in_1000_jobs),
+		cmocka_unit_test(chance_alone_accuses_no_worker_in_1000_jobs),
 	};
 
 	return cmocka_run_group_tests_name("blame", tests, NULL, NULL);

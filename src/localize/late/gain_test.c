@@ -97,8 +97,11 @@ static void repair_gives_back_what_a_replay_without_the_fault_does(void **state)
 	}
 }
 
-/* Worker 1 is late for both: it tells nothing of the second fault, the others of that do. */
-static void who_is_late_for_two_reasons_tells_of_one(void **state)
+/*
+ * Worker 1 is late for both faults, so its lateness does not measure the second; that of
+ * workers 0 and 2 does.
+ */
+static void lateness_for_two_reasons_measures_one_of_them(void **state)
 {
 	static const uint32_t one[] = { 1 }, three[] = { 0, 1, 2 };
 	const struct accusation both[] = { { .workers = one, .worker_cnt = 1 },
@@ -118,7 +121,7 @@ static void who_is_late_for_two_reasons_tells_of_one(void **state)
 	test_job_done(&job);
 }
 
-/* Two groups meet; in the second all are accused: how late it is, nobody there can tell. */
+/* Two groups meet. All of the second are accused, so its lateness has no reference there. */
 static void where_all_are_accused_nothing_is_hidden(void **state)
 {
 	static const uint32_t some[] = { 1, 4, 5, 6, 7 }, one[] = { 1 };
@@ -202,7 +205,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(repair_gives_back_what_a_replay_without_the_fault_does),
-		cmocka_unit_test(who_is_late_for_two_reasons_tells_of_one),
+		cmocka_unit_test(lateness_for_two_reasons_measures_one_of_them),
 		cmocka_unit_test(where_all_are_accused_nothing_is_hidden),
 		cmocka_unit_test(a_report_counts_what_pauses_take_up_as_no_gain),
 		cmocka_unit_test(faults_that_hide_each_other_are_both_named),

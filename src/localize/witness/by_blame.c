@@ -62,9 +62,9 @@ static double worst_other(const struct job *job, const struct blame *blame, uint
 }
 
 /*
- * Whether chance could have made w lose more than all others. Where the time was
- * lost everywhere a bit, nothing but its constancy tells a slow worker from one
- * that had bad luck.
+ * Whether chance could have made w lose more than all others. Where the loss is
+ * spread over many places, only its constancy distinguishes a slow worker from an
+ * unlucky one.
  */
 static bool may_be_chance(const struct job *job, const struct blame *blame, uint32_t w)
 {
@@ -164,7 +164,7 @@ static int accuse_turns(struct suspects *s, const struct blame *blame, uint32_t 
 	return error;
 }
 
-/* The longest that anybody waited for the accused, per iteration. */
+/* The longest time a worker waited for the accused, per iteration. */
 static int longest_wait(const struct suspects *s, const struct blame *blame,
 			const struct accusation *a, double *ret_ns)
 {
@@ -186,8 +186,8 @@ static int longest_wait(const struct suspects *s, const struct blame *blame,
 }
 
 /*
- * Who is late in one group is late in the next for the same reason, and others wait: the time
- * is lost once. Nobody waited for it longer than repair gives back.
+ * A worker late in one group is late in the next for the same reason, and others wait there
+ * too: the time is lost once. The gain is at most the longest wait for the worker.
  */
 static int count_once(const struct suspects *s, const struct blame *blame, struct accusation *a)
 {

@@ -13,11 +13,11 @@ static bool rule_applies(const struct job *job, const struct blame *blame,
 {
 	if (f->class == CLASS_HOST)
 		return excess_rule_applies(job->frames.data, f->frame);
-	/* One member alone cannot tell waiting from transfer. */
+	/* The times of one member do not distinguish waiting from transfer. */
 	return f->class == CLASS_COMM && blame->matched_cnt > 0 && options->all_present;
 }
 
-/* Part of worker w's window in which it waited for somebody late: blame's business. */
+/* Part of worker w's window in which it waited for late workers, which blame handles. */
 static double waited_frac(const struct job *job, const struct blame *blame, uint32_t w)
 {
 	double ns = 0;
@@ -100,9 +100,9 @@ static size_t worst_worker(const struct job_function *f, size_t worker_cnt)
 }
 
 /*
- * What all run is hidden on some of them: behind the device, or because they wait for those
- * on which it is not, as the later stages of a pipeline do. The thread's time tells. alike
- * holds those above the expectation, and then also those that are as long.
+ * A function that all workers run is hidden on some of them: behind the device, or because
+ * they wait for workers where it is not hidden, as the later stages of a pipeline do. Thread
+ * time shows it. alike holds the workers above the expectation and those that take as long.
  */
 static int find_alike(const struct job *job, struct excess *e)
 {
@@ -190,11 +190,11 @@ static int rare_ns(const struct fingerprint *fp, struct arena *arena, double *re
 }
 
 /*
- * What comes once in a window, everywhere, is a checkpoint or an evaluation: how often it
- * comes, and so what it costs an iteration, one window can't tell. It shows in iterations
- * of which few are long by as much as the accused place takes in all, and by more than is
- * known to strike by turns (known_ns). Collections are no such occasion: they come with what
- * the job allocates.
+ * A function that runs once in a window on all workers is a checkpoint or an evaluation: one
+ * window does not show how often it runs, and so what it costs an iteration. Its sign: few
+ * iterations are long, by as much as the accused place takes in all, and by more than the
+ * known faults that rotate (known_ns). Garbage collections are excluded: their rate follows
+ * the job's allocations.
  */
 static int is_occasional(const struct job *job, double own_ns, double known_ns, struct arena *arena,
 			 bool *ret)
@@ -209,7 +209,7 @@ static int is_occasional(const struct job *job, double own_ns, double known_ns, 
 	return error;
 }
 
-/* What those cost an iteration, on average, who are already accused of taking turns. */
+/* Mean cost per iteration of the accusations that rotate among workers. */
 static double turns_ns(const accusations *list)
 {
 	double ns = 0;
@@ -219,7 +219,7 @@ static double turns_ns(const accusations *list)
 	return ns;
 }
 
-/* Takes the last accusation back when it is of an occasion. */
+/* Drops the last accusation if its function runs only occasionally. */
 static int drop_occasion(const struct job *job, struct arena *arena, accusations *out)
 {
 	const struct accusation *last = &out->data[out->cnt - 1];
@@ -249,8 +249,8 @@ static double median_thread(const struct job *job, uint32_t frame, const struct 
 }
 
 /*
- * Where the place takes as long on everybody, whoever is late there has no fault of its
- * own: a pipeline waits for its first stage, and of many that are slow some are slower.
+ * Where the place takes as long on all workers, a worker late there has no fault of its
+ * own: a pipeline waits for its first stage, and of many slow workers some are slower.
  */
 static bool covers(const struct job *job, const struct excess *e, const struct accusation *a,
 		   double *scratch)
@@ -315,9 +315,9 @@ static int accuse_place(const struct job *job, const struct excess *e,
 }
 
 /*
- * Whether all who have the same to do as some above the expectation are above it too: a stage
- * of a pipeline. Blame can't hear them: those whom they meet in collectives are as late. Who
- * is alone with what it does meets others.
+ * Whether all workers with the same work as those above the expectation are above it too: a
+ * stage of a pipeline. Blame finds no late worker among them: the members of their collectives
+ * are as late. A worker whose work no other has meets workers of other stages.
  */
 static int find_stages(const struct job *job, const struct excess *e, bool *ret_whole)
 {
@@ -344,7 +344,7 @@ static int find_stages(const struct job *job, const struct excess *e, bool *ret_
 	return 0;
 }
 
-/* Whether blame has decided if it cost anything: where it is on some only, who meet others. */
+/* Whether blame covers the excess: only some workers have it, and they meet others. */
 static int is_heard(const struct job *job, const struct blame *blame, const struct excess *e,
 		    bool *ret)
 {

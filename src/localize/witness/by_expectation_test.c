@@ -46,7 +46,7 @@ static void assert_all_ranks(void)
 	assert_float_equal(report.findings[0].beta.value, 0.3, 0.01);
 }
 
-static void what_the_second_stage_hides_is_slow_on_all(void **state)
+static void time_hidden_in_the_second_stage_is_slow_on_all(void **state)
 {
 	(void)state;
 	play(0);
@@ -55,8 +55,8 @@ static void what_the_second_stage_hides_is_slow_on_all(void **state)
 	assert_all_ranks();
 }
 
-/* Of many that are slow some are slower by turns: that is no fault of theirs. */
-static void who_is_last_in_what_is_slow_on_all_is_not_accused(void **state)
+/* All workers are slow, some by turns slower: the slowest have no fault of their own. */
+static void the_last_worker_in_a_place_slow_on_all_is_not_accused(void **state)
 {
 	(void)state;
 	play(4);
@@ -66,8 +66,8 @@ static void who_is_last_in_what_is_slow_on_all_is_not_accused(void **state)
 	test_assert_ranks(&report.findings[0], "0-7");
 }
 
-/* Then it is not the same code, and nobody is late. */
-static void what_only_the_first_stage_does_accuses_nobody(void **state)
+/* The other stages do not run that code, and no worker is late. */
+static void work_of_the_first_stage_alone_accuses_no_worker(void **state)
 {
 	(void)state;
 	play(0);
@@ -99,8 +99,8 @@ static void play_stages(size_t slow_cnt)
 	test_finish(&job);
 }
 
-/* None of them is late among those whom it meets. */
-static void what_all_of_a_stage_spend_too_long_in_is_found(void **state)
+/* No worker is late among the members of its collectives. */
+static void a_place_slow_on_a_whole_stage_is_found(void **state)
 {
 	(void)state;
 	play_stages(STAGE);
@@ -110,8 +110,8 @@ static void what_all_of_a_stage_spend_too_long_in_is_found(void **state)
 	test_assert_ranks(&report.findings[0], "0-3");
 }
 
-/* Then blame can hear the others, and nobody waited. */
-static void what_a_part_of_a_stage_spends_is_for_blame_to_judge(void **state)
+/* Blame can compare it with the rest of the stage, and no worker waited. */
+static void a_place_slow_on_part_of_a_stage_is_left_to_blame(void **state)
 {
 	(void)state;
 	play_stages(STAGE - 1);
@@ -124,11 +124,11 @@ static void what_a_part_of_a_stage_spends_is_for_blame_to_judge(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_the_second_stage_hides_is_slow_on_all),
-		TEST(who_is_last_in_what_is_slow_on_all_is_not_accused),
-		TEST(what_only_the_first_stage_does_accuses_nobody),
-		TEST(what_all_of_a_stage_spend_too_long_in_is_found),
-		TEST(what_a_part_of_a_stage_spends_is_for_blame_to_judge),
+		TEST(time_hidden_in_the_second_stage_is_slow_on_all),
+		TEST(the_last_worker_in_a_place_slow_on_all_is_not_accused),
+		TEST(work_of_the_first_stage_alone_accuses_no_worker),
+		TEST(a_place_slow_on_a_whole_stage_is_found),
+		TEST(a_place_slow_on_part_of_a_stage_is_left_to_blame),
 	};
 
 	return cmocka_run_group_tests_name("accuse_expectation", tests, NULL, NULL);

@@ -53,7 +53,7 @@ static double mean(const struct team *t, double (*ratio)(const struct job *job, 
 	return sum / (double)t->cnt;
 }
 
-/* Whether who computes longer has the larger inputs, by about as much (least squares). */
+/* Whether time to compute grows with the size of inputs, about in proportion (least squares). */
 static bool time_follows_inputs(const struct team *t)
 {
 	double elements = mean(t, work_elements_ratio), time = mean(t, work_compute_ratio);
@@ -110,13 +110,13 @@ static void find_reasons(struct team *t, const struct blame *blame)
 	}
 }
 
-/* The part of a worker's lateness that came from computing: of a slow host it is no input's. */
+/* The part of a worker's lateness due to computing. A slow host's lateness has other reasons. */
 static double computing_frac(const struct team *t, uint32_t w)
 {
 	return t->late_ns[w] > 0 ? t->computing_ns[w] / t->late_ns[w] : 1;
 }
 
-/* What even inputs would give back, per iteration: the wait of the one who waits most. */
+/* The gain of even inputs per iteration: the wait of the worker that waits most. */
 static double turns_ns(const struct team *t, const struct blame *blame)
 {
 	double longest = 0, lost = 0;

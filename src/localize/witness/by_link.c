@@ -27,7 +27,7 @@ static size_t count_used(const struct fabric *b)
 	return cnt;
 }
 
-/* --- who waits for whom --- */
+/* --- which workers wait for which --- */
 
 static int note_groups(const struct fabric *b, enum link_role culprits, struct idmap *groups)
 {
@@ -44,7 +44,7 @@ static int note_groups(const struct fabric *b, enum link_role culprits, struct i
 	return error;
 }
 
-/* Marks who shares a group with a culprit; where groups are not known, everybody may. */
+/* Marks workers that share a group with a culprit: all where groups are not known. */
 static int find_mates(struct fabric *b, enum link_role culprits)
 {
 	struct idmap groups = { 0 };
@@ -199,7 +199,7 @@ static bool is_affected(const struct fabric *b, size_t w, enum link_role culprit
 	return b->links[w].role == culprits || (b->links[w].role == ROLE_WAITING && b->mate[w]);
 }
 
-/* Of those who are affected, the least time in an execution: that of its transfer. */
+/* Of the affected workers, the least time in an execution: that of its transfer. */
 static double least_ns(const struct fabric *b, const struct job_function *f,
 		       enum link_role culprits)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Links told from mean and deviation: who is slow, who takes a detour, who only waits. */
+/* Links classified by mean and deviation: slow, on a detour, or only waiting. */
 #include "localize/test_job.h"
 
 #include <math.h>
@@ -75,7 +75,7 @@ static void a_slow_link_is_one_finding_whatever_it_carries(void **state)
 	expect_one(&job, "slow-link", "5");
 }
 
-static void who_waits_longer_for_others_has_no_slow_link(void **state)
+static void a_worker_that_waits_longer_has_no_slow_link(void **state)
 {
 	struct test_job job;
 
@@ -89,7 +89,7 @@ static void who_waits_longer_for_others_has_no_slow_link(void **state)
 	expect_one(&job, NULL, NULL);
 }
 
-static void who_uses_pcie_where_its_peers_use_nvlink_is_found(void **state)
+static void a_worker_on_pcie_with_peers_on_nvlink_is_found(void **state)
 {
 	struct test_job job;
 
@@ -105,7 +105,7 @@ static void who_uses_pcie_where_its_peers_use_nvlink_is_found(void **state)
 }
 
 /* Between hosts all send over PCIe: rank 6 also what it should send inside its host. */
-static void who_sends_more_than_its_ring_takes_a_detour(void **state)
+static void a_worker_that_sends_more_than_its_ring_takes_a_detour(void **state)
 {
 	struct test_job job;
 
@@ -187,7 +187,7 @@ static void links_that_hardly_send_bound_nothing(void **state)
 	expect_one(&job, NULL, NULL);
 }
 
-static void who_is_absent_may_have_the_slow_link(void **state)
+static void an_absent_worker_may_have_the_slow_link(void **state)
 {
 	struct test_job job;
 
@@ -235,7 +235,7 @@ static void slow_links_on_most_hosts_are_the_network(void **state)
 }
 
 /* The last stage of a pipeline receives more than it sends. */
-static void messages_tell_nothing_of_a_link(void **state)
+static void messages_are_no_evidence_of_a_slow_link(void **state)
 {
 	struct test_job job;
 
@@ -254,17 +254,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slow_link_is_one_finding_whatever_it_carries),
-		cmocka_unit_test(who_waits_longer_for_others_has_no_slow_link),
-		cmocka_unit_test(who_uses_pcie_where_its_peers_use_nvlink_is_found),
-		cmocka_unit_test(who_sends_more_than_its_ring_takes_a_detour),
+		cmocka_unit_test(a_worker_that_waits_longer_has_no_slow_link),
+		cmocka_unit_test(a_worker_on_pcie_with_peers_on_nvlink_is_found),
+		cmocka_unit_test(a_worker_that_sends_more_than_its_ring_takes_a_detour),
 		cmocka_unit_test(where_all_wait_by_turns_it_is_the_network),
 		cmocka_unit_test(where_all_pause_a_little_it_is_the_network_too),
 		cmocka_unit_test(smaller_pauses_are_what_links_have),
 		cmocka_unit_test(links_that_hardly_send_bound_nothing),
-		cmocka_unit_test(who_is_absent_may_have_the_slow_link),
+		cmocka_unit_test(an_absent_worker_may_have_the_slow_link),
 		cmocka_unit_test(a_slow_link_explains_waiting_on_the_hosts_of_its_group_only),
 		cmocka_unit_test(slow_links_on_most_hosts_are_the_network),
-		cmocka_unit_test(messages_tell_nothing_of_a_link),
+		cmocka_unit_test(messages_are_no_evidence_of_a_slow_link),
 	};
 
 	return cmocka_run_group_tests_name("accuse_link", tests, NULL, NULL);

@@ -255,7 +255,7 @@ static bool find_gap(struct split *p)
 
 /* --- what the slower part does longer --- */
 
-/* Those of the faster part who have the same to do as worker w. Returns how many. */
+/* Finds workers of the faster part with the same work as worker w. Returns how many. */
 static size_t find_alike(struct split *p, uint32_t w)
 {
 	size_t cnt = 0;
@@ -310,8 +310,8 @@ static double busy_ns(const struct job *job, uint32_t w)
 }
 
 /*
- * Whether worker w is busy longer than the less busy of those who have the same to do. If not,
- * it has less of something else to do: it makes nobody wait.
+ * Whether worker w is busy longer than the less busy workers with the same work. If not, it
+ * has less of other work: no worker waits for it.
  */
 static bool is_busy_longer(const struct split *p, uint32_t w, size_t alike_cnt, double excess_ns)
 {
@@ -322,7 +322,7 @@ static bool is_busy_longer(const struct split *p, uint32_t w, size_t alike_cnt, 
 					 SPLIT_PASSED_ON * excess_ns;
 }
 
-/* Marks the members from at on who have the same to do as the first of these. */
+/* Marks the members from index at on that have the same work as members[at]. */
 static void mark_slow(struct split *p, size_t at, double typical)
 {
 	uint32_t first = p->members[at];
@@ -390,7 +390,7 @@ static double common_ns(const struct split *p, uint32_t w)
 	return SPLIT_COMMON * sum >= work_compute_ns(job, w) ? sum : 0;
 }
 
-/* Gathers the peer group of its first worker; nobody if the stages have too little in common. */
+/* Gathers the peer group of worker first; empty if the stages have too little in common. */
 static void gather_stages(struct split *p, uint32_t first)
 {
 	const struct job *job = p->s.job;
@@ -426,8 +426,8 @@ static void split_stages(struct split *p)
 }
 
 /*
- * What is spread must be more than machines differ by, for one of those that are slower
- * together: of the others the gap says that it is no chance.
+ * Keeps a spread loss only if it exceeds the usual difference of machines for at least one
+ * of the workers that are slow together; for the others the gap rules out chance.
  */
 static int drop_small(struct split *p)
 {

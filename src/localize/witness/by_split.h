@@ -11,9 +11,9 @@
 /*
  * Accuses the slower part of each peer group where its members fall into two: first, where
  * stages of a pipeline have different work, in the kernels that all of them run, then in all
- * that those do who have the same to do. What devices compute and what hosts do are compared
- * apart. Joins an accusation in out of the same place; leaves out who is accused of another
- * place of the same kind.
+ * functions of workers with the same work. Time of devices and of hosts is compared apart.
+ * Joins an accusation in out of the same place; leaves out workers accused of another place
+ * of the same kind.
  * Arrays live in arena. Returns 0 or -ENOMEM.
  */
 _must_check_ int accuse_by_split(const struct job *job, const struct accuse_options *options,
@@ -21,8 +21,8 @@ _must_check_ int accuse_by_split(const struct job *job, const struct accuse_opti
 
 /*
  * Accuses all members of the peer groups in which the time to compute follows the size of
- * the inputs, where they cost time by turns. Call last of those that blame: whoever always
- * has more is accused by them. Arrays live in arena. Returns 0 or -ENOMEM.
+ * the inputs, where the largest inputs rotate among workers. Call after the other witnesses:
+ * they accuse a worker that always has more. Arrays live in arena. Returns 0 or -ENOMEM.
  */
 _must_check_ int accuse_inputs(const struct job *job, const struct blame *blame,
 			       const struct accuse_options *options, struct arena *arena,

@@ -40,7 +40,7 @@ static void set_elements(struct test_job *job, const double elements[WORKERS])
 	}
 }
 
-/* Of eight arrivals four are late: so is the typical one, and nobody is late behind it. */
+/* Four of eight arrivals are late, so the median is too, and no worker is late against it. */
 static void half_of_the_workers_can_be_slow(void **state)
 {
 	static const double compute[WORKERS] = { 75, 75, 97, 97, 75, 75, 97, 97 };
@@ -122,7 +122,7 @@ static void times_that_differ_evenly_are_no_two_populations(void **state)
 }
 
 /* Half of them run another layer: more to do, not slower. One of them is always the last. */
-static void who_has_more_to_do_is_accused_alone_at_most(void **state)
+static void a_worker_with_more_work_is_accused_alone_at_most(void **state)
 {
 	struct test_job job;
 	struct report report;
@@ -146,7 +146,7 @@ static void who_has_more_to_do_is_accused_alone_at_most(void **state)
 }
 
 /* Rank 1 lets its half wait, and then with it the other half: mostly for the same 20 ms. */
-static void who_is_late_in_two_groups_costs_it_once(void **state)
+static void the_gain_of_lateness_in_two_groups_counts_once(void **state)
 {
 	struct test_job job;
 	struct report report;
@@ -176,7 +176,7 @@ static void who_is_late_in_two_groups_costs_it_once(void **state)
  * Of 36 pairs that meet beside each other both load late in a third, one in another third:
  * only these are ever the last in their pairs, and none of them has much of all lost time.
  */
-static void who_is_as_slow_in_other_groups_is_named_too(void **state)
+static void workers_as_slow_in_other_groups_are_named_too(void **state)
 {
 	struct test_job job;
 	struct report report;
@@ -238,7 +238,7 @@ static void play_stages(struct test_job *job, const double layer[WORKERS])
 	test_finish(job);
 }
 
-/* Nobody with the same to do is fast, but the layers of the other stages are. */
+/* All workers of the stage are slow; only the layers of the other stages show it. */
 static void all_of_a_stage_can_be_slow(void **state)
 {
 	static const double layer[WORKERS] = { 10, 10, 10, 10, 10, 10, 12, 12 };
@@ -251,7 +251,7 @@ static void all_of_a_stage_can_be_slow(void **state)
 	assert_int_equal(report.finding_cnt, 1);
 	assert_string_equal(report.findings[0].cause, "gpu-slow");
 	test_assert_ranks(&report.findings[0], "6-7");
-	/* The head, which nobody else has, is slower too: 90 ms take 108. */
+	/* The head, which only the last stage runs, is slower too: 90 ms take 108. */
 	assert_float_equal(report.findings[0].gain_ms_per_iteration, 18, 0.1);
 	report_done(&report);
 	test_job_done(&job);
@@ -398,9 +398,9 @@ int main(void)
 		cmocka_unit_test(a_worker_can_have_two_faults),
 		cmocka_unit_test(a_slow_device_shows_beside_many_slow_hosts),
 		cmocka_unit_test(times_that_differ_evenly_are_no_two_populations),
-		cmocka_unit_test(who_has_more_to_do_is_accused_alone_at_most),
-		cmocka_unit_test(who_is_as_slow_in_other_groups_is_named_too),
-		cmocka_unit_test(who_is_late_in_two_groups_costs_it_once),
+		cmocka_unit_test(a_worker_with_more_work_is_accused_alone_at_most),
+		cmocka_unit_test(workers_as_slow_in_other_groups_are_named_too),
+		cmocka_unit_test(the_gain_of_lateness_in_two_groups_counts_once),
 		cmocka_unit_test(all_of_a_stage_can_be_slow),
 		cmocka_unit_test(a_stage_with_larger_layers_is_not_slow),
 		cmocka_unit_test(uneven_inputs_by_turns_are_a_finding_of_all),

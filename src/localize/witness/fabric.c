@@ -29,8 +29,8 @@ static bool sends_messages(const struct fingerprint *fp)
 }
 
 /*
- * Messages are no ring: who receives one sends nothing. NCCL's kernel for them is that of an
- * exchange among all, so the name alone does not decide.
+ * Messages form no ring: the receiver sends nothing. NCCL runs the same kernel for messages
+ * and for an exchange among all ranks, so the name alone does not decide.
  */
 static bool may_be_message(const struct fabric *b, const struct job_function *f, size_t w)
 {
@@ -226,8 +226,8 @@ static int find_rings(const struct fabric *b, struct idmap *ring_of, ring_vec *r
 }
 
 /*
- * All members of a ring send as much. Who sends more over PCIe while nearly all the others
- * wait, though they could send at full rate, sends there what should take NVLink.
+ * All members of a ring send as much. A member that sends more over PCIe while nearly all
+ * others wait, though they could send at full rate, sends NVLink's traffic over PCIe.
  */
 static bool sends_more(const struct ring *ring, const struct link *link)
 {

@@ -3,8 +3,8 @@
  * What the links of a job do while they carry collectives. A link that is either silent or
  * sends at a rate u, a share d of the time, has mu = u d and sigma^2 = u^2 d (1 - d): u and
  * d follow from what was measured. A ring moves data at the pace of its slowest link, so
- * means tell who is in a slow ring; but the slow link sends all the time at a low rate, the
- * others at their own rate and wait by turns.
+ * means show which workers are in a slow ring, not its slow link. The slow link sends all the
+ * time at a low rate; the others send at their own rate and wait by turns.
  * Source: PerfTracker section 3, figures 3-5; section 6.1, figure 13 for NVLink.
  */
 #pragma once
@@ -36,7 +36,7 @@ struct pace {
 	double free;  /* what the best of them reach */
 };
 
-/* One resource and all who use it. */
+/* One resource and all workers that use it. */
 struct fabric {
 	const struct job *job;
 	const struct accuse_options *options;

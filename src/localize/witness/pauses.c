@@ -238,8 +238,8 @@ static int find_pauses(struct pauses *p)
 }
 
 /*
- * A thread may stand elsewhere because it waits for the one that paused: where nobody was
- * late for it, and it is not known to have computed, is no place.
+ * A thread may be blocked because it waits for the one that paused. A function is a place
+ * only if a worker that paused in it lost time there or is known to have computed there.
  */
 static void keep_places(struct pauses *p)
 {

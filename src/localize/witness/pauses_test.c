@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pauses that strike any worker in any function: who is named, and what is no such pause. */
+/* Pauses at random workers and functions: which ranks are named, which pauses do not count. */
 #include "localize/test_fixture.h"
 
 #include <string.h>
@@ -80,7 +80,7 @@ static void a_worker_that_is_always_slow_is_not_joined(void **state)
 }
 
 /* Pauses widen what the fast workers do of their own, but not what is left without them. */
-static void many_that_are_slow_in_one_place_are_told_beside_pauses(void **state)
+static void many_workers_slow_in_one_place_are_reported_beside_pauses(void **state)
 {
 	static const struct test_place batch = { NULL, KIND_PYTHON, "socket.py: recv_into",
 						 CLASS_HOST };
@@ -96,7 +96,7 @@ static void many_that_are_slow_in_one_place_are_told_beside_pauses(void **state)
 }
 
 /* The collections are accused in a function that data loading calls: it is slow for itself. */
-static void what_is_slow_on_all_is_told_beside_pauses_in_it(void **state)
+static void a_place_slow_on_all_is_reported_beside_its_pauses(void **state)
 {
 	static const char loader[] = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
 	static const struct test_place loads = { loader, KIND_OPERATOR, "aten::stack", CLASS_HOST };
@@ -141,7 +141,7 @@ static void two_functions_that_are_always_slow_are_no_collection(void **state)
 	assert_no_collection();
 }
 
-/* The thread had no CPU: nobody collected. */
+/* The thread had no CPU: there was no garbage collection. */
 static void a_thread_without_a_cpu_does_not_collect(void **state)
 {
 	static const struct strike list[] = { { 1, 0, &enters, 30 }, { 3, 2, &views, 30 } };
@@ -162,8 +162,8 @@ int main(void)
 		TEST(pauses_in_unrelated_functions_are_one_finding),
 		TEST(two_functions_are_enough_when_none_pauses_always),
 		TEST(a_worker_that_is_always_slow_is_not_joined),
-		TEST(many_that_are_slow_in_one_place_are_told_beside_pauses),
-		TEST(what_is_slow_on_all_is_told_beside_pauses_in_it),
+		TEST(many_workers_slow_in_one_place_are_reported_beside_pauses),
+		TEST(a_place_slow_on_all_is_reported_beside_its_pauses),
 		TEST(functions_that_pause_on_the_same_workers_are_no_collection),
 		TEST(one_function_that_pauses_on_all_by_turns_is_no_collection),
 		TEST(two_functions_that_are_always_slow_are_no_collection),

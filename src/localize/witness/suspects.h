@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workers that lost time, each with a ledger of where. Who of them stands out is for the
- * witness to say; from there on all is the same: at which places a worker lost its time,
- * whether they explain enough of it, and one accusation for all that lost at one place.
+ * Workers that lost time, each with a ledger of places. Each witness decides which workers
+ * stand out; the rest is common to all witnesses: at which places a worker lost its time,
+ * whether they explain enough of it, and one accusation for all workers of one place.
  */
 #pragma once
 

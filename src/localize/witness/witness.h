@@ -66,8 +66,8 @@ struct accuse_options {
 typedef VEC(struct accusation) accusations;
 
 /*
- * By function of the job: whether something that is accused strikes there at random. What a
- * worker loses there is none of its own, nor the place's. NULL: nothing does. Borrowed.
+ * By function of the job: whether an accused fault strikes there at random. Time lost there is
+ * due to neither the worker nor the place. NULL: no fault strikes at random. Borrowed.
  */
 static inline const bool *accusations_strikes(const accusations *list)
 {

@@ -34,7 +34,7 @@ static void gpu(struct fixture *x, enum flight_kind kind, uint32_t detail, const
 								recorder_string(x->f, name)) });
 }
 
-static void a_kernel_knows_its_stream_its_size_and_who_launched_it(void **state)
+static void a_kernel_has_its_stream_its_size_and_its_launch(void **state)
 {
 	struct fixture *x = *state;
 	const struct trace *trace;
@@ -58,7 +58,7 @@ static void a_kernel_knows_its_stream_its_size_and_who_launched_it(void **state)
 	assert_string_equal(trace->meta.device_name, "NVIDIA H100");
 }
 
-static void copies_waits_and_overhead_are_what_they_are(void **state)
+static void copies_waits_and_overhead_keep_their_kinds(void **state)
 {
 	struct fixture *x = *state;
 	const struct trace *trace;
@@ -116,7 +116,7 @@ static void a_collectives_kernel_has_what_its_launching_thread_knew(void **state
 }
 
 /* As the NCCL plugin records it, when the kernel is launched. */
-static void nccl_tells(struct fixture *x, int64_t from_ms, uint64_t seq, int64_t bytes)
+static void nccl_reports(struct fixture *x, int64_t from_ms, uint64_t seq, int64_t bytes)
 {
 	struct ring_record records[] = {
 		{ .kind = FLIGHT_COLLECTIVE, .extra = recorder_string(x->f, "ncclAllReduce") },
@@ -140,7 +140,7 @@ static void launch_nccl(struct fixture *x, int64_t at_ms, uint32_t correlation)
 	    10 * at_ms, 10 * at_ms + 5, correlation, 0);
 }
 
-static void what_nccl_tells_after_a_launch_is_the_kernels(void **state)
+static void calls_nccl_reports_after_a_launch_belong_to_its_kernel(void **state)
 {
 	const char *name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
 	struct fixture *x = *state;
@@ -148,11 +148,11 @@ static void what_nccl_tells_after_a_launch_is_the_kernels(void **state)
 	const struct trace *trace;
 
 	launch_nccl(x, 1, 9);
-	nccl_tells(x, 3, 17, 1000);
+	nccl_reports(x, 3, 17, 1000);
 	launch_nccl(x, 4, 10); /* of three */
-	nccl_tells(x, 6, 18, 1000);
-	nccl_tells(x, 6, 19, 1000);
-	nccl_tells(x, 7, 20, 500);
+	nccl_reports(x, 6, 18, 1000);
+	nccl_reports(x, 6, 19, 1000);
+	nccl_reports(x, 7, 20, 500);
 	launch_nccl(x, 8, 11); /* of which NCCL reports nothing */
 	trace = make(x, 100 * MS);
 	args = event_args_borrow(trace, find(trace, name, 0));
@@ -165,7 +165,7 @@ static void what_nccl_tells_after_a_launch_is_the_kernels(void **state)
 	assert_null(event_args_borrow(trace, find(trace, name, 2)));
 }
 
-static void what_pytorch_tells_around_a_launch_comes_first(void **state)
+static void pytorchs_collective_around_a_launch_comes_first(void **state)
 {
 	const char *name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
 	struct fixture *x = *state;
@@ -183,9 +183,9 @@ static void what_pytorch_tells_around_a_launch_comes_first(void **state)
 		recorder_push(x->f, x->lane, false, records[i]);
 	}
 	launch_nccl(x, 2, 9); /* two kernels within it */
-	nccl_tells(x, 3, 17, 1000);
+	nccl_reports(x, 3, 17, 1000);
 	launch_nccl(x, 5, 10);
-	nccl_tells(x, 6, 18, 1000);
+	nccl_reports(x, 6, 18, 1000);
 	trace = make(x, 100 * MS);
 	assert_int_equal(event_args_borrow(trace, find(trace, name, 0))->bytes, 4096);
 	assert_int_equal(event_args_borrow(trace, find(trace, name, 1))->bytes, 4096);
@@ -330,11 +330,11 @@ static void a_file_keeps_queues_and_the_gpus_name(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_kernel_knows_its_stream_its_size_and_who_launched_it),
-		TEST(copies_waits_and_overhead_are_what_they_are),
+		TEST(a_kernel_has_its_stream_its_size_and_its_launch),
+		TEST(copies_waits_and_overhead_keep_their_kinds),
 		TEST(a_collectives_kernel_has_what_its_launching_thread_knew),
-		TEST(what_nccl_tells_after_a_launch_is_the_kernels),
-		TEST(what_pytorch_tells_around_a_launch_comes_first),
+		TEST(calls_nccl_reports_after_a_launch_belong_to_its_kernel),
+		TEST(pytorchs_collective_around_a_launch_comes_first),
 		TEST(names_of_the_linker_are_those_of_people),
 		TEST(nodes_of_a_graph_are_counted_up_to_their_launch),
 		TEST(a_wait_inside_of_a_gpu_call_is_the_calls),

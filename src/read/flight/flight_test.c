@@ -120,7 +120,7 @@ static void a_frame_does_not_end_inside_of_an_operator(void **state)
 	assert_event(trace, "aten::mm", 0, 9, 18);
 }
 
-static void what_a_scope_of_the_user_holds_begins_in_it(void **state)
+static void frames_in_a_scope_of_the_user_begin_in_it(void **state)
 {
 	struct fixture *x = *state;
 	uint32_t forward = child(x, x->step, "/job/net.py", "forward");
@@ -356,7 +356,7 @@ static int64_t elements_of(const struct trace *trace, const char *name, size_t n
 	return args->elements;
 }
 
-static void an_operator_has_the_elements_it_was_given_or_none(void **state)
+static void an_operator_has_its_elements_if_they_are_known(void **state)
 {
 	struct fixture *x = *state;
 	const struct trace *trace;
@@ -402,7 +402,7 @@ static void exact_calls_are_nested_and_replace_samples(void **state)
 	assert_string_equal(event_name(trace, &trace->events[call->parent]), "net.py(3): forward");
 }
 
-static void a_traced_c_function_stands_inside_of_sampled_frames(void **state)
+static void a_traced_c_function_is_inside_of_sampled_frames(void **state)
 {
 	struct fixture *x = *state;
 	uint32_t text = recorder_string(x->f, "<built-in function read>");
@@ -422,7 +422,7 @@ static void a_traced_c_function_stands_inside_of_sampled_frames(void **state)
 	assert_event(trace, "train.py(9): step", 0, 0, 30);
 }
 
-static void what_was_lost_is_told(void **state)
+static void losses_are_reported(void **state)
 {
 	struct fixture *x = *state;
 	const struct flight *reader;
@@ -473,7 +473,7 @@ static void a_stack_that_was_not_kept_is_no_others_time(void **state)
 	assert_event(trace, "train.py(9): step", 1, 35, 50);
 }
 
-static void cpu_time_of_samples_is_a_track_where_there_is_none(void **state)
+static void cpu_time_of_samples_becomes_a_track_once(void **state)
 {
 	struct fixture *x = *state;
 	struct flightlog log;
@@ -501,7 +501,7 @@ static void cpu_time_of_samples_is_a_track_where_there_is_none(void **state)
 	flightlog_done(&log);
 }
 
-static void every_failing_allocation_is_told(void **state)
+static void every_failing_allocation_is_an_error(void **state)
 {
 	struct fixture *x = *state;
 	const struct flight *reader;
@@ -563,7 +563,7 @@ int main(void)
 		WITH(rare_samples_outside_of_the_window_do_not_reach_into_it),
 		WITH(a_mark_says_when_the_loader_began_and_ended),
 		WITH(a_frame_does_not_end_inside_of_an_operator),
-		WITH(what_a_scope_of_the_user_holds_begins_in_it),
+		WITH(frames_in_a_scope_of_the_user_begin_in_it),
 		WITH(scopes_of_torch_are_moments_beside_samples),
 		WITH(scopes_of_torch_are_whole_without_samples),
 		WITH(waits_are_leaves_between_the_edges_of_operators),
@@ -572,13 +572,13 @@ int main(void)
 		WITH(a_collective_carries_what_kineto_says_of_it),
 		WITH(a_group_with_ranks_at_even_distance_is_listed),
 		WITH(a_long_list_of_ranks_leaves_out_what_is_before_the_last),
-		WITH(an_operator_has_the_elements_it_was_given_or_none),
+		WITH(an_operator_has_its_elements_if_they_are_known),
 		WITH(exact_calls_are_nested_and_replace_samples),
-		WITH(a_traced_c_function_stands_inside_of_sampled_frames),
-		WITH(what_was_lost_is_told),
+		WITH(a_traced_c_function_is_inside_of_sampled_frames),
+		WITH(losses_are_reported),
 		WITH(a_stack_that_was_not_kept_is_no_others_time),
-		WITH(cpu_time_of_samples_is_a_track_where_there_is_none),
-		WITH(every_failing_allocation_is_told),
+		WITH(cpu_time_of_samples_becomes_a_track_once),
+		WITH(every_failing_allocation_is_an_error),
 		cmocka_unit_test(no_window_is_refused),
 #undef WITH
 	};

@@ -50,7 +50,7 @@ static const char *lane_name(const struct trace *trace, const struct event *even
 	return strtab_text(&trace->strings, trace->lanes[event->lane].name);
 }
 
-static void a_call_is_on_a_track_of_its_own_with_what_is_known_of_it(void **state)
+static void a_call_is_on_its_own_lane_with_its_arguments(void **state)
 {
 	struct fixture *x = *state;
 	const struct event *event;
@@ -105,7 +105,7 @@ static void the_network_may_work_for_several_at_once(void **state)
 	assert_int_equal(event_args_borrow(trace, find(trace, "ncclAllReduce", 2))->seq, 2);
 }
 
-static void what_is_cut_off_behind_a_record_is_not_taken_for_it(void **state)
+static void a_record_without_its_continuation_has_no_arguments(void **state)
 {
 	struct fixture *x = *state;
 	const struct trace *trace;
@@ -125,10 +125,10 @@ static void what_is_cut_off_behind_a_record_is_not_taken_for_it(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(a_call_is_on_a_track_of_its_own_with_what_is_known_of_it),
+		TEST(a_call_is_on_its_own_lane_with_its_arguments),
 		TEST(calls_of_a_group_follow_each_other),
 		TEST(the_network_may_work_for_several_at_once),
-		TEST(what_is_cut_off_behind_a_record_is_not_taken_for_it),
+		TEST(a_record_without_its_continuation_has_no_arguments),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,7 +82,7 @@ static void other_texts_are_names(_unused_ void **state)
 	assert_text("\"\"", "(none)");
 }
 
-static void what_is_no_identity_is_consumed(_unused_ void **state)
+static void values_other_than_identities_are_consumed(_unused_ void **state)
 {
 	static const char *const values[] = { "null", "true", "{\"a\": [1]}", "1.5", "1e30" };
 
@@ -94,7 +94,7 @@ static void what_is_no_identity_is_consumed(_unused_ void **state)
 	}
 }
 
-static void what_is_no_json_is_an_error(_unused_ void **state)
+static void invalid_json_is_an_error(_unused_ void **state)
 {
 	struct ident ident;
 
@@ -108,8 +108,8 @@ int main(void)
 		cmocka_unit_test(numbers_are_themselves),
 		cmocka_unit_test(texts_that_say_a_number_are_that_number),
 		cmocka_unit_test(other_texts_are_names),
-		cmocka_unit_test(what_is_no_identity_is_consumed),
-		cmocka_unit_test(what_is_no_json_is_an_error),
+		cmocka_unit_test(values_other_than_identities_are_consumed),
+		cmocka_unit_test(invalid_json_is_an_error),
 	};
 	int failed;
 

@@ -241,7 +241,7 @@ static void categories_of_torch_1_8_have_their_kinds(void **state)
 	trace_done(&trace);
 }
 
-static void what_is_left_out_or_mended_is_counted(void **state)
+static void omitted_and_repaired_events_are_counted(void **state)
 {
 	struct trace trace = read_ok(DOC(
 		X_EVENT("news", "unknown", "1", ", \"dur\": 1") "," X_EVENT("cpu_op", "nodur", "2", "") "," X_EVENT(
@@ -385,7 +385,7 @@ static void counters_become_tracks_of_known_resources(void **state)
 	trace_done(&trace);
 }
 
-static void metadata_is_found_wherever_it_stands(void **state)
+static void metadata_is_found_anywhere_in_the_file(void **state)
 {
 	struct trace trace = read_ok(
 		"{\"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA B200\"}, {\"name\": \"x\"}], "
@@ -574,13 +574,13 @@ int main(void)
 		cmocka_unit_test(kernels_find_the_call_that_launched_them),
 		cmocka_unit_test(lanes_keep_negative_and_text_ids_apart),
 		cmocka_unit_test(categories_of_torch_1_8_have_their_kinds),
-		cmocka_unit_test(what_is_left_out_or_mended_is_counted),
+		cmocka_unit_test(omitted_and_repaired_events_are_counted),
 		cmocka_unit_test(begin_and_end_events_pair_up_in_time_order),
 		cmocka_unit_test(collectives_of_new_writers_carry_group_and_bytes),
 		cmocka_unit_test(
 			collectives_of_old_writers_are_read_from_concrete_inputs_and_names),
 		cmocka_unit_test(counters_become_tracks_of_known_resources),
-		cmocka_unit_test(metadata_is_found_wherever_it_stands),
+		cmocka_unit_test(metadata_is_found_anywhere_in_the_file),
 		cmocka_unit_test(a_head_ends_where_the_events_begin),
 		cmocka_unit_test(metadata_of_a_wrong_type_is_absent_and_counted),
 		cmocka_unit_test(invalid_utf8_is_mended_and_counted),

@@ -89,7 +89,7 @@ static void events_of_known_texts_are_as_if_parsed(void **state)
 }
 
 /* What followed two names before is only a guess, and no text is taken for another. */
-static void a_name_is_told_from_the_one_that_followed_before(void **state)
+static void a_name_is_distinguished_from_its_predicted_successor(void **state)
 {
 	static const char text[] =
 		"[" FRAME_OF("2", "a", "1", "1") ",\n" FRAME_OF("2", "b", "2", "2") ",\n" FRAME_OF(
@@ -203,7 +203,7 @@ int shape_tests(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(events_of_known_texts_are_as_if_parsed),
-		cmocka_unit_test(a_name_is_told_from_the_one_that_followed_before),
+		cmocka_unit_test(a_name_is_distinguished_from_its_predicted_successor),
 		cmocka_unit_test(times_of_any_length_are_exact),
 		cmocka_unit_test(equal_arguments_are_kept_once),
 		cmocka_unit_test(damage_to_a_known_text_is_seen_where_it_is),

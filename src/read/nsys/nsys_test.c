@@ -222,7 +222,7 @@ static void look_at_ranges(const struct trace *trace)
 	get(trace, "<unnamed>", KIND_ANNOTATION);
 }
 
-static void ranges_of_operators_are_told_from_scopes(void **state)
+static void ranges_of_operators_are_distinguished_from_scopes(void **state)
 {
 	(void)state;
 	READ(DB_SMALL DB_RANGES RANGE("1", "2", "AddmmBackward0, seq = 4", TID_A)
@@ -366,7 +366,7 @@ static void look_at_nccl(const struct trace *trace)
 	assert_string_equal(trace->meta.backend, "nccl");
 }
 
-static void payload_tells_communicator_bytes_and_rank(void **state)
+static void payload_has_communicator_bytes_and_rank(void **state)
 {
 	(void)state;
 	READ(DB_ALL, look_at_nccl, nothing);
@@ -450,7 +450,7 @@ static void look_at_no_gauges(const struct trace *trace)
 	assert_null(track_of(trace, RESOURCE_SM_ACTIVE));
 }
 
-static void metrics_of_a_gpu_that_cannot_be_told_are_left_out(void **state)
+static void metrics_of_an_unidentified_gpu_are_left_out(void **state)
 {
 	(void)state;
 	READ(DB_ALL "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET deviceId = 0;"
@@ -537,7 +537,7 @@ static void look_at_drops(const struct trace *trace)
 	check_interval(get(trace, "gemm", KIND_KERNEL), 200, 200);
 }
 
-static void what_makes_no_sense_is_counted(void **state)
+static void invalid_values_are_counted(void **state)
 {
 	(void)state;
 	READ(DB_SMALL DB_RANGES
@@ -583,7 +583,7 @@ static void a_view_is_no_table(void **state)
 		    "NVTX_EVENTS), found none");
 }
 
-static void what_is_no_database_is_refused(void **state)
+static void other_files_than_databases_are_refused(void **state)
 {
 	struct err err = { "" };
 	char text[4096] = "no database";
@@ -640,7 +640,7 @@ static void ignore(void *to, const struct trace *trace)
 	(void)trace;
 }
 
-static void every_failing_allocation_is_told(void **state)
+static void every_failing_allocation_is_an_error(void **state)
 {
 	size_t len;
 	unsigned char *bytes = testdb_make(DB_ALL, &len);
@@ -666,30 +666,30 @@ int main(void)
 		cmocka_unit_test(a_process_that_only_copies_is_no_worker),
 		cmocka_unit_test(without_process_ids_all_is_one_worker),
 		cmocka_unit_test(names_are_those_that_other_traces_have),
-		cmocka_unit_test(ranges_of_operators_are_told_from_scopes),
+		cmocka_unit_test(ranges_of_operators_are_distinguished_from_scopes),
 		cmocka_unit_test(names_that_cannot_be_are_mended_and_counted),
 		cmocka_unit_test(calls_inside_of_cuda_are_its_time),
 		cmocka_unit_test(ranges_named_after_iterations_are_steps_up_to_the_next),
 		cmocka_unit_test(of_several_loops_the_widest_is_the_iteration),
 		cmocka_unit_test(steps_that_are_marked_are_left_alone),
 		cmocka_unit_test(without_such_ranges_what_repeats_is_an_iteration),
-		cmocka_unit_test(payload_tells_communicator_bytes_and_rank),
+		cmocka_unit_test(payload_has_communicator_bytes_and_rank),
 		cmocka_unit_test(payload_may_be_json_by_id),
 		cmocka_unit_test(calls_of_a_group_are_one_kernel),
 		cmocka_unit_test(metrics_of_both_layouts_are_the_worker_s_own_gpu_s),
-		cmocka_unit_test(metrics_of_a_gpu_that_cannot_be_told_are_left_out),
+		cmocka_unit_test(metrics_of_an_unidentified_gpu_are_left_out),
 		cmocka_unit_test(turns_on_the_cpu_are_its_share),
 		cmocka_unit_test(bytes_of_network_cards_are_no_share),
 		cmocka_unit_test(samples_of_python_are_stacks),
-		cmocka_unit_test(what_makes_no_sense_is_counted),
+		cmocka_unit_test(invalid_values_are_counted),
 		cmocka_unit_test(a_missing_column_is_named),
 		cmocka_unit_test(other_databases_are_refused),
 		cmocka_unit_test(a_view_is_no_table),
-		cmocka_unit_test(what_is_no_database_is_refused),
+		cmocka_unit_test(other_files_than_databases_are_refused),
 		cmocka_unit_test(half_a_database_is_damaged),
 		cmocka_unit_test(more_processes_than_a_host_has_are_refused),
 		cmocka_unit_test(a_limit_on_memory_is_kept),
-		cmocka_unit_test(every_failing_allocation_is_told),
+		cmocka_unit_test(every_failing_allocation_is_an_error),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 /*
  * The collectives of one worker, in order, with the functions that ran before each. From them
  * localize finds the workers that came late and the reason.
- * Source: docs/method.md, "Who came late, and why".
+ * Source: docs/method.md, "Late workers and their reasons".
  */
 #pragma once
 
