@@ -9,39 +9,22 @@
  *	calls_harness LIBRARY --imported			nothing is seen
  *	DOUBLE_NCCL_VERSION=4 calls_harness LIBRARY --old	NCCL before 2.28
  */
-#include "agent/nccl/abi.h"
 #include "base/clock.h"
-#include "cublas_double.h"
-#include "gpu_double.h"
-#include "nccl_double.h"
-#include "play_hostd.h"
+#include "calls_harness_parts.h"
 
 #include <dlfcn.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define EVERY 64 /* one of so many calls of a shape is timed, see gpucalls.h */
 #define POOL 256
-#define PATIENCE_MS 10000
-#define BENCH_CNT 1000
-#define BENCH_ROUNDS 300
 
-int cuLaunchKernel(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
-		   unsigned bz, unsigned shared, void *queue, void **parameters, void **extra);
-int cuLaunchKernelEx(const void *launch, void *kernel, void **parameters, void **extra);
+struct harness_lib lib;
 
-static struct {
-	int (*start)(const char *socket_path, int32_t rank, int32_t local_rank, int32_t world);
-	int (*run)(void);
-	int (*mark)(uint32_t mark, int64_t value, uint32_t detail);
-	void (*bye)(void);
-} lib;
+void *blas;
+char context;
 
-static void *blas;
-static char context;
-
-static void *queue(int number)
+void *queue(int number)
 {
 	return (void *)(uintptr_t)number;
 }
@@ -85,87 +68,9 @@ static int lt_matmul(int transposed, int64_t m, int64_t n, int64_t k, int batch)
 			      NULL, NULL, 0, queue(3));
 }
 
-static int launch(const char *kernel)
+int launch(const char *kernel)
 {
 	return cuLaunchKernel((void *)(uintptr_t)kernel, 1, 1, 1, 1, 1, 1, 0, queue(4), NULL, NULL);
-}
-
-/* --- what the recorder got --- */
-
-static void take(struct flightlog *log)
-{
-	flightlog_init(log);
-	CHECK(flightlog_take(log, hostd.flight, false) == 0);
-	CHECK(log->drops.invalid == 0 && log->drops.torn == 0);
-}
-
-static size_t timed_cnt(const char *name)
-{
-	struct flightlog log;
-	size_t cnt = 0;
-
-	take(&log);
-	vec_foreach(lane, &log.lanes) {
-		vec_foreach(record, &lane->records)
-			cnt += record->kind == FLIGHT_TIMED &&
-			       strcmp(log.strings.data[record->extra], name) == 0;
-	}
-	flightlog_done(&log);
-	return cnt;
-}
-
-static bool soon(bool (*what)(uint64_t arg), uint64_t arg)
-{
-	for (int ms = 0; ms < PATIENCE_MS; ms += 5) {
-		if (what(arg))
-			return true;
-		(void)usleep(5000);
-	}
-	return false;
-}
-
-/* The newest record of what was timed, and the one behind it. */
-static bool newest(const char *name, struct ring_record ret[2])
-{
-	struct flightlog log;
-	bool found = false;
-
-	take(&log);
-	vec_foreach(lane, &log.lanes) {
-		for (size_t i = 0; i < lane->records.cnt; i++) {
-			const struct ring_record *record = &lane->records.data[i];
-
-			if (record->kind != FLIGHT_TIMED ||
-			    strcmp(log.strings.data[record->extra], name) != 0)
-				continue;
-			ret[0] = ret[1] = *record;
-			if (i + 1 < lane->records.cnt)
-				ret[1] = record[1];
-			found = true;
-		}
-	}
-	flightlog_done(&log);
-	return found;
-}
-
-/* The largest count of calls that was written. */
-static uint64_t calls(enum flight_calls kind, uint64_t *ret_mflop)
-{
-	struct flightlog log;
-	int64_t most = 0;
-
-	take(&log);
-	vec_foreach(lane, &log.lanes) {
-		vec_foreach(record, &lane->records) {
-			if (record->kind == FLIGHT_CALLS && record->detail == kind &&
-			    record->value >= most) {
-				most = record->value;
-				*ret_mflop = record->extra;
-			}
-		}
-	}
-	flightlog_done(&log);
-	return (uint64_t)most;
 }
 
 static bool has_matmuls(uint64_t cnt)
@@ -187,7 +92,7 @@ static bool has_gemms(uint64_t cnt)
 	return timed_cnt("cublasGemmEx") == cnt;
 }
 
-static bool is_ready(uint64_t arg)
+bool is_ready(uint64_t arg)
 {
 	(void)arg;
 	return double_gpu_count("created") == 2 * POOL;
@@ -198,7 +103,7 @@ static bool is_ready(uint64_t arg)
 static uint64_t matmuls; /* made while they were counted */
 
 /* The driver is found, a thread says which GPU, events are made. */
-static void check_start(void)
+void check_start(void)
 {
 	gemms(300, 1, 2, 3);
 	CHECK(double_gpu_count("records") == 0);
@@ -444,118 +349,6 @@ static void check_other_context(void)
 	CHECK(double_gpu_count("records") == records);
 }
 
-/* --- NCCL --- */
-
-/* The records of the newest collective that was timed. */
-static bool newest_done(struct ring_record ret[4])
-{
-	struct flightlog log;
-	bool found = false;
-
-	take(&log);
-	vec_foreach(lane, &log.lanes) {
-		for (size_t i = 0; i + 3 < lane->records.cnt; i++) {
-			if (lane->records.data[i].kind != FLIGHT_COLLECTIVE_DONE)
-				continue;
-			memcpy(ret, &lane->records.data[i], 4 * sizeof(*ret));
-			found = true;
-		}
-	}
-	flightlog_done(&log);
-	return found;
-}
-
-static size_t cnt_of(uint16_t kind)
-{
-	struct flightlog log;
-	size_t cnt = 0;
-
-	take(&log);
-	vec_foreach(lane, &log.lanes) {
-		vec_foreach(record, &lane->records)
-			cnt += record->kind == kind;
-	}
-	flightlog_done(&log);
-	return cnt;
-}
-
-static bool has_done(uint64_t cnt)
-{
-	return cnt_of(FLIGHT_COLLECTIVE_DONE) == cnt;
-}
-
-static void check_collectives(void)
-{
-	struct double_comm *comm = double_nccl_comm(1, 8, 3);
-	struct ring_record done[4];
-
-	CHECK(double_nccl_mask() == (NCCL_COLL | NCCL_P2P | NCCL_KERNEL_LAUNCH));
-	CHECK(double_nccl_call(comm, "AllReduce", 1000, -1, queue(7), 345678) == NULL);
-	CHECK(soon(has_done, 1) && newest_done(done));
-	CHECK(done[0].value == 345678 && done[0].detail == 1);
-	CHECK(done[1].kind == FLIGHT_COLLECTIVE_ARGS && done[1].value == 2000);
-	CHECK(done[1].extra == 0);
-	CHECK(done[2].kind == FLIGHT_COLLECTIVE_GROUP && done[2].value >> 32 == 8);
-	CHECK(done[3].kind == FLIGHT_COLLECTIVE_HOW);
-	CHECK(cnt_of(FLIGHT_COLLECTIVE) == 1);
-	double_nccl_group_start(); /* as batch_isend_irecv() does it */
-	for (int peer = 0; peer < 4; peer++) {
-		(void)double_nccl_call(comm, "Send", 100, peer, queue(7), 0);
-		(void)double_nccl_call(comm, "Recv", 300, peer, queue(7), 0);
-	}
-	CHECK(double_nccl_group_end(5000) == NULL);
-	CHECK(soon(has_done, 2) && newest_done(done));
-	CHECK(done[0].value == 5000 && done[1].value == 4 * 600);
-	double_nccl_group_start(); /* collectives that were coalesced */
-	for (int i = 0; i < 5; i++)
-		(void)double_nccl_call(comm, "ReduceScatter", 10, -1, queue(7), 0);
-	CHECK(double_nccl_group_end(7000) == NULL);
-	CHECK(soon(has_done, 3) && newest_done(done));
-	CHECK(done[0].detail == 5 && done[1].value == 5 * 8 * 20 && done[1].extra == 0);
-	CHECK(ncclAllReduce(NULL, NULL, 10, 9, 4, comm, queue(7)) == 0); /* timed once */
-	CHECK(soon(has_done, 4) && newest_done(done) && done[0].value == 1000);
-	double_nccl_destroy(comm);
-}
-
-/* A graph: nothing of ours is in it, and the replay's calls are told without a time. */
-static void check_captured_collective(void)
-{
-	struct double_comm *comm = double_nccl_comm(1, 8, 3);
-	size_t told = cnt_of(FLIGHT_COLLECTIVE), timed = cnt_of(FLIGHT_COLLECTIVE_DONE);
-	int64_t records = double_gpu_count("records");
-	struct double_plan *plan;
-
-	double_gpu_capture(queue(8), true);
-	plan = double_nccl_call(comm, "AllReduce", 1000, -1, queue(8), 1000);
-	double_gpu_capture(queue(8), false);
-	CHECK(plan != NULL && double_gpu_count("records") == records);
-	for (int i = 0; i < 3; i++)
-		double_nccl_replay(plan);
-	CHECK(cnt_of(FLIGHT_COLLECTIVE) == told + 3);
-	CHECK(double_nccl_call(comm, "AllReduce", 1000, -1, queue(7), 2000) == NULL);
-	CHECK(soon(has_done, timed + 1));
-	free(plan);
-	double_nccl_destroy(comm);
-	CHECK(double_gpu_fault()[0] == '\0');
-}
-
-/* Work for another process, whose handles mean nothing here (PXN). */
-static void check_other_process(void)
-{
-	struct double_comm *comm = double_nccl_comm(2, 16, 3);
-	size_t network = cnt_of(FLIGHT_NETWORK), timed = cnt_of(FLIGHT_COLLECTIVE_DONE);
-	void *wild = (void *)(uintptr_t)0x4000000000010001; /* as another agent's would look */
-
-	CHECK((double_nccl_mask() & NCCL_PROXY_OP) != 0);
-	CHECK(double_nccl_call(comm, "AllGather", 10, -1, queue(7), 100) == NULL);
-	double_nccl_proxy_for(comm, wild, getpid() + 1);
-	double_nccl_proxy_for(comm, &wild, getpid() + 1);
-	double_nccl_proxy_for(comm, wild, getpid()); /* in a container of its own */
-	CHECK(cnt_of(FLIGHT_NETWORK) == network + 4);
-	CHECK(soon(has_done, timed + 1));
-	double_nccl_destroy(comm);
-}
-
 /* Left out by the daemon because it costs too much, and taken up again. */
 static void check_backoff(void)
 {
@@ -642,49 +435,6 @@ static void check_all(void)
 	printf("ok\n");
 }
 
-/* NCCL tells of no launches: its own functions are where they begin and end. */
-static void check_old_nccl(void)
-{
-	struct double_comm *comm, *other;
-	struct ring_record done[4];
-	int64_t records;
-
-	check_start();
-	comm = double_nccl_comm(1, 8, 3);
-	other = double_nccl_comm(1, 8, 3);
-	CHECK(ncclAllReduce(NULL, NULL, 1000, 9, 4, comm, queue(7)) == 0);
-	CHECK(soon(has_done, 1) && newest_done(done));
-	CHECK(done[0].value == 100000 && done[0].detail == 1 && done[1].value == 2000);
-	CHECK(ncclGroupStart() == 0); /* as torch does around everything */
-	CHECK(ncclGroupStart() == 0);
-	for (int peer = 0; peer < 4; peer++) {
-		CHECK(ncclSend(NULL, 100, 9, peer, comm, queue(7)) == 0);
-		CHECK(ncclRecv(NULL, 300, 9, peer, comm, queue(7)) == 0);
-	}
-	CHECK(ncclGroupEnd() == 0 && !has_done(2));
-	CHECK(ncclGroupEnd() == 0);
-	CHECK(soon(has_done, 2) && newest_done(done));
-	CHECK(done[0].value == 5000 && done[1].value == 4 * 600);
-	records = double_gpu_count("records");
-	CHECK(ncclGroupStart() == 0); /* two queues, of two communicators */
-	CHECK(ncclAllReduce(NULL, NULL, 10, 9, 4, comm, queue(7)) == 0);
-	CHECK(ncclAllReduce(NULL, NULL, 10, 9, 4, other, queue(8)) == 0);
-	CHECK(ncclGroupEnd() == 0);
-	CHECK(double_gpu_count("records") == records);
-	double_gpu_capture(queue(8), true);
-	CHECK(ncclAllReduce(NULL, NULL, 10, 9, 4, comm, queue(8)) == 0);
-	double_gpu_capture(queue(8), false);
-	CHECK(double_gpu_count("records") == records);
-	CHECK(ncclAllReduce(NULL, NULL, 30, 9, 4, comm, queue(7)) == 0);
-	CHECK(soon(has_done, 3) && newest_done(done) && done[0].value == 3000);
-	double_nccl_destroy(comm);
-	double_nccl_destroy(other);
-	CHECK(ncclGroupEnd() == 0); /* one too many */
-	lib.bye();
-	CHECK(double_gpu_fault()[0] == '\0');
-	printf("ok\n");
-}
-
 /* As a plain import has it: the job's calls go to CUDA's libraries at once. */
 static void check_imported(void)
 {
@@ -699,118 +449,6 @@ static void check_imported(void)
 	CHECK(calls(FLIGHT_CALLS_MATMUL, &mflop) == 0 && double_gpu_count("created") == 0);
 	lib.bye();
 	printf("ok\n");
-}
-
-/* --- bench --- */
-
-static int(*real_gemm) TYPED_PARAMETERS(int);
-static int (*real_lt)(void *handle, const void *description, const void *alpha, const void *a,
-		      const void *a_layout, const void *b, const void *b_layout, const void *beta,
-		      const void *c, const void *c_layout, void *d, const void *d_layout,
-		      const void *algorithm, void *workspace, size_t workspace_bytes, void *queue);
-static int (*real_launch)(void *kernel, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-			  unsigned by, unsigned bz, unsigned shared, void *queue, void **parameters,
-			  void **extra);
-
-static void find_real(void)
-{
-	void *handle = dlopen("libcublas.so.12", RTLD_LAZY | RTLD_NOLOAD);
-
-	CHECK(handle != NULL);
-	*(void **)&real_gemm = dlsym(handle, "cublasSgemm_v2");
-	handle = dlopen("libcublasLt.so.12", RTLD_LAZY | RTLD_NOLOAD);
-	CHECK(handle != NULL);
-	*(void **)&real_lt = dlsym(handle, "cublasLtMatmul");
-	handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
-	CHECK(handle != NULL);
-	*(void **)&real_launch = dlsym(handle, "cuLaunchKernel");
-	CHECK(real_gemm != NULL && real_lt != NULL && real_launch != NULL);
-}
-
-static const char bench_kernel[] = "bench_kernel";
-
-static void bench_real_launch(void)
-{
-	(void)real_launch((void *)(uintptr_t)bench_kernel, 1, 1, 1, 1, 1, 1, 0, queue(4), NULL,
-			  NULL);
-}
-
-static void bench_launch(void)
-{
-	(void)launch(bench_kernel);
-}
-
-static void bench_real_gemm(void)
-{
-	(void)real_gemm TYPED_PASS(blas, int, 512, 512, 512);
-}
-
-static void bench_gemm(void)
-{
-	(void)cublasSgemm_v2 TYPED_PASS(blas, int, 512, 512, 512);
-}
-
-static const struct double_layout bench_layout = { 2, 512, 512, 1 };
-static const int bench_transposed;
-
-static void bench_real_lt(void)
-{
-	(void)real_lt(NULL, &bench_transposed, NULL, NULL, &bench_layout, NULL, &bench_layout, NULL,
-		      NULL, &bench_layout, NULL, &bench_layout, NULL, NULL, 0, queue(3));
-}
-
-static void bench_lt(void)
-{
-	(void)cublasLtMatmul(NULL, &bench_transposed, NULL, NULL, &bench_layout, NULL,
-			     &bench_layout, NULL, NULL, &bench_layout, NULL, &bench_layout, NULL,
-			     NULL, 0, queue(3));
-}
-
-/* ns of one call, the least of several rounds. */
-static double cost(void (*what)(void))
-{
-	double best = 1e9;
-
-	for (int round = 0; round < BENCH_ROUNDS; round++) {
-		int64_t start_ns = clock_mono_ns();
-		double ns;
-
-		for (int i = 0; i < BENCH_CNT; i++)
-			what();
-		ns = (double)(clock_mono_ns() - start_ns) / BENCH_CNT;
-		best = ns < best ? ns : best;
-	}
-	return best;
-}
-
-static void bench(void)
-{
-	double gemm, lt, kernel;
-
-	find_real();
-	kernel = cost(bench_real_launch);
-	gemm = cost(bench_real_gemm);
-	lt = cost(bench_real_lt);
-	printf("cuLaunchKernel, off: %+.1f ns (double)\n", cost(bench_launch) - kernel);
-	printf("cublasSgemm, off: %+.1f ns (double)\n", cost(bench_gemm) - gemm);
-	printf("cublasLtMatmul, off: %+.1f ns (double)\n", cost(bench_lt) - lt);
-	CHECK(lib.start(hostd.path, 0, 0, 1) == 0);
-	take_recorder();
-	double_gpu_context(NULL); /* no GPU: nothing is timed */
-	CHECK(lib.run() == 0);
-	printf("cuLaunchKernel, counted: %+.1f ns (double)\n", cost(bench_launch) - kernel);
-	printf("cublasSgemm, counted: %+.1f ns (double)\n", cost(bench_gemm) - gemm);
-	printf("cublasLtMatmul, counted: %+.1f ns (double)\n", cost(bench_lt) - lt);
-	double_gpu_context(&context);
-	while (!is_ready(0)) {
-		bench_gemm();
-		(void)usleep(1000);
-	}
-	(void)usleep(50000);
-	printf("cuLaunchKernel, one in %d timed: %+.1f ns (double)\n", EVERY,
-	       cost(bench_launch) - kernel);
-	printf("cublasSgemm, one in %d timed: %+.1f ns (double)\n", EVERY, cost(bench_gemm) - gemm);
-	lib.bye();
 }
 
 int main(int argc, char **argv)
