@@ -255,7 +255,7 @@ class Abi(unittest.TestCase):
             self.skipTest("no library that answers without a driver")
 
     def test_records_of_the_double_are_as_long_as_real_ones(self) -> None:
-        text = source("tests/gpu/doubles/libcupti.c")
+        text = source("tests/gpu/doubles/libcupti_records.c")
         bytes_of = [int(n) for n in re.search(r"bytes\[\] = \{ ([\d, ]+) \}", text)[1].split(", ")]
         theirs = sizes(self.kits[-1])
         for version, length in enumerate(bytes_of, start=5):

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What tests of GPUs' back ends (collect/gpu/gputrace.h) share: a sink that keeps all it is
- * given.
- */
+/* A sink that keeps all events it is given, for tests of GPUs' back ends (agent/gpu/gputrace.h). */
 #pragma once
 
 #include "agent/gpu/gputrace.h"
@@ -12,7 +9,7 @@
 #define NAME_CNT 256u
 #define NAME_BYTES 1024u
 
-static struct {
+extern struct seen {
 	struct gputrace_event *events;
 	size_t cnt, dropped, untimed, name_calls;
 	char names[NAME_CNT][NAME_BYTES];
@@ -20,59 +17,17 @@ static struct {
 	char device[128];
 } seen;
 
-static void open_seen(void)
-{
-	seen.events = calloc(EVENT_MAX, sizeof(*seen.events));
-	CHECK(seen.events != NULL);
-}
+/* Before the first use in a process. */
+void open_seen(void);
 
-static uint32_t sink_name(const char *text, size_t len)
-{
-	seen.name_calls++;
-	for (uint32_t i = 1; i <= seen.name_cnt; i++) {
-		if (strlen(seen.names[i]) == len && memcmp(seen.names[i], text, len) == 0)
-			return i;
-	}
-	CHECK(seen.name_cnt + 1 < NAME_CNT && len < sizeof(seen.names[0]));
-	memcpy(seen.names[++seen.name_cnt], text, len);
-	return seen.name_cnt;
-}
+extern const struct gputrace_sink sink;
 
-static void sink_event(const struct gputrace_event *event)
-{
-	CHECK(seen.cnt < EVENT_MAX);
-	seen.events[seen.cnt++] = *event;
-}
+/* Parts of it, for sinks that do something else, too. */
+uint32_t sink_name(const char *text, size_t len);
+void sink_event(const struct gputrace_event *event);
+void sink_lose(enum gputrace_loss loss, uint64_t cnt);
+void sink_device(const char *name);
 
-static void sink_lose(enum gputrace_loss loss, uint64_t cnt)
-{
-	*(loss == GPUTRACE_UNTIMED ? &seen.untimed : &seen.dropped) += cnt;
-}
-
-static void sink_device(const char *name)
-{
-	(void)snprintf(seen.device, sizeof(seen.device), "%s", name);
-}
-
-static const struct gputrace_sink sink = { sink_name, sink_event, sink_lose, sink_device };
-
-static size_t count(enum gputrace_kind kind, const char *name)
-{
-	size_t cnt = 0;
-
-	for (size_t i = 0; i < seen.cnt; i++)
-		cnt += seen.events[i].kind == kind &&
-		       strcmp(seen.names[seen.events[i].name], name) == 0;
-	return cnt;
-}
-
-static const struct gputrace_event *first(enum gputrace_kind kind, const char *name)
-{
-	for (size_t i = 0; i < seen.cnt; i++) {
-		if (seen.events[i].kind == kind &&
-		    strcmp(seen.names[seen.events[i].name], name) == 0)
-			return &seen.events[i];
-	}
-	CHECK(!"it is there");
-	return NULL;
-}
+/* Events of a kind with this name: how many, and the first (it must be there). */
+size_t count(enum gputrace_kind kind, const char *name);
+const struct gputrace_event *first(enum gputrace_kind kind, const char *name);

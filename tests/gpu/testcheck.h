@@ -18,7 +18,7 @@
 	} while (0)
 
 /* Sets the pointer to a function at *function. */
-static void find(void *library, const char *symbol, void *function)
+static inline void find(void *library, const char *symbol, void *function)
 {
 	void *found = dlsym(library, symbol);
 

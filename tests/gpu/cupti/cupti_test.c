@@ -1,159 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CUPTI back end on doubles of libcupti and libcuda (doubles/), which stand in for a GPU: each
- * test in a process of its own, as a training process has it. DOUBLE_CUDA and
- * DOUBLE_CUPTI name the doubles; CUPTI_REAL, where it is set, the toolkit's own library,
- * whose names of calls are compared.
+ * The CUPTI back end on doubles of libcupti and libcuda, see test_cupti.h: records, other tools,
+ * pools of buffers, and where the library is found. How it detaches is in cupti_detach_test.c.
+ * CUPTI_REAL, where it is set, names the toolkit's own library, whose names of calls are compared.
  */
 #include "agent/gpu/buffers.h"
 #include "agent/gpu/cupti/cupti_abi.h"
 #include "agent/gpu/cupti/cupti_calls.h"
 #include "agent/gpu/cupti/cupti_layout.h"
 #include "agent/gpu/cupti/cupti_records.h"
-#include "agent/gpu/gputrace.h"
-#include "base/clock.h"
-#include "doubles/double.h"
-#include "test_sink.h"
+#include "test_cupti.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-
-/* Needs the headers above, so it cannot be sorted among them. */
-/* clang-format off */
-#include <cmocka.h>
-/* clang-format on */
-
-/* --- the doubles --- */
-
-static struct {
-	__typeof__(&double_context) context;
-	__typeof__(&double_launch) launch;
-	__typeof__(&double_copy) copy;
-	__typeof__(&double_graph) graph;
-	__typeof__(&double_synchronize) synchronize;
-	int (*begin_capture)(void *stream, int mode);
-	int (*end_capture)(void *stream, void **ret);
-	int (*capture_mode)(int *mode);
-	__typeof__(&double_set) set;
-	__typeof__(&double_count) count;
-	__typeof__(&double_fault) fault;
-} job;
-
-static void open_doubles(void)
-{
-	void *cuda = dlopen(getenv("DOUBLE_CUDA"), RTLD_NOW);
-	void *cupti = dlopen(getenv("DOUBLE_CUPTI"), RTLD_NOW);
-
-	CHECK(cuda != NULL && cupti != NULL);
-	find(cuda, "double_context", &job.context);
-	find(cuda, "double_launch", &job.launch);
-	find(cuda, "double_copy", &job.copy);
-	find(cuda, "double_graph", &job.graph);
-	find(cuda, "double_synchronize", &job.synchronize);
-	find(cuda, "cuStreamBeginCapture_v2", &job.begin_capture);
-	find(cuda, "cuStreamEndCapture", &job.end_capture);
-	find(cuda, "cuThreadExchangeStreamCaptureMode", &job.capture_mode);
-	find(cupti, "double_set", &job.set);
-	find(cupti, "double_count", &job.count);
-	find(cupti, "double_fault", &job.fault);
-	job.context(1);
-}
-
-/* --- a window --- */
-
-static char why[GPUTRACE_WHY_MAX];
-
-static void begin(void)
-{
-	seen.cnt = 0;
-	CHECK(gputrace_cupti.probe(why) == 0);
-	CHECK(gputrace_cupti.start(&sink, why) == 0);
-}
-
-static void drain_all(void)
-{
-	while (gputrace_cupti.drain(1000) > 0)
-		;
-}
-
-static int end(void)
-{
-	gputrace_cupti.stop();
-	drain_all();
-	return gputrace_cupti.close(why);
-}
-
-static void work(size_t kernels)
-{
-	for (size_t i = 0; i < kernels; i++)
-		job.launch(i % 2 == 0 ? "gemm" : "_Z4reluPf", 7, 1000, 1);
-	job.copy(1, 4096, 9, 1000);
-	job.copy(0, 512, 9, 1000);
-	job.synchronize(7);
-	job.synchronize(9);
-}
-
-static void check_no_fault(void)
-{
-	if (job.count("faults") > 0)
-		fprintf(stderr, "the double complains: %s\n", job.fault());
-	CHECK(job.count("faults") == 0);
-}
-
-static void run_in_child(void (*scenario)(void))
-{
-	pid_t pid = fork();
-	int status;
-
-	if (pid == 0) {
-		open_seen();
-		open_doubles();
-		scenario();
-		check_no_fault();
-		_exit(0);
-	}
-	assert_true(pid > 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-}
-
-/* --- scenarios --- */
-
-static void check_window(size_t kernels)
-{
-	const struct gputrace_event *gemm, *launch;
-
-	CHECK(count(GPUTRACE_KERNEL, "gemm") == kernels / 2);
-	CHECK(count(GPUTRACE_KERNEL, "_Z4reluPf") == kernels / 2);
-	CHECK(count(GPUTRACE_API, "cudaLaunchKernel") == kernels);
-	CHECK(count(GPUTRACE_MEMOP, "Memcpy HtoD (Pinned -> Device)") == 1);
-	CHECK(count(GPUTRACE_MEMOP, "Memset (Device)") == 1);
-	CHECK(count(GPUTRACE_SYNC, "Stream Sync") == 2);
-	gemm = first(GPUTRACE_KERNEL, "gemm");
-	launch = first(GPUTRACE_API, "cudaLaunchKernel");
-	CHECK(gemm->device == 0 && gemm->id == 7 && gemm->size == 1024);
-	CHECK(gemm->correlation != 0 && gemm->correlation == launch->correlation);
-	CHECK(launch->device == GPUTRACE_THREAD && launch->id == (uint32_t)getpid());
-	CHECK(gemm->dur_ns >= 1000 && llabs(gemm->start_ns - clock_mono_ns()) < 60 * NSEC_PER_SEC);
-	CHECK(first(GPUTRACE_MEMOP, "Memset (Device)")->size == 512);
-	CHECK(strcmp(seen.device, "Double GPU") == 0);
-}
 
 static void whole_window(void)
 {
-	begin();
+	begin_window();
 	work(100);
-	CHECK(end() == 0);
+	CHECK(end_window() == 0);
 	check_window(100);
 	CHECK(job.count("finalized") == 1 && job.count("attached") == 0);
 	CHECK(job.count("enabled") == 0 && job.count("calls") == 0 && job.count("sites") == 0);
@@ -170,9 +41,9 @@ static void windows_again(void)
 {
 	job.set("version", 26);
 	for (size_t i = 0; i < 3; i++) {
-		begin();
+		begin_window();
 		work(20);
-		CHECK(end() == 0);
+		CHECK(end_window() == 0);
 		check_window(20);
 		work(20); /* between windows */
 		CHECK(job.count("finalized") == (int64_t)i + 1);
@@ -188,9 +59,9 @@ static void all_layouts(void)
 {
 	for (int64_t version = 5; version <= 13; version++) {
 		job.set("kernel", version);
-		begin();
+		begin_window();
 		work(10);
-		CHECK(end() == 0);
+		CHECK(end_window() == 0);
 		check_window(10);
 	}
 }
@@ -202,16 +73,16 @@ static void records_of_every_version_are_read(_unused_ void **state)
 
 static void waits_alone(void)
 {
-	begin();
+	begin_window();
 	job.synchronize(7);
 	job.synchronize(9);
-	CHECK(end() == 0);
+	CHECK(end_window() == 0);
 	CHECK(seen.dropped == 2 && count(GPUTRACE_SYNC, "Stream Sync") == 0);
 	seen.dropped = 0;
-	begin();
+	begin_window();
 	job.synchronize(7); /* before anything ran: the device is known later */
 	work(10);
-	CHECK(end() == 0);
+	CHECK(end_window() == 0);
 	CHECK(seen.dropped == 0 && count(GPUTRACE_SYNC, "Stream Sync") == 3);
 }
 
@@ -266,9 +137,9 @@ static void overheads_have_their_names(_unused_ void **state)
 static void no_times(void)
 {
 	job.set("untimed", 5);
-	begin();
+	begin_window();
 	work(100);
-	CHECK(end() == 0);
+	CHECK(end_window() == 0);
 	CHECK(seen.untimed == 20);
 	CHECK(count(GPUTRACE_KERNEL, "gemm") + count(GPUTRACE_KERNEL, "_Z4reluPf") == 80);
 }
@@ -288,9 +159,9 @@ static void busy_by_name(void)
 	CHECK(gputrace_cupti.start(&sink, why) == -EBUSY);
 	CHECK(job.count("attached") == 0 && job.count("enabled") == 0 && job.count("calls") == 0);
 	job.set("busy", 0); /* the other has left */
-	begin();
+	begin_window();
 	work(10);
-	CHECK(end() == 0);
+	CHECK(end_window() == 0);
 	check_window(10);
 }
 
@@ -326,18 +197,18 @@ static void register_theirs(void)
 
 static void taken_over(void)
 {
-	begin();
+	begin_window();
 	work(10);
 	register_theirs();
 	work(10);
-	CHECK(end() == -EIO);
+	CHECK(end_window() == -EIO);
 	CHECK(strstr(why, "another tool") != NULL);
 	CHECK(seen.dropped > 0 && their_bytes > 0);
 	CHECK(job.count("finalized") == 0 && job.count("attached") == 0);
 	CHECK(job.count("enabled") == 0 && job.count("calls") == 0);
-	begin(); /* the other has left */
+	begin_window(); /* the other has left */
 	work(10);
-	CHECK(end() == 0);
+	CHECK(end_window() == 0);
 	check_window(10);
 	CHECK(job.count("finalized") == 1);
 }
@@ -377,131 +248,16 @@ static void a_process_without_a_context_is_not_attached_to(_unused_ void **state
 	run_in_child(unused);
 }
 
-static void *call_driver(void *arg)
-{
-	int (*get_version)(int *);
-	int version, *stop = arg;
-
-	find(dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD), "cuDriverGetVersion", &get_version);
-	while (__atomic_load_n(stop, __ATOMIC_ACQUIRE) == 0)
-		(void)get_version(&version);
-	return NULL;
-}
-
-static void finalize_races(void)
-{
-	pthread_t thread;
-	int stop = 0;
-
-	CHECK(pthread_create(&thread, NULL, call_driver, &stop) == 0);
-	for (size_t i = 0; i < 50; i++) {
-		begin();
-		work(4);
-		CHECK(end() == 0);
-		CHECK(job.count("finalized") == (int64_t)i + 1);
-	}
-	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
-	CHECK(pthread_join(thread, NULL) == 0);
-}
-
-static void a_call_of_the_jobs_may_be_the_one_that_detaches(_unused_ void **state)
-{
-	run_in_child(finalize_races);
-}
-
-static void deaf(void)
-{
-	job.set("deaf", 1);
-	begin();
-	work(10);
-	CHECK(end() == -ETIMEDOUT);
-	CHECK(strstr(why, "stays attached") != NULL);
-	CHECK(job.count("attached") == 1 && job.count("enabled") == 0);
-	job.set("deaf", 0);
-	begin(); /* with what is attached */
-	work(10);
-	CHECK(end() == 0);
-	check_window(10);
-	CHECK(job.count("finalized") == 1);
-}
-
-static void a_detach_that_does_not_come_is_given_up_and_tried_again(_unused_ void **state)
-{
-	run_in_child(deaf);
-}
-
-static int start_when_detached(void)
-{
-	int ret;
-
-	while ((ret = gputrace_cupti.start(&sink, why)) == -EBUSY)
-		(void)sched_yield();
-	return ret;
-}
-
-static void slow(void)
-{
-	pthread_t thread;
-	int stop = 0;
-
-	CHECK(pthread_create(&thread, NULL, call_driver, &stop) == 0);
-	job.set("slow", 1);
-	begin();
-	work(10);
-	CHECK(end() == -EBUSY);
-	check_window(10);
-	CHECK(gputrace_cupti.start(&sink, why) == -EBUSY);
-	CHECK(strstr(why, "still") != NULL);
-	job.set("slow", 0);
-	seen.cnt = 0;
-	CHECK(start_when_detached() == 0);
-	work(20);
-	CHECK(end() == 0);
-	check_window(20);
-	CHECK(job.count("finalized") == 2 && job.count("attached") == 0);
-	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
-	CHECK(pthread_join(thread, NULL) == 0);
-}
-
-static void a_detach_that_ends_late_is_known_to_the_next_window(_unused_ void **state)
-{
-	run_in_child(slow);
-}
-
-static void old_version(void)
-{
-	job.set("version", 23);
-	for (size_t i = 0; i < 3; i++) {
-		begin();
-		work(10);
-		if (i == 0)
-			job.graph(7, 3, 1000);
-		job.synchronize(7);
-		CHECK(end() == -EOPNOTSUPP);
-		CHECK(strstr(why, "12.6") != NULL);
-		CHECK(job.count("finalized") == 0 && job.count("attached") == 0);
-		CHECK(job.count("enabled") == 0 && job.count("calls") == 0);
-		CHECK(job.count("sites") == 0);
-		CHECK(count(GPUTRACE_KERNEL, "gemm") == 5);
-		CHECK(count(GPUTRACE_KERNEL, "_Z10graph_nodePf") == (i == 0 ? 3 : 0));
-	}
-}
-
-static void before_cuda_12_6_cupti_is_left_idle_and_to_others(_unused_ void **state)
-{
-	run_in_child(old_version);
-}
-
 static void graphs_of(int64_t version, bool correlated)
 {
 	job.set("version", version);
 	for (size_t i = 0; i < 2; i++) {
 		const struct gputrace_event *node;
 
-		begin();
+		begin_window();
 		job.graph(7, 3, 1000);
 		job.synchronize(7);
-		CHECK(end() == 0);
+		CHECK(end_window() == 0);
 		node = first(GPUTRACE_KERNEL, "_Z10graph_nodePf");
 		CHECK(node->graph_node != 0);
 		CHECK((node->correlation != 0) == correlated);
@@ -527,173 +283,6 @@ static void kernels_of_graphs_know_their_node(_unused_ void **state)
 	run_in_child(graphs_of_others);
 }
 
-static int stream;
-
-static int end_capture(void)
-{
-	void *graph;
-
-	return job.end_capture(&stream, &graph);
-}
-
-static void captures(void)
-{
-	int mode = 0;
-
-	CHECK(job.begin_capture(&stream, 0) == 0);
-	begin();
-	CHECK(job.capture_mode(&mode) == 0 && mode == 0); /* as it was */
-	CHECK(end_capture() == 0);
-	CHECK(job.begin_capture(NULL, 0) != 0);
-	work(10);
-	CHECK(job.begin_capture(&stream, 0) == 0);
-	gputrace_cupti.stop();
-	drain_all();
-	CHECK(job.capture_mode(&mode) == 0 && mode == 0);
-	CHECK(end_capture() == 0);
-	CHECK(gputrace_cupti.close(why) == 0);
-	check_window(10);
-	CHECK(job.count("finalized") == 1);
-}
-
-static void graphs_are_captured_while_a_window_begins_and_ends(_unused_ void **state)
-{
-	run_in_child(captures);
-}
-
-static void *end_capture_later(void *arg)
-{
-	const _Atomic bool *closing = arg;
-
-	while (!atomic_load(closing))
-		(void)sched_yield();
-	for (size_t i = 0; i < 5; i++)
-		(void)sched_yield();
-	CHECK(end_capture() == 0);
-	return NULL;
-}
-
-static void captures_at_close(void)
-{
-	_Atomic bool closing = false;
-	pthread_t thread;
-
-	begin();
-	work(10);
-	CHECK(job.begin_capture(&stream, 0) == 0);
-	CHECK(pthread_create(&thread, NULL, end_capture_later, &closing) == 0);
-	gputrace_cupti.stop();
-	drain_all();
-	atomic_store(&closing, true);
-	CHECK(gputrace_cupti.close(why) == 0);
-	CHECK(pthread_join(thread, NULL) == 0);
-	CHECK(job.count("finalized") == 1);
-}
-
-static void cupti_is_detached_when_a_capture_has_ended(_unused_ void **state)
-{
-	run_in_child(captures_at_close);
-}
-
-static void captures_for_ever(void)
-{
-	begin();
-	CHECK(job.begin_capture(&stream, 0) == 0);
-	CHECK(end() == -EAGAIN);
-	CHECK(strstr(why, "captures") != NULL);
-	CHECK(job.count("finalized") == 0 && job.count("enabled") == 0);
-	CHECK(end_capture() == 0);
-	begin();
-	work(10);
-	CHECK(end() == 0);
-	check_window(10);
-	CHECK(job.count("finalized") == 1 && job.count("attached") == 0);
-}
-
-static void a_capture_that_does_not_end_leaves_cupti_attached(_unused_ void **state)
-{
-	run_in_child(captures_for_ever);
-}
-
-static void fatal(void)
-{
-	begin();
-	work(10);
-	job.set("fatal", 1);
-	CHECK(end() == -EIO);
-	CHECK(strstr(why, "fatal") != NULL);
-	CHECK(gputrace_cupti.probe(why) == -ENOTSUP);
-	CHECK(job.count("finalized") == 0);
-}
-
-static void after_a_fatal_error_cupti_is_left_alone(_unused_ void **state)
-{
-	run_in_child(fatal);
-}
-
-static void *fail_cupti(_unused_ void *arg)
-{
-	job.set("fatal", 1);
-	return NULL;
-}
-
-static pthread_t failing_thread;
-
-/* What CUPTI names is read while it fails on another thread, and is still there. */
-static uint32_t name_in_failure(const char *text, size_t len)
-{
-	if (job.count("failing") == 0) {
-		CHECK(pthread_create(&failing_thread, NULL, fail_cupti, NULL) == 0);
-		while (job.count("failing") == 0)
-			(void)sched_yield();
-		for (size_t i = 0; i < 20; i++)
-			(void)sched_yield();
-	}
-	CHECK(memchr(text, '?', len) == NULL);
-	return sink_name(text, len);
-}
-
-static void fatal_meanwhile(void)
-{
-	static const struct gputrace_sink failing = { name_in_failure, sink_event, sink_lose,
-						      sink_device };
-
-	CHECK(gputrace_cupti.probe(why) == 0);
-	CHECK(gputrace_cupti.start(&failing, why) == 0);
-	work(10);
-	gputrace_cupti.stop();
-	CHECK(gputrace_cupti.drain(1000) > 10);
-	CHECK(pthread_join(failing_thread, NULL) == 0);
-	CHECK(gputrace_cupti.drain(1000) == 0);
-	CHECK(gputrace_cupti.close(why) == -EIO);
-}
-
-static void a_fatal_error_waits_for_who_reads(_unused_ void **state)
-{
-	run_in_child(fatal_meanwhile);
-}
-
-static void fatal_half_read(void)
-{
-	const size_t kernels = 20000;
-
-	job.set("repeat", 1000);
-	begin();
-	for (size_t i = 0; i < kernels / 1000; i++)
-		job.launch("gemm", 7, 1000, 1);
-	job.synchronize(7);
-	while (seen.cnt < kernels * 95 / 100)
-		(void)gputrace_cupti.drain(kernels * 95 / 100 - seen.cnt);
-	job.set("fatal", 1);
-	CHECK(end() == -EIO);
-	CHECK(seen.dropped > 0 && seen.cnt + seen.dropped <= kernels);
-}
-
-static void what_was_read_before_a_fatal_error_is_not_lost(_unused_ void **state)
-{
-	run_in_child(fatal_half_read);
-}
-
 /* 216 bytes a kernel: 32 MiB hold 155 thousand. */
 static void exhausted(int64_t version)
 {
@@ -701,20 +290,20 @@ static void exhausted(int64_t version)
 
 	job.set("version", version);
 	job.set("repeat", (int64_t)one);
-	begin();
+	begin_window();
 	for (size_t i = 0; i < 10; i++)
 		job.launch("gemm", 7, 0, 1);
 	job.synchronize(7);
-	CHECK(end() == 0);
+	CHECK(end_window() == 0);
 	CHECK(count(GPUTRACE_KERNEL, "gemm") > 140000);
 	CHECK(seen.dropped > 0);
 	CHECK(count(GPUTRACE_KERNEL, "gemm") + seen.dropped <= 10 * one + 32);
 	if (version >= CUPTI_VERSION_12_9)
 		CHECK(count(GPUTRACE_KERNEL, "gemm") + seen.dropped >= 10 * one);
 	job.set("repeat", 1);
-	begin();
+	begin_window();
 	work(10);
-	CHECK(end() == 0);
+	CHECK(end_window() == 0);
 	check_window(10);
 }
 
@@ -758,9 +347,9 @@ static void launch_from_threads(size_t cnt)
 
 static void some_threads(void)
 {
-	begin();
+	begin_window();
 	launch_from_threads(200);
-	CHECK(end() == 0);
+	CHECK(end_window() == 0);
 	CHECK(count(GPUTRACE_API, "cudaLaunchKernel") == 200);
 	CHECK(count(GPUTRACE_KERNEL, "gemm") == 200);
 	CHECK(seen.dropped == 0);
@@ -778,9 +367,9 @@ static void many_threads(int64_t version)
 	job.set("version", version);
 	for (size_t i = 0; i < 2; i++) {
 		seen.dropped = 0;
-		begin();
+		begin_window();
 		launch_from_threads(threads);
-		CHECK(end() == 0);
+		CHECK(end_window() == 0);
 		CHECK(seen.dropped > 0);
 		CHECK(count(GPUTRACE_API, "cudaLaunchKernel") + count(GPUTRACE_KERNEL, "gemm") +
 			      seen.dropped >=
@@ -824,14 +413,14 @@ static void drained_meanwhile(void)
 	int stop = 0;
 
 	job.set("repeat", 1000);
-	begin();
+	begin_window();
 	CHECK(pthread_create(&thread, NULL, drain_on, &stop) == 0);
 	for (size_t i = 0; i < 400; i++)
 		job.launch("gemm", 7, 100000, 1);
 	job.synchronize(7);
 	__atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
 	CHECK(pthread_join(thread, NULL) == 0);
-	CHECK(end() == 0);
+	CHECK(end_window() == 0);
 	CHECK(count(GPUTRACE_KERNEL, "gemm") + seen.dropped == 400000);
 	CHECK(seen.dropped == 0 || job.count("buffers") > BUFFERS_CNT);
 	CHECK(job.count("buffers") > BUFFERS_CNT);
@@ -847,7 +436,7 @@ static void forks(void)
 	pid_t pid;
 	int status;
 
-	begin();
+	begin_window();
 	work(10);
 	pid = fork();
 	if (pid == 0) {
@@ -855,7 +444,7 @@ static void forks(void)
 		_exit(gputrace_cupti.probe(why) == -ENOENT ? 0 : 1);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
-	CHECK(end() == 0);
+	CHECK(end_window() == 0);
 	check_window(10);
 }
 
@@ -973,17 +562,7 @@ int main(void)
 		cmocka_unit_test(buffers_that_another_tool_took_are_missed),
 		cmocka_unit_test(what_the_driver_refuses_is_said),
 		cmocka_unit_test(a_process_without_a_context_is_not_attached_to),
-		cmocka_unit_test(a_call_of_the_jobs_may_be_the_one_that_detaches),
-		cmocka_unit_test(a_detach_that_does_not_come_is_given_up_and_tried_again),
-		cmocka_unit_test(a_detach_that_ends_late_is_known_to_the_next_window),
-		cmocka_unit_test(before_cuda_12_6_cupti_is_left_idle_and_to_others),
 		cmocka_unit_test(kernels_of_graphs_know_their_node),
-		cmocka_unit_test(graphs_are_captured_while_a_window_begins_and_ends),
-		cmocka_unit_test(cupti_is_detached_when_a_capture_has_ended),
-		cmocka_unit_test(a_capture_that_does_not_end_leaves_cupti_attached),
-		cmocka_unit_test(after_a_fatal_error_cupti_is_left_alone),
-		cmocka_unit_test(a_fatal_error_waits_for_who_reads),
-		cmocka_unit_test(what_was_read_before_a_fatal_error_is_not_lost),
 		cmocka_unit_test(a_pool_that_is_empty_refuses_where_that_is_allowed),
 		cmocka_unit_test(a_pool_that_is_empty_discards_where_it_may_not_refuse),
 		cmocka_unit_test(each_of_200_threads_has_room),
