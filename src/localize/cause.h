@@ -56,7 +56,27 @@
 	X(DIFFERENCE, "PT-302", "unexplained-difference", "difference from its peers",              \
 	  "Compare this worker's host, inputs and code path with a peer's.")                        \
 	X(BLOCKED, "PT-901", "blocked", "no progress",                                              \
-	  "Take the stacks of the named ranks; check whether the process is stopped or gone.")
+	  "Take the stacks of the named ranks; check whether the process is stopped or gone.")      \
+	X(PROCESS_ENDED, "PT-902", "process-ended", "process ended",                                \
+	  "Look at this rank's own output and the kernel log (out of memory?); the other ranks "    \
+	  "wait for it and will not go on.")                                                        \
+	X(KERNEL_WAIT, "PT-903", "kernel-wait", "uninterruptible wait in the kernel",               \
+	  "Usually storage, a network file system or a driver: see /proc/PID/stack as root, and "   \
+	  "the kernel log.")                                                                        \
+	X(LOADER_BLOCKED, "PT-904", "loader-blocked", "no batch from the data loader",              \
+	  "The data loader of this rank returns no batch: look at its worker processes and at the " \
+	  "storage or service they read from.")                                                     \
+	X(RANK_BEHIND, "PT-905", "rank-behind", "a rank made less progress than the others",        \
+	  "The other ranks wait for this one in a collective. To see the Python stacks of all "     \
+	  "ranks until now: perftracker timeline, with the folder of this report.")                 \
+	X(NOT_ENTERED, "PT-906", "collective-not-entered",                                          \
+	  "a rank has not entered a collective in which others wait",                               \
+	  "The other ranks are in the collective and wait for this one. To see the Python stacks "  \
+	  "of all ranks until now: perftracker timeline, with the folder of this report.")          \
+	X(ELSEWHERE, "PT-907", "elsewhere",                                                         \
+	  "a rank is in another function than the others, which wait",                              \
+	  "The other ranks wait in one function and this one is in another. To see the Python "     \
+	  "stacks of all ranks until now: perftracker timeline, with the folder of this report.")
 
 enum cause {
 #define X(id, number, name, title, advice) CAUSE_##id,

@@ -401,8 +401,8 @@ static void make_inconclusive(struct report *report)
 static void make_blocked(struct report *report)
 {
 	struct finding row = {
-		.id = "PT-901",
-		.cause = "blocked",
+		.id = "PT-906",
+		.cause = "collective-not-entered",
 		.title =
 			"Rank 3 has not come back from a collective for 61 s; 7 others wait for it",
 		.key = "4f3a5c7e9b1d2f4a6c8e0b2d4f6a8c0e",

@@ -30,48 +30,20 @@ enum reason {
 
 static const struct {
 	enum cause cause;
-	const char *title, *name, *advice; /* advice: NULL: the cause's own */
 	enum confidence confidence;
+	const char *place; /* the finding's name if no stack is known */
 } reasons[REASON_CNT] = {
-	[REASON_GONE] = { CAUSE_BLOCKED, "The job hangs: a worker's process has ended",
-			  "process ended",
-			  "Look at this rank's own output and the kernel log (out of memory?); the "
-			  "other ranks wait for it and will not go on.",
-			  CONFIDENCE_HIGH },
-	[REASON_STOPPED] = { CAUSE_STOPPED, "The job hangs: a worker's process is stopped",
-			     "process stopped (SIGSTOP or a debugger)", NULL, CONFIDENCE_HIGH },
-	[REASON_KERNEL] = { CAUSE_BLOCKED, "The job hangs: a worker waits inside the kernel",
-			    "uninterruptible wait in the kernel",
-			    "Usually storage, a network file system or a driver: see "
-			    "/proc/PID/stack as root, and the kernel log.",
-			    CONFIDENCE_MEDIUM },
-	[REASON_LOADER] = { CAUSE_BLOCKED, "The job hangs: a worker waits for its next batch",
-			    "dataloader.next",
-			    "The data loader of this rank returns no batch: look at its worker "
-			    "processes and at the storage or service they read from.",
-			    CONFIDENCE_HIGH },
-	[REASON_BEHIND] = { CAUSE_BLOCKED,
-			    "The job hangs: a worker made less progress than the others",
-			    "between two marks of the iteration",
-			    "The other ranks wait for this one in a collective. To see the Python "
-			    "stacks of all ranks until now: perftracker timeline, with the folder "
-			    "of this report.",
-			    CONFIDENCE_MEDIUM },
-	[REASON_NOT_ENTERED] = { CAUSE_BLOCKED,
-				 "The job hangs: a worker has not entered a collective in which "
-				 "others wait",
-				 "on its way to a collective",
-				 "The other ranks are in the collective and wait for this one. To see "
-				 "the Python stacks of all ranks until now: perftracker timeline, with "
-				 "the folder of this report.",
-				 CONFIDENCE_MEDIUM },
-	[REASON_ELSEWHERE] = { CAUSE_BLOCKED,
-			       "The job hangs: a worker is in another function than the others, which wait",
-			       "elsewhere than the others",
-			       "The other ranks wait in one function and this one is in another. To "
-			       "see the Python stacks of all ranks until now: perftracker timeline, "
-			       "with the folder of this report.",
-			       CONFIDENCE_MEDIUM },
+	[REASON_GONE] = { CAUSE_PROCESS_ENDED, CONFIDENCE_HIGH, "process ended" },
+	[REASON_STOPPED] = { CAUSE_STOPPED, CONFIDENCE_HIGH,
+			     "process stopped (SIGSTOP or a debugger)" },
+	[REASON_KERNEL] = { CAUSE_KERNEL_WAIT, CONFIDENCE_MEDIUM,
+			    "uninterruptible wait in the kernel" },
+	[REASON_LOADER] = { CAUSE_LOADER_BLOCKED, CONFIDENCE_HIGH, "dataloader.next" },
+	[REASON_BEHIND] = { CAUSE_RANK_BEHIND, CONFIDENCE_MEDIUM,
+			    "between two marks of the iteration" },
+	[REASON_NOT_ENTERED] = { CAUSE_NOT_ENTERED, CONFIDENCE_MEDIUM,
+				 "on its way to a collective" },
+	[REASON_ELSEWHERE] = { CAUSE_ELSEWHERE, CONFIDENCE_MEDIUM, "elsewhere than the others" },
 };
 
 static uint64_t mark_order(uint32_t mark)
@@ -333,22 +305,22 @@ static int fill_finding(const struct blocked *b, enum reason reason, struct find
 	int *victims = arena_calloc(b->arena, b->cnt, sizeof(*victims));
 	const char **evidence = arena_calloc(b->arena, b->cnt + 1, sizeof(*evidence));
 	const struct cause_text *cause = cause_text(reasons[reason].cause);
-	const char *advice = reasons[reason].advice;
+	const char *title = arena_printf(b->arena, "The job hangs: %s", cause->title);
 	int64_t since_ns = 0;
 
-	if (ranks == NULL || victims == NULL || evidence == NULL)
+	if (ranks == NULL || victims == NULL || evidence == NULL || title == NULL)
 		return -ENOMEM;
 	*ret = (struct finding){ .id = cause->number,
 				 .cause = cause->name,
-				 .title = reasons[reason].title,
+				 .title = title,
 				 .key = NO_KEY,
-				 .name = reasons[reason].name,
+				 .name = reasons[reason].place,
 				 .class = CLASS_IDLE,
 				 .ranks = ranks,
 				 .victims = victims,
 				 .evidence = evidence,
 				 .confidence = reasons[reason].confidence,
-				 .advice = advice != NULL ? advice : cause->advice,
+				 .advice = cause->advice,
 				 .gain_pct = 100 };
 	for (size_t i = 0; i < b->cnt; i++) {
 		const struct wire_state *state = &b->states[i];

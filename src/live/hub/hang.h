@@ -10,7 +10,7 @@
  *  4. its flight recorder shows another function than that in which the majority waits.
  * 3 and 4 are used only if the marks show no rank behind. If all ranks look alike, the report
  * is inconclusive.
- * Source: docs/findings.md (PT-107, PT-901).
+ * Source: docs/findings.md (PT-107, PT-902 to PT-907).
  */
 #pragma once
 

@@ -65,7 +65,7 @@ static void the_rank_that_waits_for_data_is_accused(void **state)
 	states[1].last_mark = MARK_DATALOADER;
 	report = blocked(states, 4);
 	assert_int_equal(report.finding_cnt, 1);
-	assert_string_equal(report.findings[0].id, "PT-901");
+	assert_string_equal(report.findings[0].id, "PT-904");
 	assert_string_equal(report.findings[0].name, "dataloader.next");
 	assert_int_equal(report.findings[0].ranks[0], 1);
 	arena_done(&report.arena);
@@ -80,13 +80,13 @@ static void a_rank_that_is_a_step_behind_is_accused(void **state)
 	make_four(states);
 	states[3].step = 499;
 	report = blocked(states, 4);
-	assert_string_equal(report.findings[0].id, "PT-901");
+	assert_string_equal(report.findings[0].id, "PT-905");
 	assert_string_equal(report.findings[0].name, "between two marks of the iteration");
 	assert_int_equal(report.findings[0].ranks[0], 3);
 	states[3].process = 'D';
 	arena_done(&report.arena);
 	report = blocked(states, 4);
-	assert_string_equal(report.findings[0].id, "PT-901");
+	assert_string_equal(report.findings[0].id, "PT-903");
 	assert_string_equal(report.findings[0].name, "uninterruptible wait in the kernel");
 	arena_done(&report.arena);
 }
@@ -101,8 +101,11 @@ static void a_rank_whose_process_ended_is_accused(void **state)
 	states[0].process = 'X';
 	states[0].phase = PHASE_GONE;
 	report = blocked(states, 4);
-	assert_string_equal(report.findings[0].id, "PT-901");
+	assert_string_equal(report.findings[0].id, "PT-902");
 	assert_string_equal(report.findings[0].name, "process ended");
+	assert_string_equal(report.findings[0].cause, "process-ended");
+	assert_string_equal(report.findings[0].title, "The job hangs: process ended");
+	assert_ptr_equal(report.findings[0].advice, cause_text(CAUSE_PROCESS_ENDED)->advice);
 	assert_int_equal(report.findings[0].ranks[0], 0);
 	assert_non_null(strstr(report.findings[0].evidence[0], "without notice"));
 	arena_done(&report.arena);

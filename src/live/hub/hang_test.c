@@ -225,6 +225,7 @@ static void a_rank_in_another_function_than_the_waiting_majority_is_accused(void
 	set_stack(&job, 2, "train.py(1): main\nmodel.py(40): forward", "");
 	report = judged(&job);
 	assert_accused(&report, 2, "model.py(40): forward");
+	assert_string_equal(report.findings[0].id, "PT-907");
 	assert_int_equal(report.findings[0].confidence, CONFIDENCE_MEDIUM);
 	arena_done(&report.arena);
 }
@@ -350,6 +351,7 @@ static void a_rank_that_has_not_entered_the_collective_is_accused(void **state)
 		enter(&job, i, "0", i == 3 ? 41 : 42);
 	report = judged(&job);
 	assert_accused(&report, 3, "torch/autograd/graph.py(9): run");
+	assert_string_equal(report.findings[0].id, "PT-906");
 	assert_non_null(strstr(report.findings[0].title, "has not entered a collective"));
 	assert_non_null(strstr(report.findings[0].evidence[0],
 			       "of group 0 it entered allreduce number 41 last"));
