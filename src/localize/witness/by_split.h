@@ -24,6 +24,6 @@ _must_check_ int accuse_by_split(const struct job *job, const struct accuse_opti
  * the inputs, where they cost time by turns. Call last of those that blame: whoever always
  * has more is accused by them. Arrays live in arena. Returns 0 or -ENOMEM.
  */
-_must_check_ int accuse_inputs(const struct job *job, const struct blame *blame,
-			       const struct accuse_options *options, struct arena *arena,
-			       accusations *out);
+_must_check_ int accuse_by_inputs(const struct job *job, const struct blame *blame,
+				  const struct accuse_options *options, struct arena *arena,
+				  accusations *out);
