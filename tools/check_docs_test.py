@@ -74,8 +74,8 @@ class CheckDocs(unittest.TestCase):
     def test_a_comment_that_names_a_file_that_is_gone_is_found(self) -> None:
         done = run_on({"src/report/text.c": "\n/*\n * See report/line.h.\n */\n"})
         self.assertIn("src/report/text.c:3: report/line.h does not exist", done.stdout)
-        done = run_on({"tests/a.py": "x = 1  # as docs/b.md\n"})
-        self.assertIn("tests/a.py:1: docs/b.md does not exist", done.stdout)
+        done = run_on({"tests/a.py": "x = 1  # as report/line.c\n"})
+        self.assertIn("tests/a.py:1: report/line.c does not exist", done.stdout)
 
     def test_code_blocks_are_left_alone(self) -> None:
         self.accepts("```\n`report/line.c`\n```\n")
