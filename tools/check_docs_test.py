@@ -66,6 +66,17 @@ class CheckDocs(unittest.TestCase):
     def test_what_is_no_path_of_the_tree_is_left_alone(self) -> None:
         self.accepts("`/proc/self/stat`, `OUT/flight`, `<cuda.h>`, `<name>.c`, `xyz.h`, `*.json`\n")
 
+    def test_comments_name_files_that_exist(self) -> None:
+        text = '/* Source: report/page.c, docs/a.md; <cuda/x.h>, linux/net.h. */\nx = "report/x.h";\n'
+        self.accepts("", **{"src/report/text.c": text})
+        self.accepts("", **{"tests/a.py": '"""Uses report/page.c."""\nx = "report/x.h"\n'})
+
+    def test_a_comment_that_names_a_file_that_is_gone_is_found(self) -> None:
+        done = run_on({"src/report/text.c": "\n/*\n * See report/line.h.\n */\n"})
+        self.assertIn("src/report/text.c:3: report/line.h does not exist", done.stdout)
+        done = run_on({"tests/a.py": "x = 1  # as report/line.c\n"})
+        self.assertIn("tests/a.py:1: report/line.c does not exist", done.stdout)
+
     def test_code_blocks_are_left_alone(self) -> None:
         self.accepts("```\n`report/line.c`\n```\n")
 

@@ -13,9 +13,7 @@
 
 #include "center/columns/columns_report.h"
 #include "center/wire/fpwire.h"
-
-/* Up to so many workers are compared by localize(), which also runs blame. */
-#define INGEST_WHOLE_MAX 1024
+#include "model/thresholds.h"
 
 struct ingest_counts {
 	uint64_t messages, names;  /* taken: all, those with names only */

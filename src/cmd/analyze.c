@@ -218,7 +218,8 @@ const struct command cmd_analyze = {
 		"rank that make the job slow, or reports that the job is healthy.\n"
 		"PATH is a trace of torch.profiler (Kineto JSON, plain or .gz) or a flight log, "
 		"one file per rank; an SQLite export of Nsight Systems, in which each process with "
-		"GPU work is a rank; or a folder of such files.\n",
+		"GPU work is a rank; a fingerprint that `perftracker summarize` wrote; or a folder "
+		"of such files.\n",
 	OPTION_ROWS(rows),
 	.notes = notes,
 	.examples =

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/pythonrange.h"
 #include "doctor/check.h"
 #include "doctor/child.h"
 #include "doctor/secrets.h"
@@ -439,7 +440,8 @@ static void a_python_of_another_kind_is_refused(void **state)
 	} cases[] = {
 		{ "version=3.7.9\nimplementation=cpython", "3.7.9 (older than 3.8)" },
 		{ "version=3.10.1\nimplementation=pypy", "3.10.1 (not CPython)" },
-		{ "version=3.99.1\nimplementation=cpython", "3.99.1 (newer than 3.14)" },
+		{ "version=3.99.1\nimplementation=cpython",
+		  "3.99.1 (newer than " PYTHON_TEXT(PYTHON_NEWEST) ")" },
 		{ "version=3.13.1\nimplementation=cpython\nfree_threaded=1",
 		  "3.13.1 (free-threaded)" },
 		{ "what?", "does not start," },

@@ -8,7 +8,10 @@
 
 #include "localize/witness/witness.h"
 
-/* X(id, number, name, title, advice). Append-only. */
+/*
+ * X(id, number, name, title, advice). Ids and names never change. A new row goes to the end of
+ * its PT-n group.
+ */
 #define CAUSE_LIST(X)                                                                               \
 	X(HOST_STALL, "PT-101", "host-stall", "host stall",                                         \
 	  "Look at this place in the code on that rank: a lock, a sleep, a file or network call. "  \
@@ -46,8 +49,8 @@
 	X(SLOW_COPY, "PT-204", "slow-copy", "memory operations slower than on its peers",           \
 	  "Check PCIe width and speed, NUMA placement and pinned memory on this host; keep "        \
 	  "allocations out of the step.")                                                           \
-	X(SLOW_COLLECTIVE, "PT-205", "slow-collective", "slow collective, nobody late",             \
-	  "Nobody is late: overlap it with compute, send less, or check the network of the whole "  \
+	X(SLOW_COLLECTIVE, "PT-205", "slow-collective", "slow collective, no rank late",            \
+	  "No rank is late: overlap it with compute, send less, or check the network of the whole " \
 	  "group.")                                                                                 \
 	X(EVERYWHERE, "PT-301", "slow-function-everywhere",                                         \
 	  "function slower than a healthy job has it",                                              \
@@ -110,6 +113,9 @@ struct cause_facts {
 _must_check_ int cause_measure(const struct job *job, const struct accusation *a,
 			       struct cause_facts *ret);
 
-/* The first pattern of the table that fits. */
+/*
+ * The cause by the first condition that holds, in the order of the ifs in cause_find(); findings
+ * about all workers are judged by cause_of_all().
+ */
 enum cause cause_find(const struct job *job, const struct accusation *a,
 		      const struct cause_facts *facts);

@@ -8,9 +8,9 @@
 #include "localize/late/gain.h"
 #include "localize/parts.h"
 #include "localize/peers.h"
+#include "localize/witness/by_pauses.h"
 #include "localize/witness/by_split.h"
 #include "localize/witness/companions.h"
-#include "localize/witness/pauses.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -431,11 +431,11 @@ static int find_accusations(struct run *r)
 	if (error == 0)
 		error = accuse_by_blame(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
-		error = pauses_accuse(&r->job, &r->blame, &options, arena, &r->accusations);
+		error = accuse_by_pauses(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
 		error = accuse_by_split(&r->job, &options, arena, &r->accusations);
 	if (error == 0)
-		error = accuse_inputs(&r->job, &r->blame, &options, arena, &r->accusations);
+		error = accuse_by_inputs(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
 		error = accuse_by_difference(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)

@@ -179,6 +179,12 @@
 #define ANYSIZE_BLAME_MAX 32768
 
 /*
+ * INGEST_WHOLE_MAX: workers | not recorded | jobs that the center received as messages and that
+ * are larger are compared by columns, without blame
+ */
+#define INGEST_WHOLE_MAX 1024
+
+/*
  * EXCESS_MIN_BETA: share of the window | paper, eq. 11 | functions below are not compared with
  * the expectation
  */

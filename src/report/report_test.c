@@ -430,7 +430,7 @@ static void the_schema_of_a_finding_is_made_from_its_fields(void **state)
 
 static void tables_without_utilization_have_fewer_columns(void **state)
 {
-	static const char *const all[] = { "Workers", "Per iteration", "Utilization", "Std",
+	static const char *const all[] = { "Workers", "Per iteration", "Utilization", "Dev.",
 					   "Gain" };
 	const struct finding_field *column = NULL;
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program as people call it: help, errors, files in and out, jobs passed through.
 
-Texts are compared with tests/golden/cli; UPDATE_GOLDEN=1 writes them anew.
+Texts are compared with tests/golden/cli; PERFTRACKER_UPDATE_GOLDEN=1
+writes them anew.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def write_trace(path: pathlib.Path, rank: int, gather_us: float) -> None:
 class Texts(unittest.TestCase):
     def golden(self, name: str, text: str) -> None:
         path = GOLDEN / name
-        if os.environ.get("UPDATE_GOLDEN"):
+        if os.environ.get("PERFTRACKER_UPDATE_GOLDEN"):
             GOLDEN.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         self.assertEqual(text, path.read_text())

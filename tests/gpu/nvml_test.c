@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collect/host/nvml.c against the double of libnvidia-ml.so.1. The variables
+ * host/gpu/nvml.c against the double of libnvidia-ml.so.1. The variables
  * NVML_DOUBLE_FULL, _OLD and _BARE name its builds: one that is open already is what
  * dlopen() finds by the name of the library.
  */

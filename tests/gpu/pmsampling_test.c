@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collect/host/pmsampling.c, against a double (PM_DOUBLE, PM_DOUBLE_OLD) and against
+ * host/counters/pmsampling.c, against a double (PM_DOUBLE, PM_DOUBLE_OLD) and against
  * CUPTI's own host API for all chips that it knows (CUPTI_REAL; skipped without).
  */
 #include "host/counters/pmsampling.h"

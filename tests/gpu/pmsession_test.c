@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* collect/host/pmsampling_session.c on doubles of libcupti (PM_DOUBLE) and libcuda (PM_DOUBLE_CUDA). */
+/*
+ * host/counters/pmsampling_session.c on doubles of libcupti (PM_DOUBLE) and libcuda
+ * (PM_DOUBLE_CUDA).
+ */
 #include "host/counters/pmsampling_session.h"
 #include "host/counters/pmsampling_target_abi.h"
 #include "pm_double.h"

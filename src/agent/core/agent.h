@@ -39,7 +39,7 @@ PT_EXPORT int pt_agent_start(const char *socket_path, int32_t rank, int32_t loca
 			     int32_t world_size);
 
 /*
- * Writes one mark (enum mark of format/block.h) and looks at the order when
+ * Writes one mark (enum mark of format/shared/block.h) and looks at the order when
  * the mark counts iterations. No system call, no allocation.
  *
  * The step is the number of iteration marks: MARK_ITERATION once there was

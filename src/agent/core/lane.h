@@ -4,7 +4,7 @@
  * something takes a lane of the flight recorder, for good, with two rings of its
  * own. No lock, no allocation, no system call but the one that asks for the
  * thread's id and name when it takes its lane.
- * Source: format/flight.h.
+ * Source: format/shared/recorder.h.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One message between hosts and the center (format/fpwire.h) as it is in memory. */
+/* One message between hosts and the center (center/wire/fpwire.h) as it is in memory. */
 #pragma once
 
 #include "base/vec.h"

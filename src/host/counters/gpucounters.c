@@ -10,7 +10,7 @@
 const struct gpucounters_ops *const gpucounters_all[] = { &gpucounters_pmsampling, NULL };
 const struct gpupause_tool *const gpucounters_tools[] = { &gpucounters_dcgm, NULL };
 
-/* What mu and sigma are made of (format/sidecar_apply.c). */
+/* What mu and sigma are made of (format/sidecar/sidecar_apply.c). */
 #define FINE_METRICS                                                          \
 	(1ULL << GPU_METRIC_CORES_ACTIVE | 1ULL << GPU_METRIC_MEMORY_ACTIVE | \
 	 1ULL << GPU_METRIC_LINK_TX_RATE | 1ULL << GPU_METRIC_PCIE_TX_RATE |  \

@@ -4,7 +4,7 @@
  * "null", and fill in the functions as their comments describe. Then name its table in
  * gpucounters.h, put it into gpucounters_all (gpucounters.c) and the file into meson.build;
  * docs/gpu-vendors.md goes through it step by step. No other part of PerfTracker depends on the
- * vendor: format/gpumetric.h names the values, and values that are not set are reported as not
+ * vendor: model/gpumetric.h names the values, and values that are not set are reported as not
  * sampled.
  *
  * How vendors' interfaces map to the table:

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct gpuhw_ops *const backends[] = { &nvml_ops };
+static const struct gpuhw_ops *const gpuhw_all[] = { &nvml_ops };
 
 int gpuhw_open(struct gpuhw *hw, char why[static GPUHW_WHY])
 {
@@ -15,12 +15,12 @@ int gpuhw_open(struct gpuhw *hw, char why[static GPUHW_WHY])
 
 	*hw = (struct gpuhw){ 0 };
 	why[0] = '\0';
-	for (size_t i = 0; i < ARRAY_SIZE(backends); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(gpuhw_all); i++) {
 		char reason[GPUHW_WHY] = "";
 		void *state;
 
-		if (backends[i]->open(&state, reason) == 0) {
-			*hw = (struct gpuhw){ backends[i], state };
+		if (gpuhw_all[i]->open(&state, reason) == 0) {
+			*hw = (struct gpuhw){ gpuhw_all[i], state };
 			why[0] = '\0';
 			return 0;
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * GPUs as the host sees them, for any vendor: a back end is one table of functions in one file, and
- * no code outside of that file depends on the vendor. format/gpumetric.h names the sampled values.
+ * no code outside of that file depends on the vendor. model/gpumetric.h names the sampled values.
  *
  * To add a vendor: copy nullhw.c, which has no devices, and add one line in gpuhw.c;
  * docs/gpu-vendors.md.

@@ -4,7 +4,7 @@
  * another vendor, rename each "null", and fill in the functions as their comments describe. Then
  * name its table in gpuhw.h, put it into the list in gpuhw.c and the file into meson.build;
  * docs/gpu-vendors.md goes through it step by step. No other part of PerfTracker depends on the
- * vendor: format/gpumetric.h names the values.
+ * vendor: model/gpumetric.h names the values.
  *
  * How vendors' interfaces map to the table:
  *
@@ -53,7 +53,7 @@ static const struct gpuhw_device *null_device(const void *state, size_t idx)
 }
 
 /*
- * gpuhw_set() for each value that the device has, in the units of format/gpumetric.h. Counters that
+ * gpuhw_set() for each value that the device has, in the units of model/gpumetric.h. Counters that
  * wrap are continued here. A device that fell off the bus: set `lost`, return -ENODEV, and stop
  * querying it.
  */

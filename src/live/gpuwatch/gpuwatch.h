@@ -6,7 +6,7 @@
  * samples; a window that ends copies those of its worker's GPUs.
  *
  * In a window each metric of a device comes from the first available source: PM sampling
- * (gpuwatch_feed.h), 10,000 a second or means of a few of them (collect/host/gpucounters.h); the
+ * (gpuwatch_feed.h), 10,000 a second or means of a few of them (host/counters/gpucounters.h); the
  * driver's fast samples, ten a second; its slow ones.
  */
 #pragma once

@@ -4,7 +4,7 @@
  * orders. The block is memory of the training process, so its contents are not trusted: sizes
  * and seals are checked before it is mapped, each record is copied before it is checked, and
  * a ring with too many invalid records is given up.
- * Source: format/block.h.
+ * Source: format/shared/block.h.
  */
 #pragma once
 

@@ -3,7 +3,7 @@
  * Turns hostd's data of its workers into the series of /metrics: every record of the always-on
  * rings counts once, GPU records while a window is open. Reads the recorders' shared memory;
  * no code of it runs in a worker.
- * Source: format/flight.h; docs/metrics.md.
+ * Source: format/shared/recorder.h; docs/metrics.md.
  */
 #pragma once
 

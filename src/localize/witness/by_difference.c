@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
 #include "localize/witness/by_link.h"
-#include "localize/witness/pauses.h"
+#include "localize/witness/by_pauses.h"
 #include "model/thresholds.h"
 
 #include <errno.h>

@@ -173,8 +173,8 @@ static void find_uneven(struct team *t, const accusations *list)
 	}
 }
 
-int accuse_inputs(const struct job *job, const struct blame *blame,
-		  const struct accuse_options *options, struct arena *arena, accusations *out)
+int accuse_by_inputs(const struct job *job, const struct blame *blame,
+		     const struct accuse_options *options, struct arena *arena, accusations *out)
 {
 	struct team t = {
 		.job = job,

@@ -24,6 +24,6 @@ _must_check_ int accuse_by_split(const struct job *job, const struct accuse_opti
  * the inputs, where the largest inputs rotate among workers. Call after the other witnesses:
  * they accuse a worker that always has more. Arrays live in arena. Returns 0 or -ENOMEM.
  */
-_must_check_ int accuse_inputs(const struct job *job, const struct blame *blame,
-			       const struct accuse_options *options, struct arena *arena,
-			       accusations *out);
+_must_check_ int accuse_by_inputs(const struct job *job, const struct blame *blame,
+				  const struct accuse_options *options, struct arena *arena,
+				  accusations *out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who is accused of what. Three witnesses: blame (who came late and why),
- * difference (who is unlike its peers) and expectation (what is too long
- * everywhere). An accusation names workers and a place in the program; cause.c
- * gives it a name, compose.c makes a finding of it.
+ * Which workers are accused of which place in the program. Kinds of evidence: blame (which
+ * worker came late and why), difference (which worker is unlike its peers) and expectation
+ * (what is too long everywhere). Each by_*.c is a way to accuse by one of them. cause.c names
+ * the cause of an accusation, compose.c makes a finding of it.
  * Source: PerfTracker section 4.3; docs/method.md.
  */
 #pragma once

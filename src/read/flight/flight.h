@@ -19,7 +19,7 @@
  * functions that were traced alone nest inside the frames of samples. On a thread with
  * samples, torch's own scopes ("Optimizer.step#SGD.step") have no duration: window_find()
  * needs their end, and as levels of the stack they would only separate functions.
- * Source: format/event.h for the events; Kineto's python_tracer for the names.
+ * Source: model/event.h for the events; Kineto's python_tracer for the names.
  */
 #pragma once
 

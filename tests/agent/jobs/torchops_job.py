@@ -58,7 +58,7 @@ class Collective(NamedTuple):
 
 
 def elements(code: int) -> int:
-    """As format/elements.h has them."""
+    """As model/elements.h has them."""
     bits = code - 1
     return bits if bits < 1024 else (1024 + bits % 1024) << (bits // 1024 - 1)
 

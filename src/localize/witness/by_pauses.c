@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "localize/witness/pauses.h"
+#include "localize/witness/by_pauses.h"
 
 #include "base/stats.h"
 #include "model/thresholds.h"
@@ -393,8 +393,8 @@ static int accuse_all(struct pauses *p, const struct accuse_options *options, st
 	return vec_push(list, a);
 }
 
-int pauses_accuse(const struct job *job, const struct blame *blame,
-		  const struct accuse_options *options, struct arena *arena, accusations *list)
+int accuse_by_pauses(const struct job *job, const struct blame *blame,
+		     const struct accuse_options *options, struct arena *arena, accusations *list)
 {
 	struct pauses p = { .job = job, .blame = blame };
 	int error = pauses_alloc(&p, arena);

@@ -17,9 +17,9 @@
  * now and then is not one of these pauses, nor are the functions below it. Arrays live in arena.
  * Returns 0 or -ENOMEM. O(shares of collectives).
  */
-_must_check_ int pauses_accuse(const struct job *job, const struct blame *blame,
-			       const struct accuse_options *options, struct arena *arena,
-			       accusations *list);
+_must_check_ int accuse_by_pauses(const struct job *job, const struct blame *blame,
+				  const struct accuse_options *options, struct arena *arena,
+				  accusations *list);
 
 /*
  * Of the accusations from first on, joins such pauses into one of the longest, which comes
