@@ -72,8 +72,7 @@
 	X(RANK_BEHIND, "PT-905", "rank-behind", "a rank made less progress than the others",        \
 	  "The other ranks wait for this one in a collective. To see the Python stacks of all "     \
 	  "ranks until now: perftracker timeline, with the folder of this report.")                 \
-	X(NOT_ENTERED, "PT-906", "collective-not-entered",                                          \
-	  "a rank has not entered a collective in which others wait",                               \
+	X(NOT_ENTERED, "PT-906", "collective-not-entered", "a rank has not entered a collective",   \
 	  "The other ranks are in the collective and wait for this one. To see the Python stacks "  \
 	  "of all ranks until now: perftracker timeline, with the folder of this report.")          \
 	X(ELSEWHERE, "PT-907", "elsewhere",                                                         \
