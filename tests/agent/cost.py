@@ -79,7 +79,7 @@ def measure():
     results = {"step_ns": timed(optimizer.step)}
     if bare is not None:
         loader = Iter()
-        # The real __next__ replaced by nothing: what is left is ours.
+        # The real __next__ is replaced by an empty one, so only the hook's cost is left.
         cell = next(c for c in wrapped.__closure__ if c.cell_contents is bare)
         cell.cell_contents = empty_next
         results["next_ns"] = timed(lambda: wrapped(loader))
@@ -99,9 +99,9 @@ def main():
     import daemon
 
     with tempfile.TemporaryDirectory() as folder:
-        ours = daemon.Daemon(folder)
-        with_hook = run({**ours.environment(), "PYTHONWARNINGS": "ignore"})
-        ours.kill()
+        fake = daemon.Daemon(folder)
+        with_hook = run({**fake.environment(), "PYTHONWARNINGS": "ignore"})
+        fake.kill()
     bare = run({**os.environ, "PYTHONWARNINGS": "ignore"})
     step = with_hook["step_ns"] - bare["step_ns"]
     pair = with_hook["next_ns"] - with_hook["empty_next_ns"] + step

@@ -140,7 +140,7 @@ int probe_forbid(void)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-/* The hammer: reads everything at full speed until told to end. */
+/* The hammer: reads all threads at full speed until end is set. */
 
 static struct probe_stats stats;
 static _Atomic bool hammering, end;

@@ -357,7 +357,7 @@ def stamps_of(codes):
 
 
 def stale(found):
-    """Stamps tell code objects apart, and what is none has none."""
+    """Stamps distinguish code objects; other addresses have no stamp."""
     codes = sorted({c for s in found.values() for c in s.codes[: s.depth]})
     stamps = stamps_of(codes)
     # Two comprehensions on one line have one name, and one stamp.
@@ -482,7 +482,7 @@ def read_gil(library, later_us):
 
 
 def waits_for_gil(state, thread, tries):
-    """Whether it does while we have the GIL, seen from a C function that keeps it."""
+    """Whether the thread waits for the GIL, which a C function of this thread keeps."""
     for _ in range(tries):
         futex = probe_held.probe_futex(thread.native_id, 5000)
         if state.begin <= futex < state.end:
@@ -499,7 +499,7 @@ def gil():
     tids = {spinner.native_id for spinner in spinners}
     holders = [read_gil(probe, 2000).holder for _ in range(100)]
     expect(set(holders) <= {0, *tids}, "holders", holders)
-    expect(sum(holder in tids for holder in holders) > 50, "nobody held the GIL", holders)
+    expect(sum(holder in tids for holder in holders) > 50, "no thread held the GIL", holders)
     state = read_gil(probe_held, 0)
     expect(state.holder == threading.get_native_id(), "own GIL", state.holder)
     for spinner in spinners:
@@ -548,7 +548,7 @@ def fuzz():
 
 
 def cost():
-    # 33 frames below the one of the lock: _bootstrap, _bootstrap_inner, run, 30 of ours.
+    # 33 frames below the one of the lock: _bootstrap, _bootstrap_inner, run, 30 of this file.
     def place(block):
         recursion(lambda: block(), 26)
 

@@ -344,8 +344,8 @@ def case_counts(probe):
         check_nesting(calls, begin_ns, time.monotonic_ns())
         names = [probe.name(call) for call in calls if call.kind == PYTHON]
         counts = collections.Counter(name for name in names if name[0] == __file__)
-        for ours in (check, Probe.stop):  # of begin() and of the end
-            del counts[(__file__, ours.__name__, ours.__code__.co_firstlineno)]
+        for own in (check, Probe.stop):  # of begin() and of the end
+            del counts[(__file__, own.__name__, own.__code__.co_firstlineno)]
         check(
             counts == expected,
             "too many: %r, too few: %r" % (counts - expected, expected - counts),
@@ -497,12 +497,12 @@ def case_churn(probe):
 
 
 def check_clean():
-    """Nothing of ours is left."""
+    """The tracer has left no function, hook or tool id."""
     check(sys.getprofile() is None and sys.gettrace() is None, "sys has a profile function")
     check(threading._profile_hook is None, "threading has a profile function")
     if MONITORING:
-        ours = [i for i in (3, 4) if sys.monitoring.get_tool(i) == "perftracker"]
-        check(ours == [], "tool id taken: %r" % ours)
+        taken = [i for i in (3, 4) if sys.monitoring.get_tool(i) == "perftracker"]
+        check(taken == [], "tool id taken: %r" % taken)
 
 
 def profile_of(profiler):
@@ -512,7 +512,7 @@ def profile_of(profiler):
 
 
 def case_rivals(probe):
-    """Whoever else traces keeps its place, and the reason is told."""
+    """Other tracers stay in place, and the reason is reported."""
 
     def refused(what):
         err = probe.start()
@@ -767,7 +767,7 @@ def run_c_calls(n):
 
 
 def run_listed(n):
-    """Calls of one that is: nobody else holds the lock."""
+    """Calls of a listed function: no other thread holds the lock."""
     lock = threading.RLock()
     acquire = lock.acquire
     for _ in range(n):

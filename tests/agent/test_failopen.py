@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways into a training process, and what the job makes of it when we fail.
+"""The ways to load the agent into a training process, and the job's behavior if the agent fails.
 
-Each job is run with and without us: output, exit status and number of steps must
+Each job is run with and without the agent: output, exit status and number of steps must
 be the same. As test_hook.py; PERFTRACKER_HIDER and PERFTRACKER_INJECT name what
 hide_symbols.c and inject.c were built to.
 """
@@ -58,7 +58,7 @@ class FailOpenTest(HookTest):
     def assert_same(
         self, name: str, *args: Any, env: Any = None, bare: Any = None
     ) -> List[d.Worker]:
-        """The workers, once the job has come out as it does without us."""
+        """The workers, after a check that the job ends as without the agent."""
         bare = bare or self.run_bare(name, *args)
         run = self.run_job(name, *args, env=env)
         self.assertEqual(
@@ -76,7 +76,7 @@ class FailOpenTest(HookTest):
         self.assertGreater(r.Recorder(workers[0]).operators()["aten::linear"], 0)
 
     def environment(self, **more: str) -> Dict[str, str]:
-        """Of a job that only knows its daemon: neither our package nor the library."""
+        """Of a job with only the daemon's socket: no package, no library."""
         env = {**os.environ, "PERFTRACKER_SOCKET": self.daemon.path, **more}
         env.pop("PERFTRACKER_AGENT", None)
         return env
@@ -112,7 +112,7 @@ class Ways(FailOpenTest):
             with self.subTest(when):
                 self.daemon.workers.clear()
                 env = self.environment(CUDA_INJECTION64_PATH=AGENT)
-                if when in ("after", "thread"):  # nothing but the injection attaches us
+                if when in ("after", "thread"):  # only the injection attaches the agent
                     env["TORCH_DEVICE_BACKEND_AUTOLOAD"] = "0"
                 run = self.run_job("injected.py", when, 60, env=env)
                 self.assertEqual((run.returncode, run.stderr), (4, ""))
@@ -148,7 +148,7 @@ class OtherPrograms(FailOpenTest):
         self.assert_alone("/sbin/ldconfig", "--version")
         self.assert_alone(INJECT, AGENT)
 
-    def test_programs_that_run_as_somebody_else(self) -> None:
+    def test_programs_that_run_as_another_user(self) -> None:
         if os.getuid() != 0:
             self.skipTest("not root")
         self.assert_alone("su", "--help", user=NOBODY)
@@ -273,7 +273,7 @@ class Moments(FailOpenTest):
 
         self.run_killing_when(done, 2 * STEPS)
 
-    def test_the_worker_stands_still_in_its_window(self) -> None:
+    def test_the_worker_hangs_in_its_window(self) -> None:
         stopped: List[int] = []
 
         def poll(worker: d.Worker) -> None:
@@ -289,7 +289,7 @@ class Moments(FailOpenTest):
         self.assert_recorded(self.assert_same("plain.py", STEPS, 0, 4))
         self.assertEqual(len(stopped), 2)
 
-    def test_the_daemon_stands_still_in_a_window(self) -> None:
+    def test_the_daemon_hangs_in_a_window(self) -> None:
         for source in SOURCES:
             with self.subTest(source):
                 self.daemon.workers.clear()
@@ -358,7 +358,7 @@ class Contrary:
 
 
 class Handlers(unittest.TestCase):
-    """Which of the errors that we catch are the job's."""
+    """Which of the errors that the hook catches are the job's."""
 
     def caught(self, action: Any) -> bool:
         try:
@@ -393,7 +393,7 @@ class Handlers(unittest.TestCase):
             signal.signal(signal.SIGUSR1, handler)
             self.assertTrue(self.caught(lambda: signal.raise_signal(signal.SIGUSR1)), handler)
 
-    def test_what_nobody_raised_for_the_job(self) -> None:
+    def test_errors_not_raised_for_the_job(self) -> None:
         signal.signal(signal.SIGUSR1, Contrary())
         self.addCleanup(signal.signal, signal.SIGUSR1, signal.SIG_DFL)
         for action in (lambda: 1 / 0, lambda: open("/nowhere"), lambda: __import__("nowhere")):

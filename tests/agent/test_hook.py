@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hook in real training processes, against a daemon of our own (daemon.py).
+"""The hook in real training processes, against a fake daemon (daemon.py).
 
 PERFTRACKER_PYTHON names the interpreter with torch (.venv/bin/python), and
 PERFTRACKER_AGENT the built library.
@@ -213,7 +213,7 @@ class Marks(HookTest):
         counts = self.counts(self.only_worker())
         self.assertEqual((counts[d.DATALOADER], counts[d.OPTIMIZER]), (21, 20))
 
-    def test_compiled_code_has_no_graph_break_of_ours(self) -> None:
+    def test_the_hook_breaks_no_graph_of_compiled_code(self) -> None:
         for form, steps in (("forward", 20), ("update", None), ("whole", None)):
             with self.subTest(form):
                 self.daemon.workers.clear()
@@ -244,7 +244,7 @@ class Marks(HookTest):
         for worker in workers:
             self.assertTrue(d.wait_for(lambda at=worker: at.closed, 10))
             counts = self.counts(worker)
-            # The first batch came before its first step told that it trains.
+            # The first batch came before the first step, which marks the training thread.
             self.assertEqual((counts[d.DATALOADER], counts[d.OPTIMIZER]), (20, 20))
             self.assertEqual([m.type for m in worker.messages], [d.BYE])
 
@@ -433,7 +433,7 @@ class OwnWindows(HookTest):
         return self.run_until(condition, launcher), looks[0]
 
     def test_the_recorder_holds_operators_samples_and_marks(self) -> None:
-        # At most so many steps that their operators fit the ring: nobody follows it here.
+        # At most so many steps that their operators fit the ring: no daemon reads it here.
         self.order_when(50, 200, window_ns=10**8, least=20, most=300, source=d.SOURCE_AGENT)
         worker, (operators, samples, marks) = self.look_when_done(
             lambda w: (r.Recorder(w).operators(), r.Recorder(w).samples(), w.marks())
@@ -508,7 +508,7 @@ class OwnWindows(HookTest):
         ticks = {s.time_ns for s in late if s.detail & r.SAMPLE_WINDOW}
         self.assertLessEqual(len(ticks), 1)  # the one that was under way
 
-    def test_a_job_that_stands_still_in_an_audits_pause_is_looked_at(self) -> None:
+    def test_a_job_that_hangs_in_an_audits_pause_is_profiled(self) -> None:
         stop = os.path.join(self.folder, "stop")
         begin_s = time.monotonic()
         seen: List[bool] = []
@@ -630,7 +630,7 @@ class Trouble(HookTest):
     def test_no_daemon_behind_the_socket(self) -> None:
         self.assert_unharmed({**self.daemon.environment(), "PERFTRACKER_SOCKET": "/nowhere/x"})
 
-    def test_a_library_that_is_not_there_or_is_none(self) -> None:
+    def test_a_missing_or_invalid_library(self) -> None:
         for path in ("/nowhere/lib.so", os.path.abspath(__file__)):
             self.assert_unharmed({**self.daemon.environment(), "PERFTRACKER_AGENT": path})
 
@@ -656,7 +656,7 @@ class Trouble(HookTest):
 
                 self.run_killing_when(begun, 2000)
 
-    def test_a_socket_that_nobody_reads(self) -> None:
+    def test_a_socket_that_is_not_read(self) -> None:
         """Each order is past, so that each is answered; later ones find the socket full."""
         numbers: Dict[int, int] = {}
 

@@ -37,7 +37,7 @@ class WaitChild(unittest.TestCase):
             clock = itertools.chain([0.0] * reads, itertools.repeat(1e9))
             wait_child(clock, side_effect=ChildProcessError).assert_not_called()
 
-    def test_one_that_takes_too_long_is_killed_once(self) -> None:
+    def test_a_child_that_takes_too_long_is_killed_once(self) -> None:
         clock = itertools.chain([0.0], itertools.repeat(1e9))
         kill = wait_child(clock, return_value=(0, 0))
         kill.assert_called_once_with(77, signal.SIGKILL)

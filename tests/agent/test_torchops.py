@@ -52,7 +52,7 @@ def torch_of(python: str) -> List[str]:
 
 
 def compile_comms(folder: str, torch: List[str]) -> Optional[str]:
-    """The stand-in for NCCL's back end, or None: no C++ compiler, or no headers of torch."""
+    """The fake of NCCL's back end. None without a C++ compiler or the headers of torch."""
     include = os.path.join(torch[1], "include")
     library = os.path.join(folder, "param_comms.so")
     command = ["g++", "-shared", "-fPIC", "-O1", "-w", "-o", library]
@@ -115,7 +115,7 @@ class TorchOpsTest(unittest.TestCase):
         self.maxDiff = None
         self.assertEqual(ours, torch)
 
-    def test_the_check_tells_whether_the_hook_works(self) -> None:
+    def test_the_check_shows_whether_the_hook_works(self) -> None:
         found = self.run_job("check")
         self.assertEqual((found["right"], found["again"]), ("", ""))
         for wrong in ("nothing", "other", "twice"):

@@ -177,7 +177,7 @@ class Diff(program.Program):
         self.assertEqual(comparison["tested_over"], ["windows"])
         self.assertEqual(comparison["verdict"], "slower")
 
-    def test_the_exit_status_tells_only_of_what_is_slower(self) -> None:
+    def test_the_exit_status_is_3_only_for_slower_jobs(self) -> None:
         self.assertEqual(self.call("diff", "--exit-code", "old", "new").returncode, 3)
         self.assertEqual(self.call("diff", "--exit-code", "new", "old").returncode, 0)
         self.assertEqual(self.call("diff", "--exit-code", "old", "again").returncode, 0)
@@ -197,7 +197,7 @@ class Diff(program.Program):
         text = self.fails(1, self.call("diff", "old", "nowhere"))
         self.assertIn("nowhere", text)
 
-    def test_a_bad_file_beside_good_ones_is_told_and_the_rest_compared(self) -> None:
+    def test_a_bad_file_is_reported_and_the_rest_compared(self) -> None:
         (self.folder / "old" / "rank3.json").write_text("{")
         done = self.call("diff", "old", "new")
         self.assertEqual(done.returncode, 1)

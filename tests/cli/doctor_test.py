@@ -107,7 +107,7 @@ class Doctor(program.Program):
         self.assertEqual(ids, set(check["properties"]["id"]["enum"]))
         self.golden("doctor.gpu.json", done.stdout)
 
-    def test_exit_code_tells_of_limits_when_asked(self) -> None:
+    def test_exit_code_makes_limits_an_exit_status(self) -> None:
         root = self.tree(GPU)
         self.assertEqual(self.call("doctor", "--root", root, env=PLAIN).returncode, 0)
         done = self.call("doctor", "--exit-code", "--root", root, env=PLAIN)
@@ -149,7 +149,7 @@ class Doctor(program.Program):
         checks = {check["id"]: check for check in json.loads(done.stdout)["checks"]}
         return checks["nccl-plugin"]["state"], checks["nccl-plugin"]["found"]
 
-    def test_who_has_the_slot_of_nccl_is_found_in_files_of_settings(self) -> None:
+    def test_the_nccl_plugin_is_found_in_configuration_files(self) -> None:
         conf = {"/etc/nccl.conf": "NCCL_PROFILER_PLUGIN=inspector\n"}
         found = "NCCL_PROFILER_PLUGIN=inspector in /etc/nccl.conf: another profiler's"
         self.assertEqual(self.nccl_plugin(conf), ("limited", found))
@@ -181,7 +181,7 @@ class Doctor(program.Program):
         self.assertEqual(state, "limited")
         self.assertIn("in /etc/ld.so.cache, which NCCL loads by default", found)
 
-    def test_a_link_to_our_library_is_ours(self) -> None:
+    def test_a_link_to_the_agents_library_counts_as_the_agent(self) -> None:
         root = pathlib.Path(self.folder, self.tree({**BARE, "/opt/libperftracker-agent.so": ""}))
         (root / "lib64").mkdir()
         (root / "lib64" / "libnccl-profiler.so").symlink_to("../opt/libperftracker-agent.so")
@@ -219,12 +219,12 @@ class Drivers(program.Program):
         done = self.call("doctor", "--format", "json", "--python", "/nonexistent", env=env)
         return {c["id"]: c for c in json.loads(done.stdout)["checks"]}["nvml"]
 
-    def test_a_library_that_works_is_told(self) -> None:
+    def test_a_working_nvml_is_ok(self) -> None:
         check = self.nvml("")
         self.assertEqual(check["state"], "ok", check)
         self.assertEqual(check["found"], "NVML of driver 580.95.05, 2 devices, with GPM")
 
-    def test_a_library_that_crashes_or_refuses_is_told(self) -> None:
+    def test_an_nvml_that_crashes_or_refuses_is_failed(self) -> None:
         crash = self.nvml("crash")
         self.assertEqual(crash["state"], "failed")
         self.assertEqual(crash["found"], "libnvidia-ml.so.1 crashed (signal 11)")

@@ -56,7 +56,7 @@ class Files(program.Program):
             else:
                 self.assertEqual(there.splitlines()[:-1], printed.splitlines()[:-1])
 
-    def test_the_exit_status_tells_only_when_asked(self) -> None:
+    def test_the_exit_status_is_0_without_exit_code(self) -> None:
         self.assertEqual(self.call("analyze", "job").returncode, 0)
         self.assertEqual(self.call("analyze", "--exit-code", "job").returncode, 3)
 

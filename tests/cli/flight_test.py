@@ -97,7 +97,7 @@ class Flight(program.Program):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertRegex(done.stderr, r"rank0\.flight:\d+: expected \d+ bytes of text")
 
-    def test_descriptors_that_are_none_are_refused(self) -> None:
+    def test_invalid_descriptors_are_refused(self) -> None:
         done = self.call("summarize", "--flight-fd", "77", "--sidecar-fd", "78", "-o", "x.ptfp")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("recorder:", done.stderr)

@@ -95,7 +95,7 @@ class Texts(unittest.TestCase):
     def test_nothing_to_analyze_is_a_usage_error(self) -> None:
         self.assertEqual(call("analyze").returncode, 2)
 
-    def test_a_missing_file_is_told_by_its_name(self) -> None:
+    def test_the_error_names_a_missing_file(self) -> None:
         done = call("analyze", "/nonexistent/trace.json")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("/nonexistent/trace.json", done.stderr.splitlines()[0])
@@ -116,7 +116,7 @@ class Traces(unittest.TestCase):
         self.assertEqual(report["findings"][0]["ranks"], "1")
         self.assertIn("aten::gather", report["findings"][0]["function"]["name"])
 
-    def test_the_exit_status_can_tell(self) -> None:
+    def test_exit_code_makes_findings_an_exit_status(self) -> None:
         self.assertEqual(call("analyze", "--exit-code", self.folder).returncode, 3)
 
     def test_halves_say_what_the_whole_says(self) -> None:

@@ -48,11 +48,11 @@ class Judge(unittest.TestCase):
         found = report("2", "aten::mm", "cpu-starvation")
         self.assertEqual(judge.judge("noise", found), judge.RIGHT)
 
-    def test_nobody_accused_is_abstention(self) -> None:
+    def test_no_accused_rank_is_abstention(self) -> None:
         self.assertEqual(judge.judge("io", HEALTHY), judge.ABSTAINED)
         self.assertEqual(judge.judge("io", None), judge.ABSTAINED)
 
-    def test_a_healthy_job_accuses_nobody(self) -> None:
+    def test_a_healthy_job_has_no_findings(self) -> None:
         self.assertEqual(judge.judge("none", HEALTHY), judge.RIGHT)
         self.assertEqual(judge.judge("none", report("2", "aten::mm")), judge.FALSE_ALARM)
         self.assertEqual(judge.judge("none", None), judge.ABSTAINED)

@@ -37,7 +37,7 @@ class LiveFaults(unittest.TestCase):
             return reports[0]["findings"][0]
 
     def find_by_both(self, fault: str) -> tuple[dict, dict]:
-        """Our own collectors and torch.profiler accuse the same rank of the same."""
+        """The agent's collectors and torch.profiler lead to the same rank and cause."""
         agent, torch = self.find(fault, "agent"), self.find(fault, "torch")
         for key in ("ranks", "cause"):
             self.assertEqual(agent[key], torch[key], (agent, torch))

@@ -89,7 +89,7 @@ class Judge(unittest.TestCase):
         self.assertFalse(self.first_is_right(chance, said("1")))
         self.assertFalse(self.first_is_right(chance, said("1,4,5")))
 
-    def test_any_function_where_none_is_to_blame(self) -> None:
+    def test_any_function_is_right_for_a_fault_of_no_function(self) -> None:
         any_function = fault(functions_accepted=[])
         self.assertTrue(self.first_is_right(any_function, said("2-3", "gemm")))
 

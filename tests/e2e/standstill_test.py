@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real job of four ranks that stands still: the rank and the function it stands in are named."""
+"""A real job of four ranks that hangs: the report names the blocked rank and its function."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ for batch in DataLoader(Numbers(), batch_size=4):
 
 class Standstill(TorchLiveTest):
     def stand_still(self, place: str) -> dict:
-        """The finding of the report that is made while the job stands."""
+        """The finding of the report that is made while the job hangs."""
         script = self.folder / "train.py"
         script.write_text(JOB)
         launcher = (self.python, LAUNCHER, str(RANKS))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`perftracker timeline` on a real job of four ranks: while it runs, stands still, has died."""
+"""`perftracker timeline` on a real job of four ranks: running, hanging, and dead."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VICTIM = 2
 
 
 def slices_of(trace: dict[str, Any], rank: int, category: str) -> list[dict[str, Any]]:
-    """Of one rank; its process in the trace is told by its place among the ranks."""
+    """Slices of one rank; its pid in the trace is its position among the ranks."""
     order = [about["rank"] for about in trace["otherData"]["ranks"]]
     pid = order.index(rank) + 1
     events = trace["traceEvents"]

@@ -193,7 +193,7 @@ class Timeline(unittest.TestCase):
         subprocess.run([HARDWARE, "--write", path], check=True)
 
     def hardware(self, *words: str | pathlib.Path) -> list[Event]:
-        """Curves and moments of GPUs; of each window is told when it was."""
+        """Curves and moments of GPUs; each window has a slice with its time."""
         events = self.trace(*words)["traceEvents"]
         found = [e for e in events if e["ph"] in "Ci" and e["name"].startswith("GPU 0:")]
         windows = [e for e in events if e["name"] == "hardware was sampled"]
@@ -217,14 +217,14 @@ class Timeline(unittest.TestCase):
 
     def test_a_broken_sidecar_does_not_stop_the_others(self) -> None:
         self.keep_sidecar(self.out / "traces" / "0-1.flight.sidecar")
-        (self.out / "traces" / "1-1.flight.sidecar").write_bytes(b"not one of ours")
+        (self.out / "traces" / "1-1.flight.sidecar").write_bytes(b"not a sidecar")
         done = self.call("--last", "0", "-o", "-", self.out)
         self.assertEqual(done.returncode, 0)
         self.assertIn("left out: ", done.stderr)
         self.assertIn("GPU 0: fault 79", done.stdout)
 
     def test_a_broken_file_does_not_stop_the_others(self) -> None:
-        (self.flight / "rank2.flight").write_bytes(b"not one of ours")
+        (self.flight / "rank2.flight").write_bytes(b"not a recorder")
         done = self.call(self.out)
         self.assertEqual(done.returncode, 0)
         self.assertIn("left out: ", done.stderr)
@@ -237,7 +237,7 @@ class Timeline(unittest.TestCase):
         self.assertIn("perftracker run --out", done.stderr)
         self.assertFalse((self.out / "timeline.json").exists())
 
-    def test_a_full_disk_is_told(self) -> None:
+    def test_a_full_disk_is_reported(self) -> None:
         if not stat.S_ISCHR(os.stat("/dev/full").st_mode):
             self.skipTest("no /dev/full")
         done = self.call("-o", "/dev/full", self.out)

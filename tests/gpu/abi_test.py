@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our view of NVIDIA's libraries against the real headers and the real libcupti of each version of
-CUDA that tools/gpu-headers has fetched: layouts, numbers, names, symbols, lengths of records.
+"""The declared ABI of NVIDIA's libraries against the real headers and the real libcupti of each
+version of CUDA that tools/gpu-headers has fetched: layouts, numbers, names, symbols, lengths of
+records.
 
     abi_test.py [--ask LIBCUPTI]    what that library says without a driver, as JSON
 
@@ -221,7 +222,7 @@ class Abi(unittest.TestCase):
                     self.assertEqual(hasattr(library, symbol), expected)
                     self.assertTrue(expected or optional)
 
-    def test_versions_are_told_as_we_take_them(self) -> None:
+    def test_version_numbers_are_as_declared(self) -> None:
         text = source("src/agent/gpu/cupti/cupti_abi.h")
         ours = re.findall(r"define CUPTI_VERSION_(\d+)_(\d+)(_1)? (\d+)u", text)
         self.assertEqual(len(ours), 4)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Experiment E0: what a machine with a GPU has, and who holds CUPTI in a process with torch.
+"""Experiment E0: what a machine with a GPU has, and which library holds CUPTI beside torch.
 
 Expected: torch maps one copy of libcupti, and no more. A tool can subscribe right after torch is
 imported (result 0) and after a run of torch.profiler that detaches (TEARDOWN_CUPTI=1). Without
@@ -48,25 +48,25 @@ def work():
     x = torch.ones(64, 64, device="cuda" if torch.cuda.is_available() else "cpu")
     with torch.profiler.profile():
         (x @ x).sum().item()
-told = {"torch": torch.__version__, "cuda": torch.version.cuda, "mapped": mapped()}
-told["after_import"] = subscribe()
+output = {"torch": torch.__version__, "cuda": torch.version.cuda, "mapped": mapped()}
+output["after_import"] = subscribe()
 work()
-told["after_profiler"] = subscribe()
-told["mapped_later"] = mapped()
+output["after_profiler"] = subscribe()
+output["mapped_later"] = mapped()
 version = ctypes.c_uint32()
-for path in told["mapped_later"]:
+for path in output["mapped_later"]:
     if "libcupti" in path and ctypes.CDLL(path).cuptiGetVersion(ctypes.byref(version)) == 0:
-        told["cupti"] = version.value
+        output["cupti"] = version.value
 if torch.cuda.is_available() and torch.distributed.is_nccl_available():
-    told["nccl"] = torch.cuda.nccl.version()
-print(json.dumps(told))
+    output["nccl"] = torch.cuda.nccl.version()
+print(json.dumps(output))
 """
 
 
 def probe(machine: Machine, teardown: bool) -> Figures:
     env = machine.environment(**({"TEARDOWN_CUPTI": "1"} if teardown else {}))
-    told = run([machine.python(), "-c", PROBE, *LIBRARIES], env)
-    return json.loads(told.stdout.splitlines()[-1])
+    output = run([machine.python(), "-c", PROBE, *LIBRARIES], env)
+    return json.loads(output.stdout.splitlines()[-1])
 
 
 def text_of(*command: str) -> str:
@@ -83,19 +83,19 @@ def admin_only() -> str:
 
 def doctor(machine: Machine) -> dict[str, str]:
     command = [machine.program(), "doctor", "--format", "json"]
-    told = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
-    return {check["id"]: check["state"] for check in json.loads(told)["checks"]}
+    output = subprocess.run(command, capture_output=True, text=True, timeout=120).stdout
+    return {check["id"]: check["state"] for check in json.loads(output)["checks"]}
 
 
 def measure(machine: Machine) -> Figures:
     machine.need_gpu()
     query = "name,driver_version,mig.mode.current,persistence_mode,memory.total"
     try:
-        told = {"plain": probe(machine, False), "teardown": probe(machine, True)}
+        output = {"plain": probe(machine, False), "teardown": probe(machine, True)}
     except RuntimeError as trouble:
         raise Skip(str(trouble)) from trouble
     return {
-        **told,
+        **output,
         "gpus": text_of("nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader").splitlines(),
         "nvidia_smi": text_of("nvidia-smi", "-q").splitlines(),
         "devices": sorted(glob.glob("/dev/nvidia*")),

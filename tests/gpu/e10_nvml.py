@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Experiment E10: what a look at a GPU by NVML costs, how often each value changes, whom it stops.
+"""Experiment E10: what a look at a GPU by NVML costs, how often values change, and what it blocks.
 
 Runs nvml_refresh beside kernels of 5 ms, and launches with and without it.
 
@@ -30,13 +30,13 @@ def measure(machine: Machine) -> Figures:
     alone = launch_ns(machine)
     with Beside([machine.program("e_load"), "spin", str(seconds + 2)], machine.environment()):
         time.sleep(1.5)
-        told = objects(run(look, machine.nvml_environment()).stdout)
+        output = objects(run(look, machine.nvml_environment()).stdout)
     with Beside(look, machine.nvml_environment()):
         time.sleep(0.5)
         beside = launch_ns(machine)
     return {
-        "calls": {each["call"]: each for each in told if "call" in each},
-        "metrics": [each for each in told if "metric" in each],
+        "calls": {each["call"]: each for each in output if "call" in each},
+        "metrics": [each for each in output if "metric" in each],
         "launch_ns": alone,
         "launch_beside_ns": beside,
     }

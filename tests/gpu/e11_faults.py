@@ -6,8 +6,8 @@ One process trains and is asked for a window while it is healthy, then for one w
 data set that sleeps, gc.collect() at each step, a strange process on the loop's only CPU, a
 kernel more in each step. A cap of the GPU's clock isn't tried: it is a setting of the device.
 
-Expected: the healthy window accuses nobody of that; the other names the fault's function or
-cause. Of the kernel, with no other rank to compare, the share of all kernels on the critical path
+Expected: the healthy window has no finding with the fault; the other names the fault's function or
+cause. For the kernel, with no other rank to compare, the share of all kernels on the critical path
 rises by 10 points at least, or the step's time by 10 %.
 
     tests/gpu/e11_faults.py [--build DIR] [--double]

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Experiment E12: does NCCL take the agent as its profiler plugin, and what does it tell?
+"""Experiment E12: does NCCL take the agent as its profiler plugin, and which events does it send?
 
-Runs all-reduces on all GPUs, or on the one there is, under `perftracker run`, and counts what
-NCCL told in the timeline.
+Runs all-reduces on all GPUs, or on a single GPU, under `perftracker run`, and counts NCCL's
+events in the timeline.
 
 Expected: with two GPUs or more, the all-reduces of every rank once, but for the first few,
 before the hook is connected; with bytes, algorithm and a communicator; NCCL 2.23 or newer.
-With one GPU NCCL launches no kernel and may tell nothing, but loads the plugin. How many
-events of each kind came is told, so that those that never come are known. --double
-shows with gloo that the rest of the way works without a GPU: nothing is told.
+With one GPU NCCL launches no kernel and may send no events, but loads the plugin. The number
+of events of each kind is reported, which shows kinds that never come. --double shows with gloo
+that the rest of the way works without a GPU: there are no events.
 
     tests/gpu/e12_nccl.py [--build DIR] [--double]
 """
@@ -44,7 +44,7 @@ if backend == "nccl":
 mapped = os.environ.get("PERFTRACKER_AGENT", "-") in open("/proc/self/maps").read()
 version = ".".join(map(str, torch.cuda.nccl.version())) if backend == "nccl" else ""
 if local == 0:
-    with open(os.environ["E12_TOLD"], "w") as file:
+    with open(os.environ["E12_COUNTS"], "w") as file:
         json.dump({"nccl": version, "plugin": os.environ.get("NCCL_PROFILER_PLUGIN", ""),
                    "mapped": mapped}, file)
 dist.destroy_process_group()
@@ -53,15 +53,15 @@ COUNT = "import torch; print(torch.cuda.device_count())"
 
 
 def run_job(machine: Machine, python: str, ranks: int, out: str) -> Figures:
-    job, told = os.path.join(out, "job.py"), os.path.join(out, "told.json")
+    job, counts = os.path.join(out, "job.py"), os.path.join(out, "counts.json")
     with open(job, "w") as file:
         file.write(JOB % (CALLS, ELEMENTS))
     launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
     command = [machine.program(), "run", "--quiet", "--source", "agent", "--out", out, "--"]
     backend = "gloo" if machine.double else "nccl"
-    env = {**os.environ, "E12_BACKEND": backend, "E12_TOLD": told, "OMP_NUM_THREADS": "1"}
+    env = {**os.environ, "E12_BACKEND": backend, "E12_COUNTS": counts, "OMP_NUM_THREADS": "1"}
     run([*command, python, *launcher, job], env, 300)
-    with open(told) as file:
+    with open(counts) as file:
         return json.load(file)
 
 
@@ -75,11 +75,11 @@ def measure(machine: Machine) -> Figures:
     python = machine.python()
     ranks = 2 if machine.double else int(run([python, "-c", COUNT]).stdout)
     with tempfile.TemporaryDirectory() as out:
-        told = run_job(machine, python, ranks, out)
+        counts = run_job(machine, python, ranks, out)
         events = timeline(machine, out)
     queued = [e for e in events if e.get("cat") == "nccl" and e["name"] == "ncclAllReduce"]
     return {
-        **told,
+        **counts,
         "backend": "gloo" if machine.double else "nccl",
         "ranks": ranks,
         "queued": len(queued),
@@ -94,7 +94,7 @@ def measure(machine: Machine) -> Figures:
 
 def judge(figures: Figures) -> list[Check]:
     if figures["backend"] == "gloo":
-        return [equal("all-reduces that NCCL told", figures["queued"], 0)]
+        return [equal("all-reduces that NCCL reported", figures["queued"], 0)]
     kinds = ", ".join(f"{name} {cnt}" for name, cnt in sorted(figures.get("kinds", {}).items()))
     ranks, version = figures["ranks"], tuple(map(int, figures["nccl"].split(".")))
     checks = [
@@ -106,7 +106,7 @@ def judge(figures: Figures) -> list[Check]:
             "perftracker" in figures["plugin"],
         ),
         equal("the agent is in the process", figures["mapped"], True),
-        Check("events of each kind", "told", kinds, True),
+        Check("events of each kind", "reported", kinds, True),
     ]
     if ranks > 1:
         most = CALLS * ranks

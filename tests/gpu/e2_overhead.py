@@ -10,7 +10,7 @@ Then the agent's own windows: in the loop of kernels, and by `perftracker run --
 
 Expected: attached and idle, a launch costs the job's thread at most 0.1 us more; with chosen calls
 and in a window at most 1 us; every kernel is recorded, none is dropped or without times; a step
-takes at most 2 % longer, or what steps differ by anyway. What the other ways cost is told.
+takes at most 2 % longer, or the usual difference of steps. The cost of the other ways is reported.
 
     tests/gpu/e2_overhead.py [--build DIR] [--double]
 """
@@ -51,10 +51,10 @@ def loop_in_way(machine: Machine, loop: str, way: str) -> Figures:
     """In a process of its own: what the last way left can't be seen."""
     command = [machine.program("e_loops"), loop, way, str(WAY_ROUNDS[machine.double])]
     try:
-        told = objects(run(command, machine.environment()).stdout)
+        output = objects(run(command, machine.environment()).stdout)
     except Skip as why:
         return {"why": str(why)}
-    return {phase.pop("phase"): phase for phase in told}
+    return {phase.pop("phase"): phase for phase in output}
 
 
 def steps_in_ways(machine: Machine, words: tuple[str, ...]) -> list[Figures]:
@@ -99,30 +99,30 @@ def judge_windows(phases: list[Figures]) -> list[Check]:
     drain_ns = sum(w["drain_cpu_ms"] for w in windows) * 1e6 / sum(w["kernels"] for w in windows)
     return [
         at_most("a launch costs more in a window", inside - before["enqueue_ns"], 1000, " ns"),
-        at_most("our thread's CPU for a kernel", drain_ns, 1000, " ns"),
+        at_most("the helper thread's CPU for a kernel", drain_ns, 1000, " ns"),
         equal("kernels", [w["kernels"] for w in windows], [w["launched"] for w in windows]),
         equal("dropped or without times", lost, 0),
     ]
 
 
-def judge_way(name: str, way: str, told: Figures) -> Check:
+def judge_way(name: str, way: str, output: Figures) -> Check:
     """How much more of the job's thread, of the GPU and of other threads a kernel takes."""
-    before, inside, seen = told["before"], told["in"], told["seen"]
+    before, inside, seen = output["before"], output["in"], output["seen"]
     more = {key: inside[key] - before[key] for key in ("queue_ns", "gpu_ns", "others_ns")}
     text = f"{more['queue_ns']:+.0f} ns CPU, {more['gpu_ns']:+.0f} ns GPU"
     text += f", {more['others_ns']:+.0f} ns of other threads"
     if seen["kernels"]:
         text += f", {seen['bytes'] / seen['kernels']:.0f} B in {seen['buffers']} buffers"
     most = MOST_MORE_NS.get(way)
-    expected = "told" if most is None else f"<= {most} ns CPU"
+    expected = "reported" if most is None else f"<= {most} ns CPU"
     return Check(f"{name}, {way}", expected, text, most is None or more["queue_ns"] <= most)
 
 
 def judge_ways(name: str, ways: dict[str, Figures]) -> list[Check]:
-    whole = {way: told for way, told in ways.items() if "why" not in told}
-    checks = [judge_way(name, way, told) for way, told in whole.items()]
+    whole = {way: output for way, output in ways.items() if "why" not in output}
+    checks = [judge_way(name, way, output) for way, output in whole.items()]
     checks += [Check(f"{name}, {way}", "", ways[way]["why"], True) for way in ways.keys() - whole]
-    recorded = {way: told["seen"] for way, told in whole.items() if way not in ("off", "idle")}
+    recorded = {way: output["seen"] for way, output in whole.items() if way not in ("off", "idle")}
     lossy = [way for way, s in recorded.items() if s["kernels"] != s["launched"] or s["dropped"]]
     return [*checks, equal(f"{name}: ways that lost kernels", lossy, [])]
 
@@ -135,7 +135,7 @@ def judge_steps(name: str, way: Figures) -> Check:
     if way["way"] == CHOSEN:
         return at_most(what, more, 100 * max(NOISE_FRAC, way["noise_frac"]), " %")
     a_step = f"{way['kernels'] / way['steps']:.0f} kernels, {way['bytes'] / way['steps']:.0f} B"
-    return Check(what, "told", f"{more:+.2f} %; {a_step} a step", True)
+    return Check(what, "reported", f"{more:+.2f} %; {a_step} a step", True)
 
 
 def judge(figures: Figures) -> list[Check]:

@@ -3,11 +3,11 @@
 """Experiment E3: what stays of a deep window after it.
 
 Expected: after each of three windows launches and steps take as long as before, within 2 % or
-what they differ by anyway: CUPTI is detached. The real library calls back at our own
+their usual difference: CUPTI is detached. The real library calls back at the agent's own
 cuDriverGetVersion, so that a detach doesn't wait for the job. Opening a window stops the job
-for at most 500 ms, closing it takes at most 2 s beside it. What is left by a client that only
-switches off what it recorded (and so stays attached) is told beside what is left when it detaches,
-at most 5 %, and what each call of its takes.
+for at most 500 ms, closing it takes at most 2 s beside it. Reported: the residue of a client that
+only switches off its recording (and so stays attached), beside the residue after a detach, at most
+5 %, and the time of each of the client's calls.
 
     tests/gpu/e3_residue.py [--build DIR] [--double]
 """
@@ -54,11 +54,13 @@ def judge_bare(phases: Figures) -> list[Check]:
         for name in ("disabled", "detached")
     }
     times = {**phases["seen"], **phases["detach"]}
-    told = ", ".join(f"{name[:-3]} {ms:.2f}" for name, ms in times.items() if name.endswith("_ms"))
+    listed = ", ".join(
+        f"{name[:-3]} {ms:.2f}" for name, ms in times.items() if name.endswith("_ms")
+    )
     return [
-        Check("a launch, recording switched off", "told", f"{more['disabled']:+.1f} %", True),
+        Check("a launch, recording switched off", "reported", f"{more['disabled']:+.1f} %", True),
         at_most("a launch, detached", more["detached"], 5, " %"),
-        Check("ms of a bare client's calls", "told", told, True),
+        Check("ms of a bare client's calls", "reported", listed, True),
     ]
 
 

@@ -4,9 +4,10 @@
 
 Expected: two windows each see all kernels of all replays, each with its node, as many nodes as
 the graph has; no kernel names a launch that was not (CUDA 13.0 has wrong correlation numbers from
-a process's second session on: there the back end tells none). A replay after the windows takes as
-long as before, within 5 %, and does not fail. Recorded as one for each launch (GRAPH_TRACE)
-there are as many records as launches; what that costs, and what a record for each kernel, is told.
+a process's second session on: there the back end reports none). A replay after the windows takes
+as long as before, within 5 %, and does not fail. With a record for each launch (GRAPH_TRACE) there
+are as many records as launches. The cost of a record for each launch and for each kernel is
+reported.
 
     tests/gpu/e4_graphs.py [--build DIR] [--double]
 """
@@ -36,10 +37,10 @@ def judge_traced(figures: Figures) -> list[Check]:
     ways = [("each kernel", figures["kernels"])]
     ways += [("each launch", figures["traced"])] if "traced" in figures else []
     checks = [
-        Check(f"a record for {name}", "", told["why"], True)
-        if "why" in told
-        else judge_way("a record", f"for {name}", told)
-        for name, told in ways
+        Check(f"a record for {name}", "", output["why"], True)
+        if "why" in output
+        else judge_way("a record", f"for {name}", output)
+        for name, output in ways
     ]
     traced = figures.get("traced", {}).get("seen")
     if traced:

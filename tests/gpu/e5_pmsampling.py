@@ -7,9 +7,9 @@ Another process runs kernels of 5 ms, 15 ms apart, in a deep window, which says 
 Expected: 10 kHz for 20 s without an overflow or a lost sample; the sampler sees the other
 process: the cores go from idle to busy at each kernel, and the end of that mean of 100 us is less
 than 300 us behind the kernel's begin by CUPTI (a sample, a mean, and the clocks' distance);
-decoding takes less than 5 % of a core; launches take as long as without it, within 5 %. What the
-device's clocks are beside the same kernels with and without a sampler, and the memory that it
-takes of the device, is told (nvidia-smi). Higher rates than 10 kHz are not asked for.
+decoding takes less than 5 % of a core; launches take as long as without it, within 5 %. The
+device's clocks beside the same kernels with and without a sampler, and the device memory that the
+sampler takes, are reported (nvidia-smi). Rates above 10 kHz are not requested.
 
     tests/gpu/e5_pmsampling.py [--build DIR] [--double]
 """
@@ -53,8 +53,8 @@ def device_state() -> dict[str, int]:
     command = ["nvidia-smi", "-i", "0", query, "--format=csv,noheader,nounits"]
     if shutil.which(command[0]) is None:
         return {}
-    told = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
-    values = [int(word) for word in told.replace(",", " ").split() if word.isdigit()]
+    output = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    values = [int(word) for word in output.replace(",", " ").split() if word.isdigit()]
     names = ("clock_cores", "clock_memory", "memory_used")
     return dict(zip(names, values, strict=True)) if len(values) == len(names) else {}
 
@@ -71,7 +71,7 @@ def measure(machine: Machine) -> Figures:
         with Beside(sampler, machine.sampler_environment()) as session:
             time.sleep(1)
             beside_it = device_state()
-            told = session.result()
+            output = session.result()
         spins = work.result()[-1]["spins"]
     with Beside(sampler, machine.sampler_environment()):
         time.sleep(0.5)
@@ -79,9 +79,9 @@ def measure(machine: Machine) -> Figures:
     return {
         "seconds": seconds,
         "followed": not machine.double,  # the doubles of both know nothing of each other
-        "session": told[0]["session"],
-        "metrics": {m["metric"]: m for m in told if "metric" in m},
-        "edges_ns": told[-1]["edges_ns"],
+        "session": output[0]["session"],
+        "metrics": {m["metric"]: m for m in output if "metric" in m},
+        "edges_ns": output[-1]["edges_ns"],
         "spins": spins,
         "device": {} if machine.double else {"without": without, "beside": beside_it},
         "launch_ns": alone,
@@ -115,7 +115,7 @@ def judge(figures: Figures) -> list[Check]:
     device = figures.get("device") or {}
     for name, value in device.get("beside", {}).items():
         seen = f"{device['without'].get(name)} without, {value} beside a session"
-        checks.append(Check(name.replace("_", " "), "told", seen, True))
+        checks.append(Check(name.replace("_", " "), "reported", seen, True))
     if not figures["followed"]:
         return checks
     return [

@@ -6,7 +6,7 @@ Expected, by PM sampling: copies to the device show on one direction of PCIe, th
 other, each within 25 % of the bytes that were copied, with less than a fifth of that on the
 wrong one (`pcie_rx_rate` is what the GPU receives); sets show as activity of the memory and on
 no PCIe; a matrix multiplication in bf16 keeps matrix units busy for at least 20 % of the time,
-copies for less than 5 %. What NVML and GPM say of PCIe beside that is told.
+copies for less than 5 %. NVML's and GPM's values for PCIe are reported.
 
     tests/gpu/e6_counters.py [--build DIR]
 """
@@ -45,16 +45,16 @@ while time.monotonic() < end:
 def slow_values(fields: Beside) -> Figures:
     """What NVML and GPM said last of the first device; {} where they can't."""
     try:
-        told = fields.result()
+        output = fields.result()
     except (Skip, RuntimeError):
         return {}
-    return {each["metric"]: each["last"] for each in told if each.get("gpu") == 0}
+    return {each["metric"]: each["last"] for each in output if each.get("gpu") == 0}
 
 
 def told_by_nvml(name: str, figures: Figures) -> list[Check]:
     values = figures.get("nvml") or {}
     text = ", ".join(f"{way} {values[way] / 1e9:.2f}" for way in PCIE if way in values)
-    return [Check(f"{name}: PCIe by NVML, GB/s", "told", text, True)] if text else []
+    return [Check(f"{name}: PCIe by NVML, GB/s", "reported", text, True)] if text else []
 
 
 def sample(machine: Machine, command: list[str]) -> Figures:
@@ -63,11 +63,11 @@ def sample(machine: Machine, command: list[str]) -> Figures:
     with Beside(command, machine.environment()) as work:
         time.sleep(4 if command[0].endswith("python") else 1.5)  # it is at work then
         with Beside(look, machine.nvml_environment()) as fields:
-            told = objects(run(sampler, machine.sampler_environment()).stdout)
+            output = objects(run(sampler, machine.sampler_environment()).stdout)
             nvml = slow_values(fields)
         load = (work.result() or [{}])[-1]
     rate = load.get("bytes", 0) / max(load.get("end_ns", 1) - load.get("begin_ns", 0), 1) * 1e9
-    means = {m["metric"]: m["mean"] for m in told if "metric" in m}
+    means = {m["metric"]: m["mean"] for m in output if "metric" in m}
     return {"rate": rate, "nvml": nvml, **means}
 
 

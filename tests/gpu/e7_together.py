@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Experiment E7: who can work beside whom, and as whom.
+"""Experiment E7: which profilers can work at the same time, and for which users.
 
 Expected: a deep window, PM sampling and NVML's fields (with GPM on Hopper) work at the same time.
-A second PM session is refused with a reason, and the first loses nothing by it. As nobody
-(setpriv) a deep window and NVML work; PM sampling does so only where the driver lets everybody
-(RmProfilingAdminOnly: 0), else it says that it lacks the permission. torch.profiler that begins in
-our window gets its events, and our window ends with "the user started a profiler"; while it
-runs, no window of ours begins. Whether ncu can start beside a session is told, where there is one.
+A second PM session is refused with a reason, and the first loses no samples by it. As user nobody
+(setpriv) a deep window and NVML work; PM sampling does so only where the driver permits it to all
+users (RmProfilingAdminOnly: 0), else it reports the missing permission. If torch.profiler begins in
+a window of the agent, it gets its events, and the window ends with "the user started a profiler";
+while torch.profiler runs, no window begins. Reported where ncu is installed: whether it can start
+beside a session.
 
     tests/gpu/e7_together.py [--build DIR] [--double]
 """
@@ -40,14 +41,14 @@ def together(machine: Machine) -> Figures:
         time.sleep(1.5)
         with Beside(sampler, env) as first, Beside(nvml, machine.nvml_environment()) as fields:
             time.sleep(1)
-            # Each process has a double of its own, which refuses nobody.
+            # Each process has a double of its own, which refuses no session.
             second = None if machine.double else attempt([*sampler[:1], "1"], env)
-            told = {"session": first.result()[0]["session"], "nvml": len(fields.result())}
-        return {**told, "second": second, "kernels": work.result()[-1]["kernels"]}
+            output = {"session": first.result()[0]["session"], "nvml": len(fields.result())}
+        return {**output, "second": second, "kernels": work.result()[-1]["kernels"]}
 
 
 def ncu_beside(machine: Machine) -> str | None:
-    """None: there is none; "" when it works during a session, else why not."""
+    """None: no ncu; "": ncu works during a session; else the reason why not."""
     if machine.double or shutil.which(NCU[0]) is None:
         return None
     sampler = [machine.program("e_pmsampling"), "8"]
@@ -70,7 +71,7 @@ def as_nobody(machine: Machine) -> Figures:
     seconds = "1"
     see = [*NOBODY, "test", "-x", machine.program("e_load")]
     if shutil.which("setpriv") is None or os.geteuid() != 0 or subprocess.run(see).returncode != 0:
-        return {}  # it may not become nobody, or nobody may not see the programs
+        return {}  # this user can't become nobody, or user nobody can't read the programs
     window = [*NOBODY, machine.program("e_load"), "spin", seconds, "recorded"]
     sampler = [*NOBODY, machine.program("e_pmsampling"), seconds]
     nvml = [*NOBODY, machine.program("nvml_refresh"), seconds]
@@ -82,7 +83,7 @@ def as_nobody(machine: Machine) -> Figures:
 
 
 def profilers(machine: Machine) -> Figures:
-    """torch.profiler in our window, then a window that is asked for in a run of torch.profiler."""
+    """torch.profiler in a window, then a window requested in a run of torch.profiler."""
     answers = []
     with Job(machine, options=("--source", "agent", "--window", "8", "--steps", "5000")) as job:
         job.await_steps(40)
@@ -105,7 +106,7 @@ def measure(machine: Machine) -> Figures:
     machine.need_gpu()
     figures: Figures = {"together": together(machine), "nobody": as_nobody(machine)}
     figures["admin_only"], figures["ncu"] = admin_only(), ncu_beside(machine)
-    # The double of a GPU is none for torch, whose profiler then has nothing to do with it.
+    # torch does not see the double of a GPU, so its profiler cannot disturb it.
     if not machine.double:
         figures["profilers"] = profilers(machine)
     return figures
@@ -124,7 +125,7 @@ def judge(figures: Figures) -> list[Check]:
         second = all_three["second"]
         checks.append(Check("a second sampler", "refused", second, second != ""))
     if figures.get("ncu") is not None:
-        checks.append(Check("ncu beside a session", "told", figures["ncu"] or "works", True))
+        checks.append(Check("ncu beside a session", "reported", figures["ncu"] or "works", True))
     if nobody:
         admin, why = figures["admin_only"] == "1", nobody["sampling"]
         checks += [

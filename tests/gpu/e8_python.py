@@ -53,9 +53,9 @@ def compiled(machine: Machine, on: str) -> Figures:
         if report is None:
             return {"why": why}
         job.await_steps(10)
-        told = job.end()
+        seen = job.end()
         absent = [each["source"] for each in report["coverage"]["sources_absent"]]
-        return {"early": told["compiled_early"], "late": told["compiled_late"], "absent": absent}
+        return {"early": seen["compiled_early"], "late": seen["compiled_late"], "absent": absent}
 
 
 def measure(machine: Machine) -> Figures:
@@ -83,15 +83,18 @@ def judge(figures: Figures) -> list[Check]:
         at_most("the same, every call", more["exact"], 200, " %"),
         at_most("samples against torch.profiler", more["samples"], theirs, " %"),
     ]
-    told = figures["compiled"]
-    if "why" in told:
+    seen = figures["compiled"]
+    if "why" in seen:
         return checks
     return [
         *checks,
-        equal("graphs that were compiled again", told["late"]["graphs"], told["early"]["graphs"]),
-        equal("graphs that were broken", told["late"]["breaks"], told["early"]["breaks"]),
+        equal("graphs that were compiled again", seen["late"]["graphs"], seen["early"]["graphs"]),
+        equal("graphs that were broken", seen["late"]["breaks"], seen["early"]["breaks"]),
         Check(
-            "operators are recorded", "yes", str(told["absent"]), "operators" not in told["absent"]
+            "operators are recorded",
+            "yes",
+            str(seen["absent"]),
+            "operators" not in seen["absent"],
         ),
     ]
 

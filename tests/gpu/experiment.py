@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the experiments E0 to E12 share: how they are run, skipped, judged and told.
+"""Common code of the experiments E0 to E12: running, skipping, judging, reporting.
 
 An experiment measures figures on a machine with a GPU, and judges them: a pure function makes
 checks of them, each against what is expected. Its script prints one object of JSON and ends with
@@ -166,11 +166,11 @@ def run(
     except subprocess.TimeoutExpired:
         end_group(process)
         raise RuntimeError(f"{words[0]}: not done after {limit_s:g} s") from None
-    told = (errors.strip().splitlines() or ["no reason given"])[-1]
+    result = (errors.strip().splitlines() or ["no reason given"])[-1]
     if process.returncode == SKIPPED:
-        raise Skip(told)
+        raise Skip(result)
     if process.returncode != 0:
-        raise RuntimeError(f"{words[0]} ended with {process.returncode}: {told}")
+        raise RuntimeError(f"{words[0]} ended with {process.returncode}: {result}")
     return subprocess.CompletedProcess(words, 0, out, errors)
 
 
@@ -206,11 +206,11 @@ class Beside:
         self._process.communicate()
 
     def result(self, limit_s: float = 120) -> list[Figures]:
-        out, told = self._process.communicate(timeout=limit_s)
+        out, result = self._process.communicate(timeout=limit_s)
         if self._process.returncode == SKIPPED:
-            raise Skip(told.strip())
+            raise Skip(result.strip())
         if self._process.returncode != 0:
-            raise RuntimeError(told.strip())
+            raise RuntimeError(result.strip())
         return objects(out)
 
 
@@ -261,10 +261,10 @@ class Job:
         (self.folder / name).touch()
 
     def end(self, limit_s: float = 60) -> Figures:
-        """What the job itself has to tell."""
+        """Ends the job and returns its own figures."""
         self.touch("stop")
         self._process.wait(limit_s)
-        return json.loads((self.folder / "told.json").read_text())
+        return json.loads((self.folder / "figures.json").read_text())
 
     def ends_ns(self) -> list[int]:
         """When each step ended, CLOCK_MONOTONIC."""
@@ -284,7 +284,7 @@ class Job:
             time.sleep(0.1)
 
     def profile(self) -> tuple[Figures | None, str]:
-        """The report of a window that is asked for now, or why there is none."""
+        """Requests a window: its report, or None and the reason."""
         deadline = time.monotonic() + 60
         asked = [self._program, "profile", "--timeout", "240"]
         answer = subprocess.run(asked, env=self._env, capture_output=True, text=True)
@@ -320,7 +320,7 @@ class Job:
 
 
 def noise_frac(times: list[float]) -> float:
-    """Three standard errors of the median, as a share of it; told by the middle half."""
+    """Three standard errors of the median, as a share of it; estimated from the middle half."""
     if len(times) < 4:
         return 1.0
     low, middle, high = statistics.quantiles(times, n=4)
@@ -350,14 +350,14 @@ class Experiment:
         parser.add_argument("--double", action="store_true", help="on the doubles of GPU libraries")
         parser.add_argument("--judge", metavar="FILE", help="figures that were measured before")
         options = parser.parse_args()
-        told = self.carry_out(options)
-        print(json.dumps(told))
-        return {"as expected": 0, "not as expected": 1, "skipped": SKIPPED}.get(told["outcome"], 2)
+        done = self.carry_out(options)
+        print(json.dumps(done))
+        return {"as expected": 0, "not as expected": 1, "skipped": SKIPPED}.get(done["outcome"], 2)
 
     def carry_out(self, options: argparse.Namespace) -> Figures:
         machine = Machine(pathlib.Path(options.build).resolve(), options.double)
-        told: Figures = {"experiment": self.name, "title": self.title}
-        told["on"] = "double" if options.double else "device"
+        result: Figures = {"experiment": self.name, "title": self.title}
+        result["on"] = "double" if options.double else "device"
         begin_s = time.monotonic()
         try:
             if options.judge:
@@ -366,10 +366,10 @@ class Experiment:
                 figures = self.measure(machine)
             checks = self.judge(figures)
         except Skip as why:
-            return {**told, "outcome": "skipped", "why": str(why)}
-        except Exception as trouble:  # whatever breaks is told, and the next experiment begins
-            return {**told, "outcome": "failed", "why": f"{type(trouble).__name__}: {trouble}"}
-        told["on"] = figures.get("on", told["on"])
-        told["outcome"] = "as expected" if all(c.ok for c in checks) else "not as expected"
-        told["checks"] = [dataclasses.asdict(check) for check in checks]
-        return {**told, "figures": figures, "seconds": round(time.monotonic() - begin_s, 1)}
+            return {**result, "outcome": "skipped", "why": str(why)}
+        except Exception as trouble:  # reported as failed; the next experiment begins
+            return {**result, "outcome": "failed", "why": f"{type(trouble).__name__}: {trouble}"}
+        result["on"] = figures.get("on", result["on"])
+        result["outcome"] = "as expected" if all(c.ok for c in checks) else "not as expected"
+        result["checks"] = [dataclasses.asdict(check) for check in checks]
+        return {**result, "figures": figures, "seconds": round(time.monotonic() - begin_s, 1)}

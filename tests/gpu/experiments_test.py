@@ -337,9 +337,9 @@ class Runner(unittest.TestCase):
             [*runner, "--build", str(self.folder)], capture_output=True, text=True
         )
         self.assertEqual(done.returncode, 77, done.stdout + done.stderr)
-        told = json.loads((self.folder / "experiments.json").read_text())["experiments"]
-        self.assertEqual([each["experiment"] for each in told], [f"E{i}" for i in range(13)])
-        for each in told:
+        output = json.loads((self.folder / "experiments.json").read_text())["experiments"]
+        self.assertEqual([each["experiment"] for each in output], [f"E{i}" for i in range(13)])
+        for each in output:
             self.assertEqual(each["outcome"], "skipped")
             self.assertTrue(each["why"], each)
         rows = (self.folder / "experiments.md").read_text().splitlines()
@@ -353,15 +353,15 @@ class Runner(unittest.TestCase):
             ({**GOOD["e9_events"], "captured_query": 0}, 1, "not as expected"),
         ):
             path.write_text(json.dumps(figures))
-            answer, told = self.script("e9_events.py", "--judge", str(path))
-            self.assertEqual((answer, told["outcome"]), (status, outcome))
-            self.assertEqual(told["figures"], figures)
+            answer, output = self.script("e9_events.py", "--judge", str(path))
+            self.assertEqual((answer, output["outcome"]), (status, outcome))
+            self.assertEqual(output["figures"], figures)
         path.write_text("{}")
-        status, told = self.script("e9_events.py", "--judge", str(path))
-        self.assertEqual((status, told["outcome"]), (2, "failed"))
-        self.assertIn("KeyError", told["why"])
+        status, output = self.script("e9_events.py", "--judge", str(path))
+        self.assertEqual((status, output["outcome"]), (2, "failed"))
+        self.assertIn("KeyError", output["why"])
 
-    def test_what_hangs_or_breaks_is_told_and_ended(self) -> None:
+    def test_experiments_that_hang_or_break_are_reported_and_ended(self) -> None:
         runner = load_runner()
         pid = self.folder / "pid"
         hangs = self.folder / "e90_hangs.py"
@@ -371,14 +371,14 @@ class Runner(unittest.TestCase):
             f"open({str(pid)!r}, 'w').write(str(child.pid))\n"
             "time.sleep(60)\n"
         )
-        told = runner.carry_out("E90", hangs, [], 5)
-        self.assertEqual((told["outcome"], told["why"]), ("failed", "not done after 5 s"))
+        output = runner.carry_out("E90", hangs, [], 5)
+        self.assertEqual((output["outcome"], output["why"]), ("failed", "not done after 5 s"))
         child = pathlib.Path(f"/proc/{pid.read_text()}/stat")
         self.assertTrue(not child.exists() or child.read_text().rsplit(")")[1].split()[0] == "Z")
         breaks = self.folder / "e91_breaks.py"
         breaks.write_text("print('words')\nraise ValueError('of no use')\n")
-        told = runner.carry_out("E91", breaks, [], 30)
-        self.assertEqual((told["outcome"], told["why"]), ("failed", "ValueError: of no use"))
+        output = runner.carry_out("E91", breaks, [], 30)
+        self.assertEqual((output["outcome"], output["why"]), ("failed", "ValueError: of no use"))
 
     def test_a_program_that_hangs_is_asked_to_end_what_it_started(self) -> None:
         ended = self.folder / "ended"
@@ -390,8 +390,8 @@ class Runner(unittest.TestCase):
     def test_the_table_has_every_check_and_no_stray_bars(self) -> None:
         runner = load_runner()
         check = {"what": "a | b", "expected": "1", "seen": "2\n3", "ok": False}
-        told = {"experiment": "E1", "title": "t", "on": "device", "outcome": "not as expected"}
-        text = runner.table({"gpu": "X"}, [{**told, "checks": [check]}], False)
+        output = {"experiment": "E1", "title": "t", "on": "device", "outcome": "not as expected"}
+        text = runner.table({"gpu": "X"}, [{**output, "checks": [check]}], False)
         self.assertIn("| E1 t | device | a \\| b | 1 | 2 3 | not as expected |", text)
         self.assertNotIn("doubles", text)
         self.assertIn("nothing of a card", runner.table({}, [], True))
@@ -416,10 +416,10 @@ class Doubles(unittest.TestCase):
     def checks(self, name: str) -> dict[str, dict]:
         command = [sys.executable, str(HERE / name), "--build", BUILD, "--double"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        told = json.loads(done.stdout)
-        self.assertIn(done.returncode, (0, 1), told)
-        self.assertEqual(told["on"], "double")
-        return {check["what"]: check for check in told["checks"]}
+        output = json.loads(done.stdout)
+        self.assertIn(done.returncode, (0, 1), output)
+        self.assertEqual(output["on"], "double")
+        return {check["what"]: check for check in output["checks"]}
 
     def assert_ok(self, checks: dict[str, dict], *parts: str) -> None:
         for part in parts:
@@ -468,29 +468,29 @@ class Driver(unittest.TestCase):
         for way in importlib.import_module("e2_overhead").WAYS:
             for loop in ("launches", "graph"):
                 phases = {
-                    told["phase"]: told for told in self.run_program("e_loops", loop, way, "2")
+                    line["phase"]: line for line in self.run_program("e_loops", loop, way, "2")
                 }
                 seen, wanted = phases["seen"], 3 * (256 + 1)
                 self.assertEqual(seen["launched"], wanted)
                 self.assertEqual(seen["kernels"], 0 if way in ("off", "idle") else wanted)
                 self.assertGreater(phases["in"]["gpu_ns"], 0)
 
-    def test_loads_tell_their_bytes_and_kernels(self) -> None:
+    def test_loads_report_their_bytes_and_kernels(self) -> None:
         for mode in ("h2d", "d2h", "set"):
-            told = self.run_program("e_load", mode, "0.1")[0]
-            self.assertEqual((told["load"], told["status"]), (mode, 0))
-            self.assertGreater(told["bytes"], 0)
-            self.assertEqual(told["bytes"] % (64 << 20), 0)
+            output = self.run_program("e_load", mode, "0.1")[0]
+            self.assertEqual((output["load"], output["status"]), (mode, 0))
+            self.assertGreater(output["bytes"], 0)
+            self.assertEqual(output["bytes"] % (64 << 20), 0)
         spins = self.run_program("e_load", "spin", "0.2", "recorded")[0]["spins"]
         self.assertGreater(len(spins), 0)
         for begin, end in spins:
             self.assertAlmostEqual(end - begin, 5e6, delta=1e3)
 
     def test_events_in_a_capture_and_against_kernels(self) -> None:
-        told = self.run_program("e_events", "1")[0]
-        self.assertEqual((told["captured_query"], told["capturing"]), (907, 1))
-        self.assertEqual((told["drift_whole"], told["drift_kernels"]), (True, 10))
-        self.assertGreater(told["launch_ns"], 0)
+        output = self.run_program("e_events", "1")[0]
+        self.assertEqual((output["captured_query"], output["capturing"]), (907, 1))
+        self.assertEqual((output["drift_whole"], output["drift_kernels"]), (True, 10))
+        self.assertGreater(output["launch_ns"], 0)
 
 
 if __name__ == "__main__":

@@ -60,11 +60,11 @@ class Job(TorchLiveTest):
     ) -> contextlib.AbstractContextManager:
         """A job of so many ranks; rank 1 has the fault from when the file self.begin is there."""
         self.env["PYTHONWARNINGS"] = "ignore"
-        self.env["DOUBLE_NCCL_NODES"] = "2"  # so that NCCL has a network to tell of
+        self.env["DOUBLE_NCCL_NODES"] = "2"  # so that NCCL reports network operations
         self.begin = self.folder / "begin"
-        ours = ("--source", "agent", "--gpu-calls", "--metrics", "0")
+        options = ("--source", "agent", "--gpu-calls", "--metrics", "0")
         words = ("--ranks", str(ranks), "--seconds", "600", "--fault", fault, "--rank", "1", *how)
-        return self.job(*ours, "--", self.python, JOB, *words, "--begin", str(self.begin))
+        return self.job(*options, "--", self.python, JOB, *words, "--begin", str(self.begin))
 
     def profile(self) -> dict:
         """The report of a window that is asked for now."""
@@ -93,7 +93,7 @@ class Job(TorchLiveTest):
             for finding in report["findings"]:
                 if finding["cause"] != STARVED:
                     return report, finding
-        raise AssertionError(f"nobody is accused: {report}")
+        raise AssertionError(f"no rank is accused: {report}")
 
     def fingerprints(self) -> list[str]:
         """Those of the last window that was asked for, as text."""
@@ -122,7 +122,7 @@ class Job(TorchLiveTest):
                 if self.report()["trigger"]["kind"] == "blocked":
                     return
             time.sleep(0.2)
-        self.fail("no report of a job that stands still")
+        self.fail("no report of a hanging job")
 
     def scrape(self) -> Samples:
         targets = json.loads((self.out / "metrics.json").read_text())[0]["targets"]
@@ -219,7 +219,7 @@ class Job(TorchLiveTest):
         sampled = "perftracker_gpu_kernel_sampled_seconds"
         self.assertGreater(of.value(f"{sampled}_count", {}), 0)
 
-    def test_a_slow_link_of_a_rank_is_told_by_its_transfers(self) -> None:
+    def test_a_slow_link_of_a_rank_is_found_by_its_transfers(self) -> None:
         with self.train(4, "link") as job:
             self.await_ranks(job, 4)
             self.begin.touch()

@@ -315,7 +315,7 @@ class Writer:
         return 0x1000100000000 | device
 
     def parts(self, event: Event) -> Iterator[tuple[str, int]]:
-        """Percents of the metrics that a counter stands for."""
+        """Percents of the metrics that make up a counter."""
         names = METRICS[event["name"]]
         rest = round(event["args"][event["name"]] * 100)
         for i, name in enumerate(names):

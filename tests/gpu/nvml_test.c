@@ -165,7 +165,7 @@ static void a_counter_that_wraps_goes_on_and_one_that_is_reset_stays(void **stat
 	finish(&f);
 }
 
-static void what_a_field_means_depends_on_the_driver(void **state _unused_)
+static void the_meaning_of_a_field_depends_on_the_driver(void **state _unused_)
 {
 	static const struct {
 		const char *driver;
@@ -314,7 +314,7 @@ static void a_lost_gpu_is_asked_no_more_and_the_other_goes_on(void **state _unus
 	(void)slow(&f, 0);
 	f.nvml->gpus[0].lost = true;
 	f.nvml->gpus[0].xids[f.nvml->gpus[0].xid_cnt++] = 79;
-	values = slow(&f, 0); /* why it is lost is still told */
+	values = slow(&f, 0); /* the reason of the loss is still reported */
 	assert_int_equal(values.fault_cnt, 1);
 	assert_int_equal(values.faults[0], 79);
 	assert_true(f.hw.ops->device(f.hw.state, 0)->lost);
@@ -327,7 +327,7 @@ static void a_lost_gpu_is_asked_no_more_and_the_other_goes_on(void **state _unus
 	finish(&f);
 }
 
-static void faults_belong_to_their_gpu_and_are_told_once(void **state _unused_)
+static void faults_belong_to_their_gpu_and_are_reported_once(void **state _unused_)
 {
 	struct fixture f = load_open("NVML_DOUBLE_FULL");
 	struct gpuhw_values values;
@@ -361,7 +361,7 @@ static void users_of_a_device_are_listed(void **state _unused_)
 	finish(&f);
 }
 
-static void an_old_driver_gives_what_it_has(void **state _unused_)
+static void an_old_driver_gives_some_values(void **state _unused_)
 {
 	struct fixture f = load_open("NVML_DOUBLE_OLD");
 	struct gpuhw_values values = slow(&f, 0);
@@ -441,16 +441,16 @@ int main(void)
 		cmocka_unit_test(a_device_is_described),
 		cmocka_unit_test(gauges_are_of_now_and_counters_from_the_first_look),
 		cmocka_unit_test(a_counter_that_wraps_goes_on_and_one_that_is_reset_stays),
-		cmocka_unit_test(what_a_field_means_depends_on_the_driver),
+		cmocka_unit_test(the_meaning_of_a_field_depends_on_the_driver),
 		cmocka_unit_test(fields_that_a_chip_lacks_take_only_their_values_away),
 		cmocka_unit_test(errors_on_links_are_counted_by_kind),
 		cmocka_unit_test(fast_samples_begin_with_the_second_look),
 		cmocka_unit_test(gpm_of_another_version_is_left_alone_and_said),
 		cmocka_unit_test(a_gpu_without_gpm_says_so),
 		cmocka_unit_test(a_lost_gpu_is_asked_no_more_and_the_other_goes_on),
-		cmocka_unit_test(faults_belong_to_their_gpu_and_are_told_once),
+		cmocka_unit_test(faults_belong_to_their_gpu_and_are_reported_once),
 		cmocka_unit_test(users_of_a_device_are_listed),
-		cmocka_unit_test(an_old_driver_gives_what_it_has),
+		cmocka_unit_test(an_old_driver_gives_some_values),
 		cmocka_unit_test(trouble_at_the_start_is_said_and_leaves_nothing_open),
 		cmocka_unit_test(a_device_that_is_not_opened_keeps_its_number),
 	};

@@ -45,20 +45,20 @@ class Real(unittest.TestCase):
     def test_the_choice_for_every_chip(self) -> None:
         for version, path in self.libraries.items():
             with self.subTest(version):
-                told = self.run_with_driver(
+                output = self.run_with_driver(
                     "PM_CHOICE_TEST", CUPTI_REAL=str(path), CUDA_DOUBLE_TABLE="1"
                 )
-                self.assertEqual(told.returncode, 0, told.stdout + told.stderr)
-                self.assertIn("GH100: 13", told.stdout)
+                self.assertEqual(output.returncode, 0, output.stdout + output.stderr)
+                self.assertIn("GH100: 13", output.stdout)
 
     def test_a_driver_that_can_do_nothing_is_refused(self) -> None:
         for version, path in self.libraries.items():
             if number(version) == CRASHES:
                 continue
             with self.subTest(version):
-                told = self.run_with_driver("PM_SAMPLES", CUPTI_LIBRARY=str(path))
-                self.assertEqual(told.returncode, 77, told.stderr)
-                self.assertIn("PM sampling: CUPTI's error", told.stderr)
+                output = self.run_with_driver("PM_SAMPLES", CUPTI_LIBRARY=str(path))
+                self.assertEqual(output.returncode, 77, output.stderr)
+                self.assertIn("PM sampling: CUPTI's error", output.stderr)
 
 
 if __name__ == "__main__":

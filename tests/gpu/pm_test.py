@@ -27,9 +27,9 @@ OWN = ("--gpu-samples", "own")
 FINE = ("cores_active", "pcie_tx_rate")  # 10,000 a second; the others are means of 10 ms
 KHZ = ("cores_active", "matrix_active", "pcie_tx_rate", "link_rx_rate")
 
-# A DCGM that holds the counters while HELD is there, and notes down what it was told.
+# A DCGM that holds the counters while HELD is there, and logs its calls.
 DCGMI = """#!/bin/sh
-echo "$*" >>{folder}/told
+echo "$*" >>{folder}/calls
 case "$2" in
 --pause) mv {folder}/held {folder}/paused ;;
 --resume) mv {folder}/paused {folder}/held ;;
@@ -74,8 +74,8 @@ class PmTest(LiveTest):
             PM_DOUBLE_HELD=str(self.held), PM_DOUBLE_CHIP="GA100",
         )  # fmt: skip
 
-    def told(self) -> list[str]:
-        path = self.folder / "told"
+    def dcgm_calls(self) -> list[str]:
+        path = self.folder / "calls"
         return path.read_text().split("\n")[:-1] if path.exists() else []
 
 
@@ -112,7 +112,7 @@ class Sampler(PmTest):
         except OSError:
             return []
 
-    def test_without_cuda_it_says_so_at_the_start(self) -> None:
+    def test_missing_cuda_is_reported_at_the_start(self) -> None:
         self.env.pop("LD_LIBRARY_PATH", None)
         # Not here: the doubles are on this process's own path.
         look = [sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"]
@@ -137,9 +137,9 @@ class Sampler(PmTest):
         def look() -> bool:
             for piece in self.pieces()[-3:]:
                 with contextlib.suppress(AssertionError):  # removed meanwhile
-                    told = self.dump(piece)
-                    if told["gpus"] and all(gpu["metrics"] for gpu in told["gpus"]):
-                        found.append(told)
+                    sidecar = self.dump(piece)
+                    if sidecar["gpus"] and all(gpu["metrics"] for gpu in sidecar["gpus"]):
+                        found.append(sidecar)
                         return True
             return False
 
@@ -156,16 +156,16 @@ class Sampler(PmTest):
 
     def test_both_devices_are_sampled_and_all_is_removed(self) -> None:
         with self.sampler("--window") as process:
-            told = self.await_samples()
-            self.assertEqual([gpu["index"] for gpu in told["gpus"]], [0, 1])
-            self.assertEqual({gpu["why"] for gpu in told["gpus"]}, {""})
+            sidecar = self.await_samples()
+            self.assertEqual([gpu["index"] for gpu in sidecar["gpus"]], [0, 1])
+            self.assertEqual({gpu["why"] for gpu in sidecar["gpus"]}, {""})
             for metric in KHZ:
-                self.assertIn(metric, told["gpus"][1]["metrics"])
-            self.assertAlmostEqual(told["gpus"][0]["metrics"]["cores_active"]["mean"], 0.5, 1)
+                self.assertIn(metric, sidecar["gpus"][1]["metrics"])
+            self.assertAlmostEqual(sidecar["gpus"][0]["metrics"]["cores_active"]["mean"], 0.5, 1)
             self.assertEqual(self.end(process), 0)
         self.assertFalse(self.share.exists(), "it was made for one window")
 
-    def test_an_overflow_makes_it_slower_and_is_told(self) -> None:
+    def test_an_overflow_slows_the_sampler_and_is_reported(self) -> None:
         self.env["PM_DOUBLE_DO"] = "live overflow"
         with self.sampler("--window") as process:
             self.await_samples()
@@ -174,23 +174,23 @@ class Sampler(PmTest):
             )
             self.assertEqual(self.end(process), 0)
 
-    def test_what_it_may_not_is_told(self) -> None:
+    def test_a_missing_permission_is_reported(self) -> None:
         self.env["PM_DOUBLE_DO"] = "live refuse"
         with self.sampler("--window") as process:
             self.assertEqual(self.reasons(), {"PM sampling: needs CAP_SYS_ADMIN (CUPTI: 35)"})
             self.assertEqual(self.end(process), 10)
 
-    def test_without_cuda_it_says_so(self) -> None:
+    def test_missing_cuda_is_reported(self) -> None:
         self.env["LD_LIBRARY_PATH"] = self.nvml
         with self.sampler("--window") as process:
             self.assertEqual(self.reasons(), {"no libcuda.so.1"})
             self.assertEqual(self.end(process), 10)
 
-    def test_a_library_that_crashes_is_told_and_dcgm_resumed(self) -> None:
+    def test_a_crashing_library_is_reported_and_dcgm_resumed(self) -> None:
         self.dcgm()
         self.env["PM_DOUBLE_DO"] += " crash"
         with self.sampler("--window") as process:
-            wait_for(lambda: len(self.told()) == 2, "DCGM is resumed")
+            wait_for(lambda: len(self.dcgm_calls()) == 2, "DCGM is resumed")
             wait_for(
                 lambda: "PM sampling: its process crashed (signal 11)" in self.reasons(), "a word"
             )
@@ -204,9 +204,9 @@ class Sampler(PmTest):
         self.env["PM_DOUBLE_SIGN"] = str(sign)
         with self.sampler("--window") as process:
             wait_for(sign.exists, "a hang")
-            self.assertEqual(self.told(), ["profile --pause"])
+            self.assertEqual(self.dcgm_calls(), ["profile --pause"])
             self.assertEqual(self.end(process), 12)
-        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+        self.assertEqual(self.dcgm_calls(), ["profile --pause", "profile --resume"])
 
     def test_dcgm_is_paused_for_a_window(self) -> None:
         self.dcgm()
@@ -214,7 +214,7 @@ class Sampler(PmTest):
             self.await_samples()
             self.assertFalse(self.held.exists())
             self.assertEqual(self.end(process), 0)
-        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+        self.assertEqual(self.dcgm_calls(), ["profile --pause", "profile --resume"])
         self.assertTrue(self.held.exists())
 
     def test_from_hopper_on_dcgm_is_left_alone(self) -> None:
@@ -225,7 +225,7 @@ class Sampler(PmTest):
                 self.reasons(), {"PM sampling: another tool has the counters (CUPTI: 7)"}
             )
             self.assertEqual(self.end(process), 10)
-        self.assertEqual(self.told(), [])
+        self.assertEqual(self.dcgm_calls(), [])
 
     def test_dcgm_is_resumed_when_the_sampler_is_killed(self) -> None:
         self.dcgm()
@@ -234,7 +234,7 @@ class Sampler(PmTest):
             os.kill(children(process.pid)[0], signal.SIGKILL)
             wait_for(self.held.exists, "DCGM has its counters back")
             self.assertEqual(self.end(process), 11)
-        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+        self.assertEqual(self.dcgm_calls(), ["profile --pause", "profile --resume"])
 
     def test_dcgm_is_resumed_when_the_keeper_is_killed(self) -> None:
         self.dcgm()
@@ -244,7 +244,7 @@ class Sampler(PmTest):
             process.kill()
             wait_for(self.held.exists, "DCGM has its counters back")
             wait_for(lambda: not alive(sampler), "the sampler's end")
-        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+        self.assertEqual(self.dcgm_calls(), ["profile --pause", "profile --resume"])
 
     def kill_both(self, *words: str) -> None:
         """Leaves DCGM paused."""
@@ -256,7 +256,7 @@ class Sampler(PmTest):
             os.kill(sampler, signal.SIGKILL)
             process.kill()
             process.wait()
-        self.assertFalse(self.held.exists(), "nobody was left to do it")
+        self.assertFalse(self.held.exists(), "no process is left to resume DCGM")
 
     @contextlib.contextmanager
     def wished(self) -> Iterator[None]:
@@ -266,7 +266,7 @@ class Sampler(PmTest):
         def wish() -> None:
             while not done.wait(0.1):
                 with contextlib.suppress(FileNotFoundError):
-                    (self.share / "wanted" / "somebody").touch()
+                    (self.share / "wanted" / "request").touch()
 
         thread = threading.Thread(target=wish)
         thread.start()
@@ -276,7 +276,7 @@ class Sampler(PmTest):
             done.set()
             thread.join()
 
-    def test_dcgm_is_resumed_by_the_next_container_of_one_that_stood(self) -> None:
+    def test_dcgm_is_resumed_by_the_container_after_a_standing_sampler(self) -> None:
         with self.wished():
             self.kill_both()
         # Another file system, and by chance the numbers of the dead.
@@ -286,9 +286,9 @@ class Sampler(PmTest):
         with self.sampler():
             wait_for(self.held.exists, "DCGM has its counters back")
             wait_for(lambda: not note.exists(), "the note is removed")
-        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+        self.assertEqual(self.dcgm_calls(), ["profile --pause", "profile --resume"])
 
-    def test_dcgm_is_left_to_one_that_stands_in_another_container(self) -> None:
+    def test_dcgm_is_left_to_a_standing_sampler_of_another_container(self) -> None:
         self.dcgm()
         with self.wished(), self.sampler() as first:
             self.await_samples()
@@ -299,10 +299,10 @@ class Sampler(PmTest):
                 wait_for((self.folder / "another").exists, "it has looked for other notes")
                 second.terminate()
                 self.assertEqual(second.wait(LIMIT_S), 0)
-            self.assertEqual(self.told(), ["profile --pause"])
+            self.assertEqual(self.dcgm_calls(), ["profile --pause"])
             first.terminate()
             self.assertEqual(first.wait(LIMIT_S), 0)
-        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+        self.assertEqual(self.dcgm_calls(), ["profile --pause", "profile --resume"])
 
     def test_dcgm_is_resumed_by_the_next_sampler_when_both_are_killed(self) -> None:
         self.kill_both("--window")
@@ -311,19 +311,19 @@ class Sampler(PmTest):
             wait_for(self.held.exists, "DCGM has its counters back")
             self.end(process)
             self.assertIn(b"event=counters-given-back tool=dcgm", process.stderr.read())
-        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+        self.assertEqual(self.dcgm_calls(), ["profile --pause", "profile --resume"])
 
     def test_dcgm_is_resumed_by_the_next_job_when_both_are_killed(self) -> None:
         self.kill_both("--window")
         with self.job(*OWN, "--", "sleep", str(LIMIT_S)):
             wait_for(self.held.exists, "DCGM has its counters back")
-        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+        self.assertEqual(self.dcgm_calls(), ["profile --pause", "profile --resume"])
 
     def test_dcgm_is_resumed_by_the_next_job_though_that_samples_nothing(self) -> None:
         self.kill_both("--window")
         with self.job("--", "sleep", str(LIMIT_S)):
             wait_for(self.held.exists, "DCGM has its counters back")
-        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+        self.assertEqual(self.dcgm_calls(), ["profile --pause", "profile --resume"])
 
     def test_dcgm_is_resumed_once_though_two_find_it_paused(self) -> None:
         self.kill_both("--window")
@@ -333,10 +333,10 @@ class Sampler(PmTest):
             for process in (first, second):
                 process.terminate()
                 process.wait(LIMIT_S)
-        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+        self.assertEqual(self.dcgm_calls(), ["profile --pause", "profile --resume"])
 
-    def test_one_that_stands_samples_when_it_is_wanted(self) -> None:
-        wish = self.share / "wanted" / "somebody"
+    def test_a_standing_sampler_samples_on_request(self) -> None:
+        wish = self.share / "wanted" / "request"
         with self.sampler() as process:
             wait_for(
                 lambda: wish.parent.exists() and wish.parent.stat().st_mode & 0o7777 == 0o1777,
@@ -417,14 +417,14 @@ class Job(PmTest):
         for samples in ((), ("--gpu-samples", "none")):
             with self.subTest(samples=samples):
                 gpu = self.play(samples=samples)
-                self.assertEqual((self.told(), sign.exists()), ([], False))
+                self.assertEqual((self.dcgm_calls(), sign.exists()), ([], False))
                 self.assertTrue(self.held.exists())
                 self.assertEqual((gpu["why"], self.absent), ("", []))
                 self.assertLess(gpu["metrics"]["cores_active"]["samples"], 50)  # GPM's
         self.play()  # as it would have been seen
-        self.assertEqual((self.told()[:1], sign.exists()), (["profile --pause"], True))
+        self.assertEqual((self.dcgm_calls()[:1], sign.exists()), (["profile --pause"], True))
 
-    def test_where_it_may_not_slower_samples_do_and_the_report_says_so(self) -> None:
+    def test_without_permission_slower_samples_are_used_and_reported(self) -> None:
         self.env["PM_DOUBLE_DO"] = "live refuse"
         gpu = self.play()
         self.assertEqual(gpu["why"], "PM sampling: needs CAP_SYS_ADMIN (CUPTI: 35)")
@@ -446,7 +446,7 @@ class Job(PmTest):
                 self.assertIn("cores_active", gpu["metrics"])
                 self.assertIn("event=gpu-sampler-ended", self.said)
 
-    def test_metrics_tell_of_the_gpus_and_of_the_sampler(self) -> None:
+    def test_metrics_export_the_gpus_and_the_sampler(self) -> None:
         def page() -> str:
             try:
                 (target,) = json.loads((self.out / "metrics.json").read_text())[0]["targets"]
@@ -477,7 +477,7 @@ class Job(PmTest):
             )  # fmt: skip
             os.kill(daemon, signal.SIGKILL)
             wait_for(self.held.exists, "DCGM has its counters back")
-        self.assertEqual(self.told(), ["profile --pause", "profile --resume"])
+        self.assertEqual(self.dcgm_calls(), ["profile --pause", "profile --resume"])
 
     def test_a_container_without_privileges_gets_what_another_one_samples(self) -> None:
         share = self.folder / "share"
@@ -498,7 +498,7 @@ class Job(PmTest):
             sampler.terminate()
             self.assertEqual(sampler.wait(LIMIT_S), 0)
 
-    def test_a_folder_where_nobody_writes_is_told(self) -> None:
+    def test_a_folder_without_a_writer_is_reported(self) -> None:
         gpu = self.play(samples=("--gpu-samples", str(self.folder / "nowhere")))
         self.assertIn("nobody writes", gpu["why"])
         self.assertIn("cores_active", gpu["metrics"])

@@ -26,10 +26,10 @@ static struct {
 	int stop_fd; /* -1: standing */
 	size_t samples;
 	char dcgm[128], held[160]; /* folder and file of a DCGM; "": there is none */
-	char why[64];		   /* the latest that was told of all devices */
+	char why[64];		   /* the latest reason that was reported for all devices */
 } fixture;
 
-/* These two stand in for libc's. */
+/* These two replace libc's. */
 int kill(pid_t pid, int number)
 {
 	return fixture.asleep && number == SIGKILL ? 0 : (int)syscall(SYS_kill, pid, number);
@@ -122,7 +122,7 @@ static int remove_dir(void **state)
 	return fixture.dcgm[0] != '\0' ? remove_root(state) : 0;
 }
 
-static void one_that_is_silent_is_killed_in_the_window(void **state)
+static void a_silent_sampler_is_killed_in_the_window(void **state)
 {
 	start(*state, "live hang", false, 300);
 	while (strcmp(fixture.why, "PM sampling: killed, it did not answer") != 0)
@@ -130,7 +130,7 @@ static void one_that_is_silent_is_killed_in_the_window(void **state)
 	assert_int_equal(end(), GPUSAMPLER_HUNG);
 }
 
-static void one_that_works_is_left_alone(void **state)
+static void a_working_sampler_is_left_alone(void **state)
 {
 	start(*state, "live", false, 60000);
 	while (fixture.samples < 100)
@@ -171,9 +171,9 @@ static void await_why(const char *why)
 		request_and_read();
 }
 
-static void no_other_is_started_beside_one_that_cannot_be_killed(void **state)
+static void no_sampler_is_started_beside_one_that_cannot_be_killed(void **state)
 {
-	int64_t told_ns;
+	int64_t reported_ns;
 	pid_t stuck, next;
 
 	fixture.asleep = true;
@@ -182,8 +182,8 @@ static void no_other_is_started_beside_one_that_cannot_be_killed(void **state)
 	stuck = child_of_keeper();
 	assert_true(stuck > 0);
 	/* Long enough for another: child_of_keeper() takes no second one. */
-	told_ns = clock_mono_ns();
-	while (clock_mono_ns() - told_ns < NSEC_PER_SEC) {
+	reported_ns = clock_mono_ns();
+	while (clock_mono_ns() - reported_ns < NSEC_PER_SEC) {
 		request_and_read();
 		assert_int_equal(child_of_keeper(), stuck);
 	}
@@ -195,7 +195,7 @@ static void no_other_is_started_beside_one_that_cannot_be_killed(void **state)
 	assert_int_equal(end(), GPUSAMPLER_CRASHED);
 }
 
-static void who_started_it_hears_that_one_could_not_be_killed(void **state)
+static void the_starter_learns_of_a_sampler_that_cannot_be_killed(void **state)
 {
 	pid_t stuck;
 
@@ -248,7 +248,7 @@ static void a_resume_that_fails_is_tried_again(void **state)
 }
 
 /* Samples come, then none for the rest, then some again: samples are requested all the time. */
-static void nobody_has_the_counters_for_ever(void **state)
+static void no_sampler_has_the_counters_forever(void **state)
 {
 	int64_t come_ns, gap_ns = 0, requested_ns = 0;
 
@@ -275,11 +275,11 @@ static void nobody_has_the_counters_for_ever(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(one_that_is_silent_is_killed_in_the_window),
-		TEST(one_that_works_is_left_alone),
-		TEST(no_other_is_started_beside_one_that_cannot_be_killed),
-		TEST(who_started_it_hears_that_one_could_not_be_killed),
-		TEST(nobody_has_the_counters_for_ever),
+		TEST(a_silent_sampler_is_killed_in_the_window),
+		TEST(a_working_sampler_is_left_alone),
+		TEST(no_sampler_is_started_beside_one_that_cannot_be_killed),
+		TEST(the_starter_learns_of_a_sampler_that_cannot_be_killed),
+		TEST(no_sampler_has_the_counters_forever),
 		TEST(a_resume_that_fails_is_tried_again), /* the last: there is a DCGM from now on */
 	};
 

@@ -101,7 +101,7 @@ static void test_later_candidates(void **state)
 	pm_library_close(&library);
 }
 
-/* Counters go to those who come first. */
+/* Counters go to the metrics that come first. */
 static void test_counters_are_short(void **state)
 {
 	struct pm_library library = open_library(getenv("PM_DOUBLE"));
@@ -113,7 +113,7 @@ static void test_counters_are_short(void **state)
 	pm_library_close(&library);
 }
 
-static void test_both_ways_stand_in(void **state)
+static void test_the_sum_replaces_both_directions(void **state)
 {
 	struct pm_library library = open_library(getenv("PM_DOUBLE"));
 	struct pm_choice choice = choose(&library, "WAYS");
@@ -310,7 +310,7 @@ int main(void)
 		cmocka_unit_test(test_first_candidates),
 		cmocka_unit_test(test_later_candidates),
 		cmocka_unit_test(test_counters_are_short),
-		cmocka_unit_test(test_both_ways_stand_in),
+		cmocka_unit_test(test_the_sum_replaces_both_directions),
 		cmocka_unit_test(test_says_why_not),
 		cmocka_unit_test(test_opening),
 		cmocka_unit_test(test_finding),

@@ -23,14 +23,14 @@
 
 #define DEVICE 3 /* the only one that the double has */
 #define SECOND NSEC_PER_SEC
-#define AHEAD_NS (7 * SECOND) /* our clock before the device's */
+#define AHEAD_NS (7 * SECOND) /* the host's clock before the device's */
 
 static struct {
 	struct pm_library library;
 	struct pm_double *device;
 	int *cuda_status;
 	int (*hosts)(void);
-	int64_t late_ns; /* our clock, beyond AHEAD_NS */
+	int64_t late_ns; /* the host's clock, beyond AHEAD_NS */
 
 	size_t taken;
 	int64_t first_ns, last_ns;
@@ -80,7 +80,7 @@ static int load(void **state _unused_)
 	return 0;
 }
 
-/* Whatever happened, nobody is kept from the counters. */
+/* Each test leaves the counters free for other processes. */
 static int unload(void **state _unused_)
 {
 	assert_int_equal(fixture.device->initialized, 0);
@@ -154,7 +154,7 @@ static void values_are_means_in_the_units_of_the_metric(void **state _unused_)
 	(void)pm_session_stop(session, NULL);
 }
 
-static void both_ways_of_pcie_stand_in_for_each(void **state _unused_)
+static void the_sum_of_pcie_replaces_its_directions(void **state _unused_)
 {
 	struct pm_session *session;
 
@@ -166,7 +166,7 @@ static void both_ways_of_pcie_stand_in_for_each(void **state _unused_)
 	(void)pm_session_stop(session, NULL);
 }
 
-static void what_is_no_number_is_left_out(void **state _unused_)
+static void values_that_are_not_numbers_are_left_out(void **state _unused_)
 {
 	struct pm_session *session;
 
@@ -178,7 +178,7 @@ static void what_is_no_number_is_left_out(void **state _unused_)
 	(void)pm_session_stop(session, NULL);
 }
 
-static void a_metric_that_the_chip_lacks_is_not_told(void **state _unused_)
+static void metrics_the_chip_lacks_are_left_out(void **state _unused_)
 {
 	struct pm_session *session;
 
@@ -192,7 +192,7 @@ static void a_metric_that_the_chip_lacks_is_not_told(void **state _unused_)
 }
 
 /* The best of all drains is kept, and no time goes back. */
-static void times_are_ours(void **state _unused_)
+static void times_are_in_the_hosts_clock(void **state _unused_)
 {
 	struct pm_session *session = start();
 
@@ -207,7 +207,7 @@ static void times_are_ours(void **state _unused_)
 	assert_int_equal(fixture.last_ns, fixture.device->clock_ns + AHEAD_NS);
 }
 
-static void an_overflow_makes_it_slower_and_the_next_ends_it(void **state _unused_)
+static void an_overflow_slows_the_session_and_the_next_ends_it(void **state _unused_)
 {
 	struct pm_session *session = start();
 	char why[GPUHW_WHY] = "";
@@ -232,8 +232,8 @@ static void an_overflow_makes_it_slower_and_the_next_ends_it(void **state _unuse
 	assert_int_equal(counts.samples, 1099 + 100);
 }
 
-/* Each version is told the size that its headers have. */
-static void cuda_12_6_is_told_the_shorter_configuration(void **state _unused_)
+/* The size passed is that of the version's headers. */
+static void cuda_12_6_gets_the_shorter_configuration(void **state _unused_)
 {
 	fixture.device->version = PM_NO_APPEND;
 	(void)pm_session_stop(start(), NULL);
@@ -243,7 +243,7 @@ static void cuda_12_6_is_told_the_shorter_configuration(void **state _unused_)
 	assert_int_equal(fixture.device->configured_bytes, PM_SIZE(pm_configure, append));
 }
 
-/* Somebody else has the counters by the time of the restart. */
+/* Another process has the counters by the time of the restart. */
 static void a_restart_may_fail(void **state _unused_)
 {
 	struct pm_session *session = start();
@@ -270,7 +270,7 @@ static void a_drain_is_bounded(void **state _unused_)
 	assert_int_equal(counts.samples, 99);
 }
 
-static void what_a_drain_left_comes_later(void **state _unused_)
+static void samples_left_by_a_drain_come_later(void **state _unused_)
 {
 	struct pm_session *session = start();
 	char why[GPUHW_WHY] = "";
@@ -285,7 +285,7 @@ static void what_a_drain_left_comes_later(void **state _unused_)
 	assert_int_equal(counts.samples, 2 * PM_FAST_HZ - 1);
 }
 
-static void samples_that_are_not_told_are_counted(void **state _unused_)
+static void samples_that_cannot_be_read_are_counted(void **state _unused_)
 {
 	struct pm_session *session = start();
 	struct pm_counts counts;
@@ -298,7 +298,7 @@ static void samples_that_are_not_told_are_counted(void **state _unused_)
 	assert_int_equal(fixture.taken, 0);
 }
 
-static void a_decoding_that_fails_ends_it(void **state _unused_)
+static void a_failed_decoding_ends_the_session(void **state _unused_)
 {
 	struct pm_session *session = start();
 	char why[GPUHW_WHY] = "";
@@ -357,7 +357,7 @@ static bool let_go(void *arg, const struct gpupause_tool *tool)
 	return monitor.lets_go;
 }
 
-static void who_has_the_counters_is_asked_once(void **state _unused_)
+static void the_monitor_is_asked_once_for_the_counters(void **state _unused_)
 {
 	int *const refusals[] = { &fixture.device->availability, &fixture.device->enable };
 	struct gpucounters_setup asking = setup;
@@ -384,7 +384,7 @@ static void who_has_the_counters_is_asked_once(void **state _unused_)
 	fixture.device->enable = PM_NO_PERMISSION;
 	assert_int_equal(pm_session_start(&fixture.library, DEVICE, &asking, &session, why),
 			 -EPERM);
-	assert_int_equal(monitor.asked, 2); /* nobody could help */
+	assert_int_equal(monitor.asked, 2); /* the monitor could not free them */
 	fixture.device->enable = PM_BUSY;
 	fixture.device->chip = "EASY"; /* where DCGM takes GPM's */
 	assert_int_equal(pm_session_start(&fixture.library, DEVICE, &asking, &session, why),
@@ -438,19 +438,19 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_window_of_20_s_at_10_khz_loses_nothing),
 		TEST(values_are_means_in_the_units_of_the_metric),
-		TEST(both_ways_of_pcie_stand_in_for_each),
-		TEST(what_is_no_number_is_left_out),
-		TEST(a_metric_that_the_chip_lacks_is_not_told),
-		TEST(times_are_ours),
-		TEST(an_overflow_makes_it_slower_and_the_next_ends_it),
-		TEST(cuda_12_6_is_told_the_shorter_configuration),
+		TEST(the_sum_of_pcie_replaces_its_directions),
+		TEST(values_that_are_not_numbers_are_left_out),
+		TEST(metrics_the_chip_lacks_are_left_out),
+		TEST(times_are_in_the_hosts_clock),
+		TEST(an_overflow_slows_the_session_and_the_next_ends_it),
+		TEST(cuda_12_6_gets_the_shorter_configuration),
 		TEST(a_restart_may_fail),
 		TEST(a_drain_is_bounded),
-		TEST(what_a_drain_left_comes_later),
-		TEST(samples_that_are_not_told_are_counted),
-		TEST(a_decoding_that_fails_ends_it),
+		TEST(samples_left_by_a_drain_come_later),
+		TEST(samples_that_cannot_be_read_are_counted),
+		TEST(a_failed_decoding_ends_the_session),
 		TEST(old_chips_count_cycles),
-		TEST(who_has_the_counters_is_asked_once),
+		TEST(the_monitor_is_asked_once_for_the_counters),
 		TEST(devices_are_sampled_beside_each_other),
 		TEST(a_start_that_fails_says_why),
 	};

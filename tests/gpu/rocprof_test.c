@@ -67,7 +67,7 @@ static void open_double(const char *variable)
 
 static char why[GPUTRACE_WHY_MAX];
 
-/* The job loads ROCm, which asks us. */
+/* The job loads ROCm, which calls rocprofiler_configure(). */
 static void load(void)
 {
 	job.begin((void *)rocprofiler_configure);
@@ -260,7 +260,7 @@ static void drops(void)
 	CHECK(seen.dropped == 7);
 }
 
-static void what_the_sdk_dropped_is_counted_once(_unused_ void **state)
+static void records_the_sdk_dropped_are_counted_once(_unused_ void **state)
 {
 	run("DOUBLE_ROCPROF", drops);
 }
@@ -342,7 +342,7 @@ static void refused(void)
 	check_window(10);
 }
 
-static void a_context_that_does_not_start_is_told(_unused_ void **state)
+static void a_context_that_does_not_start_is_reported(_unused_ void **state)
 {
 	run("DOUBLE_ROCPROF", refused);
 }
@@ -392,7 +392,7 @@ static void from_the_future(void)
 	declines();
 }
 
-static void whoever_is_no_worker_declares_nothing(_unused_ void **state)
+static void processes_other_than_workers_declare_nothing(_unused_ void **state)
 {
 	run("DOUBLE_ROCPROF", without_daemon);
 	run("DOUBLE_ROCPROF", not_asked_for);
@@ -466,13 +466,13 @@ int main(void)
 		cmocka_unit_test(records_of_later_versions_are_larger),
 		cmocka_unit_test(unknown_records_are_passed_over),
 		cmocka_unit_test(records_that_are_too_short_are_counted),
-		cmocka_unit_test(what_the_sdk_dropped_is_counted_once),
+		cmocka_unit_test(records_the_sdk_dropped_are_counted_once),
 		cmocka_unit_test(a_pool_that_is_empty_refuses_and_counts),
 		cmocka_unit_test(kernels_without_times_are_left_out),
 		cmocka_unit_test(unknown_and_endless_names_do_no_harm),
-		cmocka_unit_test(a_context_that_does_not_start_is_told),
+		cmocka_unit_test(a_context_that_does_not_start_is_reported),
 		cmocka_unit_test(a_declaration_that_fails_takes_all_back),
-		cmocka_unit_test(whoever_is_no_worker_declares_nothing),
+		cmocka_unit_test(processes_other_than_workers_declare_nothing),
 		cmocka_unit_test(a_process_without_kernels_is_no_user_of_the_gpu),
 		cmocka_unit_test(a_forked_child_has_no_gpu),
 		cmocka_unit_test(a_window_may_be_open_when_the_process_ends),

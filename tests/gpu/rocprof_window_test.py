@@ -71,7 +71,7 @@ class Rocprof(test_hook.HookTest):
         self.assertLess(max(times), begun.mono_ns + 5 * SECOND)
         self.assertEqual(lines, ["fault: ", "contexts: 2 active: 1"])
 
-    def test_a_job_that_is_not_started_for_it_declares_nothing(self) -> None:
+    def test_a_job_started_without_the_agent_declares_nothing(self) -> None:
         lines = self.train("/nowhere/libother.so")
         self.assertEqual(self.records, [])
         self.assertEqual(lines, ["fault: ", "contexts: 0 active: 0"])

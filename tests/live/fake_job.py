@@ -175,7 +175,7 @@ class Worker:
         struct.pack_into("<Q", self.block, HEAD_OFFSET, random.getrandbits(63))
 
     def is_over(self, number: int) -> bool:
-        """Not before what is awaited is there; nobody waits for ever."""
+        """Whether the awaited file exists, or the number of iterations is at its limit."""
         least, until = self.options.iterations, self.options.until
         if number < least or number >= least + MOST_MORE:
             return number >= least

@@ -24,7 +24,7 @@ class Gpus(LiveTest):
         self.env["LD_LIBRARY_PATH"] = f"{DOUBLES}{':' + before if before else ''}"
 
     def gpus(self, double: str) -> list[dict]:
-        """The GPUs of rank 1, of two workers on a host whose NVML does as it is told."""
+        """The GPUs of rank 1, of two workers on a host whose NVML is a double."""
         self.env["NVML_DOUBLE"] = double
         slow = ("--world", "2", "--slow-at", "80", "--iterations", "130")
         words = self.fake(*slow, *self.until_report())
@@ -43,15 +43,15 @@ class Gpus(LiveTest):
         self.assertEqual(gpu["metrics"]["power"]["mean"], 650)
         self.assertEqual(gpu["metrics"]["throttled_power"]["unit"], "s")
 
-    def test_a_fault_is_told_at_once(self) -> None:
+    def test_a_fault_is_reported_at_once(self) -> None:
         self.gpus("fault")
         self.assertIn("event=gpu-fault gpu=0 number=79", self.said)
 
-    def test_a_driver_that_refuses_is_told(self) -> None:
+    def test_a_driver_that_refuses_is_reported(self) -> None:
         (gpu,) = self.gpus("refuse")
         self.assertEqual((gpu["index"], gpu["why"]), (None, "NVML: Driver Not Loaded (9)"))
 
-    def test_a_driver_that_hangs_holds_nobody_up(self) -> None:
+    def test_a_driver_that_hangs_blocks_nothing(self) -> None:
         (gpu,) = self.gpus("hang")
         self.assertEqual((gpu["index"], gpu["why"]), (None, "not looked for yet"))
         self.assertEqual(self.report("report-1.json")["coverage"]["workers_analyzed"], 2)

@@ -49,7 +49,7 @@ def find_tool(name: str) -> str | None:
 
 
 def parse(text: str) -> Samples:
-    """Our own reading of the text format: each line is a comment or a sample."""
+    """Independent parser of the text format: each line is a comment or a sample."""
     found = []
     for line in text.splitlines():
         match = SAMPLE.match(line)
@@ -137,7 +137,7 @@ class Metrics(MetricsMixin):
             asked = set(re.findall(r"(?<!\w)perftracker_\w+", text))
             self.assertEqual(asked - known, set())
 
-    def test_wrong_options_are_told_before_the_job_starts(self) -> None:
+    def test_wrong_options_are_errors_before_the_job_starts(self) -> None:
         for words in (
             ("--metrics", ":9400"),
             ("--metrics", "a.b:80"),
@@ -256,7 +256,7 @@ class TorchMetrics(TorchLiveTest, MetricsMixin):
         self.await_total(40, "perftracker_iteration_seconds_count", limit_s=240, rank="0")
 
     def settled(self) -> Samples:
-        """The counts when the workers stand still: the same in two looks of the daemon."""
+        """The counts when the workers are idle: the same in two looks of the daemon."""
         last: Samples = []
         for _ in range(100):
             samples = self.scrape()
@@ -303,7 +303,7 @@ class TorchMetrics(TorchLiveTest, MetricsMixin):
     def compare(self, samples: Samples, rank: str, log: dict) -> None:
         marks = total(samples, "perftracker_marks_total", rank=rank)
         self.assertEqual(marks, log["marks"])
-        # A collective is three records of a lane; those of a window stand in another ring.
+        # A collective is three records of a lane; those of a window are in another ring.
         recorded = sum(thread["records"] // 3 for thread in log["threads"])
         collectives = total(samples, "perftracker_collective_seconds_count", rank=rank)
         self.assertGreater(collectives, 40)
@@ -317,7 +317,7 @@ class TorchMetrics(TorchLiveTest, MetricsMixin):
         bucket = "perftracker_collective_seconds_bucket"
         self.assertEqual(total(samples, bucket, rank=rank, le="+Inf"), collectives)
 
-    def test_readers_of_others_read_it(self) -> None:
+    def test_other_parsers_read_the_metrics(self) -> None:
         self.await_total(1, "XPU_TIMER_COLL_KERNEL_AVG_LATENCY")
         pages = {accept: self.get(accept)[1] for accept in ("", OPEN_METRICS)}
         families = self.families_of_client(pages)
@@ -350,7 +350,7 @@ class TorchMetrics(TorchLiveTest, MetricsMixin):
             found.append(len(samples))
         return sum(found)
 
-    def test_prometheus_takes_it_and_answers_every_query_of_the_dashboard(self) -> None:
+    def test_prometheus_answers_every_query_of_the_dashboard(self) -> None:
         server, tool = find_tool("prometheus"), find_tool("promtool")
         if server is None or tool is None:
             self.skipTest("no prometheus: see tools/fetch-prometheus")

@@ -73,7 +73,7 @@ class Orders(LiveTest):
         self.assertEqual(report["coverage"]["workers_analyzed"], 2)
         self.assertIn("its process ended", json.dumps(report["failures"]))
 
-    def test_a_trace_that_is_none_costs_only_its_rank(self) -> None:
+    def test_an_invalid_trace_costs_only_its_rank(self) -> None:
         self.slow_job("--world", "3", "--behave", "garbage,obey,obey")
         report = self.report("report-1.json")
         self.assertEqual(report["coverage"]["workers_analyzed"], 2)
@@ -86,11 +86,11 @@ class Orders(LiveTest):
         self.assertEqual(outside.read_text(), "keep me")
         self.assertIn("expected a trace in", json.dumps(self.report("report-1.json")["failures"]))
 
-    def test_a_worker_that_scribbles_over_its_ring_harms_nobody(self) -> None:
+    def test_a_worker_that_corrupts_its_ring_harms_no_other(self) -> None:
         self.slow_job("--world", "3", "--behave", "scribble,obey,obey")
         self.assertGreaterEqual(self.report("report-1.json")["coverage"]["workers_analyzed"], 2)
 
-    def test_a_healthy_job_accuses_nobody(self) -> None:
+    def test_a_healthy_job_has_no_findings(self) -> None:
         done = self.run_job(*QUICK, *self.fake("--iterations", "100", "--status", "6"))
         self.assertEqual(done.returncode, 6)
         report = self.report()
@@ -107,7 +107,7 @@ class Orders(LiveTest):
         self.assertIn("rank 1", report["reason"])
         self.assertIn(b"event=worker-gone rank=1", done.stderr)
 
-    def test_a_worker_whose_hook_went_off_is_not_accused_of_standing_still(self) -> None:
+    def test_a_worker_with_a_disabled_hook_is_not_accused_of_a_hang(self) -> None:
         fake = ("--world", "3", "--behave", "obey,hide,obey", "--iterations", "650")
         done = self.run_job(*QUICK, "--no-audit", *self.fake(*fake))
         self.assertEqual(done.returncode, 0)
@@ -116,7 +116,7 @@ class Orders(LiveTest):
         self.assertEqual((report["verdict"], report["findings"]), ("healthy", []))
         self.assertIn("off in 1 of 3 workers", report["reason"])
 
-    def test_a_stopped_worker_is_named_while_the_job_stands_still(self) -> None:
+    def test_a_stopped_worker_is_named_while_the_job_hangs(self) -> None:
         with self.job(*QUICK, *self.fake("--world", "1", "--iterations", "400")) as job:
             worker = self.await_workers(1, 40)[0]
             os.kill(worker["pid"], signal.SIGSTOP)
@@ -149,7 +149,7 @@ class Orders(LiveTest):
             self.assertEqual(answer.returncode, 1)
             self.assertIn("no running job", answer.stderr)
 
-    def test_status_tells_each_worker(self) -> None:
+    def test_status_lists_each_worker(self) -> None:
         with self.job(*QUICK, *self.fake("--world", "3", "--iterations", "3000")):
             workers = self.await_workers(3, 30)
             self.assertEqual([w["rank"] for w in workers], [0, 1, 2])
@@ -186,7 +186,7 @@ class Orders(LiveTest):
         nothing = {"always": None, "window": None, "left_out": []}
         self.assertEqual(self.report()["overhead"], nothing)
 
-    def test_a_hostile_client_of_the_socket_harms_nobody(self) -> None:
+    def test_a_hostile_client_of_the_socket_does_no_harm(self) -> None:
         with self.job(*QUICK, *self.fake("--iterations", "400")) as job:
             self.await_workers(2, 10)
             path = next((self.folder / "perftracker").iterdir())

@@ -3,7 +3,8 @@
 
     ranks.py COUNT SCRIPT [ARGUMENT...]
 
-When one fails, or this is told to end, all are. Nothing of ours is in the process that forks.
+When a rank fails, or this process gets SIGTERM, all ranks are ended. The process that forks
+loads no part of PerfTracker.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Through(LiveTest):
             done = self.run_job("--", "sh", "-c", f"kill -{int(number)} $$")
             self.assertEqual(done.returncode, 128 + number)
 
-    def test_a_command_that_is_not_there_is_127_and_one_that_is_no_program_126(self) -> None:
+    def test_a_missing_command_is_127_and_an_invalid_one_126(self) -> None:
         self.assertEqual(self.run_job("--", "/nonexistent/command").returncode, 127)
         self.assertEqual(self.run_job("--", "/etc/passwd").returncode, 126)
 
@@ -59,7 +59,7 @@ class Through(LiveTest):
         done = self.run_job("--", "sh", "-c", script, "sh", "--out", "x y", "")
         self.assertEqual(done.stdout, b"--out|x y||a b|")
 
-    def test_a_signal_sent_to_us_reaches_the_command(self) -> None:
+    def test_a_signal_to_perftracker_reaches_the_command(self) -> None:
         old = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # "nohup make test" ignores it
         self.addCleanup(signal.signal, signal.SIGHUP, old)
         for name in ("TERM", "INT", "HUP", "USR1", "USR2", "QUIT"):
@@ -81,8 +81,8 @@ class Through(LiveTest):
             signal.signal(signal.SIGHUP, old)
         self.assertEqual(done.stdout, b"True\n")
 
-    def test_who_ignores_its_children_gets_the_status_of_the_job(self) -> None:
-        """Then the kernel tells nobody of an end; the command finds it as it was."""
+    def test_a_parent_that_ignores_sigchld_gets_the_status_of_the_job(self) -> None:
+        """The kernel discards the job's status; the command inherits SIGCHLD as it was."""
         program = "import signal; print(signal.getsignal(signal.SIGCHLD) == 1); exit(3)"
         done = subprocess.run(
             self.command("--", sys.executable, "-c", program),
@@ -128,7 +128,7 @@ class Through(LiveTest):
             self.assertEqual((out, job.returncode), (b"done\n", 9))
             self.assertIn(b"the job runs unwatched", err)
 
-    def test_a_daemon_that_stands_still_holds_neither_the_command_nor_its_status(self) -> None:
+    def test_a_daemon_that_hangs_delays_neither_the_command_nor_its_status(self) -> None:
         script = "echo ready; sleep 1; echo done; exit 9"
         with self.job("--quiet", "--", "sh", "-c", script) as job:
             self.assertEqual(job.stdout.readline(), b"ready\n")
@@ -176,11 +176,11 @@ class Through(LiveTest):
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.assertFalse(self.out.exists())
 
-    def test_a_folder_of_gpu_samples_that_is_not_there_yet_is_told(self) -> None:
-        for folder, told in ((self.folder / "later", True), (self.folder, False)):
+    def test_a_missing_folder_of_gpu_samples_is_reported(self) -> None:
+        for folder, expected in ((self.folder / "later", True), (self.folder, False)):
             done = self.run_job("--gpu-samples", str(folder), "--", "true")
             self.assertEqual(done.returncode, 0)
-            self.assertEqual(b"event=no-gpu-samples" in done.stderr, told, done.stderr)
+            self.assertEqual(b"event=no-gpu-samples" in done.stderr, expected, done.stderr)
 
     def test_a_prepared_directory_of_others_is_refused_and_the_command_runs(self) -> None:
         (self.folder / "perftracker").mkdir(mode=0o777)

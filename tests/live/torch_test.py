@@ -48,7 +48,7 @@ class Torch(TorchLiveTest):
             out, err = job.communicate(timeout=120)
             self.assertEqual((out, job.returncode), (b"end of the job\n", 3), err.decode())
 
-    def test_the_output_is_the_same_as_without_us(self) -> None:
+    def test_the_output_is_the_same_as_without_perftracker(self) -> None:
         self.end.touch()
         done = self.run_job("--", self.python, str(self.script), str(self.end), limit_s=240)
         self.assertEqual((done.stdout, done.returncode), (b"end of the job\n", 3))

@@ -190,7 +190,7 @@ static const struct fp_function *reduce_of(const struct fingerprint *fp)
 }
 
 /*
- * PerfTracker, section 3, from samples of rings that were played: who shares no ring
+ * PerfTracker, section 3, from samples of simulated rings: a worker that shares no ring
  * with the degraded bond is as in figure 3, the ring's others as in 5b, its own in 5c.
  */
 static void a_degraded_bond_gives_the_patterns_of_figures_3_to_5(_unused_ void **state)

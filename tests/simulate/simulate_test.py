@@ -107,7 +107,7 @@ class Simulate(unittest.TestCase):
         self.assertTrue({"C1P1", "C1P2", "C2P1", "C2P2", "C2P3", "EROICA", "healthy"} <= names)
         self.assertIn("nic-bond", self.call("simulate", "--list").stdout)
 
-    def test_wrong_calls_are_told(self) -> None:
+    def test_wrong_calls_are_errors(self) -> None:
         wrong = (
             ["--scenario", "healthy"],
             ["-o", "x"],

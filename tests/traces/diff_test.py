@@ -40,7 +40,7 @@ class Diff(unittest.TestCase):
         # One window of one worker: what was seen may be this window's luck.
         self.assertEqual(first["confidence"], "low")
 
-    def test_a_longer_sleep_is_told_by_its_place(self) -> None:
+    def test_a_longer_sleep_is_found_at_its_place(self) -> None:
         comparison = diff(RANKS / "dlrm4_sleep_20ms", RANKS / "dlrm4_sleep_1s")
         self.assert_adds_up(comparison)
         self.assertEqual(comparison["verdict"], "slower")
@@ -65,7 +65,7 @@ class Diff(unittest.TestCase):
                 self.assertEqual((comparison["verdict"], comparison["changes"]), ("same", []))
                 self.assertAlmostEqual(comparison["common_frac"], 1)
 
-    def test_jobs_that_have_little_in_common_are_told(self) -> None:
+    def test_jobs_with_little_in_common_are_reported(self) -> None:
         comparison = diff(RANKS / "resnet18_ddp2", RANKS / "megatron_tp2")
         self.assert_adds_up(comparison)
         self.assertTrue(any("one job?" in note for note in comparison["notes"]))

@@ -94,7 +94,7 @@ class Known(Scratch):
 
 
 class Inputs(Scratch):
-    """Names and order of the files say nothing where distributedInfo tells the rank."""
+    """Names and order of the files do not matter where distributedInfo has the rank."""
 
     def json_of(self, *paths: pathlib.Path) -> str:
         done = real.call("analyze", "--format", "json", *paths)
@@ -117,20 +117,20 @@ class Inputs(Scratch):
         self.assertEqual(renamed["findings"], plain["findings"])
         self.assertEqual(renamed["coverage"], plain["coverage"])
 
-    def test_a_missing_rank_is_told(self) -> None:
+    def test_a_missing_rank_is_reported(self) -> None:
         paths = [p for p in real.ranks_of("dlrm4_sleep_1s") if "rank1" not in p.name]
         report = json.loads(self.json_of(*paths))
         self.assertEqual(report["coverage"]["ranks_missing"], "1")
         self.assertEqual(report["coverage"]["workers_analyzed"], 3)
         self.assertEqual(report["findings"][0]["ranks"], "2")
 
-    def test_without_the_culprit_nobody_else_takes_the_blame(self) -> None:
+    def test_without_the_culprit_no_other_rank_is_blamed(self) -> None:
         paths = [p for p in real.ranks_of("dlrm4_sleep_1s") if "rank2" not in p.name]
         report = json.loads(self.json_of(*paths))
         self.assertEqual(report["coverage"]["ranks_missing"], "2")
         self.assertEqual((report["verdict"], report["findings"]), ("inconclusive", []))
 
-    def test_ranks_come_from_the_names_where_the_traces_do_not_tell(self) -> None:
+    def test_ranks_come_from_file_names_if_traces_lack_them(self) -> None:
         def forget(_rank: int, trace: real.Trace) -> None:
             trace.pop("distributedInfo", None)
 

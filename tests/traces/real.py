@@ -85,7 +85,7 @@ def drop_first(trace: Trace, share: float) -> None:
 
 
 def stretch(trace: Trace, at_us: float, by_us: float) -> None:
-    """Time stands still at a moment: later events move, those that span it grow."""
+    """Inserts a pause: later events move, events that span it grow."""
     for e in timed(trace):
         begin, length = float(e["ts"]), float(e.get("dur", 0))
         if begin >= at_us:

@@ -2,8 +2,8 @@
 /*
  * Linked in front of localize() (ld --wrap), so that the tests of src/localize run on
  * fingerprints that went over the wire: hosts of a few workers, sent without names,
- * heard in reverse, names asked for. Their report must accuse whom the report of the
- * original fingerprints accuses, of the same. The tests judge the original.
+ * heard in reverse, names asked for. Their report must accuse the same workers as that of the
+ * original fingerprints, for the same causes. The tests judge the original.
  */
 #include "center/wire/fpwire.h"
 #include "localize/localize.h"
@@ -51,7 +51,7 @@ static int hear_names(struct center *c, const struct fingerprint *const *fps, si
 		      const struct fpwire *m, struct err *err)
 {
 	struct str question = { 0 }, answer = { 0 };
-	struct fpwire asked = { 0 }, told = { 0 };
+	struct fpwire asked = { 0 }, answered = { 0 };
 	int ret = fpwire_ask(&c->names, m, 1, &question);
 
 	if (ret > 0)
@@ -60,11 +60,11 @@ static int hear_names(struct center *c, const struct fingerprint *const *fps, si
 		ret = fpwire_encode_names(fps, cnt, asked.asked.data, asked.asked.cnt, &answer,
 					  err);
 	if (ret == 0)
-		ret = fpwire_decode(&told, answer.data, answer.len, &c->names, err);
+		ret = fpwire_decode(&answered, answer.data, answer.len, &c->names, err);
 	str_done(&question);
 	str_done(&answer);
 	fpwire_done(&asked);
-	fpwire_done(&told);
+	fpwire_done(&answered);
 	return ret;
 }
 

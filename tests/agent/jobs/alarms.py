@@ -19,7 +19,7 @@ original_enter = profiler.record_function.__enter__
 
 
 class Agent:
-    """Stands for the library: the hook's Python is tested here."""
+    """Replaces the library: this test is of the hook's Python."""
 
     def __init__(self, source):
         self.recording = self.disabled = False

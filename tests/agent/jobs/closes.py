@@ -25,7 +25,7 @@ ends = []
 
 
 def received():
-    """Registered before anything of ours is: called behind it."""
+    """Registered before the hook's function, so called after it."""
     for end in ends:
         try:
             print("received", end.fileno(), end.recv(4096))

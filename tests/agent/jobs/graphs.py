@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a window tells Kineto of CUPTI, with inductor's setting and versions that are faked.
+"""Kineto's variables for CUPTI in a window, with fake versions and a fake setting of inductor.
 
 Prints a line for each case: the versions, whether inductor makes CUDA graphs, the variables.
 """

@@ -10,7 +10,7 @@ torch.set_num_threads(1)
 model = torch.nn.Linear(16, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
 data = TensorDataset(torch.randn(40, 16))
-ended = []  # by us
+ended = []  # ranges ended by the hook
 end = _source._Ranges.end
 
 

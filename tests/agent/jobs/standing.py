@@ -1,4 +1,4 @@
-"""Trains for the steps of the first argument, then stands until the file of the second is there."""
+"""Trains for the steps of the first argument, then blocks until the file of the second exists."""
 
 import os
 import sys

@@ -1,6 +1,6 @@
-"""Argument early: the user profiles from the start. late: in the middle of our window.
+"""Argument early: the user profiles from the start. late: in the middle of PerfTracker's window.
 
-warming: a schedule prepares the profile at the start, and starts it after our window's begin.
+warming: a schedule prepares the profile at the start, and starts it after the window's begin.
 """
 
 import sys

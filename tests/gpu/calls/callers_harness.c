@@ -113,7 +113,7 @@ static launch_from *use_and_unload(const char *name, int version)
 
 	CHECK(launch(1) == version + 1 && launch(PLACES - 1) == version + PLACES - 1);
 	(void)dlclose(library);
-	/* Older C libraries can't say who calls: there a caller stays. */
+	/* With older C libraries the caller is unknown: there it stays. */
 	CHECK(!is_loaded(name) || dlsym(RTLD_DEFAULT, "_dl_find_object") == NULL);
 	return launch;
 }

@@ -290,7 +290,7 @@ static void check_launches(void)
 	CHECK(soon(has_launches, 3 * EVERY) && timed_cnt("none") == 0);
 }
 
-/* Nothing of ours goes into a graph, and nobody's capture is broken. */
+/* The agent adds no node to a graph and breaks no capture of the job. */
 static void check_capture(void)
 {
 	int64_t records = double_gpu_count("records");

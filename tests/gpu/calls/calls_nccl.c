@@ -44,11 +44,11 @@ void check_collectives(void)
 	double_nccl_destroy(comm);
 }
 
-/* A graph: nothing of ours is in it, and the replay's calls are told without a time. */
+/* A graph: it has no nodes of the agent, and the replay's calls are reported without a time. */
 void check_captured_collective(void)
 {
 	struct double_comm *comm = double_nccl_comm(1, 8, 3);
-	size_t told = cnt_of(FLIGHT_COLLECTIVE), timed = cnt_of(FLIGHT_COLLECTIVE_DONE);
+	size_t reported = cnt_of(FLIGHT_COLLECTIVE), timed = cnt_of(FLIGHT_COLLECTIVE_DONE);
 	int64_t records = double_gpu_count("records");
 	struct double_plan *plan;
 
@@ -58,7 +58,7 @@ void check_captured_collective(void)
 	CHECK(plan != NULL && double_gpu_count("records") == records);
 	for (int i = 0; i < 3; i++)
 		double_nccl_replay(plan);
-	CHECK(cnt_of(FLIGHT_COLLECTIVE) == told + 3);
+	CHECK(cnt_of(FLIGHT_COLLECTIVE) == reported + 3);
 	CHECK(double_nccl_call(comm, "AllReduce", 1000, -1, queue(7), 2000) == NULL);
 	CHECK(soon(has_done, timed + 1));
 	free(plan);
@@ -83,7 +83,7 @@ void check_other_process(void)
 	double_nccl_destroy(comm);
 }
 
-/* NCCL tells of no launches: its own functions are where they begin and end. */
+/* NCCL reports no launches: a launch begins and ends with NCCL's own functions. */
 void check_old_nccl(void)
 {
 	struct double_comm *comm, *other;

@@ -16,11 +16,11 @@
 #define NEW_QUEUE ((void *)(uintptr_t)32)
 #define LATER_NS (INT64_MAX / 2)
 
-static struct ring_record told;
+static struct ring_record reported;
 static int told_cnt;
 static char context;
 
-/* Stand in for the recorder. */
+/* Replace the recorder. */
 struct flight *lane_flight(void)
 {
 	return NULL;
@@ -28,7 +28,7 @@ struct flight *lane_flight(void)
 
 void lane_record(const struct ring_record *record)
 {
-	told = *record;
+	reported = *record;
 	told_cnt++;
 }
 
@@ -38,7 +38,7 @@ static int setup(_unused_ void **state)
 	double_gpu_context(&context);
 	gputimer_watch(true);
 	for (int64_t pause_ns = 1000000000; pause_ns < 60000000000; pause_ns *= 2)
-		assert_int_equal(gputimer_work(0), pause_ns); /* nobody asks */
+		assert_int_equal(gputimer_work(0), pause_ns); /* no timer in use */
 	assert_int_equal(gputimer_begin(OLD_QUEUE), 0);
 	(void)gputimer_work(0);
 	assert_int_equal(gputimer_begin(OLD_QUEUE), 0);
@@ -82,7 +82,7 @@ static void a_call_that_returns_too_late_leaves_its_slot_to_the_next(_unused_ vo
 	assert_int_equal(double_gpu_count("records"), records);
 	(void)gputimer_work(0);
 	assert_int_equal(told_cnt, 1);
-	assert_int_equal(told.value, 1000000);
+	assert_int_equal(reported.value, 1000000);
 }
 
 int main(void)

@@ -39,7 +39,7 @@ static void finalize_races(void)
 	CHECK(pthread_join(thread, NULL) == 0);
 }
 
-static void a_call_of_the_jobs_may_be_the_one_that_detaches(_unused_ void **state)
+static void a_call_of_the_job_may_detach(_unused_ void **state)
 {
 	run_in_child(finalize_races);
 }
@@ -268,7 +268,7 @@ static void fatal_meanwhile(void)
 	CHECK(gputrace_cupti.close(why) == -EIO);
 }
 
-static void a_fatal_error_waits_for_who_reads(_unused_ void **state)
+static void a_fatal_error_waits_for_the_reader(_unused_ void **state)
 {
 	run_in_child(fatal_meanwhile);
 }
@@ -289,7 +289,7 @@ static void fatal_half_read(void)
 	CHECK(seen.dropped > 0 && seen.cnt + seen.dropped <= kernels);
 }
 
-static void what_was_read_before_a_fatal_error_is_not_lost(_unused_ void **state)
+static void records_read_before_a_fatal_error_are_not_lost(_unused_ void **state)
 {
 	run_in_child(fatal_half_read);
 }
@@ -297,7 +297,7 @@ static void what_was_read_before_a_fatal_error_is_not_lost(_unused_ void **state
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_call_of_the_jobs_may_be_the_one_that_detaches),
+		cmocka_unit_test(a_call_of_the_job_may_detach),
 		cmocka_unit_test(a_detach_that_does_not_come_is_given_up_and_tried_again),
 		cmocka_unit_test(a_detach_that_ends_late_is_known_to_the_next_window),
 		cmocka_unit_test(before_cuda_12_6_cupti_is_left_idle_and_to_others),
@@ -305,8 +305,8 @@ int main(void)
 		cmocka_unit_test(cupti_is_detached_when_a_capture_has_ended),
 		cmocka_unit_test(a_capture_that_does_not_end_leaves_cupti_attached),
 		cmocka_unit_test(after_a_fatal_error_cupti_is_left_alone),
-		cmocka_unit_test(a_fatal_error_waits_for_who_reads),
-		cmocka_unit_test(what_was_read_before_a_fatal_error_is_not_lost),
+		cmocka_unit_test(a_fatal_error_waits_for_the_reader),
+		cmocka_unit_test(records_read_before_a_fatal_error_are_not_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -230,7 +230,7 @@ static void refused(void)
 	CHECK(job.count("attached") == 0);
 }
 
-static void what_the_driver_refuses_is_said(_unused_ void **state)
+static void refusals_of_the_driver_are_reported(_unused_ void **state)
 {
 	run_in_child(refused);
 }
@@ -265,7 +265,7 @@ static void graphs_of(int64_t version, bool correlated)
 	}
 }
 
-/* It numbers them wrongly from the second session on, of which ours may be the first. */
+/* CUPTI numbers them wrongly from the second session on; the agent's may be the first. */
 static void graphs_of_13_0(void)
 {
 	graphs_of(130001, false);
@@ -322,7 +322,7 @@ static void a_pool_that_is_empty_refuses_where_that_is_allowed(_unused_ void **s
 	run_in_child(exhausted_new);
 }
 
-static void a_pool_that_is_empty_discards_where_it_may_not_refuse(_unused_ void **state)
+static void an_empty_pool_discards_if_it_must_not_refuse(_unused_ void **state)
 {
 	run_in_child(exhausted_old);
 }
@@ -560,11 +560,11 @@ int main(void)
 		cmocka_unit_test(kernels_without_times_are_counted_and_left_out),
 		cmocka_unit_test(another_tool_goes_first_and_is_named),
 		cmocka_unit_test(buffers_that_another_tool_took_are_missed),
-		cmocka_unit_test(what_the_driver_refuses_is_said),
+		cmocka_unit_test(refusals_of_the_driver_are_reported),
 		cmocka_unit_test(a_process_without_a_context_is_not_attached_to),
 		cmocka_unit_test(kernels_of_graphs_know_their_node),
 		cmocka_unit_test(a_pool_that_is_empty_refuses_where_that_is_allowed),
-		cmocka_unit_test(a_pool_that_is_empty_discards_where_it_may_not_refuse),
+		cmocka_unit_test(an_empty_pool_discards_if_it_must_not_refuse),
 		cmocka_unit_test(each_of_200_threads_has_room),
 		cmocka_unit_test(threads_beyond_the_pool_are_counted),
 		cmocka_unit_test(no_two_threads_discard_into_one_buffer),

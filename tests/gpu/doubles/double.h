@@ -3,7 +3,7 @@
  * Doubles of CUDA's libraries, for tests on machines without a GPU: shared libraries with
  * the true SONAMEs, function names and record layouts. libcuda's double is a GPU of
  * sorts: streams that work in real time, one thread each. libcupti's watches it as
- * CUPTI would, and complains of calls that the real one would not stand.
+ * CUPTI would, and counts a fault for each call that breaks the real library.
  *
  * What a test orders goes through double_set(), what it asks through double_count();
  * both are exported by libcupti's double. The keys are in libcupti.c.
@@ -36,7 +36,7 @@ struct double_call {
 	uint32_t tid, correlation;
 };
 
-/* What libcuda's double tells whoever watches. Any thread. */
+/* Callbacks of libcuda's double, on any thread. */
 struct double_watcher {
 	void (*kernel)(const struct double_kernel *kernel);
 	void (*copy)(const struct double_copy *copy);
@@ -47,7 +47,7 @@ struct double_watcher {
 
 #define DOUBLE_GROUPS 2
 
-/* Who takes part in a collective: members[rank] of those that meet under this number. */
+/* The participants of a collective: members[rank] of the group that meets under this number. */
 struct double_group {
 	uint32_t id, rank, members;
 };
@@ -97,8 +97,8 @@ DOUBLE_EXPORT void double_meet(const struct double_group *group, uint64_t turn,
 			       struct double_met *ret);
 
 /*
- * Captures that go on, of which a call that captures don't stand breaks all, unless its thread is
- * relaxed (cuThreadExchangeStreamCaptureMode); then cuStreamEndCapture() fails.
+ * Called by functions that are forbidden during captures: breaks all open captures, so that
+ * cuStreamEndCapture() fails, unless the thread is relaxed (cuThreadExchangeStreamCaptureMode).
  */
 DOUBLE_EXPORT int double_disturb_captures(void);
 

@@ -167,7 +167,7 @@ int cuStreamIsCapturing(void *queue, int *ret)
 	return error;
 }
 
-/* Nobody comes here but the test itself, and nothing works off a queue. */
+/* Called by the test itself only: no thread works off a queue. */
 void double_meet(const struct double_group *group, uint64_t turn, struct double_met *ret)
 {
 	(void)group;

@@ -25,7 +25,7 @@ struct graph {
 	size_t cnt;
 };
 
-/* libcuda.c's, which tell whoever watches. */
+/* Of libcuda.c: they call the watcher. */
 int double_begin_capture(void *queue, int mode);
 int double_end_capture(void *queue, void **ret);
 

@@ -37,7 +37,7 @@ struct params {
 	size_t old_size;
 };
 
-/* Names of the real library, which no header of ours declares. */
+/* Names of the real library, declared by no header of PerfTracker. */
 EXPORT uint32_t cuptiGetVersion(uint32_t *ret);
 EXPORT uint32_t cuptiSubscribe(void **ret, callback_fn callback, void *data);
 EXPORT uint32_t cuptiSubscribe_v2(void **ret, callback_fn callback, void *data, struct params *p);
@@ -174,7 +174,7 @@ uint32_t cuptiEnableCallback(uint32_t enable, void *subscriber, uint32_t domain,
 	else if (domain == 1 && (call == 497 || call == 539))
 		cupti.sites[call] = enable != 0;
 	else if (domain != 1)
-		cupti_fault("a callback that nobody needs");
+		cupti_fault("a callback without a use");
 	else
 		return INVALID;
 	return OK;

@@ -8,8 +8,8 @@
  *   EMPTY   nothing fits
  *   BROKEN  gives no plan
  *   TU102, GA100  as EASY
- * Any other is refused (27). Whoever hands it an older struct, or asks for a plan before
- * the metrics, is refused, too (1).
+ * Any other is refused (27). Calls with an older struct, or for a plan before the metrics,
+ * are refused, too (1).
  */
 #include "host/counters/pmsampling_abi.h"
 

@@ -112,7 +112,7 @@ static bool get_buffer(struct buffer *buffer)
 	buffer->used = 0;
 	cupti.buffer_cnt++;
 	if (buffer->at == NULL && cupti.version < 27)
-		cupti_fault("a buffer was refused by a version that can't stand it");
+		cupti_fault("a buffer was refused in a version that crashes then");
 	if (buffer->at == NULL)
 		return false;
 	check_buffer(buffer);

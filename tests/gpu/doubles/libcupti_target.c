@@ -4,7 +4,7 @@
  * interval up to the time that the test sets, with shares of 40 % and 60 % by turns and
  * rates of 1e9. Calls out of order are refused (7), others' sizes too (1).
  *
- * PM_DOUBLE_DO tells it to do more, in words:
+ * Words in PM_DOUBLE_DO change its behavior:
  *   live        samples are made up to now
  *   hang crash  at the third decoding; one that hangs makes the file PM_DOUBLE_SIGN first
  *   refuse      not without privileges (35)
@@ -44,14 +44,14 @@ struct image {
 	struct record records[];
 };
 
-static struct pm_double told = { .chip = "EASY", .version = 130001 };
+static struct pm_double state = { .chip = "EASY", .version = 130001 };
 static struct pm_object objects[DEVICES];
 static uint32_t image_samples;
 
 EXPORT struct pm_double *double_pm(void);
 struct pm_double *double_pm(void)
 {
-	return &told;
+	return &state;
 }
 
 static bool does(const char *word)
@@ -66,7 +66,7 @@ static uint64_t device_now_ns(void)
 	struct timespec now;
 
 	if (!does("live"))
-		return (uint64_t)told.clock_ns;
+		return (uint64_t)state.clock_ns;
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
 }
@@ -107,41 +107,41 @@ static bool is_ours(const struct pm_object *object)
 EXPORT int cuptiGetVersion(uint32_t *version);
 int cuptiGetVersion(uint32_t *version)
 {
-	*version = told.version;
+	*version = state.version;
 	return PM_OK;
 }
 
 CALL(cuptiProfilerInitialize, pm_initialize)
 {
 	REFUSE_UNLESS(in->size == sizeof(*in));
-	if (told.initialize == PM_OK)
-		told.initialized++;
-	return told.initialize;
+	if (state.initialize == PM_OK)
+		state.initialized++;
+	return state.initialize;
 }
 
 CALL(cuptiProfilerDeInitialize, pm_initialize)
 {
 	REFUSE_UNLESS(in->size == sizeof(*in));
-	told.initialized--;
+	state.initialized--;
 	return PM_OK;
 }
 
 CALL(cuptiDeviceGetChipName, pm_chip_name)
 {
 	REFUSE_UNLESS(in->size == sizeof(*in) && in->device < DEVICES);
-	in->name = getenv("PM_DOUBLE_CHIP") != NULL ? getenv("PM_DOUBLE_CHIP") : told.chip;
+	in->name = getenv("PM_DOUBLE_CHIP") != NULL ? getenv("PM_DOUBLE_CHIP") : state.chip;
 	return PM_OK;
 }
 
 CALL(cuptiPmSamplingGetCounterAvailability, pm_availability)
 {
-	REFUSE_UNLESS(in->size == sizeof(*in) && told.initialized == 1 && in->device < DEVICES);
+	REFUSE_UNLESS(in->size == sizeof(*in) && state.initialized == 1 && in->device < DEVICES);
 	if (objects[in->device].enabled || is_held())
 		return PM_INVALID_OPERATION;
 	if (in->image != NULL)
 		memset(in->image, 1, in->bytes);
 	in->bytes = AVAILABILITY_BYTES;
-	return told.availability;
+	return state.availability;
 }
 
 CALL(cuptiPmSamplingEnable, pm_enable)
@@ -149,9 +149,9 @@ CALL(cuptiPmSamplingEnable, pm_enable)
 	REFUSE_UNLESS(in->size == sizeof(*in) && in->device < DEVICES);
 	if (objects[in->device].enabled)
 		return PM_INVALID_OPERATION;
-	if (told.enable != PM_OK || does("refuse"))
-		return told.enable != PM_OK ? told.enable : PM_NO_PERMISSION;
-	told.enabled++;
+	if (state.enable != PM_OK || does("refuse"))
+		return state.enable != PM_OK ? state.enable : PM_NO_PERMISSION;
+	state.enabled++;
 	in->object = &objects[in->device];
 	in->object->enabled = true;
 	return PM_OK;
@@ -160,7 +160,7 @@ CALL(cuptiPmSamplingEnable, pm_enable)
 CALL(cuptiPmSamplingDisable, pm_order)
 {
 	REFUSE_UNLESS(in->size == sizeof(*in) && is_ours(in->object));
-	told.enabled--; /* one that runs still is told so */
+	state.enabled--; /* state.running still counts one that was not stopped */
 	in->object->enabled = false;
 	return PM_OK;
 }
@@ -169,17 +169,17 @@ CALL(cuptiPmSamplingDisable, pm_order)
 static bool is_known_configuration(const struct pm_configure *in)
 {
 	return in->size == PM_SIZE(pm_configure, trigger) ||
-	       (told.version > PM_NO_APPEND && in->size == sizeof(*in));
+	       (state.version > PM_NO_APPEND && in->size == sizeof(*in));
 }
 
 CALL(cuptiPmSamplingSetConfig, pm_configure)
 {
 	REFUSE_UNLESS(is_known_configuration(in) && is_ours(in->object) && in->config != NULL);
 	REFUSE_UNLESS(in->config[0] == 1 && in->buffer_bytes > 0);
-	told.interval = in->interval;
-	told.trigger = in->trigger;
-	told.configured_bytes = in->size;
-	return told.configure;
+	state.interval = in->interval;
+	state.trigger = in->trigger;
+	state.configured_bytes = in->size;
+	return state.configure;
 }
 
 CALL(cuptiPmSamplingGetCounterDataSize, pm_image_size)
@@ -199,11 +199,11 @@ CALL(cuptiPmSamplingCounterDataImageInitialize, pm_image_clear)
 
 CALL(cuptiPmSamplingStart, pm_order)
 {
-	REFUSE_UNLESS(in->size == sizeof(*in) && is_ours(in->object) && told.interval > 0);
-	if (told.start != PM_OK)
-		return told.start;
+	REFUSE_UNLESS(in->size == sizeof(*in) && is_ours(in->object) && state.interval > 0);
+	if (state.start != PM_OK)
+		return state.start;
 	in->object->running = true;
-	told.running++;
+	state.running++;
 	in->object->next_ns = device_now_ns();
 	return PM_OK;
 }
@@ -212,7 +212,7 @@ CALL(cuptiPmSamplingStop, pm_order)
 {
 	REFUSE_UNLESS(in->size == sizeof(*in) && is_ours(in->object) && in->object->running);
 	in->object->running = false;
-	told.running--;
+	state.running--;
 	return PM_OK;
 }
 
@@ -220,7 +220,7 @@ static void make_records(struct pm_object *object, struct image *image)
 {
 	uint64_t now_ns = device_now_ns();
 	uint64_t period_ns =
-		told.trigger == PM_EVERY_NS ? told.interval : told.interval * 1000 / CYCLES_A_US;
+		state.trigger == PM_EVERY_NS ? state.interval : state.interval * 1000 / CYCLES_A_US;
 
 	while (image->cnt < image_samples && object->next_ns + period_ns <= now_ns) {
 		image->records[image->cnt++] =
@@ -236,19 +236,19 @@ CALL(cuptiPmSamplingDecodeData, pm_decode)
 
 	REFUSE_UNLESS(in->size == PM_SIZE(pm_decode, overflow) && is_ours(in->object));
 	REFUSE_UNLESS(image->cnt == 0);
-	told.decodings++;
-	if (told.decodings == 3 && does("hang"))
+	state.decodings++;
+	if (state.decodings == 3 && does("hang"))
 		hang();
-	if (told.decodings == 3 && does("crash"))
+	if (state.decodings == 3 && does("crash"))
 		(void)raise(SIGSEGV);
-	if (told.decode != PM_OK)
-		return told.decode;
+	if (state.decode != PM_OK)
+		return state.decode;
 	make_records(in->object, image);
-	in->stopped = told.endless || image->cnt == image_samples ? PM_STOP_FULL : PM_STOP_END;
-	if (told.decodings == 1 && does("overflow"))
-		told.overflows++;
-	in->overflow = told.overflows > 0;
-	told.overflows -= in->overflow;
+	in->stopped = state.endless || image->cnt == image_samples ? PM_STOP_FULL : PM_STOP_END;
+	if (state.decodings == 1 && does("overflow"))
+		state.overflows++;
+	in->overflow = state.overflows > 0;
+	state.overflows -= in->overflow;
 	return PM_OK;
 }
 
@@ -269,7 +269,7 @@ CALL(cuptiPmSamplingCounterDataGetSampleInfo, pm_sample_info)
 	REFUSE_UNLESS(in->size == sizeof(*in) && is_ours(in->object) && in->idx < image->cnt);
 	in->start = image->records[in->idx].start;
 	in->end = image->records[in->idx].end;
-	return told.sample;
+	return state.sample;
 }
 
 CALL(cuptiProfilerHostEvaluateToGpuValues, pm_evaluate)
@@ -283,7 +283,7 @@ CALL(cuptiProfilerHostEvaluateToGpuValues, pm_evaluate)
 
 		in->values[i] = share ? turned : 1e9;
 	}
-	if (told.no_number)
+	if (state.no_number)
 		in->values[0] = nan("");
 	return PM_OK;
 }

@@ -5,8 +5,8 @@
  * ncclCommInitRank() is one of several processes, whose kernels wait for each other. Looks the plugin
  * up as the real one does, by NCCL_PROFILER_PLUGIN, and takes the newest table. The order of
  * events is that of NCCL 2.28 and later: the launch, then the group and its calls; of a capture
- * the calls come when the graph is replayed. DOUBLE_NCCL_VERSION=4 makes it one of before, which
- * does not tell of launches. SONAME libnccl.so.2.
+ * the calls come when the graph is replayed. DOUBLE_NCCL_VERSION=4 makes it an older NCCL, which
+ * does not report launches. SONAME libnccl.so.2.
  */
 #include "agent/nccl/abi_calls.h"
 #include "gpu_double.h"
@@ -249,7 +249,7 @@ static struct double_group group_of(const struct queued *call)
 	return (struct double_group){ PAIRS + high * (high - 1) / 2 + low, rank == high, 2 };
 }
 
-/* Who it waits for: the whole communicator, or the peers of messages. Returns how many groups. */
+/* The groups it waits for: the whole communicator, or the peers of messages. Returns the count. */
 static size_t groups_of(const struct double_plan *plan, struct double_group ret[DOUBLE_GROUPS])
 {
 	size_t cnt = 0;
@@ -334,7 +334,7 @@ struct double_plan *double_nccl_group_end(int64_t ns)
 	return kept;
 }
 
-/* Bytes of cnt elements on the wire, as nccl-tests have them, at the pace of our link. */
+/* Time of cnt elements on the wire: bus bytes as in nccl-tests, at the rate of this rank's link. */
 int64_t double_nccl_ns(const struct double_comm *comm, const char *func, uint64_t cnt)
 {
 	double others = comm->rank_cnt > 1 ? comm->rank_cnt - 1 : 1;

@@ -86,7 +86,7 @@ static void end_receive(void *step, int64_t at_ns, size_t bytes)
 	nccl_double_stop(step);
 }
 
-/* We send at our link's pace, and get what the rank before us sends at its own. */
+/* Sends at the rate of this rank's link; receives at that of the previous rank's link. */
 static void move(const struct transfer *what)
 {
 	struct double_comm *comm = what->comm;

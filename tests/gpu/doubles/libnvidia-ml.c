@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVML with two GPUs that do as they are told; see nvml_double.h. SONAME
+ * NVML with two GPUs whose state the test sets; see nvml_double.h. SONAME
  * libnvidia-ml.so.1, layouts of the published interface (12.9), declared here once more
  * so that a mistake of nvml_abi.h isn't made twice.
  *

@@ -354,7 +354,7 @@ int rocprofiler_query_available_agents(int version,
 	return callback(version, list, 2, data);
 }
 
-/* Of another clock than ours: an hour ahead. */
+/* A clock of its own, an hour ahead of CLOCK_MONOTONIC. */
 int rocprofiler_get_timestamp(uint64_t *ret)
 {
 	struct timespec now;
@@ -405,10 +405,10 @@ void double_symbol(uint64_t kernel, const char *name)
 	d.called(record, NULL, NULL);
 }
 
-static void put(uint32_t category, uint32_t kind, const void *record, size_t size, size_t told)
+static void put(uint32_t category, uint32_t kind, const void *record, size_t size, size_t stated)
 {
 	size_t whole = (size + (size_t)d.larger + 7) & ~(size_t)7;
-	uint64_t longer = told + (uint64_t)d.larger;
+	uint64_t longer = stated + (uint64_t)d.larger;
 
 	if (d.used + whole > d.size || d.cnt == 65536) {
 		d.blocked++;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a test orders of NCCL's double, by names of its own, which nobody interposes; and NCCL's
- * names, for which a communicator is one of the double's.
+ * The test's control of NCCL's double, by names that no library interposes; and NCCL's names, for
+ * which a communicator is one of the double's.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct double_comm {
 	int rank, rank_cnt, node_cnt;
 	uint64_t seqs[DOUBLE_NCCL_FUNCS]; /* each function is counted by itself */
 	uint32_t id;			  /* the same on all ranks */
-	double slowdown; /* of our link; 0: kernels take what they are told to, and wait for nobody */
+	double slowdown; /* of this rank's link; 0: kernels take a set time and don't wait */
 	struct network *network;
 };
 
@@ -46,7 +46,7 @@ NCCL_DOUBLE_EXPORT void double_nccl_group_start(void);
 NCCL_DOUBLE_EXPORT struct double_plan *double_nccl_group_end(int64_t ns);
 NCCL_DOUBLE_EXPORT void double_nccl_replay(const struct double_plan *plan);
 
-/* Our link carries data so many times slower from now on. */
+/* This rank's link carries data so many times slower from now on. */
 NCCL_DOUBLE_EXPORT void double_nccl_slow(struct double_comm *comm, double slowdown);
 
 /* How long a call takes once all have come. */

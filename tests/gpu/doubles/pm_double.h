@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a test tells and asks the double of libcupti's PM sampling (libcupti_target.c). */
+/* Settings and counts of the double of libcupti's PM sampling (libcupti_target.c). */
 #pragma once
 
 #include "base/base.h"
 
 struct pm_double {
-	/* Told. A status other than 0 is what the call returns. */
+	/* Set by the test. A status other than 0 is returned by the call. */
 	const char *chip; /* one of libcupti_host.c's */
 	int initialize, availability, enable, configure, start, decode, sample;
 	uint32_t version; /* of the interface; from the start 13.0's */
@@ -18,7 +18,7 @@ struct pm_double {
 	int initialized, enabled, running, decodings;
 	uint64_t interval;
 	int trigger;
-	size_t configured_bytes; /* the size that the latest configuration told */
+	size_t configured_bytes; /* the size in the latest configuration */
 };
 
 typedef struct pm_double *pm_double_fn(void); /* double_pm() */

@@ -22,13 +22,13 @@ DOUBLE_EXPORT void double_end(void); /* the process ends */
 
 /*
  * double_set():
- *	larger		records are so many bytes longer than we know them
+ *	larger		records are so many bytes longer than declared in rocprof_abi.h
  *	stranger	records of unknown kinds and categories come between
  *	broken		each record is followed by one that is too short
  *	refuse		status of rocprofiler_start_context()
  *	dropped		what a buffer's callback says of it
  *	untimed		kernels have no times
- *	version		what rocprofiler_configure() is told
+ *	version		passed to rocprofiler_configure()
  * double_count(): active (contexts), contexts, services, flushes, blocked (records that found
  * both buffers full), faults.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CUDA's driver for the programs of experiments: found at run time, one context, one stream
- * and two kernels, one that does nothing and one that lasts as long as it is told. No setting of
+ * and two kernels: an empty one, and one that lasts as long as its argument says. No setting of
  * the device is touched. With DOUBLE_CUDA set it is a double's (doubles/double.h), which
  * shows that a program runs, and nothing of a card.
  */

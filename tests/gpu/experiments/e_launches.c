@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Experiments E2, E3 and E4: what a deep window costs those who launch kernels, what stays of
+ * Experiments E2, E3 and E4: what a deep window costs threads that launch kernels, what stays of
  * it afterwards, and what it knows of graphs. Prints lines of JSON, one for each phase.
  *
  *	e_launches init			time of cuInit
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH 256 /* launches that surely fit into the queue, so that only we are timed */
+#define BATCH 256 /* launches that surely fit into the queue, so that only the host is timed */
 #define NODES 32u /* of the graph */
 #define WINDOWS 3
 #define ROUNDS_MAX 4096

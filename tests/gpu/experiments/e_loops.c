@@ -6,8 +6,8 @@
  *
  *	e_loops launches|graph WAY ROUNDS	256 kernels a round, one by one or in graphs of 32
  *
- * The GPU is kept busy while a round is queued, so its own time for a kernel, which two events
- * tell, is not that of the host. Exit status 77: no device, or this CUPTI can't. e2_overhead.py,
+ * The GPU is kept busy while a round is queued, so its own time for a kernel, measured by two
+ * events, is not that of the host. Exit status 77: no device, or this CUPTI can't. e2_overhead.py,
  * e3_residue.py and e4_graphs.py judge it.
  */
 #include "base/clock.h"
@@ -21,7 +21,7 @@
 #include <string.h>
 #include <time.h>
 
-#define BATCH 256 /* launches that surely fit into the queue, so that only we are timed */
+#define BATCH 256 /* launches that surely fit into the queue, so that only the host is timed */
 #define NODES 32u
 #define BUSY_NS (2 * NSEC_PER_MSEC)
 #define ROUNDS_MAX 4096
@@ -107,7 +107,7 @@ static int fail(const char *what, int status)
 	return 2;
 }
 
-/* name NULL: nothing is told of it. Returns an exit status. */
+/* name NULL: prints no figures. Returns an exit status. */
 static int play(struct loop *loop, const char *name, size_t rounds)
 {
 	int64_t others = others_ns();

@@ -7,7 +7,7 @@
  * Prints lines of JSON: what the session counted and cost, the mean of each metric, and the
  * edges: when the cores went from idle to busy, CLOCK_MONOTONIC. Exit status 77: can't be sampled
  * here, with the reason; CUPTI_LIBRARY names the copy of libcupti where the system's isn't it.
- * With the doubles of PM sampling the device's clock is ours.
+ * With the doubles of PM sampling the device's clock is the host's.
  */
 #include "base/clock.h"
 #include "host/counters/pmsampling_session.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a framework's library of operators does with CUDA's libraries, for jobs in Python: linked to
- * cuBLAS, NCCL and the driver by their names, so that who is preloaded comes before them.
+ * cuBLAS, NCCL and the driver by their names, so that a preloaded library interposes them.
  */
 #include "cublas_double.h"
 #include "gpu_double.h"

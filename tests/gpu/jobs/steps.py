@@ -5,7 +5,7 @@
 
 FOLDER/steps gets 8 bytes a step: CLOCK_MONOTONIC in ns. It goes on until FOLDER/stop is there;
 the fault begins with FOLDER/fault; FOLDER/profiler starts torch's profiler for PROFILED steps. At
-the end FOLDER/told.json has what the loop itself saw.
+the end FOLDER/figures.json has the loop's own figures.
 """
 
 import argparse
@@ -106,8 +106,8 @@ class Watch:
     def step(self) -> None:
         os.write(self._steps, time.monotonic_ns().to_bytes(8, "little"))
 
-    def tell(self, told: dict) -> None:
-        (self._folder / "told.json").write_text(json.dumps(told))
+    def report(self, figures: dict) -> None:
+        (self._folder / "figures.json").write_text(json.dumps(figures))
 
 
 class Profiler:
@@ -166,7 +166,7 @@ def train(options: argparse.Namespace) -> None:
         if watch.has("stop"):
             break
     late = compiled() if options.compile else {}
-    watch.tell({"compiled_early": early, "compiled_late": late, "profiled": profiler.events})
+    watch.report({"compiled_early": early, "compiled_late": late, "profiled": profiler.events})
 
 
 def main() -> None:

@@ -3,16 +3,16 @@
 
     train_double.py --ranks 8 --seconds 20 --fault gpu --rank 3
 
-It knows nothing of who watches it. Kernels take the time that they are told to; a collective of
-NCCL moves data when all ranks have come to it, at the pace of the slowest link. Faults of --rank,
+It contains no code for PerfTracker. Kernels take a set time; a collective of NCCL moves data when
+all ranks have come to it, at the pace of the slowest link. Faults of --rank,
 from when the file --begin is there, or from the start:
 
     gpu     all kernels take three times as long; kernel: one of them does
     link    its link carries data at a third of the speed
     python  a function takes long before kernels are launched; late: before a collective is
-    hang    it never comes to a collective
+    hang    the rank never comes to a collective
 
-With --fork the ranks are forks of a process that has imported torch, without anything of ours; else
+With --fork the ranks are forks of a process that has imported torch but not PerfTracker; else
 each is a new process.
 
 DOUBLE_MODEL names the library that calls those of CUDA (libmodel.c), DOUBLE_CUPTI one that a real
@@ -211,7 +211,9 @@ def launch(options: argparse.Namespace) -> int:
     while any(process.poll() is None for process in ranks):
         time.sleep(0.05)
         failed = any(process.poll() not in (None, 0) for process in ranks)
-        if failed or os.path.exists(os.path.join(folder, "stop")):  # one waits for who has left
+        if failed or os.path.exists(
+            os.path.join(folder, "stop")
+        ):  # a rank may wait for one that left
             time.sleep(0 if failed else 2)
             for process in ranks:
                 process.terminate()

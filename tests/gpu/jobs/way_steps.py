@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps of training under each way to record with CUPTI (e_ways.h), without anything else of ours.
+"""Steps of training under each way to record with CUPTI (e_ways.h), without the agent.
 
     way_steps.py LIBRARY STEPS --device cuda|double [--compile]
 
