@@ -189,7 +189,7 @@ static json_t *network_json(const struct sidecar *s, const struct sidecar_info *
 			 "rx_bytes", (json_int_t)info->rx_bytes, "host_tx_bytes",
 			 (json_int_t)(network != NULL ? network->host_tx_bytes : 0),
 			 "peak_bytes_per_sec", network != NULL ? network->peak_bytes_per_sec : 0.0,
-			 "why", network != NULL ? network->why : "nobody looked", "cards", cards);
+			 "why", network != NULL ? network->why : "not sampled", "cards", cards);
 }
 
 static json_t *gpu_json(const struct sidecar *s, uint32_t idx)

@@ -363,7 +363,7 @@ static int decide(struct run *r)
 		out->reason = arena_printf(arena, "only %d of %d workers could be analyzed",
 					   out->workers_analyzed, out->workers_expected);
 	} else if (may_wait_for_absent(r)) {
-		out->reason = "communication holds much of the window, and whoever is late may be "
+		out->reason = "communication holds much of the window, and the late rank may be "
 			      "among the ranks that were not analyzed";
 	} else if (unmatched_rank(r) >= 0) {
 		out->reason =

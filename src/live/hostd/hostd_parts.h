@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of hostd, shared by its files: hostd.c (socket, clients, requests), fromhub.c
- * (the hub's messages), windows.c (windows, sidecars, summaries) and hostgpus.c (gpuwatch).
+ * (the hub's messages), windows.c (windows, sidecars, summaries), hostgpus.c (gpuwatch) and
+ * blocked_stacks.c (stacks of blocked workers).
  */
 #pragma once
 
