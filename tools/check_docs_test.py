@@ -67,7 +67,9 @@ class CheckDocs(unittest.TestCase):
         self.accepts("`/proc/self/stat`, `OUT/flight`, `<cuda.h>`, `<name>.c`, `xyz.h`, `*.json`\n")
 
     def test_comments_name_files_that_exist(self) -> None:
-        text = '/* Source: report/page.c, docs/a.md; <cuda/x.h>, linux/net.h. */\nx = "report/x.h";\n'
+        text = (
+            '/* Source: report/page.c, docs/a.md; <cuda/x.h>, linux/net.h. */\nx = "report/x.h";\n'
+        )
         self.accepts("", **{"src/report/text.c": text})
         self.accepts("", **{"tests/a.py": '"""Uses report/page.c."""\nx = "report/x.h"\n'})
 
