@@ -500,7 +500,7 @@ class Job(PmTest):
 
     def test_a_folder_without_a_writer_is_reported(self) -> None:
         gpu = self.play(samples=("--gpu-samples", str(self.folder / "nowhere")))
-        self.assertIn("nobody writes", gpu["why"])
+        self.assertIn("no sampler writes", gpu["why"])
         self.assertIn("cores_active", gpu["metrics"])
 
 

@@ -35,7 +35,7 @@ extern __attribute__((weak)) int Py_IsInitialized(void);
 
 /* Relative to the library's directory. Wheels are not listed: their job has the package. */
 static const char *const package_places[] = {
-	"/../../../../python", /* build tree inside the source tree */
+	"/../../../python", /* build tree inside the source tree */
 	"/perftracker/python",		"/python",
 	"/../perftracker/python",	"/../lib/perftracker/python",
 	"/../share/perftracker/python", "/../../share/perftracker/python",
