@@ -36,9 +36,12 @@ extern __attribute__((weak)) int Py_IsInitialized(void);
 /* Relative to the library's directory. Wheels are not listed: their job has the package. */
 static const char *const package_places[] = {
 	"/../../../python", /* build tree inside the source tree */
-	"/perftracker/python",		"/python",
-	"/../perftracker/python",	"/../lib/perftracker/python",
-	"/../share/perftracker/python", "/../../share/perftracker/python",
+	"/perftracker/python",
+	"/python",
+	"/../perftracker/python",
+	"/../lib/perftracker/python",
+	"/../share/perftracker/python",
+	"/../../share/perftracker/python",
 };
 
 /* Appends more to text[size]; false when there is no room. */
