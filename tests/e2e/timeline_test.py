@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("PERFTRACKER_BUILD") or ROOT / "build")
 PROGRAM = BUILD / "src" / "cmd" / "perftracker"
 SAMPLES = BUILD / "src" / "report" / "timeline_test"
-HARDWARE = BUILD / "src" / "report" / "timeline_hardware_test"
+HARDWARE = BUILD / "src" / "report" / "hardwaretracks_test"
 
 Event = dict[str, Any]
 
