@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve/gpuwatch_sampler.c with short limits, on doubles of libcupti (PM_DOUBLE) and libcuda
+ * live/gpuwatch/gpuwatch_sampler.c with short limits, on doubles of libcupti (PM_DOUBLE) and libcuda
  * (PM_DOUBLE_CUDA). What processes do when they are killed is in pm_test.py.
  */
 #include "base/clock.h"

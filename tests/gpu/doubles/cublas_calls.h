@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call of each kind of cuBLAS's functions (collect/agent/cublas_abi.h), with arguments of which
+ * A call of each kind of cuBLAS's functions (agent/calls/cublas_abi.h), with arguments of which
  * each is known again: the double looks at all but the sizes M, N and K. Of groups there are two,
  * one with these sizes, one with twice these.
  */

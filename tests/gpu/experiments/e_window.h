@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A deep window of the agent's CUPTI back end in a program of an experiment: opened and closed as
- * collect/agent/gpu.c does it, with a thread that takes its events out and counts them.
+ * agent/gpu/gpu.c does it, with a thread that takes its events out and counts them.
  * One at a time. CUPTI_LIBRARY names the copy of libcupti to use where the system's isn't it.
  */
 #pragma once
