@@ -21,11 +21,11 @@ def run_on(name: str, text: str) -> subprocess.CompletedProcess[str]:
 
 
 class CheckSignals(unittest.TestCase):
-    def test_nobody_sends_a_signal_alone(self) -> None:
+    def test_a_direct_call_is_refused_with_its_place(self) -> None:
         for call in ("kill(pid, 9)", "uv_process_kill(&p, 9)", "syscall(SYS_tgkill, 1, 2, 9)"):
             done = run_on("live/pool.c", f"\n\t(void){call};\n")
             self.assertEqual(done.returncode, 1, call)
-            self.assertIn("serve/pool.c:2:", done.stdout)
+            self.assertIn("live/pool.c:2:", done.stdout)
 
     def test_base_and_tests_may(self) -> None:
         for name in ("base/subprocess.c", "serve/pool_test.c"):
