@@ -487,13 +487,11 @@ def _wait_child(child: int, result: List[Any], path: str) -> int:
     while True:
         try:
             pid, status = os.waitpid(child, os.WNOHANG)
-            reaped = False
-        except ChildProcessError:  # the program waited for any child and reaped this one
-            reaped = True
-            pid = child if time.monotonic() > deadline or os.path.exists(path) else 0
+        except ChildProcessError:  # it ended, and the program waited for any child and reaped it
+            break
         if pid == child:
             break
-        if not reaped and time.monotonic() > deadline:
+        if time.monotonic() > deadline:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             raise SourceError("saving the trace took too long")

@@ -7,6 +7,7 @@ import os
 import pathlib
 import signal
 import sys
+import tempfile
 import time
 import unittest
 from typing import Any, Iterator
@@ -25,7 +26,7 @@ def wait_child(clock: Iterator[float], **waitpid: Any) -> mock.Mock:
         stack.enter_context(mock.patch.object(os, "waitpid", **waitpid))
         stack.enter_context(mock.patch.object(time, "monotonic", side_effect=clock))
         stack.enter_context(mock.patch.object(time, "sleep"))
-        with contextlib.suppress(_source.SourceError):
+        with unittest.TestCase().assertRaises(_source.SourceError):
             _source._wait_child(77, [None], "/nowhere/trace")
     return kill
 
@@ -36,6 +37,14 @@ class WaitChild(unittest.TestCase):
         for reads in range(1, 6):
             clock = itertools.chain([0.0] * reads, itertools.repeat(1e9))
             wait_child(clock, side_effect=ChildProcessError).assert_not_called()
+
+    def test_a_trace_whose_child_the_program_has_reaped_is_used(self) -> None:
+        with tempfile.NamedTemporaryFile() as trace, mock.patch.object(
+            os, "waitpid", side_effect=ChildProcessError
+        ):
+            result = [object()]
+            self.assertGreaterEqual(_source._wait_child(77, result, trace.name), 0)
+            self.assertEqual(result, [])
 
     def test_a_child_that_takes_too_long_is_killed_once(self) -> None:
         clock = itertools.chain([0.0], itertools.repeat(1e9))
