@@ -123,10 +123,9 @@ static int look_at(struct contenders *contenders, uint32_t pid, const int32_t *w
 	}
 	process->ppid = stat.ppid;
 	memcpy(process->comm, stat.comm, sizeof(process->comm));
-	if (stat.ticks > process->ticks) {
-		process->busy_looks++;
-		for (size_t i = 0; i < contenders->worker_cnt; i++)
-			process->overlaps[i] += worker_cpus[i] == stat.processor;
+	for (size_t i = 0; stat.ticks > process->ticks && i < contenders->worker_cnt; i++) {
+		process->busy[i] += worker_cpus[i] >= 0;
+		process->overlaps[i] += worker_cpus[i] == stat.processor;
 	}
 	process->ticks = stat.ticks;
 	return 0;
@@ -232,8 +231,9 @@ static bool describe(const struct contenders *contenders, const struct contender
 	if (!may_share(contenders, query->workers[query->idx].pid, found.cpus))
 		return false;
 	found.flags = in_job ? SIDECAR_THIEF_IN_JOB : 0;
-	if (process->busy_looks > 0 && place < contenders->worker_cnt)
-		found.overlap_frac = (double)process->overlaps[place] / (double)process->busy_looks;
+	if (place < contenders->worker_cnt && process->busy[place] > 0)
+		found.overlap_frac =
+			(double)process->overlaps[place] / (double)process->busy[place];
 	*ret = found;
 	return true;
 }

@@ -21,10 +21,10 @@
 struct contender {
 	uint32_t pid, ppid;
 	char comm[16];
-	uint64_t start;				  /* start time: detects a reused pid */
-	uint64_t first_ticks, ticks;		  /* at the first and the last look */
-	uint32_t busy_looks;			  /* looks with CPU use since the previous look */
-	uint32_t overlaps[CONTENDERS_WORKER_MAX]; /* of these: on the CPU of workers[i] */
+	uint64_t start;		     /* start time: detects a reused pid */
+	uint64_t first_ticks, ticks; /* at the first and the last look */
+	/* Looks that saw workers[i] and CPU use since the previous look; of these: on its CPU. */
+	uint32_t busy[CONTENDERS_WORKER_MAX], overlaps[CONTENDERS_WORKER_MAX];
 };
 
 struct contenders_worker {
