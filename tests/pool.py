@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs pieces of work beside each other, as many as there are CPUs for.
 
-Each piece says how many CPUs it keeps busy on the average: who mostly waits counts little. What is
-begun first is what takes longest. Compilers and the like are no piece of work: they run at a lower
-priority in threads of their own, so that they take what the others leave.
+Each piece has the number of CPUs that it keeps busy on the average: one that mostly waits counts
+little. The longest pieces begin first. Compilers are not counted: they run at a lower priority, in
+threads of their own, and use the CPU time that is left.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 
 class Work(NamedTuple):
     run: Callable[[], Any]
-    take: Callable[[Any, float], None]  # what came of it, and the seconds that it took
+    take: Callable[[Any, float], None]  # gets the result and the seconds that run() took
     cpus: float = 1.0
     seconds: float = 1.0  # about; the longest begin first
 
 
 class Pool:
-    """drain() begins what was added, and hands results to take() in the thread that called it."""
+    """drain() starts the added work and calls take() for each result, in the calling thread."""
 
     def __init__(self, cpus: float, threads: int = 64) -> None:
         self.cpus = cpus
@@ -48,13 +48,13 @@ class Pool:
                 self._begin()
 
     def aside(self, run: Callable[[], Any], take: Callable[[Any], None]) -> None:
-        """Begun at once, whatever else runs."""
+        """Starts at once, beside everything else."""
         with self._lock:
             self._left += 1
         self._threads.submit(lambda: self._done.put(outcome(run, take)))
 
     def drain(self) -> None:
-        """Until nothing is left, of what take() added, too."""
+        """Returns when all work is done, also work that take() added."""
         with self._lock:
             self._drained = True
             self._begin()
@@ -65,7 +65,7 @@ class Pool:
                 self._left -= 1
 
     def _begin(self) -> None:
-        """Whatever fits, the longest first; something always does when nothing runs."""
+        """Starts what fits, the longest first; when nothing runs, something always fits."""
         later = []
         while self._waiting:
             entry = heapq.heappop(self._waiting)
@@ -87,7 +87,7 @@ class Pool:
 
 
 def outcome(run: Callable[[], Any], take: Callable[..., None]) -> tuple[Callable[..., None], tuple]:
-    """Who is to be called with what: an error of ours is raised where all is drained."""
+    """take and its arguments; an exception of run() is raised by drain()."""
     try:
         return take, (run(),)
     except Exception as error:
