@@ -16,8 +16,8 @@
 
 /* What is launched together. On one thread. */
 struct group {
-	nccl_handle
-		sends; /* the one call that its sends and receives are merged into; 0: none yet */
+	/* The one call that its sends and receives are merged into; 0: none yet. */
+	nccl_handle sends;
 };
 
 /* The call of a function, as NCCL's caller made it. */
@@ -31,8 +31,8 @@ HANDLES(comm, COMM_CNT, 1);
 HANDLES(group, GROUP_CNT, 2);
 HANDLES(api, API_CNT, 3);
 struct call nccl_calls[NCCL_CALL_CNT];
-static struct handles_slot call_slots[NCCL_CALL_CNT];
-struct handles nccl_call_pool = { .slots = call_slots, .cnt = NCCL_CALL_CNT, .tag = 4 };
+static struct handle_pool_slot call_slots[NCCL_CALL_CNT];
+struct handle_pool nccl_call_pool = { .slots = call_slots, .cnt = NCCL_CALL_CNT, .tag = 4 };
 
 /* Its address identifies the thread. Initial-exec: no allocation at a thread's first access. */
 static __thread char this_thread __attribute__((tls_model("initial-exec")));
@@ -62,9 +62,9 @@ bool nccl_is_on(void)
  * A slot of pool for an event of comm; 0 (counted) when there is none, or comm got no slot itself:
  * its leftovers would never be reclaimed.
  */
-static nccl_handle take(struct handles *pool, nccl_handle comm)
+static nccl_handle take(struct handle_pool *pool, nccl_handle comm)
 {
-	nccl_handle handle = comm != 0 ? handles_take(pool, comm) : 0;
+	nccl_handle handle = comm != 0 ? handle_pool_take(pool, comm) : 0;
 
 	if (handle == 0)
 		sink->drop();
@@ -80,11 +80,6 @@ void nccl_write(const struct ring_record *records, size_t cnt)
 void nccl_drop(void)
 {
 	sink->drop();
-}
-
-uint32_t nccl_string(const char *text, size_t len)
-{
-	return sink->string(text, len);
 }
 
 bool nccl_is_own_pid(int pid)
@@ -131,11 +126,11 @@ nccl_handle nccl_comm_open(const struct nccl_comm_about *about)
 	nccl_handle handle;
 	struct comm *comm;
 
-	handles_salt(process_number());
-	handle = handles_take(&comm_pool, 0);
+	handle_pool_salt(process_number());
+	handle = handle_pool_take(&comm_pool, 0);
 	if (handle == 0)
 		return 0;
-	comm = &comms[handles_idx(handle)];
+	comm = &comms[handle_pool_idx(handle)];
 	*comm = (struct comm){ .rank_cnt = about->rank_cnt > 0 ? (uint32_t)about->rank_cnt : 0,
 			       .rank = about->rank,
 			       .mask = about->mask,
@@ -152,26 +147,26 @@ nccl_handle nccl_comm_open(const struct nccl_comm_about *about)
 
 void nccl_comm_close(nccl_handle handle)
 {
-	struct handles *pools[] = { &group_pool, &api_pool, &nccl_call_pool };
+	struct handle_pool *pools[] = { &group_pool, &api_pool, &nccl_call_pool };
 	struct comm comm;
 
-	if (!handles_is_held(&comm_pool, handle))
+	if (!handle_pool_is_held(&comm_pool, handle))
 		return;
-	comm = comms[handles_idx(handle)];
-	if (!handles_drop(&comm_pool, handle))
+	comm = comms[handle_pool_idx(handle)];
+	if (!handle_pool_drop(&comm_pool, handle))
 		return; /* another thread closed it */
 	eventmask_remove(comm.mask, comm.reach);
 	if (!comm.launches)
 		atomic_fetch_sub_explicit(&quiet_cnt, 1, memory_order_relaxed);
 	for (size_t i = 0; i < ARRAY_SIZE(pools); i++)
-		handles_reclaim(pools[i], handle);
+		handle_pool_reclaim(pools[i], handle);
 	netevents_reclaim(handle);
 	launch_reclaim(handle);
 }
 
 const struct comm *nccl_find_comm(nccl_handle handle)
 {
-	return handles_is_held(&comm_pool, handle) ? &comms[handles_idx(handle)] : NULL;
+	return handle_pool_is_held(&comm_pool, handle) ? &comms[handle_pool_idx(handle)] : NULL;
 }
 
 /* --- what is queued --- */
@@ -181,7 +176,7 @@ nccl_handle nccl_group_start(nccl_handle comm)
 	nccl_handle handle = nccl_is_on() ? take(&group_pool, comm) : 0;
 
 	if (handle != 0)
-		groups[handles_idx(handle)] = (struct group){ 0 };
+		groups[handle_pool_idx(handle)] = (struct group){ 0 };
 	return handle;
 }
 
@@ -211,9 +206,9 @@ nccl_handle nccl_api_start(nccl_handle comm, bool captured)
 	nccl_handle handle = nccl_is_on() ? take(&api_pool, comm) : 0;
 
 	if (handle != 0)
-		apis[handles_idx(handle)] = (struct api){ .start_ns = clock_mono_ns(),
-							  .thread = &this_thread,
-							  .captured = captured };
+		apis[handle_pool_idx(handle)] = (struct api){ .start_ns = clock_mono_ns(),
+							      .thread = &this_thread,
+							      .captured = captured };
 	return handle;
 }
 
@@ -223,15 +218,15 @@ nccl_handle nccl_api_start(nccl_handle comm, bool captured)
  */
 static int64_t start_of(const struct nccl_call *about, uint16_t *detail)
 {
-	const struct api *api = &apis[handles_idx(about->api) % API_CNT];
+	const struct api *api = &apis[handle_pool_idx(about->api) % API_CNT];
 	int64_t start_ns = 0;
 
-	if (handles_hold(&api_pool, about->api)) {
+	if (handle_pool_hold(&api_pool, about->api)) {
 		if (api->captured)
 			*detail |= FLIGHT_HOW_CAPTURED;
 		else if (api->thread == &this_thread)
 			start_ns = api->start_ns;
-		(void)handles_drop(&api_pool, about->api);
+		(void)handle_pool_drop(&api_pool, about->api);
 	}
 	return start_ns != 0 ? start_ns : clock_mono_ns();
 }
@@ -250,13 +245,18 @@ static int64_t bytes_of(const struct nccl_call *about, const struct words_func *
 	return bytes != 0 || about->cnt == 0 ? (int64_t)bytes : -1;
 }
 
+uint32_t nccl_comm_text_id(const struct comm *comm)
+{
+	return sink->string(comm->text, comm->text_len);
+}
+
 static uint32_t group_text(const struct nccl_call *about, const struct comm *comm)
 {
 	char text[COMM_TEXT];
 	uint32_t len;
 
 	if (comm != NULL && comm->text_len > 0)
-		return sink->string(comm->text, comm->text_len);
+		return nccl_comm_text_id(comm);
 	len = comm_text(text, about->comm_name, about->comm_hash);
 	return len > 0 ? sink->string(text, len) : 0;
 }
@@ -314,8 +314,8 @@ static void fill_call(struct call *call, const struct nccl_call *about, const st
 /* The group whose sends and receives are merged into one call; NULL: none. */
 static struct group *find_group(const struct nccl_call *about)
 {
-	return about->p2p && handles_is_held(&group_pool, about->group)
-		       ? &groups[handles_idx(about->group)]
+	return about->p2p && handle_pool_is_held(&group_pool, about->group)
+		       ? &groups[handle_pool_idx(about->group)]
 		       : NULL;
 }
 
@@ -326,15 +326,15 @@ nccl_handle nccl_call_start(nccl_handle comm, const struct nccl_call *about)
 
 	if (!nccl_is_on())
 		return 0;
-	if (group != NULL && handles_is_held(&nccl_call_pool, group->sends)) {
-		add_to(&nccl_calls[handles_idx(group->sends)], about, words_find(about->func));
+	if (group != NULL && handle_pool_is_held(&nccl_call_pool, group->sends)) {
+		add_to(&nccl_calls[handle_pool_idx(group->sends)], about, words_find(about->func));
 		return group->sends;
 	}
 	handle = take(&nccl_call_pool, comm);
 	if (handle == 0)
 		return 0;
-	nccl_calls[handles_idx(handle)].comm = comm;
-	fill_call(&nccl_calls[handles_idx(handle)], about, nccl_find_comm(comm));
+	nccl_calls[handle_pool_idx(handle)].comm = comm;
+	fill_call(&nccl_calls[handle_pool_idx(handle)], about, nccl_find_comm(comm));
 	if (group != NULL)
 		group->sends = handle;
 	return handle;
@@ -383,21 +383,21 @@ static void write_call(const struct call *call, int64_t end_ns)
 
 static void stop_call(nccl_handle handle)
 {
-	struct call *call = &nccl_calls[handles_idx(handle)];
+	struct call *call = &nccl_calls[handle_pool_idx(handle)];
 
-	if (!handles_is_held(&nccl_call_pool, handle) || call->pending_cnt == 0)
+	if (!handle_pool_is_held(&nccl_call_pool, handle) || call->pending_cnt == 0)
 		return;
 	if (--call->pending_cnt > 0)
 		return;
 	write_call(call, clock_mono_ns());
-	(void)handles_drop(&nccl_call_pool, handle);
+	(void)handle_pool_drop(&nccl_call_pool, handle);
 }
 
 /* --- any of them --- */
 
 static void stop_group(nccl_handle handle)
 {
-	if (handles_drop(&group_pool, handle) && sink->timing != NULL)
+	if (handle_pool_drop(&group_pool, handle) && sink->timing != NULL)
 		launch_end_group(sink->timing);
 }
 
@@ -405,11 +405,11 @@ void nccl_stop(nccl_handle handle)
 {
 	if (netevents_stop(handle))
 		return;
-	if (handles_owns(&nccl_call_pool, handle))
+	if (handle_pool_owns(&nccl_call_pool, handle))
 		stop_call(handle);
-	else if (handles_owns(&api_pool, handle))
-		(void)handles_drop(&api_pool, handle);
-	else if (handles_owns(&group_pool, handle))
+	else if (handle_pool_owns(&api_pool, handle))
+		(void)handle_pool_drop(&api_pool, handle);
+	else if (handle_pool_owns(&group_pool, handle))
 		stop_group(handle);
 	else if (sink != NULL && sink->timing != NULL)
 		(void)launch_stop(sink->timing, handle);

@@ -12,10 +12,12 @@
 #define COMM_TEXT 64u
 
 /* name##s[max] with their handles; tag: see handles.h. */
-#define HANDLES(name, max, number)                    \
-	static struct name name##s[max];              \
-	static struct handles_slot name##_slots[max]; \
-	static struct handles name##_pool = { .slots = name##_slots, .cnt = (max), .tag = (number) }
+#define HANDLES(name, max, number)                                       \
+	static struct name name##s[max];                                 \
+	static struct handle_pool_slot name##_slots[max];                \
+	static struct handle_pool name##_pool = { .slots = name##_slots, \
+						  .cnt = (max),          \
+						  .tag = (number) }
 
 enum network_sum {
 	SUM_SEND_GPU, /* waits, in ns, of all steps */
@@ -55,7 +57,7 @@ struct call {
 };
 
 extern struct call nccl_calls[NCCL_CALL_CNT];
-extern struct handles nccl_call_pool;
+extern struct handle_pool nccl_call_pool;
 
 bool nccl_is_on(void);
 
@@ -68,8 +70,8 @@ bool nccl_is_own_pid(int pid);
 /* The sink: records[cnt] are written in a row, or dropped and counted. Texts may be NULL. */
 void nccl_write(const struct ring_record *records, size_t cnt);
 void nccl_drop(void);
-uint32_t nccl_string(const char *text, size_t len);
 uint32_t nccl_text_id(const char *text);
+uint32_t nccl_comm_text_id(const struct comm *comm);
 
 struct ring_record nccl_group_record(const struct call *call, int64_t start_ns);
 

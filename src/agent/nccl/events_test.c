@@ -88,7 +88,7 @@ static void operations_for_another_process_have_no_parent_call(void **state)
 }
 
 /* In containers of their own all may be process 1: then rank and handles distinguish them. */
-static void another_process_may_have_our_number(void **state)
+static void another_process_may_have_the_same_pid(void **state)
 {
 	void *comm = open_comm(2), *call = begin_all_reduce(comm, 5), *op, *step;
 	struct nccl_proxy_op descr = { .head = { .kind = NCCL_PROXY_OP, .parent = call, .rank = 4 },
@@ -426,7 +426,7 @@ int main(void)
 		TEST(waits_on_the_network_are_distinguished),
 		TEST(operations_without_steps_have_a_duration_only),
 		TEST(operations_for_another_process_have_no_parent_call),
-		TEST(another_process_may_have_our_number),
+		TEST(another_process_may_have_the_same_pid),
 		TEST(the_mask_goes_up_and_down_while_the_job_runs),
 		TEST(the_mask_stays_up_while_others_come_and_go),
 		TEST(two_copies_of_nccl_have_masks_of_their_own),

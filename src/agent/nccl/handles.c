@@ -7,7 +7,7 @@
 /* Added to the uses in handles, so that those of other processes are others. Set once. */
 static _Atomic uint64_t salt;
 
-void handles_salt(uint64_t number)
+void handle_pool_salt(uint64_t number)
 {
 	uint64_t none = 0;
 
@@ -24,12 +24,12 @@ static uint64_t use_of_handle(uint64_t handle)
 	return ((handle >> 16) - atomic_load_explicit(&salt, memory_order_relaxed)) & USE_MASK;
 }
 
-uint64_t handles_take(struct handles *handles, uint64_t owner)
+uint64_t handle_pool_take(struct handle_pool *pool, uint64_t owner)
 {
 	for (uint32_t i = 0; i < HANDLES_PROBES; i++) {
-		uint64_t at = atomic_fetch_add_explicit(&handles->next, 1, memory_order_relaxed);
-		uint32_t idx = (uint32_t)(at % handles->cnt);
-		struct handles_slot *slot = &handles->slots[idx];
+		uint64_t at = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
+		uint32_t idx = (uint32_t)(at % pool->cnt);
+		struct handle_pool_slot *slot = &pool->slots[idx];
 		uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_relaxed);
 		uint64_t use = (use_of(stamp) + 1) & USE_MASK;
 
@@ -41,20 +41,20 @@ uint64_t handles_take(struct handles *handles, uint64_t owner)
 			continue;
 		atomic_store_explicit(&slot->owner, owner, memory_order_relaxed);
 		use = (use + atomic_load_explicit(&salt, memory_order_relaxed)) & USE_MASK;
-		return (uint64_t)handles->tag << 60 | use << 16 | idx;
+		return (uint64_t)pool->tag << 60 | use << 16 | idx;
 	}
 	return 0;
 }
 
 /* Adds step to the holders of a handle's slot if that is still in the same use. */
-static bool change(struct handles *handles, uint64_t handle, int step)
+static bool change(struct handle_pool *pool, uint64_t handle, int step)
 {
 	_Atomic uint64_t *at;
 	uint64_t stamp, holders;
 
-	if (!handles_owns(handles, handle))
+	if (!handle_pool_owns(pool, handle))
 		return false;
-	at = &handles->slots[handles_idx(handle)].stamp;
+	at = &pool->slots[handle_pool_idx(handle)].stamp;
 	stamp = atomic_load_explicit(at, memory_order_relaxed);
 	do {
 		holders = stamp & HOLD_MASK;
@@ -66,31 +66,31 @@ static bool change(struct handles *handles, uint64_t handle, int step)
 	return true;
 }
 
-bool handles_hold(struct handles *handles, uint64_t handle)
+bool handle_pool_hold(struct handle_pool *pool, uint64_t handle)
 {
-	return change(handles, handle, 1);
+	return change(pool, handle, 1);
 }
 
-bool handles_drop(struct handles *handles, uint64_t handle)
+bool handle_pool_drop(struct handle_pool *pool, uint64_t handle)
 {
-	return change(handles, handle, -1);
+	return change(pool, handle, -1);
 }
 
-bool handles_is_held(const struct handles *handles, uint64_t handle)
+bool handle_pool_is_held(const struct handle_pool *pool, uint64_t handle)
 {
 	uint64_t stamp;
 
-	if (!handles_owns(handles, handle))
+	if (!handle_pool_owns(pool, handle))
 		return false;
-	stamp = atomic_load_explicit(&handles->slots[handles_idx(handle)].stamp,
+	stamp = atomic_load_explicit(&pool->slots[handle_pool_idx(handle)].stamp,
 				     memory_order_acquire);
 	return use_of(stamp) == use_of_handle(handle) && (stamp & HOLD_MASK) != 0;
 }
 
-void handles_reclaim(struct handles *handles, uint64_t owner)
+void handle_pool_reclaim(struct handle_pool *pool, uint64_t owner)
 {
-	for (uint32_t i = 0; i < handles->cnt; i++) {
-		struct handles_slot *slot = &handles->slots[i];
+	for (uint32_t i = 0; i < pool->cnt; i++) {
+		struct handle_pool_slot *slot = &pool->slots[i];
 		uint64_t stamp = atomic_load_explicit(&slot->stamp, memory_order_acquire);
 
 		/* Another use by now, of another owner, makes the exchange fail. */

@@ -15,8 +15,8 @@
 #define THREADS 4
 
 struct fixture {
-	struct handles_slot slots[SLOTS];
-	struct handles pool;
+	struct handle_pool_slot slots[SLOTS];
+	struct handle_pool pool;
 };
 
 static int setup(void **state)
@@ -24,7 +24,7 @@ static int setup(void **state)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	assert_non_null(f);
-	f->pool = (struct handles){ .slots = f->slots, .cnt = SLOTS, .tag = 9 };
+	f->pool = (struct handle_pool){ .slots = f->slots, .cnt = SLOTS, .tag = 9 };
 	*state = f;
 	return 0;
 }
@@ -42,87 +42,87 @@ static void a_pool_gives_each_slot_once_and_then_none(void **state)
 	uint32_t seen = 0;
 
 	for (uint32_t i = 0; i < SLOTS; i++) {
-		handles[i] = handles_take(&f->pool, 1);
+		handles[i] = handle_pool_take(&f->pool, 1);
 		assert_true(handles[i] != 0);
-		seen |= 1u << handles_idx(handles[i]);
+		seen |= 1u << handle_pool_idx(handles[i]);
 	}
 	assert_int_equal(seen, (1u << SLOTS) - 1);
-	assert_true(handles_take(&f->pool, 1) == 0);
-	assert_true(handles_drop(&f->pool, handles[3]));
-	assert_true(handles_take(&f->pool, 1) != 0 || handles_take(&f->pool, 1) != 0);
+	assert_true(handle_pool_take(&f->pool, 1) == 0);
+	assert_true(handle_pool_drop(&f->pool, handles[3]));
+	assert_true(handle_pool_take(&f->pool, 1) != 0 || handle_pool_take(&f->pool, 1) != 0);
 }
 
 /* The last test, since it stays salted. */
 static void a_process_that_counts_alike_has_other_handles(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t theirs = handles_take(&f->pool, 1), ours;
+	uint64_t theirs = handle_pool_take(&f->pool, 1), ours;
 
-	assert_true(handles_drop(&f->pool, theirs));
-	handles_salt(0x123456789abcde);
-	handles_salt(7); /* too late */
+	assert_true(handle_pool_drop(&f->pool, theirs));
+	handle_pool_salt(0x123456789abcde);
+	handle_pool_salt(7); /* too late */
 	for (uint32_t i = 0; i < 3 * SLOTS; i++) {
-		ours = handles_take(&f->pool, 1);
-		assert_true(handles_is_held(&f->pool, ours));
+		ours = handle_pool_take(&f->pool, 1);
+		assert_true(handle_pool_is_held(&f->pool, ours));
 		theirs = (ours & ~(UINT64_MAX >> 4)) | (uint64_t)(i / SLOTS + 1) << 16 |
-			 handles_idx(ours);
-		assert_false(handles_is_held(&f->pool, theirs));
-		assert_false(handles_hold(&f->pool, theirs));
-		assert_true(handles_drop(&f->pool, ours));
+			 handle_pool_idx(ours);
+		assert_false(handle_pool_is_held(&f->pool, theirs));
+		assert_false(handle_pool_hold(&f->pool, theirs));
+		assert_true(handle_pool_drop(&f->pool, ours));
 	}
 }
 
 static void a_handle_of_an_older_use_is_known_as_such(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t old = handles_take(&f->pool, 1);
+	uint64_t old = handle_pool_take(&f->pool, 1);
 
-	assert_true(handles_drop(&f->pool, old));
-	assert_false(handles_drop(&f->pool, old)); /* it is not held */
+	assert_true(handle_pool_drop(&f->pool, old));
+	assert_false(handle_pool_drop(&f->pool, old)); /* it is not held */
 	for (uint32_t i = 0; i < SLOTS; i++)
-		assert_true(handles_take(&f->pool, 1) != 0);
-	assert_false(handles_is_held(&f->pool, old));
-	assert_false(handles_hold(&f->pool, old));
-	assert_false(handles_drop(&f->pool, old));
+		assert_true(handle_pool_take(&f->pool, 1) != 0);
+	assert_false(handle_pool_is_held(&f->pool, old));
+	assert_false(handle_pool_hold(&f->pool, old));
+	assert_false(handle_pool_drop(&f->pool, old));
 }
 
 static void a_released_handle_can_be_held_until_its_slot_is_reused(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t handle = handles_take(&f->pool, 1), other = 0;
+	uint64_t handle = handle_pool_take(&f->pool, 1), other = 0;
 
-	assert_true(handles_drop(&f->pool, handle));
-	assert_false(handles_is_held(&f->pool, handle));
-	assert_true(handles_hold(&f->pool, handle));
+	assert_true(handle_pool_drop(&f->pool, handle));
+	assert_false(handle_pool_is_held(&f->pool, handle));
+	assert_true(handle_pool_hold(&f->pool, handle));
 	for (uint32_t i = 0; i < SLOTS; i++) {
-		other = handles_take(&f->pool, 1);
-		assert_true(other == 0 || handles_idx(other) != handles_idx(handle));
+		other = handle_pool_take(&f->pool, 1);
+		assert_true(other == 0 || handle_pool_idx(other) != handle_pool_idx(handle));
 	}
-	assert_true(handles_drop(&f->pool, handle));
+	assert_true(handle_pool_drop(&f->pool, handle));
 }
 
-static void handles_that_were_never_given_are_refused(void **state)
+static void handle_pool_that_were_never_given_are_refused(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t handle = handles_take(&f->pool, 1);
+	uint64_t handle = handle_pool_take(&f->pool, 1);
 
-	assert_false(handles_hold(&f->pool, 0));
-	assert_false(handles_hold(&f->pool, handle ^ UINT64_C(1) << 60)); /* another pool's */
-	assert_false(handles_hold(&f->pool, handle + SLOTS));		  /* beyond the slots */
-	assert_false(handles_hold(&f->pool, handle + (1u << 16)));	  /* a use to come */
-	assert_false(handles_hold(&f->pool, UINT64_MAX));
-	assert_true(handles_is_held(&f->pool, handle));
+	assert_false(handle_pool_hold(&f->pool, 0));
+	assert_false(handle_pool_hold(&f->pool, handle ^ UINT64_C(1) << 60)); /* another pool's */
+	assert_false(handle_pool_hold(&f->pool, handle + SLOTS));	      /* beyond the slots */
+	assert_false(handle_pool_hold(&f->pool, handle + (1u << 16)));	      /* a use to come */
+	assert_false(handle_pool_hold(&f->pool, UINT64_MAX));
+	assert_true(handle_pool_is_held(&f->pool, handle));
 }
 
 static void slots_of_an_owner_are_taken_back(void **state)
 {
 	struct fixture *f = *state;
-	uint64_t gone = handles_take(&f->pool, 1), stays = handles_take(&f->pool, 2);
+	uint64_t gone = handle_pool_take(&f->pool, 1), stays = handle_pool_take(&f->pool, 2);
 
-	handles_reclaim(&f->pool, 1);
-	assert_false(handles_is_held(&f->pool, gone));
-	assert_false(handles_drop(&f->pool, gone));
-	assert_true(handles_is_held(&f->pool, stays));
+	handle_pool_reclaim(&f->pool, 1);
+	assert_false(handle_pool_is_held(&f->pool, gone));
+	assert_false(handle_pool_drop(&f->pool, gone));
+	assert_true(handle_pool_is_held(&f->pool, stays));
 }
 
 /* What threads count in a slot while they hold it is theirs alone. */
@@ -134,13 +134,13 @@ static void *take_and_drop(void *arg)
 	uintptr_t wrong = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		uint64_t handle = handles_take(&f->pool, 1);
+		uint64_t handle = handle_pool_take(&f->pool, 1);
 
 		if (handle == 0)
 			continue;
-		wrong += in_use[handles_idx(handle)]++ != 0;
-		in_use[handles_idx(handle)]--;
-		wrong += !handles_drop(&f->pool, handle);
+		wrong += in_use[handle_pool_idx(handle)]++ != 0;
+		in_use[handle_pool_idx(handle)]--;
+		wrong += !handle_pool_drop(&f->pool, handle);
 	}
 	return (void *)wrong;
 }
@@ -166,7 +166,7 @@ int main(void)
 		TEST(a_pool_gives_each_slot_once_and_then_none),
 		TEST(a_handle_of_an_older_use_is_known_as_such),
 		TEST(a_released_handle_can_be_held_until_its_slot_is_reused),
-		TEST(handles_that_were_never_given_are_refused),
+		TEST(handle_pool_that_were_never_given_are_refused),
 		TEST(slots_of_an_owner_are_taken_back),
 		TEST(no_slot_is_given_to_two_threads),
 		cmocka_unit_test_setup_teardown(a_process_that_counts_alike_has_other_handles,

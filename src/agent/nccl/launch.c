@@ -18,8 +18,8 @@ struct launch {
 };
 
 static struct launch launches[LAUNCH_CNT];
-static struct handles_slot slots[LAUNCH_CNT];
-static struct handles pool = { .slots = slots, .cnt = LAUNCH_CNT, .tag = 7 };
+static struct handle_pool_slot slots[LAUNCH_CNT];
+static struct handle_pool pool = { .slots = slots, .cnt = LAUNCH_CNT, .tag = 7 };
 
 /* This thread's latest launch, until its calls were reported. */
 static __thread nccl_handle current __attribute__((tls_model("initial-exec")));
@@ -27,10 +27,13 @@ static __thread nccl_handle current __attribute__((tls_model("initial-exec")));
 /* NULL: none, or it was reclaimed. */
 static struct launch *find_current(void)
 {
-	return handles_is_held(&pool, current) ? &launches[handles_idx(current)] : NULL;
+	return handle_pool_is_held(&pool, current) ? &launches[handle_pool_idx(current)] : NULL;
 }
 
-/* Says what it was; nothing if that is not known. */
+/*
+ * Claims the timer with the launch's records; without any if its calls are unknown or belong to
+ * several communicators.
+ */
 static void leave(const struct nccl_timing *timing)
 {
 	struct launch *launch = find_current();
@@ -39,7 +42,7 @@ static void leave(const struct nccl_timing *timing)
 		return;
 	timing->claim(launch->timer, launch->records,
 		      launch->call_cnt > 0 && !launch->mixed ? LAUNCH_RECORDS : 0);
-	(void)handles_drop(&pool, current);
+	(void)handle_pool_drop(&pool, current);
 	current = 0;
 }
 
@@ -51,9 +54,10 @@ nccl_handle launch_start(const struct nccl_timing *timing, nccl_handle comm, voi
 	timer = timing->begin(queue);
 	if (timer == 0)
 		return 0;
-	current = handles_take(&pool, comm);
+	current = handle_pool_take(&pool, comm);
 	if (current != 0) {
-		launches[handles_idx(current)] = (struct launch){ .timer = timer, .comm = comm };
+		launches[handle_pool_idx(current)] =
+			(struct launch){ .timer = timer, .comm = comm };
 	} else {
 		timing->end(timer);
 		timing->claim(timer, NULL, 0);
@@ -65,7 +69,7 @@ bool launch_stop(const struct nccl_timing *timing, nccl_handle handle)
 {
 	struct launch *launch;
 
-	if (!handles_owns(&pool, handle))
+	if (!handle_pool_owns(&pool, handle))
 		return false;
 	launch = handle == current ? find_current() : NULL;
 	if (launch != NULL && !launch->ended) {
@@ -121,5 +125,5 @@ void launch_end_group(const struct nccl_timing *timing)
 
 void launch_reclaim(nccl_handle comm)
 {
-	handles_reclaim(&pool, comm);
+	handle_pool_reclaim(&pool, comm);
 }

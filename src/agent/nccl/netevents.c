@@ -29,7 +29,7 @@ HANDLES(step, STEP_CNT, 6);
 /* Of the first of the operations that are under way together the start counts. */
 static void join_call(struct op *op)
 {
-	struct call *call = &nccl_calls[handles_idx(op->call)];
+	struct call *call = &nccl_calls[handle_pool_idx(op->call)];
 
 	if (atomic_fetch_add_explicit(&call->open_op_cnt, 1, memory_order_acq_rel) == 0)
 		atomic_store_explicit(&call->network_start_ns, op->start_ns, memory_order_relaxed);
@@ -40,7 +40,7 @@ static void join_call(struct op *op)
  * Whether the operation belongs to a communicator of this process. Processes of other containers
  * may have the same pid, but neither the same handles nor, in the same communicator, the same rank.
  */
-static bool is_ours(nccl_handle handle, const struct nccl_network_op *about)
+static bool is_local(nccl_handle handle, const struct nccl_network_op *about)
 {
 	const struct comm *comm = nccl_find_comm(handle);
 
@@ -51,23 +51,23 @@ static bool is_ours(nccl_handle handle, const struct nccl_network_op *about)
 
 nccl_handle nccl_op_start(nccl_handle comm, const struct nccl_network_op *about)
 {
-	bool ours = is_ours(comm, about);
+	bool local = is_local(comm, about);
 	nccl_handle handle = 0;
 	struct op *op;
 
 	if (!nccl_is_on())
 		return 0;
-	if (comm != 0 || !ours)
-		handle = handles_take(&op_pool, ours ? comm : 0);
+	if (comm != 0 || !local)
+		handle = handle_pool_take(&op_pool, local ? comm : 0);
 	if (handle == 0) {
 		nccl_drop();
 		return 0;
 	}
-	op = &ops[handles_idx(handle)];
+	op = &ops[handle_pool_idx(handle)];
 	op->start_ns = clock_mono_ns();
-	op->is_foreign = !ours;
-	op->comm = ours ? comm : 0;
-	op->call = ours && handles_hold(&nccl_call_pool, about->parent) ? about->parent : 0;
+	op->is_foreign = !local;
+	op->comm = local ? comm : 0;
+	op->call = local && handle_pool_hold(&nccl_call_pool, about->parent) ? about->parent : 0;
 	for (size_t i = 0; i < SUM_CNT; i++)
 		atomic_store_explicit(&op->sums[i], 0, memory_order_relaxed);
 	if (op->call != 0)
@@ -125,7 +125,7 @@ static void write_network(const struct call *call, uint32_t op_cnt, int64_t star
 /* The last operation of a call under way: all of them are one record. */
 static void leave_call(const struct op *op)
 {
-	struct call *call = &nccl_calls[handles_idx(op->call)];
+	struct call *call = &nccl_calls[handle_pool_idx(op->call)];
 	uint64_t sums[SUM_CNT];
 	int64_t start_ns;
 	uint32_t op_cnt;
@@ -141,7 +141,7 @@ static void leave_call(const struct op *op)
 			sums[i] = atomic_exchange_explicit(&call->sums[i], 0, memory_order_relaxed);
 		write_network(call, op_cnt, start_ns, sums);
 	}
-	(void)handles_drop(&nccl_call_pool, op->call);
+	(void)handle_pool_drop(&nccl_call_pool, op->call);
 }
 
 /* For another process, whose call is unknown here, or for a call whose handle was reused. */
@@ -153,7 +153,7 @@ static void write_alone(const struct op *op)
 
 	call.name = nccl_text_id(op->is_foreign ? "nccl (for another process)" : "nccl");
 	if (comm != NULL) {
-		call.group = nccl_string(comm->text, comm->text_len);
+		call.group = nccl_comm_text_id(comm);
 		call.group_size = comm->rank_cnt;
 	}
 	for (size_t i = 0; i < SUM_CNT; i++)
@@ -163,16 +163,16 @@ static void write_alone(const struct op *op)
 
 static void stop_op(nccl_handle handle)
 {
-	const struct op *op = &ops[handles_idx(handle)];
+	const struct op *op = &ops[handle_pool_idx(handle)];
 
 	/* A second stop of the same operation has no effect. */
-	if (!handles_is_held(&op_pool, handle))
+	if (!handle_pool_is_held(&op_pool, handle))
 		return;
 	if (op->call != 0)
 		leave_call(op);
 	else
 		write_alone(op);
-	(void)handles_drop(&op_pool, handle);
+	(void)handle_pool_drop(&op_pool, handle);
 }
 
 /* --- transfers --- */
@@ -181,13 +181,13 @@ nccl_handle nccl_step_start(nccl_handle op)
 {
 	nccl_handle handle;
 
-	if (!nccl_is_on() || !handles_is_held(&op_pool, op))
+	if (!nccl_is_on() || !handle_pool_is_held(&op_pool, op))
 		return 0;
-	handle = handles_take(&step_pool, ops[handles_idx(op)].comm);
+	handle = handle_pool_take(&step_pool, ops[handle_pool_idx(op)].comm);
 	if (handle == 0)
 		nccl_drop();
 	else
-		steps[handles_idx(handle)] =
+		steps[handle_pool_idx(handle)] =
 			(struct step){ .op = op, .waits_for = SUM_NONE, .sums[SUM_STEPS] = 1 };
 	return handle;
 }
@@ -221,11 +221,11 @@ static void end_wait(struct step *step, int64_t now_ns)
 
 void nccl_state(nccl_handle handle, int state, uint64_t bytes)
 {
-	struct step *step = &steps[handles_idx(handle) % STEP_CNT];
+	struct step *step = &steps[handle_pool_idx(handle) % STEP_CNT];
 	enum network_sum next = sum_of(state);
 
 	/* While the peer isn't ready NCCL reports that at every poll. */
-	if (!handles_is_held(&step_pool, handle) || next == SUM_NONE || next == step->waits_for)
+	if (!handle_pool_is_held(&step_pool, handle) || next == SUM_NONE || next == step->waits_for)
 		return;
 	end_wait(step, clock_mono_ns());
 	step->waits_for = next;
@@ -235,34 +235,34 @@ void nccl_state(nccl_handle handle, int state, uint64_t bytes)
 
 static void stop_step(nccl_handle handle)
 {
-	struct step *step = &steps[handles_idx(handle)];
-	struct op *op = &ops[handles_idx(step->op) % OP_CNT];
+	struct step *step = &steps[handle_pool_idx(handle)];
+	struct op *op = &ops[handle_pool_idx(step->op) % OP_CNT];
 
-	if (!handles_is_held(&step_pool, handle))
+	if (!handle_pool_is_held(&step_pool, handle))
 		return;
 	end_wait(step, clock_mono_ns());
-	if (handles_hold(&op_pool, step->op)) {
+	if (handle_pool_hold(&op_pool, step->op)) {
 		for (size_t i = 0; i < SUM_CNT; i++)
 			atomic_fetch_add_explicit(&op->sums[i], step->sums[i],
 						  memory_order_relaxed);
-		(void)handles_drop(&op_pool, step->op);
+		(void)handle_pool_drop(&op_pool, step->op);
 	}
-	(void)handles_drop(&step_pool, handle);
+	(void)handle_pool_drop(&step_pool, handle);
 }
 
 /* --- any of them --- */
 
 void netevents_reclaim(nccl_handle comm)
 {
-	handles_reclaim(&op_pool, comm);
-	handles_reclaim(&step_pool, comm);
+	handle_pool_reclaim(&op_pool, comm);
+	handle_pool_reclaim(&step_pool, comm);
 }
 
 bool netevents_stop(nccl_handle handle)
 {
-	if (handles_owns(&step_pool, handle))
+	if (handle_pool_owns(&step_pool, handle))
 		stop_step(handle);
-	else if (handles_owns(&op_pool, handle))
+	else if (handle_pool_owns(&op_pool, handle))
 		stop_op(handle);
 	else
 		return false;
