@@ -285,10 +285,10 @@ def _export(finish: Callable[[], int], source: Any, stall_ns: int) -> None:
         _send(lambda: _hook.agent.missed(text), source.late)
 
 
-def _send(message: Callable[[], int], may_wait: bool) -> None:
+def _send(attempt: Callable[[], int], may_wait: bool) -> None:
     """The socket may be full for a moment: the export thread may wait, the training thread not."""
     for _ in range(100 if may_wait else 3):
-        if message() != _agent.EAGAIN:
+        if attempt() != _agent.EAGAIN:
             return
         if may_wait:
             time.sleep(0.05)

@@ -30,8 +30,8 @@
 struct gpucall {
 	const char *name;
 	const void *what; /* a kernel, which has no shape; NULL for matrix multiplications */
-	const char *(*name_of)(
-		const void *what); /* called when the call is timed; NULL: use name */
+	/* Called when the call is timed; NULL: use name. */
+	const char *(*name_of)(const void *what);
 	uint64_t m, n, k, batch;
 	uint16_t type;	 /* CUDA's number */
 	uint32_t groups; /* 0: all matrices have one shape. Else m, n and k are 0, batch all */

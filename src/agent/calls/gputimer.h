@@ -8,7 +8,7 @@
  *	the call
  *	gputimer_end(timer);
  *	gputimer_claim(timer, ...);	at once, or when it is known what the call was
- *	gputimer_work() on the helper: writes claimed records, with the time
+ *	gputimer_work();		on the helper: writes claimed records, with the time
  *
  * One GPU per process, that of the first call. Calls that can't be timed are counted (drops.timed);
  * a failing call of the driver ends all timing. It uses the driver that is loaded already; events

@@ -170,10 +170,10 @@ static uint32_t add_library(const struct place *place)
 	return REALCALL_LIBRARIES;
 }
 
-/* --- what it would have got --- */
+/* --- the function without the agent --- */
 
 /* NULL if it is the agent's own function. */
-static void *not_ours(void *found)
+static void *unless_agents(void *found)
 {
 	static const char here;
 	Dl_info info, own;
@@ -215,7 +215,7 @@ static const char *version_of(const struct realcall *real, void *function)
 /* As the linker binds a library linked to own: the first of that version, or without one. */
 static void *first_for(const struct realcall *real, void *own)
 {
-	void *next = not_ours(dlsym(RTLD_NEXT, real->symbol));
+	void *next = unless_agents(dlsym(RTLD_NEXT, real->symbol));
 	const char *wanted, *version;
 
 	if (next == NULL || next == own)
@@ -224,7 +224,7 @@ static void *first_for(const struct realcall *real, void *own)
 	version = version_of(real, next);
 	if (wanted == NULL || version == NULL || version == wanted)
 		return next;
-	next = not_ours(dlvsym(RTLD_NEXT, real->symbol, wanted));
+	next = unless_agents(dlvsym(RTLD_NEXT, real->symbol, wanted));
 	return next != NULL ? next : own;
 }
 
@@ -237,7 +237,7 @@ static void *look_for_caller(const struct realcall *real, const char *caller, bo
 		library = dlopen(caller, RTLD_LAZY | RTLD_NOLOAD);
 	if (library == NULL)
 		return NULL;
-	own = not_ours(dlsym(library, real->symbol));
+	own = unless_agents(dlsym(library, real->symbol));
 	if (!stays)
 		(void)dlclose(library);
 	return own != NULL ? first_for(real, own) : NULL;
@@ -248,12 +248,12 @@ static void *look(const struct realcall *real, const char *caller, bool stays)
 	void *found = look_for_caller(real, caller, stays);
 
 	if (found == NULL)
-		found = not_ours(dlsym(RTLD_NEXT, real->symbol));
+		found = unless_agents(dlsym(RTLD_NEXT, real->symbol));
 	for (size_t i = 0; found == NULL && real->libraries[i] != NULL; i++) {
 		void *library = dlopen(real->libraries[i], RTLD_LAZY | RTLD_NOLOAD);
 
 		if (library != NULL)
-			found = not_ours(dlsym(library, real->symbol));
+			found = unless_agents(dlsym(library, real->symbol));
 		if (library != NULL && found == NULL)
 			(void)dlclose(library);
 	}

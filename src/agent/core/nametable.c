@@ -30,8 +30,8 @@ struct index {
 	struct string_slot strings[STRING_SLOTS];
 	_Atomic uint32_t frames[FRAME_SLOTS]; /* ids; 0: free */
 	uint32_t nodes[NODE_SLOTS];
-	uint32_t frame_cnt,
-		node_cnt; /* the agent's own: those in the recorder may be overwritten by other processes */
+	/* The agent's own: those in the recorder may be overwritten by other processes. */
+	uint32_t frame_cnt, node_cnt;
 };
 
 static struct flight *flight;

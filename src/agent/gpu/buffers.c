@@ -148,15 +148,6 @@ size_t buffers_drain(struct buffers *buffers, buffers_read_fn read, void *reader
 	return cnt;
 }
 
-size_t buffers_full_cnt(const struct buffers *buffers)
-{
-	size_t cnt = 0;
-
-	for (size_t i = 0; i < buffers->cnt; i++)
-		cnt += is_full(buffers, i);
-	return cnt;
-}
-
 static bool is_begun(const struct buffers *buffers, size_t slot)
 {
 	const void *at = buffers->memory + slot * buffers->bytes;

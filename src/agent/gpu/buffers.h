@@ -69,8 +69,6 @@ size_t buffers_drain(struct buffers *buffers, buffers_read_fn read, void *reader
 /* Releases the buffer that buffers_drain() has partly read. */
 void buffers_leave(struct buffers *buffers);
 
-size_t buffers_full_cnt(const struct buffers *buffers);
-
 /* Taken buffers whose first four bytes are not 0: reads memory that other threads may write. */
 size_t buffers_begun_cnt(const struct buffers *buffers);
 

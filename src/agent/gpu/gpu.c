@@ -41,8 +41,8 @@ static struct gpu {
 	uint16_t lanes[LANE_SLOTS]; /* index + 1 in the recorder's table, by hash; 0: free */
 	uint32_t window;	    /* counts them */
 	uint32_t lane_used[FLIGHT_GPU_LANE_CNT]; /* the window in which it was, last */
-	uint32_t swept;				 /* the window in which old lanes were released, */
-	uint32_t old_lane;			 /* from here on others take them */
+	uint32_t swept;	   /* the window in which old lanes were last released */
+	uint32_t old_lane; /* index of the next lane that may be reused */
 } gpu;
 
 /* --- the sink: on the helper thread --- */
@@ -88,7 +88,7 @@ static uint16_t *slot_of(const struct flight *flight, const struct flight_gpu_la
 }
 
 /* Unregisters lanes without an event of this window. */
-static void let_old_lanes_go(const struct flight *flight)
+static void release_old_lanes(const struct flight *flight)
 {
 	memset(gpu.lanes, 0, sizeof(gpu.lanes));
 	for (uint32_t i = 0; i < FLIGHT_GPU_LANE_CNT; i++) {
@@ -107,7 +107,7 @@ static uint32_t free_lane(const struct flight *flight)
 	if (cnt < FLIGHT_GPU_LANE_CNT)
 		return cnt;
 	if (gpu.swept != gpu.window)
-		let_old_lanes_go(flight);
+		release_old_lanes(flight);
 	while (gpu.old_lane < FLIGHT_GPU_LANE_CNT && gpu.lane_used[gpu.old_lane] == gpu.window)
 		gpu.old_lane++;
 	return gpu.old_lane;

@@ -15,7 +15,7 @@
  *	stop		Disable, FlushAll		stop_context, flush_buffer	ViewDisable, FlushAllViews
  *	close		Unsubscribe, Finalize		nothing				nothing
  *	correlation	correlationId			correlation_id.internal		_correlation_id
- *	clock the agent's callback		rocprofiler_get_timestamp	ptiViewGetTimestamp
+ *	clock		the agent's callback		rocprofiler_get_timestamp	ptiViewGetTimestamp
  */
 #include "agent/gpu/gputrace.h"
 

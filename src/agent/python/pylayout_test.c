@@ -11,7 +11,7 @@
 /* clang-format on */
 
 /* What CPython 3.13.0 for x86-64 has at the start of _PyRuntime. */
-static const uint64_t TOLD_3_13[] = {
+static const uint64_t PUBLISHED_3_13[] = {
 	0,	0x030d00f0, 0,	 /* cookie, version, free-threaded */
 	283320, 608,	    632, /* runtime */
 	194968, 7272,	    7264, 7344, 7400, 7656, 7640, 7648, 16,  7752,
@@ -31,9 +31,9 @@ static const uint64_t TOLD_3_13[] = {
 	240,	200,							  /* garbage collection */
 };
 
-static void copy_published(uint64_t ret[static ARRAY_SIZE(TOLD_3_13)])
+static void copy_published(uint64_t ret[static ARRAY_SIZE(PUBLISHED_3_13)])
 {
-	memcpy(ret, TOLD_3_13, sizeof(TOLD_3_13));
+	memcpy(ret, PUBLISHED_3_13, sizeof(PUBLISHED_3_13));
 	memcpy(ret, "xdebugpy", 8);
 }
 
@@ -64,7 +64,7 @@ static void only_known_versions_have_offsets(void **state)
 
 static void newer_interpreters_publish_their_offsets(void **state)
 {
-	uint64_t published[ARRAY_SIZE(TOLD_3_13)];
+	uint64_t published[ARRAY_SIZE(PUBLISHED_3_13)];
 	struct pylayout layout;
 
 	(void)state;
@@ -87,7 +87,7 @@ static void newer_interpreters_publish_their_offsets(void **state)
 
 static void published_offsets_are_checked(void **state)
 {
-	uint64_t published[ARRAY_SIZE(TOLD_3_13)];
+	uint64_t published[ARRAY_SIZE(PUBLISHED_3_13)];
 	struct pylayout layout;
 
 	(void)state;

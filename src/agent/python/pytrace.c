@@ -292,6 +292,8 @@ static void cut_calls(void)
 
 int pytrace_open(char *why, size_t size)
 {
+	static const char unfit[] =
+		"no exact calls of a Python before " PYTHON_TEXT(PYTHON_OLDEST) ", free-threaded ";
 	const struct pyapi *api = pyapi_open();
 
 	if (trace.opened)
@@ -301,10 +303,7 @@ int pytrace_open(char *why, size_t size)
 		return -ENOSYS;
 	}
 	if (api->minor < PYTHON_OLDEST || api->free_threaded || !pylisted_open(api)) {
-		pytrace_say(why, size,
-			    "no exact calls of a Python before " PYTHON_TEXT(
-				    PYTHON_OLDEST) ", free-threaded ",
-			    "or with layouts of its own");
+		pytrace_say(why, size, unfit, "or with layouts of its own");
 		return -ENOTSUP;
 	}
 	trace.api = api;

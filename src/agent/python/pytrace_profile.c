@@ -19,8 +19,8 @@ static struct pymethod new_thread_def = { .name = "perftracker_thread", .call = 
 static struct {
 	const struct pyapi *api;
 	bool calls;
-	struct pyobject
-		*mark; /* identifies the agent's profile function; also the hook of new threads */
+	/* Identifies the agent's profile function; also the hook of new threads. */
+	struct pyobject *mark;
 	struct pyobject *getprofile;
 } state;
 
@@ -175,7 +175,7 @@ static void set_hook(struct pyobject *hook)
 		pyapi_release(state.api, pyapi_call(state.api, threading, "setprofile", args));
 }
 
-static bool hook_is_ours(void)
+static bool hook_is_agents(void)
 {
 	struct pyobject *threading = pyapi_module(state.api, "threading"), *hook;
 
@@ -207,7 +207,7 @@ static void stop(const struct pyapi *api)
 		if (profiler_of(t) == state.mark)
 			set_profiler(t, NULL, NULL);
 	}
-	if (hook_is_ours())
+	if (hook_is_agents())
 		set_hook(api->_Py_NoneStruct);
 }
 

@@ -13,7 +13,7 @@
 
 #define T0 (1000 * NSEC_PER_SEC)
 
-/* cnt calls of dur_ns each, back to back. Returns how many are kept. */
+/* cnt calls of duration_ns each, back to back. Returns how many are kept. */
 static size_t call_often(struct thin *thin, int64_t *now_ns, size_t cnt, int64_t duration_ns)
 {
 	size_t kept = 0;

@@ -14,7 +14,7 @@
 #define ELEMENTS_MAX (1LL << 48)
 #define CLASS_NAME_MAX 64u
 #define TENSOR_PARTS 3u
-#define TENSOR_CNT_MAX 20u /* parts that one call reads */
+#define TENSOR_CNT_MAX 20u /* tensors whose parts one call reads */
 
 /* std::string */
 struct cxx_string {

@@ -72,7 +72,7 @@ struct gpucounters_ops {
 	 */
 	int (*drain)(void *state, size_t idx, char why[static GPUHW_WHY]);
 
-	/* Hands on the rest and lets go of the counters. Nothing, where it was not started. */
+	/* Passes the remaining samples on and releases the counters, if they were started. */
 	void (*stop)(void *state, size_t idx);
 };
 
@@ -108,5 +108,5 @@ int gpucounters_drain(struct gpucounters *counters);
  */
 _must_check_ int gpucounters_take(struct gpucounters *counters, struct sidecar *side);
 
-/* Takes what came last, lets go of the counters, and frees. NULL is fine. Returns NULL. */
+/* Takes the remaining samples, releases the counters, and frees. NULL is fine. Returns NULL. */
 struct gpucounters *gpucounters_stop(struct gpucounters *counters, struct sidecar *side);

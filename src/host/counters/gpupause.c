@@ -63,7 +63,7 @@ static int run(const struct gpupause *pause, const char *command)
 	return -ETIME;
 }
 
-/* --- the note: "PID TOOL\n"; whether it counts is said by its lock --- */
+/* --- the note: "PID TOOL\n"; valid while locked --- */
 
 static int make_locked(const char *path, const char *tool)
 {

@@ -49,5 +49,5 @@ _must_check_ int gpupause_begin(struct gpupause *pause, const struct gpupause_to
  */
 int gpupause_end(struct gpupause *pause);
 
-/* The same, but only what a dead one left. */
+/* As gpupause_end(), for the note of a dead process only. */
 int gpupause_recover(struct gpupause *pause);

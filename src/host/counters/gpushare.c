@@ -15,7 +15,7 @@
 #define NAME_DIGITS 16
 #define NAME_BYTES 40
 #define SWEEP_NS NSEC_PER_SEC
-#define WISHES_MAX 8192			  /* of a folder that are looked at */
+#define REQUESTS_MAX 8192		  /* entries of a folder that are examined */
 #define OTHER_CLOCK_NS (1 * NSEC_PER_SEC) /* clocks that differ by more are not the same */
 #define OTHERS_MAY_WRITE (S_IWGRP | S_IWOTH)
 
@@ -178,7 +178,7 @@ bool gpushare_is_wanted(const struct gpushare_writer *writer, int64_t wall_ns)
 	struct dirent *entry;
 	bool wanted = false;
 
-	for (int i = 0; i < WISHES_MAX && dir != NULL && (entry = readdir(dir)) != NULL; i++) {
+	for (int i = 0; i < REQUESTS_MAX && dir != NULL && (entry = readdir(dir)) != NULL; i++) {
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
 			wanted |= take_request(writer->wanted_fd, entry->d_name, wall_ns);
 	}

@@ -11,28 +11,23 @@
 
 #include "host/gpu/gpuhw.h"
 
-/* X(id, text). In order of priority when counters are short. */
-#define PM_KIND_LIST(X)                      \
-	X(ACTIVE, "active")                  \
-	X(CORES_ACTIVE, "cores active")      \
-	X(ISSUE, "instructions issued")      \
-	X(MATRIX, "matrix units")            \
-	X(MEMORY_READ, "memory read")        \
-	X(MEMORY_WRITE, "memory written")    \
-	X(PCIE_READ, "PCIe read")            \
-	X(PCIE_WRITE, "PCIe written")        \
-	X(PCIE_BOTH, "PCIe, both ways")      \
-	X(LINK_RX, "received over links")    \
-	X(LINK_TX, "sent over links")        \
-	X(CORE_CLOCK, "clock of the cores")  \
-	X(SYSTEM_CLOCK, "clock of the rest") \
-	X(MEMORY_CLOCK, "clock of the memory")
-
+/* In order of priority when counters are short. */
 enum pm_kind {
-#define X(id, text) PM_##id,
-	PM_KIND_LIST(X)
-#undef X
-		PM_KIND_CNT
+	PM_ACTIVE,
+	PM_CORES_ACTIVE,
+	PM_ISSUE, /* instructions issued */
+	PM_MATRIX,
+	PM_MEMORY_READ,
+	PM_MEMORY_WRITE,
+	PM_PCIE_READ,
+	PM_PCIE_WRITE,
+	PM_PCIE_BOTH, /* where reads and writes are not counted apart */
+	PM_LINK_RX,
+	PM_LINK_TX,
+	PM_CORE_CLOCK,
+	PM_SYSTEM_CLOCK, /* of all but the cores and the memory */
+	PM_MEMORY_CLOCK,
+	PM_KIND_CNT
 };
 
 /* The library, open. */

@@ -22,14 +22,14 @@
 				       sizeof(((theirs *)0)->their_field),              \
 		       #theirs "." #their_field)
 /* A library accepts the sizes of its own and older headers. */
-#define TOLD(bytes, theirs) _Static_assert((bytes) == theirs##_STRUCT_SIZE, #theirs)
-#define WHOLE(ours, theirs) TOLD(sizeof(struct ours), theirs)
+#define ACCEPTED_SIZE(bytes, theirs) _Static_assert((bytes) == theirs##_STRUCT_SIZE, #theirs)
+#define WHOLE(ours, theirs) ACCEPTED_SIZE(sizeof(struct ours), theirs)
 
 #if CUPTI_API_VERSION >= 130200
 WHOLE(pm_host_open, CUpti_Profiler_Host_Initialize_Params);
 SAME(pm_host_open, set, CUpti_Profiler_Host_Initialize_Params, pSinglePassMetricSetName);
 #else
-TOLD(PM_SIZE(pm_host_open, host), CUpti_Profiler_Host_Initialize_Params);
+ACCEPTED_SIZE(PM_SIZE(pm_host_open, host), CUpti_Profiler_Host_Initialize_Params);
 #endif
 SAME(pm_host_open, size, CUpti_Profiler_Host_Initialize_Params, structSize);
 SAME(pm_host_open, profiler, CUpti_Profiler_Host_Initialize_Params, profilerType);
@@ -97,7 +97,7 @@ _Static_assert((int)PM_KEEP_OLDEST ==
 		       (int)CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST,
 	       "append");
 #else
-TOLD(PM_SIZE(pm_configure, trigger), CUpti_PmSampling_SetConfig_Params);
+ACCEPTED_SIZE(PM_SIZE(pm_configure, trigger), CUpti_PmSampling_SetConfig_Params);
 #endif
 WHOLE(pm_image_size, CUpti_PmSampling_GetCounterDataSize_Params);
 SAME(pm_image_size, names, CUpti_PmSampling_GetCounterDataSize_Params, pMetricNames);
@@ -111,7 +111,7 @@ SAME(pm_decode, image, CUpti_PmSampling_DecodeData_Params, pCounterDataImage);
 SAME(pm_decode, bytes, CUpti_PmSampling_DecodeData_Params, counterDataImageSize);
 SAME(pm_decode, stopped, CUpti_PmSampling_DecodeData_Params, decodeStopReason);
 SAME(pm_decode, overflow, CUpti_PmSampling_DecodeData_Params, overflow);
-TOLD(PM_SIZE(pm_decode, overflow), CUpti_PmSampling_DecodeData_Params);
+ACCEPTED_SIZE(PM_SIZE(pm_decode, overflow), CUpti_PmSampling_DecodeData_Params);
 WHOLE(pm_image_info, CUpti_PmSampling_GetCounterDataInfo_Params);
 SAME(pm_image_info, image, CUpti_PmSampling_GetCounterDataInfo_Params, pCounterDataImage);
 SAME(pm_image_info, bytes, CUpti_PmSampling_GetCounterDataInfo_Params, counterDataImageSize);

@@ -16,7 +16,7 @@
 #define DECODES_A_DRAIN 8	 /* then the rest waits for the next */
 #define DECODES_AT_END 64	 /* of a device that has stopped */
 #define CHIP_BYTES 32
-/* Chips that know cycles only: their clock is taken to be this, and is what it is. */
+/* The clock from which rates of chips that report only cycles are computed. */
 #define SYSTEM_CLOCK_HZ 1500000000u
 
 /* Samples of the same time, added up. */

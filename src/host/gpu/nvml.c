@@ -255,10 +255,8 @@ static size_t nvml_users(void *state, size_t idx, uint32_t *ret_pids, size_t cap
 	if (nvml->processes == NULL || device->public.lost || device->handle == NULL ||
 	    nvml_device_status(device, nvml->processes(device->handle, &cnt, processes)) < 0)
 		return 0;
-	cnt = MIN(
-		cnt,
-		(uint32_t)
-			PROCESSES_MAX); /* a library that returns a count beyond the room it got */
+	/* A library may return a count beyond the room that it got. */
+	cnt = MIN(cnt, (uint32_t)PROCESSES_MAX);
 	used = MIN((size_t)cnt, cap);
 	for (size_t i = 0; i < used; i++)
 		ret_pids[i] = processes[i].pid;

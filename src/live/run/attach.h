@@ -10,7 +10,7 @@
 
 #include <limits.h>
 
-#define ATTACH_ENV_NCCL "NCCL_PROFILER_PLUGIN" /* the agent is one, too (collect/nccl) */
+#define ATTACH_ENV_NCCL "NCCL_PROFILER_PLUGIN" /* the agent is one, too (agent/nccl) */
 #define ATTACH_ENV_ROCM \
 	"ROCP_TOOL_LIBRARIES" /* the agent is also a tool of AMD's rocprofiler-sdk */
 #define ATTACH_ENV_TIMES \

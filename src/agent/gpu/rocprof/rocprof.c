@@ -86,7 +86,7 @@ static struct rocprof {
 	_Atomic bool open;	 /* callbacks' records are wanted */
 	_Atomic uint32_t inside; /* callbacks that are at work */
 	struct rocprof_functions api;
-	uint64_t nametable_context, context, sdk_buffer;
+	uint64_t names_context, context, sdk_buffer;
 	uint32_t gfx_version;
 	_Atomic uint64_t refused; /* records without a free buffer, or malformed ones */
 	_Atomic uint64_t dropped; /* by the SDK, since it started */
@@ -280,8 +280,8 @@ static bool declare_names(void)
 	static const int32_t symbols[] = { ROCPROF_CODE_OBJECT_KERNEL_SYMBOL };
 	const struct rocprof_functions *api = &rocprof.api;
 
-	return api->create_context(&rocprof.nametable_context) == ROCPROF_OK &&
-	       api->trace_called(rocprof.nametable_context, ROCPROF_CALLBACK_CODE_OBJECT, symbols,
+	return api->create_context(&rocprof.names_context) == ROCPROF_OK &&
+	       api->trace_called(rocprof.names_context, ROCPROF_CALLBACK_CODE_OBJECT, symbols,
 				 ARRAY_SIZE(symbols), on_code_object, NULL) == ROCPROF_OK;
 }
 
@@ -315,7 +315,7 @@ static int initialize(_unused_ rocprof_finalize_fn finalize, _unused_ void *data
 	(void)rocprof.api.agents(ROCPROF_AGENT_VERSION, on_agents, sizeof(struct rocprof_agent),
 				 NULL);
 	if (!declare_names() || !declare_records() ||
-	    rocprof.api.start_context(rocprof.nametable_context) != ROCPROF_OK)
+	    rocprof.api.start_context(rocprof.names_context) != ROCPROF_OK)
 		return -1;
 	atomic_store_explicit(&rocprof.declared, true, memory_order_release);
 	return 0;
@@ -392,9 +392,10 @@ static int probe(char ret_why[static GPUTRACE_WHY_MAX])
 		return -ENOTSUP;
 	}
 	if (!atomic_load_explicit(&rocprof.declared, memory_order_acquire)) {
-		gputrace_why(ret_why,
-			     "ROCm started without the agent: name libperftracker-agent.so in " ENV_TOOLS,
-			     NULL);
+		gputrace_why(
+			ret_why,
+			"ROCm started without the agent: name libperftracker-agent.so in " ENV_TOOLS,
+			NULL);
 		return -ENOTSUP;
 	}
 	if (atomic_load(&rocprof.reader.symbols->cnt) == 0) {
