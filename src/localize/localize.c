@@ -48,31 +48,12 @@ struct run {
 
 /* --- the workers --- */
 
-static int fp_cmp(const void *a, const void *b)
-{
-	const struct fingerprint *x = *(const struct fingerprint *const *)a;
-	const struct fingerprint *y = *(const struct fingerprint *const *)b;
-
-	return (x->rank > y->rank) - (x->rank < y->rank);
-}
-
 static int join_workers(struct run *r, const struct fingerprint *const *fps, size_t cnt,
 			struct err *err)
 {
-	const struct fingerprint **sorted = calloc(cnt + 1, sizeof(*sorted));
-	int error = 0;
+	const struct fingerprint **sorted = NULL;
+	int error = parts_sort_workers(fps, cnt, &sorted, err);
 
-	if (sorted == NULL)
-		return -ENOMEM;
-	if (cnt > 0)
-		memcpy(sorted, fps, cnt * sizeof(*sorted));
-	qsort(sorted, cnt, sizeof(*sorted), fp_cmp);
-	for (size_t i = 1; i < cnt && error == 0; i++) {
-		if (sorted[i]->rank == sorted[i - 1]->rank)
-			error = err_set(err, EINVAL,
-					"rank %d: expected one worker, found two: %s and %s",
-					sorted[i]->rank, sorted[i - 1]->source, sorted[i]->source);
-	}
 	if (error == 0)
 		error = job_init(&r->job, sorted, cnt);
 	if (error == 0)

@@ -23,6 +23,38 @@ struct accuse_options parts_accuse_options(const struct localize_options *option
 	return ret;
 }
 
+static int rank_cmp(const void *a, const void *b)
+{
+	const struct fingerprint *x = *(const struct fingerprint *const *)a;
+	const struct fingerprint *y = *(const struct fingerprint *const *)b;
+
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+int parts_sort_workers(const struct fingerprint *const *fps, size_t cnt,
+		       const struct fingerprint ***ret, struct err *err)
+{
+	const struct fingerprint **sorted = calloc(cnt + 1, sizeof(*sorted));
+	int error = 0;
+
+	if (sorted == NULL)
+		return err_set(err, ENOMEM, "out of memory while comparing %zu workers", cnt);
+	if (cnt > 0)
+		memcpy(sorted, fps, cnt * sizeof(*sorted));
+	qsort(sorted, cnt, sizeof(*sorted), rank_cmp);
+	for (size_t i = 1; i < cnt && error == 0; i++) {
+		if (sorted[i]->rank == sorted[i - 1]->rank)
+			error = err_set(err, EINVAL,
+					"rank %d: expected one worker, found two: %s and %s",
+					sorted[i]->rank, sorted[i - 1]->source, sorted[i]->source);
+	}
+	if (error < 0)
+		free(sorted);
+	else
+		*ret = sorted;
+	return error;
+}
+
 const char *parts_copy(struct report *out, const char *text)
 {
 	return arena_strdup(&out->arena, text != NULL ? text : "");

@@ -16,6 +16,13 @@
 struct accuse_options parts_accuse_options(const struct localize_options *options,
 					   const struct expect_table *expect);
 
+/*
+ * Copies the list of fingerprints, sorted by rank; the caller frees *ret. Returns 0, -ENOMEM, or
+ * -EINVAL where two have the same rank, each with a line in err. O(n log n).
+ */
+_must_check_ int parts_sort_workers(const struct fingerprint *const *fps, size_t cnt,
+				    const struct fingerprint ***ret, struct err *err);
+
 /* A copy of text, of "" for NULL. NULL: out of memory. */
 const char *parts_copy(struct report *out, const char *text);
 
