@@ -92,6 +92,18 @@ static void both_ways_call_a_healthy_job_healthy(void **state)
 	}
 }
 
+static void neither_way_calls_a_job_healthy_that_lost_much(void **state)
+{
+	(void)state;
+	play(&test_mm, 0);
+	job.workers[3].fp.drops.flight_lost = 1000000;
+	for (size_t blame_max = WORKERS - 1; blame_max <= WORKERS; blame_max++) {
+		localize_up_to(blame_max);
+		assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+		assert_non_null(strstr(report.reason, "rank 3 lost 100 % of what"));
+	}
+}
+
 static void both_ways_refuse_two_workers_of_one_rank(void **state)
 {
 	struct localize_options options = localize_defaults();
@@ -126,6 +138,7 @@ int main(void)
 		TEST(both_ways_accuse_a_slow_device),
 		TEST(both_ways_accuse_a_slow_function_of_the_host),
 		TEST(both_ways_call_a_healthy_job_healthy),
+		TEST(neither_way_calls_a_job_healthy_that_lost_much),
 		TEST(both_ways_refuse_two_workers_of_one_rank),
 		TEST(no_worker_at_all_is_inconclusive),
 #undef TEST

@@ -313,22 +313,13 @@ static const struct fingerprint *find_lossy(const struct run *r)
 	return ret;
 }
 
-static const char *lossy_reason(const struct run *r)
-{
-	const struct fingerprint *fp = find_lossy(r);
-
-	return arena_printf(&r->out->arena,
-			    "rank %d lost %.0f %% of what it was to record: a fault may be in "
-			    "that; another window may lose less",
-			    fp->rank, 100 * job_lost_frac(fp));
-}
-
 static int decide(struct run *r)
 {
 	struct report *out = r->out;
 	const struct finding *first = out->finding_cnt > 0 ? &out->findings[0] : NULL;
 	struct arena *arena = &out->arena;
 	size_t matched = r->blame.matched_cnt;
+	const struct fingerprint *lossy = find_lossy(r);
 
 	out->verdict = VERDICT_INCONCLUSIVE;
 	if (r->job.worker_cnt == 0)
@@ -354,8 +345,8 @@ static int decide(struct run *r)
 				     unmatched_rank(r));
 	} else if (out->iterations < 2) {
 		out->reason = "one iteration is too short a window to tell a fault from chance";
-	} else if (job_lost_frac(find_lossy(r)) > LOST_FRAC) {
-		out->reason = lossy_reason(r);
+	} else if (job_lost_frac(lossy) > LOST_FRAC) {
+		out->reason = parts_lossy_reason(out, lossy->rank, job_lost_frac(lossy));
 	} else {
 		out->verdict = VERDICT_HEALTHY;
 		out->reason =

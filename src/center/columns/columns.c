@@ -121,6 +121,7 @@ int columns_fingerprint(struct columns *columns, const struct fingerprint *fp, u
 					 .world_size = fp->world_size,
 					 .iterations = (uint32_t)MAX(fp->iteration_cnt, (size_t)1),
 					 .window_ns = fp->window_ns,
+					 .lost_frac = job_lost_frac(fp),
 					 .host = fp->host,
 					 .tag = tag };
 	int error = frame_of != NULL ? columns_worker(columns, worker) : -ENOMEM;

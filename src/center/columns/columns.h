@@ -23,6 +23,7 @@ struct columns_worker {
 	int world_size;	     /* -1 unknown */
 	uint32_t iterations; /* at least 1 */
 	int64_t window_ns;
+	double lost_frac; /* of its records: job_lost_frac() */
 	const char *host; /* borrowed; "" unknown */
 	uint64_t tag;	  /* the caller's: where the whole fingerprint is */
 	uint32_t group;	  /* peer group; set by columns_join() */

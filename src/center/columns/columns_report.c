@@ -7,6 +7,7 @@
 #include "localize/compose.h"
 #include "localize/parts.h"
 #include "model/rankset.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <string.h>
@@ -288,9 +289,22 @@ static int add_notes(struct run *r)
 	return error == 0 ? note_groups(r) : error;
 }
 
+/* The worker that lost the largest share of its records. */
+static const struct columns_worker *find_lossy(const struct run *r)
+{
+	const struct columns_worker *ret = &r->columns->workers.data[0];
+
+	vec_foreach(w, &r->columns->workers) {
+		if (w->lost_frac > ret->lost_frac)
+			ret = w;
+	}
+	return ret;
+}
+
 static int decide(struct run *r)
 {
 	struct report *out = r->out;
+	const struct columns_worker *lossy = find_lossy(r);
 	const struct finding *first = out->finding_cnt > 0 ? &out->findings[0] : NULL;
 
 	out->verdict = VERDICT_INCONCLUSIVE;
@@ -306,6 +320,8 @@ static int decide(struct run *r)
 					   out->workers_analyzed, out->workers_expected);
 	} else if (out->iterations < 2) {
 		out->reason = "one iteration is too short a window to tell a fault from chance";
+	} else if (lossy->lost_frac > LOST_FRAC) {
+		out->reason = parts_lossy_reason(out, lossy->rank, lossy->lost_frac);
 	} else {
 		out->verdict = VERDICT_HEALTHY;
 		out->reason = "no function is beyond what a healthy job spends";
