@@ -106,31 +106,10 @@ static int list_absences(struct run *r)
 	return absences_list(&r->job, r->out);
 }
 
-/* Records that were lost or mended; no_interval occurs in every trace and is not reported. */
 static int note_drops(struct run *r)
 {
-	struct trace_drops sum = { 0 };
-	uint64_t collectives = 0;
-	int error = 0;
+	int error = parts_note_drops(r->out, r->notes, &r->job);
 
-	for (size_t w = 0; w < r->job.worker_cnt; w++) {
-		const struct fingerprint *fp = r->job.workers[w].fp;
-
-#define X(field, one, many) sum.field += fp->drops.field;
-		TRACE_DROP_LIST(X)
-#undef X
-		collectives += fp->collective_dropped;
-	}
-	sum.no_interval = 0;
-#define X(field, one, many)                                               \
-	if (error == 0 && sum.field > 0)                                  \
-		error = NOTE(r, "%llu %s", (unsigned long long)sum.field, \
-			     sum.field == 1 ? one : many);
-	TRACE_DROP_LIST(X)
-#undef X
-	if (error == 0 && collectives > 0)
-		error = NOTE(r, "collectives left out for the limit per worker: %llu",
-			     (unsigned long long)collectives);
 	if (error == 0 && r->blame.unmatched_cnt > 0 && r->job.worker_cnt > 1)
 		error = NOTE(r, "collectives without a partner on another rank: %llu",
 			     (unsigned long long)r->blame.unmatched_cnt);

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define NOTE(out, notes, ...) parts_note(out, notes, arena_printf(&(out)->arena, __VA_ARGS__))
+
 struct accuse_options parts_accuse_options(const struct localize_options *options,
 					   const struct expect_table *expect)
 {
@@ -75,6 +77,33 @@ int parts_copy_notes(struct report *out, const char **notes, const struct locali
 
 	for (size_t i = 0; i < options->note_cnt && error == 0; i++)
 		error = parts_note(out, notes, parts_copy(out, options->notes[i]));
+	return error;
+}
+
+int parts_note_drops(struct report *out, const char **notes, const struct job *job)
+{
+	struct trace_drops sum = { 0 };
+	unsigned long long collectives = 0;
+	int error = 0;
+
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		const struct fingerprint *fp = job->workers[w].fp;
+
+#define X(field, one, many) sum.field += fp->drops.field;
+		TRACE_DROP_LIST(X)
+#undef X
+		collectives += fp->collective_dropped;
+	}
+	sum.no_interval = 0;
+#define X(field, one, many)                                                        \
+	if (error == 0 && sum.field > 0)                                           \
+		error = NOTE(out, notes, "%llu %s", (unsigned long long)sum.field, \
+			     sum.field == 1 ? one : many);
+	TRACE_DROP_LIST(X)
+#undef X
+	if (error == 0 && collectives > 0)
+		error = NOTE(out, notes, "collectives left out for the limit per worker: %llu",
+			     collectives);
 	return error;
 }
 

@@ -36,6 +36,12 @@ _must_check_ int parts_note(struct report *out, const char **notes, const char *
 _must_check_ int parts_copy_notes(struct report *out, const char **notes,
 				  const struct localize_options *options);
 
+/*
+ * Notes of the records that job's workers lost or that were mended, by kind; instants, flows and
+ * objects occur in every trace and are not reported. Returns 0 or -ENOMEM.
+ */
+_must_check_ int parts_note_drops(struct report *out, const char **notes, const struct job *job);
+
 /* The inputs that could not be used. Returns 0 or -ENOMEM. */
 _must_check_ int parts_copy_failures(struct report *out, const struct localize_options *options);
 
