@@ -321,6 +321,12 @@ static int wait_cmp(const void *a, const void *b)
 	return (x->to > y->to) - (x->to < y->to);
 }
 
+void blame_sum_waits(const struct blame *blame, const double *weight_of, double *ret_ns)
+{
+	vec_foreach(wait, &blame->waits)
+		ret_ns[wait->to] += wait->ns * weight_of[wait->from];
+}
+
 /* Raises of[] to the sums of one group's losses by those workers. Returns where it ends. */
 static size_t raise_to_group(const struct blame *blame, const bool *who, size_t first, double *sums,
 			     size_t iteration_cnt, double *of)

@@ -63,6 +63,12 @@ _must_check_ int blame_find(const struct job *job, struct arena *arena, struct b
 void blame_done(struct blame *blame);
 
 /*
+ * Adds to ret_ns[w], by worker, for how long w waited over the window for each late worker, times
+ * the late worker's weight_of[], by worker. O(waits).
+ */
+void blame_sum_waits(const struct blame *blame, const double *weight_of, double *ret_ns);
+
+/*
  * What these workers (indices, ascending) together cost an iteration at least, in ns: what
  * several lose in one group adds up, but groups that meet beside each other lose the same time,
  * and a worker late in one group is as late in the next for the same reason. Infinite where no
