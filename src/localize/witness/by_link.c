@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 static size_t count_role(const struct fabric *b, enum link_role role)
 {
@@ -70,14 +69,6 @@ static size_t count_waiting_mates(const struct fabric *b)
 	return cnt;
 }
 
-/* Without names each worker has a host of its own. */
-static bool are_on_two_hosts(const struct job *job, size_t w, size_t before)
-{
-	const char *host = job->workers[w].fp->host;
-
-	return host[0] == '\0' || strcmp(job->workers[before].fp->host, host) != 0;
-}
-
 /* Hosts with workers of a role; ROLE_NONE: of any. */
 static size_t count_hosts(const struct fabric *b, enum link_role role)
 {
@@ -117,7 +108,8 @@ static int reach_add(const struct fabric *b, size_t w, uint64_t group, struct id
 	reach = &reaches->data[idx];
 	/* Ranks of a host follow each other. */
 	reach->host_cnt += reach->last == 0 ||
-			   (reach->last != w + 1 && are_on_two_hosts(b->job, w, reach->last - 1));
+			   (reach->last != w + 1 &&
+			    b->job->workers[w].host != b->job->workers[reach->last - 1].host);
 	reach->last = w + 1;
 	return 0;
 }
