@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 static size_t count_role(const struct fabric *b, enum link_role role)
 {
@@ -70,17 +71,18 @@ static size_t count_waiting_mates(const struct fabric *b)
 }
 
 /* Hosts with workers of a role; ROLE_NONE: of any. */
-static size_t count_hosts(const struct fabric *b, enum link_role role)
+static size_t count_hosts(struct fabric *b, enum link_role role)
 {
-	double *seen = b->scratch; /* by host */
 	size_t cnt = 0;
 
-	for (size_t w = 0; w < b->job->worker_cnt; w++)
-		seen[w] = 0;
+	memset(b->seen_host, 0, b->job->worker_cnt * sizeof(*b->seen_host));
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		uint32_t host = b->job->workers[w].host;
+
 		if (role != ROLE_NONE && b->links[w].role != role)
 			continue;
-		cnt += seen[b->job->workers[w].host]++ == 0;
+		cnt += !b->seen_host[host];
+		b->seen_host[host] = true;
 	}
 	return cnt;
 }
@@ -114,9 +116,9 @@ static int reach_add(const struct fabric *b, size_t w, uint64_t group, struct id
 	return 0;
 }
 
-/* Hosts of the largest of a worker's groups. */
+/* Hosts of the largest of a worker's groups; all_hosts if it has none. */
 static size_t count_reached(const struct fabric *b, size_t w, const struct idmap *reach_of,
-			    const reach_vec *reaches)
+			    const reach_vec *reaches, size_t all_hosts)
 {
 	const struct fingerprint *fp = b->job->workers[w].fp;
 	size_t most = 1;
@@ -126,18 +128,18 @@ static size_t count_reached(const struct fabric *b, size_t w, const struct idmap
 
 		most = MAX(most, reaches->data[idx].host_cnt);
 	}
-	return fp->collective_cnt > 0 ? most : count_hosts(b, ROLE_NONE);
+	return fp->collective_cnt > 0 ? most : all_hosts;
 }
 
 /*
  * Links that slow ones may hold up, at most: a ring leaves each host of its group by one link,
  * and goes over NVLink inside.
  */
-static int count_held_up(const struct fabric *b, size_t *ret)
+static int count_held_up(struct fabric *b, size_t *ret)
 {
 	struct idmap reach_of = { 0 };
 	reach_vec reaches = { 0 };
-	size_t held_up = 0;
+	size_t held_up = 0, all_hosts = count_hosts(b, ROLE_NONE);
 	int error = 0;
 
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
@@ -148,7 +150,7 @@ static int count_held_up(const struct fabric *b, size_t *ret)
 	}
 	for (size_t w = 0; w < b->job->worker_cnt && error == 0; w++) {
 		if (b->links[w].role == ROLE_SLOW)
-			held_up += count_reached(b, w, &reach_of, &reaches) - 1;
+			held_up += count_reached(b, w, &reach_of, &reaches, all_hosts) - 1;
 	}
 	idmap_done(&reach_of);
 	vec_done(&reaches);
