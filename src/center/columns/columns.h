@@ -90,9 +90,6 @@ _must_check_ int columns_join(struct columns *columns);
 /* Sets group of every worker and group_first, as peers.h does for a job. 0 or -ENOMEM. */
 _must_check_ int columns_peers(struct columns *columns);
 
-/* Index of the function (frame, class), FRAME_NONE when no worker has it. */
-uint32_t columns_function_find(const struct columns *columns, uint32_t frame, uint8_t class);
-
 /* The first row of a function at a place or after it; first + cnt: none. O(log rows). */
 size_t columns_row_from(const struct columns *columns, const struct columns_function *f,
 			size_t place);
