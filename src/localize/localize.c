@@ -28,11 +28,6 @@ void report_done(struct report *report)
 	*report = (struct report){ 0 };
 }
 
-/*
- * Of what a worker was to record: a fault that is looked for holds far less of a window, so what
- * is lost may be just that. Below, what is left shows it, unless chance spared it alone.
- */
-
 /* One run; the report's arena owns what stays, the job's what does not. */
 struct run {
 	const struct localize_options *options;
