@@ -8,8 +8,6 @@
 #include "localize/late/gain.h"
 #include "localize/parts.h"
 #include "localize/peers.h"
-#include "localize/witness/by_pauses.h"
-#include "localize/witness/by_split.h"
 #include "localize/witness/companions.h"
 #include "model/thresholds.h"
 

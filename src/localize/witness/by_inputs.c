@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Accuses all members of the peer groups in which the time to compute follows the size of
+ * the inputs, where the largest inputs rotate among workers. Runs after by_blame.c and by_split.c,
+ * which accuse a worker that always has more.
+ */
 #include "localize/late/work.h"
-#include "localize/witness/by_split.h"
+#include "localize/witness/witness.h"
 #include "model/thresholds.h"
 
 #include <errno.h>

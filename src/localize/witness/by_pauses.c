@@ -374,6 +374,13 @@ static int accuse_all(struct pauses *p, const struct accuse_options *options, st
 	return vec_push(list, a);
 }
 
+/*
+ * Where blame knows what each worker was late for: accuses all workers of such pauses once,
+ * and removes the accusations that they explain. A pause is a time that a worker computed in a
+ * function of Python in some iterations but not in all, while its peers pass the function
+ * at once. Different workers pause in different functions; one function that is slow
+ * now and then is not one of these pauses, nor are the functions below it. O(shares of collectives).
+ */
 int accuse_by_pauses(const struct job *job, const struct blame *blame,
 		     const struct accuse_options *options, struct arena *arena, accusations *list)
 {
