@@ -193,10 +193,8 @@ static int note_observations(struct run *r)
 static bool is_accused(const struct run *r, uint32_t w)
 {
 	vec_foreach(a, &r->accusations) {
-		for (size_t i = 0; i < a->worker_cnt; i++) {
-			if (a->workers[i] == w)
-				return true;
-		}
+		if (accusation_has(a, w))
+			return true;
 	}
 	return false;
 }
