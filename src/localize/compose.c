@@ -190,7 +190,7 @@ static void set_victims(struct draft *d)
 	for (size_t w = 0; w < d->job->worker_cnt; w++)
 		longest = fmax(longest, draft_accused(d, w) ? 0 : draft_waited_ms(d, w));
 	for (size_t w = 0; w < d->job->worker_cnt; w++) {
-		if (!draft_accused(d, w) && draft_waited_ms(d, w) > longest / 10)
+		if (!draft_accused(d, w) && draft_waited_ms(d, w) > VICTIM_FRAC * longest)
 			victims[f->victim_cnt++] = d->job->workers[w].fp->rank;
 	}
 	f->victims = victims;

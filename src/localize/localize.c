@@ -149,7 +149,7 @@ static int note_unmatched_comm(struct run *r)
 {
 	double comm = comm_frac(r);
 
-	if (comm < 0.05 || (r->blame.matched_cnt > 0 && !may_wait_for_absent(r)))
+	if (comm < NOTE_COMM_FRAC || (r->blame.matched_cnt > 0 && !may_wait_for_absent(r)))
 		return 0;
 	return NOTE(
 		r,
@@ -176,7 +176,7 @@ static int note_observations(struct run *r)
 			  (double)fp->window_ns;
 	}
 	frac = stats_median(host, cnt);
-	if (devices == cnt && cnt > 0 && frac > 0.2)
+	if (devices == cnt && cnt > 0 && frac > NOTE_HOST_FRAC)
 		error = NOTE(
 			r,
 			"the device has no work for %.0f %% of the window on the typical worker: "
