@@ -2,6 +2,7 @@
 #include "center/anysize.h"
 
 #include "center/columns/columns_report.h"
+#include "localize/parts.h"
 
 #include <errno.h>
 #include <string.h>
@@ -13,25 +14,6 @@ static int lend(void *arg, uint64_t tag, struct fingerprint *ret)
 
 	*ret = *fps[tag];
 	arena_init(&ret->arena);
-	return 0;
-}
-
-static int rank_cmp(const void *a, const void *b)
-{
-	const struct fingerprint *x = *(const struct fingerprint *const *)a;
-	const struct fingerprint *y = *(const struct fingerprint *const *)b;
-
-	return (x->rank > y->rank) - (x->rank < y->rank);
-}
-
-static int check_ranks(const struct fingerprint *const *sorted, size_t cnt, struct err *err)
-{
-	for (size_t i = 1; i < cnt; i++) {
-		if (sorted[i]->rank == sorted[i - 1]->rank)
-			return err_set(err, EINVAL,
-				       "rank %d: expected one worker, found two: %s and %s",
-				       sorted[i]->rank, sorted[i - 1]->source, sorted[i]->source);
-	}
 	return 0;
 }
 
@@ -53,15 +35,10 @@ static int localize_columns(const struct fingerprint *const *fps, size_t cnt,
 			    const struct localize_options *options, struct report *ret,
 			    struct err *err)
 {
-	const struct fingerprint **sorted = calloc(cnt, sizeof(*sorted));
+	const struct fingerprint **sorted = NULL;
 	struct columns columns = { 0 };
-	int error;
+	int error = parts_sort_workers(fps, cnt, &sorted, err);
 
-	if (sorted == NULL)
-		return err_set(err, ENOMEM, "out of memory while comparing %zu workers", cnt);
-	memcpy(sorted, fps, cnt * sizeof(*sorted));
-	qsort(sorted, cnt, sizeof(*sorted), rank_cmp);
-	error = check_ranks(sorted, cnt, err);
 	if (error == 0)
 		error = add_workers(&columns, sorted, cnt, err);
 	if (error == 0)

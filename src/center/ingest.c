@@ -174,6 +174,7 @@ static int add_worker(struct ingest *ingest, const struct fpwire_worker *x, uint
 					 .iterations =
 						 (uint32_t)MAX(x->fp.iteration_cnt, (size_t)1),
 					 .window_ns = x->fp.window_ns,
+					 .lost_frac = job_lost_frac(&x->fp),
 					 .host = host,
 					 .tag = tag };
 

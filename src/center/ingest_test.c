@@ -45,7 +45,8 @@ static const struct {
 	{ "memset", KIND_GPU_MEMOP, CLASS_MEMORY, 0.02 },
 };
 
-static bool all_well; /* no worker is slow */
+static bool all_well;	    /* no worker is slow */
+static int lossy_rank = -1; /* lost most of its records; -1: no worker did */
 
 static void fill_worker(struct fingerprint *fp, int rank, int64_t start_ns)
 {
@@ -58,6 +59,7 @@ static void fill_worker(struct fingerprint *fp, int rank, int64_t start_ns)
 	fp->host_stats.other_name = "";
 	fp->rank = rank;
 	fp->world_size = HOSTS * HOST_WORKERS;
+	fp->drops.flight_lost = rank == lossy_rank ? 1000000 : 0;
 	fp->window_start_wall_ns = start_ns;
 	fp->window_ns = NSEC_PER_SEC;
 	fp->has_device = fp->has_stacks = fp->iterations_known = true;
@@ -287,6 +289,30 @@ static void the_latest_window_counts(void **state)
 	mail_done(&mail);
 }
 
+static void a_job_that_lost_much_is_not_called_healthy(void **state)
+{
+	struct mail mail = { 0 };
+
+	(void)state;
+	all_well = true;
+	lossy_rank = 100;
+	for (int host = 0; host < HOSTS; host++)
+		write_host(&mail, host, 1000, true);
+	all_well = false;
+	lossy_rank = -1;
+	for (size_t whole_max = 0; whole_max <= 1000; whole_max += 1000) {
+		struct ingest *ingest = deliver(&mail, 1);
+		struct report report;
+
+		localize_all(ingest, whole_max, &report);
+		assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+		assert_non_null(strstr(report.reason, "rank 100 lost 100 % of what"));
+		report_done(&report);
+		ingest_close(ingest);
+	}
+	mail_done(&mail);
+}
+
 static void functions_without_names_are_compared(void **state)
 {
 	struct mail mail = { 0 };
@@ -339,6 +365,7 @@ int main(void)
 		cmocka_unit_test(the_order_of_arrival_changes_no_byte),
 		cmocka_unit_test(few_and_many_workers_are_judged_alike),
 		cmocka_unit_test(the_latest_window_counts),
+		cmocka_unit_test(a_job_that_lost_much_is_not_called_healthy),
 		cmocka_unit_test(functions_without_names_are_compared),
 		cmocka_unit_test(damaged_and_foreign_messages_are_left_out),
 	};

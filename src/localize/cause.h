@@ -58,8 +58,6 @@
 	  "it out of the step.")                                                                    \
 	X(DIFFERENCE, "PT-302", "unexplained-difference", "difference from its peers",              \
 	  "Compare this worker's host, inputs and code path with a peer's.")                        \
-	X(BLOCKED, "PT-901", "blocked", "no progress",                                              \
-	  "Take the stacks of the named ranks; check whether the process is stopped or gone.")      \
 	X(PROCESS_ENDED, "PT-902", "process-ended", "process ended",                                \
 	  "Look at this rank's own output and the kernel log (out of memory?); the other ranks "    \
 	  "wait for it and will not go on.")                                                        \

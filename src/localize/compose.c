@@ -167,8 +167,9 @@ static void set_workers(struct draft *d)
 /* Sums what each worker waited for the accused. */
 static void sum_waits(struct draft *d)
 {
-	vec_foreach(wait, &d->blame->waits)
-		d->waited_ns[wait->to] += draft_accused(d, wait->from) ? wait->ns : 0;
+	for (size_t w = 0; w < d->job->worker_cnt; w++)
+		d->scratch[w] = draft_accused(d, w) ? 1 : 0;
+	blame_sum_waits(d->blame, d->scratch, d->waited_ns);
 }
 
 /* Time per iteration a worker waited for the accused. */
@@ -189,7 +190,7 @@ static void set_victims(struct draft *d)
 	for (size_t w = 0; w < d->job->worker_cnt; w++)
 		longest = fmax(longest, draft_accused(d, w) ? 0 : draft_waited_ms(d, w));
 	for (size_t w = 0; w < d->job->worker_cnt; w++) {
-		if (!draft_accused(d, w) && draft_waited_ms(d, w) > longest / 10)
+		if (!draft_accused(d, w) && draft_waited_ms(d, w) > VICTIM_FRAC * longest)
 			victims[f->victim_cnt++] = d->job->workers[w].fp->rank;
 	}
 	f->victims = victims;

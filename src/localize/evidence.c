@@ -230,8 +230,9 @@ static bool always_last(const struct draft *d)
 {
 	const struct blame_worker *b = &d->blame->workers[d->a->workers[0]];
 
-	return d->a->witness == WITNESS_BLAME && d->a->worker_cnt == 1 && b->matched_cnt >= 10 &&
-	       (double)b->last_cnt >= 0.8 * (double)b->matched_cnt;
+	return d->a->witness == WITNESS_BLAME && d->a->worker_cnt == 1 &&
+	       b->matched_cnt >= CONFIDENCE_LAST_CNT &&
+	       (double)b->last_cnt >= CONFIDENCE_LAST_FRAC * (double)b->matched_cnt;
 }
 
 /* The share of a worker's samples without a stack because its recorder was full. */
@@ -276,13 +277,17 @@ enum confidence evidence_confidence(const struct draft *d)
 	if (analyzed < 2)
 		return always_last(d) ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
 	if (d->a->witness != WITNESS_BLAME) {
-		bool many = d->job->worker_cnt >= 8 || d->a->worker_cnt == d->job->worker_cnt;
+		bool many = d->job->worker_cnt >= CONFIDENCE_WORKERS ||
+			    d->a->worker_cnt == d->job->worker_cnt;
 
-		return many && cost_pct >= 5 ? CONFIDENCE_HIGH : CONFIDENCE_MEDIUM;
+		return many && cost_pct >= CONFIDENCE_DIFFER_PCT ? CONFIDENCE_HIGH
+								 : CONFIDENCE_MEDIUM;
 	}
-	if (analyzed >= 3 && late >= analyzed / 2 && cost_pct >= 3)
+	if (analyzed >= CONFIDENCE_ITERATIONS && late >= analyzed / 2 &&
+	    cost_pct >= CONFIDENCE_COST_PCT)
 		return CONFIDENCE_HIGH;
-	return cost_pct >= 3 || late >= analyzed / 2 ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+	return cost_pct >= CONFIDENCE_COST_PCT || late >= analyzed / 2 ? CONFIDENCE_MEDIUM
+								       : CONFIDENCE_LOW;
 }
 
 void evidence_add(struct draft *d)

@@ -8,8 +8,6 @@
 #include "localize/late/gain.h"
 #include "localize/parts.h"
 #include "localize/peers.h"
-#include "localize/witness/by_pauses.h"
-#include "localize/witness/by_split.h"
 #include "localize/witness/companions.h"
 #include "model/thresholds.h"
 
@@ -28,11 +26,6 @@ void report_done(struct report *report)
 	*report = (struct report){ 0 };
 }
 
-/*
- * Of what a worker was to record: a fault that is looked for holds far less of a window, so what
- * is lost may be just that. Below, what is left shows it, unless chance spared it alone.
- */
-
 /* One run; the report's arena owns what stays, the job's what does not. */
 struct run {
 	const struct localize_options *options;
@@ -48,31 +41,12 @@ struct run {
 
 /* --- the workers --- */
 
-static int fp_cmp(const void *a, const void *b)
-{
-	const struct fingerprint *x = *(const struct fingerprint *const *)a;
-	const struct fingerprint *y = *(const struct fingerprint *const *)b;
-
-	return (x->rank > y->rank) - (x->rank < y->rank);
-}
-
 static int join_workers(struct run *r, const struct fingerprint *const *fps, size_t cnt,
 			struct err *err)
 {
-	const struct fingerprint **sorted = calloc(cnt + 1, sizeof(*sorted));
-	int error = 0;
+	const struct fingerprint **sorted = NULL;
+	int error = parts_sort_workers(fps, cnt, &sorted, err);
 
-	if (sorted == NULL)
-		return -ENOMEM;
-	if (cnt > 0)
-		memcpy(sorted, fps, cnt * sizeof(*sorted));
-	qsort(sorted, cnt, sizeof(*sorted), fp_cmp);
-	for (size_t i = 1; i < cnt && error == 0; i++) {
-		if (sorted[i]->rank == sorted[i - 1]->rank)
-			error = err_set(err, EINVAL,
-					"rank %d: expected one worker, found two: %s and %s",
-					sorted[i]->rank, sorted[i - 1]->source, sorted[i]->source);
-	}
 	if (error == 0)
 		error = job_init(&r->job, sorted, cnt);
 	if (error == 0)
@@ -125,31 +99,10 @@ static int list_absences(struct run *r)
 	return absences_list(&r->job, r->out);
 }
 
-/* Records that were lost or mended; no_interval occurs in every trace and is not reported. */
 static int note_drops(struct run *r)
 {
-	struct trace_drops sum = { 0 };
-	uint64_t collectives = 0;
-	int error = 0;
+	int error = parts_note_drops(r->out, r->notes, &r->job);
 
-	for (size_t w = 0; w < r->job.worker_cnt; w++) {
-		const struct fingerprint *fp = r->job.workers[w].fp;
-
-#define X(field, one, many) sum.field += fp->drops.field;
-		TRACE_DROP_LIST(X)
-#undef X
-		collectives += fp->collective_dropped;
-	}
-	sum.no_interval = 0;
-#define X(field, one, many)                                               \
-	if (error == 0 && sum.field > 0)                                  \
-		error = NOTE(r, "%llu %s", (unsigned long long)sum.field, \
-			     sum.field == 1 ? one : many);
-	TRACE_DROP_LIST(X)
-#undef X
-	if (error == 0 && collectives > 0)
-		error = NOTE(r, "collectives left out for the limit per worker: %llu",
-			     (unsigned long long)collectives);
 	if (error == 0 && r->blame.unmatched_cnt > 0 && r->job.worker_cnt > 1)
 		error = NOTE(r, "collectives without a partner on another rank: %llu",
 			     (unsigned long long)r->blame.unmatched_cnt);
@@ -196,7 +149,7 @@ static int note_unmatched_comm(struct run *r)
 {
 	double comm = comm_frac(r);
 
-	if (comm < 0.05 || (r->blame.matched_cnt > 0 && !may_wait_for_absent(r)))
+	if (comm < NOTE_COMM_FRAC || (r->blame.matched_cnt > 0 && !may_wait_for_absent(r)))
 		return 0;
 	return NOTE(
 		r,
@@ -223,7 +176,7 @@ static int note_observations(struct run *r)
 			  (double)fp->window_ns;
 	}
 	frac = stats_median(host, cnt);
-	if (devices == cnt && cnt > 0 && frac > 0.2)
+	if (devices == cnt && cnt > 0 && frac > NOTE_HOST_FRAC)
 		error = NOTE(
 			r,
 			"the device has no work for %.0f %% of the window on the typical worker: "
@@ -240,10 +193,8 @@ static int note_observations(struct run *r)
 static bool is_accused(const struct run *r, uint32_t w)
 {
 	vec_foreach(a, &r->accusations) {
-		for (size_t i = 0; i < a->worker_cnt; i++) {
-			if (a->workers[i] == w)
-				return true;
-		}
+		if (accusation_has(a, w))
+			return true;
 	}
 	return false;
 }
@@ -332,22 +283,13 @@ static const struct fingerprint *find_lossy(const struct run *r)
 	return ret;
 }
 
-static const char *lossy_reason(const struct run *r)
-{
-	const struct fingerprint *fp = find_lossy(r);
-
-	return arena_printf(&r->out->arena,
-			    "rank %d lost %.0f %% of what it was to record: a fault may be in "
-			    "that; another window may lose less",
-			    fp->rank, 100 * job_lost_frac(fp));
-}
-
 static int decide(struct run *r)
 {
 	struct report *out = r->out;
 	const struct finding *first = out->finding_cnt > 0 ? &out->findings[0] : NULL;
 	struct arena *arena = &out->arena;
 	size_t matched = r->blame.matched_cnt;
+	const struct fingerprint *lossy = find_lossy(r);
 
 	out->verdict = VERDICT_INCONCLUSIVE;
 	if (r->job.worker_cnt == 0)
@@ -373,8 +315,8 @@ static int decide(struct run *r)
 				     unmatched_rank(r));
 	} else if (out->iterations < 2) {
 		out->reason = "one iteration is too short a window to tell a fault from chance";
-	} else if (job_lost_frac(find_lossy(r)) > LOST_FRAC) {
-		out->reason = lossy_reason(r);
+	} else if (job_lost_frac(lossy) > LOST_FRAC) {
+		out->reason = parts_lossy_reason(out, lossy->rank, job_lost_frac(lossy));
 	} else {
 		out->verdict = VERDICT_HEALTHY;
 		out->reason =

@@ -105,7 +105,7 @@ static bool has_note(const char *text)
 	return false;
 }
 
-static void a_loss_is_reported_once(void **state)
+static void notes_of_losses_agree_in_number(void **state)
 {
 	(void)state;
 	test_play_late(&job, &test_nap, 3, 200);
@@ -391,7 +391,7 @@ int main(void)
 		TEST(one_iteration_is_too_short_to_conclude),
 		TEST(a_job_that_lost_much_of_its_window_is_not_called_healthy),
 		TEST(findings_are_reported_despite_losses),
-		TEST(a_loss_is_reported_once),
+		TEST(notes_of_losses_agree_in_number),
 		TEST(missing_workers_are_listed_and_too_many_end_in_no_conclusion),
 		TEST(chosen_ranks_are_all_that_is_expected),
 		TEST(the_largest_rank_is_a_lower_bound_of_the_world_size),

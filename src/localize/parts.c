@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define NOTE(out, notes, ...) parts_note(out, notes, arena_printf(&(out)->arena, __VA_ARGS__))
+
 struct accuse_options parts_accuse_options(const struct localize_options *options,
 					   const struct expect_table *expect)
 {
@@ -21,6 +23,38 @@ struct accuse_options parts_accuse_options(const struct localize_options *option
 		ret.slowdown_ns =
 			1e6 * (trigger->current_iteration_ms - trigger->baseline_iteration_ms);
 	return ret;
+}
+
+static int rank_cmp(const void *a, const void *b)
+{
+	const struct fingerprint *x = *(const struct fingerprint *const *)a;
+	const struct fingerprint *y = *(const struct fingerprint *const *)b;
+
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+int parts_sort_workers(const struct fingerprint *const *fps, size_t cnt,
+		       const struct fingerprint ***ret, struct err *err)
+{
+	const struct fingerprint **sorted = calloc(cnt + 1, sizeof(*sorted));
+	int error = 0;
+
+	if (sorted == NULL)
+		return err_set(err, ENOMEM, "out of memory while comparing %zu workers", cnt);
+	if (cnt > 0)
+		memcpy(sorted, fps, cnt * sizeof(*sorted));
+	qsort(sorted, cnt, sizeof(*sorted), rank_cmp);
+	for (size_t i = 1; i < cnt && error == 0; i++) {
+		if (sorted[i]->rank == sorted[i - 1]->rank)
+			error = err_set(err, EINVAL,
+					"rank %d: expected one worker, found two: %s and %s",
+					sorted[i]->rank, sorted[i - 1]->source, sorted[i]->source);
+	}
+	if (error < 0)
+		free(sorted);
+	else
+		*ret = sorted;
+	return error;
 }
 
 const char *parts_copy(struct report *out, const char *text)
@@ -46,6 +80,33 @@ int parts_copy_notes(struct report *out, const char **notes, const struct locali
 	return error;
 }
 
+int parts_note_drops(struct report *out, const char **notes, const struct job *job)
+{
+	struct trace_drops sum = { 0 };
+	unsigned long long collectives = 0;
+	int error = 0;
+
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		const struct fingerprint *fp = job->workers[w].fp;
+
+#define X(field, one, many) sum.field += fp->drops.field;
+		TRACE_DROP_LIST(X)
+#undef X
+		collectives += fp->collective_dropped;
+	}
+	sum.no_interval = 0;
+#define X(field, one, many)                                                        \
+	if (error == 0 && sum.field > 0)                                           \
+		error = NOTE(out, notes, "%llu %s", (unsigned long long)sum.field, \
+			     sum.field == 1 ? one : many);
+	TRACE_DROP_LIST(X)
+#undef X
+	if (error == 0 && collectives > 0)
+		error = NOTE(out, notes, "collectives left out for the limit per worker: %llu",
+			     collectives);
+	return error;
+}
+
 int parts_copy_failures(struct report *out, const struct localize_options *options)
 {
 	size_t cnt = options->failure_cnt;
@@ -62,6 +123,14 @@ int parts_copy_failures(struct report *out, const struct localize_options *optio
 	out->failures = list;
 	out->failure_cnt = cnt;
 	return 0;
+}
+
+const char *parts_lossy_reason(struct report *out, int rank, double lost_frac)
+{
+	return arena_printf(&out->arena,
+			    "rank %d lost %.0f %% of what it was to record: a fault may be in "
+			    "that; another window may lose less",
+			    rank, 100 * lost_frac);
 }
 
 /* --- the job --- */

@@ -16,6 +16,13 @@
 struct accuse_options parts_accuse_options(const struct localize_options *options,
 					   const struct expect_table *expect);
 
+/*
+ * Copies the list of fingerprints, sorted by rank; the caller frees *ret. Returns 0, -ENOMEM, or
+ * -EINVAL where two have the same rank, each with a line in err. O(n log n).
+ */
+_must_check_ int parts_sort_workers(const struct fingerprint *const *fps, size_t cnt,
+				    const struct fingerprint ***ret, struct err *err);
+
 /* A copy of text, of "" for NULL. NULL: out of memory. */
 const char *parts_copy(struct report *out, const char *text);
 
@@ -29,8 +36,17 @@ _must_check_ int parts_note(struct report *out, const char **notes, const char *
 _must_check_ int parts_copy_notes(struct report *out, const char **notes,
 				  const struct localize_options *options);
 
+/*
+ * Notes of the records that job's workers lost or that were mended, by kind; instants, flows and
+ * objects occur in every trace and are not reported. Returns 0 or -ENOMEM.
+ */
+_must_check_ int parts_note_drops(struct report *out, const char **notes, const struct job *job);
+
 /* The inputs that could not be used. Returns 0 or -ENOMEM. */
 _must_check_ int parts_copy_failures(struct report *out, const struct localize_options *options);
+
+/* Why a job is not healthy in which a worker lost more than LOST_FRAC. NULL: out of memory. */
+const char *parts_lossy_reason(struct report *out, int rank, double lost_frac);
 
 struct parts_job {
 	const int *ranks; /* of the workers, ascending */

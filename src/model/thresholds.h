@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All thresholds of detection and localization. Sizes of arrays and queues are in the files
+ * The thresholds of detection and localization. Sizes of arrays and queues are in the files
  * that use them. tools/thresholds makes docs/thresholds.md of this file; above each definition
  * is a comment of four parts: "name: unit | source | meaning". style-limits: table
  */
@@ -601,6 +601,57 @@
  * what held the time
  */
 #define STACKS_UNKNOWN_FRAC 0.01
+
+/*
+ * CONFIDENCE_LAST_CNT: collectives | docs/method.md, 20 | a rank that is last in enough of them has
+ * medium confidence after one iteration
+ */
+#define CONFIDENCE_LAST_CNT 10
+
+/* CONFIDENCE_LAST_FRAC: share of a rank's collectives | docs/method.md, 20 | enough to be last in */
+#define CONFIDENCE_LAST_FRAC 0.8
+
+/*
+ * CONFIDENCE_ITERATIONS: iterations | not recorded | a late worker has high confidence only with as
+ * many
+ */
+#define CONFIDENCE_ITERATIONS 3
+
+/*
+ * CONFIDENCE_COST_PCT: percent of an iteration | not recorded | a late worker that costs less has
+ * medium confidence, or low if it is late in less than half of the iterations
+ */
+#define CONFIDENCE_COST_PCT 3
+
+/*
+ * CONFIDENCE_WORKERS: workers | not recorded | in smaller jobs a difference has no high confidence,
+ * unless it is of all workers
+ */
+#define CONFIDENCE_WORKERS 8
+
+/*
+ * CONFIDENCE_DIFFER_PCT: percent of an iteration | not recorded | a difference that costs less has
+ * no high confidence
+ */
+#define CONFIDENCE_DIFFER_PCT 5
+
+/*
+ * VICTIM_FRAC: share of the longest wait | not recorded | a worker that waited less is not listed as
+ * a victim
+ */
+#define VICTIM_FRAC 0.1
+
+/*
+ * NOTE_COMM_FRAC: share of the window | not recorded | less communication without a known late
+ * worker is not noted
+ */
+#define NOTE_COMM_FRAC 0.05
+
+/*
+ * NOTE_HOST_FRAC: share of the window | not recorded | a device that waits longer for its host on
+ * the typical worker is noted
+ */
+#define NOTE_HOST_FRAC 0.2
 
 /*
  * MEASURED_MOST: share of the time in functions | not recorded | as much must be measured, or the

@@ -65,16 +65,6 @@ static inline int layout_host(const struct layout *layout, int rank)
 	return rank / layout->host_gpus;
 }
 
-static inline int layout_rack(const struct layout *layout, int rank)
-{
-	return layout_host(layout, rank) / layout->rack_hosts;
-}
-
-static inline int layout_host_cnt(const struct layout *layout)
-{
-	return (layout->worker_cnt + layout->host_gpus - 1) / layout->host_gpus;
-}
-
 /* Two neighboring GPUs share a bonded pair of NICs (PerfTracker section 3). */
 static inline int layout_rail(const struct layout *layout, int rank)
 {

@@ -67,13 +67,6 @@ int columns_function(struct columns *columns, uint32_t frame, uint8_t class, uin
 	return 0;
 }
 
-uint32_t columns_function_find(const struct columns *columns, uint32_t frame, uint8_t class)
-{
-	uint32_t found = idmap_get(&columns->function_by_frame, function_key(frame, class));
-
-	return found == IDMAP_NONE ? FRAME_NONE : found;
-}
-
 int columns_worker(struct columns *columns, struct columns_worker worker)
 {
 	worker.first = columns->added_function.cnt;
@@ -121,6 +114,7 @@ int columns_fingerprint(struct columns *columns, const struct fingerprint *fp, u
 					 .world_size = fp->world_size,
 					 .iterations = (uint32_t)MAX(fp->iteration_cnt, (size_t)1),
 					 .window_ns = fp->window_ns,
+					 .lost_frac = job_lost_frac(fp),
 					 .host = fp->host,
 					 .tag = tag };
 	int error = frame_of != NULL ? columns_worker(columns, worker) : -ENOMEM;

@@ -23,6 +23,7 @@ struct columns_worker {
 	int world_size;	     /* -1 unknown */
 	uint32_t iterations; /* at least 1 */
 	int64_t window_ns;
+	double lost_frac; /* of its records: job_lost_frac() */
 	const char *host; /* borrowed; "" unknown */
 	uint64_t tag;	  /* the caller's: where the whole fingerprint is */
 	uint32_t group;	  /* peer group; set by columns_join() */
@@ -88,9 +89,6 @@ _must_check_ int columns_join(struct columns *columns);
 
 /* Sets group of every worker and group_first, as peers.h does for a job. 0 or -ENOMEM. */
 _must_check_ int columns_peers(struct columns *columns);
-
-/* Index of the function (frame, class), FRAME_NONE when no worker has it. */
-uint32_t columns_function_find(const struct columns *columns, uint32_t frame, uint8_t class);
 
 /* The first row of a function at a place or after it; first + cnt: none. O(log rows). */
 size_t columns_row_from(const struct columns *columns, const struct columns_function *f,

@@ -9,11 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-/*
- * With all peers counted, a larger group's threshold comes from the deltas of so many
- * of its members. Of the others, only workers that could be worth a finding are compared.
- */
-
 /* One function in one peer group, or in some of its members. */
 struct comparison {
 	const struct columns *columns;
@@ -155,7 +150,10 @@ static size_t find_costly(const struct comparison *c, double normal_beta, double
 	return cnt;
 }
 
-/* With all members of a large group as peers: sets far for workers that may be abnormal. */
+/*
+ * With all members of a large group as peers: the threshold is computed from the deltas of
+ * COLUMNS_THRESHOLD_CNT of them. far is set only for workers that could be worth a finding.
+ */
 static int compare_many(struct comparison *c, struct differ_exact *exact, double normal_beta,
 			double normal_mu)
 {

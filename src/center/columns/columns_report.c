@@ -4,9 +4,11 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "center/columns/columns_accuse.h"
+#include "localize/absences.h"
 #include "localize/compose.h"
 #include "localize/parts.h"
 #include "model/rankset.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <string.h>
@@ -233,6 +235,16 @@ static int make_findings(struct run *r)
 
 /* --- what the report says about its input --- */
 
+/* The first that is not empty, of the fetched workers. */
+static const char *find_job_id(const struct run *r)
+{
+	for (size_t i = 0; i < r->fp_cnt; i++) {
+		if (r->fps[i].job_id[0] != '\0')
+			return r->fps[i].job_id;
+	}
+	return "";
+}
+
 static int describe_job(struct run *r)
 {
 	size_t cnt = r->columns->workers.cnt;
@@ -241,8 +253,9 @@ static int describe_job(struct run *r)
 	struct parts_job job = {
 		.ranks = ranks,
 		.worker_cnt = cnt,
+		.input_cnt = cnt + r->options->failure_cnt,
 		.iteration_ns = r->columns->iteration_ns,
-		.job_id = r->options->job_id != NULL ? r->options->job_id : r->fps[0].job_id,
+		.job_id = r->options->job_id != NULL ? r->options->job_id : find_job_id(r),
 	};
 
 	if (scratch == NULL || ranks == NULL)
@@ -267,6 +280,12 @@ static int copy_failures(struct run *r)
 	return parts_copy_failures(r->out, r->options);
 }
 
+/* Only of the fetched workers. */
+static int list_absences(struct run *r)
+{
+	return absences_list(&r->job, r->out);
+}
+
 static int note_groups(struct run *r)
 {
 	size_t groups = r->columns->group_first.cnt - 1;
@@ -283,14 +302,30 @@ static int add_notes(struct run *r)
 	if (error == 0)
 		error = NOTE(r,
 			     "localized by columns: %zu workers; who made whom wait was not "
-			     "computed, and times and evidence are of %zu of them",
+			     "computed, and times, evidence, lost records and absent samples are "
+			     "of %zu of them",
 			     r->columns->workers.cnt, r->fp_cnt);
+	if (error == 0)
+		error = parts_note_drops(r->out, r->notes, &r->job);
 	return error == 0 ? note_groups(r) : error;
+}
+
+/* The worker that lost the largest share of its records. */
+static const struct columns_worker *find_lossy(const struct run *r)
+{
+	const struct columns_worker *ret = &r->columns->workers.data[0];
+
+	vec_foreach(w, &r->columns->workers) {
+		if (w->lost_frac > ret->lost_frac)
+			ret = w;
+	}
+	return ret;
 }
 
 static int decide(struct run *r)
 {
 	struct report *out = r->out;
+	const struct columns_worker *lossy = find_lossy(r);
 	const struct finding *first = out->finding_cnt > 0 ? &out->findings[0] : NULL;
 
 	out->verdict = VERDICT_INCONCLUSIVE;
@@ -306,6 +341,8 @@ static int decide(struct run *r)
 					   out->workers_analyzed, out->workers_expected);
 	} else if (out->iterations < 2) {
 		out->reason = "one iteration is too short a window to tell a fault from chance";
+	} else if (lossy->lost_frac > LOST_FRAC) {
+		out->reason = parts_lossy_reason(out, lossy->rank, lossy->lost_frac);
 	} else {
 		out->verdict = VERDICT_HEALTHY;
 		out->reason = "no function is beyond what a healthy job spends";
@@ -315,9 +352,9 @@ static int decide(struct run *r)
 
 static int run_all(struct run *r, columns_fetch *fetch, void *arg)
 {
-	static int (*const steps[])(struct run *) = { describe_job,  describe_workers,
-						      copy_failures, make_findings,
-						      add_notes,     decide };
+	static int (*const steps[])(
+		struct run *) = { describe_job,	 describe_workers, copy_failures, list_absences,
+				  make_findings, add_notes,	   decide };
 	int error = find_accusations(r);
 
 	if (error == 0)

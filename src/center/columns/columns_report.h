@@ -2,8 +2,9 @@
 /*
  * localize.h for columns: columns in, a report out. Accusations follow from the columns of
  * all workers. Cause, times, evidence and the points of the pictures are measured on some of
- * the accused and some of their peers, whose whole fingerprints are fetched. Blame is not
- * computed: columns hold no collectives. A note of the report says so.
+ * the accused and some of their peers, whose whole fingerprints are fetched; lost records and
+ * absent samples are listed of these workers, too. Blame is not computed: columns hold no
+ * collectives. A note of the report says so.
  */
 #pragma once
 

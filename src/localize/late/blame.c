@@ -321,6 +321,22 @@ static int wait_cmp(const void *a, const void *b)
 	return (x->to > y->to) - (x->to < y->to);
 }
 
+double blame_why_ns(const struct blame *blame, uint32_t worker, uint32_t function)
+{
+	struct blame_why key = { .worker = worker, .function = function };
+	const struct blame_why *found = NULL;
+
+	if (blame->why.cnt > 0)
+		found = bsearch(&key, blame->why.data, blame->why.cnt, sizeof(key), why_cmp);
+	return found != NULL ? found->ns : 0;
+}
+
+void blame_sum_waits(const struct blame *blame, const double *weight_of, double *ret_ns)
+{
+	vec_foreach(wait, &blame->waits)
+		ret_ns[wait->to] += wait->ns * weight_of[wait->from];
+}
+
 /* Raises of[] to the sums of one group's losses by those workers. Returns where it ends. */
 static size_t raise_to_group(const struct blame *blame, const bool *who, size_t first, double *sums,
 			     size_t iteration_cnt, double *of)

@@ -62,6 +62,15 @@ struct blame {
 _must_check_ int blame_find(const struct job *job, struct arena *arena, struct blame *ret);
 void blame_done(struct blame *blame);
 
+/* What a worker lost for the others in a function, over the window; 0 if none. O(log n). */
+double blame_why_ns(const struct blame *blame, uint32_t worker, uint32_t function);
+
+/*
+ * Adds to ret_ns[w], by worker, for how long w waited over the window for each late worker, times
+ * the late worker's weight_of[], by worker. O(waits).
+ */
+void blame_sum_waits(const struct blame *blame, const double *weight_of, double *ret_ns);
+
 /*
  * What these workers (indices, ascending) together cost an iteration at least, in ns: what
  * several lose in one group adds up, but groups that meet beside each other lose the same time,

@@ -67,6 +67,23 @@ static void assert_pause_of_worker_2(const struct test_job *job)
 	report_done(&report);
 }
 
+/* Of 60 ms that workers 0, 1 and 3 each waited for worker 2. */
+static void assert_sums(const struct blame *blame)
+{
+	const double half_of_2[] = { 0, 0, 0.5, 0 }, all_but_2[] = { 1, 1, 0, 1 };
+	double waited[4] = { 0 }, other[4] = { 0 };
+	uint32_t function = blame->why.data[0].function;
+
+	blame_sum_waits(blame, half_of_2, waited);
+	blame_sum_waits(blame, all_but_2, other);
+	for (uint32_t w = 0; w < 4; w++) {
+		assert_float_equal(waited[w], w == 2 ? 0 : 30e6, 1);
+		assert_float_equal(other[w], 0, 0);
+		assert_float_equal(blame_why_ns(blame, w, function), w == 2 ? 60e6 : 0, 1);
+	}
+	assert_float_equal(blame_why_ns(blame, 2, function + 1), 0, 0);
+}
+
 static void the_late_worker_its_reason_and_its_victims_are_found(void **state)
 {
 	struct test_job job;
@@ -91,6 +108,7 @@ static void the_late_worker_its_reason_and_its_victims_are_found(void **state)
 		assert_int_equal(wait->from, 2);
 		assert_float_equal(wait->ns, 60e6, 1);
 	}
+	assert_sums(&h.blame);
 	forget(&h);
 	assert_pause_of_worker_2(&job);
 	test_job_done(&job);

@@ -168,19 +168,18 @@ static int accuse_turns(struct suspects *s, const struct blame *blame, uint32_t 
 static int longest_wait(const struct suspects *s, const struct blame *blame,
 			const struct accusation *a, double *ret_ns)
 {
-	_cleanup_free_ bool *who = calloc(s->job->worker_cnt + 1, sizeof(*who));
+	_cleanup_free_ double *accused = calloc(s->job->worker_cnt + 1, sizeof(*accused));
 	double *waited = s->scratch, longest = 0;
 
-	if (who == NULL)
+	if (accused == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->worker_cnt; i++)
-		who[a->workers[i]] = true;
+		accused[a->workers[i]] = 1;
 	for (size_t w = 0; w < s->job->worker_cnt; w++)
 		waited[w] = 0;
-	vec_foreach(wait, &blame->waits) {
-		waited[wait->to] += who[wait->from] ? wait->ns : 0;
-		longest = fmax(longest, waited[wait->to] / s->job->workers[wait->to].iterations);
-	}
+	blame_sum_waits(blame, accused, waited);
+	for (size_t w = 0; w < s->job->worker_cnt; w++)
+		longest = fmax(longest, waited[w] / s->job->workers[w].iterations);
 	*ret_ns = longest;
 	return 0;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
-#include "localize/witness/by_link.h"
 #include "localize/witness/by_pauses.h"
 #include "model/thresholds.h"
 

@@ -131,5 +131,5 @@ int main(void)
 		TEST(a_place_slow_on_part_of_a_stage_is_left_to_blame),
 	};
 
-	return cmocka_run_group_tests_name("accuse_expectation", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("by_expectation", tests, NULL, NULL);
 }

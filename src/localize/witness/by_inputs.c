@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Accuses all members of the peer groups in which the time to compute follows the size of
+ * the inputs, where the largest inputs rotate among workers. Runs after by_blame.c and by_split.c,
+ * which accuse a worker that always has more.
+ */
 #include "localize/late/work.h"
-#include "localize/witness/by_split.h"
+#include "localize/witness/witness.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -15,6 +20,7 @@ struct team {
 	size_t left_cnt;
 	double *waited_ns;    /* by worker: for workers with uneven inputs */
 	bool *uneven;	      /* by worker: the verdict */
+	double *weight;	      /* by worker: computing_frac() of uneven ones */
 	double *late_ns;      /* by worker: lateness that functions explain */
 	double *computing_ns; /* by worker: of it, by functions that compute */
 };
@@ -121,18 +127,16 @@ static double turns_ns(const struct team *t, const struct blame *blame)
 {
 	double longest = 0, lost = 0;
 
-	vec_foreach(wait, &blame->waits) {
-		if (t->uneven[wait->from])
-			t->waited_ns[wait->to] += wait->ns * computing_frac(t, wait->from);
-	}
+	for (uint32_t w = 0; w < t->job->worker_cnt; w++)
+		t->weight[w] = t->uneven[w] ? computing_frac(t, w) : 0;
+	blame_sum_waits(blame, t->weight, t->waited_ns);
 	for (uint32_t w = 0; w < t->job->worker_cnt; w++) {
 		const struct blame_worker *b = &blame->workers[w];
 		double iterations = t->job->workers[w].iterations;
 
 		if (!t->uneven[w])
 			continue;
-		lost += fmax(0, b->lost_ns - b->explained_by_comm_ns) * computing_frac(t, w) /
-			iterations;
+		lost += fmax(0, b->lost_ns - b->explained_by_comm_ns) * t->weight[w] / iterations;
 		longest = fmax(longest, t->waited_ns[w] / iterations);
 	}
 	return fmin(longest, lost);
@@ -182,6 +186,7 @@ int accuse_by_inputs(const struct job *job, const struct blame *blame,
 		.left = arena_calloc(arena, job->worker_cnt + 1, sizeof(*t.left)),
 		.waited_ns = arena_calloc(arena, job->worker_cnt + 1, sizeof(double)),
 		.uneven = arena_calloc(arena, job->worker_cnt + 1, sizeof(bool)),
+		.weight = arena_calloc(arena, job->worker_cnt + 1, sizeof(double)),
 		.late_ns = arena_calloc(arena, job->worker_cnt + 1, sizeof(double)),
 		.computing_ns = arena_calloc(arena, job->worker_cnt + 1, sizeof(double)),
 	};
@@ -193,7 +198,7 @@ int accuse_by_inputs(const struct job *job, const struct blame *blame,
 	double frac;
 
 	if (t.members == NULL || t.left == NULL || t.waited_ns == NULL || t.uneven == NULL ||
-	    t.late_ns == NULL || t.computing_ns == NULL)
+	    t.weight == NULL || t.late_ns == NULL || t.computing_ns == NULL)
 		return -ENOMEM;
 	find_uneven(&t, out);
 	find_reasons(&t, blame);

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "localize/witness/by_link.h"
-
+/*
+ * Finds the worker whose link slows a ring down, from the utilization of the ring's links
+ * (fabric.h), and the cost: the critical part of the transfers of all affected workers, less
+ * their waiting for late workers, times the unused share of the free rate. Accuses links that are
+ * slower than their peers', GPUs whose traffic takes PCIe where that of their peers takes NVLink,
+ * and the network as a whole where the links wait by turns and none is the slowest. One accusation
+ * for all functions that a link carries. O(functions * workers + collectives).
+ * Source: PerfTracker section 3, figures 3-5; section 6.1, figure 13.
+ */
 #include "base/stats.h"
 #include "localize/witness/fabric.h"
 #include "model/thresholds.h"
@@ -70,26 +77,19 @@ static size_t count_waiting_mates(const struct fabric *b)
 	return cnt;
 }
 
-/* Without names each worker has a host of its own. */
-static bool are_on_two_hosts(const struct job *job, size_t w, size_t before)
-{
-	const char *host = job->workers[w].fp->host;
-
-	return host[0] == '\0' || strcmp(job->workers[before].fp->host, host) != 0;
-}
-
 /* Hosts with workers of a role; ROLE_NONE: of any. */
-static size_t count_hosts(const struct fabric *b, enum link_role role)
+static size_t count_hosts(struct fabric *b, enum link_role role)
 {
-	double *seen = b->scratch; /* by host */
 	size_t cnt = 0;
 
-	for (size_t w = 0; w < b->job->worker_cnt; w++)
-		seen[w] = 0;
+	memset(b->seen_host, 0, b->job->worker_cnt * sizeof(*b->seen_host));
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		uint32_t host = b->job->workers[w].host;
+
 		if (role != ROLE_NONE && b->links[w].role != role)
 			continue;
-		cnt += seen[b->job->workers[w].host]++ == 0;
+		cnt += !b->seen_host[host];
+		b->seen_host[host] = true;
 	}
 	return cnt;
 }
@@ -117,14 +117,15 @@ static int reach_add(const struct fabric *b, size_t w, uint64_t group, struct id
 	reach = &reaches->data[idx];
 	/* Ranks of a host follow each other. */
 	reach->host_cnt += reach->last == 0 ||
-			   (reach->last != w + 1 && are_on_two_hosts(b->job, w, reach->last - 1));
+			   (reach->last != w + 1 &&
+			    b->job->workers[w].host != b->job->workers[reach->last - 1].host);
 	reach->last = w + 1;
 	return 0;
 }
 
-/* Hosts of the largest of a worker's groups. */
+/* Hosts of the largest of a worker's groups; all_hosts if it has none. */
 static size_t count_reached(const struct fabric *b, size_t w, const struct idmap *reach_of,
-			    const reach_vec *reaches)
+			    const reach_vec *reaches, size_t all_hosts)
 {
 	const struct fingerprint *fp = b->job->workers[w].fp;
 	size_t most = 1;
@@ -134,18 +135,18 @@ static size_t count_reached(const struct fabric *b, size_t w, const struct idmap
 
 		most = MAX(most, reaches->data[idx].host_cnt);
 	}
-	return fp->collective_cnt > 0 ? most : count_hosts(b, ROLE_NONE);
+	return fp->collective_cnt > 0 ? most : all_hosts;
 }
 
 /*
  * Links that slow ones may hold up, at most: a ring leaves each host of its group by one link,
  * and goes over NVLink inside.
  */
-static int count_held_up(const struct fabric *b, size_t *ret)
+static int count_held_up(struct fabric *b, size_t *ret)
 {
 	struct idmap reach_of = { 0 };
 	reach_vec reaches = { 0 };
-	size_t held_up = 0;
+	size_t held_up = 0, all_hosts = count_hosts(b, ROLE_NONE);
 	int error = 0;
 
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
@@ -156,7 +157,7 @@ static int count_held_up(const struct fabric *b, size_t *ret)
 	}
 	for (size_t w = 0; w < b->job->worker_cnt && error == 0; w++) {
 		if (b->links[w].role == ROLE_SLOW)
-			held_up += count_reached(b, w, &reach_of, &reaches) - 1;
+			held_up += count_reached(b, w, &reach_of, &reaches, all_hosts) - 1;
 	}
 	idmap_done(&reach_of);
 	vec_done(&reaches);

@@ -267,5 +267,5 @@ int main(void)
 		cmocka_unit_test(messages_are_no_evidence_of_a_slow_link),
 	};
 
-	return cmocka_run_group_tests_name("accuse_link", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("by_link", tests, NULL, NULL);
 }

@@ -198,25 +198,6 @@ static bool is_pause_of(struct pauses *p, uint32_t worker, uint32_t function)
 	       typical_ns(p, function, worker) <= PAUSE_AT_ONCE * longest;
 }
 
-static double lost_there(const struct blame *blame, uint32_t worker, uint32_t function)
-{
-	size_t low = 0, high = blame->why.cnt;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		const struct blame_why *why = &blame->why.data[middle];
-
-		if (why->worker < worker || (why->worker == worker && why->function < function))
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < blame->why.cnt && blame->why.data[low].worker == worker &&
-			       blame->why.data[low].function == function
-		       ? blame->why.data[low].ns
-		       : 0;
-}
-
 static int find_pauses(struct pauses *p)
 {
 	for (uint32_t w = 0; w < p->job->worker_cnt; w++) {
@@ -227,7 +208,7 @@ static int find_pauses(struct pauses *p)
 			if (!is_pause_of(p, w, f))
 				continue;
 			pause.longest_ns = p->longest[f];
-			pause.lost_ns = lost_there(p->blame, w, f);
+			pause.lost_ns = blame_why_ns(p->blame, w, f);
 			p->is_place[f] |=
 				pause.lost_ns > 0 || is_busy(&p->job->functions.data[f], w);
 			if (vec_push(&p->found, pause) < 0)
@@ -393,6 +374,13 @@ static int accuse_all(struct pauses *p, const struct accuse_options *options, st
 	return vec_push(list, a);
 }
 
+/*
+ * Where blame knows what each worker was late for: accuses all workers of such pauses once,
+ * and removes the accusations that they explain. A pause is a time that a worker computed in a
+ * function of Python in some iterations but not in all, while its peers pass the function
+ * at once. Different workers pause in different functions; one function that is slow
+ * now and then is not one of these pauses, nor are the functions below it. O(shares of collectives).
+ */
 int accuse_by_pauses(const struct job *job, const struct blame *blame,
 		     const struct accuse_options *options, struct arena *arena, accusations *list)
 {

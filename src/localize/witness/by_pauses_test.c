@@ -170,5 +170,5 @@ int main(void)
 		TEST(a_thread_without_a_cpu_does_not_collect),
 	};
 
-	return cmocka_run_group_tests_name("pauses", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("by_pauses", tests, NULL, NULL);
 }

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "localize/witness/by_split.h"
-
+/*
+ * Accuses the slower part of each peer group where its members fall into two: first, where
+ * stages of a pipeline have different work, in the kernels that all of them run, then in all
+ * functions of workers with the same work. Compared is what workers do beside communication;
+ * time of devices and of hosts is compared apart. Joins an accusation in out of the same place;
+ * leaves out workers accused of another place of the same kind.
+ */
 #include "base/stats.h"
 #include "localize/late/work.h"
 #include "localize/witness/split_parts.h"

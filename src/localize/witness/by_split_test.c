@@ -409,5 +409,5 @@ int main(void)
 		cmocka_unit_test(a_little_more_work_is_the_cause_of_a_little_more_time),
 	};
 
-	return cmocka_run_group_tests_name("split", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("by_split", tests, NULL, NULL);
 }

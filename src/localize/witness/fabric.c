@@ -296,9 +296,10 @@ static int fabric_alloc(struct fabric *b)
 	b->links = arena_calloc(b->arena, cnt, sizeof(*b->links));
 	b->paces = arena_calloc(b->arena, pace_cnt, sizeof(*b->paces));
 	b->mate = arena_calloc(b->arena, cnt, sizeof(*b->mate));
+	b->seen_host = arena_calloc(b->arena, cnt, sizeof(*b->seen_host));
 	b->scratch = arena_calloc(b->arena, 2 * cnt, sizeof(*b->scratch));
 	return b->messages == NULL || b->links == NULL || b->paces == NULL || b->mate == NULL ||
-			       b->scratch == NULL
+			       b->seen_host == NULL || b->scratch == NULL
 		       ? -ENOMEM
 		       : 0;
 }

@@ -47,6 +47,7 @@ struct fabric {
 	struct link *links; /* by worker */
 	struct pace *paces; /* by function and peer group */
 	bool *mate;	    /* by worker: shares a group with a culprit */
+	bool *seen_host;    /* by host; scratch of the count of hosts */
 	double *scratch;    /* room for two numbers a worker */
 };
 

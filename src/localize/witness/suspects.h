@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workers that lost time, each with a ledger of places. Each witness decides which workers
- * stand out; the rest is common to all witnesses: at which places a worker lost its time,
+ * Workers that lost time, each with a ledger of places. Each way to accuse decides which
+ * workers stand out; the rest is common to all ways: at which places a worker lost its time,
  * whether they explain enough of it, and one accusation for all workers of one place.
  */
 #pragma once
@@ -20,7 +20,7 @@ struct suspects {
 	struct ledger *of;
 	uint32_t *places;  /* SUSPECTS_PLACES each; the first is the main one */
 	size_t *place_cnt; /* 0: spread */
-	bool *stands_out;  /* for the witness to set */
+	bool *stands_out;  /* set by the way to accuse */
 	bool *used;	   /* accused of something else: no company for others */
 	struct stats_others
 		*usual; /* by frame: time of all workers in its subtree; cnt 0: not known */

@@ -78,13 +78,27 @@ static inline const bool *accusations_strikes(const accusations *list)
 	return NULL;
 }
 
-/* Each appends to out; arrays live in arena. Returns 0 or -ENOMEM. */
+/*
+ * The ways to accuse, in the order in which localize() calls them; by_link is called by
+ * by_difference. Each appends to out; by_pauses and by_split also change accusations that are in
+ * out. Arrays live in arena. Each returns 0 or -ENOMEM; its file says what it accuses of.
+ */
 _must_check_ int accuse_by_blame(const struct job *job, const struct blame *blame,
 				 const struct accuse_options *options, struct arena *arena,
 				 accusations *out);
+_must_check_ int accuse_by_pauses(const struct job *job, const struct blame *blame,
+				  const struct accuse_options *options, struct arena *arena,
+				  accusations *out);
+_must_check_ int accuse_by_split(const struct job *job, const struct accuse_options *options,
+				 struct arena *arena, accusations *out);
+_must_check_ int accuse_by_inputs(const struct job *job, const struct blame *blame,
+				  const struct accuse_options *options, struct arena *arena,
+				  accusations *out);
 _must_check_ int accuse_by_difference(const struct job *job, const struct blame *blame,
 				      const struct accuse_options *options, struct arena *arena,
 				      accusations *out);
+_must_check_ int accuse_by_link(const struct job *job, const struct accuse_options *options,
+				struct arena *arena, accusations *out);
 _must_check_ int accuse_by_expectation(const struct job *job, const struct blame *blame,
 				       const struct accuse_options *options, struct arena *arena,
 				       accusations *out);
