@@ -194,10 +194,10 @@ void phrase_subject(struct str *out, const struct finding *finding)
 	}
 }
 
-/* Ids PT-9xx are hangs: see docs/findings.md. */
-static bool is_blocked(const struct finding *finding)
+/* All findings of such a report are hangs, also PT-107 (a stopped process). */
+static bool is_of_blocked_job(const struct report *report)
 {
-	return finding->id != NULL && strncmp(finding->id, "PT-9", 4) == 0;
+	return report->trigger.present && strcmp(report->trigger.kind, "blocked") == 0;
 }
 
 /* "costs the job 1001 ms per iteration (92 %)": the gain of a repair, else the difference. */
@@ -228,16 +228,22 @@ static void phrase_loss(struct str *out, const struct finding *finding)
 	}
 }
 
-/* "rank 2 costs the job 1001 ms per iteration (92 %) in f" */
-static void accusation(struct str *out, const struct finding *finding)
+/* " is blocked in f"; without a stack the name is a state: " is blocked: process ended". */
+static void phrase_hang(struct str *out, const struct finding *finding)
+{
+	str_append(out, finding->rank_cnt > 1 ? " are blocked" : " is blocked");
+	if (finding->name != NULL && finding->name[0] != '\0') {
+		str_append(out, finding->stack_cnt > 0 ? " in " : ": ");
+		clean_append_short(out, finding->name, NAME_CELLS);
+	}
+}
+
+/* " costs the job 1001 ms per iteration (92 %) in f" */
+static void phrase_slow(struct str *out, const struct finding *finding)
 {
 	bool idle = finding->name != NULL && strncmp(finding->name, "idle", 4) == 0;
 
-	phrase_subject(out, finding);
-	if (is_blocked(finding))
-		str_append(out, finding->rank_cnt > 1 ? " are blocked" : " is blocked");
-	else
-		phrase_loss(out, finding);
+	phrase_loss(out, finding);
 	if (finding->name != NULL && finding->name[0] != '\0') {
 		str_append(out, idle ? " " : " in ");
 		clean_append_short(out, finding->name, NAME_CELLS);
@@ -252,7 +258,11 @@ void phrase_verdict(struct str *out, const struct report *report)
 		clean_append_short(out, report->reason, 1000);
 		return;
 	}
-	accusation(out, first);
+	phrase_subject(out, first);
+	if (is_of_blocked_job(report))
+		phrase_hang(out, first);
+	else
+		phrase_slow(out, first);
 	if (report->finding_cnt > 1)
 		str_printf(out, "; %zu more finding%s below", report->finding_cnt - 1,
 			   report->finding_cnt > 2 ? "s" : "");

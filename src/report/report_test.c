@@ -5,6 +5,7 @@
 #include "report/page.h"
 #include "report/phrase.h"
 #include "report/test_help.h"
+#include "report/test_reports.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -76,6 +77,47 @@ static void the_verdict_comes_first(void **state)
 		char *text = help_print(cases[i].name, as_text);
 
 		assert_int_equal(strncmp(text, cases[i].line, strlen(cases[i].line)), 0);
+		free(text);
+	}
+}
+
+static char *verdict_of_hang(const char *id, const char *name, size_t stack_cnt)
+{
+	struct str text = { 0 };
+	struct report report;
+	struct finding hang;
+
+	sample_make("blocked", &report);
+	hang = report.findings[0];
+	hang.id = id;
+	hang.name = name;
+	hang.stack_cnt = stack_cnt;
+	hang.gain_ms_per_iteration = 61000;
+	report.findings = &hang;
+	phrase_verdict(&text, &report);
+	arena_done(&report.arena);
+	return text.data;
+}
+
+static void the_verdict_of_a_hang_names_the_state_of_a_process_without_a_stack(void **state)
+{
+	static const struct {
+		const char *id, *name;
+		size_t stack_cnt;
+		const char *verdict;
+	} cases[] = {
+		{ "PT-107", "process stopped (SIGSTOP or a debugger)", 0,
+		  "rank 3 is blocked: process stopped (SIGSTOP or a debugger)" },
+		{ "PT-902", "process ended", 0, "rank 3 is blocked: process ended" },
+		{ "PT-905", "checkpoint.py: save", 2, "rank 3 is blocked in checkpoint.py: save" },
+		{ "PT-905", "", 0, "rank 3 is blocked" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char *text = verdict_of_hang(cases[i].id, cases[i].name, cases[i].stack_cnt);
+
+		assert_string_equal(text, cases[i].verdict);
 		free(text);
 	}
 }
@@ -453,6 +495,8 @@ int main(void)
 		cmocka_unit_test(json_reports_are_as_in_the_golden_files),
 		cmocka_unit_test(the_rows_of_figure_7_are_printed_as_in_the_paper),
 		cmocka_unit_test(the_verdict_comes_first),
+		cmocka_unit_test(
+			the_verdict_of_a_hang_names_the_state_of_a_process_without_a_stack),
 		cmocka_unit_test(missing_data_is_reported),
 		cmocka_unit_test(no_line_is_wider_than_the_terminal),
 		cmocka_unit_test(color_changes_nothing_but_color),
