@@ -141,6 +141,30 @@ void optiondocs_bash(const struct command *const *commands, size_t cnt, struct s
 
 /* --- zsh --- */
 
+/*
+ * An action of _arguments, inside single quotes: each colon needs a backslash. _arguments adds
+ * compadd's options behind the first word unless that follows a blank; _alternative takes none.
+ */
+static void zsh_value(struct str *out, const struct option_row *row, enum value_kind kind)
+{
+	bool both = kind == VALUE_FOLDER && row->words != NULL;
+
+	str_append(out, ":value:");
+	if (both)
+		str_append(out, " _alternative \"words\\:word\\:");
+	if (row->words != NULL) {
+		str_append(out, "(");
+		append_fixed_words(out, row->words);
+		str_append(out, ")");
+	}
+	if (both)
+		str_append(out, "\" \"folders\\:folder\\:_files -/\"");
+	else if (kind == VALUE_FOLDER)
+		str_append(out, "_files -/");
+	else if (kind == VALUE_FILE)
+		str_append(out, "_files");
+}
+
 static void zsh_row(struct str *out, const struct option_row *row)
 {
 	enum value_kind kind = value_kind(row);
@@ -156,16 +180,7 @@ static void zsh_row(struct str *out, const struct option_row *row)
 	append_escaped(out, row->help, "[]:\\");
 	str_append(out, "]");
 	if (kind != VALUE_NONE)
-		str_append(out, ":value:");
-	if (kind == VALUE_FOLDER)
-		str_append(out, "_files -/");
-	else if (kind == VALUE_FILE)
-		str_append(out, "_files");
-	else if (row->words != NULL) {
-		str_append(out, "(");
-		append_fixed_words(out, row->words);
-		str_append(out, ")");
-	}
+		zsh_value(out, row, kind);
 	str_append(out, "'");
 }
 

@@ -65,6 +65,7 @@ static const struct option_row rows[] = {
 	  .help = "a number" },
 	{ .name = "word", .words = "text|json|html", FIELD(word), .help = "a word" },
 	{ .name = "big", .argument = "N", FIELD(big), .help = "a number" },
+	{ .name = "place", .words = "own|none|DIR", FIELD(text), .help = "a place" },
 };
 
 static const struct command command = {
@@ -190,7 +191,7 @@ static void the_man_page_has_every_option_and_its_details(void **state)
 	str_done(&out);
 }
 
-static void completions_know_words_and_files(void **state)
+static void completions_know_words_files_and_folders(void **state)
 {
 	const struct command *const commands[] = { &command };
 	struct str bash = { 0 }, zsh = { 0 }, fish = { 0 };
@@ -201,7 +202,13 @@ static void completions_know_words_and_files(void **state)
 	optiondocs_fish(commands, 1, &fish);
 	assert_non_null(strstr(bash.data, "'try --word') _perftracker_words 'text json html' ;;"));
 	assert_non_null(strstr(bash.data, "'try --text') _perftracker_paths -f ;;"));
+	assert_non_null(strstr(bash.data, "'try --place') _perftracker_words 'own none'; "
+					  "_perftracker_paths -d ;;"));
 	assert_non_null(strstr(zsh.data, "'--word=[a word]:value:(text json html)'"));
+	assert_non_null(strstr(zsh.data, "--text=}'[a text or --flag]:value:_files'"));
+	assert_non_null(strstr(
+		zsh.data, "'--place=[a place]:value: _alternative \"words\\:word\\:(own none)\" "
+			  "\"folders\\:folder\\:_files -/\"'"));
 	assert_non_null(strstr(fish.data, "-l text -s t -r -F -d 'a text or --flag'"));
 	str_done(&bash);
 	str_done(&zsh);
@@ -217,7 +224,7 @@ int main(void)
 		cmocka_unit_test(an_option_is_no_value_of_another),
 		cmocka_unit_test(help_has_groups_defaults_and_wrapped_text),
 		cmocka_unit_test(the_man_page_has_every_option_and_its_details),
-		cmocka_unit_test(completions_know_words_and_files),
+		cmocka_unit_test(completions_know_words_files_and_folders),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
