@@ -61,7 +61,10 @@ static void bash_value(struct str *out, const struct command *command, const str
 
 	if (kind == VALUE_NONE)
 		return;
-	str_printf(out, "\t'%s --%s') ", command->name, row->name);
+	str_printf(out, "\t'%s --%s'", command->name, row->name);
+	if (row->letter != '\0')
+		str_printf(out, " | '%s -%c'", command->name, row->letter);
+	str_append(out, ") ");
 	if (row->words != NULL) {
 		str_append(out, "_perftracker_words '");
 		append_fixed_words(out, row->words);

@@ -201,7 +201,7 @@ static void completions_know_words_files_and_folders(void **state)
 	optiondocs_zsh(commands, 1, &zsh);
 	optiondocs_fish(commands, 1, &fish);
 	assert_non_null(strstr(bash.data, "'try --word') _perftracker_words 'text json html' ;;"));
-	assert_non_null(strstr(bash.data, "'try --text') _perftracker_paths -f ;;"));
+	assert_non_null(strstr(bash.data, "'try --text' | 'try -t') _perftracker_paths -f ;;"));
 	assert_non_null(strstr(bash.data, "'try --place') _perftracker_words 'own none'; "
 					  "_perftracker_paths -d ;;"));
 	assert_non_null(strstr(zsh.data, "'--word=[a word]:value:(text json html)'"));
