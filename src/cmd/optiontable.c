@@ -9,12 +9,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROWS_MAX 64
 #define FIRST_ID 256 /* of long options: 256 + index of the row */
 
 struct getopt_tables {
-	struct option longs[ROWS_MAX + 2];
-	char shorts[2 * ROWS_MAX + 4];
+	struct option longs[OPTION_ROWS_MAX + 2];
+	char shorts[2 * OPTION_ROWS_MAX + 4];
 };
 
 static void fill_tables(const struct command *command, struct getopt_tables *ret)
@@ -25,7 +24,7 @@ static void fill_tables(const struct command *command, struct getopt_tables *ret
 	size_t cnt = 0;
 	char *at = stpcpy(ret->shorts, modes[command->order]);
 
-	for (size_t i = 0; i < MIN(command->row_cnt, (size_t)ROWS_MAX); i++) {
+	for (size_t i = 0; i < command->row_cnt; i++) {
 		const struct option_row *row = &command->rows[i];
 		bool value = optiontable_has_value(row);
 

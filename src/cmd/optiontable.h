@@ -78,8 +78,16 @@ struct command {
 	int (*run)(const struct command *command, int argc, char **argv);
 };
 
-/* Initializes rows and row_cnt. */
-#define OPTION_ROWS(table) .rows = (table), .row_cnt = ARRAY_SIZE(table)
+#define OPTION_ROWS_MAX 64
+
+/* Initializes rows and row_cnt; does not compile if a table is too long for the parser. */
+#define OPTION_ROWS(table)                                                                       \
+	.rows = (table), .row_cnt = ARRAY_SIZE(table) +                                          \
+				    0 * sizeof(struct {                                          \
+					    _Static_assert(ARRAY_SIZE(table) <= OPTION_ROWS_MAX, \
+							   "raise OPTION_ROWS_MAX");             \
+					    char unused;                                         \
+				    })
 
 #define OPTIONS_PARSED (-1)
 
