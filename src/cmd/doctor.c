@@ -248,7 +248,7 @@ const struct command cmd_doctor = {
 	OPTION_ROWS(rows),
 	.notes =
 		"Exit status: 0 everything needed works; 1 something needed fails; 2 usage error; 3 "
-		"something else is limited, with --exit-code.\n",
+		"something else is limited or failed, with --exit-code.\n",
 	.examples = "perftracker doctor\n"
 		    "perftracker doctor --python /opt/venv/bin/python --format json\n",
 	.run = doctor_main,
