@@ -7,7 +7,6 @@
 #include "read/reader.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
