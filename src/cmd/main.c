@@ -27,7 +27,7 @@ static void print_help(FILE *out)
 	      "  perftracker run -- torchrun --nproc-per-node 8 train.py\n"
 	      "  perftracker analyze traces/\n"
 	      "\n"
-	      "'perftracker COMMAND --help' lists the options of a command. \n"
+	      "'perftracker COMMAND --help' lists the options of a command.\n"
 	      "Exit status: 0 done, 1 failed, 2 usage error; 'run' exits with the job's status.\n",
 	      out);
 }
