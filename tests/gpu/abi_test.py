@@ -22,9 +22,11 @@ import sys
 import tempfile
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-KITS = CACHE / "perftracker/gpu-headers"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "live"))
+
+from live import CACHE, ROOT  # noqa: E402
+
+KITS = CACHE / "gpu-headers"
 CHECKS = (
     "src/agent/gpu/cupti/cupti_abi_check.c",
     "src/host/gpu/nvml_abi_check.c",

@@ -15,8 +15,11 @@ import subprocess
 import sys
 import unittest
 
-CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-KITS = CACHE / "perftracker/gpu-headers"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "live"))
+
+from live import CACHE  # noqa: E402
+
+KITS = CACHE / "gpu-headers"
 FIRST = (12, 6)
 CRASHES = (13, 2)
 

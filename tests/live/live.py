@@ -16,6 +16,8 @@ import unittest
 from collections.abc import Iterator
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+# Written by tools/gpu-headers and tools/fetch-prometheus.
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "perftracker"
 PROGRAM = os.environ.get("PERFTRACKER_PROGRAM") or str(ROOT / "build/src/cmd/perftracker")
 FAKE_JOB = str(pathlib.Path(__file__).resolve().parent / "fake_job.py")
 RANKS = str(pathlib.Path(__file__).resolve().parent / "ranks.py")

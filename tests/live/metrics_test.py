@@ -27,7 +27,7 @@ from collections.abc import Iterator
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from live import QUICK, ROOT, LiveTest, TorchLiveTest  # noqa: E402
+from live import CACHE, QUICK, ROOT, LiveTest, TorchLiveTest  # noqa: E402
 
 DEPLOY = ROOT / "deploy"
 OPEN_METRICS = "application/openmetrics-text; version=1.0.0"
@@ -43,8 +43,7 @@ Samples = list[tuple[str, dict[str, str], float]]
 
 
 def find_tool(name: str) -> str | None:
-    cache = os.environ.get("XDG_CACHE_HOME") or str(pathlib.Path.home() / ".cache")
-    folder = os.environ.get("PERFTRACKER_PROMETHEUS", f"{cache}/perftracker/prometheus")
+    folder = os.environ.get("PERFTRACKER_PROMETHEUS", str(CACHE / "prometheus"))
     return shutil.which(name, path=os.pathsep.join([folder, os.environ.get("PATH", "")]))
 
 
