@@ -207,18 +207,23 @@ def start(options: argparse.Namespace, folder: str) -> list:
 def launch(options: argparse.Namespace) -> int:
     """One process for each rank, which meet through a file."""
     folder = tempfile.mkdtemp()
-    ranks = start(options, folder)
-    while any(process.poll() is None for process in ranks):
-        time.sleep(0.05)
-        failed = any(process.poll() not in (None, 0) for process in ranks)
-        if failed or os.path.exists(
-            os.path.join(folder, "stop")
-        ):  # a rank may wait for one that left
-            time.sleep(0 if failed else 2)
-            for process in ranks:
-                process.terminate()
-    shutil.rmtree(folder)
-    return max(process.wait() in (0, -15) for process in ranks) - 1
+    parent = os.getpid()
+    try:
+        ranks = start(options, folder)
+        while any(process.poll() is None for process in ranks):
+            time.sleep(0.05)
+            failed = any(process.poll() not in (None, 0) for process in ranks)
+            # A rank may wait for one that left.
+            if failed or os.path.exists(os.path.join(folder, "stop")):
+                time.sleep(0 if failed else 2)
+                for process in ranks:
+                    process.terminate()
+        return max(process.wait() in (0, -15) for process in ranks) - 1
+    finally:
+        # Forks of start() pass here, too, when they end; a context manager would remove the
+        # folder in each of them.
+        if os.getpid() == parent:
+            shutil.rmtree(folder)
 
 
 def main() -> int:
