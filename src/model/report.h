@@ -48,7 +48,7 @@ struct report_trigger {
 	int64_t step; /* profile began here */
 };
 
-/* Live only: overhead of the collectors, measured by the self-audit. */
+/* Live only: overhead of the collectors, measured by the overhead check. */
 struct report_cost {
 	bool known;
 	double pct, error_pct; /* of an iteration's time; one standard error */

@@ -17,13 +17,13 @@ from typing import Any, Dict, List, NamedTuple, Optional
 MESSAGE = struct.Struct("<IHHIIiiiiQQQqqQ512s")
 HEAD = struct.Struct("<IIIIQQQII")
 ORDER = struct.Struct("<QQQQIIIIII")  # behind its id
-AUDIT = struct.Struct("<QQQQII")
+OVERHEAD = struct.Struct("<QQQQII")
 RECORD = struct.Struct("<qqIHHQ")
 RING = 16384
 ORDER_AT = HEAD.size + 8
-AUDIT_AT = ORDER_AT + ORDER.size
+OVERHEAD_AT = ORDER_AT + ORDER.size
 CANCELED_AT = ORDER_AT + 32
-TAKEN_AT = AUDIT_AT + AUDIT.size
+TAKEN_AT = OVERHEAD_AT + OVERHEAD.size
 RING_AT = TAKEN_AT + 8
 
 HELLO, BEGUN, DONE, MISSED, BYE = 1, 2, 3, 4, 5
@@ -94,10 +94,10 @@ class Worker:
         ORDER.pack_into(self.block, ORDER_AT, *fields)
         struct.pack_into("<Q", self.block, HEAD.size, number)
 
-    def audit(self, number: int, start: int, slice_steps: int, slices: int) -> None:
+    def measure_overhead(self, number: int, start: int, slice_steps: int, slices: int) -> None:
         """Of the collectors that are always on."""
-        AUDIT.pack_into(self.block, AUDIT_AT, 0, start, slice_steps, slices, 0, 0)
-        struct.pack_into("<Q", self.block, AUDIT_AT, number)
+        OVERHEAD.pack_into(self.block, OVERHEAD_AT, 0, start, slice_steps, slices, 0, 0)
+        struct.pack_into("<Q", self.block, OVERHEAD_AT, number)
 
     def cancel(self) -> None:
         struct.pack_into("<I", self.block, CANCELED_AT, 1)

@@ -508,7 +508,7 @@ class OwnWindows(HookTest):
         ticks = {s.time_ns for s in late if s.detail & r.SAMPLE_WINDOW}
         self.assertLessEqual(len(ticks), 1)  # the one that was under way
 
-    def test_a_job_that_hangs_in_an_audits_pause_is_profiled(self) -> None:
+    def test_a_job_that_hangs_in_a_pause_of_an_overhead_check_is_profiled(self) -> None:
         stop = os.path.join(self.folder, "stop")
         begin_s = time.monotonic()
         seen: List[bool] = []
@@ -516,7 +516,7 @@ class OwnWindows(HookTest):
         def poll(worker: d.Worker) -> None:
             if worker.step() > 0 and not seen:
                 seen.append(False)
-                worker.audit(1, worker.step() + 20, 10**9, 2)  # off, without an end
+                worker.measure_overhead(1, worker.step() + 20, 10**9, 2)  # off, without an end
             if worker.step() < 300 or seen[-1]:
                 return
             recorder = r.Recorder(worker)

@@ -58,11 +58,11 @@ void close_daemon(void)
 
 void order_window(uint64_t id, uint64_t slice_cnt)
 {
-	struct audit_order *order = &hostd.flight->block.audit;
+	struct overhead_order *order = &hostd.flight->block.overhead;
 
 	order->start_step = hostd.flight->block.worker_step + 1;
 	order->slice_steps = 1;
 	order->slice_cnt = slice_cnt;
-	order->kind = AUDIT_WINDOW;
+	order->kind = OVERHEAD_WINDOW;
 	order->id = id;
 }

@@ -28,5 +28,5 @@ void take_recorder(void);
 
 void close_daemon(void);
 
-/* A slice of the self-audit is what a window is to the library, without Python. */
+/* For the library a slice of the overhead check is the same as a window, without Python. */
 void order_window(uint64_t id, uint64_t slice_cnt);

@@ -9,8 +9,8 @@ entry in --behave says: obey, miss, die, lie (a trace path outside), scribble
 trace), crash (it is killed at iteration 60, order or not), or hide (its hook
 switches itself off at iteration 60, and it goes on). After --iterations they end, or when the
 file --until is there. With --record,
-what each worker was ordered is written there. In an audit of a window's collectors
-its iterations take --audit-cost percent longer, while nothing is left out.
+what each worker was ordered is written there. In an overhead check of a window's collectors
+its iterations take --overhead-cost percent longer, while nothing is left out.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ import time
 MESSAGE = struct.Struct("<IHHIIiiiiQQQqqQ512s")
 HEAD = struct.Struct("<IIIIQQQII")
 ORDER = struct.Struct("<QQQQQIIIIII")
-AUDIT = struct.Struct("<QQQQIIQ")  # and the window that was taken
+OVERHEAD = struct.Struct("<QQQQIIQ")  # and the window that was taken
 RECORD = struct.Struct("<qqIHHQ")
 RING = 16384
-RING_OFFSET = HEAD.size + ORDER.size + AUDIT.size
+RING_OFFSET = HEAD.size + ORDER.size + OVERHEAD.size
 LAYOUT_OFFSET = RING_OFFSET + RING * RECORD.size
 SIZE = 39202816  # of struct flight
 STEP_OFFSET, HEAD_OFFSET, STATE_OFFSET, BACKOFF_OFFSET = 16, 32, 40, 44
@@ -95,15 +95,15 @@ class Worker:
             struct.pack_into("<Q", self.block, STEP_OFFSET, self.step)
             self.follow_order()
 
-    def audit_cost_frac(self) -> float:
-        number, start, length, count, kind, *_ = AUDIT.unpack_from(
+    def overhead_cost_frac(self) -> float:
+        number, start, length, count, kind, *_ = OVERHEAD.unpack_from(
             self.block, HEAD.size + ORDER.size
         )
         left_out = struct.unpack_from("<I", self.block, BACKOFF_OFFSET)[0]
         if number == 0 or count == 0 or kind != 1 or self.step < start or left_out != 0:
             return 0
         piece = (self.step - start) // length
-        return self.options.audit_cost / 100 if piece < count and piece % 2 == 1 else 0
+        return self.options.overhead_cost / 100 if piece < count and piece % 2 == 1 else 0
 
     def follow_order(self) -> None:
         number, start, window_ns, least, most, canceled, stride, *_ = ORDER.unpack_from(
@@ -188,7 +188,7 @@ class Worker:
             slow = self.options.slow_at and number >= self.options.slow_at
             self.mark(DATALOADER)
             self.mark(DATALOADER_END)
-            factor = (self.options.slow_factor if slow else 1) + self.audit_cost_frac()
+            factor = (self.options.slow_factor if slow else 1) + self.overhead_cost_frac()
             time.sleep(self.options.ms * factor / 1e3)
             self.mark(OPTIMIZER)
             if self.behavior == "crash" and number == 60:
@@ -212,7 +212,7 @@ def main() -> int:
     parser.add_argument("--slow-factor", type=float, default=5)
     parser.add_argument("--slow-rank", type=int, default=1)
     parser.add_argument("--behave", default="", help="one word a rank, by commas")
-    parser.add_argument("--audit-cost", type=float, default=0)
+    parser.add_argument("--overhead-cost", type=float, default=0)
     parser.add_argument("--outside", default="/nonexistent")
     parser.add_argument("--record", default="")
     parser.add_argument("--status", type=int, default=0)

@@ -162,7 +162,7 @@ class Orders(LiveTest):
     def test_what_costs_too_much_is_left_out_and_the_report_says_so(self) -> None:
         done = self.folder / "done"
         # Much more than a machine wavers, and only that is too much.
-        fake = ("--iterations", "100", "--ms", "10", "--audit-cost", "200", "--until", str(done))
+        fake = ("--iterations", "100", "--ms", "10", "--overhead-cost", "200", "--until", str(done))
         with self.job(*QUICK, "--budget-window", "50", *self.fake(*fake)) as job:
             self.await_workers(2, 10)
             deadline = time.monotonic() + 300
@@ -181,7 +181,7 @@ class Orders(LiveTest):
         self.assertLess(overhead["window"]["pct"], 50, "of what is left")
 
     def test_no_audit_measures_nothing(self) -> None:
-        fake = self.fake("--iterations", "700", "--ms", "10", "--audit-cost", "40")
+        fake = self.fake("--iterations", "700", "--ms", "10", "--overhead-cost", "40")
         self.run_job(*QUICK, "--no-audit", *fake)
         nothing = {"always": None, "window": None, "left_out": []}
         self.assertEqual(self.report()["overhead"], nothing)

@@ -18,7 +18,7 @@
 #define BACKOFF_RATE 5	/* keeps one sample in BACKOFF_RATE */
 #define ELEMENT_STEPS 8 /* steps at the start of a window with input sizes of operators */
 
-struct overhead {
+struct overhead_check {
 	uint64_t seen_id;
 	bool active;
 	bool on; /* in a slice with the measured collectors running */
@@ -35,7 +35,7 @@ static struct collectors {
 	uint64_t order_id;
 	uint32_t hz;
 	uint32_t backoff;
-	struct overhead overhead;
+	struct overhead_check check;
 } collectors;
 
 void collectors_attach(struct flight *flight)
@@ -119,11 +119,11 @@ static enum torchops_detail operators_wanted(bool window)
 /* Brings all collectors to the desired state. */
 static void apply(void)
 {
-	const struct overhead *overhead = &collectors.overhead;
-	bool measured_off = overhead->active && !overhead->on && overhead->kind == AUDIT_ALWAYS;
+	const struct overhead_check *check = &collectors.check;
+	bool measured_off = check->active && !check->on && check->kind == OVERHEAD_ALWAYS;
 	bool always = !measured_off && (collectors.backoff & BACKOFF_ALWAYS) == 0;
-	bool window = collectors.window ||
-		      (overhead->active && overhead->on && overhead->kind == AUDIT_WINDOW);
+	bool window =
+		collectors.window || (check->active && check->on && check->kind == OVERHEAD_WINDOW);
 	uint32_t hz = collectors.hz;
 
 	if ((collectors.backoff & BACKOFF_SAMPLES) != 0)
@@ -206,7 +206,7 @@ int collectors_open_window(uint64_t order_id, uint32_t hz, bool exact, bool whol
 		return ret;
 	collectors.window = true;
 	collectors.window_steps = 0;
-	collectors.overhead.active = false;
+	collectors.check.active = false;
 	collectors.order_id = order_id;
 	collectors.hz = hz != 0 ? hz : SAMPLER_WINDOW_HZ;
 	apply();
@@ -247,57 +247,57 @@ void collectors_abandon_window(void)
 	gpu_abandon();
 }
 
-static void free_overhead(void)
+static void check_free(void)
 {
-	if (collectors.overhead.kind == AUDIT_WINDOW && !collectors.window)
+	if (collectors.check.kind == OVERHEAD_WINDOW && !collectors.window)
 		sampler_free_window(SAMPLER_FREE_NOW); /* it is not read */
 }
 
 /* A canceled overhead check ends like a finished one. */
-static void leave_overhead(void)
+static void check_leave(void)
 {
-	if (!collectors.overhead.active)
+	if (!collectors.check.active)
 		return;
-	collectors.overhead.active = false;
+	collectors.check.active = false;
 	apply();
-	free_overhead();
+	check_free();
 }
 
 /* As orders_take(): reads the id again after the fields. */
-static void take_overhead(struct audit_order *order, uint64_t id)
+static void check_take(struct overhead_order *order, uint64_t id)
 {
-	struct overhead taken = { .seen_id = id, .active = true };
+	struct overhead_check taken = { .seen_id = id, .active = true };
 
 	taken.start_step = atomic_load_explicit(&order->start_step, memory_order_relaxed);
 	taken.slice_steps = atomic_load_explicit(&order->slice_steps, memory_order_relaxed);
 	taken.slice_cnt = atomic_load_explicit(&order->slice_cnt, memory_order_relaxed);
 	taken.kind = atomic_load_explicit(&order->kind, memory_order_relaxed);
-	taken.on = taken.kind == AUDIT_ALWAYS; /* as it is until the first slice */
+	taken.on = taken.kind == OVERHEAD_ALWAYS; /* as it is until the first slice */
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&order->id, memory_order_relaxed) != id)
 		return;
 	taken.active = taken.slice_steps > 0 && !collectors.window;
-	collectors.overhead = taken;
+	collectors.check = taken;
 }
 
-static void overhead_step(uint64_t step)
+static void check_step(uint64_t step)
 {
-	struct overhead *overhead = &collectors.overhead;
+	struct overhead_check *check = &collectors.check;
 	uint64_t slice;
 	bool on;
 
-	if (step < overhead->start_step)
+	if (step < check->start_step)
 		return;
-	slice = (step - overhead->start_step) / overhead->slice_steps;
+	slice = (step - check->start_step) / check->slice_steps;
 	on = slice % 2 == 1;
-	if (slice >= overhead->slice_cnt)
-		overhead->active = false;
-	else if (on == overhead->on)
+	if (slice >= check->slice_cnt)
+		check->active = false;
+	else if (on == check->on)
 		return;
-	overhead->on = on;
+	check->on = on;
 	apply();
-	if (!overhead->active)
-		free_overhead();
+	if (!check->active)
+		check_free();
 }
 
 void collectors_step(uint64_t step)
@@ -309,14 +309,14 @@ void collectors_step(uint64_t step)
 	if (!collectors.running)
 		return;
 	block = &collectors.flight->block;
-	id = atomic_load_explicit(&block->audit.id, memory_order_acquire);
+	id = atomic_load_explicit(&block->overhead.id, memory_order_acquire);
 	backoff = atomic_load_explicit(&block->backoff, memory_order_relaxed);
-	if (id != collectors.overhead.seen_id) {
-		leave_overhead();
-		take_overhead(&block->audit, id);
+	if (id != collectors.check.seen_id) {
+		check_leave();
+		check_take(&block->overhead, id);
 	}
-	if (collectors.overhead.active)
-		overhead_step(step);
+	if (collectors.check.active)
+		check_step(step);
 	if (collectors.window && ++collectors.window_steps == ELEMENT_STEPS)
 		apply();
 	if (backoff != collectors.backoff) {

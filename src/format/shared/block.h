@@ -58,20 +58,20 @@ enum order_source {
 };
 
 /*
- * The self-audit: slices of iterations with collectors alternately off and on, at the same steps on
+ * The overhead check: slices of iterations with collectors alternately off and on, at the same steps on
  * all workers, so that the daemon can compare their times. Starts at start_step; slices of
  * slice_steps: off, on, off, ... slice_cnt of them.
  */
-struct audit_order {
+struct overhead_order {
 	_Atomic uint64_t id; /* as in struct order */
 	_Atomic uint64_t start_step, slice_steps, slice_cnt;
-	_Atomic uint32_t kind; /* enum audit_kind */
+	_Atomic uint32_t kind; /* enum overhead_kind */
 	uint32_t reserved;
 };
 
-enum audit_kind {
-	AUDIT_ALWAYS, /* off: marks only; on: the always-on collectors */
-	AUDIT_WINDOW, /* off: the always-on collectors; on: also those of a window */
+enum overhead_kind {
+	OVERHEAD_ALWAYS, /* off: marks only; on: the always-on collectors */
+	OVERHEAD_WINDOW, /* off: the always-on collectors; on: also those of a window */
 };
 
 /*
@@ -89,12 +89,12 @@ struct worker_block {
 	_Atomic uint32_t worker_state; /* enum worker_state */
 	_Atomic uint32_t backoff;      /* daemon: bits of enum backoff */
 	struct order order;
-	struct audit_order audit;
+	struct overhead_order overhead;
 	_Atomic uint64_t taken_id; /* daemon: the window of this order has been read */
 	struct ring_record ring[MARK_RING_CNT];
 };
 
-/* Collectors disabled because of their overhead: bits. Written by the daemon's self-audit. */
+/* Collectors disabled because of their overhead: bits. Written by the daemon's overhead check. */
 enum backoff {
 	BACKOFF_NONE = 0,
 	BACKOFF_SAMPLES = 1,   /* in a window: four of five stack samples */

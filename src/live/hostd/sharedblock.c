@@ -148,7 +148,7 @@ void block_order(struct block_reader *reader, const struct order_plan *plan)
 
 void block_measure_overhead(struct block_reader *reader, const struct overhead_plan *plan)
 {
-	struct audit_order *order = &reader->block->audit;
+	struct overhead_order *order = &reader->block->overhead;
 
 	atomic_store_explicit(&order->start_step, plan->start_step, memory_order_relaxed);
 	atomic_store_explicit(&order->slice_steps, plan->slice_steps, memory_order_relaxed);

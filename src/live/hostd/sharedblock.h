@@ -60,7 +60,7 @@ void block_order(struct block_reader *reader, const struct order_plan *plan);
 /* Slices to measure overhead with; slice_cnt 0 ends the current ones. */
 struct overhead_plan {
 	uint64_t id, start_step, slice_steps, slice_cnt;
-	uint32_t kind;	 /* enum audit_kind */
+	uint32_t kind;	 /* enum overhead_kind */
 	uint32_t stride; /* not written to the block */
 };
 /* Writes the plan: fields first, id last. */

@@ -272,7 +272,7 @@ static void log_overhead(const struct hub *hub, const struct wire_overhead *over
 	if (hub->options->quiet)
 		return;
 	overhead_describe(overhead, &text);
-	log_line(LOG_INFO, "event=audit %s", str_borrow(&text));
+	log_line(LOG_INFO, "event=overhead %s", str_borrow(&text));
 	str_done(&text);
 }
 

@@ -45,19 +45,19 @@ static const struct overhead_shape {
 	uint64_t slice_cnt;  /* odd: the first and the last slice are without the collectors */
 	int64_t interval_ns; /* until the next measurement of this kind */
 } shapes[] = {
-	[AUDIT_ALWAYS] = { 1 * NSEC_PER_SEC, 5, 21, 600 * NSEC_PER_SEC },
-	[AUDIT_WINDOW] = { 300 * NSEC_PER_MSEC, 5, 13, 3600 * NSEC_PER_SEC },
+	[OVERHEAD_ALWAYS] = { 1 * NSEC_PER_SEC, 5, 21, 600 * NSEC_PER_SEC },
+	[OVERHEAD_WINDOW] = { 300 * NSEC_PER_MSEC, 5, 13, 3600 * NSEC_PER_SEC },
 };
 
 void overhead_init(struct overhead *overhead, const struct run_options *options)
 {
 	*overhead =
 		(struct overhead){ .off = options->no_audit, .recent_cnt = options->recent_cnt };
-	overhead->budget_frac[AUDIT_ALWAYS] = options->budget_always_frac;
-	overhead->budget_frac[AUDIT_WINDOW] = options->budget_window_frac;
+	overhead->budget_frac[OVERHEAD_ALWAYS] = options->budget_always_frac;
+	overhead->budget_frac[OVERHEAD_WINDOW] = options->budget_window_frac;
 	/* Slices cannot measure torch.profiler's cost: it stops the job. */
 	if (options->source == ORDER_SOURCE_TORCH)
-		overhead->series[AUDIT_WINDOW].due_ns = INT64_MAX;
+		overhead->series[OVERHEAD_WINDOW].due_ns = INT64_MAX;
 	overhead->around_off = options->no_audit || options->source == ORDER_SOURCE_TORCH;
 }
 
@@ -86,10 +86,10 @@ static bool steady(const struct wire_state *states, size_t cnt)
 	return count_living(states, cnt) > 0;
 }
 
-/* AUDIT_WINDOW goes first: it takes seconds, and the next report needs it. */
+/* OVERHEAD_WINDOW goes first: it takes seconds, and the next report needs it. */
 static int next_kind(const struct overhead *overhead, int64_t now_ns, uint32_t *ret)
 {
-	static const uint32_t order[] = { AUDIT_WINDOW, AUDIT_ALWAYS };
+	static const uint32_t order[] = { OVERHEAD_WINDOW, OVERHEAD_ALWAYS };
 
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
 		if (now_ns >= overhead->series[order[i]].due_ns) {
@@ -196,7 +196,7 @@ static unsigned end(struct overhead *overhead, const struct wire_state *states, 
 		    struct wire_slices *order)
 {
 	overhead->running = false;
-	if (overhead->kind == AUDIT_WINDOW)
+	if (overhead->kind == OVERHEAD_WINDOW)
 		overhead->calm_step = find_calm(overhead, states, cnt);
 	*order = (struct wire_slices){ .id = ++overhead->id, .kind = overhead->kind };
 	return OVERHEAD_SEND;
@@ -231,8 +231,8 @@ static struct slices_cost middle(const struct overhead *overhead)
 static bool back_off(struct overhead *overhead, uint32_t kind)
 {
 	static const uint32_t steps[][2] = {
-		[AUDIT_ALWAYS] = { BACKOFF_ALWAYS, BACKOFF_ALWAYS },
-		[AUDIT_WINDOW] = { BACKOFF_SAMPLES, BACKOFF_OPERATORS },
+		[OVERHEAD_ALWAYS] = { BACKOFF_ALWAYS, BACKOFF_ALWAYS },
+		[OVERHEAD_WINDOW] = { BACKOFF_SAMPLES, BACKOFF_OPERATORS },
 	};
 
 	for (size_t i = 0; i < 2; i++) {
@@ -265,12 +265,12 @@ static void conclude(struct overhead *overhead, int64_t now_ns)
 	if (series->cost.frac - SURE * series->cost.error_frac >
 	    overhead->budget_frac[overhead->kind])
 		(void)back_off(overhead, overhead->kind);
-	if (overhead->kind == AUDIT_WINDOW)
+	if (overhead->kind == OVERHEAD_WINDOW)
 		overhead->slowed_cnt = 0;
 }
 
 /*
- * The job looked slow during an AUDIT_WINDOW measurement. If it no longer does, the collectors
+ * The job looked slow during an OVERHEAD_WINDOW measurement. If it no longer does, the collectors
  * caused it and are too expensive for any measurement to finish. Returns true if that switches
  * one more off.
  */
@@ -284,7 +284,7 @@ static bool judge_slowed(struct overhead *overhead, const struct wire_state *sta
 	if (overhead->slowed_cnt < SLOWED_MAX)
 		return false;
 	overhead->slowed_cnt = 0;
-	return back_off(overhead, AUDIT_WINDOW);
+	return back_off(overhead, OVERHEAD_WINDOW);
 }
 
 /* Steps that go back belong to new processes, whose averages include no slices. */
@@ -469,7 +469,7 @@ static unsigned take_back(struct overhead *overhead, const struct wire_state *st
 			  int64_t now_ns, struct wire_slices *order)
 {
 	overhead->series[overhead->kind].due_ns = now_ns + RETRY_NS;
-	overhead->slowed = overhead->kind == AUDIT_WINDOW && looks_slow(states, cnt);
+	overhead->slowed = overhead->kind == OVERHEAD_WINDOW && looks_slow(states, cnt);
 	return end(overhead, states, cnt, order);
 }
 
@@ -499,7 +499,7 @@ unsigned overhead_tick(struct overhead *overhead, const struct wire_state *state
 
 bool overhead_excuses(const struct overhead *overhead, const struct wire_state *states, size_t cnt)
 {
-	return (overhead->running && overhead->kind == AUDIT_WINDOW) ||
+	return (overhead->running && overhead->kind == OVERHEAD_WINDOW) ||
 	       least_step(states, cnt) < overhead->calm_step;
 }
 
@@ -528,7 +528,7 @@ static struct wire_cost cost_of(const struct slices_cost *cost)
 /* The cost from slices, whose error is smaller, unless windows cost significantly more. */
 static const struct slices_cost *window_cost(const struct overhead *overhead)
 {
-	const struct slices_cost *slices = &overhead->series[AUDIT_WINDOW].cost;
+	const struct slices_cost *slices = &overhead->series[OVERHEAD_WINDOW].cost;
 	const struct slices_cost *seen = &overhead->around.cost;
 
 	if (seen->pair_cnt == 0)
@@ -543,7 +543,7 @@ static const struct slices_cost *window_cost(const struct overhead *overhead)
 void overhead_results(const struct overhead *overhead, struct wire_overhead *ret)
 {
 	*ret = (struct wire_overhead){
-		.always = cost_of(&overhead->series[AUDIT_ALWAYS].cost),
+		.always = cost_of(&overhead->series[OVERHEAD_ALWAYS].cost),
 		.window = cost_of(window_cost(overhead)),
 		.backoff = overhead->backoff,
 	};

@@ -52,7 +52,7 @@ struct overhead_around {
 };
 
 struct overhead {
-	double budget_frac[2]; /* by enum audit_kind */
+	double budget_frac[2]; /* by enum overhead_kind */
 	bool off;	       /* --no-audit */
 	uint64_t id;	       /* of the latest order */
 	bool running;
@@ -60,14 +60,14 @@ struct overhead {
 	uint32_t recent_cnt; /* iterations in a detector's average */
 	uint64_t
 		calm_step; /* from this step on no detector's average includes iterations of slices */
-	bool slowed; /* the latest AUDIT_WINDOW measurement ended early: the job looked slow */
+	bool slowed; /* the latest OVERHEAD_WINDOW measurement ended early: the job looked slow */
 	unsigned slowed_cnt; /* consecutive measurements that alone made the job look slow */
 	uint64_t step;	     /* of the worker with the least; step_ns: since when */
 	int64_t step_ns, patience_ns;
 	int64_t limit_ns;	     /* the measurement is canceled then */
 	struct slices_cost *results; /* of the workers that reported a cost with pairs */
 	size_t result_cnt, reported_cnt, worker_cnt;
-	struct overhead_series series[2]; /* by enum audit_kind */
+	struct overhead_series series[2]; /* by enum overhead_kind */
 	bool around_off; /* windows stop the job, so they are not compared with the time around them */
 	struct overhead_around around;
 	uint32_t backoff;

@@ -59,7 +59,8 @@ static unsigned bits(uint32_t value)
 static void answer(struct job *job)
 {
 	uint32_t kind = job->order.kind;
-	uint32_t mine = kind == AUDIT_ALWAYS ? BACKOFF_ALWAYS : BACKOFF_SAMPLES | BACKOFF_OPERATORS;
+	uint32_t mine =
+		kind == OVERHEAD_ALWAYS ? BACKOFF_ALWAYS : BACKOFF_SAMPLES | BACKOFF_OPERATORS;
 	double frac = job->cost_frac[kind] - job->per_left_out * bits(job->overhead.backoff & mine);
 
 	for (uint32_t i = 0; i < WORKERS && job->states[i].phase != PHASE_GONE; i++)
@@ -79,7 +80,7 @@ static void slow_down(struct job *job)
 
 	if (!job->dear)
 		return;
-	if (order->slice_cnt > 0 && order->kind == AUDIT_WINDOW &&
+	if (order->slice_cnt > 0 && order->kind == OVERHEAD_WINDOW &&
 	    step > order->start_step + 3 * order->slice_steps &&
 	    bits(job->overhead.backoff) < job->dear) {
 		job->states[1].phase = PHASE_SLOW;
@@ -131,10 +132,10 @@ static void test_a_window_goes_first_and_both_are_measured(void **state)
 
 	(void)state;
 	job_init(&job, &options);
-	job.cost_frac[AUDIT_ALWAYS] = 0.001;
-	job.cost_frac[AUDIT_WINDOW] = 0.012;
+	job.cost_frac[OVERHEAD_ALWAYS] = 0.001;
+	job.cost_frac[OVERHEAD_WINDOW] = 0.012;
 	tick(&job, true);
-	assert_int_equal(job.order.kind, AUDIT_WINDOW);
+	assert_int_equal(job.order.kind, OVERHEAD_WINDOW);
 	assert_int_equal(job.order.slice_cnt % 2, 1);
 	assert_true(job.order.start_step > job.states[0].step);
 	run_for(&job, 60 * NSEC_PER_SEC);
@@ -142,8 +143,8 @@ static void test_a_window_goes_first_and_both_are_measured(void **state)
 	assert_float_equal(overhead.always.frac, 0.001, 1e-6);
 	assert_float_equal(overhead.window.frac, 0.012, 1e-6);
 	assert_int_equal(overhead.backoff, BACKOFF_NONE);
-	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
-	assert_int_equal(job.sent[AUDIT_ALWAYS], 1);
+	assert_int_equal(job.sent[OVERHEAD_WINDOW], 1);
+	assert_int_equal(job.sent[OVERHEAD_ALWAYS], 1);
 	assert_int_equal(job.ended, 2);
 	overhead_done(&job.overhead);
 }
@@ -172,7 +173,7 @@ static void test_one_worker_is_enough(_unused_ void **state)
 	job_init(&job, &options);
 	for (size_t i = 1; i < WORKERS; i++)
 		job.states[i].phase = PHASE_GONE;
-	job.cost_frac[AUDIT_WINDOW] = 0.012;
+	job.cost_frac[OVERHEAD_WINDOW] = 0.012;
 	run_for(&job, 60 * NSEC_PER_SEC);
 	overhead_results(&job.overhead, &overhead);
 	assert_float_equal(overhead.window.frac, 0.012, 1e-6);
@@ -187,8 +188,8 @@ static void test_a_measurement_is_repeated_after_its_interval(void **state)
 	(void)state;
 	job_init(&job, &options);
 	run_for(&job, 3500 * NSEC_PER_SEC);
-	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
-	assert_in_range(job.sent[AUDIT_ALWAYS], 5, 6);
+	assert_int_equal(job.sent[OVERHEAD_WINDOW], 1);
+	assert_in_range(job.sent[OVERHEAD_ALWAYS], 5, 6);
 	overhead_done(&job.overhead);
 }
 
@@ -198,10 +199,10 @@ static void test_a_cost_that_grows_later_is_noticed(void **state)
 
 	(void)state;
 	job_init(&job, &options);
-	job.cost_frac[AUDIT_ALWAYS] = 0.001;
+	job.cost_frac[OVERHEAD_ALWAYS] = 0.001;
 	run_for(&job, 100 * 600 * NSEC_PER_SEC);
-	assert_in_range(job.sent[AUDIT_ALWAYS], 90, 100);
-	job.cost_frac[AUDIT_ALWAYS] = 0.02;
+	assert_in_range(job.sent[OVERHEAD_ALWAYS], 90, 100);
+	job.cost_frac[OVERHEAD_ALWAYS] = 0.02;
 	run_for(&job, 2 * 700 * NSEC_PER_SEC);
 	assert_int_equal(job.overhead.backoff, BACKOFF_ALWAYS);
 	overhead_done(&job.overhead);
@@ -214,13 +215,13 @@ static void test_collectors_over_budget_are_switched_off_one_by_one(void **state
 
 	(void)state;
 	job_init(&job, &options);
-	job.cost_frac[AUDIT_WINDOW] = 0.05;
+	job.cost_frac[OVERHEAD_WINDOW] = 0.05;
 	job.per_left_out = 0.015;
 	run_for(&job, 100 * NSEC_PER_SEC);
 	overhead_results(&job.overhead, &overhead);
 	assert_int_equal(overhead.backoff, BACKOFF_SAMPLES | BACKOFF_OPERATORS);
 	assert_float_equal(overhead.window.frac, 0.02, 1e-6); /* of the collectors still on */
-	assert_int_equal(job.sent[AUDIT_WINDOW], 3);
+	assert_int_equal(job.sent[OVERHEAD_WINDOW], 3);
 	overhead_done(&job.overhead);
 }
 
@@ -230,7 +231,7 @@ static void test_always_on_collectors_over_budget_are_off_but_for_marks(void **s
 
 	(void)state;
 	job_init(&job, &options);
-	job.cost_frac[AUDIT_ALWAYS] = 0.01;
+	job.cost_frac[OVERHEAD_ALWAYS] = 0.01;
 	job.per_left_out = 0.01;
 	run_for(&job, 100 * NSEC_PER_SEC);
 	assert_int_equal(job.overhead.backoff, BACKOFF_ALWAYS);
@@ -243,7 +244,7 @@ static void test_a_cost_within_three_standard_errors_switches_nothing_off(void *
 
 	(void)state;
 	job_init(&job, &options);
-	job.cost_frac[AUDIT_WINDOW] = 0.031; /* two standard errors above */
+	job.cost_frac[OVERHEAD_WINDOW] = 0.031; /* two standard errors above */
 	run_for(&job, 100 * NSEC_PER_SEC);
 	assert_int_equal(job.overhead.backoff, BACKOFF_NONE);
 	overhead_done(&job.overhead);
@@ -258,8 +259,8 @@ static void test_a_noisy_job_is_measured_again_soon(void **state)
 	strict.budget_window_frac = 0.0008; /* the error of one measurement is 0.0005 */
 	job_init(&job, &strict);
 	run_for(&job, 600 * NSEC_PER_SEC);
-	assert_int_equal(job.sent[AUDIT_WINDOW], 2); /* 0.0005 / sqrt(2) is small enough */
-	assert_int_equal(job.sent[AUDIT_ALWAYS], 1);
+	assert_int_equal(job.sent[OVERHEAD_WINDOW], 2); /* 0.0005 / sqrt(2) is small enough */
+	assert_int_equal(job.sent[OVERHEAD_ALWAYS], 1);
 	overhead_done(&job.overhead);
 }
 
@@ -270,13 +271,13 @@ static void test_workers_without_pairs_are_ignored(void **state)
 
 	(void)state;
 	job_init(&job, &options);
-	job.cost_frac[AUDIT_WINDOW] = 0.012;
+	job.cost_frac[OVERHEAD_WINDOW] = 0.012;
 	job.blind = WORKERS - 1;
 	run_for(&job, 100 * NSEC_PER_SEC);
 	overhead_results(&job.overhead, &overhead);
 	assert_float_equal(overhead.window.frac, 0.012, 1e-6);
 	assert_int_equal(overhead.window.pair_cnt, 6);
-	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	assert_int_equal(job.sent[OVERHEAD_WINDOW], 1);
 	overhead_done(&job.overhead);
 }
 
@@ -291,7 +292,7 @@ static void test_a_measurement_without_results_is_repeated_soon(void **state)
 	run_for(&job, 300 * NSEC_PER_SEC);
 	overhead_results(&job.overhead, &overhead);
 	assert_int_equal(overhead.window.pair_cnt, 0);
-	assert_in_range(job.sent[AUDIT_WINDOW], 4, 5);
+	assert_in_range(job.sent[OVERHEAD_WINDOW], 4, 5);
 	overhead_done(&job.overhead);
 }
 
@@ -302,12 +303,12 @@ static void test_a_profile_cancels_a_measurement(void **state)
 	(void)state;
 	job_init(&job, &options);
 	tick(&job, true);
-	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	assert_int_equal(job.sent[OVERHEAD_WINDOW], 1);
 	tick(&job, false);
 	assert_int_equal(job.ended, 1);
 	answer(&job); /* too late */
 	tick(&job, false);
-	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	assert_int_equal(job.sent[OVERHEAD_WINDOW], 1);
 	assert_int_equal(job.published, 0);
 	overhead_done(&job.overhead);
 }
@@ -323,7 +324,7 @@ static void test_a_job_that_is_not_steady_is_left_alone(void **state)
 		job_init(&job, &options);
 		job.states[2].phase = phases[i];
 		run_for(&job, 10 * NSEC_PER_SEC);
-		assert_int_equal(job.sent[AUDIT_WINDOW] + job.sent[AUDIT_ALWAYS], 0);
+		assert_int_equal(job.sent[OVERHEAD_WINDOW] + job.sent[OVERHEAD_ALWAYS], 0);
 		overhead_done(&job.overhead);
 	}
 }
@@ -346,7 +347,7 @@ static void test_a_slow_job_is_excused_until_averages_exclude_the_slices(void **
 	for (; overhead_excuses(&job.overhead, job.states, WORKERS) && excused < 100; excused++)
 		tick(&job, true);
 	assert_int_equal(excused, (20 + 2 + 20) / 5 + 1); /* 5 steps a tick; 20: until all know */
-	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	assert_int_equal(job.sent[OVERHEAD_WINDOW], 1);
 	overhead_done(&job.overhead);
 }
 
@@ -359,14 +360,14 @@ static void test_collectors_too_expensive_to_measure_are_switched_off(void **sta
 	(void)state;
 	job_init(&job, &options);
 	job.dear = 1;
-	job.cost_frac[AUDIT_WINDOW] = 0.02; /* of the collectors still on */
+	job.cost_frac[OVERHEAD_WINDOW] = 0.02; /* of the collectors still on */
 	run_for(&job, 40 * NSEC_PER_SEC);
 	assert_int_equal(job.overhead.backoff, BACKOFF_NONE); /* once may be chance */
 	run_for(&job, 160 * NSEC_PER_SEC);
 	overhead_results(&job.overhead, &overhead);
 	assert_int_equal(overhead.backoff, BACKOFF_SAMPLES);
 	assert_float_equal(overhead.window.frac, 0.02, 1e-6);
-	assert_int_equal(job.sent[AUDIT_WINDOW], 3);
+	assert_int_equal(job.sent[OVERHEAD_WINDOW], 3);
 	assert_int_equal(job.published, 3); /* one switched off; then one result of each kind */
 	overhead_done(&job.overhead);
 }
@@ -386,7 +387,7 @@ static void test_a_job_that_stays_slow_switches_nothing_off(void **state)
 			tick(&job, true);
 		job.states[1].phase = PHASE_STEADY;
 	}
-	assert_in_range(job.sent[AUDIT_WINDOW], 2, 4);
+	assert_in_range(job.sent[OVERHEAD_WINDOW], 2, 4);
 	assert_int_equal(job.overhead.backoff, BACKOFF_NONE);
 	overhead_done(&job.overhead);
 }
@@ -421,10 +422,10 @@ static void test_a_restarted_worker_ends_a_measurement(void **state)
 	tick(&job, true);
 	assert_int_equal(job.ended, 1);
 	run_for(&job, 100 * NSEC_PER_SEC);
-	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	assert_int_equal(job.sent[OVERHEAD_WINDOW], 1);
 	job.states[3] = job.states[2]; /* it has learned, and is at the same step as the others */
 	run_for(&job, 100 * NSEC_PER_SEC);
-	assert_int_equal(job.sent[AUDIT_WINDOW], 2);
+	assert_int_equal(job.sent[OVERHEAD_WINDOW], 2);
 	overhead_done(&job.overhead);
 }
 
@@ -441,7 +442,7 @@ static void test_a_hang_ends_a_measurement(_unused_ void **state)
 	}
 	assert_int_equal(job.ended, 1);
 	tick(&job, true);
-	assert_int_not_equal(job.order.kind, AUDIT_WINDOW); /* not again at once */
+	assert_int_not_equal(job.order.kind, OVERHEAD_WINDOW); /* not again at once */
 	overhead_done(&job.overhead);
 }
 
@@ -461,7 +462,7 @@ static void test_a_worker_that_never_reports_ends_a_measurement(void **state)
 	/* 13 slices of 0.3 s and the way there, four times. */
 	assert_in_range(job.now_ns - begin_ns, 16 * NSEC_PER_SEC, 25 * NSEC_PER_SEC);
 	tick(&job, true);
-	assert_int_not_equal(job.order.kind, AUDIT_WINDOW); /* not again at once */
+	assert_int_not_equal(job.order.kind, OVERHEAD_WINDOW); /* not again at once */
 	overhead_done(&job.overhead);
 }
 
@@ -474,12 +475,12 @@ static void test_workers_at_different_steps_are_not_measured(void **state)
 	job_init(&job, &options);
 	job.states[1].step += 15; /* the states were taken at different times */
 	run_for(&job, NSEC_PER_SEC);
-	assert_int_equal(job.sent[AUDIT_WINDOW], 1);
+	assert_int_equal(job.sent[OVERHEAD_WINDOW], 1);
 	overhead_done(&job.overhead);
 	job_init(&job, &options);
 	job.states[1].step += 25;
 	run_for(&job, 100 * NSEC_PER_SEC);
-	assert_int_equal(job.sent[AUDIT_WINDOW] + job.sent[AUDIT_ALWAYS], 0);
+	assert_int_equal(job.sent[OVERHEAD_WINDOW] + job.sent[OVERHEAD_ALWAYS], 0);
 	overhead_done(&job.overhead);
 }
 
@@ -504,13 +505,13 @@ static void test_no_audit_measures_nothing(_unused_ void **state)
 	none.no_audit = true;
 	job_init(&job, &none);
 	run_for(&job, 100 * NSEC_PER_SEC);
-	assert_int_equal(job.sent[AUDIT_WINDOW] + job.sent[AUDIT_ALWAYS], 0);
+	assert_int_equal(job.sent[OVERHEAD_WINDOW] + job.sent[OVERHEAD_ALWAYS], 0);
 	overhead_done(&job.overhead);
 	torch.source = ORDER_SOURCE_TORCH;
 	job_init(&job, &torch);
 	run_for(&job, 100 * NSEC_PER_SEC);
-	assert_int_equal(job.sent[AUDIT_WINDOW], 0);
-	assert_int_equal(job.sent[AUDIT_ALWAYS], 1);
+	assert_int_equal(job.sent[OVERHEAD_WINDOW], 0);
+	assert_int_equal(job.sent[OVERHEAD_ALWAYS], 1);
 	overhead_done(&job.overhead);
 }
 
@@ -543,9 +544,9 @@ static struct wire_overhead window_of(struct job *job, const struct run_options 
 	struct wire_overhead overhead;
 
 	job_init(job, how);
-	job->overhead.series[AUDIT_ALWAYS].due_ns = job->overhead.series[AUDIT_WINDOW].due_ns =
-		INT64_MAX;
-	job->overhead.series[AUDIT_WINDOW].cost =
+	job->overhead.series[OVERHEAD_ALWAYS].due_ns =
+		job->overhead.series[OVERHEAD_WINDOW].due_ns = INT64_MAX;
+	job->overhead.series[OVERHEAD_WINDOW].cost =
 		(struct slices_cost){ .frac = 0.012, .error_frac = 0.001, .pair_cnt = 6 };
 	for (size_t i = 0; i < WORKERS; i++)
 		job->states[i].last_ns = job->now_ns;
@@ -570,7 +571,7 @@ static void test_a_window_dearer_than_its_slices_is_reported(void **state)
 	assert_int_equal(job.published, 1);
 	assert_int_equal(overhead.backoff, BACKOFF_NONE);
 	/* A second window reduces the error; the cost holds without slices, too. */
-	job.overhead.series[AUDIT_WINDOW].cost = (struct slices_cost){ 0 };
+	job.overhead.series[OVERHEAD_WINDOW].cost = (struct slices_cost){ 0 };
 	train(&job, 10 * NSEC_PER_SEC, PHASE_PROFILING, (int64_t)(STEP_NS * 1.08));
 	train(&job, 15 * NSEC_PER_SEC, PHASE_STEADY, STEP_NS);
 	overhead_results(&job.overhead, &overhead);
