@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests of tools/check-signals on source trees made for it, and on our own."""
+"""Tests of tools/check-signals on source trees made for it, and on the tree's sources."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CheckSignals(unittest.TestCase):
         done = run_on("serve/hostd.c", "/* kill(0) is everybody */\n\tpool_kill(pool, id);\n")
         self.assertEqual(done.returncode, 0, done.stdout)
 
-    def test_our_sources_keep_to_it(self) -> None:
+    def test_the_sources_of_the_tree_pass(self) -> None:
         done = subprocess.run([str(TOOL)], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout)
 
