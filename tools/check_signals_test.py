@@ -28,11 +28,11 @@ class CheckSignals(unittest.TestCase):
             self.assertIn("live/pool.c:2:", done.stdout)
 
     def test_base_and_tests_may(self) -> None:
-        for name in ("base/subprocess.c", "serve/pool_test.c"):
+        for name in ("base/subprocess.c", "live/hostd/pool_test.c"):
             self.assertEqual(run_on(name, "\tkill(pid, 9);\n").returncode, 0, name)
 
     def test_words_that_look_like_it_are_no_calls(self) -> None:
-        done = run_on("serve/hostd.c", "/* kill(0) is everybody */\n\tpool_kill(pool, id);\n")
+        done = run_on("live/hostd/hostd.c", "/* kill(0) is everybody */\n\tpool_kill(pool, id);\n")
         self.assertEqual(done.returncode, 0, done.stdout)
 
     def test_the_sources_of_the_tree_pass(self) -> None:
