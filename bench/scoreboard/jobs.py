@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SETS = {"tune": 0, "judge": 1}
+# Seeds are made from the names under which the published scores were measured.
+SEED_NAMES = {"neighbor": "neighbour"}
 
 # Faults are put into these layouts too, where there are workers enough for them.
 LAYOUTS = ("", "healthy-megatron", "healthy-pipeline", "healthy-expert")
@@ -46,7 +48,8 @@ class Job(NamedTuple):
 
 def seed_of(which: str, scenario: str, workers: int, number: int) -> int:
     """The same for all strengths; odd or even as the set wants."""
-    mixed = zlib.crc32(f"{scenario}/{workers}/{number}".encode())
+    name = SEED_NAMES.get(scenario, scenario)
+    mixed = zlib.crc32(f"{name}/{workers}/{number}".encode())
     return 2 * (mixed % 10**6) + SETS[which]
 
 
