@@ -7,15 +7,15 @@
 
 struct book {
 	const struct run_tree *runs[2]; /* before, after */
-	struct ledger *out;
+	struct accounts *out;
 	struct idmap account_of; /* (node before or after, class) -> account */
 };
 
-void ledger_done(struct ledger *ledger)
+void accounts_done(struct accounts *accounts)
 {
-	arena_done(&ledger->arena);
-	vec_done(&ledger->accounts);
-	*ledger = (struct ledger){ 0 };
+	arena_done(&accounts->arena);
+	vec_done(&accounts->list);
+	*accounts = (struct accounts){ 0 };
 }
 
 /* The node whose account includes this node. */
@@ -59,12 +59,12 @@ static int open_account(struct book *b, int side, uint32_t node, uint64_t key, u
 	const struct run_node *n = &b->runs[side]->nodes.data[node];
 	struct account account = { .kind = kind_of(n, side) };
 
-	*ret = (uint32_t)b->out->accounts.cnt;
+	*ret = (uint32_t)b->out->list.cnt;
 	if (open_side(b, 0, side == 0 ? node : n->partner, &account.before) < 0 ||
 	    open_side(b, 1, side == 1 ? node : n->partner, &account.after) < 0 ||
 	    idmap_set(&b->account_of, key, *ret) < 0)
 		return -ENOMEM;
-	return vec_push(&b->out->accounts, account);
+	return vec_push(&b->out->list, account);
 }
 
 /* Partners share the account keyed by the node before; other keys do not collide with it. */
@@ -91,7 +91,7 @@ static int enter_run(struct book *b, int side)
 
 		if (find_account(b, side, cell, &idx) < 0)
 			return -ENOMEM;
-		account = &b->out->accounts.data[idx];
+		account = &b->out->list.data[idx];
 		s = side == 0 ? &account->before : &account->after;
 		s->ms[cell->window] += cell->ms;
 		s->spread[cell->window] += cell->deviation_ms;
@@ -128,7 +128,7 @@ static int count_functions(struct book *b)
 			return -ENOMEM;
 		for (uint32_t i = 0; i < run->nodes.cnt; i++)
 			below[account_node(run, i)]++;
-		vec_foreach(account, &b->out->accounts) {
+		vec_foreach(account, &b->out->list) {
 			uint32_t node = side == 0 ? account->before.node : account->after.node;
 			size_t cnt = node != NODE_NONE ? below[node] : 0;
 
@@ -140,12 +140,12 @@ static int count_functions(struct book *b)
 	return 0;
 }
 
-int ledger_fill(const struct run_tree *before, const struct run_tree *after, struct ledger *ret)
+int accounts_fill(const struct run_tree *before, const struct run_tree *after, struct accounts *ret)
 {
 	struct book b = { .runs = { before, after }, .out = ret };
 	int error;
 
-	*ret = (struct ledger){ 0 };
+	*ret = (struct accounts){ 0 };
 	arena_init(&ret->arena);
 	error = enter_run(&b, 0);
 	if (error == 0)

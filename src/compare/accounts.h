@@ -26,14 +26,14 @@ struct account {
 	struct account_side before, after;
 };
 
-struct ledger {
+struct accounts {
 	struct arena arena;
-	VEC(struct account) accounts;
+	VEC(struct account) list;
 };
 
 /*
- * The runs must be aligned (pairing.h). Returns 0 or -ENOMEM; ledger_done() is fine after either.
+ * The runs must be paired (pairing.h). Returns 0 or -ENOMEM; accounts_done() is fine after either.
  */
-_must_check_ int ledger_fill(const struct run_tree *before, const struct run_tree *after,
-			     struct ledger *ret);
-void ledger_done(struct ledger *ledger);
+_must_check_ int accounts_fill(const struct run_tree *before, const struct run_tree *after,
+			       struct accounts *ret);
+void accounts_done(struct accounts *accounts);

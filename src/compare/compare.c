@@ -20,7 +20,7 @@
 struct maker {
 	const struct compare_options *options;
 	struct run_tree before, after;
-	struct ledger ledger;
+	struct accounts accounts;
 	struct judge judge;
 	struct comparison *out;
 	struct change *changes; /* by account; later only those that are listed */
@@ -31,7 +31,7 @@ struct maker {
 static void maker_done(struct maker *m)
 {
 	judge_done(&m->judge);
-	ledger_done(&m->ledger);
+	accounts_done(&m->accounts);
 	run_tree_done(&m->before);
 	run_tree_done(&m->after);
 }
@@ -233,13 +233,13 @@ static int change_cmp(const void *p, const void *q)
 
 static int list_changes(struct maker *m)
 {
-	size_t cnt = m->ledger.accounts.cnt, kept = 0;
+	size_t cnt = m->accounts.list.cnt, kept = 0;
 
 	m->changes = arena_calloc(&m->out->arena, cnt + 1, sizeof(*m->changes));
 	if (m->changes == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < cnt; i++)
-		m->changes[i] = weigh_account(m, &m->ledger.accounts.data[i]);
+		m->changes[i] = weigh_account(m, &m->accounts.list.data[i]);
 	if (adjust_chances(m, cnt) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < cnt; i++) {
@@ -250,7 +250,7 @@ static int list_changes(struct maker *m)
 			m->out->small_ms += c.delta_ms;
 			continue;
 		}
-		name_change(m, &m->ledger.accounts.data[i], &c);
+		name_change(m, &m->accounts.list.data[i], &c);
 		m->changes[kept++] = c;
 	}
 	if (m->error == 0 && kept > 0)
@@ -394,9 +394,9 @@ static int make(struct maker *m, const struct compare_run *before, const struct 
 	if (error == 0)
 		error = run_tree_build(after->fps, after->cnt, &m->after);
 	if (error == 0)
-		error = align_runs(&m->before, &m->after);
+		error = pairing_find(&m->before, &m->after);
 	if (error == 0)
-		error = ledger_fill(&m->before, &m->after, &m->ledger);
+		error = accounts_fill(&m->before, &m->after, &m->accounts);
 	if (error == 0)
 		error = judge_init(&m->judge, &m->before, &m->after);
 	if (error < 0)

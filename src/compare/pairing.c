@@ -27,7 +27,7 @@ struct candidate {
 
 typedef VEC(uint32_t) node_list;
 
-struct aligner {
+struct pairing {
 	struct run_tree *a, *b;
 	VEC(struct pair) pairs; /* matched callers, whose callees are to be paired */
 	VEC(struct candidate) candidates;
@@ -37,22 +37,22 @@ struct aligner {
 
 enum rename_rule { RENAME_ALIKE, RENAME_ONLY };
 
-static struct run_node *node_a(const struct aligner *al, uint32_t i)
+static struct run_node *node_a(const struct pairing *p, uint32_t i)
 {
-	return &al->a->nodes.data[i];
+	return &p->a->nodes.data[i];
 }
 
-static struct run_node *node_b(const struct aligner *al, uint32_t i)
+static struct run_node *node_b(const struct pairing *p, uint32_t i)
 {
-	return &al->b->nodes.data[i];
+	return &p->b->nodes.data[i];
 }
 
-static int join(struct aligner *al, struct pair pair, enum node_match match)
+static int join(struct pairing *p, struct pair pair, enum node_match match)
 {
-	node_a(al, pair.a)->partner = pair.b;
-	node_b(al, pair.b)->partner = pair.a;
-	node_a(al, pair.a)->match = node_b(al, pair.b)->match = (uint8_t)match;
-	return vec_push(&al->pairs, pair);
+	node_a(p, pair.a)->partner = pair.b;
+	node_b(p, pair.b)->partner = pair.a;
+	node_a(p, pair.a)->match = node_b(p, pair.b)->match = (uint8_t)match;
+	return vec_push(&p->pairs, pair);
 }
 
 /* 1: the same, 0: nothing in common; 1 for two zeros. */
@@ -74,31 +74,31 @@ static double weight(const struct run_node *n)
 /* --- the same name below the same callers --- */
 
 /* The key of child, a function of run a, if it were below node b. */
-static int key_below(struct aligner *al, const struct run_node *child, uint32_t b,
+static int key_below(struct pairing *p, const struct run_node *child, uint32_t b,
 		     struct funckey *ret)
 {
-	const struct funckey *parent = b == NODE_ROOT ? NULL : &node_b(al, b)->key;
+	const struct funckey *parent = b == NODE_ROOT ? NULL : &node_b(p, b)->key;
 
-	al->part.len = 0;
-	funckey_part((enum event_kind)child->kind, child->name, &al->part);
-	*ret = funckey_under(parent, str_borrow(&al->part));
-	return str_error(&al->part);
+	p->part.len = 0;
+	funckey_part((enum event_kind)child->kind, child->name, &p->part);
+	*ret = funckey_under(parent, str_borrow(&p->part));
+	return str_error(&p->part);
 }
 
-static int pair_identical(struct aligner *al, struct pair up)
+static int pair_identical(struct pairing *p, struct pair up)
 {
 	bool one_stack = (up.a == NODE_ROOT && up.b == NODE_ROOT) ||
-			 funckey_equal(node_a(al, up.a)->key, node_b(al, up.b)->key);
+			 funckey_equal(node_a(p, up.a)->key, node_b(p, up.b)->key);
 
-	for (uint32_t a = node_a(al, up.a)->first_child; a != NODE_NONE;
-	     a = node_a(al, a)->next_sibling) {
-		struct funckey key = node_a(al, a)->key;
-		int error = one_stack ? 0 : key_below(al, node_a(al, a), up.b, &key);
-		uint32_t b = run_tree_find(al->b, key);
+	for (uint32_t a = node_a(p, up.a)->first_child; a != NODE_NONE;
+	     a = node_a(p, a)->next_sibling) {
+		struct funckey key = node_a(p, a)->key;
+		int error = one_stack ? 0 : key_below(p, node_a(p, a), up.b, &key);
+		uint32_t b = run_tree_find(p->b, key);
 
-		if (error == 0 && b != NODE_NONE && node_a(al, a)->match == MATCH_NONE &&
-		    node_b(al, b)->match == MATCH_NONE)
-			error = join(al, (struct pair){ a, b }, MATCH_SAME);
+		if (error == 0 && b != NODE_NONE && node_a(p, a)->match == MATCH_NONE &&
+		    node_b(p, b)->match == MATCH_NONE)
+			error = join(p, (struct pair){ a, b }, MATCH_SAME);
 		if (error < 0)
 			return error;
 	}
@@ -131,9 +131,9 @@ static bool kernels_fit(const struct run_node *a, const struct run_node *b, bool
 }
 
 /* How well b matches a; negative: not at all. */
-static double rename_score(const struct aligner *al, struct pair pair, enum rename_rule rule)
+static double rename_score(const struct pairing *p, struct pair pair, enum rename_rule rule)
 {
-	const struct run_node *a = node_a(al, pair.a), *b = node_b(al, pair.b);
+	const struct run_node *a = node_a(p, pair.a), *b = node_b(p, pair.b);
 	double names = alike_names(a->name, b->name);
 
 	if (a->kind != b->kind || (rule == RENAME_ALIKE && names < ALIKE_LEAST))
@@ -161,52 +161,52 @@ static int candidate_cmp(const void *p, const void *q)
 }
 
 /* Joins the best candidates first, each node once. */
-static int join_candidates(struct aligner *al, enum node_match match)
+static int join_candidates(struct pairing *p, enum node_match match)
 {
-	if (al->candidates.cnt > 0)
-		qsort(al->candidates.data, al->candidates.cnt, sizeof(*al->candidates.data),
+	if (p->candidates.cnt > 0)
+		qsort(p->candidates.data, p->candidates.cnt, sizeof(*p->candidates.data),
 		      candidate_cmp);
-	vec_foreach(c, &al->candidates) {
-		if (node_a(al, c->pair.a)->match == MATCH_NONE &&
-		    node_b(al, c->pair.b)->match == MATCH_NONE && join(al, c->pair, match) < 0)
+	vec_foreach(c, &p->candidates) {
+		if (node_a(p, c->pair.a)->match == MATCH_NONE &&
+		    node_b(p, c->pair.b)->match == MATCH_NONE && join(p, c->pair, match) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-static int pair_renamed(struct aligner *al, struct pair up, enum rename_rule rule)
+static int pair_renamed(struct pairing *p, struct pair up, enum rename_rule rule)
 {
-	int error = list_left(al->a, up.a, &al->left_a);
+	int error = list_left(p->a, up.a, &p->left_a);
 
 	if (error == 0)
-		error = list_left(al->b, up.b, &al->left_b);
-	al->candidates.cnt = 0;
-	if (error < 0 || (double)al->left_a.cnt * (double)al->left_b.cnt > PAIRS_MAX)
+		error = list_left(p->b, up.b, &p->left_b);
+	p->candidates.cnt = 0;
+	if (error < 0 || (double)p->left_a.cnt * (double)p->left_b.cnt > PAIRS_MAX)
 		return error;
-	vec_foreach(a, &al->left_a) {
-		vec_foreach(b, &al->left_b) {
+	vec_foreach(a, &p->left_a) {
+		vec_foreach(b, &p->left_b) {
 			struct candidate c = { .pair = { *a, *b } };
 
-			c.score = rename_score(al, c.pair, rule);
-			if (c.score >= 0 && vec_push(&al->candidates, c) < 0)
+			c.score = rename_score(p, c.pair, rule);
+			if (c.score >= 0 && vec_push(&p->candidates, c) < 0)
 				return -ENOMEM;
 		}
 	}
 	/* Without similar names only a single candidate is unambiguous. */
-	if (rule == RENAME_ONLY && al->candidates.cnt > 1 && up.a != NODE_ROOT)
+	if (rule == RENAME_ONLY && p->candidates.cnt > 1 && up.a != NODE_ROOT)
 		return 0;
-	return join_candidates(al, MATCH_RENAMED);
+	return join_candidates(p, MATCH_RENAMED);
 }
 
 /* Pairs everything below the pairs from *next on; the list grows meanwhile. */
-static int pair_below(struct aligner *al, size_t next)
+static int pair_below(struct pairing *p, size_t next)
 {
-	for (; next < al->pairs.cnt; next++) {
-		struct pair up = al->pairs.data[next];
-		int error = pair_identical(al, up);
+	for (; next < p->pairs.cnt; next++) {
+		struct pair up = p->pairs.data[next];
+		int error = pair_identical(p, up);
 
 		if (error == 0)
-			error = pair_renamed(al, up, RENAME_ALIKE);
+			error = pair_renamed(p, up, RENAME_ALIKE);
 		if (error < 0)
 			return error;
 	}
@@ -229,14 +229,14 @@ static bool same_name(const struct run_node *a, const struct run_node *b)
 }
 
 /* Number of common callers, from the innermost on, plus the closeness of the times. */
-static double move_score(const struct aligner *al, struct pair pair)
+static double move_score(const struct pairing *p, struct pair pair)
 {
-	double score = closeness(weight(node_a(al, pair.a)), weight(node_b(al, pair.b)));
-	uint32_t a = node_a(al, pair.a)->parent, b = node_b(al, pair.b)->parent;
+	double score = closeness(weight(node_a(p, pair.a)), weight(node_b(p, pair.b)));
+	uint32_t a = node_a(p, pair.a)->parent, b = node_b(p, pair.b)->parent;
 
-	while (a != NODE_ROOT && b != NODE_ROOT && same_name(node_a(al, a), node_b(al, b))) {
-		a = node_a(al, a)->parent;
-		b = node_b(al, b)->parent;
+	while (a != NODE_ROOT && b != NODE_ROOT && same_name(node_a(p, a), node_b(p, b))) {
+		a = node_a(p, a)->parent;
+		b = node_b(p, b)->parent;
 		score += 1;
 	}
 	return score;
@@ -256,15 +256,15 @@ struct twins {
 	uint32_t *next;	    /* by node */
 };
 
-static int find_twins(const struct aligner *al, struct twins *twins)
+static int find_twins(const struct pairing *p, struct twins *twins)
 {
-	twins->next = calloc(al->b->nodes.cnt + 1, sizeof(*twins->next));
+	twins->next = calloc(p->b->nodes.cnt + 1, sizeof(*twins->next));
 	if (twins->next == NULL)
 		return -ENOMEM;
-	for (uint32_t i = (uint32_t)al->b->nodes.cnt; i > 1; i--) {
-		uint64_t hash = node_b(al, i - 1)->name_hash;
+	for (uint32_t i = (uint32_t)p->b->nodes.cnt; i > 1; i--) {
+		uint64_t hash = node_b(p, i - 1)->name_hash;
 
-		if (!may_move(al->b, i - 1))
+		if (!may_move(p->b, i - 1))
 			continue;
 		twins->next[i - 1] = idmap_get(&twins->first, hash);
 		if (idmap_set(&twins->first, hash, i - 1) < 0)
@@ -273,19 +273,19 @@ static int find_twins(const struct aligner *al, struct twins *twins)
 	return 0;
 }
 
-static int list_moves(struct aligner *al, const struct twins *twins)
+static int list_moves(struct pairing *p, const struct twins *twins)
 {
-	for (uint32_t a = 1; a < al->a->nodes.cnt; a++) {
+	for (uint32_t a = 1; a < p->a->nodes.cnt; a++) {
 		uint32_t b = IDMAP_NONE;
 
-		if (may_move(al->a, a))
-			b = idmap_get(&twins->first, node_a(al, a)->name_hash);
+		if (may_move(p->a, a))
+			b = idmap_get(&twins->first, node_a(p, a)->name_hash);
 		for (size_t i = 0; b != IDMAP_NONE && i < TWINS_MAX; i++, b = twins->next[b]) {
 			struct candidate c = { .pair = { a, b } };
 
-			c.score = move_score(al, c.pair);
-			if (same_name(node_a(al, a), node_b(al, b)) &&
-			    vec_push(&al->candidates, c) < 0)
+			c.score = move_score(p, c.pair);
+			if (same_name(node_a(p, a), node_b(p, b)) &&
+			    vec_push(&p->candidates, c) < 0)
 				return -ENOMEM;
 		}
 	}
@@ -296,112 +296,112 @@ static int list_moves(struct aligner *al, const struct twins *twins)
  * Keeps the best candidate of each node, outermost functions only: their callees move with them.
  * chosen_*: by node, whether it or a caller is chosen.
  */
-static void choose_moves(struct aligner *al, bool *chosen_a, bool *chosen_b)
+static void choose_moves(struct pairing *p, bool *chosen_a, bool *chosen_b)
 {
 	size_t kept = 0;
 
-	vec_foreach(c, &al->candidates) {
+	vec_foreach(c, &p->candidates) {
 		bool taken = false;
 
-		for (uint32_t n = c->pair.a; n != NODE_ROOT && !taken; n = node_a(al, n)->parent)
+		for (uint32_t n = c->pair.a; n != NODE_ROOT && !taken; n = node_a(p, n)->parent)
 			taken = chosen_a[n];
-		for (uint32_t n = c->pair.b; n != NODE_ROOT && !taken; n = node_b(al, n)->parent)
+		for (uint32_t n = c->pair.b; n != NODE_ROOT && !taken; n = node_b(p, n)->parent)
 			taken = chosen_b[n];
 		if (taken)
 			continue;
 		chosen_a[c->pair.a] = chosen_b[c->pair.b] = true;
-		al->candidates.data[kept++] = *c;
+		p->candidates.data[kept++] = *c;
 	}
-	al->candidates.cnt = kept;
+	p->candidates.cnt = kept;
 }
 
 /* Outer functions before their callees, then by score. */
-static int move_cmp(const void *p, const void *q, void *arg)
+static int move_cmp(const void *m, const void *n, void *arg)
 {
-	const struct aligner *al = arg;
-	const struct candidate *x = p, *y = q;
-	double of_x = weight(node_a(al, x->pair.a)), of_y = weight(node_a(al, y->pair.a));
+	const struct pairing *p = arg;
+	const struct candidate *x = m, *y = n;
+	double of_x = weight(node_a(p, x->pair.a)), of_y = weight(node_a(p, y->pair.a));
 
 	if (of_x != of_y)
 		return of_x < of_y ? 1 : -1;
-	return candidate_cmp(p, q);
+	return candidate_cmp(m, n);
 }
 
 /*
  * Joins only moves that make up nearly all of a removed subtree; otherwise the subtree is reported
  * as removed.
  */
-static int join_covering(struct aligner *al, double *cover_a, double *cover_b)
+static int join_covering(struct pairing *p, double *cover_a, double *cover_b)
 {
 	size_t kept = 0;
 
-	vec_foreach(c, &al->candidates) {
-		cover_a[top_of(al->a, c->pair.a)] += weight(node_a(al, c->pair.a));
-		cover_b[top_of(al->b, c->pair.b)] += weight(node_b(al, c->pair.b));
+	vec_foreach(c, &p->candidates) {
+		cover_a[top_of(p->a, c->pair.a)] += weight(node_a(p, c->pair.a));
+		cover_b[top_of(p->b, c->pair.b)] += weight(node_b(p, c->pair.b));
 	}
-	vec_foreach(c, &al->candidates) {
-		uint32_t a = top_of(al->a, c->pair.a), b = top_of(al->b, c->pair.b);
+	vec_foreach(c, &p->candidates) {
+		uint32_t a = top_of(p->a, c->pair.a), b = top_of(p->b, c->pair.b);
 
-		if (cover_a[a] >= COVER_LEAST * weight(node_a(al, a)) &&
-		    cover_b[b] >= COVER_LEAST * weight(node_b(al, b)))
-			al->candidates.data[kept++] = *c;
+		if (cover_a[a] >= COVER_LEAST * weight(node_a(p, a)) &&
+		    cover_b[b] >= COVER_LEAST * weight(node_b(p, b)))
+			p->candidates.data[kept++] = *c;
 	}
-	al->candidates.cnt = kept;
-	return join_candidates(al, MATCH_MOVED);
+	p->candidates.cnt = kept;
+	return join_candidates(p, MATCH_MOVED);
 }
 
-static int pair_moved(struct aligner *al)
+static int pair_moved(struct pairing *p)
 {
-	_cleanup_free_ bool *chosen_a = calloc(al->a->nodes.cnt, sizeof(*chosen_a));
-	_cleanup_free_ bool *chosen_b = calloc(al->b->nodes.cnt, sizeof(*chosen_b));
-	_cleanup_free_ double *cover_a = calloc(al->a->nodes.cnt, sizeof(*cover_a));
-	_cleanup_free_ double *cover_b = calloc(al->b->nodes.cnt, sizeof(*cover_b));
+	_cleanup_free_ bool *chosen_a = calloc(p->a->nodes.cnt, sizeof(*chosen_a));
+	_cleanup_free_ bool *chosen_b = calloc(p->b->nodes.cnt, sizeof(*chosen_b));
+	_cleanup_free_ double *cover_a = calloc(p->a->nodes.cnt, sizeof(*cover_a));
+	_cleanup_free_ double *cover_b = calloc(p->b->nodes.cnt, sizeof(*cover_b));
 	struct twins twins = { 0 };
 	int error = -ENOMEM;
 
-	al->candidates.cnt = 0;
+	p->candidates.cnt = 0;
 	if (chosen_a != NULL && chosen_b != NULL && cover_a != NULL && cover_b != NULL)
-		error = find_twins(al, &twins);
+		error = find_twins(p, &twins);
 	if (error == 0)
-		error = list_moves(al, &twins);
-	if (error == 0 && al->candidates.cnt > 0) {
-		qsort_r(al->candidates.data, al->candidates.cnt, sizeof(*al->candidates.data),
-			move_cmp, al);
-		choose_moves(al, chosen_a, chosen_b);
-		error = join_covering(al, cover_a, cover_b);
+		error = list_moves(p, &twins);
+	if (error == 0 && p->candidates.cnt > 0) {
+		qsort_r(p->candidates.data, p->candidates.cnt, sizeof(*p->candidates.data),
+			move_cmp, p);
+		choose_moves(p, chosen_a, chosen_b);
+		error = join_covering(p, cover_a, cover_b);
 	}
 	free(twins.next);
 	idmap_done(&twins.first);
 	return error;
 }
 
-static int pair_all(struct aligner *al)
+static int pair_all(struct pairing *p)
 {
-	int error = join(al, (struct pair){ NODE_ROOT, NODE_ROOT }, MATCH_SAME);
+	int error = join(p, (struct pair){ NODE_ROOT, NODE_ROOT }, MATCH_SAME);
 	size_t known;
 
 	if (error == 0)
-		error = pair_below(al, 0);
-	known = al->pairs.cnt;
+		error = pair_below(p, 0);
+	known = p->pairs.cnt;
 	if (error == 0)
-		error = pair_moved(al);
+		error = pair_moved(p);
 	if (error == 0)
-		error = pair_below(al, known);
-	known = al->pairs.cnt;
+		error = pair_below(p, known);
+	known = p->pairs.cnt;
 	for (size_t i = 0; i < known && error == 0; i++)
-		error = pair_renamed(al, al->pairs.data[i], RENAME_ONLY);
-	return error == 0 ? pair_below(al, known) : error;
+		error = pair_renamed(p, p->pairs.data[i], RENAME_ONLY);
+	return error == 0 ? pair_below(p, known) : error;
 }
 
-int align_runs(struct run_tree *before, struct run_tree *after)
+int pairing_find(struct run_tree *before, struct run_tree *after)
 {
-	struct aligner al = { .a = before, .b = after };
-	int error = pair_all(&al);
+	struct pairing p = { .a = before, .b = after };
+	int error = pair_all(&p);
 
-	vec_done(&al.pairs);
-	vec_done(&al.candidates);
-	vec_done(&al.left_a);
-	vec_done(&al.left_b);
-	str_done(&al.part);
+	vec_done(&p.pairs);
+	vec_done(&p.candidates);
+	vec_done(&p.left_a);
+	vec_done(&p.left_b);
+	str_done(&p.part);
 	return error;
 }

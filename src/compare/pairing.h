@@ -13,4 +13,4 @@
 #include "compare/runtree.h"
 
 /* Sets match and partner of the nodes of both runs. Returns 0 or -ENOMEM. */
-_must_check_ int align_runs(struct run_tree *before, struct run_tree *after);
+_must_check_ int pairing_find(struct run_tree *before, struct run_tree *after);

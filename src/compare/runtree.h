@@ -21,7 +21,7 @@ struct run_node {
 	uint32_t first_child, next_sibling; /* NODE_NONE: none */
 	uint64_t name_hash;		    /* of kind and canonical name */
 	uint8_t kind;			    /* enum event_kind */
-	uint8_t match;			    /* enum node_match, set by align_runs() */
+	uint8_t match;			    /* enum node_match, set by pairing_find() */
 	uint32_t partner;		    /* in the other run; NODE_NONE: none */
 	const char *name, *launched_by;	    /* borrowed from a fingerprint; may be NULL */
 	double self_ms, tree_ms, tree_thread_ms, runs; /* per iteration, means over the windows */
