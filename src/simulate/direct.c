@@ -112,7 +112,7 @@ static void count_collective(struct maker *m, struct unit *u, const struct span 
 static void count_span(struct maker *m, size_t idx)
 {
 	const struct span *span = &m->record.spans.data[idx];
-	struct unit *u = &m->units[worker_kernel_unit(m, span->kernel)];
+	struct unit *u = &m->units[direct_kernel_unit(m, span->kernel)];
 	const struct kernel_text *text = kernel_text((enum kernel)span->kernel);
 	double ns = (double)(span->end_ns - span->start_ns);
 	struct utilization util;
@@ -269,7 +269,7 @@ static int add_frames(struct maker *m, uint32_t *frame_of)
 					  parent);
 		else
 			error = add_frame(m,
-					  worker_unit_class(m, i) == CLASS_MEMORY ? KIND_GPU_MEMOP
+					  direct_unit_class(m, i) == CLASS_MEMORY ? KIND_GPU_MEMOP
 										  : KIND_KERNEL,
 					  kernel_text((enum kernel)(i - m->sim->places.cnt))->name,
 					  FRAME_NONE);
@@ -285,7 +285,7 @@ static struct fp_function function_of(const struct maker *m, uint32_t unit, uint
 
 	return (struct fp_function){
 		.frame = frame,
-		.class = worker_unit_class(m, unit),
+		.class = direct_unit_class(m, unit),
 		.resource = measured ? u->resource : (uint8_t)RESOURCE_CNT,
 		.beta_frac =
 			(double)MIN(u->critical_ns, m->fp->window_ns) / (double)m->fp->window_ns,
@@ -394,7 +394,7 @@ static int make(struct maker *m)
 		m->units[i].resource = RESOURCE_CNT;
 	error = add_identity(m);
 	if (error == 0)
-		error = worker_find_path(m);
+		error = direct_find_path(m);
 	if (error < 0)
 		return error;
 	for (size_t i = 0; i < m->record.spans.cnt; i++)
@@ -404,7 +404,7 @@ static int make(struct maker *m)
 	error = add_host(m);
 	if (error == 0)
 		error = add_functions(m);
-	return error == 0 ? worker_add_collectives(m) : error;
+	return error == 0 ? direct_add_collectives(m) : error;
 }
 
 int simulate_fingerprint(const struct simulation *sim, int rank, struct fingerprint *ret)

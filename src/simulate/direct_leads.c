@@ -26,7 +26,7 @@ static int sum_lead(struct maker *m, const struct segment *line, size_t cnt, int
 {
 	*ret_rest_ns = 0;
 	m->lead_used.cnt = 0;
-	for (size_t i = worker_first_after(line, cnt, start_ns);
+	for (size_t i = direct_first_after(line, cnt, start_ns);
 	     i < cnt && line[i].start_ns < end_ns; i++) {
 		uint32_t function = m->units[line[i].unit].function;
 		int64_t ns = MIN(line[i].end_ns, end_ns) - MAX(line[i].start_ns, start_ns);
@@ -74,7 +74,7 @@ static struct fp_collective collective_of(const struct maker *m, const struct sp
 
 	return (struct fp_collective){
 		.group = random_mix((uint64_t)id.kind << 32 | id.group.index),
-		.name = random_mix(worker_kernel_unit(m, span->kernel)),
+		.name = random_mix(direct_kernel_unit(m, span->kernel)),
 		.seq = -1,
 		.start_ns = span->start_ns - m->start_ns,
 		.dur_ns = span->end_ns - span->start_ns,
@@ -90,9 +90,9 @@ static int64_t critical_part(const struct maker *m, const struct span *span)
 {
 	int64_t sum = 0;
 
-	for (size_t i = worker_first_after(m->path.data, m->path.cnt, span->start_ns);
+	for (size_t i = direct_first_after(m->path.data, m->path.cnt, span->start_ns);
 	     i < m->path.cnt && m->path.data[i].start_ns < span->end_ns; i++) {
-		if (worker_unit_class(m, m->path.data[i].unit) == CLASS_COMM)
+		if (direct_unit_class(m, m->path.data[i].unit) == CLASS_COMM)
 			sum += MIN(m->path.data[i].end_ns, span->end_ns) -
 			       MAX(m->path.data[i].start_ns, span->start_ns);
 	}
@@ -124,7 +124,7 @@ static int add_collective(struct maker *m, const struct span *span)
 	return error;
 }
 
-int worker_add_collectives(struct maker *m)
+int direct_add_collectives(struct maker *m)
 {
 	struct fingerprint *fp = m->fp;
 	int error = 0;

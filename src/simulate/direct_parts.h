@@ -47,14 +47,14 @@ struct maker {
 };
 
 /* Functions by number: places, then kernels. */
-uint32_t worker_kernel_unit(const struct maker *m, uint8_t kernel);
-uint8_t worker_unit_class(const struct maker *m, uint32_t unit);
+uint32_t direct_kernel_unit(const struct maker *m, uint8_t kernel);
+uint8_t direct_unit_class(const struct maker *m, uint32_t unit);
 
 /* First of line[cnt] that ends after time_ns. */
-size_t worker_first_after(const struct segment *line, size_t cnt, int64_t time_ns);
+size_t direct_first_after(const struct segment *line, size_t cnt, int64_t time_ns);
 
 /* Fills path and comm, the units' shares and the classes' time. Returns 0 or -ENOMEM. */
-_must_check_ int worker_find_path(struct maker *m);
+_must_check_ int direct_find_path(struct maker *m);
 
 /* Fills collectives and shares, once functions are listed. Returns 0 or -ENOMEM. */
-_must_check_ int worker_add_collectives(struct maker *m);
+_must_check_ int direct_add_collectives(struct maker *m);

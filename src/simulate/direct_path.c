@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-uint32_t worker_kernel_unit(const struct maker *m, uint8_t kernel)
+uint32_t direct_kernel_unit(const struct maker *m, uint8_t kernel)
 {
 	/* One function: messages of a pipeline and exchanges use the same kernel. */
 	if (kernel == KERNEL_PEER)
@@ -14,14 +14,14 @@ uint32_t worker_kernel_unit(const struct maker *m, uint8_t kernel)
 	return (uint32_t)m->sim->places.cnt + kernel;
 }
 
-uint8_t worker_unit_class(const struct maker *m, uint32_t unit)
+uint8_t direct_unit_class(const struct maker *m, uint32_t unit)
 {
 	if (unit < m->sim->places.cnt)
 		return CLASS_HOST;
 	return kernel_text((enum kernel)(unit - m->sim->places.cnt))->class;
 }
 
-size_t worker_first_after(const struct segment *line, size_t cnt, int64_t time_ns)
+size_t direct_first_after(const struct segment *line, size_t cnt, int64_t time_ns)
 {
 	size_t low = 0, high = cnt;
 
@@ -38,7 +38,7 @@ size_t worker_first_after(const struct segment *line, size_t cnt, int64_t time_n
 
 static int charge(struct maker *m, uint32_t unit, int64_t start_ns, int64_t end_ns)
 {
-	m->fp->class_ns[worker_unit_class(m, unit)] += end_ns - start_ns;
+	m->fp->class_ns[direct_unit_class(m, unit)] += end_ns - start_ns;
 	if (m->path.cnt > 0) {
 		struct segment *last = &m->path.data[m->path.cnt - 1];
 
@@ -55,16 +55,16 @@ static int charge_comm(struct maker *m, const struct span *const *active, size_t
 		       int64_t start_ns, int64_t end_ns)
 {
 	for (size_t i = 0; i < cnt; i++) {
-		struct unit *u = &m->units[worker_kernel_unit(m, active[i]->kernel)];
+		struct unit *u = &m->units[direct_kernel_unit(m, active[i]->kernel)];
 		bool first = true;
 
 		for (size_t k = 0; k < i; k++)
-			first &= worker_kernel_unit(m, active[k]->kernel) !=
-				 worker_kernel_unit(m, active[i]->kernel);
+			first &= direct_kernel_unit(m, active[k]->kernel) !=
+				 direct_kernel_unit(m, active[i]->kernel);
 		u->share_ns += (end_ns - start_ns) / (int64_t)cnt;
 		u->critical_ns += first ? end_ns - start_ns : 0;
 	}
-	return charge(m, worker_kernel_unit(m, active[0]->kernel), start_ns, end_ns);
+	return charge(m, direct_kernel_unit(m, active[0]->kernel), start_ns, end_ns);
 }
 
 static int charge_one(struct maker *m, uint32_t unit, int64_t start_ns, int64_t end_ns)
@@ -133,7 +133,7 @@ static int sweep_leaf(struct maker *m, struct sweep *s, const struct leaf *leaf)
 		}
 		if (work != NULL && work->start_ns <= now) {
 			until = MIN(until, work->end_ns);
-			error = charge_one(m, worker_kernel_unit(m, work->kernel), now, until);
+			error = charge_one(m, direct_kernel_unit(m, work->kernel), now, until);
 			now = until;
 			continue;
 		}
@@ -156,7 +156,7 @@ static int span_cmp(const void *a, const void *b)
 	return (x->launch_ns > y->launch_ns) - (x->launch_ns < y->launch_ns);
 }
 
-int worker_find_path(struct maker *m)
+int direct_find_path(struct maker *m)
 {
 	struct sweep s = { 0 };
 	int error = 0;

@@ -16,7 +16,7 @@
 #define ELEMENT_BYTES 2 /* bfloat16 */
 #define FLUSH_BYTES (1u << 20)
 
-enum counter {
+enum counter_id {
 	COUNTER_SM,
 	COUNTER_DRAM,
 	COUNTER_NVLINK,
@@ -230,7 +230,7 @@ static void put_span(struct writer *w, size_t idx)
 
 /* --- counters --- */
 
-static void sample_traffic(struct writer *w, const struct span *s, struct sampler *samplers)
+static void sample_traffic(struct writer *w, const struct span *s, struct counter *counters)
 {
 	struct meeting_id id = player_meeting(w->sim, w->rank, s);
 	struct traffic t;
@@ -238,16 +238,16 @@ static void sample_traffic(struct writer *w, const struct span *s, struct sample
 
 	network_traffic(w->sim, &id, s->ms, w->rank, &t);
 	for (size_t i = 0; i < t.burst_cnt; i++)
-		sampler_add(
-			&samplers[t.resource == RESOURCE_PCIE_TX ? COUNTER_PCIE : COUNTER_NVLINK],
+		counter_add(
+			&counters[t.resource == RESOURCE_PCIE_TX ? COUNTER_PCIE : COUNTER_NVLINK],
 			t.bursts[i].start_ns, t.bursts[i].end_ns, t.util_frac);
 	begin_ns = t.burst_cnt > 0 ? t.bursts[0].start_ns : s->start_ns;
 	if (t.relay_frac > 0)
-		sampler_add(&samplers[t.relay == RESOURCE_PCIE_TX ? COUNTER_PCIE : COUNTER_NVLINK],
+		counter_add(&counters[t.relay == RESOURCE_PCIE_TX ? COUNTER_PCIE : COUNTER_NVLINK],
 			    begin_ns, s->end_ns, t.relay_frac);
 }
 
-static void sample_device(struct writer *w, struct sampler *samplers)
+static void sample_device(struct writer *w, struct counter *counters)
 {
 	struct fault_place place = { .layout = &w->sim->layout,
 				     .seed = w->sim->options.seed,
@@ -260,45 +260,45 @@ static void sample_device(struct writer *w, struct sampler *samplers)
 		place.iteration = s->iteration;
 		slow = 1 + fault_size(w->sim->faults, w->sim->fault_cnt, FAULT_GPU, &place);
 		if (text->class == CLASS_COMPUTE)
-			sampler_add(&samplers[COUNTER_SM], s->start_ns, s->end_ns,
+			counter_add(&counters[COUNTER_SM], s->start_ns, s->end_ns,
 				    text->util_frac / slow);
 		else if (text->class == CLASS_MEMORY)
-			sampler_add(&samplers[COUNTER_PCIE_RX], s->start_ns, s->end_ns,
+			counter_add(&counters[COUNTER_PCIE_RX], s->start_ns, s->end_ns,
 				    text->util_frac);
 		else if (s->group != GROUP_KIND_CNT)
-			sample_traffic(w, s, samplers);
+			sample_traffic(w, s, counters);
 		else if (s->to_stage > 0 ? !s->receives : s->to_stage < 0 && !s->receives)
-			sampler_add(&samplers[COUNTER_PCIE], s->end_ns - (int64_t)(s->ms * 1e6),
+			counter_add(&counters[COUNTER_PCIE], s->end_ns - (int64_t)(s->ms * 1e6),
 				    s->end_ns, NIC_BYTES_PER_SEC / PCIE_BYTES_PER_SEC);
 	}
 }
 
-static void sample_thread(struct writer *w, struct sampler *samplers)
+static void sample_thread(struct writer *w, struct counter *counters)
 {
 	vec_foreach(l, &w->record->leaves) {
 		const struct frame *frame = &w->record->frames.data[l->frame];
 		bool autograd = w->sim->places.data[frame->place].autograd;
 
-		sampler_add(&samplers[autograd ? COUNTER_AUTOGRAD_CPU : COUNTER_CPU], l->start_ns,
+		counter_add(&counters[autograd ? COUNTER_AUTOGRAD_CPU : COUNTER_CPU], l->start_ns,
 			    l->end_ns, (double)l->cpu_frac);
-		sampler_add(&samplers[autograd ? COUNTER_AUTOGRAD_DELAY : COUNTER_DELAY],
+		counter_add(&counters[autograd ? COUNTER_AUTOGRAD_DELAY : COUNTER_DELAY],
 			    l->start_ns, l->end_ns, (double)l->delay_frac);
 	}
 }
 
-static void put_sample(struct writer *w, enum counter counter, const struct sampler *s, size_t idx)
+static void put_sample(struct writer *w, enum counter_id id, const struct counter *s, size_t idx)
 {
-	const char *name = resource_name(resources[counter]);
+	const char *name = resource_name(resources[id]);
 	uint64_t bits = random_at(w->sim->options.seed, RANDOM_SAMPLE, (uint64_t)w->rank,
-				  (uint64_t)counter, idx);
-	double value = sampler_at(s, idx) * (1 + SAMPLE_NOISE * random_gauss(bits));
+				  (uint64_t)id, idx);
+	double value = counter_at(s, idx) * (1 + SAMPLE_NOISE * random_gauss(bits));
 	int64_t end_ns = s->start_ns + (int64_t)(idx + 1) * s->period_ns;
 
 	begin_event(w);
 	str_printf(&w->text, "\"ph\": \"C\", \"name\": \"%s\", ", name);
-	if (counter >= COUNTER_CPU)
+	if (id >= COUNTER_CPU)
 		str_printf(&w->text, "\"pid\": %d, \"tid\": %d", identity_pid(w->rank),
-			   identity_pid(w->rank) + (counter >= COUNTER_AUTOGRAD_CPU));
+			   identity_pid(w->rank) + (id >= COUNTER_AUTOGRAD_CPU));
 	else
 		str_printf(&w->text, "\"pid\": \"GPU %d Counters\", \"tid\": 0",
 			   w->rank % w->sim->layout.host_gpus);
@@ -308,26 +308,26 @@ static void put_sample(struct writer *w, enum counter counter, const struct samp
 
 static int put_counters(struct writer *w)
 {
-	struct sampler samplers[COUNTER_CNT] = { 0 };
+	struct counter counters[COUNTER_CNT] = { 0 };
 	int64_t start_ns = w->record->starts.data[0];
 	int64_t end_ns = w->record->starts.data[w->record->starts.cnt - 1];
 	int error = 0;
 
 	for (int c = 0; c < COUNTER_CNT && error == 0; c++)
-		error = sampler_init(&samplers[c], start_ns, end_ns,
+		error = counter_init(&counters[c], start_ns, end_ns,
 				     c < COUNTER_CPU ? DEVICE_PERIOD_NS : THREAD_PERIOD_NS);
 	if (error == 0) {
-		sample_device(w, samplers);
-		sample_thread(w, samplers);
+		sample_device(w, counters);
+		sample_thread(w, counters);
 	}
 	for (int c = 0; c < COUNTER_CNT && error == 0; c++) {
 		if (!(w->sim->options.counters & 1u << resources[c]))
 			continue;
-		for (size_t i = 0; i < samplers[c].cnt; i++)
-			put_sample(w, (enum counter)c, &samplers[c], i);
+		for (size_t i = 0; i < counters[c].cnt; i++)
+			put_sample(w, (enum counter_id)c, &counters[c], i);
 	}
 	for (int c = 0; c < COUNTER_CNT; c++)
-		sampler_done(&samplers[c]);
+		counter_done(&counters[c]);
 	return error;
 }
 
