@@ -4,7 +4,7 @@
 #include "cmd/load.h"
 #include "read/reader.h"
 #include "report/clean.h"
-#include "summarize/funcid.h"
+#include "summarize/cct.h"
 
 #include <jansson.h>
 #include <math.h>

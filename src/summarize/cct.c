@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "summarize/funcid.h"
+#include "summarize/cct.h"
 
 #include <errno.h>
 

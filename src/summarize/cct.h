@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calling-context tree whose nodes are the functions of a fingerprint; their names and keys are
- * those of format/fingerprint/funckey.h.
+ * those of format/fingerprint/funckey.h. Also a map by node and class.
  * Source: PerfTracker section 4.2 ("the entire call stack must be identical to be considered the
  * same function").
  */

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "summarize/funcid.h"
+#include "summarize/cct.h"
 #include "summarize/hostpath.h"
 
 /* One execution on a device, or a collective on any thread. */

@@ -9,8 +9,8 @@
  */
 #pragma once
 
+#include "summarize/cct.h"
 #include "summarize/classify.h"
-#include "summarize/funcid.h"
 #include "summarize/window.h"
 
 /* One stretch of a thread with one activity. */
