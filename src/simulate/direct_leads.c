@@ -8,8 +8,8 @@
 #include <string.h>
 
 #define LEAD_SHARES 24 /* functions listed before a collective, as in summarize */
-#define GATE_NS \
-	300000 /* a collective that begins this soon after its launch waited for the launch */
+/* A collective that begins this soon after its launch waited for the launch. */
+#define GATE_NS 300000
 
 static int share_cmp(const void *a, const void *b)
 {

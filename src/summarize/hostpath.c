@@ -24,8 +24,8 @@ struct known_class {
 
 struct hostwalk {
 	struct hostpath *path;
-	struct hostwalk
-		*callers; /* walk of the lane that calls functions of this one; NULL: none */
+	/* walk of the lane that calls functions of this one; NULL: none */
+	struct hostwalk *callers;
 	uint32_t lane;
 	uint32_t next_event;   /* EVENT_NONE: no more events */
 	int64_t next_start_ns; /* of that event; INT64_MAX - 1: no more events */

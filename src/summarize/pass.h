@@ -31,8 +31,8 @@ struct link_sums {
 	int64_t critical_ns; /* of all executions */
 	struct utilize_sum of[LINK_CNT];
 	double moving_ns; /* executions during which any link carried data */
-	double carried_ns
-		[LINK_CNT]; /* of these, executions during which this link did throughout */
+	/* of these, executions during which this link did throughout */
+	double carried_ns[LINK_CNT];
 };
 
 /* Sums of a function by reach, for groups that differ. */

@@ -53,8 +53,8 @@ static void open_library(const char *path)
 	if (lib.handle == NULL)
 		fprintf(stderr, "%s\n", dlerror());
 	CHECK(lib.handle != NULL);
-	CHECK(dlopen(path, RTLD_NOW | RTLD_LOCAL) ==
-	      lib.handle); /* the hook's and NCCL's are one */
+	/* The hook's and NCCL's library are the same. */
+	CHECK(dlopen(path, RTLD_NOW | RTLD_LOCAL) == lib.handle);
 	*(void **)&lib.start = symbol("pt_agent_start");
 	*(void **)&lib.run = symbol("pt_agent_run");
 	*(void **)&lib.mark = symbol("pt_agent_mark");

@@ -14,8 +14,8 @@
 #define NESTED_MAX 16u /* this many unfinished steps: an exception left the outermost */
 
 static __thread uint32_t loader_depth __attribute__((tls_model("initial-exec")));
-static __thread char self
-	__attribute__((tls_model("initial-exec"))); /* its address identifies the thread */
+/* Its address identifies the thread. */
+static __thread char self __attribute__((tls_model("initial-exec")));
 
 static struct hook {
 	hook_act *act;

@@ -17,8 +17,8 @@
  * Append-only.
  */
 enum mark {
-	MARK_DATALOADER =
-		1, /* dataloader.next began; value: ns it took, filled by MARK_DATALOADER_END */
+	/* dataloader.next began; value: ns it took, filled by MARK_DATALOADER_END */
+	MARK_DATALOADER = 1,
 	MARK_DATALOADER_END,
 	MARK_OPTIMIZER, /* optimizer.step returned */
 	MARK_ITERATION, /* the user's own perftracker.step() */
@@ -42,11 +42,11 @@ struct order {
 	_Atomic uint64_t min_steps;  /* and at least this many steps... */
 	_Atomic uint64_t max_steps;  /* ...and at most this many; 0: no limit */
 	_Atomic uint32_t canceled;   /* 1: ignore this order */
-	_Atomic uint32_t
-		stride; /* iteration marks of one iteration (several optimizers); 0 means 1 */
+	/* iteration marks of one iteration (several optimizers); 0 means 1 */
+	_Atomic uint32_t stride;
 	_Atomic uint32_t source; /* enum order_source */
-	_Atomic uint32_t
-		sample_hz;	/* Python stack samples per second in the window; 0: the default */
+	/* Python stack samples per second in the window; 0: the default */
+	_Atomic uint32_t sample_hz;
 	_Atomic uint32_t exact; /* 1: trace every Python call instead of sampling */
 	uint32_t reserved;
 };

@@ -7,12 +7,10 @@
 #include <string.h>
 
 #define NIC_CNT 64 /* cards examined; a file may contain more */
-#define NIC_CARRIES_DIVISOR \
-	20 /* a card with less than 1/20 of the busiest one's traffic is not
-				   * in use */
-#define NIC_SHARE_DIVISOR \
-	2		      /* from half of the TCP bytes on the cards are the limiting
-				   * resource */
+/* A card with less than 1/20 of the busiest one's traffic is not in use. */
+#define NIC_CARRIES_DIVISOR 20
+/* From half of the TCP bytes on the cards are the limiting resource. */
+#define NIC_SHARE_DIVISOR 2
 #define BACKGROUND_FRAC 0.001 /* share of a link's capacity: background traffic, not collectives */
 #define LATE 1.5	      /* times a link's capacity: part of the bytes came earlier */
 #define SOCKET_FLOOR_BYTES 12.5e6 /* per second: the reference rate is at least this */

@@ -431,8 +431,8 @@ static void a_number_of_sections_that_makes_no_sense_is_refused(void **state)
 		assert_int_equal(sidecar_parse("f", &header, sizeof(header), &back, &err), -EINVAL);
 		assert_non_null(strstr(err.text, "sections"));
 	}
-	header.section_cnt =
-		SIDECAR_SECTION_CNT + 1; /* the additional entries are not in the file */
+	/* The additional entries are not in the file. */
+	header.section_cnt = SIDECAR_SECTION_CNT + 1;
 	assert_int_equal(sidecar_parse("f", &header, sizeof(header), &back, &err), -EINVAL);
 }
 

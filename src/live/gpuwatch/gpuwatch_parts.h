@@ -46,9 +46,9 @@ struct gpuwatch {
 
 	struct gpufeed feed; /* only used by the thread; the lock guards the rest of PM sampling */
 	uint32_t samplers, crashed, hung;
-	uint64_t fed
-		[GPUHW_DEVICES_MAX]; /* metrics that PM sampling provides: other sources' are dropped */
-	int64_t fed_ns;		     /* time of the latest piece */
+	/* metrics that PM sampling provides: other sources' are dropped */
+	uint64_t fed[GPUHW_DEVICES_MAX];
+	int64_t fed_ns;				     /* time of the latest piece */
 	char feed_why[GPUHW_DEVICES_MAX][GPUHW_WHY]; /* why PM sampling provides none, or fewer */
 };
 

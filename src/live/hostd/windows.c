@@ -51,8 +51,8 @@ static void sample_tick(uv_timer_t *timer)
 		if (!(*client)->is_worker || !worker->window.sampling)
 			continue;
 		if (worker_sample(worker, clock_mono_ns()) < 0)
-			worker->window.sampling =
-				false; /* out of memory: keep the samples so far */
+			/* out of memory: keep the samples so far */
+			worker->window.sampling = false;
 	}
 	look_at_network(hostd);
 	vec_foreach(client, &hostd->clients) {

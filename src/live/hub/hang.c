@@ -101,8 +101,8 @@ struct blocked {
 	bool behind_known;
 	struct desync desync; /* used if no rank is behind by its marks */
 	bool desync_known;
-	const char *
-		cluster; /* used if collectives show no rank, either: the majority's function; NULL: none */
+	/* used if collectives show no rank, either: the majority's function; NULL: none */
+	const char *cluster;
 	struct arena *arena;
 };
 

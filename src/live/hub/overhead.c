@@ -36,8 +36,8 @@
 /* Least standard error: marks are read only ten times a second. */
 #define AROUND_ERROR_MIN 0.001
 
-#define RETRY_NS \
-	(60 * NSEC_PER_SEC) /* after a measurement without a result, or with too large an error */
+/* After a measurement without a result, or with too large an error. */
+#define RETRY_NS (60 * NSEC_PER_SEC)
 
 static const struct overhead_shape {
 	int64_t slice_ns;    /* desired length */

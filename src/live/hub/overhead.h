@@ -58,8 +58,8 @@ struct overhead {
 	bool running;
 	uint32_t kind;
 	uint32_t recent_cnt; /* iterations in a detector's average */
-	uint64_t
-		calm_step; /* from this step on no detector's average includes iterations of slices */
+	/* from this step on no detector's average includes iterations of slices */
+	uint64_t calm_step;
 	bool slowed; /* the latest OVERHEAD_WINDOW measurement ended early: the job looked slow */
 	unsigned slowed_cnt; /* consecutive measurements that alone made the job look slow */
 	uint64_t step;	     /* of the worker with the least; step_ns: since when */

@@ -30,8 +30,8 @@ struct job {
 	double per_left_out; /* by how much each collector that is off reduces it */
 	struct wire_slices order;
 	unsigned blind; /* so many workers, the first, report no pairs */
-	unsigned
-		dear; /* a window makes the job look slow until so many collectors are off; 0: never */
+	/* a window makes the job look slow until so many collectors are off; 0: never */
+	unsigned dear;
 	uint64_t slow_step;
 	unsigned sent[2], ended, published;
 };

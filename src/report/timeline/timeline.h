@@ -21,8 +21,8 @@
 struct timeline_options {
 	int64_t last_ns; /* before the last record of all ranks; 0: everything */
 	bool wall_only;	 /* believe the wall clocks, don't align by collectives */
-	const struct sidecar
-		*sides; /* of windows; those of other hosts than the logs' are left out */
+	/* of windows; those of other hosts than the logs' are left out */
+	const struct sidecar *sides;
 	size_t side_cnt;
 };
 
