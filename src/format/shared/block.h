@@ -58,8 +58,8 @@ enum order_source {
 };
 
 /*
- * The overhead check: slices of iterations with collectors alternately off and on, at the same steps on
- * all workers, so that the daemon can compare their times. Starts at start_step; slices of
+ * The overhead check: slices of iterations with collectors alternately off and on, at the same
+ * steps on all workers, so that the daemon can compare their times. Starts at start_step; slices of
  * slice_steps: off, on, off, ... slice_cnt of them.
  */
 struct overhead_order {
