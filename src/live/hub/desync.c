@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/hub/desync.h"
 
+#include "base/strtab.h"
+#include "base/vec.h"
+
+#include <errno.h>
 #include <string.h>
 
 /* Whether both entries are numbered by the same counter. */
@@ -10,58 +14,130 @@ static bool is_one_count(const struct wire_entered *a, const struct wire_entered
 	       (a->by_name == 0 || strcmp(a->name, b->name) == 0);
 }
 
-static const struct wire_entered *find_count(const struct wire_where *where,
-					     const struct wire_entered *like)
+const struct wire_entered *desync_entered(const struct desync *desync,
+					  const struct wire_where *where)
 {
 	for (uint32_t i = 0; where != NULL && i < MIN(where->entered_cnt, WIRE_GROUPS); i++) {
-		if (is_one_count(&where->entered[i], like))
+		if (is_one_count(&where->entered[i], desync->front))
 			return &where->entered[i];
 	}
 	return NULL;
 }
 
-const struct wire_entered *desync_entered(const struct desync *desync,
-					  const struct wire_where *where)
+/* What identifies a counter; bytes behind the texts are 0. */
+struct count_key {
+	uint32_t by_name;
+	char group[sizeof(((struct wire_entered *)NULL)->group)];
+	char name[sizeof(((struct wire_entered *)NULL)->name)];
+};
+
+/* The entries of all workers that are numbered by one counter. */
+struct count {
+	struct desync found;
+	size_t front_cnt; /* members that have entered found.front */
+	size_t front_idx; /* worker that found.front is of: the first of them */
+	size_t last_idx;  /* worker of the latest member */
+};
+
+struct counts {
+	struct strtab keys; /* of struct count_key; their ids index `all` */
+	VEC(struct count) all;
+};
+
+/* Returns the counter's id, STRTAB_NONE: out of memory. */
+static uint32_t intern_count(struct strtab *keys, const struct wire_entered *entered)
 {
-	return find_count(where, desync->front);
+	struct count_key key = { .by_name = entered->by_name };
+
+	memcpy(key.group, entered->group, strlen(entered->group));
+	if (entered->by_name != 0)
+		memcpy(key.name, entered->name, strlen(entered->name));
+	return strtab_intern(keys, (const char *)&key, sizeof(key));
 }
 
-/* Whether a minority of that group's members lacks the collective. */
-static bool lacks_some(const struct wire_where *const *wheres, size_t cnt, struct desync *group)
+/* Returns the counter, added if new. NULL: out of memory. */
+static struct count *find_count(struct counts *counts, const struct wire_entered *entered)
 {
-	size_t behind = 0;
+	uint32_t id = intern_count(&counts->keys, entered);
 
-	group->member_cnt = 0;
-	for (size_t i = 0; i < cnt; i++) {
-		const struct wire_entered *entered = desync_entered(group, wheres[i]);
-
-		if (entered != NULL && entered->number > group->front->number)
-			return false; /* that entry is tried as front, too */
-		group->member_cnt += entered != NULL;
-		behind += entered != NULL && entered->number < group->front->number;
+	while (id != STRTAB_NONE && counts->all.cnt <= id) {
+		if (vec_push(&counts->all, (struct count){ .last_idx = SIZE_MAX }) < 0)
+			return NULL;
 	}
-	return behind > 0 && (2 * behind < group->member_cnt || group->member_cnt == 2);
+	return id != STRTAB_NONE ? &counts->all.data[id] : NULL;
 }
 
-bool desync_find(const struct wire_where *const *wheres, size_t cnt, struct desync *ret)
+/* Counts a worker's entry. Another entry of the same worker is ignored, as in desync_entered(). */
+static void add_member(struct count *count, const struct wire_entered *entered, size_t worker_idx)
 {
-	bool found = false;
+	const struct wire_entered *front = count->found.front;
 
+	if (count->last_idx == worker_idx)
+		return;
+	count->last_idx = worker_idx;
+	count->found.member_cnt++;
+	if (front != NULL && entered->number < front->number)
+		return;
+	if (front != NULL && entered->number == front->number) {
+		count->front_cnt++;
+		return;
+	}
+	count->found.front = entered;
+	count->front_idx = worker_idx;
+	count->front_cnt = 1;
+}
+
+static int count_entries(const struct wire_where *const *wheres, size_t cnt, struct counts *counts)
+{
 	for (size_t i = 0; i < cnt; i++) {
-		size_t entered_cnt =
-			wheres[i] != NULL ? MIN(wheres[i]->entered_cnt, WIRE_GROUPS) : 0;
+		for (uint32_t j = 0;
+		     wheres[i] != NULL && j < MIN(wheres[i]->entered_cnt, WIRE_GROUPS); j++) {
+			const struct wire_entered *entered = &wheres[i]->entered[j];
+			struct count *count = find_count(counts, entered);
 
-		for (size_t j = 0; j < entered_cnt; j++) {
-			struct desync group = { .front = &wheres[i]->entered[j] };
-
-			if (found && is_one_count(group.front, ret->front))
-				continue;
-			if (lacks_some(wheres, cnt, &group) &&
-			    (!found || group.member_cnt > ret->member_cnt)) {
-				*ret = group;
-				found = true;
-			}
+			if (count == NULL)
+				return -ENOMEM;
+			add_member(count, entered, i);
 		}
 	}
-	return found;
+	return 0;
+}
+
+/* Whether a minority of the members (or one of two) lacks the latest collective. */
+static bool lacks_some(const struct count *count)
+{
+	size_t member_cnt = count->found.member_cnt, behind = member_cnt - count->front_cnt;
+
+	return behind > 0 && (2 * behind < member_cnt || member_cnt == 2);
+}
+
+/* Of equally large groups the one whose front is the first is taken. */
+static bool is_preferred(const struct count *count, const struct count *to)
+{
+	if (count->found.member_cnt != to->found.member_cnt)
+		return count->found.member_cnt > to->found.member_cnt;
+	if (count->front_idx != to->front_idx)
+		return count->front_idx < to->front_idx;
+	return count->found.front < to->found.front; /* entries of one worker */
+}
+
+int desync_find(const struct wire_where *const *wheres, size_t cnt, struct desync *ret)
+{
+	struct counts counts = { .all = { 0 } };
+	const struct count *best = NULL;
+	int error = strtab_init(&counts.keys);
+
+	if (error == 0)
+		error = count_entries(wheres, cnt, &counts);
+	vec_foreach(count, &counts.all) {
+		if (lacks_some(count) && (best == NULL || is_preferred(count, best)))
+			best = count;
+	}
+	if (error == 0 && best != NULL)
+		*ret = best->found;
+	if (error == 0)
+		error = best != NULL;
+	strtab_done(&counts.keys);
+	vec_done(&counts.all);
+	return error;
 }

@@ -16,10 +16,11 @@ struct desync {
 
 /*
  * wheres[cnt]: NULL for a worker without one. Of several groups the one with the most members
- * is returned. False: no group lacks a minority of its members (or one of two). O(cnt^2): run
- * once a hang.
+ * is returned. Returns 1; 0: no group lacks a minority of its members (or one of two); -ENOMEM.
+ * O(cnt).
  */
-bool desync_find(const struct wire_where *const *wheres, size_t cnt, struct desync *ret);
+_must_check_ int desync_find(const struct wire_where *const *wheres, size_t cnt,
+			     struct desync *ret);
 
 /* The worker's latest entry of that group; NULL: not known to be a member. */
 const struct wire_entered *desync_entered(const struct desync *desync,

@@ -466,6 +466,20 @@ static int keep_watched(const struct hang_facts *facts, struct blocked *b)
 	return 0;
 }
 
+/* Compares the ranks' marks, then collectives, then stacks. Returns 0 or -ENOMEM. */
+static int find_differences(struct blocked *b)
+{
+	int found = 0;
+
+	b->behind_known = find_front(b->states, b->cnt, &b->front);
+	if (!b->behind_known)
+		found = desync_find(b->wheres, b->cnt, &b->desync);
+	b->desync_known = found > 0;
+	if (!b->behind_known && found == 0)
+		b->cluster = find_cluster(b);
+	return MIN(found, 0);
+}
+
 int hang_report(const struct hang_facts *facts, struct report *ret)
 {
 	struct report report = { 0 };
@@ -474,13 +488,10 @@ int hang_report(const struct hang_facts *facts, struct report *ret)
 
 	arena_init(&report.arena);
 	r = keep_watched(facts, &b);
-	if (r == 0) {
-		b.behind_known = find_front(b.states, b.cnt, &b.front);
-		b.desync_known = !b.behind_known && desync_find(b.wheres, b.cnt, &b.desync);
-		if (!b.behind_known && !b.desync_known)
-			b.cluster = find_cluster(&b);
+	if (r == 0)
+		r = find_differences(&b);
+	if (r == 0)
 		r = fill_blocked(&b, &report);
-	}
 	if (r < 0) {
 		arena_done(&report.arena);
 		return r;

@@ -58,9 +58,8 @@ static void set_stack(struct job *job, size_t rank, const char *stack, const cha
 	(void)snprintf(job->wheres[rank].stack, sizeof(job->wheres[rank].stack), "%s", stack);
 }
 
-static void enter(struct job *job, size_t rank, const char *group, int64_t number)
+static void enter(struct wire_where *where, const char *group, int64_t number)
 {
-	struct wire_where *where = &job->wheres[rank];
 	struct wire_entered *entered = &where->entered[where->entered_cnt++];
 
 	entered->number = number;
@@ -308,7 +307,7 @@ static void the_cluster_is_the_one_that_comparing_all_pairs_finds(void **state)
 	assert_true(cluster_cnt > 100 && cluster_cnt < 1900);
 }
 
-/* All functions differ, so no search ends early; comparing all pairs would take a minute. */
+/* All functions differ and all groups are complete, so no search ends early. */
 static void a_job_of_very_many_workers_is_judged_in_time(void **state)
 {
 	const uint32_t cnt = 40000;
@@ -329,6 +328,7 @@ static void a_job_of_very_many_workers_is_judged_in_time(void **state)
 		states[i].worker = i + 1;
 		wheres[i].worker = cnt - i;
 		(void)snprintf(wheres[i].stack, sizeof(wheres[i].stack), "a.py(%u): f", i);
+		enter(&wheres[i], "world", 42);
 	}
 	start = clock();
 	assert_int_equal(hang_report(&facts, &report), 0);
@@ -348,7 +348,7 @@ static void a_rank_that_has_not_entered_the_collective_is_accused(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < RANK_CNT; i++)
-		enter(&job, i, "0", i == 3 ? 41 : 42);
+		enter(&job.wheres[i], "0", i == 3 ? 41 : 42);
 	report = judged(&job);
 	assert_accused(&report, 3, "torch/autograd/graph.py(9): run");
 	assert_string_equal(report.findings[0].id, "PT-906");
@@ -367,7 +367,7 @@ static size_t members_of(const struct job *job, struct desync *ret)
 
 	for (size_t i = 0; i < RANK_CNT; i++)
 		wheres[i] = job->wheres[i].worker != 0 ? &job->wheres[i] : NULL;
-	return desync_find(wheres, RANK_CNT, ret) ? ret->member_cnt : 0;
+	return desync_find(wheres, RANK_CNT, ret) > 0 ? ret->member_cnt : 0;
 }
 
 static void the_largest_group_that_lacks_a_minority_counts(void **state)
@@ -376,10 +376,10 @@ static void the_largest_group_that_lacks_a_minority_counts(void **state)
 	struct desync desync;
 
 	(void)state;
-	enter(&job, 0, "pair", 7);
-	enter(&job, 1, "pair", 8);
+	enter(&job.wheres[0], "pair", 7);
+	enter(&job.wheres[1], "pair", 8);
 	for (size_t i = 0; i < RANK_CNT; i++)
-		enter(&job, i, "all", 5);
+		enter(&job.wheres[i], "all", 5);
 	assert_int_equal(members_of(&job, &desync), 2);
 	assert_string_equal(desync.front->group, "pair");
 	assert_int_equal(desync_entered(&desync, &job.wheres[0])->number, 7);
@@ -396,7 +396,7 @@ static void enter_by_name(struct job *job, size_t rank, const char *name, int64_
 {
 	struct wire_where *where = &job->wheres[rank];
 
-	enter(job, rank, "data 5ca1ab1e", number);
+	enter(where, "data 5ca1ab1e", number);
 	where->entered[where->entered_cnt - 1].by_name = 1;
 	(void)snprintf(where->entered[where->entered_cnt - 1].name, sizeof(where->entered[0].name),
 		       "%s", name);
@@ -419,6 +419,90 @@ static void collectives_numbered_by_name_are_compared_by_name(void **state)
 	assert_int_equal(desync_entered(&desync, &job.wheres[0])->number, 100);
 }
 
+/* Whether a minority of the members of that entry's group lacks it, which is the latest. */
+static bool is_lacked(const struct wire_where *const *wheres, struct desync *group)
+{
+	size_t behind = 0;
+
+	for (size_t i = 0; i < RANK_CNT; i++) {
+		const struct wire_entered *entered = desync_entered(group, wheres[i]);
+
+		if (entered != NULL && entered->number > group->front->number)
+			return false;
+		group->member_cnt += entered != NULL;
+		behind += entered != NULL && entered->number < group->front->number;
+	}
+	return behind > 0 && (2 * behind < group->member_cnt || group->member_cnt == 2);
+}
+
+/* The definition: each entry is tried as the latest of its group. */
+static bool find_by_all_pairs(const struct wire_where *const *wheres, struct desync *ret)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < RANK_CNT; i++) {
+		for (size_t j = 0; wheres[i] != NULL && j < wheres[i]->entered_cnt; j++) {
+			struct desync group = { .front = &wheres[i]->entered[j] };
+
+			if (is_lacked(wheres, &group) &&
+			    (!found || group.member_cnt > ret->member_cnt)) {
+				*ret = group;
+				found = true;
+			}
+		}
+	}
+	return found;
+}
+
+/* Entries of some of the six counters that the workers of a test have, in any order. */
+static void enter_some(struct job *job, size_t rank, uint64_t *random)
+{
+	static const char *const groups[] = { "all", "pipe", "tensor" };
+	static const char *const names[] = { "reduce", "gather" };
+	size_t first = (size_t)test_below(random, 6);
+
+	for (size_t i = 0; i < 6; i++) {
+		size_t at = (first + i) % 6;
+		int64_t number = 7 - (test_below(random, 4) == 0);
+
+		if (test_below(random, 3) == 0)
+			continue;
+		if (at < ARRAY_SIZE(groups))
+			enter(&job->wheres[rank], groups[at], number);
+		else if (at < 5)
+			enter_by_name(job, rank, names[at - ARRAY_SIZE(groups)], number);
+		else
+			enter(&job->wheres[rank], "data 5ca1ab1e", number);
+	}
+}
+
+static void the_desync_is_the_one_that_comparing_all_pairs_finds(void **state)
+{
+	uint64_t random = 1;
+	size_t found_cnt = 0;
+
+	(void)state;
+	for (int round = 0; round < 5000; round++) {
+		struct job job = job_make();
+		const struct wire_where *wheres[RANK_CNT];
+		struct desync desync, expected;
+		bool found;
+
+		for (size_t i = 0; i < RANK_CNT; i++) {
+			enter_some(&job, i, &random);
+			wheres[i] = test_below(&random, 6) > 0 ? &job.wheres[i] : NULL;
+		}
+		found = find_by_all_pairs(wheres, &expected);
+		assert_int_equal(desync_find(wheres, RANK_CNT, &desync), found);
+		if (found) {
+			assert_ptr_equal(desync.front, expected.front);
+			assert_int_equal(desync.member_cnt, expected.member_cnt);
+		}
+		found_cnt += found;
+	}
+	assert_true(found_cnt > 500 && found_cnt < 4950);
+}
+
 static void complete_or_unknown_groups_have_no_desync(void **state)
 {
 	struct job job = job_make();
@@ -427,7 +511,7 @@ static void complete_or_unknown_groups_have_no_desync(void **state)
 	(void)state;
 	assert_int_equal(members_of(&job, &desync), 0);
 	for (size_t i = 0; i < RANK_CNT; i++)
-		enter(&job, i, "all", 5);
+		enter(&job.wheres[i], "all", 5);
 	assert_int_equal(members_of(&job, &desync), 0);
 	job.wheres[1].worker = 0;
 	assert_int_equal(members_of(&job, &desync), 0);
@@ -443,7 +527,7 @@ static void a_message_whose_texts_do_not_end_is_invalid(void **state)
 	struct wire_where *where = &job.wheres[0];
 
 	(void)state;
-	enter(&job, 0, "world", 7);
+	enter(&job.wheres[0], "world", 7);
 	assert_true(wire_where_valid(where));
 	memset(where->entered[0].group, 'g', sizeof(where->entered[0].group));
 	assert_false(wire_where_valid(where));
@@ -477,6 +561,7 @@ int main(void)
 		cmocka_unit_test(a_rank_that_has_not_entered_the_collective_is_accused),
 		cmocka_unit_test(collectives_numbered_by_name_are_compared_by_name),
 		cmocka_unit_test(the_largest_group_that_lacks_a_minority_counts),
+		cmocka_unit_test(the_desync_is_the_one_that_comparing_all_pairs_finds),
 		cmocka_unit_test(complete_or_unknown_groups_have_no_desync),
 		cmocka_unit_test(a_message_whose_texts_do_not_end_is_invalid),
 	};
