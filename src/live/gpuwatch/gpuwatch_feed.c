@@ -90,10 +90,15 @@ void gpufeed_end(struct gpufeed *feed)
 
 void gpufeed_mind(struct gpufeed *feed)
 {
-	int status;
+	int status, got;
 
-	if (feed->pid <= 0 || waitpid(feed->pid, &status, WNOHANG) != feed->pid)
+	if (feed->pid <= 0)
 		return;
+	got = subprocess_reap(feed->pid, &status);
+	if (got == 0)
+		return;
+	if (got < 0) /* reaped elsewhere: its status is unknown */
+		status = W_EXITCODE(GPUSAMPLER_CRASHED, 0);
 	feed->pid = 0;
 	if (!WIFEXITED(status) || WEXITSTATUS(status) == GPUSAMPLER_CRASHED)
 		feed->crashed++;

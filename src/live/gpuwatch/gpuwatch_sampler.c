@@ -345,7 +345,9 @@ static void mind_silence(struct keeper *keeper)
 /* Reaps a stuck child and retries a failed resume. */
 static void mind_leftovers(struct keeper *keeper)
 {
-	if (keeper->stuck > 0 && waitpid(keeper->stuck, NULL, WNOHANG) != 0) {
+	int status;
+
+	if (keeper->stuck > 0 && subprocess_reap(keeper->stuck, &status) != 0) {
 		keeper->stuck = 0;
 		keeper->end = GPUSAMPLER_HUNG;
 	}

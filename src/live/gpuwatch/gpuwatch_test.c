@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Three GPUs; the third answers no more, the second is used by process 71. */
@@ -590,16 +591,39 @@ static void play_sampler(struct gpufeed *feed, const char *root, const char *scr
 	}
 }
 
-static void after_one_that_could_not_be_killed_there_is_no_other(void **state)
+static void init_feed(const char *root, struct gpufeed *ret)
 {
-	char program[128], dir[128];
+	static char program[128], dir[128];
+
+	(void)snprintf(program, sizeof(program), "%s/sampler", root);
+	(void)snprintf(dir, sizeof(dir), "%s/gpus", root);
+	write_file(root, "sampler", "");
+	assert_int_equal(chmod(program, 0700), 0);
+	gpufeed_init(&(struct gpufeed_setup){ .program = program, .dir = dir }, ret);
+}
+
+static void a_sampler_that_was_reaped_elsewhere_does_not_prevent_the_next(void **state)
+{
 	struct gpufeed feed;
 
-	(void)snprintf(program, sizeof(program), "%s/sampler", (char *)*state);
-	(void)snprintf(dir, sizeof(dir), "%s/gpus", (char *)*state);
-	write_file(*state, "sampler", "");
-	assert_int_equal(chmod(program, 0700), 0);
-	gpufeed_init(&(struct gpufeed_setup){ .program = program, .dir = dir }, &feed);
+	init_feed(*state, &feed);
+	write_file(*state, "sampler", "#!/bin/sh\nexit 0\n");
+	assert_int_equal(gpufeed_begin(&feed), 0);
+	gpufeed_end(&feed);
+	assert_int_equal(waitpid(feed.pid, NULL, 0), feed.pid);
+	gpufeed_mind(&feed);
+	assert_int_equal(feed.pid, 0);
+	assert_int_equal(feed.crashed, 1); /* its status is unknown */
+	play_sampler(&feed, *state, "#!/bin/sh\nexit 0\n");
+	assert_int_equal(feed.started, 2);
+	assert_int_equal(feed.crashed, 1);
+}
+
+static void after_one_that_could_not_be_killed_there_is_no_other(void **state)
+{
+	struct gpufeed feed;
+
+	init_feed(*state, &feed);
 	play_sampler(&feed, *state, "#!/bin/sh\nexit 12\n");
 	assert_int_equal(feed.hung, 1);
 	play_sampler(&feed, *state, "#!/bin/sh\nexit 13\n");
@@ -623,6 +647,9 @@ int main(void)
 		cmocka_unit_test_setup(a_driver_that_hangs_delays_no_caller, reset),
 		cmocka_unit_test_setup_teardown(
 			after_one_that_could_not_be_killed_there_is_no_other, make_root,
+			remove_root),
+		cmocka_unit_test_setup_teardown(
+			a_sampler_that_was_reaped_elsewhere_does_not_prevent_the_next, make_root,
 			remove_root),
 		SHARED(samples_at_khz_take_the_place_of_slower_ones),
 		SHARED(slower_samples_replace_a_sampler_without_samples),
