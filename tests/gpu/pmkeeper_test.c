@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 static struct {
-	bool asleep; /* children are, in a driver: no signal ends them */
+	bool asleep;	    /* children are, in a driver: no signal ends them */
+	bool ignores_child; /* the keeper is started with SIGCHLD ignored */
 	char note[128];
 	struct gpushare_reader reader;
 	pid_t keeper;
@@ -93,6 +94,8 @@ static void start(const char *dir, const char *words, bool standing, int silent_
 
 		if (fds[1] >= 0)
 			(void)close(fds[1]);
+		if (fixture.ignores_child)
+			(void)signal(SIGCHLD, SIG_IGN);
 		_exit((int)gpusampler_run(&options, &err));
 	}
 	assert_true(fixture.keeper > 0);
@@ -247,6 +250,21 @@ static void a_resume_that_fails_is_tried_again(void **state)
 	assert_int_equal(end(), GPUSAMPLER_DONE);
 }
 
+/* With SIGCHLD ignored the kernel keeps no exit status, neither dcgmi's nor the child's. */
+static void a_tool_is_paused_by_a_keeper_that_inherits_an_ignored_sigchld(void **state)
+{
+	make_dcgm(*state);
+	write_file(fixture.dcgm, "mended", "");
+	fixture.ignores_child = true;
+	start(*state, "live held", false, 60000);
+	while (fixture.samples == 0 && fixture.why[0] == '\0')
+		read_all();
+	assert_string_equal(fixture.why, "");
+	assert_int_equal(end(), GPUSAMPLER_DONE);
+	assert_int_equal(access(fixture.held, F_OK), 0);
+	assert_int_not_equal(access(fixture.note, F_OK), 0);
+}
+
 /* Samples come, then none for the rest, then some again: samples are requested all the time. */
 static void no_sampler_has_the_counters_forever(void **state)
 {
@@ -280,7 +298,9 @@ int main(void)
 		TEST(no_sampler_is_started_beside_one_that_cannot_be_killed),
 		TEST(the_starter_learns_of_a_sampler_that_cannot_be_killed),
 		TEST(no_sampler_has_the_counters_forever),
-		TEST(a_resume_that_fails_is_tried_again), /* the last: there is a DCGM from now on */
+		/* The last two: there is a DCGM from now on. */
+		TEST(a_tool_is_paused_by_a_keeper_that_inherits_an_ignored_sigchld),
+		TEST(a_resume_that_fails_is_tried_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

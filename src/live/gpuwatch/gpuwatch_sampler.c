@@ -403,7 +403,10 @@ static void keep(struct keeper *keeper)
 	}
 }
 
-/* Blocks the terminal's signals, which are for the job: the keeper's parent closes stop_fd. */
+/*
+ * Blocks the terminal's signals, which are for the job: the keeper's parent closes stop_fd. Resets
+ * an inherited SIG_IGN of SIGCHLD, with which no child's exit status could be read.
+ */
 static void take_signals(struct keeper *keeper)
 {
 	static const int of_terminals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGTTOU };
@@ -413,6 +416,7 @@ static void take_signals(struct keeper *keeper)
 	for (size_t i = 0; i < ARRAY_SIZE(of_terminals); i++)
 		(void)sigaddset(&blocked, of_terminals[i]);
 	(void)sigprocmask(SIG_SETMASK, &blocked, NULL);
+	(void)signal(SIGCHLD, SIG_DFL);
 	(void)sigemptyset(&ours);
 	(void)sigaddset(&ours, SIGTERM);
 	(void)sigaddset(&ours, SIGINT);
