@@ -334,19 +334,20 @@ bool hub_idle(const struct hub *hub)
 
 void hub_finish(struct hub *hub, int exit_status)
 {
-	struct quiet_facts facts = { .states = hub->workers.data,
-				     .cnt = hub->workers.cnt,
-				     .slowdowns = hub->quiet_slowdowns,
-				     .standstills = hub->quiet_standstills,
-				     .exit_status = exit_status };
-	const struct wire_state *first = &hub->first_gone;
+	struct quiet_facts facts;
 	struct report report;
 	struct err err;
 
-	if (first->worker != 0)
-		facts.first_gone = first;
 	if (hub->profile.active)
-		hub_finish_profile(hub);
+		hub_finish_profile(hub); /* may count a slowdown */
+	facts = (struct quiet_facts){
+		.states = hub->workers.data,
+		.cnt = hub->workers.cnt,
+		.slowdowns = hub->quiet_slowdowns,
+		.standstills = hub->quiet_standstills,
+		.exit_status = exit_status,
+		.first_gone = hub->first_gone.worker != 0 ? &hub->first_gone : NULL,
+	};
 	hub_reply(hub, ESRCH, "the job has ended");
 	if (hub->found || quiet_report(&facts, &report) < 0)
 		return;
