@@ -94,7 +94,7 @@ static bool best_fit(const struct shift_list *ref, const struct shift_list *othe
 		     struct fit *ret)
 {
 	int64_t by_end = (int64_t)ref->cnt - (int64_t)other->cnt, known;
-	size_t need = MIN(ref->cnt, other->cnt) * 6 / 10;
+	size_t need = (size_t)(SHIFT_MIN_PAIRS_FRAC * (double)MIN(ref->cnt, other->cnt));
 	bool found = false;
 
 	if (shift_by_sequence(ref, other, &known))

@@ -6,7 +6,7 @@
 #include <math.h>
 
 const struct detector_config detector_default_config = {
-	.sequence = { .repeat_cnt = 10, .lost_cnt = 200 },
+	.sequence = { .repeat_cnt = SEQUENCE_REPEAT_CNT, .lost_cnt = SEQUENCE_LOST_CNT },
 	.pace = {
 		.window_cnt = PACE_WINDOW_CNT,
 		.warmup_cnt = PACE_WARMUP_CNT,

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "detect/jobwatch.h"
 
+#include "model/thresholds.h"
+
 #include <math.h>
 
 const struct jobwatch_config jobwatch_default_config = {
-	.quorum_frac = 0.25,
-	.lone_ns = 30 * NSEC_PER_SEC,
-	.min_gap_ns = 60 * NSEC_PER_SEC,
+	.quorum_frac = JOBWATCH_QUORUM_FRAC,
+	.lone_ns = JOBWATCH_LONE_NS,
+	.min_gap_ns = JOBWATCH_MIN_GAP_NS,
 };
 
 void jobwatch_init(struct jobwatch *watch, const struct jobwatch_config *config)

@@ -58,6 +58,29 @@
 #define PACE_PAUSE_FACTOR 2
 
 /*
+ * SEQUENCE_REPEAT_CNT: periods | paper, 4.1 | M: as many in a row must be alike to be the
+ * iteration
+ */
+#define SEQUENCE_REPEAT_CNT 10
+
+/*
+ * SEQUENCE_LOST_CNT: marks | paper, 4.1 | K: after as many without an iteration it is learned anew
+ */
+#define SEQUENCE_LOST_CNT 200
+
+/*
+ * JOBWATCH_QUORUM_FRAC: share of workers | not recorded | as many must be slow or blocked for a
+ * decision at once
+ */
+#define JOBWATCH_QUORUM_FRAC 0.25
+
+/* JOBWATCH_LONE_NS: ns | not recorded | a job with fewer such workers is decided on after this */
+#define JOBWATCH_LONE_NS (30 * NSEC_PER_SEC)
+
+/* JOBWATCH_MIN_GAP_NS: ns | not recorded | least time between two decisions of one kind */
+#define JOBWATCH_MIN_GAP_NS (60 * NSEC_PER_SEC)
+
+/*
  * BLOCKED_FACTOR: times the usual iteration | not recorded | no mark for so long, and the job is
  * blocked
  */
@@ -114,8 +137,8 @@
 #define PACE_MEDIAN_MIN 5u
 
 /*
- * PACE_LONG_Z_FRAC: share of PACE_NOISE_Z | not recorded | for the long window, whose mean is
- * nearer to normal
+ * PACE_LONG_Z_FRAC: share of PACE_NOISE_Z | not recorded | for the long window: its mean is nearer
+ * to normal, and fewer independent ones can be high by chance
  */
 #define PACE_LONG_Z_FRAC 0.8
 
@@ -253,6 +276,12 @@
  * SHIFT_MAX: collectives | not recorded | windows of one profile begin within so many collectives
  */
 #define SHIFT_MAX 16
+
+/*
+ * SHIFT_MIN_PAIRS_FRAC: share of the shorter list | not recorded | a shift must pair as many
+ * collectives
+ */
+#define SHIFT_MIN_PAIRS_FRAC 0.6
 
 /* SHIFT_NAME_AGREE: share of matched pairs | not recorded | as many must be the same operation */
 #define SHIFT_NAME_AGREE 0.9
