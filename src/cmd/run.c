@@ -6,6 +6,7 @@
 #include "format/shared/block.h"
 #include "live/run/options.h"
 #include "live/run/supervise.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -263,11 +264,11 @@ static struct run_args run_defaults(void)
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	return (struct run_args){ .options = { .out_dir = "perftracker-out",
-					       .slowdown_frac = 0.05,
-					       .recent_cnt = 50,
-					       .learn_cnt = 10,
-					       .blocked_factor = 5,
-					       .min_gap_ns = 60 * NSEC_PER_SEC,
+					       .slowdown_frac = PACE_SLOW_FRAC,
+					       .recent_cnt = PACE_WINDOW_CNT,
+					       .learn_cnt = SEQUENCE_REPEAT_CNT,
+					       .blocked_factor = BLOCKED_FACTOR,
+					       .min_gap_ns = JOBWATCH_MIN_GAP_NS,
 					       .window_ns = 20 * NSEC_PER_SEC,
 					       .steps_max = 16,
 					       .min_gain_pct = -1,
