@@ -26,8 +26,6 @@ const struct detector_config detector_default_config = {
 /* The marks come from another process: a time beyond 73 years of uptime is invalid. */
 #define TIME_MAX_NS (INT64_MAX / 4)
 
-/* An iteration after the profiler ended still pays for it. */
-
 struct detector {
 	struct detector_config config;
 	struct sequence *sequence;

@@ -7,7 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* A long window's mean is nearer to normal and there are fewer independent ones to be unlucky. */
 #define MAD_TO_SD 1.4826
 
 struct window_stats {

@@ -11,8 +11,6 @@
 #define MAD_TO_DEVIATION 1.4826
 #define MEDIAN_ERROR 1.2533
 
-/* The least error of a measurement, however equal its pairs are. */
-
 int slices_begin(struct slices *slices, const struct slices_plan *plan)
 {
 	if (plan->stride == 0 || plan->slice_steps < 2 * (uint64_t)plan->stride ||
