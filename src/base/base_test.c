@@ -429,7 +429,7 @@ static void a_pipe_is_written_to_and_not_replaced(void **state)
 static int write_draft(const char *path, const char *text, int error)
 {
 	struct file_draft draft;
-	int ret = file_begin(&draft, path, NULL);
+	int ret = file_begin(&draft, path, 0400, NULL);
 
 	if (ret == 0)
 		ret = file_write_all(draft.fd, text, strlen(text));
@@ -452,6 +452,7 @@ static int read_draft(const char *path, size_t max_bytes, char ret[static 16], s
 static void a_draft_takes_the_place_of_a_file_when_it_is_complete(void **state)
 {
 	char dir[] = "/tmp/file_test.XXXXXX", path[64], tmp[80], text[16];
+	struct stat st;
 	struct err err;
 
 	(void)state;
@@ -459,6 +460,8 @@ static void a_draft_takes_the_place_of_a_file_when_it_is_complete(void **state)
 	(void)snprintf(path, sizeof(path), "%s/out", dir);
 	(void)snprintf(tmp, sizeof(tmp), "%s.tmp", path);
 	assert_int_equal(write_draft(path, "old", 0), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0400);
 	assert_int_equal(write_draft(path, "broken", -ENOSPC), -ENOSPC);
 	assert_int_equal(access(tmp, F_OK), -1);
 	assert_int_equal(read_draft(path, 3, text, &err), 0);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/file.h"
 
-#include "base/str.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,16 +25,6 @@ int file_write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
-static int write_path(const char *path, int flags, const void *data, size_t len, mode_t mode)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | flags, mode);
-	int error = fd < 0 ? -errno : file_write_all(fd, data, len);
-
-	if (fd >= 0 && close(fd) < 0 && error == 0)
-		error = -errno;
-	return error;
-}
-
 /* Renaming a file over a device would replace the device. */
 static bool is_special(const char *path)
 {
@@ -45,34 +33,35 @@ static bool is_special(const char *path)
 	return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
 }
 
-int file_replace(const char *path, const void *data, size_t len, mode_t mode)
+static int write_special(const char *path, const void *data, size_t len)
 {
-	struct str tmp = { 0 };
-	int error;
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int error = fd < 0 ? -errno : file_write_all(fd, data, len);
 
-	if (is_special(path))
-		return write_path(path, 0, data, len, mode);
-	str_printf(&tmp, "%s.tmp", path);
-	error = str_error(&tmp);
-	if (error == 0) {
-		error = write_path(str_borrow(&tmp), O_NOFOLLOW, data, len, mode);
-		if (error == 0 && rename(str_borrow(&tmp), path) < 0)
-			error = -errno;
-		if (error < 0)
-			(void)unlink(str_borrow(&tmp));
-	}
-	str_done(&tmp);
+	if (fd >= 0 && close(fd) < 0 && error == 0)
+		error = -errno;
 	return error;
 }
 
-int file_begin(struct file_draft *draft, const char *path, struct err *err)
+int file_replace(const char *path, const void *data, size_t len, mode_t mode)
+{
+	struct file_draft draft;
+	int error;
+
+	if (is_special(path))
+		return write_special(path, data, len);
+	error = file_begin(&draft, path, mode, NULL);
+	return error < 0 ? error : file_commit(&draft, file_write_all(draft.fd, data, len), NULL);
+}
+
+int file_begin(struct file_draft *draft, const char *path, mode_t mode, struct err *err)
 {
 	draft->path = path;
 	if ((size_t)snprintf(draft->temporary, sizeof(draft->temporary), "%s.tmp", path) >=
 	    sizeof(draft->temporary))
 		return err_set(err, ENAMETOOLONG, "%s: path too long", path);
 	draft->fd =
-		open(draft->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+		open(draft->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
 	return draft->fd < 0 ? err_set(err, errno, "%s: cannot create: %s", draft->temporary,
 				       strerror(errno))
 			     : 0;

@@ -26,12 +26,13 @@ struct file_draft {
 	int fd;
 };
 
-/* Opens "PATH.tmp" for its owner alone. Returns 0, or -errno with a line in err. */
-_must_check_ int file_begin(struct file_draft *draft, const char *path, struct err *err);
+/* Opens "PATH.tmp", made with this mode. Returns 0, or -errno with a line in err. */
+_must_check_ int file_begin(struct file_draft *draft, const char *path, mode_t mode,
+			    struct err *err);
 
 /*
- * Closes it, and renames it to path, or removes it if error, which is what writing it came to,
- * is negative. Returns 0, or -errno with a line in err: path is as it was then.
+ * Closes the draft and renames it to path. error: the result of writing it; negative: the draft is
+ * removed instead. Returns 0, or -errno with a line in err; then path is as it was.
  */
 _must_check_ int file_commit(struct file_draft *draft, int error, struct err *err);
 

@@ -152,7 +152,7 @@ static int write_fd(const struct flightlog *log, int fd)
 int flightlog_write(const struct flightlog *log, const char *path, struct err *err)
 {
 	struct file_draft draft;
-	int ret = file_begin(&draft, path, err);
+	int ret = file_begin(&draft, path, 0600, err);
 
 	return ret < 0 ? ret : file_commit(&draft, write_fd(log, draft.fd), err);
 }

@@ -70,7 +70,7 @@ int sidecar_write(const struct sidecar *sidecar, const char *path, struct err *e
 {
 	struct sidecar view = *sidecar;
 	struct file_draft draft;
-	int ret = file_begin(&draft, path, err);
+	int ret = file_begin(&draft, path, 0600, err);
 
 	return ret < 0 ? ret : file_commit(&draft, write_sections(&view, draft.fd), err);
 }
