@@ -2,6 +2,7 @@
 /* perftracker timeline: writes the flight recorders of a job as one trace for Perfetto. */
 #include "report/timeline/timeline.h"
 
+#include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/timeline_files.h"
@@ -213,39 +214,48 @@ static bool is_replaceable(const char *path)
 	return lstat(path, &st) != 0 || S_ISREG(st.st_mode);
 }
 
-static int write_to(const char *path, const log_vec *logs, const struct timeline_options *options,
-		    struct timeline_rank *ranks)
+/* Writes to out and closes it, unless it is standard output. out NULL: errno says why. */
+static int write_stream(FILE *out, const log_vec *logs, const struct timeline_options *options,
+			struct timeline_rank *ranks)
 {
-	bool standard = strcmp(path, "-") == 0;
-	FILE *out = standard ? stdout : fopen(path, "we");
 	int ret;
 
 	if (out == NULL)
 		return -errno;
 	(void)setvbuf(out, NULL, _IOFBF, BUFFER_BYTES);
 	ret = timeline_write(logs->data, logs->cnt, options, out, ranks);
-	if (!standard && fclose(out) != 0 && ret == 0)
+	if (out != stdout && fclose(out) != 0 && ret == 0)
 		ret = -errno;
 	return ret;
+}
+
+/* A stream on a copy of fd, which remains the caller's. Returns NULL and errno on failure. */
+static FILE *open_copy(int fd)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	FILE *out = copy >= 0 ? fdopen(copy, "w") : NULL;
+
+	if (copy >= 0 && out == NULL)
+		(void)close(copy);
+	return out;
 }
 
 /* Writes through a temporary file, so that path is never an incomplete trace. */
 static int write_trace(const char *path, const log_vec *logs,
 		       const struct timeline_options *options, struct timeline_rank *ranks)
 {
-	_cleanup_free_ char *temporary = NULL;
+	struct file_draft draft;
 	int ret;
 
-	if (strcmp(path, "-") == 0 || !is_replaceable(path))
-		return write_to(path, logs, options, ranks);
-	if (asprintf(&temporary, "%s.tmp", path) < 0)
-		return -ENOMEM;
-	ret = write_to(temporary, logs, options, ranks);
-	if (ret == 0 && rename(temporary, path) != 0)
-		ret = -errno;
+	if (strcmp(path, "-") == 0)
+		return write_stream(stdout, logs, options, ranks);
+	if (!is_replaceable(path))
+		return write_stream(fopen(path, "we"), logs, options, ranks);
+	ret = file_begin(&draft, path, 0666, NULL);
 	if (ret < 0)
-		(void)unlink(temporary);
-	return ret;
+		return ret;
+	ret = write_stream(open_copy(draft.fd), logs, options, ranks);
+	return file_commit(&draft, ret, NULL);
 }
 
 /* --- notes on standard error --- */

@@ -415,40 +415,16 @@ int fingerprint_write(const struct fingerprint *fp, const char *path, struct err
 	return error;
 }
 
-static int read_file(int fd, const char *path, struct str *out, struct err *err)
-{
-	struct stat st;
-	char buf[65536];
-	ssize_t n;
-
-	if (fstat(fd, &st) < 0)
-		return err_set(err, errno, "%s: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode) || st.st_size > FP_MAX_BYTES)
-		return err_set(err, EINVAL, "%s: expected a regular file of at most 1 GiB", path);
-	while ((n = read(fd, buf, sizeof(buf))) != 0) {
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_set(err, errno, "%s: %s", path, strerror(errno));
-		str_append_len(out, buf, (size_t)n);
-		if (str_error(out) < 0 || out->len > FP_MAX_BYTES)
-			return err_set(err, ENOMEM, "%s: out of memory", path);
-	}
-	return 0;
-}
-
 int fingerprint_read(const char *path, struct fingerprint *ret, struct err *err)
 {
-	struct str data = { 0 };
+	_cleanup_free_ char *data = NULL;
+	size_t len;
 	/* O_NONBLOCK: opening a pipe without a writer must not block. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), error;
 
 	if (fd < 0)
 		return err_set(err, errno, "%s: cannot open: %s", path, strerror(errno));
-	error = read_file(fd, path, &data, err);
+	error = file_read_whole(path, fd, FP_MAX_BYTES, &data, &len, err);
 	(void)close(fd);
-	if (error == 0)
-		error = fingerprint_read_memory(str_borrow(&data), data.len, path, ret, err);
-	str_done(&data);
-	return error;
+	return error < 0 ? error : fingerprint_read_memory(data, len, path, ret, err);
 }
