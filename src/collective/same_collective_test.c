@@ -43,18 +43,18 @@ static struct rank ranks[RANKS];
  * All ranks of a group enter each collective within 3 ms and leave it together. numbered: with
  * sequence numbers. Up to lost collectives are missing at each end of a window.
  */
-static void play(bool numbered, int64_t lost)
+static void play(size_t group_cnt, bool numbered, int64_t lost)
 {
 	int64_t end_ns[GROUPS][COLLECTIVES], now_ns = 0;
 
 	for (size_t i = 0; i < COLLECTIVES; i++) {
-		for (size_t g = 0; g < GROUPS; g++) {
+		for (size_t g = 0; g < group_cnt; g++) {
 			now_ns += some(4 * MS, 60 * MS);
 			end_ns[g][i] = now_ns;
 		}
 	}
 	for (size_t r = 0; r < RANKS; r++) {
-		size_t group = r % GROUPS, first = (size_t)some(0, lost + 1);
+		size_t group = r % group_cnt, first = (size_t)some(0, lost + 1);
 		size_t end = COLLECTIVES - (size_t)some(0, lost + 1);
 		struct rank *rank = &ranks[r];
 
@@ -76,7 +76,7 @@ static void play(bool numbered, int64_t lost)
 	}
 }
 
-/* found: by rank and execution; 0: matched with no other. all: whether every pair is found. */
+/* found: by rank and execution; 0: matched with no other. */
 static void assert_found_is_truth(size_t found[RANKS][COLLECTIVES])
 {
 	for (size_t a = 0; a < RANKS; a++) {
@@ -133,7 +133,7 @@ static void shifts_find_the_truth_with_and_without_numbers(void **state)
 	(void)state;
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		rng = round + 1;
-		play(round % 2 == 0, 8);
+		play(GROUPS, round % 2 == 0, 8);
 		match_by_shifts();
 	}
 }
@@ -176,7 +176,7 @@ static void instances_are_the_truth_with_and_without_numbers(void **state)
 	(void)state;
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		rng = round + 1;
-		play(round % 2 == 0, 8);
+		play(GROUPS, round % 2 == 0, 8);
 		match_by_instances();
 	}
 }
@@ -184,7 +184,6 @@ static void instances_are_the_truth_with_and_without_numbers(void **state)
 /* --- as they come, on one host --- */
 
 static size_t streamed[RANKS][COLLECTIVES];
-static size_t last_in_group[GROUPS]; /* settled in it, for a number of each */
 
 static void settle(void *owner, const struct stream_member *member, int64_t last_start_ns)
 {
@@ -201,26 +200,31 @@ static void settle(void *owner, const struct stream_member *member, int64_t last
 	}
 	assert_true(last_start_ns < 0 || last_start_ns == latest_ns);
 	streamed[rank - ranks][member->what] = (size_t)MAX(last_start_ns, 0);
-	last_in_group[rank->truth[member->what] % GROUPS]++;
 }
 
-static void match_by_stream(struct stream *stream)
+static void match_by_stream(size_t group_cnt, bool numbered)
 {
-	memset(stream, 0, sizeof(*stream));
+	static struct stream stream;
+
+	memset(&stream, 0, sizeof(stream));
 	memset(streamed, 0, sizeof(streamed));
-	stream->done = settle;
+	stream.done = settle;
 	for (uint32_t i = 0; i < COLLECTIVES; i++) {
 		for (size_t r = 0; r < RANKS; r++) {
 			const struct fp_collective *c = &ranks[r].all[i];
 			struct stream_member member = {
 				.owner = &ranks[r],
 				.what = i,
-				.group_size = RANKS / GROUPS,
+				.group_size = (uint32_t)(RANKS / group_cnt),
 				.start_ns = c->start_ns - ranks[r].clock_ns,
 				.dur_ns = c->dur_ns,
 			};
 
-			stream_add(stream, c->group * COLLECTIVES + (uint64_t)c->seq, &member);
+			if (numbered)
+				stream_add(&stream, c->group * COLLECTIVES + (uint64_t)c->seq,
+					   &member);
+			else
+				stream_add_alike(&stream, c->name, &member);
 		}
 	}
 	assert_found_is_truth(streamed);
@@ -228,13 +232,21 @@ static void match_by_stream(struct stream *stream)
 
 static void a_stream_of_numbered_executions_is_matched_as_it_comes(void **state)
 {
-	static struct stream stream;
-
 	(void)state;
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		rng = round + 1;
-		play(true, 0);
-		match_by_stream(&stream);
+		play(GROUPS, true, 0);
+		match_by_stream(GROUPS, true);
+	}
+}
+
+static void a_stream_without_numbers_is_matched_in_a_job_of_one_group(void **state)
+{
+	(void)state;
+	for (uint64_t round = 0; round < ROUNDS; round++) {
+		rng = round + 1;
+		play(1, false, 0);
+		match_by_stream(1, false);
 	}
 }
 
@@ -244,6 +256,7 @@ int main(void)
 		cmocka_unit_test(shifts_find_the_truth_with_and_without_numbers),
 		cmocka_unit_test(instances_are_the_truth_with_and_without_numbers),
 		cmocka_unit_test(a_stream_of_numbered_executions_is_matched_as_it_comes),
+		cmocka_unit_test(a_stream_without_numbers_is_matched_in_a_job_of_one_group),
 	};
 
 	return cmocka_run_group_tests_name("same_collective", tests, NULL, NULL);
