@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "base/strtab.h"
 #include "base/test_alloc.h"
+#include "base/test_random.h"
 #include "base/vec.h"
 
 #include <errno.h>
@@ -22,7 +23,6 @@
 #include <sys/stat.h>
 #include <stdlib.h>
 #include <fcntl.h>
-#include <math.h>
 /* clang-format on */
 
 static void arena_pieces_are_aligned_apart_and_stay_where_they_are(void **state)
@@ -296,13 +296,12 @@ static void the_middle_is_the_median(void **state)
 
 	(void)state;
 	for (size_t round = 0; round < 400; round++) {
-		size_t cnt = round < 100 ? round : 1 + (size_t)(seed >> 40) % ARRAY_SIZE(values);
+		size_t cnt = round < 100 ? round : 1 + (size_t)test_below(&seed, 3000);
 
 		for (size_t i = 0; i < cnt; i++) {
-			seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-			values[i] = (double)(seed >> 33) / (double)(round % 7 + 1);
+			values[i] = test_uniform(&seed) / (double)(round % 7 + 1);
 			if (round % 4 == 1)
-				values[i] = floor(values[i] * 0x1p-28);
+				values[i] = (double)test_below(&seed, 8);
 			if (round % 4 == 2)
 				values[i] = (double)i;
 			if (round % 4 == 3)
@@ -325,10 +324,9 @@ static void stats_others_are_all_values_but_one(void **state)
 		struct stats_others others;
 
 		for (size_t i = 0; i < cnt; i++) {
-			seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-			values[i] = (double)(seed >> 33) / 1e9;
+			values[i] = test_uniform(&seed);
 			if (round % 2 == 1)
-				values[i] = (double)(seed >> 62);
+				values[i] = (double)test_below(&seed, 4);
 		}
 		memcpy(sorted, values, sizeof(sorted));
 		others = stats_others_of(sorted, cnt);
