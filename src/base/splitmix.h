@@ -23,3 +23,15 @@ static inline uint64_t splitmix_next(uint64_t *state)
 	*state += SPLITMIX_STEP;
 	return splitmix_finish(*state);
 }
+
+/* The upper 53 bits as a number in [0, 1). */
+static inline double splitmix_fraction(uint64_t bits)
+{
+	return (double)(bits >> 11) * 0x1p-53;
+}
+
+/* The next number as one in [0, 1). */
+static inline double splitmix_uniform(uint64_t *state)
+{
+	return splitmix_fraction(splitmix_next(state));
+}

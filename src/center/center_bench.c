@@ -45,16 +45,11 @@ static long resident_mb(void)
 
 /* --- the job --- */
 
-/* Seeded by rank: a worker is the same in whatever order they are made. */
-static double some(uint64_t *state)
-{
-	return (double)(splitmix_next(state) >> 11) * 0x1p-53;
-}
-
 /* Bell-shaped around 1. */
 static double noise(uint64_t *state, double deviation)
 {
-	double sum = some(state) + some(state) + some(state) + some(state) - 2;
+	double sum = splitmix_uniform(state) + splitmix_uniform(state) + splitmix_uniform(state) +
+		     splitmix_uniform(state) - 2;
 
 	return fmax(0, 1 + deviation * sum * 1.732);
 }
@@ -82,6 +77,7 @@ struct numbers {
 
 static void measure(int rank, struct numbers ret[FUNCTIONS])
 {
+	/* Seeded by rank: a worker is the same in whatever order they are made. */
 	uint64_t state = (uint64_t)rank * 0x2545f4914f6cdd1dULL;
 
 	for (int i = 0; i < FUNCTIONS; i++) {

@@ -203,10 +203,10 @@ static double jitter(unsigned kind, uint64_t *rng, double *memory)
 		*memory = 0.8 * *memory + 0.06 * rng_normal(rng);
 		return fmax(0.3, 1 + *memory);
 	case 3: /* 2 % of the iterations take five times as long */
-		return rng_uniform(rng) < 0.02 ? 5 : exp(0.05 * rng_normal(rng));
+		return splitmix_uniform(rng) < 0.02 ? 5 : exp(0.05 * rng_normal(rng));
 	default: /* rare hiccups of any length on top of 5 % */
 		return exp(0.05 * rng_normal(rng)) +
-		       (rng_uniform(rng) < 0.01) * 10 * rng_uniform(rng);
+		       (splitmix_uniform(rng) < 0.01) * 10 * splitmix_uniform(rng);
 	}
 }
 

@@ -30,7 +30,7 @@ static void run_job(const struct job *job, struct slices *slices)
 		uint64_t slice = (step - MIN(step, plan.start_step)) / plan.slice_steps;
 		bool on = step >= plan.start_step && slice < plan.slice_cnt && slice % 2 == 1;
 		double factor = 1.0 + job->drift_frac * (double)step / 500.0 +
-				job->noise_frac * (rng_uniform(&state) - 0.5) +
+				job->noise_frac * (splitmix_uniform(&state) - 0.5) +
 				(on ? job->cost_frac : 0.0);
 
 		if (job->lost_every == 0 || step % job->lost_every != 0)

@@ -18,15 +18,10 @@ int run_sequence_tests(void);
 int run_pace_tests(void);
 int run_jobwatch_tests(void);
 
-static inline double rng_uniform(uint64_t *state)
-{
-	return (double)(splitmix_next(state) >> 11) * 0x1p-53;
-}
-
 /* Box and Muller; one of the two numbers is thrown away. */
 static inline double rng_normal(uint64_t *state)
 {
-	double u = rng_uniform(state) + 0x1p-54;
+	double u = splitmix_uniform(state) + 0x1p-54;
 
-	return sqrt(-2 * log(u)) * cos(2 * 3.14159265358979323846 * rng_uniform(state));
+	return sqrt(-2 * log(u)) * cos(2 * 3.14159265358979323846 * splitmix_uniform(state));
 }

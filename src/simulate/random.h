@@ -42,7 +42,7 @@ static inline uint64_t random_at(uint64_t seed, enum random_use use, uint64_t a,
 /* Uniform in [0, 1). */
 static inline double random_uniform(uint64_t bits)
 {
-	return (double)(bits >> 11) * 0x1p-53;
+	return splitmix_fraction(bits);
 }
 
 /*
