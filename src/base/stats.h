@@ -19,6 +19,9 @@ double stats_middle(double *values, size_t cnt);
  */
 double stats_mad(double *values, size_t cnt, double center);
 
+/* Standard deviation of a normal sample, in median absolute deviations. */
+#define STATS_MAD_TO_SD 1.4826
+
 /* What the medians of all values but one need: the values around the middle. */
 struct stats_others {
 	double below, middle, above;

@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#define MAD_TO_SD 1.4826
-
 struct window_stats {
 	double mean, var; /* var: half the mean squared difference of neighbors */
 	uint32_t cnt;
@@ -208,7 +206,7 @@ static void renew_window_var(struct pace *pace)
 			fabs(record_mean(pace, i) - record_mean(pace, i + PACE_RECORDS_IN_WINDOW));
 	if (cnt < PACE_DIFF_MIN)
 		return;
-	sd = PACE_SD_MARGIN * MAD_TO_SD * stats_median(diffs, cnt);
+	sd = PACE_SD_MARGIN * STATS_MAD_TO_SD * stats_median(diffs, cnt);
 	pace->window_var = sd * sd / 2;
 	pace->calibrated = true;
 }
@@ -242,7 +240,7 @@ static double early_var(const struct pace *pace)
 			diffs[block - 1] = fabs(sum - last);
 		last = sum;
 	}
-	sd = MAD_TO_SD * stats_median(diffs, cnt - 1);
+	sd = STATS_MAD_TO_SD * stats_median(diffs, cnt - 1);
 	return PACE_EARLY_MARGIN * sd * sd / 2 / cnt;
 }
 

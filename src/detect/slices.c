@@ -7,8 +7,7 @@
 #include <errno.h>
 #include <math.h>
 
-/* Standard deviation of a normal sample from its MAD, and of its median from that. */
-#define MAD_TO_DEVIATION 1.4826
+/* Standard error of the median of a normal sample, in standard errors of its mean. */
 #define MEDIAN_ERROR 1.2533
 
 int slices_begin(struct slices *slices, const struct slices_plan *plan)
@@ -89,7 +88,7 @@ int slices_cost(const struct slices *slices, struct slices_cost *ret)
 	if (cnt < SLICES_PAIRS_MIN)
 		return -ENODATA;
 	ret->frac = stats_median(pairs, cnt);
-	deviation = MAD_TO_DEVIATION * stats_mad(pairs, cnt, ret->frac);
+	deviation = STATS_MAD_TO_SD * stats_mad(pairs, cnt, ret->frac);
 	ret->error_frac = MAX(MEDIAN_ERROR * deviation / sqrt((double)cnt), SLICES_ERROR_FRAC_MIN);
 	ret->pair_cnt = cnt;
 	return 0;
