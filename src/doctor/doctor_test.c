@@ -20,7 +20,7 @@
 #include <cmocka.h>
 /* clang-format on */
 
-/* --- mask.h --- */
+/* --- secrets.h --- */
 
 static const char *masked(const char *value)
 {
