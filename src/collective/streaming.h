@@ -24,7 +24,7 @@ struct stream_member {
 	uint32_t what; /* the owner's own */
 	uint32_t group_size;
 	int64_t start_ns, dur_ns, bytes;
-	int64_t known_ns; /* 0: start_ns. Else start_ns is no moment, but the same end less dur_ns */
+	int64_t known_ns; /* 0: start_ns; else start_ns is only the same end less dur_ns */
 };
 
 /* last_start_ns: when the last member came; -1: not all are known. */

@@ -11,8 +11,9 @@
  * over other marks in between (an evaluation) it is the paper's, from the
  * first loader call to the last step, plus the usual gap.
  *
- * Blocked: no mark for max(blocked_factor * mean iteration,
- * blocked_floor_ns, 1.5 * the longest silence that ended by itself, of those up to pause_limit_ns); until the pace is known, pause_limit_ns replaces the floor.
+ * Blocked: no mark for max(blocked_factor * mean iteration, blocked_floor_ns, 1.5 * the longest
+ * silence that ended by itself, of those up to pause_limit_ns); until the pace is known,
+ * pause_limit_ns replaces the floor.
  * A worker is never blocked while the detector learns its iteration.
  * Source: PerfTracker, section 4.1.
  */

@@ -6,11 +6,12 @@
  * periods in a row are alike, that period is the sequence of an iteration. A
  * period is one group, or several when optimizers alternate (a GAN's
  * discriminator and generator). Jobs whose marks are all of one kind have one
- * mark per group; once the user marks iterations himself, only those count.
+ * mark per group; once the script marks iterations itself, only those count.
  *
  * A learned sequence is matched as a suffix of the marks so far: marks between two
- * iterations (an evaluation, a batch that ended an epoch) are skipped and counted. It is given up after K marks without a match, or when M
- * matches in a row had something in between, which is then part of the loop.
+ * iterations (an evaluation, a batch that ended an epoch) are skipped and counted. It is
+ * given up after K marks without a match, or when M matches in a row had something in
+ * between, which is then part of the loop.
  * Source: PerfTracker, section 4.1 (M = 10, K = 200).
  */
 #pragma once

@@ -272,7 +272,7 @@ static enum sequence_result twin_put(struct twin *twin, char symbol)
 	return since >= twin->len + K ? twin_lose(twin) : SEQUENCE_NONE;
 }
 
-/* A loop of groups, repeated, with a mark dropped, added or a burst of loader calls now and then. */
+/* A loop of groups, repeated; now and then a mark is dropped, added, or loader calls burst. */
 static size_t make_stream(uint64_t *rng, char *buf, size_t size)
 {
 	char loop[64];

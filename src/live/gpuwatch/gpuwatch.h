@@ -26,8 +26,8 @@
 #define GPUWATCH_STOP_MS 200 /* waited for a call in progress; then the thread is abandoned */
 
 struct gpuwatch_setup {
-	int (*open)(struct gpuhw *hw,
-		    char why[static GPUHW_WHY]); /* gpuhw_open, or a fake in tests */
+	/* gpuhw_open, or a fake in tests. */
+	int (*open)(struct gpuhw *hw, char why[static GPUHW_WHY]);
 	int slow_ms, fast_ms;
 	struct gpufeed_setup feed; /* zeroed: no PM sampling */
 	size_t feed_cnt; /* capacity in samples of PM sampling, all devices; 0: GPUWATCH_FEED_CNT */
@@ -36,7 +36,7 @@ struct gpuwatch_setup {
 
 struct gpuwatch;
 
-/* Starts the thread, which opens the GPUs. Returns NULL without memory or thread: no GPU samples. */
+/* Starts the thread, which opens the GPUs. Returns NULL without memory or thread: no samples. */
 struct gpuwatch *gpuwatch_start(const struct gpuwatch_setup *setup);
 
 /* Ends the thread; waits at most GPUWATCH_STOP_MS. NULL is fine. */
@@ -57,7 +57,7 @@ void gpuwatch_expect(struct gpuwatch *watch, int64_t for_ns);
  */
 bool gpuwatch_next_fault(struct gpuwatch *watch, uint32_t *ret_device, uint32_t *ret_number);
 
-/* A worker. Its GPUs: those its process uses according to the driver, else that of its local rank. */
+/* A worker. Its GPUs: those that the driver says its process uses, else that of its local rank. */
 struct gpuwatch_worker {
 	uint32_t pid;
 	int32_t local_rank; /* -1: unknown */
@@ -70,8 +70,8 @@ struct gpuwatch_state {
 	struct gpuhw_device devices[GPUHW_DEVICES_MAX];
 	struct gpuhw_values values[GPUHW_DEVICES_MAX]; /* the latest values of each */
 	uint64_t fed[GPUHW_DEVICES_MAX];	       /* metrics that PM sampling provides now */
-	uint32_t samplers, crashed,
-		hung; /* counts of sampler processes: started, crashed, killed */
+	/* Counts of sampler processes: started, crashed, killed. */
+	uint32_t samplers, crashed, hung;
 };
 
 /* watch may be NULL. */

@@ -44,7 +44,7 @@ struct keeper {
 	int child_fd;
 	pid_t stuck; /* a killed child, asleep in a driver, which prevents another; 0: none */
 	int64_t started_ns, heard_ns, not_before_ns;
-	/* Resumes the paused tool: this keeper's, or one a dead keeper left; NULL: none is paused. */
+	/* Resumes the paused tool: this keeper's, or a dead keeper's; NULL: none is paused. */
 	int (*give_back)(struct gpupause *pause);
 	int64_t give_back_ns; /* not before */
 	bool stop;
@@ -362,7 +362,7 @@ static bool may_start(const struct keeper *keeper, int64_t now_ns)
 	       now_ns >= keeper->not_before_ns;
 }
 
-/* Starts and stops the sampler on request; the counters are released after longest_ns at the latest. */
+/* Starts and stops the sampler on request; releases the counters after longest_ns at the latest. */
 static void mind_wishes(struct keeper *keeper)
 {
 	int64_t now_ns = clock_mono_ns();
@@ -456,7 +456,7 @@ enum gpusampler_end gpusampler_run(const struct gpusampler_options *options, str
 		return GPUSAMPLER_NO_START;
 	take_signals(&keeper);
 	if (options->stop_fd < 0)
-		gpusampler_recover(); /* a tool paused by a job of this user, which has a note of its own */
+		gpusampler_recover(); /* a job of this user, which has a note of its own */
 	give_back(&keeper);
 	keep(&keeper);
 	gpushare_close_writer(&keeper.share);

@@ -73,7 +73,7 @@ static int push_samples(const struct gpuwatch *watch, uint32_t idx, uint32_t pla
 	     i++) {
 		struct sidecar_gpu_sample sample = watch->ring[i % watch->ring_cnt];
 
-		/* Counters are read once a second: the last reading before the window gives their start. */
+		/* Counters are read once a second: the last one before the window is their start. */
 		if (sample.gpu != idx || sample.time_ns < since_ns - slack_ns)
 			continue;
 		sample.gpu = place;

@@ -99,7 +99,10 @@ static bool is_entry_event(const char *event, const char *name)
 	       strncmp(event, "gloo:", strlen("gloo:")) != 0;
 }
 
-/* The entry of the group, or of the name in it if names are counted separately; made if new. NULL: too many. */
+/*
+ * Returns the entry of the group, or of the name in it if names are counted separately; made if
+ * new. NULL: too many.
+ */
 static struct wire_entered *entry_of(struct wire_where *where, const char *group, const char *name)
 {
 	for (uint32_t i = 0; i < where->entered_cnt; i++) {

@@ -215,7 +215,7 @@ static void answer_status(struct client *asker)
 		(void)snprintf(line.text, sizeof(line.text), "%c lost=%" PRIu64, state.process,
 			       state.lost);
 		if (hostd_reply(asker, &line) < 0)
-			break; /* its socket is full: the client notices that the last one is missing */
+			break; /* its socket is full: the client notices that one is missing */
 	}
 	end_status(asker);
 }

@@ -93,7 +93,7 @@ void hostd_mind_hub(struct hostd *hostd, int64_t now_ns);
 /* Starts gpuwatch as --gpu-samples says. Needs hostd->setup. Returns NULL when out of memory. */
 struct gpuwatch *hostd_start_gpuwatch(struct hostd *hostd);
 
-/* Exports gpuwatch's state to /metrics once a second; logs each sampler that crashed or was killed. */
+/* Exports gpuwatch's state to /metrics once a second; logs each sampler's crash or kill. */
 void hostd_report_gpus(struct hostd *hostd, int64_t now_ns);
 
 /* Logs and counts GPU faults at once, also in a healthy job: such a GPU may end the job. */

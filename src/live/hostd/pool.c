@@ -90,7 +90,7 @@ static void finish(struct task *task)
 	if (!pool->closing)
 		pool->done(pool->arg, task->id, task->status, task->text);
 	free_task(task);
-	/* done() may have closed the pool; without running tasks the pool's own handle is closed here. */
+	/* done() may have closed the pool; then its handle is closed here if no task runs. */
 	if (!pool->closing)
 		kick(pool);
 	else if (pool->running.cnt == 0 && !uv_is_closing((uv_handle_t *)&pool->starter))

@@ -41,5 +41,5 @@ void pool_release(struct pool *pool, uint64_t id);
 /* Kills a follower; done() is called with its status. */
 void pool_kill(struct pool *pool, uint64_t id);
 
-/* Kills running commands and drops waiting ones; freed once the loop has run its close callbacks. */
+/* Kills running commands, drops waiting ones; freed once the loop has run its close callbacks. */
 void pool_close(struct pool *pool);

@@ -66,7 +66,7 @@ struct overhead_plan {
 /* Writes the plan: fields first, id last. */
 void block_measure_overhead(struct block_reader *reader, const struct overhead_plan *plan);
 
-/* Sets the collectors that the worker switches off from its next iteration on: bits of enum backoff. */
+/* Sets the collectors that the worker switches off from its next iteration on: enum backoff. */
 void block_back_off(struct block_reader *reader, uint32_t backoff);
 
 /* Cancels the worker's order, begun or not. */

@@ -278,7 +278,10 @@ static int take_gpus(struct client *client)
 	return gpuwatch_take(client->hostd->gpuwatch, &mine, &worker->window.side);
 }
 
-/* Adds the ranks on this host: a group of only these does not use the network. Duplicates are allowed. */
+/*
+ * Adds the ranks on this host: a group of only these does not use the network. Duplicates are
+ * allowed.
+ */
 static int list_ranks(struct client *client)
 {
 	struct worker *worker = &client->worker;

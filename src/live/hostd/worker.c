@@ -64,9 +64,9 @@ static void record_gc(struct worker_window *window, const struct ring_record *re
 		.generation = record->detail,
 	};
 
+	/* Without memory the sidecar lacks this collection. */
 	if (gc.start_ns >= window->side.header.start_ns)
-		(void)vec_push(&window->side.collections,
-			       gc); /* out of memory: the sidecar lacks this collection */
+		(void)vec_push(&window->side.collections, gc);
 }
 
 /* The first request to a loader after an optimizer's step begins an iteration. */
@@ -141,7 +141,7 @@ void worker_drain(struct worker *worker, int64_t now_ns)
 		atomic_load_explicit(&worker->block.block->worker_state, memory_order_acquire);
 	size_t cnt = DRAIN_CNT;
 
-	/* At most two rings' length: a worker that writes without pause must not block the daemon. */
+	/* Two rings' length at most: a worker that never pauses must not block the daemon. */
 	for (size_t done = 0; cnt == DRAIN_CNT && done < 2 * MARK_RING_CNT; done += cnt) {
 		cnt = block_drain(&worker->block, now_ns, records, DRAIN_CNT);
 		for (size_t i = 0; i < cnt; i++)

@@ -160,7 +160,10 @@ static const char *find_candidate(const struct blocked *b)
 	return candidate;
 }
 
-/* The innermost function of more than half of the workers, if any of them waits; else NULL. O(cnt). */
+/*
+ * Returns the innermost function of more than half of the workers, if any of them waits; else NULL.
+ * O(cnt).
+ */
 static const char *find_cluster(const struct blocked *b)
 {
 	const char *candidate = find_candidate(b);

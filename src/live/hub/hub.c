@@ -73,8 +73,7 @@ static void take_state(void *arg, const struct bus_message *message)
 	if (known != NULL)
 		*known = *state;
 	else if (hub->workers.cnt < WORKER_MAX)
-		(void)vec_push(&hub->workers,
-			       *state); /* out of memory: hostd repeats it in 100 ms */
+		(void)vec_push(&hub->workers, *state); /* no memory: hostd repeats it in 100 ms */
 }
 
 static void take_where(void *arg, const struct bus_message *message)

@@ -4,16 +4,19 @@
  * the budget. In a steady job all workers switch collectors off and on by turns, in slices at
  * the same steps (detect/slices.h): first the collectors of a window, in a few seconds, then
  * those that are always on. The measurement is repeated at intervals.
-  * A cost exceeds its budget if it does so by three standard errors. Then one more collector
+ *
+ * A cost exceeds its budget if it does so by three standard errors. Then one more collector
  * is switched off and the measurement is repeated. Every report and `perftracker status` show
  * the measured costs and what was switched off.
-  * Slices include neither GPU records nor exact tracing, which are too expensive to switch on
+ *
+ * Slices include neither GPU records nor exact tracing, which are too expensive to switch on
  * and off. Therefore every window of the agent is also compared with the time around it: the
  * pace of one worker before, in and after the window, where the window has at least
  * OVERHEAD_PIECES_MIN pieces of half a second or an iteration. If that cost is significantly
  * more than the slices' cost, it is reported as the cost of a window; it switches nothing off.
  * A job that changes meanwhile increases the standard error.
-  * A measurement ends early when the job looks slow. If the job still looks slow after the
+ *
+ * A measurement ends early when the job looks slow. If the job still looks slow after the
  * slices' iterations have left the detector's average, the slowdown is the job's own
  * (overhead_excuses()). If it does not, twice in a row, the collectors were too expensive to
  * measure, and one more is switched off. Pure: the hub publishes the orders of overhead_tick().
@@ -68,7 +71,8 @@ struct overhead {
 	struct slices_cost *results; /* of the workers that reported a cost with pairs */
 	size_t result_cnt, reported_cnt, worker_cnt;
 	struct overhead_series series[2]; /* by enum overhead_kind */
-	bool around_off; /* windows stop the job, so they are not compared with the time around them */
+	/* windows stop the job, so they are not compared with the time around them */
+	bool around_off;
 	struct overhead_around around;
 	uint32_t backoff;
 };

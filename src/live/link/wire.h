@@ -4,17 +4,17 @@
  * have fixed widths, so that the same bytes can be sent to another machine; the subject
  * implies the type. wire_hang.h and wire_report.h have the other types.
  *
- *	pt.v1.state.HOST   struct wire_state    hostd: one worker, at most 10 times a second
- *	pt.v1.answer.HOST  struct wire_answer   hostd: how a worker met an order
- *	pt.v1.where.HOST   struct wire_where    hostd: a worker's stack and collectives, once one is blocked
- *	pt.v1.ask.HOST     struct wire_ask      hostd: a client requests a profile
- *	pt.v1.order.JOB    struct wire_order    hub: profile all workers at one step
- *	pt.v1.profile.JOB  struct wire_profile  hub: whether one is under way, at every tick
- *	pt.v1.reply.JOB     struct wire_reply     hub: answer to a client's request
- *	pt.v1.slices.JOB    struct wire_slices    hub: slices with collectors off and on by turns
- *	pt.v1.slices-cost.HOST struct wire_slices_cost  hostd: overhead measured by one worker's slices
- *	pt.v1.cost.JOB     struct wire_overhead hub: measured overhead of the collectors
- *	pt.v1.report.JOB   struct wire_report   hub: summary of the latest report
+ *   pt.v1.state.HOST       struct wire_state       hostd: one worker, at most 10 times a second
+ *   pt.v1.answer.HOST      struct wire_answer      hostd: how a worker met an order
+ *   pt.v1.where.HOST       struct wire_where       hostd: a worker's stack, collectives, in a hang
+ *   pt.v1.ask.HOST         struct wire_ask         hostd: a client requests a profile
+ *   pt.v1.order.JOB        struct wire_order       hub: profile all workers at one step
+ *   pt.v1.profile.JOB      struct wire_profile     hub: whether one is under way, at every tick
+ *   pt.v1.reply.JOB        struct wire_reply       hub: answer to a client's request
+ *   pt.v1.slices.JOB       struct wire_slices      hub: collectors off and on by turns
+ *   pt.v1.slices-cost.HOST struct wire_slices_cost hostd: overhead that a worker's slices show
+ *   pt.v1.cost.JOB         struct wire_overhead    hub: measured overhead of the collectors
+ *   pt.v1.report.JOB       struct wire_report      hub: summary of the latest report
  * Source: ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once

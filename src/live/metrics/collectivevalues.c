@@ -283,7 +283,7 @@ static struct collective_event read_event(const struct ring_record *r, size_t le
 	return event;
 }
 
-/* Records of a complete event: those from NCCL's plugin have a fourth one, FLIGHT_COLLECTIVE_HOW. */
+/* Records of a complete event: those of NCCL's plugin have a fourth, FLIGHT_COLLECTIVE_HOW. */
 static size_t expected_cnt(const struct metrics_worker *worker, const struct ring_record *record)
 {
 	const char *name = worker->log.strings.data[record->extra];

@@ -534,7 +534,7 @@ static void the_names_of_xpu_timer_have_its_units(void **state)
 	struct two two = open_two(&compat, 2);
 
 	(void)state;
-	/* 10 GB in 0.1 s, of which all is transfer: 800 Gbit/s, beyond the last level. 409 is, too. */
+	/* 10 GB in 0.1 s, all of it transfer: 800 Gbit/s, beyond the last level. 409 is, too. */
 	for (int i = 0; i < 2; i++) {
 		push_collective(two.recorders[i].flight, "gloo:all_reduce", 5, 100 * MS,
 				INT64_C(10) << 30, 1, 2);

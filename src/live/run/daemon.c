@@ -103,8 +103,8 @@ static void end_when_done(struct daemon *daemon, int64_t now_ns)
 		return;
 	clear_status(daemon);
 	hub_finish(daemon->hub, daemon->job_status);
-	(void)bus_run(daemon->bus,
-		      now_ns); /* delivers the replies to clients that still wait for a profile */
+	/* Delivers the replies to clients that still wait for a profile. */
+	(void)bus_run(daemon->bus, now_ns);
 	close_all(daemon);
 }
 

@@ -13,7 +13,7 @@
 #include "live/run/options.h"
 
 /*
- * argv: the command, NULL-terminated. Returns the supervisor's exit status: the command's, 128 + signal when a signal ended it, 126 or 127 when it could
- * not be started.
+ * argv: the command, NULL-terminated. Returns the supervisor's exit status: the command's, 128 +
+ * signal when a signal ended it, 126 or 127 when it could not be started.
  */
 int supervise(const struct run_options *options, char *const *argv);
