@@ -38,7 +38,7 @@ _Static_assert(sizeof(struct event) == 32, "events are counted in millions");
 /* Optional data of an event. Absent numbers are -1. */
 struct event_args {
 	int64_t bytes;	  /* payload of a copy or collective on this rank */
-	int64_t elements; /* operators: input elements over all tensors; kernels: threads launched */
+	int64_t elements; /* operators: input elements of all tensors; kernels: threads launched */
 	int64_t seq;	  /* collective: sequence number in its group */
 	uint32_t group;	  /* collective: string id of the group's name; 0: unknown */
 	uint32_t group_ranks; /* collective: string id of "[0, 1]"; 0: unknown */

@@ -34,7 +34,7 @@ struct reader {
 	const char *name; /* "Kineto trace" */
 	enum reader_content content;
 
-	/* How a file is recognized: by its first bytes, or by its path. Neither: by no other row. */
+	/* How a file is recognized: by its first bytes or its path. Neither: by no other row. */
 	const char *magic;
 	size_t magic_len;
 	bool (*is_path)(const char *path);

@@ -40,8 +40,8 @@ struct simulate_options {
 struct simulate_options simulate_defaults(const char *scenario);
 
 /*
- * Returns 0; -ENOENT for an unknown scenario, -E2BIG for too many faults, -EINVAL for numbers out of range, -ENOMEM,
- * with a line in err. The caller frees ret with simulate_close().
+ * Returns 0; -ENOENT for an unknown scenario, -E2BIG for too many faults, -EINVAL for numbers out
+ * of range, -ENOMEM, with a line in err. The caller frees ret with simulate_close().
  */
 _must_check_ int simulate_open(const struct simulate_options *options, struct simulation **ret,
 			       struct err *err);

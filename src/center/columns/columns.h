@@ -6,8 +6,8 @@
  * columns_join() sorts workers by rank, finds peers and turns the table by function.
  * Nothing that comes out depends on the order of adding.
  *
- * Limits. Columns hold no collectives, so blame (lateness in collectives) is not computed. They hold
- * no lengths of single iterations, so the rule of occasions (witness/by_expectation.c) isn't
+ * Limits. Columns hold no collectives, so blame (lateness in collectives) is not computed. They
+ * hold no lengths of single iterations, so the rule of occasions (witness/by_expectation.c) isn't
  * applied: a checkpoint that came once in the window, on all workers, counts as if it came in
  * every iteration, and may be a finding here that localize() does not report.
  */

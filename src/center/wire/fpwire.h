@@ -103,8 +103,9 @@ _must_check_ int fpwire_ask_workers(uint64_t profile, enum fpwire_detail detail,
  * The fingerprint of workers.data[worker], with everything it needs in its own arena:
  * functions largest first, the equal ones by id; frames of functions that have no
  * name yet are called "unresolved" and are roots. names: as given to fpwire_decode();
- * what else it holds makes no difference. ret_unresolved, may be NULL: how many they are. Returns 0 or -ENOMEM; *ret is
- * initialized by this call and must be freed by fingerprint_done() on success only.
+ * what else it holds makes no difference. ret_unresolved, may be NULL: how many they are. Returns 0
+ * or -ENOMEM; *ret is initialized by this call and must be freed by fingerprint_done() on success
+ * only.
  */
 _must_check_ int fpwire_rebuild(const struct fpwire *message, size_t worker,
 				const struct fpnames *names, struct fingerprint *ret,

@@ -22,9 +22,9 @@
 #define MESSAGE_TEXT 512u
 
 enum message_type {
-	MSG_HELLO = 1, /* worker: its identity; the block's fd is attached */
-	MSG_PROFILE_BEGUN, /* worker: window open at step `step`; `text`: SOURCE_AGENT or SOURCE_TORCH */
-	MSG_PROFILE_DONE,   /* worker: trace complete at path `text`; "": in the flight recorder */
+	MSG_HELLO = 1,	   /* worker: its identity; the block's fd is attached */
+	MSG_PROFILE_BEGUN, /* worker: window open at `step`; `text`: SOURCE_AGENT or SOURCE_TORCH */
+	MSG_PROFILE_DONE,  /* worker: trace complete at path `text`; "": in the flight recorder */
 	MSG_PROFILE_MISSED, /* worker: the order's step has passed, or the source failed; `text`:
 			     * the reason */
 	MSG_BYE,	    /* worker: interpreter exits normally */

@@ -16,7 +16,7 @@ struct sidecar_thief {
 	uint32_t pid;	     /* pid of the busiest */
 	uint32_t flags;	     /* enum sidecar_thief_flag */
 	double cpu_frac;     /* CPU time of all / window, 1.0 is one CPU */
-	double overlap_frac; /* share of samples at which they last ran on the training thread's CPU */
+	double overlap_frac; /* share of samples at which they ran on the training thread's CPU */
 	char comm[16];
 	uint32_t process_cnt;
 	char command[148]; /* command line, control characters replaced by '?' */

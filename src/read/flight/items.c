@@ -148,7 +148,7 @@ static int add_item(struct flight_pass *pass, const struct ring_record *records,
 	return ret == 0 ? vec_push(items, item) : ret;
 }
 
-/* By time, outer ones first: those that are written later enclose those that are written earlier. */
+/* By time, outer ones first: those written later enclose those written earlier. */
 static int by_nesting(const void *a, const void *b)
 {
 	const struct flight_item *x = a, *y = b;

@@ -76,7 +76,7 @@ void shapes_log_value(struct shapes *shapes, enum shape_value value, const struc
 
 void shapes_log_args(struct shapes *shapes, bool open)
 {
-	/* A text that opens and closes "args" is not learned: a shape stores no order of the two. */
+	/* A text that opens and closes "args" is not learned: a shape has no order of the two. */
 	if (!open && shapes->opens_args)
 		shapes->logging = false;
 	shapes->opens_args = open;
