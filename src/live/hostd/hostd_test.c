@@ -23,8 +23,6 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#define ASKER_MAX 64 /* as in hub.c */
-
 static struct {
 	char dir[64], socket[96];
 	struct run_options options;
@@ -264,7 +262,7 @@ static void an_answer_to_another_client_does_not_end_a_profile(void **state)
 {
 	(void)state;
 	begin_profile();
-	for (uint64_t client = 0; client < ASKER_MAX; client++)
+	for (uint64_t client = 0; client < HUB_ASKERS_MAX; client++)
 		ask(2000 + client); /* one more than the limit */
 	run();
 	assert_int_equal(f.reported_cnt, 1);

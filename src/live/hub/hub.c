@@ -15,7 +15,6 @@
 #include <string.h>
 
 #define WORKER_MAX 65536u
-#define ASKER_MAX 64u
 
 /* Workers */
 
@@ -118,7 +117,7 @@ static void take_ask(void *arg, const struct bus_message *message)
 		return;
 	window_ns = ask->window_ns > 0 && ask->window_ns < INT64_MAX ? (int64_t)ask->window_ns
 								     : hub->options->window_ns;
-	if (hub->askers.cnt >= ASKER_MAX || vec_push(&hub->askers, ask->client) < 0) {
+	if (hub->askers.cnt >= HUB_ASKERS_MAX || vec_push(&hub->askers, ask->client) < 0) {
 		struct wire_reply busy = { .client = ask->client, .status = EBUSY };
 
 		(void)snprintf(busy.text, sizeof(busy.text), "too many requests are waiting");

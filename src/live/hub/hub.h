@@ -16,6 +16,9 @@
 #include "live/link/wire.h"
 #include "live/run/options.h"
 
+/* Clients that may wait for a report; more are refused with EBUSY. */
+#define HUB_ASKERS_MAX 64u
+
 struct hub;
 
 /* Subscribes to hostd's messages. Returns 0 or -ENOMEM. */
