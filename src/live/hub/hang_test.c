@@ -3,8 +3,8 @@
 #include "live/hub/hang.h"
 
 #include "base/test_random.h"
-#include "format/shared/block.h"
 #include "live/hub/desync.h"
+#include "live/hub/test_states.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,6 @@
 #include <cmocka.h>
 /* clang-format on */
 
-#define NOW (1000 * NSEC_PER_SEC)
 #define RANK_CNT 6
 
 #define WAITS "train.py(1): main\ntorch/autograd/graph.py(9): run"
@@ -35,15 +34,10 @@ static struct job job_make(void)
 	struct job job = { .where_cnt = RANK_CNT };
 
 	for (uint32_t i = 0; i < RANK_CNT; i++) {
-		job.states[i] = (struct wire_state){ .worker = i + 1,
-						     .rank = (int32_t)i,
-						     .world_size = RANK_CNT,
-						     .phase = PHASE_BLOCKED,
-						     .last_mark = MARK_DATALOADER_END,
-						     .step = 500,
-						     .iterations = 490,
-						     .iteration_ns = 50 * NSEC_PER_MSEC,
-						     .last_ns = NOW - 20 * NSEC_PER_SEC };
+		job.states[i] = test_worker((int)i, 500, 50 * NSEC_PER_MSEC);
+		job.states[i].world_size = RANK_CNT;
+		job.states[i].phase = PHASE_BLOCKED;
+		job.states[i].iterations = 490;
 		job.wheres[i] = (struct wire_where){ .worker = i + 1, .step = 500 };
 		(void)snprintf(job.wheres[i].stack, sizeof(job.wheres[i].stack), WAITS);
 		(void)snprintf(job.wheres[i].leaf, sizeof(job.wheres[i].leaf), FUTEX);
@@ -73,7 +67,7 @@ static struct report judged(const struct job *job)
 					  .cnt = RANK_CNT,
 					  .wheres = job->wheres,
 					  .where_cnt = job->where_cnt,
-					  .now_ns = NOW };
+					  .now_ns = TEST_NOW_NS };
 	struct report report;
 
 	assert_int_equal(hang_report(&facts, &report), 0);
@@ -314,9 +308,11 @@ static void a_job_of_very_many_workers_is_judged_in_time(void **state)
 	struct wire_state *states = calloc(cnt, sizeof(*states));
 	struct wire_where *wheres = calloc(cnt, sizeof(*wheres));
 	struct job job = job_make();
-	const struct hang_facts facts = {
-		.states = states, .cnt = cnt, .wheres = wheres, .where_cnt = cnt, .now_ns = NOW
-	};
+	const struct hang_facts facts = { .states = states,
+					  .cnt = cnt,
+					  .wheres = wheres,
+					  .where_cnt = cnt,
+					  .now_ns = TEST_NOW_NS };
 	struct report report;
 	clock_t start;
 
