@@ -410,18 +410,19 @@ static void keep(struct keeper *keeper)
 static void take_signals(struct keeper *keeper)
 {
 	static const int of_terminals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGTTOU };
-	sigset_t blocked, ours;
+	sigset_t blocked, handled;
 
 	(void)sigemptyset(&blocked);
 	for (size_t i = 0; i < ARRAY_SIZE(of_terminals); i++)
 		(void)sigaddset(&blocked, of_terminals[i]);
 	(void)sigprocmask(SIG_SETMASK, &blocked, NULL);
 	(void)signal(SIGCHLD, SIG_DFL);
-	(void)sigemptyset(&ours);
-	(void)sigaddset(&ours, SIGTERM);
-	(void)sigaddset(&ours, SIGINT);
-	keeper->signal_fd =
-		keeper->options->stop_fd < 0 ? signalfd(-1, &ours, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
+	(void)sigemptyset(&handled);
+	(void)sigaddset(&handled, SIGTERM);
+	(void)sigaddset(&handled, SIGINT);
+	keeper->signal_fd = keeper->options->stop_fd < 0
+				    ? signalfd(-1, &handled, SFD_CLOEXEC | SFD_NONBLOCK)
+				    : -1;
 }
 
 static int recover(struct gpupause *pause)

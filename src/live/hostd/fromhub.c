@@ -72,7 +72,7 @@ static void take_order(void *arg, const struct bus_message *message)
 	gpuwatch_expect(hostd->gpuwatch, plan.steps > 0 ? GPUWATCH_EXPECT_NS : 0);
 }
 
-static void handle_reply(void *arg, const struct bus_message *message)
+static void take_reply(void *arg, const struct bus_message *message)
 {
 	struct hostd *hostd = arg;
 	const struct wire_reply *wire = message->data;
@@ -150,7 +150,7 @@ int hostd_subscribe(struct hostd *hostd)
 		const char *subject;
 		bus_handler *take;
 	} subjects[] = {
-		{ SUBJECT_ORDER, take_order },	 { SUBJECT_REPLY, handle_reply },
+		{ SUBJECT_ORDER, take_order },	 { SUBJECT_REPLY, take_reply },
 		{ SUBJECT_SLICES, take_slices }, { SUBJECT_COST, take_cost },
 		{ SUBJECT_REPORT, take_report }, { SUBJECT_PROFILE, hostd_take_profile },
 	};

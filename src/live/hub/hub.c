@@ -202,7 +202,7 @@ static void report_blocked(struct hub *hub, int64_t now_ns)
 		log_line(LOG_ERROR, "event=report-not-made why=\"out of memory\"");
 		return;
 	}
-	hub->quiet_standstills += report.verdict != VERDICT_ABNORMAL;
+	hub->quiet_hangs += report.verdict != VERDICT_ABNORMAL;
 	hub_publish_report(hub, &report, ++hub->number, true);
 }
 
@@ -342,7 +342,7 @@ void hub_finish(struct hub *hub, int exit_status)
 		.states = hub->workers.data,
 		.cnt = hub->workers.cnt,
 		.slowdowns = hub->quiet_slowdowns,
-		.standstills = hub->quiet_standstills,
+		.hangs = hub->quiet_hangs,
 		.exit_status = exit_status,
 		.first_gone = hub->first_gone.worker != 0 ? &hub->first_gone : NULL,
 	};

@@ -46,7 +46,7 @@ struct hub {
 	uint64_t epoch, sequence; /* of struct wire_profile */
 	uint64_t number; /* of the latest report or profile; in file names and the order's id */
 	unsigned quiet_slowdowns;     /* profiled, without a finding */
-	unsigned quiet_standstills;   /* hangs reported, without a finding */
+	unsigned quiet_hangs;	      /* hangs reported, without a finding */
 	bool found;		      /* at least one report was abnormal */
 	struct wire_state first_gone; /* first worker to end without MSG_BYE; worker 0: none */
 	char shown[64];		      /* the job's state as last logged */

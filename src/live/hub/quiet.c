@@ -46,17 +46,16 @@ static const char *quiet_reason(struct arena *arena, const struct quiet_facts *f
 				    "status %d, and rank %d (pid %u) was the first to end, at step "
 				    "%" PRIu64 ": see its own output and the kernel log",
 				    report->iterations,
-				    facts->standstills > 0 ? "then none for a while"
-							   : "no slowdown",
+				    facts->hangs > 0 ? "then none for a while" : "no slowdown",
 				    facts->exit_status, facts->first_gone->rank,
 				    facts->first_gone->pid, facts->first_gone->step);
-	if (facts->standstills > 0)
+	if (facts->hangs > 0)
 		return arena_printf(
 			arena,
 			"%.0f iterations watched; %u time%s no iteration ended any more for a "
 			"while, and no rank looked different from outside; perftracker timeline, "
 			"with the folder of this report, shows what each recorded last",
-			report->iterations, facts->standstills, plural(facts->standstills));
+			report->iterations, facts->hangs, plural(facts->hangs));
 	if (facts->slowdowns > 0)
 		return arena_printf(
 			arena,
@@ -80,8 +79,8 @@ int quiet_report(const struct quiet_facts *facts, struct report *ret)
 	jobstate_fill_report(facts->states, facts->cnt, &report);
 	report.workers_analyzed = (int)(facts->cnt - count_silent(facts));
 	report.verdict = VERDICT_HEALTHY;
-	if (report.iterations < QUIET_ITERATIONS_MIN || has_failed(facts) ||
-	    facts->standstills > 0 || report.workers_analyzed == 0)
+	if (report.iterations < QUIET_ITERATIONS_MIN || has_failed(facts) || facts->hangs > 0 ||
+	    report.workers_analyzed == 0)
 		report.verdict = VERDICT_INCONCLUSIVE;
 	report.reason = quiet_reason(&report.arena, facts, &report);
 	if (report.reason == NULL) {

@@ -16,7 +16,7 @@ struct quiet_facts {
 	const struct wire_state *states; /* all workers that ever connected */
 	size_t cnt;
 	unsigned slowdowns;		     /* profiled, without a finding */
-	unsigned standstills;		     /* hangs reported, without a finding */
+	unsigned hangs;			     /* hangs reported, without a finding */
 	int exit_status;		     /* of the job */
 	const struct wire_state *first_gone; /* first worker to end without MSG_BYE; NULL: none */
 };

@@ -86,7 +86,7 @@ static void a_job_that_failed_is_not_called_healthy(void **state)
 static void a_job_that_hung_is_not_called_healthy(void **state)
 {
 	struct wire_state worker = test_worker(0, 200, 10 * MS);
-	struct quiet_facts facts = { .states = &worker, .cnt = 1, .standstills = 1 };
+	struct quiet_facts facts = { .states = &worker, .cnt = 1, .hangs = 1 };
 	struct report report;
 
 	(void)state;
