@@ -5,7 +5,6 @@
 #include "model/thresholds.h"
 
 #include <math.h>
-#include <string.h>
 
 struct window_stats {
 	double mean, var; /* var: half the mean squared difference of neighbors */

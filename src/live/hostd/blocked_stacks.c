@@ -7,7 +7,6 @@
 #include "read/flight/labels.h"
 #include "read/flight/stacks.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

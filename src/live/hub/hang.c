@@ -6,7 +6,6 @@
 #include "live/hub/desync.h"
 #include "live/hub/jobstate.h"
 #include "localize/cause.h"
-#include "model/rankset.h"
 
 #include <errno.h>
 #include <inttypes.h>

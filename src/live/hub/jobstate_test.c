@@ -3,7 +3,6 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <string.h>
 
 /* Needs the headers above, so it cannot be sorted among them. */
 /* clang-format off */

@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 
 /* Needs the headers above, so it cannot be sorted among them. */
 /* clang-format off */

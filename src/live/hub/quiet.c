@@ -2,7 +2,6 @@
 #include "live/hub/quiet.h"
 
 #include "live/hub/jobstate.h"
-#include "model/rankset.h"
 
 #include <errno.h>
 #include <inttypes.h>

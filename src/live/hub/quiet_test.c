@@ -3,10 +3,8 @@
 
 #include "live/hub/test_states.h"
 
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Needs the headers above, so it cannot be sorted among them. */

@@ -3,7 +3,6 @@
 #include "live/metrics/metrics_parts.h"
 #include "model/elements.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
