@@ -49,18 +49,22 @@ void str_append_char(struct str *str, char c)
 
 void str_printf(struct str *str, const char *fmt, ...)
 {
+	size_t room = str->error == 0 ? str->cap - str->len : 0;
 	va_list ap, again;
 	int len;
 
 	va_start(ap, fmt);
 	va_copy(again, ap);
-	len = vsnprintf(NULL, 0, fmt, ap);
+	len = vsnprintf(room > 0 ? str->data + str->len : NULL, room, fmt, ap);
 	va_end(ap);
-	if (len >= 0 && str_room(str, (size_t)len)) {
-		(void)vsnprintf(str->data + str->len, (size_t)len + 1, fmt, again);
-		str->len += (size_t)len;
-	}
+	/* Formatted a second time only when the room did not suffice. */
+	if (len >= 0 && (size_t)len >= room && str_room(str, (size_t)len))
+		len = vsnprintf(str->data + str->len, (size_t)len + 1, fmt, again);
 	va_end(again);
+	if (len >= 0 && str->error == 0)
+		str->len += (size_t)len;
+	else if (room > 0)
+		str->data[str->len] = '\0'; /* without the part that was written */
 }
 
 const char *str_borrow(const struct str *str)
