@@ -7,6 +7,7 @@
 #include "simulate/random.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -286,24 +287,33 @@ static void sample_thread(struct writer *w, struct counter *counters)
 	}
 }
 
-static void put_sample(struct writer *w, enum counter_id id, const struct counter *s, size_t idx)
+/* Nearly all events of a trace are samples: one call of printf each. */
+static void put_samples(struct writer *w, enum counter_id id, const struct counter *s)
 {
 	const char *name = resource_name(resources[id]);
-	uint64_t bits = random_at(w->sim->options.seed, RANDOM_SAMPLE, (uint64_t)w->rank,
-				  (uint64_t)id, idx);
-	double value = counter_at(s, idx) * (1 + SAMPLE_NOISE * random_gauss(bits));
-	int64_t end_ns = s->start_ns + (int64_t)(idx + 1) * s->period_ns;
+	int pid = identity_pid(w->rank);
+	char place[64];
 
-	begin_event(w);
-	str_printf(&w->text, "\"ph\": \"C\", \"name\": \"%s\", ", name);
 	if (id >= COUNTER_CPU)
-		str_printf(&w->text, "\"pid\": %d, \"tid\": %d", identity_pid(w->rank),
-			   identity_pid(w->rank) + (id >= COUNTER_AUTOGRAD_CPU));
+		(void)snprintf(place, sizeof(place), "%d, \"tid\": %d", pid,
+			       pid + (id >= COUNTER_AUTOGRAD_CPU));
 	else
-		str_printf(&w->text, "\"pid\": \"GPU %d Counters\", \"tid\": 0",
-			   w->rank % w->sim->layout.host_gpus);
-	put_us(w, "ts", identity_wall_ns(w->sim, w->rank, end_ns) - w->base_ns);
-	str_printf(&w->text, ", \"args\": {\"%s\": %.3f}}", name, fmin(value, 1));
+		(void)snprintf(place, sizeof(place), "\"GPU %d Counters\", \"tid\": 0",
+			       w->rank % w->sim->layout.host_gpus);
+	for (size_t idx = 0; idx < s->cnt; idx++) {
+		uint64_t bits = random_at(w->sim->options.seed, RANDOM_SAMPLE, (uint64_t)w->rank,
+					  (uint64_t)id, idx);
+		double value = counter_at(s, idx) * (1 + SAMPLE_NOISE * random_gauss(bits));
+		int64_t end_ns = s->start_ns + (int64_t)(idx + 1) * s->period_ns;
+		int64_t ts_ns = identity_wall_ns(w->sim, w->rank, end_ns) - w->base_ns;
+
+		begin_event(w);
+		str_printf(&w->text,
+			   "\"ph\": \"C\", \"name\": \"%s\", \"pid\": %s, \"ts\": %lld.%03d, "
+			   "\"args\": {\"%s\": %.3f}}",
+			   name, place, (long long)(ts_ns / 1000), (int)(ts_ns % 1000), name,
+			   fmin(value, 1));
+	}
 }
 
 static int put_counters(struct writer *w)
@@ -321,10 +331,8 @@ static int put_counters(struct writer *w)
 		sample_thread(w, counters);
 	}
 	for (int c = 0; c < COUNTER_CNT && error == 0; c++) {
-		if (!(w->sim->options.counters & 1u << resources[c]))
-			continue;
-		for (size_t i = 0; i < counters[c].cnt; i++)
-			put_sample(w, (enum counter_id)c, &counters[c], i);
+		if (w->sim->options.counters & 1u << resources[c])
+			put_samples(w, (enum counter_id)c, &counters[c]);
 	}
 	for (int c = 0; c < COUNTER_CNT; c++)
 		counter_done(&counters[c]);
