@@ -13,11 +13,13 @@ sys.path.insert(0, str(ROOT / "bench" / "live_faults"))
 
 import judge  # noqa: E402
 
-# Half the model of the demo, and no longer than it takes to learn what is usual and to see a fault.
-JOB = ("--rows=2", "--width=64", "--steps=200")
-FAULT_AT = 100
-# For one of the two sources; the other one has torchrun.
-LAUNCHER = f"{ROOT}/.venv/bin/python {ROOT}/tests/live/ranks.py 4"
+# Half the model of the demo, for as long as the baseline, the window and its report take.
+JOB = ("--rows=2", "--width=64", "--steps=180")
+FAULT_AT = 70
+# Slow Python must be seen beside the ranks of this job that compete for few CPUs.
+STRENGTHS = {"io": "--fault-strength=1", "cpu": "--fault-strength=2.5"}
+# One of the four jobs is started by torchrun.
+LAUNCHER = f"{ROOT}/.venv/bin/python {ROOT}/tests/live/ranks.py 3"
 
 
 class LiveFaults(unittest.TestCase):
@@ -26,8 +28,9 @@ class LiveFaults(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for attempt in ("first", "second"):
                 out = pathlib.Path(folder, attempt)
-                launcher = LAUNCHER if source == "torch" else ""
-                run = judge.run_job(fault, out, JOB, source, FAULT_AT, launcher)
+                launcher = "" if (fault, source) == ("io", "agent") else LAUNCHER
+                job = (*JOB, STRENGTHS[fault])
+                run = judge.run_job(fault, out, job, source, FAULT_AT, launcher)
                 if run.word != judge.ABSTAINED:
                     break
             log = out.with_name(attempt + "-times").joinpath("log").read_text(errors="replace")
