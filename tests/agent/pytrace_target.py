@@ -421,7 +421,7 @@ def case_blocking(probe):
 
 
 def case_windows(probe):
-    """200 windows while threads run, which were there before."""
+    """80 windows while threads run that were there before."""
     end = threading.Event()
     sums = [0] * 4
 
@@ -435,7 +435,7 @@ def case_windows(probe):
     for thread in threads:
         thread.start()
     seen = collections.Counter()
-    for nr in range(200):
+    for nr in range(80):
         probe.begin(calls=nr % 8 != 7)
         check(fib(5) == 5, "fib")
         time.sleep(0.002)
