@@ -12,8 +12,8 @@ all: ## build the program and its libraries into build/
 	@tools/build build
 
 test: ## every test; the last line is "N passed, N failed"
-	@tools/bootstrap build test
-	@$(PYTHON) tests/run $(PARTS)
+	@tools/bootstrap --system build test
+	@python3 tests/run $(PARTS)
 
 demo: all ## a 4-rank training job in which FAULT happens (io cpu gc lock noise imbalance all none)
 	@tools/bootstrap demo
@@ -31,8 +31,8 @@ bench: all ## benchmarks: live faults (REPEATS times each), then those of bench/
 	@if [ -x bench/run ]; then bench/run; fi
 
 fuzz: ## every fuzz target for FUZZ_SECONDS (default 60)
-	@tools/bootstrap build test
-	@$(PYTHON) tests/run fuzz --fuzz-seconds $(or $(FUZZ_SECONDS),60)
+	@tools/bootstrap --system build test
+	@python3 tests/run fuzz --fuzz-seconds $(or $(FUZZ_SECONDS),60)
 
 fmt: ## format the C and Python sources
 	@tools/bootstrap check && tools/check --fix

@@ -168,7 +168,9 @@ class Driver(unittest.TestCase):
     def test_a_result_that_was_not_read_is_a_failure(self):
         text = "test_a (m.C.test_a) ... ok\ntest_b (m.C.test_b) ... \nRan 2 tests in 0.1s\n"
         judged = RUNNER.judged("x", RUNNER.Outcome(0, text))
-        self.assertEqual({n: r.word for n, r in judged.items()}, {"x: test_a": "passed", "x": "failed"})
+        self.assertEqual(
+            {n: r.word for n, r in judged.items()}, {"x: test_a": "passed", "x": "failed"}
+        )
 
     def test_a_program_in_parts_has_the_same_tests(self):
         with tempfile.TemporaryDirectory() as folder:

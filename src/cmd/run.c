@@ -259,6 +259,12 @@ static void look_at_terminal(struct run_options *options)
 	options->color = no_color == NULL || no_color[0] == '\0';
 }
 
+/* The presets that --help shows. */
+_Static_assert(PACE_WINDOW_CNT == 50 && SEQUENCE_REPEAT_CNT == 10 &&
+		       JOBWATCH_MIN_GAP_NS == 60 * NSEC_PER_SEC && BLOCKED_FACTOR == 5 &&
+		       (int)(PACE_SLOW_FRAC * 1e4) == 500,
+	       "change the presets of --recent, --learn, --min-gap, --blocked and --slowdown, too");
+
 static struct run_args run_defaults(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);

@@ -39,8 +39,9 @@ class WaitChild(unittest.TestCase):
             wait_child(clock, side_effect=ChildProcessError).assert_not_called()
 
     def test_a_trace_whose_child_the_program_has_reaped_is_used(self) -> None:
-        with tempfile.NamedTemporaryFile() as trace, mock.patch.object(
-            os, "waitpid", side_effect=ChildProcessError
+        with (
+            tempfile.NamedTemporaryFile() as trace,
+            mock.patch.object(os, "waitpid", side_effect=ChildProcessError),
         ):
             result = [object()]
             self.assertGreaterEqual(_source._wait_child(77, result, trace.name), 0)
