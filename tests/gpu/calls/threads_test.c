@@ -4,9 +4,9 @@
  * events runs dry: nothing is counted twice or timed wrongly. Linked in, so that sanitizers see it.
  */
 #include "agent/calls/gpucalls.h"
+#include "agent/calls/gputimer.h"
 #include "agent/core/lane.h"
 #include "agent/core/nametable.h"
-#include "agent/calls/gputimer.h"
 #include "cublas_double.h"
 #include "gpu_double.h"
 
