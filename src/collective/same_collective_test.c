@@ -225,6 +225,7 @@ static void match_by_stream(size_t group_cnt, bool numbered)
 					   &member);
 			else
 				stream_add_alike(&stream, c->name, &member);
+			stream_settle(&stream);
 		}
 	}
 	assert_found_is_truth(streamed);

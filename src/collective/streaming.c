@@ -3,6 +3,11 @@
 
 #define PROBES 8u
 
+static int64_t time_of(const struct stream_member *member)
+{
+	return member->known_ns != 0 ? member->known_ns : member->start_ns;
+}
+
 static void hand_back(struct stream *stream, struct stream_slot *slot, bool complete)
 {
 	int64_t last_ns = -1;
@@ -59,7 +64,7 @@ void stream_add(struct stream *stream, uint64_t key, const struct stream_member 
 		hand_back(stream, slot, false);
 	if (slot->cnt == 0) {
 		slot->key = key;
-		slot->first_ns = member->known_ns != 0 ? member->known_ns : member->start_ns;
+		slot->first_ns = time_of(member);
 	}
 	slot->members[slot->cnt++] = *member;
 	if (slot->cnt == member->group_size)
@@ -74,6 +79,15 @@ static void take_out(struct stream_queue *queue, uint32_t at, struct stream_memb
 	queue->cnt--;
 	for (uint32_t i = at; i < queue->cnt; i++)
 		queue->members[i] = queue->members[i + 1];
+}
+
+static void insert(struct stream_queue *queue, const struct stream_member *member)
+{
+	uint32_t at = queue->cnt++;
+
+	for (; at > 0 && time_of(&queue->members[at - 1]) > time_of(member); at--)
+		queue->members[at] = queue->members[at - 1];
+	queue->members[at] = *member;
 }
 
 static void give_up(struct stream *stream, struct stream_queue *queue, uint32_t at)
@@ -159,11 +173,18 @@ void stream_add_alike(struct stream *stream, uint64_t key, const struct stream_m
 		stream->done(member->owner, member, -1);
 		return;
 	}
-	if (queue->cnt == STREAM_QUEUE_MAX)
+	if (queue->cnt == STREAM_QUEUE_MAX && !settle_heads(stream, queue))
 		give_up(stream, queue, 0);
-	queue->members[queue->cnt++] = *member;
-	while (settle_heads(stream, queue))
-		;
+	queue->key = key;
+	insert(queue, member);
+}
+
+void stream_settle(struct stream *stream)
+{
+	for (uint32_t i = 0; i < STREAM_QUEUE_CNT; i++) {
+		while (settle_heads(stream, &stream->queues[i]))
+			;
+	}
 }
 
 static void expire_queues(struct stream *stream, int64_t now_ns)
@@ -171,7 +192,7 @@ static void expire_queues(struct stream *stream, int64_t now_ns)
 	for (uint32_t i = 0; i < STREAM_QUEUE_CNT; i++) {
 		struct stream_queue *queue = &stream->queues[i];
 
-		while (queue->cnt > 0 && now_ns - queue->members[0].start_ns > STREAM_AGE_NS)
+		while (queue->cnt > 0 && now_ns - time_of(&queue->members[0]) > STREAM_AGE_NS)
 			give_up(stream, queue, 0);
 	}
 }

@@ -4,8 +4,8 @@
  * before the last member came is waiting, and the part behind it transfer. A collective whose
  * members are not all here, or that they don't all finish, is handed back unmatched.
  * Where a back end reports group and number, these name a collective (stream_add()). Where it
- * doesn't, those of all ranks that are alike are taken in their order, and are one if they
- * overlap, as the parts of one must (stream_add_alike()).
+ * doesn't, those of all ranks that are alike are taken in the order of their times, and are one if
+ * they overlap, as the parts of one must (stream_add_alike(), stream_settle()).
  * Pure: no clock, no metrics.
  */
 #pragma once
@@ -41,7 +41,7 @@ struct stream_slot {
 struct stream_queue {
 	uint64_t key;
 	uint32_t cnt;					/* 0: free */
-	struct stream_member members[STREAM_QUEUE_MAX]; /* in the order they came */
+	struct stream_member members[STREAM_QUEUE_MAX]; /* the oldest first */
 };
 
 struct stream {
@@ -58,9 +58,16 @@ void stream_add(struct stream *stream, uint64_t key, const struct stream_member 
 
 /*
  * key: the same for collectives that are alike: operation, payload. group_size: all ranks, who
- * are all here. O(STREAM_QUEUE_MAX).
+ * are all here. An owner's members may come in any order until stream_settle(): a back end with
+ * several threads (gloo) has them in several rings. O(STREAM_QUEUE_MAX).
  */
 void stream_add_alike(struct stream *stream, uint64_t key, const struct stream_member *member);
+
+/*
+ * Matches alike members, after all rings of an owner were read. Calls done for each member of what
+ * is complete, or has lost its partners. O(STREAM_QUEUE_CNT * STREAM_QUEUE_MAX).
+ */
+void stream_settle(struct stream *stream);
 
 /* Gives up what began more than STREAM_AGE_NS ago. */
 void stream_expire(struct stream *stream, int64_t now_ns);

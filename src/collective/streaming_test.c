@@ -85,6 +85,7 @@ static void members_may_be_laid_end_to_end(void **state)
 static void alike(struct stream_member member)
 {
 	stream_add_alike(&stream, 5, &member);
+	stream_settle(&stream);
 }
 
 static void the_last_to_begin_is_told_to_all(void **state)
@@ -164,6 +165,44 @@ static void one_that_lost_its_partner_does_not_shift_the_others(void **state)
 	assert_int_equal(seen.last_ns[1][1], 205);
 }
 
+/* Two threads of a rank execute them in turn, and are read one after the other. */
+static void an_owners_members_may_come_in_any_order(void **state)
+{
+	struct stream_member of_threads[] = { part(1, 1, 2, 190, 60), part(1, 3, 2, 395, 20),
+					      part(1, 0, 2, 140, 10), part(1, 2, 2, 310, 20) };
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++)
+		alike(part(0, i, 2, 100 * (i + 1), 50));
+	for (size_t i = 0; i < ARRAY_SIZE(of_threads); i++)
+		stream_add_alike(&stream, 5, &of_threads[i]);
+	assert_int_equal(seen.cnt, 0);
+	stream_settle(&stream);
+	assert_int_equal(seen.matched, 8);
+	assert_int_equal(seen.last_ns[0][0], 140);
+	assert_int_equal(seen.last_ns[1][1], 200);
+	assert_int_equal(seen.last_ns[1][2], 310);
+	assert_int_equal(seen.last_ns[0][3], 400);
+}
+
+static void a_full_queue_is_matched_before_one_is_given_up(void **state)
+{
+	struct stream_member member;
+
+	(void)state;
+	for (uint32_t i = 0; i < STREAM_QUEUE_MAX / 2; i++) {
+		for (int r = 0; r < 2; r++) {
+			member = part(r, i % ROUND_CNT, 2, 100 * (int64_t)i, 50);
+			stream_add_alike(&stream, 5, &member);
+		}
+	}
+	assert_int_equal(seen.cnt, 0);
+	member = part(0, 0, 2, 100 * STREAM_QUEUE_MAX, 50);
+	stream_add_alike(&stream, 5, &member);
+	assert_int_equal(seen.matched, 2);
+	assert_int_equal(seen.cnt, 2);
+}
+
 /* Collectives one after the other, some records of them lost; the truth is known. */
 static void random_losses_are_survived(void **state)
 {
@@ -216,6 +255,8 @@ int main(void)
 		cmocka_unit_test_setup(more_than_there_is_room_for_is_handed_back, begin),
 		cmocka_unit_test_setup(those_without_number_are_one_if_they_overlap, begin),
 		cmocka_unit_test_setup(one_that_lost_its_partner_does_not_shift_the_others, begin),
+		cmocka_unit_test_setup(an_owners_members_may_come_in_any_order, begin),
+		cmocka_unit_test_setup(a_full_queue_is_matched_before_one_is_given_up, begin),
 		cmocka_unit_test_setup(random_losses_are_survived, begin),
 	};
 

@@ -297,6 +297,7 @@ void metrics_worker_follow(struct metrics_worker *worker, const struct flight *f
 		take_window(worker, &lane->window);
 		lane->window.cnt = 0;
 	}
+	stream_settle(&worker->host->stream);
 	worker->log.samples.cnt = worker->log.marks.cnt = 0;
 	count_lost(worker);
 }
