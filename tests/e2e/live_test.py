@@ -28,7 +28,7 @@ class LiveFaults(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for attempt in ("first", "second"):
                 out = pathlib.Path(folder, attempt)
-                launcher = "" if (fault, source) == ("io", "agent") else LAUNCHER
+                launcher = "" if (fault, source) == ("cpu", "agent") else LAUNCHER
                 job = (*JOB, STRENGTHS[fault])
                 run = judge.run_job(fault, out, job, source, FAULT_AT, launcher)
                 if run.word != judge.ABSTAINED:

@@ -10,7 +10,6 @@
 #include "base/base.h"
 
 #include <stdatomic.h>
-#include <string.h>
 
 /* The meaning of the fields depends on the kind: see block.h and record_kinds.h. */
 struct ring_record {
@@ -32,11 +31,11 @@ static inline void ring_push(struct ring_record *records, uint32_t cnt, _Atomic 
 
 	__atomic_store_n(&record->seq, 0, __ATOMIC_RELAXED);
 	atomic_thread_fence(memory_order_release);
-	record->time_ns = what->time_ns;
-	record->value = what->value;
-	record->kind = what->kind;
-	record->detail = what->detail;
-	record->extra = what->extra;
+	__atomic_store_n(&record->time_ns, what->time_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&record->value, what->value, __ATOMIC_RELAXED);
+	__atomic_store_n(&record->kind, what->kind, __ATOMIC_RELAXED);
+	__atomic_store_n(&record->detail, what->detail, __ATOMIC_RELAXED);
+	__atomic_store_n(&record->extra, what->extra, __ATOMIC_RELAXED);
 	__atomic_store_n(&record->seq, (uint32_t)(position + 1), __ATOMIC_RELEASE);
 	atomic_store_explicit(head, position + 1, memory_order_release);
 }
@@ -50,7 +49,12 @@ static inline bool ring_copy(const struct ring_record *records, uint32_t cnt, ui
 
 	if (__atomic_load_n(&record->seq, __ATOMIC_ACQUIRE) != expected)
 		return false;
-	memcpy(ret, record, sizeof(*ret));
+	ret->time_ns = __atomic_load_n(&record->time_ns, __ATOMIC_RELAXED);
+	ret->value = __atomic_load_n(&record->value, __ATOMIC_RELAXED);
+	ret->seq = expected;
+	ret->kind = __atomic_load_n(&record->kind, __ATOMIC_RELAXED);
+	ret->detail = __atomic_load_n(&record->detail, __ATOMIC_RELAXED);
+	ret->extra = __atomic_load_n(&record->extra, __ATOMIC_RELAXED);
 	atomic_thread_fence(memory_order_acquire);
 	return __atomic_load_n(&record->seq, __ATOMIC_RELAXED) == expected;
 }

@@ -4,6 +4,7 @@
 #include "report/timeline/timeline_parts.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define THREAD_MAX 64
 #define DEPTH_MAX 256u /* frames of a stack; of deeper ones the innermost */
