@@ -106,7 +106,7 @@ static void check_times(void)
 
 		for (uint64_t at = head - MIN(head, (uint64_t)FLIGHT_LANE_RECORD_CNT);
 		     at + 1 < head; at++) {
-			struct ring_record time, shape;
+			struct ring_record time, shape = { 0 };
 
 			if (!ring_copy(flight->records[lane], FLIGHT_LANE_RECORD_CNT, at, &time) ||
 			    time.kind != FLIGHT_TIMED)
