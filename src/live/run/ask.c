@@ -8,11 +8,15 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#define CONNECT_LIMIT_S 5 /* while the daemon does not accept */
+
 static int connect_to(const char *path, struct err *err)
 {
+	static const struct timeval limit = { .tv_sec = CONNECT_LIMIT_S };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd, ret;
 
@@ -22,8 +26,11 @@ static int connect_to(const char *path, struct err *err)
 	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	if (connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) != 0) {
-		ret = err_set(err, errno, "%s: cannot connect: %s", path, strerror(errno));
+		ret = err_set(err, errno, "%s: cannot connect: %s", path,
+			      errno == EAGAIN ? "the daemon does not accept connections"
+					      : strerror(errno));
 		(void)close(fd);
 		return ret;
 	}

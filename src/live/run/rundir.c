@@ -84,7 +84,10 @@ int rundir_socket(char *ret, size_t size, struct err *err)
 	return 0;
 }
 
-/* A socket whose daemon was killed remains, but refuses connections. */
+/*
+ * A socket whose daemon was killed remains, but refuses connections. EAGAIN: a daemon listens, and
+ * is behind with accepting.
+ */
 static bool is_served(const char *path)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
@@ -94,7 +97,7 @@ static bool is_served(const char *path)
 	if (fd < 0 || strlen(path) >= sizeof(addr.sun_path))
 		return false;
 	memcpy(addr.sun_path, path, strlen(path));
-	served = connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0;
+	served = connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0 || errno == EAGAIN;
 	(void)close(fd);
 	return served;
 }
