@@ -440,7 +440,7 @@ def case_windows(probe):
         check(fib(5) == 5, "fib")
         time.sleep(0.002)
         probe.stop()
-        if nr % 20 == 0:
+        if nr % 4 == 0:
             calls, _ = probe.take()
             check_nesting(calls)
             seen.update(call.tid for call in calls)
