@@ -204,7 +204,7 @@ static int take_option(const struct command *command, int id, void *options)
 	if (row == NULL) /* getopt_long() has printed what is wrong */
 		return cmd_try_help(command->name);
 	/* "--out -- python": "--" is meant to end the options */
-	if (optarg != NULL && strcmp(optarg, "--") == 0)
+	if (optarg != NULL ? strcmp(optarg, "--") == 0 : optiontable_has_value(row))
 		return cmd_usage_error(command->name, "option '--%s' requires an argument",
 				       row->name);
 	if (optiontable_set(row, optarg, options, &err) < 0)

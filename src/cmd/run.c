@@ -259,11 +259,10 @@ static void look_at_terminal(struct run_options *options)
 	options->color = no_color == NULL || no_color[0] == '\0';
 }
 
-/* The presets that --help shows. */
-_Static_assert(PACE_WINDOW_CNT == 50 && SEQUENCE_REPEAT_CNT == 10 &&
-		       JOBWATCH_MIN_GAP_NS == 60 * NSEC_PER_SEC && BLOCKED_FACTOR == 5 &&
-		       (int)(PACE_SLOW_FRAC * 1e4) == 500,
-	       "change the presets of --recent, --learn, --min-gap, --blocked and --slowdown, too");
+/* The presets that --help shows; that of --slowdown is PACE_SLOW_FRAC. */
+_Static_assert(PACE_WINDOW_CNT == 50 && SEQUENCE_REPEAT_CNT == 10 && BLOCKED_FACTOR == 5 &&
+		       JOBWATCH_MIN_GAP_NS / NSEC_PER_SEC == 60,
+	       "change the presets of --recent, --learn, --blocked and --min-gap, too");
 
 static struct run_args run_defaults(void)
 {
@@ -284,23 +283,24 @@ static struct run_args run_defaults(void)
 }
 
 /* words: the command of the job. Returns an exit status. */
-static int run_job(struct run_options *options, char **words)
+static int run_job(const struct run_options *given, char **words)
 {
+	struct run_options options = *given;
 	char out_dir[PATH_MAX], program[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
-	int error = make_absolute(options->out_dir, out_dir, sizeof(out_dir));
+	int error = make_absolute(options.out_dir, out_dir, sizeof(out_dir));
 
 	if (error < 0) {
-		(void)fprintf(stderr, "perftracker run: --out %s: %s\n", options->out_dir,
+		(void)fprintf(stderr, "perftracker run: --out %s: %s\n", options.out_dir,
 			      strerror(-error));
 		return EXIT_USAGE;
 	}
 	program[len > 0 ? len : 0] = '\0';
-	options->program = program;
-	options->out_dir = out_dir;
-	look_at_terminal(options);
-	warn_of_gpu_samples(options->gpu_samples);
-	return supervise(options, words);
+	options.program = program;
+	options.out_dir = out_dir;
+	look_at_terminal(&options);
+	warn_of_gpu_samples(options.gpu_samples);
+	return supervise(&options, words);
 }
 
 static int run_main(const struct command *command, int argc, char **argv)

@@ -207,7 +207,7 @@ static int count_groups(const struct shift_worker *workers, size_t cnt, struct i
 				if (error == 0)
 					error = idmap_set(group_of, workers[w].all[i].group, group);
 			}
-			if (error == 0)
+			if (error == 0 && counts.data != NULL)
 				counts.data[group]++;
 		}
 	}
