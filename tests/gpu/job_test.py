@@ -57,13 +57,17 @@ class Series:
 @unittest.skipUnless("DOUBLE_MODEL" in os.environ, "DOUBLE_MODEL and DOUBLE_CUPTI are not set")
 class Job(TorchLiveTest):
     def train(
-        self, ranks: int, fault: str, how: tuple[str, ...] = ("--fork",)
+        self,
+        ranks: int,
+        fault: str,
+        how: tuple[str, ...] = ("--fork",),
+        run: tuple[str, ...] = (),
     ) -> contextlib.AbstractContextManager:
         """A job of so many ranks; rank 1 has the fault from when the file self.begin is there."""
         self.env["PYTHONWARNINGS"] = "ignore"
         self.env["DOUBLE_NCCL_NODES"] = "2"  # so that NCCL reports network operations
         self.begin = self.folder / "begin"
-        options = ("--source", "agent", "--gpu-calls", "--metrics", "0")
+        options = ("--source", "agent", "--gpu-calls", "--metrics", "0", *run)
         words = ("--ranks", str(ranks), "--seconds", "600", "--fault", fault, "--rank", "1", *how)
         return self.job(*options, "--", self.python, JOB, *words, "--begin", str(self.begin))
 
@@ -88,9 +92,13 @@ class Job(TorchLiveTest):
         return report
 
     def accuse(self) -> tuple[dict, dict]:
-        """A report, and its first finding but for those of this machine, where CPUs are few."""
+        """A report, and its first finding but for those of this machine, where CPUs are few.
+
+        Repeats what this machine can be the cause of: an abstention, and starvation alone.
+        """
         for _ in range(5):
             report = self.profile()
+            self.assertNotEqual(report["verdict"], "healthy", report)
             for finding in report["findings"]:
                 if finding["cause"] != STARVED:
                     return report, finding
@@ -227,10 +235,13 @@ class Job(TorchLiveTest):
             time.sleep(1)
             report = self.profile()
             samples, slices = self.scrape(), self.slices()
+        # Four ranks on two CPUs differ by some percent whatever their links do.
+        gains = {"1": SMALL_PCT}
         for finding in report["findings"]:
-            # Four ranks on two CPUs differ by some percent whatever their links do.
-            is_noise = finding["cause"] == STARVED or finding["gain_pct"] < SMALL_PCT
-            self.assertTrue(finding["ranks"] == "1" or is_noise, finding)
+            if finding["cause"] != STARVED:
+                ranks = finding["ranks"]
+                gains[ranks] = max(gains.get(ranks, 0), finding["gain_pct"])
+        self.assertEqual(max(gains, key=lambda ranks: gains[ranks]), "1", report["findings"])
         sent = [Series(samples, rank).value(STEPS, {"part": "send_wire"}) for rank in range(4)]
         self.assertEqual(sent.index(max(sent)), 1, sent)
         drawn = [
@@ -240,7 +251,8 @@ class Job(TorchLiveTest):
         self.assertEqual(drawn.index(max(drawn)), 1, drawn)
 
     def test_the_rank_that_never_enters_a_collective_is_named(self) -> None:
-        with self.train(4, "hang") as job:
+        # While the overhead is measured, the last collectives may not be recorded.
+        with self.train(4, "hang", run=("--no-audit",)) as job:
             self.await_ranks(job, 4, STEADY)
             self.begin.touch()
             self.await_blocked()

@@ -378,24 +378,29 @@ static int fill_findings(const struct blocked *b, struct report *report)
 	return 0;
 }
 
-/* The notes of an inconclusive report: one line for each rank. */
-static int fill_notes(const struct blocked *b, struct report *report)
+/* What was not recorded, and if the report is inconclusive, one line for each rank. */
+static int fill_notes(const struct blocked *b, bool blind, struct report *report)
 {
-	const char **notes = arena_calloc(b->arena, b->cnt, sizeof(*notes));
+	const char **notes = arena_calloc(b->arena, b->cnt + 1, sizeof(*notes));
 
 	if (notes == NULL)
 		return -ENOMEM;
 	report->notes = notes;
+	if (blind)
+		notes[report->note_cnt++] =
+			"the job stopped while the overhead of the collectors was measured, which "
+			"switches them off by turns: the last collectives may not be recorded";
+	if (report->verdict == VERDICT_ABNORMAL)
+		return 0;
 	for (size_t i = 0; i < b->cnt; i++) {
-		notes[i] = evidence_line(b, i);
-		if (notes[i] == NULL)
+		notes[report->note_cnt] = evidence_line(b, i);
+		if (notes[report->note_cnt++] == NULL)
 			return -ENOMEM;
-		report->note_cnt++;
 	}
 	return 0;
 }
 
-static int fill_blocked(const struct blocked *b, struct report *report)
+static int fill_blocked(const struct blocked *b, bool blind, struct report *report)
 {
 	int ret = fill_findings(b, report);
 
@@ -415,13 +420,13 @@ static int fill_blocked(const struct blocked *b, struct report *report)
 		report->verdict = VERDICT_ABNORMAL;
 		report->reason =
 			"no iteration ends any more, and some ranks differ from the others";
-		return 0;
+		return fill_notes(b, blind, report);
 	}
 	report->verdict = VERDICT_INCONCLUSIVE;
 	report->reason = "no iteration ends any more, but the state of all ranks is the same; "
 			 "perftracker timeline, with the folder of this report, shows their Python "
 			 "stacks until now";
-	return fill_notes(b, report);
+	return fill_notes(b, blind, report);
 }
 
 static int by_worker(const void *a, const void *b)
@@ -493,7 +498,7 @@ int hang_report(const struct hang_facts *facts, struct report *ret)
 	if (r == 0)
 		r = find_differences(&b);
 	if (r == 0)
-		r = fill_blocked(&b, &report);
+		r = fill_blocked(&b, facts->blind, &report);
 	if (r < 0) {
 		arena_done(&report.arena);
 		return r;

@@ -30,6 +30,7 @@ struct hang_facts {
 	const struct wire_where *wheres; /* of the workers for which one is known, in any order */
 	size_t where_cnt;
 	int64_t now_ns; /* on the workers' clock */
+	bool blind;	/* collectives may be unrecorded: overhead_is_blind() */
 };
 
 /* Returns 0 or -ENOMEM; *ret is to be freed with arena_done(&ret->arena) on success only. */

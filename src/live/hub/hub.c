@@ -196,7 +196,8 @@ static void report_blocked(struct hub *hub, int64_t now_ns)
 					  .cnt = hub->workers.cnt,
 					  .wheres = hub->wheres.data,
 					  .where_cnt = hub->wheres.cnt,
-					  .now_ns = now_ns };
+					  .now_ns = now_ns,
+					  .blind = overhead_is_blind(&hub->overhead) };
 
 	if (hang_report(&facts, &report) < 0) {
 		log_line(LOG_ERROR, "event=report-not-made why=\"out of memory\"");

@@ -296,6 +296,7 @@ static void watch_step(struct overhead *overhead, uint64_t step, int64_t now_ns)
 		overhead->calm_step = 0;
 	overhead->step = step;
 	overhead->step_ns = now_ns;
+	overhead->blind = false;
 }
 
 /* A worker that ended reports no cost; a slow or blocked job must not wait for the measurement. */
@@ -470,6 +471,7 @@ static unsigned take_back(struct overhead *overhead, const struct wire_state *st
 {
 	overhead->series[overhead->kind].due_ns = now_ns + RETRY_NS;
 	overhead->slowed = overhead->kind == OVERHEAD_WINDOW && looks_slow(states, cnt);
+	overhead->blind = overhead->kind == OVERHEAD_ALWAYS;
 	return end(overhead, states, cnt, order);
 }
 
@@ -501,6 +503,11 @@ bool overhead_excuses(const struct overhead *overhead, const struct wire_state *
 {
 	return (overhead->running && overhead->kind == OVERHEAD_WINDOW) ||
 	       least_step(states, cnt) < overhead->calm_step;
+}
+
+bool overhead_is_blind(const struct overhead *overhead)
+{
+	return (overhead->running && overhead->kind == OVERHEAD_ALWAYS) || overhead->blind;
 }
 
 void overhead_add_cost(struct overhead *overhead, const struct wire_slices_cost *slices)

@@ -66,6 +66,7 @@ struct overhead {
 	bool slowed; /* the latest OVERHEAD_WINDOW measurement ended early: the job looked slow */
 	unsigned slowed_cnt; /* consecutive measurements that alone made the job look slow */
 	uint64_t step;	     /* of the worker with the least; step_ns: since when */
+	bool blind;	     /* a measurement was given up at this step: see overhead_is_blind() */
 	int64_t step_ns, patience_ns;
 	int64_t limit_ns;	     /* the measurement is canceled then */
 	struct slices_cost *results; /* of the workers that reported a cost with pairs */
@@ -96,6 +97,13 @@ unsigned overhead_tick(struct overhead *overhead, const struct wire_state *state
 
 /* Whether the slices of a measurement may be why the job looks slow. */
 bool overhead_excuses(const struct overhead *overhead, const struct wire_state *states, size_t cnt);
+
+/*
+ * Whether the collectors that are always on may be off in the iteration in which the job is:
+ * their measurement is running, or was given up since this iteration began. A worker that does
+ * not iterate does not read the order that switches them on again.
+ */
+bool overhead_is_blind(const struct overhead *overhead);
 
 /* Adds the cost that one worker's slices show. */
 void overhead_add_cost(struct overhead *overhead, const struct wire_slices_cost *slices);

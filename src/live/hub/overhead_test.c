@@ -445,6 +445,35 @@ static void test_a_hang_ends_a_measurement(_unused_ void **state)
 	overhead_done(&job.overhead);
 }
 
+/* The job stops while the collectors of one kind are measured. */
+static void hang_while_measured(struct job *job, uint32_t kind)
+{
+	job_init(job, &options);
+	for (unsigned i = 0; i < 10000 && (job->order.kind != kind || job->order.slice_cnt == 0);
+	     i++)
+		run_for(job, TICK_NS);
+	for (unsigned i = 0; i < 1000 && job->overhead.running; i++) {
+		for (size_t j = 0; j < WORKERS; j++)
+			job->states[j].step -= TICK_NS / STEP_NS; /* as tick() adds it */
+		tick(job, true);
+	}
+	assert_false(job->overhead.running);
+}
+
+static void test_a_hang_in_a_measurement_of_all_collectors_is_known(_unused_ void **state)
+{
+	struct job job;
+
+	hang_while_measured(&job, OVERHEAD_WINDOW);
+	assert_false(overhead_is_blind(&job.overhead));
+	overhead_done(&job.overhead);
+	hang_while_measured(&job, OVERHEAD_ALWAYS);
+	assert_true(overhead_is_blind(&job.overhead));
+	tick(&job, true); /* it goes on after all */
+	assert_false(overhead_is_blind(&job.overhead));
+	overhead_done(&job.overhead);
+}
+
 /* A worker whose marks are lost goes on and never reports. */
 static void test_a_worker_that_never_reports_ends_a_measurement(void **state)
 {
@@ -688,6 +717,7 @@ int main(void)
 		cmocka_unit_test(test_windows_that_cannot_be_compared_are_ignored),
 		cmocka_unit_test(test_a_restarted_worker_has_no_time_around_a_window),
 		cmocka_unit_test(test_a_hang_ends_a_measurement),
+		cmocka_unit_test(test_a_hang_in_a_measurement_of_all_collectors_is_known),
 		cmocka_unit_test(test_a_worker_that_never_reports_ends_a_measurement),
 		cmocka_unit_test(test_workers_at_different_steps_are_not_measured),
 		cmocka_unit_test(test_a_worker_that_ends_ends_a_measurement),
