@@ -125,7 +125,7 @@ static void evidence_of_other_stalls(struct draft *d)
 		if (cnt > 0 && mine - peers >= need)
 			EVIDENCE(
 				d,
-				"also stands %.1f ms per iteration in %s (peers %.1f ms), hidden in part "
+				"it also spends %.1f ms per iteration in %s (peers: %.1f ms), partly hidden "
 				"behind other work",
 				mine,
 				f->class == CLASS_IDLE ? draft_idle_name(d, f->frame)

@@ -23,8 +23,7 @@ enum nccl_event {
 	NCCL_PROXY_STEP = 1 << 4, /* one transfer of it */
 	NCCL_COLL_API = 1 << 9,	  /* from version 5: the call itself */
 	NCCL_P2P_API = 1 << 10,
-	NCCL_KERNEL_LAUNCH =
-		1 << 11, /* around it, in the caller's thread; before the calls it does */
+	NCCL_KERNEL_LAUNCH = 1 << 11, /* in the caller's thread; before the calls it does */
 };
 
 /* What a transfer waits for from now on. */

@@ -18,8 +18,7 @@ struct host {
 	struct fingerprint fps[HOST_MAX];
 	const struct fingerprint *list[HOST_MAX];
 	size_t cnt;
-	uint64_t
-		rng; /* state after the draws of host_init(), for further ones; see test_random.h */
+	uint64_t rng; /* state of test_random.h after host_init(), for further draws */
 };
 
 /* The same seed makes the same host; seeds 2n and 2n + 1 run the same program. */

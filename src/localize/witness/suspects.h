@@ -18,12 +18,11 @@ struct suspects {
 	const struct accuse_options *options;
 	struct arena *arena;
 	struct ledger *of;
-	uint32_t *places;  /* SUSPECTS_PLACES each; the first is the main one */
-	size_t *place_cnt; /* 0: spread */
-	bool *stands_out;  /* set by the way to accuse */
-	bool *used;	   /* accused of something else: no company for others */
-	struct stats_others
-		*usual; /* by frame: time of all workers in its subtree; cnt 0: not known */
+	uint32_t *places;	    /* SUSPECTS_PLACES each; the first is the main one */
+	size_t *place_cnt;	    /* 0: spread */
+	bool *stands_out;	    /* set by the way to accuse */
+	bool *used;		    /* accused of something else: no company for others */
+	struct stats_others *usual; /* by frame: all workers' time below it; cnt 0: unknown */
 	double *scratch;
 };
 
