@@ -57,6 +57,7 @@ class Run(NamedTuple):
     after_ms: float
     report_s: float | None  # from the fault's beginning to the report's end
     wall_s: float
+    first: dict[str, Any]  # the finding that was judged; {} without any
 
 
 def accuses(finding: dict[str, Any], whom: str) -> bool:
@@ -152,6 +153,7 @@ def run_job(
         after_ms=median([ms for _, ms in steps[fault_at:]]),
         report_s=written_s - began_s if report and began_s else None,
         wall_s=wall_s,
+        first=report["findings"][0] if report and report["findings"] else {},
     )
 
 
