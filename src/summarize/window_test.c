@@ -333,13 +333,14 @@ static void alternating_kernels(int64_t period_ns, struct utilize_sum ret[2])
 
 	for (int64_t end = period_ns; end <= window_ns; end += period_ns) {
 		double sum = 0;
+		size_t cnt = 0;
 
-		for (int64_t at = end - period_ns; at < end; at += 100000) {
+		for (int64_t at = end - period_ns; at < end; at += 100000, cnt++) {
 			double level = at / kernel_ns % 2 == 0 ? 0.9 : 0.4;
 
 			sum += level + (at / 100000 % 2 == 0 ? 0.05 : -0.05);
 		}
-		track_sample(track, end, sum / (double)(period_ns / 100000));
+		track_sample(track, end, sum / (double)cnt);
 	}
 	for (int64_t i = 0; i < window_ns / kernel_ns; i++)
 		assert_int_equal(utilize_add(track, i * kernel_ns, (i + 1) * kernel_ns, &scratch,
