@@ -43,7 +43,7 @@ class LiveFaults(unittest.TestCase):
 
     def test_the_rank_whose_data_comes_slowly_is_named(self) -> None:
         for finding in self.find_by_both("io"):
-            # Of ranks that starve, a caller explains more of the excess than the call alone.
+            # When ranks also wait for a CPU, the finding is in a caller, with the call as evidence.
             places = [*finding["function"]["stack"], *finding["evidence"]]
             self.assertRegex(" ".join(places), "receive|recv_into|recvfrom", finding)
 

@@ -235,13 +235,10 @@ class Job(TorchLiveTest):
             time.sleep(1)
             report = self.profile()
             samples, slices = self.scrape(), self.slices()
-        # Four ranks on two CPUs differ by some percent whatever their links do.
-        gains = {"1": SMALL_PCT}
         for finding in report["findings"]:
-            if finding["cause"] != STARVED:
-                ranks = finding["ranks"]
-                gains[ranks] = max(gains.get(ranks, 0), finding["gain_pct"])
-        self.assertEqual(max(gains, key=lambda ranks: gains[ranks]), "1", report["findings"])
+            # Four ranks on two CPUs differ by some percent whatever their links do.
+            is_noise = finding["cause"] == STARVED or finding["gain_pct"] < SMALL_PCT
+            self.assertTrue(finding["ranks"] == "1" or is_noise, finding)
         sent = [Series(samples, rank).value(STEPS, {"part": "send_wire"}) for rank in range(4)]
         self.assertEqual(sent.index(max(sent)), 1, sent)
         drawn = [

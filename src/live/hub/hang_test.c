@@ -300,10 +300,7 @@ static void the_cluster_is_the_one_that_comparing_all_pairs_finds(void **state)
 	assert_true(cluster_cnt > 100 && cluster_cnt < 1900);
 }
 
-/*
- * All functions differ and all groups are complete, so no search ends early: comparing each worker
- * with all others would take longer than a test may.
- */
+/* All functions differ and all groups are complete, so no search ends early. */
 static void a_job_of_very_many_workers_is_judged(void **state)
 {
 	const uint32_t cnt = 40000;

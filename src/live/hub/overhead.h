@@ -66,7 +66,7 @@ struct overhead {
 	bool slowed; /* the latest OVERHEAD_WINDOW measurement ended early: the job looked slow */
 	unsigned slowed_cnt; /* consecutive measurements that alone made the job look slow */
 	uint64_t step;	     /* of the worker with the least; step_ns: since when */
-	bool blind;	     /* a measurement was given up at this step: see overhead_is_blind() */
+	bool blind;	     /* an OVERHEAD_ALWAYS measurement was given up at this step */
 	int64_t step_ns, patience_ns;
 	int64_t limit_ns;	     /* the measurement is canceled then */
 	struct slices_cost *results; /* of the workers that reported a cost with pairs */
