@@ -3,8 +3,8 @@
 
 #include <stddef.h>
 
-long allocations_left = -1;
-bool allocations_fail_once;
+_Thread_local long allocations_left = -1;
+_Thread_local bool allocations_fail_once;
 
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t cnt, size_t size);

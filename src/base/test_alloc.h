@@ -15,8 +15,8 @@
 
 #include <stdbool.h>
 
-/* Allocations that succeed before all others fail; negative (the default): none fails. */
-extern long allocations_left;
+/* Allocations of this thread that succeed before all its others fail; negative (default): none. */
+extern _Thread_local long allocations_left;
 
 /* If set, only the first allocation after those fails and later ones succeed. */
-extern bool allocations_fail_once;
+extern _Thread_local bool allocations_fail_once;

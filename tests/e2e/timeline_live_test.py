@@ -118,7 +118,8 @@ class RealJob(TorchLiveTest):
             self.assertIn("not seen", ends)
 
     def test_what_a_killed_rank_recorded_is_kept(self) -> None:
-        words = ("--source", "agent", "--window", "10", "--steps", "1000")
+        # Only the requested profile: a busy machine would make the job look slow before.
+        words = ("--source", "agent", "--window", "10", "--steps", "1000", "--slowdown", "900")
         with self.training(100_000, *words) as job:
             workers = self.await_workers(RANKS, 30)
             victim = next(w["pid"] for w in workers if w["rank"] == VICTIM)
