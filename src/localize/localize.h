@@ -24,6 +24,10 @@ struct localize_options {
 	const char *job_id;		   /* may be NULL: from the fingerprints */
 	const struct expect_table *expect; /* NULL: the defaults */
 	struct report_trigger trigger;	   /* live: why the window was taken */
+	/* Live: fingerprints of a healthy window of the same job, ranks distinct, in any order;
+	 * some ranks may be missing. Borrowed. */
+	const struct fingerprint *const *past;
+	size_t past_cnt;
 	const struct report_failure *failures; /* inputs that could not be used; copied */
 	size_t failure_cnt;
 	const char *const *notes; /* remarks of the caller; copied */
