@@ -7,6 +7,7 @@ _perftracker_options() {
 	run) echo '--out --keep-traces --format --report-to --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --help' ;;
 	profile) echo '--socket --window --timeout --help' ;;
 	status) echo '--socket --format --help' ;;
+	accept) echo '--socket --help' ;;
 	timeline) echo '--output --last --ranks --no-align --format --help' ;;
 	analyze) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --exit-code --verbose --jobs --help' ;;
 	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code --verbose --jobs --help' ;;
@@ -57,6 +58,7 @@ _perftracker_value() {
 	'profile --timeout') ;;
 	'status --socket') _perftracker_paths -f ;;
 	'status --format') _perftracker_words 'text json' ;;
+	'accept --socket') _perftracker_paths -f ;;
 	'timeline --output' | 'timeline -o') _perftracker_paths -f ;;
 	'timeline --last') ;;
 	'timeline --ranks') ;;
@@ -124,7 +126,7 @@ _perftracker() {
 	local command=${COMP_WORDS[1]}
 	COMPREPLY=()
 	if [ "$COMP_CWORD" = 1 ]; then
-		_perftracker_words 'run profile status timeline analyze diff summarize localize simulate dump doctor gpu-sampler --help --version'
+		_perftracker_words 'run profile status accept timeline analyze diff summarize localize simulate dump doctor gpu-sampler --help --version'
 		return
 	fi
 	for ((i = 2; i < COMP_CWORD; i++)); do

@@ -20,7 +20,8 @@ enum exit_status {
 	EXIT_ABNORMAL = 3, /* with --exit-code only */
 };
 
-extern const struct command cmd_run, cmd_profile, cmd_status, cmd_timeline, cmd_analyze, cmd_diff;
+extern const struct command cmd_run, cmd_profile, cmd_status, cmd_accept, cmd_timeline, cmd_analyze,
+	cmd_diff;
 extern const struct command cmd_summarize, cmd_localize, cmd_simulate, cmd_dump, cmd_doctor;
 extern const struct command cmd_gpu_sampler;
 

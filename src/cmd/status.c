@@ -19,6 +19,15 @@
 
 #define TIMEOUT_MS 5000
 
+/* Text of a datagram of MSG_STATUS: "S lost=0 slow_since=650 best_ns=9800000". */
+static uint64_t slow_since(const struct message *line)
+{
+	static const char key[] = " slow_since=";
+	const char *at = strstr(line->text, key);
+
+	return at != NULL ? strtoull(at + sizeof(key) - 1, NULL, 10) : 0;
+}
+
 typedef VEC(struct message) message_vec;
 
 /* The collectors' cost as the daemon reports it; NAN: not measured yet. */
@@ -89,6 +98,27 @@ static void print_overhead(const struct overhead *overhead)
 	(void)printf("\n");
 }
 
+/* The slowest of the slow ranks, and the first slow step of any. */
+static void print_slowdown(const message_vec *lines)
+{
+	const struct message *slowest = NULL;
+	uint64_t since = UINT64_MAX;
+
+	vec_foreach(line, lines) {
+		if (slow_since(line) == 0)
+			continue;
+		since = MIN(since, slow_since(line));
+		if (slowest == NULL || line->window_ns > slowest->window_ns)
+			slowest = line;
+	}
+	if (slowest == NULL || slowest->stall_ns == 0)
+		return;
+	(void)printf("slow since step %" PRIu64 ": %.1f -> %.1f ms, %.1fx of its best\n", since,
+		     (double)slowest->stall_ns / NSEC_PER_MSEC,
+		     (double)slowest->window_ns / NSEC_PER_MSEC,
+		     (double)slowest->window_ns / (double)slowest->stall_ns);
+}
+
 static void print_text(const message_vec *lines, const struct overhead *overhead)
 {
 	(void)printf("%5s %8s %-10s %10s %10s %10s %8s\n", "rank", "pid", "state", "step", "now ms",
@@ -99,6 +129,7 @@ static void print_text(const message_vec *lines, const struct overhead *overhead
 			     (double)line->window_ns / NSEC_PER_MSEC,
 			     (double)line->stall_ns / NSEC_PER_MSEC,
 			     (double)(clock_mono_ns() - line->mono_ns) / NSEC_PER_SEC);
+	print_slowdown(lines);
 	print_overhead(overhead);
 }
 
@@ -143,10 +174,10 @@ static void print_json(const message_vec *lines, const struct overhead *overhead
 		(void)printf("%s\n {\"rank\":%d,\"pid\":%u,\"state\":\"%s\",\"step\":%" PRIu64
 			     ",\"iterations\":%" PRIu64
 			     ",\"iteration_ms\":%.3f,\"baseline_ms\":%.3f"
-			     ",\"silent_ms\":%.1f}",
+			     ",\"slow_since_step\":%" PRIu64 ",\"silent_ms\":%.1f}",
 			     comma, line->rank, line->pid, phase_name(line->status), line->step,
 			     line->order_id, (double)line->window_ns / NSEC_PER_MSEC,
-			     (double)line->stall_ns / NSEC_PER_MSEC,
+			     (double)line->stall_ns / NSEC_PER_MSEC, slow_since(line),
 			     (double)(clock_mono_ns() - line->mono_ns) / NSEC_PER_MSEC);
 		comma = ",";
 	}
@@ -232,7 +263,7 @@ const struct command cmd_status = {
 	.about =
 		"Prints one line for each training process of a job that `perftracker run` started: "
 		"its rank, its state, its step, its iteration time now and at its best, and the time "
-		"since its last sign of life. The last line shows what the collectors cost the job, "
+		"since its last sign of life. Of a slow job a line says since which step. The last line shows what the collectors cost the job, "
 		"and what they do not record because it cost too much.\n",
 	OPTION_ROWS(rows),
 	.examples = "perftracker status\n"

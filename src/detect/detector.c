@@ -13,7 +13,6 @@ const struct detector_config detector_default_config = {
 		.confirm_cnt = PACE_CONFIRM_CNT,
 		.history_cnt = PACE_HISTORY_CNT,
 		.pause_cnt = PACE_PAUSE_CNT,
-		.adopt_cnt = PACE_ADOPT_CNT,
 		.slow_frac = PACE_SLOW_FRAC,
 		.noise_z = PACE_NOISE_Z,
 		.pause_factor = PACE_PAUSE_FACTOR,
@@ -36,6 +35,8 @@ struct detector {
 	int64_t iteration_ns;
 	int64_t longest_pause_ns;
 	uint64_t iterations, skipped;
+	uint64_t last_step, slow_since_step;
+	uint32_t learned_cnt;
 	uint32_t unmeasured; /* iterations not to be measured yet */
 	bool suspended, blocked, slow;
 };
@@ -86,18 +87,34 @@ static int64_t measure(struct detector *det, const struct sequence_match *match)
 	return duration_ns > 0 ? duration_ns + det->usual_gap_ns : 0;
 }
 
+static void become_slow(struct detector *det)
+{
+	struct pace_view pace;
+	uint64_t lasted_steps;
+
+	pace_look(det->pace, &pace);
+	lasted_steps =
+		(pace.iterations + 1 - pace.slow_since) * MAX(sequence_step_cnt(det->sequence), 1u);
+	det->slow = true;
+	det->slow_since_step =
+		det->last_step > lasted_steps ? det->last_step - lasted_steps + 1 : 1;
+}
+
+static void end_slow(struct detector *det)
+{
+	det->slow = false;
+	det->slow_since_step = 0;
+}
+
 static unsigned take_sample(struct detector *det, int64_t time_ns)
 {
 	switch (pace_add(det->pace, time_ns)) {
 	case PACE_SLOW:
-		det->slow = true;
+		become_slow(det);
 		return DETECTOR_BECAME_SLOW;
 	case PACE_CLEARED:
-		det->slow = false;
+		end_slow(det);
 		return DETECTOR_CLEARED;
-	case PACE_ADOPTED:
-		det->slow = false;
-		return DETECTOR_ADOPTED;
 	case PACE_NONE:
 		break;
 	}
@@ -144,10 +161,13 @@ unsigned detector_mark(struct detector *det, const struct ring_record *record)
 	if (time_ns > TIME_MAX_NS)
 		return 0;
 	events = end_silence(det, time_ns);
+	if (record->extra != 0)
+		det->last_step = record->extra;
 	switch (sequence_mark(det->sequence, record->kind, record->detail, time_ns)) {
 	case SEQUENCE_LEARNED:
 		pace_reset(det->pace);
-		det->slow = false;
+		end_slow(det);
+		det->learned_cnt++;
 		det->usual_gap_ns = det->last_end_ns = 0;
 		return events | DETECTOR_LEARNED;
 	case SEQUENCE_REGAINED:
@@ -162,6 +182,14 @@ unsigned detector_mark(struct detector *det, const struct ring_record *record)
 		break;
 	}
 	return events;
+}
+
+bool detector_accept(struct detector *det)
+{
+	if (!pace_accept(det->pace))
+		return false;
+	end_slow(det);
+	return true;
 }
 
 static int64_t blocked_limit(const struct detector *det)
@@ -223,6 +251,8 @@ void detector_look(const struct detector *det, struct detector_view *ret)
 		.blocked_limit_ns = blocked_limit(det),
 		.iterations = det->iterations,
 		.skipped = det->skipped,
+		.slow_since_step = det->slow_since_step,
+		.learned_cnt = det->learned_cnt,
 		.step_cnt = sequence_step_cnt(det->sequence),
 	};
 	pace_look(det->pace, &ret->pace);

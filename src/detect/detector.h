@@ -3,7 +3,7 @@
  * Detects from a worker's marks alone that it became slow or blocked. Time is an
  * argument: the detector reads no clock.
  *
- *   learning --M alike--> watching --pace--> slow --back or adopted--> watching
+ *   learning --M alike--> watching --pace--> slow --back or accepted--> watching
  *     any --no mark for the limit--> blocked --a mark--> as before
  *
  * The time of an iteration is taken from the end of the one before to its own
@@ -49,9 +49,8 @@ enum detector_event {
 	DETECTOR_ITERATION = 8, /* an iteration ended */
 	DETECTOR_BECAME_SLOW = 16,
 	DETECTOR_CLEARED = 32, /* no longer slow */
-	DETECTOR_ADOPTED = 64, /* slow for so long that it is the baseline now */
-	DETECTOR_BECAME_BLOCKED = 128,
-	DETECTOR_UNBLOCKED = 256,
+	DETECTOR_BECAME_BLOCKED = 64,
+	DETECTOR_UNBLOCKED = 128,
 };
 
 struct detector_view {
@@ -62,6 +61,8 @@ struct detector_view {
 	int64_t blocked_limit_ns; /* silence that means blocked; 0: unknown */
 	uint64_t iterations;	  /* matched since the start */
 	uint64_t skipped;	  /* marks outside of iterations */
+	uint64_t slow_since_step; /* the first slow step; 0: not slow */
+	uint32_t learned_cnt;	  /* how often another iteration was learned */
 	uint32_t step_cnt; /* step-counting marks of one iteration, see struct order's stride */
 };
 
@@ -76,6 +77,9 @@ unsigned detector_mark(struct detector *det, const struct ring_record *record);
 
 /* Call it regularly: only time shows that a worker is blocked. Returns the events. */
 unsigned detector_tick(struct detector *det, int64_t now_ns);
+
+/* The slow pace becomes the baseline. Returns false, and does nothing, if it is not slow. */
+bool detector_accept(struct detector *det);
 
 /*
  * While a window is open or its trace is saved, the profile slows iterations: they are

@@ -9,6 +9,7 @@
 struct job {
 	struct detector *det;
 	int64_t now_ns;
+	uint64_t step;
 	unsigned events; /* all that happened since it was cleared */
 };
 
@@ -26,6 +27,7 @@ static void job_mark(struct job *job, enum mark mark, uint16_t detail, int64_t a
 
 	job->now_ns += after_ns;
 	record.time_ns = job->now_ns;
+	record.extra = mark == MARK_OPTIMIZER ? ++job->step : 0;
 	job->events |= detector_mark(job->det, &record);
 }
 
@@ -74,6 +76,25 @@ static void detector_learns_watches_and_notices_a_slowdown(void **state)
 	assert_int_equal(look(&job).iteration_ns, 130 * MS);
 	job_iterate(&job, 1, 60);
 	assert_true(take_events(&job) & DETECTOR_CLEARED);
+	detector_free(job.det);
+}
+
+static void detector_knows_the_step_of_a_slowdown_until_it_is_accepted(void **state)
+{
+	struct job job = job_new();
+
+	(void)state;
+	job_iterate(&job, 1, 100);
+	assert_false(detector_accept(job.det));
+	assert_int_equal(look(&job).slow_since_step, 0);
+	job_iterate(&job, 1.5, 2000);
+	assert_int_equal(look(&job).state, DETECTOR_SLOW);
+	assert_int_equal(look(&job).slow_since_step, 101);
+	assert_true(detector_accept(job.det));
+	assert_int_equal(look(&job).state, DETECTOR_WATCHING);
+	assert_int_equal(look(&job).slow_since_step, 0);
+	assert_int_equal(look(&job).pace.baseline_ns, 150 * MS);
+	assert_int_equal(look(&job).learned_cnt, 1);
 	detector_free(job.det);
 }
 
@@ -256,6 +277,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(detector_learns_watches_and_notices_a_slowdown),
+		cmocka_unit_test(detector_knows_the_step_of_a_slowdown_until_it_is_accepted),
 		cmocka_unit_test(detector_sees_what_is_slow_between_step_and_next_loader_call),
 		cmocka_unit_test(detector_does_not_take_an_evaluation_for_a_slowdown),
 		cmocka_unit_test(detector_keeps_its_baseline_over_a_lost_sequence),

@@ -24,7 +24,14 @@ struct pace {
 
 	struct record *history; /* of history_cnt, modulo */
 	uint64_t record_cnt;
-	struct record baseline;
+	double *scratch;	   /* history_cnt numbers */
+	struct record recent;	   /* the least of the history */
+	struct record best_era;	   /* the best of the eras before */
+	struct record baseline;	   /* of these two, the one that the mean exceeds most */
+	double eras[PACE_ERA_CNT]; /* their paces, modulo */
+	uint64_t era_cnt;
+	double era_sd;	  /* of the difference of two eras */
+	double best_once; /* best before the latest pace_accept(); 0: none */
 
 	double window_var; /* of a whole window's mean, from windows that don't overlap */
 	bool calibrated;   /* there were enough of them; until then: */
@@ -40,7 +47,10 @@ struct pace {
 	uint32_t agree;	     /* iterations in a row that were over it */
 	uint64_t long_since; /* sample number before which the long window isn't looked at */
 	uint64_t slow_at;
+	uint64_t over_at;    /* newest sample at which the slow pace was over the threshold */
+	uint64_t slow_since; /* of iterations: when the slowdown found at slow_at began */
 	bool slow;
+	bool slow_by_era;  /* slower than an earlier era, not than the history */
 	bool slow_by_long; /* rare long iterations: the short window cannot detect their end */
 	uint64_t pauses, iterations;
 };
@@ -63,7 +73,8 @@ struct pace *pace_new(const struct pace_config *config)
 		return NULL;
 	pace->config = *config;
 	pace->history = calloc(config->history_cnt, sizeof(*pace->history));
-	if (pace->history == NULL)
+	pace->scratch = calloc(config->history_cnt, sizeof(*pace->scratch));
+	if (pace->history == NULL || pace->scratch == NULL)
 		return pace_free(pace);
 	return pace;
 }
@@ -73,6 +84,7 @@ struct pace *pace_free(struct pace *pace)
 	if (pace == NULL)
 		return NULL;
 	free(pace->history);
+	free(pace->scratch);
 	free(pace);
 	return NULL;
 }
@@ -81,6 +93,7 @@ void pace_reset(struct pace *pace)
 {
 	struct pace kept = { .config = pace->config,
 			     .history = pace->history,
+			     .scratch = pace->scratch,
 			     .pauses = pace->pauses,
 			     .iterations = pace->iterations };
 
@@ -174,14 +187,14 @@ static void note_pause(struct pace *pace)
 		pace->pause_period = pace->distances[0];
 }
 
-static void renew_baseline(struct pace *pace)
+static void renew_recent(struct pace *pace)
 {
 	uint64_t cnt = MIN(pace->record_cnt, (uint64_t)pace->config.history_cnt);
 
-	pace->baseline = pace->history[0];
+	pace->recent = pace->history[0];
 	for (uint64_t i = 1; i < cnt; i++) {
-		if (pace->history[i].mean < pace->baseline.mean)
-			pace->baseline = pace->history[i];
+		if (pace->history[i].mean < pace->recent.mean)
+			pace->recent = pace->history[i];
 	}
 }
 
@@ -210,14 +223,48 @@ static void renew_window_var(struct pace *pace)
 	pace->calibrated = true;
 }
 
+/* As renew_window_var(), of eras: how the pace of a healthy job wanders. */
+static void renew_era_sd(struct pace *pace)
+{
+	uint64_t cnt = MIN(pace->era_cnt, (uint64_t)PACE_ERA_CNT) - 1;
+	double diffs[PACE_ERA_CNT];
+
+	if (pace->era_cnt < PACE_ERA_MIN) {
+		pace->era_sd = PACE_ERA_FRAC * pace->best_era.mean;
+		return;
+	}
+	for (uint64_t i = 0; i < cnt; i++)
+		diffs[i] = fabs(pace->eras[(pace->era_cnt - 1 - i) % PACE_ERA_CNT] -
+				pace->eras[(pace->era_cnt - 2 - i) % PACE_ERA_CNT]);
+	pace->era_sd = PACE_SD_MARGIN * STATS_MAD_TO_SD * stats_median(diffs, cnt);
+}
+
+/* The history is full of new records: an era has ended. */
+static void end_era(struct pace *pace)
+{
+	struct record era = { 0 };
+
+	for (uint32_t i = 0; i < pace->config.history_cnt; i++) {
+		pace->scratch[i] = pace->history[i].mean;
+		era.var += pace->history[i].var / pace->config.history_cnt;
+	}
+	era.mean = stats_quantile(pace->scratch, pace->config.history_cnt, PACE_ERA_QUANTILE);
+	pace->eras[pace->era_cnt++ % PACE_ERA_CNT] = era.mean;
+	if (pace->era_cnt == 1 || era.mean < pace->best_era.mean)
+		pace->best_era = era;
+	renew_era_sd(pace);
+}
+
 static void record(struct pace *pace)
 {
 	struct record *slot = &pace->history[pace->record_cnt % pace->config.history_cnt];
 
 	*slot = (struct record){ .mean = pace->now.mean, .var = pace->now.var };
 	pace->record_cnt++;
-	renew_baseline(pace);
+	renew_recent(pace);
 	renew_window_var(pace);
+	if (pace->record_cnt % pace->config.history_cnt == 0)
+		end_era(pace);
 }
 
 /*
@@ -243,71 +290,183 @@ static double early_var(const struct pace *pace)
 	return PACE_EARLY_MARGIN * sd * sd / 2 / cnt;
 }
 
-/* How far over the baseline a mean of `span` iterations must be. */
-static double threshold_of(const struct pace *pace, const struct window_stats *stats, uint32_t span)
+/* How far over `from` a mean of `span` iterations must be. wander: deviation of `from` itself. */
+static double threshold_over(const struct pace *pace, const struct record *from, double wander,
+			     const struct window_stats *stats, uint32_t span)
 {
 	double window_cnt = pace->config.window_cnt;
-	double jitter = stats->var / MAX(stats->cnt, 1u) + pace->baseline.var / window_cnt;
+	double jitter = stats->var / MAX(stats->cnt, 1u) + from->var / window_cnt;
 	double window_var = pace->calibrated ? pace->window_var : pace->early_var;
-	double slow_noise = window_var * (window_cnt / span + 1);
+	double slow_noise = window_var * (window_cnt / span + 1) + wander * wander;
 	double z_frac = span > pace->config.window_cnt ? PACE_LONG_Z_FRAC : 1;
 	double noise = pace->config.noise_z * fmax(z_frac * sqrt(jitter), sqrt(slow_noise));
 
-	return fmax(pace->config.slow_frac * pace->baseline.mean, noise);
+	return fmax(pace->config.slow_frac * from->mean, noise);
 }
 
-/* Mean of the long window over the baseline, as a share of what it has to be for slow. */
-static double long_excess(const struct pace *pace)
+/* The mean of a window beside what it is compared with. */
+struct comparison {
+	const struct record *baseline;
+	double threshold; /* over the baseline */
+	double excess;	  /* of the mean over the baseline, in thresholds */
+};
+
+static struct comparison compare_with(const struct pace *pace, const struct record *from,
+				      double wander, const struct window_stats *stats,
+				      uint32_t span)
+{
+	struct comparison ret = { .baseline = from };
+
+	ret.threshold = threshold_over(pace, from, wander, stats, span);
+	ret.excess = (stats->mean - from->mean) / ret.threshold;
+	return ret;
+}
+
+/* While the pace is slow, what it is compared with stays the same. */
+static struct comparison compare(const struct pace *pace, const struct window_stats *stats,
+				 uint32_t span)
+{
+	struct comparison recent = compare_with(pace, &pace->recent, 0, stats, span), era;
+
+	if (pace->era_cnt == 0 || (pace->slow && !pace->slow_by_era))
+		return recent;
+	era = compare_with(pace, &pace->best_era, pace->era_sd, stats, span);
+	return pace->slow || era.excess > recent.excess ? era : recent;
+}
+
+/* As compare(), of the long window; excess 0 while there are too few samples. */
+static struct comparison compare_long(const struct pace *pace)
 {
 	uint32_t span = PACE_LONG * pace->config.window_cnt;
 	struct window_stats stats;
 
 	if (pace->cnt < pace->long_since + span)
-		return 0;
+		return (struct comparison){ 0 };
 	stats = compute_stats(pace, span);
-	return (stats.mean - pace->baseline.mean) / threshold_of(pace, &stats, span);
+	return compare(pace, &stats, span);
+}
+
+/*
+ * How many of the newest samples the slowdown has lasted: the span over which their sum exceeds
+ * the threshold's most.
+ */
+static uint32_t find_slow_span(const struct pace *pace)
+{
+	uint32_t most = (uint32_t)MIN(pace->cnt, (uint64_t)ARRAY_SIZE(pace->samples)), ret = 1;
+	double limit = pace->baseline.mean + pace->threshold, sum = 0, greatest = 0;
+
+	for (uint32_t i = 0; i < most; i++) {
+		sum += sample_at(pace, i) - limit;
+		if (sum > greatest) {
+			greatest = sum;
+			ret = i + 1;
+		}
+	}
+	return ret;
+}
+
+static void set_baseline(struct pace *pace, const struct comparison *found)
+{
+	pace->baseline = *found->baseline;
+	pace->threshold = found->threshold;
+}
+
+static enum pace_result become_slow(struct pace *pace, const struct comparison *found, bool by_long)
+{
+	set_baseline(pace, found);
+	pace->slow = true;
+	pace->slow_at = pace->over_at = pace->cnt;
+	pace->slow_since = pace->iterations + 1 - find_slow_span(pace);
+	pace->slow_by_long = by_long;
+	pace->slow_by_era = found->baseline == &pace->best_era;
+	return PACE_SLOW;
 }
 
 static enum pace_result watch(struct pace *pace)
 {
-	bool over = pace->now.mean - pace->baseline.mean > pace->threshold;
-	bool long_over = !over && long_excess(pace) > 1;
+	struct comparison found = compare(pace, &pace->now, pace->config.window_cnt), rare = { 0 };
+	bool over = found.excess > 1;
 
-	pace->agree = over || long_over ? pace->agree + 1 : 0;
-	if (pace->agree >= pace->config.confirm_cnt) {
-		pace->slow = true;
-		pace->slow_at = pace->cnt;
-		pace->slow_by_long = long_over;
-		return PACE_SLOW;
-	}
+	set_baseline(pace, &found);
+	if (!over)
+		rare = compare_long(pace);
+	pace->agree = over || rare.excess > 1 ? pace->agree + 1 : 0;
+	if (pace->agree >= pace->config.confirm_cnt)
+		return become_slow(pace, over ? &found : &rare, !over);
 	if (pace->cnt % (pace->config.window_cnt / PACE_RECORDS_IN_WINDOW) == 0)
 		record(pace);
 	return PACE_NONE;
 }
 
-/* Until here the baseline stood still: a slow job must not become its own measure too soon. */
-static enum pace_result watch_slow(struct pace *pace)
+static void end_slow(struct pace *pace)
 {
-	uint64_t since = pace->cnt - pace->slow_at;
-	bool is_back = pace->now.mean - pace->baseline.mean <= pace->threshold / 2;
-	enum pace_result result = PACE_NONE;
-
-	if (is_back && pace->slow_by_long)
-		is_back = long_excess(pace) <= 0.5;
-	if (since >= pace->config.window_cnt && is_back)
-		result = PACE_CLEARED;
-	else if (since >= pace->config.adopt_cnt)
-		result = PACE_ADOPTED;
-	if (result == PACE_NONE)
-		return result;
 	pace->slow = false;
+	pace->slow_since = 0;
 	pace->agree = 0;
 	pace->long_since = pace->cnt;
-	if (result == PACE_ADOPTED) {
-		pace->record_cnt = 0;
-		record(pace);
-	}
-	return result;
+}
+
+/* Nothing is recorded here: a slow pace must not become its own measure. */
+static enum pace_result watch_slow(struct pace *pace)
+{
+	struct comparison found = compare(pace, &pace->now, pace->config.window_cnt);
+	double excess = found.excess;
+
+	set_baseline(pace, &found);
+	if (pace->slow_by_long)
+		excess = fmax(excess, compare_long(pace).excess);
+	if (excess > 1)
+		pace->over_at = pace->cnt;
+	if (pace->cnt - pace->slow_at < pace->config.window_cnt)
+		return PACE_NONE;
+	if (excess > 0.5 &&
+	    pace->cnt - pace->over_at < (uint64_t)PACE_BELOW_WINDOWS * pace->config.window_cnt)
+		return PACE_NONE;
+	end_slow(pace);
+	return PACE_CLEARED;
+}
+
+/* Forgets all samples but the newest `cnt`, a window at most, and what was learned from the others. */
+static void keep_newest(struct pace *pace, uint32_t cnt)
+{
+	double kept[PACE_WINDOW_MAX];
+
+	for (uint32_t i = 0; i < cnt; i++)
+		kept[cnt - 1 - i] = sample_at(pace, i);
+	for (uint32_t i = 0; i < cnt; i++)
+		pace->samples[i] = kept[i];
+	pace->cnt = cnt;
+	pace->long_at = pace->long_first = pace->distance_cnt = 0;
+	pace->record_cnt = pace->era_cnt = 0;
+	pace->calibrated = false;
+	pace->early_var = 0;
+}
+
+static double find_best(const struct pace *pace)
+{
+	double best = pace->recent.mean;
+
+	if (pace->era_cnt > 0)
+		best = fmin(best, pace->best_era.mean);
+	return pace->best_once > 0 ? fmin(best, pace->best_once) : best;
+}
+
+bool pace_accept(struct pace *pace)
+{
+	uint64_t lasted = MIN(pace->iterations + 1 - pace->slow_since, pace->cnt);
+	uint32_t window_cnt = pace->config.window_cnt;
+	uint64_t span = MIN(lasted, (uint64_t)window_cnt * (pace->slow_by_long ? PACE_LONG : 1));
+
+	if (!pace->slow)
+		return false;
+	pace->best_once = find_best(pace);
+	pace->now = compute_stats(pace, (uint32_t)span);
+	keep_newest(pace, (uint32_t)MIN(span, (uint64_t)window_cnt));
+	record(pace);
+	pace->baseline = pace->recent;
+	pace->threshold = threshold_over(pace, &pace->baseline, 0, &pace->now, window_cnt);
+	end_slow(pace);
+	return true;
 }
 
 enum pace_result pace_add(struct pace *pace, int64_t time_ns)
@@ -331,7 +490,6 @@ enum pace_result pace_add(struct pace *pace, int64_t time_ns)
 		record(pace);
 	if (pace->cnt <= PACE_EARLY_WINDOWS * pace->config.window_cnt)
 		pace->early_var = fmax(pace->early_var, early_var(pace));
-	pace->threshold = threshold_of(pace, &pace->now, pace->config.window_cnt);
 	return pace->slow ? watch_slow(pace) : watch(pace);
 }
 
@@ -342,8 +500,10 @@ void pace_look(const struct pace *pace, struct pace_view *ret)
 		.slow = pace->slow,
 		.mean_ns = (int64_t)pace->now.mean,
 		.baseline_ns = (int64_t)pace->baseline.mean,
+		.best_ns = (int64_t)find_best(pace),
 		.threshold_ns = (int64_t)(pace->baseline.mean + pace->threshold),
 		.pauses = pace->pauses,
 		.iterations = pace->iterations,
+		.slow_since = pace->slow_since,
 	};
 }

@@ -19,7 +19,7 @@ static struct pace *pace_default(void)
 
 /* How often it became slow, and after how many samples first (0: never). */
 struct outcome {
-	unsigned slow, cleared, adopted;
+	unsigned slow, cleared;
 	unsigned first_slow;
 };
 
@@ -32,7 +32,6 @@ static struct outcome feed(struct pace *pace, double factor, unsigned cnt)
 
 		outcome.slow += result == PACE_SLOW;
 		outcome.cleared += result == PACE_CLEARED;
-		outcome.adopted += result == PACE_ADOPTED;
 		if (result == PACE_SLOW && outcome.first_slow == 0)
 			outcome.first_slow = i + 1;
 	}
@@ -99,18 +98,101 @@ static void pace_reports_one_slowdown_once_and_its_end(void **state)
 	pace_free(pace);
 }
 
-static void pace_adopts_a_slowdown_that_stays_and_sees_the_next(void **state)
+static struct pace_view look(const struct pace *pace)
+{
+	struct pace_view view;
+
+	pace_look(pace, &view);
+	return view;
+}
+
+static void pace_that_stays_slow_never_becomes_normal(void **state)
 {
 	struct pace *pace = pace_default();
 	struct outcome outcome;
 
 	(void)state;
 	(void)feed(pace, 1, 300);
-	outcome = feed(pace, 1.5, 1500);
+	outcome = feed(pace, 1.5, 20000);
 	assert_int_equal(outcome.slow, 1);
-	assert_int_equal(outcome.adopted, 1);
-	assert_int_equal(feed(pace, 2, 100).slow, 1);
+	assert_int_equal(outcome.cleared, 0);
+	assert_true(look(pace).slow);
+	assert_int_equal(look(pace).baseline_ns, ITER_NS);
+	assert_int_equal(feed(pace, 1, 100).cleared, 1);
+	assert_int_equal(look(pace).slow_since, 0);
 	pace_free(pace);
+}
+
+static void pace_knows_when_the_slowdown_began(void **state)
+{
+	static const double factors[] = { 1.1, 1.5, 4 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(factors); i++) {
+		struct pace *pace = pace_default();
+
+		(void)feed(pace, 1, 400);
+		assert_int_equal(feed(pace, factors[i], 300).slow, 1);
+		assert_int_equal(look(pace).slow_since, 401);
+		pace_free(pace);
+	}
+}
+
+static void pace_that_is_accepted_is_the_baseline(void **state)
+{
+	/* Samples after the step until it is accepted: fewer than a window, and many. */
+	static const unsigned waits[] = { 12, 50, 5000 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(waits); i++) {
+		struct pace *pace = pace_default();
+
+		(void)feed(pace, 1, 300);
+		assert_false(pace_accept(pace));
+		assert_int_equal(feed(pace, 1.5, waits[i]).slow, 1);
+		assert_true(pace_accept(pace));
+		assert_false(look(pace).slow);
+		assert_int_equal(look(pace).baseline_ns, ITER_NS * 3 / 2);
+		assert_int_equal(look(pace).best_ns, ITER_NS);
+		assert_int_equal(feed(pace, 1.5, 1000).slow, 0);
+		assert_int_equal(feed(pace, 2, 100).slow, 1); /* the next */
+		pace_free(pace);
+	}
+}
+
+/* Slowly enough for the history of 2,000 iterations to follow. */
+static void pace_is_compared_with_the_best_of_all_eras(void **state)
+{
+	struct pace *pace = pace_default();
+	unsigned slow = 0;
+
+	(void)state;
+	(void)feed(pace, 1, 10000);
+	for (unsigned i = 0; i < 20000; i++) /* 10 % */
+		slow += feed(pace, 1 + 0.000005 * i, 1).slow;
+	assert_int_equal(slow, 1);
+	assert_int_equal(look(pace).baseline_ns, ITER_NS);
+	pace_free(pace);
+}
+
+static void pace_is_not_slow_by_less_than_a_large_threshold(void **state)
+{
+	struct pace_config config = detector_default_config.pace;
+
+	(void)state;
+	config.slow_frac = 2; /* --slowdown 200: three times as long */
+	for (unsigned kind = 0; kind < 2; kind++) {
+		struct pace *pace = pace_new(&config);
+
+		assert_non_null(pace);
+		assert_int_equal(feed(pace, 1, 500).slow, 0);
+		/* all, or one in eight by five times as much */
+		for (unsigned i = 0; i < 2000; i++)
+			assert_int_equal(
+				feed(pace, kind == 0 ? 2.8 : (i % 8 == 0 ? 14 : 1), 1).slow, 0);
+		assert_true(kind != 0 || feed(pace, 3.3, 300).slow == 1);
+		pace_free(pace);
+	}
 }
 
 static void pace_sees_a_slow_drift(void **state)
@@ -287,7 +369,11 @@ int run_pace_tests(void)
 		cmocka_unit_test(pace_finds_a_step_change_in_few_iterations),
 		cmocka_unit_test(pace_leaves_four_percent_alone),
 		cmocka_unit_test(pace_reports_one_slowdown_once_and_its_end),
-		cmocka_unit_test(pace_adopts_a_slowdown_that_stays_and_sees_the_next),
+		cmocka_unit_test(pace_that_stays_slow_never_becomes_normal),
+		cmocka_unit_test(pace_knows_when_the_slowdown_began),
+		cmocka_unit_test(pace_that_is_accepted_is_the_baseline),
+		cmocka_unit_test(pace_is_compared_with_the_best_of_all_eras),
+		cmocka_unit_test(pace_is_not_slow_by_less_than_a_large_threshold),
 		cmocka_unit_test(pace_sees_a_slow_drift),
 		cmocka_unit_test(pace_leaves_checkpoints_out),
 		cmocka_unit_test(pace_learns_an_evaluation_every_seventh_iteration),

@@ -37,10 +37,31 @@
 #define PACE_PAUSE_CNT 2
 
 /*
- * PACE_ADOPT_CNT: iterations | not recorded | slow iterations after which the pace becomes the
- * baseline
+ * PACE_ERA_CNT: eras | 128,000 iterations | eras of PACE_HISTORY_CNT windows that measure how the
+ * pace of a healthy job wanders
  */
-#define PACE_ADOPT_CNT 500
+#define PACE_ERA_CNT 64u
+
+/*
+ * PACE_ERA_QUANTILE: share of windows | 200 iterations of 2,000 | a pace that so much of an era
+ * had is no luck
+ */
+#define PACE_ERA_QUANTILE 0.1
+
+/*
+ * PACE_ERA_MIN: eras | not recorded | below, the wandering of the pace is not measured but
+ * PACE_ERA_FRAC
+ */
+#define PACE_ERA_MIN 4u
+
+/* PACE_ERA_FRAC: share of the pace | not recorded | deviation of two eras of a healthy job */
+#define PACE_ERA_FRAC 0.02
+
+/*
+ * PACE_BELOW_WINDOWS: windows | not recorded | a slowdown is over when the pace has been below the
+ * threshold for so long
+ */
+#define PACE_BELOW_WINDOWS 10u
 
 /*
  * PACE_SLOW_FRAC: share of the baseline | paper, 4.1 | a mean that exceeds the baseline by less

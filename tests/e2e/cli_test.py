@@ -23,6 +23,7 @@ GOLDEN = ROOT / "tests" / "golden" / "cli"
 COMMANDS = [
     "run",
     "profile",
+    "accept",
     "status",
     "timeline",
     "analyze",

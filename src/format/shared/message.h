@@ -33,6 +33,7 @@ enum message_type {
 	MSG_STATUS, /* `perftracker status`: asks for one line of state */
 	MSG_FLIGHT, /* `perftracker timeline`: asks for the flight recorders as files; the answer
 		      * is a MSG_REPLY with the directory in `text` */
+	MSG_ACCEPT, /* `perftracker accept`: the pace of now is the baseline */
 };
 
 /* Values of `text` in MSG_PROFILE_BEGUN: the recorder of a window. */

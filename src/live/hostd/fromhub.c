@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "live/hostd/hostd_parts.h"
+#include "live/link/wire_request.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -89,6 +90,18 @@ static void take_reply(void *arg, const struct bus_message *message)
 	}
 }
 
+static void take_accept(void *arg, const struct bus_message *message)
+{
+	struct hostd *hostd = arg;
+
+	if (message->len != sizeof(struct wire_accept))
+		return;
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->is_worker && worker_accept(&(*client)->worker))
+			hostd_publish_state(*client);
+	}
+}
+
 static void take_slices(void *arg, const struct bus_message *message)
 {
 	struct hostd *hostd = arg;
@@ -153,6 +166,7 @@ int hostd_subscribe(struct hostd *hostd)
 		{ SUBJECT_ORDER, take_order },	 { SUBJECT_REPLY, take_reply },
 		{ SUBJECT_SLICES, take_slices }, { SUBJECT_COST, take_cost },
 		{ SUBJECT_REPORT, take_report }, { SUBJECT_PROFILE, hostd_take_profile },
+		{ SUBJECT_ACCEPT, take_accept },
 	};
 	int ret = 0;
 

@@ -6,6 +6,7 @@
 #include "live/hostd/hostd_parts.h"
 #include "live/hostd/record.h"
 #include "live/hub/overhead.h"
+#include "live/link/wire_request.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -212,17 +213,22 @@ static void answer_status(struct client *asker)
 					 .window_ns = (uint64_t)state.iteration_ns,
 					 .stall_ns = (uint64_t)state.baseline_ns,
 					 .mono_ns = state.last_ns };
-		(void)snprintf(line.text, sizeof(line.text), "%c lost=%" PRIu64, state.process,
-			       state.lost);
+		(void)snprintf(line.text, sizeof(line.text),
+			       "%c lost=%" PRIu64 " slow_since=%" PRIu64 " best_ns=%" PRId64,
+			       state.process, state.lost, state.slow_since_step, state.best_ns);
 		if (hostd_reply(asker, &line) < 0)
 			break; /* its socket is full: the client notices that one is missing */
 	}
 	end_status(asker);
 }
 
-static void take_request(struct client *client, const struct message *message)
+static void take_request(struct client *client, const struct message *message,
+			 enum wire_ask_kind kind)
 {
-	struct wire_ask ask = { .client = client->id, .window_ns = message->window_ns };
+	struct wire_ask ask = { .client = client->id,
+				.window_ns = message->window_ns,
+				.kind = kind,
+				.pid = client->pid };
 
 	hostd_publish(client->hostd, SUBJECT_ASK, &ask, sizeof(ask));
 }
@@ -252,7 +258,9 @@ static void dispatch(struct client *client, const struct message *message, int f
 	} else if (message->type == MSG_FLIGHT) {
 		answer_flight(client);
 	} else if (message->type == MSG_REQUEST) {
-		take_request(client, message);
+		take_request(client, message, ASK_PROFILE);
+	} else if (message->type == MSG_ACCEPT) {
+		take_request(client, message, ASK_ACCEPT);
 	} else if (!client->is_worker || !take_worker_message(client, message)) {
 		client->hostd->refused++;
 	}

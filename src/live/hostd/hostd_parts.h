@@ -47,7 +47,7 @@ struct hostd {
 	VEC(struct summary *) summaries;
 	uint64_t next_client;
 	struct pool *pool;
-	struct bus_sub *subs[6];
+	struct bus_sub *subs[7];
 	struct wire_overhead overhead; /* the latest from the hub */
 	struct contenders contenders;
 	struct netwatch netwatch;

@@ -6,6 +6,7 @@
 #include "live/hostd/hostd_parts.h"
 #include "live/hub/hub.h"
 #include "live/link/wire_hang.h"
+#include "live/link/wire_request.h"
 
 #include <errno.h>
 #include <fcntl.h>

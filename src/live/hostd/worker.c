@@ -274,6 +274,11 @@ void worker_suspend(struct worker *worker, bool suspended, int64_t now_ns)
 		detector_resume(worker->detector, now_ns);
 }
 
+bool worker_accept(struct worker *worker)
+{
+	return detector_accept(worker->detector);
+}
+
 /* Mean time between iteration marks over worker->pace. */
 static int64_t pace_ns(const struct worker *worker)
 {
@@ -321,6 +326,9 @@ static void look_at_detector(const struct detector *detector, struct wire_state 
 	state->iterations = view.iterations;
 	state->iteration_ns = view.pace.mean_ns != 0 ? view.pace.mean_ns : view.iteration_ns;
 	state->baseline_ns = view.pace.baseline_ns;
+	state->best_ns = view.pace.best_ns;
+	state->slow_since_step = view.slow_since_step;
+	state->learned_cnt = view.learned_cnt;
 }
 
 bool worker_is_blocked(const struct worker *worker)

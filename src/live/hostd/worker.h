@@ -101,6 +101,9 @@ bool worker_overhead_cost(struct worker *worker, struct slices_cost *ret);
 /* Suspends the detector while a profile slows the job, or resumes it. */
 void worker_suspend(struct worker *worker, bool suspended, int64_t now_ns);
 
+/* The slow pace becomes the baseline. Returns false if the worker is not slow. */
+bool worker_accept(struct worker *worker);
+
 /* The window is over without a trace. */
 void worker_abandon(struct worker *worker);
 

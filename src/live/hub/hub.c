@@ -8,6 +8,7 @@
 #include "live/hub/jobstate.h"
 #include "live/hub/publish.h"
 #include "live/hub/quiet.h"
+#include "live/link/wire_request.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -106,22 +107,49 @@ void hub_reply(struct hub *hub, int status, const char *text)
 	hub->askers.cnt = 0;
 }
 
-static void take_ask(void *arg, const struct bus_message *message)
+static void reply_one(struct hub *hub, uint64_t client, int status, const char *text)
 {
-	struct hub *hub = arg;
-	const struct wire_ask *ask = message->data;
+	struct wire_reply reply = { .client = client, .status = status };
+
+	(void)snprintf(reply.text, sizeof(reply.text), "%s", text);
+	(void)bus_pub(hub->bus, SUBJECT_REPLY, &reply, sizeof(reply));
+}
+
+/* A person says that the slow pace is as it should be. */
+static void accept_pace(struct hub *hub, const struct wire_ask *ask)
+{
+	struct wire_accept accept = { .step = jobstate_step(hub->workers.data, hub->workers.cnt) };
+	struct jobstate_pace pace;
+	struct str text = { 0 };
+
+	jobstate_pace(hub->workers.data, hub->workers.cnt, &pace);
+	if (pace.slow_since_step == 0 ||
+	    jobstate_living(hub->workers.data, hub->workers.cnt) == 0) {
+		reply_one(hub, ask->client, EINVAL, "the job is not slow: nothing to accept");
+		return;
+	}
+	if (bus_pub(hub->bus, SUBJECT_ACCEPT, &accept, sizeof(accept)) < 0) {
+		reply_one(hub, ask->client, EAGAIN, "the daemon is busy: try again");
+		return;
+	}
+	str_printf(&text, "baseline %.1f -> %.1f ms accepted at step %" PRIu64,
+		   (double)pace.baseline_ns / NSEC_PER_MSEC, (double)pace.now_ns / NSEC_PER_MSEC,
+		   accept.step);
+	log_line(LOG_INFO, "event=pace-accepted by_pid=%u slow_since=%" PRIu64 " what=\"%s\"",
+		 ask->pid, pace.slow_since_step, str_borrow(&text));
+	reply_one(hub, ask->client, 0, str_borrow(&text));
+	str_done(&text);
+}
+
+static void take_profile_ask(struct hub *hub, const struct wire_ask *ask)
+{
 	int64_t window_ns;
 	int ret = 0;
 
-	if (message->len != sizeof(*ask))
-		return;
 	window_ns = ask->window_ns > 0 && ask->window_ns < INT64_MAX ? (int64_t)ask->window_ns
 								     : hub->options->window_ns;
 	if (hub->askers.cnt >= HUB_ASKERS_MAX || vec_push(&hub->askers, ask->client) < 0) {
-		struct wire_reply busy = { .client = ask->client, .status = EBUSY };
-
-		(void)snprintf(busy.text, sizeof(busy.text), "too many requests are waiting");
-		(void)bus_pub(hub->bus, SUBJECT_REPLY, &busy, sizeof(busy));
+		reply_one(hub, ask->client, EBUSY, "too many requests are waiting");
 		return;
 	}
 	if (!hub->profile.active) /* else the profile under way answers this request, too */
@@ -134,6 +162,18 @@ static void take_ask(void *arg, const struct bus_message *message)
 				    "again in a few iterations");
 	else if (ret < 0)
 		hub_reply(hub, -ret, strerror(-ret));
+}
+
+static void take_ask(void *arg, const struct bus_message *message)
+{
+	const struct wire_ask *ask = message->data;
+
+	if (message->len != sizeof(*ask))
+		return;
+	if (ask->kind == ASK_ACCEPT)
+		accept_pace(arg, ask);
+	else
+		take_profile_ask(arg, ask);
 }
 
 /* Reports */

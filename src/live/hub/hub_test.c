@@ -6,7 +6,9 @@
 #include "host/process/test_tree.h"
 #include "live/hub/hub_parts.h"
 #include "live/hub/test_states.h"
+#include "live/link/wire_request.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -101,6 +103,57 @@ static void the_last_report_counts_a_slowdown_whose_profile_the_jobs_end_finishe
 	assert_reported("500 iterations watched; 1 short slowdown profiled, without a culprit");
 }
 
+static struct {
+	struct wire_reply reply;
+	unsigned accept_cnt;
+} heard;
+
+static void hear_reply(_unused_ void *arg, const struct bus_message *message)
+{
+	heard.reply = *(const struct wire_reply *)message->data;
+}
+
+static void hear_accept(_unused_ void *arg, _unused_ const struct bus_message *message)
+{
+	heard.accept_cnt++;
+}
+
+static void ask_to_accept(void)
+{
+	const struct wire_ask ask = { .client = 7, .kind = ASK_ACCEPT, .pid = 99 };
+
+	heard.reply = (struct wire_reply){ .status = -1 };
+	assert_int_equal(bus_pub(f.bus, SUBJECT_ASK, &ask, sizeof(ask)), 0);
+	run();
+	assert_int_equal(heard.reply.client, 7);
+}
+
+static void the_pace_of_a_slow_job_can_be_accepted_and_that_of_another_cannot(void **state)
+{
+	struct wire_state slow = test_worker(2, 900, 33800000);
+	struct bus_sub *subs[2];
+
+	(void)state;
+	heard.accept_cnt = 0;
+	assert_int_equal(bus_sub(f.bus, SUBJECT_REPLY, hear_reply, NULL, &subs[0]), 0);
+	assert_int_equal(bus_sub(f.bus, SUBJECT_ACCEPT, hear_accept, NULL, &subs[1]), 0);
+	ask_to_accept();
+	assert_int_equal(heard.reply.status, EINVAL);
+	assert_non_null(strstr(heard.reply.text, "not slow"));
+	assert_int_equal(heard.accept_cnt, 0);
+	slow.phase = PHASE_SLOW;
+	slow.slow_since_step = 650;
+	slow.baseline_ns = 9800000;
+	assert_int_equal(bus_pub(f.bus, SUBJECT_STATE, &slow, sizeof(slow)), 0);
+	run();
+	ask_to_accept();
+	assert_int_equal(heard.reply.status, 0);
+	assert_string_equal(heard.reply.text, "baseline 9.8 -> 33.8 ms accepted at step 900");
+	assert_int_equal(heard.accept_cnt, 1);
+	for (size_t i = 0; i < ARRAY_SIZE(subs); i++)
+		(void)bus_unsub(f.bus, subs[i]);
+}
+
 static void a_job_without_a_profile_had_no_slowdown(void **state)
 {
 	(void)state;
@@ -114,6 +167,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			the_last_report_counts_a_slowdown_whose_profile_the_jobs_end_finishes,
 			open_all, close_all),
+		cmocka_unit_test_setup_teardown(
+			the_pace_of_a_slow_job_can_be_accepted_and_that_of_another_cannot, open_all,
+			close_all),
 		cmocka_unit_test_setup_teardown(a_job_without_a_profile_had_no_slowdown, open_all,
 						close_all),
 	};

@@ -70,15 +70,59 @@ static void append_times(const struct wire_state *states, size_t cnt, struct str
 			   (double)shown[i].iteration_ns / NSEC_PER_MSEC);
 }
 
-void jobstate_append(const struct wire_state *states, size_t cnt, bool profiling, struct str *out)
+/* Among slow workers, or if there are none: the slowest sets the pace. */
+static bool sets_pace(const struct wire_state *state, const struct wire_state *than)
+{
+	if ((state->slow_since_step != 0) != (than->slow_since_step != 0))
+		return state->slow_since_step != 0;
+	return state->iteration_ns > than->iteration_ns;
+}
+
+void jobstate_pace(const struct wire_state *states, size_t cnt, struct jobstate_pace *ret)
+{
+	const struct wire_state none = { 0 }, *slowest = &none;
+	uint64_t since = UINT64_MAX;
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (states[i].phase == PHASE_SILENT)
+			continue;
+		if (states[i].slow_since_step != 0)
+			since = MIN(since, states[i].slow_since_step);
+		if (sets_pace(&states[i], slowest))
+			slowest = &states[i];
+	}
+	*ret = (struct jobstate_pace){ .slow_since_step = since != UINT64_MAX ? since : 0,
+				       .now_ns = slowest->iteration_ns,
+				       .baseline_ns = slowest->baseline_ns,
+				       .best_ns = slowest->best_ns };
+}
+
+static void append_slowdown(const struct wire_state *states, size_t cnt, struct str *out)
+{
+	struct jobstate_pace pace;
+
+	jobstate_pace(states, cnt, &pace);
+	if (pace.slow_since_step != 0 && pace.baseline_ns > 0)
+		str_printf(out, " slow_since=%" PRIu64 " baseline_ms=%.1f factor=%.2f",
+			   pace.slow_since_step, (double)pace.baseline_ns / NSEC_PER_MSEC,
+			   (double)pace.now_ns / (double)pace.baseline_ns);
+}
+
+uint64_t jobstate_step(const struct wire_state *states, size_t cnt)
 {
 	uint64_t step = 0;
 
 	for (size_t i = 0; i < cnt; i++)
 		step = MAX(step, wire_is_watched(&states[i]) ? states[i].step : 0);
+	return step;
+}
+
+void jobstate_append(const struct wire_state *states, size_t cnt, bool profiling, struct str *out)
+{
 	str_printf(out, "state=%s workers=%zu step=%" PRIu64, jobstate_word(states, cnt, profiling),
-		   jobstate_living(states, cnt), step);
+		   jobstate_living(states, cnt), jobstate_step(states, cnt));
 	append_times(states, cnt, out);
+	append_slowdown(states, cnt, out);
 }
 
 void jobstate_fill_report(const struct wire_state *states, size_t cnt, struct report *report)

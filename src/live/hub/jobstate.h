@@ -14,6 +14,9 @@
 /* Counts the workers that may still send marks. states[cnt]: all that ever connected. */
 size_t jobstate_living(const struct wire_state *states, size_t cnt);
 
+/* The greatest step of the workers that may still send marks. */
+uint64_t jobstate_step(const struct wire_state *states, size_t cnt);
+
 /* The name of the job's state; constant text. profiling: an order is under way. */
 const char *jobstate_word(const struct wire_state *states, size_t cnt, bool profiling);
 
@@ -22,6 +25,15 @@ const char *jobstate_word(const struct wire_state *states, size_t cnt, bool prof
  * greatest.
  */
 void jobstate_append(const struct wire_state *states, size_t cnt, bool profiling, struct str *out);
+
+/* The pace of the job: of its slowest worker, of those that are slow if there are some. */
+struct jobstate_pace {
+	uint64_t slow_since_step; /* the first slow step of any worker; 0: none is slow */
+	int64_t now_ns, baseline_ns, best_ns; /* of an iteration; 0: unknown */
+};
+
+/* Workers that ended count with their last state. */
+void jobstate_pace(const struct wire_state *states, size_t cnt, struct jobstate_pace *ret);
 
 /* Fills the report's counts of workers and iterations, and its iteration time. */
 void jobstate_fill_report(const struct wire_state *states, size_t cnt, struct report *report);

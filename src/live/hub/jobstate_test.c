@@ -43,6 +43,28 @@ static void iteration_times_are_listed_in_order_of_ranks(_unused_ void **state)
 	assert_line(states, 3, false, "state=watching workers=3 step=9 iteration_ms=10.0,30.0");
 }
 
+static void a_slow_job_is_shown_with_its_begin_and_its_slowest_rank(_unused_ void **state)
+{
+	struct wire_state states[] = { worker(0, PHASE_SLOW, 90, 30), worker(1, PHASE_SLOW, 90, 34),
+				       worker(2, PHASE_STEADY, 90, 50) };
+	struct jobstate_pace pace;
+
+	states[0].slow_since_step = 70;
+	states[1].slow_since_step = 65;
+	states[1].baseline_ns = 10 * NSEC_PER_MSEC;
+	assert_line(states, 3, false,
+		    "state=slow workers=3 step=90 iteration_ms=30.0,34.0,50.0 slow_since=65 "
+		    "baseline_ms=10.0 factor=3.40");
+	states[0].phase = states[1].phase = PHASE_GONE; /* it ended slow */
+	jobstate_pace(states, 3, &pace);
+	assert_int_equal(pace.slow_since_step, 65);
+	assert_int_equal(pace.now_ns, 34 * NSEC_PER_MSEC);
+	states[0].slow_since_step = states[1].slow_since_step = 0;
+	jobstate_pace(states, 3, &pace);
+	assert_int_equal(pace.slow_since_step, 0);
+	assert_int_equal(pace.now_ns, 50 * NSEC_PER_MSEC);
+}
+
 static void many_ranks_are_shown_as_least_and_greatest(_unused_ void **state)
 {
 	struct wire_state states[9];
@@ -89,6 +111,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_job_without_workers_waits_for_them),
 		cmocka_unit_test(iteration_times_are_listed_in_order_of_ranks),
+		cmocka_unit_test(a_slow_job_is_shown_with_its_begin_and_its_slowest_rank),
 		cmocka_unit_test(many_ranks_are_shown_as_least_and_greatest),
 		cmocka_unit_test(the_gravest_phase_is_the_state),
 		cmocka_unit_test(workers_gone_or_silent_are_not_counted),

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages between hostd and hub over the bus: subjects, states, orders and requests. Fields
- * have fixed widths, so that the same bytes can be sent to another machine; the subject
- * implies the type. wire_hang.h and wire_report.h have the other types.
+ * Messages between hostd and hub over the bus: subjects, states and orders. Fields have fixed
+ * widths, so that the same bytes can be sent to another machine; the subject implies the type.
+ * wire_hang.h, wire_report.h and wire_request.h have the other types.
  *
  *   pt.v1.state.HOST       struct wire_state       hostd: one worker, at most 10 times a second
  *   pt.v1.answer.HOST      struct wire_answer      hostd: how a worker met an order
  *   pt.v1.where.HOST       struct wire_where       hostd: a worker's stack, collectives, in a hang
- *   pt.v1.ask.HOST         struct wire_ask         hostd: a client requests a profile
+ *   pt.v1.ask.HOST         struct wire_ask         hostd: a client's request
  *   pt.v1.order.JOB        struct wire_order       hub: profile all workers at one step
  *   pt.v1.profile.JOB      struct wire_profile     hub: whether one is under way, at every tick
+ *   pt.v1.accept.JOB       struct wire_accept      hub: a person accepts the slow pace
  *   pt.v1.reply.JOB        struct wire_reply       hub: answer to a client's request
  *   pt.v1.slices.JOB       struct wire_slices      hub: collectors off and on by turns
  *   pt.v1.slices-cost.HOST struct wire_slices_cost hostd: overhead that a worker's slices show
@@ -29,6 +30,7 @@
 #define SUBJECT_ASK "pt.v1.ask.local"
 #define SUBJECT_ORDER "pt.v1.order.local"
 #define SUBJECT_PROFILE "pt.v1.profile.local"
+#define SUBJECT_ACCEPT "pt.v1.accept.local"
 #define SUBJECT_REPLY "pt.v1.reply.local"
 #define SUBJECT_SLICES "pt.v1.slices.local"
 #define SUBJECT_SLICES_COST "pt.v1.slices-cost.local"
@@ -57,13 +59,16 @@ struct wire_state {
 	uint64_t step;			   /* iteration marks counted by the worker */
 	uint64_t iterations;		   /* seen by the detector */
 	int64_t iteration_ns, baseline_ns; /* mean of the recent ones; baseline; 0 unknown */
+	int64_t best_ns;		   /* least baseline so far; 0 unknown */
+	uint64_t slow_since_step;	   /* in any phase; 0: not slow, or no longer */
 	int64_t step_ns;		   /* recent time between iteration marks; 0 unknown */
 	int64_t last_ns;		   /* time of the last mark */
 	uint64_t lost;			   /* marks lost on the way */
 	char process;			   /* state of the process as /proc says; 'X': gone */
 	char bye;			   /* 1: MSG_BYE came: the interpreter ends */
 	char silent;			   /* 1: its hook has disabled itself */
-	char reserved[5];
+	char reserved;
+	uint32_t learned_cnt; /* how often another iteration was learned */
 	char host[64];
 };
 
@@ -104,16 +109,4 @@ struct wire_answer {
 	uint64_t order_id, step;
 	int64_t window_ns, stall_ns;
 	char text[WIRE_TEXT];
-};
-
-struct wire_ask {
-	uint64_t client;    /* hostd's id of the client, returned in wire_reply */
-	uint64_t window_ns; /* 0: as configured */
-};
-
-struct wire_reply {
-	uint64_t client;
-	int32_t status; /* 0 or errno */
-	uint32_t reserved;
-	char text[WIRE_TEXT]; /* path of the report, or the error */
 };

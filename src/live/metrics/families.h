@@ -34,6 +34,11 @@
 	  METRIC_WORKER_LABELS)                                                                      \
 	X(ITERATION_BASELINE, "perftracker_iteration_baseline_seconds", GAUGE, "seconds", NONE,      \
 	  "Time of an iteration that the recent ones are compared with.", METRIC_WORKER_LABELS)      \
+	X(ITERATION_BEST, "perftracker_iteration_best_seconds", GAUGE, "seconds", NONE,              \
+	  "Least baseline since the iteration was learned; accepting a slower pace leaves it.",      \
+	  METRIC_WORKER_LABELS)                                                                      \
+	X(SLOW_SINCE, "perftracker_worker_slow_since_step", GAUGE, "", NONE,                         \
+	  "Step since which the worker is slow; 0 while it is not.", METRIC_WORKER_LABELS)           \
 	X(MARKS, "perftracker_marks", COUNTER, "", NONE,                                             \
 	  "Marks of the training thread: loader calls, optimizer steps, own iteration marks, "       \
 	  "garbage collections.",                                                                    \

@@ -50,7 +50,7 @@ struct metrics_worker {
 	uint64_t marks_lost;
 	uint32_t iteration, loader, run_delay, cpu, state[METRICS_PHASE_CNT];
 	uint32_t marks[METRICS_MARK_CNT], gc[METRICS_GENERATION_CNT];
-	uint32_t last_mark, recent, baseline, world_size;
+	uint32_t last_mark, recent, baseline, best, slow_since, world_size;
 	uint64_t calls[FLIGHT_CALLS_CNT], mflop; /* counted so far */
 	int64_t cpu_ns, delay_ns;		 /* the latest account; -1: none */
 	uint64_t gc_cnt, loader_cnt, memory_cnt[METRICS_XPU_MEMORY_CNT];

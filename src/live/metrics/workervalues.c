@@ -42,6 +42,8 @@ static void make_series(struct metrics_worker *worker)
 	worker->last_mark = metrics_worker_series(worker, METRIC_LAST_MARK, NULL);
 	worker->recent = metrics_worker_series(worker, METRIC_ITERATION_RECENT, NULL);
 	worker->baseline = metrics_worker_series(worker, METRIC_ITERATION_BASELINE, NULL);
+	worker->best = metrics_worker_series(worker, METRIC_ITERATION_BEST, NULL);
+	worker->slow_since = metrics_worker_series(worker, METRIC_SLOW_SINCE, NULL);
 	worker->world_size = metrics_series(worker->host->metrics, METRIC_WORLD_SIZE, NULL);
 	for (size_t i = 0; i < METRICS_PHASE_CNT; i++)
 		worker->state[i] =
@@ -321,6 +323,8 @@ void metrics_worker_state(struct metrics_worker *worker, const struct wire_state
 			    (double)(state->last_ns + mono_to_wall_ns) / NSEC_PER_SEC);
 	metrics_set(metrics, worker->recent, (double)state->iteration_ns / NSEC_PER_SEC);
 	metrics_set(metrics, worker->baseline, (double)state->baseline_ns / NSEC_PER_SEC);
+	metrics_set(metrics, worker->best, (double)state->best_ns / NSEC_PER_SEC);
+	metrics_set(metrics, worker->slow_since, (double)state->slow_since_step);
 	if (state->lost > worker->marks_lost)
 		metrics_add(metrics, metrics_worker_series(worker, METRIC_LOST, "marks"),
 			    state->lost - worker->marks_lost);

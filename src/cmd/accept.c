@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* perftracker accept: makes the slow pace of a running job its baseline. */
+#include "base/base.h"
+#include "cmd/cmd.h"
+#include "live/run/ask.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define TIMEOUT_MS 5000
+
+struct accept_options {
+	const char *socket;
+};
+
+#define FIELD(field) OPTION_FIELD(struct accept_options, field)
+
+static const struct option_row rows[] = {
+	{ .name = "socket",
+	  .argument = "PATH",
+	  FIELD(socket),
+	  .help = "socket of the job",
+	  .preset = "that of the user's newest job",
+	  .more = "`perftracker run` links it as `socket` in the folder of its --out." },
+};
+
+static int accept_main(const struct command *command, int argc, char **argv)
+{
+	struct accept_options options = { 0 };
+	struct message answer;
+	struct err err = { "" };
+	int first, fd, ret, status = optiontable_parse(command, argc, argv, &options, &first);
+
+	if (status == OPTIONS_PARSED)
+		status = optiontable_no_more(command, argc, argv, first);
+	if (status != OPTIONS_PARSED)
+		return status;
+	fd = ask_open(options.socket, MSG_ACCEPT, 0, &err);
+	ret = fd < 0 ? fd : ask_next(fd, TIMEOUT_MS, &answer, &err);
+	if (fd >= 0)
+		(void)close(fd);
+	if (ret == 0 && answer.status == 0) {
+		(void)printf("%s\n", answer.text);
+		return EXIT_DONE;
+	}
+	(void)fprintf(stderr, "perftracker accept: %s\n", ret < 0 ? err.text : answer.text);
+	return EXIT_FAILED;
+}
+
+const struct command cmd_accept = {
+	.name = "accept",
+	.summary = "accept a slow job's pace as normal",
+	.usage = "[OPTION]...\n",
+	.about =
+		"A job that became slow is called slow until it is as fast as at its best, however "
+		"long that takes. This makes its present pace the baseline, for a slowdown that is "
+		"meant: longer sequences, a larger model, a host that is shared from now on. Later "
+		"slowdowns are measured from there. Prints the old and the new baseline. A job that "
+		"is not slow has nothing to accept: the exit status is 1.\n",
+	OPTION_ROWS(rows),
+	.examples = "perftracker accept\n"
+		    "perftracker accept --socket perftracker-out/socket\n",
+	.run = accept_main,
+};

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages of requests: what clients such as `perftracker profile` ask for, and the answers.
+ */
+#pragma once
+
+#include "live/link/wire.h"
+
+enum wire_ask_kind { ASK_PROFILE, ASK_ACCEPT };
+
+struct wire_ask {
+	uint64_t client;    /* hostd's id of the client, returned in wire_reply */
+	uint64_t window_ns; /* ASK_PROFILE: 0: as configured */
+	uint32_t kind;	    /* enum wire_ask_kind */
+	uint32_t pid;	    /* the client's */
+};
+
+/* The slow pace of each worker becomes its baseline. */
+struct wire_accept {
+	uint64_t step; /* of the job at the request */
+};
+
+struct wire_reply {
+	uint64_t client;
+	int32_t status; /* 0 or errno */
+	uint32_t reserved;
+	char text[WIRE_TEXT]; /* path of the report, or the error */
+};
