@@ -16,6 +16,7 @@ import pathlib
 import sys
 
 import judge
+from reports import median
 
 FAULTS = (*judge.ANSWERS, "none")
 WORDS = (judge.RIGHT, judge.WRONG, judge.ABSTAINED, judge.FALSE_ALARM, judge.BROKEN)
@@ -28,9 +29,9 @@ def table(runs: list[judge.Run]) -> str:
         of_fault = [run for run in runs if run.fault == fault]
         counts = [sum(run.word == word for run in of_fault) for word in WORDS]
         counts[WORDS.index(judge.FALSE_ALARM)] += sum(run.early > 0 for run in of_fault)
-        before = judge.median([run.before_ms for run in of_fault])
-        after = judge.median([run.after_ms for run in of_fault])
-        late = judge.median([run.report_s for run in of_fault if run.report_s and fault != "none"])
+        before = median([run.before_ms for run in of_fault])
+        after = median([run.after_ms for run in of_fault])
+        late = median([run.report_s for run in of_fault if run.report_s and fault != "none"])
         speed = f"{before:.0f} -> {after:.0f}"
         rows.append((fault, len(of_fault), *counts, speed, f"{late:.1f} s" if late else "-"))
     widths = [max(len(str(row[i])) for row in rows) for i in range(len(head))]

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pathlib
 import re
@@ -13,6 +12,10 @@ import time
 from typing import Any, NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "bench" / "common"))
+
+from reports import median, read_reports  # noqa: E402
+
 PROGRAM = ROOT / "build" / "src" / "cmd" / "perftracker"
 RIGHT, WRONG, ABSTAINED, FALSE_ALARM, BROKEN = (
     "right",
@@ -90,19 +93,6 @@ def describe(report: dict[str, Any] | None) -> str:
         return f"{report['verdict']} {report['reason']}".strip()
     first = report["findings"][0]
     return f"rank {first['ranks']} {first['cause']}: {first['function']['name']}"
-
-
-def median(values: list[float]) -> float:
-    return sorted(values)[len(values) // 2] if values else 0.0
-
-
-def read_reports(out: pathlib.Path) -> list[tuple[float, dict[str, Any]]]:
-    """Time (time.time()) and contents of each report, in order."""
-    paths = sorted(out.glob("report-*.json")) or sorted(out.glob("report.json"))
-    return sorted(
-        ((path.stat().st_mtime, json.loads(path.read_text())) for path in paths),
-        key=lambda report: report[0],
-    )
 
 
 def read_steps(path: pathlib.Path) -> list[tuple[float, float]]:

@@ -4,10 +4,16 @@
 from __future__ import annotations
 
 import collections
+import pathlib
+import sys
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from judge import Judgment
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "common"))
+
+from text import text_table  # noqa: E402
 
 OURS = "perftracker"
 SOURCE_STRENGTH = 1.0
@@ -30,18 +36,6 @@ class Row(NamedTuple):
 
 def share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
-
-
-def text_table(rows: list[tuple[object, ...]]) -> str:
-    """The first row is the head; columns of numbers to the right."""
-    cells = [[str(cell) for cell in row] for row in rows]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-    lines = [
-        "| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) + " |"
-        for row in cells
-    ]
-    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-    return "\n".join(lines)
 
 
 def methods_of(rows: list[Row]) -> list[str]:
