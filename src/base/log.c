@@ -1,23 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 
+#include "base/clock.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
+#define PAIRS_BYTES 8192 /* some events name two paths */
+
+/* Belongs to fd 2, which is global, too. */
+static struct log_setup current;
+
+void log_open(const struct log_setup *setup)
+{
+	current = *setup;
+}
+
 void log_line(enum log_level level, const char *fmt, ...)
 {
-	static const char *const names[] = { "info", "warning", "error" };
-	char line[1024];
+	char pairs[PAIRS_BYTES], line[2 * PAIRS_BYTES];
+	struct log_event event = { .level = level, .wall_ns = clock_wall_ns(), .pairs = pairs };
 	va_list ap;
-	int len;
+	size_t len;
 
-	len = snprintf(line, sizeof(line), "perftracker: level=%s ", names[level]);
 	va_start(ap, fmt);
-	len += vsnprintf(line + len, sizeof(line) - (size_t)len - 1, fmt, ap);
+	(void)vsnprintf(pairs, sizeof(pairs), fmt, ap);
 	va_end(ap);
-	if (len > (int)sizeof(line) - 2)
-		len = (int)sizeof(line) - 2;
-	line[len++] = '\n';
-	(void)!write(STDERR_FILENO, line, (size_t)len);
+	len = logtext_render(&current, &event, line, sizeof(line));
+	if (len > 0)
+		(void)!write(STDERR_FILENO, line, len);
 }
