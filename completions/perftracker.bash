@@ -4,7 +4,7 @@
 
 _perftracker_options() {
 	case $1 in
-	run) echo '--out --keep-traces --format --report-to --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --help' ;;
+	run) echo '--output --keep-traces --format --report-to --log-format --job-name --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --help' ;;
 	profile) echo '--socket --window --timeout --help' ;;
 	status) echo '--socket --format --help' ;;
 	accept) echo '--socket --help' ;;
@@ -35,9 +35,11 @@ _perftracker_paths() {
 # The value of an option: returns 1 if the option has none.
 _perftracker_value() {
 	case $1 in
-	'run --out') _perftracker_paths -d ;;
+	'run --output' | 'run -o') _perftracker_paths -d ;;
 	'run --format') _perftracker_words 'text json' ;;
 	'run --report-to') _perftracker_words 'stderr stdout' ;;
+	'run --log-format') _perftracker_words 'auto people logfmt json' ;;
+	'run --job-name') ;;
 	'run --slowdown') ;;
 	'run --recent') ;;
 	'run --learn') ;;

@@ -4,7 +4,9 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "format/shared/block.h"
+#include "live/run/jobname.h"
 #include "live/run/options.h"
+#include "live/run/runlog.h"
 #include "live/run/supervise.h"
 #include "model/thresholds.h"
 
@@ -19,6 +21,8 @@ struct run_args {
 	struct run_options options;
 	enum output_format format; /* text or JSON */
 	unsigned int report_to;	   /* 0: stderr, 1: stdout */
+	unsigned int log_format;   /* enum runlog_format */
+	const char *job_name;	   /* NULL: from the command */
 };
 
 static int set_metrics(void *address, const char *text, struct err *err)
@@ -49,13 +53,15 @@ static int set_gpu_samples(void *from, const char *text, struct err *err)
 
 static const struct option_row rows[] = {
 	{ .help = "Output" },
-	{ .name = "out",
+	{ .name = "output",
+	  .letter = 'o',
 	  .argument = "DIR",
-	  FIELD(out_dir),
+	  FIELD(output),
 	  .help = "folder of the reports, of the fingerprints of each profile, and of the flight "
 		  "recorders that `perftracker timeline` reads",
-	  .preset = "perftracker-out",
-	  .more = "DIR has `report.json` and `report.html`, the newest ones and each by its number; "
+	  .preset = "perftracker-out/TIME-JOB, to which perftracker-out/latest links",
+	  .more = "--out is the same. A folder that a running job uses is refused, with exit status "
+		  "2. Results of an earlier run are moved to `earlier` in DIR. DIR has `report.json` and `report.html`, the newest ones and each by its number; "
 		  "`fingerprints` of each profile; and in `flight` the last records of each training "
 		  "process. While the job runs, `socket` in it is a link for the --socket of "
 		  "other commands." },
@@ -72,7 +78,17 @@ static const struct option_row rows[] = {
 	  OPTION_FIELD(struct run_args, report_to),
 	  .help = "stream for reports",
 	  .preset = "stderr, because stdout belongs to the command" },
-	{ .name = "quiet", FIELD(quiet), .help = "print abnormal reports only" },
+	{ .name = "log-format",
+	  .words = "auto|people|logfmt|json",
+	  OPTION_FIELD(struct run_args, log_format),
+	  .help = "format of log lines on stderr; auto: people on a terminal, else logfmt",
+	  .preset = "auto" },
+	{ .name = "job-name",
+	  .argument = "NAME",
+	  OPTION_FIELD(struct run_args, job_name),
+	  .help = "name of the job in reports, in `perftracker status` and in the folder's name",
+	  .preset = "that of the script" },
+	{ .name = "quiet", .letter = 'q', FIELD(quiet), .help = "print abnormal reports only" },
 
 	{ .help = "When to profile" },
 	{ .name = "slowdown",
@@ -236,26 +252,10 @@ static int check_options(const struct run_options *options)
 	return complaint != NULL ? cmd_usage_error("run", "%s", complaint) : OPTIONS_PARSED;
 }
 
-/* The job may change its directory; the paths of the daemon must not follow. */
-static int make_absolute(const char *path, char *ret, size_t size)
-{
-	char here[PATH_MAX];
-	int len;
-
-	if (path[0] == '/')
-		len = snprintf(ret, size, "%s", path);
-	else if (getcwd(here, sizeof(here)) == NULL)
-		return -errno;
-	else
-		len = snprintf(ret, size, "%s/%s", here, path);
-	return len < 0 || (size_t)len >= size ? -ENAMETOOLONG : 0;
-}
-
 static void look_at_terminal(struct run_options *options)
 {
 	const char *no_color = getenv("NO_COLOR");
 
-	options->terminal = isatty(STDERR_FILENO) == 1;
 	options->color = no_color == NULL || no_color[0] == '\0';
 }
 
@@ -268,8 +268,7 @@ static struct run_args run_defaults(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-	return (struct run_args){ .options = { .out_dir = "perftracker-out",
-					       .slowdown_frac = PACE_SLOW_FRAC,
+	return (struct run_args){ .options = { .slowdown_frac = PACE_SLOW_FRAC,
 					       .recent_cnt = PACE_WINDOW_CNT,
 					       .learn_cnt = SEQUENCE_REPEAT_CNT,
 					       .blocked_factor = BLOCKED_FACTOR,
@@ -283,22 +282,23 @@ static struct run_args run_defaults(void)
 }
 
 /* words: the command of the job. Returns an exit status. */
-static int run_job(const struct run_options *given, char **words)
+static int run_job(const struct run_args *a, char **words)
 {
-	struct run_options options = *given;
-	char out_dir[PATH_MAX], program[PATH_MAX];
+	struct run_options options = a->options;
+	char program[PATH_MAX], job[JOBNAME_BYTES];
 	ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
-	int error = make_absolute(options.out_dir, out_dir, sizeof(out_dir));
 
-	if (error < 0) {
-		(void)fprintf(stderr, "perftracker run: --out %s: %s\n", options.out_dir,
-			      strerror(-error));
-		return EXIT_USAGE;
-	}
 	program[len > 0 ? len : 0] = '\0';
+	if (a->job_name != NULL)
+		jobname_clean(a->job_name, job);
+	else
+		jobname_of_command(words, job);
 	options.program = program;
-	options.out_dir = out_dir;
+	options.job_name = job;
+	options.json = a->format == OUTPUT_JSON;
+	options.report_to_stdout = a->report_to == 1;
 	look_at_terminal(&options);
+	runlog_open((enum runlog_format)a->log_format, isatty(STDERR_FILENO) == 1, options.color);
 	warn_of_gpu_samples(options.gpu_samples);
 	return supervise(&options, words);
 }
@@ -314,9 +314,7 @@ static int run_main(const struct command *command, int argc, char **argv)
 		return status;
 	if (first >= argc)
 		return cmd_usage_error(command->name, "expected the command to run");
-	a.options.json = a.format == OUTPUT_JSON;
-	a.options.report_to_stdout = a.report_to == 1;
-	return run_job(&a.options, argv + first);
+	return run_job(&a, argv + first);
 }
 
 const struct command cmd_run = {
@@ -333,7 +331,7 @@ const struct command cmd_run = {
 	OPTION_ROWS(rows),
 	.order = ORDER_BEFORE,
 	.examples = "perftracker run -- torchrun --nproc-per-node 4 train.py\n"
-		    "perftracker run --out /tmp/pt --keep-traces -- python -m mypackage.train\n"
+		    "perftracker run -o /tmp/pt --keep-traces -- python -m mypackage.train\n"
 		    "perftracker run --slowdown 10 --window 5 -- python train.py\n",
 	.run = run_main,
 };

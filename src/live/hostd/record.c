@@ -4,7 +4,6 @@
 #include "format/flightlog/flightlog.h"
 #include "format/flightlog/flightlog_file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,37 +13,6 @@
 
 #define PATH_BYTES 4096
 #define BEFORE ".before"
-
-static bool is_flight(const char *name)
-{
-	size_t len = strlen(name), suffix = strlen(FLIGHT_SUFFIX);
-
-	return len > suffix && strcmp(name + len - suffix, FLIGHT_SUFFIX) == 0;
-}
-
-void record_begin(const char *out_dir)
-{
-	char from[PATH_BYTES], to[PATH_BYTES + sizeof(BEFORE)];
-	struct dirent *entry;
-	DIR *dir;
-
-	(void)snprintf(from, sizeof(from), "%s/" RECORD_FOLDER, out_dir);
-	(void)snprintf(to, sizeof(to), "%s" BEFORE, from);
-	dir = opendir(from);
-	if (dir == NULL)
-		return;
-	(void)mkdir(to, 0755);
-	while ((entry = readdir(dir)) != NULL) {
-		char old[PATH_BYTES + 257], new[sizeof(to) + 257];
-
-		if (!is_flight(entry->d_name))
-			continue;
-		(void)snprintf(old, sizeof(old), "%s/%s", from, entry->d_name);
-		(void)snprintf(new, sizeof(new), "%s/%s", to, entry->d_name);
-		(void)rename(old, new);
-	}
-	(void)closedir(dir);
-}
 
 /* The pid of the process whose recorder is in path; 0: none or unknown. */
 static uint32_t saved_pid(const char *path)

@@ -12,12 +12,6 @@
 #define RECORD_FOLDER "flight"
 
 /*
- * A job begins to write to out_dir. Moves recorders of an earlier job there to
- * OUT/flight.before; one that cannot be moved stays.
- */
-void record_begin(const char *out_dir);
-
-/*
  * Saves the worker's recorder with the rank, pid and host that the daemon knows. Returns 0 or
  * -errno with a line in err. O(its size), some ms.
  */

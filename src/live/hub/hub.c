@@ -201,16 +201,45 @@ static void fill_overhead(const struct hub *hub, struct report_overhead *ret)
 	};
 }
 
+/* number: 0 for the last report of a job, which has no file of its own. */
+static void remember_report(struct hub *hub, const struct report *report, uint64_t number)
+{
+	struct last_report *last = &hub->last;
+
+	last->present = true;
+	last->verdict = report->verdict;
+	(void)snprintf(last->reason, sizeof(last->reason), "%s", report->reason);
+	if (number == 0)
+		(void)snprintf(last->path, sizeof(last->path), "%s/report.html",
+			       hub->options->out_dir);
+	else
+		(void)snprintf(last->path, sizeof(last->path), "%s/report-%" PRIu64 ".html",
+			       hub->options->out_dir, number);
+}
+
+/* The last line of a run. A report that has just been printed has said the reason. */
+static void log_finished(const struct hub *hub, bool just_printed)
+{
+	const struct last_report *last = &hub->last;
+
+	if (hub->options->quiet || !last->present)
+		return;
+	log_line(LOG_INFO, "event=finished verdict=%s%s%s%s report=\"%s\"",
+		 verdict_name(last->verdict), just_printed ? "" : " reason=\"",
+		 just_printed ? "" : last->reason, just_printed ? "" : "\"", last->path);
+}
+
 void hub_publish_report(struct hub *hub, struct report *report, uint64_t number, bool wanted)
 {
 	struct wire_report digest;
-	char path[4200];
 	struct err err;
 	int ret;
 
 	if (report->verdict == VERDICT_ABNORMAL)
 		hub->found = true;
 	fill_overhead(hub, &report->overhead);
+	report->job_id = hub->options->job_name;
+	remember_report(hub, report, number);
 	publish_digest(report, &digest);
 	(void)bus_pub(hub->bus, SUBJECT_REPORT, &digest, sizeof(digest));
 	ret = publish_files(report, hub->options, number, &err);
@@ -221,11 +250,9 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 	else if (!hub->options->quiet)
 		log_line(LOG_INFO, "event=report verdict=%s reason=\"%s\"",
 			 verdict_name(report->verdict), report->reason);
-	(void)snprintf(path, sizeof(path), "%s/report-%" PRIu64 ".html", hub->options->out_dir,
-		       number);
 	if (ret == 0 && !hub->options->quiet)
-		log_line(LOG_INFO, "event=report-written file=%s", path);
-	hub_reply(hub, ret < 0 ? -ret : 0, ret < 0 ? err.text : path);
+		log_line(LOG_INFO, "event=report-written file=\"%s\"", hub->last.path);
+	hub_reply(hub, ret < 0 ? -ret : 0, ret < 0 ? err.text : hub->last.path);
 	arena_done(&report->arena);
 }
 
@@ -339,7 +366,7 @@ static void log_change(struct hub *hub)
 	if (strcmp(word, hub->shown) == 0)
 		return;
 	(void)snprintf(hub->shown, sizeof(hub->shown), "%s", word);
-	if (hub->options->quiet || hub->options->terminal)
+	if (hub->options->quiet)
 		return;
 	hub_status(hub, &line);
 	log_line(LOG_INFO, "event=state %s", str_borrow(&line));
@@ -388,13 +415,18 @@ void hub_finish(struct hub *hub, int exit_status)
 		.first_gone = hub->first_gone.worker != 0 ? &hub->first_gone : NULL,
 	};
 	hub_reply(hub, ESRCH, "the job has ended");
-	if (hub->found || quiet_report(&facts, &report) < 0)
+	if (hub->found || quiet_report(&facts, &report) < 0) {
+		log_finished(hub, false);
 		return;
+	}
 	fill_overhead(hub, &report.overhead);
+	report.job_id = hub->options->job_name;
+	remember_report(hub, &report, 0);
 	if (publish_files(&report, hub->options, 0, &err) < 0)
 		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);
 	if (!hub->options->quiet)
 		publish_print(&report, hub->options);
+	log_finished(hub, true);
 	arena_done(&report.arena);
 }
 

@@ -33,6 +33,13 @@ struct profile {
 	bool torch; /* torch.profiler recorded at least one worker of the latest */
 };
 
+/* What the last line of a run and `perftracker status` say of the latest report. */
+struct last_report {
+	bool present;
+	enum verdict verdict;
+	char reason[400], path[4200];
+};
+
 struct hub {
 	struct bus *bus;
 	const struct run_options *options;
@@ -50,6 +57,7 @@ struct hub {
 	bool found;		      /* at least one report was abnormal */
 	struct wire_state first_gone; /* first worker to end without MSG_BYE; worker 0: none */
 	char shown[64];		      /* the job's state as last logged */
+	struct last_report last;      /* the latest report */
 };
 
 /* Publishes and frees the report. wanted: print it even without a finding. */

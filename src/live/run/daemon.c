@@ -3,9 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/str.h"
 #include "live/hostd/hostd.h"
-#include "live/hostd/record.h"
 #include "live/hub/hub.h"
 #include "live/metrics/scrape.h"
 #include "live/run/rundir.h"
@@ -14,7 +12,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,7 +33,7 @@ struct daemon {
 	struct hub *hub;
 	struct metrics_host *metrics; /* NULL: /metrics is off */
 	struct metrics_page *page;
-	bool job_ended, status_shown;
+	bool job_ended;
 	int job_status;
 	int64_t ended_ns;
 };
@@ -46,36 +43,6 @@ static void wake_loop(void *arg)
 	struct daemon *daemon = arg;
 
 	(void)uv_async_send(&daemon->wake);
-}
-
-static void clear_status(struct daemon *daemon)
-{
-	static const char erase[] = "\r\033[K";
-
-	if (daemon->status_shown)
-		(void)!write(STDERR_FILENO, erase, sizeof(erase) - 1);
-	daemon->status_shown = false;
-}
-
-/* Rewrites the status line in place. The job's output may break it; it never breaks the job's. */
-static void show_status(struct daemon *daemon)
-{
-	struct str text = { 0 }, line = { 0 };
-	struct winsize size;
-	int width = 80;
-
-	if (!daemon->options->terminal || daemon->options->quiet)
-		return;
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20)
-		width = size.ws_col;
-	hub_status(daemon->hub, &text);
-	str_printf(&line, "\r\033[K%s%.*s%s", daemon->options->color ? "\033[2m" : "", width - 14,
-		   str_borrow(&text), daemon->options->color ? "\033[0m" : "");
-	if (str_error(&line) == 0)
-		(void)!write(STDERR_FILENO, line.data, line.len);
-	daemon->status_shown = true;
-	str_done(&text);
-	str_done(&line);
 }
 
 static void close_all(struct daemon *daemon)
@@ -101,7 +68,6 @@ static void end_when_done(struct daemon *daemon, int64_t now_ns)
 		return;
 	if (!hub_idle(daemon->hub) && now_ns - daemon->ended_ns < LAST_PROFILE_NS)
 		return;
-	clear_status(daemon);
 	hub_finish(daemon->hub, daemon->job_status);
 	/* Delivers the replies to clients that still wait for a profile. */
 	(void)bus_run(daemon->bus, now_ns);
@@ -114,13 +80,10 @@ static void on_tick(uv_timer_t *tick)
 	int64_t now_ns = clock_mono_ns();
 
 	(void)bus_run(daemon->bus, now_ns);
-	clear_status(daemon);
 	hub_tick(daemon->hub, now_ns);
 	metrics_page_tick(daemon->page, now_ns);
 	if (daemon->job_ended)
 		end_when_done(daemon, now_ns);
-	else
-		show_status(daemon);
 }
 
 static void job_ends(struct daemon *daemon, int status)
@@ -237,10 +200,8 @@ int daemon_run(const struct run_options *options, int control_fd)
 	ret = make_dirs(options, &ready, &err);
 	if (ret == 0)
 		ret = open_parts(&daemon, &ready, &err);
-	if (ret == 0) {
-		record_begin(options->out_dir);
+	if (ret == 0)
 		rundir_link(options->out_dir, ready.socket);
-	}
 	ready.status = -ret;
 	(void)snprintf(ready.text, sizeof(ready.text), "%.500s", err.text);
 	if (send(control_fd, &ready, sizeof(ready), MSG_NOSIGNAL) != (ssize_t)sizeof(ready) ||

@@ -6,7 +6,9 @@
 #include "live/metrics/http.h"
 
 struct run_options {
-	const char *out_dir;   /* absolute */
+	const char *output;    /* --output; NULL: a new folder */
+	const char *out_dir;   /* the folder in use, absolute; the supervisor makes it (outdir.h) */
+	const char *job_name;  /* --job-name, else from the command; for file names, too */
 	const char *program;   /* this executable, also run as the summarizer */
 	int64_t window_ns;     /* --window */
 	uint64_t steps_max;    /* --steps */
@@ -26,6 +28,5 @@ struct run_options {
 	const char *gpu_samples; /* --gpu-samples: "own", a folder; "none", NULL: no PM sampling */
 	bool gpu_calls;		 /* --gpu-calls: count and time calls of a GPU's libraries */
 	bool keep_traces, quiet, json, report_to_stdout;
-	bool color;    /* stderr is a terminal and NO_COLOR is unset */
-	bool terminal; /* stderr is a terminal: show the status line */
+	bool color; /* NO_COLOR is unset */
 };

@@ -7,6 +7,8 @@
 #include "format/shared/block.h"
 #include "live/run/attach.h"
 #include "live/run/daemon.h"
+#include "live/run/outdir.h"
+#include "live/run/rundir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +24,7 @@
 #define READY_TIMEOUT_MS 5000
 #define LAST_REPORT_NS (120 * NSEC_PER_SEC)
 
+#define EXIT_REFUSED 2 /* as for a wrong option */
 #define EXIT_NOT_EXECUTABLE 126
 #define EXIT_NOT_FOUND 127
 
@@ -29,7 +32,9 @@ static const int forwarded[] = { SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGUSR1,
 				 SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH };
 
 struct supervisor {
-	const struct run_options *options;
+	struct run_options options;
+	struct outdir outdir;
+	char socket[sizeof(((struct daemon_ready *)NULL)->socket)]; /* the daemon's */
 	sigset_t old_mask;
 	struct sigaction old_child; /* inherited; restored for the command */
 	int signal_fd;
@@ -75,7 +80,7 @@ static int be_daemon(const struct supervisor *s, int fd)
 	if (s->signal_fd >= 0)
 		(void)close(s->signal_fd);
 	(void)sigprocmask(SIG_SETMASK, &s->old_mask, NULL);
-	return daemon_run(s->options, fd);
+	return daemon_run(&s->options, fd);
 }
 
 static bool await_ready(int fd, struct daemon_ready *ret)
@@ -89,18 +94,30 @@ static bool await_ready(int fd, struct daemon_ready *ret)
 	return got == 1 && recv(fd, ret, sizeof(*ret), MSG_DONTWAIT) == (ssize_t)sizeof(*ret);
 }
 
+/* Returns whether there is a folder to write to; -EBUSY: the job must not start. */
+static int open_folder(struct supervisor *s)
+{
+	char agent[PATH_MAX], package[PATH_MAX];
+	struct err err;
+	/* Without the agent no worker would connect to the daemon. */
+	int ret = attach_find(s->options.program, agent, package, &err);
+
+	if (ret == 0)
+		ret = outdir_open(&s->outdir, s->options.output, s->options.job_name, &err);
+	if (ret == -EBUSY)
+		log_line(LOG_ERROR, "event=folder-in-use why=\"%s\"", err.text);
+	else if (ret < 0)
+		unwatched(err.text);
+	s->options.out_dir = s->outdir.path;
+	return ret;
+}
+
 static void start_daemon(struct supervisor *s)
 {
 	struct daemon_ready ready = { .text = "the daemon did not start in time" };
-	char agent[PATH_MAX], package[PATH_MAX];
 	struct err err;
 	int fds[2];
 
-	/* Without the agent no worker would connect to the daemon. */
-	if (attach_find(s->options->program, agent, package, &err) < 0) {
-		unwatched(err.text);
-		return;
-	}
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) {
 		unwatched(strerror(errno));
 		return;
@@ -114,10 +131,12 @@ static void start_daemon(struct supervisor *s)
 	s->control_fd = fds[0];
 	if (s->daemon < 0 || !await_ready(fds[0], &ready) || ready.status != 0)
 		unwatched(ready.text);
-	else if (attach_environment(s->options->program, &ready, &err) < 0)
+	else if (attach_environment(s->options.program, &ready, &err) < 0)
 		unwatched(err.text);
-	else if (s->options->source == ORDER_SOURCE_AGENT)
-		look_at_gpus(s->options->gpu_calls);
+	else
+		(void)snprintf(s->socket, sizeof(s->socket), "%s", ready.socket);
+	if (s->socket[0] != '\0' && s->options.source == ORDER_SOURCE_AGENT)
+		look_at_gpus(s->options.gpu_calls);
 }
 
 static void notify_daemon(const struct supervisor *s, int exit_status)
@@ -268,10 +287,46 @@ static void finish_daemon(struct supervisor *s)
 		(void)close(s->control_fd);
 }
 
+/* The command could not be started: nothing of the run remains. Returns the exit status. */
+static int give_up(struct supervisor *s, const char *command, int error)
+{
+	log_line(LOG_ERROR, "event=cannot-start command=\"%s\" why=\"%s\"", command,
+		 strerror(-error));
+	if (s->daemon > 0) {
+		(void)subprocess_signal(s->daemon, SIGKILL);
+		(void)waitpid(s->daemon, NULL, 0);
+	}
+	if (s->socket[0] != '\0') {
+		rundir_unlink(s->options.out_dir, s->socket);
+		(void)unlink(s->socket);
+	}
+	outdir_undo(&s->outdir);
+	return error == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+static void begin_watching(const struct supervisor *s, const char *command)
+{
+	notify_daemon(s, -1);
+	if (s->socket[0] == '\0')
+		return;
+	outdir_started(&s->outdir);
+	if (s->outdir.earlier[0] != '\0')
+		log_line(LOG_INFO, "event=earlier-results-kept dir=\"%s\"", s->outdir.earlier);
+	if (!s->options.quiet)
+		log_line(LOG_INFO, "event=run job=\"%s\" command=\"%s\" dir=\"%s\"",
+			 s->options.job_name, command, s->options.out_dir);
+}
+
 int supervise(const struct run_options *options, char *const *argv)
 {
-	struct supervisor s = { .options = options, .control_fd = -1 };
-	int ret = block_signals(&s);
+	struct supervisor s = { .options = *options, .control_fd = -1, .outdir.lock_fd = -1 };
+	bool watched;
+	int ret = open_folder(&s);
+
+	if (ret == -EBUSY)
+		return EXIT_REFUSED;
+	watched = ret == 0;
+	ret = block_signals(&s);
 
 	if (ret < 0) {
 		unwatched(strerror(-ret));
@@ -280,18 +335,12 @@ int supervise(const struct run_options *options, char *const *argv)
 		(void)execvp(argv[0], argv);
 		return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 	}
-	start_daemon(&s);
+	if (watched)
+		start_daemon(&s);
 	ret = start_command(&s, argv);
-	if (ret < 0) {
-		log_line(LOG_ERROR, "event=cannot-start command=%s why=\"%s\"", argv[0],
-			 strerror(-ret));
-		if (s.daemon > 0) {
-			(void)subprocess_signal(s.daemon, SIGKILL);
-			(void)waitpid(s.daemon, NULL, 0);
-		}
-		return ret == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
-	}
-	notify_daemon(&s, -1);
+	if (ret < 0)
+		return give_up(&s, argv[0], ret);
+	begin_watching(&s, argv[0]);
 	wait_for(&s, false, 0);
 	finish_daemon(&s);
 	(void)close(s.signal_fd);

@@ -13,7 +13,8 @@
 #include "live/run/options.h"
 
 /*
- * argv: the command, NULL-terminated. Returns the supervisor's exit status: the command's, 128 +
- * signal when a signal ended it, 126 or 127 when it could not be started.
+ * argv: the command, NULL-terminated. options: without out_dir, which this sets. Returns the
+ * supervisor's exit status: the command's, 128 + signal when a signal ended it, 126 or 127 when it
+ * could not be started, 2 when another run uses the folder, and the command was not started.
  */
 int supervise(const struct run_options *options, char *const *argv);

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/run/runlog.h"
+
+/* One event, one line. */
+/* clang-format off */
+static const struct log_phrase phrases[] = {
+	/* the run: supervise.c */
+	{ "run", NULL, "watching job {job} ({command}); results in {dir}" },
+	{ "finished", NULL, "verdict: {verdict}[: {reason}][. Report: {report}]" },
+	{ "earlier-results-kept", NULL, "the results of an earlier run are now in {dir}" },
+	{ "folder-in-use", NULL, "{why}" },
+	{ "not-attached", NULL, "{effect}: {why}" },
+	{ "cannot-start", NULL, "cannot start {command}: {why}" },
+	{ "nccl-plugin-kept", NULL, "NCCL's profiler plugin {plugin} is kept: {effect}; remedy: {remedy}" },
+	{ "no-gpu-samples", NULL, "{dir}: {why}; {effect}" },
+	{ "metrics", NULL, "metrics for Prometheus: {url}" },
+	{ "metrics-off", NULL, "no metrics for Prometheus: {why}" },
+
+	/* the job: hub.c, jobprofile.c */
+	{ "state", "state=waiting", "" },
+	{ "state", "state=ended", "" },
+	{ "state", "state=profiling", "" }, /* event=profile says more */
+	{ "state", "state=learning", "{workers|training process|training processes} connected; learning what an iteration is" },
+	{ "state", "state=watching", "watching {workers|training process|training processes} at step {step}[; iterations of {iteration_ms} ms]" },
+	{ "state", "state=slow", "slow at step {step}[; iterations of {iteration_ms} ms]" },
+	{ "state", "state=blocked", "blocked at step {step}: no iteration ends any more" },
+	{ "profile", "why=slowdown", "slow: iterations of {baseline_ms} -> {now_ms} ms[ ({ratio}x)]; profiling {workers|rank|ranks} at step {first_step}" },
+	{ "profile", NULL, "profiling {workers|rank|ranks} at step {first_step}, for {iterations} iterations ({why})" },
+	{ "profile-failed", NULL, "the profile failed: {why}" },
+	{ "report", NULL, "{verdict}: {reason}" },
+	{ "report-written", NULL, "report: {file}" },
+	{ "report-not-made", NULL, "no report: {why}" },
+	{ "report-not-written", NULL, "the report could not be written: {why}" },
+	{ "report-not-printed", NULL, "the report could not be printed: {why}" },
+	{ "overhead", NULL, "" }, /* in every report and in `perftracker status` */
+
+	/* workers: hub.c, hostd */
+	{ "worker-gone", NULL, "rank {rank} (process {pid}) ended at step {step} without saying so" },
+	{ "worker-missed", NULL, "rank {rank} is not in the profile: {why}" },
+	{ "worker-refused", NULL, "process {pid} is not watched: {why}" },
+	{ "hook-disabled", NULL, "rank {rank} (process {pid}) is not watched since step {step}: its hook has disabled itself" },
+	{ "recorder-not-saved", NULL, "the flight recorder of worker {worker} was not saved: {why}" },
+	{ "no-summarizer", NULL, "the window of worker {worker} could not be summarized" },
+	{ "hub-silent", NULL, "no decisions for a minute; {effect}" },
+	{ "refused", NULL, "{datagrams} invalid messages were refused" },
+
+	/* GPUs: gpuwatch, hostgpus.c */
+	{ "gpu-fault", NULL, "GPU {gpu} reports fault {number}" },
+	{ "gpu-sampler-ended", NULL, "the sampler of GPU counters ended ({crashed} crashed, {killed} killed): {effect}" },
+	{ "counters-given-back", NULL, "{tool} has the GPU counters again: {why}" },
+	{ "counters-not-given-back", NULL, "{tool} is still paused: {effect}" },
+};
+/* clang-format on */
+
+struct log_setup runlog_setup(enum runlog_format format, bool terminal, bool color)
+{
+	struct log_setup ret = { .format = LOG_LOGFMT,
+				 .color = color,
+				 .phrases = phrases,
+				 .phrase_cnt = ARRAY_SIZE(phrases) };
+
+	if (format == RUNLOG_JSON)
+		ret.format = LOG_JSON;
+	else if (format == RUNLOG_PEOPLE || (format == RUNLOG_AUTO && terminal))
+		ret.format = LOG_PEOPLE;
+	return ret;
+}
+
+void runlog_open(enum runlog_format format, bool terminal, bool color)
+{
+	const struct log_setup setup = runlog_setup(format, terminal, color);
+
+	log_open(&setup);
+}

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`perftracker run` as a user meets it every day: first and last line, log, folders, names."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import json
+import os
+import pathlib
+import pty
+import re
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+from live import PROGRAM, LiveTest  # noqa: E402
+
+
+def logfmt(line: str) -> dict[str, str]:
+    pairs = re.findall(r'([a-z_]+)=(?:"((?:[^"\\]|\\.)*)"|(\S*))', line)
+    return {key: quoted or plain for key, quoted, plain in pairs}
+
+
+class Daily(LiveTest):
+    """Called in self.folder, where `perftracker-out` comes to be."""
+
+    def call(self, *words: str, limit_s: float = 60) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [PROGRAM, "run", *words],
+            capture_output=True, text=True, cwd=self.folder, env=self.env, timeout=limit_s,
+        )  # fmt: skip
+
+    def on_terminal(self, *words: str) -> str:
+        """What a user sees who runs it in a terminal, without the escapes for colors."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.folder)
+            os.execve(PROGRAM, [PROGRAM, "run", *words], self.env)
+        seen = b""
+        with contextlib.suppress(OSError):  # EIO: the other side is closed
+            while data := os.read(terminal, 65536):
+                seen += data
+        os.close(terminal)
+        os.waitpid(pid, 0)
+        return re.sub(r"\033\[[0-9;]*m", "", seen.decode()).replace("\r\n", "\n")
+
+    def events(self, text: str) -> list[dict[str, str]]:
+        lines = [line for line in text.splitlines() if " app=perftracker " in line]
+        return [logfmt(line) for line in lines]
+
+    def test_the_first_line_names_the_folder_and_the_last_one_the_report(self) -> None:
+        events = self.events(self.call("--", "sh", "-c", "exit 0").stderr)
+        folder = pathlib.Path(events[0]["dir"])
+        self.assertEqual((events[0]["event"], events[0]["job"]), ("run", "sh"))
+        self.assertEqual(folder.parent, self.folder.resolve() / "perftracker-out")
+        self.assertEqual(events[-1]["event"], "finished")
+        self.assertEqual(events[-1]["verdict"], "inconclusive")
+        self.assertEqual(events[-1]["report"], str(folder / "report.html"))
+        self.assertTrue((folder / "report.html").is_file())
+
+    def test_a_log_line_has_a_time_with_its_zone(self) -> None:
+        for event in self.events(self.call("--", "true").stderr):
+            moment = datetime.datetime.fromisoformat(event["ts"])
+            self.assertIsNotNone(moment.tzinfo)
+            self.assertLess(abs(time.time() - moment.timestamp()), 3600)
+            self.assertEqual(event["level"], "info")
+
+    def test_the_log_as_json_is_json(self) -> None:
+        done = self.call("--log-format", "json", "--", "sh", "-c", "exit 0")
+        lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+        self.assertEqual((lines[0]["event"], lines[-1]["event"]), ("run", "finished"))
+        self.assertEqual(lines[0]["app"], "perftracker")
+
+    def test_quiet_says_nothing_about_a_job_without_findings(self) -> None:
+        self.assertEqual(self.call("--quiet", "--", "true").stderr, "")
+
+    def test_a_terminal_shows_sentences(self) -> None:
+        lines = self.on_terminal("--", "sh", "-c", "echo hello").splitlines()
+        first = next(line for line in lines if line.startswith("perftracker "))
+        self.assertRegex(first, r"^perftracker \d\d:\d\d:\d\d watching job sh \(sh\); results in /")
+        self.assertRegex(lines[-1], r"^perftracker \S+ verdict: inconclusive. Report: /.*html$")
+        self.assertIn("hello", lines)
+
+    def test_a_progress_bar_on_the_terminal_is_left_alone(self) -> None:
+        """No line is rewritten between the steps of a bar like tqdm's."""
+        bar = "for i in 1 2 3 4 5 6 7 8; do printf '\\r%s/8' $i >&2; sleep 0.15; done"
+        seen = self.on_terminal("--", "sh", "-c", bar)
+        self.assertIn("".join(f"\r{i}/8" for i in range(1, 9)), seen)
+        self.assertNotIn("\033[K", seen)
+
+    def test_two_runs_have_two_folders_and_latest_is_the_second(self) -> None:
+        for _ in range(2):
+            self.call("--job-name", "my job", "--", "true")
+        base = self.folder / "perftracker-out"
+        folders = sorted(path.name for path in base.iterdir() if not path.is_symlink())
+        self.assertEqual(len(folders), 2)
+        self.assertRegex(folders[0], r"^\d{8}-\d{6}-my-job")
+        self.assertIn(os.readlink(base / "latest"), folders)
+        report = json.loads((base / "latest" / "report.json").read_text())
+        self.assertEqual(report["job"]["id"], "my-job")
+
+    def test_a_folder_in_use_is_refused_and_the_job_there_is_unharmed(self) -> None:
+        script = "echo ready; read line; exit 3"
+        first = subprocess.Popen(
+            self.command("--", "sh", "-c", script), env=self.env,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        self.assertEqual(first.stdout.readline(), b"ready\n")
+        before = sorted(path.name for path in self.out.iterdir())
+        done = self.run_job("--", "sh", "-c", "echo started")
+        self.assertEqual((done.returncode, done.stdout), (2, b""))
+        self.assertIn(f"process {first.pid}".encode(), done.stderr)
+        self.assertEqual(sorted(path.name for path in self.out.iterdir()), before)
+        first.communicate(b"\n", timeout=60)
+        self.assertEqual(first.returncode, 3)
+        self.assertEqual(self.report()["verdict"], "inconclusive")
+
+    def test_a_second_run_in_a_folder_keeps_the_results_of_the_first(self) -> None:
+        self.run_job("--job-name", "first", "--", "true")
+        (self.out / "notes.txt").write_text("mine")
+        self.run_job("--job-name", "second", "--", "true")
+        [earlier] = (self.out / "earlier").iterdir()
+        self.assertEqual(json.loads((earlier / "report.json").read_text())["job"]["id"], "first")
+        self.assertEqual(self.report()["job"]["id"], "second")
+        self.assertEqual((self.out / "notes.txt").read_text(), "mine")
+
+    def test_a_command_that_cannot_start_leaves_nothing_behind(self) -> None:
+        for command, status in (("nonexistent-command", 127), ("/etc/passwd", 126)):
+            with self.subTest(command=command):
+                done = self.call("--metrics", "0", "--", command)
+                self.assertEqual(done.returncode, status)
+                self.assertIn(f"cannot-start command={command}", done.stderr)
+                self.assertEqual([p.name for p in self.folder.iterdir()], ["perftracker"])
+                self.assertEqual(list((self.folder / "perftracker").iterdir()), [])
+
+
+if __name__ == "__main__":
+    import unittest
+
+    unittest.main()
