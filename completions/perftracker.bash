@@ -9,10 +9,10 @@ _perftracker_options() {
 	status) echo '--socket --format --help' ;;
 	accept) echo '--socket --help' ;;
 	timeline) echo '--output --last --ranks --no-align --format --help' ;;
-	analyze) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --exit-code --verbose --jobs --help' ;;
+	analyze) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --verbose --jobs --help' ;;
 	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code --verbose --jobs --help' ;;
 	summarize) echo '--output --rank --host-ranks --steps --skip-first --sidecar --flight-fd --sidecar-fd --keep --job --help' ;;
-	localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --exit-code --verbose --jobs --help' ;;
+	localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --verbose --jobs --help' ;;
 	simulate) echo '--scenario --output --workers --seed --strength --level --iterations --onset --tensor --pipeline --expert --host-workers --skew --counters --list --format --help' ;;
 	dump) echo '--format --top --collectives --help' ;;
 	doctor) echo '--python --format --verbose --exit-code --root --help' ;;
@@ -73,6 +73,7 @@ _perftracker_value() {
 	'analyze --expect') _perftracker_paths -f ;;
 	'analyze --seed') ;;
 	'analyze --world-size') ;;
+	'analyze --past') _perftracker_paths -f ;;
 	'analyze --jobs' | 'analyze -j') ;;
 	'diff --format' | 'diff -f') _perftracker_words 'text json html' ;;
 	'diff --output' | 'diff -o') _perftracker_paths -f ;;
@@ -97,6 +98,7 @@ _perftracker_value() {
 	'localize --expect') _perftracker_paths -f ;;
 	'localize --seed') ;;
 	'localize --world-size') ;;
+	'localize --past') _perftracker_paths -f ;;
 	'localize --jobs' | 'localize -j') ;;
 	'simulate --scenario' | 'simulate -s') ;;
 	'simulate --output' | 'simulate -o') _perftracker_paths -d ;;

@@ -14,6 +14,7 @@ struct analyze_options {
 	const char *output;
 	rankset_vec ranks;
 	bool exit_code, verbose;
+	const char *past;
 	struct expect_table expect;
 	struct load_options load;
 	struct localize_options localize;
@@ -78,6 +79,12 @@ static const struct option_row rows[] = {
 	  .expected = "a number of ranks",
 	  .help = "number of ranks of the job",
 	  .preset = "as recorded in the traces" },
+	{ .name = "past",
+	  .argument = "PATH",
+	  FIELD(past),
+	  .help = "traces or fingerprints of the same job while it was healthy, to compare with",
+	  .more = "What takes longer than it did then, on which ranks, is a finding of its own "
+		  "(PT-303), also in a job of one rank." },
 	{ .name = "exit-code",
 	  FIELD(exit_code),
 	  .help = "exit with 3 when the verdict is abnormal" },
@@ -146,6 +153,38 @@ static int compare(struct analyze_options *o, struct load_result *loaded, struct
 				&o->localize, ANYSIZE_BLAME_MAX, ret, err);
 }
 
+/* Reads the traces or fingerprints of the job's past. */
+static int load_past(const struct analyze_options *o, struct load_result *ret, struct err *err)
+{
+	path_list paths = { 0 };
+	char *path = (char *)(uintptr_t)o->past;
+	int error = o->past != NULL ? inputs_expand(&path, 1, &paths, err) : 0;
+
+	if (error == 0 && paths.cnt > 0)
+		error = load_paths(&paths, &o->load, ret);
+	if (error == 0 && ret->failures.cnt > 0)
+		error = err_set(err, EINVAL, "%s", ret->failures.data[0].why.text);
+	if (error == 0)
+		(void)inputs_assign_ranks(ret->fps, ret->cnt);
+	path_list_done(&paths);
+	return error;
+}
+
+/* Compares, beside the job's past if there is one. */
+static int compare_with_past(struct analyze_options *o, struct load_result *loaded,
+			     struct report *ret, struct err *err)
+{
+	struct load_result past = { 0 };
+	int error = load_past(o, &past, err);
+
+	o->localize.past = (const struct fingerprint *const *)past.fps;
+	o->localize.past_cnt = past.cnt;
+	if (error == 0)
+		error = compare(o, loaded, ret, err);
+	load_done(&past);
+	return error;
+}
+
 static int report_loaded(struct analyze_options *o, struct load_result *loaded, int64_t start_ns)
 {
 	struct report report;
@@ -156,7 +195,7 @@ static int report_loaded(struct analyze_options *o, struct load_result *loaded, 
 		(void)cmd_fail("%s", f->why.text);
 	if (loaded->cnt == 0 && loaded->failures.cnt > 0)
 		return cmd_fail("none of the %zu inputs could be used", loaded->failures.cnt);
-	if (compare(o, loaded, &report, &err) < 0)
+	if (compare_with_past(o, loaded, &report, &err) < 0)
 		return cmd_fail("%s", err.text);
 	report.elapsed_ms = (double)(clock_mono_ns() - start_ns) / 1e6;
 	if (output_report(&report, o->format, o->verbose, o->output, &err) < 0)

@@ -337,6 +337,14 @@ static enum cause cause_of_all(const struct job *job, const struct accusation *a
 	return a->worker_cnt == job->worker_cnt ? CAUSE_EVERYWHERE : cause_of_host(job, a, f);
 }
 
+/* What grew has no pattern by which peers are known: collections and data loading do. */
+static enum cause cause_of_growth(const struct job *job, const struct accusation *a)
+{
+	if (is_gc(job, a))
+		return CAUSE_GC;
+	return is_data_loading(job, a) ? CAUSE_SLOW_DATA : CAUSE_MORE_THAN_BEFORE;
+}
+
 /*
  * It takes longer because it has more to do: with uneven inputs for all by turns, or with as
  * many more elements than its peers as explain the time.
@@ -356,6 +364,8 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 {
 	if (a->witness == WITNESS_EXPECTATION)
 		return cause_of_all(job, a, f);
+	if (a->witness == WITNESS_PAST)
+		return cause_of_growth(job, a);
 	if (is_gc(job, a) || a->place_cnt > 0 || explains(f->gc_ns, f->gc_peers_ns, a))
 		return CAUSE_GC;
 	if (explains(f->run_delay_ns, f->run_delay_peers_ns, a))

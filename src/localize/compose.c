@@ -216,6 +216,18 @@ static double more_in(struct draft *d, measure m)
 	return mine - median_of(d, m, false, &any);
 }
 
+/* The reference of what grew is what it was. */
+static void compare_with_past(struct draft *d)
+{
+	struct finding *f = d->out;
+
+	f->time_ms_per_iteration = d->a->now_ns / 1e6;
+	f->delta_ms_per_iteration = (d->a->now_ns - d->a->before_ns) / 1e6;
+	f->beta.reference =
+		fmax(0, f->beta.value - (d->a->now_ns - d->a->before_ns) / d->job->iteration_ns);
+	f->beta.reference_kind = REFERENCE_PAST;
+}
+
 /*
  * The one of a place's two times that differs more from the peers': a stall can hide behind
  * the device's work, and the peers' threads can be in the same place because they wait.
@@ -238,6 +250,8 @@ static void set_numbers(struct draft *d)
 		f->delta_ms_per_iteration =
 			f->time_ms_per_iteration - high * d->job->iteration_ns / 1e6;
 	}
+	if (d->a->witness == WITNESS_PAST)
+		compare_with_past(d);
 	/* Where it shows: some of the accused may hide it. */
 	if (d->a->witness == WITNESS_EXPECTATION)
 		f->beta.value = fmax(f->beta.value, high + d->a->own_ns / d->job->iteration_ns);

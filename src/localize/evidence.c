@@ -68,6 +68,8 @@ static void evidence_of_place(struct draft *d)
 			 d->a->own_ns / 1e6, d->a->place_cnt);
 	else if (d->a->rotates)
 		EVIDENCE(d, "together they lost %.1f ms per iteration there", d->a->own_ns / 1e6);
+	else if (f->beta.reference_kind == REFERENCE_PAST)
+		; /* the line of the past says it */
 	else if (f->beta.reference_kind == REFERENCE_PEERS)
 		EVIDENCE(d, "spends %.1f ms per iteration there, its peers %.1f ms",
 			 f->time_ms_per_iteration,
@@ -80,6 +82,14 @@ static void evidence_of_place(struct draft *d)
 			 "the extra time is spread over many functions; this one has most of it");
 	else if (main != FRAME_NONE && main != d->a->frame)
 		EVIDENCE(d, "most of it in %s", d->job->frames.data[main].name);
+}
+
+static void evidence_of_past(struct draft *d)
+{
+	if (d->a->recalled)
+		EVIDENCE(d,
+			 "in the job's own past: %.1f ms per iteration there before, %.1f ms now",
+			 d->a->before_ns / 1e6, d->a->now_ns / 1e6);
 }
 
 static void evidence_of_gain(struct draft *d)
@@ -276,6 +286,10 @@ enum confidence evidence_confidence(const struct draft *d)
 		return CONFIDENCE_LOW;
 	if (analyzed < 2)
 		return always_last(d) ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+	if (d->a->witness == WITNESS_PAST)
+		return analyzed >= CONFIDENCE_ITERATIONS && cost_pct >= CONFIDENCE_PAST_PCT
+			       ? CONFIDENCE_HIGH
+			       : CONFIDENCE_MEDIUM;
 	if (d->a->witness != WITNESS_BLAME) {
 		bool many = d->job->worker_cnt >= CONFIDENCE_WORKERS ||
 			    d->a->worker_cnt == d->job->worker_cnt;
@@ -294,6 +308,7 @@ void evidence_add(struct draft *d)
 {
 	evidence_of_blame(d);
 	evidence_of_place(d);
+	evidence_of_past(d);
 	evidence_of_gain(d);
 	evidence_of_other_stalls(d);
 	evidence_of_host(d);

@@ -88,6 +88,33 @@ static int join_worker(struct job *job, size_t worker)
 	return 0;
 }
 
+/* Whether a frame begins a backward pass or a step of an optimizer. */
+static bool is_part_of_training(const struct job_frame *frame)
+{
+	static const char *const words[] = { "Optimizer.step", "_engine_run_backward",
+					     "torch/optim/", "torch/_tensor.py", "autograd::" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strstr(frame->name, words[i]) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* The training loop: all frames around such parts, and what runs the program. */
+static void find_loops(struct job *job)
+{
+	vec_foreach(frame, &job->frames) {
+		uint32_t parent = frame->parent;
+
+		frame->trains |= strstr(frame->name, ": <module>") != NULL;
+		if (!is_part_of_training(frame))
+			continue;
+		for (; parent != FRAME_NONE; parent = job->frames.data[parent].parent)
+			job->frames.data[parent].trains = true;
+	}
+}
+
 /* A worker without the name of a host has a host of its own. */
 static int find_hosts(struct job *job)
 {
@@ -126,6 +153,7 @@ int job_init(struct job *job, const struct fingerprint *const *fps, size_t cnt)
 			return -ENOMEM;
 		lengths[i] = (double)fps[i]->window_ns / job->workers[i].iterations;
 	}
+	find_loops(job);
 	job->iteration_ns = stats_median(lengths, cnt);
 	return find_hosts(job);
 }

@@ -15,6 +15,7 @@ struct job_frame {
 	uint32_t parent; /* FRAME_NONE at a root */
 	uint8_t kind;
 	const char *name; /* borrowed from a fingerprint */
+	bool trains;	  /* around a backward pass or an optimizer: part of the training loop */
 };
 
 /* A function (frame, class) that at least one worker has. */

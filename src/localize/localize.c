@@ -5,9 +5,11 @@
 #include "base/str.h"
 #include "localize/absences.h"
 #include "localize/compose.h"
+#include "localize/growth.h"
 #include "localize/late/gain.h"
 #include "localize/parts.h"
 #include "localize/peers.h"
+#include "localize/witness/by_past.h"
 #include "localize/witness/companions.h"
 #include "model/thresholds.h"
 
@@ -31,6 +33,7 @@ struct run {
 	const struct localize_options *options;
 	struct job job;
 	struct blame blame;
+	struct past past;
 	accusations accusations;
 	struct expect_table expect;
 	struct report *out;
@@ -223,6 +226,17 @@ static int copy_notes(struct run *r)
 	return parts_copy_notes(r->out, r->notes, r->options);
 }
 
+/* A healthy window of the same job, if the caller has one. */
+static int join_past(struct run *r)
+{
+	return past_init(&r->past, &r->job, r->options->past, r->options->past_cnt, &r->job.arena);
+}
+
+static int list_growth(struct run *r)
+{
+	return growth_list(&r->past, r->options->min_gain_pct / 100 * r->job.iteration_ns, r->out);
+}
+
 static int list_waits(struct run *r)
 {
 	size_t cnt = MIN(r->blame.waits.cnt, (size_t)4096);
@@ -369,7 +383,6 @@ static int find_accusations(struct run *r)
 
 	options.all_present = all_present(r);
 	error = blame_find(&r->job, arena, &r->blame);
-
 	if (error == 0)
 		error = accuse_by_blame(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
@@ -381,19 +394,23 @@ static int find_accusations(struct run *r)
 	if (error == 0)
 		error = accuse_by_difference(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
+		error = accuse_by_past(&r->past, &options, arena, &r->accusations);
+	if (error == 0)
 		error = accuse_by_expectation(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
 		drop_covered(r);
 	if (error == 0)
 		error = companions_join(&r->job, arena, &r->accusations);
+	if (error == 0)
+		error = by_past_recall(&r->past, &r->accusations);
 	return error == 0 ? gain_find_hidden(&r->job, &r->blame, &options, &r->accusations) : error;
 }
 
 static int run_all(struct run *r)
 {
 	static int (*const steps[])(struct run *) = {
-		describe_input, list_absences,	   find_accusations, list_waits,
-		make_findings,	copy_notes,	   note_lateness,    note_guesses,
+		describe_input, list_absences,	   join_past,  find_accusations, list_waits,
+		list_growth,	make_findings,	   copy_notes, note_lateness,	 note_guesses,
 		note_drops,	note_observations, decide,
 	};
 
@@ -422,6 +439,7 @@ int localize(const struct fingerprint *const *fps, size_t cnt,
 		error = run_all(&r);
 	blame_done(&r.blame);
 	vec_done(&r.accusations);
+	past_done(&r.past);
 	job_done(&r.job);
 	if (error < 0) {
 		arena_done(&out.arena);

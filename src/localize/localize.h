@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All workers: fingerprints in, a report out. Joins the workers, finds peers, asks
- * the three witnesses (blame, difference, expectation), names causes, merges
+ * the witnesses (blame, difference, the past, expectation), names causes, merges
  * accusations of one fault, estimates the gain, and decides: abnormal, healthy, or not enough
  * evidence. A report without findings is a correct answer.
  * Source: PerfTracker section 4.3; docs/method.md.

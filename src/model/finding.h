@@ -11,7 +11,7 @@
 #include <math.h>
 
 enum confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
-enum reference_kind { REFERENCE_PEERS, REFERENCE_EXPECTED };
+enum reference_kind { REFERENCE_PEERS, REFERENCE_EXPECTED, REFERENCE_PAST };
 
 /* One dimension of a fingerprint and the reference it was compared with. */
 struct finding_value {
@@ -65,3 +65,4 @@ struct finding {
 };
 
 const char *confidence_name(enum confidence confidence);
+const char *reference_name(enum reference_kind kind); /* "peers", "expected", "before" */

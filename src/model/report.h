@@ -40,6 +40,14 @@ struct report_failure {
 	const char *why;    /* the reader's error line */
 };
 
+/* A function that takes longer than in a healthy window of the same job. */
+struct report_growth {
+	const char *function;
+	const int *ranks; /* on which it grew, ascending */
+	size_t rank_cnt;
+	double before_ms, now_ms; /* per iteration, on the rank where it grew most */
+};
+
 /* Live only: the slowdown that led to the profile. */
 struct report_trigger {
 	bool present;
@@ -89,6 +97,8 @@ struct report {
 	size_t worker_cnt;
 	const struct report_wait *waits; /* by wait_ms, largest first */
 	size_t wait_cnt;
+	const struct report_growth *growth; /* what grew most first; none without a past */
+	size_t growth_cnt;
 	struct report_trigger trigger;
 	struct report_overhead overhead;
 	double elapsed_ms; /* duration of the analysis; printed in text only, never in JSON */

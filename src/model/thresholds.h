@@ -241,10 +241,16 @@
 #define EXCESS_CALLER_GROWS 1.25
 
 /*
- * EXCESS_SLOWDOWN: share of a slowdown | docs/method.md, 10 | a function that is long everywhere
- * must explain this much of it
+ * EXCESS_SLOWDOWN: share of a slowdown | docs/method.md, 10 | a function that is long everywhere,
+ * or longer than in its own past, must explain this much of it
  */
-#define EXCESS_SLOWDOWN 0.3
+#define EXCESS_SLOWDOWN 0.5
+
+/*
+ * EXPECT_USUAL: times a slowdown | docs/method.md, 10 | what costs more was as long before the
+ * slowdown
+ */
+#define EXPECT_USUAL 2.0
 
 /*
  * EXPECT_ALL_FRAC: share of workers | not recorded | as many of them alike: it is the job, not a
@@ -333,6 +339,26 @@
 
 /* INSTANCE_TOGETHER_MAX_NS: ns | not recorded | and never further */
 #define INSTANCE_TOGETHER_MAX_NS (50 * NSEC_PER_MSEC)
+
+/* --- The job's own past --- */
+
+/*
+ * PAST_SURE: standard errors | a wait in every other of seven iterations reaches it, in one of
+ * sixteen not | by so much a function must exceed its own past
+ */
+#define PAST_SURE 2.5
+
+/*
+ * PAST_MOST: share of a growth | not recorded | a callee that holds as much is the place, and not
+ * its caller
+ */
+#define PAST_MOST 0.9
+
+/*
+ * PAST_ALIKE: share of the largest growth | not recorded | ranks on which a function grew as much
+ * are accused together
+ */
+#define PAST_ALIKE 0.5
 
 /* --- Blame --- */
 
@@ -684,6 +710,12 @@
  * no high confidence
  */
 #define CONFIDENCE_DIFFER_PCT 5
+
+/*
+ * CONFIDENCE_PAST_PCT: percent of an iteration | hosts wander by less | what grew by less than this
+ * has no high confidence
+ */
+#define CONFIDENCE_PAST_PCT 10
 
 /*
  * VICTIM_FRAC: share of the longest wait | not recorded | a worker that waited less is not listed as

@@ -211,9 +211,8 @@ static json_t *value_json(struct json_writer *w, const struct finding_value *val
 	object = json_object();
 	jsonwriter_put(w, object, "value", jsonwriter_number(value->value));
 	jsonwriter_put(w, object, "reference", jsonwriter_number(value->reference));
-	jsonwriter_put(
-		w, object, "reference_kind",
-		jsonwriter_text(value->reference_kind == REFERENCE_PEERS ? "peers" : "expected"));
+	jsonwriter_put(w, object, "reference_kind",
+		       jsonwriter_text(reference_name(value->reference_kind)));
 	return object;
 }
 

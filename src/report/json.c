@@ -126,6 +126,26 @@ static json_t *trigger_object(struct json_writer *w, const struct report_trigger
 	return object;
 }
 
+static json_t *growth_object(struct json_writer *w, const struct report_growth *growth)
+{
+	json_t *object = json_object();
+
+	jsonwriter_put(w, object, "function", jsonwriter_text(growth->function));
+	jsonwriter_put(w, object, "ranks", jsonwriter_ranks(growth->ranks, growth->rank_cnt));
+	jsonwriter_put(w, object, "before_ms", jsonwriter_number(growth->before_ms));
+	jsonwriter_put(w, object, "now_ms", jsonwriter_number(growth->now_ms));
+	return object;
+}
+
+static json_t *growth_array(struct json_writer *w, const struct report *report)
+{
+	json_t *growth = json_array();
+
+	for (size_t i = 0; i < report->growth_cnt; i++)
+		jsonwriter_push(w, growth, growth_object(w, &report->growth[i]));
+	return growth;
+}
+
 static json_t *failure_object(struct json_writer *w, const struct report_failure *failure)
 {
 	json_t *object = json_object();
@@ -158,6 +178,7 @@ static void put_extras(struct json_writer *w, json_t *root, const struct report 
 	jsonwriter_put(w, root, "rank_source", jsonwriter_text(report->rank_source));
 	jsonwriter_put(w, root, "waits_omitted",
 		       json_integer((json_int_t)(report->wait_cnt - wait_cnt)));
+	jsonwriter_put(w, root, "growth", growth_array(w, report));
 }
 
 static void put_all(struct json_writer *w, json_t *root, const struct report *report)

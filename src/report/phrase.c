@@ -114,7 +114,7 @@ void phrase_value(struct str *out, const struct finding_value *value)
 	phrase_pct(out, value->value * 100.0);
 	if (!isfinite(value->reference))
 		return;
-	str_append(out, value->reference_kind == REFERENCE_PEERS ? ", peers " : ", expected ");
+	str_printf(out, ", %s ", reference_name(value->reference_kind));
 	phrase_pct(out, value->reference * 100.0);
 }
 

@@ -120,6 +120,29 @@ static void note_lines(struct text_writer *w)
 	list_rest(w, shown, w->report->note_cnt);
 }
 
+/* "ddp.py: load_cache on rank 1: 0 ms -> 24 ms per iteration" */
+static void growth_lines(struct text_writer *w)
+{
+	const struct report *report = w->report;
+	size_t shown = list_shown(w, report->growth_cnt);
+
+	for (size_t i = 0; i < shown; i++) {
+		const struct report_growth *growth = &report->growth[i];
+		struct str text = { 0 };
+
+		clean_append_short(&text, growth->function, 200);
+		str_append(&text, growth->rank_cnt > 1 ? " on ranks " : " on rank ");
+		phrase_rank_list(&text, growth->ranks, growth->rank_cnt, 120);
+		str_append(&text, ": ");
+		phrase_ms(&text, growth->before_ms);
+		str_append(&text, " -> ");
+		phrase_ms(&text, growth->now_ms);
+		str_append(&text, " per iteration");
+		head_line(w, i == 0 ? "Grew" : "", &text);
+	}
+	list_rest(w, shown, report->growth_cnt);
+}
+
 static void trigger_line(struct text_writer *w)
 {
 	struct str text = { 0 }, slowdown = { 0 };
@@ -163,6 +186,7 @@ static void job_lines(struct text_writer *w)
 	head_line(w, "Overhead", &overhead);
 	failure_lines(w);
 	absence_lines(w);
+	growth_lines(w);
 	note_lines(w);
 }
 

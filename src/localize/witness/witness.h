@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which workers are accused of which place in the program. Kinds of evidence: blame (which
- * worker came late and why), difference (which worker is unlike its peers) and expectation
- * (what is too long everywhere). Each by_*.c is a way to accuse by one of them. cause.c names
+ * worker came late and why), difference (which worker is unlike its peers), expectation
+ * (what is too long everywhere) and the past (what is longer than it was in the same job). Each by_*.c is a way to accuse by one of them. cause.c names
  * the cause of an accusation, compose.c makes a finding of it.
  * Source: PerfTracker section 4.3; docs/method.md.
  */
@@ -12,7 +12,7 @@
 #include "localize/distance/expect.h"
 #include "localize/late/blame.h"
 
-enum witness { WITNESS_BLAME, WITNESS_DIFFERENCE, WITNESS_EXPECTATION };
+enum witness { WITNESS_BLAME, WITNESS_DIFFERENCE, WITNESS_EXPECTATION, WITNESS_PAST };
 
 struct accusation {
 	enum witness witness;
@@ -29,6 +29,8 @@ struct accusation {
 	double own_ns;	     /* per iteration: what the accused lost there */
 	double gain_ns;	     /* per iteration: what repair gives back to the job */
 	double hidden_ns;    /* of it, what others who are as late keep from it (gain.h) */
+	bool recalled;	     /* the job's past is known there: */
+	double before_ns, now_ns; /* per iteration of a typical accused: own time at the place */
 	double expectation_distance, differential_distance, threshold;
 };
 

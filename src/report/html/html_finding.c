@@ -79,8 +79,7 @@ static void value_stat(struct str *out, const char *name, const struct finding_v
 		phrase_resource(&shown, resource);
 	}
 	if (isfinite(value->reference)) {
-		str_append(&beside,
-			   value->reference_kind == REFERENCE_PEERS ? "peers " : "expected ");
+		str_printf(&beside, "%s ", reference_name(value->reference_kind));
 		phrase_pct(&beside, value->reference * 100.0);
 	}
 	stat(out, "value", name, &shown, &beside);

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/past.h"
+
+#include "base/stats.h"
+#include "localize/parts.h"
+#include "model/thresholds.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+void past_done(struct past *past)
+{
+	job_done(&past->then);
+	*past = (struct past){ 0 };
+}
+
+/* Waiting for other ranks that no collective shows: in the stores and pipes of torch.distributed. */
+static bool waits_for_ranks(const struct job *job, uint32_t frame)
+{
+	for (; frame != FRAME_NONE; frame = job->frames.data[frame].parent) {
+		const char *name = job->frames.data[frame].name;
+
+		if (strncmp(name, "torch/distributed/", 18) == 0 ||
+		    strstr(name, "/torch/distributed/") != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Adds the time of worker w's functions to the frames of now, and the squares of their errors. */
+static void add_functions(const struct job *job, size_t w, const uint32_t *frame_to, double *sums,
+			  double *squares)
+{
+	double iterations = job->workers[w].iterations;
+
+	vec_foreach(f, &job->functions) {
+		const struct fp_function *of = f->of[w];
+		uint32_t to;
+
+		if (of == NULL || f->frame == FRAME_NONE || f->class == CLASS_COMM ||
+		    waits_for_ranks(job, f->frame))
+			continue;
+		to = frame_to != NULL ? frame_to[f->frame] : f->frame;
+		if (to == FRAME_NONE)
+			continue;
+		sums[to] += (double)of->share_ns / iterations;
+		squares[to] += of->spread_ns * of->spread_ns / iterations;
+	}
+}
+
+static void sum_subtrees(const struct job *job, double *sums)
+{
+	for (size_t i = job->frames.cnt; i > 0; i--) {
+		uint32_t parent = job->frames.data[i - 1].parent;
+
+		if (parent != FRAME_NONE)
+			sums[parent] += sums[i - 1];
+	}
+}
+
+/* A frame that is gone counts for the nearest caller that still is. */
+static int map_frames(struct past *p, struct arena *arena)
+{
+	const struct job *now = p->now, *then = &p->then;
+	uint32_t *to = arena_calloc(arena, then->frames.cnt + 1, sizeof(*to));
+
+	p->frame_of = arena_calloc(arena, now->frames.cnt + 1, sizeof(*p->frame_of));
+	if (to == NULL || p->frame_of == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < now->frames.cnt; i++)
+		p->frame_of[i] = idmap_get(&then->frame_by_key, now->frames.data[i].key.lo);
+	for (size_t i = 0; i < then->frames.cnt; i++) {
+		const struct job_frame *frame = &then->frames.data[i];
+
+		to[i] = idmap_get(&now->frame_by_key, frame->key.lo);
+		if (to[i] == IDMAP_NONE && frame->parent != FRAME_NONE)
+			to[i] = to[frame->parent];
+	}
+	p->now_of = to;
+	return 0;
+}
+
+static int compare_worker(struct past *p, size_t w, size_t then_w, struct arena *arena)
+{
+	const struct job *now = p->now;
+	struct past_worker *pw = &p->workers[w];
+	size_t cnt = now->frames.cnt + 1;
+
+	pw->now_ns = arena_calloc(arena, cnt, sizeof(double));
+	pw->before_ns = arena_calloc(arena, cnt, sizeof(double));
+	pw->error_ns = arena_calloc(arena, cnt, sizeof(double));
+	if (pw->now_ns == NULL || pw->before_ns == NULL || pw->error_ns == NULL)
+		return -ENOMEM;
+	add_functions(now, w, NULL, pw->now_ns, pw->error_ns);
+	add_functions(&p->then, then_w, p->now_of, pw->before_ns, pw->error_ns);
+	sum_subtrees(now, pw->now_ns);
+	sum_subtrees(now, pw->before_ns);
+	sum_subtrees(now, pw->error_ns);
+	for (size_t i = 0; i < now->frames.cnt; i++)
+		pw->error_ns[i] = sqrt(pw->error_ns[i]);
+	pw->growth_ns =
+		(double)now->workers[w].fp->window_ns / now->workers[w].iterations -
+		(double)p->then.workers[then_w].fp->window_ns / p->then.workers[then_w].iterations;
+	pw->then = then_w;
+	pw->known = true;
+	p->known_cnt++;
+	return 0;
+}
+
+static int compare_workers(struct past *p, struct arena *arena)
+{
+	int error = map_frames(p, arena);
+
+	for (size_t w = 0, then = 0; w < p->now->worker_cnt && error == 0; w++) {
+		int rank = p->now->workers[w].fp->rank;
+
+		while (then < p->then.worker_cnt && p->then.workers[then].fp->rank < rank)
+			then++;
+		if (then < p->then.worker_cnt && p->then.workers[then].fp->rank == rank)
+			error = compare_worker(p, w, then, arena);
+	}
+	return error;
+}
+
+int past_init(struct past *ret, const struct job *job, const struct fingerprint *const *fps,
+	      size_t cnt, struct arena *arena)
+{
+	const struct fingerprint **sorted = NULL;
+	int error;
+
+	*ret = (struct past){ .now = job };
+	ret->workers = arena_calloc(arena, job->worker_cnt + 1, sizeof(*ret->workers));
+	if (ret->workers == NULL)
+		return -ENOMEM;
+	if (cnt == 0)
+		return 0;
+	error = parts_sort_workers(fps, cnt, &sorted, NULL);
+	if (error == 0)
+		error = job_init(&ret->then, sorted, cnt);
+	if (error == 0)
+		error = compare_workers(ret, arena);
+	free(sorted);
+	return error;
+}
+
+double past_growth_ns(const struct past *past, size_t w, uint32_t frame)
+{
+	const struct past_worker *pw = &past->workers[w];
+
+	return pw->known ? pw->now_ns[frame] - pw->before_ns[frame] : 0;
+}
+
+double past_sure_growth_ns(const struct past *past, size_t w, uint32_t frame)
+{
+	double growth = past_growth_ns(past, w, frame);
+
+	return growth > 0 && growth >= PAST_SURE * past->workers[w].error_ns[frame] ? growth : 0;
+}
+
+int past_slowdown(const struct past *past, double *ret_ns)
+{
+	_cleanup_free_ double *growths = calloc(past->now->worker_cnt + 1, sizeof(*growths));
+	size_t cnt = 0;
+
+	if (growths == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < past->now->worker_cnt; w++) {
+		if (past->workers[w].known)
+			growths[cnt++] = past->workers[w].growth_ns;
+	}
+	*ret_ns = cnt > 0 ? stats_median(growths, cnt) : 0;
+	return 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The job's own past: the fingerprints of a healthy window beside those of now, matched by rank
+ * and by the key of frames. It answers "how much more does worker w spend below f than before",
+ * which needs no peer: in jobs of one process, in jobs whose ranks differ by design, and where
+ * all ranks became slow alike.
+ */
+#pragma once
+
+#include "localize/job.h"
+
+/* Of one worker, by frame of the job of now, per iteration, subtrees summed. */
+struct past_worker {
+	bool known;	   /* the past has this rank */
+	size_t then;	   /* its index in the past */
+	double growth_ns;  /* of its iteration */
+	double *now_ns;	   /* time of its own below the frame: without collectives */
+	double *before_ns; /* the same in the past */
+	double *error_ns;  /* standard error of the difference */
+};
+
+struct past {
+	const struct job *now;
+	struct job then;
+	struct past_worker *workers; /* by worker of now */
+	uint32_t *frame_of;	     /* by frame of now: that of then, FRAME_NONE: new */
+	uint32_t *now_of;	     /* by frame of then: that of now or its nearest caller */
+	size_t known_cnt;	     /* workers */
+};
+
+/*
+ * Joins job with fps[cnt], ranks distinct, which outlive ret; no fingerprints: nothing is known.
+ * Arrays live in arena. Returns 0 or -ENOMEM; past_done() is fine after either.
+ */
+_must_check_ int past_init(struct past *ret, const struct job *job,
+			   const struct fingerprint *const *fps, size_t cnt, struct arena *arena);
+void past_done(struct past *past);
+
+/* How much longer worker w spends below a frame than before; 0 when unknown. */
+double past_growth_ns(const struct past *past, size_t w, uint32_t frame);
+
+/* The same if it is beyond the noise of both windows, else 0. */
+double past_sure_growth_ns(const struct past *past, size_t w, uint32_t frame);
+
+/* Median over the workers with a past of what an iteration grew by. Returns 0 or -ENOMEM. */
+_must_check_ int past_slowdown(const struct past *past, double *ret_ns);

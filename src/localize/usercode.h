@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose code a frame is. Time is lost in a system call or in a library, but the line to look
+ * at is the user's function that called it. Readers shorten the paths of libraries to their
+ * names ("torch/nn/modules/linear.py"), so the first part of a path identifies a library.
+ */
+#pragma once
+
+#include "localize/job.h"
+
+/* Whether a frame is a Python function that belongs neither to Python nor to a known library. */
+bool usercode_is(const struct job_frame *frame);
+
+/*
+ * The frame to name for a place: the innermost function of the user around it that is no part of
+ * the training loop; else the outermost library function below the loop. The place itself where
+ * it is the user's, is not in Python's stack, or only the loop is around it. O(depth).
+ */
+uint32_t usercode_around(const struct job_frame *frames, uint32_t frame);

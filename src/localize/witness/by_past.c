@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/witness/by_past.h"
+
+#include "base/stats.h"
+#include "localize/usercode.h"
+#include "model/thresholds.h"
+
+#include <errno.h>
+#include <math.h>
+
+/* Where one worker grew. */
+struct grown {
+	uint32_t frame; /* FRAME_NONE: nowhere, or everywhere a little */
+	double ns;
+};
+
+struct by_past {
+	const struct past *past;
+	const struct job *job;
+	double least_ns, most_ns; /* what a place must explain */
+	struct grown *grown;	  /* by worker */
+};
+
+/* The child of a frame, or the root, that grew most; FRAME_NONE: none. */
+static uint32_t most_grown_child(const struct by_past *b, size_t w, uint32_t frame)
+{
+	uint32_t best = FRAME_NONE;
+	double most = 0;
+
+	for (uint32_t i = frame == FRAME_NONE ? 0 : frame + 1; i < b->job->frames.cnt; i++) {
+		double ns;
+
+		if (b->job->frames.data[i].parent != frame)
+			continue;
+		ns = past_sure_growth_ns(b->past, w, i);
+		if (ns > most) {
+			best = i;
+			most = ns;
+		}
+	}
+	return best;
+}
+
+/*
+ * The deepest frame that holds nearly all of the growth. The training loop is no place: below it
+ * a function is one that explains enough of the slowdown, though not nearly all of it.
+ */
+static struct grown find_grown(const struct by_past *b, size_t w)
+{
+	struct grown at = { FRAME_NONE, 0 };
+
+	for (;;) {
+		uint32_t child = most_grown_child(b, w, at.frame);
+		bool loops = at.frame == FRAME_NONE || b->job->frames.data[at.frame].trains;
+		double ns = child != FRAME_NONE ? past_sure_growth_ns(b->past, w, child) : 0;
+
+		if (child == FRAME_NONE || ns < (loops ? b->least_ns : PAST_MOST * at.ns))
+			break;
+		at = (struct grown){ child, ns };
+	}
+	if (at.frame != FRAME_NONE) {
+		at.frame = usercode_around(b->job->frames.data, at.frame);
+		at.ns = past_growth_ns(b->past, w, at.frame);
+	}
+	return at;
+}
+
+/* A loop that grew without a callee: only what it does itself is its own. */
+static double own_growth_ns(const struct by_past *b, size_t w, uint32_t frame)
+{
+	double ns = past_growth_ns(b->past, w, frame);
+
+	if (!b->job->frames.data[frame].trains)
+		return ns;
+	for (uint32_t i = frame + 1; i < b->job->frames.cnt; i++) {
+		if (b->job->frames.data[i].parent == frame)
+			ns -= past_growth_ns(b->past, w, i);
+	}
+	return ns;
+}
+
+static bool explains(const struct by_past *b, const struct grown *g)
+{
+	return g->frame != FRAME_NONE && g->ns >= b->least_ns && g->ns <= b->most_ns;
+}
+
+/*
+ * What a place must explain: a good part of the slowdown, by which the window was asked for or
+ * which it shows itself, and no more than all of it. A job as fast as before has no growth.
+ */
+static int set_limits(struct by_past *b, const struct accuse_options *options)
+{
+	double least = options->min_gain_frac * b->job->iteration_ns, slowdown;
+	int error = past_slowdown(b->past, &slowdown);
+
+	if (error < 0)
+		return error;
+	if (options->slowdown_ns > 0)
+		slowdown =
+			slowdown > 0 ? fmin(slowdown, options->slowdown_ns) : options->slowdown_ns;
+	b->most_ns = EXPECT_USUAL * fmax(b->most_ns, options->slowdown_ns);
+	b->least_ns = slowdown > 0 ? fmax(least, EXCESS_SLOWDOWN * slowdown) : HUGE_VAL;
+	return 0;
+}
+
+static int by_past_init(struct by_past *b, const struct past *past,
+			const struct accuse_options *options, struct arena *arena)
+{
+	size_t cnt = past->now->worker_cnt;
+	int error;
+
+	*b = (struct by_past){ .past = past, .job = past->now };
+	b->grown = arena_calloc(arena, cnt + 1, sizeof(*b->grown));
+	if (b->grown == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < cnt; w++)
+		b->most_ns = fmax(b->most_ns, past->workers[w].growth_ns);
+	error = set_limits(b, options);
+	for (size_t w = 0; w < cnt && error == 0; w++) {
+		b->grown[w].frame = FRAME_NONE;
+		if (!past->workers[w].known)
+			continue;
+		b->grown[w] = find_grown(b, w);
+		if (b->grown[w].frame != FRAME_NONE)
+			b->grown[w].ns = own_growth_ns(b, w, b->grown[w].frame);
+	}
+	return error;
+}
+
+static bool overlaps(const struct job *job, uint32_t a, uint32_t b)
+{
+	return job_frame_below(job, a, b) || job_frame_below(job, b, a);
+}
+
+static bool shares_worker(const struct accusation *a, const struct accusation *b)
+{
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		if (accusation_has(b, a->workers[i]))
+			return true;
+	}
+	return false;
+}
+
+/* How much longer a function takes on worker w than before. */
+static double function_growth_ns(const struct past *past, const struct job_function *f, size_t w)
+{
+	uint32_t frame = past->frame_of[f->frame], then = FRAME_NONE;
+	double before = 0;
+
+	if (frame != FRAME_NONE)
+		then = job_function_find(&past->then, frame, f->class);
+	if (then != FRAME_NONE)
+		before = job_time_ns(&past->then, &past->then.functions.data[then],
+				     past->workers[w].then);
+	return job_time_ns(past->now, f, w) - before;
+}
+
+/* The function with most of the growth below the place, for the class and the words. */
+static void set_function(const struct by_past *b, struct accusation *a)
+{
+	uint32_t w = a->workers[0];
+	double most = 0;
+
+	a->function = FRAME_NONE;
+	a->class = CLASS_HOST;
+	for (uint32_t i = 0; i < b->job->functions.cnt; i++) {
+		const struct job_function *f = &b->job->functions.data[i];
+		double ns;
+
+		if (f->of[w] == NULL || f->frame == FRAME_NONE || f->class == CLASS_COMM ||
+		    !job_frame_below(b->job, f->frame, a->frame))
+			continue;
+		ns = function_growth_ns(b->past, f, w);
+		if (ns > most) {
+			most = ns;
+			a->function = i;
+			a->class = f->class;
+		}
+	}
+	a->main_ns = most;
+}
+
+/* All workers that grew at the place of worker w at least half as much as w. */
+static int accuse(struct by_past *b, size_t w, struct arena *arena, struct accusation *ret)
+{
+	size_t cnt = b->job->worker_cnt;
+	uint32_t *workers = arena_calloc(arena, cnt + 1, sizeof(*workers));
+	_cleanup_free_ double *grown = calloc(cnt + 1, sizeof(*grown));
+	struct accusation a = { .witness = WITNESS_PAST,
+				.workers = workers,
+				.frame = b->grown[w].frame };
+
+	if (workers == NULL || grown == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < cnt; i++) {
+		double ns = b->past->workers[i].known ? own_growth_ns(b, i, a.frame) : 0;
+
+		if (ns < PAST_ALIKE * b->grown[w].ns)
+			continue;
+		grown[a.worker_cnt] = ns;
+		workers[a.worker_cnt++] = i;
+		b->grown[i].frame = i == w ? b->grown[i].frame : FRAME_NONE;
+	}
+	set_function(b, &a);
+	a.own_ns = a.gain_ns = stats_median(grown, a.worker_cnt);
+	*ret = a;
+	return 0;
+}
+
+/* Whether another witness accuses a worker there; a loss without a place gets the place. */
+static bool is_known(const struct by_past *b, const struct accusation *a, accusations *list)
+{
+	vec_foreach(other, list) {
+		if (!shares_worker(a, other))
+			continue;
+		if (other->frame != FRAME_NONE && overlaps(b->job, a->frame, other->frame))
+			return true;
+		if (other->frame == FRAME_NONE && other->witness == WITNESS_BLAME &&
+		    other->worker_cnt == a->worker_cnt && a->own_ns >= PAST_MOST * other->own_ns) {
+			other->frame = a->frame;
+			other->function = a->function;
+			other->class = a->class;
+			other->main_ns = a->main_ns;
+			other->spread = false;
+			return true;
+		}
+	}
+	return false;
+}
+
+static size_t most_grown_worker(const struct by_past *b)
+{
+	size_t found = SIZE_MAX;
+
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		if (explains(b, &b->grown[w]) &&
+		    (found == SIZE_MAX || b->grown[w].ns > b->grown[found].ns))
+			found = w;
+	}
+	return found;
+}
+
+int accuse_by_past(const struct past *past, const struct accuse_options *options,
+		   struct arena *arena, accusations *out)
+{
+	struct by_past b;
+	size_t w;
+	int error;
+
+	if (past->known_cnt == 0)
+		return 0;
+	error = by_past_init(&b, past, options, arena);
+	while (error == 0 && (w = most_grown_worker(&b)) != SIZE_MAX) {
+		struct accusation a;
+
+		error = accuse(&b, w, arena, &a);
+		b.grown[w].frame = FRAME_NONE;
+		if (error == 0 && !is_known(&b, &a, out))
+			error = vec_push(out, a);
+	}
+	return error;
+}
+
+static int recall(const struct past *past, struct accusation *a)
+{
+	_cleanup_free_ double *before = calloc(a->worker_cnt + 1, sizeof(*before));
+	_cleanup_free_ double *now = calloc(a->worker_cnt + 1, sizeof(*now));
+	size_t cnt = 0;
+
+	if (before == NULL || now == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		const struct past_worker *pw = &past->workers[a->workers[i]];
+
+		if (!pw->known)
+			continue;
+		before[cnt] = pw->before_ns[a->frame];
+		now[cnt++] = pw->now_ns[a->frame];
+	}
+	a->recalled = cnt > 0;
+	a->before_ns = stats_median(before, cnt);
+	a->now_ns = stats_median(now, cnt);
+	return 0;
+}
+
+int by_past_recall(const struct past *past, accusations *list)
+{
+	int error = 0;
+
+	vec_foreach(a, list) {
+		if (error == 0 && a->frame != FRAME_NONE && a->class != CLASS_COMM)
+			error = recall(past, a);
+	}
+	return error;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What takes longer than in the job's own past, and on whom. */
+#include "localize/test_fixture.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ITERATIONS 6
+
+static struct test_job before; /* the healthy window */
+
+static int done_both(void **state)
+{
+	test_job_done(&before);
+	return done(state);
+}
+
+static const struct test_place batch = { NULL, KIND_PYTHON, "train.py(40): load_batch",
+					 CLASS_HOST };
+
+/* Each worker computes for work_ms; extra_ms in the place on workers [first, first + cnt). */
+static void play(struct test_job *to, size_t workers, double work_ms,
+		 const struct test_place *place, size_t first, size_t cnt, double extra_ms)
+{
+	test_job_init(to, workers, 0, 0);
+	for (size_t i = 0; i < ITERATIONS; i++) {
+		test_iterate(to);
+		for (size_t w = 0; w < workers; w++) {
+			test_work(to, w, &test_mm, work_ms);
+			if (w >= first && w < first + cnt && extra_ms > 0)
+				test_work(to, w, place, extra_ms);
+		}
+		if (workers > 1)
+			test_meet(to, 0, 0, workers, 5);
+	}
+	test_finish(to);
+}
+
+/* The window of now beside the past, in a job that became slower by slowdown_ms. */
+static void compare(double slowdown_ms)
+{
+	struct localize_options options = localize_defaults();
+
+	options.past = before.fps;
+	options.past_cnt = before.cnt;
+	if (slowdown_ms > 0)
+		options.trigger =
+			(struct report_trigger){ .present = true,
+						 .kind = "slowdown",
+						 .baseline_iteration_ms = 100,
+						 .current_iteration_ms = 100 + slowdown_ms };
+	report = test_localize(&job, &options);
+}
+
+static bool has_evidence(const struct finding *f, const char *text)
+{
+	for (size_t i = 0; i < f->evidence_cnt; i++) {
+		if (strstr(f->evidence[i], text) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static void what_grew_in_a_job_of_one_process_is_found(void **state)
+{
+	const struct finding *f;
+
+	(void)state;
+	play(&before, 1, 90, &batch, 0, 1, 10);
+	play(&job, 1, 90, &batch, 0, 1, 40);
+	compare(30);
+	assert_int_equal(report.finding_cnt, 1);
+	f = test_find(&report, "more-than-before");
+	assert_non_null(f);
+	assert_string_equal(f->id, "PT-303");
+	assert_string_equal(f->name, "train.py(40): load_batch");
+	assert_float_equal(f->gain_ms_per_iteration, 30, 0.5);
+	assert_float_equal(f->delta_ms_per_iteration, 30, 0.5);
+	assert_true(has_evidence(f, "10.0 ms per iteration there before, 40.0 ms now"));
+}
+
+static void what_grew_on_all_ranks_is_found_on_all(void **state)
+{
+	const struct finding *f;
+
+	(void)state;
+	play(&before, 4, 90, &batch, 0, 4, 10);
+	play(&job, 4, 90, &batch, 0, 4, 60);
+	compare(50);
+	f = test_find(&report, "more-than-before");
+	assert_non_null(f);
+	assert_true(f->all_workers);
+	assert_float_equal(f->gain_ms_per_iteration, 50, 1);
+	assert_int_equal(report.finding_cnt, 1);
+}
+
+/* The others' time in the collective grew as much: they wait. */
+static void who_waits_for_another_rank_is_not_accused(void **state)
+{
+	(void)state;
+	play(&before, 4, 90, &batch, 2, 1, 10);
+	play(&job, 4, 90, &batch, 2, 1, 60);
+	compare(50);
+	assert_int_equal(report.finding_cnt, 1);
+	test_assert_ranks(&report.findings[0], "2");
+	assert_true(has_evidence(&report.findings[0], "60.0 ms now"));
+}
+
+/* By design rank 0 has more to do, always: that is no news. */
+static void a_job_as_fast_as_ever_has_no_finding_by_its_past(void **state)
+{
+	(void)state;
+	play(&before, 1, 90, &batch, 0, 1, 10);
+	play(&job, 1, 90, &batch, 0, 1, 10.2);
+	compare(0);
+	assert_null(test_find(&report, "more-than-before"));
+	assert_int_equal(report.growth_cnt, 0);
+}
+
+/* A tenth of the slowdown explains nothing of it, though it is more than the smallest gain. */
+static void what_explains_little_of_the_slowdown_is_only_listed(void **state)
+{
+	(void)state;
+	play(&before, 1, 90, &batch, 0, 1, 10);
+	play(&job, 1, 130, &batch, 0, 1, 14);
+	compare(44);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].name, test_mm.name);
+	assert_int_equal(report.growth_cnt, 2);
+	assert_string_equal(report.growth[0].function, test_mm.name);
+	assert_string_equal(report.growth[1].function, batch.name);
+	assert_float_equal(report.growth[1].before_ms, 10, 0.1);
+	assert_float_equal(report.growth[1].now_ms, 14, 0.1);
+	assert_int_equal(report.growth[1].rank_cnt, 1);
+}
+
+static void growth_within_the_noise_of_its_iterations_is_no_finding(void **state)
+{
+	struct fp_function *f;
+
+	(void)state;
+	play(&before, 1, 90, &batch, 0, 1, 10);
+	play(&job, 1, 90, &batch, 0, 1, 40);
+	for (size_t i = 0; i < job.workers[0].functions.cnt; i++) {
+		f = &job.workers[0].functions.data[i];
+		f->spread_ns = 60e6; /* of six iterations: an error of 24 ms */
+	}
+	compare(30);
+	assert_null(test_find(&report, "more-than-before"));
+}
+
+static void a_rank_without_a_past_is_left_to_the_others(void **state)
+{
+	(void)state;
+	play(&before, 4, 90, &batch, 0, 4, 10);
+	play(&job, 4, 90, &batch, 0, 4, 60);
+	before.cnt = 3;
+	compare(50);
+	assert_non_null(test_find(&report, "more-than-before"));
+	test_assert_ranks(test_find(&report, "more-than-before"), "0-2");
+	before.cnt = 4;
+}
+
+/* main > load_batch > socket.py: recv_into > <system call>: the user's function has the name. */
+static void the_function_of_the_user_around_a_system_call_is_named(void **state)
+{
+	static const char *const path[] = { "train.py(1): <module>", "train.py(50): load_batch",
+					    "socket.py(710): readinto", "<system call recvfrom>" };
+	struct test_job *jobs[] = { &before, &job };
+
+	(void)state;
+	for (size_t k = 0; k < 2; k++) {
+		uint32_t frame = FRAME_NONE;
+
+		test_job_init(jobs[k], 1, k == 0 ? 600 : 900, ITERATIONS);
+		for (size_t i = 0; i < ARRAY_SIZE(path); i++)
+			frame = test_frame(jobs[k], 0, frame, KIND_PYTHON, path[i]);
+		(void)test_function(jobs[k], 0, frame, CLASS_HOST, k == 0 ? 0.1 : 0.4);
+		(void)test_function(jobs[k], 0,
+				    test_frame(jobs[k], 0, FRAME_NONE, KIND_KERNEL, "mm"),
+				    CLASS_COMPUTE, k == 0 ? 0.9 : 0.6);
+	}
+	compare(50);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].name, path[1]);
+	assert_int_equal(report.findings[0].stack_cnt, 2);
+}
+
+#define TEST(f) cmocka_unit_test_teardown(f, done_both)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_grew_in_a_job_of_one_process_is_found),
+		TEST(what_grew_on_all_ranks_is_found_on_all),
+		TEST(who_waits_for_another_rank_is_not_accused),
+		TEST(a_job_as_fast_as_ever_has_no_finding_by_its_past),
+		TEST(what_explains_little_of_the_slowdown_is_only_listed),
+		TEST(growth_within_the_noise_of_its_iterations_is_no_finding),
+		TEST(a_rank_without_a_past_is_left_to_the_others),
+		TEST(the_function_of_the_user_around_a_system_call_is_named),
+	};
+
+	return cmocka_run_group_tests_name("by_past", tests, NULL, NULL);
+}
