@@ -656,6 +656,7 @@ class Trouble(HookTest):
     def test_a_socket_that_is_not_read(self) -> None:
         """Each order is past, so that each is answered; later ones find the socket full."""
         numbers: Dict[int, int] = {}
+        steps = 6000  # on a busy machine many pass between two polls
 
         def poll(worker: d.Worker) -> None:
             self.daemon.deaf = True
@@ -668,11 +669,11 @@ class Trouble(HookTest):
                     worker.order(numbers[0], 0, 10**7, source=d.SOURCE_AGENT)
 
         self.daemon.on_poll = poll
-        self.assert_unharmed(self.daemon.environment(), 3000)
+        self.assert_unharmed(self.daemon.environment(), steps)
         self.daemon.on_poll = None
         self.daemon.deaf = False
         worker = self.only_worker()
-        self.assertEqual(worker.step(), 3000)
+        self.assertEqual(worker.step(), steps)
         self.assertGreater(numbers[0], 420)
         self.assertEqual({m.type for m in worker.messages}, {d.MISSED})
         self.assertLess(len(worker.messages), 400)
