@@ -254,6 +254,8 @@ void detector_look(const struct detector *det, struct detector_view *ret)
 		.slow_since_step = det->slow_since_step,
 		.learned_cnt = det->learned_cnt,
 		.step_cnt = sequence_step_cnt(det->sequence),
+		.bound_ns = sequence_borrow_match(det->sequence)->bound_ns,
+		.end_ns = sequence_borrow_match(det->sequence)->end_ns,
 	};
 	pace_look(det->pace, &ret->pace);
 }

@@ -64,6 +64,7 @@ struct detector_view {
 	uint64_t slow_since_step; /* the first slow step; 0: not slow */
 	uint32_t learned_cnt;	  /* how often another iteration was learned */
 	uint32_t step_cnt; /* step-counting marks of one iteration, see struct order's stride */
+	int64_t bound_ns, end_ns; /* of the last iteration: struct sequence_match */
 };
 
 struct detector;

@@ -197,11 +197,14 @@ static enum sequence_result learn(struct sequence *seq, uint32_t symbol, uint32_
 static enum sequence_result matched(struct sequence *seq)
 {
 	uint32_t skipped = seq->since_match - seq->len;
+	int64_t begin_ns = seq->recent_ns[(seq->position - seq->len) % SEQUENCE_MAX];
+	int64_t end_ns = seq->recent_ns[(seq->position - 1) % SEQUENCE_MAX];
 
 	seq->match = (struct sequence_match){
-		.begin_ns = seq->recent_ns[(seq->position - seq->len) % SEQUENCE_MAX],
-		.end_ns = seq->recent_ns[(seq->position - 1) % SEQUENCE_MAX],
+		.begin_ns = begin_ns,
+		.end_ns = end_ns,
 		.skipped = skipped,
+		.bound_ns = seq->symbols[0] == SYMBOL_NEXT ? begin_ns : end_ns,
 	};
 	seq->pos = 0;
 	seq->since_match = 0;

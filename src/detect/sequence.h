@@ -40,6 +40,11 @@ struct sequence_match {
 	int64_t begin_ns; /* its first mark: where the first loader call began */
 	int64_t end_ns;	  /* its last mark: where the last step ended */
 	uint32_t skipped; /* marks between it and the one before */
+	/*
+	 * Where a profile divides iterations: begin_ns if the iteration begins with a loader call
+	 * and ends with a step, else end_ns.
+	 */
+	int64_t bound_ns;
 };
 
 struct sequence;

@@ -114,11 +114,18 @@ static int note_drops(struct run *r)
 
 static int note_guesses(struct run *r)
 {
+	bool optimizer = false;
+
 	for (size_t w = 0; w < r->job.worker_cnt; w++) {
-		if (r->job.workers[w].fp->steps_guessed)
+		enum iterations_by by = r->job.workers[w].fp->iterations_by;
+
+		if (by == ITERATIONS_REPEATS)
 			return NOTE(r, "nothing marks iterations: they are guessed from kernels "
 				       "that repeat, and may be layers");
+		optimizer |= by == ITERATIONS_OPTIMIZER;
 	}
+	if (optimizer)
+		return NOTE(r, "nothing marks iterations: each ends with an optimizer step");
 	return 0;
 }
 

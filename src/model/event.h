@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "base/strtab.h"
 #include "model/event_kinds.h"
+#include "model/iterations.h"
 #include "model/resource.h"
 #include "model/trace_drops.h"
 
@@ -86,7 +87,8 @@ struct trace {
 	size_t track_cnt, track_cap;
 	struct trace_meta meta;
 	struct trace_drops drops;
-	bool steps_guessed; /* no iteration marks: inferred from repeating kernels */
+	/* Origin of its "ProfilerStep#N", where they are not the job's own; else UNKNOWN. */
+	uint8_t iterations_by;
 };
 
 /* Returns 0 or -ENOMEM. trace_done() is fine on a zeroed trace. */

@@ -46,7 +46,7 @@ int spread_init(struct spread *spread, const struct pass *p, const struct finger
 	*spread = (struct spread){ .iterations = p->window.iterations.data,
 				   .iteration_cnt = p->window.iterations.cnt,
 				   .function_cnt = fp->function_cnt };
-	if (!p->window.iterations_known || spread->iteration_cnt < 2 ||
+	if (p->window.iterations_by == ITERATIONS_UNKNOWN || spread->iteration_cnt < 2 ||
 	    fp->function_cnt > CELLS_MAX / spread->iteration_cnt)
 		return 0;
 	spread->cells =

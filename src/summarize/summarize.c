@@ -391,10 +391,10 @@ static int add_identity(struct pass *p, struct fingerprint *fp)
 	fp->window_start_wall_ns = p->window.start_ns;
 	fp->has_device = meta->has_device;
 	fp->has_stacks = meta->has_stacks;
-	fp->iterations_known = p->window.iterations_known;
+	fp->iterations_by = p->window.iterations_by;
+	fp->iterations_known = p->window.iterations_by != ITERATIONS_UNKNOWN;
 	memcpy(fp->class_ns, p->path.class_ns, sizeof(fp->class_ns));
 	fp->drops = p->trace->drops;
-	fp->steps_guessed = p->trace->steps_guessed;
 	fp->event_cnt = p->trace->event_cnt;
 	fp->iteration_cnt = p->window.iterations.cnt;
 	return copy_array(&fp->arena, p->window.iterations.data, p->window.iterations.cnt,

@@ -225,6 +225,9 @@ int window_find(const struct trace *trace, const struct window_options *options,
 		const struct fp_iteration *last =
 			&window.iterations.data[window.iterations.cnt - 1];
 
+		window.iterations_by = trace->iterations_by != ITERATIONS_UNKNOWN
+					       ? (enum iterations_by)trace->iterations_by
+					       : ITERATIONS_ANNOTATION;
 		window.start_ns = window.iterations.data[0].start_ns;
 		window.end_ns = last->start_ns + last->dur_ns;
 	} else if (error == 0 && options != NULL && options->last_step >= options->first_step) {
@@ -232,13 +235,15 @@ int window_find(const struct trace *trace, const struct window_options *options,
 				trace->meta.source != NULL ? trace->meta.source : "trace",
 				(long long)options->first_step, (long long)options->last_step);
 	} else if (error == 0 && window.training_lane != LANE_NONE) {
+		window.iterations_by = ITERATIONS_OPTIMIZER;
 		error = add_optimizer_steps(trace, facts, &window);
 	}
 	if (error < 0) {
 		window_done(&window);
 		return error;
 	}
-	window.iterations_known = window.iterations.cnt > 0;
+	if (window.iterations.cnt == 0)
+		window.iterations_by = ITERATIONS_UNKNOWN;
 	vec_foreach(it, &window.iterations)
 		it->start_ns -= window.start_ns;
 	*ret = window;

@@ -22,7 +22,7 @@ struct window {
 	int64_t start_ns, end_ns; /* on the trace's clock */
 	uint32_t training_lane;	  /* LANE_NONE: no thread runs training code */
 	uint32_t backward_lane;	  /* the autograd thread, LANE_NONE when backward runs inline */
-	bool iterations_known;	  /* false: no step annotation and no optimizer step found */
+	enum iterations_by iterations_by;
 	VEC(struct fp_iteration) iterations; /* start_ns relative to start_ns of the window */
 };
 

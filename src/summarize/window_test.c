@@ -66,7 +66,7 @@ static void the_window_is_all_marked_steps(void **state)
 	assert_int_equal(w.iterations.cnt, 3);
 	assert_int_equal(w.iterations.data[1].number, 6);
 	assert_int_equal(w.iterations.data[1].start_ns, 50);
-	assert_true(w.iterations_known);
+	assert_int_equal(w.iterations_by, ITERATIONS_ANNOTATION);
 	window_done(&w);
 }
 
@@ -120,7 +120,7 @@ static void groups_of_optimizer_steps_end_iterations(void **state)
 		trace_event(&trace, KIND_ANNOTATION, lane, "Optimizer.step#B.step", at + 60, 10);
 	}
 	w = found(NULL);
-	assert_true(w.iterations_known);
+	assert_int_equal(w.iterations_by, ITERATIONS_OPTIMIZER);
 	assert_int_equal(w.iterations.cnt, 2);
 	assert_int_equal(w.iterations.data[0].dur_ns, 70);
 	assert_int_equal(w.iterations.data[1].start_ns, 70);
@@ -140,7 +140,7 @@ static void without_steps_the_window_is_the_extent_of_executions(void **state)
 	w = found(NULL);
 	assert_int_equal(w.start_ns, 10);
 	assert_int_equal(w.end_ns, 110);
-	assert_false(w.iterations_known);
+	assert_int_equal(w.iterations_by, ITERATIONS_UNKNOWN);
 	window_done(&w);
 }
 

@@ -432,16 +432,21 @@ static void wire_worker(struct wire *w, struct fpwire *m, struct fpwire_worker *
 {
 	struct fingerprint *fp = &x->fp;
 	uint8_t flags = (uint8_t)(fp->has_device | fp->has_stacks << 1 | fp->iterations_known << 2 |
-				  classes_closed(fp) << 3);
+				  classes_closed(fp) << 3 |
+				  (fp->iterations_known ? fp->iterations_by : 0) << 4);
 	uint64_t resources = fp->resources;
 
 	wire_identity(w, x, prev, m->text_offs.cnt);
 	wire_byte(w, &flags);
-	if (w->error == 0 && flags > 15)
+	if (w->error == 0 && flags >> 4 >= ITERATIONS_BY_CNT)
 		wire_fail(w, "known flags", flags);
 	fp->has_device = (flags & 1) != 0;
 	fp->has_stacks = (flags & 2) != 0;
 	fp->iterations_known = (flags & 4) != 0;
+	fp->iterations_by = (enum iterations_by)(flags >> 4);
+	/* Messages of older senders have 0 in these bits. */
+	if (fp->iterations_known && fp->iterations_by == ITERATIONS_UNKNOWN)
+		fp->iterations_by = ITERATIONS_ANNOTATION;
 	wire_classes(w, fp, (flags & 8) != 0);
 	wire_time(w, &fp->rest_ns);
 	wire_uint(w, &fp->collective_dropped, UINT64_MAX, "a number of drops");

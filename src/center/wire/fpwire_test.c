@@ -176,6 +176,7 @@ static void check_identity(const struct fingerprint *a, const struct fingerprint
 	assert_int_equal(a->has_device, b->has_device);
 	assert_int_equal(a->has_stacks, b->has_stacks);
 	assert_int_equal(a->iterations_known, b->iterations_known);
+	assert_int_equal(a->iterations_by, b->iterations_by);
 	assert_int_equal(a->collective_dropped, b->collective_dropped);
 	assert_int_equal(a->resources, b->resources);
 	assert_int_equal(a->event_cnt, b->event_cnt);

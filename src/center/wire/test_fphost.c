@@ -166,6 +166,7 @@ static void fill_worker(struct fingerprint *fp, int rank, uint64_t program)
 	fp->has_device = below(2) == 0;
 	fp->has_stacks = below(2) == 0;
 	fp->iterations_known = below(2) == 0;
+	fp->iterations_by = fp->iterations_known ? 1 + below(ITERATIONS_BY_CNT - 1) : 0;
 	fp->rest_ns = some_ns();
 	fp->collective_dropped = below(2) == 0 ? 0 : rnd() / 2;
 	fp->resources = (uint32_t)rnd();

@@ -21,9 +21,9 @@
 #define FP_MAGIC 0x50465450u /* "PTFP" */
 /*
  * 1: no pressure of the host; 2: no spread, no launcher; 3: no GPU clocks; 4: no list of GPUs that
- * were not sampled
+ * were not sampled; 5: one counter of full tables; 6: not how iterations are known
  */
-#define FP_VERSION 6u
+#define FP_VERSION 7u
 #define RESOURCE_ABSENT 255 /* in the file: the number of resources may grow */
 #define RESOURCE_ABSENT_1 9 /* the value that version 1 wrote */
 #define FP_MAX_BYTES (1u << 30)
@@ -333,6 +333,16 @@ static void code_identity(struct codec *c, struct fingerprint *fp)
 	code_host(c, &fp->host_stats);
 }
 
+/* Older versions: known iterations are the job's annotations, mostly. */
+static void code_iterations_by(struct codec *c, struct fingerprint *fp)
+{
+	if (c->version >= 7)
+		CODE_INT(c, fp->iterations_by, ITERATIONS_UNKNOWN, ITERATIONS_BY_CNT - 1,
+			 "how iterations are known");
+	else if (fp->iterations_known)
+		fp->iterations_by = ITERATIONS_ANNOTATION;
+}
+
 static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 {
 	uint64_t magic = FP_MAGIC;
@@ -343,7 +353,7 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 		codec_fail(c, "a fingerprint file (\"PTFP\")", magic);
 	code_u64(c, &c->version);
 	if (c->error == 0 && (c->version < 1 || c->version > FP_VERSION))
-		codec_fail(c, "version 1 to 6", c->version);
+		codec_fail(c, "version 1 to 7", c->version);
 	code_identity(c, fp);
 	fp->frames = code_array(c, fp->frames, &fp->frame_cnt, sizeof(*fp->frames), 40);
 	for (size_t i = 0; i < fp->frame_cnt && c->error == 0; i++)
@@ -370,6 +380,7 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 		code_absences(c, fp);
 	if (c->version >= 6)
 		code_limits(c, &fp->drops);
+	code_iterations_by(c, fp);
 	c->field_off = c->off;
 	if (c->error == 0 && c->out == NULL && c->off != c->len)
 		codec_fail(c, "the end of the file", c->len - c->off);

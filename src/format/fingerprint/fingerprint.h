@@ -43,7 +43,7 @@ struct fingerprint {
 	uint32_t resources; /* bit per enum resource that had samples */
 	struct trace_drops drops;
 	uint64_t event_cnt;
-	bool steps_guessed; /* copied from the trace; not in files */
+	enum iterations_by iterations_by;
 };
 
 void fingerprint_init(struct fingerprint *fp);

@@ -101,6 +101,7 @@ static void random_fingerprint(uint64_t seed, struct fingerprint *fp)
 	fp->window_ns = 1 + some_ns();
 	fp->has_device = below(2) != 0;
 	fp->iterations_known = below(2) != 0;
+	fp->iterations_by = fp->iterations_known ? 1 + below(ITERATIONS_BY_CNT - 1) : 0;
 	for (int i = 0; i < CLASS_CNT; i++)
 		fp->class_ns[i] = some_ns();
 	fp->rest_ns = some_ns();
@@ -321,7 +322,7 @@ static void another_version_is_refused_by_its_number(void **state)
 	data = bytes_of(&fp, &len);
 	data[8] = 9;
 	assert_int_equal(read_exact(data, len, &err), -EINVAL);
-	assert_memory_equal(err.text, "name:8: expected version 1 to 6, found 9", 40);
+	assert_memory_equal(err.text, "name:8: expected version 1 to 7, found 9", 40);
 	free(data);
 	fingerprint_done(&fp);
 }

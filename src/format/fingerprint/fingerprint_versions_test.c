@@ -19,6 +19,9 @@ static unsigned char *bytes_of_one(struct fp_function *function, struct fingerpr
 /* The bytes after the host's numbers of a file with no frames and one function. */
 #define TAIL_4 (8 + (8 + 15 * 8) + 3 * 8)
 
+/* Without the field of version 7: how iterations are known. */
+#define ADDED_7 8
+
 /* Without the fields of version 6: four counters at the end. */
 #define ADDED_6 (4 * 8)
 
@@ -30,7 +33,7 @@ static size_t version_3_of(const unsigned char *data, size_t len, unsigned char 
 {
 	const size_t added = 2 * 8;
 
-	len -= ADDED_5 + ADDED_6;
+	len -= ADDED_5 + ADDED_6 + ADDED_7;
 	memcpy(ret, data, len - TAIL_4 - added);
 	memcpy(ret + len - TAIL_4 - added, data + len - TAIL_4, TAIL_4);
 	ret[8] = 3;
@@ -120,7 +123,7 @@ static void a_file_of_version_4_has_no_absent_samples(void **state)
 	assert_string_equal(again.absences[0].why, "no permission");
 	fingerprint_done(&again);
 	fp.absence_cnt = 0;
-	read_as(&fp, 4, ADDED_5 + ADDED_6, &again);
+	read_as(&fp, 4, ADDED_5 + ADDED_6 + ADDED_7, &again);
 	assert_int_equal(again.absence_cnt, 0);
 	fingerprint_done(&again);
 	fp.absence_cnt = 1;
@@ -142,9 +145,31 @@ static void a_file_of_version_5_has_one_counter_of_full_tables(void **state)
 	read_as(&fp, 0, 0, &again);
 	assert_memory_equal(&again.drops, &fp.drops, sizeof(fp.drops));
 	fingerprint_done(&again);
-	read_as(&fp, 5, ADDED_6, &again);
+	read_as(&fp, 5, ADDED_6 + ADDED_7, &again);
 	assert_int_equal(again.drops.flight_tables, 5);
 	assert_int_equal(again.drops.flight_names + again.drops.flight_threads, 0);
+	fingerprint_done(&again);
+	fingerprint_done(&fp);
+}
+
+static void a_file_of_version_6_has_annotated_iterations_if_any(void **state)
+{
+	struct fingerprint fp, again;
+
+	(void)state;
+	fingerprint_init(&fp);
+	fp.window_ns = 1000;
+	fp.iterations_known = true;
+	fp.iterations_by = ITERATIONS_MARKS;
+	read_as(&fp, 0, 0, &again);
+	assert_int_equal(again.iterations_by, ITERATIONS_MARKS);
+	fingerprint_done(&again);
+	read_as(&fp, 6, ADDED_7, &again);
+	assert_int_equal(again.iterations_by, ITERATIONS_ANNOTATION);
+	fingerprint_done(&again);
+	fp.iterations_known = false;
+	read_as(&fp, 6, ADDED_7, &again);
+	assert_int_equal(again.iterations_by, ITERATIONS_UNKNOWN);
 	fingerprint_done(&again);
 	fingerprint_done(&fp);
 }
@@ -207,6 +232,7 @@ int main(void)
 		cmocka_unit_test(a_file_of_version_2_knows_no_spread),
 		cmocka_unit_test(a_file_of_version_4_has_no_absent_samples),
 		cmocka_unit_test(a_file_of_version_5_has_one_counter_of_full_tables),
+		cmocka_unit_test(a_file_of_version_6_has_annotated_iterations_if_any),
 		cmocka_unit_test(a_file_of_version_3_knows_no_gpu),
 		cmocka_unit_test(a_file_of_version_1_has_no_pressure_and_its_own_absent_resource),
 	};

@@ -448,6 +448,9 @@ static int apply_events(const struct sidecar *sidecar, struct trace *trace)
 	ret = queue_collections(sidecar, trace, (uint16_t)lane, &added);
 	if (ret == 0 && !has_steps(trace))
 		ret = queue_steps(sidecar, trace, (uint16_t)lane, &added);
+	/* The annotations of a trace that the hook took follow the marks as well. */
+	if (sidecar->iterations.cnt > 0)
+		trace->iterations_by = ITERATIONS_MARKS;
 	if (ret == 0)
 		ret = add_events(trace, &added);
 	vec_done(&added);

@@ -317,6 +317,8 @@ static int finish_window(struct client *client, const struct message *message, s
 		.mono_ns = clock_mono_ns(),
 		.wall_ns = clock_wall_ns(),
 		.window_ns = message->window_ns,
+		/* A trace in a file is reported later; its own annotations count then. */
+		.last_step = message->text[0] == '\0' ? message->step : 0,
 		.contenders = hostd->sampling ? &hostd->contenders : NULL,
 		.query = &query,
 	};

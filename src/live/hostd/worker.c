@@ -69,29 +69,22 @@ static void record_gc(struct worker_window *window, const struct ring_record *re
 		(void)vec_push(&window->side.collections, gc);
 }
 
-/* The first request to a loader after an optimizer's step begins an iteration. */
-static void record_bound(struct worker *worker, const struct ring_record *record)
-{
-	struct worker_window *window = &worker->window;
-	struct sidecar_iteration iteration = { worker->step, record->time_ns };
-	bool bound = record->kind == MARK_ITERATION ||
-		     (record->kind == MARK_DATALOADER && window->stepped);
-
-	if (record->kind == MARK_OPTIMIZER)
-		window->stepped = true;
-	if (!bound)
-		return;
-	window->stepped = false;
-	iteration.step += window->side.iterations.cnt;
-	(void)vec_push(&window->side.iterations, iteration);
-}
-
-static void measure_iteration(struct worker *worker)
+/* What the detector made of a mark. */
+static void take_events(struct worker *worker, const struct ring_record *record, unsigned events)
 {
 	struct detector_view view;
 
 	detector_look(worker->detector, &view);
-	metrics_worker_iteration(worker->metrics, view.iteration_ns);
+	if ((events & DETECTOR_ITERATION) != 0)
+		metrics_worker_iteration(worker->metrics, view.iteration_ns);
+	if (worker->window.sampling)
+		bounds_mark(&worker->window.bounds, record,
+			    &(struct bounds_view){ .learned = view.step_cnt > 0,
+						   .ended = (events & DETECTOR_ITERATION) != 0,
+						   .bound_ns = view.bound_ns,
+						   .end_ns = view.end_ns,
+						   .step_cnt = view.step_cnt },
+			    &worker->window.side);
 }
 
 static void take_record(struct worker *worker, const struct ring_record *record)
@@ -104,14 +97,12 @@ static void take_record(struct worker *worker, const struct ring_record *record)
 	}
 	events = detector_mark(worker->detector, record);
 	metrics_worker_mark(worker->metrics, record);
-	if (worker->metrics != NULL && (events & DETECTOR_ITERATION) != 0)
-		measure_iteration(worker);
 	if (worker->overhead.id != 0 && record->extra != 0)
 		slices_mark(&worker->overhead.slices, record->extra, record->time_ns);
 	if (worker->window.sampling && record->kind == MARK_GC)
 		record_gc(&worker->window, record);
-	else if (worker->window.sampling)
-		record_bound(worker, record);
+	if ((events & DETECTOR_ITERATION) != 0 || worker->window.sampling)
+		take_events(worker, record, events);
 }
 
 static void note_pace(struct worker *worker, uint64_t step)
@@ -211,6 +202,7 @@ int worker_finish(struct worker *worker, const struct worker_finish *finish, str
 	int ret;
 
 	worker_drain(worker, finish->mono_ns);
+	bounds_end(&worker->window.bounds, finish->last_step, side);
 	side->header.mono_ns = finish->mono_ns;
 	side->header.wall_ns = finish->wall_ns;
 	side->header.end_ns = side->header.start_ns + (int64_t)(finish->window_ns & INT64_MAX);

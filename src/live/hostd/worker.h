@@ -8,6 +8,7 @@
 #include "detect/detector.h"
 #include "detect/slices.h"
 #include "format/shared/message.h"
+#include "format/sidecar/bounds.h"
 #include "host/process/contenders.h"
 #include "host/process/threads.h"
 #include "live/hostd/sharedblock.h"
@@ -23,8 +24,8 @@ struct worker_window {
 	uint64_t order_id;
 	struct sidecar side;
 	struct thread_sampler threads;
-	uint32_t cpu_cnt; /* CPUs the process may run on */
-	bool stepped;	  /* an optimizer stepped since the last iteration bound */
+	uint32_t cpu_cnt;     /* CPUs the process may run on */
+	struct bounds bounds; /* fills side.iterations */
 };
 
 /* The overhead measurement that this worker takes part in. */
@@ -86,6 +87,7 @@ struct worker_finish {
 	int sidecar_fd;		  /* not -1: the sidecar is written there; trace_path is ignored */
 	int64_t mono_ns, wall_ns; /* the same moment on both clocks */
 	uint64_t window_ns;	  /* from the worker's message */
+	uint64_t last_step;	  /* at the end of the window; 0: unknown */
 	const struct contenders *contenders;
 	const struct contenders_query *query;
 };

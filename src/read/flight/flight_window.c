@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses the window and the clocks of a flight log's trace. */
+#include "format/sidecar/bounds.h"
 #include "read/flight/flight.h"
 
 #include <errno.h>
@@ -55,6 +56,28 @@ static void adopt_clocks(struct flightlog *log, const struct sidecar_header *hea
 		(void)snprintf(log->host, sizeof(log->host), "%s", header->host);
 }
 
+/* A log without a sidecar: its marks alone tell of iterations. */
+static int add_iterations(const struct flightlog *log, const struct span *span, struct trace *trace)
+{
+	struct sidecar side = { .header = { .pid = log->pid,
+					    .tid = log->training_tid,
+					    .mono_ns = log->mono_ns,
+					    .wall_ns = log->wall_ns,
+					    .start_ns = span->start_ns,
+					    .end_ns = span->end_ns } };
+	struct bounds bounds = { 0 };
+	const struct bounds_view no_detector = { 0 };
+	int ret;
+
+	vec_foreach(mark, &log->marks) {
+		if (mark->time_ns <= span->end_ns)
+			bounds_mark(&bounds, mark, &no_detector, &side);
+	}
+	ret = sidecar_apply(&side, trace);
+	sidecar_done(&side);
+	return ret;
+}
+
 static int finish_trace(const struct flightlog *log, const struct sidecar *sidecar,
 			const struct span *span, const char *source, struct trace *trace)
 {
@@ -65,8 +88,9 @@ static int finish_trace(const struct flightlog *log, const struct sidecar *sidec
 		free(trace->meta.source);
 		trace->meta.source = copy;
 	}
-	if (error == 0 && sidecar != NULL)
-		error = sidecar_apply(sidecar, trace);
+	if (error == 0)
+		error = sidecar != NULL ? sidecar_apply(sidecar, trace)
+					: add_iterations(log, span, trace);
 	return error == 0 ? flight_tracks(log, span->start_ns, span->end_ns, trace) : error;
 }
 

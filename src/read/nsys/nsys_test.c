@@ -314,7 +314,7 @@ static void look_at_marked(const struct trace *trace)
 {
 	check_interval(get(trace, "ProfilerStep#7", KIND_ANNOTATION), 0, 400);
 	assert_null(find(trace, "ProfilerStep#1"));
-	assert_false(trace->steps_guessed);
+	assert_int_equal(trace->iterations_by, ITERATIONS_UNKNOWN);
 }
 
 static void steps_that_are_marked_are_left_alone(void **state)
@@ -340,7 +340,7 @@ static void look_at_repeats(const struct trace *trace)
 	check_interval(get(trace, "ProfilerStep#10", KIND_ANNOTATION), 98000, 107000);
 	assert_null(find(trace, "ProfilerStep#11"));
 	assert_int_equal(trace->lanes[find(trace, "ProfilerStep#0")->lane].type, LANE_THREAD);
-	assert_true(trace->steps_guessed);
+	assert_int_equal(trace->iterations_by, ITERATIONS_REPEATS);
 }
 
 static void without_such_ranges_what_repeats_is_an_iteration(void **state)

@@ -331,7 +331,7 @@ static int add_repeats(struct nsys_pass *pass, uint16_t stream, uint16_t thread)
 		const struct kernel *kernel = &kernels.data[period.first + i];
 
 		ret = add_step(pass, thread, (int64_t)i, kernel[0].start_ns, kernel[1].start_ns);
-		pass->trace->steps_guessed = true;
+		pass->trace->iterations_by = ITERATIONS_REPEATS;
 	}
 	vec_done(&kernels);
 	return ret;
