@@ -9,6 +9,7 @@
 #include "localize/late/gain.h"
 #include "localize/parts.h"
 #include "localize/peers.h"
+#include "localize/usual.h"
 #include "localize/witness/by_past.h"
 #include "localize/witness/companions.h"
 #include "model/thresholds.h"
@@ -389,6 +390,7 @@ static int find_accusations(struct run *r)
 	int error;
 
 	options.all_present = all_present(r);
+	options.past = &r->past;
 	error = blame_find(&r->job, arena, &r->blame);
 	if (error == 0)
 		error = accuse_by_blame(&r->job, &r->blame, &options, arena, &r->accusations);
@@ -404,6 +406,8 @@ static int find_accusations(struct run *r)
 		error = accuse_by_past(&r->past, &options, arena, &r->accusations);
 	if (error == 0)
 		error = accuse_by_expectation(&r->job, &r->blame, &options, arena, &r->accusations);
+	if (error == 0)
+		error = usual_note(r->out, r->notes, &r->job, &options, &r->accusations);
 	if (error == 0)
 		drop_covered(r);
 	if (error == 0)

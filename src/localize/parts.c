@@ -19,7 +19,8 @@ struct accuse_options parts_accuse_options(const struct localize_options *option
 		.differ = { .seed = options->seed, .exact = options->exact },
 	};
 
-	if (trigger->present && trigger->current_iteration_ms > trigger->baseline_iteration_ms)
+	ret.live = trigger->present && trigger->baseline_iteration_ms > 0;
+	if (ret.live && trigger->current_iteration_ms > trigger->baseline_iteration_ms)
 		ret.slowdown_ns =
 			1e6 * (trigger->current_iteration_ms - trigger->baseline_iteration_ms);
 	return ret;

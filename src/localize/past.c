@@ -3,6 +3,7 @@
 
 #include "base/stats.h"
 #include "localize/parts.h"
+#include "localize/witness/excess.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -156,6 +157,20 @@ double past_sure_growth_ns(const struct past *past, size_t w, uint32_t frame)
 	double growth = past_growth_ns(past, w, frame);
 
 	return growth > 0 && growth >= PAST_SURE * past->workers[w].error_ns[frame] ? growth : 0;
+}
+
+double past_own_growth_ns(const struct past *past, size_t w, uint32_t frame)
+{
+	const struct job_frame *frames = past->now->frames.data;
+	double ns = past_growth_ns(past, w, frame);
+
+	if (excess_is_builtin(&frames[frame]) || frames[frame].kind != KIND_PYTHON)
+		return ns;
+	for (uint32_t i = frame + 1; i < past->now->frames.cnt; i++) {
+		if (frames[i].parent == frame && !excess_is_builtin(&frames[i]))
+			ns -= past_growth_ns(past, w, i);
+	}
+	return ns;
 }
 
 int past_slowdown(const struct past *past, double *ret_ns)

@@ -42,5 +42,8 @@ double past_growth_ns(const struct past *past, size_t w, uint32_t frame);
 /* The same if it is beyond the noise of both windows, else 0. */
 double past_sure_growth_ns(const struct past *past, size_t w, uint32_t frame);
 
+/* How much longer the frame itself takes, with the built-ins it calls. */
+double past_own_growth_ns(const struct past *past, size_t w, uint32_t frame);
+
 /* Median over the workers with a past of what an iteration grew by. Returns 0 or -ENOMEM. */
 _must_check_ int past_slowdown(const struct past *past, double *ret_ns);

@@ -116,6 +116,18 @@ static int measure(const struct columns *columns, const struct accuse_options *o
 	return 0;
 }
 
+/* What was so before a slowdown is no finding. */
+static int accuse_place(const struct columns *columns, const struct excess *e,
+			const struct accuse_options *options, struct arena *arena, accusations *out)
+{
+	int error =
+		excess_accuse(e, columns->workers.cnt, columns->iteration_ns, options, arena, out);
+
+	if (error == 0 && out->data[out->cnt - 1].usual)
+		out->cnt--;
+	return error;
+}
+
 int columns_accuse_expectation(const struct columns *columns, const struct accuse_options *options,
 			       struct arena *arena, accusations *out)
 {
@@ -130,8 +142,7 @@ int columns_accuse_expectation(const struct columns *columns, const struct accus
 		error = measure(columns, options, i, &e);
 		if (error == 0 && e.distance >= limit &&
 		    !excess_is_accused(columns->frames.data, e.frame, out))
-			error = excess_accuse(&e, columns->workers.cnt, columns->iteration_ns,
-					      options, arena, out);
+			error = accuse_place(columns, &e, options, arena, out);
 	}
 	return error;
 }

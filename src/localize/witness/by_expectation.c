@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
 #include "localize/late/work.h"
+#include "localize/past.h"
 #include "localize/witness/excess.h"
 #include "model/thresholds.h"
 
@@ -287,12 +288,31 @@ static bool is_accused(const struct job *job, const struct excess *e, double *sc
 	vec_foreach(a, list) {
 		accusations one = { .data = a, .cnt = 1 };
 
+		if (a->usual && a->frame != e->frame)
+			continue;
 		if (a->strikes != NULL ? a->strikes[e->function]
 				       : excess_is_accused(job->frames.data, e->frame, &one) &&
 						 !covers(job, e, a, scratch))
 			return true;
 	}
 	return false;
+}
+
+/* What did not grow is usual, whatever the job's slowdown is. */
+static int recall_past(const struct past *past, struct accusation *a)
+{
+	_cleanup_free_ double *grown = calloc(a->worker_cnt + 1, sizeof(*grown));
+	size_t cnt = 0;
+
+	if (grown == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->worker_cnt && past != NULL; i++) {
+		if (past->workers[a->workers[i]].known)
+			grown[cnt++] = past_own_growth_ns(past, a->workers[i], a->frame);
+	}
+	a->recalled = cnt > 0 && stats_median(grown, cnt) < EXCESS_SLOWDOWN * a->gain_ns;
+	a->usual |= a->recalled;
+	return 0;
 }
 
 static int accuse_place(const struct job *job, const struct excess *e,
@@ -310,6 +330,8 @@ static int accuse_place(const struct job *job, const struct excess *e,
 	if (error == 0 && out->cnt > before)
 		error = drop_occasion(job, arena, out);
 	if (error == 0 && out->cnt > before)
+		error = recall_past(options->past, &out->data[before]);
+	if (error == 0 && out->cnt > before && !out->data[before].usual)
 		drop_covered(job, e, before, scratch, out);
 	return error;
 }

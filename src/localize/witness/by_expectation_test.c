@@ -2,6 +2,8 @@
 /* What is slow on all workers, also where some of them hide it. */
 #include "localize/test_fixture.h"
 
+#include <string.h>
+
 #define WORKERS 8
 #define STAGE 4 /* workers of the first stage, on which it shows */
 #define ITERATIONS 6
@@ -119,6 +121,74 @@ static void a_place_slow_on_part_of_a_stage_is_left_to_blame(void **state)
 	assert_int_equal(report.finding_cnt, 0);
 }
 
+/* One worker, 30 ms of Python in 100, in a live job whose iterations took baseline_ms before. */
+static void play_live(double baseline_ms, const char *kind)
+{
+	struct localize_options options = localize_defaults();
+
+	options.trigger = (struct report_trigger){ .present = true,
+						   .kind = kind,
+						   .baseline_iteration_ms = baseline_ms,
+						   .current_iteration_ms = 100 };
+	test_job_init(&job, 1, 0, 0);
+	for (size_t i = 0; i < ITERATIONS; i++) {
+		test_iterate(&job);
+		test_work(&job, 0, &test_mm, 70);
+		test_work(&job, 0, &test_crop, 30);
+	}
+	test_finish(&job);
+	report = test_localize(&job, &options);
+}
+
+static bool has_note(const char *text)
+{
+	for (size_t i = 0; i < report.note_cnt; i++) {
+		if (strstr(report.notes[i], text) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static void what_costs_about_the_slowdown_explains_it(void **state)
+{
+	(void)state;
+	play_live(65, "slowdown");
+	assert_int_equal(report.finding_cnt, 1);
+	assert_false(has_note("slowdown"));
+}
+
+static void what_costs_much_less_than_the_slowdown_is_a_note(void **state)
+{
+	(void)state;
+	play_live(20, "slowdown");
+	assert_int_equal(report.finding_cnt, 0);
+	assert_true(has_note("does not explain the slowdown"));
+}
+
+static void what_costs_much_more_than_the_slowdown_was_there_before(void **state)
+{
+	(void)state;
+	play_live(90, "slowdown");
+	assert_int_equal(report.finding_cnt, 0);
+	assert_true(has_note("all ranks: 29.0 ms per iteration (29.0 %) more in"));
+	assert_true(has_note("does not explain the slowdown"));
+}
+
+static void a_job_as_fast_as_ever_has_no_finding_by_expectation(void **state)
+{
+	(void)state;
+	play_live(100, "checkup");
+	assert_int_equal(report.finding_cnt, 0);
+	assert_true(has_note("the job is as fast as ever"));
+}
+
+static void without_a_known_pace_what_is_long_is_a_finding(void **state)
+{
+	(void)state;
+	play_live(0, "request");
+	assert_int_equal(report.finding_cnt, 1);
+}
+
 #define TEST(f) cmocka_unit_test_teardown(f, done)
 
 int main(void)
@@ -129,6 +199,11 @@ int main(void)
 		TEST(work_of_the_first_stage_alone_accuses_no_worker),
 		TEST(a_place_slow_on_a_whole_stage_is_found),
 		TEST(a_place_slow_on_part_of_a_stage_is_left_to_blame),
+		TEST(what_costs_about_the_slowdown_explains_it),
+		TEST(what_costs_much_less_than_the_slowdown_is_a_note),
+		TEST(what_costs_much_more_than_the_slowdown_was_there_before),
+		TEST(a_job_as_fast_as_ever_has_no_finding_by_expectation),
+		TEST(without_a_known_pace_what_is_long_is_a_finding),
 	};
 
 	return cmocka_run_group_tests_name("by_expectation", tests, NULL, NULL);

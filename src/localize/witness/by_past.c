@@ -68,15 +68,8 @@ static struct grown find_grown(const struct by_past *b, size_t w)
 /* A loop that grew without a callee: only what it does itself is its own. */
 static double own_growth_ns(const struct by_past *b, size_t w, uint32_t frame)
 {
-	double ns = past_growth_ns(b->past, w, frame);
-
-	if (!b->job->frames.data[frame].trains)
-		return ns;
-	for (uint32_t i = frame + 1; i < b->job->frames.cnt; i++) {
-		if (b->job->frames.data[i].parent == frame)
-			ns -= past_growth_ns(b->past, w, i);
-	}
-	return ns;
+	return b->job->frames.data[frame].trains ? past_own_growth_ns(b->past, w, frame)
+						 : past_growth_ns(b->past, w, frame);
 }
 
 static bool explains(const struct by_past *b, const struct grown *g)

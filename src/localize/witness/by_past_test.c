@@ -117,6 +117,31 @@ static void a_job_as_fast_as_ever_has_no_finding_by_its_past(void **state)
 	assert_int_equal(report.growth_cnt, 0);
 }
 
+/* 20 ms of Python are long for a healthy job, but this one has them always. */
+static void what_is_long_as_ever_is_no_finding_by_expectation(void **state)
+{
+	const struct test_place nap = { NULL, KIND_PYTHON, "train.py(70): nap", CLASS_HOST };
+	struct test_job *jobs[] = { &before, &job };
+
+	(void)state;
+	for (size_t k = 0; k < 2; k++) {
+		test_job_init(jobs[k], 1, 0, 0);
+		for (size_t i = 0; i < ITERATIONS; i++) {
+			test_iterate(jobs[k]);
+			test_work(jobs[k], 0, &test_mm, 60);
+			test_work(jobs[k], 0, &nap, 20);
+			test_work(jobs[k], 0, &batch, k == 0 ? 1 : 31);
+		}
+		test_finish(jobs[k]);
+	}
+	compare(30);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].name, batch.name);
+	assert_true(report.note_cnt > 0);
+	assert_non_null(strstr(report.notes[0], "nap than a healthy job is expected to spend"));
+	assert_non_null(strstr(report.notes[0], "as in its own past"));
+}
+
 /* A tenth of the slowdown explains nothing of it, though it is more than the smallest gain. */
 static void what_explains_little_of_the_slowdown_is_only_listed(void **state)
 {
@@ -195,6 +220,7 @@ int main(void)
 		TEST(what_grew_on_all_ranks_is_found_on_all),
 		TEST(who_waits_for_another_rank_is_not_accused),
 		TEST(a_job_as_fast_as_ever_has_no_finding_by_its_past),
+		TEST(what_is_long_as_ever_is_no_finding_by_expectation),
 		TEST(what_explains_little_of_the_slowdown_is_only_listed),
 		TEST(growth_within_the_noise_of_its_iterations_is_no_finding),
 		TEST(a_rank_without_a_past_is_left_to_the_others),

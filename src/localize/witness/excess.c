@@ -66,6 +66,15 @@ bool excess_is_accused(const struct job_frame *frames, uint32_t frame, const acc
 	return false;
 }
 
+/* Where the job's pace is known, a cause costs about what the job lost. */
+static bool explains(double gain_ns, const struct accuse_options *options)
+{
+	double slowdown = options->slowdown_ns;
+
+	return !options->live || (slowdown > 0 && gain_ns >= EXCESS_SLOWDOWN * slowdown &&
+				  gain_ns <= EXPECT_USUAL * slowdown);
+}
+
 int excess_accuse(const struct excess *e, size_t worker_cnt, double iteration_ns,
 		  const struct accuse_options *options, struct arena *arena, accusations *out)
 {
@@ -93,7 +102,6 @@ int excess_accuse(const struct excess *e, size_t worker_cnt, double iteration_ns
 			workers[a.worker_cnt++] = w;
 	}
 	a.own_ns = a.gain_ns = (stats_middle(above, above_cnt) - high) * iteration_ns;
-	if (a.gain_ns < EXCESS_SLOWDOWN * options->slowdown_ns)
-		return 0;
+	a.usual = !explains(a.gain_ns, options);
 	return vec_push(out, a);
 }

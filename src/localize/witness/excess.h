@@ -44,8 +44,8 @@ uint32_t excess_loader(const struct job_frame *frames, uint32_t frame);
 bool excess_is_accused(const struct job_frame *frames, uint32_t frame, const accusations *list);
 
 /*
- * Accuses those of worker_cnt that are above the expectation, and those alike; no worker when
- * the place explains little of a slowdown. The array lives in arena. Returns 0 or -ENOMEM.
+ * Accuses those of worker_cnt that are above the expectation, and those alike; it is usual when
+ * the place costs much less or much more than the slowdown of a live job. The array lives in arena. Returns 0 or -ENOMEM.
  */
 _must_check_ int excess_accuse(const struct excess *e, size_t worker_cnt, double iteration_ns,
 			       const struct accuse_options *options, struct arena *arena,

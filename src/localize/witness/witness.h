@@ -22,6 +22,7 @@ struct accusation {
 	uint32_t function; /* the function that holds most of it; FRAME_NONE */
 	uint8_t class;	   /* class of most of it */
 	bool spread;	   /* no one place: the slowdown is everywhere in the subtree */
+	bool usual;	   /* no finding: it was so before the slowdown, or there is none */
 	bool rotates;	   /* no worker always: they take turns */
 	size_t place_cnt;  /* unrelated places that something strikes at random; 0: one place */
 	const bool *strikes; /* by function of the job: is one of these places; NULL: not known */
@@ -61,6 +62,8 @@ struct accuse_options {
 	/* Live: how much slower the job became, per iteration; 0 when unknown. What is long
 	 * everywhere but explains little of it was there before. */
 	double slowdown_ns;
+	bool live; /* it is known how fast the job was: a slowdown of 0 means as fast as ever */
+	const struct past *past; /* the job's own (localize/past.h); NULL: unknown */
 	struct expect_table expect;
 	struct differ_options differ;
 };

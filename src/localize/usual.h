@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is long everywhere, beyond the expectation, but does not explain why the job became slow:
+ * it was as long when the job was healthy. Worth a note, no finding.
+ */
+#pragma once
+
+#include "localize/parts.h"
+
+/*
+ * Takes accusations that are marked as usual out of the list, and notes each in
+ * notes[PARTS_MAX_NOTES]. Returns 0 or -ENOMEM.
+ */
+_must_check_ int usual_note(struct report *out, const char **notes, const struct job *job,
+			    const struct accuse_options *options, accusations *list);
