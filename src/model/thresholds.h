@@ -268,6 +268,12 @@
 #define EXPECT_RARE_MIN 3
 
 /*
+ * EXPECT_RARE_ONE_IN: iterations | a loader of two processes makes every other one wait | what
+ * lies in more of them than one in so many is no occasion
+ */
+#define EXPECT_RARE_ONE_IN 5
+
+/*
  * EXPECT_SHOWS_FRAC: share of workers | one stage of a pipeline of ten | as many must show a
  * place where the others' devices hide it
  */

@@ -170,23 +170,62 @@ static int compare_ns(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* How much longer the mean iteration of a worker is than its median one, ns. */
+/* The long iterations of a worker: those further from its median than half of the longest. */
+struct long_ones {
+	double mean_ns;		      /* by how much they make the mean longer than the median */
+	size_t cnt, gap_min, gap_max; /* iterations from one to the next */
+};
+
+static int64_t median_ns(const struct fingerprint *fp, int64_t *scratch)
+{
+	for (size_t i = 0; i < fp->iteration_cnt; i++)
+		scratch[i] = fp->iterations[i].dur_ns;
+	qsort(scratch, fp->iteration_cnt, sizeof(*scratch), compare_ns);
+	return scratch[fp->iteration_cnt / 2];
+}
+
+static struct long_ones find_long_ones(const struct fingerprint *fp, int64_t *scratch)
+{
+	struct long_ones ret = { .gap_min = SIZE_MAX };
+	int64_t usual = median_ns(fp, scratch), longest = scratch[fp->iteration_cnt - 1];
+	size_t last = 0;
+
+	for (size_t i = 0; i < fp->iteration_cnt; i++) {
+		int64_t more = fp->iterations[i].dur_ns - usual;
+
+		ret.mean_ns += (double)more / (double)fp->iteration_cnt;
+		if (2 * more <= longest - usual)
+			continue;
+		if (ret.cnt++ > 0) {
+			ret.gap_min = MIN(ret.gap_min, i - last);
+			ret.gap_max = MAX(ret.gap_max, i - last);
+		}
+		last = i;
+	}
+	return ret;
+}
+
+/* What comes again and again at equal distances is a part of the iterations' cost. */
+static bool are_rare(const struct long_ones *ones, size_t iteration_cnt)
+{
+	bool regular = ones->cnt > 2 && ones->gap_max - ones->gap_min <= 1;
+
+	return ones->cnt == 1 || (ones->cnt * EXPECT_RARE_ONE_IN <= iteration_cnt && !regular);
+}
+
+/* How much longer the mean iteration of a worker is because of rare long ones, ns. */
 static int rare_ns(const struct fingerprint *fp, struct arena *arena, double *ret)
 {
-	int64_t *ns = arena_calloc(arena, fp->iteration_cnt + 1, sizeof(*ns));
-	size_t middle = fp->iteration_cnt / 2;
-	double sum = 0;
+	int64_t *scratch = arena_calloc(arena, fp->iteration_cnt + 1, sizeof(*scratch));
+	struct long_ones ones;
 
-	if (ns == NULL)
+	if (scratch == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < fp->iteration_cnt; i++) {
-		ns[i] = fp->iterations[i].dur_ns;
-		sum += (double)ns[i];
-	}
-	qsort(ns, fp->iteration_cnt, sizeof(*ns), compare_ns);
-	*ret = fp->iteration_cnt < EXPECT_RARE_MIN
-		       ? 0
-		       : sum / (double)fp->iteration_cnt - (double)ns[middle];
+	*ret = 0;
+	if (fp->iteration_cnt < EXPECT_RARE_MIN)
+		return 0;
+	ones = find_long_ones(fp, scratch);
+	*ret = are_rare(&ones, fp->iteration_cnt) ? ones.mean_ns : 0;
 	return 0;
 }
 
@@ -195,7 +234,7 @@ static int rare_ns(const struct fingerprint *fp, struct arena *arena, double *re
  * window does not show how often it runs, and so what it costs an iteration. Its sign: few
  * iterations are long, by as much as the accused place takes in all, and by more than the
  * known faults that rotate (known_ns). Garbage collections are excluded: their rate follows
- * the job's allocations.
+ * the job's allocations. So is what holds most of a slowdown: that is no occasion.
  */
 static int is_occasional(const struct job *job, double own_ns, double known_ns, struct arena *arena,
 			 bool *ret)
@@ -221,13 +260,14 @@ static double turns_ns(const accusations *list)
 }
 
 /* Drops the last accusation if its function runs only occasionally. */
-static int drop_occasion(const struct job *job, struct arena *arena, accusations *out)
+static int drop_occasion(const struct job *job, const struct accuse_options *options,
+			 struct arena *arena, accusations *out)
 {
 	const struct accusation *last = &out->data[out->cnt - 1];
 	bool occasional = false;
 	int error;
 
-	if (job_frame_collects(job, last->frame))
+	if (job_frame_collects(job, last->frame) || (options->slowdown_ns > 0 && !last->usual))
 		return 0;
 	error = is_occasional(job, last->own_ns, turns_ns(out), arena, &occasional);
 	out->cnt -= occasional;
@@ -328,7 +368,7 @@ static int accuse_place(const struct job *job, const struct excess *e,
 		return 0;
 	error = excess_accuse(e, job->worker_cnt, job->iteration_ns, options, arena, out);
 	if (error == 0 && out->cnt > before)
-		error = drop_occasion(job, arena, out);
+		error = drop_occasion(job, options, arena, out);
 	if (error == 0 && out->cnt > before)
 		error = recall_past(options->past, &out->data[before]);
 	if (error == 0 && out->cnt > before && !out->data[before].usual)

@@ -189,6 +189,47 @@ static void without_a_known_pace_what_is_long_is_a_finding(void **state)
 	assert_int_equal(report.finding_cnt, 1);
 }
 
+/* 16 iterations of 20 ms on one worker; every nth waits for ms more, from the first or last on. */
+static void play_waits(size_t every, size_t first, double ms)
+{
+	test_job_init(&job, 1, 0, 0);
+	for (size_t i = 0; i < 16; i++) {
+		test_iterate(&job);
+		test_work(&job, 0, &test_mm, 20);
+		if (i >= first && (i - first) % every == 0)
+			test_work(&job, 0, &test_crop, ms);
+	}
+	test_finish(&job);
+	report = test_localize(&job, NULL);
+}
+
+static void a_checkpoint_in_the_window_is_an_occasion(void **state)
+{
+	(void)state;
+	play_waits(100, 7, 300);
+	assert_int_equal(report.finding_cnt, 0);
+}
+
+/* A loader with two processes: of 180 ms for a batch every other iteration waits. */
+static void a_wait_in_every_other_iteration_is_no_occasion(void **state)
+{
+	(void)state;
+	play_waits(2, 0, 160);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_float_equal(report.findings[0].gain_ms_per_iteration, 79, 1);
+	report_done(&report);
+	test_job_done(&job);
+	play_waits(2, 1, 160);
+	assert_int_equal(report.finding_cnt, 1);
+}
+
+static void a_wait_at_equal_distances_is_no_occasion(void **state)
+{
+	(void)state;
+	play_waits(6, 1, 160);
+	assert_int_equal(report.finding_cnt, 1);
+}
+
 #define TEST(f) cmocka_unit_test_teardown(f, done)
 
 int main(void)
@@ -204,6 +245,9 @@ int main(void)
 		TEST(what_costs_much_more_than_the_slowdown_was_there_before),
 		TEST(a_job_as_fast_as_ever_has_no_finding_by_expectation),
 		TEST(without_a_known_pace_what_is_long_is_a_finding),
+		TEST(a_checkpoint_in_the_window_is_an_occasion),
+		TEST(a_wait_in_every_other_iteration_is_no_occasion),
+		TEST(a_wait_at_equal_distances_is_no_occasion),
 	};
 
 	return cmocka_run_group_tests_name("by_expectation", tests, NULL, NULL);
