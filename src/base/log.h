@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "base/logtext.h"
+#include "base/text/logtext.h"
 
 /*
  * Sets the format of this process and of the processes that it forks; call it before any thread

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "base/vec.h"
-#include "cmd/optiontable.h"
+#include "cmd/options/optiontable.h"
 #include "format/fingerprint/fingerprint.h"
 #include "model/comparison.h"
 #include "model/rankset.h"
@@ -27,9 +27,6 @@ extern const struct command cmd_gpu_sampler;
 
 /* Prints "perftracker COMMAND: message" and a hint to --help on stderr. Returns EXIT_USAGE. */
 int cmd_usage_error(const char *command, const char *fmt, ...) _printf_(2, 3);
-
-/* Prints only the hint, after getopt_long() has printed an error. Returns EXIT_USAGE. */
-int cmd_try_help(const char *command);
 
 /* Prints "perftracker: message" on stderr. Returns EXIT_FAILED. */
 int cmd_fail(const char *fmt, ...) _printf_(1, 2);

@@ -8,12 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-int cmd_try_help(const char *command)
-{
-	fprintf(stderr, "Try 'perftracker %s --help'.\n", command);
-	return EXIT_USAGE;
-}
-
 int cmd_usage_error(const char *command, const char *fmt, ...)
 {
 	va_list ap;
@@ -23,7 +17,8 @@ int cmd_usage_error(const char *command, const char *fmt, ...)
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
 	fputc('\n', stderr);
-	return cmd_try_help(command);
+	fprintf(stderr, "Try 'perftracker %s --help'.\n", command);
+	return EXIT_USAGE;
 }
 
 int cmd_fail(const char *fmt, ...)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/text/nearest.h"
 #include "cmd/cmd.h"
-#include "cmd/optiondocs.h"
+#include "cmd/options/optiondocs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -28,7 +29,7 @@ static void print_help(FILE *out)
 	      "  perftracker run -- torchrun --nproc-per-node 8 train.py\n"
 	      "  perftracker analyze traces/\n"
 	      "\n"
-	      "'perftracker COMMAND --help' lists the options of a command.\n"
+	      "'perftracker help COMMAND' lists the options of a command.\n"
 	      "Exit status: 0 done, 1 failed, 2 usage error; 'run' exits with the job's status.\n",
 	      out);
 }
@@ -41,12 +42,53 @@ static int flushed(int status)
 	return cmd_fail("cannot write to standard output: %s", strerror(errno));
 }
 
+static const struct command *find_command(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (strcmp(commands[i]->name, name) == 0)
+			return commands[i];
+	}
+	return NULL;
+}
+
+static int no_command(const char *name)
+{
+	struct nearest nearest;
+
+	nearest_init(&nearest, name, strlen(name));
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		nearest_offer(&nearest, commands[i]->name);
+	nearest_offer(&nearest, "help");
+	fprintf(stderr, "perftracker: no command '%s'", name);
+	if (nearest.best != NULL)
+		fprintf(stderr, ": did you mean '%s'?", nearest.best);
+	fputs("\n'perftracker --help' lists the commands.\n", stderr);
+	return EXIT_USAGE;
+}
+
+/* "perftracker help [COMMAND]". word: COMMAND, or NULL. */
+static int help(const char *word)
+{
+	const struct command *command = word != NULL ? find_command(word) : NULL;
+
+	if (word == NULL)
+		print_help(stdout);
+	else if (command != NULL)
+		optiondocs_help(command);
+	else
+		return no_command(word);
+	return EXIT_DONE;
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "--help";
+	const struct command *command = find_command(name);
 	char title[64];
 
-	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+	if (strcmp(name, "help") == 0)
+		return flushed(help(argv[2]));
+	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
 		print_help(stdout);
 		return flushed(argc > 1 ? EXIT_DONE : EXIT_USAGE);
 	}
@@ -56,14 +98,9 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(name, "__docs") == 0) /* for tools/generate */
 		return flushed(optiondocs_main(commands, ARRAY_SIZE(commands), argc - 2, argv + 2));
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		if (strcmp(commands[i]->name, name) != 0)
-			continue;
-		(void)snprintf(title, sizeof(title), "perftracker %s", commands[i]->name);
-		argv[1] = title; /* getopt_long() begins its messages with it */
-		return flushed(commands[i]->run(commands[i], argc - 1, argv + 1));
-	}
-	fprintf(stderr, "perftracker: no command '%s'. 'perftracker --help' lists the commands.\n",
-		name);
-	return EXIT_USAGE;
+	if (command == NULL)
+		return no_command(name);
+	(void)snprintf(title, sizeof(title), "perftracker %s", command->name);
+	argv[1] = title;
+	return flushed(command->run(command, argc - 1, argv + 1));
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simulate/scenario.h"
 
+#include "base/text/nearest.h"
+
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -226,6 +228,19 @@ static int add(struct scenario *into, const struct scenario *other, struct err *
 	return 0;
 }
 
+static int refuse(const char *name, size_t len, struct err *err)
+{
+	struct nearest nearest;
+
+	nearest_init(&nearest, name, len);
+	for (size_t i = 0; i < ARRAY_SIZE(scenarios); i++)
+		nearest_offer(&nearest, scenarios[i].name);
+	if (nearest.best == NULL)
+		return err_set(err, ENOENT, "no scenario '%.*s'; see --list", (int)len, name);
+	return err_set(err, ENOENT, "no scenario '%.*s': did you mean '%s'?", (int)len, name,
+		       nearest.best);
+}
+
 int scenario_mix(const char *names, struct scenario *ret, struct err *err)
 {
 	struct scenario mix = { 0 };
@@ -236,8 +251,7 @@ int scenario_mix(const char *names, struct scenario *ret, struct err *err)
 		const struct scenario *found = find(names, len);
 
 		if (found == NULL)
-			return err_set(err, ENOENT, "no scenario '%.*s'; see --list", (int)len,
-				       names);
+			return refuse(names, len, err);
 		if (first)
 			mix = *found;
 		else

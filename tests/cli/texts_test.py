@@ -11,6 +11,11 @@ USAGE = {
     "no-command": [],
     "wrong-command": ["anlyze", "job"],
     "analyze.nothing": ["analyze"],
+    "wrong-scenario": ["simulate", "--scenario", "nicbond", "-o", "x"],
+    "unlike-command": ["train"],
+    "analyze.flag-value": ["analyze", "--verbose=3", "job"],
+    "analyze.letter": ["analyze", "-x", "job"],
+    "run.ambiguous": ["run", "--min", "--", "true"],
     "localize.nothing": ["localize"],
     "summarize.nothing": ["summarize"],
     "dump.nothing": ["dump"],
@@ -92,7 +97,13 @@ class Texts(program.Program):
         self.assertNotIn("scores ", self.call("analyze", "job").stdout)
         self.assertIn("scores ", self.call("analyze", "--verbose", "job").stdout)
 
+    def test_help_of_a_command_is_its_help(self) -> None:
+        self.assertEqual(self.call("help", "run").stdout, self.call("run", "--help").stdout)
+        self.assertEqual(self.call("help").stdout, self.call("--help").stdout)
+        self.assertEqual(self.call("help", "rnu").returncode, 2)
+
     def test_version_is_one_line(self) -> None:
+        self.assertEqual(self.call("run", "--version").stdout, self.call("--version").stdout)
         self.assertRegex(self.call("--version").stdout, r"^perftracker \d+\.\d+\.\d+\n$")
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Completions of bash, zsh and fish from the tables of options. */
-#include "cmd/optiondocs.h"
+#include "cmd/options/optiondocs.h"
 
 #include <ctype.h>
 #include <string.h>

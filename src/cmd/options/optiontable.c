@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/optiontable.h"
+#include "cmd/options/optiontable.h"
 
+#include "base/text/nearest.h"
 #include "cmd/cmd.h"
-#include "cmd/optiondocs.h"
+#include "cmd/options/optiondocs.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
+#define VERSION_ID 255
 #define FIRST_ID 256 /* of long options: 256 + index of the row */
 
 struct getopt_tables {
-	struct option longs[OPTION_ROWS_MAX + 2];
-	char shorts[2 * OPTION_ROWS_MAX + 4];
+	struct option longs[OPTION_ROWS_MAX + 3];
+	char shorts[2 * OPTION_ROWS_MAX + 6];
 };
 
 static void fill_tables(const struct command *command, struct getopt_tables *ret)
 {
 	static const char *const modes[] = {
-		[ORDER_ANY] = "", [ORDER_BEFORE] = "+", [ORDER_AS_GIVEN] = "-"
+		[ORDER_ANY] = ":", [ORDER_BEFORE] = "+:", [ORDER_AS_GIVEN] = "-:"
 	};
 	size_t cnt = 0;
 	char *at = stpcpy(ret->shorts, modes[command->order]);
@@ -39,6 +41,7 @@ static void fill_tables(const struct command *command, struct getopt_tables *ret
 			*at++ = ':';
 	}
 	ret->longs[cnt++] = (struct option){ "help", no_argument, NULL, 'h' };
+	ret->longs[cnt++] = (struct option){ "version", no_argument, NULL, VERSION_ID };
 	ret->longs[cnt] = (struct option){ NULL, 0, NULL, 0 };
 	at[0] = 'h';
 	at[1] = '\0';
@@ -188,21 +191,73 @@ int optiontable_set(const struct option_row *row, const char *text, void *option
 	return complain(row, text != NULL ? text : "", err);
 }
 
+/* The names that a long option of this many letters may abbreviate. */
+static size_t count_prefix(const struct command *command, const char *name, size_t len)
+{
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < command->row_cnt; i++) {
+		const char *known = command->rows[i].name;
+
+		cnt += known != NULL && strncmp(known, name, len) == 0;
+	}
+	return cnt;
+}
+
+/* word: "--fromat=json", as given. */
+static int refuse_long(const struct command *command, const char *word)
+{
+	const char *name = word + strlen("--");
+	int len = (int)strcspn(name, "=");
+	struct nearest nearest;
+
+	if (count_prefix(command, name, (size_t)len) > 1)
+		return cmd_usage_error(command->name, "option '--%.*s' is ambiguous", len, name);
+	nearest_init(&nearest, name, (size_t)len);
+	for (size_t i = 0; i < command->row_cnt; i++) {
+		if (command->rows[i].name != NULL)
+			nearest_offer(&nearest, command->rows[i].name);
+	}
+	nearest_offer(&nearest, "help");
+	nearest_offer(&nearest, "version");
+	if (nearest.best == NULL)
+		return cmd_usage_error(command->name, "unknown option '--%.*s'", len, name);
+	return cmd_usage_error(command->name, "unknown option '--%.*s': did you mean '--%s'?", len,
+			       name, nearest.best);
+}
+
+/* id: what getopt_long() returned, ':' or '?'; word: the one it looked at. */
+static int refuse(const struct command *command, int id, const char *word)
+{
+	const struct option_row *row = find_row(command, optopt);
+
+	if (id == ':' && row != NULL)
+		return cmd_usage_error(command->name, "option '--%s' requires an argument",
+				       row->name);
+	if (optopt == 0)
+		return refuse_long(command, word);
+	if (optopt < VERSION_ID && optopt != 'h')
+		return cmd_usage_error(command->name, "unknown option '-%c'", optopt);
+	return cmd_usage_error(command->name, "option '%.*s' takes no argument",
+			       (int)strcspn(word, "="), word);
+}
+
 /* Handles one option. Returns OPTIONS_PARSED to continue, or an exit status. */
 static int take_option(const struct command *command, int id, void *options)
 {
 	const struct option_row *row = find_row(command, id);
 	struct err err = { "" };
 
-	if (id == 'h') {
-		optiondocs_help(command);
+	if (id == 'h' || id == VERSION_ID) {
+		if (id == 'h')
+			optiondocs_help(command);
+		else
+			(void)puts("perftracker " PT_VERSION);
 		return EXIT_DONE;
 	}
 	if (id == 1 && command->order == ORDER_AS_GIVEN)
 		return command->take_argument(options, optarg) < 0 ? cmd_fail("out of memory")
 								   : OPTIONS_PARSED;
-	if (row == NULL) /* getopt_long() has printed what is wrong */
-		return cmd_try_help(command->name);
 	/* "--out -- python": "--" is meant to end the options */
 	if (optarg != NULL ? strcmp(optarg, "--") == 0 : optiontable_has_value(row))
 		return cmd_usage_error(command->name, "option '--%s' requires an argument",
@@ -219,10 +274,12 @@ int optiontable_parse(const struct command *command, int argc, char **argv, void
 	int id, status = OPTIONS_PARSED;
 
 	fill_tables(command, &tables);
-	optind = 1;
+	optind = 0; /* resets getopt's state, with its order of arguments */
+	opterr = 0;
 	while (status == OPTIONS_PARSED &&
 	       (id = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1)
-		status = take_option(command, id, options);
+		status = id == '?' || id == ':' ? refuse(command, id, argv[optind - 1])
+						: take_option(command, id, options);
 	*ret_first = optind;
 	return status;
 }

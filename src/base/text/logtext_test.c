@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/logtext.h"
+#include "base/text/logtext.h"
 
 #include "base/clock.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/optiondocs.h"
+#include "cmd/options/optiondocs.h"
 
 #include "cmd/cmd.h"
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/str.h"
-#include "cmd/optiontable.h"
+#include "cmd/options/optiontable.h"
 
 /* The text of "perftracker COMMAND --help", on standard output. */
 void optiondocs_help(const struct command *command);

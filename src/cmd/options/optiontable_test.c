@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/optiontable.h"
+#include "cmd/options/optiontable.h"
 
 #include "cmd/cmd.h"
-#include "cmd/optiondocs.h"
+#include "cmd/options/optiondocs.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -126,6 +126,29 @@ static void numbers_and_words_are_stored_in_the_width_of_their_field(void **stat
 	assert_int_equal(v.big, 9007199254740993);
 }
 
+static void wrong_options_are_refused(void **state)
+{
+	static const char *const cases[] = { "--flga", "--flag=1", "-x", "--text", "--t" };
+	struct values v = { 0 };
+	int first = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		assert_int_equal(parse(&v, &first, 1, (const char *[]){ cases[i] }), EXIT_USAGE);
+	assert_int_equal(parse(&v, &first, 1, (const char *[]){ "--version" }), EXIT_DONE);
+	assert_false(v.flag);
+}
+
+static void an_unambiguous_beginning_of_an_option_is_enough(void **state)
+{
+	struct values v = { 0 };
+	int first = 0;
+
+	(void)state;
+	assert_int_equal(parse(&v, &first, 2, (const char *[]){ "--sma", "3" }), OPTIONS_PARSED);
+	assert_int_equal(v.small, 3);
+}
+
 static void a_complaint_names_option_value_and_expectation(void **state)
 {
 	static const struct {
@@ -220,6 +243,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(values_reach_the_fields_of_their_rows),
 		cmocka_unit_test(numbers_and_words_are_stored_in_the_width_of_their_field),
+		cmocka_unit_test(wrong_options_are_refused),
+		cmocka_unit_test(an_unambiguous_beginning_of_an_option_is_enough),
 		cmocka_unit_test(a_complaint_names_option_value_and_expectation),
 		cmocka_unit_test(an_option_is_no_value_of_another),
 		cmocka_unit_test(help_has_groups_defaults_and_wrapped_text),
