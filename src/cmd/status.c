@@ -19,13 +19,20 @@
 
 #define TIMEOUT_MS 5000
 
-/* Text of a datagram of MSG_STATUS: "S lost=0 slow_since=650 best_ns=9800000". */
-static uint64_t slow_since(const struct message *line)
+/*
+ * What follows key in the text of a datagram of MSG_STATUS, "" without it:
+ * "S lost=0 slow_since=650 best_ns=9800000 learned=40 iteration=loader, optimizer 1".
+ */
+static const char *value_of(const struct message *line, const char *key)
 {
-	static const char key[] = " slow_since=";
 	const char *at = strstr(line->text, key);
 
-	return at != NULL ? strtoull(at + sizeof(key) - 1, NULL, 10) : 0;
+	return at != NULL ? at + strlen(key) : "";
+}
+
+static uint64_t slow_since(const struct message *line)
+{
+	return strtoull(value_of(line, " slow_since="), NULL, 10);
 }
 
 typedef VEC(struct message) message_vec;
@@ -119,6 +126,22 @@ static void print_slowdown(const message_vec *lines)
 		     (double)slowest->window_ns / (double)slowest->stall_ns);
 }
 
+/* Of the first rank that knows; ranks whose iterations differ have lines of their own. */
+static void print_iterations(const message_vec *lines)
+{
+	const char *last = "";
+
+	vec_foreach(line, lines) {
+		const char *iteration = value_of(line, " iteration=");
+
+		if (iteration[0] == '\0' || strcmp(iteration, last) == 0)
+			continue;
+		(void)printf("iteration: %s (since step %" PRIu64 ")\n", iteration,
+			     (uint64_t)strtoull(value_of(line, " learned="), NULL, 10));
+		last = iteration;
+	}
+}
+
 static void print_text(const message_vec *lines, const struct overhead *overhead)
 {
 	(void)printf("%5s %8s %-10s %10s %10s %10s %8s\n", "rank", "pid", "state", "step", "now ms",
@@ -129,6 +152,7 @@ static void print_text(const message_vec *lines, const struct overhead *overhead
 			     (double)line->window_ns / NSEC_PER_MSEC,
 			     (double)line->stall_ns / NSEC_PER_MSEC,
 			     (double)(clock_mono_ns() - line->mono_ns) / NSEC_PER_SEC);
+	print_iterations(lines);
 	print_slowdown(lines);
 	print_overhead(overhead);
 }
@@ -174,10 +198,12 @@ static void print_json(const message_vec *lines, const struct overhead *overhead
 		(void)printf("%s\n {\"rank\":%d,\"pid\":%u,\"state\":\"%s\",\"step\":%" PRIu64
 			     ",\"iterations\":%" PRIu64
 			     ",\"iteration_ms\":%.3f,\"baseline_ms\":%.3f"
-			     ",\"slow_since_step\":%" PRIu64 ",\"silent_ms\":%.1f}",
+			     ",\"slow_since_step\":%" PRIu64 ",\"iteration\":\"%s\""
+			     ",\"silent_ms\":%.1f}",
 			     comma, line->rank, line->pid, phase_name(line->status), line->step,
 			     line->order_id, (double)line->window_ns / NSEC_PER_MSEC,
 			     (double)line->stall_ns / NSEC_PER_MSEC, slow_since(line),
+			     value_of(line, " iteration="),
 			     (double)(clock_mono_ns() - line->mono_ns) / NSEC_PER_MSEC);
 		comma = ",";
 	}

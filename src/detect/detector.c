@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "detect/detector.h"
 
+#include "detect/kinds.h"
+#include "detect/loop.h"
 #include "model/thresholds.h"
 
 #include <math.h>
@@ -27,15 +29,15 @@ const struct detector_config detector_default_config = {
 
 struct detector {
 	struct detector_config config;
-	struct sequence *sequence;
-	struct pace *pace;
+	struct loop *loop;
+	struct kinds *kinds;
 	int64_t last_mark_ns;
 	int64_t last_end_ns;  /* of the last matched iteration; 0: no gap is known */
 	int64_t usual_gap_ns; /* from an iteration's end to the next one's begin */
 	int64_t iteration_ns;
 	int64_t longest_pause_ns;
 	uint64_t iterations, skipped;
-	uint64_t last_step, slow_since_step;
+	uint64_t last_step, slow_since_step, learned_step;
 	uint32_t learned_cnt;
 	uint32_t unmeasured; /* iterations not to be measured yet */
 	bool suspended, blocked, slow;
@@ -48,9 +50,9 @@ struct detector *detector_new(const struct detector_config *config)
 	if (det == NULL)
 		return NULL;
 	det->config = *config;
-	det->sequence = sequence_new(&config->sequence);
-	det->pace = pace_new(&config->pace);
-	if (det->sequence == NULL || det->pace == NULL)
+	det->loop = loop_new(&config->sequence);
+	det->kinds = kinds_new(&config->pace, LOOP_KIND_CNT);
+	if (det->loop == NULL || det->kinds == NULL)
 		return detector_free(det);
 	return det;
 }
@@ -59,8 +61,8 @@ struct detector *detector_free(struct detector *det)
 {
 	if (det == NULL)
 		return NULL;
-	sequence_free(det->sequence);
-	pace_free(det->pace);
+	loop_free(det->loop);
+	kinds_free(det->kinds);
 	free(det);
 	return NULL;
 }
@@ -74,7 +76,7 @@ static void note_gap(struct detector *det, int64_t gap_ns)
 		det->usual_gap_ns += (gap_ns - det->usual_gap_ns) / 8;
 }
 
-static int64_t measure(struct detector *det, const struct sequence_match *match)
+static int64_t measure(struct detector *det, const struct loop_match *match)
 {
 	int64_t duration_ns = match->end_ns - match->begin_ns;
 	bool adjacent = match->skipped == 0 && det->last_end_ns != 0;
@@ -92,9 +94,8 @@ static void become_slow(struct detector *det)
 	struct pace_view pace;
 	uint64_t lasted_steps;
 
-	pace_look(det->pace, &pace);
-	lasted_steps =
-		(pace.iterations + 1 - pace.slow_since) * MAX(sequence_step_cnt(det->sequence), 1u);
+	kinds_look(det->kinds, &pace);
+	lasted_steps = (pace.iterations + 1 - pace.slow_since) * MAX(loop_step_cnt(det->loop), 1u);
 	det->slow = true;
 	det->slow_since_step =
 		det->last_step > lasted_steps ? det->last_step - lasted_steps + 1 : 1;
@@ -106,9 +107,9 @@ static void end_slow(struct detector *det)
 	det->slow_since_step = 0;
 }
 
-static unsigned take_sample(struct detector *det, int64_t time_ns)
+static unsigned take_sample(struct detector *det, uint32_t kind, int64_t time_ns)
 {
-	switch (pace_add(det->pace, time_ns)) {
+	switch (kinds_add(det->kinds, kind, time_ns)) {
 	case PACE_SLOW:
 		become_slow(det);
 		return DETECTOR_BECAME_SLOW;
@@ -123,7 +124,7 @@ static unsigned take_sample(struct detector *det, int64_t time_ns)
 
 static unsigned take_match(struct detector *det)
 {
-	const struct sequence_match *match = sequence_borrow_match(det->sequence);
+	const struct loop_match *match = loop_borrow_match(det->loop);
 	int64_t time_ns = measure(det, match);
 	unsigned events = DETECTOR_ITERATION;
 
@@ -135,8 +136,8 @@ static unsigned take_match(struct detector *det)
 	det->iteration_ns = time_ns;
 	if (det->unmeasured > 0)
 		det->unmeasured--;
-	else if (!det->suspended)
-		events |= take_sample(det, time_ns);
+	else if (!det->suspended && !match->partial)
+		events |= take_sample(det, match->kind, time_ns);
 	return events;
 }
 
@@ -163,11 +164,12 @@ unsigned detector_mark(struct detector *det, const struct ring_record *record)
 	events = end_silence(det, time_ns);
 	if (record->extra != 0)
 		det->last_step = record->extra;
-	switch (sequence_mark(det->sequence, record->kind, record->detail, time_ns)) {
+	switch (loop_mark(det->loop, record->kind, record->detail, time_ns)) {
 	case SEQUENCE_LEARNED:
-		pace_reset(det->pace);
+		kinds_reset(det->kinds);
 		end_slow(det);
 		det->learned_cnt++;
+		det->learned_step = det->last_step;
 		det->usual_gap_ns = det->last_end_ns = 0;
 		return events | DETECTOR_LEARNED;
 	case SEQUENCE_REGAINED:
@@ -186,7 +188,7 @@ unsigned detector_mark(struct detector *det, const struct ring_record *record)
 
 bool detector_accept(struct detector *det)
 {
-	if (!pace_accept(det->pace))
+	if (!kinds_accept(det->kinds))
 		return false;
 	end_slow(det);
 	return true;
@@ -197,7 +199,7 @@ static int64_t blocked_limit(const struct detector *det)
 	struct pace_view pace;
 	int64_t limit_ns, mean_ns, floor_ns;
 
-	pace_look(det->pace, &pace);
+	kinds_look(det->kinds, &pace);
 	/* The first iterations may compile and fill caches for minutes. */
 	mean_ns = pace.ready ? pace.mean_ns : det->iteration_ns;
 	floor_ns = pace.ready ? det->config.blocked_floor_ns : det->config.pause_limit_ns;
@@ -237,7 +239,7 @@ static enum detector_state state_of(const struct detector *det)
 {
 	if (det->blocked)
 		return DETECTOR_BLOCKED;
-	if (!sequence_is_learned(det->sequence))
+	if (!loop_is_learned(det->loop))
 		return DETECTOR_LEARNING;
 	return det->slow ? DETECTOR_SLOW : DETECTOR_WATCHING;
 }
@@ -253,9 +255,15 @@ void detector_look(const struct detector *det, struct detector_view *ret)
 		.skipped = det->skipped,
 		.slow_since_step = det->slow_since_step,
 		.learned_cnt = det->learned_cnt,
-		.step_cnt = sequence_step_cnt(det->sequence),
-		.bound_ns = sequence_borrow_match(det->sequence)->bound_ns,
-		.end_ns = sequence_borrow_match(det->sequence)->end_ns,
+		.learned_step = det->learned_step,
+		.step_cnt = loop_step_cnt(det->loop),
+		.bound_ns = loop_borrow_match(det->loop)->bound_ns,
+		.end_ns = loop_borrow_match(det->loop)->end_ns,
 	};
-	pace_look(det->pace, &ret->pace);
+	kinds_look(det->kinds, &ret->pace);
+}
+
+void detector_describe(const struct detector *det, char *buf, size_t size)
+{
+	loop_describe(det->loop, buf, size);
 }

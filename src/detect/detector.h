@@ -20,8 +20,8 @@
 #pragma once
 
 #include "base/base.h"
+#include "detect/loop.h"
 #include "detect/pace.h"
-#include "detect/sequence.h"
 
 struct detector_config {
 	struct sequence_config sequence;
@@ -65,6 +65,7 @@ struct detector_view {
 	uint32_t learned_cnt;	  /* how often another iteration was learned */
 	uint32_t step_cnt; /* step-counting marks of one iteration, see struct order's stride */
 	int64_t bound_ns, end_ns; /* of the last iteration: struct sequence_match */
+	uint64_t learned_step;	  /* at which the iteration was learned */
 };
 
 struct detector;
@@ -90,3 +91,6 @@ void detector_suspend(struct detector *det);
 void detector_resume(struct detector *det, int64_t now_ns);
 
 void detector_look(const struct detector *det, struct detector_view *ret);
+
+/* The iteration for people; "" while learning. Cut to size - 1. */
+void detector_describe(const struct detector *det, char *buf, size_t size);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "detect/sequence.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -291,21 +292,106 @@ uint32_t sequence_step_cnt(const struct sequence *seq)
 	return cnt[MARK_OPTIMIZER] > 0 ? cnt[MARK_OPTIMIZER] : cnt[MARK_DATALOADER];
 }
 
-size_t sequence_describe(const struct sequence *seq, char *buf, size_t size)
+/* --- for people --- */
+
+#define UNIT_MAX 4u	 /* symbols in a unit that repeats */
+#define DESCRIBE_MAX 32u /* symbols of a sequence that are listed */
+
+struct text {
+	char *buf;
+	size_t size, used;
+};
+
+static void add_text(struct text *text, const char *format, ...)
 {
-	size_t used = 0;
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vsnprintf(text->buf + text->used, text->size - text->used, format, args);
+	va_end(args);
+	text->used += len > 0 ? (size_t)len : 0;
+	text->used = MIN(text->used, text->size - 1);
+}
+
+/* Which of the iteration's optimizers it is, in order of appearance. */
+static uint32_t optimizer_number(const struct sequence *seq, uint32_t symbol)
+{
+	uint32_t number = 1;
+
+	for (uint32_t i = 0; i < seq->len && seq->symbols[i] != symbol; i++) {
+		bool first = kind_of(seq->symbols[i]) == MARK_OPTIMIZER;
+
+		for (uint32_t k = 0; k < i && first; k++)
+			first = seq->symbols[k] != seq->symbols[i];
+		number += first;
+	}
+	return number;
+}
+
+static void add_symbol(const struct sequence *seq, uint32_t symbol, struct text *text)
+{
+	if (symbol == SYMBOL_NEXT)
+		add_text(text, "loader");
+	else if (symbol == SYMBOL_CLOSE)
+		add_text(text, "perftracker.step()");
+	else
+		add_text(text, "optimizer %u", optimizer_number(seq, symbol));
+}
+
+/* How often the unit of len symbols at `at` comes in a row. */
+static uint32_t count_repeats(const struct sequence *seq, uint32_t at, uint32_t len)
+{
+	uint32_t cnt = 1;
+
+	while (at + (cnt + 1) * len <= seq->len &&
+	       memcmp(&seq->symbols[at], &seq->symbols[at + cnt * len],
+		      len * sizeof(*seq->symbols)) == 0)
+		cnt++;
+	return cnt;
+}
+
+/* Adds the unit at `at` whose repeats are the longest. Returns the symbols it covers. */
+static uint32_t add_unit(const struct sequence *seq, uint32_t at, struct text *text)
+{
+	uint32_t len = 1, cnt = count_repeats(seq, at, 1);
+
+	for (uint32_t other = 2; other <= UNIT_MAX && at + other <= seq->len; other++) {
+		uint32_t repeats = count_repeats(seq, at, other);
+
+		if (repeats > 1 && repeats * other > cnt * len) {
+			len = other;
+			cnt = repeats;
+		}
+	}
+	if (cnt > 1)
+		add_text(text, len > 1 ? "%u x (" : "%u x ", cnt);
+	for (uint32_t i = 0; i < len; i++) {
+		add_text(text, i > 0 ? ", " : "");
+		add_symbol(seq, seq->symbols[at + i], text);
+	}
+	add_text(text, cnt > 1 && len > 1 ? ")" : "");
+	return cnt * len;
+}
+
+void sequence_describe(const struct sequence *seq, uint32_t load_cnt, char *buf, size_t size)
+{
+	struct text text = { .buf = buf, .size = size };
+	uint32_t at = 0;
 
 	if (size == 0)
-		return 0;
+		return;
 	buf[0] = '\0';
-	for (uint32_t i = 0; seq->learned && i < seq->len && used + 8 < size; i++) {
-		uint32_t symbol = seq->symbols[i];
-
-		if (kind_of(symbol) == MARK_OPTIMIZER)
-			used += (size_t)snprintf(buf + used, size - used, "O%u", symbol & 0xffff);
-		else
-			used += (size_t)snprintf(buf + used, size - used, "%c",
-						 symbol == SYMBOL_NEXT ? 'N' : 'I');
+	if (seq->learned && seq->len > DESCRIBE_MAX) {
+		add_text(&text, "%u optimizer steps", sequence_step_cnt(seq));
+		return;
 	}
-	return used;
+	if (seq->learned && load_cnt > 1 && seq->symbols[0] == SYMBOL_NEXT) {
+		add_text(&text, "%u x loader", load_cnt);
+		at = 1;
+	}
+	while (seq->learned && at < seq->len && text.used + 1 < size) {
+		add_text(&text, at > 0 ? ", " : "");
+		at += add_unit(seq, at, &text);
+	}
 }

@@ -19,8 +19,8 @@
 #include "base/base.h"
 #include "format/shared/block.h"
 
-#define SEQUENCE_MAX 4096u /* symbols of one iteration; a longer one is not learned */
-#define SEQUENCE_GROUP 64u /* groups of one iteration */
+#define SEQUENCE_MAX 4096u  /* symbols of one iteration; a longer one is not learned */
+#define SEQUENCE_GROUP 512u /* groups of one iteration: steps of one optimizer per parameter */
 
 struct sequence_config {
 	uint32_t repeat_cnt; /* M, at least 2 */
@@ -68,5 +68,8 @@ const struct sequence_match *sequence_borrow_match(const struct sequence *seq);
 /* Marks of the kind that counts steps in one iteration (an order's stride); 0 while learning. */
 uint32_t sequence_step_cnt(const struct sequence *seq);
 
-/* Text such as "NNO1": the symbols, for tests. Returns the length, cut to size - 1. */
-size_t sequence_describe(const struct sequence *seq, char *buf, size_t size);
+/*
+ * "5 x (loader, optimizer 1), optimizer 2", for people; "" while learning. load_cnt: loader calls
+ * that the first one stands for. Cut to size - 1.
+ */
+void sequence_describe(const struct sequence *seq, uint32_t load_cnt, char *buf, size_t size);

@@ -50,7 +50,7 @@ static void expect_sequence(const char *loop, const char *expected, uint32_t ste
 
 	(void)put_all(seq, loop, 3 * M);
 	assert_true(sequence_is_learned(seq));
-	sequence_describe(seq, text, sizeof(text));
+	sequence_describe(seq, 1, text, sizeof(text));
 	assert_string_equal(text, expected);
 	assert_int_equal(sequence_step_cnt(seq), step_cnt);
 	counts = put_all(seq, loop, 100);
@@ -62,16 +62,18 @@ static void expect_sequence(const char *loop, const char *expected, uint32_t ste
 static void sequence_learns_the_loops_that_people_write(void **state)
 {
 	(void)state;
-	expect_sequence("N1", "NO1", 1);
-	expect_sequence("NNNN1", "NNNNO1", 1); /* gradient accumulation */
-	expect_sequence("N12", "NO1O2", 2);    /* two optimizers */
-	expect_sequence("N1N2", "NO1NO2", 2);  /* discriminator and generator */
-	expect_sequence("NN12", "NNO1O2", 2);
-	expect_sequence("N1N1N1N1N12", "NO1NO1NO1NO1NO1O2", 6); /* five to one */
-	expect_sequence("1", "O1", 1);				/* no loader */
-	expect_sequence("12", "O1O2", 2);
-	expect_sequence("I", "I", 1);
-	expect_sequence("N1I", "I", 1); /* the user's marks win */
+	expect_sequence("N1", "loader, optimizer 1", 1);
+	expect_sequence("NNNN1", "4 x loader, optimizer 1", 1);	       /* gradient accumulation */
+	expect_sequence("N12", "loader, optimizer 1, optimizer 2", 2); /* two optimizers */
+	expect_sequence("N1N2", "loader, optimizer 1, loader, optimizer 2",
+			2); /* discriminator and generator */
+	expect_sequence("NN12", "2 x loader, optimizer 1, optimizer 2", 2);
+	expect_sequence("N1N1N1N1N12", "5 x (loader, optimizer 1), optimizer 2",
+			6);			/* five to one */
+	expect_sequence("1", "optimizer 1", 1); /* no loader */
+	expect_sequence("12", "optimizer 1, optimizer 2", 2);
+	expect_sequence("I", "perftracker.step()", 1);
+	expect_sequence("N1I", "perftracker.step()", 1); /* the user's marks win */
 }
 
 static void sequence_is_learned_after_ten_alike_and_not_before(void **state)
@@ -148,8 +150,8 @@ static void sequence_changes_when_the_loop_grows_a_step(void **state)
 	counts = put_all(seq, "N12", 3 * M);
 	assert_int_equal(counts.lost, 1);
 	assert_int_equal(counts.learned, 1);
-	sequence_describe(seq, text, sizeof(text));
-	assert_string_equal(text, "NO1O2");
+	sequence_describe(seq, 1, text, sizeof(text));
+	assert_string_equal(text, "loader, optimizer 1, optimizer 2");
 	sequence_free(seq);
 }
 

@@ -15,6 +15,7 @@
 /* clang-format on */
 
 int run_sequence_tests(void);
+int run_loop_tests(void);
 int run_pace_tests(void);
 int run_jobwatch_tests(void);
 

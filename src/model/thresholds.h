@@ -85,6 +85,48 @@
 #define SEQUENCE_REPEAT_CNT 10
 
 /*
+ * LOOP_APART_PERIODS: times SEQUENCE_REPEAT_CNT | not recorded | after so many steps in which
+ * nothing repeats, each step of an optimizer is an iteration
+ */
+#define LOOP_APART_PERIODS 10u
+
+/*
+ * LOOP_IRREGULAR: iterations | not recorded | an iteration with further steps weighs as much as
+ * so many without
+ */
+#define LOOP_IRREGULAR 8u
+
+/*
+ * LOOP_IRREGULAR_MAX: iterations | not recorded | with further steps, in excess of those without:
+ * more, and each step is an iteration
+ */
+#define LOOP_IRREGULAR_MAX 4u
+
+/*
+ * LOOP_CLEAN_CNT: iterations | not recorded | alike in a row, they replace steps apart; twice
+ * as many each further time
+ */
+#define LOOP_CLEAN_CNT 200u
+
+/*
+ * PHASE_FACTOR: times the usual iteration | not recorded | an iteration that takes longer may be
+ * a phase of the job, such as a rollout
+ */
+#define PHASE_FACTOR 3
+
+/* PHASE_SEEN_CNT: iterations | not recorded | long ones before they are judged */
+#define PHASE_SEEN_CNT 8u
+
+/*
+ * PHASE_SHARE: share of the time | not recorded | long iterations that take more have their own
+ * baseline
+ */
+#define PHASE_SHARE 0.2
+
+/* KIND_SHARE_CNT: iterations | not recorded | memory of what share of the time a kind takes */
+#define KIND_SHARE_CNT 200
+
+/*
  * SEQUENCE_LOST_CNT: marks | paper, 4.1 | K: after as many without an iteration it is learned anew
  */
 #define SEQUENCE_LOST_CNT 200

@@ -214,8 +214,10 @@ static void answer_status(struct client *asker)
 					 .stall_ns = (uint64_t)state.baseline_ns,
 					 .mono_ns = state.last_ns };
 		(void)snprintf(line.text, sizeof(line.text),
-			       "%c lost=%" PRIu64 " slow_since=%" PRIu64 " best_ns=%" PRId64,
-			       state.process, state.lost, state.slow_since_step, state.best_ns);
+			       "%c lost=%" PRIu64 " slow_since=%" PRIu64 " best_ns=%" PRId64
+			       " learned=%" PRIu64 " iteration=%s",
+			       state.process, state.lost, state.slow_since_step, state.best_ns,
+			       state.learned_step, state.sequence);
 		if (hostd_reply(asker, &line) < 0)
 			break; /* its socket is full: the client notices that one is missing */
 	}

@@ -321,6 +321,7 @@ static void look_at_detector(const struct detector *detector, struct wire_state 
 	state->best_ns = view.pace.best_ns;
 	state->slow_since_step = view.slow_since_step;
 	state->learned_cnt = view.learned_cnt;
+	state->learned_step = view.learned_step;
 }
 
 bool worker_is_blocked(const struct worker *worker)
@@ -351,6 +352,7 @@ void worker_state(const struct worker *worker, int64_t now_ns, struct wire_state
 	};
 
 	look_at_detector(worker->detector, &state);
+	detector_describe(worker->detector, state.sequence, sizeof(state.sequence));
 	if (worker->window.open)
 		state.phase = PHASE_PROFILING;
 	if (worker->silent)

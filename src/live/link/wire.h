@@ -68,7 +68,9 @@ struct wire_state {
 	char bye;			   /* 1: MSG_BYE came: the interpreter ends */
 	char silent;			   /* 1: its hook has disabled itself */
 	char reserved;
-	uint32_t learned_cnt; /* how often another iteration was learned */
+	uint32_t learned_cnt;  /* how often another iteration was learned */
+	uint64_t learned_step; /* when the iteration was learned */
+	char sequence[96];     /* the iteration for people; "" while learning */
 	char host[64];
 };
 

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "detect/kinds.h"
+
+#include "model/thresholds.h"
+
+#include <math.h>
+
+struct kind {
+	struct pace *pace;
+	double spent_ns; /* recent time, older time counts less */
+	bool slow;
+};
+
+/* Long iterations, until it is known whether they belong to the job. */
+struct phases {
+	double usual_ns; /* of other iterations; 0: unknown */
+	uint64_t seen, first_at;
+	double all_ns, long_ns;
+	bool known, apart;
+};
+
+struct kinds {
+	uint32_t cnt; /* without the one of long iterations, which is last */
+	double slow_frac;
+	uint64_t iterations;
+	struct phases phases;
+	uint32_t shown; /* the kind that kinds_look() shows */
+	bool slow;
+	struct kind kinds[];
+};
+
+struct kinds *kinds_new(const struct pace_config *config, uint32_t cnt)
+{
+	struct kinds *kinds = calloc(1, sizeof(*kinds) + (cnt + 1) * sizeof(struct kind));
+
+	if (kinds == NULL)
+		return NULL;
+	kinds->cnt = cnt;
+	kinds->slow_frac = config->slow_frac;
+	for (uint32_t i = 0; i <= cnt; i++) {
+		kinds->kinds[i].pace = pace_new(config);
+		if (kinds->kinds[i].pace == NULL)
+			return kinds_free(kinds);
+	}
+	return kinds;
+}
+
+struct kinds *kinds_free(struct kinds *kinds)
+{
+	for (uint32_t i = 0; kinds != NULL && i <= kinds->cnt; i++)
+		pace_free(kinds->kinds[i].pace);
+	free(kinds);
+	return NULL;
+}
+
+static void reset_paces(struct kinds *kinds)
+{
+	for (uint32_t i = 0; i <= kinds->cnt; i++) {
+		pace_reset(kinds->kinds[i].pace);
+		kinds->kinds[i].slow = false;
+		kinds->kinds[i].spent_ns = 0;
+	}
+	kinds->slow = false;
+	kinds->shown = 0;
+}
+
+void kinds_reset(struct kinds *kinds)
+{
+	reset_paces(kinds);
+	kinds->phases = (struct phases){ 0 };
+	kinds->iterations = 0;
+}
+
+/* --- long iterations --- */
+
+/* Whether an iteration is long; learns what is usual. */
+static bool is_long(struct phases *phases, double time_ns)
+{
+	bool longer = phases->usual_ns > 0 && time_ns > PHASE_FACTOR * phases->usual_ns;
+
+	if (phases->usual_ns == 0)
+		phases->usual_ns = time_ns;
+	else
+		phases->usual_ns += (fmin(time_ns, 2 * phases->usual_ns) - phases->usual_ns) / 16;
+	return longer;
+}
+
+/* Long iterations belong to the job if they came from the beginning on and take their share. */
+static bool learn_phases(struct kinds *kinds, bool longer, double time_ns)
+{
+	struct phases *phases = &kinds->phases;
+
+	phases->all_ns += time_ns;
+	if (!longer || phases->known)
+		return false;
+	phases->long_ns += time_ns;
+	if (phases->seen++ == 0)
+		phases->first_at = kinds->iterations;
+	if (phases->seen < PHASE_SEEN_CNT)
+		return false;
+	phases->known = true;
+	phases->apart = phases->first_at <= kinds->iterations / 4 &&
+			phases->long_ns > PHASE_SHARE * phases->all_ns;
+	return phases->apart;
+}
+
+/* --- the job --- */
+
+/* The share of the job's time that a kind loses against its baseline. */
+static double lost_frac(const struct kind *kind, double all_ns)
+{
+	struct pace_view view;
+
+	pace_look(kind->pace, &view);
+	if (!view.slow || view.mean_ns <= 0 || all_ns <= 0)
+		return 0;
+	return kind->spent_ns / all_ns * (1 - (double)view.baseline_ns / (double)view.mean_ns);
+}
+
+static double all_spent(const struct kinds *kinds)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i <= kinds->cnt; i++)
+		sum += kinds->kinds[i].spent_ns;
+	return sum;
+}
+
+/* A kind counts as slow from when it loses enough until its pace is as before. */
+static void judge(struct kinds *kinds)
+{
+	double all_ns = all_spent(kinds), most_lost = 0, most_ns = 0;
+	double enough = kinds->slow_frac / (1 + kinds->slow_frac) / 2;
+	uint32_t largest = 0, worst = 0;
+
+	kinds->slow = false;
+	for (uint32_t i = 0; i <= kinds->cnt; i++) {
+		struct kind *kind = &kinds->kinds[i];
+		double lost = lost_frac(kind, all_ns);
+
+		kind->slow = lost > 0 && (kind->slow || lost >= enough);
+		kinds->slow = kinds->slow || kind->slow;
+		if (kind->slow && lost > most_lost) {
+			most_lost = lost;
+			worst = i;
+		}
+		if (i < kinds->cnt && kind->spent_ns > most_ns) {
+			most_ns = kind->spent_ns;
+			largest = i;
+		}
+	}
+	kinds->shown = kinds->slow ? worst : largest;
+}
+
+static void spend(struct kinds *kinds, uint32_t kind, double time_ns)
+{
+	for (uint32_t i = 0; i <= kinds->cnt; i++)
+		kinds->kinds[i].spent_ns *= 1 - 1.0 / KIND_SHARE_CNT;
+	kinds->kinds[kind].spent_ns += time_ns;
+}
+
+enum pace_result kinds_add(struct kinds *kinds, uint32_t kind, int64_t time_ns)
+{
+	bool longer = is_long(&kinds->phases, (double)time_ns), was_slow = kinds->slow;
+
+	if (kind >= kinds->cnt)
+		return PACE_NONE;
+	kinds->iterations++;
+	if (learn_phases(kinds, longer, (double)time_ns))
+		reset_paces(kinds);
+	if (longer && kinds->phases.apart)
+		kind = kinds->cnt;
+	(void)pace_add(kinds->kinds[kind].pace, time_ns);
+	spend(kinds, kind, (double)time_ns);
+	judge(kinds);
+	if (kinds->slow == was_slow)
+		return PACE_NONE;
+	return kinds->slow ? PACE_SLOW : PACE_CLEARED;
+}
+
+bool kinds_accept(struct kinds *kinds)
+{
+	bool accepted = false;
+
+	for (uint32_t i = 0; i <= kinds->cnt; i++) {
+		if (kinds->kinds[i].slow)
+			accepted = pace_accept(kinds->kinds[i].pace) || accepted;
+	}
+	judge(kinds);
+	return accepted;
+}
+
+void kinds_look(const struct kinds *kinds, struct pace_view *ret)
+{
+	struct pace_view view;
+
+	pace_look(kinds->kinds[kinds->shown].pace, &view);
+	view.slow = kinds->slow;
+	/* Iterations of this kind and, in proportion, of the others. */
+	if (view.slow_since > 0 && view.iterations > 0) {
+		double lasted = (double)(view.iterations + 1 - view.slow_since);
+		double all = (double)kinds->iterations / (double)view.iterations;
+
+		view.slow_since =
+			kinds->iterations + 1 - MIN((uint64_t)(lasted * all), kinds->iterations);
+	}
+	if (!view.slow)
+		view.slow_since = 0;
+	view.iterations = kinds->iterations;
+	*ret = view;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The paces of a job whose iterations are of several kinds: each kind has its own baseline.
+ * Long iterations that are part of the job from its beginning (rollouts between updates, an
+ * evaluation every few batches) are one more kind, so that they neither hide in the noise nor
+ * make it. Long ones that begin later stay with their kind: they may be the slowdown.
+ *
+ * The job is slow when a kind is, and loses more than slow_frac of the job's time by it.
+ */
+#pragma once
+
+#include "detect/pace.h"
+
+struct kinds;
+
+/* cnt: kinds of iterations. Returns NULL when out of memory or config is out of range. */
+struct kinds *kinds_new(const struct pace_config *config, uint32_t cnt);
+struct kinds *kinds_free(struct kinds *kinds);
+
+/* Takes the time of one iteration of a kind; returns what that changes for the job. */
+enum pace_result kinds_add(struct kinds *kinds, uint32_t kind, int64_t time_ns);
+
+/* As pace_accept() for all kinds that are slow. */
+bool kinds_accept(struct kinds *kinds);
+void kinds_reset(struct kinds *kinds);
+
+/*
+ * The kind that loses most time while the job is slow, else of those without long iterations the
+ * one that takes most. slow and slow_since are the job's; iterations and slow_since count those of all kinds.
+ */
+void kinds_look(const struct kinds *kinds, struct pace_view *ret);
