@@ -5,9 +5,9 @@
 _perftracker_options() {
 	case $1 in
 	run) echo '--output --keep-traces --format --report-to --log-format --job-name --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --help' ;;
-	profile) echo '--socket --window --timeout --help' ;;
-	status) echo '--socket --format --help' ;;
-	accept) echo '--socket --help' ;;
+	profile) echo '--job --socket --format --output --window --timeout --help' ;;
+	status) echo '--job --socket --watch --format --help' ;;
+	accept) echo '--job --socket --help' ;;
 	timeline) echo '--output --last --ranks --no-align --format --help' ;;
 	analyze) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --verbose --jobs --help' ;;
 	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code --verbose --jobs --help' ;;
@@ -55,11 +55,16 @@ _perftracker_value() {
 	'run --jobs') ;;
 	'run --metrics') ;;
 	'run --metrics-compat') _perftracker_words 'xpu_timer' ;;
+	'profile --job') ;;
 	'profile --socket') _perftracker_paths -f ;;
+	'profile --format' | 'profile -f') _perftracker_words 'text json html' ;;
+	'profile --output' | 'profile -o') _perftracker_paths -f ;;
 	'profile --window') ;;
 	'profile --timeout') ;;
+	'status --job') ;;
 	'status --socket') _perftracker_paths -f ;;
-	'status --format') _perftracker_words 'text json' ;;
+	'status --format' | 'status -f') _perftracker_words 'text json' ;;
+	'accept --job') ;;
 	'accept --socket') _perftracker_paths -f ;;
 	'timeline --output' | 'timeline -o') _perftracker_paths -f ;;
 	'timeline --last') ;;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* perftracker accept: makes the slow pace of a running job its baseline. */
 #include "base/base.h"
-#include "cmd/cmd.h"
-#include "live/run/ask.h"
+#include "cmd/jobchoice.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -10,18 +9,11 @@
 #define TIMEOUT_MS 5000
 
 struct accept_options {
-	const char *socket;
+	struct job_choice choice;
 };
 
-#define FIELD(field) OPTION_FIELD(struct accept_options, field)
-
 static const struct option_row rows[] = {
-	{ .name = "socket",
-	  .argument = "PATH",
-	  FIELD(socket),
-	  .help = "socket of the job",
-	  .preset = "that of the user's newest job",
-	  .more = "`perftracker run` links it as `socket` in the folder of its --out." },
+	JOB_CHOICE_ROWS(struct accept_options),
 };
 
 static int accept_main(const struct command *command, int argc, char **argv)
@@ -35,7 +27,7 @@ static int accept_main(const struct command *command, int argc, char **argv)
 		status = optiontable_no_more(command, argc, argv, first);
 	if (status != OPTIONS_PARSED)
 		return status;
-	fd = ask_open(options.socket, MSG_ACCEPT, 0, &err);
+	fd = job_choice_open(&options.choice, MSG_ACCEPT, 0, &err);
 	ret = fd < 0 ? fd : ask_next(fd, TIMEOUT_MS, &answer, &err);
 	if (fd >= 0)
 		(void)close(fd);
@@ -59,6 +51,6 @@ const struct command cmd_accept = {
 		"is not slow has nothing to accept: the exit status is 1.\n",
 	OPTION_ROWS(rows),
 	.examples = "perftracker accept\n"
-		    "perftracker accept --socket perftracker-out/socket\n",
+		    "perftracker accept --job train\n",
 	.run = accept_main,
 };

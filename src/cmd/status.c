@@ -3,11 +3,11 @@
 #include "base/base.h"
 #include "base/clock.h"
 #include "base/vec.h"
-#include "cmd/cmd.h"
+#include "cmd/jobchoice.h"
+#include "cmd/status_jobs.h"
 #include "format/shared/block.h"
 #include "format/shared/message.h"
 #include "live/link/wire.h"
-#include "live/run/ask.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,9 +15,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TIMEOUT_MS 5000
+#define WATCH_S 2
 
 /*
  * What follows key in the text of a datagram of MSG_STATUS, "" without it:
@@ -189,11 +191,15 @@ static void print_json_overhead(const struct overhead *overhead)
 	(void)printf("]}");
 }
 
-static void print_json(const message_vec *lines, const struct overhead *overhead)
+static int print_json(const message_vec *lines, const struct overhead *overhead,
+		      const job_about_vec *jobs)
 {
 	const char *comma = "";
+	int ret;
 
-	(void)printf("{\"schema\":\"perftracker.status.v1\",\"workers\":[");
+	(void)printf("{\"schema\":\"perftracker.status.v1\",\"jobs\":");
+	ret = status_jobs_json(jobs, stdout);
+	(void)printf(",\n\"workers\":[");
 	vec_foreach(line, lines) {
 		(void)printf("%s\n {\"rank\":%d,\"pid\":%u,\"state\":\"%s\",\"step\":%" PRIu64
 			     ",\"iterations\":%" PRIu64
@@ -210,6 +216,7 @@ static void print_json(const message_vec *lines, const struct overhead *overhead
 	(void)printf("\n]");
 	print_json_overhead(overhead);
 	(void)printf("}\n");
+	return ret;
 }
 
 /* The last answer has pid 0 and the overhead in its text. */
@@ -235,31 +242,92 @@ static int collect(const char *socket, message_vec *ret, struct overhead *ret_ov
 }
 
 struct status_options {
-	const char *socket;
+	struct job_choice choice;
+	bool watch;
 	enum output_format format; /* text or JSON */
 };
 
 #define FIELD(field) OPTION_FIELD(struct status_options, field)
 
 static const struct option_row rows[] = {
-	{ .name = "socket",
-	  .argument = "PATH",
-	  FIELD(socket),
-	  .help = "socket of the job",
-	  .preset = "that of the user's newest job",
-	  .more = "`perftracker run` links it as `socket` in the folder of its --out." },
+	JOB_CHOICE_ROWS(struct status_options),
+	{ .name = "watch",
+	  .letter = 'w',
+	  FIELD(watch),
+	  .help = "print it again every two seconds, until the job has ended" },
 	{ .name = "format",
+	  .letter = 'f',
 	  .words = "text|json",
 	  FIELD(format),
 	  .help = "output format",
 	  .preset = "text" },
 };
 
+/* Prints one job, the lines of its workers among jobs, which lists all. */
+static int show_job(const struct status_options *options, const char *socket,
+		    const job_about_vec *jobs, struct err *err)
+{
+	struct overhead overhead = { (double)NAN, (double)NAN, (double)NAN, (double)NAN, 0 };
+	message_vec lines = { 0 };
+	struct job_about about;
+	int ret = jobs_ask(socket, &about, err);
+
+	if (ret == 0)
+		ret = collect(socket, &lines, &overhead, err);
+	if (lines.cnt > 0)
+		qsort(lines.data, lines.cnt, sizeof(*lines.data), by_rank);
+	if (ret == 0 && options->format == OUTPUT_JSON) {
+		ret = print_json(&lines, &overhead, jobs);
+	} else if (ret == 0) {
+		status_job_lines(&about, stdout);
+		print_text(&lines, &overhead);
+	}
+	vec_done(&lines);
+	return ret;
+}
+
+/* Prints all jobs, or the chosen one. Returns 0 or -errno with a line in err. */
+static int show(const struct status_options *options, struct err *err)
+{
+	bool chosen = options->choice.job != NULL || options->choice.socket != NULL;
+	job_about_vec jobs = { 0 };
+	char socket[128];
+	int ret = jobs_list(&jobs);
+
+	if (ret < 0)
+		(void)err_set(err, -ret, "out of memory");
+	else if (!chosen && options->format == OUTPUT_TEXT && jobs.cnt > 1)
+		status_jobs_table(&jobs, stdout);
+	else
+		ret = job_choice_socket(&options->choice, socket, sizeof(socket), err);
+	if (ret == 0 && (chosen || options->format == OUTPUT_JSON || jobs.cnt <= 1))
+		ret = show_job(options, socket, &jobs, err);
+	vec_done(&jobs);
+	return ret;
+}
+
+/* Until no job answers any more. */
+static int watch(const struct status_options *options)
+{
+	bool terminal = isatty(STDOUT_FILENO) == 1;
+	const struct timespec pause = { .tv_sec = WATCH_S };
+	struct err err;
+
+	for (;;) {
+		(void)nanosleep(&pause, NULL);
+		(void)fputs(terminal ? "\033[H\033[J" : "\n", stdout);
+		if (show(options, &err) < 0) {
+			(void)printf("%s\n", err.text);
+			return EXIT_DONE;
+		}
+		if (fflush(stdout) != 0)
+			return EXIT_FAILED;
+	}
+}
+
 static int status_main(const struct command *command, int argc, char **argv)
 {
 	struct status_options options = { 0 };
-	message_vec lines = { 0 };
-	struct overhead overhead = { (double)NAN, (double)NAN, (double)NAN, (double)NAN, 0 };
 	struct err err = { "" };
 	int first, status = optiontable_parse(command, argc, argv, &options, &first);
 
@@ -267,32 +335,26 @@ static int status_main(const struct command *command, int argc, char **argv)
 		status = optiontable_no_more(command, argc, argv, first);
 	if (status != OPTIONS_PARSED)
 		return status;
-	if (collect(options.socket, &lines, &overhead, &err) < 0) {
+	if (show(&options, &err) < 0) {
 		(void)fprintf(stderr, "perftracker status: %s\n", err.text);
-		vec_done(&lines);
 		return EXIT_FAILED;
 	}
-	if (lines.cnt > 0)
-		qsort(lines.data, lines.cnt, sizeof(*lines.data), by_rank);
-	if (options.format == OUTPUT_JSON)
-		print_json(&lines, &overhead);
-	else
-		print_text(&lines, &overhead);
-	vec_done(&lines);
-	return EXIT_DONE;
+	(void)fflush(stdout);
+	return options.watch ? watch(&options) : EXIT_DONE;
 }
 
 const struct command cmd_status = {
 	.name = "status",
-	.summary = "show the state of a running job",
+	.summary = "show the state of running jobs",
 	.usage = "[OPTION]...\n",
 	.about =
-		"Prints one line for each training process of a job that `perftracker run` started: "
-		"its rank, its state, its step, its iteration time now and at its best, and the time "
+		"Lists the user's jobs that `perftracker run` watches on this host. Of one job, the only "
+		"one or that of --job: its folder, its latest report, and a line for each training "
+		"process: its rank, its state, its step, its iteration time now and at its best, and the time "
 		"since its last sign of life. Of a slow job a line says since which step. The last line shows what the collectors cost the job, "
 		"and what they do not record because it cost too much.\n",
 	OPTION_ROWS(rows),
 	.examples = "perftracker status\n"
-		    "watch perftracker status\n",
+		    "perftracker status --watch --job train\n",
 	.run = status_main,
 };

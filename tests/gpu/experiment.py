@@ -293,7 +293,7 @@ class Job:
             answer = subprocess.run(asked, env=self._env, capture_output=True, text=True)
         if answer.returncode != 0:
             return None, answer.stderr.strip()
-        page = pathlib.Path(answer.stdout.strip())
+        page = pathlib.Path(answer.stdout.splitlines()[-1])
         return json.loads(page.with_suffix(".json").read_text()), ""
 
     def compare(self, steps: int = 60) -> Figures:

@@ -79,7 +79,7 @@ class Job(TorchLiveTest):
             time.sleep(0.5)  # the window before is just over
             answer = self.ask("profile", limit_s=240)
         self.assertEqual(answer.returncode, 0, answer.stderr)
-        page = pathlib.Path(answer.stdout.strip())
+        page = pathlib.Path(answer.stdout.splitlines()[-1])
         self.window = page.stem.partition("-")[2]
         return json.loads(page.with_suffix(".json").read_text())
 

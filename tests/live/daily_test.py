@@ -10,13 +10,14 @@ import os
 import pathlib
 import pty
 import re
+import signal
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from live import PROGRAM, LiveTest  # noqa: E402
+from live import PROGRAM, QUICK, LiveTest  # noqa: E402
 
 
 def logfmt(line: str) -> dict[str, str]:
@@ -135,6 +136,94 @@ class Daily(LiveTest):
                 self.assertIn(f"cannot-start command={command}", done.stderr)
                 self.assertEqual([p.name for p in self.folder.iterdir()], ["perftracker"])
                 self.assertEqual(list((self.folder / "perftracker").iterdir()), [])
+
+
+class Jobs(LiveTest):
+    """Several jobs at once: each by its name, its process or its folder."""
+
+    def start(self, name: str, stack: contextlib.ExitStack) -> subprocess.Popen[bytes]:
+        command = [PROGRAM, "run", "--job-name", name, "-o", str(self.folder / name), *QUICK]
+        job = subprocess.Popen(
+            [*command, *self.fake("--iterations", "100000", "--ms", "20")],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.env, process_group=0,
+        )  # fmt: skip
+        stack.callback(job.wait)
+        stack.callback(os.killpg, job.pid, signal.SIGKILL)
+        return job
+
+    def jobs(self) -> dict[str, dict]:
+        answer = self.ask("status", "--format", "json")
+        listed = json.loads(answer.stdout)["jobs"] if answer.returncode == 0 else []
+        return {job["name"]: job for job in listed}
+
+    def await_jobs(self, count: int) -> dict[str, dict]:
+        deadline = time.monotonic() + 240
+        while time.monotonic() < deadline:
+            jobs = self.jobs()
+            if len(jobs) == count and all(job["iteration_ms"] > 0 for job in jobs.values()):
+                return jobs
+            time.sleep(0.1)
+        raise AssertionError(f"no {count} jobs that train: {self.jobs()}")
+
+    def test_each_job_is_listed_and_found_by_what_names_it(self) -> None:
+        with contextlib.ExitStack() as stack:
+            one, two = self.start("one", stack), self.start("two", stack)
+            jobs = self.await_jobs(2)
+            self.assertEqual((jobs["one"]["pid"], jobs["two"]["pid"]), (one.pid, two.pid))
+            self.assertEqual(jobs["one"]["folder"], str(self.folder / "one"))
+            table = self.ask("status").stdout.splitlines()
+            self.assertEqual({line.split()[0] for line in table}, {"job", "one", "two"})
+            for word in ("one", str(one.pid), str(self.folder / "one")):
+                shown = self.ask("status", "--job", word).stdout
+                self.assertRegex(shown, rf"^job one, process {one.pid}, runs for")
+            nobody = self.ask("status", "--job", "three")
+            self.assertEqual(nobody.returncode, 1)
+            self.assertIn("no running job 'three'", nobody.stderr)
+
+    def test_a_name_that_several_jobs_have_is_refused(self) -> None:
+        with contextlib.ExitStack() as stack:
+            self.start("same", stack)
+            command = [PROGRAM, "run", "--job-name", "same", "-o", str(self.out), "--", "sleep"]
+            other = subprocess.Popen(
+                [*command, "600"], env=self.env, stderr=subprocess.DEVNULL, process_group=0
+            )
+            stack.callback(other.wait)
+            stack.callback(os.killpg, other.pid, signal.SIGKILL)
+            deadline = time.monotonic() + 120
+            while len(self.ask("status").stdout.splitlines()) < 3 and time.monotonic() < deadline:
+                time.sleep(0.1)
+            answer = self.ask("profile", "--job", "same")
+            self.assertEqual(answer.returncode, 1)
+            self.assertIn("2 running jobs are named 'same'", answer.stderr)
+
+    def test_a_profile_is_printed_for_the_one_who_asked(self) -> None:
+        with contextlib.ExitStack() as stack:
+            self.start("one", stack)
+            self.await_jobs(1)
+            page = str(self.folder / "one" / "report-1.html")
+            text = self.ask("profile", "--window", "0.2")
+            self.assertEqual(text.stdout.splitlines()[-1], page, text.stderr)
+            self.assertRegex(text.stdout, r"(?m)^Job       one: 2 workers")
+            file = self.folder / "asked.json"
+            written = self.ask("profile", "--window", "0.2", "--format", "json", "-o", str(file))
+            self.assertEqual(written.returncode, 0, written.stderr)
+            self.assertEqual(json.loads(file.read_text())["job"]["id"], "one")
+            last = self.jobs()["one"]["report"]
+            self.assertEqual(last, str(self.folder / "one" / "report-2.html"))
+
+    def test_watching_the_status_ends_with_the_job(self) -> None:
+        with contextlib.ExitStack() as stack:
+            job = self.start("one", stack)
+            self.await_jobs(1)
+            watch = subprocess.Popen(
+                [PROGRAM, "status", "--watch", "--job", "one"],
+                env=self.env, stdout=subprocess.PIPE, text=True,
+            )  # fmt: skip
+            self.assertRegex(watch.stdout.readline(), "^job one, ")
+            job.terminate()
+            out, _ = watch.communicate(timeout=240)
+            self.assertEqual(watch.returncode, 0)
+            self.assertIn("no running job 'one'", out)
 
 
 if __name__ == "__main__":

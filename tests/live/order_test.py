@@ -140,7 +140,8 @@ class Orders(LiveTest):
             self.await_workers(2, 30)
             answer = self.ask("profile")
             self.assertEqual(answer.returncode, 0, answer.stderr)
-            self.assertEqual(answer.stdout.strip(), str(self.out / "report-1.html"))
+            self.assertIn("\nTrigger   request at step", answer.stdout)
+            self.assertEqual(answer.stdout.splitlines()[-1], str(self.out / "report-1.html"))
             self.assertEqual(self.report()["trigger"]["kind"], "request")
             self.assertIsNone(job.poll())
 
@@ -156,9 +157,10 @@ class Orders(LiveTest):
             self.assertEqual([w["rank"] for w in workers], [0, 1, 2])
             self.assertTrue(all(15 < w["iteration_ms"] < 2000 for w in workers), workers)
             table = self.ask("status").stdout.splitlines()
-            self.assertEqual(len(table), 5)
-            self.assertTrue(table[4].startswith("overhead: always on "), table)
-            self.assertEqual(table[0].split()[:3], ["rank", "pid", "state"])
+            self.assertRegex(table[0], rf"^job fake_job, process .* results in {self.out}$")
+            self.assertEqual(table[1].split()[:3], ["rank", "pid", "state"])
+            self.assertEqual([line.split()[0] for line in table[2:5]], ["0", "1", "2"])
+            self.assertTrue(table[5].startswith("overhead: "), table)
 
     def test_what_costs_too_much_is_left_out_and_the_report_says_so(self) -> None:
         done = self.folder / "done"

@@ -33,6 +33,8 @@ enum message_type {
 	MSG_STATUS, /* `perftracker status`: asks for one line of state */
 	MSG_FLIGHT, /* `perftracker timeline`: asks for the flight recorders as files; the answer
 		      * is a MSG_REPLY with the directory in `text` */
+	MSG_JOB,    /* `perftracker status`: asks about the job; a MSG_REPLY per "key=value" in
+		      * `text`, the last one empty */
 	MSG_ACCEPT, /* `perftracker accept`: the pace of now is the baseline */
 };
 

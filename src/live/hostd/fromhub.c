@@ -150,8 +150,10 @@ static void take_report(void *arg, const struct bus_message *message)
 {
 	struct hostd *hostd = arg;
 
-	if (message->len != sizeof(struct wire_report))
+	if (message->len != sizeof(hostd->about.report))
 		return;
+	memcpy(&hostd->about.report, message->data, sizeof(hostd->about.report));
+	hostd->about.reported = true;
 	if (hostd->setup.metrics != NULL)
 		metrics_host_report(hostd->setup.metrics, message->data, clock_wall_ns());
 	hostd_forget_silence(hostd);

@@ -257,6 +257,8 @@ static void dispatch(struct client *client, const struct message *message, int f
 		take_hello(client, message, fd);
 	} else if (message->type == MSG_STATUS) {
 		answer_status(client);
+	} else if (message->type == MSG_JOB) {
+		hostd_answer_job(client);
 	} else if (message->type == MSG_FLIGHT) {
 		answer_flight(client);
 	} else if (message->type == MSG_REQUEST) {
@@ -506,6 +508,8 @@ int hostd_open(const struct hostd_setup *setup, struct hostd **ret, struct err *
 	if (hostd == NULL)
 		return err_set(err, ENOMEM, "out of memory");
 	hostd->setup = *setup;
+	hostd->about = (struct about_job){ .supervisor_pid = (uint32_t)getppid(),
+					   .started_wall_ns = clock_wall_ns() };
 	hostd->listen_fd = bind_socket(setup->socket_path, err);
 	if (hostd->listen_fd < 0) {
 		r = hostd->listen_fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of hostd, shared by its files: hostd.c (socket, clients, requests), fromhub.c
- * (the hub's messages), windows.c (windows, sidecars, summaries), hostgpus.c (gpuwatch) and
+ * (the hub's messages), aboutjob.c (MSG_JOB), windows.c (windows, sidecars, summaries), hostgpus.c (gpuwatch) and
  * blocked_stacks.c (stacks of blocked workers).
  */
 #pragma once
@@ -9,11 +9,11 @@
 #include "base/vec.h"
 #include "format/shared/message.h"
 #include "live/gpuwatch/gpuwatch.h"
+#include "live/hostd/aboutjob.h"
 #include "live/hostd/hostd.h"
 #include "live/hostd/netwatch.h"
 #include "live/hostd/pool.h"
 #include "live/hostd/worker.h"
-#include "live/link/wire_report.h"
 
 /* One connection: a worker after MSG_HELLO, else a client with a request. */
 struct client {
@@ -59,6 +59,7 @@ struct hostd {
 	bool suspended;			  /* detectors are suspended: a profile slows the job */
 	int64_t hub_heard_ns;		  /* time of the latest wire_profile or window begin */
 	uint64_t hub_epoch, hub_sequence; /* of the latest wire_profile */
+	struct about_job about;		  /* for MSG_JOB */
 	bool closing;
 	int64_t drained_ns;
 	int open_handles;

@@ -241,10 +241,14 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 	report->job_id = hub->options->job_name;
 	remember_report(hub, report, number);
 	publish_digest(report, &digest);
+	digest.number = number;
+	(void)snprintf(digest.reason, sizeof(digest.reason), "%s", report->reason);
 	(void)bus_pub(hub->bus, SUBJECT_REPORT, &digest, sizeof(digest));
 	ret = publish_files(report, hub->options, number, &err);
 	if (ret < 0)
 		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);
+	else
+		publish_text(report, hub->options, number);
 	if (wanted || report->verdict == VERDICT_ABNORMAL)
 		publish_print(report, hub->options);
 	else if (!hub->options->quiet)
@@ -424,6 +428,8 @@ void hub_finish(struct hub *hub, int exit_status)
 	remember_report(hub, &report, 0);
 	if (publish_files(&report, hub->options, 0, &err) < 0)
 		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);
+	else
+		publish_text(&report, hub->options, 0);
 	if (!hub->options->quiet)
 		publish_print(&report, hub->options);
 	log_finished(hub, true);

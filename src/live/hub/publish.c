@@ -56,6 +56,16 @@ int publish_files(const struct report *report, const struct run_options *options
 	return ret;
 }
 
+void publish_text(const struct report *report, const struct run_options *options, uint64_t number)
+{
+	const struct report_text_options how = { .width = 100 };
+	struct str text = { 0 };
+
+	if (report_text(report, &how, &text) == 0)
+		(void)!write_form(options, number, "txt", &text, NULL);
+	str_done(&text);
+}
+
 void publish_digest(const struct report *report, struct wire_report *ret)
 {
 	*ret = (struct wire_report){ .verdict = report->verdict,

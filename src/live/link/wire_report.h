@@ -41,6 +41,8 @@ struct wire_finding {
 
 /* Findings by gain, the largest first; there may be more than are listed. */
 struct wire_report {
+	uint64_t number;  /* in the names of its files */
+	char reason[400]; /* one sentence; ends with NUL */
 	uint32_t verdict; /* enum verdict */
 	uint32_t finding_cnt;
 	struct wire_finding findings[WIRE_REPORT_FINDINGS];

@@ -10,6 +10,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define SOCKET_BYTES 128u
+
 int rundir_make(const char *path, mode_t mode, struct err *err)
 {
 	char partial[4096];
@@ -102,46 +104,65 @@ static bool is_served(const char *path)
 	return served;
 }
 
-static void consider(const char *path, char *best, size_t size, struct timespec *newest)
+static bool is_socket(const char *path)
 {
 	struct stat st;
 
-	if (stat(path, &st) != 0 || !S_ISSOCK(st.st_mode))
-		return;
-	if (st.st_mtim.tv_sec < newest->tv_sec ||
-	    (st.st_mtim.tv_sec == newest->tv_sec && st.st_mtim.tv_nsec <= newest->tv_nsec))
-		return;
-	if (!is_served(path))
-		return;
-	*newest = st.st_mtim;
-	(void)snprintf(best, size, "%s", path);
+	return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-int rundir_newest(char *ret, size_t size, struct err *err)
+int rundir_visit(int (*visit)(void *arg, const char *path), void *arg)
 {
-	char base[100], best[128] = "";
-	struct timespec newest = { 0 };
+	char base[100];
+	struct dirent *entry;
+	int ret = 0;
 	DIR *dir;
 
 	base_path(base, sizeof(base));
 	dir = opendir(base);
-	if (dir != NULL) {
-		for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
-			char path[512];
+	while (dir != NULL && ret == 0 && (entry = readdir(dir)) != NULL) {
+		char path[512];
 
-			(void)snprintf(path, sizeof(path), "%s/%s", base, entry->d_name);
-			if (strlen(path) < sizeof(best))
-				consider(path, best, sizeof(best), &newest);
-		}
-		(void)closedir(dir);
+		(void)snprintf(path, sizeof(path), "%s/%s", base, entry->d_name);
+		if (strlen(path) < SOCKET_BYTES && is_socket(path) && is_served(path))
+			ret = visit(arg, path);
 	}
-	if (best[0] == '\0')
-		return err_set(
-			err, ENOENT,
-			"no running job found in %s: start one with perftracker run, or name "
-			"its socket with --socket",
-			base);
-	(void)snprintf(ret, size, "%s", best);
+	if (dir != NULL)
+		(void)closedir(dir);
+	return ret;
+}
+
+struct newest {
+	char path[SOCKET_BYTES];
+	struct timespec time;
+};
+
+static int consider(void *arg, const char *path)
+{
+	struct newest *newest = arg;
+	struct stat st;
+
+	if (stat(path, &st) != 0 || st.st_mtim.tv_sec < newest->time.tv_sec ||
+	    (st.st_mtim.tv_sec == newest->time.tv_sec &&
+	     st.st_mtim.tv_nsec <= newest->time.tv_nsec))
+		return 0;
+	newest->time = st.st_mtim;
+	(void)snprintf(newest->path, sizeof(newest->path), "%s", path);
+	return 0;
+}
+
+int rundir_newest(char *ret, size_t size, struct err *err)
+{
+	struct newest newest = { .path = "" };
+	char base[100];
+
+	base_path(base, sizeof(base));
+	if (rundir_visit(consider, &newest) < 0 || newest.path[0] == '\0')
+		return err_set(err, ENOENT,
+			       "no running job found in %s: start one with perftracker run, or "
+			       "name its folder with --job",
+			       base);
+	(void)snprintf(ret, size, "%s", newest.path);
 	return 0;
 }
 

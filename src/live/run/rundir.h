@@ -23,6 +23,12 @@ _must_check_ int rundir_private(const char *path, struct err *err);
 _must_check_ int rundir_socket(char *ret, size_t size, struct err *err);
 
 /*
+ * Calls visit(arg, path) for each socket with a listening daemon, in no order. Returns 0, or the
+ * first negative result of visit.
+ */
+_must_check_ int rundir_visit(int (*visit)(void *arg, const char *path), void *arg);
+
+/*
  * The newest socket with a listening daemon. Returns 0, -ENOENT when no job runs,
  * or -errno, with a line in err.
  */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which running job a command is about: --job or --socket, else the user's newest. */
+#pragma once
+
+#include "cmd/cmd.h"
+#include "live/run/ask.h"
+
+struct job_choice {
+	const char *job, *socket;
+};
+
+/* Rows of a table whose options have a struct job_choice named choice. */
+#define JOB_CHOICE_ROWS(owner)                                                                   \
+	{ .name = "job",                                                                         \
+	  .argument = "JOB",                                                                     \
+	  OPTION_FIELD(owner, choice.job),                                                       \
+	  .help = "the job: its name, the process of its `perftracker run`, or its folder",      \
+	  .preset = "the user's newest job",                                                     \
+	  .more = "`perftracker status` lists the jobs. A job of another user, or one that was " \
+		  "started with another $XDG_RUNTIME_DIR, is named by its folder." },            \
+	{                                                                                        \
+		.name = "socket", .argument = "PATH", OPTION_FIELD(owner, choice.socket),        \
+		.help = "the job: its socket", .preset = "that of --job",                        \
+		.more = "`perftracker run` links it as `socket` in the folder of its --output."  \
+	}
+
+/* As ask_open() with the socket of the chosen job. */
+_must_check_ int job_choice_open(const struct job_choice *choice, enum message_type type,
+				 uint64_t window_ns, struct err *err);
+
+/* Writes the socket of the chosen job. Returns 0 or -errno with a line in err. */
+_must_check_ int job_choice_socket(const struct job_choice *choice, char *ret, size_t size,
+				   struct err *err);

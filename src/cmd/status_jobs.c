@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/status_jobs.h"
+
+#include "base/clock.h"
+#include "report/jsonwriter.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+static const char *or_dash(const char *text)
+{
+	return text[0] != '\0' ? text : "-";
+}
+
+/* "3 s", "12 min", "5.0 h": how long a job runs. */
+static void put_age(int64_t started_wall_ns, char ret[static 16])
+{
+	double seconds = (double)(clock_wall_ns() - started_wall_ns) / NSEC_PER_SEC;
+
+	if (seconds < 120)
+		(void)snprintf(ret, 16, "%.0f s", seconds);
+	else if (seconds < 7200)
+		(void)snprintf(ret, 16, "%.0f min", seconds / 60);
+	else
+		(void)snprintf(ret, 16, "%.1f h", seconds / 3600);
+}
+
+/* "watching", "slow since step 650" */
+static void put_state(const struct job_about *about, char ret[static 64])
+{
+	if (about->slow_since_step == 0)
+		(void)snprintf(ret, 64, "%s", or_dash(about->state));
+	else
+		(void)snprintf(ret, 64, "%s since step %" PRIu64,
+			       strcmp(about->state, "watching") == 0 ? "slow" : about->state,
+			       about->slow_since_step);
+}
+
+void status_jobs_table(const job_about_vec *jobs, FILE *out)
+{
+	(void)fprintf(out, "%-20s %8s %8s %-20s %5s %9s %9s %9s  %-13s %s\n", "job", "process",
+		      "runs for", "state", "ranks", "step", "now ms", "best ms", "last report",
+		      "folder");
+	vec_foreach(about, jobs) {
+		char age[16], state[64];
+
+		put_age(about->started_wall_ns, age);
+		put_state(about, state);
+		(void)fprintf(out,
+			      "%-20s %8" PRIu32 " %8s %-20s %5" PRIu64 " %9" PRIu64
+			      " %9.1f %9.1f  %-13s %s\n",
+			      or_dash(about->name), about->pid, age, state, about->workers,
+			      about->step, (double)about->now_ns / NSEC_PER_MSEC,
+			      (double)about->best_ns / NSEC_PER_MSEC, or_dash(about->verdict),
+			      about->dir);
+	}
+}
+
+void status_job_lines(const struct job_about *about, FILE *out)
+{
+	char age[16];
+
+	put_age(about->started_wall_ns, age);
+	(void)fprintf(out, "job %s, process %" PRIu32 ", runs for %s; results in %s\n",
+		      or_dash(about->name), about->pid, age, about->dir);
+	if (about->verdict[0] != '\0')
+		(void)fprintf(out, "last report: %s: %s\n             %s\n", about->verdict,
+			      about->reason, about->report);
+}
+
+/* "2026-11-23T12:03:41Z" */
+static void put_start(int64_t wall_ns, char ret[static 32])
+{
+	time_t seconds = (time_t)(wall_ns / NSEC_PER_SEC);
+	struct tm tm;
+
+	(void)gmtime_r(&seconds, &tm);
+	(void)strftime(ret, 32, "%Y-%m-%dT%H:%M:%SZ", &tm);
+}
+
+static void put_text(struct json_writer *w, json_t *job, const char *key, const char *text)
+{
+	jsonwriter_put(w, job, key, text[0] != '\0' ? jsonwriter_text(text) : json_null());
+}
+
+static json_t *job_object(struct json_writer *w, const struct job_about *about)
+{
+	json_t *job = json_object();
+	char start[32];
+
+	put_start(about->started_wall_ns, start);
+	put_text(w, job, "name", about->name);
+	jsonwriter_put(w, job, "pid", json_integer(about->pid));
+	put_text(w, job, "started", start);
+	put_text(w, job, "folder", about->dir);
+	put_text(w, job, "socket", about->socket);
+	put_text(w, job, "state", about->state);
+	jsonwriter_put(w, job, "workers", json_integer((json_int_t)about->workers));
+	jsonwriter_put(w, job, "step", json_integer((json_int_t)about->step));
+	jsonwriter_put(w, job, "slow_since_step", json_integer((json_int_t)about->slow_since_step));
+	jsonwriter_put(w, job, "iteration_ms",
+		       jsonwriter_number((double)about->now_ns / NSEC_PER_MSEC));
+	jsonwriter_put(w, job, "best_ms",
+		       jsonwriter_number((double)about->best_ns / NSEC_PER_MSEC));
+	put_text(w, job, "verdict", about->verdict);
+	put_text(w, job, "reason", about->verdict[0] != '\0' ? about->reason : "");
+	put_text(w, job, "report", about->report);
+	return job;
+}
+
+int status_jobs_json(const job_about_vec *jobs, FILE *out)
+{
+	struct json_writer w = { 0 };
+	json_t *list = json_array();
+	int ret;
+
+	vec_foreach(about, jobs)
+		jsonwriter_push(&w, list, job_object(&w, about));
+	ret = w.error < 0 ? w.error : json_dumpf(list, out, JSON_COMPACT) != 0 ? -EIO : 0;
+	json_decref(list);
+	return ret;
+}
