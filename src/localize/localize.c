@@ -6,6 +6,7 @@
 #include "localize/absences.h"
 #include "localize/compose.h"
 #include "localize/growth.h"
+#include "localize/late/collections.h"
 #include "localize/late/gain.h"
 #include "localize/parts.h"
 #include "localize/peers.h"
@@ -412,6 +413,8 @@ static int find_accusations(struct run *r)
 		drop_covered(r);
 	if (error == 0)
 		error = companions_join(&r->job, arena, &r->accusations);
+	if (error == 0)
+		error = collections_weigh(&r->job, &r->blame, &r->accusations);
 	if (error == 0)
 		error = by_past_recall(&r->past, &r->accusations);
 	return error == 0 ? gain_find_hidden(&r->job, &r->blame, &options, &r->accusations) : error;
