@@ -6,6 +6,8 @@
 
 #include <errno.h>
 
+#define PATH_ROUNDING_NS 1000 /* writers give microseconds, and some cut their digits */
+
 struct level {
 	int64_t end_ns;
 	uint32_t event; /* EVENT_NONE for the bottom */
@@ -314,6 +316,21 @@ static void find_event(struct hostwalk *w, uint32_t idx)
 }
 
 /*
+ * Whether the innermost level ends before the next event. Writers round times: an event that
+ * begins a little before the level's end and ends after it follows the level.
+ */
+static bool top_ended(struct hostwalk *w)
+{
+	const struct level *top = walk_top(w);
+	const struct event *e;
+
+	if (top->end_ns <= w->next_start_ns || w->next_event == EVENT_NONE)
+		return top->end_ns <= w->next_start_ns;
+	e = &w->path->trace->events[w->next_event];
+	return top->end_ns - e->start_ns <= PATH_ROUNDING_NS && event_end_ns(e) > top->end_ns;
+}
+
+/*
  * Closes a level that ended, or begins the next event, or advances to the window's end. Returns 1
  * with the stretch that ended there, 0 when there is none, -errno.
  */
@@ -323,7 +340,7 @@ static int walk_step(struct hostwalk *w, struct host_segment *ret)
 	int64_t until_ns = w->next_start_ns;
 	int made, error;
 
-	if (w->stack.cnt > 1 && walk_top(w)->end_ns <= until_ns)
+	if (w->stack.cnt > 1 && top_ended(w))
 		return pop(w, ret);
 	if (idx == EVENT_NONE) {
 		w->ended = true;

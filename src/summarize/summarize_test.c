@@ -31,13 +31,42 @@ static void a_child_that_crosses_its_parent_is_clipped(void **state)
 	struct fingerprint fp;
 
 	(void)state;
-	event(KIND_PYTHON, "f", 0, 500);
-	event(KIND_PYTHON, "g", 400, 800);
-	event(KIND_PYTHON, "h", 900, 1000);
+	event(KIND_PYTHON, "f", 0, 50000);
+	event(KIND_PYTHON, "g", 40000, 80000);
+	event(KIND_PYTHON, "h", 90000, 100000);
 	fp = summarized();
-	assert_share(&fp, "f", CLASS_HOST, 400);
-	assert_share(&fp, "f/g", CLASS_HOST, 100);
-	assert_share(&fp, "idle after f, before h", CLASS_IDLE, 400);
+	assert_share(&fp, "f", CLASS_HOST, 40000);
+	assert_share(&fp, "f/g", CLASS_HOST, 10000);
+	assert_share(&fp, "idle after f, before h", CLASS_IDLE, 40000);
+	fingerprint_done(&fp);
+}
+
+/* Times in microseconds, rounded: g began when f ended. */
+static void a_child_that_crosses_its_parent_by_rounding_follows_it(void **state)
+{
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 1000000);
+	event(KIND_PYTHON, "f", 0, 500000);
+	event(KIND_PYTHON, "g", 499000, 800000);
+	fp = summarized();
+	assert_share(&fp, "main/f", CLASS_HOST, 500000);
+	assert_share(&fp, "main/g", CLASS_HOST, 300000);
+	assert_null(function_at(&fp, "main/f/g", CLASS_HOST));
+	fingerprint_done(&fp);
+}
+
+static void a_short_call_at_the_end_of_its_caller_stays_its_call(void **state)
+{
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 3000);
+	event(KIND_PYTHON, "f", 1000, 2000);
+	event(KIND_PYTHON, "g", 1500, 2000);
+	fp = summarized();
+	assert_share(&fp, "main/f/g", CLASS_HOST, 500);
 	fingerprint_done(&fp);
 }
 
@@ -559,6 +588,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(time_belongs_to_the_innermost_function),
 		TEST(a_child_that_crosses_its_parent_is_clipped),
+		TEST(a_child_that_crosses_its_parent_by_rounding_follows_it),
+		TEST(a_short_call_at_the_end_of_its_caller_stays_its_call),
 		TEST(idle_time_belongs_to_its_annotation_and_place),
 		TEST(python_frames_hang_below_their_caller_on_another_thread),
 		TEST(each_call_from_another_thread_hangs_below_its_caller),
