@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define PATH_CALLERS 2 /* shown between a place and the function below it */
+
 const char *draft_ranks_text(struct draft *d, const int *ranks, size_t cnt)
 {
 	struct str s = { 0 };
@@ -49,6 +51,23 @@ static void evidence_of_blame(struct draft *d)
 			 draft_ranks_text(d, d->out->victims, d->out->victim_cnt), wait);
 }
 
+/* The last calls from the place to the function below it: "select > <system call poll>". */
+static const char *path_below(struct draft *d, uint32_t frame)
+{
+	const char *path = d->job->frames.data[frame].name;
+	uint32_t caller = d->job->frames.data[frame].parent;
+
+	for (int i = 0; i < PATH_CALLERS; i++) {
+		if (path == NULL || caller == FRAME_NONE || caller == d->a->frame ||
+		    !job_frame_below(d->job, caller, d->a->frame))
+			break;
+		path = arena_printf(d->arena, "%s > %s", d->job->frames.data[caller].name, path);
+		caller = d->job->frames.data[caller].parent;
+	}
+	d->no_memory |= path == NULL;
+	return path != NULL ? path : "";
+}
+
 static void evidence_of_place(struct draft *d)
 {
 	const struct finding *f = d->out;
@@ -81,7 +100,7 @@ static void evidence_of_place(struct draft *d)
 		EVIDENCE(d,
 			 "the extra time is spread over many functions; this one has most of it");
 	else if (main != FRAME_NONE && main != d->a->frame)
-		EVIDENCE(d, "most of it in %s", d->job->frames.data[main].name);
+		EVIDENCE(d, "most of it in %s", path_below(d, main));
 }
 
 static void evidence_of_past(struct draft *d)
@@ -208,6 +227,25 @@ static void evidence_of_gpu(struct draft *d)
 			   f->clock_peers_frac);
 }
 
+/* Stacks of a loader's processes are not sampled; what they do is where to look. */
+static void evidence_of_loader(struct draft *d)
+{
+	uint32_t frame = d->a->function != FRAME_NONE ? d->job->functions.data[d->a->function].frame
+						      : FRAME_NONE;
+
+	for (; frame != FRAME_NONE && d->cause == CAUSE_SLOW_DATA;
+	     frame = d->job->frames.data[frame].parent) {
+		const char *name = d->job->frames.data[frame].name;
+
+		if (strstr(name, "multiprocessing/") == NULL &&
+		    strstr(name, "_try_get_data") == NULL)
+			continue;
+		EVIDENCE(d, "it waits for the DataLoader's worker processes: their dataset or "
+			    "collate function is slow, or they lack CPUs");
+		return;
+	}
+}
+
 static void evidence_of_host(struct draft *d)
 {
 	const struct cause_facts *f = &d->facts;
@@ -225,6 +263,7 @@ static void evidence_of_host(struct draft *d)
 			 f->other_cpu_ns / 1e6, f->other_name);
 	if (d->cause == CAUSE_GC && f->gc_ns > 0)
 		EVIDENCE(d, "garbage collections took %.1f ms per iteration", f->gc_ns / 1e6);
+	evidence_of_loader(d);
 	evidence_of_pressure(d);
 	if (d->cause == CAUSE_SLOW_GPU || d->cause == CAUSE_SLOW_COPY ||
 	    d->cause == CAUSE_DIFFERENCE)

@@ -10,6 +10,7 @@
 #include "localize/late/gain.h"
 #include "localize/parts.h"
 #include "localize/peers.h"
+#include "localize/usercode.h"
 #include "localize/usual.h"
 #include "localize/witness/by_past.h"
 #include "localize/witness/companions.h"
@@ -415,6 +416,8 @@ static int find_accusations(struct run *r)
 		error = companions_join(&r->job, arena, &r->accusations);
 	if (error == 0)
 		error = collections_weigh(&r->job, &r->blame, &r->accusations);
+	if (error == 0)
+		error = usercode_name(&r->job, &r->accusations);
 	if (error == 0)
 		error = by_past_recall(&r->past, &r->accusations);
 	return error == 0 ? gain_find_hidden(&r->job, &r->blame, &options, &r->accusations) : error;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/usercode.h"
 
+#include "base/stats.h"
+#include "model/thresholds.h"
+
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +32,6 @@ static const char *const libraries[] = {
 	"codecs",
 	"collections",
 	"colossalai",
-	"composer",
 	"concurrent",
 	"configparser",
 	"contextlib",
@@ -38,7 +42,6 @@ static const char *const libraries[] = {
 	"cupy",
 	"cv2",
 	"dataclasses",
-	"datasets",
 	"datetime",
 	"decimal",
 	"deepspeed",
@@ -47,7 +50,6 @@ static const char *const libraries[] = {
 	"email",
 	"encodings",
 	"enum",
-	"evaluate",
 	"fairscale",
 	"flash_attn",
 	"flashinfer",
@@ -84,7 +86,6 @@ static const char *const libraries[] = {
 	"logging",
 	"lzma",
 	"matplotlib",
-	"megatron",
 	"mlflow",
 	"msgpack",
 	"multiprocess",
@@ -214,14 +215,54 @@ bool usercode_is(const struct job_frame *frame)
 
 uint32_t usercode_around(const struct job_frame *frames, uint32_t frame)
 {
-	uint32_t outermost = frame;
+	uint32_t i = frame, outermost = frame;
 
-	for (uint32_t i = frame; i != FRAME_NONE && !frames[i].trains; i = frames[i].parent) {
-		if (frames[i].kind != KIND_PYTHON)
-			return i == frame ? frame : outermost;
+	for (; i != FRAME_NONE && !frames[i].trains && frames[i].kind == KIND_PYTHON;
+	     i = frames[i].parent) {
 		if (usercode_is(&frames[i]))
 			return i;
 		outermost = i;
 	}
-	return outermost;
+	return frames[frame].name[0] == '<' ? outermost : frame;
+}
+
+/* Time per iteration below a frame that the typical accused has more than the typical other. */
+static double excess_ns(const struct job *job, const struct accusation *a, uint32_t frame,
+			double *scratch)
+{
+	double mine;
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < a->worker_cnt; i++)
+		scratch[i] = job_subtree_ns(job, frame, a->workers[i], ~0u);
+	mine = stats_median(scratch, a->worker_cnt);
+	for (uint32_t w = 0; w < job->worker_cnt && !a->rotates; w++) {
+		if (!accusation_has(a, w))
+			scratch[cnt++] = job_subtree_ns(job, frame, w, ~0u);
+	}
+	return cnt > 0 ? mine - stats_median(scratch, cnt) : mine;
+}
+
+static bool is_host_place(const struct accusation *a)
+{
+	return a->frame != FRAME_NONE && a->place_cnt == 0 && a->class == CLASS_HOST;
+}
+
+int usercode_name(const struct job *job, accusations *list)
+{
+	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
+
+	if (scratch == NULL)
+		return -ENOMEM;
+	vec_foreach(a, list) {
+		uint32_t around;
+
+		if (!is_host_place(a))
+			continue;
+		around = usercode_around(job->frames.data, a->frame);
+		if (around != a->frame && excess_ns(job, a, a->frame, scratch) >=
+						  LEDGER_MOST * excess_ns(job, a, around, scratch))
+			a->frame = around;
+	}
+	return 0;
 }

@@ -6,14 +6,21 @@
  */
 #pragma once
 
-#include "localize/job.h"
+#include "localize/witness/witness.h"
 
 /* Whether a frame is a Python function that belongs neither to Python nor to a known library. */
 bool usercode_is(const struct job_frame *frame);
 
 /*
  * The frame to name for a place: the innermost function of the user around it that is no part of
- * the training loop; else the outermost library function below the loop. The place itself where
- * it is the user's, is not in Python's stack, or only the loop is around it. O(depth).
+ * the training loop. For a system call or built-in without such a function it is the outermost
+ * library function below the loop; else the place itself. O(depth).
  */
 uint32_t usercode_around(const struct job_frame *frames, uint32_t frame);
+
+/*
+ * Moves accusations of a place on the host to the frame around it by usercode_around(), unless
+ * most of what the accused have more there than others lies elsewhere below that frame. Returns 0
+ * or -ENOMEM.
+ */
+_must_check_ int usercode_name(const struct job *job, accusations *list);
