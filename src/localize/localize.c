@@ -242,9 +242,26 @@ static int join_past(struct run *r)
 	return past_init(&r->past, &r->job, r->options->past, r->options->past_cnt, &r->job.arena);
 }
 
+/* Without a trigger the past itself shows how fast the job was. */
+static int set_accuse_options(struct run *r, struct accuse_options *ret)
+{
+	*ret = parts_accuse_options(r->options, &r->expect);
+	ret->all_present = all_present(r);
+	ret->past = &r->past;
+	if (ret->live || r->past.known_cnt == 0)
+		return 0;
+	ret->live = true;
+	return past_slowdown(&r->past, &ret->slowdown_ns);
+}
+
 static int list_growth(struct run *r)
 {
-	return growth_list(&r->past, r->options->min_gain_pct / 100 * r->job.iteration_ns, r->out);
+	struct accuse_options options;
+	int error = set_accuse_options(r, &options);
+
+	if (error < 0 || options.slowdown_ns < options.min_common_frac * r->job.iteration_ns)
+		return error;
+	return growth_list(&r->past, options.min_gain_frac * r->job.iteration_ns, r->out);
 }
 
 static int list_waits(struct run *r)
@@ -387,13 +404,12 @@ static void drop_covered(struct run *r)
 
 static int find_accusations(struct run *r)
 {
-	struct accuse_options options = parts_accuse_options(r->options, &r->expect);
+	struct accuse_options options;
 	struct arena *arena = &r->job.arena;
-	int error;
+	int error = set_accuse_options(r, &options);
 
-	options.all_present = all_present(r);
-	options.past = &r->past;
-	error = blame_find(&r->job, arena, &r->blame);
+	if (error == 0)
+		error = blame_find(&r->job, arena, &r->blame);
 	if (error == 0)
 		error = accuse_by_blame(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)

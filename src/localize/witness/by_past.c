@@ -78,29 +78,28 @@ static bool explains(const struct by_past *b, const struct grown *g)
 }
 
 /*
- * What a place must explain: a good part of the slowdown, by which the window was asked for or
- * which it shows itself, and no more than all of it. A job as fast as before has no growth.
+ * What a place must explain: a good part of the slowdown, by which the window was asked for and
+ * which it shows itself, and no more than all of it. A job about as fast as before has no growth.
  */
-static int set_limits(struct by_past *b, const struct accuse_options *options)
+static void set_limits(struct by_past *b, const struct accuse_options *options, double shown_ns)
 {
-	double least = options->min_gain_frac * b->job->iteration_ns, slowdown;
-	int error = past_slowdown(b->past, &slowdown);
+	double least = options->min_gain_frac * b->job->iteration_ns;
+	double slowdown = options->slowdown_ns;
 
-	if (error < 0)
-		return error;
-	if (options->slowdown_ns > 0)
-		slowdown =
-			slowdown > 0 ? fmin(slowdown, options->slowdown_ns) : options->slowdown_ns;
-	b->most_ns = EXPECT_USUAL * fmax(b->most_ns, options->slowdown_ns);
-	b->least_ns = slowdown > 0 ? fmax(least, EXCESS_SLOWDOWN * slowdown) : HUGE_VAL;
-	return 0;
+	b->most_ns = EXPECT_USUAL * fmax(b->most_ns, slowdown);
+	if (shown_ns > 0)
+		slowdown = fmin(slowdown, shown_ns);
+	b->least_ns = slowdown >= options->min_common_frac * b->job->iteration_ns
+			      ? fmax(least, EXCESS_SLOWDOWN * slowdown)
+			      : HUGE_VAL;
 }
 
 static int by_past_init(struct by_past *b, const struct past *past,
 			const struct accuse_options *options, struct arena *arena)
 {
 	size_t cnt = past->now->worker_cnt;
-	int error;
+	double shown_ns;
+	int error = past_slowdown(past, &shown_ns);
 
 	*b = (struct by_past){ .past = past, .job = past->now };
 	b->grown = arena_calloc(arena, cnt + 1, sizeof(*b->grown));
@@ -108,7 +107,7 @@ static int by_past_init(struct by_past *b, const struct past *past,
 		return -ENOMEM;
 	for (size_t w = 0; w < cnt; w++)
 		b->most_ns = fmax(b->most_ns, past->workers[w].growth_ns);
-	error = set_limits(b, options);
+	set_limits(b, options, shown_ns);
 	for (size_t w = 0; w < cnt && error == 0; w++) {
 		b->grown[w].frame = FRAME_NONE;
 		if (!past->workers[w].known)

@@ -106,6 +106,20 @@ static void who_waits_for_another_rank_is_not_accused(void **state)
 	assert_true(has_evidence(&report.findings[0], "60.0 ms now"));
 }
 
+/* 3 % slower, all of it in one place: hosts wander by as much. */
+static void a_job_about_as_fast_as_before_has_no_finding_by_its_past(void **state)
+{
+	(void)state;
+	play(&before, 1, 90, &batch, 0, 1, 10);
+	play(&job, 1, 90, &batch, 0, 1, 13);
+	compare(0);
+	assert_null(test_find(&report, "more-than-before"));
+	assert_int_equal(report.growth_cnt, 0);
+	report_done(&report);
+	compare(3);
+	assert_null(test_find(&report, "more-than-before"));
+}
+
 /* By design rank 0 has more to do, always: that is no news. */
 static void a_job_as_fast_as_ever_has_no_finding_by_its_past(void **state)
 {
@@ -219,6 +233,7 @@ int main(void)
 		TEST(what_grew_in_a_job_of_one_process_is_found),
 		TEST(what_grew_on_all_ranks_is_found_on_all),
 		TEST(who_waits_for_another_rank_is_not_accused),
+		TEST(a_job_about_as_fast_as_before_has_no_finding_by_its_past),
 		TEST(a_job_as_fast_as_ever_has_no_finding_by_its_past),
 		TEST(what_is_long_as_ever_is_no_finding_by_expectation),
 		TEST(what_explains_little_of_the_slowdown_is_only_listed),
