@@ -87,7 +87,7 @@ static const struct option_row rows[] = {
 		  "(PT-303), also in a job of one rank." },
 	{ .name = "exit-code",
 	  FIELD(exit_code),
-	  .help = "exit with 3 when the verdict is abnormal" },
+	  .help = "exit with 3 when the verdict is a fault, 4 when it is undecided" },
 	{ .name = "verbose",
 	  .letter = 'v',
 	  FIELD(verbose),
@@ -185,6 +185,13 @@ static int compare_with_past(struct analyze_options *o, struct load_result *load
 	return error;
 }
 
+static int exit_of(enum verdict verdict)
+{
+	if (verdict_is_bad(verdict))
+		return EXIT_ABNORMAL;
+	return verdict_is_open(verdict) ? EXIT_UNDECIDED : EXIT_DONE;
+}
+
 static int report_loaded(struct analyze_options *o, struct load_result *loaded, int64_t start_ns)
 {
 	struct report report;
@@ -200,8 +207,8 @@ static int report_loaded(struct analyze_options *o, struct load_result *loaded, 
 	report.elapsed_ms = (double)(clock_mono_ns() - start_ns) / 1e6;
 	if (output_report(&report, o->format, o->verbose, o->output, &err) < 0)
 		status = cmd_fail("%s", err.text);
-	else if (status == EXIT_DONE && o->exit_code && report.verdict == VERDICT_ABNORMAL)
-		status = EXIT_ABNORMAL;
+	else if (status == EXIT_DONE && o->exit_code)
+		status = exit_of(report.verdict);
 	report_done(&report);
 	return status;
 }
@@ -246,7 +253,8 @@ static const char notes[] =
 	"MPI), else from file names (rank3, worker-12), else from the order of the arguments; the "
 	"report says which.\n"
 	"Exit status: 0 done; 1 an input could not be used (the others are reported); 2 usage "
-	"error; 3 abnormal, with --exit-code.\n";
+	"error. With --exit-code: 3 abnormal, slow, stuck or failed; 4 inconclusive or "
+	"incomplete.\n";
 
 const struct command cmd_analyze = {
 	.name = "analyze",

@@ -17,7 +17,8 @@ enum exit_status {
 	EXIT_DONE = 0,
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,
-	EXIT_ABNORMAL = 3, /* with --exit-code only */
+	EXIT_ABNORMAL = 3,  /* with --exit-code only: abnormal, slow, failed, stuck */
+	EXIT_UNDECIDED = 4, /* with --exit-code only: inconclusive, incomplete */
 };
 
 extern const struct command cmd_run, cmd_profile, cmd_status, cmd_accept, cmd_timeline, cmd_analyze,

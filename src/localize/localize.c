@@ -5,11 +5,15 @@
 #include "base/str.h"
 #include "localize/absences.h"
 #include "localize/compose.h"
+#include "localize/conclude.h"
 #include "localize/growth.h"
+#include "localize/late/chance.h"
 #include "localize/late/collections.h"
+#include "localize/late/felt.h"
 #include "localize/late/gain.h"
 #include "localize/parts.h"
 #include "localize/peers.h"
+#include "localize/shares.h"
 #include "localize/usercode.h"
 #include "localize/usual.h"
 #include "localize/witness/by_past.h"
@@ -98,6 +102,11 @@ static int describe_input(struct run *r)
 	if (error == 0)
 		error = parts_describe_workers(r->out, &r->job);
 	return error == 0 ? parts_copy_failures(r->out, r->options) : error;
+}
+
+static int list_shares(struct run *r)
+{
+	return shares_list(&r->job, r->out);
 }
 
 static int list_absences(struct run *r)
@@ -212,21 +221,41 @@ static bool is_accused(const struct run *r, uint32_t w)
 	return false;
 }
 
-/* Notes each worker that was late but is not accused, with the reason. */
+/* Whether a loss, per iteration, is worth reporting. */
+static bool matters(const struct run *r, double ns)
+{
+	return ns * 100 >= r->options->min_gain_pct * r->job.iteration_ns;
+}
+
+/* Why a late worker is no evidence of a fault; NULL: it is. */
+static const char *excuse(const struct run *r, uint32_t w)
+{
+	double iterations = r->job.workers[w].iterations;
+
+	if (chance_explains(&r->job, &r->blame, w))
+		return "not in all iterations: chance explains it";
+	if (!matters(r, chance_own_loss(&r->blame, w) / iterations))
+		return "because it waits for others itself";
+	if (!matters(r, felt_loss(&r->job, &r->blame, w) / iterations))
+		return "but only devices waited for it, no host";
+	return NULL;
+}
+
+/* Notes each worker that is late and is not accused. */
 static int note_lateness(struct run *r)
 {
 	int error = 0;
 
 	for (uint32_t w = 0; w < r->job.worker_cnt && error == 0; w++) {
 		double lost = r->blame.workers[w].lost_ns / r->job.workers[w].iterations;
+		const char *why = excuse(r, w);
 
-		if (lost * 100 < r->options->min_gain_pct * r->job.iteration_ns || is_accused(r, w))
+		if (!matters(r, lost) || is_accused(r, w))
 			continue;
-		error = NOTE(
-			r,
-			"rank %d arrives late by %.1f ms per iteration (%.1f %%) but stalls in no one "
-			"place: within what hosts and chance differ by",
-			r->job.workers[w].fp->rank, lost / 1e6, 100 * lost / r->job.iteration_ns);
+		error = NOTE(r, "rank %d is last by %.1f ms per iteration (%.1f %%), %s",
+			     r->job.workers[w].fp->rank, lost / 1e6,
+			     100 * lost / r->job.iteration_ns,
+			     why != NULL ? why : "but no function explains it");
 	}
 	return error;
 }
@@ -324,53 +353,41 @@ static const struct fingerprint *find_lossy(const struct run *r)
 	return ret;
 }
 
+/* The unaccused worker without an excuse that makes others wait the longest. */
+static struct conclude_late find_late(const struct run *r)
+{
+	struct conclude_late ret = { .rank = -1 };
+
+	for (uint32_t w = 0; w < r->job.worker_cnt; w++) {
+		double loss = fmin(chance_own_loss(&r->blame, w), felt_loss(&r->job, &r->blame, w));
+		double lost = loss / r->job.workers[w].iterations;
+
+		if (lost / 1e6 <= ret.ms || !matters(r, lost) || is_accused(r, w) ||
+		    excuse(r, w) != NULL)
+			continue;
+		ret = (struct conclude_late){ .rank = r->job.workers[w].fp->rank,
+					      .ms = lost / 1e6,
+					      .pct = 100 * lost / r->job.iteration_ns };
+	}
+	return ret;
+}
+
 static int decide(struct run *r)
 {
-	struct report *out = r->out;
-	const struct finding *first = out->finding_cnt > 0 ? &out->findings[0] : NULL;
-	struct arena *arena = &out->arena;
-	size_t matched = r->blame.matched_cnt;
-	const struct fingerprint *lossy = find_lossy(r);
+	struct conclude_facts facts = { .matched = r->blame.matched_cnt > 0,
+					.unmatched_rank = unmatched_rank(r),
+					.min_gain_pct = r->options->min_gain_pct,
+					.late = find_late(r) };
 
-	out->verdict = VERDICT_INCONCLUSIVE;
-	if (r->job.worker_cnt == 0)
-		out->reason = "no worker could be analyzed";
-	else if (first != NULL && first->confidence != CONFIDENCE_LOW) {
-		out->verdict = VERDICT_ABNORMAL;
-		out->reason = arena_printf(arena, "%s", first->title);
-	} else if (first != NULL) {
-		out->reason = arena_printf(arena, "only weak evidence in %.0f iteration%s: %s",
-					   out->iterations, plural(out->iterations), first->title);
-	} else if (out->workers_analyzed * 2 <= out->workers_expected &&
-		   out->workers_expected > 1) {
-		out->reason = arena_printf(arena, "only %d of %d workers could be analyzed",
-					   out->workers_analyzed, out->workers_expected);
-	} else if (may_wait_for_absent(r)) {
-		out->reason = "communication holds much of the window, and the late rank may be "
-			      "among the ranks that were not analyzed";
-	} else if (unmatched_rank(r) >= 0) {
-		out->reason =
-			arena_printf(arena,
-				     "the collectives of rank %d fit those of no other rank: who "
-				     "waited for whom is not known",
-				     unmatched_rank(r));
-	} else if (out->iterations < 2) {
-		out->reason = "one iteration is too short a window to tell a fault from chance";
-	} else if (job_lost_frac(lossy) > LOST_FRAC) {
-		out->reason = parts_lossy_reason(out, lossy->rank, job_lost_frac(lossy));
-	} else {
-		out->verdict = VERDICT_HEALTHY;
-		out->reason =
-			matched > 0
-				? arena_printf(
-					  arena,
-					  "no worker makes the others wait for more than %g %% of "
-					  "an iteration beyond chance, and no function stands out",
-					  r->options->min_gain_pct)
-				: arena_printf(arena,
-					       "no function is beyond what a healthy job spends");
+	if (r->job.worker_cnt > 0) {
+		const struct fingerprint *lossy = find_lossy(r);
+
+		facts.lossy_rank = lossy->rank;
+		facts.lost_frac = job_lost_frac(lossy);
 	}
-	return out->reason != NULL ? 0 : -ENOMEM;
+	if (may_wait_for_absent(r))
+		facts.wait_ms = comm_frac(r) * r->job.iteration_ns / 1e6;
+	return conclude(r->out, &facts);
 }
 
 /*
@@ -442,9 +459,9 @@ static int find_accusations(struct run *r)
 static int run_all(struct run *r)
 {
 	static int (*const steps[])(struct run *) = {
-		describe_input, list_absences,	   join_past,  find_accusations, list_waits,
-		list_growth,	make_findings,	   copy_notes, note_lateness,	 note_guesses,
-		note_drops,	note_observations, decide,
+		describe_input, list_absences, join_past,	  find_accusations, list_waits,
+		list_shares,	list_growth,   make_findings,	  copy_notes,	    note_lateness,
+		note_guesses,	note_drops,    note_observations, decide,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {

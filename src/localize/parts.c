@@ -126,14 +126,6 @@ int parts_copy_failures(struct report *out, const struct localize_options *optio
 	return 0;
 }
 
-const char *parts_lossy_reason(struct report *out, int rank, double lost_frac)
-{
-	return arena_printf(&out->arena,
-			    "rank %d lost %.0f %% of what it was to record: a fault may be in "
-			    "that; another window may lose less",
-			    rank, 100 * lost_frac);
-}
-
 /* --- the job --- */
 
 /* Inputs that failed were workers too, and rank 7 has seven below it. */

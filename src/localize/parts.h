@@ -45,9 +45,6 @@ _must_check_ int parts_note_drops(struct report *out, const char **notes, const 
 /* The inputs that could not be used. Returns 0 or -ENOMEM. */
 _must_check_ int parts_copy_failures(struct report *out, const struct localize_options *options);
 
-/* Why a job is not healthy in which a worker lost more than LOST_FRAC. NULL: out of memory. */
-const char *parts_lossy_reason(struct report *out, int rank, double lost_frac);
-
 struct parts_job {
 	const int *ranks; /* of the workers, ascending */
 	size_t worker_cnt;

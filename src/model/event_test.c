@@ -23,9 +23,6 @@ static void names_of_the_json_contract_stay(void **state)
 	(void)state;
 	for (int i = 0; i < CLASS_CNT; i++)
 		assert_string_equal(event_class_name((enum event_class)i), classes[i]);
-	assert_string_equal(verdict_name(VERDICT_HEALTHY), "healthy");
-	assert_string_equal(verdict_name(VERDICT_ABNORMAL), "abnormal");
-	assert_string_equal(verdict_name(VERDICT_INCONCLUSIVE), "inconclusive");
 	assert_string_equal(confidence_name(CONFIDENCE_LOW), "low");
 	assert_string_equal(confidence_name(CONFIDENCE_MEDIUM), "medium");
 	assert_string_equal(confidence_name(CONFIDENCE_HIGH), "high");
@@ -55,7 +52,6 @@ static void values_out_of_range_are_unknown(void **state)
 	assert_string_equal(event_class_name((enum event_class) - 1), "unknown");
 	assert_string_equal(event_kind_name((enum event_kind)255), "unknown");
 	assert_string_equal(resource_name((enum resource)255), "unknown");
-	assert_string_equal(verdict_name((enum verdict)9), "unknown");
 	assert_string_equal(confidence_name((enum confidence)9), "unknown");
 }
 

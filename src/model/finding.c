@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/finding.h"
 
-#include "model/report.h"
-
-const char *verdict_name(enum verdict verdict)
-{
-	static const char *const names[] = { "healthy", "abnormal", "inconclusive" };
-
-	return (unsigned int)verdict < ARRAY_SIZE(names) ? names[verdict] : "unknown";
-}
-
 const char *confidence_name(enum confidence confidence)
 {
 	static const char *const names[] = { "low", "medium", "high" };

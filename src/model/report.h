@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The output of localize and input of report: the verdict, the findings, and their evidence.
- * docs/report-schema.json is the contract of its JSON form (perftracker.report.v1).
+ * docs/report-schema.json is the contract of its JSON form (perftracker.report.v2).
  * Source: PerfTracker figure 7.
  */
 #pragma once
 
 #include "base/arena.h"
 #include "model/finding.h"
-
-enum verdict { VERDICT_HEALTHY, VERDICT_ABNORMAL, VERDICT_INCONCLUSIVE };
+#include "model/trigger.h"
+#include "model/verdict.h"
 
 /* One analyzed worker, for the charts and the coverage. */
 struct report_worker {
@@ -48,12 +48,12 @@ struct report_growth {
 	double before_ms, now_ms; /* per iteration, on the rank where it grew most */
 };
 
-/* Live only: the slowdown that led to the profile. */
-struct report_trigger {
-	bool present;
-	const char *kind; /* "slowdown", "blocked", "request" */
-	double baseline_iteration_ms, current_iteration_ms;
-	int64_t step; /* profile began here */
+/* A function that holds much of the window. */
+struct report_share {
+	const char *name, *caller; /* caller: "" without one */
+	enum event_class class;
+	double frac;		 /* of the window, mean over the workers */
+	double ms_per_iteration; /* the same, in an iteration */
 };
 
 /* Live only: overhead of the collectors, measured by the overhead check. */
@@ -99,9 +99,9 @@ struct report {
 	size_t wait_cnt;
 	const struct report_growth *growth; /* what grew most first; none without a past */
 	size_t growth_cnt;
+	const struct report_share *shares; /* of functions, the largest first */
+	size_t share_cnt;
 	struct report_trigger trigger;
 	struct report_overhead overhead;
 	double elapsed_ms; /* duration of the analysis; printed in text only, never in JSON */
 };
-
-const char *verdict_name(enum verdict verdict);

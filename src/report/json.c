@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perftracker.report.v1: the contract for programs. Keys come in the order of
+ * perftracker.report.v2: the contract for programs. Keys come in the order of
  * the schema, numbers with six significant digits, so that the same report is
  * the same bytes everywhere.
  * Source: docs/report-schema.json.
@@ -123,6 +123,20 @@ static json_t *trigger_object(struct json_writer *w, const struct report_trigger
 	jsonwriter_put(w, object, "current_iteration_ms",
 		       jsonwriter_number(trigger->current_iteration_ms));
 	jsonwriter_put(w, object, "step", json_integer(trigger->step));
+	jsonwriter_put(w, object, "since_step",
+		       trigger->since_step > 0 ? json_integer(trigger->since_step) : json_null());
+	return object;
+}
+
+static json_t *share_object(struct json_writer *w, const struct report_share *share)
+{
+	json_t *object = json_object();
+
+	jsonwriter_put(w, object, "name", jsonwriter_text(share->name));
+	jsonwriter_put(w, object, "caller", jsonwriter_text(share->caller));
+	jsonwriter_put(w, object, "class", jsonwriter_text(event_class_name(share->class)));
+	jsonwriter_put(w, object, "frac", jsonwriter_number(share->frac));
+	jsonwriter_put(w, object, "ms_per_iteration", jsonwriter_number(share->ms_per_iteration));
 	return object;
 }
 
@@ -160,6 +174,7 @@ static void put_extras(struct json_writer *w, json_t *root, const struct report 
 {
 	size_t wait_cnt = MIN(report->wait_cnt, (size_t)WAITS_MAX);
 	json_t *workers = json_array(), *waits = json_array(), *failures = json_array();
+	json_t *shares = json_array();
 
 	jsonwriter_put(w, root, "notes", jsonwriter_text_array(w, report->notes, report->note_cnt));
 	for (size_t i = 0; i < report->worker_cnt; i++)
@@ -179,13 +194,16 @@ static void put_extras(struct json_writer *w, json_t *root, const struct report 
 	jsonwriter_put(w, root, "waits_omitted",
 		       json_integer((json_int_t)(report->wait_cnt - wait_cnt)));
 	jsonwriter_put(w, root, "growth", growth_array(w, report));
+	for (size_t i = 0; i < report->share_cnt; i++)
+		jsonwriter_push(w, shares, share_object(w, &report->shares[i]));
+	jsonwriter_put(w, root, "functions", shares);
 }
 
 static void put_all(struct json_writer *w, json_t *root, const struct report *report)
 {
 	json_t *findings = json_array();
 
-	jsonwriter_put(w, root, "schema", jsonwriter_text("perftracker.report.v1"));
+	jsonwriter_put(w, root, "schema", jsonwriter_text("perftracker.report.v2"));
 	jsonwriter_put(w, root, "verdict", jsonwriter_text(verdict_name(report->verdict)));
 	jsonwriter_put(w, root, "reason", jsonwriter_text(report->reason));
 	jsonwriter_put(w, root, "job", job_object(w, report));

@@ -250,6 +250,16 @@ static void phrase_slow(struct str *out, const struct finding *finding)
 	}
 }
 
+void phrase_share(struct str *out, const struct report_share *share)
+{
+	clean_append_short(out, share->name, NAME_CELLS);
+	str_printf(out, " (%s)", event_class_name(share->class));
+	if (share->caller[0] != '\0') {
+		str_append(out, ", called by ");
+		clean_append_short(out, share->caller, NAME_CELLS);
+	}
+}
+
 void phrase_verdict(struct str *out, const struct report *report)
 {
 	const struct finding *first = report->findings;

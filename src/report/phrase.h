@@ -40,6 +40,12 @@ size_t phrase_caller_cnt(const struct finding *finding);
 /* "rank 2", "ranks 0-3", "all 4 workers". world_size 0: unknown. */
 void phrase_subject(struct str *out, const struct finding *finding);
 
+/* The heading of the report's functions (shares). */
+#define PHRASE_SHARES "Functions that hold most of the window, mean over the workers"
+
+/* "load_batch (host), called by train_step" */
+void phrase_share(struct str *out, const struct report_share *share);
+
 /* The first line of every report, without the leading word of the verdict. */
 void phrase_verdict(struct str *out, const struct report *report);
 

@@ -69,6 +69,8 @@ static void the_verdict_comes_first(void **state)
 		{ "blocked", "ABNORMAL: rank 3 is blocked in checkpoint.py: save\n" },
 		{ "healthy", "HEALTHY: no function differs " },
 		{ "inconclusive", "INCONCLUSIVE: only 3 of 8 workers " },
+		{ "slow", "SLOW, CAUSE NOT FOUND: 9.8 -> 33.8 ms since step 650 (3.4x)\n" },
+		{ "failed", "JOB FAILED (exit 1) after 60 steps; rank 2 (pid 77) was the first " },
 		{ "throttled", "ABNORMAL: 300 ranks (5,14,23,32,41,50,...) cost the job " },
 	};
 

@@ -280,7 +280,7 @@ static void make_figure7(struct report *report)
 	set_workers(report, 16, 3, 2000.0, shares);
 	set_ring_waits(report, 16);
 	set_findings(report, rows, ARRAY_SIZE(rows));
-	report->trigger = (struct report_trigger){ true, "slowdown", 1221.0, 2000.0, 4200 };
+	report->trigger = (struct report_trigger){ true, "slowdown", 1221.0, 2000.0, 4200, 0 };
 	report->overhead = (struct report_overhead){ .present = true,
 						     .always = { true, 0.08, 0.11 },
 						     .window = { true, 1.2, 0.4 } };
@@ -433,13 +433,39 @@ static void make_blocked(struct report *report)
 
 	job(report, "llm-70b", 8, 0.0, (double)NAN);
 	set_findings(report, &row, 1);
-	report->trigger = (struct report_trigger){ true, "blocked", 812.0, (double)NAN, 9001 };
+	report->trigger = (struct report_trigger){ true, "blocked", 812.0, (double)NAN, 9001, 0 };
 	report->overhead = (struct report_overhead){ .present = true,
 						     .torch = true,
 						     .always = { true, 0.7, 0.05 },
 						     .less_samples = true,
 						     .no_operators = true,
 						     .only_marks = true };
+}
+
+static void make_slow(struct report *report)
+{
+	static const double shares[CLASS_CNT] = { 0.05, 0.8, 0.05, 0.0, 0.1 };
+
+	job(report, "resnet18_ddp2", 2, 16.0, 33.9);
+	report->verdict = VERDICT_SLOW;
+	report->reason = "9.8 -> 33.8 ms since step 650 (3.4x)";
+	report->trigger = (struct report_trigger){ true, "slowdown", 9.8, 33.8, 700, 650 };
+	report->shares = copied(
+		report,
+		(const struct report_share[]){
+			{ "loader.py: collate", "loader.py: __next__", CLASS_HOST, 0.71, 24.07 },
+			{ "ampere_sgemm_128x64_tn", "aten::linear", CLASS_COMPUTE, 0.1, 3.39 },
+			{ "outside of all functions", "", CLASS_IDLE, 0.05, 1.7 } },
+		3 * sizeof(struct report_share));
+	report->share_cnt = 3;
+	set_workers(report, 2, 16, 33.9, shares);
+}
+
+static void make_failed(struct report *report)
+{
+	job(report, "live", 4, 60.0, 9.8);
+	report->verdict = VERDICT_FAILED;
+	report->reason = "(exit 1) after 60 steps; rank 2 (pid 77) was the first to end";
 }
 
 static void make_throttled(struct report *report)
@@ -526,7 +552,7 @@ void sample_make_named(const char *text, struct report *ret)
 	ret->failures = copied(ret, (const struct report_failure[]){ { text, text } },
 			       sizeof(struct report_failure));
 	ret->failure_cnt = 1;
-	ret->trigger = (struct report_trigger){ true, "request", 50.0, 100.0, 7 };
+	ret->trigger = (struct report_trigger){ true, "request", 50.0, 100.0, 7, 0 };
 	set_findings(ret, &row, 1);
 }
 
@@ -546,6 +572,8 @@ const struct sample_report sample_reports[] = {
 	{ "inconclusive", make_inconclusive, ALL },
 	{ "blocked", make_blocked, ALL },
 	{ "hostile", make_hostile, ALL },
+	{ "slow", make_slow, ALL },
+	{ "failed", make_failed, "txt json html" },
 	{ "many", make_many, "txt verbose.txt json" },
 	{ "throttled", make_throttled, "txt" },
 	{ 0 },

@@ -21,6 +21,8 @@
 #define FULL_FINDINGS 5 /* printed in full unless verbose */
 #define LIST_MAX 8	/* notes, failures, absent sources, hosts */
 #define WIDTH_MAX 160
+#define SHARE_CELLS 23 /* "    33.8 ms  62 %      " */
+#define SHARES_SHOWN 5 /* functions that hold the window */
 
 struct text_writer {
 	struct page page;
@@ -45,19 +47,17 @@ static void detail(struct text_writer *w, const char *name, struct str *text)
 
 static void verdict_line(struct text_writer *w)
 {
-	static const struct {
-		const char *word;
-		enum page_style style;
-	} words[] = {
-		[VERDICT_HEALTHY] = { "HEALTHY:", PAGE_GOOD },
-		[VERDICT_ABNORMAL] = { "ABNORMAL:", PAGE_BAD },
-		[VERDICT_INCONCLUSIVE] = { "INCONCLUSIVE:", PAGE_WARN },
-	};
-	struct str text = { 0 };
+	enum verdict verdict = w->report->verdict;
+	enum page_style style = verdict_is_bad(verdict)	   ? PAGE_BAD
+				: verdict_is_open(verdict) ? PAGE_WARN
+							   : PAGE_GOOD;
+	struct str word = { 0 }, text = { 0 };
 
+	/* "JOB FAILED (exit 1) after 60 steps" is one sentence. */
+	str_printf(&word, "%s%s", verdict_words(verdict), verdict == VERDICT_FAILED ? "" : ":");
 	phrase_verdict(&text, w->report);
-	page_verdict(&w->page, words[w->report->verdict].style, words[w->report->verdict].word,
-		     &text);
+	page_verdict(&w->page, style, str_borrow(&word), &text);
+	page_finish_text(&w->page, &word);
 }
 
 /* How many items of a list are printed: without verbose LIST_MAX. */
@@ -487,6 +487,32 @@ static void findings_part(struct text_writer *w)
 		finding_short(w, i);
 }
 
+static void share_line(struct text_writer *w, const struct report_share *share)
+{
+	struct str cells = { 0 }, text = { 0 };
+
+	phrase_ms(&cells, share->ms_per_iteration);
+	str_append(&cells, "  ");
+	phrase_pct(&cells, share->frac * 100.0);
+	phrase_share(&text, share);
+	page_paragraph(&w->page, 4, str_borrow(&cells), SHARE_CELLS, &text);
+	page_finish_text(&w->page, &cells);
+}
+
+/* Where the time of a window went in which no fault was found: a finding has its own function. */
+static void shares_part(struct text_writer *w)
+{
+	const struct report *report = w->report;
+	size_t shown = MIN(report->share_cnt, w->verbose ? SIZE_MAX : (size_t)SHARES_SHOWN);
+
+	if (shown == 0 || (!w->verbose && report->verdict != VERDICT_SLOW))
+		return;
+	line_end(w);
+	page_wrap(&w->page, PAGE_BOLD, 0, 0, PHRASE_SHARES);
+	for (size_t i = 0; i < shown; i++)
+		share_line(w, &report->shares[i]);
+}
+
 int report_text(const struct report *report, const struct report_text_options *options,
 		struct str *out)
 {
@@ -502,6 +528,7 @@ int report_text(const struct report *report, const struct report_text_options *o
 	line_end(&w);
 	job_lines(&w);
 	findings_part(&w);
+	shares_part(&w);
 	if (isfinite(report->elapsed_ms) && report->elapsed_ms > 0.0) {
 		struct str text = { 0 };
 

@@ -128,7 +128,8 @@ class Inputs(Scratch):
         paths = [p for p in real.ranks_of("dlrm4_sleep_1s") if "rank2" not in p.name]
         report = json.loads(self.json_of(*paths))
         self.assertEqual(report["coverage"]["ranks_missing"], "2")
-        self.assertEqual((report["verdict"], report["findings"]), ("inconclusive", []))
+        self.assertEqual((report["verdict"], report["findings"]), ("incomplete", []))
+        self.assertIn("rank 2's trace is missing, and those present wait", report["reason"])
 
     def test_ranks_come_from_file_names_if_traces_lack_them(self) -> None:
         def forget(_rank: int, trace: real.Trace) -> None:

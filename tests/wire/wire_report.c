@@ -34,10 +34,7 @@ static void die(const char *what)
 
 static void describe(const struct report *report, struct str *out)
 {
-	str_printf(out, "%s",
-		   report->verdict == VERDICT_HEALTHY	 ? "healthy"
-		   : report->verdict == VERDICT_ABNORMAL ? "abnormal"
-							 : "inconclusive");
+	str_append(out, verdict_name(report->verdict));
 	for (size_t i = 0; i < report->finding_cnt; i++) {
 		const struct finding *f = &report->findings[i];
 

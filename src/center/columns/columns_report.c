@@ -6,6 +6,7 @@
 #include "center/columns/columns_accuse.h"
 #include "localize/absences.h"
 #include "localize/compose.h"
+#include "localize/conclude.h"
 #include "localize/parts.h"
 #include "model/rankset.h"
 #include "model/thresholds.h"
@@ -324,30 +325,14 @@ static const struct columns_worker *find_lossy(const struct run *r)
 
 static int decide(struct run *r)
 {
-	struct report *out = r->out;
 	const struct columns_worker *lossy = find_lossy(r);
-	const struct finding *first = out->finding_cnt > 0 ? &out->findings[0] : NULL;
+	const struct conclude_facts facts = { .unmatched_rank = -1,
+					      .lossy_rank = lossy->rank,
+					      .lost_frac = lossy->lost_frac,
+					      .min_gain_pct = r->options->min_gain_pct,
+					      .late.rank = -1 };
 
-	out->verdict = VERDICT_INCONCLUSIVE;
-	if (first != NULL && first->confidence != CONFIDENCE_LOW) {
-		out->verdict = VERDICT_ABNORMAL;
-		out->reason = first->title;
-	} else if (first != NULL) {
-		out->reason =
-			arena_printf(&out->arena, "only weak evidence in %.0f iteration%s: %s",
-				     out->iterations, plural(out->iterations), first->title);
-	} else if (out->workers_analyzed * 2LL <= out->workers_expected) {
-		out->reason = arena_printf(&out->arena, "only %d of %d workers could be analyzed",
-					   out->workers_analyzed, out->workers_expected);
-	} else if (out->iterations < 2) {
-		out->reason = "one iteration is too short a window to tell a fault from chance";
-	} else if (lossy->lost_frac > LOST_FRAC) {
-		out->reason = parts_lossy_reason(out, lossy->rank, lossy->lost_frac);
-	} else {
-		out->verdict = VERDICT_HEALTHY;
-		out->reason = "no function is beyond what a healthy job spends";
-	}
-	return out->reason != NULL ? 0 : -ENOMEM;
+	return conclude(r->out, &facts);
 }
 
 static int run_all(struct run *r, columns_fetch *fetch, void *arg)

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "live/metrics/metrics_parts.h"
-#include "model/report.h"
+#include "model/verdict.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,12 +12,6 @@
 #include <unistd.h>
 
 #define LOOK_NS (1 * NSEC_PER_SEC)
-
-static const char *const verdicts[] = {
-	[VERDICT_HEALTHY] = "healthy",
-	[VERDICT_ABNORMAL] = "abnormal",
-	[VERDICT_INCONCLUSIVE] = "inconclusive",
-};
 
 static void set(struct metrics_host *host, enum metric metric, const char *label, double value)
 {
@@ -32,8 +26,9 @@ static void set_begin(struct metrics_host *host, const struct run_options *optio
 	set(host, METRIC_PROCESS_START, NULL, (double)clock_wall_ns() / NSEC_PER_SEC);
 	set(host, METRIC_BUDGET, "always", options->budget_always_frac);
 	set(host, METRIC_BUDGET, "window", options->budget_window_frac);
-	for (size_t i = 0; i < ARRAY_SIZE(verdicts); i++)
-		(void)metrics_series(host->metrics, METRIC_REPORTS, METRIC_VALUES(verdicts[i]));
+	for (int i = 0; i < VERDICT_CNT; i++)
+		(void)metrics_series(host->metrics, METRIC_REPORTS,
+				     METRIC_VALUES(verdict_name((enum verdict)i)));
 }
 
 struct metrics_host *metrics_host_new(const struct run_options *options)
@@ -173,13 +168,14 @@ static void set_cause(struct metrics_host *host, const struct wire_report *repor
 void metrics_host_report(struct metrics_host *host, const struct wire_report *report,
 			 int64_t wall_ns)
 {
-	if (report->verdict >= ARRAY_SIZE(verdicts))
+	if (report->verdict >= VERDICT_CNT)
 		return;
 	metrics_clear(host->metrics, METRIC_FINDINGS);
 	metrics_clear(host->metrics, METRIC_GAIN);
 	metrics_clear(host->metrics, METRIC_ACCUSED);
-	for (uint32_t i = 0; i < ARRAY_SIZE(verdicts); i++)
-		set(host, METRIC_REPORT_VERDICT, verdicts[i], report->verdict == i);
+	for (uint32_t i = 0; i < VERDICT_CNT; i++)
+		set(host, METRIC_REPORT_VERDICT, verdict_name((enum verdict)i),
+		    report->verdict == i);
 	for (uint32_t i = 0; i < MIN(report->finding_cnt, WIRE_REPORT_FINDINGS); i++) {
 		set_cause(host, report, i);
 		accuse(host, &report->findings[i]);
@@ -187,6 +183,6 @@ void metrics_host_report(struct metrics_host *host, const struct wire_report *re
 	set(host, METRIC_REPORT_TIME, NULL, (double)wall_ns / NSEC_PER_SEC);
 	metrics_add(host->metrics,
 		    metrics_series(host->metrics, METRIC_REPORTS,
-				   METRIC_VALUES(verdicts[report->verdict])),
+				   METRIC_VALUES(verdict_name((enum verdict)report->verdict))),
 		    1);
 }

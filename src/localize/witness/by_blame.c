@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/stats.h"
+#include "localize/late/chance.h"
 #include "localize/witness/suspects.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
-
-/* Time a worker lost for the others by what it did itself. */
-static double own_loss(const struct blame *blame, uint32_t w)
-{
-	return fmax(0, blame->workers[w].lost_ns - blame->workers[w].explained_by_comm_ns);
-}
 
 /* The losses of all workers with matched collectives. */
 static struct stats_others losses_of(const struct job *job, const struct blame *blame,
@@ -20,7 +15,7 @@ static struct stats_others losses_of(const struct job *job, const struct blame *
 
 	for (uint32_t i = 0; i < job->worker_cnt; i++) {
 		if (blame->workers[i].matched)
-			scratch[cnt++] = own_loss(blame, i);
+			scratch[cnt++] = chance_own_loss(blame, i);
 	}
 	return stats_others_of(scratch, cnt);
 }
@@ -48,45 +43,6 @@ static bool can_rotate(const struct job *job, const struct ledger *l, uint32_t p
 	return (class == CLASS_HOST || class == CLASS_IDLE) && single >= LEDGER_MOST * l->listed;
 }
 
-/* The largest loss of the other workers in an iteration. */
-static double worst_other(const struct job *job, const struct blame *blame, uint32_t w,
-			  size_t iteration)
-{
-	double worst = 0;
-
-	for (uint32_t i = 0; i < job->worker_cnt; i++) {
-		if (i != w && iteration < job->workers[i].fp->iteration_cnt)
-			worst = fmax(worst, blame->workers[i].iteration_lost_ns[iteration]);
-	}
-	return worst;
-}
-
-/*
- * Whether chance could have made w lose more than all others. Where the loss is
- * spread over many places, only its constancy distinguishes a slow worker from an
- * unlucky one.
- */
-static bool may_be_chance(const struct job *job, const struct blame *blame, uint32_t w)
-{
-	size_t cnt = job->workers[w].fp->iteration_cnt;
-	double sum = 0, square = 0, need, mean, variance;
-
-	for (size_t i = 0; i < cnt; i++) {
-		double lead =
-			blame->workers[w].iteration_lost_ns[i] - worst_other(job, blame, w, i);
-
-		sum += lead;
-		square += lead * lead;
-	}
-	if (cnt < 2)
-		return false; /* judged by its share of all lost time */
-	/* Of few iterations the scatter itself is uncertain (Student's t). */
-	need = BLAME_SPREAD_SURE * (1 + 16 / pow((double)cnt - 1, 2));
-	mean = sum / (double)cnt;
-	variance = fmax(0, square / (double)cnt - mean * mean) * (double)cnt / (double)(cnt - 1);
-	return mean <= 0 || mean * mean * (double)cnt < need * need * variance;
-}
-
 static void fill_ledgers(struct suspects *s, const struct blame *blame)
 {
 	vec_foreach(why, &blame->why)
@@ -98,7 +54,7 @@ static void fill_ledgers(struct suspects *s, const struct blame *blame)
 static bool stands_out(const struct suspects *s, const struct blame *blame, uint32_t w,
 		       const struct stats_others *losses, double total_ns)
 {
-	double loss = own_loss(blame, w), iterations = s->job->workers[w].iterations;
+	double loss = chance_own_loss(blame, w), iterations = s->job->workers[w].iterations;
 	double typical = stats_others_median(losses, loss);
 	double limit = s->options->min_gain_frac * s->job->iteration_ns * iterations;
 
@@ -108,7 +64,7 @@ static bool stands_out(const struct suspects *s, const struct blame *blame, uint
 	if (iterations < 2 && loss < BLAME_SINGLE_FRAC * total_ns)
 		return false;
 	return s->place_cnt[w] > 0 ||
-	       (suspects_spread_matters(s, w, loss) && !may_be_chance(s->job, blame, w));
+	       (suspects_spread_matters(s, w, loss) && !chance_explains(s->job, blame, w));
 }
 
 /* Lost time per iteration of all unaccused workers whose main place is that of w. */
@@ -216,7 +172,7 @@ int accuse_by_blame(const struct job *job, const struct blame *blame,
 		return error;
 	fill_ledgers(&s, blame);
 	for (uint32_t w = 0; w < job->worker_cnt; w++)
-		total_ns += own_loss(blame, w);
+		total_ns += chance_own_loss(blame, w);
 	few = arena_calloc(arena, job->frames.cnt + 1, sizeof(*few));
 	if (few == NULL)
 		return -ENOMEM;

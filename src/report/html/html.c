@@ -20,8 +20,9 @@
 
 static void page_head(struct str *out, const struct report *report)
 {
-	const char *verdict = verdict_name(report->verdict);
-	struct document page = { .word = verdict, .tone = verdict, .skip = "findings" };
+	struct document page = { .word = verdict_words(report->verdict),
+				 .tone = verdict_name(report->verdict),
+				 .skip = "findings" };
 	struct str sentence = { 0 };
 
 	phrase_verdict(&sentence, report);
@@ -248,6 +249,36 @@ static void workers_part(struct str *out, const struct report *report)
 	str_append(out, "</details></section>\n");
 }
 
+static void share_row(struct str *out, const struct report_share *share)
+{
+	struct str ms = { 0 }, pct = { 0 }, name = { 0 };
+
+	phrase_ms(&ms, share->ms_per_iteration);
+	phrase_pct(&pct, share->frac * 100.0);
+	phrase_share(&name, share);
+	str_append(out, "<tr><td class=\"n\">");
+	markup_take(out, &ms);
+	str_append(out, "</td><td class=\"n\">");
+	markup_take(out, &pct);
+	str_append(out, "</td><td><bdi>");
+	markup_take(out, &name);
+	str_append(out, "</bdi></td></tr>\n");
+}
+
+static void shares_part(struct str *out, const struct report *report)
+{
+	if (report->share_cnt == 0)
+		return;
+	str_append(out, "<section><h2>" PHRASE_SHARES "</h2>\n<div class=\"scroll\" "
+			"tabindex=\"0\" role=\"region\" aria-label=\"Functions\"><table><thead>"
+			"<tr><th scope=\"col\" class=\"n\">Per iteration</th>"
+			"<th scope=\"col\" class=\"n\">Share</th><th scope=\"col\">Function</th>"
+			"</tr></thead><tbody>\n");
+	for (size_t i = 0; i < report->share_cnt; i++)
+		share_row(out, &report->shares[i]);
+	str_append(out, "</tbody></table></div></section>\n");
+}
+
 int report_html(const struct report *report, struct str *out)
 {
 	size_t start = out->len;
@@ -256,10 +287,11 @@ int report_html(const struct report *report, struct str *out)
 	facts(out, report);
 	html_findings(report, out);
 	/* Without a verdict what was not seen matters more than what was. */
-	if (report->verdict == VERDICT_INCONCLUSIVE)
+	if (verdict_is_open(report->verdict))
 		gaps_part(out, report);
+	shares_part(out, report);
 	window_part(out, report);
-	if (report->verdict != VERDICT_INCONCLUSIVE)
+	if (!verdict_is_open(report->verdict))
 		gaps_part(out, report);
 	workers_part(out, report);
 	document_close(out, "Ids of findings are explained in docs/findings.md; programs read the "

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/conclude.h"
+
+#include "base/str.h"
+#include "model/rankset.h"
+#include "model/thresholds.h"
+
+#include <errno.h>
+
+#define RANKS_SHOWN 60 /* characters of a set of ranks in a sentence */
+
+struct conclusion {
+	struct report *report;
+	const struct conclude_facts *facts;
+	struct str *reason;
+};
+
+static bool are_missing(const struct report *report)
+{
+	return report->missing_cnt > 0 || report->workers_analyzed < report->workers_expected;
+}
+
+/* "rank 2's trace is missing", "the traces of ranks 4-7 are missing" */
+static void append_missing(const struct conclusion *c)
+{
+	const struct report *report = c->report;
+	struct str ranks = { 0 };
+
+	rankset_format(&ranks, report->missing, report->missing_cnt);
+	if (!are_missing(report)) /* left out by choice */
+		str_printf(c->reason, "%d of %d ranks were not analyzed",
+			   report->world_size - report->workers_analyzed, report->world_size);
+	else if (report->missing_cnt == 1)
+		str_printf(c->reason, "rank %d's trace is missing", report->missing[0]);
+	else if (ranks.len > 0 && ranks.len <= RANKS_SHOWN)
+		str_printf(c->reason, "the traces of ranks %s are missing", str_borrow(&ranks));
+	else
+		str_printf(c->reason, "the traces of %d of %d ranks are missing",
+			   report->workers_expected - report->workers_analyzed,
+			   report->workers_expected);
+	if (str_error(&ranks) < 0)
+		c->reason->error = str_error(&ranks);
+	str_done(&ranks);
+}
+
+static void append_late(const struct conclusion *c)
+{
+	const struct conclude_late *late = &c->facts->late;
+
+	str_printf(c->reason,
+		   "rank %d arrives late by %.1f ms per iteration (%.1f %%), but no function "
+		   "explains it",
+		   late->rank, late->ms, late->pct);
+}
+
+static bool is_slow(const struct conclusion *c)
+{
+	return trigger_is_slow(&c->report->trigger) &&
+	       !trigger_is_over(&c->report->trigger, c->report->iteration_ms);
+}
+
+/* --- one function per verdict: the reason; false: the verdict does not apply --- */
+
+static bool nobody_seen(const struct conclusion *c)
+{
+	if (c->report->workers_analyzed > 0)
+		return false;
+	str_append(c->reason, "no worker could be analyzed");
+	return true;
+}
+
+static bool surely_found(const struct conclusion *c)
+{
+	const struct report *report = c->report;
+
+	if (report->finding_cnt == 0 || report->findings[0].confidence == CONFIDENCE_LOW)
+		return false;
+	str_append(c->reason, report->findings[0].title);
+	return true;
+}
+
+static bool slow_without_cause(const struct conclusion *c)
+{
+	if (!is_slow(c))
+		return false;
+	trigger_describe(&c->report->trigger, c->reason);
+	if (c->report->finding_cnt > 0)
+		str_printf(c->reason, "; weak evidence: %s", c->report->findings[0].title);
+	if (c->facts->late.rank >= 0) {
+		str_append(c->reason, "; ");
+		append_late(c);
+	}
+	if (are_missing(c->report)) {
+		str_append(c->reason, "; ");
+		append_missing(c);
+	}
+	return true;
+}
+
+static bool weakly_found(const struct conclusion *c)
+{
+	const struct report *report = c->report;
+
+	if (report->finding_cnt == 0)
+		return false;
+	str_printf(c->reason, "only weak evidence in %.0f iteration%s: %s", report->iterations,
+		   plural(report->iterations), report->findings[0].title);
+	return true;
+}
+
+static bool ranks_missing(const struct conclusion *c)
+{
+	if (!are_missing(c->report) && c->facts->wait_ms <= 0)
+		return false;
+	append_missing(c);
+	if (c->facts->wait_ms > 0)
+		str_printf(c->reason,
+			   ", and those present wait %.*f ms an iteration for somebody or for "
+			   "the network",
+			   c->facts->wait_ms < 10 ? 1 : 0, c->facts->wait_ms);
+	else
+		str_append(c->reason, "; no fault shows in those present");
+	return true;
+}
+
+static bool collectives_unmatched(const struct conclusion *c)
+{
+	if (c->facts->unmatched_rank < 0)
+		return false;
+	str_printf(c->reason,
+		   "the collectives of rank %d fit those of no other rank: who waited for whom is "
+		   "not known",
+		   c->facts->unmatched_rank);
+	return true;
+}
+
+static bool late_in_one_iteration(const struct conclusion *c)
+{
+	if (c->report->iterations >= 2)
+		return false;
+	if (c->facts->late.rank >= 0) {
+		append_late(c);
+		str_append(c->reason, "; ");
+	}
+	str_append(c->reason, "one iteration is too short a window to tell a fault from chance");
+	return true;
+}
+
+static bool records_lost(const struct conclusion *c)
+{
+	if (c->facts->lost_frac <= LOST_FRAC)
+		return false;
+	str_printf(c->reason,
+		   "rank %d lost %.0f %% of what it was to record: a fault may be in that; "
+		   "another window may lose less",
+		   c->facts->lossy_rank, 100 * c->facts->lost_frac);
+	return true;
+}
+
+static bool rank_late(const struct conclusion *c)
+{
+	if (c->facts->late.rank < 0)
+		return false;
+	append_late(c);
+	str_append(c->reason, ": a window of more iterations may tell");
+	return true;
+}
+
+static bool slowdown_over(const struct conclusion *c)
+{
+	const struct report *report = c->report;
+
+	if (!trigger_is_slow(&report->trigger))
+		return false;
+	str_printf(c->reason,
+		   "the slowdown was over before the window: %.1f ms per iteration in it, best "
+		   "%.1f ms",
+		   report->iteration_ms, report->trigger.baseline_iteration_ms);
+	return true;
+}
+
+static bool all_well(const struct conclusion *c)
+{
+	if (c->facts->matched)
+		str_printf(c->reason,
+			   "no worker makes the others wait for more than %g %% of an iteration "
+			   "beyond chance, and no function stands out",
+			   c->facts->min_gain_pct);
+	else
+		str_append(c->reason, "no function is beyond what a healthy job spends");
+	return true;
+}
+
+int conclude(struct report *report, const struct conclude_facts *facts)
+{
+	/* The first that applies; all_well() always does. */
+	static const struct {
+		bool (*applies)(const struct conclusion *c);
+		enum verdict verdict;
+	} rules[] = {
+		{ nobody_seen, VERDICT_INCONCLUSIVE },
+		{ surely_found, VERDICT_ABNORMAL },
+		{ slow_without_cause, VERDICT_SLOW },
+		{ weakly_found, VERDICT_INCONCLUSIVE },
+		{ ranks_missing, VERDICT_INCOMPLETE },
+		{ collectives_unmatched, VERDICT_INCONCLUSIVE },
+		{ late_in_one_iteration, VERDICT_INCONCLUSIVE },
+		{ records_lost, VERDICT_INCONCLUSIVE },
+		{ rank_late, VERDICT_INCONCLUSIVE },
+		{ slowdown_over, VERDICT_INCONCLUSIVE },
+		{ all_well, VERDICT_HEALTHY },
+	};
+	struct str reason = { 0 };
+	const struct conclusion c = { .report = report, .facts = facts, .reason = &reason };
+	size_t i = 0;
+
+	while (!rules[i].applies(&c))
+		i++;
+	report->verdict = rules[i].verdict;
+	report->reason =
+		str_error(&reason) == 0 ? arena_strdup(&report->arena, str_borrow(&reason)) : NULL;
+	str_done(&reason);
+	return report->reason != NULL ? 0 : -ENOMEM;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The verdict of a window, from the findings and from what was not seen. Healthy is the last of
+ * the possibilities: nothing was found, and nothing was missing that could have hidden a fault.
+ * Pure: facts in, verdict and reason out.
+ * Source: docs/findings.md, "Verdicts".
+ */
+#pragma once
+
+#include "base/base.h"
+#include "model/report.h"
+
+/* A worker that makes others wait beyond chance and is accused by no finding. */
+struct conclude_late {
+	int rank;	/* -1: none */
+	double ms, pct; /* per iteration */
+};
+
+struct conclude_facts {
+	bool matched;	    /* who waited for whom is known */
+	int unmatched_rank; /* its collectives fit those of no other rank; -1: none */
+	int lossy_rank;
+	double lost_frac; /* of what the recorder of lossy_rank was to hold */
+	double wait_ms;	  /* per iteration, maybe for an absent rank; 0: no more than usual */
+	double min_gain_pct;
+	struct conclude_late late;
+};
+
+/* Sets verdict and reason; all else of the report is filled. Returns 0 or -ENOMEM. */
+_must_check_ int conclude(struct report *report, const struct conclude_facts *facts);

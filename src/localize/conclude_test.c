@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/conclude.h"
+
+#include "base/test_alloc.h"
+#include "localize/shares.h"
+#include "localize/test_job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A window of four ranks in which nothing was found and nothing is missing. */
+static struct report seen(void)
+{
+	struct report report = { .world_size = 4,
+				 .workers_expected = 4,
+				 .workers_analyzed = 4,
+				 .iterations = 16,
+				 .iteration_ms = 100 };
+
+	arena_init(&report.arena);
+	return report;
+}
+
+static const struct conclude_facts quiet = {
+	.matched = true, .unmatched_rank = -1, .min_gain_pct = 1, .late.rank = -1
+};
+
+/* Concludes, compares verdict and the beginning of the reason, and frees the report. */
+static void expect(struct report *report, const struct conclude_facts *facts, enum verdict verdict,
+		   const char *reason)
+{
+	assert_int_equal(conclude(report, facts), 0);
+	assert_string_equal(verdict_name(report->verdict), verdict_name(verdict));
+	if (strncmp(report->reason, reason, strlen(reason)) != 0)
+		assert_string_equal(report->reason, reason);
+	arena_done(&report->arena);
+}
+
+static struct report_trigger slowdown(void)
+{
+	return (struct report_trigger){ .present = true,
+					.kind = "slowdown",
+					.baseline_iteration_ms = 9.8,
+					.current_iteration_ms = 33.8,
+					.step = 700,
+					.since_step = 650 };
+}
+
+static void a_whole_window_without_a_finding_is_healthy(void **state)
+{
+	struct report report = seen();
+
+	(void)state;
+	expect(&report, &quiet, VERDICT_HEALTHY,
+	       "no worker makes the others wait for more than 1 % of an iteration beyond chance");
+}
+
+static void a_slowdown_without_a_finding_is_slow_and_says_how_much(void **state)
+{
+	struct report report = seen();
+
+	(void)state;
+	report.trigger = slowdown();
+	report.iteration_ms = 34;
+	expect(&report, &quiet, VERDICT_SLOW, "9.8 -> 33.8 ms since step 650 (3.4x)");
+}
+
+static void a_requested_window_of_a_slow_job_is_slow(void **state)
+{
+	struct report report = seen();
+
+	(void)state;
+	report.trigger = slowdown();
+	report.trigger.kind = "request";
+	report.iteration_ms = 34;
+	expect(&report, &quiet, VERDICT_SLOW, "9.8 -> 33.8 ms");
+	report = seen();
+	report.trigger = slowdown();
+	report.trigger.kind = "request";
+	report.trigger.since_step = 0;
+	expect(&report, &quiet, VERDICT_HEALTHY, "");
+}
+
+static void a_window_after_the_slowdown_shows_nothing_of_it(void **state)
+{
+	struct report report = seen();
+
+	(void)state;
+	report.trigger = slowdown();
+	report.iteration_ms = 10;
+	expect(&report, &quiet, VERDICT_INCONCLUSIVE, "the slowdown was over before the window");
+}
+
+static void a_slow_job_with_a_finding_is_abnormal_and_with_a_weak_one_slow(void **state)
+{
+	struct finding finding = { .title = "rank 2: host stall", .confidence = CONFIDENCE_MEDIUM };
+	struct report report = seen();
+
+	(void)state;
+	report.trigger = slowdown();
+	report.iteration_ms = 34;
+	report.findings = &finding;
+	report.finding_cnt = 1;
+	expect(&report, &quiet, VERDICT_ABNORMAL, "rank 2: host stall");
+	report = seen();
+	report.trigger = slowdown();
+	report.iteration_ms = 34;
+	finding.confidence = CONFIDENCE_LOW;
+	report.findings = &finding;
+	report.finding_cnt = 1;
+	expect(&report, &quiet, VERDICT_SLOW,
+	       "9.8 -> 33.8 ms since step 650 (3.4x); weak evidence: rank 2: host stall");
+}
+
+static void missing_ranks_are_named_with_what_the_others_wait(void **state)
+{
+	static const int missing[] = { 2, 3 };
+	struct conclude_facts facts = quiet;
+	struct report report = seen();
+
+	(void)state;
+	facts.wait_ms = 20;
+	report.workers_analyzed = 3;
+	report.missing = missing;
+	report.missing_cnt = 1;
+	expect(&report, &facts, VERDICT_INCOMPLETE,
+	       "rank 2's trace is missing, and those present wait 20 ms an iteration for somebody");
+	facts.wait_ms = 0;
+	report = seen();
+	report.workers_analyzed = 2;
+	report.missing = missing;
+	report.missing_cnt = 2;
+	expect(&report, &facts, VERDICT_INCOMPLETE,
+	       "the traces of ranks 2-3 are missing; no fault shows in those present");
+}
+
+static void ranks_left_out_by_choice_matter_where_others_wait(void **state)
+{
+	struct conclude_facts facts = quiet;
+	struct report report = seen();
+
+	(void)state;
+	report.workers_expected = report.workers_analyzed = 3;
+	expect(&report, &facts, VERDICT_HEALTHY, "");
+	facts.wait_ms = 20;
+	report = seen();
+	report.workers_expected = report.workers_analyzed = 3;
+	expect(&report, &facts, VERDICT_INCOMPLETE, "1 of 4 ranks were not analyzed, and those");
+}
+
+static void a_late_rank_without_a_cause_is_named_and_not_healthy(void **state)
+{
+	struct conclude_facts facts = quiet;
+	struct report report = seen();
+
+	(void)state;
+	facts.late = (struct conclude_late){ .rank = 2, .ms = 41, .pct = 18.4 };
+	expect(&report, &facts, VERDICT_INCONCLUSIVE,
+	       "rank 2 arrives late by 41.0 ms per iteration (18.4 %), but no function explains");
+	report = seen();
+	report.iterations = 1;
+	expect(&report, &facts, VERDICT_INCONCLUSIVE, "rank 2 arrives late by 41.0 ms");
+}
+
+static void lost_records_and_unmatched_collectives_leave_it_open(void **state)
+{
+	struct conclude_facts facts = quiet;
+	struct report report = seen();
+
+	(void)state;
+	facts.unmatched_rank = 3;
+	expect(&report, &facts, VERDICT_INCONCLUSIVE, "the collectives of rank 3 fit those of no");
+	facts = quiet;
+	facts.lossy_rank = 1;
+	facts.lost_frac = 0.5;
+	report = seen();
+	expect(&report, &facts, VERDICT_INCONCLUSIVE, "rank 1 lost 50 % of what it was to record");
+}
+
+static void without_memory_nothing_is_concluded(void **state)
+{
+	struct report report = seen();
+
+	(void)state;
+	allocations_left = 0;
+	assert_int_equal(conclude(&report, &quiet), -ENOMEM);
+	allocations_left = -1;
+	arena_done(&report.arena);
+}
+
+/* --- the functions that hold the window --- */
+
+static void the_functions_that_hold_the_window_are_listed_by_size(void **state)
+{
+	struct test_job job = { 0 };
+	struct report report;
+	uint32_t caller, load;
+
+	(void)state;
+	test_job_init(&job, 2, 1000, 10);
+	for (size_t w = 0; w < 2; w++) {
+		caller = test_frame(&job, w, FRAME_NONE, KIND_PYTHON, "train");
+		load = test_frame(&job, w, caller, KIND_PYTHON, "load");
+		test_function(&job, w, load, CLASS_HOST, w == 0 ? 0.5 : 0.3);
+		test_function(&job, w, caller, CLASS_HOST, 0.1);
+		test_function(&job, w, test_frame(&job, w, caller, KIND_PYTHON, "small"),
+			      CLASS_HOST, 0.001);
+	}
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.share_cnt, 2);
+	assert_string_equal(report.shares[0].name, "load");
+	assert_string_equal(report.shares[0].caller, "train");
+	assert_true(report.shares[0].frac > 0.399 && report.shares[0].frac < 0.401);
+	assert_true(report.shares[0].ms_per_iteration > 39.9 &&
+		    report.shares[0].ms_per_iteration < 40.1);
+	assert_string_equal(report.shares[1].name, "train");
+	assert_string_equal(report.shares[1].caller, "");
+	report_done(&report);
+	test_job_done(&job);
+}
+
+static void only_the_largest_functions_are_listed(void **state)
+{
+	struct test_job job = { 0 };
+	struct report report;
+	char name[32];
+
+	(void)state;
+	test_job_init(&job, 1, 1000, 10);
+	for (int i = 0; i < 30; i++) {
+		(void)snprintf(name, sizeof(name), "f%d", i);
+		test_function(&job, 0, test_frame(&job, 0, FRAME_NONE, KIND_PYTHON, name),
+			      CLASS_HOST, 0.015 + 0.001 * ((i * 7) % 30));
+	}
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.share_cnt, SHARES_MAX);
+	for (size_t i = 1; i < report.share_cnt; i++)
+		assert_true(report.shares[i - 1].frac >= report.shares[i].frac);
+	assert_true(report.shares[0].frac > 0.043);
+	assert_true(report.shares[SHARES_MAX - 1].frac > 0.024);
+	report_done(&report);
+	test_job_done(&job);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_whole_window_without_a_finding_is_healthy),
+		cmocka_unit_test(a_slowdown_without_a_finding_is_slow_and_says_how_much),
+		cmocka_unit_test(a_requested_window_of_a_slow_job_is_slow),
+		cmocka_unit_test(a_window_after_the_slowdown_shows_nothing_of_it),
+		cmocka_unit_test(a_slow_job_with_a_finding_is_abnormal_and_with_a_weak_one_slow),
+		cmocka_unit_test(missing_ranks_are_named_with_what_the_others_wait),
+		cmocka_unit_test(ranks_left_out_by_choice_matter_where_others_wait),
+		cmocka_unit_test(a_late_rank_without_a_cause_is_named_and_not_healthy),
+		cmocka_unit_test(lost_records_and_unmatched_collectives_leave_it_open),
+		cmocka_unit_test(without_memory_nothing_is_concluded),
+		cmocka_unit_test(the_functions_that_hold_the_window_are_listed_by_size),
+		cmocka_unit_test(only_the_largest_functions_are_listed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why a window was taken from a live job, and the pace of the job at that moment.
+ * Source: docs/report-schema.json, "trigger".
+ */
+#pragma once
+
+#include "base/str.h"
+
+#include <stdint.h>
+
+struct report_trigger {
+	bool present;
+	const char *kind;	      /* "slowdown", "blocked", "request", "checkup" */
+	double baseline_iteration_ms; /* the best pace of this job; 0: unknown */
+	double current_iteration_ms;  /* 0: unknown */
+	int64_t step;		      /* profile began here */
+	int64_t since_step; /* the job is slow since this step; 0: unknown, or it is not slow */
+};
+
+/* Whether the job was slower than its best when the window was ordered. */
+bool trigger_is_slow(const struct report_trigger *trigger);
+
+/*
+ * Whether the iterations of the window are back at the best pace: it shows nothing of the
+ * slowdown. Times far below the best are wrongly divided iterations and say nothing.
+ */
+bool trigger_is_over(const struct report_trigger *trigger, double window_iteration_ms);
+
+/* "9.8 -> 33.8 ms since step 650 (3.4x)"; without what is unknown. */
+void trigger_describe(const struct report_trigger *trigger, struct str *out);
