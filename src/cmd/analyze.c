@@ -282,10 +282,13 @@ const struct command cmd_localize = {
 	.summary = "find the culprit in the fingerprints of a job",
 	.usage = "[OPTION]... PATH...\n",
 	.about = "Compares fingerprints, files that `perftracker summarize` wrote, one per rank, "
-		 "or folders of them, and reports as `perftracker analyze` does.\n",
+		 "or folders of them, and reports as `perftracker analyze` does. The folder of a "
+		 "`perftracker run`, or the word latest, stands for the latest profile of that "
+		 "run.\n",
 	OPTION_ROWS(rows),
 	.notes = notes,
 	.examples = "perftracker localize fingerprints/\n"
+		    "perftracker localize latest\n"
 		    "perftracker localize --format html -o report.html rank*.ptfp\n",
 	.run = analyze_main,
 };

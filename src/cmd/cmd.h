@@ -55,7 +55,8 @@ _must_check_ int cmd_set_ranks(void *ranks, const char *text, struct err *err);
 typedef VEC(char *) path_list;
 
 /*
- * Turns files and folders into a list of files: a folder contributes, sorted by name, the
+ * Turns files and folders into a list of files: the folder of a run stands for its latest profile
+ * (runfolder.h), any other folder contributes, sorted by name, the
  * files with a suffix of a format in read/reader.c; a file of several workers contributes
  * "FILE#WORKER" for each. Ends with inputs_check_families(). Returns 0 or -errno with a line
  * in err; the caller frees out with path_list_done() in either case.

@@ -220,6 +220,6 @@ const struct command cmd_dump = {
 		"GPUs (*.sidecar), a worker's own records (*.flight), or the fingerprint of a "
 		"trace.\n",
 	OPTION_ROWS(rows),
-	.examples = "perftracker dump --top 10 perftracker-out/fingerprints/1/rank0.ptfp\n",
+	.examples = "perftracker dump --top 10 out/fingerprints/1/rank0.ptfp\n",
 	.run = dump_main,
 };

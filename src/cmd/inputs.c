@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/runfolder.h"
 #include "read/reader.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -164,18 +167,37 @@ int inputs_check_families(const path_list *paths, const path_list *more, struct 
 		counts.cnt, counts.family, counts.path, counts.other_cnt, counts.other_path);
 }
 
+/* Says which of a run's files are read: it may have several profiles. */
+static int expand_run(const char *folder, path_list *out, struct err *err)
+{
+	char inner[PATH_MAX];
+	int error = runfolder_inputs(folder, inner, err);
+
+	if (error < 0)
+		return error;
+	(void)fprintf(stderr, "perftracker: reading %s\n", inner);
+	return expand_folder(inner, out, err);
+}
+
+static int expand_one(const char *word, path_list *out, struct err *err)
+{
+	char resolved[PATH_MAX];
+	const char *path = runfolder_resolve(word, resolved);
+	struct stat st;
+
+	if (runfolder_is(path))
+		return expand_run(path, out, err);
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return expand_folder(path, out, err);
+	return add_path(out, path); /* load_one() reports what is wrong */
+}
+
 int inputs_expand(char *const *paths, size_t cnt, path_list *out, struct err *err)
 {
 	int error = 0;
 
-	for (size_t i = 0; i < cnt && error == 0; i++) {
-		struct stat st;
-
-		if (stat(paths[i], &st) == 0 && S_ISDIR(st.st_mode))
-			error = expand_folder(paths[i], out, err);
-		else
-			error = add_path(out, paths[i]); /* load_one() reports what is wrong */
-	}
+	for (size_t i = 0; i < cnt && error == 0; i++)
+		error = expand_one(paths[i], out, err);
 	if (error == 0)
 		error = expand_all_workers(out);
 	return error == 0 ? inputs_check_families(out, NULL, err) : error;

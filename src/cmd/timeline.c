@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/runfolder.h"
 #include "cmd/timeline_files.h"
 #include "format/flightlog/flightlog.h"
 #include "format/sidecar/sidecar.h"
@@ -360,25 +361,35 @@ static int load(const struct timeline_args *a, char *const *words, int cnt, stru
 	return error;
 }
 
+/* words: those of the command line; the first names the folder of the trace. */
+static int draw(const struct timeline_args *a, char **words, int cnt, struct material *material)
+{
+	_cleanup_free_ char *path = NULL;
+	struct err err = { "" };
+	char resolved[PATH_MAX];
+	int ret;
+
+	/* Several folders are those of parts of one job: only a single one is looked up. */
+	if (cnt == 1 && runfolder_resolve(words[0], resolved) == resolved)
+		words = (char *[]){ resolved };
+	path = output_path(a, words[0]);
+	ret = load(a, words, cnt, material, &err);
+	if (ret == 0)
+		return make_timeline(a, material, path);
+	return cmd_fail("%s", err.text[0] != '\0' ? err.text : strerror(-ret));
+}
+
 static int timeline_main(const struct command *command, int argc, char **argv)
 {
 	struct timeline_args a = { .last_s = 10 };
 	int first, status = optiontable_parse(command, argc, argv, &a, &first);
 	struct material material = { 0 };
-	struct err err = { "" };
 
 	if (status == OPTIONS_PARSED && first == argc)
 		status = cmd_usage_error(command->name,
 					 "expected the folder of a job or files (*.flight)");
-	if (status == OPTIONS_PARSED) {
-		_cleanup_free_ char *path = output_path(&a, argv[first]);
-		int ret = load(&a, argv + first, argc - first, &material, &err);
-
-		if (ret == 0)
-			status = make_timeline(&a, &material, path);
-		else
-			status = cmd_fail("%s", err.text[0] != '\0' ? err.text : strerror(-ret));
-	}
+	if (status == OPTIONS_PARSED)
+		status = draw(&a, argv + first, argc - first, &material);
 	logs_done(&material.logs);
 	vec_foreach(side, &material.sides)
 		sidecar_done(side);
@@ -401,11 +412,11 @@ const struct command cmd_timeline = {
 		"Writes OUT_DIR/timeline.json (Chrome's trace event format) and prints its path. Open "
 		"it in https://ui.perfetto.dev (the file stays in the browser) or, without a network, "
 		"in the Performance panel of Chrome's developer tools. OUT_DIR is the folder of "
-		"`perftracker run --out`; a job that still runs is asked for its newest records "
+		"`perftracker run --output`, or the word latest; a job that still runs is asked for its newest records "
 		"first.\n",
 	OPTION_ROWS(rows),
-	.examples = "perftracker timeline perftracker-out\n"
-		    "perftracker timeline --last 60 --ranks 0,5 -o hang.json perftracker-out\n"
-		    "perftracker timeline --last 0 -o kernels.json perftracker-out/traces\n",
+	.examples = "perftracker timeline latest\n"
+		    "perftracker timeline --last 60 --ranks 0,5 -o hang.json out\n"
+		    "perftracker timeline --last 0 -o kernels.json out/traces\n",
 	.run = timeline_main,
 };

@@ -84,7 +84,7 @@ static int add_folder(const char *folder, path_list *out, struct err *err)
 		return ret;
 	return err_set(
 		err, ENOENT,
-		"%s: no flight recorders (flight/rank*.flight) there. 'perftracker run --out "
+		"%s: no flight recorders (flight/rank*.flight) there. 'perftracker run -o "
 		"%s' saves one for each training process when that ends; of a job that runs, "
 		"name the folder that it was started with",
 		folder, folder);

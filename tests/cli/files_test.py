@@ -56,6 +56,40 @@ class Files(program.Program):
             else:
                 self.assertEqual(there.splitlines()[:-1], printed.splitlines()[:-1])
 
+    def write_run(self, name: str, profiles: int) -> None:
+        """A folder as `perftracker run` leaves it, with a fingerprint per rank and profile."""
+        for profile in range(1, profiles + 1):
+            inner = self.folder / name / "fingerprints" / str(profile)
+            inner.mkdir(parents=True)
+            for rank in range(3):
+                trace, file = f"job/rank{rank}.json", inner / f"rank{rank}.ptfp"
+                self.assertEqual(self.call("summarize", trace, "-o", str(file)).returncode, 0)
+        (self.folder / name / "fingerprints").mkdir(parents=True, exist_ok=True)
+        (self.folder / name / "report-1.json").write_text("{}")
+
+    def test_the_folder_of_a_run_stands_for_its_latest_profile(self) -> None:
+        self.write_run("perftracker-out/20261123-120341-train", 11)
+        (self.folder / "perftracker-out" / "latest").symlink_to("20261123-120341-train")
+        expected = self.report("localize", "perftracker-out/latest/fingerprints/11")
+        for word in ("latest", "perftracker-out", "perftracker-out/latest"):
+            for command in ("localize", "analyze"):
+                done = self.call(command, "--format", "json", word)
+                self.assertEqual(json.loads(done.stdout), expected, word)
+                self.assertEqual(
+                    done.stderr, "perftracker: reading perftracker-out/latest/fingerprints/11\n"
+                )
+
+    def test_a_run_without_a_profile_is_not_taken_for_traces(self) -> None:
+        self.write_run("out", 0)
+        done = self.call("localize", "out")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("out: this run has made no profile", done.stderr)
+
+    def test_a_file_named_latest_is_that_file(self) -> None:
+        (self.folder / "latest").mkdir()
+        shutil.copytree(self.folder / "job", self.folder / "latest" / "x")
+        self.assertIn("latest: expected traces", self.call("analyze", "latest").stderr)
+
     def test_the_exit_status_is_0_without_exit_code(self) -> None:
         self.assertEqual(self.call("analyze", "job").returncode, 0)
         self.assertEqual(self.call("analyze", "--exit-code", "job").returncode, 3)
