@@ -5,6 +5,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +52,23 @@ int subprocess_start(const char *const *argv, const int fds[static 3], pid_t *re
 	(void)posix_spawnattr_destroy(&attributes);
 	(void)posix_spawn_file_actions_destroy(&files);
 	return -error;
+}
+
+int subprocess_find(const char *name, char *ret, size_t size)
+{
+	const char *path = getenv("PATH");
+
+	if (strchr(name, '/') != NULL)
+		return (size_t)snprintf(ret, size, "%s", name) < size ? 0 : -ENAMETOOLONG;
+	for (const char *at = path; at != NULL && *at != '\0';) {
+		size_t len = strcspn(at, ":");
+
+		if ((size_t)snprintf(ret, size, "%.*s/%s", (int)len, at, name) < size &&
+		    access(ret, X_OK) == 0)
+			return 0;
+		at += len + (at[len] == ':');
+	}
+	return -ENOENT;
 }
 
 int subprocess_reap(pid_t pid, int *ret_status)

@@ -26,6 +26,12 @@ enum subprocess_fd {
 _must_check_ int subprocess_start(const char *const *argv, const int fds[static 3], pid_t *ret);
 
 /*
+ * Searches an executable file on PATH, as subprocess_start() does; a name with a slash is a path
+ * already, and is not looked at. Returns 0, -ENOENT or -ENAMETOOLONG.
+ */
+_must_check_ int subprocess_find(const char *name, char *ret, size_t size);
+
+/*
  * Checks whether a child has ended. Returns 0: not yet; 1: it has, *ret_status is its wait status,
  * and its pid may now be reused; -ECHILD: it was reaped before.
  */

@@ -165,9 +165,22 @@ static void a_child_is_signaled_until_it_is_reaped(_unused_ void **state)
 	assert_int_equal(subprocess_reap(0, &status), -ECHILD);
 }
 
+static void a_program_is_found_on_path_and_nothing_else(_unused_ void **state)
+{
+	char path[64] = "as it was";
+
+	assert_int_equal(subprocess_find("no-such-program-here", path, sizeof(path)), -ENOENT);
+	assert_int_equal(subprocess_find("sh", path, sizeof(path)), 0);
+	assert_int_equal(access(path, X_OK), 0);
+	assert_int_equal(subprocess_find("./any/path", path, sizeof(path)), 0);
+	assert_string_equal(path, "./any/path");
+	assert_int_equal(subprocess_find("./any/path", path, 4), -ENAMETOOLONG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_program_is_found_on_path_and_nothing_else),
 		cmocka_unit_test(a_program_gets_its_arguments_and_its_descriptors),
 		cmocka_unit_test(null_is_the_end_of_input_and_takes_all_output),
 		cmocka_unit_test(an_inherited_descriptor_is_that_of_the_caller),

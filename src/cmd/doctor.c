@@ -2,6 +2,7 @@
 /* perftracker doctor: checks what works on this machine, and prints causes and advice. */
 #include "doctor/doctor.h"
 
+#include "base/subprocess.h"
 #include "cmd/cmd.h"
 #include "live/run/attach.h"
 #include "live/run/rundir.h"
@@ -170,24 +171,6 @@ static int print_json(const struct doctor_result *results, size_t cnt, struct er
 
 /* --- the command --- */
 
-/* Searches a name without a slash on PATH, because execve() does not. */
-static int find_program(const char *name, char *ret, size_t size)
-{
-	const char *path = getenv("PATH");
-
-	if (strchr(name, '/') != NULL)
-		return (size_t)snprintf(ret, size, "%s", name) < size ? 0 : -ENAMETOOLONG;
-	for (const char *at = path; at != NULL && *at != '\0';) {
-		size_t len = strcspn(at, ":");
-
-		if ((size_t)snprintf(ret, size, "%.*s/%s", (int)len, at, name) < size &&
-		    access(ret, X_OK) == 0)
-			return 0;
-		at += len + (at[len] == ':');
-	}
-	return -ENOENT;
-}
-
 /* Fills in the folders and programs that the checks look at, and runs the checks. */
 static size_t examine(const struct arguments *arguments, struct doctor_result *ret)
 {
@@ -205,7 +188,7 @@ static size_t examine(const struct arguments *arguments, struct doctor_result *r
 	if (arguments->root == NULL && rundir_socket(socket, sizeof(socket), &socket_err) < 0)
 		setup.socket_why = socket_err.text;
 	if (arguments->python != NULL)
-		setup.python = find_program(arguments->python, python, sizeof(python)) == 0
+		setup.python = subprocess_find(arguments->python, python, sizeof(python)) == 0
 				       ? python
 				       : arguments->python;
 	return doctor_run(&setup, ret);

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/options/settings.h"
 #include "format/shared/block.h"
 #include "live/run/jobname.h"
 #include "live/run/options.h"
@@ -23,6 +24,8 @@ struct run_args {
 	unsigned int report_to;	   /* 0: stderr, 1: stdout */
 	unsigned int log_format;   /* enum runlog_format */
 	const char *job_name;	   /* NULL: from the command */
+	const char *config;
+	bool show_settings;
 };
 
 static int set_metrics(void *address, const char *text, struct err *err)
@@ -222,6 +225,22 @@ static const struct option_row rows[] = {
 	  .words = "xpu_timer",
 	  FIELD(metrics_xpu),
 	  .help = "also serve the metrics under xpu_timer's names, XPU_TIMER_*" },
+
+	{ .help = "Settings" },
+	{ .name = "config",
+	  .argument = "FILE",
+	  OPTION_FIELD(struct run_args, config),
+	  .not_a_setting = true,
+	  .help = "file of settings, lines of OPTION = VALUE with the long names of options",
+	  .preset = "~/.config/perftracker/run.conf, if it exists",
+	  .more = "An option without a value is set to yes or no. Lines that begin with # are "
+		  "comments. Each option is also taken from the environment: PERFTRACKER_MIN_GAP "
+		  "is --min-gap. The command line counts more than the environment, and that more "
+		  "than the file." },
+	{ .name = "show-settings",
+	  OPTION_FIELD(struct run_args, show_settings),
+	  .not_a_setting = true,
+	  .help = "print each option, its value and where that comes from, and exit" },
 };
 
 /* Warns of a folder that is not there (yet). */
@@ -303,18 +322,35 @@ static int run_job(const struct run_args *a, char **words)
 	return supervise(&options, words);
 }
 
+static int show_settings(const struct command *command, const struct settings *settings)
+{
+	struct str text = { 0 };
+	struct err err = { "" };
+	int ret;
+
+	settings_describe(command, settings, &text);
+	ret = str_error(&text) < 0 ? err_set(&err, ENOMEM, "out of memory")
+				   : output_text(&text, NULL, &err);
+	str_done(&text);
+	return ret < 0 ? cmd_fail("%s", err.text) : EXIT_DONE;
+}
+
 static int run_main(const struct command *command, int argc, char **argv)
 {
 	struct run_args a = run_defaults();
-	int first, status = optiontable_parse(command, argc, argv, &a, &first);
+	struct settings settings = { .contents = NULL };
+	int first, status = settings_parse(command, argc, argv, &settings, &a, &first);
 
+	if (status == OPTIONS_PARSED && a.show_settings)
+		status = show_settings(command, &settings);
 	if (status == OPTIONS_PARSED)
 		status = check_options(&a.options);
-	if (status != OPTIONS_PARSED)
-		return status;
-	if (first >= argc)
-		return cmd_usage_error(command->name, "expected the command to run");
-	return run_job(&a, argv + first);
+	if (status == OPTIONS_PARSED && first >= argc)
+		status = cmd_usage_error(command->name, "expected the command to run");
+	if (status == OPTIONS_PARSED)
+		status = run_job(&a, argv + first);
+	settings_done(&settings);
+	return status;
 }
 
 const struct command cmd_run = {

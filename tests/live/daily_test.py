@@ -128,6 +128,25 @@ class Daily(LiveTest):
         self.assertEqual(self.report()["job"]["id"], "second")
         self.assertEqual((self.out / "notes.txt").read_text(), "mine")
 
+    def test_settings_come_from_a_file_and_the_environment(self) -> None:
+        file = self.folder / "perftracker" / "run.conf"
+        file.parent.mkdir(mode=0o700)
+        file.write_text("job-name = filed\nlog-format = json\nquiet = no\n")
+        self.env["PERFTRACKER_JOB_NAME"] = "from env"
+        shown = self.call("--window", "5", "--show-settings").stdout
+        self.assertRegex(shown, r"(?m)^job-name +from env +PERFTRACKER_JOB_NAME$")
+        self.assertRegex(shown, rf"(?m)^log-format +json +{file}:2$")
+        self.assertRegex(shown, r"(?m)^window +5 +command line$")
+        self.assertRegex(shown, r"(?m)^slowdown +5 +default$")
+        first = json.loads(self.call("--", "true").stderr.splitlines()[0])
+        self.assertEqual(first["job"], "from-env")
+        file.write_text("\nslow-down = 5\n")
+        done = self.call("--", "echo", "started")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn(
+            f"{file}:2:1: unknown setting 'slow-down': did you mean 'slowdown'?", done.stderr
+        )
+
     def test_a_command_that_cannot_start_leaves_nothing_behind(self) -> None:
         for command, status in (("nonexistent-command", 127), ("/etc/passwd", 126)):
             with self.subTest(command=command):

@@ -50,7 +50,9 @@ class LiveTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         self.out = self.folder / "out"
-        self.env = {**os.environ, "XDG_RUNTIME_DIR": folder.name}
+        self.env = {
+            **os.environ, "XDG_RUNTIME_DIR": folder.name, "XDG_CONFIG_HOME": folder.name
+        }  # fmt: skip
 
     def command(self, *words: str) -> list[str]:
         return [PROGRAM, "run", "--out", str(self.out), *words]

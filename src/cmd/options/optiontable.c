@@ -270,6 +270,20 @@ static int take_option(const struct command *command, int id, void *options)
 int optiontable_parse(const struct command *command, int argc, char **argv, void *options,
 		      int *ret_first)
 {
+	return optiontable_parse_noting(command, argc, argv, options, NULL, ret_first);
+}
+
+static void note_text(const struct command *command, int id, const char **texts)
+{
+	const struct option_row *row = find_row(command, id);
+
+	if (texts != NULL && row != NULL)
+		texts[row - command->rows] = optarg != NULL ? optarg : "";
+}
+
+int optiontable_parse_noting(const struct command *command, int argc, char **argv, void *options,
+			     const char **ret_texts, int *ret_first)
+{
 	struct getopt_tables tables;
 	int id, status = OPTIONS_PARSED;
 
@@ -277,9 +291,11 @@ int optiontable_parse(const struct command *command, int argc, char **argv, void
 	optind = 0; /* resets getopt's state, with its order of arguments */
 	opterr = 0;
 	while (status == OPTIONS_PARSED &&
-	       (id = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1)
+	       (id = getopt_long(argc, argv, tables.shorts, tables.longs, NULL)) != -1) {
+		note_text(command, id, ret_texts);
 		status = id == '?' || id == ':' ? refuse(command, id, argv[optind - 1])
 						: take_option(command, id, options);
+	}
 	*ret_first = optind;
 	return status;
 }

@@ -42,6 +42,7 @@ struct option_row {
 	enum option_type type;
 	enum option_unit unit;
 	double low, high;     /* of numbers; high 0: not limited */
+	bool not_a_setting;   /* for the command line only (settings.h) */
 	const char *expected; /* in complaints; NULL: made from words, low and high */
 	/*
 	 * Replaces the parser. field: options + off; text: NULL without an argument. Returns 0 or
@@ -98,6 +99,12 @@ struct command {
  */
 _must_check_ int optiontable_parse(const struct command *command, int argc, char **argv,
 				   void *options, int *ret_first);
+
+/*
+ * The same; ret_texts[OPTION_ROWS_MAX] gets the last value given for each row, "" without one.
+ */
+_must_check_ int optiontable_parse_noting(const struct command *command, int argc, char **argv,
+					  void *options, const char **ret_texts, int *ret_first);
 
 /* Parses the value of one row into options. Returns 0, or -EINVAL with a line in err. */
 _must_check_ int optiontable_set(const struct option_row *row, const char *text, void *options,

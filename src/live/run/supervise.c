@@ -304,12 +304,15 @@ static int give_up(struct supervisor *s, const char *command, int error)
 	return error == -ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
-static void begin_watching(const struct supervisor *s, const char *command)
+/* The first line of a run, in front of what the command prints. */
+static void announce(const struct supervisor *s, const char *command)
 {
-	notify_daemon(s, -1);
-	if (s->socket[0] == '\0')
+	char path[PATH_MAX];
+
+	/* It may be found and still not be a program: then an error follows. */
+	if (s->socket[0] == '\0' || subprocess_find(command, path, sizeof(path)) < 0 ||
+	    access(path, X_OK) != 0)
 		return;
-	outdir_started(&s->outdir);
 	if (s->outdir.earlier[0] != '\0')
 		log_line(LOG_INFO, "event=earlier-results-kept dir=\"%s\"", s->outdir.earlier);
 	if (!s->options.quiet)
@@ -337,10 +340,13 @@ int supervise(const struct run_options *options, char *const *argv)
 	}
 	if (watched)
 		start_daemon(&s);
+	announce(&s, argv[0]);
 	ret = start_command(&s, argv);
 	if (ret < 0)
 		return give_up(&s, argv[0], ret);
-	begin_watching(&s, argv[0]);
+	notify_daemon(&s, -1);
+	if (s.socket[0] != '\0')
+		outdir_started(&s.outdir);
 	wait_for(&s, false, 0);
 	finish_daemon(&s);
 	(void)close(s.signal_fd);
