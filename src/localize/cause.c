@@ -337,9 +337,11 @@ static enum cause cause_of_all(const struct job *job, const struct accusation *a
 	return a->worker_cnt == job->worker_cnt ? CAUSE_EVERYWHERE : cause_of_host(job, a, f);
 }
 
-/* What grew has no pattern by which peers are known: collections and data loading do. */
+/* What grew has no pattern by which peers are known: a few causes show without them. */
 static enum cause cause_of_growth(const struct job *job, const struct accusation *a)
 {
+	if (a->delay_growth_ns >= CAUSE_EXPLAINS * a->own_ns)
+		return CAUSE_CPU_STARVED;
 	if (is_gc(job, a))
 		return CAUSE_GC;
 	return is_data_loading(job, a) ? CAUSE_SLOW_DATA : CAUSE_MORE_THAN_BEFORE;

@@ -82,6 +82,17 @@ static int map_frames(struct past *p, struct arena *arena)
 	return 0;
 }
 
+static double iteration_ns(const struct job *job, size_t w)
+{
+	return (double)job->workers[w].fp->window_ns / job->workers[w].iterations;
+}
+
+/* Time per iteration in which the training thread lacked a CPU; 0 unknown. */
+static double delay_ns(const struct job *job, size_t w)
+{
+	return fmax(0, job->workers[w].fp->host_stats.run_delay_frac) * iteration_ns(job, w);
+}
+
 static int compare_worker(struct past *p, size_t w, size_t then_w, struct arena *arena)
 {
 	const struct job *now = p->now;
@@ -100,9 +111,8 @@ static int compare_worker(struct past *p, size_t w, size_t then_w, struct arena 
 	sum_subtrees(now, pw->error_ns);
 	for (size_t i = 0; i < now->frames.cnt; i++)
 		pw->error_ns[i] = sqrt(pw->error_ns[i]);
-	pw->growth_ns =
-		(double)now->workers[w].fp->window_ns / now->workers[w].iterations -
-		(double)p->then.workers[then_w].fp->window_ns / p->then.workers[then_w].iterations;
+	pw->growth_ns = iteration_ns(now, w) - iteration_ns(&p->then, then_w);
+	pw->delay_growth_ns = delay_ns(now, w) - delay_ns(&p->then, then_w);
 	pw->then = then_w;
 	pw->known = true;
 	p->known_cnt++;

@@ -11,12 +11,13 @@
 
 /* Of one worker, by frame of the job of now, per iteration, subtrees summed. */
 struct past_worker {
-	bool known;	   /* the past has this rank */
-	size_t then;	   /* its index in the past */
-	double growth_ns;  /* of its iteration */
-	double *now_ns;	   /* time of its own below the frame: without collectives */
-	double *before_ns; /* the same in the past */
-	double *error_ns;  /* standard error of the difference */
+	bool known;		/* the past has this rank */
+	size_t then;		/* its index in the past */
+	double growth_ns;	/* of its iteration */
+	double delay_growth_ns; /* of it: runnable without a CPU */
+	double *now_ns;		/* time of its own below the frame: without collectives */
+	double *before_ns;	/* the same in the past */
+	double *error_ns;	/* standard error of the difference */
 };
 
 struct past {

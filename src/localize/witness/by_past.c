@@ -19,6 +19,7 @@ struct by_past {
 	const struct job *job;
 	double least_ns, most_ns; /* what a place must explain */
 	struct grown *grown;	  /* by worker */
+	bool *starved;		  /* by worker: no place, but far less CPU than before */
 };
 
 /* The child of a frame, or the root, that grew most; FRAME_NONE: none. */
@@ -103,7 +104,8 @@ static int by_past_init(struct by_past *b, const struct past *past,
 
 	*b = (struct by_past){ .past = past, .job = past->now };
 	b->grown = arena_calloc(arena, cnt + 1, sizeof(*b->grown));
-	if (b->grown == NULL)
+	b->starved = arena_calloc(arena, cnt + 1, sizeof(bool));
+	if (b->grown == NULL || b->starved == NULL)
 		return -ENOMEM;
 	for (size_t w = 0; w < cnt; w++)
 		b->most_ns = fmax(b->most_ns, past->workers[w].growth_ns);
@@ -113,6 +115,8 @@ static int by_past_init(struct by_past *b, const struct past *past,
 		if (!past->workers[w].known)
 			continue;
 		b->grown[w] = find_grown(b, w);
+		b->starved[w] = b->grown[w].frame == FRAME_NONE &&
+				past->workers[w].delay_growth_ns >= b->least_ns;
 		if (b->grown[w].frame != FRAME_NONE)
 			b->grown[w].ns = own_growth_ns(b, w, b->grown[w].frame);
 	}
@@ -194,6 +198,7 @@ static int accuse(struct by_past *b, size_t w, struct arena *arena, struct accus
 		b->grown[i].frame = i == w ? b->grown[i].frame : FRAME_NONE;
 	}
 	set_function(b, &a);
+	a.delay_growth_ns = b->past->workers[w].delay_growth_ns;
 	a.own_ns = a.gain_ns = stats_median(grown, a.worker_cnt);
 	*ret = a;
 	return 0;
@@ -218,6 +223,39 @@ static bool is_known(const struct by_past *b, const struct accusation *a, accusa
 		}
 	}
 	return false;
+}
+
+/* All workers that are slower everywhere because they lack a CPU more than before. */
+static int accuse_starved(struct by_past *b, struct arena *arena, accusations *out)
+{
+	size_t cnt = b->job->worker_cnt;
+	uint32_t *workers = arena_calloc(arena, cnt + 1, sizeof(*workers));
+	struct accusation a = { .witness = WITNESS_PAST,
+				.workers = workers,
+				.frame = FRAME_NONE,
+				.function = FRAME_NONE,
+				.class = CLASS_HOST,
+				.recalled = true };
+
+	if (workers == NULL)
+		return -ENOMEM;
+	for (uint32_t w = 0; w < cnt; w++) {
+		const struct past_worker *pw = &b->past->workers[w];
+
+		if (!b->starved[w])
+			continue;
+		workers[a.worker_cnt++] = w;
+		a.delay_growth_ns = fmax(a.delay_growth_ns, pw->delay_growth_ns);
+		a.now_ns = fmax(a.now_ns, (double)b->job->workers[w].fp->window_ns /
+						  b->job->workers[w].iterations);
+		a.before_ns = a.now_ns - pw->growth_ns;
+	}
+	a.own_ns = a.gain_ns = fmin(a.delay_growth_ns, b->most_ns);
+	vec_foreach(other, out) {
+		if (shares_worker(&a, other))
+			return 0;
+	}
+	return a.worker_cnt > 0 ? vec_push(out, a) : 0;
 }
 
 static size_t most_grown_worker(const struct by_past *b)
@@ -250,7 +288,7 @@ int accuse_by_past(const struct past *past, const struct accuse_options *options
 		if (error == 0 && !is_known(&b, &a, out))
 			error = vec_push(out, a);
 	}
-	return error;
+	return error == 0 ? accuse_starved(&b, arena, out) : error;
 }
 
 static int recall(const struct past *past, struct accusation *a)

@@ -225,6 +225,31 @@ static void the_function_of_the_user_around_a_system_call_is_named(void **state)
 	assert_int_equal(report.findings[0].stack_cnt, 2);
 }
 
+/* Everything takes longer, and the thread had no CPU for as long. */
+static void a_rank_that_lacks_a_cpu_more_than_before_is_found(void **state)
+{
+	static const char *const steps[] = { "a.py(1): a", "a.py(2): b", "a.py(3): c",
+					     "a.py(4): d" };
+	struct test_job *jobs[] = { &before, &job };
+
+	(void)state;
+	for (size_t k = 0; k < 2; k++) {
+		test_job_init(jobs[k], 1, k == 0 ? 600 : 900, ITERATIONS);
+		for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+			(void)test_function(
+				jobs[k], 0,
+				test_frame(jobs[k], 0, FRAME_NONE, KIND_PYTHON, steps[i]),
+				CLASS_HOST, 0.25);
+		jobs[k]->workers[0].fp.host_stats.run_delay_frac = k == 0 ? 0.01 : 0.34;
+	}
+	compare(50);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "cpu-starvation");
+	assert_string_equal(report.findings[0].name, "the whole iteration");
+	assert_float_equal(report.findings[0].gain_ms_per_iteration, 50, 1);
+	assert_true(has_evidence(&report.findings[0], "100.0 ms per iteration there before"));
+}
+
 #define TEST(f) cmocka_unit_test_teardown(f, done_both)
 
 int main(void)
@@ -239,6 +264,7 @@ int main(void)
 		TEST(what_explains_little_of_the_slowdown_is_only_listed),
 		TEST(growth_within_the_noise_of_its_iterations_is_no_finding),
 		TEST(a_rank_without_a_past_is_left_to_the_others),
+		TEST(a_rank_that_lacks_a_cpu_more_than_before_is_found),
 		TEST(the_function_of_the_user_around_a_system_call_is_named),
 	};
 
