@@ -59,8 +59,7 @@
 	X(DIFFERENCE, "PT-302", "unexplained-difference", "difference from its peers",              \
 	  "Compare this worker's host, inputs and code path with a peer's.")                        \
 	X(MORE_THAN_BEFORE, "PT-303", "more-than-before", "more time than in the job's own past",   \
-	  "Compare what this function is given now with what it was given before: inputs, sizes, "  \
-	  "files, caches that grow, and what else runs on the host since then.")                    \
+	  "Compare its inputs, files, caches, and what else runs on the host, with those before.")  \
 	X(PROCESS_ENDED, "PT-902", "process-ended", "process ended",                                \
 	  "Look at this rank's own output and the kernel log (out of memory?); the other ranks "    \
 	  "wait for it and will not go on.")                                                        \

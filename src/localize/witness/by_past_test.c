@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What takes longer than in the job's own past, and on whom. */
+#include "base/test_alloc.h"
 #include "localize/test_fixture.h"
 
-#include <math.h>
+#include <errno.h>
 #include <string.h>
 
 #define ITERATIONS 6
@@ -250,6 +251,28 @@ static void a_rank_that_lacks_a_cpu_more_than_before_is_found(void **state)
 	assert_true(has_evidence(&report.findings[0], "100.0 ms per iteration there before"));
 }
 
+static void failed_allocations_are_errors_and_leak_nothing(void **state)
+{
+	struct localize_options options = localize_defaults();
+	int error = -ENOMEM;
+
+	(void)state;
+	play(&before, 4, 90, &batch, 0, 4, 10);
+	play(&job, 4, 90, &batch, 0, 4, 60);
+	options.past = before.fps;
+	options.past_cnt = before.cnt;
+	for (int n = 0; error == -ENOMEM && n < 10000; n++) {
+		struct err err;
+
+		allocations_left = n;
+		error = localize(job.fps, job.cnt, &options, &report, &err);
+		allocations_left = -1;
+		assert_true(error == 0 || error == -ENOMEM);
+	}
+	assert_int_equal(error, 0);
+	assert_non_null(test_find(&report, "more-than-before"));
+}
+
 #define TEST(f) cmocka_unit_test_teardown(f, done_both)
 
 int main(void)
@@ -265,6 +288,7 @@ int main(void)
 		TEST(growth_within_the_noise_of_its_iterations_is_no_finding),
 		TEST(a_rank_without_a_past_is_left_to_the_others),
 		TEST(a_rank_that_lacks_a_cpu_more_than_before_is_found),
+		TEST(failed_allocations_are_errors_and_leak_nothing),
 		TEST(the_function_of_the_user_around_a_system_call_is_named),
 	};
 
