@@ -362,6 +362,9 @@ const struct command cmd_run = {
 		"the job becomes slow or stuck, all ranks are profiled at the same step for a few "
 		"iterations, and the report names the function and the rank that cause it.\n"
 		"Output, signals and exit status are those of COMMAND.\n"
+		"Iterations are seen by calls of torch's DataLoader and optimizers. A loop without "
+		"them calls `perftracker.step()` at the end of each iteration, after `import "
+		"perftracker`.\n"
 		"While the job runs, `perftracker status` in another terminal shows the state of each "
 		"rank, and `perftracker profile` profiles at once, slow or not.\n",
 	OPTION_ROWS(rows),

@@ -223,6 +223,11 @@
  */
 #define SLICES_ERROR_FRAC_MIN 1e-4
 
+/*
+ * HUB_NO_MARKS_NS: ns | not recorded | a job without any mark for so long is given advice, once
+ */
+#define HUB_NO_MARKS_NS (30 * NSEC_PER_SEC)
+
 /* --- Comparison of workers (equations 6 to 11) --- */
 
 /*

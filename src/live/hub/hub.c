@@ -9,6 +9,7 @@
 #include "live/hub/publish.h"
 #include "live/hub/quiet.h"
 #include "live/link/wire_request.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -386,6 +387,18 @@ static void publish_progress(struct hub *hub)
 	(void)bus_pub(hub->bus, SUBJECT_PROFILE, &progress, sizeof(progress));
 }
 
+/* A worker connects with its first mark. Compiling may take as long: the line is no alarm. */
+static void advise(struct hub *hub, int64_t now_ns)
+{
+	if (hub->first_tick_ns == 0)
+		hub->first_tick_ns = now_ns;
+	if (hub->advised || hub->workers.cnt > 0 || now_ns - hub->first_tick_ns < HUB_NO_MARKS_NS)
+		return;
+	hub->advised = true;
+	log_line(LOG_WARNING, "event=no-iterations seconds=%lld remedy=\"%s\"",
+		 (long long)(HUB_NO_MARKS_NS / NSEC_PER_SEC), QUIET_ADVICE);
+}
+
 void hub_tick(struct hub *hub, int64_t now_ns)
 {
 	if (hub->profile.active)
@@ -395,6 +408,7 @@ void hub_tick(struct hub *hub, int64_t now_ns)
 	publish_progress(hub);
 	watch_cost(hub, now_ns);
 	log_change(hub);
+	advise(hub, now_ns);
 }
 
 bool hub_idle(const struct hub *hub)

@@ -57,6 +57,8 @@ struct hub {
 	bool found;		      /* at least one report was abnormal */
 	struct wire_state first_gone; /* first worker to end without MSG_BYE; worker 0: none */
 	char shown[64];		      /* the job's state as last logged */
+	int64_t first_tick_ns;	      /* 0: none yet */
+	bool advised;		      /* a line said that no iteration was seen */
 	struct last_report last;      /* the latest report */
 };
 

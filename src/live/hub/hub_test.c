@@ -7,6 +7,7 @@
 #include "live/hub/hub_parts.h"
 #include "live/hub/test_states.h"
 #include "live/link/wire_request.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -161,9 +162,28 @@ static void a_job_without_a_profile_had_no_slowdown(void **state)
 	assert_reported("500 iterations watched, no slowdown");
 }
 
+static void a_job_without_iterations_is_given_advice_once(void **state)
+{
+	const int64_t begin_ns = clock_mono_ns();
+
+	(void)state;
+	hub_tick(f.hub, begin_ns);
+	hub_tick(f.hub, begin_ns + HUB_NO_MARKS_NS);
+	assert_false(f.hub->advised); /* its workers made marks */
+	f.hub->workers.cnt = 0;
+	hub_tick(f.hub, begin_ns + HUB_NO_MARKS_NS - 1);
+	assert_false(f.hub->advised);
+	hub_tick(f.hub, begin_ns + HUB_NO_MARKS_NS);
+	assert_true(f.hub->advised);
+	hub_finish(f.hub, 0);
+	assert_reported("perftracker.step()");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_job_without_iterations_is_given_advice_once,
+						open_all, close_all),
 		cmocka_unit_test_setup_teardown(
 			the_last_report_counts_a_slowdown_whose_profile_the_jobs_end_finishes,
 			open_all, close_all),

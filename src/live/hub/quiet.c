@@ -28,10 +28,9 @@ static const char *quiet_reason(struct arena *arena, const struct quiet_facts *f
 
 	if (facts->cnt == 0)
 		return arena_strdup(
-			arena, "no training process ever connected: either the job has no "
-			       "PyTorch training loop, or its Python did not load the hook; put "
-			       "`import perftracker` after `import torch` in the script; a rank "
-			       "started by fork connects when it first steps an optimizer");
+			arena,
+			"no training iteration was seen; " QUIET_ADVICE
+			"; a rank started by fork connects when it first steps an optimizer");
 	if (report->iterations < QUIET_ITERATIONS_MIN)
 		return arena_printf(
 			arena,

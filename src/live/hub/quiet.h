@@ -9,6 +9,12 @@
 #include "live/link/wire.h"
 #include "model/report.h"
 
+/* What helps a job of which no iteration was seen. */
+#define QUIET_ADVICE                                                                           \
+	"a loop without torch's DataLoader and optimizers marks its iterations itself: "       \
+	"`import perftracker`, and `perftracker.step()` at the end of each (torch before 2.5 " \
+	"needs the import in any case)"
+
 /* Least iterations from which a quiet job may be called healthy. */
 #define QUIET_ITERATIONS_MIN 30u
 

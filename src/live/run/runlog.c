@@ -25,6 +25,7 @@ static const struct log_phrase phrases[] = {
 	{ "state", "state=slow", "slow[ since step {slow_since}][; iterations of {iteration_ms} ms][, {factor}x of {baseline_ms} ms]" },
 	{ "state", "state=blocked", "blocked at step {step}: no iteration ends any more" },
 	{ "pace-accepted", NULL, "{what}[; it was slow since step {slow_since}]" },
+	{ "no-iterations", NULL, "no training iteration seen in {seconds} s; {remedy}" },
 	{ "profile", "why=slowdown", "slow: iterations of {baseline_ms} -> {now_ms} ms[ ({ratio}x)]; profiling {workers|rank|ranks} at step {first_step}" },
 	{ "profile", NULL, "profiling {workers|rank|ranks} at step {first_step}, for {iterations} iterations ({why})" },
 	{ "profile-failed", NULL, "the profile failed: {why}" },
