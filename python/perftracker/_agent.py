@@ -84,7 +84,7 @@ class Agent:
         self.window_complete = lib.pt_agent_window_complete
 
     def builtins(self, act: Any) -> Any:
-        """(loader_begins, loader_ends, step_begins, step_ends, iteration, gc), or None."""
+        """The C functions of agent/python/pyhook.c, in the order of its table; or None."""
         make = self._lib.pt_agent_builtins
         make.argtypes = [ctypes.py_object]
         make.restype = ctypes.c_void_p  # NULL for a py_object would end the process

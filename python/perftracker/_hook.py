@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attaches the agent to DataLoader and Optimizer and carries out orders.
+"""Attaches the agent to DataLoader, Optimizer and backward, and carries out orders.
 
 Nothing is loaded, connected or sent before the first mark: a launcher that
 imports torch, a compiler process or a data-loading child never marks and so
@@ -69,7 +69,7 @@ def _disable(reason: str) -> None:
     _hook.reason = _hook.reason or reason
     _hook.mark_iteration = None
     if _hook.calls is not None:
-        _hook.calls.set(_nothing, _nothing, _nothing, _nothing)
+        _hook.calls.set(*[_nothing] * 6)
 
 
 def _silent(function: Callable[..., None]) -> Callable[..., None]:
@@ -140,14 +140,14 @@ def _activate() -> None:
         _disable("this Python lacks the C functions that the hook needs")
         _abandon()
         return
-    begins, ends, step_begins, step_ends, iteration_mark, on_gc = builtins
+    begins, ends, step_begins, step_ends, iteration_mark, on_gc, *backward = builtins
     _hook.agent.open_sources()
     _hook.agent.run()  # marks work without its helper thread too
     _hook.state = ACTIVE
     _hook.pid = os.getpid()
     _hook.mark_iteration = iteration_mark
     if _hook.calls is not None:  # without torch only the user's own marks exist
-        _hook.calls.set(begins, ends, step_begins, step_ends)
+        _hook.calls.set(begins, ends, step_begins, step_ends, *backward)
     gc.callbacks.append(on_gc)
     atexit.register(_on_exit)
     if _hook.forked:
@@ -177,6 +177,12 @@ def _first_loader(loader_iter: Any) -> None:
 def _first_step(optimizer: Any) -> None:
     if _connect():
         _hook.calls.step_begins(optimizer)
+
+
+@_silent
+def _first_backward(graph: Any) -> None:
+    if _connect():
+        _hook.calls.backward_begins(graph)
 
 
 @_silent
@@ -355,7 +361,9 @@ def _wrap_torch() -> None:
     from perftracker import _torch
 
     if _hook.calls is None:
-        _hook.calls = _torch.Hooks(_first_loader, _nothing, _first_step, _nothing)
+        _hook.calls = _torch.Hooks(
+            _first_loader, _nothing, _first_step, _nothing, _first_backward, _nothing
+        )
     _torch.wrap(_hook.calls)
     profiles.attach()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where torch is wrapped: the iterator of DataLoader, and the steps of all optimizers.
+"""Where torch is wrapped: the iterator of DataLoader, steps of optimizers, backward passes.
 
 Each wrapper calls the hook's function, then the real one, also if the former failed. A region
 that torch.compile traces contains no call of the hook: is_compiling() is a constant there.
@@ -14,13 +14,21 @@ _wrapped = False
 class Hooks:
     """The functions that the wrappers call: _hook.py's until the first mark, then C functions."""
 
-    __slots__ = ("loader_begins", "loader_ends", "step_begins", "step_ends")
+    __slots__ = (
+        "loader_begins",
+        "loader_ends",
+        "step_begins",
+        "step_ends",
+        "backward_begins",
+        "backward_ends",
+    )
 
     def __init__(self, *functions: Callable[[Any], None]) -> None:
         self.set(*functions)
 
     def set(self, *functions: Callable[[Any], None]) -> None:
-        self.loader_begins, self.loader_ends, self.step_begins, self.step_ends = functions
+        for name, function in zip(self.__slots__, functions):
+            setattr(self, name, function)
 
 
 def wrap(hooks: Hooks) -> None:
@@ -32,6 +40,7 @@ def wrap(hooks: Hooks) -> None:
 
     _wrap_loader(hooks)
     _wrap_optimizer(_compiling_test(torch), hooks)
+    _wrap_backward(hooks)
 
 
 def _compiling_test(torch: Any) -> Callable[[], bool]:
@@ -104,3 +113,44 @@ def _wrap_step(cls: Any, hooks: Hooks) -> None:
 
     step._perftracker = True  # type: ignore[attr-defined]
     cls.step = step
+
+
+def _wrap_backward(hooks: Hooks) -> None:
+    """Wraps the function of torch 2.3 and later that calls the autograd engine, its only caller.
+
+    torch.compile knows Tensor.backward and torch.autograd.grad by themselves and never traces
+    into this function, so it does not see the wrapper.
+    """
+    import torch.autograd as autograd
+
+    original = getattr(autograd, "_engine_run_backward", None)
+    if original is None:
+        return
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        hooks.backward_begins(None)
+        try:
+            return original(*args, **kwargs)
+        finally:
+            hooks.backward_ends(None)
+
+    _hide_from_compiler(run)
+    autograd._engine_run_backward = run  # type: ignore[attr-defined]
+
+
+def _hide_from_compiler(function: Callable[..., Any]) -> None:
+    """Behind a graph break torch.compile looks at the Python functions that the job calls.
+
+    Its list of skipped files has torch's own, not this one. A traced wrapper would change no
+    result, but break graphs and warn.
+    """
+    import torch
+
+    function._torchdynamo_disable = True  # type: ignore[attr-defined]
+    dynamo = getattr(torch._C, "_dynamo", None)
+    frames = getattr(dynamo, "eval_frame", None)
+    if hasattr(frames, "set_code_exec_strategy"):  # torch 2.7 and later
+        skip = frames._FrameExecStrategy(frames._FrameAction.SKIP, frames._FrameAction.DEFAULT)
+        frames.set_code_exec_strategy(function.__code__, skip)
+    elif hasattr(frames, "skip_code"):
+        frames.skip_code(function.__code__)

@@ -35,6 +35,8 @@ struct loop {
 	bool first_run;	     /* no run since the last match */
 	uint32_t first_load; /* usual run at the beginning of an iteration */
 	bool steps_known, user_marks;
+	bool optimizer_known;
+	uint32_t backward_cnt; /* backward passes without an optimizer */
 
 	/* Steps apart. */
 	bool apart;
@@ -268,6 +270,14 @@ static enum sequence_result take_load(struct loop *loop, int64_t time_ns)
 	return follow(loop, sequence_mark(loop->sequence, MARK_DATALOADER, 0, time_ns));
 }
 
+/* Parameters that the script updates itself, or in compiled code: a backward pass is a step. */
+static enum sequence_result take_backward(struct loop *loop, int64_t time_ns)
+{
+	if (loop->optimizer_known || ++loop->backward_cnt < LOOP_BACKWARD_CNT)
+		return SEQUENCE_NONE;
+	return take_step(loop, SEQUENCE_BACKWARD, time_ns);
+}
+
 enum sequence_result loop_mark(struct loop *loop, uint16_t mark, uint16_t detail, int64_t time_ns)
 {
 	if (mark == MARK_ITERATION) {
@@ -277,8 +287,12 @@ enum sequence_result loop_mark(struct loop *loop, uint16_t mark, uint16_t detail
 	}
 	if (loop->user_marks)
 		return SEQUENCE_NONE;
-	if (mark == MARK_OPTIMIZER)
+	if (mark == MARK_OPTIMIZER) {
+		loop->optimizer_known = true;
 		return take_step(loop, detail, time_ns);
+	}
+	if (mark == MARK_BACKWARD)
+		return take_backward(loop, time_ns);
 	return mark == MARK_DATALOADER ? take_load(loop, time_ns) : SEQUENCE_NONE;
 }
 

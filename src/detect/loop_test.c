@@ -138,6 +138,25 @@ static void rollouts_that_a_loader_reads(struct job *job)
 	}
 }
 
+static void hand_written_updates(struct job *job)
+{
+	job_mark(job, MARK_BACKWARD, 0, 10 * job->factor);
+}
+
+static void hand_written_updates_with_a_loader(struct job *job)
+{
+	load(job);
+	job_mark(job, MARK_BACKWARD, 0, 10 * job->factor);
+}
+
+/* Backward passes beside an optimizer's steps count nothing. */
+static void an_optimizer_after_two_backward_passes(struct job *job)
+{
+	job_mark(job, MARK_BACKWARD, 0, 5 * job->factor);
+	job_mark(job, MARK_BACKWARD, 0, 5 * job->factor);
+	step(job, 2, 1);
+}
+
 static void steps_in_turns_of_random_length(struct job *job)
 {
 	for (uint64_t i = 3 + below(job, 9); i > 0; i--)
@@ -183,6 +202,9 @@ static const struct {
 	LOOP(an_optimizer_per_parameter, "100 optimizer steps"),
 	LOOP(rollouts_and_updates_of_random_length, "optimizer 1"),
 	LOOP(rollouts_that_a_loader_reads, "loader, optimizer 1"),
+	LOOP(hand_written_updates, "backward"),
+	LOOP(hand_written_updates_with_a_loader, "loader, backward"),
+	LOOP(an_optimizer_after_two_backward_passes, "optimizer 1"),
 	LOOP(steps_in_turns_of_random_length, "each step of an optimizer, in no fixed order"),
 	LOOP(an_optional_third_optimizer, "loader, optimizer 1, optimizer 2"),
 	LOOP(evaluation_now_and_then, "loader, optimizer 1"),

@@ -335,6 +335,8 @@ static void add_symbol(const struct sequence *seq, uint32_t symbol, struct text 
 		add_text(text, "loader");
 	else if (symbol == SYMBOL_CLOSE)
 		add_text(text, "perftracker.step()");
+	else if ((symbol & UINT16_MAX) == SEQUENCE_BACKWARD)
+		add_text(text, "backward");
 	else
 		add_text(text, "optimizer %u", optimizer_number(seq, symbol));
 }

@@ -19,7 +19,8 @@
 #include "base/base.h"
 #include "format/shared/block.h"
 
-#define SEQUENCE_MAX 4096u  /* symbols of one iteration; a longer one is not learned */
+#define SEQUENCE_BACKWARD UINT16_MAX /* detail of a MARK_OPTIMIZER: a backward pass instead */
+#define SEQUENCE_MAX 4096u	     /* symbols of one iteration; a longer one is not learned */
 #define SEQUENCE_GROUP 512u /* groups of one iteration: steps of one optimizer per parameter */
 
 struct sequence_config {

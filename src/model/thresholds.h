@@ -91,6 +91,12 @@
 #define LOOP_APART_PERIODS 10u
 
 /*
+ * LOOP_BACKWARD_CNT: backward passes | not recorded | as many without any optimizer step, and
+ * they are the steps
+ */
+#define LOOP_BACKWARD_CNT 20u
+
+/*
  * LOOP_IRREGULAR: iterations | not recorded | an iteration with further steps weighs as much as
  * so many without
  */

@@ -40,8 +40,10 @@ static unsigned mark_grade(uint32_t mark)
 {
 	switch (mark) {
 	case MARK_ITERATION:
-		return 3;
+		return 4;
 	case MARK_OPTIMIZER:
+		return 3;
+	case MARK_BACKWARD:
 		return 2;
 	case MARK_DATALOADER:
 		return 1;

@@ -14,6 +14,7 @@
 #define NESTED_MAX 16u /* this many unfinished steps: an exception left the outermost */
 
 static __thread uint32_t loader_depth __attribute__((tls_model("initial-exec")));
+static __thread uint32_t backward_depth __attribute__((tls_model("initial-exec")));
 /* Its address identifies the thread. */
 static __thread char self __attribute__((tls_model("initial-exec")));
 
@@ -104,7 +105,7 @@ static void mark(uint32_t kind, int64_t value, uint32_t detail)
 
 	if (action == AGENT_NONE)
 		return;
-	if (kind == MARK_OPTIMIZER && hook.loader_seen) {
+	if ((kind == MARK_OPTIMIZER || kind == MARK_BACKWARD) && hook.loader_seen) {
 		run_pending();
 		hook.pending = action;
 	} else {
@@ -164,6 +165,20 @@ void hook_optimizer_ends(const void *optimizer)
 	hook.step_cnt = hook.nested = 0;
 	mark(MARK_OPTIMIZER, 0, small_id(optimizer));
 	hook.loader_seen = false;
+}
+
+void hook_backward_begins(void)
+{
+	backward_depth++;
+}
+
+/* A backward pass may run another one: recomputed activations. */
+void hook_backward_ends(void)
+{
+	if (backward_depth == 0 || --backward_depth > 0 || !pt_agent_enabled() ||
+	    !is_training_thread(false))
+		return;
+	mark(MARK_BACKWARD, 0, 0);
 }
 
 void hook_iteration(void)

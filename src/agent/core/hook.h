@@ -25,6 +25,10 @@ void hook_loader_ends(const void *dataset);
 void hook_optimizer_begins(const void *optimizer);
 void hook_optimizer_ends(const void *optimizer);
 
+/* A backward pass, of any graph. Pairs, per thread. */
+void hook_backward_begins(void);
+void hook_backward_ends(void);
+
 /* The user's own mark. */
 void hook_iteration(void);
 

@@ -88,6 +88,21 @@ static struct pyobject *step_ends(_unused_ struct pyobject *self, struct pyobjec
 	return none_or_raise();
 }
 
+static struct pyobject *backward_begins(_unused_ struct pyobject *self,
+					_unused_ struct pyobject *const *args,
+					_unused_ ptrdiff_t cnt)
+{
+	hook_backward_begins();
+	return none_or_raise();
+}
+
+static struct pyobject *backward_ends(_unused_ struct pyobject *self,
+				      _unused_ struct pyobject *const *args, _unused_ ptrdiff_t cnt)
+{
+	hook_backward_ends();
+	return none_or_raise();
+}
+
 static struct pyobject *iteration(_unused_ struct pyobject *self,
 				  _unused_ struct pyobject *const *args, _unused_ ptrdiff_t cnt)
 {
@@ -120,6 +135,8 @@ static struct pymethod methods[] = {
 	{ "perftracker_step_ends", step_ends, 0, NULL },
 	{ "perftracker_iteration", iteration, 0, NULL },
 	{ "perftracker_gc", on_gc, 0, NULL },
+	{ "perftracker_backward_begins", backward_begins, 0, NULL },
+	{ "perftracker_backward_ends", backward_ends, 0, NULL },
 };
 
 static struct pyobject *make_tuple(void)

@@ -241,7 +241,7 @@ bool flightlog_record_ok(const struct flightlog *log, enum flight_ring ring,
 		return false;
 	switch (ring) {
 	case FLIGHT_RING_MARKS:
-		return record->kind >= MARK_DATALOADER && record->kind <= MARK_OPTIMIZER_BEGIN &&
+		return record->kind >= MARK_DATALOADER && record->kind <= MARK_BACKWARD &&
 		       flightlog_time_ok(record->value);
 	case FLIGHT_RING_SAMPLES:
 		return sample_ok(log, record);

@@ -24,6 +24,7 @@ enum mark {
 	MARK_ITERATION, /* the user's own perftracker.step() */
 	MARK_GC,	/* a garbage collection ended; value: ns it took; detail: generation */
 	MARK_OPTIMIZER_BEGIN,
+	MARK_BACKWARD, /* a backward pass ended: counts where no optimizer steps */
 };
 
 #define MARK_RING_CNT 16384u /* power of two */

@@ -20,6 +20,12 @@ static void add_seen(struct bounds *bounds, const struct bounds_view *view, stru
 	bounds->end_ns = view->end_ns;
 }
 
+static bool is_step(const struct ring_record *record)
+{
+	return record->kind == MARK_OPTIMIZER ||
+	       (record->kind == MARK_BACKWARD && record->extra != 0);
+}
+
 /* Without a detector. */
 static void add_likely(struct bounds *bounds, const struct ring_record *record,
 		       struct sidecar *side)
@@ -28,11 +34,11 @@ static void add_likely(struct bounds *bounds, const struct ring_record *record,
 
 	if (record->kind == MARK_DATALOADER)
 		bound = bounds->stepped || !bounds->loaded;
-	else if (record->kind == MARK_OPTIMIZER)
+	else if (is_step(record))
 		bound = !bounds->loaded && record->extra != 0;
 	if (bound)
 		add_bound(side, bounds->step, record->time_ns);
-	if (record->kind == MARK_OPTIMIZER)
+	if (is_step(record))
 		bounds->end_ns = record->time_ns;
 }
 
@@ -45,7 +51,7 @@ void bounds_mark(struct bounds *bounds, const struct ring_record *record,
 		add_seen(bounds, view, side);
 	else if (!view->learned)
 		add_likely(bounds, record, side);
-	if (record->kind == MARK_OPTIMIZER)
+	if (is_step(record))
 		bounds->stepped = true;
 	else if (record->kind == MARK_DATALOADER)
 		bounds->stepped = false;

@@ -77,7 +77,7 @@ static void count_fault(struct block_reader *reader, uint64_t *counter)
 static bool record_valid(const struct block_reader *reader, const struct ring_record *record,
 			 int64_t now_ns)
 {
-	return record->kind >= MARK_DATALOADER && record->kind <= MARK_OPTIMIZER_BEGIN &&
+	return record->kind >= MARK_DATALOADER && record->kind <= MARK_BACKWARD &&
 	       record->value >= 0 && record->time_ns >= reader->last_ns &&
 	       record->time_ns <= now_ns + FUTURE_NS;
 }

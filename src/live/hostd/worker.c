@@ -92,7 +92,9 @@ static void take_record(struct worker *worker, const struct ring_record *record)
 	unsigned events;
 
 	if (record->kind != MARK_GC) {
-		worker->last_mark = record->kind;
+		/* A backward pass that counts no step is within one. */
+		if (record->kind != MARK_BACKWARD || record->extra != 0)
+			worker->last_mark = record->kind;
 		worker->last_ns = record->time_ns;
 	}
 	events = detector_mark(worker->detector, record);

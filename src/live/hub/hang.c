@@ -76,6 +76,8 @@ static const char *place(const struct wire_state *state)
 		return "inside optimizer.step";
 	case MARK_OPTIMIZER:
 		return "after optimizer.step";
+	case MARK_BACKWARD:
+		return "after a backward pass";
 	default:
 		return "after an iteration mark";
 	}

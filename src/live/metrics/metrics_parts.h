@@ -10,7 +10,7 @@
 #include "live/metrics/shortnames.h"
 
 #define METRICS_PHASE_CNT 7u /* enum wire_phase */
-#define METRICS_MARK_CNT 7u  /* enum mark, and 0 */
+#define METRICS_MARK_CNT 8u  /* enum mark, and 0 */
 #define METRICS_GENERATION_CNT 3u
 
 struct metrics_xpu;

@@ -17,6 +17,7 @@ static const char *const mark_names[METRICS_MARK_CNT] = {
 	[MARK_DATALOADER] = "dataloader", [MARK_DATALOADER_END] = "dataloader_end",
 	[MARK_OPTIMIZER] = "optimizer",	  [MARK_ITERATION] = "iteration",
 	[MARK_GC] = "garbage_collection", [MARK_OPTIMIZER_BEGIN] = "optimizer_begin",
+	[MARK_BACKWARD] = "backward",
 };
 
 static const char *const drop_reasons[] = {
