@@ -5,13 +5,13 @@
 #include "base/vec.h"
 #include "cmd/jobchoice.h"
 #include "cmd/status_jobs.h"
-#include "format/shared/block.h"
+#include "cmd/status_overhead.h"
 #include "format/shared/message.h"
 #include "live/link/wire.h"
+#include "live/overhead/costtext.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,11 +39,6 @@ static uint64_t slow_since(const struct message *line)
 
 typedef VEC(struct message) message_vec;
 
-/* The collectors' cost as the daemon reports it; NAN: not measured yet. */
-struct overhead {
-	double always_pct, always_error_pct, window_pct, window_error_pct, left_out;
-};
-
 static const char *phase_name(int32_t phase)
 {
 	static const char *const names[] = {
@@ -63,48 +58,6 @@ static int by_rank(const void *a, const void *b)
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
 	return (x->pid > y->pid) - (x->pid < y->pid);
-}
-
-static void take_number(const char *text, const char *key, double *ret)
-{
-	const char *at = strstr(text, key);
-
-	*ret = at != NULL ? strtod(at + strlen(key), NULL) : (double)NAN;
-}
-
-static void take_overhead(const char *text, struct overhead *ret)
-{
-	take_number(text, "always_pct=", &ret->always_pct);
-	take_number(text, "always_error_pct=", &ret->always_error_pct);
-	take_number(text, "window_pct=", &ret->window_pct);
-	take_number(text, "window_error_pct=", &ret->window_error_pct);
-	take_number(text, "left_out=", &ret->left_out);
-}
-
-static bool is_left_out(const struct overhead *overhead, enum backoff what)
-{
-	return overhead->left_out > 0 && ((uint32_t)overhead->left_out & what) != 0;
-}
-
-static void print_cost(const char *when, double pct, double error_pct)
-{
-	if (isnan(pct))
-		(void)printf("%s not measured yet", when);
-	else
-		(void)printf("%s %+.2f %% (+-%.2f)", when, pct, error_pct);
-}
-
-static void print_overhead(const struct overhead *overhead)
-{
-	print_cost("overhead: always on", overhead->always_pct, overhead->always_error_pct);
-	print_cost(", in a window", overhead->window_pct, overhead->window_error_pct);
-	if (is_left_out(overhead, BACKOFF_SAMPLES))
-		(void)printf("; four of five samples are left out");
-	if (is_left_out(overhead, BACKOFF_OPERATORS))
-		(void)printf("; operators are left out");
-	if (is_left_out(overhead, BACKOFF_ALWAYS))
-		(void)printf("; all but marks is left out between windows");
-	(void)printf("\n");
 }
 
 /* The slowest of the slow ranks, and the first slow step of any. */
@@ -144,7 +97,7 @@ static void print_iterations(const message_vec *lines)
 	}
 }
 
-static void print_text(const message_vec *lines, const struct overhead *overhead)
+static void print_text(const message_vec *lines, const struct report_overhead *overhead)
 {
 	(void)printf("%5s %8s %-10s %10s %10s %10s %8s\n", "rank", "pid", "state", "step", "now ms",
 		     "best ms", "ago s");
@@ -156,42 +109,10 @@ static void print_text(const message_vec *lines, const struct overhead *overhead
 			     (double)(clock_mono_ns() - line->mono_ns) / NSEC_PER_SEC);
 	print_iterations(lines);
 	print_slowdown(lines);
-	print_overhead(overhead);
+	status_overhead_lines(overhead);
 }
 
-static void print_json_cost(const char *name, double pct, double error_pct)
-{
-	if (isnan(pct))
-		(void)printf("\"%s\":null", name);
-	else
-		(void)printf("\"%s\":{\"pct\":%.3f,\"error_pct\":%.3f}", name, pct, error_pct);
-}
-
-static void print_json_overhead(const struct overhead *overhead)
-{
-	static const struct {
-		enum backoff what;
-		const char *name;
-	} parts[] = { { BACKOFF_SAMPLES, "samples" },
-		      { BACKOFF_OPERATORS, "operators" },
-		      { BACKOFF_ALWAYS, "always" } };
-	const char *comma = "";
-
-	(void)printf(",\n\"overhead\":{");
-	print_json_cost("always", overhead->always_pct, overhead->always_error_pct);
-	(void)printf(",");
-	print_json_cost("window", overhead->window_pct, overhead->window_error_pct);
-	(void)printf(",\"left_out\":[");
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		if (!is_left_out(overhead, parts[i].what))
-			continue;
-		(void)printf("%s\"%s\"", comma, parts[i].name);
-		comma = ",";
-	}
-	(void)printf("]}");
-}
-
-static int print_json(const message_vec *lines, const struct overhead *overhead,
+static int print_json(const message_vec *lines, const struct report_overhead *overhead,
 		      const job_about_vec *jobs)
 {
 	const char *comma = "";
@@ -213,14 +134,14 @@ static int print_json(const message_vec *lines, const struct overhead *overhead,
 			     (double)(clock_mono_ns() - line->mono_ns) / NSEC_PER_MSEC);
 		comma = ",";
 	}
-	(void)printf("\n]");
-	print_json_overhead(overhead);
+	(void)printf("\n],\n\"overhead\":");
+	status_overhead_json(overhead);
 	(void)printf("}\n");
 	return ret;
 }
 
 /* The last answer has pid 0 and the overhead in its text. */
-static int collect(const char *socket, message_vec *ret, struct overhead *ret_overhead,
+static int collect(const char *socket, message_vec *ret, struct report_overhead *ret_overhead,
 		   struct err *err)
 {
 	struct message line;
@@ -237,7 +158,7 @@ static int collect(const char *socket, message_vec *ret, struct overhead *ret_ov
 	}
 	(void)close(fd);
 	if (r == 0)
-		take_overhead(line.text, ret_overhead);
+		costtext_read(line.text, ret_overhead);
 	return r;
 }
 
@@ -267,7 +188,7 @@ static const struct option_row rows[] = {
 static int show_job(const struct status_options *options, const char *socket,
 		    const job_about_vec *jobs, struct err *err)
 {
-	struct overhead overhead = { (double)NAN, (double)NAN, (double)NAN, (double)NAN, 0 };
+	struct report_overhead overhead = { .present = true };
 	message_vec lines = { 0 };
 	struct job_about about;
 	int ret = jobs_ask(socket, &about, err);
@@ -351,8 +272,10 @@ const struct command cmd_status = {
 		"Lists the user's jobs that `perftracker run` watches on this host. Of one job, the only "
 		"one or that of --job: its folder, its latest report, and a line for each training "
 		"process: its rank, its state, its step, its iteration time now and at its best, and the time "
-		"since its last sign of life. Of a slow job a line says since which step. The last line shows what the collectors cost the job, "
-		"and what they do not record because it cost too much.\n",
+		"since its last sign of life. Of a slow job a line says since which step. The last "
+		"lines show what PerfTracker itself costs: the CPU time of its threads, its effect "
+		"on iterations with a 95 % interval, and what is not recorded because it cost too "
+		"much.\n",
 	OPTION_ROWS(rows),
 	.examples = "perftracker status\n"
 		    "perftracker status --watch --job train\n",

@@ -2,19 +2,16 @@
 #include "detect/slices.h"
 
 #include "base/stats.h"
-#include "model/thresholds.h"
+#include "format/shared/block.h"
 
 #include <errno.h>
 #include <math.h>
 
-/* Standard error of the median of a normal sample, in standard errors of its mean. */
-#define MEDIAN_ERROR 1.2533
-
 int slices_begin(struct slices *slices, const struct slices_plan *plan)
 {
 	if (plan->stride == 0 || plan->slice_steps < 2 * (uint64_t)plan->stride ||
-	    plan->slice_steps % plan->stride != 0 || plan->slice_cnt < 3 ||
-	    plan->slice_cnt > SLICES_MAX)
+	    plan->slice_steps % plan->stride != 0 || plan->slice_cnt < 2 ||
+	    plan->slice_cnt % 2 != 0 || plan->slice_cnt > SLICES_MAX)
 		return -EINVAL;
 	*slices = (struct slices){ .plan = *plan };
 	return 0;
@@ -59,52 +56,55 @@ static double slice_mean(const struct slice *slice)
 	       (double)(slice->last_step - slice->first_step);
 }
 
-/* The ratio of slice i, which is "on", to its complete neighbors; NAN without. */
-static double pair_cost(const struct slices *slices, size_t i)
+/* NAN unless both slices are complete. */
+static double pair_of(const struct slices *slices, size_t pair)
 {
-	double on = slice_mean(&slices->slices[i]), sum = 0.0;
-	size_t cnt = 0;
+	bool first_on = overhead_slice_is_on(slices->plan.seed, 2 * pair);
+	double first = slice_mean(&slices->slices[2 * pair]);
+	double second = slice_mean(&slices->slices[2 * pair + 1]);
 
-	for (size_t j = i - 1; j <= i + 1 && j < slices->plan.slice_cnt; j += 2) {
-		double off = slice_mean(&slices->slices[j]);
-
-		sum += off;
-		cnt += off > 0.0;
-	}
-	return on > 0.0 && cnt > 0 ? on / (sum / (double)cnt) - 1.0 : (double)NAN;
+	if (first <= 0.0 || second <= 0.0)
+		return (double)NAN;
+	return first_on ? log(first / second) : log(second / first);
 }
 
-int slices_cost(const struct slices *slices, struct slices_cost *ret)
+size_t slices_pairs(const struct slices *slices, double ret[static SLICES_PAIRS_MAX])
 {
-	double pairs[SLICES_MAX / 2], deviation;
-	size_t cnt = 0;
+	size_t cnt = slices->plan.slice_cnt / 2;
 
-	for (size_t i = 1; i < slices->plan.slice_cnt; i += 2) {
-		double cost = pair_cost(slices, i);
-
-		if (!isnan(cost))
-			pairs[cnt++] = cost;
-	}
-	if (cnt < SLICES_PAIRS_MIN)
-		return -ENODATA;
-	ret->frac = stats_median(pairs, cnt);
-	deviation = STATS_MAD_TO_SD * stats_mad(pairs, cnt, ret->frac);
-	ret->error_frac = MAX(MEDIAN_ERROR * deviation / sqrt((double)cnt), SLICES_ERROR_FRAC_MIN);
-	ret->pair_cnt = cnt;
-	return 0;
+	for (size_t i = 0; i < cnt; i++)
+		ret[i] = pair_of(slices, i);
+	return cnt;
 }
 
-void slices_combine(struct slices_cost *sum, const struct slices_cost *other)
+/* By how much the first iteration of slice i is longer than its others; NAN if that is unknown. */
+static double switching_of(const struct slices *slices, size_t i)
 {
-	double a, b;
+	const struct slice *before = &slices->slices[i - 1], *slice = &slices->slices[i];
+	double mean = slice_mean(slice);
+	uint64_t bound = slices->plan.start_step + i * slices->plan.slice_steps;
 
-	if (sum->pair_cnt == 0) {
-		*sum = *other;
-		return;
+	if (mean <= 0.0 || before->last_step != bound ||
+	    slice->first_step != bound + slices->plan.stride)
+		return (double)NAN;
+	return (double)slice->first_ns - (double)before->last_ns - mean * slices->plan.stride;
+}
+
+double slices_switching_ns(const struct slices *slices)
+{
+	double extras[SLICES_MAX];
+	size_t cnt = 0, switches = 0;
+
+	for (size_t i = 1; i < slices->plan.slice_cnt; i++) {
+		double extra;
+
+		if (overhead_slice_is_on(slices->plan.seed, i) ==
+		    overhead_slice_is_on(slices->plan.seed, i - 1))
+			continue;
+		switches++;
+		extra = switching_of(slices, i);
+		if (!isnan(extra))
+			extras[cnt++] = extra;
 	}
-	a = 1.0 / (sum->error_frac * sum->error_frac);
-	b = 1.0 / (other->error_frac * other->error_frac);
-	sum->frac = (a * sum->frac + b * other->frac) / (a + b);
-	sum->error_frac = 1.0 / sqrt(a + b);
-	sum->pair_cnt += other->pair_cnt;
+	return stats_median(extras, cnt) * (double)switches;
 }

@@ -58,12 +58,43 @@ static json_t *cost_object(struct json_writer *w, const struct report_cost *cost
 {
 	json_t *object;
 
-	if (!cost->known)
+	if (cost->pair_cnt == 0)
 		return json_null();
 	object = json_object();
 	jsonwriter_put(w, object, "pct", jsonwriter_number(cost->pct));
-	jsonwriter_put(w, object, "error_pct", jsonwriter_number(cost->error_pct));
+	jsonwriter_put(w, object, "low_pct", jsonwriter_number(cost->low_pct));
+	jsonwriter_put(w, object, "high_pct", jsonwriter_number(cost->high_pct));
+	jsonwriter_put(w, object, "pairs", json_integer(cost->pair_cnt));
 	return object;
+}
+
+static json_t *audits_object(struct json_writer *w, const struct report_audits *audits)
+{
+	json_t *object = json_object();
+
+	jsonwriter_put(w, object, "count", json_integer(audits->cnt));
+	jsonwriter_put(w, object, "total_s", jsonwriter_number(audits->total_s));
+	jsonwriter_put(w, object, "job_s", jsonwriter_number(audits->job_s));
+	jsonwriter_put(w, object, "cost_pct", jsonwriter_number(audits->cost_pct));
+	return object;
+}
+
+static json_t *threads_object(struct json_writer *w, const struct own_cpu *own)
+{
+	json_t *threads = json_array();
+
+	for (size_t i = 0; i < OWN_THREAD_CNT && own->rank_ns > 0; i++) {
+		json_t *object = json_object();
+
+		jsonwriter_put(w, object, "name",
+			       jsonwriter_text(own_thread_name((enum own_thread)i)));
+		jsonwriter_put(w, object, "cpu_s",
+			       jsonwriter_number((double)own->cpu_ns[i] / NSEC_PER_SEC));
+		jsonwriter_put(w, object, "ms_per_rank_s",
+			       jsonwriter_number(own_cpu_ms_per_s(own, own->cpu_ns[i])));
+		jsonwriter_push(w, threads, object);
+	}
+	return threads;
 }
 
 static json_t *overhead_object(struct json_writer *w, const struct report_overhead *overhead)
@@ -77,10 +108,19 @@ static json_t *overhead_object(struct json_writer *w, const struct report_overhe
 	if (overhead->only_marks)
 		jsonwriter_push(w, left_out, jsonwriter_text("always"));
 	object = json_object();
+	jsonwriter_put(w, object, "effect", cost_object(w, &overhead->effect));
 	jsonwriter_put(w, object, "always", cost_object(w, &overhead->always));
 	jsonwriter_put(w, object, "window",
 		       overhead->torch ? json_null() : cost_object(w, &overhead->window));
+	jsonwriter_put(w, object, "audits", audits_object(w, &overhead->audits));
 	jsonwriter_put(w, object, "left_out", left_out);
+	jsonwriter_put(w, object, "core_pct_per_rank",
+		       overhead->own.rank_ns == 0
+			       ? json_null()
+			       : jsonwriter_number(own_cpu_ms_per_s(&overhead->own,
+								    own_cpu_sum(&overhead->own)) /
+						   10.0));
+	jsonwriter_put(w, object, "threads", threads_object(w, &overhead->own));
 	return object;
 }
 

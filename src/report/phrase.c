@@ -307,42 +307,6 @@ void phrase_slowdown(struct str *out, const struct report_trigger *trigger)
 	str_printf(out, " (%.1fx)", now / before);
 }
 
-static void phrase_cost(struct str *out, const struct report_cost *cost)
-{
-	if (cost->known)
-		str_printf(out, "%+.1f %% (+-%.1f)", cost->pct, cost->error_pct);
-	else
-		str_append(out, "not measured yet");
-}
-
-static void phrase_left_out(struct str *out, const struct report_overhead *overhead)
-{
-	const char *comma = "; not recorded because of their overhead: ";
-
-	if (overhead->less_samples) {
-		str_printf(out, "%sfour of five samples", comma);
-		comma = ", ";
-	}
-	if (overhead->no_operators) {
-		str_printf(out, "%soperators", comma);
-		comma = ", ";
-	}
-	if (overhead->only_marks)
-		str_printf(out, "%sall but marks between windows", comma);
-}
-
-void phrase_overhead(struct str *out, const struct report_overhead *overhead)
-{
-	str_append(out, "always on ");
-	phrase_cost(out, &overhead->always);
-	str_append(out, ", in a window ");
-	if (overhead->torch)
-		str_append(out, "not measured (torch.profiler)");
-	else
-		phrase_cost(out, &overhead->window);
-	phrase_left_out(out, overhead);
-}
-
 void phrase_job(struct str *out, const struct report *report)
 {
 	double cnt = report->iterations;

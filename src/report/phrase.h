@@ -58,8 +58,5 @@ void phrase_trigger(struct str *out, const struct report_trigger *trigger);
 /* "iterations went from 126 ms to 1137 ms (9.0x)", nothing when either is unknown. */
 void phrase_slowdown(struct str *out, const struct report_trigger *trigger);
 
-/* "always on +0.1 % (+-0.2), in a window +1.2 % (+-0.5)" */
-void phrase_overhead(struct str *out, const struct report_overhead *overhead);
-
 /* "4 workers, 3 iterations of 1137 ms" */
 void phrase_job(struct str *out, const struct report *report);

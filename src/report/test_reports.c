@@ -282,8 +282,13 @@ static void make_figure7(struct report *report)
 	set_findings(report, rows, ARRAY_SIZE(rows));
 	report->trigger = (struct report_trigger){ true, "slowdown", 1221.0, 2000.0, 4200, 0 };
 	report->overhead = (struct report_overhead){ .present = true,
-						     .always = { true, 0.08, 0.11 },
-						     .window = { true, 1.2, 0.4 } };
+						     .effect = { 120, 0.08, -0.02, 0.21 },
+						     .always = { 120, 0.07, -0.03, 0.2 },
+						     .window = { 16, 1.2, 0.4, 1.9 },
+						     .audits = { 14, 250.0, 7200.0, 0.01 } };
+	report->overhead.own.rank_ns = 16 * 7200 * NSEC_PER_SEC;
+	report->overhead.own.cpu_ns[OWN_THREAD_SAMPLER] = 150 * NSEC_PER_SEC;
+	report->overhead.own.cpu_ns[OWN_THREAD_DAEMON] = 63 * NSEC_PER_SEC;
 	report->elapsed_ms = 812.0;
 }
 
@@ -436,7 +441,8 @@ static void make_blocked(struct report *report)
 	report->trigger = (struct report_trigger){ true, "blocked", 812.0, (double)NAN, 9001, 0 };
 	report->overhead = (struct report_overhead){ .present = true,
 						     .torch = true,
-						     .always = { true, 0.7, 0.05 },
+						     .effect = { 1240, 0.7, 0.6, 0.8 },
+						     .always = { 1240, 0.7, 0.6, 0.8 },
 						     .less_samples = true,
 						     .no_operators = true,
 						     .only_marks = true };

@@ -6,6 +6,7 @@
  */
 #include "model/rankset.h"
 #include "report/clean.h"
+#include "report/costphrase.h"
 #include "report/finding_fields.h"
 #include "report/formats.h"
 #include "report/page.h"
@@ -163,7 +164,8 @@ static void trigger_line(struct text_writer *w)
 
 static void job_lines(struct text_writer *w)
 {
-	struct str job = { 0 }, coverage = { 0 }, missing = { 0 }, overhead = { 0 };
+	struct str job = { 0 }, coverage = { 0 }, missing = { 0 }, overhead = { 0 },
+		   threads = { 0 };
 	const char *id = w->report->job_id;
 
 	if (id != NULL && id[0] != '\0') {
@@ -184,6 +186,8 @@ static void job_lines(struct text_writer *w)
 	if (w->report->overhead.present)
 		phrase_overhead(&overhead, &w->report->overhead);
 	head_line(w, "Overhead", &overhead);
+	phrase_threads(&threads, &w->report->overhead.own);
+	head_line(w, "Threads", &threads);
 	failure_lines(w);
 	absence_lines(w);
 	growth_lines(w);

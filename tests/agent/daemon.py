@@ -26,9 +26,23 @@ CANCELED_AT = ORDER_AT + 32
 TAKEN_AT = OVERHEAD_AT + OVERHEAD.size
 RING_AT = TAKEN_AT + 8
 
+U64, STEP = 2**64 - 1, 0x9E3779B97F4A7C15  # of splitmix
 HELLO, BEGUN, DONE, MISSED, BYE = 1, 2, 3, 4, 5
 SOURCE_AUTO, SOURCE_AGENT, SOURCE_TORCH = 0, 1, 2
 DATALOADER, DATALOADER_END, OPTIMIZER, ITERATION, GC, OPTIMIZER_BEGIN = 1, 2, 3, 4, 5, 6
+
+
+def finish(x: int) -> int:
+    """splitmix_finish() of src/base/splitmix.h."""
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & U64
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & U64
+    return x ^ x >> 31
+
+
+def first_slice_is_on(number: int, start: int) -> bool:
+    """overhead_slice_is_on() of src/format/shared/block.h."""
+    seed = finish((number * STEP & U64) ^ start)
+    return finish(seed) >> 63 == 1
 
 
 class Message(NamedTuple):
@@ -95,7 +109,9 @@ class Worker:
         struct.pack_into("<Q", self.block, HEAD.size, number)
 
     def measure_overhead(self, number: int, start: int, slice_steps: int, slices: int) -> None:
-        """Of the collectors that are always on."""
+        """Of the collectors that are always on; they are off in the first slice."""
+        while first_slice_is_on(number, start):
+            number += 1
         OVERHEAD.pack_into(self.block, OVERHEAD_AT, 0, start, slice_steps, slices, 0, 0)
         struct.pack_into("<Q", self.block, OVERHEAD_AT, number)
 

@@ -61,6 +61,8 @@ void order_window(uint64_t id, uint64_t slice_cnt)
 	struct overhead_order *order = &hostd.flight->block.overhead;
 
 	order->start_step = hostd.flight->block.worker_step + 1;
+	while (overhead_slice_is_on(overhead_seed(id, order->start_step), 0))
+		id++;
 	order->slice_steps = 1;
 	order->slice_cnt = slice_cnt;
 	order->kind = OVERHEAD_WINDOW;

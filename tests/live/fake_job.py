@@ -45,8 +45,22 @@ STEP_OFFSET, HEAD_OFFSET, STATE_OFFSET, BACKOFF_OFFSET = 16, 32, 40, 44
 HELLO, BEGUN, DONE, MISSED, BYE = 1, 2, 3, 4, 5
 DISABLED = 3  # of the worker's states
 DATALOADER, DATALOADER_END, OPTIMIZER = 1, 2, 3
+U64, STEP = 2**64 - 1, 0x9E3779B97F4A7C15  # of splitmix
 MOST_MORE = 60000  # iterations
 ADD_SEALS, SEALS = 1033, 1 | 2 | 4  # F_ADD_SEALS; SEAL, SHRINK, GROW
+
+
+def finish(x: int) -> int:
+    """splitmix_finish() of src/base/splitmix.h."""
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & U64
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & U64
+    return x ^ x >> 31
+
+
+def slice_is_on(number: int, start: int, piece: int) -> bool:
+    """overhead_slice_is_on() of src/format/shared/block.h."""
+    seed = finish((number * STEP & U64) ^ start)
+    return (piece & 1) != finish((seed + piece // 2 * STEP) & U64) >> 63
 
 
 def make_block() -> tuple[int, mmap.mmap]:
@@ -103,7 +117,8 @@ class Worker:
         if number == 0 or count == 0 or kind != 1 or self.step < start or left_out != 0:
             return 0
         piece = (self.step - start) // length
-        return self.options.overhead_cost / 100 if piece < count and piece % 2 == 1 else 0
+        on = piece < count and slice_is_on(number, start, piece)
+        return self.options.overhead_cost / 100 if on else 0
 
     def follow_order(self) -> None:
         number, start, window_ns, least, most, canceled, stride, *_ = ORDER.unpack_from(

@@ -22,7 +22,7 @@ struct overhead_check {
 	uint64_t seen_id;
 	bool active;
 	bool on; /* in a slice with the measured collectors running */
-	uint64_t start_step, slice_steps, slice_cnt;
+	uint64_t seed, start_step, slice_steps, slice_cnt;
 	uint32_t kind;
 };
 
@@ -276,6 +276,7 @@ static void check_take(struct overhead_order *order, uint64_t id)
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&order->id, memory_order_relaxed) != id)
 		return;
+	taken.seed = overhead_seed(id, taken.start_step);
 	taken.active = taken.slice_steps > 0 && !collectors.window;
 	collectors.check = taken;
 }
@@ -289,7 +290,7 @@ static void check_step(uint64_t step)
 	if (step < check->start_step)
 		return;
 	slice = (step - check->start_step) / check->slice_steps;
-	on = slice % 2 == 1;
+	on = overhead_slice_is_on(check->seed, slice);
 	if (slice >= check->slice_cnt)
 		check->active = false;
 	else if (on == check->on)

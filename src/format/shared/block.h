@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "base/splitmix.h"
 #include "format/shared/ring.h"
 
 /*
@@ -59,9 +60,9 @@ enum order_source {
 };
 
 /*
- * The overhead check: slices of iterations with collectors alternately off and on, at the same
- * steps on all workers, so that the daemon can compare their times. Starts at start_step; slices of
- * slice_steps: off, on, off, ... slice_cnt of them.
+ * The overhead check: pairs of slices of iterations, one with collectors on and one with them off,
+ * at the same steps on all workers, so that the daemon can compare their times. Starts at
+ * start_step; slice_cnt slices of slice_steps each, on or off as overhead_slice_is_on() says.
  */
 struct overhead_order {
 	_Atomic uint64_t id; /* as in struct order */
@@ -74,6 +75,20 @@ enum overhead_kind {
 	OVERHEAD_ALWAYS, /* off: marks only; on: the always-on collectors */
 	OVERHEAD_WINDOW, /* off: the always-on collectors; on: also those of a window */
 };
+
+/* Worker and daemon derive the coins of a check's pairs from its order. */
+static inline uint64_t overhead_seed(uint64_t id, uint64_t start_step)
+{
+	return splitmix_finish(id * SPLITMIX_STEP ^ start_step);
+}
+
+/* Slices 2i and 2i + 1 are a pair: a coin decides which of them has the collectors on. */
+static inline bool overhead_slice_is_on(uint64_t seed, uint64_t slice)
+{
+	uint64_t coin = splitmix_finish(seed + slice / 2 * SPLITMIX_STEP) >> 63;
+
+	return (slice & 1) != coin;
+}
 
 /*
  * The shared block. Writers: worker_* and ring by the worker's training thread only; order and

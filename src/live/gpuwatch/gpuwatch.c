@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 static void free_watch(struct gpuwatch *watch)
 {
@@ -381,6 +382,7 @@ static void *run_thread(void *arg)
 	struct gpuwatch *watch = arg;
 	bool abandoned;
 
+	(void)prctl(PR_SET_NAME, "pt-gpuwatch");
 	if (watch->setup.recover)
 		gpusampler_recover();
 	if (open_devices(watch))

@@ -5,8 +5,8 @@
 #include "live/hostd/blocked_stacks.h"
 #include "live/hostd/hostd_parts.h"
 #include "live/hostd/record.h"
-#include "live/hub/overhead.h"
 #include "live/link/wire_request.h"
+#include "live/overhead/costtext.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -91,6 +91,7 @@ static void client_gone(struct client *client)
 		(void)save_record(client);
 		worker_drain(&client->worker, clock_mono_ns());
 		client->worker.gone = true;
+		owncosts_end_worker(&client->hostd->own, &client->worker, clock_mono_ns());
 		hostd_publish_state(client);
 	}
 	client_close(client);
@@ -141,6 +142,8 @@ static void take_hello(struct client *client, const struct message *message, int
 		client->worker.metrics = metrics_worker_new(
 			hostd->setup.metrics, client->worker.rank, client->worker.local_rank);
 	client->worker.id = (uint32_t)client->id;
+	client->worker.since_ns = clock_mono_ns();
+	ownthreads_open(&client->worker.own, "", client->worker.pid, OWN_THREAD_CNT);
 	client->is_worker = true;
 	block_back_off(&client->worker.block, hostd->overhead.backoff);
 	if (hostd->suspended)
@@ -152,16 +155,10 @@ static void take_hello(struct client *client, const struct message *message, int
 
 static void publish_slices_cost(struct client *client)
 {
-	struct wire_slices_cost slices = { .worker = client->worker.id };
-	struct slices_cost cost;
+	struct wire_slices_cost slices;
 
-	if (!worker_overhead_cost(&client->worker, &cost))
-		return;
-	slices.id = client->worker.overhead.id;
-	slices.pair_cnt = (uint32_t)cost.pair_cnt;
-	slices.frac = cost.frac;
-	slices.error_frac = cost.error_frac;
-	hostd_publish(client->hostd, SUBJECT_SLICES_COST, &slices, sizeof(slices));
+	if (worker_overhead_cost(&client->worker, &slices))
+		hostd_publish(client->hostd, SUBJECT_SLICES_COST, &slices, sizeof(slices));
 }
 
 static void answer_flight(struct client *asker)
@@ -178,14 +175,16 @@ static void answer_flight(struct client *asker)
 	(void)hostd_reply(asker, &answer);
 }
 
-/* The last datagram has pid 0; its text is the measured overhead. */
+/* The last datagram has pid 0; its text is PerfTracker's own cost. */
 static void end_status(struct client *asker)
 {
-	const struct wire_overhead *overhead = &asker->hostd->overhead;
+	const struct hostd *hostd = asker->hostd;
 	struct message last = { .status = 0 };
+	struct report_overhead overhead;
 	struct str text = { 0 };
 
-	overhead_describe(overhead, &text);
+	costtext_of(&hostd->overhead, &hostd->own.cpu, false, &overhead);
+	costtext_write(&overhead, &text);
 	(void)snprintf(last.text, sizeof(last.text), "%s", str_borrow(&text));
 	str_done(&text);
 	(void)hostd_reply(asker, &last);
@@ -425,6 +424,19 @@ static void tick_metrics(struct hostd *hostd, size_t worker_cnt)
 	metrics_host_refused(hostd->setup.metrics, hostd->refused);
 }
 
+static void publish_own(struct hostd *hostd, int64_t now_ns)
+{
+	if (!owncosts_look(&hostd->own, now_ns))
+		return;
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->is_worker && !(*client)->worker.gone)
+			owncosts_add_worker(&hostd->own, &(*client)->worker, now_ns);
+	}
+	hostd_publish(hostd, SUBJECT_OWN, &hostd->own.cpu, sizeof(hostd->own.cpu));
+	if (hostd->setup.metrics != NULL)
+		metrics_host_own(hostd->setup.metrics, &hostd->own.cpu);
+}
+
 static void drain_tick(uv_timer_t *timer)
 {
 	struct hostd *hostd = timer->data;
@@ -445,6 +457,7 @@ static void drain_tick(uv_timer_t *timer)
 		hostd_publish_state(*client);
 	}
 	blocked_stacks_publish(hostd);
+	publish_own(hostd, clock_mono_ns());
 }
 
 static int bind_socket(const char *path, struct err *err)
@@ -523,6 +536,7 @@ int hostd_open(const struct hostd_setup *setup, struct hostd **ret, struct err *
 		return err_set(err, -r, "out of memory");
 	}
 	start_handles(hostd);
+	owncosts_open(&hostd->own);
 	hostd->gpuwatch = hostd_start_gpuwatch(hostd);
 	*ret = hostd;
 	return 0;

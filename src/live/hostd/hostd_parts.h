@@ -12,6 +12,7 @@
 #include "live/hostd/aboutjob.h"
 #include "live/hostd/hostd.h"
 #include "live/hostd/netwatch.h"
+#include "live/hostd/owncosts.h"
 #include "live/hostd/pool.h"
 #include "live/hostd/worker.h"
 
@@ -49,6 +50,7 @@ struct hostd {
 	struct pool *pool;
 	struct bus_sub *subs[7];
 	struct wire_overhead overhead; /* the latest from the hub */
+	struct own_costs own;
 	struct contenders contenders;
 	struct netwatch netwatch;
 	struct gpuwatch *gpuwatch;	  /* NULL: no memory for it */

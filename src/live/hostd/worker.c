@@ -237,7 +237,8 @@ void worker_abandon(struct worker *worker)
 
 void worker_measure_overhead(struct worker *worker, const struct overhead_plan *plan)
 {
-	const struct slices_plan slices = { .start_step = plan->start_step,
+	const struct slices_plan slices = { .seed = overhead_seed(plan->id, plan->start_step),
+					    .start_step = plan->start_step,
 					    .slice_steps = plan->slice_steps,
 					    .slice_cnt = plan->slice_cnt,
 					    .stride = plan->stride };
@@ -248,15 +249,17 @@ void worker_measure_overhead(struct worker *worker, const struct overhead_plan *
 		worker->overhead.id = 0; /* ended */
 }
 
-bool worker_overhead_cost(struct worker *worker, struct slices_cost *ret)
+bool worker_overhead_cost(struct worker *worker, struct wire_slices_cost *ret)
 {
 	struct worker_overhead *overhead = &worker->overhead;
 
 	if (overhead->id == 0 || overhead->reported || !overhead->slices.over)
 		return false;
 	overhead->reported = true;
-	if (slices_cost(&overhead->slices, ret) < 0)
-		*ret = (struct slices_cost){ 0 };
+	*ret = (struct wire_slices_cost){ .worker = worker->id,
+					  .id = overhead->id,
+					  .switching_ns = slices_switching_ns(&overhead->slices) };
+	ret->pair_cnt = (uint32_t)slices_pairs(&overhead->slices, ret->pairs);
 	return true;
 }
 

@@ -10,9 +10,11 @@
 #include "format/shared/message.h"
 #include "format/sidecar/bounds.h"
 #include "host/process/contenders.h"
+#include "host/process/ownthreads.h"
 #include "host/process/threads.h"
 #include "live/hostd/sharedblock.h"
 #include "live/link/wire.h"
+#include "live/link/wire_report.h"
 #include "live/metrics/hostvalues.h"
 #include "live/run/options.h"
 
@@ -54,6 +56,8 @@ struct worker {
 	size_t pace_cnt;
 	struct worker_window window;
 	struct worker_overhead overhead;
+	struct ownthreads own;		/* the agent's threads in the worker */
+	int64_t since_ns;		/* when it connected */
 	struct metrics_worker *metrics; /* owned; NULL: /metrics is off */
 };
 
@@ -97,8 +101,8 @@ _must_check_ int worker_finish(struct worker *worker, const struct worker_finish
 /* Begins an overhead measurement in the worker; slice_cnt 0 ends it. */
 void worker_measure_overhead(struct worker *worker, const struct overhead_plan *plan);
 
-/* Returns true once, with the cost, when the slices are over. */
-bool worker_overhead_cost(struct worker *worker, struct slices_cost *ret);
+/* Returns true once, with the pairs, when the slices are over. */
+bool worker_overhead_cost(struct worker *worker, struct wire_slices_cost *ret);
 
 /* Suspends the detector while a profile slows the job, or resumes it. */
 void worker_suspend(struct worker *worker, bool suspended, int64_t now_ns);

@@ -9,7 +9,9 @@
 #include "live/hub/publish.h"
 #include "live/hub/quiet.h"
 #include "live/link/wire_request.h"
+#include "live/overhead/costtext.h"
 #include "model/thresholds.h"
+#include "report/costphrase.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -179,27 +181,12 @@ static void take_ask(void *arg, const struct bus_message *message)
 
 /* Reports */
 
-static struct report_cost cost_of(const struct wire_cost *cost)
-{
-	return (struct report_cost){ .known = cost->pair_cnt > 0,
-				     .pct = cost->frac * 100.0,
-				     .error_pct = cost->error_frac * 100.0 };
-}
-
 static void fill_overhead(const struct hub *hub, struct report_overhead *ret)
 {
 	struct wire_overhead overhead;
 
 	overhead_results(&hub->overhead, &overhead);
-	*ret = (struct report_overhead){
-		.present = true,
-		.torch = hub->profile.torch,
-		.always = cost_of(&overhead.always),
-		.window = cost_of(&overhead.window),
-		.less_samples = (overhead.backoff & BACKOFF_SAMPLES) != 0,
-		.no_operators = (overhead.backoff & BACKOFF_OPERATORS) != 0,
-		.only_marks = (overhead.backoff & BACKOFF_ALWAYS) != 0,
-	};
+	costtext_of(&overhead, &hub->own, hub->profile.torch, ret);
 }
 
 /* number: 0 for the last report of a job, which has no file of its own. */
@@ -336,15 +323,25 @@ static void take_slices_cost(void *arg, const struct bus_message *message)
 		overhead_add_cost(&hub->overhead, message->data);
 }
 
-static void log_overhead(const struct hub *hub, const struct wire_overhead *overhead)
+static void log_overhead(const struct hub *hub)
 {
+	struct report_overhead overhead;
 	struct str text = { 0 };
 
 	if (hub->options->quiet)
 		return;
-	overhead_describe(overhead, &text);
-	log_line(LOG_INFO, "event=overhead %s", str_borrow(&text));
+	fill_overhead(hub, &overhead);
+	phrase_overhead(&text, &overhead);
+	log_line(LOG_INFO, "event=overhead cost=\"%s\"", str_borrow(&text));
 	str_done(&text);
+}
+
+static void take_own(void *arg, const struct bus_message *message)
+{
+	struct hub *hub = arg;
+
+	if (message->len == sizeof(hub->own))
+		memcpy(&hub->own, message->data, sizeof(hub->own));
 }
 
 static void watch_cost(struct hub *hub, int64_t now_ns)
@@ -360,7 +357,7 @@ static void watch_cost(struct hub *hub, int64_t now_ns)
 		return;
 	overhead_results(&hub->overhead, &overhead);
 	(void)bus_pub(hub->bus, SUBJECT_COST, &overhead, sizeof(overhead));
-	log_overhead(hub, &overhead);
+	log_overhead(hub);
 }
 
 static void log_change(struct hub *hub)
@@ -478,6 +475,8 @@ int hub_open(struct bus *bus, const struct run_options *options, struct hub **re
 		r = bus_sub(bus, SUBJECT_SLICES_COST, take_slices_cost, hub, &hub->subs[3]);
 	if (r == 0)
 		r = bus_sub(bus, SUBJECT_WHERE, take_where, hub, &hub->subs[4]);
+	if (r == 0)
+		r = bus_sub(bus, SUBJECT_OWN, take_own, hub, &hub->subs[5]);
 	if (r < 0) {
 		(void)hub_close(hub);
 		return r;

@@ -8,8 +8,8 @@
 #include "base/vec.h"
 #include "detect/jobwatch.h"
 #include "live/hub/hub.h"
-#include "live/hub/overhead.h"
 #include "live/link/wire_hang.h"
+#include "live/overhead/overhead.h"
 #include "model/report.h"
 
 enum answer_state { ANSWER_NONE, ANSWER_BEGUN, ANSWER_EXPORTED, ANSWER_READY, ANSWER_MISSED };
@@ -43,12 +43,13 @@ struct last_report {
 struct hub {
 	struct bus *bus;
 	const struct run_options *options;
-	struct bus_sub *subs[5];
+	struct bus_sub *subs[6];
 	VEC(struct wire_state) workers; /* one that ended stays until its rank connects again */
 	VEC(struct wire_where) wheres;	/* of the latest hang, by worker */
 	VEC(uint64_t) askers;		/* clients of hostd that wait for a report */
 	struct jobwatch watch;
 	struct overhead overhead;
+	struct own_cpu own; /* of this host's threads; the latest from hostd */
 	struct profile profile;
 	uint64_t epoch, sequence; /* of struct wire_profile */
 	uint64_t number; /* of the latest report or profile; in file names and the order's id */

@@ -2,7 +2,7 @@
 /*
  * Messages between hostd and hub over the bus: subjects, states and orders. Fields have fixed
  * widths, so that the same bytes can be sent to another machine; the subject implies the type.
- * wire_hang.h, wire_report.h and wire_request.h have the other types.
+ * wire_hang.h, wire_report.h, wire_request.h and model/ownthread.h have the other types.
  *
  *   pt.v1.state.HOST       struct wire_state       hostd: one worker, at most 10 times a second
  *   pt.v1.answer.HOST      struct wire_answer      hostd: how a worker met an order
@@ -15,6 +15,7 @@
  *   pt.v1.slices.JOB       struct wire_slices      hub: collectors off and on by turns
  *   pt.v1.slices-cost.HOST struct wire_slices_cost hostd: overhead that a worker's slices show
  *   pt.v1.cost.JOB         struct wire_overhead    hub: measured overhead of the collectors
+ *   pt.v1.own.HOST         struct own_cpu          hostd: CPU time of PerfTracker's own threads
  *   pt.v1.report.JOB       struct wire_report      hub: summary of the latest report
  * Source: ARCHITECTURE.md, "Processes of a live job".
  */
@@ -35,6 +36,7 @@
 #define SUBJECT_SLICES "pt.v1.slices.local"
 #define SUBJECT_SLICES_COST "pt.v1.slices-cost.local"
 #define SUBJECT_COST "pt.v1.cost.local"
+#define SUBJECT_OWN "pt.v1.own.local"
 #define SUBJECT_REPORT "pt.v1.report.local"
 
 enum wire_phase {

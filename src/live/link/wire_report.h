@@ -12,20 +12,35 @@ struct wire_slices {
 	uint32_t kind, stride;
 };
 
+#define WIRE_PAIRS_MAX 32u /* SLICES_PAIRS_MAX */
+
+/* pairs: logarithms of on / off (detect/slices.h); NAN: not complete. */
 struct wire_slices_cost {
-	uint32_t worker, pair_cnt; /* pair_cnt 0: too few slices were complete */
+	uint32_t worker, pair_cnt;
 	uint64_t id;
-	double frac, error_frac; /* share of an iteration's time; one standard error */
+	double switching_ns; /* what the switches cost in all */
+	double pairs[WIRE_PAIRS_MAX];
 };
 
-/* pair_cnt 0: not measured yet. */
+/* A share of an iteration's time. pair_cnt 0: too few pairs for an interval, or none yet. */
 struct wire_cost {
-	double frac, error_frac;
+	double frac, low_frac, high_frac; /* the interval contains the cost in 95 of 100 jobs */
 	uint32_t pair_cnt, reserved;
 };
 
+/* The measurements themselves, as a part of the job's time. */
+struct wire_audits {
+	uint32_t cnt, reserved;
+	int64_t total_ns; /* their slices, on and off */
+	int64_t job_ns;	  /* the time in which they were made */
+	/* what they cost: collectors of a window in half of their slices, and the switches */
+	double cost_frac, high_frac; /* of the job's time; high: by the upper bounds */
+};
+
 struct wire_overhead {
+	struct wire_cost effect; /* always, and the audits */
 	struct wire_cost always, window;
+	struct wire_audits audits;
 	uint32_t backoff, reserved; /* bits of enum backoff */
 };
 

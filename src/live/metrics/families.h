@@ -163,8 +163,16 @@
 	X(OVERHEAD, "perftracker_overhead_ratio", GAUGE, "ratio", NONE,                              \
 	  "Share of an iteration's time that PerfTracker's collectors cost, as measured by itself.", \
 	  "mode")                                                                                    \
-	X(OVERHEAD_ERROR, "perftracker_overhead_error_ratio", GAUGE, "ratio", NONE,                  \
-	  "One standard error of perftracker_overhead_ratio.", "mode")                               \
+	X(OVERHEAD_BOUND, "perftracker_overhead_bound_ratio", GAUGE, "ratio", NONE,                  \
+	  "Ends of the 95 % interval of perftracker_overhead_ratio.", "mode", "bound")               \
+	X(OVERHEAD_PAIRS, "perftracker_overhead_pairs", GAUGE, "", NONE,                             \
+	  "Pairs of slices of iterations behind perftracker_overhead_ratio.", "mode")                \
+	X(AUDITS, "perftracker_audits", COUNTER, "", NONE,                                           \
+	  "Measurements of the overhead, collectors off and on by turns.", NULL)                     \
+	X(AUDIT_TIME, "perftracker_audit_seconds", COUNTER, "seconds", NONE,                         \
+	  "Time that those measurements took, collectors on or off.", NULL)                          \
+	X(OWN_CPU, "perftracker_own_cpu_seconds", COUNTER, "seconds", NONE,                          \
+	  "CPU time of PerfTracker's own threads and processes on this host.", "thread")             \
 	X(BUDGET, "perftracker_overhead_budget_ratio", GAUGE, "ratio", NONE,                         \
 	  "What the collectors may cost; what costs more is left out.", "mode")                      \
 	X(LEFT_OUT, "perftracker_left_out", GAUGE, "", NONE,                                         \

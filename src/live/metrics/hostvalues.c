@@ -113,21 +113,50 @@ void metrics_host_refused(struct metrics_host *host, uint64_t refused)
 
 /* --- the hub's messages --- */
 
+static void set_bound(struct metrics_host *host, const char *mode, const char *bound, double value)
+{
+	metrics_set(
+		host->metrics,
+		metrics_series(host->metrics, METRIC_OVERHEAD_BOUND, METRIC_VALUES(mode, bound)),
+		value);
+}
+
 static void set_cost(struct metrics_host *host, const char *mode, const struct wire_cost *cost)
 {
 	if (cost->pair_cnt == 0)
 		return; /* not measured yet */
 	set(host, METRIC_OVERHEAD, mode, cost->frac);
-	set(host, METRIC_OVERHEAD_ERROR, mode, cost->error_frac);
+	set_bound(host, mode, "lower", cost->low_frac);
+	set_bound(host, mode, "upper", cost->high_frac);
+	set(host, METRIC_OVERHEAD_PAIRS, mode, cost->pair_cnt);
+}
+
+static void raise(struct metrics_host *host, enum metric metric, uint64_t value)
+{
+	metrics_raise(host->metrics, metrics_series(host->metrics, metric, NULL), value);
 }
 
 void metrics_host_overhead(struct metrics_host *host, const struct wire_overhead *overhead)
 {
+	set_cost(host, "effect", &overhead->effect);
 	set_cost(host, "always", &overhead->always);
 	set_cost(host, "window", &overhead->window);
+	raise(host, METRIC_AUDITS, overhead->audits.cnt);
+	raise(host, METRIC_AUDIT_TIME, (uint64_t)overhead->audits.total_ns);
 	set(host, METRIC_LEFT_OUT, "samples", (overhead->backoff & BACKOFF_SAMPLES) != 0);
 	set(host, METRIC_LEFT_OUT, "operators", (overhead->backoff & BACKOFF_OPERATORS) != 0);
 	set(host, METRIC_LEFT_OUT, "all_but_marks", (overhead->backoff & BACKOFF_ALWAYS) != 0);
+}
+
+void metrics_host_own(struct metrics_host *host, const struct own_cpu *own)
+{
+	for (size_t i = 0; i < OWN_THREAD_CNT; i++) {
+		const char *name = own_thread_name((enum own_thread)i);
+
+		metrics_raise(host->metrics,
+			      metrics_series(host->metrics, METRIC_OWN_CPU, METRIC_VALUES(name)),
+			      (uint64_t)own->cpu_ns[i]);
+	}
 }
 
 static void accuse(struct metrics_host *host, const struct wire_finding *finding)

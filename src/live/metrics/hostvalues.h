@@ -13,6 +13,7 @@
 #include "live/link/wire_report.h"
 #include "live/metrics/metrics.h"
 #include "live/run/options.h"
+#include "model/ownthread.h"
 
 struct metrics_host;
 struct metrics_worker;
@@ -26,6 +27,9 @@ struct metrics *metrics_host_borrow(struct metrics_host *host);
 
 /* Once a tick, after the workers. */
 void metrics_host_tick(struct metrics_host *host, size_t worker_cnt, int64_t now_ns);
+
+/* CPU time of PerfTracker's own threads. */
+void metrics_host_own(struct metrics_host *host, const struct own_cpu *own);
 
 void metrics_host_overhead(struct metrics_host *host, const struct wire_overhead *overhead);
 void metrics_host_report(struct metrics_host *host, const struct wire_report *report,

@@ -6,6 +6,7 @@
  */
 #include "base/str.h"
 #include "model/rankset.h"
+#include "report/costphrase.h"
 #include "report/formats.h"
 #include "report/html/chart.h"
 #include "report/html/document.h"
@@ -102,6 +103,18 @@ static void fact_trigger(struct str *out, const struct report *report)
 	fact_close(out);
 }
 
+static void fact_threads(struct str *out, const struct own_cpu *own)
+{
+	struct str phrase = { 0 };
+
+	if (own->rank_ns == 0)
+		return;
+	str_append(out, "<small>");
+	phrase_threads(&phrase, own);
+	markup_take(out, &phrase);
+	str_append(out, "</small>");
+}
+
 static void fact_overhead(struct str *out, const struct report *report)
 {
 	struct str phrase = { 0 };
@@ -113,6 +126,7 @@ static void fact_overhead(struct str *out, const struct report *report)
 	phrase_overhead(&phrase, &report->overhead);
 	markup_take(out, &phrase);
 	str_append(out, "</small>");
+	fact_threads(out, &report->overhead.own);
 	fact_close(out);
 }
 

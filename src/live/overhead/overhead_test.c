@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/hub/overhead.h"
+#include "live/overhead/overhead.h"
 
 #include "base/clock.h"
 #include "format/shared/block.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 
@@ -13,6 +14,7 @@
 /* clang-format on */
 
 #define WORKERS 4
+#define PAIRS 10
 #define TICK_NS (100 * NSEC_PER_MSEC)
 #define STEP_NS (20 * NSEC_PER_MSEC)
 
@@ -27,6 +29,8 @@ struct job {
 	int64_t now_ns;
 	double cost_frac[2]; /* by kind */
 	double per_left_out; /* by how much each collector that is off reduces it */
+	double spread_frac;  /* from the least to the greatest of an audit's pairs */
+	double switching_ns;
 	struct wire_slices order;
 	unsigned blind; /* so many workers, the first, report no pairs */
 	/* a window makes the job look slow until so many collectors are off; 0: never */
@@ -62,13 +66,19 @@ static void answer(struct job *job)
 		kind == OVERHEAD_ALWAYS ? BACKOFF_ALWAYS : BACKOFF_SAMPLES | BACKOFF_OPERATORS;
 	double frac = job->cost_frac[kind] - job->per_left_out * bits(job->overhead.backoff & mine);
 
-	for (uint32_t i = 0; i < WORKERS && job->states[i].phase != PHASE_GONE; i++)
-		overhead_add_cost(&job->overhead,
-				  &(struct wire_slices_cost){ .worker = 1 + i,
-							      .id = job->order.id,
-							      .pair_cnt = i < job->blind ? 0 : 6,
-							      .frac = frac,
-							      .error_frac = 0.0005 });
+	for (uint32_t i = 0; i < WORKERS && job->states[i].phase != PHASE_GONE; i++) {
+		struct wire_slices_cost cost = { .worker = 1 + i,
+						 .id = job->order.id,
+						 .pair_cnt = PAIRS,
+						 .switching_ns = job->switching_ns };
+
+		for (unsigned pair = 0; pair < PAIRS; pair++)
+			cost.pairs[pair] =
+				i < job->blind ? (double)NAN
+					       : log1p(frac) + job->spread_frac *
+								       (pair / (PAIRS - 1.0) - 0.5);
+		overhead_add_cost(&job->overhead, &cost);
+	}
 }
 
 /* With all collectors of a window the job's detector soon reports it slow. */
@@ -135,7 +145,7 @@ static void test_a_window_goes_first_and_both_are_measured(void **state)
 	job.cost_frac[OVERHEAD_WINDOW] = 0.012;
 	tick(&job, true);
 	assert_int_equal(job.order.kind, OVERHEAD_WINDOW);
-	assert_int_equal(job.order.slice_cnt % 2, 1);
+	assert_int_equal(job.order.slice_cnt % 2, 0);
 	assert_true(job.order.start_step > job.states[0].step);
 	run_for(&job, 60 * NSEC_PER_SEC);
 	overhead_results(&job.overhead, &overhead);
@@ -237,13 +247,14 @@ static void test_always_on_collectors_over_budget_are_off_but_for_marks(void **s
 	overhead_done(&job.overhead);
 }
 
-static void test_a_cost_within_three_standard_errors_switches_nothing_off(void **state)
+static void test_a_cost_whose_interval_includes_the_budget_switches_nothing_off(void **state)
 {
 	struct job job;
 
 	(void)state;
 	job_init(&job, &options);
-	job.cost_frac[OVERHEAD_WINDOW] = 0.031; /* two standard errors above */
+	job.cost_frac[OVERHEAD_WINDOW] = 0.05;
+	job.spread_frac = 0.2;
 	run_for(&job, 100 * NSEC_PER_SEC);
 	assert_int_equal(job.overhead.backoff, BACKOFF_NONE);
 	overhead_done(&job.overhead);
@@ -255,11 +266,52 @@ static void test_a_noisy_job_is_measured_again_soon(void **state)
 	struct job job;
 
 	(void)state;
-	strict.budget_window_frac = 0.0008; /* the error of one measurement is 0.0005 */
+	strict.budget_always_frac = 1;
+	strict.budget_window_frac = 0.02; /* half the interval: 0.024, with two audits 0.014 */
 	job_init(&job, &strict);
+	job.spread_frac = 0.08;
 	run_for(&job, 600 * NSEC_PER_SEC);
-	assert_int_equal(job.sent[OVERHEAD_WINDOW], 2); /* 0.0005 / sqrt(2) is small enough */
+	assert_int_equal(job.sent[OVERHEAD_WINDOW], 2);
 	assert_int_equal(job.sent[OVERHEAD_ALWAYS], 1);
+	overhead_done(&job.overhead);
+}
+
+/* A job that is too noisy for its budget is not measured for ever. */
+static void test_a_very_noisy_job_is_measured_less_and_less_often(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.spread_frac = 2;
+	run_for(&job, 3600 * NSEC_PER_SEC);
+	assert_in_range(job.sent[OVERHEAD_ALWAYS], 6,
+			10); /* after 1, 2, 4, 8, 10, 10, ... minutes */
+	assert_in_range(job.sent[OVERHEAD_WINDOW], 5, 7);
+	overhead_done(&job.overhead);
+}
+
+static void test_audits_are_counted_as_cost(void **state)
+{
+	struct wire_overhead overhead;
+	struct job job;
+	double window_s = 16 * 0.3, always_s = 20, audits_frac;
+
+	(void)state;
+	job_init(&job, &options);
+	job.cost_frac[OVERHEAD_ALWAYS] = 0.001;
+	job.cost_frac[OVERHEAD_WINDOW] = 0.02;
+	job.switching_ns = 8 * NSEC_PER_MSEC;
+	run_for(&job, 500 * NSEC_PER_SEC);
+	overhead_results(&job.overhead, &overhead);
+	assert_int_equal(overhead.audits.cnt, 2);
+	assert_float_equal((double)overhead.audits.total_ns / NSEC_PER_SEC, (window_s + always_s),
+			   1);
+	assert_float_equal((double)overhead.audits.job_ns / NSEC_PER_SEC, 500, 1);
+	audits_frac = (window_s / 2 * 0.02 / 1.02 + 2 * 0.008) / 500;
+	assert_float_equal(overhead.audits.cost_frac, audits_frac, 1e-5);
+	assert_float_equal(overhead.effect.frac, (0.001 + audits_frac), 1e-5);
+	assert_true(overhead.effect.high_frac > overhead.always.high_frac);
 	overhead_done(&job.overhead);
 }
 
@@ -275,7 +327,7 @@ static void test_workers_without_pairs_are_ignored(void **state)
 	run_for(&job, 100 * NSEC_PER_SEC);
 	overhead_results(&job.overhead, &overhead);
 	assert_float_equal(overhead.window.frac, 0.012, 1e-6);
-	assert_int_equal(overhead.window.pair_cnt, 6);
+	assert_int_equal(overhead.window.pair_cnt, PAIRS);
 	assert_int_equal(job.sent[OVERHEAD_WINDOW], 1);
 	overhead_done(&job.overhead);
 }
@@ -487,8 +539,8 @@ static void test_a_worker_that_never_reports_ends_a_measurement(void **state)
 	for (unsigned i = 0; i < 10000 && job.ended == 0; i++)
 		tick(&job, true);
 	assert_int_equal(job.ended, 1);
-	/* 13 slices of 0.3 s and the way there, four times. */
-	assert_in_range(job.now_ns - begin_ns, 16 * NSEC_PER_SEC, 25 * NSEC_PER_SEC);
+	/* 16 slices of 0.3 s and the way there, four times. */
+	assert_in_range(job.now_ns - begin_ns, 19 * NSEC_PER_SEC, 30 * NSEC_PER_SEC);
 	tick(&job, true);
 	assert_int_not_equal(job.order.kind, OVERHEAD_WINDOW); /* not again at once */
 	overhead_done(&job.overhead);
@@ -543,22 +595,6 @@ static void test_no_audit_measures_nothing(_unused_ void **state)
 	overhead_done(&job.overhead);
 }
 
-static void test_a_cost_not_measured_is_not_described_as_zero(void **state)
-{
-	struct wire_overhead overhead = { .backoff = BACKOFF_OPERATORS };
-	struct str text = { 0 };
-
-	(void)state;
-	overhead_describe(&overhead, &text);
-	assert_string_equal(str_borrow(&text), "left_out=2");
-	str_done(&text);
-	overhead.window = (struct wire_cost){ .frac = 0.012, .error_frac = 0.001, .pair_cnt = 3 };
-	overhead_describe(&overhead, &text);
-	assert_string_equal(str_borrow(&text),
-			    "window_pct=1.200 window_error_pct=0.100 left_out=2");
-	str_done(&text);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -569,7 +605,10 @@ int main(void)
 		cmocka_unit_test(test_a_cost_that_grows_later_is_noticed),
 		cmocka_unit_test(test_collectors_over_budget_are_switched_off_one_by_one),
 		cmocka_unit_test(test_always_on_collectors_over_budget_are_off_but_for_marks),
-		cmocka_unit_test(test_a_cost_within_three_standard_errors_switches_nothing_off),
+		cmocka_unit_test(
+			test_a_cost_whose_interval_includes_the_budget_switches_nothing_off),
+		cmocka_unit_test(test_a_very_noisy_job_is_measured_less_and_less_often),
+		cmocka_unit_test(test_audits_are_counted_as_cost),
 		cmocka_unit_test(test_a_noisy_job_is_measured_again_soon),
 		cmocka_unit_test(test_workers_without_pairs_are_ignored),
 		cmocka_unit_test(test_a_measurement_without_results_is_repeated_soon),
@@ -586,7 +625,6 @@ int main(void)
 		cmocka_unit_test(test_workers_at_different_steps_are_not_measured),
 		cmocka_unit_test(test_a_worker_that_ends_ends_a_measurement),
 		cmocka_unit_test(test_no_audit_measures_nothing),
-		cmocka_unit_test(test_a_cost_not_measured_is_not_described_as_zero),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measures the overhead of the agent's collectors and switches collectors off where it exceeds
- * the budget. In a steady job all workers switch collectors off and on by turns, in slices at
- * the same steps (detect/slices.h): first the collectors of a window, in a few seconds, then
- * those that are always on. The measurement is repeated at intervals.
+ * the budget. In a steady job all workers switch collectors off and on, in pairs of slices at the
+ * same steps, with and without in an order that a coin decides (detect/slices.h): first the
+ * collectors of a window, in a few seconds, then those that are always on. Such a measurement is an
+ * audit; it is repeated at intervals, and what audits cost is counted as overhead, too.
  *
- * A cost exceeds its budget if it does so by three standard errors. Then one more collector
- * is switched off and the measurement is repeated. Every report and `perftracker status` show
- * the measured costs and what was switched off.
+ * A cost exceeds its budget if the lower bound of its 99 % interval does (series.h). Then one more
+ * collector is switched off and the measurement is repeated. Every report and `perftracker status`
+ * show the measured costs, with 95 % intervals, and what was switched off.
  *
- * Slices include neither GPU records nor exact tracing, which are too expensive to switch on
- * and off. Therefore every window of the agent is also compared with the time around it: the
- * pace of one worker before, in and after the window, where the window has at least
- * OVERHEAD_PIECES_MIN pieces of half a second or an iteration. If that cost is significantly
- * more than the slices' cost, it is reported as the cost of a window; it switches nothing off.
- * A job that changes meanwhile increases the standard error.
+ * Slices include neither GPU records nor exact tracing. Therefore every window of the agent is also
+ * compared with the time around it (around.h). If that cost is significantly more than the slices'
+ * cost, it is reported as the cost of a window; it switches nothing off.
  *
  * A measurement ends early when the job looks slow. If the job still looks slow after the
  * slices' iterations have left the detector's average, the slowdown is the job's own
@@ -23,35 +21,26 @@
  */
 #pragma once
 
-#include "base/str.h"
-#include "detect/slices.h"
 #include "live/link/wire.h"
 #include "live/link/wire_report.h"
+#include "live/overhead/around.h"
+#include "live/overhead/series.h"
 #include "live/run/options.h"
 
 struct overhead_series {
-	struct slices_cost cost; /* pair_cnt 0: not measured yet */
-	int64_t measured_ns;
-	int64_t due_ns; /* 0: as soon as the job is steady */
+	struct series pairs;
+	int64_t due_ns;	  /* 0: as soon as the job is steady */
+	int64_t retry_ns; /* the latest wait for a repetition before its interval; 0: none */
 };
 
-#define OVERHEAD_PIECES_MIN 5u /* fewer pieces give no standard error */
-
-/* The time of a step, from pieces of half a second, whose spread gives the standard error. */
-struct overhead_pace {
-	uint64_t from_step;
-	int64_t from_ns; /* begin of the current piece; 0: no current piece */
-	size_t cnt;	 /* of pieces; below, sums over them */
-	double steps, ns, steps_steps, steps_ns, ns_ns;
-};
-
-/* One worker's pace around windows. */
-struct overhead_around {
-	uint32_t worker; /* id; 0: none yet */
-	uint64_t step;
-	enum { AROUND_BEFORE, AROUND_INSIDE, AROUND_AFTER } stage;
-	struct overhead_pace earlier, before, inside, after; /* before follows earlier */
-	struct slices_cost cost;			     /* pair_cnt: windows */
+/* What the measurements themselves took. */
+struct overhead_audits {
+	uint32_t cnt;
+	uint64_t start_step; /* of the one under way */
+	int64_t from_ns;     /* begin of its slices; 0: not yet */
+	int64_t since_ns;    /* when the job's first step was seen */
+	int64_t total_ns[2]; /* by enum overhead_kind */
+	double switching_ns; /* what switching cost in all of them */
 };
 
 struct overhead {
@@ -67,14 +56,13 @@ struct overhead {
 	unsigned slowed_cnt; /* consecutive measurements that alone made the job look slow */
 	uint64_t step;	     /* of the worker with the least; step_ns: since when */
 	bool blind;	     /* an OVERHEAD_ALWAYS measurement was given up at this step */
-	int64_t step_ns, patience_ns;
-	int64_t limit_ns;	     /* the measurement is canceled then */
-	struct slices_cost *results; /* of the workers that reported a cost with pairs */
-	size_t result_cnt, reported_cnt, worker_cnt;
+	int64_t now_ns, step_ns, patience_ns;
+	int64_t limit_ns;		  /* the measurement is canceled then */
+	struct wire_slices_cost *results; /* of the workers that have reported */
+	size_t reported_cnt, worker_cnt;
 	struct overhead_series series[2]; /* by enum overhead_kind */
-	/* windows stop the job, so they are not compared with the time around them */
-	bool around_off;
-	struct overhead_around around;
+	struct overhead_audits audits;
+	struct around around;
 	uint32_t backoff;
 };
 
@@ -109,9 +97,3 @@ bool overhead_is_blind(const struct overhead *overhead);
 void overhead_add_cost(struct overhead *overhead, const struct wire_slices_cost *slices);
 
 void overhead_results(const struct overhead *overhead, struct wire_overhead *ret);
-
-/*
- * Appends "always_pct=... always_error_pct=... window_pct=... left_out=BITS"; omits a cost that
- * has not been measured.
- */
-void overhead_describe(const struct wire_overhead *overhead, struct str *text);

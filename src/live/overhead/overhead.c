@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/hub/overhead.h"
+#include "live/overhead/overhead.h"
 
 #include "base/stats.h"
 #include "format/shared/block.h"
@@ -20,33 +20,29 @@
 #define SLOWER 4
 #define LONGEST_NS (24 * 3600 * NSEC_PER_SEC)
 
-/* Significance in standard errors: three, because the error from few pairs is often too small. */
-#define SURE 3.0
+/* Of the interval whose lower bound switches collectors off; reports show 0.95. */
+#define DECISION 0.99
+
+/* Of the intervals that reports show. */
+#define SHOWN 0.95
 
 /* Consecutive measurements that alone made the job look slow; a single one may be chance. */
 #define SLOWED_MAX 2
 
-/* The time around a window is cut into pieces of at least this length; at most so many are kept. */
-#define PIECE_NS (500 * NSEC_PER_MSEC)
-#define PIECES_MAX 20u
+/* Widest interval of a cost from windows alone that is reported without slices. */
+#define AROUND_WIDTH_MAX 0.3
 
-/* Greatest standard error of a cost from windows alone that is reported without slices. */
-#define AROUND_ERROR_MAX 0.05
-
-/* Least standard error: marks are read only ten times a second. */
-#define AROUND_ERROR_MIN 0.001
-
-/* After a measurement without a result, or with too large an error. */
+/* After a measurement without a result; doubled with each that leaves the interval too wide. */
 #define RETRY_NS (60 * NSEC_PER_SEC)
 
 static const struct overhead_shape {
 	int64_t slice_ns;    /* desired length */
 	uint64_t steps_min;  /* of a slice */
-	uint64_t slice_cnt;  /* odd: the first and the last slice are without the collectors */
+	uint64_t slice_cnt;  /* two a pair; DECISION needs eight pairs */
 	int64_t interval_ns; /* until the next measurement of this kind */
 } shapes[] = {
-	[OVERHEAD_ALWAYS] = { 1 * NSEC_PER_SEC, 5, 21, 600 * NSEC_PER_SEC },
-	[OVERHEAD_WINDOW] = { 300 * NSEC_PER_MSEC, 5, 13, 3600 * NSEC_PER_SEC },
+	[OVERHEAD_ALWAYS] = { 1 * NSEC_PER_SEC, 5, 20, 600 * NSEC_PER_SEC },
+	[OVERHEAD_WINDOW] = { 300 * NSEC_PER_MSEC, 5, 16, 3600 * NSEC_PER_SEC },
 };
 
 void overhead_init(struct overhead *overhead, const struct run_options *options)
@@ -58,7 +54,7 @@ void overhead_init(struct overhead *overhead, const struct run_options *options)
 	/* Slices cannot measure torch.profiler's cost: it stops the job. */
 	if (options->source == ORDER_SOURCE_TORCH)
 		overhead->series[OVERHEAD_WINDOW].due_ns = INT64_MAX;
-	overhead->around_off = options->no_audit || options->source == ORDER_SOURCE_TORCH;
+	overhead->around.off = options->no_audit || options->source == ORDER_SOURCE_TORCH;
 }
 
 void overhead_done(struct overhead *overhead)
@@ -149,7 +145,7 @@ static unsigned begin(struct overhead *overhead, const struct wire_state *states
 	overhead->results = calloc(cnt, sizeof(*overhead->results));
 	if (overhead->results == NULL)
 		return OVERHEAD_NOTHING;
-	overhead->result_cnt = overhead->reported_cnt = 0;
+	overhead->reported_cnt = 0;
 	overhead->worker_cnt = count_living(states, cnt);
 	overhead->running = true;
 	overhead->step_ns = now_ns;
@@ -163,6 +159,7 @@ static unsigned begin(struct overhead *overhead, const struct wire_state *states
 				       .slice_steps = steps * plan.stride,
 				       .slice_cnt = shapes[overhead->kind].slice_cnt,
 				       .stride = plan.stride };
+	overhead->audits.start_step = order->start_step;
 	steps = order->start_step - overhead->step + order->slice_steps * order->slice_cnt;
 	overhead->limit_ns =
 		now_ns + overhead->patience_ns +
@@ -192,9 +189,22 @@ static uint64_t find_calm(const struct overhead *overhead, const struct wire_sta
 	return least_step(states, cnt) + steps;
 }
 
+/* The slices of the measurement under way are over, or canceled. */
+static void count_audit(struct overhead *overhead)
+{
+	struct overhead_audits *audits = &overhead->audits;
+
+	if (audits->from_ns == 0)
+		return;
+	audits->cnt++;
+	audits->total_ns[overhead->kind] += overhead->now_ns - audits->from_ns;
+	audits->from_ns = 0;
+}
+
 static unsigned end(struct overhead *overhead, const struct wire_state *states, size_t cnt,
 		    struct wire_slices *order)
 {
+	count_audit(overhead);
 	overhead->running = false;
 	if (overhead->kind == OVERHEAD_WINDOW)
 		overhead->calm_step = find_calm(overhead, states, cnt);
@@ -203,28 +213,39 @@ static unsigned end(struct overhead *overhead, const struct wire_state *states, 
 }
 
 /*
- * The median cost: workers wait for each other, so all measure the same cost, and their number
- * does not reduce the error. pair_cnt 0: no worker had pairs, or out of memory.
+ * One value for each pair, the median over the workers that have it: workers wait for each other,
+ * so all measure the same cost, and their number does not reduce the error. Returns the number of
+ * pairs, 0 when out of memory.
  */
-static struct slices_cost middle(const struct overhead *overhead)
+static size_t middle_pairs(const struct overhead *overhead, double ret[static WIRE_PAIRS_MAX])
 {
-	struct slices_cost ret = { .pair_cnt = SIZE_MAX };
-	double *values = calloc(overhead->result_cnt + 1, sizeof(*values));
+	double *values = calloc(overhead->reported_cnt + 1, sizeof(*values));
+	size_t pair_cnt = 0;
 
-	if (values == NULL || overhead->result_cnt == 0) {
-		free(values);
-		return (struct slices_cost){ 0 };
+	for (size_t i = 0; values != NULL && i < WIRE_PAIRS_MAX; i++) {
+		size_t cnt = 0;
+
+		for (size_t j = 0; j < overhead->reported_cnt; j++) {
+			const struct wire_slices_cost *result = &overhead->results[j];
+
+			if (i < result->pair_cnt && isfinite(result->pairs[i]))
+				values[cnt++] = result->pairs[i];
+		}
+		if (cnt > 0)
+			ret[pair_cnt++] = stats_median(values, cnt);
 	}
-	for (size_t i = 0; i < overhead->result_cnt; i++) {
-		values[i] = overhead->results[i].frac;
-		ret.pair_cnt = MIN(ret.pair_cnt, overhead->results[i].pair_cnt);
-	}
-	ret.frac = stats_median(values, overhead->result_cnt);
-	for (size_t i = 0; i < overhead->result_cnt; i++)
-		values[i] = overhead->results[i].error_frac;
-	ret.error_frac = stats_median(values, overhead->result_cnt);
 	free(values);
-	return ret;
+	return pair_cnt;
+}
+
+/* Workers switch at the same steps and wait for each other: the slowest one counts. */
+static double greatest_switching_ns(const struct overhead *overhead)
+{
+	double greatest = 0.0;
+
+	for (size_t i = 0; i < overhead->reported_cnt; i++)
+		greatest = fmax(greatest, overhead->results[i].switching_ns);
+	return greatest;
 }
 
 /* Switches one more collector off; false: all of this kind are off. */
@@ -239,31 +260,46 @@ static bool back_off(struct overhead *overhead, uint32_t kind)
 		if ((overhead->backoff & steps[kind][i]) == 0) {
 			overhead->backoff |= steps[kind][i];
 			/* The measured cost included the collector that is now off. */
-			overhead->series[kind] = (struct overhead_series){ 0 };
-			overhead->around.cost = (struct slices_cost){ 0 };
+			series_clear(&overhead->series[kind].pairs);
+			overhead->series[kind].due_ns = overhead->series[kind].retry_ns = 0;
+			around_clear(&overhead->around);
 			return true;
 		}
 	}
 	return false;
 }
 
+/* Sooner, if the interval is too wide to compare it with the budget; less and less often. */
+static void schedule(struct overhead *overhead, int64_t now_ns)
+{
+	struct overhead_series *series = &overhead->series[overhead->kind];
+	struct wire_cost cost = series_cost(&series->pairs, SHOWN);
+	int64_t interval_ns = shapes[overhead->kind].interval_ns;
+
+	if (cost.pair_cnt > 0 &&
+	    cost.high_frac - cost.low_frac <= 2 * overhead->budget_frac[overhead->kind]) {
+		series->retry_ns = 0;
+		series->due_ns = now_ns + interval_ns;
+		return;
+	}
+	series->retry_ns = MIN(MAX(2 * series->retry_ns, RETRY_NS), interval_ns);
+	series->due_ns = now_ns + series->retry_ns;
+}
+
 static void conclude(struct overhead *overhead, int64_t now_ns)
 {
 	struct overhead_series *series = &overhead->series[overhead->kind];
-	struct slices_cost cost = middle(overhead);
+	double pairs[WIRE_PAIRS_MAX];
+	size_t cnt = middle_pairs(overhead, pairs);
 
 	series->due_ns = now_ns + RETRY_NS;
-	if (cost.pair_cnt == 0)
+	overhead->audits.switching_ns += greatest_switching_ns(overhead);
+	if (cnt == 0)
 		return;
-	/* A job changes: a cost measured one interval ago counts half. */
-	series->cost.error_frac *= sqrt(1.0 + (double)(now_ns - series->measured_ns) /
-						      (double)shapes[overhead->kind].interval_ns);
-	series->measured_ns = now_ns;
-	slices_combine(&series->cost, &cost);
-	if (series->cost.error_frac <= overhead->budget_frac[overhead->kind] / 2)
-		series->due_ns = now_ns + shapes[overhead->kind].interval_ns;
-	if (series->cost.frac - SURE * series->cost.error_frac >
-	    overhead->budget_frac[overhead->kind])
+	series_add(&series->pairs, pairs, cnt);
+	schedule(overhead, now_ns);
+	/* No lower bound without an interval: 0 is below any budget. */
+	if (series_cost(&series->pairs, DECISION).low_frac > overhead->budget_frac[overhead->kind])
 		(void)back_off(overhead, overhead->kind);
 	if (overhead->kind == OVERHEAD_WINDOW)
 		overhead->slowed_cnt = 0;
@@ -307,156 +343,6 @@ static bool hopeless(const struct overhead *overhead, const struct wire_state *s
 	       now_ns - overhead->step_ns > overhead->patience_ns || now_ns > overhead->limit_ns;
 }
 
-/* Around windows */
-
-static void pace_break(struct overhead_pace *pace)
-{
-	pace->from_ns = 0;
-}
-
-/* ns: time of the worker's latest mark, when it had counted `step` steps. */
-static void pace_add(struct overhead_pace *pace, uint64_t step, int64_t ns)
-{
-	double steps = (double)(step - pace->from_step), took_ns = (double)(ns - pace->from_ns);
-
-	if (pace->from_ns > 0 && (step <= pace->from_step || ns - pace->from_ns < PIECE_NS))
-		return;
-	if (pace->from_ns > 0) {
-		pace->cnt++;
-		pace->steps += steps;
-		pace->ns += took_ns;
-		pace->steps_steps += steps * steps;
-		pace->steps_ns += steps * took_ns;
-		pace->ns_ns += took_ns * took_ns;
-	}
-	pace->from_step = step;
-	pace->from_ns = ns;
-}
-
-static struct overhead_pace pace_sum(const struct overhead_pace *a, const struct overhead_pace *b)
-{
-	return (struct overhead_pace){ .cnt = a->cnt + b->cnt,
-				       .steps = a->steps + b->steps,
-				       .ns = a->ns + b->ns,
-				       .steps_steps = a->steps_steps + b->steps_steps,
-				       .steps_ns = a->steps_ns + b->steps_ns,
-				       .ns_ns = a->ns_ns + b->ns_ns };
-}
-
-/* The time of a step and its standard error, as a ratio of sums; false: too few pieces. */
-static bool pace_estimate(const struct overhead_pace *pace, double *ret_ns, double *ret_error_ns)
-{
-	double cnt = (double)pace->cnt, ns, rest;
-
-	if (pace->cnt < OVERHEAD_PIECES_MIN)
-		return false;
-	ns = pace->ns / pace->steps;
-	rest = pace->ns_ns - 2 * ns * pace->steps_ns + ns * ns * pace->steps_steps;
-	*ret_ns = ns;
-	*ret_error_ns = sqrt(fmax(rest, 0) * cnt / (cnt - 1)) / pace->steps;
-	return true;
-}
-
-/* The difference between the pace before and after the window is part of the error. */
-static bool compare_around(const struct overhead_around *around, struct slices_cost *ret)
-{
-	struct overhead_pace before = pace_sum(&around->earlier, &around->before);
-	double before_ns, inside_ns, after_ns, errors_ns[3], around_ns, drift_ns, error_ns;
-
-	if (!pace_estimate(&before, &before_ns, &errors_ns[0]) ||
-	    !pace_estimate(&around->inside, &inside_ns, &errors_ns[1]) ||
-	    !pace_estimate(&around->after, &after_ns, &errors_ns[2]))
-		return false;
-	around_ns = (before_ns + after_ns) / 2;
-	drift_ns = (before_ns - after_ns) / 2;
-	error_ns = sqrt(errors_ns[0] * errors_ns[0] / 4 + errors_ns[1] * errors_ns[1] +
-			errors_ns[2] * errors_ns[2] / 4 + drift_ns * drift_ns);
-	*ret = (struct slices_cost){ .frac = inside_ns / around_ns - 1,
-				     .error_frac = fmax(error_ns / around_ns, AROUND_ERROR_MIN),
-				     .pair_cnt = 1 };
-	return true;
-}
-
-static void roll_before(struct overhead_around *around)
-{
-	if (around->before.cnt < PIECES_MAX / 2)
-		return;
-	around->earlier = around->before;
-	around->before = (struct overhead_pace){ .from_step = around->before.from_step,
-						 .from_ns = around->before.from_ns };
-}
-
-/* Returns true when the time after a window is long enough and gave a cost. */
-static bool end_after(struct overhead_around *around)
-{
-	size_t wanted = MIN(MAX(around->inside.cnt, OVERHEAD_PIECES_MIN), PIECES_MAX / 2);
-	struct slices_cost cost;
-	bool compared;
-
-	if (around->after.cnt < wanted)
-		return false;
-	compared = compare_around(around, &cost);
-	if (compared)
-		slices_combine(&around->cost, &cost);
-	around->stage = AROUND_BEFORE;
-	around->earlier = around->after;
-	around->before = (struct overhead_pace){ 0 };
-	return compared;
-}
-
-static void begin_inside(struct overhead_around *around)
-{
-	around->stage = AROUND_INSIDE;
-	around->inside = around->after = (struct overhead_pace){ 0 };
-	pace_break(&around->before);
-}
-
-/* usual: no slices run, no profile is ordered, no summarizer uses the CPUs. */
-static bool follow_around(struct overhead_around *around, const struct wire_state *state,
-			  bool usual)
-{
-	struct overhead_pace *pace =
-		around->stage == AROUND_AFTER ? &around->after : &around->before;
-
-	if (state->phase == PHASE_PROFILING) {
-		if (around->stage != AROUND_INSIDE)
-			begin_inside(around);
-		pace_add(&around->inside, state->step, state->last_ns);
-		return false;
-	}
-	if (around->stage == AROUND_INSIDE) {
-		around->stage = AROUND_AFTER;
-		pace = &around->after;
-	}
-	if (!usual) {
-		pace_break(pace);
-		return false;
-	}
-	pace_add(pace, state->step, state->last_ns);
-	if (around->stage == AROUND_AFTER)
-		return end_after(around);
-	roll_before(around);
-	return false;
-}
-
-/* Watches the first worker only: all wait for each other. Returns true if the cost changed. */
-static bool watch_around(struct overhead *overhead, const struct wire_state *states, size_t cnt,
-			 bool quiet)
-{
-	struct overhead_around *around = &overhead->around;
-	size_t first = 0;
-
-	while (first < cnt && !wire_is_watched(&states[first]))
-		first++;
-	if (overhead->around_off || first == cnt)
-		return false;
-	if (states[first].worker != around->worker || states[first].step < around->step)
-		*around = (struct overhead_around){ .worker = states[first].worker,
-						    .cost = around->cost };
-	around->step = states[first].step;
-	return follow_around(around, &states[first], quiet && !overhead->running);
-}
-
 static bool looks_slow(const struct wire_state *states, size_t cnt)
 {
 	for (size_t i = 0; i < cnt; i++) {
@@ -475,11 +361,24 @@ static unsigned take_back(struct overhead *overhead, const struct wire_state *st
 	return end(overhead, states, cnt, order);
 }
 
+/* Slices begin later than their order. */
+static void watch_audits(struct overhead *overhead, int64_t now_ns)
+{
+	struct overhead_audits *audits = &overhead->audits;
+
+	overhead->now_ns = now_ns;
+	if (audits->since_ns == 0 && overhead->step > 0)
+		audits->since_ns = now_ns;
+	if (overhead->running && audits->from_ns == 0 && overhead->step >= audits->start_step)
+		audits->from_ns = now_ns;
+}
+
 unsigned overhead_tick(struct overhead *overhead, const struct wire_state *states, size_t cnt,
 		       bool quiet, int64_t now_ns, struct wire_slices *order)
 {
 	watch_step(overhead, least_step(states, cnt), now_ns);
-	if (watch_around(overhead, states, cnt, quiet))
+	watch_audits(overhead, now_ns);
+	if (around_watch(&overhead->around, states, cnt, quiet && !overhead->running))
 		return OVERHEAD_PUBLISH;
 	if (judge_slowed(overhead, states, cnt, quiet))
 		return OVERHEAD_PUBLISH;
@@ -515,57 +414,68 @@ void overhead_add_cost(struct overhead *overhead, const struct wire_slices_cost 
 	if (!overhead->running || slices->id != overhead->id ||
 	    overhead->reported_cnt >= overhead->worker_cnt)
 		return;
-	overhead->reported_cnt++;
-	if (slices->pair_cnt == 0)
-		return;
-	overhead->results[overhead->result_cnt++] = (struct slices_cost){
-		.frac = slices->frac,
-		.error_frac = slices->error_frac,
-		.pair_cnt = slices->pair_cnt,
-	};
+	overhead->results[overhead->reported_cnt++] = *slices;
 }
 
-static struct wire_cost cost_of(const struct slices_cost *cost)
+/* The cost from slices, whose interval is narrower, unless windows cost significantly more. */
+static struct wire_cost window_cost(const struct overhead *overhead)
 {
-	return (struct wire_cost){ .frac = cost->frac,
-				   .error_frac = cost->error_frac,
-				   .pair_cnt = (uint32_t)cost->pair_cnt };
-}
+	struct wire_cost slices = series_cost(&overhead->series[OVERHEAD_WINDOW].pairs, SHOWN);
+	struct wire_cost seen = around_cost(&overhead->around);
 
-/* The cost from slices, whose error is smaller, unless windows cost significantly more. */
-static const struct slices_cost *window_cost(const struct overhead *overhead)
-{
-	const struct slices_cost *slices = &overhead->series[OVERHEAD_WINDOW].cost;
-	const struct slices_cost *seen = &overhead->around.cost;
-
-	if (seen->pair_cnt == 0)
+	if (seen.pair_cnt == 0)
 		return slices;
-	if (slices->pair_cnt == 0)
-		return seen->error_frac <= AROUND_ERROR_MAX ? seen : slices;
-	return seen->frac - slices->frac > SURE * hypot(seen->error_frac, slices->error_frac)
-		       ? seen
-		       : slices;
+	if (slices.pair_cnt == 0)
+		return seen.high_frac - seen.low_frac <= AROUND_WIDTH_MAX ? seen : slices;
+	return seen.low_frac > slices.high_frac ? seen : slices;
+}
+
+/* The share of time that iterations lose if they take frac longer. */
+static double lost_frac(double frac)
+{
+	return frac > 0.0 ? frac / (1.0 + frac) : 0.0;
+}
+
+static struct wire_audits audits_of(const struct overhead *overhead)
+{
+	const struct overhead_audits *audits = &overhead->audits;
+	struct wire_cost window = series_cost(&overhead->series[OVERHEAD_WINDOW].pairs, SHOWN);
+	double on_ns = (double)audits->total_ns[OVERHEAD_WINDOW] / 2;
+	struct wire_audits ret = {
+		.cnt = audits->cnt,
+		.total_ns = audits->total_ns[OVERHEAD_ALWAYS] + audits->total_ns[OVERHEAD_WINDOW],
+		.job_ns = audits->since_ns > 0 ? overhead->now_ns - audits->since_ns : 0,
+	};
+
+	if (ret.job_ns <= 0)
+		return ret;
+	ret.cost_frac =
+		(on_ns * lost_frac(window.frac) + audits->switching_ns) / (double)ret.job_ns;
+	ret.high_frac =
+		(on_ns * lost_frac(window.high_frac) + audits->switching_ns) / (double)ret.job_ns;
+	return ret;
+}
+
+/* What the job pays all the time: the collectors that are always on, and their audits. */
+static struct wire_cost effect_of(const struct wire_cost *always, const struct wire_audits *audits)
+{
+	struct wire_cost effect = *always;
+
+	if (always->pair_cnt == 0)
+		return effect;
+	effect.frac += audits->cost_frac;
+	effect.low_frac += audits->cost_frac;
+	effect.high_frac += audits->high_frac;
+	return effect;
 }
 
 void overhead_results(const struct overhead *overhead, struct wire_overhead *ret)
 {
 	*ret = (struct wire_overhead){
-		.always = cost_of(&overhead->series[OVERHEAD_ALWAYS].cost),
-		.window = cost_of(window_cost(overhead)),
+		.always = series_cost(&overhead->series[OVERHEAD_ALWAYS].pairs, SHOWN),
+		.window = window_cost(overhead),
+		.audits = audits_of(overhead),
 		.backoff = overhead->backoff,
 	};
-}
-
-static void describe_cost(const char *name, const struct wire_cost *cost, struct str *text)
-{
-	if (cost->pair_cnt > 0)
-		str_printf(text, "%s_pct=%.3f %s_error_pct=%.3f ", name, cost->frac * 100, name,
-			   cost->error_frac * 100);
-}
-
-void overhead_describe(const struct wire_overhead *overhead, struct str *text)
-{
-	describe_cost("always", &overhead->always, text);
-	describe_cost("window", &overhead->window, text);
-	str_printf(text, "left_out=%" PRIu32, overhead->backoff);
+	ret->effect = effect_of(&ret->always, &ret->audits);
 }
