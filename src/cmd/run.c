@@ -163,6 +163,12 @@ static const struct option_row rows[] = {
 	  .help = "do not measure the collectors' overhead",
 	  .more = "By default, iterations with and without the collectors are compared in a steady "
 		  "job: for some seconds at first, and again from time to time." },
+	{ .name = "no-checkup",
+	  FIELD(no_checkup),
+	  .help = "do not profile a healthy job",
+	  .more = "By default, a job that has been steady for 20 seconds is profiled once, and again "
+		  "after 4 hours: so a job that is slow from its first step is found, too, and a later "
+		  "slowdown is compared with what the job looked like before." },
 	{ .name = "budget-always",
 	  .argument = "PERCENT",
 	  FIELD(budget_always_frac),

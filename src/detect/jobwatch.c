@@ -8,8 +8,14 @@
 const struct jobwatch_config jobwatch_default_config = {
 	.quorum_frac = JOBWATCH_QUORUM_FRAC,
 	.lone_ns = JOBWATCH_LONE_NS,
+	.hold_ns = JOBWATCH_HOLD_NS,
 	.min_gap_ns = JOBWATCH_MIN_GAP_NS,
+	.again_ns = JOBWATCH_AGAIN_NS,
 };
+
+/* Between windows of one slowdown without a cause; the last one goes on. */
+static const int64_t gaps_ns[] = { 60 * NSEC_PER_SEC, 120 * NSEC_PER_SEC, 300 * NSEC_PER_SEC,
+				   900 * NSEC_PER_SEC, 3600 * NSEC_PER_SEC };
 
 void jobwatch_init(struct jobwatch *watch, const struct jobwatch_config *config)
 {
@@ -25,28 +31,59 @@ static size_t count_state(const enum detector_state *states, size_t cnt, enum de
 	return found;
 }
 
-/* True when a decision is due: troubled_cnt workers are slow (or blocked). */
-static bool episode_update(struct jobwatch_episode *episode, const struct jobwatch_config *config,
-			   size_t troubled_cnt, size_t worker_cnt, int64_t now_ns)
+static void episode_close(struct jobwatch_episode *episode)
 {
-	double quorum = fmax(1, ceil(config->quorum_frac * (double)worker_cnt));
+	episode->open = episode->held = episode->decided = false;
+	episode->agreed_ns = episode->next_ns = 0;
+	episode->failed = 0;
+}
 
-	if (troubled_cnt == 0) {
-		episode->open = episode->decided = false;
+/* What the workers show of slow, or of blocked. */
+struct evidence {
+	size_t troubled, worker_cnt;
+	bool over; /* workers show that there is none */
+	int64_t hold_ns;
+};
+
+/* Whether enough workers have agreed for long enough. */
+static bool episode_holds(struct jobwatch_episode *episode, const struct jobwatch_config *config,
+			  const struct evidence *evidence, int64_t now_ns)
+{
+	double quorum = fmax(1, ceil(config->quorum_frac * (double)evidence->worker_cnt));
+
+	if ((double)evidence->troubled < quorum && now_ns - episode->since_ns < config->lone_ns) {
+		episode->agreed_ns = 0;
+		return false;
+	}
+	if (episode->agreed_ns == 0)
+		episode->agreed_ns = MAX(now_ns, 1);
+	return now_ns - episode->agreed_ns >= evidence->hold_ns;
+}
+
+/* True when a decision is due. */
+static bool episode_update(struct jobwatch_episode *episode, const struct jobwatch_config *config,
+			   const struct evidence *evidence, int64_t now_ns)
+{
+	if (evidence->troubled == 0) {
+		episode->agreed_ns = 0;
+		if (evidence->over)
+			episode_close(episode);
 		return false;
 	}
 	if (!episode->open) {
 		episode->open = true;
 		episode->since_ns = now_ns;
 	}
-	if (episode->decided)
+	if (!episode_holds(episode, config, evidence, now_ns))
 		return false;
-	if ((double)troubled_cnt < quorum && now_ns - episode->since_ns < config->lone_ns)
+	episode->held = true;
+	if (episode->decided && (episode->next_ns == 0 || now_ns < episode->next_ns))
 		return false;
 	if (episode->ever && now_ns - episode->decided_ns < config->min_gap_ns)
 		return false;
 	episode->decided = episode->ever = true;
 	episode->decided_ns = now_ns;
+	episode->next_ns = 0;
 	return true;
 }
 
@@ -55,12 +92,43 @@ enum job_decision jobwatch_update(struct jobwatch *watch, const enum detector_st
 {
 	size_t slow = count_state(states, worker_cnt, DETECTOR_SLOW);
 	size_t blocked = count_state(states, worker_cnt, DETECTOR_BLOCKED);
-	const struct jobwatch_config *config = &watch->config;
+	size_t watching = count_state(states, worker_cnt, DETECTOR_WATCHING);
 	/* A slow worker that is blocked now has not recovered from being slow. */
-	size_t troubled = watch->slow.open ? slow + blocked : slow;
-	bool slow_due = episode_update(&watch->slow, config, troubled, worker_cnt, now_ns);
+	const struct evidence of_slow = { .troubled = watch->slow.open ? slow + blocked : slow,
+					  .worker_cnt = worker_cnt,
+					  .over = watching > 0,
+					  .hold_ns = watch->config.hold_ns };
+	const struct evidence of_blocked = { .troubled = blocked,
+					     .worker_cnt = worker_cnt,
+					     .over = true };
+	bool slow_due = episode_update(&watch->slow, &watch->config, &of_slow, now_ns);
 
-	if (episode_update(&watch->blocked, config, blocked, worker_cnt, now_ns))
+	if (episode_update(&watch->blocked, &watch->config, &of_blocked, now_ns))
 		return JOB_BLOCKED;
 	return slow_due ? JOB_SLOW : JOB_NOTHING;
+}
+
+void jobwatch_note_result(struct jobwatch *watch, enum jobwatch_result result, int64_t least_gap_ns,
+			  int64_t now_ns)
+{
+	struct jobwatch_episode *slow = &watch->slow;
+	int64_t gap_ns = gaps_ns[MIN((size_t)slow->failed, ARRAY_SIZE(gaps_ns) - 1)];
+
+	if (result == JOBWATCH_NO_CAUSE)
+		slow->failed++;
+	if (result == JOBWATCH_CAUSE)
+		gap_ns = watch->config.again_ns;
+	slow->next_ns = now_ns + MAX(gap_ns, least_gap_ns);
+}
+
+bool jobwatch_is_slow(const struct jobwatch *watch)
+{
+	return watch->slow.held;
+}
+
+unsigned jobwatch_lengthen(const struct jobwatch *watch)
+{
+	unsigned doublings = MIN(watch->slow.failed, 16u);
+
+	return MIN(1u << doublings, JOBWATCH_LENGTHEN_MAX);
 }

@@ -3,12 +3,20 @@
  * One decision for the job from the detectors of its workers. Collectives make
  * all workers equally slow, so a slowdown shows on many of them within an
  * iteration or two: a share of them must agree, or one alone must stay slow
- * for long (replicas that don't wait for each other).
+ * for long (replicas that don't wait for each other). They must agree for
+ * hold_ns: what is over sooner is no slowdown of the job.
  *
- * One slowdown makes one decision: the next comes only after no worker was
- * slow any more, and not before min_gap_ns have passed. A decision that the
- * gap held back is made when the gap is over, if the job is still slow. The
- * same for blocked, which goes first.
+ * One slowdown makes one decision, and not before min_gap_ns have passed since
+ * the one before. A decision that the gap held back is made when the gap is
+ * over, if the job is still slow. The same for blocked, which goes first.
+ *
+ * While the job stays slow and the window of a decision showed no cause, more
+ * decisions follow, later and later, for windows that are longer: a fault that
+ * comes now and then needs luck or time. After a window that showed the cause
+ * the next decision comes hours later.
+ *
+ * A slowdown is over when a worker is at its pace and none is slow: workers that
+ * learn, are blocked or have ended show nothing.
  * Source: ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once
@@ -19,7 +27,9 @@
 struct jobwatch_config {
 	double quorum_frac; /* share of the workers that must agree */
 	int64_t lone_ns;    /* fewer workers count once the first was slow for so long */
+	int64_t hold_ns;    /* of slow workers, before the job is slow */
 	int64_t min_gap_ns; /* between two decisions of one kind */
+	int64_t again_ns;   /* between two windows of one slowdown whose cause is known */
 };
 
 extern const struct jobwatch_config jobwatch_default_config;
@@ -29,9 +39,15 @@ enum job_decision { JOB_NOTHING, JOB_SLOW, JOB_BLOCKED };
 /* Since when the job is slow (or blocked), and the time of the last decision on it. */
 struct jobwatch_episode {
 	int64_t since_ns;
+	int64_t agreed_ns; /* since when enough workers agree; 0: they do not */
 	int64_t decided_ns;
-	bool open, decided, ever;
+	int64_t next_ns; /* decided: the next decision is due then; 0: not known yet */
+	unsigned failed; /* windows that showed no cause */
+	bool open, held, decided, ever;
 };
+
+/* What the window of a slow decision showed. */
+enum jobwatch_result { JOBWATCH_CAUSE, JOBWATCH_NO_CAUSE, JOBWATCH_NO_WINDOW };
 
 struct jobwatch {
 	struct jobwatch_config config;
@@ -46,3 +62,16 @@ void jobwatch_init(struct jobwatch *watch, const struct jobwatch_config *config)
  */
 enum job_decision jobwatch_update(struct jobwatch *watch, const enum detector_state *states,
 				  size_t worker_cnt, int64_t now_ns);
+
+/*
+ * The window of the latest slow decision has ended. least_gap_ns: until the next one, so that
+ * windows stay within the budget of overhead.
+ */
+void jobwatch_note_result(struct jobwatch *watch, enum jobwatch_result result, int64_t least_gap_ns,
+			  int64_t now_ns);
+
+/* Whether the job is slow: enough workers have been for hold_ns, and the slowdown isn't over. */
+bool jobwatch_is_slow(const struct jobwatch *watch);
+
+/* The length of the next window, in usual ones: 1, 2 or JOBWATCH_LENGTHEN_MAX. */
+unsigned jobwatch_lengthen(const struct jobwatch *watch);

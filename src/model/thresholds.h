@@ -146,6 +146,20 @@
 /* JOBWATCH_LONE_NS: ns | not recorded | a job with fewer such workers is decided on after this */
 #define JOBWATCH_LONE_NS (30 * NSEC_PER_SEC)
 
+/* JOBWATCH_HOLD_NS: ns | not recorded | a job is slow when as many have been slow for so long */
+#define JOBWATCH_HOLD_NS (2 * NSEC_PER_SEC)
+
+/*
+ * JOBWATCH_LENGTHEN_MAX: times | not recorded | the longest window of one slowdown, in first ones
+ */
+#define JOBWATCH_LENGTHEN_MAX 4u
+
+/*
+ * JOBWATCH_AGAIN_NS: ns | not recorded | a slowdown that lasts is profiled again, though a report
+ * named its cause
+ */
+#define JOBWATCH_AGAIN_NS (4 * 3600 * NSEC_PER_SEC)
+
 /* JOBWATCH_MIN_GAP_NS: ns | not recorded | least time between two decisions of one kind */
 #define JOBWATCH_MIN_GAP_NS (60 * NSEC_PER_SEC)
 

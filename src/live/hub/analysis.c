@@ -14,6 +14,9 @@ struct analysis {
 	struct fingerprint *fps;
 	const struct fingerprint **pointers;
 	size_t cnt;
+	struct fingerprint *past;
+	const struct fingerprint **past_pointers;
+	size_t past_cnt;
 	struct arena arena; /* texts of the failures */
 	VEC(struct report_failure) failures;
 };
@@ -42,6 +45,25 @@ static int read_one(struct analysis *analysis, const char *path)
 	return 0;
 }
 
+/* What can't be read is left out: a slowdown can be localized without a past. */
+static int load_past(struct analysis *analysis, const struct analysis_input *input)
+{
+	struct err err;
+
+	analysis->past = calloc(input->past_cnt + 1, sizeof(*analysis->past));
+	analysis->past_pointers = calloc(input->past_cnt + 1, sizeof(*analysis->past_pointers));
+	if (analysis->past == NULL || analysis->past_pointers == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < input->past_cnt; i++) {
+		struct fingerprint *fp = &analysis->past[analysis->past_cnt];
+
+		if (fingerprint_read(input->past_paths[i], fp, &err) < 0)
+			continue;
+		analysis->past_pointers[analysis->past_cnt++] = fp;
+	}
+	return 0;
+}
+
 static int load(struct analysis *analysis, const struct analysis_input *input)
 {
 	int ret = 0;
@@ -57,7 +79,7 @@ static int load(struct analysis *analysis, const struct analysis_input *input)
 			analysis,
 			arena_printf(&analysis->arena, "rank %d", input->absences[i].rank),
 			input->absences[i].why);
-	return ret;
+	return ret == 0 ? load_past(analysis, input) : ret;
 }
 
 static int run(struct analysis *analysis, const struct analysis_input *input,
@@ -76,6 +98,10 @@ static int run(struct analysis *analysis, const struct analysis_input *input,
 	how.workers_expected = (int)(input->path_cnt + input->absence_cnt);
 	how.failures = analysis->failures.data;
 	how.failure_cnt = analysis->failures.cnt;
+	how.past = analysis->past_pointers;
+	how.past_cnt = analysis->past_cnt;
+	how.notes = &input->note;
+	how.note_cnt = input->note != NULL;
 	return localize(analysis->pointers, analysis->cnt, &how, ret, err);
 }
 
@@ -93,6 +119,10 @@ int analysis_run(const struct analysis_input *input, const struct run_options *o
 		(void)err_set(err, -r, "out of memory");
 	for (size_t i = 0; i < analysis.cnt; i++)
 		fingerprint_done(&analysis.fps[i]);
+	for (size_t i = 0; i < analysis.past_cnt; i++)
+		fingerprint_done(&analysis.past[i]);
+	free(analysis.past);
+	free(analysis.past_pointers);
 	free(analysis.fps);
 	free(analysis.pointers);
 	vec_done(&analysis.failures);

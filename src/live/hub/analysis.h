@@ -22,6 +22,9 @@ struct analysis_input {
 	size_t path_cnt;
 	const struct analysis_absence *absences; /* workers without one */
 	size_t absence_cnt;
+	const char *const *past_paths; /* fingerprint files from before a slowdown */
+	size_t past_cnt;
+	const char *note;	       /* on the past; NULL: none */
 	struct report_trigger trigger; /* kind: a constant */
 };
 

@@ -135,6 +135,7 @@ static void accept_pace(struct hub *hub, const struct wire_ask *ask)
 		reply_one(hub, ask->client, EAGAIN, "the daemon is busy: try again");
 		return;
 	}
+	hub->accepted = true;
 	str_printf(&text, "baseline %.1f -> %.1f ms accepted at step %" PRIu64,
 		   (double)pace.baseline_ns / NSEC_PER_MSEC, (double)pace.now_ns / NSEC_PER_MSEC,
 		   accept.step);
@@ -146,6 +147,7 @@ static void accept_pace(struct hub *hub, const struct wire_ask *ask)
 
 static void take_profile_ask(struct hub *hub, const struct wire_ask *ask)
 {
+	struct profile_wish wish;
 	int64_t window_ns;
 	int ret = 0;
 
@@ -155,8 +157,9 @@ static void take_profile_ask(struct hub *hub, const struct wire_ask *ask)
 		reply_one(hub, ask->client, EBUSY, "too many requests are waiting");
 		return;
 	}
+	wish = (struct profile_wish){ "request", window_ns, hub->options->steps_max };
 	if (!hub->profile.active) /* else the profile under way answers this request, too */
-		ret = hub_start_profile(hub, "request", window_ns, clock_mono_ns());
+		ret = hub_start_profile(hub, &wish, clock_mono_ns());
 	if (ret == -EAGAIN)
 		hub_reply(hub, EAGAIN,
 			  jobstate_living(hub->workers.data, hub->workers.cnt) == 0
@@ -187,6 +190,13 @@ static void fill_overhead(const struct hub *hub, struct report_overhead *ret)
 
 	overhead_results(&hub->overhead, &overhead);
 	costtext_of(&overhead, &hub->own, hub->profile.torch, ret);
+}
+
+/* A check-up without a finding: a line in the log and files, but nothing to act on. */
+static bool is_quiet_checkup(const struct report *report)
+{
+	return report->trigger.present && strcmp(report->trigger.kind, "checkup") == 0 &&
+	       report->verdict != VERDICT_ABNORMAL;
 }
 
 /* number: 0 for the last report of a job, which has no file of its own. */
@@ -220,6 +230,8 @@ static void log_finished(const struct hub *hub, bool just_printed)
 void hub_publish_report(struct hub *hub, struct report *report, uint64_t number, bool wanted)
 {
 	struct wire_report digest;
+	bool brief = is_quiet_checkup(report) && hub->askers.cnt == 0;
+	bool aside = brief && hub->found; /* the report of a fault stays the latest */
 	struct err err;
 	int ret;
 
@@ -227,28 +239,31 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 		hub->found = true;
 	fill_overhead(hub, &report->overhead);
 	report->job_id = hub->options->job_name;
-	remember_report(hub, report, number);
+	if (!aside)
+		remember_report(hub, report, number);
 	publish_digest(report, &digest);
 	digest.number = number;
 	(void)snprintf(digest.reason, sizeof(digest.reason), "%s", report->reason);
 	(void)bus_pub(hub->bus, SUBJECT_REPORT, &digest, sizeof(digest));
-	ret = publish_files(report, hub->options, number, &err);
+	ret = aside ? publish_numbered(report, hub->options, number, &err)
+		    : publish_files(report, hub->options, number, &err);
 	if (ret < 0)
 		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);
-	else
+	else if (!aside)
 		publish_text(report, hub->options, number);
 	if (wanted || report->verdict == VERDICT_ABNORMAL)
 		publish_print(report, hub->options);
 	else if (!hub->options->quiet)
-		log_line(LOG_INFO, "event=report verdict=%s reason=\"%s\"",
-			 verdict_name(report->verdict), report->reason);
-	if (ret == 0 && !hub->options->quiet)
+		log_line(LOG_INFO, "event=%s verdict=%s reason=\"%s\"",
+			 brief ? "checkup" : "report", verdict_name(report->verdict),
+			 report->reason);
+	if (ret == 0 && !hub->options->quiet && !brief)
 		log_line(LOG_INFO, "event=report-written file=\"%s\"", hub->last.path);
 	hub_reply(hub, ret < 0 ? -ret : 0, ret < 0 ? err.text : hub->last.path);
 	arena_done(&report->arena);
 }
 
-static void report_blocked(struct hub *hub, int64_t now_ns)
+void hub_report_blocked(struct hub *hub, int64_t now_ns)
 {
 	struct report report;
 	const struct hang_facts facts = { .states = hub->workers.data,
@@ -264,53 +279,6 @@ static void report_blocked(struct hub *hub, int64_t now_ns)
 	}
 	hub->quiet_hangs += report.verdict != VERDICT_ABNORMAL;
 	hub_publish_report(hub, &report, ++hub->number, true);
-}
-
-/* Decisions */
-
-static enum detector_state detector_state_of(const struct wire_state *state, bool ending)
-{
-	switch ((enum wire_phase)state->phase) {
-	case PHASE_STEADY:
-	case PHASE_PROFILING:
-		return DETECTOR_WATCHING;
-	case PHASE_SLOW:
-		return DETECTOR_SLOW;
-	case PHASE_BLOCKED:
-		return ending ? DETECTOR_LEARNING : DETECTOR_BLOCKED;
-	case PHASE_LEARNING:
-	case PHASE_GONE:
-	case PHASE_SILENT:
-		break;
-	}
-	return DETECTOR_LEARNING;
-}
-
-static void decide(struct hub *hub, int64_t now_ns)
-{
-	_cleanup_free_ enum detector_state *states = NULL;
-	bool ending = hang_job_is_ending(hub->workers.data, hub->workers.cnt);
-	enum job_decision decision;
-	bool excused;
-	size_t cnt = 0;
-
-	states = calloc(hub->workers.cnt + 1, sizeof(*states));
-	if (states == NULL)
-		return;
-	excused = overhead_excuses(&hub->overhead, hub->workers.data, hub->workers.cnt);
-	vec_foreach(state, &hub->workers) {
-		if (!wire_is_watched(state))
-			continue;
-		states[cnt] = detector_state_of(state, ending);
-		if (excused && states[cnt] == DETECTOR_SLOW)
-			states[cnt] = DETECTOR_WATCHING;
-		cnt++;
-	}
-	decision = jobwatch_update(&hub->watch, states, cnt, now_ns);
-	if (decision == JOB_BLOCKED)
-		report_blocked(hub, now_ns);
-	else if (decision == JOB_SLOW)
-		(void)hub_start_profile(hub, "slowdown", hub->options->window_ns, now_ns);
 }
 
 /* Overhead */
@@ -348,8 +316,9 @@ static void watch_cost(struct hub *hub, int64_t now_ns)
 {
 	struct wire_slices order;
 	struct wire_overhead overhead;
-	unsigned actions = overhead_tick(&hub->overhead, hub->workers.data, hub->workers.cnt,
-					 !hub->profile.active, now_ns, &order);
+	bool quiet = !hub->profile.active && !hub_holds_audit(hub, now_ns);
+	unsigned actions = overhead_tick(&hub->overhead, hub->workers.data, hub->workers.cnt, quiet,
+					 now_ns, &order);
 
 	if ((actions & OVERHEAD_SEND) != 0)
 		(void)bus_pub(hub->bus, SUBJECT_SLICES, &order, sizeof(order));
@@ -401,7 +370,7 @@ void hub_tick(struct hub *hub, int64_t now_ns)
 	if (hub->profile.active)
 		hub_watch_profile(hub, now_ns);
 	else
-		decide(hub, now_ns);
+		hub_decide(hub, now_ns);
 	publish_progress(hub);
 	watch_cost(hub, now_ns);
 	log_change(hub);
@@ -465,6 +434,8 @@ int hub_open(struct bus *bus, const struct run_options *options, struct hub **re
 	hub->epoch = (uint64_t)clock_wall_ns();
 	config.min_gap_ns = options->min_gap_ns;
 	jobwatch_init(&hub->watch, &config);
+	hub->checkup =
+		(struct checkup){ .off = options->no_checkup, .recent_cnt = options->recent_cnt };
 	overhead_init(&hub->overhead, options);
 	r = bus_sub(bus, SUBJECT_STATE, take_state, hub, &hub->subs[0]);
 	if (r == 0)
@@ -496,6 +467,7 @@ struct hub *hub_close(struct hub *hub)
 	vec_done(&hub->askers);
 	vec_done(&hub->profile.answers);
 	overhead_done(&hub->overhead);
+	reference_done(&hub->reference);
 	free(hub);
 	return NULL;
 }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The inside of the hub, shared by its files: hub.c (workers, requests, reports, decisions) and
- * jobprofile.c (one profile from its order to its report).
+ * The inside of the hub, shared by its files: hub.c (workers, requests, reports), decide.c (when
+ * to profile) and jobprofile.c (one profile from its order to its report).
  */
 #pragma once
 
 #include "base/vec.h"
 #include "detect/jobwatch.h"
+#include "live/hub/checkup.h"
 #include "live/hub/hub.h"
+#include "live/hub/jobstate.h"
+#include "live/hub/reference.h"
 #include "live/link/wire_hang.h"
 #include "live/overhead/overhead.h"
 #include "model/report.h"
@@ -29,8 +32,9 @@ struct profile {
 	struct report_trigger trigger;
 	VEC(struct answer) answers;
 	int64_t deadline_ns;
-	bool begun; /* at least one worker */
-	bool torch; /* torch.profiler recorded at least one worker of the latest */
+	int64_t length_ns; /* expected */
+	bool begun;	   /* at least one worker */
+	bool torch;	   /* torch.profiler recorded at least one worker of the latest */
 };
 
 /* What the last line of a run and `perftracker status` say of the latest report. */
@@ -51,7 +55,11 @@ struct hub {
 	struct overhead overhead;
 	struct own_cpu own; /* of this host's threads; the latest from hostd */
 	struct profile profile;
-	uint64_t epoch, sequence; /* of struct wire_profile */
+	struct checkup checkup;
+	struct reference reference;
+	struct jobstate_pace slowdown; /* as last logged; slow_since_step 0: none */
+	bool accepted;		       /* a person has accepted that slowdown */
+	uint64_t epoch, sequence;      /* of struct wire_profile */
 	uint64_t number; /* of the latest report or profile; in file names and the order's id */
 	unsigned quiet_slowdowns;     /* profiled, without a finding */
 	unsigned quiet_hangs;	      /* hangs reported, without a finding */
@@ -69,8 +77,27 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 /* Answers all waiting clients. status: 0 or errno. */
 void hub_reply(struct hub *hub, int status, const char *text);
 
+void hub_report_blocked(struct hub *hub, int64_t now_ns);
+
+/* Starts a profile or reports a hang if it is time to; logs changes of the job's pace. */
+void hub_decide(struct hub *hub, int64_t now_ns);
+
+/* Whether an overhead measurement must not begin now: the first check-up goes before it. */
+bool hub_holds_audit(const struct hub *hub, int64_t now_ns);
+
+/*
+ * Whether the job is slow now, or was when it ended, for long enough to call it so. Fills its pace
+ * and the step since when.
+ */
+bool hub_is_slow(const struct hub *hub, struct jobstate_pace *ret);
+
 /* Orders a profile of all watched workers. kind: a constant. Returns 0 or -errno. */
-int hub_start_profile(struct hub *hub, const char *kind, int64_t window_ns, int64_t now_ns);
+struct profile_wish {
+	const char *kind;
+	int64_t window_ns;
+	uint64_t steps_max;
+};
+int hub_start_profile(struct hub *hub, const struct profile_wish *wish, int64_t now_ns);
 
 /* bus_handler: a worker's struct wire_answer. */
 void hub_take_answer(void *arg, const struct bus_message *message);

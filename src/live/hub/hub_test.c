@@ -96,8 +96,10 @@ static void assert_reported(const char *expected)
 
 static void the_last_report_counts_a_slowdown_whose_profile_the_jobs_end_finishes(void **state)
 {
+	const struct profile_wish wish = { "slowdown", NSEC_PER_SEC, 10 };
+
 	(void)state;
-	assert_int_equal(hub_start_profile(f.hub, "slowdown", NSEC_PER_SEC, clock_mono_ns()), 0);
+	assert_int_equal(hub_start_profile(f.hub, &wish, clock_mono_ns()), 0);
 	for (int rank = 0; rank < RANK_CNT; rank++)
 		deliver(rank);
 	hub_finish(f.hub, 0);

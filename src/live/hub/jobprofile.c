@@ -10,12 +10,26 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Waiting for answers: so long after the window should have ended, and again after each answer. */
 #define BEGIN_GRACE_NS (60 * NSEC_PER_SEC)
 #define ANSWER_GRACE_NS (120 * NSEC_PER_SEC)
+
+/* Between two windows of one slowdown, however much one costs. */
+#define LEAST_GAP_MAX_NS (4 * 3600 * NSEC_PER_SEC)
+
+static bool is_kind(const struct profile *profile, const char *kind)
+{
+	return strcmp(profile->trigger.kind, kind) == 0;
+}
+
+static bool is_checkup(const struct profile *profile)
+{
+	return is_kind(profile, "checkup");
+}
 
 static struct answer *find_answer(struct hub *hub, uint32_t worker)
 {
@@ -56,24 +70,20 @@ static int fill_answers(struct hub *hub)
 static void fill_trigger(const struct hub *hub, const char *kind, const struct order_plan *plan,
 			 struct report_trigger *ret)
 {
-	int64_t baseline_ns = 0, current_ns = 0;
+	struct jobstate_pace pace;
 
-	vec_foreach(state, &hub->workers) {
-		if (!wire_is_watched(state))
-			continue;
-		baseline_ns = MAX(baseline_ns, state->baseline_ns);
-		current_ns = MAX(current_ns, state->iteration_ns);
-	}
+	jobstate_pace(hub->workers.data, hub->workers.cnt, &pace);
 	*ret = (struct report_trigger){
 		.present = true,
 		.kind = kind,
-		.baseline_iteration_ms = (double)baseline_ns / NSEC_PER_MSEC,
-		.current_iteration_ms = (double)current_ns / NSEC_PER_MSEC,
+		.baseline_iteration_ms = (double)pace.baseline_ns / NSEC_PER_MSEC,
+		.current_iteration_ms = (double)pace.now_ns / NSEC_PER_MSEC,
+		.since_step = (int64_t)pace.slow_since_step,
 		.step = (int64_t)plan->start_step,
 	};
 }
 
-static int64_t expected_ns(const struct hub *hub, const struct order_plan *plan)
+static int64_t iteration_ns(const struct hub *hub, const struct order_plan *plan)
 {
 	int64_t slowest_ns = 0;
 
@@ -81,14 +91,26 @@ static int64_t expected_ns(const struct hub *hub, const struct order_plan *plan)
 		if (wire_is_watched(state))
 			slowest_ns = MAX(slowest_ns, state->step_ns);
 	}
-	/* Profiled iterations may take several times as long. */
-	return PLAN_MARGIN_NS + 4 * slowest_ns * plan->stride * (int64_t)(plan->steps + 2);
+	return slowest_ns * plan->stride;
 }
 
-int hub_start_profile(struct hub *hub, const char *kind, int64_t window_ns, int64_t now_ns)
+static void log_begin(const struct hub *hub, const struct order_plan *plan)
 {
-	struct plan_limits limits = { .window_ns = window_ns,
-				      .steps_max = hub->options->steps_max };
+	const struct report_trigger *trigger = &hub->profile.trigger;
+
+	/* A check-up that finds nothing is one line, at its end. */
+	if (hub->options->quiet || is_checkup(&hub->profile))
+		return;
+	log_line(LOG_INFO,
+		 "event=profile why=%s workers=%zu first_step=%" PRIu64 " iterations=%" PRIu64
+		 " baseline_ms=%.1f now_ms=%.1f",
+		 trigger->kind, hub->profile.answers.cnt, plan->start_step, plan->steps,
+		 trigger->baseline_iteration_ms, trigger->current_iteration_ms);
+}
+
+int hub_start_profile(struct hub *hub, const struct profile_wish *wish, int64_t now_ns)
+{
+	struct plan_limits limits = { .window_ns = wish->window_ns, .steps_max = wish->steps_max };
 	struct order_plan plan = { 0 };
 	struct wire_order order;
 	int ret = plan_order(hub->workers.data, hub->workers.cnt, &limits, &plan);
@@ -109,15 +131,12 @@ int hub_start_profile(struct hub *hub, const char *kind, int64_t window_ns, int6
 	hub->profile.active = true;
 	hub->profile.begun = hub->profile.torch = false;
 	hub->profile.id = plan.id;
-	hub->profile.deadline_ns = now_ns + BEGIN_GRACE_NS + expected_ns(hub, &plan);
-	fill_trigger(hub, kind, &plan, &hub->profile.trigger);
-	if (!hub->options->quiet)
-		log_line(LOG_INFO,
-			 "event=profile why=%s workers=%zu first_step=%" PRIu64
-			 " iterations=%" PRIu64 " baseline_ms=%.1f now_ms=%.1f",
-			 kind, hub->profile.answers.cnt, plan.start_step, plan.steps,
-			 hub->profile.trigger.baseline_iteration_ms,
-			 hub->profile.trigger.current_iteration_ms);
+	hub->profile.length_ns = iteration_ns(hub, &plan) * (int64_t)plan.steps;
+	/* Profiled iterations may take several times as long. */
+	hub->profile.deadline_ns = now_ns + BEGIN_GRACE_NS + PLAN_MARGIN_NS +
+				   4 * iteration_ns(hub, &plan) * (int64_t)(plan.steps + 2);
+	fill_trigger(hub, wish->kind, &plan, &hub->profile.trigger);
+	log_begin(hub, &plan);
 	return 0;
 }
 
@@ -148,6 +167,77 @@ void hub_take_answer(void *arg, const struct bus_message *message)
 	hub->profile.deadline_ns = MAX(hub->profile.deadline_ns, clock_mono_ns() + ANSWER_GRACE_NS);
 }
 
+/*
+ * What the window cost the job, over the share of time that windows may cost: so long until the
+ * next one.
+ */
+static int64_t least_gap_ns(const struct hub *hub)
+{
+	struct wire_overhead overhead;
+	double cost_ns = 0;
+
+	overhead_results(&hub->overhead, &overhead);
+	if (overhead.window.pair_cnt > 0)
+		cost_ns = fmax(overhead.window.frac, 0) * (double)hub->profile.length_ns;
+	vec_foreach(answer, &hub->profile.answers)
+		cost_ns = fmax(cost_ns, (double)answer->stall_ns);
+	if (hub->options->budget_window_frac <= 0)
+		return 0;
+	return (int64_t)fmin(cost_ns / hub->options->budget_window_frac, (double)LEAST_GAP_MAX_NS);
+}
+
+/* report: NULL: none could be made. */
+static void note_result(struct hub *hub, const struct report *report)
+{
+	enum jobwatch_result result = JOBWATCH_NO_WINDOW;
+	bool found = report != NULL && report->verdict == VERDICT_ABNORMAL;
+
+	if (is_checkup(&hub->profile)) {
+		if (report == NULL)
+			checkup_note_failed(&hub->checkup);
+		return;
+	}
+	if (report != NULL)
+		result = found ? JOBWATCH_CAUSE : JOBWATCH_NO_CAUSE;
+	if (is_kind(&hub->profile, "slowdown"))
+		jobwatch_note_result(&hub->watch, result, least_gap_ns(hub), clock_mono_ns());
+	if (is_kind(&hub->profile, "slowdown") && report != NULL && !found)
+		hub->quiet_slowdowns++;
+}
+
+/* After a check-up: its fingerprints are what the job looked like before a later slowdown. */
+static void keep_past(struct hub *hub, const struct analysis_input *input,
+		      const struct report *report)
+{
+	int ret = 0;
+
+	if (!is_checkup(&hub->profile) || input->absence_cnt > 0)
+		return;
+	reference_begin(&hub->reference, hub->workers.data, hub->workers.cnt,
+			report->verdict == VERDICT_ABNORMAL);
+	for (size_t i = 0; i < input->path_cnt && ret == 0; i++)
+		ret = reference_add(&hub->reference, input->paths[i]);
+	if (ret < 0)
+		reference_drop(&hub->reference);
+}
+
+/* past: room for the paths of hub->reference. */
+static void add_past(const struct hub *hub, const char **past, struct analysis_input *input)
+{
+	uint64_t since_step = (uint64_t)hub->profile.trigger.since_step;
+
+	if (is_checkup(&hub->profile) || since_step == 0 || hub->checkup.off)
+		return;
+	if (!reference_is_usable(&hub->reference, since_step, &input->note))
+		return;
+	vec_foreach(file, &hub->reference.files)
+		past[input->past_cnt++] = file->path;
+	input->past_paths = past;
+	if (hub->reference.accused)
+		input->note = "compared with the check-up, which had a finding of its own: the "
+			      "job was not healthy before, either";
+}
+
 static int gather(struct hub *hub, const char **paths, struct analysis_absence *absences,
 		  struct analysis_input *ret)
 {
@@ -172,6 +262,10 @@ static int gather(struct hub *hub, const char **paths, struct analysis_absence *
 static void no_report(struct hub *hub, const struct analysis_input *input, int error,
 		      const char *why)
 {
+	if (is_checkup(&hub->profile)) {
+		log_line(LOG_INFO, "event=checkup-failed why=\"%s\"", why);
+		return;
+	}
 	log_line(LOG_WARNING, "event=profile-failed why=\"%s\"", why);
 	for (size_t i = 0; i < input->absence_cnt; i++)
 		log_line(LOG_WARNING, "event=worker-missed rank=%d why=\"%s\"",
@@ -184,26 +278,28 @@ void hub_finish_profile(struct hub *hub)
 	size_t cnt = hub->profile.answers.cnt;
 	_cleanup_free_ const char **paths = calloc(cnt + 1, sizeof(*paths));
 	_cleanup_free_ struct analysis_absence *absences = calloc(cnt + 1, sizeof(*absences));
-	bool requested = strcmp(hub->profile.trigger.kind, "request") == 0;
+	_cleanup_free_ const char **past = calloc(hub->reference.files.cnt + 1, sizeof(*past));
 	struct analysis_input input = { 0 };
 	struct err err = { "no worker delivered a trace" };
 	struct report report;
 	int ret;
 
 	hub->profile.active = false;
-	if (paths == NULL || absences == NULL)
+	if (paths == NULL || absences == NULL || past == NULL)
 		ret = err_set(&err, ENOMEM, "out of memory");
 	else
 		ret = gather(hub, paths, absences, &input);
-	if (ret == 0)
+	if (ret == 0) {
+		add_past(hub, past, &input);
 		ret = analysis_run(&input, hub->options, &report, &err);
+	}
+	note_result(hub, ret < 0 ? NULL : &report);
 	if (ret < 0) {
 		no_report(hub, &input, ret, err.text);
 		return;
 	}
-	if (!requested && report.verdict != VERDICT_ABNORMAL)
-		hub->quiet_slowdowns++;
-	hub_publish_report(hub, &report, hub->profile.id, requested);
+	keep_past(hub, &input, &report);
+	hub_publish_report(hub, &report, hub->profile.id, is_kind(&hub->profile, "request"));
 }
 
 /* Publishes an order without steps: a late worker must not begin to profile. */

@@ -19,14 +19,16 @@ static int write_file(const char *path, const struct str *text, struct err *err)
 	return ret < 0 ? err_set(err, -ret, "%s: cannot write: %s", path, strerror(-ret)) : 0;
 }
 
-static int write_form(const struct run_options *options, uint64_t number, const char *suffix,
-		      const struct str *text, struct err *err)
+/* latest: also as the report without a number; number 0: only so. */
+static int write_form(const struct run_options *options, uint64_t number, bool latest,
+		      const char *suffix, const struct str *text, struct err *err)
 {
 	char path[4096];
-	int ret;
+	int ret = 0;
 
 	(void)snprintf(path, sizeof(path), "%s/report.%s", options->out_dir, suffix);
-	ret = write_file(path, text, err);
+	if (latest)
+		ret = write_file(path, text, err);
 	if (ret < 0 || number == 0)
 		return ret;
 	(void)snprintf(path, sizeof(path), "%s/report-%" PRIu64 ".%s", options->out_dir, number,
@@ -34,26 +36,38 @@ static int write_form(const struct run_options *options, uint64_t number, const 
 	return write_file(path, text, err);
 }
 
+static int write_forms(const struct report *report, const struct run_options *options,
+		       uint64_t number, bool latest, struct err *err)
+{
+	static const struct {
+		const char *suffix;
+		int (*make)(const struct report *report, struct str *out);
+	} forms[] = { { "json", report_json }, { "html", report_html } };
+	int ret = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms) && ret == 0; i++) {
+		struct str text = { 0 };
+
+		ret = forms[i].make(report, &text);
+		if (ret < 0)
+			(void)err_set(err, -ret, "report.%s: out of memory", forms[i].suffix);
+		else
+			ret = write_form(options, number, latest, forms[i].suffix, &text, err);
+		str_done(&text);
+	}
+	return ret;
+}
+
 int publish_files(const struct report *report, const struct run_options *options, uint64_t number,
 		  struct err *err)
 {
-	struct str text = { 0 };
-	int ret = report_json(report, &text);
+	return write_forms(report, options, number, true, err);
+}
 
-	if (ret == 0)
-		ret = write_form(options, number, "json", &text, err);
-	else
-		(void)err_set(err, -ret, "report.json: out of memory");
-	str_done(&text);
-	if (ret < 0)
-		return ret;
-	ret = report_html(report, &text);
-	if (ret == 0)
-		ret = write_form(options, number, "html", &text, err);
-	else
-		(void)err_set(err, -ret, "report.html: out of memory");
-	str_done(&text);
-	return ret;
+int publish_numbered(const struct report *report, const struct run_options *options,
+		     uint64_t number, struct err *err)
+{
+	return write_forms(report, options, number, false, err);
 }
 
 void publish_text(const struct report *report, const struct run_options *options, uint64_t number)
@@ -62,7 +76,7 @@ void publish_text(const struct report *report, const struct run_options *options
 	struct str text = { 0 };
 
 	if (report_text(report, &how, &text) == 0)
-		(void)!write_form(options, number, "txt", &text, NULL);
+		(void)!write_form(options, number, true, "txt", &text, NULL);
 	str_done(&text);
 }
 

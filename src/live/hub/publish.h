@@ -22,6 +22,10 @@ _must_check_ int publish_files(const struct report *report, const struct run_opt
 /* The same for .txt, as on a terminal of 100 columns; a failure is ignored: the others are there. */
 void publish_text(const struct report *report, const struct run_options *options, uint64_t number);
 
+/* Writes report-<number>.json and .html only: the latest one stays. */
+_must_check_ int publish_numbered(const struct report *report, const struct run_options *options,
+				  uint64_t number, struct err *err);
+
 /* The summary of a report that the hub sends to hostd. */
 void publish_digest(const struct report *report, struct wire_report *ret);
 

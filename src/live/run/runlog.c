@@ -22,9 +22,13 @@ static const struct log_phrase phrases[] = {
 	{ "state", "state=profiling", "" }, /* event=profile says more */
 	{ "state", "state=learning", "{workers|training process|training processes} connected; learning what an iteration is" },
 	{ "state", "state=watching", "watching {workers|training process|training processes} at step {step}[; iterations of {iteration_ms} ms]" },
-	{ "state", "state=slow", "slow[ since step {slow_since}][; iterations of {iteration_ms} ms][, {factor}x of {baseline_ms} ms]" },
+	{ "state", "state=slow", "" }, /* event=slow says more */
 	{ "state", "state=blocked", "blocked at step {step}: no iteration ends any more" },
-	{ "pace-accepted", NULL, "{what}[; it was slow since step {slow_since}]" },
+	{ "slow", NULL, "slow since step {since_step}: iterations of {baseline_ms} -> {now_ms} ms ({factor}x)" },
+	{ "slow-over", NULL, "no longer slow at step {step}: iterations of {now_ms} ms" },
+	{ "pace-accepted", NULL, "{what} (asked by process {by_pid})" },
+	{ "checkup", NULL, "check-up: {verdict}: {reason}" },
+	{ "checkup-failed", NULL, "no check-up: {why}" },
 	{ "no-iterations", NULL, "no training iteration seen in {seconds} s; {remedy}" },
 	{ "profile", "why=slowdown", "slow: iterations of {baseline_ms} -> {now_ms} ms[ ({ratio}x)]; profiling {workers|rank|ranks} at step {first_step}" },
 	{ "profile", NULL, "profiling {workers|rank|ranks} at step {first_step}, for {iterations} iterations ({why})" },

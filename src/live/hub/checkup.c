@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/hub/checkup.h"
+
+static bool is_at_its_pace(const struct wire_state *state)
+{
+	return state->phase == PHASE_STEADY && state->slow_since_step == 0 &&
+	       state->baseline_ns > 0;
+}
+
+static bool all_at_their_pace(const struct wire_state *states, size_t cnt)
+{
+	size_t watched = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (!wire_is_watched(&states[i]))
+			continue;
+		if (!is_at_its_pace(&states[i]))
+			return false;
+		watched++;
+	}
+	return watched > 0;
+}
+
+uint64_t checkup_job(const struct wire_state *states, size_t cnt)
+{
+	uint64_t job = 1;
+
+	/* A sum, so that the order of the workers does not matter; ids are never used again. */
+	for (size_t i = 0; i < cnt; i++) {
+		if (wire_is_watched(&states[i]))
+			job += ((uint64_t)states[i].worker << 16) + states[i].learned_cnt;
+	}
+	return job;
+}
+
+void checkup_update(struct checkup *checkup, const struct wire_state *states, size_t cnt,
+		    int64_t now_ns)
+{
+	uint64_t job = checkup_job(states, cnt);
+
+	if (!all_at_their_pace(states, cnt))
+		checkup->steady_ns = 0;
+	else if (checkup->steady_ns == 0 || checkup->job != job)
+		checkup->steady_ns = MAX(now_ns, 1);
+	checkup->job = job;
+}
+
+bool checkup_is_near(const struct checkup *checkup)
+{
+	return !checkup->off && checkup->done_job == 0 && checkup->steady_ns != 0;
+}
+
+/* Steady for long enough; one window of the detector has passed before. */
+static bool is_steady(const struct checkup *checkup, const struct wire_state *states, size_t cnt,
+		      int64_t now_ns)
+{
+	int64_t least_ns = CHECKUP_STEADY_NS;
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (wire_is_watched(&states[i]))
+			least_ns = MAX(least_ns, states[i].baseline_ns * checkup->recent_cnt);
+	}
+	return checkup->steady_ns != 0 && now_ns - checkup->steady_ns >= least_ns;
+}
+
+bool checkup_is_due(const struct checkup *checkup, const struct wire_state *states, size_t cnt,
+		    int64_t now_ns)
+{
+	int64_t since_ns = now_ns - checkup->done_ns;
+
+	if (checkup->off || !is_steady(checkup, states, cnt, now_ns))
+		return false;
+	if (checkup->done_job == 0)
+		return true;
+	if (checkup->failed || checkup->done_job != checkup->job)
+		return since_ns >= CHECKUP_RETRY_NS;
+	return since_ns >= CHECKUP_INTERVAL_NS;
+}
+
+void checkup_note_begun(struct checkup *checkup, int64_t now_ns)
+{
+	checkup->done_job = checkup->job;
+	checkup->done_ns = now_ns;
+	checkup->failed = false;
+}
+
+void checkup_note_failed(struct checkup *checkup)
+{
+	checkup->failed = true;
+}

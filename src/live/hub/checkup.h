@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * When a job gets a check-up: a window without any slowdown. It compares the ranks of a job that
+ * is slow from its first step, and keeps what healthy looked like (reference.h). The first one comes
+ * when all workers have been at their pace for CHECKUP_STEADY_NS and for two windows of the
+ * detector, another after CHECKUP_INTERVAL_NS, or when the job's iteration or its processes have
+ * changed. Pure: the hub orders the window.
+ */
+#pragma once
+
+#include "live/link/wire.h"
+
+#define CHECKUP_STEADY_NS (20 * NSEC_PER_SEC)
+#define CHECKUP_INTERVAL_NS (4 * 3600 * NSEC_PER_SEC)
+
+/* After a check-up that failed, and before that of a changed job. */
+#define CHECKUP_RETRY_NS (600 * NSEC_PER_SEC)
+
+struct checkup {
+	bool off;	     /* --no-checkup */
+	uint32_t recent_cnt; /* iterations of a detector's window */
+	uint64_t job;	     /* checkup_job() of the steady workers */
+	uint64_t done_job;   /* that of the latest check-up; 0: none yet */
+	int64_t steady_ns;   /* since when all are at their pace; 0: they are not */
+	int64_t done_ns;
+	bool failed; /* the latest gave no report */
+};
+
+/* A number for the workers and their iteration: another one when either changes. Never 0. */
+uint64_t checkup_job(const struct wire_state *states, size_t cnt);
+
+/* Call it at each tick without a profile. states[cnt]: all workers. */
+void checkup_update(struct checkup *checkup, const struct wire_state *states, size_t cnt,
+		    int64_t now_ns);
+
+/* Whether this job has yet to get its first check-up, and is steady. */
+bool checkup_is_near(const struct checkup *checkup);
+
+bool checkup_is_due(const struct checkup *checkup, const struct wire_state *states, size_t cnt,
+		    int64_t now_ns);
+
+/* A check-up was ordered, or could not be. */
+void checkup_note_begun(struct checkup *checkup, int64_t now_ns);
+
+/* It gave no report: it is repeated. */
+void checkup_note_failed(struct checkup *checkup);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/hub/checkup.h"
+
+#include "live/hub/test_states.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+#define S NSEC_PER_SEC
+#define WORKER_CNT 4u
+
+static struct {
+	struct checkup checkup;
+	struct wire_state states[WORKER_CNT];
+	int64_t now_ns;
+} f;
+
+static int begin(_unused_ void **state)
+{
+	f.checkup = (struct checkup){ .recent_cnt = 50 };
+	f.now_ns = TEST_NOW_NS;
+	for (unsigned i = 0; i < WORKER_CNT; i++) {
+		f.states[i] = test_worker((int)i, 500, 50 * NSEC_PER_MSEC);
+		f.states[i].baseline_ns = 50 * NSEC_PER_MSEC;
+		f.states[i].learned_cnt = 1;
+	}
+	return 0;
+}
+
+/* Whether a check-up becomes due in this time; f.now_ns is when. */
+static bool comes_within(int64_t time_ns)
+{
+	for (int64_t end_ns = f.now_ns + time_ns; f.now_ns < end_ns; f.now_ns += S) {
+		checkup_update(&f.checkup, f.states, WORKER_CNT, f.now_ns);
+		if (checkup_is_due(&f.checkup, f.states, WORKER_CNT, f.now_ns))
+			return true;
+	}
+	return false;
+}
+
+static void a_steady_job_gets_one_check_up_and_another_after_hours(_unused_ void **state)
+{
+	assert_false(comes_within(20 * S));
+	assert_true(checkup_is_near(&f.checkup));
+	assert_true(comes_within(2 * S));
+	checkup_note_begun(&f.checkup, f.now_ns);
+	assert_false(checkup_is_near(&f.checkup));
+	assert_false(comes_within(CHECKUP_INTERVAL_NS));
+	assert_true(comes_within(2 * S));
+}
+
+static void a_job_of_long_iterations_is_steady_after_two_windows(_unused_ void **state)
+{
+	f.states[2].baseline_ns = 2 * S;
+	assert_false(comes_within(100 * S));
+	assert_true(comes_within(2 * S));
+}
+
+static void a_worker_that_is_slow_or_learns_begins_the_wait_again(_unused_ void **state)
+{
+	static const enum wire_phase phases[] = { PHASE_SLOW, PHASE_LEARNING, PHASE_BLOCKED };
+
+	for (size_t i = 0; i < ARRAY_SIZE(phases); i++) {
+		assert_false(comes_within(15 * S));
+		f.states[1].phase = phases[i];
+		assert_false(comes_within(100 * S));
+		f.states[1].phase = PHASE_STEADY;
+	}
+	f.states[1].slow_since_step = 400;
+	assert_false(comes_within(100 * S));
+	f.states[1].slow_since_step = 0;
+	f.states[1].baseline_ns = 0;
+	assert_false(comes_within(100 * S));
+}
+
+static void another_iteration_or_process_gets_a_check_up_of_its_own(_unused_ void **state)
+{
+	assert_true(comes_within(30 * S));
+	checkup_note_begun(&f.checkup, f.now_ns);
+	f.states[3].worker = 99;
+	assert_false(comes_within(CHECKUP_RETRY_NS - S));
+	assert_true(comes_within(5 * S));
+	checkup_note_begun(&f.checkup, f.now_ns);
+	f.states[0].learned_cnt++;
+	assert_true(comes_within(CHECKUP_RETRY_NS + 5 * S));
+}
+
+static void a_check_up_that_failed_is_repeated(_unused_ void **state)
+{
+	assert_true(comes_within(30 * S));
+	checkup_note_begun(&f.checkup, f.now_ns);
+	checkup_note_failed(&f.checkup);
+	assert_false(comes_within(CHECKUP_RETRY_NS - S));
+	assert_true(comes_within(5 * S));
+}
+
+static void no_check_up_comes_when_it_is_off_or_without_workers(_unused_ void **state)
+{
+	f.checkup.off = true;
+	assert_false(comes_within(100 * S));
+	f.checkup.off = false;
+	for (unsigned i = 0; i < WORKER_CNT; i++)
+		f.states[i].phase = PHASE_GONE;
+	assert_false(comes_within(100 * S));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_steady_job_gets_one_check_up_and_another_after_hours,
+				       begin),
+		cmocka_unit_test_setup(a_job_of_long_iterations_is_steady_after_two_windows, begin),
+		cmocka_unit_test_setup(a_worker_that_is_slow_or_learns_begins_the_wait_again,
+				       begin),
+		cmocka_unit_test_setup(another_iteration_or_process_gets_a_check_up_of_its_own,
+				       begin),
+		cmocka_unit_test_setup(a_check_up_that_failed_is_repeated, begin),
+		cmocka_unit_test_setup(no_check_up_comes_when_it_is_off_or_without_workers, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When the hub profiles: a slowdown, again while it lasts, a check-up; and reports of hangs. */
+#include "base/log.h"
+#include "live/hub/hang.h"
+#include "live/hub/hub_parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static enum detector_state detector_state_of(const struct wire_state *state, bool ending)
+{
+	switch ((enum wire_phase)state->phase) {
+	case PHASE_STEADY:
+		return DETECTOR_WATCHING;
+	case PHASE_PROFILING:
+		return state->slow_since_step != 0 ? DETECTOR_SLOW : DETECTOR_WATCHING;
+	case PHASE_SLOW:
+		return DETECTOR_SLOW;
+	case PHASE_BLOCKED:
+		return ending ? DETECTOR_LEARNING : DETECTOR_BLOCKED;
+	case PHASE_LEARNING:
+	case PHASE_GONE:
+	case PHASE_SILENT:
+		break;
+	}
+	return DETECTOR_LEARNING;
+}
+
+/* states: as many as there are workers. Returns how many are watched. */
+static size_t gather_states(const struct hub *hub, enum detector_state *states)
+{
+	bool ending = hang_job_is_ending(hub->workers.data, hub->workers.cnt);
+	bool excused = overhead_excuses(&hub->overhead, hub->workers.data, hub->workers.cnt);
+	size_t cnt = 0;
+
+	vec_foreach(state, &hub->workers) {
+		if (!wire_is_watched(state))
+			continue;
+		states[cnt] = detector_state_of(state, ending);
+		if (excused && states[cnt] == DETECTOR_SLOW)
+			states[cnt] = DETECTOR_WATCHING;
+		cnt++;
+	}
+	return cnt;
+}
+
+bool hub_is_slow(const struct hub *hub, struct jobstate_pace *ret)
+{
+	jobstate_pace(hub->workers.data, hub->workers.cnt, ret);
+	return jobwatch_is_slow(&hub->watch) && ret->slow_since_step != 0;
+}
+
+static double factor_of(const struct jobstate_pace *pace)
+{
+	return pace->baseline_ns > 0 ? (double)pace->now_ns / (double)pace->baseline_ns : 0;
+}
+
+static void log_slow(struct hub *hub, const struct jobstate_pace *pace)
+{
+	if (!hub->options->quiet)
+		log_line(LOG_WARNING,
+			 "event=slow since_step=%" PRIu64
+			 " baseline_ms=%.1f now_ms=%.1f factor=%.2f",
+			 pace->slow_since_step, (double)pace->baseline_ns / NSEC_PER_MSEC,
+			 (double)pace->now_ns / NSEC_PER_MSEC, factor_of(pace));
+	hub->slowdown = *pace;
+	hub->accepted = false;
+}
+
+static void log_slow_is_over(struct hub *hub, const struct jobstate_pace *pace)
+{
+	if (!hub->options->quiet && !hub->accepted)
+		log_line(LOG_INFO,
+			 "event=slow-over since_step=%" PRIu64 " step=%" PRIu64
+			 " baseline_ms=%.1f now_ms=%.1f",
+			 hub->slowdown.slow_since_step,
+			 jobstate_step(hub->workers.data, hub->workers.cnt),
+			 (double)pace->baseline_ns / NSEC_PER_MSEC,
+			 (double)pace->now_ns / NSEC_PER_MSEC);
+	hub->slowdown = (struct jobstate_pace){ 0 };
+	hub->accepted = false;
+}
+
+static void log_pace(struct hub *hub)
+{
+	struct jobstate_pace pace;
+	bool slow = hub_is_slow(hub, &pace);
+
+	if (slow && hub->slowdown.slow_since_step == 0)
+		log_slow(hub, &pace);
+	else if (!jobwatch_is_slow(&hub->watch) && hub->slowdown.slow_since_step != 0)
+		log_slow_is_over(hub, &pace);
+}
+
+static void profile_slowdown(struct hub *hub, int64_t now_ns)
+{
+	unsigned times = jobwatch_lengthen(&hub->watch);
+	const struct profile_wish wish = { "slowdown", hub->options->window_ns * times,
+					   hub->options->steps_max * times };
+
+	if (hub_start_profile(hub, &wish, now_ns) < 0)
+		jobwatch_note_result(&hub->watch, JOBWATCH_NO_WINDOW, 0, now_ns);
+}
+
+static void check_up(struct hub *hub, int64_t now_ns)
+{
+	const struct profile_wish wish = { "checkup", hub->options->window_ns,
+					   hub->options->steps_max };
+
+	checkup_update(&hub->checkup, hub->workers.data, hub->workers.cnt, now_ns);
+	if (hub->overhead.running ||
+	    overhead_excuses(&hub->overhead, hub->workers.data, hub->workers.cnt) ||
+	    !checkup_is_due(&hub->checkup, hub->workers.data, hub->workers.cnt, now_ns))
+		return;
+	checkup_note_begun(&hub->checkup, now_ns);
+	if (hub_start_profile(hub, &wish, now_ns) < 0)
+		checkup_note_failed(&hub->checkup);
+}
+
+bool hub_holds_audit(const struct hub *hub, int64_t now_ns)
+{
+	/* That of a window's collectors goes before the check-up: it says whether they are too
+	 * expensive. */
+	return !hub->overhead.running && checkup_is_near(&hub->checkup) &&
+	       now_ns < hub->overhead.series[OVERHEAD_WINDOW].due_ns;
+}
+
+void hub_decide(struct hub *hub, int64_t now_ns)
+{
+	_cleanup_free_ enum detector_state *states = calloc(hub->workers.cnt + 1, sizeof(*states));
+	enum job_decision decision;
+
+	if (states == NULL)
+		return;
+	decision = jobwatch_update(&hub->watch, states, gather_states(hub, states), now_ns);
+	log_pace(hub);
+	reference_update(&hub->reference, hub->workers.data, hub->workers.cnt);
+	if (decision == JOB_BLOCKED)
+		hub_report_blocked(hub, now_ns);
+	else if (decision == JOB_SLOW)
+		profile_slowdown(hub, now_ns);
+	else
+		check_up(hub, now_ns);
+}
