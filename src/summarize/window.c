@@ -167,22 +167,43 @@ static int add_marked_steps(const struct trace *trace, const struct window_optio
 	return 0;
 }
 
-/* Without annotations: an iteration ends with a group of optimizer steps (paper 4.1). */
+static bool is_annotation(const struct event *event, uint32_t lane)
+{
+	return event->lane == lane && event->kind == KIND_ANNOTATION;
+}
+
+/* Whether annotations of loader calls or forward passes show where an iteration begins. */
+static bool has_beginnings(const struct trace *trace, const uint8_t *facts, uint32_t lane)
+{
+	for (size_t i = 0; i < trace->event_cnt; i++) {
+		const struct event *e = &trace->events[i];
+
+		if (is_annotation(e, lane) && facts[e->name] & (NAME_LOADER | NAME_FORWARD))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Without annotations: an iteration ends with a group of optimizer steps (paper 4.1). What begins
+ * the next one ends the group: a loader call or a forward pass, else a backward pass.
+ */
 static int add_optimizer_steps(const struct trace *trace, const uint8_t *facts,
 			       struct window *window)
 {
+	bool annotated = has_beginnings(trace, facts, window->training_lane);
 	int64_t begin = window->start_ns, group_end = -1, number = 0;
 
 	for (size_t i = 0; i <= trace->event_cnt; i++) {
 		const struct event *e = i < trace->event_cnt ? &trace->events[i] : NULL;
-		unsigned int name;
-		bool other;
+		bool annotation = e != NULL && is_annotation(e, window->training_lane);
+		unsigned int name = e != NULL ? facts[e->name] : 0;
+		bool other = e == NULL;
 
-		if (e != NULL && (e->lane != window->training_lane || e->kind != KIND_ANNOTATION))
-			continue;
-		name = e != NULL ? facts[e->name] : 0;
-		/* An event that begins the next iteration ends the group. */
-		other = e == NULL || name & (NAME_LOADER | NAME_FORWARD);
+		if (annotated)
+			other |= annotation && name & (NAME_LOADER | NAME_FORWARD);
+		else
+			other |= e != NULL && e->kind == KIND_OPERATOR && name & NAME_BACKWARD;
 		if (other && group_end > begin) {
 			if (vec_push(&window->iterations, (struct fp_iteration){
 								  .number = number++,
@@ -193,7 +214,7 @@ static int add_optimizer_steps(const struct trace *trace, const uint8_t *facts,
 			begin = group_end;
 			group_end = -1;
 		}
-		if (name & NAME_OPTIMIZER)
+		if (annotation && name & NAME_OPTIMIZER)
 			group_end = event_end_ns(e);
 	}
 	return 0;

@@ -128,6 +128,29 @@ static void groups_of_optimizer_steps_end_iterations(void **state)
 	window_done(&w);
 }
 
+static void a_backward_pass_separates_optimizer_steps_without_other_annotations(void **state)
+{
+	struct window w;
+	uint16_t lane = trace_lane(&trace, LANE_THREAD, 1, 1);
+	uint16_t autograd = trace_lane(&trace, LANE_THREAD, 1, 2);
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		int64_t at = 100 * i;
+
+		trace_event(&trace, KIND_OPERATOR, lane, "aten::linear", at, 10);
+		trace_event(&trace, KIND_OPERATOR, autograd, "AddmmBackward0", at + 20, 10);
+		trace_event(&trace, KIND_ANNOTATION, lane, "Optimizer.step#A.step", at + 50, 10);
+		trace_event(&trace, KIND_ANNOTATION, lane, "Optimizer.step#B.step", at + 60, 10);
+	}
+	w = found(NULL);
+	assert_int_equal(w.iterations_by, ITERATIONS_OPTIMIZER);
+	assert_int_equal(w.iterations.cnt, 3);
+	assert_int_equal(w.iterations.data[2].start_ns, 170);
+	assert_int_equal(w.iterations.data[2].dur_ns, 100);
+	window_done(&w);
+}
+
 static void without_steps_the_window_is_the_extent_of_executions(void **state)
 {
 	struct window w;
@@ -484,6 +507,7 @@ int main(void)
 		TEST(wished_steps_narrow_the_window),
 		TEST(the_first_of_four_steps_can_be_left_out),
 		TEST(groups_of_optimizer_steps_end_iterations),
+		TEST(a_backward_pass_separates_optimizer_steps_without_other_annotations),
 		TEST(without_steps_the_window_is_the_extent_of_executions),
 		TEST(a_trace_without_executions_is_an_error),
 		TEST(times_centuries_apart_are_an_error),
