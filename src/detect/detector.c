@@ -257,6 +257,7 @@ void detector_look(const struct detector *det, struct detector_view *ret)
 		.learned_cnt = det->learned_cnt,
 		.learned_step = det->learned_step,
 		.step_cnt = loop_step_cnt(det->loop),
+		.cycle_cnt = kinds_cycle(det->kinds),
 		.bound_ns = loop_borrow_match(det->loop)->bound_ns,
 		.end_ns = loop_borrow_match(det->loop)->end_ns,
 	};

@@ -63,7 +63,8 @@ struct detector_view {
 	uint64_t skipped;	  /* marks outside of iterations */
 	uint64_t slow_since_step; /* the first slow step; 0: not slow */
 	uint32_t learned_cnt;	  /* how often another iteration was learned */
-	uint32_t step_cnt; /* step-counting marks of one iteration, see struct order's stride */
+	uint32_t step_cnt;  /* step-counting marks of one iteration, see struct order's stride */
+	uint32_t cycle_cnt; /* iterations of one cycle of phases, as of rollouts; else 1 */
 	int64_t bound_ns, end_ns; /* of the last iteration: struct sequence_match */
 	uint64_t learned_step;	  /* at which the iteration was learned */
 };

@@ -15,6 +15,8 @@ struct kind {
 struct phases {
 	double usual_ns; /* of other iterations; 0: unknown */
 	uint64_t seen, first_at;
+	uint64_t last_at; /* iteration number of the latest */
+	double distance;  /* iterations from one to the next, a moving average */
 	double all_ns, long_ns;
 	bool known, apart;
 };
@@ -104,6 +106,25 @@ static bool learn_phases(struct kinds *kinds, bool longer, double time_ns)
 	return phases->apart;
 }
 
+static void note_distance(struct kinds *kinds)
+{
+	struct phases *phases = &kinds->phases;
+	double distance = (double)(kinds->iterations - phases->last_at);
+
+	if (phases->distance == 0)
+		phases->distance = distance;
+	else
+		phases->distance += (distance - phases->distance) / 16;
+	phases->last_at = kinds->iterations;
+}
+
+uint32_t kinds_cycle(const struct kinds *kinds)
+{
+	if (!kinds->phases.apart)
+		return 1;
+	return (uint32_t)fmin(fmax(kinds->phases.distance, 1), KINDS_CYCLE_MAX);
+}
+
 /* --- the job --- */
 
 /* The share of the job's time that a kind loses against its baseline. */
@@ -166,6 +187,8 @@ enum pace_result kinds_add(struct kinds *kinds, uint32_t kind, int64_t time_ns)
 	if (kind >= kinds->cnt)
 		return PACE_NONE;
 	kinds->iterations++;
+	if (longer)
+		note_distance(kinds);
 	if (learn_phases(kinds, longer, (double)time_ns))
 		reset_paces(kinds);
 	if (longer && kinds->phases.apart)

@@ -11,6 +11,8 @@
 
 #include "detect/pace.h"
 
+#define KINDS_CYCLE_MAX 1000
+
 struct kinds;
 
 /* cnt: kinds of iterations. Returns NULL when out of memory or config is out of range. */
@@ -23,6 +25,12 @@ enum pace_result kinds_add(struct kinds *kinds, uint32_t kind, int64_t time_ns);
 /* As pace_accept() for all kinds that are slow. */
 bool kinds_accept(struct kinds *kinds);
 void kinds_reset(struct kinds *kinds);
+
+/*
+ * Iterations from one long one to the next, if long ones are part of the job, else 1: a profile
+ * must see several of them.
+ */
+uint32_t kinds_cycle(const struct kinds *kinds);
 
 /*
  * The kind that loses most time while the job is slow, else of those without long iterations the

@@ -346,6 +346,23 @@ static void long_iterations_that_begin_later_are_a_slowdown(void **state)
 	detector_free(job.det);
 }
 
+static void a_cycle_of_phases_has_as_many_iterations_as_come_between_two_rollouts(void **state)
+{
+	struct job job = job_new(1);
+	struct detector_view view;
+
+	(void)state;
+	run(&job, plain, 60);
+	detector_look(job.det, &view);
+	assert_int_equal(view.cycle_cnt, 1);
+	detector_free(job.det);
+	job = job_new(1);
+	run(&job, rollouts_and_updates_of_random_length, 60); /* 64 to 255 steps, 2 to 6 epochs */
+	detector_look(job.det, &view);
+	assert_in_range(view.cycle_cnt, 10, 30);
+	detector_free(job.det);
+}
+
 static void a_slow_kind_that_takes_little_time_is_no_slow_job(void **state)
 {
 	struct job job = job_new(1);
@@ -366,6 +383,8 @@ int run_loop_tests(void)
 		cmocka_unit_test(each_loop_is_learned_healthy_and_slow_when_it_is),
 		cmocka_unit_test(loops_with_random_optional_parts_are_watched),
 		cmocka_unit_test(long_iterations_that_begin_later_are_a_slowdown),
+		cmocka_unit_test(
+			a_cycle_of_phases_has_as_many_iterations_as_come_between_two_rollouts),
 		cmocka_unit_test(a_slow_kind_that_takes_little_time_is_no_slow_job),
 	};
 
