@@ -186,6 +186,13 @@ class Marks(HookTest):
         self.assertEqual(hellos, [(0, 0, 2), (1, 1, 2)])
         self.assertEqual([w.step() for w in self.daemon.workers], [20, 20])
 
+    def test_without_an_optimizer_the_outermost_backward_passes_count(self) -> None:
+        run = self.run_job("by_hand.py")
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        worker = self.only_worker()
+        self.assertEqual(self.counts(worker)[d.BACKWARD], 30)
+        self.assertEqual(worker.step(), 30)
+
     def test_closures_and_scalers_step_once_an_iteration(self) -> None:
         for form in ("lbfgs", "scaler"):
             with self.subTest(form):
