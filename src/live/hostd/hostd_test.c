@@ -348,6 +348,50 @@ static void a_sidecar_that_cannot_be_written_is_reported(void **state)
 	assert_string_equal(err.text, "its sidecar cannot be written: Illegal seek");
 }
 
+/* The worker's optimizer steps: cnt, a millisecond apart. Returns the last one's time. */
+static int64_t push_steps(struct worker *worker, uint64_t cnt, int64_t after_ns)
+{
+	struct worker_block *block = worker->block.block;
+
+	for (uint64_t i = 1; i <= cnt; i++) {
+		const struct ring_record record = {
+			.kind = MARK_OPTIMIZER,
+			.detail = 1,
+			.time_ns = after_ns + (int64_t)i * NSEC_PER_MSEC,
+			.extra = atomic_load(&block->worker_step) + i,
+		};
+
+		ring_push(block->ring, MARK_RING_CNT, &block->head, &record);
+	}
+	atomic_fetch_add(&block->worker_step, cnt);
+	return after_ns + (int64_t)cnt * NSEC_PER_MSEC;
+}
+
+static void a_window_of_a_loop_without_a_loader_has_its_steps_as_iterations(void **state)
+{
+	struct worker *worker = &f.hostd->clients.data[0]->worker;
+	struct worker_finish finish = { .last_step = 26 };
+	struct sidecar side;
+	int64_t now_ns = clock_mono_ns() - NSEC_PER_SEC;
+	struct err err;
+
+	(void)state;
+	now_ns = push_steps(worker, 20, now_ns);
+	assert_int_equal(worker_begin(worker, 1, now_ns), 0);
+	now_ns = push_steps(worker, 8, now_ns); /* two more than the window has */
+	finish.mono_ns = now_ns;
+	finish.window_ns = 6 * NSEC_PER_MSEC;
+	finish.sidecar_fd = memfd_create("sidecar", MFD_CLOEXEC);
+	assert_int_equal(worker_finish(worker, &finish, &err), 0);
+	assert_int_equal(lseek(finish.sidecar_fd, 0, SEEK_SET), 0);
+	assert_int_equal(sidecar_read_fd("sidecar", finish.sidecar_fd, &side, &err), 0);
+	assert_int_equal(side.iterations.cnt, 6);
+	assert_int_equal(side.iterations.data[0].step, 21);
+	assert_int_equal(side.iterations.data[5].start_ns, now_ns - 2 * NSEC_PER_MSEC);
+	sidecar_done(&side);
+	(void)close(finish.sidecar_fd);
+}
+
 /* --- live/hostd/blocked_stacks.h --- */
 
 static void mark(struct worker *worker, uint16_t kind, int64_t time_ns)
@@ -426,6 +470,9 @@ int main(void)
 						open_all, close_all),
 		cmocka_unit_test_setup_teardown(a_profile_without_a_trace_reports_it, open_all,
 						close_all),
+		cmocka_unit_test_setup_teardown(
+			a_window_of_a_loop_without_a_loader_has_its_steps_as_iterations, open_all,
+			close_all),
 		cmocka_unit_test_setup_teardown(a_sidecar_that_cannot_be_written_is_reported,
 						open_all, close_all),
 		cmocka_unit_test_setup_teardown(stacks_are_published_when_another_worker_blocks,
