@@ -20,6 +20,7 @@ struct accuse_options parts_accuse_options(const struct localize_options *option
 	};
 
 	ret.live = trigger->present && trigger->baseline_iteration_ms > 0;
+	ret.baseline_ns = ret.live ? 1e6 * trigger->baseline_iteration_ms : 0;
 	if (ret.live && trigger->current_iteration_ms > trigger->baseline_iteration_ms)
 		ret.slowdown_ns =
 			1e6 * (trigger->current_iteration_ms - trigger->baseline_iteration_ms);

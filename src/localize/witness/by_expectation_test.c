@@ -122,14 +122,14 @@ static void a_place_slow_on_part_of_a_stage_is_left_to_blame(void **state)
 }
 
 /* One worker, 30 ms of Python in 100, in a live job whose iterations took baseline_ms before. */
-static void play_live(double baseline_ms, const char *kind)
+static void play_live(double baseline_ms, double current_ms, const char *kind)
 {
 	struct localize_options options = localize_defaults();
 
 	options.trigger = (struct report_trigger){ .present = true,
 						   .kind = kind,
 						   .baseline_iteration_ms = baseline_ms,
-						   .current_iteration_ms = 100 };
+						   .current_iteration_ms = current_ms };
 	test_job_init(&job, 1, 0, 0);
 	for (size_t i = 0; i < ITERATIONS; i++) {
 		test_iterate(&job);
@@ -152,7 +152,7 @@ static bool has_note(const char *text)
 static void what_costs_about_the_slowdown_explains_it(void **state)
 {
 	(void)state;
-	play_live(65, "slowdown");
+	play_live(65, 100, "slowdown");
 	assert_int_equal(report.finding_cnt, 1);
 	assert_false(has_note("slowdown"));
 }
@@ -160,7 +160,7 @@ static void what_costs_about_the_slowdown_explains_it(void **state)
 static void what_costs_much_less_than_the_slowdown_is_a_note(void **state)
 {
 	(void)state;
-	play_live(20, "slowdown");
+	play_live(20, 100, "slowdown");
 	assert_int_equal(report.finding_cnt, 0);
 	assert_true(has_note("does not explain the slowdown"));
 }
@@ -168,16 +168,24 @@ static void what_costs_much_less_than_the_slowdown_is_a_note(void **state)
 static void what_costs_much_more_than_the_slowdown_was_there_before(void **state)
 {
 	(void)state;
-	play_live(90, "slowdown");
+	play_live(90, 100, "slowdown");
 	assert_int_equal(report.finding_cnt, 0);
 	assert_true(has_note("all ranks: 29.0 ms per iteration (29.0 %) more in"));
 	assert_true(has_note("does not explain the slowdown"));
 }
 
+/* The mean of 50 iterations at the trigger had few slow ones; the window has nothing else. */
+static void what_costs_what_the_window_lost_explains_it(void **state)
+{
+	(void)state;
+	play_live(70, 80, "slowdown");
+	assert_int_equal(report.finding_cnt, 1);
+}
+
 static void a_job_as_fast_as_ever_has_no_finding_by_expectation(void **state)
 {
 	(void)state;
-	play_live(100, "checkup");
+	play_live(100, 100, "checkup");
 	assert_int_equal(report.finding_cnt, 0);
 	assert_true(has_note("the job is as fast as ever"));
 }
@@ -185,7 +193,7 @@ static void a_job_as_fast_as_ever_has_no_finding_by_expectation(void **state)
 static void without_a_known_pace_what_is_long_is_a_finding(void **state)
 {
 	(void)state;
-	play_live(0, "request");
+	play_live(0, 100, "request");
 	assert_int_equal(report.finding_cnt, 1);
 }
 
@@ -243,6 +251,7 @@ int main(void)
 		TEST(what_costs_about_the_slowdown_explains_it),
 		TEST(what_costs_much_less_than_the_slowdown_is_a_note),
 		TEST(what_costs_much_more_than_the_slowdown_was_there_before),
+		TEST(what_costs_what_the_window_lost_explains_it),
 		TEST(a_job_as_fast_as_ever_has_no_finding_by_expectation),
 		TEST(without_a_known_pace_what_is_long_is_a_finding),
 		TEST(a_checkpoint_in_the_window_is_an_occasion),

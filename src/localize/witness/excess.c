@@ -66,13 +66,19 @@ bool excess_is_accused(const struct job_frame *frames, uint32_t frame, const acc
 	return false;
 }
 
-/* Where the job's pace is known, a cause costs about what the job lost. */
-static bool explains(double gain_ns, const struct accuse_options *options)
+/*
+ * Where the job's pace is known, a cause costs about what the job lost. A trigger averages
+ * iterations from before the slowdown, so what the window itself lost counts as well.
+ */
+static bool explains(double gain_ns, double iteration_ns, const struct accuse_options *options)
 {
 	double slowdown = options->slowdown_ns;
+	double most = fmax(slowdown, iteration_ns - options->baseline_ns);
 
+	if (options->baseline_ns <= 0)
+		most = slowdown;
 	return !options->live || (slowdown > 0 && gain_ns >= EXCESS_SLOWDOWN * slowdown &&
-				  gain_ns <= EXPECT_USUAL * slowdown);
+				  gain_ns <= EXPECT_USUAL * most);
 }
 
 int excess_accuse(const struct excess *e, size_t worker_cnt, double iteration_ns,
@@ -102,6 +108,6 @@ int excess_accuse(const struct excess *e, size_t worker_cnt, double iteration_ns
 			workers[a.worker_cnt++] = w;
 	}
 	a.own_ns = a.gain_ns = (stats_middle(above, above_cnt) - high) * iteration_ns;
-	a.usual = !explains(a.gain_ns, options);
+	a.usual = !explains(a.gain_ns, iteration_ns, options);
 	return vec_push(out, a);
 }
