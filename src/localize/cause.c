@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#define CAUSE_NEW_FACTOR 5.0
 #define MAX_ACCUSED 33 /* compared with their peers; the median of so many is as good */
 
 const struct cause_text *cause_text(enum cause cause)
@@ -337,10 +338,16 @@ static enum cause cause_of_all(const struct job *job, const struct accusation *a
 	return a->worker_cnt == job->worker_cnt ? CAUSE_EVERYWHERE : cause_of_host(job, a, f);
 }
 
+/* A lack of CPUs makes all longer; it does not make a place that was not there before. */
+static bool is_new(const struct accusation *a)
+{
+	return a->recalled && a->now_ns > CAUSE_NEW_FACTOR * a->before_ns;
+}
+
 /* What grew has no pattern by which peers are known: a few causes show without them. */
 static enum cause cause_of_growth(const struct job *job, const struct accusation *a)
 {
-	if (a->delay_growth_ns >= CAUSE_EXPLAINS * a->own_ns)
+	if (a->delay_growth_ns >= CAUSE_EXPLAINS * a->own_ns && !is_new(a))
 		return CAUSE_CPU_STARVED;
 	if (is_gc(job, a))
 		return CAUSE_GC;
@@ -370,7 +377,7 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 		return cause_of_growth(job, a);
 	if (is_gc(job, a) || a->place_cnt > 0 || explains(f->gc_ns, f->gc_peers_ns, a))
 		return CAUSE_GC;
-	if (explains(f->run_delay_ns, f->run_delay_peers_ns, a))
+	if (explains(f->run_delay_ns, f->run_delay_peers_ns, a) && !is_new(a))
 		return CAUSE_CPU_STARVED;
 	if (is_gil(a, f))
 		return CAUSE_GIL;

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#define JOB_LOOP_FRAC 0.1 /* of the time in backward passes and optimizers */
+
 void job_done(struct job *job)
 {
 	arena_done(&job->arena);
@@ -101,18 +103,50 @@ static bool is_part_of_training(const struct job_frame *frame)
 	return false;
 }
 
-/* The training loop: all frames around such parts, and what runs the program. */
-static void find_loops(struct job *job)
+/* Time of all workers in backward passes and optimizers, by frame, subtrees summed. */
+static double sum_training(const struct job *job, double *ns)
 {
-	vec_foreach(frame, &job->frames) {
-		uint32_t parent = frame->parent;
+	double total = 0;
 
-		frame->trains |= strstr(frame->name, ": <module>") != NULL;
-		if (!is_part_of_training(frame))
-			continue;
-		for (; parent != FRAME_NONE; parent = job->frames.data[parent].parent)
-			job->frames.data[parent].trains = true;
+	vec_foreach(f, &job->functions) {
+		uint32_t frame = f->frame;
+
+		while (frame != FRAME_NONE && !is_part_of_training(&job->frames.data[frame]))
+			frame = job->frames.data[frame].parent;
+		for (size_t w = 0; w < job->worker_cnt && frame != FRAME_NONE; w++) {
+			double share = job_time_ns(job, f, w);
+
+			total += share;
+			ns[frame] += share;
+		}
 	}
+	for (size_t i = job->frames.cnt; i > 0; i--) {
+		if (job->frames.data[i - 1].parent != FRAME_NONE)
+			ns[job->frames.data[i - 1].parent] += ns[i - 1];
+	}
+	return total;
+}
+
+/*
+ * The training loop: frames around a good part of such time, and what runs the program. A stack
+ * that was read while it changed can show a backward pass below anything, but not for long.
+ */
+static int find_loops(struct job *job)
+{
+	_cleanup_free_ double *ns = calloc(job->frames.cnt + 1, sizeof(*ns));
+	double total;
+
+	if (ns == NULL)
+		return -ENOMEM;
+	total = sum_training(job, ns);
+	for (size_t i = 0; i < job->frames.cnt; i++) {
+		struct job_frame *frame = &job->frames.data[i];
+
+		frame->trains = strstr(frame->name, ": <module>") != NULL ||
+				(total > 0 && ns[i] >= JOB_LOOP_FRAC * total &&
+				 !is_part_of_training(frame));
+	}
+	return 0;
 }
 
 /* A worker without the name of a host has a host of its own. */
@@ -153,8 +187,9 @@ int job_init(struct job *job, const struct fingerprint *const *fps, size_t cnt)
 			return -ENOMEM;
 		lengths[i] = (double)fps[i]->window_ns / job->workers[i].iterations;
 	}
-	find_loops(job);
 	job->iteration_ns = stats_median(lengths, cnt);
+	if (find_loops(job) < 0)
+		return -ENOMEM;
 	return find_hosts(job);
 }
 

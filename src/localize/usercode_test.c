@@ -102,6 +102,26 @@ static void a_function_in_two_system_calls_is_named_by_the_users_function(void *
 	test_assert_ranks(&report.findings[0], "1");
 }
 
+/* A torn stack shows a backward pass of 0.2 % below the user's function. */
+static void a_torn_stack_makes_no_training_loop(void **state)
+{
+	uint32_t main, cache, frame;
+
+	(void)state;
+	test_job_init(&job, 1, 1000, 10);
+	main = test_frame(&job, 0, FRAME_NONE, KIND_PYTHON, "a.py(9): main");
+	cache = test_frame(&job, 0, main, KIND_PYTHON, "a.py(3): load_cache");
+	frame = test_frame(&job, 0, main, KIND_PYTHON, "torch/_tensor.py(5): backward");
+	(void)test_function(&job, 0, frame, CLASS_HOST, 0.3);
+	frame = test_frame(&job, 0, cache, KIND_PYTHON, "torch/_tensor.py(5): backward");
+	(void)test_function(&job, 0, frame, CLASS_HOST, 0.002);
+	frame = test_frame(&job, 0, cache, KIND_PYTHON, "<system call read>");
+	(void)test_function(&job, 0, frame, CLASS_HOST, 0.69);
+	report = test_localize(&job, NULL);
+	assert_true(report.finding_cnt > 0);
+	assert_string_equal(report.findings[0].name, "a.py(3): load_cache");
+}
+
 #define TEST(f) cmocka_unit_test_teardown(f, done)
 
 int main(void)
@@ -111,6 +131,7 @@ int main(void)
 		TEST(the_innermost_function_of_the_user_is_named),
 		TEST(below_the_loop_the_outermost_library_function_is_named),
 		TEST(a_call_of_the_loop_itself_keeps_its_name),
+		TEST(a_torn_stack_makes_no_training_loop),
 		TEST(a_function_in_two_system_calls_is_named_by_the_users_function),
 	};
 
