@@ -126,6 +126,17 @@ static int keep_ranks(const struct analyze_options *o, struct load_result *loade
 			: err_set(err, ENOENT, "--ranks: none of these ranks is among the inputs");
 }
 
+/* The reason alone: a report names the source beside it. */
+static const char *without_path(const struct load_failure *failure)
+{
+	size_t len = strlen(failure->source);
+	const char *why = failure->why.text;
+
+	return strncmp(why, failure->source, len) == 0 && strncmp(why + len, ": ", 2) == 0
+		       ? why + len + 2
+		       : why;
+}
+
 static int compare(struct analyze_options *o, struct load_result *loaded, struct report *ret,
 		   struct err *err)
 {
@@ -137,7 +148,7 @@ static int compare(struct analyze_options *o, struct load_result *loaded, struct
 		return err_set(err, ENOMEM, "out of memory");
 	for (size_t i = 0; i < loaded->failures.cnt; i++)
 		failures[i] = (struct report_failure){ loaded->failures.data[i].source,
-						       loaded->failures.data[i].why.text };
+						       without_path(&loaded->failures.data[i]) };
 	o->localize.rank_source = inputs_assign_ranks(loaded->fps, loaded->cnt);
 	o->localize.failures = failures;
 	o->localize.failure_cnt = loaded->failures.cnt;
@@ -201,7 +212,7 @@ static int report_loaded(struct analyze_options *o, struct load_result *loaded, 
 	vec_foreach(f, &loaded->failures)
 		(void)cmd_fail("%s", f->why.text);
 	if (loaded->cnt == 0 && loaded->failures.cnt > 0)
-		return cmd_fail("none of the %zu inputs could be used", loaded->failures.cnt);
+		return cmd_fail("none of the inputs could be used");
 	if (compare_with_past(o, loaded, &report, &err) < 0)
 		return cmd_fail("%s", err.text);
 	report.elapsed_ms = (double)(clock_mono_ns() - start_ns) / 1e6;

@@ -148,8 +148,8 @@ static int load_side(struct side *side, const struct side *other, const struct d
 	vec_foreach(f, &side->loaded.failures)
 		(void)cmd_fail("%s", f->why.text);
 	if (side->loaded.cnt == 0)
-		return cmd_fail("%s: none of the %zu inputs could be used, nothing to compare",
-				side->given.data[0], side->paths.cnt);
+		return cmd_fail("%s: none of the inputs could be used, nothing to compare",
+				side->given.data[0]);
 	assign_ranks(&side->loaded);
 	return side->loaded.failures.cnt > 0 ? EXIT_FAILED : EXIT_DONE;
 }

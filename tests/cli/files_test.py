@@ -165,7 +165,7 @@ class Files(program.Program):
         shutil.copy(corpus / "truncated", self.folder / "truncated.sidecar")
         done = self.call("dump", "truncated.sidecar")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("truncated.sidecar:240: section 1: expected 4 records", done.stderr)
+        self.assertIn("truncated.sidecar: byte 240: section 1: expected 4 records", done.stderr)
 
     def test_a_group_is_measured_by_the_links_it_talks_over(self) -> None:
         tracks = {"nvlink_tx": (0.7, "GPU 0 Counters"), "nic_tx": (0.6, "Host Counters")}

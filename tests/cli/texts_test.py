@@ -37,6 +37,7 @@ USAGE = {
     "analyze.seed": ["analyze", "--seed", "1x", "job"],
     "analyze.world-size": ["analyze", "--world-size", "0", "job"],
     "analyze.expect": ["analyze", "--expect", "nowhere.json", "job"],
+    "analyze.expect-malformed": ["analyze", "--expect", "bad.json", "job"],
     "dump.format": ["dump", "--format", "html", "job/rank0.json"],
     "dump.top": ["dump", "--top", "-4", "job/rank0.json"],
     "summarize.rank": ["summarize", "--rank", "-2", "job/rank0.json", "-o", "x.ptfp"],

@@ -167,8 +167,12 @@ class Jobs(LiveTest):
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.env, process_group=0,
         )  # fmt: skip
         stack.callback(job.wait)
-        stack.callback(os.killpg, job.pid, signal.SIGKILL)
+        stack.callback(self.kill, job)
         return job
+
+    def kill(self, job: subprocess.Popen[bytes]) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(job.pid, signal.SIGKILL)
 
     def listed(self) -> list[dict]:
         answer = self.ask("status", "--format", "json")
@@ -209,7 +213,7 @@ class Jobs(LiveTest):
                 [*command, "600"], env=self.env, stderr=subprocess.DEVNULL, process_group=0
             )
             stack.callback(other.wait)
-            stack.callback(os.killpg, other.pid, signal.SIGKILL)
+            stack.callback(self.kill, other)
             deadline = time.monotonic() + 120
             while len(self.listed()) < 2 and time.monotonic() < deadline:
                 time.sleep(0.1)

@@ -73,9 +73,9 @@ void fingerprint_done(struct fingerprint *fp)
 static void codec_fail(struct codec *c, const char *expected, uint64_t found)
 {
 	if (c->error == 0)
-		c->error = err_set(c->err, EINVAL, "%s:%zu: expected %s, found %llu of %zu bytes",
-				   c->source, c->field_off, expected, (unsigned long long)found,
-				   c->len);
+		c->error = err_set(c->err, EINVAL,
+				   "%s: byte %zu: expected %s, found %llu of %zu bytes", c->source,
+				   c->field_off, expected, (unsigned long long)found, c->len);
 }
 
 static void code_u64(struct codec *c, uint64_t *value)
@@ -350,7 +350,9 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 	c->version = FP_VERSION;
 	code_u64(c, &magic);
 	if (c->error == 0 && magic != FP_MAGIC)
-		codec_fail(c, "a fingerprint file (\"PTFP\")", magic);
+		c->error = err_set(c->err, EINVAL,
+				   "%s: expected a fingerprint file, which begins with \"PTFP\"",
+				   c->source);
 	code_u64(c, &c->version);
 	if (c->error == 0 && (c->version < 1 || c->version > FP_VERSION))
 		codec_fail(c, "version 1 to 7", c->version);

@@ -305,9 +305,9 @@ static void a_foreign_file_is_named_with_the_place(void **state)
 	(void)state;
 	assert_int_equal(read_exact((const unsigned char *)"{\"traceEvents\": []}", 19, &err),
 			 -EINVAL);
-	assert_memory_equal(err.text, "name:0: expected a fingerprint file", 35);
+	assert_memory_equal(err.text, "name: expected a fingerprint file", 33);
 	assert_int_equal(read_exact((const unsigned char *)"", 0, &err), -EINVAL);
-	assert_memory_equal(err.text, "name:0:", 7);
+	assert_memory_equal(err.text, "name: byte 0:", 13);
 }
 
 static void another_version_is_refused_by_its_number(void **state)
@@ -322,7 +322,7 @@ static void another_version_is_refused_by_its_number(void **state)
 	data = bytes_of(&fp, &len);
 	data[8] = 9;
 	assert_int_equal(read_exact(data, len, &err), -EINVAL);
-	assert_memory_equal(err.text, "name:8: expected version 1 to 7, found 9", 40);
+	assert_memory_equal(err.text, "name: byte 8: expected version 1 to 7, found 9", 46);
 	free(data);
 	fingerprint_done(&fp);
 }

@@ -179,8 +179,8 @@ static const char *section(struct reader *r, const char *what, uint64_t cnt, siz
 	size_t room = (r->len - r->at) / record_bytes;
 
 	if (cnt > room) {
-		(void)err_set(r->err, EINVAL, "%s:%zu: expected %llu %s, room for %zu", r->path,
-			      r->at, (unsigned long long)cnt, what, room);
+		(void)err_set(r->err, EINVAL, "%s: byte %zu: expected %llu %s, room for %zu",
+			      r->path, r->at, (unsigned long long)cnt, what, room);
 		return NULL;
 	}
 	r->at += (size_t)cnt * record_bytes;
@@ -197,12 +197,12 @@ static int read_strings(struct reader *r, const struct flightlog_file_header *he
 		memcpy(&entry, at, sizeof(entry));
 		if (entry.len > FLIGHT_STRING_MAX * 3 || entry.off > header->text_bytes ||
 		    entry.len > header->text_bytes - entry.off || (i == 0 && entry.len > 0))
-			return err_set(r->err, EINVAL,
-				       "%s:%zu: string %llu: expected it within %llu bytes of "
-				       "text, found %u+%u",
-				       r->path, section_off(r, at), (unsigned long long)i,
-				       (unsigned long long)header->text_bytes, entry.off,
-				       entry.len);
+			return err_set(
+				r->err, EINVAL,
+				"%s: byte %zu: string %llu: expected it within %llu bytes of "
+				"text, found %u+%u",
+				r->path, section_off(r, at), (unsigned long long)i,
+				(unsigned long long)header->text_bytes, entry.off, entry.len);
 		if (flightlog_add_string(log, text + entry.off, entry.len) < 0)
 			return err_set(r->err, ENOMEM, "%s: out of memory", r->path);
 	}
@@ -217,11 +217,12 @@ static int read_frames(struct reader *r, uint64_t cnt, const char *entries, stru
 
 		memcpy(&frame, at, sizeof(frame));
 		if (frame.file >= log->strings.cnt || frame.name >= log->strings.cnt)
-			return err_set(r->err, EINVAL,
-				       "%s:%zu: frame %llu: expected strings below %zu, found %u "
-				       "and %u",
-				       r->path, section_off(r, at), (unsigned long long)i,
-				       log->strings.cnt, frame.file, frame.name);
+			return err_set(
+				r->err, EINVAL,
+				"%s: byte %zu: frame %llu: expected strings below %zu, found %u "
+				"and %u",
+				r->path, section_off(r, at), (unsigned long long)i,
+				log->strings.cnt, frame.file, frame.name);
 		if (vec_push(&log->frames, frame) < 0)
 			return err_set(r->err, ENOMEM, "%s: out of memory", r->path);
 	}
@@ -237,11 +238,12 @@ static int read_nodes(struct reader *r, uint64_t cnt, const char *entries, struc
 		memcpy(&node, at, sizeof(node));
 		if ((node.parent >= i && i > 0) || (i == 0 && node.parent != 0) ||
 		    node.frame >= log->frames.cnt)
-			return err_set(r->err, EINVAL,
-				       "%s:%zu: node %llu: expected a parent before it and a frame "
-				       "below %zu, found %u and %u",
-				       r->path, section_off(r, at), (unsigned long long)i,
-				       log->frames.cnt, node.parent, node.frame);
+			return err_set(
+				r->err, EINVAL,
+				"%s: byte %zu: node %llu: expected a parent before it and a frame "
+				"below %zu, found %u and %u",
+				r->path, section_off(r, at), (unsigned long long)i, log->frames.cnt,
+				node.parent, node.frame);
 		if (vec_push(&log->nodes, node) < 0)
 			return err_set(r->err, ENOMEM, "%s: out of memory", r->path);
 	}
@@ -257,10 +259,11 @@ static int read_gpu_lanes(struct reader *r, uint64_t cnt, const char *entries,
 
 		memcpy(&lane, at, sizeof(lane));
 		if (lane.device < FLIGHT_GPU_THREAD)
-			return err_set(r->err, EINVAL,
-				       "%s:%zu: queue %llu: expected a device or %d, found %d",
-				       r->path, section_off(r, at), (unsigned long long)i,
-				       FLIGHT_GPU_THREAD, lane.device);
+			return err_set(
+				r->err, EINVAL,
+				"%s: byte %zu: queue %llu: expected a device or %d, found %d",
+				r->path, section_off(r, at), (unsigned long long)i,
+				FLIGHT_GPU_THREAD, lane.device);
 		if (vec_push(&log->gpu_lanes, lane) < 0)
 			return err_set(r->err, ENOMEM, "%s: out of memory", r->path);
 	}
@@ -282,11 +285,12 @@ static int read_records(struct reader *r, enum flight_ring ring, uint64_t cnt,
 
 		memcpy(record, at, sizeof(*record));
 		if (!flightlog_record_ok(log, ring, record))
-			return err_set(r->err, EINVAL,
-				       "%s:%zu: record %llu: expected one of this ring, found kind "
-				       "%u at %lld ns",
-				       r->path, section_off(r, at), (unsigned long long)i,
-				       record->kind, (long long)record->time_ns);
+			return err_set(
+				r->err, EINVAL,
+				"%s: byte %zu: record %llu: expected one of this ring, found kind "
+				"%u at %lld ns",
+				r->path, section_off(r, at), (unsigned long long)i, record->kind,
+				(long long)record->time_ns);
 		to->cnt++;
 	}
 	return 0;
@@ -339,8 +343,9 @@ static int read_sections(struct reader *r, const struct flightlog_file_header *h
 		return -EINVAL;
 	if (header->text_bytes != text.len - text.at)
 		return err_set(r->err, EINVAL,
-			       "%s:%zu: expected %llu bytes of text to the end, found %zu", r->path,
-			       text.at, (unsigned long long)header->text_bytes, text.len - text.at);
+			       "%s: byte %zu: expected %llu bytes of text to the end, found %zu",
+			       r->path, text.at, (unsigned long long)header->text_bytes,
+			       text.len - text.at);
 	ret = read_strings(r, header, strings, r->data + text.at, log);
 	if (ret == 0)
 		ret = read_frames(r, header->frame_cnt, frames, log);
@@ -356,8 +361,9 @@ static int read_sections(struct reader *r, const struct flightlog_file_header *h
 	for (uint64_t i = 0; i < header->lane_cnt && ret == 0; i++)
 		ret = read_lane(r, lanes + i * sizeof(struct flightlog_file_lane), log);
 	if (ret == 0 && r->at != r->len)
-		ret = err_set(r->err, EINVAL, "%s:%zu: expected the end of the records, found %zu",
-			      r->path, r->at, (r->len - r->at) / sizeof(struct ring_record));
+		ret = err_set(r->err, EINVAL,
+			      "%s: byte %zu: expected the end of the records, found %zu", r->path,
+			      r->at, (r->len - r->at) / sizeof(struct ring_record));
 	return ret;
 }
 

@@ -154,8 +154,8 @@ static int parse_section(const char *path, const unsigned char *data, size_t len
 	room = (len - (size_t)off) / view.record_bytes;
 	if (cnt > room)
 		return err_set(err, EINVAL,
-			       "%s:%llu: section %zu: expected %llu records, room for %zu", path,
-			       (unsigned long long)off, idx, (unsigned long long)cnt, room);
+			       "%s: byte %llu: section %zu: expected %llu records, room for %zu",
+			       path, (unsigned long long)off, idx, (unsigned long long)cnt, room);
 	if (cnt == 0)
 		return 0;
 	ret = vec_reserve_bytes(view.data, view.cap, (size_t)cnt, view.record_bytes);

@@ -360,7 +360,7 @@ static void a_refused_file_is_named_with_the_offset(void **state)
 	struct err err;
 
 	(void)state;
-	(void)snprintf(place, sizeof(place), "bad.sidecar:%zu", sizeof(header));
+	(void)snprintf(place, sizeof(place), "bad.sidecar: byte %zu", sizeof(header));
 	for (int i = 0; i < SIDECAR_SECTION_CNT; i++)
 		header.sections[i].off = sizeof(header);
 	header.sections[SIDECAR_SAMPLE].cnt = UINT64_MAX;

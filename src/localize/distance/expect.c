@@ -94,8 +94,11 @@ int expect_load(const char *path, struct expect_table *table, struct err *err)
 	const char *key;
 	int error = 0;
 
+	if (root == NULL && where.line < 0) /* jansson could not open it, and names the path */
+		return err_set(err, EINVAL, "%s", where.text);
 	if (root == NULL)
-		return err_set(err, EINVAL, "%s:%d: %s", path, where.position, where.text);
+		return err_set(err, EINVAL, "%s:%d:%d: %s", path, where.line, where.column,
+			       where.text);
 	if (!json_is_object(root))
 		error = err_set(err, EINVAL, "%s: expected an object of classes", path);
 	json_object_foreach(root, key, value)

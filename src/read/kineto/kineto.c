@@ -41,7 +41,7 @@ static int read_events(struct kineto *kineto)
 	while ((ret = kevent_next(&kineto->events, &first)) > 0) {
 		if (build_bytes(&kineto->build) > kineto->max_memory_bytes)
 			return err_set(kineto->err, EFBIG,
-				       "%s:%" PRIu64
+				       "%s: byte %" PRIu64
 				       ": expected events and names of at most %" PRIu64
 				       " bytes, found more",
 				       scan->name, scan_offset(scan), kineto->max_memory_bytes);
@@ -202,8 +202,8 @@ static int read_document(struct kineto *kineto)
 	if (ret != 0 || kineto->have_events)
 		return ret;
 	return err_set(kineto->err, EINVAL,
-		       "%s:%" PRIu64 ": expected a \"traceEvents\" array, found none", scan->name,
-		       scan_offset(scan));
+		       "%s: byte %" PRIu64 ": expected a \"traceEvents\" array, found none",
+		       scan->name, scan_offset(scan));
 }
 
 static int read_trace(struct kineto *kineto)

@@ -16,57 +16,61 @@ static void text_that_is_not_json_fails_with_offset_expected_and_found(void **st
 {
 	static const char *const cases[][2] = {
 		{ "",
-		  "t.json:0: expected a trace (a JSON object or array), found the end of the text" },
+		  "t.json: byte 0: expected a trace (a JSON object or array), found the end of the text" },
 		{ " \n",
-		  "t.json:2: expected a trace (a JSON object or array), found the end of the text" },
-		{ "PK\003\004", "t.json:0: expected a trace (a JSON object or array), found 'P'" },
+		  "t.json: byte 2: expected a trace (a JSON object or array), found the end of the text" },
+		{ "PK\003\004",
+		  "t.json: byte 0: expected a trace (a JSON object or array), found 'P'" },
 		{ "\xef\xbb\xbf[]",
-		  "t.json:0: expected a trace (a JSON object or array), found byte 0xef" },
-		{ "\"text\"", "t.json:0: expected a trace (a JSON object or array), found '\"'" },
-		{ "[] x", "t.json:3: expected the end of the text, found 'x'" },
-		{ "[", "t.json:1: expected an event (an object), found the end of the text" },
-		{ "[1]", "t.json:1: expected an event (an object), found '1'" },
-		{ "[{},]", "t.json:4: expected a member after ',', found ']'" },
-		{ "[{} {}]", "t.json:4: expected ',' or ']', found '{'" },
-		{ "{\"traceEvents\": {}}", "t.json:16: expected an array of events, found '{'" },
+		  "t.json: byte 0: expected a trace (a JSON object or array), found byte 0xef" },
+		{ "\"text\"",
+		  "t.json: byte 0: expected a trace (a JSON object or array), found '\"'" },
+		{ "[] x", "t.json: byte 3: expected the end of the text, found 'x'" },
+		{ "[", "t.json: byte 1: expected an event (an object), found the end of the text" },
+		{ "[1]", "t.json: byte 1: expected an event (an object), found '1'" },
+		{ "[{},]", "t.json: byte 4: expected a member after ',', found ']'" },
+		{ "[{} {}]", "t.json: byte 4: expected ',' or ']', found '{'" },
+		{ "{\"traceEvents\": {}}",
+		  "t.json: byte 16: expected an array of events, found '{'" },
 		{ "{\"traceEvents\": [], \"traceEvents\": []}",
-		  "t.json:35: expected one list of events, found '['" },
-		{ "{a: 1}", "t.json:1: expected a key in double quotes, found 'a'" },
-		{ "{\"a\" 1}", "t.json:5: expected ':' after a key, found '1'" },
-		{ "{\"a\": 01}", "t.json:7: expected a number as JSON writes it, found '1'" },
-		{ "{\"a\": 1.}", "t.json:8: expected a number as JSON writes it, found '}'" },
-		{ "{\"a\": -}", "t.json:7: expected a number as JSON writes it, found '}'" },
-		{ "{\"a\": 1e}", "t.json:8: expected a number as JSON writes it, found '}'" },
-		{ "{\"a\": 12", "t.json:8: expected ',' or '}', found the end of the text" },
+		  "t.json: byte 35: expected one list of events, found '['" },
+		{ "{a: 1}", "t.json: byte 1: expected a key in double quotes, found 'a'" },
+		{ "{\"a\" 1}", "t.json: byte 5: expected ':' after a key, found '1'" },
+		{ "{\"a\": 01}", "t.json: byte 7: expected a number as JSON writes it, found '1'" },
+		{ "{\"a\": 1.}", "t.json: byte 8: expected a number as JSON writes it, found '}'" },
+		{ "{\"a\": -}", "t.json: byte 7: expected a number as JSON writes it, found '}'" },
+		{ "{\"a\": 1e}", "t.json: byte 8: expected a number as JSON writes it, found '}'" },
+		{ "{\"a\": 12", "t.json: byte 8: expected ',' or '}', found the end of the text" },
 		{ "{\"a\": NaN}",
-		  "t.json:6: expected a value (an object, array, string, number, true, false or null; "
+		  "t.json: byte 6: expected a value (an object, array, string, number, true, false or null; "
 		  "NaN and Infinity are not JSON), found 'N'" },
 		{ "[{\"ts\": -Infinity}]",
-		  "t.json:9: expected a number as JSON writes it, found 'I'" },
+		  "t.json: byte 9: expected a number as JSON writes it, found 'I'" },
 		{ "{\"a\": tru}",
-		  "t.json:9: expected a value (an object, array, string, number, true, false or null; "
+		  "t.json: byte 9: expected a value (an object, array, string, number, true, false or null; "
 		  "NaN and Infinity are not JSON), found '}'" },
 		{ "{\"a\": \"\\x\"}",
-		  "t.json:8: expected one of \" \\ / b f n r t u after a backslash "
+		  "t.json: byte 8: expected one of \" \\ / b f n r t u after a backslash "
 		  "in a string, found 'x'" },
 		{ "{\"a\": \"\\u12g4\"}",
-		  "t.json:11: expected four hexadecimal digits after \\u, found 'g'" },
+		  "t.json: byte 11: expected four hexadecimal digits after \\u, found 'g'" },
 		{ "{\"a\": \"x\ny\"}",
-		  "t.json:8: expected the end of the string (control bytes must be "
+		  "t.json: byte 8: expected the end of the string (control bytes must be "
 		  "escaped), found byte 0x0a" },
 		{ "{\"a\": \"abc",
-		  "t.json:10: expected the end of the string (control bytes must be "
+		  "t.json: byte 10: expected the end of the string (control bytes must be "
 		  "escaped), found the end of the text" },
-		{ "[{\"args\": {\"b\": [1, 2}}]", "t.json:21: expected ',' or ']', found '}'" },
+		{ "[{\"args\": {\"b\": [1, 2}}]",
+		  "t.json: byte 21: expected ',' or ']', found '}'" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		check_fails(cases[i][0], cases[i][1]);
 	check_fails_len("[\0]", 3, EBADMSG,
-			"t.json:1: expected an event (an object), found byte 0x00");
+			"t.json: byte 1: expected an event (an object), found byte 0x00");
 	check_fails_len("{\"a\": 1}", 8, EINVAL,
-			"t.json:8: expected a \"traceEvents\" array, found none");
+			"t.json: byte 8: expected a \"traceEvents\" array, found none");
 }
 
 /* before, then cnt times unit, then after. To be freed. */
@@ -87,13 +91,13 @@ static void nesting_has_a_limit(void **state)
 	char *text = repeat("{\"a\": ", "[", 100000, "");
 
 	(void)state;
-	check_fails(text, "t.json:518: expected at most 512 levels of nesting, found '['");
+	check_fails(text, "t.json: byte 518: expected at most 512 levels of nesting, found '['");
 	free(text);
 	text = repeat("{\"traceEvents\": [], \"a\": ", "{\"b\": ", 100000, "");
-	check_fails(text, "t.json:3097: expected at most 512 levels of nesting, found '{'");
+	check_fails(text, "t.json: byte 3097: expected at most 512 levels of nesting, found '{'");
 	free(text);
 	text = repeat("[{\"args\": {\"Input Dims\": ", "[", 100000, "");
-	check_fails(text, "t.json:545: expected at most 512 levels of nesting, found '['");
+	check_fails(text, "t.json: byte 545: expected at most 512 levels of nesting, found '['");
 	free(text);
 }
 
@@ -111,12 +115,12 @@ static void long_strings_are_skipped_but_not_kept(void **state)
 	text = repeat("[{\"name\":\"", "x", 1048577, "\"}]");
 	check_fails_len(
 		text, strlen(text), EMSGSIZE,
-		"t.json:10: expected a name or number of at most 1048576 bytes, found a longer one");
+		"t.json: byte 10: expected a name or number of at most 1048576 bytes, found a longer one");
 	free(text);
 	text = repeat("[{\"ts\":", "1", 1200000, "}]");
 	check_fails_len(
 		text, strlen(text), EMSGSIZE,
-		"t.json:7: expected a name or number of at most 1048576 bytes, found a longer one");
+		"t.json: byte 7: expected a name or number of at most 1048576 bytes, found a longer one");
 	free(text);
 }
 
@@ -191,7 +195,7 @@ static void damaged_gzip_says_what_is_wrong(void **state)
 	data[len] = 'x';
 	assert_int_equal(kineto_read_memory(data, len + 1, "t", NULL, &trace, &err), -EBADMSG);
 	assert_string_equal(err.text,
-			    "t:82: expected the end of the gzip data, found other bytes after it");
+			    "t: byte 82: expected the end of the gzip data, found other bytes after it");
 	data[12] ^= 0x55;
 	data[13] ^= 0x55;
 	assert_int_equal(kineto_read_memory(data, len, "t", NULL, &trace, &err), -EBADMSG);

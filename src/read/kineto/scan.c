@@ -56,8 +56,8 @@ int scan_fail(struct scan *scan, const char *expected)
 	char found[32];
 
 	describe(scan, found, sizeof(found));
-	return err_set(scan->err, EBADMSG, "%s:%" PRIu64 ": expected %s, found %s", scan->name,
-		       scan_offset(scan), expected, found);
+	return err_set(scan->err, EBADMSG, "%s: byte %" PRIu64 ": expected %s, found %s",
+		       scan->name, scan_offset(scan), expected, found);
 }
 
 /* Twice the window, for a token that does not fit. */
@@ -97,13 +97,13 @@ static int input_failed(struct scan *scan, ssize_t error, const char *why)
 {
 	uint64_t off = scan->buf_off + (uint64_t)(scan->end - scan->buf);
 
-	return err_set(scan->err, (int)-error, "%s:%" PRIu64 ": %s", scan->name, off, why);
+	return err_set(scan->err, (int)-error, "%s: byte %" PRIu64 ": %s", scan->name, off, why);
 }
 
 int scan_token_too_long(struct scan *scan, uint64_t off)
 {
 	return err_set(scan->err, EMSGSIZE,
-		       "%s:%" PRIu64
+		       "%s: byte %" PRIu64
 		       ": expected a name or number of at most %u bytes, found a longer one",
 		       scan->name, off, SCAN_MAX_TOKEN_BYTES);
 }
