@@ -4,15 +4,15 @@
 
 _perftracker_options() {
 	case $1 in
-	run) echo '--output --keep-traces --format --report-to --log-format --job-name --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --no-checkup --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --config --show-settings --help' ;;
+	run) echo '--output --keep-traces --format --report-to --log-format --color --job-name --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --no-checkup --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --config --show-settings --help' ;;
 	profile) echo '--job --socket --format --output --window --timeout --help' ;;
 	status) echo '--job --socket --watch --format --help' ;;
 	accept) echo '--job --socket --help' ;;
 	timeline) echo '--output --last --ranks --no-align --format --help' ;;
-	analyze) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --verbose --jobs --help' ;;
-	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code --verbose --jobs --help' ;;
+	analyze) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --color --verbose --jobs --help' ;;
+	diff) echo '--vs --format --output --min-change --level --steps --skip-first --exit-code --color --verbose --jobs --help' ;;
 	summarize) echo '--output --rank --host-ranks --steps --skip-first --sidecar --flight-fd --sidecar-fd --keep --job --help' ;;
-	localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --verbose --jobs --help' ;;
+	localize) echo '--format --output --ranks --steps --min-gain --expect --exact --seed --world-size --past --exit-code --color --verbose --jobs --help' ;;
 	simulate) echo '--scenario --output --workers --seed --strength --level --iterations --onset --tensor --pipeline --expert --host-workers --skew --counters --list --format --help' ;;
 	dump) echo '--format --top --collectives --help' ;;
 	doctor) echo '--python --format --verbose --exit-code --root --help' ;;
@@ -39,6 +39,7 @@ _perftracker_value() {
 	'run --format') _perftracker_words 'text json' ;;
 	'run --report-to') _perftracker_words 'stderr stdout' ;;
 	'run --log-format') _perftracker_words 'auto people logfmt json' ;;
+	'run --color') _perftracker_words 'auto always never' ;;
 	'run --job-name') ;;
 	'run --slowdown') ;;
 	'run --recent') ;;
@@ -80,12 +81,14 @@ _perftracker_value() {
 	'analyze --seed') ;;
 	'analyze --world-size') ;;
 	'analyze --past') _perftracker_paths -f ;;
+	'analyze --color') _perftracker_words 'auto always never' ;;
 	'analyze --jobs' | 'analyze -j') ;;
 	'diff --format' | 'diff -f') _perftracker_words 'text json html' ;;
 	'diff --output' | 'diff -o') _perftracker_paths -f ;;
 	'diff --min-change') ;;
 	'diff --level') ;;
 	'diff --steps') ;;
+	'diff --color') _perftracker_words 'auto always never' ;;
 	'diff --jobs' | 'diff -j') ;;
 	'summarize --output' | 'summarize -o') _perftracker_paths -f ;;
 	'summarize --rank') ;;
@@ -105,6 +108,7 @@ _perftracker_value() {
 	'localize --seed') ;;
 	'localize --world-size') ;;
 	'localize --past') _perftracker_paths -f ;;
+	'localize --color') _perftracker_words 'auto always never' ;;
 	'localize --jobs' | 'localize -j') ;;
 	'simulate --scenario' | 'simulate -s') ;;
 	'simulate --output' | 'simulate -o') _perftracker_paths -d ;;

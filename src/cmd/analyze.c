@@ -10,10 +10,9 @@
 #include <string.h>
 
 struct analyze_options {
-	enum output_format format;
-	const char *output;
+	struct output_how how;
 	rankset_vec ranks;
-	bool exit_code, verbose;
+	bool exit_code;
 	const char *past;
 	struct expect_table expect;
 	struct load_options load;
@@ -31,14 +30,14 @@ static const struct option_row rows[] = {
 	{ .name = "format",
 	  .letter = 'f',
 	  .words = "text|json|html",
-	  FIELD(format),
+	  FIELD(how.format),
 	  .help = "format of the report",
 	  .preset = "text",
 	  .more = "docs/report-schema.json describes the JSON." },
 	{ .name = "output",
 	  .letter = 'o',
 	  .argument = "FILE",
-	  FIELD(output),
+	  FIELD(how.path),
 	  .help = "write the report to FILE instead of standard output" },
 	{ .name = "ranks",
 	  .argument = "SET",
@@ -88,9 +87,10 @@ static const struct option_row rows[] = {
 	{ .name = "exit-code",
 	  FIELD(exit_code),
 	  .help = "exit with 3 when the verdict is a fault, 4 when it is undecided" },
+	COLOR_ROW(struct analyze_options, how.color),
 	{ .name = "verbose",
 	  .letter = 'v',
-	  FIELD(verbose),
+	  FIELD(how.verbose),
 	  .help = "print all findings in full, whole stacks and lists in the text" },
 	{ .name = "jobs",
 	  .letter = 'j',
@@ -216,7 +216,7 @@ static int report_loaded(struct analyze_options *o, struct load_result *loaded, 
 	if (compare_with_past(o, loaded, &report, &err) < 0)
 		return cmd_fail("%s", err.text);
 	report.elapsed_ms = (double)(clock_mono_ns() - start_ns) / 1e6;
-	if (output_report(&report, o->format, o->verbose, o->output, &err) < 0)
+	if (output_report(&report, &o->how, &err) < 0)
 		status = cmd_fail("%s", err.text);
 	else if (status == EXIT_DONE && o->exit_code)
 		status = exit_of(report.verdict);

@@ -85,16 +85,34 @@ const char *inputs_assign_ranks(struct fingerprint *const *fps, size_t cnt);
 /* In the order of the words "text|json|html". */
 enum output_format { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_HTML };
 
-/*
- * Writes the report to path, or to standard output when path is NULL or "-". verbose: the text
- * shortens no list. Colors and width follow the terminal. Returns 0 or -errno with a line in err.
- */
-_must_check_ int output_report(const struct report *report, enum output_format format, bool verbose,
-			       const char *path, struct err *err);
+/* In the order of the words of COLOR_ROW. */
+enum output_color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+#define COLOR_ROW(owner, field)                                                            \
+	{                                                                                  \
+		.name = "color", .words = "auto|always|never", OPTION_FIELD(owner, field), \
+		.help = "color texts; auto: on a terminal, unless NO_COLOR is set",        \
+		.preset = "auto"                                                           \
+	}
+
+/* Whether what is written to fd is to be colored. */
+bool output_is_colored(unsigned int color, int fd);
+
+/* How a report is printed. path NULL or "-": on standard output. */
+struct output_how {
+	enum output_format format;
+	bool verbose;	    /* the text shortens no list */
+	unsigned int color; /* enum output_color */
+	const char *path;
+};
+
+/* Prints the report; its width follows the terminal. Returns 0 or -errno with a line in err. */
+_must_check_ int output_report(const struct report *report, const struct output_how *how,
+			       struct err *err);
 
 /* The same for a comparison. */
-_must_check_ int output_comparison(const struct comparison *comparison, enum output_format format,
-				   bool verbose, const char *path, struct err *err);
+_must_check_ int output_comparison(const struct comparison *comparison,
+				   const struct output_how *how, struct err *err);
 
 /* Writes text to path (through a temporary file) or standard output. 0 or -errno. */
 _must_check_ int output_text(const struct str *text, const char *path, struct err *err);

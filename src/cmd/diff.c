@@ -17,9 +17,8 @@ struct side {
 };
 
 struct diff_options {
-	enum output_format format;
-	const char *output;
-	bool exit_code, verbose;
+	struct output_how how;
+	bool exit_code;
 	struct compare_options compare;
 	struct load_options load;
 	struct side sides[2]; /* before, after */
@@ -52,14 +51,14 @@ static const struct option_row rows[] = {
 	{ .name = "format",
 	  .letter = 'f',
 	  .words = "text|json|html",
-	  FIELD(format),
+	  FIELD(how.format),
 	  .help = "format of the report",
 	  .preset = "text",
 	  .more = "docs/compare-schema.json describes the JSON." },
 	{ .name = "output",
 	  .letter = 'o',
 	  .argument = "FILE",
-	  FIELD(output),
+	  FIELD(how.path),
 	  .help = "write the report to FILE instead of standard output" },
 	{ .name = "min-change",
 	  .argument = "PERCENT",
@@ -87,9 +86,10 @@ static const struct option_row rows[] = {
 	{ .name = "exit-code",
 	  FIELD(exit_code),
 	  .help = "exit with 3 when AFTER is significantly slower" },
+	COLOR_ROW(struct diff_options, how.color),
 	{ .name = "verbose",
 	  .letter = 'v',
-	  FIELD(verbose),
+	  FIELD(how.verbose),
 	  .help = "print all changes and whole stacks in the text" },
 	{ .name = "jobs",
 	  .letter = 'j',
@@ -176,7 +176,7 @@ static int compare_sides(const struct diff_options *o, struct side sides[static 
 
 	if (compare_runs(&before, &after, &o->compare, &comparison, &err) < 0)
 		return cmd_fail("%s", err.text);
-	if (output_comparison(&comparison, o->format, o->verbose, o->output, &err) < 0)
+	if (output_comparison(&comparison, &o->how, &err) < 0)
 		status = cmd_fail("%s", err.text);
 	else if (o->exit_code && comparison.verdict == COMPARISON_SLOWER)
 		status = EXIT_ABNORMAL;

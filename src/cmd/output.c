@@ -24,17 +24,27 @@ int output_text(const struct str *text, const char *path, struct err *err)
 		       strerror(-error));
 }
 
-static struct report_text_options terminal_options(const char *path)
+bool output_is_colored(unsigned int color, int fd)
 {
-	struct report_text_options options = { .width = 100 };
-	struct winsize size;
-	bool terminal = (path == NULL || strcmp(path, "-") == 0) && isatty(STDOUT_FILENO);
 	const char *no_color = getenv("NO_COLOR");
 
-	if (!terminal)
+	if (color != COLOR_AUTO)
+		return color == COLOR_ALWAYS;
+	return isatty(fd) == 1 && (no_color == NULL || no_color[0] == '\0');
+}
+
+static struct report_text_options text_options(const struct output_how *how)
+{
+	struct report_text_options options = { .width = 100, .verbose = how->verbose };
+	struct winsize size;
+
+	if (how->path != NULL && strcmp(how->path, "-") != 0) {
+		options.color = how->color == COLOR_ALWAYS;
 		return options;
-	options.color = no_color == NULL || no_color[0] == '\0';
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+	}
+	options.color = output_is_colored(how->color, STDOUT_FILENO);
+	if (isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 &&
+	    size.ws_col > 0)
 		options.width = size.ws_col;
 	return options;
 }
@@ -50,36 +60,33 @@ static int output_printed(struct str *text, int error, const char *path, struct 
 	return error;
 }
 
-int output_report(const struct report *report, enum output_format format, bool verbose,
-		  const char *path, struct err *err)
+int output_report(const struct report *report, const struct output_how *how, struct err *err)
 {
-	struct report_text_options options = terminal_options(path);
+	struct report_text_options options = text_options(how);
 	struct str text = { 0 };
 	int error;
 
-	options.verbose = verbose;
-	if (format == OUTPUT_JSON)
+	if (how->format == OUTPUT_JSON)
 		error = report_json(report, &text);
-	else if (format == OUTPUT_HTML)
+	else if (how->format == OUTPUT_HTML)
 		error = report_html(report, &text);
 	else
 		error = report_text(report, &options, &text);
-	return output_printed(&text, error, path, err);
+	return output_printed(&text, error, how->path, err);
 }
 
-int output_comparison(const struct comparison *comparison, enum output_format format, bool verbose,
-		      const char *path, struct err *err)
+int output_comparison(const struct comparison *comparison, const struct output_how *how,
+		      struct err *err)
 {
-	struct report_text_options options = terminal_options(path);
+	struct report_text_options options = text_options(how);
 	struct str text = { 0 };
 	int error;
 
-	options.verbose = verbose;
-	if (format == OUTPUT_JSON)
+	if (how->format == OUTPUT_JSON)
 		error = comparison_json(comparison, &text);
-	else if (format == OUTPUT_HTML)
+	else if (how->format == OUTPUT_HTML)
 		error = comparison_html(comparison, &text);
 	else
 		error = comparison_text(comparison, &options, &text);
-	return output_printed(&text, error, path, err);
+	return output_printed(&text, error, how->path, err);
 }

@@ -23,6 +23,7 @@ struct run_args {
 	enum output_format format; /* text or JSON */
 	unsigned int report_to;	   /* 0: stderr, 1: stdout */
 	unsigned int log_format;   /* enum runlog_format */
+	unsigned int color;	   /* enum output_color */
 	const char *job_name;	   /* NULL: from the command */
 	const char *config;
 	bool show_settings;
@@ -86,6 +87,7 @@ static const struct option_row rows[] = {
 	  OPTION_FIELD(struct run_args, log_format),
 	  .help = "format of log lines on stderr; auto: people on a terminal, else logfmt",
 	  .preset = "auto" },
+	COLOR_ROW(struct run_args, color),
 	{ .name = "job-name",
 	  .argument = "NAME",
 	  OPTION_FIELD(struct run_args, job_name),
@@ -277,13 +279,6 @@ static int check_options(const struct run_options *options)
 	return complaint != NULL ? cmd_usage_error("run", "%s", complaint) : OPTIONS_PARSED;
 }
 
-static void look_at_terminal(struct run_options *options)
-{
-	const char *no_color = getenv("NO_COLOR");
-
-	options->color = no_color == NULL || no_color[0] == '\0';
-}
-
 /* The presets that --help shows; that of --slowdown is PACE_SLOW_FRAC. */
 _Static_assert(PACE_WINDOW_CNT == 50 && SEQUENCE_REPEAT_CNT == 10 && BLOCKED_FACTOR == 5 &&
 		       JOBWATCH_MIN_GAP_NS / NSEC_PER_SEC == 60,
@@ -322,8 +317,11 @@ static int run_job(const struct run_args *a, char **words)
 	options.job_name = job;
 	options.json = a->format == OUTPUT_JSON;
 	options.report_to_stdout = a->report_to == 1;
-	look_at_terminal(&options);
-	runlog_open((enum runlog_format)a->log_format, isatty(STDERR_FILENO) == 1, options.color);
+	options.color_always = a->color == COLOR_ALWAYS;
+	options.color = output_is_colored(a->color, STDERR_FILENO) ||
+			output_is_colored(a->color, STDOUT_FILENO);
+	runlog_open((enum runlog_format)a->log_format, isatty(STDERR_FILENO) == 1,
+		    output_is_colored(a->color, STDERR_FILENO));
 	warn_of_gpu_samples(options.gpu_samples);
 	return supervise(&options, words);
 }

@@ -90,6 +90,11 @@ class Files(program.Program):
         shutil.copytree(self.folder / "job", self.folder / "latest" / "x")
         self.assertIn("latest: expected traces", self.call("analyze", "latest").stderr)
 
+    def test_color_is_as_asked(self) -> None:
+        self.assertIn("\033[", self.call("analyze", "--color", "always", "job").stdout)
+        for color in ("auto", "never"):
+            self.assertNotIn("\033[", self.call("analyze", "--color", color, "job").stdout)
+
     def test_the_exit_status_is_0_without_exit_code(self) -> None:
         self.assertEqual(self.call("analyze", "job").returncode, 0)
         self.assertEqual(self.call("analyze", "--exit-code", "job").returncode, 3)

@@ -107,7 +107,7 @@ void publish_print(const struct report *report, const struct run_options *option
 {
 	int fd = options->report_to_stdout ? STDOUT_FILENO : STDERR_FILENO;
 	struct report_text_options how = {
-		.color = options->color && isatty(fd) == 1,
+		.color = options->color_always || (options->color && isatty(fd) == 1),
 		.width = terminal_width(fd),
 	};
 	struct str text = { 0 };

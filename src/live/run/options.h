@@ -29,5 +29,5 @@ struct run_options {
 	const char *gpu_samples; /* --gpu-samples: "own", a folder; "none", NULL: no PM sampling */
 	bool gpu_calls;		 /* --gpu-calls: count and time calls of a GPU's libraries */
 	bool keep_traces, quiet, json, report_to_stdout;
-	bool color; /* NO_COLOR is unset */
+	bool color, color_always; /* on terminals; anywhere */
 };
