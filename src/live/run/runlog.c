@@ -33,6 +33,7 @@ static const struct log_phrase phrases[] = {
 	{ "profile", "why=slowdown", "slow: iterations of {baseline_ms} -> {now_ms} ms[ ({ratio}x)]; profiling {workers|rank|ranks} at step {first_step}" },
 	{ "profile", NULL, "profiling {workers|rank|ranks} at step {first_step}, for {iterations} iterations ({why})" },
 	{ "profile-failed", NULL, "the profile failed: {why}" },
+	{ "no-iterations", NULL, "no iteration was seen in {seconds} s: {remedy}" },
 	{ "report", NULL, "{verdict}: {reason}" },
 	{ "report-written", NULL, "report: {file}" },
 	{ "report-not-made", NULL, "no report: {why}" },
