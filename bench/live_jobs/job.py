@@ -265,7 +265,7 @@ def record_of(plan: Plan, start_s: float, stopped_s: float, status: int) -> dict
     steps, begins = read_times(plan.folder, "steps"), read_times(plan.folder, "begin")
     rank0 = steps.get(0) or next(iter(steps.values()), [])
     begin_s = min((times[0] for times in begins.values() if times), default=0.0)
-    if plan.fault.from_start and rank0:
+    if plan.fault.from_start and begins and rank0:
         begin_s = rank0[0]
     before_ms, after_ms = paces(rank0, begin_s)
     log = (plan.folder / "log").read_text(errors="replace")

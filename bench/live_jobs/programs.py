@@ -15,7 +15,7 @@ class Program(NamedTuple):
     name: str
     file: str
     ranks: int
-    launcher: str  # "python", "torchrun", "elastic" or "accelerate"
+    launcher: str  # "python", "torchrun" or "elastic"
     step: str  # called once in each iteration
     load: str  # makes a batch
     forward: str
@@ -152,7 +152,7 @@ PROGRAMS = (
         "accelerate",
         "accelerate_job.py",
         2,
-        "accelerate",
+        "torchrun",
         "Classifier.forward",
         "collate",
         "Classifier.forward",
@@ -200,7 +200,6 @@ def command(program: Program, python: str, script: str, steps: int) -> list[str]
     """What a user types to start the program."""
     steps = -(-steps // program.steps_unit) * program.steps_unit
     words = [script, f"--steps={steps}", *program.args]
-    bin_dir = str(pathlib.Path(python).parent)
     ranks = f"--nproc-per-node={program.ranks}"
     rendezvous = ["--rdzv-backend=c10d", "--rdzv-endpoint=localhost:0"]
     if program.launcher == "torchrun":
@@ -208,15 +207,4 @@ def command(program: Program, python: str, script: str, steps: int) -> list[str]
     if program.launcher == "elastic":
         restarts = ["--max-restarts=2", "--nnodes=1:1"]
         return [python, "-m", "torch.distributed.run", *rendezvous, *restarts, ranks, *words]
-    if program.launcher == "accelerate":
-        launch = [f"{bin_dir}/accelerate", "launch", "--cpu", f"--num_processes={program.ranks}"]
-        return [
-            *launch,
-            "--num_machines=1",
-            "--mixed_precision=no",
-            "--main_process_port=0",
-            "--dynamo_backend=no",
-            "--num_cpu_threads_per_process=1",
-            *words,
-        ]
     return [python, *words]

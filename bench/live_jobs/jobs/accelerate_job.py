@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 
 class Classifier(nn.Module):
-    def __init__(self, width=96):
+    def __init__(self, width=384):
         super().__init__()
         self.embed = nn.EmbeddingBag(1000, width)
         self.body = nn.Sequential(nn.Linear(width, 4 * width), nn.Tanh(), nn.Linear(4 * width, 4))

@@ -23,8 +23,8 @@ class Tokens(Dataset):
 
 
 class TinyGPT(GPT2LMHeadModel):
-    def forward(self, *args, **kwargs):
-        return super().forward(*args, **kwargs)
+    def forward(self, input_ids, labels=None, **kwargs):
+        return super().forward(input_ids=input_ids, labels=labels, **kwargs)
 
 
 def data_collator(features):
@@ -36,7 +36,16 @@ def main():
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--workers", type=int, default=0)
     args = parser.parse_args()
-    model = TinyGPT(GPT2Config(vocab_size=200, n_positions=64, n_embd=48, n_layer=2, n_head=2))
+    config = GPT2Config(
+        vocab_size=200,
+        n_positions=64,
+        n_embd=48,
+        n_layer=2,
+        n_head=2,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    model = TinyGPT(config)
     with tempfile.TemporaryDirectory() as folder:
         training_args = TrainingArguments(
             output_dir=folder,

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, TensorDataset
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.body = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 10))
+        self.body = nn.Sequential(nn.Linear(64, 768), nn.ReLU(), nn.Linear(768, 10))
 
     def forward(self, x):
         return self.body(x)
@@ -27,7 +27,7 @@ def collate(samples):
 
 def train_loop_per_worker(config):
     data = TensorDataset(torch.randn(12800, 64), torch.randint(0, 10, (12800,)))
-    loader = prepare_data_loader(DataLoader(data, batch_size=32, shuffle=True, collate_fn=collate))
+    loader = prepare_data_loader(DataLoader(data, batch_size=64, shuffle=True, collate_fn=collate))
     model = prepare_model(Net())
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-2)
     step = 0
