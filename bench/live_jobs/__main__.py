@@ -18,6 +18,7 @@ import argparse
 import json
 import pathlib
 import random
+import signal
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -184,6 +185,8 @@ def parse_options() -> argparse.Namespace:
 
 def main() -> int:
     options = parse_options()
+    for number in (signal.SIGINT, signal.SIGTERM):  # a run that goes on is ended, too
+        signal.signal(number, lambda *_: sys.exit(1))
     bench = Bench(options)
     if options.alone:
         return bench.measure_alone()
