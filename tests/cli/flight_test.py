@@ -97,7 +97,7 @@ class Flight(program.Program):
         path.write_bytes(path.read_bytes()[:-1])
         done = self.call("dump", "rank0.flight")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertRegex(done.stderr, r"rank0\.flight:\d+: expected \d+ bytes of text")
+        self.assertRegex(done.stderr, r"rank0\.flight: byte \d+: expected \d+ bytes of text")
 
     def test_invalid_descriptors_are_refused(self) -> None:
         done = self.call("summarize", "--flight-fd", "77", "--sidecar-fd", "78", "-o", "x.ptfp")
