@@ -47,7 +47,6 @@ struct loop {
 	uint32_t kinds[LOOP_KIND_CNT];
 	uint32_t kind_cnt;
 	bool kinds_full;
-	int64_t last_end_ns;
 
 	struct loop_match match;
 };
@@ -140,7 +139,6 @@ static enum sequence_result begin_apart(struct loop *loop)
 	loop->clean_needed = MIN(2 * loop->clean_needed, LOOP_CLEAN_MAX);
 	loop->apart = true;
 	loop->irregular = loop->clean_cnt = 0;
-	loop->last_end_ns = 0;
 	return SEQUENCE_LEARNED;
 }
 
