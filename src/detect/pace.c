@@ -346,23 +346,40 @@ static struct comparison compare_long(const struct pace *pace)
 	return compare(pace, &stats, span);
 }
 
+/* Over how many of the newest samples their sum exceeds the limit's most; *mean: theirs. */
+static uint32_t find_span_over(const struct pace *pace, double limit, double *mean)
+{
+	uint32_t most = (uint32_t)MIN(pace->cnt, (uint64_t)ARRAY_SIZE(pace->samples)), ret = 1;
+	double sum = 0, greatest = 0;
+
+	*mean = sample_at(pace, 0);
+	for (uint32_t i = 0; i < most; i++) {
+		sum += sample_at(pace, i);
+		if (sum - limit * (i + 1) <= greatest)
+			continue;
+		greatest = sum - limit * (i + 1);
+		ret = i + 1;
+		*mean = sum / ret;
+	}
+	return ret;
+}
+
 /*
- * How many of the newest samples the slowdown has lasted: the span over which their sum exceeds
- * the threshold's most.
+ * How many of the newest samples the slowdown has lasted. The limit moves up to half way between
+ * the baseline and the slow pace: a little noise before a large step is not part of it.
  */
 static uint32_t find_slow_span(const struct pace *pace)
 {
-	uint32_t most = (uint32_t)MIN(pace->cnt, (uint64_t)ARRAY_SIZE(pace->samples)), ret = 1;
-	double limit = pace->baseline.mean + pace->threshold, sum = 0, greatest = 0;
+	double limit = pace->baseline.mean + pace->threshold, mean, halfway;
+	uint32_t span = find_span_over(pace, limit, &mean), before;
 
-	for (uint32_t i = 0; i < most; i++) {
-		sum += sample_at(pace, i) - limit;
-		if (sum > greatest) {
-			greatest = sum;
-			ret = i + 1;
-		}
-	}
-	return ret;
+	do {
+		before = span;
+		halfway = (pace->baseline.mean + mean) / 2;
+		limit = fmax(limit, halfway);
+		span = find_span_over(pace, limit, &mean);
+	} while (span < before);
+	return span;
 }
 
 static void set_baseline(struct pace *pace, const struct comparison *found)

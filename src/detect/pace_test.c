@@ -138,6 +138,18 @@ static void pace_knows_when_the_slowdown_began(void **state)
 	}
 }
 
+static void pace_does_not_count_noise_before_a_large_step_as_slow(void **state)
+{
+	struct pace *pace = pace_default();
+
+	(void)state;
+	(void)feed(pace, 1, 400);
+	assert_int_equal(feed(pace, 1.08, 10).slow, 0);
+	assert_int_equal(feed(pace, 3, 100).slow, 1);
+	assert_int_equal(look(pace).slow_since, 411);
+	pace_free(pace);
+}
+
 static void pace_that_is_accepted_is_the_baseline(void **state)
 {
 	/* Samples after the step until it is accepted: fewer than a window, and many. */
@@ -371,6 +383,7 @@ int run_pace_tests(void)
 		cmocka_unit_test(pace_reports_one_slowdown_once_and_its_end),
 		cmocka_unit_test(pace_that_stays_slow_never_becomes_normal),
 		cmocka_unit_test(pace_knows_when_the_slowdown_began),
+		cmocka_unit_test(pace_does_not_count_noise_before_a_large_step_as_slow),
 		cmocka_unit_test(pace_that_is_accepted_is_the_baseline),
 		cmocka_unit_test(pace_is_compared_with_the_best_of_all_eras),
 		cmocka_unit_test(pace_is_not_slow_by_less_than_a_large_threshold),
