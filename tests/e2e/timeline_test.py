@@ -234,7 +234,7 @@ class Timeline(unittest.TestCase):
         shutil.rmtree(self.flight)
         done = self.call(self.out)
         self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("perftracker run --out", done.stderr)
+        self.assertIn("perftracker run -o", done.stderr)
         self.assertFalse((self.out / "timeline.json").exists())
 
     def test_a_full_disk_is_reported(self) -> None:
