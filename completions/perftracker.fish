@@ -21,7 +21,7 @@ complete -c perftracker -n '__fish_seen_subcommand_from run' -l report-to -x -a 
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l log-format -x -a 'auto people logfmt json' -d 'format of log lines on stderr; auto: people on a terminal, else logfmt'
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l color -x -a 'auto always never' -d 'color texts; auto: on a terminal, unless NO_COLOR is set'
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l job-name -x -d 'name of the job in reports, in perftracker status and in the folder'\''s name'
-complete -c perftracker -n '__fish_seen_subcommand_from run' -l quiet -s q -d 'print abnormal reports only'
+complete -c perftracker -n '__fish_seen_subcommand_from run' -l quiet -s q -d 'print reports of faults only'
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l slowdown -x -d 'an iteration this much above its baseline is slow'
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l recent -x -d 'iterations that are averaged, 5 to 256'
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l learn -x -d 'identical iterations before watching begins'

@@ -68,6 +68,7 @@ class Agent:
         self.disable.argtypes = [ctypes.c_char_p]
         self.disable.restype = None
         self.bye = lib.pt_agent_bye
+        self.bye.argtypes = [ctypes.c_char_p]
         self.bye.restype = None
         self.order = lib.pt_agent_order
         self.order.restype = ctypes.c_uint64

@@ -61,7 +61,7 @@ def check_agent() -> None:
         if status < 0:
             raise OSError(-status, f"its helper thread: {os.strerror(-status)}")
         emit("agent", "ok")
-        agent.bye()
+        agent.bye(None)
         listener.close()
 
 

@@ -308,6 +308,12 @@ def _stolen() -> None:
     _hook.agent.missed(b"the user started a profiler")
 
 
+def _exception_name() -> str:
+    """The class of the exception that ends the program; the interpreter has printed it."""
+    kind = getattr(sys, "last_type", None)
+    return str(getattr(kind, "__name__", "")) if kind is not None else ""
+
+
 def _on_exit() -> None:
     """Closes an open window: a short one is better than none."""
     if _hook.state is not ACTIVE or os.getpid() != _hook.pid:
@@ -316,7 +322,7 @@ def _on_exit() -> None:
         _close(exiting=True)
         if _hook.export is not None:
             _hook.export.join(EXIT_WAIT_S)
-        _hook.agent.bye()
+        _hook.agent.bye(_exception_name().encode())
     except Exception as error:  # the exit status is the job's
         _signals.pass_on(error)
     _disable("the interpreter ends")

@@ -93,7 +93,7 @@ static const struct option_row rows[] = {
 	  OPTION_FIELD(struct run_args, job_name),
 	  .help = "name of the job in reports, in `perftracker status` and in the folder's name",
 	  .preset = "that of the script" },
-	{ .name = "quiet", .letter = 'q', FIELD(quiet), .help = "print abnormal reports only" },
+	{ .name = "quiet", .letter = 'q', FIELD(quiet), .help = "print reports of faults only" },
 
 	{ .help = "When to profile" },
 	{ .name = "slowdown",

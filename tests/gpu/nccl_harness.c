@@ -33,7 +33,7 @@ static struct library {
 	int (*start)(const char *socket_path, int32_t rank, int32_t local_rank, int32_t world);
 	int (*run)(void);
 	int (*mark)(uint32_t mark, int64_t value, uint32_t detail);
-	void (*bye)(void);
+	void (*bye)(const char *exception);
 	const struct nccl_table_v1 *old[3]; /* versions 1 to 3 */
 	const struct nccl_table_v4 *v4;
 	const struct nccl_table_v5 *newer[3]; /* versions 5 to 7 */
@@ -442,7 +442,7 @@ static void check_all(void)
 	check_fork(&comms[4]);
 	check_threads(&comms[4]);
 	check_short_threads(&comms[4]);
-	lib.bye();
+	lib.bye(NULL);
 	CHECK(mask == 0);
 	for (int v = 1; v <= VERSION_CNT; v++) {
 		CHECK(comms[v - 1].finalize(comms[v - 1].context) == NCCL_SUCCESS);
@@ -508,7 +508,7 @@ static void bench(void)
 	printf("collective, group and call included: %.0f ns (harness)\n", on);
 	printf("network operation of its own: %.0f ns (harness)\n", op);
 	printf("transfer with 3 states, in a window: %.0f ns (harness)\n", step_ns);
-	lib.bye();
+	lib.bye(NULL);
 }
 
 int main(int argc, char **argv)

@@ -117,7 +117,7 @@ class Daily(LiveTest):
         self.assertEqual(sorted(path.name for path in self.out.iterdir()), before)
         first.communicate(b"\n", timeout=60)
         self.assertEqual(first.returncode, 3)
-        self.assertEqual(self.report()["verdict"], "inconclusive")
+        self.assertEqual(self.report()["verdict"], "failed")
 
     def test_a_second_run_in_a_folder_keeps_the_results_of_the_first(self) -> None:
         self.run_job("--job-name", "first", "--", "true")

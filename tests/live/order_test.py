@@ -92,19 +92,34 @@ class Orders(LiveTest):
         self.assertGreaterEqual(self.report("report-1.json")["coverage"]["workers_analyzed"], 2)
 
     def test_a_healthy_job_has_no_findings(self) -> None:
-        done = self.run_job(*QUICK, *self.fake("--iterations", "100", "--status", "6"))
-        self.assertEqual(done.returncode, 6)
+        done = self.run_job(*QUICK, *self.fake("--iterations", "100"))
+        self.assertEqual(done.returncode, 0)
         report = self.report()
         self.assertEqual((report["verdict"], report["findings"]), ("healthy", []))
         self.assertIn(b"HEALTHY", done.stderr)
         self.assertFalse((self.out / "report-1.json").exists(), done.stderr.decode())
+
+    def test_a_job_that_ends_with_an_error_has_failed(self) -> None:
+        done = self.run_job(*QUICK, *self.fake("--iterations", "100", "--status", "6"))
+        self.assertEqual(done.returncode, 6)
+        self.assertIn(b"JOB FAILED (exit 6) after 1", done.stderr)
+        self.assertEqual(self.report()["verdict"], "failed")
+
+    def test_a_job_ended_by_the_user_has_not_failed(self) -> None:
+        with self.job(*QUICK, *self.fake("--iterations", "3000")) as job:
+            self.await_workers(2, 60)
+            job.send_signal(signal.SIGINT)
+            job.wait(timeout=60)
+        report = self.report()
+        self.assertEqual(report["verdict"], "healthy")
+        self.assertIn("no slowdown; then ended by SIGINT (Ctrl-C)", report["reason"])
 
     def test_a_job_whose_worker_crashed_is_not_called_healthy(self) -> None:
         fake = ("--behave", "obey,crash", "--iterations", "100", "--status", "1")
         done = self.run_job(*QUICK, *self.fake(*fake))
         self.assertEqual(done.returncode, 1)
         report = self.report()
-        self.assertEqual((report["verdict"], report["findings"]), ("inconclusive", []))
+        self.assertEqual((report["verdict"], report["findings"]), ("failed", []))
         self.assertIn("rank 1", report["reason"])
         self.assertIn(b"event=worker-gone rank=1", done.stderr)
 
@@ -114,7 +129,7 @@ class Orders(LiveTest):
         self.assertEqual(done.returncode, 0)
         self.assertIn(b"event=hook-disabled rank=1", done.stderr)
         report = self.report()
-        self.assertEqual((report["verdict"], report["findings"]), ("healthy", []))
+        self.assertEqual((report["verdict"], report["findings"]), ("incomplete", []))
         self.assertIn("off in 1 of 3 workers", report["reason"])
 
     def test_a_stopped_worker_is_named_while_the_job_hangs(self) -> None:

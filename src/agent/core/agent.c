@@ -380,11 +380,11 @@ void pt_agent_disable(const char *why)
 	disable();
 }
 
-void pt_agent_bye(void)
+void pt_agent_bye(const char *exception)
 {
 	struct message message;
 
-	fill_message(&message, MSG_BYE, NULL);
+	fill_message(&message, MSG_BYE, exception);
 	(void)send_message(&message, -1);
 	disable();
 }

@@ -108,8 +108,8 @@ PT_EXPORT int pt_agent_missed(const char *why);
 /* After a failure of the hook: sends MSG_PROFILE_MISSED with the reason and disables the agent. */
 PT_EXPORT void pt_agent_disable(const char *why);
 
-/* The interpreter ends: sends MSG_BYE and disables the agent. */
-PT_EXPORT void pt_agent_bye(void);
+/* Sends MSG_BYE and disables the agent. exception: class of what ends the program, or NULL. */
+PT_EXPORT void pt_agent_bye(const char *exception);
 
 /* For file names and status: the order carried out or last seen; the step; 1 while enabled. */
 PT_EXPORT uint64_t pt_agent_order(void);

@@ -27,7 +27,8 @@ enum message_type {
 	MSG_PROFILE_DONE,  /* worker: trace complete at path `text`; "": in the flight recorder */
 	MSG_PROFILE_MISSED, /* worker: the order's step has passed, or the source failed; `text`:
 			     * the reason */
-	MSG_BYE,	    /* worker: interpreter exits normally */
+	MSG_BYE,	    /* worker: the interpreter ends; `text`: class of the exception that
+			     * ends the program, "": none */
 	MSG_REQUEST,	    /* `perftracker profile`: asks for a profile now */
 	MSG_REPLY,  /* daemon's answer to MSG_REQUEST; `status` 0 or errno, `text`: a message */
 	MSG_STATUS, /* `perftracker status`: asks for one line of state */

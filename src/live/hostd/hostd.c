@@ -244,7 +244,7 @@ static bool take_worker_message(struct client *client, const struct message *mes
 	else if (message->type == MSG_PROFILE_MISSED)
 		hostd_take_missed(client, message);
 	else if (message->type == MSG_BYE)
-		client->worker.bye = true;
+		worker_bye(&client->worker, message);
 	else
 		return false;
 	return true;

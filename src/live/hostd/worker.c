@@ -120,6 +120,23 @@ static void note_pace(struct worker *worker, uint64_t step)
 	worker->pace_cnt++;
 }
 
+static bool is_word(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
+}
+
+void worker_bye(struct worker *worker, const struct message *message)
+{
+	size_t len = strnlen(message->text, sizeof(worker->raised) - 1);
+
+	worker->bye = true;
+	/* It is printed: nothing but the characters of a name in ASCII. */
+	for (size_t i = 0; i < len; i++)
+		worker->raised[i] = is_word(message->text[i]) ? message->text[i] : '?';
+	worker->raised[len] = '\0';
+}
+
 /* MSG_BYE of a program that ends may still be queued, so silence takes two ticks. */
 static void note_silence(struct worker *worker, bool off)
 {
@@ -355,6 +372,8 @@ void worker_state(const struct worker *worker, int64_t now_ns, struct wire_state
 		.silent = worker->silent,
 		.process = '?',
 	};
+
+	memcpy(state.raised, worker->raised, sizeof(state.raised));
 
 	look_at_detector(worker->detector, &state);
 	detector_describe(worker->detector, state.sequence, sizeof(state.sequence));

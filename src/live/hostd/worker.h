@@ -41,9 +41,10 @@ struct worker {
 	uint32_t id, pid, tid;
 	int32_t rank, local_rank, world_size;
 	bool gone, bye;
-	bool off;	  /* the block's state is WORKER_DISABLED */
-	bool silent;	  /* off at two ticks in a row, without MSG_BYE */
-	bool was_blocked; /* at the last blocked_stacks_publish() */
+	char raised[WIRE_RAISED]; /* MSG_BYE: class of the exception; "": none */
+	bool off;		  /* the block's state is WORKER_DISABLED */
+	bool silent;		  /* off at two ticks in a row, without MSG_BYE */
+	bool was_blocked;	  /* at the last blocked_stacks_publish() */
 	struct block_reader block;
 	struct detector *detector;
 	uint32_t last_mark;
@@ -106,6 +107,9 @@ bool worker_overhead_cost(struct worker *worker, struct wire_slices_cost *ret);
 
 /* Suspends the detector while a profile slows the job, or resumes it. */
 void worker_suspend(struct worker *worker, bool suspended, int64_t now_ns);
+
+/* The worker's program ends. */
+void worker_bye(struct worker *worker, const struct message *message);
 
 /* The slow pace becomes the baseline. Returns false if the worker is not slow. */
 bool worker_accept(struct worker *worker);

@@ -92,6 +92,15 @@ static void log_pace(struct hub *hub)
 		log_slow_is_over(hub, &pace);
 }
 
+static void note_pace(struct hub *hub)
+{
+	struct jobstate_pace pace;
+	bool slow = hub_is_slow(hub, &pace);
+
+	history_pace(&hub->history, slow, &pace,
+		     jobstate_step(hub->workers.data, hub->workers.cnt));
+}
+
 static void profile_slowdown(struct hub *hub, int64_t now_ns)
 {
 	unsigned times = jobwatch_lengthen(&hub->watch);
@@ -130,10 +139,11 @@ void hub_decide(struct hub *hub, int64_t now_ns)
 	_cleanup_free_ enum detector_state *states = calloc(hub->workers.cnt + 1, sizeof(*states));
 	enum job_decision decision;
 
-	if (states == NULL)
+	if (states == NULL || hub->ending)
 		return;
 	decision = jobwatch_update(&hub->watch, states, gather_states(hub, states), now_ns);
 	log_pace(hub);
+	note_pace(hub);
 	reference_update(&hub->reference, hub->workers.data, hub->workers.cnt);
 	if (decision == JOB_BLOCKED)
 		hub_report_blocked(hub, now_ns);

@@ -7,11 +7,11 @@
 #include "live/hub/hub_parts.h"
 #include "live/hub/jobstate.h"
 #include "live/hub/publish.h"
-#include "live/hub/quiet.h"
 #include "live/link/wire_request.h"
 #include "live/overhead/costtext.h"
 #include "model/thresholds.h"
 #include "report/costphrase.h"
+#include "report/phrase.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,6 +19,9 @@
 #include <string.h>
 
 #define WORKER_MAX 65536u
+
+/* Ranks that did not connect after so many iterations of the others are not of this run. */
+#define PART_ITERATIONS 20
 
 /* Workers */
 
@@ -33,9 +36,11 @@ static struct wire_state *find_worker(const struct hub *hub, uint32_t worker)
 
 static void note_gone(struct hub *hub, const struct wire_state *state)
 {
-	if (!state->bye && hub->first_gone.worker == 0)
-		hub->first_gone = *state;
-	if (!state->bye)
+	ending_note_gone(&hub->first_gone, state);
+	if (state->raised[0] != '\0' && !hub->ending)
+		log_line(LOG_WARNING, "event=worker-raised rank=%d pid=%u step=%" PRIu64 " what=%s",
+			 state->rank, state->pid, state->step, state->raised);
+	else if (!state->bye && !hub->ending)
 		log_line(LOG_WARNING, "event=worker-gone rank=%d pid=%u step=%" PRIu64, state->rank,
 			 state->pid, state->step);
 	hub_lose_worker(hub, state->worker, "its process ended during the profile");
@@ -67,8 +72,11 @@ static void take_state(void *arg, const struct bus_message *message)
 	if (message->len != sizeof(*state))
 		return;
 	known = find_worker(hub, state->worker);
-	if (known == NULL)
+	if (known == NULL) {
 		known = find_predecessor(hub, state->rank);
+		if (known != NULL) /* restarted: what ended it before is not the end of the job */
+			hub->first_gone = (struct ending_first){ 0 };
+	}
 	if (state->phase == PHASE_GONE && (known == NULL || known->phase != PHASE_GONE))
 		note_gone(hub, state);
 	if (state->phase == PHASE_SILENT && (known == NULL || known->phase != PHASE_SILENT))
@@ -184,7 +192,7 @@ static void take_ask(void *arg, const struct bus_message *message)
 
 /* Reports */
 
-static void fill_overhead(const struct hub *hub, struct report_overhead *ret)
+void hub_fill_overhead(const struct hub *hub, struct report_overhead *ret)
 {
 	struct wire_overhead overhead;
 
@@ -199,14 +207,16 @@ static bool is_quiet_checkup(const struct report *report)
 	       report->verdict != VERDICT_ABNORMAL;
 }
 
-/* number: 0 for the last report of a job, which has no file of its own. */
-static void remember_report(struct hub *hub, const struct report *report, uint64_t number)
+void hub_remember_report(struct hub *hub, const struct report *report, uint64_t number)
 {
 	struct last_report *last = &hub->last;
+	struct str text = { 0 };
 
 	last->present = true;
 	last->verdict = report->verdict;
-	(void)snprintf(last->reason, sizeof(last->reason), "%s", report->reason);
+	phrase_verdict(&text, report);
+	(void)snprintf(last->reason, sizeof(last->reason), "%s", str_borrow(&text));
+	str_done(&text);
 	if (number == 0)
 		(void)snprintf(last->path, sizeof(last->path), "%s/report.html",
 			       hub->options->out_dir);
@@ -215,16 +225,9 @@ static void remember_report(struct hub *hub, const struct report *report, uint64
 			       hub->options->out_dir, number);
 }
 
-/* The last line of a run. A report that has just been printed has said the reason. */
-static void log_finished(const struct hub *hub, bool just_printed)
+static bool is_of_slow_job(const struct report *report)
 {
-	const struct last_report *last = &hub->last;
-
-	if (hub->options->quiet || !last->present)
-		return;
-	log_line(LOG_INFO, "event=finished verdict=%s%s%s%s report=\"%s\"",
-		 verdict_name(last->verdict), just_printed ? "" : " reason=\"",
-		 just_printed ? "" : last->reason, just_printed ? "" : "\"", last->path);
+	return trigger_is_slow(&report->trigger);
 }
 
 void hub_publish_report(struct hub *hub, struct report *report, uint64_t number, bool wanted)
@@ -237,10 +240,12 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 
 	if (report->verdict == VERDICT_ABNORMAL)
 		hub->found = true;
-	fill_overhead(hub, &report->overhead);
+	hub_fill_overhead(hub, &report->overhead);
 	report->job_id = hub->options->job_name;
 	if (!aside)
-		remember_report(hub, report, number);
+		hub_remember_report(hub, report, number);
+	if (is_of_slow_job(report))
+		history_report(&hub->history, number, report->verdict);
 	publish_digest(report, &digest);
 	digest.number = number;
 	(void)snprintf(digest.reason, sizeof(digest.reason), "%s", report->reason);
@@ -251,7 +256,7 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);
 	else if (!aside)
 		publish_text(report, hub->options, number);
-	if (wanted || report->verdict == VERDICT_ABNORMAL)
+	if (wanted || verdict_is_bad(report->verdict))
 		publish_print(report, hub->options);
 	else if (!hub->options->quiet)
 		log_line(LOG_INFO, "event=%s verdict=%s reason=\"%s\"",
@@ -278,6 +283,7 @@ void hub_report_blocked(struct hub *hub, int64_t now_ns)
 		return;
 	}
 	hub->quiet_hangs += report.verdict != VERDICT_ABNORMAL;
+	hub->hang_step = MAX(jobstate_step(hub->workers.data, hub->workers.cnt), UINT64_C(1));
 	hub_publish_report(hub, &report, ++hub->number, true);
 }
 
@@ -298,7 +304,7 @@ static void log_overhead(const struct hub *hub)
 
 	if (hub->options->quiet)
 		return;
-	fill_overhead(hub, &overhead);
+	hub_fill_overhead(hub, &overhead);
 	phrase_overhead(&text, &overhead);
 	log_line(LOG_INFO, "event=overhead cost=\"%s\"", str_borrow(&text));
 	str_done(&text);
@@ -344,6 +350,23 @@ static void log_change(struct hub *hub)
 	str_done(&line);
 }
 
+/* A run on one of several hosts says early that it sees a part of the job only. */
+static void log_part(struct hub *hub)
+{
+	int world_size = 0;
+	uint64_t iterations = 0;
+
+	vec_foreach(state, &hub->workers) {
+		world_size = MAX(world_size, state->world_size);
+		iterations = MAX(iterations, state->iterations);
+	}
+	if (hub->part_told || iterations < PART_ITERATIONS || (int)hub->workers.cnt >= world_size)
+		return;
+	hub->part_told = true;
+	log_line(LOG_WARNING, "event=part-of-job ranks=%zu world_size=%d", hub->workers.cnt,
+		 world_size);
+}
+
 static void publish_progress(struct hub *hub)
 {
 	struct wire_profile progress = { .epoch = hub->epoch, .sequence = ++hub->sequence };
@@ -362,7 +385,7 @@ static void advise(struct hub *hub, int64_t now_ns)
 		return;
 	hub->advised = true;
 	log_line(LOG_WARNING, "event=no-iterations seconds=%lld remedy=\"%s\"",
-		 (long long)(HUB_NO_MARKS_NS / NSEC_PER_SEC), QUIET_ADVICE);
+		 (long long)(HUB_NO_MARKS_NS / NSEC_PER_SEC), ENDING_ADVICE);
 }
 
 void hub_tick(struct hub *hub, int64_t now_ns)
@@ -375,45 +398,12 @@ void hub_tick(struct hub *hub, int64_t now_ns)
 	watch_cost(hub, now_ns);
 	log_change(hub);
 	advise(hub, now_ns);
+	log_part(hub);
 }
 
 bool hub_idle(const struct hub *hub)
 {
 	return !hub->profile.active;
-}
-
-void hub_finish(struct hub *hub, int exit_status)
-{
-	struct quiet_facts facts;
-	struct report report;
-	struct err err;
-
-	if (hub->profile.active)
-		hub_finish_profile(hub); /* may count a slowdown */
-	facts = (struct quiet_facts){
-		.states = hub->workers.data,
-		.cnt = hub->workers.cnt,
-		.slowdowns = hub->quiet_slowdowns,
-		.hangs = hub->quiet_hangs,
-		.exit_status = exit_status,
-		.first_gone = hub->first_gone.worker != 0 ? &hub->first_gone : NULL,
-	};
-	hub_reply(hub, ESRCH, "the job has ended");
-	if (hub->found || quiet_report(&facts, &report) < 0) {
-		log_finished(hub, false);
-		return;
-	}
-	fill_overhead(hub, &report.overhead);
-	report.job_id = hub->options->job_name;
-	remember_report(hub, &report, 0);
-	if (publish_files(&report, hub->options, 0, &err) < 0)
-		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);
-	else
-		publish_text(&report, hub->options, 0);
-	if (!hub->options->quiet)
-		publish_print(&report, hub->options);
-	log_finished(hub, true);
-	arena_done(&report.arena);
 }
 
 void hub_status(const struct hub *hub, struct str *out)

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "live/hub/ending.h"
 #include "live/link/bus.h"
 #include "live/link/wire.h"
 #include "live/run/options.h"
@@ -31,8 +32,11 @@ void hub_tick(struct hub *hub, int64_t now_ns);
 /* No profile is under way. */
 bool hub_idle(const struct hub *hub);
 
-/* The job has ended with this exit status: publishes the last report, unless one had a finding. */
-void hub_finish(struct hub *hub, int exit_status);
+/* The job was asked to end: ranks that end now are no news, and silence is no hang. */
+void hub_expect_end(struct hub *hub);
+
+/* The job has ended: publishes the last report, unless the latest one says it already. */
+void hub_finish(struct hub *hub, const struct job_end *end);
 
 /* Appends one line for a terminal: iteration time per rank and state. */
 void hub_status(const struct hub *hub, struct str *out);

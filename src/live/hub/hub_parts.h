@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of the hub, shared by its files: hub.c (workers, requests, reports), decide.c (when
- * to profile) and jobprofile.c (one profile from its order to its report).
+ * to profile), finish.c (the end of the job) and jobprofile.c (one profile from its order to its report).
  */
 #pragma once
 
 #include "base/vec.h"
 #include "detect/jobwatch.h"
 #include "live/hub/checkup.h"
+#include "live/hub/ending.h"
+#include "live/hub/history.h"
 #include "live/hub/hub.h"
 #include "live/hub/jobstate.h"
 #include "live/hub/reference.h"
@@ -61,18 +63,27 @@ struct hub {
 	bool accepted;		       /* a person has accepted that slowdown */
 	uint64_t epoch, sequence;      /* of struct wire_profile */
 	uint64_t number; /* of the latest report or profile; in file names and the order's id */
-	unsigned quiet_slowdowns;     /* profiled, without a finding */
-	unsigned quiet_hangs;	      /* hangs reported, without a finding */
-	bool found;		      /* at least one report was abnormal */
-	struct wire_state first_gone; /* first worker to end without MSG_BYE; worker 0: none */
-	char shown[64];		      /* the job's state as last logged */
-	int64_t first_tick_ns;	      /* 0: none yet */
-	bool advised;		      /* a line said that no iteration was seen */
-	struct last_report last;      /* the latest report */
+	unsigned quiet_slowdowns;	/* profiled, without a finding */
+	unsigned quiet_hangs;		/* hangs reported, without a finding */
+	bool found;			/* at least one report was abnormal */
+	struct ending_first first_gone; /* the first workers to end */
+	struct history history;
+	bool ending;		 /* the job was asked to end */
+	uint64_t hang_step;	 /* after the latest hang report; 0: none */
+	char shown[64];		 /* the job's state as last logged */
+	int64_t first_tick_ns;	 /* 0: none yet */
+	bool advised, part_told; /* lines said: no iteration was seen; only some ranks are */
+	struct last_report last; /* the latest report */
 };
 
 /* Publishes and frees the report. wanted: print it even without a finding. */
 void hub_publish_report(struct hub *hub, struct report *report, uint64_t number, bool wanted);
+
+/* What the collectors cost. */
+void hub_fill_overhead(const struct hub *hub, struct report_overhead *ret);
+
+/* number: 0 for the last report of a job, which has no file of its own. */
+void hub_remember_report(struct hub *hub, const struct report *report, uint64_t number);
 
 /* Answers all waiting clients. status: 0 or errno. */
 void hub_reply(struct hub *hub, int status, const char *text);

@@ -24,6 +24,7 @@
 #include "base/base.h"
 
 #define WIRE_TEXT 512u
+#define WIRE_RAISED 40u
 
 #define SUBJECT_STATE "pt.v1.state.local"
 #define SUBJECT_ANSWER "pt.v1.answer.local"
@@ -70,9 +71,10 @@ struct wire_state {
 	char bye;			   /* 1: MSG_BYE came: the interpreter ends */
 	char silent;			   /* 1: its hook has disabled itself */
 	char reserved;
-	uint32_t learned_cnt;  /* how often another iteration was learned */
-	uint64_t learned_step; /* when the iteration was learned */
-	char sequence[96];     /* the iteration for people; "" while learning */
+	uint32_t learned_cnt;	  /* how often another iteration was learned */
+	uint64_t learned_step;	  /* when the iteration was learned */
+	char sequence[96];	  /* the iteration for people; "" while learning */
+	char raised[WIRE_RAISED]; /* class of the exception that ended its program; "": none */
 	char host[64];
 };
 

@@ -34,7 +34,7 @@ struct daemon {
 	struct metrics_host *metrics; /* NULL: /metrics is off */
 	struct metrics_page *page;
 	bool job_ended;
-	int job_status;
+	struct job_end end;
 	int64_t ended_ns;
 };
 
@@ -68,7 +68,7 @@ static void end_when_done(struct daemon *daemon, int64_t now_ns)
 		return;
 	if (!hub_idle(daemon->hub) && now_ns - daemon->ended_ns < LAST_PROFILE_NS)
 		return;
-	hub_finish(daemon->hub, daemon->job_status);
+	hub_finish(daemon->hub, &daemon->end);
 	/* Delivers the replies to clients that still wait for a profile. */
 	(void)bus_run(daemon->bus, now_ns);
 	close_all(daemon);
@@ -86,12 +86,23 @@ static void on_tick(uv_timer_t *tick)
 		end_when_done(daemon, now_ns);
 }
 
-static void job_ends(struct daemon *daemon, int status)
+static void job_ends(struct daemon *daemon, int status, int signal)
 {
 	daemon->job_ended = true;
-	daemon->job_status = status;
 	daemon->ended_ns = clock_mono_ns();
+	daemon->end.exit_status = status;
+	daemon->end.signal = signal;
 	(void)uv_poll_stop(&daemon->control);
+}
+
+/* Only the first signal counts: people press Ctrl-C again when a job ends slowly. */
+static void asked_to_end(struct daemon *daemon, int signal)
+{
+	if (daemon->end.asked_signal != 0)
+		return;
+	daemon->end.asked_signal = signal;
+	daemon->end.asked_ns = clock_mono_ns();
+	hub_expect_end(daemon->hub);
 }
 
 static void on_control(uv_poll_t *poll, int status, int events)
@@ -105,9 +116,11 @@ static void on_control(uv_poll_t *poll, int status, int events)
 	if (len < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (len != (ssize_t)sizeof(news))
-		job_ends(daemon, -1); /* the supervisor has ended */
+		job_ends(daemon, -1, 0); /* the supervisor has ended */
 	else if (news.exit_status >= 0)
-		job_ends(daemon, news.exit_status);
+		job_ends(daemon, news.exit_status, news.signal);
+	else if (news.signal != 0)
+		asked_to_end(daemon, news.signal);
 	else
 		hostd_set_job(daemon->hostd, (uint32_t)news.pid);
 }

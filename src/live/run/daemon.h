@@ -16,10 +16,14 @@ struct daemon_ready {
 	char trace_dir[512]; /* for PERFTRACKER_DIR */
 };
 
-/* The supervisor's messages: first the pid of the job, then its exit status. */
+/*
+ * The supervisor's messages: first the pid of the job, then each signal by which the user or a
+ * scheduler asks it to end, then its exit status.
+ */
 struct daemon_news {
 	int32_t pid;
 	int32_t exit_status; /* -1: the job runs */
+	int32_t signal;	     /* while it runs: it was asked to end; at its end: that ended it */
 };
 
 /*

@@ -42,6 +42,8 @@ static const struct log_phrase phrases[] = {
 	{ "overhead", NULL, "" }, /* in every report and in `perftracker status` */
 
 	/* workers: hub.c, hostd */
+	{ "worker-raised", NULL, "rank {rank} (process {pid}) ends at step {step} by an exception: {what}" },
+	{ "part-of-job", NULL, "{ranks} of {world_size} ranks are watched by this run: it can find the job slow or stuck, but not healthy" },
 	{ "worker-gone", NULL, "rank {rank} (process {pid}) ended at step {step} without saying so" },
 	{ "worker-missed", NULL, "rank {rank} is not in the profile: {why}" },
 	{ "worker-refused", NULL, "process {pid} is not watched: {why}" },

@@ -44,7 +44,8 @@ struct supervisor {
 	bool stop_pending; /* the supervisor was asked to stop; it does once the command has */
 	bool by_terminal;  /* ... by the terminal, which asked the daemon, too */
 	bool ended;
-	int status; /* the supervisor's exit status */
+	int status;	 /* the supervisor's exit status */
+	int term_signal; /* that ended the command; 0: none */
 };
 
 static int exit_status_of(int wait_status)
@@ -139,9 +140,11 @@ static void start_daemon(struct supervisor *s)
 		look_at_gpus(s->options.gpu_calls);
 }
 
-static void notify_daemon(const struct supervisor *s, int exit_status)
+static void notify_daemon(const struct supervisor *s, int exit_status, int signal)
 {
-	struct daemon_news news = { .pid = s->command, .exit_status = exit_status };
+	struct daemon_news news = { .pid = s->command,
+				    .exit_status = exit_status,
+				    .signal = signal };
 
 	if (s->control_fd >= 0)
 		(void)send(s->control_fd, &news, sizeof(news), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -205,6 +208,7 @@ static void reap(struct supervisor *s)
 			continue;
 		s->ended = true;
 		s->status = exit_status_of(status);
+		s->term_signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 	}
 	stop_with_command(s);
 	if (s->daemon > 0 && waitpid(s->daemon, &status, WNOHANG) == s->daemon) {
@@ -216,6 +220,11 @@ static void reap(struct supervisor *s)
 		if (!s->ended)
 			unwatched(why);
 	}
+}
+
+static bool asks_to_end(uint32_t number)
+{
+	return number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT;
 }
 
 static void take_signal(struct supervisor *s)
@@ -230,6 +239,8 @@ static void take_signal(struct supervisor *s)
 		return;
 	}
 	by_terminal = info.ssi_code == SI_KERNEL;
+	if (!s->ended && info.ssi_pid != (uint32_t)s->command && asks_to_end(info.ssi_signo))
+		notify_daemon(s, -1, (int)info.ssi_signo);
 	if (!s->ended && !by_terminal && info.ssi_pid != (uint32_t)s->command)
 		(void)subprocess_signal(s->command, (int)info.ssi_signo);
 	if (info.ssi_signo == SIGTSTP) {
@@ -275,7 +286,7 @@ static int block_signals(struct supervisor *s)
 
 static void finish_daemon(struct supervisor *s)
 {
-	notify_daemon(s, s->status);
+	notify_daemon(s, s->status, s->term_signal);
 	if (s->daemon > 0)
 		wait_for(s, true, clock_mono_ns() + LAST_REPORT_NS);
 	if (s->daemon > 0) {
@@ -344,7 +355,7 @@ int supervise(const struct run_options *options, char *const *argv)
 	ret = start_command(&s, argv);
 	if (ret < 0)
 		return give_up(&s, argv[0], ret);
-	notify_daemon(&s, -1);
+	notify_daemon(&s, -1, 0);
 	if (s.socket[0] != '\0')
 		outdir_started(&s.outdir);
 	wait_for(&s, false, 0);

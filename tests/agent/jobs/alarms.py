@@ -28,7 +28,7 @@ class Agent:
         self.begun = lambda name: 0
         self.done = lambda path, stall_ns: 0
         self.missed = lambda why: 0
-        self.bye = lambda: None
+        self.bye = lambda exception: None
         self.absent = lambda number: ""  # it records a device, too
         self.window_complete = lambda: True
 

@@ -116,5 +116,5 @@ void bench(void)
 	printf("cuLaunchKernel, one in %d timed: %+.1f ns (double)\n", EVERY,
 	       cost(bench_launch) - kernel);
 	printf("cublasSgemm, one in %d timed: %+.1f ns (double)\n", EVERY, cost(bench_gemm) - gemm);
-	lib.bye();
+	lib.bye(NULL);
 }

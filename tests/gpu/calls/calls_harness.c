@@ -409,7 +409,7 @@ static void check_and_keep(const char *path)
 	take(&log);
 	CHECK(flightlog_write(&log, path, NULL) == 0);
 	flightlog_done(&log);
-	lib.bye();
+	lib.bye(NULL);
 }
 
 static void check_all(void)
@@ -429,7 +429,7 @@ static void check_all(void)
 	check_backoff();
 	check_fork();
 	check_trouble();
-	lib.bye();
+	lib.bye(NULL);
 	gemms(EVERY, 1, 2, 3);
 	CHECK(double_gpu_fault()[0] == '\0');
 	printf("ok\n");
@@ -447,7 +447,7 @@ static void check_imported(void)
 	gemms(10 * EVERY, 1, 2, 3);
 	(void)usleep(1100000);
 	CHECK(calls(FLIGHT_CALLS_MATMUL, &mflop) == 0 && double_gpu_count("created") == 0);
-	lib.bye();
+	lib.bye(NULL);
 	printf("ok\n");
 }
 

@@ -20,7 +20,7 @@ extern struct harness_lib {
 	int (*start)(const char *socket_path, int32_t rank, int32_t local_rank, int32_t world);
 	int (*run)(void);
 	int (*mark)(uint32_t mark, int64_t value, uint32_t detail);
-	void (*bye)(void);
+	void (*bye)(const char *exception);
 } lib; /* functions of the agent library */
 
 extern void *blas;   /* cuBLAS's handle */

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/hub/ending.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Silence before a request to end is worth a word from so long and so many iterations. */
+#define SILENT_NS (2 * NSEC_PER_SEC)
+#define SILENT_ITERATIONS 5
+
+struct ending {
+	const struct ending_facts *facts;
+	const struct report *report;
+	struct str *reason;
+	uint64_t step;	 /* the greatest of all workers */
+	int64_t last_ns; /* the latest mark of all workers */
+	size_t seen_cnt; /* ranks */
+	size_t silent_cnt;
+};
+
+static void append_signal(const struct ending *e, int number)
+{
+	static const struct {
+		int number;
+		const char *name;
+	} names[] = {
+		{ SIGHUP, "SIGHUP" },	{ SIGINT, "SIGINT" },	{ SIGQUIT, "SIGQUIT" },
+		{ SIGILL, "SIGILL" },	{ SIGABRT, "SIGABRT" }, { SIGBUS, "SIGBUS" },
+		{ SIGFPE, "SIGFPE" },	{ SIGKILL, "SIGKILL" }, { SIGSEGV, "SIGSEGV" },
+		{ SIGTERM, "SIGTERM" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (names[i].number == number) {
+			str_append(e->reason, names[i].name);
+			return;
+		}
+	}
+	str_printf(e->reason, "signal %d", number);
+}
+
+static bool was_asked(const struct ending *e)
+{
+	return e->facts->end.asked_signal != 0;
+}
+
+/* --- parts of the reason --- */
+
+static void append_asked(const struct ending *e)
+{
+	if (!was_asked(e))
+		return;
+	str_append(e->reason, "; then ended by ");
+	append_signal(e, e->facts->end.asked_signal);
+	if (e->facts->end.asked_signal == SIGINT)
+		str_append(e->reason, " (Ctrl-C)");
+}
+
+static void append_watched(const struct ending *e)
+{
+	str_printf(e->reason, "%.0f iteration%s watched", e->report->iterations,
+		   plural(e->report->iterations));
+}
+
+static void append_slowdown(const struct ending *e)
+{
+	const struct jobstate_pace *pace = &e->facts->pace;
+	const struct report_trigger trigger = {
+		.present = true,
+		.baseline_iteration_ms = (double)pace->baseline_ns / NSEC_PER_MSEC,
+		.current_iteration_ms = (double)pace->now_ns / NSEC_PER_MSEC,
+		.since_step = (int64_t)pace->slow_since_step,
+	};
+
+	trigger_describe(&trigger, e->reason);
+}
+
+/* What went on before the end: a hang or a slowdown that lasted, and what is over. */
+static void append_before(const struct ending *e)
+{
+	if (e->facts->stuck)
+		str_append(e->reason, "; no iteration had ended any more before that");
+	if (e->facts->slow) {
+		str_append(e->reason, "; it was slow: ");
+		append_slowdown(e);
+	}
+	history_append(e->facts->history, e->reason);
+}
+
+/* "; rank 2 (pid 77) was the first to end, at step 60, by ValueError" */
+static void append_rank(const struct ending *e, const struct wire_state *state, const char *what)
+{
+	str_printf(e->reason, "; rank %d (pid %u) %s, at step %" PRIu64 ", ", state->rank,
+		   state->pid, what, state->step);
+	if (state->raised[0] != '\0')
+		str_printf(e->reason, "by %s: see its own output", state->raised);
+	else if (state->bye)
+		str_append(e->reason, "by itself");
+	else
+		str_append(e->reason, "without notice: see its own output, and if that says "
+				      "nothing, the kernel log (was memory short?)");
+}
+
+/*
+ * Launchers end the other ranks once one has failed: only the first ones are evidence. One that
+ * ended by itself may have called exit(), or was done before another one failed: both are named.
+ */
+static void append_first(const struct ending *e)
+{
+	const struct wire_state *any = &e->facts->first.any, *failed = &e->facts->first.failed;
+
+	if (any->worker == 0)
+		return;
+	append_rank(e, any, "was the first to end");
+	if (failed->worker != any->worker && failed->raised[0] != '\0')
+		append_rank(e, failed, "then ended");
+}
+
+/* --- one function per verdict: the reason; false: the verdict does not apply --- */
+
+static bool failed(const struct ending *e)
+{
+	const struct job_end *end = &e->facts->end;
+
+	if (end->exit_status <= 0 || was_asked(e))
+		return false;
+	str_append(e->reason, "(");
+	if (end->signal != 0)
+		append_signal(e, end->signal);
+	else
+		str_printf(e->reason, "exit %d", end->exit_status);
+	str_append(e->reason, ")");
+	if (e->facts->cnt == 0) {
+		str_append(e->reason, " before any training process connected");
+		return true;
+	}
+	str_printf(e->reason, " after %" PRIu64 " step%s", e->step, plural((double)e->step));
+	append_first(e);
+	append_before(e);
+	return true;
+}
+
+static bool nobody_came(const struct ending *e)
+{
+	if (e->facts->cnt > 0)
+		return false;
+	str_append(e->reason, "no training iteration was seen; " ENDING_ADVICE
+			      "; a rank started by fork connects when it first steps an optimizer");
+	append_asked(e);
+	return true;
+}
+
+static bool stuck(const struct ending *e)
+{
+	if (!e->facts->stuck)
+		return false;
+	str_printf(e->reason,
+		   "no iteration ended any more after step %" PRIu64 ", and no rank looked "
+		   "different from the others; perftracker timeline, with the folder of this "
+		   "report, shows what each recorded last",
+		   e->step);
+	append_asked(e);
+	history_append(e->facts->history, e->reason);
+	return true;
+}
+
+static bool slow(const struct ending *e)
+{
+	if (!e->facts->slow)
+		return false;
+	append_slowdown(e);
+	str_printf(e->reason, ", until the end at step %" PRIu64, e->step);
+	append_asked(e);
+	history_append(e->facts->history, e->reason);
+	return true;
+}
+
+static bool ranks_unseen(const struct ending *e)
+{
+	if ((int)e->seen_cnt >= e->report->world_size)
+		return false;
+	str_printf(e->reason,
+		   "%zu of %d ranks were watched, those of this run: nothing is known of the "
+		   "others; ",
+		   e->seen_cnt, e->report->world_size);
+	append_watched(e);
+	str_append(e->reason, ", no slowdown in these");
+	append_asked(e);
+	history_append(e->facts->history, e->reason);
+	return true;
+}
+
+static bool hook_off(const struct ending *e)
+{
+	if (e->silent_cnt == 0)
+		return false;
+	str_printf(e->reason, "the hook switched itself off in %zu of %zu workers; ", e->silent_cnt,
+		   e->facts->cnt);
+	append_watched(e);
+	append_asked(e);
+	return true;
+}
+
+static bool too_short(const struct ending *e)
+{
+	double cnt = e->report->iterations;
+
+	if (cnt >= ENDING_ITERATIONS_MIN)
+		return false;
+	str_printf(e->reason,
+		   "only %.0f iteration%s seen, %u are needed; let the job run longer, or ask for "
+		   "a profile while it runs: perftracker profile",
+		   cnt, cnt == 1 ? " was" : "s were", ENDING_ITERATIONS_MIN);
+	append_asked(e);
+	return true;
+}
+
+/* Too short to be reported as a hang; but people end jobs that no longer move. */
+static bool was_silent(const struct ending *e)
+{
+	int64_t silent_ns = e->facts->end.asked_ns - e->last_ns;
+	double iterations_ns = SILENT_ITERATIONS * e->report->iteration_ms * NSEC_PER_MSEC;
+
+	if (!was_asked(e) || silent_ns < SILENT_NS || (double)silent_ns < iterations_ns)
+		return false;
+	append_watched(e);
+	str_printf(e->reason, ", but none ended in the last %.0f s",
+		   (double)silent_ns / NSEC_PER_SEC);
+	append_asked(e);
+	return true;
+}
+
+static bool hung(const struct ending *e)
+{
+	if (e->facts->hangs == 0)
+		return false;
+	append_watched(e);
+	str_printf(e->reason,
+		   "; %u time%s none ended any more for a while, and no rank looked different "
+		   "from the others; perftracker timeline, with the folder of this report, shows "
+		   "what each recorded last",
+		   e->facts->hangs, plural(e->facts->hangs));
+	append_asked(e);
+	return true;
+}
+
+static bool end_unknown(const struct ending *e)
+{
+	if (e->facts->end.exit_status >= 0)
+		return false;
+	append_watched(e);
+	str_append(e->reason, ", no slowdown, but perftracker run was killed: how the job ended is "
+			      "not known");
+	return true;
+}
+
+static bool all_well(const struct ending *e)
+{
+	append_watched(e);
+	str_append(e->reason, e->facts->slowdowns > 0 ? ", no slowdown now" : ", no slowdown");
+	if (e->facts->slowdowns > 0 && e->facts->history->cnt == 0)
+		str_printf(e->reason, "; %u short slowdown%s profiled, %s cause was not found",
+			   e->facts->slowdowns, e->facts->slowdowns == 1 ? " was" : "s were",
+			   e->facts->slowdowns == 1 ? "its" : "their");
+	append_asked(e);
+	history_append(e->facts->history, e->reason);
+	return true;
+}
+
+/* --- all --- */
+
+static int by_rank(const void *a, const void *b)
+{
+	return (*(const int *)a > *(const int *)b) - (*(const int *)a < *(const int *)b);
+}
+
+/* Ranks with several processes, as after an elastic restart, count once. Returns 0 or -ENOMEM. */
+static int count_ranks(const struct ending_facts *facts, size_t *ret)
+{
+	int *ranks = calloc(facts->cnt + 1, sizeof(*ranks));
+	size_t distinct = 0;
+
+	if (ranks == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < facts->cnt; i++)
+		ranks[i] = facts->states[i].rank;
+	qsort(ranks, facts->cnt, sizeof(*ranks), by_rank);
+	for (size_t i = 0; i < facts->cnt; i++) /* unknown ones, -1, count each */
+		distinct += ranks[i] < 0 || i == 0 || ranks[i] != ranks[i - 1];
+	free(ranks);
+	*ret = distinct;
+	return 0;
+}
+
+static int look(struct ending *e)
+{
+	for (size_t i = 0; i < e->facts->cnt; i++) {
+		const struct wire_state *state = &e->facts->states[i];
+
+		e->step = MAX(e->step, state->step);
+		e->last_ns = MAX(e->last_ns, state->last_ns);
+		e->silent_cnt += state->silent != 0;
+	}
+	return count_ranks(e->facts, &e->seen_cnt);
+}
+
+/* Returns 0 or -ENOMEM. */
+static int conclude(struct ending *e, struct report *report)
+{
+	/* The first that applies; all_well() always does. */
+	static const struct {
+		bool (*applies)(const struct ending *e);
+		enum verdict verdict;
+	} rules[] = {
+		{ failed, VERDICT_FAILED },
+		{ nobody_came, VERDICT_INCONCLUSIVE },
+		{ stuck, VERDICT_STUCK },
+		{ slow, VERDICT_SLOW },
+		{ ranks_unseen, VERDICT_INCOMPLETE },
+		{ hook_off, VERDICT_INCOMPLETE },
+		{ too_short, VERDICT_INCONCLUSIVE },
+		{ was_silent, VERDICT_INCONCLUSIVE },
+		{ hung, VERDICT_INCONCLUSIVE },
+		{ end_unknown, VERDICT_INCONCLUSIVE },
+		{ all_well, VERDICT_HEALTHY },
+	};
+	size_t i = 0;
+
+	while (!rules[i].applies(e))
+		i++;
+	report->verdict = rules[i].verdict;
+	report->reason = str_error(e->reason) == 0
+				 ? arena_strdup(&report->arena, str_borrow(e->reason))
+				 : NULL;
+	return report->reason != NULL ? 0 : -ENOMEM;
+}
+
+void ending_note_gone(struct ending_first *first, const struct wire_state *state)
+{
+	if (first->any.worker == 0)
+		first->any = *state;
+	if (first->failed.worker == 0 && (!state->bye || state->raised[0] != '\0'))
+		first->failed = *state;
+}
+
+void ending_append_lasting(const struct ending_facts *facts, struct str *out)
+{
+	struct ending e = { .facts = facts, .reason = out };
+
+	for (size_t i = 0; i < facts->cnt; i++)
+		e.step = MAX(e.step, facts->states[i].step);
+	str_printf(out, "; it lasted until the end at step %" PRIu64, e.step);
+	append_asked(&e);
+}
+
+int ending_report(const struct ending_facts *facts, struct report *ret)
+{
+	struct report report = { .rank_source = "the job's environment", .job_id = "live" };
+	struct str reason = { 0 };
+	struct ending e = { .facts = facts, .report = &report, .reason = &reason };
+	int error;
+
+	arena_init(&report.arena);
+	jobstate_fill_report(facts->states, facts->cnt, &report);
+	error = look(&e);
+	report.workers_analyzed = (int)(e.seen_cnt - MIN(e.seen_cnt, e.silent_cnt));
+	if (error == 0)
+		error = conclude(&e, &report);
+	str_done(&reason);
+	if (error < 0)
+		arena_done(&report.arena);
+	else
+		*ret = report;
+	return error;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The verdict of a run at its end. It never contradicts the run: healthy is the last of the
+ * possibilities, after a failure, a hang, a slowdown that lasts, ranks that were not seen and a
+ * run too short to judge. Pure: facts in, report out.
+ * Source: docs/findings.md, "Verdicts".
+ */
+#pragma once
+
+#include "live/hub/history.h"
+#include "live/link/wire.h"
+#include "model/report.h"
+
+/* What helps a job of which no iteration was seen. */
+#define ENDING_ADVICE                                                                          \
+	"a loop without torch's DataLoader and optimizers marks its iterations itself: "       \
+	"`import perftracker`, and `perftracker.step()` at the end of each (torch before 2.5 " \
+	"needs the import in any case)"
+
+/* Least iterations from which a job may be called healthy. */
+#define ENDING_ITERATIONS_MIN 30u
+
+/* How the job ended. */
+struct job_end {
+	int exit_status;  /* -1: unknown, perftracker run itself has ended */
+	int signal;	  /* that ended the command; 0: none */
+	int asked_signal; /* by which perftracker run was asked to end it; 0: none */
+	int64_t asked_ns; /* when */
+};
+
+/* Which workers ended first. worker 0: none. */
+struct ending_first {
+	struct wire_state any;	  /* in whatever way */
+	struct wire_state failed; /* by an exception, or without MSG_BYE */
+};
+
+struct ending_facts {
+	const struct wire_state *states; /* all workers that ever connected */
+	size_t cnt;
+	struct job_end end;
+	struct ending_first first;
+	const struct history *history;
+	bool slow; /* the job was slow at its end */
+	struct jobstate_pace pace;
+	bool stuck;	    /* no iteration has ended since the last hang report */
+	unsigned hangs;	    /* hangs reported, without a finding */
+	unsigned slowdowns; /* profiled, without a finding */
+};
+
+/* Notes a worker that has ended. */
+void ending_note_gone(struct ending_first *first, const struct wire_state *state);
+
+/*
+ * Appends how a slowdown or a hang that a report names went on:
+ * "; it lasted until the end at step 900; then ended by SIGINT (Ctrl-C)".
+ */
+void ending_append_lasting(const struct ending_facts *facts, struct str *out);
+
+/* Returns 0 or -ENOMEM; *ret is to be freed with arena_done(&ret->arena) on success only. */
+_must_check_ int ending_report(const struct ending_facts *facts, struct report *ret);

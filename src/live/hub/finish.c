@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end of the job: the last report and the last line of the log. */
+#include "base/log.h"
+#include "live/hub/hub_parts.h"
+#include "live/hub/publish.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* No iteration has ended since a hang was reported. */
+static bool is_stuck(const struct hub *hub)
+{
+	uint64_t step = 0;
+
+	vec_foreach(state, &hub->workers)
+		step = MAX(step, state->step);
+	return hub->hang_step > 0 && step <= hub->hang_step;
+}
+
+static struct ending_facts gather(const struct hub *hub, const struct job_end *end)
+{
+	struct ending_facts ret = {
+		.states = hub->workers.data,
+		.cnt = hub->workers.cnt,
+		.end = *end,
+		.first = hub->first_gone,
+		.history = &hub->history,
+		.stuck = is_stuck(hub),
+		.hangs = hub->quiet_hangs,
+		.slowdowns = hub->quiet_slowdowns,
+	};
+
+	ret.slow = hub_is_slow(hub, &ret.pace);
+	return ret;
+}
+
+/*
+ * Whether the latest report says already what the end would say, and more: where a slow or a stuck
+ * job loses its time, or which finding it had before all was well. A failure is news, unless the
+ * job had stopped before and a finding says why.
+ */
+static bool is_told(const struct hub *hub, const struct report *report)
+{
+	const struct history_slowdown *slowdown = history_open(&hub->history);
+
+	if (!hub->last.present)
+		return false;
+	switch (report->verdict) {
+	case VERDICT_FAILED:
+		return is_stuck(hub) && hub->last.verdict == VERDICT_ABNORMAL;
+	case VERDICT_STUCK:
+		return hub->last.verdict == VERDICT_ABNORMAL || hub->last.verdict == VERDICT_STUCK;
+	case VERDICT_SLOW:
+		return slowdown != NULL && slowdown->reported;
+	case VERDICT_HEALTHY:
+	case VERDICT_INCONCLUSIVE:
+	case VERDICT_INCOMPLETE:
+		return hub->found;
+	case VERDICT_ABNORMAL:
+	case VERDICT_CNT:
+		break;
+	}
+	return false;
+}
+
+/* The last line of a run. A report that has just been printed has said the reason. */
+static void log_finished(const struct hub *hub, enum verdict verdict, const char *reason)
+{
+	if (hub->options->quiet)
+		return;
+	log_line(LOG_INFO, "event=finished verdict=%s%s%s%s report=\"%s\"", verdict_name(verdict),
+		 reason == NULL ? "" : " reason=\"", reason == NULL ? "" : reason,
+		 reason == NULL ? "" : "\"", hub->last.path);
+}
+
+static void publish_last(struct hub *hub, struct report *report)
+{
+	struct err err;
+
+	hub_fill_overhead(hub, &report->overhead);
+	hub_remember_report(hub, report, 0);
+	if (publish_files(report, hub->options, 0, &err) < 0)
+		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);
+	else
+		publish_text(report, hub->options, 0);
+	if (!hub->options->quiet || verdict_is_bad(report->verdict))
+		publish_print(report, hub->options);
+	log_finished(hub, report->verdict, NULL);
+}
+
+/* Says how the job ended beside the latest report, which stays: it has more to say. */
+static void log_last(const struct hub *hub, const struct ending_facts *facts,
+		     const struct report *end)
+{
+	struct str reason = { 0 };
+
+	str_append(&reason, hub->last.reason);
+	if (end->verdict == VERDICT_SLOW || end->verdict == VERDICT_STUCK)
+		ending_append_lasting(facts, &reason);
+	else if (end->verdict == VERDICT_FAILED)
+		str_printf(&reason, "; then the job failed %s", end->reason);
+	else
+		str_printf(&reason, "; at the end: %s", end->reason);
+	log_finished(hub, hub->last.verdict, str_borrow(&reason));
+	str_done(&reason);
+}
+
+void hub_expect_end(struct hub *hub)
+{
+	hub->ending = true;
+}
+
+void hub_finish(struct hub *hub, const struct job_end *end)
+{
+	struct ending_facts facts;
+	struct report report;
+
+	if (hub->profile.active)
+		hub_finish_profile(hub); /* may report a slowdown */
+	facts = gather(hub, end);
+	hub_reply(hub, ESRCH, "the job has ended");
+	if (ending_report(&facts, &report) < 0) {
+		log_line(LOG_ERROR, "event=report-not-made why=\"out of memory\"");
+		return;
+	}
+	report.job_id = hub->options->job_name;
+	if (is_told(hub, &report))
+		log_last(hub, &facts, &report);
+	else
+		publish_last(hub, &report);
+	arena_done(&report.arena);
+}
