@@ -104,6 +104,8 @@ struct blocked {
 	bool desync_known;
 	/* used if collectives show no rank, either: the majority's function; NULL: none */
 	const char *cluster;
+	/* used without a cluster, too: some wait for others, and the rest, at most half, does not */
+	bool waiters_known;
 	struct arena *arena;
 };
 
@@ -135,14 +137,47 @@ static const char *waits_for(const struct blocked *b, size_t i)
 	return b->wheres[i] != NULL ? b->wheres[i]->leaf : "";
 }
 
-/* A worker inside torch/distributed waits for others, too: it is not elsewhere. */
+static bool is_below(const char *function, const char *folder)
+{
+	return strncmp(function, folder, strlen(folder)) == 0;
+}
+
+/* A worker inside torch/distributed waits for others, whatever the others do. */
+static bool is_in_collective(const struct blocked *b, size_t i)
+{
+	return is_below(innermost(b, i), "torch/distributed/");
+}
+
+/* Blocked in the kernel, in a collective or in a backward pass, which waits for its reductions. */
+static bool waits_for_others(const struct blocked *b, size_t i)
+{
+	return *waits_for(b, i) != '\0' &&
+	       (is_in_collective(b, i) || is_below(innermost(b, i), "torch/autograd/"));
+}
+
 static bool is_elsewhere(const struct blocked *b, size_t i)
 {
-	static const char collectives[] = "torch/distributed/";
 	const char *at = innermost(b, i);
 
-	return b->cluster != NULL && *at != '\0' && strcmp(at, b->cluster) != 0 &&
-	       strncmp(at, collectives, strlen(collectives)) != 0;
+	if (*at == '\0' || is_in_collective(b, i))
+		return false;
+	if (b->cluster != NULL)
+		return strcmp(at, b->cluster) != 0;
+	return b->waiters_known && !waits_for_others(b, i);
+}
+
+/* Whether some workers wait for others, and at most half of all is known not to. */
+static bool find_waiters(const struct blocked *b)
+{
+	size_t waiters = 0, others = 0;
+
+	for (size_t i = 0; i < b->cnt; i++) {
+		bool waits = waits_for_others(b, i);
+
+		waiters += waits;
+		others += !waits && *innermost(b, i) != '\0';
+	}
+	return waiters > 0 && others > 0 && 2 * others <= b->cnt;
 }
 
 /* The only function that can be the innermost of more than half (Boyer-Moore majority vote). */
@@ -198,18 +233,28 @@ static enum reason judge(const struct blocked *b, size_t i)
 	return state->last_mark == MARK_DATALOADER ? REASON_LOADER : REASON_BEHIND;
 }
 
-/* Finds the greatest progress. Returns whether a minority (or one of two) is behind it. */
+/*
+ * Finds the progress that a minority (or one of two) is behind: the greatest, or, if the others
+ * differ among themselves, that just after the least. Returns false if there is none.
+ */
 static bool find_front(const struct wire_state *states, size_t cnt, uint64_t *ret)
 {
-	size_t behind = 0;
-	uint64_t front = 0;
+	size_t behind = 0, last = 0;
+	uint64_t front = 0, least = UINT64_MAX;
 
-	for (size_t i = 0; i < cnt; i++)
+	for (size_t i = 0; i < cnt; i++) {
 		front = MAX(front, progress(&states[i]));
-	for (size_t i = 0; i < cnt; i++)
+		least = MIN(least, progress(&states[i]));
+	}
+	for (size_t i = 0; i < cnt; i++) {
 		behind += progress(&states[i]) < front;
+		last += progress(&states[i]) == least;
+	}
 	*ret = front;
-	return behind > 0 && (2 * behind < cnt || cnt == 2);
+	if (behind == 0 || 2 * behind < cnt || cnt == 2)
+		return behind > 0;
+	*ret = least + 1;
+	return 2 * last < cnt;
 }
 
 bool hang_job_is_ending(const struct wire_state *states, size_t cnt)
@@ -402,6 +447,15 @@ static int fill_notes(const struct blocked *b, bool blind, struct report *report
 	return 0;
 }
 
+static uint64_t greatest_step(const struct blocked *b)
+{
+	uint64_t step = 0;
+
+	for (size_t i = 0; i < b->cnt; i++)
+		step = MAX(step, b->states[i].step);
+	return step;
+}
+
 static int fill_blocked(const struct blocked *b, bool blind, struct report *report)
 {
 	int ret = fill_findings(b, report);
@@ -424,10 +478,15 @@ static int fill_blocked(const struct blocked *b, bool blind, struct report *repo
 			"no iteration ends any more, and some ranks differ from the others";
 		return fill_notes(b, blind, report);
 	}
-	report->verdict = VERDICT_INCONCLUSIVE;
-	report->reason = "no iteration ends any more, but the state of all ranks is the same; "
-			 "perftracker timeline, with the folder of this report, shows their Python "
-			 "stacks until now";
+	report->verdict = VERDICT_STUCK;
+	report->reason = arena_printf(
+		b->arena,
+		"no iteration ends any more after step %" PRIu64 ", and nothing shows for which "
+		"rank the others wait; where each is: below, and until now: perftracker timeline, "
+		"with the folder of this report",
+		greatest_step(b));
+	if (report->reason == NULL)
+		return -ENOMEM;
 	return fill_notes(b, blind, report);
 }
 
@@ -486,6 +545,7 @@ static int find_differences(struct blocked *b)
 	b->desync_known = found > 0;
 	if (!b->behind_known && found == 0)
 		b->cluster = find_cluster(b);
+	b->waiters_known = !b->behind_known && found == 0 && b->cluster == NULL && find_waiters(b);
 	return MIN(found, 0);
 }
 

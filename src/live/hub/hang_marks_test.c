@@ -130,9 +130,25 @@ static void no_rank_is_accused_when_all_are_alike(void **state)
 	(void)state;
 	make_four(states);
 	report = blocked(states, 4);
-	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	assert_int_equal(report.verdict, VERDICT_STUCK);
 	assert_int_equal(report.finding_cnt, 0);
 	assert_int_equal(report.note_cnt, 4);
+	arena_done(&report.arena);
+}
+
+static void the_one_that_is_furthest_behind_is_accused_where_all_differ(void **state)
+{
+	struct wire_state states[4];
+	struct report report;
+
+	(void)state;
+	make_four(states);
+	states[0].step = 502;
+	states[1].step = states[3].step = 501;
+	report = blocked(states, 4);
+	assert_int_equal(report.verdict, VERDICT_ABNORMAL);
+	assert_int_equal(report.findings[0].rank_cnt, 1);
+	assert_int_equal(report.findings[0].ranks[0], 2);
 	arena_done(&report.arena);
 }
 
@@ -145,7 +161,7 @@ static void a_majority_that_is_behind_is_not_accused(void **state)
 	make_four(states);
 	states[0].step = 501;
 	report = blocked(states, 4);
-	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	assert_int_equal(report.verdict, VERDICT_STUCK);
 	arena_done(&report.arena);
 }
 
@@ -177,6 +193,7 @@ int main(void)
 		cmocka_unit_test(a_job_that_ends_differs_from_a_rank_that_ends_early),
 		cmocka_unit_test(no_rank_is_accused_when_all_are_alike),
 		cmocka_unit_test(a_majority_that_is_behind_is_not_accused),
+		cmocka_unit_test(the_one_that_is_furthest_behind_is_accused_where_all_differ),
 		cmocka_unit_test(a_rank_whose_hook_is_off_is_neither_accused_nor_a_victim),
 	};
 

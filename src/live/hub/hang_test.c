@@ -236,20 +236,55 @@ static void a_stack_alone_accuses_no_rank_without_a_waiting_majority(void **stat
 		job = job_make();
 		set_stack(&job, 2, others[i], others[i][0] != '\0' ? FUTEX : "");
 		report = judged(&job);
-		assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+		assert_int_equal(report.verdict, VERDICT_STUCK);
 		arena_done(&report.arena);
 	}
-	job = job_make(); /* one half each */
-	for (size_t i = 0; i < RANK_CNT / 2; i++)
-		set_stack(&job, i, "a.py(1): f", "<system call read>");
+	job = job_make(); /* most are elsewhere, each in another place */
+	for (size_t i = 0; i < RANK_CNT - 1; i++)
+		(void)snprintf(job.wheres[i].stack, sizeof(job.wheres[i].stack), "a.py(%zu): f", i);
 	report = judged(&job);
-	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	assert_int_equal(report.verdict, VERDICT_STUCK);
+	assert_non_null(strstr(report.reason, "after step 500"));
 	arena_done(&report.arena);
 	job = job_make(); /* the majority has no leaf */
 	for (size_t i = 0; i < RANK_CNT; i++)
 		set_stack(&job, i, i == 2 ? "b.py(1): g" : "a.py(1): f", "");
 	report = judged(&job);
-	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	assert_int_equal(report.verdict, VERDICT_STUCK);
+	arena_done(&report.arena);
+}
+
+/* One of two ranks waits in its backward pass: the other one sleeps somewhere else. */
+static void those_that_are_not_where_others_wait_are_accused_up_to_one_half(void **state)
+{
+	struct job job = job_make();
+	struct hang_facts facts = { .states = job.states,
+				    .cnt = 2,
+				    .wheres = job.wheres,
+				    .where_cnt = 2,
+				    .now_ns = TEST_NOW_NS };
+	struct report report;
+
+	(void)state;
+	set_stack(&job, 1, "job.py(30): main\njob.py(10): nap", "<system call clock_nanosleep>");
+	assert_int_equal(hang_report(&facts, &report), 0);
+	assert_int_equal(report.verdict, VERDICT_ABNORMAL);
+	assert_int_equal(report.findings[0].ranks[0], 1);
+	assert_string_equal(report.findings[0].name, "job.py(10): nap");
+	assert_string_equal(report.findings[0].id, "PT-907");
+	arena_done(&report.arena);
+	facts.cnt = facts.where_cnt = 4; /* two each, in two places */
+	set_stack(&job, 0, "job.py(30): main\ntorch/distributed/c10d.py(3): barrier", FUTEX);
+	set_stack(&job, 3, "job.py(30): main\njob.py(99): save", "");
+	assert_int_equal(hang_report(&facts, &report), 0);
+	assert_int_equal(report.findings[0].rank_cnt, 2);
+	assert_int_equal(report.findings[0].ranks[0], 1);
+	assert_int_equal(report.findings[0].ranks[1], 3);
+	arena_done(&report.arena);
+	set_stack(&job, 2, WAITS, ""); /* computes: nothing shows that it waits */
+	set_stack(&job, 0, WAITS, "");
+	assert_int_equal(hang_report(&facts, &report), 0);
+	assert_int_equal(report.verdict, VERDICT_STUCK);
 	arena_done(&report.arena);
 }
 
@@ -328,7 +363,7 @@ static void a_job_of_very_many_workers_is_judged(void **state)
 		enter(&wheres[i], "world", 42);
 	}
 	assert_int_equal(hang_report(&facts, &report), 0);
-	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	assert_int_equal(report.verdict, VERDICT_STUCK);
 	assert_int_equal(report.note_cnt, cnt);
 	assert_non_null(strstr(report.notes[0], "in a.py(39999): f <system call futex>"));
 	arena_done(&report.arena);
@@ -349,7 +384,7 @@ static void a_report_says_if_collectives_may_be_unrecorded(void **state)
 
 	(void)state;
 	assert_int_equal(hang_report(&facts, &report), 0);
-	assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+	assert_int_equal(report.verdict, VERDICT_STUCK);
 	assert_int_equal(report.note_cnt, 1 + RANK_CNT);
 	assert_non_null(strstr(report.notes[0], "the last collectives may not be recorded"));
 	assert_non_null(strstr(report.notes[1], "graph.py(9): run"));
@@ -580,6 +615,7 @@ int main(void)
 		cmocka_unit_test(a_stopped_rank_keeps_its_reason),
 		cmocka_unit_test(a_rank_in_another_function_than_the_waiting_majority_is_accused),
 		cmocka_unit_test(a_stack_alone_accuses_no_rank_without_a_waiting_majority),
+		cmocka_unit_test(those_that_are_not_where_others_wait_are_accused_up_to_one_half),
 		cmocka_unit_test(the_cluster_is_the_one_that_comparing_all_pairs_finds),
 		cmocka_unit_test(a_job_of_very_many_workers_is_judged),
 		cmocka_unit_test(a_report_says_if_collectives_may_be_unrecorded),
