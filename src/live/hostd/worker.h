@@ -70,10 +70,7 @@ _must_check_ int worker_init(struct worker *worker, const struct message *hello,
 			     int block_fd, const struct run_options *options, struct err *err);
 void worker_done(struct worker *worker);
 
-/*
- * Drains the ring: marks go to the detector and the metrics, during a window also to the
- * sidecar; the recorder's other records go to the metrics.
- */
+/* Drains the ring: marks go to detector, metrics and, in a window, sidecar; the rest to metrics. */
 void worker_drain(struct worker *worker, int64_t now_ns);
 
 /* The window of order_id is open since now_ns. Returns 0 or -ENOMEM. */
@@ -108,7 +105,6 @@ bool worker_overhead_cost(struct worker *worker, struct wire_slices_cost *ret);
 /* Suspends the detector while a profile slows the job, or resumes it. */
 void worker_suspend(struct worker *worker, bool suspended, int64_t now_ns);
 
-/* The worker's program ends. */
 void worker_bye(struct worker *worker, const struct message *message);
 
 /* The slow pace becomes the baseline. Returns false if the worker is not slow. */

@@ -73,13 +73,12 @@ struct hub {
 	char shown[64];		 /* the job's state as last logged */
 	int64_t first_tick_ns;	 /* 0: none yet */
 	bool advised, part_told; /* lines said: no iteration was seen; only some ranks are */
-	struct last_report last; /* the latest report */
+	struct last_report last;
 };
 
 /* Publishes and frees the report. wanted: print it even without a finding. */
 void hub_publish_report(struct hub *hub, struct report *report, uint64_t number, bool wanted);
 
-/* What the collectors cost. */
 void hub_fill_overhead(const struct hub *hub, struct report_overhead *ret);
 
 /* number: 0 for the last report of a job, which has no file of its own. */
