@@ -37,7 +37,15 @@ FAULTS = (
         "^slow-data-loading$",
         in_child=True,
     ),
-    Fault("gil", "ExportsMetrics", "forward", "one", SLOW, "export_metrics|waiting for the GIL", "^gil-contention$"),
+    Fault(
+        "gil",
+        "ExportsMetrics",
+        "forward",
+        "one",
+        SLOW,
+        "export_metrics|waiting for the GIL",
+        "^gil-contention$",
+    ),
     Fault("lock", "SharesCache", "forward", "one", SLOW, "read_cache|refresh_cache"),
     Fault(
         "gc",

@@ -27,7 +27,7 @@ class Hooks:
         self.set(*functions)
 
     def set(self, *functions: Callable[[Any], None]) -> None:
-        for name, function in zip(self.__slots__, functions):
+        for name, function in zip(self.__slots__, functions):  # noqa: B905 - not in Python 3.8
             setattr(self, name, function)
 
 

@@ -46,9 +46,9 @@ struct order {
 	_Atomic uint32_t canceled;   /* 1: ignore this order */
 	/* iteration marks of one iteration (several optimizers); 0 means 1 */
 	_Atomic uint32_t stride;
-	_Atomic uint32_t source; /* enum order_source */
+	_Atomic uint32_t source;    /* enum order_source */
 	_Atomic uint32_t sample_hz; /* Python stacks per second in the window; 0: the default */
-	_Atomic uint32_t exact; /* 1: trace every Python call instead of sampling */
+	_Atomic uint32_t exact;	    /* 1: trace every Python call instead of sampling */
 	uint32_t reserved;
 };
 

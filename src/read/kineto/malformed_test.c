@@ -194,8 +194,9 @@ static void damaged_gzip_says_what_is_wrong(void **state)
 	assert_non_null(strstr(err.text, ": expected "));
 	data[len] = 'x';
 	assert_int_equal(kineto_read_memory(data, len + 1, "t", NULL, &trace, &err), -EBADMSG);
-	assert_string_equal(err.text,
-			    "t: byte 82: expected the end of the gzip data, found other bytes after it");
+	assert_string_equal(
+		err.text,
+		"t: byte 82: expected the end of the gzip data, found other bytes after it");
 	data[12] ^= 0x55;
 	data[13] ^= 0x55;
 	assert_int_equal(kineto_read_memory(data, len, "t", NULL, &trace, &err), -EBADMSG);
