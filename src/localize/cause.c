@@ -3,6 +3,7 @@
 
 #include "base/stats.h"
 #include "localize/late/work.h"
+#include "localize/witness/gil.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -258,6 +259,14 @@ static bool is_gil(const struct accusation *a, const struct cause_facts *f)
 	       !explains(f->cpu_ns, f->cpu_peers_ns, a);
 }
 
+/* The samples saw it wait. */
+static bool waits_for_gil(const struct job *job, const struct accusation *a)
+{
+	uint32_t frame = main_frame(job, a);
+
+	return frame != FRAME_NONE && !a->spread && gil_is_wait(&job->frames.data[frame]);
+}
+
 /* Whether most of the others that run the accused's function run it over NVLink. */
 static bool others_use_nvlink(const struct job *job, const struct accusation *a)
 {
@@ -331,6 +340,8 @@ static enum cause cause_of_all(const struct job *job, const struct accusation *a
 {
 	if (is_gc(job, a))
 		return CAUSE_GC;
+	if (waits_for_gil(job, a))
+		return CAUSE_GIL;
 	if (is_data_loading(job, a))
 		return CAUSE_SLOW_DATA;
 	if (a->class == CLASS_COMM)
@@ -379,7 +390,7 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 		return CAUSE_GC;
 	if (explains(f->run_delay_ns, f->run_delay_peers_ns, a) && !is_new(a))
 		return CAUSE_CPU_STARVED;
-	if (is_gil(a, f))
+	if (is_gil(a, f) || waits_for_gil(job, a))
 		return CAUSE_GIL;
 	if (is_pinned_allocation(job, a))
 		return CAUSE_PINNED;

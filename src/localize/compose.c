@@ -25,6 +25,24 @@ bool draft_accused(const struct draft *d, size_t w)
 	return accusation_has(d->a, (uint32_t)w);
 }
 
+/* beta of all the places that the accused fault strikes. */
+static double strikes_beta(const struct draft *d, size_t w)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < d->job->functions.cnt; i++) {
+		const struct fp_function *f = d->job->functions.data[i].of[w];
+
+		sum += d->a->strikes[i] && f != NULL ? f->beta_frac : 0;
+	}
+	return fmin(1, sum);
+}
+
+static bool strikes_many(const struct draft *d)
+{
+	return d->a->strikes != NULL && d->a->place_cnt == 0;
+}
+
 /* beta of the place on a worker: the whole subtree, host side and device side alike. */
 static double place_beta(const struct draft *d, size_t w)
 {
@@ -33,6 +51,8 @@ static double place_beta(const struct draft *d, size_t w)
 		d->a->function != FRAME_NONE ? &d->job->functions.data[d->a->function] : NULL;
 	uint32_t frame = d->a->spread && f != NULL ? f->frame : d->a->frame;
 
+	if (strikes_many(d))
+		return strikes_beta(d, w);
 	if (d->a->class == CLASS_COMM && f != NULL)
 		return f->of[w] != NULL ? f->of[w]->beta_frac : 0;
 	if (frame == FRAME_NONE)
@@ -51,7 +71,7 @@ static double place_ms(const struct draft *d, size_t w)
 /* Where the thread itself stood: the place takes that long, hidden behind the device or not. */
 double draft_thread_ms(const struct draft *d, size_t w)
 {
-	if (d->a->spread || d->a->frame == FRAME_NONE ||
+	if (d->a->spread || d->a->frame == FRAME_NONE || strikes_many(d) ||
 	    (d->a->class != CLASS_HOST && d->a->class != CLASS_IDLE))
 		return 0;
 	return job_thread_ns(d->job, d->a->frame, w) / 1e6;
@@ -337,10 +357,14 @@ static void set_words(struct draft *d)
 				f->class == CLASS_IDLE ? "," : " in", f->name);
 	/* The culprit is what holds the lock; where the victim stood is chance. */
 	if (d->cause == CAUSE_GIL && f->title != NULL)
-		f->title = arena_printf(d->arena, "rank%s %s: %s, held by another thread in %s",
+		f->title = arena_printf(d->arena, "rank%s %s: %s, held by another thread%s%s",
 					plural(f->rank_cnt),
 					draft_ranks_text(d, f->ranks, f->rank_cnt), words->title,
-					d->facts.other_name);
+					draft_holder_known(d) ? " in " : "",
+					draft_holder_known(d) ? d->facts.other_name : "");
+	if (d->a->part_of_ns > 0 && f->title != NULL)
+		f->title = arena_printf(d->arena, "%s, which explains %.1f of %.1f ms", f->title,
+					d->a->gain_ns / 1e6, d->a->part_of_ns / 1e6);
 	d->no_memory |= f->title == NULL;
 	if (f->title == NULL)
 		f->title = "";

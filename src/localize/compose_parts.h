@@ -50,6 +50,9 @@ double draft_waited_ms(const struct draft *d, size_t w);
 uint32_t draft_named_frame(const struct draft *d);
 const char *draft_idle_name(struct draft *d, uint32_t frame);
 
+/* Whether another thread was seen that may hold the interpreter's lock. */
+bool draft_holder_known(const struct draft *d);
+
 /* Adds all lines of evidence; needs the numbers, victims and names of the finding. */
 void evidence_add(struct draft *d);
 

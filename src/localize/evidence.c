@@ -113,6 +113,12 @@ static void evidence_of_past(struct draft *d)
 
 static void evidence_of_gain(struct draft *d)
 {
+	if (d->a->part_of_ns > 0)
+		EVIDENCE(
+			d,
+			"the largest part found: it explains %.1f of %.1f ms by which an iteration "
+			"became longer",
+			d->a->gain_ns / 1e6, d->a->part_of_ns / 1e6);
 	if (d->a->hidden_ns >= GAIN_HIDDEN_FRAC * d->a->gain_ns && d->a->hidden_ns > 0)
 		EVIDENCE(d,
 			 "of %.1f ms that it loses per iteration repair alone gives back %.1f ms: "
@@ -246,6 +252,13 @@ static void evidence_of_loader(struct draft *d)
 	}
 }
 
+bool draft_holder_known(const struct draft *d)
+{
+	const struct cause_facts *f = &d->facts;
+
+	return f->other_name != NULL && f->other_name[0] != '\0' && f->other_cpu_ns > 0;
+}
+
 static void evidence_of_host(struct draft *d)
 {
 	const struct cause_facts *f = &d->facts;
@@ -258,7 +271,7 @@ static void evidence_of_host(struct draft *d)
 	if (d->cause == CAUSE_GIL || d->cause == CAUSE_HOST_STALL || d->cause == CAUSE_SLOW_DATA ||
 	    d->cause == CAUSE_CPU_PYTHON)
 		per_iteration(d, "the training thread used a CPU", f->cpu_ns, f->cpu_peers_ns);
-	if (d->cause == CAUSE_GIL)
+	if (d->cause == CAUSE_GIL && draft_holder_known(d))
 		EVIDENCE(d, "another thread of the process used %.1f ms of CPU per iteration in %s",
 			 f->other_cpu_ns / 1e6, f->other_name);
 	if (d->cause == CAUSE_GC && f->gc_ns > 0)
@@ -321,7 +334,7 @@ enum confidence evidence_confidence(const struct draft *d)
 		late += (double)d->blame->workers[d->a->workers[i]].late_iterations;
 		analyzed = fmax(analyzed, d->job->workers[d->a->workers[i]].iterations);
 	}
-	if (host_is_unknown(d))
+	if (host_is_unknown(d) || d->a->part_of_ns > 0)
 		return CONFIDENCE_LOW;
 	if (analyzed < 2)
 		return always_last(d) ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;

@@ -18,6 +18,7 @@
 #include "localize/usual.h"
 #include "localize/witness/by_past.h"
 #include "localize/witness/companions.h"
+#include "localize/witness/part.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -274,13 +275,17 @@ static int join_past(struct run *r)
 /* Without a trigger the past itself shows how fast the job was. */
 static int set_accuse_options(struct run *r, struct accuse_options *ret)
 {
-	*ret = parts_accuse_options(r->options, &r->expect);
+	int error;
+
+	*ret = parts_accuse_options(r->options, &r->expect, r->job.iteration_ns);
 	ret->all_present = all_present(r);
 	ret->past = &r->past;
 	if (ret->live || r->past.known_cnt == 0)
 		return 0;
 	ret->live = true;
-	return past_slowdown(&r->past, &ret->slowdown_ns);
+	error = past_slowdown(&r->past, &ret->slowdown_ns);
+	ret->slow = ret->slowdown_ns >= PAST_SLOW_FRAC * r->job.iteration_ns;
+	return error;
 }
 
 static int list_growth(struct run *r)
@@ -326,7 +331,10 @@ static int compose(void *arg, const struct accusation *a, struct finding *ret)
 
 static int make_findings(struct run *r)
 {
-	return parts_make_findings(r->out, &r->accusations, r->options->min_gain_pct, compose, r);
+	int error =
+		parts_make_findings(r->out, &r->accusations, r->options->min_gain_pct, compose, r);
+
+	return error == 0 ? usual_note_starved(r->out, r->notes) : error;
 }
 
 /* A rank with collectives of which none was matched with another rank; -1: no such rank. */
@@ -438,9 +446,13 @@ static int find_accusations(struct run *r)
 	if (error == 0)
 		error = accuse_by_difference(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
+		error = accuse_by_gil(&r->job, &r->blame, &options, arena, &r->accusations);
+	if (error == 0)
 		error = accuse_by_past(&r->past, &options, arena, &r->accusations);
 	if (error == 0)
 		error = accuse_by_expectation(&r->job, &r->blame, &options, arena, &r->accusations);
+	if (error == 0)
+		error = part_find(&r->past, &options, arena, &r->accusations);
 	if (error == 0)
 		error = usual_note(r->out, r->notes, &r->job, &options, &r->accusations);
 	if (error == 0)

@@ -4,12 +4,27 @@
 #include "model/thresholds.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #define NOTE(out, notes, ...) parts_note(out, notes, arena_printf(&(out)->arena, __VA_ARGS__))
 
+/*
+ * What an iteration lost, by the trigger or by the window itself, whichever is less: machines
+ * carry other loads at other times, and a cause must explain what the window shows.
+ */
+static double slowdown_ns(const struct report_trigger *trigger, bool slow, double iteration_ns)
+{
+	double lost = 1e6 * fmax(0, trigger->current_iteration_ms - trigger->baseline_iteration_ms);
+	double shown = iteration_ns - 1e6 * trigger->baseline_iteration_ms;
+
+	if (!slow || shown <= 0)
+		return lost;
+	return lost > 0 ? fmin(lost, shown) : shown;
+}
+
 struct accuse_options parts_accuse_options(const struct localize_options *options,
-					   const struct expect_table *expect)
+					   const struct expect_table *expect, double iteration_ns)
 {
 	const struct report_trigger *trigger = &options->trigger;
 	struct accuse_options ret = {
@@ -21,9 +36,10 @@ struct accuse_options parts_accuse_options(const struct localize_options *option
 
 	ret.live = trigger->present && trigger->baseline_iteration_ms > 0;
 	ret.baseline_ns = ret.live ? 1e6 * trigger->baseline_iteration_ms : 0;
-	if (ret.live && trigger->current_iteration_ms > trigger->baseline_iteration_ms)
-		ret.slowdown_ns =
-			1e6 * (trigger->current_iteration_ms - trigger->baseline_iteration_ms);
+	ret.slow = ret.live && trigger_is_slow(trigger) &&
+		   !trigger_is_over(trigger, iteration_ns / 1e6);
+	if (ret.live)
+		ret.slowdown_ns = slowdown_ns(trigger, ret.slow, iteration_ns);
 	return ret;
 }
 

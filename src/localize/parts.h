@@ -14,7 +14,7 @@
 
 /* What the witnesses are asked; whether all workers are present is left to the caller. */
 struct accuse_options parts_accuse_options(const struct localize_options *options,
-					   const struct expect_table *expect);
+					   const struct expect_table *expect, double iteration_ns);
 
 /*
  * Copies the list of fingerprints, sorted by rank; the caller frees *ret. Returns 0, -ENOMEM, or

@@ -245,7 +245,8 @@ static double excess_ns(const struct job *job, const struct accusation *a, uint3
 
 static bool is_host_place(const struct accusation *a)
 {
-	return a->frame != FRAME_NONE && a->place_cnt == 0 && a->class == CLASS_HOST;
+	return a->frame != FRAME_NONE && a->place_cnt == 0 && a->strikes == NULL &&
+	       a->class == CLASS_HOST;
 }
 
 int usercode_name(const struct job *job, accusations *list)

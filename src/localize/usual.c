@@ -2,9 +2,12 @@
 #include "localize/usual.h"
 
 #include "base/str.h"
+#include "localize/cause.h"
 #include "model/rankset.h"
+#include "model/thresholds.h"
 
 #include <errno.h>
+#include <string.h>
 
 static int note(struct report *out, const char **notes, const struct job *job, const char *why,
 		const struct accusation *a)
@@ -41,15 +44,18 @@ static const char *reason(const struct accuse_options *options, const struct acc
 					: "but the job is as fast as ever";
 }
 
-/* A function and the built-in that it calls are one place. */
+/* A function and the built-in that it calls are one place; so is a finding with all below it. */
 static bool is_noted(const struct job *job, const accusations *list, size_t at)
 {
 	uint32_t frame = list->data[at].frame;
 
-	for (size_t i = 0; i < at; i++) {
-		uint32_t other = list->data[i].frame;
+	for (size_t i = 0; i < list->cnt; i++) {
+		const struct accusation *a = &list->data[i];
+		uint32_t other = a->frame;
+		bool found = !a->usual && a->witness == WITNESS_EXPECTATION &&
+			     other != FRAME_NONE && a->strikes == NULL;
 
-		if (list->data[i].usual &&
+		if ((found || (a->usual && i < at)) &&
 		    (job_frame_below(job, frame, other) || job_frame_below(job, other, frame)))
 			return true;
 	}
@@ -73,5 +79,41 @@ int usual_note(struct report *out, const char **notes, const struct job *job,
 			list->data[kept++] = list->data[i];
 	}
 	list->cnt = kept;
+	return error;
+}
+
+static bool is_bearable(const struct finding *f)
+{
+	return strcmp(f->id, cause_text(CAUSE_CPU_STARVED)->number) == 0 &&
+	       f->gain_pct < CHECKUP_STARVED_PCT;
+}
+
+int usual_note_starved(struct report *out, const char **notes)
+{
+	struct finding *kept;
+	size_t cnt = 0;
+	int error = 0;
+
+	if (!out->trigger.present || strcmp(out->trigger.kind, "checkup") != 0)
+		return 0;
+	kept = arena_calloc(&out->arena, out->finding_cnt + 1, sizeof(*kept));
+	if (kept == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < out->finding_cnt && error == 0; i++) {
+		const struct finding *f = &out->findings[i];
+
+		if (!is_bearable(f)) {
+			kept[cnt++] = *f;
+			continue;
+		}
+		error = parts_note(
+			out, notes,
+			arena_printf(&out->arena,
+				     "%s: it costs %.2f ms per iteration (%.1f %%), which a busy "
+				     "machine does to a healthy job",
+				     f->title, f->gain_ms_per_iteration, f->gain_pct));
+	}
+	out->findings = kept;
+	out->finding_cnt = cnt;
 	return error;
 }

@@ -16,6 +16,9 @@ enum event_class {
 	CLASS_CNT
 };
 
+/* The name of a KIND_PYTHON event in which a thread waits for the interpreter's lock. */
+#define EVENT_GIL_WAIT "<waiting for the GIL>"
+
 /* The writer's label of an event. The class is derived from it. */
 enum event_kind {
 	KIND_PYTHON,	     /* python_function: parent is the calling frame */

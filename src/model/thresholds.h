@@ -314,6 +314,30 @@
 #define EXCESS_SLOWDOWN 0.5
 
 /*
+ * PAST_SLOW_FRAC: share of an iteration | as --slowdown | a window that lost more than this since
+ * its past shows a slow job
+ */
+#define PAST_SLOW_FRAC 0.2
+
+/*
+ * PART_LEAST: share of a slowdown | not recorded | where the machine is slow all code is, and what
+ * explains less is any of it
+ */
+#define PART_LEAST 0.2
+
+/*
+ * PART_MAIN: share of a subtree | not recorded | a function with less of it is one of many that
+ * became slower
+ */
+#define PART_MAIN 0.67
+
+/*
+ * CHECKUP_STARVED_PCT: percent of an iteration | other programs on the machine | in a check-up a
+ * lack of CPU that costs less is a note
+ */
+#define CHECKUP_STARVED_PCT 5
+
+/*
  * EXPECT_USUAL: times a slowdown | docs/method.md, 10 | what costs more was as long before the
  * slowdown
  */

@@ -48,7 +48,8 @@ static void run_done(struct run *r)
 
 static int find_accusations(struct run *r)
 {
-	struct accuse_options options = parts_accuse_options(r->options, &r->expect);
+	struct accuse_options options =
+		parts_accuse_options(r->options, &r->expect, r->columns->iteration_ns);
 	int error = columns_accuse_difference(r->columns, &options, &r->arena, &r->accusations);
 
 	if (error == 0)

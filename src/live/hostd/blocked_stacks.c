@@ -32,7 +32,7 @@ static void name_leaf(uint16_t detail, char *ret, size_t size)
 	const char *name = syscall_name(detail >> 4);
 
 	if ((detail & FLIGHT_SAMPLE_GIL_WAIT) != 0)
-		(void)snprintf(ret, size, "<waiting for the GIL>");
+		(void)snprintf(ret, size, EVENT_GIL_WAIT);
 	else if ((detail & FLIGHT_SAMPLE_SYSCALL) != 0 && name != NULL)
 		(void)snprintf(ret, size, "<system call %s>", name);
 }

@@ -3,6 +3,7 @@
 #include "localize/late/work.h"
 #include "localize/past.h"
 #include "localize/witness/excess.h"
+#include "localize/witness/gil.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -13,7 +14,8 @@ static bool rule_applies(const struct job *job, const struct blame *blame,
 			 const struct accuse_options *options, const struct job_function *f)
 {
 	if (f->class == CLASS_HOST)
-		return excess_rule_applies(job->frames.data, f->frame);
+		return excess_rule_applies(job->frames.data, f->frame) &&
+		       !gil_is_wait(&job->frames.data[f->frame]);
 	/* The times of one member do not distinguish waiting from transfer. */
 	return f->class == CLASS_COMM && blame->matched_cnt > 0 && options->all_present;
 }
@@ -348,7 +350,9 @@ static int recall_past(const struct past *past, struct accusation *a)
 		return -ENOMEM;
 	for (size_t i = 0; i < a->worker_cnt && past != NULL; i++) {
 		if (past->workers[a->workers[i]].known)
-			grown[cnt++] = past_own_growth_ns(past, a->workers[i], a->frame);
+			grown[cnt++] = a->strikes != NULL
+					       ? gil_growth_ns(past, a->workers[i])
+					       : past_own_growth_ns(past, a->workers[i], a->frame);
 	}
 	a->recalled = cnt > 0 && stats_median(grown, cnt) < EXCESS_SLOWDOWN * a->gain_ns;
 	a->usual |= a->recalled;
@@ -418,6 +422,45 @@ static int is_heard(const struct job *job, const struct blame *blame, const stru
 	*ret = (double)e->cnt < fmax(1, EXPECT_ALL_FRAC * (double)job->worker_cnt) && !stages &&
 	       (blame->matched_cnt > 0 || e->class == CLASS_COMM);
 	return error;
+}
+
+/* Whether another witness accuses somebody who waits, of that or of something around it. */
+static bool is_accused_of_waits(const struct job *job, const struct excess *e,
+				const accusations *list)
+{
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		vec_foreach(a, list) {
+			if (e->alike[w] && accusation_has(a, w) &&
+			    (a->frame == FRAME_NONE ||
+			     frames_below(job->frames.data, e->frame, a->frame)))
+				return true;
+		}
+	}
+	return false;
+}
+
+int accuse_by_gil(const struct job *job, const struct blame *blame,
+		  const struct accuse_options *options, struct arena *arena, accusations *out)
+{
+	size_t before = out->cnt;
+	const bool *is_wait;
+	struct excess e;
+	bool heard;
+	int error = gil_measure(job, &options->expect, arena, &e, &is_wait);
+
+	if (error < 0 || is_wait == NULL ||
+	    e.distance < fmax(options->min_gain_frac, options->min_common_frac))
+		return error;
+	error = is_heard(job, blame, &e, &heard);
+	if (error < 0 || heard || is_accused_of_waits(job, &e, out))
+		return error;
+	error = excess_accuse(&e, job->worker_cnt, job->iteration_ns, options, arena, out);
+	if (error < 0)
+		return error;
+	out->data[before].strikes = is_wait;
+	error = drop_occasion(job, options, arena, out);
+	return error == 0 && out->cnt > before ? recall_past(options->past, &out->data[before])
+					       : error;
 }
 
 int accuse_by_expectation(const struct job *job, const struct blame *blame,

@@ -95,12 +95,9 @@ static void set_limits(struct by_past *b, const struct accuse_options *options, 
 			      : HUGE_VAL;
 }
 
-static int by_past_init(struct by_past *b, const struct past *past,
-			const struct accuse_options *options, struct arena *arena)
+static int by_past_init(struct by_past *b, const struct past *past, struct arena *arena)
 {
 	size_t cnt = past->now->worker_cnt;
-	double shown_ns;
-	int error = past_slowdown(past, &shown_ns);
 
 	*b = (struct by_past){ .past = past, .job = past->now };
 	b->grown = arena_calloc(arena, cnt + 1, sizeof(*b->grown));
@@ -109,18 +106,22 @@ static int by_past_init(struct by_past *b, const struct past *past,
 		return -ENOMEM;
 	for (size_t w = 0; w < cnt; w++)
 		b->most_ns = fmax(b->most_ns, past->workers[w].growth_ns);
-	set_limits(b, options, shown_ns);
-	for (size_t w = 0; w < cnt && error == 0; w++) {
+	return 0;
+}
+
+/* By worker, where it grew by at least what the limits say. */
+static void find_all_grown(struct by_past *b)
+{
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
 		b->grown[w].frame = FRAME_NONE;
-		if (!past->workers[w].known)
+		if (!b->past->workers[w].known)
 			continue;
 		b->grown[w] = find_grown(b, w);
 		b->starved[w] = b->grown[w].frame == FRAME_NONE &&
-				past->workers[w].delay_growth_ns >= b->least_ns;
+				b->past->workers[w].delay_growth_ns >= b->least_ns;
 		if (b->grown[w].frame != FRAME_NONE)
 			b->grown[w].ns = own_growth_ns(b, w, b->grown[w].frame);
 	}
-	return error;
 }
 
 static bool overlaps(const struct job *job, uint32_t a, uint32_t b)
@@ -204,12 +205,24 @@ static int accuse(struct by_past *b, size_t w, struct arena *arena, struct accus
 	return 0;
 }
 
+static bool strikes_below(const struct job *job, const bool *strikes, uint32_t frame)
+{
+	for (uint32_t i = 0; i < job->functions.cnt; i++) {
+		if (strikes[i] && job_frame_below(job, job->functions.data[i].frame, frame))
+			return true;
+	}
+	return false;
+}
+
 /* Whether another witness accuses a worker there; a loss without a place gets the place. */
 static bool is_known(const struct by_past *b, const struct accusation *a, accusations *list)
 {
 	vec_foreach(other, list) {
-		if (!shares_worker(a, other))
+		if (!shares_worker(a, other) || other->usual)
 			continue;
+		if (other->strikes != NULL && other->place_cnt == 0 &&
+		    strikes_below(b->job, other->strikes, a->frame))
+			return true;
 		if (other->frame != FRAME_NONE && overlaps(b->job, a->frame, other->frame))
 			return true;
 		if (other->frame == FRAME_NONE && other->witness == WITNESS_BLAME &&
@@ -274,12 +287,19 @@ int accuse_by_past(const struct past *past, const struct accuse_options *options
 		   struct arena *arena, accusations *out)
 {
 	struct by_past b;
+	double shown_ns;
 	size_t w;
 	int error;
 
 	if (past->known_cnt == 0)
 		return 0;
-	error = by_past_init(&b, past, options, arena);
+	error = by_past_init(&b, past, arena);
+	if (error == 0)
+		error = past_slowdown(past, &shown_ns);
+	if (error < 0)
+		return error;
+	set_limits(&b, options, shown_ns);
+	find_all_grown(&b);
 	while (error == 0 && (w = most_grown_worker(&b)) != SIZE_MAX) {
 		struct accusation a;
 
@@ -289,6 +309,32 @@ int accuse_by_past(const struct past *past, const struct accuse_options *options
 			error = vec_push(out, a);
 	}
 	return error == 0 ? accuse_starved(&b, arena, out) : error;
+}
+
+int accuse_part_by_past(const struct past *past, const struct accuse_options *options,
+			struct arena *arena, accusations *out)
+{
+	struct by_past b;
+	struct accusation a;
+	size_t w;
+	int error;
+
+	if (past->known_cnt == 0)
+		return 0;
+	error = by_past_init(&b, past, arena);
+	if (error < 0)
+		return error;
+	b.most_ns = EXPECT_USUAL * fmax(b.most_ns, options->slowdown_ns);
+	b.least_ns = options->min_common_frac * b.job->iteration_ns;
+	find_all_grown(&b);
+	w = most_grown_worker(&b);
+	if (w == SIZE_MAX)
+		return 0;
+	error = accuse(&b, w, arena, &a);
+	a.part_of_ns = options->slowdown_ns;
+	if (error == 0 && a.gain_ns < PART_LEAST * a.part_of_ns)
+		return 0;
+	return error == 0 ? vec_push(out, a) : error;
 }
 
 static int recall(const struct past *past, struct accusation *a)
@@ -318,7 +364,9 @@ int by_past_recall(const struct past *past, accusations *list)
 	int error = 0;
 
 	vec_foreach(a, list) {
-		if (error == 0 && a->frame != FRAME_NONE && a->class != CLASS_COMM)
+		/* What strikes in many places has no one time in the past. */
+		if (error == 0 && a->frame != FRAME_NONE && a->class != CLASS_COMM &&
+		    (a->strikes == NULL || a->place_cnt > 0))
 			error = recall(past, a);
 	}
 	return error;

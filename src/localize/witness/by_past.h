@@ -17,5 +17,12 @@
 _must_check_ int accuse_by_past(const struct past *past, const struct accuse_options *options,
 				struct arena *arena, accusations *out);
 
+/*
+ * Adds what grew most, though it explains little of a slow job's slowdown (part_of_ns). Returns 0
+ * or -ENOMEM.
+ */
+_must_check_ int accuse_part_by_past(const struct past *past, const struct accuse_options *options,
+				     struct arena *arena, accusations *out);
+
 /* Sets before_ns and now_ns of all accusations of a place. Returns 0 or -ENOMEM. */
 _must_check_ int by_past_recall(const struct past *past, accusations *list);

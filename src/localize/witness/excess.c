@@ -81,6 +81,14 @@ static bool explains(double gain_ns, double iteration_ns, const struct accuse_op
 				  gain_ns <= EXPECT_USUAL * most);
 }
 
+/* The slowdown of which a place is a small part; 0: there is none, or it is no small part. */
+static double part_of(double gain_ns, const struct accuse_options *options)
+{
+	return options->slow && gain_ns < EXCESS_SLOWDOWN * options->slowdown_ns
+		       ? options->slowdown_ns
+		       : 0;
+}
+
 int excess_accuse(const struct excess *e, size_t worker_cnt, double iteration_ns,
 		  const struct accuse_options *options, struct arena *arena, accusations *out)
 {
@@ -109,5 +117,6 @@ int excess_accuse(const struct excess *e, size_t worker_cnt, double iteration_ns
 	}
 	a.own_ns = a.gain_ns = (stats_middle(above, above_cnt) - high) * iteration_ns;
 	a.usual = !explains(a.gain_ns, iteration_ns, options);
+	a.part_of_ns = a.usual ? part_of(a.gain_ns, options) : 0;
 	return vec_push(out, a);
 }

@@ -23,6 +23,7 @@ struct accusation {
 	uint8_t class;	   /* class of most of it */
 	bool spread;	   /* no one place: the slowdown is everywhere in the subtree */
 	bool usual;	   /* no finding: it was so before the slowdown, or there is none */
+	double part_of_ns; /* per iteration: the slowdown of which it is less than half; 0: none */
 	bool rotates;	   /* no worker always: they take turns */
 	size_t place_cnt;  /* unrelated places that something strikes at random; 0: one place */
 	const bool *strikes; /* by function of the job: is one of these places; NULL: not known */
@@ -64,6 +65,7 @@ struct accuse_options {
 	 * everywhere but explains little of it was there before. */
 	double slowdown_ns;
 	double baseline_ns; /* an iteration before the slowdown; 0 unknown */
+	bool slow;	    /* the window shows a job that runs slower than at its best */
 	bool live; /* it is known how fast the job was: a slowdown of 0 means as fast as ever */
 	const struct past *past; /* the job's own (localize/past.h); NULL: unknown */
 	struct expect_table expect;
@@ -106,6 +108,9 @@ _must_check_ int accuse_by_difference(const struct job *job, const struct blame 
 				      accusations *out);
 _must_check_ int accuse_by_link(const struct job *job, const struct accuse_options *options,
 				struct arena *arena, accusations *out);
+_must_check_ int accuse_by_gil(const struct job *job, const struct blame *blame,
+			       const struct accuse_options *options, struct arena *arena,
+			       accusations *out);
 _must_check_ int accuse_by_expectation(const struct job *job, const struct blame *blame,
 				       const struct accuse_options *options, struct arena *arena,
 				       accusations *out);

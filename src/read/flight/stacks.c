@@ -83,7 +83,7 @@ static bool is_own(const struct stacks *s, const struct look *look)
 
 static int leaf_of(struct stacks *s, uint16_t detail, uint32_t *ret)
 {
-	static const char gil[] = "<waiting for the GIL>";
+	static const char gil[] = EVENT_GIL_WAIT;
 
 	*ret = 0;
 	if (detail & FLIGHT_SAMPLE_GIL_WAIT)
