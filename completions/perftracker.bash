@@ -4,7 +4,7 @@
 
 _perftracker_options() {
 	case $1 in
-	run) echo '--output --keep-traces --format --report-to --log-format --color --job-name --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --no-checkup --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --config --show-settings --help' ;;
+	run) echo '--output --keep-traces --format --report-to --log-format --color --job-name --quiet --slowdown --recent --learn --blocked --min-gap --window --steps --source --exact --no-audit --audit-every --no-checkup --budget-always --budget-window --gpu-samples --gpu-calls --min-gain --jobs --metrics --metrics-compat --config --show-settings --help' ;;
 	profile) echo '--job --socket --format --output --window --timeout --help' ;;
 	status) echo '--job --socket --watch --format --help' ;;
 	accept) echo '--job --socket --help' ;;
@@ -49,6 +49,7 @@ _perftracker_value() {
 	'run --window') ;;
 	'run --steps') ;;
 	'run --source') _perftracker_words 'auto agent torch' ;;
+	'run --audit-every') ;;
 	'run --budget-always') ;;
 	'run --budget-window') ;;
 	'run --gpu-samples') _perftracker_words 'own none'; _perftracker_paths -d ;;

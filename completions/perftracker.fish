@@ -32,6 +32,7 @@ complete -c perftracker -n '__fish_seen_subcommand_from run' -l steps -x -d 'max
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l source -x -a 'auto agent torch' -d 'recorder of profiles: the agent'\''s collectors, torch.profiler, or auto: torch.profiler on a GPU, else the first that works'
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l exact -d 'trace every Python call instead of sampling stacks (higher overhead)'
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l no-audit -d 'do not measure the collectors'\'' overhead'
+complete -c perftracker -n '__fish_seen_subcommand_from run' -l audit-every -x -d 'time between two measurements of the overhead of what is always on'
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l no-checkup -d 'do not profile a healthy job'
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l budget-always -x -d 'allowed overhead between windows'
 complete -c perftracker -n '__fish_seen_subcommand_from run' -l budget-window -x -d 'allowed overhead in windows'

@@ -165,6 +165,13 @@ static const struct option_row rows[] = {
 	  .help = "do not measure the collectors' overhead",
 	  .more = "By default, iterations with and without the collectors are compared in a steady "
 		  "job: for some seconds at first, and again from time to time." },
+	{ .name = "audit-every",
+	  .argument = "SECONDS",
+	  FIELD(audit_every_ns),
+	  .unit = UNIT_SECONDS,
+	  .high = 1e6,
+	  .help = "time between two measurements of the overhead of what is always on",
+	  .preset = "600" },
 	{ .name = "no-checkup",
 	  FIELD(no_checkup),
 	  .help = "do not profile a healthy job",

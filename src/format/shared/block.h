@@ -59,9 +59,8 @@ enum order_source {
 };
 
 /*
- * The overhead check: pairs of slices of iterations, one with collectors on and one with them off,
- * at the same steps on all workers, so that the daemon can compare their times. Starts at
- * start_step; slice_cnt slices of slice_steps each, on or off as overhead_slice_is_on() says.
+ * The overhead check: pairs of slices of iterations, with collectors on and off, at the same steps
+ * on all workers. slice_cnt slices of slice_steps from start_step on: overhead_slice_is_on().
  */
 struct overhead_order {
 	_Atomic uint64_t id; /* as in struct order */

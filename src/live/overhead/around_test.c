@@ -19,6 +19,7 @@
 
 static const struct run_options options = { .budget_always_frac = 0.005,
 					    .budget_window_frac = 0.03,
+					    .audit_every_ns = 600 * NSEC_PER_SEC,
 					    .recent_cnt = 50 };
 
 /* A steady job. */

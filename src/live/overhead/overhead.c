@@ -35,14 +35,16 @@
 /* After a measurement without a result; doubled with each that leaves the interval too wide. */
 #define RETRY_NS (60 * NSEC_PER_SEC)
 
+/* Between two measurements of a window's collectors; --audit-every is for the others. */
+#define WINDOW_INTERVAL_NS (3600 * NSEC_PER_SEC)
+
 static const struct overhead_shape {
-	int64_t slice_ns;    /* desired length */
-	uint64_t steps_min;  /* of a slice */
-	uint64_t slice_cnt;  /* two a pair; DECISION needs eight pairs */
-	int64_t interval_ns; /* until the next measurement of this kind */
+	int64_t slice_ns;   /* desired length */
+	uint64_t steps_min; /* of a slice */
+	uint64_t slice_cnt; /* two a pair; DECISION needs eight pairs */
 } shapes[] = {
-	[OVERHEAD_ALWAYS] = { 1 * NSEC_PER_SEC, 5, 20, 600 * NSEC_PER_SEC },
-	[OVERHEAD_WINDOW] = { 300 * NSEC_PER_MSEC, 5, 16, 3600 * NSEC_PER_SEC },
+	[OVERHEAD_ALWAYS] = { 1 * NSEC_PER_SEC, 5, 20 },
+	[OVERHEAD_WINDOW] = { 300 * NSEC_PER_MSEC, 5, 16 },
 };
 
 void overhead_init(struct overhead *overhead, const struct run_options *options)
@@ -54,6 +56,8 @@ void overhead_init(struct overhead *overhead, const struct run_options *options)
 	/* Slices cannot measure torch.profiler's cost: it stops the job. */
 	if (options->source == ORDER_SOURCE_TORCH)
 		overhead->series[OVERHEAD_WINDOW].due_ns = INT64_MAX;
+	overhead->interval_ns[OVERHEAD_ALWAYS] = options->audit_every_ns;
+	overhead->interval_ns[OVERHEAD_WINDOW] = WINDOW_INTERVAL_NS;
 	overhead->around.off = options->no_audit || options->source == ORDER_SOURCE_TORCH;
 }
 
@@ -274,7 +278,7 @@ static void schedule(struct overhead *overhead, int64_t now_ns)
 {
 	struct overhead_series *series = &overhead->series[overhead->kind];
 	struct wire_cost cost = series_cost(&series->pairs, SHOWN);
-	int64_t interval_ns = shapes[overhead->kind].interval_ns;
+	int64_t interval_ns = overhead->interval_ns[overhead->kind];
 
 	if (cost.pair_cnt > 0 &&
 	    cost.high_frac - cost.low_frac <= 2 * overhead->budget_frac[overhead->kind]) {

@@ -44,7 +44,8 @@ struct overhead_audits {
 };
 
 struct overhead {
-	double budget_frac[2]; /* by enum overhead_kind */
+	double budget_frac[2];	/* by enum overhead_kind */
+	int64_t interval_ns[2]; /* by enum overhead_kind: between two measurements */
 	bool off;	       /* --no-audit */
 	uint64_t id;	       /* of the latest order */
 	bool running;

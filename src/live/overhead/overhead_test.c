@@ -20,6 +20,7 @@
 
 static const struct run_options options = { .budget_always_frac = 0.005,
 					    .budget_window_frac = 0.03,
+					    .audit_every_ns = 600 * NSEC_PER_SEC,
 					    .recent_cnt = 50 };
 
 /* A steady job; cost_frac: by how much the collectors of each kind slow its iterations. */
@@ -199,6 +200,19 @@ static void test_a_measurement_is_repeated_after_its_interval(void **state)
 	run_for(&job, 3500 * NSEC_PER_SEC);
 	assert_int_equal(job.sent[OVERHEAD_WINDOW], 1);
 	assert_in_range(job.sent[OVERHEAD_ALWAYS], 5, 6);
+	overhead_done(&job.overhead);
+}
+
+static void test_measurements_without_a_pause_follow_each_other(_unused_ void **state)
+{
+	struct run_options eager = options;
+	struct job job;
+
+	eager.audit_every_ns = 0;
+	job_init(&job, &eager);
+	run_for(&job, 600 * NSEC_PER_SEC);
+	assert_int_equal(job.sent[OVERHEAD_WINDOW], 1);
+	assert_in_range(job.sent[OVERHEAD_ALWAYS], 24, 30); /* of 20 s, and the way there */
 	overhead_done(&job.overhead);
 }
 
@@ -602,6 +616,7 @@ int main(void)
 		cmocka_unit_test(test_slices_are_whole_iterations_with_two_optimizers),
 		cmocka_unit_test(test_one_worker_is_enough),
 		cmocka_unit_test(test_a_measurement_is_repeated_after_its_interval),
+		cmocka_unit_test(test_measurements_without_a_pause_follow_each_other),
 		cmocka_unit_test(test_a_cost_that_grows_later_is_noticed),
 		cmocka_unit_test(test_collectors_over_budget_are_switched_off_one_by_one),
 		cmocka_unit_test(test_always_on_collectors_over_budget_are_off_but_for_marks),

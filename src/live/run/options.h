@@ -23,6 +23,7 @@ struct run_options {
 	bool exact;	       /* --exact: trace Python calls instead of sampling */
 	double budget_always_frac, budget_window_frac; /* --budget-always, --budget-window */
 	bool no_audit;				       /* --no-audit */
+	int64_t audit_every_ns;			       /* --audit-every; 0: without a pause */
 	bool no_checkup;			       /* --no-checkup */
 	struct http_address metrics;		       /* --metrics: where; host "": nowhere */
 	bool metrics_xpu;			       /* --metrics-compat xpu_timer */
