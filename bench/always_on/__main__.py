@@ -32,10 +32,10 @@ JOB = ROOT / "bench" / "always_on" / "job.py"
 STEPS_MS = "1.1,11,27"
 
 
-def run(kind: str, ms: float, seconds: float, watched: bool) -> tuple[dict, str]:
-    """The report's overhead ({} if not watched), and the job's output."""
+def run(what: str, number: float, seconds: float, watched: bool) -> tuple[dict, str]:
+    """The report ({} if not watched), and the job's output."""
     cpus = sorted(os.sched_getaffinity(0))
-    job = [str(PYTHON), str(JOB), kind, str(ms), str(seconds), str(cpus[-1])]
+    job = [str(PYTHON), str(JOB), what, str(number), str(seconds), str(cpus[-1])]
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder, "out")
         # Neither other work on the machine nor a cost above the budget may change what runs.
@@ -52,32 +52,36 @@ def run(kind: str, ms: float, seconds: float, watched: bool) -> tuple[dict, str]
             check=True,
             preexec_fn=lambda: os.sched_setaffinity(0, rest),
         )
-        report = json.loads((out / "report.json").read_text()) if watched else {"overhead": {}}
-    return report["overhead"], done.stdout
+        report = json.loads((out / "report.json").read_text()) if watched else {}
+    return report, done.stdout
+
+
+def number_of(text: str, name: str) -> float:
+    """From the job's output, among the lines of PerfTracker's report."""
+    return float(next(line.split()[1] for line in text.splitlines() if line.startswith(name)))
 
 
 def marks_ns() -> float:
     """Of one optimizer's step."""
-    took = []
-    for watched in (False, True):
-        _, text = run("marks", 0, 0, watched)
-        took.append(float(next(w for w in text.splitlines() if w.startswith("marks_ns"))[9:]))
+    took = [number_of(run("marks", 0, 0, watched)[1], "marks_ns ") for watched in (False, True)]
     return max(took[1] - took[0], 0.0)
 
 
 def measure(kind: str, ms: float, minutes: float, marks: float) -> dict:
-    overhead, _ = run(kind, ms, 60 * minutes, True)
-    effect = overhead["effect"]
-    marks_pct = 100 * marks / 1e6 / ms
+    work = number_of(run(f"{kind}-work", ms, 0, False)[1], "work ")
+    report, _ = run(kind, work, 60 * minutes, True)
+    effect = report["overhead"]["effect"]
+    step_ms = report["job"]["iteration_ms"] or ms
+    marks_pct = 100 * marks / 1e6 / step_ms
     return {
         "job": kind,
-        "step_ms": ms,
+        "step_ms": step_ms,
         "effect": effect,
         "marks_pct": marks_pct,
         "total_high_pct": effect["high_pct"] + marks_pct if effect else None,
-        "audits": overhead["audits"],
-        "core_pct_per_rank": overhead["core_pct_per_rank"],
-        "threads": overhead["threads"],
+        "audits": report["overhead"]["audits"],
+        "core_pct_per_rank": report["overhead"]["core_pct_per_rank"],
+        "threads": report["overhead"]["threads"],
     }
 
 
@@ -93,7 +97,7 @@ def effect_text(effect: dict | None) -> str:
 def print_row(row: dict) -> None:
     total = row["total_high_pct"]
     print(
-        f"{row['job']:6s} {row['step_ms']:5.1f} ms  effect {effect_text(row['effect'])}, "
+        f"{row['job']:6s} {row['step_ms']:6.2f} ms  effect {effect_text(row['effect'])}, "
         f"marks {row['marks_pct']:.3f} %, "
         f"total below {'-' if total is None else format(total, '.3f')} %; "
         f"CPU {row['core_pct_per_rank']:.3f} % of a core: "

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measured job: one process on one CPU, iterations of a chosen length.
 
-Arguments: `torch` or `plain`, milliseconds of an iteration, seconds, CPU. `torch` trains a small
-model from a DataLoader; `plain` is a loop of arithmetic that calls perftracker.step(). The amount
-of work is chosen at the start so that an iteration takes as long as asked. With `marks` in place of
-the kind the job prints how many ns the marks of an iteration take: its iterations do no work.
+Arguments: what, a number, seconds, CPU. `torch` trains a small model from a DataLoader; `plain` is a
+loop of arithmetic that calls perftracker.step(); the number is the work of an iteration. With
+`torch-work` and `plain-work` it is milliseconds, and the work that takes so long is printed.
+`marks` prints how many ns the marks of an optimizer's step take: its iterations do no work.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import statistics
 import sys
 import time
-from typing import Callable
+from typing import Any, Callable
 
 MARKS_CNT = 20000
 
@@ -39,19 +39,19 @@ def amount_for(work: Callable[[int], object], ms: float) -> int:
     return amount
 
 
-def train_plain(ms: float, seconds: float) -> None:
+def train_plain(amount: int, seconds: float) -> None:
     import perftracker
 
-    amount, end = amount_for(work_plain, ms), time.monotonic() + seconds
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         work_plain(amount)
         perftracker.step()
 
 
-def train_torch(ms: float, seconds: float) -> None:
+def make_torch() -> tuple[Any, Callable[[int], object]]:
+    """The model, and its work: so many rows, in pieces of 32, as operators and Python calls."""
     import torch
     from torch import nn
-    from torch.utils.data import DataLoader, TensorDataset
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -59,13 +59,23 @@ def train_torch(ms: float, seconds: float) -> None:
     rows = torch.randn(4096, 64)
 
     def work(amount: int) -> None:
-        """So many rows, in pieces of 32: operators and Python calls grow with the work."""
-        for begin in range(0, amount, 32):
-            model(rows[begin % 4064 : begin % 4064 + 32]).square().mean().backward()
+        loss = sum(
+            model(rows[begin % 4064 : begin % 4064 + min(32, amount - begin)]).square().mean()
+            for begin in range(0, amount, 32)
+        )
+        loss.backward()
 
-    amount, end = amount_for(work, ms), time.monotonic() + seconds
+    return model, work
+
+
+def train_torch(amount: int, seconds: float) -> None:
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    model, work = make_torch()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
     batches = DataLoader(TensorDataset(torch.arange(4096)), batch_size=1)
+    end = time.monotonic() + seconds
     for _ in itertools.chain.from_iterable(itertools.repeat(batches)):
         optimizer.zero_grad()
         work(amount)
@@ -93,14 +103,18 @@ def measure_marks() -> None:
 
 
 def main() -> None:
-    kind, ms, seconds, cpu = sys.argv[1], float(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])
+    what, number, seconds, cpu = sys.argv[1], *map(float, sys.argv[2:4]), int(sys.argv[4])
     os.sched_setaffinity(0, {cpu})  # before torch and the agent start threads
-    if kind == "marks":
+    if what == "marks":
         measure_marks()
-    elif kind == "plain":
-        train_plain(ms, seconds)
+    elif what == "plain-work":
+        print(f"work {amount_for(work_plain, number)}", flush=True)
+    elif what == "torch-work":
+        print(f"work {amount_for(make_torch()[1], number)}", flush=True)
+    elif what == "plain":
+        train_plain(int(number), seconds)
     else:
-        train_torch(ms, seconds)
+        train_torch(int(number), seconds)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@
 #include "live/link/wire_request.h"
 #include "live/overhead/costtext.h"
 #include "model/thresholds.h"
-#include "report/costphrase.h"
 #include "report/phrase.h"
 
 #include <errno.h>
@@ -300,14 +299,11 @@ static void take_slices_cost(void *arg, const struct bus_message *message)
 static void log_overhead(const struct hub *hub)
 {
 	struct report_overhead overhead;
-	struct str text = { 0 };
 
 	if (hub->options->quiet)
 		return;
 	hub_fill_overhead(hub, &overhead);
-	phrase_overhead(&text, &overhead);
-	log_line(LOG_INFO, "event=overhead cost=\"%s\"", str_borrow(&text));
-	str_done(&text);
+	costtext_log("overhead", &overhead);
 }
 
 static void take_own(void *arg, const struct bus_message *message)

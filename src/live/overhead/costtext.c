@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/overhead/costtext.h"
 
+#include "base/log.h"
 #include "format/shared/block.h"
+#include "report/costphrase.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -71,6 +73,15 @@ void costtext_write(const struct report_overhead *overhead, struct str *text)
 	str_printf(text, " own=%.3f", (double)own->rank_ns / NSEC_PER_SEC);
 	for (size_t i = 0; i < OWN_THREAD_CNT; i++)
 		str_printf(text, ",%.6f", (double)own->cpu_ns[i] / NSEC_PER_SEC);
+}
+
+void costtext_log(const char *event, const struct report_overhead *overhead)
+{
+	struct str text = { 0 };
+
+	phrase_overhead(&text, overhead);
+	log_line(LOG_INFO, "event=%s cost=\"%s\"", event, str_borrow(&text));
+	str_done(&text);
 }
 
 /* Up to cap numbers behind "name="; returns how many. */

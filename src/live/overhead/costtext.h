@@ -16,5 +16,8 @@ void costtext_of(const struct wire_overhead *overhead, const struct own_cpu *own
 
 void costtext_write(const struct report_overhead *overhead, struct str *text);
 
+/* Logs the sentence of reports: event=... cost="...". */
+void costtext_log(const char *event, const struct report_overhead *overhead);
+
 /* What the text lacks is unknown; a daemon of another version may send other parts. */
 void costtext_read(const char *text, struct report_overhead *ret);

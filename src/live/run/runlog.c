@@ -7,6 +7,7 @@ static const struct log_phrase phrases[] = {
 	/* the run: supervise.c */
 	{ "run", NULL, "watching job {job} ({command}); results in {dir}" },
 	{ "finished", NULL, "verdict: {verdict}[: {reason}][. Report: {report}]" },
+	{ "own-cost", NULL, "PerfTracker's own cost: {cost}" },
 	{ "earlier-results-kept", NULL, "the results of an earlier run are now in {dir}" },
 	{ "folder-in-use", NULL, "{why}" },
 	{ "not-attached", NULL, "{effect}: {why}" },

@@ -38,6 +38,8 @@ static void people_read_the_folder_first_and_the_report_last(void **state)
 			    "watching job train (torchrun); results in /o\n");
 	assert_string_equal(people("event=finished verdict=HEALTHY report=\"/o/report.html\""),
 			    "verdict: HEALTHY. Report: /o/report.html\n");
+	assert_string_equal(people("event=own-cost cost=\"0.19 % of a core per rank (exact)\""),
+			    "PerfTracker's own cost: 0.19 % of a core per rank (exact)\n");
 }
 
 static void people_read_how_slow_the_job_became(void **state)
