@@ -131,7 +131,7 @@ static const struct option_row rows[] = {
 	  .unit = UNIT_SECONDS,
 	  .high = 1e6,
 	  .help = "minimum time between two profiles",
-	  .preset = "60" },
+	  .preset = "15" },
 
 	{ .help = "How to profile" },
 	{ .name = "window",
@@ -288,7 +288,7 @@ static int check_options(const struct run_options *options)
 
 /* The presets that --help shows; that of --slowdown is PACE_SLOW_FRAC. */
 _Static_assert(PACE_WINDOW_CNT == 50 && SEQUENCE_REPEAT_CNT == 10 && BLOCKED_FACTOR == 5 &&
-		       JOBWATCH_MIN_GAP_NS / NSEC_PER_SEC == 60,
+		       JOBWATCH_MIN_GAP_NS / NSEC_PER_SEC == 15,
 	       "change the presets of --recent, --learn, --blocked and --min-gap, too");
 
 static struct run_args run_defaults(void)

@@ -14,8 +14,8 @@ const struct jobwatch_config jobwatch_default_config = {
 };
 
 /* Between windows of one slowdown without a cause; the last one goes on. */
-static const int64_t gaps_ns[] = { 60 * NSEC_PER_SEC, 120 * NSEC_PER_SEC, 300 * NSEC_PER_SEC,
-				   900 * NSEC_PER_SEC, 3600 * NSEC_PER_SEC };
+static const int64_t gaps_ns[] = { 20 * NSEC_PER_SEC,  60 * NSEC_PER_SEC,  120 * NSEC_PER_SEC,
+				   300 * NSEC_PER_SEC, 900 * NSEC_PER_SEC, 3600 * NSEC_PER_SEC };
 
 void jobwatch_init(struct jobwatch *watch, const struct jobwatch_config *config)
 {
@@ -79,7 +79,8 @@ static bool episode_update(struct jobwatch_episode *episode, const struct jobwat
 	episode->held = true;
 	if (episode->decided && (episode->next_ns == 0 || now_ns < episode->next_ns))
 		return false;
-	if (episode->ever && now_ns - episode->decided_ns < config->min_gap_ns)
+	if (episode->ever &&
+	    (now_ns - episode->decided_ns < config->min_gap_ns || now_ns < episode->free_ns))
 		return false;
 	episode->decided = episode->ever = true;
 	episode->decided_ns = now_ns;
@@ -118,6 +119,7 @@ void jobwatch_note_result(struct jobwatch *watch, enum jobwatch_result result, i
 		slow->failed++;
 	if (result == JOBWATCH_CAUSE)
 		gap_ns = watch->config.again_ns;
+	slow->free_ns = now_ns + least_gap_ns;
 	slow->next_ns = now_ns + MAX(gap_ns, least_gap_ns);
 }
 

@@ -42,6 +42,7 @@ struct jobwatch_episode {
 	int64_t agreed_ns; /* since when enough workers agree; 0: they do not */
 	int64_t decided_ns;
 	int64_t next_ns; /* decided: the next decision is due then; 0: not known yet */
+	int64_t free_ns; /* the budget of overhead allows no decision before, in this episode or not */
 	unsigned failed; /* windows that showed no cause */
 	bool open, held, decided, ever;
 };

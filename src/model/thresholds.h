@@ -161,7 +161,7 @@
 #define JOBWATCH_AGAIN_NS (4 * 3600 * NSEC_PER_SEC)
 
 /* JOBWATCH_MIN_GAP_NS: ns | not recorded | least time between two decisions of one kind */
-#define JOBWATCH_MIN_GAP_NS (60 * NSEC_PER_SEC)
+#define JOBWATCH_MIN_GAP_NS (15 * NSEC_PER_SEC)
 
 /*
  * BLOCKED_FACTOR: times the usual iteration | not recorded | no mark for so long, and the job is
