@@ -18,6 +18,8 @@ static double slowdown_ns(const struct report_trigger *trigger, bool slow, doubl
 	double lost = 1e6 * fmax(0, trigger->current_iteration_ms - trigger->baseline_iteration_ms);
 	double shown = iteration_ns - 1e6 * trigger->baseline_iteration_ms;
 
+	if (!slow && lost < PAST_SLOW_FRAC * iteration_ns)
+		return 0; /* iterations of a steady job differ by as much */
 	if (!slow || shown <= 0)
 		return lost;
 	return lost > 0 ? fmin(lost, shown) : shown;

@@ -314,8 +314,8 @@
 #define EXCESS_SLOWDOWN 0.5
 
 /*
- * PAST_SLOW_FRAC: share of an iteration | as --slowdown | a window that lost more than this since
- * its past shows a slow job
+ * PAST_SLOW_FRAC: share of an iteration | not recorded | a window that lost more than this since
+ * its past shows a slow job; a steady job that lost less is as fast as ever
  */
 #define PAST_SLOW_FRAC 0.2
 
