@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/hub/checkup.h"
 
+#include "model/thresholds.h"
+
+/* What is over sooner is no slowdown of the job, but noise. */
+#define CHECKUP_NOISE_NS JOBWATCH_HOLD_NS
+
 static bool is_at_its_pace(const struct wire_state *state)
 {
 	return state->phase == PHASE_STEADY && state->slow_since_step == 0 &&
@@ -37,10 +42,15 @@ void checkup_update(struct checkup *checkup, const struct wire_state *states, si
 		    int64_t now_ns)
 {
 	uint64_t job = checkup_job(states, cnt);
+	bool steady = all_at_their_pace(states, cnt);
 
-	if (!all_at_their_pace(states, cnt))
+	if (steady)
+		checkup->away_ns = 0;
+	else if (checkup->away_ns == 0)
+		checkup->away_ns = MAX(now_ns, 1);
+	if (!steady && now_ns - checkup->away_ns >= CHECKUP_NOISE_NS)
 		checkup->steady_ns = 0;
-	else if (checkup->steady_ns == 0 || checkup->job != job)
+	else if (steady && (checkup->steady_ns == 0 || checkup->job != job))
 		checkup->steady_ns = MAX(now_ns, 1);
 	checkup->job = job;
 }
@@ -60,7 +70,8 @@ static bool is_steady(const struct checkup *checkup, const struct wire_state *st
 		if (wire_is_watched(&states[i]))
 			least_ns = MAX(least_ns, states[i].baseline_ns * checkup->recent_cnt);
 	}
-	return checkup->steady_ns != 0 && now_ns - checkup->steady_ns >= least_ns;
+	return checkup->steady_ns != 0 && checkup->away_ns == 0 &&
+	       now_ns - checkup->steady_ns >= least_ns;
 }
 
 bool checkup_is_due(const struct checkup *checkup, const struct wire_state *states, size_t cnt,

@@ -22,6 +22,7 @@ struct checkup {
 	uint64_t job;	     /* checkup_job() of the steady workers */
 	uint64_t done_job;   /* that of the latest check-up; 0: none yet */
 	int64_t steady_ns;   /* since when all are at their pace; 0: they are not */
+	int64_t away_ns;     /* since when some are not; 0: all are */
 	int64_t done_ns;
 	bool failed; /* the latest gave no report */
 };

@@ -78,6 +78,20 @@ static void a_worker_that_is_slow_or_learns_begins_the_wait_again(_unused_ void 
 	assert_false(comes_within(100 * S));
 }
 
+/* On a busy machine iterations are slow for some moments again and again. */
+static void noise_does_not_begin_the_wait_again(_unused_ void **state)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		assert_false(comes_within(8 * S));
+		f.states[1].phase = PHASE_SLOW;
+		assert_false(comes_within(S));
+		f.states[1].phase = PHASE_STEADY;
+	}
+	assert_true(comes_within(5 * S));
+	f.states[1].phase = PHASE_SLOW;
+	assert_false(comes_within(S)); /* the window shall not show the noise */
+}
+
 static void another_iteration_or_process_gets_a_check_up_of_its_own(_unused_ void **state)
 {
 	assert_true(comes_within(30 * S));
@@ -117,6 +131,7 @@ int main(void)
 		cmocka_unit_test_setup(a_job_of_long_iterations_is_steady_after_two_windows, begin),
 		cmocka_unit_test_setup(a_worker_that_is_slow_or_learns_begins_the_wait_again,
 				       begin),
+		cmocka_unit_test_setup(noise_does_not_begin_the_wait_again, begin),
 		cmocka_unit_test_setup(another_iteration_or_process_gets_a_check_up_of_its_own,
 				       begin),
 		cmocka_unit_test_setup(a_check_up_that_failed_is_repeated, begin),

@@ -336,6 +336,9 @@ static void log_change(struct hub *hub)
 	const char *word = jobstate_word(hub->workers.data, hub->workers.cnt, hub->profile.active);
 	struct str line = { 0 };
 
+	/* Noise makes a worker slow for moments: a job is slow once that lasts. */
+	if (strcmp(word, "slow") == 0 && !jobwatch_is_slow(&hub->watch))
+		return;
 	if (strcmp(word, hub->shown) == 0)
 		return;
 	(void)snprintf(hub->shown, sizeof(hub->shown), "%s", word);
