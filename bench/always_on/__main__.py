@@ -11,8 +11,8 @@ overhead.effect); the CPU time of PerfTracker's own threads, by the kernel's acc
 marks of an optimizer's step take, since audits leave marks on: an optimizer that does nothing, with
 and without PerfTracker. `total` is the upper end of the effect, and the marks.
 
-The machine must be quiet: at least two CPUs, no other work. Fails with --limit PERCENT if a total is
-not below it.
+The machine must be quiet: at least two CPUs, no other work. Fails with --limit PERCENT if a total
+is not below it.
 """
 
 from __future__ import annotations

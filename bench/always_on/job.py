@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measured job: one process on one CPU, iterations of a chosen length.
 
-Arguments: what, a number, seconds, CPU. `torch` trains a small model from a DataLoader; `plain` is a
-loop of arithmetic that calls perftracker.step(); the number is the work of an iteration. With
+Arguments: what, a number, seconds, CPU. `torch` trains a small model from a DataLoader; `plain` is
+a loop of arithmetic that calls perftracker.step(); the number is the work of an iteration. With
 `torch-work` and `plain-work` it is milliseconds, and the work that takes so long is printed.
 `marks` prints how many ns the marks of an optimizer's step take: its iterations do no work.
 """
@@ -14,7 +14,8 @@ import os
 import statistics
 import sys
 import time
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 MARKS_CNT = 20000
 

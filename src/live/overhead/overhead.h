@@ -46,8 +46,8 @@ struct overhead_audits {
 struct overhead {
 	double budget_frac[2];	/* by enum overhead_kind */
 	int64_t interval_ns[2]; /* by enum overhead_kind: between two measurements */
-	bool off;	       /* --no-audit */
-	uint64_t id;	       /* of the latest order */
+	bool off;		/* --no-audit */
+	uint64_t id;		/* of the latest order */
 	bool running;
 	uint32_t kind;
 	uint32_t recent_cnt; /* iterations in a detector's average */
