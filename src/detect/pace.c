@@ -341,7 +341,7 @@ static struct comparison compare_long(const struct pace *pace)
 	struct window_stats stats;
 
 	if (pace->cnt < pace->long_since + span)
-		return (struct comparison){ 0 };
+		return (struct comparison){ .baseline = &pace->recent };
 	stats = compute_stats(pace, span);
 	return compare(pace, &stats, span);
 }
@@ -401,15 +401,14 @@ static enum pace_result become_slow(struct pace *pace, const struct comparison *
 
 static enum pace_result watch(struct pace *pace)
 {
-	struct comparison found = compare(pace, &pace->now, pace->config.window_cnt), rare = { 0 };
+	struct comparison found = compare(pace, &pace->now, pace->config.window_cnt);
 	bool over = found.excess > 1;
+	struct comparison cause = over ? found : compare_long(pace);
 
 	set_baseline(pace, &found);
-	if (!over)
-		rare = compare_long(pace);
-	pace->agree = over || rare.excess > 1 ? pace->agree + 1 : 0;
+	pace->agree = cause.excess > 1 ? pace->agree + 1 : 0;
 	if (pace->agree >= pace->config.confirm_cnt)
-		return become_slow(pace, over ? &found : &rare, !over);
+		return become_slow(pace, &cause, !over);
 	if (pace->cnt % (pace->config.window_cnt / PACE_RECORDS_IN_WINDOW) == 0)
 		record(pace);
 	return PACE_NONE;

@@ -47,13 +47,13 @@ static bool strikes_many(const struct draft *d)
 static double place_beta(const struct draft *d, size_t w)
 {
 	const struct job_worker *jw = &d->job->workers[w];
-	const struct job_function *f =
-		d->a->function != FRAME_NONE ? &d->job->functions.data[d->a->function] : NULL;
-	uint32_t frame = d->a->spread && f != NULL ? f->frame : d->a->frame;
+	bool named = d->a->function != FRAME_NONE;
+	const struct job_function *f = named ? &d->job->functions.data[d->a->function] : NULL;
+	uint32_t frame = d->a->spread && named ? f->frame : d->a->frame;
 
 	if (strikes_many(d))
 		return strikes_beta(d, w);
-	if (d->a->class == CLASS_COMM && f != NULL)
+	if (d->a->class == CLASS_COMM && named)
 		return f->of[w] != NULL ? f->of[w]->beta_frac : 0;
 	if (frame == FRAME_NONE)
 		return 0;

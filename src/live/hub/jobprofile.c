@@ -287,12 +287,12 @@ void hub_finish_profile(struct hub *hub)
 	hub->profile.active = false;
 	if (paths == NULL || absences == NULL || past == NULL)
 		ret = err_set(&err, ENOMEM, "out of memory");
-	else
+	else {
 		ret = gather(hub, paths, absences, &input);
-	if (ret == 0) {
 		add_past(hub, past, &input);
-		ret = analysis_run(&input, hub->options, &report, &err);
 	}
+	if (ret == 0)
+		ret = analysis_run(&input, hub->options, &report, &err);
 	note_result(hub, ret < 0 ? NULL : &report);
 	if (ret < 0) {
 		no_report(hub, &input, ret, err.text);

@@ -38,7 +38,7 @@ static void take_numbers(struct job_about *about, const char *pair)
 			continue;
 		if (numbers[i].number != NULL)
 			*numbers[i].number = strtoull(pair + len, NULL, 10);
-		else
+		else if (numbers[i].time_ns != NULL)
 			*numbers[i].time_ns = strtoll(pair + len, NULL, 10);
 	}
 }

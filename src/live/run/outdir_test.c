@@ -141,10 +141,12 @@ static void results_of_an_earlier_run_are_moved_and_other_files_stay(void **stat
 static void a_job_that_did_not_start_leaves_everything_as_it_was(void **state)
 {
 	struct outdir outdir;
+	char traces[4200];
 
 	(void)state;
 	assert_int_equal(outdir_open(&outdir, NULL, "x", NULL), 0);
-	assert_int_equal(mkdir(strcat(strcpy((char[256]){ 0 }, outdir.path), "/traces"), 0700), 0);
+	(void)snprintf(traces, sizeof(traces), "%s/traces", outdir.path);
+	assert_int_equal(mkdir(traces, 0700), 0);
 	outdir_undo(&outdir);
 	assert_false(exists("perftracker-out"));
 	(void)close(outdir.lock_fd);
