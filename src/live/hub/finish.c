@@ -52,7 +52,8 @@ static bool is_told(const struct hub *hub, const struct report *report)
 	case VERDICT_STUCK:
 		return hub->last.verdict == VERDICT_ABNORMAL || hub->last.verdict == VERDICT_STUCK;
 	case VERDICT_SLOW:
-		return slowdown != NULL && slowdown->reported;
+		return slowdown != NULL && slowdown->reported &&
+		       (hub->last.verdict == VERDICT_ABNORMAL || hub->last.verdict == VERDICT_SLOW);
 	case VERDICT_HEALTHY:
 	case VERDICT_INCONCLUSIVE:
 	case VERDICT_INCOMPLETE:

@@ -183,9 +183,38 @@ static void a_job_without_iterations_is_given_advice_once(void **state)
 	assert_reported("perftracker.step()");
 }
 
+/* Its latest report did not see the slowdown, so the end says that the job is slow. */
+static void a_slow_job_ends_as_slow_after_a_report_of_a_window_that_did_not_see_it(void **state)
+{
+	static const enum verdict verdicts[] = { VERDICT_INCONCLUSIVE, VERDICT_HEALTHY };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(verdicts); i++) {
+		struct wire_state slow = test_worker(2, 900, 33800000);
+		struct jobstate_pace pace;
+
+		slow.phase = PHASE_SLOW;
+		slow.slow_since_step = 650;
+		slow.baseline_ns = 9800000;
+		assert_int_equal(bus_pub(f.bus, SUBJECT_STATE, &slow, sizeof(slow)), 0);
+		run();
+		f.hub->watch.slow.held = true;
+		assert_true(hub_is_slow(f.hub, &pace));
+		history_pace(&f.hub->history, true, &pace, 900);
+		history_report(&f.hub->history, 1, verdicts[i]);
+		f.hub->last = (struct last_report){ .present = true, .verdict = verdicts[i] };
+		hub_finish(f.hub, &(struct job_end){ 0 });
+		assert_reported("\"slow\"");
+		assert_reported("9.8 -> 33.8 ms since step 650 (3.4x)");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			a_slow_job_ends_as_slow_after_a_report_of_a_window_that_did_not_see_it,
+			open_all, close_all),
 		cmocka_unit_test_setup_teardown(a_job_without_iterations_is_given_advice_once,
 						open_all, close_all),
 		cmocka_unit_test_setup_teardown(
