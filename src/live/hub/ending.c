@@ -11,6 +11,9 @@
 #define SILENT_NS (2 * NSEC_PER_SEC)
 #define SILENT_ITERATIONS 5
 
+/* Noise makes the iterations of some moments slower than the best, by less than this. */
+#define LATE_FACTOR 1.5
+
 struct ending {
 	const struct ending_facts *facts;
 	const struct report *report;
@@ -247,6 +250,22 @@ static bool hung(const struct ending *e)
 	return true;
 }
 
+/* Too late to be called slow, and too much to be called healthy. */
+static bool slow_of_late(const struct ending *e)
+{
+	const struct jobstate_pace *pace = &e->facts->pace;
+
+	if (pace->slow_since_step == 0 ||
+	    (double)pace->now_ns < LATE_FACTOR * (double)pace->baseline_ns)
+		return false;
+	append_watched(e);
+	str_append(e->reason, ", but they became slower shortly before the end, ");
+	append_slowdown(e);
+	append_asked(e);
+	history_append(e->facts->history, e->reason);
+	return true;
+}
+
 static bool end_unknown(const struct ending *e)
 {
 	if (e->facts->end.exit_status >= 0)
@@ -324,6 +343,7 @@ static int conclude(struct ending *e, struct report *report)
 		{ too_short, VERDICT_INCONCLUSIVE },
 		{ was_silent, VERDICT_INCONCLUSIVE },
 		{ hung, VERDICT_INCONCLUSIVE },
+		{ slow_of_late, VERDICT_INCONCLUSIVE },
 		{ end_unknown, VERDICT_INCONCLUSIVE },
 		{ all_well, VERDICT_HEALTHY },
 	};

@@ -180,6 +180,18 @@ static void a_job_that_is_slow_at_its_end_is_slow(void **state)
 	expect(VERDICT_SLOW, "10.0 -> 25.0 ms since step 150 (2.5x), until the end at step 200");
 }
 
+static void a_job_that_becomes_slow_just_before_its_end_is_not_healthy(void **state)
+{
+	(void)state;
+	set_slow(190);
+	facts.slow = false; /* not for long enough */
+	expect(VERDICT_INCONCLUSIVE,
+	       "200 iterations watched, but they became slower shortly before "
+	       "the end, 10.0 -> 25.0 ms since step 190 (2.5x)");
+	facts.pace.now_ns = 14 * MS;
+	expect(VERDICT_HEALTHY, "200 iterations watched, no slowdown");
+}
+
 static void a_report_that_stays_is_followed_by_how_long_it_lasted(void **state)
 {
 	struct str text = { 0 };
@@ -318,6 +330,7 @@ int main(void)
 		TEST(a_job_ended_by_the_user_has_not_failed),
 		TEST(a_job_ended_in_silence_is_not_healthy),
 		TEST(a_job_that_is_slow_at_its_end_is_slow),
+		TEST(a_job_that_becomes_slow_just_before_its_end_is_not_healthy),
 		TEST(a_report_that_stays_is_followed_by_how_long_it_lasted),
 		TEST(a_part_of_a_job_is_never_healthy),
 		TEST(a_hook_that_is_off_leaves_it_incomplete),
