@@ -4,7 +4,6 @@
 #include "cmd/jobchoice.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #define TIMEOUT_MS 5000
 
@@ -21,22 +20,18 @@ static int accept_main(const struct command *command, int argc, char **argv)
 	struct accept_options options = { 0 };
 	struct message answer;
 	struct err err = { "" };
-	int first, fd, ret, status = optiontable_parse(command, argc, argv, &options, &first);
+	int first, status = optiontable_parse(command, argc, argv, &options, &first);
 
 	if (status == OPTIONS_PARSED)
 		status = optiontable_no_more(command, argc, argv, first);
 	if (status != OPTIONS_PARSED)
 		return status;
-	fd = job_choice_open(&options.choice, MSG_ACCEPT, 0, &err);
-	ret = fd < 0 ? fd : ask_next(fd, TIMEOUT_MS, &answer, &err);
-	if (fd >= 0)
-		(void)close(fd);
-	if (ret == 0 && answer.status == 0) {
-		(void)printf("%s\n", answer.text);
-		return EXIT_DONE;
+	if (job_choice_ask(&options.choice, MSG_ACCEPT, 0, TIMEOUT_MS, &answer, &err) < 0) {
+		(void)fprintf(stderr, "perftracker accept: %s\n", err.text);
+		return EXIT_FAILED;
 	}
-	(void)fprintf(stderr, "perftracker accept: %s\n", ret < 0 ? err.text : answer.text);
-	return EXIT_FAILED;
+	(void)printf("%s\n", answer.text);
+	return EXIT_DONE;
 }
 
 const struct command cmd_accept = {

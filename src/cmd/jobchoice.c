@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 int job_choice_socket(const struct job_choice *choice, char *ret, size_t size, struct err *err)
 {
@@ -20,11 +21,20 @@ int job_choice_socket(const struct job_choice *choice, char *ret, size_t size, s
 	return 0;
 }
 
-int job_choice_open(const struct job_choice *choice, enum message_type type, uint64_t window_ns,
-		    struct err *err)
+int job_choice_ask(const struct job_choice *choice, enum message_type type, uint64_t window_ns,
+		   int timeout_ms, struct message *ret, struct err *err)
 {
 	char socket[128];
-	int ret = job_choice_socket(choice, socket, sizeof(socket), err);
+	int fd, r = job_choice_socket(choice, socket, sizeof(socket), err);
 
-	return ret < 0 ? ret : ask_open(socket, type, window_ns, err);
+	if (r < 0)
+		return r;
+	fd = ask_open(socket, type, window_ns, err);
+	if (fd < 0)
+		return fd;
+	r = ask_next(fd, timeout_ms, ret, err);
+	(void)close(fd);
+	if (r == 0 && ret->status != 0)
+		return err_set(err, ECANCELED, "%s", ret->text);
+	return r;
 }

@@ -24,9 +24,11 @@ struct job_choice {
 		.more = "`perftracker run` links it as `socket` in the folder of its --output."  \
 	}
 
-/* As ask_open() with the socket of the chosen job. */
-_must_check_ int job_choice_open(const struct job_choice *choice, enum message_type type,
-				 uint64_t window_ns, struct err *err);
+/* Asks the chosen job and waits for its answer, at most timeout_ms. Returns 0 with the answer's text
+   in ret, or -errno with a line in err, which is the answer's text if the job refused. */
+_must_check_ int job_choice_ask(const struct job_choice *choice, enum message_type type,
+				uint64_t window_ns, int timeout_ms, struct message *ret,
+				struct err *err);
 
 /* Writes the socket of the chosen job. Returns 0 or -errno with a line in err. */
 _must_check_ int job_choice_socket(const struct job_choice *choice, char *ret, size_t size,

@@ -97,20 +97,17 @@ static int profile_main(const struct command *command, int argc, char **argv)
 	struct profile_options options = { .timeout_s = 300 };
 	struct message answer;
 	struct err err = { "" };
-	int first, fd, ret, status = optiontable_parse(command, argc, argv, &options, &first);
+	int first, status = optiontable_parse(command, argc, argv, &options, &first);
 
 	if (status == OPTIONS_PARSED)
 		status = optiontable_no_more(command, argc, argv, first);
 	if (status != OPTIONS_PARSED)
 		return status;
-	fd = job_choice_open(&options.choice, MSG_REQUEST,
-			     (uint64_t)(options.window_s * NSEC_PER_SEC), &err);
-	ret = fd < 0 ? fd : ask_next(fd, (int)(options.timeout_s * 1000), &answer, &err);
-	if (fd >= 0)
-		(void)close(fd);
-	if (ret == 0 && answer.status == 0)
+	if (job_choice_ask(&options.choice, MSG_REQUEST,
+			   (uint64_t)(options.window_s * NSEC_PER_SEC),
+			   (int)(options.timeout_s * 1000), &answer, &err) == 0)
 		return print_report(&options, answer.text);
-	(void)fprintf(stderr, "perftracker profile: %s\n", ret < 0 ? err.text : answer.text);
+	(void)fprintf(stderr, "perftracker profile: %s\n", err.text);
 	return EXIT_FAILED;
 }
 
