@@ -40,7 +40,7 @@ struct detector {
 	uint64_t last_step, slow_since_step, learned_step;
 	uint32_t learned_cnt;
 	uint32_t unmeasured; /* iterations not to be measured yet */
-	bool suspended, blocked, slow;
+	bool suspended, stops, blocked, slow;
 };
 
 struct detector *detector_new(const struct detector_config *config)
@@ -214,22 +214,27 @@ unsigned detector_tick(struct detector *det, int64_t now_ns)
 {
 	int64_t limit_ns = blocked_limit(det);
 
-	if (det->blocked || det->suspended || limit_ns == 0 || det->last_mark_ns == 0)
+	if (det->blocked || limit_ns == 0 || det->last_mark_ns == 0)
 		return 0;
+	if (det->suspended && det->stops)
+		return 0;
+	if (det->suspended)
+		limit_ns *= BLOCKED_SUSPENDED_FACTOR;
 	if (now_ns - det->last_mark_ns < limit_ns)
 		return 0;
 	det->blocked = true;
 	return DETECTOR_BECAME_BLOCKED;
 }
 
-void detector_suspend(struct detector *det)
+void detector_suspend(struct detector *det, bool stops)
 {
 	det->suspended = true;
+	det->stops = stops;
 }
 
 void detector_resume(struct detector *det, int64_t now_ns)
 {
-	det->suspended = false;
+	det->suspended = det->stops = false;
 	det->unmeasured = DETECT_SKIP_AFTER_RESUME;
 	if (det->last_mark_ns != 0)
 		det->last_mark_ns = now_ns;

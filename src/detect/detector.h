@@ -86,9 +86,10 @@ bool detector_accept(struct detector *det);
 
 /*
  * While a window is open or its trace is saved, the profile slows iterations: they are
- * matched but not measured, and silence is not counted.
+ * matched but not measured, and only a silence of BLOCKED_SUSPENDED_FACTOR times the limit counts.
+ * stops: none counts, since the profiler itself may stop the worker for minutes.
  */
-void detector_suspend(struct detector *det);
+void detector_suspend(struct detector *det, bool stops);
 void detector_resume(struct detector *det, int64_t now_ns);
 
 void detector_look(const struct detector *det, struct detector_view *ret);

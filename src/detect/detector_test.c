@@ -2,6 +2,7 @@
 #include "detect/detector.h"
 
 #include "detect/test_detect.h"
+#include "model/thresholds.h"
 
 #define MS NSEC_PER_MSEC
 
@@ -224,7 +225,7 @@ static void detector_does_not_measure_a_profiled_iteration(void **state)
 
 	(void)state;
 	job_iterate(&job, 1, 100);
-	detector_suspend(job.det);
+	detector_suspend(job.det, true);
 	job_iterate(&job, 3, 40);
 	assert_int_equal(detector_tick(job.det, job.now_ns + 60 * NSEC_PER_SEC), 0);
 	job.now_ns += 20 * NSEC_PER_SEC; /* the trace is saved */
@@ -232,6 +233,24 @@ static void detector_does_not_measure_a_profiled_iteration(void **state)
 	job_iterate(&job, 1, 100);
 	assert_false(job.events & DETECTOR_BECAME_SLOW);
 	assert_int_equal(look(&job).pace.mean_ns, 100 * MS);
+	detector_free(job.det);
+}
+
+static void detector_sees_a_hang_in_a_window_that_stops_nobody(void **state)
+{
+	struct job job = job_new();
+	int64_t limit_ns;
+
+	(void)state;
+	job_iterate(&job, 1, 100);
+	limit_ns = BLOCKED_SUSPENDED_FACTOR * look(&job).blocked_limit_ns;
+	detector_suspend(job.det, false);
+	assert_int_equal(detector_tick(job.det, job.now_ns + limit_ns - 1), 0);
+	assert_int_equal(detector_tick(job.det, job.now_ns + limit_ns), DETECTOR_BECAME_BLOCKED);
+	detector_resume(job.det, job.now_ns + limit_ns);
+	assert_int_equal(look(&job).state, DETECTOR_BLOCKED); /* until a mark comes */
+	job_iterate(&job, 1, 100);
+	assert_int_equal(look(&job).state, DETECTOR_WATCHING);
 	detector_free(job.det);
 }
 
@@ -286,6 +305,7 @@ int main(void)
 		cmocka_unit_test(detector_is_never_blocked_while_it_learns),
 		cmocka_unit_test(detector_waits_long_for_a_job_whose_pace_it_does_not_know_yet),
 		cmocka_unit_test(detector_does_not_measure_a_profiled_iteration),
+		cmocka_unit_test(detector_sees_a_hang_in_a_window_that_stops_nobody),
 		cmocka_unit_test(detector_measures_steps_without_a_loader_and_own_marks),
 		cmocka_unit_test(detector_survives_marks_out_of_order_and_of_no_kind),
 	};

@@ -173,6 +173,12 @@
 #define BLOCKED_FLOOR_NS (10 * NSEC_PER_SEC)
 
 /*
+ * BLOCKED_SUSPENDED_FACTOR: times the limit | profiled iterations take longer | no mark for so long
+ * in a window, and the job is blocked
+ */
+#define BLOCKED_SUSPENDED_FACTOR 2
+
+/*
  * BLOCKED_PAUSE_LIMIT_NS: ns | not recorded | a pause of the job that lasts longer counts as
  * blocked
  */

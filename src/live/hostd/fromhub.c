@@ -10,12 +10,21 @@
 
 #define HUB_SILENT_NS (60 * NSEC_PER_SEC) /* the hub publishes its state 10 times a second */
 
-void hostd_suspend(struct hostd *hostd, bool suspended)
+void hostd_suspend(struct hostd *hostd)
 {
-	hostd->suspended = suspended;
+	hostd->suspended = true;
 	vec_foreach(client, &hostd->clients) {
 		if ((*client)->is_worker)
-			worker_suspend(&(*client)->worker, suspended, clock_mono_ns());
+			worker_suspend(&(*client)->worker, hostd->window_stops);
+	}
+}
+
+static void resume(struct hostd *hostd)
+{
+	hostd->suspended = hostd->window_stops = false;
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->is_worker)
+			worker_resume(&(*client)->worker, clock_mono_ns());
 	}
 }
 
@@ -32,9 +41,9 @@ void hostd_take_profile(void *arg, const struct bus_message *message)
 	hostd->hub_heard_ns = clock_mono_ns();
 	/* PROFILE_ORDERED changes nothing: a window here may have begun before the hub knows. */
 	if (profile->progress == PROFILE_BEGUN && !hostd->suspended)
-		hostd_suspend(hostd, true);
+		hostd_suspend(hostd);
 	else if (profile->progress == PROFILE_NONE && hostd->suspended)
-		hostd_suspend(hostd, false);
+		resume(hostd);
 }
 
 void hostd_mind_hub(struct hostd *hostd, int64_t now_ns)
@@ -42,7 +51,7 @@ void hostd_mind_hub(struct hostd *hostd, int64_t now_ns)
 	if (!hostd->suspended || now_ns - hostd->hub_heard_ns < HUB_SILENT_NS)
 		return;
 	log_line(LOG_WARNING, "event=hub-silent effect=\"workers are watched again\"");
-	hostd_suspend(hostd, false);
+	resume(hostd);
 }
 
 static void take_order(void *arg, const struct bus_message *message)
@@ -141,8 +150,8 @@ void hostd_forget_silence(struct hostd *hostd)
 {
 	if (hostd->suspended)
 		return; /* detectors measure nothing then */
-	hostd_suspend(hostd, true);
-	hostd_suspend(hostd, false);
+	hostd_suspend(hostd);
+	resume(hostd);
 }
 
 /* The iteration that a hang made long must not count as a slow one after its report. */

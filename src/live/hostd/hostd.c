@@ -147,7 +147,7 @@ static void take_hello(struct client *client, const struct message *message, int
 	client->is_worker = true;
 	block_back_off(&client->worker.block, hostd->overhead.backoff);
 	if (hostd->suspended)
-		worker_suspend(&client->worker, true, clock_mono_ns());
+		worker_suspend(&client->worker, hostd->window_stops);
 	hostd_publish_state(client);
 }
 

@@ -59,6 +59,7 @@ struct hostd {
 	char gpu_dir[128];		  /* folder of the agent's own sampler */
 	bool sampling;			  /* a window is open on this host */
 	bool suspended;			  /* detectors are suspended: a profile slows the job */
+	bool window_stops;		  /* torch.profiler may stop a worker for minutes */
 	int64_t hub_heard_ns;		  /* time of the latest wire_profile or window begin */
 	uint64_t hub_epoch, hub_sequence; /* of the latest wire_profile */
 	struct about_job about;		  /* for MSG_JOB */
@@ -79,10 +80,10 @@ int hostd_reply(struct client *client, const struct message *message);
 _must_check_ int hostd_subscribe(struct hostd *hostd);
 
 /*
- * Suspends or resumes the detectors of all workers. From the first window's begin to the end
- * of the analysis the job is slowed by the profile.
+ * Suspends the detectors of all workers: from the first window's begin to the end of the analysis
+ * the job is slowed by the profile.
  */
-void hostd_suspend(struct hostd *hostd, bool suspended);
+void hostd_suspend(struct hostd *hostd);
 
 /* Restarts the detectors' silence: the time until now is not counted, later time is. */
 void hostd_forget_silence(struct hostd *hostd);

@@ -94,7 +94,8 @@ void hostd_take_begun(struct client *client, const struct message *message)
 		(void)uv_timer_start(&hostd->sample_timer, sample_tick, 0, SAMPLE_MS);
 		hostd->sampling = true;
 	}
-	hostd_suspend(hostd, true);
+	hostd->window_stops |= strcmp(message->text, SOURCE_TORCH) == 0;
+	hostd_suspend(hostd);
 	hostd->hub_heard_ns = clock_mono_ns();
 	publish_answer(hostd, answer, message->text);
 	hostd_publish_state(client);

@@ -280,12 +280,14 @@ bool worker_overhead_cost(struct worker *worker, struct wire_slices_cost *ret)
 	return true;
 }
 
-void worker_suspend(struct worker *worker, bool suspended, int64_t now_ns)
+void worker_suspend(struct worker *worker, bool stops)
 {
-	if (suspended)
-		detector_suspend(worker->detector);
-	else
-		detector_resume(worker->detector, now_ns);
+	detector_suspend(worker->detector, stops);
+}
+
+void worker_resume(struct worker *worker, int64_t now_ns)
+{
+	detector_resume(worker->detector, now_ns);
 }
 
 bool worker_accept(struct worker *worker)
@@ -377,7 +379,7 @@ void worker_state(const struct worker *worker, int64_t now_ns, struct wire_state
 
 	look_at_detector(worker->detector, &state);
 	detector_describe(worker->detector, state.sequence, sizeof(state.sequence));
-	if (worker->window.open)
+	if (worker->window.open && state.phase != PHASE_BLOCKED)
 		state.phase = PHASE_PROFILING;
 	if (worker->silent)
 		state.phase = PHASE_SILENT;

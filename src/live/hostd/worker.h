@@ -102,8 +102,9 @@ void worker_measure_overhead(struct worker *worker, const struct overhead_plan *
 /* Returns true once, with the pairs, when the slices are over. */
 bool worker_overhead_cost(struct worker *worker, struct wire_slices_cost *ret);
 
-/* Suspends the detector while a profile slows the job, or resumes it. */
-void worker_suspend(struct worker *worker, bool suspended, int64_t now_ns);
+/* While a profile slows the job, see detector_suspend(). */
+void worker_suspend(struct worker *worker, bool stops);
+void worker_resume(struct worker *worker, int64_t now_ns);
 
 void worker_bye(struct worker *worker, const struct message *message);
 

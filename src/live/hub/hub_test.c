@@ -108,6 +108,26 @@ static void the_last_report_counts_a_slowdown_whose_profile_the_jobs_end_finishe
 		"was not found");
 }
 
+static void a_hang_in_a_window_ends_the_window_and_is_reported(void **state)
+{
+	const struct profile_wish wish = { "checkup", NSEC_PER_SEC, 10 };
+	int64_t now_ns = clock_mono_ns();
+
+	(void)state;
+	assert_int_equal(hub_start_profile(f.hub, &wish, now_ns), 0);
+	for (int rank = 0; rank < RANK_CNT; rank++) {
+		struct wire_state worker = test_worker(rank, 500, 50 * NSEC_PER_MSEC);
+
+		worker.phase = PHASE_BLOCKED;
+		assert_int_equal(bus_pub(f.bus, SUBJECT_STATE, &worker, sizeof(worker)), 0);
+	}
+	run();
+	hub_tick(f.hub, now_ns + NSEC_PER_SEC);
+	assert_false(f.hub->profile.active);
+	hub_tick(f.hub, now_ns + 2 * NSEC_PER_SEC);
+	assert_reported("no iteration ends any more");
+}
+
 static struct {
 	struct wire_reply reply;
 	unsigned accept_cnt;
@@ -223,6 +243,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			the_pace_of_a_slow_job_can_be_accepted_and_that_of_another_cannot, open_all,
 			close_all),
+		cmocka_unit_test_setup_teardown(a_hang_in_a_window_ends_the_window_and_is_reported,
+						open_all, close_all),
 		cmocka_unit_test_setup_teardown(a_job_without_a_profile_had_no_slowdown, open_all,
 						close_all),
 	};

@@ -5,6 +5,7 @@
 #include "format/shared/block.h"
 #include "format/shared/message.h"
 #include "live/hub/analysis.h"
+#include "live/hub/hang.h"
 #include "live/hub/hub_parts.h"
 #include "live/hub/plan.h"
 
@@ -310,9 +311,21 @@ static void cancel_order(struct hub *hub)
 	(void)bus_pub(hub->bus, SUBJECT_ORDER, &order, sizeof(order));
 }
 
+/* The window of a worker that hangs does not end; the report of the hang should not wait for it. */
+static bool somebody_hangs(const struct hub *hub)
+{
+	if (hang_job_is_ending(hub->workers.data, hub->workers.cnt))
+		return false;
+	vec_foreach(state, &hub->workers) {
+		if (wire_is_watched(state) && state->phase == PHASE_BLOCKED)
+			return true;
+	}
+	return false;
+}
+
 void hub_watch_profile(struct hub *hub, int64_t now_ns)
 {
-	bool late = now_ns >= hub->profile.deadline_ns, complete = true;
+	bool late = now_ns >= hub->profile.deadline_ns || somebody_hangs(hub), complete = true;
 
 	vec_foreach(answer, &hub->profile.answers)
 		complete &= answer->state == ANSWER_READY || answer->state == ANSWER_MISSED;
