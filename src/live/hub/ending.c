@@ -14,6 +14,9 @@
 /* Noise makes the iterations of some moments slower than the best, by less than this. */
 #define LATE_FACTOR 1.5
 
+/* So much more than the best is worth a word, whatever the noise. */
+#define UNSTEADY_FACTOR 2
+
 struct ending {
 	const struct ending_facts *facts;
 	const struct report *report;
@@ -266,6 +269,26 @@ static bool slow_of_late(const struct ending *e)
 	return true;
 }
 
+/* Iterations vary so much that noise may explain even this: neither slow nor healthy. */
+static bool unsteady(const struct ending *e)
+{
+	const struct jobstate_pace *pace = &e->facts->pace;
+	double factor =
+		pace->baseline_ns > 0 ? (double)pace->now_ns / (double)pace->baseline_ns : 0;
+
+	if (factor < UNSTEADY_FACTOR)
+		return false;
+	append_watched(e);
+	str_printf(e->reason,
+		   ", of %.1f ms at the end and %.1f ms at their best (%.1fx), but their times "
+		   "vary too much to say that the job became slower; was the machine shared?",
+		   (double)pace->now_ns / NSEC_PER_MSEC, (double)pace->baseline_ns / NSEC_PER_MSEC,
+		   factor);
+	append_asked(e);
+	history_append(e->facts->history, e->reason);
+	return true;
+}
+
 static bool end_unknown(const struct ending *e)
 {
 	if (e->facts->end.exit_status >= 0)
@@ -344,6 +367,7 @@ static int conclude(struct ending *e, struct report *report)
 		{ was_silent, VERDICT_INCONCLUSIVE },
 		{ hung, VERDICT_INCONCLUSIVE },
 		{ slow_of_late, VERDICT_INCONCLUSIVE },
+		{ unsteady, VERDICT_INCONCLUSIVE },
 		{ end_unknown, VERDICT_INCONCLUSIVE },
 		{ all_well, VERDICT_HEALTHY },
 	};

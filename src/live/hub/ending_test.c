@@ -192,6 +192,16 @@ static void a_job_that_becomes_slow_just_before_its_end_is_not_healthy(void **st
 	expect(VERDICT_HEALTHY, "200 iterations watched, no slowdown");
 }
 
+static void a_job_far_from_its_best_that_noise_may_explain_is_not_healthy(void **state)
+{
+	(void)state;
+	facts.pace = (struct jobstate_pace){ .baseline_ns = 10 * MS, .now_ns = 25 * MS };
+	expect(VERDICT_INCONCLUSIVE, "200 iterations watched, of 25.0 ms at the end and 10.0 ms at "
+				     "their best (2.5x), but their times vary too much");
+	facts.pace.now_ns = 19 * MS;
+	expect(VERDICT_HEALTHY, "200 iterations watched, no slowdown");
+}
+
 static void a_report_that_stays_is_followed_by_how_long_it_lasted(void **state)
 {
 	struct str text = { 0 };
@@ -331,6 +341,7 @@ int main(void)
 		TEST(a_job_ended_in_silence_is_not_healthy),
 		TEST(a_job_that_is_slow_at_its_end_is_slow),
 		TEST(a_job_that_becomes_slow_just_before_its_end_is_not_healthy),
+		TEST(a_job_far_from_its_best_that_noise_may_explain_is_not_healthy),
 		TEST(a_report_that_stays_is_followed_by_how_long_it_lasted),
 		TEST(a_part_of_a_job_is_never_healthy),
 		TEST(a_hook_that_is_off_leaves_it_incomplete),
