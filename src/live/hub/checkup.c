@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/hub/checkup.h"
 
+#include "live/hub/doubt.h"
 #include "model/thresholds.h"
 
 /* What is over sooner is no slowdown of the job, but noise. */
@@ -83,6 +84,8 @@ bool checkup_is_due(const struct checkup *checkup, const struct wire_state *stat
 		return false;
 	if (checkup->done_job == 0)
 		return true;
+	if (checkup->doubted)
+		return since_ns >= DOUBT_AGAIN_NS;
 	if (checkup->failed || checkup->done_job != checkup->job)
 		return since_ns >= CHECKUP_RETRY_NS;
 	return since_ns >= CHECKUP_INTERVAL_NS;
@@ -92,10 +95,16 @@ void checkup_note_begun(struct checkup *checkup, int64_t now_ns)
 {
 	checkup->done_job = checkup->job;
 	checkup->done_ns = now_ns;
-	checkup->failed = false;
+	checkup->failed = checkup->doubted = false;
 }
 
 void checkup_note_failed(struct checkup *checkup)
 {
 	checkup->failed = true;
+}
+
+void checkup_note_doubted(struct checkup *checkup, int64_t now_ns)
+{
+	checkup->doubted = true;
+	checkup->done_ns = now_ns;
 }

@@ -24,7 +24,8 @@ struct checkup {
 	int64_t steady_ns;   /* since when all are at their pace; 0: they are not */
 	int64_t away_ns;     /* since when some are not; 0: all are */
 	int64_t done_ns;
-	bool failed; /* the latest gave no report */
+	bool failed;  /* the latest gave no report */
+	bool doubted; /* what the latest found is to be seen in another window, soon */
 };
 
 /* A number for the workers and their iteration: another one when either changes. Never 0. */
@@ -45,3 +46,6 @@ void checkup_note_begun(struct checkup *checkup, int64_t now_ns);
 
 /* It gave no report: it is repeated. */
 void checkup_note_failed(struct checkup *checkup);
+
+/* Its finding needs a second window: it is repeated after DOUBT_AGAIN_NS. */
+void checkup_note_doubted(struct checkup *checkup, int64_t now_ns);

@@ -54,6 +54,17 @@ static void a_steady_job_gets_one_check_up_and_another_after_hours(_unused_ void
 	assert_true(comes_within(2 * S));
 }
 
+static void a_finding_in_doubt_gets_a_second_window_soon(_unused_ void **state)
+{
+	assert_true(comes_within(30 * S));
+	checkup_note_begun(&f.checkup, f.now_ns);
+	checkup_note_doubted(&f.checkup, f.now_ns + S);
+	assert_false(comes_within(5 * S));
+	assert_true(comes_within(3 * S));
+	checkup_note_begun(&f.checkup, f.now_ns);
+	assert_false(comes_within(CHECKUP_INTERVAL_NS));
+}
+
 static void a_job_of_long_iterations_is_steady_after_two_windows(_unused_ void **state)
 {
 	f.states[2].baseline_ns = 2 * S;
@@ -128,6 +139,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_steady_job_gets_one_check_up_and_another_after_hours,
 				       begin),
+		cmocka_unit_test_setup(a_finding_in_doubt_gets_a_second_window_soon, begin),
 		cmocka_unit_test_setup(a_job_of_long_iterations_is_steady_after_two_windows, begin),
 		cmocka_unit_test_setup(a_worker_that_is_slow_or_learns_begins_the_wait_again,
 				       begin),

@@ -127,9 +127,12 @@ void hub_finish(struct hub *hub, const struct job_end *end)
 {
 	struct ending_facts facts;
 	struct report report;
+	uint64_t number;
 
 	if (hub->profile.active)
 		hub_finish_profile(hub); /* may report a slowdown */
+	if (doubt_take(&hub->doubt, &report, &number))
+		hub_publish_report(hub, &report, number, false);
 	facts = gather(hub, end);
 	hub_reply(hub, ESRCH, "the job has ended");
 	if (ending_report(&facts, &report) < 0) {

@@ -237,6 +237,7 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 	struct err err;
 	int ret;
 
+	doubt_drop(&hub->doubt); /* this report is newer */
 	if (report->verdict == VERDICT_ABNORMAL)
 		hub->found = true;
 	hub_fill_overhead(hub, &report->overhead);
@@ -457,6 +458,7 @@ struct hub *hub_close(struct hub *hub)
 	vec_done(&hub->profile.answers);
 	overhead_done(&hub->overhead);
 	reference_done(&hub->reference);
+	doubt_drop(&hub->doubt);
 	free(hub);
 	return NULL;
 }

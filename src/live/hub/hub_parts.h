@@ -8,6 +8,7 @@
 #include "base/vec.h"
 #include "detect/jobwatch.h"
 #include "live/hub/checkup.h"
+#include "live/hub/doubt.h"
 #include "live/hub/ending.h"
 #include "live/hub/history.h"
 #include "live/hub/hub.h"
@@ -58,6 +59,7 @@ struct hub {
 	struct own_cpu own; /* of this host's threads; the latest from hostd */
 	struct profile profile;
 	struct checkup checkup;
+	struct doubt doubt;
 	struct reference reference;
 	struct jobstate_pace slowdown; /* as last logged; slow_since_step 0: none */
 	bool accepted;		       /* a person has accepted that slowdown */

@@ -274,6 +274,22 @@ static void no_report(struct hub *hub, const struct analysis_input *input, int e
 	hub_reply(hub, -error, why);
 }
 
+/* Takes the report of a check-up that needs a second window. */
+static bool waits_for_another(struct hub *hub, struct report *report)
+{
+	const char *title = report->finding_cnt > 0 ? report->findings[0].title : "";
+
+	if (hub->ending || !doubt_keeps(&hub->doubt, report, hub->profile.id))
+		return false;
+	checkup_note_doubted(&hub->checkup, clock_mono_ns());
+	if (!hub->options->quiet)
+		log_line(LOG_INFO,
+			 "event=checkup verdict=unconfirmed finding=\"%s\" next=\"another window, "
+			 "in %lld s\"",
+			 title, (long long)(DOUBT_AGAIN_NS / NSEC_PER_SEC));
+	return true;
+}
+
 void hub_finish_profile(struct hub *hub)
 {
 	size_t cnt = hub->profile.answers.cnt;
@@ -300,6 +316,8 @@ void hub_finish_profile(struct hub *hub)
 		return;
 	}
 	keep_past(hub, &input, &report);
+	if (is_checkup(&hub->profile) && waits_for_another(hub, &report))
+		return;
 	hub_publish_report(hub, &report, hub->profile.id, is_kind(&hub->profile, "request"));
 }
 

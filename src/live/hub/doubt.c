@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/hub/doubt.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+static bool same_ranks(const struct finding *a, const struct finding *b)
+{
+	if (a->all_workers || b->all_workers)
+		return a->all_workers == b->all_workers;
+	return a->rank_cnt == b->rank_cnt &&
+	       memcmp(a->ranks, b->ranks, a->rank_cnt * sizeof(*a->ranks)) == 0;
+}
+
+/* The function may differ: one window sees the leaf, another its caller. */
+static bool agree(const struct report *a, const struct report *b)
+{
+	const struct finding *x = &a->findings[0], *y = &b->findings[0];
+
+	return same_ranks(x, y) &&
+	       (strcmp(x->cause, y->cause) == 0 || strcmp(x->name, y->name) == 0);
+}
+
+static bool accuses(const struct report *report)
+{
+	return report->verdict == VERDICT_ABNORMAL && report->finding_cnt > 0;
+}
+
+/* Keeps the finding without a word if memory is short. */
+static void call_it_chance(struct report *report, const struct report *before)
+{
+	struct str reason = { 0 };
+	const char *text = NULL;
+
+	str_printf(
+		&reason,
+		"the check-ups of a job that is as fast as ever contradict one another (%s; then "
+		"%s): other programs on the hosts may disturb it",
+		before->findings[0].title, report->findings[0].title);
+	if (str_error(&reason) == 0)
+		text = arena_strdup(&report->arena, str_borrow(&reason));
+	str_done(&reason);
+	if (text == NULL)
+		return;
+	report->verdict = VERDICT_INCONCLUSIVE;
+	report->reason = text;
+	report->finding_cnt = 0;
+}
+
+void doubt_drop(struct doubt *doubt)
+{
+	if (doubt->present)
+		arena_done(&doubt->report.arena);
+	*doubt = (struct doubt){ 0 };
+}
+
+bool doubt_keeps(struct doubt *doubt, struct report *report, uint64_t number)
+{
+	unsigned window_cnt = doubt->window_cnt + 1;
+
+	if (!accuses(report) || (doubt->present && agree(&doubt->report, report))) {
+		doubt_drop(doubt);
+		return false;
+	}
+	if (window_cnt == DOUBT_WINDOW_CNT) {
+		call_it_chance(report, &doubt->report);
+		doubt_drop(doubt);
+		return false;
+	}
+	doubt_drop(doubt);
+	*doubt = (struct doubt){ true, window_cnt, *report, number };
+	return true;
+}
+
+bool doubt_take(struct doubt *doubt, struct report *ret, uint64_t *ret_number)
+{
+	if (!doubt->present)
+		return false;
+	*ret = doubt->report;
+	*ret_number = doubt->number;
+	*doubt = (struct doubt){ 0 };
+	return true;
+}

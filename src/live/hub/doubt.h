@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A check-up looks at a job that is as fast as ever, so its window is the only evidence, and a
+ * neighbor that computes just then looks like a fault. Its finding is told when another window
+ * DOUBT_AGAIN_NS later accuses the same ranks for the same reason. Owns the report that waits.
+ */
+#pragma once
+
+#include "model/report.h"
+
+#define DOUBT_AGAIN_NS (5 * NSEC_PER_SEC)
+
+/* So many windows that contradict one another are told as that. */
+#define DOUBT_WINDOW_CNT 3u
+
+struct doubt {
+	bool present;
+	unsigned window_cnt;  /* in a row, that accuse */
+	struct report report; /* of the latest */
+	uint64_t number;      /* of that report */
+};
+
+/*
+ * Takes the report of a check-up. Returns true if it waits for another window: it belongs to doubt
+ * then. Else it is to be told; it is inconclusive now if the windows contradict one another.
+ */
+bool doubt_keeps(struct doubt *doubt, struct report *report, uint64_t number);
+
+/* Hands out the report that waits; false: none does. */
+bool doubt_take(struct doubt *doubt, struct report *ret, uint64_t *ret_number);
+
+/* Frees the report that waits. */
+void doubt_drop(struct doubt *doubt);

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live/hub/doubt.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
+#include <cmocka.h>
+/* clang-format on */
+
+static struct doubt doubt;
+static struct finding finding;
+static const int ranks[] = { 1, 3 };
+
+static int begin(_unused_ void **state)
+{
+	doubt = (struct doubt){ 0 };
+	return 0;
+}
+
+static int end(_unused_ void **state)
+{
+	doubt_drop(&doubt);
+	return 0;
+}
+
+/* The report of a check-up that accuses ranks[first..first + cnt). */
+static struct report accuse(size_t first, size_t cnt, const char *cause)
+{
+	struct report report = { .verdict = VERDICT_ABNORMAL, .reason = "as it was" };
+	struct finding *f;
+
+	arena_init(&report.arena);
+	f = arena_alloc(&report.arena, sizeof(*f));
+	assert_non_null(f);
+	*f = finding;
+	f->cause = cause;
+	f->name = cnt == 1 ? "one" : "both";
+	f->title = first == 0 ? "the first" : "the second";
+	f->ranks = ranks + first;
+	f->rank_cnt = cnt;
+	report.findings = f;
+	report.finding_cnt = 1;
+	return report;
+}
+
+static void assert_told(struct report report, enum verdict verdict)
+{
+	assert_false(doubt_keeps(&doubt, &report, 7));
+	assert_int_equal(report.verdict, verdict);
+	assert_false(doubt.present);
+	arena_done(&report.arena);
+}
+
+static void assert_kept(struct report report)
+{
+	assert_true(doubt_keeps(&doubt, &report, 7));
+	assert_true(doubt.present);
+}
+
+static void a_finding_is_told_when_a_second_window_agrees(_unused_ void **state)
+{
+	assert_kept(accuse(0, 1, "host-stall"));
+	assert_told(accuse(0, 1, "cpu-bound-python"), VERDICT_ABNORMAL); /* the same function */
+	assert_kept(accuse(0, 2, "host-stall")); /* the next check-up begins anew */
+}
+
+static void a_window_without_a_finding_ends_the_doubt(_unused_ void **state)
+{
+	struct report healthy = { .verdict = VERDICT_HEALTHY };
+
+	arena_init(&healthy.arena);
+	assert_kept(accuse(0, 1, "host-stall"));
+	assert_told(healthy, VERDICT_HEALTHY);
+}
+
+static void windows_that_contradict_one_another_are_inconclusive(_unused_ void **state)
+{
+	struct report last = accuse(0, 2, "host-stall");
+
+	assert_kept(accuse(0, 1, "host-stall"));
+	assert_kept(accuse(1, 1, "host-stall"));
+	assert_false(doubt_keeps(&doubt, &last, 9));
+	assert_int_equal(last.verdict, VERDICT_INCONCLUSIVE);
+	assert_int_equal(last.finding_cnt, 0);
+	assert_non_null(strstr(last.reason, "(the second; then the first)"));
+	arena_done(&last.arena);
+}
+
+static void a_report_that_waits_can_be_taken_once(_unused_ void **state)
+{
+	struct report report;
+	uint64_t number;
+
+	assert_false(doubt_take(&doubt, &report, &number));
+	assert_kept(accuse(0, 1, "host-stall"));
+	assert_true(doubt_take(&doubt, &report, &number));
+	assert_int_equal(number, 7);
+	assert_int_equal(report.verdict, VERDICT_ABNORMAL);
+	assert_false(doubt_take(&doubt, &report, &number));
+	arena_done(&report.arena);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_finding_is_told_when_a_second_window_agrees),
+		TEST(a_window_without_a_finding_ends_the_doubt),
+		TEST(windows_that_contradict_one_another_are_inconclusive),
+		TEST(a_report_that_waits_can_be_taken_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
