@@ -197,15 +197,18 @@ bool detector_accept(struct detector *det)
 static int64_t blocked_limit(const struct detector *det)
 {
 	struct pace_view pace;
+	double factor = det->config.blocked_factor;
 	int64_t limit_ns, mean_ns, floor_ns;
 
+	if (det->suspended)
+		factor *= BLOCKED_SUSPENDED_FACTOR;
 	kinds_look(det->kinds, &pace);
 	/* The first iterations may compile and fill caches for minutes. */
 	mean_ns = pace.ready ? pace.mean_ns : det->iteration_ns;
 	floor_ns = pace.ready ? det->config.blocked_floor_ns : det->config.pause_limit_ns;
 	if (mean_ns == 0)
 		return 0;
-	limit_ns = (int64_t)fmin(det->config.blocked_factor * (double)mean_ns, (double)TIME_MAX_NS);
+	limit_ns = (int64_t)fmin(factor * (double)mean_ns, (double)TIME_MAX_NS);
 	limit_ns = MAX(limit_ns, floor_ns);
 	return MAX(limit_ns, det->longest_pause_ns / 2 * 3);
 }
@@ -218,8 +221,6 @@ unsigned detector_tick(struct detector *det, int64_t now_ns)
 		return 0;
 	if (det->suspended && det->stops)
 		return 0;
-	if (det->suspended)
-		limit_ns *= BLOCKED_SUSPENDED_FACTOR;
 	if (now_ns - det->last_mark_ns < limit_ns)
 		return 0;
 	det->blocked = true;

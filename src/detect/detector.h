@@ -86,7 +86,7 @@ bool detector_accept(struct detector *det);
 
 /*
  * While a window is open or its trace is saved, the profile slows iterations: they are
- * matched but not measured, and only a silence of BLOCKED_SUSPENDED_FACTOR times the limit counts.
+ * matched but not measured, and BLOCKED_SUSPENDED_FACTOR as many mean iterations may be silent.
  * stops: none counts, since the profiler itself may stop the worker for minutes.
  */
 void detector_suspend(struct detector *det, bool stops);

@@ -242,9 +242,11 @@ static void detector_sees_a_hang_in_a_window_that_stops_nobody(void **state)
 	int64_t limit_ns;
 
 	(void)state;
-	job_iterate(&job, 1, 100);
-	limit_ns = BLOCKED_SUSPENDED_FACTOR * look(&job).blocked_limit_ns;
+	job_iterate(&job, 30, 100); /* of 3 s: above the floor */
+	limit_ns = look(&job).blocked_limit_ns;
 	detector_suspend(job.det, false);
+	limit_ns *= BLOCKED_SUSPENDED_FACTOR;
+	assert_int_equal(look(&job).blocked_limit_ns, limit_ns);
 	assert_int_equal(detector_tick(job.det, job.now_ns + limit_ns - 1), 0);
 	assert_int_equal(detector_tick(job.det, job.now_ns + limit_ns), DETECTOR_BECAME_BLOCKED);
 	detector_resume(job.det, job.now_ns + limit_ns);

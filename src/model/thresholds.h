@@ -173,8 +173,8 @@
 #define BLOCKED_FLOOR_NS (10 * NSEC_PER_SEC)
 
 /*
- * BLOCKED_SUSPENDED_FACTOR: times the limit | profiled iterations take longer | no mark for so long
- * in a window, and the job is blocked
+ * BLOCKED_SUSPENDED_FACTOR: times BLOCKED_FACTOR | profiled iterations take longer | in a window so
+ * many iterations may be silent
  */
 #define BLOCKED_SUSPENDED_FACTOR 2
 

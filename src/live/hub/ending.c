@@ -22,7 +22,6 @@ struct ending {
 	const struct report *report;
 	struct str *reason;
 	uint64_t step;	 /* the greatest of all workers */
-	int64_t last_ns; /* the latest mark of all workers */
 	size_t seen_cnt; /* ranks */
 	size_t silent_cnt;
 };
@@ -227,7 +226,7 @@ static bool too_short(const struct ending *e)
 /* Too short to be reported as a hang; but people end jobs that no longer move. */
 static bool was_silent(const struct ending *e)
 {
-	int64_t silent_ns = e->facts->end.asked_ns - e->last_ns;
+	int64_t silent_ns = e->facts->end.asked_ns - e->facts->last_mark_ns;
 	double iterations_ns = SILENT_ITERATIONS * e->report->iteration_ms * NSEC_PER_MSEC;
 
 	if (!was_asked(e) || silent_ns < SILENT_NS || (double)silent_ns < iterations_ns)
@@ -343,7 +342,6 @@ static int look(struct ending *e)
 		const struct wire_state *state = &e->facts->states[i];
 
 		e->step = MAX(e->step, state->step);
-		e->last_ns = MAX(e->last_ns, state->last_ns);
 		e->silent_cnt += state->silent != 0;
 	}
 	return count_ranks(e->facts, &e->seen_cnt);

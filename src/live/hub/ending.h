@@ -40,7 +40,8 @@ struct ending_facts {
 	struct job_end end;
 	struct ending_first first;
 	const struct history *history;
-	bool slow; /* the job was slow at its end */
+	int64_t last_mark_ns; /* the latest of all workers before the job was asked to end */
+	bool slow;	      /* the job was slow at its end */
 	struct jobstate_pace pace;
 	bool stuck;	    /* no iteration has ended since the last hang report */
 	unsigned hangs;	    /* hangs reported, without a finding */

@@ -26,7 +26,10 @@ static int set_up(void **state)
 	(void)state;
 	for (int i = 0; i < 4; i++)
 		workers[i] = test_worker(i, 200, 10 * MS);
-	facts = (struct ending_facts){ .states = workers, .cnt = 4, .history = &quiet_past };
+	facts = (struct ending_facts){ .states = workers,
+				       .cnt = 4,
+				       .history = &quiet_past,
+				       .last_mark_ns = TEST_NOW_NS - 20 * NSEC_PER_SEC };
 	return 0;
 }
 

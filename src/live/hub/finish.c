@@ -26,6 +26,7 @@ static struct ending_facts gather(const struct hub *hub, const struct job_end *e
 		.end = *end,
 		.first = hub->first_gone,
 		.history = &hub->history,
+		.last_mark_ns = hub->last_mark_ns,
 		.stuck = is_stuck(hub),
 		.hangs = hub->quiet_hangs,
 		.slowdowns = hub->quiet_slowdowns,
@@ -121,6 +122,9 @@ static void log_last(const struct hub *hub, const struct ending_facts *facts,
 void hub_expect_end(struct hub *hub)
 {
 	hub->ending = true;
+	/* Later marks may be those of workers that a signal woke. */
+	vec_foreach(state, &hub->workers)
+		hub->last_mark_ns = MAX(hub->last_mark_ns, state->last_ns);
 }
 
 void hub_finish(struct hub *hub, const struct job_end *end)

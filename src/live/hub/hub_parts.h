@@ -71,6 +71,7 @@ struct hub {
 	struct ending_first first_gone; /* the first workers to end */
 	struct history history;
 	bool ending;		 /* the job was asked to end */
+	int64_t last_mark_ns;	 /* of all workers, until then */
 	uint64_t hang_step;	 /* after the latest hang report; 0: none */
 	char shown[64];		 /* the job's state as last logged */
 	int64_t first_tick_ns;	 /* 0: none yet */

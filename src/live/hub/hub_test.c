@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -126,6 +127,26 @@ static void a_hang_in_a_window_ends_the_window_and_is_reported(void **state)
 	assert_false(f.hub->profile.active);
 	hub_tick(f.hub, now_ns + 2 * NSEC_PER_SEC);
 	assert_reported("no iteration ends any more");
+}
+
+/* Ctrl-C wakes a worker that waits for another one, and its step ends with an exception. */
+static void a_mark_after_the_request_to_end_does_not_hide_the_silence_before(void **state)
+{
+	const struct job_end end = { .exit_status = 130,
+				     .asked_signal = SIGINT,
+				     .asked_ns = TEST_NOW_NS };
+
+	(void)state;
+	hub_expect_end(f.hub);
+	for (int rank = 0; rank < RANK_CNT; rank++) {
+		struct wire_state worker = test_worker(rank, 501, 50 * NSEC_PER_MSEC);
+
+		worker.last_ns = TEST_NOW_NS + NSEC_PER_MSEC;
+		assert_int_equal(bus_pub(f.bus, SUBJECT_STATE, &worker, sizeof(worker)), 0);
+	}
+	run();
+	hub_finish(f.hub, &end);
+	assert_reported("but none ended in the last 20 s; then ended by SIGINT (Ctrl-C)");
 }
 
 static struct {
@@ -245,6 +266,9 @@ int main(void)
 			close_all),
 		cmocka_unit_test_setup_teardown(a_hang_in_a_window_ends_the_window_and_is_reported,
 						open_all, close_all),
+		cmocka_unit_test_setup_teardown(
+			a_mark_after_the_request_to_end_does_not_hide_the_silence_before, open_all,
+			close_all),
 		cmocka_unit_test_setup_teardown(a_job_without_a_profile_had_no_slowdown, open_all,
 						close_all),
 	};
