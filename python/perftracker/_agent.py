@@ -84,6 +84,13 @@ class Agent:
         self.window_close.restype = None
         self.window_complete = lib.pt_agent_window_complete
 
+    def loader_child(self, pid: int) -> None:
+        """The rank will wait for this data-loading child, which is looked at then."""
+        loader_child = self._lib.pt_agent_loader_child
+        loader_child.argtypes = [ctypes.c_uint32]
+        loader_child.restype = None
+        loader_child(pid)
+
     def builtins(self, act: Any) -> Any:
         """The C functions of agent/python/pyhook.c, in the order of its table; or None."""
         make = self._lib.pt_agent_builtins

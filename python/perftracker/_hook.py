@@ -18,7 +18,7 @@ import os
 import sys
 import threading
 import time
-from typing import Any, Callable, ContextManager, Dict, Optional
+from typing import Any, Callable, ContextManager, Dict, List, Optional
 
 from perftracker import _agent, _rank, _signals
 from perftracker._source import (
@@ -31,6 +31,7 @@ from perftracker._source import (
 )
 
 CONNECT_TRIES = 100
+CHILDREN_MAX = 64  # of loaders, started before the first mark: the newest are kept
 EXIT_WAIT_S = 60.0
 
 FRESH, ACTIVE, DISABLED = "fresh", "active", "disabled"
@@ -53,6 +54,7 @@ class _Hook:
         self.export: Optional[threading.Thread] = None
         self.calls: Any = None  # what the wrappers call (_torch.Hooks)
         self.mark_iteration: Optional[Callable[[], None]] = None
+        self.children: List[int] = []  # pids of loaders' children, until connected
 
 
 _hook = _Hook()
@@ -143,6 +145,8 @@ def _activate() -> None:
     begins, ends, step_begins, step_ends, iteration_mark, on_gc, *backward = builtins
     _hook.agent.open_sources()
     _hook.agent.run()  # marks work without its helper thread too
+    _tell_children(_hook.children)
+    _hook.children = []
     _hook.state = ACTIVE
     _hook.pid = os.getpid()
     _hook.mark_iteration = iteration_mark
@@ -171,6 +175,22 @@ def _first_loader(loader_iter: Any) -> None:
     # A forked child that only loads is not a rank; a rank steps an optimizer soon.
     if not _hook.forked and _connect():
         _hook.calls.loader_begins(loader_iter)
+
+
+def _tell_children(pids: List[int]) -> None:
+    for pid in pids:
+        _hook.agent.loader_child(pid)
+
+
+@_silent
+def _loader_started(loader_iter: Any) -> None:
+    """An iterator has started its children, most often before the first mark."""
+    pids = [getattr(child, "pid", None) for child in getattr(loader_iter, "_workers", ())]
+    known = [pid for pid in pids if isinstance(pid, int)]
+    if _hook.state is ACTIVE:
+        _tell_children(known)
+    else:
+        _hook.children = (_hook.children + known)[-CHILDREN_MAX:]
 
 
 @_silent
@@ -332,6 +352,7 @@ def _forked_child() -> None:
     """A child forked before the first mark may become a worker; others are disabled."""
     global _lock
     _lock = threading.Lock()
+    _hook.children = []
     if _hook.state is FRESH and _hook.agent is None:
         _hook.forked = True
         return
@@ -367,9 +388,8 @@ def _wrap_torch() -> None:
     from perftracker import _torch
 
     if _hook.calls is None:
-        _hook.calls = _torch.Hooks(
-            _first_loader, _nothing, _first_step, _nothing, _first_backward, _nothing
-        )
+        first = (_first_loader, _nothing, _first_step, _nothing, _first_backward, _nothing)
+        _hook.calls = _torch.Hooks(_loader_started, *first)
     _torch.wrap(_hook.calls)
     profiles.attach()
 

@@ -12,7 +12,10 @@ _wrapped = False
 
 
 class Hooks:
-    """The functions that the wrappers call: _hook.py's until the first mark, then C functions."""
+    """The functions that the wrappers call: _hook.py's until the first mark, then C functions.
+
+    loader_started is called once for each iterator of a loader and stays one of _hook.py's.
+    """
 
     __slots__ = (
         "loader_begins",
@@ -21,9 +24,13 @@ class Hooks:
         "step_ends",
         "backward_begins",
         "backward_ends",
+        "loader_started",
     )
 
-    def __init__(self, *functions: Callable[[Any], None]) -> None:
+    def __init__(
+        self, loader_started: Callable[[Any], None], *functions: Callable[[Any], None]
+    ) -> None:
+        self.loader_started = loader_started
         self.set(*functions)
 
     def set(self, *functions: Callable[[Any], None]) -> None:
@@ -39,6 +46,7 @@ def wrap(hooks: Hooks) -> None:
     import torch
 
     _wrap_loader(hooks)
+    _wrap_loader_start(hooks)
     _wrap_optimizer(_compiling_test(torch), hooks)
     _wrap_backward(hooks)
 
@@ -64,6 +72,23 @@ def _wrap_loader(hooks: Hooks) -> None:
 
     __next__._torchdynamo_disable = True  # type: ignore[attr-defined]
     cls.__next__ = __next__
+
+
+def _wrap_loader_start(hooks: Hooks) -> None:
+    """The constructor of an iterator with child processes starts them."""
+    from torch.utils.data import dataloader
+
+    cls = getattr(dataloader, "_MultiProcessingDataLoaderIter", None)
+    if cls is None:
+        return
+    original = cls.__init__
+
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        hooks.loader_started(self)
+
+    cls.__init__ = __init__
 
 
 def _wrap_optimizer(compiling: Callable[[], bool], hooks: Hooks) -> None:

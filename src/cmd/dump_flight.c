@@ -72,7 +72,8 @@ static const char *kind_name(uint16_t kind)
 					     "gpu timed shape",
 					     "gpu calls",
 					     "collective done",
-					     "gpu timed groups" };
+					     "gpu timed groups",
+					     "loader child" };
 
 	if (kind < ARRAY_SIZE(marks))
 		return marks[kind];
@@ -86,6 +87,7 @@ static const char *record_name(const struct flightlog *log, const struct ring_re
 
 	switch (record->kind) {
 	case FLIGHT_SAMPLE:
+	case FLIGHT_CHILD:
 		frame = log->nodes.data[(uint32_t)record->extra].frame;
 		break;
 	case FLIGHT_PYTHON:
@@ -139,7 +141,9 @@ static size_t find_last(const struct flightlog *log, struct last list[static LAS
 		add_last(list, &cnt, record, log->training_tid);
 	vec_foreach(record, &log->samples)
 		add_last(list, &cnt, record,
-			 record->kind == FLIGHT_SAMPLE ? (uint32_t)(record->extra >> 32) : 0);
+			 record->kind == FLIGHT_SAMPLE || record->kind == FLIGHT_CHILD
+				 ? (uint32_t)(record->extra >> 32)
+				 : 0);
 	vec_foreach(lane, &log->lanes) {
 		vec_foreach(record, &lane->records)
 			add_last(list, &cnt, record, lane->tid);

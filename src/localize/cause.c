@@ -188,6 +188,8 @@ int cause_measure(const struct job *job, const struct accusation *a, struct caus
 			ret->thief_frac = h->thief_frac;
 			ret->thief = h->thief;
 		}
+		if (ret->loader == NULL && h->loader != NULL && h->loader[0] != '\0')
+			ret->loader = h->loader;
 		if (h->other_cpu_frac > other_cpu) {
 			other_cpu = h->other_cpu_frac;
 			ret->other_name = h->other_name;

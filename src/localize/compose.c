@@ -339,6 +339,20 @@ static void set_points(struct draft *d)
 	f->point_cnt = d->job->worker_cnt;
 }
 
+/* The innermost function of "92 % in collate > decode > <system call read>": "decode". */
+static const char *innermost_of(struct draft *d, const char *path)
+{
+	const char *wait = strstr(path, " > <system call"), *at = strstr(path, " in "), *next;
+	size_t len = wait != NULL ? (size_t)(wait - path) : strlen(path);
+
+	at = at != NULL ? at + strlen(" in ") : path;
+	for (next = strstr(at, " > "); next != NULL && next < path + len; next = strstr(at, " > "))
+		at = next + strlen(" > ");
+	at = arena_strndup(d->arena, at, (size_t)(path + len - at));
+	d->no_memory |= at == NULL;
+	return at != NULL ? at : "";
+}
+
 static void set_words(struct draft *d)
 {
 	const struct cause_text *words = cause_text(d->cause);
@@ -362,6 +376,9 @@ static void set_words(struct draft *d)
 					draft_ranks_text(d, f->ranks, f->rank_cnt), words->title,
 					draft_holder_known(d) ? " in " : "",
 					draft_holder_known(d) ? d->facts.other_name : "");
+	if (draft_awaits_children(d) && d->facts.loader != NULL && f->title != NULL)
+		f->title = arena_printf(d->arena, "%s, whose worker processes are in %s", f->title,
+					innermost_of(d, d->facts.loader));
 	if (d->a->part_of_ns > 0 && f->title != NULL)
 		f->title = arena_printf(d->arena, "%s, which explains %.1f of %.1f ms", f->title,
 					d->a->gain_ns / 1e6, d->a->part_of_ns / 1e6);

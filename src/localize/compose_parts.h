@@ -53,6 +53,9 @@ const char *draft_idle_name(struct draft *d, uint32_t frame);
 /* Whether another thread was seen that may hold the interpreter's lock. */
 bool draft_holder_known(const struct draft *d);
 
+/* Whether what is slow is the wait for child processes of a loader. */
+bool draft_awaits_children(const struct draft *d);
+
 /* Adds all lines of evidence; needs the numbers, victims and names of the finding. */
 void evidence_add(struct draft *d);
 

@@ -233,8 +233,7 @@ static void evidence_of_gpu(struct draft *d)
 			   f->clock_peers_frac);
 }
 
-/* Stacks of a loader's processes are not sampled; what they do is where to look. */
-static void evidence_of_loader(struct draft *d)
+bool draft_awaits_children(const struct draft *d)
 {
 	uint32_t frame = d->a->function != FRAME_NONE ? d->job->functions.data[d->a->function].frame
 						      : FRAME_NONE;
@@ -243,13 +242,24 @@ static void evidence_of_loader(struct draft *d)
 	     frame = d->job->frames.data[frame].parent) {
 		const char *name = d->job->frames.data[frame].name;
 
-		if (strstr(name, "multiprocessing/") == NULL &&
-		    strstr(name, "_try_get_data") == NULL)
-			continue;
+		if (strstr(name, "multiprocessing/") != NULL ||
+		    strstr(name, "_try_get_data") != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* What the loader's processes did, or, where their stacks are unknown, where to look. */
+static void evidence_of_loader(struct draft *d)
+{
+	if (!draft_awaits_children(d))
+		return;
+	if (d->facts.loader != NULL)
+		EVIDENCE(d, "it waits for the DataLoader's worker processes, which spend %s",
+			 d->facts.loader);
+	else
 		EVIDENCE(d, "it waits for the DataLoader's worker processes: their dataset or "
 			    "collate function is slow, or they lack CPUs");
-		return;
-	}
 }
 
 bool draft_holder_known(const struct draft *d)

@@ -99,6 +99,33 @@ static bool evidence_has(const char *words)
 	return found;
 }
 
+static const char *const children =
+	"92 % in train.py(8): collate > train.py(3): decode > <system call read>";
+
+static void a_wait_for_the_loaders_children_names_their_function(void **state)
+{
+	static const struct test_place wait = { "torch/utils/data/dataloader.py(720): __next__",
+						KIND_PYTHON,
+						"multiprocessing/connection.py(390): _recv",
+						CLASS_HOST };
+
+	(void)state;
+	test_play_late(&job, &wait, 1, 30);
+	assert_true(evidence_has("worker processes: their dataset or collate"));
+	job.workers[1].fp.host_stats.loader = children;
+	assert_true(evidence_has("which spend 92 % in train.py(8): collate > train.py(3): decode"));
+	report = test_localize(&job, NULL);
+	assert_non_null(strstr(report.findings[0].title,
+			       ", whose worker processes are in train.py(3): decode"));
+	assert_null(strstr(report.findings[0].title, "system call"));
+	report_done(&report);
+	test_job_done(&job);
+	test_play_late(&job, &test_crop, 1, 30); /* it does not wait for them */
+	job.workers[1].fp.host_stats.loader = children;
+	assert_false(evidence_has("worker processes"));
+	test_job_done(&job);
+}
+
 /* What has the time is not known where the recorder had no room for what ran. */
 static void a_function_beside_lost_stacks_is_weak_evidence(void **state)
 {
@@ -404,6 +431,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(each_pattern_of_a_late_worker_has_its_cause),
+		TEST(a_wait_for_the_loaders_children_names_their_function),
 		TEST(a_function_beside_lost_stacks_is_weak_evidence),
 		TEST(a_slow_kernel_beside_lost_stacks_is_as_good_as_ever),
 		TEST(the_evidence_names_the_process_that_takes_the_cpu),

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define LOADER_SAMPLES 5u /* fewer say nothing of where its children spent their time */
+
 static double track_mean(const struct trace *trace, enum resource resource, int64_t tid,
 			 const struct window *window)
 {
@@ -108,6 +110,18 @@ static int copy_absences(const struct sidecar_info *info, struct fingerprint *fp
 	return 0;
 }
 
+/* What the loader's children did. Returns 0 or -ENOMEM. */
+static int copy_loader(const struct sidecar_info *info, struct fingerprint *fp)
+{
+	char text[SIDECAR_LOADER_TEXT];
+
+	if (info->loader.sample_cnt < LOADER_SAMPLES)
+		return 0;
+	sidecar_loader_text(&info->loader, text, sizeof(text));
+	fp->host_stats.loader = arena_strdup(&fp->arena, text);
+	return fp->host_stats.loader != NULL ? 0 : -ENOMEM;
+}
+
 int hoststats_add(struct pass *p, struct fingerprint *fp)
 {
 	const struct trace *t = p->trace;
@@ -137,6 +151,8 @@ int hoststats_add(struct pass *p, struct fingerprint *fp)
 			t->meta.has_device ? info->gpu_throttled_frac : -1;
 		fp->host_stats.gpu_clock_frac = t->meta.has_device ? info->gpu_clock_frac : -1;
 	}
+	if (info != NULL && copy_loader(info, fp) < 0)
+		return -ENOMEM;
 	if (info != NULL && info->absence_cnt > 0 && copy_absences(info, fp) < 0)
 		return -ENOMEM;
 	if (info != NULL && info->thief_cnt > 0) {

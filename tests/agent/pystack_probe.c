@@ -62,12 +62,12 @@ int probe_check(const uintptr_t *expected, size_t cnt)
 
 int probe_code(uintptr_t code, struct pystack_code *ret)
 {
-	return pystack_code(code, ret);
+	return pystack_code(0, code, ret);
 }
 
 size_t probe_stamps(const uintptr_t *codes, size_t cnt, uint64_t *stamps)
 {
-	return pystack_stamps(codes, cnt, stamps);
+	return pystack_stamps(0, codes, cnt, stamps);
 }
 
 /* After a while in which others may take the GIL, if the caller let go of it. */
@@ -179,8 +179,8 @@ static void hammer_one(const struct pystack_thread *thread)
 		return;
 	if (!truncated)
 		note_root(codes[depth - 1]);
-	stats.stamps += pystack_stamps(codes, depth, stamps);
-	if (pystack_code(codes[stats.walks % depth], &code) == 0)
+	stats.stamps += pystack_stamps(0, codes, depth, stamps);
+	if (pystack_code(0, codes[stats.walks % depth], &code) == 0)
 		stats.named++;
 	else
 		stats.nameless++;
@@ -273,12 +273,12 @@ size_t probe_fuzz(uint32_t tid, size_t rounds)
 			continue;
 		memcpy(copy, (const void *)threads[i % cnt].tstate, sizeof(copy));
 		spoil(copy, &seed);
-		fake = (struct pystack_thread){ tid, (uintptr_t)copy };
+		fake = (struct pystack_thread){ .tid = tid, .tstate = (uintptr_t)copy };
 		found += pystack_walk(&fake, codes, PYSTACK_DEPTH, NULL, NULL) > 0;
 		for (size_t j = 0; j < PYSTACK_DEPTH; j++)
 			codes[j] ^= next_random(&seed) & UINT64_C(0xfff8);
-		(void)pystack_stamps(codes, PYSTACK_DEPTH, stamps);
-		if (pystack_code(codes[i % PYSTACK_DEPTH], &code) == 0 &&
+		(void)pystack_stamps(0, codes, PYSTACK_DEPTH, stamps);
+		if (pystack_code(0, codes[i % PYSTACK_DEPTH], &code) == 0 &&
 		    strnlen(code.name, sizeof(code.name)) == sizeof(code.name))
 			return 0;
 		fake.tstate = next_random(&seed) >> (seed % 64);
@@ -314,7 +314,7 @@ static void *cost(void *argument)
 		for (size_t j = 0; j < 100; j++) {
 			depth = pystack_walk(&thread, codes, PYSTACK_DEPTH, &truncated, &instr);
 			if (cost->with_stamps)
-				(void)pystack_stamps(codes, depth, stamps);
+				(void)pystack_stamps(0, codes, depth, stamps);
 		}
 		best = MIN(best, clock_mono_ns() - begin);
 	}

@@ -10,7 +10,7 @@ import daemon as d
 STRINGS, FRAMES, NODES, SAMPLES = 16384, 16384, 65536, 32768
 LANES, LANE_RECORDS, WINDOW_RECORDS = 32, 2048, 32768
 GPU_LANES = 1024
-SAMPLE, OPERATOR, ANNOTATION, PYTHON = 32, 37, 38, 42
+SAMPLE, OPERATOR, ANNOTATION, PYTHON, CHILD = 32, 37, 38, 42, 58
 SAMPLE_WINDOW = 8
 SOURCE_EXACT = 6
 U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
@@ -120,13 +120,13 @@ class Recorder:
                 found.append(Record(time_ns, value, tid, kind, detail, extra))
         return found
 
-    def samples(self) -> List[Record]:
-        """Of SAMPLE: extra is the node, tid the thread that was looked at."""
+    def samples(self, kind: int = SAMPLE) -> List[Record]:
+        """Of SAMPLE or CHILD: extra is the node, tid the thread that was looked at."""
         ring = self._ring(RawFlight.samples.offset, SAMPLES, self.raw.sample_head, 0)
         return [
             r._replace(tid=r.extra >> 32, extra=r.extra & 0xFFFFFFFF)
             for r in ring
-            if r.kind == SAMPLE
+            if r.kind == kind
         ]
 
     def window(self) -> List[Record]:

@@ -87,8 +87,8 @@ class HookTest(unittest.TestCase):
     def counts(self, worker: d.Worker) -> Dict[int, int]:
         return collections.Counter(mark.mark for mark in worker.marks())
 
-    def run_until(self, condition: Any, launcher: Any = ()) -> d.Worker:
-        """A job that trains until condition(its worker) is true."""
+    def run_until(self, condition: Any, launcher: Any = (), job: str = "until.py") -> d.Worker:
+        """A job that trains until condition(its worker) is true; `printed` is its output."""
         stop = os.path.join(self.folder, "stop")
         held: List[bool] = []
         ordered = self.daemon.on_poll
@@ -101,10 +101,11 @@ class HookTest(unittest.TestCase):
                 open(stop, "w").close()
 
         self.daemon.on_poll = poll
-        run = self.run_job("until.py", stop, launcher=launcher)
+        run = self.run_job(job, stop, launcher=launcher)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         worker = self.only_worker()
-        self.assertEqual(int(run.stdout), worker.step())
+        self.printed = [int(word) for word in run.stdout.split()]
+        self.assertEqual(self.printed[0], worker.step())
         return worker
 
     def order_when(self, step: int, start: int, **order: Any) -> None:

@@ -12,17 +12,17 @@
 
 #define FILE_MAX 2048 /* /proc/PID/status is 1.5 KB at most */
 
-int account_open(uint32_t tid, const char *name)
+/* Opens PREFIX ID / NAME for reading. Returns the descriptor or -errno. */
+static int open_file(const char *prefix, uint32_t id, const char *name)
 {
-	static const char prefix[] = "/proc/self/task/";
 	char path[64], digits[12];
-	size_t len = sizeof(prefix) - 1, cnt = 0;
+	size_t len = strlen(prefix), cnt = 0;
 	int fd;
 
 	memcpy(path, prefix, len);
 	do
-		digits[cnt++] = (char)('0' + tid % 10);
-	while ((tid /= 10) != 0);
+		digits[cnt++] = (char)('0' + id % 10);
+	while ((id /= 10) != 0);
 	while (cnt > 0)
 		path[len++] = digits[--cnt];
 	path[len++] = '/';
@@ -30,6 +30,16 @@ int account_open(uint32_t tid, const char *name)
 	path[sizeof(path) - 1] = '\0';
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd >= 0 ? fd : -errno;
+}
+
+int account_open(uint32_t tid, const char *name)
+{
+	return open_file("/proc/self/task/", tid, name);
+}
+
+int account_open_process(uint32_t pid, const char *name)
+{
+	return open_file("/proc/", pid, name);
 }
 
 int64_t account_cpu_ns(uint32_t tid)
@@ -138,4 +148,41 @@ size_t account_look(struct account *account, uint32_t tid, int64_t now_ns, struc
 		ret[cnt++].extra = number_behind(text, "nonvoluntary_ctxt_switches:");
 	}
 	return cnt;
+}
+
+static uint64_t parse_hex(const char **text)
+{
+	uint64_t value = 0;
+	const char *p = *text;
+
+	for (;; p++) {
+		if (*p >= '0' && *p <= '9')
+			value = value << 4 | (uint64_t)(*p - '0');
+		else if (*p >= 'a' && *p <= 'f')
+			value = value << 4 | (uint64_t)(*p - 'a' + 10);
+		else if (*p != 'x')
+			break;
+	}
+	*text = p;
+	return value;
+}
+
+/* "202 0x7f... ..." number and arguments, "running", or "-1 ...": in the kernel for another reason. */
+bool account_call(int fd, struct account_call *ret)
+{
+	char text[160];
+	const char *at = text;
+	ssize_t len = fd >= 0 ? pread(fd, text, sizeof(text) - 1, 0) : -1;
+	uint32_t number = 0;
+
+	if (len <= 0 || text[0] < '0' || text[0] > '9')
+		return false;
+	text[len] = '\0';
+	for (; *at >= '0' && *at <= '9'; at++)
+		number = number * 10 + (uint32_t)(*at - '0');
+	if (number > UINT16_MAX >> 4 || *at != ' ')
+		return false;
+	at++;
+	*ret = (struct account_call){ .number = number, .argument = parse_hex(&at) };
+	return true;
 }

@@ -29,3 +29,15 @@ int64_t account_cpu_ns(uint32_t tid);
 
 /* "/proc/self/task/TID/NAME", opened for reading; -errno. */
 int account_open(uint32_t tid, const char *name);
+
+/* "/proc/PID/NAME", likewise. */
+int account_open_process(uint32_t pid, const char *name);
+
+/* The system call that a thread is in. */
+struct account_call {
+	uint32_t number;   /* fits a record's 12 bits */
+	uint64_t argument; /* the first */
+};
+
+/* From an open "syscall" of a thread or process. False: in none, or not readable. */
+bool account_call(int fd, struct account_call *ret);

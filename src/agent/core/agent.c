@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/core/agent.h"
 
+#include "agent/core/children.h"
 #include "agent/core/collectors.h"
 #include "agent/core/lane.h"
 #include "agent/core/link.h"
@@ -273,6 +274,11 @@ void pt_agent_training_thread(void)
 	agent.tid = (uint32_t)syscall(SYS_gettid);
 	if (agent.flight != NULL)
 		atomic_store_explicit(&agent.flight->training_tid, agent.tid, memory_order_relaxed);
+}
+
+void pt_agent_loader_child(uint32_t pid)
+{
+	children_add(pid);
 }
 
 void pt_agent_open_stacks(const uintptr_t *codes, size_t cnt)

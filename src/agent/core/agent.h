@@ -15,8 +15,6 @@
 
 #include "base/base.h"
 
-#include <stddef.h>
-
 #define PT_EXPORT __attribute__((visibility("default")))
 
 /* What the caller of pt_agent_mark has to do now. */
@@ -52,6 +50,8 @@ PT_EXPORT int pt_agent_mark(uint32_t mark, int64_t value, uint32_t detail);
 
 /* Makes the calling thread the training thread, whose stacks and account are recorded. */
 PT_EXPORT void pt_agent_training_thread(void);
+/* A data-loading child was started: it is sampled while the rank waits (children.h). */
+PT_EXPORT void pt_agent_loader_child(uint32_t pid);
 
 /*
  * Probes once what this process can record (collectors.h), with the interpreter lock held: the

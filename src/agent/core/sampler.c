@@ -2,9 +2,10 @@
 #include "agent/core/sampler.h"
 
 #include "agent/core/account.h"
+#include "agent/core/children.h"
 #include "agent/core/helper.h"
 #include "agent/core/lane.h"
-#include "agent/core/nametable.h"
+#include "agent/core/stacknodes.h"
 #include "agent/python/pystack.h"
 #include "base/clock.h"
 
@@ -22,7 +23,6 @@
 #define STAMP_PERIOD_NS (100 * 1000 * 1000) /* between two checks of code objects */
 #define QUIET_PERIOD_NS (20 * 1000 * 1000)  /* between two records of a thread without progress */
 #define FREE_LIMIT_NS (10 * NSEC_PER_SEC)
-#define CODE_SLOTS 8192u /* power of two */
 
 /* A sampled thread, and its stack at the last sample. */
 struct target {
@@ -34,12 +34,6 @@ struct target {
 	size_t depth;
 	uint32_t node;
 	uint16_t detail;
-};
-
-struct code_slot {
-	uintptr_t code; /* 0: free */
-	uint64_t stamp;
-	uint32_t frame;
 };
 
 static struct sampler {
@@ -56,7 +50,6 @@ static struct sampler {
 	uint64_t step; /* while paused: the latest, since when, and how long the one before took */
 	int64_t step_ns, gap_ns;
 	struct account account;
-	struct code_slot codes[CODE_SLOTS];
 } sampler = { .account = ACCOUNT_NONE };
 
 static void drop(_Atomic uint64_t *counter, uint64_t cnt)
@@ -137,48 +130,6 @@ static void list_threads(struct flight *flight)
 
 /* Stacks */
 
-/* Returns 0, -ENOENT: the code object was freed, or -ENOSPC: the recorder has no room for it. */
-static int frame_of(uintptr_t code, uint64_t stamp, uint32_t *ret)
-{
-	uintptr_t hash = (code >> 4) * 0x9e3779b97f4a7c15u >> 40;
-	struct code_slot *slot = NULL;
-	struct pystack_code names;
-	uint32_t frame;
-
-	for (size_t i = 0; i < 16; i++) {
-		slot = &sampler.codes[(hash + i) & (CODE_SLOTS - 1)];
-		if (slot->code == code && slot->stamp == stamp) {
-			*ret = slot->frame;
-			return 0;
-		}
-		if (slot->code == 0 || slot->code == code)
-			break;
-	}
-	if (pystack_code(code, &names) < 0)
-		return -ENOENT;
-	frame = nametable_frame(names.file, names.name, names.first_line);
-	if (frame == 0) /* not cached: the next try may find room, or no other thread adding it */
-		return -ENOSPC;
-	*slot = (struct code_slot){ code, stamp, frame };
-	*ret = frame;
-	return 0;
-}
-
-/* Finds the node of a stack. Returns 0 or the error of frame_of(). */
-static int node_of(struct target *target, const uint64_t *stamps)
-{
-	static uint32_t frames[PYSTACK_DEPTH];
-
-	for (size_t i = target->depth; i > 0; i--) {
-		int ret = frame_of(target->codes[i - 1], stamps[i - 1], &frames[i - 1]);
-
-		if (ret < 0)
-			return ret;
-	}
-	target->node = nametable_stack(frames, target->depth);
-	return target->node != 0 ? 0 : -ENOSPC;
-}
-
 /*
  * Code objects are checked again periodically: an address may have a new owner. Returns 0, -ENOENT:
  * unreadable, or -ENOSPC: no room in the recorder.
@@ -186,7 +137,6 @@ static int node_of(struct target *target, const uint64_t *stamps)
 static int read_stack(struct target *target, int64_t now_ns)
 {
 	static uintptr_t codes[PYSTACK_DEPTH];
-	static uint64_t stamps[PYSTACK_DEPTH];
 	bool truncated = false;
 	size_t depth = pystack_walk(&target->thread, codes, ARRAY_SIZE(codes), &truncated, NULL);
 	int ret = -ENOENT;
@@ -198,31 +148,14 @@ static int read_stack(struct target *target, int64_t now_ns)
 	memcpy(target->codes, codes, depth * sizeof(*codes));
 	target->depth = depth;
 	target->stamped_ns = now_ns;
-	if (depth > 0 && pystack_stamps(codes, depth, stamps) == depth)
-		ret = node_of(target, stamps);
+	if (depth > 0)
+		ret = stacknodes_find(0, codes, depth, &target->node);
 	if (ret < 0)
 		target->depth = 0;
 	return ret;
 }
 
 /* System calls */
-
-static uint64_t parse_hex(const char **text)
-{
-	uint64_t value = 0;
-	const char *p = *text;
-
-	for (;; p++) {
-		if (*p >= '0' && *p <= '9')
-			value = value << 4 | (uint64_t)(*p - '0');
-		else if (*p >= 'a' && *p <= 'f')
-			value = value << 4 | (uint64_t)(*p - 'a' + 10);
-		else if (*p != 'x')
-			break;
-	}
-	*text = p;
-	return value;
-}
 
 static void note_gil(struct flight *flight, const struct pystack_gil *gil, int64_t now_ns)
 {
@@ -233,33 +166,20 @@ static void note_gil(struct flight *flight, const struct pystack_gil *gil, int64
 	record(flight, &held);
 }
 
-/* "202 0x7f... ..." number and arguments, "running", or "-1 ...": in the kernel for another reason. */
 static void read_syscall(struct flight *flight, struct target *target, int64_t now_ns)
 {
-	char text[160];
-	const char *at = text;
-	int fd = own_fd_get(&target->syscall);
-	ssize_t len = fd >= 0 ? pread(fd, text, sizeof(text) - 1, 0) : -1;
+	struct account_call call;
 	struct pystack_gil gil;
-	unsigned number = 0;
-	uint64_t address;
 
-	if (len <= 0 || text[0] < '0' || text[0] > '9')
+	if (!account_call(own_fd_get(&target->syscall), &call))
 		return;
-	text[len] = '\0';
-	for (; *at >= '0' && *at <= '9'; at++)
-		number = number * 10 + (unsigned)(*at - '0');
-	if (number > UINT16_MAX >> 4 || *at != ' ')
-		return;
-	at++;
-	address = parse_hex(&at);
-	if (number == SYS_futex && pystack_gil(&gil) == 0 && address >= gil.begin &&
-	    address < gil.end) {
+	if (call.number == SYS_futex && pystack_gil(&gil) == 0 && call.argument >= gil.begin &&
+	    call.argument < gil.end) {
 		target->detail |= FLIGHT_SAMPLE_GIL_WAIT;
 		note_gil(flight, &gil, now_ns);
 		return;
 	}
-	target->detail |= (uint16_t)(FLIGHT_SAMPLE_SYSCALL | number << 4);
+	target->detail |= flight_sample_call(call.number);
 }
 
 /* Samples */
@@ -388,8 +308,10 @@ static uint32_t mode_now(const struct flight *flight, int64_t now_ns)
 
 static void tick(struct flight *flight, uint32_t mode, int64_t now_ns)
 {
-	if (mode != SAMPLER_OFF && sampler.stacks)
+	if (mode != SAMPLER_OFF && sampler.stacks) {
 		look_at_all(flight, now_ns, mode == SAMPLER_WINDOW);
+		children_look(flight, now_ns);
+	}
 	if (mode != SAMPLER_OFF)
 		keep_account(flight, now_ns);
 	free_window(flight, now_ns);
@@ -457,4 +379,5 @@ void sampler_forked(void)
 {
 	atomic_store_explicit(&sampler.running, true,
 			      memory_order_relaxed); /* no thread, and none will start */
+	children_forked();
 }

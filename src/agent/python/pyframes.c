@@ -9,16 +9,18 @@ enum {
 };
 
 /*
- * Where the strays of threads were, by a hash of the thread. Readers may mix it up
+ * Where the strays of threads were, by a hash of thread and process. Readers may mix it up
  * between them: a wrong guess costs a copy for nothing.
  */
 static struct trail {
 	_Atomic uintptr_t frames[PYFRAMES_STRAYS]; /* up to the first 0 */
 } trails[TRAILS];
 
-static struct trail *trail_of(uintptr_t tstate)
+static struct trail *trail_of(const struct pyframes *frames)
 {
-	return &trails[(tstate >> 4 ^ tstate >> 12) % TRAILS];
+	uintptr_t tstate = frames->tstate;
+
+	return &trails[(tstate >> 4 ^ tstate >> 12 ^ (uintptr_t)frames->mem->pid) % TRAILS];
 }
 
 /* The part of the chunk that ends there, as far as it fits. */
@@ -35,7 +37,7 @@ static struct selfmem_part window_part(struct pyframes *frames, uintptr_t end)
 
 static size_t guess_parts(struct pyframes *frames, struct selfmem_part *parts)
 {
-	struct trail *trail = trail_of(frames->tstate);
+	struct trail *trail = trail_of(frames);
 	uintptr_t frame;
 	size_t cnt = 0;
 
@@ -134,7 +136,7 @@ const unsigned char *pyframes_borrow(struct pyframes *frames, uintptr_t frame)
 
 void pyframes_remember(const struct pyframes *frames)
 {
-	struct trail *trail = trail_of(frames->tstate);
+	struct trail *trail = trail_of(frames);
 
 	for (size_t i = 0; i < frames->met_cnt; i++)
 		atomic_store_explicit(&trail->frames[i], frames->met[i], memory_order_relaxed);

@@ -57,6 +57,17 @@ static bool usable(void)
 	return atomic_load_explicit(&py.open, memory_order_acquire) && selfmem_usable(&py.mem);
 }
 
+/* The memory of this process (pid 0) or of a child. False: it can't be read. */
+static bool find_memory(uint32_t pid, struct selfmem *ret)
+{
+	if (!usable())
+		return false;
+	if (pid != 0)
+		return selfmem_child(&py.mem, (pid_t)pid, ret);
+	*ret = py.mem;
+	return true;
+}
+
 /* Code objects. */
 
 static _Atomic uint64_t *known_slot(uintptr_t code)
@@ -79,7 +90,7 @@ static uint64_t code_note(uintptr_t code, const unsigned char *bytes)
 	return entry;
 }
 
-static uint64_t code_lookup(uintptr_t code)
+static uint64_t code_lookup(const struct selfmem *mem, uintptr_t code)
 {
 	unsigned char bytes[CODE_BYTES];
 	uint64_t entry = atomic_load_explicit(known_slot(code), memory_order_relaxed);
@@ -88,8 +99,7 @@ static uint64_t code_lookup(uintptr_t code)
 		return 0;
 	if ((entry & ((UINT64_C(1) << 48) - 1)) == code)
 		return entry;
-	return selfmem_read(&py.mem, code, bytes, py.layout.code_bytes) ? code_note(code, bytes)
-									: 0;
+	return selfmem_read(mem, code, bytes, py.layout.code_bytes) ? code_note(code, bytes) : 0;
 }
 
 static uint64_t stamp_of(uintptr_t code, const unsigned char *bytes)
@@ -105,7 +115,8 @@ static uint64_t stamp_of(uintptr_t code, const unsigned char *bytes)
 }
 
 /* Up to SELFMEM_PARTS of them; returns how many were done: at least one. */
-static size_t stamp_some(const uintptr_t *codes, size_t cnt, uint64_t *stamps)
+static size_t stamp_some(const struct selfmem *mem, const uintptr_t *codes, size_t cnt,
+			 uint64_t *stamps)
 {
 	unsigned char bytes[SELFMEM_PARTS][CODE_BYTES];
 	struct selfmem_part parts[SELFMEM_PARTS];
@@ -114,7 +125,7 @@ static size_t stamp_some(const uintptr_t *codes, size_t cnt, uint64_t *stamps)
 	cnt = MIN(cnt, (size_t)SELFMEM_PARTS);
 	for (size_t i = 0; i < cnt; i++)
 		parts[i] = (struct selfmem_part){ codes[i], bytes[i], py.layout.code_bytes };
-	done = selfmem_read_parts(&py.mem, parts, cnt);
+	done = selfmem_read_parts(mem, parts, cnt);
 	for (size_t i = 0; i < done; i++)
 		stamps[i] = stamp_of(codes[i], bytes[i]);
 	if (done == cnt)
@@ -123,35 +134,39 @@ static size_t stamp_some(const uintptr_t *codes, size_t cnt, uint64_t *stamps)
 	return done + 1;
 }
 
-size_t pystack_stamps(const uintptr_t *codes, size_t cnt, uint64_t *stamps)
+size_t pystack_stamps(uint32_t pid, const uintptr_t *codes, size_t cnt, uint64_t *stamps)
 {
+	struct selfmem mem;
 	size_t found = 0;
 
 	memset(stamps, 0, cnt * sizeof(*stamps));
-	if (!usable())
+	if (!find_memory(pid, &mem))
 		return 0;
 	for (size_t i = 0; i < cnt;)
-		i += stamp_some(codes + i, cnt - i, stamps + i);
+		i += stamp_some(&mem, codes + i, cnt - i, stamps + i);
 	for (size_t i = 0; i < cnt; i++)
 		found += stamps[i] != 0;
 	return found;
 }
 
-static bool copy_text(const unsigned char *code, uint32_t off, enum pytext_part part, char *ret,
+static bool copy_text(const struct selfmem *mem, uintptr_t text, enum pytext_part part, char *ret,
 		      size_t size)
 {
-	return pytext_copy(&py.mem, &py.layout, pylayout_word(code, off), part, ret, size);
+	return pytext_copy(mem, &py.layout, text, part, ret, size);
 }
 
-int pystack_code(uintptr_t code, struct pystack_code *ret)
+int pystack_code(uint32_t pid, uintptr_t code, struct pystack_code *ret)
 {
 	unsigned char bytes[CODE_BYTES];
 	struct pystack_code found;
+	struct selfmem mem;
 
-	if (!usable() || !selfmem_read(&py.mem, code, bytes, py.layout.code_bytes) ||
+	if (!find_memory(pid, &mem) || !selfmem_read(&mem, code, bytes, py.layout.code_bytes) ||
 	    code_note(code, bytes) == 0 ||
-	    !copy_text(bytes, py.layout.code_file, PYTEXT_END, found.file, sizeof(found.file)) ||
-	    !copy_text(bytes, py.layout.code_name, PYTEXT_START, found.name, sizeof(found.name)))
+	    !copy_text(&mem, pylayout_word(bytes, py.layout.code_file), PYTEXT_END, found.file,
+		       sizeof(found.file)) ||
+	    !copy_text(&mem, pylayout_word(bytes, py.layout.code_name), PYTEXT_START, found.name,
+		       sizeof(found.name)))
 		return -EFAULT;
 	found.first_line = pylayout_int(bytes, py.layout.code_line);
 	*ret = found;
@@ -161,9 +176,10 @@ int pystack_code(uintptr_t code, struct pystack_code *ret)
 /* Threads. */
 
 /* False unless it is a thread of the main interpreter. */
-static bool thread_read(uintptr_t tstate, unsigned char bytes[static THREAD_BYTES])
+static bool thread_read(const struct selfmem *mem, uintptr_t tstate,
+			unsigned char bytes[static THREAD_BYTES])
 {
-	return selfmem_read(&py.mem, tstate, bytes, py.layout.thread_bytes) &&
+	return selfmem_read(mem, tstate, bytes, py.layout.thread_bytes) &&
 	       pylayout_word(bytes, py.layout.thread_interp) == py.interp;
 }
 
@@ -191,16 +207,40 @@ size_t pystack_threads(struct pystack_thread *ret, size_t cap, size_t *dropped)
 	if (!usable() || !selfmem_read(&py.mem, py.interp + py.layout.threads, &tstate, 8))
 		return 0;
 	for (size_t i = 0; i < THREADS_MAX && tstate != 0; i++) {
-		if (!thread_read(tstate, bytes))
+		if (!thread_read(&py.mem, tstate, bytes))
 			break;
 		tid = thread_tid(bytes);
 		if (tid != 0 && cnt < cap)
-			ret[cnt++] = (struct pystack_thread){ tid, tstate };
+			ret[cnt++] = (struct pystack_thread){ .tid = tid, .tstate = tstate };
 		else if (tid != 0)
 			++*dropped;
 		tstate = pylayout_word(bytes, py.layout.thread_next);
 	}
 	return cnt;
+}
+
+int pystack_child(uint32_t pid, struct pystack_thread *ret)
+{
+	unsigned char bytes[THREAD_BYTES];
+	struct pystack_thread oldest = { .tid = pid, .pid = pid };
+	struct selfmem mem;
+	uintptr_t tstate = 0;
+
+	if (!find_memory(pid, &mem))
+		return -ENOTSUP;
+	errno = 0;
+	if (!selfmem_read(&mem, py.interp + py.layout.threads, &tstate, sizeof(tstate)))
+		return errno == ESRCH ? -ESRCH : -EFAULT;
+	for (size_t i = 0; i < THREADS_MAX && tstate != 0; i++) {
+		if (!thread_read(&mem, tstate, bytes))
+			return -EFAULT;
+		oldest.tstate = tstate;
+		tstate = pylayout_word(bytes, py.layout.thread_next);
+	}
+	if (oldest.tstate == 0)
+		return -EFAULT;
+	*ret = oldest;
+	return 0;
 }
 
 /* Frames. */
@@ -231,6 +271,7 @@ static bool has_mark(uint32_t set, const unsigned char *frame)
 }
 
 struct walk {
+	struct selfmem mem;
 	uintptr_t *codes;
 	size_t cap, depth;
 	bool truncated;
@@ -246,7 +287,7 @@ static bool walk_frame(struct walk *walk, const unsigned char *frame)
 
 	if (has_mark(py.layout.frame_shims, frame))
 		return true;
-	known = code_lookup(code);
+	known = code_lookup(&walk->mem, code);
 	if (known == 0)
 		return false;
 	if (!frame_complete(frame, code, known))
@@ -275,8 +316,8 @@ static bool walk_once(uintptr_t tstate, struct pyframes *frames, struct walk *wa
 	walk->depth = 0;
 	walk->truncated = false;
 	walk->leaf_instr = 0;
-	if (!thread_read(tstate, thread) ||
-	    !pyframes_begin(frames, &py.mem, &py.layout, tstate, thread))
+	if (!thread_read(&walk->mem, tstate, thread) ||
+	    !pyframes_begin(frames, &walk->mem, &py.layout, tstate, thread))
 		return false;
 	frame = frames->first;
 	/* Shims and frames that have not begun count for nothing, but end a loop of them. */
@@ -297,7 +338,7 @@ size_t pystack_walk(const struct pystack_thread *thread, uintptr_t *codes, size_
 	struct pyframes frames;
 	bool done = false;
 
-	if (usable())
+	if (find_memory(thread->pid, &walk.mem))
 		for (int i = 0; i < RETRIES && !done; i++)
 			done = walk_once(thread->tstate, &frames, &walk);
 	if (truncated != NULL)
@@ -334,7 +375,7 @@ int pystack_gil(struct pystack_gil *ret)
 		.end = gil + py.layout.gil_cond + sizeof(pthread_cond_t) + sizeof(pthread_mutex_t),
 	};
 	holder = pylayout_word(bytes, py.layout.gil_holder);
-	if (pylayout_int(bytes, py.layout.gil_locked) == 1 && thread_read(holder, thread))
+	if (pylayout_int(bytes, py.layout.gil_locked) == 1 && thread_read(&py.mem, holder, thread))
 		ret->holder_tid = thread_tid(thread);
 	return 0;
 }
@@ -396,7 +437,7 @@ static const char *try_layout(void)
 	unsigned char thread[THREAD_BYTES];
 	struct pystack_gil gil;
 
-	if (!thread_read((uintptr_t)PyThreadState_Get(), thread))
+	if (!thread_read(&py.mem, (uintptr_t)PyThreadState_Get(), thread))
 		return "the thread is not where it should be, or not of the main interpreter";
 	if (py.layout.thread_native == 0 && !find_pthread_tid())
 		return "the C library hides thread ids";
@@ -476,7 +517,7 @@ int pystack_open(char *why, size_t size)
 int pystack_check(const uintptr_t *expected, size_t cnt)
 {
 	uintptr_t codes[PYSTACK_DEPTH];
-	struct pystack_thread own = { own_tid(), 0 };
+	struct pystack_thread own = { .tid = own_tid() };
 	size_t depth;
 	bool truncated;
 

@@ -7,6 +7,10 @@
  * thread may still mix two moments: each frame was there, its innermost ones perhaps a microsecond
  * apart.
  *
+ * A child that was forked from the process has everything at the same addresses: its main thread can
+ * be read from here, and nothing runs in the child for it. The kernel allows a process to read the
+ * memory of its children.
+ *
  * CPython 3.8 to 3.14 with GIL, release builds; 3.14 is untested. Main interpreter only. In a child
  * after fork all functions return no data until pystack_open is called there. Exit in progress:
  * threads vanish.
@@ -22,6 +26,7 @@
 
 struct pystack_thread {
 	uint32_t tid; /* the kernel's */
+	uint32_t pid; /* 0: of this process; else of this child */
 	uintptr_t tstate;
 };
 
@@ -57,6 +62,13 @@ _must_check_ int pystack_open(char *why, size_t size);
 size_t pystack_threads(struct pystack_thread *ret, size_t cap, size_t *dropped);
 
 /*
+ * The thread of a forked child that forked, its main thread. Returns 0; -ESRCH: there is no such
+ * process; -EFAULT: it is no forked child of this process, or its list of threads was changing;
+ * -ENOTSUP: children can't be read here. Two system calls, and one for each more thread.
+ */
+_must_check_ int pystack_child(uint32_t pid, struct pystack_thread *ret);
+
+/*
  * The code objects (addresses: compare, or ask pystack_code) of a thread's frames,
  * innermost first. Frames that have not begun are left out, as in tracebacks. Returns
  * the depth. 0: the thread runs no Python or, with *truncated, can't be read. With
@@ -68,14 +80,17 @@ size_t pystack_threads(struct pystack_thread *ret, size_t cap, size_t *dropped);
 size_t pystack_walk(const struct pystack_thread *thread, uintptr_t *codes, size_t cap,
 		    bool *truncated, uint32_t *leaf_instr);
 
-/* Copies the names of a code object. -EFAULT when that address no longer has one. */
-_must_check_ int pystack_code(uintptr_t code, struct pystack_code *ret);
+/*
+ * Copies the names of a code object of this process (pid 0) or of a child. -EFAULT when that address
+ * no longer has one.
+ */
+_must_check_ int pystack_code(uint32_t pid, uintptr_t code, struct pystack_code *ret);
 
 /*
  * A number for each code object that changes when another one takes its address, 0 where there is
  * none. Returns the count of code objects. One system call for 64.
  */
-size_t pystack_stamps(const uintptr_t *codes, size_t cnt, uint64_t *stamps);
+size_t pystack_stamps(uint32_t pid, const uintptr_t *codes, size_t cnt, uint64_t *stamps);
 
 /* The thread that holds the GIL now. -EAGAIN before pystack_open or when there is no GIL (yet). */
 _must_check_ int pystack_gil(struct pystack_gil *ret);

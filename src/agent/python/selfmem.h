@@ -20,6 +20,13 @@ struct selfmem {
 	int fd;	   /* of /proc/self/mem; -1 where the system call serves */
 };
 
+/* As *own for a child of the process. False where only the own memory can be read. */
+static inline bool selfmem_child(const struct selfmem *own, pid_t child, struct selfmem *ret)
+{
+	*ret = (struct selfmem){ .pid = child, .fd = -1 };
+	return own->fd < 0;
+}
+
 /* One stretch to read. */
 struct selfmem_part {
 	uintptr_t addr;

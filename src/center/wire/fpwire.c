@@ -74,6 +74,7 @@ void wire_text_fields(struct fingerprint *fp, const char **ret[FPWIRE_TEXT_CNT])
 	ret[3] = &fp->device_name;
 	ret[4] = &fp->host_stats.other_name;
 	ret[5] = &fp->host_stats.thief;
+	ret[6] = &fp->host_stats.loader;
 }
 
 void fpwire_bind(struct fpwire *m)
@@ -492,7 +493,7 @@ static void wire_head(struct wire *w, struct fpwire *m)
 	}
 	wire_byte(w, &version);
 	if (w->error == 0 && version != FPWIRE_VERSION)
-		wire_fail(w, "version 1", version);
+		wire_fail(w, "version 2", version);
 	wire_byte(w, &type);
 	if (w->error == 0 && (type < FPWIRE_FINGERPRINTS || type > FPWIRE_ASK))
 		wire_fail(w, "a type of message", type);

@@ -139,7 +139,7 @@ static void other_versions_and_types_are_refused(void **state)
 	message.data[4] = FPWIRE_VERSION + 1;
 	seal(&message);
 	assert_int_equal(fpwire_decode(&m, message.data, message.len, NULL, &err), -EINVAL);
-	assert_non_null(strstr(err.text, "message:4: expected version 1, found 2"));
+	assert_non_null(strstr(err.text, "message:4: expected version 2, found 3"));
 	message.data[4] = FPWIRE_VERSION;
 	message.data[5] = 9;
 	seal(&message);
@@ -181,7 +181,7 @@ static void a_small_message_cannot_fill_the_memory(void **state)
 	struct err err;
 
 	(void)state;
-	str_append_len(&message, "PTFW\1\2", 6);     /* names */
+	str_append_len(&message, "PTFW\2\2", 6);     /* names */
 	str_append_len(&message, "\1\0\xff\x1f", 4); /* one text of 4095 bytes */
 	for (int i = 0; i < 4095; i++)
 		str_append_char(&message, 'x');

@@ -6,7 +6,7 @@
 #include "center/wire/fpnames.h"
 #include "model/code16.h"
 
-#define FPWIRE_VERSION 1u
+#define FPWIRE_VERSION 2u
 #define FPWIRE_WORKER_MAX 4096u /* in one message */
 
 /* How much of the collectives travels. */
@@ -46,7 +46,7 @@ struct fpwire_entry {
 	uint8_t class, resource;
 };
 
-#define FPWIRE_TEXT_CNT 6 /* in a worker */
+#define FPWIRE_TEXT_CNT 7 /* in a worker */
 
 /* Its rows are functions[first .. + cnt) of the columns, in the order of entries. */
 struct fpwire_worker {

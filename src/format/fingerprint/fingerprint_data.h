@@ -103,6 +103,11 @@ struct fp_host {
 	 * throttled it. Minimum over them: mean core clock / maximum clock.
 	 */
 	double gpu_throttled_frac, gpu_clock_frac;
+	/*
+	 * Where the children of its loader spent their time while it waited for them, as text:
+	 * "92 % in train.py(8): collate > <system call read>".
+	 */
+	const char *loader;
 };
 
 /* A GPU of the worker with missing samples. */

@@ -322,7 +322,7 @@ static void another_version_is_refused_by_its_number(void **state)
 	data = bytes_of(&fp, &len);
 	data[8] = 9;
 	assert_int_equal(read_exact(data, len, &err), -EINVAL);
-	assert_memory_equal(err.text, "name: byte 8: expected version 1 to 7, found 9", 46);
+	assert_memory_equal(err.text, "name: byte 8: expected version 1 to 8, found 9", 46);
 	free(data);
 	fingerprint_done(&fp);
 }

@@ -174,6 +174,8 @@ static bool sample_ok(const struct flightlog *log, const struct ring_record *rec
 	case FLIGHT_SAMPLE:
 		return record->value >= -1 && record->value <= FLIGHT_TIME_MAX_NS &&
 		       (uint32_t)record->extra < log->nodes.cnt;
+	case FLIGHT_CHILD:
+		return record->value == 0 && (uint32_t)record->extra < log->nodes.cnt;
 	case FLIGHT_CPU:
 		return flightlog_time_ok(record->value) && record->extra <= FLIGHT_TIME_MAX_NS;
 	case FLIGHT_FAULTS:

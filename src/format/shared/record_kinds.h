@@ -85,6 +85,13 @@ enum flight_kind {
 
 	FLIGHT_TIMED_GROUPS, /* of matrices, each group with its own shape: value: FLOP of all;
 			      * extra: groups << 32 | matrices; detail: as in SHAPE */
+
+	/*
+	 * Ring of the sampler: one sample of the main thread of a data-loading child, taken while
+	 * the worker waited for its loader. extra: the child's pid << 32 | node; detail: as of
+	 * SAMPLE; value: 0.
+	 */
+	FLIGHT_CHILD,
 	FLIGHT_KIND_END
 };
 

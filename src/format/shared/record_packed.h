@@ -41,6 +41,11 @@ enum flight_sample_flag {
 	FLIGHT_SAMPLE_WINDOW = 8,    /* taken at a window's rate */
 };
 
+static inline uint16_t flight_sample_call(uint32_t number)
+{
+	return (uint16_t)(FLIGHT_SAMPLE_SYSCALL | number << 4);
+}
+
 #define FLIGHT_GPU_NODE 0x8000u /* extra holds the graph's node number instead of a correlation */
 
 static inline uint64_t flight_gpu_extra(uint32_t correlation, uint16_t size, uint32_t string)

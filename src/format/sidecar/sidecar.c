@@ -101,6 +101,8 @@ static void terminate_texts(struct sidecar *sidecar)
 		gpu->name[sizeof(gpu->name) - 1] = '\0';
 		gpu->why[sizeof(gpu->why) - 1] = '\0';
 	}
+	vec_foreach(loader, &sidecar->loaders)
+		loader->place[sizeof(loader->place) - 1] = '\0';
 	vec_foreach(id, &sidecar->gpu_ids)
 		id->uuid[sizeof(id->uuid) - 1] = '\0';
 }
@@ -393,6 +395,9 @@ void sidecar_summarize(const struct sidecar *sidecar, struct sidecar_info *ret)
 	}
 	vec_foreach(thief, &sidecar->thieves)
 		insert_thief(&info, thief);
+	if (sidecar->loaders.cnt > 0 && sidecar->loaders.data[0].frac >= 0 &&
+	    sidecar->loaders.data[0].frac <= 1)
+		info.loader = sidecar->loaders.data[0];
 	*ret = info;
 }
 
@@ -405,6 +410,11 @@ void sidecar_thief_text(const struct sidecar_thief *thief, char *text, size_t si
 	(void)snprintf(text, size, "%spid %u (%s) used %.2f CPU%s%s", many, thief->pid,
 		       thief->command[0] != '\0' ? thief->command : thief->comm, thief->cpu_frac,
 		       thief->cpus[0] != '\0' ? " on CPUs " : "", thief->cpus);
+}
+
+void sidecar_loader_text(const struct sidecar_loader *loader, char *text, size_t size)
+{
+	(void)snprintf(text, size, "%.0f %% in %s", 100 * loader->frac, loader->place);
 }
 
 void sidecar_sum_gpu(const struct sidecar *sidecar, uint32_t gpu, uint32_t metric,

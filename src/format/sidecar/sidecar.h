@@ -92,8 +92,9 @@ struct sidecar_info {
 	double gpu_throttled_frac, gpu_clock_frac;	   /* as in struct fp_host */
 	struct sidecar_absence absences[SIDECAR_GPUS_MAX]; /* GPUs with absent samples */
 	size_t absence_cnt;
-	bool has_sockets;	     /* TCP was sampled at least twice: */
-	uint64_t tx_bytes, rx_bytes; /* payload between first and last sample */
+	struct sidecar_loader loader; /* sample_cnt 0: its children were not seen at work */
+	bool has_sockets;	      /* TCP was sampled at least twice: */
+	uint64_t tx_bytes, rx_bytes;  /* payload between first and last sample */
 };
 
 /* Condenses a sidecar. Allocates nothing. */
@@ -111,3 +112,7 @@ void sidecar_sum_gpu(const struct sidecar *sidecar, uint32_t gpu, uint32_t metri
 
 /* "pid 71 (stress --cpu 1) used 0.98 CPU on CPUs 0-1", or "4 processes like pid 71 ...". */
 void sidecar_thief_text(const struct sidecar_thief *thief, char *text, size_t size);
+
+#define SIDECAR_LOADER_TEXT (sizeof(struct sidecar_loader) + 64)
+/* "92 % in train.py(8): collate > <system call read>". */
+void sidecar_loader_text(const struct sidecar_loader *loader, char *text, size_t size);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/hostd/blocked_stacks.h"
 
+#include "base/clock.h"
 #include "live/hostd/hostd_parts.h"
 #include "live/link/wire_hang.h"
 #include "model/syscall.h"
+#include "read/flight/loaderchildren.h"
 #include "read/flight/labels.h"
 #include "read/flight/stacks.h"
 
@@ -11,6 +13,7 @@
 #include <string.h>
 
 #define DEPTH_MAX 64
+#define CHILDREN_NS (5 * NSEC_PER_SEC) /* of samples of the loader's children */
 
 /* --- the stack --- */
 
@@ -83,6 +86,17 @@ static int find_stack(const struct flightlog *log, struct wire_where *ret)
 	}
 	flight_names_done(&names);
 	strtab_done(&strings);
+	return error;
+}
+
+/* What the loader's children do now. Returns 0 or -ENOMEM. */
+static int find_children(const struct flightlog *log, int64_t now_ns, struct wire_where *ret)
+{
+	struct flight_children found;
+	int error = flight_children(log, now_ns - CHILDREN_NS, now_ns, &found);
+
+	if (error == 0 && found.sample_cnt > 0)
+		(void)snprintf(ret->children, sizeof(ret->children), "%s", found.place);
 	return error;
 }
 
@@ -168,6 +182,8 @@ static int find(const struct worker *worker, struct wire_where *ret)
 		find_collectives(&log, ret);
 		error = find_stack(&log, ret);
 	}
+	if (error == 0 && worker->last_mark == MARK_DATALOADER)
+		error = find_children(&log, clock_mono_ns(), ret);
 	flightlog_done(&log);
 	return error;
 }

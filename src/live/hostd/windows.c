@@ -5,6 +5,7 @@
 #include "format/flightlog/flightlog.h"
 #include "host/process/placement.h"
 #include "live/hostd/hostd_parts.h"
+#include "read/flight/loaderchildren.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -304,6 +305,31 @@ static int list_ranks(struct client *client)
 	return 0;
 }
 
+/*
+ * Adds what the loader's children did in the window, which is in the recorder whatever the source of
+ * the window is. O(the recorder's size), some ms. Returns 0 or -ENOMEM.
+ */
+static int look_at_loader(struct client *client, int64_t now_ns)
+{
+	struct worker *worker = &client->worker;
+	struct flight_children found = { 0 };
+	struct sidecar_loader loader = { 0 };
+	struct flightlog log;
+	int ret;
+
+	flightlog_init(&log);
+	ret = flightlog_take(&log, worker->block.flight, false);
+	if (ret == 0)
+		ret = flight_children(&log, worker->window.side.header.start_ns, now_ns, &found);
+	flightlog_done(&log);
+	if (ret < 0 || found.sample_cnt == 0)
+		return ret;
+	loader.frac = found.frac;
+	loader.sample_cnt = found.sample_cnt;
+	(void)snprintf(loader.place, sizeof(loader.place), "%s", found.place);
+	return vec_push(&worker->window.side.loaders, loader);
+}
+
 static int finish_window(struct client *client, const struct message *message, struct err *err)
 {
 	struct hostd *hostd = client->hostd;
@@ -337,7 +363,8 @@ static int finish_window(struct client *client, const struct message *message, s
 			       hostd->setup.trace_dir);
 	}
 	if (netwatch_finish(&hostd->netwatch, &client->worker.window.side) < 0 ||
-	    take_gpus(client) < 0 || list_ranks(client) < 0)
+	    take_gpus(client) < 0 || list_ranks(client) < 0 ||
+	    look_at_loader(client, finish.mono_ns) < 0)
 		return err_set(err, ENOMEM, "%s: out of memory", message->text);
 	query.worker_cnt = list_workers(hostd, workers, ARRAY_SIZE(workers), client, &query.idx);
 	return worker_finish(&client->worker, &finish, err);

@@ -277,6 +277,9 @@ static void append_stack(struct str *line, const struct blocked *b, size_t i)
 
 	if (*at != '\0' || *leaf != '\0')
 		str_printf(line, ", in %s%s%s", at, *at != '\0' && *leaf != '\0' ? " " : "", leaf);
+	if (b->wheres[i] != NULL && b->wheres[i]->children[0] != '\0')
+		str_printf(line, "; its loader's worker processes are in %s",
+			   b->wheres[i]->children);
 	if (entered != NULL)
 		str_printf(line, "; of group %s it entered %s number %" PRId64 " last",
 			   entered->group, entered->name, entered->number);

@@ -146,6 +146,24 @@ static void workers_below_python_m_are_one_cluster(void **state)
 	arena_done(&report.arena);
 }
 
+static void where_the_loaders_children_are_is_evidence(void **state)
+{
+	struct job job = job_make();
+	struct report report;
+
+	(void)state;
+	job.states[1].last_mark = MARK_DATALOADER;
+	set_stack(&job, 1, "selectors.py(402): select", "<system call poll>");
+	(void)snprintf(job.wheres[1].children, sizeof(job.wheres[1].children),
+		       "train.py(8): collate > <system call read>");
+	report = judged(&job);
+	assert_string_equal(report.findings[0].cause, "loader-blocked");
+	assert_non_null(strstr(report.findings[0].evidence[0],
+			       "<system call poll>; its loader's worker processes are in "
+			       "train.py(8): collate > <system call read>"));
+	arena_done(&report.arena);
+}
+
 static void a_leaf_is_reported_without_a_stack(void **state)
 {
 	struct job job = job_make();
@@ -599,6 +617,9 @@ static void a_message_whose_texts_do_not_end_is_invalid(void **state)
 	memset(where->stack, 's', sizeof(where->stack));
 	assert_false(wire_where_valid(where));
 	where->stack[0] = '\0';
+	memset(where->children, 'c', sizeof(where->children));
+	assert_false(wire_where_valid(where));
+	where->children[0] = '\0';
 	where->entered_cnt = WIRE_GROUPS + 1;
 	assert_false(wire_where_valid(where));
 }
@@ -609,6 +630,7 @@ int main(void)
 		cmocka_unit_test(the_function_of_a_rank_that_is_behind_is_named_with_its_callers),
 		cmocka_unit_test(frames_without_a_file_are_ordinary_functions),
 		cmocka_unit_test(workers_below_python_m_are_one_cluster),
+		cmocka_unit_test(where_the_loaders_children_are_is_evidence),
 		cmocka_unit_test(a_leaf_is_reported_without_a_stack),
 		cmocka_unit_test(a_finding_of_two_ranks_in_different_functions_names_no_function),
 		cmocka_unit_test(a_stack_of_another_step_is_ignored),

@@ -27,6 +27,7 @@ struct wire_where {
 	struct wire_entered entered[WIRE_GROUPS];
 	char stack[WIRE_TEXT]; /* functions, the innermost last; '\n' between them */
 	char leaf[64];	       /* what the innermost function waits for: a system call, the GIL */
+	char children[500];    /* while it waits for its loader: where the loader's children are */
 };
 
 /* Whether all counts are in range and all texts end with NUL. */
@@ -34,7 +35,8 @@ static inline bool wire_where_valid(const struct wire_where *where)
 {
 	if (where->entered_cnt > WIRE_GROUPS ||
 	    memchr(where->stack, '\0', sizeof(where->stack)) == NULL ||
-	    memchr(where->leaf, '\0', sizeof(where->leaf)) == NULL)
+	    memchr(where->leaf, '\0', sizeof(where->leaf)) == NULL ||
+	    memchr(where->children, '\0', sizeof(where->children)) == NULL)
 		return false;
 	for (uint32_t i = 0; i < where->entered_cnt; i++) {
 		const struct wire_entered *entered = &where->entered[i];

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The data-loading children of the training process: while the training thread waits for its
+ * loader, the sampler's thread records what the children's main threads do, as FLIGHT_CHILD. A
+ * forked child has its Python at the addresses of this process, so its stack is read from here:
+ * nothing is started, mapped or opened in a child. Children that cannot be read, such as spawned
+ * ones, and those that have ended are forgotten.
+ *
+ * One child is looked at per tick of the sampler, by turns, each at most CHILDREN_HZ times a second.
+ * Source: pystack.h; ring records in format/shared/record_kinds.h.
+ */
+#pragma once
+
+#include "format/shared/recorder.h"
+
+#define CHILDREN_MAX 64u /* the newest are kept */
+#define CHILDREN_HZ 50u
+
+/* From Python, with the interpreter lock: this child was started. */
+void children_add(uint32_t pid);
+
+/* On the sampler's thread. Without children, or outside the loader, it costs a few loads. */
+void children_look(struct flight *flight, int64_t now_ns);
+
+/* In a forked child, which has none of them. */
+void children_forked(void);
