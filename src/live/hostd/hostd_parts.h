@@ -58,8 +58,7 @@ struct hostd {
 	uint32_t sampler_faults;	  /* crashed and killed samplers of that state */
 	char gpu_dir[128];		  /* folder of the agent's own sampler */
 	bool sampling;			  /* a window is open on this host */
-	bool suspended;			  /* detectors are suspended: a profile slows the job */
-	bool window_stops;		  /* torch.profiler may stop a worker for minutes */
+	bool suspended, window_stops;	  /* as detector_suspend(): a profile slows the job */
 	int64_t hub_heard_ns;		  /* time of the latest wire_profile or window begin */
 	uint64_t hub_epoch, hub_sequence; /* of the latest wire_profile */
 	struct about_job about;		  /* for MSG_JOB */

@@ -102,10 +102,8 @@ void worker_measure_overhead(struct worker *worker, const struct overhead_plan *
 /* Returns true once, with the pairs, when the slices are over. */
 bool worker_overhead_cost(struct worker *worker, struct wire_slices_cost *ret);
 
-/* While a profile slows the job, see detector_suspend(). */
-void worker_suspend(struct worker *worker, bool stops);
+void worker_suspend(struct worker *worker, bool stops); /* see detector_suspend() */
 void worker_resume(struct worker *worker, int64_t now_ns);
-
 void worker_bye(struct worker *worker, const struct message *message);
 
 /* The slow pace becomes the baseline. Returns false if the worker is not slow. */

@@ -98,10 +98,7 @@ void hub_decide(struct hub *hub, int64_t now_ns);
 /* Whether an overhead measurement must not begin now: the first check-up goes before it. */
 bool hub_holds_audit(const struct hub *hub, int64_t now_ns);
 
-/*
- * Whether the job is slow now, or was when it ended, for long enough to call it so. Fills its pace
- * and the step since when.
- */
+/* Whether the job is slow, or was at its end, for long enough to call it so. Fills its pace. */
 bool hub_is_slow(const struct hub *hub, struct jobstate_pace *ret);
 
 /* Orders a profile of all watched workers. kind: a constant. Returns 0 or -errno. */
