@@ -360,6 +360,8 @@ static bool is_new(const struct accusation *a)
 /* What grew has no pattern by which peers are known: a few causes show without them. */
 static enum cause cause_of_growth(const struct job *job, const struct accusation *a)
 {
+	if (a->held)
+		return CAUSE_GIL;
 	if (a->delay_growth_ns >= CAUSE_EXPLAINS * a->own_ns && !is_new(a))
 		return CAUSE_CPU_STARVED;
 	if (is_gc(job, a))

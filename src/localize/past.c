@@ -93,6 +93,28 @@ static double delay_ns(const struct job *job, size_t w)
 	return fmax(0, job->workers[w].fp->host_stats.run_delay_frac) * iteration_ns(job, w);
 }
 
+/* Time per iteration in which the training thread neither had a CPU nor lacked one. */
+static double stood_ns(const struct job *job, size_t w)
+{
+	double cpu_frac = job->workers[w].fp->host_stats.cpu_frac;
+
+	return cpu_frac >= 0 ? (1 - cpu_frac) * iteration_ns(job, w) - delay_ns(job, w)
+			     : (double)NAN;
+}
+
+static double other_ns(const struct job *job, size_t w)
+{
+	double frac = job->workers[w].fp->host_stats.other_cpu_frac;
+
+	return frac >= 0 ? frac * iteration_ns(job, w) : 0;
+}
+
+/* What is not measured in one of the windows is NAN there. */
+static double known_growth(double now, double then)
+{
+	return isnan(now) || isnan(then) ? 0 : now - then;
+}
+
 static int compare_worker(struct past *p, size_t w, size_t then_w, struct arena *arena)
 {
 	const struct job *now = p->now;
@@ -113,6 +135,8 @@ static int compare_worker(struct past *p, size_t w, size_t then_w, struct arena 
 		pw->error_ns[i] = sqrt(pw->error_ns[i]);
 	pw->growth_ns = iteration_ns(now, w) - iteration_ns(&p->then, then_w);
 	pw->delay_growth_ns = delay_ns(now, w) - delay_ns(&p->then, then_w);
+	pw->stood_growth_ns = known_growth(stood_ns(now, w), stood_ns(&p->then, then_w));
+	pw->other_growth_ns = known_growth(other_ns(now, w), other_ns(&p->then, then_w));
 	pw->then = then_w;
 	pw->known = true;
 	p->known_cnt++;

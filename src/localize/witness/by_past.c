@@ -3,10 +3,12 @@
 
 #include "base/stats.h"
 #include "localize/usercode.h"
+#include "localize/witness/gil.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 /* Where one worker grew. */
 struct grown {
@@ -20,6 +22,7 @@ struct by_past {
 	double least_ns, most_ns; /* what a place must explain */
 	struct grown *grown;	  /* by worker */
 	bool *starved;		  /* by worker: no place, but far less CPU than before */
+	bool *held;		  /* by worker: no place, but another thread holds the GIL */
 };
 
 /* The child of a frame, or the root, that grew most; FRAME_NONE: none. */
@@ -102,11 +105,51 @@ static int by_past_init(struct by_past *b, const struct past *past, struct arena
 	*b = (struct by_past){ .past = past, .job = past->now };
 	b->grown = arena_calloc(arena, cnt + 1, sizeof(*b->grown));
 	b->starved = arena_calloc(arena, cnt + 1, sizeof(bool));
-	if (b->grown == NULL || b->starved == NULL)
+	b->held = arena_calloc(arena, cnt + 1, sizeof(bool));
+	if (b->grown == NULL || b->starved == NULL || b->held == NULL)
 		return -ENOMEM;
 	for (size_t w = 0; w < cnt; w++)
 		b->most_ns = fmax(b->most_ns, past->workers[w].growth_ns);
 	return 0;
+}
+
+/* How much longer a function takes on worker w than before. */
+static double function_growth_ns(const struct past *past, const struct job_function *f, size_t w)
+{
+	uint32_t frame = past->frame_of[f->frame], then = FRAME_NONE;
+	double before = 0;
+
+	if (frame != FRAME_NONE)
+		then = job_function_find(&past->then, frame, f->class);
+	if (then != FRAME_NONE)
+		before = job_time_ns(&past->then, &past->then.functions.data[then],
+				     past->workers[w].then);
+	return job_time_ns(past->now, f, w) - before;
+}
+
+static bool is_python(const char *name)
+{
+	return name != NULL && strstr(name, ".py(") != NULL;
+}
+
+/*
+ * Whether a worker stands still everywhere a little, as long as another thread of its process runs
+ * Python. Where one function has most of the growth it waits there, for what that thread makes.
+ */
+static bool is_held(const struct by_past *b, size_t w)
+{
+	const struct past_worker *pw = &b->past->workers[w];
+	double most = CAUSE_EXPLAINS * pw->stood_growth_ns;
+
+	if (pw->stood_growth_ns < b->least_ns || pw->other_growth_ns < most ||
+	    !is_python(b->job->workers[w].fp->host_stats.other_name))
+		return false;
+	vec_foreach(f, &b->job->functions) {
+		if (f->frame != FRAME_NONE && !gil_is_wait(&b->job->frames.data[f->frame]) &&
+		    function_growth_ns(b->past, f, w) >= most)
+			return false;
+	}
+	return true;
 }
 
 /* By worker, where it grew by at least what the limits say. */
@@ -115,6 +158,9 @@ static void find_all_grown(struct by_past *b)
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
 		b->grown[w].frame = FRAME_NONE;
 		if (!b->past->workers[w].known)
+			continue;
+		b->held[w] = is_held(b, w);
+		if (b->held[w])
 			continue;
 		b->grown[w] = find_grown(b, w);
 		b->starved[w] = b->grown[w].frame == FRAME_NONE &&
@@ -136,20 +182,6 @@ static bool shares_worker(const struct accusation *a, const struct accusation *b
 			return true;
 	}
 	return false;
-}
-
-/* How much longer a function takes on worker w than before. */
-static double function_growth_ns(const struct past *past, const struct job_function *f, size_t w)
-{
-	uint32_t frame = past->frame_of[f->frame], then = FRAME_NONE;
-	double before = 0;
-
-	if (frame != FRAME_NONE)
-		then = job_function_find(&past->then, frame, f->class);
-	if (then != FRAME_NONE)
-		before = job_time_ns(&past->then, &past->then.functions.data[then],
-				     past->workers[w].then);
-	return job_time_ns(past->now, f, w) - before;
 }
 
 /* The function with most of the growth below the place, for the class and the words. */
@@ -238,8 +270,15 @@ static bool is_known(const struct by_past *b, const struct accusation *a, accusa
 	return false;
 }
 
-/* All workers that are slower everywhere because they lack a CPU more than before. */
-static int accuse_starved(struct by_past *b, struct arena *arena, accusations *out)
+/* By how much a worker grew everywhere, for the reason at hand. */
+static double everywhere_ns(const struct past_worker *pw, bool held)
+{
+	return held ? pw->stood_growth_ns : pw->delay_growth_ns;
+}
+
+/* All workers that are slower everywhere: starved of CPUs, or held by another thread. */
+static int accuse_everywhere(struct by_past *b, const bool *who, bool held, struct arena *arena,
+			     accusations *out)
 {
 	size_t cnt = b->job->worker_cnt;
 	uint32_t *workers = arena_calloc(arena, cnt + 1, sizeof(*workers));
@@ -248,6 +287,7 @@ static int accuse_starved(struct by_past *b, struct arena *arena, accusations *o
 				.frame = FRAME_NONE,
 				.function = FRAME_NONE,
 				.class = CLASS_HOST,
+				.held = held,
 				.recalled = true };
 
 	if (workers == NULL)
@@ -255,17 +295,18 @@ static int accuse_starved(struct by_past *b, struct arena *arena, accusations *o
 	for (uint32_t w = 0; w < cnt; w++) {
 		const struct past_worker *pw = &b->past->workers[w];
 
-		if (!b->starved[w])
+		if (!who[w])
 			continue;
 		workers[a.worker_cnt++] = w;
 		a.delay_growth_ns = fmax(a.delay_growth_ns, pw->delay_growth_ns);
+		a.own_ns = fmax(a.own_ns, everywhere_ns(pw, held));
 		a.now_ns = fmax(a.now_ns, (double)b->job->workers[w].fp->window_ns /
 						  b->job->workers[w].iterations);
 		a.before_ns = a.now_ns - pw->growth_ns;
 	}
-	a.own_ns = a.gain_ns = fmin(a.delay_growth_ns, b->most_ns);
+	a.own_ns = a.gain_ns = fmin(a.own_ns, b->most_ns);
 	vec_foreach(other, out) {
-		if (shares_worker(&a, other))
+		if (!other->usual && shares_worker(&a, other))
 			return 0;
 	}
 	return a.worker_cnt > 0 ? vec_push(out, a) : 0;
@@ -300,6 +341,7 @@ int accuse_by_past(const struct past *past, const struct accuse_options *options
 		return error;
 	set_limits(&b, options, shown_ns);
 	find_all_grown(&b);
+	error = accuse_everywhere(&b, b.held, true, arena, out);
 	while (error == 0 && (w = most_grown_worker(&b)) != SIZE_MAX) {
 		struct accusation a;
 
@@ -308,7 +350,7 @@ int accuse_by_past(const struct past *past, const struct accuse_options *options
 		if (error == 0 && !is_known(&b, &a, out))
 			error = vec_push(out, a);
 	}
-	return error == 0 ? accuse_starved(&b, arena, out) : error;
+	return error == 0 ? accuse_everywhere(&b, b.starved, false, arena, out) : error;
 }
 
 int accuse_part_by_past(const struct past *past, const struct accuse_options *options,

@@ -251,6 +251,69 @@ static void a_rank_that_lacks_a_cpu_more_than_before_is_found(void **state)
 	assert_true(has_evidence(&report.findings[0], "100.0 ms per iteration there before"));
 }
 
+/* A job of one process: steps take as long each, in both windows. */
+static void play_steps(double before_ms, double now_ms, double longer_share)
+{
+	static const char *const steps[] = { "a.py(1): a", "a.py(2): b", "a.py(3): c",
+					     "a.py(4): d" };
+	struct test_job *jobs[] = { &before, &job };
+
+	for (size_t k = 0; k < 2; k++) {
+		double rest = k == 0 ? 0.25 : (1 - longer_share) / 3;
+
+		test_job_init(jobs[k], 1, ITERATIONS * (k == 0 ? before_ms : now_ms), ITERATIONS);
+		for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
+			(void)test_function(
+				jobs[k], 0,
+				test_frame(jobs[k], 0, FRAME_NONE, KIND_PYTHON, steps[i]),
+				CLASS_HOST, i == 0 ? 1 - 3 * rest : rest);
+	}
+}
+
+static void set_threads(struct test_job *of, double cpu_frac, double other_frac, const char *name)
+{
+	struct fp_host *stats = &of->workers[0].fp.host_stats;
+
+	stats->cpu_frac = cpu_frac;
+	stats->run_delay_frac = 0.01;
+	stats->other_cpu_frac = other_frac;
+	stats->other_name = name;
+}
+
+/* The thread stands still in all it does, as long as another one runs Python. */
+static void a_rank_held_everywhere_by_a_thread_of_its_own_waits_for_the_gil(void **state)
+{
+	(void)state;
+	play_steps(100, 200, 0.25);
+	set_threads(&before, 0.95, 0.02, "export.py(9): export");
+	set_threads(&job, 0.48, 0.5, "export.py(9): export");
+	compare(100);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].cause, "gil-contention");
+	assert_non_null(strstr(report.findings[0].title, "export.py(9): export"));
+}
+
+static void a_rank_that_waits_in_one_place_for_a_thread_is_not_held_by_the_gil(void **state)
+{
+	(void)state;
+	play_steps(100, 200, 0.625);
+	set_threads(&before, 0.95, 0.02, "export.py(9): export");
+	set_threads(&job, 0.48, 0.5, "export.py(9): export");
+	compare(100);
+	assert_non_null(test_find(&report, "more-than-before"));
+	assert_null(test_find(&report, "gil-contention"));
+}
+
+static void a_thread_without_python_holds_no_gil(void **state)
+{
+	(void)state;
+	play_steps(100, 200, 0.25);
+	set_threads(&before, 0.95, 0.02, "compressor");
+	set_threads(&job, 0.48, 0.5, "compressor");
+	compare(100);
+	assert_null(test_find(&report, "gil-contention"));
+}
+
 static void failed_allocations_are_errors_and_leak_nothing(void **state)
 {
 	struct localize_options options = localize_defaults();
@@ -288,6 +351,9 @@ int main(void)
 		TEST(growth_within_the_noise_of_its_iterations_is_no_finding),
 		TEST(a_rank_without_a_past_is_left_to_the_others),
 		TEST(a_rank_that_lacks_a_cpu_more_than_before_is_found),
+		TEST(a_rank_held_everywhere_by_a_thread_of_its_own_waits_for_the_gil),
+		TEST(a_rank_that_waits_in_one_place_for_a_thread_is_not_held_by_the_gil),
+		TEST(a_thread_without_python_holds_no_gil),
 		TEST(failed_allocations_are_errors_and_leak_nothing),
 		TEST(the_function_of_the_user_around_a_system_call_is_named),
 	};
