@@ -35,6 +35,7 @@ static void episode_close(struct jobwatch_episode *episode)
 {
 	episode->open = episode->held = episode->decided = false;
 	episode->agreed_ns = episode->next_ns = 0;
+	episode->seen_ns = episode->worse_ns = 0;
 	episode->failed = 0;
 }
 
@@ -109,8 +110,24 @@ enum job_decision jobwatch_update(struct jobwatch *watch, const enum detector_st
 	return slow_due ? JOB_SLOW : JOB_NOTHING;
 }
 
-void jobwatch_note_result(struct jobwatch *watch, enum jobwatch_result result, int64_t least_gap_ns,
-			  int64_t now_ns)
+void jobwatch_note_pace(struct jobwatch *watch, int64_t iteration_ns, int64_t now_ns)
+{
+	struct jobwatch_episode *slow = &watch->slow;
+
+	if (slow->seen_ns == 0 || (double)iteration_ns < JOBWATCH_WORSE * (double)slow->seen_ns) {
+		slow->worse_ns = 0;
+		return;
+	}
+	if (slow->worse_ns == 0)
+		slow->worse_ns = MAX(now_ns, 1);
+	if (now_ns - slow->worse_ns >= watch->config.hold_ns && slow->next_ns > now_ns) {
+		slow->next_ns = now_ns;
+		slow->failed = 0;
+	}
+}
+
+void jobwatch_note_result(struct jobwatch *watch, enum jobwatch_result result, int64_t iteration_ns,
+			  int64_t least_gap_ns, int64_t now_ns)
 {
 	struct jobwatch_episode *slow = &watch->slow;
 	int64_t gap_ns = gaps_ns[MIN((size_t)slow->failed, ARRAY_SIZE(gaps_ns) - 1)];
@@ -119,6 +136,8 @@ void jobwatch_note_result(struct jobwatch *watch, enum jobwatch_result result, i
 		slow->failed++;
 	if (result == JOBWATCH_CAUSE)
 		gap_ns = watch->config.again_ns;
+	slow->seen_ns = iteration_ns;
+	slow->worse_ns = 0;
 	slow->free_ns = now_ns + least_gap_ns;
 	slow->next_ns = now_ns + MAX(gap_ns, least_gap_ns);
 }

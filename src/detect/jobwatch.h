@@ -13,7 +13,8 @@
  * While the job stays slow and the window of a decision showed no cause, more
  * decisions follow, later and later, for windows that are longer: a fault that
  * comes now and then needs luck or time. After a window that showed the cause
- * the next decision comes hours later.
+ * the next decision comes hours later, or when the job has become slower still: that is another
+ * fault, or one that had only begun.
  *
  * A slowdown is over when a worker is at its pace and none is slow: workers that
  * learn, are blocked or have ended show nothing.
@@ -43,7 +44,9 @@ struct jobwatch_episode {
 	int64_t decided_ns;
 	int64_t next_ns; /* decided: the next decision is due then; 0: not known yet */
 	int64_t free_ns; /* the budget of overhead allows no decision before, in this episode or not */
-	unsigned failed; /* windows that showed no cause */
+	int64_t seen_ns;  /* the iteration that the latest window showed; 0: none */
+	int64_t worse_ns; /* since when it is longer by JOBWATCH_WORSE; 0: it is not */
+	unsigned failed;  /* windows that showed no cause */
 	bool open, held, decided, ever;
 };
 
@@ -65,11 +68,15 @@ enum job_decision jobwatch_update(struct jobwatch *watch, const enum detector_st
 				  size_t worker_cnt, int64_t now_ns);
 
 /*
- * The window of the latest slow decision has ended. least_gap_ns: until the next one, so that
- * windows stay within the budget of overhead.
+ * The window of the latest slow decision has ended. iteration_ns: the longer of what it showed and
+ * what it was ordered for; 0: unknown. least_gap_ns: until the next one, so that windows stay
+ * within the budget of overhead.
  */
-void jobwatch_note_result(struct jobwatch *watch, enum jobwatch_result result, int64_t least_gap_ns,
-			  int64_t now_ns);
+void jobwatch_note_result(struct jobwatch *watch, enum jobwatch_result result, int64_t iteration_ns,
+			  int64_t least_gap_ns, int64_t now_ns);
+
+/* The job's iteration now; call it before jobwatch_update(). */
+void jobwatch_note_pace(struct jobwatch *watch, int64_t iteration_ns, int64_t now_ns);
 
 /* Whether the job is slow: enough workers have been for hold_ns, and the slowdown isn't over. */
 bool jobwatch_is_slow(const struct jobwatch *watch);

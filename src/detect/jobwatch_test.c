@@ -107,7 +107,7 @@ static void jobwatch_looks_again_longer_and_later_while_nothing_is_found(void **
 	for (size_t i = 0; i < ARRAY_SIZE(gaps); i++) {
 		int64_t begin_ns = now_ns;
 
-		jobwatch_note_result(&watch, JOBWATCH_NO_CAUSE, 0, now_ns);
+		jobwatch_note_result(&watch, JOBWATCH_NO_CAUSE, 0, 0, now_ns);
 		assert_int_equal(jobwatch_lengthen(&watch), lengths[i]);
 		assert_int_equal(watch_until(&watch, states, 2, &now_ns, begin_ns + gaps[i] * S),
 				 0);
@@ -128,9 +128,29 @@ static void jobwatch_leaves_a_slowdown_of_known_cause_alone_for_hours(void **sta
 
 	(void)state;
 	assert_int_equal(watch_until(&watch, states, 2, &now_ns, 5 * S), 1);
-	jobwatch_note_result(&watch, JOBWATCH_CAUSE, 0, now_ns);
+	jobwatch_note_result(&watch, JOBWATCH_CAUSE, 0, 0, now_ns);
 	assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + 4 * 3600 * S - S), 0);
 	assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + 2 * S), 1);
+}
+
+/* Its window showed 20 ms; longer for moments is noise. */
+static void jobwatch_looks_again_once_a_job_of_known_cause_is_slower_still(void **state)
+{
+	struct jobwatch watch = watch_default();
+	enum detector_state states[2] = { DETECTOR_SLOW, DETECTOR_SLOW };
+	int64_t now_ns = 0;
+
+	(void)state;
+	assert_int_equal(watch_until(&watch, states, 2, &now_ns, 5 * S), 1);
+	jobwatch_note_result(&watch, JOBWATCH_CAUSE, 20, 0, now_ns);
+	for (unsigned i = 0; i < 60; i++) {
+		jobwatch_note_pace(&watch, i % 2 == 0 ? 31 : 29, now_ns);
+		assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + S), 0);
+	}
+	jobwatch_note_pace(&watch, 31, now_ns);
+	assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + 2 * S), 0);
+	jobwatch_note_pace(&watch, 31, now_ns);
+	assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + S), 1);
 }
 
 static void jobwatch_waits_as_long_as_the_budget_of_overhead_demands(void **state)
@@ -141,7 +161,7 @@ static void jobwatch_waits_as_long_as_the_budget_of_overhead_demands(void **stat
 
 	(void)state;
 	assert_int_equal(watch_until(&watch, states, 2, &now_ns, 5 * S), 1);
-	jobwatch_note_result(&watch, JOBWATCH_NO_WINDOW, 500 * S, now_ns);
+	jobwatch_note_result(&watch, JOBWATCH_NO_WINDOW, 0, 500 * S, now_ns);
 	assert_int_equal(jobwatch_lengthen(&watch), 1);
 	assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + 200 * S), 0);
 	set(states, 2, DETECTOR_WATCHING);
@@ -201,6 +221,7 @@ int run_jobwatch_tests(void)
 		cmocka_unit_test(jobwatch_does_not_decide_on_what_is_over_within_two_seconds),
 		cmocka_unit_test(jobwatch_looks_again_longer_and_later_while_nothing_is_found),
 		cmocka_unit_test(jobwatch_leaves_a_slowdown_of_known_cause_alone_for_hours),
+		cmocka_unit_test(jobwatch_looks_again_once_a_job_of_known_cause_is_slower_still),
 		cmocka_unit_test(jobwatch_waits_as_long_as_the_budget_of_overhead_demands),
 		cmocka_unit_test(
 			jobwatch_takes_only_a_worker_at_its_pace_for_the_end_of_a_slowdown),

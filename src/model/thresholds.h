@@ -160,6 +160,12 @@
  */
 #define JOBWATCH_AGAIN_NS (4 * 3600 * NSEC_PER_SEC)
 
+/*
+ * JOBWATCH_WORSE: times the iteration of the latest window | not recorded | a slow job that has
+ * become as much slower is profiled again
+ */
+#define JOBWATCH_WORSE 1.5
+
 /* JOBWATCH_MIN_GAP_NS: ns | not recorded | least time between two decisions of one kind */
 #define JOBWATCH_MIN_GAP_NS (15 * NSEC_PER_SEC)
 

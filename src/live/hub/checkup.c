@@ -61,11 +61,10 @@ bool checkup_is_near(const struct checkup *checkup)
 	return !checkup->off && checkup->done_job == 0 && checkup->steady_ns != 0;
 }
 
-/* Steady for long enough; one window of the detector has passed before. */
+/* Steady for so long, at least; one window of the detector has passed before. */
 static bool is_steady(const struct checkup *checkup, const struct wire_state *states, size_t cnt,
-		      int64_t now_ns)
+		      int64_t least_ns, int64_t now_ns)
 {
-	int64_t least_ns = CHECKUP_STEADY_NS;
 
 	for (size_t i = 0; i < cnt; i++) {
 		if (wire_is_watched(&states[i]))
@@ -80,7 +79,7 @@ bool checkup_is_due(const struct checkup *checkup, const struct wire_state *stat
 {
 	int64_t since_ns = now_ns - checkup->done_ns;
 
-	if (checkup->off || !is_steady(checkup, states, cnt, now_ns))
+	if (checkup->off || !is_steady(checkup, states, cnt, CHECKUP_STEADY_NS, now_ns))
 		return false;
 	if (checkup->done_job == 0)
 		return true;
@@ -89,6 +88,22 @@ bool checkup_is_due(const struct checkup *checkup, const struct wire_state *stat
 	if (checkup->failed || checkup->done_job != checkup->job)
 		return since_ns >= CHECKUP_RETRY_NS;
 	return since_ns >= CHECKUP_INTERVAL_NS;
+}
+
+bool checkup_is_early_due(const struct checkup *checkup, const struct wire_state *states,
+			  size_t cnt, int64_t now_ns)
+{
+	if (checkup->off || checkup->job == checkup->done_job || checkup->job == checkup->early_job)
+		return false;
+	if (checkup->early_job != 0 && now_ns - checkup->early_ns < CHECKUP_EARLY_GAP_NS)
+		return false;
+	return is_steady(checkup, states, cnt, CHECKUP_EARLY_NS, now_ns);
+}
+
+void checkup_note_early(struct checkup *checkup, int64_t now_ns)
+{
+	checkup->early_job = checkup->job;
+	checkup->early_ns = now_ns;
 }
 
 void checkup_note_begun(struct checkup *checkup, int64_t now_ns)

@@ -5,25 +5,34 @@
  * when all workers have been at their pace for CHECKUP_STEADY_NS and for two windows of the
  * detector, another after CHECKUP_INTERVAL_NS, or when the job's iteration or its processes have
  * changed. Pure: the hub orders the window.
+ *
+ * Until then a job that becomes slow would have nothing to be compared with. So a window that is
+ * only kept, without a report, is taken as soon as all workers have been at their pace for
+ * CHECKUP_EARLY_NS and for one window of the detector.
  */
 #pragma once
 
 #include "live/link/wire.h"
 
 #define CHECKUP_STEADY_NS (20 * NSEC_PER_SEC)
+#define CHECKUP_EARLY_NS (4 * NSEC_PER_SEC)
 #define CHECKUP_INTERVAL_NS (4 * 3600 * NSEC_PER_SEC)
 
 /* After a check-up that failed, and before that of a changed job. */
 #define CHECKUP_RETRY_NS (600 * NSEC_PER_SEC)
+
+/* Between two early windows: a job may change its iteration every few seconds. */
+#define CHECKUP_EARLY_GAP_NS (60 * NSEC_PER_SEC)
 
 struct checkup {
 	bool off;	     /* --no-checkup */
 	uint32_t recent_cnt; /* iterations of a detector's window */
 	uint64_t job;	     /* checkup_job() of the steady workers */
 	uint64_t done_job;   /* that of the latest check-up; 0: none yet */
+	uint64_t early_job;  /* that of the latest early window; 0: none yet */
 	int64_t steady_ns;   /* since when all are at their pace; 0: they are not */
 	int64_t away_ns;     /* since when some are not; 0: all are */
-	int64_t done_ns;
+	int64_t done_ns, early_ns;
 	bool failed;  /* the latest gave no report */
 	bool doubted; /* what the latest found is to be seen in another window, soon */
 };
@@ -40,6 +49,11 @@ bool checkup_is_near(const struct checkup *checkup);
 
 bool checkup_is_due(const struct checkup *checkup, const struct wire_state *states, size_t cnt,
 		    int64_t now_ns);
+
+/* Whether an early window is due: there is no window of the job as it is now. */
+bool checkup_is_early_due(const struct checkup *checkup, const struct wire_state *states,
+			  size_t cnt, int64_t now_ns);
+void checkup_note_early(struct checkup *checkup, int64_t now_ns);
 
 /* A check-up was ordered, or could not be. */
 void checkup_note_begun(struct checkup *checkup, int64_t now_ns);

@@ -65,6 +65,50 @@ static void a_finding_in_doubt_gets_a_second_window_soon(_unused_ void **state)
 	assert_false(comes_within(CHECKUP_INTERVAL_NS));
 }
 
+/* Whether an early window becomes due in this time; f.now_ns is when. */
+static bool early_comes_within(int64_t time_ns)
+{
+	for (int64_t end_ns = f.now_ns + time_ns; f.now_ns < end_ns; f.now_ns += S) {
+		checkup_update(&f.checkup, f.states, WORKER_CNT, f.now_ns);
+		if (checkup_is_early_due(&f.checkup, f.states, WORKER_CNT, f.now_ns))
+			return true;
+	}
+	return false;
+}
+
+static void a_window_is_kept_soon_and_once(_unused_ void **state)
+{
+	assert_false(early_comes_within(CHECKUP_EARLY_NS));
+	assert_true(early_comes_within(2 * S));
+	checkup_note_early(&f.checkup, f.now_ns);
+	assert_false(early_comes_within(1000 * S));
+	assert_true(comes_within(S));
+}
+
+static void a_changed_job_gets_another_early_window_but_not_at_once(_unused_ void **state)
+{
+	assert_true(early_comes_within(30 * S));
+	checkup_note_early(&f.checkup, f.now_ns);
+	f.states[1].learned_cnt++;
+	assert_false(early_comes_within(CHECKUP_EARLY_GAP_NS));
+	assert_true(early_comes_within(2 * S));
+}
+
+static void what_has_had_its_check_up_needs_no_early_window(_unused_ void **state)
+{
+	assert_true(comes_within(30 * S));
+	checkup_note_begun(&f.checkup, f.now_ns);
+	assert_false(early_comes_within(1000 * S));
+	f.states[1].learned_cnt++;
+	assert_true(early_comes_within(10 * S));
+}
+
+static void a_job_without_check_ups_has_no_early_window(_unused_ void **state)
+{
+	f.checkup.off = true;
+	assert_false(early_comes_within(1000 * S));
+}
+
 static void a_job_of_long_iterations_is_steady_after_two_windows(_unused_ void **state)
 {
 	f.states[2].baseline_ns = 2 * S;
@@ -146,6 +190,11 @@ int main(void)
 		cmocka_unit_test_setup(noise_does_not_begin_the_wait_again, begin),
 		cmocka_unit_test_setup(another_iteration_or_process_gets_a_check_up_of_its_own,
 				       begin),
+		cmocka_unit_test_setup(a_window_is_kept_soon_and_once, begin),
+		cmocka_unit_test_setup(a_changed_job_gets_another_early_window_but_not_at_once,
+				       begin),
+		cmocka_unit_test_setup(what_has_had_its_check_up_needs_no_early_window, begin),
+		cmocka_unit_test_setup(a_job_without_check_ups_has_no_early_window, begin),
 		cmocka_unit_test_setup(a_check_up_that_failed_is_repeated, begin),
 		cmocka_unit_test_setup(no_check_up_comes_when_it_is_off_or_without_workers, begin),
 	};

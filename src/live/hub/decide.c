@@ -108,7 +108,17 @@ static void profile_slowdown(struct hub *hub, int64_t now_ns)
 					   hub->options->steps_max * times };
 
 	if (hub_start_profile(hub, &wish, now_ns) < 0)
-		jobwatch_note_result(&hub->watch, JOBWATCH_NO_WINDOW, 0, now_ns);
+		jobwatch_note_result(&hub->watch, JOBWATCH_NO_WINDOW, 0, 0, now_ns);
+}
+
+/* A window that is only kept. If it cannot be ordered, the check-up follows soon. */
+static void take_early_window(struct hub *hub, int64_t now_ns)
+{
+	const struct profile_wish wish = { PROFILE_EARLY, hub->options->window_ns,
+					   hub->options->steps_max };
+
+	checkup_note_early(&hub->checkup, now_ns);
+	(void)hub_start_profile(hub, &wish, now_ns);
 }
 
 static void check_up(struct hub *hub, int64_t now_ns)
@@ -118,8 +128,13 @@ static void check_up(struct hub *hub, int64_t now_ns)
 
 	checkup_update(&hub->checkup, hub->workers.data, hub->workers.cnt, now_ns);
 	if (hub->overhead.running ||
-	    overhead_excuses(&hub->overhead, hub->workers.data, hub->workers.cnt) ||
-	    !checkup_is_due(&hub->checkup, hub->workers.data, hub->workers.cnt, now_ns))
+	    overhead_excuses(&hub->overhead, hub->workers.data, hub->workers.cnt))
+		return;
+	if (checkup_is_early_due(&hub->checkup, hub->workers.data, hub->workers.cnt, now_ns)) {
+		take_early_window(hub, now_ns);
+		return;
+	}
+	if (!checkup_is_due(&hub->checkup, hub->workers.data, hub->workers.cnt, now_ns))
 		return;
 	checkup_note_begun(&hub->checkup, now_ns);
 	if (hub_start_profile(hub, &wish, now_ns) < 0)
@@ -137,10 +152,13 @@ bool hub_holds_audit(const struct hub *hub, int64_t now_ns)
 void hub_decide(struct hub *hub, int64_t now_ns)
 {
 	_cleanup_free_ enum detector_state *states = calloc(hub->workers.cnt + 1, sizeof(*states));
+	struct jobstate_pace pace;
 	enum job_decision decision;
 
 	if (states == NULL || hub->ending)
 		return;
+	jobstate_pace(hub->workers.data, hub->workers.cnt, &pace);
+	jobwatch_note_pace(&hub->watch, pace.now_ns, now_ns);
 	decision = jobwatch_update(&hub->watch, states, gather_states(hub, states), now_ns);
 	log_pace(hub);
 	note_pace(hub);

@@ -165,7 +165,10 @@ static void take_profile_ask(struct hub *hub, const struct wire_ask *ask)
 		return;
 	}
 	wish = (struct profile_wish){ "request", window_ns, hub->options->steps_max };
-	if (!hub->profile.active) /* else the profile under way answers this request, too */
+	/* A profile under way answers this request, too. */
+	if (hub->profile.active && strcmp(hub->profile.trigger.kind, PROFILE_EARLY) == 0)
+		hub->profile.trigger.kind = wish.kind;
+	if (!hub->profile.active)
 		ret = hub_start_profile(hub, &wish, clock_mono_ns());
 	if (ret == -EAGAIN)
 		hub_reply(hub, EAGAIN,

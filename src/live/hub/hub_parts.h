@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The inside of the hub, shared by its files: hub.c (workers, requests, reports), decide.c (when
- * to profile), finish.c (the end of the job) and jobprofile.c (one profile from its order to its report).
- */
+/* The inside of the hub, shared by hub.c, decide.c, finish.c and jobprofile.c. */
 #pragma once
 
 #include "base/vec.h"
@@ -28,6 +25,8 @@ struct answer {
 	int64_t stall_ns;
 	char text[WIRE_TEXT]; /* the fingerprint's path, or the reason why it is missing */
 };
+
+#define PROFILE_EARLY "early" /* the kind of a window that is kept and makes no report */
 
 struct profile {
 	bool active;
@@ -101,12 +100,12 @@ bool hub_holds_audit(const struct hub *hub, int64_t now_ns);
 /* Whether the job is slow, or was at its end, for long enough to call it so. Fills its pace. */
 bool hub_is_slow(const struct hub *hub, struct jobstate_pace *ret);
 
-/* Orders a profile of all watched workers. kind: a constant. Returns 0 or -errno. */
 struct profile_wish {
-	const char *kind;
+	const char *kind; /* a constant */
 	int64_t window_ns;
 	uint64_t steps_max;
 };
+/* Orders a profile of all watched workers. Returns 0 or -errno. */
 int hub_start_profile(struct hub *hub, const struct profile_wish *wish, int64_t now_ns);
 
 /* bus_handler: a worker's struct wire_answer. */

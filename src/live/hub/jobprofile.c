@@ -8,6 +8,7 @@
 #include "live/hub/hang.h"
 #include "live/hub/hub_parts.h"
 #include "live/hub/plan.h"
+#include "localize/localize.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,6 +31,12 @@ static bool is_kind(const struct profile *profile, const char *kind)
 static bool is_checkup(const struct profile *profile)
 {
 	return is_kind(profile, "checkup");
+}
+
+/* Windows of a job at its pace: its past, later. */
+static bool is_of_healthy_job(const struct profile *profile)
+{
+	return is_checkup(profile) || is_kind(profile, PROFILE_EARLY);
 }
 
 static struct answer *find_answer(struct hub *hub, uint32_t worker)
@@ -100,7 +107,7 @@ static void log_begin(const struct hub *hub, const struct order_plan *plan)
 	const struct report_trigger *trigger = &hub->profile.trigger;
 
 	/* A check-up that finds nothing is one line, at its end. */
-	if (hub->options->quiet || is_checkup(&hub->profile))
+	if (hub->options->quiet || is_of_healthy_job(&hub->profile))
 		return;
 	log_line(LOG_INFO,
 		 "event=profile why=%s workers=%zu first_step=%" PRIu64 " iterations=%" PRIu64
@@ -187,6 +194,14 @@ static int64_t least_gap_ns(const struct hub *hub)
 	return (int64_t)fmin(cost_ns / hub->options->budget_window_frac, (double)LEAST_GAP_MAX_NS);
 }
 
+/* The trigger averages iterations from before the slowdown; a window may be a lucky one. */
+static int64_t seen_ns(const struct hub *hub, const struct report *report)
+{
+	double seen_ms = hub->profile.trigger.current_iteration_ms;
+
+	return report != NULL ? (int64_t)(fmax(seen_ms, report->iteration_ms) * NSEC_PER_MSEC) : 0;
+}
+
 /* report: NULL: none could be made. */
 static void note_result(struct hub *hub, const struct report *report)
 {
@@ -201,18 +216,19 @@ static void note_result(struct hub *hub, const struct report *report)
 	if (report != NULL)
 		result = found ? JOBWATCH_CAUSE : JOBWATCH_NO_CAUSE;
 	if (is_kind(&hub->profile, "slowdown"))
-		jobwatch_note_result(&hub->watch, result, least_gap_ns(hub), clock_mono_ns());
+		jobwatch_note_result(&hub->watch, result, seen_ns(hub, report), least_gap_ns(hub),
+				     clock_mono_ns());
 	if (is_kind(&hub->profile, "slowdown") && report != NULL && !found)
 		hub->quiet_slowdowns++;
 }
 
-/* After a check-up: its fingerprints are what the job looked like before a later slowdown. */
+/* After a check-up or an early window: its fingerprints are what the job looked like before a later slowdown. */
 static void keep_past(struct hub *hub, const struct analysis_input *input,
 		      const struct report *report)
 {
 	int ret = 0;
 
-	if (!is_checkup(&hub->profile) || input->absence_cnt > 0)
+	if (!is_of_healthy_job(&hub->profile) || input->absence_cnt > 0)
 		return;
 	reference_begin(&hub->reference, hub->workers.data, hub->workers.cnt,
 			report->verdict == VERDICT_ABNORMAL);
@@ -227,7 +243,7 @@ static void add_past(const struct hub *hub, const char **past, struct analysis_i
 {
 	uint64_t since_step = (uint64_t)hub->profile.trigger.since_step;
 
-	if (is_checkup(&hub->profile) || since_step == 0 || hub->checkup.off)
+	if (is_of_healthy_job(&hub->profile) || since_step == 0 || hub->checkup.off)
 		return;
 	if (!reference_is_usable(&hub->reference, since_step, &input->note))
 		return;
@@ -267,6 +283,8 @@ static void no_report(struct hub *hub, const struct analysis_input *input, int e
 		log_line(LOG_INFO, "event=checkup-failed why=\"%s\"", why);
 		return;
 	}
+	if (is_kind(&hub->profile, PROFILE_EARLY))
+		return;
 	log_line(LOG_WARNING, "event=profile-failed why=\"%s\"", why);
 	for (size_t i = 0; i < input->absence_cnt; i++)
 		log_line(LOG_WARNING, "event=worker-missed rank=%d why=\"%s\"",
@@ -316,6 +334,10 @@ void hub_finish_profile(struct hub *hub)
 		return;
 	}
 	keep_past(hub, &input, &report);
+	if (is_kind(&hub->profile, PROFILE_EARLY)) {
+		report_done(&report);
+		return;
+	}
 	if (is_checkup(&hub->profile) && waits_for_another(hub, &report))
 		return;
 	hub_publish_report(hub, &report, hub->profile.id, is_kind(&hub->profile, "request"));
