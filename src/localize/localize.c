@@ -233,10 +233,10 @@ static const char *excuse(const struct run *r, uint32_t w)
 {
 	double iterations = r->job.workers[w].iterations;
 
-	if (chance_explains(&r->job, &r->blame, w))
-		return "not in all iterations: chance explains it";
 	if (!matters(r, chance_own_loss(&r->blame, w) / iterations))
 		return "because it waits for others itself";
+	if (chance_explains(&r->job, &r->blame, w))
+		return "not in all iterations: chance explains it";
 	if (!matters(r, felt_loss(&r->job, &r->blame, w) / iterations))
 		return "but only devices waited for it, no host";
 	return NULL;

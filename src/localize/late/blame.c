@@ -152,6 +152,18 @@ static double typical_lead(const struct judge *j, uint32_t function)
 	return values[cnt / 2];
 }
 
+/* The late one waited for another worker itself: that much of its lateness is not its own. */
+static void excuse(struct judge *j, const struct arrival *late, double ns)
+{
+	uint32_t worker = worker_of(j, late);
+	struct blame_worker *bw = &j->blame->workers[worker];
+	int64_t iteration = job_iteration_at(&j->job->workers[worker], late->c->start_ns);
+
+	bw->explained_by_comm_ns += ns;
+	if (iteration >= 0)
+		bw->iteration_lost_ns[iteration] -= ns;
+}
+
 /* Divides lateness among what the late worker did more than the others. */
 static int explain(struct judge *j, const struct arrival *late, double lost_ns)
 {
@@ -176,7 +188,7 @@ static int explain(struct judge *j, const struct arrival *late, double lost_ns)
 
 		/* It waited in another group's collective itself: the cause is there. */
 		if (f != FRAME_NONE && j->job->functions.data[f].class == CLASS_COMM)
-			j->blame->workers[worker_of(j, late)].explained_by_comm_ns += ns;
+			excuse(j, late, ns);
 		else if (ns > 0 && add_why(j, worker_of(j, late), f, ns) < 0)
 			return -ENOMEM;
 	}

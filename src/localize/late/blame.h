@@ -43,7 +43,7 @@ struct blame_worker {
 	uint64_t last_cnt;	     /* collectives it was the last for, by more than noise */
 	uint64_t matched_cnt;	     /* collectives it took part in */
 	uint64_t late_iterations;    /* iterations in which it caused waiting */
-	double *iteration_lost_ns;   /* lost_ns by iteration of its fingerprint */
+	double *iteration_lost_ns;   /* by iteration of its fingerprint: lost_ns without: */
 	double explained_by_comm_ns; /* lateness that came from waiting in other groups */
 };
 

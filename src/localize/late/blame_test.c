@@ -2,6 +2,7 @@
 #include "localize/late/blame.h"
 
 #include "base/test_random.h"
+#include "localize/late/chance.h"
 #include "localize/peers.h"
 #include "localize/test_job.h"
 
@@ -254,6 +255,7 @@ static void lateness_inherited_from_another_group_is_not_accused(void **state)
 {
 	struct test_job job;
 	struct report report;
+	struct heard h;
 
 	(void)state;
 	test_job_init(&job, 4, 0, 0);
@@ -274,6 +276,10 @@ static void lateness_inherited_from_another_group_is_not_accused(void **state)
 	assert_int_equal(report.finding_cnt, 1);
 	test_assert_ranks(&report.findings[0], "0");
 	report_done(&report);
+	hear(&h, &job); /* 1 is later than 0 by as much, but that is no rival of 0 */
+	assert_false(chance_explains(&h.job, &h.blame, 0));
+	assert_true(chance_explains(&h.job, &h.blame, 1));
+	forget(&h);
 	test_job_done(&job);
 }
 

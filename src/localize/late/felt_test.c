@@ -79,6 +79,28 @@ static void a_rank_that_is_always_late_without_a_cause_is_named(void **state)
 		strstr(report.reason, "rank 2 arrives late by 3.0 ms per iteration (2.9 %)"));
 }
 
+/* 1 waits for 0 in their group, and so comes as late to 2: that does not excuse 0. */
+static void a_rank_is_not_excused_by_those_that_it_makes_late(void **state)
+{
+	(void)state;
+	test_job_init(&job, 4, 0, 0);
+	for (int i = 0; i < 16; i++) {
+		test_iterate(&job);
+		for (size_t w = 0; w < 4; w++)
+			spread(w, w == 0 ? 101 : 90);
+		test_meet(&job, 0, 0, 2, 2);
+		test_meet(&job, 1, 2, 2, 2);
+		test_meet(&job, 2, 1, 2, 2);
+		test_meet(&job, 3, 0, 4, 2);
+	}
+	test_finish(&job);
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.finding_cnt, 1);
+	test_assert_ranks(&report.findings[0], "0");
+	assert_non_null(find_note("because it waits for others itself"));
+	assert_null(find_note("chance explains it"));
+}
+
 static void ranks_that_are_late_by_turns_leave_a_job_healthy(void **state)
 {
 	struct localize_options options = localize_defaults();
@@ -139,6 +161,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_rank_that_is_always_late_without_a_cause_is_named),
+		TEST(a_rank_is_not_excused_by_those_that_it_makes_late),
 		TEST(ranks_that_are_late_by_turns_leave_a_job_healthy),
 		TEST(a_rank_that_only_devices_wait_for_leaves_a_job_healthy),
 		TEST(a_rank_that_a_host_waits_for_does_not),
