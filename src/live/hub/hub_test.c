@@ -149,6 +149,28 @@ static void a_mark_after_the_request_to_end_does_not_hide_the_silence_before(voi
 	assert_reported("but none ended in the last 20 s; then ended by SIGINT (Ctrl-C)");
 }
 
+static bool is_reported(void)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/report.json", f.dir);
+	return access(path, F_OK) == 0;
+}
+
+static void an_early_window_is_kept_and_makes_no_report(void **state)
+{
+	const struct profile_wish wish = { PROFILE_EARLY, NSEC_PER_SEC, 10 };
+
+	(void)state;
+	assert_int_equal(hub_start_profile(f.hub, &wish, clock_mono_ns()), 0);
+	for (int rank = 0; rank < RANK_CNT; rank++)
+		deliver(rank);
+	hub_tick(f.hub, TEST_NOW_NS);
+	assert_true(hub_idle(f.hub));
+	assert_false(is_reported());
+	assert_int_equal(f.hub->reference.files.cnt, RANK_CNT);
+}
+
 static struct {
 	struct wire_reply reply;
 	unsigned accept_cnt;
@@ -256,6 +278,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_slow_job_ends_as_slow_after_a_report_of_a_window_that_did_not_see_it,
 			open_all, close_all),
+		cmocka_unit_test_setup_teardown(an_early_window_is_kept_and_makes_no_report,
+						open_all, close_all),
 		cmocka_unit_test_setup_teardown(a_job_without_iterations_is_given_advice_once,
 						open_all, close_all),
 		cmocka_unit_test_setup_teardown(
