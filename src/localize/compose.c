@@ -4,6 +4,7 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "localize/compose_parts.h"
+#include "model/place.h"
 #include "model/rankset.h"
 #include "model/thresholds.h"
 
@@ -339,18 +340,20 @@ static void set_points(struct draft *d)
 	f->point_cnt = d->job->worker_cnt;
 }
 
-/* The innermost function of "92 % in collate > decode > <system call read>": "decode". */
-static const char *innermost_of(struct draft *d, const char *path)
+/* Adds the function that the loader's children are in: of "92 % in collate > decode", decode. */
+static void name_children(struct draft *d)
 {
-	const char *wait = strstr(path, " > <system call"), *at = strstr(path, " in "), *next;
-	size_t len = wait != NULL ? (size_t)(wait - path) : strlen(path);
+	struct finding *f = d->out;
+	const char *place, *function;
+	size_t len;
 
-	at = at != NULL ? at + strlen(" in ") : path;
-	for (next = strstr(at, " > "); next != NULL && next < path + len; next = strstr(at, " > "))
-		at = next + strlen(" > ");
-	at = arena_strndup(d->arena, at, (size_t)(path + len - at));
-	d->no_memory |= at == NULL;
-	return at != NULL ? at : "";
+	if (d->facts.loader == NULL || f->title == NULL || !draft_awaits_children(d))
+		return;
+	place = strstr(d->facts.loader, " in ");
+	place = place != NULL ? place + strlen(" in ") : d->facts.loader;
+	function = place_innermost(place, &len);
+	f->title = arena_printf(d->arena, "%s, whose worker processes are in %.*s", f->title,
+				(int)len, function);
 }
 
 static void set_words(struct draft *d)
@@ -376,9 +379,7 @@ static void set_words(struct draft *d)
 					draft_ranks_text(d, f->ranks, f->rank_cnt), words->title,
 					draft_holder_known(d) ? " in " : "",
 					draft_holder_known(d) ? d->facts.other_name : "");
-	if (draft_awaits_children(d) && d->facts.loader != NULL && f->title != NULL)
-		f->title = arena_printf(d->arena, "%s, whose worker processes are in %s", f->title,
-					innermost_of(d, d->facts.loader));
+	name_children(d);
 	if (d->a->part_of_ns > 0 && f->title != NULL)
 		f->title = arena_printf(d->arena, "%s, which explains %.1f of %.1f ms", f->title,
 					d->a->gain_ns / 1e6, d->a->part_of_ns / 1e6);

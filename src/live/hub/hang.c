@@ -6,6 +6,7 @@
 #include "live/hub/desync.h"
 #include "live/hub/jobstate.h"
 #include "localize/cause.h"
+#include "model/place.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -100,6 +101,7 @@ struct blocked {
 	int64_t now_ns;
 	uint64_t front; /* progress of the majority */
 	bool behind_known;
+	bool all_load;	      /* no worker is behind: all of them wait for their loaders */
 	struct desync desync; /* used if no rank is behind by its marks */
 	bool desync_known;
 	/* used if collectives show no rank, either: the majority's function; NULL: none */
@@ -218,7 +220,7 @@ static const char *find_cluster(const struct blocked *b)
 static enum reason judge(const struct blocked *b, size_t i)
 {
 	const struct wire_state *state = &b->states[i];
-	bool behind = b->behind_known && progress(state) < b->front;
+	bool behind = b->all_load || (b->behind_known && progress(state) < b->front);
 
 	if (is_gone(state))
 		return REASON_GONE;
@@ -255,6 +257,15 @@ static bool find_front(const struct wire_state *states, size_t cnt, uint64_t *re
 		return behind > 0;
 	*ret = least + 1;
 	return 2 * last < cnt;
+}
+
+static bool all_load(const struct blocked *b)
+{
+	for (size_t i = 0; i < b->cnt; i++) {
+		if (b->states[i].last_mark != MARK_DATALOADER)
+			return false;
+	}
+	return b->cnt > 0;
 }
 
 bool hang_job_is_ending(const struct wire_state *states, size_t cnt)
@@ -329,6 +340,17 @@ static int split_stack(struct arena *arena, const char *stack, struct finding *r
 	return 0;
 }
 
+/* Names the finding by the function in which the loader's children are. Returns 0 or -ENOMEM. */
+static int name_children(const struct blocked *b, const char *place, struct finding *ret)
+{
+	size_t len;
+	const char *function = place_innermost(place, &len);
+
+	ret->name =
+		arena_printf(b->arena, "%.*s (its loader's worker processes)", (int)len, function);
+	return ret->name != NULL ? 0 : -ENOMEM;
+}
+
 /* Names the finding by the innermost function, if it is the same in all workers accused. */
 static int name_function(const struct blocked *b, enum reason reason, size_t first,
 			 struct finding *ret)
@@ -348,6 +370,8 @@ static int name_function(const struct blocked *b, enum reason reason, size_t fir
 		ret->name = ret->stack[ret->stack_cnt - 1];
 		ret->class = CLASS_HOST;
 	}
+	if (error == 0 && reason == REASON_LOADER && where->children[0] != '\0')
+		error = name_children(b, where->children, ret);
 	return error;
 }
 
@@ -478,7 +502,9 @@ static int fill_blocked(const struct blocked *b, bool blind, struct report *repo
 	if (report->finding_cnt > 0) {
 		report->verdict = VERDICT_ABNORMAL;
 		report->reason =
-			"no iteration ends any more, and some ranks differ from the others";
+			b->all_load
+				? "no iteration ends any more: no loader returns a batch"
+				: "no iteration ends any more, and some ranks differ from the others";
 		return fill_notes(b, blind, report);
 	}
 	report->verdict = VERDICT_STUCK;
@@ -543,6 +569,7 @@ static int find_differences(struct blocked *b)
 	int found = 0;
 
 	b->behind_known = find_front(b->states, b->cnt, &b->front);
+	b->all_load = !b->behind_known && all_load(b);
 	if (!b->behind_known)
 		found = desync_find(b->wheres, b->cnt, &b->desync);
 	b->desync_known = found > 0;

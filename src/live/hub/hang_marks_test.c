@@ -69,6 +69,28 @@ static void the_rank_that_waits_for_data_is_accused(void **state)
 	arena_done(&report.arena);
 }
 
+static void all_ranks_that_wait_for_data_are_accused(void **state)
+{
+	struct wire_state states[4];
+	struct report report;
+
+	(void)state;
+	make_four(states);
+	for (int i = 0; i < 4; i++)
+		states[i].last_mark = MARK_DATALOADER;
+	report = blocked(states, 4);
+	assert_int_equal(report.verdict, VERDICT_ABNORMAL);
+	assert_non_null(strstr(report.reason, "no loader returns a batch"));
+	assert_int_equal(report.finding_cnt, 1);
+	assert_string_equal(report.findings[0].id, "PT-904");
+	assert_true(report.findings[0].all_workers);
+	assert_int_equal(report.findings[0].victim_cnt, 0);
+	arena_done(&report.arena);
+	report = blocked(states, 1); /* a job of one rank */
+	assert_string_equal(report.findings[0].id, "PT-904");
+	arena_done(&report.arena);
+}
+
 static void a_rank_that_is_a_step_behind_is_accused(void **state)
 {
 	struct wire_state states[4];
@@ -188,6 +210,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stopped_rank_is_accused_and_the_others_are_victims),
 		cmocka_unit_test(the_rank_that_waits_for_data_is_accused),
+		cmocka_unit_test(all_ranks_that_wait_for_data_are_accused),
 		cmocka_unit_test(a_rank_that_is_a_step_behind_is_accused),
 		cmocka_unit_test(a_rank_whose_process_ended_is_accused),
 		cmocka_unit_test(a_job_that_ends_differs_from_a_rank_that_ends_early),

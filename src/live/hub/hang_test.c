@@ -158,6 +158,8 @@ static void where_the_loaders_children_are_is_evidence(void **state)
 		       "train.py(8): collate > <system call read>");
 	report = judged(&job);
 	assert_string_equal(report.findings[0].cause, "loader-blocked");
+	assert_string_equal(report.findings[0].name,
+			    "train.py(8): collate (its loader's worker processes)");
 	assert_non_null(strstr(report.findings[0].evidence[0],
 			       "<system call poll>; its loader's worker processes are in "
 			       "train.py(8): collate > <system call read>"));
