@@ -128,6 +128,10 @@ PROGRAMS = (
     Program(
         "in-backward", "in_backward.py", 1, "python", "make_batch", "make_batch", "Net.forward"
     ),
+    Program("momentum", "momentum.py", 1, "python", "update", "cut", "CharRNN.forward"),
+    Program("amp", "amp.py", 1, "python", "update", "read_images", "Net.forward"),
+    Program("lbfgs", "lbfgs.py", 1, "python", "fit", "sample_points", "fit"),
+    Program("decode", "decode.py", 2, "torchrun", "pick", "pick", "Decoder.forward"),
     Program(
         "hf-trainer",
         "hf_trainer.py",

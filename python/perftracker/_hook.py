@@ -71,7 +71,7 @@ def _disable(reason: str) -> None:
     _hook.reason = _hook.reason or reason
     _hook.mark_iteration = None
     if _hook.calls is not None:
-        _hook.calls.set(*[_nothing] * 6)
+        _hook.calls.set(*[_nothing] * 7)
 
 
 def _silent(function: Callable[..., None]) -> Callable[..., None]:
@@ -142,7 +142,7 @@ def _activate() -> None:
         _disable("this Python lacks the C functions that the hook needs")
         _abandon()
         return
-    begins, ends, step_begins, step_ends, iteration_mark, on_gc, *backward = builtins
+    begins, ends, step_begins, step_ends, iteration_mark, on_gc, *others = builtins
     _hook.agent.open_sources()
     _hook.agent.run()  # marks work without its helper thread too
     _tell_children(_hook.children)
@@ -151,7 +151,7 @@ def _activate() -> None:
     _hook.pid = os.getpid()
     _hook.mark_iteration = iteration_mark
     if _hook.calls is not None:  # without torch only the user's own marks exist
-        _hook.calls.set(begins, ends, step_begins, step_ends, *backward)
+        _hook.calls.set(begins, ends, step_begins, step_ends, *others)
     gc.callbacks.append(on_gc)
     atexit.register(_on_exit)
     if _hook.forked:
@@ -197,6 +197,12 @@ def _loader_started(loader_iter: Any) -> None:
 def _first_step(optimizer: Any) -> None:
     if _connect():
         _hook.calls.step_begins(optimizer)
+
+
+@_silent
+def _first_scaler(optimizer: Any) -> None:
+    if _connect():
+        _hook.calls.scaler_begins(optimizer)
 
 
 @_silent
@@ -389,7 +395,7 @@ def _wrap_torch() -> None:
 
     if _hook.calls is None:
         first = (_first_loader, _nothing, _first_step, _nothing, _first_backward, _nothing)
-        _hook.calls = _torch.Hooks(_loader_started, *first)
+        _hook.calls = _torch.Hooks(_loader_started, *first, _first_scaler)
     _torch.wrap(_hook.calls)
     profiles.attach()
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where torch is wrapped: the iterator of DataLoader, steps of optimizers, backward passes.
+"""Where torch is wrapped: the iterator of DataLoader, steps of optimizers and of gradient scalers,
+backward passes.
 
 Each wrapper calls the hook's function, then the real one, also if the former failed. A region
 that torch.compile traces contains no call of the hook: is_compiling() is a constant there.
 """
 
 import functools
+import sys
 from typing import Any, Callable
 
 _wrapped = False
@@ -24,6 +26,7 @@ class Hooks:
         "step_ends",
         "backward_begins",
         "backward_ends",
+        "scaler_begins",
         "loader_started",
     )
 
@@ -48,7 +51,8 @@ def wrap(hooks: Hooks) -> None:
     _wrap_loader(hooks)
     _wrap_loader_start(hooks)
     _wrap_optimizer(_compiling_test(torch), hooks)
-    _wrap_backward(hooks)
+    _wrap_scaler(hooks)
+    _wrap_backward(torch.autograd, hooks)
 
 
 def _compiling_test(torch: Any) -> Callable[[], bool]:
@@ -140,18 +144,51 @@ def _wrap_step(cls: Any, hooks: Hooks) -> None:
     cls.step = step
 
 
-def _wrap_backward(hooks: Hooks) -> None:
+def _wrap_scaler(hooks: Hooks) -> None:
+    """GradScaler.step is a step of its optimizer, which need not be a torch.optim.Optimizer.
+
+    The scaler skips the optimizer's step when gradients overflow: still an iteration. Where
+    Optimizer.step is wrapped too, the agent counts both as one.
+    """
+    for name in ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler"):
+        cls = getattr(sys.modules.get(name), "GradScaler", None)
+        if cls is not None and "step" in cls.__dict__:
+            break
+    else:
+        return
+    original = cls.step
+
+    @functools.wraps(original)
+    def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        hooks.scaler_begins(optimizer)
+        result = original(self, optimizer, *args, **kwargs)
+        hooks.step_ends(optimizer)
+        return result
+
+    _hide_from_compiler(step)
+    cls.step = step
+
+
+def _wrap_backward(autograd: Any, hooks: Hooks) -> None:
     """Wraps the function of torch 2.3 and later that calls the autograd engine, its only caller.
 
     torch.compile knows Tensor.backward and torch.autograd.grad by themselves and never traces
-    into this function, so it does not see the wrapper.
+    into this function, so it does not see the wrapper. Before torch 2.3 the two functions that
+    call the engine are wrapped; torch.compile breaks the graph at both anyway.
     """
-    import torch.autograd as autograd
+    names = ["_engine_run_backward"]
+    if not hasattr(autograd, names[0]):
+        names = ["backward", "grad"]
+    for name in names:
+        _wrap_pass(autograd, name, hooks)
 
-    original = getattr(autograd, "_engine_run_backward", None)
+
+def _wrap_pass(autograd: Any, name: str, hooks: Hooks) -> None:
+    original = getattr(autograd, name, None)
     if original is None:
         return
 
+    @functools.wraps(original)
     def run(*args: Any, **kwargs: Any) -> Any:
         hooks.backward_begins(None)
         try:
@@ -160,7 +197,7 @@ def _wrap_backward(hooks: Hooks) -> None:
             hooks.backward_ends(None)
 
     _hide_from_compiler(run)
-    autograd._engine_run_backward = run  # type: ignore[attr-defined]
+    setattr(autograd, name, run)
 
 
 def _hide_from_compiler(function: Callable[..., Any]) -> None:

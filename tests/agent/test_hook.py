@@ -195,13 +195,28 @@ class Marks(HookTest):
         self.assertEqual(worker.step(), 30)
 
     def test_closures_and_scalers_step_once_an_iteration(self) -> None:
-        for form in ("lbfgs", "scaler"):
+        for form in ("lbfgs", "scaler", "own"):
             with self.subTest(form):
                 self.daemon.workers.clear()
                 run = self.run_job("lightning.py", form)
                 self.assertEqual(run.returncode, 0, run.stderr)
                 counts = self.counts(self.only_worker())
                 self.assertEqual((counts[d.OPTIMIZER_BEGIN], counts[d.OPTIMIZER]), (20, 20))
+        self.assertEqual(run.stdout, "stepped\n", "the last form skips some steps, not all")
+
+    def test_before_torch_2_3_both_functions_that_run_the_engine_are_wrapped(self) -> None:
+        """Of an autograd without the function that torch 2.3 has."""
+        script = (
+            "import types; from perftracker import _torch\n"
+            "autograd = types.SimpleNamespace(backward=lambda x: x + 1, grad=lambda x: 1 / x)\n"
+            "seen = []\n"
+            "hooks = _torch.Hooks(*[lambda what, at=at: seen.append(at) for at in range(7)])\n"
+            "_torch._wrap_backward(autograd, hooks)\n"
+            "print(autograd.backward(1), autograd.grad(1), seen)\n"
+        )
+        env = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")}
+        run = subprocess.run([PYTHON, "-c", script], env=env, capture_output=True, text=True)
+        self.assertEqual(run.stdout, "2 1.0 [4, 5, 4, 5]\n", run.stderr)
 
     def test_optimizers_that_alternate_have_names_of_their_own(self) -> None:
         self.run_job("lightning.py", "alternating")

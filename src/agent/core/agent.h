@@ -68,10 +68,10 @@ PT_EXPORT int pt_agent_run(void);
 PT_EXPORT const char *pt_agent_absent(uint32_t source);
 
 /*
- * For Python, as Python objects: (loader_begins, loader_ends, step_begins,
- * step_ends, iteration, gc), built-in functions that mark; NULL, without an error, when
- * they can't be made. They call act(enum agent_action) where a window begins or ends. A new
- * reference; act is kept.
+ * For Python, as Python objects: (loader_begins, loader_ends, step_begins, step_ends, iteration,
+ * gc, backward_begins, backward_ends, scaler_begins), built-in functions that mark; NULL, without
+ * an error, when they can't be made. They call act(enum agent_action) where a window begins or
+ * ends. A new reference; act is kept.
  */
 struct pyobject;
 PT_EXPORT struct pyobject *pt_agent_builtins(struct pyobject *act);

@@ -26,6 +26,7 @@ static struct hook {
 	int pending;	    /* action that waits for the loader */
 	const void *steps[STEP_DEPTH]; /* under way, outermost first */
 	size_t step_cnt, nested;
+	const void *scaled; /* the optimizer whose step its gradient scaler has begun */
 	int64_t loader_begin_ns, gc_begin_ns;
 	struct {
 		const void *thing;
@@ -142,9 +143,18 @@ static size_t find_step(const void *optimizer)
 	return i;
 }
 
+/* True once: the step that a gradient scaler has begun goes on in the optimizer itself. */
+static bool is_scaled_step(const void *optimizer)
+{
+	bool scaled = hook.scaled == optimizer;
+
+	hook.scaled = NULL;
+	return scaled && find_step(optimizer) < hook.step_cnt;
+}
+
 void hook_optimizer_begins(const void *optimizer)
 {
-	if (!pt_agent_enabled() || !is_training_thread(true))
+	if (!pt_agent_enabled() || !is_training_thread(true) || is_scaled_step(optimizer))
 		return;
 	if (find_step(optimizer) < hook.step_cnt || hook.step_cnt == STEP_DEPTH)
 		hook.step_cnt = 0; /* an exception left its last step */
@@ -165,6 +175,13 @@ void hook_optimizer_ends(const void *optimizer)
 	hook.step_cnt = hook.nested = 0;
 	mark(MARK_OPTIMIZER, 0, small_id(optimizer));
 	hook.loader_seen = false;
+}
+
+void hook_scaler_begins(const void *optimizer)
+{
+	hook.scaled = NULL;
+	hook_optimizer_begins(optimizer);
+	hook.scaled = optimizer;
 }
 
 void hook_backward_begins(void)

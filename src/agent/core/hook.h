@@ -25,6 +25,12 @@ void hook_loader_ends(const void *dataset);
 void hook_optimizer_begins(const void *optimizer);
 void hook_optimizer_ends(const void *optimizer);
 
+/*
+ * GradScaler.step of an optimizer, which the scaler may step or skip; hook_optimizer_ends() on
+ * return.
+ */
+void hook_scaler_begins(const void *optimizer);
+
 /* A backward pass, of any graph. Pairs, per thread. */
 void hook_backward_begins(void);
 void hook_backward_ends(void);

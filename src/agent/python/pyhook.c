@@ -88,6 +88,14 @@ static struct pyobject *step_ends(_unused_ struct pyobject *self, struct pyobjec
 	return none_or_raise();
 }
 
+static struct pyobject *scaler_begins(_unused_ struct pyobject *self, struct pyobject *const *args,
+				      ptrdiff_t cnt)
+{
+	if (cnt == 1)
+		hook_scaler_begins(args[0]);
+	return none_or_raise();
+}
+
 static struct pyobject *backward_begins(_unused_ struct pyobject *self,
 					_unused_ struct pyobject *const *args,
 					_unused_ ptrdiff_t cnt)
@@ -137,6 +145,7 @@ static struct pymethod methods[] = {
 	{ "perftracker_gc", on_gc, 0, NULL },
 	{ "perftracker_backward_begins", backward_begins, 0, NULL },
 	{ "perftracker_backward_ends", backward_ends, 0, NULL },
+	{ "perftracker_scaler_begins", scaler_begins, 0, NULL },
 };
 
 static struct pyobject *make_tuple(void)
