@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "model/finding.h"
+#include "model/jobloop.h"
 #include "model/ownthread.h"
 #include "model/trigger.h"
 #include "model/verdict.h"
@@ -113,6 +114,7 @@ struct report {
 	const struct report_share *shares; /* of functions, the largest first */
 	size_t share_cnt;
 	struct report_trigger trigger;
+	struct report_loop loop;
 	struct report_overhead overhead;
 	double elapsed_ms; /* duration of the analysis; printed in text only, never in JSON */
 };

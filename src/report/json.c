@@ -24,6 +24,19 @@ static json_t *count(double value)
 	return jsonwriter_number(value);
 }
 
+static json_t *loop_object(struct json_writer *w, const struct report_loop *loop)
+{
+	json_t *object;
+
+	if (loop->marks[0] == '\0')
+		return json_null();
+	object = json_object();
+	jsonwriter_put(w, object, "marks", jsonwriter_text(loop->marks));
+	jsonwriter_put(w, object, "since_step", json_integer((json_int_t)loop->since_step));
+	jsonwriter_put(w, object, "workers", json_integer((json_int_t)loop->worker_cnt));
+	return object;
+}
+
 static json_t *job_object(struct json_writer *w, const struct report *report)
 {
 	json_t *job = json_object();
@@ -32,6 +45,7 @@ static json_t *job_object(struct json_writer *w, const struct report *report)
 	jsonwriter_put(w, job, "world_size", json_integer(report->world_size));
 	jsonwriter_put(w, job, "iterations", count(report->iterations));
 	jsonwriter_put(w, job, "iteration_ms", jsonwriter_number(report->iteration_ms));
+	jsonwriter_put(w, job, "loop", loop_object(w, &report->loop));
 	return job;
 }
 

@@ -5,6 +5,7 @@
 #include "model/rankset.h"
 #include "report/clean.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -316,4 +317,15 @@ void phrase_job(struct str *out, const struct report *report)
 		return;
 	str_printf(out, ", %g iteration%s of ", cnt, plural(cnt));
 	phrase_ms(out, report->iteration_ms);
+}
+
+void phrase_loop(struct str *out, const struct report_loop *loop)
+{
+	if (loop->marks[0] == '\0')
+		return;
+	clean_append_short(out, loop->marks, REPORT_LOOP_TEXT);
+	str_printf(out, " (since step %" PRIu64, loop->since_step);
+	if (loop->worker_cnt < loop->known_cnt)
+		str_printf(out, ", on %zu of %zu ranks", loop->worker_cnt, loop->known_cnt);
+	str_append_char(out, ')');
 }

@@ -60,3 +60,6 @@ void phrase_slowdown(struct str *out, const struct report_trigger *trigger);
 
 /* "4 workers, 3 iterations of 1137 ms" */
 void phrase_job(struct str *out, const struct report *report);
+
+/* "loader, optimizer 1 (since step 12)", nothing when it is unknown. */
+void phrase_loop(struct str *out, const struct report_loop *loop);

@@ -456,6 +456,7 @@ static void make_slow(struct report *report)
 	report->verdict = VERDICT_SLOW;
 	report->reason = "9.8 -> 33.8 ms since step 650 (3.4x)";
 	report->trigger = (struct report_trigger){ true, "slowdown", 9.8, 33.8, 700, 650 };
+	report->loop = (struct report_loop){ "5 x (loader, optimizer 1), optimizer 2", 12, 1, 2 };
 	report->shares = copied(
 		report,
 		(const struct report_share[]){

@@ -164,7 +164,7 @@ static void trigger_line(struct text_writer *w)
 
 static void job_lines(struct text_writer *w)
 {
-	struct str job = { 0 }, coverage = { 0 }, missing = { 0 }, overhead = { 0 },
+	struct str job = { 0 }, loop = { 0 }, coverage = { 0 }, missing = { 0 }, overhead = { 0 },
 		   threads = { 0 };
 	const char *id = w->report->job_id;
 
@@ -174,6 +174,8 @@ static void job_lines(struct text_writer *w)
 	}
 	phrase_job(&job, w->report);
 	head_line(w, "Job", &job);
+	phrase_loop(&loop, &w->report->loop);
+	head_line(w, "Iteration", &loop);
 	trigger_line(w);
 	phrase_coverage(&coverage, w->report);
 	head_line(w, "Coverage", &coverage);

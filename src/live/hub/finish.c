@@ -81,6 +81,7 @@ static void publish_last(struct hub *hub, struct report *report)
 	struct err err;
 
 	hub_fill_overhead(hub, &report->overhead);
+	jobstate_loop(hub->workers.data, hub->workers.cnt, &report->loop);
 	hub_remember_report(hub, report, 0);
 	if (publish_files(report, hub->options, 0, &err) < 0)
 		log_line(LOG_ERROR, "event=report-not-written why=\"%s\"", err.text);

@@ -244,6 +244,7 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 	if (report->verdict == VERDICT_ABNORMAL)
 		hub->found = true;
 	hub_fill_overhead(hub, &report->overhead);
+	jobstate_loop(hub->workers.data, hub->workers.cnt, &report->loop);
 	report->job_id = hub->options->job_name;
 	if (!aside)
 		hub_remember_report(hub, report, number);

@@ -2,6 +2,7 @@
 #include "live/hub/jobstate.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #define RANKS_MAX 8 /* listed one by one */
 
@@ -139,4 +140,51 @@ void jobstate_fill_report(const struct wire_state *states, size_t cnt, struct re
 	report->workers_expected = report->world_size;
 	report->iterations = (double)iterations;
 	report->iteration_ms = (double)iteration_ns / NSEC_PER_MSEC;
+}
+
+static bool has_loop(const struct wire_state *state, bool living)
+{
+	return state->sequence[0] != '\0' && wire_is_watched(state) == living;
+}
+
+static bool same_loop(const struct wire_state *a, const struct wire_state *b)
+{
+	return strncmp(a->sequence, b->sequence, sizeof(a->sequence)) == 0;
+}
+
+/* Boyer and Moore's vote: the iteration of more than half, else one of those that were learned. */
+static const struct wire_state *vote_loop(const struct wire_state *states, size_t cnt, bool living)
+{
+	const struct wire_state *chosen = NULL;
+	size_t votes = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (!has_loop(&states[i], living))
+			continue;
+		if (votes == 0)
+			chosen = &states[i];
+		votes += votes == 0 || same_loop(chosen, &states[i]) ? 1 : SIZE_MAX;
+	}
+	return chosen;
+}
+
+void jobstate_loop(const struct wire_state *states, size_t cnt, struct report_loop *ret)
+{
+	bool living = jobstate_living(states, cnt) > 0;
+	const struct wire_state *chosen = vote_loop(states, cnt, living);
+
+	*ret = (struct report_loop){ 0 };
+	if (chosen == NULL)
+		return;
+	memcpy(ret->marks, chosen->sequence,
+	       strnlen(chosen->sequence, MIN(sizeof(ret->marks), sizeof(chosen->sequence)) - 1));
+	for (size_t i = cnt; i > 0; i--) {
+		if (!has_loop(&states[i - 1], living))
+			continue;
+		ret->known_cnt++;
+		if (!same_loop(chosen, &states[i - 1]))
+			continue;
+		ret->worker_cnt++;
+		ret->since_step = states[i - 1].learned_step; /* the first worker's */
+	}
 }

@@ -35,5 +35,11 @@ struct jobstate_pace {
 /* Workers that ended count with their last state. */
 void jobstate_pace(const struct wire_state *states, size_t cnt, struct jobstate_pace *ret);
 
+/*
+ * The iteration that more than half of the workers have learned, else of one of them: of those
+ * that may still send marks, else of all.
+ */
+void jobstate_loop(const struct wire_state *states, size_t cnt, struct report_loop *ret);
+
 /* Fills the report's counts of workers and iterations, and its iteration time. */
 void jobstate_fill_report(const struct wire_state *states, size_t cnt, struct report *report);

@@ -3,6 +3,8 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
 /* Needs the headers above, so it cannot be sorted among them. */
 /* clang-format off */
@@ -106,6 +108,41 @@ static void workers_gone_or_silent_are_not_counted(_unused_ void **state)
 	assert_line(states, 2, true, "state=ended workers=0 step=0");
 }
 
+static struct wire_state learned(int rank, const char *sequence, uint64_t step)
+{
+	struct wire_state state = worker(rank, PHASE_STEADY, 100, 10);
+
+	state.learned_step = step;
+	(void)snprintf(state.sequence, sizeof(state.sequence), "%s", sequence);
+	return state;
+}
+
+static void the_iteration_of_most_workers_is_the_jobs(_unused_ void **state)
+{
+	struct wire_state states[] = { learned(0, "backward", 40), learned(1, "", 0),
+				       learned(2, "loader, optimizer 1", 10),
+				       learned(3, "loader, optimizer 1", 11) };
+	struct report_loop loop;
+
+	jobstate_loop(states, 4, &loop);
+	assert_string_equal(loop.marks, "loader, optimizer 1");
+	assert_int_equal(loop.since_step, 10);
+	assert_int_equal(loop.worker_cnt, 2);
+	assert_int_equal(loop.known_cnt, 3);
+	states[2].phase = states[3].phase = PHASE_GONE; /* a restarted job has new workers */
+	jobstate_loop(states, 4, &loop);
+	assert_string_equal(loop.marks, "backward");
+	assert_int_equal(loop.known_cnt, 1);
+	states[0].phase = states[1].phase = PHASE_GONE;
+	jobstate_loop(states, 4, &loop);
+	assert_string_equal(loop.marks, "loader, optimizer 1");
+	jobstate_loop(&states[1], 1, &loop);
+	assert_string_equal(loop.marks, "");
+	memset(states[3].sequence, 'x', sizeof(states[3].sequence)); /* without an end */
+	jobstate_loop(&states[3], 1, &loop);
+	assert_int_equal(strlen(loop.marks), sizeof(loop.marks) - 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -115,6 +152,7 @@ int main(void)
 		cmocka_unit_test(many_ranks_are_shown_as_least_and_greatest),
 		cmocka_unit_test(the_gravest_phase_is_the_state),
 		cmocka_unit_test(workers_gone_or_silent_are_not_counted),
+		cmocka_unit_test(the_iteration_of_most_workers_is_the_jobs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

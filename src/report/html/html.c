@@ -54,7 +54,7 @@ static void fact_job(struct str *out, const struct report *report)
 
 static void fact_iteration(struct str *out, const struct report *report)
 {
-	struct str ms = { 0 };
+	struct str ms = { 0 }, loop = { 0 };
 
 	if (!isfinite(report->iterations) || report->iterations <= 0.0)
 		return;
@@ -62,6 +62,13 @@ static void fact_iteration(struct str *out, const struct report *report)
 	phrase_ms(&ms, report->iteration_ms);
 	markup_take(out, &ms);
 	str_printf(out, "<small>median, %g in the window</small>", report->iterations);
+	phrase_loop(&loop, &report->loop);
+	if (loop.len > 0) {
+		str_append(out, "<small>");
+		markup_take(out, &loop);
+		str_append(out, "</small>");
+	}
+	str_done(&loop);
 	fact_close(out);
 }
 
