@@ -134,7 +134,7 @@ static int note_guesses(struct run *r)
 
 		if (by == ITERATIONS_REPEATS)
 			return NOTE(r, "nothing marks iterations: they are guessed from kernels "
-				       "that repeat, and may be layers");
+				       "that repeat, or collectives, and may be layers");
 		optimizer |= by == ITERATIONS_OPTIMIZER;
 	}
 	if (optimizer)

@@ -2,6 +2,7 @@
 #include "summarize/window.h"
 
 #include "summarize/namefacts.h"
+#include "summarize/repeats.h"
 
 #include <errno.h>
 #include <string.h>
@@ -220,6 +221,18 @@ static int add_optimizer_steps(const struct trace *trace, const uint8_t *facts,
 	return 0;
 }
 
+/* Nothing marks iterations: optimizer steps do, else they are guessed. */
+static int add_likely(const struct trace *trace, const uint8_t *facts, struct window *window)
+{
+	int ret = add_optimizer_steps(trace, facts, window);
+
+	window->iterations_by = ITERATIONS_OPTIMIZER;
+	if (ret < 0 || window->iterations.cnt > 0)
+		return ret;
+	window->iterations_by = ITERATIONS_REPEATS;
+	return repeats_add(trace, window);
+}
+
 int window_find(const struct trace *trace, const struct window_options *options, struct window *ret,
 		struct err *err)
 {
@@ -256,8 +269,7 @@ int window_find(const struct trace *trace, const struct window_options *options,
 				trace->meta.source != NULL ? trace->meta.source : "trace",
 				(long long)options->first_step, (long long)options->last_step);
 	} else if (error == 0 && window.training_lane != LANE_NONE) {
-		window.iterations_by = ITERATIONS_OPTIMIZER;
-		error = add_optimizer_steps(trace, facts, &window);
+		error = add_likely(trace, facts, &window);
 	}
 	if (error < 0) {
 		window_done(&window);

@@ -28,8 +28,8 @@ struct window {
 
 /*
  * Finds the window. Iterations come from "ProfilerStep#N" annotations, else from the ends of
- * optimizer steps; without either the window is the extent of all executions and one iteration of
- * unknown number.
+ * optimizer steps, else from what recurs (repeats.h); without any the window is the extent of all
+ * executions and one iteration of unknown number.
  *
  * Returns 0; -ENODATA with a line in err when the trace has no execution, no requested step, or
  * executions more than a year apart; -ENOMEM. The caller frees ret with window_done() on success.

@@ -3,6 +3,7 @@
  * Iterations, which no table of an export holds: ranges that are iterations by their name, or
  * what repeats in the kernels. They are added as "ProfilerStep#N".
  */
+#include "base/recurrence.h"
 #include "base/str.h"
 #include "read/nsys/nsys_parts.h"
 
@@ -194,33 +195,6 @@ static int add_steps(struct nsys_pass *pass, const struct nsys_step *steps, size
 
 /* --- what repeats in the kernels --- */
 
-#define MIN_REPEATS 4
-#define MAX_PERIODS 64
-
-struct kernel {
-	int64_t start_ns;
-	uint32_t name;
-	uint32_t at; /* place in the order of the stream */
-};
-
-typedef VEC(struct kernel) kernel_vec;
-
-static int by_start(const void *a, const void *b)
-{
-	const struct kernel *x = a, *y = b;
-
-	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
-}
-
-static int by_name(const void *a, const void *b)
-{
-	const struct kernel *x = a, *y = b;
-
-	if (x->name != y->name)
-		return x->name < y->name ? -1 : 1;
-	return (x->at > y->at) - (x->at < y->at);
-}
-
 /* The lane with the most events of a kind; LANE ids are small. UINT16_MAX: none. */
 static int busiest_lane(const struct trace *trace, enum event_kind kind, uint16_t *ret)
 {
@@ -238,97 +212,29 @@ static int busiest_lane(const struct trace *trace, enum event_kind kind, uint16_
 	return 0;
 }
 
-static int collect_kernels(const struct trace *trace, uint16_t lane, kernel_vec *kernels)
+static int collect_kernels(const struct trace *trace, uint16_t lane, recurrence_vec *kernels)
 {
 	for (size_t i = 0; i < trace->event_cnt; i++) {
 		const struct event *event = &trace->events[i];
 
 		if (event->kind == KIND_KERNEL && event->lane == lane &&
-		    vec_push(kernels, (struct kernel){ event->start_ns, event->name, 0 }) < 0)
+		    vec_push(kernels,
+			     (struct recurrence_item){ event->start_ns, event->name, 0, 0 }) < 0)
 			return -ENOMEM;
 	}
-	if (kernels->cnt > 0)
-		qsort(kernels->data, kernels->cnt, sizeof(*kernels->data), by_start);
-	for (size_t i = 0; i < kernels->cnt; i++)
-		kernels->data[i].at = (uint32_t)i;
-	if (kernels->cnt > 0)
-		qsort(kernels->data, kernels->cnt, sizeof(*kernels->data), by_name);
 	return 0;
-}
-
-/* A kernel that comes at equal distances, which may be once an iteration. */
-struct period {
-	size_t first, cnt; /* in the kernels by name */
-	uint32_t kernels;  /* from one to the next */
-};
-
-static bool is_near(uint32_t a, uint32_t b)
-{
-	uint32_t far = a > b ? a - b : b - a;
-
-	return far <= MAX(a, b) / 20;
-}
-
-/* The distance that most of kernels[cnt] have from the next one; 0: too few agree. */
-static uint32_t distance(const struct kernel *kernels, size_t cnt)
-{
-	for (size_t guess = 1; guess < MIN(cnt, (size_t)4); guess++) {
-		uint32_t far = kernels[guess].at - kernels[guess - 1].at;
-		size_t agree = 0;
-
-		for (size_t i = 1; i < cnt; i++)
-			agree += is_near(kernels[i].at - kernels[i - 1].at, far);
-		if (agree * 10 >= (cnt - 1) * 9)
-			return far;
-	}
-	return 0;
-}
-
-static bool is_longer(const struct nsys_pass *pass, const kernel_vec *kernels,
-		      const struct period *a, const struct period *b)
-{
-	const struct strtab *strings = &pass->trace->strings;
-
-	if (!is_near(a->kernels, b->kernels))
-		return a->kernels > b->kernels;
-	/* All workers take the same of several. */
-	return strcmp(strtab_text(strings, kernels->data[a->first].name),
-		      strtab_text(strings, kernels->data[b->first].name)) < 0;
-}
-
-/* Of the kernels that come regularly over most of the trace, the one that does so most rarely. */
-static struct period find_period(const struct nsys_pass *pass, const kernel_vec *kernels)
-{
-	struct period best = { 0 };
-
-	for (size_t i = 0, end; i < kernels->cnt; i = end) {
-		struct period period = { .first = i };
-
-		for (end = i + 1;
-		     end < kernels->cnt && kernels->data[end].name == kernels->data[i].name; end++)
-			;
-		period.cnt = end - i;
-		if (period.cnt < MIN_REPEATS)
-			continue;
-		period.kernels = distance(&kernels->data[i], period.cnt);
-		if (period.kernels < 2 || period.kernels * period.cnt < kernels->cnt / 2)
-			continue;
-		if (best.cnt == 0 || is_longer(pass, kernels, &period, &best))
-			best = period;
-	}
-	return best;
 }
 
 static int add_repeats(struct nsys_pass *pass, uint16_t stream, uint16_t thread)
 {
-	kernel_vec kernels = { 0 };
-	struct period period = { 0 };
+	recurrence_vec kernels = { 0 };
+	struct recurrence found = { 0 };
 	int ret = collect_kernels(pass->trace, stream, &kernels);
 
 	if (ret == 0)
-		period = find_period(pass, &kernels);
-	for (size_t i = 0; kernels.data != NULL && i + 1 < period.cnt && ret == 0; i++) {
-		const struct kernel *kernel = &kernels.data[period.first + i];
+		found = recurrence_find(&kernels, 2, &pass->trace->strings);
+	for (size_t i = 0; kernels.data != NULL && i + 1 < found.cnt && ret == 0; i++) {
+		const struct recurrence_item *kernel = &kernels.data[found.first + i];
 
 		ret = add_step(pass, thread, (int64_t)i, kernel[0].start_ns, kernel[1].start_ns);
 		pass->trace->iterations_by = ITERATIONS_REPEATS;
