@@ -9,9 +9,13 @@ const struct jobwatch_config jobwatch_default_config = {
 	.quorum_frac = JOBWATCH_QUORUM_FRAC,
 	.lone_ns = JOBWATCH_LONE_NS,
 	.hold_ns = JOBWATCH_HOLD_NS,
+	.cost_ns = JOBWATCH_COST_NS,
 	.min_gap_ns = JOBWATCH_MIN_GAP_NS,
 	.again_ns = JOBWATCH_AGAIN_NS,
 };
+
+/* A slow worker's iteration may be at its baseline for a moment. */
+#define EXCESS_FRAC_MIN 0.01
 
 /* Between windows of one slowdown without a cause; the last one goes on. */
 static const int64_t gaps_ns[] = { 20 * NSEC_PER_SEC,  60 * NSEC_PER_SEC,  120 * NSEC_PER_SEC,
@@ -19,7 +23,7 @@ static const int64_t gaps_ns[] = { 20 * NSEC_PER_SEC,  60 * NSEC_PER_SEC,  120 *
 
 void jobwatch_init(struct jobwatch *watch, const struct jobwatch_config *config)
 {
-	*watch = (struct jobwatch){ .config = *config };
+	*watch = (struct jobwatch){ .config = *config, .excess_frac = INFINITY };
 }
 
 static size_t count_state(const enum detector_state *states, size_t cnt, enum detector_state state)
@@ -89,6 +93,13 @@ static bool episode_update(struct jobwatch_episode *episode, const struct jobwat
 	return true;
 }
 
+/* A slowdown by half has cost a second after two, one by 5 % after twenty. */
+static int64_t hold_ns(const struct jobwatch *watch)
+{
+	return MAX(watch->config.hold_ns,
+		   (int64_t)((double)watch->config.cost_ns / watch->excess_frac));
+}
+
 enum job_decision jobwatch_update(struct jobwatch *watch, const enum detector_state *states,
 				  size_t worker_cnt, int64_t now_ns)
 {
@@ -99,7 +110,7 @@ enum job_decision jobwatch_update(struct jobwatch *watch, const enum detector_st
 	const struct evidence of_slow = { .troubled = watch->slow.open ? slow + blocked : slow,
 					  .worker_cnt = worker_cnt,
 					  .over = watching > 0,
-					  .hold_ns = watch->config.hold_ns };
+					  .hold_ns = hold_ns(watch) };
 	const struct evidence of_blocked = { .troubled = blocked,
 					     .worker_cnt = worker_cnt,
 					     .over = true };
@@ -110,10 +121,14 @@ enum job_decision jobwatch_update(struct jobwatch *watch, const enum detector_st
 	return slow_due ? JOB_SLOW : JOB_NOTHING;
 }
 
-void jobwatch_note_pace(struct jobwatch *watch, int64_t iteration_ns, int64_t now_ns)
+void jobwatch_note_pace(struct jobwatch *watch, int64_t iteration_ns, int64_t baseline_ns,
+			int64_t now_ns)
 {
 	struct jobwatch_episode *slow = &watch->slow;
 
+	watch->excess_frac = baseline_ns == 0 ? (double)INFINITY
+					      : fmax((double)iteration_ns / (double)baseline_ns - 1,
+						     EXCESS_FRAC_MIN);
 	if (slow->seen_ns == 0 || (double)iteration_ns < JOBWATCH_WORSE * (double)slow->seen_ns) {
 		slow->worse_ns = 0;
 		return;

@@ -4,7 +4,7 @@
  * all workers equally slow, so a slowdown shows on many of them within an
  * iteration or two: a share of them must agree, or one alone must stay slow
  * for long (replicas that don't wait for each other). They must agree for
- * hold_ns: what is over sooner is no slowdown of the job.
+ * hold_ns, and until it has cost the job cost_ns: what is over sooner is no slowdown of the job.
  *
  * One slowdown makes one decision, and not before min_gap_ns have passed since
  * the one before. A decision that the gap held back is made when the gap is
@@ -29,6 +29,7 @@ struct jobwatch_config {
 	double quorum_frac; /* share of the workers that must agree */
 	int64_t lone_ns;    /* fewer workers count once the first was slow for so long */
 	int64_t hold_ns;    /* of slow workers, before the job is slow */
+	int64_t cost_ns;    /* lost by the job before it is slow */
 	int64_t min_gap_ns; /* between two decisions of one kind */
 	int64_t again_ns;   /* between two windows of one slowdown whose cause is known */
 };
@@ -55,6 +56,7 @@ enum jobwatch_result { JOBWATCH_CAUSE, JOBWATCH_NO_CAUSE, JOBWATCH_NO_WINDOW };
 
 struct jobwatch {
 	struct jobwatch_config config;
+	double excess_frac; /* of the iteration over its baseline; INFINITY: unknown */
 	struct jobwatch_episode slow, blocked;
 };
 
@@ -75,8 +77,9 @@ enum job_decision jobwatch_update(struct jobwatch *watch, const enum detector_st
 void jobwatch_note_result(struct jobwatch *watch, enum jobwatch_result result, int64_t iteration_ns,
 			  int64_t least_gap_ns, int64_t now_ns);
 
-/* The job's iteration now; call it before jobwatch_update(). */
-void jobwatch_note_pace(struct jobwatch *watch, int64_t iteration_ns, int64_t now_ns);
+/* The job's iteration now and its baseline (0: unknown); call it before jobwatch_update(). */
+void jobwatch_note_pace(struct jobwatch *watch, int64_t iteration_ns, int64_t baseline_ns,
+			int64_t now_ns);
 
 /* Whether the job is slow: enough workers have been for hold_ns, and the slowdown isn't over. */
 bool jobwatch_is_slow(const struct jobwatch *watch);

@@ -47,6 +47,20 @@ static void jobwatch_decides_once_when_workers_get_slow_one_by_one(void **state)
 	assert_int_equal(watch_until(&watch, states, 8, &now_ns, 600 * S), 0);
 }
 
+static void jobwatch_waits_until_a_small_slowdown_has_cost_a_second(void **state)
+{
+	struct jobwatch watch = watch_default();
+	enum detector_state states[2];
+	int64_t now_ns = 0;
+
+	(void)state;
+	set(states, 2, DETECTOR_SLOW);
+	jobwatch_note_pace(&watch, 110, 100, now_ns); /* 10 %: after ten seconds */
+	assert_int_equal(watch_until(&watch, states, 2, &now_ns, 99 * S / 10), 0);
+	assert_int_equal(watch_until(&watch, states, 2, &now_ns, 102 * S / 10), 1);
+	assert_true(jobwatch_is_slow(&watch));
+}
+
 static void jobwatch_does_not_decide_on_what_is_over_within_two_seconds(void **state)
 {
 	struct jobwatch watch = watch_default();
@@ -144,12 +158,12 @@ static void jobwatch_looks_again_once_a_job_of_known_cause_is_slower_still(void 
 	assert_int_equal(watch_until(&watch, states, 2, &now_ns, 5 * S), 1);
 	jobwatch_note_result(&watch, JOBWATCH_CAUSE, 20, 0, now_ns);
 	for (unsigned i = 0; i < 60; i++) {
-		jobwatch_note_pace(&watch, i % 2 == 0 ? 31 : 29, now_ns);
+		jobwatch_note_pace(&watch, i % 2 == 0 ? 31 : 29, 10, now_ns);
 		assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + S), 0);
 	}
-	jobwatch_note_pace(&watch, 31, now_ns);
+	jobwatch_note_pace(&watch, 31, 10, now_ns);
 	assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + 2 * S), 0);
-	jobwatch_note_pace(&watch, 31, now_ns);
+	jobwatch_note_pace(&watch, 31, 10, now_ns);
 	assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + S), 1);
 }
 
@@ -218,6 +232,7 @@ int run_jobwatch_tests(void)
 		cmocka_unit_test(jobwatch_decides_once_when_workers_get_slow_one_by_one),
 		cmocka_unit_test(jobwatch_decides_again_after_recovery_and_the_gap),
 		cmocka_unit_test(jobwatch_believes_one_slow_worker_after_a_while),
+		cmocka_unit_test(jobwatch_waits_until_a_small_slowdown_has_cost_a_second),
 		cmocka_unit_test(jobwatch_does_not_decide_on_what_is_over_within_two_seconds),
 		cmocka_unit_test(jobwatch_looks_again_longer_and_later_while_nothing_is_found),
 		cmocka_unit_test(jobwatch_leaves_a_slowdown_of_known_cause_alone_for_hours),

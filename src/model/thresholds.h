@@ -150,6 +150,12 @@
 #define JOBWATCH_HOLD_NS (2 * NSEC_PER_SEC)
 
 /*
+ * JOBWATCH_COST_NS: ns | a neighbor's burst makes a job 5 % slower for some seconds | and when it
+ * has lost so much by that
+ */
+#define JOBWATCH_COST_NS NSEC_PER_SEC
+
+/*
  * JOBWATCH_LENGTHEN_MAX: times | not recorded | the longest window of one slowdown, in first ones
  */
 #define JOBWATCH_LENGTHEN_MAX 4u

@@ -92,7 +92,7 @@ def hurt(state: State, role: str) -> None:
     plan, begun = state.plan, state.begun()
     if role != plan["role"] or begun <= plan["at"] or begun == state.handled:
         return
-    if not is_hurt(plan):
+    if plan["fault"] == "none" or not is_hurt(plan):
         return
     if state.fault is None:
         import troubles

@@ -158,7 +158,7 @@ void hub_decide(struct hub *hub, int64_t now_ns)
 	if (states == NULL || hub->ending)
 		return;
 	jobstate_pace(hub->workers.data, hub->workers.cnt, &pace);
-	jobwatch_note_pace(&hub->watch, pace.now_ns, now_ns);
+	jobwatch_note_pace(&hub->watch, pace.now_ns, pace.baseline_ns, now_ns);
 	decision = jobwatch_update(&hub->watch, states, gather_states(hub, states), now_ns);
 	log_pace(hub);
 	note_pace(hub);
