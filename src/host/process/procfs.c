@@ -21,12 +21,14 @@ int procfs_parse_stat(const char *text, struct procfs_stat *ret)
 	    sscanf(text, "%" SCNu32, &stat.pid) != 1)
 		return -EINVAL;
 	(void)snprintf(stat.comm, sizeof(stat.comm), "%.*s", (int)(close - open - 1), open + 1);
-	/* Fields 3, 4, 14, 15, 22 and 39 of proc(5). */
+	/* Fields 3, 4, 14, 15, 22 and 39 of proc(5), and 52: Linux before 3.5 lacks that. */
 	if (sscanf(close + 1,
 		   " %c %" SCNu32 " %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNu64 " %" SCNu64
 		   " %*s %*s %*s %*s %*s %*s %" SCNu64
-		   " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNd32,
-		   &stat.state, &stat.ppid, &user, &system, &stat.start, &stat.processor) != 6)
+		   " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNd32
+		   " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %" SCNd32,
+		   &stat.state, &stat.ppid, &user, &system, &stat.start, &stat.processor,
+		   &stat.exit_status) < 6)
 		return -EINVAL;
 	stat.ticks = user + system;
 	*ret = stat;

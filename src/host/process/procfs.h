@@ -14,10 +14,11 @@
 struct procfs_stat {
 	uint32_t pid, ppid;
 	char comm[16];
-	char state;	   /* 'R', 'S', 'D', 'T', 't', 'Z', 'X', 'I' */
-	uint64_t ticks;	   /* user + system CPU time, in ticks of 10 ms */
-	uint64_t start;	   /* since boot: unique together with pid */
-	int32_t processor; /* the CPU it last ran on */
+	char state;	     /* 'R', 'S', 'D', 'T', 't', 'Z', 'X', 'I' */
+	uint64_t ticks;	     /* user + system CPU time, in ticks of 10 ms */
+	uint64_t start;	     /* since boot: unique together with pid */
+	int32_t processor;   /* the CPU it last ran on */
+	int32_t exit_status; /* as of waitpid(); of a zombie */
 };
 
 #define PROCFS_TICK_NS (10 * NSEC_PER_MSEC) /* USER_HZ is 100 on every supported Linux port */
