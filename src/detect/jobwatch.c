@@ -157,6 +157,12 @@ void jobwatch_note_result(struct jobwatch *watch, enum jobwatch_result result, i
 	slow->next_ns = now_ns + MAX(gap_ns, least_gap_ns);
 }
 
+void jobwatch_forget(struct jobwatch *watch)
+{
+	episode_close(&watch->slow);
+	episode_close(&watch->blocked);
+}
+
 bool jobwatch_is_slow(const struct jobwatch *watch)
 {
 	return watch->slow.held;

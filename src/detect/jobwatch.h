@@ -81,6 +81,9 @@ void jobwatch_note_result(struct jobwatch *watch, enum jobwatch_result result, i
 void jobwatch_note_pace(struct jobwatch *watch, int64_t iteration_ns, int64_t baseline_ns,
 			int64_t now_ns);
 
+/* The workers have been started again: what the earlier ones showed says nothing of these. */
+void jobwatch_forget(struct jobwatch *watch);
+
 /* Whether the job is slow: enough workers have been for hold_ns, and the slowdown isn't over. */
 bool jobwatch_is_slow(const struct jobwatch *watch);
 

@@ -6,8 +6,10 @@ Each worker follows src/format/shared/message.h as the agent does, marks an iter
 every --ms milliseconds, becomes slow at --slow-at, and meets an order as its
 entry in --behave says: obey, miss, die, lie (a trace path outside), scribble
 (garbage all over its ring), silent (never answers), garbage (its trace is no
-trace), crash (it is killed at iteration 60, order or not), or hide (its hook
-switches itself off at iteration 60, and it goes on). After --iterations they end, or when the
+trace), crash (it is killed at iteration 60, order or not), raise (a ValueError ends
+it then), leave (it ends well then), or hide (its hook switches itself off then, and
+it goes on). With --restarts, a rank that fails ends the others, and all are started
+again and obey, as torchrun does. After --iterations they end, or when the
 file --until is there. With --record,
 what each worker was ordered is written there. In an overhead check of a window's collectors
 its iterations take --overhead-cost percent longer, while nothing is left out.
@@ -196,6 +198,16 @@ class Worker:
             return number >= least
         return until == "" or os.path.exists(until)
 
+    def end_early(self) -> None:
+        if self.behavior == "crash":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif self.behavior == "raise":
+            self.send(BYE, "ValueError")
+            os._exit(1)
+        elif self.behavior == "leave":
+            self.send(BYE)
+            os._exit(0)
+
     def run(self) -> None:
         for number in itertools.count():
             if self.is_over(number):
@@ -206,8 +218,8 @@ class Worker:
             factor = (self.options.slow_factor if slow else 1) + self.overhead_cost_frac()
             time.sleep(self.options.ms * factor / 1e3)
             self.mark(OPTIMIZER)
-            if self.behavior == "crash" and number == 60:
-                os.kill(os.getpid(), signal.SIGKILL)
+            if number == 60:
+                self.end_early()
             if self.behavior == "hide" and number == 60:
                 struct.pack_into("<I", self.block, STATE_OFFSET, DISABLED)
                 self.hidden = True
@@ -215,6 +227,24 @@ class Worker:
                 self.scribble()
         if not self.hidden:
             self.send(BYE)
+
+
+def run_life(options: argparse.Namespace, words: list[str]) -> bool:
+    """Returns whether all ranks ended well; those of a job with restarts end together."""
+    children, well = set(), True
+    for rank in range(options.world):
+        pid = os.fork()
+        if pid == 0:
+            Worker(rank, options, words[rank] if rank < len(words) else "obey").run()
+            os._exit(0)
+        children.add(pid)
+    while children:
+        pid, status = os.wait()
+        children.discard(pid)
+        well = well and status == 0
+        for other in children if options.restarts and status else ():
+            os.kill(other, signal.SIGTERM)
+    return well
 
 
 def main() -> int:
@@ -231,17 +261,12 @@ def main() -> int:
     parser.add_argument("--outside", default="/nonexistent")
     parser.add_argument("--record", default="")
     parser.add_argument("--status", type=int, default=0)
+    parser.add_argument("--restarts", type=int, default=0)
     options = parser.parse_args()
     words = options.behave.split(",")
-    children = []
-    for rank in range(options.world):
-        pid = os.fork()
-        if pid == 0:
-            Worker(rank, options, words[rank] if rank < len(words) else "obey").run()
-            os._exit(0)
-        children.append(pid)
-    for pid in children:
-        os.waitpid(pid, 0)
+    while not run_life(options, words) and options.restarts:
+        options.restarts -= 1
+        words = []
     print("job done", flush=True)
     return options.status
 

@@ -123,6 +123,51 @@ class Orders(LiveTest):
         self.assertIn("rank 1", report["reason"])
         self.assertIn(b"event=worker-gone rank=1", done.stderr)
 
+        self.assertIn(b"event=worker-exit rank=1", done.stderr)
+        self.assertIn("by SIGKILL", report["reason"])
+
+    def test_a_job_that_was_restarted_and_ended_well_is_not_called_healthy(self) -> None:
+        fake = ("--behave", "obey,raise", "--iterations", "100", "--restarts", "2")
+        done = self.run_job(*QUICK, *self.fake(*fake))
+        self.assertEqual(done.returncode, 0)
+        report = self.report()
+        self.assertEqual(report["verdict"], "failed")
+        self.assertRegex(
+            report["reason"],
+            r"^and was restarted 1 time: rank 1 \(pid \d+\) was the first to end, at step 61, by "
+            r"ValueError: see its own output; the last life ran \d+ iterations$",
+        )
+        self.assertIn(b"event=job-restarted restarts=1", done.stderr)
+        self.assertIn(b"JOB FAILED and was restarted 1 time: rank 1", done.stderr)
+
+    def test_a_rank_that_was_killed_is_told_though_the_others_end_well(self) -> None:
+        done = self.run_job(*QUICK, *self.fake("--behave", "obey,crash", "--iterations", "100"))
+        self.assertEqual(done.returncode, 0)
+        report = self.report()
+        self.assertEqual(report["verdict"], "failed")
+        self.assertRegex(
+            report["reason"],
+            r"^in part: rank 1 \(pid \d+\) ended, at step 61, by SIGKILL: .*; the others went on "
+            r"to step 100$",
+        )
+
+    def test_a_rank_that_leaves_early_makes_the_job_incomplete(self) -> None:
+        done = self.run_job(*QUICK, *self.fake("--behave", "leave,obey", "--iterations", "120"))
+        self.assertEqual(done.returncode, 0)
+        report = self.report()
+        self.assertEqual(report["verdict"], "incomplete")
+        self.assertRegex(
+            report["reason"],
+            r"^rank 0 \(pid \d+\) left, at step 61, with exit code 0; the others went on to step 120",
+        )
+
+    def test_programs_that_run_one_after_another_are_no_restart(self) -> None:
+        separator, *words = self.fake("--iterations", "60")
+        done = self.run_job(*QUICK, separator, "sh", "-c", '"$@" && "$@"', "sh", *words)
+        self.assertEqual(done.returncode, 0, done.stderr.decode())
+        self.assertEqual(self.report()["verdict"], "healthy")
+        self.assertNotIn(b"restarted", done.stderr)
+
     def test_a_worker_with_a_disabled_hook_is_not_accused_of_a_hang(self) -> None:
         fake = ("--world", "3", "--behave", "obey,hide,obey", "--iterations", "650")
         done = self.run_job(*QUICK, "--no-audit", *self.fake(*fake))

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "live/hostd/blocked_stacks.h"
+#include "live/hostd/exitwatch.h"
 #include "live/hostd/hostd_parts.h"
 #include "live/hostd/record.h"
 #include "live/link/wire_request.h"
@@ -44,8 +45,6 @@ static void free_client(struct client *client)
 	(void)close(client->fd);
 	free(client);
 }
-
-static void hostd_closed_one(struct hostd *hostd);
 
 static void client_closed(uv_handle_t *handle)
 {
@@ -91,6 +90,7 @@ static void client_gone(struct client *client)
 		(void)save_record(client);
 		worker_drain(&client->worker, clock_mono_ns());
 		client->worker.gone = true;
+		exitwatch_detach(client);
 		owncosts_end_worker(&client->hostd->own, &client->worker, clock_mono_ns());
 		hostd_publish_state(client);
 	}
@@ -145,6 +145,7 @@ static void take_hello(struct client *client, const struct message *message, int
 	client->worker.since_ns = clock_mono_ns();
 	ownthreads_open(&client->worker.own, "", client->worker.pid, OWN_THREAD_CNT);
 	client->is_worker = true;
+	exitwatch_begin(client);
 	block_back_off(&client->worker.block, hostd->overhead.backoff);
 	if (hostd->suspended)
 		worker_suspend(&client->worker, hostd->window_stops);
@@ -343,6 +344,15 @@ static void client_readable(uv_poll_t *poll, int status, int events)
 		;
 }
 
+/* Children of the process may hold its end of the socket: no end of file comes then. */
+void hostd_take_end(struct client *client)
+{
+	while (read_one(client))
+		;
+	if (!client->closing)
+		client_gone(client);
+}
+
 /* Connections */
 
 static int peer_pid(int fd, uint32_t *ret)
@@ -495,6 +505,7 @@ static void free_hostd(struct hostd *hostd)
 		hostd_free_summary(*summary);
 	vec_done(&hostd->summaries);
 	vec_done(&hostd->clients);
+	vec_done(&hostd->exits);
 	if (hostd->listen_fd >= 0)
 		(void)close(hostd->listen_fd);
 	free(hostd);
@@ -547,7 +558,7 @@ void hostd_set_job(struct hostd *hostd, uint32_t pid)
 	hostd->setup.job_pid = pid;
 }
 
-static void hostd_closed_one(struct hostd *hostd)
+void hostd_closed_one(struct hostd *hostd)
 {
 	if (--hostd->open_handles == 0 && hostd->closing)
 		free_hostd(hostd);
@@ -568,6 +579,7 @@ void hostd_close(struct hostd *hostd)
 	(void)unlink(hostd->setup.socket_path);
 	while (hostd->clients.cnt > 0)
 		client_close(hostd->clients.data[0]);
+	exitwatch_close_all(hostd);
 	uv_close((uv_handle_t *)&hostd->listener, handle_closed);
 	uv_close((uv_handle_t *)&hostd->drain_timer, handle_closed);
 	uv_close((uv_handle_t *)&hostd->sample_timer, handle_closed);

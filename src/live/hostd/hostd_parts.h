@@ -25,6 +25,7 @@ struct client {
 	uv_poll_t poll;
 	bool is_worker, closing;
 	struct worker worker;
+	struct exitwatch *exit; /* NULL: the end of the process is not watched */
 };
 
 /*
@@ -46,6 +47,7 @@ struct hostd {
 	uv_timer_t drain_timer, sample_timer;
 	VEC(struct client *) clients;
 	VEC(struct summary *) summaries;
+	VEC(struct exitwatch *) exits;
 	uint64_t next_client;
 	struct pool *pool;
 	struct bus_sub *subs[7];
@@ -68,9 +70,14 @@ struct hostd {
 	uint64_t refused; /* invalid datagrams and connections */
 };
 
-/* Publishes a message to the hub; a full bus drops and counts it. */
+/* To the hub; a full bus drops and counts it. */
 void hostd_publish(struct hostd *hostd, const char *subject, const void *data, size_t len);
 void hostd_publish_state(struct client *client);
+
+/* The worker's process has ended; what it has sent is still read. */
+void hostd_take_end(struct client *client);
+
+void hostd_closed_one(struct hostd *hostd); /* a handle of the loop */
 
 /* Returns 0 or -errno. Fills in the header. */
 int hostd_reply(struct client *client, const struct message *message);
@@ -78,10 +85,7 @@ int hostd_reply(struct client *client, const struct message *message);
 /* Subscribes to the hub's messages. Returns 0 or -errno. */
 _must_check_ int hostd_subscribe(struct hostd *hostd);
 
-/*
- * Suspends the detectors of all workers: from the first window's begin to the end of the analysis
- * the job is slowed by the profile.
- */
+/* Suspends all detectors: from a window's begin to its report the job is slower. */
 void hostd_suspend(struct hostd *hostd);
 
 /* Restarts the detectors' silence: the time until now is not counted, later time is. */
@@ -107,14 +111,10 @@ void hostd_take_begun(struct client *client, const struct message *message);
 void hostd_take_missed(struct client *client, const struct message *message);
 void hostd_take_done(struct client *client, const struct message *message);
 
-/*
- * The worker has disconnected. If it was in a window, the part recorded becomes a fingerprint
- * that is kept, but not compared with those of whole windows.
- */
+/* The worker is gone: the part of a window becomes a fingerprint that is kept, not compared. */
 void hostd_take_death(struct client *client);
 
-/* Frees it and closes its sidecar. */
-void hostd_free_summary(struct summary *summary);
+void hostd_free_summary(struct summary *summary); /* and closes its sidecar */
 
 /* pool_done: a fingerprint is ready, or can't be made. */
 void hostd_summary_done(void *arg, uint64_t id, int status, const char *text);

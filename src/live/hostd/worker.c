@@ -371,6 +371,8 @@ void worker_state(const struct worker *worker, int64_t now_ns, struct wire_state
 		.lost = worker->block.overrun + worker->block.torn + worker->block.invalid +
 			block_worker_drops(&worker->block),
 		.bye = worker->bye,
+		.exit_known = worker->exit_known,
+		.exit_status = worker->exit_status,
 		.silent = worker->silent,
 		.process = '?',
 	};

@@ -40,11 +40,11 @@ struct worker_overhead {
 struct worker {
 	uint32_t id, pid, tid;
 	int32_t rank, local_rank, world_size;
-	bool gone, bye;
+	bool gone, bye, exit_known;
+	int exit_status;
 	char raised[WIRE_RAISED]; /* MSG_BYE: class of the exception; "": none */
-	bool off;		  /* the block's state is WORKER_DISABLED */
-	bool silent;		  /* off at two ticks in a row, without MSG_BYE */
-	bool was_blocked;	  /* at the last blocked_stacks_publish() */
+	bool off, silent; /* the block is WORKER_DISABLED; at two ticks in a row, without MSG_BYE */
+	bool was_blocked; /* at the last blocked_stacks_publish() */
 	struct block_reader block;
 	struct detector *detector;
 	uint32_t last_mark;

@@ -6,6 +6,7 @@
 #include "live/overhead/costtext.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 /* No iteration has ended since a hang was reported. */
@@ -24,7 +25,7 @@ static struct ending_facts gather(const struct hub *hub, const struct job_end *e
 		.states = hub->workers.data,
 		.cnt = hub->workers.cnt,
 		.end = *end,
-		.first = hub->first_gone,
+		.lives = &hub->lives,
 		.history = &hub->history,
 		.last_mark_ns = hub->last_mark_ns,
 		.stuck = is_stuck(hub),
@@ -32,6 +33,12 @@ static struct ending_facts gather(const struct hub *hub, const struct job_end *e
 		.slowdowns = hub->quiet_slowdowns,
 	};
 
+	/* A SIGINT that only the launcher got: its workers tell. */
+	if (end->asked_signal == 0 && life_is_interrupted(lives_present(&hub->lives))) {
+		ret.end.asked_signal = SIGINT;
+		ret.end.asked_ns = life_first(lives_present(&hub->lives))->state.last_ns;
+		ret.last_mark_ns = ret.end.asked_ns;
+	}
 	ret.slow = hub_is_slow(hub, &ret.pace);
 	return ret;
 }

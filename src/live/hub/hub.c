@@ -17,74 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WORKER_MAX 65536u
-
 /* Ranks that did not connect after so many iterations of the others are not of this run. */
 #define PART_ITERATIONS 20
-
-/* Workers */
-
-static struct wire_state *find_worker(const struct hub *hub, uint32_t worker)
-{
-	vec_foreach(state, &hub->workers) {
-		if (state->worker == worker)
-			return state;
-	}
-	return NULL;
-}
-
-static void note_gone(struct hub *hub, const struct wire_state *state)
-{
-	ending_note_gone(&hub->first_gone, state);
-	if (state->raised[0] != '\0' && !hub->ending)
-		log_line(LOG_WARNING, "event=worker-raised rank=%d pid=%u step=%" PRIu64 " what=%s",
-			 state->rank, state->pid, state->step, state->raised);
-	else if (!state->bye && !hub->ending)
-		log_line(LOG_WARNING, "event=worker-gone rank=%d pid=%u step=%" PRIu64, state->rank,
-			 state->pid, state->step);
-	hub_lose_worker(hub, state->worker, "its process ended during the profile");
-}
-
-/* The ended process that a restarted rank replaces. */
-static struct wire_state *find_predecessor(const struct hub *hub, int32_t rank)
-{
-	vec_foreach(state, &hub->workers) {
-		if (state->rank == rank && state->phase == PHASE_GONE)
-			return state;
-	}
-	return NULL;
-}
-
-static void note_silent(struct hub *hub, const struct wire_state *state)
-{
-	log_line(LOG_WARNING, "event=hook-disabled rank=%d pid=%u step=%" PRIu64, state->rank,
-		 state->pid, state->step);
-	hub_lose_worker(hub, state->worker, "its hook has switched itself off");
-}
-
-static void take_state(void *arg, const struct bus_message *message)
-{
-	struct hub *hub = arg;
-	const struct wire_state *state = message->data;
-	struct wire_state *known;
-
-	if (message->len != sizeof(*state))
-		return;
-	known = find_worker(hub, state->worker);
-	if (known == NULL) {
-		known = find_predecessor(hub, state->rank);
-		if (known != NULL) /* restarted: what ended it before is not the end of the job */
-			hub->first_gone = (struct ending_first){ 0 };
-	}
-	if (state->phase == PHASE_GONE && (known == NULL || known->phase != PHASE_GONE))
-		note_gone(hub, state);
-	if (state->phase == PHASE_SILENT && (known == NULL || known->phase != PHASE_SILENT))
-		note_silent(hub, state);
-	if (known != NULL)
-		*known = *state;
-	else if (hub->workers.cnt < WORKER_MAX)
-		(void)vec_push(&hub->workers, *state); /* no memory: hostd repeats it in 100 ms */
-}
 
 static void take_where(void *arg, const struct bus_message *message)
 {
@@ -99,7 +33,7 @@ static void take_where(void *arg, const struct bus_message *message)
 			return;
 		}
 	}
-	if (hub->wheres.cnt < WORKER_MAX)
+	if (hub->wheres.cnt < HUB_WORKER_MAX)
 		(void)!vec_push(&hub->wheres, *where); /* out of memory: the worker's is unknown */
 }
 
@@ -373,7 +307,9 @@ static void log_part(struct hub *hub)
 
 static void publish_progress(struct hub *hub)
 {
-	struct wire_profile progress = { .epoch = hub->epoch, .sequence = ++hub->sequence };
+	struct wire_profile progress = { .epoch = hub->epoch,
+					 .sequence = ++hub->sequence,
+					 .restarts = hub->lives.restarts };
 
 	if (hub->profile.active)
 		progress.progress = hub->profile.begun ? PROFILE_BEGUN : PROFILE_ORDERED;
@@ -431,7 +367,7 @@ int hub_open(struct bus *bus, const struct run_options *options, struct hub **re
 	hub->checkup =
 		(struct checkup){ .off = options->no_checkup, .recent_cnt = options->recent_cnt };
 	overhead_init(&hub->overhead, options);
-	r = bus_sub(bus, SUBJECT_STATE, take_state, hub, &hub->subs[0]);
+	r = bus_sub(bus, SUBJECT_STATE, hub_take_state, hub, &hub->subs[0]);
 	if (r == 0)
 		r = bus_sub(bus, SUBJECT_ANSWER, hub_take_answer, hub, &hub->subs[1]);
 	if (r == 0)

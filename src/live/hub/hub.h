@@ -12,7 +12,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "live/hub/ending.h"
+#include "live/ending/ending.h"
 #include "live/link/bus.h"
 #include "live/link/wire.h"
 #include "live/run/options.h"

@@ -4,9 +4,9 @@
 
 #include "base/vec.h"
 #include "detect/jobwatch.h"
+#include "live/ending/ending.h"
 #include "live/hub/checkup.h"
 #include "live/hub/doubt.h"
-#include "live/hub/ending.h"
 #include "live/hub/history.h"
 #include "live/hub/hub.h"
 #include "live/hub/jobstate.h"
@@ -64,10 +64,10 @@ struct hub {
 	bool accepted;		       /* a person has accepted that slowdown */
 	uint64_t epoch, sequence;      /* of struct wire_profile */
 	uint64_t number; /* of the latest report or profile; in file names and the order's id */
-	unsigned quiet_slowdowns;	/* profiled, without a finding */
-	unsigned quiet_hangs;		/* hangs reported, without a finding */
-	bool found;			/* at least one report was abnormal */
-	struct ending_first first_gone; /* the first workers to end */
+	unsigned quiet_slowdowns; /* profiled, without a finding */
+	unsigned quiet_hangs;	  /* hangs reported, without a finding */
+	bool found;		  /* at least one report was abnormal */
+	struct lives lives;
 	struct history history;
 	bool ending;		 /* the job was asked to end */
 	int64_t last_mark_ns;	 /* of all workers, until then */
@@ -78,11 +78,12 @@ struct hub {
 	struct last_report last;
 };
 
+#define HUB_WORKER_MAX 65536u
+void hub_take_state(void *arg, const struct bus_message *message); /* struct wire_state */
 /* Publishes and frees the report. wanted: print it even without a finding. */
 void hub_publish_report(struct hub *hub, struct report *report, uint64_t number, bool wanted);
 
 void hub_fill_overhead(const struct hub *hub, struct report_overhead *ret);
-
 /* number: 0 for the last report of a job, which has no file of its own. */
 void hub_remember_report(struct hub *hub, const struct report *report, uint64_t number);
 
@@ -91,7 +92,7 @@ void hub_reply(struct hub *hub, int status, const char *text);
 
 void hub_report_blocked(struct hub *hub, int64_t now_ns);
 
-/* Starts a profile or reports a hang if it is time to; logs changes of the job's pace. */
+/* Starts a profile or reports a hang if it is due; logs changes of the job's pace. */
 void hub_decide(struct hub *hub, int64_t now_ns);
 
 /* Whether an overhead measurement must not begin now: the first check-up goes before it. */

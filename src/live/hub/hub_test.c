@@ -272,9 +272,100 @@ static void a_slow_job_ends_as_slow_after_a_report_of_a_window_that_did_not_see_
 	}
 }
 
+static void publish(const struct wire_state *state)
+{
+	assert_int_equal(bus_pub(f.bus, SUBJECT_STATE, state, sizeof(*state)), 0);
+	run();
+}
+
+/* Ends this rank; a later state says how. */
+static void end_rank(int rank, int wait_status)
+{
+	struct wire_state state = test_worker(rank, 500, 50 * NSEC_PER_MSEC);
+
+	state.phase = PHASE_GONE;
+	publish(&state);
+	state.exit_known = 1;
+	state.exit_status = wait_status;
+	publish(&state);
+}
+
+static void ranks_that_are_started_again_are_a_new_life_of_the_job(void **state)
+{
+	(void)state;
+	f.hub->hang_step = 500;
+	f.hub->watch.slow.held = true;
+	end_rank(2, SIGKILL);
+	for (int rank = 0; rank < RANK_CNT; rank++) {
+		if (rank != 2)
+			end_rank(rank, SIGTERM);
+	}
+	for (int rank = 0; rank < RANK_CNT; rank++) {
+		struct wire_state fresh = test_worker(rank, 3, 50 * NSEC_PER_MSEC);
+
+		fresh.worker += 100;
+		publish(&fresh);
+	}
+	assert_int_equal(f.hub->lives.restarts, 1);
+	assert_int_equal(f.hub->workers.cnt, RANK_CNT);
+	assert_int_equal(f.hub->hang_step, 0);
+	assert_false(jobwatch_is_slow(&f.hub->watch));
+	hub_finish(f.hub, &(struct job_end){ 0 });
+	assert_reported("and was restarted 1 time: rank 2 (pid 0) was the first to end, at step "
+			"500, by SIGKILL");
+	assert_reported("the last life ran 3 iterations, too few to judge");
+}
+
+static void the_exit_status_of_a_rank_that_was_started_again_comes_late(void **state)
+{
+	struct wire_state old = test_worker(0, 500, 50 * NSEC_PER_MSEC), fresh = old;
+
+	(void)state;
+	old.phase = PHASE_GONE;
+	publish(&old);
+	fresh.worker = 100;
+	publish(&fresh);
+	old.exit_known = 1;
+	old.exit_status = 7 << 8;
+	publish(&old);
+	assert_int_equal(f.hub->workers.cnt, RANK_CNT);
+	hub_finish(f.hub, &(struct job_end){ 0 });
+	assert_reported("at step 500, with exit code 7");
+}
+
+static void a_sigint_that_only_the_launcher_got_is_no_failure(void **state)
+{
+	(void)state;
+	for (int rank = 0; rank < RANK_CNT; rank++)
+		end_rank(rank, SIGINT);
+	hub_finish(f.hub, &(struct job_end){ .exit_status = 1 });
+	assert_reported("no slowdown; then ended by SIGINT (Ctrl-C)");
+}
+
+static void ends_after_the_user_ended_the_job_are_no_failures(void **state)
+{
+	(void)state;
+	hub_expect_end(f.hub);
+	end_rank(1, SIGKILL);
+	hub_finish(f.hub,
+		   &(struct job_end){ .exit_status = 143, .asked_signal = SIGTERM, .asked_ns = 1 });
+	assert_reported("then ended by SIGTERM");
+	assert_reported("\"healthy\"");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			ranks_that_are_started_again_are_a_new_life_of_the_job, open_all,
+			close_all),
+		cmocka_unit_test_setup_teardown(
+			the_exit_status_of_a_rank_that_was_started_again_comes_late, open_all,
+			close_all),
+		cmocka_unit_test_setup_teardown(a_sigint_that_only_the_launcher_got_is_no_failure,
+						open_all, close_all),
+		cmocka_unit_test_setup_teardown(ends_after_the_user_ended_the_job_are_no_failures,
+						open_all, close_all),
 		cmocka_unit_test_setup_teardown(
 			a_slow_job_ends_as_slow_after_a_report_of_a_window_that_did_not_see_it,
 			open_all, close_all),

@@ -46,7 +46,7 @@ enum wire_phase {
 	PHASE_SLOW,
 	PHASE_BLOCKED,
 	PHASE_PROFILING, /* between the beginning of a window and its answer */
-	PHASE_GONE,	 /* the process has ended or closed the socket */
+	PHASE_GONE,	 /* the process has ended or closed the socket; how: a later state */
 	PHASE_SILENT,	 /* its hook has disabled itself; the process may be healthy */
 };
 
@@ -70,7 +70,9 @@ struct wire_state {
 	char process;			   /* state of the process as /proc says; 'X': gone */
 	char bye;			   /* 1: MSG_BYE came: the interpreter ends */
 	char silent;			   /* 1: its hook has disabled itself */
-	char reserved;
+	char exit_known;		   /* 1: exit_status is valid */
+	int32_t exit_status;		   /* how the process ended, as of waitpid() */
+	uint32_t reserved;
 	uint32_t learned_cnt;	  /* how often another iteration was learned */
 	uint64_t learned_step;	  /* when the iteration was learned */
 	char sequence[96];	  /* the iteration for people; "" while learning */
@@ -100,7 +102,7 @@ struct wire_profile {
 	uint64_t epoch;	   /* of this hub process; a new one starts a new sequence */
 	uint64_t sequence; /* grows with each of an epoch */
 	uint32_t progress; /* enum wire_progress */
-	uint32_t reserved;
+	uint32_t restarts; /* of the job: ranks failed and were started again */
 };
 
 enum wire_outcome {

@@ -46,6 +46,8 @@ static const struct log_phrase phrases[] = {
 	{ "worker-raised", NULL, "rank {rank} (process {pid}) ends at step {step} by an exception: {what}" },
 	{ "part-of-job", NULL, "{ranks} of {world_size} ranks are watched by this run: it can find the job slow or stuck, but not healthy" },
 	{ "worker-gone", NULL, "rank {rank} (process {pid}) ended at step {step} without saying so" },
+	{ "worker-exit", NULL, "rank {rank} (process {pid}) ended {how}" },
+	{ "job-restarted", NULL, "the job was restarted (time {restarts}), at step {step}: {why}" },
 	{ "worker-missed", NULL, "rank {rank} is not in the profile: {why}" },
 	{ "worker-refused", NULL, "process {pid} is not watched: {why}" },
 	{ "hook-disabled", NULL, "rank {rank} (process {pid}) is not watched since step {step}: its hook has disabled itself" },

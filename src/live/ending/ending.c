@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/hub/ending.h"
+#include "live/ending/ending.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +17,11 @@
 /* So much more than the best is worth a word, whatever the noise. */
 #define UNSTEADY_FACTOR 2
 
+/* A rank ended before the others if these made so many steps after it. */
+#define WENT_ON_STEPS 5
+/* A rank that has ended well left too early if the others made this share of their steps after. */
+#define LEFT_EARLY_FRAC 0.1
+
 struct ending {
 	const struct ending_facts *facts;
 	const struct report *report;
@@ -25,27 +30,6 @@ struct ending {
 	size_t seen_cnt; /* ranks */
 	size_t silent_cnt;
 };
-
-static void append_signal(const struct ending *e, int number)
-{
-	static const struct {
-		int number;
-		const char *name;
-	} names[] = {
-		{ SIGHUP, "SIGHUP" },	{ SIGINT, "SIGINT" },	{ SIGQUIT, "SIGQUIT" },
-		{ SIGILL, "SIGILL" },	{ SIGABRT, "SIGABRT" }, { SIGBUS, "SIGBUS" },
-		{ SIGFPE, "SIGFPE" },	{ SIGKILL, "SIGKILL" }, { SIGSEGV, "SIGSEGV" },
-		{ SIGTERM, "SIGTERM" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
-		if (names[i].number == number) {
-			str_append(e->reason, names[i].name);
-			return;
-		}
-	}
-	str_printf(e->reason, "signal %d", number);
-}
 
 static bool was_asked(const struct ending *e)
 {
@@ -59,7 +43,7 @@ static void append_asked(const struct ending *e)
 	if (!was_asked(e))
 		return;
 	str_append(e->reason, "; then ended by ");
-	append_signal(e, e->facts->end.asked_signal);
+	life_append_signal(e->facts->end.asked_signal, e->reason);
 	if (e->facts->end.asked_signal == SIGINT)
 		str_append(e->reason, " (Ctrl-C)");
 }
@@ -95,33 +79,56 @@ static void append_before(const struct ending *e)
 	history_append(e->facts->history, e->reason);
 }
 
-/* "; rank 2 (pid 77) was the first to end, at step 60, by ValueError" */
+/* "rank 2 (pid 77) was the first to end, at step 60, by ValueError: see its own output" */
 static void append_rank(const struct ending *e, const struct wire_state *state, const char *what)
 {
-	str_printf(e->reason, "; rank %d (pid %u) %s, at step %" PRIu64 ", ", state->rank,
-		   state->pid, what, state->step);
-	if (state->raised[0] != '\0')
-		str_printf(e->reason, "by %s: see its own output", state->raised);
-	else if (state->bye)
-		str_append(e->reason, "by itself");
-	else
-		str_append(e->reason, "without notice: see its own output, and if that says "
-				      "nothing, the kernel log (was memory short?)");
+	bool killed = state->exit_known != 0 ? state->exit_status == SIGKILL : state->bye == 0;
+
+	str_printf(e->reason, "rank %d (pid %u) %s, at step %" PRIu64 ", ", state->rank, state->pid,
+		   what, state->step);
+	life_append_how(state, e->reason);
+	if (!life_is_failure(state))
+		return;
+	str_append(e->reason, killed && state->raised[0] == '\0'
+				      ? ": see its own output, and if that says nothing, the "
+					"kernel log (was memory short?)"
+				      : ": see its own output");
 }
 
 /*
  * Launchers end the other ranks once one has failed: only the first ones are evidence. One that
  * ended by itself may have called exit(), or was done before another one failed: both are named.
  */
-static void append_first(const struct ending *e)
+static void append_first(const struct ending *e, const struct life *life)
 {
-	const struct wire_state *any = &e->facts->first.any, *failed = &e->facts->first.failed;
+	const struct life_end *any = life_first(life), *failure = life_first_failure(life);
 
-	if (any->worker == 0)
+	if (any == NULL)
 		return;
-	append_rank(e, any, "was the first to end");
-	if (failed->worker != any->worker && failed->raised[0] != '\0')
-		append_rank(e, failed, "then ended");
+	append_rank(e, &any->state, "was the first to end");
+	if (failure != NULL && failure != any && failure->state.raised[0] != '\0') {
+		str_append(e->reason, "; ");
+		append_rank(e, &failure->state, "then ended");
+	}
+}
+
+/* "restarted 2 times: rank 1 (pid 77) was the first to end ...; the last time rank 0 ..." */
+static void append_restarts(const struct ending *e)
+{
+	const struct lives *lives = e->facts->lives;
+	const struct life *latest = lives_latest_failed(lives), *first = lives->all;
+
+	while (first < latest && !first->failed)
+		first++;
+	str_printf(e->reason, "restarted %u time%s", lives->restarts, plural(lives->restarts));
+	if (latest == NULL)
+		return;
+	str_append(e->reason, ": ");
+	append_first(e, first);
+	if (first == latest)
+		return;
+	str_append(e->reason, "; the last time ");
+	append_first(e, latest);
 }
 
 /* --- one function per verdict: the reason; false: the verdict does not apply --- */
@@ -134,7 +141,7 @@ static bool failed(const struct ending *e)
 		return false;
 	str_append(e->reason, "(");
 	if (end->signal != 0)
-		append_signal(e, end->signal);
+		life_append_signal(end->signal, e->reason);
 	else
 		str_printf(e->reason, "exit %d", end->exit_status);
 	str_append(e->reason, ")");
@@ -143,8 +150,92 @@ static bool failed(const struct ending *e)
 		return true;
 	}
 	str_printf(e->reason, " after %" PRIu64 " step%s", e->step, plural((double)e->step));
-	append_first(e);
+	if (lives_present(e->facts->lives)->cnt > 0)
+		str_append(e->reason, "; ");
+	append_first(e, lives_present(e->facts->lives));
+	if (e->facts->lives->restarts > 0) {
+		str_append(e->reason, "; before that it was ");
+		append_restarts(e);
+	}
 	append_before(e);
+	return true;
+}
+
+/* A launcher that starts failed ranks again may end well: what failed has failed. */
+static bool restarted(const struct ending *e)
+{
+	if (e->facts->lives->restarts == 0)
+		return false;
+	str_append(e->reason, "and was ");
+	append_restarts(e);
+	str_printf(e->reason, "; the last life ran %.0f iteration%s%s", e->report->iterations,
+		   plural(e->report->iterations),
+		   e->report->iterations < ENDING_ITERATIONS_MIN ? ", too few to judge" : "");
+	append_before(e);
+	append_asked(e);
+	return true;
+}
+
+/* How far the other workers came after the end of this one. */
+static uint64_t steps_after(const struct ending *e, const struct life_end *end)
+{
+	uint64_t step = 0;
+
+	for (size_t i = 0; i < e->facts->cnt; i++) {
+		if (e->facts->states[i].worker != end->state.worker)
+			step = MAX(step, e->facts->states[i].step);
+	}
+	return step - MIN(step, end->others_step);
+}
+
+/* Launchers kill workers that are done: a signal counts if it came before the others' end. */
+static bool counts(const struct ending *e, const struct life_end *end)
+{
+	const struct wire_state *state = &end->state;
+	bool by_another = state->exit_known == 0 || state->exit_status == SIGKILL ||
+			  state->exit_status == SIGTERM;
+
+	if (!life_is_failure(state))
+		return false;
+	return !by_another || steps_after(e, end) >= WENT_ON_STEPS;
+}
+
+static void append_others(const struct ending *e)
+{
+	str_printf(e->reason, "the others went on to step %" PRIu64, e->step);
+	append_before(e);
+	append_asked(e);
+}
+
+/* The launcher did not mind that a rank failed. */
+static bool rank_failed(const struct ending *e)
+{
+	const struct life *life = lives_present(e->facts->lives);
+	size_t i = 0;
+
+	while (i < life->cnt && !counts(e, &life->ends[i]))
+		i++;
+	if (i == life->cnt || life_is_interrupted(life))
+		return false;
+	str_append(e->reason, "in part: ");
+	append_rank(e, &life->ends[i].state, "ended");
+	str_append(e->reason, "; ");
+	append_others(e);
+	return true;
+}
+
+/* Ranks of a job end together, but for uneven data; processes of a sweep do not. */
+static bool left_early(const struct ending *e)
+{
+	const struct life_end *first = life_first(lives_present(e->facts->lives));
+	uint64_t after = first != NULL ? steps_after(e, first) : 0;
+
+	if (after < ENDING_ITERATIONS_MIN || (double)after < LEFT_EARLY_FRAC * (double)e->step ||
+	    first->state.world_size < 2)
+		return false;
+	append_rank(e, &first->state, "left");
+	str_append(e->reason, "; ");
+	append_others(e);
 	return true;
 }
 
@@ -356,9 +447,12 @@ static int conclude(struct ending *e, struct report *report)
 		enum verdict verdict;
 	} rules[] = {
 		{ failed, VERDICT_FAILED },
+		{ restarted, VERDICT_FAILED },
+		{ rank_failed, VERDICT_FAILED },
 		{ nobody_came, VERDICT_INCONCLUSIVE },
 		{ stuck, VERDICT_STUCK },
 		{ slow, VERDICT_SLOW },
+		{ left_early, VERDICT_INCOMPLETE },
 		{ ranks_unseen, VERDICT_INCOMPLETE },
 		{ hook_off, VERDICT_INCOMPLETE },
 		{ too_short, VERDICT_INCONCLUSIVE },
@@ -378,14 +472,6 @@ static int conclude(struct ending *e, struct report *report)
 				 ? arena_strdup(&report->arena, str_borrow(e->reason))
 				 : NULL;
 	return report->reason != NULL ? 0 : -ENOMEM;
-}
-
-void ending_note_gone(struct ending_first *first, const struct wire_state *state)
-{
-	if (first->any.worker == 0)
-		first->any = *state;
-	if (first->failed.worker == 0 && (!state->bye || state->raised[0] != '\0'))
-		first->failed = *state;
 }
 
 void ending_append_lasting(const struct ending_facts *facts, struct str *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "live/hub/ending.h"
+#include "live/ending/ending.h"
 
 #include "live/hub/test_states.h"
 
@@ -20,15 +20,18 @@ static const struct history quiet_past;
 /* Four ranks of 200 iterations of 10 ms; the job ended well. */
 static struct wire_state workers[4];
 static struct ending_facts facts;
+static struct lives lives;
 
 static int set_up(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 4; i++)
 		workers[i] = test_worker(i, 200, 10 * MS);
+	lives = (struct lives){ 0 };
 	facts = (struct ending_facts){ .states = workers,
 				       .cnt = 4,
 				       .history = &quiet_past,
+				       .lives = &lives,
 				       .last_mark_ns = TEST_NOW_NS - 20 * NSEC_PER_SEC };
 	return 0;
 }
@@ -64,7 +67,7 @@ static void end_worker(int i, const char *raised)
 	workers[i].bye = raised != NULL;
 	if (raised != NULL)
 		(void)strncpy(workers[i].raised, raised, sizeof(workers[i].raised) - 1);
-	ending_note_gone(&facts.first, &workers[i]);
+	lives_note_end(&lives, &workers[i], 200);
 }
 
 static void set_slow(uint64_t since_step)
@@ -132,6 +135,98 @@ static void a_command_killed_by_a_signal_fails_by_it(void **state)
 	expect(VERDICT_FAILED, "(SIGSEGV) after 200 steps");
 	facts.cnt = 0;
 	expect(VERDICT_FAILED, "(SIGSEGV) before any training process connected");
+}
+
+/* The kernel says how worker i ended: as of waitpid(). */
+static void set_exit(int i, int wait_status)
+{
+	workers[i].exit_known = 1;
+	workers[i].exit_status = wait_status;
+	lives_note_end(&lives, &workers[i], 200);
+}
+
+static void the_exit_code_or_signal_of_the_first_rank_is_said(void **state)
+{
+	(void)state;
+	facts.end.exit_status = 1;
+	end_worker(2, NULL);
+	set_exit(2, SIGSEGV);
+	expect(VERDICT_FAILED, "rank 2 (pid 72) was the first to end, at step 200, by SIGSEGV: see "
+			       "its own output");
+	expect_without("kernel log");
+	set_exit(2, SIGKILL);
+	expect(VERDICT_FAILED,
+	       "by SIGKILL: see its own output, and if that says nothing, the kernel "
+	       "log");
+	set_exit(2, 3 << 8);
+	expect(VERDICT_FAILED, "at step 200, with exit code 3: see its own output");
+	expect_without("kernel log");
+}
+
+/* Rank 1 raises, the launcher ends the others and starts all again. */
+static void restart(void)
+{
+	uint32_t fresh = workers[1].worker + 10;
+
+	end_worker(1, "ValueError");
+	end_worker(0, NULL);
+	assert_true(lives_note_successor(&lives, &workers[1], fresh, 200));
+	for (int i = 0; i < 4; i++) {
+		workers[i] = test_worker(i, 200, 10 * MS);
+		workers[i].worker = fresh + (uint32_t)i;
+	}
+}
+
+static void a_job_that_was_restarted_and_ended_well_has_failed_before(void **state)
+{
+	(void)state;
+	restart();
+	expect(VERDICT_FAILED,
+	       "and was restarted 1 time: rank 1 (pid 71) was the first to end, at step 200, by "
+	       "ValueError: see its own output; the last life ran 200 iterations");
+	expect_without("too few");
+	for (int i = 0; i < 4; i++)
+		workers[i].iterations = 12;
+	expect(VERDICT_FAILED, "; the last life ran 12 iterations, too few to judge");
+	restart();
+	expect(VERDICT_FAILED, "and was restarted 2 times: rank 1 (pid 71) was the first to end");
+	expect(VERDICT_FAILED, "; the last time rank 1 (pid 71) was the first to end");
+	set_slow(150);
+	expect(VERDICT_FAILED, "; it was slow: 10.0 -> 25.0 ms since step 150 (2.5x)");
+	facts.end.exit_status = 1;
+	expect(VERDICT_FAILED,
+	       "(exit 1) after 200 steps; before that it was restarted 2 times: rank");
+}
+
+static void a_rank_that_failed_is_told_though_the_launcher_ends_well(void **state)
+{
+	(void)state;
+	end_worker(1, NULL);
+	set_exit(1, SIGTERM); /* when all was done */
+	expect(VERDICT_HEALTHY, "200 iterations watched");
+	workers[3].step = 210;
+	expect(VERDICT_FAILED,
+	       "in part: rank 1 (pid 71) ended, at step 200, by SIGTERM: see its own "
+	       "output; the others went on to step 210");
+	workers[3].step = 200;
+	set_exit(1, SIGABRT);
+	expect(VERDICT_FAILED, "in part: rank 1 (pid 71) ended, at step 200, by SIGABRT");
+}
+
+static void a_rank_that_leaves_long_before_the_others_makes_the_job_incomplete(void **state)
+{
+	(void)state;
+	end_worker(1, "");
+	set_exit(1, 0);
+	workers[0].step = 229; /* uneven data */
+	expect(VERDICT_HEALTHY, "");
+	workers[0].step = 240;
+	expect(VERDICT_INCOMPLETE,
+	       "rank 1 (pid 71) left, at step 200, with exit code 0; the others "
+	       "went on to step 240");
+	workers[1].world_size = 1; /* processes that know nothing of each other */
+	set_exit(1, 0);
+	expect(VERDICT_HEALTHY, "");
 }
 
 static void a_failed_job_that_was_slow_or_stuck_before_says_so(void **state)
@@ -333,6 +428,10 @@ static void the_first_slowdowns_and_the_latest_are_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(the_exit_code_or_signal_of_the_first_rank_is_said),
+		TEST(a_job_that_was_restarted_and_ended_well_has_failed_before),
+		TEST(a_rank_that_failed_is_told_though_the_launcher_ends_well),
+		TEST(a_rank_that_leaves_long_before_the_others_makes_the_job_incomplete),
 		TEST(a_quiet_job_is_healthy),
 		TEST(a_job_that_fails_names_the_rank_that_raised),
 		TEST(a_job_whose_rank_was_killed_names_it),

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The verdict of a run at its end. It never contradicts the run: healthy is the last of the
- * possibilities, after a failure, a hang, a slowdown that lasts, ranks that were not seen and a
+ * possibilities, after a failure, also one that a restart has mended, a hang, a slowdown that lasts, ranks that were not seen and a
  * run too short to judge. Pure: facts in, report out.
  * Source: docs/findings.md, "Verdicts".
  */
 #pragma once
 
+#include "live/ending/lives.h"
 #include "live/hub/history.h"
 #include "live/link/wire.h"
 #include "model/report.h"
@@ -28,17 +29,11 @@ struct job_end {
 	int64_t asked_ns; /* when */
 };
 
-/* Which workers ended first. worker 0: none. */
-struct ending_first {
-	struct wire_state any;	  /* in whatever way */
-	struct wire_state failed; /* by an exception, or without MSG_BYE */
-};
-
 struct ending_facts {
 	const struct wire_state *states; /* all workers that ever connected */
 	size_t cnt;
 	struct job_end end;
-	struct ending_first first;
+	const struct lives *lives;
 	const struct history *history;
 	int64_t last_mark_ns; /* the latest of all workers before the job was asked to end */
 	bool slow;	      /* the job was slow at its end */
@@ -47,9 +42,6 @@ struct ending_facts {
 	unsigned hangs;	    /* hangs reported, without a finding */
 	unsigned slowdowns; /* profiled, without a finding */
 };
-
-/* Notes a worker that has ended. */
-void ending_note_gone(struct ending_first *first, const struct wire_state *state);
 
 /*
  * Appends how a slowdown or a hang that a report names went on:

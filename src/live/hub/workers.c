@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What hostd says of each worker: its state, its end, and that a rank was started again. */
+#include "base/log.h"
+#include "base/str.h"
+#include "live/hub/hub_parts.h"
+
+#include <inttypes.h>
+
+static struct wire_state *find_worker(const struct hub *hub, uint32_t worker)
+{
+	vec_foreach(state, &hub->workers) {
+		if (state->worker == worker)
+			return state;
+	}
+	return NULL;
+}
+
+/* The greatest step of the present life; except: a worker that does not count, 0: all do. */
+static uint64_t greatest_step(const struct hub *hub, uint32_t except)
+{
+	uint64_t step = 0;
+
+	vec_foreach(state, &hub->workers) {
+		if (state->worker != except)
+			step = MAX(step, state->step);
+	}
+	return step;
+}
+
+/* --- ends --- */
+
+static void note_gone(struct hub *hub, const struct wire_state *state)
+{
+	if (state->raised[0] != '\0' && !hub->ending)
+		log_line(LOG_WARNING, "event=worker-raised rank=%d pid=%u step=%" PRIu64 " what=%s",
+			 state->rank, state->pid, state->step, state->raised);
+	else if (!state->bye && !hub->ending)
+		log_line(LOG_WARNING, "event=worker-gone rank=%d pid=%u step=%" PRIu64, state->rank,
+			 state->pid, state->step);
+	hub_lose_worker(hub, state->worker, "its process ended during the profile");
+}
+
+/* The exit status comes a moment after the end of the connection. */
+static void log_exit(const struct hub *hub, const struct wire_state *state)
+{
+	struct str how = { 0 };
+
+	if (hub->ending || !life_is_failure(state))
+		return;
+	life_append_how(state, &how);
+	log_line(LOG_WARNING, "event=worker-exit rank=%d pid=%u step=%" PRIu64 " how=\"%s\"",
+		 state->rank, state->pid, state->step, str_borrow(&how));
+	str_done(&how);
+}
+
+/* known: the state before; NULL: none, or the rank has a new process already. */
+static void note_end(struct hub *hub, const struct wire_state *state,
+		     const struct wire_state *known)
+{
+	bool kept = lives_know(&hub->lives, state->worker);
+
+	if (known != NULL ? known->phase != PHASE_GONE : !kept)
+		note_gone(hub, state);
+	if (state->exit_known && (known != NULL ? !known->exit_known : kept))
+		log_exit(hub, state);
+	/* Ends that the user asked for are no failures. */
+	if (kept || !hub->ending)
+		lives_note_end(&hub->lives, state, greatest_step(hub, state->worker));
+}
+
+static void note_silent(struct hub *hub, const struct wire_state *state)
+{
+	log_line(LOG_WARNING, "event=hook-disabled rank=%d pid=%u step=%" PRIu64, state->rank,
+		 state->pid, state->step);
+	hub_lose_worker(hub, state->worker, "its hook has switched itself off");
+}
+
+/* --- restarts --- */
+
+/* The ended process that a restarted rank replaces. */
+static struct wire_state *find_predecessor(const struct hub *hub, int32_t rank)
+{
+	vec_foreach(state, &hub->workers) {
+		if (state->rank == rank && state->phase == PHASE_GONE)
+			return state;
+	}
+	return NULL;
+}
+
+static void log_restart(const struct hub *hub)
+{
+	const struct life *life = lives_latest_failed(&hub->lives);
+	struct str why = { 0 };
+
+	if (life == NULL)
+		return;
+	life_append_end(&life_first(life)->state, &why);
+	log_line(LOG_WARNING, "event=job-restarted restarts=%u step=%" PRIu64 " why=\"%s\"",
+		 hub->lives.restarts, life->step, str_borrow(&why));
+	str_done(&why);
+}
+
+/* What was seen of the processes that ended says nothing of the new ones: these count from 0. */
+static void forget_ended(struct hub *hub, uint64_t step)
+{
+	const struct jobstate_pace none = { 0 };
+	size_t kept = 0;
+
+	vec_foreach(state, &hub->workers) {
+		if (state->phase != PHASE_GONE)
+			hub->workers.data[kept++] = *state;
+	}
+	hub->workers.cnt = kept;
+	hub->wheres.cnt = 0;
+	hub->hang_step = 0;
+	hub->slowdown = none;
+	hub->accepted = false;
+	history_pace(&hub->history, false, &none, step);
+	jobwatch_forget(&hub->watch);
+}
+
+/* Returns whether the predecessor was replaced in place. */
+static bool replace(struct hub *hub, const struct wire_state *state)
+{
+	struct wire_state *ended = find_predecessor(hub, state->rank);
+	uint64_t step = greatest_step(hub, 0);
+	unsigned restarts = hub->lives.restarts;
+
+	if (ended == NULL)
+		return false;
+	if (!lives_note_successor(&hub->lives, ended, state->worker, step)) {
+		*ended = *state;
+		return true;
+	}
+	forget_ended(hub, step);
+	if (hub->lives.restarts > restarts)
+		log_restart(hub);
+	return false;
+}
+
+/* --- all --- */
+
+static void take_new(struct hub *hub, const struct wire_state *state)
+{
+	if (!replace(hub, state) && hub->workers.cnt < HUB_WORKER_MAX)
+		(void)vec_push(&hub->workers, *state); /* no memory: hostd repeats it in 100 ms */
+}
+
+void hub_take_state(void *arg, const struct bus_message *message)
+{
+	struct hub *hub = arg;
+	const struct wire_state *state = message->data;
+	struct wire_state *known;
+
+	if (message->len != sizeof(*state))
+		return;
+	known = find_worker(hub, state->worker);
+	if (state->phase == PHASE_GONE) {
+		bool is_old = known == NULL && lives_know(&hub->lives, state->worker);
+
+		note_end(hub, state, known);
+		if (is_old)
+			return;
+	}
+	if (state->phase == PHASE_SILENT && (known == NULL || known->phase != PHASE_SILENT))
+		note_silent(hub, state);
+	if (known != NULL)
+		*known = *state;
+	else
+		take_new(hub, state);
+}
