@@ -56,6 +56,7 @@ class Agent:
     def __init__(self, path: str) -> None:
         lib = _load(path)
         self._lib = lib
+        self.operators_tried = False  # torch was imported before the first mark
         self.start = lib.pt_agent_start
         self.start.argtypes = [ctypes.c_char_p, ctypes.c_int32, ctypes.c_int32, ctypes.c_int32]
         self.begun = lib.pt_agent_begun
@@ -126,6 +127,7 @@ class Agent:
         open_stacks(array, len(codes))
 
     def _open_operators(self, torch: Any) -> None:
+        self.operators_tried = True
         open_operators = self._lib.pt_agent_open_operators
         open_operators.argtypes = [ctypes.c_char_p]
         open_operators.restype = None

@@ -249,7 +249,8 @@ def _sources(agent: Any) -> Any:
         return [AgentSource(agent, whole=False)]
     # The agent's recording of a device was tested on doubles of its libraries only: it is
     # used on request (docs/gpu-measurements.md).
-    if wanted == _agent.SOURCE_TORCH or has_device():
+    torch_is_late = "torch" in sys.modules and not agent.operators_tried
+    if wanted == _agent.SOURCE_TORCH or has_device() or torch_is_late:
         return [TorchSource()]
     return [AgentSource(agent), TorchSource()]
 

@@ -79,6 +79,8 @@ class AgentSource:
         """No action: the recorder has the marks."""
 
     def region(self, name: str) -> "ContextManager[Any]":
+        if "torch" not in sys.modules:
+            return contextlib.nullcontext()
         import torch.autograd.profiler as profiler
 
         return profiler.record_function(name)
@@ -270,9 +272,17 @@ profiles = Profiles()
 
 
 def has_device() -> bool:
-    """Whether torch uses a GPU in this process."""
+    """Whether torch uses a GPU in this process; without torch, whether a GPU's driver is loaded."""
     torch = sys.modules.get("torch")
-    return torch is not None and bool(torch.cuda.is_available() and torch.cuda.is_initialized())
+    if torch is None:
+        return _has_driver()
+    return bool(torch.cuda.is_available() and torch.cuda.is_initialized())
+
+
+def _has_driver() -> bool:
+    with open("/proc/self/maps", errors="replace") as maps:
+        text = maps.read()
+    return any(name in text for name in ("/libcuda.so", "/libamdhip64.so", "/libtpu.so"))
 
 
 class _Ranges:

@@ -292,15 +292,35 @@ class WithoutTorch(HookTest):
         self.assertEqual(run.stdout.split(), ["fresh", "active", "20"], run.stderr)
         self.assertEqual(self.counts(self.only_worker())[d.ITERATION], 20)
 
-    def test_marks_by_hand_have_no_profiler_and_say_so(self) -> None:
+    def run_marked_by_hand(self, before: str = "") -> d.Worker:
+        """A window is ordered at once; its iterations have a region."""
         self.daemon.on_poll = lambda worker: worker.order(1, 0, 10**8)
         with open(os.path.join(self.folder, "job.py"), "w") as file:
             file.write(
-                "import perftracker, time\n"
-                "for _ in range(200): perftracker.step(); time.sleep(0.002)\n"
+                before + "import perftracker, time\n"
+                "for _ in range(200):\n"
+                "    with perftracker.region('work'): time.sleep(0.002)\n"
+                "    perftracker.step()\n"
+                "print(perftracker.status()['state'])\n"
             )
-        self.run_job(os.path.join(self.folder, "job.py"), new=True)
-        self.assertIn("torch is not loaded", self.only_worker().got(d.MISSED)[0].text)
+        run = self.run_job(os.path.join(self.folder, "job.py"), new=True)
+        self.assertEqual((run.stdout, run.stderr), ("active\n", ""))
+        return self.only_worker()
+
+    def test_marks_by_hand_have_windows_of_python_stacks(self) -> None:
+        worker = self.run_marked_by_hand()
+        self.assertEqual([m.text for m in worker.got(d.BEGUN)], ["agent"])
+        self.assertEqual(len(worker.got(d.DONE)), 1)
+
+    def test_a_device_that_torch_does_not_use_is_not_recorded(self) -> None:
+        driver = os.path.join(self.folder, "libcuda.so.1")
+        with open(driver, "w") as file:
+            file.write("a driver")
+        worker = self.run_marked_by_hand(
+            "import mmap; f = open(%r, 'rb'); m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ)\n"
+            % driver
+        )
+        self.assertIn("torch is not loaded", worker.got(d.MISSED)[0].text)
 
 
 @unittest.skipUnless(TORCH, "no torch in %s: set PERFTRACKER_PYTHON" % PYTHON)

@@ -195,11 +195,21 @@ static int open_gpu(bool whole)
 	return ret == -EBUSY ? -EBUSY : -ENODEV;
 }
 
+/* A process without torch has no operators: Python stacks are all there is to record. */
+static bool can_record(void)
+{
+	if (!collectors.running || !have(FLIGHT_SOURCE_STACKS))
+		return false;
+	return have(FLIGHT_SOURCE_OPERATORS) ||
+	       atomic_load_explicit(&collectors.flight->sources[FLIGHT_SOURCE_OPERATORS].state,
+				    memory_order_acquire) == FLIGHT_UNTRIED;
+}
+
 int collectors_open_window(uint64_t order_id, uint32_t hz, bool exact, bool whole)
 {
 	int ret;
 
-	if (!collectors.running || !have(FLIGHT_SOURCE_STACKS) || !have(FLIGHT_SOURCE_OPERATORS))
+	if (!can_record())
 		return -ENOTSUP;
 	ret = open_gpu(whole);
 	if (ret < 0)
