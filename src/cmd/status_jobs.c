@@ -65,6 +65,9 @@ void status_job_lines(const struct job_about *about, FILE *out)
 	put_age(about->started_wall_ns, age);
 	(void)fprintf(out, "job %s, process %" PRIu32 ", runs for %s; results in %s\n",
 		      or_dash(about->name), about->pid, age, about->dir);
+	if (about->restarts > 0)
+		(void)fprintf(out, "restarted after a failure: %" PRIu64 " time%s\n",
+			      about->restarts, plural((double)about->restarts));
 	if (about->verdict[0] != '\0')
 		(void)fprintf(out, "last report: %s: %s\n             %s\n", about->verdict,
 			      about->reason, about->report);
@@ -100,6 +103,7 @@ static json_t *job_object(struct json_writer *w, const struct job_about *about)
 	jsonwriter_put(w, job, "workers", json_integer((json_int_t)about->workers));
 	jsonwriter_put(w, job, "step", json_integer((json_int_t)about->step));
 	jsonwriter_put(w, job, "slow_since_step", json_integer((json_int_t)about->slow_since_step));
+	jsonwriter_put(w, job, "restarts", json_integer((json_int_t)about->restarts));
 	jsonwriter_put(w, job, "iteration_ms",
 		       jsonwriter_number((double)about->now_ns / NSEC_PER_MSEC));
 	jsonwriter_put(w, job, "best_ms",

@@ -60,6 +60,7 @@ void hostd_answer_job(struct client *asker)
 	say(asker, "pid=%" PRIu32, about->supervisor_pid);
 	say(asker, "dir=%s", options->out_dir);
 	say(asker, "started_ns=%" PRId64, about->started_wall_ns);
+	say(asker, "restarts=%" PRIu32, about->restarts);
 	say_state(asker);
 	if (about->reported) {
 		say(asker, "verdict=%s", verdict_name((enum verdict)about->report.verdict));

@@ -9,6 +9,7 @@ struct client;
 struct about_job {
 	uint32_t supervisor_pid; /* `perftracker run` */
 	int64_t started_wall_ns;
+	uint32_t restarts;
 	bool reported;
 	struct wire_report report; /* the latest, if reported */
 };

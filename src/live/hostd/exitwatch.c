@@ -40,6 +40,12 @@ static void close_watch(struct exitwatch *watch)
 	uv_close((uv_handle_t *)&watch->poll, watch_closed);
 }
 
+static void count_end(const struct hostd *hostd, int32_t rank, int wait_status)
+{
+	if (hostd->setup.metrics != NULL)
+		metrics_host_ended(hostd->setup.metrics, rank, wait_status);
+}
+
 static void process_ended(uv_poll_t *poll, int status, int events)
 {
 	struct exitwatch *watch = poll->data;
@@ -52,8 +58,10 @@ static void process_ended(uv_poll_t *poll, int status, int events)
 	}
 	watch->state.exit_known =
 		exitstatus_read("", watch->pidfd, watch->state.pid, &watch->state.exit_status) == 0;
-	if (watch->state.exit_known)
+	if (watch->state.exit_known) {
+		count_end(watch->hostd, watch->state.rank, watch->state.exit_status);
 		hostd_publish(watch->hostd, SUBJECT_STATE, &watch->state, sizeof(watch->state));
+	}
 	close_watch(watch);
 }
 
@@ -90,6 +98,8 @@ void exitwatch_detach(struct client *client)
 	if (exitstatus_has_ended(watch->pidfd)) {
 		worker->exit_known =
 			exitstatus_read("", watch->pidfd, worker->pid, &worker->exit_status) == 0;
+		if (worker->exit_known)
+			count_end(client->hostd, worker->rank, worker->exit_status);
 		close_watch(watch);
 		return;
 	}

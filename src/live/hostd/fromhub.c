@@ -39,6 +39,9 @@ void hostd_take_profile(void *arg, const struct bus_message *message)
 	hostd->hub_epoch = profile->epoch;
 	hostd->hub_sequence = profile->sequence;
 	hostd->hub_heard_ns = clock_mono_ns();
+	hostd->about.restarts = profile->restarts;
+	if (hostd->setup.metrics != NULL)
+		metrics_host_restarts(hostd->setup.metrics, profile->restarts);
 	/* PROFILE_ORDERED changes nothing: a window here may have begun before the hub knows. */
 	if (profile->progress == PROFILE_BEGUN && !hostd->suspended)
 		hostd_suspend(hostd);

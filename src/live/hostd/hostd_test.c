@@ -17,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Needs the headers above, so it cannot be sorted among them. */
@@ -454,9 +455,80 @@ static void stacks_are_published_when_another_worker_blocks(void **state)
 	assert_int_equal(published_stacks(), 0);
 }
 
+static struct wire_state last_state;
+
+static void see_state(void *arg, const struct bus_message *message)
+{
+	(void)arg;
+	memcpy(&last_state, message->data, sizeof(last_state));
+}
+
+/* A worker that ends with exit code 3, while a child of it, a loader, still holds its socket. */
+static pid_t start_worker(int *ret_go)
+{
+	int fds[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (pid == 0) {
+		struct sockaddr_un addr = { .sun_family = AF_UNIX };
+		int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+		char byte;
+
+		(void)close(fds[1]);
+		(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", f.socket);
+		(void)connect(fd, (const struct sockaddr *)&addr, sizeof(addr));
+		say(fd, (struct message){ .type = MSG_HELLO, .rank = 5 }, open_block());
+		if (fork() == 0) {
+			(void)!read(fds[0], &byte, 1);
+			_exit(0);
+		}
+		_exit(3);
+	}
+	(void)close(fds[0]);
+	*ret_go = fds[1];
+	return pid;
+}
+
+static void remove_record(int rank)
+{
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/flight/rank%d.flight", f.dir, rank);
+	assert_int_equal(unlink(path), 0);
+	*strrchr(path, '/') = '\0';
+	assert_int_equal(rmdir(path), 0);
+}
+
+static void the_end_of_a_process_is_seen_though_its_children_hold_the_socket(void **state)
+{
+	struct bus_sub *sub;
+	int go;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(bus_sub(f.bus, SUBJECT_STATE, see_state, NULL, &sub), 0);
+	pid = start_worker(&go);
+	do {
+		(void)uv_run(&f.loop, UV_RUN_ONCE);
+		run();
+	} while (last_state.rank != 5 || !last_state.exit_known);
+	assert_int_equal(last_state.phase, PHASE_GONE);
+	assert_int_equal(last_state.exit_status, 3 << 8);
+	assert_int_equal(f.hostd->exits.cnt, 1); /* that of the first worker */
+	(void)close(go);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	(void)bus_unsub(f.bus, sub);
+	remove_record(5);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			the_end_of_a_process_is_seen_though_its_children_hold_the_socket, open_all,
+			close_all),
 		cmocka_unit_test_setup_teardown(the_state_of_a_profile_is_published_at_every_tick,
 						open_all, close_all),
 		cmocka_unit_test_setup_teardown(

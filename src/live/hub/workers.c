@@ -45,7 +45,7 @@ static void log_exit(const struct hub *hub, const struct wire_state *state)
 {
 	struct str how = { 0 };
 
-	if (hub->ending || !life_is_failure(state))
+	if (hub->ending || !life_is_failure(state) || life_is_interrupt(state))
 		return;
 	life_append_how(state, &how);
 	log_line(LOG_WARNING, "event=worker-exit rank=%d pid=%u step=%" PRIu64 " how=\"%s\"",

@@ -22,6 +22,11 @@
 	  "state")                                                                                   \
 	X(WORKER_STARTS, "perftracker_worker_starts", COUNTER, "", NONE,                             \
 	  "Processes that have been this rank.", METRIC_WORKER_LABELS)                               \
+	X(WORKER_ENDS, "perftracker_worker_ends", COUNTER, "", NONE,                                 \
+	  "Processes of this rank that ended: with exit code 0, with another one, by a signal.",     \
+	  "rank", "how")                                                                             \
+	X(RESTARTS, "perftracker_job_restarts", COUNTER, "", NONE,                                   \
+	  "Times that ranks failed and were started again.", NULL)                                   \
 	X(WORLD_SIZE, "perftracker_world_size", GAUGE, "", NONE,                                     \
 	  "Ranks of the job, as its workers say.", NULL)                                             \
 	X(LAST_MARK, "perftracker_worker_last_mark_timestamp_seconds", GAUGE, "seconds", NONE,       \

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define LOOK_NS (1 * NSEC_PER_SEC)
@@ -111,6 +112,17 @@ void metrics_host_refused(struct metrics_host *host, uint64_t refused)
 	metrics_raise(host->metrics, metrics_series(host->metrics, METRIC_REFUSED, NULL), refused);
 }
 
+void metrics_host_ended(struct metrics_host *host, int32_t rank, int wait_status)
+{
+	const char *how = WIFSIGNALED(wait_status) ? "signal" : wait_status == 0 ? "ok" : "error";
+	char number[16];
+
+	(void)snprintf(number, sizeof(number), "%" PRId32, rank);
+	metrics_add(host->metrics,
+		    metrics_series(host->metrics, METRIC_WORKER_ENDS, METRIC_VALUES(number, how)),
+		    1);
+}
+
 /* --- the hub's messages --- */
 
 static void set_bound(struct metrics_host *host, const char *mode, const char *bound, double value)
@@ -131,9 +143,14 @@ static void set_cost(struct metrics_host *host, const char *mode, const struct w
 	set(host, METRIC_OVERHEAD_PAIRS, mode, cost->pair_cnt);
 }
 
-static void raise(struct metrics_host *host, enum metric metric, uint64_t value)
+static void raise_to(struct metrics_host *host, enum metric metric, uint64_t value)
 {
 	metrics_raise(host->metrics, metrics_series(host->metrics, metric, NULL), value);
+}
+
+void metrics_host_restarts(struct metrics_host *host, uint32_t restarts)
+{
+	raise_to(host, METRIC_RESTARTS, restarts);
 }
 
 void metrics_host_overhead(struct metrics_host *host, const struct wire_overhead *overhead)
@@ -141,8 +158,8 @@ void metrics_host_overhead(struct metrics_host *host, const struct wire_overhead
 	set_cost(host, "effect", &overhead->effect);
 	set_cost(host, "always", &overhead->always);
 	set_cost(host, "window", &overhead->window);
-	raise(host, METRIC_AUDITS, overhead->audits.cnt);
-	raise(host, METRIC_AUDIT_TIME, (uint64_t)overhead->audits.total_ns);
+	raise_to(host, METRIC_AUDITS, overhead->audits.cnt);
+	raise_to(host, METRIC_AUDIT_TIME, (uint64_t)overhead->audits.total_ns);
 	set(host, METRIC_LEFT_OUT, "samples", (overhead->backoff & BACKOFF_SAMPLES) != 0);
 	set(host, METRIC_LEFT_OUT, "operators", (overhead->backoff & BACKOFF_OPERATORS) != 0);
 	set(host, METRIC_LEFT_OUT, "all_but_marks", (overhead->backoff & BACKOFF_ALWAYS) != 0);

@@ -40,6 +40,12 @@ void metrics_host_gpu_fault(struct metrics_host *host, uint32_t device, uint32_t
 
 void metrics_host_refused(struct metrics_host *host, uint64_t refused);
 
+/* How often ranks failed and were started again. */
+void metrics_host_restarts(struct metrics_host *host, uint32_t restarts);
+
+/* A process of this rank has ended; wait_status: as of waitpid(). */
+void metrics_host_ended(struct metrics_host *host, int32_t rank, int wait_status);
+
 /* A new process of this rank. Returns NULL when out of memory. */
 struct metrics_worker *metrics_worker_new(struct metrics_host *host, int32_t rank,
 					  int32_t local_rank);

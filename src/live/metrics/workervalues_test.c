@@ -139,6 +139,16 @@ static void counts_go_on_when_a_rank_is_started_anew(void **state)
 	}
 	expect(host, "mark=\"optimizer\"} 2\n");
 	expect(host, "perftracker_worker_starts_total{rank=\"0\",local_rank=\"0\"} 2\n");
+	metrics_host_ended(host, 0, 0);
+	metrics_host_ended(host, 0, 9);
+	metrics_host_ended(host, 0, 9);
+	metrics_host_ended(host, 0, 3 << 8);
+	metrics_host_restarts(host, 2);
+	metrics_host_restarts(host, 2);
+	expect(host, "perftracker_worker_ends_total{rank=\"0\",how=\"ok\"} 1\n");
+	expect(host, "perftracker_worker_ends_total{rank=\"0\",how=\"signal\"} 2\n");
+	expect(host, "perftracker_worker_ends_total{rank=\"0\",how=\"error\"} 1\n");
+	expect(host, "perftracker_job_restarts_total 2\n");
 	(void)metrics_host_free(host);
 }
 
