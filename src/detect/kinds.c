@@ -5,6 +5,9 @@
 
 #include <math.h>
 
+/* Of the job's recent time: with less in the other kinds the job's pace is that of its kind. */
+#define ONE_KIND_FRAC 0.99
+
 struct kind {
 	struct pace *pace;
 	double spent_ns; /* recent time, older time counts less */
@@ -25,6 +28,7 @@ struct kinds {
 	uint32_t cnt; /* without the one of long iterations, which is last */
 	double slow_frac;
 	uint64_t iterations;
+	double spent_cnt; /* iterations in the kinds' spent_ns */
 	struct phases phases;
 	uint32_t shown; /* the kind that kinds_look() shows */
 	bool slow;
@@ -63,6 +67,7 @@ static void reset_paces(struct kinds *kinds)
 		kinds->kinds[i].spent_ns = 0;
 	}
 	kinds->slow = false;
+	kinds->spent_cnt = 0;
 	kinds->shown = 0;
 }
 
@@ -178,6 +183,7 @@ static void spend(struct kinds *kinds, uint32_t kind, double time_ns)
 	for (uint32_t i = 0; i <= kinds->cnt; i++)
 		kinds->kinds[i].spent_ns *= 1 - 1.0 / KIND_SHARE_CNT;
 	kinds->kinds[kind].spent_ns += time_ns;
+	kinds->spent_cnt = kinds->spent_cnt * (1 - 1.0 / KIND_SHARE_CNT) + 1;
 }
 
 enum pace_result kinds_add(struct kinds *kinds, uint32_t kind, int64_t time_ns)
@@ -213,12 +219,35 @@ bool kinds_accept(struct kinds *kinds)
 	return accepted;
 }
 
+/* The mean iteration of all kinds, and what it would be if those that are slow were not. */
+static void show_job(const struct kinds *kinds, struct pace_view *view)
+{
+	double all_ns = all_spent(kinds), lost = 0, share;
+
+	for (uint32_t i = 0; i <= kinds->cnt; i++)
+		lost += lost_frac(&kinds->kinds[i], all_ns);
+	if (lost <= 0 || view->baseline_ns <= 0)
+		return;
+	share = (1 - lost) * all_ns / kinds->spent_cnt / (double)view->baseline_ns;
+	view->mean_ns = (int64_t)(all_ns / kinds->spent_cnt);
+	view->baseline_ns = (int64_t)(share * (double)view->baseline_ns);
+	view->best_ns = (int64_t)(share * (double)view->best_ns);
+	view->threshold_ns = (int64_t)(share * (double)view->threshold_ns);
+}
+
+static bool has_one_kind(const struct kinds *kinds)
+{
+	return kinds->kinds[kinds->shown].spent_ns >= ONE_KIND_FRAC * all_spent(kinds);
+}
+
 void kinds_look(const struct kinds *kinds, struct pace_view *ret)
 {
 	struct pace_view view;
 
 	pace_look(kinds->kinds[kinds->shown].pace, &view);
 	view.slow = kinds->slow;
+	if (kinds->slow && !has_one_kind(kinds))
+		show_job(kinds, &view);
 	/* Iterations of this kind and, in proportion, of the others. */
 	if (view.slow_since > 0 && view.iterations > 0) {
 		double lasted = (double)(view.iterations + 1 - view.slow_since);

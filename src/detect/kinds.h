@@ -33,7 +33,8 @@ void kinds_reset(struct kinds *kinds);
 uint32_t kinds_cycle(const struct kinds *kinds);
 
 /*
- * The kind that loses most time while the job is slow, else of those without long iterations the
- * one that takes most. slow and slow_since are the job's; iterations and slow_since count those of all kinds.
+ * Of those without long iterations the kind that takes most. While the job is slow, its mean
+ * iteration, of all kinds, beside what that would be without the slowdown: a window of the job
+ * shows this mean, too. slow, slow_since and iterations are those of all kinds.
  */
 void kinds_look(const struct kinds *kinds, struct pace_view *ret);

@@ -363,6 +363,37 @@ static void a_cycle_of_phases_has_as_many_iterations_as_come_between_two_rollout
 	detector_free(job.det);
 }
 
+static void rollout_and_eight_updates(struct job *job)
+{
+	job->now_ns += 200 * MS * job->factor;
+	for (unsigned i = 0; i < 8; i++)
+		step(job, 2, 4);
+}
+
+/* A window counts all iterations alike, so its mean must be that of all kinds, too. */
+static void the_pace_of_a_slow_job_with_phases_is_that_of_all_its_iterations(void **state)
+{
+	struct job job = job_new(1);
+	struct detector_view view;
+	uint64_t iterations;
+	float mean_ns;
+
+	(void)state;
+	run(&job, rollout_and_eight_updates, 60);
+	job.factor = 2;
+	run(&job, rollout_and_eight_updates, 60);
+	detector_look(job.det, &view);
+	iterations = view.iterations;
+	mean_ns = -(float)job.now_ns;
+	run(&job, rollout_and_eight_updates, 60);
+	detector_look(job.det, &view);
+	assert_int_equal(view.state, DETECTOR_SLOW);
+	mean_ns = (mean_ns + (float)job.now_ns) / (float)(view.iterations - iterations);
+	assert_float_equal((float)view.pace.mean_ns / mean_ns, 1.f, 0.2f);
+	assert_float_equal((float)view.pace.baseline_ns / mean_ns, 0.5f, 0.15f);
+	detector_free(job.det);
+}
+
 static void a_slow_kind_that_takes_little_time_is_no_slow_job(void **state)
 {
 	struct job job = job_new(1);
@@ -385,6 +416,7 @@ int run_loop_tests(void)
 		cmocka_unit_test(long_iterations_that_begin_later_are_a_slowdown),
 		cmocka_unit_test(
 			a_cycle_of_phases_has_as_many_iterations_as_come_between_two_rollouts),
+		cmocka_unit_test(the_pace_of_a_slow_job_with_phases_is_that_of_all_its_iterations),
 		cmocka_unit_test(a_slow_kind_that_takes_little_time_is_no_slow_job),
 	};
 
