@@ -20,6 +20,9 @@
 #define BEGIN_GRACE_NS (60 * NSEC_PER_SEC)
 #define ANSWER_GRACE_NS (120 * NSEC_PER_SEC)
 
+/* A check-up whose iterations are longer than in the window before by as much is not kept. */
+#define REFERENCE_SLOWER 1.2
+
 /* Between two windows of one slowdown, however much one costs. */
 #define LEAST_GAP_MAX_NS (4 * 3600 * NSEC_PER_SEC)
 
@@ -230,6 +233,11 @@ static void keep_past(struct hub *hub, const struct analysis_input *input,
 
 	if (!is_of_healthy_job(&hub->profile) || input->absence_cnt > 0)
 		return;
+	/* The moment of a busy machine: the window before shows the job better. */
+	if (hub->reference.end_step != 0 &&
+	    report->iteration_ms > REFERENCE_SLOWER * hub->reference.iteration_ms)
+		return;
+	hub->reference.iteration_ms = report->iteration_ms;
 	reference_begin(&hub->reference, hub->workers.data, hub->workers.cnt,
 			report->verdict == VERDICT_ABNORMAL);
 	for (size_t i = 0; i < input->path_cnt && ret == 0; i++)

@@ -18,6 +18,7 @@ struct reference {
 	VEC(struct reference_file) files;
 	uint64_t end_step;    /* the check-up's window ended before; 0: there is no past */
 	uint32_t learned_cnt; /* greatest of the workers, at the check-up */
+	double iteration_ms;  /* in that window */
 	bool accused;	      /* the check-up had a finding: not healthy, but there is no other */
 };
 
