@@ -354,7 +354,7 @@ static enum cause cause_of_all(const struct job *job, const struct accusation *a
 /* A lack of CPUs makes all longer; it does not make a place that was not there before. */
 static bool is_new(const struct accusation *a)
 {
-	return a->recalled && a->now_ns > CAUSE_NEW_FACTOR * a->before_ns;
+	return a->recalled && a->frame != FRAME_NONE && a->now_ns > CAUSE_NEW_FACTOR * a->before_ns;
 }
 
 /* What grew has no pattern by which peers are known: a few causes show without them. */

@@ -186,11 +186,11 @@ double past_growth_ns(const struct past *past, size_t w, uint32_t frame)
 	return pw->known ? pw->now_ns[frame] - pw->before_ns[frame] : 0;
 }
 
-double past_sure_growth_ns(const struct past *past, size_t w, uint32_t frame)
+double past_sure_growth_ns(const struct past *past, size_t w, uint32_t frame, double errors)
 {
 	double growth = past_growth_ns(past, w, frame);
 
-	return growth > 0 && growth >= PAST_SURE * past->workers[w].error_ns[frame] ? growth : 0;
+	return growth > 0 && growth >= errors * past->workers[w].error_ns[frame] ? growth : 0;
 }
 
 double past_own_growth_ns(const struct past *past, size_t w, uint32_t frame)

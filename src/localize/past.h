@@ -42,8 +42,8 @@ void past_done(struct past *past);
 /* How much longer worker w spends below a frame than before; 0 when unknown. */
 double past_growth_ns(const struct past *past, size_t w, uint32_t frame);
 
-/* The same if it is beyond the noise of both windows, else 0. */
-double past_sure_growth_ns(const struct past *past, size_t w, uint32_t frame);
+/* The same if it is so many standard errors beyond the noise of both windows, else 0. */
+double past_sure_growth_ns(const struct past *past, size_t w, uint32_t frame, double errors);
 
 /* How much longer the frame itself takes, with the built-ins it calls. */
 double past_own_growth_ns(const struct past *past, size_t w, uint32_t frame);

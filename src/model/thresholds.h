@@ -464,6 +464,12 @@
 #define PAST_SURE 2.5
 
 /*
+ * PAST_AGAIN: standard errors | as many as two or three occurrences | the same for what explains
+ * all of a slowdown, half at least
+ */
+#define PAST_AGAIN 1.5
+
+/*
  * PAST_MOST: share of a growth | not recorded | a callee that holds as much is the place, and not
  * its caller
  */

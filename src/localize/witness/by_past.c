@@ -20,10 +20,25 @@ struct by_past {
 	const struct past *past;
 	const struct job *job;
 	double least_ns, most_ns; /* what a place must explain */
+	double rare_ns;		  /* the same of one that few iterations show */
 	struct grown *grown;	  /* by worker */
 	bool *starved;		  /* by worker: no place, but far less CPU than before */
 	bool *held;		  /* by worker: no place, but another thread holds the GIL */
 };
+
+/*
+ * How much longer a place takes, beyond the noise of both windows. What happens in every tenth
+ * iteration never is, in a short window; it counts if it happened again and explains the slowdown.
+ */
+static double grown_ns(const struct by_past *b, size_t w, uint32_t frame)
+{
+	double sure = past_sure_growth_ns(b->past, w, frame, PAST_SURE);
+
+	if (sure > 0)
+		return sure;
+	sure = past_sure_growth_ns(b->past, w, frame, PAST_AGAIN);
+	return sure >= b->rare_ns ? sure : 0;
+}
 
 /* The child of a frame, or the root, that grew most; FRAME_NONE: none. */
 static uint32_t most_grown_child(const struct by_past *b, size_t w, uint32_t frame)
@@ -36,7 +51,7 @@ static uint32_t most_grown_child(const struct by_past *b, size_t w, uint32_t fra
 
 		if (b->job->frames.data[i].parent != frame)
 			continue;
-		ns = past_sure_growth_ns(b->past, w, i);
+		ns = grown_ns(b, w, i);
 		if (ns > most) {
 			best = i;
 			most = ns;
@@ -56,7 +71,7 @@ static struct grown find_grown(const struct by_past *b, size_t w)
 	for (;;) {
 		uint32_t child = most_grown_child(b, w, at.frame);
 		bool loops = at.frame == FRAME_NONE || b->job->frames.data[at.frame].trains;
-		double ns = child != FRAME_NONE ? past_sure_growth_ns(b->past, w, child) : 0;
+		double ns = child != FRAME_NONE ? grown_ns(b, w, child) : 0;
 
 		if (child == FRAME_NONE || ns < (loops ? b->least_ns : PAST_MOST * at.ns))
 			break;
@@ -90,6 +105,7 @@ static void set_limits(struct by_past *b, const struct accuse_options *options, 
 	double least = options->min_gain_frac * b->job->iteration_ns;
 	double slowdown = options->slowdown_ns;
 
+	b->rare_ns = slowdown > 0 ? EXCESS_SLOWDOWN * fmax(shown_ns, slowdown) : HUGE_VAL;
 	b->most_ns = EXPECT_USUAL * fmax(b->most_ns, slowdown);
 	if (shown_ns > 0)
 		slowdown = fmin(slowdown, shown_ns);
@@ -102,7 +118,7 @@ static int by_past_init(struct by_past *b, const struct past *past, struct arena
 {
 	size_t cnt = past->now->worker_cnt;
 
-	*b = (struct by_past){ .past = past, .job = past->now };
+	*b = (struct by_past){ .past = past, .job = past->now, .rare_ns = HUGE_VAL };
 	b->grown = arena_calloc(arena, cnt + 1, sizeof(*b->grown));
 	b->starved = arena_calloc(arena, cnt + 1, sizeof(bool));
 	b->held = arena_calloc(arena, cnt + 1, sizeof(bool));

@@ -4,6 +4,7 @@
 #include "localize/test_fixture.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #define ITERATIONS 6
@@ -189,6 +190,60 @@ static void growth_within_the_noise_of_its_iterations_is_no_finding(void **state
 	assert_null(test_find(&report, "more-than-before"));
 }
 
+/* A snapshot in every tenth of 40 iterations, which is not in the short window of before. */
+static void play_snapshots(double each_ms, int every)
+{
+	static const struct test_place save = { NULL, KIND_PYTHON, "train.py(50): save_snapshot",
+						CLASS_HOST };
+	double often = 1.0 / every;
+
+	play(&before, 1, 100, &batch, 0, 0, 0);
+	test_job_init(&job, 1, 0, 0);
+	for (int i = 0; i < 40; i++) {
+		test_iterate(&job);
+		test_work(&job, 0, &test_mm, 100);
+		if (i % every == every / 2)
+			test_work(&job, 0, &save, each_ms);
+	}
+	test_finish(&job);
+	for (size_t i = 0; i < job.workers[0].functions.cnt; i++) {
+		struct fp_function *f = &job.workers[0].functions.data[i];
+
+		if (f->class == CLASS_HOST)
+			f->spread_ns = 1e6 * each_ms * sqrt(often * (1 - often));
+	}
+}
+
+static void what_happens_in_every_tenth_iteration_and_explains_the_slowdown_is_found(void **state)
+{
+	const struct finding *f;
+
+	(void)state;
+	play_snapshots(800, 10);
+	compare(80);
+	f = test_find(&report, "more-than-before");
+	assert_non_null(f);
+	assert_string_equal(f->name, "train.py(50): save_snapshot");
+	assert_float_equal(f->gain_ms_per_iteration, 80, 1);
+}
+
+/* It was chance that the window of before had none. */
+static void what_happens_in_every_tenth_iteration_and_explains_little_is_not_found(void **state)
+{
+	(void)state;
+	play_snapshots(800, 10);
+	compare(300);
+	assert_null(test_find(&report, "more-than-before"));
+}
+
+static void what_happened_once_is_not_found(void **state)
+{
+	(void)state;
+	play_snapshots(3200, 40);
+	compare(80);
+	assert_null(test_find(&report, "more-than-before"));
+}
+
 static void a_rank_without_a_past_is_left_to_the_others(void **state)
 {
 	(void)state;
@@ -349,6 +404,9 @@ int main(void)
 		TEST(what_is_long_as_ever_is_no_finding_by_expectation),
 		TEST(what_explains_little_of_the_slowdown_is_only_listed),
 		TEST(growth_within_the_noise_of_its_iterations_is_no_finding),
+		TEST(what_happens_in_every_tenth_iteration_and_explains_the_slowdown_is_found),
+		TEST(what_happens_in_every_tenth_iteration_and_explains_little_is_not_found),
+		TEST(what_happened_once_is_not_found),
 		TEST(a_rank_without_a_past_is_left_to_the_others),
 		TEST(a_rank_that_lacks_a_cpu_more_than_before_is_found),
 		TEST(a_rank_held_everywhere_by_a_thread_of_its_own_waits_for_the_gil),
