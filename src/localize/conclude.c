@@ -9,6 +9,9 @@
 
 #define RANKS_SHOWN 60 /* characters of a set of ranks in a sentence */
 
+/* Less over the best pace is no slowdown. */
+#define OVER_FACTOR (1 + PACE_SLOW_FRAC)
+
 struct conclusion {
 	struct report *report;
 	const struct conclude_facts *facts;
@@ -168,14 +171,21 @@ static bool rank_late(const struct conclusion *c)
 
 static bool slowdown_over(const struct conclusion *c)
 {
-	const struct report *report = c->report;
+	const struct report_trigger *trigger = &c->report->trigger;
+	double best_ms = trigger->baseline_iteration_ms;
 
-	if (!trigger_is_slow(&report->trigger))
+	if (!trigger_is_slow(trigger))
 		return false;
-	str_printf(c->reason,
-		   "the slowdown was over before the window: %.1f ms per iteration in it, best "
-		   "%.1f ms",
-		   report->iteration_ms, report->trigger.baseline_iteration_ms);
+	if (c->report->iteration_ms <= OVER_FACTOR * best_ms)
+		str_printf(c->reason,
+			   "the slowdown was over before the window: %.1f ms per iteration in it, "
+			   "best %.1f ms",
+			   c->report->iteration_ms, best_ms);
+	else
+		str_printf(c->reason,
+			   "most of the slowdown was over before the window: iterations of %.1f ms "
+			   "when it was noticed, %.1f ms in the window, %.1f ms at best",
+			   trigger->current_iteration_ms, c->report->iteration_ms, best_ms);
 	return true;
 }
 

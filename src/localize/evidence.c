@@ -344,7 +344,8 @@ enum confidence evidence_confidence(const struct draft *d)
 		late += (double)d->blame->workers[d->a->workers[i]].late_iterations;
 		analyzed = fmax(analyzed, d->job->workers[d->a->workers[i]].iterations);
 	}
-	if (host_is_unknown(d) || d->a->part_of_ns > 0)
+	if (host_is_unknown(d) || d->a->part_of_ns > 0 ||
+	    (d->a->unsure && d->cause == CAUSE_EVERYWHERE))
 		return CONFIDENCE_LOW;
 	if (analyzed < 2)
 		return always_last(d) ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;

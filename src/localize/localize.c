@@ -427,6 +427,20 @@ static void drop_covered(struct run *r)
 	r->accusations.cnt = kept;
 }
 
+/*
+ * The engine of backward passes, a collective or a read of a file has much of many healthy jobs:
+ * only the job's past says whether it has more than usual.
+ */
+static void doubt_libraries(struct run *r, const struct accuse_options *options)
+{
+	vec_foreach(a, &r->accusations) {
+		bool named = a->frame != FRAME_NONE;
+
+		a->unsure = a->witness == WITNESS_EXPECTATION && options->live && !a->recalled &&
+			    named && !usercode_is(&r->job.frames.data[a->frame]);
+	}
+}
+
 static int find_accusations(struct run *r)
 {
 	struct accuse_options options;
@@ -465,6 +479,7 @@ static int find_accusations(struct run *r)
 		error = usercode_name(&r->job, &r->accusations);
 	if (error == 0)
 		error = by_past_recall(&r->past, &r->accusations);
+	doubt_libraries(r, &options);
 	return error == 0 ? gain_find_hidden(&r->job, &r->blame, &options, &r->accusations) : error;
 }
 
