@@ -28,6 +28,19 @@ static void resume(struct hostd *hostd)
 	}
 }
 
+/* A late worker must not begin to profile. The hub repeats it. */
+static void cancel_order(struct hostd *hostd, uint64_t id)
+{
+	if (id == 0 || id != hostd->order_id)
+		return;
+	hostd->order_id = 0;
+	vec_foreach(client, &hostd->clients) {
+		if ((*client)->is_worker && !(*client)->worker.gone)
+			block_cancel(&(*client)->worker.block);
+	}
+	gpuwatch_expect(hostd->gpuwatch, 0);
+}
+
 void hostd_take_profile(void *arg, const struct bus_message *message)
 {
 	struct hostd *hostd = arg;
@@ -40,6 +53,7 @@ void hostd_take_profile(void *arg, const struct bus_message *message)
 	hostd->hub_sequence = profile->sequence;
 	hostd->hub_heard_ns = clock_mono_ns();
 	hostd->about.restarts = profile->restarts;
+	cancel_order(hostd, profile->canceled);
 	if (hostd->setup.metrics != NULL)
 		metrics_host_restarts(hostd->setup.metrics, profile->restarts);
 	/* PROFILE_ORDERED changes nothing: a window here may have begun before the hub knows. */
@@ -63,7 +77,7 @@ static void take_order(void *arg, const struct bus_message *message)
 	const struct wire_order *wire = message->data;
 	struct order_plan plan;
 
-	if (message->len != sizeof(*wire))
+	if (message->len != sizeof(*wire) || wire->steps == 0)
 		return;
 	plan = (struct order_plan){ .id = wire->id,
 				    .start_step = wire->start_step,
@@ -75,14 +89,11 @@ static void take_order(void *arg, const struct bus_message *message)
 	vec_foreach(client, &hostd->clients) {
 		struct worker *worker = &(*client)->worker;
 
-		if (!(*client)->is_worker || worker->gone)
-			continue;
-		if (plan.steps == 0)
-			block_cancel(&worker->block);
-		else
+		if ((*client)->is_worker && !worker->gone)
 			block_order(&worker->block, &plan);
 	}
-	gpuwatch_expect(hostd->gpuwatch, plan.steps > 0 ? GPUWATCH_EXPECT_NS : 0);
+	hostd->order_id = plan.id;
+	gpuwatch_expect(hostd->gpuwatch, GPUWATCH_EXPECT_NS);
 }
 
 static void take_reply(void *arg, const struct bus_message *message)

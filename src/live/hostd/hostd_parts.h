@@ -63,6 +63,7 @@ struct hostd {
 	bool suspended, window_stops;	  /* as detector_suspend(): a profile slows the job */
 	int64_t hub_heard_ns;		  /* time of the latest wire_profile or window begin */
 	uint64_t hub_epoch, hub_sequence; /* of the latest wire_profile */
+	uint64_t order_id;		  /* the latest; 0: none, or it is canceled */
 	struct about_job about;		  /* for MSG_JOB */
 	bool closing;
 	int64_t drained_ns;
@@ -76,7 +77,6 @@ void hostd_publish_state(struct client *client);
 
 /* The worker's process has ended; what it has sent is still read. */
 void hostd_take_end(struct client *client);
-
 void hostd_closed_one(struct hostd *hostd); /* a handle of the loop */
 
 /* Returns 0 or -errno. Fills in the header. */

@@ -260,6 +260,26 @@ static void a_lost_message_of_the_end_is_repaired_by_the_next_tick(void **state)
 	assert_false(f.hostd->suspended);
 }
 
+static bool is_canceled(void)
+{
+	return atomic_load(&f.hostd->clients.data[0]->worker.block.block->order.canceled) != 0;
+}
+
+static void a_lost_cancel_of_an_order_is_repaired_by_the_next_tick(void **state)
+{
+	(void)state;
+	begin_profile();
+	assert_int_equal(bus_sub(f.bus, "test.full", ignore, NULL, NULL), 0);
+	while (bus_pub(f.bus, "test.full", "", 1) == 0)
+		;
+	hub_tick(f.hub, clock_mono_ns() + 3600 * NSEC_PER_SEC); /* the worker is late */
+	run();							/* the message was lost */
+	assert_true(hub_idle(f.hub));
+	assert_false(is_canceled());
+	tick();
+	assert_true(is_canceled());
+}
+
 static void an_answer_to_another_client_does_not_end_a_profile(void **state)
 {
 	(void)state;
@@ -533,6 +553,9 @@ int main(void)
 						open_all, close_all),
 		cmocka_unit_test_setup_teardown(
 			a_lost_message_of_the_end_is_repaired_by_the_next_tick, open_all,
+			close_all),
+		cmocka_unit_test_setup_teardown(
+			a_lost_cancel_of_an_order_is_repaired_by_the_next_tick, open_all,
 			close_all),
 		cmocka_unit_test_setup_teardown(an_answer_to_another_client_does_not_end_a_profile,
 						open_all, close_all),

@@ -309,7 +309,8 @@ static void publish_progress(struct hub *hub)
 {
 	struct wire_profile progress = { .epoch = hub->epoch,
 					 .sequence = ++hub->sequence,
-					 .restarts = hub->lives.restarts };
+					 .restarts = hub->lives.restarts,
+					 .canceled = hub->profile.canceled ? hub->profile.id : 0 };
 
 	if (hub->profile.active)
 		progress.progress = hub->profile.begun ? PROFILE_BEGUN : PROFILE_ORDERED;

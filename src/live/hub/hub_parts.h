@@ -34,9 +34,9 @@ struct profile {
 	struct report_trigger trigger;
 	VEC(struct answer) answers;
 	int64_t deadline_ns;
-	int64_t length_ns; /* expected */
-	bool begun;	   /* at least one worker */
-	bool torch;	   /* torch.profiler recorded at least one worker of the latest */
+	int64_t length_ns;    /* expected */
+	bool begun, canceled; /* at least one worker; those that have not begun must not */
+	bool torch;	      /* torch.profiler recorded at least one worker of the latest */
 };
 
 /* What the last line of a run and `perftracker status` say of the latest report. */

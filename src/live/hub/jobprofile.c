@@ -140,7 +140,7 @@ int hub_start_profile(struct hub *hub, const struct profile_wish *wish, int64_t 
 	if (ret < 0)
 		return ret;
 	hub->profile.active = true;
-	hub->profile.begun = hub->profile.torch = false;
+	hub->profile.begun = hub->profile.torch = hub->profile.canceled = false;
 	hub->profile.id = plan.id;
 	hub->profile.length_ns = iteration_ns(hub, &plan) * (int64_t)plan.steps;
 	/* Profiled iterations may take several times as long. */
@@ -351,14 +351,6 @@ void hub_finish_profile(struct hub *hub)
 	hub_publish_report(hub, &report, hub->profile.id, is_kind(&hub->profile, "request"));
 }
 
-/* Publishes an order without steps: a late worker must not begin to profile. */
-static void cancel_order(struct hub *hub)
-{
-	struct wire_order order = { .id = hub->profile.id };
-
-	(void)bus_pub(hub->bus, SUBJECT_ORDER, &order, sizeof(order));
-}
-
 /* The window of a worker that hangs does not end; the report of the hang should not wait for it. */
 static bool somebody_hangs(const struct hub *hub)
 {
@@ -377,8 +369,7 @@ void hub_watch_profile(struct hub *hub, int64_t now_ns)
 
 	vec_foreach(answer, &hub->profile.answers)
 		complete &= answer->state == ANSWER_READY || answer->state == ANSWER_MISSED;
-	if (late && !complete)
-		cancel_order(hub);
+	hub->profile.canceled = late && !complete; /* publish_progress() tells hostd */
 	if (late || complete)
 		hub_finish_profile(hub);
 }

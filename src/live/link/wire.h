@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages between hostd and hub over the bus: subjects, states and orders. Fields have fixed
- * widths, so that the same bytes can be sent to another machine; the subject implies the type.
- * wire_hang.h, wire_report.h, wire_request.h and model/ownthread.h have the other types.
+ * Messages between hostd and hub over the bus. Fields have fixed widths, so that the same bytes can
+ * be sent to another machine; the subject implies the type. wire_*.h have other types.
  *
  *   pt.v1.state.HOST       struct wire_state       hostd: one worker, at most 10 times a second
  *   pt.v1.answer.HOST      struct wire_answer      hostd: how a worker met an order
@@ -103,6 +102,7 @@ struct wire_profile {
 	uint64_t sequence; /* grows with each of an epoch */
 	uint32_t progress; /* enum wire_progress */
 	uint32_t restarts; /* of the job: ranks failed and were started again */
+	uint64_t canceled; /* id of the latest order if that is canceled; 0: it is not */
 };
 
 enum wire_outcome {
