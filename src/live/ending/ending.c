@@ -319,12 +319,17 @@ static bool was_silent(const struct ending *e)
 {
 	int64_t silent_ns = e->facts->end.asked_ns - e->facts->last_mark_ns;
 	double iterations_ns = SILENT_ITERATIONS * e->report->iteration_ms * NSEC_PER_MSEC;
+	const struct life_end *first = life_first(lives_present(e->facts->lives));
 
 	if (!was_asked(e) || silent_ns < SILENT_NS || (double)silent_ns < iterations_ns)
 		return false;
 	append_watched(e);
 	str_printf(e->reason, ", but none ended in the last %.0f s",
 		   (double)silent_ns / NSEC_PER_SEC);
+	if (first != NULL) {
+		str_append(e->reason, "; ");
+		append_rank(e, &first->state, "had left");
+	}
 	append_asked(e);
 	return true;
 }

@@ -266,6 +266,11 @@ static void a_job_ended_in_silence_is_not_healthy(void **state)
 				      .asked_signal = SIGINT,
 				      .asked_ns = TEST_NOW_NS };
 	expect(VERDICT_INCONCLUSIVE, "but none ended in the last 20 s; then ended by SIGINT");
+	end_worker(1, "");
+	set_exit(1, 0);
+	expect(VERDICT_INCONCLUSIVE,
+	       "but none ended in the last 20 s; rank 1 (pid 71) had left, at "
+	       "step 200, with exit code 0; then ended by SIGINT");
 	for (int i = 0; i < 4; i++)
 		workers[i].iteration_ns = 5 * NSEC_PER_SEC; /* that is usual */
 	expect(VERDICT_HEALTHY, "");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When the hub profiles: a slowdown, again while it lasts, a check-up; and reports of hangs. */
 #include "base/log.h"
+#include "live/ending/leaver.h"
 #include "live/hub/hang.h"
 #include "live/hub/hub_parts.h"
 
@@ -27,9 +28,11 @@ static enum detector_state detector_state_of(const struct wire_state *state, boo
 }
 
 /* states: as many as there are workers. Returns how many are watched. */
-static size_t gather_states(const struct hub *hub, enum detector_state *states)
+static size_t gather_states(const struct hub *hub, enum detector_state *states, int64_t now_ns)
 {
-	bool ending = hang_job_is_ending(hub->workers.data, hub->workers.cnt);
+	bool ending = hang_job_is_ending(hub->workers.data, hub->workers.cnt) &&
+		      !leaver_is_awaited(hub->workers.data, hub->workers.cnt, hub->wheres.data,
+					 hub->wheres.cnt, now_ns);
 	bool excused = overhead_excuses(&hub->overhead, hub->workers.data, hub->workers.cnt);
 	size_t cnt = 0;
 
@@ -159,7 +162,7 @@ void hub_decide(struct hub *hub, int64_t now_ns)
 		return;
 	jobstate_pace(hub->workers.data, hub->workers.cnt, &pace);
 	jobwatch_note_pace(&hub->watch, pace.now_ns, pace.baseline_ns, now_ns);
-	decision = jobwatch_update(&hub->watch, states, gather_states(hub, states), now_ns);
+	decision = jobwatch_update(&hub->watch, states, gather_states(hub, states, now_ns), now_ns);
 	log_pace(hub);
 	note_pace(hub);
 	reference_update(&hub->reference, hub->workers.data, hub->workers.cnt);

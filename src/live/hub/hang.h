@@ -20,7 +20,7 @@
 
 /*
  * Whether a worker with the most progress has ended its program normally. Then the job is
- * over: the workers still connected shut down, they do not hang.
+ * over: the workers still connected shut down, they do not hang (but see live/ending/leaver.h).
  */
 bool hang_job_is_ending(const struct wire_state *states, size_t cnt);
 
