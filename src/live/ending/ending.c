@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 /* Silence before a request to end is worth a word from so long and so many iterations. */
 #define SILENT_NS (2 * NSEC_PER_SEC)
@@ -188,12 +189,16 @@ static uint64_t steps_after(const struct ending *e, const struct life_end *end)
 	return step - MIN(step, end->others_step);
 }
 
-/* Launchers kill workers that are done: a signal counts if it came before the others' end. */
+/*
+ * Launchers end workers that are done, by a signal or, as Ray does, by an exit() that runs nothing
+ * of Python: that counts if it came before the others' end.
+ */
 static bool counts(const struct ending *e, const struct life_end *end)
 {
 	const struct wire_state *state = &end->state;
+	bool by_exit = state->exit_known != 0 && WIFEXITED(state->exit_status) && state->bye == 0;
 	bool by_another = state->exit_known == 0 || state->exit_status == SIGKILL ||
-			  state->exit_status == SIGTERM;
+			  state->exit_status == SIGTERM || by_exit;
 
 	if (!life_is_failure(state))
 		return false;

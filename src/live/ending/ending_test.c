@@ -209,6 +209,11 @@ static void a_rank_that_failed_is_told_though_the_launcher_ends_well(void **stat
 	       "in part: rank 1 (pid 71) ended, at step 200, by SIGTERM: see its own "
 	       "output; the others went on to step 210");
 	workers[3].step = 200;
+	set_exit(1, 1 << 8); /* Ray ends its workers so */
+	expect(VERDICT_HEALTHY, "200 iterations watched");
+	workers[1].bye = 1; /* sys.exit(1) */
+	set_exit(1, 1 << 8);
+	expect(VERDICT_FAILED, "in part: rank 1 (pid 71) ended, at step 200, with exit code 1");
 	set_exit(1, SIGABRT);
 	expect(VERDICT_FAILED, "in part: rank 1 (pid 71) ended, at step 200, by SIGABRT");
 }
