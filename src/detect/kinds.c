@@ -132,15 +132,24 @@ uint32_t kinds_cycle(const struct kinds *kinds)
 
 /* --- the job --- */
 
-/* The share of the job's time that a kind loses against its baseline. */
+/* The share of the job's time by which a kind exceeds its baseline. */
+static double excess_frac(const struct kind *kind, double all_ns)
+{
+	struct pace_view view;
+
+	pace_look(kind->pace, &view);
+	if (!view.ready || view.mean_ns <= view.baseline_ns || all_ns <= 0)
+		return 0;
+	return kind->spent_ns / all_ns * (1 - (double)view.baseline_ns / (double)view.mean_ns);
+}
+
+/* The same of a kind that is slow; else 0. */
 static double lost_frac(const struct kind *kind, double all_ns)
 {
 	struct pace_view view;
 
 	pace_look(kind->pace, &view);
-	if (!view.slow || view.mean_ns <= 0 || all_ns <= 0)
-		return 0;
-	return kind->spent_ns / all_ns * (1 - (double)view.baseline_ns / (double)view.mean_ns);
+	return view.slow ? excess_frac(kind, all_ns) : 0;
 }
 
 static double all_spent(const struct kinds *kinds)
@@ -219,13 +228,13 @@ bool kinds_accept(struct kinds *kinds)
 	return accepted;
 }
 
-/* The mean iteration of all kinds, and what it would be if those that are slow were not. */
+/* The mean iteration of all kinds, and what it would be if each had its baseline. */
 static void show_job(const struct kinds *kinds, struct pace_view *view)
 {
 	double all_ns = all_spent(kinds), lost = 0, share;
 
 	for (uint32_t i = 0; i <= kinds->cnt; i++)
-		lost += lost_frac(&kinds->kinds[i], all_ns);
+		lost += excess_frac(&kinds->kinds[i], all_ns);
 	if (lost <= 0 || view->baseline_ns <= 0)
 		return;
 	share = (1 - lost) * all_ns / kinds->spent_cnt / (double)view->baseline_ns;
