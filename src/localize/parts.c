@@ -42,6 +42,9 @@ struct accuse_options parts_accuse_options(const struct localize_options *option
 		   !trigger_is_over(trigger, iteration_ns / 1e6);
 	if (ret.live)
 		ret.slowdown_ns = slowdown_ns(trigger, ret.slow, iteration_ns);
+	if (ret.live)
+		ret.triggered_ns = 1e6 * fmax(0, trigger->current_iteration_ms -
+							 trigger->baseline_iteration_ms);
 	return ret;
 }
 

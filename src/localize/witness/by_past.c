@@ -105,7 +105,8 @@ static void set_limits(struct by_past *b, const struct accuse_options *options, 
 	double least = options->min_gain_frac * b->job->iteration_ns;
 	double slowdown = options->slowdown_ns;
 
-	b->rare_ns = slowdown > 0 ? EXCESS_SLOWDOWN * fmax(shown_ns, slowdown) : HUGE_VAL;
+	b->rare_ns =
+		slowdown > 0 ? EXCESS_SLOWDOWN * fmax(shown_ns, options->triggered_ns) : HUGE_VAL;
 	b->most_ns = EXPECT_USUAL * fmax(b->most_ns, slowdown);
 	if (shown_ns > 0)
 		slowdown = fmin(slowdown, shown_ns);

@@ -66,8 +66,9 @@ struct accuse_options {
 	/* Live: how much slower the job became, per iteration; 0 when unknown. What is long
 	 * everywhere but explains little of it was there before. */
 	double slowdown_ns;
-	double baseline_ns; /* an iteration before the slowdown; 0 unknown */
-	bool slow;	    /* the window shows a job that runs slower than at its best */
+	double triggered_ns; /* by how much the job was slower when the window was ordered */
+	double baseline_ns;  /* an iteration before the slowdown; 0 unknown */
+	bool slow;	     /* the window shows a job that runs slower than at its best */
 	bool live; /* it is known how fast the job was: a slowdown of 0 means as fast as ever */
 	const struct past *past; /* the job's own (localize/past.h); NULL: unknown */
 	struct expect_table expect;
