@@ -85,7 +85,7 @@ int hostd_reply(struct client *client, const struct message *message);
 /* Subscribes to the hub's messages. Returns 0 or -errno. */
 _must_check_ int hostd_subscribe(struct hostd *hostd);
 
-/* Suspends all detectors: from a window's begin to its report the job is slower. */
+/* Suspends all detectors: from a window's begin to the last complete trace the job is slower. */
 void hostd_suspend(struct hostd *hostd);
 
 /* Restarts the detectors' silence: the time until now is not counted, later time is. */

@@ -305,15 +305,28 @@ static void log_part(struct hub *hub)
 		 world_size);
 }
 
+/* Summaries and the report are made beside the job, which must not go unwatched for so long. */
+static enum wire_progress progress_of(const struct profile *profile)
+{
+	if (!profile->active)
+		return PROFILE_NONE;
+	if (!profile->begun)
+		return PROFILE_ORDERED;
+	vec_foreach(answer, &profile->answers) {
+		if (answer->state == ANSWER_NONE || answer->state == ANSWER_BEGUN)
+			return PROFILE_BEGUN;
+	}
+	return PROFILE_NONE;
+}
+
 static void publish_progress(struct hub *hub)
 {
 	struct wire_profile progress = { .epoch = hub->epoch,
 					 .sequence = ++hub->sequence,
+					 .progress = progress_of(&hub->profile),
 					 .restarts = hub->lives.restarts,
 					 .canceled = hub->profile.canceled ? hub->profile.id : 0 };
 
-	if (hub->profile.active)
-		progress.progress = hub->profile.begun ? PROFILE_BEGUN : PROFILE_ORDERED;
 	(void)bus_pub(hub->bus, SUBJECT_PROFILE, &progress, sizeof(progress));
 }
 

@@ -109,6 +109,43 @@ static void the_last_report_counts_a_slowdown_whose_profile_the_jobs_end_finishe
 		"was not found");
 }
 
+static struct wire_profile heard_profile;
+
+static void hear_profile(_unused_ void *arg, const struct bus_message *message)
+{
+	heard_profile = *(const struct wire_profile *)message->data;
+}
+
+static void answer_all(enum wire_outcome outcome)
+{
+	for (int rank = 0; rank < RANK_CNT; rank++) {
+		const struct wire_answer answer = { .worker = (uint32_t)rank + 1,
+						    .outcome = outcome,
+						    .order_id = 1 };
+
+		assert_int_equal(bus_pub(f.bus, SUBJECT_ANSWER, &answer, sizeof(answer)), 0);
+	}
+	run();
+	hub_tick(f.hub, clock_mono_ns());
+	run();
+}
+
+static void the_job_is_watched_again_while_summaries_are_made(void **state)
+{
+	const struct profile_wish wish = { "slowdown", NSEC_PER_SEC, 10 };
+	struct bus_sub *sub;
+
+	(void)state;
+	assert_int_equal(bus_sub(f.bus, SUBJECT_PROFILE, hear_profile, NULL, &sub), 0);
+	assert_int_equal(hub_start_profile(f.hub, &wish, clock_mono_ns()), 0);
+	answer_all(OUTCOME_BEGUN);
+	assert_int_equal(heard_profile.progress, PROFILE_BEGUN);
+	answer_all(OUTCOME_EXPORTED);
+	assert_true(f.hub->profile.active);
+	assert_int_equal(heard_profile.progress, PROFILE_NONE);
+	(void)bus_unsub(f.bus, sub);
+}
+
 static void a_hang_in_a_window_ends_the_window_and_is_reported(void **state)
 {
 	const struct profile_wish wish = { "checkup", NSEC_PER_SEC, 10 };
@@ -379,6 +416,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			the_pace_of_a_slow_job_can_be_accepted_and_that_of_another_cannot, open_all,
 			close_all),
+		cmocka_unit_test_setup_teardown(the_job_is_watched_again_while_summaries_are_made,
+						open_all, close_all),
 		cmocka_unit_test_setup_teardown(a_hang_in_a_window_ends_the_window_and_is_reported,
 						open_all, close_all),
 		cmocka_unit_test_setup_teardown(

@@ -93,7 +93,7 @@ struct wire_order {
 enum wire_progress {
 	PROFILE_NONE,
 	PROFILE_ORDERED, /* no worker has reported its begin */
-	PROFILE_BEGUN,	 /* the job is slowed by the profile, until the report is published */
+	PROFILE_BEGUN,	 /* the job is slowed: windows are open, or traces are being saved */
 };
 
 /* A state, not an event: it is repeated, so a lost one does no harm. */
