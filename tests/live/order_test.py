@@ -158,7 +158,8 @@ class Orders(LiveTest):
         self.assertEqual(report["verdict"], "incomplete")
         self.assertRegex(
             report["reason"],
-            r"^rank 0 \(pid \d+\) left, at step 61, with exit code 0; the others went on to step 120",
+            r"^rank 0 \(pid \d+\) left, at step 61, with exit code 0; "
+            r"the others went on to step 120",
         )
 
     def test_programs_that_run_one_after_another_are_no_restart(self) -> None:
