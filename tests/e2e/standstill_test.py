@@ -55,14 +55,15 @@ class Standstill(TorchLiveTest):
         script.write_text(JOB)
         launcher = (self.python, LAUNCHER, str(RANKS))
         words = ("--no-audit", "--slowdown", "900", "--", *launcher)
-        path = self.out / "report-1.json"
+        reports: list[pathlib.Path] = []
         with self.job(*words, str(script), place) as job:
             try:
                 deadline = time.monotonic() + 240
-                while not path.exists() and job.poll() is None:
+                while not reports and job.poll() is None:
                     self.assertLess(time.monotonic(), deadline, "no report")
                     time.sleep(0.2)
-                report = self.report(path.name)
+                    reports = list(self.out.glob("report-*.json"))
+                report = self.report(reports[0].name)
             finally:  # the launcher ends its ranks, which have sessions of their own
                 job.terminate()
                 job.communicate(timeout=60)
