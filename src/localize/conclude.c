@@ -169,6 +169,21 @@ static bool rank_late(const struct conclusion *c)
 	return true;
 }
 
+/* Ranks of a small job are last by turns, but not by so much. */
+static bool rank_late_by_chance(const struct conclusion *c)
+{
+	const struct conclude_late *chance = &c->facts->chance;
+
+	if (chance->rank < 0)
+		return false;
+	str_printf(
+		c->reason,
+		"rank %d is last by %.1f ms per iteration (%.1f %%), but not in all iterations: it "
+		"may be chance; a window of more iterations may tell",
+		chance->rank, chance->ms, chance->pct);
+	return true;
+}
+
 static bool slowdown_over(const struct conclusion *c)
 {
 	const struct report_trigger *trigger = &c->report->trigger;
@@ -217,6 +232,7 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		{ late_in_one_iteration, VERDICT_INCONCLUSIVE },
 		{ records_lost, VERDICT_INCONCLUSIVE },
 		{ rank_late, VERDICT_INCONCLUSIVE },
+		{ rank_late_by_chance, VERDICT_INCONCLUSIVE },
 		{ slowdown_over, VERDICT_INCONCLUSIVE },
 		{ all_well, VERDICT_HEALTHY },
 	};

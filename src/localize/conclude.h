@@ -23,7 +23,7 @@ struct conclude_facts {
 	double lost_frac; /* of what the recorder of lossy_rank was to hold */
 	double wait_ms;	  /* per iteration, maybe for an absent rank; 0: no more than usual */
 	double min_gain_pct;
-	struct conclude_late late;
+	struct conclude_late late, chance; /* chance: it may explain why that rank is late */
 };
 
 /* Sets verdict and reason; all else of the report is filled. Returns 0 or -ENOMEM. */

@@ -23,7 +23,7 @@ static struct report seen(void)
 }
 
 static const struct conclude_facts quiet = {
-	.matched = true, .unmatched_rank = -1, .min_gain_pct = 1, .late.rank = -1
+	.matched = true, .unmatched_rank = -1, .min_gain_pct = 1, .late.rank = -1, .chance.rank = -1
 };
 
 /* Concludes, compares verdict and the beginning of the reason, and frees the report. */
@@ -167,6 +167,17 @@ static void a_late_rank_without_a_cause_is_named_and_not_healthy(void **state)
 	expect(&report, &facts, VERDICT_INCONCLUSIVE, "rank 2 arrives late by 41.0 ms");
 }
 
+static void a_rank_that_chance_makes_very_late_is_named_and_not_healthy(void **state)
+{
+	struct conclude_facts facts = quiet;
+	struct report report = seen();
+
+	(void)state;
+	facts.chance = (struct conclude_late){ .rank = 3, .ms = 7.5, .pct = 48 };
+	expect(&report, &facts, VERDICT_INCONCLUSIVE,
+	       "rank 3 is last by 7.5 ms per iteration (48.0 %), but not in all iterations");
+}
+
 static void lost_records_and_unmatched_collectives_leave_it_open(void **state)
 {
 	struct conclude_facts facts = quiet;
@@ -258,6 +269,7 @@ int main(void)
 		cmocka_unit_test(missing_ranks_are_named_with_what_the_others_wait),
 		cmocka_unit_test(ranks_left_out_by_choice_matter_where_others_wait),
 		cmocka_unit_test(a_late_rank_without_a_cause_is_named_and_not_healthy),
+		cmocka_unit_test(a_rank_that_chance_makes_very_late_is_named_and_not_healthy),
 		cmocka_unit_test(lost_records_and_unmatched_collectives_leave_it_open),
 		cmocka_unit_test(without_memory_nothing_is_concluded),
 		cmocka_unit_test(the_functions_that_hold_the_window_are_listed_by_size),

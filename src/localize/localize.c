@@ -228,6 +228,8 @@ static bool matters(const struct run *r, double ns)
 	return ns * 100 >= r->options->min_gain_pct * r->job.iteration_ns;
 }
 
+static const char by_chance[] = "not in all iterations: chance explains it";
+
 /* Why a late worker is no evidence of a fault; NULL: it is. */
 static const char *excuse(const struct run *r, uint32_t w)
 {
@@ -236,7 +238,7 @@ static const char *excuse(const struct run *r, uint32_t w)
 	if (!matters(r, chance_own_loss(&r->blame, w) / iterations))
 		return "because it waits for others itself";
 	if (chance_explains(&r->job, &r->blame, w))
-		return "not in all iterations: chance explains it";
+		return by_chance;
 	if (!matters(r, felt_loss(&r->job, &r->blame, w) / iterations))
 		return "but only devices waited for it, no host";
 	return NULL;
@@ -361,8 +363,11 @@ static const struct fingerprint *find_lossy(const struct run *r)
 	return ret;
 }
 
-/* The unaccused worker without an excuse that makes others wait the longest. */
-static struct conclude_late find_late(const struct run *r)
+/*
+ * The unaccused worker with this excuse that makes others wait the longest, and by more than
+ * least_pct of an iteration.
+ */
+static struct conclude_late find_late(const struct run *r, const char *why, double least_pct)
 {
 	struct conclude_late ret = { .rank = -1 };
 
@@ -370,8 +375,8 @@ static struct conclude_late find_late(const struct run *r)
 		double loss = fmin(chance_own_loss(&r->blame, w), felt_loss(&r->job, &r->blame, w));
 		double lost = loss / r->job.workers[w].iterations;
 
-		if (lost / 1e6 <= ret.ms || !matters(r, lost) || is_accused(r, w) ||
-		    excuse(r, w) != NULL)
+		if (lost / 1e6 <= ret.ms || 100 * lost < least_pct * r->job.iteration_ns ||
+		    is_accused(r, w) || excuse(r, w) != why)
 			continue;
 		ret = (struct conclude_late){ .rank = r->job.workers[w].fp->rank,
 					      .ms = lost / 1e6,
@@ -385,7 +390,8 @@ static int decide(struct run *r)
 	struct conclude_facts facts = { .matched = r->blame.matched_cnt > 0,
 					.unmatched_rank = unmatched_rank(r),
 					.min_gain_pct = r->options->min_gain_pct,
-					.late = find_late(r) };
+					.late = find_late(r, NULL, r->options->min_gain_pct),
+					.chance = find_late(r, by_chance, CHANCE_PCT) };
 
 	if (r->job.worker_cnt > 0) {
 		const struct fingerprint *lossy = find_lossy(r);

@@ -863,6 +863,12 @@
 #define MEASURED_MOST 0.5
 
 /*
+ * CHANCE_PCT: percent of an iteration | ranks of a small job are last by turns | a rank that is later
+ * is no healthy one, though chance may explain it
+ */
+#define CHANCE_PCT 10
+
+/*
  * LOST_FRAC: share of a worker's records | docs/method.md, 20 | a worker that lost more makes a
  * healthy verdict inconclusive
  */

@@ -131,15 +131,15 @@ static void list_threads(struct flight *flight)
 /* Stacks */
 
 /*
- * Code objects are checked again periodically: an address may have a new owner. Returns 0, -ENOENT:
- * unreadable, or -ENOSPC: no room in the recorder.
+ * Code objects are checked again periodically: an address may have a new owner. Returns 0, -ENODATA:
+ * the thread runs no Python, -ENOENT: unreadable, or -ENOSPC: no room in the recorder.
  */
 static int read_stack(struct target *target, int64_t now_ns)
 {
 	static uintptr_t codes[PYSTACK_DEPTH];
 	bool truncated = false;
 	size_t depth = pystack_walk(&target->thread, codes, ARRAY_SIZE(codes), &truncated, NULL);
-	int ret = -ENOENT;
+	int ret = truncated ? -ENOENT : -ENODATA;
 
 	target->detail = truncated ? FLIGHT_SAMPLE_TRUNCATED : 0;
 	if (depth == target->depth && depth > 0 && now_ns - target->stamped_ns < STAMP_PERIOD_NS &&
@@ -184,10 +184,14 @@ static void read_syscall(struct flight *flight, struct target *target, int64_t n
 
 /* Samples */
 
-/* Counts an unknown stack. False: no record of it is written. */
+/*
+ * Counts an unknown stack. False: no record of it is written. Threads of gloo and of the autograd
+ * engine have run Python once, to release an object, and have no stack: nothing is lost.
+ */
 static bool count_unknown(struct flight *flight, struct target *target, int why)
 {
-	drop(&flight->drops.unreadable, 1);
+	if (why != -ENODATA)
+		drop(&flight->drops.unreadable, 1);
 	target->node = target->detail = 0;
 	/*
 	 * A full table stays full: without an empty record, the neighboring samples would get all

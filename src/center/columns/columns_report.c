@@ -331,7 +331,8 @@ static int decide(struct run *r)
 					      .lossy_rank = lossy->rank,
 					      .lost_frac = lossy->lost_frac,
 					      .min_gain_pct = r->options->min_gain_pct,
-					      .late.rank = -1 };
+					      .late.rank = -1,
+					      .chance.rank = -1 };
 
 	return conclude(r->out, &facts);
 }

@@ -389,6 +389,19 @@ static bool unsteady(const struct ending *e)
 	return true;
 }
 
+/* No slowdown; but whether a rank has made the others wait from the first step is not known. */
+static bool checkup_unclear(const struct ending *e)
+{
+	if (e->facts->unclear == NULL || e->facts->unclear[0] == '\0')
+		return false;
+	append_watched(e);
+	str_printf(e->reason, ", no slowdown, but the check-up has no verdict: %s",
+		   e->facts->unclear);
+	append_asked(e);
+	history_append(e->facts->history, e->reason);
+	return true;
+}
+
 static bool end_unknown(const struct ending *e)
 {
 	if (e->facts->end.exit_status >= 0)
@@ -470,6 +483,7 @@ static int conclude(struct ending *e, struct report *report)
 		{ hung, VERDICT_INCONCLUSIVE },
 		{ slow_of_late, VERDICT_INCONCLUSIVE },
 		{ unsteady, VERDICT_INCONCLUSIVE },
+		{ checkup_unclear, VERDICT_INCONCLUSIVE },
 		{ end_unknown, VERDICT_INCONCLUSIVE },
 		{ all_well, VERDICT_HEALTHY },
 	};

@@ -38,9 +38,10 @@ struct ending_facts {
 	int64_t last_mark_ns; /* the latest of all workers before the job was asked to end */
 	bool slow;	      /* the job was slow at its end */
 	struct jobstate_pace pace;
-	bool stuck;	    /* no iteration has ended since the last hang report */
-	unsigned hangs;	    /* hangs reported, without a finding */
-	unsigned slowdowns; /* profiled, without a finding */
+	const char *unclear; /* why the latest check-up has no verdict; "": it has */
+	bool stuck;	     /* no iteration has ended since the last hang report */
+	unsigned hangs;	     /* hangs reported, without a finding */
+	unsigned slowdowns;  /* profiled, without a finding */
 };
 
 /*

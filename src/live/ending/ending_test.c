@@ -310,6 +310,16 @@ static void a_job_far_from_its_best_that_noise_may_explain_is_not_healthy(void *
 	expect(VERDICT_HEALTHY, "200 iterations watched, no slowdown");
 }
 
+static void a_job_whose_check_up_has_no_verdict_is_not_healthy(void **state)
+{
+	(void)state;
+	facts.unclear = "rank 3 lost 48 % of what it was to record";
+	expect(VERDICT_INCONCLUSIVE, "200 iterations watched, no slowdown, but the check-up has no "
+				     "verdict: rank 3 lost 48 %");
+	facts.unclear = "";
+	expect(VERDICT_HEALTHY, "200 iterations watched, no slowdown");
+}
+
 static void a_report_that_stays_is_followed_by_how_long_it_lasted(void **state)
 {
 	struct str text = { 0 };
@@ -454,6 +464,7 @@ int main(void)
 		TEST(a_job_that_is_slow_at_its_end_is_slow),
 		TEST(a_job_that_becomes_slow_just_before_its_end_is_not_healthy),
 		TEST(a_job_far_from_its_best_that_noise_may_explain_is_not_healthy),
+		TEST(a_job_whose_check_up_has_no_verdict_is_not_healthy),
 		TEST(a_report_that_stays_is_followed_by_how_long_it_lasted),
 		TEST(a_part_of_a_job_is_never_healthy),
 		TEST(a_hook_that_is_off_leaves_it_incomplete),

@@ -74,6 +74,13 @@ static bool is_steady(const struct checkup *checkup, const struct wire_state *st
 	       now_ns - checkup->steady_ns >= least_ns;
 }
 
+static int64_t retry_ns(const struct checkup *checkup)
+{
+	static const int64_t gaps_ns[] = { 20 * NSEC_PER_SEC, 60 * NSEC_PER_SEC, CHECKUP_RETRY_NS };
+
+	return gaps_ns[MIN((size_t)checkup->failures, ARRAY_SIZE(gaps_ns)) - 1];
+}
+
 bool checkup_is_due(const struct checkup *checkup, const struct wire_state *states, size_t cnt,
 		    int64_t now_ns)
 {
@@ -85,7 +92,9 @@ bool checkup_is_due(const struct checkup *checkup, const struct wire_state *stat
 		return true;
 	if (checkup->doubted)
 		return since_ns >= DOUBT_AGAIN_NS;
-	if (checkup->failed || checkup->done_job != checkup->job)
+	if (checkup->failures > 0)
+		return since_ns >= retry_ns(checkup);
+	if (checkup->done_job != checkup->job)
 		return since_ns >= CHECKUP_RETRY_NS;
 	return since_ns >= CHECKUP_INTERVAL_NS;
 }
@@ -110,12 +119,17 @@ void checkup_note_begun(struct checkup *checkup, int64_t now_ns)
 {
 	checkup->done_job = checkup->job;
 	checkup->done_ns = now_ns;
-	checkup->failed = checkup->doubted = false;
+	checkup->doubted = false;
 }
 
 void checkup_note_failed(struct checkup *checkup)
 {
-	checkup->failed = true;
+	checkup->failures++;
+}
+
+void checkup_note_passed(struct checkup *checkup)
+{
+	checkup->failures = 0;
 }
 
 void checkup_note_doubted(struct checkup *checkup, int64_t now_ns)

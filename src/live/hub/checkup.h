@@ -18,7 +18,7 @@
 #define CHECKUP_EARLY_NS (4 * NSEC_PER_SEC)
 #define CHECKUP_INTERVAL_NS (4 * 3600 * NSEC_PER_SEC)
 
-/* After a check-up that failed, and before that of a changed job. */
+/* After the third check-up in a row that failed, and before that of a changed job. */
 #define CHECKUP_RETRY_NS (600 * NSEC_PER_SEC)
 
 /* Between two early windows: a job may change its iteration every few seconds. */
@@ -33,8 +33,8 @@ struct checkup {
 	int64_t steady_ns;   /* since when all are at their pace; 0: they are not */
 	int64_t away_ns;     /* since when some are not; 0: all are */
 	int64_t done_ns, early_ns;
-	bool failed;  /* the latest gave no report */
-	bool doubted; /* what the latest found is to be seen in another window, soon */
+	unsigned failures; /* check-ups in a row that gave no report, or no verdict */
+	bool doubted;	   /* what the latest found is to be seen in another window, soon */
 };
 
 /* A number for the workers and their iteration: another one when either changes. Never 0. */
@@ -58,8 +58,9 @@ void checkup_note_early(struct checkup *checkup, int64_t now_ns);
 /* A check-up was ordered, or could not be. */
 void checkup_note_begun(struct checkup *checkup, int64_t now_ns);
 
-/* It gave no report: it is repeated. */
+/* It gave no report, or one that is inconclusive or incomplete: it is repeated, later each time. */
 void checkup_note_failed(struct checkup *checkup);
+void checkup_note_passed(struct checkup *checkup);
 
 /* Its finding needs a second window: it is repeated after DOUBT_AGAIN_NS. */
 void checkup_note_doubted(struct checkup *checkup, int64_t now_ns);

@@ -161,11 +161,18 @@ static void another_iteration_or_process_gets_a_check_up_of_its_own(_unused_ voi
 
 static void a_check_up_that_failed_is_repeated(_unused_ void **state)
 {
+	static const int64_t gaps_ns[] = { 20 * S, 60 * S, CHECKUP_RETRY_NS, CHECKUP_RETRY_NS };
+
 	assert_true(comes_within(30 * S));
+	for (size_t i = 0; i < ARRAY_SIZE(gaps_ns); i++) {
+		checkup_note_begun(&f.checkup, f.now_ns);
+		checkup_note_failed(&f.checkup);
+		assert_false(comes_within(gaps_ns[i] - S));
+		assert_true(comes_within(5 * S));
+	}
 	checkup_note_begun(&f.checkup, f.now_ns);
-	checkup_note_failed(&f.checkup);
-	assert_false(comes_within(CHECKUP_RETRY_NS - S));
-	assert_true(comes_within(5 * S));
+	checkup_note_passed(&f.checkup);
+	assert_false(comes_within(CHECKUP_INTERVAL_NS - S));
 }
 
 static void no_check_up_comes_when_it_is_off_or_without_workers(_unused_ void **state)

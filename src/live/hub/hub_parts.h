@@ -59,6 +59,7 @@ struct hub {
 	struct profile profile;
 	struct checkup checkup;
 	struct doubt doubt;
+	char unclear[300]; /* why the latest check-up has no verdict; "": it has */
 	struct reference reference;
 	struct jobstate_pace slowdown; /* as last logged; slow_since_step 0: none */
 	bool accepted;		       /* a person has accepted that slowdown */

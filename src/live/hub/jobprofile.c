@@ -205,6 +205,22 @@ static int64_t seen_ns(const struct hub *hub, const struct report *report)
 	return report != NULL ? (int64_t)(fmax(seen_ms, report->iteration_ms) * NSEC_PER_MSEC) : 0;
 }
 
+/* What a check-up could not tell keeps the job from being called healthy at its end. */
+static void note_checkup(struct hub *hub, const struct report *report)
+{
+	bool unclear = report == NULL || report->verdict == VERDICT_INCONCLUSIVE ||
+		       report->verdict == VERDICT_INCOMPLETE;
+
+	hub->unclear[0] = '\0';
+	if (!unclear) {
+		checkup_note_passed(&hub->checkup);
+		return;
+	}
+	checkup_note_failed(&hub->checkup);
+	if (report != NULL)
+		(void)snprintf(hub->unclear, sizeof(hub->unclear), "%s", report->reason);
+}
+
 /* report: NULL: none could be made. */
 static void note_result(struct hub *hub, const struct report *report)
 {
@@ -212,8 +228,7 @@ static void note_result(struct hub *hub, const struct report *report)
 	bool found = report != NULL && report->verdict == VERDICT_ABNORMAL;
 
 	if (is_checkup(&hub->profile)) {
-		if (report == NULL)
-			checkup_note_failed(&hub->checkup);
+		note_checkup(hub, report);
 		return;
 	}
 	if (report != NULL)
@@ -225,7 +240,10 @@ static void note_result(struct hub *hub, const struct report *report)
 		hub->quiet_slowdowns++;
 }
 
-/* After a check-up or an early window: its fingerprints are what the job looked like before a later slowdown. */
+/*
+ * After a check-up or an early window: its fingerprints are what the job looked like before a later
+ * slowdown.
+ */
 static void keep_past(struct hub *hub, const struct analysis_input *input,
 		      const struct report *report)
 {
