@@ -5,8 +5,8 @@
 #include "live/hostd/hostd_parts.h"
 #include "live/link/wire_hang.h"
 #include "model/syscall.h"
-#include "read/flight/loaderchildren.h"
 #include "read/flight/labels.h"
+#include "read/flight/loaderchildren.h"
 #include "read/flight/stacks.h"
 
 #include <stdio.h>

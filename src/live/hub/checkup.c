@@ -4,6 +4,8 @@
 #include "live/hub/doubt.h"
 #include "model/thresholds.h"
 
+#include <stdio.h>
+
 /* What is over sooner is no slowdown of the job, but noise. */
 #define CHECKUP_NOISE_NS JOBWATCH_HOLD_NS
 
@@ -122,14 +124,16 @@ void checkup_note_begun(struct checkup *checkup, int64_t now_ns)
 	checkup->doubted = false;
 }
 
-void checkup_note_failed(struct checkup *checkup)
+void checkup_note_failed(struct checkup *checkup, const char *why)
 {
 	checkup->failures++;
+	(void)snprintf(checkup->unclear, sizeof(checkup->unclear), "%s", why);
 }
 
 void checkup_note_passed(struct checkup *checkup)
 {
 	checkup->failures = 0;
+	checkup->unclear[0] = '\0';
 }
 
 void checkup_note_doubted(struct checkup *checkup, int64_t now_ns)

@@ -34,6 +34,7 @@ struct checkup {
 	int64_t away_ns;     /* since when some are not; 0: all are */
 	int64_t done_ns, early_ns;
 	unsigned failures; /* check-ups in a row that gave no report, or no verdict */
+	char unclear[300]; /* why the latest has no verdict; "": it has one */
 	bool doubted;	   /* what the latest found is to be seen in another window, soon */
 };
 
@@ -58,8 +59,8 @@ void checkup_note_early(struct checkup *checkup, int64_t now_ns);
 /* A check-up was ordered, or could not be. */
 void checkup_note_begun(struct checkup *checkup, int64_t now_ns);
 
-/* It gave no report, or one that is inconclusive or incomplete: it is repeated, later each time. */
-void checkup_note_failed(struct checkup *checkup);
+/* It gave no report, or one without a verdict (why; else ""): it is repeated, later each time. */
+void checkup_note_failed(struct checkup *checkup, const char *why);
 void checkup_note_passed(struct checkup *checkup);
 
 /* Its finding needs a second window: it is repeated after DOUBT_AGAIN_NS. */

@@ -166,7 +166,7 @@ static void a_check_up_that_failed_is_repeated(_unused_ void **state)
 	assert_true(comes_within(30 * S));
 	for (size_t i = 0; i < ARRAY_SIZE(gaps_ns); i++) {
 		checkup_note_begun(&f.checkup, f.now_ns);
-		checkup_note_failed(&f.checkup);
+		checkup_note_failed(&f.checkup, "");
 		assert_false(comes_within(gaps_ns[i] - S));
 		assert_true(comes_within(5 * S));
 	}

@@ -141,7 +141,7 @@ static void check_up(struct hub *hub, int64_t now_ns)
 		return;
 	checkup_note_begun(&hub->checkup, now_ns);
 	if (hub_start_profile(hub, &wish, now_ns) < 0)
-		checkup_note_failed(&hub->checkup);
+		checkup_note_failed(&hub->checkup, "");
 }
 
 bool hub_holds_audit(const struct hub *hub, int64_t now_ns)

@@ -27,7 +27,7 @@ static struct ending_facts gather(const struct hub *hub, const struct job_end *e
 		.end = *end,
 		.lives = &hub->lives,
 		.history = &hub->history,
-		.unclear = hub->unclear,
+		.unclear = hub->checkup.unclear,
 		.last_mark_ns = hub->last_mark_ns,
 		.stuck = is_stuck(hub),
 		.hangs = hub->quiet_hangs,

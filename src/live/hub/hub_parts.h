@@ -59,7 +59,6 @@ struct hub {
 	struct profile profile;
 	struct checkup checkup;
 	struct doubt doubt;
-	char unclear[300]; /* why the latest check-up has no verdict; "": it has */
 	struct reference reference;
 	struct jobstate_pace slowdown; /* as last logged; slow_since_step 0: none */
 	bool accepted;		       /* a person has accepted that slowdown */
@@ -98,7 +97,6 @@ void hub_decide(struct hub *hub, int64_t now_ns);
 
 /* Whether an overhead measurement must not begin now: the first check-up goes before it. */
 bool hub_holds_audit(const struct hub *hub, int64_t now_ns);
-
 /* Whether the job is slow, or was at its end, for long enough to call it so. Fills its pace. */
 bool hub_is_slow(const struct hub *hub, struct jobstate_pace *ret);
 
@@ -107,6 +105,7 @@ struct profile_wish {
 	int64_t window_ns;
 	uint64_t steps_max;
 };
+
 /* Orders a profile of all watched workers. Returns 0 or -errno. */
 int hub_start_profile(struct hub *hub, const struct profile_wish *wish, int64_t now_ns);
 

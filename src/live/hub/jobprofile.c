@@ -211,14 +211,10 @@ static void note_checkup(struct hub *hub, const struct report *report)
 	bool unclear = report == NULL || report->verdict == VERDICT_INCONCLUSIVE ||
 		       report->verdict == VERDICT_INCOMPLETE;
 
-	hub->unclear[0] = '\0';
-	if (!unclear) {
+	if (unclear)
+		checkup_note_failed(&hub->checkup, report != NULL ? report->reason : "");
+	else
 		checkup_note_passed(&hub->checkup);
-		return;
-	}
-	checkup_note_failed(&hub->checkup);
-	if (report != NULL)
-		(void)snprintf(hub->unclear, sizeof(hub->unclear), "%s", report->reason);
 }
 
 /* report: NULL: none could be made. */
