@@ -49,6 +49,7 @@ DISABLED = 3  # of the worker's states
 DATALOADER, DATALOADER_END, OPTIMIZER = 1, 2, 3
 U64, STEP = 2**64 - 1, 0x9E3779B97F4A7C15  # of splitmix
 MOST_MORE = 60000  # iterations
+BEHIND_S = 0.5  # a longer pause is not caught up with
 ADD_SEALS, SEALS = 1033, 1 | 2 | 4  # F_ADD_SEALS; SEAL, SHRINK, GROW
 
 
@@ -80,6 +81,7 @@ class Worker:
         self.rank, self.options, self.behavior = rank, options, behavior
         self.step = self.head = self.seen = 0
         self.hidden = False
+        self.due = 0.0  # of the iteration under way, by the monotonic clock
         self.window: dict[str, int] = {}
         self.bounds: list[int] = []
         fd, self.block = make_block()
@@ -208,7 +210,16 @@ class Worker:
             self.send(BYE)
             os._exit(0)
 
+    def compute(self, seconds: float) -> None:
+        """By the clock: ranks that a busy machine delays stay in step, as if they waited."""
+        now = time.monotonic()
+        if now - self.due > BEHIND_S:
+            self.due = now
+        self.due += seconds
+        time.sleep(max(0.0, self.due - now))
+
     def run(self) -> None:
+        self.due = time.monotonic()
         for number in itertools.count():
             if self.is_over(number):
                 break
@@ -216,7 +227,7 @@ class Worker:
             self.mark(DATALOADER)
             self.mark(DATALOADER_END)
             factor = (self.options.slow_factor if slow else 1) + self.overhead_cost_frac()
-            time.sleep(self.options.ms * factor / 1e3)
+            self.compute(self.options.ms * factor / 1e3)
             self.mark(OPTIMIZER)
             if number == 60:
                 self.end_early()
