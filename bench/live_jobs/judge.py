@@ -20,7 +20,7 @@ from reports import rank_set  # noqa: E402
 RIGHT = "right"
 WRONG_RANK = "wrong rank"
 WRONG_FUNCTION = "wrong function"  # of the right rank
-UNNAMED = "unnamed"  # said that the job is slow, stuck or not to be judged, and accused nobody
+UNNAMED = "unnamed"  # said that the job is slow, stuck or not to be judged, and accused no rank
 SILENT = "silent"
 FALSE_HEALTHY = "false healthy"
 FALSE_ALARM = "false alarm"

@@ -236,7 +236,7 @@ static void detector_does_not_measure_a_profiled_iteration(void **state)
 	detector_free(job.det);
 }
 
-static void detector_sees_a_hang_in_a_window_that_stops_nobody(void **state)
+static void detector_sees_a_hang_in_a_window_that_stops_no_worker(void **state)
 {
 	struct job job = job_new();
 	int64_t limit_ns;
@@ -307,7 +307,7 @@ int main(void)
 		cmocka_unit_test(detector_is_never_blocked_while_it_learns),
 		cmocka_unit_test(detector_waits_long_for_a_job_whose_pace_it_does_not_know_yet),
 		cmocka_unit_test(detector_does_not_measure_a_profiled_iteration),
-		cmocka_unit_test(detector_sees_a_hang_in_a_window_that_stops_nobody),
+		cmocka_unit_test(detector_sees_a_hang_in_a_window_that_stops_no_worker),
 		cmocka_unit_test(detector_measures_steps_without_a_loader_and_own_marks),
 		cmocka_unit_test(detector_survives_marks_out_of_order_and_of_no_kind),
 	};

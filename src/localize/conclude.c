@@ -64,7 +64,7 @@ static bool is_slow(const struct conclusion *c)
 
 /* --- one function per verdict: the reason; false: the verdict does not apply --- */
 
-static bool nobody_seen(const struct conclusion *c)
+static bool no_worker_seen(const struct conclusion *c)
 {
 	if (c->report->workers_analyzed > 0)
 		return false;
@@ -118,8 +118,8 @@ static bool ranks_missing(const struct conclusion *c)
 	append_missing(c);
 	if (c->facts->wait_ms > 0)
 		str_printf(c->reason,
-			   ", and those present wait %.*f ms an iteration for somebody or for "
-			   "the network",
+			   ", and those present wait %.*f ms an iteration for a missing rank or "
+			   "for the network",
 			   c->facts->wait_ms < 10 ? 1 : 0, c->facts->wait_ms);
 	else
 		str_append(c->reason, "; no fault shows in those present");
@@ -223,7 +223,7 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		bool (*applies)(const struct conclusion *c);
 		enum verdict verdict;
 	} rules[] = {
-		{ nobody_seen, VERDICT_INCONCLUSIVE },
+		{ no_worker_seen, VERDICT_INCONCLUSIVE },
 		{ surely_found, VERDICT_ABNORMAL },
 		{ slow_without_cause, VERDICT_SLOW },
 		{ weakly_found, VERDICT_INCONCLUSIVE },

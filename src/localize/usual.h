@@ -15,8 +15,8 @@ _must_check_ int usual_note(struct report *out, const char **notes, const struct
 			    const struct accuse_options *options, accusations *list);
 
 /*
- * A check-up looks at a job that nobody complained of, and on a machine that does something else,
- * too, some rank always lacks a CPU for a moment. Where the window is a check-up: takes findings
+ * A check-up looks at a job that has not become slow. On a machine that also does other work, some
+ * rank always lacks a CPU for a moment. Where the window is a check-up: takes findings
  * of a lack of CPU that cost less than CHECKUP_STARVED_PCT out of out->findings, and notes each.
  * Returns 0 or -ENOMEM.
  */

@@ -201,9 +201,9 @@ class Jobs(LiveTest):
             for word in ("one", str(one.pid), str(self.folder / "one")):
                 shown = self.ask("status", "--job", word).stdout
                 self.assertRegex(shown, rf"^job one, process {one.pid}, runs for")
-            nobody = self.ask("status", "--job", "three")
-            self.assertEqual(nobody.returncode, 1)
-            self.assertIn("no running job 'three'", nobody.stderr)
+            missing = self.ask("status", "--job", "three")
+            self.assertEqual(missing.returncode, 1)
+            self.assertIn("no running job 'three'", missing.stderr)
 
     def test_a_name_that_several_jobs_have_is_refused(self) -> None:
         with contextlib.ExitStack() as stack:

@@ -264,7 +264,7 @@ class Orders(LiveTest):
         self.assertEqual(overhead["left_out"], ["samples"])
         self.assertLess(overhead["window"]["pct"], 100, "of what is left")
 
-    def test_a_daemon_that_accepts_nobody_is_no_missing_job(self) -> None:
+    def test_a_daemon_that_accepts_no_connection_is_no_missing_job(self) -> None:
         place = self.folder / "perftracker"
         place.mkdir(mode=0o700)
         with contextlib.ExitStack() as stack:

@@ -244,7 +244,7 @@ static bool left_early(const struct ending *e)
 	return true;
 }
 
-static bool nobody_came(const struct ending *e)
+static bool no_worker_came(const struct ending *e)
 {
 	if (e->facts->cnt > 0)
 		return false;
@@ -472,7 +472,7 @@ static int conclude(struct ending *e, struct report *report)
 		{ failed, VERDICT_FAILED },
 		{ restarted, VERDICT_FAILED },
 		{ rank_failed, VERDICT_FAILED },
-		{ nobody_came, VERDICT_INCONCLUSIVE },
+		{ no_worker_came, VERDICT_INCONCLUSIVE },
 		{ stuck, VERDICT_STUCK },
 		{ slow, VERDICT_SLOW },
 		{ left_early, VERDICT_INCOMPLETE },

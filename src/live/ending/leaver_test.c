@@ -56,7 +56,7 @@ static void a_rank_that_left_is_awaited_in_a_backward_pass_that_waits(void **sta
 	assert_true(awaited());
 }
 
-static void a_rank_that_saves_or_evaluates_at_the_end_awaits_nobody(void **state)
+static void a_rank_that_saves_or_evaluates_at_the_end_awaits_no_rank(void **state)
 {
 	(void)state;
 	(void)strcpy(where.stack, "train.py(60): main\ntorch/serialization.py(900): save");
@@ -77,7 +77,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_rank_that_left_is_awaited_in_a_collective, set_up),
-		cmocka_unit_test_setup(a_rank_that_saves_or_evaluates_at_the_end_awaits_nobody,
+		cmocka_unit_test_setup(a_rank_that_saves_or_evaluates_at_the_end_awaits_no_rank,
 				       set_up),
 		cmocka_unit_test_setup(a_rank_that_left_is_awaited_in_a_backward_pass_that_waits,
 				       set_up),

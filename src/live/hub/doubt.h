@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A check-up looks at a job that is as fast as ever, so its window is the only evidence, and a
- * neighbor that computes just then looks like a fault. Its finding is told when another window
- * DOUBT_AGAIN_NS later accuses the same ranks for the same reason. Owns the report that waits.
+ * neighbor that computes just then looks like a fault. Its finding is published when another
+ * window DOUBT_AGAIN_NS later accuses the same ranks for the same reason. Owns the report that waits.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #define DOUBT_AGAIN_NS (5 * NSEC_PER_SEC)
 
-/* So many windows that contradict one another are told as that. */
+/* After this many windows that contradict one another the report is inconclusive. */
 #define DOUBT_WINDOW_CNT 3u
 
 struct doubt {
@@ -22,7 +22,7 @@ struct doubt {
 
 /*
  * Takes the report of a check-up. Returns true if it waits for another window: it belongs to doubt
- * then. Else it is to be told; it is inconclusive now if the windows contradict one another.
+ * then. Else the caller publishes it; it is inconclusive now if the windows contradict one another.
  */
 bool doubt_keeps(struct doubt *doubt, struct report *report, uint64_t number);
 

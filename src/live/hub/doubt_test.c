@@ -47,7 +47,7 @@ static struct report accuse(size_t first, size_t cnt, const char *cause)
 	return report;
 }
 
-static void assert_told(struct report report, enum verdict verdict)
+static void assert_published(struct report report, enum verdict verdict)
 {
 	assert_false(doubt_keeps(&doubt, &report, 7));
 	assert_int_equal(report.verdict, verdict);
@@ -64,7 +64,7 @@ static void assert_kept(struct report report)
 static void a_finding_is_told_when_a_second_window_agrees(_unused_ void **state)
 {
 	assert_kept(accuse(0, 1, "host-stall"));
-	assert_told(accuse(0, 1, "cpu-bound-python"), VERDICT_ABNORMAL); /* the same function */
+	assert_published(accuse(0, 1, "cpu-bound-python"), VERDICT_ABNORMAL); /* the same function */
 	assert_kept(accuse(0, 2, "host-stall")); /* the next check-up begins anew */
 }
 
@@ -74,7 +74,7 @@ static void a_window_without_a_finding_ends_the_doubt(_unused_ void **state)
 
 	arena_init(&healthy.arena);
 	assert_kept(accuse(0, 1, "host-stall"));
-	assert_told(healthy, VERDICT_HEALTHY);
+	assert_published(healthy, VERDICT_HEALTHY);
 }
 
 static void windows_that_contradict_one_another_are_inconclusive(_unused_ void **state)

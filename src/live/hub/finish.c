@@ -49,7 +49,7 @@ static struct ending_facts gather(const struct hub *hub, const struct job_end *e
  * job loses its time, or which finding it had before all was well. A failure is news, unless the
  * job had stopped before and a finding says why.
  */
-static bool is_told(const struct hub *hub, const struct report *report)
+static bool is_reported(const struct hub *hub, const struct report *report)
 {
 	const struct history_slowdown *slowdown = history_open(&hub->history);
 
@@ -153,7 +153,7 @@ void hub_finish(struct hub *hub, const struct job_end *end)
 		return;
 	}
 	report.job_id = hub->options->job_name;
-	if (is_told(hub, &report))
+	if (is_reported(hub, &report))
 		log_last(hub, &facts, &report);
 	else
 		publish_last(hub, &report);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The slowdowns of a job and the reports made of each, for the last report: what was wrong during
- * the run and is over by its end must still be told. A fixed number is kept: the first ones and
+ * the run and is over by its end must still be reported. A fixed number is kept: the first ones and
  * the latest.
  */
 #pragma once

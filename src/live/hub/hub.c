@@ -298,9 +298,9 @@ static void log_part(struct hub *hub)
 		world_size = MAX(world_size, state->world_size);
 		iterations = MAX(iterations, state->iterations);
 	}
-	if (hub->part_told || iterations < PART_ITERATIONS || (int)hub->workers.cnt >= world_size)
+	if (hub->part_logged || iterations < PART_ITERATIONS || (int)hub->workers.cnt >= world_size)
 		return;
-	hub->part_told = true;
+	hub->part_logged = true;
 	log_line(LOG_WARNING, "event=part-of-job ranks=%zu world_size=%d", hub->workers.cnt,
 		 world_size);
 }

@@ -74,7 +74,7 @@ struct hub {
 	uint64_t hang_step;	 /* after the latest hang report; 0: none */
 	char shown[64];		 /* the job's state as last logged */
 	int64_t first_tick_ns;	 /* 0: none yet */
-	bool advised, part_told; /* lines said: no iteration was seen; only some ranks are */
+	bool advised, part_logged; /* lines said: no iteration was seen; only some ranks are */
 	struct last_report last;
 };
 

@@ -366,7 +366,7 @@ void hub_finish_profile(struct hub *hub)
 }
 
 /* The window of a worker that hangs does not end; the report of the hang should not wait for it. */
-static bool somebody_hangs(const struct hub *hub)
+static bool a_worker_hangs(const struct hub *hub)
 {
 	if (hang_job_is_ending(hub->workers.data, hub->workers.cnt))
 		return false;
@@ -379,7 +379,7 @@ static bool somebody_hangs(const struct hub *hub)
 
 void hub_watch_profile(struct hub *hub, int64_t now_ns)
 {
-	bool late = now_ns >= hub->profile.deadline_ns || somebody_hangs(hub), complete = true;
+	bool late = now_ns >= hub->profile.deadline_ns || a_worker_hangs(hub), complete = true;
 
 	vec_foreach(answer, &hub->profile.answers)
 		complete &= answer->state == ANSWER_READY || answer->state == ANSWER_MISSED;

@@ -424,7 +424,7 @@ static int is_heard(const struct job *job, const struct blame *blame, const stru
 	return error;
 }
 
-/* Whether another witness accuses somebody who waits, of that or of something around it. */
+/* Whether another witness accuses a waiting worker of the wait or of a frame around it. */
 static bool is_accused_of_waits(const struct job *job, const struct excess *e,
 				const accusations *list)
 {

@@ -96,7 +96,7 @@ static bool is_accused_of_work(const accusations *list, uint32_t w)
 }
 
 /* A worker that always has more input is accused of it; the others only wait for it. */
-static bool nobody_is_accused(const struct team *t, const accusations *list)
+static bool no_member_is_accused(const struct team *t, const accusations *list)
 {
 	for (size_t i = 0; i < t->cnt; i++) {
 		if (is_accused_of_work(list, t->members[i]))
@@ -170,7 +170,7 @@ static void find_uneven(struct team *t, const accusations *list)
 		t->left[t->left_cnt++] = w;
 	for (uint32_t w = 0; w < t->job->worker_cnt; w++) {
 		gather(t, w);
-		if (!time_follows_inputs(t) || !nobody_is_accused(t, list))
+		if (!time_follows_inputs(t) || !no_member_is_accused(t, list))
 			continue;
 		for (size_t i = 0; i < t->cnt; i++)
 			t->uneven[t->members[i]] = true;

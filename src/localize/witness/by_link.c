@@ -358,7 +358,7 @@ static int accuse_role(struct fabric *b, enum link_role culprits, accusations *o
  * Flows that meet on the same paths slow each other down, now here, now there: nearly all
  * links wait by turns, and no one of them is the slow one. A worker that was not analyzed may be.
  */
-static bool waits_for_nobody(const struct fabric *b, size_t explained)
+static bool no_link_is_slow(const struct fabric *b, size_t explained)
 {
 	size_t waiting = count_role(b, ROLE_WAITING);
 
@@ -423,7 +423,7 @@ static int judge_network(struct fabric *b, bool *ret, accusations *out)
 	size_t explained;
 	int error = count_explained(b, &explained);
 
-	*ret = error == 0 && waits_for_nobody(b, explained);
+	*ret = error == 0 && no_link_is_slow(b, explained);
 	return *ret ? accuse_network(b, out) : error;
 }
 

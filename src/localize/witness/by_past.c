@@ -150,7 +150,7 @@ static bool is_python(const char *name)
 }
 
 /*
- * Whether a worker stands still everywhere a little, as long as another thread of its process runs
+ * Whether a worker is delayed everywhere a little, as long as another thread of its process runs
  * Python. Where one function has most of the growth it waits there, for what that thread makes.
  */
 static bool is_held(const struct by_past *b, size_t w)

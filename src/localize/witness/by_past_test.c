@@ -339,7 +339,7 @@ static void set_threads(struct test_job *of, double cpu_frac, double other_frac,
 	stats->other_name = name;
 }
 
-/* The thread stands still in all it does, as long as another one runs Python. */
+/* The thread is delayed in all it does, as long as another one runs Python. */
 static void a_rank_held_everywhere_by_a_thread_of_its_own_waits_for_the_gil(void **state)
 {
 	(void)state;

@@ -166,7 +166,7 @@ static void arrows_lead_from_calls_to_the_launched_work(void **state)
 	add_gpu(&log, FLIGHT_GPU_API, CALLS, 2004, 1, 5, -1, "cudaStreamSynchronize");
 	add_gpu(&log, FLIGHT_GPU_KERNEL, COMPUTE, 2003, 2, 3, 4096, "gemm");
 	add_gpu(&log, FLIGHT_GPU_MEMOP, COMPUTE, 2006, 2, 4, 1 << 20, "Memcpy HtoD");
-	add_gpu(&log, FLIGHT_GPU_KERNEL, COMPUTE, 2009, 2, 77, 32, "of nobody");
+	add_gpu(&log, FLIGHT_GPU_KERNEL, COMPUTE, 2009, 2, 77, 32, "without owner");
 	root = draw(&log, 0);
 	assert_string_equal(end_of(root, 's', 0), "cudaLaunchKernel");
 	assert_string_equal(end_of(root, 'f', 0), "gemm");

@@ -294,7 +294,7 @@ static void absurd_values_are_valid_json(void **state)
 	draw(x, 0);
 }
 
-static void want_of_memory_is_told(void **state)
+static void want_of_memory_is_reported(void **state)
 {
 	struct fixture *x = *state;
 	struct timeline_options options = { .sides = x->sides, .side_cnt = x->side_cnt };
@@ -349,7 +349,7 @@ int main(int argc, char **argv)
 		test_of(other_hosts_and_other_boots_are_left_out),
 		test_of(what_is_before_the_picture_is_cut_off),
 		test_of(absurd_values_are_valid_json),
-		test_of(want_of_memory_is_told),
+		test_of(want_of_memory_is_reported),
 	};
 
 	if (argc == 3 && strcmp(argv[1], "--write") == 0)

@@ -284,7 +284,7 @@ static void samples_in_a_row_are_one_slice(void **state)
 	assert_int_equal(slices.data[0].end_ns, 60 * MS);
 	assert_int_equal(slices.data[0].sample_cnt, 3);
 	assert_int_equal(slices.data[0].cpu_ns, 15 * MS);
-	assert_int_equal(slices.data[1].start_ns, 0); /* outer, until nobody looked any more */
+	assert_int_equal(slices.data[1].start_ns, 0); /* outer, until the last sample */
 	assert_int_equal(slices.data[1].end_ns, 150 * MS);
 	assert_int_equal(slices.data[2].start_ns, 900 * MS);
 	vec_done(&slices);
