@@ -79,6 +79,8 @@ class Agent:
         self.step.restype = ctypes.c_uint64
         self.enabled = lib.pt_agent_enabled
         self.run = lib.pt_agent_run
+        self.expect_collectives = lib.pt_agent_expect_collectives
+        self.expect_collectives.restype = None
         self.window_open = lib.pt_agent_window_open
         self.window_open.argtypes = [ctypes.c_int]
         self.window_close = lib.pt_agent_window_close

@@ -55,6 +55,7 @@ class _Hook:
         self.calls: Any = None  # what the wrappers call (_torch.Hooks)
         self.mark_iteration: Optional[Callable[[], None]] = None
         self.children: List[int] = []  # pids of loaders' children, until connected
+        self.grouped = False  # in a process group of several ranks
 
 
 _hook = _Hook()
@@ -147,6 +148,8 @@ def _activate() -> None:
     _hook.agent.run()  # marks work without its helper thread too
     _tell_children(_hook.children)
     _hook.children = []
+    if _hook.grouped:
+        _hook.agent.expect_collectives()
     _hook.state = ACTIVE
     _hook.pid = os.getpid()
     _hook.mark_iteration = iteration_mark
@@ -191,6 +194,13 @@ def _loader_started(loader_iter: Any) -> None:
         _tell_children(known)
     else:
         _hook.children = (_hook.children + known)[-CHILDREN_MAX:]
+
+
+@_silent
+def _group_started() -> None:
+    _hook.grouped = True
+    if _hook.state is ACTIVE:
+        _hook.agent.expect_collectives()
 
 
 @_silent
@@ -396,7 +406,7 @@ def _wrap_torch() -> None:
 
     if _hook.calls is None:
         first = (_first_loader, _nothing, _first_step, _nothing, _first_backward, _nothing)
-        _hook.calls = _torch.Hooks(_loader_started, *first, _first_scaler)
+        _hook.calls = _torch.Hooks(_loader_started, _group_started, *first, _first_scaler)
     _torch.wrap(_hook.calls)
     profiles.attach()
 

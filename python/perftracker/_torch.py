@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where torch is wrapped: the iterator of DataLoader, steps of optimizers and of gradient scalers,
-backward passes.
+backward passes, the start of process groups.
 
 Each wrapper calls the hook's function, then the real one, also if the former failed. A region
 that torch.compile traces contains no call of the hook: is_compiling() is a constant there.
@@ -16,7 +16,8 @@ _wrapped = False
 class Hooks:
     """The functions that the wrappers call: _hook.py's until the first mark, then C functions.
 
-    loader_started is called once for each iterator of a loader and stays one of _hook.py's.
+    loader_started is called once for each iterator of a loader, group_started for each process
+    group; both stay functions of _hook.py.
     """
 
     __slots__ = (
@@ -28,12 +29,17 @@ class Hooks:
         "backward_ends",
         "scaler_begins",
         "loader_started",
+        "group_started",
     )
 
     def __init__(
-        self, loader_started: Callable[[Any], None], *functions: Callable[[Any], None]
+        self,
+        loader_started: Callable[[Any], None],
+        group_started: Callable[[], None],
+        *functions: Callable[[Any], None],
     ) -> None:
         self.loader_started = loader_started
+        self.group_started = group_started
         self.set(*functions)
 
     def set(self, *functions: Callable[[Any], None]) -> None:
@@ -53,6 +59,7 @@ def wrap(hooks: Hooks) -> None:
     _wrap_optimizer(_compiling_test(torch), hooks)
     _wrap_scaler(hooks)
     _wrap_backward(torch.autograd, hooks)
+    _wrap_groups(hooks)
 
 
 def _compiling_test(torch: Any) -> Callable[[], bool]:
@@ -198,6 +205,30 @@ def _wrap_pass(autograd: Any, name: str, hooks: Hooks) -> None:
 
     _hide_from_compiler(run)
     setattr(autograd, name, run)
+
+
+def _wrap_groups(hooks: Hooks) -> None:
+    """init_process_group, new_group and device meshes make each group by one private function.
+
+    Where torch has another way, or a group exists already, collectives are expected at once.
+    """
+    module: Any = sys.modules.get("torch.distributed.distributed_c10d")
+    if module is None:
+        return  # a torch without collectives
+    original = getattr(module, "_new_process_group_helper", None)
+    if original is None or module.is_initialized():
+        hooks.group_started()
+    if original is None:
+        return
+
+    @functools.wraps(original)
+    def helper(*args: Any, **kwargs: Any) -> Any:
+        result = original(*args, **kwargs)
+        if (args[0] if args else kwargs.get("group_size")) != 1:
+            hooks.group_started()
+        return result
+
+    module._new_process_group_helper = helper
 
 
 def _hide_from_compiler(function: Callable[..., Any]) -> None:

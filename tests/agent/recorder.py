@@ -10,7 +10,7 @@ import daemon as d
 STRINGS, FRAMES, NODES, SAMPLES = 16384, 16384, 65536, 32768
 LANES, LANE_RECORDS, WINDOW_RECORDS = 32, 2048, 32768
 GPU_LANES = 1024
-SAMPLE, OPERATOR, ANNOTATION, PYTHON, CHILD = 32, 37, 38, 42, 58
+SAMPLE, OPERATOR, ANNOTATION, COLLECTIVE, PYTHON, CHILD = 32, 37, 38, 39, 42, 58
 SAMPLE_WINDOW = 8
 SOURCE_EXACT = 6
 U32, U64, I64 = ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int64
@@ -128,6 +128,16 @@ class Recorder:
             for r in ring
             if r.kind == kind
         ]
+
+    def collectives(self) -> List[str]:
+        """Names of what all threads wrote, also without a window."""
+        records_bytes = LANE_RECORDS * d.RECORD.size
+        names = []
+        for number, lane in enumerate(self.raw.lanes):
+            at = RawFlight.records.offset + number * records_bytes
+            found = self._ring(at, LANE_RECORDS, lane.head, lane.tid)
+            names += [self.string(record.extra) for record in found if record.kind == COLLECTIVE]
+        return names
 
     def window(self) -> List[Record]:
         """What all threads wrote into the pages of the window."""

@@ -210,13 +210,20 @@ class Marks(HookTest):
             "import types; from perftracker import _torch\n"
             "autograd = types.SimpleNamespace(backward=lambda x: x + 1, grad=lambda x: 1 / x)\n"
             "seen = []\n"
-            "hooks = _torch.Hooks(*[lambda what, at=at: seen.append(at) for at in range(8)])\n"
+            "hooks = _torch.Hooks(*[lambda what, at=at: seen.append(at) for at in range(9)])\n"
             "_torch._wrap_backward(autograd, hooks)\n"
             "print(autograd.backward(1), autograd.grad(1), seen)\n"
         )
         env = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")}
         run = subprocess.run([PYTHON, "-c", script], env=env, capture_output=True, text=True)
-        self.assertEqual(run.stdout, "2 1.0 [5, 6, 5, 6]\n", run.stderr)
+        self.assertEqual(run.stdout, "2 1.0 [6, 7, 6, 7]\n", run.stderr)
+
+    def test_collectives_are_watched_in_a_group_of_several_ranks_only(self) -> None:
+        """Else every node of a backward pass would pay for torch's hook."""
+        run = self.run_job("groups.py", new=True)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        names = r.Recorder(self.only_worker()).collectives()
+        self.assertEqual(names, ["gloo:grouped"])
 
     def test_optimizers_that_alternate_have_names_of_their_own(self) -> None:
         self.run_job("lightning.py", "alternating")

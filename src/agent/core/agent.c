@@ -296,6 +296,11 @@ void pt_agent_check_operators(int begin)
 	collectors_check_operators(begin != 0);
 }
 
+void pt_agent_expect_collectives(void)
+{
+	collectors_expect_collectives();
+}
+
 int pt_agent_run(void)
 {
 	return collectors_run();

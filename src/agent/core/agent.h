@@ -40,9 +40,8 @@ PT_EXPORT int pt_agent_start(const char *socket_path, int32_t rank, int32_t loca
  * Writes one mark (enum mark of format/shared/block.h) and looks at the order when
  * the mark counts iterations. No system call, no allocation.
  *
- * The step is the number of iteration marks: MARK_ITERATION once there was
- * one, else MARK_OPTIMIZER once there was one, else MARK_DATALOADER. It starts
- * anew when a better kind appears.
+ * The step is the number of iteration marks: MARK_ITERATION once there was one, else MARK_OPTIMIZER
+ * once there was one, else MARK_DATALOADER. It starts anew when a better kind appears.
  *
  * Returns an enum agent_action; AGENT_NONE when disabled.
  */
@@ -50,21 +49,22 @@ PT_EXPORT int pt_agent_mark(uint32_t mark, int64_t value, uint32_t detail);
 
 /* Makes the calling thread the training thread, whose stacks and account are recorded. */
 PT_EXPORT void pt_agent_training_thread(void);
-/* A data-loading child was started: it is sampled while the rank waits (children.h). */
+/* A data-loading child was started (children.h). */
 PT_EXPORT void pt_agent_loader_child(uint32_t pid);
 
 /*
  * Probes once what this process can record (collectors.h), with the interpreter lock held: the
  * calling thread's stack as Python reports it; torch's version, then a self-test: between
- * check_operators(1) and (0) the caller runs torch.empty(0). pt_agent_run() starts the recorder.
- * Returns 0 or -errno.
+ * check_operators(1) and (0) the caller runs torch.empty(0). run() starts the recorder and returns 0
+ * or -errno. expect_collectives(): the process has joined a group of ranks.
  */
 PT_EXPORT void pt_agent_open_stacks(const uintptr_t *codes, size_t cnt);
 PT_EXPORT void pt_agent_open_operators(const char *torch_version);
 PT_EXPORT void pt_agent_check_operators(int begin);
 PT_EXPORT int pt_agent_run(void);
+PT_EXPORT void pt_agent_expect_collectives(void);
 
-/* Why a source (enum flight_source) is absent: borrowed, "" when it works. */
+/* Why a source (enum flight_source) is absent: borrowed, "" if it works. */
 PT_EXPORT const char *pt_agent_absent(uint32_t source);
 
 /*

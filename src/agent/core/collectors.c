@@ -29,6 +29,7 @@ struct overhead_check {
 static struct collectors {
 	struct flight *flight;
 	bool running;
+	bool grouped; /* collectives are expected */
 	bool window;
 	uint32_t window_steps; /* begun since it opened */
 	bool traced;	       /* exact tracing is on */
@@ -138,7 +139,16 @@ static void apply(void)
 	if (!have(FLIGHT_SOURCE_OPERATORS))
 		return;
 	(void)torchops_watch_operators(operators_wanted(window));
-	(void)torchops_watch_collectives(always || window);
+	(void)torchops_watch_collectives(collectors.grouped && (always || window));
+}
+
+void collectors_expect_collectives(void)
+{
+	if (collectors.grouped)
+		return;
+	collectors.grouped = true;
+	if (collectors.running)
+		apply();
 }
 
 /* The system call that a thread waits in: a file that sandboxes may hide. */

@@ -2,8 +2,10 @@
 /*
  * Records operators and collectives of PyTorch by its RecordFunction hook, from C. The callback
  * that torch runs around each operator writes one record at the operator's end (lane.h).
- * Collectives are recorded always; while no window is open, operators cost nothing, since the hook
- * is then set for user scopes only.
+ * Collectives are recorded also while no window is open; the hook is then set for user scopes only.
+ * Forward operators then cost what they cost without it. Each node of a backward pass still costs
+ * 0.15 us more, in torch itself: it copies the list of callbacks whenever it sets a node's
+ * thread-local state, twice a node. So watch no collectives in a process that has none.
  *
  * One thread at a time calls these functions, with the interpreter lock held.
  * torch may call the hook for a while after it was removed: the library must

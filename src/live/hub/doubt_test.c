@@ -64,7 +64,8 @@ static void assert_kept(struct report report)
 static void a_finding_is_told_when_a_second_window_agrees(_unused_ void **state)
 {
 	assert_kept(accuse(0, 1, "host-stall"));
-	assert_published(accuse(0, 1, "cpu-bound-python"), VERDICT_ABNORMAL); /* the same function */
+	assert_published(accuse(0, 1, "cpu-bound-python"),
+			 VERDICT_ABNORMAL);	 /* the same function */
 	assert_kept(accuse(0, 2, "host-stall")); /* the next check-up begins anew */
 }
 

@@ -69,11 +69,11 @@ struct hub {
 	bool found;		  /* at least one report was abnormal */
 	struct lives lives;
 	struct history history;
-	bool ending;		 /* the job was asked to end */
-	int64_t last_mark_ns;	 /* of all workers, until then */
-	uint64_t hang_step;	 /* after the latest hang report; 0: none */
-	char shown[64];		 /* the job's state as last logged */
-	int64_t first_tick_ns;	 /* 0: none yet */
+	bool ending;		   /* the job was asked to end */
+	int64_t last_mark_ns;	   /* of all workers, until then */
+	uint64_t hang_step;	   /* after the latest hang report; 0: none */
+	char shown[64];		   /* the job's state as last logged */
+	int64_t first_tick_ns;	   /* 0: none yet */
 	bool advised, part_logged; /* lines said: no iteration was seen; only some ranks are */
 	struct last_report last;
 };
