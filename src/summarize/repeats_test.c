@@ -2,31 +2,14 @@
 /* Through window_find(): what is found where nothing marks iterations. */
 #include "summarize/repeats.h"
 
-#include "summarize/test_trace.h"
+#include "summarize/test_window.h"
 
-static struct trace trace;
-
-static int trace_new(void **state)
+static void expect(enum iterations_by by)
 {
-	(void)state;
-	trace_start(&trace);
-	return 0;
-}
+	struct window w = found(NULL);
 
-static int trace_free(void **state)
-{
-	(void)state;
-	trace_done(&trace);
-	return 0;
-}
-
-static struct window found(void)
-{
-	struct window window;
-	struct err err;
-
-	assert_int_equal(window_find(&trace, NULL, &window, &err), 0);
-	return window;
+	assert_int_equal(w.iterations_by, by);
+	window_done(&w);
 }
 
 /* Two layers and an update of each iteration; cnt iterations of 100 ns from start_ns on. */
@@ -50,7 +33,7 @@ static void kernels_that_recur_divide_a_trace_that_marks_nothing(void **state)
 
 	(void)state;
 	add_kernels(thread, stream, 0, 10);
-	w = found();
+	w = found(NULL);
 	assert_int_equal(w.iterations_by, ITERATIONS_REPEATS);
 	assert_int_equal(w.iterations.cnt, 9);
 	assert_int_equal(w.iterations.data[3].dur_ns, 100);
@@ -69,7 +52,7 @@ static void collectives_divide_a_trace_without_a_device(void **state)
 		trace_event(&trace, KIND_OPERATOR, thread, "aten::linear", 100 * i, 40);
 		trace_event(&trace, KIND_ANNOTATION, thread, "gloo:all_reduce", 100 * i + 50, 30);
 	}
-	w = found();
+	w = found(NULL);
 	assert_int_equal(w.iterations_by, ITERATIONS_REPEATS);
 	assert_int_equal(w.iterations.cnt, 11);
 	window_done(&w);
@@ -89,7 +72,7 @@ static void collectives_of_several_sizes_are_one_iteration(void **state)
 				    100 * i + 50, 30);
 		trace_args(&trace, event)->elements = i % 3 == 0 ? 100 : 200;
 	}
-	w = found();
+	w = found(NULL);
 	assert_int_equal(w.iterations_by, ITERATIONS_REPEATS);
 	assert_int_equal(w.iterations.cnt, 7);
 	assert_int_equal(w.iterations.data[0].dur_ns, 300);
@@ -100,41 +83,31 @@ static void marks_and_optimizer_steps_come_first(void **state)
 {
 	uint16_t thread = trace_lane(&trace, LANE_THREAD, 1, 1);
 	uint16_t stream = trace_lane(&trace, LANE_STREAM, 0, 7);
-	struct window w;
 
 	(void)state;
 	trace_event(&trace, KIND_ANNOTATION, thread, "Optimizer.step#Adam.step", 0, 50);
 	add_kernels(thread, stream, 60, 10);
 	trace_event(&trace, KIND_ANNOTATION, thread, "Optimizer.step#Adam.step", 1100, 50);
-	w = found();
-	assert_int_equal(w.iterations_by, ITERATIONS_OPTIMIZER);
-	window_done(&w);
+	expect(ITERATIONS_OPTIMIZER);
 }
 
 static void what_recurs_in_a_part_of_the_trace_or_in_a_live_window_is_no_iteration(void **state)
 {
 	uint16_t thread = trace_lane(&trace, LANE_THREAD, 1, 1);
 	uint16_t stream = trace_lane(&trace, LANE_STREAM, 0, 7);
-	struct window w;
 
 	(void)state;
 	trace_event(&trace, KIND_OPERATOR, thread, "aten::to", 0, 500);
 	add_kernels(thread, stream, 500, 10);
-	w = found();
-	assert_int_equal(w.iterations_by, ITERATIONS_UNKNOWN);
-	window_done(&w);
+	expect(ITERATIONS_UNKNOWN);
 	trace_done(&trace);
 	trace_start(&trace);
 	thread = trace_lane(&trace, LANE_THREAD, 1, 1);
 	stream = trace_lane(&trace, LANE_STREAM, 0, 7);
 	trace.meta.sampled = true;
 	add_kernels(thread, stream, 0, 10);
-	w = found();
-	assert_int_equal(w.iterations_by, ITERATIONS_UNKNOWN);
-	window_done(&w);
+	expect(ITERATIONS_UNKNOWN);
 }
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, trace_new, trace_free)
 
 int main(void)
 {

@@ -1,27 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "summarize/window.h"
-
-#include "summarize/test_trace.h"
+#include "summarize/test_window.h"
 #include "summarize/utilize.h"
 
 #include <errno.h>
 #include <math.h>
-
-static struct trace trace;
-
-static int trace_new(void **state)
-{
-	(void)state;
-	trace_start(&trace);
-	return 0;
-}
-
-static int trace_free(void **state)
-{
-	(void)state;
-	trace_done(&trace);
-	return 0;
-}
 
 static void add_steps(uint16_t lane, int first, int cnt)
 {
@@ -31,15 +13,6 @@ static void add_steps(uint16_t lane, int first, int cnt)
 		(void)snprintf(name, sizeof(name), "ProfilerStep#%d", first + i);
 		trace_event(&trace, KIND_ANNOTATION, lane, name, 100 + 50 * i, 50);
 	}
-}
-
-static struct window found(const struct window_options *options)
-{
-	struct window window;
-	struct err err;
-
-	assert_int_equal(window_find(&trace, options, &window, &err), 0);
-	return window;
 }
 
 static void step_numbers_are_read(void **state)
@@ -496,8 +469,6 @@ static void tracks_are_found_by_resource_device_and_thread(void **state)
 	assert_null(utilize_find_track(&trace, RESOURCE_CPU_THREAD, -1, 8));
 	assert_ptr_equal(utilize_find_track(&trace, RESOURCE_CPU_THREAD, -1, 7), &trace.tracks[2]);
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, trace_new, trace_free)
 
 int main(void)
 {
