@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "live/hub/hub_parts.h"
 #include "live/hub/publish.h"
-#include "live/overhead/costtext.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -100,16 +99,6 @@ static void publish_last(struct hub *hub, struct report *report)
 	log_finished(hub, report->verdict, NULL);
 }
 
-static void log_own_cost(const struct hub *hub)
-{
-	struct report_overhead overhead;
-
-	if (hub->options->quiet)
-		return;
-	hub_fill_overhead(hub, &overhead);
-	costtext_log("own-cost", &overhead);
-}
-
 /* Says how the job ended beside the latest report, which stays: it has more to say. */
 static void log_last(const struct hub *hub, const struct ending_facts *facts,
 		     const struct report *end)
@@ -123,7 +112,7 @@ static void log_last(const struct hub *hub, const struct ending_facts *facts,
 		str_printf(&reason, "; then the job failed %s", end->reason);
 	else
 		str_printf(&reason, "; at the end: %s", end->reason);
-	log_own_cost(hub);
+	hub_log_cost(hub, "own-cost");
 	log_finished(hub, hub->last.verdict, str_borrow(&reason));
 	str_done(&reason);
 }

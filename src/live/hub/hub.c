@@ -235,14 +235,14 @@ static void take_slices_cost(void *arg, const struct bus_message *message)
 		overhead_add_cost(&hub->overhead, message->data);
 }
 
-static void log_overhead(const struct hub *hub)
+void hub_log_cost(const struct hub *hub, const char *event)
 {
 	struct report_overhead overhead;
 
 	if (hub->options->quiet)
 		return;
 	hub_fill_overhead(hub, &overhead);
-	costtext_log("overhead", &overhead);
+	costtext_log(event, &overhead);
 }
 
 static void take_own(void *arg, const struct bus_message *message)
@@ -267,7 +267,7 @@ static void watch_cost(struct hub *hub, int64_t now_ns)
 		return;
 	overhead_results(&hub->overhead, &overhead);
 	(void)bus_pub(hub->bus, SUBJECT_COST, &overhead, sizeof(overhead));
-	log_overhead(hub);
+	hub_log_cost(hub, "overhead");
 }
 
 static void log_change(struct hub *hub)

@@ -82,8 +82,8 @@ struct hub {
 void hub_take_state(void *arg, const struct bus_message *message); /* struct wire_state */
 /* Publishes and frees the report. wanted: print it even without a finding. */
 void hub_publish_report(struct hub *hub, struct report *report, uint64_t number, bool wanted);
-
 void hub_fill_overhead(const struct hub *hub, struct report_overhead *ret);
+void hub_log_cost(const struct hub *hub, const char *event);
 /* number: 0 for the last report of a job, which has no file of its own. */
 void hub_remember_report(struct hub *hub, const struct report *report, uint64_t number);
 
