@@ -36,6 +36,7 @@ static void print_left_out(const struct report_overhead *overhead)
 		const char *name;
 	} parts[] = { { overhead->less_samples, "samples" },
 		      { overhead->no_operators, "operators" },
+		      { overhead->no_collectives, "collectives" },
 		      { overhead->only_marks, "always" } };
 	const char *comma = "";
 

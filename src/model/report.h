@@ -79,7 +79,7 @@ struct report_overhead {
 	struct report_audits audits;
 	struct own_cpu own;
 	bool less_samples, no_operators; /* left out of windows because of their overhead */
-	bool only_marks;		 /* left out between windows: everything but marks */
+	bool no_collectives, only_marks; /* likewise between windows; all but marks */
 };
 
 struct report {

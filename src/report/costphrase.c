@@ -60,18 +60,22 @@ static void append_cpu(struct str *out, const struct own_cpu *own)
 
 static void append_left_out(struct str *out, const struct report_overhead *overhead)
 {
+	const struct {
+		bool left_out;
+		const char *name;
+	} parts[] = { { overhead->less_samples, "four of five samples" },
+		      { overhead->no_operators, "operators" },
+		      { overhead->no_collectives && !overhead->only_marks,
+			"collectives between windows" },
+		      { overhead->only_marks, "all but marks between windows" } };
 	const char *comma = "; not recorded because of their overhead: ";
 
-	if (overhead->less_samples) {
-		str_printf(out, "%sfour of five samples", comma);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		if (!parts[i].left_out)
+			continue;
+		str_printf(out, "%s%s", comma, parts[i].name);
 		comma = ", ";
 	}
-	if (overhead->no_operators) {
-		str_printf(out, "%soperators", comma);
-		comma = ", ";
-	}
-	if (overhead->only_marks)
-		str_printf(out, "%sall but marks between windows", comma);
 }
 
 void phrase_overhead(struct str *out, const struct report_overhead *overhead)

@@ -119,6 +119,8 @@ static json_t *overhead_object(struct json_writer *w, const struct report_overhe
 		jsonwriter_push(w, left_out, jsonwriter_text("samples"));
 	if (overhead->no_operators)
 		jsonwriter_push(w, left_out, jsonwriter_text("operators"));
+	if (overhead->no_collectives)
+		jsonwriter_push(w, left_out, jsonwriter_text("collectives"));
 	if (overhead->only_marks)
 		jsonwriter_push(w, left_out, jsonwriter_text("always"));
 	object = json_object();

@@ -125,6 +125,7 @@ static void apply(void)
 	bool always = !measured_off && (collectors.backoff & BACKOFF_ALWAYS) == 0;
 	bool window =
 		collectors.window || (check->active && check->on && check->kind == OVERHEAD_WINDOW);
+	bool collectives = always && (collectors.backoff & BACKOFF_COLLECTIVES) == 0;
 	uint32_t hz = collectors.hz;
 
 	if ((collectors.backoff & BACKOFF_SAMPLES) != 0)
@@ -139,7 +140,7 @@ static void apply(void)
 	if (!have(FLIGHT_SOURCE_OPERATORS))
 		return;
 	(void)torchops_watch_operators(operators_wanted(window));
-	(void)torchops_watch_collectives(collectors.grouped && (always || window));
+	(void)torchops_watch_collectives(collectors.grouped && (window || collectives));
 }
 
 void collectors_expect_collectives(void)

@@ -111,9 +111,10 @@ struct worker_block {
 /* Collectors disabled because of their overhead: bits. Written by the daemon's overhead check. */
 enum backoff {
 	BACKOFF_NONE = 0,
-	BACKOFF_SAMPLES = 1,   /* in a window: four of five stack samples */
-	BACKOFF_OPERATORS = 2, /* in a window: operators */
-	BACKOFF_ALWAYS = 4,    /* between windows: everything but marks */
+	BACKOFF_SAMPLES = 1,	 /* in a window: four of five stack samples */
+	BACKOFF_OPERATORS = 2,	 /* in a window: operators */
+	BACKOFF_ALWAYS = 4,	 /* between windows: everything but marks */
+	BACKOFF_COLLECTIVES = 8, /* between windows: collectives by torch's hook */
 };
 
 enum worker_state { WORKER_IDLE, WORKER_PROFILING, WORKER_EXPORTING, WORKER_DISABLED };

@@ -162,6 +162,7 @@ void metrics_host_overhead(struct metrics_host *host, const struct wire_overhead
 	raise_to(host, METRIC_AUDIT_TIME, (uint64_t)overhead->audits.total_ns);
 	set(host, METRIC_LEFT_OUT, "samples", (overhead->backoff & BACKOFF_SAMPLES) != 0);
 	set(host, METRIC_LEFT_OUT, "operators", (overhead->backoff & BACKOFF_OPERATORS) != 0);
+	set(host, METRIC_LEFT_OUT, "collectives", (overhead->backoff & BACKOFF_COLLECTIVES) != 0);
 	set(host, METRIC_LEFT_OUT, "all_but_marks", (overhead->backoff & BACKOFF_ALWAYS) != 0);
 }
 

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#define BACKOFF_ALL (BACKOFF_SAMPLES | BACKOFF_OPERATORS | BACKOFF_ALWAYS | BACKOFF_COLLECTIVES)
+
 static struct report_cost cost_of(const struct wire_cost *cost)
 {
 	return (struct report_cost){ .pair_cnt = cost->pair_cnt,
@@ -21,6 +23,7 @@ static void set_left_out(struct report_overhead *overhead, uint32_t backoff)
 {
 	overhead->less_samples = (backoff & BACKOFF_SAMPLES) != 0;
 	overhead->no_operators = (backoff & BACKOFF_OPERATORS) != 0;
+	overhead->no_collectives = (backoff & BACKOFF_COLLECTIVES) != 0;
 	overhead->only_marks = (backoff & BACKOFF_ALWAYS) != 0;
 }
 
@@ -53,6 +56,7 @@ static uint32_t left_out(const struct report_overhead *overhead)
 {
 	return (overhead->less_samples ? BACKOFF_SAMPLES : 0u) |
 	       (overhead->no_operators ? BACKOFF_OPERATORS : 0u) |
+	       (overhead->no_collectives ? BACKOFF_COLLECTIVES : 0u) |
 	       (overhead->only_marks ? BACKOFF_ALWAYS : 0u);
 }
 
@@ -141,7 +145,8 @@ void costtext_read(const char *text, struct report_overhead *ret)
 	if (read_numbers(text, "audits", numbers, 4) == 4 && numbers[0] >= 0 && numbers[0] < 1e9)
 		ret->audits = (struct report_audits){ (uint32_t)numbers[0], numbers[1], numbers[2],
 						      numbers[3] };
-	if (read_numbers(text, "left_out", numbers, 1) == 1 && numbers[0] >= 0 && numbers[0] < 8)
+	if (read_numbers(text, "left_out", numbers, 1) == 1 && numbers[0] >= 0 &&
+	    numbers[0] <= BACKOFF_ALL)
 		set_left_out(ret, (uint32_t)numbers[0]);
 	read_own(text, &ret->own);
 }

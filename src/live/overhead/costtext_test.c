@@ -61,7 +61,9 @@ static void test_status_gets_the_sentence_of_the_report(_unused_ void **state)
 static void test_the_longest_text_fits_into_a_message(_unused_ void **state)
 {
 	const struct wire_cost wide = { -9.87654321, -9.87654321, -9.87654321, 2048, 0 };
-	struct wire_overhead all = { .effect = wide, .always = wide, .window = wide, .backoff = 7 };
+	struct wire_overhead all = {
+		.effect = wide, .always = wide, .window = wide, .backoff = 15
+	};
 	struct own_cpu busy = { .rank_ns = INT64_MAX / 1000 };
 	struct report_overhead overhead;
 	struct str text = { 0 };

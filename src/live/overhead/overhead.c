@@ -252,15 +252,20 @@ static double greatest_switching_ns(const struct overhead *overhead)
 	return greatest;
 }
 
-/* Switches one more collector off; false: all of this kind are off. */
+/*
+ * Switches one more collector off; false: all of this kind are off. A worker alone has no
+ * collectives, so that step would change nothing.
+ */
 static bool back_off(struct overhead *overhead, uint32_t kind)
 {
 	static const uint32_t steps[][2] = {
-		[OVERHEAD_ALWAYS] = { BACKOFF_ALWAYS, BACKOFF_ALWAYS },
+		[OVERHEAD_ALWAYS] = { BACKOFF_COLLECTIVES, BACKOFF_ALWAYS },
 		[OVERHEAD_WINDOW] = { BACKOFF_SAMPLES, BACKOFF_OPERATORS },
 	};
 
-	for (size_t i = 0; i < 2; i++) {
+	size_t first = kind == OVERHEAD_ALWAYS && overhead->worker_cnt <= 1 ? 1 : 0;
+
+	for (size_t i = first; i < 2; i++) {
 		if ((overhead->backoff & steps[kind][i]) == 0) {
 			overhead->backoff |= steps[kind][i];
 			/* The measured cost included the collector that is now off. */

@@ -14,6 +14,7 @@
 /* clang-format on */
 
 #define WORKERS 4
+#define ALWAYS_OFF (BACKOFF_COLLECTIVES | BACKOFF_ALWAYS)
 #define PAIRS 10
 #define TICK_NS (100 * NSEC_PER_MSEC)
 #define STEP_NS (20 * NSEC_PER_MSEC)
@@ -63,8 +64,7 @@ static unsigned bits(uint32_t value)
 static void answer(struct job *job)
 {
 	uint32_t kind = job->order.kind;
-	uint32_t mine =
-		kind == OVERHEAD_ALWAYS ? BACKOFF_ALWAYS : BACKOFF_SAMPLES | BACKOFF_OPERATORS;
+	uint32_t mine = kind == OVERHEAD_ALWAYS ? ALWAYS_OFF : BACKOFF_SAMPLES | BACKOFF_OPERATORS;
 	double frac = job->cost_frac[kind] - job->per_left_out * bits(job->overhead.backoff & mine);
 
 	for (uint32_t i = 0; i < WORKERS && job->states[i].phase != PHASE_GONE; i++) {
@@ -227,7 +227,7 @@ static void test_a_cost_that_grows_later_is_noticed(void **state)
 	assert_in_range(job.sent[OVERHEAD_ALWAYS], 90, 100);
 	job.cost_frac[OVERHEAD_ALWAYS] = 0.02;
 	run_for(&job, 2 * 700 * NSEC_PER_SEC);
-	assert_int_equal(job.overhead.backoff, BACKOFF_ALWAYS);
+	assert_int_equal(job.overhead.backoff, ALWAYS_OFF);
 	overhead_done(&job.overhead);
 }
 
@@ -254,8 +254,36 @@ static void test_always_on_collectors_over_budget_are_off_but_for_marks(void **s
 
 	(void)state;
 	job_init(&job, &options);
-	job.cost_frac[OVERHEAD_ALWAYS] = 0.01;
+	job.cost_frac[OVERHEAD_ALWAYS] = 0.02;
 	job.per_left_out = 0.01;
+	run_for(&job, 100 * NSEC_PER_SEC);
+	assert_int_equal(job.overhead.backoff, ALWAYS_OFF);
+	overhead_done(&job.overhead);
+}
+
+static void test_collectives_go_first_and_alone_if_that_is_enough(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	job.cost_frac[OVERHEAD_ALWAYS] = 0.02;
+	job.per_left_out = 0.018;
+	run_for(&job, 100 * NSEC_PER_SEC);
+	assert_int_equal(job.overhead.backoff, BACKOFF_COLLECTIVES);
+	overhead_done(&job.overhead);
+}
+
+static void test_a_worker_alone_has_no_collectives_to_switch_off(void **state)
+{
+	struct job job;
+
+	(void)state;
+	job_init(&job, &options);
+	for (uint32_t i = 1; i < WORKERS; i++)
+		job.states[i].phase = PHASE_GONE;
+	job.cost_frac[OVERHEAD_ALWAYS] = 0.02;
+	job.per_left_out = 0.018;
 	run_for(&job, 100 * NSEC_PER_SEC);
 	assert_int_equal(job.overhead.backoff, BACKOFF_ALWAYS);
 	overhead_done(&job.overhead);
@@ -620,6 +648,8 @@ int main(void)
 		cmocka_unit_test(test_a_cost_that_grows_later_is_noticed),
 		cmocka_unit_test(test_collectors_over_budget_are_switched_off_one_by_one),
 		cmocka_unit_test(test_always_on_collectors_over_budget_are_off_but_for_marks),
+		cmocka_unit_test(test_collectives_go_first_and_alone_if_that_is_enough),
+		cmocka_unit_test(test_a_worker_alone_has_no_collectives_to_switch_off),
 		cmocka_unit_test(
 			test_a_cost_whose_interval_includes_the_budget_switches_nothing_off),
 		cmocka_unit_test(test_a_very_noisy_job_is_measured_less_and_less_often),
