@@ -25,7 +25,8 @@ int plan_order(const struct wire_state *states, size_t cnt, const struct plan_li
 	       struct order_plan *ret)
 {
 	struct extremes e = { .stride = 1 };
-	uint64_t margin, steps;
+	uint64_t margin, steps, least;
+	int64_t iteration_ns;
 
 	for (size_t i = 0; i < cnt; i++) {
 		if (wire_is_watched(&states[i]))
@@ -38,8 +39,10 @@ int plan_order(const struct wire_state *states, size_t cnt, const struct plan_li
 	margin = MAX(margin, (uint64_t)PLAN_MARGIN_STEPS * e.stride);
 	/* Whole iterations only: the window begins where one begins. */
 	margin = (margin + e.stride - 1) / e.stride * e.stride;
-	steps = (uint64_t)(limits->window_ns / (e.step_ns_max * (int64_t)e.stride));
-	steps = MIN(MAX(steps, (uint64_t)PLAN_STEPS_MIN), MAX(limits->steps_max, PLAN_STEPS_MIN));
+	iteration_ns = e.step_ns_max * (int64_t)e.stride;
+	least = MAX((uint64_t)(PLAN_LEAST_NS / iteration_ns), (uint64_t)PLAN_STEPS_MIN);
+	steps = MAX((uint64_t)(limits->window_ns / iteration_ns), (uint64_t)PLAN_STEPS_MIN);
+	steps = MIN(steps, MAX(limits->steps_max, least));
 	ret->start_step = (e.step + e.stride - 1) / e.stride * e.stride + margin;
 	ret->window_ns = (uint64_t)limits->window_ns;
 	ret->steps = steps;

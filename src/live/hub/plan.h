@@ -12,11 +12,13 @@
 
 #define PLAN_STEPS_MIN 5u
 #define PLAN_MARGIN_STEPS 2u
+/* Short iterations: as many as take so long. The recorder has room for their operators. */
+#define PLAN_LEAST_NS (150 * NSEC_PER_MSEC)
 #define PLAN_MARGIN_NS (400 * NSEC_PER_MSEC) /* states are up to 100 ms old */
 
 struct plan_limits {
 	int64_t window_ns;  /* desired length */
-	uint64_t steps_max; /* iterations: bounds the size of a trace */
+	uint64_t steps_max; /* iterations, beyond PLAN_LEAST_NS: bounds the size of a trace */
 };
 
 /*

@@ -43,6 +43,20 @@ static void long_iterations_fill_the_window_but_at_least_five(void **state)
 	assert_int_equal(plan.steps, PLAN_STEPS_MIN);
 }
 
+/* A few iterations of a millisecond have too few samples of stacks. */
+static void short_iterations_are_as_many_as_take_long_enough(void **state)
+{
+	const struct wire_state quick = test_worker(0, 10, 2 * MS);
+	const struct plan_limits limits = { 20 * NSEC_PER_SEC, 16 }, brief = { 40 * MS, 16 };
+	struct order_plan plan;
+
+	(void)state;
+	assert_int_equal(plan_order(&quick, 1, &limits, &plan), 0);
+	assert_int_equal(plan.steps, PLAN_LEAST_NS / (2 * MS));
+	assert_int_equal(plan_order(&quick, 1, &brief, &plan), 0);
+	assert_int_equal(plan.steps, 20);
+}
+
 static void two_optimizers_make_steps_of_two_marks(void **state)
 {
 	struct wire_state gan = test_worker(0, 101, 10 * MS);
@@ -73,6 +87,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(all_workers_get_a_step_that_none_has_reached),
 		cmocka_unit_test(long_iterations_fill_the_window_but_at_least_five),
+		cmocka_unit_test(short_iterations_are_as_many_as_take_long_enough),
 		cmocka_unit_test(two_optimizers_make_steps_of_two_marks),
 		cmocka_unit_test(without_a_known_pace_there_is_no_plan),
 	};
