@@ -72,6 +72,7 @@ struct trace_meta {
 	bool has_device;     /* at least one kernel or device memory operation */
 	bool has_stacks;     /* at least one KIND_PYTHON event */
 	bool sampled;	     /* stacks come from samples: their ends are accurate to one period */
+	int64_t sample_ns;   /* that period; 0: unknown */
 	uint64_t text_bytes; /* size of the JSON text */
 };
 

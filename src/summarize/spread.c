@@ -45,6 +45,7 @@ int spread_init(struct spread *spread, const struct pass *p, const struct finger
 {
 	*spread = (struct spread){ .iterations = p->window.iterations.data,
 				   .iteration_cnt = p->window.iterations.cnt,
+				   .sample_ns = p->trace->meta.sample_ns,
 				   .function_cnt = fp->function_cnt };
 	if (p->window.iterations_by == ITERATIONS_UNKNOWN || spread->iteration_cnt < 2 ||
 	    fp->function_cnt > CELLS_MAX / spread->iteration_cnt)
@@ -63,12 +64,30 @@ void spread_segment(struct spread *spread, const struct pass *p, const struct cr
 		       seg->end_ns - p->window.start_ns);
 }
 
+static bool is_on_device(const struct fp_frame *frame)
+{
+	return frame->kind == KIND_KERNEL || frame->kind == KIND_GPU_MEMOP;
+}
+
+/* k samples vary by the root of k: their time, by the root of time and period. */
+static double samples_spread(const struct spread *spread, const struct fingerprint *fp, size_t f)
+{
+	const struct fp_function *of = &fp->functions[f];
+	double share_ns = (double)of->share_ns / (double)spread->iteration_cnt;
+
+	if (of->frame == FRAME_NONE || is_on_device(&fp->frames[of->frame]))
+		return 0;
+	return sqrt(share_ns * (double)spread->sample_ns);
+}
+
 void spread_end(const struct spread *spread, struct fingerprint *fp)
 {
-	for (size_t f = 0; f < fp->function_cnt && spread->cells != NULL; f++)
-		fp->functions[f].spread_ns =
-			cells_spread(&spread->cells[f], spread->iteration_cnt, fp->function_cnt,
-				     fp->functions[f].share_ns);
+	for (size_t f = 0; f < fp->function_cnt && spread->cells != NULL; f++) {
+		double seen_ns = cells_spread(&spread->cells[f], spread->iteration_cnt,
+					      fp->function_cnt, fp->functions[f].share_ns);
+
+		fp->functions[f].spread_ns = fmax(seen_ns, samples_spread(spread, fp, f));
+	}
 }
 
 void spread_done(struct spread *spread)

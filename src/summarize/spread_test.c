@@ -30,6 +30,22 @@ static void spread_is_the_deviation_over_the_iterations(void **state)
 	fingerprint_done(&fp);
 }
 
+/* 200 ns an iteration, by a sample each 200 ns: one sample, more or less one. */
+static void sampled_functions_vary_by_the_root_of_their_samples(void **state)
+{
+	static const int64_t lengths_ns[] = { 200, 200, 200, 200 };
+	const struct fp_function *f;
+	struct fingerprint fp;
+
+	(void)state;
+	trace.meta.sample_ns = 200;
+	play(lengths_ns, 4);
+	fp = summarized();
+	f = function_at(&fp, "aten::view", CLASS_HOST);
+	assert_true(fabs(f->spread_ns - 200) < 1e-6);
+	fingerprint_done(&fp);
+}
+
 static void one_iteration_has_no_spread(void **state)
 {
 	static const int64_t lengths_ns[] = { 100 };
@@ -117,6 +133,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(spread_is_the_deviation_over_the_iterations),
+		TEST(sampled_functions_vary_by_the_root_of_their_samples),
 		TEST(one_iteration_has_no_spread),
 		TEST(spread_agrees_with_its_definition),
 		TEST(a_kernel_is_launched_by_the_operators_of_most_of_its_time),

@@ -436,6 +436,7 @@ int flight_stacks(struct flight_pass *pass, const struct flight_thread *thread,
 
 	if (ret == 0 && s.looks.cnt > 0) {
 		pass->trace->meta.sampled = true;
+		pass->trace->meta.sample_ns = pass->period_ns;
 		set_spans(&s);
 		ret = make_events(&s);
 	}
