@@ -433,17 +433,33 @@ static void drop_covered(struct run *r)
 	r->accusations.cnt = kept;
 }
 
+/* Whether half of the accused workers that have a past grew there, beyond the noise of both windows. */
+static bool grew_surely(const struct past *past, const struct accusation *a)
+{
+	size_t known = 0, grown = 0;
+
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		uint32_t w = a->workers[i];
+
+		known += past->workers[w].known;
+		grown += past_sure_growth_ns(past, w, a->frame, PAST_SURE) > 0;
+	}
+	return 2 * grown >= known;
+}
+
 /*
- * The engine of backward passes, a collective or a read of a file has much of many healthy jobs:
- * only the job's past says whether it has more than usual.
+ * A short window has few samples: much of it in one function may be chance, as its spread over
+ * the iterations shows. The engine of backward passes, a collective or a read of a file has much
+ * of many healthy jobs: without a past, nothing says whether it has more than usual.
  */
-static void doubt_libraries(struct run *r, const struct accuse_options *options)
+static void doubt_expectations(struct run *r, const struct accuse_options *options)
 {
 	vec_foreach(a, &r->accusations) {
-		bool named = a->frame != FRAME_NONE;
-
-		a->unsure = a->witness == WITNESS_EXPECTATION && options->live && !a->recalled &&
-			    named && !usercode_is(&r->job.frames.data[a->frame]);
+		if (a->witness != WITNESS_EXPECTATION || a->frame == FRAME_NONE)
+			continue;
+		a->unsure = a->recalled
+				    ? !grew_surely(&r->past, a)
+				    : options->live && !usercode_is(&r->job.frames.data[a->frame]);
 	}
 }
 
@@ -485,7 +501,7 @@ static int find_accusations(struct run *r)
 		error = usercode_name(&r->job, &r->accusations);
 	if (error == 0)
 		error = by_past_recall(&r->past, &r->accusations);
-	doubt_libraries(r, &options);
+	doubt_expectations(r, &options);
 	return error == 0 ? gain_find_hidden(&r->job, &r->blame, &options, &r->accusations) : error;
 }
 

@@ -188,6 +188,9 @@ static void growth_within_the_noise_of_its_iterations_is_no_finding(void **state
 	}
 	compare(30);
 	assert_null(test_find(&report, "more-than-before"));
+	assert_int_equal(report.finding_cnt, 1);
+	assert_int_equal(report.findings[0].confidence, CONFIDENCE_LOW); /* by expectation */
+	assert_string_equal(verdict_name(report.verdict), verdict_name(VERDICT_SLOW));
 }
 
 /* A snapshot in every tenth of 40 iterations, which is not in the short window of before. */

@@ -32,7 +32,7 @@ struct accusation {
 	double gain_ns;	     /* per iteration: what repair gives back to the job */
 	double hidden_ns;    /* of it, what others who are as late keep from it (gain.h) */
 	bool recalled;	     /* the job's past is known there: */
-	bool unsure; /* a library's function in a job whose past is unknown: others have it, too */
+	bool unsure; /* by expectation: grown by chance, or a library's function without a past */
 	bool held;   /* everywhere, because another thread holds the GIL */
 	double delay_growth_ns;	  /* per iteration: more than then the thread lacked a CPU */
 	double before_ns, now_ns; /* per iteration of a typical accused: own time at the place */
