@@ -82,10 +82,8 @@ static bool surely_found(const struct conclusion *c)
 	return true;
 }
 
-static bool slow_without_cause(const struct conclusion *c)
+static void append_slowness(const struct conclusion *c)
 {
-	if (!is_slow(c))
-		return false;
 	trigger_describe(&c->report->trigger, c->reason);
 	if (c->report->finding_cnt > 0)
 		str_printf(c->reason, "; weak evidence: %s", c->report->findings[0].title);
@@ -97,6 +95,22 @@ static bool slow_without_cause(const struct conclusion *c)
 		str_append(c->reason, "; ");
 		append_missing(c);
 	}
+}
+
+static bool slow_without_cause(const struct conclusion *c)
+{
+	if (!is_slow(c) || trigger_is_slight(&c->report->trigger))
+		return false;
+	append_slowness(c);
+	return true;
+}
+
+static bool slightly_slow(const struct conclusion *c)
+{
+	if (!is_slow(c))
+		return false;
+	append_slowness(c);
+	str_append(c->reason, "; " TRIGGER_SLIGHT);
 	return true;
 }
 
@@ -226,6 +240,7 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		{ no_worker_seen, VERDICT_INCONCLUSIVE },
 		{ surely_found, VERDICT_ABNORMAL },
 		{ slow_without_cause, VERDICT_SLOW },
+		{ slightly_slow, VERDICT_INCONCLUSIVE },
 		{ weakly_found, VERDICT_INCONCLUSIVE },
 		{ ranks_missing, VERDICT_INCOMPLETE },
 		{ collectives_unmatched, VERDICT_INCONCLUSIVE },

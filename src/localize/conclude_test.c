@@ -66,6 +66,27 @@ static void a_slowdown_without_a_finding_is_slow_and_says_how_much(void **state)
 	expect(&report, &quiet, VERDICT_SLOW, "9.8 -> 33.8 ms since step 650 (3.4x)");
 }
 
+static void a_slight_slowdown_without_a_sure_finding_may_be_the_machines(void **state)
+{
+	struct finding finding = { .title = "rank 2: host stall", .confidence = CONFIDENCE_MEDIUM };
+	struct report report = seen();
+
+	(void)state;
+	report.trigger = slowdown();
+	report.trigger.current_iteration_ms = 11;
+	report.iteration_ms = 11;
+	expect(&report, &quiet, VERDICT_INCONCLUSIVE,
+	       "9.8 -> 11.0 ms since step 650 (1.1x); the speed of a machine that other work "
+	       "shares may vary by as much");
+	report = seen();
+	report.trigger = slowdown();
+	report.trigger.current_iteration_ms = 11;
+	report.iteration_ms = 11;
+	report.findings = &finding;
+	report.finding_cnt = 1;
+	expect(&report, &quiet, VERDICT_ABNORMAL, "rank 2: host stall");
+}
+
 static void a_requested_window_of_a_slow_job_is_slow(void **state)
 {
 	struct report report = seen();
@@ -263,6 +284,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_whole_window_without_a_finding_is_healthy),
 		cmocka_unit_test(a_slowdown_without_a_finding_is_slow_and_says_how_much),
+		cmocka_unit_test(a_slight_slowdown_without_a_sure_finding_may_be_the_machines),
 		cmocka_unit_test(a_requested_window_of_a_slow_job_is_slow),
 		cmocka_unit_test(a_window_after_the_slowdown_shows_nothing_of_it),
 		cmocka_unit_test(a_slow_job_with_a_finding_is_abnormal_and_with_a_weak_one_slow),

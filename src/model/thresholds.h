@@ -176,6 +176,12 @@
 #define JOBWATCH_MIN_GAP_NS (15 * NSEC_PER_SEC)
 
 /*
+ * SLOW_SURE_FACTOR: times the best pace | healthy jobs on virtual machines wander by 1.05 to 1.15 |
+ * below it a slowdown without a cause is inconclusive
+ */
+#define SLOW_SURE_FACTOR 1.2
+
+/*
  * BLOCKED_FACTOR: times the usual iteration | not recorded | no mark for so long, and the job is
  * blocked
  */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/trigger.h"
 
+#include "model/thresholds.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -29,6 +31,12 @@ bool trigger_is_over(const struct report_trigger *trigger, double window_iterati
 	return has_pace(trigger) && slow > best && isfinite(window_iteration_ms) &&
 	       window_iteration_ms >= WHOLE_ITERATION_FRAC * best &&
 	       window_iteration_ms <= best + (slow - best) / 2;
+}
+
+bool trigger_is_slight(const struct report_trigger *trigger)
+{
+	return has_pace(trigger) &&
+	       trigger->current_iteration_ms < SLOW_SURE_FACTOR * trigger->baseline_iteration_ms;
 }
 
 void trigger_describe(const struct report_trigger *trigger, struct str *out)

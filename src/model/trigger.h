@@ -9,6 +9,9 @@
 
 #include <stdint.h>
 
+/* What a slight slowdown without a cause says. */
+#define TRIGGER_SLIGHT "the speed of a machine that other work shares may vary by as much"
+
 struct report_trigger {
 	bool present;
 	const char *kind;	      /* "slowdown", "blocked", "request", "checkup" */
@@ -26,6 +29,12 @@ bool trigger_is_slow(const struct report_trigger *trigger);
  * slowdown. Times far below the best are wrongly divided iterations and say nothing.
  */
 bool trigger_is_over(const struct report_trigger *trigger, double window_iteration_ms);
+
+/*
+ * Whether the speed of a machine that other work shares varies by as much (SLOW_SURE_FACTOR).
+ * False where a pace is unknown.
+ */
+bool trigger_is_slight(const struct report_trigger *trigger);
 
 /* "9.8 -> 33.8 ms since step 650 (3.4x)"; without what is unknown. */
 void trigger_describe(const struct report_trigger *trigger, struct str *out);

@@ -39,6 +39,21 @@ static void a_slowdown_is_described_by_both_paces_and_its_beginning(void **state
 	assert_described(&trigger, "iterations became longer");
 }
 
+static void a_slowdown_below_a_fifth_may_be_the_machines(void **state)
+{
+	struct report_trigger trigger = { .present = true,
+					  .kind = "slowdown",
+					  .baseline_iteration_ms = 10,
+					  .current_iteration_ms = 11.9 };
+
+	(void)state;
+	assert_true(trigger_is_slight(&trigger));
+	trigger.current_iteration_ms = 12.1;
+	assert_false(trigger_is_slight(&trigger));
+	trigger.baseline_iteration_ms = 0;
+	assert_false(trigger_is_slight(&trigger));
+}
+
 static void a_requested_window_of_a_slow_job_is_slow_too(void **state)
 {
 	struct report_trigger trigger = { .present = true, .kind = "request" };
@@ -73,6 +88,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slowdown_is_described_by_both_paces_and_its_beginning),
+		cmocka_unit_test(a_slowdown_below_a_fifth_may_be_the_machines),
 		cmocka_unit_test(a_requested_window_of_a_slow_job_is_slow_too),
 		cmocka_unit_test(a_window_at_the_best_pace_shows_nothing_of_the_slowdown),
 	};

@@ -55,15 +55,21 @@ static void append_watched(const struct ending *e)
 		   plural(e->report->iterations));
 }
 
-static void append_slowdown(const struct ending *e)
+static struct report_trigger slowdown_of(const struct ending *e)
 {
 	const struct jobstate_pace *pace = &e->facts->pace;
-	const struct report_trigger trigger = {
+
+	return (struct report_trigger){
 		.present = true,
 		.baseline_iteration_ms = (double)pace->baseline_ns / NSEC_PER_MSEC,
 		.current_iteration_ms = (double)pace->now_ns / NSEC_PER_MSEC,
 		.since_step = (int64_t)pace->slow_since_step,
 	};
+}
+
+static void append_slowdown(const struct ending *e)
+{
+	const struct report_trigger trigger = slowdown_of(e);
 
 	trigger_describe(&trigger, e->reason);
 }
@@ -268,14 +274,29 @@ static bool stuck(const struct ending *e)
 	return true;
 }
 
+static void append_slow_end(const struct ending *e, const char *more)
+{
+	append_slowdown(e);
+	str_printf(e->reason, ", until the end at step %" PRIu64 "%s", e->step, more);
+	append_asked(e);
+	history_append(e->facts->history, e->reason);
+}
+
 static bool slow(const struct ending *e)
+{
+	const struct report_trigger slowdown = slowdown_of(e);
+
+	if (!e->facts->slow || trigger_is_slight(&slowdown))
+		return false;
+	append_slow_end(e, "");
+	return true;
+}
+
+static bool slightly_slow(const struct ending *e)
 {
 	if (!e->facts->slow)
 		return false;
-	append_slowdown(e);
-	str_printf(e->reason, ", until the end at step %" PRIu64, e->step);
-	append_asked(e);
-	history_append(e->facts->history, e->reason);
+	append_slow_end(e, ": " TRIGGER_SLIGHT);
 	return true;
 }
 
@@ -481,6 +502,7 @@ static int conclude(struct ending *e, struct report *report)
 		{ too_short, VERDICT_INCONCLUSIVE },
 		{ was_silent, VERDICT_INCONCLUSIVE },
 		{ hung, VERDICT_INCONCLUSIVE },
+		{ slightly_slow, VERDICT_INCONCLUSIVE },
 		{ slow_of_late, VERDICT_INCONCLUSIVE },
 		{ unsteady, VERDICT_INCONCLUSIVE },
 		{ checkup_unclear, VERDICT_INCONCLUSIVE },

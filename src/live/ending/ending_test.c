@@ -286,6 +286,10 @@ static void a_job_that_is_slow_at_its_end_is_slow(void **state)
 	(void)state;
 	set_slow(150);
 	expect(VERDICT_SLOW, "10.0 -> 25.0 ms since step 150 (2.5x), until the end at step 200");
+	facts.pace.now_ns = 11 * MS;
+	expect(VERDICT_INCONCLUSIVE,
+	       "10.0 -> 11.0 ms since step 150 (1.1x), until the end at step 200: the speed of a "
+	       "machine that other work shares may vary by as much");
 }
 
 static void a_job_that_becomes_slow_just_before_its_end_is_not_healthy(void **state)
