@@ -247,7 +247,8 @@ class Orders(LiveTest):
         done = self.folder / "done"
         # Much more than a machine wavers, and only that is too much.
         fake = ("--iterations", "100", "--ms", "10", "--overhead-cost", "400", "--until", str(done))
-        with self.job(*QUICK, "--budget-window", "100", *self.fake(*fake)) as job:
+        budgets = ("--budget-window", "100", "--budget-always", "100")
+        with self.job(*QUICK, *budgets, *self.fake(*fake)) as job:
             self.await_workers(2, 10)
             deadline = time.monotonic() + 900  # others may keep the job from being steady
             overhead = {"left_out": [], "window": None}
