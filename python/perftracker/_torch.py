@@ -204,7 +204,18 @@ def _wrap_pass(autograd: Any, name: str, hooks: Hooks) -> None:
             hooks.backward_ends(None)
 
     _hide_from_compiler(run)
+    _keep_scriptable(original, run)
     setattr(autograd, name, run)
+
+
+def _keep_scriptable(original: Any, wrapper: Any) -> None:
+    """TorchScript knows torch.autograd.grad and backward by identity, and compiles no wrapper."""
+    builtins: Any = sys.modules.get("torch.jit._builtins")
+    if builtins is None or original.__name__.startswith("_"):
+        return  # no function that a script can call
+    operator = builtins._find_builtin(original)
+    if operator is not None:
+        builtins._register_builtin(wrapper, operator)
 
 
 def _wrap_groups(hooks: Hooks) -> None:

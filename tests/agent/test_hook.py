@@ -218,6 +218,11 @@ class Marks(HookTest):
         run = subprocess.run([PYTHON, "-c", script], env=env, capture_output=True, text=True)
         self.assertEqual(run.stdout, "2 1.0 [6, 7, 6, 7]\n", run.stderr)
 
+    def test_scripts_still_call_what_is_wrapped(self) -> None:
+        """TorchScript knows functions of torch by identity; else it compiles their source."""
+        run = self.run_job("scripted.py", new=True)
+        self.assertEqual((run.returncode, run.stdout), (0, "[2.0, 2.0, 2.0]\n"), run.stderr)
+
     def test_collectives_are_watched_in_a_group_of_several_ranks_only(self) -> None:
         """Else every node of a backward pass would pay for torch's hook."""
         run = self.run_job("groups.py", new=True)
