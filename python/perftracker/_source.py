@@ -123,7 +123,7 @@ class TorchSource:
         """
         torch = sys.modules.get("torch")
         if torch is None:
-            raise SourceError("torch is not loaded")
+            raise SourceError("torch is not loaded: --source agent records Python stacks")
         if not path:
             raise SourceError("PERFTRACKER_DIR is not set")
         import torch.autograd.profiler as profiler
@@ -280,8 +280,11 @@ def has_device() -> bool:
 
 
 def _has_driver() -> bool:
-    with open("/proc/self/maps", errors="replace") as maps:
-        text = maps.read()
+    try:
+        with open("/proc/self/maps", errors="replace") as maps:
+            text = maps.read()
+    except OSError:
+        return True
     return any(name in text for name in ("/libcuda.so", "/libamdhip64.so", "/libtpu.so"))
 
 

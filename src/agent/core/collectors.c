@@ -140,7 +140,7 @@ static void apply(void)
 	if (!have(FLIGHT_SOURCE_OPERATORS))
 		return;
 	(void)torchops_watch_operators(operators_wanted(window));
-	(void)torchops_watch_collectives(collectors.grouped && (window || collectives));
+	(void)torchops_watch_collectives(window || (collectors.grouped && collectives));
 }
 
 void collectors_expect_collectives(void)
