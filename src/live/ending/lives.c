@@ -140,6 +140,46 @@ void lives_note_end(struct lives *lives, const struct wire_state *state, uint64_
 		now->ends[now->cnt++] = (struct life_end){ *state, others_step };
 }
 
+/* A launcher may have ended it: by SIGTERM, SIGKILL or, as Ray does, an exit() without Python's end. */
+static bool may_be_ended(const struct wire_state *state)
+{
+	int status = state->exit_status;
+
+	if (state->exit_known == 0 || state->raised[0] != '\0')
+		return false;
+	return status == SIGTERM || status == SIGKILL || (WIFEXITED(status) && state->bye == 0);
+}
+
+static bool ended_alike(const struct life *life)
+{
+	for (size_t i = 1; i < life->cnt; i++) {
+		if (life->ends[i].state.exit_known == 0 ||
+		    life->ends[i].state.exit_status != life->ends[0].state.exit_status)
+			return false;
+	}
+	return life->cnt > 1 || life->ends[0].state.exit_status != SIGKILL;
+}
+
+/*
+ * Launchers end the processes of a program that is done before they start the next one, all in the
+ * same way. After a failure they end the others by SIGTERM.
+ */
+static bool has_failed(const struct life *life)
+{
+	bool ended = false;
+
+	for (size_t i = 0; i < life->cnt; i++) {
+		const struct wire_state *state = &life->ends[i].state;
+
+		if (!life_is_failure(state))
+			continue;
+		if (!may_be_ended(state))
+			return true;
+		ended |= state->exit_status != SIGTERM;
+	}
+	return ended && !ended_alike(life);
+}
+
 /* Beyond the limit the life before the last one makes way. */
 static void begin_life(struct lives *lives, uint32_t worker)
 {
@@ -158,7 +198,7 @@ bool lives_note_successor(struct lives *lives, const struct wire_state *ended, u
 	if (ended->worker < now->first_worker)
 		return false; /* another rank has begun the present life */
 	now->step = step;
-	now->failed = life_first_failure(now) != NULL;
+	now->failed = has_failed(now);
 	lives->restarts += now->failed;
 	begin_life(lives, worker);
 	return true;

@@ -127,6 +127,40 @@ static void ranks_that_are_started_again_after_a_failure_are_one_restart(void **
 	assert_int_equal(lives_latest_failed(&lives)->step, 312);
 }
 
+/* Ray ends its workers by exit(1), others by a signal, before the next program begins. */
+static void processes_that_their_launcher_ended_alike_have_not_failed(void **state)
+{
+	static const int ways[] = { SIGTERM, SIGKILL, EXIT(1) };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		struct wire_state a = ended_by(1, 0, ways[i]), b = ended_by(2, 1, ways[i]);
+
+		lives = (struct lives){ 0 };
+		a.bye = b.bye = 0;
+		lives_note_end(&lives, &a, 312);
+		lives_note_end(&lives, &b, 312);
+		assert_true(lives_note_successor(&lives, &a, 3, 312));
+		assert_int_equal(lives.restarts, 0);
+	}
+}
+
+static void one_process_that_was_killed_is_a_failure(void **state)
+{
+	struct wire_state killed = ended_by(1, 0, SIGKILL), other = ended_by(2, 1, SIGTERM);
+
+	(void)state;
+	killed.bye = other.bye = 0;
+	lives_note_end(&lives, &killed, 312);
+	assert_true(lives_note_successor(&lives, &killed, 3, 312));
+	assert_int_equal(lives.restarts, 1);
+	lives = (struct lives){ 0 };
+	lives_note_end(&lives, &killed, 312);
+	lives_note_end(&lives, &other, 312);
+	assert_true(lives_note_successor(&lives, &killed, 3, 312));
+	assert_int_equal(lives.restarts, 1);
+}
+
 static void a_program_that_follows_one_that_ended_well_is_no_restart(void **state)
 {
 	struct wire_state a = ended_by(1, 0, 0);
@@ -182,6 +216,9 @@ int main(void)
 				       set_up),
 		cmocka_unit_test_setup(ranks_that_are_started_again_after_a_failure_are_one_restart,
 				       set_up),
+		cmocka_unit_test_setup(processes_that_their_launcher_ended_alike_have_not_failed,
+				       set_up),
+		cmocka_unit_test_setup(one_process_that_was_killed_is_a_failure, set_up),
 		cmocka_unit_test_setup(a_program_that_follows_one_that_ended_well_is_no_restart,
 				       set_up),
 		cmocka_unit_test_setup(after_many_restarts_the_first_and_the_latest_lives_are_kept,
