@@ -78,7 +78,8 @@ static bool is_steady(const struct checkup *checkup, const struct wire_state *st
 
 static int64_t retry_ns(const struct checkup *checkup)
 {
-	static const int64_t gaps_ns[] = { 20 * NSEC_PER_SEC, 60 * NSEC_PER_SEC, CHECKUP_RETRY_NS };
+	static const int64_t gaps_ns[] = { 20 * NSEC_PER_SEC, 60 * NSEC_PER_SEC, CHECKUP_RETRY_NS,
+					   CHECKUP_INTERVAL_NS };
 
 	return gaps_ns[MIN((size_t)checkup->failures, ARRAY_SIZE(gaps_ns)) - 1];
 }
@@ -104,9 +105,13 @@ bool checkup_is_due(const struct checkup *checkup, const struct wire_state *stat
 bool checkup_is_early_due(const struct checkup *checkup, const struct wire_state *states,
 			  size_t cnt, int64_t now_ns)
 {
-	if (checkup->off || checkup->job == checkup->done_job || checkup->job == checkup->early_job)
+	if (checkup->off)
 		return false;
-	if (checkup->early_job != 0 && now_ns - checkup->early_ns < CHECKUP_EARLY_GAP_NS)
+	if (!checkup->bare &&
+	    (checkup->job == checkup->done_job || checkup->job == checkup->early_job))
+		return false;
+	if (!checkup->bare && checkup->early_job != 0 &&
+	    now_ns - checkup->early_ns < CHECKUP_EARLY_GAP_NS)
 		return false;
 	return is_steady(checkup, states, cnt, CHECKUP_EARLY_NS, now_ns);
 }
@@ -115,6 +120,12 @@ void checkup_note_early(struct checkup *checkup, int64_t now_ns)
 {
 	checkup->early_job = checkup->job;
 	checkup->early_ns = now_ns;
+	checkup->bare = false;
+}
+
+void checkup_note_past_lost(struct checkup *checkup)
+{
+	checkup->bare = true;
 }
 
 void checkup_note_begun(struct checkup *checkup, int64_t now_ns)

@@ -8,7 +8,7 @@
  *
  * Until then a job that becomes slow would have nothing to be compared with. So a window that is
  * only kept, without a report, is taken as soon as all workers have been at their pace for
- * CHECKUP_EARLY_NS and for one window of the detector.
+ * CHECKUP_EARLY_NS and for one window of the detector; so it is after a person accepted a pace.
  */
 #pragma once
 
@@ -18,7 +18,8 @@
 #define CHECKUP_EARLY_NS (4 * NSEC_PER_SEC)
 #define CHECKUP_INTERVAL_NS (4 * 3600 * NSEC_PER_SEC)
 
-/* After the third check-up in a row that failed, and before that of a changed job. */
+/* After the third check-up in a row that failed, and before that of a changed job. From the fourth
+ * on it is CHECKUP_INTERVAL_NS: what is unclear stays so, and windows cost. */
 #define CHECKUP_RETRY_NS (600 * NSEC_PER_SEC)
 
 /* Between two early windows: a job may change its iteration every few seconds. */
@@ -30,6 +31,7 @@ struct checkup {
 	uint64_t job;	     /* checkup_job() of the steady workers */
 	uint64_t done_job;   /* that of the latest check-up; 0: none yet */
 	uint64_t early_job;  /* that of the latest early window; 0: none yet */
+	bool bare;	     /* a person accepted another pace: the past shows the old one */
 	int64_t steady_ns;   /* since when all are at their pace; 0: they are not */
 	int64_t away_ns;     /* since when some are not; 0: all are */
 	int64_t done_ns, early_ns;
@@ -55,6 +57,9 @@ bool checkup_is_due(const struct checkup *checkup, const struct wire_state *stat
 bool checkup_is_early_due(const struct checkup *checkup, const struct wire_state *states,
 			  size_t cnt, int64_t now_ns);
 void checkup_note_early(struct checkup *checkup, int64_t now_ns);
+
+/* The job's past is gone, though neither its iteration nor its processes changed. */
+void checkup_note_past_lost(struct checkup *checkup);
 
 /* A check-up was ordered, or could not be. */
 void checkup_note_begun(struct checkup *checkup, int64_t now_ns);

@@ -94,6 +94,17 @@ static void a_changed_job_gets_another_early_window_but_not_at_once(_unused_ voi
 	assert_true(early_comes_within(2 * S));
 }
 
+static void an_accepted_pace_gets_a_past_of_its_own(_unused_ void **state)
+{
+	assert_true(comes_within(30 * S));
+	checkup_note_begun(&f.checkup, f.now_ns);
+	assert_false(early_comes_within(100 * S));
+	checkup_note_past_lost(&f.checkup);
+	assert_true(early_comes_within(S));
+	checkup_note_early(&f.checkup, f.now_ns);
+	assert_false(early_comes_within(100 * S));
+}
+
 static void what_has_had_its_check_up_needs_no_early_window(_unused_ void **state)
 {
 	assert_true(comes_within(30 * S));
@@ -161,7 +172,7 @@ static void another_iteration_or_process_gets_a_check_up_of_its_own(_unused_ voi
 
 static void a_check_up_that_failed_is_repeated(_unused_ void **state)
 {
-	static const int64_t gaps_ns[] = { 20 * S, 60 * S, CHECKUP_RETRY_NS, CHECKUP_RETRY_NS };
+	static const int64_t gaps_ns[] = { 20 * S, 60 * S, CHECKUP_RETRY_NS, CHECKUP_INTERVAL_NS };
 
 	assert_true(comes_within(30 * S));
 	for (size_t i = 0; i < ARRAY_SIZE(gaps_ns); i++) {
@@ -200,6 +211,7 @@ int main(void)
 		cmocka_unit_test_setup(a_window_is_kept_soon_and_once, begin),
 		cmocka_unit_test_setup(a_changed_job_gets_another_early_window_but_not_at_once,
 				       begin),
+		cmocka_unit_test_setup(an_accepted_pace_gets_a_past_of_its_own, begin),
 		cmocka_unit_test_setup(what_has_had_its_check_up_needs_no_early_window, begin),
 		cmocka_unit_test_setup(a_job_without_check_ups_has_no_early_window, begin),
 		cmocka_unit_test_setup(a_check_up_that_failed_is_repeated, begin),

@@ -75,9 +75,16 @@ bool doubt_keeps(struct doubt *doubt, struct report *report, uint64_t number)
 
 bool doubt_take(struct doubt *doubt, struct report *ret, uint64_t *ret_number)
 {
+	const char *text;
+
 	if (!doubt->present)
 		return false;
 	*ret = doubt->report;
+	ret->verdict = VERDICT_INCONCLUSIVE;
+	text = arena_printf(&ret->arena,
+			    "one window only, which no second one confirmed before the end: %s",
+			    ret->findings[0].title);
+	ret->reason = text != NULL ? text : ret->reason;
 	*ret_number = doubt->number;
 	*doubt = (struct doubt){ 0 };
 	return true;

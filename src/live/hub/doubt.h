@@ -26,7 +26,10 @@ struct doubt {
  */
 bool doubt_keeps(struct doubt *doubt, struct report *report, uint64_t number);
 
-/* Hands out the report that waits; false: none does. */
+/*
+ * At the end of the job: hands out the report that waits, as inconclusive, since no second window
+ * confirmed it. False: none waits.
+ */
 bool doubt_take(struct doubt *doubt, struct report *ret, uint64_t *ret_number);
 
 /* Frees the report that waits. */

@@ -133,8 +133,10 @@ void hub_finish(struct hub *hub, const struct job_end *end)
 
 	if (hub->profile.active)
 		hub_finish_profile(hub); /* may report a slowdown */
-	if (doubt_take(&hub->doubt, &report, &number))
+	if (doubt_take(&hub->doubt, &report, &number)) {
+		checkup_note_failed(&hub->checkup, report.reason);
 		hub_publish_report(hub, &report, number, false);
+	}
 	facts = gather(hub, end);
 	hub_reply(hub, ESRCH, "the job has ended");
 	if (ending_report(&facts, &report) < 0) {

@@ -462,8 +462,8 @@ static int fill_notes(const struct blocked *b, bool blind, struct report *report
 	report->notes = notes;
 	if (blind)
 		notes[report->note_cnt++] =
-			"the job stopped while the overhead of the collectors was measured, which "
-			"switches them off by turns: the last collectives may not be recorded";
+			"collectives were not recorded when the job stopped: they cost more than the "
+			"budget, or their overhead was being measured";
 	if (report->verdict == VERDICT_ABNORMAL)
 		return 0;
 	for (size_t i = 0; i < b->cnt; i++) {

@@ -77,6 +77,8 @@ static void accept_pace(struct hub *hub, const struct wire_ask *ask)
 		return;
 	}
 	hub->accepted = true;
+	reference_drop(&hub->reference); /* shows the pace that is no longer the job's */
+	checkup_note_past_lost(&hub->checkup);
 	str_printf(&text, "baseline %.1f -> %.1f ms accepted at step %" PRIu64,
 		   (double)pace.baseline_ns / NSEC_PER_MSEC, (double)pace.now_ns / NSEC_PER_MSEC,
 		   accept.step);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of the hub, shared by hub.c, decide.c, finish.c and jobprofile.c. */
+/* The inside of the hub, shared by hub.c, decide.c, finish.c, jobprofile.c and workers.c. */
 #pragma once
 
 #include "base/vec.h"

@@ -223,10 +223,6 @@ static void note_result(struct hub *hub, const struct report *report)
 	enum jobwatch_result result = JOBWATCH_NO_WINDOW;
 	bool found = report != NULL && report->verdict == VERDICT_ABNORMAL;
 
-	if (is_checkup(&hub->profile)) {
-		note_checkup(hub, report);
-		return;
-	}
 	if (report != NULL)
 		result = found ? JOBWATCH_CAUSE : JOBWATCH_NO_CAUSE;
 	if (is_kind(&hub->profile, "slowdown"))
@@ -238,26 +234,26 @@ static void note_result(struct hub *hub, const struct report *report)
 
 /*
  * After a check-up or an early window: its fingerprints are what the job looked like before a later
- * slowdown.
+ * slowdown. Returns whether they are kept.
  */
-static void keep_past(struct hub *hub, const struct analysis_input *input,
+static bool keep_past(struct hub *hub, const struct analysis_input *input,
 		      const struct report *report)
 {
 	int ret = 0;
 
 	if (!is_of_healthy_job(&hub->profile) || input->absence_cnt > 0)
-		return;
+		return false;
 	/* The moment of a busy machine: the window before shows the job better. */
 	if (hub->reference.end_step != 0 &&
 	    report->iteration_ms > REFERENCE_SLOWER * hub->reference.iteration_ms)
-		return;
+		return false;
 	hub->reference.iteration_ms = report->iteration_ms;
-	reference_begin(&hub->reference, hub->workers.data, hub->workers.cnt,
-			report->verdict == VERDICT_ABNORMAL);
+	reference_begin(&hub->reference, hub->workers.data, hub->workers.cnt);
 	for (size_t i = 0; i < input->path_cnt && ret == 0; i++)
 		ret = reference_add(&hub->reference, input->paths[i]);
 	if (ret < 0)
 		reference_drop(&hub->reference);
+	return ret == 0;
 }
 
 /* past: room for the paths of hub->reference. */
@@ -302,7 +298,9 @@ static void no_report(struct hub *hub, const struct analysis_input *input, int e
 		      const char *why)
 {
 	if (is_checkup(&hub->profile)) {
+		note_checkup(hub, NULL);
 		log_line(LOG_INFO, "event=checkup-failed why=\"%s\"", why);
+		hub_reply(hub, -error, why);
 		return;
 	}
 	if (is_kind(&hub->profile, PROFILE_EARLY))
@@ -319,7 +317,9 @@ static bool waits_for_another(struct hub *hub, struct report *report)
 {
 	const char *title = report->finding_cnt > 0 ? report->findings[0].title : "";
 
-	if (hub->ending || !doubt_keeps(&hub->doubt, report, hub->profile.id))
+	/* Who asked for a report meanwhile gets this one. */
+	if (hub->ending || hub->askers.cnt > 0 ||
+	    !doubt_keeps(&hub->doubt, report, hub->profile.id))
 		return false;
 	checkup_note_doubted(&hub->checkup, clock_mono_ns());
 	if (!hub->options->quiet)
@@ -327,6 +327,16 @@ static bool waits_for_another(struct hub *hub, struct report *report)
 			 "event=checkup verdict=unconfirmed finding=\"%s\" next=\"another window, "
 			 "in %lld s\"",
 			 title, (long long)(DOUBT_AGAIN_NS / NSEC_PER_SEC));
+	return true;
+}
+
+/* Returns whether the report is to be published now. kept: its window is the job's past. */
+static bool end_checkup(struct hub *hub, struct report *report, bool kept)
+{
+	if (waits_for_another(hub, report))
+		return false;
+	note_checkup(hub, report);
+	hub->reference.accused = kept && report->verdict == VERDICT_ABNORMAL;
 	return true;
 }
 
@@ -339,6 +349,7 @@ void hub_finish_profile(struct hub *hub)
 	struct analysis_input input = { 0 };
 	struct err err = { "no worker delivered a trace" };
 	struct report report;
+	bool kept;
 	int ret;
 
 	hub->profile.active = false;
@@ -350,17 +361,18 @@ void hub_finish_profile(struct hub *hub)
 	}
 	if (ret == 0)
 		ret = analysis_run(&input, hub->options, &report, &err);
-	note_result(hub, ret < 0 ? NULL : &report);
+	if (!is_checkup(&hub->profile))
+		note_result(hub, ret < 0 ? NULL : &report);
 	if (ret < 0) {
 		no_report(hub, &input, ret, err.text);
 		return;
 	}
-	keep_past(hub, &input, &report);
+	kept = keep_past(hub, &input, &report);
 	if (is_kind(&hub->profile, PROFILE_EARLY)) {
 		report_done(&report);
 		return;
 	}
-	if (is_checkup(&hub->profile) && waits_for_another(hub, &report))
+	if (is_checkup(&hub->profile) && !end_checkup(hub, &report, kept))
 		return;
 	hub_publish_report(hub, &report, hub->profile.id, is_kind(&hub->profile, "request"));
 }

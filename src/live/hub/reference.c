@@ -28,8 +28,7 @@ static uint32_t greatest_learned(const struct wire_state *states, size_t cnt)
 	return greatest;
 }
 
-void reference_begin(struct reference *reference, const struct wire_state *states, size_t cnt,
-		     bool accused)
+void reference_begin(struct reference *reference, const struct wire_state *states, size_t cnt)
 {
 	uint64_t step = 1;
 
@@ -38,7 +37,7 @@ void reference_begin(struct reference *reference, const struct wire_state *state
 	reference_drop(reference);
 	reference->end_step = step;
 	reference->learned_cnt = greatest_learned(states, cnt);
-	reference->accused = accused;
+	reference->accused = false;
 }
 
 int reference_add(struct reference *reference, const char *path)

@@ -19,15 +19,14 @@ struct reference {
 	uint64_t end_step;    /* the check-up's window ended before; 0: there is no past */
 	uint32_t learned_cnt; /* greatest of the workers, at the check-up */
 	double iteration_ms;  /* in that window */
-	bool accused;	      /* the check-up had a finding: not healthy, but there is no other */
+	bool accused; /* the check-up reported a finding: not healthy, but there is no other */
 };
 
 void reference_done(struct reference *reference);
 void reference_drop(struct reference *reference);
 
 /* A check-up has ended with these workers. Add its files then. */
-void reference_begin(struct reference *reference, const struct wire_state *states, size_t cnt,
-		     bool accused);
+void reference_begin(struct reference *reference, const struct wire_state *states, size_t cnt);
 _must_check_ int reference_add(struct reference *reference, const char *path);
 
 /* The job as it is now: drops the past of another iteration. */

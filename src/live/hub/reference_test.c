@@ -24,7 +24,7 @@ static int begin(_unused_ void **state)
 		f.states[i].learned_cnt = 1;
 	}
 	f.reference = (struct reference){ 0 };
-	reference_begin(&f.reference, f.states, 2, false);
+	reference_begin(&f.reference, f.states, 2);
 	assert_int_equal(reference_add(&f.reference, "1/rank0.ptfp"), 0);
 	assert_int_equal(reference_add(&f.reference, "1/rank1.ptfp"), 0);
 	return 0;
@@ -75,9 +75,10 @@ static void a_new_check_up_replaces_the_past(_unused_ void **state)
 	const char *why;
 
 	f.states[0].step = 900;
-	reference_begin(&f.reference, f.states, 2, true);
+	f.reference.accused = true;
+	reference_begin(&f.reference, f.states, 2);
 	assert_int_equal(reference_add(&f.reference, "2/rank0.ptfp"), 0);
-	assert_true(f.reference.accused);
+	assert_false(f.reference.accused);
 	assert_int_equal(f.reference.files.cnt, 1);
 	assert_false(reference_is_usable(&f.reference, 600, &why));
 	assert_true(reference_is_usable(&f.reference, 1000, &why));

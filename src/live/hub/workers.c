@@ -94,7 +94,7 @@ static void log_restart(const struct hub *hub)
 
 	if (life == NULL)
 		return;
-	life_append_end(&life_first(life)->state, &why);
+	life_append_end(&life_first_failure(life)->state, &why);
 	log_line(LOG_WARNING, "event=job-restarted restarts=%u step=%" PRIu64 " why=\"%s\"",
 		 hub->lives.restarts, life->step, str_borrow(&why));
 	str_done(&why);
@@ -115,6 +115,9 @@ static void forget_ended(struct hub *hub, uint64_t step)
 	hub->hang_step = 0;
 	hub->slowdown = none;
 	hub->accepted = false;
+	doubt_drop(&hub->doubt);
+	reference_drop(&hub->reference);
+	checkup_note_passed(&hub->checkup); /* what was unclear of the processes that ended */
 	history_pace(&hub->history, false, &none, step);
 	jobwatch_forget(&hub->watch);
 }
