@@ -169,8 +169,14 @@ static void find_collectives(const struct flightlog *log, struct wire_where *ret
 	}
 }
 
+/* Between windows none are recorded: the latest are old, on each rank from another moment. */
+static bool collectives_are_off(const struct hostd *hostd)
+{
+	return (hostd->overhead.backoff & (BACKOFF_COLLECTIVES | BACKOFF_ALWAYS)) != 0;
+}
+
 /* Fills ret from the worker's recorder. O(the recorder's size), some ms. Returns 0 or -ENOMEM. */
-static int find(const struct worker *worker, struct wire_where *ret)
+static int find(const struct hostd *hostd, const struct worker *worker, struct wire_where *ret)
 {
 	struct flightlog log;
 	int error;
@@ -179,7 +185,8 @@ static int find(const struct worker *worker, struct wire_where *ret)
 	flightlog_init(&log);
 	error = flightlog_take(&log, worker->block.flight, false);
 	if (error == 0) {
-		find_collectives(&log, ret);
+		if (!collectives_are_off(hostd))
+			find_collectives(&log, ret);
 		error = find_stack(&log, ret);
 	}
 	if (error == 0 && worker->last_mark == MARK_DATALOADER)
@@ -210,7 +217,7 @@ void blocked_stacks_publish(struct hostd *hostd)
 
 	vec_foreach(client, &hostd->clients) {
 		if (more && (*client)->is_worker && !(*client)->worker.gone &&
-		    find(&(*client)->worker, &where) == 0)
+		    find(hostd, &(*client)->worker, &where) == 0)
 			hostd_publish(hostd, SUBJECT_WHERE, &where, sizeof(where));
 	}
 }

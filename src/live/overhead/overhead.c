@@ -415,7 +415,8 @@ bool overhead_excuses(const struct overhead *overhead, const struct wire_state *
 
 bool overhead_is_blind(const struct overhead *overhead)
 {
-	return (overhead->running && overhead->kind == OVERHEAD_ALWAYS) || overhead->blind;
+	return (overhead->running && overhead->kind == OVERHEAD_ALWAYS) || overhead->blind ||
+	       (overhead->backoff & (BACKOFF_COLLECTIVES | BACKOFF_ALWAYS)) != 0;
 }
 
 void overhead_add_cost(struct overhead *overhead, const struct wire_slices_cost *slices)
