@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CAUSE_NEW_FACTOR 5.0
@@ -157,7 +158,7 @@ int cause_measure(const struct job *job, const struct accusation *a, struct caus
 {
 	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
 	_cleanup_free_ double *ratios = calloc(job->worker_cnt + 1, sizeof(*ratios));
-	double other_cpu = -1;
+	double other_cpu = -1, loader_pct = 0;
 
 	if (scratch == NULL || ratios == NULL)
 		return -ENOMEM;
@@ -188,8 +189,11 @@ int cause_measure(const struct job *job, const struct accusation *a, struct caus
 			ret->thief_frac = h->thief_frac;
 			ret->thief = h->thief;
 		}
-		if (ret->loader == NULL && h->loader != NULL && h->loader[0] != '\0')
+		/* "92 % in ...": the longest wait in one place. */
+		if (h->loader != NULL && strtod(h->loader, NULL) > loader_pct) {
+			loader_pct = strtod(h->loader, NULL);
 			ret->loader = h->loader;
+		}
 		if (h->other_cpu_frac > other_cpu) {
 			other_cpu = h->other_cpu_frac;
 			ret->other_name = h->other_name;

@@ -97,9 +97,25 @@ static void append_slowness(const struct conclusion *c)
 	}
 }
 
+/*
+ * By the trigger, a mean that may begin before the slowdown, and by the window: of iterations that
+ * the profile itself does not make much longer.
+ */
+static bool is_slight(const struct conclusion *c)
+{
+	struct report_trigger shown = c->report->trigger;
+
+	if (!trigger_is_slight(&shown))
+		return false;
+	if (c->report->iteration_ms < SLOW_SHOWN_MS)
+		return true;
+	shown.current_iteration_ms = c->report->iteration_ms;
+	return trigger_is_slight(&shown);
+}
+
 static bool slow_without_cause(const struct conclusion *c)
 {
-	if (!is_slow(c) || trigger_is_slight(&c->report->trigger))
+	if (!is_slow(c) || is_slight(c))
 		return false;
 	append_slowness(c);
 	return true;
@@ -258,6 +274,8 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 	while (!rules[i].applies(&c))
 		i++;
 	report->verdict = rules[i].verdict;
+	if (rules[i].applies == slightly_slow)
+		report->finding_cnt = 0; /* weak ones: the reason has the first */
 	report->reason =
 		str_error(&reason) == 0 ? arena_strdup(&report->arena, str_borrow(&reason)) : NULL;
 	str_done(&reason);

@@ -449,8 +449,9 @@ static bool grew_surely(const struct past *past, const struct accusation *a)
 
 /*
  * A short window has few samples: much of it in one function may be chance, as its spread over
- * the iterations shows. The engine of backward passes, a collective or a read of a file has much
- * of many healthy jobs: without a past, nothing says whether it has more than usual.
+ * the iterations shows. A library's function, such as the engine of backward passes, has much of
+ * many healthy jobs: without a past, nothing says whether it has more than usual. Weak evidence
+ * where all workers are accused alike (evidence_confidence()).
  */
 static void doubt_expectations(struct run *r, const struct accuse_options *options)
 {

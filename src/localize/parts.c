@@ -10,19 +10,19 @@
 #define NOTE(out, notes, ...) parts_note(out, notes, arena_printf(&(out)->arena, __VA_ARGS__))
 
 /*
- * What an iteration lost, by the trigger or by the window itself, whichever is less: machines
- * carry other loads at other times, and a cause must explain what the window shows.
+ * What an iteration lost: a cause must explain what the window shows. The trigger's pace, a mean
+ * that may begin before the slowdown, serves where the window shows none. A check-up of a job at
+ * its pace compares ranks; what all of them have is how this job is.
  */
 static double slowdown_ns(const struct report_trigger *trigger, bool slow, double iteration_ns)
 {
 	double lost = 1e6 * fmax(0, trigger->current_iteration_ms - trigger->baseline_iteration_ms);
 	double shown = iteration_ns - 1e6 * trigger->baseline_iteration_ms;
 
-	if (!slow && lost < PAST_SLOW_FRAC * iteration_ns)
-		return 0; /* iterations of a steady job differ by as much */
-	if (!slow || shown <= 0)
-		return lost;
-	return lost > 0 ? fmin(lost, shown) : shown;
+	/* Iterations of a steady job differ by as much. */
+	if (!slow && (trigger_is_checkup(trigger) || lost < PAST_SLOW_FRAC * iteration_ns))
+		return 0;
+	return slow && shown > 0 ? shown : lost;
 }
 
 struct accuse_options parts_accuse_options(const struct localize_options *options,

@@ -102,11 +102,12 @@ static double stood_ns(const struct job *job, size_t w)
 			     : (double)NAN;
 }
 
-static double other_ns(const struct job *job, size_t w)
+/* CPU time of the busiest other thread in an iteration of so many ns. */
+static double other_ns(const struct job *job, size_t w, double ns)
 {
 	double frac = job->workers[w].fp->host_stats.other_cpu_frac;
 
-	return frac >= 0 ? frac * iteration_ns(job, w) : 0;
+	return frac >= 0 ? frac * ns : (double)NAN;
 }
 
 /* What is not measured in one of the windows is NAN there. */
@@ -136,7 +137,9 @@ static int compare_worker(struct past *p, size_t w, size_t then_w, struct arena 
 	pw->growth_ns = iteration_ns(now, w) - iteration_ns(&p->then, then_w);
 	pw->delay_growth_ns = delay_ns(now, w) - delay_ns(&p->then, then_w);
 	pw->stood_growth_ns = known_growth(stood_ns(now, w), stood_ns(&p->then, then_w));
-	pw->other_growth_ns = known_growth(other_ns(now, w), other_ns(&p->then, then_w));
+	/* A thread that always computes has more CPU time in a longer iteration: that is no growth. */
+	pw->other_growth_ns = known_growth(other_ns(now, w, iteration_ns(now, w)),
+					   other_ns(&p->then, then_w, iteration_ns(now, w)));
 	pw->then = then_w;
 	pw->known = true;
 	p->known_cnt++;

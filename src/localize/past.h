@@ -16,7 +16,8 @@ struct past_worker {
 	double growth_ns;	/* of its iteration */
 	double delay_growth_ns; /* of it: runnable without a CPU */
 	double stood_growth_ns; /* of it: neither on a CPU nor runnable; 0 unknown */
-	double other_growth_ns; /* CPU time of the busiest other thread; 0 unknown */
+	double other_growth_ns; /* CPU time of the busiest other thread, at the same length of an
+				 * iteration; 0 unknown */
 	double *now_ns;		/* time of its own below the frame: without collectives */
 	double *before_ns;	/* the same in the past */
 	double *error_ns;	/* standard error of the difference */

@@ -52,7 +52,8 @@ static bool is_noted(const struct job *job, const accusations *list, size_t at)
 	for (size_t i = 0; i < list->cnt; i++) {
 		const struct accusation *a = &list->data[i];
 		uint32_t other = a->frame;
-		bool found = !a->usual && a->witness == WITNESS_EXPECTATION &&
+		bool found = !a->usual &&
+			     (a->witness == WITNESS_EXPECTATION || a->part_of_ns > 0) &&
 			     other != FRAME_NONE && a->strikes == NULL;
 
 		if ((found || (a->usual && i < at)) &&

@@ -181,6 +181,9 @@
  */
 #define SLOW_SURE_FACTOR 1.2
 
+/* SLOW_SHOWN_MS: ms | not recorded | a profile makes shorter iterations longer by itself */
+#define SLOW_SHOWN_MS 20
+
 /*
  * BLOCKED_FACTOR: times the usual iteration | not recorded | no mark for so long, and the job is
  * blocked

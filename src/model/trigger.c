@@ -24,6 +24,11 @@ bool trigger_is_slow(const struct report_trigger *trigger)
 	return strcmp(trigger->kind, "slowdown") == 0 || trigger->since_step > 0;
 }
 
+bool trigger_is_checkup(const struct report_trigger *trigger)
+{
+	return trigger->present && strcmp(trigger->kind, "checkup") == 0;
+}
+
 bool trigger_is_over(const struct report_trigger *trigger, double window_iteration_ms)
 {
 	double best = trigger->baseline_iteration_ms, slow = trigger->current_iteration_ms;

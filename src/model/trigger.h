@@ -24,6 +24,9 @@ struct report_trigger {
 /* Whether the job was slower than its best when the window was ordered. */
 bool trigger_is_slow(const struct report_trigger *trigger);
 
+/* Whether the window is one of a job that gave no reason for it. */
+bool trigger_is_checkup(const struct report_trigger *trigger);
+
 /*
  * Whether the iterations of the window are back at the best pace: it shows nothing of the
  * slowdown. Times far below the best are wrongly divided iterations and say nothing.

@@ -2,6 +2,7 @@
 #include "localize/witness/excess.h"
 
 #include "base/stats.h"
+#include "localize/witness/gil.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@ bool excess_rule_applies(const struct job_frame *frames, uint32_t frame)
 
 bool excess_is_builtin(const struct job_frame *frame)
 {
-	return frame->kind == KIND_PYTHON && frame->name[0] == '<';
+	return frame->kind == KIND_PYTHON && frame->name[0] == '<' && !gil_is_wait(frame);
 }
 
 uint32_t excess_caller(const struct job_frame *frames, uint32_t frame)

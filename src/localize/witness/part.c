@@ -5,6 +5,8 @@
 #include "localize/witness/excess.h"
 #include "model/thresholds.h"
 
+#include <string.h>
+
 static bool all_are_usual(const accusations *list)
 {
 	vec_foreach(a, list) {
@@ -19,7 +21,7 @@ static bool is_part(const struct job *job, const struct accusation *a)
 	return a->part_of_ns > 0 && !a->recalled && !job->frames.data[a->frame].trains;
 }
 
-/* A function's own time has that of the built-ins it calls. */
+/* A function's own time has that of the built-ins it calls; data loading, all that is below it. */
 static bool is_counted_by_caller(const struct job *job, const struct accusation *a,
 				 const accusations *list)
 {
@@ -28,8 +30,18 @@ static bool is_counted_by_caller(const struct job *job, const struct accusation 
 	vec_foreach(other, list) {
 		if (caller != FRAME_NONE && other->frame == caller)
 			return true;
+		if (other != a && is_part(job, other) &&
+		    job->frames.data[other->frame].kind == KIND_ANNOTATION &&
+		    job_frame_below(job, a->frame, other->frame))
+			return true;
 	}
 	return false;
+}
+
+static bool same_workers(const struct accusation *a, const struct accusation *b)
+{
+	return a->worker_cnt == b->worker_cnt &&
+	       memcmp(a->workers, b->workers, a->worker_cnt * sizeof(*a->workers)) == 0;
 }
 
 /* What the place costs together with the long functions that it calls. */
@@ -48,8 +60,7 @@ static struct subtree find_subtree(const struct job *job, struct accusation *top
 
 	vec_foreach(a, list) {
 		if (a == top || !is_part(job, a) || a->strikes != NULL || top->strikes != NULL ||
-		    a->worker_cnt != top->worker_cnt ||
-		    !job_frame_below(job, a->frame, top->frame) ||
+		    !same_workers(a, top) || !job_frame_below(job, a->frame, top->frame) ||
 		    is_counted_by_caller(job, a, list))
 			continue;
 		ret.ns += a->gain_ns;
