@@ -69,7 +69,10 @@ static bool is_on_device(const struct fp_frame *frame)
 	return frame->kind == KIND_KERNEL || frame->kind == KIND_GPU_MEMOP;
 }
 
-/* k samples vary by the root of k: their time, by the root of time and period. */
+/*
+ * k samples vary by the root of k: their time, by the root of time and period. What has more than
+ * a sample an iteration shows its variation itself, but for the ends.
+ */
 static double samples_spread(const struct spread *spread, const struct fingerprint *fp, size_t f)
 {
 	const struct fp_function *of = &fp->functions[f];
@@ -77,7 +80,7 @@ static double samples_spread(const struct spread *spread, const struct fingerpri
 
 	if (of->frame == FRAME_NONE || is_on_device(&fp->frames[of->frame]))
 		return 0;
-	return sqrt(share_ns * (double)spread->sample_ns);
+	return sqrt(fmin(share_ns, (double)spread->sample_ns) * (double)spread->sample_ns);
 }
 
 void spread_end(const struct spread *spread, struct fingerprint *fp)
