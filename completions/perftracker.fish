@@ -49,7 +49,7 @@ complete -c perftracker -n '__fish_seen_subcommand_from profile' -l job -x -d 't
 complete -c perftracker -n '__fish_seen_subcommand_from profile' -l socket -r -F -d 'the job: its socket'
 complete -c perftracker -n '__fish_seen_subcommand_from profile' -l format -s f -x -a 'text json html' -d 'output format'
 complete -c perftracker -n '__fish_seen_subcommand_from profile' -l output -s o -r -F -d 'write the report to FILE; - is standard output'
-complete -c perftracker -n '__fish_seen_subcommand_from profile' -l window -x -d 'length of the profile'
+complete -c perftracker -n '__fish_seen_subcommand_from profile' -l window -x -d 'length of the profile, at most --steps iterations of the job'
 complete -c perftracker -n '__fish_seen_subcommand_from profile' -l timeout -x -d 'stop waiting for the report after this time'
 complete -c perftracker -n '__fish_seen_subcommand_from profile' -l help -s h -d 'show help'
 complete -c perftracker -n '__fish_seen_subcommand_from status' -l job -x -d 'the job: its name, the process of its perftracker run, or its folder'

@@ -40,7 +40,7 @@ static const struct option_row rows[] = {
 	  FIELD(window_s),
 	  .high = 600,
 	  .expected = "0 to 600 seconds",
-	  .help = "length of the profile",
+	  .help = "length of the profile, at most --steps iterations of the job",
 	  .preset = "--window of the job" },
 	{ .name = "timeout",
 	  .argument = "SECONDS",
