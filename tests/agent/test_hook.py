@@ -512,6 +512,16 @@ class OwnWindows(HookTest):
         worker = self.run_until(lambda w: w.got(d.DONE) or w.got(d.MISSED))
         self.assertEqual([m.text for m in worker.messages[:2]], ["agent", ""])
 
+    def test_threads_that_have_left_lose_no_samples(self) -> None:
+        """Their states are freed until the list of threads is read again."""
+        self.order_when(5, 10, window_ns=10**9, least=20, source=d.SOURCE_AGENT)
+        worker = self.run_until(lambda w: w.got(d.DONE) or w.got(d.MISSED), job="visitors.py")
+        self.assertEqual([m.text for m in worker.messages[:2]], ["agent", ""])
+        recorder = r.Recorder(worker)
+        others = {s.tid for s in recorder.samples()} - {recorder.raw.training_tid}
+        self.assertGreater(len(others), 3, "threads that came were sampled")
+        self.assertLess(recorder.raw.drops[r.DROPS_UNREADABLE], 10)
+
     def test_exact_tracing_records_each_call(self) -> None:
         self.order_when(50, 100, window_ns=0, least=30, most=30, source=d.SOURCE_AGENT, exact=1)
 

@@ -28,6 +28,7 @@
 struct target {
 	struct pystack_thread thread;
 	bool seen; /* in the latest list */
+	bool gone; /* since then: the thread has left Python */
 	struct own_fd syscall;
 	int64_t cpu_ns, recorded_ns, stamped_ns;
 	uintptr_t codes[PYSTACK_DEPTH];
@@ -103,6 +104,7 @@ static void see_thread(struct flight *flight, const struct pystack_thread *threa
 	}
 	target->thread = *thread;
 	target->seen = true;
+	target->gone = false;
 }
 
 /* The training thread first: it must never lack room. */
@@ -185,12 +187,30 @@ static void read_syscall(struct flight *flight, struct target *target, int64_t n
 /* Samples */
 
 /*
+ * Whether the thread is no longer in Python's list. A thread of gloo enters Python to release an
+ * object and leaves again: until the next list its memory is anything.
+ */
+static bool has_left(const struct target *target)
+{
+	struct pystack_thread threads[4 * THREAD_MAX];
+	size_t dropped = 0, cnt = pystack_threads(threads, ARRAY_SIZE(threads), &dropped);
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (threads[i].tid == target->thread.tid &&
+		    threads[i].tstate == target->thread.tstate)
+			return false;
+	}
+	return cnt > 0 && dropped == 0;
+}
+
+/*
  * Counts an unknown stack. False: no record of it is written. Threads of gloo and of the autograd
  * engine have run Python once, to release an object, and have no stack: nothing is lost.
  */
 static bool count_unknown(struct flight *flight, struct target *target, int why)
 {
-	if (why != -ENODATA)
+	target->gone = why == -ENOENT && has_left(target);
+	if (why != -ENODATA && !target->gone)
 		drop(&flight->drops.unreadable, 1);
 	target->node = target->detail = 0;
 	/*
@@ -232,8 +252,10 @@ static void look_at_all(struct flight *flight, int64_t now_ns, bool window)
 		list_threads(flight);
 		sampler.listed_ns = now_ns;
 	}
-	for (size_t i = 0; i < sampler.target_cnt; i++)
-		look_at(flight, &sampler.targets[i], now_ns, window);
+	for (size_t i = 0; i < sampler.target_cnt; i++) {
+		if (!sampler.targets[i].gone)
+			look_at(flight, &sampler.targets[i], now_ns, window);
+	}
 }
 
 static void keep_account(struct flight *flight, int64_t now_ns)
