@@ -14,7 +14,7 @@ count = 0
 
 
 def visit():
-    time.sleep(0.002)
+    time.sleep(0.02)
 
 
 while not os.path.exists(sys.argv[1]):
@@ -27,5 +27,5 @@ while not os.path.exists(sys.argv[1]):
     count += 1
     for visitor in visitors:
         visitor.join()
-    time.sleep(0.03)
+    time.sleep(0.005)
 print(count)
