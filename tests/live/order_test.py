@@ -253,7 +253,7 @@ class Orders(LiveTest):
             deadline = time.monotonic() + 900  # others may keep the job from being steady
             overhead = {"left_out": [], "window": None}
             # Then what is left is measured.
-            while overhead["left_out"] != ["samples"] or overhead["window"] is None:
+            while "samples" not in overhead["left_out"] or overhead["window"] is None:
                 self.assertLess(time.monotonic(), deadline, overhead)
                 time.sleep(0.2)
                 answer = self.ask("status", "--format", "json")
@@ -262,7 +262,8 @@ class Orders(LiveTest):
             done.touch()
             self.assertEqual(job.wait(timeout=120), 0)
         overhead = self.report()["overhead"]
-        self.assertEqual(overhead["left_out"], ["samples"])
+        # On a busy machine what is left may seem to slow the job, too.
+        self.assertIn("samples", overhead["left_out"])
         self.assertLess(overhead["window"]["pct"], 100, "of what is left")
 
     def test_a_daemon_that_accepts_no_connection_is_no_missing_job(self) -> None:
