@@ -62,9 +62,14 @@ struct pass {
 	int64_t rest_ns;
 };
 
+static inline bool is_device_kind(uint8_t kind)
+{
+	return kind == KIND_KERNEL || kind == KIND_GPU_MEMOP;
+}
+
 static inline bool is_device_exec(const struct event *event)
 {
-	return event->kind == KIND_KERNEL || event->kind == KIND_GPU_MEMOP;
+	return is_device_kind(event->kind);
 }
 
 /* Saturates: durations outside the window can have any value. */

@@ -64,11 +64,6 @@ void spread_segment(struct spread *spread, const struct pass *p, const struct cr
 		       seg->end_ns - p->window.start_ns);
 }
 
-static bool is_on_device(const struct fp_frame *frame)
-{
-	return frame->kind == KIND_KERNEL || frame->kind == KIND_GPU_MEMOP;
-}
-
 /*
  * k samples vary by the root of k: their time, by the root of time and period. What has more than
  * a sample an iteration shows its variation itself, but for the ends.
@@ -78,7 +73,7 @@ static double samples_spread(const struct spread *spread, const struct fingerpri
 	const struct fp_function *of = &fp->functions[f];
 	double share_ns = (double)of->share_ns / (double)spread->iteration_cnt;
 
-	if (of->frame == FRAME_NONE || is_on_device(&fp->frames[of->frame]))
+	if (of->frame == FRAME_NONE || is_device_kind(fp->frames[of->frame].kind))
 		return 0;
 	return sqrt(fmin(share_ns, (double)spread->sample_ns) * (double)spread->sample_ns);
 }
