@@ -262,7 +262,6 @@ static bool back_off(struct overhead *overhead, uint32_t kind)
 		[OVERHEAD_ALWAYS] = { BACKOFF_COLLECTIVES, BACKOFF_ALWAYS },
 		[OVERHEAD_WINDOW] = { BACKOFF_SAMPLES, BACKOFF_OPERATORS },
 	};
-
 	size_t first = kind == OVERHEAD_ALWAYS && overhead->worker_cnt <= 1 ? 1 : 0;
 
 	for (size_t i = first; i < 2; i++) {
