@@ -153,30 +153,33 @@ static void take_collective(const struct flightlog *log, const struct ring_recor
 	(void)snprintf(entry->name, sizeof(entry->name), "%s", name);
 }
 
-static void find_collectives(const struct flightlog *log, struct wire_where *ret)
+/*
+ * off: enum backoff. What is not recorded between windows has only old records, on each rank from
+ * another moment; NCCL's plugin goes on without torch's hook.
+ */
+static void find_collectives(const struct flightlog *log, uint32_t off, struct wire_where *ret)
 {
 	vec_foreach(lane, &log->lanes) {
 		const record_vec *records = &lane->records;
 
 		for (size_t i = 0; i + 2 < records->cnt; i++) {
 			const struct ring_record *at = &records->data[i];
+			bool nccl;
 
-			if (at[0].kind == FLIGHT_COLLECTIVE &&
-			    at[1].kind == FLIGHT_COLLECTIVE_ARGS &&
-			    at[2].kind == FLIGHT_COLLECTIVE_GROUP)
-				take_collective(log, at, flight_is_nccl(at, records->cnt - i), ret);
+			if (at[0].kind != FLIGHT_COLLECTIVE ||
+			    at[1].kind != FLIGHT_COLLECTIVE_ARGS ||
+			    at[2].kind != FLIGHT_COLLECTIVE_GROUP)
+				continue;
+			nccl = flight_is_nccl(at, records->cnt - i);
+			if ((off & BACKOFF_ALWAYS) == 0 &&
+			    (nccl || (off & BACKOFF_COLLECTIVES) == 0))
+				take_collective(log, at, nccl, ret);
 		}
 	}
 }
 
-/* Between windows none are recorded: the latest are old, on each rank from another moment. */
-static bool collectives_are_off(const struct hostd *hostd)
-{
-	return (hostd->overhead.backoff & (BACKOFF_COLLECTIVES | BACKOFF_ALWAYS)) != 0;
-}
-
 /* Fills ret from the worker's recorder. O(the recorder's size), some ms. Returns 0 or -ENOMEM. */
-static int find(const struct hostd *hostd, const struct worker *worker, struct wire_where *ret)
+static int find(const struct worker *worker, uint32_t off, struct wire_where *ret)
 {
 	struct flightlog log;
 	int error;
@@ -185,8 +188,7 @@ static int find(const struct hostd *hostd, const struct worker *worker, struct w
 	flightlog_init(&log);
 	error = flightlog_take(&log, worker->block.flight, false);
 	if (error == 0) {
-		if (!collectives_are_off(hostd))
-			find_collectives(&log, ret);
+		find_collectives(&log, off, ret);
 		error = find_stack(&log, ret);
 	}
 	if (error == 0 && worker->last_mark == MARK_DATALOADER)
@@ -217,7 +219,7 @@ void blocked_stacks_publish(struct hostd *hostd)
 
 	vec_foreach(client, &hostd->clients) {
 		if (more && (*client)->is_worker && !(*client)->worker.gone &&
-		    find(hostd, &(*client)->worker, &where) == 0)
+		    find(&(*client)->worker, hostd->overhead.backoff, &where) == 0)
 			hostd_publish(hostd, SUBJECT_WHERE, &where, sizeof(where));
 	}
 }

@@ -462,8 +462,8 @@ static int fill_notes(const struct blocked *b, bool blind, struct report *report
 	report->notes = notes;
 	if (blind)
 		notes[report->note_cnt++] =
-			"collectives were not recorded when the job stopped: they cost more than the "
-			"budget, or their overhead was being measured";
+			"the last collectives may not be recorded: they cost more than the budget, or "
+			"their overhead was being measured when the job stopped";
 	if (report->verdict == VERDICT_ABNORMAL)
 		return 0;
 	for (size_t i = 0; i < b->cnt; i++) {
