@@ -335,8 +335,10 @@ static bool end_checkup(struct hub *hub, struct report *report, bool kept)
 {
 	if (waits_for_another(hub, report))
 		return false;
+	doubt_drop(&hub->doubt); /* this report answers it */
 	note_checkup(hub, report);
-	hub->reference.accused = kept && report->verdict == VERDICT_ABNORMAL;
+	if (kept)
+		hub->reference.accused = report->verdict == VERDICT_ABNORMAL;
 	return true;
 }
 
