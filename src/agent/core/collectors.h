@@ -10,7 +10,8 @@
  *
  * A GPU is recorded in windows only; overhead checks skip it, since attaching is expensive.
  *
- * Called on the training thread, with the interpreter lock held.
+ * Called on the training thread, collectors_expect_collectives() on any, with the interpreter lock
+ * held.
  * Source: ARCHITECTURE.md, "Processes of a live job".
  */
 #pragma once
