@@ -37,7 +37,7 @@ static size_t count_state(const enum detector_state *states, size_t cnt, enum de
 
 static void episode_close(struct jobwatch_episode *episode)
 {
-	episode->open = episode->held = episode->decided = false;
+	episode->open = episode->held = episode->decided = episode->unconfirmed = false;
 	episode->agreed_ns = episode->next_ns = 0;
 	episode->seen_ns = episode->worse_ns = 0;
 	episode->failed = 0;
@@ -65,6 +65,12 @@ static bool episode_holds(struct jobwatch_episode *episode, const struct jobwatc
 	return now_ns - episode->agreed_ns >= evidence->hold_ns;
 }
 
+static bool is_too_soon(const struct jobwatch_episode *episode,
+			const struct jobwatch_config *config, int64_t now_ns)
+{
+	return !episode->unconfirmed && now_ns - episode->decided_ns < config->min_gap_ns;
+}
+
 /* True when a decision is due. */
 static bool episode_update(struct jobwatch_episode *episode, const struct jobwatch_config *config,
 			   const struct evidence *evidence, int64_t now_ns)
@@ -84,10 +90,10 @@ static bool episode_update(struct jobwatch_episode *episode, const struct jobwat
 	episode->held = true;
 	if (episode->decided && (episode->next_ns == 0 || now_ns < episode->next_ns))
 		return false;
-	if (episode->ever &&
-	    (now_ns - episode->decided_ns < config->min_gap_ns || now_ns < episode->free_ns))
+	if (episode->ever && (is_too_soon(episode, config, now_ns) || now_ns < episode->free_ns))
 		return false;
 	episode->decided = episode->ever = true;
+	episode->unconfirmed = false;
 	episode->decided_ns = now_ns;
 	episode->next_ns = 0;
 	return true;
@@ -151,6 +157,9 @@ void jobwatch_note_result(struct jobwatch *watch, enum jobwatch_result result, i
 		slow->failed++;
 	if (result == JOBWATCH_CAUSE)
 		gap_ns = watch->config.again_ns;
+	if (result == JOBWATCH_UNCONFIRMED)
+		gap_ns = JOBWATCH_CONFIRM_NS;
+	slow->unconfirmed = result == JOBWATCH_UNCONFIRMED;
 	slow->seen_ns = iteration_ns;
 	slow->worse_ns = 0;
 	slow->free_ns = now_ns + least_gap_ns;

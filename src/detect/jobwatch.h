@@ -49,10 +49,16 @@ struct jobwatch_episode {
 	int64_t worse_ns; /* since when it is longer by JOBWATCH_WORSE; 0: it is not */
 	unsigned failed;  /* windows that showed no cause */
 	bool open, held, decided, ever;
+	bool unconfirmed; /* the next decision is the second one of the same trouble */
 };
 
 /* What the window of a slow decision showed. */
-enum jobwatch_result { JOBWATCH_CAUSE, JOBWATCH_NO_CAUSE, JOBWATCH_NO_WINDOW };
+enum jobwatch_result {
+	JOBWATCH_CAUSE,
+	JOBWATCH_NO_CAUSE,
+	JOBWATCH_NO_WINDOW,
+	JOBWATCH_UNCONFIRMED, /* a cause that a second window, soon, has to show too */
+};
 
 struct jobwatch {
 	struct jobwatch_config config;

@@ -147,6 +147,27 @@ static void jobwatch_leaves_a_slowdown_of_known_cause_alone_for_hours(void **sta
 	assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + 2 * S), 1);
 }
 
+static void jobwatch_soon_looks_at_an_unconfirmed_cause_again(void **state)
+{
+	struct jobwatch watch = watch_default();
+	enum detector_state states[2] = { DETECTOR_SLOW, DETECTOR_SLOW };
+	int64_t now_ns = 0;
+
+	(void)state;
+	assert_int_equal(watch_until(&watch, states, 2, &now_ns, 5 * S), 1);
+	jobwatch_note_result(&watch, JOBWATCH_UNCONFIRMED, 0, 0, now_ns);
+	assert_int_equal(jobwatch_lengthen(&watch), 1);
+	assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + 4 * S), 0);
+	assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + 2 * S), 1);
+	/* Another slowdown has the usual gap. */
+	jobwatch_note_result(&watch, JOBWATCH_UNCONFIRMED, 0, 0, now_ns);
+	set(states, 2, DETECTOR_WATCHING);
+	(void)watch_until(&watch, states, 2, &now_ns, now_ns + S);
+	set(states, 2, DETECTOR_SLOW);
+	assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + 9 * S), 0);
+	assert_int_equal(watch_until(&watch, states, 2, &now_ns, now_ns + 10 * S), 1);
+}
+
 /* Its window showed 20 ms; longer for moments is noise. */
 static void jobwatch_looks_again_once_a_job_of_known_cause_is_slower_still(void **state)
 {
@@ -236,6 +257,7 @@ int run_jobwatch_tests(void)
 		cmocka_unit_test(jobwatch_does_not_decide_on_what_is_over_within_two_seconds),
 		cmocka_unit_test(jobwatch_looks_again_longer_and_later_while_nothing_is_found),
 		cmocka_unit_test(jobwatch_leaves_a_slowdown_of_known_cause_alone_for_hours),
+		cmocka_unit_test(jobwatch_soon_looks_at_an_unconfirmed_cause_again),
 		cmocka_unit_test(jobwatch_looks_again_once_a_job_of_known_cause_is_slower_still),
 		cmocka_unit_test(jobwatch_waits_as_long_as_the_budget_of_overhead_demands),
 		cmocka_unit_test(

@@ -171,6 +171,12 @@
  * become as much slower is profiled again
  */
 #define JOBWATCH_WORSE 1.5
+/*
+ * JOBWATCH_CONFIRM_NS: until a second window | measured: healthy jobs on two CPUs whose pace rose by
+ * half for 1 to 9 s, because the host computed for others | longer delays a finding, shorter reports
+ * such moments.
+ */
+#define JOBWATCH_CONFIRM_NS (5 * NSEC_PER_SEC)
 
 /* JOBWATCH_MIN_GAP_NS: ns | not recorded | least time between two decisions of one kind */
 #define JOBWATCH_MIN_GAP_NS (15 * NSEC_PER_SEC)

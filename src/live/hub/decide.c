@@ -82,6 +82,7 @@ static void log_slow_is_over(struct hub *hub, const struct jobstate_pace *pace)
 			 (double)pace->now_ns / NSEC_PER_MSEC);
 	hub->slowdown = (struct jobstate_pace){ 0 };
 	hub->accepted = false;
+	moment_end(&hub->moment);
 }
 
 static void log_pace(struct hub *hub)

@@ -48,6 +48,18 @@ static void call_it_chance(struct report *report, const struct report *before)
 	report->finding_cnt = 0;
 }
 
+bool moment_waits(const struct moment *moment, const struct report *report)
+{
+	if (moment->seen)
+		return false;
+	for (size_t i = 0; i < report->finding_cnt; i++) {
+		if (strcmp(report->findings[i].cause, "more-than-before") != 0)
+			return false;
+	}
+	return report->verdict == VERDICT_ABNORMAL || report->verdict == VERDICT_SLOW ||
+	       report->verdict == VERDICT_INCONCLUSIVE;
+}
+
 void doubt_drop(struct doubt *doubt)
 {
 	if (doubt->present)
@@ -88,4 +100,26 @@ bool doubt_take(struct doubt *doubt, struct report *ret, uint64_t *ret_number)
 	*ret_number = doubt->number;
 	*doubt = (struct doubt){ 0 };
 	return true;
+}
+
+void moment_keep(struct moment *moment, const struct report *report, uint64_t number)
+{
+	doubt_drop(&moment->first);
+	*moment = (struct moment){ true, { true, 1, *report, number } };
+}
+
+bool moment_take(struct moment *moment, struct report *ret, uint64_t *ret_number)
+{
+	if (!moment->first.present)
+		return false;
+	*ret = moment->first.report;
+	*ret_number = moment->first.number;
+	moment->first = (struct doubt){ 0 };
+	return true;
+}
+
+void moment_end(struct moment *moment)
+{
+	doubt_drop(&moment->first);
+	moment->seen = false;
 }

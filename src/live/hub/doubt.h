@@ -21,6 +21,26 @@ struct doubt {
 };
 
 /*
+ * A slowdown may be a moment in which the hosts computed for other programs: the report of its first
+ * window waits for a second window if it names no cause, or only functions that are longer than in
+ * the job's own past, as all of them are in such a moment. What the peers show does not wait.
+ */
+struct moment {
+	bool seen;	    /* the slowdown had its first window */
+	struct doubt first; /* the report that waits */
+};
+
+/* Whether the report, of a slowdown, waits. It then belongs to moment after moment_keep(). */
+bool moment_waits(const struct moment *moment, const struct report *report);
+void moment_keep(struct moment *moment, const struct report *report, uint64_t number);
+
+/* Hands out the report that waits, since no second window can come. False: none waits. */
+bool moment_take(struct moment *moment, struct report *ret, uint64_t *ret_number);
+
+/* The slowdown is over, or the processes that showed it have ended. */
+void moment_end(struct moment *moment);
+
+/*
  * Takes the report of a check-up. Returns true if it waits for another window: it belongs to doubt
  * then. Else the caller publishes it; it is inconclusive now if the windows contradict one another.
  */

@@ -106,6 +106,33 @@ static void a_report_that_waits_can_be_taken_once(_unused_ void **state)
 	arena_done(&report.arena);
 }
 
+static void the_first_window_of_a_slowdown_waits_if_only_the_past_accuses(void **state)
+{
+	struct moment moment = { 0 };
+	struct report past = accuse(0, 1, "more-than-before"), peers = accuse(0, 1, "host-stall");
+	struct report taken;
+	uint64_t number;
+
+	(void)state;
+	assert_false(moment_waits(&moment, &peers));
+	assert_true(moment_waits(&moment, &past));
+	moment_keep(&moment, &past, 9);
+	assert_false(moment_waits(&moment, &past)); /* of the second window */
+	assert_true(moment_take(&moment, &taken, &number));
+	assert_int_equal(number, 9);
+	assert_false(moment_take(&moment, &taken, &number));
+	moment_end(&moment);
+	taken.finding_cnt = 0;
+	taken.verdict = VERDICT_SLOW;
+	assert_true(moment_waits(&moment, &taken)); /* of the next slowdown */
+	taken.verdict = VERDICT_HEALTHY;
+	assert_false(moment_waits(&moment, &taken));
+	moment_keep(&moment, &taken, 10);
+	moment_end(&moment);
+	assert_false(moment_take(&moment, &taken, &number));
+	arena_done(&peers.arena);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -115,6 +142,7 @@ int main(void)
 		TEST(a_window_without_a_finding_ends_the_doubt),
 		TEST(windows_that_contradict_one_another_are_inconclusive),
 		TEST(a_report_that_waits_can_be_taken_once),
+		TEST(the_first_window_of_a_slowdown_waits_if_only_the_past_accuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

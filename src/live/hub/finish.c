@@ -137,6 +137,8 @@ void hub_finish(struct hub *hub, const struct job_end *end)
 		checkup_note_failed(&hub->checkup, report.reason);
 		hub_publish_report(hub, &report, number, false);
 	}
+	if (moment_take(&hub->moment, &report, &number)) /* slow until the end */
+		hub_publish_report(hub, &report, number, false);
 	facts = gather(hub, end);
 	hub_reply(hub, ESRCH, "the job has ended");
 	if (ending_report(&facts, &report) < 0) {

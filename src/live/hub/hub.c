@@ -177,6 +177,8 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 	int ret;
 
 	doubt_drop(&hub->doubt); /* this report is newer */
+	if (is_of_slow_job(report))
+		doubt_drop(&hub->moment.first);
 	if (report->verdict == VERDICT_ABNORMAL)
 		hub->found = true;
 	hub_fill_overhead(hub, &report->overhead);
@@ -415,6 +417,7 @@ struct hub *hub_close(struct hub *hub)
 	overhead_done(&hub->overhead);
 	reference_done(&hub->reference);
 	doubt_drop(&hub->doubt);
+	moment_end(&hub->moment);
 	free(hub);
 	return NULL;
 }

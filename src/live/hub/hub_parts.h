@@ -59,14 +59,14 @@ struct hub {
 	struct profile profile;
 	struct checkup checkup;
 	struct doubt doubt;
+	struct moment moment;
 	struct reference reference;
 	struct jobstate_pace slowdown; /* as last logged; slow_since_step 0: none */
 	bool accepted;		       /* a person has accepted that slowdown */
 	uint64_t epoch, sequence;      /* of struct wire_profile */
 	uint64_t number; /* of the latest report or profile; in file names and the order's id */
-	unsigned quiet_slowdowns; /* profiled, without a finding */
-	unsigned quiet_hangs;	  /* hangs reported, without a finding */
-	bool found;		  /* at least one report was abnormal */
+	unsigned quiet_slowdowns, quiet_hangs; /* profiled or reported, without a finding */
+	bool found;			       /* at least one report was abnormal */
 	struct lives lives;
 	struct history history;
 	bool ending;		   /* the job was asked to end */

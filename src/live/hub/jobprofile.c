@@ -217,6 +217,24 @@ static void note_checkup(struct hub *hub, const struct report *report)
 		checkup_note_passed(&hub->checkup);
 }
 
+/* Whether the report waits for a second window of the slowdown. */
+static bool is_moment(const struct hub *hub, const struct report *report)
+{
+	return is_kind(&hub->profile, "slowdown") && !hub->ending && hub->askers.cnt == 0 &&
+	       moment_waits(&hub->moment, report);
+}
+
+/* Takes the report, which is published at the end of the job at the latest if it is slow then. */
+static void keep_moment(struct hub *hub, const struct report *report)
+{
+	moment_keep(&hub->moment, report, hub->profile.id);
+	if (!hub->options->quiet)
+		log_line(LOG_INFO,
+			 "event=report verdict=unconfirmed reason=\"%s\" next=\"another window, if "
+			 "the job stays slow\"",
+			 report->finding_cnt > 0 ? report->findings[0].title : report->reason);
+}
+
 /* report: NULL: none could be made. */
 static void note_result(struct hub *hub, const struct report *report)
 {
@@ -225,6 +243,8 @@ static void note_result(struct hub *hub, const struct report *report)
 
 	if (report != NULL)
 		result = found ? JOBWATCH_CAUSE : JOBWATCH_NO_CAUSE;
+	if (found && is_moment(hub, report))
+		result = JOBWATCH_UNCONFIRMED;
 	if (is_kind(&hub->profile, "slowdown"))
 		jobwatch_note_result(&hub->watch, result, seen_ns(hub, report), least_gap_ns(hub),
 				     clock_mono_ns());
@@ -376,6 +396,10 @@ void hub_finish_profile(struct hub *hub)
 	}
 	if (is_checkup(&hub->profile) && !end_checkup(hub, &report, kept))
 		return;
+	if (is_moment(hub, &report)) {
+		keep_moment(hub, &report);
+		return;
+	}
 	hub_publish_report(hub, &report, hub->profile.id, is_kind(&hub->profile, "request"));
 }
 

@@ -116,6 +116,7 @@ static void forget_ended(struct hub *hub, uint64_t step)
 	hub->slowdown = none;
 	hub->accepted = false;
 	doubt_drop(&hub->doubt);
+	moment_end(&hub->moment);
 	reference_drop(&hub->reference);
 	checkup_note_passed(&hub->checkup); /* what was unclear of the processes that ended */
 	history_pace(&hub->history, false, &none, step);
