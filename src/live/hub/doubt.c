@@ -50,7 +50,7 @@ static void call_it_chance(struct report *report, const struct report *before)
 
 bool moment_waits(const struct moment *moment, const struct report *report)
 {
-	if (moment->seen)
+	if (moment->seen || report->failure_cnt > 0)
 		return false;
 	for (size_t i = 0; i < report->finding_cnt; i++) {
 		if (strcmp(report->findings[i].cause, "more-than-before") != 0)

@@ -23,7 +23,8 @@ struct doubt {
 /*
  * A slowdown may be a moment in which the hosts computed for other programs: the report of its first
  * window waits for a second window if it names no cause, or only functions that are longer than in
- * the job's own past, as all of them are in such a moment. What the peers show does not wait.
+ * the job's own past, as all of them are in such a moment. What the peers show does not wait, nor that
+ * a worker delivered nothing.
  */
 struct moment {
 	bool seen;	    /* the slowdown had its first window */

@@ -115,6 +115,9 @@ static void the_first_window_of_a_slowdown_waits_if_only_the_past_accuses(void *
 
 	(void)state;
 	assert_false(moment_waits(&moment, &peers));
+	past.failure_cnt = 1;
+	assert_false(moment_waits(&moment, &past));
+	past.failure_cnt = 0;
 	assert_true(moment_waits(&moment, &past));
 	moment_keep(&moment, &past, 9);
 	assert_false(moment_waits(&moment, &past)); /* of the second window */
