@@ -31,6 +31,17 @@ struct probe_request {
 	size_t cnt, dropped;
 };
 
+/* The stack of a child's main thread; error: 0 or what pystack_child returned. */
+struct probe_child {
+	uint32_t pid;
+	int32_t error;
+	struct pystack_process process;
+	uint32_t depth, named;
+	struct pystack_code codes[PYSTACK_DEPTH]; /* from the outermost one on */
+};
+
+static const struct pystack_process own;
+
 struct probe_stats {
 	uint64_t walks, idle, unreadable, truncated, frames, named, nameless, stamps, no_gil;
 	uint64_t root_cnt[ROOTS], other_roots;
@@ -44,6 +55,7 @@ EXPORT size_t probe_stamps(const uintptr_t *codes, size_t cnt, uint64_t *stamps)
 EXPORT int probe_gil(struct pystack_gil *ret, unsigned later_us);
 EXPORT uintptr_t probe_futex(uint32_t tid, unsigned later_us);
 EXPORT int probe_sample(struct probe_request *request);
+EXPORT int probe_child(struct probe_child *child);
 EXPORT int probe_forbid(void);
 EXPORT int probe_hammer(unsigned pause_us);
 EXPORT void probe_hammer_end(struct probe_stats *ret);
@@ -62,12 +74,12 @@ int probe_check(const uintptr_t *expected, size_t cnt)
 
 int probe_code(uintptr_t code, struct pystack_code *ret)
 {
-	return pystack_code(0, code, ret);
+	return pystack_code(&own, code, ret);
 }
 
 size_t probe_stamps(const uintptr_t *codes, size_t cnt, uint64_t *stamps)
 {
-	return pystack_stamps(0, codes, cnt, stamps);
+	return pystack_stamps(&own, codes, cnt, stamps);
 }
 
 /* After a while in which others may take the GIL, if the caller let go of it. */
@@ -120,6 +132,38 @@ int probe_sample(struct probe_request *request)
 	pthread_t thread;
 
 	if (pthread_create(&thread, NULL, sample, request) != 0)
+		return -1;
+	return pthread_join(thread, NULL);
+}
+
+static void *look_at_child(void *argument)
+{
+	struct probe_child *child = argument;
+	struct pystack_thread thread;
+	uintptr_t codes[PYSTACK_DEPTH];
+	uint64_t stamps[PYSTACK_DEPTH];
+
+	child->process.pid = child->pid;
+	child->depth = child->named = 0;
+	child->error = pystack_child(&child->process, &thread);
+	if (child->error < 0)
+		return NULL;
+	child->depth = (uint32_t)pystack_walk(&thread, codes, PYSTACK_DEPTH, NULL, NULL);
+	child->error = pystack_stamps(&child->process, codes, child->depth, stamps) == child->depth
+			       ? 0
+			       : -1;
+	for (size_t i = 0; i < child->depth; i++)
+		child->named += pystack_code(&child->process, codes[child->depth - 1 - i],
+					     &child->codes[i]) == 0;
+	return NULL;
+}
+
+/* process.interp 0: for the first time. */
+int probe_child(struct probe_child *child)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, look_at_child, child) != 0)
 		return -1;
 	return pthread_join(thread, NULL);
 }
@@ -179,8 +223,8 @@ static void hammer_one(const struct pystack_thread *thread)
 		return;
 	if (!truncated)
 		note_root(codes[depth - 1]);
-	stats.stamps += pystack_stamps(0, codes, depth, stamps);
-	if (pystack_code(0, codes[stats.walks % depth], &code) == 0)
+	stats.stamps += pystack_stamps(&own, codes, depth, stamps);
+	if (pystack_code(&own, codes[stats.walks % depth], &code) == 0)
 		stats.named++;
 	else
 		stats.nameless++;
@@ -277,8 +321,8 @@ size_t probe_fuzz(uint32_t tid, size_t rounds)
 		found += pystack_walk(&fake, codes, PYSTACK_DEPTH, NULL, NULL) > 0;
 		for (size_t j = 0; j < PYSTACK_DEPTH; j++)
 			codes[j] ^= next_random(&seed) & UINT64_C(0xfff8);
-		(void)pystack_stamps(0, codes, PYSTACK_DEPTH, stamps);
-		if (pystack_code(0, codes[i % PYSTACK_DEPTH], &code) == 0 &&
+		(void)pystack_stamps(&own, codes, PYSTACK_DEPTH, stamps);
+		if (pystack_code(&own, codes[i % PYSTACK_DEPTH], &code) == 0 &&
 		    strnlen(code.name, sizeof(code.name)) == sizeof(code.name))
 			return 0;
 		fake.tstate = next_random(&seed) >> (seed % 64);
@@ -314,7 +358,7 @@ static void *cost(void *argument)
 		for (size_t j = 0; j < 100; j++) {
 			depth = pystack_walk(&thread, codes, PYSTACK_DEPTH, &truncated, &instr);
 			if (cost->with_stamps)
-				(void)pystack_stamps(0, codes, depth, stamps);
+				(void)pystack_stamps(&own, codes, depth, stamps);
 		}
 		best = MIN(best, clock_mono_ns() - begin);
 	}

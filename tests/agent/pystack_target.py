@@ -9,8 +9,10 @@ import asyncio
 import ctypes
 import faulthandler
 import functools
+import multiprocessing
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import threading
@@ -52,6 +54,19 @@ class Gil(ctypes.Structure):
         ("holder", ctypes.c_uint32),
         ("begin", ctypes.c_size_t),
         ("end", ctypes.c_size_t),
+    ]
+
+
+class Child(ctypes.Structure):
+    _fields_ = [
+        ("pid", ctypes.c_uint32),
+        ("error", ctypes.c_int32),
+        ("process_pid", ctypes.c_uint32),
+        ("interp", ctypes.c_size_t),
+        ("code_type", ctypes.c_size_t),
+        ("depth", ctypes.c_uint32),
+        ("named", ctypes.c_uint32),
+        ("codes", Code * 128),
     ]
 
 
@@ -529,6 +544,67 @@ def forked():
     parked.end()
 
 
+def read_child(child):
+    """Names of the functions of a child's main thread, the outermost first; [] if unreadable."""
+    expect(probe.probe_child(ctypes.byref(child)) == 0, "no thread for the probe")
+    if child.error != 0 or child.named != child.depth:
+        return []
+    return [code.name.decode() for code in child.codes[: child.depth]]
+
+
+def await_child(pid, wanted):
+    """The child, once its main thread is in that function."""
+    child, deadline = Child(pid), time.monotonic() + 60
+    while time.monotonic() < deadline:
+        names = read_child(child)
+        if names and names[-1].rsplit(".", 1)[-1] == wanted:
+            return child, names
+        time.sleep(0.01)
+    return expect(False, "child", pid, child.error, child.depth, child.named, names)
+
+
+def sleeps_in_child(seconds=1e5):
+    time.sleep(seconds)
+
+
+def children():
+    """Main threads of children are read, however multiprocessing starts them."""
+    own = {}
+    for method in ("fork", "spawn", "forkserver"):
+        context = multiprocessing.get_context(method)
+        processes = [context.Process(target=sleeps_in_child, daemon=True) for _ in range(2)]
+        [process.start() for process in processes]
+        for process in processes:
+            child, names = await_child(process.pid, "sleeps_in_child")
+            expect([n.rsplit(".", 1)[-1] for n in names[-3:-1]] == ["_bootstrap", "run"], names)
+            begun = [n for n in names if n in ("spawn_main", "<module>")]
+            expect(("spawn_main" in begun) == (method == "spawn"), method, names)
+            own[process.pid] = child.interp, child.code_type
+            # What is known of one process is not taken for another one's.
+            expect(name(id(sleeps_in_child.__code__))[1] == "sleeps_in_child", "own name")
+        checks()
+        [process.terminate() for process in processes]
+        [process.join() for process in processes]
+        expect(probe.probe_child(ctypes.byref(child)) == 0 and child.error < 0, "ended", method)
+    places = list(own.values())
+    expect(places[0] == places[1], "forked children differ", places)
+    moved = [place[1] != places[0][1] for place in places[2:]]
+    print("code at other addresses in %d of 4 fresh children" % sum(moved))
+
+
+def strangers():
+    """A child that runs no Python, and one of another interpreter, have no stack."""
+    for command in (["cat"], [os.environ["OTHER_PYTHON"], "-c", "print(1); input()"]):
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process.stdin.write(b"1")
+        process.stdin.flush()
+        process.stdout.read(1)
+        for _ in range(10):
+            expect(read_child(Child(process.pid)) == [], "a stranger has a stack", command)
+        process.kill()
+        process.wait()
+
+
 def forbidden():
     """Where process_vm_readv is refused /proc/self/mem serves."""
     expect(probe.probe_forbid() == 0, "no seccomp")
@@ -562,7 +638,7 @@ def cost():
     parked.end()
 
 
-CASES = [stacks, hammer, shutdown, gil, forked, forbidden, fuzz, cost]
+CASES = [stacks, hammer, shutdown, gil, forked, children, strangers, forbidden, fuzz, cost]
 
 
 def main():

@@ -13,10 +13,14 @@ import daemon as d  # noqa: E402
 import recorder as r  # noqa: E402
 from test_hook import TORCH, HookTest  # noqa: E402
 
+# By multiprocessing's start method: rows of the data set, and how many children are to be seen.
+METHODS = {"fork": (32, 6), "spawn": (400, 2), "forkserver": (400, 2)}
+
 
 @unittest.skipUnless(TORCH, "no Python with torch (PERFTRACKER_PYTHON)")
 class ChildrenTest(HookTest):
-    def test_they_are_looked_at_while_the_rank_waits_for_them(self) -> None:
+    def check(self, method: str) -> None:
+        rows, wanted = METHODS[method]
         stacks: List[List[str]] = []
         children: Set[int] = set()
 
@@ -25,14 +29,24 @@ class ChildrenTest(HookTest):
             found = recorder.samples(r.CHILD)
             stacks[:] = [recorder.stack(sample.extra) for sample in found]
             children.update(sample.tid for sample in found)
-            return sum("read_labels" in stack for stack in stacks) > 3 and len(children) > 5
+            return sum("read_labels" in stack for stack in stacks) > 3 and len(children) >= wanted
 
-        worker = self.run_until(seen, job="children.py")
+        worker = self.run_until(seen, method, rows, job="children.py")
         self.assertNotIn(worker.hello.pid, children)
         slow = next(stack for stack in stacks if "read_labels" in stack)
         names = [name.rsplit(".", 1)[-1] for name in slow]
         below = names[names.index("_worker_loop") + 1 :]
         self.assertEqual(below[-2:], ["collate_slowly", "read_labels"])
+        self.assertEqual("spawn_main" in names, method == "spawn", names)
+
+    def test_forked_ones_are_looked_at_while_the_rank_waits_for_them(self) -> None:
+        self.check("fork")
+
+    def test_spawned_ones_too(self) -> None:
+        self.check("spawn")
+
+    def test_those_of_a_fork_server_too(self) -> None:
+        self.check("forkserver")
 
     def test_those_that_ended_leave_nothing_open(self) -> None:
         looks: List[int] = []

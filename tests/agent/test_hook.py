@@ -87,7 +87,9 @@ class HookTest(unittest.TestCase):
     def counts(self, worker: d.Worker) -> Dict[int, int]:
         return collections.Counter(mark.mark for mark in worker.marks())
 
-    def run_until(self, condition: Any, launcher: Any = (), job: str = "until.py") -> d.Worker:
+    def run_until(
+        self, condition: Any, *words: Any, launcher: Any = (), job: str = "until.py"
+    ) -> d.Worker:
         """A job that trains until condition(its worker) is true; `printed` is its output."""
         stop = os.path.join(self.folder, "stop")
         held: List[bool] = []
@@ -101,7 +103,7 @@ class HookTest(unittest.TestCase):
                 open(stop, "w").close()
 
         self.daemon.on_poll = poll
-        run = self.run_job(job, stop, launcher=launcher)
+        run = self.run_job(job, stop, *words, launcher=launcher)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         worker = self.only_worker()
         self.printed = [int(word) for word in run.stdout.split()]

@@ -16,7 +16,8 @@ import subprocess
 import sys
 
 TARGET = pathlib.Path(__file__).with_name("pystack_target.py")
-CASES = ["stacks", "forbidden", "forked", "gil", "hammer", "shutdown", "fuzz", "cost"]
+CASES = ["stacks", "forbidden", "forked", "children", "strangers", "gil", "hammer", "shutdown"]
+CASES += ["fuzz", "cost"]
 ASK = (
     "import sys, ctypes, sysconfig; print(sys.implementation.name,"
     " *sys.version_info[:3], sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"
@@ -55,8 +56,8 @@ def describe(interpreter: str) -> tuple[str, str]:
     return version, ""
 
 
-def run(interpreter: str, case: str) -> tuple[bool, str]:
-    """Whether the case held in that interpreter, and what it said."""
+def run(interpreter: str, case: str, other: str) -> tuple[bool, str]:
+    """Whether the case held in that interpreter, beside another one, and what it said."""
     try:
         done = subprocess.run(
             [interpreter, TARGET, sys.argv[1], case],
@@ -64,6 +65,7 @@ def run(interpreter: str, case: str) -> tuple[bool, str]:
             text=True,
             timeout=300,
             check=False,
+            env={**os.environ, "OTHER_PYTHON": other},
         )
     except subprocess.TimeoutExpired:
         return False, "no end"
@@ -76,14 +78,16 @@ def run(interpreter: str, case: str) -> tuple[bool, str]:
 
 def main() -> int:
     failed = tried = 0
-    for interpreter in candidates():
+    found = candidates()
+    for interpreter in found:
         version, reason = describe(interpreter)
         if reason:
             print(f"left out: {interpreter} ({version}): {reason}")
             continue
         tried += 1
+        other = next((path for path in found if path != interpreter), "cat")
         for case in CASES:
-            held, said = run(interpreter, case)
+            held, said = run(interpreter, case, other)
             failed += not held
             print(f"{'ok' if held else 'FAILED'}: {version} {case}: {said}", flush=True)
     if tried == 0:

@@ -8,7 +8,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define MISSES_MAX 32u /* reads in a row that failed: no forked child */
+#define MISSES_MAX 32u /* reads in a row that failed: no child that can be read */
+#define BACKOFF_MAX 6u /* each second miss doubles the time to the next read, up to this */
 #define MARKS_BACK 4u  /* collections inside the loader's call */
 
 /* `pids`: set by the thread with the interpreter lock, cleared by the sampler's. */
@@ -18,7 +19,8 @@ static struct children {
 	/* The sampler's thread only. */
 	uint32_t turn;
 	struct {
-		uint32_t pid, misses;
+		struct pystack_process process;
+		uint32_t misses;
 		int64_t looked_ns;
 	} seen[CHILDREN_MAX];
 } children;
@@ -51,6 +53,12 @@ static bool is_loading(const struct flight *flight)
 	return false;
 }
 
+/* Misses are few in a child that runs, but its start, in which all are, may take long. */
+static int64_t period_ns(uint32_t misses)
+{
+	return NSEC_PER_SEC / CHILDREN_HZ << MIN(misses / 2, BACKOFF_MAX);
+}
+
 /* The next child whose turn it is; its slot. 0: none. */
 static uint32_t take_turn(int64_t now_ns, uint32_t *ret_slot)
 {
@@ -60,10 +68,11 @@ static uint32_t take_turn(int64_t now_ns, uint32_t *ret_slot)
 
 		if (pid == 0)
 			continue;
-		if (children.seen[slot].pid != pid) {
-			children.seen[slot].pid = pid;
+		if (children.seen[slot].process.pid != pid) {
+			children.seen[slot].process = (struct pystack_process){ .pid = pid };
 			children.seen[slot].misses = 0;
-		} else if (now_ns - children.seen[slot].looked_ns < NSEC_PER_SEC / CHILDREN_HZ) {
+		} else if (now_ns - children.seen[slot].looked_ns <
+			   period_ns(children.seen[slot].misses)) {
 			continue;
 		}
 		children.seen[slot].looked_ns = now_ns;
@@ -91,7 +100,7 @@ static uint16_t call_of(uint32_t pid)
 }
 
 /* Returns 0 or why there is no sample: -ESRCH, -ENOTSUP, or another -errno. */
-static int sample(struct flight *flight, uint32_t pid, int64_t now_ns)
+static int sample(struct flight *flight, struct pystack_process *child, int64_t now_ns)
 {
 	static uintptr_t codes[PYSTACK_DEPTH];
 	struct ring_record record = { .time_ns = now_ns, .kind = FLIGHT_CHILD };
@@ -99,18 +108,18 @@ static int sample(struct flight *flight, uint32_t pid, int64_t now_ns)
 	bool truncated = false;
 	uint32_t node = 0;
 	size_t depth;
-	int ret = pystack_child(pid, &thread);
+	int ret = pystack_child(child, &thread);
 
 	if (ret < 0)
 		return ret;
 	depth = pystack_walk(&thread, codes, ARRAY_SIZE(codes), &truncated, NULL);
 	if (depth == 0)
 		return -EFAULT;
-	ret = stacknodes_find(pid, codes, depth, &node);
+	ret = stacknodes_find(child, codes, depth, &node);
 	if (ret < 0)
 		return ret;
-	record.extra = (uint64_t)pid << 32 | node;
-	record.detail = (uint16_t)(call_of(pid) | (truncated ? FLIGHT_SAMPLE_TRUNCATED : 0));
+	record.extra = (uint64_t)child->pid << 32 | node;
+	record.detail = (uint16_t)(call_of(child->pid) | (truncated ? FLIGHT_SAMPLE_TRUNCATED : 0));
 	ring_push(flight->samples, FLIGHT_SAMPLE_CNT, &flight->sample_head, &record);
 	return 0;
 }
@@ -123,7 +132,7 @@ static bool look_at_next(struct flight *flight, int64_t now_ns)
 
 	if (pid == 0)
 		return true;
-	ret = sample(flight, pid, now_ns);
+	ret = sample(flight, &children.seen[slot].process, now_ns);
 	if (ret == 0 || ret == -ENOSPC)
 		children.seen[slot].misses = 0;
 	else if (ret == -ESRCH || ret == -ENOTSUP || ++children.seen[slot].misses >= MISSES_MAX)

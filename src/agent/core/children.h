@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The data-loading children of the training process: while the training thread waits for its
- * loader, the sampler's thread records what the children's main threads do, as FLIGHT_CHILD. A
- * forked child has its Python at the addresses of this process, so its stack is read from here:
- * nothing is started, mapped or opened in a child. Children that cannot be read, such as spawned
- * ones, and those that have ended are forgotten.
+ * loader, the sampler's thread records what the children's main threads do, as FLIGHT_CHILD. Their
+ * stacks are read from here: nothing is started, mapped or opened in a child. Children that cannot
+ * be read, such as those of another Python, and those that have ended are forgotten.
  *
- * One child is looked at per tick of the sampler, by turns, each at most CHILDREN_HZ times a second.
+ * One child is looked at per tick of the sampler, by turns, each at most CHILDREN_HZ times a second,
+ * and less often while it cannot be read.
  * Source: pystack.h; ring records in format/shared/record_kinds.h.
  */
 #pragma once

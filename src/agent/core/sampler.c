@@ -151,7 +151,7 @@ static int read_stack(struct target *target, int64_t now_ns)
 	target->depth = depth;
 	target->stamped_ns = now_ns;
 	if (depth > 0)
-		ret = stacknodes_find(0, codes, depth, &target->node);
+		ret = stacknodes_find(&target->thread.process, codes, depth, &target->node);
 	if (ret < 0)
 		target->depth = 0;
 	return ret;

@@ -2,7 +2,6 @@
 #include "agent/core/stacknodes.h"
 
 #include "agent/core/nametable.h"
-#include "agent/python/pystack.h"
 
 #include <errno.h>
 
@@ -16,9 +15,10 @@ static struct code_slot {
 } slots[CODE_SLOTS];
 
 /* Returns 0, -ENOENT: the code object was freed, or -ENOSPC: the recorder has no room for it. */
-static int frame_of(uint32_t pid, uintptr_t code, uint64_t stamp, uint32_t *ret)
+static int frame_of(const struct pystack_process *process, uintptr_t code, uint64_t stamp,
+		    uint32_t *ret)
 {
-	uintptr_t hash = (code >> 4) * 0x9e3779b97f4a7c15u >> 40;
+	uintptr_t hash = (code + stamp) * 0x9e3779b97f4a7c15u >> 40; /* stamps differ by process */
 	struct code_slot *slot = NULL;
 	struct pystack_code names;
 	uint32_t frame;
@@ -29,10 +29,10 @@ static int frame_of(uint32_t pid, uintptr_t code, uint64_t stamp, uint32_t *ret)
 			*ret = slot->frame;
 			return 0;
 		}
-		if (slot->code == 0 || slot->code == code)
+		if (slot->code == 0)
 			break;
 	}
-	if (pystack_code(pid, code, &names) < 0)
+	if (pystack_code(process, code, &names) < 0)
 		return -ENOENT;
 	frame = nametable_frame(names.file, names.name, names.first_line);
 	if (frame == 0) /* not cached: the next try may find room, or no other thread adding it */
@@ -42,16 +42,17 @@ static int frame_of(uint32_t pid, uintptr_t code, uint64_t stamp, uint32_t *ret)
 	return 0;
 }
 
-int stacknodes_find(uint32_t pid, const uintptr_t *codes, size_t depth, uint32_t *ret)
+int stacknodes_find(const struct pystack_process *process, const uintptr_t *codes, size_t depth,
+		    uint32_t *ret)
 {
 	static uint64_t stamps[PYSTACK_DEPTH];
 	static uint32_t frames[PYSTACK_DEPTH];
 	uint32_t node;
 
-	if (pystack_stamps(pid, codes, depth, stamps) != depth)
+	if (pystack_stamps(process, codes, depth, stamps) != depth)
 		return -ENOENT;
 	for (size_t i = depth; i > 0; i--) {
-		int error = frame_of(pid, codes[i - 1], stamps[i - 1], &frames[i - 1]);
+		int error = frame_of(process, codes[i - 1], stamps[i - 1], &frames[i - 1]);
 
 		if (error < 0)
 			return error;

@@ -6,11 +6,11 @@
  */
 #pragma once
 
-#include "base/base.h"
+#include "agent/python/pystack.h"
 
 /*
- * The node of codes[depth], the stack of a thread of this process (pid 0) or of a child, the
- * innermost first; depth is at most PYSTACK_DEPTH. Returns 0; -ENOENT: a code object was freed or
+ * The node of codes[depth], the stack of a thread of that process, the innermost first; depth is at most PYSTACK_DEPTH. Returns 0; -ENOENT: a code object was freed or
  * cannot be read; -ENOSPC: the recorder has no room. The sampler's thread only.
  */
-_must_check_ int stacknodes_find(uint32_t pid, const uintptr_t *codes, size_t depth, uint32_t *ret);
+_must_check_ int stacknodes_find(const struct pystack_process *process, const uintptr_t *codes,
+				 size_t depth, uint32_t *ret);

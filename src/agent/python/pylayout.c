@@ -61,6 +61,8 @@ static int from_debug_offsets(uint32_t minor, const uint64_t *published, struct 
 		return -ENOENT;
 	*ret = (struct pylayout){
 		.minor = minor,
+		/* It follows the newest interpreter. */
+		.runtime_main = (uint32_t)published[at->interp - 1] + 8,
 		.gil = (uint32_t)gil[0],
 		.gil_locked = (uint32_t)(gil[3] - gil[1]),
 		.gil_holder = (uint32_t)(gil[4] - gil[1]),

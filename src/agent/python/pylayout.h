@@ -21,6 +21,8 @@ struct pylayout {
 	 */
 	uint32_t gil, gil_holder, gil_locked, gil_cond;
 
+	uint32_t runtime_main; /* _PyRuntime: the main interpreter */
+
 	uint32_t threads; /* of PyInterpreterState: the first PyThreadState */
 
 	/*

@@ -70,6 +70,7 @@ static void newer_interpreters_publish_their_offsets(void **state)
 	(void)state;
 	copy_published(published);
 	assert_int_equal(pylayout_find("3.13.0 (main)", published, &layout), 0);
+	assert_int_equal(layout.runtime_main, 640);
 	assert_int_equal(layout.threads, 7344);
 	assert_int_equal(layout.gil_holder, 8);
 	assert_int_equal(layout.gil_locked, 16);

@@ -10,6 +10,7 @@
 static const struct pylayout PYOFFSETS[] = {
 	{
 		.minor = 8,
+		.runtime_main = 40,
 		.gil_holder = 8,
 		.gil_locked = 16,
 		.gil_cond = 32,
@@ -32,6 +33,7 @@ static const struct pylayout PYOFFSETS[] = {
 	},
 	{
 		.minor = 9,
+		.runtime_main = 40,
 		.gil_holder = 8,
 		.gil_locked = 16,
 		.gil_cond = 32,
@@ -54,6 +56,7 @@ static const struct pylayout PYOFFSETS[] = {
 	},
 	{
 		.minor = 10,
+		.runtime_main = 40,
 		.gil_holder = 8,
 		.gil_locked = 16,
 		.gil_cond = 32,
@@ -76,6 +79,7 @@ static const struct pylayout PYOFFSETS[] = {
 	},
 	{
 		.minor = 11,
+		.runtime_main = 48,
 		.gil_holder = 8,
 		.gil_locked = 16,
 		.gil_cond = 32,
@@ -103,6 +107,7 @@ static const struct pylayout PYOFFSETS[] = {
 	},
 	{
 		.minor = 12,
+		.runtime_main = 48,
 		.gil_holder = 8,
 		.gil_locked = 16,
 		.gil_cond = 32,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/python/pystack.h"
 
+#include "agent/core/account.h"
+#include "agent/python/image.h"
+#include "agent/python/pycodes.h"
 #include "agent/python/pyframes.h"
 #include "agent/python/pylayout.h"
 #include "agent/python/pytext.h"
@@ -27,14 +30,11 @@ extern WEAK void *PyUnicode_FromString(const char *text);
 extern WEAK void Py_DecRef(void *object);
 
 enum {
-	OBJECT_TYPE = 8, /* of a PyObject, in all versions */
 	THREAD_BYTES = 512,
-	CODE_BYTES = 256,
 	GIL_BYTES = 64,
 	PTHREAD_BYTES = 2048,
 	THREADS_MAX = 4096,
 	RETRIES = 3,
-	KNOWN_CODES = 4096,
 	OWNED_BY_GENERATOR = 1,
 };
 
@@ -44,12 +44,7 @@ static struct pystack {
 	struct pylayout layout;
 	uintptr_t runtime, interp, code_type;
 	uint32_t pthread_tid; /* before 3.11: offset in struct pthread */
-	/*
-	 * Addresses at which a code object was seen, and its first traceable instruction in the
-	 * upper 16 bits: saves a read for each frame. It only rejects garbage: pystack_stamps()
-	 * detects an address that now holds another code object.
-	 */
-	_Atomic uint64_t known[KNOWN_CODES];
+	struct image image;   /* of the interpreter; inode 0: not looked for yet */
 } py;
 
 static bool usable(void)
@@ -57,130 +52,59 @@ static bool usable(void)
 	return atomic_load_explicit(&py.open, memory_order_acquire) && selfmem_usable(&py.mem);
 }
 
-/* The memory of this process (pid 0) or of a child. False: it can't be read. */
-static bool find_memory(uint32_t pid, struct selfmem *ret)
+static void own_source(struct pysource *ret)
+{
+	*ret = (struct pysource){ py.mem, &py.layout, py.interp, py.code_type, 0 };
+}
+
+/* False: its memory can't be read. */
+static bool find_source(const struct pystack_process *process, struct pysource *ret)
 {
 	if (!usable())
 		return false;
-	if (pid != 0)
-		return selfmem_child(&py.mem, (pid_t)pid, ret);
-	*ret = py.mem;
-	return true;
+	own_source(ret);
+	if (process->pid == 0)
+		return true;
+	ret->interp = process->interp;
+	ret->code_type = process->code_type;
+	ret->salt = splitmix_finish(splitmix_finish(process->pid) + process->interp);
+	return selfmem_child(&py.mem, (pid_t)process->pid, &ret->mem);
 }
 
 /* Code objects. */
 
-static _Atomic uint64_t *known_slot(uintptr_t code)
+size_t pystack_stamps(const struct pystack_process *process, const uintptr_t *codes, size_t cnt,
+		      uint64_t *stamps)
 {
-	return &py.known[(code >> 4 ^ code >> 16) % KNOWN_CODES];
-}
-
-/* bytes: the data at that address. Returns its entry, 0 if it is not a code object. */
-static uint64_t code_note(uintptr_t code, const unsigned char *bytes)
-{
-	uint64_t traceable = 0, entry;
-
-	if (pylayout_word(bytes, OBJECT_TYPE) != py.code_type)
-		return 0;
-	if (py.layout.code_traceable != 0)
-		traceable =
-			MIN(pylayout_int(bytes, py.layout.code_traceable), (uint32_t)UINT16_MAX);
-	entry = code | traceable << 48;
-	atomic_store_explicit(known_slot(code), entry, memory_order_relaxed);
-	return entry;
-}
-
-static uint64_t code_lookup(const struct selfmem *mem, uintptr_t code)
-{
-	unsigned char bytes[CODE_BYTES];
-	uint64_t entry = atomic_load_explicit(known_slot(code), memory_order_relaxed);
-
-	if (code == 0 || code >> 48 != 0)
-		return 0;
-	if ((entry & ((UINT64_C(1) << 48) - 1)) == code)
-		return entry;
-	return selfmem_read(mem, code, bytes, py.layout.code_bytes) ? code_note(code, bytes) : 0;
-}
-
-static uint64_t stamp_of(uintptr_t code, const unsigned char *bytes)
-{
-	uint64_t stamp;
-
-	if (code_note(code, bytes) == 0)
-		return 0;
-	stamp = splitmix_finish(pylayout_word(bytes, py.layout.code_name));
-	stamp = splitmix_finish(stamp + pylayout_word(bytes, py.layout.code_file));
-	stamp = splitmix_finish(stamp + pylayout_int(bytes, py.layout.code_line));
-	return stamp != 0 ? stamp : 1;
-}
-
-/* Up to SELFMEM_PARTS of them; returns how many were done: at least one. */
-static size_t stamp_some(const struct selfmem *mem, const uintptr_t *codes, size_t cnt,
-			 uint64_t *stamps)
-{
-	unsigned char bytes[SELFMEM_PARTS][CODE_BYTES];
-	struct selfmem_part parts[SELFMEM_PARTS];
-	size_t done;
-
-	cnt = MIN(cnt, (size_t)SELFMEM_PARTS);
-	for (size_t i = 0; i < cnt; i++)
-		parts[i] = (struct selfmem_part){ codes[i], bytes[i], py.layout.code_bytes };
-	done = selfmem_read_parts(mem, parts, cnt);
-	for (size_t i = 0; i < done; i++)
-		stamps[i] = stamp_of(codes[i], bytes[i]);
-	if (done == cnt)
-		return cnt;
-	stamps[done] = 0;
-	return done + 1;
-}
-
-size_t pystack_stamps(uint32_t pid, const uintptr_t *codes, size_t cnt, uint64_t *stamps)
-{
-	struct selfmem mem;
-	size_t found = 0;
+	struct pysource source;
 
 	memset(stamps, 0, cnt * sizeof(*stamps));
-	if (!find_memory(pid, &mem))
-		return 0;
-	for (size_t i = 0; i < cnt;)
-		i += stamp_some(&mem, codes + i, cnt - i, stamps + i);
-	for (size_t i = 0; i < cnt; i++)
-		found += stamps[i] != 0;
-	return found;
+	return find_source(process, &source) ? pycodes_stamp(&source, codes, cnt, stamps) : 0;
 }
 
-static bool copy_text(const struct selfmem *mem, uintptr_t text, enum pytext_part part, char *ret,
-		      size_t size)
+int pystack_code(const struct pystack_process *process, uintptr_t code, struct pystack_code *ret)
 {
-	return pytext_copy(mem, &py.layout, text, part, ret, size);
-}
+	struct pysource source;
 
-int pystack_code(uint32_t pid, uintptr_t code, struct pystack_code *ret)
-{
-	unsigned char bytes[CODE_BYTES];
-	struct pystack_code found;
-	struct selfmem mem;
-
-	if (!find_memory(pid, &mem) || !selfmem_read(&mem, code, bytes, py.layout.code_bytes) ||
-	    code_note(code, bytes) == 0 ||
-	    !copy_text(&mem, pylayout_word(bytes, py.layout.code_file), PYTEXT_END, found.file,
-		       sizeof(found.file)) ||
-	    !copy_text(&mem, pylayout_word(bytes, py.layout.code_name), PYTEXT_START, found.name,
-		       sizeof(found.name)))
-		return -EFAULT;
-	found.first_line = pylayout_int(bytes, py.layout.code_line);
-	*ret = found;
-	return 0;
+	return find_source(process, &source) ? pycodes_name(&source, code, ret) : -EFAULT;
 }
 
 /* Threads. */
 
 /* False unless it is a thread of the main interpreter. */
-static bool thread_read(const struct selfmem *mem, uintptr_t tstate,
+static bool thread_read(const struct pysource *source, uintptr_t tstate,
 			unsigned char bytes[static THREAD_BYTES])
 {
-	return selfmem_read(mem, tstate, bytes, py.layout.thread_bytes) &&
-	       pylayout_word(bytes, py.layout.thread_interp) == py.interp;
+	return selfmem_read(&source->mem, tstate, bytes, py.layout.thread_bytes) &&
+	       pylayout_word(bytes, py.layout.thread_interp) == source->interp;
+}
+
+static bool own_thread_read(uintptr_t tstate, unsigned char bytes[static THREAD_BYTES])
+{
+	struct pysource own;
+
+	own_source(&own);
+	return thread_read(&own, tstate, bytes);
 }
 
 /* 0 for a thread that has not begun or has ended. */
@@ -207,7 +131,7 @@ size_t pystack_threads(struct pystack_thread *ret, size_t cap, size_t *dropped)
 	if (!usable() || !selfmem_read(&py.mem, py.interp + py.layout.threads, &tstate, 8))
 		return 0;
 	for (size_t i = 0; i < THREADS_MAX && tstate != 0; i++) {
-		if (!thread_read(&py.mem, tstate, bytes))
+		if (!own_thread_read(tstate, bytes))
 			break;
 		tid = thread_tid(bytes);
 		if (tid != 0 && cnt < cap)
@@ -219,27 +143,104 @@ size_t pystack_threads(struct pystack_thread *ret, size_t cap, size_t *dropped)
 	return cnt;
 }
 
-int pystack_child(uint32_t pid, struct pystack_thread *ret)
+/* Children. */
+
+/* The address of the oldest thread of the interpreter. Returns 0, -ESRCH or -EFAULT. */
+static int oldest_thread(const struct pysource *source, uintptr_t *ret)
 {
 	unsigned char bytes[THREAD_BYTES];
-	struct pystack_thread oldest = { .tid = pid, .pid = pid };
-	struct selfmem mem;
-	uintptr_t tstate = 0;
+	uintptr_t tstate = 0, oldest = 0;
 
-	if (!find_memory(pid, &mem))
-		return -ENOTSUP;
 	errno = 0;
-	if (!selfmem_read(&mem, py.interp + py.layout.threads, &tstate, sizeof(tstate)))
+	if (!selfmem_read(&source->mem, source->interp + py.layout.threads, &tstate,
+			  sizeof(tstate)))
 		return errno == ESRCH ? -ESRCH : -EFAULT;
 	for (size_t i = 0; i < THREADS_MAX && tstate != 0; i++) {
-		if (!thread_read(&mem, tstate, bytes))
+		if (!thread_read(source, tstate, bytes))
 			return -EFAULT;
-		oldest.tstate = tstate;
+		oldest = tstate;
 		tstate = pylayout_word(bytes, py.layout.thread_next);
 	}
-	if (oldest.tstate == 0)
+	if (oldest == 0)
 		return -EFAULT;
 	*ret = oldest;
+	return 0;
+}
+
+/* The image that has both variables of the interpreter. Returns 0 or -ENOENT. */
+static int find_own_image(void)
+{
+	struct image of_runtime, of_type;
+	int fd, error;
+
+	if (py.image.inode != 0)
+		return 0;
+	fd = account_open_process((uint32_t)py.mem.pid, "maps");
+	error = image_of(fd, py.runtime, &of_runtime);
+	if (error == 0)
+		error = image_of(fd, py.code_type, &of_type);
+	if (fd >= 0)
+		(void)close(fd);
+	if (error < 0 || memcmp(&of_runtime, &of_type, sizeof(of_type)) != 0)
+		return -ENOENT;
+	py.image = of_runtime;
+	return 0;
+}
+
+/* By how much addresses of the interpreter's file are higher in a child. Returns 0 or -errno. */
+static int find_shift(uint32_t pid, uintptr_t *ret)
+{
+	uintptr_t start = 0;
+	int fd, error = find_own_image();
+
+	if (error < 0)
+		return error;
+	fd = account_open_process(pid, "maps");
+	error = image_find(fd, &py.image, &start);
+	if (fd >= 0)
+		(void)close(fd);
+	*ret = start - py.image.start;
+	return error;
+}
+
+/* Finds where a child that is no fork of this process has its interpreter. Returns 0 or -EFAULT. */
+static int locate(struct pystack_process *child)
+{
+	struct pystack_process found = { .pid = child->pid };
+	struct pysource source;
+	uintptr_t shift;
+
+	if (py.layout.runtime_main == 0 || find_shift(child->pid, &shift) < 0 ||
+	    !find_source(&found, &source) ||
+	    !selfmem_read(&source.mem, py.runtime + shift + py.layout.runtime_main, &found.interp,
+			  sizeof(found.interp)) ||
+	    found.interp == 0)
+		return -EFAULT;
+	found.code_type = py.code_type + shift;
+	*child = found;
+	return 0;
+}
+
+int pystack_child(struct pystack_process *child, struct pystack_thread *ret)
+{
+	struct pystack_process at = *child;
+	struct pysource source;
+	uintptr_t tstate = 0;
+	int error;
+
+	if (at.interp == 0) { /* as in a forked child */
+		at.interp = py.interp;
+		at.code_type = py.code_type;
+	}
+	if (!find_source(&at, &source))
+		return -ENOTSUP;
+	error = oldest_thread(&source, &tstate);
+	if (error == -EFAULT && locate(&at) == 0 && find_source(&at, &source))
+		error = oldest_thread(&source, &tstate);
+	if (error < 0)
+		return error;
+	*child = at;
+	*ret = (struct pystack_thread){ .tid = at.pid, .process = at, .tstate = tstate };
 	return 0;
 }
 
@@ -271,7 +272,7 @@ static bool has_mark(uint32_t set, const unsigned char *frame)
 }
 
 struct walk {
-	struct selfmem mem;
+	struct pysource source;
 	uintptr_t *codes;
 	size_t cap, depth;
 	bool truncated;
@@ -287,7 +288,7 @@ static bool walk_frame(struct walk *walk, const unsigned char *frame)
 
 	if (has_mark(py.layout.frame_shims, frame))
 		return true;
-	known = code_lookup(&walk->mem, code);
+	known = pycodes_find(&walk->source, code);
 	if (known == 0)
 		return false;
 	if (!frame_complete(frame, code, known))
@@ -316,8 +317,8 @@ static bool walk_once(uintptr_t tstate, struct pyframes *frames, struct walk *wa
 	walk->depth = 0;
 	walk->truncated = false;
 	walk->leaf_instr = 0;
-	if (!thread_read(&walk->mem, tstate, thread) ||
-	    !pyframes_begin(frames, &walk->mem, &py.layout, tstate, thread))
+	if (!thread_read(&walk->source, tstate, thread) ||
+	    !pyframes_begin(frames, &walk->source.mem, &py.layout, tstate, thread))
 		return false;
 	frame = frames->first;
 	/* Shims and frames that have not begun count for nothing, but end a loop of them. */
@@ -338,7 +339,7 @@ size_t pystack_walk(const struct pystack_thread *thread, uintptr_t *codes, size_
 	struct pyframes frames;
 	bool done = false;
 
-	if (find_memory(thread->pid, &walk.mem))
+	if (find_source(&thread->process, &walk.source))
 		for (int i = 0; i < RETRIES && !done; i++)
 			done = walk_once(thread->tstate, &frames, &walk);
 	if (truncated != NULL)
@@ -375,7 +376,7 @@ int pystack_gil(struct pystack_gil *ret)
 		.end = gil + py.layout.gil_cond + sizeof(pthread_cond_t) + sizeof(pthread_mutex_t),
 	};
 	holder = pylayout_word(bytes, py.layout.gil_holder);
-	if (pylayout_int(bytes, py.layout.gil_locked) == 1 && thread_read(&py.mem, holder, thread))
+	if (pylayout_int(bytes, py.layout.gil_locked) == 1 && own_thread_read(holder, thread))
 		ret->holder_tid = thread_tid(thread);
 	return 0;
 }
@@ -436,8 +437,9 @@ static const char *try_layout(void)
 {
 	unsigned char thread[THREAD_BYTES];
 	struct pystack_gil gil;
+	uintptr_t main = 0;
 
-	if (!thread_read(&py.mem, (uintptr_t)PyThreadState_Get(), thread))
+	if (!own_thread_read((uintptr_t)PyThreadState_Get(), thread))
 		return "the thread is not where it should be, or not of the main interpreter";
 	if (py.layout.thread_native == 0 && !find_pthread_tid())
 		return "the C library hides thread ids";
@@ -447,6 +449,9 @@ static const char *try_layout(void)
 		return "the list of threads is not where it should be";
 	if (pystack_gil(&gil) < 0 || gil.holder_tid != own_tid())
 		return "the GIL is not where it should be";
+	if (!selfmem_read(&py.mem, py.runtime + py.layout.runtime_main, &main, sizeof(main)) ||
+	    main != py.interp)
+		py.layout.runtime_main = 0; /* only forked children can be read */
 	return reads_strings() ? NULL : "strings are not as they should be";
 }
 
@@ -502,13 +507,14 @@ int pystack_open(char *why, size_t size)
 	if (err < 0)
 		return refuse(why, size, "the process may not read its own memory", err);
 	if (layout.thread_bytes > THREAD_BYTES || layout.frame_bytes > PYFRAMES_BYTES ||
-	    layout.code_bytes > CODE_BYTES ||
+	    layout.code_bytes > PYCODES_BYTES ||
 	    MAX(layout.gil_locked, layout.gil_holder) > GIL_BYTES - 8)
 		return refuse(why, size, "offsets that make no sense", -ENOTSUP);
 	py.layout = layout;
 	py.runtime = (uintptr_t)_PyRuntime;
 	py.interp = (uintptr_t)PyInterpreterState_Main();
 	py.code_type = (uintptr_t)PyCode_Type;
+	py.image = (struct image){ 0 };
 	atomic_store_explicit(&py.open, true, memory_order_release);
 	wrong = try_layout();
 	return wrong == NULL ? 0 : refuse(why, size, wrong, -ENOTSUP);

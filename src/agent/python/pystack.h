@@ -7,9 +7,11 @@
  * thread may still mix two moments: each frame was there, its innermost ones perhaps a microsecond
  * apart.
  *
- * A child that was forked from the process has everything at the same addresses: its main thread can
- * be read from here, and nothing runs in the child for it. The kernel allows a process to read the
- * memory of its children.
+ * The main thread of a child can be read from here, and nothing runs in the child for it: the kernel
+ * allows a process to read the memory of its descendants. A child that was forked from the process
+ * has everything at the same addresses. One that runs the same Python anew, as multiprocessing's
+ * "spawn" and "forkserver" start it, has the interpreter's variables as far from the code of its
+ * file as here (image.h), and the main interpreter's address in them.
  *
  * CPython 3.8 to 3.14 with GIL, release builds; 3.14 is untested. Main interpreter only. In a child
  * after fork all functions return no data until pystack_open is called there. Exit in progress:
@@ -24,9 +26,15 @@
 
 #define PYSTACK_DEPTH 128
 
+/* Whose memory is read. All zero: of this process. */
+struct pystack_process {
+	uint32_t pid;		     /* of a child; 0: this process */
+	uintptr_t interp, code_type; /* the child's; 0 until pystack_child has found them */
+};
+
 struct pystack_thread {
 	uint32_t tid; /* the kernel's */
-	uint32_t pid; /* 0: of this process; else of this child */
+	struct pystack_process process;
 	uintptr_t tstate;
 };
 
@@ -62,11 +70,14 @@ _must_check_ int pystack_open(char *why, size_t size);
 size_t pystack_threads(struct pystack_thread *ret, size_t cap, size_t *dropped);
 
 /*
- * The thread of a forked child that forked, its main thread. Returns 0; -ESRCH: there is no such
- * process; -EFAULT: it is no forked child of this process, or its list of threads was changing;
- * -ENOTSUP: children can't be read here. Two system calls, and one for each more thread.
+ * The oldest thread of a child, which is its main thread. child->pid is given; where the child has
+ * its interpreter is kept in *child for the next call. Returns 0; -ESRCH: there is no such process;
+ * -EFAULT: it does not run this Python, its interpreter has not begun, or its list of threads was
+ * changing; -ENOTSUP: children can't be read here. Two system calls, and one for each more thread;
+ * the child's list of mappings is read, too, if it has no interpreter at the known place. Of one
+ * thread at a time.
  */
-_must_check_ int pystack_child(uint32_t pid, struct pystack_thread *ret);
+_must_check_ int pystack_child(struct pystack_process *child, struct pystack_thread *ret);
 
 /*
  * The code objects (addresses: compare, or ask pystack_code) of a thread's frames,
@@ -80,17 +91,16 @@ _must_check_ int pystack_child(uint32_t pid, struct pystack_thread *ret);
 size_t pystack_walk(const struct pystack_thread *thread, uintptr_t *codes, size_t cap,
 		    bool *truncated, uint32_t *leaf_instr);
 
-/*
- * Copies the names of a code object of this process (pid 0) or of a child. -EFAULT when that address
- * no longer has one.
- */
-_must_check_ int pystack_code(uint32_t pid, uintptr_t code, struct pystack_code *ret);
+/* Copies the names of a code object. -EFAULT when that address no longer has one. */
+_must_check_ int pystack_code(const struct pystack_process *process, uintptr_t code,
+			      struct pystack_code *ret);
 
 /*
- * A number for each code object that changes when another one takes its address, 0 where there is
- * none. Returns the count of code objects. One system call for 64.
+ * A number for each code object that changes when another one takes its address and differs between
+ * processes, 0 where there is none. Returns the count of code objects. One system call for 64.
  */
-size_t pystack_stamps(uint32_t pid, const uintptr_t *codes, size_t cnt, uint64_t *stamps);
+size_t pystack_stamps(const struct pystack_process *process, const uintptr_t *codes, size_t cnt,
+		      uint64_t *stamps);
 
 /* The thread that holds the GIL now. -EAGAIN before pystack_open or when there is no GIL (yet). */
 _must_check_ int pystack_gil(struct pystack_gil *ret);
