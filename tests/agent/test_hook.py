@@ -484,7 +484,7 @@ class OwnWindows(HookTest):
                 looks.append(look(worker))
             return bool(looks)
 
-        return self.run_until(condition, launcher), looks[0]
+        return self.run_until(condition, launcher=launcher), looks[0]
 
     def test_the_recorder_holds_operators_samples_and_marks(self) -> None:
         # At most so many steps that their operators fit the ring: no daemon reads it here.
