@@ -177,6 +177,11 @@ bool jobwatch_is_slow(const struct jobwatch *watch)
 	return watch->slow.held;
 }
 
+int64_t jobwatch_slow_ns(const struct jobwatch *watch, int64_t now_ns)
+{
+	return watch->slow.held ? now_ns - watch->slow.since_ns : 0;
+}
+
 unsigned jobwatch_lengthen(const struct jobwatch *watch)
 {
 	unsigned doublings = MIN(watch->slow.failed, 16u);

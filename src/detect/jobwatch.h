@@ -93,5 +93,8 @@ void jobwatch_forget(struct jobwatch *watch);
 /* Whether the job is slow: enough workers have been for hold_ns, and the slowdown isn't over. */
 bool jobwatch_is_slow(const struct jobwatch *watch);
 
+/* Since when it is, in ns before now_ns; 0: it is not. */
+int64_t jobwatch_slow_ns(const struct jobwatch *watch, int64_t now_ns);
+
 /* The length of the next window, in usual ones: 1, 2 or JOBWATCH_LENGTHEN_MAX. */
 unsigned jobwatch_lengthen(const struct jobwatch *watch);

@@ -113,11 +113,23 @@ static bool is_slight(const struct conclusion *c)
 	return trigger_is_slight(&shown);
 }
 
+/* Without a finding: no function of the job is to blame. */
+static void append_alike(const struct conclusion *c)
+{
+	if (c->report->alike_factor > 0 && c->report->finding_cnt == 0)
+		str_printf(
+			c->reason,
+			"; all functions take longer alike (%.1fx): the machine is slower, by its "
+			"clock or since other programs use it, or iterations have more to do",
+			c->report->alike_factor);
+}
+
 static bool slow_without_cause(const struct conclusion *c)
 {
 	if (!is_slow(c) || is_slight(c))
 		return false;
 	append_slowness(c);
+	append_alike(c);
 	return true;
 }
 

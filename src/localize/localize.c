@@ -401,6 +401,8 @@ static int decide(struct run *r)
 	}
 	if (may_wait_for_absent(r))
 		facts.wait_ms = comm_frac(r) * r->job.iteration_ns / 1e6;
+	if (past_alike_factor(&r->past, &r->out->alike_factor) < 0)
+		return -ENOMEM;
 	return conclude(r->out, &facts);
 }
 
@@ -433,7 +435,15 @@ static void drop_covered(struct run *r)
 	r->accusations.cnt = kept;
 }
 
-/* Whether half of the accused workers that have a past grew there, beyond the noise of both windows. */
+/* Whether a worker grew there beyond the noise of both windows, and more than the rest of it did. */
+static bool worker_grew_surely(const struct past *past, size_t w, uint32_t frame)
+{
+	double sure = past_sure_growth_ns(past, w, frame, PAST_SURE);
+
+	return sure > 0 && past_growth_beyond_ns(past, w, frame) >= PAST_ALIKE * sure;
+}
+
+/* Whether half of the accused workers that have a past did. */
 static bool grew_surely(const struct past *past, const struct accusation *a)
 {
 	size_t known = 0, grown = 0;
@@ -442,7 +452,7 @@ static bool grew_surely(const struct past *past, const struct accusation *a)
 		uint32_t w = a->workers[i];
 
 		known += past->workers[w].known;
-		grown += past_sure_growth_ns(past, w, a->frame, PAST_SURE) > 0;
+		grown += worker_grew_surely(past, w, a->frame);
 	}
 	return 2 * grown >= known;
 }

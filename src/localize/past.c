@@ -82,6 +82,25 @@ static int map_frames(struct past *p, struct arena *arena)
 	return 0;
 }
 
+/* now_ns, before_ns: of the frames themselves. Waits that did not grow are not like the rest. */
+static void compare_totals(struct past_worker *pw, size_t frame_cnt)
+{
+	double alike_ns = 0, least;
+
+	for (size_t i = 0; i < frame_cnt; i++) {
+		pw->total_now_ns += pw->now_ns[i];
+		pw->total_before_ns += pw->before_ns[i];
+	}
+	if (pw->total_before_ns <= 0)
+		return;
+	least = 1 + PAST_ALIKE * (pw->total_now_ns / pw->total_before_ns - 1);
+	for (size_t i = 0; i < frame_cnt; i++) {
+		if (pw->now_ns[i] >= least * pw->before_ns[i])
+			alike_ns += pw->before_ns[i];
+	}
+	pw->alike_frac = alike_ns / pw->total_before_ns;
+}
+
 static double iteration_ns(const struct job *job, size_t w)
 {
 	return (double)job->workers[w].fp->window_ns / job->workers[w].iterations;
@@ -129,6 +148,7 @@ static int compare_worker(struct past *p, size_t w, size_t then_w, struct arena 
 		return -ENOMEM;
 	add_functions(now, w, NULL, pw->now_ns, pw->error_ns);
 	add_functions(&p->then, then_w, p->now_of, pw->before_ns, pw->error_ns);
+	compare_totals(pw, now->frames.cnt);
 	sum_subtrees(now, pw->now_ns);
 	sum_subtrees(now, pw->before_ns);
 	sum_subtrees(now, pw->error_ns);
@@ -194,6 +214,46 @@ double past_sure_growth_ns(const struct past *past, size_t w, uint32_t frame, do
 	double growth = past_growth_ns(past, w, frame);
 
 	return growth > 0 && growth >= errors * past->workers[w].error_ns[frame] ? growth : 0;
+}
+
+double past_rest_factor(const struct past *past, size_t w, uint32_t frame)
+{
+	const struct past_worker *pw = &past->workers[w];
+	double before = pw->known ? pw->total_before_ns - pw->before_ns[frame] : 0;
+
+	if (before <= PAST_REST_FRAC * pw->total_before_ns)
+		return 1;
+	return fmax(1, (pw->total_now_ns - pw->now_ns[frame]) / before);
+}
+
+double past_growth_beyond_ns(const struct past *past, size_t w, uint32_t frame)
+{
+	const struct past_worker *pw = &past->workers[w];
+
+	if (!pw->known)
+		return 0;
+	return pw->now_ns[frame] - past_rest_factor(past, w, frame) * pw->before_ns[frame];
+}
+
+int past_alike_factor(const struct past *past, double *ret)
+{
+	_cleanup_free_ double *factors = calloc(past->now->worker_cnt + 1, sizeof(*factors));
+	size_t cnt = 0;
+
+	*ret = 0;
+	if (factors == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < past->now->worker_cnt; w++) {
+		const struct past_worker *pw = &past->workers[w];
+
+		if (pw->known && pw->alike_frac >= PAST_ALIKE_FRAC)
+			factors[cnt++] = pw->total_now_ns / pw->total_before_ns;
+	}
+	if (2 * cnt > past->known_cnt)
+		*ret = stats_median(factors, cnt);
+	if (*ret < 1 + PACE_SLOW_FRAC)
+		*ret = 0;
+	return 0;
 }
 
 double past_own_growth_ns(const struct past *past, size_t w, uint32_t frame)

@@ -14,6 +14,9 @@ struct past_worker {
 	bool known;		/* the past has this rank */
 	size_t then;		/* its index in the past */
 	double growth_ns;	/* of its iteration */
+	double total_now_ns;	/* of all its functions, without collectives */
+	double total_before_ns; /* the same in the past */
+	double alike_frac;	/* of total_before_ns: functions that grew about as all together */
 	double delay_growth_ns; /* of it: runnable without a CPU */
 	double stood_growth_ns; /* of it: neither on a CPU nor runnable; 0 unknown */
 	double other_growth_ns; /* CPU time of the busiest other thread, at the same length of an
@@ -45,6 +48,22 @@ double past_growth_ns(const struct past *past, size_t w, uint32_t frame);
 
 /* The same if it is so many standard errors beyond the noise of both windows, else 0. */
 double past_sure_growth_ns(const struct past *past, size_t w, uint32_t frame, double errors);
+
+/*
+ * How many times as long as before worker w takes for what is not below the frame; 1: no longer, or
+ * too little is left to tell.
+ */
+double past_rest_factor(const struct past *past, size_t w, uint32_t frame);
+
+/* Growth of a frame beyond that factor; negative where the rest grew more. */
+double past_growth_beyond_ns(const struct past *past, size_t w, uint32_t frame);
+
+/*
+ * Where most functions of most workers grew alike, no place in the job's code is to blame: the
+ * machine is slower, or iterations have more to do. Returns how many
+ * times as long all of them take, the median of the workers; 0: they did not grow alike.
+ */
+_must_check_ int past_alike_factor(const struct past *past, double *ret);
 
 /* How much longer the frame itself takes, with the built-ins it calls. */
 double past_own_growth_ns(const struct past *past, size_t w, uint32_t frame);

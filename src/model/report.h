@@ -85,9 +85,7 @@ struct report_overhead {
 struct report {
 	struct arena arena;
 	enum verdict verdict;
-	const char *reason;
-
-	const char *job_id;
+	const char *reason, *job_id;
 	int world_size;	     /* expected workers */
 	double iterations;   /* analyzed, median over the workers */
 	double iteration_ms; /* median over workers and iterations */
@@ -111,6 +109,7 @@ struct report {
 	size_t wait_cnt;
 	const struct report_growth *growth; /* what grew most first; none without a past */
 	size_t growth_cnt;
+	double alike_factor; /* times as long as before, of all functions alike; 0: they are not */
 	const struct report_share *shares; /* of functions, the largest first */
 	size_t share_cnt;
 	struct report_trigger trigger;

@@ -496,6 +496,18 @@
  */
 #define PAST_ALIKE 0.5
 
+/*
+ * PAST_REST_FRAC: share of a worker's time before | not recorded | the rest of a worker that had
+ * less does not show how much slower the machine is
+ */
+#define PAST_REST_FRAC 0.1
+
+/*
+ * PAST_ALIKE_FRAC: share of a worker's time before | not recorded | if as much of it grew at least
+ * half as much as all of it, the machine is slower and no function of the job
+ */
+#define PAST_ALIKE_FRAC 0.8
+
 /* --- Blame --- */
 
 /* BLAME_NOISE_FRAC: share of an iteration | not recorded | a smaller lead is not lateness */

@@ -250,6 +250,9 @@ static void put_extras(struct json_writer *w, json_t *root, const struct report 
 	jsonwriter_put(w, root, "waits_omitted",
 		       json_integer((json_int_t)(report->wait_cnt - wait_cnt)));
 	jsonwriter_put(w, root, "growth", growth_array(w, report));
+	jsonwriter_put(w, root, "alike_factor",
+		       report->alike_factor > 0 ? jsonwriter_number(report->alike_factor)
+						: json_null());
 	for (size_t i = 0; i < report->share_cnt; i++)
 		jsonwriter_push(w, shares, share_object(w, &report->shares[i]));
 	jsonwriter_put(w, root, "functions", shares);

@@ -48,12 +48,23 @@ static void call_it_chance(struct report *report, const struct report *before)
 	report->finding_cnt = 0;
 }
 
-bool moment_waits(const struct moment *moment, const struct report *report)
+/* What a machine shows that is busy with other programs. */
+static bool may_be_a_moment(const struct finding *finding)
 {
-	if (moment->seen || report->failure_cnt > 0)
+	return strcmp(finding->cause, "more-than-before") == 0 ||
+	       strcmp(finding->cause, "cpu-starvation") == 0;
+}
+
+bool moment_waits(const struct moment *moment, const struct report *report, int64_t slow_ns)
+{
+	if (report->failure_cnt > 0)
+		return false;
+	if (report->verdict == VERDICT_SLOW && report->alike_factor > 0)
+		return slow_ns < MOMENT_ALIKE_NS;
+	if (moment->seen)
 		return false;
 	for (size_t i = 0; i < report->finding_cnt; i++) {
-		if (strcmp(report->findings[i].cause, "more-than-before") != 0)
+		if (!may_be_a_moment(&report->findings[i]))
 			return false;
 	}
 	return report->verdict == VERDICT_ABNORMAL || report->verdict == VERDICT_SLOW ||

@@ -22,17 +22,22 @@ struct doubt {
 
 /*
  * A slowdown may be a moment in which the hosts computed for other programs: the report of its first
- * window waits for a second window if it names no cause, or only functions that are longer than in
- * the job's own past, as all of them are in such a moment. What the peers show does not wait, nor that
- * a worker delivered nothing.
+ * window waits for a second window if it names no cause, or only what such a moment shows too: want
+ * of CPUs, and functions that are longer than in the job's own past. Where all functions grew alike
+ * no place of the job is to blame: this is reported once it has lasted MOMENT_ALIKE_NS. What the peers show does not wait, nor that a worker delivered nothing.
  */
+#define MOMENT_ALIKE_NS (60 * NSEC_PER_SEC)
+
 struct moment {
 	bool seen;	    /* the slowdown had its first window */
 	struct doubt first; /* the report that waits */
 };
 
-/* Whether the report, of a slowdown, waits. It then belongs to moment after moment_keep(). */
-bool moment_waits(const struct moment *moment, const struct report *report);
+/*
+ * Whether the report waits, of a job that has been slow for slow_ns. It then belongs to moment after
+ * moment_keep().
+ */
+bool moment_waits(const struct moment *moment, const struct report *report, int64_t slow_ns);
 void moment_keep(struct moment *moment, const struct report *report, uint64_t number);
 
 /* Hands out the report that waits, since no second window can come. False: none waits. */

@@ -114,26 +114,55 @@ static void the_first_window_of_a_slowdown_waits_if_only_the_past_accuses(void *
 	uint64_t number;
 
 	(void)state;
-	assert_false(moment_waits(&moment, &peers));
+	assert_false(moment_waits(&moment, &peers, 0));
 	past.failure_cnt = 1;
-	assert_false(moment_waits(&moment, &past));
+	assert_false(moment_waits(&moment, &past, 0));
 	past.failure_cnt = 0;
-	assert_true(moment_waits(&moment, &past));
+	assert_true(moment_waits(&moment, &past, 0));
 	moment_keep(&moment, &past, 9);
-	assert_false(moment_waits(&moment, &past)); /* of the second window */
+	assert_false(moment_waits(&moment, &past, 0)); /* of the second window */
 	assert_true(moment_take(&moment, &taken, &number));
 	assert_int_equal(number, 9);
 	assert_false(moment_take(&moment, &taken, &number));
 	moment_end(&moment);
 	taken.finding_cnt = 0;
 	taken.verdict = VERDICT_SLOW;
-	assert_true(moment_waits(&moment, &taken)); /* of the next slowdown */
+	assert_true(moment_waits(&moment, &taken, 0)); /* of the next slowdown */
 	taken.verdict = VERDICT_HEALTHY;
-	assert_false(moment_waits(&moment, &taken));
+	assert_false(moment_waits(&moment, &taken, 0));
 	moment_keep(&moment, &taken, 10);
 	moment_end(&moment);
 	assert_false(moment_take(&moment, &taken, &number));
 	arena_done(&peers.arena);
+}
+
+static void want_of_cpus_waits_for_a_second_window(_unused_ void **state)
+{
+	struct moment moment = { 0 };
+	struct report starved = accuse(0, 1, "cpu-starvation");
+
+	assert_true(moment_waits(&moment, &starved, 0));
+	moment_keep(&moment, &starved, 3);
+	assert_false(moment_waits(&moment, &starved, 0));
+	moment_end(&moment);
+}
+
+static void a_slower_machine_is_reported_once_it_lasts(_unused_ void **state)
+{
+	struct moment moment = { 0 };
+	struct report slow = accuse(0, 1, "none"), again = accuse(0, 1, "none");
+
+	slow.finding_cnt = again.finding_cnt = 0;
+	slow.verdict = again.verdict = VERDICT_SLOW;
+	slow.alike_factor = again.alike_factor = 1.5;
+	assert_true(moment_waits(&moment, &slow, 2 * NSEC_PER_SEC));
+	moment_keep(&moment, &slow, 3);
+	assert_true(moment_waits(&moment, &again, MOMENT_ALIKE_NS - 1));
+	assert_false(moment_waits(&moment, &again, MOMENT_ALIKE_NS));
+	again.alike_factor = 0; /* a place shows now */
+	assert_false(moment_waits(&moment, &again, 2 * NSEC_PER_SEC));
+	moment_end(&moment);
+	arena_done(&again.arena);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -146,6 +175,8 @@ int main(void)
 		TEST(windows_that_contradict_one_another_are_inconclusive),
 		TEST(a_report_that_waits_can_be_taken_once),
 		TEST(the_first_window_of_a_slowdown_waits_if_only_the_past_accuses),
+		TEST(want_of_cpus_waits_for_a_second_window),
+		TEST(a_slower_machine_is_reported_once_it_lasts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -221,7 +221,7 @@ static void note_checkup(struct hub *hub, const struct report *report)
 static bool is_moment(const struct hub *hub, const struct report *report)
 {
 	return is_kind(&hub->profile, "slowdown") && !hub->ending && hub->askers.cnt == 0 &&
-	       moment_waits(&hub->moment, report);
+	       moment_waits(&hub->moment, report, jobwatch_slow_ns(&hub->watch, clock_mono_ns()));
 }
 
 /* Takes the report, which is published at the end of the job at the latest if it is slow then. */

@@ -27,17 +27,20 @@ struct by_past {
 };
 
 /*
- * How much longer a place takes, beyond the noise of both windows. What happens in every tenth
- * iteration never is, in a short window; it counts if it happened again and explains the slowdown.
+ * How much longer a place takes, beyond the noise of both windows and beyond the factor by which the
+ * rest of the worker grew: where the machine is slow all code is. What happens in every tenth
+ * iteration never exceeds the noise of a short window; it counts if it happened again and explains
+ * the slowdown.
  */
 static double grown_ns(const struct by_past *b, size_t w, uint32_t frame)
 {
-	double sure = past_sure_growth_ns(b->past, w, frame, PAST_SURE);
+	double ns = fmax(0, past_growth_beyond_ns(b->past, w, frame));
 
-	if (sure > 0)
-		return sure;
-	sure = past_sure_growth_ns(b->past, w, frame, PAST_AGAIN);
-	return sure >= b->rare_ns ? sure : 0;
+	if (past_sure_growth_ns(b->past, w, frame, PAST_SURE) > 0)
+		return ns;
+	if (past_sure_growth_ns(b->past, w, frame, PAST_AGAIN) > 0 && ns >= b->rare_ns)
+		return ns;
+	return 0;
 }
 
 /* The child of a frame, or the root, that grew most; FRAME_NONE: none. */
@@ -88,7 +91,7 @@ static struct grown find_grown(const struct by_past *b, size_t w)
 static double own_growth_ns(const struct by_past *b, size_t w, uint32_t frame)
 {
 	return b->job->frames.data[frame].trains ? past_own_growth_ns(b->past, w, frame)
-						 : past_growth_ns(b->past, w, frame);
+						 : past_growth_beyond_ns(b->past, w, frame);
 }
 
 static bool explains(const struct by_past *b, const struct grown *g)

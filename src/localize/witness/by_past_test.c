@@ -108,6 +108,51 @@ static void who_waits_for_another_rank_is_not_accused(void **state)
 	assert_true(has_evidence(&report.findings[0], "60.0 ms now"));
 }
 
+static const struct test_place backward = { NULL, KIND_PYTHON, "train.py(50): backward",
+					    CLASS_HOST };
+static const struct test_place update = { NULL, KIND_PYTHON, "train.py(51): update", CLASS_HOST };
+
+/* Three functions of 20, 40 and 30 ms, times factor, and ms more in the second one. */
+static void play_three(struct test_job *to, double factor, double more_ms)
+{
+	test_job_init(to, 1, 0, 0);
+	for (size_t i = 0; i < ITERATIONS; i++) {
+		test_iterate(to);
+		test_work(to, 0, &batch, 20 * factor);
+		test_work(to, 0, &backward, 40 * factor + more_ms);
+		test_work(to, 0, &update, 30 * factor);
+	}
+	test_finish(to);
+}
+
+static void where_all_functions_grew_alike_none_is_accused(void **state)
+{
+	(void)state;
+	play_three(&before, 1, 0);
+	play_three(&job, 1.6, 0);
+	compare(54);
+	assert_int_equal(report.finding_cnt, 0);
+	assert_int_equal(report.verdict, VERDICT_SLOW);
+	assert_float_equal(report.alike_factor, 1.6, 0.01);
+	assert_non_null(strstr(report.reason, "all functions take longer alike (1.6x)"));
+}
+
+/* The machine became slower by a tenth, and a fault came: its gain is its own. */
+static void a_fault_on_a_slower_machine_is_found(void **state)
+{
+	const struct finding *f;
+
+	(void)state;
+	play_three(&before, 1, 0);
+	play_three(&job, 1.1, 60);
+	compare(69);
+	f = test_find(&report, "more-than-before");
+	assert_non_null(f);
+	assert_string_equal(f->name, "train.py(50): backward");
+	assert_float_equal(f->gain_ms_per_iteration, 60, 1);
+	assert_float_equal(report.alike_factor, 0, 0);
+}
+
 /* 3 % slower, all of it in one place: hosts wander by as much. */
 static void a_job_about_as_fast_as_before_has_no_finding_by_its_past(void **state)
 {
@@ -406,6 +451,8 @@ int main(void)
 		TEST(what_grew_in_a_job_of_one_process_is_found),
 		TEST(what_grew_on_all_ranks_is_found_on_all),
 		TEST(who_waits_for_another_rank_is_not_accused),
+		TEST(where_all_functions_grew_alike_none_is_accused),
+		TEST(a_fault_on_a_slower_machine_is_found),
 		TEST(a_job_about_as_fast_as_before_has_no_finding_by_its_past),
 		TEST(a_job_as_fast_as_ever_has_no_finding_by_its_past),
 		TEST(what_is_long_as_ever_is_no_finding_by_expectation),
