@@ -594,7 +594,8 @@ def children():
 
 def strangers():
     """A child that runs no Python, and one of another interpreter, have no stack."""
-    for command in (["cat"], [os.environ["OTHER_PYTHON"], "-c", "print(1); input()"]):
+    echo = "import sys; sys.stdout.write('1'); sys.stdout.flush(); sys.stdin.read()"
+    for command in (["cat"], [os.environ["OTHER_PYTHON"], "-c", echo]):
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         process.stdin.write(b"1")
         process.stdin.flush()
