@@ -16,6 +16,7 @@ import uuid
 from typing import Any, NamedTuple
 
 import faults
+import machine
 import programs
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -210,16 +211,19 @@ def run(plan: Plan) -> dict[str, Any]:
             env=environment(plan, mark),
             start_new_session=True,
         )
+        reference = machine.Reference()
         try:
-            while job.poll() is None and not watch.is_over():
-                time.sleep(0.3)
+            with reference:
+                while job.poll() is None and not watch.is_over():
+                    time.sleep(0.3)
             stopped_s = time.time() if job.poll() is None else 0.0
         finally:
             end_all(job, mark)
             if neighbor:
                 neighbor.kill()
                 neighbor.wait()
-    return record_of(plan, watch.start_s, stopped_s, job.returncode)
+    record = record_of(plan, watch.start_s, stopped_s, job.returncode)
+    return record | {"machine": reference.samples}
 
 
 def condensed(report: dict[str, Any]) -> dict[str, Any]:

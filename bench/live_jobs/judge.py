@@ -12,6 +12,7 @@ import sys
 from typing import Any, NamedTuple
 
 import faults
+import machine
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "common"))
 
@@ -24,9 +25,11 @@ UNNAMED = "unnamed"  # said that the job is slow, stuck or not to be judged, and
 SILENT = "silent"
 FALSE_HEALTHY = "false healthy"
 FALSE_ALARM = "false alarm"
+SLOWER_MACHINE = "slower machine"  # an alarm that accuses no rank, and the machine was slower
 BROKEN = "broken"  # the program or the bench failed: says nothing about perftracker
 FAULTY_WORDS = (RIGHT, WRONG_RANK, WRONG_FUNCTION, UNNAMED, SILENT, FALSE_HEALTHY, BROKEN)
-HEALTHY_WORDS = (RIGHT, FALSE_ALARM, UNNAMED, SILENT, BROKEN)
+HEALTHY_WORDS = (RIGHT, SLOWER_MACHINE, FALSE_ALARM, UNNAMED, SILENT, BROKEN)
+MACHINE_FACTOR = 1.15  # by so much
 REQUIRED_PCT = 10.0  # a fault that costs more must be found
 NOT_HEALTHY = ("abnormal", "slow", "failed", "stuck", "incomplete")
 
@@ -96,6 +99,12 @@ def describe(report: dict[str, Any] | None) -> str:
     return f"{report['verdict']}: rank {first['ranks']} {first['cause']}: {first['name']}"
 
 
+def is_machine(record: dict[str, Any], report: dict[str, Any]) -> bool:
+    """A slow job is no fault of a rank where the machine was slower just then."""
+    slow = report["verdict"] == "slow" and not report["findings"]
+    return slow and machine.factor_at(record, report["at_s"]) >= MACHINE_FACTOR
+
+
 def judge_healthy(record: dict[str, Any]) -> Judgment:
     alarms = [r for r in record["reports"] if r["findings"] or r["verdict"] in NOT_HEALTHY]
     last = record["reports"][-1] if record["reports"] else None
@@ -103,7 +112,7 @@ def judge_healthy(record: dict[str, Any]) -> Judgment:
     if record["status"] or not record["steps"]:
         word = BROKEN
     elif alarms:
-        word = FALSE_ALARM
+        word = SLOWER_MACHINE if all(is_machine(record, a) for a in alarms) else FALSE_ALARM
     elif last is None:
         word = SILENT
     elif last["verdict"] != "healthy":
