@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "center/anysize.h"
 #include "cmd/cmd.h"
+#include "cmd/jobfiles/oneset.h"
 #include "cmd/load.h"
 
 #include <errno.h>
@@ -149,7 +150,6 @@ static int compare(struct analyze_options *o, struct load_result *loaded, struct
 	for (size_t i = 0; i < loaded->failures.cnt; i++)
 		failures[i] = (struct report_failure){ loaded->failures.data[i].source,
 						       without_path(&loaded->failures.data[i]) };
-	o->localize.rank_source = inputs_assign_ranks(loaded->fps, loaded->cnt);
 	o->localize.failures = failures;
 	o->localize.failure_cnt = loaded->failures.cnt;
 	o->localize.expect = &o->expect;
@@ -164,9 +164,26 @@ static int compare(struct analyze_options *o, struct load_result *loaded, struct
 				&o->localize, ANYSIZE_BLAME_MAX, ret, err);
 }
 
+/* Keeps the files of one window of one job. Sets of several jobs are listed on stderr. */
+static int take_one_job(struct load_result *loaded, struct oneset *oneset, struct err *err)
+{
+	struct str why = { 0 };
+	int error = oneset_take(loaded->fps, &loaded->cnt, oneset, &why);
+
+	if (error == -EINVAL)
+		(void)cmd_fail("%s", str_borrow(&why));
+	if (error < 0)
+		error = err_set(err, -error, "%s",
+				error == -EINVAL ? "the inputs cannot be compared"
+						 : "out of memory");
+	str_done(&why);
+	return error;
+}
+
 /* Reads the traces or fingerprints of the job's past. */
 static int load_past(const struct analyze_options *o, struct load_result *ret, struct err *err)
 {
+	struct oneset oneset = { 0 };
 	path_list paths = { 0 };
 	char *path = (char *)(uintptr_t)o->past;
 	int error = o->past != NULL ? inputs_expand(&path, 1, &paths, err) : 0;
@@ -176,7 +193,8 @@ static int load_past(const struct analyze_options *o, struct load_result *ret, s
 	if (error == 0 && ret->failures.cnt > 0)
 		error = err_set(err, EINVAL, "%s", ret->failures.data[0].why.text);
 	if (error == 0)
-		(void)inputs_assign_ranks(ret->fps, ret->cnt);
+		error = take_one_job(ret, &oneset, err);
+	oneset_done(&oneset);
 	path_list_done(&paths);
 	return error;
 }
@@ -186,13 +204,20 @@ static int compare_with_past(struct analyze_options *o, struct load_result *load
 			     struct report *ret, struct err *err)
 {
 	struct load_result past = { 0 };
-	int error = load_past(o, &past, err);
+	struct oneset oneset = { 0 };
+	int error = take_one_job(loaded, &oneset, err);
 
+	if (error == 0)
+		error = load_past(o, &past, err);
 	o->localize.past = (const struct fingerprint *const *)past.fps;
 	o->localize.past_cnt = past.cnt;
+	o->localize.rank_source = oneset.rank_source;
+	o->localize.notes = (const char *const *)oneset.notes.data;
+	o->localize.note_cnt = oneset.notes.cnt;
 	if (error == 0)
 		error = compare(o, loaded, ret, err);
 	load_done(&past);
+	oneset_done(&oneset);
 	return error;
 }
 
@@ -261,8 +286,10 @@ static int analyze_main(const struct command *command, int argc, char **argv)
 
 static const char notes[] =
 	"Ranks come from distributedInfo in the traces (in Nsight Systems exports: from NCCL or "
-	"MPI), else from file names (rank3, worker-12), else from the order of the arguments; the "
-	"report says which.\n"
+	"MPI), else from names of files (rank3, worker-12) or folders (rank3/), else from the order "
+	"of the arguments; the report says which. A copy counts once. Of several windows of a run "
+	"the latest that most ranks have is analyzed; files of several jobs are refused with a "
+	"list.\n"
 	"Exit status: 0 done; 1 an input could not be used (the others are reported); 2 usage "
 	"error. With --exit-code: 3 abnormal, slow, stuck or failed; 4 inconclusive or "
 	"incomplete.\n";

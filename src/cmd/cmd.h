@@ -56,8 +56,8 @@ typedef VEC(char *) path_list;
 
 /*
  * Turns files and folders into a list of files: the folder of a run stands for its latest profile
- * (runfolder.h), any other folder contributes, sorted by name, the
- * files with a suffix of a format in read/reader.c; a file of several workers contributes
+ * (runfolder.h), any other folder contributes, sorted by path, the files in it and in its folders
+ * with a suffix of a format in read/reader.c; a file of several workers contributes
  * "FILE#WORKER" for each. Ends with inputs_check_families(). Returns 0 or -errno with a line
  * in err; the caller frees out with path_list_done() in either case.
  */
@@ -70,15 +70,6 @@ void path_list_done(path_list *list);
  */
 _must_check_ int inputs_check_families(const path_list *paths, const path_list *more,
 				       struct err *err);
-
-/* The rank in a file name ("rank3.json", "worker-12.pt.trace.json.gz"); -1 if there is none. */
-int inputs_rank_of_name(const char *path);
-
-/*
- * Gives every fingerprint a rank: its own if all have distinct ones, else from the file
- * names, else by order. Returns where the ranks come from, for the report.
- */
-const char *inputs_assign_ranks(struct fingerprint *const *fps, size_t cnt);
 
 /* --- output (output.c) --- */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `perftracker diff`: two runs of a job in, what changed between them out. */
 #include "cmd/cmd.h"
+#include "cmd/jobfiles/oneset.h"
 #include "cmd/load.h"
 #include "compare/compare.h"
 
@@ -125,17 +126,6 @@ static int divide_paths(struct diff_options *o, int cnt, char **paths)
 	return OPTIONS_PARSED;
 }
 
-/* Keeps the ranks of the files: a rank that occurs twice is a repeat, not an error. */
-static void assign_ranks(const struct load_result *loaded)
-{
-	for (size_t i = 0; i < loaded->cnt; i++) {
-		if (loaded->fps[i]->rank < 0) {
-			(void)inputs_assign_ranks(loaded->fps, loaded->cnt);
-			return;
-		}
-	}
-}
-
 /* The traces must be of the same kind as those of other, as far as its paths are known. */
 static int load_side(struct side *side, const struct side *other, const struct diff_options *o)
 {
@@ -150,7 +140,8 @@ static int load_side(struct side *side, const struct side *other, const struct d
 	if (side->loaded.cnt == 0)
 		return cmd_fail("%s: none of the inputs could be used, nothing to compare",
 				side->given.data[0]);
-	assign_ranks(&side->loaded);
+	/* A rank that occurs twice is a repeat, not an error. */
+	(void)oneset_assign_ranks(side->loaded.fps, side->loaded.cnt);
 	return side->loaded.failures.cnt > 0 ? EXIT_FAILED : EXIT_DONE;
 }
 

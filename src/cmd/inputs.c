@@ -4,7 +4,6 @@
 #include "cmd/runfolder.h"
 #include "read/reader.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -13,6 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define DEPTH_MAX 8 /* of folders in folders */
 
 void path_list_done(path_list *list)
 {
@@ -58,9 +59,28 @@ static int no_inputs(const char *folder, struct err *err)
 	return -ENOENT;
 }
 
-static int expand_folder(const char *path, path_list *out, struct err *err)
+static int expand_run(const char *folder, path_list *out, struct err *err);
+
+static int list_folder(const char *path, int depth, path_list *out, struct err *err);
+
+/* A file or folder in a folder. A link to a folder would bring its files twice. */
+static int list_entry(const char *path, const char *name, int depth, path_list *out,
+		      struct err *err)
 {
-	size_t before = out->cnt, len = strlen(path);
+	struct stat st;
+
+	if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+		if (depth == DEPTH_MAX)
+			return 0;
+		return runfolder_is(path) ? expand_run(path, out, err)
+					  : list_folder(path, depth + 1, out, err);
+	}
+	return is_input_name(name) ? add_path(out, path) : 0;
+}
+
+static int list_folder(const char *path, int depth, path_list *out, struct err *err)
+{
+	size_t len = strlen(path);
 	const char *slash = len > 1 && path[len - 1] == '/' ? "" : "/";
 	struct dirent *entry;
 	DIR *dir = opendir(path);
@@ -71,16 +91,27 @@ static int expand_folder(const char *path, path_list *out, struct err *err)
 	while (error == 0 && (entry = readdir(dir)) != NULL) {
 		struct str full = { 0 };
 
-		if (!is_input_name(entry->d_name))
+		if (entry->d_name[0] == '.')
 			continue;
 		str_printf(&full, "%s%s%s", path, slash, entry->d_name);
-		error = str_error(&full) < 0 ? -ENOMEM : add_path(out, str_borrow(&full));
+		error = str_error(&full) < 0
+				? -ENOMEM
+				: list_entry(str_borrow(&full), entry->d_name, depth, out, err);
 		str_done(&full);
 	}
 	(void)closedir(dir);
+	return error;
+}
+
+static int expand_folder(const char *path, path_list *out, struct err *err)
+{
+	size_t before = out->cnt;
+	int error = list_folder(path, 0, out, err);
+
 	if (error == 0 && out->cnt == before)
 		return no_inputs(path, err);
-	qsort(out->data + before, out->cnt - before, sizeof(char *), path_cmp);
+	if (out->cnt > before)
+		qsort(out->data + before, out->cnt - before, sizeof(char *), path_cmp);
 	return error;
 }
 
@@ -201,72 +232,4 @@ int inputs_expand(char *const *paths, size_t cnt, path_list *out, struct err *er
 	if (error == 0)
 		error = expand_all_workers(out);
 	return error == 0 ? inputs_check_families(out, NULL, err) : error;
-}
-
-int inputs_rank_of_name(const char *path)
-{
-	static const char *const words[] = { "rank", "worker", "proc" };
-	const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
-
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		const char *p = strcasestr(name, words[i]);
-
-		for (; p != NULL; p = strcasestr(p + 1, words[i])) {
-			const char *digits = p + strlen(words[i]);
-			long rank;
-
-			if (*digits == '-' || *digits == '_' || *digits == '.')
-				digits++;
-			if (!isdigit((unsigned char)*digits))
-				continue;
-			rank = strtol(digits, NULL, 10);
-			return rank < (1 << 20) ? (int)rank : -1;
-		}
-	}
-	return -1;
-}
-
-static int rank_cmp(const void *a, const void *b)
-{
-	int x = *(const int *)a, y = *(const int *)b;
-
-	return (x > y) - (x < y);
-}
-
-static bool known_and_distinct(int *ranks, size_t cnt)
-{
-	qsort(ranks, cnt, sizeof(*ranks), rank_cmp);
-	for (size_t i = 0; i < cnt; i++) {
-		if (ranks[i] < 0 || (i > 0 && ranks[i] == ranks[i - 1]))
-			return false;
-	}
-	return true;
-}
-
-/* The row by the name of its source: a fingerprint is named by the trace it was made from. */
-static const char *origin_of(const struct fingerprint *fp)
-{
-	const struct reader *reader = reader_of_name(fp->source);
-
-	return reader != NULL ? reader->ranks_from : "distributedInfo";
-}
-
-const char *inputs_assign_ranks(struct fingerprint *const *fps, size_t cnt)
-{
-	_cleanup_free_ int *ranks = calloc(cnt + 1, sizeof(*ranks));
-
-	for (size_t i = 0; i < cnt && ranks != NULL; i++)
-		ranks[i] = fps[i]->rank;
-	if (ranks != NULL && known_and_distinct(ranks, cnt))
-		return cnt > 0 ? origin_of(fps[0]) : "distributedInfo";
-	for (size_t i = 0; i < cnt && ranks != NULL; i++)
-		ranks[i] = inputs_rank_of_name(fps[i]->source);
-	if (ranks != NULL && known_and_distinct(ranks, cnt)) {
-		for (size_t i = 0; i < cnt; i++)
-			fps[i]->rank = inputs_rank_of_name(fps[i]->source);
-		return "file names";
-	}
-	for (size_t i = 0; i < cnt; i++)
-		fps[i]->rank = (int)i;
-	return "order of arguments";
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
+#include "cmd/jobfiles/jobfiles.h"
 #include "cmd/load.h"
 #include "cmd/load_follow.h"
 #include "cmd/load_hosts.h"
@@ -115,8 +116,8 @@ static int make_fingerprint(const struct summarize_args *a, const char *path,
 
 	if (error == 0 && a->rank >= 0)
 		ret->rank = (int)a->rank;
-	else if (error == 0 && ret->rank < 0 && path != NULL)
-		ret->rank = inputs_rank_of_name(path);
+	else if (error == 0 && path != NULL)
+		ret->rank = jobfiles_rank(ret);
 	return error;
 }
 

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
+#include "cmd/jobfiles/ranknames.h"
 #include "cmd/runfolder.h"
 #include "cmd/timeline_files.h"
 #include "format/flightlog/flightlog.h"
@@ -107,7 +108,7 @@ static int load_log(const char *path, const rankset_vec *ranks, log_vec *logs)
 		return 0;
 	}
 	if (log.rank < 0)
-		log.rank = inputs_rank_of_name(path);
+		log.rank = ranknames_of_file(path);
 	if (!is_wanted(ranks, log.rank)) {
 		flightlog_done(&log);
 		return 0;

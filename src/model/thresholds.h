@@ -453,6 +453,21 @@
 #define SHIFT_RESIDUAL_SHARE 0.25
 
 /*
+ * JOBFILES_GAP_NS: nanoseconds | clocks of hosts agree better | windows of files further apart are
+ * not one window, unless their collectives fit
+ */
+#define JOBFILES_GAP_NS (INT64_C(10) * NSEC_PER_SEC)
+
+/*
+ * JOBFILES_MEET_NS: nanoseconds | ranks of real jobs: at most 17 us; steps of one job that are not
+ * the same: 15 us to 16 ms | ends of collectives that ranks have in common agree as well
+ */
+#define JOBFILES_MEET_NS 25000
+
+/* JOBFILES_MEET_CNT: collectives | fewer fit by chance | as many must agree */
+#define JOBFILES_MEET_CNT 8
+
+/*
  * INSTANCE_TOGETHER_SPREADS: deviations of the clocks | not recorded | ends that are further
  * apart are no one collective's
  */

@@ -86,9 +86,15 @@ class Files(program.Program):
         self.assertIn("out: this run has made no profile", done.stderr)
 
     def test_a_file_named_latest_is_that_file(self) -> None:
-        (self.folder / "latest").mkdir()
-        shutil.copytree(self.folder / "job", self.folder / "latest" / "x")
+        (self.folder / "latest" / "x").mkdir(parents=True)
         self.assertIn("latest: expected traces", self.call("analyze", "latest").stderr)
+
+    def test_folders_in_a_folder_are_searched(self) -> None:
+        for rank in range(3):
+            into = self.folder / "nested" / f"rank{rank}"
+            into.mkdir(parents=True)
+            shutil.copy(self.folder / "job" / f"rank{rank}.json", into / "trace.json")
+        self.assertEqual(self.report("analyze", "nested")["findings"][0]["ranks"], "1")
 
     def test_color_is_as_asked(self) -> None:
         self.assertIn("\033[", self.call("analyze", "--color", "always", "job").stdout)
@@ -225,10 +231,26 @@ class Files(program.Program):
             for name, mu in zip(("AllGather", "AllReduce"), mus, strict=True):
                 self.assertEqual(found["ncclDevKernel_" + name], mu)
 
-    def test_two_files_of_one_rank_are_not_taken_for_two_ranks_of_it(self) -> None:
-        shutil.copy(self.folder / "job" / "rank1.json", self.folder / "job" / "rank1-again.json")
-        done = self.call("analyze", "job")
-        self.assertIn("order of arguments", done.stdout)
+    def test_a_copy_of_a_file_is_told_and_used_once(self) -> None:
+        whole = self.report("analyze", "job")
+        shutil.copy(self.folder / "job" / "rank0.json", self.folder / "job" / "a-copy.json")
+        doubled = self.report("analyze", "job")
+        self.assertEqual(doubled["findings"], whole["findings"])
+        self.assertEqual(doubled["job"]["world_size"], 3)
+        self.assertIn("holds the same window as", " ".join(doubled["notes"]))
+
+    def test_files_of_two_runs_are_refused_with_a_list(self) -> None:
+        """Each is the run of another simulation, with the same ranks."""
+        for seed in ("1", "2"):
+            words = ("simulate", "-s", "healthy", "--workers", "4", "--seed", seed, "-o", seed)
+            done = self.call(*words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.call("analyze", "job", "1")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("expected files of one job, found 2 sets", done.stderr)
+        self.assertIn("world sizes of", done.stderr)
+        for line in ("\n  set 1: ranks 0-", "\n  set 2: ranks 0-", "give the files of one set"):
+            self.assertIn(line, done.stderr)
 
     def test_the_input_may_be_closed(self) -> None:
         words = [program.PROGRAM, "analyze", "job"]
