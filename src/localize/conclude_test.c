@@ -260,13 +260,13 @@ static void only_the_largest_functions_are_listed(void **state)
 {
 	struct test_job job = { 0 };
 	struct report report;
-	char name[32];
+	static char names[30][8];
 
 	(void)state;
 	test_job_init(&job, 1, 1000, 10);
 	for (int i = 0; i < 30; i++) {
-		(void)snprintf(name, sizeof(name), "f%d", i);
-		test_function(&job, 0, test_frame(&job, 0, FRAME_NONE, KIND_PYTHON, name),
+		(void)snprintf(names[i], sizeof(names[i]), "f%d", i);
+		test_function(&job, 0, test_frame(&job, 0, FRAME_NONE, KIND_PYTHON, names[i]),
 			      CLASS_HOST, 0.015 + 0.001 * ((i * 7) % 30));
 	}
 	report = test_localize(&job, NULL);
@@ -275,6 +275,30 @@ static void only_the_largest_functions_are_listed(void **state)
 		assert_true(report.shares[i - 1].frac >= report.shares[i].frac);
 	assert_true(report.shares[0].frac > 0.043);
 	assert_true(report.shares[SHARES_MAX - 1].frac > 0.024);
+	report_done(&report);
+	test_job_done(&job);
+}
+
+static void calls_from_several_places_count_together(void **state)
+{
+	static const char *const callers[] = { "layer0", "layer1", "layer2" };
+	struct test_job job = { 0 };
+	struct report report;
+
+	(void)state;
+	test_job_init(&job, 1, 1000, 10);
+	for (size_t i = 0; i < ARRAY_SIZE(callers); i++) {
+		uint32_t caller = test_frame(&job, 0, FRAME_NONE, KIND_PYTHON, callers[i]);
+		uint32_t frame = test_frame(&job, 0, caller, KIND_OPERATOR, "aten::addmm");
+
+		test_function(&job, 0, frame, CLASS_HOST, 0.007 + 0.001 * (double)i);
+	}
+	report = test_localize(&job, NULL);
+	assert_int_equal(report.share_cnt, 1); /* each alone is less than what is listed */
+	assert_string_equal(report.shares[0].name, "aten::addmm");
+	assert_string_equal(report.shares[0].caller, "layer2");
+	assert_int_equal(report.shares[0].place_cnt, 3);
+	assert_float_equal(report.shares[0].frac, 0.024, 0.001);
 	report_done(&report);
 	test_job_done(&job);
 }
@@ -296,6 +320,7 @@ int main(void)
 		cmocka_unit_test(without_memory_nothing_is_concluded),
 		cmocka_unit_test(the_functions_that_hold_the_window_are_listed_by_size),
 		cmocka_unit_test(only_the_largest_functions_are_listed),
+		cmocka_unit_test(calls_from_several_places_count_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

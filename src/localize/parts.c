@@ -205,6 +205,28 @@ int parts_describe_job(struct report *out, const struct localize_options *option
 
 /* --- its workers --- */
 
+/*
+ * Share of the window in which a collective ran behind other work: collectives are in order of
+ * start and may overlap.
+ */
+static double comm_hidden_frac(const struct fingerprint *fp)
+{
+	int64_t running_ns = 0, critical_ns = 0, end_ns = 0;
+
+	if (fp->collective_cnt == 0 || fp->collective_dropped > 0)
+		return NAN;
+	for (size_t i = 0; i < fp->collective_cnt; i++) {
+		const struct fp_collective *c = &fp->collectives[i];
+		int64_t until_ns = MIN(c->start_ns + c->dur_ns, fp->window_ns);
+		int64_t from_ns = MAX(c->start_ns, end_ns);
+
+		running_ns += MAX(until_ns - from_ns, 0);
+		critical_ns += c->critical_ns;
+		end_ns = MAX(end_ns, until_ns);
+	}
+	return (double)MAX(running_ns - critical_ns, 0) / (double)fp->window_ns;
+}
+
 static int describe_worker(struct report *out, const struct fingerprint *fp,
 			   struct report_worker *ret)
 {
@@ -217,6 +239,7 @@ static int describe_worker(struct report *out, const struct fingerprint *fp,
 		.window_ms = (double)fp->window_ns / 1e6,
 		.iteration_ms = lengths,
 		.iteration_cnt = fp->iteration_cnt,
+		.comm_hidden_frac = comm_hidden_frac(fp),
 	};
 	if (lengths == NULL || ret->host == NULL || ret->source == NULL)
 		return -ENOMEM;

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "model/finding.h"
 #include "model/jobloop.h"
-#include "model/ownthread.h"
+#include "model/reportcost.h"
 #include "model/trigger.h"
 #include "model/verdict.h"
 
@@ -22,6 +22,7 @@ struct report_worker {
 	const double *iteration_ms;
 	size_t iteration_cnt;
 	double class_frac[CLASS_CNT]; /* shares of the window; their sum is 1 */
+	double comm_hidden_frac;      /* collectives behind other work; NAN: not recorded */
 };
 
 /* Late worker `from` made `to` wait, summed over the window. */
@@ -52,34 +53,11 @@ struct report_growth {
 
 /* A function that holds much of the window. */
 struct report_share {
-	const char *name, *caller; /* caller: "" without one */
+	const char *name, *caller; /* caller: "" without one; of the largest of its places */
+	size_t place_cnt;	   /* calling contexts */
 	enum event_class class;
 	double frac;		 /* of the window, mean over the workers */
 	double ms_per_iteration; /* the same, in an iteration */
-};
-
-/* Live only: overhead of the collectors, measured by the overhead check. */
-struct report_cost {
-	uint32_t pair_cnt;	       /* of iterations with and without; 0: not measured */
-	double pct, low_pct, high_pct; /* of an iteration's time; the 95 % interval */
-};
-
-/* The measurements themselves: how often they came and what they cost. */
-struct report_audits {
-	uint32_t cnt;
-	double total_s, job_s; /* their length; the time in which they were made */
-	double cost_pct;       /* of job_s */
-};
-
-struct report_overhead {
-	bool present;
-	bool torch;		   /* torch.profiler recorded the window; its overhead is unknown */
-	struct report_cost effect; /* always, with the audits' own cost */
-	struct report_cost always, window;
-	struct report_audits audits;
-	struct own_cpu own;
-	bool less_samples, no_operators; /* left out of windows because of their overhead */
-	bool no_collectives, only_marks; /* likewise between windows; all but marks */
 };
 
 struct report {

@@ -152,6 +152,7 @@ static json_t *worker_object(struct json_writer *w, const struct report_worker *
 		jsonwriter_push(w, iterations, jsonwriter_number(worker->iteration_ms[i]));
 	jsonwriter_put(w, object, "iteration_ms", iterations);
 	jsonwriter_put(w, object, "class_frac", jsonwriter_classes(w, worker->class_frac));
+	jsonwriter_put(w, object, "comm_hidden_frac", jsonwriter_number(worker->comm_hidden_frac));
 	return object;
 }
 
@@ -190,6 +191,7 @@ static json_t *share_object(struct json_writer *w, const struct report_share *sh
 
 	jsonwriter_put(w, object, "name", jsonwriter_text(share->name));
 	jsonwriter_put(w, object, "caller", jsonwriter_text(share->caller));
+	jsonwriter_put(w, object, "places", json_integer((json_int_t)share->place_cnt));
 	jsonwriter_put(w, object, "class", jsonwriter_text(event_class_name(share->class)));
 	jsonwriter_put(w, object, "frac", jsonwriter_number(share->frac));
 	jsonwriter_put(w, object, "ms_per_iteration", jsonwriter_number(share->ms_per_iteration));

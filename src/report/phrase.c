@@ -255,8 +255,10 @@ void phrase_share(struct str *out, const struct report_share *share)
 {
 	clean_append_short(out, share->name, NAME_CELLS);
 	str_printf(out, " (%s)", event_class_name(share->class));
+	if (share->place_cnt > 1)
+		str_printf(out, ", in %zu places", share->place_cnt);
 	if (share->caller[0] != '\0') {
-		str_append(out, ", called by ");
+		str_append(out, share->place_cnt > 1 ? ", most called by " : ", called by ");
 		clean_append_short(out, share->caller, NAME_CELLS);
 	}
 }

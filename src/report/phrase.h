@@ -40,7 +40,8 @@ size_t phrase_caller_cnt(const struct finding *finding);
 /* "rank 2", "ranks 0-3", "all 4 workers". world_size 0: unknown. */
 void phrase_subject(struct str *out, const struct finding *finding);
 
-/* The heading of the report's functions (shares). */
+/* The headings of the classes of time, and of the report's functions (shares). */
+#define PHRASE_BREAKDOWN "Where the time of an iteration goes, median of the workers"
 #define PHRASE_SHARES "Functions that hold most of the window, mean over the workers"
 
 /* "load_batch (host), called by train_step" */

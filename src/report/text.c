@@ -5,6 +5,7 @@
  * Source: PerfTracker figure 7.
  */
 #include "model/rankset.h"
+#include "report/breakdown.h"
 #include "report/clean.h"
 #include "report/costphrase.h"
 #include "report/finding_fields.h"
@@ -22,8 +23,8 @@
 #define FULL_FINDINGS 5 /* printed in full unless verbose */
 #define LIST_MAX 8	/* notes, failures, absent sources, hosts */
 #define WIDTH_MAX 160
-#define SHARE_CELLS 23 /* "    33.8 ms  62 %      " */
-#define SHARES_SHOWN 5 /* functions that hold the window */
+#define SHARE_CELLS 23	/* "    33.8 ms  62 %      " */
+#define SHARES_SHOWN 10 /* functions that hold the window */
 
 struct text_writer {
 	struct page page;
@@ -505,13 +506,51 @@ static void share_line(struct text_writer *w, const struct report_share *share)
 	page_finish_text(&w->page, &cells);
 }
 
+static void breakdown_line(struct text_writer *w, const struct breakdown *breakdown,
+			   enum event_class class)
+{
+	const struct breakdown_class *of = &breakdown->classes[class];
+	struct str cells = { 0 }, text = { 0 };
+
+	if (!(of->most_pct > 0))
+		return;
+	phrase_ms(&cells, of->ms);
+	str_append(&cells, "  ");
+	phrase_pct(&cells, of->pct);
+	breakdown_phrase_class(&text, breakdown, w->report, class);
+	page_paragraph(&w->page, 4, str_borrow(&cells), SHARE_CELLS, &text);
+	page_finish_text(&w->page, &cells);
+}
+
 /* Where the time of a window went in which no fault was found: a finding has its own function. */
+static void breakdown_part(struct text_writer *w)
+{
+	const struct report *report = w->report;
+	struct str text = { 0 };
+	struct breakdown breakdown;
+
+	if (report->worker_cnt == 0 || (!w->verbose && report->verdict == VERDICT_ABNORMAL))
+		return;
+	if (breakdown_init(&breakdown, report) < 0) {
+		w->page.out->error = -ENOMEM;
+		return;
+	}
+	line_end(w);
+	page_wrap(&w->page, PAGE_BOLD, 0, 0, PHRASE_BREAKDOWN);
+	for (int class = CLASS_CNT - 1; class >= 0; class --)
+		breakdown_line(w, &breakdown, (enum event_class) class);
+	breakdown_phrase_iterations(&text, &breakdown);
+	page_paragraph(&w->page, 4, "iterations", SHARE_CELLS, &text);
+	breakdown_done(&breakdown);
+}
+
+/* The functions that held it. */
 static void shares_part(struct text_writer *w)
 {
 	const struct report *report = w->report;
 	size_t shown = MIN(report->share_cnt, w->verbose ? SIZE_MAX : (size_t)SHARES_SHOWN);
 
-	if (shown == 0 || (!w->verbose && report->verdict != VERDICT_SLOW))
+	if (shown == 0 || (!w->verbose && report->verdict == VERDICT_ABNORMAL))
 		return;
 	line_end(w);
 	page_wrap(&w->page, PAGE_BOLD, 0, 0, PHRASE_SHARES);
@@ -534,6 +573,7 @@ int report_text(const struct report *report, const struct report_text_options *o
 	line_end(&w);
 	job_lines(&w);
 	findings_part(&w);
+	breakdown_part(&w);
 	shares_part(&w);
 	if (isfinite(report->elapsed_ms) && report->elapsed_ms > 0.0) {
 		struct str text = { 0 };

@@ -6,6 +6,7 @@
  */
 #include "base/str.h"
 #include "model/rankset.h"
+#include "report/breakdown.h"
 #include "report/costphrase.h"
 #include "report/formats.h"
 #include "report/html/chart.h"
@@ -14,6 +15,7 @@
 #include "report/html/markup.h"
 #include "report/phrase.h"
 
+#include <errno.h>
 #include <math.h>
 
 #define TABLE_ROWS_MAX 200 /* workers with numbers */
@@ -270,6 +272,54 @@ static void workers_part(struct str *out, const struct report *report)
 	str_append(out, "</details></section>\n");
 }
 
+static void class_row(struct str *out, const struct breakdown *breakdown,
+		      const struct report *report, enum event_class class)
+{
+	struct str ms = { 0 }, pct = { 0 }, words = { 0 };
+
+	if (!(breakdown->classes[class].most_pct > 0))
+		return;
+	phrase_ms(&ms, breakdown->classes[class].ms);
+	phrase_pct(&pct, breakdown->classes[class].pct);
+	breakdown_phrase_class(&words, breakdown, report, class);
+	str_append(out, "<tr><td class=\"n\">");
+	markup_take(out, &ms);
+	str_append(out, "</td><td class=\"n\">");
+	markup_take(out, &pct);
+	str_append(out, "</td><td>");
+	markup_take(out, &words);
+	str_append(out, "</td></tr>\n");
+}
+
+static void breakdown_part(struct str *out, const struct report *report)
+{
+	struct str iterations = { 0 };
+	struct breakdown breakdown;
+
+	if (report->worker_cnt == 0)
+		return;
+	if (breakdown_init(&breakdown, report) < 0) {
+		out->error = -ENOMEM;
+		return;
+	}
+	str_append(out, "<section><h2>" PHRASE_BREAKDOWN "</h2>\n<div class=\"scroll\" "
+			"tabindex=\"0\" role=\"region\" aria-label=\"Classes of time\"><table>"
+			"<thead><tr><th scope=\"col\" class=\"n\">Per iteration</th>"
+			"<th scope=\"col\" class=\"n\">Share</th><th scope=\"col\">What</th>"
+			"</tr></thead><tbody>\n");
+	for (int class = CLASS_CNT - 1; class >= 0; class --)
+		class_row(out, &breakdown, report, (enum event_class) class);
+	str_append(out, "</tbody></table></div>\n");
+	breakdown_phrase_iterations(&iterations, &breakdown);
+	if (iterations.len > 0) {
+		str_append(out, "<p class=\"note\">Iterations: ");
+		markup_take(out, &iterations);
+		str_append(out, "</p>\n");
+	}
+	str_append(out, "</section>\n");
+	breakdown_done(&breakdown);
+}
+
 static void share_row(struct str *out, const struct report_share *share)
 {
 	struct str ms = { 0 }, pct = { 0 }, name = { 0 };
@@ -310,6 +360,7 @@ int report_html(const struct report *report, struct str *out)
 	/* Without a verdict what was not seen matters more than what was. */
 	if (verdict_is_open(report->verdict))
 		gaps_part(out, report);
+	breakdown_part(out, report);
 	shares_part(out, report);
 	window_part(out, report);
 	if (!verdict_is_open(report->verdict))
