@@ -153,6 +153,17 @@ static bool weakly_found(const struct conclusion *c)
 	return true;
 }
 
+/* Without a trigger only the past says that the window is of a slow job. */
+static bool slower_than_past(const struct conclusion *c)
+{
+	if (c->facts->past_ms <= 0)
+		return false;
+	str_printf(c->reason, "iterations of %.1f ms in the job's past, of %.1f ms in this window",
+		   c->facts->past_ms, c->report->iteration_ms);
+	append_alike(c);
+	return true;
+}
+
 static bool ranks_missing(const struct conclusion *c)
 {
 	if (!are_missing(c->report) && c->facts->wait_ms <= 0)
@@ -270,6 +281,7 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		{ slow_without_cause, VERDICT_SLOW },
 		{ slightly_slow, VERDICT_INCONCLUSIVE },
 		{ weakly_found, VERDICT_INCONCLUSIVE },
+		{ slower_than_past, VERDICT_SLOW },
 		{ ranks_missing, VERDICT_INCOMPLETE },
 		{ collectives_unmatched, VERDICT_INCONCLUSIVE },
 		{ late_in_one_iteration, VERDICT_INCONCLUSIVE },

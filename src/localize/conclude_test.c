@@ -138,6 +138,18 @@ static void a_slow_job_with_a_finding_is_abnormal_and_with_a_weak_one_slow(void 
 	       "9.8 -> 33.8 ms since step 650 (3.4x); weak evidence: rank 2: host stall");
 }
 
+static void a_window_slower_than_its_past_is_not_healthy(void **state)
+{
+	struct conclude_facts facts = quiet;
+	struct report report = seen();
+
+	(void)state;
+	facts.past_ms = 1.2;
+	report.iteration_ms = 10.6;
+	expect(&report, &facts, VERDICT_SLOW,
+	       "iterations of 1.2 ms in the job's past, of 10.6 ms in this window");
+}
+
 static void missing_ranks_are_named_with_what_the_others_wait(void **state)
 {
 	static const int missing[] = { 2, 3 };
@@ -312,6 +324,7 @@ int main(void)
 		cmocka_unit_test(a_requested_window_of_a_slow_job_is_slow),
 		cmocka_unit_test(a_window_after_the_slowdown_shows_nothing_of_it),
 		cmocka_unit_test(a_slow_job_with_a_finding_is_abnormal_and_with_a_weak_one_slow),
+		cmocka_unit_test(a_window_slower_than_its_past_is_not_healthy),
 		cmocka_unit_test(missing_ranks_are_named_with_what_the_others_wait),
 		cmocka_unit_test(ranks_left_out_by_choice_matter_where_others_wait),
 		cmocka_unit_test(a_late_rank_without_a_cause_is_named_and_not_healthy),

@@ -385,6 +385,21 @@ static struct conclude_late find_late(const struct run *r, const char *why, doub
 	return ret;
 }
 
+/* How long an iteration was in the past, where only that shows a slowdown; 0: it shows none. */
+static int find_past_ms(const struct run *r, double *ret)
+{
+	double slowdown_ns;
+	int error;
+
+	*ret = 0;
+	if (r->options->trigger.present || r->past.known_cnt == 0)
+		return 0;
+	error = past_slowdown(&r->past, &slowdown_ns);
+	if (error == 0 && slowdown_ns >= PAST_SLOW_FRAC * r->job.iteration_ns)
+		*ret = (r->job.iteration_ns - slowdown_ns) / 1e6;
+	return error;
+}
+
 static int decide(struct run *r)
 {
 	struct conclude_facts facts = { .matched = r->blame.matched_cnt > 0,
@@ -401,7 +416,8 @@ static int decide(struct run *r)
 	}
 	if (may_wait_for_absent(r))
 		facts.wait_ms = comm_frac(r) * r->job.iteration_ns / 1e6;
-	if (past_alike_factor(&r->past, &r->out->alike_factor) < 0)
+	if (past_alike_factor(&r->past, &r->out->alike_factor) < 0 ||
+	    find_past_ms(r, &facts.past_ms) < 0)
 		return -ENOMEM;
 	return conclude(r->out, &facts);
 }

@@ -137,6 +137,18 @@ static void where_all_functions_grew_alike_none_is_accused(void **state)
 	assert_non_null(strstr(report.reason, "all functions take longer alike (1.6x)"));
 }
 
+/* No trigger says that the job is slow: the past does. */
+static void without_a_trigger_a_job_that_grew_everywhere_is_not_healthy(void **state)
+{
+	(void)state;
+	play_three(&before, 1, 0);
+	play_three(&job, 1.6, 0);
+	compare(0);
+	assert_int_equal(report.verdict, VERDICT_SLOW);
+	assert_non_null(
+		strstr(report.reason, "iterations of 90.0 ms in the job's past, of 144.0 ms"));
+}
+
 /* The machine became slower by a tenth, and a fault came: its gain is its own. */
 static void a_fault_on_a_slower_machine_is_found(void **state)
 {
@@ -452,6 +464,7 @@ int main(void)
 		TEST(what_grew_on_all_ranks_is_found_on_all),
 		TEST(who_waits_for_another_rank_is_not_accused),
 		TEST(where_all_functions_grew_alike_none_is_accused),
+		TEST(without_a_trigger_a_job_that_grew_everywhere_is_not_healthy),
 		TEST(a_fault_on_a_slower_machine_is_found),
 		TEST(a_job_about_as_fast_as_before_has_no_finding_by_its_past),
 		TEST(a_job_as_fast_as_ever_has_no_finding_by_its_past),
