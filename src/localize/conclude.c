@@ -142,6 +142,15 @@ static bool slightly_slow(const struct conclusion *c)
 	return true;
 }
 
+static void append_wait(const struct conclusion *c)
+{
+	str_printf(
+		c->reason,
+		", and those present wait up to %.*f ms an iteration for a missing rank or for the "
+		"network",
+		c->facts->wait_ms < 10 ? 1 : 0, c->facts->wait_ms);
+}
+
 static bool weakly_found(const struct conclusion *c)
 {
 	const struct report *report = c->report;
@@ -150,6 +159,12 @@ static bool weakly_found(const struct conclusion *c)
 		return false;
 	str_printf(c->reason, "only weak evidence in %.0f iteration%s: %s", report->iterations,
 		   plural(report->iterations), report->findings[0].title);
+	if (!are_missing(report) && c->facts->wait_ms <= 0)
+		return true;
+	str_append(c->reason, "; ");
+	append_missing(c);
+	if (c->facts->wait_ms > 0)
+		append_wait(c);
 	return true;
 }
 
@@ -170,10 +185,7 @@ static bool ranks_missing(const struct conclusion *c)
 		return false;
 	append_missing(c);
 	if (c->facts->wait_ms > 0)
-		str_printf(c->reason,
-			   ", and those present wait %.*f ms an iteration for a missing rank or "
-			   "for the network",
-			   c->facts->wait_ms < 10 ? 1 : 0, c->facts->wait_ms);
+		append_wait(c);
 	else
 		str_append(c->reason, "; no fault shows in those present");
 	return true;

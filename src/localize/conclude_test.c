@@ -162,7 +162,8 @@ static void missing_ranks_are_named_with_what_the_others_wait(void **state)
 	report.missing = missing;
 	report.missing_cnt = 1;
 	expect(&report, &facts, VERDICT_INCOMPLETE,
-	       "rank 2's trace is missing, and those present wait 20 ms an iteration for a missing rank");
+	       "rank 2's trace is missing, and those present wait up to 20 ms an iteration for "
+	       "a missing rank");
 	facts.wait_ms = 0;
 	report = seen();
 	report.workers_analyzed = 2;

@@ -77,6 +77,9 @@ bool job_frame_collects(const struct job *job, uint32_t frame);
  */
 double job_lost_frac(const struct fingerprint *fp);
 
+/* Ranks of the job, at least: the world as recorded, or the largest group; -1: unknown. */
+int job_world_size(const struct fingerprint *fp);
+
 /*
  * Time per iteration, in ns, that worker w spent on its critical path in the
  * subtree of a frame (shares: adds up over disjoint subtrees). Classes whose bit

@@ -7,6 +7,7 @@
 #include "localize/compose.h"
 #include "localize/conclude.h"
 #include "localize/growth.h"
+#include "localize/late/absentee.h"
 #include "localize/late/chance.h"
 #include "localize/late/collections.h"
 #include "localize/late/felt.h"
@@ -88,7 +89,7 @@ static int describe_job(struct run *r)
 
 		ranks[w] = fp->rank;
 		scratch[w] = r->job.workers[w].iterations;
-		job.world_size = MAX(job.world_size, fp->world_size);
+		job.world_size = MAX(job.world_size, job_world_size(fp));
 		if (job.job_id == NULL && fp->job_id[0] != '\0')
 			job.job_id = fp->job_id;
 	}
@@ -400,6 +401,22 @@ static int find_past_ms(const struct run *r, double *ret)
 	return error;
 }
 
+/* Waiting for what is not here: an absent rank, or the network. */
+static int find_wait_ms(const struct run *r, double *ret)
+{
+	double wait_ns = 0;
+
+	if (all_present(r))
+		return 0;
+	if (absentee_wait(&r->job, &r->blame, &wait_ns) < 0)
+		return -ENOMEM;
+	if (may_wait_for_absent(r))
+		wait_ns = fmax(wait_ns, comm_frac(r) * r->job.iteration_ns);
+	if (matters(r, wait_ns))
+		*ret = wait_ns / 1e6;
+	return 0;
+}
+
 static int decide(struct run *r)
 {
 	struct conclude_facts facts = { .matched = r->blame.matched_cnt > 0,
@@ -414,8 +431,8 @@ static int decide(struct run *r)
 		facts.lossy_rank = lossy->rank;
 		facts.lost_frac = job_lost_frac(lossy);
 	}
-	if (may_wait_for_absent(r))
-		facts.wait_ms = comm_frac(r) * r->job.iteration_ns / 1e6;
+	if (find_wait_ms(r, &facts.wait_ms) < 0)
+		return -ENOMEM;
 	if (past_alike_factor(&r->past, &r->out->alike_factor) < 0 ||
 	    find_past_ms(r, &facts.past_ms) < 0)
 		return -ENOMEM;

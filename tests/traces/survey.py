@@ -57,6 +57,16 @@ def subsets() -> Iterator[Case]:
                     yield Case(f"{out} left out", what, words, culprit, culprit in left)
 
 
+def chosen() -> Iterator[Case]:
+    """All files, but one rank left out by --ranks."""
+    for name, culprit in CULPRITS.items():
+        paths = real.ranks_of(name)
+        for out in range(len(paths)):
+            ranks = ",".join(str(r) for r in range(len(paths)) if r != out)
+            words = (f"--ranks={ranks}", *paths)
+            yield Case("1 not chosen", f"{name} {words[0]}", words, culprit, out == culprit)
+
+
 def steps_of(trace: real.Trace) -> list[int]:
     names = (str(e.get("name", "")) for e in trace["traceEvents"])
     return sorted({int(n.split("#")[1]) for n in names if n.startswith("ProfilerStep#")})
@@ -159,7 +169,9 @@ def judge(case: Case) -> tuple[str, str]:
 
 
 def all_cases(folder: pathlib.Path) -> Iterable[Case]:
-    return itertools.chain(subsets(), windows(), unequal(folder), doubles(folder), mixtures(folder))
+    return itertools.chain(
+        subsets(), chosen(), windows(), unequal(folder), doubles(folder), mixtures(folder)
+    )
 
 
 Row = list[tuple[Case, str, str]]
