@@ -159,12 +159,6 @@ static bool weakly_found(const struct conclusion *c)
 		return false;
 	str_printf(c->reason, "only weak evidence in %.0f iteration%s: %s", report->iterations,
 		   plural(report->iterations), report->findings[0].title);
-	if (!are_missing(report) && c->facts->wait_ms <= 0)
-		return true;
-	str_append(c->reason, "; ");
-	append_missing(c);
-	if (c->facts->wait_ms > 0)
-		append_wait(c);
 	return true;
 }
 
@@ -186,7 +180,9 @@ static bool ranks_missing(const struct conclusion *c)
 	append_missing(c);
 	if (c->facts->wait_ms > 0)
 		append_wait(c);
-	else
+	if (c->report->finding_cnt > 0)
+		str_printf(c->reason, "; weak evidence: %s", c->report->findings[0].title);
+	else if (c->facts->wait_ms <= 0)
 		str_append(c->reason, "; no fault shows in those present");
 	return true;
 }
@@ -205,6 +201,9 @@ static bool collectives_unmatched(const struct conclusion *c)
 static bool late_in_one_iteration(const struct conclusion *c)
 {
 	if (c->report->iterations >= 2)
+		return false;
+	/* Ranks that meet as often show who is late, as in several iterations. */
+	if (c->facts->late.rank < 0 && c->facts->met_cnt >= ONE_ITERATION_MET_CNT)
 		return false;
 	if (c->facts->late.rank >= 0) {
 		append_late(c);
@@ -292,9 +291,9 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		{ surely_found, VERDICT_ABNORMAL },
 		{ slow_without_cause, VERDICT_SLOW },
 		{ slightly_slow, VERDICT_INCONCLUSIVE },
-		{ weakly_found, VERDICT_INCONCLUSIVE },
 		{ slower_than_past, VERDICT_SLOW },
 		{ ranks_missing, VERDICT_INCOMPLETE },
+		{ weakly_found, VERDICT_INCONCLUSIVE },
 		{ collectives_unmatched, VERDICT_INCONCLUSIVE },
 		{ late_in_one_iteration, VERDICT_INCONCLUSIVE },
 		{ records_lost, VERDICT_INCONCLUSIVE },

@@ -19,6 +19,7 @@ struct conclude_late {
 struct conclude_facts {
 	bool matched;	    /* who waited for whom is known */
 	int unmatched_rank; /* its collectives fit those of no other rank; -1: none */
+	uint64_t met_cnt;   /* matched collectives of the rank that has fewest */
 	int lossy_rank;
 	double lost_frac; /* of what the recorder of lossy_rank was to hold */
 	double wait_ms;	  /* per iteration, maybe for an absent rank; 0: no more than usual */

@@ -201,6 +201,44 @@ static void a_late_rank_without_a_cause_is_named_and_not_healthy(void **state)
 	expect(&report, &facts, VERDICT_INCONCLUSIVE, "rank 2 arrives late by 41.0 ms");
 }
 
+static void one_iteration_is_enough_where_ranks_meet_often(void **state)
+{
+	struct conclude_facts facts = quiet;
+	struct report report = seen();
+
+	(void)state;
+	report.iterations = 1;
+	facts.met_cnt = 19;
+	expect(&report, &facts, VERDICT_INCONCLUSIVE, "one iteration is too short a window");
+	report = seen();
+	report.iterations = 1;
+	facts.met_cnt = 84;
+	expect(&report, &facts, VERDICT_HEALTHY, "");
+	facts.late = (struct conclude_late){ .rank = 2, .ms = 41, .pct = 18.4 };
+	report = seen();
+	report.iterations = 1;
+	expect(&report, &facts, VERDICT_INCONCLUSIVE, "rank 2 arrives late by 41.0 ms");
+}
+
+static void weak_evidence_comes_behind_a_missing_rank(void **state)
+{
+	static const int missing[] = { 2 };
+	struct finding finding = { .title = "rank 1: host stall", .confidence = CONFIDENCE_LOW };
+	struct conclude_facts facts = quiet;
+	struct report report = seen();
+
+	(void)state;
+	facts.wait_ms = 20;
+	report.workers_analyzed = 3;
+	report.missing = missing;
+	report.missing_cnt = 1;
+	report.findings = &finding;
+	report.finding_cnt = 1;
+	expect(&report, &facts, VERDICT_INCOMPLETE,
+	       "rank 2's trace is missing, and those present wait up to 20 ms an iteration for "
+	       "a missing rank or for the network; weak evidence: rank 1: host stall");
+}
+
 static void a_rank_that_chance_makes_very_late_is_named_and_not_healthy(void **state)
 {
 	struct conclude_facts facts = quiet;
@@ -329,6 +367,8 @@ int main(void)
 		cmocka_unit_test(missing_ranks_are_named_with_what_the_others_wait),
 		cmocka_unit_test(ranks_left_out_by_choice_matter_where_others_wait),
 		cmocka_unit_test(a_late_rank_without_a_cause_is_named_and_not_healthy),
+		cmocka_unit_test(one_iteration_is_enough_where_ranks_meet_often),
+		cmocka_unit_test(weak_evidence_comes_behind_a_missing_rank),
 		cmocka_unit_test(a_rank_that_chance_makes_very_late_is_named_and_not_healthy),
 		cmocka_unit_test(lost_records_and_unmatched_collectives_leave_it_open),
 		cmocka_unit_test(without_memory_nothing_is_concluded),

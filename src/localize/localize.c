@@ -428,6 +428,7 @@ static int decide(struct run *r)
 	if (r->job.worker_cnt > 0) {
 		const struct fingerprint *lossy = find_lossy(r);
 
+		facts.met_cnt = blame_fewest_met(&r->job, &r->blame);
 		facts.lossy_rank = lossy->rank;
 		facts.lost_frac = job_lost_frac(lossy);
 	}

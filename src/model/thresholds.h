@@ -851,6 +851,12 @@
 #define CONFIDENCE_LAST_FRAC 0.8
 
 /*
+ * ONE_ITERATION_MET_CNT: matched collectives of each rank | twice what one rank must be last at | one
+ * iteration with as many is no too short a window
+ */
+#define ONE_ITERATION_MET_CNT 20
+
+/*
  * CONFIDENCE_ITERATIONS: iterations | not recorded | a late worker has high confidence only with as
  * many
  */

@@ -343,6 +343,15 @@ double blame_why_ns(const struct blame *blame, uint32_t worker, uint32_t functio
 	return found != NULL ? found->ns : 0;
 }
 
+uint64_t blame_fewest_met(const struct job *job, const struct blame *blame)
+{
+	uint64_t fewest = UINT64_MAX;
+
+	for (size_t w = 0; w < job->worker_cnt; w++)
+		fewest = MIN(fewest, blame->workers[w].matched_cnt);
+	return fewest;
+}
+
 void blame_sum_waits(const struct blame *blame, const double *weight_of, double *ret_ns)
 {
 	vec_foreach(wait, &blame->waits)

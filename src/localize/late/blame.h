@@ -71,6 +71,9 @@ double blame_why_ns(const struct blame *blame, uint32_t worker, uint32_t functio
  */
 void blame_sum_waits(const struct blame *blame, const double *weight_of, double *ret_ns);
 
+/* Matched collectives of the worker that has fewest. */
+uint64_t blame_fewest_met(const struct job *job, const struct blame *blame);
+
 /*
  * What these workers (indices, ascending) together cost an iteration at least, in ns: what
  * several lose in one group adds up, but groups that meet beside each other lose the same time,
