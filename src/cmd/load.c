@@ -17,7 +17,7 @@ struct load_options load_defaults(void)
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	return (struct load_options){
-		.window = { .last_step = -1 },
+		.window = { .last_step = -1, .skip_warmup = true },
 		.job_cnt = (unsigned int)MIN(MAX(cpus, 1L), (long)LOAD_JOBS_MAX),
 		.progress = isatty(STDERR_FILENO) != 0,
 	};
@@ -173,7 +173,9 @@ static int take_results(struct pool *pool, struct load_result *out)
 	return error;
 }
 
-int load_paths(const path_list *paths, const struct load_options *options, struct load_result *ret)
+/* Reads all files once. */
+static int load_once(const path_list *paths, const struct load_options *options,
+		     struct load_result *ret)
 {
 	struct pool pool = { .paths = paths, .options = options, .start_ns = clock_mono_ns() };
 	struct load_hosts hosts;
@@ -198,6 +200,43 @@ int load_paths(const path_list *paths, const struct load_options *options, struc
 	free(pool.errs);
 	free(pool.errors);
 	return error;
+}
+
+static bool has_step(const struct fingerprint *fp, int64_t number)
+{
+	for (size_t i = 0; i < fp->iteration_cnt; i++) {
+		if (fp->iterations[i].number == number)
+			return true;
+	}
+	return false;
+}
+
+/* Whether a step is left out of one file as warm-up, and is in another. */
+static bool disagree_on_warmup(const struct load_result *loaded)
+{
+	int64_t left_out = -1;
+
+	for (size_t i = 0; i < loaded->cnt && left_out < 0; i++) {
+		if (loaded->fps[i]->warmup_ns > 0 && loaded->fps[i]->iteration_cnt > 0)
+			left_out = loaded->fps[i]->iterations[0].number - 1;
+	}
+	for (size_t i = 0; i < loaded->cnt && left_out >= 0; i++) {
+		if (has_step(loaded->fps[i], left_out))
+			return true;
+	}
+	return false;
+}
+
+int load_paths(const path_list *paths, const struct load_options *options, struct load_result *ret)
+{
+	struct load_options all_steps = *options;
+	int error = load_once(paths, options, ret);
+
+	if (error < 0 || !disagree_on_warmup(ret))
+		return error;
+	load_done(ret);
+	all_steps.window.skip_warmup = false;
+	return load_once(paths, &all_steps, ret);
 }
 
 void load_done(struct load_result *result)

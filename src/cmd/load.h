@@ -31,7 +31,10 @@ struct load_options {
 /* All steps; a thread for each processor, 64 at most; progress if stderr is a terminal. */
 struct load_options load_defaults(void);
 
-/* Reads all files. Returns 0 or -ENOMEM; call load_done() in either case. */
+/*
+ * Reads all files. A step is left out as warm-up of all files that have it, or of none. Returns
+ * 0 or -ENOMEM; call load_done() in either case.
+ */
 _must_check_ int load_paths(const path_list *paths, const struct load_options *options,
 			    struct load_result *ret);
 void load_done(struct load_result *result);

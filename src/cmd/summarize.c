@@ -137,9 +137,10 @@ static int summarize_to_file(const struct summarize_args *a, const char *path)
 
 static int summarize_main(const struct command *command, int argc, char **argv)
 {
-	struct summarize_args a = {
-		.rank = -1, .flight_fd = -1, .sidecar_fd = -1, .window = { .last_step = -1 }
-	};
+	struct summarize_args a = { .rank = -1,
+				    .flight_fd = -1,
+				    .sidecar_fd = -1,
+				    .window = { .last_step = -1, .skip_warmup = true } };
 	int first, status = optiontable_parse(command, argc, argv, &a, &first);
 
 	if (status == OPTIONS_PARSED)

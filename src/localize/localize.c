@@ -120,6 +120,8 @@ static int note_drops(struct run *r)
 {
 	int error = parts_note_drops(r->out, r->notes, &r->job);
 
+	if (error == 0)
+		error = parts_note_warmup(r->out, r->notes, &r->job);
 	if (error == 0 && r->blame.unmatched_cnt > 0 && r->job.worker_cnt > 1)
 		error = NOTE(r, "collectives without a partner on another rank: %llu",
 			     (unsigned long long)r->blame.unmatched_cnt);

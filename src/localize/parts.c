@@ -130,6 +130,31 @@ int parts_note_drops(struct report *out, const char **notes, const struct job *j
 	return error;
 }
 
+int parts_note_warmup(struct report *out, const char **notes, const struct job *job)
+{
+	const struct fingerprint *longest = NULL;
+	size_t cnt = 0;
+	double rest_ns;
+
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		const struct fingerprint *fp = job->workers[w].fp;
+
+		if (fp->warmup_ns == 0 || fp->iteration_cnt == 0)
+			continue;
+		cnt++;
+		if (longest == NULL || fp->warmup_ns > longest->warmup_ns)
+			longest = fp;
+	}
+	if (longest == NULL)
+		return 0;
+	rest_ns = (double)longest->window_ns / (double)longest->iteration_cnt;
+	return NOTE(out, notes,
+		    "the first step, before #%lld, is left out as warm-up on %zu of %zu ranks: "
+		    "%.0f ms, the others %.0f ms; --steps includes it",
+		    (long long)longest->iterations[0].number, cnt, job->worker_cnt,
+		    (double)longest->warmup_ns / 1e6, rest_ns / 1e6);
+}
+
 int parts_copy_failures(struct report *out, const struct localize_options *options)
 {
 	size_t cnt = options->failure_cnt;

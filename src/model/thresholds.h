@@ -857,6 +857,15 @@
 #define ONE_ITERATION_MET_CNT 20
 
 /*
+ * WARMUP_FACTOR: of the longest other iteration | dlrm4_sleep_20ms: 2.2 | a first annotated iteration
+ * that is longer is warm-up
+ */
+#define WARMUP_FACTOR 1.5
+
+/* WARMUP_ITERATIONS: iterations | two are left | fewer have no warm-up */
+#define WARMUP_ITERATIONS 3
+
+/*
  * CONFIDENCE_ITERATIONS: iterations | not recorded | a late worker has high confidence only with as
  * many
  */

@@ -396,6 +396,7 @@ static int add_identity(struct pass *p, struct fingerprint *fp)
 	memcpy(fp->class_ns, p->path.class_ns, sizeof(fp->class_ns));
 	fp->drops = p->trace->drops;
 	fp->event_cnt = p->trace->event_cnt;
+	fp->warmup_ns = p->window.warmup_ns;
 	fp->iteration_cnt = p->window.iterations.cnt;
 	return copy_array(&fp->arena, p->window.iterations.data, p->window.iterations.cnt,
 			  sizeof(struct fp_iteration), &fp->iterations);

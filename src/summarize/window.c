@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "summarize/window.h"
 
+#include "model/thresholds.h"
 #include "summarize/namefacts.h"
 #include "summarize/repeats.h"
 
@@ -233,6 +234,37 @@ static int add_likely(const struct trace *trace, const uint8_t *facts, struct wi
 	return repeats_add(trace, window);
 }
 
+static void drop_first(struct window *window)
+{
+	window->iterations.cnt--;
+	memmove(window->iterations.data, window->iterations.data + 1,
+		window->iterations.cnt * sizeof(*window->iterations.data));
+}
+
+/* Memory is allocated and kernels are chosen in the first iteration: it is like no other. */
+static bool has_warmup(const struct window *window)
+{
+	int64_t longest_ns = 0;
+
+	for (size_t i = 1; i < window->iterations.cnt; i++)
+		longest_ns = MAX(longest_ns, window->iterations.data[i].dur_ns);
+	return window->iterations.cnt >= WARMUP_ITERATIONS &&
+	       (double)window->iterations.data[0].dur_ns > WARMUP_FACTOR * (double)longest_ns;
+}
+
+/* Iterations that the worker's own marks made, as in windows of live jobs, have no warm-up. */
+static void skip_iterations(const struct trace *trace, const struct window_options *options,
+			    struct window *window)
+{
+	if (options->skip_first && window->iterations.cnt >= 4) {
+		drop_first(window);
+	} else if (options->skip_warmup && options->last_step < options->first_step &&
+		   trace->iterations_by == ITERATIONS_UNKNOWN && has_warmup(window)) {
+		window->warmup_ns = window->iterations.data[0].dur_ns;
+		drop_first(window);
+	}
+}
+
 int window_find(const struct trace *trace, const struct window_options *options, struct window *ret,
 		struct err *err)
 {
@@ -250,11 +282,8 @@ int window_find(const struct trace *trace, const struct window_options *options,
 	find_lanes(trace, scores, &window);
 	if (window.training_lane != LANE_NONE)
 		error = add_marked_steps(trace, options, &window);
-	if (options != NULL && options->skip_first && window.iterations.cnt >= 4) {
-		window.iterations.cnt--;
-		memmove(window.iterations.data, window.iterations.data + 1,
-			window.iterations.cnt * sizeof(*window.iterations.data));
-	}
+	if (error == 0 && options != NULL)
+		skip_iterations(trace, options, &window);
 	if (error == 0 && window.iterations.cnt > 0) {
 		const struct fp_iteration *last =
 			&window.iterations.data[window.iterations.cnt - 1];

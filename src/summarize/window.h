@@ -15,7 +15,8 @@
 struct window_options {
 	/* Only iterations whose number is in first..last; last < first: all. */
 	int64_t first_step, last_step;
-	bool skip_first; /* skip the first iteration if there are four or more */
+	bool skip_first;  /* skip the first iteration if there are four or more */
+	bool skip_warmup; /* skip a much longer first iteration, unless iterations are chosen */
 };
 
 struct window {
@@ -23,13 +24,14 @@ struct window {
 	uint32_t training_lane;	  /* LANE_NONE: no thread runs training code */
 	uint32_t backward_lane;	  /* the autograd thread, LANE_NONE when backward runs inline */
 	enum iterations_by iterations_by;
+	int64_t warmup_ns; /* length of a first iteration that was skipped; 0: none */
 	VEC(struct fp_iteration) iterations; /* start_ns relative to start_ns of the window */
 };
 
 /*
  * Finds the window. Iterations come from "ProfilerStep#N" annotations, else from the ends of
  * optimizer steps, else from what recurs (repeats.h); without any the window is the extent of all
- * executions and one iteration of unknown number.
+ * executions and one iteration of unknown number. Only annotated iterations are skipped.
  *
  * Returns 0; -ENODATA with a line in err when the trace has no execution, no requested step, or
  * executions more than a year apart; -ENOMEM. The caller frees ret with window_done() on success.

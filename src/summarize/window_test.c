@@ -60,6 +60,36 @@ static void wished_steps_narrow_the_window(void **state)
 	assert_non_null(strstr(err.text, "no step 60-70"));
 }
 
+static void a_first_step_that_is_much_longer_is_warmup(void **state)
+{
+	const struct window_options all = { .last_step = -1, .skip_warmup = true };
+	const struct window_options chosen = { .last_step = 9, .skip_warmup = true };
+	uint16_t lane = trace_lane(&trace, LANE_THREAD, 1, 1);
+	struct window w;
+
+	(void)state;
+	trace_event(&trace, KIND_ANNOTATION, lane, "ProfilerStep#4", 100, 151);
+	trace_event(&trace, KIND_ANNOTATION, lane, "ProfilerStep#5", 300, 90);
+	w = found(&all); /* two steps: neither is like the other */
+	assert_int_equal(w.iterations.cnt, 2);
+	window_done(&w);
+	trace_event(&trace, KIND_ANNOTATION, lane, "ProfilerStep#6", 400, 100);
+	w = found(&all);
+	assert_int_equal(w.iterations.cnt, 2);
+	assert_int_equal(w.iterations.data[0].number, 5);
+	assert_int_equal(w.start_ns, 300);
+	assert_int_equal(w.warmup_ns, 151);
+	window_done(&w);
+	w = found(&chosen);
+	assert_int_equal(w.iterations.cnt, 3);
+	assert_int_equal(w.warmup_ns, 0);
+	window_done(&w);
+	trace_event(&trace, KIND_ANNOTATION, lane, "ProfilerStep#7", 600, 101);
+	w = found(&all); /* 151 is not more than 1.5 times 101 */
+	assert_int_equal(w.iterations.cnt, 4);
+	window_done(&w);
+}
+
 static void the_first_of_four_steps_can_be_left_out(void **state)
 {
 	const struct window_options skip = { .last_step = -1, .skip_first = true };
@@ -477,6 +507,7 @@ int main(void)
 		TEST(the_window_is_all_marked_steps),
 		TEST(wished_steps_narrow_the_window),
 		TEST(the_first_of_four_steps_can_be_left_out),
+		TEST(a_first_step_that_is_much_longer_is_warmup),
 		TEST(groups_of_optimizer_steps_end_iterations),
 		TEST(a_backward_pass_separates_optimizer_steps_without_other_annotations),
 		TEST(without_steps_the_window_is_the_extent_of_executions),

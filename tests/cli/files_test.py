@@ -11,6 +11,7 @@ import shutil
 import struct
 import subprocess
 import unittest
+from collections.abc import Callable
 from typing import Any
 
 import program
@@ -114,6 +115,41 @@ class Files(program.Program):
     def test_only_chosen_steps_are_analyzed(self) -> None:
         self.assertEqual(self.report("analyze", "--steps", "2-4", "job")["job"]["iterations"], 3)
         self.assertEqual(self.report("analyze", "job")["job"]["iterations"], 6)
+
+    def change_trace(self, rank: int, change: Callable[[list[dict[str, Any]]], list]) -> None:
+        path = self.folder / "job" / f"rank{rank}.json"
+        trace = json.loads(path.read_text())
+        trace["traceEvents"] = change(trace["traceEvents"])
+        path.write_text(json.dumps(trace))
+
+    def lengthen_first_steps(self) -> None:
+        """Step 0 of 94 ms, the others of 34 ms."""
+
+        def earlier(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+            for e in events:
+                if e["name"] == "ProfilerStep#0":
+                    e["ts"], e["dur"] = e["ts"] - 60_000, e["dur"] + 60_000
+            return events
+
+        for rank in range(3):
+            self.change_trace(rank, earlier)
+
+    def test_a_first_step_of_warmup_is_left_out_and_named(self) -> None:
+        self.lengthen_first_steps()
+        report = self.report("analyze", "job")
+        self.assertEqual(report["job"]["iterations"], 5)
+        self.assertAlmostEqual(report["job"]["iteration_ms"], 34)
+        self.assertIn("the first step, before #1, is left out as warm-up", str(report["notes"]))
+        self.assertEqual(self.report("analyze", "--steps", "0-5", "job")["job"]["iterations"], 6)
+
+    def test_a_step_is_warmup_on_all_ranks_or_on_none(self) -> None:
+        """Rank 2 has two steps, of which none can be told to be warm-up."""
+        self.lengthen_first_steps()
+        self.change_trace(2, lambda events: [e for e in events if e["ts"] < 1_068_000])
+        report = self.report("analyze", "job")
+        self.assertEqual(report["job"]["iterations"], 6)
+        self.assertNotIn("warm-up", str(report["notes"]))
+        self.assertEqual(report["findings"][0]["ranks"], "1")
 
     def test_small_gains_are_left_out(self) -> None:
         gain = self.report("analyze", "job")["findings"][0]["gain_pct"]

@@ -22,9 +22,9 @@
 /*
  * 1: no pressure of the host; 2: no spread, no launcher; 3: no GPU clocks; 4: no list of GPUs that
  * were not sampled; 5: one counter of full tables; 6: not how iterations are known; 7: nothing of
- * loaders' children
+ * loaders' children; 8: no warm-up
  */
-#define FP_VERSION 8u
+#define FP_VERSION 9u
 #define RESOURCE_ABSENT 255 /* in the file: the number of resources may grow */
 #define RESOURCE_ABSENT_1 9 /* the value that version 1 wrote */
 #define FP_MAX_BYTES (1u << 30)
@@ -356,7 +356,7 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 				   c->source);
 	code_u64(c, &c->version);
 	if (c->error == 0 && (c->version < 1 || c->version > FP_VERSION))
-		codec_fail(c, "version 1 to 8", c->version);
+		codec_fail(c, "version 1 to 9", c->version);
 	code_identity(c, fp);
 	fp->frames = code_array(c, fp->frames, &fp->frame_cnt, sizeof(*fp->frames), 40);
 	for (size_t i = 0; i < fp->frame_cnt && c->error == 0; i++)
@@ -386,6 +386,8 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 	code_iterations_by(c, fp);
 	if (c->version >= 8)
 		code_text(c, &fp->host_stats.loader);
+	if (c->version >= 9)
+		CODE_INT(c, fp->warmup_ns, 0, INT64_MAX / 4, "a duration");
 	c->field_off = c->off;
 	if (c->error == 0 && c->out == NULL && c->off != c->len)
 		codec_fail(c, "the end of the file", c->len - c->off);

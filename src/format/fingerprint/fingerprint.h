@@ -44,6 +44,9 @@ struct fingerprint {
 	struct trace_drops drops;
 	uint64_t event_cnt;
 	enum iterations_by iterations_by;
+	/* Length of a first iteration that was skipped as warm-up; 0: none. Not in fpwire.h, which
+	 * carries windows of live jobs. */
+	int64_t warmup_ns;
 };
 
 void fingerprint_init(struct fingerprint *fp);

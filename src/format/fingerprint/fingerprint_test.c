@@ -320,9 +320,9 @@ static void another_version_is_refused_by_its_number(void **state)
 	(void)state;
 	random_fingerprint(1, &fp);
 	data = bytes_of(&fp, &len);
-	data[8] = 9;
+	data[8] = 10;
 	assert_int_equal(read_exact(data, len, &err), -EINVAL);
-	assert_memory_equal(err.text, "name: byte 8: expected version 1 to 8, found 9", 46);
+	assert_memory_equal(err.text, "name: byte 8: expected version 1 to 9, found 10", 47);
 	free(data);
 	fingerprint_done(&fp);
 }

@@ -19,6 +19,9 @@ static unsigned char *bytes_of_one(struct fp_function *function, struct fingerpr
 /* The bytes after the host's numbers of a file with no frames and one function. */
 #define TAIL_4 (8 + (8 + 15 * 8) + 3 * 8)
 
+/* Without the field of version 9: the warm-up. */
+#define ADDED_9 8
+
 /* Without the field of version 8: the loader's children, here unknown. */
 #define ADDED_8 8
 
@@ -36,7 +39,7 @@ static size_t version_3_of(const unsigned char *data, size_t len, unsigned char 
 {
 	const size_t added = 2 * 8;
 
-	len -= ADDED_5 + ADDED_6 + ADDED_7 + ADDED_8;
+	len -= ADDED_5 + ADDED_6 + ADDED_7 + ADDED_8 + ADDED_9;
 	memcpy(ret, data, len - TAIL_4 - added);
 	memcpy(ret + len - TAIL_4 - added, data + len - TAIL_4, TAIL_4);
 	ret[8] = 3;
@@ -126,7 +129,7 @@ static void a_file_of_version_4_has_no_absent_samples(void **state)
 	assert_string_equal(again.absences[0].why, "no permission");
 	fingerprint_done(&again);
 	fp.absence_cnt = 0;
-	read_as(&fp, 4, ADDED_5 + ADDED_6 + ADDED_7 + ADDED_8, &again);
+	read_as(&fp, 4, ADDED_5 + ADDED_6 + ADDED_7 + ADDED_8 + ADDED_9, &again);
 	assert_int_equal(again.absence_cnt, 0);
 	fingerprint_done(&again);
 	fp.absence_cnt = 1;
@@ -148,7 +151,7 @@ static void a_file_of_version_5_has_one_counter_of_full_tables(void **state)
 	read_as(&fp, 0, 0, &again);
 	assert_memory_equal(&again.drops, &fp.drops, sizeof(fp.drops));
 	fingerprint_done(&again);
-	read_as(&fp, 5, ADDED_6 + ADDED_7 + ADDED_8, &again);
+	read_as(&fp, 5, ADDED_6 + ADDED_7 + ADDED_8 + ADDED_9, &again);
 	assert_int_equal(again.drops.flight_tables, 5);
 	assert_int_equal(again.drops.flight_names + again.drops.flight_threads, 0);
 	fingerprint_done(&again);
@@ -167,11 +170,11 @@ static void a_file_of_version_6_has_annotated_iterations_if_any(void **state)
 	read_as(&fp, 0, 0, &again);
 	assert_int_equal(again.iterations_by, ITERATIONS_MARKS);
 	fingerprint_done(&again);
-	read_as(&fp, 6, ADDED_7 + ADDED_8, &again);
+	read_as(&fp, 6, ADDED_7 + ADDED_8 + ADDED_9, &again);
 	assert_int_equal(again.iterations_by, ITERATIONS_ANNOTATION);
 	fingerprint_done(&again);
 	fp.iterations_known = false;
-	read_as(&fp, 6, ADDED_7 + ADDED_8, &again);
+	read_as(&fp, 6, ADDED_7 + ADDED_8 + ADDED_9, &again);
 	assert_int_equal(again.iterations_by, ITERATIONS_UNKNOWN);
 	fingerprint_done(&again);
 	fingerprint_done(&fp);
@@ -189,8 +192,25 @@ static void a_file_of_version_7_knows_nothing_of_loaders_children(void **state)
 	assert_string_equal(again.host_stats.loader, fp.host_stats.loader);
 	fingerprint_done(&again);
 	fp.host_stats.loader = NULL;
-	read_as(&fp, 7, ADDED_8, &again);
+	read_as(&fp, 7, ADDED_8 + ADDED_9, &again);
 	assert_null(again.host_stats.loader);
+	fingerprint_done(&again);
+	fingerprint_done(&fp);
+}
+
+static void a_file_of_version_8_knows_no_warmup(void **state)
+{
+	struct fingerprint fp, again;
+
+	(void)state;
+	fingerprint_init(&fp);
+	fp.window_ns = 1000;
+	fp.warmup_ns = 2500;
+	read_as(&fp, 0, 0, &again);
+	assert_int_equal(again.warmup_ns, 2500);
+	fingerprint_done(&again);
+	read_as(&fp, 8, ADDED_9, &again);
+	assert_int_equal(again.warmup_ns, 0);
 	fingerprint_done(&again);
 	fingerprint_done(&fp);
 }
@@ -253,6 +273,7 @@ int main(void)
 		cmocka_unit_test(a_file_of_version_2_knows_no_spread),
 		cmocka_unit_test(a_file_of_version_4_has_no_absent_samples),
 		cmocka_unit_test(a_file_of_version_5_has_one_counter_of_full_tables),
+		cmocka_unit_test(a_file_of_version_8_knows_no_warmup),
 		cmocka_unit_test(a_file_of_version_7_knows_nothing_of_loaders_children),
 		cmocka_unit_test(a_file_of_version_6_has_annotated_iterations_if_any),
 		cmocka_unit_test(a_file_of_version_3_knows_no_gpu),
