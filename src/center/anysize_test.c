@@ -111,6 +111,7 @@ static void neither_way_calls_a_job_healthy_that_lost_much(void **state)
 	}
 }
 
+/* Only where the workers do not know how many they are. */
 static void both_ways_count_inputs_that_failed_to_load(void **state)
 {
 	static const struct report_failure failures[] = { { "a.json", "empty" },
@@ -123,6 +124,12 @@ static void both_ways_count_inputs_that_failed_to_load(void **state)
 	for (size_t blame_max = WORKERS - 1; blame_max <= WORKERS; blame_max++) {
 		localize_up_to(blame_max);
 		assert_int_equal(report.failure_cnt, 2);
+		assert_int_equal(report.workers_expected, WORKERS);
+	}
+	for (size_t w = 0; w < WORKERS; w++)
+		job.workers[w].fp.world_size = -1;
+	for (size_t blame_max = WORKERS - 1; blame_max <= WORKERS; blame_max++) {
+		localize_up_to(blame_max);
 		assert_int_equal(report.workers_expected, WORKERS + 2);
 		assert_int_equal(report.missing_cnt, 2);
 	}

@@ -2,6 +2,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/runfolder.h"
+#include "read/foreign.h"
 #include "read/reader.h"
 
 #include <dirent.h>
@@ -45,18 +46,51 @@ static int path_cmp(const void *a, const void *b)
 	return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* What is known of the other files of a folder: of the first that is recognized. */
+static void append_others(const char *folder, struct str *out)
+{
+	struct dirent *entry;
+	DIR *dir = opendir(folder);
+	const char *what = NULL;
+
+	while (dir != NULL && what == NULL && (entry = readdir(dir)) != NULL) {
+		char path[PATH_MAX];
+
+		if (snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) >= PATH_MAX)
+			continue;
+		what = entry->d_name[0] != '.' ? foreign_describe(path) : NULL;
+		if (what != NULL)
+			str_printf(out, "; %s is %s", entry->d_name, what);
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
+}
+
 static int no_inputs(const char *folder, struct err *err)
 {
-	struct str traces = { 0 }, fingerprints = { 0 };
+	struct str traces = { 0 }, fingerprints = { 0 }, others = { 0 };
 
 	reader_list_suffixes(CONTENT_TRACE, &traces);
 	reader_list_suffixes(CONTENT_FINGERPRINT, &fingerprints);
+	append_others(folder, &others);
 	(void)err_set(err, ENOENT,
-		      "%s: expected traces (%s) or fingerprints (%s) in the folder, found none",
-		      folder, str_borrow(&traces), str_borrow(&fingerprints));
+		      "%s: expected traces (%s) or fingerprints (%s) in the folder, found none%s",
+		      folder, str_borrow(&traces), str_borrow(&fingerprints), str_borrow(&others));
 	str_done(&traces);
 	str_done(&fingerprints);
+	str_done(&others);
 	return -ENOENT;
+}
+
+/* A file in a folder. What is known to be no trace is no rank: said, and left out. */
+static int list_file(const char *path, const char *name, path_list *out)
+{
+	const char *what = is_input_name(name) ? foreign_describe(path) : NULL;
+
+	if (what == NULL)
+		return is_input_name(name) ? add_path(out, path) : 0;
+	(void)fprintf(stderr, "perftracker: left out: %s: %s\n", path, what);
+	return 0;
 }
 
 static int expand_run(const char *folder, path_list *out, struct err *err);
@@ -75,7 +109,7 @@ static int list_entry(const char *path, const char *name, int depth, path_list *
 		return runfolder_is(path) ? expand_run(path, out, err)
 					  : list_folder(path, depth + 1, out, err);
 	}
-	return is_input_name(name) ? add_path(out, path) : 0;
+	return list_file(path, name, out);
 }
 
 static int list_folder(const char *path, int depth, path_list *out, struct err *err)

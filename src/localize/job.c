@@ -271,13 +271,11 @@ double job_lost_frac(const struct fingerprint *fp)
 	return fmax(samples > 0 ? fmin(1, unseen / samples) : 0, lost > 0 ? lost / records : 0);
 }
 
-int job_world_size(const struct fingerprint *fp)
+int job_largest_group(const struct fingerprint *fp)
 {
-	int largest = fp->world_size;
+	int largest = 0;
 
-	for (size_t i = 0; i < fp->collective_cnt; i++) {
-		if (fp->collectives[i].group_size > largest)
-			largest = fp->collectives[i].group_size;
-	}
-	return largest > 0 ? largest : -1;
+	for (size_t i = 0; i < fp->collective_cnt; i++)
+		largest = MAX(largest, fp->collectives[i].group_size);
+	return largest;
 }

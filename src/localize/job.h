@@ -77,8 +77,8 @@ bool job_frame_collects(const struct job *job, uint32_t frame);
  */
 double job_lost_frac(const struct fingerprint *fp);
 
-/* Ranks of the job, at least: the world as recorded, or the largest group; -1: unknown. */
-int job_world_size(const struct fingerprint *fp);
+/* Ranks of the largest group that it met: the job has as many at least. 0: unknown. */
+int job_largest_group(const struct fingerprint *fp);
 
 /*
  * Time per iteration, in ns, that worker w spent on its critical path in the

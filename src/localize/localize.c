@@ -89,7 +89,8 @@ static int describe_job(struct run *r)
 
 		ranks[w] = fp->rank;
 		scratch[w] = r->job.workers[w].iterations;
-		job.world_size = MAX(job.world_size, job_world_size(fp));
+		job.world_size = MAX(job.world_size, fp->world_size);
+		job.group_size = MAX(job.group_size, job_largest_group(fp));
 		if (job.job_id == NULL && fp->job_id[0] != '\0')
 			job.job_id = fp->job_id;
 	}

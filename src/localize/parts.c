@@ -175,7 +175,7 @@ int parts_copy_failures(struct report *out, const struct localize_options *optio
 
 /* --- the job --- */
 
-/* Inputs that failed were workers too, and rank 7 has seven below it. */
+/* Rank 7 has seven below it. Where no size is known, inputs that failed were workers too. */
 static int expected_cnt(const struct localize_options *options, const struct parts_job *job)
 {
 	int above = job->worker_cnt > 0 ? job->ranks[job->worker_cnt - 1] + 1 : 0;
@@ -184,8 +184,10 @@ static int expected_cnt(const struct localize_options *options, const struct par
 		return (int)options->rank_expected_cnt;
 	if (options->workers_expected > 0)
 		return options->workers_expected;
-	above = MAX(above, (int)job->input_cnt);
-	return MAX(above, job->world_size);
+	if (job->world_size > 0)
+		return MAX(above, job->world_size);
+	above = MAX(above, job->group_size);
+	return MAX(above, (int)job->input_cnt);
 }
 
 static int list_missing(struct report *out, const struct localize_options *options,

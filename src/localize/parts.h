@@ -53,6 +53,7 @@ struct parts_job {
 	size_t worker_cnt;
 	size_t input_cnt;    /* workers and inputs that must have been some; 0: not counted */
 	int world_size;	     /* the largest that a worker knows of */
+	int group_size;	     /* of the largest group */
 	double iterations;   /* median over workers */
 	double iteration_ns; /* median over workers */
 	const char *job_id;  /* may be NULL */

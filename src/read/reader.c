@@ -3,6 +3,7 @@
 
 #include "format/flightlog/flightlog.h"
 #include "read/flight/flight.h"
+#include "read/foreign.h"
 #include "read/kineto/kineto.h"
 #include "read/nsys/nsys.h"
 
@@ -187,6 +188,15 @@ void reader_list_suffixes(enum reader_content content, struct str *out)
 	}
 }
 
+/* What no row recognizes may be a file that is known, and no trace. */
+static int explain_foreign(const char *path, int error, struct err *err)
+{
+	const char *what = error != -ENOMEM ? foreign_describe(path) : NULL;
+
+	return what != NULL ? err_set(err, EINVAL, "%s: expected a trace, found %s", path, what)
+			    : error;
+}
+
 int reader_read(const char *path, const struct sidecar *sidecar, struct trace *ret, struct err *err)
 {
 	char file[PATH_MAX];
@@ -200,7 +210,7 @@ int reader_read(const char *path, const struct sidecar *sidecar, struct trace *r
 	input.sidecar = sidecar;
 	error = reader->read(&input, &trace, err);
 	if (error < 0)
-		return error;
+		return reader == &readers[0] ? explain_foreign(path, error, err) : error;
 	if (sidecar != NULL && !reader->applies_sidecar)
 		error = sidecar_apply(sidecar, &trace);
 	if (error < 0) {

@@ -176,6 +176,42 @@ class Files(program.Program):
         self.assertEqual(report["coverage"]["ranks_missing"], "2")
         self.assertEqual(report["findings"][0]["ranks"], "1")
 
+    def test_a_number_without_a_value_costs_its_event_not_its_rank(self) -> None:
+        path = self.folder / "job" / "rank2.json"
+        events = json.loads(path.read_text())
+        events["traceEvents"][1]["ts"] = float("nan")
+        events["traceEvents"][4]["args"]["x"] = float("-inf")
+        path.write_bytes(b"\xef\xbb\xbf" + json.dumps(events).encode())
+        report = self.report("analyze", "job")
+        self.assertEqual(report["coverage"]["workers_analyzed"], 3)
+        self.assertIn("1 event without a usable time or name", report["notes"])
+        self.assertEqual(report["findings"][0]["ranks"], "1")
+
+    def test_files_that_are_no_traces_are_named_and_are_no_ranks(self) -> None:
+        whole = self.report("analyze", "job")
+        (self.folder / "job" / "report-1.json").write_text(json.dumps(whole))
+        (self.folder / "job" / "config.json").write_text('{"lr": 0.1}')
+        done = self.call("analyze", "--format", "json", "job")
+        self.assertEqual((done.returncode, json.loads(done.stdout)), (0, whole))
+        self.assertIn("left out: job/report-1.json: a report of PerfTracker", done.stderr)
+        self.assertIn("left out: job/config.json: JSON without", done.stderr)
+        done = self.call("analyze", "job/config.json")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn('config.json: expected a trace, found JSON without a "trace', done.stderr)
+
+    def test_a_folder_without_traces_says_what_it_holds(self) -> None:
+        (self.folder / "dumps").mkdir()
+        (self.folder / "dumps" / "nccl_trace_rank_0").write_bytes(b"\x80\x04}\x94\x8c\tpg_config")
+        done = self.call("analyze", "dumps")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("nccl_trace_rank_0 is a dump of PyTorch's NCCL flight recorder", done.stderr)
+
+    def test_a_damaged_file_adds_no_rank_to_a_job_of_known_size(self) -> None:
+        (self.folder / "job" / "rank7.json").write_text('{"traceEvents": [{"ph": "X", "ts": tru')
+        report = self.report("analyze", "job", status=1)
+        self.assertEqual(report["coverage"]["ranks_missing"], "")
+        self.assertEqual(report["job"]["world_size"], 3)
+
     def test_the_halves_say_what_the_whole_says(self) -> None:
         (self.folder / "prints").mkdir()
         for rank in range(3):

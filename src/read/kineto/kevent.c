@@ -301,6 +301,9 @@ static int begin_event(struct kevent_reader *reader, bool *first)
 
 	if (ret <= 0)
 		return ret;
+	ret = scan_skip_marks(scan);
+	if (ret < 0)
+		return ret;
 	if (scan_peek(scan) != '{')
 		return scan->failed < 0 ? scan->failed : scan_fail(scan, "an event (an object)");
 	scan_next(scan);

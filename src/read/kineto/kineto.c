@@ -187,7 +187,7 @@ static int read_top(struct kineto *kineto, const struct scan_text *key)
 static int read_document(struct kineto *kineto)
 {
 	struct scan *scan = &kineto->scan;
-	int c = scan_peek(scan), ret;
+	int ret = scan_skip_marks(scan), c = ret < 0 ? ret : scan_peek(scan);
 
 	if (c < 0)
 		return c;

@@ -200,6 +200,23 @@ int scan_expect(struct scan *scan, char c, const char *expected)
 	return 0;
 }
 
+int scan_skip_marks(struct scan *scan)
+{
+	static const uint8_t mark[] = { 0xef, 0xbb, 0xbf };
+	int c;
+
+	while ((c = scan_peek(scan)) == mark[0]) {
+		int ret = scan_ensure(scan, sizeof(mark));
+
+		if (ret < 0)
+			return ret;
+		if (memcmp(scan->p, mark, sizeof(mark)) != 0)
+			return 0;
+		scan->p += sizeof(mark);
+	}
+	return MIN(c, 0);
+}
+
 int scan_finish(struct scan *scan)
 {
 	int c = scan_peek(scan);

@@ -9,8 +9,9 @@
  * spaces are crossed 16 or 32 bytes at a time. Every byte is validated (RFC
  * 8259: grammar, escapes, numbers, depth), also in values that are skipped.
  *
- * Two things are tolerated, because real writers produce them: invalid UTF-8
- * and lone surrogate escapes in strings become U+FFFD and are counted.
+ * Some things are tolerated, because real writers produce them: invalid UTF-8 and lone surrogate
+ * escapes in strings become U+FFFD and are counted; NaN, inf and Infinity are values of no type; a
+ * byte order mark before the document or an event is a space.
  *
  * A failure fills the err given to scan_init() with
  * "<name>:<offset in the text>: expected ..., found ..." and is returned as a
@@ -71,6 +72,9 @@ static inline void scan_next(struct scan *scan)
 {
 	scan->p++;
 }
+
+/* Consumes byte order marks, which joined texts have. Returns 0 or -errno. */
+_must_check_ int scan_skip_marks(struct scan *scan);
 
 /* Writes the error line: what was expected at the next byte. Returns -EBADMSG. */
 int scan_fail(struct scan *scan, const char *expected);

@@ -243,6 +243,39 @@ static inline const uint8_t *parse_number(struct scan *scan, const uint8_t *star
 	return p;
 }
 
+/* Crosses "NaN", "inf" or "Infinity", in any case; 0: it is none of them. */
+static int cross_nonfinite(struct scan *scan)
+{
+	static const char *const words[] = { "nan", "infinity", "inf" };
+	int ret = scan_ensure(scan, sizeof("infinity"));
+
+	for (size_t i = 0; i < ARRAY_SIZE(words) && ret == 0; i++) {
+		size_t len = strlen(words[i]);
+
+		/* Zero bytes follow the window. */
+		if (strncasecmp((const char *)scan->p, words[i], len) != 0 ||
+		    isalpha(scan->p[len]) != 0)
+			continue;
+		scan->p += len;
+		return 1;
+	}
+	return ret;
+}
+
+/* "-inf" at its 'i': a number that has no value of any type. */
+static int negative_nonfinite(struct scan *scan, struct number *ret)
+{
+	static const uint8_t text[] = "-inf";
+	int found = cross_nonfinite(scan);
+
+	if (found < 0)
+		return found;
+	if (found == 0)
+		return scan_fail(scan, "a number as JSON writes it");
+	*ret = (struct number){ .text = text, .len = 4, .mant = 1, .exp10 = 100000 };
+	return 0;
+}
+
 /* A literal that is invalid, or ends with the window and may continue after a refill. */
 static __attribute__((noinline)) int number_slow(struct scan *scan, const uint8_t *start,
 						 struct number *ret)
@@ -260,6 +293,8 @@ static __attribute__((noinline)) int number_slow(struct scan *scan, const uint8_
 			return r;
 		p = parse_number(scan, start, ret);
 	}
+	if (p == NULL && *start == '-' && scan->p == start + 1)
+		return negative_nonfinite(scan, ret);
 	if (p == NULL)
 		return scan_fail(scan, "a number as JSON writes it");
 	if (ret->len > SCAN_MAX_TOKEN_BYTES)
@@ -280,8 +315,7 @@ int scan_number(struct scan *scan, struct number *ret)
 
 static int value_fail(struct scan *scan)
 {
-	return scan_fail(scan, "a value (an object, array, string, number, true, false or null; "
-			       "NaN and Infinity are not JSON)");
+	return scan_fail(scan, "a value (an object, array, string, number, true, false or null)");
 }
 
 static int skip_word(struct scan *scan, const char *word)
@@ -297,6 +331,16 @@ static int skip_word(struct scan *scan, const char *word)
 	return 0;
 }
 
+/* Writers of numbers without a value: not JSON, but they cost this value only. */
+static int skip_nonfinite(struct scan *scan)
+{
+	int found = cross_nonfinite(scan);
+
+	if (found < 0)
+		return found;
+	return found == 1 ? 0 : *scan->p == 'n' ? skip_word(scan, "null") : value_fail(scan);
+}
+
 static int skip_scalar(struct scan *scan, int c)
 {
 	struct number number;
@@ -310,7 +354,10 @@ static int skip_scalar(struct scan *scan, int c)
 	case 'f':
 		return skip_word(scan, "false");
 	case 'n':
-		return skip_word(scan, "null");
+	case 'N':
+	case 'i':
+	case 'I':
+		return skip_nonfinite(scan);
 	default:
 		if (c == '-' || (c >= '0' && c <= '9'))
 			return scan_plain_int(scan, &value) ? 0 : scan_number(scan, &number);
