@@ -494,32 +494,28 @@ static void findings_part(struct text_writer *w)
 		finding_short(w, i);
 }
 
-static void share_line(struct text_writer *w, const struct report_share *share)
+/* A row of what takes time; frees words, which are clean. */
+static void time_line(struct text_writer *w, double iteration_ms, double window_pct,
+		      struct str *words)
 {
-	struct str cells = { 0 }, text = { 0 };
+	struct str cells = { 0 };
 
-	phrase_ms(&cells, share->ms_per_iteration);
+	phrase_ms(&cells, iteration_ms);
 	str_append(&cells, "  ");
-	phrase_pct(&cells, share->frac * 100.0);
-	phrase_share(&text, share);
-	page_paragraph(&w->page, 4, str_borrow(&cells), SHARE_CELLS, &text);
+	phrase_pct(&cells, window_pct);
+	page_paragraph(&w->page, 4, str_borrow(&cells), SHARE_CELLS, words);
 	page_finish_text(&w->page, &cells);
 }
 
-static void breakdown_line(struct text_writer *w, const struct breakdown *breakdown,
-			   enum event_class class)
+static void class_line(struct text_writer *w, const struct breakdown *breakdown,
+		       enum event_class class)
 {
-	const struct breakdown_class *of = &breakdown->classes[class];
-	struct str cells = { 0 }, text = { 0 };
+	struct str words = { 0 };
 
-	if (!(of->most_pct > 0))
+	if (!(breakdown->classes[class].most_pct > 0))
 		return;
-	phrase_ms(&cells, of->ms);
-	str_append(&cells, "  ");
-	phrase_pct(&cells, of->pct);
-	breakdown_phrase_class(&text, breakdown, w->report, class);
-	page_paragraph(&w->page, 4, str_borrow(&cells), SHARE_CELLS, &text);
-	page_finish_text(&w->page, &cells);
+	breakdown_phrase_class(&words, breakdown, w->report, class);
+	time_line(w, breakdown->classes[class].ms, breakdown->classes[class].pct, &words);
 }
 
 /* Where the time of a window went in which no fault was found: a finding has its own function. */
@@ -538,7 +534,7 @@ static void breakdown_part(struct text_writer *w)
 	line_end(w);
 	page_wrap(&w->page, PAGE_BOLD, 0, 0, PHRASE_BREAKDOWN);
 	for (int class = CLASS_CNT - 1; class >= 0; class --)
-		breakdown_line(w, &breakdown, (enum event_class) class);
+		class_line(w, &breakdown, (enum event_class) class);
 	breakdown_phrase_iterations(&text, &breakdown);
 	page_paragraph(&w->page, 4, "iterations", SHARE_CELLS, &text);
 	breakdown_done(&breakdown);
@@ -554,8 +550,13 @@ static void shares_part(struct text_writer *w)
 		return;
 	line_end(w);
 	page_wrap(&w->page, PAGE_BOLD, 0, 0, PHRASE_SHARES);
-	for (size_t i = 0; i < shown; i++)
-		share_line(w, &report->shares[i]);
+	for (size_t i = 0; i < shown; i++) {
+		struct str name = { 0 };
+
+		phrase_share(&name, &report->shares[i]);
+		time_line(w, report->shares[i].ms_per_iteration, report->shares[i].frac * 100.0,
+			  &name);
+	}
 }
 
 int report_text(const struct report *report, const struct report_text_options *options,

@@ -24,7 +24,8 @@ struct doubt {
  * A slowdown may be a moment in which the hosts computed for other programs: the report of its first
  * window waits for a second window if it names no cause, or only what such a moment shows too: want
  * of CPUs, and functions that are longer than in the job's own past. Where all functions grew alike
- * no place of the job is to blame: this is reported once it has lasted MOMENT_ALIKE_NS. What the peers show does not wait, nor that a worker delivered nothing.
+ * no place of the job is to blame: this is reported once it has lasted MOMENT_ALIKE_NS. What the
+ * peers show does not wait, nor that a worker delivered nothing.
  */
 #define MOMENT_ALIKE_NS (60 * NSEC_PER_SEC)
 

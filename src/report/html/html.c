@@ -272,23 +272,43 @@ static void workers_part(struct str *out, const struct report *report)
 	str_append(out, "</details></section>\n");
 }
 
-static void class_row(struct str *out, const struct breakdown *breakdown,
-		      const struct report *report, enum event_class class)
+/* A row of what takes time; frees words, which are clean. */
+static void time_row(struct str *out, double iteration_ms, double window_pct, struct str *words)
 {
-	struct str ms = { 0 }, pct = { 0 }, words = { 0 };
+	struct str ms = { 0 }, pct = { 0 };
 
-	if (!(breakdown->classes[class].most_pct > 0))
-		return;
-	phrase_ms(&ms, breakdown->classes[class].ms);
-	phrase_pct(&pct, breakdown->classes[class].pct);
-	breakdown_phrase_class(&words, breakdown, report, class);
+	phrase_ms(&ms, iteration_ms);
+	phrase_pct(&pct, window_pct);
 	str_append(out, "<tr><td class=\"n\">");
 	markup_take(out, &ms);
 	str_append(out, "</td><td class=\"n\">");
 	markup_take(out, &pct);
-	str_append(out, "</td><td>");
-	markup_take(out, &words);
-	str_append(out, "</td></tr>\n");
+	str_append(out, "</td><td><bdi>");
+	markup_take(out, words);
+	str_append(out, "</bdi></td></tr>\n");
+}
+
+/* The heading of a section with such rows. */
+static void time_table(struct str *out, const char *title, const char *label, const char *column)
+{
+	str_printf(out,
+		   "<section><h2>%s</h2>\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+		   "aria-label=\"%s\"><table><thead>"
+		   "<tr><th scope=\"col\" class=\"n\">Per iteration</th>"
+		   "<th scope=\"col\" class=\"n\">Share</th><th scope=\"col\">%s</th>"
+		   "</tr></thead><tbody>\n",
+		   title, label, column);
+}
+
+static void class_row(struct str *out, const struct breakdown *breakdown,
+		      const struct report *report, enum event_class class)
+{
+	struct str words = { 0 };
+
+	if (!(breakdown->classes[class].most_pct > 0))
+		return;
+	breakdown_phrase_class(&words, breakdown, report, class);
+	time_row(out, breakdown->classes[class].ms, breakdown->classes[class].pct, &words);
 }
 
 static void breakdown_part(struct str *out, const struct report *report)
@@ -302,11 +322,7 @@ static void breakdown_part(struct str *out, const struct report *report)
 		out->error = -ENOMEM;
 		return;
 	}
-	str_append(out, "<section><h2>" PHRASE_BREAKDOWN "</h2>\n<div class=\"scroll\" "
-			"tabindex=\"0\" role=\"region\" aria-label=\"Classes of time\"><table>"
-			"<thead><tr><th scope=\"col\" class=\"n\">Per iteration</th>"
-			"<th scope=\"col\" class=\"n\">Share</th><th scope=\"col\">What</th>"
-			"</tr></thead><tbody>\n");
+	time_table(out, PHRASE_BREAKDOWN, "Classes of time", "What");
 	for (int class = CLASS_CNT - 1; class >= 0; class --)
 		class_row(out, &breakdown, report, (enum event_class) class);
 	str_append(out, "</tbody></table></div>\n");
@@ -320,33 +336,18 @@ static void breakdown_part(struct str *out, const struct report *report)
 	breakdown_done(&breakdown);
 }
 
-static void share_row(struct str *out, const struct report_share *share)
-{
-	struct str ms = { 0 }, pct = { 0 }, name = { 0 };
-
-	phrase_ms(&ms, share->ms_per_iteration);
-	phrase_pct(&pct, share->frac * 100.0);
-	phrase_share(&name, share);
-	str_append(out, "<tr><td class=\"n\">");
-	markup_take(out, &ms);
-	str_append(out, "</td><td class=\"n\">");
-	markup_take(out, &pct);
-	str_append(out, "</td><td><bdi>");
-	markup_take(out, &name);
-	str_append(out, "</bdi></td></tr>\n");
-}
-
 static void shares_part(struct str *out, const struct report *report)
 {
 	if (report->share_cnt == 0)
 		return;
-	str_append(out, "<section><h2>" PHRASE_SHARES "</h2>\n<div class=\"scroll\" "
-			"tabindex=\"0\" role=\"region\" aria-label=\"Functions\"><table><thead>"
-			"<tr><th scope=\"col\" class=\"n\">Per iteration</th>"
-			"<th scope=\"col\" class=\"n\">Share</th><th scope=\"col\">Function</th>"
-			"</tr></thead><tbody>\n");
-	for (size_t i = 0; i < report->share_cnt; i++)
-		share_row(out, &report->shares[i]);
+	time_table(out, PHRASE_SHARES, "Functions", "Function");
+	for (size_t i = 0; i < report->share_cnt; i++) {
+		struct str name = { 0 };
+
+		phrase_share(&name, &report->shares[i]);
+		time_row(out, report->shares[i].ms_per_iteration, report->shares[i].frac * 100.0,
+			 &name);
+	}
 	str_append(out, "</tbody></table></div></section>\n");
 }
 
