@@ -82,11 +82,17 @@ static bool surely_found(const struct conclusion *c)
 	return true;
 }
 
+/* What was found is not sure. */
+static void append_weak(const struct conclusion *c)
+{
+	if (c->report->finding_cnt > 0)
+		str_printf(c->reason, "; weak evidence: %s", c->report->findings[0].title);
+}
+
 static void append_slowness(const struct conclusion *c)
 {
 	trigger_describe(&c->report->trigger, c->reason);
-	if (c->report->finding_cnt > 0)
-		str_printf(c->reason, "; weak evidence: %s", c->report->findings[0].title);
+	append_weak(c);
 	if (c->facts->late.rank >= 0) {
 		str_append(c->reason, "; ");
 		append_late(c);
@@ -169,6 +175,7 @@ static bool slower_than_past(const struct conclusion *c)
 		return false;
 	str_printf(c->reason, "iterations of %.1f ms in the job's past, of %.1f ms in this window",
 		   c->facts->past_ms, c->report->iteration_ms);
+	append_weak(c);
 	append_alike(c);
 	return true;
 }
@@ -180,9 +187,8 @@ static bool ranks_missing(const struct conclusion *c)
 	append_missing(c);
 	if (c->facts->wait_ms > 0)
 		append_wait(c);
-	if (c->report->finding_cnt > 0)
-		str_printf(c->reason, "; weak evidence: %s", c->report->findings[0].title);
-	else if (c->facts->wait_ms <= 0)
+	append_weak(c);
+	if (c->report->finding_cnt == 0 && c->facts->wait_ms <= 0)
 		str_append(c->reason, "; no fault shows in those present");
 	return true;
 }

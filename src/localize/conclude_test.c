@@ -140,6 +140,7 @@ static void a_slow_job_with_a_finding_is_abnormal_and_with_a_weak_one_slow(void 
 
 static void a_window_slower_than_its_past_is_not_healthy(void **state)
 {
+	const struct finding weak = { .title = "rank 2: host stall", .confidence = CONFIDENCE_LOW };
 	struct conclude_facts facts = quiet;
 	struct report report = seen();
 
@@ -148,6 +149,13 @@ static void a_window_slower_than_its_past_is_not_healthy(void **state)
 	report.iteration_ms = 10.6;
 	expect(&report, &facts, VERDICT_SLOW,
 	       "iterations of 1.2 ms in the job's past, of 10.6 ms in this window");
+	report = seen();
+	report.iteration_ms = 10.6;
+	report.findings = &weak;
+	report.finding_cnt = 1;
+	expect(&report, &facts, VERDICT_SLOW,
+	       "iterations of 1.2 ms in the job's past, of 10.6 ms in this window; weak evidence: "
+	       "rank 2: host stall");
 }
 
 static void missing_ranks_are_named_with_what_the_others_wait(void **state)

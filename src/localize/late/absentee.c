@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 /* The shortest execution of each kind of collective. */
 struct floors {
@@ -59,24 +60,23 @@ static double excess_ns(const struct floors *floors, const struct fingerprint *f
 	return fmin(sum, (double)fp->class_ns[CLASS_COMM]);
 }
 
-static double known_ns(const struct blame *blame, uint32_t w)
-{
-	double sum = 0;
-
-	vec_foreach(wait, &blame->waits)
-		sum += wait->to == w ? wait->ns : 0;
-	return sum;
-}
-
 int absentee_wait(const struct job *job, const struct blame *blame, double *ret_ns)
 {
+	_cleanup_free_ double *known_ns = calloc(job->worker_cnt + 1, sizeof(*known_ns));
+	_cleanup_free_ double *all = calloc(job->worker_cnt + 1, sizeof(*all));
 	struct floors floors = { 0 };
-	int error = find_floors(job, &floors);
 	double longest = 0;
+	int error;
 
-	for (uint32_t w = 0; w < job->worker_cnt && error == 0; w++) {
+	if (known_ns == NULL || all == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < job->worker_cnt; w++)
+		all[w] = 1;
+	blame_sum_waits(blame, all, known_ns);
+	error = find_floors(job, &floors);
+	for (size_t w = 0; w < job->worker_cnt && error == 0; w++) {
 		const struct job_worker *worker = &job->workers[w];
-		double ns = excess_ns(&floors, worker->fp) - known_ns(blame, w);
+		double ns = excess_ns(&floors, worker->fp) - known_ns[w];
 
 		longest = fmax(longest, ns / worker->iterations);
 	}
