@@ -151,6 +151,55 @@ static json_t *function_json(const struct fingerprint *fp, const struct fp_funct
 			 (json_int_t)f->share_ns);
 }
 
+static json_t *usage_json(const struct fp_usage *use)
+{
+	if (!use->known)
+		return json_null();
+	return json_pack(
+		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "busy_ns",
+		(json_int_t)use->busy_ns, "compute_ns", (json_int_t)use->compute_ns, "memory_ns",
+		(json_int_t)use->memory_ns, "comm_ns", (json_int_t)use->comm_ns, "memory_alone_ns",
+		(json_int_t)use->memory_alone_ns, "comm_alone_ns", (json_int_t)use->comm_alone_ns,
+		"starved_ns", (json_int_t)use->starved_ns, "sync_loss_ns",
+		(json_int_t)use->sync_loss_ns, "launch_loss_ns", (json_int_t)use->launch_loss_ns,
+		"launch_delay_ns", (json_int_t)use->launch_delay_ns, "kernels",
+		(json_int_t)use->kernel_cnt, "short_kernels", (json_int_t)use->short_cnt,
+		"launched_kernels", (json_int_t)use->launched_cnt, "blocking_launches",
+		(json_int_t)use->blocking_cnt);
+}
+
+static json_t *totals_json(const struct fingerprint *fp)
+{
+	json_t *totals = json_array();
+
+	for (size_t i = 0; i < fp->total_cnt; i++) {
+		const struct fp_total *t = &fp->totals[i];
+
+		(void)json_array_append_new(
+			totals,
+			json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "name", t->name,
+				  "kind", event_kind_name((enum event_kind)t->kind), "class",
+				  event_class_name((enum event_class)t->class), "count",
+				  (json_int_t)t->cnt, "total_ns", (json_int_t)t->total_ns,
+				  "longest_ns", (json_int_t)t->longest_ns, "idle_ns",
+				  (json_int_t)t->idle_ns, "bytes", (json_int_t)t->bytes));
+	}
+	return totals;
+}
+
+static json_t *iterations_json(const struct fingerprint *fp)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < fp->use_cnt; i++)
+		(void)json_array_append_new(
+			list, json_pack("{s:I, s:I, s:I}", "start_ns",
+					(json_int_t)fp->iterations[i].start_ns, "busy_ns",
+					(json_int_t)fp->uses[i].busy_ns, "alloc_ns",
+					(json_int_t)fp->uses[i].alloc_ns));
+	return list;
+}
+
 static int dump_json(const struct fingerprint *fp)
 {
 	json_t *functions = json_array(), *classes = json_object(), *root;
@@ -161,12 +210,16 @@ static int dump_json(const struct fingerprint *fp)
 	for (int c = 0; c < CLASS_CNT; c++)
 		(void)json_object_set_new(classes, event_class_name((enum event_class)c),
 					  json_integer((json_int_t)fp->class_ns[c]));
-	root = json_pack("{s:s, s:i, s:i, s:s, s:s, s:I, s:I, s:I, s:o, s:I, s:o}", "schema",
-			 "perftracker.fingerprint.v1", "rank", fp->rank, "world_size",
-			 fp->world_size, "host", fp->host, "source", fp->source, "window_ns",
+	root = json_pack("{s:s, s:i, s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o, "
+			 "s:o}",
+			 "schema", "perftracker.fingerprint.v1", "rank", fp->rank, "world_size",
+			 fp->world_size, "host", fp->host, "source", fp->source, "window_start_ns",
+			 (json_int_t)fp->window_start_wall_ns, "window_ns",
 			 (json_int_t)fp->window_ns, "iterations", (json_int_t)fp->iteration_cnt,
 			 "collectives", (json_int_t)fp->collective_cnt, "class_ns", classes,
-			 "rest_ns", (json_int_t)fp->rest_ns, "functions", functions);
+			 "rest_ns", (json_int_t)fp->rest_ns, "functions", functions, "usage",
+			 usage_json(&fp->usage), "totals", totals_json(fp), "iteration_use",
+			 iterations_json(fp));
 	if (root == NULL || json_dumpf(root, stdout, JSON_INDENT(1)) < 0)
 		status = cmd_fail("cannot print: out of memory, or a name that is not UTF-8");
 	else

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "summarize/classify.h"
 
+#include "model/usage/gpucall.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -32,41 +34,6 @@ static const char *const not_comm_kernels[] = { "splitkreduce" };
 /* Prefixes of the kernels with which AMD's runtime copies and fills when no copy engine does. */
 static const char *const memory_kernels[] = { "__amd_rocclr_copyBuffer", "__amd_rocclr_fillBuffer",
 					      "__amd_rocclr_copyImage", "__amd_rocclr_fillImage" };
-
-/* Prefixes of runtime calls that allocate or free memory: they stall the device. */
-static const char *const memory_calls[] = {
-	/* CUDA's runtime and driver */
-	"cudaMalloc",
-	"cudaFree",
-	"cudaHostAlloc",
-	"cudaHostRegister",
-	"cudaHostUnregister",
-	"cuMemAlloc",
-	"cuMemFree",
-	"cuMemHostAlloc",
-	"cuMemHostRegister",
-	"cuMemHostUnregister",
-	"cuMemCreate",
-	"cuMemMap",
-	"cuMemUnmap",
-	"cuMemRelease",
-	"cuMemSetAccess",
-	/* HIP */
-	"hipMalloc",
-	"hipFree",
-	"hipHostAlloc",
-	"hipHostMalloc",
-	"hipHostFree",
-	"hipHostRegister",
-	"hipHostUnregister",
-	"hipExtMalloc",
-	"hipMemAlloc",
-	"hipMemCreate",
-	"hipMemMap",
-	"hipMemUnmap",
-	"hipMemRelease",
-	"hipMemSetAccess",
-};
 
 /* Operators and annotations that are collectives of a CPU job: prefixes. */
 static const char *const comm_ops[] = { "gloo:", "mpi:", "ucc:", "c10d::", "_c10d_functional::" };
@@ -201,8 +168,7 @@ enum event_class classify_event(enum event_kind kind, const char *name, bool lea
 	if (kind == KIND_GPU_MEMOP)
 		return CLASS_MEMORY;
 	if (kind == KIND_RUNTIME)
-		return any_prefix(name, memory_calls, ARRAY_SIZE(memory_calls)) ? CLASS_MEMORY
-										: CLASS_HOST;
+		return gpucall_is_memory(name) ? CLASS_MEMORY : CLASS_HOST;
 	if (mode == CLASSIFY_CPU_ONLY && kind == KIND_OPERATOR)
 		return classify_cpu_operator(name, leaf);
 	if (classify_is_collective(kind, name))

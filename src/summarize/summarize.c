@@ -4,6 +4,7 @@
 #include "summarize/namefacts.h"
 #include "summarize/pass.h"
 #include "summarize/spread.h"
+#include "summarize/usage/usage.h"
 
 #include <errno.h>
 #include <math.h>
@@ -323,6 +324,23 @@ static int look_again(struct second_look *look)
 	return error;
 }
 
+static int copy_operations(const struct pass *p, struct fingerprint *fp)
+{
+	size_t cnt = p->collectives.operations.cnt;
+
+	fp->operations = arena_calloc(&fp->arena, cnt + 1, sizeof(*fp->operations));
+	if (fp->operations == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++) {
+		fp->operations[i] =
+			arena_strdup(&fp->arena, p->collectives.operations.data[i].text);
+		if (fp->operations[i] == NULL)
+			return -ENOMEM;
+	}
+	fp->operation_cnt = cnt;
+	return 0;
+}
+
 static int add_collectives(struct pass *p, const struct second_look *look, struct fingerprint *fp)
 {
 	int error = collectives_find(p->trace, &p->window, p->execs.data, p->execs.cnt, &look->path,
@@ -334,6 +352,8 @@ static int add_collectives(struct pass *p, const struct second_look *look, struc
 	if (error == 0)
 		error = copy_array(&fp->arena, p->collectives.shares.data,
 				   p->collectives.shares.cnt, sizeof(struct fp_share), &fp->shares);
+	if (error == 0)
+		error = copy_operations(p, fp);
 	fp->collective_cnt = p->collectives.list.cnt;
 	fp->share_cnt = p->collectives.shares.cnt;
 	fp->collective_dropped = p->collectives.dropped;
@@ -426,6 +446,8 @@ static int pass_run(struct pass *p, struct fingerprint *fp)
 		error = launchers_add(p, fp);
 	if (error == 0)
 		error = add_identity(p, fp);
+	if (error == 0)
+		error = usage_add(p, fp);
 	return error == 0 ? hoststats_add(p, fp) : error;
 }
 

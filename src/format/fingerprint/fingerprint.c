@@ -22,9 +22,9 @@
 /*
  * 1: no pressure of the host; 2: no spread, no launcher; 3: no GPU clocks; 4: no list of GPUs that
  * were not sampled; 5: one counter of full tables; 6: not how iterations are known; 7: nothing of
- * loaders' children; 8: no warm-up
+ * loaders' children; 8: no warm-up; 9: not how GPUs were used, no operations of collectives
  */
-#define FP_VERSION 9u
+#define FP_VERSION 10u
 #define RESOURCE_ABSENT 255 /* in the file: the number of resources may grow */
 #define RESOURCE_ABSENT_1 9 /* the value that version 1 wrote */
 #define FP_MAX_BYTES (1u << 30)
@@ -61,6 +61,7 @@ void fingerprint_init(struct fingerprint *fp)
 				.psi_memory_frac = -1,
 				.gpu_throttled_frac = -1,
 				.gpu_clock_frac = -1 },
+		.usage = { .launch_delay_ns = -1 },
 	};
 	arena_init(&fp->arena);
 }
@@ -344,6 +345,59 @@ static void code_iterations_by(struct codec *c, struct fingerprint *fp)
 		fp->iterations_by = ITERATIONS_ANNOTATION;
 }
 
+static void code_usage(struct codec *c, struct fp_usage *use)
+{
+	int64_t *const durations[] = {
+		&use->busy_ns,	  &use->compute_ns,	 &use->memory_ns,
+		&use->comm_ns,	  &use->memory_alone_ns, &use->comm_alone_ns,
+		&use->starved_ns, &use->sync_loss_ns,	 &use->launch_loss_ns,
+	};
+
+	CODE_INT(c, use->known, 0, 1, "0 or 1");
+	for (size_t i = 0; i < ARRAY_SIZE(durations); i++)
+		CODE_INT(c, *durations[i], 0, INT64_MAX / 4, "a duration");
+	CODE_INT(c, use->launch_delay_ns, -1, INT64_MAX / 4, "a duration");
+	code_u64(c, &use->kernel_cnt);
+	code_u64(c, &use->short_cnt);
+	code_u64(c, &use->launched_cnt);
+	code_u64(c, &use->blocking_cnt);
+}
+
+static void code_total(struct codec *c, struct fp_total *total)
+{
+	code_text(c, &total->name);
+	CODE_INT(c, total->kind, 0, KIND_CNT - 1, "a kind");
+	CODE_INT(c, total->class, 0, CLASS_CNT - 1, "a class");
+	code_u64(c, &total->cnt);
+	CODE_INT(c, total->total_ns, 0, INT64_MAX, "a duration");
+	CODE_INT(c, total->longest_ns, 0, INT64_MAX, "a duration");
+	CODE_INT(c, total->idle_ns, 0, INT64_MAX, "a duration");
+	CODE_INT(c, total->bytes, -1, INT64_MAX, "a number of bytes");
+}
+
+/* What version 10 added. */
+static void code_uses(struct codec *c, struct fingerprint *fp)
+{
+	code_usage(c, &fp->usage);
+	fp->totals = code_array(c, fp->totals, &fp->total_cnt, sizeof(*fp->totals), 64);
+	for (size_t i = 0; i < fp->total_cnt && c->error == 0; i++)
+		code_total(c, &fp->totals[i]);
+	fp->uses = code_array(c, fp->uses, &fp->use_cnt, sizeof(*fp->uses), 16);
+	if (c->error == 0 && fp->use_cnt != 0 && fp->use_cnt != fp->iteration_cnt)
+		codec_fail(c, "the use of each iteration", fp->use_cnt);
+	for (size_t i = 0; i < fp->use_cnt && c->error == 0; i++) {
+		CODE_INT(c, fp->uses[i].busy_ns, 0, INT64_MAX / 4, "a duration");
+		CODE_INT(c, fp->uses[i].alloc_ns, 0, INT64_MAX / 4, "a duration");
+	}
+	fp->operations =
+		code_array(c, fp->operations, &fp->operation_cnt, sizeof(*fp->operations), 8);
+	for (size_t i = 0; i < fp->operation_cnt && c->error == 0; i++)
+		code_text(c, &fp->operations[i]);
+	for (size_t i = 0; i < fp->collective_cnt && c->error == 0; i++)
+		CODE_INT(c, fp->collectives[i].operation, 0, (int64_t)fp->operation_cnt,
+			 "an operation of the list");
+}
+
 static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 {
 	uint64_t magic = FP_MAGIC;
@@ -356,7 +410,7 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 				   c->source);
 	code_u64(c, &c->version);
 	if (c->error == 0 && (c->version < 1 || c->version > FP_VERSION))
-		codec_fail(c, "version 1 to 9", c->version);
+		codec_fail(c, "version 1 to 10", c->version);
 	code_identity(c, fp);
 	fp->frames = code_array(c, fp->frames, &fp->frame_cnt, sizeof(*fp->frames), 40);
 	for (size_t i = 0; i < fp->frame_cnt && c->error == 0; i++)
@@ -388,6 +442,8 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 		code_text(c, &fp->host_stats.loader);
 	if (c->version >= 9)
 		CODE_INT(c, fp->warmup_ns, 0, INT64_MAX / 4, "a duration");
+	if (c->version >= 10)
+		code_uses(c, fp);
 	c->field_off = c->off;
 	if (c->error == 0 && c->out == NULL && c->off != c->len)
 		codec_fail(c, "the end of the file", c->len - c->off);

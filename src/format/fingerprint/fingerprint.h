@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "format/fingerprint/fingerprint_data.h"
+#include "format/fingerprint/fingerprint_usage.h"
 
 struct fingerprint {
 	struct arena arena; /* owns every string and array below */
@@ -47,6 +48,14 @@ struct fingerprint {
 	/* Length of a first iteration that was skipped as warm-up; 0: none. Not in fpwire.h, which
 	 * carries windows of live jobs. */
 	int64_t warmup_ns;
+	/* Likewise not in fpwire.h: */
+	struct fp_usage usage;
+	struct fp_total *totals; /* device work, then runtime calls; each the longest first */
+	size_t total_cnt;
+	struct fp_iteration_use *uses; /* by iteration; use_cnt: iteration_cnt or 0 */
+	size_t use_cnt;
+	const char **operations; /* of collectives: "all_reduce", see fp_collective.operation */
+	size_t operation_cnt;
 };
 
 void fingerprint_init(struct fingerprint *fp);

@@ -65,6 +65,7 @@ struct fp_collective {
 	int64_t bytes;	     /* -1 unknown */
 	int32_t group_size;  /* 0 unknown */
 	bool group_known;    /* false: group is inferred from the stream */
+	uint32_t operation;  /* index in the fingerprint's operations + 1; 0: unknown */
 	/*
 	 * Functions on the critical path from the end (or, if that is later, the start) of the
 	 * previous collective of the group to this start: shares[lead_first .. + lead_cnt).

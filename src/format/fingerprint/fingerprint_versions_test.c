@@ -19,6 +19,9 @@ static unsigned char *bytes_of_one(struct fp_function *function, struct fingerpr
 /* The bytes after the host's numbers of a file with no frames and one function. */
 #define TAIL_4 (8 + (8 + 15 * 8) + 3 * 8)
 
+/* Without the fields of version 10: how GPUs were used, three empty lists. */
+#define ADDED_10 (15 * 8 + 3 * 8)
+
 /* Without the field of version 9: the warm-up. */
 #define ADDED_9 8
 
@@ -39,7 +42,7 @@ static size_t version_3_of(const unsigned char *data, size_t len, unsigned char 
 {
 	const size_t added = 2 * 8;
 
-	len -= ADDED_5 + ADDED_6 + ADDED_7 + ADDED_8 + ADDED_9;
+	len -= ADDED_5 + ADDED_6 + ADDED_7 + ADDED_8 + ADDED_9 + ADDED_10;
 	memcpy(ret, data, len - TAIL_4 - added);
 	memcpy(ret + len - TAIL_4 - added, data + len - TAIL_4, TAIL_4);
 	ret[8] = 3;
@@ -129,7 +132,7 @@ static void a_file_of_version_4_has_no_absent_samples(void **state)
 	assert_string_equal(again.absences[0].why, "no permission");
 	fingerprint_done(&again);
 	fp.absence_cnt = 0;
-	read_as(&fp, 4, ADDED_5 + ADDED_6 + ADDED_7 + ADDED_8 + ADDED_9, &again);
+	read_as(&fp, 4, ADDED_5 + ADDED_6 + ADDED_7 + ADDED_8 + ADDED_9 + ADDED_10, &again);
 	assert_int_equal(again.absence_cnt, 0);
 	fingerprint_done(&again);
 	fp.absence_cnt = 1;
@@ -151,7 +154,7 @@ static void a_file_of_version_5_has_one_counter_of_full_tables(void **state)
 	read_as(&fp, 0, 0, &again);
 	assert_memory_equal(&again.drops, &fp.drops, sizeof(fp.drops));
 	fingerprint_done(&again);
-	read_as(&fp, 5, ADDED_6 + ADDED_7 + ADDED_8 + ADDED_9, &again);
+	read_as(&fp, 5, ADDED_6 + ADDED_7 + ADDED_8 + ADDED_9 + ADDED_10, &again);
 	assert_int_equal(again.drops.flight_tables, 5);
 	assert_int_equal(again.drops.flight_names + again.drops.flight_threads, 0);
 	fingerprint_done(&again);
@@ -170,11 +173,11 @@ static void a_file_of_version_6_has_annotated_iterations_if_any(void **state)
 	read_as(&fp, 0, 0, &again);
 	assert_int_equal(again.iterations_by, ITERATIONS_MARKS);
 	fingerprint_done(&again);
-	read_as(&fp, 6, ADDED_7 + ADDED_8 + ADDED_9, &again);
+	read_as(&fp, 6, ADDED_7 + ADDED_8 + ADDED_9 + ADDED_10, &again);
 	assert_int_equal(again.iterations_by, ITERATIONS_ANNOTATION);
 	fingerprint_done(&again);
 	fp.iterations_known = false;
-	read_as(&fp, 6, ADDED_7 + ADDED_8 + ADDED_9, &again);
+	read_as(&fp, 6, ADDED_7 + ADDED_8 + ADDED_9 + ADDED_10, &again);
 	assert_int_equal(again.iterations_by, ITERATIONS_UNKNOWN);
 	fingerprint_done(&again);
 	fingerprint_done(&fp);
@@ -192,7 +195,7 @@ static void a_file_of_version_7_knows_nothing_of_loaders_children(void **state)
 	assert_string_equal(again.host_stats.loader, fp.host_stats.loader);
 	fingerprint_done(&again);
 	fp.host_stats.loader = NULL;
-	read_as(&fp, 7, ADDED_8 + ADDED_9, &again);
+	read_as(&fp, 7, ADDED_8 + ADDED_9 + ADDED_10, &again);
 	assert_null(again.host_stats.loader);
 	fingerprint_done(&again);
 	fingerprint_done(&fp);
@@ -209,9 +212,53 @@ static void a_file_of_version_8_knows_no_warmup(void **state)
 	read_as(&fp, 0, 0, &again);
 	assert_int_equal(again.warmup_ns, 2500);
 	fingerprint_done(&again);
-	read_as(&fp, 8, ADDED_9, &again);
+	read_as(&fp, 8, ADDED_9 + ADDED_10, &again);
 	assert_int_equal(again.warmup_ns, 0);
 	fingerprint_done(&again);
+	fingerprint_done(&fp);
+}
+
+static void a_file_of_version_9_knows_no_use_of_gpus(void **state)
+{
+	struct fingerprint fp, again;
+
+	(void)state;
+	fingerprint_init(&fp);
+	fp.window_ns = 1000;
+	fp.usage.known = true;
+	fp.usage.busy_ns = 300;
+	read_as(&fp, 0, 0, &again);
+	assert_true(again.usage.known);
+	assert_int_equal(again.usage.busy_ns, 300);
+	fingerprint_done(&again);
+	read_as(&fp, 9, ADDED_10, &again);
+	assert_false(again.usage.known);
+	assert_int_equal(again.usage.busy_ns, 0);
+	assert_int_equal(again.usage.launch_delay_ns, -1);
+	fingerprint_done(&again);
+	fingerprint_done(&fp);
+}
+
+static void a_collective_names_an_operation_of_the_list(void **state)
+{
+	const char *operations[] = { "all_reduce" };
+	struct fp_collective collective = { .operation = 1 };
+	struct fingerprint fp, again;
+	struct err err;
+
+	(void)state;
+	fingerprint_init(&fp);
+	fp.window_ns = 1000;
+	fp.collectives = &collective;
+	fp.collective_cnt = 1;
+	fp.operations = operations;
+	fp.operation_cnt = 1;
+	read_as(&fp, 0, 0, &again);
+	assert_int_equal(again.collectives[0].operation, 1);
+	assert_string_equal(again.operations[0], "all_reduce");
+	fingerprint_done(&again);
+	collective.operation = 2;
+	assert_int_equal(fingerprint_write(&fp, path_of("f"), &err), -EINVAL);
 	fingerprint_done(&fp);
 }
 
@@ -274,6 +321,8 @@ int main(void)
 		cmocka_unit_test(a_file_of_version_4_has_no_absent_samples),
 		cmocka_unit_test(a_file_of_version_5_has_one_counter_of_full_tables),
 		cmocka_unit_test(a_file_of_version_8_knows_no_warmup),
+		cmocka_unit_test(a_file_of_version_9_knows_no_use_of_gpus),
+		cmocka_unit_test(a_collective_names_an_operation_of_the_list),
 		cmocka_unit_test(a_file_of_version_7_knows_nothing_of_loaders_children),
 		cmocka_unit_test(a_file_of_version_6_has_annotated_iterations_if_any),
 		cmocka_unit_test(a_file_of_version_3_knows_no_gpu),

@@ -26,6 +26,7 @@ struct finder {
 	bool *lane_communicates; /* by lane */
 	size_t next_work;	 /* next event that may be work without arguments */
 	size_t next_comms;	 /* next record_param_comms event to join */
+	struct idmap operations; /* (name, collective) of strings: index in out->operations + 1 */
 	struct collectives *out;
 };
 
@@ -49,6 +50,7 @@ void collectives_done(struct collectives *collectives)
 {
 	vec_done(&collectives->list);
 	vec_done(&collectives->shares);
+	vec_done(&collectives->operations);
 }
 
 bool collective_is_message(const struct trace *trace, const struct event_args *args)
@@ -127,6 +129,39 @@ static uint64_t guess_group(struct finder *f, const struct event *event)
 	for (size_t i = 0; i < f->trace->lane_cnt; i++)
 		place += f->lane_communicates[i] && f->trace->lanes[i].tid < lane->tid;
 	return text_hash("stream", place);
+}
+
+/* Adds the name of an operation, unless it is there. Returns its index + 1, 0: out of memory. */
+static uint32_t intern_operation(struct finder *f, const char *name, const char *collective)
+{
+	struct collective_operation new = { "" };
+	struct collective_words words;
+
+	collective_words(name, collective, "", &words);
+	memcpy(new.text, words.operation, sizeof(new.text));
+	for (uint32_t i = 0; i < f->out->operations.cnt; i++) {
+		if (strcmp(f->out->operations.data[i].text, new.text) == 0)
+			return i + 1;
+	}
+	return vec_push(&f->out->operations, new) < 0 ? 0 : (uint32_t)f->out->operations.cnt;
+}
+
+/* Names repeat: each is parsed once. */
+static int set_operation(struct finder *f, const struct event *event, const struct event_args *args,
+			 struct fp_collective *c)
+{
+	uint32_t collective = args != NULL ? args->collective : 0;
+	uint64_t key = (uint64_t)collective << 32 | event->name;
+	uint32_t known = idmap_get(&f->operations, key);
+
+	if (known == IDMAP_NONE) {
+		known = intern_operation(f, event_name(f->trace, event),
+					 strtab_text(&f->trace->strings, collective));
+		if (known == 0 || idmap_set(&f->operations, key, known) < 0)
+			return -ENOMEM;
+	}
+	c->operation = known;
+	return 0;
 }
 
 static int set_identity(struct finder *f, const struct event *event, const struct event_args *args,
@@ -291,6 +326,9 @@ static int add_collective(struct finder *f, const struct crit_exec *exec)
 		return error;
 	if (c.group_size == 1)
 		return 0;
+	error = set_operation(f, event, args, &c);
+	if (error < 0)
+		return error;
 	group = group_state_of(f, c.group);
 	if (group == NULL)
 		return -ENOMEM;
@@ -331,6 +369,7 @@ int collectives_find(const struct trace *trace, const struct window *window,
 	}
 	vec_done(&f.groups);
 	vec_done(&f.scratch);
+	idmap_done(&f.operations);
 	if (error < 0) {
 		collectives_done(&out);
 		return error;

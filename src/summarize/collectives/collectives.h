@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "model/collective.h"
 #include "summarize/critpath.h"
 
 #define COLLECTIVES_MAX 8192u /* per window; the latest are kept, the others counted */
@@ -21,9 +22,15 @@ struct function_index {
 
 uint32_t function_index_get(const struct function_index *index, uint32_t node, uint8_t class);
 
+/* The name of an operation, "all_reduce". */
+struct collective_operation {
+	char text[COLLECTIVE_WORD_MAX];
+};
+
 struct collectives {
 	VEC(struct fp_collective) list;
 	VEC(struct fp_share) shares;
+	VEC(struct collective_operation) operations; /* list[].operation is an index + 1 */
 	uint64_t dropped;
 };
 
