@@ -3,6 +3,7 @@
 
 #include "center/columns/columns_report.h"
 #include "localize/parts.h"
+#include "localize/pictures/origin.h"
 
 #include <errno.h>
 #include <string.h>
@@ -43,6 +44,10 @@ static int localize_columns(const struct fingerprint *const *fps, size_t cnt,
 		error = add_workers(&columns, sorted, cnt, err);
 	if (error == 0)
 		error = columns_localize(&columns, options, lend, sorted, ret, err);
+	if (error == 0 && origin_fill(sorted, cnt, ret) < 0) {
+		report_done(ret);
+		error = err_set(err, ENOMEM, "out of memory");
+	}
 	columns_done(&columns);
 	free(sorted);
 	return error;

@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/options/settings.h"
 #include "format/shared/block.h"
+#include "live/run/commandline.h"
 #include "live/run/jobname.h"
 #include "live/run/options.h"
 #include "live/run/runlog.h"
@@ -314,6 +315,8 @@ static int run_job(const struct run_args *a, char **words)
 {
 	struct run_options options = a->options;
 	char program[PATH_MAX], job[JOBNAME_BYTES];
+	struct str line = { 0 };
+	int status;
 	ssize_t len = readlink("/proc/self/exe", program, sizeof(program) - 1);
 
 	program[len > 0 ? len : 0] = '\0';
@@ -323,6 +326,8 @@ static int run_job(const struct run_args *a, char **words)
 		jobname_of_command(words, job);
 	options.program = program;
 	options.job_name = job;
+	commandline_append(&line, words);
+	options.command = str_borrow(&line);
 	options.json = a->format == OUTPUT_JSON;
 	options.report_to_stdout = a->report_to == 1;
 	options.color_always = a->color == COLOR_ALWAYS;
@@ -331,7 +336,9 @@ static int run_job(const struct run_args *a, char **words)
 	runlog_open((enum runlog_format)a->log_format, isatty(STDERR_FILENO) == 1,
 		    output_is_colored(a->color, STDERR_FILENO));
 	warn_of_gpu_samples(options.gpu_samples);
-	return supervise(&options, words);
+	status = supervise(&options, words);
+	str_done(&line);
+	return status;
 }
 
 static int show_settings(const struct command *command, const struct settings *settings)

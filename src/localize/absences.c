@@ -24,13 +24,11 @@ static bool uses_devices(const struct job *job)
 static const struct {
 	enum resource resource, substitute; /* what serves as well */
 	bool device, host;
-	const char *why;
 } wanted[] = {
-	{ RESOURCE_SM_ACTIVE, RESOURCE_SM_ACTIVE, true, false, "no GPU counters in the traces" },
-	{ RESOURCE_NVLINK_TX, RESOURCE_NVLINK_TX, true, false, "no NVLink counters in the traces" },
-	{ RESOURCE_NIC_TX, RESOURCE_SOCKET_TX, true, true, "no network counters in the traces" },
-	{ RESOURCE_CPU_THREAD, RESOURCE_CPU_THREAD, true, true,
-	  "no CPU samples beside the traces" },
+	{ RESOURCE_SM_ACTIVE, RESOURCE_SM_ACTIVE, true, false },
+	{ RESOURCE_NVLINK_TX, RESOURCE_NVLINK_TX, true, false },
+	{ RESOURCE_NIC_TX, RESOURCE_SOCKET_TX, true, true },
+	{ RESOURCE_CPU_THREAD, RESOURCE_CPU_THREAD, true, true },
 };
 
 static size_t list_resources(const struct job *job, struct report_absence *ret)
@@ -45,7 +43,7 @@ static size_t list_resources(const struct job *job, struct report_absence *ret)
 		if ((present & (1u << wanted[i].resource | 1u << wanted[i].substitute)) == 0 &&
 		    (device ? wanted[i].device : wanted[i].host))
 			ret[cnt++] = (struct report_absence){ resource_name(wanted[i].resource),
-							      wanted[i].why };
+							      "not recorded" };
 	}
 	return cnt;
 }

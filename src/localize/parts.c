@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/parts.h"
 
+#include "localize/pictures/origin.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -277,6 +278,17 @@ static int describe_worker(struct report *out, const struct fingerprint *fp,
 	return 0;
 }
 
+static int describe_origin(struct report *out, const struct job *job)
+{
+	_cleanup_free_ const struct fingerprint **fps = calloc(job->worker_cnt + 1, sizeof(*fps));
+
+	if (fps == NULL)
+		return -ENOMEM;
+	for (size_t w = 0; w < job->worker_cnt; w++)
+		fps[w] = job->workers[w].fp;
+	return origin_fill(fps, job->worker_cnt, out);
+}
+
 int parts_describe_workers(struct report *out, const struct job *job)
 {
 	struct report_worker *list = arena_calloc(&out->arena, job->worker_cnt + 1, sizeof(*list));
@@ -289,7 +301,7 @@ int parts_describe_workers(struct report *out, const struct job *job)
 	}
 	out->workers = list;
 	out->worker_cnt = job->worker_cnt;
-	return 0;
+	return describe_origin(out, job);
 }
 
 /* --- findings --- */

@@ -63,7 +63,7 @@ struct parts_job {
 _must_check_ int parts_describe_job(struct report *out, const struct localize_options *options,
 				    const struct parts_job *job);
 
-/* A line for each worker of job. Returns 0 or -ENOMEM. */
+/* A line for each worker of job; hosts and time of the window. Returns 0 or -ENOMEM. */
 _must_check_ int parts_describe_workers(struct report *out, const struct job *job);
 
 /* Makes a finding of an accusation, in the report's arena. Returns 0 or -ENOMEM. */

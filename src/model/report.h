@@ -10,6 +10,7 @@
 #include "model/finding.h"
 #include "model/jobloop.h"
 #include "model/reportcost.h"
+#include "model/reported/reportorigin.h"
 #include "model/trigger.h"
 #include "model/verdict.h"
 
@@ -92,6 +93,7 @@ struct report {
 	size_t share_cnt;
 	struct report_trigger trigger;
 	struct report_loop loop;
+	struct report_origin origin;
 	struct report_overhead overhead;
 	double elapsed_ms; /* duration of the analysis; printed in text only, never in JSON */
 };

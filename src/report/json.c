@@ -8,6 +8,7 @@
 #include "report/finding_fields.h"
 #include "report/formats.h"
 #include "report/jsonwriter.h"
+#include "report/whenwhere.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -258,6 +259,7 @@ static void put_extras(struct json_writer *w, json_t *root, const struct report 
 	for (size_t i = 0; i < report->share_cnt; i++)
 		jsonwriter_push(w, shares, share_object(w, &report->shares[i]));
 	jsonwriter_put(w, root, "functions", shares);
+	jsonwriter_put(w, root, "origin", whenwhere_json(w, &report->origin));
 }
 
 static void put_all(struct json_writer *w, json_t *root, const struct report *report)

@@ -132,7 +132,7 @@ static void missing_data_is_reported(void **state)
 	help_assert_contains(text, "3 of 8 workers analyzed");
 	help_assert_contains(text, "ranks 1-3,5,7");
 	help_assert_contains(text, "traces/rank5.json: byte 0: expected '{' or '[', found 'P'");
-	help_assert_contains(text, "sm_active: no GPU counters in the traces");
+	help_assert_contains(text, "GPU counters: not recorded");
 	help_assert_contains(text, "12 events of an unknown category");
 	free(text);
 }

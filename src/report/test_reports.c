@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/test_reports.h"
 
+#include "report/test_pictures.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,25 +34,6 @@ static const int *rank_range(struct report *report, int first, size_t cnt, int s
 	copied((report), (const char *const[]){ __VA_ARGS__ }, \
 	       sizeof((const char *const[]){ __VA_ARGS__ }))
 
-/* A number in 0..1 that depends on its arguments only. */
-static double noise(int rank, int salt)
-{
-	uint32_t x = (uint32_t)rank * 2654435761U + (uint32_t)salt * 40503U;
-
-	x ^= x >> 15;
-	x *= 2246822519U;
-	x ^= x >> 13;
-	return (double)(x & 0xffff) / 65535.0;
-}
-
-/* A factor around 1, near ones more often. */
-static double wobble(int rank, int salt, double spread)
-{
-	double sum = noise(rank, salt) + noise(rank, salt + 100) + noise(rank, salt + 200);
-
-	return 1.0 + spread * (sum / 1.5 - 1.0);
-}
-
 static void job(struct report *report, const char *id, int workers, double iterations, double ms)
 {
 	report->job_id = id;
@@ -70,8 +53,8 @@ static struct report_worker worker(struct report *report, int rank, size_t itera
 	struct report_worker made = { .rank = rank, .iteration_ms = times };
 
 	for (size_t i = 0; i < iterations; i++)
-		times[i] = ms * (1.0 + 0.12 * (noise(0, (int)i) - 0.5) +
-				 0.02 * (noise(rank, (int)i) - 0.5));
+		times[i] = ms * (1.0 + 0.12 * (test_noise(0, (int)i) - 0.5) +
+				 0.02 * (test_noise(rank, (int)i) - 0.5));
 	made.host = must(arena_printf(&report->arena, "gpu-%03d", rank / 8));
 	made.source = must(arena_printf(&report->arena, "rank%d.json.gz", rank));
 	made.iteration_cnt = iterations;
@@ -115,7 +98,7 @@ static void set_points(struct report *report, struct finding *finding, int worke
 
 	for (int i = 0; i < workers; i++) {
 		bool accused = next < finding->rank_cnt && finding->ranks[next] == i;
-		double beta = wobble(i, 7, spread);
+		double beta = test_wobble(i, 7, spread);
 
 		next += accused;
 		points[i] = (struct finding_point){
@@ -129,12 +112,12 @@ static void set_points(struct report *report, struct finding *finding, int worke
 					   (accused ? 0.0 : finding->delta_ms_per_iteration)),
 		};
 		if (finding->mu.present)
-			points[i].mu_frac =
-				MIN(1.0, wobble(i, 8, spread) * (accused ? finding->mu.value
-									 : finding->mu.reference));
+			points[i].mu_frac = MIN(
+				1.0, test_wobble(i, 8, spread) *
+					     (accused ? finding->mu.value : finding->mu.reference));
 		if (finding->sigma.present)
 			points[i].sigma_frac =
-				wobble(i, 9, spread) *
+				test_wobble(i, 9, spread) *
 				(accused ? finding->sigma.value : finding->sigma.reference);
 	}
 	finding->points = points;
@@ -332,6 +315,7 @@ static void make_stall(struct report *report)
 
 	job(report, "dlrm4_sleep_1s", 4, 3.0, 1137.0);
 	set_points(report, &row, 4, 0.1);
+	test_set_origin(report, NULL);
 	set_workers(report, 4, 3, 1137.0, shares);
 	workers = copied(report, report->workers, 4 * sizeof(*workers));
 	memcpy(workers[2].class_frac, late, sizeof(late));
@@ -390,7 +374,7 @@ static void make_inconclusive(struct report *report)
 	report->failure_cnt = 2;
 	report->absences = copied(report,
 				  (const struct report_absence[]){
-					  { "sm_active", "no GPU counters in the traces" },
+					  { "sm_active", "not recorded" },
 					  { "python stacks", "profiled without with_stack=True" } },
 				  2 * sizeof(struct report_absence));
 	report->absence_cnt = 2;
@@ -465,6 +449,7 @@ static void make_slow(struct report *report)
 			{ "outside of all functions", "", 1, CLASS_IDLE, 0.05, 1.7 } },
 		3 * sizeof(struct report_share));
 	report->share_cnt = 3;
+	test_set_origin(report, "torchrun --nproc-per-node 2 train.py --hf-token ***");
 	set_workers(report, 2, 16, 33.9, shares);
 }
 
@@ -561,6 +546,7 @@ void sample_make_named(const char *text, struct report *ret)
 	ret->failure_cnt = 1;
 	ret->trigger = (struct report_trigger){ true, "request", 50.0, 100.0, 7, 0 };
 	set_findings(ret, &row, 1);
+	test_set_named(ret, text);
 }
 
 static void make_hostile(struct report *report)

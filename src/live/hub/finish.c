@@ -145,7 +145,7 @@ void hub_finish(struct hub *hub, const struct job_end *end)
 		log_line(LOG_ERROR, "event=report-not-made why=\"out of memory\"");
 		return;
 	}
-	report.job_id = hub->options->job_name;
+	publish_origin(hub->options, hub->workers.data, hub->workers.cnt, &report);
 	if (is_reported(hub, &report))
 		log_last(hub, &facts, &report);
 	else

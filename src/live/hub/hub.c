@@ -183,7 +183,7 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 		hub->found = true;
 	hub_fill_overhead(hub, &report->overhead);
 	jobstate_loop(hub->workers.data, hub->workers.cnt, &report->loop);
-	report->job_id = hub->options->job_name;
+	publish_origin(hub->options, hub->workers.data, hub->workers.cnt, report);
 	if (!aside)
 		hub_remember_report(hub, report, number);
 	if (is_of_slow_job(report))

@@ -95,7 +95,7 @@ void hub_report_blocked(struct hub *hub, int64_t now_ns);
 /* Starts a profile or reports a hang if it is due; logs changes of the job's pace. */
 void hub_decide(struct hub *hub, int64_t now_ns);
 
-/* Whether an overhead measurement must not begin now: the first check-up goes before it. */
+/* Whether no overhead measurement may begin now: the first check-up goes before it. */
 bool hub_holds_audit(const struct hub *hub, int64_t now_ns);
 /* Whether the job is slow, or was at its end, for long enough to call it so. Fills its pace. */
 bool hub_is_slow(const struct hub *hub, struct jobstate_pace *ret);

@@ -188,3 +188,32 @@ void jobstate_loop(const struct wire_state *states, size_t cnt, struct report_lo
 		ret->since_step = states[i - 1].learned_step; /* the first worker's */
 	}
 }
+
+static bool is_listed(const struct report_origin *origin, const char *host)
+{
+	for (size_t i = 0; i < origin->host_cnt; i++) {
+		if (strcmp(origin->hosts[i], host) == 0)
+			return true;
+	}
+	return false;
+}
+
+void jobstate_hosts(const struct wire_state *states, size_t cnt, struct report *report)
+{
+	const char **list = arena_calloc(&report->arena, cnt + 1, sizeof(*list));
+
+	if (list == NULL)
+		return;
+	report->origin.hosts = list;
+	report->origin.host_cnt = 0;
+	for (size_t i = 0; i < cnt; i++) {
+		size_t len = strnlen(states[i].host, sizeof(states[i].host));
+		char *host = arena_calloc(&report->arena, len + 1, 1);
+
+		if (host == NULL)
+			return;
+		memcpy(host, states[i].host, len);
+		if (len > 0 && !is_listed(&report->origin, host))
+			list[report->origin.host_cnt++] = host;
+	}
+}

@@ -41,5 +41,8 @@ void jobstate_pace(const struct wire_state *states, size_t cnt, struct jobstate_
  */
 void jobstate_loop(const struct wire_state *states, size_t cnt, struct report_loop *ret);
 
+/* Lists the workers' distinct hosts in the report; none when there is no memory. */
+void jobstate_hosts(const struct wire_state *states, size_t cnt, struct report *report);
+
 /* Fills the report's counts of workers and iterations, and its iteration time. */
 void jobstate_fill_report(const struct wire_state *states, size_t cnt, struct report *report);

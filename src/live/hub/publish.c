@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/hub/publish.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "live/hub/jobstate.h"
 #include "report/formats.h"
 
 #include <errno.h>
@@ -11,6 +13,19 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+void publish_origin(const struct run_options *options, const struct wire_state *states, size_t cnt,
+		    struct report *report)
+{
+	const char *slash = strrchr(options->out_dir, '/');
+
+	report->job_id = options->job_name;
+	report->origin.command = options->command;
+	report->origin.run_id = slash != NULL ? slash + 1 : options->out_dir;
+	report->origin.made_ns = clock_wall_ns();
+	if (report->origin.host_cnt == 0)
+		jobstate_hosts(states, cnt, report);
+}
 
 static int write_file(const char *path, const struct str *text, struct err *err)
 {

@@ -11,6 +11,10 @@
 #include "live/run/options.h"
 #include "model/report.h"
 
+/* Sets the job's name, its command, the run, the time, and the hosts where they are not known. */
+void publish_origin(const struct run_options *options, const struct wire_state *states, size_t cnt,
+		    struct report *report);
+
 /*
  * Writes report-<number>.json and .html, and report.json and .html as copies of
  * the latest; number 0 writes the latter only. Files appear complete or not at

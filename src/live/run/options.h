@@ -9,6 +9,7 @@ struct run_options {
 	const char *output;    /* --output; NULL: a new folder */
 	const char *out_dir;   /* the folder in use, absolute; the supervisor makes it (outdir.h) */
 	const char *job_name;  /* --job-name, else from the command; for file names, too */
+	const char *command;   /* of the job, on one line (commandline.h); NULL: unknown */
 	const char *program;   /* this executable, also run as the summarizer */
 	int64_t window_ns;     /* --window */
 	uint64_t steps_max;    /* --steps */

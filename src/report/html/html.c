@@ -6,6 +6,7 @@
  */
 #include "base/str.h"
 #include "model/rankset.h"
+#include "report/absent.h"
 #include "report/breakdown.h"
 #include "report/costphrase.h"
 #include "report/formats.h"
@@ -14,12 +15,14 @@
 #include "report/html/html_finding.h"
 #include "report/html/markup.h"
 #include "report/phrase.h"
+#include "report/whenwhere.h"
 
 #include <errno.h>
 #include <math.h>
 
 #define TABLE_ROWS_MAX 200 /* workers with numbers */
 #define LIST_MAX 200	   /* notes, failures */
+#define HOSTS_MAX 4	   /* named in the facts */
 
 static void page_head(struct str *out, const struct report *report)
 {
@@ -52,6 +55,55 @@ static void fact_job(struct str *out, const struct report *report)
 	str_printf(out, "</bdi><small>%d worker%s</small>", report->world_size,
 		   plural(report->world_size));
 	fact_close(out);
+}
+
+static void fact_hosts(struct str *out, const struct report *report)
+{
+	struct str hosts = { 0 };
+
+	if (report->origin.host_cnt == 0)
+		return;
+	fact_open(out, report->origin.host_cnt > 1 ? "Hosts" : "Host");
+	phrase_hosts(&hosts, &report->origin, HOSTS_MAX);
+	markup_take(out, &hosts);
+	fact_close(out);
+}
+
+static void fact_when(struct str *out, const struct report *report)
+{
+	struct str when = { 0 };
+
+	phrase_when(&when, &report->origin);
+	if (when.len > 0) {
+		fact_open(out, "Window");
+		markup_take(out, &when);
+		fact_close(out);
+	}
+	str_done(&when);
+}
+
+static void fact_maker(struct str *out, const struct report *report)
+{
+	struct str maker = { 0 };
+
+	fact_open(out, "Report");
+	phrase_maker(&maker, &report->origin);
+	str_append(out, "<small>");
+	markup_take(out, &maker);
+	str_append(out, "</small>");
+	fact_close(out);
+}
+
+/* The command of the job, over the whole width. */
+static void fact_command(struct str *out, const struct report *report)
+{
+	const char *command = report->origin.command;
+
+	if (command == NULL || command[0] == '\0')
+		return;
+	str_append(out, "<p class=\"command\"><code>");
+	markup_text_short(out, command, 1000);
+	str_append(out, "</code></p>\n");
 }
 
 static void fact_iteration(struct str *out, const struct report *report)
@@ -143,11 +195,16 @@ static void facts(struct str *out, const struct report *report)
 {
 	str_append(out, "<dl class=\"facts\">\n");
 	fact_job(out, report);
+	fact_hosts(out, report);
+	fact_when(out, report);
 	fact_iteration(out, report);
 	fact_coverage(out, report);
 	fact_trigger(out, report);
 	fact_overhead(out, report);
-	str_append(out, "</dl></header>\n<main id=\"main\">\n");
+	fact_maker(out, report);
+	str_append(out, "</dl>\n");
+	fact_command(out, report);
+	str_append(out, "</header>\n<main id=\"main\">\n");
 }
 
 static void window_part(struct str *out, const struct report *report)
@@ -188,6 +245,25 @@ static void missing_row(struct str *out, const struct report *report)
 	str_done(&ranks);
 }
 
+/* One row for each reason. */
+static void absence_rows(struct str *out, const struct report *report)
+{
+	size_t shown = 0;
+
+	for (size_t i = 0; i < report->absence_cnt && shown < LIST_MAX; i++) {
+		struct str text = { 0 };
+
+		if (!absent_is_first(report, i))
+			continue;
+		shown++;
+		absent_phrase(&text, report, i);
+		str_append(out, "<tr><td>No data</td><td colspan=\"2\"><bdi>");
+		markup_take(out, &text);
+		str_append(out, "</bdi></td></tr>\n");
+	}
+	rest_row(out, "No data", absent_cnt(report));
+}
+
 static void gaps_part(struct str *out, const struct report *report)
 {
 	if (report->missing_cnt + report->failure_cnt + report->absence_cnt + report->note_cnt == 0)
@@ -199,9 +275,7 @@ static void gaps_part(struct str *out, const struct report *report)
 	for (size_t i = 0; i < MIN(report->failure_cnt, (size_t)LIST_MAX); i++)
 		pair_row(out, "Failed", report->failures[i].source, report->failures[i].why);
 	rest_row(out, "Failed", report->failure_cnt);
-	for (size_t i = 0; i < MIN(report->absence_cnt, (size_t)LIST_MAX); i++)
-		pair_row(out, "Source absent", report->absences[i].source, report->absences[i].why);
-	rest_row(out, "Source absent", report->absence_cnt);
+	absence_rows(out, report);
 	for (size_t i = 0; i < MIN(report->note_cnt, (size_t)LIST_MAX); i++) {
 		str_append(out, "<tr><td>Note</td><td colspan=\"2\"><bdi>");
 		markup_text_short(out, report->notes[i], 400);

@@ -37,6 +37,7 @@ const char report_style[] =
 ".facts div{padding:11px 16px}\n"
 "dt{color:var(--soft);font-size:13px}\n"
 "dd{margin:0;overflow-wrap:anywhere}\n"
+".command{margin:12px 0 0;color:var(--soft)}\n"
 ".facts dd{font-weight:600}.facts dd small{display:block;font-weight:400;color:var(--soft);"
 "font-size:13px}\n"
 ".scroll{overflow-x:auto;background:var(--card);border:1px solid var(--line);border-radius:10px}\n"

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of the hand-made reports (test_reports.h): who, when, where, and the data of pictures. */
+#pragma once
+
+#include "model/report.h"
+
+/* A number in 0..1 that depends on its arguments only. */
+double test_noise(int rank, int salt);
+
+/* A factor around 1, near ones more often. */
+double test_wobble(int rank, int salt, double spread);
+
+/* Two hosts, a window and its steps. command: of a live job, which has a run and a date, or NULL. */
+void test_set_origin(struct report *report, const char *command);
+
+/* The same with one text as command, run and host. */
+void test_set_named(struct report *report, const char *text);
