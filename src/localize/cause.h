@@ -14,10 +14,10 @@
  */
 #define CAUSE_LIST(X)                                                                               \
 	X(HOST_STALL, "PT-101", "host-stall", "host stall",                                         \
-	  "Look at this place in the code on that rank: a lock, a sleep, a file or network call. "  \
-	  "Take its stack while it stalls.")                                                        \
+	  "Look at this place in the code: a lock, a sleep, a file or network call. Take the "      \
+	  "stack while it stalls there.")                                                           \
 	X(SLOW_DATA, "PT-102", "slow-data-loading", "slow data loading",                            \
-	  "Check the storage or service behind this rank's loader, then raise num_workers and "     \
+	  "Check the storage or service that the loader reads from, then raise num_workers and "    \
 	  "prefetch_factor, or move the data to faster storage.")                                   \
 	X(CPU_PYTHON, "PT-103", "cpu-bound-python", "CPU-bound Python",                             \
 	  "Move this function off the training thread (data-loader workers), vectorize it, or "     \

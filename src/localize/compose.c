@@ -258,8 +258,8 @@ static void set_numbers(struct draft *d)
 	struct finding *f = d->out;
 	bool any, peers;
 	double high = d->expect->of_class[d->a->class].beta[1];
-	measure time =
-		more_in(d, draft_thread_ms) > more_in(d, place_ms) ? draft_thread_ms : place_ms;
+	double thread_more = more_in(d, draft_thread_ms);
+	measure time = thread_more > fmax(0, more_in(d, place_ms)) ? draft_thread_ms : place_ms;
 
 	f->time_ms_per_iteration = median_of(d, time, true, &any);
 	f->delta_ms_per_iteration = f->time_ms_per_iteration - median_of(d, time, false, &peers);
@@ -283,8 +283,11 @@ static void set_numbers(struct draft *d)
 		set_value(&f->beta, fmin(1, d->a->gain_ns / d->job->iteration_ns), 0);
 	}
 	/* Taking turns, each is its own peer: what counts is what they lost together. */
-	if (d->a->rotates)
+	if (d->a->rotates) {
 		f->delta_ms_per_iteration = fmin(d->a->own_ns, d->a->gain_ns) / 1e6;
+		f->time_ms_per_iteration =
+			fmax(f->time_ms_per_iteration, f->delta_ms_per_iteration);
+	}
 	set_value(&f->mu, d->facts.mu, d->facts.mu_peers);
 	set_value(&f->sigma, d->facts.sigma, d->facts.sigma_peers);
 	f->expectation_distance = d->a->expectation_distance;
@@ -364,14 +367,14 @@ static void set_words(struct draft *d)
 	f->id = words->number;
 	f->cause = words->name;
 	f->advice = words->advice;
-	f->title = arena_printf(d->arena, "%s%s%s%s: %s%s %s",
-				f->all_workers	  ? "all ranks"
-				: f->rank_cnt > 1 ? "ranks "
-						  : "rank ",
-				f->all_workers ? "" : draft_ranks_text(d, f->ranks, f->rank_cnt),
-				f->all_workers && d->job->worker_cnt == 1 ? " (one)" : "",
-				d->a->rotates ? ", taking turns" : "", words->title,
-				f->class == CLASS_IDLE ? "," : " in", f->name);
+	f->title = arena_printf(
+		d->arena, "%s%s%s: %s%s %s",
+		f->rank_cnt == 1 ? "rank "
+		: f->all_workers ? "all ranks"
+				 : "ranks ",
+		f->all_workers && f->rank_cnt > 1 ? "" : draft_ranks_text(d, f->ranks, f->rank_cnt),
+		d->a->rotates ? ", taking turns" : "", words->title,
+		f->class == CLASS_IDLE ? "," : " in", f->name);
 	/* The culprit is what holds the lock; where the victim stood is chance. */
 	if (d->cause == CAUSE_GIL && f->title != NULL)
 		f->title = arena_printf(d->arena, "rank%s %s: %s, held by another thread%s%s",

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #define RANKS_SHOWN 60 /* characters of a set of ranks in a sentence */
+#define STEPS_ENOUGH 5 /* to tell a fault from chance, in most jobs */
 
 /* Less over the best pace is no slowdown. */
 #define OVER_FACTOR (1 + PACE_SLOW_FRAC)
@@ -60,6 +61,22 @@ static bool is_slow(const struct conclusion *c)
 {
 	return trigger_is_slow(&c->report->trigger) &&
 	       !trigger_is_over(&c->report->trigger, c->report->iteration_ms);
+}
+
+/* What to record instead. Of a live job, PerfTracker itself chooses the windows. */
+static void append_next(const struct conclusion *c)
+{
+	const struct report *report = c->report;
+	int cnt = report->iterations < STEPS_ENOUGH ? STEPS_ENOUGH : 2 * (int)report->iterations;
+	const char *whom = report->world_size > 1 ? "all ranks, " : "";
+
+	if (report->trigger.present)
+		str_append(c->reason, ": a window of more iterations may tell");
+	else
+		str_printf(c->reason,
+			   ": to decide, record %sthe same %d steps or more (torch.profiler: "
+			   "schedule(active=%d))",
+			   whom, cnt, cnt);
 }
 
 /* --- one function per verdict: the reason; false: the verdict does not apply --- */
@@ -165,6 +182,7 @@ static bool weakly_found(const struct conclusion *c)
 		return false;
 	str_printf(c->reason, "only weak evidence in %.0f iteration%s: %s", report->iterations,
 		   plural(report->iterations), report->findings[0].title);
+	append_next(c);
 	return true;
 }
 
@@ -187,9 +205,17 @@ static bool ranks_missing(const struct conclusion *c)
 	append_missing(c);
 	if (c->facts->wait_ms > 0)
 		append_wait(c);
-	append_weak(c);
+	/* What is waited for is not here: what is may be a victim, too. */
+	if (c->report->finding_cnt > 0 &&
+	    c->report->findings[0].gain_ms_per_iteration > c->facts->wait_ms)
+		append_weak(c);
 	if (c->report->finding_cnt == 0 && c->facts->wait_ms <= 0)
 		str_append(c->reason, "; no fault shows in those present");
+	if (!c->report->trigger.present)
+		str_printf(c->reason, ": to decide, %s",
+			   are_missing(c->report) ? "add the missing traces, or record all ranks "
+						    "at the same steps"
+						  : "choose all ranks");
 	return true;
 }
 
@@ -201,6 +227,7 @@ static bool collectives_unmatched(const struct conclusion *c)
 		   "the collectives of rank %d fit those of no other rank: who waited for whom is "
 		   "not known",
 		   c->facts->unmatched_rank);
+	append_next(c);
 	return true;
 }
 
@@ -216,6 +243,7 @@ static bool late_in_one_iteration(const struct conclusion *c)
 		str_append(c->reason, "; ");
 	}
 	str_append(c->reason, "one iteration is too short a window to tell a fault from chance");
+	append_next(c);
 	return true;
 }
 
@@ -225,7 +253,7 @@ static bool records_lost(const struct conclusion *c)
 		return false;
 	str_printf(c->reason,
 		   "rank %d lost %.0f %% of what it was to record: a fault may be in that; "
-		   "another window may lose less",
+		   "record another window, which may lose less",
 		   c->facts->lossy_rank, 100 * c->facts->lost_frac);
 	return true;
 }
@@ -235,7 +263,7 @@ static bool rank_late(const struct conclusion *c)
 	if (c->facts->late.rank < 0)
 		return false;
 	append_late(c);
-	str_append(c->reason, ": a window of more iterations may tell");
+	append_next(c);
 	return true;
 }
 
@@ -249,8 +277,9 @@ static bool rank_late_by_chance(const struct conclusion *c)
 	str_printf(
 		c->reason,
 		"rank %d is last by %.1f ms per iteration (%.1f %%), but not in all iterations: it "
-		"may be chance; a window of more iterations may tell",
+		"may be chance",
 		chance->rank, chance->ms, chance->pct);
+	append_next(c);
 	return true;
 }
 

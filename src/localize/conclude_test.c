@@ -244,7 +244,42 @@ static void weak_evidence_comes_behind_a_missing_rank(void **state)
 	report.finding_cnt = 1;
 	expect(&report, &facts, VERDICT_INCOMPLETE,
 	       "rank 2's trace is missing, and those present wait up to 20 ms an iteration for "
-	       "a missing rank or for the network; weak evidence: rank 1: host stall");
+	       "a missing rank or for the network: to decide, add the missing traces");
+	finding.gain_ms_per_iteration = 50;
+	report = seen();
+	report.workers_analyzed = 3;
+	report.missing = missing;
+	report.missing_cnt = 1;
+	report.findings = &finding;
+	report.finding_cnt = 1;
+	expect(&report, &facts, VERDICT_INCOMPLETE,
+	       "rank 2's trace is missing, and those present wait up to 20 ms an iteration for "
+	       "a missing rank or for the network; weak evidence: rank 1: host stall: to decide, ");
+}
+
+static void what_to_record_instead_is_said(void **state)
+{
+	struct conclude_facts facts = quiet;
+	struct report report = seen();
+
+	(void)state;
+	report.iterations = 1;
+	expect(&report, &facts, VERDICT_INCONCLUSIVE,
+	       "one iteration is too short a window to tell a fault from chance: to decide, record "
+	       "all ranks, the same 5 steps or more (torch.profiler: schedule(active=5))");
+	facts.late = (struct conclude_late){ .rank = 2, .ms = 41, .pct = 18.4 };
+	report = seen();
+	expect(&report, &facts, VERDICT_INCONCLUSIVE,
+	       "rank 2 arrives late by 41.0 ms per iteration (18.4 %), but no function explains it: "
+	       "to decide, record all ranks, the same 32 steps or more (torch.profiler: "
+	       "schedule(active=32))");
+	report = seen();
+	report.trigger = slowdown();
+	report.trigger.kind = "checkup";
+	report.trigger.since_step = 0;
+	expect(&report, &facts, VERDICT_INCONCLUSIVE,
+	       "rank 2 arrives late by 41.0 ms per iteration (18.4 %), but no function explains it: "
+	       "a window of more iterations may tell");
 }
 
 static void a_rank_that_chance_makes_very_late_is_named_and_not_healthy(void **state)
@@ -377,6 +412,7 @@ int main(void)
 		cmocka_unit_test(a_late_rank_without_a_cause_is_named_and_not_healthy),
 		cmocka_unit_test(one_iteration_is_enough_where_ranks_meet_often),
 		cmocka_unit_test(weak_evidence_comes_behind_a_missing_rank),
+		cmocka_unit_test(what_to_record_instead_is_said),
 		cmocka_unit_test(a_rank_that_chance_makes_very_late_is_named_and_not_healthy),
 		cmocka_unit_test(lost_records_and_unmatched_collectives_leave_it_open),
 		cmocka_unit_test(without_memory_nothing_is_concluded),

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PATH_CALLERS 2 /* shown between a place and the function below it */
+#define GAIN_WIDER_FRAC 0.01 /* less of a gain in other functions is not told */
+#define PATH_CALLERS 2	     /* shown between a place and the function below it */
 
 const char *draft_ranks_text(struct draft *d, const int *ranks, size_t cnt)
 {
@@ -38,10 +39,10 @@ static void evidence_of_blame(struct draft *d)
 		matched = MAX(matched, b->matched_cnt);
 		analyzed = fmax(analyzed, d->job->workers[d->a->workers[i]].iterations);
 	}
-	EVIDENCE(d, "arrived last at %llu of %llu collectives, in %llu of %.0f iterations%s",
-		 (unsigned long long)last, (unsigned long long)matched,
-		 (unsigned long long)MIN(iterations, (uint64_t)analyzed), analyzed,
-		 d->a->rotates ? ", taking turns" : "");
+	EVIDENCE(d, "arrived last at %llu of %llu collective%s, in %llu of %.0f iteration%s%s",
+		 (unsigned long long)MIN(last, matched), (unsigned long long)matched,
+		 plural(matched), (unsigned long long)MIN(iterations, (uint64_t)analyzed), analyzed,
+		 plural(analyzed), d->a->rotates ? ", taking turns" : "");
 	for (size_t w = 0; w < d->job->worker_cnt; w++)
 		wait = fmax(wait,
 			    draft_accused(d, w) && !d->a->rotates ? 0 : draft_waited_ms(d, w));
@@ -111,6 +112,17 @@ static void evidence_of_past(struct draft *d)
 			 d->a->before_ns / 1e6, d->a->now_ns / 1e6);
 }
 
+/* A gain beyond the time in the function that is named: the fault strikes others, too. */
+static void evidence_of_wider_gain(struct draft *d)
+{
+	double more_ms = d->out->gain_ms_per_iteration - d->out->time_ms_per_iteration;
+
+	if (d->a->witness == WITNESS_BLAME || d->a->part_of_ns > 0 || d->a->rotates)
+		return;
+	if (more_ms > GAIN_WIDER_FRAC * d->out->gain_ms_per_iteration)
+		EVIDENCE(d, EVIDENCE_WIDER_GAIN, more_ms);
+}
+
 static void evidence_of_gain(struct draft *d)
 {
 	if (d->a->part_of_ns > 0)
@@ -124,6 +136,7 @@ static void evidence_of_gain(struct draft *d)
 			 "of %.1f ms that it loses per iteration repair alone gives back %.1f ms: "
 			 "others arrive late too, or would wait anyway",
 			 d->a->gain_ns / 1e6, d->out->gain_ms_per_iteration);
+	evidence_of_wider_gain(d);
 }
 
 static double function_thread_ms(const struct draft *d, const struct job_function *f, size_t w)

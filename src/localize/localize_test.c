@@ -136,7 +136,8 @@ static void missing_workers_are_listed_and_leave_it_open(void **state)
 	report = test_localize(&job, &options);
 	assert_int_equal(report.verdict, VERDICT_INCOMPLETE);
 	assert_string_equal(report.reason, "the traces of ranks 3-5,7-15 are missing; no fault "
-					   "shows in those present");
+					   "shows in those present: to decide, add the missing "
+					   "traces, or record all ranks at the same steps");
 }
 
 static void chosen_ranks_are_all_that_is_expected(void **state)

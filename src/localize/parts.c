@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/parts.h"
 
+#include "localize/compose_parts.h"
 #include "localize/pictures/origin.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+
+#define MERGED_SHOWN_MS 0.1 /* more of a gain in other functions is told */
 
 #define NOTE(out, notes, ...) parts_note(out, notes, arena_printf(&(out)->arena, __VA_ARGS__))
 
@@ -150,10 +153,10 @@ int parts_note_warmup(struct report *out, const char **notes, const struct job *
 		return 0;
 	rest_ns = (double)longest->window_ns / (double)longest->iteration_cnt;
 	return NOTE(out, notes,
-		    "the first step, before #%lld, is left out as warm-up on %zu of %zu ranks: "
+		    "the first step, before #%lld, is left out as warm-up on %zu of %zu rank%s: "
 		    "%.0f ms, the others %.0f ms; --steps includes it",
 		    (long long)longest->iterations[0].number, cnt, job->worker_cnt,
-		    (double)longest->warmup_ns / 1e6, rest_ns / 1e6);
+		    plural(job->worker_cnt), (double)longest->warmup_ns / 1e6, rest_ns / 1e6);
 }
 
 int parts_copy_failures(struct report *out, const struct localize_options *options)
@@ -216,7 +219,8 @@ static int list_missing(struct report *out, const struct localize_options *optio
 int parts_describe_job(struct report *out, const struct localize_options *options,
 		       const struct parts_job *job)
 {
-	out->iterations = job->iterations;
+	/* The median of two numbers may lie between them: half of the workers have as many. */
+	out->iterations = floor(job->iterations);
 	out->iteration_ms = job->iteration_ns / 1e6;
 	out->workers_analyzed = (int)job->worker_cnt;
 	out->workers_expected = expected_cnt(options, job);
@@ -327,32 +331,68 @@ static bool is_one_fault(const struct finding *a, const struct finding *b)
 	       memcmp(a->ranks, b->ranks, a->rank_cnt * sizeof(int)) == 0;
 }
 
-/* One fault that shows in many functions of the same workers is one finding. */
-static size_t merge_findings(struct finding *list, size_t cnt)
+/* Says what a finding has from others: its gain is more than the time in its function. */
+static int note_merged(struct report *out, struct finding *into, double more_ms)
 {
-	size_t kept = 0;
+	size_t cnt = into->evidence_cnt;
+	const char **lines = arena_calloc(&out->arena, cnt + 2, sizeof(*lines));
+	const char *line = arena_printf(&out->arena, EVIDENCE_WIDER_GAIN, more_ms);
 
-	for (size_t i = 0; i < cnt; i++) {
+	if (lines == NULL || line == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++)
+		lines[i] = into->evidence[i];
+	lines[into->evidence_cnt++] = line;
+	into->evidence = lines;
+	return 0;
+}
+
+/* Together they save an iteration at most. */
+static void add_gain(struct finding *into, const struct finding *other)
+{
+	double pct = into->gain_pct + other->gain_pct, fit = pct > 100 ? 100 / pct : 1;
+
+	into->gain_ms_per_iteration =
+		fit * (into->gain_ms_per_iteration + other->gain_ms_per_iteration);
+	into->gain_pct = fit * pct;
+}
+
+/* One fault that shows in many functions of the same workers is one finding. */
+static int merge_findings(struct report *out, struct finding *list, size_t *cnt_io)
+{
+	_cleanup_free_ double *own_ms = calloc(*cnt_io + 1, sizeof(*own_ms));
+	size_t cnt = *cnt_io, kept = 0;
+	int error = own_ms != NULL ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < cnt && error == 0; i++) {
 		size_t same = 0;
 
 		while (same < kept && !is_one_fault(&list[same], &list[i]))
 			same++;
 		if (same < kept) {
-			list[same].gain_ms_per_iteration += list[i].gain_ms_per_iteration;
-			list[same].gain_pct += list[i].gain_pct;
+			add_gain(&list[same], &list[i]);
 		} else {
+			own_ms[kept] = list[i].gain_ms_per_iteration;
 			list[kept++] = list[i];
 		}
 	}
-	return kept;
+	for (size_t i = 0; i < kept && error == 0; i++) {
+		double more_ms = list[i].gain_ms_per_iteration - own_ms[i];
+
+		if (more_ms >= MERGED_SHOWN_MS)
+			error = note_merged(out, &list[i], more_ms);
+	}
+	*cnt_io = kept;
+	return error;
 }
 
-static void rank_findings(struct report *out, struct finding *list, size_t cnt, double min_gain_pct)
+static int rank_findings(struct report *out, struct finding *list, size_t cnt, double min_gain_pct)
 {
 	size_t kept = 0;
+	int error;
 
 	qsort(list, cnt, sizeof(*list), gain_cmp);
-	cnt = merge_findings(list, cnt);
+	error = merge_findings(out, list, &cnt);
 	for (size_t i = 0; i < cnt; i++) {
 		if (list[i].gain_pct >= min_gain_pct)
 			list[kept++] = list[i];
@@ -361,6 +401,7 @@ static void rank_findings(struct report *out, struct finding *list, size_t cnt, 
 	qsort(list, kept, sizeof(*list), gain_cmp);
 	out->findings = list;
 	out->finding_cnt = kept;
+	return error;
 }
 
 int parts_make_findings(struct report *out, const accusations *list, double min_gain_pct,
@@ -372,7 +413,5 @@ int parts_make_findings(struct report *out, const accusations *list, double min_
 
 	for (; cnt < list->cnt && error == 0; cnt++)
 		error = compose(arg, &list->data[cnt], &findings[cnt]);
-	if (error == 0)
-		rank_findings(out, findings, cnt, min_gain_pct);
-	return error;
+	return error == 0 ? rank_findings(out, findings, cnt, min_gain_pct) : error;
 }

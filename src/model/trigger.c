@@ -10,6 +10,9 @@
 /* An iteration of the window below this share of the best one is no iteration of the job. */
 #define WHOLE_ITERATION_FRAC 0.7
 
+/* Smaller factors are printed as percentages: "1.0x" is no slowdown to a reader. */
+#define FACTOR_LEAST 1.095
+
 static bool has_pace(const struct report_trigger *trigger)
 {
 	return isfinite(trigger->baseline_iteration_ms) &&
@@ -44,6 +47,18 @@ bool trigger_is_slight(const struct report_trigger *trigger)
 	       trigger->current_iteration_ms < SLOW_SURE_FACTOR * trigger->baseline_iteration_ms;
 }
 
+void trigger_append_factor(struct str *out, double before, double now)
+{
+	double pct = 100 * (now / before - 1);
+
+	if (before <= 0 || now <= 0 || !isfinite(pct))
+		return;
+	if (now / before >= FACTOR_LEAST)
+		str_printf(out, " (%.1fx)", now / before);
+	else if (fabs(pct) >= 0.5)
+		str_printf(out, " (%+.0f %%)", pct);
+}
+
 void trigger_describe(const struct report_trigger *trigger, struct str *out)
 {
 	double before = trigger->baseline_iteration_ms, now = trigger->current_iteration_ms;
@@ -57,5 +72,5 @@ void trigger_describe(const struct report_trigger *trigger, struct str *out)
 	if (trigger->since_step > 0)
 		str_printf(out, " since step %" PRId64, trigger->since_step);
 	if (has_pace(trigger))
-		str_printf(out, " (%.1fx)", now / before);
+		trigger_append_factor(out, before, now);
 }

@@ -39,5 +39,8 @@ bool trigger_is_over(const struct report_trigger *trigger, double window_iterati
  */
 bool trigger_is_slight(const struct report_trigger *trigger);
 
+/* " (3.4x)", " (+8 %)"; nothing where both are the same or one is unknown. */
+void trigger_append_factor(struct str *out, double before, double now);
+
 /* "9.8 -> 33.8 ms since step 650 (3.4x)"; without what is unknown. */
 void trigger_describe(const struct report_trigger *trigger, struct str *out);

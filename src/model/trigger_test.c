@@ -35,6 +35,10 @@ static void a_slowdown_is_described_by_both_paces_and_its_beginning(void **state
 	trigger.current_iteration_ms = 20000;
 	trigger.baseline_iteration_ms = 4000;
 	assert_described(&trigger, "4.0 -> 20.0 s (5.0x)");
+	trigger.baseline_iteration_ms = 18500;
+	assert_described(&trigger, "18.5 -> 20.0 s (+8 %)");
+	trigger.baseline_iteration_ms = 19950;
+	assert_described(&trigger, "19.9 -> 20.0 s");
 	trigger.baseline_iteration_ms = 0;
 	assert_described(&trigger, "iterations became longer");
 }

@@ -149,7 +149,7 @@ void phrase_rank_list(struct str *out, const int *ranks, size_t cnt, size_t max_
 
 void phrase_ranks(struct str *out, const struct finding *finding, size_t max_cells)
 {
-	if (finding->all_workers)
+	if (finding->all_workers && finding->rank_cnt != 1)
 		str_append(out, "all");
 	else if (finding->rank_cnt == 0)
 		str_append(out, "-");
@@ -186,7 +186,7 @@ void phrase_subject(struct str *out, const struct finding *finding)
 {
 	if (finding->all_workers && finding->rank_cnt > 1) {
 		str_printf(out, "all %zu workers", finding->rank_cnt);
-	} else if (finding->all_workers) {
+	} else if (finding->all_workers && finding->rank_cnt == 0) {
 		str_append(out, "every worker");
 	} else if (finding->rank_cnt == 0) {
 		str_append(out, "the job");
@@ -307,7 +307,7 @@ void phrase_slowdown(struct str *out, const struct report_trigger *trigger)
 	phrase_ms(out, before);
 	str_append(out, " to ");
 	phrase_ms(out, now);
-	str_printf(out, " (%.1fx)", now / before);
+	trigger_append_factor(out, before, now);
 }
 
 void phrase_job(struct str *out, const struct report *report)

@@ -172,6 +172,65 @@ static void hide(struct gain *g, const struct blame *blame, const accusations *l
 	a->hidden_ns = fmax(0, a->gain_ns - fmax(most_of(g), least));
 }
 
+/* Whether each of the accused meets workers that are not, so that these show who waits for it. */
+static bool all_meet_others(struct gain *g, const struct blame *blame, const struct accusation *a)
+{
+	for (size_t w = 0; w < g->job->worker_cnt; w++) {
+		g->side[w] = accusation_has(a, (uint32_t)w) ? SIDE_ACCUSED : SIDE_OTHERS;
+		g->meets[w] = false;
+	}
+	vec_foreach(group, &blame->groups) {
+		for (size_t m = 0; m < group->member_cnt && has_both(g, group); m++)
+			g->meets[group->members[m].worker] = true;
+	}
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		if (!g->meets[a->workers[i]])
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The longest wait of a worker for the accused, per iteration; infinite where not all waits are
+ * known. waited_ns, weights: scratch, by worker.
+ */
+static double longest_wait(struct gain *g, const struct blame *blame, const struct accusation *a,
+			   double *weights, double *waited_ns)
+{
+	double longest = 0;
+
+	for (size_t w = 0; w < g->job->worker_cnt; w++) {
+		if (g->job->workers[w].fp->collective_dropped > 0)
+			return HUGE_VAL;
+		weights[w] = accusation_has(a, (uint32_t)w);
+		waited_ns[w] = 0;
+	}
+	blame_sum_waits(blame, weights, waited_ns);
+	for (size_t w = 0; w < g->job->worker_cnt; w++) {
+		if (a->rotates || weights[w] == 0)
+			longest = fmax(longest, waited_ns[w] / g->job->workers[w].iterations);
+	}
+	return longest > 0 ? longest : HUGE_VAL;
+}
+
+/* No repair saves more than an iteration, nor more than the others wait for the late. */
+static int limit_gains(struct gain *g, const struct blame *blame, accusations *list)
+{
+	_cleanup_free_ double *weights = calloc(g->job->worker_cnt + 1, sizeof(*weights));
+	_cleanup_free_ double *waited_ns = calloc(g->job->worker_cnt + 1, sizeof(*waited_ns));
+
+	if (weights == NULL || waited_ns == NULL)
+		return -ENOMEM;
+	vec_foreach(a, list) {
+		double most = g->job->iteration_ns;
+
+		if (a->witness == WITNESS_BLAME && all_meet_others(g, blame, a))
+			most = fmin(most, longest_wait(g, blame, a, weights, waited_ns));
+		a->hidden_ns = fmax(a->hidden_ns, a->gain_ns - most);
+	}
+	return 0;
+}
+
 int gain_find_hidden(const struct job *job, const struct blame *blame,
 		     const struct accuse_options *options, accusations *list)
 {
@@ -184,6 +243,8 @@ int gain_find_hidden(const struct job *job, const struct blame *blame,
 		    !a->rotates && a->place_cnt == 0)
 			hide(&g, blame, list, least, a);
 	}
+	if (error == 0)
+		error = limit_gains(&g, blame, list);
 	gain_done(&g);
 	return error;
 }

@@ -122,7 +122,7 @@ static void lateness_for_two_reasons_measures_one_of_them(void **state)
 }
 
 /* Two groups meet. All of the second are accused, so its lateness has no reference there. */
-static void where_all_are_accused_nothing_is_hidden(void **state)
+static void where_all_are_accused_only_the_iteration_limits_the_gain(void **state)
 {
 	static const uint32_t some[] = { 1, 4, 5, 6, 7 }, one[] = { 1 };
 	const struct accusation both[] = { { .workers = some, .worker_cnt = 5 },
@@ -141,8 +141,31 @@ static void where_all_are_accused_nothing_is_hidden(void **state)
 	}
 	test_finish(&job);
 	limit(&job, both, left);
-	assert_float_equal(left[0], (MUCH / 1e6), 1);
+	assert_float_equal(left[0], 82.5, 1e-3);
 	assert_float_equal(left[1], 5, 1e-3);
+	test_job_done(&job);
+}
+
+/* Half of the others wait 6 ms, half of them 2 ms: even of workers that take turns. */
+static void no_gain_is_more_than_others_wait(void **state)
+{
+	static const uint32_t one[] = { 1 }, two[] = { 1, 2 };
+	const struct accusation both[] = {
+		{ .workers = one, .worker_cnt = 1, .class = CLASS_COMM },
+		{ .workers = two, .worker_cnt = 2, .rotates = true },
+	};
+	double ms[ITERATIONS][WORKERS] = { { 0 } }, left[2];
+	struct test_job job;
+
+	(void)state;
+	for (size_t i = 0; i < ITERATIONS; i++) {
+		ms[i][1 + i % 2] = 12;
+		ms[i][3] = 2;
+	}
+	play(&job, ms);
+	limit(&job, both, left);
+	assert_float_equal(left[0], 6, 1e-3);
+	assert_float_equal(left[1], 12, 1e-3);
 	test_job_done(&job);
 }
 
@@ -206,7 +229,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(repair_gives_back_what_a_replay_without_the_fault_does),
 		cmocka_unit_test(lateness_for_two_reasons_measures_one_of_them),
-		cmocka_unit_test(where_all_are_accused_nothing_is_hidden),
+		cmocka_unit_test(where_all_are_accused_only_the_iteration_limits_the_gain),
+		cmocka_unit_test(no_gain_is_more_than_others_wait),
 		cmocka_unit_test(a_report_counts_what_pauses_take_up_as_no_gain),
 		cmocka_unit_test(faults_that_hide_each_other_are_both_named),
 	};
