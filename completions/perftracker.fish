@@ -60,7 +60,7 @@ complete -c perftracker -n '__fish_seen_subcommand_from status' -l help -s h -d 
 complete -c perftracker -n '__fish_seen_subcommand_from accept' -l job -x -d 'the job: its name, the process of its perftracker run, or its folder'
 complete -c perftracker -n '__fish_seen_subcommand_from accept' -l socket -r -F -d 'the job: its socket'
 complete -c perftracker -n '__fish_seen_subcommand_from accept' -l help -s h -d 'show help'
-complete -c perftracker -n '__fish_seen_subcommand_from timeline' -l output -s o -r -F -d 'write the trace to FILE; - is standard output'
+complete -c perftracker -n '__fish_seen_subcommand_from timeline' -l output -s o -r -F -d 'write the trace to FILE, compressed if that ends in .gz; - is standard output'
 complete -c perftracker -n '__fish_seen_subcommand_from timeline' -l last -x -d 'show this time before the last record of all ranks; 0: everything'
 complete -c perftracker -n '__fish_seen_subcommand_from timeline' -l ranks -x -d 'show only these ranks, for example 0-3,7'
 complete -c perftracker -n '__fish_seen_subcommand_from timeline' -l no-align -d 'use the wall clocks of the hosts unchanged; by default clocks are aligned so that a collective ends on all its ranks together'

@@ -2,12 +2,13 @@
 /* perftracker timeline: writes the flight recorders of a job as one trace for Perfetto. */
 #include "report/timeline/timeline.h"
 
-#include "base/file.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/jobfiles/ranknames.h"
 #include "cmd/runfolder.h"
-#include "cmd/timeline_files.h"
+#include "cmd/timeline/timeline_files.h"
+#include "cmd/timeline/timeline_output.h"
+#include "cmd/timeline/timeline_traces.h"
 #include "format/flightlog/flightlog.h"
 #include "format/sidecar/sidecar.h"
 
@@ -19,7 +20,6 @@
 #include <unistd.h>
 
 #define LAST_S_MAX 1e6
-#define BUFFER_BYTES ((size_t)1 << 20)
 
 typedef VEC(struct flightlog) log_vec;
 typedef VEC(struct sidecar) sidecar_vec;
@@ -45,7 +45,7 @@ static const struct option_row rows[] = {
 	  .letter = 'o',
 	  .argument = "FILE",
 	  FIELD(output),
-	  .help = "write the trace to FILE; - is standard output",
+	  .help = "write the trace to FILE, compressed if that ends in .gz; - is standard output",
 	  .preset = "timeline.json in OUT_DIR, or in the current folder for files" },
 	{ .name = "last",
 	  .argument = "SECONDS",
@@ -208,56 +208,18 @@ static int load_sides(const path_list *paths, const struct timeline_args *a,
 
 /* --- output --- */
 
-/* Whether a rename may replace path: nothing is there, or a regular file. */
-static bool is_replaceable(const char *path)
+/* What write_logs() writes. */
+struct log_picture {
+	const log_vec *logs;
+	const struct timeline_options *options;
+	struct timeline_rank *ranks;
+};
+
+static int write_logs(void *arg, FILE *out)
 {
-	struct stat st;
+	const struct log_picture *p = arg;
 
-	return lstat(path, &st) != 0 || S_ISREG(st.st_mode);
-}
-
-/* Writes to out and closes it, unless it is standard output. out NULL: errno says why. */
-static int write_stream(FILE *out, const log_vec *logs, const struct timeline_options *options,
-			struct timeline_rank *ranks)
-{
-	int ret;
-
-	if (out == NULL)
-		return -errno;
-	(void)setvbuf(out, NULL, _IOFBF, BUFFER_BYTES);
-	ret = timeline_write(logs->data, logs->cnt, options, out, ranks);
-	if (out != stdout && fclose(out) != 0 && ret == 0)
-		ret = -errno;
-	return ret;
-}
-
-/* A stream on a copy of fd, which remains the caller's. Returns NULL and errno on failure. */
-static FILE *open_copy(int fd)
-{
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	FILE *out = copy >= 0 ? fdopen(copy, "w") : NULL;
-
-	if (copy >= 0 && out == NULL)
-		(void)close(copy);
-	return out;
-}
-
-/* Writes through a temporary file, so that path is never an incomplete trace. */
-static int write_trace(const char *path, const log_vec *logs,
-		       const struct timeline_options *options, struct timeline_rank *ranks)
-{
-	struct file_draft draft;
-	int ret;
-
-	if (strcmp(path, "-") == 0)
-		return write_stream(stdout, logs, options, ranks);
-	if (!is_replaceable(path))
-		return write_stream(fopen(path, "we"), logs, options, ranks);
-	ret = file_begin(&draft, path, 0666, NULL);
-	if (ret < 0)
-		return ret;
-	ret = write_stream(open_copy(draft.fd), logs, options, ranks);
-	return file_commit(&draft, ret, NULL);
+	return timeline_write(p->logs->data, p->logs->cnt, p->options, out, p->ranks);
 }
 
 /* --- notes on standard error --- */
@@ -332,8 +294,9 @@ static int make_timeline(const struct timeline_args *a, const struct material *m
 					    .sides = material->sides.data,
 					    .side_cnt = material->sides.cnt };
 	_cleanup_free_ struct timeline_rank *ranks = calloc(logs->cnt + 1, sizeof(*ranks));
-	int ret =
-		ranks != NULL && path != NULL ? write_trace(path, logs, &options, ranks) : -ENOMEM;
+	struct log_picture picture = { logs, &options, ranks };
+	int ret = ranks != NULL && path != NULL ? timeline_output(path, write_logs, &picture)
+						: -ENOMEM;
 
 	if (ret < 0)
 		return cmd_fail("%s: cannot write the trace: %s", path != NULL ? path : "",
@@ -362,18 +325,36 @@ static int load(const struct timeline_args *a, char *const *words, int cnt, stru
 	return error;
 }
 
+static int draw_traces(const struct timeline_args *a, char **words, int cnt, const char *path)
+{
+	const struct timeline_request request = {
+		.output = path, .last_s = a->last_s, .ranks = &a->ranks, .wall_only = a->wall_only
+	};
+
+	return path != NULL ? timeline_traces(&request, words, cnt) : cmd_fail("out of memory");
+}
+
 /* words: those of the command line; the first names the folder of the trace. */
 static int draw(const struct timeline_args *a, char **words, int cnt, struct material *material)
 {
 	_cleanup_free_ char *path = NULL;
 	struct err err = { "" };
-	char resolved[PATH_MAX];
+	char resolved[PATH_MAX], *folder = resolved;
 	int ret;
 
 	/* Several folders are those of parts of one job: only a single one is looked up. */
 	if (cnt == 1 && runfolder_resolve(words[0], resolved) == resolved)
-		words = (char *[]){ resolved };
+		words = &folder;
 	path = output_path(a, words[0]);
+	switch (timeline_material_of(words, cnt)) {
+	case TIMELINE_MIXED:
+		return cmd_fail("expected flight recorders or traces, found both: they have "
+				"different clocks and events; give one kind at a time");
+	case TIMELINE_TRACES:
+		return draw_traces(a, words, cnt, path);
+	case TIMELINE_RECORDERS:
+		break;
+	}
 	ret = load(a, words, cnt, material, &err);
 	if (ret == 0)
 		return make_timeline(a, material, path);
@@ -387,8 +368,8 @@ static int timeline_main(const struct command *command, int argc, char **argv)
 	struct material material = { 0 };
 
 	if (status == OPTIONS_PARSED && first == argc)
-		status = cmd_usage_error(command->name,
-					 "expected the folder of a job or files (*.flight)");
+		status = cmd_usage_error(
+			command->name, "expected the folder of a job, traces, or files (*.flight)");
 	if (status == OPTIONS_PARSED)
 		status = draw(&a, argv + first, argc - first, &material);
 	logs_done(&material.logs);
@@ -402,7 +383,7 @@ static int timeline_main(const struct command *command, int argc, char **argv)
 const struct command cmd_timeline = {
 	.name = "timeline",
 	.summary = "show the last seconds of all ranks in one picture",
-	.usage = "[OPTION]... OUT_DIR|FILE.flight...\n",
+	.usage = "[OPTION]... OUT_DIR|TRACE|FILE.flight...\n",
 	.about =
 		"Shows the last seconds of all ranks in one picture: which rank did what, which rank "
 		"came last to a collective, where a job hangs, what a rank did before it died.\n"
@@ -414,10 +395,15 @@ const struct command cmd_timeline = {
 		"it in https://ui.perfetto.dev (the file stays in the browser) or, without a network, "
 		"in the Performance panel of Chrome's developer tools. OUT_DIR is the folder of "
 		"`perftracker run --output`, or the word latest; a job that still runs is asked for its newest records "
-		"first.\n",
+		"first.\n"
+		"TRACE is a trace of torch.profiler or an SQLite export of Nsight Systems, one file per "
+		"rank, or a folder of them, as for `perftracker analyze`: all ranks on one clock, and "
+		"what analyze finds marked. The track `findings` on top of a culprit shows where the "
+		"named function ran or the thread was idle, and since when the others waited.\n",
 	OPTION_ROWS(rows),
 	.examples = "perftracker timeline latest\n"
 		    "perftracker timeline --last 60 --ranks 0,5 -o hang.json out\n"
-		    "perftracker timeline --last 0 -o kernels.json out/traces\n",
+		    "perftracker timeline --last 0 -o kernels.json out/traces\n"
+		    "perftracker timeline -o all-ranks.json.gz rank*.pt.trace.json.gz\n",
 	.run = timeline_main,
 };

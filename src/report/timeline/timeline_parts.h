@@ -5,11 +5,9 @@
  */
 #pragma once
 
+#include "report/timeline/rows.h"
 #include "report/timeline/slicing.h"
 #include "report/timeline/writer.h"
-
-/* Rows of a track: slices that overlap and don't nest lie one below the other. */
-#define ROW_MAX 16u
 
 typedef VEC(uint32_t) tid_vec;
 

@@ -291,19 +291,6 @@ static void put_flow(struct place *to, const struct slice *slice, uint32_t tid)
 
 /* --- rows --- */
 
-/* Ends of the slices that are open in a row, outer ones first. */
-struct row {
-	VEC(int64_t) ends;
-	bool used;
-};
-
-static bool row_fits(struct row *row, const struct slice *slice)
-{
-	while (row->ends.cnt > 0 && row->ends.data[row->ends.cnt - 1] <= slice->start_ns)
-		row->ends.cnt--;
-	return row->ends.cnt == 0 || row->ends.data[row->ends.cnt - 1] >= slice->end_ns;
-}
-
 static int outer_first(const void *a, const void *b)
 {
 	const struct slice *x = a, *y = b;
@@ -334,10 +321,8 @@ static int name_row(struct place *to, uint32_t idx)
 /* Returns 0 or -ENOMEM. */
 static int put_in_row(struct place *to, struct row rows[static ROW_MAX], const struct slice *slice)
 {
-	uint32_t idx = 0;
+	uint32_t idx = rows_choose(rows, slice->start_ns, slice->end_ns);
 
-	while (idx < ROW_MAX && !row_fits(&rows[idx], slice))
-		idx++;
 	if (idx == ROW_MAX) {
 		to->view->result->omitted_cnt++;
 		return 0;
@@ -365,7 +350,6 @@ int timeline_put(struct place *to, slice_vec *slices)
 		if (slices->data[i].end_ns > to->view->from_ns)
 			ret = put_in_row(to, rows, &slices->data[i]);
 	}
-	for (size_t i = 0; i < ROW_MAX; i++)
-		vec_done(&rows[i].ends);
+	rows_done(rows);
 	return ret;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/timeline_ask.h"
+#include "cmd/timeline/timeline_ask.h"
 
 #include "live/run/ask.h"
 #include "live/run/rundir.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/timeline_files.h"
+#include "cmd/timeline/timeline_files.h"
 
-#include "cmd/timeline_ask.h"
+#include "cmd/timeline/timeline_ask.h"
 #include "format/flightlog/flightlog.h"
 #include "format/sidecar/sidecar_file.h"
 
@@ -65,7 +65,7 @@ static int list_folder(const char *folder, const char *end, path_list *out, stru
 }
 
 /* The flight recorders of a job's folder: in its flight/, or in the folder itself. */
-static int add_folder(const char *folder, path_list *out, struct err *err)
+static int add_folder(const char *folder, bool ask, path_list *out, struct err *err)
 {
 	_cleanup_free_ char *inner = NULL;
 	size_t before = out->cnt;
@@ -74,7 +74,7 @@ static int add_folder(const char *folder, path_list *out, struct err *err)
 
 	if (asprintf(&inner, "%s/flight", folder) < 0)
 		return -ENOMEM;
-	if (ask_flight(folder, &why) < 0)
+	if (ask && ask_flight(folder, &why) < 0)
 		(void)fprintf(stderr,
 			      "perftracker: the job was not asked for newer records (%s); "
 			      "going on with the files that are there\n",
@@ -90,14 +90,24 @@ static int add_folder(const char *folder, path_list *out, struct err *err)
 		folder, folder);
 }
 
-int timeline_find_flights(char *const *words, int cnt, path_list *ret, struct err *err)
+static int find_flights(char *const *words, int cnt, bool ask, path_list *ret, struct err *err)
 {
 	int error = 0;
 
 	for (int i = 0; i < cnt && error == 0; i++)
-		error = timeline_is_folder(words[i]) ? add_folder(words[i], ret, err)
+		error = timeline_is_folder(words[i]) ? add_folder(words[i], ask, ret, err)
 						     : add_path(ret, "", words[i]);
 	return error;
+}
+
+int timeline_find_flights(char *const *words, int cnt, path_list *ret, struct err *err)
+{
+	return find_flights(words, cnt, true, ret, err);
+}
+
+int timeline_list_flights(char *const *words, int cnt, path_list *ret, struct err *err)
+{
+	return find_flights(words, cnt, false, ret, err);
 }
 
 /* Without traces/ the job kept no traces. */

@@ -15,6 +15,10 @@ bool timeline_is_folder(const char *path);
 _must_check_ int timeline_find_flights(char *const *words, int cnt, path_list *ret,
 				       struct err *err);
 
+/* The same, without asking a running job. */
+_must_check_ int timeline_list_flights(char *const *words, int cnt, path_list *ret,
+				       struct err *err);
+
 /*
  * Appends the sidecars beside flights, and those of the traces that a job kept in the folders
  * among words[cnt]. Returns 0 or -ENOMEM.

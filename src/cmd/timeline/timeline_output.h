@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a timeline is written: standard output, a device, or a file, complete or not at all. */
+#pragma once
+
+#include "base/base.h"
+
+#include <stdio.h>
+
+/*
+ * Calls write(arg, out) with a stream to path ("-": standard output; "*.gz": compressed). A file
+ * takes its place when all was written. Returns what write() does, or -errno.
+ */
+_must_check_ int timeline_output(const char *path, int (*write)(void *arg, FILE *out), void *arg);
