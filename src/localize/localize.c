@@ -14,6 +14,7 @@
 #include "localize/late/gain.h"
 #include "localize/parts.h"
 #include "localize/peers.h"
+#include "localize/pictures/pictures.h"
 #include "localize/shares.h"
 #include "localize/usercode.h"
 #include "localize/usual.h"
@@ -306,24 +307,12 @@ static int list_growth(struct run *r)
 
 static int list_waits(struct run *r)
 {
-	size_t cnt = MIN(r->blame.waits.cnt, (size_t)4096);
-	struct report_wait *list = arena_calloc(&r->out->arena, cnt + 1, sizeof(*list));
+	return pictures_waits(&r->job, &r->blame, r->out);
+}
 
-	if (list == NULL)
-		return -ENOMEM;
-	for (size_t i = 0; i < cnt; i++) {
-		const struct blame_wait *w = &r->blame.waits.data[i];
-
-		list[i] = (struct report_wait){
-			.from = r->job.workers[w->from].fp->rank,
-			.to = r->job.workers[w->to].fp->rank,
-			.wait_ms = w->ns / 1e6,
-			.collective_cnt = w->cnt,
-		};
-	}
-	r->out->waits = list;
-	r->out->wait_cnt = cnt;
-	return 0;
+static int fill_pictures(struct run *r)
+{
+	return pictures_fill(&r->job, &r->blame, r->out);
 }
 
 /* --- the verdict --- */
@@ -556,9 +545,9 @@ static int find_accusations(struct run *r)
 static int run_all(struct run *r)
 {
 	static int (*const steps[])(struct run *) = {
-		describe_input, list_absences, join_past,	  find_accusations, list_waits,
-		list_shares,	list_growth,   make_findings,	  copy_notes,	    note_lateness,
-		note_guesses,	note_drops,    note_observations, decide,
+		describe_input, list_absences, join_past,     find_accusations,	 list_waits,
+		list_shares,	list_growth,   make_findings, fill_pictures,	 copy_notes,
+		note_lateness,	note_guesses,  note_drops,    note_observations, decide,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {

@@ -11,6 +11,7 @@
 #include "model/jobloop.h"
 #include "model/reportcost.h"
 #include "model/reported/reportorigin.h"
+#include "model/reported/reportpictures.h"
 #include "model/trigger.h"
 #include "model/verdict.h"
 
@@ -24,6 +25,8 @@ struct report_worker {
 	size_t iteration_cnt;
 	double class_frac[CLASS_CNT]; /* shares of the window; their sum is 1 */
 	double comm_hidden_frac;      /* collectives behind other work; NAN: not recorded */
+	/* By iteration: for how long others waited for it, the last of a collective; NULL: unknown. */
+	const double *late_ms;
 };
 
 /* Late worker `from` made `to` wait, summed over the window. */
@@ -94,6 +97,9 @@ struct report {
 	struct report_trigger trigger;
 	struct report_loop loop;
 	struct report_origin origin;
+	struct report_pace pace;
+	struct report_lanes lanes;
+	struct report_flame flame;
 	struct report_overhead overhead;
 	double elapsed_ms; /* duration of the analysis; printed in text only, never in JSON */
 };

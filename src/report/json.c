@@ -7,6 +7,7 @@
  */
 #include "report/finding_fields.h"
 #include "report/formats.h"
+#include "report/json_pictures.h"
 #include "report/jsonwriter.h"
 #include "report/whenwhere.h"
 
@@ -154,6 +155,7 @@ static json_t *worker_object(struct json_writer *w, const struct report_worker *
 	jsonwriter_put(w, object, "iteration_ms", iterations);
 	jsonwriter_put(w, object, "class_frac", jsonwriter_classes(w, worker->class_frac));
 	jsonwriter_put(w, object, "comm_hidden_frac", jsonwriter_number(worker->comm_hidden_frac));
+	jsonwriter_put(w, object, "late_ms", json_lateness(w, worker));
 	return object;
 }
 
@@ -260,6 +262,9 @@ static void put_extras(struct json_writer *w, json_t *root, const struct report 
 		jsonwriter_push(w, shares, share_object(w, &report->shares[i]));
 	jsonwriter_put(w, root, "functions", shares);
 	jsonwriter_put(w, root, "origin", whenwhere_json(w, &report->origin));
+	jsonwriter_put(w, root, "pace", json_pace(w, &report->pace));
+	jsonwriter_put(w, root, "lanes", json_lanes(w, &report->lanes));
+	jsonwriter_put(w, root, "stacks", json_flame(w, &report->flame));
 }
 
 static void put_all(struct json_writer *w, json_t *root, const struct report *report)

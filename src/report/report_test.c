@@ -50,11 +50,11 @@ static void the_rows_of_figure_7_are_printed_as_in_the_paper(void **state)
 
 	(void)state;
 	help_assert_contains(text, "dataloader.py: socket recv_into  all ");
-	help_assert_contains(text, " 500 ms (+480 ms)      98 % CPU                 1 % ");
+	help_assert_contains(text, " 500 ms (+480 ms)    98 % CPU                1 % ");
 	help_assert_contains(text, "CUDA GEMM                        0-3 ");
-	help_assert_contains(text, " 300 ms (+200 ms)      33 % GPU SM (-66 %)      5 % ");
+	help_assert_contains(text, " 300 ms (+200 ms)    33 % GPU SM (-66 %)     5 % ");
 	help_assert_contains(text, "Ring Allreduce                   7 ");
-	help_assert_contains(text, " 200 ms                37 % PCIe Tx (-38 %)     5 % ");
+	help_assert_contains(text, " 200 ms              37 % PCIe Tx (-38 %)    5 % ");
 	free(text);
 }
 
@@ -475,7 +475,7 @@ static void the_schema_of_a_finding_is_made_from_its_fields(void **state)
 static void tables_without_utilization_have_fewer_columns(void **state)
 {
 	static const char *const all[] = { "Workers", "Per iteration", "Utilization", "Dev.",
-					   "Gain" };
+					   "Recoverable" };
 	const struct finding_field *column = NULL;
 
 	(void)state;
@@ -485,7 +485,7 @@ static void tables_without_utilization_have_fewer_columns(void **state)
 	}
 	assert_null(finding_fields_column(column, true));
 	column = finding_fields_column(finding_fields_column(NULL, false), false);
-	assert_string_equal(finding_fields_column(column, false)->title, "Gain");
+	assert_string_equal(finding_fields_column(column, false)->title, "Recoverable");
 }
 
 int main(void)

@@ -2,6 +2,7 @@
 #include "report/test_pictures.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 double test_noise(int rank, int salt)
 {
@@ -48,6 +49,92 @@ static const char *const *one_text(struct report *report, const char *text)
 		abort();
 	*list = text;
 	return list;
+}
+
+static void *must_copy(struct report *report, const void *data, size_t size)
+{
+	void *copy = arena_alloc(&report->arena, size);
+
+	if (copy == NULL)
+		abort();
+	return memcpy(copy, data, size);
+}
+
+static void set_lateness(struct report *report)
+{
+	struct report_worker *workers =
+		must_copy(report, report->workers, report->worker_cnt * sizeof(*report->workers));
+
+	for (size_t w = 0; w < report->worker_cnt; w++) {
+		double *late =
+			arena_calloc(&report->arena, workers[w].iteration_cnt + 1, sizeof(*late));
+
+		if (late == NULL)
+			abort();
+		for (size_t i = 0; i < workers[w].iteration_cnt; i++)
+			late[i] = report->iteration_ms * (w == 2 ? 0.6 : 0.02 * (double)w);
+		workers[w].late_ms = late;
+	}
+	report->workers = workers;
+}
+
+static void set_lanes(struct report *report)
+{
+	static const struct report_stretch stretches[] = {
+		{ 0, 60, { [CLASS_COMPUTE] = 0.8, [CLASS_HOST] = 0.1 } },
+		{ 60, 100, { [CLASS_COMM] = 0.5, [CLASS_IDLE] = 0.5 } },
+	};
+	static const struct report_meeting late[] = { { 60, 62, 0 }, { 95, 100, 0 } };
+	static const struct report_meeting early[] = { { 30, 62, 30 }, { 94, 100, 1 } };
+	static const struct report_lane lanes[] = {
+		{ 2, "culprit", stretches, 2, late, 2 },
+		{ 0, "waits most for it", stretches, 1, early, 2 },
+	};
+
+	report->lanes = (struct report_lanes){ .lanes = lanes,
+					       .lane_cnt = 2,
+					       .length_ms = 100,
+					       .step_known = true,
+					       .step = 121,
+					       .aligned = true };
+}
+
+static void set_flame(struct report *report, const char *name)
+{
+	const struct report_flame_node nodes[] = {
+		{ "train.py: main", -1, CLASS_HOST, 90, 40 },
+		{ "train.py: step", 0, CLASS_HOST, 90, 40 },
+		{ name, 1, CLASS_HOST, 60, 5 },
+		{ "forward", 1, CLASS_HOST, 25, 34 },
+		{ "gemm", -1, CLASS_COMPUTE, 10, 10 },
+		{ "gone", 0, CLASS_HOST, 0, 8 },
+	};
+
+	report->flame = (struct report_flame){ .nodes = must_copy(report, nodes, sizeof(nodes)),
+					       .node_cnt = ARRAY_SIZE(nodes),
+					       .rank = 2,
+					       .culprit = true,
+					       .peer_cnt = 3,
+					       .iteration_ms = 100 };
+}
+
+void test_set_pictures(struct report *report, const char *name)
+{
+	set_lateness(report);
+	set_lanes(report);
+	set_flame(report, name);
+}
+
+void test_set_pace(struct report *report)
+{
+	struct report_pace_point points[50];
+
+	for (uint64_t i = 0; i < 50; i++) {
+		double ms = i < 30 ? 9.8 + 0.1 * (double)(i % 3) : 33.8;
+
+		points[i] = (struct report_pace_point){ 20 * i, ms, ms * 1.02, ms * 1.1 };
+	}
+	report->pace = (struct report_pace){ must_copy(report, points, sizeof(points)), 50, 9.8 };
 }
 
 void test_set_named(struct report *report, const char *text)

@@ -13,5 +13,14 @@ double test_wobble(int rank, int salt, double spread);
 /* Two hosts, a window and its steps. command: of a live job, which has a run and a date, or NULL. */
 void test_set_origin(struct report *report, const char *command);
 
+/*
+ * Lateness of all workers in their iterations, lanes of the first two, and call stacks of rank 2,
+ * whose functions are called name.
+ */
+void test_set_pictures(struct report *report, const char *name);
+
+/* 50 steps, slower from the 30th. */
+void test_set_pace(struct report *report);
+
 /* The same with one text as command, run and host. */
 void test_set_named(struct report *report, const char *text);

@@ -239,11 +239,11 @@ static void set_ring_waits(struct report *report, int workers)
 
 	for (int i = 0; i < workers; i++) {
 		if (i != 2)
-			waits[cnt++] = (struct report_wait){ 2, i, 600.0 - i, 30 };
+			waits[cnt++] = (struct report_wait){ 2, i, 6000.0 - i, 30 };
 	}
 	for (int i = 0; i < workers; i++) {
 		if (i != 7)
-			waits[cnt++] = (struct report_wait){ 7, i, 303.9 - i, 60 };
+			waits[cnt++] = (struct report_wait){ 7, i, 3039.0 - i, 60 };
 	}
 	report->waits = waits;
 	report->wait_cnt = cnt;
@@ -335,6 +335,7 @@ static void make_stall(struct report *report)
 		       sizeof(struct report_absence));
 	report->absence_cnt = 1;
 	set_findings(report, &row, 1);
+	test_set_pictures(report, "loader.py: load_batch");
 }
 
 static void make_healthy(struct report *report)
@@ -450,6 +451,7 @@ static void make_slow(struct report *report)
 		3 * sizeof(struct report_share));
 	report->share_cnt = 3;
 	test_set_origin(report, "torchrun --nproc-per-node 2 train.py --hf-token ***");
+	test_set_pace(report);
 	set_workers(report, 2, 16, 33.9, shares);
 }
 

@@ -207,11 +207,11 @@ static void gain_detail(struct text_writer *w, const struct finding *finding)
 
 	if (isfinite(finding->gain_ms_per_iteration) && finding->gain_ms_per_iteration > 0.0) {
 		phrase_ms(&text, finding->gain_ms_per_iteration);
-		str_append(&text, " per iteration (");
+		str_append(&text, " (");
 		phrase_pct(&text, finding->gain_pct);
-		str_append(&text, ") saved by a repair");
+		str_append(&text, ") per iteration");
 	}
-	detail(w, "gain", &text);
+	detail(w, "recoverable", &text);
 }
 
 static void victims_detail(struct text_writer *w, const struct finding *finding)

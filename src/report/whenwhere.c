@@ -63,13 +63,16 @@ static void append_span(struct str *out, int64_t begin_ns, int64_t end_ns)
 	str_append(out, " UTC");
 }
 
-void phrase_when(struct str *out, const struct report_origin *origin)
+void phrase_span(struct str *out, const struct report_origin *origin)
 {
 	if (origin->begin_ns > 0)
 		append_span(out, origin->begin_ns, origin->end_ns);
+}
+
+void phrase_steps(struct str *out, const struct report_origin *origin)
+{
 	if (!origin->steps_known)
 		return;
-	str_append(out, origin->begin_ns > 0 ? ", " : "");
 	if (origin->first_step == origin->last_step)
 		str_printf(out, "step %lld", (long long)origin->first_step);
 	else
@@ -77,18 +80,31 @@ void phrase_when(struct str *out, const struct report_origin *origin)
 			   (long long)origin->last_step);
 }
 
-void phrase_hosts(struct str *out, const struct report_origin *origin, size_t max)
+void phrase_when(struct str *out, const struct report_origin *origin)
+{
+	phrase_span(out, origin);
+	if (origin->begin_ns > 0 && origin->steps_known)
+		str_append(out, ", ");
+	phrase_steps(out, origin);
+}
+
+void phrase_host_names(struct str *out, const struct report_origin *origin, size_t max)
 {
 	size_t shown = MIN(origin->host_cnt, max);
 
-	if (origin->host_cnt > 1)
-		str_printf(out, "%zu hosts: ", origin->host_cnt);
 	for (size_t i = 0; i < shown; i++) {
 		str_append(out, i > 0 ? ", " : "");
 		clean_append_short(out, origin->hosts[i], HOST_CELLS);
 	}
 	if (shown < origin->host_cnt)
 		str_printf(out, " and %zu more", origin->host_cnt - shown);
+}
+
+void phrase_hosts(struct str *out, const struct report_origin *origin, size_t max)
+{
+	if (origin->host_cnt > 1)
+		str_printf(out, "%zu hosts: ", origin->host_cnt);
+	phrase_host_names(out, origin, max);
 }
 
 void phrase_maker(struct str *out, const struct report_origin *origin)

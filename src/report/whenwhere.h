@@ -15,6 +15,13 @@ void phrase_moment(struct str *out, int64_t wall_ns);
 /* "2026-11-22 14:03:05 to 14:03:09 UTC, steps 120 to 124"; nothing when neither is known. */
 void phrase_when(struct str *out, const struct report_origin *origin);
 
+/* Its two parts. */
+void phrase_span(struct str *out, const struct report_origin *origin);
+void phrase_steps(struct str *out, const struct report_origin *origin);
+
+/* "gpu-01, gpu-02, gpu-03 and 1 more" */
+void phrase_host_names(struct str *out, const struct report_origin *origin, size_t max);
+
 /* "4 hosts: gpu-01, gpu-02, gpu-03 and 1 more", at most max of them by name; nothing of none. */
 void phrase_hosts(struct str *out, const struct report_origin *origin, size_t max);
 

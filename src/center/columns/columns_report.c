@@ -8,6 +8,7 @@
 #include "localize/compose.h"
 #include "localize/conclude.h"
 #include "localize/parts.h"
+#include "localize/pictures/pictures.h"
 #include "model/rankset.h"
 #include "model/thresholds.h"
 
@@ -277,6 +278,11 @@ static int describe_workers(struct run *r)
 	return parts_describe_workers(r->out, &r->job);
 }
 
+static int fill_pictures(struct run *r)
+{
+	return pictures_fill(&r->job, NULL, r->out);
+}
+
 static int copy_failures(struct run *r)
 {
 	return parts_copy_failures(r->out, r->options);
@@ -341,7 +347,7 @@ static int run_all(struct run *r, columns_fetch *fetch, void *arg)
 {
 	static int (*const steps[])(
 		struct run *) = { describe_job,	 describe_workers, copy_failures, list_absences,
-				  make_findings, add_notes,	   decide };
+				  make_findings, fill_pictures,	   add_notes,	  decide };
 	int error = find_accusations(r);
 
 	if (error == 0)

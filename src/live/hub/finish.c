@@ -146,6 +146,7 @@ void hub_finish(struct hub *hub, const struct job_end *end)
 		return;
 	}
 	publish_origin(hub->options, hub->workers.data, hub->workers.cnt, &report);
+	hub_fill_pace(hub, &report);
 	if (is_reported(hub, &report))
 		log_last(hub, &facts, &report);
 	else

@@ -168,6 +168,14 @@ static bool is_of_slow_job(const struct report *report)
 	return trigger_is_slow(&report->trigger);
 }
 
+void hub_fill_pace(const struct hub *hub, struct report *report)
+{
+	struct jobstate_pace pace;
+
+	jobstate_pace(hub->workers.data, hub->workers.cnt, &pace);
+	pacelog_fill(&hub->pacelog, pace.best_ns, report);
+}
+
 void hub_publish_report(struct hub *hub, struct report *report, uint64_t number, bool wanted)
 {
 	struct wire_report digest;
@@ -184,6 +192,7 @@ void hub_publish_report(struct hub *hub, struct report *report, uint64_t number,
 	hub_fill_overhead(hub, &report->overhead);
 	jobstate_loop(hub->workers.data, hub->workers.cnt, &report->loop);
 	publish_origin(hub->options, hub->workers.data, hub->workers.cnt, report);
+	hub_fill_pace(hub, report);
 	if (!aside)
 		hub_remember_report(hub, report, number);
 	if (is_of_slow_job(report))
@@ -346,8 +355,20 @@ static void advise(struct hub *hub, int64_t now_ns)
 		 (long long)(HUB_NO_MARKS_NS / NSEC_PER_SEC), ENDING_ADVICE);
 }
 
+/* While a window is open the job is slower than it is. */
+static void log_pace(struct hub *hub)
+{
+	struct jobstate_pace pace;
+
+	jobstate_pace(hub->workers.data, hub->workers.cnt, &pace);
+	if (!hub->profile.active)
+		pacelog_add(&hub->pacelog, jobstate_step(hub->workers.data, hub->workers.cnt),
+			    pace.now_ns);
+}
+
 void hub_tick(struct hub *hub, int64_t now_ns)
 {
+	log_pace(hub);
 	if (hub->profile.active)
 		hub_watch_profile(hub, now_ns);
 	else

@@ -13,6 +13,7 @@
 #include "live/hub/reference.h"
 #include "live/link/wire_hang.h"
 #include "live/overhead/overhead.h"
+#include "live/pace/pacelog.h"
 #include "model/report.h"
 
 enum answer_state { ANSWER_NONE, ANSWER_BEGUN, ANSWER_EXPORTED, ANSWER_READY, ANSWER_MISSED };
@@ -69,6 +70,7 @@ struct hub {
 	bool found;			       /* at least one report was abnormal */
 	struct lives lives;
 	struct history history;
+	struct pacelog pacelog;
 	bool ending;		   /* the job was asked to end */
 	int64_t last_mark_ns;	   /* of all workers, until then */
 	uint64_t hang_step;	   /* after the latest hang report; 0: none */
@@ -83,15 +85,13 @@ void hub_take_state(void *arg, const struct bus_message *message); /* struct wir
 /* Publishes and frees the report. wanted: print it even without a finding. */
 void hub_publish_report(struct hub *hub, struct report *report, uint64_t number, bool wanted);
 void hub_fill_overhead(const struct hub *hub, struct report_overhead *ret);
+void hub_fill_pace(const struct hub *hub, struct report *report);
 void hub_log_cost(const struct hub *hub, const char *event);
 /* number: 0 for the last report of a job, which has no file of its own. */
 void hub_remember_report(struct hub *hub, const struct report *report, uint64_t number);
-
 /* Answers all waiting clients. status: 0 or errno. */
 void hub_reply(struct hub *hub, int status, const char *text);
-
 void hub_report_blocked(struct hub *hub, int64_t now_ns);
-
 /* Starts a profile or reports a hang if it is due; logs changes of the job's pace. */
 void hub_decide(struct hub *hub, int64_t now_ns);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The pictures of the HTML report, each a <figure> with inline SVG. Accused workers differ
+ * The pictures of the HTML report, each a <figure> with inline SVG. Flagged workers differ
  * from their peers by shape and color. A note under the picture says which data were omitted
  * or aggregated to keep the page small.
  * Source: PerfTracker figures 12, 13 and 15.
@@ -30,12 +30,29 @@ void chart_finding(const struct finding *finding, size_t index, struct str *out)
 /* Who waited for whom: rows are late ranks, columns those who waited. */
 void chart_waits(const struct report *report, struct str *out);
 
-/* Whether rank is accused by a finding that accuses some workers, not all. */
-bool chart_accused(const struct report *report, int rank);
+/* Who was late in which iteration. Prints nothing when nobody was. */
+void chart_heat(const struct report *report, struct str *out);
+
+/* One iteration of the culprit beside other ranks. */
+void chart_lanes(const struct report *report, struct str *out);
+
+/* Call stacks of the culprit against its peers. */
+void chart_flame(const struct report *report, struct str *out);
+
+/* The pace of a live job over its steps. */
+void chart_pace(const struct report *report, struct str *out);
+
+/* Whether a finding about some workers, not all, names this rank. */
+bool chart_flagged(const struct report *report, int rank);
+
+/* The strength of a color, 0 to 9, for a time lost per iteration; -1: too short to be shown. */
+int chart_heat_level(double ms, double iteration_ms);
 
 /* Opens a <figure> with a caption; figure_close() ends it. */
 void figure_open(struct str *out, const char *caption);
 /* The colors of the classes, the most important class first. */
 void figure_legend(struct str *out);
+/* The strengths of chart_heat_level(); what: a constant. */
+void figure_heat_legend(struct str *out, const char *what);
 /* note (may be NULL): plain text under the picture. */
 void figure_close(struct str *out, const char *note);

@@ -48,14 +48,27 @@ static double point_value(const struct finding_point *point, enum dimension dime
 static const char *dimension_name(enum dimension dimension)
 {
 	static const char *const names[] = {
-		"share of the window (\xce\xb2), %",
-		"utilization (\xce\xbc), %",
-		"its deviation (\xcf\x83), %",
+		"share of the window spent in it, %",
+		"how busy the resource was meanwhile, %",
+		"how much that varied (standard deviation), %",
 		"ms per iteration",
 		"rank",
 	};
 
 	return names[dimension];
+}
+
+/* The same, with the name of the resource: "how busy PCIe Tx was meanwhile, %". */
+static void append_name(struct str *out, const struct finding *finding, enum dimension dimension)
+{
+	if (dimension != DIMENSION_MU || finding->resource == NULL ||
+	    finding->resource[0] == '\0') {
+		str_append(out, dimension_name(dimension));
+		return;
+	}
+	str_append(out, "how busy ");
+	phrase_resource(out, finding->resource);
+	str_append(out, " was meanwhile, %");
 }
 
 static bool has_dimension(const struct finding *finding, enum dimension dimension)
@@ -92,16 +105,16 @@ static struct scale dimension_scale(const struct finding *finding, enum dimensio
 static void point_tip(struct str *tip, const struct scatter *scatter,
 		      const struct finding_point *point)
 {
-	str_printf(tip, "rank %d%s", point->rank, point->accused ? ", accused" : "");
+	str_printf(tip, "rank %d%s", point->rank, point->accused ? ", flagged" : "");
 	str_append(tip, ": ");
 	phrase_ms(tip, point->time_ms);
-	str_append(tip, ", \xce\xb2 ");
+	str_append(tip, ", share ");
 	phrase_pct(tip, point->beta_frac * 100.0);
 	if (scatter->y == DIMENSION_TIME)
 		return;
-	str_append(tip, ", \xce\xbc ");
+	str_append(tip, ", busy ");
 	phrase_pct(tip, point->mu_frac * 100.0);
-	str_append(tip, ", \xcf\x83 ");
+	str_append(tip, ", deviation ");
 	phrase_pct(tip, point->sigma_frac * 100.0);
 }
 
@@ -140,7 +153,7 @@ static void draw_cell(const struct scatter *scatter, size_t cell, size_t cnt, bo
 	int level = MIN((int)log2((double)cnt), 4);
 	char tip[40], class[24];
 
-	(void)snprintf(tip, sizeof(tip), "%zu %s", cnt, accused ? "accused" : "peers");
+	(void)snprintf(tip, sizeof(tip), "%zu %s", cnt, accused ? "flagged" : "peers");
 	(void)snprintf(class, sizeof(class), "many d%d", level);
 	if (accused)
 		svg_diamond(plot->out, "dot bad", x, y, scatter->accused_cnt > 20 ? 4.5 : 6.5, tip);
@@ -230,16 +243,19 @@ static void draw(struct str *out, const struct finding *finding, enum dimension 
 			  .width = width - 72,
 			  .height = height - 76 },
 	};
-	_cleanup_(str_done) struct str title = { 0 };
+	_cleanup_(str_done) struct str title = { 0 }, x_name = { 0 }, y_name = { 0 };
 
+	append_name(&x_name, finding, x);
+	append_name(&y_name, finding, y);
 	for (size_t i = 0; i < finding->point_cnt; i++)
 		scatter.accused_cnt += finding->points[i].accused;
 	scatter.plot.x = dimension_scale(finding, x);
 	scatter.plot.y = dimension_scale(finding, y);
-	str_printf(&title, "%s against %s", dimension_name(y), dimension_name(x));
+	str_printf(&title, "%s against %s", markup_borrow(out, &y_name),
+		   markup_borrow(out, &x_name));
 	svg_open(out, width, height, id, markup_borrow(out, &title),
-		 "One dot per worker. Diamonds are accused, circles are their peers.");
-	plot_axes(&scatter.plot, dimension_name(x), dimension_name(y));
+		 "One dot per worker. Diamonds are flagged, circles are their peers.");
+	plot_axes(&scatter.plot, markup_borrow(out, &x_name), markup_borrow(out, &y_name));
 	draw_expected(&scatter);
 	if (finding->point_cnt > CHART_POINTS_MAX)
 		draw_grid(&scatter);
@@ -261,13 +277,31 @@ static size_t count_hidden(const struct finding *finding, enum dimension x, enum
 
 static void finding_note(struct str *note, const struct finding *finding, size_t hidden)
 {
-	str_append(note, "\xe2\x97\x86 accused, \xe2\x97\x8b peers. ");
+	str_append(note, "\xe2\x97\x86 flagged, \xe2\x97\x8b peers. ");
 	if (finding->point_cnt > CHART_POINTS_MAX)
 		str_printf(note, "%zu workers: those that lie close together are one dot. ",
 			   finding->point_cnt);
 	if (hidden > 0)
 		str_printf(note, "%zu worker%s without a value not shown. ", hidden,
 			   plural(hidden));
+}
+
+/*
+ * Whether there is something to compare: a flagged worker and a peer; of a finding about all
+ * workers, two. One dot in empty axes is no picture.
+ */
+static bool is_comparison(const struct finding *finding, enum dimension x, enum dimension y)
+{
+	struct scatter scatter = { .x = x, .y = y };
+	size_t flagged = 0, peers = 0;
+
+	for (size_t i = 0; i < finding->point_cnt; i++) {
+		if (!drawable(&scatter, &finding->points[i]))
+			continue;
+		flagged += finding->points[i].accused;
+		peers += !finding->points[i].accused;
+	}
+	return finding->all_workers ? flagged + peers > 1 : flagged > 0 && peers > 0;
 }
 
 void chart_finding(const struct finding *finding, size_t index, struct str *out)
@@ -280,15 +314,14 @@ void chart_finding(const struct finding *finding, size_t index, struct str *out)
 	_cleanup_(str_done) struct str note = { 0 };
 	char id[32];
 
-	if (finding->point_cnt == 0 || !has_dimension(finding, y))
+	if (!is_comparison(finding, x, y))
 		return;
-	figure_open(out,
-		    samples ? "The function on each worker" : "Time in the function, per rank");
+	figure_open(out, samples ? "The function on each rank" : "Time in the function, per rank");
 	str_append(out, samples ? "<div class=\"pair\">" : "<div>");
 	(void)snprintf(id, sizeof(id), "finding%zu-a", index + 1);
 	draw(out, finding, x, y, id);
 	(void)snprintf(id, sizeof(id), "finding%zu-b", index + 1);
-	if (samples && has_dimension(finding, DIMENSION_SIGMA))
+	if (samples && is_comparison(finding, DIMENSION_MU, DIMENSION_SIGMA))
 		draw(out, finding, DIMENSION_MU, DIMENSION_SIGMA, id);
 	str_append(out, "</div>");
 	finding_note(&note, finding, count_hidden(finding, x, y));

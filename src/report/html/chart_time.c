@@ -12,7 +12,7 @@
 
 #define WIDTH 1040.0
 #define BINS_MAX 400	/* iterations drawn apart */
-#define ACCUSED_LINES 4 /* drawn over the band of many workers */
+#define FLAGGED_LINES 4 /* drawn over the band of many workers */
 #define ROWS_MAX 40	/* workers with a bar and a name of their own */
 #define COLUMNS_MAX 160
 
@@ -52,7 +52,7 @@ static bool holds_rank(const struct finding *finding, int rank)
 	return low < finding->rank_cnt && finding->ranks[low] == rank;
 }
 
-bool chart_accused(const struct report *report, int rank)
+bool chart_flagged(const struct report *report, int rank)
 {
 	for (size_t i = 0; i < report->finding_cnt; i++) {
 		if (!report->findings[i].all_workers && holds_rank(&report->findings[i], rank))
@@ -106,9 +106,9 @@ static double bin_x(const struct plot *plot, const struct series *series, size_t
 	return plot_x(plot, (double)(bin * series->per_bin + 1));
 }
 
-static void worker_tip(struct str *tip, const struct report_worker *worker, bool accused)
+static void worker_tip(struct str *tip, const struct report_worker *worker, bool flagged)
 {
-	str_printf(tip, "rank %d%s", worker->rank, accused ? ", accused" : "");
+	str_printf(tip, "rank %d%s", worker->rank, flagged ? ", flagged" : "");
 	if (worker->host == NULL || worker->host[0] == '\0')
 		return;
 	str_append(tip, ", ");
@@ -116,13 +116,13 @@ static void worker_tip(struct str *tip, const struct report_worker *worker, bool
 }
 
 static void worker_line(const struct plot *plot, const struct series *series,
-			const struct report_worker *worker, bool accused)
+			const struct report_worker *worker, bool flagged)
 {
 	_cleanup_(str_done) struct str tip = { 0 };
 	bool first = true;
 
-	worker_tip(&tip, worker, accused);
-	svg_path_begin(plot->out, accused ? "line bad" : "line peer");
+	worker_tip(&tip, worker, flagged);
+	svg_path_begin(plot->out, flagged ? "line bad" : "line peer");
 	for (size_t bin = 0; bin < series->bin_cnt; bin++) {
 		double ms = bin_ms(worker, series, bin);
 
@@ -137,17 +137,17 @@ static void worker_line(const struct plot *plot, const struct series *series,
 static void one_by_one(const struct report *report, const struct plot *plot,
 		       const struct series *series)
 {
-	for (int accused = 0; accused < 2; accused++) {
+	for (int flagged = 0; flagged < 2; flagged++) {
 		for (size_t i = 0; i < report->worker_cnt; i++) {
 			const struct report_worker *worker = &report->workers[i];
 
-			if (chart_accused(report, worker->rank) == accused)
-				worker_line(plot, series, worker, accused != 0);
+			if (chart_flagged(report, worker->rank) == flagged)
+				worker_line(plot, series, worker, flagged != 0);
 		}
 	}
 }
 
-/* The workers that are not accused, and room for one value of each. */
+/* The workers that are not flagged, and room for one value of each. */
 struct band {
 	const struct report_worker **peers;
 	double *values;
@@ -161,7 +161,7 @@ static int band_init(struct band *band, const struct report *report)
 	if (band->peers == NULL || band->values == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < report->worker_cnt; i++) {
-		if (!chart_accused(report, report->workers[i].rank))
+		if (!chart_flagged(report, report->workers[i].rank))
 			band->peers[band->peer_cnt++] = &report->workers[i];
 	}
 	return 0;
@@ -218,8 +218,8 @@ static void band_of_many(const struct report *report, const struct plot *plot,
 	}
 	if (band.peer_cnt > 0)
 		draw_band(&band, plot, series);
-	for (size_t i = 0; i < report->worker_cnt && drawn < ACCUSED_LINES; i++) {
-		if (chart_accused(report, report->workers[i].rank)) {
+	for (size_t i = 0; i < report->worker_cnt && drawn < FLAGGED_LINES; i++) {
+		if (chart_flagged(report, report->workers[i].rank)) {
 			worker_line(plot, series, &report->workers[i], true);
 			drawn++;
 		}
@@ -237,15 +237,15 @@ static void dots_over_ranks(const struct report *report, const struct plot *plot
 	for (size_t i = 0; i < report->worker_cnt; i++) {
 		const struct report_worker *worker = &report->workers[i];
 		double ms = bin_ms(worker, series, 0), x = plot_x(plot, worker->rank);
-		bool accused = chart_accused(report, worker->rank);
+		bool flagged = chart_flagged(report, worker->rank);
 		_cleanup_(str_done) struct str tip = { 0 };
 
 		if (!isfinite(ms))
 			continue;
-		worker_tip(&tip, worker, accused);
+		worker_tip(&tip, worker, flagged);
 		str_append(&tip, ": ");
 		phrase_ms(&tip, ms);
-		if (accused)
+		if (flagged)
 			svg_diamond(plot->out, "dot bad", x, plot_y(plot, ms), 6.5,
 				    tips ? markup_borrow(plot->out, &tip) : NULL);
 		else
@@ -277,14 +277,14 @@ static void iterations_note(struct str *note, const struct report *report,
 {
 	if (series->bin_cnt == 1) {
 		str_append(note,
-			   "The window holds one iteration. \xe2\x97\x86 marks accused workers.");
+			   "The window holds one iteration. \xe2\x97\x86 marks flagged ranks.");
 		return;
 	}
 	if (report->worker_cnt > CHART_LINES_MAX)
 		str_printf(note,
 			   "%zu workers: the band holds 9 of 10 peers, the line in it is their "
-			   "median; of the accused the first %d are drawn. ",
-			   report->worker_cnt, ACCUSED_LINES);
+			   "median; of the flagged the first %d are drawn. ",
+			   report->worker_cnt, FLAGGED_LINES);
 	if (series->per_bin > 1)
 		str_printf(note, "Each point is the mean of %zu iterations. ", series->per_bin);
 	if (report->worker_cnt <= CHART_LINES_MAX && report->worker_cnt > 1)
@@ -301,12 +301,13 @@ void chart_iterations(const struct report *report, struct str *out)
 	};
 	_cleanup_(str_done) struct str note = { 0 };
 
-	if (series.bin_cnt == 0 || series.max_ms <= 0.0)
+	/* One dot in empty axes is no picture. */
+	if (series.bin_cnt == 0 || series.max_ms <= 0.0 || series.bin_cnt * report->worker_cnt < 2)
 		return;
 	plot.y = scale_make(0.0, series.max_ms, 4, true);
 	figure_open(out, "Iteration times per rank");
 	svg_open(out, WIDTH, 264, "iterations", "Iteration times per rank over the window",
-		 "One mark or line per worker; those of accused workers are red.");
+		 "One mark or line per worker; those of flagged workers are red.");
 	draw_iterations(report, &plot, &series);
 	svg_close(out);
 	iterations_note(&note, report, &series);
@@ -378,13 +379,13 @@ static void share_rows(const struct report *report, struct str *out)
 	for (size_t i = 0; i < report->worker_cnt; i++) {
 		const struct report_worker *worker = &report->workers[i];
 		struct svg_box box = { 90, row * (double)i + 4, WIDTH - 110, row - 6 };
-		bool accused = chart_accused(report, worker->rank);
+		bool flagged = chart_flagged(report, worker->rank);
 		_cleanup_(str_done) struct str who = { 0 };
 		double shares[CLASS_CNT];
 
 		mean_shares(report, i, 1, shares);
-		str_printf(&who, "%srank %d", accused ? "\xe2\x97\x86 " : "", worker->rank);
-		svg_text(out, accused ? "rank bad" : "rank", 80, box.y + box.height / 2 + 4,
+		str_printf(&who, "%srank %d", flagged ? "\xe2\x97\x86 " : "", worker->rank);
+		svg_text(out, flagged ? "rank bad" : "rank", 80, box.y + box.height / 2 + 4,
 			 SVG_END, markup_borrow(out, &who));
 		stack_bar(out, box, false, shares, markup_borrow(out, &who));
 	}
@@ -399,10 +400,10 @@ static void share_rows(const struct report *report, struct str *out)
 	svg_close(out);
 }
 
-static bool any_accused(const struct report *report, size_t first, size_t cnt)
+static bool any_flagged(const struct report *report, size_t first, size_t cnt)
 {
 	for (size_t i = first; i < first + cnt; i++) {
-		if (chart_accused(report, report->workers[i].rank))
+		if (chart_flagged(report, report->workers[i].rank))
 			return true;
 	}
 	return false;
@@ -435,7 +436,7 @@ static size_t share_columns(const struct report *report, struct str *out)
 		if (cnt > 1)
 			str_printf(&who, " to %d", report->workers[first + cnt - 1].rank);
 		stack_bar(out, box, true, shares, markup_borrow(out, &who));
-		if (any_accused(report, first, cnt))
+		if (any_flagged(report, first, cnt))
 			svg_diamond(out, "dot bad", box.x + width / 2, 36, 4, NULL);
 	}
 	svg_close(out);
@@ -458,6 +459,6 @@ void chart_shares(const struct report *report, struct str *out)
 	if (per_column > 1)
 		str_printf(&note, "Each column is the mean of %zu workers. ", per_column);
 	str_append(&note,
-		   "Share of the window on the critical path. \xe2\x97\x86 marks accused workers.");
+		   "Share of the window on the critical path. \xe2\x97\x86 marks flagged ranks.");
 	figure_close(out, markup_borrow(out, &note));
 }

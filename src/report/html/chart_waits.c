@@ -17,6 +17,7 @@
 
 struct total {
 	int rank;
+	bool flagged;
 	double ms;
 };
 
@@ -73,6 +74,16 @@ static const struct total *find_total(const total_vec *totals, int rank)
 				: bsearch(&key, totals->data, totals->cnt, sizeof(key), by_rank);
 }
 
+/* Flagged ranks first, then those that made others wait longest. */
+static int by_blame(const void *a, const void *b)
+{
+	const struct total *x = a, *y = b;
+
+	if (x->flagged != y->flagged)
+		return x->flagged ? -1 : 1;
+	return by_ms(a, b);
+}
+
 /* Keeps the max largest entries, sorted by rank. Returns the number of removed entries. */
 static size_t keep_largest(total_vec *totals, size_t max)
 {
@@ -84,11 +95,42 @@ static size_t keep_largest(total_vec *totals, size_t max)
 	return gone;
 }
 
-/* The late ranks: by the wait they caused. */
+/* Rows are few and in the order of blame. */
+static const struct total *find_row(const total_vec *rows, int rank)
+{
+	vec_foreach(row, rows) {
+		if (row->rank == rank)
+			return row;
+	}
+	return NULL;
+}
+
+/* Keeps the first max rows in the order of blame. Returns the number of removed ones. */
+static size_t keep_rows(const struct report *report, total_vec *rows, size_t max)
+{
+	size_t gone = rows->cnt > max ? rows->cnt - max : 0;
+
+	vec_foreach(row, rows)
+		row->flagged = chart_flagged(report, row->rank);
+	sort_totals(rows, by_blame);
+	rows->cnt -= gone;
+	return gone;
+}
+
+static double per_iteration_ms(const struct report *report, const struct report_wait *wait)
+{
+	return wait->wait_ms / (report->iterations >= 1.0 ? report->iterations : 1.0);
+}
+
+/* The late ranks: by the wait they caused. One that is too short to be seen makes no row. */
 static int collect_rows(const struct report *report, total_vec *rows)
 {
 	for (size_t i = 0; i < report->wait_cnt; i++) {
-		int error = add_total(rows, report->waits[i].from, report->waits[i].wait_ms);
+		const struct report_wait *wait = &report->waits[i];
+		double ms = per_iteration_ms(report, wait);
+		int error = chart_heat_level(ms, report->iteration_ms) < 0
+				    ? 0
+				    : add_total(rows, wait->from, wait->wait_ms);
 
 		if (error < 0)
 			return error;
@@ -102,7 +144,7 @@ static int collect_columns(const struct report *report, const total_vec *rows, t
 {
 	for (size_t i = 0; i < report->wait_cnt; i++) {
 		const struct report_wait *wait = &report->waits[i];
-		int error = find_total(rows, wait->from) == NULL
+		int error = find_row(rows, wait->from) == NULL
 				    ? 0
 				    : add_total(columns, wait->to, wait->wait_ms);
 
@@ -123,18 +165,18 @@ struct matrix {
 	const struct report *report;
 	struct str *out;
 	total_vec rows, columns;
-	double cell_width, cell_height, max_ms;
+	double cell_width, cell_height;
 };
 
 static void row_labels(const struct matrix *m)
 {
 	for (size_t i = 0; i < m->rows.cnt; i++) {
-		bool accused = chart_accused(m->report, m->rows.data[i].rank);
+		bool flagged = chart_flagged(m->report, m->rows.data[i].rank);
 		_cleanup_(str_done) struct str label = { 0 };
 
-		str_printf(&label, "%srank %d", accused ? "\xe2\x97\x86 " : "",
+		str_printf(&label, "%srank %d", flagged ? "\xe2\x97\x86 " : "",
 			   m->rows.data[i].rank);
-		svg_text(m->out, accused ? "rank bad" : "rank", LEFT - 8,
+		svg_text(m->out, flagged ? "rank bad" : "rank", LEFT - 8,
 			 TOP + m->cell_height * ((double)i + 0.5) + 4, SVG_END,
 			 markup_borrow(m->out, &label));
 	}
@@ -157,21 +199,21 @@ static void column_labels(const struct matrix *m)
 
 static void draw_wait(const struct matrix *m, const struct report_wait *wait)
 {
-	const struct total *row = find_total(&m->rows, wait->from);
+	const struct total *row = find_row(&m->rows, wait->from);
 	const struct total *column = find_total(&m->columns, wait->to);
 	_cleanup_(str_done) struct str tip = { 0 }, value = { 0 };
 	struct svg_box box = { .width = m->cell_width - 2, .height = m->cell_height - 2 };
 	char class[24];
 	int heat;
 
-	if (row == NULL || column == NULL || !isfinite(wait->wait_ms) || wait->wait_ms <= 0.0)
+	heat = chart_heat_level(per_iteration_ms(m->report, wait), m->report->iteration_ms);
+	if (row == NULL || column == NULL || heat < 0)
 		return;
-	heat = MIN((int)(9.0 * wait->wait_ms / m->max_ms + 0.5), 9);
 	box.x = LEFT + 1 + m->cell_width * (double)(column - m->columns.data);
 	box.y = TOP + 1 + m->cell_height * (double)(row - m->rows.data);
-	phrase_ms(&value, wait->wait_ms);
-	str_printf(&tip, "rank %d waited %s for rank %d in %llu collectives", wait->to,
-		   markup_borrow(m->out, &value), wait->from,
+	phrase_ms(&value, per_iteration_ms(m->report, wait));
+	str_printf(&tip, "rank %d waited %s per iteration for rank %d, in %llu collectives",
+		   wait->to, markup_borrow(m->out, &value), wait->from,
 		   (unsigned long long)wait->collective_cnt);
 	(void)snprintf(class, sizeof(class), "heat h%d", heat);
 	svg_rect(m->out, class, box, markup_borrow(m->out, &tip));
@@ -202,14 +244,13 @@ static void draw_matrix(struct matrix *m)
 static void waits_note(struct str *note, const struct matrix *m, size_t rows_gone,
 		       size_t columns_gone)
 {
-	str_append(note, "Wait in collectives, summed over the window; the strongest color is ");
-	phrase_ms(note, m->max_ms);
-	str_append(note, ".");
+	str_append(note, "Wait in collectives for the last rank to enter, per iteration. ");
 	if (rows_gone > 0 || columns_gone > 0)
 		str_printf(
 			note,
-			" Too many to show all: the %zu ranks that made others wait longest (%zu "
-			"left out) and the %zu that waited longest for them (%zu left out).",
+			"Too many to show all: the flagged ranks and those that made others wait "
+			"longest, together %zu (%zu left out), and the %zu that waited longest for "
+			"them (%zu left out).",
 			m->rows.cnt, rows_gone, m->columns.cnt, columns_gone);
 }
 
@@ -219,14 +260,29 @@ static int build(struct matrix *m, size_t *ret_rows_gone, size_t *ret_columns_go
 
 	if (error < 0)
 		return error;
-	*ret_rows_gone =
-		keep_largest(&m->rows, m->report->worker_cnt > ALL_MAX ? ROWS_MAX : ALL_MAX);
+	*ret_rows_gone = keep_rows(m->report, &m->rows,
+				   m->report->worker_cnt > ALL_MAX ? ROWS_MAX : ALL_MAX);
 	error = collect_columns(m->report, &m->rows, &m->columns);
 	if (error < 0)
 		return error;
 	*ret_columns_gone =
 		keep_largest(&m->columns, m->columns.cnt > ALL_MAX ? CELLS_MAX : ALL_MAX);
 	return 0;
+}
+
+/* A matrix of empty cells shows nothing. */
+static bool is_any_shown(const struct matrix *m)
+{
+	for (size_t i = 0; i < m->report->wait_cnt; i++) {
+		const struct report_wait *wait = &m->report->waits[i];
+
+		if (chart_heat_level(per_iteration_ms(m->report, wait), m->report->iteration_ms) >=
+			    0 &&
+		    find_row(&m->rows, wait->from) != NULL &&
+		    find_total(&m->columns, wait->to) != NULL)
+			return true;
+	}
+	return false;
 }
 
 void chart_waits(const struct report *report, struct str *out)
@@ -236,14 +292,11 @@ void chart_waits(const struct report *report, struct str *out)
 	size_t rows_gone = 0, columns_gone = 0;
 	int error = build(&m, &rows_gone, &columns_gone);
 
-	for (size_t i = 0; i < report->wait_cnt; i++) {
-		if (isfinite(report->waits[i].wait_ms))
-			m.max_ms = MAX(m.max_ms, report->waits[i].wait_ms);
-	}
 	if (error < 0) {
 		out->error = error;
-	} else if (m.max_ms > 0.0) {
+	} else if (is_any_shown(&m)) {
 		figure_open(out, "Who waited for whom");
+		figure_heat_legend(out, "wait");
 		draw_matrix(&m);
 		waits_note(&note, &m, rows_gone, columns_gone);
 		figure_close(out, markup_borrow(out, &note));

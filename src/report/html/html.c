@@ -57,29 +57,44 @@ static void fact_job(struct str *out, const struct report *report)
 	fact_close(out);
 }
 
+static void small_phrase(struct str *out, struct str *phrase)
+{
+	if (phrase->len > 0) {
+		str_append(out, "<small>");
+		markup_take(out, phrase);
+		str_append(out, "</small>");
+	}
+	str_done(phrase);
+}
+
 static void fact_hosts(struct str *out, const struct report *report)
 {
-	struct str hosts = { 0 };
+	struct str names = { 0 };
+	size_t cnt = report->origin.host_cnt;
 
-	if (report->origin.host_cnt == 0)
+	if (cnt == 0)
 		return;
-	fact_open(out, report->origin.host_cnt > 1 ? "Hosts" : "Host");
-	phrase_hosts(&hosts, &report->origin, HOSTS_MAX);
-	markup_take(out, &hosts);
+	fact_open(out, "Hosts");
+	str_printf(out, "%zu", cnt);
+	phrase_host_names(&names, &report->origin, HOSTS_MAX);
+	small_phrase(out, &names);
 	fact_close(out);
 }
 
 static void fact_when(struct str *out, const struct report *report)
 {
-	struct str when = { 0 };
+	struct str span = { 0 }, steps = { 0 };
 
-	phrase_when(&when, &report->origin);
-	if (when.len > 0) {
+	phrase_span(&span, &report->origin);
+	phrase_steps(&steps, &report->origin);
+	if (span.len + steps.len > 0) {
 		fact_open(out, "Window");
-		markup_take(out, &when);
+		markup_take(out, &span);
+		small_phrase(out, &steps);
 		fact_close(out);
 	}
-	str_done(&when);
+	str_done(&span);
+	str_done(&steps);
 }
 
 static void fact_maker(struct str *out, const struct report *report)
@@ -207,14 +222,26 @@ static void facts(struct str *out, const struct report *report)
 	str_append(out, "</header>\n<main id=\"main\">\n");
 }
 
+static void pace_part(struct str *out, const struct report *report)
+{
+	if (report->pace.point_cnt < 2)
+		return;
+	str_append(out, "<section class=\"window\"><h2>The run</h2>\n");
+	chart_pace(report, out);
+	str_append(out, "</section>\n");
+}
+
 static void window_part(struct str *out, const struct report *report)
 {
 	if (report->worker_cnt == 0)
 		return;
 	str_append(out, "<section class=\"window\"><h2>The window</h2>\n");
-	chart_iterations(report, out);
-	chart_shares(report, out);
+	chart_lanes(report, out);
+	chart_heat(report, out);
 	chart_waits(report, out);
+	chart_flame(report, out);
+	chart_shares(report, out);
+	chart_iterations(report, out);
 	str_append(out, "</section>\n");
 }
 
@@ -294,11 +321,11 @@ static double mean_iteration_ms(const struct report_worker *worker)
 	return worker->iteration_cnt > 0 ? sum / (double)worker->iteration_cnt : (double)NAN;
 }
 
-static void worker_row(struct str *out, const struct report_worker *worker, bool accused)
+static void worker_row(struct str *out, const struct report_worker *worker, bool flagged)
 {
 	struct str ms = { 0 };
 
-	str_printf(out, "<tr><td class=\"n\">%s%d</td><td><bdi>", accused ? "\xe2\x97\x86 " : "",
+	str_printf(out, "<tr><td class=\"n\">%s%d</td><td><bdi>", flagged ? "\xe2\x97\x86 " : "",
 		   worker->rank);
 	markup_text_short(out, worker->host, 64);
 	str_append(out, "</bdi></td><td><bdi>");
@@ -335,7 +362,7 @@ static void workers_part(struct str *out, const struct report *report)
 	str_append(out, "</tr></thead><tbody>\n");
 	for (size_t i = 0; i < shown; i++)
 		worker_row(out, &report->workers[i],
-			   chart_accused(report, report->workers[i].rank));
+			   chart_flagged(report, report->workers[i].rank));
 	str_append(out, "</tbody></table></div>");
 	if (shown < report->worker_cnt)
 		str_printf(
@@ -432,16 +459,18 @@ int report_html(const struct report *report, struct str *out)
 	page_head(out, report);
 	facts(out, report);
 	html_findings(report, out);
+	pace_part(out, report);
 	/* Without a verdict what was not seen matters more than what was. */
 	if (verdict_is_open(report->verdict))
 		gaps_part(out, report);
 	breakdown_part(out, report);
-	shares_part(out, report);
 	window_part(out, report);
+	shares_part(out, report);
 	if (!verdict_is_open(report->verdict))
 		gaps_part(out, report);
 	workers_part(out, report);
-	document_close(out, "Ids of findings are explained in docs/findings.md; programs read the "
-			    "JSON report.");
+	document_close(out,
+		       "findings.md in PerfTracker's documents explains each finding; programs "
+		       "read the JSON report.");
 	return str_finish(out, start);
 }

@@ -5,6 +5,7 @@
 #include "report/finding_fields.h"
 #include "report/html/chart.h"
 #include "report/html/markup.h"
+#include "report/html/meaning.h"
 #include "report/phrase.h"
 
 #include <math.h>
@@ -27,7 +28,8 @@ static void table_row(struct str *out, size_t i, const struct finding *finding, 
 		struct str phrase = { 0 };
 
 		column->phrase(&phrase, finding, CELL_CELLS);
-		str_append(out, column->is_number ? "<td class=\"n\">" : "<td>");
+		str_printf(out, "<td%s data-name=\"%s\">", column->is_number ? " class=\"n\"" : "",
+			   column->title);
 		markup_take(out, &phrase);
 		str_append(out, "</td>");
 	}
@@ -40,7 +42,7 @@ static void table(struct str *out, const struct report *report)
 	const struct finding_field *column = finding_fields_column(NULL, utilization);
 
 	str_append(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
-			"aria-label=\"Table of findings\"><table><thead><tr>"
+			"aria-label=\"Table of findings\"><table class=\"findings\"><thead><tr>"
 			"<th scope=\"col\" class=\"n\">#</th><th scope=\"col\">Function</th>");
 	for (; column != NULL; column = finding_fields_column(column, utilization))
 		str_printf(out, "<th scope=\"col\"%s>%s</th>",
@@ -96,7 +98,7 @@ static void gain_stat(struct str *out, const struct finding *finding)
 		phrase_pct(&pct, finding->gain_pct);
 		str_append(&pct, " of the iteration");
 	}
-	stat(out, "gain", "Saved by a repair", &gain, &pct);
+	stat(out, "gain", "Recoverable per iteration", &gain, &pct);
 }
 
 static void time_stat(struct str *out, const struct finding *finding)
@@ -122,7 +124,7 @@ static void stats(struct str *out, const struct finding *finding)
 	time_stat(out, finding);
 	value_stat(out, "Share of the window", &finding->beta, NULL);
 	value_stat(out, "Utilization", &finding->mu, finding->resource);
-	value_stat(out, "Deviation", &finding->sigma, NULL);
+	value_stat(out, "Deviation of utilization", &finding->sigma, NULL);
 	str_append(out, "</dl>\n");
 }
 
@@ -160,15 +162,12 @@ static void about_victims(struct str *out, const struct finding *finding)
 static void about_stack(struct str *out, const struct finding *finding)
 {
 	size_t cnt = phrase_caller_cnt(finding);
-	size_t first = cnt > 12 ? cnt - 12 : 0;
 
 	if (cnt == 0)
 		return;
 	str_append(out, "<dt>Called by</dt><dd><code>");
-	if (first > 0)
-		str_append(out, "... \xe2\x80\xba ");
-	for (size_t i = first; i < cnt; i++) {
-		str_append(out, i > first ? " \xe2\x80\xba <bdi>" : "<bdi>");
+	for (size_t i = 0; i < cnt; i++) {
+		str_append(out, i > 0 ? " \xe2\x80\xba <bdi>" : "<bdi>");
 		markup_text_short(out, finding->stack[i], 200);
 		str_append(out, "</bdi>");
 	}
@@ -205,6 +204,9 @@ static void card(struct str *out, size_t i, const struct finding *finding)
 	markup_text_short(out, finding->cause, 64);
 	str_printf(out, "</span><span>%s</span><span>confidence %s</span></p>\n",
 		   event_class_name(finding->class), confidence_name(finding->confidence));
+	if (meaning_of(finding->id) != NULL)
+		str_printf(out, "<p class=\"meaning\">%s: %s.</p>\n", finding->id,
+			   meaning_of(finding->id));
 	stats(out, finding);
 	about(out, finding);
 	if (finding->advice != NULL && finding->advice[0] != '\0') {

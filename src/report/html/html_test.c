@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/clean.h"
+#include "report/html/meaning.h"
 #include "report/test_help.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -217,14 +219,78 @@ static void the_pictures_show_the_measurements(void **state)
 
 	(void)state;
 	help_assert_contains(html, "Time in the function, per rank");
-	help_assert_contains(html, "rank 2, accused: ");
-	help_assert_contains(html, "rank 0 waited 3003 ms for rank 2 in 12 collectives");
+	help_assert_contains(html, "rank 2, flagged: ");
+	help_assert_contains(html, "per iteration for rank 2, in 12 collectives");
 	help_assert_contains(html, "rank 2: idle 88 %");
 	assert_int_equal(count(html, "class=\"dot bad\""), 1);
 	assert_int_equal(count(html, "class=\"dot peer\""), 3);
 	assert_int_equal(count(html, "class=\"line bad\""), 1);
 	assert_int_equal(count(html, "class=\"line peer\""), 3);
 	free(html);
+}
+
+static void the_new_pictures_show_what_the_report_has(void **state)
+{
+	char *stall = help_print("stall", report_html), *slow = help_print("slow", report_html);
+
+	(void)state;
+	help_assert_contains(stall, "Who was late in which iteration");
+	help_assert_contains(stall, "One iteration, rank by rank: step 121");
+	help_assert_contains(stall, "in collectives for 32.0 ms, of it waiting 30.0 ms");
+	help_assert_contains(stall, "Call stacks of rank 2 against its peers");
+	help_assert_contains(stall, "loader.py: load_batch: 60.0 ms, peers 5.00 ms");
+	help_assert_contains(stall, "class=\"heat h8\"");
+	help_assert_contains(slow, "Pace of the run");
+	help_assert_contains(slow, "slow since");
+	assert_null(strstr(slow, "Who was late"));
+	assert_null(strstr(stall, "Pace of the run"));
+	free(stall);
+	free(slow);
+}
+
+/* A function that no peer has: the picture would be one dot in empty axes. */
+static void a_picture_without_a_comparison_is_left_out(void **state)
+{
+	struct report report;
+	struct finding finding;
+	struct finding_point points[4];
+	struct str out = { 0 };
+
+	(void)state;
+	sample_make("stall", &report);
+	finding = report.findings[0];
+	memcpy(points, finding.points, sizeof(points));
+	for (size_t i = 0; i < 4; i++) {
+		if (!points[i].accused)
+			points[i].time_ms = points[i].beta_frac = (double)NAN;
+	}
+	finding.points = points;
+	report.findings = &finding;
+	assert_int_equal(report_html(&report, &out), 0);
+	assert_null(strstr(out.data, "Time in the function, per rank"));
+	str_done(&out);
+	arena_done(&report.arena);
+}
+
+/* The table in docs/findings.md and the page say the same of each id. */
+static void meanings_are_those_of_the_documents(void **state)
+{
+	char line[512], id[16];
+	FILE *file = fopen(DOCS_DIR "/findings.md", "r");
+	size_t cnt = 0;
+
+	(void)state;
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file) != NULL) {
+		if (sscanf(line, "| [%6[-PT0-9]](", id) != 1)
+			continue;
+		assert_non_null(meaning_of(id));
+		help_assert_contains(line, meaning_of(id));
+		cnt++;
+	}
+	(void)fclose(file);
+	assert_true(cnt > 20);
+	assert_null(meaning_of("PT-000"));
 }
 
 /* Thirty findings, each over 3,000 workers. */
@@ -273,8 +339,23 @@ static void numbers_out_of_order_do_not_break_a_picture(void **state)
 					 .workers = &worker,
 					 .worker_cnt = 1,
 					 .waits = &wait,
-					 .wait_cnt = 1 };
+					 .wait_cnt = 1,
+					 .iterations = odd[i],
+					 .iteration_ms = 10 };
+		struct report_stretch stretch = { odd[i], 5, { odd[i], odd[i] } };
+		struct report_meeting meeting = { odd[i], odd[i], odd[i] };
+		struct report_lane lanes[2] = { { 0, "", &stretch, 1, &meeting, 1 },
+						{ 1, "", &stretch, 1, &meeting, 1 } };
+		struct report_flame_node nodes[2] = { { "a", -1, CLASS_HOST, odd[i], 1 },
+						      { "b", 0, CLASS_HOST, 3, odd[i] } };
+		struct report_pace_point pace[2] = { { 1, odd[i], odd[i], odd[i] },
+						     { 2, 1, 1, 1 } };
 		struct str out = { 0 };
+
+		report.lanes = (struct report_lanes){ .lanes = lanes, 2, 10, false, 0, false };
+		report.flame = (struct report_flame){ nodes, 2, 0, true, 1, 10 };
+		report.pace = (struct report_pace){ pace, 2, odd[i] };
+		worker.late_ms = &odd[i];
 
 		points[0].beta_frac = points[0].mu_frac = points[0].time_ms = odd[i];
 		points[1].sigma_frac = worker.window_ms = worker.class_frac[0] = odd[i];
@@ -283,6 +364,10 @@ static void numbers_out_of_order_do_not_break_a_picture(void **state)
 		assert_null(strstr(out.data, "=\"nan"));
 		assert_null(strstr(out.data, "=\"-nan"));
 		assert_null(strstr(out.data, "=\"inf"));
+		assert_null(strstr(out.data, "NaN"));
+		assert_null(strstr(out.data, "width=\"-"));
+		assert_null(strstr(out.data, "height=\"-"));
+		assert_null(strstr(out.data, "nan "));
 		str_done(&out);
 	}
 }
@@ -316,6 +401,9 @@ int main(void)
 		cmocka_unit_test(elements_are_closed_in_order),
 		cmocka_unit_test(every_picture_has_a_title_and_a_description),
 		cmocka_unit_test(the_pictures_show_the_measurements),
+		cmocka_unit_test(the_new_pictures_show_what_the_report_has),
+		cmocka_unit_test(a_picture_without_a_comparison_is_left_out),
+		cmocka_unit_test(meanings_are_those_of_the_documents),
 		cmocka_unit_test(thousands_of_workers_fit_into_three_megabytes),
 		cmocka_unit_test(numbers_out_of_order_do_not_break_a_picture),
 		cmocka_unit_test(an_empty_report_is_a_page),

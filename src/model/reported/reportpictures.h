@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What pictures of a report show beyond its findings: one iteration of some ranks side by side, the
+ * call stacks of one rank against its peers, and the pace of a live job. All bounded in size.
+ */
+#pragma once
+
+#include "model/event_kinds.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Between two collectives; the order of what ran in it is not known. */
+struct report_stretch {
+	double begin_ms, end_ms;
+	double class_frac[CLASS_CNT]; /* of its critical path; what they leave is not known */
+};
+
+/* One collective, or some that are too close to be drawn apart. */
+struct report_meeting {
+	double begin_ms, end_ms;
+	double wait_ms; /* for its last member; 0: none, or not known */
+};
+
+/* One rank in one iteration of the culprit, on the culprit's clock. */
+struct report_lane {
+	int rank;
+	const char *role; /* "culprit", "waits most", "typical" */
+	const struct report_stretch *stretches;
+	size_t stretch_cnt;
+	const struct report_meeting *meetings;
+	size_t meeting_cnt;
+};
+
+struct report_lanes {
+	const struct report_lane *lanes;
+	size_t lane_cnt; /* 0: no picture */
+	double length_ms;
+	bool step_known;
+	int64_t step;
+	bool aligned; /* by collectives; false: every rank begins at 0 */
+};
+
+/* A function in its calling context. Parents come before their children. */
+struct report_flame_node {
+	const char *name;
+	int parent; /* index of a node; -1: none */
+	enum event_class class;
+	double ms, peers_ms; /* critical time per iteration, with what it calls; peers: mean */
+};
+
+struct report_flame {
+	const struct report_flame_node *nodes;
+	size_t node_cnt; /* 0: no picture */
+	int rank;
+	bool culprit;
+	size_t peer_cnt;
+	double iteration_ms;
+};
+
+/* The pace of a live job over some steps: time of an iteration on its slowest rank. */
+struct report_pace_point {
+	uint64_t step; /* the first */
+	double min_ms, mean_ms, max_ms;
+};
+
+struct report_pace {
+	const struct report_pace_point *points;
+	size_t point_cnt;
+	double best_ms; /* of an iteration; 0: unknown */
+};

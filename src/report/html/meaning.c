@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/html/meaning.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const struct {
+	const char *id, *text;
+} meanings[] = {
+	{ "PT-101", "idle in a place that its peers pass at once" },
+	{ "PT-102", "waits for input data" },
+	{ "PT-103", "computes in Python while the job waits" },
+	{ "PT-104", "is stopped by Python's garbage collector" },
+	{ "PT-105", "waits for the GIL that another thread holds" },
+	{ "PT-106", "is runnable but gets no CPU" },
+	{ "PT-107", "is stopped by a signal, debugger or freezer" },
+	{ "PT-108", "allocates pinned memory while it trains" },
+	{ "PT-109", "has more work than its peers" },
+	{ "PT-110", "an operator or runtime call takes longer here" },
+	{ "PT-201", "computes slower with the same work" },
+	{ "PT-202", "has the slow link of its ring" },
+	{ "PT-203", "sends over PCIe what its peers send over NVLink" },
+	{ "PT-204", "spends longer in memory operations" },
+	{ "PT-205", "a collective is slow for all members alike" },
+	{ "PT-301", "longer than a healthy job spends there, on all workers" },
+	{ "PT-302", "differs from its peers, no pattern fits" },
+	{ "PT-303", "takes longer than in the job's own past" },
+	{ "PT-902", "its process has ended, the others wait" },
+	{ "PT-903", "waits inside the kernel and cannot be interrupted" },
+	{ "PT-904", "waits for its next batch without end" },
+	{ "PT-905", "made less progress than the others, which wait" },
+	{ "PT-906", "has not entered a collective in which others wait" },
+	{ "PT-907", "is in another function than the others, which wait" },
+};
+
+const char *meaning_of(const char *id)
+{
+	for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++) {
+		if (id != NULL && strcmp(meanings[i].id, id) == 0)
+			return meanings[i].text;
+	}
+	return NULL;
+}
