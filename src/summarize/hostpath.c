@@ -7,6 +7,8 @@
 #include <errno.h>
 
 #define PATH_ROUNDING_NS 1000 /* writers give microseconds, and some cut their digits */
+#define PATH_EARLY_NS 50000   /* by so much may a function seem to begin before its elder ends */
+#define PATH_EARLY_FRAC 8     /* or by this part of the elder's length */
 
 struct level {
 	int64_t end_ns;
@@ -316,18 +318,45 @@ static void find_event(struct hostwalk *w, uint32_t idx)
 }
 
 /*
+ * Whether an event that begins in a level and outlives it follows the level: most of it is behind
+ * the level's end, and the overlap is short. As a call of the level it would be lost, and its
+ * caller named. A frame of which the level is the caller is its call, whatever the times are.
+ */
+static bool follows_early(const struct hostwalk *w, const struct level *top, const struct event *e)
+{
+	int64_t overlap_ns = top->end_ns - e->start_ns;
+	int64_t length_ns = top->end_ns - w->path->trace->events[top->event].start_ns;
+
+	if (event_end_ns(e) - top->end_ns <= overlap_ns ||
+	    (e->kind == KIND_PYTHON && e->parent == top->event))
+		return false;
+	return overlap_ns <= MAX((int64_t)PATH_EARLY_NS, length_ns / PATH_EARLY_FRAC) &&
+	       overlap_ns < length_ns;
+}
+
+/*
  * Whether the innermost level ends before the next event. Writers round times: an event that
- * begins a little before the level's end and ends after it follows the level.
+ * begins a little before the level's end and ends after it follows the level. A function that begins
+ * earlier ends the level when it begins.
  */
 static bool top_ended(struct hostwalk *w)
 {
-	const struct level *top = walk_top(w);
+	struct level *top = walk_top(w);
 	const struct event *e;
 
 	if (top->end_ns <= w->next_start_ns || w->next_event == EVENT_NONE)
 		return top->end_ns <= w->next_start_ns;
 	e = &w->path->trace->events[w->next_event];
-	return top->end_ns - e->start_ns <= PATH_ROUNDING_NS && event_end_ns(e) > top->end_ns;
+	if (event_end_ns(e) <= top->end_ns)
+		return false;
+	if (top->end_ns - e->start_ns <= PATH_ROUNDING_NS)
+		return true;
+	if (!follows_early(w, top, e))
+		return false;
+	/* An annotation takes no time from what runs. */
+	if (e->kind != KIND_ANNOTATION)
+		top->end_ns = e->start_ns;
+	return true;
 }
 
 /*

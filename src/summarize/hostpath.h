@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The activity of a thread at every moment: its innermost function, or idle in its innermost
- * context. Events may overlap without nesting, so children are clipped to their parents, but where times
- * are only rounded one follows the other; Python
+ * context. Events may overlap without nesting: an event that begins shortly before another ends, and
+ * outlives it by more, follows it; other children are clipped to their parents. Python
  * frames whose caller is on another thread are placed below the caller. Stretches are produced one
  * at a time and not stored: there are two for each event.
  * Source: PerfTracker section 4.2 (critical path); ARCHITECTURE.md, "Decisions worth knowing" (idle

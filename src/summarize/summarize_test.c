@@ -32,12 +32,48 @@ static void a_child_that_crosses_its_parent_is_clipped(void **state)
 
 	(void)state;
 	event(KIND_PYTHON, "f", 0, 50000);
-	event(KIND_PYTHON, "g", 40000, 80000);
+	event(KIND_PYTHON, "g", 20000, 70000);
 	event(KIND_PYTHON, "h", 90000, 100000);
 	fp = summarized();
-	assert_share(&fp, "f", CLASS_HOST, 40000);
-	assert_share(&fp, "f/g", CLASS_HOST, 10000);
+	assert_share(&fp, "f", CLASS_HOST, 20000);
+	assert_share(&fp, "f/g", CLASS_HOST, 30000);
 	assert_share(&fp, "idle after f, before h", CLASS_IDLE, 40000);
+	fingerprint_done(&fp);
+}
+
+/* g begins 10 us before f and its call end, and outlives both: it is no call of f. */
+static void a_function_that_begins_before_its_elder_ends_is_not_lost(void **state)
+{
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 2000000);
+	event(KIND_PYTHON, "f", 0, 100000);
+	event(KIND_PYTHON, "inner", 80000, 98000);
+	event(KIND_PYTHON, "g", 90000, 500000);
+	event(KIND_PYTHON, "h", 400000, 450000);
+	fp = summarized();
+	assert_share(&fp, "main/f", CLASS_HOST, 80000);
+	assert_share(&fp, "main/f/inner", CLASS_HOST, 10000);
+	assert_share(&fp, "main/g", CLASS_HOST, 360000);
+	assert_share(&fp, "main/g/h", CLASS_HOST, 50000);
+	assert_share(&fp, "main", CLASS_HOST, 1500000);
+	fingerprint_done(&fp);
+}
+
+/* Who called it is recorded: its end is wrong, not its place. */
+static void a_function_that_outlives_its_caller_stays_its_call(void **state)
+{
+	struct fingerprint fp;
+	uint32_t caller, called;
+
+	(void)state;
+	event(KIND_PYTHON, "main", 0, 2000000);
+	caller = event(KIND_PYTHON, "f", 0, 100000);
+	called = event(KIND_PYTHON, "g", 90000, 500000);
+	trace.events[called].parent = caller;
+	fp = summarized();
+	assert_share(&fp, "main/f/g", CLASS_HOST, 10000);
 	fingerprint_done(&fp);
 }
 
@@ -588,6 +624,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(time_belongs_to_the_innermost_function),
 		TEST(a_child_that_crosses_its_parent_is_clipped),
+		TEST(a_function_that_begins_before_its_elder_ends_is_not_lost),
+		TEST(a_function_that_outlives_its_caller_stays_its_call),
 		TEST(a_child_that_crosses_its_parent_by_rounding_follows_it),
 		TEST(a_short_call_at_the_end_of_its_caller_stays_its_call),
 		TEST(idle_time_belongs_to_its_annotation_and_place),
