@@ -156,13 +156,14 @@ static json_t *usage_json(const struct fp_usage *use)
 	if (!use->known)
 		return json_null();
 	return json_pack(
-		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "busy_ns",
-		(json_int_t)use->busy_ns, "compute_ns", (json_int_t)use->compute_ns, "memory_ns",
-		(json_int_t)use->memory_ns, "comm_ns", (json_int_t)use->comm_ns, "memory_alone_ns",
-		(json_int_t)use->memory_alone_ns, "comm_alone_ns", (json_int_t)use->comm_alone_ns,
-		"starved_ns", (json_int_t)use->starved_ns, "sync_loss_ns",
-		(json_int_t)use->sync_loss_ns, "launch_loss_ns", (json_int_t)use->launch_loss_ns,
-		"launch_delay_ns", (json_int_t)use->launch_delay_ns, "kernels",
+		"{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+		"busy_ns", (json_int_t)use->busy_ns, "compute_ns", (json_int_t)use->compute_ns,
+		"memory_ns", (json_int_t)use->memory_ns, "comm_ns", (json_int_t)use->comm_ns,
+		"memory_alone_ns", (json_int_t)use->memory_alone_ns, "comm_alone_ns",
+		(json_int_t)use->comm_alone_ns, "starved_ns", (json_int_t)use->starved_ns,
+		"sync_loss_ns", (json_int_t)use->sync_loss_ns, "launch_loss_ns",
+		(json_int_t)use->launch_loss_ns, "launch_delay_ns",
+		(json_int_t)use->launch_delay_ns, "waits", (json_int_t)use->sync_cnt, "kernels",
 		(json_int_t)use->kernel_cnt, "short_kernels", (json_int_t)use->short_cnt,
 		"launched_kernels", (json_int_t)use->launched_cnt, "blocking_launches",
 		(json_int_t)use->blocking_cnt);

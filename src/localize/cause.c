@@ -5,6 +5,7 @@
 #include "localize/late/work.h"
 #include "localize/witness/gil.h"
 #include "model/thresholds.h"
+#include "model/usage/gpucall.h"
 
 #include <errno.h>
 #include <math.h>
@@ -237,13 +238,22 @@ static bool is_data_loading(const struct job *job, const struct accusation *a)
 	return !a->spread && path_has(job, main_frame(job, a), words, ARRAY_SIZE(words));
 }
 
+/* Whether the place is a call of this kind or inside one. */
+static bool is_in_call(const struct job *job, const struct accusation *a, enum gpucall call)
+{
+	uint32_t frame = main_frame(job, a);
+
+	while (frame != FRAME_NONE && gpucall_of(job->frames.data[frame].name) != call)
+		frame = job->frames.data[frame].parent;
+	return frame != FRAME_NONE && !a->spread;
+}
+
 static bool is_pinned_allocation(const struct job *job, const struct accusation *a)
 {
-	static const char *const words[] = { "cudaHostAlloc", "cudaHostRegister", "hipHostMalloc",
-					     "hipHostAlloc",  "hipHostRegister",  "pin_memory",
-					     "cuMemHostAlloc" };
+	static const char *const words[] = { "pin_memory" };
 
-	return !a->spread && path_has(job, main_frame(job, a), words, ARRAY_SIZE(words));
+	return is_in_call(job, a, GPUCALL_PIN) ||
+	       (!a->spread && path_has(job, main_frame(job, a), words, ARRAY_SIZE(words)));
 }
 
 /* value - peers explains at least half of the lost time. */
@@ -335,6 +345,8 @@ static enum cause cause_of_work(const struct job *job, const struct accusation *
 {
 	bool device = a->worker_cnt > 0 && job->workers[a->workers[0]].fp->has_device;
 
+	if (is_in_call(job, a, GPUCALL_ALLOCATE))
+		return CAUSE_ALLOCATION;
 	if (a->class == CLASS_MEMORY)
 		return CAUSE_SLOW_COPY;
 	return device ? CAUSE_SLOW_GPU : CAUSE_SLOW_OPERATOR;
@@ -387,9 +399,23 @@ static bool is_imbalance(const struct accusation *a, const struct cause_facts *f
 	       f->work_ratio - 1 >= CAUSE_EXPLAINS * (f->compute_ratio - 1);
 }
 
+static enum cause cause_of_usage(const struct accusation *a)
+{
+	static const enum cause causes[] = {
+		[USAGE_NONE] = CAUSE_DIFFERENCE,	[USAGE_COPIES] = CAUSE_COPIES,
+		[USAGE_ALLOCATIONS] = CAUSE_ALLOCATION, [USAGE_PINNING] = CAUSE_PINNED,
+		[USAGE_LAUNCHES] = CAUSE_LAUNCHES,	[USAGE_SYNCS] = CAUSE_SYNCS,
+		[USAGE_STARVED] = CAUSE_HOST_BOUND,
+	};
+
+	return causes[a->use.sign];
+}
+
 enum cause cause_find(const struct job *job, const struct accusation *a,
 		      const struct cause_facts *f)
 {
+	if (a->witness == WITNESS_USE)
+		return cause_of_usage(a);
 	if (a->witness == WITNESS_EXPECTATION)
 		return cause_of_all(job, a, f);
 	if (a->witness == WITNESS_PAST)

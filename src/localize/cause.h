@@ -6,79 +6,8 @@
  */
 #pragma once
 
+#include "localize/cause_list.h"
 #include "localize/witness/witness.h"
-
-/*
- * X(id, number, name, title, advice). Ids and names never change. A new row goes to the end of
- * its PT-n group.
- */
-#define CAUSE_LIST(X)                                                                               \
-	X(HOST_STALL, "PT-101", "host-stall", "host stall",                                         \
-	  "Look at this place in the code: a lock, a sleep, a file or network call. Take the "      \
-	  "stack while it stalls there.")                                                           \
-	X(SLOW_DATA, "PT-102", "slow-data-loading", "slow data loading",                            \
-	  "Check the storage or service that the loader reads from, then raise num_workers and "    \
-	  "prefetch_factor, or move the data to faster storage.")                                   \
-	X(CPU_PYTHON, "PT-103", "cpu-bound-python", "CPU-bound Python",                             \
-	  "Move this function off the training thread (data-loader workers), vectorize it, or "     \
-	  "cache its result.")                                                                      \
-	X(GC, "PT-104", "garbage-collection", "garbage collection",                                 \
-	  "Call gc.freeze() after start-up, gc.disable(), and gc.collect() at the same step on "    \
-	  "all ranks (for example every 200 steps).")                                               \
-	X(GIL, "PT-105", "gil-contention", "waiting for the GIL",                                   \
-	  "Move that thread's work to another process, or make it release the GIL.")                \
-	X(CPU_STARVED, "PT-106", "cpu-starvation", "CPU starvation",                                \
-	  "Move the process that takes the CPU away, or pin the rank and its threads to CPUs of "   \
-	  "their own; check cgroup limits.")                                                        \
-	X(STOPPED, "PT-107", "stopped-process", "stopped process",                                  \
-	  "Find who sent the stop signal or holds the process in a debugger or freezer; "           \
-	  "kill -CONT resumes it.")                                                                 \
-	X(PINNED, "PT-108", "pinned-memory-allocation", "pinned-memory allocation",                 \
-	  "Allocate pinned buffers once and reuse them; pin_memory in the loader, not per step.")   \
-	X(IMBALANCE, "PT-109", "load-imbalance", "load imbalance (more work than its peers)",       \
-	  "Balance the inputs: sort or bucket samples by length, or split by cost, not by count.")  \
-	X(SLOW_OPERATOR, "PT-110", "slow-operator", "operator slower than on its peers",            \
-	  "Compare this host with the others: CPU frequency, NUMA placement, drivers, libraries.")  \
-	X(SLOW_GPU, "PT-201", "gpu-slow", "GPU slower than its peers",                              \
-	  "Check this GPU's clocks, power and thermal throttling and Xid errors; replace the host " \
-	  "if it persists.")                                                                        \
-	X(SLOW_LINK, "PT-202", "slow-link", "slow link of the ring",                                \
-	  "Check the NIC, cable and switch port of this worker; the others of the ring only wait.") \
-	X(NVLINK, "PT-203", "nvlink-fallback", "NVLink fallback to PCIe",                           \
-	  "Check NVLink on this host (nvidia-smi nvlink -s); replace the host if links are down.")  \
-	X(SLOW_COPY, "PT-204", "slow-copy", "memory operations slower than on its peers",           \
-	  "Check PCIe width and speed, NUMA placement and pinned memory on this host; keep "        \
-	  "allocations out of the step.")                                                           \
-	X(SLOW_COLLECTIVE, "PT-205", "slow-collective", "slow collective, no rank late",            \
-	  "No rank is late: overlap it with compute, send less, or check the network of the whole " \
-	  "group.")                                                                                 \
-	X(EVERYWHERE, "PT-301", "slow-function-everywhere",                                         \
-	  "function slower than a healthy job has it",                                              \
-	  "This is in the code or the environment of all workers: speed the function up, or move "  \
-	  "it out of the step.")                                                                    \
-	X(DIFFERENCE, "PT-302", "unexplained-difference", "difference from its peers",              \
-	  "Compare this worker's host, inputs and code path with a peer's.")                        \
-	X(MORE_THAN_BEFORE, "PT-303", "more-than-before", "more time than in the job's own past",   \
-	  "Compare its inputs, files, caches, and what else runs on the host, with those before.")  \
-	X(PROCESS_ENDED, "PT-902", "process-ended", "process ended",                                \
-	  "Look at this rank's own output and the kernel log (out of memory?); the other ranks "    \
-	  "wait for it and will not go on.")                                                        \
-	X(KERNEL_WAIT, "PT-903", "kernel-wait", "uninterruptible wait in the kernel",               \
-	  "Usually storage, a network file system or a driver: see /proc/PID/stack as root, and "   \
-	  "the kernel log.")                                                                        \
-	X(LOADER_BLOCKED, "PT-904", "loader-blocked", "no batch from the data loader",              \
-	  "The data loader of this rank returns no batch: look at its worker processes and at the " \
-	  "storage or service they read from.")                                                     \
-	X(RANK_BEHIND, "PT-905", "rank-behind", "a rank made less progress than the others",        \
-	  "The other ranks wait for this one in a collective. To see the Python stacks of all "     \
-	  "ranks until now: perftracker timeline, with the folder of this report.")                 \
-	X(NOT_ENTERED, "PT-906", "collective-not-entered", "a rank has not entered a collective",   \
-	  "The other ranks are in the collective and wait for this one. To see the Python stacks "  \
-	  "of all ranks until now: perftracker timeline, with the folder of this report.")          \
-	X(ELSEWHERE, "PT-907", "elsewhere",                                                         \
-	  "a rank is in another function than the others, which wait",                              \
-	  "The other ranks wait in one function and this one is in another. To see the Python "     \
-	  "stacks of all ranks until now: perftracker timeline, with the folder of this report.")
 
 enum cause {
 #define X(id, number, name, title, advice) CAUSE_##id,

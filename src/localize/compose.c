@@ -139,14 +139,18 @@ static void set_name(struct draft *d)
 	f->key = draft_text(d, hex);
 	f->name = "the whole iteration";
 	f->class = d->a->class;
+	if (d->a->use.label != NULL)
+		f->name = draft_text(d, d->a->use.label);
 	if (frame == FRAME_NONE)
 		return;
 	(void)snprintf(hex, sizeof(hex), "%016llx%016llx",
 		       (unsigned long long)d->job->frames.data[frame].key.hi,
 		       (unsigned long long)d->job->frames.data[frame].key.lo);
 	f->key = draft_text(d, hex);
-	f->name = d->a->class == CLASS_IDLE ? draft_idle_name(d, frame)
-					    : draft_text(d, d->job->frames.data[frame].name);
+	if (d->a->use.label == NULL)
+		f->name = d->a->class == CLASS_IDLE
+				  ? draft_idle_name(d, frame)
+				  : draft_text(d, d->job->frames.data[frame].name);
 	for (uint32_t i = frame; i != FRAME_NONE; i = d->job->frames.data[i].parent)
 		depth++;
 	stack = arena_calloc(d->arena, depth + 1, sizeof(*stack));
@@ -249,6 +253,19 @@ static void compare_with_past(struct draft *d)
 	f->beta.reference_kind = REFERENCE_PAST;
 }
 
+/* What the GPUs lost, whatever the critical path says of it. */
+static void compare_with_usual(struct draft *d)
+{
+	struct finding *f = d->out;
+	double usual_frac = d->a->use.usual_ns / d->job->iteration_ns;
+
+	f->time_ms_per_iteration = d->a->own_ns / 1e6;
+	f->delta_ms_per_iteration = (d->a->own_ns - d->a->use.usual_ns) / 1e6;
+	set_value(&f->beta, fmin(1, d->a->own_ns / d->job->iteration_ns), usual_frac);
+	f->beta.reference_kind = REFERENCE_EXPECTED;
+	f->gain_at_most = true;
+}
+
 /*
  * The one of a place's two times that differs more from the peers': a stall can hide behind
  * the device's work, and the peers' threads can be in the same place because they wait.
@@ -288,6 +305,8 @@ static void set_numbers(struct draft *d)
 		f->time_ms_per_iteration =
 			fmax(f->time_ms_per_iteration, f->delta_ms_per_iteration);
 	}
+	if (d->a->witness == WITNESS_USE)
+		compare_with_usual(d);
 	set_value(&f->mu, d->facts.mu, d->facts.mu_peers);
 	set_value(&f->sigma, d->facts.sigma, d->facts.sigma_peers);
 	f->expectation_distance = d->a->expectation_distance;
@@ -359,6 +378,31 @@ static void name_children(struct draft *d)
 				(int)len, function);
 }
 
+/* What helps depends on the ends of the copies: "Memcpy HtoD (Pageable -> Device)". */
+static const char *copies_advice(const char *name)
+{
+	if (strstr(name, "Pageable") != NULL)
+		return "Pin the host's memory (pin_memory=True in the DataLoader) and copy with "
+		       "non_blocking=True: copies of pageable memory are slower, and the host "
+		       "waits for them.";
+	if (strstr(name, "HtoD") != NULL || strstr(name, "DtoH") != NULL)
+		return "Keep what is used again on the GPU, copy less or in a smaller type, and "
+		       "copy on a stream of its own (prefetch) while the GPU computes.";
+	if (strstr(name, "DtoD") != NULL)
+		return "Copy less within the GPU: no contiguous(), clone() or cat() of large "
+		       "tensors in the step; write results in place.";
+	return cause_text(CAUSE_COPIES)->advice;
+}
+
+/* What all that are here have is not known of those that are missing. */
+static const char *all_words(const struct draft *d)
+{
+	return d->a->witness == WITNESS_USE &&
+			       d->job->workers[0].fp->world_size > (int)d->job->worker_cnt
+		       ? "all analyzed ranks"
+		       : "all ranks";
+}
+
 static void set_words(struct draft *d)
 {
 	const struct cause_text *words = cause_text(d->cause);
@@ -366,11 +410,11 @@ static void set_words(struct draft *d)
 
 	f->id = words->number;
 	f->cause = words->name;
-	f->advice = words->advice;
+	f->advice = d->cause == CAUSE_COPIES ? copies_advice(f->name) : words->advice;
 	f->title = arena_printf(
 		d->arena, "%s%s%s: %s%s %s",
 		f->rank_cnt == 1 ? "rank "
-		: f->all_workers ? "all ranks"
+		: f->all_workers ? all_words(d)
 				 : "ranks ",
 		f->all_workers && f->rank_cnt > 1 ? "" : draft_ranks_text(d, f->ranks, f->rank_cnt),
 		d->a->rotates ? ", taking turns" : "", words->title,

@@ -75,6 +75,10 @@ static void evidence_of_place(struct draft *d)
 	uint32_t main = d->a->function != FRAME_NONE ? d->job->functions.data[d->a->function].frame
 						     : FRAME_NONE;
 
+	for (size_t i = 0; i < d->a->use.line_cnt; i++)
+		EVIDENCE(d, "%s", d->a->use.lines[i]);
+	if (d->a->witness == WITNESS_USE)
+		return;
 	if (draft_named_frame(d) == FRAME_NONE && d->a->witness == WITNESS_BLAME) {
 		EVIDENCE(
 			d,
@@ -366,6 +370,8 @@ enum confidence evidence_confidence(const struct draft *d)
 		return analyzed >= CONFIDENCE_ITERATIONS && cost_pct >= CONFIDENCE_PAST_PCT
 			       ? CONFIDENCE_HIGH
 			       : CONFIDENCE_MEDIUM;
+	if (d->a->witness == WITNESS_USE && (analyzed < CONFIDENCE_ITERATIONS || d->a->unsure))
+		return CONFIDENCE_MEDIUM;
 	if (d->a->witness != WITNESS_BLAME) {
 		bool many = d->job->worker_cnt >= CONFIDENCE_WORKERS ||
 			    d->a->worker_cnt == d->job->worker_cnt;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/findings.md lists exactly the causes of cause.h: ids, names, a section with what to do."""
+"""docs/findings.md lists exactly the causes of cause_list.h: ids, names, a section with what to do."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def complaints(header: str, page: str) -> list[str]:
     sections = SECTION.findall(page)
     found = []
     if not causes:
-        found.append("cause.h: no causes found")
+        found.append("cause_list.h: no causes found")
     if len({number for number, _ in causes}) != len(causes):
-        found.append("cause.h: an id is given twice")
+        found.append("cause_list.h: an id is given twice")
     if sorted(causes) != sorted((number, name) for number, _, name in rows):
-        found.append(f"the table lists {sorted(rows)}, cause.h {sorted(causes)}")
+        found.append(f"the table lists {sorted(rows)}, cause_list.h {sorted(causes)}")
     if sorted(causes) != sorted((number, name) for number, name, _ in sections):
-        found.append("the sections are not those of cause.h")
+        found.append("the sections are not those of cause_list.h")
     for number, anchor, name in rows:
         if anchor != f"{number}-{name}".lower():
             found.append(f"{number}: its link goes to #{anchor}")

@@ -63,6 +63,10 @@ static const struct {
 	{ "slow-operator", { NULL, KIND_RUNTIME, "cudaLaunchKernel", CLASS_HOST }, NULL },
 	{ "gpu-slow", { NULL, KIND_KERNEL, "mm", CLASS_COMPUTE }, NULL },
 	{ "slow-copy", { NULL, KIND_GPU_MEMOP, "Memcpy HtoD", CLASS_MEMORY }, NULL },
+	{ "device-memory-allocation", { NULL, KIND_RUNTIME, "cudaFree", CLASS_MEMORY }, NULL },
+	{ "pinned-memory-allocation",
+	  { NULL, KIND_RUNTIME, "cudaMallocHost", CLASS_MEMORY },
+	  NULL },
 };
 
 static void each_pattern_of_a_late_worker_has_its_cause(void **state)

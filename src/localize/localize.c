@@ -4,6 +4,7 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "localize/absences.h"
+#include "localize/activity/activity.h"
 #include "localize/compose.h"
 #include "localize/conclude.h"
 #include "localize/growth.h"
@@ -19,6 +20,7 @@
 #include "localize/usercode.h"
 #include "localize/usual.h"
 #include "localize/witness/by_past.h"
+#include "localize/witness/by_usage.h"
 #include "localize/witness/companions.h"
 #include "localize/witness/part.h"
 #include "model/thresholds.h"
@@ -105,6 +107,8 @@ static int describe_input(struct run *r)
 
 	if (error == 0)
 		error = parts_describe_workers(r->out, &r->job);
+	if (error == 0)
+		error = activity_totals(&r->job, r->out);
 	return error == 0 ? parts_copy_failures(r->out, r->options) : error;
 }
 
@@ -132,19 +136,7 @@ static int note_drops(struct run *r)
 
 static int note_guesses(struct run *r)
 {
-	bool optimizer = false;
-
-	for (size_t w = 0; w < r->job.worker_cnt; w++) {
-		enum iterations_by by = r->job.workers[w].fp->iterations_by;
-
-		if (by == ITERATIONS_REPEATS)
-			return NOTE(r, "nothing marks iterations: they are guessed from kernels "
-				       "that repeat, or collectives, and may be layers");
-		optimizer |= by == ITERATIONS_OPTIMIZER;
-	}
-	if (optimizer)
-		return NOTE(r, "nothing marks iterations: each ends with an optimizer step");
-	return 0;
+	return parts_note_guesses(r->out, r->notes, &r->job);
 }
 
 /* Whether every worker of the job is here. */
@@ -200,11 +192,11 @@ static int note_observations(struct run *r)
 		const struct fingerprint *fp = r->job.workers[w].fp;
 
 		devices += fp->has_device;
-		host[w] = (double)(fp->class_ns[CLASS_HOST] + fp->class_ns[CLASS_IDLE]) /
-			  (double)fp->window_ns;
+		host[w] = activity_idle_frac(fp);
 	}
 	frac = stats_median(host, cnt);
-	if (devices == cnt && cnt > 0 && frac > NOTE_HOST_FRAC)
+	if (devices == cnt && cnt > 0 && frac > NOTE_HOST_FRAC &&
+	    !by_usage_says_starved(&r->accusations))
 		error = NOTE(
 			r,
 			"the device has no work for %.0f %% of the window on the typical worker: "
@@ -539,6 +531,9 @@ static int find_accusations(struct run *r)
 	if (error == 0)
 		error = by_past_recall(&r->past, &r->accusations);
 	doubt_expectations(r, &options);
+	/* A running job shows how fast it can be: what it always has is no event. */
+	if (error == 0 && !r->options->trigger.present)
+		error = accuse_by_usage(&r->job, r->out, arena, &r->accusations);
 	return error == 0 ? gain_find_hidden(&r->job, &r->blame, &options, &r->accusations) : error;
 }
 

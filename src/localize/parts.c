@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "localize/parts.h"
 
+#include "localize/activity/activity.h"
 #include "localize/compose_parts.h"
 #include "localize/pictures/origin.h"
 #include "model/thresholds.h"
@@ -159,6 +160,25 @@ int parts_note_warmup(struct report *out, const char **notes, const struct job *
 		    plural(job->worker_cnt), (double)longest->warmup_ns / 1e6, rest_ns / 1e6);
 }
 
+int parts_note_guesses(struct report *out, const char **notes, const struct job *job)
+{
+	bool optimizer = false;
+
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		enum iterations_by by = job->workers[w].fp->iterations_by;
+
+		if (by == ITERATIONS_REPEATS)
+			return NOTE(out, notes,
+				    "nothing marks iterations: they are guessed from kernels that "
+				    "repeat, or collectives, and may be layers");
+		optimizer |= by == ITERATIONS_OPTIMIZER;
+	}
+	if (optimizer)
+		return NOTE(out, notes,
+			    "nothing marks iterations: each ends with an optimizer step");
+	return 0;
+}
+
 int parts_copy_failures(struct report *out, const struct localize_options *options)
 {
 	size_t cnt = options->failure_cnt;
@@ -259,7 +279,7 @@ static double comm_hidden_frac(const struct fingerprint *fp)
 	return (double)MAX(running_ns - critical_ns, 0) / (double)fp->window_ns;
 }
 
-static int describe_worker(struct report *out, const struct fingerprint *fp,
+static int describe_worker(struct report *out, const struct fingerprint *fp, double iterations,
 			   struct report_worker *ret)
 {
 	double *lengths = arena_calloc(&out->arena, fp->iteration_cnt + 1, sizeof(double));
@@ -272,6 +292,7 @@ static int describe_worker(struct report *out, const struct fingerprint *fp,
 		.iteration_ms = lengths,
 		.iteration_cnt = fp->iteration_cnt,
 		.comm_hidden_frac = comm_hidden_frac(fp),
+		.use = activity_use(fp, iterations),
 	};
 	if (lengths == NULL || ret->host == NULL || ret->source == NULL)
 		return -ENOMEM;
@@ -300,7 +321,8 @@ int parts_describe_workers(struct report *out, const struct job *job)
 	if (list == NULL)
 		return -ENOMEM;
 	for (size_t w = 0; w < job->worker_cnt; w++) {
-		if (describe_worker(out, job->workers[w].fp, &list[w]) < 0)
+		if (describe_worker(out, job->workers[w].fp, job->workers[w].iterations, &list[w]) <
+		    0)
 			return -ENOMEM;
 	}
 	out->workers = list;
@@ -310,14 +332,22 @@ int parts_describe_workers(struct report *out, const struct job *job)
 
 /* --- findings --- */
 
+/* Its bound is what all other repairs leave, however much that is. */
+static bool is_host_bound(const struct finding *f)
+{
+	return strcmp(f->id, cause_text(CAUSE_HOST_BOUND)->number) == 0;
+}
+
 static int gain_cmp(const void *a, const void *b)
 {
 	const struct finding *x = a, *y = b;
 	bool x_low = x->confidence == CONFIDENCE_LOW, y_low = y->confidence == CONFIDENCE_LOW;
 
-	/* What is sure comes before what may be. */
+	/* What is sure comes before what may be, and what has a place before what has none. */
 	if (x_low != y_low)
 		return x_low ? 1 : -1;
+	if (is_host_bound(x) != is_host_bound(y))
+		return is_host_bound(x) ? 1 : -1;
 	if (x->gain_ms_per_iteration < y->gain_ms_per_iteration)
 		return 1;
 	if (x->gain_ms_per_iteration > y->gain_ms_per_iteration)

@@ -45,6 +45,9 @@ _must_check_ int parts_note_drops(struct report *out, const char **notes, const 
 /* A note of a first iteration that was left out as warm-up. Returns 0 or -ENOMEM. */
 _must_check_ int parts_note_warmup(struct report *out, const char **notes, const struct job *job);
 
+/* A note of how iterations are known where nothing marks them. Returns 0 or -ENOMEM. */
+_must_check_ int parts_note_guesses(struct report *out, const char **notes, const struct job *job);
+
 /* The inputs that could not be used. Returns 0 or -ENOMEM. */
 _must_check_ int parts_copy_failures(struct report *out, const struct localize_options *options);
 

@@ -52,6 +52,7 @@ struct finding {
 	struct finding_value beta, mu, sigma;
 	double expectation_distance, differential_distance, threshold;
 	double gain_ms_per_iteration, gain_pct; /* the time a repair would save */
+	bool gain_at_most; /* a bound: what is lost there, of which a repair saves a part */
 	enum confidence confidence;
 	const char *const *evidence;
 	size_t evidence_cnt;

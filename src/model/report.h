@@ -13,6 +13,7 @@
 #include "model/reported/reportorigin.h"
 #include "model/reported/reportpictures.h"
 #include "model/trigger.h"
+#include "model/usage/reportuse.h"
 #include "model/verdict.h"
 
 /* One analyzed worker, for the charts and the coverage. */
@@ -27,6 +28,7 @@ struct report_worker {
 	double comm_hidden_frac;      /* collectives behind other work; NAN: not recorded */
 	/* By iteration: for how long others waited for it, the last of a collective; NULL: unknown. */
 	const double *late_ms;
+	struct report_use use; /* of its GPUs */
 };
 
 /* Late worker `from` made `to` wait, summed over the window. */
@@ -94,6 +96,8 @@ struct report {
 	double alike_factor; /* times as long as before, of all functions alike; 0: they are not */
 	const struct report_share *shares; /* of functions, the largest first */
 	size_t share_cnt;
+	const struct report_total *totals; /* kernels, copies and calls, the longest first */
+	size_t total_cnt;
 	struct report_trigger trigger;
 	struct report_loop loop;
 	struct report_origin origin;

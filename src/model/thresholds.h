@@ -804,6 +804,55 @@
  */
 #define LINK_PAUSES 0.95
 
+/* --- Use of GPUs, on all workers alike --- */
+
+/*
+ * USAGE_COPIES_FRAC: share of the window | training jobs of real traces: at most 4.2 %; one that
+ * copies its data again and again: 97 % | copies alone on the device are a finding from here on
+ */
+#define USAGE_COPIES_FRAC 0.1
+
+/*
+ * USAGE_ALLOC_FRAC: share of an iteration | dlrm4_sleep, behind its first step: 5.0 % in one of two
+ * iterations | the device without work while the host allocates, in two iterations at least
+ */
+#define USAGE_ALLOC_FRAC 0.05
+
+/*
+ * USAGE_SYNC_FRAC: share of the window | jobs of real traces: at most 4.5 % | what waits of the host
+ * for the device cost at most is a finding from here on
+ */
+#define USAGE_SYNC_FRAC 0.1
+
+/*
+ * USAGE_SYNCS_MIN: per iteration | reading the loss is one | fewer waits are not the fault: what the
+ * host does behind them is
+ */
+#define USAGE_SYNCS_MIN 3.0
+
+/*
+ * USAGE_BLOCKING_FRAC: share of the kernels with a launch | short kernels of real traces: at most
+ * 22 % end before their launch does | so many show launches that wait for their kernels
+ */
+#define USAGE_BLOCKING_FRAC 0.8
+
+/*
+ * USAGE_STARVED_FRAC: share of the window | training jobs of real traces: 1 to 40 %; jobs that are
+ * bound by their host: 75 to 99 % | the device without work and without a launch
+ */
+#define USAGE_STARVED_FRAC 0.5
+
+/*
+ * USAGE_ITERATIONS: iterations | two have no middle | of as many the median counts, not the window
+ */
+#define USAGE_ITERATIONS 3u
+
+/*
+ * USAGE_OF_CALLER: share of the gain of an accused function | not recorded | calls inside it that
+ * cost as much are the fault, and not the function
+ */
+#define USAGE_OF_CALLER 0.5
+
 /* --- Causes, confidence, verdict --- */
 
 /*

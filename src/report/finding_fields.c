@@ -23,6 +23,11 @@ static const char *confidence_word(const struct finding *finding)
 	return confidence_name(finding->confidence);
 }
 
+static const char *gain_word(const struct finding *finding)
+{
+	return finding->gain_at_most ? "bound" : "estimate";
+}
+
 static void time_phrase(struct str *out, const struct finding *finding, size_t cells)
 {
 	(void)cells;
@@ -166,6 +171,11 @@ static const struct finding_field fields[] = {
 	  .cells = 11,
 	  .is_number = true,
 	  .phrase = gain_phrase },
+	{ .key = "gain_is",
+	  .type = FIELD_WORD,
+	  .word = gain_word,
+	  .rules = "\"enum\":[\"estimate\",\"bound\"]",
+	  .about = "bound: all that is lost there, of which a repair saves a part." },
 	{ .key = "confidence",
 	  .type = FIELD_WORD,
 	  .word = confidence_word,

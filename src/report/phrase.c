@@ -213,6 +213,7 @@ static void phrase_loss(struct str *out, const struct finding *finding)
 			str_append(out, plural ? " lose " : " loses ");
 		else
 			str_append(out, plural ? " cost the job " : " costs the job ");
+		str_append(out, finding->gain_at_most ? "at most " : "");
 		phrase_ms(out, gain);
 		str_append(out, " per iteration");
 		if (isfinite(pct) && pct > 0.0) {

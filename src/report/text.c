@@ -185,7 +185,9 @@ static void measure_details(struct text_writer *w, const struct finding *finding
 	detail(w, "time", &time);
 	if (finding->beta.present) {
 		phrase_value(&share, &finding->beta);
-		str_append(&share, " (of the window, on the critical path)");
+		str_append(&share, finding->gain_at_most
+					   ? " (of the window)"
+					   : " (of the window, on the critical path)");
 	}
 	detail(w, "share", &share);
 	if (finding->mu.present) {
@@ -206,6 +208,7 @@ static void gain_detail(struct text_writer *w, const struct finding *finding)
 	struct str text = { 0 };
 
 	if (isfinite(finding->gain_ms_per_iteration) && finding->gain_ms_per_iteration > 0.0) {
+		str_append(&text, finding->gain_at_most ? "at most " : "");
 		phrase_ms(&text, finding->gain_ms_per_iteration);
 		str_append(&text, " (");
 		phrase_pct(&text, finding->gain_pct);

@@ -46,9 +46,23 @@ class Known(Scratch):
     def test_a_sleep_of_20_ms(self) -> None:
         self.assert_only_rank_2("dlrm4_sleep_20ms", 20.2, 0.05)
 
-    def test_a_healthy_job(self) -> None:
+    def test_a_job_that_is_bound_by_its_hosts_has_no_straggler(self) -> None:
         report = self.analyze_set("resnet18_ddp2")
-        self.assertEqual((report["verdict"], report["findings"]), ("healthy", []))
+        self.assertEqual([f["cause"] for f in report["findings"]], ["host-bound"])
+        self.assertEqual(report["findings"][0]["scope"], "all")
+        self.assertEqual(report["findings"][0]["gain_is"], "bound")
+        self.assertAlmostEqual(report["findings"][0]["gain_pct"], 96, delta=2)
+
+    def test_copies_that_fill_the_window_of_two_gpus(self) -> None:
+        report = real.analyze(real.TRACES / "nsys" / "h100_2gpu_schema3.25.sqlite")
+        self.assertEqual([f["cause"] for f in report["findings"]], ["copies"])
+        self.assertIn("HtoD", report["findings"][0]["function"]["name"])
+        self.assertGreater(report["findings"][0]["gain_pct"], 90)
+
+    def test_allocations_of_a_warm_up_are_not_accused(self) -> None:
+        for name in ("dlrm4_sleep_20ms", "dlrm4_sleep_1s"):
+            causes = {f["cause"] for f in self.analyze_set(name)["findings"]}
+            self.assertNotIn("device-memory-allocation", causes)
 
     def test_a_tensor_parallel_pair_of_which_one_is_always_late(self) -> None:
         report = self.analyze_set("megatron_tp2")

@@ -161,6 +161,9 @@ def judge(case: Case) -> tuple[str, str]:
     answer = f"{verdict}: {report['reason']}"
     if guilty - {str(case.culprit)} or (case.absent and guilty):
         return "wrong", answer
+    # Nobody is late, but all have a fault: also of a job with a late rank that was overlooked.
+    if verdict == "abnormal" and not guilty:
+        return ("right" if case.culprit is None else "healthy"), answer
     if verdict == "abnormal":
         return ("right" if str(case.culprit) in guilty else "wrong"), answer
     if verdict == "healthy":

@@ -357,6 +357,7 @@ static void code_usage(struct codec *c, struct fp_usage *use)
 	for (size_t i = 0; i < ARRAY_SIZE(durations); i++)
 		CODE_INT(c, *durations[i], 0, INT64_MAX / 4, "a duration");
 	CODE_INT(c, use->launch_delay_ns, -1, INT64_MAX / 4, "a duration");
+	code_u64(c, &use->sync_cnt);
 	code_u64(c, &use->kernel_cnt);
 	code_u64(c, &use->short_cnt);
 	code_u64(c, &use->launched_cnt);
@@ -382,12 +383,18 @@ static void code_uses(struct codec *c, struct fingerprint *fp)
 	fp->totals = code_array(c, fp->totals, &fp->total_cnt, sizeof(*fp->totals), 64);
 	for (size_t i = 0; i < fp->total_cnt && c->error == 0; i++)
 		code_total(c, &fp->totals[i]);
-	fp->uses = code_array(c, fp->uses, &fp->use_cnt, sizeof(*fp->uses), 16);
+	fp->uses = code_array(c, fp->uses, &fp->use_cnt, sizeof(*fp->uses), 48);
 	if (c->error == 0 && fp->use_cnt != 0 && fp->use_cnt != fp->iteration_cnt)
 		codec_fail(c, "the use of each iteration", fp->use_cnt);
 	for (size_t i = 0; i < fp->use_cnt && c->error == 0; i++) {
-		CODE_INT(c, fp->uses[i].busy_ns, 0, INT64_MAX / 4, "a duration");
-		CODE_INT(c, fp->uses[i].alloc_ns, 0, INT64_MAX / 4, "a duration");
+		struct fp_iteration_use *use = &fp->uses[i];
+
+		CODE_INT(c, use->busy_ns, 0, INT64_MAX / 4, "a duration");
+		CODE_INT(c, use->alloc_ns, 0, INT64_MAX / 4, "a duration");
+		CODE_INT(c, use->memory_alone_ns, 0, INT64_MAX / 4, "a duration");
+		CODE_INT(c, use->starved_ns, 0, INT64_MAX / 4, "a duration");
+		CODE_INT(c, use->sync_loss_ns, 0, INT64_MAX / 4, "a duration");
+		CODE_INT(c, use->launch_loss_ns, 0, INT64_MAX / 4, "a duration");
 	}
 	fp->operations =
 		code_array(c, fp->operations, &fp->operation_cnt, sizeof(*fp->operations), 8);

@@ -107,7 +107,9 @@ static void fill_uses(struct fingerprint *fp)
 	fp->use_cnt = below(2) != 0 ? fp->iteration_cnt : 0;
 	fp->uses = arena_calloc(&fp->arena, fp->use_cnt + 1, sizeof(*fp->uses));
 	for (size_t i = 0; i < fp->use_cnt; i++)
-		fp->uses[i] = (struct fp_iteration_use){ some_ns(), some_ns() };
+		fp->uses[i] = (struct fp_iteration_use){ .busy_ns = some_ns(),
+							 .alloc_ns = some_ns(),
+							 .launch_loss_ns = some_ns() };
 	fp->operation_cnt = below(3);
 	fp->operations = arena_calloc(&fp->arena, fp->operation_cnt + 1, sizeof(char *));
 	for (size_t i = 0; i < fp->operation_cnt; i++)

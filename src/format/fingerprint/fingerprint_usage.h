@@ -29,6 +29,7 @@ struct fp_usage {
 	int64_t sync_loss_ns;	 /* synchronizations and copies that the host waits for */
 	int64_t launch_loss_ns;	 /* launches that end after their kernel (CUDA_LAUNCH_BLOCKING) */
 	int64_t launch_delay_ns; /* begin of the launch to begin of the kernel, median; -1 unknown */
+	uint64_t sync_cnt;	 /* waits that sync_loss_ns is of */
 	uint64_t kernel_cnt;
 	uint64_t short_cnt;    /* kernels shorter than USAGE_SHORT_NS */
 	uint64_t launched_cnt; /* kernels whose launch is known */
@@ -49,8 +50,13 @@ struct fp_total {
 	int64_t bytes;	 /* copies: payload, sum; -1 unknown */
 };
 
-/* One iteration, by its index. */
+/*
+ * One iteration, by its index. What lies in several of them counts in the one where it begins, but
+ * for busy_ns.
+ */
 struct fp_iteration_use {
-	int64_t busy_ns;  /* any work on the device */
-	int64_t alloc_ns; /* no work on it while the host allocated or freed memory */
+	int64_t busy_ns;	 /* any work on the device */
+	int64_t alloc_ns;	 /* no work on it while the host allocated or freed memory */
+	int64_t memory_alone_ns; /* as in fp_usage */
+	int64_t starved_ns, sync_loss_ns, launch_loss_ns;
 };

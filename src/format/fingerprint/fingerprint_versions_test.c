@@ -20,7 +20,7 @@ static unsigned char *bytes_of_one(struct fp_function *function, struct fingerpr
 #define TAIL_4 (8 + (8 + 15 * 8) + 3 * 8)
 
 /* Without the fields of version 10: how GPUs were used, three empty lists. */
-#define ADDED_10 (15 * 8 + 3 * 8)
+#define ADDED_10 (16 * 8 + 3 * 8)
 
 /* Without the field of version 9: the warm-up. */
 #define ADDED_9 8

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which workers are accused of which place in the program. Kinds of evidence: blame (which
- * worker came late and why), difference (which worker is unlike its peers), expectation
- * (what is too long everywhere) and the past (what is longer than it was in the same job). Each by_*.c is a way to accuse by one of them. cause.c names
- * the cause of an accusation, compose.c makes a finding of it.
+ * worker came late and why), difference (which worker is unlike its peers), expectation (what
+ * is too long everywhere), use (what keeps all GPUs from computing) and the past. Each by_*.c is
+ * a way to accuse. cause.c names the cause, compose.c makes a finding.
  * Source: PerfTracker section 4.3; docs/method.md.
  */
 #pragma once
@@ -11,8 +11,9 @@
 #include "localize/distance/differ.h"
 #include "localize/distance/expect.h"
 #include "localize/late/blame.h"
+#include "localize/witness/usesign.h"
 
-enum witness { WITNESS_BLAME, WITNESS_DIFFERENCE, WITNESS_EXPECTATION, WITNESS_PAST };
+enum witness { WITNESS_BLAME, WITNESS_DIFFERENCE, WITNESS_EXPECTATION, WITNESS_PAST, WITNESS_USE };
 
 struct accusation {
 	enum witness witness;
@@ -37,6 +38,7 @@ struct accusation {
 	double delay_growth_ns;	  /* per iteration: more than then the thread lacked a CPU */
 	double before_ns, now_ns; /* per iteration of a typical accused: own time at the place */
 	double expectation_distance, differential_distance, threshold;
+	struct use_sign use; /* by use; the gain is a bound then */
 };
 
 /* Whether a worker is among the accused. O(log n). */
@@ -57,8 +59,7 @@ static inline bool accusation_has(const struct accusation *a, uint32_t worker)
 
 struct accuse_options {
 	double min_gain_frac; /* of an iteration */
-	/* An expectation exceeded by everybody alike is a property of the job, not an
-	 * event: it needs this much of an iteration before it is called a finding. */
+	/* An expectation that all exceed alike is no event: it needs this much to be a finding. */
 	double min_common_frac;
 	/* Every worker of the job was analyzed. Else the late worker may be an absent one,
 	 * and a long collective may be nothing but waiting for it. */

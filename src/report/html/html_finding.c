@@ -93,6 +93,7 @@ static void gain_stat(struct str *out, const struct finding *finding)
 
 	if (!isfinite(finding->gain_ms_per_iteration) || finding->gain_ms_per_iteration <= 0.0)
 		return;
+	str_append(&gain, finding->gain_at_most ? "at most " : "");
 	phrase_ms(&gain, finding->gain_ms_per_iteration);
 	if (isfinite(finding->gain_pct)) {
 		phrase_pct(&pct, finding->gain_pct);

@@ -17,7 +17,6 @@ struct totals {
 	uint32_t *device_of;  /* by node: index in device + 1 */
 	uint32_t *runtime_of; /* by string: index in runtime + 1 */
 	VEC(uint8_t) calls;   /* by index in runtime: enum gpucall */
-	size_t next;	      /* iteration in which the last call began */
 };
 
 /* Counts one execution, clipped to the window. */
@@ -83,22 +82,12 @@ static struct fp_total *runtime_total(struct totals *t, const struct event *e)
 	return &t->runtime.data[*idx - 1];
 }
 
-/* The iteration in which a call began, its index; calls come in order. SIZE_MAX: none. */
-static size_t iteration_of(struct totals *t, int64_t start_ns)
-{
-	const struct fingerprint *fp = t->look->fp;
-	int64_t at_ns = start_ns - t->look->p->window.start_ns;
-
-	while (t->next + 1 < fp->iteration_cnt && fp->iterations[t->next + 1].start_ns <= at_ns)
-		t->next++;
-	return t->next < fp->iteration_cnt ? t->next : SIZE_MAX;
-}
-
 static int add_call(struct totals *t, const struct event *e)
 {
 	struct usage_look *look = t->look;
 	struct fp_total *total = runtime_total(t, e);
 	int64_t until_ns = MIN(event_end_ns(e), look->p->window.end_ns), idle_ns;
+	struct fp_iteration_use *use = NULL;
 	enum gpucall call;
 
 	if (total == NULL)
@@ -108,13 +97,11 @@ static int add_call(struct totals *t, const struct event *e)
 	total->idle_ns = add_saturated(total->idle_ns, idle_ns);
 	call = (enum gpucall)t->calls.data[total - t->runtime.data];
 	if (call == GPUCALL_WAIT)
-		look->fp->usage.sync_loss_ns += usage_charge_call(look, e);
-	if (call == GPUCALL_ALLOCATE || call == GPUCALL_PIN) {
-		size_t i = iteration_of(t, e->start_ns);
-
-		if (i != SIZE_MAX)
-			look->fp->uses[i].alloc_ns += idle_ns;
-	}
+		usage_charge_call(look, e, false);
+	if (call == GPUCALL_ALLOCATE || call == GPUCALL_PIN)
+		use = usage_iteration(look, e->start_ns);
+	if (use != NULL)
+		use->alloc_ns += idle_ns;
 	return 0;
 }
 

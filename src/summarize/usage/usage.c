@@ -34,14 +34,44 @@ static const struct event *launch_of(const struct pass *p, const struct crit_exe
 	return e->parent != EVENT_NONE ? &p->trace->events[e->parent] : NULL;
 }
 
+struct fp_iteration_use *usage_iteration(struct usage_look *look, int64_t time_ns)
+{
+	const struct fingerprint *fp = look->fp;
+	int64_t at_ns = time_ns - look->p->window.start_ns;
+	size_t low = 0, high = fp->use_cnt;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (fp->iterations[mid].start_ns <= at_ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low > 0 ? &fp->uses[low - 1] : NULL;
+}
+
 /* A gap until work that a call launches: the host had not launched it before the call's end. */
 static int add_gap(struct sweep *s, int64_t start_ns, int64_t end_ns, const struct event *launch)
 {
-	struct fp_usage *use = &s->look->fp->usage;
+	struct fp_iteration_use *use = usage_iteration(s->look, start_ns);
+	int64_t starved_ns = 0;
 
 	if (launch != NULL)
-		use->starved_ns += clamp_ns(event_end_ns(launch) - start_ns, end_ns - start_ns);
+		starved_ns = clamp_ns(event_end_ns(launch) - start_ns, end_ns - start_ns);
+	s->look->fp->usage.starved_ns += starved_ns;
+	if (use != NULL)
+		use->starved_ns += starved_ns;
 	return gaps_add(&s->look->gaps, start_ns, end_ns);
+}
+
+static void add_memory_alone(struct sweep *s, int64_t alone_ns)
+{
+	struct fp_iteration_use *use = usage_iteration(s->look, s->now_ns);
+
+	s->look->fp->usage.memory_alone_ns += alone_ns;
+	if (use != NULL)
+		use->memory_alone_ns += alone_ns;
 }
 
 /* Accounts for the time until the next execution begins, or the window ends. */
@@ -61,7 +91,8 @@ static int sweep_until(struct sweep *s, int64_t until_ns, const struct event *la
 	use->compute_ns += compute;
 	use->memory_ns += memory;
 	use->comm_ns += comm;
-	use->memory_alone_ns += MAX(memory - kernels, 0);
+	if (memory > kernels)
+		add_memory_alone(s, memory - kernels);
 	use->comm_alone_ns += MAX(comm - copies, 0);
 	s->now_ns = until_ns;
 	return busy < length ? add_gap(s, from_ns, until_ns, launch) : 0;
@@ -134,19 +165,29 @@ static int64_t median_delay(const struct usage_look *look)
 	return -1;
 }
 
-int64_t usage_charge_call(struct usage_look *look, const struct event *call)
+void usage_charge_call(struct usage_look *look, const struct event *call, bool launches)
 {
+	struct fp_iteration_use *use = usage_iteration(look, call->start_ns), none = { 0 };
 	int64_t end_ns = event_end_ns(call);
 	struct gap *gap = gaps_last(&look->gaps, add_saturated(end_ns, CLOCK_SLACK_NS));
 	int64_t waited_ns;
 
 	/* It waited only if the device worked when it began, and was done when it ended. */
 	if (gap == NULL || gap->charged || gap->start_ns <= call->start_ns || gap->end_ns < end_ns)
-		return 0;
+		return;
 	gap->charged = true;
 	waited_ns = MIN(end_ns, gap->start_ns) - call->start_ns;
 	waited_ns -= gaps_within(&look->gaps, call->start_ns, MIN(end_ns, gap->start_ns));
-	return MIN(waited_ns, gap->end_ns - gap->start_ns);
+	waited_ns = MIN(waited_ns, gap->end_ns - gap->start_ns);
+	use = use != NULL ? use : &none;
+	if (launches) {
+		look->fp->usage.launch_loss_ns += waited_ns;
+		use->launch_loss_ns += waited_ns;
+	} else {
+		look->fp->usage.sync_loss_ns += waited_ns;
+		look->fp->usage.sync_cnt++;
+		use->sync_loss_ns += waited_ns;
+	}
 }
 
 /* Charges the launches and copies that the host waited for. */
@@ -161,22 +202,24 @@ static void charge_launches(struct usage_look *look)
 		if (launch == NULL || !is_device_exec(e) || launch->start_ns > e->start_ns ||
 		    event_end_ns(e) > event_end_ns(launch))
 			continue;
-		if (e->kind == KIND_KERNEL)
-			look->fp->usage.launch_loss_ns += usage_charge_call(look, launch);
-		else
-			look->fp->usage.sync_loss_ns += usage_charge_call(look, launch);
+		usage_charge_call(look, launch, e->kind == KIND_KERNEL);
 	}
 }
 
-static int add_iterations(struct usage_look *look)
+static int make_iterations(struct fingerprint *fp)
 {
-	struct fingerprint *fp = look->fp;
-	int64_t start_ns = look->p->window.start_ns;
-
 	fp->uses = arena_calloc(&fp->arena, fp->iteration_cnt + 1, sizeof(*fp->uses));
 	if (fp->uses == NULL)
 		return -ENOMEM;
 	fp->use_cnt = fp->iteration_cnt;
+	return 0;
+}
+
+static void set_busy(struct usage_look *look)
+{
+	struct fingerprint *fp = look->fp;
+	int64_t start_ns = look->p->window.start_ns;
+
 	for (size_t i = 0; i < fp->iteration_cnt; i++) {
 		int64_t from_ns = start_ns + fp->iterations[i].start_ns;
 		int64_t until_ns = from_ns + fp->iterations[i].dur_ns;
@@ -184,21 +227,21 @@ static int add_iterations(struct usage_look *look)
 		fp->uses[i].busy_ns =
 			until_ns - from_ns - gaps_within(&look->gaps, from_ns, until_ns);
 	}
-	return 0;
 }
 
 static int look_at_device(struct usage_look *look)
 {
-	int error = sweep_all(look);
+	int error = make_iterations(look->fp);
 
+	if (error == 0)
+		error = sweep_all(look);
 	if (error < 0)
 		return error;
 	look->fp->usage.known = true;
 	look->fp->usage.launch_delay_ns = median_delay(look);
-	error = add_iterations(look);
-	if (error == 0)
-		charge_launches(look);
-	return error == 0 ? totals_add(look) : error;
+	set_busy(look);
+	charge_launches(look);
+	return totals_add(look);
 }
 
 int usage_add(struct pass *p, struct fingerprint *fp)

@@ -20,7 +20,10 @@ struct usage_look {
 _must_check_ int totals_add(struct usage_look *look);
 
 /*
- * What a call that waited for the device cost at most: the shorter of its wait and of the gap
- * that it ended in, each gap counted once.
+ * Adds what a call that waited for the device cost at most: the shorter of its wait and of the gap
+ * that it ended in, each gap counted once. launches: it is a launch that waited for its kernel.
  */
-int64_t usage_charge_call(struct usage_look *look, const struct event *call);
+void usage_charge_call(struct usage_look *look, const struct event *call, bool launches);
+
+/* The use of the iteration in which a moment of the trace lies; NULL: of none. O(log n). */
+struct fp_iteration_use *usage_iteration(struct usage_look *look, int64_t time_ns);

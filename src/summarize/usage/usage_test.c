@@ -92,6 +92,7 @@ static void a_wait_costs_at_most_the_gap_behind_it(void **state)
 	work(stream, second, KIND_KERNEL, "k", 450000, 900000);
 	fp = summarized();
 	assert_int_equal(fp.usage.sync_loss_ns, 50000);
+	assert_int_equal(fp.usage.sync_cnt, 1);
 	assert_int_equal(fp.usage.launch_loss_ns, 0);
 	fingerprint_done(&fp);
 }
