@@ -59,6 +59,7 @@ def wrap(hooks: Hooks) -> None:
     _wrap_optimizer(_compiling_test(torch), hooks)
     _wrap_scaler(hooks)
     _wrap_backward(torch.autograd, hooks)
+    _wrap_graphs(hooks)
     _wrap_groups(hooks)
 
 
@@ -192,8 +193,14 @@ def _wrap_backward(autograd: Any, hooks: Hooks) -> None:
 
 def _wrap_pass(autograd: Any, name: str, hooks: Hooks) -> None:
     original = getattr(autograd, name, None)
-    if original is None:
-        return
+    if original is not None:
+        wrapper = _pass_of(original, hooks)
+        _keep_scriptable(original, wrapper)
+        setattr(autograd, name, wrapper)
+
+
+def _pass_of(original: Any, hooks: Hooks) -> Any:
+    """The function, marked as a backward pass."""
 
     @functools.wraps(original)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -204,8 +211,7 @@ def _wrap_pass(autograd: Any, name: str, hooks: Hooks) -> None:
             hooks.backward_ends(None)
 
     _hide_from_compiler(run)
-    _keep_scriptable(original, run)
-    setattr(autograd, name, run)
+    return run
 
 
 def _keep_scriptable(original: Any, wrapper: Any) -> None:
@@ -216,6 +222,15 @@ def _keep_scriptable(original: Any, wrapper: Any) -> None:
     operator = builtins._find_builtin(original)
     if operator is not None:
         builtins._register_builtin(wrapper, operator)
+
+
+def _wrap_graphs(hooks: Hooks) -> None:
+    """A whole iteration captured in a CUDA graph calls nothing else of torch: a replay counts as a
+    backward pass, which is a mark only where no optimizer steps.
+    """
+    cls = getattr(sys.modules.get("torch.cuda.graphs"), "CUDAGraph", None)
+    if hasattr(cls, "replay"):
+        cls.replay = _pass_of(cls.replay, hooks)
 
 
 def _wrap_groups(hooks: Hooks) -> None:

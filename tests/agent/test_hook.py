@@ -196,6 +196,14 @@ class Marks(HookTest):
         self.assertEqual(self.counts(worker)[d.BACKWARD], 30)
         self.assertEqual(worker.step(), 30)
 
+    def test_replays_of_cuda_graphs_count_like_backward_passes(self) -> None:
+        """Of torch's own class, on a double of what it calls: a real replay needs a GPU."""
+        run = self.run_job("replayed.py")
+        self.assertEqual((run.returncode, run.stdout), (0, "30 replays\n"), run.stderr)
+        worker = self.only_worker()
+        self.assertEqual(self.counts(worker)[d.BACKWARD], 30)
+        self.assertEqual(worker.step(), 30)
+
     def test_closures_and_scalers_step_once_an_iteration(self) -> None:
         for form in ("lbfgs", "scaler", "own"):
             with self.subTest(form):
