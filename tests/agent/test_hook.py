@@ -240,6 +240,25 @@ class Marks(HookTest):
         names = r.Recorder(self.only_worker()).collectives()
         self.assertEqual(names, ["gloo:grouped"])
 
+    def test_collectives_of_gloo_have_the_group_whose_threads_end_them(self) -> None:
+        run = self.run_job(
+            "gloo_groups.py", launcher=("-m", "torch.distributed.run", "--nproc-per-node=4")
+        )
+        self.assertEqual(run.returncode, 0, run.stderr)
+        by_rank = {w.hello.rank: r.Recorder(w).groups() for w in self.daemon.workers}
+        self.assertEqual(sorted(by_rank), [0, 1, 2, 3])
+        for rank, groups in by_rank.items():
+            shapes = {group[1:]: group.name for group in groups}
+            self.assertEqual(len(shapes), 4 if rank != 2 else 3, shapes)
+            self.assertIn((4, 0, 1), shapes)
+            self.assertIn((2, rank // 2 * 2, 1), shapes)
+            self.assertIn((2, rank % 2, 2), shapes)
+            self.assertEqual((3, 0, 0) in shapes, rank != 2)
+        for shape in (4, 0, 1), (2, 0, 1), (2, 1, 2), (3, 0, 0):
+            members = [g.name for groups in by_rank.values() for g in groups if g[1:] == shape]
+            self.assertEqual(len(members), shape[0])
+            self.assertEqual(len(set(members)), 1, "a group has one name on all its ranks")
+
     def test_optimizers_that_alternate_have_names_of_their_own(self) -> None:
         self.run_job("lightning.py", "alternating")
         steps = [m.detail for m in self.only_worker().marks() if m.mark == d.OPTIMIZER]

@@ -49,6 +49,13 @@ PT_EXPORT int pt_agent_mark(uint32_t mark, int64_t value, uint32_t detail);
 
 /* Makes the calling thread the training thread, whose stacks and account are recorded. */
 PT_EXPORT void pt_agent_training_thread(void);
+/*
+ * The process has joined a group of several ranks: its collectives are recorded from now on. tids
+ * are the threads that were made for it; name: the same on all its ranks. rank_stride: between
+ * its ranks in the job, from first_rank on; 0: they are not evenly spaced.
+ */
+PT_EXPORT void pt_agent_group(const char *name, uint32_t size, uint32_t first_rank,
+			      uint32_t rank_stride, const uint32_t *tids, size_t tid_cnt);
 /* A data-loading child was started (children.h). */
 PT_EXPORT void pt_agent_loader_child(uint32_t pid);
 
@@ -56,7 +63,7 @@ PT_EXPORT void pt_agent_loader_child(uint32_t pid);
  * Probes once what this process can record (collectors.h), with the interpreter lock held: the
  * calling thread's stack as Python reports it; torch's version, then a self-test: between
  * check_operators(1) and (0) the caller runs torch.empty(0). run() starts the recorder and returns 0
- * or -errno. expect_collectives(): the process has joined a group of ranks.
+ * or -errno. expect_collectives(): the process is in a group of ranks that it made earlier.
  */
 PT_EXPORT void pt_agent_open_stacks(const uintptr_t *codes, size_t cnt);
 PT_EXPORT void pt_agent_open_operators(const char *torch_version);
