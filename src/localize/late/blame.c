@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
+#include <xxhash.h>
 
 #define MAX_OTHERS 33 /* peers asked what they did meanwhile */
 
@@ -400,15 +402,29 @@ int blame_cost(const struct job *job, const struct blame *blame, const uint32_t 
 	return 0;
 }
 
+/*
+ * PerfTracker's recorders of one host have one clock. Of other traces the name of the host may be
+ * that of many, and the start of the window another event's.
+ */
+static uint64_t clock_of(const struct fingerprint *fp)
+{
+	return strcmp(fp->source, "agent") == 0 && fp->host[0] != '\0'
+		       ? XXH3_64bits(fp->host, strlen(fp->host))
+		       : 0;
+}
+
 static int match(const struct job *job, struct arena *arena, struct blame *ret)
 {
 	_cleanup_free_ struct shift_worker *workers = calloc(job->worker_cnt + 1, sizeof(*workers));
 
 	if (workers == NULL)
 		return -ENOMEM;
-	for (size_t w = 0; w < job->worker_cnt; w++)
-		workers[w] = (struct shift_worker){ job->workers[w].fp->collectives,
-						    job->workers[w].fp->collective_cnt };
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		const struct fingerprint *fp = job->workers[w].fp;
+
+		workers[w] = (struct shift_worker){ fp->collectives, fp->collective_cnt,
+						    clock_of(fp), fp->window_start_wall_ns };
+	}
 	return shifts_find(workers, job->worker_cnt, arena, &ret->groups, &ret->unmatched_cnt);
 }
 
