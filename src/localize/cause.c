@@ -3,6 +3,7 @@
 
 #include "base/stats.h"
 #include "localize/late/work.h"
+#include "localize/usercode.h"
 #include "localize/witness/gil.h"
 #include "model/thresholds.h"
 #include "model/usage/gpucall.h"
@@ -183,6 +184,7 @@ int cause_measure(const struct job *job, const struct accusation *a, struct caus
 		.work_ratio = ratio_to_peers(job, a, work_elements_ratio, scratch, ratios),
 		.compute_ratio = ratio_to_peers(job, a, work_compute_ratio, scratch, ratios),
 	};
+	ret->extra_ns = usercode_extra_ns(job, a, scratch);
 	for (size_t i = 0; i < a->worker_cnt; i++) {
 		const struct fp_host *h = &job->workers[a->workers[i]].fp->host_stats;
 
@@ -324,29 +326,43 @@ static double wanted_cpu(const struct job *job, const struct cause_facts *f)
 	return isnan(f->run_delay_ns) ? 0 : f->run_delay_ns / job->iteration_ns;
 }
 
+/* The thread sleeps there, or waits: it would not with more CPU. */
+static bool is_system_call(const struct job *job, uint32_t frame)
+{
+	static const char prefix[] = "<system call ";
+
+	return frame != FRAME_NONE &&
+	       strncmp(job->frames.data[frame].name, prefix, strlen(prefix)) == 0;
+}
+
 static enum cause cause_of_host(const struct job *job, const struct accusation *a,
 				const struct cause_facts *f)
 {
 	uint32_t frame = main_frame(job, a);
 	uint8_t kind = frame != FRAME_NONE ? job->frames.data[frame].kind : KIND_OTHER;
 
-	if (a->class == CLASS_IDLE)
+	if (a->class == CLASS_IDLE || is_system_call(job, frame))
 		return CAUSE_HOST_STALL;
 	if (kind == KIND_PYTHON)
 		return isnan(f->mu) || f->mu + wanted_cpu(job, f) >= THREAD_BUSY ? CAUSE_CPU_PYTHON
 										 : CAUSE_HOST_STALL;
+	if (kind == KIND_OPERATOR && f->extra_ns > 0)
+		return CAUSE_EXTRA_WORK;
 	if (kind == KIND_OPERATOR && a->spread)
 		return CAUSE_SLOW_OPERATOR;
 	/* Time inside an operator that calls nothing: the host stood there. */
 	return kind == KIND_OPERATOR ? CAUSE_HOST_STALL : CAUSE_SLOW_OPERATOR;
 }
 
-static enum cause cause_of_work(const struct job *job, const struct accusation *a)
+static enum cause cause_of_work(const struct job *job, const struct accusation *a,
+				const struct cause_facts *f)
 {
 	bool device = a->worker_cnt > 0 && job->workers[a->workers[0]].fp->has_device;
 
 	if (is_in_call(job, a, GPUCALL_ALLOCATE))
 		return CAUSE_ALLOCATION;
+	if (f->extra_ns > 0 && !device)
+		return CAUSE_EXTRA_WORK;
 	if (a->class == CLASS_MEMORY)
 		return CAUSE_SLOW_COPY;
 	return device ? CAUSE_SLOW_GPU : CAUSE_SLOW_OPERATOR;
@@ -411,6 +427,18 @@ static enum cause cause_of_usage(const struct accusation *a)
 	return causes[a->use.sign];
 }
 
+/*
+ * It would not take longer with CPUs of its own. Who does more than its peers is without a CPU for
+ * longer, too: then most of what it does more must be that.
+ */
+static bool is_starved(const struct accusation *a, const struct cause_facts *f)
+{
+	double peers_ns = isnan(f->run_delay_peers_ns) ? 0 : f->run_delay_peers_ns;
+
+	return explains(f->run_delay_ns, f->run_delay_peers_ns, a) && !is_new(a) &&
+	       f->run_delay_ns - peers_ns >= CAUSE_EXPLAINS * f->extra_ns;
+}
+
 enum cause cause_find(const struct job *job, const struct accusation *a,
 		      const struct cause_facts *f)
 {
@@ -422,7 +450,7 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 		return cause_of_growth(job, a);
 	if (is_gc(job, a) || a->place_cnt > 0 || explains(f->gc_ns, f->gc_peers_ns, a))
 		return CAUSE_GC;
-	if (explains(f->run_delay_ns, f->run_delay_peers_ns, a) && !is_new(a))
+	if (is_starved(a, f))
 		return CAUSE_CPU_STARVED;
 	if (is_gil(a, f) || waits_for_gil(job, a))
 		return CAUSE_GIL;
@@ -435,7 +463,7 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 	if (is_imbalance(a, f))
 		return CAUSE_IMBALANCE;
 	if (a->class == CLASS_COMPUTE || a->class == CLASS_MEMORY)
-		return cause_of_work(job, a);
+		return cause_of_work(job, a, f);
 	/* No one place: nothing to look at, only a worker that is slower. */
 	if (a->witness == WITNESS_BLAME && a->frame == FRAME_NONE)
 		return CAUSE_DIFFERENCE;

@@ -33,6 +33,7 @@ struct cause_facts {
 	double mu, mu_peers, sigma, sigma_peers;     /* of the main function */
 	double throttled_frac, throttled_peers_frac; /* of the window, by power or heat */
 	double clock_frac, clock_peers_frac;	     /* of the cores' highest */
+	double extra_ns; /* per iteration, at a place where peers spend nothing; 0: they do */
 	const char *thief, *other_name, *loader;     /* of the worst of the accused; may be NULL */
 	double thief_frac;
 };

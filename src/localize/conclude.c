@@ -283,6 +283,21 @@ static bool rank_late_by_chance(const struct conclusion *c)
 	return true;
 }
 
+/* Nothing shows whether the others wait for it meanwhile. */
+static bool rank_unequal(const struct conclusion *c)
+{
+	const struct conclude_late *unequal = &c->facts->unequal;
+
+	if (unequal->name == NULL)
+		return false;
+	str_printf(c->reason,
+		   "rank %d spends %.1f ms per iteration (%.1f %%) in %s, where its peers spend "
+		   "nothing; whether they wait for it meanwhile is not known, since no collectives "
+		   "were recorded",
+		   unequal->rank, unequal->ms, unequal->pct, unequal->name);
+	return true;
+}
+
 static bool slowdown_over(const struct conclusion *c)
 {
 	const struct report_trigger *trigger = &c->report->trigger;
@@ -334,6 +349,7 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		{ records_lost, VERDICT_INCONCLUSIVE },
 		{ rank_late, VERDICT_INCONCLUSIVE },
 		{ rank_late_by_chance, VERDICT_INCONCLUSIVE },
+		{ rank_unequal, VERDICT_INCONCLUSIVE },
 		{ slowdown_over, VERDICT_INCONCLUSIVE },
 		{ all_well, VERDICT_HEALTHY },
 	};

@@ -584,6 +584,12 @@
  */
 #define BLAME_SPREAD_SURE 4.0
 
+/*
+ * EXTRA_FRAC: share of the accused's time | not recorded | what its peers may spend at a place that
+ * only the accused have
+ */
+#define EXTRA_FRAC 0.05
+
 /* LEDGER_MOST: share of the lost time | not recorded | what a place must hold to be the place */
 #define LEDGER_MOST 0.6
 
