@@ -106,9 +106,8 @@ static void match_by_shifts(void)
 
 	arena_init(&arena);
 	for (size_t r = 0; r < RANKS; r++)
-		workers[r] =
-			(struct shift_worker){ ranks[r].all, ranks[r].cnt, ranks[r].one_clock,
-					       ranks[r].one_clock ? -ranks[r].clock_ns : 0 };
+		workers[r] = (struct shift_worker){ ranks[r].all, ranks[r].cnt, ranks[r].one_clock,
+						    ranks[r].one_clock ? -ranks[r].clock_ns : 0 };
 	assert_int_equal(shifts_find(workers, RANKS, &arena, &groups, &unmatched), 0);
 	assert_int_equal(groups.cnt, GROUPS);
 	assert_int_equal(unmatched, 0);

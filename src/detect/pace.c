@@ -43,9 +43,10 @@ struct pace {
 	uint64_t pause_period; /* 0: pauses are not periodic */
 
 	struct window_stats now;
-	double threshold;    /* over the baseline, short window */
-	uint32_t agree;	     /* iterations in a row that were over it */
-	uint64_t long_since; /* end of the latest slowdown: samples before it show the next no more */
+	double threshold; /* over the baseline, short window */
+	uint32_t agree;	  /* iterations in a row that were over it */
+	uint64_t
+		long_since; /* end of the latest slowdown: samples before it show the next no more */
 	uint64_t slow_at;
 	uint64_t over_at;    /* newest sample at which the slow pace was over the threshold */
 	uint64_t slow_since; /* of iterations: when the slowdown found at slow_at began */

@@ -34,7 +34,7 @@ struct cause_facts {
 	double throttled_frac, throttled_peers_frac; /* of the window, by power or heat */
 	double clock_frac, clock_peers_frac;	     /* of the cores' highest */
 	double extra_ns; /* per iteration, at a place where peers spend nothing; 0: they do */
-	const char *thief, *other_name, *loader;     /* of the worst of the accused; may be NULL */
+	const char *thief, *other_name, *loader; /* of the worst of the accused; may be NULL */
 	double thief_frac;
 };
 
@@ -42,9 +42,6 @@ struct cause_facts {
 _must_check_ int cause_measure(const struct job *job, const struct accusation *a,
 			       struct cause_facts *ret);
 
-/*
- * The cause by the first condition that holds, in the order of the ifs in cause_find(); findings
- * about all workers are judged by cause_of_all().
- */
+/* The cause by the first condition that holds; findings about all workers have their own. */
 enum cause cause_find(const struct job *job, const struct accusation *a,
 		      const struct cause_facts *facts);

@@ -19,7 +19,7 @@
 #include "localize/shares.h"
 #include "localize/usercode.h"
 #include "localize/usual.h"
-#include "localize/weighing.h"
+#include "localize/witness/weighing.h"
 #include "localize/witness/by_past.h"
 #include "localize/witness/by_usage.h"
 #include "localize/witness/companions.h"

@@ -265,8 +265,8 @@ static bool is_on_host(const struct job *job, const struct accusation *a)
 static uint32_t narrowed(const struct job *job, const struct accusation *a, double *scratch)
 {
 	const struct job_frame *place = &job->frames.data[a->frame];
-	uint32_t i = a->function != FRAME_NONE ? job->functions.data[a->function].frame
-					       : FRAME_NONE;
+	uint32_t i =
+		a->function != FRAME_NONE ? job->functions.data[a->function].frame : FRAME_NONE;
 	double excess = excess_ns(job, a, a->frame, scratch);
 
 	if (usercode_is(place) && !place->trains)
@@ -302,8 +302,7 @@ static uint32_t caller_of(const struct job *job, const struct accusation *a, dou
 {
 	uint32_t i = a->frame;
 
-	while (i != FRAME_NONE && !job->frames.data[i].trains &&
-	       !usercode_is(&job->frames.data[i]))
+	while (i != FRAME_NONE && !job->frames.data[i].trains && !usercode_is(&job->frames.data[i]))
 		i = job->frames.data[i].parent;
 	if (i == FRAME_NONE || job->frames.data[i].trains ||
 	    excess_ns(job, a, a->frame, scratch) < LEDGER_MOST * excess_ns(job, a, i, scratch))

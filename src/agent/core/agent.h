@@ -49,11 +49,7 @@ PT_EXPORT int pt_agent_mark(uint32_t mark, int64_t value, uint32_t detail);
 
 /* Makes the calling thread the training thread, whose stacks and account are recorded. */
 PT_EXPORT void pt_agent_training_thread(void);
-/*
- * The process has joined a group of several ranks: its collectives are recorded from now on. tids
- * are the threads that were made for it; name: the same on all its ranks. rank_stride: between
- * its ranks in the job, from first_rank on; 0: they are not evenly spaced.
- */
+/* The process has joined a group of several ranks, which these threads serve (torchgroups.h). */
 PT_EXPORT void pt_agent_group(const char *name, uint32_t size, uint32_t first_rank,
 			      uint32_t rank_stride, const uint32_t *tids, size_t tid_cnt);
 /* A data-loading child was started (children.h). */
@@ -111,13 +107,10 @@ PT_EXPORT int pt_agent_done(const char *path, uint64_t stall_ns);
 
 /* The order can't be carried out: sends MSG_PROFILE_MISSED with the reason. As pt_agent_done. */
 PT_EXPORT int pt_agent_missed(const char *why);
-
 /* After a failure of the hook: sends MSG_PROFILE_MISSED with the reason and disables the agent. */
 PT_EXPORT void pt_agent_disable(const char *why);
-
 /* Sends MSG_BYE and disables the agent. exception: class of what ends the program, or NULL. */
 PT_EXPORT void pt_agent_bye(const char *exception);
-
 /* For file names and status: the order carried out or last seen; the step; 1 while enabled. */
 PT_EXPORT uint64_t pt_agent_order(void);
 PT_EXPORT uint64_t pt_agent_step(void);

@@ -5,8 +5,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-
+/* Needs the headers above, so it cannot be sorted among them. */
+/* clang-format off */
 #include <cmocka.h>
+/* clang-format on */
 
 static struct torchcomms filled(uint32_t tid)
 {

@@ -78,12 +78,11 @@ static void append_paces(const struct ending *e)
 static void append_no_slowdown(const struct ending *e)
 {
 	str_append(e->reason, ", ");
-	if (factor_of(e) < VARIED_FACTOR) {
-		str_append(e->reason, "no slowdown");
-		return;
-	}
-	append_paces(e);
-	str_append(e->reason, ", which is within what their times vary by");
+	if (factor_of(e) >= VARIED_FACTOR)
+		append_paces(e);
+	str_append(e->reason, factor_of(e) < VARIED_FACTOR
+				      ? "no slowdown"
+				      : ", which is within what their times vary by");
 }
 
 static struct report_trigger slowdown_of(const struct ending *e)

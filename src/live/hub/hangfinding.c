@@ -151,7 +151,8 @@ static int name_function(const struct blocked *b, enum reason reason, size_t fir
 	    where->stack[0] == '\0')
 		return 0;
 	for (size_t i = first + 1; i < b->cnt; i++) {
-		if (hang_judge(b, i) == reason && strcmp(hang_innermost(b, i), hang_innermost(b, first)) != 0)
+		if (hang_judge(b, i) == reason &&
+		    strcmp(hang_innermost(b, i), hang_innermost(b, first)) != 0)
 			return 0;
 	}
 	error = split_stack(b->arena, where->stack, ret);

@@ -393,8 +393,9 @@ void hub_finish_profile(struct hub *hub)
 	}
 	kept = keep_past(hub, &input, &report);
 	/* An early window may show the machine's start: what it accuses waits for a check-up. */
-	hub->compared |= report.verdict == VERDICT_HEALTHY ||
-			 (report.verdict == VERDICT_ABNORMAL && !is_kind(&hub->profile, PROFILE_EARLY));
+	hub->compared |=
+		report.verdict == VERDICT_HEALTHY ||
+		(report.verdict == VERDICT_ABNORMAL && !is_kind(&hub->profile, PROFILE_EARLY));
 	if (is_kind(&hub->profile, PROFILE_EARLY)) {
 		report_done(&report);
 		return;

@@ -8,9 +8,10 @@
 /* System calls that return when another process has sent something, or wants to. */
 static bool is_wait(const char *name)
 {
-	static const char *const calls[] = { "recvfrom", "recvmsg",    "recvmmsg",    "poll",
-					     "ppoll",	 "epoll_wait", "epoll_pwait", "epoll_pwait2",
-					     "accept",	 "accept4" };
+	static const char *const calls[] = { "recvfrom",    "recvmsg",	    "recvmmsg",
+					     "poll",	    "ppoll",	    "epoll_wait",
+					     "epoll_pwait", "epoll_pwait2", "accept",
+					     "accept4" };
 	static const char prefix[] = "<system call ";
 
 	if (strncmp(name, prefix, strlen(prefix)) != 0)
@@ -36,8 +37,8 @@ static bool is_of_loader(const struct job *job, uint32_t frame)
 
 static bool waits(const struct job *job, const struct accusation *a)
 {
-	uint32_t frame = a->function != FRAME_NONE ? job->functions.data[a->function].frame
-						   : a->frame;
+	uint32_t frame =
+		a->function != FRAME_NONE ? job->functions.data[a->function].frame : a->frame;
 
 	return frame != FRAME_NONE && a->place_cnt == 0 && !a->spread &&
 	       is_wait(job->frames.data[frame].name) && !is_of_loader(job, frame);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "localize/weighing.h"
+#include "localize/witness/weighing.h"
 
 #include "localize/usercode.h"
 #include "model/thresholds.h"
@@ -17,11 +17,10 @@ void weighing_drop_covered(const struct job *job, accusations *list)
 				      other->frame != FRAME_NONE &&
 				      other->worker_cnt == job->worker_cnt;
 
-			covered |=
-				common && a->witness == WITNESS_BLAME && a->spread &&
-				a->function != FRAME_NONE && other->gain_ns > a->gain_ns &&
-				job_frame_below(job, job->functions.data[a->function].frame,
-						other->frame);
+			covered |= common && a->witness == WITNESS_BLAME && a->spread &&
+				   a->function != FRAME_NONE && other->gain_ns > a->gain_ns &&
+				   job_frame_below(job, job->functions.data[a->function].frame,
+						   other->frame);
 		}
 		if (!covered)
 			list->data[kept++] = *a;
