@@ -19,12 +19,11 @@
 #include "localize/shares.h"
 #include "localize/usercode.h"
 #include "localize/usual.h"
-#include "localize/witness/weighing.h"
 #include "localize/witness/by_past.h"
 #include "localize/witness/by_usage.h"
 #include "localize/witness/companions.h"
 #include "localize/witness/part.h"
-#include "localize/witness/waits.h"
+#include "localize/witness/weighing.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -454,7 +453,7 @@ static int find_accusations(struct run *r)
 		error = accuse_by_expectation(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
 		error = part_find(&r->past, &options, arena, &r->accusations);
-	waits_drop_victims(&r->job, &r->accusations);
+	weighing_drop_victims(&r->job, &r->accusations);
 	r->unequal = usual_find_unequal(&r->job, &r->blame, &options, &r->accusations);
 	if (error == 0)
 		error = usual_note(r->out, r->notes, &r->job, &options, &r->accusations);

@@ -102,11 +102,11 @@ def iteration_ms(report: Report) -> float:
 
 
 def signs(report: Report, _: str) -> Iterator[str]:
-    """Only differences may be negative."""
+    """Only differences, and places in time within a picture, may be negative."""
     for path, value in numbers(report):
         if not math.isfinite(value):
             yield f"{path} is {value}"
-        if value < 0 and "delta_ms" not in path:
+        if value < 0 and "delta_ms" not in path and not path.endswith("begin_ms"):
             yield f"{path} is {value}"
         if path.endswith("_frac") and value > 1.0005:
             yield f"{path} is {value}"

@@ -19,3 +19,11 @@ void weighing_drop_covered(const struct job *job, accusations *list);
  */
 void weighing_doubt(const struct job *job, const struct past *past,
 		    const struct accuse_options *options, accusations *list);
+
+/*
+ * Ranks that meet by sockets of their own have no collectives that show who came last: the one that
+ * waits at its socket takes as much longer as the one that is slow. Takes accusations of such waits
+ * out of the list where another, of other workers that do not wait, loses about as much. The
+ * processes of a worker's own loader are part of it: who waits for these is no victim.
+ */
+void weighing_drop_victims(const struct job *job, accusations *list);
