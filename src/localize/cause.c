@@ -469,3 +469,40 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 		return CAUSE_DIFFERENCE;
 	return cause_of_host(job, a, f);
 }
+
+/* Advice about one rank does not fit where all of them have the fault. NULL: it fits all. */
+static const char *advice_of_all(enum cause cause)
+{
+	if (cause == CAUSE_SLOW_OPERATOR)
+		return "All ranks are slow there: check drivers, libraries and CPU frequency of the "
+		       "hosts, and whether the call can be made less often.";
+	if (cause == CAUSE_CPU_STARVED)
+		return "The hosts have fewer free CPUs than the job has busy threads: move other "
+		       "processes away, use fewer threads or loader workers, check cgroup limits.";
+	if (cause == CAUSE_MORE_THAN_BEFORE)
+		return "Compare inputs, files, caches, and what else runs on the hosts, with those "
+		       "before.";
+	return NULL;
+}
+
+/* Calls that reserve or free memory use no link. */
+static bool is_allocation(const char *name)
+{
+	static const char *const words[] = { "Malloc", "Free", "HostAlloc", "HostRegister" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strstr(name, words[i]) != NULL)
+			return true;
+	}
+	return false;
+}
+
+const char *cause_advice(enum cause cause, bool all_workers, const char *name)
+{
+	const char *advice = all_workers ? advice_of_all(cause) : NULL;
+
+	if (cause == CAUSE_SLOW_COPY && is_allocation(name))
+		return "Keep allocations out of the step: reuse buffers, and let torch's allocator "
+		       "keep what it has (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True).";
+	return advice != NULL ? advice : cause_text(cause)->advice;
+}

@@ -22,6 +22,9 @@ struct cause_text {
 
 const struct cause_text *cause_text(enum cause cause);
 
+/* The advice that fits: for all ranks instead of one, and for the function of this name. */
+const char *cause_advice(enum cause cause, bool all_workers, const char *name);
+
 /* What the accused and their peers look like; NAN where nothing was measured. */
 struct cause_facts {
 	double run_delay_ns, run_delay_peers_ns;     /* per iteration */

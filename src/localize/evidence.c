@@ -137,8 +137,8 @@ static void evidence_of_gain(struct draft *d)
 			d->a->gain_ns / 1e6, d->a->part_of_ns / 1e6);
 	if (d->a->hidden_ns >= GAIN_HIDDEN_FRAC * d->a->gain_ns && d->a->hidden_ns > 0)
 		EVIDENCE(d,
-			 "of %.1f ms that it loses per iteration repair alone gives back %.1f ms: "
-			 "others arrive late too, or would wait anyway",
+			 "of the %.1f ms per iteration that it loses, %.1f ms are recoverable by "
+			 "fixing it alone: others are late too, or would wait anyway",
 			 d->a->gain_ns / 1e6, d->out->gain_ms_per_iteration);
 	evidence_of_wider_gain(d);
 }
@@ -189,7 +189,8 @@ static void evidence_of_other_stalls(struct draft *d)
 static void pressure_line(struct draft *d, const char *name, double frac)
 {
 	if (frac > HOST_PRESSURE_FRAC)
-		EVIDENCE(d, "the host's %s pressure was %.0f %% (some)", name, 100 * frac);
+		EVIDENCE(d, "%s pressure of the host: some task stalled for %.0f %% of the window",
+			 name, 100 * frac);
 }
 
 /* Only beside a cause that it bears on: a busy host is no fault by itself. */
@@ -299,8 +300,10 @@ static void evidence_of_host(struct draft *d)
 	    d->cause == CAUSE_CPU_PYTHON)
 		per_iteration(d, "the training thread used a CPU", f->cpu_ns, f->cpu_peers_ns);
 	if (d->cause == CAUSE_GIL && draft_holder_known(d))
-		EVIDENCE(d, "another thread of the process used %.1f ms of CPU per iteration in %s",
-			 f->other_cpu_ns / 1e6, f->other_name);
+		EVIDENCE(
+			d,
+			"another thread of the process used %.1f ms of CPU time per iteration in %s",
+			f->other_cpu_ns / 1e6, f->other_name);
 	if (d->cause == CAUSE_GC && f->gc_ns > 0)
 		EVIDENCE(d, "garbage collections took %.1f ms per iteration", f->gc_ns / 1e6);
 	evidence_of_loader(d);

@@ -131,7 +131,7 @@ static int note_drops(struct run *r)
 	if (error == 0)
 		error = parts_note_warmup(r->out, r->notes, &r->job);
 	if (error == 0 && r->blame.unmatched_cnt > 0 && r->job.worker_cnt > 1)
-		error = NOTE(r, "collectives without a partner on another rank: %llu",
+		error = NOTE(r, "collectives without a counterpart on another rank: %llu",
 			     (unsigned long long)r->blame.unmatched_cnt);
 	return error;
 }
@@ -227,7 +227,7 @@ static bool matters(const struct run *r, double ns)
 	return ns * 100 >= r->options->min_gain_pct * r->job.iteration_ns;
 }
 
-static const char by_chance[] = "not in all iterations: chance explains it";
+static const char by_chance[] = "only in some iterations: normal variation";
 
 /* Why a late worker is no evidence of a fault; NULL: it is. */
 static const char *excuse(const struct run *r, uint32_t w)
@@ -235,11 +235,11 @@ static const char *excuse(const struct run *r, uint32_t w)
 	double iterations = r->job.workers[w].iterations;
 
 	if (!matters(r, chance_own_loss(&r->blame, w) / iterations))
-		return "because it waits for others itself";
+		return "because it waits for other ranks itself";
 	if (chance_explains(&r->job, &r->blame, w))
 		return by_chance;
 	if (!matters(r, felt_loss(&r->job, &r->blame, w) / iterations))
-		return "but only devices waited for it, no host";
+		return "but only GPUs waited for it, no training thread";
 	return NULL;
 }
 
@@ -254,7 +254,7 @@ static int note_lateness(struct run *r)
 
 		if (!matters(r, lost) || is_accused(r, w))
 			continue;
-		error = NOTE(r, "rank %d is last by %.1f ms per iteration (%.1f %%), %s",
+		error = NOTE(r, "rank %d is late by %.1f ms per iteration (%.1f %%), %s",
 			     r->job.workers[w].fp->rank, lost / 1e6,
 			     100 * lost / r->job.iteration_ns,
 			     why != NULL ? why : "but no function explains it");

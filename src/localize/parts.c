@@ -175,7 +175,7 @@ int parts_note_guesses(struct report *out, const char **notes, const struct job 
 	}
 	if (optimizer)
 		return NOTE(out, notes,
-			    "nothing marks iterations: each ends with an optimizer step");
+			    "the traces do not mark iterations: each is taken to end with an optimizer step");
 	return 0;
 }
 

@@ -290,7 +290,7 @@ def verdicts(report: Report, text: str) -> Iterator[str]:
         if said:
             yield f"healthy, and {len(said)} findings: {said[0]['title']}"
         for note in report["notes"]:
-            late = re.search(r"is last by [\d.]+ ms per iteration \(([\d.]+) %\)", note)
+            late = re.search(r"is late by [\d.]+ ms per iteration \(([\d.]+) %\)", note)
             if late and "no function explains it" in note:
                 yield f"healthy, yet {note}"
         if report["coverage"]["ranks_missing"] or report["failures"]:

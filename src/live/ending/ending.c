@@ -108,7 +108,7 @@ static void append_slowdown(const struct ending *e)
 static void append_before(const struct ending *e)
 {
 	if (e->facts->stuck)
-		str_append(e->reason, "; no iteration had ended any more before that");
+		str_append(e->reason, "; no iteration had ended for a while before that");
 	if (e->facts->slow) {
 		str_append(e->reason, "; it was slow: ");
 		append_slowdown(e);
@@ -128,7 +128,7 @@ static void append_rank(const struct ending *e, const struct wire_state *state, 
 		return;
 	str_append(e->reason, killed && state->raised[0] == '\0'
 				      ? ": see its own output, and if that says nothing, the "
-					"kernel log (was memory short?)"
+					"kernel log (out of memory?)"
 				      : ": see its own output");
 }
 
@@ -295,8 +295,8 @@ static bool stuck(const struct ending *e)
 	if (!e->facts->stuck)
 		return false;
 	str_printf(e->reason,
-		   "no iteration ended any more after step %" PRIu64 ", and no rank looked "
-		   "different from the others; perftracker timeline, with the folder of this "
+		   "no iteration ended after step %" PRIu64 ", and no rank differed from "
+		   "the others; perftracker timeline, with the folder of this "
 		   "report, shows what each recorded last",
 		   e->step);
 	append_asked(e);
@@ -335,8 +335,7 @@ static bool ranks_unseen(const struct ending *e)
 	if ((int)e->seen_cnt >= e->report->world_size)
 		return false;
 	str_printf(e->reason,
-		   "%zu of %d ranks were watched, those of this run: nothing is known of the "
-		   "others; ",
+		   "%zu of %d ranks were watched, those of this run; the others are unknown; ",
 		   e->seen_cnt, e->report->world_size);
 	append_watched(e);
 	append_no_slowdown(e);
@@ -396,9 +395,9 @@ static bool hung(const struct ending *e)
 		return false;
 	append_watched(e);
 	str_printf(e->reason,
-		   "; %u time%s none ended any more for a while, and no rank looked different "
-		   "from the others; perftracker timeline, with the folder of this report, shows "
-		   "what each recorded last",
+		   "; %u time%s no iteration ended for a while, and no rank differed from the "
+		   "others; perftracker timeline, with the folder of this report, shows what each "
+		   "recorded last",
 		   e->facts->hangs, plural(e->facts->hangs));
 	append_asked(e);
 	return true;

@@ -241,7 +241,7 @@ static void a_failed_job_that_was_slow_or_stuck_before_says_so(void **state)
 	set_slow(150);
 	expect(VERDICT_FAILED, "it was slow: 10.0 -> 25.0 ms since step 150 (2.5x)");
 	facts.stuck = true;
-	expect(VERDICT_FAILED, "no iteration had ended any more before that");
+	expect(VERDICT_FAILED, "no iteration had ended for a while before that");
 }
 
 static void a_job_ended_by_the_user_has_not_failed(void **state)
@@ -261,7 +261,7 @@ static void a_job_ended_by_the_user_has_not_failed(void **state)
 	expect(VERDICT_SLOW, "10.0 -> 25.0 ms since step 150 (2.5x), until the end at step 200; "
 			     "then ended by SIGTERM");
 	facts.stuck = true;
-	expect(VERDICT_STUCK, "no iteration ended any more after step 200");
+	expect(VERDICT_STUCK, "no iteration ended after step 200");
 }
 
 static void a_job_ended_in_silence_is_not_healthy(void **state)
@@ -357,8 +357,8 @@ static void a_part_of_a_job_is_never_healthy(void **state)
 {
 	(void)state;
 	facts.cnt = 2;
-	expect(VERDICT_INCOMPLETE, "2 of 4 ranks were watched, those of this run: nothing is known "
-				   "of the others; 200 iterations watched");
+	expect(VERDICT_INCOMPLETE, "2 of 4 ranks were watched, those of this run; the others are "
+				   "unknown; 200 iterations watched");
 	facts.cnt = 4;
 	workers[3].rank = 2; /* an elastic restart: one rank twice */
 	expect(VERDICT_INCOMPLETE, "3 of 4 ranks were watched");
@@ -389,7 +389,7 @@ static void a_job_that_hung_for_a_while_is_inconclusive(void **state)
 {
 	(void)state;
 	facts.hangs = 1;
-	expect(VERDICT_INCONCLUSIVE, "1 time none ended any more for a while");
+	expect(VERDICT_INCONCLUSIVE, "1 time no iteration ended for a while");
 }
 
 static void an_unknown_end_is_not_a_good_one(void **state)
