@@ -306,7 +306,7 @@ def verdicts(report: Report, text: str) -> Iterator[str]:
 def sames(report: Report, text: str) -> Iterator[str]:
     """The text has the numbers of the JSON."""
     found = re.search(
-        r"(?:costs? the job|loses?) ([\d.]+) (ms|s) per iteration \(([\d.]+) %\)", text
+        r"(?:costs? the job|loses?) (?:at most )?([\d.]+) (ms|s) per iteration \(([\d.]+) %\)", text
     )
     if not report["findings"] or report["verdict"] != "abnormal":
         return
