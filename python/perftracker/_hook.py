@@ -32,7 +32,6 @@ from perftracker._source import (
 
 CONNECT_TRIES = 100
 CHILDREN_MAX = 64  # of loaders, started before the first mark: the newest are kept
-GROUPS_MAX = 256  # as many as the agent knows
 EXIT_WAIT_S = 60.0
 
 FRESH, ACTIVE, DISABLED = "fresh", "active", "disabled"
@@ -57,7 +56,6 @@ class _Hook:
         self.mark_iteration: Optional[Callable[[], None]] = None
         self.children: List[int] = []  # pids of loaders' children, until connected
         self.grouped = False  # in a process group of several ranks
-        self.groups: List[Any] = []  # groups made until connected
 
 
 _hook = _Hook()
@@ -150,9 +148,6 @@ def _activate() -> None:
     _hook.agent.run()  # marks work without its helper thread too
     _tell_children(_hook.children)
     _hook.children = []
-    for group in _hook.groups:
-        _hook.agent.group(group)
-    _hook.groups = []
     if _hook.grouped:
         _hook.agent.expect_collectives()
     _hook.state = ACTIVE
@@ -202,19 +197,10 @@ def _loader_started(loader_iter: Any) -> None:
 
 
 @_silent
-def _group_started(*made: Any) -> None:
-    """made: what _torch.group_of() takes. Most groups are made before the first mark."""
-    from perftracker import _torch
-
+def _group_started() -> None:
     _hook.grouped = True
-    group = _torch.group_of(*made) if made else None
-    if _hook.state is not ACTIVE:
-        if group is not None and len(_hook.groups) < GROUPS_MAX:
-            _hook.groups.append(group)
-        return
-    _hook.agent.expect_collectives()
-    if group is not None:
-        _hook.agent.group(group)
+    if _hook.state is ACTIVE:
+        _hook.agent.expect_collectives()
 
 
 @_silent
@@ -384,7 +370,6 @@ def _forked_child() -> None:
     global _lock
     _lock = threading.Lock()
     _hook.children = []
-    _hook.groups = []
     if _hook.state is FRESH and _hook.agent is None:
         _hook.forked = True
         return

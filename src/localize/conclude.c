@@ -224,8 +224,8 @@ static bool collectives_unmatched(const struct conclusion *c)
 	if (c->facts->unmatched_rank < 0)
 		return false;
 	str_printf(c->reason,
-		   "the collectives of rank %d match those of no other rank, so who waited for "
-		   "whom is unknown",
+		   "the collectives of rank %d fit those of no other rank: who waited for whom is "
+		   "not known",
 		   c->facts->unmatched_rank);
 	append_next(c);
 	return true;
@@ -242,8 +242,7 @@ static bool late_in_one_iteration(const struct conclusion *c)
 		append_late(c);
 		str_append(c->reason, "; ");
 	}
-	str_append(c->reason,
-		   "one iteration is too short a window to tell a fault from normal variation");
+	str_append(c->reason, "one iteration is too short a window to tell a fault from chance");
 	append_next(c);
 	return true;
 }
@@ -253,7 +252,7 @@ static bool records_lost(const struct conclusion *c)
 	if (c->facts->lost_frac <= LOST_FRAC)
 		return false;
 	str_printf(c->reason,
-		   "rank %d lost %.0f %% of what it was to record: a fault may hide there; "
+		   "rank %d lost %.0f %% of what it was to record: a fault may be in that; "
 		   "record another window, which may lose less",
 		   c->facts->lossy_rank, 100 * c->facts->lost_frac);
 	return true;
@@ -277,25 +276,10 @@ static bool rank_late_by_chance(const struct conclusion *c)
 		return false;
 	str_printf(
 		c->reason,
-		"rank %d is late by %.1f ms per iteration (%.1f %%), but only in some iterations, "
-		"which may be normal variation",
+		"rank %d is last by %.1f ms per iteration (%.1f %%), but not in all iterations: it "
+		"may be chance",
 		chance->rank, chance->ms, chance->pct);
 	append_next(c);
-	return true;
-}
-
-/* Nothing shows whether the others wait for it meanwhile. */
-static bool rank_unequal(const struct conclusion *c)
-{
-	const struct conclude_late *unequal = &c->facts->unequal;
-
-	if (unequal->name == NULL)
-		return false;
-	str_printf(c->reason,
-		   "rank %d spends %.1f ms per iteration (%.1f %%) in %s, where its peers spend "
-		   "nothing; whether they wait for it meanwhile is not known, since no collectives "
-		   "were recorded",
-		   unequal->rank, unequal->ms, unequal->pct, unequal->name);
 	return true;
 }
 
@@ -323,11 +307,11 @@ static bool all_well(const struct conclusion *c)
 {
 	if (c->facts->matched)
 		str_printf(c->reason,
-			   "no rank makes the others wait for more than %g %% of an iteration "
-			   "beyond normal variation, and no function stands out",
+			   "no worker makes the others wait for more than %g %% of an iteration "
+			   "beyond chance, and no function stands out",
 			   c->facts->min_gain_pct);
 	else
-		str_append(c->reason, "no function takes more time than in a healthy job");
+		str_append(c->reason, "no function is beyond what a healthy job spends");
 	return true;
 }
 
@@ -350,7 +334,6 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		{ records_lost, VERDICT_INCONCLUSIVE },
 		{ rank_late, VERDICT_INCONCLUSIVE },
 		{ rank_late_by_chance, VERDICT_INCONCLUSIVE },
-		{ rank_unequal, VERDICT_INCONCLUSIVE },
 		{ slowdown_over, VERDICT_INCONCLUSIVE },
 		{ all_well, VERDICT_HEALTHY },
 	};
