@@ -94,6 +94,16 @@ class Agent:
         loader_child.restype = None
         loader_child(pid)
 
+    def group(self, group: Any) -> None:
+        """group: a _torch.Group that this rank is in."""
+        tell = self._lib.pt_agent_group
+        tell.argtypes = [ctypes.c_char_p] + 3 * [ctypes.c_uint32] + [ctypes.c_void_p, ctypes.c_size_t]
+        tell.restype = None
+        threads = sorted(group.threads)
+        tids = (ctypes.c_uint32 * len(threads))(*threads)
+        name = group.name.encode("utf-8", "replace")
+        tell(name, group.size, group.first_rank, group.rank_stride, tids, len(threads))
+
     def builtins(self, act: Any) -> Any:
         """The C functions of agent/python/pyhook.c, in the order of its table; or None."""
         make = self._lib.pt_agent_builtins

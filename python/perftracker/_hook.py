@@ -32,6 +32,7 @@ from perftracker._source import (
 
 CONNECT_TRIES = 100
 CHILDREN_MAX = 64  # of loaders, started before the first mark: the newest are kept
+GROUPS_MAX = 256  # as many as the agent knows
 EXIT_WAIT_S = 60.0
 
 FRESH, ACTIVE, DISABLED = "fresh", "active", "disabled"
@@ -56,6 +57,7 @@ class _Hook:
         self.mark_iteration: Optional[Callable[[], None]] = None
         self.children: List[int] = []  # pids of loaders' children, until connected
         self.grouped = False  # in a process group of several ranks
+        self.groups: List[Any] = []  # groups made until connected
 
 
 _hook = _Hook()
@@ -148,6 +150,9 @@ def _activate() -> None:
     _hook.agent.run()  # marks work without its helper thread too
     _tell_children(_hook.children)
     _hook.children = []
+    for group in _hook.groups:
+        _hook.agent.group(group)
+    _hook.groups = []
     if _hook.grouped:
         _hook.agent.expect_collectives()
     _hook.state = ACTIVE
@@ -197,10 +202,19 @@ def _loader_started(loader_iter: Any) -> None:
 
 
 @_silent
-def _group_started() -> None:
+def _group_started(*made: Any) -> None:
+    """made: what _torch.group_of() takes. Most groups are made before the first mark."""
+    from perftracker import _torch
+
     _hook.grouped = True
-    if _hook.state is ACTIVE:
-        _hook.agent.expect_collectives()
+    group = _torch.group_of(*made) if made else None
+    if _hook.state is not ACTIVE:
+        if group is not None and len(_hook.groups) < GROUPS_MAX:
+            _hook.groups.append(group)
+        return
+    _hook.agent.expect_collectives()
+    if group is not None:
+        _hook.agent.group(group)
 
 
 @_silent
@@ -370,6 +384,7 @@ def _forked_child() -> None:
     global _lock
     _lock = threading.Lock()
     _hook.children = []
+    _hook.groups = []
     if _hook.state is FRESH and _hook.agent is None:
         _hook.forked = True
         return

@@ -7,8 +7,10 @@ that torch.compile traces contains no call of the hook: is_compiling() is a cons
 """
 
 import functools
+import inspect
+import os
 import sys
-from typing import Any, Callable
+from typing import Any, Callable, FrozenSet, NamedTuple, Optional, Set
 
 _wrapped = False
 
@@ -17,7 +19,7 @@ class Hooks:
     """The functions that the wrappers call: _hook.py's until the first mark, then C functions.
 
     loader_started is called once for each iterator of a loader, group_started for each process
-    group; both stay functions of _hook.py.
+    group, with what group_of() takes or nothing; both stay functions of _hook.py.
     """
 
     __slots__ = (
@@ -35,7 +37,7 @@ class Hooks:
     def __init__(
         self,
         loader_started: Callable[[Any], None],
-        group_started: Callable[[], None],
+        group_started: Callable[..., None],
         *functions: Callable[[Any], None],
     ) -> None:
         self.loader_started = loader_started
@@ -59,6 +61,7 @@ def wrap(hooks: Hooks) -> None:
     _wrap_optimizer(_compiling_test(torch), hooks)
     _wrap_scaler(hooks)
     _wrap_backward(torch.autograd, hooks)
+    _wrap_graphs(hooks)
     _wrap_groups(hooks)
 
 
@@ -192,8 +195,14 @@ def _wrap_backward(autograd: Any, hooks: Hooks) -> None:
 
 def _wrap_pass(autograd: Any, name: str, hooks: Hooks) -> None:
     original = getattr(autograd, name, None)
-    if original is None:
-        return
+    if original is not None:
+        wrapper = _pass_of(original, hooks)
+        _keep_scriptable(original, wrapper)
+        setattr(autograd, name, wrapper)
+
+
+def _pass_of(original: Any, hooks: Hooks) -> Any:
+    """The function, marked as a backward pass."""
 
     @functools.wraps(original)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -204,8 +213,7 @@ def _wrap_pass(autograd: Any, name: str, hooks: Hooks) -> None:
             hooks.backward_ends(None)
 
     _hide_from_compiler(run)
-    _keep_scriptable(original, run)
-    setattr(autograd, name, run)
+    return run
 
 
 def _keep_scriptable(original: Any, wrapper: Any) -> None:
@@ -218,10 +226,20 @@ def _keep_scriptable(original: Any, wrapper: Any) -> None:
         builtins._register_builtin(wrapper, operator)
 
 
+def _wrap_graphs(hooks: Hooks) -> None:
+    """A whole iteration captured in a CUDA graph calls nothing else of torch: a replay counts as a
+    backward pass, which is a mark only where no optimizer steps.
+    """
+    cls = getattr(sys.modules.get("torch.cuda.graphs"), "CUDAGraph", None)
+    if hasattr(cls, "replay"):
+        cls.replay = _pass_of(cls.replay, hooks)
+
+
 def _wrap_groups(hooks: Hooks) -> None:
     """init_process_group, new_group and device meshes make each group by one private function.
 
-    Where torch has another way, or a group exists already, collectives are expected at once.
+    Where torch has another way, or a group exists already, collectives are expected at once. The
+    threads that are new after the call serve the group: for gloo they tell the groups apart.
     """
     module: Any = sys.modules.get("torch.distributed.distributed_c10d")
     if module is None:
@@ -234,12 +252,43 @@ def _wrap_groups(hooks: Hooks) -> None:
 
     @functools.wraps(original)
     def helper(*args: Any, **kwargs: Any) -> Any:
+        before = _threads()
         result = original(*args, **kwargs)
         if (args[0] if args else kwargs.get("group_size")) != 1:
-            hooks.group_started()
+            hooks.group_started(original, args, kwargs, _threads() - before)
         return result
 
     module._new_process_group_helper = helper
+
+
+def _threads() -> Set[int]:
+    """Of this process; empty where /proc can't be read."""
+    try:
+        return {int(name) for name in os.listdir("/proc/self/task")}
+    except OSError:
+        return set()
+
+
+class Group(NamedTuple):
+    """A process group; its ranks in the job are first_rank, first_rank + rank_stride, ..."""
+
+    name: str
+    size: int
+    first_rank: int
+    rank_stride: int  # 0: not evenly spaced
+    threads: FrozenSet[int]
+
+
+def group_of(helper: Any, args: Any, kwargs: Any, threads: Set[int]) -> Optional[Group]:
+    """The group that torch's function was called for; None: this rank is not in it."""
+    given = inspect.signature(helper).bind(*args, **kwargs).arguments
+    size, name = given["group_size"], given["group_name"]
+    ranks = list(given["global_ranks_in_group"]) or list(range(size))  # empty: the whole job
+    if not threads or len(ranks) != size:
+        return None
+    strides = {b - a for a, b in zip(ranks, ranks[1:])}  # noqa: B905 - not in Python 3.8
+    stride = strides.pop() if len(strides) == 1 else 0
+    return Group(str(name), size, ranks[0], max(stride, 0), frozenset(threads))
 
 
 def _hide_from_compiler(function: Callable[..., Any]) -> None:

@@ -160,7 +160,7 @@ static void both_ways_report_lost_records_and_absent_samples(void **state)
 	job.workers[8].fp.collective_dropped = 7;
 	for (size_t blame_max = WORKERS - 1; blame_max <= WORKERS; blame_max++) {
 		localize_up_to(blame_max);
-		assert_true(has_note("4 records lost on the way out of the worker's rings"));
+		assert_true(has_note("4 records lost: a buffer of the worker was full"));
 		assert_true(has_note("collectives left out for the limit per worker: 7"));
 		assert_true(report.absence_cnt > 1);
 		assert_string_equal(report.absences[report.absence_cnt - 1].source,

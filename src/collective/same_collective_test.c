@@ -35,6 +35,7 @@ struct rank {
 	struct fp_collective all[COLLECTIVES];
 	size_t truth[COLLECTIVES], cnt;
 	int64_t clock_ns; /* of the rank, less the true time */
+	bool one_clock;	  /* is known */
 };
 
 static struct rank ranks[RANKS];
@@ -105,7 +106,8 @@ static void match_by_shifts(void)
 
 	arena_init(&arena);
 	for (size_t r = 0; r < RANKS; r++)
-		workers[r] = (struct shift_worker){ ranks[r].all, ranks[r].cnt };
+		workers[r] = (struct shift_worker){ ranks[r].all, ranks[r].cnt, ranks[r].one_clock,
+						    ranks[r].one_clock ? -ranks[r].clock_ns : 0 };
 	assert_int_equal(shifts_find(workers, RANKS, &arena, &groups, &unmatched), 0);
 	assert_int_equal(groups.cnt, GROUPS);
 	assert_int_equal(unmatched, 0);
@@ -136,6 +138,35 @@ static void shifts_find_the_truth_with_and_without_numbers(void **state)
 		play(GROUPS, round % 2 == 0, 8);
 		match_by_shifts();
 	}
+}
+
+/*
+ * Equal steps of 10 ms on busy CPUs: each rank learns up to 4 ms late that a collective has ended.
+ * At a shift of one step the ends agree as well, but not on the clock that the ranks share.
+ */
+static void shifts_use_the_clock_that_ranks_share(void **state)
+{
+	(void)state;
+	for (uint64_t round = 0; round < ROUNDS; round++) {
+		rng = round + 1;
+		play(GROUPS, true, 8);
+		for (size_t r = 0; r < RANKS; r++) {
+			struct rank *rank = &ranks[r];
+
+			rank->one_clock = true;
+			for (size_t i = 0; i < rank->cnt; i++) {
+				size_t step = rank->truth[i] / GROUPS;
+
+				rank->all[i].name = 0;
+				rank->all[i].seq = -1;
+				rank->all[i].start_ns = (int64_t)step * 10 * MS + rank->clock_ns;
+				rank->all[i].dur_ns = 2 * MS + some(0, 4 * MS);
+			}
+		}
+		match_by_shifts();
+	}
+	for (size_t r = 0; r < RANKS; r++)
+		ranks[r].one_clock = false;
 }
 
 /* --- one clock for all --- */
@@ -255,6 +286,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shifts_find_the_truth_with_and_without_numbers),
+		cmocka_unit_test(shifts_use_the_clock_that_ranks_share),
 		cmocka_unit_test(instances_are_the_truth_with_and_without_numbers),
 		cmocka_unit_test(a_stream_of_numbered_executions_is_matched_as_it_comes),
 		cmocka_unit_test(a_stream_without_numbers_is_matched_in_a_job_of_one_group),

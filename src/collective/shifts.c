@@ -40,9 +40,25 @@ struct fit {
 	size_t pair_cnt;
 };
 
-static bool fit_at(const struct shift_list *ref, const struct shift_list *other, int64_t shift,
-		   double *scratch, struct fit *ret)
+/* Two lists of one group. */
+struct lists {
+	const struct shift_list *ref, *other;
+	double offset_ns; /* of other's times; NAN: unknown, the clocks differ */
+	double *scratch;
+};
+
+/* Windows of one host, recorded by PerfTracker: each starts at a known moment of one clock. */
+static double known_offset_ns(const struct shift_worker *ref, const struct shift_worker *other)
 {
+	return ref->clock != 0 && ref->clock == other->clock
+		       ? (double)(ref->start_ns - other->start_ns)
+		       : (double)NAN;
+}
+
+static bool fit_at(const struct lists *lists, int64_t shift, struct fit *ret)
+{
+	const struct shift_list *ref = lists->ref, *other = lists->other;
+	double *scratch = lists->scratch;
 	size_t pairs = 0, same = 0, kept;
 	double center, sum = 0;
 
@@ -57,7 +73,7 @@ static bool fit_at(const struct shift_list *ref, const struct shift_list *other,
 	}
 	if (pairs == 0 || (double)same < SHIFT_NAME_AGREE * (double)pairs)
 		return false;
-	center = stats_median(scratch, pairs);
+	center = isnan(lists->offset_ns) ? stats_median(scratch, pairs) : lists->offset_ns;
 	(void)stats_mad(scratch, pairs, center); /* leaves the deviations, sorted */
 	kept = pairs - pairs / SHIFT_WORST;
 	for (size_t i = 0; i < kept; i++)
@@ -90,21 +106,21 @@ static bool shift_by_sequence(const struct shift_list *ref, const struct shift_l
 }
 
 /* Tries all shifts around "the windows end together". */
-static bool best_fit(const struct shift_list *ref, const struct shift_list *other, double *scratch,
-		     struct fit *ret)
+static bool best_fit(const struct lists *lists, struct fit *ret)
 {
+	const struct shift_list *ref = lists->ref, *other = lists->other;
 	int64_t by_end = (int64_t)ref->cnt - (int64_t)other->cnt, known;
 	size_t need = (size_t)(SHIFT_MIN_PAIRS_FRAC * (double)MIN(ref->cnt, other->cnt));
 	bool found = false;
 
 	if (shift_by_sequence(ref, other, &known))
-		return fit_at(ref, other, known, scratch, ret);
+		return fit_at(lists, known, ret);
 	for (int64_t d = 0; d <= 2 * SHIFT_MAX; d++) {
 		/* 0, -1, 1, -2, 2...: of equal fits the one nearest to the end wins. */
 		int64_t shift = by_end + (d % 2 == 1 ? -(d + 1) / 2 : d / 2);
 		struct fit fit;
 
-		if (!fit_at(ref, other, shift, scratch, &fit) || fit.pair_cnt < need)
+		if (!fit_at(lists, shift, &fit) || fit.pair_cnt < need)
 			continue;
 		if (!found || fit.spread_ns < ret->spread_ns) {
 			*ret = fit;
@@ -114,13 +130,38 @@ static bool best_fit(const struct shift_list *ref, const struct shift_list *othe
 	return found;
 }
 
-/* Takes from lists[cnt] all that fit lists[ref] and makes them a group. */
-static int take_group(struct arena *arena, struct shift_list *lists, size_t cnt, bool *taken,
-		      double *scratch, shift_groups *out, uint64_t *unmatched)
+/* The lists of one process group, one for each worker that has executions of it. */
+struct grouping {
+	const struct shift_worker *workers;
+	struct arena *arena;
+	struct shift_list *lists;
+	size_t cnt;
+	bool *taken; /* by list */
+	double *scratch;
+};
+
+static bool fits_group(const struct grouping *g, const struct shift_list *ref,
+		       const struct shift_list *other, struct fit *ret)
 {
+	const struct lists lists = {
+		ref, other, known_offset_ns(&g->workers[ref->worker], &g->workers[other->worker]),
+		g->scratch
+	};
+
+	if (!best_fit(&lists, ret))
+		return false;
+	return ret->pair_cnt <= 2 || at(ref, 0)->group_known ||
+	       ret->spread_ns <= SHIFT_RESIDUAL_SHARE * mean_interval_ns(ref);
+}
+
+/* Takes from g->lists all that fit the longest of those left, and makes them a group. */
+static int take_group(struct grouping *g, shift_groups *out, uint64_t *unmatched)
+{
+	struct shift_list *lists = g->lists;
+	size_t cnt = g->cnt;
+	bool *taken = g->taken;
 	struct shift_group group = { 0 };
 	const struct shift_list *ref = NULL;
-	double interval;
 
 	for (size_t i = 0; i < cnt; i++) {
 		if (!taken[i] && (ref == NULL || lists[i].cnt > ref->cnt))
@@ -128,20 +169,13 @@ static int take_group(struct arena *arena, struct shift_list *lists, size_t cnt,
 	}
 	if (ref == NULL)
 		return 0;
-	interval = mean_interval_ns(ref);
-	group.members = arena_calloc(arena, cnt, sizeof(*group.members));
+	group.members = arena_calloc(g->arena, cnt, sizeof(*group.members));
 	if (group.members == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < cnt; i++) {
 		struct fit fit = { 0 };
-		bool fits;
 
-		if (taken[i])
-			continue;
-		fits = &lists[i] == ref || best_fit(ref, &lists[i], scratch, &fit);
-		if (fits && fit.pair_cnt > 2 && !at(ref, 0)->group_known)
-			fits = fit.spread_ns <= SHIFT_RESIDUAL_SHARE * interval;
-		if (!fits)
+		if (taken[i] || (&lists[i] != ref && !fits_group(g, ref, &lists[i], &fit)))
 			continue;
 		taken[i] = true;
 		lists[i].shift = fit.shift;
@@ -157,21 +191,23 @@ static int take_group(struct arena *arena, struct shift_list *lists, size_t cnt,
 	return vec_push(out, group) < 0 ? -ENOMEM : 1;
 }
 
-static int add_groups(struct arena *arena, struct shift_list *lists, size_t cnt, shift_groups *out,
-		      uint64_t *unmatched)
+/* g: its lists are set. */
+static int add_groups(struct grouping *g, shift_groups *out, uint64_t *unmatched)
 {
-	_cleanup_free_ bool *taken = calloc(cnt + 1, sizeof(*taken));
+	_cleanup_free_ bool *taken = calloc(g->cnt + 1, sizeof(*taken));
 	_cleanup_free_ double *scratch = NULL;
 	size_t longest = 0;
 	int ret = 1;
 
-	for (size_t i = 0; i < cnt; i++)
-		longest = MAX(longest, lists[i].cnt);
+	for (size_t i = 0; i < g->cnt; i++)
+		longest = MAX(longest, g->lists[i].cnt);
 	scratch = calloc(longest + 1, sizeof(*scratch));
 	if (taken == NULL || scratch == NULL)
 		return -ENOMEM;
+	g->taken = taken;
+	g->scratch = scratch;
 	while (ret > 0)
-		ret = take_group(arena, lists, cnt, taken, scratch, out, unmatched);
+		ret = take_group(g, out, unmatched);
 	return ret;
 }
 
@@ -271,28 +307,16 @@ static int lists_of(const struct shift_worker *workers, const struct executions 
 	return 0;
 }
 
-/* Whether an instance begins on some member no later than so long after the one before it. */
-static bool begins_within(const struct shift_group *group, int64_t instance, int64_t ns)
+bool shift_overlaps(const struct shift_group *group, int64_t instance)
 {
 	for (size_t m = 0; m < group->member_cnt; m++) {
 		const struct fp_collective *c = shift_borrow(&group->members[m], instance);
 		const struct fp_collective *before = shift_borrow(&group->members[m], instance - 1);
 
-		if (c != NULL && before != NULL &&
-		    c->start_ns < before->start_ns + before->dur_ns + ns)
+		if (c != NULL && before != NULL && c->start_ns < before->start_ns + before->dur_ns)
 			return true;
 	}
 	return false;
-}
-
-bool shift_overlaps(const struct shift_group *group, int64_t instance)
-{
-	return begins_within(group, instance, 0);
-}
-
-bool shift_is_queued(const struct shift_group *group, int64_t instance)
-{
-	return begins_within(group, instance, SHIFT_QUEUED_NS);
 }
 
 int shifts_find(const struct shift_worker *workers, size_t cnt, struct arena *arena,
@@ -307,12 +331,11 @@ int shifts_find(const struct shift_worker *workers, size_t cnt, struct arena *ar
 	if (error == 0)
 		error = sort_executions(workers, cnt, &group_of, &e);
 	for (size_t g = 0; g < e.group_cnt && error == 0; g++) {
-		struct shift_list *lists;
-		size_t list_cnt;
+		struct grouping grouping = { .workers = workers, .arena = arena };
 
-		error = lists_of(workers, &e, g, arena, &lists, &list_cnt);
+		error = lists_of(workers, &e, g, arena, &grouping.lists, &grouping.cnt);
 		if (error == 0)
-			error = add_groups(arena, lists, list_cnt, &out, &unmatched);
+			error = add_groups(&grouping, &out, &unmatched);
 	}
 	idmap_done(&group_of);
 	executions_done(&e);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which executions are one collective, where each worker has a clock of its own: the executions
- * of a process group on two workers differ by a shift, because their windows begin and end at
- * different moments. Sequence numbers give the shift where both workers have them. Else it is
- * the shift near "the windows end together" at which the ends of executions differ most
- * constantly; the constant is the offset of the clocks.
+ * Which executions are one collective: the executions of a process group on two workers differ by
+ * a shift, because their windows begin and end at different moments. Sequence numbers give the
+ * shift where both workers have them. Where both have one clock it is the shift at which
+ * executions end together. Else it is the shift near "the windows end together" at which the ends
+ * of executions differ most constantly; the constant is the offset of the clocks.
  * Source: docs/method.md, "Which executions are one collective".
  */
 #pragma once
@@ -17,6 +17,8 @@
 struct shift_worker {
 	const struct fp_collective *all;
 	size_t cnt;
+	uint64_t clock;	  /* equal: one clock, which start_ns is of; 0: the worker's own */
+	int64_t start_ns; /* the moment that the times of all[] count from */
 };
 
 /* Of it, the executions of one process group. */
@@ -60,9 +62,3 @@ static inline const struct fp_collective *shift_borrow(const struct shift_list *
  * has ended there: those two have no common end between them.
  */
 bool shift_overlaps(const struct shift_group *group, int64_t instance);
-
-/*
- * The same, or at once when the last one has ended: it was queued behind it on that member, which
- * did meanwhile what a late member has still to do.
- */
-bool shift_is_queued(const struct shift_group *group, int64_t instance);

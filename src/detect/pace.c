@@ -43,9 +43,10 @@ struct pace {
 	uint64_t pause_period; /* 0: pauses are not periodic */
 
 	struct window_stats now;
-	double threshold;    /* over the baseline, short window */
-	uint32_t agree;	     /* iterations in a row that were over it */
-	uint64_t long_since; /* sample number before which the long window isn't looked at */
+	double threshold; /* over the baseline, short window */
+	uint32_t agree;	  /* iterations in a row that were over it */
+	uint64_t
+		long_since; /* end of the latest slowdown: samples before it show the next no more */
 	uint64_t slow_at;
 	uint64_t over_at;    /* newest sample at which the slow pace was over the threshold */
 	uint64_t slow_since; /* of iterations: when the slowdown found at slow_at began */
@@ -346,10 +347,14 @@ static struct comparison compare_long(const struct pace *pace)
 	return compare(pace, &stats, span);
 }
 
-/* Over how many of the newest samples their sum exceeds the limit's most; *mean: theirs. */
+/*
+ * Over how many of the newest samples their sum exceeds the limit's most; *mean: theirs. Those of
+ * an earlier slowdown are not looked at.
+ */
 static uint32_t find_span_over(const struct pace *pace, double limit, double *mean)
 {
-	uint32_t most = (uint32_t)MIN(pace->cnt, (uint64_t)ARRAY_SIZE(pace->samples)), ret = 1;
+	uint64_t since_slow = pace->cnt - pace->long_since;
+	uint32_t most = (uint32_t)MIN(since_slow, (uint64_t)ARRAY_SIZE(pace->samples)), ret = 1;
 	double sum = 0, greatest = 0;
 
 	*mean = sample_at(pace, 0);

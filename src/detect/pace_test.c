@@ -138,6 +138,19 @@ static void pace_knows_when_the_slowdown_began(void **state)
 	}
 }
 
+static void pace_begins_a_second_slowdown_after_the_first(void **state)
+{
+	struct pace *pace = pace_default();
+
+	(void)state;
+	(void)feed(pace, 1, 400);
+	(void)feed(pace, 3, 300);
+	assert_int_equal(feed(pace, 1, 60).cleared, 1);
+	assert_int_equal(feed(pace, 3, 100).slow, 1);
+	assert_int_equal(look(pace).slow_since, 761);
+	pace_free(pace);
+}
+
 static void pace_does_not_count_noise_before_a_large_step_as_slow(void **state)
 {
 	struct pace *pace = pace_default();
@@ -383,6 +396,7 @@ int run_pace_tests(void)
 		cmocka_unit_test(pace_reports_one_slowdown_once_and_its_end),
 		cmocka_unit_test(pace_that_stays_slow_never_becomes_normal),
 		cmocka_unit_test(pace_knows_when_the_slowdown_began),
+		cmocka_unit_test(pace_begins_a_second_slowdown_after_the_first),
 		cmocka_unit_test(pace_does_not_count_noise_before_a_large_step_as_slow),
 		cmocka_unit_test(pace_that_is_accepted_is_the_baseline),
 		cmocka_unit_test(pace_is_compared_with_the_best_of_all_eras),

@@ -3,6 +3,7 @@
 
 #include "base/stats.h"
 #include "localize/late/work.h"
+#include "localize/usercode.h"
 #include "localize/witness/gil.h"
 #include "model/thresholds.h"
 #include "model/usage/gpucall.h"
@@ -183,6 +184,7 @@ int cause_measure(const struct job *job, const struct accusation *a, struct caus
 		.work_ratio = ratio_to_peers(job, a, work_elements_ratio, scratch, ratios),
 		.compute_ratio = ratio_to_peers(job, a, work_compute_ratio, scratch, ratios),
 	};
+	ret->extra_ns = usercode_extra_ns(job, a, scratch);
 	for (size_t i = 0; i < a->worker_cnt; i++) {
 		const struct fp_host *h = &job->workers[a->workers[i]].fp->host_stats;
 
@@ -205,11 +207,10 @@ int cause_measure(const struct job *job, const struct accusation *a, struct caus
 
 /* --- patterns --- */
 
-/* The name of an idle stretch is made of what ran before and after it, and is no place. */
 static bool path_has(const struct job *job, uint32_t frame, const char *const *words, size_t cnt)
 {
 	for (; frame != FRAME_NONE; frame = job->frames.data[frame].parent) {
-		for (size_t i = 0; i < cnt && job->frames.data[frame].kind != KIND_OTHER; i++) {
+		for (size_t i = 0; i < cnt; i++) {
 			if (strstr(job->frames.data[frame].name, words[i]) != NULL)
 				return true;
 		}
@@ -307,8 +308,6 @@ static enum cause cause_of_comm(const struct job *job, const struct accusation *
 {
 	const struct fp_function *main = a->worker_cnt > 0 ? main_of(job, a->workers[0], a) : NULL;
 
-	if (a->groups.sister_cnt > 0)
-		return CAUSE_SLOW_LINK;
 	if (a->witness == WITNESS_EXPECTATION || isnan(f->mu))
 		return CAUSE_SLOW_COLLECTIVE;
 	/* Figure 13: more traffic on PCIe than the rest of the slow group. */
@@ -327,29 +326,43 @@ static double wanted_cpu(const struct job *job, const struct cause_facts *f)
 	return isnan(f->run_delay_ns) ? 0 : f->run_delay_ns / job->iteration_ns;
 }
 
+/* The thread sleeps there, or waits: it would not with more CPU. */
+static bool is_system_call(const struct job *job, uint32_t frame)
+{
+	static const char prefix[] = "<system call ";
+
+	return frame != FRAME_NONE &&
+	       strncmp(job->frames.data[frame].name, prefix, strlen(prefix)) == 0;
+}
+
 static enum cause cause_of_host(const struct job *job, const struct accusation *a,
 				const struct cause_facts *f)
 {
 	uint32_t frame = main_frame(job, a);
 	uint8_t kind = frame != FRAME_NONE ? job->frames.data[frame].kind : KIND_OTHER;
 
-	if (a->class == CLASS_IDLE)
+	if (a->class == CLASS_IDLE || is_system_call(job, frame))
 		return CAUSE_HOST_STALL;
 	if (kind == KIND_PYTHON)
 		return isnan(f->mu) || f->mu + wanted_cpu(job, f) >= THREAD_BUSY ? CAUSE_CPU_PYTHON
 										 : CAUSE_HOST_STALL;
+	if (kind == KIND_OPERATOR && f->extra_ns > 0)
+		return CAUSE_EXTRA_WORK;
 	if (kind == KIND_OPERATOR && a->spread)
 		return CAUSE_SLOW_OPERATOR;
 	/* Time inside an operator that calls nothing: the host stood there. */
 	return kind == KIND_OPERATOR ? CAUSE_HOST_STALL : CAUSE_SLOW_OPERATOR;
 }
 
-static enum cause cause_of_work(const struct job *job, const struct accusation *a)
+static enum cause cause_of_work(const struct job *job, const struct accusation *a,
+				const struct cause_facts *f)
 {
 	bool device = a->worker_cnt > 0 && job->workers[a->workers[0]].fp->has_device;
 
 	if (is_in_call(job, a, GPUCALL_ALLOCATE))
 		return CAUSE_ALLOCATION;
+	if (f->extra_ns > 0 && !device)
+		return CAUSE_EXTRA_WORK;
 	if (a->class == CLASS_MEMORY)
 		return CAUSE_SLOW_COPY;
 	return device ? CAUSE_SLOW_GPU : CAUSE_SLOW_OPERATOR;
@@ -414,6 +427,18 @@ static enum cause cause_of_usage(const struct accusation *a)
 	return causes[a->use.sign];
 }
 
+/*
+ * It would not take longer with CPUs of its own. Who does more than its peers is without a CPU for
+ * longer, too: then most of what it does more must be that.
+ */
+static bool is_starved(const struct accusation *a, const struct cause_facts *f)
+{
+	double peers_ns = isnan(f->run_delay_peers_ns) ? 0 : f->run_delay_peers_ns;
+
+	return explains(f->run_delay_ns, f->run_delay_peers_ns, a) && !is_new(a) &&
+	       f->run_delay_ns - peers_ns >= CAUSE_EXPLAINS * f->extra_ns;
+}
+
 enum cause cause_find(const struct job *job, const struct accusation *a,
 		      const struct cause_facts *f)
 {
@@ -423,11 +448,9 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 		return cause_of_all(job, a, f);
 	if (a->witness == WITNESS_PAST)
 		return cause_of_growth(job, a);
-	if (a->groups.uneven_stages)
-		return CAUSE_UNEVEN_STAGES;
 	if (is_gc(job, a) || a->place_cnt > 0 || explains(f->gc_ns, f->gc_peers_ns, a))
 		return CAUSE_GC;
-	if (explains(f->run_delay_ns, f->run_delay_peers_ns, a) && !is_new(a))
+	if (is_starved(a, f))
 		return CAUSE_CPU_STARVED;
 	if (is_gil(a, f) || waits_for_gil(job, a))
 		return CAUSE_GIL;
@@ -440,9 +463,46 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 	if (is_imbalance(a, f))
 		return CAUSE_IMBALANCE;
 	if (a->class == CLASS_COMPUTE || a->class == CLASS_MEMORY)
-		return cause_of_work(job, a);
+		return cause_of_work(job, a, f);
 	/* No one place: nothing to look at, only a worker that is slower. */
 	if (a->witness == WITNESS_BLAME && a->frame == FRAME_NONE)
 		return CAUSE_DIFFERENCE;
 	return cause_of_host(job, a, f);
+}
+
+/* Advice about one rank does not fit where all of them have the fault. NULL: it fits all. */
+static const char *advice_of_all(enum cause cause)
+{
+	if (cause == CAUSE_SLOW_OPERATOR)
+		return "All ranks are slow there: check drivers, libraries and CPU frequency of the "
+		       "hosts, and whether the call can be made less often.";
+	if (cause == CAUSE_CPU_STARVED)
+		return "The hosts have fewer free CPUs than the job has busy threads: move other "
+		       "processes away, use fewer threads or loader workers, check cgroup limits.";
+	if (cause == CAUSE_MORE_THAN_BEFORE)
+		return "Compare inputs, files, caches, and what else runs on the hosts, with those "
+		       "before.";
+	return NULL;
+}
+
+/* Calls that reserve or free memory use no link. */
+static bool is_allocation(const char *name)
+{
+	static const char *const words[] = { "Malloc", "Free", "HostAlloc", "HostRegister" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strstr(name, words[i]) != NULL)
+			return true;
+	}
+	return false;
+}
+
+const char *cause_advice(enum cause cause, bool all_workers, const char *name)
+{
+	const char *advice = all_workers ? advice_of_all(cause) : NULL;
+
+	if (cause == CAUSE_SLOW_COPY && is_allocation(name))
+		return "Keep allocations out of the step: reuse buffers, and let torch's allocator "
+		       "keep what it has (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True).";
+	return advice != NULL ? advice : cause_text(cause)->advice;
 }

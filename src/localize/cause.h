@@ -22,6 +22,9 @@ struct cause_text {
 
 const struct cause_text *cause_text(enum cause cause);
 
+/* The advice that fits: for all ranks instead of one, and for the function of this name. */
+const char *cause_advice(enum cause cause, bool all_workers, const char *name);
+
 /* What the accused and their peers look like; NAN where nothing was measured. */
 struct cause_facts {
 	double run_delay_ns, run_delay_peers_ns;     /* per iteration */
@@ -33,7 +36,8 @@ struct cause_facts {
 	double mu, mu_peers, sigma, sigma_peers;     /* of the main function */
 	double throttled_frac, throttled_peers_frac; /* of the window, by power or heat */
 	double clock_frac, clock_peers_frac;	     /* of the cores' highest */
-	const char *thief, *other_name, *loader;     /* of the worst of the accused; may be NULL */
+	double extra_ns; /* per iteration, at a place where peers spend nothing; 0: they do */
+	const char *thief, *other_name, *loader; /* of the worst of the accused; may be NULL */
 	double thief_frac;
 };
 
@@ -41,9 +45,6 @@ struct cause_facts {
 _must_check_ int cause_measure(const struct job *job, const struct accusation *a,
 			       struct cause_facts *ret);
 
-/*
- * The cause by the first condition that holds, in the order of the ifs in cause_find(); findings
- * about all workers are judged by cause_of_all().
- */
+/* The cause by the first condition that holds; findings about all workers have their own. */
 enum cause cause_find(const struct job *job, const struct accusation *a,
 		      const struct cause_facts *facts);

@@ -410,7 +410,9 @@ static void set_words(struct draft *d)
 
 	f->id = words->number;
 	f->cause = words->name;
-	f->advice = d->cause == CAUSE_COPIES ? copies_advice(f->name) : words->advice;
+	f->advice = d->cause == CAUSE_COPIES
+			    ? copies_advice(f->name)
+			    : cause_advice(d->cause, f->all_workers && f->rank_cnt > 1, f->name);
 	f->title = arena_printf(
 		d->arena, "%s%s%s: %s%s %s",
 		f->rank_cnt == 1 ? "rank "

@@ -224,8 +224,8 @@ static bool collectives_unmatched(const struct conclusion *c)
 	if (c->facts->unmatched_rank < 0)
 		return false;
 	str_printf(c->reason,
-		   "the collectives of rank %d fit those of no other rank: who waited for whom is "
-		   "not known",
+		   "the collectives of rank %d match those of no other rank, so who waited for "
+		   "whom is unknown",
 		   c->facts->unmatched_rank);
 	append_next(c);
 	return true;
@@ -242,7 +242,8 @@ static bool late_in_one_iteration(const struct conclusion *c)
 		append_late(c);
 		str_append(c->reason, "; ");
 	}
-	str_append(c->reason, "one iteration is too short a window to tell a fault from chance");
+	str_append(c->reason,
+		   "one iteration is too short a window to tell a fault from normal variation");
 	append_next(c);
 	return true;
 }
@@ -252,7 +253,7 @@ static bool records_lost(const struct conclusion *c)
 	if (c->facts->lost_frac <= LOST_FRAC)
 		return false;
 	str_printf(c->reason,
-		   "rank %d lost %.0f %% of what it was to record: a fault may be in that; "
+		   "rank %d lost %.0f %% of what it was to record: a fault may hide there; "
 		   "record another window, which may lose less",
 		   c->facts->lossy_rank, 100 * c->facts->lost_frac);
 	return true;
@@ -276,10 +277,25 @@ static bool rank_late_by_chance(const struct conclusion *c)
 		return false;
 	str_printf(
 		c->reason,
-		"rank %d is last by %.1f ms per iteration (%.1f %%), but not in all iterations: it "
-		"may be chance",
+		"rank %d is late by %.1f ms per iteration (%.1f %%), but only in some iterations, "
+		"which may be normal variation",
 		chance->rank, chance->ms, chance->pct);
 	append_next(c);
+	return true;
+}
+
+/* Nothing shows whether the others wait for it meanwhile. */
+static bool rank_unequal(const struct conclusion *c)
+{
+	const struct conclude_late *unequal = &c->facts->unequal;
+
+	if (unequal->name == NULL)
+		return false;
+	str_printf(c->reason,
+		   "rank %d spends %.1f ms per iteration (%.1f %%) in %s, where its peers spend "
+		   "nothing; whether they wait for it meanwhile is not known, since no collectives "
+		   "were recorded",
+		   unequal->rank, unequal->ms, unequal->pct, unequal->name);
 	return true;
 }
 
@@ -307,11 +323,11 @@ static bool all_well(const struct conclusion *c)
 {
 	if (c->facts->matched)
 		str_printf(c->reason,
-			   "no worker makes the others wait for more than %g %% of an iteration "
-			   "beyond chance, and no function stands out",
+			   "no rank makes the others wait for more than %g %% of an iteration "
+			   "beyond normal variation, and no function stands out",
 			   c->facts->min_gain_pct);
 	else
-		str_append(c->reason, "no function is beyond what a healthy job spends");
+		str_append(c->reason, "no function takes more time than in a healthy job");
 	return true;
 }
 
@@ -334,6 +350,7 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		{ records_lost, VERDICT_INCONCLUSIVE },
 		{ rank_late, VERDICT_INCONCLUSIVE },
 		{ rank_late_by_chance, VERDICT_INCONCLUSIVE },
+		{ rank_unequal, VERDICT_INCONCLUSIVE },
 		{ slowdown_over, VERDICT_INCONCLUSIVE },
 		{ all_well, VERDICT_HEALTHY },
 	};

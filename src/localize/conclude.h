@@ -12,8 +12,9 @@
 
 /* A worker that makes others wait beyond chance and is accused by no finding. */
 struct conclude_late {
-	int rank;	/* -1: none */
-	double ms, pct; /* per iteration */
+	int rank;	  /* -1: none */
+	double ms, pct;	  /* per iteration */
+	const char *name; /* unequal: where; borrowed from the job */
 };
 
 struct conclude_facts {
@@ -26,6 +27,7 @@ struct conclude_facts {
 	double past_ms;	  /* an iteration of the past, where no trigger says; 0: now is no slower */
 	double min_gain_pct;
 	struct conclude_late late, chance; /* chance: it may explain why that rank is late */
+	struct conclude_late unequal;	   /* spends this where its peers spend nothing */
 };
 
 /* Sets verdict and reason; all else of the report is filled. Returns 0 or -ENOMEM. */

@@ -53,7 +53,7 @@ static void a_whole_window_without_a_finding_is_healthy(void **state)
 
 	(void)state;
 	expect(&report, &quiet, VERDICT_HEALTHY,
-	       "no worker makes the others wait for more than 1 % of an iteration beyond chance");
+	       "no rank makes the others wait for more than 1 % of an iteration beyond normal");
 }
 
 static void a_slowdown_without_a_finding_is_slow_and_says_how_much(void **state)
@@ -265,7 +265,7 @@ static void what_to_record_instead_is_said(void **state)
 	(void)state;
 	report.iterations = 1;
 	expect(&report, &facts, VERDICT_INCONCLUSIVE,
-	       "one iteration is too short a window to tell a fault from chance: to decide, record "
+	       "one iteration is too short a window to tell a fault from normal variation: to decide, record "
 	       "all ranks, the same 5 steps or more (torch.profiler: schedule(active=5))");
 	facts.late = (struct conclude_late){ .rank = 2, .ms = 41, .pct = 18.4 };
 	report = seen();
@@ -290,7 +290,7 @@ static void a_rank_that_chance_makes_very_late_is_named_and_not_healthy(void **s
 	(void)state;
 	facts.chance = (struct conclude_late){ .rank = 3, .ms = 7.5, .pct = 48 };
 	expect(&report, &facts, VERDICT_INCONCLUSIVE,
-	       "rank 3 is last by 7.5 ms per iteration (48.0 %), but not in all iterations");
+	       "rank 3 is late by 7.5 ms per iteration (48.0 %), but only in some iterations");
 }
 
 static void lost_records_and_unmatched_collectives_leave_it_open(void **state)
@@ -300,7 +300,8 @@ static void lost_records_and_unmatched_collectives_leave_it_open(void **state)
 
 	(void)state;
 	facts.unmatched_rank = 3;
-	expect(&report, &facts, VERDICT_INCONCLUSIVE, "the collectives of rank 3 fit those of no");
+	expect(&report, &facts, VERDICT_INCONCLUSIVE,
+	       "the collectives of rank 3 match those of no");
 	facts = quiet;
 	facts.lossy_rank = 1;
 	facts.lost_frac = 0.5;

@@ -108,26 +108,6 @@ static void evidence_of_place(struct draft *d)
 		EVIDENCE(d, "most of it in %s", path_below(d, main));
 }
 
-static void evidence_of_sisters(struct draft *d)
-{
-	if (d->a->groups.sister_cnt > 0)
-		EVIDENCE(d,
-			 "takes %.1f times as long in this process group as in %zu other group%s "
-			 "that do%s the same: a link between these ranks is slow",
-			 d->a->groups.sister_factor, d->a->groups.sister_cnt,
-			 plural(d->a->groups.sister_cnt), d->a->groups.sister_cnt == 1 ? "es" : "");
-}
-
-static void evidence_of_stages(struct draft *d)
-{
-	if (d->a->groups.uneven_stages)
-		EVIDENCE(d,
-			 "this stage of the pipeline computes for %.1f ms per iteration, the mean "
-			 "stage for %.1f ms: it runs more kernels, and each takes as long as "
-			 "elsewhere",
-			 d->a->groups.stage_ns / 1e6, d->a->groups.stage_mean_ns / 1e6);
-}
-
 static void evidence_of_past(struct draft *d)
 {
 	if (d->a->recalled)
@@ -157,8 +137,8 @@ static void evidence_of_gain(struct draft *d)
 			d->a->gain_ns / 1e6, d->a->part_of_ns / 1e6);
 	if (d->a->hidden_ns >= GAIN_HIDDEN_FRAC * d->a->gain_ns && d->a->hidden_ns > 0)
 		EVIDENCE(d,
-			 "of %.1f ms that it loses per iteration repair alone gives back %.1f ms: "
-			 "others arrive late too, or would wait anyway",
+			 "of the %.1f ms per iteration that it loses, %.1f ms are recoverable by "
+			 "fixing it alone: others are late too, or would wait anyway",
 			 d->a->gain_ns / 1e6, d->out->gain_ms_per_iteration);
 	evidence_of_wider_gain(d);
 }
@@ -209,7 +189,8 @@ static void evidence_of_other_stalls(struct draft *d)
 static void pressure_line(struct draft *d, const char *name, double frac)
 {
 	if (frac > HOST_PRESSURE_FRAC)
-		EVIDENCE(d, "the host's %s pressure was %.0f %% (some)", name, 100 * frac);
+		EVIDENCE(d, "%s pressure of the host: some task stalled for %.0f %% of the window",
+			 name, 100 * frac);
 }
 
 /* Only beside a cause that it bears on: a busy host is no fault by itself. */
@@ -319,8 +300,10 @@ static void evidence_of_host(struct draft *d)
 	    d->cause == CAUSE_CPU_PYTHON)
 		per_iteration(d, "the training thread used a CPU", f->cpu_ns, f->cpu_peers_ns);
 	if (d->cause == CAUSE_GIL && draft_holder_known(d))
-		EVIDENCE(d, "another thread of the process used %.1f ms of CPU per iteration in %s",
-			 f->other_cpu_ns / 1e6, f->other_name);
+		EVIDENCE(
+			d,
+			"another thread of the process used %.1f ms of CPU time per iteration in %s",
+			f->other_cpu_ns / 1e6, f->other_name);
 	if (d->cause == CAUSE_GC && f->gc_ns > 0)
 		EVIDENCE(d, "garbage collections took %.1f ms per iteration", f->gc_ns / 1e6);
 	evidence_of_loader(d);
@@ -410,8 +393,6 @@ void evidence_add(struct draft *d)
 {
 	evidence_of_blame(d);
 	evidence_of_place(d);
-	evidence_of_sisters(d);
-	evidence_of_stages(d);
 	evidence_of_past(d);
 	evidence_of_gain(d);
 	evidence_of_other_stalls(d);

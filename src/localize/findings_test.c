@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Findings: causes, evidence, named ranks, and which findings are reported. */
+#include "localize/cause.h"
 #include "localize/test_fixture.h"
 
 #include <string.h>
@@ -184,6 +185,17 @@ static void the_evidence_names_the_process_that_takes_the_cpu(void **state)
 	assert_true(evidence_has("stress-ng"));
 }
 
+static void advice_fits_all_ranks_and_allocations(void **state)
+{
+	(void)state;
+	assert_non_null(strstr(cause_advice(CAUSE_SLOW_OPERATOR, false, ""), "this host"));
+	assert_null(strstr(cause_advice(CAUSE_SLOW_OPERATOR, true, ""), "this host"));
+	assert_non_null(strstr(cause_advice(CAUSE_SLOW_COPY, false, "Memcpy HtoD"), "PCIe"));
+	assert_null(strstr(cause_advice(CAUSE_SLOW_COPY, false, "cudaMalloc"), "PCIe"));
+	for (int i = 0; i < CAUSE_CNT; i++)
+		assert_true(strlen(cause_advice((enum cause)i, true, "")) > 20);
+}
+
 static void pressure_is_evidence_beside_a_cause_it_bears_on(void **state)
 {
 	struct fp_host *host;
@@ -194,7 +206,8 @@ static void pressure_is_evidence_beside_a_cause_it_bears_on(void **state)
 	host = &job.workers[1].fp.host_stats;
 	host->psi_cpu_frac = 0.63;
 	host->psi_io_frac = 0.8;
-	assert_true(evidence_has("the host's CPU pressure was 63 % (some)"));
+	assert_true(
+		evidence_has("CPU pressure of the host: some task stalled for 63 % of the window"));
 	assert_false(evidence_has("I/O pressure"));
 	host->psi_cpu_frac = 0.09;
 	assert_false(evidence_has("pressure"));
@@ -203,7 +216,8 @@ static void pressure_is_evidence_beside_a_cause_it_bears_on(void **state)
 	host = &job.workers[1].fp.host_stats;
 	host->psi_cpu_frac = 0.63;
 	host->psi_io_frac = 0.8;
-	assert_true(evidence_has("the host's I/O pressure was 80 % (some)"));
+	assert_true(
+		evidence_has("I/O pressure of the host: some task stalled for 80 % of the window"));
 	assert_false(evidence_has("CPU pressure"));
 }
 
@@ -439,6 +453,7 @@ int main(void)
 		TEST(a_function_beside_lost_stacks_is_weak_evidence),
 		TEST(a_slow_kernel_beside_lost_stacks_is_as_good_as_ever),
 		TEST(the_evidence_names_the_process_that_takes_the_cpu),
+		TEST(advice_fits_all_ranks_and_allocations),
 		TEST(pressure_is_evidence_beside_a_cause_it_bears_on),
 		TEST(the_reason_of_a_slow_gpu_is_evidence),
 		TEST(a_place_slow_on_all_workers_is_one_finding),

@@ -7,7 +7,6 @@
 #include "localize/activity/activity.h"
 #include "localize/compose.h"
 #include "localize/conclude.h"
-#include "localize/groups/groups.h"
 #include "localize/growth.h"
 #include "localize/late/absentee.h"
 #include "localize/late/chance.h"
@@ -24,6 +23,7 @@
 #include "localize/witness/by_usage.h"
 #include "localize/witness/companions.h"
 #include "localize/witness/part.h"
+#include "localize/witness/weighing.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -48,6 +48,7 @@ struct run {
 	struct blame blame;
 	struct past past;
 	accusations accusations;
+	struct conclude_late unequal;
 	struct expect_table expect;
 	struct report *out;
 	const char **notes;
@@ -130,7 +131,7 @@ static int note_drops(struct run *r)
 	if (error == 0)
 		error = parts_note_warmup(r->out, r->notes, &r->job);
 	if (error == 0 && r->blame.unmatched_cnt > 0 && r->job.worker_cnt > 1)
-		error = NOTE(r, "collectives without a partner on another rank: %llu",
+		error = NOTE(r, "collectives without a counterpart on another rank: %llu",
 			     (unsigned long long)r->blame.unmatched_cnt);
 	return error;
 }
@@ -226,7 +227,7 @@ static bool matters(const struct run *r, double ns)
 	return ns * 100 >= r->options->min_gain_pct * r->job.iteration_ns;
 }
 
-static const char by_chance[] = "not in all iterations: chance explains it";
+static const char by_chance[] = "only in some iterations: normal variation";
 
 /* Why a late worker is no evidence of a fault; NULL: it is. */
 static const char *excuse(const struct run *r, uint32_t w)
@@ -234,11 +235,11 @@ static const char *excuse(const struct run *r, uint32_t w)
 	double iterations = r->job.workers[w].iterations;
 
 	if (!matters(r, chance_own_loss(&r->blame, w) / iterations))
-		return "because it waits for others itself";
+		return "because it waits for other ranks itself";
 	if (chance_explains(&r->job, &r->blame, w))
 		return by_chance;
 	if (!matters(r, felt_loss(&r->job, &r->blame, w) / iterations))
-		return "but only devices waited for it, no host";
+		return "but only GPUs waited for it, no training thread";
 	return NULL;
 }
 
@@ -253,7 +254,7 @@ static int note_lateness(struct run *r)
 
 		if (!matters(r, lost) || is_accused(r, w))
 			continue;
-		error = NOTE(r, "rank %d is last by %.1f ms per iteration (%.1f %%), %s",
+		error = NOTE(r, "rank %d is late by %.1f ms per iteration (%.1f %%), %s",
 			     r->job.workers[w].fp->rank, lost / 1e6,
 			     100 * lost / r->job.iteration_ns,
 			     why != NULL ? why : "but no function explains it");
@@ -408,7 +409,8 @@ static int decide(struct run *r)
 					.unmatched_rank = unmatched_rank(r),
 					.min_gain_pct = r->options->min_gain_pct,
 					.late = find_late(r, NULL, r->options->min_gain_pct),
-					.chance = find_late(r, by_chance, CHANCE_PCT) };
+					.chance = find_late(r, by_chance, CHANCE_PCT),
+					.unequal = r->unequal };
 
 	if (r->job.worker_cnt > 0) {
 		const struct fingerprint *lossy = find_lossy(r);
@@ -423,74 +425,6 @@ static int decide(struct run *r)
 	    find_past_ms(r, &facts.past_ms) < 0)
 		return -ENOMEM;
 	return conclude(r->out, &facts);
-}
-
-/*
- * A worker that is only slower in what all of them do too much of is no second
- * fault: the common one comes first, and its repair takes the other with it.
- */
-static void drop_covered(struct run *r)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < r->accusations.cnt; i++) {
-		const struct accusation *a = &r->accusations.data[i];
-		bool covered = false;
-
-		vec_foreach(other, &r->accusations) {
-			bool common = other->witness == WITNESS_EXPECTATION &&
-				      other->frame != FRAME_NONE &&
-				      other->worker_cnt == r->job.worker_cnt;
-
-			covered |=
-				common && a->witness == WITNESS_BLAME && a->spread &&
-				a->function != FRAME_NONE && other->gain_ns > a->gain_ns &&
-				job_frame_below(&r->job, r->job.functions.data[a->function].frame,
-						other->frame);
-		}
-		if (!covered)
-			r->accusations.data[kept++] = *a;
-	}
-	r->accusations.cnt = kept;
-}
-
-/* Whether a worker grew there beyond the noise of both windows, and more than the rest of it did. */
-static bool worker_grew_surely(const struct past *past, size_t w, uint32_t frame)
-{
-	double sure = past_sure_growth_ns(past, w, frame, PAST_SURE);
-
-	return sure > 0 && past_growth_beyond_ns(past, w, frame) >= PAST_ALIKE * sure;
-}
-
-/* Whether half of the accused workers that have a past did. */
-static bool grew_surely(const struct past *past, const struct accusation *a)
-{
-	size_t known = 0, grown = 0;
-
-	for (size_t i = 0; i < a->worker_cnt; i++) {
-		uint32_t w = a->workers[i];
-
-		known += past->workers[w].known;
-		grown += worker_grew_surely(past, w, a->frame);
-	}
-	return 2 * grown >= known;
-}
-
-/*
- * A short window has few samples: much of it in one function may be chance, as its spread over
- * the iterations shows. A library's function, such as the engine of backward passes, has much of
- * many healthy jobs: without a past, nothing says whether it has more than usual. Weak evidence
- * where all workers are accused alike (evidence_confidence()).
- */
-static void doubt_expectations(struct run *r, const struct accuse_options *options)
-{
-	vec_foreach(a, &r->accusations) {
-		if (a->witness != WITNESS_EXPECTATION || a->frame == FRAME_NONE)
-			continue;
-		a->unsure = a->recalled
-				    ? !grew_surely(&r->past, a)
-				    : options->live && !usercode_is(&r->job.frames.data[a->frame]);
-	}
 }
 
 static int find_accusations(struct run *r)
@@ -512,10 +446,6 @@ static int find_accusations(struct run *r)
 	if (error == 0)
 		error = accuse_by_difference(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
-		error = accuse_by_sisters(&r->job, &r->blame, &options, arena, &r->accusations);
-	if (error == 0)
-		error = accuse_by_stages(&r->job, &options, arena, &r->accusations);
-	if (error == 0)
 		error = accuse_by_gil(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
 		error = accuse_by_past(&r->past, &options, arena, &r->accusations);
@@ -523,10 +453,12 @@ static int find_accusations(struct run *r)
 		error = accuse_by_expectation(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
 		error = part_find(&r->past, &options, arena, &r->accusations);
+	weighing_drop_victims(&r->job, &r->accusations);
+	r->unequal = usual_find_unequal(&r->job, &r->blame, &options, &r->accusations);
 	if (error == 0)
 		error = usual_note(r->out, r->notes, &r->job, &options, &r->accusations);
 	if (error == 0)
-		drop_covered(r);
+		weighing_drop_covered(&r->job, &r->accusations);
 	if (error == 0)
 		error = companions_join(&r->job, arena, &r->accusations);
 	if (error == 0)
@@ -535,7 +467,7 @@ static int find_accusations(struct run *r)
 		error = usercode_name(&r->job, &r->accusations);
 	if (error == 0)
 		error = by_past_recall(&r->past, &r->accusations);
-	doubt_expectations(r, &options);
+	weighing_doubt(&r->job, &r->past, &options, &r->accusations);
 	/* A running job shows how fast it can be: what it always has is no event. */
 	if (error == 0 && !r->options->trigger.present)
 		error = accuse_by_usage(&r->job, r->out, arena, &r->accusations);

@@ -114,7 +114,7 @@ static void notes_of_losses_agree_in_number(void **state)
 	job.workers[2].fp.drops.flight_late = 1;
 	job.workers[1].fp.drops.bad_value = job.workers[2].fp.drops.bad_value = 1;
 	report = test_localize(&job, NULL);
-	assert_true(has_note("1 sample of stacks that came late"));
+	assert_true(has_note("1 stack sample was late"));
 	assert_true(has_note("2 values out of range or of a wrong type"));
 }
 

@@ -168,14 +168,16 @@ int parts_note_guesses(struct report *out, const char **notes, const struct job 
 		enum iterations_by by = job->workers[w].fp->iterations_by;
 
 		if (by == ITERATIONS_REPEATS)
-			return NOTE(out, notes,
-				    "nothing marks iterations: they are guessed from kernels that "
-				    "repeat, or collectives, and may be layers");
+			return NOTE(
+				out, notes,
+				"the traces do not mark iterations: they are inferred from repeating "
+				"kernels or collectives, and may be layers");
 		optimizer |= by == ITERATIONS_OPTIMIZER;
 	}
 	if (optimizer)
-		return NOTE(out, notes,
-			    "nothing marks iterations: each ends with an optimizer step");
+		return NOTE(
+			out, notes,
+			"the traces do not mark iterations: each is taken to end with an optimizer step");
 	return 0;
 }
 

@@ -249,6 +249,67 @@ static bool is_host_place(const struct accusation *a)
 	       a->class == CLASS_HOST;
 }
 
+/* Whether a place is computed by the host: kernels of a device are named by themselves. */
+static bool is_on_host(const struct job *job, const struct accusation *a)
+{
+	if (a->frame == FRAME_NONE || a->place_cnt > 0 || a->strikes != NULL || a->spread)
+		return false;
+	return a->class == CLASS_HOST || a->class == CLASS_IDLE ||
+	       (a->class != CLASS_COMM && !job->workers[a->workers[0]].fp->has_device);
+}
+
+/*
+ * The innermost function of the user below the place, on the way to the function that holds most
+ * of it, that holds most of the excess itself; else the place.
+ */
+static uint32_t narrowed(const struct job *job, const struct accusation *a, double *scratch)
+{
+	const struct job_frame *place = &job->frames.data[a->frame];
+	uint32_t i =
+		a->function != FRAME_NONE ? job->functions.data[a->function].frame : FRAME_NONE;
+	double excess = excess_ns(job, a, a->frame, scratch);
+
+	if (usercode_is(place) && !place->trains)
+		return a->frame; /* with what it does itself */
+	for (; i != FRAME_NONE && i != a->frame && job_frame_below(job, i, a->frame);
+	     i = job->frames.data[i].parent) {
+		if (usercode_is(&job->frames.data[i]) && !job->frames.data[i].trains &&
+		    excess_ns(job, a, i, scratch) >= LEDGER_MOST * excess)
+			return i;
+	}
+	return a->frame;
+}
+
+double usercode_extra_ns(const struct job *job, const struct accusation *a, double *scratch)
+{
+	double mine, most = 0;
+
+	if (a->frame == FRAME_NONE || a->rotates || a->place_cnt > 0 || a->spread ||
+	    a->worker_cnt >= job->worker_cnt)
+		return 0;
+	for (size_t i = 0; i < a->worker_cnt; i++)
+		scratch[i] = job_subtree_ns(job, a->frame, a->workers[i], ~0u);
+	mine = stats_median(scratch, a->worker_cnt);
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		if (!accusation_has(a, w))
+			most = fmax(most, job_subtree_ns(job, a->frame, w, ~0u));
+	}
+	return most <= EXTRA_FRAC * mine ? mine : 0;
+}
+
+/* The user's function around an operator, unless it does more than call it; else the place. */
+static uint32_t caller_of(const struct job *job, const struct accusation *a, double *scratch)
+{
+	uint32_t i = a->frame;
+
+	while (i != FRAME_NONE && !job->frames.data[i].trains && !usercode_is(&job->frames.data[i]))
+		i = job->frames.data[i].parent;
+	if (i == FRAME_NONE || job->frames.data[i].trains ||
+	    excess_ns(job, a, a->frame, scratch) < LEDGER_MOST * excess_ns(job, a, i, scratch))
+		return a->frame;
+	return i;
+}
+
 int usercode_name(const struct job *job, accusations *list)
 {
 	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
@@ -258,12 +319,17 @@ int usercode_name(const struct job *job, accusations *list)
 	vec_foreach(a, list) {
 		uint32_t around;
 
-		if (!is_host_place(a))
-			continue;
-		around = usercode_around(job->frames.data, a->frame);
-		if (around != a->frame && excess_ns(job, a, a->frame, scratch) >=
-						  LEDGER_MOST * excess_ns(job, a, around, scratch))
-			a->frame = around;
+		if (is_host_place(a)) {
+			around = usercode_around(job->frames.data, a->frame);
+			if (around != a->frame &&
+			    excess_ns(job, a, a->frame, scratch) >=
+				    LEDGER_MOST * excess_ns(job, a, around, scratch))
+				a->frame = around;
+		}
+		if (is_on_host(job, a))
+			a->frame = narrowed(job, a, scratch);
+		if (is_on_host(job, a) && usercode_extra_ns(job, a, scratch) > 0)
+			a->frame = caller_of(job, a, scratch);
 	}
 	return 0;
 }

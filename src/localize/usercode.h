@@ -20,7 +20,15 @@ uint32_t usercode_around(const struct job_frame *frames, uint32_t frame);
 
 /*
  * Moves accusations of a place on the host to the frame around it by usercode_around(), unless
- * most of what the accused have more there than others lies elsewhere below that frame. Returns 0
- * or -ENOMEM.
+ * most of what the accused have more there than others lies elsewhere below that frame; then to
+ * the innermost function of the user that holds most of it. An operator that only the accused run is
+ * named by its caller. Returns 0 or -ENOMEM.
  */
 _must_check_ int usercode_name(const struct job *job, accusations *list);
+
+/*
+ * Time per iteration of the typical accused at a place where none of the others spends any, beyond
+ * what a sampler may mistake: they do something that their peers do not. 0: they do. scratch: as
+ * many as there are workers.
+ */
+double usercode_extra_ns(const struct job *job, const struct accusation *a, double *scratch);

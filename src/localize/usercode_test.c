@@ -102,6 +102,49 @@ static void a_function_in_two_system_calls_is_named_by_the_users_function(void *
 	test_assert_ranks(&report.findings[0], "1");
 }
 
+/* Four ranks; rank 1 also has 30 % of the window below the last of the calls from its loop. */
+static void play_extra(const char *const *calls, size_t cnt, enum event_kind leaf,
+		       enum event_class class)
+{
+	test_job_init(&job, 4, 1000, 10);
+	for (size_t w = 0; w < 4; w++) {
+		uint32_t main = test_frame(&job, w, FRAME_NONE, KIND_PYTHON, "a.py(9): main");
+		uint32_t at = main;
+
+		at = test_frame(&job, w, main, KIND_KERNEL, "addmm");
+		(void)test_function(&job, w, at, CLASS_COMPUTE, w == 1 ? 0.65 : 0.95);
+		at = main;
+		job.workers[w].fp.has_device = false;
+		for (size_t i = 0; i < cnt && w == 1; i++)
+			at = test_frame(&job, w, at, i == cnt - 1 ? leaf : KIND_PYTHON, calls[i]);
+		if (w == 1)
+			(void)test_function(&job, w, at, class, 0.3);
+	}
+	report = test_localize(&job, NULL);
+	assert_true(report.finding_cnt > 0);
+	test_assert_ranks(&report.findings[0], "1");
+}
+
+static void what_only_one_rank_computes_is_its_callers_extra_work(void **state)
+{
+	static const char *const calls[] = { "mishap.py(93): whiten", "aten::mm" };
+
+	(void)state;
+	play_extra(calls, 2, KIND_OPERATOR, CLASS_COMPUTE);
+	assert_string_equal(report.findings[0].name, "mishap.py(93): whiten");
+	assert_string_equal(report.findings[0].cause, "extra-work");
+}
+
+static void a_thread_in_a_system_call_stands_still(void **state)
+{
+	static const char *const calls[] = { "mishap.py(34): query", "<system call pselect6>" };
+
+	(void)state;
+	play_extra(calls, 2, KIND_PYTHON, CLASS_HOST);
+	assert_string_equal(report.findings[0].name, "mishap.py(34): query");
+	assert_string_equal(report.findings[0].cause, "host-stall");
+}
+
 /* A torn stack shows a backward pass of 0.2 % below the user's function. */
 static void a_torn_stack_makes_no_training_loop(void **state)
 {
@@ -133,6 +176,8 @@ int main(void)
 		TEST(a_call_of_the_loop_itself_keeps_its_name),
 		TEST(a_torn_stack_makes_no_training_loop),
 		TEST(a_function_in_two_system_calls_is_named_by_the_users_function),
+		TEST(what_only_one_rank_computes_is_its_callers_extra_work),
+		TEST(a_thread_in_a_system_call_stands_still),
 	};
 
 	return cmocka_run_group_tests_name("usercode", tests, NULL, NULL);

@@ -3,6 +3,7 @@
 
 #include "base/str.h"
 #include "localize/cause.h"
+#include "localize/usercode.h"
 #include "model/rankset.h"
 #include "model/thresholds.h"
 
@@ -61,6 +62,31 @@ static bool is_noted(const struct job *job, const accusations *list, size_t at)
 			return true;
 	}
 	return false;
+}
+
+struct conclude_late usual_find_unequal(const struct job *job, const struct blame *blame,
+					const struct accuse_options *options,
+					const accusations *list)
+{
+	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
+	struct conclude_late ret = { .rank = -1 };
+
+	if (scratch == NULL || blame->matched_cnt > 0 || options->slowdown_ns > 0)
+		return ret;
+	for (size_t i = 0; i < list->cnt; i++) {
+		const struct accusation *a = &list->data[i];
+		double ns = a->usual && !a->recalled ? usercode_extra_ns(job, a, scratch) : 0;
+
+		if (ns / 1e6 <= ret.ms || 100 * ns < CHANCE_PCT * job->iteration_ns)
+			continue;
+		ret = (struct conclude_late){
+			.rank = job->workers[a->workers[0]].fp->rank,
+			.ms = ns / 1e6,
+			.pct = 100 * ns / job->iteration_ns,
+			.name = job->frames.data[usercode_around(job->frames.data, a->frame)].name,
+		};
+	}
+	return ret;
 }
 
 int usual_note(struct report *out, const char **notes, const struct job *job,

@@ -22,7 +22,7 @@ enum gpu_metric_type { GPU_GAUGE, GPU_COUNTER, GPU_EVENT };
 	X(THROTTLED_POWER, "throttled_power", "s", COUNTER, "time slowed down by a power limit")   \
 	X(THROTTLED_THERMAL, "throttled_thermal", "s", COUNTER, "time slowed down by heat")        \
 	X(THROTTLED_BRAKE, "throttled_brake", "s", COUNTER,                                        \
-	  "time slowed down from outside: power supply, baseboard")                                \
+	  "time slowed down by external hardware: power supply, baseboard")                        \
 	X(ECC_CORRECTED, "ecc_corrected", "1", COUNTER, "corrected errors of memory")              \
 	X(ECC_UNCORRECTED, "ecc_uncorrected", "1", COUNTER, "uncorrected errors of memory")        \
 	X(REMAPPED_ROWS, "remapped_rows", "1", COUNTER, "rows of memory out of use")               \

@@ -21,12 +21,11 @@
 	  "events dropped for a stated limit")                                                    \
 	X(no_interval, "instant, flow or object: an event without an interval, never kept",       \
 	  "instants, flows and objects: events without an interval, never kept")                  \
-	X(flight_lost, "record lost on the way out of the worker's rings",                        \
-	  "records lost on the way out of the worker's rings")                                    \
+	X(flight_lost, "record lost: a buffer of the worker was full",                            \
+	  "records lost: a buffer of the worker was full")                                        \
 	X(flight_invalid, "invalid record of a worker", "invalid records of a worker")            \
-	X(flight_late, "sample of stacks that came late", "samples of stacks that came late")     \
-	X(flight_unreadable, "sample of stacks that could not be read",                           \
-	  "samples of stacks that could not be read")                                             \
+	X(flight_late, "stack sample was late", "stack samples were late")                        \
+	X(flight_unreadable, "stack sample could not be read", "stack samples could not be read") \
 	X(flight_tables, "sample or call of functions and stacks beyond the recorder's tables",   \
 	  "samples or calls of functions and stacks beyond the recorder's tables")
 
@@ -41,8 +40,8 @@
 	  "records of threads beyond those that the recorder has room for")              \
 	X(flight_nested, "operator nested deeper than the recorder remembers",           \
 	  "operators nested deeper than the recorder remembers")                         \
-	X(flight_threads, "time that a thread was not sampled: there were too many",     \
-	  "times that a thread was not sampled: there were too many")
+	X(flight_threads, "moment at which a thread was not sampled: too many threads",  \
+	  "moments at which a thread was not sampled: too many threads")
 
 #define TRACE_DROP_LIST(X) TRACE_DROP_FIRST_LIST(X) TRACE_DROP_LIMIT_LIST(X)
 

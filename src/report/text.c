@@ -10,6 +10,7 @@
 #include "report/finding_fields.h"
 #include "report/formats.h"
 #include "report/phrase.h"
+#include "report/seecommand.h"
 #include "report/text_parts.h"
 
 #include <errno.h>
@@ -295,7 +296,7 @@ static void finding_short(struct text_writer *w, size_t i)
 static void finding_full(struct text_writer *w, size_t i)
 {
 	const struct finding *finding = &w->report->findings[i];
-	struct str name = { 0 }, advice = { 0 };
+	struct str name = { 0 }, advice = { 0 }, command = { 0 };
 
 	line_end(w);
 	finding_title(w, i, PAGE_BOLD);
@@ -312,6 +313,8 @@ static void finding_full(struct text_writer *w, size_t i)
 	evidence_details(w, finding);
 	clean_append_short(&advice, finding->advice, 1000);
 	detail(w, "what to do", &advice);
+	phrase_see_command(&command, w->report, finding);
+	detail(w, "timeline", &command);
 }
 
 static void findings_part(struct text_writer *w)

@@ -2,6 +2,7 @@
 #include "report/whenwhere.h"
 
 #include "report/absent.h"
+#include "report/seecommand.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -117,6 +118,26 @@ static void sources_absent_for_one_reason_are_one_line(void **state)
 	assert_phrase(&out, "python stacks: no with_stack");
 }
 
+static void a_command_names_traces_of_the_culprit_and_of_a_peer(void **state)
+{
+	static const int rank = 1;
+	struct report_worker workers[] = { { .rank = 0, .source = "t/r0.json" },
+					   { .rank = 1, .source = "t/r1.json.gz" } };
+	const struct finding finding = { .ranks = &rank, .rank_cnt = 1 };
+	struct report report = { .workers = workers, .worker_cnt = 2 };
+	struct str out = { 0 };
+
+	(void)state;
+	phrase_see_command(&out, &report, &finding);
+	assert_phrase(&out, "perftracker timeline -o timeline.json t/r1.json.gz t/r0.json");
+	workers[1].source = "t/$(x).json";
+	phrase_see_command(&out, &report, &finding);
+	assert_phrase(&out, "");
+	report.origin.run_dir = "/out/run-1";
+	phrase_see_command(&out, &report, &finding);
+	assert_phrase(&out, "perftracker timeline -o timeline.json /out/run-1");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,6 +145,7 @@ int main(void)
 		cmocka_unit_test(hosts_are_counted_and_some_are_named),
 		cmocka_unit_test(a_live_report_says_when_it_was_made_and_of_which_run),
 		cmocka_unit_test(what_is_unknown_is_null_in_json),
+		cmocka_unit_test(a_command_names_traces_of_the_culprit_and_of_a_peer),
 		cmocka_unit_test(sources_absent_for_one_reason_are_one_line),
 	};
 

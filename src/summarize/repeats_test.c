@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Through window_find(): what is found where nothing marks iterations. */
+/* Through window_find(): what is found where the traces do not mark iterations. */
 #include "summarize/repeats.h"
 
 #include "summarize/test_window.h"

@@ -3,7 +3,7 @@
 
 import ctypes
 import os
-from typing import Dict, List, NamedTuple
+from typing import Dict, List, NamedTuple, Set
 
 import daemon as d
 
@@ -11,6 +11,7 @@ STRINGS, FRAMES, NODES, SAMPLES = 16384, 16384, 65536, 32768
 LANES, LANE_RECORDS, WINDOW_RECORDS = 32, 2048, 32768
 GPU_LANES = 1024
 SAMPLE, OPERATOR, ANNOTATION, COLLECTIVE, PYTHON, CHILD = 32, 37, 38, 39, 42, 58
+COLLECTIVE_GROUP = 41
 SAMPLE_WINDOW = 8
 SOURCE_EXACT = 6
 DROPS_UNREADABLE = 4
@@ -90,6 +91,15 @@ class Record(NamedTuple):
     extra: int
 
 
+class Group(NamedTuple):
+    """Of a collective: its ranks in the job are first, first + stride, ...; stride 0: unknown."""
+
+    name: str
+    size: int
+    first: int
+    stride: int
+
+
 class Recorder:
     """A look at the recorder of a worker, which may go on writing."""
 
@@ -130,15 +140,26 @@ class Recorder:
             if r.kind == kind
         ]
 
-    def collectives(self) -> List[str]:
-        """Names of what all threads wrote, also without a window."""
-        records_bytes = LANE_RECORDS * d.RECORD.size
-        names = []
+    def _written(self) -> List[Record]:
+        """By all threads, also without a window."""
+        found = []
         for number, lane in enumerate(self.raw.lanes):
-            at = RawFlight.records.offset + number * records_bytes
-            found = self._ring(at, LANE_RECORDS, lane.head, lane.tid)
-            names += [self.string(record.extra) for record in found if record.kind == COLLECTIVE]
-        return names
+            at = RawFlight.records.offset + number * LANE_RECORDS * d.RECORD.size
+            found += self._ring(at, LANE_RECORDS, lane.head, lane.tid)
+        return found
+
+    def collectives(self) -> List[str]:
+        return [self.string(record.extra) for record in self._written() if record.kind == COLLECTIVE]
+
+    def groups(self) -> Set[Group]:
+        """Of all collectives. Behind each are its arguments and its group."""
+        found = set()
+        written = self._written()
+        for args, group in zip(written, written[1:]):  # noqa: B905 - not in Python 3.8
+            if group.kind == COLLECTIVE_GROUP:
+                name = self.string(group.value & 0xFFFFFFFF)
+                found.add(Group(name, group.value >> 32, args.detail, group.detail))
+        return found
 
     def window(self) -> List[Record]:
         """What all threads wrote into the pages of the window."""

@@ -196,6 +196,14 @@ class Marks(HookTest):
         self.assertEqual(self.counts(worker)[d.BACKWARD], 30)
         self.assertEqual(worker.step(), 30)
 
+    def test_replays_of_cuda_graphs_count_like_backward_passes(self) -> None:
+        """Of torch's own class, on a double of what it calls: a real replay needs a GPU."""
+        run = self.run_job("replayed.py")
+        self.assertEqual((run.returncode, run.stdout), (0, "30 replays\n"), run.stderr)
+        worker = self.only_worker()
+        self.assertEqual(self.counts(worker)[d.BACKWARD], 30)
+        self.assertEqual(worker.step(), 30)
+
     def test_closures_and_scalers_step_once_an_iteration(self) -> None:
         for form in ("lbfgs", "scaler", "own"):
             with self.subTest(form):
@@ -231,6 +239,25 @@ class Marks(HookTest):
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         names = r.Recorder(self.only_worker()).collectives()
         self.assertEqual(names, ["gloo:grouped"])
+
+    def test_collectives_of_gloo_have_the_group_whose_threads_end_them(self) -> None:
+        run = self.run_job(
+            "gloo_groups.py", launcher=("-m", "torch.distributed.run", "--nproc-per-node=4")
+        )
+        self.assertEqual(run.returncode, 0, run.stderr)
+        by_rank = {w.hello.rank: r.Recorder(w).groups() for w in self.daemon.workers}
+        self.assertEqual(sorted(by_rank), [0, 1, 2, 3])
+        for rank, groups in by_rank.items():
+            shapes = {group[1:]: group.name for group in groups}
+            self.assertEqual(len(shapes), 4 if rank != 2 else 3, shapes)
+            self.assertIn((4, 0, 1), shapes)
+            self.assertIn((2, rank // 2 * 2, 1), shapes)
+            self.assertIn((2, rank % 2, 2), shapes)
+            self.assertEqual((3, 0, 0) in shapes, rank != 2)
+        for shape in (4, 0, 1), (2, 0, 1), (2, 1, 2), (3, 0, 0):
+            members = [g.name for groups in by_rank.values() for g in groups if g[1:] == shape]
+            self.assertEqual(len(members), shape[0])
+            self.assertEqual(len(set(members)), 1, "a group has one name on all its ranks")
 
     def test_optimizers_that_alternate_have_names_of_their_own(self) -> None:
         self.run_job("lightning.py", "alternating")

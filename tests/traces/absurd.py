@@ -102,11 +102,11 @@ def iteration_ms(report: Report) -> float:
 
 
 def signs(report: Report, _: str) -> Iterator[str]:
-    """Only differences may be negative."""
+    """Only differences, and places in time within a picture, may be negative."""
     for path, value in numbers(report):
         if not math.isfinite(value):
             yield f"{path} is {value}"
-        if value < 0 and "delta_ms" not in path:
+        if value < 0 and "delta_ms" not in path and not path.endswith("begin_ms"):
             yield f"{path} is {value}"
         if path.endswith("_frac") and value > 1.0005:
             yield f"{path} is {value}"
@@ -290,7 +290,7 @@ def verdicts(report: Report, text: str) -> Iterator[str]:
         if said:
             yield f"healthy, and {len(said)} findings: {said[0]['title']}"
         for note in report["notes"]:
-            late = re.search(r"is last by [\d.]+ ms per iteration \(([\d.]+) %\)", note)
+            late = re.search(r"is late by [\d.]+ ms per iteration \(([\d.]+) %\)", note)
             if late and "no function explains it" in note:
                 yield f"healthy, yet {note}"
         if report["coverage"]["ranks_missing"] or report["failures"]:
@@ -306,7 +306,7 @@ def verdicts(report: Report, text: str) -> Iterator[str]:
 def sames(report: Report, text: str) -> Iterator[str]:
     """The text has the numbers of the JSON."""
     found = re.search(
-        r"(?:costs? the job|loses?) ([\d.]+) (ms|s) per iteration \(([\d.]+) %\)", text
+        r"(?:costs? the job|loses?) (?:at most )?([\d.]+) (ms|s) per iteration \(([\d.]+) %\)", text
     )
     if not report["findings"] or report["verdict"] != "abnormal":
         return

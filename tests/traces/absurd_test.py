@@ -94,7 +94,7 @@ class Checks(unittest.TestCase):
             "rank , waits",
             "of 14.5 iterations",
             "from 18.3 ms to 18.7 ms (1.0x)",
-            "is last by 0.0 ms per iteration",
+            "is late by 0.0 ms per iteration",
             "0 ms per iteration (11 %)",
             "takes nan ms",
         ):
@@ -102,8 +102,8 @@ class Checks(unittest.TestCase):
                 self.assert_absurd("phrases", noted(note))
         self.assert_absurd("shares", noted("arrived last at 9 of 8 collectives"))
         self.assert_absurd("shares", noted("holds 103 % of the window"))
-        self.assert_absurd("losses", noted("rank 1 is last by 9000.0 ms per iteration"))
-        self.assert_absurd("losses", noted("rank 1 is last by 9.0 ms per iteration (90.0 %)"))
+        self.assert_absurd("losses", noted("rank 1 is late by 9000.0 ms per iteration"))
+        self.assert_absurd("losses", noted("rank 1 is late by 9.0 ms per iteration (90.0 %)"))
 
     def test_verdicts(self) -> None:
         self.assert_absurd("verdicts", lambda r: r.update(verdict="healthy"))

@@ -8,6 +8,7 @@
 #include "agent/core/nametable.h"
 #include "agent/core/orders.h"
 #include "agent/core/ownfd.h"
+#include "agent/torch/torchgroups.h"
 #include "base/clock.h"
 
 #include <errno.h>
@@ -298,6 +299,19 @@ void pt_agent_check_operators(int begin)
 
 void pt_agent_expect_collectives(void)
 {
+	collectors_expect_collectives();
+}
+
+void pt_agent_group(const char *name, uint32_t size, uint32_t first_rank, uint32_t rank_stride,
+		    const uint32_t *tids, size_t tid_cnt)
+{
+	struct torchgroup group = { .name = nametable_string(name, strlen(name)), .size = size };
+
+	if (first_rank <= UINT16_MAX && rank_stride <= UINT16_MAX) {
+		group.first_rank = (uint16_t)first_rank;
+		group.rank_stride = (uint16_t)rank_stride;
+	}
+	torchgroups_add(&group, tids, tid_cnt);
 	collectors_expect_collectives();
 }
 

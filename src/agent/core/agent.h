@@ -49,6 +49,9 @@ PT_EXPORT int pt_agent_mark(uint32_t mark, int64_t value, uint32_t detail);
 
 /* Makes the calling thread the training thread, whose stacks and account are recorded. */
 PT_EXPORT void pt_agent_training_thread(void);
+/* The process has joined a group of several ranks, which these threads serve (torchgroups.h). */
+PT_EXPORT void pt_agent_group(const char *name, uint32_t size, uint32_t first_rank,
+			      uint32_t rank_stride, const uint32_t *tids, size_t tid_cnt);
 /* A data-loading child was started (children.h). */
 PT_EXPORT void pt_agent_loader_child(uint32_t pid);
 
@@ -56,7 +59,7 @@ PT_EXPORT void pt_agent_loader_child(uint32_t pid);
  * Probes once what this process can record (collectors.h), with the interpreter lock held: the
  * calling thread's stack as Python reports it; torch's version, then a self-test: between
  * check_operators(1) and (0) the caller runs torch.empty(0). run() starts the recorder and returns 0
- * or -errno. expect_collectives(): the process has joined a group of ranks.
+ * or -errno. expect_collectives(): the process is in a group of ranks that it made earlier.
  */
 PT_EXPORT void pt_agent_open_stacks(const uintptr_t *codes, size_t cnt);
 PT_EXPORT void pt_agent_open_operators(const char *torch_version);
@@ -104,13 +107,10 @@ PT_EXPORT int pt_agent_done(const char *path, uint64_t stall_ns);
 
 /* The order can't be carried out: sends MSG_PROFILE_MISSED with the reason. As pt_agent_done. */
 PT_EXPORT int pt_agent_missed(const char *why);
-
 /* After a failure of the hook: sends MSG_PROFILE_MISSED with the reason and disables the agent. */
 PT_EXPORT void pt_agent_disable(const char *why);
-
 /* Sends MSG_BYE and disables the agent. exception: class of what ends the program, or NULL. */
 PT_EXPORT void pt_agent_bye(const char *exception);
-
 /* For file names and status: the order carried out or last seen; the step; 1 while enabled. */
 PT_EXPORT uint64_t pt_agent_order(void);
 PT_EXPORT uint64_t pt_agent_step(void);

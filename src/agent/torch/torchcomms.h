@@ -2,7 +2,8 @@
 /*
  * Reads the size and group of a collective of PyTorch. Back ends that describe their collectives
  * (NCCL) do so in a thread-local object, torch::ParamCommsDebugInfo, which lives while the
- * collective is queued; for others (gloo) only the size of the tensors is known.
+ * collective is queued; for others (gloo) only the size of the tensors is known, and the group by
+ * the thread on which the collective ends (torchgroups.h).
  *
  * The C++ objects are read by offset, through the kernel, and every value is checked: an unexpected
  * layout gives "unknown".

@@ -5,6 +5,7 @@
 #include "agent/core/nametable.h"
 #include "agent/python/selfmem.h"
 #include "agent/torch/torchcomms.h"
+#include "agent/torch/torchgroups.h"
 #include "agent/torch/torchinputs.h"
 #include "agent/torch/torchlayout.h"
 #include "base/clock.h"
@@ -15,6 +16,8 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define NESTING_MAX 64u
 #define PENDING_CNT 256u
@@ -253,6 +256,8 @@ static void end_collective(const void *function)
 		pending = pending_at((uintptr_t)function, i);
 		if (!claim(pending, (uintptr_t)function))
 			continue;
+		if (pending->about.group_name == 0)
+			torchgroups_fill((uint32_t)syscall(SYS_gettid), &pending->about);
 		write_collective(pending, now);
 		atomic_store_explicit(&pending->function, 0, memory_order_release);
 		return;

@@ -33,7 +33,7 @@ struct flight_source_status {
 	X(frames, "Python functions beyond their table")                \
 	X(nodes, "call stacks beyond their table")                      \
 	X(lanes, "records of threads beyond the table of lanes")        \
-	X(unreadable, "samples of stacks that could not be read")       \
+	X(unreadable, "stack samples could not be read")                \
 	X(late, "samples that came later than twice their period")      \
 	X(threads, "threads that were not sampled: there are too many") \
 	X(nested, "operators nested deeper than is remembered")         \

@@ -15,8 +15,9 @@
 /* Noise makes the iterations of some moments slower than the best, by less than this. */
 #define LATE_FACTOR 1.5
 
-/* So much more than the best is worth a word, whatever the noise. */
-#define UNSTEADY_FACTOR 2
+/* So much more than the best is not healthy, whatever the noise; less than VARIED is not told. */
+#define UNSTEADY_FACTOR 1.5
+#define VARIED_FACTOR 1.2
 
 /* A rank ended before the others if these made so many steps after it. */
 #define WENT_ON_STEPS 5
@@ -55,6 +56,35 @@ static void append_watched(const struct ending *e)
 		   plural(e->report->iterations));
 }
 
+/* Of the last iterations to the best ones; 0: unknown. */
+static double factor_of(const struct ending *e)
+{
+	const struct jobstate_pace *pace = &e->facts->pace;
+
+	return pace->baseline_ns > 0 ? (double)pace->now_ns / (double)pace->baseline_ns : 0;
+}
+
+/* "of 14.0 ms at the end and 10.0 ms at their best (1.4x)" */
+static void append_paces(const struct ending *e)
+{
+	const struct jobstate_pace *pace = &e->facts->pace;
+
+	str_printf(e->reason, "of %.1f ms at the end and %.1f ms at their best (%.1fx)",
+		   (double)pace->now_ns / NSEC_PER_MSEC, (double)pace->baseline_ns / NSEC_PER_MSEC,
+		   factor_of(e));
+}
+
+/* No slowdown was detected; where iterations are longer than the best all the same, both are told. */
+static void append_no_slowdown(const struct ending *e)
+{
+	str_append(e->reason, ", ");
+	if (factor_of(e) >= VARIED_FACTOR)
+		append_paces(e);
+	str_append(e->reason, factor_of(e) < VARIED_FACTOR
+				      ? "no slowdown"
+				      : ", which is within what their times vary by");
+}
+
 static struct report_trigger slowdown_of(const struct ending *e)
 {
 	const struct jobstate_pace *pace = &e->facts->pace;
@@ -78,7 +108,7 @@ static void append_slowdown(const struct ending *e)
 static void append_before(const struct ending *e)
 {
 	if (e->facts->stuck)
-		str_append(e->reason, "; no iteration had ended any more before that");
+		str_append(e->reason, "; no iteration had ended for a while before that");
 	if (e->facts->slow) {
 		str_append(e->reason, "; it was slow: ");
 		append_slowdown(e);
@@ -98,7 +128,7 @@ static void append_rank(const struct ending *e, const struct wire_state *state, 
 		return;
 	str_append(e->reason, killed && state->raised[0] == '\0'
 				      ? ": see its own output, and if that says nothing, the "
-					"kernel log (was memory short?)"
+					"kernel log (out of memory?)"
 				      : ": see its own output");
 }
 
@@ -265,8 +295,8 @@ static bool stuck(const struct ending *e)
 	if (!e->facts->stuck)
 		return false;
 	str_printf(e->reason,
-		   "no iteration ended any more after step %" PRIu64 ", and no rank looked "
-		   "different from the others; perftracker timeline, with the folder of this "
+		   "no iteration ended after step %" PRIu64 ", and no rank differed from "
+		   "the others; perftracker timeline, with the folder of this "
 		   "report, shows what each recorded last",
 		   e->step);
 	append_asked(e);
@@ -305,11 +335,10 @@ static bool ranks_unseen(const struct ending *e)
 	if ((int)e->seen_cnt >= e->report->world_size)
 		return false;
 	str_printf(e->reason,
-		   "%zu of %d ranks were watched, those of this run: nothing is known of the "
-		   "others; ",
+		   "%zu of %d ranks were watched, those of this run; the others are unknown; ",
 		   e->seen_cnt, e->report->world_size);
 	append_watched(e);
-	str_append(e->reason, ", no slowdown in these");
+	append_no_slowdown(e);
 	append_asked(e);
 	history_append(e->facts->history, e->reason);
 	return true;
@@ -366,9 +395,9 @@ static bool hung(const struct ending *e)
 		return false;
 	append_watched(e);
 	str_printf(e->reason,
-		   "; %u time%s none ended any more for a while, and no rank looked different "
-		   "from the others; perftracker timeline, with the folder of this report, shows "
-		   "what each recorded last",
+		   "; %u time%s no iteration ended for a while, and no rank differed from the "
+		   "others; perftracker timeline, with the folder of this report, shows what each "
+		   "recorded last",
 		   e->facts->hangs, plural(e->facts->hangs));
 	append_asked(e);
 	return true;
@@ -390,21 +419,23 @@ static bool slow_of_late(const struct ending *e)
 	return true;
 }
 
+static bool is_unclear(const struct ending *e)
+{
+	return e->facts->unclear != NULL && e->facts->unclear[0] != '\0';
+}
+
 /* Iterations vary so much that noise may explain even this: neither slow nor healthy. */
 static bool unsteady(const struct ending *e)
 {
-	const struct jobstate_pace *pace = &e->facts->pace;
-	double factor =
-		pace->baseline_ns > 0 ? (double)pace->now_ns / (double)pace->baseline_ns : 0;
-
-	if (factor < UNSTEADY_FACTOR)
+	if (factor_of(e) < UNSTEADY_FACTOR)
 		return false;
 	append_watched(e);
-	str_printf(e->reason,
-		   ", of %.1f ms at the end and %.1f ms at their best (%.1fx), but their times "
-		   "vary too much to say that the job became slower; was the machine shared?",
-		   (double)pace->now_ns / NSEC_PER_MSEC, (double)pace->baseline_ns / NSEC_PER_MSEC,
-		   factor);
+	str_append(e->reason, ", ");
+	append_paces(e);
+	str_append(e->reason, ", but their times vary too much to say that the job became slower; "
+			      "was the machine shared?");
+	if (is_unclear(e))
+		str_printf(e->reason, " The check-up has no verdict either: %s", e->facts->unclear);
 	append_asked(e);
 	history_append(e->facts->history, e->reason);
 	return true;
@@ -413,11 +444,25 @@ static bool unsteady(const struct ending *e)
 /* No slowdown; but whether a rank has made the others wait from the first step is not known. */
 static bool checkup_unclear(const struct ending *e)
 {
-	if (e->facts->unclear == NULL || e->facts->unclear[0] == '\0')
+	if (!is_unclear(e))
 		return false;
 	append_watched(e);
-	str_printf(e->reason, ", no slowdown, but the check-up has no verdict: %s",
-		   e->facts->unclear);
+	append_no_slowdown(e);
+	str_printf(e->reason, ", but the check-up has no verdict: %s", e->facts->unclear);
+	append_asked(e);
+	history_append(e->facts->history, e->reason);
+	return true;
+}
+
+/* As above: there was no window at all. */
+static bool not_compared(const struct ending *e)
+{
+	if (!e->facts->uncompared || e->seen_cnt < 2)
+		return false;
+	append_watched(e);
+	append_no_slowdown(e);
+	str_append(e->reason, ", but the ranks were not compared: the job was not at a steady pace "
+			      "for long enough; while it runs, perftracker profile compares them");
 	append_asked(e);
 	history_append(e->facts->history, e->reason);
 	return true;
@@ -428,15 +473,16 @@ static bool end_unknown(const struct ending *e)
 	if (e->facts->end.exit_status >= 0)
 		return false;
 	append_watched(e);
-	str_append(e->reason, ", no slowdown, but perftracker run was killed: how the job ended is "
-			      "not known");
+	append_no_slowdown(e);
+	str_append(e->reason, ", but perftracker run was killed: how the job ended is not known");
 	return true;
 }
 
 static bool all_well(const struct ending *e)
 {
 	append_watched(e);
-	str_append(e->reason, e->facts->slowdowns > 0 ? ", no slowdown now" : ", no slowdown");
+	append_no_slowdown(e);
+	str_append(e->reason, e->facts->slowdowns > 0 ? " now" : "");
 	if (e->facts->slowdowns > 0 && e->facts->history->cnt == 0)
 		str_printf(e->reason, "; %u short slowdown%s profiled, %s cause was not found",
 			   e->facts->slowdowns, e->facts->slowdowns == 1 ? " was" : "s were",
@@ -506,6 +552,7 @@ static int conclude(struct ending *e, struct report *report)
 		{ slow_of_late, VERDICT_INCONCLUSIVE },
 		{ unsteady, VERDICT_INCONCLUSIVE },
 		{ checkup_unclear, VERDICT_INCONCLUSIVE },
+		{ not_compared, VERDICT_INCONCLUSIVE },
 		{ end_unknown, VERDICT_INCONCLUSIVE },
 		{ all_well, VERDICT_HEALTHY },
 	};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The verdict of a run at its end. It never contradicts the run: healthy is the last of the
- * possibilities, after a failure, also one that a restart has mended, a hang, a slowdown that lasts, ranks that were not seen and a
- * run too short to judge. Pure: facts in, report out.
+ * possibilities, after a failure, also one that a restart has mended, a hang, a slowdown that lasts,
+ * ranks that were not seen or not compared, and a run too short to judge. Pure: facts in, report
+ * out.
  * Source: docs/findings.md, "Verdicts".
  */
 #pragma once
@@ -39,6 +40,7 @@ struct ending_facts {
 	bool slow;	      /* the job was slow at its end */
 	struct jobstate_pace pace;
 	const char *unclear; /* why the latest check-up has no verdict; "": it has */
+	bool uncompared;     /* no window of the job showed whether a rank is late */
 	bool stuck;	     /* no iteration has ended since the last hang report */
 	unsigned hangs;	     /* hangs reported, without a finding */
 	unsigned slowdowns;  /* profiled, without a finding */

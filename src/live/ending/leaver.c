@@ -8,14 +8,15 @@ static bool is_below(const char *function, const char *folder)
 	return strncmp(function, folder, strlen(folder)) == 0;
 }
 
-/* A backward pass that waits in the kernel waits for its reductions. */
+/* A backward pass that waits in the kernel waits for its reductions, as DDP does for buffers. */
 static bool is_in_collective(const struct wire_where *where)
 {
 	const char *last = strrchr(where->stack, '\n');
 	const char *innermost = last != NULL ? last + 1 : where->stack;
 
 	return is_below(innermost, "torch/distributed/") ||
-	       (where->leaf[0] != '\0' && is_below(innermost, "torch/autograd/"));
+	       (where->leaf[0] != '\0' && (is_below(innermost, "torch/autograd/") ||
+					   is_below(innermost, "torch/nn/parallel/")));
 }
 
 /* The stack of the worker's present step; NULL: unknown. */

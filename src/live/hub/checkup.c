@@ -29,6 +29,24 @@ static bool all_at_their_pace(const struct wire_state *states, size_t cnt)
 	return watched > 0;
 }
 
+/* Whether all have a pace, at which they may be or not. */
+static bool all_are_known(const struct wire_state *states, size_t cnt)
+{
+	size_t watched = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		const struct wire_state *state = &states[i];
+
+		if (!wire_is_watched(state))
+			continue;
+		if (state->baseline_ns == 0 ||
+		    (state->phase != PHASE_STEADY && state->phase != PHASE_SLOW))
+			return false;
+		watched++;
+	}
+	return watched > 0;
+}
+
 uint64_t checkup_job(const struct wire_state *states, size_t cnt)
 {
 	uint64_t job = 1;
@@ -47,6 +65,8 @@ void checkup_update(struct checkup *checkup, const struct wire_state *states, si
 	uint64_t job = checkup_job(states, cnt);
 	bool steady = all_at_their_pace(states, cnt);
 
+	if (checkup->known_ns == 0 && all_are_known(states, cnt))
+		checkup->known_ns = MAX(now_ns, 1);
 	if (steady)
 		checkup->away_ns = 0;
 	else if (checkup->away_ns == 0)
@@ -76,6 +96,20 @@ static bool is_steady(const struct checkup *checkup, const struct wire_state *st
 	       now_ns - checkup->steady_ns >= least_ns;
 }
 
+/* Twice what a steady job waits, and no pace yet that all keep. */
+static bool is_overdue(const struct checkup *checkup, const struct wire_state *states, size_t cnt,
+		       int64_t now_ns)
+{
+	int64_t least_ns = CHECKUP_PATIENCE_NS;
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (wire_is_watched(&states[i]))
+			least_ns = MAX(least_ns, 2 * states[i].baseline_ns * checkup->recent_cnt);
+	}
+	return checkup->known_ns != 0 && now_ns - checkup->known_ns >= least_ns &&
+	       all_are_known(states, cnt);
+}
+
 static int64_t retry_ns(const struct checkup *checkup)
 {
 	static const int64_t gaps_ns[] = { 20 * NSEC_PER_SEC, 60 * NSEC_PER_SEC, CHECKUP_RETRY_NS,
@@ -89,12 +123,17 @@ bool checkup_is_due(const struct checkup *checkup, const struct wire_state *stat
 {
 	int64_t since_ns = now_ns - checkup->done_ns;
 
-	if (checkup->off || !is_steady(checkup, states, cnt, CHECKUP_STEADY_NS, now_ns))
+	if (checkup->off)
+		return false;
+	/* Its fault may be what makes the pace unsteady. */
+	if (checkup->doubted)
+		return since_ns >= DOUBT_AGAIN_NS;
+	if (checkup->done_job == 0 && is_overdue(checkup, states, cnt, now_ns))
+		return true;
+	if (!is_steady(checkup, states, cnt, CHECKUP_STEADY_NS, now_ns))
 		return false;
 	if (checkup->done_job == 0)
 		return true;
-	if (checkup->doubted)
-		return since_ns >= DOUBT_AGAIN_NS;
 	if (checkup->failures > 0)
 		return since_ns >= retry_ns(checkup);
 	if (checkup->done_job != checkup->job)
@@ -132,6 +171,7 @@ void checkup_note_begun(struct checkup *checkup, int64_t now_ns)
 {
 	checkup->done_job = checkup->job;
 	checkup->done_ns = now_ns;
+	checkup->done_steady = checkup->steady_ns != 0 && checkup->away_ns == 0;
 	checkup->doubted = false;
 }
 

@@ -3,8 +3,9 @@
  * When a job gets a check-up: a window without any slowdown. It compares the ranks of a job that
  * is slow from its first step, and keeps what healthy looked like (reference.h). The first one comes
  * when all workers have been at their pace for CHECKUP_STEADY_NS and for two windows of the
- * detector, another after CHECKUP_INTERVAL_NS, or when the job's iteration or its processes have
- * changed. Pure: the hub orders the window.
+ * detector, or after CHECKUP_PATIENCE_NS: ranks of a job without a steady pace can be compared, too,
+ * but its window is no past. Another comes after CHECKUP_INTERVAL_NS, or when the job's iteration or
+ * its processes have changed. Pure: the hub orders the window.
  *
  * Until then a job that becomes slow would have nothing to be compared with. So a window that is
  * only kept, without a report, is taken as soon as all workers have been at their pace for
@@ -16,6 +17,8 @@
 
 #define CHECKUP_STEADY_NS (20 * NSEC_PER_SEC)
 #define CHECKUP_EARLY_NS (4 * NSEC_PER_SEC)
+/* From when all workers have a pace. */
+#define CHECKUP_PATIENCE_NS (45 * NSEC_PER_SEC)
 #define CHECKUP_INTERVAL_NS (4 * 3600 * NSEC_PER_SEC)
 
 /* After the third check-up in a row that failed, and before that of a changed job. From the fourth
@@ -32,9 +35,11 @@ struct checkup {
 	uint64_t done_job;   /* that of the latest check-up; 0: none yet */
 	uint64_t early_job;  /* that of the latest early window; 0: none yet */
 	bool bare;	     /* a person accepted another pace: the past shows the old one */
+	int64_t known_ns;    /* since when all have a pace; 0: they have not */
 	int64_t steady_ns;   /* since when all are at their pace; 0: they are not */
 	int64_t away_ns;     /* since when some are not; 0: all are */
 	int64_t done_ns, early_ns;
+	bool done_steady;  /* all were at their pace when the latest was ordered */
 	unsigned failures; /* check-ups in a row that gave no report, or no verdict */
 	char unclear[300]; /* why the latest has no verdict; "": it has one */
 	bool doubted;	   /* what the latest found is to be seen in another window, soon */

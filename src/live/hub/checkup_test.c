@@ -65,6 +65,37 @@ static void a_finding_in_doubt_gets_a_second_window_soon(_unused_ void **state)
 	assert_false(comes_within(CHECKUP_INTERVAL_NS));
 }
 
+/* The fault that it found makes the pace unsteady. */
+static void the_second_window_does_not_wait_for_a_steady_pace(_unused_ void **state)
+{
+	assert_true(comes_within(30 * S));
+	checkup_note_begun(&f.checkup, f.now_ns);
+	assert_true(f.checkup.done_steady);
+	checkup_note_doubted(&f.checkup, f.now_ns + S);
+	f.states[1].slow_since_step = 480;
+	f.states[1].phase = PHASE_SLOW;
+	assert_true(comes_within(8 * S));
+	checkup_note_begun(&f.checkup, f.now_ns);
+	assert_false(f.checkup.done_steady);
+}
+
+static void a_job_without_a_steady_pace_gets_a_check_up_late(void **state)
+{
+	f.states[2].baseline_ns = 0;
+	assert_false(comes_within(2 * CHECKUP_PATIENCE_NS));
+	f.states[2].baseline_ns = 50 * NSEC_PER_MSEC;
+	f.states[1].phase = PHASE_LEARNING;
+	assert_false(comes_within(2 * CHECKUP_PATIENCE_NS));
+	(void)begin(state);
+	f.states[1].slow_since_step = 480;
+	f.states[1].phase = PHASE_SLOW;
+	assert_false(comes_within(CHECKUP_PATIENCE_NS));
+	assert_true(comes_within(2 * S));
+	checkup_note_begun(&f.checkup, f.now_ns);
+	assert_false(f.checkup.done_steady);
+	assert_false(comes_within(CHECKUP_INTERVAL_NS));
+}
+
 /* Whether an early window becomes due in this time; f.now_ns is when. */
 static bool early_comes_within(int64_t time_ns)
 {
@@ -127,18 +158,22 @@ static void a_job_of_long_iterations_is_steady_after_two_windows(_unused_ void *
 	assert_true(comes_within(2 * S));
 }
 
-static void a_worker_that_is_slow_or_learns_begins_the_wait_again(_unused_ void **state)
+static void a_worker_that_is_slow_or_learns_begins_the_wait_again(void **state)
 {
 	static const enum wire_phase phases[] = { PHASE_SLOW, PHASE_LEARNING, PHASE_BLOCKED };
 
 	for (size_t i = 0; i < ARRAY_SIZE(phases); i++) {
+		(void)begin(state);
 		assert_false(comes_within(15 * S));
 		f.states[1].phase = phases[i];
-		assert_false(comes_within(100 * S));
+		assert_false(comes_within(5 * S));
 		f.states[1].phase = PHASE_STEADY;
+		assert_false(comes_within(19 * S));
+		assert_true(comes_within(3 * S));
 	}
+	(void)begin(state);
 	f.states[1].slow_since_step = 400;
-	assert_false(comes_within(100 * S));
+	assert_false(comes_within(40 * S));
 	f.states[1].slow_since_step = 0;
 	f.states[1].baseline_ns = 0;
 	assert_false(comes_within(100 * S));
@@ -202,6 +237,8 @@ int main(void)
 		cmocka_unit_test_setup(a_steady_job_gets_one_check_up_and_another_after_hours,
 				       begin),
 		cmocka_unit_test_setup(a_finding_in_doubt_gets_a_second_window_soon, begin),
+		cmocka_unit_test_setup(the_second_window_does_not_wait_for_a_steady_pace, begin),
+		cmocka_unit_test_setup(a_job_without_a_steady_pace_gets_a_check_up_late, begin),
 		cmocka_unit_test_setup(a_job_of_long_iterations_is_steady_after_two_windows, begin),
 		cmocka_unit_test_setup(a_worker_that_is_slow_or_learns_begins_the_wait_again,
 				       begin),

@@ -140,6 +140,8 @@ static void check_up(struct hub *hub, int64_t now_ns)
 	}
 	if (!checkup_is_due(&hub->checkup, hub->workers.data, hub->workers.cnt, now_ns))
 		return;
+	if (hub->checkup.done_job == 0 && jobwatch_is_slow(&hub->watch))
+		return; /* the slowdown has windows of its own */
 	checkup_note_begun(&hub->checkup, now_ns);
 	if (hub_start_profile(hub, &wish, now_ns) < 0)
 		checkup_note_failed(&hub->checkup, "");
@@ -147,6 +149,8 @@ static void check_up(struct hub *hub, int64_t now_ns)
 
 bool hub_holds_audit(const struct hub *hub, int64_t now_ns)
 {
+	if (hub->checkup.doubted)
+		return true; /* the second window comes first: the job may end in an audit */
 	/* That of a window's collectors goes before the check-up: it says whether they are too
 	 * expensive. */
 	return !hub->overhead.running && checkup_is_near(&hub->checkup) &&

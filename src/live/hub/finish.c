@@ -27,6 +27,7 @@ static struct ending_facts gather(const struct hub *hub, const struct job_end *e
 		.lives = &hub->lives,
 		.history = &hub->history,
 		.unclear = hub->checkup.unclear,
+		.uncompared = !hub->compared && !hub->checkup.off,
 		.last_mark_ns = hub->last_mark_ns,
 		.stuck = is_stuck(hub),
 		.hangs = hub->quiet_hangs,

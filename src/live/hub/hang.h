@@ -4,6 +4,7 @@
  *
  * A rank is accused, in this order of evidence:
  *  1. its process is stopped or gone;
+ *  1a. it went on without a collective in which all that are behind it wait: those wait for it;
  *  2. its marks show less progress than those of the majority, which waits for it in the
  *     next collective;
  *  3. it has not entered a collective that most members of the group have entered (desync.h);

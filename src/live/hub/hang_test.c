@@ -100,6 +100,42 @@ static void the_function_of_a_rank_that_is_behind_is_named_with_its_callers(void
 	arena_done(&report.arena);
 }
 
+/* A rank skips a collective and trains on: those who wait in it are behind, and its victims. */
+static void a_rank_that_goes_past_a_collective_is_accused_by_those_who_wait_in_it(void **state)
+{
+	static const char collective[] = "train.py(1): main\ntrain.py(31): synchronize\n"
+					 "torch/distributed/distributed_c10d.py(3155): all_reduce";
+	struct job job = job_make();
+	struct report report;
+
+	(void)state;
+	for (size_t i = 0; i < RANK_CNT; i++) {
+		job.states[i].step = job.wheres[i].step = i == 2 ? 944 : 500;
+		set_stack(&job, i, i == 2 ? "train.py(1): main" : collective,
+			  i == 2 ? "" : "<system call futex>");
+	}
+	job.states[2].phase = PHASE_STEADY;
+	report = judged(&job);
+	assert_accused(&report, 2, "torch/distributed/distributed_c10d.py(3155): all_reduce");
+	assert_string_equal(report.findings[0].id, "PT-906");
+	assert_non_null(strstr(report.findings[0].evidence[0], "its iterations go on"));
+	arena_done(&report.arena);
+
+	/* It sleeps somewhere, steps ahead. */
+	job.states[2].phase = PHASE_BLOCKED;
+	set_stack(&job, 2, "train.py(1): main\ntrain.py(9): poll", "<system call poll>");
+	report = judged(&job);
+	assert_accused(&report, 2, "train.py(9): poll");
+	arena_done(&report.arena);
+
+	/* One of those behind does not wait in a collective: it is accused, too. */
+	set_stack(&job, 4, "train.py(1): main\ntrain.py(7): read", "<system call read>");
+	report = judged(&job);
+	assert_int_equal(report.findings[0].rank_cnt, 2);
+	assert_int_equal(report.findings[0].ranks[1], 4);
+	arena_done(&report.arena);
+}
+
 /* python -m, python -c, an import: their frames begin with '<', as the text of a leaf does. */
 static void frames_without_a_file_are_ordinary_functions(void **state)
 {
@@ -629,6 +665,8 @@ static void a_message_whose_texts_do_not_end_is_invalid(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_rank_that_goes_past_a_collective_is_accused_by_those_who_wait_in_it),
 		cmocka_unit_test(the_function_of_a_rank_that_is_behind_is_named_with_its_callers),
 		cmocka_unit_test(frames_without_a_file_are_ordinary_functions),
 		cmocka_unit_test(workers_below_python_m_are_one_cluster),

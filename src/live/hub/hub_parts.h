@@ -67,7 +67,7 @@ struct hub {
 	uint64_t epoch, sequence;      /* of struct wire_profile */
 	uint64_t number; /* of the latest report or profile; in file names and the order's id */
 	unsigned quiet_slowdowns, quiet_hangs; /* profiled or reported, without a finding */
-	bool found;			       /* at least one report was abnormal */
+	bool found, compared; /* at least one report was abnormal, or showed all ranks to be well */
 	struct lives lives;
 	struct history history;
 	struct pacelog pacelog;

@@ -48,6 +48,7 @@ static int open_all(void **state)
 		assert_int_equal(bus_pub(f.bus, SUBJECT_STATE, &worker, sizeof(worker)), 0);
 	}
 	run();
+	f.hub->compared = true; /* by a check-up */
 	return 0;
 }
 
@@ -266,6 +267,29 @@ static void a_job_without_a_profile_had_no_slowdown(void **state)
 	assert_reported("500 iterations watched, no slowdown");
 }
 
+static void a_job_without_any_window_is_not_healthy(void **state)
+{
+	(void)state;
+	f.hub->compared = false;
+	hub_finish(f.hub, &(struct job_end){ 0 });
+	assert_reported("500 iterations watched, no slowdown, but the ranks were not compared");
+	assert_reported("\"inconclusive\"");
+}
+
+/* An audit takes 20 s, in which the job may end. */
+static void a_check_up_that_waits_for_its_second_window_goes_before_an_audit(void **state)
+{
+	const int64_t now_ns = clock_mono_ns();
+
+	(void)state;
+	checkup_note_begun(&f.hub->checkup, now_ns);
+	assert_false(hub_holds_audit(f.hub, now_ns));
+	checkup_note_doubted(&f.hub->checkup, now_ns);
+	assert_true(hub_holds_audit(f.hub, now_ns));
+	checkup_note_begun(&f.hub->checkup, now_ns);
+	assert_false(hub_holds_audit(f.hub, now_ns));
+}
+
 static void a_job_without_iterations_is_given_advice_once(void **state)
 {
 	const int64_t begin_ns = clock_mono_ns();
@@ -425,6 +449,11 @@ int main(void)
 			close_all),
 		cmocka_unit_test_setup_teardown(a_job_without_a_profile_had_no_slowdown, open_all,
 						close_all),
+		cmocka_unit_test_setup_teardown(a_job_without_any_window_is_not_healthy, open_all,
+						close_all),
+		cmocka_unit_test_setup_teardown(
+			a_check_up_that_waits_for_its_second_window_goes_before_an_audit, open_all,
+			close_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

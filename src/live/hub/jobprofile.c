@@ -263,6 +263,8 @@ static bool keep_past(struct hub *hub, const struct analysis_input *input,
 
 	if (!is_of_healthy_job(&hub->profile) || input->absence_cnt > 0)
 		return false;
+	if (is_checkup(&hub->profile) && !hub->checkup.done_steady)
+		return false;
 	/* The moment of a busy machine: the window before shows the job better. */
 	if (hub->reference.end_step != 0 &&
 	    report->iteration_ms > REFERENCE_SLOWER * hub->reference.iteration_ms)
@@ -390,6 +392,10 @@ void hub_finish_profile(struct hub *hub)
 		return;
 	}
 	kept = keep_past(hub, &input, &report);
+	/* An early window may show the machine's start: what it accuses waits for a check-up. */
+	hub->compared |=
+		report.verdict == VERDICT_HEALTHY ||
+		(report.verdict == VERDICT_ABNORMAL && !is_kind(&hub->profile, PROFILE_EARLY));
 	if (is_kind(&hub->profile, PROFILE_EARLY)) {
 		report_done(&report);
 		return;

@@ -22,6 +22,7 @@ void publish_origin(const struct run_options *options, const struct wire_state *
 	report->job_id = options->job_name;
 	report->origin.command = options->command;
 	report->origin.run_id = slash != NULL ? slash + 1 : options->out_dir;
+	report->origin.run_dir = options->out_dir;
 	report->origin.made_ns = clock_wall_ns();
 	if (report->origin.host_cnt == 0)
 		jobstate_hosts(states, cnt, report);

@@ -145,26 +145,36 @@ static uint64_t collective_key(const struct flightlog *log, const char *operatio
 	return XXH3_64bits_withSeed(operation, strlen(operation), hash);
 }
 
+/* A key of collectives without a number that may be the same; group: NULL, or its record. */
+static uint64_t alike_key(const struct flightlog *log, const char *operation, int64_t bytes,
+			  const struct ring_record *group)
+{
+	const char *name = group != NULL ? log->strings.data[(uint32_t)group->value] : "";
+	uint64_t hash = XXH3_64bits_withSeed(name, strlen(name), (uint64_t)bytes);
+
+	return XXH3_64bits_withSeed(operation, strlen(operation), hash);
+}
+
 /* args, group: the records behind the collective; NULL: none. */
 static void match_or_settle(struct metrics_worker *worker, struct stream_member *member,
 			    const struct ring_record *args, const struct ring_record *group)
 {
 	const char *name = worker->operations.data[member->what].words.operation;
 	size_t here = worker->host->worker_cnt;
-	uint64_t bytes = (uint64_t)member->bytes;
+	bool numbered = args != NULL && (int64_t)args->extra >= 0;
 
-	if (args != NULL && (int64_t)args->extra >= 0 && member->group_size > 1 &&
-	    member->group_size <= here && !collective_is_pair(name)) {
+	if (member->group_size == 0 && !numbered && (size_t)worker->log.world_size == here)
+		member->group_size = (uint32_t)here;
+	if (member->group_size < 2 || member->group_size > here)
+		metrics_settle(worker, member, -1);
+	else if (numbered && !collective_is_pair(name))
 		stream_add(&worker->host->stream, collective_key(&worker->log, name, args, group),
 			   member);
-	} else if (member->group_size == 0 && worker->log.world_size > 1 &&
-		   (size_t)worker->log.world_size == here && collective_is_mutual(name)) {
-		member->group_size = (uint32_t)worker->log.world_size;
+	else if (!numbered && collective_is_mutual(name))
 		stream_add_alike(&worker->host->stream,
-				 XXH3_64bits_withSeed(name, strlen(name), bytes), member);
-	} else {
+				 alike_key(&worker->log, name, member->bytes, group), member);
+	else
 		metrics_settle(worker, member, -1);
-	}
 }
 
 /* A record of a collective or transfer, and the records behind it with its details. */

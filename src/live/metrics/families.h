@@ -173,7 +173,7 @@
 	X(OVERHEAD_PAIRS, "perftracker_overhead_pairs", GAUGE, "", NONE,                             \
 	  "Pairs of slices of iterations behind perftracker_overhead_ratio.", "mode")                \
 	X(AUDITS, "perftracker_audits", COUNTER, "", NONE,                                           \
-	  "Measurements of the overhead, collectors off and on by turns.", NULL)                     \
+	  "Measurements of the overhead, collectors switched off and on in turn.", NULL)             \
 	X(AUDIT_TIME, "perftracker_audit_seconds", COUNTER, "seconds", NONE,                         \
 	  "Time that those measurements took, collectors on or off.", NULL)                          \
 	X(OWN_CPU, "perftracker_own_cpu_seconds", COUNTER, "seconds", NONE,                          \
@@ -190,10 +190,10 @@
 	X(FINDINGS, "perftracker_report_findings", GAUGE, "", NONE,                                  \
 	  "Findings of the last report by cause.", "cause")                                          \
 	X(GAIN, "perftracker_report_gain_seconds", GAUGE, "seconds", NONE,                           \
-	  "Time per iteration that the repair of the last report's findings would give back.",       \
+	  "Recoverable time per iteration: what fixing the last report's findings would save.",      \
 	  "cause")                                                                                   \
 	X(ACCUSED, "perftracker_report_accused", GAUGE, "", NONE,                                    \
-	  "1 for a rank that a finding of the last report accuses.", "rank", "cause")                \
+	  "1 for a rank that a finding of the last report flags.", "rank", "cause")                  \
 	X(OVERFLOW, "perftracker_metrics_overflow", COUNTER, "", NONE,                               \
 	  "Values that went into a family's series 'other' because it had too many.", "metric")      \
 	X(REFUSED, "perftracker_daemon_refused", COUNTER, "", NONE,                                  \

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
+#include <xxhash.h>
 
 #define MAX_OTHERS 33 /* peers asked what they did meanwhile */
 
@@ -250,41 +252,6 @@ static void count_iteration(struct judge *j, uint32_t worker, const struct fp_co
 	}
 }
 
-/* Time before a member's part in which its device had nothing to compute. */
-static double stood_before_ns(const struct judge *j, const struct arrival *a)
-{
-	const struct job_worker *worker = &j->job->workers[worker_of(j, a)];
-	const struct fp_share *shares = worker->fp->shares + a->c->lead_first;
-	double sum = 0;
-
-	for (uint32_t i = 0; i < a->c->lead_cnt; i++) {
-		uint32_t f = shares[i].function != FRAME_NONE
-				     ? worker->function_of[shares[i].function]
-				     : FRAME_NONE;
-
-		if (f == FRAME_NONE || (j->job->functions.data[f].class != CLASS_COMPUTE &&
-					j->job->functions.data[f].class != CLASS_COMM))
-			sum += (double)shares[i].ns;
-	}
-	return sum;
-}
-
-/*
- * A member that is late in a collective is as far behind in the next one, if that was queued on the
- * others: its device still computes what theirs have done meanwhile. Where it stood still, or its
- * launching thread came late, that is new. In a group that is a guess others' collectives are
- * between the two.
- */
-static bool is_of_batch(const struct judge *j, int64_t instance)
-{
-	const struct arrival *late = &j->arrivals[0];
-
-	if (shift_overlaps(j->group, instance))
-		return true;
-	return late->c->group_known && !late->c->host_gated &&
-	       shift_is_queued(j->group, instance) && 2 * stood_before_ns(j, late) < late->late_ns;
-}
-
 static int judge_instance(struct judge *j, int64_t instance)
 {
 	const struct arrival *late = &j->arrivals[0];
@@ -296,7 +263,7 @@ static int judge_instance(struct judge *j, int64_t instance)
 		return 0;
 	j->blame->matched_cnt++;
 	/* Of a batch that overlaps lateness is counted once, where it grows. */
-	if (!is_of_batch(j, instance)) {
+	if (!shift_overlaps(j->group, instance)) {
 		for (size_t m = 0; m < j->group->member_cnt; m++)
 			j->batch_late_ns[m] = j->owed_ns[m] = 0;
 	}
@@ -435,15 +402,29 @@ int blame_cost(const struct job *job, const struct blame *blame, const uint32_t 
 	return 0;
 }
 
+/*
+ * PerfTracker's recorders of one host have one clock. Of other traces the name of the host may be
+ * that of many, and the start of the window another event's.
+ */
+static uint64_t clock_of(const struct fingerprint *fp)
+{
+	return strcmp(fp->source, "agent") == 0 && fp->host[0] != '\0'
+		       ? XXH3_64bits(fp->host, strlen(fp->host))
+		       : 0;
+}
+
 static int match(const struct job *job, struct arena *arena, struct blame *ret)
 {
 	_cleanup_free_ struct shift_worker *workers = calloc(job->worker_cnt + 1, sizeof(*workers));
 
 	if (workers == NULL)
 		return -ENOMEM;
-	for (size_t w = 0; w < job->worker_cnt; w++)
-		workers[w] = (struct shift_worker){ job->workers[w].fp->collectives,
-						    job->workers[w].fp->collective_cnt };
+	for (size_t w = 0; w < job->worker_cnt; w++) {
+		const struct fingerprint *fp = job->workers[w].fp;
+
+		workers[w] = (struct shift_worker){ fp->collectives, fp->collective_cnt,
+						    clock_of(fp), fp->window_start_wall_ns };
+	}
 	return shifts_find(workers, job->worker_cnt, arena, &ret->groups, &ret->unmatched_cnt);
 }
 

@@ -97,8 +97,8 @@ static void a_rank_is_not_excused_by_those_that_it_makes_late(void **state)
 	report = test_localize(&job, NULL);
 	assert_int_equal(report.finding_cnt, 1);
 	test_assert_ranks(&report.findings[0], "0");
-	assert_non_null(find_note("because it waits for others itself"));
-	assert_null(find_note("chance explains it"));
+	assert_non_null(find_note("because it waits for other ranks itself"));
+	assert_null(find_note("normal variation"));
 }
 
 static void ranks_that_are_late_by_turns_leave_a_job_healthy(void **state)
@@ -110,7 +110,7 @@ static void ranks_that_are_late_by_turns_leave_a_job_healthy(void **state)
 	play(by_turns);
 	report = test_localize(&job, &options);
 	assert_int_equal(report.verdict, VERDICT_HEALTHY);
-	assert_non_null(find_note("chance explains it"));
+	assert_non_null(find_note("normal variation"));
 }
 
 /* The launching thread of w spent ms before each collective in a call of the driver. */
@@ -141,8 +141,7 @@ static void a_rank_that_only_devices_wait_for_leaves_a_job_healthy(void **state)
 		call(w, "cudaLaunchKernel", 5);
 	report = test_localize(&job, NULL);
 	assert_int_equal(report.verdict, VERDICT_HEALTHY);
-	assert_non_null(
-		find_note("rank 2 is last by 3.0 ms per iteration (2.9 %), but only devices"));
+	assert_non_null(find_note("rank 2 is late by 3.0 ms per iteration (2.9 %), but only GPUs"));
 }
 
 static void a_rank_that_a_host_waits_for_does_not(void **state)

@@ -189,6 +189,8 @@ static void add_meeting(struct drawing *d, const struct fp_collective *c)
 	double wait_ms = d->waits_ns[c - d->fp->collectives] / 1e6;
 	struct report_meeting *last = d->meeting_cnt > 0 ? &d->meetings[d->meeting_cnt - 1] : NULL;
 
+	if (end <= 0)
+		return;
 	if (last != NULL && (begin < last->end_ms + close || d->meeting_cnt == PARTS_MAX)) {
 		last->end_ms = fmax(last->end_ms, end);
 		last->wait_ms = fmin(last->wait_ms + wait_ms, last->end_ms - last->begin_ms);
@@ -232,7 +234,7 @@ static void add_stretch(struct drawing *d, const struct fp_collective *before,
 	struct report_stretch s = { .begin_ms = to_ms(d, begin_ns),
 				    .end_ms = to_ms(d, (double)c->start_ns) };
 
-	if (length_ns <= 0 || d->stretch_cnt == PARTS_MAX ||
+	if (length_ns <= 0 || s.end_ms <= 0 || d->stretch_cnt == PARTS_MAX ||
 	    s.end_ms - s.begin_ms < length_ms(d->range) / PARTS_MAX ||
 	    to_ms(d, begin_ns) > length_ms(d->range))
 		return;

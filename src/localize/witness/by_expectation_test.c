@@ -214,6 +214,35 @@ static void a_job_as_fast_as_ever_has_no_finding_by_expectation(void **state)
 	assert_true(has_note("the job is as fast as ever"));
 }
 
+/* Slow from its first step, and no collective shows who waits: as fast as ever is no argument. */
+static void what_one_rank_alone_spends_keeps_a_check_up_from_being_healthy(void **state)
+{
+	struct localize_options options = localize_defaults();
+
+	(void)state;
+	options.trigger = (struct report_trigger){ .present = true,
+						   .kind = "checkup",
+						   .baseline_iteration_ms = 24,
+						   .current_iteration_ms = 24 };
+	for (size_t alone = 0; alone < 2; alone++) {
+		test_job_init(&job, 2, 0, 0);
+		for (size_t i = 0; i < 10; i++) {
+			test_iterate(&job);
+			for (size_t w = 0; w < 2; w++) {
+				test_work(&job, w, &test_mm, 12);
+				test_work(&job, w, w == alone ? &test_crop : &test_nap, 12);
+			}
+		}
+		test_finish(&job);
+		report = test_localize(&job, &options);
+		assert_int_equal(report.verdict, VERDICT_INCONCLUSIVE);
+		assert_non_null(strstr(report.reason, alone == 0 ? "rank 0 spends 12.0 ms"
+								 : "rank 1 spends 12.0 ms"));
+		report_done(&report);
+		test_job_done(&job);
+	}
+}
+
 static void without_a_known_pace_what_is_long_is_a_finding(void **state)
 {
 	(void)state;
@@ -278,6 +307,7 @@ int main(void)
 		TEST(what_costs_much_more_than_the_slowdown_was_there_before),
 		TEST(what_costs_what_the_window_lost_explains_it),
 		TEST(a_job_as_fast_as_ever_has_no_finding_by_expectation),
+		TEST(what_one_rank_alone_spends_keeps_a_check_up_from_being_healthy),
 		TEST(without_a_known_pace_what_is_long_is_a_finding),
 		TEST(a_checkpoint_in_the_window_is_an_occasion),
 		TEST(a_wait_in_every_other_iteration_is_no_occasion),

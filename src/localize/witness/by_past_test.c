@@ -108,6 +108,34 @@ static void who_waits_for_another_rank_is_not_accused(void **state)
 	assert_true(has_evidence(&report.findings[0], "60.0 ms now"));
 }
 
+static const struct test_place receives = { "ring.py(3): mean", KIND_PYTHON,
+					    "<system call recvfrom>", CLASS_HOST };
+
+/* Two ranks that meet by a socket: rank 1 parses for 20 ms, for which rank 0 waits. */
+static void play_ring(struct test_job *to, double parse_ms)
+{
+	test_job_init(to, 2, 0, 0);
+	for (size_t i = 0; i < ITERATIONS; i++) {
+		test_iterate(to);
+		for (size_t w = 0; w < 2; w++)
+			test_work(to, w, &test_mm, 70);
+		test_work(to, 1, &batch, 2 + parse_ms);
+		test_work(to, 0, &receives, 2 + parse_ms);
+	}
+	test_finish(to);
+}
+
+static void who_waits_at_a_socket_is_no_culprit_beside_who_does_as_much_more(void **state)
+{
+	(void)state;
+	play_ring(&before, 0);
+	play_ring(&job, 20);
+	compare(20);
+	assert_int_equal(report.finding_cnt, 1);
+	test_assert_ranks(&report.findings[0], "1");
+	assert_string_equal(report.findings[0].name, "train.py(40): load_batch");
+}
+
 static const struct test_place backward = { NULL, KIND_PYTHON, "train.py(50): backward",
 					    CLASS_HOST };
 static const struct test_place update = { NULL, KIND_PYTHON, "train.py(51): update", CLASS_HOST };
@@ -463,6 +491,7 @@ int main(void)
 		TEST(what_grew_in_a_job_of_one_process_is_found),
 		TEST(what_grew_on_all_ranks_is_found_on_all),
 		TEST(who_waits_for_another_rank_is_not_accused),
+		TEST(who_waits_at_a_socket_is_no_culprit_beside_who_does_as_much_more),
 		TEST(where_all_functions_grew_alike_none_is_accused),
 		TEST(without_a_trigger_a_job_that_grew_everywhere_is_not_healthy),
 		TEST(a_fault_on_a_slower_machine_is_found),

@@ -13,6 +13,7 @@
 struct report_origin {
 	const char *command;	  /* live: of the job, on one line; NULL: unknown */
 	const char *run_id;	  /* live: the name of the run's folder; NULL: none */
+	const char *run_dir;	  /* its path */
 	const char *const *hosts; /* distinct, in the order of ranks */
 	size_t host_cnt;
 	int64_t begin_ns,

@@ -7,6 +7,7 @@
 #include "report/html/markup.h"
 #include "report/html/meaning.h"
 #include "report/phrase.h"
+#include "report/seecommand.h"
 
 #include <math.h>
 
@@ -195,8 +196,23 @@ static void about(struct str *out, const struct finding *finding)
 	str_append(out, "</dl>\n");
 }
 
-static void card(struct str *out, size_t i, const struct finding *finding)
+static void commands(struct str *out, const struct report *report, const struct finding *finding)
 {
+	struct str command = { 0 };
+
+	phrase_see_command(&command, report, finding);
+	if (command.len > 0) {
+		str_append(out, "<p class=\"commands\">See it on a timeline:<code>");
+		markup_take(out, &command);
+		str_append(out, "</code></p>\n");
+	}
+	str_done(&command);
+}
+
+static void card(struct str *out, size_t i, const struct report *report)
+{
+	const struct finding *finding = &report->findings[i];
+
 	str_printf(out, "<article class=\"finding\" id=\"finding-%zu\"><h3>%zu. ", i + 1, i + 1);
 	markup_text_short(out, finding->title, 200);
 	str_append(out, "</h3>\n<p class=\"tags\"><span>");
@@ -215,6 +231,7 @@ static void card(struct str *out, size_t i, const struct finding *finding)
 		markup_text_short(out, finding->advice, 1000);
 		str_append(out, "</p>\n");
 	}
+	commands(out, report, finding);
 	if (i < PICTURES_MAX)
 		chart_finding(finding, i, out);
 	str_append(out, "</article>\n");
@@ -228,7 +245,7 @@ void html_findings(const struct report *report, struct str *out)
 	table(out, report);
 	str_append(out, "</section>\n<section><h2>Details</h2>\n");
 	for (size_t i = 0; i < report->finding_cnt; i++)
-		card(out, i, &report->findings[i]);
+		card(out, i, report);
 	if (report->finding_cnt > PICTURES_MAX)
 		str_printf(out, "<p class=\"note\">Pictures of the first %d findings.</p>\n",
 			   PICTURES_MAX);

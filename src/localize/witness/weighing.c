@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/witness/weighing.h"
+
+#include "localize/usercode.h"
+#include "model/thresholds.h"
+
+#include <string.h>
+
+void weighing_drop_covered(const struct job *job, accusations *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->cnt; i++) {
+		const struct accusation *a = &list->data[i];
+		bool covered = false;
+
+		vec_foreach(other, list) {
+			bool common = other->witness == WITNESS_EXPECTATION &&
+				      other->frame != FRAME_NONE &&
+				      other->worker_cnt == job->worker_cnt;
+
+			covered |= common && a->witness == WITNESS_BLAME && a->spread &&
+				   a->function != FRAME_NONE && other->gain_ns > a->gain_ns &&
+				   job_frame_below(job, job->functions.data[a->function].frame,
+						   other->frame);
+		}
+		if (!covered)
+			list->data[kept++] = *a;
+	}
+	list->cnt = kept;
+}
+
+/* Whether a worker grew there beyond the noise of both windows, and more than the rest of it did. */
+static bool worker_grew_surely(const struct past *past, size_t w, uint32_t frame)
+{
+	double sure = past_sure_growth_ns(past, w, frame, PAST_SURE);
+
+	return sure > 0 && past_growth_beyond_ns(past, w, frame) >= PAST_ALIKE * sure;
+}
+
+/* Whether half of the accused workers that have a past did. */
+static bool grew_surely(const struct past *past, const struct accusation *a)
+{
+	size_t known = 0, grown = 0;
+
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		uint32_t w = a->workers[i];
+
+		known += past->workers[w].known;
+		grown += worker_grew_surely(past, w, a->frame);
+	}
+	return 2 * grown >= known;
+}
+
+void weighing_doubt(const struct job *job, const struct past *past,
+		    const struct accuse_options *options, accusations *list)
+{
+	vec_foreach(a, list) {
+		if (a->witness != WITNESS_EXPECTATION || a->frame == FRAME_NONE)
+			continue;
+		a->unsure = a->recalled
+				    ? !grew_surely(past, a)
+				    : options->live && !usercode_is(&job->frames.data[a->frame]);
+	}
+}
+
+/* --- waits at sockets --- */
+
+/* System calls that return when another process has sent something, or wants to. */
+static bool is_wait(const char *name)
+{
+	static const char *const calls[] = { "recvfrom",    "recvmsg",	    "recvmmsg",
+					     "poll",	    "ppoll",	    "epoll_wait",
+					     "epoll_pwait", "epoll_pwait2", "accept",
+					     "accept4" };
+	static const char prefix[] = "<system call ";
+
+	if (strncmp(name, prefix, strlen(prefix)) != 0)
+		return false;
+	name += strlen(prefix);
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		size_t len = strlen(calls[i]);
+
+		if (strncmp(name, calls[i], len) == 0 && name[len] == '>')
+			return true;
+	}
+	return false;
+}
+
+static bool is_of_loader(const struct job *job, uint32_t frame)
+{
+	for (; frame != FRAME_NONE; frame = job->frames.data[frame].parent) {
+		if (strstr(job->frames.data[frame].name, "utils/data/dataloader.py") != NULL)
+			return true;
+	}
+	return false;
+}
+
+static bool waits(const struct job *job, const struct accusation *a)
+{
+	uint32_t frame =
+		a->function != FRAME_NONE ? job->functions.data[a->function].frame : a->frame;
+
+	return frame != FRAME_NONE && a->place_cnt == 0 && !a->spread &&
+	       is_wait(job->frames.data[frame].name) && !is_of_loader(job, frame);
+}
+
+static bool share_workers(const struct accusation *a, const struct accusation *b)
+{
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		if (accusation_has(b, a->workers[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool is_victim(const struct job *job, const accusations *list, const struct accusation *a)
+{
+	if (!waits(job, a))
+		return false;
+	vec_foreach(other, list) {
+		if ((a->usual || !other->usual) && !waits(job, other) && !share_workers(a, other) &&
+		    other->own_ns >= LEDGER_MOST * a->own_ns)
+			return true;
+	}
+	return false;
+}
+
+void weighing_drop_victims(const struct job *job, accusations *list)
+{
+	size_t kept = 0;
+
+	/* Who does not wait stays, so the order does not matter. */
+	for (size_t i = 0; i < list->cnt; i++) {
+		struct accusation a = list->data[i];
+
+		if (!is_victim(job, list, &a))
+			list->data[kept++] = a;
+	}
+	list->cnt = kept;
+}

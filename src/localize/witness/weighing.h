@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Accusations beside one another: which are one fault, and which are not sure. */
+#pragma once
+
+#include "localize/past.h"
+#include "localize/witness/witness.h"
+
+/*
+ * A worker that is only slower in what all of them do too much of is no second
+ * fault: the common one comes first, and its repair takes the other with it.
+ */
+void weighing_drop_covered(const struct job *job, accusations *list);
+
+/*
+ * A short window has few samples: much of it in one function may be chance, as its spread over
+ * the iterations shows. A library's function, such as the engine of backward passes, has much of
+ * many healthy jobs: without a past, nothing says whether it has more than usual. Weak evidence
+ * where all workers are accused alike (evidence_confidence()).
+ */
+void weighing_doubt(const struct job *job, const struct past *past,
+		    const struct accuse_options *options, accusations *list);
+
+/*
+ * Ranks that meet by sockets of their own have no collectives that show who came last: the one that
+ * waits at its socket takes as much longer as the one that is slow. Takes accusations of such waits
+ * out of the list where another, of other workers that do not wait, loses about as much. The
+ * processes of a worker's own loader are part of it: who waits for these is no victim.
+ */
+void weighing_drop_victims(const struct job *job, accusations *list);
