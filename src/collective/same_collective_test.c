@@ -169,6 +169,40 @@ static void shifts_use_the_clock_that_ranks_share(void **state)
 		ranks[r].one_clock = false;
 }
 
+/*
+ * The window of step 5 of a real job. Two of the last executions of the one rank are as far apart as
+ * two of the first of the other: that fit of two pairs is as exact as the true one of three.
+ */
+static void two_intervals_that_are_alike_are_no_match(void **state)
+{
+	static const double ends_ms[2][5] = { { 12.434, 12.740, 15.358, 1033.792, 1174.381 },
+					      { 2.318, 1020.737, 1161.336, 1161.646 } };
+	static struct fp_collective all[2][5];
+	const struct shift_worker workers[] = { { .all = all[0], .cnt = 5 },
+						{ .all = all[1], .cnt = 4 } };
+	struct arena arena;
+	shift_groups groups;
+	uint64_t unmatched;
+
+	(void)state;
+	for (size_t r = 0; r < 2; r++) {
+		for (size_t i = 0; i < workers[r].cnt; i++)
+			all[r][i] =
+				(struct fp_collective){ .group = 1,
+							.name = 1,
+							.seq = -1,
+							.start_ns = (int64_t)(ends_ms[r][i] * MS) -
+								    1000,
+							.dur_ns = 1000 };
+	}
+	arena_init(&arena);
+	assert_int_equal(shifts_find(workers, 2, &arena, &groups, &unmatched), 0);
+	assert_int_equal(groups.cnt, 1);
+	assert_int_equal(groups.data[0].members[1].shift - groups.data[0].members[0].shift, 2);
+	vec_done(&groups);
+	arena_done(&arena);
+}
+
 /* --- one clock for all --- */
 
 static void match_by_instances(void)
@@ -287,6 +321,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shifts_find_the_truth_with_and_without_numbers),
 		cmocka_unit_test(shifts_use_the_clock_that_ranks_share),
+		cmocka_unit_test(two_intervals_that_are_alike_are_no_match),
 		cmocka_unit_test(instances_are_the_truth_with_and_without_numbers),
 		cmocka_unit_test(a_stream_of_numbered_executions_is_matched_as_it_comes),
 		cmocka_unit_test(a_stream_without_numbers_is_matched_in_a_job_of_one_group),

@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#define SHIFT_NOISE_NS 20000 /* by so much the ends of one collective differ */
+
 static const struct fp_collective *at(const struct shift_list *list, int64_t pos)
 {
 	return &list->all[list->idx[pos]];
@@ -105,6 +107,16 @@ static bool shift_by_sequence(const struct shift_list *ref, const struct shift_l
 	return true;
 }
 
+/*
+ * A small deviation of few pairs may be chance: two intervals that are alike. Of fits that are about
+ * as good the one with more pairs is better.
+ */
+static bool is_better(const struct fit *fit, const struct fit *than)
+{
+	return (fit->spread_ns + SHIFT_NOISE_NS) * (double)than->pair_cnt <
+	       (than->spread_ns + SHIFT_NOISE_NS) * (double)fit->pair_cnt;
+}
+
 /* Tries all shifts around "the windows end together". */
 static bool best_fit(const struct lists *lists, struct fit *ret)
 {
@@ -122,7 +134,7 @@ static bool best_fit(const struct lists *lists, struct fit *ret)
 
 		if (!fit_at(lists, shift, &fit) || fit.pair_cnt < need)
 			continue;
-		if (!found || fit.spread_ns < ret->spread_ns) {
+		if (!found || is_better(&fit, ret)) {
 			*ret = fit;
 			found = true;
 		}

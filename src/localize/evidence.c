@@ -327,6 +327,17 @@ static bool always_last(const struct draft *d)
 	       (double)b->last_cnt >= CONFIDENCE_LAST_FRAC * (double)b->matched_cnt;
 }
 
+/* One iteration is enough where one rank stands in one place for half of it, and two others wait. */
+static bool holds_half(const struct draft *d)
+{
+	double half_ms = CONFIDENCE_HALF_PCT / 100.0 * d->job->iteration_ns / 1e6;
+
+	return d->a->witness == WITNESS_BLAME && d->a->worker_cnt == 1 && !d->a->spread &&
+	       d->a->frame != FRAME_NONE && d->out->victim_cnt >= 2 &&
+	       d->out->gain_ms_per_iteration >= half_ms &&
+	       d->out->delta_ms_per_iteration >= half_ms;
+}
+
 /* The share of a worker's samples without a stack because its recorder was full. */
 static double unknown_frac(const struct draft *d, size_t w)
 {
@@ -368,7 +379,7 @@ enum confidence evidence_confidence(const struct draft *d)
 	    (d->a->unsure && d->cause == CAUSE_EVERYWHERE))
 		return CONFIDENCE_LOW;
 	if (analyzed < 2)
-		return always_last(d) ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
+		return always_last(d) || holds_half(d) ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;
 	if (d->a->witness == WITNESS_PAST)
 		return analyzed >= CONFIDENCE_ITERATIONS && cost_pct >= CONFIDENCE_PAST_PCT
 			       ? CONFIDENCE_HIGH

@@ -59,6 +59,30 @@ static void one_iteration_is_too_short_to_conclude(void **state)
 }
 
 /* Six iterations of 100 ms: 300 samples of each worker. */
+/* It is one place, and three others wait for half of the iteration. */
+static void one_iteration_is_enough_where_a_rank_stands_still_for_half_of_it(void **state)
+{
+	(void)state;
+	for (int ms = 60; ms <= 300; ms += 240) {
+		test_job_init(&job, 4, 0, 0);
+		test_iterate(&job);
+		for (size_t w = 0; w < 4; w++) {
+			if (w == 2)
+				test_work(&job, w, &test_nap, ms);
+			test_work(&job, w, &test_mm, 100);
+		}
+		test_meet(&job, 0, 0, 4, 5);
+		test_finish(&job);
+		report = test_localize(&job, NULL);
+		assert_int_equal(report.verdict,
+				 ms > 100 ? VERDICT_ABNORMAL : VERDICT_INCONCLUSIVE);
+		assert_int_equal(report.finding_cnt, 1);
+		test_assert_ranks(&report.findings[0], "2");
+		report_done(&report);
+		test_job_done(&job);
+	}
+}
+
 static void a_job_that_lost_much_of_its_window_is_not_called_healthy(void **state)
 {
 	static const struct {
@@ -393,6 +417,7 @@ int main(void)
 		TEST(without_the_late_worker_the_wait_has_no_cause),
 		TEST(without_workers_nothing_is_concluded),
 		TEST(one_iteration_is_too_short_to_conclude),
+		TEST(one_iteration_is_enough_where_a_rank_stands_still_for_half_of_it),
 		TEST(a_job_that_lost_much_of_its_window_is_not_called_healthy),
 		TEST(findings_are_reported_despite_losses),
 		TEST(notes_of_losses_agree_in_number),

@@ -906,6 +906,12 @@
 #define CONFIDENCE_LAST_FRAC 0.8
 
 /*
+ * CONFIDENCE_HALF_PCT: percent of an iteration | dlrm4_sleep_1s: 86 | a rank of three or more that
+ * stands in one place for so long has medium confidence after one iteration
+ */
+#define CONFIDENCE_HALF_PCT 50
+
+/*
  * ONE_ITERATION_MET_CNT: matched collectives of each rank | twice what one rank must be last at | one
  * iteration with as many is no too short a window
  */

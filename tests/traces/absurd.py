@@ -15,6 +15,7 @@ import json
 import math
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -102,11 +103,11 @@ def iteration_ms(report: Report) -> float:
 
 
 def signs(report: Report, _: str) -> Iterator[str]:
-    """Only differences, and places in time within a picture, may be negative."""
+    """Only differences may be negative, and times that are counted from an iteration's begin."""
     for path, value in numbers(report):
         if not math.isfinite(value):
             yield f"{path} is {value}"
-        if value < 0 and "delta_ms" not in path and not path.endswith("begin_ms"):
+        if value < 0 and "delta_ms" not in path and ".lanes" not in path:
             yield f"{path} is {value}"
         if path.endswith("_frac") and value > 1.0005:
             yield f"{path} is {value}"
@@ -348,6 +349,32 @@ def absurdities(report: Report, text: str) -> list[str]:
     return [f"{c.__name__}: {what}" for c in CHECKS for what in c(report, joined)]
 
 
+# --- what peers spend under any name ---
+
+
+def spent_ms(source: str, name: str) -> float:
+    """Per iteration of the rank in source: in functions of this name, wherever they are called."""
+    dump = json.loads(real.call("dump", "--top=0", "--format=json", source).stdout)
+    shares = (f["share_ns"] for f in dump["functions"] if name in f["stack"])
+    return sum(shares) / 1e6 / max(1, dump["iterations"])
+
+
+def idle_peers(report: Report) -> Iterator[str]:
+    """'Its peers 0.0 ms' of peers that spend time in a function of this name."""
+    for f in report["findings"]:
+        if f["scope"] == "all" or "its peers 0.0 ms" not in " ".join(f["evidence"]):
+            continue
+        accused = rank_set(f["ranks"])
+        peers = [
+            spent_ms(w["source"], f["function"]["name"])
+            for w in report["workers"]
+            if w["rank"] not in accused and pathlib.Path(w["source"].split("#")[0]).is_file()
+        ]
+        typical = statistics.median(peers) if peers else 0
+        if typical > max(ROUNDING_MS, 0.05 * f["time_ms_per_iteration"]):
+            yield f"peers: {f['title']}: peers 0.0 ms, yet {typical} ms under another caller"
+
+
 # --- cases ---
 
 
@@ -359,7 +386,11 @@ def look(words: tuple[str | pathlib.Path, ...]) -> list[str]:
         return [f"crash: {as_json.returncode}: {as_json.stderr[-300:]}"]
     if not as_json.stdout:
         return [] if as_json.returncode and as_json.stderr else ["neither report nor error"]
-    return absurdities(json.loads(as_json.stdout), as_text.stdout)
+    report = json.loads(as_json.stdout)
+    found = absurdities(report, as_text.stdout)
+    if all(not str(word).startswith("--") for word in words):
+        found += idle_peers(report)
+    return found
 
 
 def trace_cases(folder: pathlib.Path) -> Iterator[tuple[str, tuple[str | pathlib.Path, ...]]]:
