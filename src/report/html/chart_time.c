@@ -272,9 +272,18 @@ static void draw_iterations(const struct report *report, struct plot *plot,
 		band_of_many(report, plot, series);
 }
 
+/* Of a very large job only some workers are looked at in whole. */
+static void note_sample(struct str *note, const struct report *report)
+{
+	if (report->worker_cnt < (size_t)MAX(report->workers_analyzed, 0))
+		str_printf(note, "%zu of %d workers, by rank: the flagged ones and a sample. ",
+			   report->worker_cnt, report->workers_analyzed);
+}
+
 static void iterations_note(struct str *note, const struct report *report,
 			    const struct series *series)
 {
+	note_sample(note, report);
 	if (series->bin_cnt == 1) {
 		str_append(note,
 			   "The window holds one iteration. \xe2\x97\x86 marks flagged ranks.");
@@ -456,6 +465,7 @@ void chart_shares(const struct report *report, struct str *out)
 		share_rows(report, out);
 	else
 		per_column = share_columns(report, out);
+	note_sample(&note, report);
 	if (per_column > 1)
 		str_printf(&note, "Each column is the mean of %zu workers. ", per_column);
 	str_append(&note,
