@@ -119,6 +119,11 @@ static int list_shares(struct run *r)
 	return shares_list(&r->job, r->out);
 }
 
+static int list_collectives(struct run *r)
+{
+	return activity_collectives(&r->job, &r->blame, r->out);
+}
+
 static int list_absences(struct run *r)
 {
 	return absences_list(&r->job, r->out);
@@ -477,9 +482,10 @@ static int find_accusations(struct run *r)
 static int run_all(struct run *r)
 {
 	static int (*const steps[])(struct run *) = {
-		describe_input, list_absences, join_past,     find_accusations,	 list_waits,
-		list_shares,	list_growth,   make_findings, fill_pictures,	 copy_notes,
-		note_lateness,	note_guesses,  note_drops,    note_observations, decide,
+		describe_input, list_absences, join_past,	  find_accusations,
+		list_waits,	list_shares,   list_collectives,  list_growth,
+		make_findings,	fill_pictures, copy_notes,	  note_lateness,
+		note_guesses,	note_drops,    note_observations, decide,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++) {

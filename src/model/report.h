@@ -98,6 +98,8 @@ struct report {
 	size_t share_cnt;
 	const struct report_total *totals; /* kernels, copies and calls, the longest first */
 	size_t total_cnt;
+	const struct report_collective *collectives; /* by kind, those with most time first */
+	size_t collective_cnt;
 	struct report_trigger trigger;
 	struct report_loop loop;
 	struct report_origin origin;

@@ -142,6 +142,36 @@ static json_t *overhead_object(struct json_writer *w, const struct report_overhe
 	return object;
 }
 
+static json_t *use_object(struct json_writer *w, const struct report_use *use)
+{
+	const struct {
+		const char *key;
+		double value;
+	} numbers[] = {
+		{ "busy_frac", use->busy_frac },
+		{ "compute_frac", use->compute_frac },
+		{ "comm_frac", use->comm_frac },
+		{ "comm_exposed_frac", use->comm_alone_frac },
+		{ "memory_frac", use->memory_frac },
+		{ "memory_exposed_frac", use->memory_alone_frac },
+		{ "idle_frac", 1 - use->busy_frac },
+		{ "starved_frac", use->starved_frac },
+		{ "kernels_per_iteration", use->kernels },
+		{ "short_kernel_frac", use->short_frac },
+		{ "launch_delay_us", use->launch_delay_us },
+		{ "alloc_calls_per_iteration", use->alloc_calls },
+		{ "alloc_ms_per_iteration", use->alloc_ms },
+	};
+	json_t *object;
+
+	if (!use->known)
+		return json_null();
+	object = json_object();
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		jsonwriter_put(w, object, numbers[i].key, jsonwriter_number(numbers[i].value));
+	return object;
+}
+
 static json_t *worker_object(struct json_writer *w, const struct report_worker *worker)
 {
 	json_t *object = json_object(), *iterations = json_array();
@@ -155,8 +185,56 @@ static json_t *worker_object(struct json_writer *w, const struct report_worker *
 	jsonwriter_put(w, object, "iteration_ms", iterations);
 	jsonwriter_put(w, object, "class_frac", jsonwriter_classes(w, worker->class_frac));
 	jsonwriter_put(w, object, "comm_hidden_frac", jsonwriter_number(worker->comm_hidden_frac));
+	jsonwriter_put(w, object, "gpu", use_object(w, &worker->use));
 	jsonwriter_put(w, object, "late_ms", json_lateness(w, worker));
 	return object;
+}
+
+static json_t *total_object(struct json_writer *w, const struct report_total *total)
+{
+	json_t *object = json_object();
+
+	jsonwriter_put(w, object, "name", jsonwriter_text(total->name));
+	jsonwriter_put(w, object, "kind", jsonwriter_text(event_kind_name(total->kind)));
+	jsonwriter_put(w, object, "class", jsonwriter_text(event_class_name(total->class)));
+	jsonwriter_put(w, object, "per_iteration", jsonwriter_number(total->cnt));
+	jsonwriter_put(w, object, "ms_per_iteration", jsonwriter_number(total->ms));
+	jsonwriter_put(w, object, "longest_ms", jsonwriter_number(total->longest_ms));
+	jsonwriter_put(w, object, "device_idle_ms_per_iteration",
+		       jsonwriter_number(total->idle_ms));
+	jsonwriter_put(w, object, "gbytes_per_s", jsonwriter_number(total->gbytes_per_s));
+	return object;
+}
+
+static json_t *collective_object(struct json_writer *w, const struct report_collective *collective)
+{
+	json_t *object = json_object();
+
+	jsonwriter_put(w, object, "operation", jsonwriter_text(collective->operation));
+	jsonwriter_put(w, object, "group_size",
+		       collective->group_size > 0 ? json_integer(collective->group_size)
+						  : json_null());
+	jsonwriter_put(w, object, "bytes", jsonwriter_number(collective->bytes));
+	jsonwriter_put(w, object, "per_iteration", jsonwriter_number(collective->cnt));
+	jsonwriter_put(w, object, "ms_per_iteration", jsonwriter_number(collective->ms));
+	jsonwriter_put(w, object, "latency_ms", jsonwriter_number(collective->latency_ms));
+	jsonwriter_put(w, object, "bus_gbytes_per_s",
+		       jsonwriter_number(collective->bus_gbytes_per_s));
+	jsonwriter_put(w, object, "matched", json_boolean(collective->matched));
+	return object;
+}
+
+/* Where the time went, beside findings. */
+static void put_activity(struct json_writer *w, json_t *root, const struct report *report)
+{
+	json_t *totals = json_array(), *collectives = json_array();
+
+	for (size_t i = 0; i < report->total_cnt; i++)
+		jsonwriter_push(w, totals, total_object(w, &report->totals[i]));
+	jsonwriter_put(w, root, "totals", totals);
+	for (size_t i = 0; i < report->collective_cnt; i++)
+		jsonwriter_push(w, collectives, collective_object(w, &report->collectives[i]));
+	jsonwriter_put(w, root, "collectives", collectives);
 }
 
 static json_t *wait_object(struct json_writer *w, const struct report_wait *wait)
@@ -261,6 +339,7 @@ static void put_extras(struct json_writer *w, json_t *root, const struct report 
 	for (size_t i = 0; i < report->share_cnt; i++)
 		jsonwriter_push(w, shares, share_object(w, &report->shares[i]));
 	jsonwriter_put(w, root, "functions", shares);
+	put_activity(w, root, report);
 	jsonwriter_put(w, root, "origin", whenwhere_json(w, &report->origin));
 	jsonwriter_put(w, root, "pace", json_pace(w, &report->pace));
 	jsonwriter_put(w, root, "lanes", json_lanes(w, &report->lanes));

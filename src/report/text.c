@@ -416,6 +416,7 @@ int report_text(const struct report *report, const struct report_text_options *o
 	findings_part(&w);
 	breakdown_part(&w);
 	shares_part(&w);
+	text_use(&w);
 	if (isfinite(report->elapsed_ms) && report->elapsed_ms > 0.0) {
 		struct str text = { 0 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of the text report, shared by text.c and text_head.c. */
+/* The inside of the text report, shared by text.c, text_head.c and text_use.c. */
 #pragma once
 
 #include "model/report.h"
@@ -15,3 +15,6 @@ struct text_writer {
 
 /* The verdict, an empty line, and the facts of the job: who, when, where, what is missing. */
 void text_head(struct text_writer *w);
+
+/* How GPUs were used; without findings also kernels, calls, collectives and late ranks. */
+void text_use(struct text_writer *w);

@@ -19,3 +19,10 @@ double activity_idle_frac(const struct fingerprint *fp);
 
 /* Lists kernels, copies and runtime calls in out->totals. Returns 0 or -ENOMEM. */
 _must_check_ int activity_totals(const struct job *job, struct report *out);
+
+/*
+ * Lists collectives by operation, size of group and class of payload in out->collectives. Returns
+ * 0 or -ENOMEM. O(n log n) in the executions.
+ */
+_must_check_ int activity_collectives(const struct job *job, const struct blame *blame,
+				      struct report *out);

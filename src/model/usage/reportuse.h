@@ -22,14 +22,6 @@ struct report_use {
 	double alloc_calls, alloc_ms; /* per iteration: calls that allocate, pin or free memory */
 };
 
-/* Of one worker: collectives that others could not end because it came last. */
-struct report_late {
-	bool known;	  /* collectives were matched with those of other ranks */
-	double mean_ms;	  /* per iteration */
-	double worst_ms;  /* of one iteration */
-	double last_frac; /* share of its matched collectives for which it came last */
-};
-
 /* A kernel, copy or runtime call by name; per iteration, mean over the workers that have GPUs. */
 struct report_total {
 	const char *name;
@@ -55,13 +47,4 @@ struct report_collective {
 	double latency_ms;
 	double bus_gbytes_per_s; /* by the formulas of nccl-tests; NAN: unknown */
 	bool matched;		 /* members are known */
-};
-
-/* An iteration that is much longer than the typical one of its worker. */
-struct report_odd_iteration {
-	int64_t number; /* the job's count; -1: unknown */
-	size_t idx;	/* from 0 */
-	double ms, usual_ms;
-	size_t worker_cnt; /* workers on which it is long */
-	int rank;	   /* the worker on which it is longest */
 };
