@@ -281,8 +281,18 @@ def missing(spec: Spec, dice: random.Random, whole: float) -> Fault:
 
 
 def is_spread(spec: Spec) -> bool:
-    """Gradients cross hosts, in more than one group."""
-    return len(spec.groups.get("dp", [])) > 1 and bool(spec.groups["dp"][0].rings)
+    """Gradients cross hosts, in more than one group, and the files name the groups."""
+    groups = spec.groups.get("dp", [])
+    return len(groups) > 1 and bool(groups[0].rings) and spec.comm_args
+
+
+def has_tensor_groups(spec: Spec) -> bool:
+    return len(spec.groups["tp"]) > 1 and spec.comm_args
+
+
+def has_sisters(spec: Spec) -> bool:
+    """Groups without a fault are left to compare with."""
+    return is_spread(spec) and len(spec.groups["dp"]) > 3
 
 
 class Scenario(NamedTuple):
@@ -303,8 +313,8 @@ SCENARIOS = {
     "slow-gpu": Scenario(gpu, KINDS),
     "slow-gpu-host": Scenario(gpu_host, ("ddp", "tp", "fsdp", "pptp"), has_hosts),
     "nic": Scenario(nic, ("tp",), is_spread),
-    "two-nics": Scenario(two_nics, ("tp",), is_spread),
-    "nvlink": Scenario(nvlink, ("tp", "pptp"), lambda spec: len(spec.groups["tp"]) > 1),
+    "two-nics": Scenario(two_nics, ("tp",), has_sisters),
+    "nvlink": Scenario(nvlink, ("tp", "pptp"), has_tensor_groups),
     "loader": Scenario(loader, BALANCED),
     "loader-all": Scenario(loader_all, BALANCED),
     "python": Scenario(python, KINDS),

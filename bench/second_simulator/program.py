@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 from collections.abc import Generator
 
@@ -11,6 +12,8 @@ from faults import Fault
 from rank import COMPUTE, Rank
 from spec import Spec
 
+# A process group has one stream, so its collectives have one order on all ranks.
+STREAMS = {"tp": 20, "ep": 22, "dp": 24}
 Steps = Generator[Work, None, None]
 
 
@@ -37,7 +40,7 @@ class Trainer:
         self.cpu.steps.append(self.cpu.now)
 
     def tails(self) -> list[Work | None]:
-        streams = (COMPUTE, 20, 22, 24, 26, 28, 30, 32, 34)
+        streams = (COMPUTE, *STREAMS.values(), 26, 28, 30, 32)
         return [self.cpu.engine.tail(self.number, stream) for stream in streams]
 
     def compute_tail(self) -> Work | None:
@@ -127,9 +130,9 @@ class Trainer:
         after, self.gate = self.gate, []
         self.cpu.operator(name, kernel, unit * self.spec.unit_us * self.fault.unit, after)
 
-    def together(self, what: str, kind: str, stream: int) -> None:
+    def together(self, what: str, kind: str) -> None:
         """A collective for which the compute stream waits."""
-        group = self.spec.group_of(kind, self.number)
+        group, stream = self.spec.group_of(kind, self.number), STREAMS[kind]
         moved = self.sizes[kind]
         self.gate = [self.cpu.collective(what, group, moved, stream, [self.compute_tail()])]
 
@@ -143,15 +146,15 @@ class Trainer:
                     self.gate = [gathered[-1]]
                 if spec.kind == "dlrm" and layer == 0:
                     self.kernel("fbgemm::lookup", "split_embedding_codegen_forward_kernel", 2.0)
-                    self.together("all_to_all", "dp", 22)
+                    self.together("all_to_all", "dp")
                 for name, _, kernel, _, unit in spec.operators:
                     self.kernel(name, kernel, unit)
                 if spec.ep > 1:
-                    self.together("all_to_all", "ep", 22)
+                    self.together("all_to_all", "ep")
                     self.kernel("moe::experts", "grouped_gemm_kernel", 4 * self.tokens())
-                    self.together("all_to_all", "ep", 22)
+                    self.together("all_to_all", "ep")
                 if spec.tp > 1:
-                    self.together("allreduce", "tp", 20)
+                    self.together("allreduce", "tp")
             if layer == self.layers // 2:
                 yield from cpu.stall("forward")
         if self.place["pp"] == spec.pp - 1:
@@ -162,29 +165,31 @@ class Trainer:
 
     def gather(self) -> Work:
         group = self.spec.group_of("dp", self.number)
-        return self.cpu.collective("allgather", group, self.sizes["dp"], 22, [])
+        return self.cpu.collective("allgather", group, self.sizes["dp"], STREAMS["dp"], [])
 
     def backward(self, last: bool) -> Steps:
         cpu, spec = self.cpu, self.spec
         per_bucket = -(-self.layers // spec.buckets)
+        ahead = self.gather() if spec.kind == "fsdp" else None
         for layer in reversed(range(self.layers)):
-            if spec.kind == "fsdp":
-                self.gate = [self.gather()]
+            if ahead:
+                self.gate = [ahead]
+                ahead = self.gather() if layer else None
             if spec.tp > 1:
-                self.together("allreduce", "tp", 20)
+                self.together("allreduce", "tp")
             for name, node, _, kernel, unit in reversed(spec.operators):
                 with cpu.event(f"autograd::engine::evaluate_function: {node}"), cpu.event(node):
                     self.kernel(name.replace("aten::", "aten::_") + "_backward", kernel, 2 * unit)
             if spec.ep > 1:
-                self.together("all_to_all", "ep", 22)
+                self.together("all_to_all", "ep")
                 self.kernel("moe::experts", "grouped_gemm_kernel", 8 * self.tokens())
-                self.together("all_to_all", "ep", 22)
+                self.together("all_to_all", "ep")
             if spec.kind == "fsdp":
                 self.reduce("reduce_scatter")
             elif last and spec.overlap and layer % per_bucket == 0:
                 self.reduce("allreduce")
         if spec.kind == "dlrm":
-            self.together("all_to_all", "dp", 22)
+            self.together("all_to_all", "dp")
             self.kernel("fbgemm::backward", "split_embedding_codegen_backward_kernel", 4.0)
         if last and not spec.overlap and spec.kind != "fsdp":
             for _ in range(spec.buckets):
@@ -195,7 +200,8 @@ class Trainer:
         if self.spec.dp > 1:
             group = self.spec.group_of("dp", self.number)
             moved = self.sizes["grad"]
-            self.pending.append(self.cpu.collective(what, group, moved, 24, [self.compute_tail()]))
+            after, stream = [self.compute_tail()], STREAMS["dp"]
+            self.pending.append(self.cpu.collective(what, group, moved, stream, after))
 
     def optimize(self) -> Steps:
         cpu = self.cpu
@@ -226,11 +232,16 @@ class Played:
 
     @property
     def iteration_us(self) -> float:
-        """Until the last rank's end; without the first iteration if it is a warm-up."""
-        first = 1 if self.spec.warmup else 0
-        begin = sum(one.steps[first] for one in self.ranks.values()) / len(self.ranks)
-        end = max(one.steps[-1] for one in self.ranks.values())
-        return (end - begin) / (self.spec.iterations - first)
+        """Mean length of all but the first, from the end of all that it launched."""
+        ends = [0.0] * self.spec.iterations
+        for rank in self.ranks.values():
+            for iteration, end in enumerate(rank.steps[1:]):
+                ends[iteration] = max(ends[iteration], end)
+        for work in self.engine.done:
+            iteration = bisect.bisect_right(self.ranks[work.rank].steps, work.launched) - 1
+            iteration = min(iteration, self.spec.iterations - 1)
+            ends[iteration] = max(ends[iteration], work.end)
+        return (max(ends) - ends[0]) / (self.spec.iterations - 1)
 
 
 def sizes_of(spec: Spec, links: Links) -> dict[str, float]:

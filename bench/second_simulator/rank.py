@@ -134,8 +134,11 @@ class Rank:
             if one.kind == "pageable":
                 yield from self.copy_pageable(one.us)
             elif one.kind in ("cudaHostAlloc", "cudaMalloc"):
-                with self.event("aten::empty"), self.event(one.kind, "cuda_runtime"):
-                    self.now += one.us
+                with self.event("aten::empty"):
+                    self.work(2.0)
+                    with self.event(one.kind, "cuda_runtime"):
+                        self.now += one.us
+                    self.work(1.0)
             elif one.kind:
                 with self.event(one.kind):
                     self.now += one.us
@@ -174,6 +177,8 @@ class Rank:
         self.work(5.0)
         dur = us * self.gpu_factor * self.jitter(self.spec.gpu_jitter) + 1.5
         work = self.enqueue(name, stream, dur, after or [])
+        blocks = int(108 + us * self.fault.tokens.get(self.rank, 1.0))
+        work.args |= {"grid": [blocks, 1, 1], "block": [256, 1, 1]}
         self.record_call("cudaLaunchKernel", start, work)
         return work
 
@@ -219,21 +224,31 @@ class Rank:
             "Process Group Ranks": str(list(shown.ranks)),
         }
         args = args if self.spec.comm_args else {}
-        with (
-            self.event(outer),
-            self.event("record_param_comms", **args),
-            self.event(annotation, "user_annotation"),
-        ):
-            self.work(12.0)
-            start = self.now
-            self.work(5.0)
-            name = f"ncclDevKernel_{kernel}(ncclDevKernelArgsStorage<4096ul>)"
-            work = Work(self.rank, stream, name, "kernel", 0.0)
-            self.correlations += 1
-            work.correlation, work.launched, work.args = self.correlations, self.now, args
-            self.engine.join(work, group, moved)
-            self.engine.enqueue(work, after)
-            self.record_call("cudaLaunchKernel", start, work)
+        with self.event(outer):
+            self.work(2.0)
+            with self.event("record_param_comms", **args):
+                self.work(2.0)
+                with self.event(annotation, "user_annotation"):
+                    work = self.launch_member(kernel, group, moved, stream, after)
+                    work.args = args
+                    self.work(1.0)
+                self.work(1.0)
+            self.work(1.0)
+        return work
+
+    def launch_member(
+        self, kernel: str, group: Group, moved: float, stream: int, after: list[Work | None]
+    ) -> Work:
+        self.work(8.0)
+        start = self.now
+        self.work(5.0)
+        name = f"ncclDevKernel_{kernel}(ncclDevKernelArgsStorage<4096ul>)"
+        work = Work(self.rank, stream, name, "kernel", 0.0)
+        self.correlations += 1
+        work.correlation, work.launched = self.correlations, self.now
+        self.engine.join(work, group, moved)
+        self.engine.enqueue(work, after)
+        self.record_call("cudaLaunchKernel", start, work)
         return work
 
     def wait(self, call: str, works: list[Work | None]) -> Generator[Work, None, None]:

@@ -210,7 +210,7 @@ def draw(seed: int, kind: str, dice: random.Random) -> Spec:
     spec.buckets = dice.randint(1, min(4, spec.layers))
     spec.overlap = dice.random() < 0.7
     spec.sync_every = dice.choice((1, 1, 1, 2, 5))
-    spec.loader_us = dice.uniform(60, 800)
+    spec.loader_us = min(dice.uniform(60, 800), 0.02 * spec.compute_us)
     spec.gpu_jitter, spec.cpu_jitter = dice.uniform(0.002, 0.03), dice.uniform(0.03, 0.2)
     spec.chip_jitter = dice.uniform(0.001, 0.008)
     spec.hiccup = dice.choice((0.0, 0.02, 0.05))
