@@ -447,6 +447,12 @@
 #define SHIFT_WORST 5
 
 /*
+ * SHIFT_QUEUED_NS: ns | kernels of one stream follow each other within 1 to 4 us | a collective
+ * that begins as soon after the last one of its group was queued behind it
+ */
+#define SHIFT_QUEUED_NS 5000
+
+/*
  * SHIFT_RESIDUAL_SHARE: share of the time between collectives | not recorded | ends must agree as
  * well, where groups are guessed
  */
@@ -463,6 +469,18 @@
  * the same: 15 us to 16 ms | ends of collectives that ranks have in common agree as well
  */
 #define JOBFILES_MEET_NS 25000
+
+/*
+ * JOBFILES_DRIFT: share of the time | clocks that are kept in step drift by some 10 ppm, slewed ones
+ * by 500 | clocks of two hosts may drift apart by as much
+ */
+#define JOBFILES_DRIFT 5e-4
+
+/*
+ * JOBFILES_MEET_PAIRS: pairs of ranks | in jobs with few steps one pair has too few collectives | as
+ * many are looked at, if need be
+ */
+#define JOBFILES_MEET_PAIRS 8
 
 /* JOBFILES_MEET_CNT: collectives | fewer fit by chance | as many must agree */
 #define JOBFILES_MEET_CNT 8
@@ -560,6 +578,15 @@
  * does not stand out
  */
 #define BLAME_STANDS_OUT 3.0
+
+/*
+ * BLAME_ONCE_FRAC: share of an iteration | a pause of a host in one iteration of a few happens in
+ * healthy jobs | a rank that is late in one iteration alone must lose more
+ */
+#define BLAME_ONCE_FRAC 0.1
+
+/* BLAME_ONCE_CNT: iterations | as few do not show how often it pauses | the same, in fewer than these */
+#define BLAME_ONCE_CNT 5
 
 /*
  * BLAME_ROTATE_FRAC: share of an iteration | not recorded | stragglers by turns need more than
@@ -805,6 +832,27 @@
 #define FABRIC_IN_USE 0.1
 
 /*
+ * FABRIC_WAITED: share of the time in collectives | a pause of one rank leaves the links of its
+ * groups idle | the link of a worker that waits longer for late ranks is not judged
+ */
+#define FABRIC_WAITED 0.3
+
+/*
+ * STAGES_SLOWER: times the time of a kernel in another stage | chips differ by some percent | from
+ * here on a stage is slow, not cut unevenly
+ */
+#define STAGES_SLOWER 1.05
+
+/*
+ * SISTERS_SLOWER: times the sister groups' | groups of one kind differ by some percent, a bond that
+ * lost a leg by 2 | a process group whose transfers take as much longer has a slow link
+ */
+#define SISTERS_SLOWER 1.25
+
+/* SISTERS_TRANSFERS: transfers | fewer have no quartiles | a group is compared by as many */
+#define SISTERS_TRANSFERS 3
+
+/*
  * LINK_PAUSES: share of the free rate | not recorded | chunks of one size that jitter leave
  * smaller pauses
  */
@@ -925,6 +973,18 @@
 
 /* WARMUP_ITERATIONS: iterations | two are left | fewer have no warm-up */
 #define WARMUP_ITERATIONS 3
+
+/*
+ * LAG_FRAC: share of an iteration | real traces that read the loss each time: below 0.2 | a device
+ * that is further behind a mark of the host ends the iteration
+ */
+#define LAG_FRAC 0.3
+
+/*
+ * LAG_UNEVEN: share of an iteration | the loss read every second time: 2 | by so much the lengths of
+ * iterations must differ by the marks, and by less than half of it by the device's work
+ */
+#define LAG_UNEVEN 0.5
 
 /*
  * CONFIDENCE_ITERATIONS: iterations | not recorded | a late worker has high confidence only with as

@@ -147,6 +147,42 @@ static void rename_set(struct jobfiles *j, uint32_t from, uint32_t to)
 	}
 }
 
+/*
+ * Adds the collectives of pairs of files, one of each set. Ranks of two hosts need not be of one
+ * process group: pairs that are come first, and some of them are enough.
+ */
+static int add_pairs(const struct jobfiles *j, uint32_t a, uint32_t b, bool of_one_group,
+		     struct jobfiles_meeting *meeting)
+{
+	size_t pairs = 0;
+
+	for (size_t i = 0; i < j->used_cnt; i++) {
+		for (size_t k = 0; k < j->used_cnt && j->files[i].set == a; k++) {
+			const struct fingerprint *x = j->files[i].fp, *y = j->files[k].fp;
+
+			if (j->files[k].set != b || (of_one_group && !jobfiles_share_group(x, y)))
+				continue;
+			if (jobfiles_meet(x, y, meeting) < 0)
+				return -ENOMEM;
+			if (++pairs == JOBFILES_MEET_PAIRS || !of_one_group)
+				return 0;
+			break;
+		}
+	}
+	return 0;
+}
+
+/* Whether the ranks of two sets met. Returns 1, 0, or -ENOMEM. */
+static int sets_meet(const struct jobfiles *j, uint32_t a, uint32_t b)
+{
+	struct jobfiles_meeting meeting = { 0 };
+	int error = add_pairs(j, a, b, true, &meeting);
+
+	if (error == 0 && meeting.cnt == 0)
+		error = add_pairs(j, a, b, false, &meeting);
+	return error < 0 ? error : jobfiles_met(&meeting);
+}
+
 /* Sets that share no worker, but whose collectives fit, are one: a host's clock is off. */
 static int join_sets(struct division *d)
 {
@@ -159,7 +195,7 @@ static int join_sets(struct division *d)
 
 			if (jobfiles_other_world(x, y) || share_worker(j, a, b))
 				continue;
-			meet = jobfiles_meet(x->fp, y->fp);
+			meet = sets_meet(j, a, b);
 			if (meet < 0)
 				return meet;
 			if (meet == 0)

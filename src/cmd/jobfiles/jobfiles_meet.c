@@ -5,64 +5,111 @@
 #include "model/thresholds.h"
 
 #include <errno.h>
+#include <math.h>
 
-typedef VEC(double) difference_vec;
+/* One collective on two ranks. */
+struct common {
+	double time_ns;	      /* of its end, on the first */
+	double difference_ns; /* how much later it ends on the second */
+};
 
-/* How much later each collective of a group ends on the second member than on the first. */
-static int collect_differences(const struct shift_group *group, difference_vec *ret)
+typedef VEC(struct common) common_vec;
+
+static int collect(const struct shift_group *group, common_vec *ret)
 {
 	ret->cnt = 0;
 	for (int64_t k = group->first; k <= group->last; k++) {
 		const struct fp_collective *a = shift_borrow(&group->members[0], k);
 		const struct fp_collective *b = shift_borrow(&group->members[1], k);
+		double end_ns;
 
 		if (a == NULL || b == NULL)
 			continue;
-		if (vec_push(ret, (double)(b->start_ns + b->dur_ns - a->start_ns - a->dur_ns)) < 0)
+		end_ns = (double)(a->start_ns + a->dur_ns);
+		if (vec_push(ret, (struct common){ end_ns, (double)(b->start_ns + b->dur_ns) -
+								   end_ns }) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-/* The sum of the deviations of differences, without the worst ones; *ret_cnt: how many. */
-static double sum_deviations(const difference_vec *differences, size_t *ret_cnt)
+/* By how much the second clock is faster: the later half of the collectives against the earlier. */
+static double drift_of(const common_vec *commons, double *scratch)
 {
-	size_t cnt = differences->cnt, kept = cnt - cnt / SHIFT_WORST;
-	double sum = 0;
+	size_t half = commons->cnt / 2, rest = commons->cnt - half;
+	double differ, times;
 
-	(void)stats_mad(differences->data, cnt, stats_median(differences->data, cnt));
-	for (size_t i = 0; i < kept; i++)
-		sum += differences->data[i];
-	*ret_cnt = kept;
-	return sum;
+	if (commons->cnt < JOBFILES_MEET_CNT)
+		return 0;
+	for (size_t i = 0; i < commons->cnt; i++)
+		scratch[i] = commons->data[i].difference_ns;
+	differ = stats_median(scratch + half, rest) - stats_median(scratch, half);
+	for (size_t i = 0; i < commons->cnt; i++)
+		scratch[i] = commons->data[i].time_ns;
+	times = stats_median(scratch + half, rest) - stats_median(scratch, half);
+	return times > 0 && fabs(differ) <= JOBFILES_DRIFT * times ? differ / times : 0;
 }
 
-int jobfiles_meet(const struct fingerprint *a, const struct fingerprint *b)
+/* Adds the deviations of the differences, without the worst ones. */
+static int add_deviations(const common_vec *commons, struct jobfiles_meeting *meeting)
+{
+	size_t cnt = commons->cnt, kept = cnt - cnt / SHIFT_WORST;
+	_cleanup_free_ double *scratch = calloc(cnt + 1, sizeof(*scratch));
+	double drift;
+
+	if (scratch == NULL)
+		return -ENOMEM;
+	drift = drift_of(commons, scratch);
+	for (size_t i = 0; i < cnt; i++)
+		scratch[i] = commons->data[i].difference_ns - drift * commons->data[i].time_ns;
+	(void)stats_mad(scratch, cnt, stats_median(scratch, cnt));
+	for (size_t i = 0; i < kept; i++)
+		meeting->sum_ns += scratch[i];
+	meeting->cnt += kept;
+	return 0;
+}
+
+bool jobfiles_share_group(const struct fingerprint *a, const struct fingerprint *b)
+{
+	for (size_t i = 0; i < a->collective_cnt; i++) {
+		const struct fp_collective *c = &a->collectives[i];
+
+		if (!c->group_known || (i > 0 && c->group == c[-1].group))
+			continue;
+		for (size_t k = 0; k < b->collective_cnt; k++) {
+			if (b->collectives[k].group == c->group && b->collectives[k].group_known)
+				return true;
+		}
+	}
+	return false;
+}
+
+int jobfiles_meet(const struct fingerprint *a, const struct fingerprint *b,
+		  struct jobfiles_meeting *meeting)
 {
 	const struct shift_worker workers[] = { { a->collectives, a->collective_cnt },
 						{ b->collectives, b->collective_cnt } };
-	difference_vec differences = { 0 };
+	common_vec commons = { 0 };
 	shift_groups groups = { 0 };
 	struct arena arena;
 	uint64_t unmatched;
-	double sum_ns = 0;
-	size_t sum_cnt = 0;
 	int error;
 
 	arena_init(&arena);
 	error = shifts_find(workers, 2, &arena, &groups, &unmatched);
 	for (size_t g = 0; g < groups.cnt && error == 0; g++) {
-		size_t cnt = 0;
-
-		error = collect_differences(&groups.data[g], &differences);
-		if (error == 0 && differences.cnt > 0)
-			sum_ns += sum_deviations(&differences, &cnt);
-		sum_cnt += cnt;
+		error = collect(&groups.data[g], &commons);
+		if (error == 0 && commons.cnt > 0)
+			error = add_deviations(&commons, meeting);
 	}
-	vec_done(&differences);
+	vec_done(&commons);
 	vec_done(&groups);
 	arena_done(&arena);
-	if (error < 0)
-		return error;
-	return sum_cnt >= JOBFILES_MEET_CNT && sum_ns <= JOBFILES_MEET_NS * (double)sum_cnt;
+	return error;
+}
+
+bool jobfiles_met(const struct jobfiles_meeting *meeting)
+{
+	return meeting->cnt >= JOBFILES_MEET_CNT &&
+	       meeting->sum_ns <= JOBFILES_MEET_NS * (double)meeting->cnt;
 }

@@ -13,8 +13,21 @@ bool jobfiles_other_world(const struct jobfile *a, const struct jobfile *b);
  */
 _must_check_ int jobfiles_divide(struct jobfiles *j, bool *ret_by_turn);
 
+/* How well the ends of collectives that pairs of files have in common agree. */
+struct jobfiles_meeting {
+	double sum_ns; /* of deviations */
+	size_t cnt;    /* of collectives */
+};
+
+/* Whether both have collectives of a process group that the traces name. */
+bool jobfiles_share_group(const struct fingerprint *a, const struct fingerprint *b);
+
 /*
- * Whether the collectives of both end together, all but for a constant: the ranks met in them.
- * Returns 1, 0, or -ENOMEM.
+ * Adds the collectives of both: their ends differ by a constant offset of the clocks and by their
+ * drift, if the ranks met in them. Returns 0 or -ENOMEM.
  */
-_must_check_ int jobfiles_meet(const struct fingerprint *a, const struct fingerprint *b);
+_must_check_ int jobfiles_meet(const struct fingerprint *a, const struct fingerprint *b,
+			       struct jobfiles_meeting *meeting);
+
+/* Whether enough of them agree. */
+bool jobfiles_met(const struct jobfiles_meeting *meeting);
