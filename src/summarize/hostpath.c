@@ -264,6 +264,13 @@ static bool operator_is_leaf(struct hostwalk *w, uint32_t idx)
 	       t->events[w->next_worker].start_ns >= event_end_ns(e);
 }
 
+/* An annotation is a context; that of a loader's call is the call. */
+static bool is_execution(const struct hostwalk *w, const struct event *e)
+{
+	return !is_transparent(w, e) &&
+	       (e->kind != KIND_ANNOTATION || w->path->facts[e->name] & NAME_LOADER);
+}
+
 static int push_event(struct hostwalk *w, uint32_t idx)
 {
 	const struct trace *t = w->path->trace;
@@ -275,7 +282,7 @@ static int push_event(struct hostwalk *w, uint32_t idx)
 		.event = idx,
 		.node = event_node(w, idx),
 		.last = EVENT_NONE,
-		.executes = top->executes || (e->kind != KIND_ANNOTATION && !transparent),
+		.executes = top->executes || is_execution(w, e),
 		.in_backward = top->in_backward,
 	};
 

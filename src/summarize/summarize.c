@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "summarize/summarize.h"
 
+#include "summarize/collectives/groupshape.h"
 #include "summarize/namefacts.h"
 #include "summarize/pass.h"
 #include "summarize/spread.h"
@@ -114,10 +115,26 @@ static int exec_class(struct pass *p, const struct event *e, uint8_t *ret)
 	return idmap_set(&p->exec_classes, key, *ret);
 }
 
+/* The function of an execution. FRAME_NONE: out of memory. */
+static uint32_t exec_node(struct pass *p, const struct groupshapes *shapes, const struct event *e)
+{
+	struct str name = { 0 };
+	uint32_t node = FRAME_NONE;
+
+	if (groupshapes_name(shapes, p->trace, e, &name) == 0)
+		return cct_child(&p->cct, CCT_ROOT, (enum event_kind)e->kind, e->name,
+				 event_name(p->trace, e));
+	if (str_error(&name) == 0)
+		node = cct_child_text(&p->cct, CCT_ROOT, (enum event_kind)e->kind,
+				      str_borrow(&name));
+	str_done(&name);
+	return node;
+}
+
 /*
  * Collects device work and collectives, in the order of events: they run independently of threads.
  */
-static int add_execs(struct pass *p)
+static int add_execs(struct pass *p, const struct groupshapes *shapes)
 {
 	/*
 	 * Enough for most traces: unused pages cost nothing, growing would leave holes in the heap.
@@ -137,12 +154,22 @@ static int add_execs(struct pass *p)
 		if (exec.class == CLASS_IDLE || e->start_ns >= p->window.end_ns ||
 		    event_end_ns(e) <= p->window.start_ns)
 			continue;
-		exec.node = cct_child(&p->cct, CCT_ROOT, (enum event_kind)e->kind, e->name,
-				      event_name(p->trace, e));
+		exec.node = exec_node(p, shapes, e);
 		if (exec.node == FRAME_NONE || vec_push(&p->execs, exec) < 0)
 			return -ENOMEM;
 	}
 	return 0;
+}
+
+static int find_execs(struct pass *p)
+{
+	struct groupshapes shapes = { 0 };
+	int error = groupshapes_find(p->trace, &shapes);
+
+	if (error == 0)
+		error = add_execs(p, &shapes);
+	groupshapes_done(&shapes);
+	return error;
 }
 
 /* Numbers and copies the frames of the functions, callers first. */
@@ -433,7 +460,7 @@ static int pass_run(struct pass *p, struct fingerprint *fp)
 	memset(p->node_of, 0xff, (p->trace->event_cnt + 1) * sizeof(*p->node_of));
 	fp->window_ns = p->window.end_ns - p->window.start_ns;
 	if (error == 0)
-		error = add_execs(p);
+		error = find_execs(p);
 	if (error == 0)
 		error = find_path(p);
 	if (error == 0)

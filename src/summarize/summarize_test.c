@@ -93,6 +93,20 @@ static void a_child_that_crosses_its_parent_by_rounding_follows_it(void **state)
 	fingerprint_done(&fp);
 }
 
+/* A loader's annotation is its call; others only say where time is spent. */
+static void time_in_a_loaders_annotation_is_its_own(void **state)
+{
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_ANNOTATION, "enumerate(DataLoader)#x.__next__", 0, 40000);
+	event(KIND_ANNOTATION, "# forward #", 40000, 100000);
+	event(KIND_OPERATOR, "aten::mm", 60000, 100000);
+	fp = summarized();
+	assert_share(&fp, "enumerate(DataLoader)#x.__next__", CLASS_HOST, 40000);
+	fingerprint_done(&fp);
+}
+
 static void a_short_call_at_the_end_of_its_caller_stays_its_call(void **state)
 {
 	struct fingerprint fp;
@@ -627,6 +641,7 @@ int main(void)
 		TEST(a_function_that_begins_before_its_elder_ends_is_not_lost),
 		TEST(a_function_that_outlives_its_caller_stays_its_call),
 		TEST(a_child_that_crosses_its_parent_by_rounding_follows_it),
+		TEST(time_in_a_loaders_annotation_is_its_own),
 		TEST(a_short_call_at_the_end_of_its_caller_stays_its_call),
 		TEST(idle_time_belongs_to_its_annotation_and_place),
 		TEST(python_frames_hang_below_their_caller_on_another_thread),

@@ -2,6 +2,7 @@
 #include "summarize/window.h"
 
 #include "model/thresholds.h"
+#include "summarize/iterations/lag.h"
 #include "summarize/namefacts.h"
 #include "summarize/repeats.h"
 
@@ -228,8 +229,10 @@ static int add_likely(const struct trace *trace, const uint8_t *facts, struct wi
 	int ret = add_optimizer_steps(trace, facts, window);
 
 	window->iterations_by = ITERATIONS_OPTIMIZER;
-	if (ret < 0 || window->iterations.cnt > 0)
+	if (ret < 0)
 		return ret;
+	if (window->iterations.cnt > 0)
+		return lag_settle(trace, window);
 	window->iterations_by = ITERATIONS_REPEATS;
 	return repeats_add(trace, window);
 }
@@ -282,6 +285,9 @@ int window_find(const struct trace *trace, const struct window_options *options,
 	find_lanes(trace, scores, &window);
 	if (window.training_lane != LANE_NONE)
 		error = add_marked_steps(trace, options, &window);
+	/* Windows of live jobs have the bounds by which their pace is known. */
+	if (error == 0 && trace->iterations_by == ITERATIONS_UNKNOWN)
+		error = lag_settle(trace, &window);
 	if (error == 0 && options != NULL)
 		skip_iterations(trace, options, &window);
 	if (error == 0 && window.iterations.cnt > 0) {
