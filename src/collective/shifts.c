@@ -319,16 +319,28 @@ static int lists_of(const struct shift_worker *workers, const struct executions 
 	return 0;
 }
 
-bool shift_overlaps(const struct shift_group *group, int64_t instance)
+/* Whether an instance begins on some member no later than so long after the one before it. */
+static bool begins_within(const struct shift_group *group, int64_t instance, int64_t ns)
 {
 	for (size_t m = 0; m < group->member_cnt; m++) {
 		const struct fp_collective *c = shift_borrow(&group->members[m], instance);
 		const struct fp_collective *before = shift_borrow(&group->members[m], instance - 1);
 
-		if (c != NULL && before != NULL && c->start_ns < before->start_ns + before->dur_ns)
+		if (c != NULL && before != NULL &&
+		    c->start_ns < before->start_ns + before->dur_ns + ns)
 			return true;
 	}
 	return false;
+}
+
+bool shift_overlaps(const struct shift_group *group, int64_t instance)
+{
+	return begins_within(group, instance, 0);
+}
+
+bool shift_is_queued(const struct shift_group *group, int64_t instance)
+{
+	return begins_within(group, instance, SHIFT_QUEUED_NS);
 }
 
 int shifts_find(const struct shift_worker *workers, size_t cnt, struct arena *arena,

@@ -62,3 +62,9 @@ static inline const struct fp_collective *shift_borrow(const struct shift_list *
  * has ended there: those two have no common end between them.
  */
 bool shift_overlaps(const struct shift_group *group, int64_t instance);
+
+/*
+ * The same, or at once when the last one has ended: it was queued behind it on that member, which
+ * did meanwhile what a late member has still to do.
+ */
+bool shift_is_queued(const struct shift_group *group, int64_t instance);

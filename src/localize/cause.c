@@ -207,10 +207,11 @@ int cause_measure(const struct job *job, const struct accusation *a, struct caus
 
 /* --- patterns --- */
 
+/* The name of an idle stretch is made of what ran before and after it, and is no place. */
 static bool path_has(const struct job *job, uint32_t frame, const char *const *words, size_t cnt)
 {
 	for (; frame != FRAME_NONE; frame = job->frames.data[frame].parent) {
-		for (size_t i = 0; i < cnt; i++) {
+		for (size_t i = 0; i < cnt && job->frames.data[frame].kind != KIND_OTHER; i++) {
 			if (strstr(job->frames.data[frame].name, words[i]) != NULL)
 				return true;
 		}
@@ -308,6 +309,8 @@ static enum cause cause_of_comm(const struct job *job, const struct accusation *
 {
 	const struct fp_function *main = a->worker_cnt > 0 ? main_of(job, a->workers[0], a) : NULL;
 
+	if (a->groups.sister_cnt > 0)
+		return CAUSE_SLOW_LINK;
 	if (a->witness == WITNESS_EXPECTATION || isnan(f->mu))
 		return CAUSE_SLOW_COLLECTIVE;
 	/* Figure 13: more traffic on PCIe than the rest of the slow group. */
@@ -448,6 +451,8 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 		return cause_of_all(job, a, f);
 	if (a->witness == WITNESS_PAST)
 		return cause_of_growth(job, a);
+	if (a->groups.uneven_stages)
+		return CAUSE_UNEVEN_STAGES;
 	if (is_gc(job, a) || a->place_cnt > 0 || explains(f->gc_ns, f->gc_peers_ns, a))
 		return CAUSE_GC;
 	if (is_starved(a, f))

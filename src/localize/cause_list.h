@@ -50,6 +50,9 @@
 	  "Read values of the GPU less often: item(), tolist(), nonzero() and masks wait for "      \
 	  "it, as do copies to unpinned memory; log every hundredth step, copy with "               \
 	  "non_blocking=True.")                                                                     \
+	X(UNEVEN_STAGES, "PT-115", "uneven-stages", "pipeline stages cut unevenly",                 \
+	  "Move layers from this stage to the others, or fold the embedding and the loss into the " \
+	  "cut; no device is slow.")                                                                \
 	X(EXTRA_WORK, "PT-116", "extra-work", "work that its peers do not do",                      \
 	  "Only this rank runs this: find the condition, data or configuration that makes it do "   \
 	  "so, then drop the work, share it, or move it out of the step.")                          \

@@ -108,6 +108,26 @@ static void evidence_of_place(struct draft *d)
 		EVIDENCE(d, "most of it in %s", path_below(d, main));
 }
 
+static void evidence_of_sisters(struct draft *d)
+{
+	if (d->a->groups.sister_cnt > 0)
+		EVIDENCE(d,
+			 "takes %.1f times as long in this process group as in %zu other group%s "
+			 "that do%s the same: a link between these ranks is slow",
+			 d->a->groups.sister_factor, d->a->groups.sister_cnt,
+			 plural(d->a->groups.sister_cnt), d->a->groups.sister_cnt == 1 ? "es" : "");
+}
+
+static void evidence_of_stages(struct draft *d)
+{
+	if (d->a->groups.uneven_stages)
+		EVIDENCE(d,
+			 "this stage of the pipeline computes for %.1f ms per iteration, the mean "
+			 "stage for %.1f ms: it runs more kernels, and each takes as long as "
+			 "elsewhere",
+			 d->a->groups.stage_ns / 1e6, d->a->groups.stage_mean_ns / 1e6);
+}
+
 static void evidence_of_past(struct draft *d)
 {
 	if (d->a->recalled)
@@ -404,6 +424,8 @@ void evidence_add(struct draft *d)
 {
 	evidence_of_blame(d);
 	evidence_of_place(d);
+	evidence_of_sisters(d);
+	evidence_of_stages(d);
 	evidence_of_past(d);
 	evidence_of_gain(d);
 	evidence_of_other_stalls(d);

@@ -7,6 +7,7 @@
 #include "localize/activity/activity.h"
 #include "localize/compose.h"
 #include "localize/conclude.h"
+#include "localize/groups/groups.h"
 #include "localize/growth.h"
 #include "localize/late/absentee.h"
 #include "localize/late/chance.h"
@@ -450,6 +451,10 @@ static int find_accusations(struct run *r)
 		error = accuse_by_inputs(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
 		error = accuse_by_difference(&r->job, &r->blame, &options, arena, &r->accusations);
+	if (error == 0)
+		error = accuse_by_sisters(&r->job, &r->blame, &options, arena, &r->accusations);
+	if (error == 0)
+		error = accuse_by_stages(&r->job, &options, arena, &r->accusations);
 	if (error == 0)
 		error = accuse_by_gil(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)

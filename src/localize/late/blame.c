@@ -252,6 +252,41 @@ static void count_iteration(struct judge *j, uint32_t worker, const struct fp_co
 	}
 }
 
+/* Time before a member's part in which its device had nothing to compute. */
+static double stood_before_ns(const struct judge *j, const struct arrival *a)
+{
+	const struct job_worker *worker = &j->job->workers[worker_of(j, a)];
+	const struct fp_share *shares = worker->fp->shares + a->c->lead_first;
+	double sum = 0;
+
+	for (uint32_t i = 0; i < a->c->lead_cnt; i++) {
+		uint32_t f = shares[i].function != FRAME_NONE
+				     ? worker->function_of[shares[i].function]
+				     : FRAME_NONE;
+
+		if (f == FRAME_NONE || (j->job->functions.data[f].class != CLASS_COMPUTE &&
+					j->job->functions.data[f].class != CLASS_COMM))
+			sum += (double)shares[i].ns;
+	}
+	return sum;
+}
+
+/*
+ * A member that is late in a collective is as far behind in the next one, if that was queued on the
+ * others: its device still computes what theirs have done meanwhile. Where it stood still, or its
+ * launching thread came late, that is new. In a group that is a guess others' collectives are
+ * between the two.
+ */
+static bool is_of_batch(const struct judge *j, int64_t instance)
+{
+	const struct arrival *late = &j->arrivals[0];
+
+	if (shift_overlaps(j->group, instance))
+		return true;
+	return late->c->group_known && !late->c->host_gated &&
+	       shift_is_queued(j->group, instance) && 2 * stood_before_ns(j, late) < late->late_ns;
+}
+
 static int judge_instance(struct judge *j, int64_t instance)
 {
 	const struct arrival *late = &j->arrivals[0];
@@ -263,7 +298,7 @@ static int judge_instance(struct judge *j, int64_t instance)
 		return 0;
 	j->blame->matched_cnt++;
 	/* Of a batch that overlaps lateness is counted once, where it grows. */
-	if (!shift_overlaps(j->group, instance)) {
+	if (!is_of_batch(j, instance)) {
 		for (size_t m = 0; m < j->group->member_cnt; m++)
 			j->batch_late_ns[m] = j->owed_ns[m] = 0;
 	}

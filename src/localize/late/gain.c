@@ -123,7 +123,7 @@ static void judge_group(struct gain *g, const struct shift_group *group)
 		double lead = lead_at(g, group, k, &iteration);
 
 		/* Of a batch without a common end between them, it is counted where it grows. */
-		if (!shift_overlaps(group, k))
+		if (!shift_is_queued(group, k))
 			counted = 0;
 		g->group_ns[iteration] += fmax(0, lead - counted);
 		counted = fmax(counted, lead);

@@ -178,6 +178,6 @@ int accuse_by_difference(const struct job *job, const struct blame *blame,
 		}
 	}
 	if (error == 0)
-		error = accuse_by_link(job, options, arena, out);
+		error = accuse_by_link(job, blame, options, arena, out);
 	return error == 0 ? pauses_join(out, first, job->worker_cnt, arena) : error;
 }

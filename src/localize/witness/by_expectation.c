@@ -13,9 +13,12 @@
 static bool rule_applies(const struct job *job, const struct blame *blame,
 			 const struct accuse_options *options, const struct job_function *f)
 {
+	/* The first batch of a profile takes longer: one iteration shows no loader. */
 	if (f->class == CLASS_HOST)
 		return excess_rule_applies(job->frames.data, f->frame) &&
-		       !gil_is_wait(&job->frames.data[f->frame]);
+		       !gil_is_wait(&job->frames.data[f->frame]) &&
+		       (excess_loader(job->frames.data, f->frame) == FRAME_NONE ||
+			job->workers[0].iterations > 1);
 	/* The times of one member do not distinguish waiting from transfer. */
 	return f->class == CLASS_COMM && blame->matched_cnt > 0 && options->all_present;
 }

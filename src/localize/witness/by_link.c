@@ -357,12 +357,13 @@ static int accuse_role(struct fabric *b, enum link_role culprits, accusations *o
 /*
  * Flows that meet on the same paths slow each other down, now here, now there: nearly all
  * links wait by turns, and no one of them is the slow one. A worker that was not analyzed may be.
+ * The links of workers that wait for late ranks are not known: those of most workers must be.
  */
 static bool no_link_is_slow(const struct fabric *b, size_t explained)
 {
 	size_t waiting = count_role(b, ROLE_WAITING);
 
-	return b->options->all_present &&
+	return b->options->all_present && 2 * count_used(b) >= b->job->worker_cnt &&
 	       (b->resource == RESOURCE_PCIE_TX || b->resource == RESOURCE_NIC_TX) &&
 	       waiting > explained &&
 	       (double)(waiting - explained) >= FABRIC_MOST * (double)count_used(b);
@@ -455,8 +456,8 @@ static int accuse_fabric(struct fabric *b, accusations *out)
 	return error == 0 ? judge_network(b, &network, out) : error;
 }
 
-int accuse_by_link(const struct job *job, const struct accuse_options *options, struct arena *arena,
-		   accusations *out)
+int accuse_by_link(const struct job *job, const struct blame *blame,
+		   const struct accuse_options *options, struct arena *arena, accusations *out)
 {
 	static const enum resource resources[] = { RESOURCE_NVLINK_TX, RESOURCE_PCIE_TX,
 						   RESOURCE_NIC_TX, RESOURCE_SOCKET_TX };
@@ -465,6 +466,7 @@ int accuse_by_link(const struct job *job, const struct accuse_options *options, 
 
 	for (size_t i = 0; i < ARRAY_SIZE(resources) && error == 0; i++) {
 		struct fabric b = { .job = job,
+				    .blame = blame,
 				    .options = options,
 				    .arena = arena,
 				    .resource = resources[i],

@@ -44,13 +44,38 @@ static bool may_be_message(const struct fabric *b, const struct job_function *f,
 	return false;
 }
 
+/*
+ * A link is idle until the last rank of a group has arrived. Samples that are further apart than a
+ * transfer lasts include that time, so the rate of a worker that waits long is not known.
+ */
+static int find_waits(struct fabric *b)
+{
+	_cleanup_free_ double *waited = calloc(b->job->worker_cnt + 1, sizeof(*waited));
+
+	if (waited == NULL)
+		return -ENOMEM;
+	vec_foreach(wait, &b->blame->waits)
+		waited[wait->to] += wait->ns;
+	for (size_t w = 0; w < b->job->worker_cnt; w++) {
+		const struct fingerprint *fp = b->job->workers[w].fp;
+		double comm = 0;
+
+		for (size_t i = 0; i < fp->function_cnt; i++)
+			comm += fp->functions[i].class == CLASS_COMM
+					? (double)fp->functions[i].total_ns
+					: 0;
+		b->waits[w] = waited[w] > FABRIC_WAITED * comm;
+	}
+	return 0;
+}
+
 static const struct fp_function *measured(const struct fabric *b, const struct job_function *f,
 					  size_t w)
 {
 	const struct fp_function *own = f->of[w];
 
 	return own != NULL && own->mu_frac > 0 && own->resource < RESOURCE_CNT &&
-			       !may_be_message(b, f, w)
+			       !may_be_message(b, f, w) && !b->waits[w]
 		       ? own
 		       : NULL;
 }
@@ -293,20 +318,21 @@ static int fabric_alloc(struct fabric *b)
 	size_t pace_cnt = (b->job->functions.cnt + 1) * (b->job->group_cnt + 1);
 
 	b->messages = arena_calloc(b->arena, cnt, sizeof(*b->messages));
+	b->waits = arena_calloc(b->arena, cnt, sizeof(*b->waits));
 	b->links = arena_calloc(b->arena, cnt, sizeof(*b->links));
 	b->paces = arena_calloc(b->arena, pace_cnt, sizeof(*b->paces));
 	b->mate = arena_calloc(b->arena, cnt, sizeof(*b->mate));
 	b->seen_host = arena_calloc(b->arena, cnt, sizeof(*b->seen_host));
 	b->scratch = arena_calloc(b->arena, 2 * cnt, sizeof(*b->scratch));
-	return b->messages == NULL || b->links == NULL || b->paces == NULL || b->mate == NULL ||
-			       b->seen_host == NULL || b->scratch == NULL
+	return b->messages == NULL || b->waits == NULL || b->links == NULL || b->paces == NULL ||
+			       b->mate == NULL || b->seen_host == NULL || b->scratch == NULL
 		       ? -ENOMEM
 		       : 0;
 }
 
 int fabric_init(struct fabric *b)
 {
-	if (fabric_alloc(b) < 0)
+	if (fabric_alloc(b) < 0 || find_waits(b) < 0)
 		return -ENOMEM;
 	for (size_t w = 0; w < b->job->worker_cnt; w++)
 		b->messages[w] = sends_messages(b->job->workers[w].fp);

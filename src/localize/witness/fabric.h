@@ -39,11 +39,13 @@ struct pace {
 /* One resource and all workers that use it. */
 struct fabric {
 	const struct job *job;
+	const struct blame *blame;
 	const struct accuse_options *options;
 	struct arena *arena;
 	enum resource resource;
 	bool *detours;	    /* by worker: lost its NVLink, by this or another resource */
 	bool *messages;	    /* by worker: it sends some */
+	bool *waits;	    /* by worker: it waits for late ranks for much of its collectives */
 	struct link *links; /* by worker */
 	struct pace *paces; /* by function and peer group */
 	bool *mate;	    /* by worker: shares a group with a culprit */
@@ -52,7 +54,7 @@ struct fabric {
 };
 
 /*
- * Measures the links of b->resource and finds the role of each. The first five members of b
+ * Measures the links of b->resource and finds the role of each. The first six members of b
  * are set by the caller; detours are added to. Arrays live in b->arena. Returns 0 or -ENOMEM.
  */
 _must_check_ int fabric_init(struct fabric *b);

@@ -10,6 +10,7 @@
 
 #include "localize/distance/differ.h"
 #include "localize/distance/expect.h"
+#include "localize/groups/groupfacts.h"
 #include "localize/late/blame.h"
 #include "localize/witness/usesign.h"
 
@@ -28,20 +29,19 @@ struct accusation {
 	bool rotates;	   /* no worker always: they take turns */
 	size_t place_cnt;  /* unrelated places that something strikes at random; 0: one place */
 	const bool *strikes; /* by function of the job: is one of these places; NULL: not known */
-	double main_ns;	     /* per iteration: the part of own_ns in that function */
-	double own_ns;	     /* per iteration: what the accused lost there */
-	double gain_ns;	     /* per iteration: what repair gives back to the job */
-	double hidden_ns;    /* of it, what others who are as late keep from it (gain.h) */
-	bool recalled;	     /* the job's past is known there: */
-	bool unsure; /* by expectation: grown by chance, or a library's function without a past */
-	bool held;   /* everywhere, because another thread holds the GIL */
+	/* Per iteration: what the accused lost there, the part in that function, what repair gives
+	 * back to the job, and what of it others who are as late keep from it (gain.h). */
+	double own_ns, main_ns, gain_ns, hidden_ns;
+	struct group_facts groups;
+	bool recalled; /* the job's past is known there: */
+	bool unsure;   /* by expectation: grown by chance, or a library's function without a past */
+	bool held;     /* everywhere, because another thread holds the GIL */
 	double delay_growth_ns;	  /* per iteration: more than then the thread lacked a CPU */
 	double before_ns, now_ns; /* per iteration of a typical accused: own time at the place */
 	double expectation_distance, differential_distance, threshold;
 	struct use_sign use; /* by use; the gain is a bound then */
 };
 
-/* Whether a worker is among the accused. O(log n). */
 static inline bool accusation_has(const struct accusation *a, uint32_t worker)
 {
 	size_t low = 0, high = a->worker_cnt;
@@ -79,8 +79,8 @@ struct accuse_options {
 typedef VEC(struct accusation) accusations;
 
 /*
- * By function of the job: whether an accused fault strikes there at random. Time lost there is
- * due to neither the worker nor the place. NULL: no fault strikes at random. Borrowed.
+ * By function: whether an accused fault strikes there at random. Time lost there is due to neither
+ * the worker nor the place. NULL: none does. Borrowed.
  */
 static inline const bool *accusations_strikes(const accusations *list)
 {
@@ -92,9 +92,8 @@ static inline const bool *accusations_strikes(const accusations *list)
 }
 
 /*
- * The ways to accuse, in the order in which localize() calls them; by_link is called by
- * by_difference. Each appends to out; by_pauses and by_split also change accusations that are in
- * out. Arrays live in arena. Each returns 0 or -ENOMEM; its file says what it accuses of.
+ * In the order in which localize() calls them; by_difference calls by_link. Each appends to out (by_pauses
+ * and by_split also change what is there), arrays in arena, and returns 0 or -ENOMEM.
  */
 _must_check_ int accuse_by_blame(const struct job *job, const struct blame *blame,
 				 const struct accuse_options *options, struct arena *arena,
@@ -110,8 +109,9 @@ _must_check_ int accuse_by_inputs(const struct job *job, const struct blame *bla
 _must_check_ int accuse_by_difference(const struct job *job, const struct blame *blame,
 				      const struct accuse_options *options, struct arena *arena,
 				      accusations *out);
-_must_check_ int accuse_by_link(const struct job *job, const struct accuse_options *options,
-				struct arena *arena, accusations *out);
+_must_check_ int accuse_by_link(const struct job *job, const struct blame *blame,
+				const struct accuse_options *options, struct arena *arena,
+				accusations *out);
 _must_check_ int accuse_by_gil(const struct job *job, const struct blame *blame,
 			       const struct accuse_options *options, struct arena *arena,
 			       accusations *out);

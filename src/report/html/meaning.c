@@ -21,6 +21,7 @@ static const struct {
 	{ "PT-112", "allocates or frees GPU memory while it trains" },
 	{ "PT-113", "the host waits for each kernel that it launches" },
 	{ "PT-114", "the host waits for the GPU, then the GPU for the host" },
+	{ "PT-115", "has more of a pipeline's layers than the other stages" },
 	{ "PT-116", "operators run here that no peer runs" },
 	{ "PT-201", "computes slower with the same work" },
 	{ "PT-202", "has the slow link of its ring" },
