@@ -41,6 +41,7 @@ static void idle_time_is_that_of_a_count_of_moments(void **state)
 	for (int round = 0; round < 300; round++) {
 		bool idle[SPAN] = { false };
 		gap_list gaps = { 0 };
+		size_t near = 0;
 		int64_t at = 0, start, end, expected = 0;
 
 		while ((at += 1 + test_below(&rng, 30)) < SPAN) {
@@ -55,6 +56,9 @@ static void idle_time_is_that_of_a_count_of_moments(void **state)
 		for (int64_t t = start; t < end; t++)
 			expected += idle[t];
 		assert_int_equal(gaps_within(&gaps, start, end), expected);
+		for (int64_t t = 0; t < SPAN; t += 1 + test_below(&rng, 9))
+			assert_int_equal(gaps_within_next(&gaps, &near, t, t + 7),
+					 gaps_within(&gaps, t, t + 7));
 		vec_done(&gaps);
 	}
 }

@@ -12,6 +12,7 @@
 typedef VEC(struct fp_total) total_list;
 
 struct totals {
+	size_t near; /* for gaps_within_next() */
 	struct usage_look *look;
 	total_list device, runtime;
 	uint32_t *device_of;  /* by node: index in device + 1 */
@@ -92,7 +93,7 @@ static int add_call(struct totals *t, const struct event *e)
 
 	if (total == NULL)
 		return -ENOMEM;
-	idle_ns = gaps_within(&look->gaps, e->start_ns, until_ns);
+	idle_ns = gaps_within_next(&look->gaps, &t->near, e->start_ns, until_ns);
 	count(total, until_ns - e->start_ns);
 	total->idle_ns = add_saturated(total->idle_ns, idle_ns);
 	call = (enum gpucall)t->calls.data[total - t->runtime.data];
