@@ -280,6 +280,30 @@ static uint32_t narrowed(const struct job *job, const struct accusation *a, doub
 	return a->frame;
 }
 
+/*
+ * Whether a worker that is not accused launches work from the operator of the place: on the host it
+ * takes too little time there to be listed.
+ */
+static bool peers_launch(const struct job *job, const struct accusation *a)
+{
+	uint32_t frame =
+		a->function != FRAME_NONE ? job->functions.data[a->function].frame : a->frame;
+
+	if (frame == FRAME_NONE || job->frames.data[frame].kind != KIND_OPERATOR)
+		return false;
+	for (uint32_t w = 0; w < job->worker_cnt; w++) {
+		const struct fingerprint *fp = job->workers[w].fp;
+
+		for (size_t i = 0; i < fp->function_cnt && !accusation_has(a, w); i++) {
+			const char *by = fp->functions[i].launched_by;
+
+			if (by != NULL && strstr(by, job->frames.data[frame].name) != NULL)
+				return true;
+		}
+	}
+	return false;
+}
+
 double usercode_extra_ns(const struct job *job, const struct accusation *a, double *scratch)
 {
 	double mine, most = 0;
@@ -294,7 +318,7 @@ double usercode_extra_ns(const struct job *job, const struct accusation *a, doub
 		if (!accusation_has(a, w))
 			most = fmax(most, job_subtree_ns(job, a->frame, w, ~0u));
 	}
-	return most <= EXTRA_FRAC * mine ? mine : 0;
+	return most <= EXTRA_FRAC * mine && !peers_launch(job, a) ? mine : 0;
 }
 
 /* The user's function around an operator, unless it does more than call it; else the place. */
