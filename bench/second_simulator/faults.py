@@ -163,7 +163,7 @@ def python_all(spec: Spec, dice: random.Random, whole: float) -> Fault:
     ranks = frozenset(range(spec.world))
     truth = host_truth(spec, ranks, "random_crop")
     if not spec.stacks:
-        truth.causes = [*truth.causes, "slow-function-everywhere"]
+        truth.causes = [*truth.causes, "slow-function-everywhere", "host-bound"]
     return stalled(spec, ranks, Stall("augment", size(dice, whole)), 1, truth)
 
 
@@ -244,7 +244,7 @@ def allocation(spec: Spec, dice: random.Random, whole: float) -> Fault:
 
 def copies(spec: Spec, dice: random.Random, whole: float) -> Fault:
     ranks = frozenset({dice.randrange(spec.world)})
-    words = ["Memcpy HtoD", "cudaMemcpyAsync", "aten::to", "aten::copy_"]
+    words = ["Memcpy HtoD", "cudaMemcpyAsync", "aten::to", "aten::copy_", "copy_in"]
     truth = Truth([ranks], ["slow-copy"], words)
     return stalled(spec, ranks, Stall("copy", size(dice, whole), "pageable"), 1, truth)
 
