@@ -2,6 +2,7 @@
 #include "localize/usercode.h"
 
 #include "base/stats.h"
+#include "model/pythoncode.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -9,208 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Packages and modules at the beginning of a path, in order of strcmp(). */
-static const char *const libraries[] = {
-	"PIL",
-	"_collections_abc",
-	"_pytest",
-	"_weakrefset",
-	"abc",
-	"accelerate",
-	"aiohttp",
-	"albumentations",
-	"apex",
-	"argparse",
-	"ast",
-	"asyncio",
-	"base64",
-	"bitsandbytes",
-	"boto3",
-	"botocore",
-	"bz2",
-	"cloudpickle",
-	"codecs",
-	"collections",
-	"colossalai",
-	"concurrent",
-	"configparser",
-	"contextlib",
-	"copy",
-	"copyreg",
-	"csv",
-	"ctypes",
-	"cupy",
-	"cv2",
-	"dataclasses",
-	"datetime",
-	"decimal",
-	"deepspeed",
-	"diffusers",
-	"dill",
-	"email",
-	"encodings",
-	"enum",
-	"fairscale",
-	"flash_attn",
-	"flashinfer",
-	"flax",
-	"fnmatch",
-	"fractions",
-	"fsspec",
-	"functools",
-	"gc",
-	"genericpath",
-	"glob",
-	"gym",
-	"gymnasium",
-	"gzip",
-	"h5py",
-	"hashlib",
-	"heapq",
-	"hmac",
-	"horovod",
-	"html",
-	"http",
-	"huggingface_hub",
-	"hydra",
-	"importlib",
-	"inspect",
-	"io",
-	"jax",
-	"joblib",
-	"json",
-	"keras",
-	"lightning",
-	"lightning_fabric",
-	"linecache",
-	"logging",
-	"lzma",
-	"matplotlib",
-	"mlflow",
-	"msgpack",
-	"multiprocess",
-	"multiprocessing",
-	"numba",
-	"numpy",
-	"omegaconf",
-	"optax",
-	"os",
-	"pandas",
-	"pathlib",
-	"peft",
-	"perftracker",
-	"pickle",
-	"pkg_resources",
-	"posixpath",
-	"psutil",
-	"pyarrow",
-	"pytorch_lightning",
-	"queue",
-	"random",
-	"ray",
-	"re",
-	"regex",
-	"requests",
-	"runpy",
-	"s3fs",
-	"safetensors",
-	"scipy",
-	"secrets",
-	"selectors",
-	"sentencepiece",
-	"shutil",
-	"signal",
-	"site",
-	"skimage",
-	"sklearn",
-	"socket",
-	"socketserver",
-	"soundfile",
-	"sqlite3",
-	"ssl",
-	"stable_baselines3",
-	"stat",
-	"statistics",
-	"string",
-	"struct",
-	"subprocess",
-	"tarfile",
-	"tempfile",
-	"tensorboard",
-	"tensorflow",
-	"textwrap",
-	"threading",
-	"tiktoken",
-	"timeit",
-	"timm",
-	"tokenizers",
-	"torch",
-	"torch_geometric",
-	"torch_xla",
-	"torchaudio",
-	"torchdata",
-	"torchmetrics",
-	"torchrec",
-	"torchtext",
-	"torchvision",
-	"tqdm",
-	"traceback",
-	"transformer_engine",
-	"transformers",
-	"triton",
-	"trl",
-	"types",
-	"typing",
-	"unittest",
-	"urllib",
-	"urllib3",
-	"uuid",
-	"vllm",
-	"wandb",
-	"warnings",
-	"weakref",
-	"webdataset",
-	"xformers",
-	"xml",
-	"yaml",
-	"zarr",
-	"zipfile",
-};
-
-static int library_cmp(const void *name, const void *library)
-{
-	return strcmp(name, *(const char *const *)library);
-}
-
-/* The first part of a path: a package, or a module without ".py(LINE): NAME". */
-static bool is_library(const char *path)
-{
-	size_t len = strcspn(path, "/(");
-	char first[64];
-
-	if (path[len] == '(' && len > 3 && memcmp(path + len - 3, ".py", 3) == 0)
-		len -= 3;
-	if (len >= sizeof(first))
-		return false;
-	memcpy(first, path, len);
-	first[len] = '\0';
-	return bsearch(first, libraries, ARRAY_SIZE(libraries), sizeof(*libraries), library_cmp) !=
-	       NULL;
-}
-
-/* "/usr/lib/python3.11/x.py" where a reader kept the path. */
-static bool is_below_library(const char *path)
-{
-	return strstr(path, "-packages/") != NULL || strstr(path, "/lib/python3") != NULL;
-}
-
 bool usercode_is(const struct job_frame *frame)
 {
-	const char *name = frame->name;
-
-	/* "<built-in ...>", "<system call ...>", "<frozen ...>", "<string>(1): __init__". */
-	return frame->kind == KIND_PYTHON && name[0] != '<' && strstr(name, ".py(") != NULL &&
-	       !is_below_library(name) && !is_library(name);
+	return frame->kind == KIND_PYTHON && pythoncode_is_users(frame->name);
 }
 
 uint32_t usercode_around(const struct job_frame *frames, uint32_t frame)
@@ -321,17 +123,18 @@ double usercode_extra_ns(const struct job *job, const struct accusation *a, doub
 	return most <= EXTRA_FRAC * mine && !peers_launch(job, a) ? mine : 0;
 }
 
-/* The user's function around an operator, unless it does more than call it; else the place. */
+/* The user's function around an operator, if only the accused call that, too; else the place. */
 static uint32_t caller_of(const struct job *job, const struct accusation *a, double *scratch)
 {
-	uint32_t i = a->frame;
+	struct accusation caller = *a;
 
-	while (i != FRAME_NONE && !job->frames.data[i].trains && !usercode_is(&job->frames.data[i]))
-		i = job->frames.data[i].parent;
-	if (i == FRAME_NONE || job->frames.data[i].trains ||
-	    excess_ns(job, a, a->frame, scratch) < LEDGER_MOST * excess_ns(job, a, i, scratch))
+	while (caller.frame != FRAME_NONE && !job->frames.data[caller.frame].trains &&
+	       !usercode_is(&job->frames.data[caller.frame]))
+		caller.frame = job->frames.data[caller.frame].parent;
+	if (caller.frame == FRAME_NONE || job->frames.data[caller.frame].trains ||
+	    usercode_extra_ns(job, &caller, scratch) <= 0)
 		return a->frame;
-	return i;
+	return caller.frame;
 }
 
 int usercode_name(const struct job *job, accusations *list)

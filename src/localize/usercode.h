@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose code a frame is. Time is lost in a system call or in a library, but the line to look
- * at is the user's function that called it. Readers shorten the paths of libraries to their
- * names ("torch/nn/modules/linear.py"), so the first part of a path identifies a library.
+ * Whose code a frame is (model/pythoncode.h). Time is lost in a system call or in a library, but
+ * the line to look at is the user's function that called it.
  */
 #pragma once
 

@@ -617,6 +617,12 @@
  */
 #define EXTRA_FRAC 0.05
 
+/*
+ * WORK_KNOWN_FRAC: share of the window | not recorded | operators and kernels that compute hold as
+ * much where they are recorded
+ */
+#define WORK_KNOWN_FRAC 0.02
+
 /* LEDGER_MOST: share of the lost time | not recorded | what a place must hold to be the place */
 #define LEDGER_MOST 0.6
 

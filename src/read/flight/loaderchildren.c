@@ -2,6 +2,7 @@
 #include "read/flight/loaderchildren.h"
 
 #include "base/str.h"
+#include "model/pythoncode.h"
 #include "read/flight/labels.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 
 #define CALL_CNT 4096u	/* numbers of system calls in a record */
 #define PATH_MAX_CNT 4u /* functions of a path that are shown */
-#define PATH_ENDS 2u	/* of them at its end, in a longer one */
+#define PATH_ENDS 2u	/* of them at its end, in a longer one: then one at its beginning */
 
 /* By node of the trie of stacks: where it is in the loader's loop. */
 enum part_of_loop {
@@ -183,18 +184,29 @@ static const char *find_call(struct tally *t, uint32_t place, int64_t start_ns, 
 	return id != STRTAB_NONE ? strtab_text(&t->strings, id) : NULL;
 }
 
+static const char *text_of(const struct tally *t, uint32_t node)
+{
+	uint32_t frame = t->log->nodes.data[node].frame;
+
+	return strtab_text(&t->strings, t->names.frames[frame].text);
+}
+
+/* A long path keeps its ends, and the user's innermost function, the one to look at. */
 static void append_path(const struct tally *t, const uint32_t *path, size_t cnt, struct str *to)
 {
-	for (size_t i = 0; i < cnt; i++) {
-		uint32_t frame = t->log->nodes.data[path[i]].frame;
+	size_t users = 0;
+	bool gap = false;
 
-		if (cnt > PATH_MAX_CNT && i == PATH_MAX_CNT - PATH_ENDS - 1) {
+	for (size_t i = 0; i < cnt; i++)
+		users = pythoncode_is_users(text_of(t, path[i])) ? i : users;
+	for (size_t i = 0; i < cnt; i++) {
+		bool shown = cnt <= PATH_MAX_CNT || i == 0 || i == users || i + PATH_ENDS >= cnt;
+
+		if (!shown && !gap)
 			str_append(to, " > ...");
-			i = cnt - PATH_ENDS - 1;
-			continue;
-		}
-		str_printf(to, "%s%s", i > 0 ? " > " : "",
-			   strtab_text(&t->strings, t->names.frames[frame].text));
+		gap = !shown;
+		if (shown)
+			str_printf(to, "%s%s", i > 0 ? " > " : "", text_of(t, path[i]));
 	}
 }
 

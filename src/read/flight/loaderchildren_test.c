@@ -117,11 +117,19 @@ static void a_long_path_keeps_its_ends_and_a_long_text_whole_characters(void **s
 	assert_int_equal(look(x), 0);
 	assert_string_equal(found.place,
 			    "/job/d.py(5): a > ... > /job/d.py(5): e > /job/d.py(5): f");
+	/* Libraries below the user's innermost function do not hide it. */
+	for (char c = 'g'; c <= 'k'; c++)
+		node = child(x, node, "json/decoder.py", (char[]){ c, '\0' });
+	for (int ms = 2; ms < 5; ms++)
+		child_at(x, 80, ms, node, 0);
+	assert_int_equal(look(x), 0);
+	assert_string_equal(found.place, "/job/d.py(5): a > ... > /job/d.py(5): f > ... > "
+					 "json/decoder.py(5): j > json/decoder.py(5): k");
 	for (size_t i = 0; i + 2 < sizeof(name); i += 2)
 		memcpy(name + i, "\xc3\xa9", 3);
 	for (int i = 0; i < 3; i++)
 		node = child(x, node, "/job/of/a/name/long/enough/d.py", name);
-	for (int ms = 2; ms < 10; ms++)
+	for (int ms = 5; ms < 19; ms++)
 		child_at(x, 80, ms, node, 0);
 	assert_int_equal(look(x), 0);
 	assert_in_range(strlen(found.place), FLIGHT_PLACE_MAX - 2, FLIGHT_PLACE_MAX - 1);
