@@ -233,6 +233,12 @@ static void phrase_loss(struct str *out, const struct finding *finding)
 /* " is blocked in f"; without a stack the name is a state: " is blocked: process ended". */
 static void phrase_hang(struct str *out, const struct finding *finding)
 {
+	/* It need not be blocked itself: its iterations may go on. */
+	if (strcmp(finding->cause, "collective-not-entered") == 0 && finding->class == CLASS_COMM) {
+		str_append(out, " did not enter ");
+		clean_append_short(out, finding->name, NAME_CELLS);
+		return;
+	}
 	str_append(out, finding->rank_cnt > 1 ? " are blocked" : " is blocked");
 	if (finding->name != NULL && finding->name[0] != '\0') {
 		str_append(out, finding->stack_cnt > 0 ? " in " : ": ");

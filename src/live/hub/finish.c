@@ -18,6 +18,16 @@ static bool is_stuck(const struct hub *hub)
 	return hub->hang_step > 0 && step <= hub->hang_step;
 }
 
+/* A worker has made no mark since a hang was reported, though others may have. */
+static bool is_frozen(const struct hub *hub)
+{
+	vec_foreach(state, &hub->workers) {
+		if (hub->hang_step > 0 && state->last_ns < hub->hang_ns)
+			return true;
+	}
+	return false;
+}
+
 static struct ending_facts gather(const struct hub *hub, const struct job_end *end)
 {
 	struct ending_facts ret = {
@@ -57,7 +67,7 @@ static bool is_reported(const struct hub *hub, const struct report *report)
 		return false;
 	switch (report->verdict) {
 	case VERDICT_FAILED:
-		return is_stuck(hub) && hub->last.verdict == VERDICT_ABNORMAL;
+		return (is_stuck(hub) || is_frozen(hub)) && hub->last.verdict == VERDICT_ABNORMAL;
 	case VERDICT_STUCK:
 		return hub->last.verdict == VERDICT_ABNORMAL || hub->last.verdict == VERDICT_STUCK;
 	case VERDICT_SLOW:

@@ -167,6 +167,8 @@ enum reason hang_judge(const struct blocked *b, size_t i)
 		return REASON_GONE;
 	if (hang_is_stopped(state))
 		return REASON_STOPPED;
+	if (b->halted)
+		return REASON_CNT; /* it waits for that one, or for who does */
 	if (b->skipped)
 		return roams(b, i) ? REASON_NOT_ENTERED : REASON_CNT;
 	if (!behind && !has_not_entered(b, i) && !is_elsewhere(b, i))
@@ -299,6 +301,8 @@ static int find_differences(struct blocked *b)
 
 	b->behind_known = find_front(b->states, b->cnt, &b->front);
 	b->all_load = !b->behind_known && all_load(b);
+	for (size_t i = 0; i < b->cnt; i++)
+		b->halted |= hang_is_gone(&b->states[i]) || hang_is_stopped(&b->states[i]);
 	b->skipped = is_skipped(b);
 	if (!b->behind_known && !b->skipped)
 		found = desync_find(b->wheres, b->cnt, &b->desync);

@@ -28,6 +28,7 @@ struct blocked {
 	uint64_t front; /* progress of the majority */
 	bool behind_known;
 	bool all_load;	      /* no worker is behind: all of them wait for their loaders */
+	bool halted;	      /* a process is stopped or gone: that explains the others' waits */
 	bool skipped;	      /* those behind wait in a collective, which others have not entered */
 	struct desync desync; /* used if no rank is behind by its marks */
 	bool desync_known;

@@ -134,7 +134,7 @@ static int name_skipped(const struct blocked *b, struct finding *ret)
 	if (error < 0)
 		return error;
 	ret->name = ret->stack[ret->stack_cnt - 1];
-	ret->class = CLASS_HOST;
+	ret->class = CLASS_COMM; /* the collective itself, not where the accused is */
 	return 0;
 }
 

@@ -235,6 +235,7 @@ void hub_report_blocked(struct hub *hub, int64_t now_ns)
 	}
 	hub->quiet_hangs += report.verdict != VERDICT_ABNORMAL;
 	hub->hang_step = MAX(jobstate_step(hub->workers.data, hub->workers.cnt), UINT64_C(1));
+	hub->hang_ns = now_ns;
 	hub_publish_report(hub, &report, ++hub->number, true);
 }
 

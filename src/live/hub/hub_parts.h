@@ -74,6 +74,7 @@ struct hub {
 	bool ending;		   /* the job was asked to end */
 	int64_t last_mark_ns;	   /* of all workers, until then */
 	uint64_t hang_step;	   /* after the latest hang report; 0: none */
+	int64_t hang_ns;	   /* of that report */
 	char shown[64];		   /* the job's state as last logged */
 	int64_t first_tick_ns;	   /* 0: none yet */
 	bool advised, part_logged; /* lines said: no iteration was seen; only some ranks are */
@@ -82,7 +83,7 @@ struct hub {
 
 #define HUB_WORKER_MAX 65536u
 void hub_take_state(void *arg, const struct bus_message *message); /* struct wire_state */
-/* Publishes and frees the report. wanted: print it even without a finding. */
+/* Publishes and frees the report. wanted: print it also without a finding. */
 void hub_publish_report(struct hub *hub, struct report *report, uint64_t number, bool wanted);
 void hub_fill_overhead(const struct hub *hub, struct report_overhead *ret);
 void hub_fill_pace(const struct hub *hub, struct report *report);
