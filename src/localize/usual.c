@@ -71,7 +71,7 @@ struct conclude_late usual_find_unequal(const struct job *job, const struct blam
 	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
 	struct conclude_late ret = { .rank = -1 };
 
-	if (scratch == NULL || blame->matched_cnt > 0 || options->slowdown_ns > 0)
+	if (scratch == NULL || blame->matched_cnt > 0 || options->slow)
 		return ret;
 	for (size_t i = 0; i < list->cnt; i++) {
 		const struct accusation *a = &list->data[i];

@@ -52,6 +52,14 @@ static bool grew_surely(const struct past *past, const struct accusation *a)
 	return 2 * grown >= known;
 }
 
+/* A job whose operators are not known, as one of numpy, has its computing in Python functions. */
+static bool computes_in_python(const struct job *job, const struct accusation *a)
+{
+	const struct fingerprint *fp = job->workers[a->workers[0]].fp;
+
+	return (double)fp->class_ns[CLASS_COMPUTE] < WORK_KNOWN_FRAC * (double)fp->window_ns;
+}
+
 void weighing_doubt(const struct job *job, const struct past *past,
 		    const struct accuse_options *options, accusations *list)
 {
@@ -60,7 +68,8 @@ void weighing_doubt(const struct job *job, const struct past *past,
 			continue;
 		a->unsure = a->recalled
 				    ? !grew_surely(past, a)
-				    : options->live && !usercode_is(&job->frames.data[a->frame]);
+				    : options->live && (computes_in_python(job, a) ||
+							!usercode_is(&job->frames.data[a->frame]));
 	}
 }
 

@@ -14,7 +14,8 @@ void weighing_drop_covered(const struct job *job, accusations *list);
 /*
  * A short window has few samples: much of it in one function may be chance, as its spread over
  * the iterations shows. A library's function, such as the engine of backward passes, has much of
- * many healthy jobs: without a past, nothing says whether it has more than usual. Weak evidence
+ * many healthy jobs, and so has any function of a job without operators: without a past, nothing
+ * says whether it has more than usual. Weak evidence
  * where all workers are accused alike (evidence_confidence()).
  */
 void weighing_doubt(const struct job *job, const struct past *past,
