@@ -41,7 +41,7 @@ WORDS = {
     r"(?<![\d.])1\.0x": "a slowdown by nothing",
     r"(?<![\d.,-])(?<!rank )1 (ranks|workers|iterations|collectives|places|functions|groups|hosts|files|"
     r"times|steps|findings|samples|events|others|pieces|copies|calls)\b": "one, and a plural",
-    r"(?<!\d )\branks \d+(?![\d,.-])": "ranks, and one number",
+    r"(?<!\d )(?<!of the )\branks \d+(?![\d,.-])": "ranks, and one number",
     r"\brank \d+[,-]\d": "rank, and several numbers",
     r"\b(nan|-nan|inf|-inf|infinity)\b": "no number",
     r"(?<!\d)-0(\.0+)?(?![\d.])": "minus nothing",

@@ -125,6 +125,8 @@ int main(int argc, char **argv)
 		if (fingerprint_read(argv[i + 1], &fps[i], &err) < 0)
 			die(err.text);
 		list[i] = &fps[i];
+		/* Messages carry windows of running jobs, whose use of GPUs is not judged. */
+		fps[i].usage.known = false;
 		if (fps[i].rank == RANK_UNKNOWN)
 			fps[i].rank = (int)i;
 	}
