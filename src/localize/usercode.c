@@ -2,7 +2,7 @@
 #include "localize/usercode.h"
 
 #include "base/stats.h"
-#include "model/pythoncode.h"
+#include "base/text/pythoncode.h"
 #include "model/thresholds.h"
 
 #include <errno.h>

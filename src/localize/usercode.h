@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whose code a frame is (model/pythoncode.h). Time is lost in a system call or in a library, but
+ * Whose code a frame is (base/text/pythoncode.h). Time is lost in a system call or in a library, but
  * the line to look at is the user's function that called it.
  */
 #pragma once

@@ -46,7 +46,6 @@ struct last_report {
 	enum verdict verdict;
 	char reason[400], path[4200];
 };
-
 struct hub {
 	struct bus *bus;
 	const struct run_options *options;

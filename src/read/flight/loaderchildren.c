@@ -2,7 +2,7 @@
 #include "read/flight/loaderchildren.h"
 
 #include "base/str.h"
-#include "model/pythoncode.h"
+#include "base/text/pythoncode.h"
 #include "read/flight/labels.h"
 
 #include <errno.h>

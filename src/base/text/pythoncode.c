@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "model/pythoncode.h"
+#include "base/text/pythoncode.h"
 
 #include <stdlib.h>
 #include <string.h>
