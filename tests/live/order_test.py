@@ -92,12 +92,18 @@ class Orders(LiveTest):
         self.assertGreaterEqual(self.report("report-1.json")["coverage"]["workers_analyzed"], 2)
 
     def test_a_healthy_job_has_no_findings(self) -> None:
-        done = self.run_job(*QUICK, *self.fake("--iterations", "100"))
+        done = self.run_job(*QUICK, "--no-checkup", *self.fake("--iterations", "100"))
         self.assertEqual(done.returncode, 0)
         report = self.report()
         self.assertEqual((report["verdict"], report["findings"]), ("healthy", []))
         self.assertIn(b"HEALTHY", done.stderr)
         self.assertFalse((self.out / "report-1.json").exists(), done.stderr.decode())
+
+    def test_a_job_too_short_for_a_window_of_its_ranks_is_not_called_healthy(self) -> None:
+        self.run_job(*QUICK, *self.fake("--iterations", "100"))
+        report = self.report()
+        self.assertEqual((report["verdict"], report["findings"]), ("inconclusive", []))
+        self.assertIn("the ranks were not compared", report["reason"])
 
     def test_a_job_that_ends_with_an_error_has_failed(self) -> None:
         done = self.run_job(*QUICK, *self.fake("--iterations", "100", "--status", "6"))
@@ -106,7 +112,7 @@ class Orders(LiveTest):
         self.assertEqual(self.report()["verdict"], "failed")
 
     def test_a_job_ended_by_the_user_has_not_failed(self) -> None:
-        with self.job(*QUICK, *self.fake("--iterations", "3000")) as job:
+        with self.job(*QUICK, "--no-checkup", *self.fake("--iterations", "3000")) as job:
             self.await_workers(2, 60)
             job.send_signal(signal.SIGINT)
             job.wait(timeout=60)
@@ -164,7 +170,7 @@ class Orders(LiveTest):
 
     def test_programs_that_run_one_after_another_are_no_restart(self) -> None:
         separator, *words = self.fake("--iterations", "60")
-        done = self.run_job(*QUICK, separator, "sh", "-c", '"$@" && "$@"', "sh", *words)
+        done = self.run_job(*QUICK, "--no-checkup", separator, "sh", "-c", '"$@" && "$@"', "sh", *words)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         self.assertEqual(self.report()["verdict"], "healthy")
         self.assertNotIn(b"restarted", done.stderr)
