@@ -30,7 +30,7 @@ from verdicts import Verdict, judge  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRIES = 500
-COLUMNS = "jobs first any wrong_rank false findings by_design false_healthy gain_error".split()
+COLUMNS = ["jobs", "first", "any", "wrong_rank", "false", "findings", "by_design", "false_healthy", "gain_error"]
 
 
 def draw_spec(scenario: str, seed: int) -> tuple[Spec, random.Random]:

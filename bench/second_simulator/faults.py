@@ -17,10 +17,7 @@ from typing import NamedTuple
 from spec import KINDS, Spec
 
 # Causes of a rank that is late by what its CPU does; which of them only more records tell.
-HOST = (
-    "host-stall cpu-bound-python garbage-collection gil-contention cpu-starvation slow-operator"
-    " unexplained-difference"
-).split()
+HOST = ["host-stall", "cpu-bound-python", "garbage-collection", "gil-contention", "cpu-starvation", "slow-operator", "unexplained-difference"]
 COLLECTIVE = ["slow-collective", "slow-link", "nvlink-fallback"]
 
 
@@ -119,9 +116,7 @@ def nvlink(spec: Spec, dice: random.Random, whole: float) -> Fault:
     return Fault(links={group.name: share}, truths=[one(set(group.ranks), COLLECTIVE, [])])
 
 
-def stalled(
-    spec: Spec, ranks: frozenset[int], stall: Stall, every: int, truth: Truth
-) -> Fault:
+def stalled(spec: Spec, ranks: frozenset[int], stall: Stall, every: int, truth: Truth) -> Fault:
     fault = Fault(truths=[truth])
     for rank in ranks:
         for iteration in range(every - 1, spec.iterations, every):
@@ -202,9 +197,7 @@ def uneven(spec: Spec, dice: random.Random, whole: float) -> Fault:
     ranks = {rank for rank in range(spec.world) if spec.place(rank)["pp"] == stage}
     causes = ["load-imbalance", "uneven-stages"]
     even = 1 + 1 / (spec.pp * spec.layers)
-    return Fault(
-        more_layers={stage: 1}, cured={"unit": even}, truths=[one(ranks, causes, [])]
-    )
+    return Fault(more_layers={stage: 1}, cured={"unit": even}, truths=[one(ranks, causes, [])])
 
 
 def imbalance(spec: Spec, dice: random.Random, whole: float) -> Fault:

@@ -53,9 +53,7 @@ class Span:
         self.start, self.thread = self.rank.now, self.rank.thread
 
     def __exit__(self, *failure: object) -> None:
-        event = Event(
-            self.name, self.category, self.thread, self.start, self.rank.now, self.args
-        )
+        event = Event(self.name, self.category, self.thread, self.start, self.rank.now, self.args)
         self.rank.events.append(event)
 
 

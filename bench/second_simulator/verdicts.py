@@ -76,9 +76,7 @@ def short(ranks: frozenset[int]) -> str:
 def judge(scenario: str, seed: int, fault: Fault, cost_pct: float, report: dict) -> Verdict:
     findings, truths = report["findings"], fault.truths
     said = [f"{one['cause']} {one['function']['name'][:40]} on {one['ranks']}" for one in findings]
-    right = [
-        any(names(one, truth) and accuses(one, truth) for truth in truths) for one in findings
-    ]
+    right = [any(names(one, truth) and accuses(one, truth) for truth in truths) for one in findings]
     if fault.missing:
         # Without its file the rank can be named at best; to blame a rank that is present is wrong.
         right = [parse_ranks(one["ranks"]) <= fault.missing for one in findings]

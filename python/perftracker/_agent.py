@@ -97,7 +97,9 @@ class Agent:
     def group(self, group: Any) -> None:
         """group: a _torch.Group that this rank is in."""
         tell = self._lib.pt_agent_group
-        tell.argtypes = [ctypes.c_char_p] + 3 * [ctypes.c_uint32] + [ctypes.c_void_p, ctypes.c_size_t]
+        tell.argtypes = (
+            [ctypes.c_char_p] + 3 * [ctypes.c_uint32] + [ctypes.c_void_p, ctypes.c_size_t]
+        )
         tell.restype = None
         threads = sorted(group.threads)
         tids = (ctypes.c_uint32 * len(threads))(*threads)

@@ -149,7 +149,9 @@ class Recorder:
         return found
 
     def collectives(self) -> List[str]:
-        return [self.string(record.extra) for record in self._written() if record.kind == COLLECTIVE]
+        return [
+            self.string(record.extra) for record in self._written() if record.kind == COLLECTIVE
+        ]
 
     def groups(self) -> Set[Group]:
         """Of all collectives. Behind each are its arguments and its group."""

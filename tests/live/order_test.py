@@ -170,7 +170,9 @@ class Orders(LiveTest):
 
     def test_programs_that_run_one_after_another_are_no_restart(self) -> None:
         separator, *words = self.fake("--iterations", "60")
-        done = self.run_job(*QUICK, "--no-checkup", separator, "sh", "-c", '"$@" && "$@"', "sh", *words)
+        done = self.run_job(
+            *QUICK, "--no-checkup", separator, "sh", "-c", '"$@" && "$@"', "sh", *words
+        )
         self.assertEqual(done.returncode, 0, done.stderr.decode())
         self.assertEqual(self.report()["verdict"], "healthy")
         self.assertNotIn(b"restarted", done.stderr)

@@ -78,7 +78,8 @@ class Checks(unittest.TestCase):
         self.assert_absurd("windows", lambda r: r["workers"][0]["class_frac"].update(idle=0.9))
         self.assert_absurd("windows", lambda r: r["coverage"].update(ranks_missing="0"))
         self.assert_absurd(
-            "waits", lambda r: r.update(waits=[{"from": 1, "to": 1, "wait_ms": 1, "collectives": 1}])
+            "waits",
+            lambda r: r.update(waits=[{"from": 1, "to": 1, "wait_ms": 1, "collectives": 1}]),
         )
         self.assert_absurd("doubles", lambda r: r["findings"].append(r["findings"][0]))
 

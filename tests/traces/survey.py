@@ -132,7 +132,9 @@ def clocks_off(folder: pathlib.Path) -> Iterator[Case]:
         for seconds in (0.02, 7):
             into = folder / f"{name}_off_{seconds}"
             into.mkdir()
-            real.copy_set(name, into, lambda rank, trace, s=seconds: real.move(trace, rank * s * 1e6))
+            real.copy_set(
+                name, into, lambda rank, trace, s=seconds: real.move(trace, rank * s * 1e6)
+            )
             yield Case("clocks off", f"{name}, clocks off by {seconds} s", (into,), culprit)
 
 
