@@ -118,11 +118,11 @@ def print_table(table: dict[str, dict]) -> None:
         cells = ["-" if row[key] is None else str(row[key]) for key in COLUMNS]
         print(f"| {name} | " + " | ".join(cells) + " |")
     faults, healthy = table["all faults"], table["all healthy"]
-    told = faults["findings"] + healthy["findings"] - faults["by_design"] - healthy["by_design"]
+    judged = faults["findings"] + healthy["findings"] - faults["by_design"] - healthy["by_design"]
     false = faults["false"] + healthy["false"]
     print()
     print(f"First finding right: {100 * faults['first'] / max(1, faults['jobs']):.1f} %")
-    print(f"Precision of all findings: {100 * (1 - false / max(1, told)):.1f} %")
+    print(f"Precision of all findings: {100 * (1 - false / max(1, judged)):.1f} %")
 
 
 def parse_seeds(text: str, which: str) -> list[int]:

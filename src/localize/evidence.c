@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define GAIN_WIDER_FRAC 0.01 /* less of a gain in other functions is not told */
+#define GAIN_WIDER_FRAC 0.01 /* less of a gain in other functions is not reported */
 #define PATH_CALLERS 2	     /* shown between a place and the function below it */
 
 const char *draft_ranks_text(struct draft *d, const int *ranks, size_t cnt)
@@ -347,7 +347,7 @@ static bool always_last(const struct draft *d)
 	       (double)b->last_cnt >= CONFIDENCE_LAST_FRAC * (double)b->matched_cnt;
 }
 
-/* One iteration is enough where one rank stands in one place for half of it, and two others wait. */
+/* One iteration is enough where one rank is in one function for half of it, and two others wait. */
 static bool holds_half(const struct draft *d)
 {
 	double half_ms = CONFIDENCE_HALF_PCT / 100.0 * d->job->iteration_ns / 1e6;

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MERGED_SHOWN_MS 0.1 /* more of a gain in other functions is told */
+#define MERGED_SHOWN_MS 0.1 /* more of a gain in other functions is reported */
 
 #define NOTE(out, notes, ...) parts_note(out, notes, arena_printf(&(out)->arena, __VA_ARGS__))
 

@@ -961,7 +961,7 @@
 
 /*
  * CONFIDENCE_HALF_PCT: percent of an iteration | dlrm4_sleep_1s: 86 | a rank of three or more that
- * stands in one place for so long has medium confidence after one iteration
+ * is in one function for so long has medium confidence after one iteration
  */
 #define CONFIDENCE_HALF_PCT 50
 

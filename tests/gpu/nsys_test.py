@@ -169,7 +169,7 @@ class RealExports(program.Program):
         return json.loads(done.stdout)
 
     def test_two_processes_of_schema_3_25_are_two_workers(self) -> None:
-        """Nobody is late; but pinned copies to the device hold 97 % of the window."""
+        """No rank is late; but pinned copies to the device hold 97 % of the window."""
         report = self.report("h100_2gpu_schema3.25.sqlite")
         self.assertEqual(report["coverage"]["workers_analyzed"], 2)
         (finding,) = report["findings"]

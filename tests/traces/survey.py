@@ -164,8 +164,8 @@ def judge(case: Case) -> tuple[str, str]:
     """The judgment, and the answer in a line."""
     done = real.call("analyze", "--format", "json", *case.words)
     if case.mixed:
-        told = done.returncode == 1 and not done.stdout and "set 2" in done.stderr
-        return ("right" if told else "wrong"), (done.stderr or done.stdout)[:200]
+        refused = done.returncode == 1 and not done.stdout and "set 2" in done.stderr
+        return ("right" if refused else "wrong"), (done.stderr or done.stdout)[:200]
     if done.returncode:
         # Few collectives cannot show that files of different times are one job.
         refused = case.way == "clocks off" and "cannot be compared" in done.stderr
@@ -175,7 +175,7 @@ def judge(case: Case) -> tuple[str, str]:
     answer = f"{verdict}: {report['reason']}"
     if guilty - {str(case.culprit)} or (case.absent and guilty):
         return "wrong", answer
-    # Nobody is late, but all have a fault: also of a job with a late rank that was overlooked.
+    # No rank is late, but all have a fault: also of a job with a late rank that was overlooked.
     if verdict == "abnormal" and not guilty:
         alone = {f["ranks"] for f in report["findings"]} == {str(case.culprit)}
         return ("right" if case.culprit is None or alone else "healthy"), answer

@@ -15,7 +15,7 @@
 /* Noise makes the iterations of some moments slower than the best, by less than this. */
 #define LATE_FACTOR 1.5
 
-/* So much more than the best is not healthy, whatever the noise; less than VARIED is not told. */
+/* So much more than the best is not healthy, whatever the noise; less than VARIED is not reported. */
 #define UNSTEADY_FACTOR 1.5
 #define VARIED_FACTOR 1.2
 
@@ -74,7 +74,7 @@ static void append_paces(const struct ending *e)
 		   factor_of(e));
 }
 
-/* No slowdown was detected; where iterations are longer than the best all the same, both are told. */
+/* No slowdown was detected; where iterations are longer than the best all the same, both times are reported. */
 static void append_no_slowdown(const struct ending *e)
 {
 	str_append(e->reason, ", ");

@@ -336,7 +336,7 @@ static void a_job_whose_ranks_were_never_compared_is_not_healthy(void **state)
 	facts.uncompared = true;
 	expect(VERDICT_INCONCLUSIVE, "200 iterations watched, no slowdown, but the ranks were not "
 				     "compared");
-	facts.cnt = 1; /* nobody to compare it with */
+	facts.cnt = 1; /* no other rank to compare it with */
 	workers[0].world_size = 1;
 	expect(VERDICT_HEALTHY, "200 iterations watched, no slowdown");
 }

@@ -42,7 +42,7 @@ static void lateness_is_that_of_the_late_worker_in_each_iteration(void **state)
 	assert_true(sum(report.workers[0].late_ms, report.workers[0].iteration_cnt) < NAP_MS / 10);
 }
 
-static void the_culprit_waits_for_nobody_and_the_others_for_the_nap(void **state)
+static void the_culprit_waits_for_no_rank_and_the_others_for_its_nap(void **state)
 {
 	(void)state;
 	test_play_late(&job, &test_nap, LATE, NAP_MS);
@@ -113,7 +113,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(lateness_is_that_of_the_late_worker_in_each_iteration,
 					  done),
-		cmocka_unit_test_teardown(the_culprit_waits_for_nobody_and_the_others_for_the_nap,
+		cmocka_unit_test_teardown(the_culprit_waits_for_no_rank_and_the_others_for_its_nap,
 					  done),
 		cmocka_unit_test_teardown(shares_of_a_stretch_are_at_most_all_of_it, done),
 		cmocka_unit_test_teardown(stacks_have_the_difference_to_the_peers, done),

@@ -30,7 +30,7 @@ void chart_finding(const struct finding *finding, size_t index, struct str *out)
 /* Who waited for whom: rows are late ranks, columns those who waited. */
 void chart_waits(const struct report *report, struct str *out);
 
-/* Who was late in which iteration. Prints nothing when nobody was. */
+/* Who was late in which iteration. Prints nothing when no rank was late. */
 void chart_heat(const struct report *report, struct str *out);
 
 /* One iteration of the culprit beside other ranks. */

@@ -225,7 +225,7 @@ static void append_note(struct str *note, const struct heat *h)
 			   "many ranks show the latest of them. ");
 }
 
-/* Whether somebody was late at all: a matrix of empty cells shows nothing. */
+/* Whether any rank was late at all: a matrix of empty cells shows nothing. */
 static bool is_any_late(const struct report *report)
 {
 	for (size_t w = 0; w < report->worker_cnt; w++) {
