@@ -12,7 +12,8 @@
 
 /* Where one worker grew. */
 struct grown {
-	uint32_t frame; /* FRAME_NONE: nowhere, or everywhere a little */
+	uint32_t frame;	  /* FRAME_NONE: nowhere, or everywhere a little */
+	uint32_t accused; /* the place that it is accused of; FRAME_NONE: none yet */
 	double ns;
 };
 
@@ -69,7 +70,7 @@ static uint32_t most_grown_child(const struct by_past *b, size_t w, uint32_t fra
  */
 static struct grown find_grown(const struct by_past *b, size_t w)
 {
-	struct grown at = { FRAME_NONE, 0 };
+	struct grown at = { FRAME_NONE, FRAME_NONE, 0 };
 
 	for (;;) {
 		uint32_t child = most_grown_child(b, w, at.frame);
@@ -78,7 +79,7 @@ static struct grown find_grown(const struct by_past *b, size_t w)
 
 		if (child == FRAME_NONE || ns < (loops ? b->least_ns : PAST_MOST * at.ns))
 			break;
-		at = (struct grown){ child, ns };
+		at = (struct grown){ child, FRAME_NONE, ns };
 	}
 	if (at.frame != FRAME_NONE) {
 		at.frame = usercode_around(b->job->frames.data, at.frame);
@@ -176,7 +177,7 @@ static bool is_held(const struct by_past *b, size_t w)
 static void find_all_grown(struct by_past *b)
 {
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
-		b->grown[w].frame = FRAME_NONE;
+		b->grown[w] = (struct grown){ FRAME_NONE, FRAME_NONE, 0 };
 		if (!b->past->workers[w].known)
 			continue;
 		b->held[w] = is_held(b, w);
@@ -229,6 +230,13 @@ static void set_function(const struct by_past *b, struct accusation *a)
 	a->main_ns = most;
 }
 
+/* Whether the worker is accused of a place below this one already: that one says more. */
+static bool is_placed_below(const struct by_past *b, size_t w, uint32_t frame)
+{
+	return b->grown[w].accused != FRAME_NONE &&
+	       job_frame_below(b->job, b->grown[w].accused, frame);
+}
+
 /* All workers that grew at the place of worker w at least half as much as w. */
 static int accuse(struct by_past *b, size_t w, struct arena *arena, struct accusation *ret)
 {
@@ -244,10 +252,11 @@ static int accuse(struct by_past *b, size_t w, struct arena *arena, struct accus
 	for (uint32_t i = 0; i < cnt; i++) {
 		double ns = b->past->workers[i].known ? own_growth_ns(b, i, a.frame) : 0;
 
-		if (ns < PAST_ALIKE * b->grown[w].ns)
+		if (ns < PAST_ALIKE * b->grown[w].ns || is_placed_below(b, i, a.frame))
 			continue;
 		grown[a.worker_cnt] = ns;
 		workers[a.worker_cnt++] = i;
+		b->grown[i].accused = a.frame;
 		b->grown[i].frame = i == w ? b->grown[i].frame : FRAME_NONE;
 	}
 	set_function(b, &a);
@@ -332,13 +341,25 @@ static int accuse_everywhere(struct by_past *b, const bool *who, bool held, stru
 	return a.worker_cnt > 0 ? vec_push(out, a) : 0;
 }
 
+/* Whether a place is strictly below another. */
+static bool is_inner(const struct by_past *b, uint32_t frame, uint32_t outer)
+{
+	return frame != outer && job_frame_below(b->job, frame, outer);
+}
+
+/* Of the workers whose places are below no other's: an outer place may be of several faults. */
 static size_t most_grown_worker(const struct by_past *b)
 {
 	size_t found = SIZE_MAX;
 
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
-		if (explains(b, &b->grown[w]) &&
-		    (found == SIZE_MAX || b->grown[w].ns > b->grown[found].ns))
+		const struct grown *g = &b->grown[w],
+				   *best = &b->grown[found == SIZE_MAX ? w : found];
+
+		if (!explains(b, g))
+			continue;
+		if (found == SIZE_MAX || is_inner(b, g->frame, best->frame) ||
+		    (g->ns > best->ns && !is_inner(b, best->frame, g->frame)))
 			found = w;
 	}
 	return found;

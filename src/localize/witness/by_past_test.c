@@ -125,6 +125,42 @@ static void play_ring(struct test_job *to, double parse_ms)
 	test_finish(to);
 }
 
+/* A loop of 90 ms on two ranks, which calls two functions; times are of an iteration. */
+static void play_calls(struct test_job *to, const double list_ms[static 2],
+		       const double parse_ms[static 2])
+{
+	double total_ms = 90 + list_ms[0] + parse_ms[0];
+
+	test_job_init(to, 2, 10 * total_ms, 10);
+	for (size_t w = 0; w < 2; w++) {
+		uint32_t main = test_frame(to, w, FRAME_NONE, KIND_PYTHON, "train.py(9): main");
+		uint32_t mm = test_frame(to, w, main, KIND_KERNEL, "mm");
+		uint32_t list = test_frame(to, w, main, KIND_PYTHON, "train.py(30): list_files");
+		uint32_t parse = test_frame(to, w, main, KIND_PYTHON, "train.py(40): parse");
+
+		(void)test_function(to, w, mm, CLASS_COMPUTE, 90 / total_ms);
+		(void)test_function(to, w, list, CLASS_HOST, list_ms[w] / total_ms);
+		(void)test_function(to, w, parse, CLASS_HOST, parse_ms[w] / total_ms);
+	}
+}
+
+/* On rank 0 no function below the loop has nearly all of the growth; on rank 1 one has. */
+static void a_place_that_one_rank_shows_is_not_lost_in_the_callers_of_another(void **state)
+{
+	(void)state;
+	play_calls(&before, (const double[]){ 5, 1 }, (const double[]){ 5, 9 });
+	play_calls(&job, (const double[]){ 17, 1 }, (const double[]){ 15, 31 });
+	compare(22);
+	assert_int_equal(report.finding_cnt, 2);
+	for (size_t i = 0; i < 2; i++) {
+		bool of_1 = report.findings[i].ranks[0] == 1;
+
+		test_assert_ranks(&report.findings[i], of_1 ? "1" : "0");
+		assert_string_equal(report.findings[i].name,
+				    of_1 ? "train.py(40): parse" : "train.py(9): main");
+	}
+}
+
 static void who_waits_at_a_socket_is_no_culprit_beside_who_does_as_much_more(void **state)
 {
 	(void)state;
@@ -491,6 +527,7 @@ int main(void)
 		TEST(what_grew_in_a_job_of_one_process_is_found),
 		TEST(what_grew_on_all_ranks_is_found_on_all),
 		TEST(who_waits_for_another_rank_is_not_accused),
+		TEST(a_place_that_one_rank_shows_is_not_lost_in_the_callers_of_another),
 		TEST(who_waits_at_a_socket_is_no_culprit_beside_who_does_as_much_more),
 		TEST(where_all_functions_grew_alike_none_is_accused),
 		TEST(without_a_trigger_a_job_that_grew_everywhere_is_not_healthy),
