@@ -309,8 +309,6 @@ static enum cause cause_of_comm(const struct job *job, const struct accusation *
 {
 	const struct fp_function *main = a->worker_cnt > 0 ? main_of(job, a->workers[0], a) : NULL;
 
-	if (a->groups.sister_cnt > 0)
-		return CAUSE_SLOW_LINK;
 	if (a->witness == WITNESS_EXPECTATION || isnan(f->mu))
 		return CAUSE_SLOW_COLLECTIVE;
 	/* Figure 13: more traffic on PCIe than the rest of the slow group. */
@@ -329,7 +327,7 @@ static double wanted_cpu(const struct job *job, const struct cause_facts *f)
 	return isnan(f->run_delay_ns) ? 0 : f->run_delay_ns / job->iteration_ns;
 }
 
-/* The thread sleeps there, or waits: it would not with more CPU. */
+/* Where the thread sleeps or waits, if it uses no CPU there. */
 static bool is_system_call(const struct job *job, uint32_t frame)
 {
 	static const char prefix[] = "<system call ";
@@ -344,7 +342,9 @@ static enum cause cause_of_host(const struct job *job, const struct accusation *
 	uint32_t frame = main_frame(job, a);
 	uint8_t kind = frame != FRAME_NONE ? job->frames.data[frame].kind : KIND_OTHER;
 
-	if (a->class == CLASS_IDLE || is_system_call(job, frame))
+	bool busy = f->mu + wanted_cpu(job, f) >= THREAD_BUSY; /* false: not, or not measured */
+
+	if (a->class == CLASS_IDLE || (is_system_call(job, frame) && !busy))
 		return CAUSE_HOST_STALL;
 	if (kind == KIND_PYTHON)
 		return isnan(f->mu) || f->mu + wanted_cpu(job, f) >= THREAD_BUSY ? CAUSE_CPU_PYTHON
@@ -453,6 +453,8 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 		return cause_of_growth(job, a);
 	if (a->groups.uneven_stages)
 		return CAUSE_UNEVEN_STAGES;
+	if (a->groups.sister_cnt > 0)
+		return CAUSE_SLOW_LINK;
 	if (is_gc(job, a) || a->place_cnt > 0 || explains(f->gc_ns, f->gc_peers_ns, a))
 		return CAUSE_GC;
 	if (is_starved(a, f))
@@ -490,23 +492,11 @@ static const char *advice_of_all(enum cause cause)
 	return NULL;
 }
 
-/* Calls that reserve or free memory use no link. */
-static bool is_allocation(const char *name)
-{
-	static const char *const words[] = { "Malloc", "Free", "HostAlloc", "HostRegister" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (strstr(name, words[i]) != NULL)
-			return true;
-	}
-	return false;
-}
-
 const char *cause_advice(enum cause cause, bool all_workers, const char *name)
 {
 	const char *advice = all_workers ? advice_of_all(cause) : NULL;
 
-	if (cause == CAUSE_SLOW_COPY && is_allocation(name))
+	if (cause == CAUSE_SLOW_COPY && gpucall_is_memory(name)) /* uses no link */
 		return "Keep allocations out of the step: reuse buffers, and let torch's allocator "
 		       "keep what it has (PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True).";
 	return advice != NULL ? advice : cause_text(cause)->advice;

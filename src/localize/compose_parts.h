@@ -6,8 +6,8 @@
 #include "localize/compose.h"
 
 #define MAX_EVIDENCE 12
-#define EVIDENCE_WIDER_GAIN \
-	"%.1f ms of the gain are in other functions that the same fault makes longer"
+#define EVIDENCE_WIDER_WORDS "of the gain are in other functions that the same fault makes longer"
+#define EVIDENCE_WIDER_GAIN "%.1f ms " EVIDENCE_WIDER_WORDS
 
 /* What is put together for one finding. */
 struct draft {

@@ -463,8 +463,11 @@ static int find_accusations(struct run *r)
 		error = accuse_by_expectation(&r->job, &r->blame, &options, arena, &r->accusations);
 	if (error == 0)
 		error = part_find(&r->past, &options, arena, &r->accusations);
-	weighing_drop_victims(&r->job, &r->accusations);
-	r->unequal = usual_find_unequal(&r->job, &r->blame, &options, &r->accusations);
+	if (error == 0) {
+		weighing_drop_victims(&r->job, &r->accusations);
+		error = usual_find_unequal(&r->job, &r->blame, &options, &r->accusations,
+					   &r->unequal);
+	}
 	if (error == 0)
 		error = usual_note(r->out, r->notes, &r->job, &options, &r->accusations);
 	if (error == 0)

@@ -58,7 +58,6 @@ static void one_iteration_is_too_short_to_conclude(void **state)
 	assert_non_null(strstr(report.reason, "too short"));
 }
 
-/* Six iterations of 100 ms: 300 samples of each worker. */
 /* It is one place, and three others wait for half of the iteration. */
 static void one_iteration_is_enough_where_a_rank_stands_still_for_half_of_it(void **state)
 {
@@ -83,6 +82,7 @@ static void one_iteration_is_enough_where_a_rank_stands_still_for_half_of_it(voi
 	}
 }
 
+/* Six iterations of 100 ms: 300 samples of each worker. */
 static void a_job_that_lost_much_of_its_window_is_not_called_healthy(void **state)
 {
 	static const struct {

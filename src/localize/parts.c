@@ -363,18 +363,29 @@ static bool is_one_fault(const struct finding *a, const struct finding *b)
 	       memcmp(a->ranks, b->ranks, a->rank_cnt * sizeof(int)) == 0;
 }
 
-/* Says what a finding has from others: its gain is more than the time in its function. */
+/*
+ * Says what a finding has from others: its gain is more than the time in its function. A line that
+ * says so of the finding alone is replaced by one of all.
+ */
 static int note_merged(struct report *out, struct finding *into, double more_ms)
 {
-	size_t cnt = into->evidence_cnt;
+	size_t cnt = into->evidence_cnt, kept = 0;
 	const char **lines = arena_calloc(&out->arena, cnt + 2, sizeof(*lines));
-	const char *line = arena_printf(&out->arena, EVIDENCE_WIDER_GAIN, more_ms);
+	const char *line;
 
-	if (lines == NULL || line == NULL)
+	if (lines == NULL)
 		return -ENOMEM;
-	for (size_t i = 0; i < cnt; i++)
-		lines[i] = into->evidence[i];
-	lines[into->evidence_cnt++] = line;
+	for (size_t i = 0; i < cnt; i++) {
+		if (strstr(into->evidence[i], EVIDENCE_WIDER_WORDS) == NULL)
+			lines[kept++] = into->evidence[i];
+		else
+			more_ms = into->gain_ms_per_iteration - into->time_ms_per_iteration;
+	}
+	line = arena_printf(&out->arena, EVIDENCE_WIDER_GAIN, more_ms);
+	if (line == NULL)
+		return -ENOMEM;
+	lines[kept++] = line;
+	into->evidence_cnt = kept;
 	into->evidence = lines;
 	return 0;
 }

@@ -64,29 +64,33 @@ static bool is_noted(const struct job *job, const accusations *list, size_t at)
 	return false;
 }
 
-struct conclude_late usual_find_unequal(const struct job *job, const struct blame *blame,
-					const struct accuse_options *options,
-					const accusations *list)
+int usual_find_unequal(const struct job *job, const struct blame *blame,
+		       const struct accuse_options *options, const accusations *list,
+		       struct conclude_late *ret)
 {
 	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
-	struct conclude_late ret = { .rank = -1 };
 
-	if (scratch == NULL || blame->matched_cnt > 0 || options->slow)
-		return ret;
+	*ret = (struct conclude_late){ .rank = -1 };
+	if (scratch == NULL)
+		return -ENOMEM;
+	if (blame->matched_cnt > 0 || options->slow)
+		return 0;
 	for (size_t i = 0; i < list->cnt; i++) {
 		const struct accusation *a = &list->data[i];
 		double ns = a->usual && !a->recalled ? usercode_extra_ns(job, a, scratch) : 0;
+		uint32_t frame;
 
-		if (ns / 1e6 <= ret.ms || 100 * ns < CHANCE_PCT * job->iteration_ns)
+		if (ns / 1e6 <= ret->ms || 100 * ns < CHANCE_PCT * job->iteration_ns)
 			continue;
-		ret = (struct conclude_late){
+		frame = usercode_around(job->frames.data, a->frame);
+		*ret = (struct conclude_late){
 			.rank = job->workers[a->workers[0]].fp->rank,
 			.ms = ns / 1e6,
 			.pct = 100 * ns / job->iteration_ns,
-			.name = job->frames.data[usercode_around(job->frames.data, a->frame)].name,
+			.name = job->frames.data[frame].name,
 		};
 	}
-	return ret;
+	return 0;
 }
 
 int usual_note(struct report *out, const char **notes, const struct job *job,

@@ -12,10 +12,11 @@
  * Of what is marked as usual: the largest that one of several ranks spends where its peers spend
  * nothing, CHANCE_PCT of an iteration or more, if no collective was matched that would show whether
  * they wait for it. name NULL: none. A job that is slow from its first step is as fast as ever.
+ * Returns 0 or -ENOMEM.
  */
-struct conclude_late usual_find_unequal(const struct job *job, const struct blame *blame,
-					const struct accuse_options *options,
-					const accusations *list);
+_must_check_ int usual_find_unequal(const struct job *job, const struct blame *blame,
+				    const struct accuse_options *options, const accusations *list,
+				    struct conclude_late *ret);
 
 /*
  * Takes accusations that are marked as usual out of the list, and notes each in

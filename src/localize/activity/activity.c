@@ -133,7 +133,9 @@ static struct row *all_rows(const struct job *job, size_t *ret_cnt, size_t *ret_
 	for (size_t w = 0; w < job->worker_cnt && rows != NULL; w++) {
 		const struct fingerprint *fp = job->workers[w].fp;
 
-		*ret_workers += fp->usage.known;
+		if (!fp->usage.known)
+			continue;
+		(*ret_workers)++;
 		for (size_t i = 0; i < fp->total_cnt; i++)
 			rows[(*ret_cnt)++] = row_of(&fp->totals[i], job->workers[w].iterations);
 	}

@@ -10,6 +10,7 @@
 #include "base/stats.h"
 #include "localize/groups/groups.h"
 #include "localize/late/work.h"
+#include "localize/witness/weighing.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -166,7 +167,7 @@ static int find_parts(struct sisters *s, size_t first, size_t end)
 static struct part usual_of(struct sisters *s)
 {
 	size_t half = (s->parts.cnt + 1) / 2;
-	struct part usual = { .cnt = half };
+	struct part usual = { 0 };
 
 	for (size_t i = 0; i < s->parts.cnt; i++)
 		s->scratch[i] = s->parts.data[i].typical_ns;
@@ -239,21 +240,12 @@ static int index_cmp(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static bool shares_worker(const struct accusation *a, const struct accusation *other)
-{
-	for (size_t i = 0; i < other->worker_cnt; i++) {
-		if (accusation_has(a, other->workers[i]))
-			return true;
-	}
-	return false;
-}
-
 /* Whether the link of some of the members is known already, or another kind of theirs is slow. */
 static bool is_known(const struct accusation *a, accusations *list)
 {
 	vec_foreach(other, list) {
 		if (other->class != CLASS_COMM || other->witness != WITNESS_DIFFERENCE ||
-		    !shares_worker(a, other))
+		    !weighing_shares_workers(a, other))
 			continue;
 		if (other->groups.sister_cnt > 0)
 			other->gain_ns += a->gain_ns;

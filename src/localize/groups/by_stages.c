@@ -9,6 +9,7 @@
 #include "base/stats.h"
 #include "localize/groups/groups.h"
 #include "localize/late/work.h"
+#include "localize/witness/fabric.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -27,25 +28,15 @@ struct stages {
 	uint32_t heavy; /* the stage with most */
 };
 
-static bool is_message(const struct job *job, const struct job_function *f)
-{
-	static const char *const words[] = { "SendRecv", ":send", ":recv" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(words) && f->frame != FRAME_NONE; i++) {
-		if (f->class == CLASS_COMM &&
-		    strstr(job->frames.data[f->frame].name, words[i]) != NULL)
-			return true;
-	}
-	return false;
-}
-
 /* Messages of a worker per iteration, of each direction one for each microbatch. */
 static double messages_of(const struct job *job, size_t w)
 {
 	double cnt = 0;
 
+	if (!fabric_sends_messages(job->workers[w].fp))
+		return 0; /* the same kernels exchange among all ranks */
 	vec_foreach(f, &job->functions) {
-		if (is_message(job, f) && f->of[w] != NULL)
+		if (f->of[w] != NULL && fabric_may_send(job, f))
 			cnt += (double)f->of[w]->executions / job->workers[w].iterations;
 	}
 	return cnt;
@@ -221,10 +212,10 @@ int accuse_by_stages(const struct job *job, const struct accuse_options *options
 
 	if (s.stage_of == NULL || s.compute_ns == NULL || s.scratch == NULL)
 		return -ENOMEM;
-	if (job->worker_cnt < 2 || !find_stages(&s))
+	if (job->worker_cnt < 2)
 		return 0;
-	microbatches = microbatches_of(&s);
-	if (microbatches < 2)
+	microbatches = microbatches_of(&s); /* cheap, and less than 2 in most jobs */
+	if (microbatches < 2 || !find_stages(&s))
 		return 0;
 	measure_stages(&s);
 	typical = find_typical(&s);

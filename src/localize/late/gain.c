@@ -180,7 +180,9 @@ static bool all_meet_others(struct gain *g, const struct blame *blame, const str
 		g->meets[w] = false;
 	}
 	vec_foreach(group, &blame->groups) {
-		for (size_t m = 0; m < group->member_cnt && has_both(g, group); m++)
+		bool both = has_both(g, group);
+
+		for (size_t m = 0; m < group->member_cnt && both; m++)
 			g->meets[group->members[m].worker] = true;
 	}
 	for (size_t i = 0; i < a->worker_cnt; i++) {

@@ -324,7 +324,9 @@ int iterationlanes_fill(const struct job *job, const struct blame *blame, size_t
 		kept += error == 0 && lanes[kept].meeting_cnt > 0;
 	}
 	out->lanes.lanes = lanes;
-	out->lanes.lane_cnt = kept > 1 ? kept : 0;
+	/* The first lane is drawn as the culprit's. */
+	if (kept > 1 && lanes[0].rank == job->workers[culprit].fp->rank)
+		out->lanes.lane_cnt = kept;
 	out->lanes.length_ms = length_ms(&range);
 	out->lanes.step_known = range.step >= 0;
 	out->lanes.step = range.step;

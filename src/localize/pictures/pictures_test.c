@@ -46,6 +46,7 @@ static void the_culprit_waits_for_no_rank_and_the_others_for_its_nap(void **stat
 {
 	(void)state;
 	test_play_late(&job, &test_nap, LATE, NAP_MS);
+	test_shift_clock(&job, LATE, 7);
 	report = test_localize(&job, NULL);
 	assert_in_range(report.lanes.lane_cnt, 2, 3);
 	assert_true(report.lanes.aligned);

@@ -4,6 +4,7 @@
 #include "base/stats.h"
 #include "localize/usercode.h"
 #include "localize/witness/gil.h"
+#include "localize/witness/weighing.h"
 #include "model/thresholds.h"
 
 #include <errno.h>
@@ -196,15 +197,6 @@ static bool overlaps(const struct job *job, uint32_t a, uint32_t b)
 	return job_frame_below(job, a, b) || job_frame_below(job, b, a);
 }
 
-static bool shares_worker(const struct accusation *a, const struct accusation *b)
-{
-	for (size_t i = 0; i < a->worker_cnt; i++) {
-		if (accusation_has(b, a->workers[i]))
-			return true;
-	}
-	return false;
-}
-
 /* The function with most of the growth below the place, for the class and the words. */
 static void set_function(const struct by_past *b, struct accusation *a)
 {
@@ -279,7 +271,7 @@ static bool strikes_below(const struct job *job, const bool *strikes, uint32_t f
 static bool is_known(const struct by_past *b, const struct accusation *a, accusations *list)
 {
 	vec_foreach(other, list) {
-		if (!shares_worker(a, other) || other->usual)
+		if (!weighing_shares_workers(a, other) || other->usual)
 			continue;
 		if (other->strikes != NULL && other->place_cnt == 0 &&
 		    strikes_below(b->job, other->strikes, a->frame))
@@ -335,7 +327,7 @@ static int accuse_everywhere(struct by_past *b, const bool *who, bool held, stru
 	}
 	a.own_ns = a.gain_ns = fmin(a.own_ns, b->most_ns);
 	vec_foreach(other, out) {
-		if (!other->usual && shares_worker(&a, other))
+		if (!other->usual && weighing_shares_workers(&a, other))
 			return 0;
 	}
 	return a.worker_cnt > 0 ? vec_push(out, a) : 0;

@@ -358,6 +358,13 @@ static double explained_ns(const struct look *look)
 	return ns;
 }
 
+static bool is_caller(const struct look *look, const struct accusation *a,
+		      const struct accusation *new)
+{
+	return a->witness == WITNESS_EXPECTATION && a->frame != FRAME_NONE &&
+	       new->frame != FRAME_NONE &&job_frame_below(look->job, new->frame, a->frame);
+}
+
 /*
  * A function that is accused because of the calls that it makes: the calls are the fault. Returns
  * whether they are accused already.
@@ -365,21 +372,19 @@ static double explained_ns(const struct look *look)
 static bool settle_callers(struct look *look, const struct accusation *new)
 {
 	size_t kept = 0;
-	bool covered = false;
 
+	vec_foreach(a, look->list) {
+		if (is_caller(look, a, new) && new->gain_ns < USAGE_OF_CALLER * a->gain_ns)
+			return true;
+	}
 	for (size_t i = 0; i < look->list->cnt; i++) {
-		const struct accusation *a = &look->list->data[i];
-		bool around =
-			a->witness == WITNESS_EXPECTATION && a->frame != FRAME_NONE &&
-			new->frame != FRAME_NONE &&job_frame_below(look->job, new->frame, a->frame);
+		struct accusation a = look->list->data[i];
 
-		if (around && new->gain_ns < USAGE_OF_CALLER * a->gain_ns)
-			covered = true;
-		if (!around || covered)
-			look->list->data[kept++] = *a;
+		if (!is_caller(look, &a, new))
+			look->list->data[kept++] = a;
 	}
 	look->list->cnt = kept;
-	return covered;
+	return false;
 }
 
 static int accuse(struct look *look, const struct sign_rule *rule, uint32_t *workers, size_t cnt,

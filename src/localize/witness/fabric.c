@@ -17,7 +17,7 @@ static double rate_of(const struct fp_function *f)
 }
 
 /* Whether a worker runs more communication than collectives: messages between two. */
-static bool sends_messages(const struct fingerprint *fp)
+bool fabric_sends_messages(const struct fingerprint *fp)
 {
 	uint64_t executions = 0;
 
@@ -28,20 +28,22 @@ static bool sends_messages(const struct fingerprint *fp)
 	       FABRIC_MESSAGES * (double)(fp->collective_cnt + fp->collective_dropped);
 }
 
-/*
- * Messages form no ring: the receiver sends nothing. NCCL runs the same kernel for messages
- * and for an exchange among all ranks, so the name alone does not decide.
- */
-static bool may_be_message(const struct fabric *b, const struct job_function *f, size_t w)
+bool fabric_may_send(const struct job *job, const struct job_function *f)
 {
 	static const char *const words[] = { "SendRecv", ":send", ":recv" };
-	const char *name = b->job->frames.data[f->frame].name;
 
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (strstr(name, words[i]) != NULL)
-			return b->messages[w];
+	for (size_t i = 0; i < ARRAY_SIZE(words) && f->frame != FRAME_NONE; i++) {
+		if (f->class == CLASS_COMM &&
+		    strstr(job->frames.data[f->frame].name, words[i]) != NULL)
+			return true;
 	}
 	return false;
+}
+
+/* Messages form no ring: the receiver sends nothing. */
+static bool may_be_message(const struct fabric *b, const struct job_function *f, size_t w)
+{
+	return b->messages[w] && fabric_may_send(b->job, f);
 }
 
 /*
@@ -51,11 +53,13 @@ static bool may_be_message(const struct fabric *b, const struct job_function *f,
 static int find_waits(struct fabric *b)
 {
 	_cleanup_free_ double *waited = calloc(b->job->worker_cnt + 1, sizeof(*waited));
+	_cleanup_free_ double *all = calloc(b->job->worker_cnt + 1, sizeof(*all));
 
-	if (waited == NULL)
+	if (waited == NULL || all == NULL)
 		return -ENOMEM;
-	vec_foreach(wait, &b->blame->waits)
-		waited[wait->to] += wait->ns;
+	for (size_t w = 0; w < b->job->worker_cnt; w++)
+		all[w] = 1;
+	blame_sum_waits(b->blame, all, waited);
 	for (size_t w = 0; w < b->job->worker_cnt; w++) {
 		const struct fingerprint *fp = b->job->workers[w].fp;
 		double comm = 0;
@@ -335,7 +339,7 @@ int fabric_init(struct fabric *b)
 	if (fabric_alloc(b) < 0 || find_waits(b) < 0)
 		return -ENOMEM;
 	for (size_t w = 0; w < b->job->worker_cnt; w++)
-		b->messages[w] = sends_messages(b->job->workers[w].fp);
+		b->messages[w] = fabric_sends_messages(b->job->workers[w].fp);
 	for (size_t f = 0; f < b->job->functions.cnt; f++) {
 		const struct job_function *fn = &b->job->functions.data[f];
 

@@ -59,6 +59,13 @@ struct fabric {
  */
 _must_check_ int fabric_init(struct fabric *b);
 
+/*
+ * Whether a worker sends messages to single ranks, and whether a function may be one: NCCL runs the
+ * same kernel for messages and for an exchange among all ranks, so the name alone does not decide.
+ */
+bool fabric_sends_messages(const struct fingerprint *fp);
+bool fabric_may_send(const struct job *job, const struct job_function *f);
+
 struct pace *fabric_pace(const struct fabric *b, size_t function, uint32_t group);
 
 /* What worker w says of its link by a function, if it is of a peer group; NULL: nothing. */

@@ -6,6 +6,15 @@
 
 #include <string.h>
 
+bool weighing_shares_workers(const struct accusation *a, const struct accusation *b)
+{
+	for (size_t i = 0; i < a->worker_cnt; i++) {
+		if (accusation_has(b, a->workers[i]))
+			return true;
+	}
+	return false;
+}
+
 void weighing_drop_covered(const struct job *job, accusations *list)
 {
 	size_t kept = 0;
@@ -110,17 +119,9 @@ static bool waits(const struct job *job, const struct accusation *a)
 	uint32_t frame =
 		a->function != FRAME_NONE ? job->functions.data[a->function].frame : a->frame;
 
-	return frame != FRAME_NONE && a->place_cnt == 0 && !a->spread &&
-	       is_wait(job->frames.data[frame].name) && !is_of_loader(job, frame);
-}
-
-static bool share_workers(const struct accusation *a, const struct accusation *b)
-{
-	for (size_t i = 0; i < a->worker_cnt; i++) {
-		if (accusation_has(b, a->workers[i]))
-			return true;
-	}
-	return false;
+	/* A rank that collectives show to be late is waited for, whatever it waits for itself. */
+	return a->witness != WITNESS_BLAME && frame != FRAME_NONE && a->place_cnt == 0 &&
+	       !a->spread && is_wait(job->frames.data[frame].name) && !is_of_loader(job, frame);
 }
 
 static bool is_victim(const struct job *job, const accusations *list, const struct accusation *a)
@@ -128,8 +129,8 @@ static bool is_victim(const struct job *job, const accusations *list, const stru
 	if (!waits(job, a))
 		return false;
 	vec_foreach(other, list) {
-		if ((a->usual || !other->usual) && !waits(job, other) && !share_workers(a, other) &&
-		    other->own_ns >= LEDGER_MOST * a->own_ns)
+		if ((a->usual || !other->usual) && !waits(job, other) &&
+		    !weighing_shares_workers(a, other) && other->own_ns >= LEDGER_MOST * a->own_ns)
 			return true;
 	}
 	return false;

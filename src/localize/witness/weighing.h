@@ -5,6 +5,9 @@
 #include "localize/past.h"
 #include "localize/witness/witness.h"
 
+/* Whether some worker is among the accused of both. O(n log n). */
+bool weighing_shares_workers(const struct accusation *a, const struct accusation *b);
+
 /*
  * A worker that is only slower in what all of them do too much of is no second
  * fault: the common one comes first, and its repair takes the other with it.
