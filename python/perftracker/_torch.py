@@ -281,10 +281,14 @@ class Group(NamedTuple):
 
 def group_of(helper: Any, args: Any, kwargs: Any, threads: Set[int]) -> Optional[Group]:
     """The group that torch's function was called for; None: this rank is not in it."""
-    given = inspect.signature(helper).bind(*args, **kwargs).arguments
-    size, name = given["group_size"], given["group_name"]
-    ranks = list(given["global_ranks_in_group"]) or list(range(size))  # empty: the whole job
-    if not threads or len(ranks) != size:
+    bound = inspect.signature(helper).bind(*args, **kwargs)
+    bound.apply_defaults()
+    size, name = bound.arguments.get("group_size"), bound.arguments.get("group_name")
+    given = bound.arguments.get("global_ranks_in_group")
+    if not threads or not name or size is None or given is None:
+        return None  # another torch's function: the group stays unknown
+    ranks = list(given) or list(range(size))  # empty: the whole job
+    if len(ranks) != size:
         return None
     strides = {b - a for a, b in zip(ranks, ranks[1:])}  # noqa: B905 - not in Python 3.8
     stride = strides.pop() if len(strides) == 1 else 0

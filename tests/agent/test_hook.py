@@ -259,6 +259,20 @@ class Marks(HookTest):
             self.assertEqual(len(members), shape[0])
             self.assertEqual(len(set(members)), 1, "a group has one name on all its ranks")
 
+    def test_a_group_is_unknown_where_torchs_function_has_other_arguments(self) -> None:
+        script = (
+            "from perftracker._torch import group_of\n"
+            "def old(group_size, group_rank, global_ranks_in_group, store, group_name=None): ...\n"
+            "def older(world_size, rank, group_ranks, backend): ...\n"
+            "print(group_of(old, (2, 0, [0, 2], None), {}, {7}))\n"
+            "print(group_of(older, (2, 0, [0, 2], 'gloo'), {}, {7}))\n"
+            "print(group_of(old, (2, 0, [0, 2], None), {'group_name': '3'}, set()))\n"
+            "print(*group_of(old, (2, 0, [1, 3], None, '3'), {}, {7})[:4])\n"
+        )
+        env = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")}
+        run = subprocess.run([PYTHON, "-c", script], env=env, capture_output=True, text=True)
+        self.assertEqual(run.stdout, "None\nNone\nNone\n3 2 1 2\n", run.stderr)
+
     def test_optimizers_that_alternate_have_names_of_their_own(self) -> None:
         self.run_job("lightning.py", "alternating")
         steps = [m.detail for m in self.only_worker().marks() if m.mark == d.OPTIMIZER]

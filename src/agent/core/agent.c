@@ -312,7 +312,6 @@ void pt_agent_group(const char *name, uint32_t size, uint32_t first_rank, uint32
 		group.rank_stride = (uint16_t)rank_stride;
 	}
 	torchgroups_add(&group, tids, tid_cnt);
-	collectors_expect_collectives();
 }
 
 int pt_agent_run(void)

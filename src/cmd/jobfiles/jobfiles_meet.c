@@ -59,13 +59,15 @@ static int add_deviations(const common_vec *commons, struct jobfiles_meeting *me
 
 	if (scratch == NULL)
 		return -ENOMEM;
+	if (cnt == 0)
+		return 0;
 	drift = drift_of(commons, scratch);
 	for (size_t i = 0; i < cnt; i++)
 		scratch[i] = commons->data[i].difference_ns - drift * commons->data[i].time_ns;
 	(void)stats_mad(scratch, cnt, stats_median(scratch, cnt));
 	for (size_t i = 0; i < kept; i++)
 		meeting->sum_ns += scratch[i];
-	meeting->cnt += kept;
+	meeting->cnt += kept - 1; /* the first one agrees with itself */
 	return 0;
 }
 

@@ -101,8 +101,10 @@ int timeline_output(const char *path, int (*write)(void *arg, FILE *out), void *
 	if (strcmp(path, "-") == 0)
 		return write_stream(stdout, write, arg);
 	if (!is_replaceable(path))
-		return write_stream(open_stream(open(path, O_WRONLY | O_CLOEXEC), compressed),
-				    write, arg);
+		return write_stream(
+			open_stream(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666),
+				    compressed),
+			write, arg);
 	ret = file_begin(&draft, path, 0666, NULL);
 	if (ret < 0)
 		return ret;

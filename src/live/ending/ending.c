@@ -56,12 +56,9 @@ static void append_watched(const struct ending *e)
 		   plural(e->report->iterations));
 }
 
-/* Of the last iterations to the best ones; 0: unknown. */
 static double factor_of(const struct ending *e)
 {
-	const struct jobstate_pace *pace = &e->facts->pace;
-
-	return pace->baseline_ns > 0 ? (double)pace->now_ns / (double)pace->baseline_ns : 0;
+	return jobstate_factor(&e->facts->pace);
 }
 
 /* "of 14.0 ms at the end and 10.0 ms at their best (1.4x)" */
@@ -77,11 +74,13 @@ static void append_paces(const struct ending *e)
 /* No slowdown was detected; where iterations are longer than the best all the same, both times are reported. */
 static void append_no_slowdown(const struct ending *e)
 {
+	const char *none = e->facts->slowdowns > 0 ? "no slowdown now" : "no slowdown";
+
 	str_append(e->reason, ", ");
 	if (factor_of(e) >= VARIED_FACTOR)
 		append_paces(e);
 	str_append(e->reason, factor_of(e) < VARIED_FACTOR
-				      ? "no slowdown"
+				      ? none
 				      : ", which is within what their times vary by");
 }
 
@@ -482,7 +481,6 @@ static bool all_well(const struct ending *e)
 {
 	append_watched(e);
 	append_no_slowdown(e);
-	str_append(e->reason, e->facts->slowdowns > 0 ? " now" : "");
 	if (e->facts->slowdowns > 0 && e->facts->history->cnt == 0)
 		str_printf(e->reason, "; %u short slowdown%s profiled, %s cause was not found",
 			   e->facts->slowdowns, e->facts->slowdowns == 1 ? " was" : "s were",

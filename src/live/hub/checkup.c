@@ -187,6 +187,13 @@ void checkup_note_passed(struct checkup *checkup)
 	checkup->unclear[0] = '\0';
 }
 
+void checkup_forget(struct checkup *checkup)
+{
+	checkup_note_passed(checkup);
+	checkup->doubted = false;
+	checkup->known_ns = checkup->steady_ns = checkup->away_ns = 0;
+}
+
 void checkup_note_doubted(struct checkup *checkup, int64_t now_ns)
 {
 	checkup->doubted = true;

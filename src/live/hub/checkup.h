@@ -73,5 +73,8 @@ void checkup_note_begun(struct checkup *checkup, int64_t now_ns);
 void checkup_note_failed(struct checkup *checkup, const char *why);
 void checkup_note_passed(struct checkup *checkup);
 
+/* The processes have ended, and others come: the wait for a steady pace begins again. */
+void checkup_forget(struct checkup *checkup);
+
 /* Its finding needs a second window: it is repeated after DOUBT_AGAIN_NS. */
 void checkup_note_doubted(struct checkup *checkup, int64_t now_ns);

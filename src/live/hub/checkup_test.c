@@ -96,6 +96,21 @@ static void a_job_without_a_steady_pace_gets_a_check_up_late(void **state)
 	assert_false(comes_within(CHECKUP_INTERVAL_NS));
 }
 
+static void processes_that_were_started_again_are_waited_for_anew(void **state)
+{
+	assert_true(comes_within(30 * S));
+	checkup_note_begun(&f.checkup, f.now_ns);
+	checkup_note_doubted(&f.checkup, f.now_ns);
+	checkup_forget(&f.checkup);
+	assert_false(comes_within(19 * S));
+	(void)begin(state);
+	f.states[1].slow_since_step = 480;
+	f.states[1].phase = PHASE_SLOW;
+	assert_false(comes_within(CHECKUP_PATIENCE_NS - S));
+	checkup_forget(&f.checkup);
+	assert_false(comes_within(CHECKUP_PATIENCE_NS - S));
+}
+
 /* Whether an early window becomes due in this time; f.now_ns is when. */
 static bool early_comes_within(int64_t time_ns)
 {
@@ -239,6 +254,8 @@ int main(void)
 		cmocka_unit_test_setup(a_finding_in_doubt_gets_a_second_window_soon, begin),
 		cmocka_unit_test_setup(the_second_window_does_not_wait_for_a_steady_pace, begin),
 		cmocka_unit_test_setup(a_job_without_a_steady_pace_gets_a_check_up_late, begin),
+		cmocka_unit_test_setup(processes_that_were_started_again_are_waited_for_anew,
+				       begin),
 		cmocka_unit_test_setup(a_job_of_long_iterations_is_steady_after_two_windows, begin),
 		cmocka_unit_test_setup(a_worker_that_is_slow_or_learns_begins_the_wait_again,
 				       begin),

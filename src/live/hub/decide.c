@@ -53,11 +53,6 @@ bool hub_is_slow(const struct hub *hub, struct jobstate_pace *ret)
 	return jobwatch_is_slow(&hub->watch) && ret->slow_since_step != 0;
 }
 
-static double factor_of(const struct jobstate_pace *pace)
-{
-	return pace->baseline_ns > 0 ? (double)pace->now_ns / (double)pace->baseline_ns : 0;
-}
-
 static void log_slow(struct hub *hub, const struct jobstate_pace *pace)
 {
 	if (!hub->options->quiet)
@@ -65,7 +60,7 @@ static void log_slow(struct hub *hub, const struct jobstate_pace *pace)
 			 "event=slow since_step=%" PRIu64
 			 " baseline_ms=%.1f now_ms=%.1f factor=%.2f",
 			 pace->slow_since_step, (double)pace->baseline_ns / NSEC_PER_MSEC,
-			 (double)pace->now_ns / NSEC_PER_MSEC, factor_of(pace));
+			 (double)pace->now_ns / NSEC_PER_MSEC, jobstate_factor(pace));
 	hub->slowdown = *pace;
 	hub->accepted = false;
 }

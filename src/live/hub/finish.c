@@ -22,7 +22,8 @@ static bool is_stuck(const struct hub *hub)
 static bool is_frozen(const struct hub *hub)
 {
 	vec_foreach(state, &hub->workers) {
-		if (hub->hang_step > 0 && state->last_ns < hub->hang_ns)
+		if (hub->hang_step > 0 && !state->silent && !state->bye &&
+		    state->last_ns < hub->hang_ns)
 			return true;
 	}
 	return false;

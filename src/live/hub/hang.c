@@ -7,6 +7,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* Others that made so many steps after a process ended do not wait for it. */
+#define WENT_ON_STEPS 5
+
 static uint64_t mark_order(uint32_t mark)
 {
 	switch (mark) {
@@ -169,9 +172,11 @@ enum reason hang_judge(const struct blocked *b, size_t i)
 		return REASON_STOPPED;
 	if (b->halted)
 		return REASON_CNT; /* it waits for that one, or for who does */
-	if (b->skipped)
-		return roams(b, i) ? REASON_NOT_ENTERED : REASON_CNT;
-	if (!behind && !has_not_entered(b, i) && !is_elsewhere(b, i))
+	if (b->skipped && !roams(b, i))
+		return REASON_CNT;
+	if (b->skipped && state->process != 'D')
+		return state->last_mark == MARK_DATALOADER ? REASON_LOADER : REASON_NOT_ENTERED;
+	if (!b->skipped && !behind && !has_not_entered(b, i) && !is_elsewhere(b, i))
 		return REASON_CNT;
 	if (state->process == 'D')
 		return REASON_KERNEL;
@@ -186,22 +191,27 @@ enum reason hang_judge(const struct blocked *b, size_t i)
  */
 static bool find_front(const struct wire_state *states, size_t cnt, uint64_t *ret)
 {
-	size_t behind = 0, last = 0;
+	size_t alive = 0, behind = 0, last = 0;
 	uint64_t front = 0, least = UINT64_MAX;
 
 	for (size_t i = 0; i < cnt; i++) {
+		if (hang_is_gone(&states[i]))
+			continue; /* accused for that, wherever it was */
+		alive++;
 		front = MAX(front, progress(&states[i]));
 		least = MIN(least, progress(&states[i]));
 	}
 	for (size_t i = 0; i < cnt; i++) {
-		behind += progress(&states[i]) < front;
-		last += progress(&states[i]) == least;
+		bool counts = !hang_is_gone(&states[i]);
+
+		behind += counts && progress(&states[i]) < front;
+		last += counts && progress(&states[i]) == least;
 	}
 	*ret = front;
-	if (behind == 0 || 2 * behind < cnt || cnt == 2)
+	if (behind == 0 || 2 * behind < alive || alive == 2)
 		return behind > 0;
 	*ret = least + 1;
-	return 2 * last < cnt;
+	return 2 * last < alive;
 }
 
 /*
@@ -294,6 +304,23 @@ static int keep_watched(const struct hang_facts *facts, struct blocked *b)
 	return 0;
 }
 
+/* Whether a process is stopped or gone, and the others made no steps to speak of since. */
+static bool is_halted(const struct blocked *b)
+{
+	uint64_t front = 0;
+
+	for (size_t i = 0; i < b->cnt; i++)
+		front = MAX(front, b->states[i].step);
+	for (size_t i = 0; i < b->cnt; i++) {
+		const struct wire_state *state = &b->states[i];
+
+		if ((hang_is_gone(state) || hang_is_stopped(state)) &&
+		    state->step + WENT_ON_STEPS >= front)
+			return true;
+	}
+	return false;
+}
+
 /* Compares the ranks' marks, then collectives, then stacks. Returns 0 or -ENOMEM. */
 static int find_differences(struct blocked *b)
 {
@@ -301,8 +328,7 @@ static int find_differences(struct blocked *b)
 
 	b->behind_known = find_front(b->states, b->cnt, &b->front);
 	b->all_load = !b->behind_known && all_load(b);
-	for (size_t i = 0; i < b->cnt; i++)
-		b->halted |= hang_is_gone(&b->states[i]) || hang_is_stopped(&b->states[i]);
+	b->halted = is_halted(b);
 	b->skipped = is_skipped(b);
 	if (!b->behind_known && !b->skipped)
 		found = desync_find(b->wheres, b->cnt, &b->desync);

@@ -53,6 +53,30 @@ static void a_stopped_rank_is_accused_and_the_others_are_victims(void **state)
 	arena_done(&report.arena);
 }
 
+/* What waits for a stopped process has no finding of its own; what went on without one has. */
+static void a_process_explains_the_waits_of_its_own_moment_only(void **state)
+{
+	struct wire_state states[4];
+	struct report report;
+
+	(void)state;
+	make_four(states);
+	states[1].last_mark = MARK_DATALOADER;
+	states[2].process = 'T';
+	report = blocked(states, 4);
+	assert_int_equal(report.finding_cnt, 1);
+	assert_int_equal(report.findings[0].ranks[0], 2);
+	arena_done(&report.arena);
+
+	states[2].process = 'Z'; /* ended long ago */
+	states[2].step = 100;
+	report = blocked(states, 4);
+	assert_int_equal(report.finding_cnt, 2);
+	assert_int_equal(report.findings[1].ranks[0], 1);
+	assert_string_equal(report.findings[1].id, "PT-904");
+	arena_done(&report.arena);
+}
+
 static void the_rank_that_waits_for_data_is_accused(void **state)
 {
 	struct wire_state states[4];
@@ -209,6 +233,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stopped_rank_is_accused_and_the_others_are_victims),
+		cmocka_unit_test(a_process_explains_the_waits_of_its_own_moment_only),
 		cmocka_unit_test(the_rank_that_waits_for_data_is_accused),
 		cmocka_unit_test(all_ranks_that_wait_for_data_are_accused),
 		cmocka_unit_test(a_rank_that_is_a_step_behind_is_accused),

@@ -278,7 +278,7 @@ static const char *reason_of(const struct blocked *b)
 	if (b->all_load)
 		return "no iteration ends any more: no loader returns a batch";
 	if (b->skipped)
-		return "some ranks wait in a collective that others have gone past";
+		return "some ranks wait in a collective that others have not entered";
 	return "no iteration ends any more, and some ranks differ from the others";
 }
 

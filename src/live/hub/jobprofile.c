@@ -208,11 +208,11 @@ static int64_t seen_ns(const struct hub *hub, const struct report *report)
 /* What a check-up could not tell keeps the job from being called healthy at its end. */
 static void note_checkup(struct hub *hub, const struct report *report)
 {
-	bool unclear = report == NULL || report->verdict == VERDICT_INCONCLUSIVE ||
-		       report->verdict == VERDICT_INCOMPLETE;
+	bool unclear =
+		report->verdict == VERDICT_INCONCLUSIVE || report->verdict == VERDICT_INCOMPLETE;
 
 	if (unclear)
-		checkup_note_failed(&hub->checkup, report != NULL ? report->reason : "");
+		checkup_note_failed(&hub->checkup, report->reason);
 	else
 		checkup_note_passed(&hub->checkup);
 }
@@ -320,7 +320,7 @@ static void no_report(struct hub *hub, const struct analysis_input *input, int e
 		      const char *why)
 {
 	if (is_checkup(&hub->profile)) {
-		note_checkup(hub, NULL);
+		checkup_note_failed(&hub->checkup, why);
 		log_line(LOG_INFO, "event=checkup-failed why=\"%s\"", why);
 		hub_reply(hub, -error, why);
 		return;

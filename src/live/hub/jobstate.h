@@ -35,6 +35,12 @@ struct jobstate_pace {
 /* Workers that ended count with their last state. */
 void jobstate_pace(const struct wire_state *states, size_t cnt, struct jobstate_pace *ret);
 
+/* The last iterations to the best ones; 0: unknown. */
+static inline double jobstate_factor(const struct jobstate_pace *pace)
+{
+	return pace->baseline_ns > 0 ? (double)pace->now_ns / (double)pace->baseline_ns : 0;
+}
+
 /*
  * The iteration that more than half of the workers have learned, else of one of them: of those
  * that may still send marks, else of all.

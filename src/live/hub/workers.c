@@ -118,7 +118,7 @@ static void forget_ended(struct hub *hub, uint64_t step)
 	doubt_drop(&hub->doubt);
 	moment_end(&hub->moment);
 	reference_drop(&hub->reference);
-	checkup_note_passed(&hub->checkup); /* what was unclear of the processes that ended */
+	checkup_forget(&hub->checkup); /* what was seen of the processes that ended */
 	history_pace(&hub->history, false, &none, step);
 	jobwatch_forget(&hub->watch);
 }

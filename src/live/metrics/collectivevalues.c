@@ -163,7 +163,8 @@ static void match_or_settle(struct metrics_worker *worker, struct stream_member 
 	size_t here = worker->host->worker_cnt;
 	bool numbered = args != NULL && (int64_t)args->extra >= 0;
 
-	if (member->group_size == 0 && !numbered && (size_t)worker->log.world_size == here)
+	if (member->group_size == 0 && !numbered && collective_is_mutual(name) &&
+	    (size_t)worker->log.world_size == here)
 		member->group_size = (uint32_t)here;
 	if (member->group_size < 2 || member->group_size > here)
 		metrics_settle(worker, member, -1);

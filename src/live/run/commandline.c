@@ -67,17 +67,32 @@ static void append_quoted(struct str *out, const char *text, size_t len)
 	str_append(out, "'");
 }
 
-/* A word that gives a secret in itself loses its value. */
+static bool is_of_name(char c)
+{
+	return isalnum((unsigned char)c) || (c != '\0' && strchr("_-.", c) != NULL);
+}
+
+/*
+ * A word that gives a secret loses all behind its name: "--env=HF_TOKEN=x", and so do scripts,
+ * "X=1 HF_TOKEN=x python t.py".
+ */
 static void append_word(struct str *out, const char *word)
 {
-	size_t name = strcspn(word, "=");
+	size_t len = strlen(word), kept = MIN(len, (size_t)COMMANDLINE_WORD);
 
-	if (word[name] != '\0' && is_secret_name(word, name)) {
-		append_quoted(out, word, name);
-		str_append(out, "=" HIDDEN);
-	} else {
-		append_quoted(out, word, strlen(word));
+	for (size_t at = strcspn(word, "="); at < len; at += 1 + strcspn(word + at + 1, "=")) {
+		size_t from = at;
+
+		while (from > 0 && is_of_name(word[from - 1]))
+			from--;
+		if (!is_secret_name(word + from, at - from))
+			continue;
+		append_quoted(out, word, MIN(at, kept));
+		str_append(out, at <= kept ? "=" HIDDEN : "...");
+		return;
 	}
+	append_quoted(out, word, kept);
+	str_append(out, kept < len ? "..." : "");
 }
 
 void commandline_append(struct str *out, char *const *argv)

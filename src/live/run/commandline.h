@@ -10,6 +10,7 @@
 #include "base/str.h"
 
 #define COMMANDLINE_BYTES 4000u /* a longer one ends with "..." */
+#define COMMANDLINE_WORD 1000u	/* so does a longer word, such as a script behind -c */
 
 /* Appends the line. argv: NULL-terminated. */
 void commandline_append(struct str *out, char *const *argv);

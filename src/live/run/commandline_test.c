@@ -39,6 +39,11 @@ static void values_of_secrets_are_hidden(void **state)
 	assert_line(WORDS("train.py", "--hf_token", "hf_abc", "--lr", "1"),
 		    "train.py --hf_token *** --lr 1");
 	assert_line(WORDS("train.py", "--Password=x y"), "train.py --Password=***");
+	assert_line(WORDS("srun", "--export=ALL,WANDB_API_KEY=abc", "t.py"),
+		    "srun --export=ALL,WANDB_API_KEY=*** t.py");
+	assert_line(WORDS("docker", "run", "--env=HF_TOKEN=abc"), "docker run --env=HF_TOKEN=***");
+	assert_line(WORDS("sh", "-c", "cd /job; X=1 HF_TOKEN=abc python t.py"),
+		    "sh -c 'cd /job; X=1 HF_TOKEN'=***");
 }
 
 static void options_that_only_sound_like_secrets_stay(void **state)
@@ -49,18 +54,22 @@ static void options_that_only_sound_like_secrets_stay(void **state)
 	assert_line(WORDS("train.py", "--use-auth", "--lr", "1"), "train.py --use-auth --lr 1");
 }
 
-static void a_long_command_ends_with_dots(void **state)
+static void a_long_command_and_a_long_word_end_with_dots(void **state)
 {
-	char word[COMMANDLINE_BYTES + 10];
+	char word[COMMANDLINE_WORD + 10];
+	const char *words[COMMANDLINE_BYTES / COMMANDLINE_WORD + 4];
 	struct str out = { 0 };
 
 	(void)state;
 	memset(word, 'a', sizeof(word) - 1);
 	word[sizeof(word) - 1] = '\0';
-	commandline_append(&out, (char *const *)(uintptr_t)WORDS("x", word, "y", "z"));
+	for (size_t i = 0; i + 1 < ARRAY_SIZE(words); i++)
+		words[i] = word;
+	words[ARRAY_SIZE(words) - 1] = NULL;
+	commandline_append(&out, (char *const *)(uintptr_t)words);
 	assert_int_equal(str_error(&out), 0);
-	assert_true(out.len < sizeof(word) + 10);
-	assert_string_equal(str_borrow(&out) + out.len - 5, "a ...");
+	assert_in_range(out.len, COMMANDLINE_BYTES, COMMANDLINE_BYTES + COMMANDLINE_WORD + 20);
+	assert_string_equal(str_borrow(&out) + out.len - 8, "a... ...");
 	str_done(&out);
 }
 
@@ -70,7 +79,7 @@ int main(void)
 		cmocka_unit_test(words_are_joined_and_quoted_as_a_shell_needs_them),
 		cmocka_unit_test(values_of_secrets_are_hidden),
 		cmocka_unit_test(options_that_only_sound_like_secrets_stay),
-		cmocka_unit_test(a_long_command_ends_with_dots),
+		cmocka_unit_test(a_long_command_and_a_long_word_end_with_dots),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
