@@ -17,7 +17,8 @@ from typing import NamedTuple
 from spec import KINDS, Spec
 
 # Causes of a rank that is late by what its CPU does; which of them only more records tell.
-HOST = ["host-stall", "cpu-bound-python", "garbage-collection", "gil-contention", "cpu-starvation", "slow-operator", "unexplained-difference"]
+HOST = ["host-stall", "cpu-bound-python", "garbage-collection", "gil-contention", "cpu-starvation",
+        "slow-operator", "unexplained-difference"]  # fmt: skip
 COLLECTIVE = ["slow-collective", "slow-link", "nvlink-fallback"]
 
 

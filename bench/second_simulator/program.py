@@ -53,11 +53,11 @@ class Trainer:
             yield from self.forward_backward()
         yield from self.optimize()
         if (iteration + 1) % self.spec.sync_every == 0:
-            with cpu.frame("train.py(77): read_loss"), cpu.event("aten::item"):
-                with cpu.event("aten::_local_scalar_dense"):
-                    copy = cpu.enqueue("Memcpy DtoH (Device -> Pageable)", COMPUTE, 1.5, [])
-                    copy.args["bytes"] = 4
-                    yield from cpu.wait("cudaStreamSynchronize", [copy])
+            read, item = cpu.frame("train.py(77): read_loss"), cpu.event("aten::item")
+            with read, item, cpu.event("aten::_local_scalar_dense"):
+                copy = cpu.enqueue("Memcpy DtoH (Device -> Pageable)", COMPUTE, 1.5, [])
+                copy.args["bytes"] = 4
+                yield from cpu.wait("cudaStreamSynchronize", [copy])
         with cpu.frame("metrics.py(18): log_metrics"):
             cpu.work(30)
             yield from cpu.stall("log")
@@ -68,10 +68,10 @@ class Trainer:
     def load(self) -> Steps:
         cpu = self.cpu
         name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
-        with cpu.frame("torch/utils/data/dataloader.py(701): __next__"):
-            with cpu.event(name, "user_annotation"):
-                cpu.work(self.spec.loader_us)
-                yield from cpu.stall("loader")
+        frame = cpu.frame("torch/utils/data/dataloader.py(701): __next__")
+        with frame, cpu.event(name, "user_annotation"):
+            cpu.work(self.spec.loader_us)
+            yield from cpu.stall("loader")
         with cpu.frame("augment.py(33): random_crop"):
             cpu.work(40)
             yield from cpu.stall("augment")
@@ -205,14 +205,14 @@ class Trainer:
 
     def optimize(self) -> Steps:
         cpu = self.cpu
-        with cpu.event("Optimizer.step#AdamW.step", "user_annotation"):
-            with cpu.frame("torch/optim/adamw.py(220): step"):
-                cpu.work(60)
-                yield from cpu.stall("optimizer")
-                self.gate, self.pending = self.pending, []
-                for _ in range(3):
-                    kernel = "void at::native::multi_tensor_apply_kernel<FusedAdamFunctor>(int)"
-                    self.kernel("aten::_fused_adamw_", kernel, 0.7)
+        kernel = "void at::native::multi_tensor_apply_kernel<FusedAdamFunctor>(int)"
+        step = cpu.event("Optimizer.step#AdamW.step", "user_annotation")
+        with step, cpu.frame("torch/optim/adamw.py(220): step"):
+            cpu.work(60)
+            yield from cpu.stall("optimizer")
+            self.gate, self.pending = self.pending, []
+            for _ in range(3):
+                self.kernel("aten::_fused_adamw_", kernel, 0.7)
 
     def evaluate(self) -> Steps:
         with self.cpu.frame("train.py(110): evaluate"):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/findings.md lists exactly the causes of cause_list.h: ids, names, a section with what to do."""
+"""docs/findings.md has the causes of cause_list.h: the same ids and names, each with what to do."""
 
 from __future__ import annotations
 

@@ -293,6 +293,7 @@ static int describe_worker(struct report *out, const struct fingerprint *fp, dou
 		.window_ms = (double)fp->window_ns / 1e6,
 		.iteration_ms = lengths,
 		.iteration_cnt = fp->iteration_cnt,
+		.first_step = fp->iteration_cnt > 0 ? fp->iterations[0].number : -1,
 		.comm_hidden_frac = comm_hidden_frac(fp),
 		.use = activity_use(fp, iterations),
 	};

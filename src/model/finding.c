@@ -18,3 +18,18 @@ const char *reference_name(enum reference_kind kind)
 
 	return names[kind];
 }
+
+bool finding_names_rank(const struct finding *finding, int rank)
+{
+	size_t low = 0, high = finding->rank_cnt;
+
+	while (low < high) { /* they ascend */
+		size_t middle = low + (high - low) / 2;
+
+		if (finding->ranks[middle] < rank)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < finding->rank_cnt && finding->ranks[low] == rank;
+}

@@ -67,3 +67,6 @@ struct finding {
 
 const char *confidence_name(enum confidence confidence);
 const char *reference_name(enum reference_kind kind); /* "peers", "expected", "before" */
+
+/* Whether the finding names the rank: of all workers it names each. O(log n). */
+bool finding_names_rank(const struct finding *finding, int rank);

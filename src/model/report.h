@@ -26,6 +26,7 @@ struct report_worker {
 	size_t iteration_cnt;
 	double class_frac[CLASS_CNT]; /* shares of the window; their sum is 1 */
 	double comm_hidden_frac;      /* collectives behind other work; NAN: not recorded */
+	int64_t first_step;	      /* of the first iteration; -1 unknown */
 	/* By iteration: for how long others waited for it, the last of a collective; NULL: unknown. */
 	const double *late_ms;
 	struct report_use use; /* of its GPUs */

@@ -97,16 +97,32 @@ void page_finish_text(struct page *page, struct str *text)
 	str_done(text);
 }
 
-void page_paragraph(struct page *page, size_t indent, const char *name, size_t cells,
-		    struct str *text)
+static void write_label(struct page *page, size_t indent, const char *name, size_t cells)
 {
 	size_t len = strlen(name);
 
+	page_pad(page, indent);
+	page_span(page, PAGE_DIM, name, len);
+	page_pad(page, cells > indent + len ? cells - indent - len : 1);
+}
+
+void page_paragraph(struct page *page, size_t indent, const char *name, size_t cells,
+		    struct str *text)
+{
 	if (text->len > 0) {
-		page_pad(page, indent);
-		page_span(page, PAGE_DIM, name, len);
-		page_pad(page, cells > indent + len ? cells - indent - len : 1);
+		write_label(page, indent, name, cells);
 		page_wrap(page, PAGE_PLAIN, cells, cells, str_borrow(text));
+	}
+	page_finish_text(page, text);
+}
+
+void page_command(struct page *page, size_t indent, const char *name, size_t cells,
+		  struct str *text)
+{
+	if (text->len > 0) {
+		write_label(page, indent, name, cells);
+		page_span(page, PAGE_PLAIN, str_borrow(text), text->len);
+		str_append(page->out, "\n");
 	}
 	page_finish_text(page, text);
 }

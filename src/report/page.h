@@ -48,5 +48,9 @@ void page_finish_text(struct page *page, struct str *text);
 void page_paragraph(struct page *page, size_t indent, const char *name, size_t cells,
 		    struct str *text);
 
+/* The same on one line, however long, so that it can be copied. */
+void page_command(struct page *page, size_t indent, const char *name, size_t cells,
+		  struct str *text);
+
 /* A verdict: its word in the style, then the sentence (clean). */
 void page_verdict(struct page *page, enum page_style style, const char *word, struct str *sentence);

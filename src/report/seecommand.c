@@ -34,39 +34,75 @@ static bool is_trace(const char *source)
 		ends_with(source, ".flight"));
 }
 
-static bool is_flagged(const struct finding *finding, int rank)
+/* Length of the folder in a path, 0 for a bare name. */
+static size_t folder_len(const char *path)
 {
-	for (size_t i = 0; i < finding->rank_cnt; i++) {
-		if (finding->ranks[i] == rank)
-			return true;
-	}
-	return false;
+	const char *slash = strrchr(path, '/');
+
+	if (slash == NULL)
+		return 0;
+	return slash == path ? 1 : (size_t)(slash - path);
 }
 
-/* The trace of the first worker that is flagged, or is not; "": none can be drawn. */
-static const char *find_source(const struct report *report, const struct finding *finding,
-			       bool flagged)
+/* Whether all traces are in one folder, which the command then draws two ranks of. */
+static bool are_together(const struct report *report)
 {
-	for (size_t i = 0; i < report->worker_cnt; i++) {
-		const struct report_worker *worker = &report->workers[i];
+	const char *first = report->worker_cnt > 0 ? report->workers[0].source : NULL;
 
-		if (is_trace(worker->source) && is_flagged(finding, worker->rank) == flagged)
-			return worker->source;
+	for (size_t i = 0; i < report->worker_cnt; i++) {
+		const char *source = report->workers[i].source;
+
+		if (!is_trace(source) || folder_len(source) != folder_len(first) ||
+		    memcmp(source, first, folder_len(first)) != 0)
+			return false;
 	}
-	return "";
+	return report->worker_cnt > 0;
+}
+
+/* Which others wait for it, else which is not flagged; -1: there is none. */
+static int find_peer(const struct report *report, const struct finding *finding)
+{
+	for (size_t i = 0; i < finding->victim_cnt; i++) {
+		if (!finding_names_rank(finding, finding->victims[i]))
+			return finding->victims[i];
+	}
+	for (size_t i = 0; i < report->worker_cnt; i++) {
+		if (!finding_names_rank(finding, report->workers[i].rank))
+			return report->workers[i].rank;
+	}
+	return -1;
+}
+
+/* A rank that only the order of the files gives would be another one in other company. */
+static bool ranks_are_own(const struct report *report)
+{
+	return report->rank_source == NULL ||
+	       strcmp(report->rank_source, "order of arguments") != 0;
 }
 
 void phrase_see_command(struct str *out, const struct report *report, const struct finding *finding)
 {
-	const char *dir = report->origin.run_dir, *culprit, *peer;
+	const char *dir = report->origin.run_dir, *source;
+	size_t len;
+	int peer;
 
 	if (dir != NULL && is_plain(dir)) {
 		str_printf(out, COMMAND " %s", dir);
 		return;
 	}
-	culprit = find_source(report, finding, true);
-	peer = find_source(report, finding, false);
-	if (culprit[0] == '\0')
+	if (!are_together(report) || finding->rank_cnt == 0)
 		return;
-	str_printf(out, COMMAND " %s%s%s", culprit, peer[0] != '\0' ? " " : "", peer);
+	source = report->workers[0].source;
+	if (report->worker_cnt == 1) {
+		str_printf(out, COMMAND " %s", source);
+		return;
+	}
+	if (!ranks_are_own(report))
+		return;
+	peer = find_peer(report, finding);
+	len = folder_len(source);
+	str_printf(out, COMMAND " --ranks %d", finding->ranks[0]);
+	if (peer >= 0)
+		str_printf(out, ",%d", peer);
+	str_printf(out, " %.*s", len > 0 ? (int)len : 1, len > 0 ? source : ".");
 }

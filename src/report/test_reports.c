@@ -50,7 +50,7 @@ static struct report_worker worker(struct report *report, int rank, size_t itera
 				   const double shares[static CLASS_CNT])
 {
 	double *times = must(arena_calloc(&report->arena, iterations, sizeof(double)));
-	struct report_worker made = { .rank = rank, .iteration_ms = times };
+	struct report_worker made = { .rank = rank, .iteration_ms = times, .first_step = -1 };
 
 	for (size_t i = 0; i < iterations; i++)
 		times[i] = ms * (1.0 + 0.12 * (test_noise(0, (int)i) - 0.5) +

@@ -314,7 +314,7 @@ static void finding_full(struct text_writer *w, size_t i)
 	clean_append_short(&advice, finding->advice, 1000);
 	detail(w, "what to do", &advice);
 	phrase_see_command(&command, w->report, finding);
-	detail(w, "timeline", &command);
+	page_command(&w->page, 4, "timeline", DETAIL_CELLS, &command);
 }
 
 static void findings_part(struct text_writer *w)

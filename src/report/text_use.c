@@ -84,6 +84,12 @@ static void pct_row(struct text_writer *w, double frac, const char *words, doubl
 	page_finish_text(&w->page, &cells);
 }
 
+/* Three digits or more, without an exponent. */
+static void append_number(struct str *out, double value)
+{
+	str_printf(out, value < 999.5 ? "%.3g" : "%.0f", value);
+}
+
 static void launch_row(struct text_writer *w, double *values)
 {
 	double kernels = median_use(w, values, use_kernels);
@@ -94,12 +100,16 @@ static void launch_row(struct text_writer *w, double *values)
 	str_printf(&text, "%.0f per iteration, ", kernels);
 	phrase_pct(&text, 100 * median_use(w, values, use_short_frac));
 	str_append(&text, " of them shorter than 10 us");
-	if (delay_us > 0)
-		str_printf(&text, "; a kernel begins %.3g us after its launch (median)", delay_us);
+	if (delay_us > 0) {
+		str_append(&text, "; a kernel begins ");
+		phrase_ms(&text, delay_us / 1000);
+		str_append(&text, " after its launch (median)");
+	}
 	row(w, "kernels", &text);
 	if (!(calls > 0))
 		return;
-	str_printf(&text, "%.3g calls per iteration that allocate, pin or free memory, ", calls);
+	append_number(&text, calls);
+	str_append(&text, " calls per iteration that allocate, pin or free memory, ");
 	phrase_ms(&text, median_use(w, values, use_alloc_ms));
 	row(w, "allocator", &text);
 }
@@ -135,10 +145,14 @@ static void total_row(struct text_writer *w, const struct report_total *total)
 	struct str cells = { 0 }, text = { 0 };
 
 	phrase_ms(&cells, total->ms);
-	str_printf(&cells, "  x %.4g", total->cnt);
+	str_append(&cells, "  x ");
+	append_number(&cells, total->cnt);
 	clean_append_short(&text, total->name, NAME_CELLS);
-	if (isfinite(total->gbytes_per_s))
-		str_printf(&text, ", %.3g GB/s", total->gbytes_per_s);
+	if (isfinite(total->gbytes_per_s)) {
+		str_append(&text, ", ");
+		append_number(&text, total->gbytes_per_s);
+		str_append(&text, " GB/s");
+	}
 	if (total->kind == KIND_RUNTIME && total->idle_ms > 0) {
 		str_append(&text, ", ");
 		phrase_ms(&text, total->idle_ms);
@@ -170,9 +184,10 @@ static void phrase_bytes(struct str *out, double bytes)
 	static const char *const units[] = { "B", "kB", "MB", "GB" };
 	size_t unit = 0;
 
-	for (; bytes >= 1000 && unit + 1 < ARRAY_SIZE(units); unit++)
+	for (; bytes >= 999.5 && unit + 1 < ARRAY_SIZE(units); unit++)
 		bytes /= 1000;
-	str_printf(out, "%.3g %s", bytes, units[unit]);
+	append_number(out, bytes);
+	str_printf(out, " %s", units[unit]);
 }
 
 static void collective_row(struct text_writer *w, const struct report_collective *collective)
@@ -180,7 +195,8 @@ static void collective_row(struct text_writer *w, const struct report_collective
 	struct str cells = { 0 }, text = { 0 };
 
 	phrase_ms(&cells, collective->ms);
-	str_printf(&cells, "  x %.4g", collective->cnt);
+	str_append(&cells, "  x ");
+	append_number(&cells, collective->cnt);
 	clean_append_short(&text, collective->operation, NAME_CELLS);
 	if (collective->group_size > 0)
 		str_printf(&text, " of %d ranks", collective->group_size);
@@ -190,8 +206,11 @@ static void collective_row(struct text_writer *w, const struct report_collective
 	}
 	str_append(&text, collective->matched ? "; without waiting " : "; at best ");
 	phrase_ms(&text, collective->latency_ms);
-	if (isfinite(collective->bus_gbytes_per_s))
-		str_printf(&text, ", bus bandwidth %.3g GB/s", collective->bus_gbytes_per_s);
+	if (isfinite(collective->bus_gbytes_per_s)) {
+		str_append(&text, ", bus bandwidth ");
+		append_number(&text, collective->bus_gbytes_per_s);
+		str_append(&text, " GB/s");
+	}
 	row(w, str_borrow(&cells), &text);
 	page_finish_text(&w->page, &cells);
 }

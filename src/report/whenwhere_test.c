@@ -118,21 +118,36 @@ static void sources_absent_for_one_reason_are_one_line(void **state)
 	assert_phrase(&out, "python stacks: no with_stack");
 }
 
-static void a_command_names_traces_of_the_culprit_and_of_a_peer(void **state)
+static void a_command_draws_the_culprit_and_who_waits_for_it(void **state)
 {
-	static const int rank = 1;
+	static const int rank = 1, victim = 2;
 	struct report_worker workers[] = { { .rank = 0, .source = "t/r0.json" },
-					   { .rank = 1, .source = "t/r1.json.gz" } };
-	const struct finding finding = { .ranks = &rank, .rank_cnt = 1 };
-	struct report report = { .workers = workers, .worker_cnt = 2 };
+					   { .rank = 1, .source = "t/r1.json.gz" },
+					   { .rank = 2, .source = "t/r2.json" } };
+	struct finding finding = { .ranks = &rank, .rank_cnt = 1 };
+	struct report report = { .workers = workers, .worker_cnt = 3 };
 	struct str out = { 0 };
 
 	(void)state;
 	phrase_see_command(&out, &report, &finding);
-	assert_phrase(&out, "perftracker timeline -o timeline.json t/r1.json.gz t/r0.json");
+	assert_phrase(&out, "perftracker timeline -o timeline.json --ranks 1,0 t");
+	finding.victims = &victim;
+	finding.victim_cnt = 1;
+	phrase_see_command(&out, &report, &finding);
+	assert_phrase(&out, "perftracker timeline -o timeline.json --ranks 1,2 t");
+	report.rank_source = "order of arguments"; /* another order, other ranks */
+	phrase_see_command(&out, &report, &finding);
+	assert_phrase(&out, "");
+	report.rank_source = "file names";
 	workers[1].source = "t/$(x).json";
 	phrase_see_command(&out, &report, &finding);
 	assert_phrase(&out, "");
+	workers[1].source = "u/r1.json";
+	phrase_see_command(&out, &report, &finding);
+	assert_phrase(&out, "");
+	report.worker_cnt = 1;
+	phrase_see_command(&out, &report, &finding);
+	assert_phrase(&out, "perftracker timeline -o timeline.json t/r0.json");
 	report.origin.run_dir = "/out/run-1";
 	phrase_see_command(&out, &report, &finding);
 	assert_phrase(&out, "perftracker timeline -o timeline.json /out/run-1");
@@ -145,7 +160,7 @@ int main(void)
 		cmocka_unit_test(hosts_are_counted_and_some_are_named),
 		cmocka_unit_test(a_live_report_says_when_it_was_made_and_of_which_run),
 		cmocka_unit_test(what_is_unknown_is_null_in_json),
-		cmocka_unit_test(a_command_names_traces_of_the_culprit_and_of_a_peer),
+		cmocka_unit_test(a_command_draws_the_culprit_and_who_waits_for_it),
 		cmocka_unit_test(sources_absent_for_one_reason_are_one_line),
 	};
 

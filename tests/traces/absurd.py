@@ -39,9 +39,9 @@ WORDS = {
     r"\ball 1 |\ball ranks of 1\b": "all, which are one",
     r"\b\d+\.\d+ iterations?\b": "a part of an iteration",
     r"(?<![\d.])1\.0x": "a slowdown by nothing",
-    r"(?<![\d.,-])(?<!rank )1 (ranks|workers|iterations|collectives|places|functions|groups|hosts|files|"
-    r"times|steps|findings|samples|events|others|pieces|copies|calls)\b": "one, and a plural",
-    r"(?<!\d )(?<!of the )\branks \d+(?![\d,.-])": "ranks, and one number",
+    r"(?<![\d.,-])(?<!rank )1 (ranks|workers|iterations|collectives|places|functions|groups|hosts|"
+    r"files|times|steps|findings|samples|events|others|pieces|copies|calls)\b": "one, and a plural",
+    r"(?<!\d )(?<!of the )(?<!--)\branks \d+(?![\d,.-])": "ranks, and one number",
     r"\brank \d+[,-]\d": "rank, and several numbers",
     r"\b(nan|-nan|inf|-inf|infinity)\b": "no number",
     r"(?<!\d)-0(\.0+)?(?![\d.])": "minus nothing",
@@ -49,10 +49,16 @@ WORDS = {
     r"\(null\)|%[a-z]\b|\bNone\b": "a format that was not filled in",
     r"\b(?:late|last|wait up to|cost[s]?(?: the job)?|lose[s]?) (?:by )?0(?:\.0+)? ms": "nothing",
     r"\b(\w{3,}) \1\b": "a word twice",
+    r"\d[eE]\+\d": "an exponent",
 }
 # Words that may stand twice, or are names.
-# "job Job": the end of a headline, and the label of the next line.
-ALLOWED = {"a word twice": re.compile(r"[_/>#():\"]|\bidle idle\b|\bjob Job\b")}
+# "job Job": the end of a headline, and the label of the next line; "Host host-0": label and
+# name, as "function FUNCTION".
+ALLOWED = {
+    "a word twice": re.compile(
+        r"[_/>#():\"]|\bidle idle\b|\bjob Job\b|\bHost host\b|function FUNCTION"
+    )
+}
 
 
 def rank_set(text: str) -> set[int]:
@@ -122,7 +128,8 @@ def phrases(report: Report, text: str) -> Iterator[str]:
         for pattern, why in WORDS.items():
             for found in re.finditer(pattern, plain, 0 if "None" in pattern else re.IGNORECASE):
                 around = plain[max(0, found.start() - 40) : found.end() + 40]
-                if why not in ALLOWED or not ALLOWED[why].search(around):
+                close = plain[max(0, found.start() - 1) : found.end() + 1]
+                if why not in ALLOWED or not ALLOWED[why].search(close):
                     yield f"{why}: ...{around}..."
 
 

@@ -98,6 +98,8 @@ class Checks(unittest.TestCase):
             "is late by 0.0 ms per iteration",
             "0 ms per iteration (11 %)",
             "takes nan ms",
+            "begins 9.65e+04 us late",
+            "because (9 %) the the loader: waits",
         ):
             with self.subTest(note=note):
                 self.assert_absurd("phrases", noted(note))

@@ -48,10 +48,8 @@ static bool is_peer(const struct job *job, const struct report *report, size_t w
 	for (size_t i = 0; i < report->finding_cnt; i++) {
 		const struct finding *finding = &report->findings[i];
 
-		for (size_t r = 0; r < finding->rank_cnt && !finding->all_workers; r++) {
-			if (finding->ranks[r] == job->workers[w].fp->rank)
-				return false;
-		}
+		if (!finding->all_workers && finding_names_rank(finding, job->workers[w].fp->rank))
+			return false;
 	}
 	return true;
 }

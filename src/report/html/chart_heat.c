@@ -6,6 +6,7 @@
 #include "report/phrase.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -53,6 +54,7 @@ struct heat {
 	struct str *out;
 	row_vec rows;
 	size_t iteration_cnt, per_column, column_cnt;
+	int64_t first_step; /* of the first column; -1: columns are counted from 1 */
 	double cell_width, cell_height;
 };
 
@@ -77,6 +79,40 @@ static double sum_late(const struct report_worker *worker)
 	return sum;
 }
 
+/* A rank that was recorded from a later step on has no cells in the columns before. */
+static size_t missed_at_start(const struct heat *h, const struct report_worker *worker)
+{
+	return h->first_step >= 0 && worker->first_step > h->first_step
+		       ? (size_t)(worker->first_step - h->first_step)
+		       : 0;
+}
+
+/* Columns are steps where all workers know theirs, and are not further apart than they are many. */
+static void find_steps(struct heat *h)
+{
+	int64_t first = INT64_MAX, last = -1;
+	bool known = h->report->worker_cnt > 0;
+
+	for (size_t i = 0; i < h->report->worker_cnt; i++) {
+		const struct report_worker *worker = &h->report->workers[i];
+
+		h->iteration_cnt = MAX(h->iteration_cnt, worker->iteration_cnt);
+		known = known && worker->first_step >= 0;
+		first = MIN(first, worker->first_step);
+		last = MAX(last, worker->first_step);
+	}
+	h->first_step = -1;
+	if (!known || last - first >= (int64_t)h->iteration_cnt)
+		return;
+	h->first_step = first;
+	for (size_t i = 0; i < h->report->worker_cnt; i++) {
+		const struct report_worker *worker = &h->report->workers[i];
+
+		h->iteration_cnt =
+			MAX(h->iteration_cnt, worker->iteration_cnt + missed_at_start(h, worker));
+	}
+}
+
 static int add_workers(struct heat *h)
 {
 	for (size_t i = 0; i < h->report->worker_cnt; i++) {
@@ -87,7 +123,6 @@ static int add_workers(struct heat *h)
 
 		if (error < 0)
 			return error;
-		h->iteration_cnt = MAX(h->iteration_cnt, worker->iteration_cnt);
 	}
 	return 0;
 }
@@ -124,11 +159,13 @@ static double cell_ms(const struct heat *h, const struct row *row, size_t column
 
 	for (size_t w = row->first; w < row->first + row->cnt; w++) {
 		const struct report_worker *worker = &h->report->workers[w];
-		size_t end = MIN((column + 1) * h->per_column, worker->iteration_cnt);
+		size_t missed = missed_at_start(h, worker);
+		size_t first = column * h->per_column, end = first + h->per_column;
 
-		for (size_t i = column * h->per_column; worker->late_ms != NULL && i < end; i++) {
-			if (isfinite(worker->late_ms[i]))
-				most = MAX(most, worker->late_ms[i]);
+		for (size_t i = MAX(first, missed); i < end && i - missed < worker->iteration_cnt;
+		     i++) {
+			if (worker->late_ms != NULL && isfinite(worker->late_ms[i - missed]))
+				most = MAX(most, worker->late_ms[i - missed]);
 		}
 	}
 	return most;
@@ -150,6 +187,16 @@ static void row_label(const struct heat *h, size_t i, double y)
 		 SVG_END, markup_borrow(h->out, &label));
 }
 
+static const char *column_word(const struct heat *h)
+{
+	return h->first_step >= 0 ? "step" : "iteration";
+}
+
+static int64_t column_number(const struct heat *h, size_t column)
+{
+	return (int64_t)(column * h->per_column) + (h->first_step >= 0 ? h->first_step : 1);
+}
+
 static void draw_cell(const struct heat *h, const struct row *row, size_t column, double y)
 {
 	double ms = cell_ms(h, row, column);
@@ -162,8 +209,8 @@ static void draw_cell(const struct heat *h, const struct row *row, size_t column
 	if (level < 0)
 		return;
 	phrase_ms(&value, ms);
-	str_printf(&tip, "iteration %zu: others waited %s", column * h->per_column + 1,
-		   markup_borrow(h->out, &value));
+	str_printf(&tip, "%s %" PRId64 ": others waited %s", column_word(h),
+		   column_number(h, column), markup_borrow(h->out, &value));
 	(void)snprintf(class, sizeof(class), "heat h%d", level);
 	svg_rect(h->out, class, box, markup_borrow(h->out, &tip));
 	if (h->cell_width >= 64 && h->cell_height >= 16)
@@ -175,11 +222,11 @@ static void draw_axis(const struct heat *h)
 {
 	size_t every = (size_t)ceil(40.0 / h->cell_width);
 
-	svg_text(h->out, "name", LEFT - 8, TOP - 12, SVG_END, "iteration");
+	svg_text(h->out, "name", LEFT - 8, TOP - 12, SVG_END, column_word(h));
 	for (size_t c = 0; c < h->column_cnt; c += every) {
 		char label[24];
 
-		(void)snprintf(label, sizeof(label), "%zu", c * h->per_column + 1);
+		(void)snprintf(label, sizeof(label), "%" PRId64, column_number(h, c));
 		svg_text(h->out, "tick", LEFT + h->cell_width * ((double)c + 0.5), TOP - 12,
 			 SVG_MIDDLE, label);
 	}
@@ -246,6 +293,7 @@ void chart_heat(const struct report *report, struct str *out)
 
 	if (report->worker_cnt < 2 || !is_any_late(report))
 		return;
+	find_steps(&h);
 	if (add_workers(&h) < 0 || choose_rows(&h) < 0) {
 		out->error = -ENOMEM;
 	} else {

@@ -37,25 +37,11 @@ void figure_close(struct str *out, const char *note)
 	str_append(out, "</figure>\n");
 }
 
-static bool holds_rank(const struct finding *finding, int rank)
-{
-	size_t low = 0, high = finding->rank_cnt;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (finding->ranks[middle] < rank)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < finding->rank_cnt && finding->ranks[low] == rank;
-}
-
 bool chart_flagged(const struct report *report, int rank)
 {
 	for (size_t i = 0; i < report->finding_cnt; i++) {
-		if (!report->findings[i].all_workers && holds_rank(&report->findings[i], rank))
+		if (!report->findings[i].all_workers &&
+		    finding_names_rank(&report->findings[i], rank))
 			return true;
 	}
 	return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/timeline/faultspans.h"
 
-#include "base/demangle.h"
 #include "base/str.h"
+#include "format/fingerprint/funckey.h"
 
 #include <errno.h>
 #include <math.h>
@@ -22,20 +22,10 @@ static bool ends_in(const char *name, const char *end, size_t end_len)
 	       (len == end_len || name[len - end_len - 1] == '/');
 }
 
-/* Findings have paths without what is before the package, and kernels without templates. */
-static bool is_named(const char *name, const char *wanted, size_t wanted_len)
+/* Findings have display names, and paths without what is before the package. */
+static bool is_named(const char *shown, const char *wanted, size_t wanted_len)
 {
-	struct str plain = { 0 };
-	bool same;
-
-	if (wanted_len == 0)
-		return false;
-	if (ends_in(name, wanted, wanted_len))
-		return true;
-	same = demangle_plain(name, &plain) && str_error(&plain) == 0 && plain.len == wanted_len &&
-	       memcmp(str_borrow(&plain), wanted, wanted_len) == 0;
-	str_done(&plain);
-	return same;
+	return wanted_len > 0 && ends_in(shown, wanted, wanted_len);
 }
 
 static bool is_idle(const struct finding *finding)
@@ -43,21 +33,38 @@ static bool is_idle(const struct finding *finding)
 	return finding->class == CLASS_IDLE && strncmp(finding->name, "idle", 4) == 0;
 }
 
-static int name_findings(const struct trace *trace, struct faultspans *f)
+/* The finding that names the function, from 1 on; 0: none. */
+static uint8_t find_named(const struct faultspans *f, const char *shown)
 {
-	f->of_name = calloc(trace->strings.cnt + 1, sizeof(*f->of_name));
-	if (f->of_name == NULL)
-		return -ENOMEM;
 	for (size_t i = 0; i < f->finding_cnt; i++) {
 		const char *name = f->findings[i]->name;
 
-		if (name == NULL || is_idle(f->findings[i]))
+		if (name != NULL && !is_idle(f->findings[i]) && is_named(shown, name, strlen(name)))
+			return (uint8_t)(i + 1);
+	}
+	return 0;
+}
+
+/* Of each name that events have. */
+static int name_findings(const struct trace *trace, struct faultspans *f)
+{
+	_cleanup_free_ bool *seen = calloc(trace->strings.cnt + 1, sizeof(*seen));
+
+	f->of_name = calloc(trace->strings.cnt + 1, sizeof(*f->of_name));
+	if (f->of_name == NULL || seen == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < trace->event_cnt; i++) {
+		const struct event *e = &trace->events[i];
+		_cleanup_(str_done) struct str shown = { 0 };
+
+		if (seen[e->name])
 			continue;
-		for (uint32_t s = 0; s < trace->strings.cnt; s++) {
-			if (f->of_name[s] == 0 &&
-			    is_named(strtab_text(&trace->strings, s), name, strlen(name)))
-				f->of_name[s] = (uint8_t)(i + 1);
-		}
+		seen[e->name] = true;
+		funckey_display((enum event_kind)e->kind, strtab_text(&trace->strings, e->name),
+				&shown);
+		if (str_error(&shown) < 0)
+			return -ENOMEM;
+		f->of_name[e->name] = find_named(f, str_borrow(&shown));
 	}
 	return 0;
 }
@@ -181,8 +188,7 @@ static void see_event(struct scan *s, const struct event *event)
 {
 	struct lane_state *lane = &s->lanes[event->lane];
 	struct open_event e = { event->start_ns, event_end_ns(event), event->name };
-	struct gap gap = { lane->last_end_ns, event->start_ns, EVENT_NONE, EVENT_NONE,
-			   event->name };
+	struct gap gap = { 0, event->start_ns, EVENT_NONE, EVENT_NONE, event->name };
 
 	close_until(s, lane, event->start_ns);
 	gap.start_ns = lane->last_end_ns;

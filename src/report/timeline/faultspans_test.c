@@ -47,14 +47,14 @@ static void executions_of_the_named_function_are_spans(void **state)
 {
 	(void)state;
 	test_event(&trace, 0, KIND_PYTHON, "/usr/lib/site/torch/utils/data.py(4): get", 0, 10);
-	test_event(&trace, 1, KIND_KERNEL, "_ZN2at6native6kernelIfEEvv", 2, 3);
+	test_event(&trace, 1, KIND_KERNEL, "void at::native::kernel<float>(int, int)", 2, 3);
 	test_event(&trace, 0, KIND_PYTHON, "/usr/lib/site/mytorch/utils/data.py(4): get", 12, 13);
 	find("torch/utils/data.py(4): get", CLASS_HOST, 5);
 	assert_int_equal(faults.spans.cnt, 1);
 	assert_span(0, 0, 10);
 	assert_non_null(faultspans_of(&faults, &trace.events[0]));
 	assert_null(faultspans_of(&faults, &trace.events[1]));
-	find("at::native::kernel", CLASS_COMPUTE, 5);
+	find("at::native::kernel<float>", CLASS_COMPUTE, 5);
 	assert_int_equal(faults.spans.cnt, 1);
 	assert_span(0, 2, 3);
 }

@@ -45,15 +45,6 @@ struct drawing {
 
 /* --- the findings of a rank --- */
 
-static bool accuses(const struct finding *finding, int rank)
-{
-	for (size_t i = 0; i < finding->rank_cnt; i++) {
-		if (finding->ranks[i] == rank)
-			return true;
-	}
-	return false;
-}
-
 static int choose_findings(struct drawing *d)
 {
 	const struct report *report = d->picture->options->report;
@@ -63,7 +54,7 @@ static int choose_findings(struct drawing *d)
 	if (d->findings == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < cnt; i++) {
-		if (accuses(&report->findings[i], d->picture->ranks[d->idx].rank))
+		if (finding_names_rank(&report->findings[i], d->picture->ranks[d->idx].rank))
 			d->findings[d->finding_cnt++] = &report->findings[i];
 	}
 	return faultspans_find(d->trace, d->findings, d->finding_cnt, &d->faults);

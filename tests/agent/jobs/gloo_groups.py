@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Four ranks under torchrun, in several gloo groups; the last group is made after the first mark."""
+"""Four ranks under torchrun in several gloo groups; the last is made after the first mark."""
 
 import torch
 import torch.distributed as dist
