@@ -201,6 +201,23 @@ static json_t *iterations_json(const struct fingerprint *fp)
 	return list;
 }
 
+static json_t *stalls_json(const struct fp_stalls *stalls)
+{
+	json_t *names = json_object(), *iterations = json_array();
+
+	for (size_t i = 0; i < stalls->name_cnt; i++)
+		(void)json_object_set_new(names, stalls->names[i].name,
+					  json_integer((json_int_t)stalls->names[i].cnt));
+	for (size_t i = 0; i < stalls->iteration_cnt; i++)
+		(void)json_array_append_new(iterations,
+					    json_integer((json_int_t)stalls->iteration_ns[i]));
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "count", (json_int_t)stalls->cnt,
+			 "inside_operators", (json_int_t)stalls->inside_cnt, "switch_intervals",
+			 (json_int_t)stalls->switch_cnt, "median_ns", (json_int_t)stalls->median_ns,
+			 "longest_ns", (json_int_t)stalls->longest_ns, "by_iteration_ns",
+			 iterations, "operators", names);
+}
+
 static int dump_json(const struct fingerprint *fp)
 {
 	json_t *functions = json_array(), *classes = json_object(), *root;
@@ -212,7 +229,7 @@ static int dump_json(const struct fingerprint *fp)
 		(void)json_object_set_new(classes, event_class_name((enum event_class)c),
 					  json_integer((json_int_t)fp->class_ns[c]));
 	root = json_pack("{s:s, s:i, s:i, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:o, s:o, "
-			 "s:o}",
+			 "s:o, s:o}",
 			 "schema", "perftracker.fingerprint.v1", "rank", fp->rank, "world_size",
 			 fp->world_size, "host", fp->host, "source", fp->source, "window_start_ns",
 			 (json_int_t)fp->window_start_wall_ns, "window_ns",
@@ -220,7 +237,8 @@ static int dump_json(const struct fingerprint *fp)
 			 "collectives", (json_int_t)fp->collective_cnt, "class_ns", classes,
 			 "rest_ns", (json_int_t)fp->rest_ns, "functions", functions, "usage",
 			 usage_json(&fp->usage), "totals", totals_json(fp), "iteration_use",
-			 iterations_json(fp));
+			 iterations_json(fp), "stalls",
+			 fp->stalls.known ? stalls_json(&fp->stalls) : json_null());
 	if (root == NULL || json_dumpf(root, stdout, JSON_INDENT(1)) < 0)
 		status = cmd_fail("cannot print: out of memory, or a name that is not UTF-8");
 	else

@@ -913,6 +913,87 @@
  */
 #define USAGE_OF_CALLER 0.5
 
+/* --- Stalls of the host at random places --- */
+
+/*
+ * STALL_MIN_NS: ns | a timer tick of the scheduler is 1 to 4 ms (CONFIG_HZ) | a shorter execution is
+ * no stall
+ */
+#define STALL_MIN_NS 1000000
+
+/*
+ * STALL_USUAL_NS: ns | operators and launches take 1 to 150 us in recorded jobs on CPUs and GPUs |
+ * only functions whose median execution is no longer can stall
+ */
+#define STALL_USUAL_NS 262144
+
+/*
+ * STALL_FACTOR: times the median execution | recorded healthy CPU jobs: none on idle CPUs | an
+ * execution is a stall from here on
+ */
+#define STALL_FACTOR 16
+
+/*
+ * STALL_ITERATIONS: iterations | what is long in each iteration shows in as many | fewer show no
+ * stalls
+ */
+#define STALL_ITERATIONS 3u
+
+/*
+ * STALL_RARE_FRAC: share of an iteration's executions | recorded jobs beside busy processes: 0.1 to
+ * 1 % | where more are long, the iteration has more to do
+ */
+#define STALL_RARE_FRAC 0.05
+
+/*
+ * STALL_SWITCH_NS: ns | sys.getswitchinterval() of CPython: 5 ms | waits for the interpreter's lock are
+ * multiples of it
+ */
+#define STALL_SWITCH_NS 5000000
+
+/*
+ * STALL_SWITCH_FRAC: share of the stalls | recorded job with a busy Python thread: 55 %; jobs beside
+ * busy processes: 0 to 12 % | so many odd multiples of the switch interval are waits for the lock
+ */
+#define STALL_SWITCH_FRAC 0.3
+
+/*
+ * STALLS_MIN: stalls of a host's ranks | recorded jobs without a lack of CPUs: 0 to 9 in a window |
+ * fewer show nothing
+ */
+#define STALLS_MIN 10u
+
+/*
+ * STALL_NAMES_MIN: names of operators | a lock, a file or an allocator stalls one to three | stalls in
+ * fewer may have a place
+ */
+#define STALL_NAMES_MIN 4u
+
+/*
+ * STALL_INSIDE_FRAC: share of the stalls | recorded jobs beside busy processes: 53 to 99 %; the
+ * interpreter's lock and collections stall Python, between operators | less inside operators and calls
+ * is no lack of CPUs
+ */
+#define STALL_INSIDE_FRAC 0.4
+
+/*
+ * STALL_ONE_FRAC: share of the stalls in operators | recorded job with more threads than CPUs: 60 % in
+ * matrix products | one operator with more is the place
+ */
+#define STALL_ONE_FRAC 0.75
+
+/*
+ * STALL_WORKER_FRAC: share of a rank's window | the smallest gain that is reported | ranks of a host
+ * that stall less are not accused
+ */
+#define STALL_WORKER_FRAC 0.01
+
+/*
+ * STALL_FRAC: share of the median iteration | real traces of training: at most 3 %; recorded jobs that
+ * lack CPUs for a third of the time: 16 to 70 % | stalls are a finding from here on
+ */
+#define STALL_FRAC 0.05
+
 /* --- Causes, confidence, verdict --- */
 
 /*

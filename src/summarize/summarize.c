@@ -5,6 +5,7 @@
 #include "summarize/namefacts.h"
 #include "summarize/pass.h"
 #include "summarize/spread.h"
+#include "summarize/stalls/stalls.h"
 #include "summarize/usage/usage.h"
 
 #include <errno.h>
@@ -475,6 +476,8 @@ static int pass_run(struct pass *p, struct fingerprint *fp)
 		error = add_identity(p, fp);
 	if (error == 0)
 		error = usage_add(p, fp);
+	if (error == 0)
+		error = stalls_add(p, fp);
 	return error == 0 ? hoststats_add(p, fp) : error;
 }
 

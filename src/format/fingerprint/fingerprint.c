@@ -22,9 +22,10 @@
 /*
  * 1: no pressure of the host; 2: no spread, no launcher; 3: no GPU clocks; 4: no list of GPUs that
  * were not sampled; 5: one counter of full tables; 6: not how iterations are known; 7: nothing of
- * loaders' children; 8: no warm-up; 9: not how GPUs were used, no operations of collectives
+ * loaders' children; 8: no warm-up; 9: not how GPUs were used, no operations of collectives;
+ * 10: no stalls of the host
  */
-#define FP_VERSION 10u
+#define FP_VERSION 11u
 #define RESOURCE_ABSENT 255 /* in the file: the number of resources may grow */
 #define RESOURCE_ABSENT_1 9 /* the value that version 1 wrote */
 #define FP_MAX_BYTES (1u << 30)
@@ -405,6 +406,34 @@ static void code_uses(struct codec *c, struct fingerprint *fp)
 			 "an operation of the list");
 }
 
+/* What version 11 added. */
+static void code_stalls(struct codec *c, struct fingerprint *fp)
+{
+	struct fp_stalls *stalls = &fp->stalls;
+
+	CODE_INT(c, stalls->known, 0, 1, "0 or 1");
+	code_u64(c, &stalls->cnt);
+	code_u64(c, &stalls->inside_cnt);
+	code_u64(c, &stalls->switch_cnt);
+	CODE_INT(c, stalls->median_ns, 0, INT64_MAX / 4, "a duration");
+	CODE_INT(c, stalls->longest_ns, 0, INT64_MAX / 4, "a duration");
+	stalls->iteration_ns = code_array(c, stalls->iteration_ns, &stalls->iteration_cnt,
+					  sizeof(*stalls->iteration_ns), 8);
+	if (c->error == 0 && stalls->iteration_cnt != 0 &&
+	    stalls->iteration_cnt != fp->iteration_cnt)
+		codec_fail(c, "the stalls of each iteration", stalls->iteration_cnt);
+	for (size_t i = 0; i < stalls->iteration_cnt && c->error == 0; i++)
+		CODE_INT(c, stalls->iteration_ns[i], 0, INT64_MAX / 4, "a duration");
+	stalls->names = code_array(c, stalls->names, &stalls->name_cnt, sizeof(*stalls->names), 24);
+	for (size_t i = 0; i < stalls->name_cnt && c->error == 0; i++) {
+		code_text(c, &stalls->names[i].name);
+		code_u64(c, &stalls->names[i].cnt);
+		CODE_INT(c, stalls->names[i].ns, 0, INT64_MAX / 4, "a duration");
+	}
+	for (size_t i = 0; i < fp->function_cnt && c->error == 0; i++)
+		CODE_INT(c, fp->functions[i].stall_ns, 0, INT64_MAX / 4, "a duration");
+}
+
 static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 {
 	uint64_t magic = FP_MAGIC;
@@ -417,7 +446,7 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 				   c->source);
 	code_u64(c, &c->version);
 	if (c->error == 0 && (c->version < 1 || c->version > FP_VERSION))
-		codec_fail(c, "version 1 to 10", c->version);
+		codec_fail(c, "version 1 to 11", c->version);
 	code_identity(c, fp);
 	fp->frames = code_array(c, fp->frames, &fp->frame_cnt, sizeof(*fp->frames), 40);
 	for (size_t i = 0; i < fp->frame_cnt && c->error == 0; i++)
@@ -451,6 +480,8 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 		CODE_INT(c, fp->warmup_ns, 0, INT64_MAX / 4, "a duration");
 	if (c->version >= 10)
 		code_uses(c, fp);
+	if (c->version >= 11)
+		code_stalls(c, fp);
 	c->field_off = c->off;
 	if (c->error == 0 && c->out == NULL && c->off != c->len)
 		codec_fail(c, "the end of the file", c->len - c->off);

@@ -14,6 +14,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "format/fingerprint/fingerprint_data.h"
+#include "format/fingerprint/fingerprint_stalls.h"
 #include "format/fingerprint/fingerprint_usage.h"
 
 struct fingerprint {
@@ -56,6 +57,7 @@ struct fingerprint {
 	size_t use_cnt;
 	const char **operations; /* of collectives: "all_reduce", see fp_collective.operation */
 	size_t operation_cnt;
+	struct fp_stalls stalls; /* likewise */
 };
 
 void fingerprint_init(struct fingerprint *fp);

@@ -46,6 +46,7 @@ struct fp_function {
 	double spread_ns; /* standard deviation of share_ns over the iterations; 0 unknown */
 	const char *launched_by; /* kernels: the operators that launched most of it, outermost
 				  * first, "aten::linear > aten::addmm"; NULL unknown */
+	int64_t stall_ns;	 /* of critical_ns, in stalls (fingerprint_stalls.h) */
 };
 
 /* The share of a function in an interval. */
