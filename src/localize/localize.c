@@ -18,6 +18,7 @@
 #include "localize/peers.h"
 #include "localize/pictures/pictures.h"
 #include "localize/shares.h"
+#include "localize/stalls/by_stalls.h"
 #include "localize/usercode.h"
 #include "localize/usual.h"
 #include "localize/witness/by_past.h"
@@ -482,6 +483,8 @@ static int find_accusations(struct run *r)
 		error = by_past_recall(&r->past, &r->accusations);
 	weighing_doubt(&r->job, &r->past, &options, &r->accusations);
 	/* A running job shows how fast it can be: what it always has is no event. */
+	if (error == 0 && !r->options->trigger.present)
+		error = accuse_by_stalls(&r->job, arena, &r->accusations);
 	if (error == 0 && !r->options->trigger.present)
 		error = accuse_by_usage(&r->job, r->out, arena, &r->accusations);
 	return error == 0 ? gain_find_hidden(&r->job, &r->blame, &options, &r->accusations) : error;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the use of GPUs shows against all workers alike (by_usage.h); part of an accusation. */
+/*
+ * What the use of GPUs shows against all workers alike (by_usage.h), and what stalls show (by_stalls.h);
+ * part of an accusation.
+ */
 #pragma once
 
 #include <stddef.h>
@@ -11,7 +14,9 @@ enum usage_sign {
 	USAGE_PINNING,
 	USAGE_LAUNCHES, /* that wait for their kernels */
 	USAGE_SYNCS,
-	USAGE_STARVED, /* the host launches too little */
+	USAGE_STARVED,	/* the host launches too little */
+	USAGE_STALLS,	/* the host stalls at random places */
+	USAGE_SWITCHES, /* it does so as long as one waits for the interpreter's lock */
 };
 
 struct use_sign {

@@ -23,6 +23,7 @@ static const struct {
 	{ "PT-114", "the host waits for the GPU, then the GPU for the host" },
 	{ "PT-115", "has more of a pipeline's layers than the other stages" },
 	{ "PT-116", "operators run here that no peer runs" },
+	{ "PT-117", "short functions all over the program stall for milliseconds" },
 	{ "PT-201", "computes slower with the same work" },
 	{ "PT-202", "has the slow link of its ring" },
 	{ "PT-203", "sends over PCIe what its peers send over NVLink" },

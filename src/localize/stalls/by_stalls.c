@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/stalls/by_stalls.h"
+
+#include "base/stats.h"
+#include "model/thresholds.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define LINES_CNT 4
+#define NAMES_SHOWN 3
+
+struct name_count {
+	const char *name;
+	uint64_t cnt;
+};
+
+/* The stalls of the workers of one host, or of several. */
+struct stall_sum {
+	uint64_t cnt, inside_cnt, switch_cnt, named_cnt;
+	int64_t longest_ns;
+	double iterations;	      /* of all workers */
+	VEC(struct name_count) names; /* of operators */
+};
+
+struct look {
+	const struct job *job;
+	struct arena *arena;
+	uint32_t *struck; /* workers, ascending */
+	size_t struck_cnt;
+	struct stall_sum sum; /* of the struck */
+	double loss_ns;	      /* per iteration */
+};
+
+/* --- who stalls --- */
+
+/* A host's name is not in every trace: then all workers count as workers of one. */
+static uint32_t host_of(const struct job *job, uint32_t w)
+{
+	return job->workers[w].fp->host[0] != '\0' ? job->workers[w].host : 0;
+}
+
+/* The scheduler's own measurement says more. */
+static bool is_known(const struct fingerprint *fp)
+{
+	return fp->stalls.known && fp->host_stats.run_delay_frac < 0;
+}
+
+static int add_name(struct stall_sum *sum, const struct fp_stall_name *name)
+{
+	sum->named_cnt += name->cnt;
+	vec_foreach(n, &sum->names) {
+		if (strcmp(n->name, name->name) == 0) {
+			n->cnt += name->cnt;
+			return 0;
+		}
+	}
+	return vec_push(&sum->names, (struct name_count){ name->name, name->cnt });
+}
+
+static int sum_add(struct stall_sum *sum, const struct job_worker *worker)
+{
+	const struct fp_stalls *stalls = &worker->fp->stalls;
+	int error = 0;
+
+	sum->cnt += stalls->cnt;
+	sum->inside_cnt += stalls->inside_cnt;
+	sum->switch_cnt += stalls->switch_cnt;
+	sum->longest_ns = MAX(sum->longest_ns, stalls->longest_ns);
+	sum->iterations += worker->iterations;
+	for (size_t i = 0; i < stalls->name_cnt && error == 0; i++)
+		error = add_name(sum, &stalls->names[i]);
+	return error;
+}
+
+/* Their lengths are those of waits for the interpreter's lock. */
+static bool are_switches(const struct stall_sum *sum)
+{
+	return (double)sum->switch_cnt >= STALL_SWITCH_FRAC * (double)sum->cnt;
+}
+
+/* Many stalls, in many operators, and none of these has most of them. */
+static bool is_random(const struct stall_sum *sum)
+{
+	uint64_t most = 0;
+
+	vec_foreach(n, &sum->names)
+		most = MAX(most, n->cnt);
+	return sum->cnt >= STALLS_MIN && sum->names.cnt >= STALL_NAMES_MIN &&
+	       (are_switches(sum) ||
+		(double)sum->inside_cnt >= STALL_INSIDE_FRAC * (double)sum->cnt) &&
+	       (double)most <= STALL_ONE_FRAC * (double)sum->named_cnt;
+}
+
+static double stall_frac(const struct fingerprint *fp)
+{
+	double ns = 0;
+
+	for (size_t i = 0; i < fp->stalls.iteration_cnt; i++)
+		ns += (double)fp->stalls.iteration_ns[i];
+	return ns / (double)fp->window_ns;
+}
+
+/* Whether the host of worker w, its first, has stalls at random. */
+static int judge_host(const struct job *job, uint32_t first, bool *ret)
+{
+	struct stall_sum sum = { 0 };
+	int error = 0;
+
+	for (uint32_t w = first; w < job->worker_cnt && error == 0; w++) {
+		if (host_of(job, w) == host_of(job, first) && is_known(job->workers[w].fp))
+			error = sum_add(&sum, &job->workers[w]);
+	}
+	*ret = error == 0 && is_random(&sum);
+	vec_done(&sum.names);
+	return error;
+}
+
+static int find_struck(struct look *look)
+{
+	const struct job *job = look->job;
+	bool *random = arena_calloc(look->arena, job->worker_cnt + 1, sizeof(*random));
+	bool *judged = arena_calloc(look->arena, job->worker_cnt + 1, sizeof(*judged));
+	int error = 0;
+
+	look->struck = arena_calloc(look->arena, job->worker_cnt + 1, sizeof(*look->struck));
+	if (random == NULL || judged == NULL || look->struck == NULL)
+		return -ENOMEM;
+	for (uint32_t w = 0; w < job->worker_cnt && error == 0; w++) {
+		uint32_t host = host_of(job, w);
+
+		if (!judged[host])
+			error = judge_host(job, w, &random[host]);
+		judged[host] = true;
+		if (error < 0 || !random[host] || !is_known(job->workers[w].fp) ||
+		    stall_frac(job->workers[w].fp) < STALL_WORKER_FRAC)
+			continue;
+		look->struck[look->struck_cnt++] = w;
+		error = sum_add(&look->sum, &job->workers[w]);
+	}
+	return error;
+}
+
+/* --- what it costs --- */
+
+/* Time in stalls of the worker that has most, in one iteration, at most that iteration. */
+static double most_ns(const struct look *look, size_t iteration)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < look->struck_cnt; i++) {
+		const struct fingerprint *fp = look->job->workers[look->struck[i]].fp;
+
+		if (iteration < fp->stalls.iteration_cnt)
+			most = fmax(most, fmin((double)fp->stalls.iteration_ns[iteration],
+					       (double)fp->iterations[iteration].dur_ns));
+	}
+	return most;
+}
+
+/*
+ * All wait for the worker that stalls longest. The median iteration: a first one that warms up, or
+ * an occasion, is no lack of CPUs.
+ */
+static int find_loss(struct look *look)
+{
+	size_t cnt = SIZE_MAX;
+	double *of;
+
+	for (size_t i = 0; i < look->struck_cnt; i++)
+		cnt = MIN(cnt, look->job->workers[look->struck[i]].fp->stalls.iteration_cnt);
+	if (look->struck_cnt == 0)
+		return 0;
+	of = arena_calloc(look->arena, cnt + 1, sizeof(*of));
+	if (of == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < cnt; i++)
+		of[i] = most_ns(look, i);
+	look->loss_ns = fmin(stats_median(of, cnt), look->job->iteration_ns);
+	return 0;
+}
+
+/* --- what else it explains --- */
+
+static bool covers(const struct look *look, const struct accusation *a, uint32_t function)
+{
+	const struct job_function *f = &look->job->functions.data[function];
+
+	if (a->strikes != NULL)
+		return a->strikes[function];
+	return a->frame == FRAME_NONE ||
+	       (f->frame != FRAME_NONE && job_frame_below(look->job, f->frame, a->frame));
+}
+
+/* Per iteration, of all accused at the place that they are accused of. */
+struct place_time {
+	double stalled_ns, thread_ns;
+};
+
+static struct place_time time_at_place(const struct look *look, const struct accusation *a)
+{
+	struct place_time ret = { 0 };
+
+	for (uint32_t i = 0; i < look->job->functions.cnt; i++) {
+		const struct job_function *f = &look->job->functions.data[i];
+
+		for (size_t k = 0; k < a->worker_cnt && covers(look, a, i); k++) {
+			uint32_t w = a->workers[k];
+
+			if (f->of[w] == NULL)
+				continue;
+			ret.stalled_ns +=
+				(double)f->of[w]->stall_ns / look->job->workers[w].iterations;
+			ret.thread_ns +=
+				(double)f->of[w]->thread_ns / look->job->workers[w].iterations;
+		}
+	}
+	return ret;
+}
+
+/*
+ * Stalls make functions longer, and others wait in collectives meanwhile. What is lost may be more
+ * than the accused spent there, where it made several groups wait.
+ */
+static bool explains(const struct look *look, const struct accusation *a)
+{
+	struct place_time at = time_at_place(look, a);
+	double lost_ns = a->own_ns;
+
+	if (a->class == CLASS_COMM)
+		return a->worker_cnt >= look->struck_cnt && a->own_ns <= look->loss_ns;
+	if (a->witness != WITNESS_BLAME)
+		lost_ns *= (double)a->worker_cnt;
+	return at.stalled_ns > 0 && at.stalled_ns >= CAUSE_EXPLAINS * fmin(lost_ns, at.thread_ns);
+}
+
+static void drop_explained(const struct look *look, accusations *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->cnt; i++) {
+		if (!explains(look, &list->data[i]))
+			list->data[kept++] = list->data[i];
+	}
+	list->cnt = kept;
+}
+
+/* --- the accusation --- */
+
+static int name_cmp(const void *a, const void *b)
+{
+	const struct name_count *x = a, *y = b;
+
+	if (x->cnt != y->cnt)
+		return x->cnt > y->cnt ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+/* "aten::mm (7), aten::copy_ (4)" */
+static const char *names_text(struct look *look)
+{
+	const char *text = "";
+
+	qsort(look->sum.names.data, look->sum.names.cnt, sizeof(*look->sum.names.data), name_cmp);
+	for (size_t i = 0; i < look->sum.names.cnt && i < NAMES_SHOWN && text != NULL; i++)
+		text = arena_printf(look->arena, "%s%s%s (%llu)", text, i > 0 ? ", " : "",
+				    look->sum.names.data[i].name,
+				    (unsigned long long)look->sum.names.data[i].cnt);
+	return text;
+}
+
+/* Of the typical worker. */
+static int median_length(struct look *look, double *ret_ms)
+{
+	double *lengths = arena_calloc(look->arena, look->struck_cnt + 1, sizeof(*lengths));
+
+	if (lengths == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < look->struck_cnt; i++)
+		lengths[i] = (double)look->job->workers[look->struck[i]].fp->stalls.median_ns / 1e6;
+	*ret_ms = stats_median(lengths, look->struck_cnt);
+	return 0;
+}
+
+static int add_lines(struct look *look, struct use_sign *use)
+{
+	const char **lines = arena_calloc(look->arena, LINES_CNT, sizeof(*lines));
+	const char *names = names_text(look);
+	double median_ms;
+
+	if (lines == NULL || names == NULL || median_length(look, &median_ms) < 0)
+		return -ENOMEM;
+	lines[0] = arena_printf(
+		look->arena,
+		"%.2g stalls per iteration and rank, median %.3g ms, longest %.3g ms, in functions "
+		"that usually take less than %.1f ms",
+		(double)look->sum.cnt / look->sum.iterations, median_ms,
+		(double)look->sum.longest_ns / 1e6, STALL_USUAL_NS / 1e6);
+	lines[1] = arena_printf(
+		look->arena,
+		"no one place: %llu of %llu are inside operators and calls, most often "
+		"%s",
+		(unsigned long long)look->sum.inside_cnt, (unsigned long long)look->sum.cnt, names);
+	lines[2] = "they are neither waits for a device or another rank, nor collections";
+	lines[3] = are_switches(&look->sum)
+			   ? arena_printf(
+				     look->arena,
+				     "%llu last 5, 15, 25 ... ms: a thread of Python asks for the "
+				     "interpreter's lock every 5 ms",
+				     (unsigned long long)look->sum.switch_cnt)
+			   : "how long the scheduler made threads wait was not recorded: it is not "
+			     "certain that they lacked a CPU";
+	use->lines = lines;
+	use->line_cnt = LINES_CNT;
+	return lines[0] != NULL && lines[1] != NULL && lines[3] != NULL ? 0 : -ENOMEM;
+}
+
+static int accuse(struct look *look, accusations *list)
+{
+	struct accusation a = {
+		.witness = WITNESS_USE,
+		.use = { .sign = are_switches(&look->sum) ? USAGE_SWITCHES : USAGE_STALLS,
+			 .label = "random functions of the host" },
+		.workers = look->struck,
+		.worker_cnt = look->struck_cnt,
+		.frame = FRAME_NONE,
+		.function = FRAME_NONE,
+		.class = CLASS_HOST,
+		.unsure = true,
+		.own_ns = look->loss_ns,
+		.gain_ns = look->loss_ns,
+	};
+	int error = add_lines(look, &a.use);
+
+	if (error < 0)
+		return error;
+	drop_explained(look, list);
+	return vec_push(list, a);
+}
+
+int accuse_by_stalls(const struct job *job, struct arena *arena, accusations *list)
+{
+	struct look look = { .job = job, .arena = arena };
+	int error = find_struck(&look);
+
+	if (error == 0)
+		error = find_loss(&look);
+	if (error == 0 && look.struck_cnt > 0 && look.loss_ns >= STALL_FRAC * job->iteration_ns)
+		error = accuse(&look, list);
+	vec_done(&look.sum.names);
+	return error;
+}

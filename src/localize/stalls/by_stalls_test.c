@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "localize/test_fixture.h"
+
+#include <math.h>
+
+#define TEST(f) cmocka_unit_test_teardown(f, done)
+
+#define WINDOW_MS 600.0
+#define ITERATIONS 6
+#define NAMES 8
+
+static const char *const hosts[] = { "a", "b" };
+
+static int64_t ns_of_ms(double ms)
+{
+	return (int64_t)(ms * 1e6);
+}
+
+/* Workers without stalls, the first half of them on one host, the others on another. */
+static void run_on_two_hosts(size_t workers)
+{
+	test_job_init(&job, workers, WINDOW_MS, ITERATIONS);
+	for (size_t w = 0; w < workers; w++) {
+		struct fingerprint *fp = &job.workers[w].fp;
+
+		fp->host = hosts[2 * w >= workers];
+		fp->stalls.known = true;
+		fp->stalls.iteration_cnt = ITERATIONS;
+		fp->stalls.iteration_ns =
+			arena_calloc(&fp->arena, ITERATIONS, sizeof(*fp->stalls.iteration_ns));
+		fp->stalls.names = arena_calloc(&fp->arena, NAMES, sizeof(*fp->stalls.names));
+		assert_non_null(fp->stalls.iteration_ns);
+		assert_non_null(fp->stalls.names);
+	}
+}
+
+/* Two stalls of ms in each iteration from `first` on, in operators with name_cnt names by turns. */
+static void stall(size_t w, size_t first, double ms, size_t name_cnt)
+{
+	static const char *const names[NAMES] = { "aten::add", "aten::mm",   "aten::view",
+						  "aten::t",   "aten::mul",  "aten::div",
+						  "aten::to",  "aten::copy_" };
+	struct fp_stalls *stalls = &job.workers[w].fp.stalls;
+
+	for (size_t i = 0; i < name_cnt; i++)
+		stalls->names[i].name = names[i];
+	for (size_t i = first; i < ITERATIONS; i++) {
+		for (size_t k = 0; k < 2; k++) {
+			struct fp_stall_name *name = &stalls->names[(2 * i + k) % name_cnt];
+
+			name->cnt++;
+			name->ns += ns_of_ms(ms);
+			stalls->cnt++;
+			stalls->inside_cnt++;
+		}
+		stalls->iteration_ns[i] += ns_of_ms(2 * ms);
+	}
+	stalls->name_cnt = name_cnt;
+	stalls->median_ns = stalls->longest_ns = ns_of_ms(ms);
+}
+
+static const struct finding *found(void)
+{
+	report = test_localize(&job, NULL);
+	return test_find(&report, "random-stalls");
+}
+
+static void the_ranks_of_a_host_that_stall_at_random_are_accused(void **state)
+{
+	const struct finding *f;
+
+	(void)state;
+	run_on_two_hosts(4);
+	stall(0, 0, 8, NAMES);
+	stall(1, 0, 4, NAMES);
+	f = found();
+	assert_non_null(f);
+	test_assert_ranks(f, "0-1");
+	assert_string_equal(f->id, "PT-117");
+	assert_true(f->gain_at_most);
+	/* By iteration, that of the rank that stalls longest. */
+	assert_true(fabs(f->gain_ms_per_iteration - 16) < 1e-9);
+	assert_int_equal(f->confidence, CONFIDENCE_MEDIUM);
+	assert_int_equal(report.verdict, VERDICT_ABNORMAL);
+}
+
+static void stalls_of_all_ranks_are_one_finding(void **state)
+{
+	const struct finding *f;
+
+	(void)state;
+	run_on_two_hosts(4);
+	for (size_t w = 0; w < 4; w++)
+		stall(w, 0, 8, NAMES);
+	f = found();
+	assert_non_null(f);
+	assert_true(f->all_workers);
+	assert_int_equal(report.finding_cnt, 1);
+}
+
+static void the_only_rank_is_accused_of_its_own_threads(void **state)
+{
+	(void)state;
+	run_on_two_hosts(1);
+	stall(0, 0, 8, NAMES);
+	assert_non_null(found());
+}
+
+static void stalls_in_a_few_operators_have_a_place(void **state)
+{
+	(void)state;
+	run_on_two_hosts(2);
+	stall(0, 0, 8, 3);
+	stall(1, 0, 8, 3);
+	assert_null(found());
+}
+
+static void stalls_mostly_in_one_operator_have_a_place(void **state)
+{
+	(void)state;
+	run_on_two_hosts(2);
+	stall(0, 0, 8, NAMES);
+	job.workers[0].fp.stalls.names[1].cnt += 40;
+	assert_null(found());
+}
+
+static void stalls_between_operators_may_be_collections(void **state)
+{
+	(void)state;
+	run_on_two_hosts(2);
+	stall(0, 0, 8, NAMES);
+	job.workers[0].fp.stalls.inside_cnt = 4;
+	assert_null(found());
+}
+
+/* The first iteration fills caches: the median iteration has no stalls. */
+static void stalls_of_few_iterations_are_no_finding(void **state)
+{
+	(void)state;
+	run_on_two_hosts(2);
+	stall(0, 4, 30, NAMES);
+	stall(1, 4, 30, NAMES);
+	assert_null(found());
+}
+
+static void short_stalls_are_no_finding(void **state)
+{
+	(void)state;
+	run_on_two_hosts(2);
+	stall(0, 0, 2, NAMES); /* 4 of 100 ms */
+	assert_null(found());
+}
+
+static void where_the_scheduler_was_measured_that_decides(void **state)
+{
+	(void)state;
+	run_on_two_hosts(1);
+	stall(0, 0, 8, NAMES);
+	job.workers[0].fp.host_stats.run_delay_frac = 0.01;
+	assert_null(found());
+}
+
+static void lengths_of_the_switch_interval_are_waits_for_the_interpreter(void **state)
+{
+	const struct finding *f;
+
+	(void)state;
+	run_on_two_hosts(1);
+	stall(0, 0, 5.1, NAMES);
+	job.workers[0].fp.stalls.switch_cnt = 6;
+	assert_null(found());
+	f = test_find(&report, "gil-contention");
+	assert_non_null(f);
+	test_assert_ranks(f, "0");
+}
+
+/* A function that is long because it stalls is no second fault; one that is long anyway is. */
+static void what_stalls_explain_is_not_accused_again(void **state)
+{
+	(void)state;
+	for (int stalls = 0; stalls < 2; stalls++) {
+		run_on_two_hosts(1);
+		test_function(&job, 0,
+			      test_frame(&job, 0, FRAME_NONE, KIND_PYTHON, "train.py(8): augment"),
+			      CLASS_HOST, 0.2)
+			->stall_ns = stalls != 0 ? ns_of_ms(100) : ns_of_ms(10);
+		stall(0, 0, 8, NAMES);
+		assert_non_null(found());
+		assert_int_equal(test_find(&report, "slow-function-everywhere") == NULL, stalls);
+		(void)done(NULL);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_ranks_of_a_host_that_stall_at_random_are_accused),
+		TEST(stalls_of_all_ranks_are_one_finding),
+		TEST(the_only_rank_is_accused_of_its_own_threads),
+		TEST(stalls_in_a_few_operators_have_a_place),
+		TEST(stalls_mostly_in_one_operator_have_a_place),
+		TEST(stalls_between_operators_may_be_collections),
+		TEST(stalls_of_few_iterations_are_no_finding),
+		TEST(short_stalls_are_no_finding),
+		TEST(where_the_scheduler_was_measured_that_decides),
+		TEST(lengths_of_the_switch_interval_are_waits_for_the_interpreter),
+		TEST(what_stalls_explain_is_not_accused_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
