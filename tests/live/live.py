@@ -60,9 +60,14 @@ class LiveTest(unittest.TestCase):
     def run_job(
         self, *words: str, stdin: bytes = b"", limit_s: float = 60
     ) -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(
-            self.command(*words), input=stdin, capture_output=True, env=self.env, timeout=limit_s
-        )
+        try:
+            return subprocess.run(
+                self.command(*words),
+                input=stdin, capture_output=True, env=self.env, timeout=limit_s,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as ended:
+            said = (ended.stderr or b"").decode(errors="replace")
+            raise AssertionError(f"still running after {limit_s} s, and said:\n{said}") from ended
 
     @contextlib.contextmanager
     def job(self, *words: str) -> Iterator[subprocess.Popen[bytes]]:
