@@ -87,12 +87,12 @@ class Agent:
         self.window_close.restype = None
         self.window_complete = lib.pt_agent_window_complete
 
-    def loader_child(self, pid: int) -> None:
-        """The rank will wait for this data-loading child, which is looked at then."""
-        loader_child = self._lib.pt_agent_loader_child
-        loader_child.argtypes = [ctypes.c_uint32]
-        loader_child.restype = None
-        loader_child(pid)
+    def child(self, pid: int, of_loader: bool) -> None:
+        """The rank may wait for this child, which is looked at then."""
+        child = self._lib.pt_agent_child
+        child.argtypes = [ctypes.c_uint32, ctypes.c_int]
+        child.restype = None
+        child(pid, of_loader)
 
     def group(self, group: Any) -> None:
         """group: a _torch.Group that this rank is in."""

@@ -148,8 +148,9 @@ def _activate() -> None:
     begins, ends, step_begins, step_ends, iteration_mark, on_gc, *others = builtins
     _hook.agent.open_sources()
     _hook.agent.run()  # marks work without its helper thread too
-    _tell_children(_hook.children)
+    _tell_children(_hook.children, of_loader=True)
     _hook.children = []
+    _tell_other_children()
     for group in _hook.groups:
         _hook.agent.group(group)
     _hook.groups = []
@@ -185,9 +186,17 @@ def _first_loader(loader_iter: Any) -> None:
         _hook.calls.loader_begins(loader_iter)
 
 
-def _tell_children(pids: List[int]) -> None:
+def _tell_children(pids: List[int], of_loader: bool) -> None:
     for pid in pids:
-        _hook.agent.loader_child(pid)
+        _hook.agent.child(pid, of_loader)
+
+
+def _tell_other_children() -> None:
+    """The children of multiprocessing now, of which the loaders' are known."""
+    process = sys.modules.get("multiprocessing.process")
+    popens = [getattr(child, "_popen", None) for child in list(getattr(process, "_children", ()))]
+    pids = [getattr(popen, "pid", None) for popen in popens]
+    _tell_children([pid for pid in pids if isinstance(pid, int)][-CHILDREN_MAX:], of_loader=False)
 
 
 @_silent
@@ -196,7 +205,7 @@ def _loader_started(loader_iter: Any) -> None:
     pids = [getattr(child, "pid", None) for child in getattr(loader_iter, "_workers", ())]
     known = [pid for pid in pids if isinstance(pid, int)]
     if _hook.state is ACTIVE:
-        _tell_children(known)
+        _tell_children(known, of_loader=True)
     else:
         _hook.children = (_hook.children + known)[-CHILDREN_MAX:]
 
@@ -307,6 +316,7 @@ def _begun(source: Any, begin_ns: int) -> None:
         _hook.source = None
         return
     source.bound(_hook.agent.step())
+    _tell_other_children()
     _hook.stall_ns = time.monotonic_ns() - begin_ns
 
 

@@ -18,15 +18,15 @@ static void print_thieves(const struct sidecar_info *info)
 	}
 }
 
-static void print_loader(const struct sidecar_info *info)
+static void print_awaited(const struct sidecar_info *info)
 {
-	char text[SIDECAR_LOADER_TEXT];
+	char text[SIDECAR_AWAITED_TEXT];
 
-	if (info->loader.sample_cnt == 0)
+	if (info->awaited.sample_cnt == 0)
 		return;
-	sidecar_loader_text(&info->loader, text, sizeof(text));
-	printf("loader's worker processes: %s (%u sample%s)\n", text, info->loader.sample_cnt,
-	       plural(info->loader.sample_cnt));
+	sidecar_awaited_text(&info->awaited, text, sizeof(text));
+	printf("waits for %s: %s (%u sample%s)\n", awaited_name((enum awaited_by)info->awaited.by),
+	       text, info->awaited.sample_cnt, plural(info->awaited.sample_cnt));
 }
 
 #define MEGA 1e6
@@ -149,7 +149,7 @@ static void print_text(const struct sidecar *s, const struct sidecar_info *info)
 	printf("garbage collections: %llu, %.3f ms\n", (unsigned long long)info->gc_cnt,
 	       (double)info->gc_ns / 1e6);
 	print_thieves(info);
-	print_loader(info);
+	print_awaited(info);
 	print_network(s, info);
 	print_nic_counters(s);
 	print_pressure(info);

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CALL_PREFIX "<system call "
+
 #define CAUSE_NEW_FACTOR 5.0
 #define MAX_ACCUSED 33 /* compared with their peers; the median of so many is as good */
 
@@ -160,7 +162,8 @@ int cause_measure(const struct job *job, const struct accusation *a, struct caus
 {
 	_cleanup_free_ double *scratch = calloc(job->worker_cnt + 1, sizeof(*scratch));
 	_cleanup_free_ double *ratios = calloc(job->worker_cnt + 1, sizeof(*ratios));
-	double other_cpu = -1, loader_pct = 0;
+	double other_cpu = -1;
+	struct awaited awaited;
 
 	if (scratch == NULL || ratios == NULL)
 		return -ENOMEM;
@@ -192,11 +195,10 @@ int cause_measure(const struct job *job, const struct accusation *a, struct caus
 			ret->thief_frac = h->thief_frac;
 			ret->thief = h->thief;
 		}
-		/* "92 % in ...": the longest wait in one place. */
-		if (h->loader != NULL && strtod(h->loader, NULL) > loader_pct) {
-			loader_pct = strtod(h->loader, NULL);
-			ret->loader = h->loader;
-		}
+		/* The longest stay in one place. */
+		if (h->awaited != NULL && awaited_read(h->awaited, &awaited) &&
+		    awaited.frac > ret->awaited.frac)
+			ret->awaited = awaited;
 		if (h->other_cpu_frac > other_cpu) {
 			other_cpu = h->other_cpu_frac;
 			ret->other_name = h->other_name;
@@ -286,6 +288,45 @@ static bool waits_for_gil(const struct job *job, const struct accusation *a)
 	return frame != FRAME_NONE && !a->spread && gil_is_wait(&job->frames.data[frame]);
 }
 
+/* Where the thread sleeps or waits, if it uses no CPU there. */
+static bool is_system_call(const struct job *job, uint32_t frame)
+{
+	return frame != FRAME_NONE &&
+	       strncmp(job->frames.data[frame].name, CALL_PREFIX, strlen(CALL_PREFIX)) == 0;
+}
+
+/* In these a thread uses no CPU, however few it gets; in others it may, as in a read of a cache. */
+static bool is_sleep(const struct job *job, uint32_t frame)
+{
+	static const char *const calls[] = { "nanosleep>", "clock_nanosleep>", "futex>",
+					     "poll>",	   "ppoll>",	       "select>",
+					     "pselect6>",  "epoll_wait>",      "epoll_pwait>",
+					     "pause>",	   "wait4>",	       "waitid>",
+					     "flock>" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(calls) && is_system_call(job, frame); i++) {
+		if (strcmp(job->frames.data[frame].name + strlen(CALL_PREFIX), calls[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool cause_waits_for_others(const struct job *job, const struct accusation *a)
+{
+	static const char *const files[] = { "threading.py(",	    "queue.py(",
+					     "selectors.py(",	    "subprocess.py(",
+					     "concurrent/futures/", "multiprocessing/" };
+	uint32_t frame = main_frame(job, a);
+
+	if (is_system_call(job, frame))
+		frame = job->frames.data[frame].parent;
+	for (size_t i = 0; i < ARRAY_SIZE(files) && frame != FRAME_NONE && !a->spread; i++) {
+		if (strncmp(job->frames.data[frame].name, files[i], strlen(files[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Whether most of the others that run the accused's function run it over NVLink. */
 static bool others_use_nvlink(const struct job *job, const struct accusation *a)
 {
@@ -327,15 +368,6 @@ static double wanted_cpu(const struct job *job, const struct cause_facts *f)
 	return isnan(f->run_delay_ns) ? 0 : f->run_delay_ns / job->iteration_ns;
 }
 
-/* Where the thread sleeps or waits, if it uses no CPU there. */
-static bool is_system_call(const struct job *job, uint32_t frame)
-{
-	static const char prefix[] = "<system call ";
-
-	return frame != FRAME_NONE &&
-	       strncmp(job->frames.data[frame].name, prefix, strlen(prefix)) == 0;
-}
-
 static enum cause cause_of_host(const struct job *job, const struct accusation *a,
 				const struct cause_facts *f)
 {
@@ -344,7 +376,7 @@ static enum cause cause_of_host(const struct job *job, const struct accusation *
 
 	bool busy = f->mu + wanted_cpu(job, f) >= THREAD_BUSY; /* false: not, or not measured */
 
-	if (a->class == CLASS_IDLE || (is_system_call(job, frame) && !busy))
+	if (a->class == CLASS_IDLE || is_sleep(job, frame) || (is_system_call(job, frame) && !busy))
 		return CAUSE_HOST_STALL;
 	if (kind == KIND_PYTHON)
 		return isnan(f->mu) || f->mu + wanted_cpu(job, f) >= THREAD_BUSY ? CAUSE_CPU_PYTHON
@@ -460,7 +492,7 @@ enum cause cause_find(const struct job *job, const struct accusation *a,
 		return CAUSE_GC;
 	if (is_starved(a, f))
 		return CAUSE_CPU_STARVED;
-	if (is_gil(a, f) || waits_for_gil(job, a))
+	if ((is_gil(a, f) && !cause_waits_for_others(job, a)) || waits_for_gil(job, a))
 		return CAUSE_GIL;
 	if (is_pinned_allocation(job, a))
 		return CAUSE_PINNED;

@@ -8,6 +8,7 @@
 
 #include "localize/cause_list.h"
 #include "localize/witness/witness.h"
+#include "model/place/awaited.h"
 
 enum cause {
 #define X(id, number, name, title, advice) CAUSE_##id,
@@ -37,13 +38,17 @@ struct cause_facts {
 	double throttled_frac, throttled_peers_frac; /* of the window, by power or heat */
 	double clock_frac, clock_peers_frac;	     /* of the cores' highest */
 	double extra_ns; /* per iteration, at a place where peers spend nothing; 0: they do */
-	const char *thief, *other_name, *loader; /* of the worst of the accused; may be NULL */
+	const char *thief, *other_name; /* of the worst of the accused; may be NULL */
+	struct awaited awaited;		/* likewise; place NULL: unknown */
 	double thief_frac;
 };
 
 /* Measures the accused (medians) against all other workers of their groups. */
 _must_check_ int cause_measure(const struct job *job, const struct accusation *a,
 			       struct cause_facts *ret);
+
+/* Whether the thread waits there, by Python's own modules, for another thread or process. */
+bool cause_waits_for_others(const struct job *job, const struct accusation *a);
 
 /* The cause by the first condition that holds; findings about all workers have their own. */
 enum cause cause_find(const struct job *job, const struct accusation *a,

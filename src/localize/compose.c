@@ -4,7 +4,7 @@
 #include "base/stats.h"
 #include "base/str.h"
 #include "localize/compose_parts.h"
-#include "model/place.h"
+#include "model/place/place.h"
 #include "model/rankset.h"
 #include "model/thresholds.h"
 
@@ -362,20 +362,26 @@ static void set_points(struct draft *d)
 	f->point_cnt = d->job->worker_cnt;
 }
 
-/* Adds the function that the loader's children are in: of "92 % in collate > decode", decode. */
-static void name_children(struct draft *d)
+/* Adds the function that those are in for whom it waits: of "collate > decode", decode. */
+static void name_awaited(struct draft *d)
 {
+	static const char *const whose[AWAITED_BY_CNT] = {
+		[AWAITED_LOADER] = "whose worker processes are",
+		[AWAITED_THREAD] = "which waits for another thread",
+		[AWAITED_CHILD] = "which waits for a child process",
+	};
+	const struct awaited *awaited = &d->facts.awaited;
 	struct finding *f = d->out;
-	const char *place, *function;
+	const char *function;
+	enum awaited_by by;
 	size_t len;
 
-	if (d->facts.loader == NULL || f->title == NULL || !draft_awaits_children(d))
+	if (f->title == NULL || !draft_awaits(d, &by) || awaited->place == NULL ||
+	    awaited->by != by)
 		return;
-	place = strstr(d->facts.loader, " in ");
-	place = place != NULL ? place + strlen(" in ") : d->facts.loader;
-	function = place_innermost(place, &len);
-	f->title = arena_printf(d->arena, "%s, whose worker processes are in %.*s", f->title,
-				(int)len, function);
+	function = place_innermost(awaited->place, &len);
+	f->title =
+		arena_printf(d->arena, "%s, %s in %.*s", f->title, whose[by], (int)len, function);
 }
 
 /* What helps depends on the ends of the copies: "Memcpy HtoD (Pageable -> Device)". */
@@ -428,7 +434,7 @@ static void set_words(struct draft *d)
 					draft_ranks_text(d, f->ranks, f->rank_cnt), words->title,
 					draft_holder_known(d) ? " in " : "",
 					draft_holder_known(d) ? d->facts.other_name : "");
-	name_children(d);
+	name_awaited(d);
 	if (d->a->part_of_ns > 0 && f->title != NULL)
 		f->title = arena_printf(d->arena, "%s, which explains %.1f of %.1f ms", f->title,
 					d->a->gain_ns / 1e6, d->a->part_of_ns / 1e6);

@@ -55,8 +55,11 @@ const char *draft_idle_name(struct draft *d, uint32_t frame);
 /* Whether another thread was seen that may hold the interpreter's lock. */
 bool draft_holder_known(const struct draft *d);
 
-/* Whether what is slow is the wait for child processes of a loader. */
-bool draft_awaits_children(const struct draft *d);
+/*
+ * Whether what is slow is a wait for others, and for whom: the worker processes of a DataLoader,
+ * also if nothing is known of them, or who was seen at work meanwhile.
+ */
+bool draft_awaits(const struct draft *d, enum awaited_by *ret);
 
 /* Adds all lines of evidence; needs the numbers, victims and names of the finding. */
 void evidence_add(struct draft *d);

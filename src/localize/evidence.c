@@ -271,7 +271,7 @@ static void evidence_of_gpu(struct draft *d)
 			   f->clock_peers_frac);
 }
 
-bool draft_awaits_children(const struct draft *d)
+static bool awaits_loader(const struct draft *d)
 {
 	uint32_t frame = d->a->function != FRAME_NONE ? d->job->functions.data[d->a->function].frame
 						      : FRAME_NONE;
@@ -287,14 +287,27 @@ bool draft_awaits_children(const struct draft *d)
 	return false;
 }
 
-/* What the loader's processes did, or, where their stacks are unknown, where to look. */
-static void evidence_of_loader(struct draft *d)
+bool draft_awaits(const struct draft *d, enum awaited_by *ret)
 {
-	if (!draft_awaits_children(d))
+	const struct awaited *awaited = &d->facts.awaited;
+
+	*ret = awaits_loader(d) ? AWAITED_LOADER : awaited->by;
+	if (*ret == AWAITED_LOADER)
+		return awaits_loader(d);
+	return awaited->place != NULL && cause_waits_for_others(d->job, d->a);
+}
+
+/* What those do that it waits for, or, where their stacks are unknown, where to look. */
+static void evidence_of_awaited(struct draft *d)
+{
+	const struct awaited *awaited = &d->facts.awaited;
+	enum awaited_by by;
+
+	if (!draft_awaits(d, &by))
 		return;
-	if (d->facts.loader != NULL)
-		EVIDENCE(d, "it waits for the DataLoader's worker processes, which spend %s",
-			 d->facts.loader);
+	if (awaited->place != NULL && awaited->by == by)
+		EVIDENCE(d, "it waits for %s, which spend %.0f %% in %s", awaited_name(by),
+			 100 * awaited->frac, awaited->place);
 	else
 		EVIDENCE(d, "it waits for the DataLoader's worker processes: their dataset or "
 			    "collate function is slow, or they lack CPUs");
@@ -326,7 +339,7 @@ static void evidence_of_host(struct draft *d)
 			f->other_cpu_ns / 1e6, f->other_name);
 	if (d->cause == CAUSE_GC && f->gc_ns > 0)
 		EVIDENCE(d, "garbage collections took %.1f ms per iteration", f->gc_ns / 1e6);
-	evidence_of_loader(d);
+	evidence_of_awaited(d);
 	evidence_of_pressure(d);
 	if (d->cause == CAUSE_SLOW_GPU || d->cause == CAUSE_SLOW_COPY ||
 	    d->cause == CAUSE_DIFFERENCE)

@@ -117,7 +117,7 @@ static void a_wait_for_the_loaders_children_names_their_function(void **state)
 	(void)state;
 	test_play_late(&job, &wait, 1, 30);
 	assert_true(evidence_has("worker processes: their dataset or collate"));
-	job.workers[1].fp.host_stats.loader = children;
+	job.workers[1].fp.host_stats.awaited = children;
 	assert_true(evidence_has("which spend 92 % in train.py(8): collate > train.py(3): decode"));
 	report = test_localize(&job, NULL);
 	assert_non_null(strstr(report.findings[0].title,
@@ -126,8 +126,33 @@ static void a_wait_for_the_loaders_children_names_their_function(void **state)
 	report_done(&report);
 	test_job_done(&job);
 	test_play_late(&job, &test_crop, 1, 30); /* it does not wait for them */
-	job.workers[1].fp.host_stats.loader = children;
+	job.workers[1].fp.host_stats.awaited = children;
 	assert_false(evidence_has("worker processes"));
+	test_job_done(&job);
+}
+
+static void a_wait_for_a_thread_or_a_child_names_its_function(void **state)
+{
+	static const struct test_place wait = { "train.py(40): next", KIND_PYTHON,
+						"threading.py(295): wait", CLASS_HOST };
+
+	(void)state;
+	test_play_late(&job, &wait, 1, 30);
+	assert_false(evidence_has("it waits for"));
+	job.workers[1].fp.host_stats.awaited =
+		"thread, 92 % in train.py(3): fill > train.py(9): load";
+	assert_true(evidence_has("it waits for other threads of the process, which spend 92 % in "
+				 "train.py(3): fill > train.py(9): load"));
+	job.workers[1].fp.host_stats.awaited =
+		"child, 60 % in train.py(8): act > <system call read>";
+	report = test_localize(&job, NULL);
+	assert_non_null(strstr(report.findings[0].title,
+			       ", which waits for a child process in train.py(8): act"));
+	report_done(&report);
+	test_job_done(&job);
+	test_play_late(&job, &test_crop, 1, 30); /* it does not wait */
+	job.workers[1].fp.host_stats.awaited = "thread, 92 % in train.py(3): fill";
+	assert_false(evidence_has("it waits for"));
 	test_job_done(&job);
 }
 
@@ -450,6 +475,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(each_pattern_of_a_late_worker_has_its_cause),
 		TEST(a_wait_for_the_loaders_children_names_their_function),
+		TEST(a_wait_for_a_thread_or_a_child_names_its_function),
 		TEST(a_function_beside_lost_stacks_is_weak_evidence),
 		TEST(a_slow_kernel_beside_lost_stacks_is_as_good_as_ever),
 		TEST(the_evidence_names_the_process_that_takes_the_cpu),

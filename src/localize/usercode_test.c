@@ -104,7 +104,7 @@ static void a_function_in_two_system_calls_is_named_by_the_users_function(void *
 
 /* Four ranks; rank 1 also has 30 % of the window below the last of the calls from its loop. */
 static void play_extra(const char *const *calls, size_t cnt, enum event_kind leaf,
-		       enum event_class class)
+		       enum event_class class, double run_delay_frac)
 {
 	test_job_init(&job, 4, 1000, 10);
 	for (size_t w = 0; w < 4; w++) {
@@ -115,6 +115,7 @@ static void play_extra(const char *const *calls, size_t cnt, enum event_kind lea
 		(void)test_function(&job, w, at, CLASS_COMPUTE, w == 1 ? 0.65 : 0.95);
 		at = main;
 		job.workers[w].fp.has_device = false;
+		job.workers[w].fp.host_stats.run_delay_frac = run_delay_frac;
 		for (size_t i = 0; i < cnt && w == 1; i++)
 			at = test_frame(&job, w, at, i == cnt - 1 ? leaf : KIND_PYTHON, calls[i]);
 		if (w == 1)
@@ -130,7 +131,7 @@ static void what_only_one_rank_computes_is_its_callers_extra_work(void **state)
 	static const char *const calls[] = { "mishap.py(93): whiten", "aten::mm" };
 
 	(void)state;
-	play_extra(calls, 2, KIND_OPERATOR, CLASS_COMPUTE);
+	play_extra(calls, 2, KIND_OPERATOR, CLASS_COMPUTE, 0);
 	assert_string_equal(report.findings[0].name, "mishap.py(93): whiten");
 	assert_string_equal(report.findings[0].cause, "extra-work");
 }
@@ -140,7 +141,19 @@ static void a_thread_in_a_system_call_stands_still(void **state)
 	static const char *const calls[] = { "mishap.py(34): query", "<system call pselect6>" };
 
 	(void)state;
-	play_extra(calls, 2, KIND_PYTHON, CLASS_HOST);
+	play_extra(calls, 2, KIND_PYTHON, CLASS_HOST, 0);
+	assert_string_equal(report.findings[0].name, "mishap.py(34): query");
+	assert_string_equal(report.findings[0].cause, "host-stall");
+}
+
+/* On a host with too few CPUs for all ranks. */
+static void a_thread_that_sleeps_lacks_no_cpu_there(void **state)
+{
+	static const char *const calls[] = { "mishap.py(34): query",
+					     "<system call clock_nanosleep>" };
+
+	(void)state;
+	play_extra(calls, 2, KIND_PYTHON, CLASS_HOST, 0.6);
 	assert_string_equal(report.findings[0].name, "mishap.py(34): query");
 	assert_string_equal(report.findings[0].cause, "host-stall");
 }
@@ -178,6 +191,7 @@ int main(void)
 		TEST(a_function_in_two_system_calls_is_named_by_the_users_function),
 		TEST(what_only_one_rank_computes_is_its_callers_extra_work),
 		TEST(a_thread_in_a_system_call_stands_still),
+		TEST(a_thread_that_sleeps_lacks_no_cpu_there),
 	};
 
 	return cmocka_run_group_tests_name("usercode", tests, NULL, NULL);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#define LOADER_SAMPLES 5u /* fewer say nothing of where its children spent their time */
+#define AWAITED_SAMPLES 5u /* fewer say nothing of where those spent their time */
 
 static double track_mean(const struct trace *trace, enum resource resource, int64_t tid,
 			 const struct window *window)
@@ -110,16 +110,16 @@ static int copy_absences(const struct sidecar_info *info, struct fingerprint *fp
 	return 0;
 }
 
-/* What the loader's children did. Returns 0 or -ENOMEM. */
-static int copy_loader(const struct sidecar_info *info, struct fingerprint *fp)
+/* What those did that the training thread waited for. Returns 0 or -ENOMEM. */
+static int copy_awaited(const struct sidecar_info *info, struct fingerprint *fp)
 {
-	char text[SIDECAR_LOADER_TEXT];
+	char text[SIDECAR_AWAITED_TEXT];
 
-	if (info->loader.sample_cnt < LOADER_SAMPLES)
+	if (info->awaited.sample_cnt < AWAITED_SAMPLES)
 		return 0;
-	sidecar_loader_text(&info->loader, text, sizeof(text));
-	fp->host_stats.loader = arena_strdup(&fp->arena, text);
-	return fp->host_stats.loader != NULL ? 0 : -ENOMEM;
+	sidecar_awaited_text(&info->awaited, text, sizeof(text));
+	fp->host_stats.awaited = arena_strdup(&fp->arena, text);
+	return fp->host_stats.awaited != NULL ? 0 : -ENOMEM;
 }
 
 int hoststats_add(struct pass *p, struct fingerprint *fp)
@@ -151,7 +151,7 @@ int hoststats_add(struct pass *p, struct fingerprint *fp)
 			t->meta.has_device ? info->gpu_throttled_frac : -1;
 		fp->host_stats.gpu_clock_frac = t->meta.has_device ? info->gpu_clock_frac : -1;
 	}
-	if (info != NULL && copy_loader(info, fp) < 0)
+	if (info != NULL && copy_awaited(info, fp) < 0)
 		return -ENOMEM;
 	if (info != NULL && info->absence_cnt > 0 && copy_absences(info, fp) < 0)
 		return -ENOMEM;

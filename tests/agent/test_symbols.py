@@ -142,7 +142,7 @@ EXPORTS = {
     "pt_agent_enabled",
     "pt_agent_expect_collectives",
     "pt_agent_group",
-    "pt_agent_loader_child",
+    "pt_agent_child",
     "pt_agent_mark",
     "pt_agent_missed",
     "pt_agent_open_operators",

@@ -277,9 +277,9 @@ void pt_agent_training_thread(void)
 		atomic_store_explicit(&agent.flight->training_tid, agent.tid, memory_order_relaxed);
 }
 
-void pt_agent_loader_child(uint32_t pid)
+void pt_agent_child(uint32_t pid, int of_loader)
 {
-	children_add(pid);
+	children_add(pid, of_loader != 0);
 }
 
 void pt_agent_open_stacks(const uintptr_t *codes, size_t cnt)

@@ -52,8 +52,8 @@ PT_EXPORT void pt_agent_training_thread(void);
 /* The process has joined a group of several ranks, which these threads serve (torchgroups.h). */
 PT_EXPORT void pt_agent_group(const char *name, uint32_t size, uint32_t first_rank,
 			      uint32_t rank_stride, const uint32_t *tids, size_t tid_cnt);
-/* A data-loading child was started (children.h). */
-PT_EXPORT void pt_agent_loader_child(uint32_t pid);
+/* There is this child, of a loader or another one (children.h). */
+PT_EXPORT void pt_agent_child(uint32_t pid, int of_loader);
 
 /*
  * Probes once what this process can record (collectors.h), with the interpreter lock held: the

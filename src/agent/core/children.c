@@ -15,6 +15,7 @@
 /* `pids`: set by the thread with the interpreter lock, cleared by the sampler's. */
 static struct children {
 	_Atomic uint32_t pids[CHILDREN_MAX]; /* 0: free */
+	_Atomic bool of_loader[CHILDREN_MAX];
 	_Atomic uint32_t added;
 	/* The sampler's thread only. */
 	uint32_t turn;
@@ -25,11 +26,17 @@ static struct children {
 	} seen[CHILDREN_MAX];
 } children;
 
-void children_add(uint32_t pid)
+void children_add(uint32_t pid, bool of_loader)
 {
 	uint32_t at = atomic_load_explicit(&children.added, memory_order_relaxed);
 
-	atomic_store_explicit(&children.pids[at % CHILDREN_MAX], pid, memory_order_relaxed);
+	for (uint32_t i = 0; i < CHILDREN_MAX; i++) {
+		if (atomic_load_explicit(&children.pids[i], memory_order_relaxed) == pid)
+			return;
+	}
+	atomic_store_explicit(&children.of_loader[at % CHILDREN_MAX], of_loader,
+			      memory_order_relaxed);
+	atomic_store_explicit(&children.pids[at % CHILDREN_MAX], pid, memory_order_release);
 	atomic_store_explicit(&children.added, at + 1, memory_order_release);
 }
 
@@ -59,14 +66,15 @@ static int64_t period_ns(uint32_t misses)
 	return NSEC_PER_SEC / CHILDREN_HZ << MIN(misses / 2, BACKOFF_MAX);
 }
 
-/* The next child whose turn it is; its slot. 0: none. */
-static uint32_t take_turn(int64_t now_ns, uint32_t *ret_slot)
+/* The next child, of the loader or another one, whose turn it is; its slot. 0: none. */
+static uint32_t take_turn(bool of_loader, int64_t now_ns, uint32_t *ret_slot)
 {
 	for (uint32_t i = 0; i < CHILDREN_MAX; i++) {
 		uint32_t slot = children.turn++ % CHILDREN_MAX;
-		uint32_t pid = atomic_load_explicit(&children.pids[slot], memory_order_relaxed);
+		uint32_t pid = atomic_load_explicit(&children.pids[slot], memory_order_acquire);
 
-		if (pid == 0)
+		if (pid == 0 || of_loader != atomic_load_explicit(&children.of_loader[slot],
+								  memory_order_relaxed))
 			continue;
 		if (children.seen[slot].process.pid != pid) {
 			children.seen[slot].process = (struct pystack_process){ .pid = pid };
@@ -125,9 +133,9 @@ static int sample(struct flight *flight, struct pystack_process *child, int64_t 
 }
 
 /* Looks at one child. False: it has ended, and the next one can be looked at instead. */
-static bool look_at_next(struct flight *flight, int64_t now_ns)
+static bool look_at_next(struct flight *flight, bool of_loader, int64_t now_ns)
 {
-	uint32_t slot = 0, pid = take_turn(now_ns, &slot);
+	uint32_t slot = 0, pid = take_turn(of_loader, now_ns, &slot);
 	int ret;
 
 	if (pid == 0)
@@ -140,11 +148,11 @@ static bool look_at_next(struct flight *flight, int64_t now_ns)
 	return ret != -ESRCH;
 }
 
-void children_look(struct flight *flight, int64_t now_ns)
+void children_look(struct flight *flight, bool in_call, int64_t now_ns)
 {
-	bool done = atomic_load_explicit(&children.added, memory_order_acquire) == 0 ||
-		    !is_loading(flight);
+	bool none = atomic_load_explicit(&children.added, memory_order_acquire) == 0;
+	bool loading = !none && is_loading(flight), done = none || (!loading && !in_call);
 
 	for (uint32_t i = 0; i < CHILDREN_MAX && !done; i++)
-		done = look_at_next(flight, now_ns);
+		done = look_at_next(flight, loading, now_ns);
 }

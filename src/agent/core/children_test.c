@@ -89,7 +89,7 @@ static int close_flight(void **state)
 static void look_for(struct flight *flight, int64_t *now_ns, int64_t duration_ns)
 {
 	for (int64_t end_ns = *now_ns + duration_ns; *now_ns < end_ns; *now_ns += TICK_NS)
-		children_look(flight, *now_ns);
+		children_look(flight, false, *now_ns);
 }
 
 static void a_child_is_looked_at_so_often_and_found_once(void **state)
@@ -97,7 +97,7 @@ static void a_child_is_looked_at_so_often_and_found_once(void **state)
 	struct flight *flight = *state;
 	int64_t now_ns = NSEC_PER_SEC;
 
-	children_add(11);
+	children_add(11, true);
 	look_for(flight, &now_ns, NSEC_PER_SEC);
 	assert_int_equal(played.look_cnt, CHILDREN_HZ);
 	assert_int_equal(played.found_cnt, 1);
@@ -111,9 +111,29 @@ static void children_are_left_alone_outside_the_loader(void **state)
 	int64_t now_ns = NSEC_PER_SEC;
 
 	flight->block.ring[0].kind = MARK_OPTIMIZER;
-	children_add(11);
+	children_add(11, true);
 	look_for(flight, &now_ns, NSEC_PER_SEC);
 	assert_int_equal(played.look_cnt, 0);
+}
+
+static void another_child_is_looked_at_in_a_system_call_and_not_in_the_loader(void **state)
+{
+	struct flight *flight = *state;
+	int64_t now_ns = NSEC_PER_SEC;
+
+	children_add(11, true);
+	children_add(12, false);
+	children_add(11, false); /* it stays the loader's */
+	children_look(flight, true, now_ns);
+	assert_int_equal(played.last_pid, 11);
+	now_ns += NSEC_PER_SEC;
+	flight->block.ring[0].kind = MARK_OPTIMIZER;
+	children_look(flight, false, now_ns);
+	assert_int_equal(played.look_cnt, 1);
+	for (int i = 0; i < 5; i++)
+		children_look(flight, true, now_ns + i * NSEC_PER_SEC);
+	assert_int_equal(played.last_pid, 12);
+	assert_int_equal(played.look_cnt, 6);
 }
 
 /* The start of an interpreter may take seconds, and its looks are dear. */
@@ -122,7 +142,7 @@ static void a_child_that_starts_slowly_is_awaited_by_few_looks(void **state)
 	struct flight *flight = *state;
 	int64_t now_ns = NSEC_PER_SEC;
 
-	children_add(11);
+	children_add(11, true);
 	played.answer = -EFAULT;
 	look_for(flight, &now_ns, 10 * NSEC_PER_SEC);
 	assert_in_range(played.look_cnt, 10, 20);
@@ -141,7 +161,7 @@ static void a_child_that_cannot_be_read_is_forgotten(void **state)
 
 	for (size_t i = 0; i < ARRAY_SIZE(ERRORS); i++) {
 		played = (struct played){ .answer = ERRORS[i] };
-		children_add(20 + (uint32_t)i);
+		children_add(20 + (uint32_t)i, true);
 		look_for(flight, &now_ns, 60 * NSEC_PER_SEC);
 		assert_int_equal(played.look_cnt, LOOKS[i]);
 		assert_int_equal(played.last_pid, 20 + i);
@@ -155,10 +175,10 @@ static void a_new_child_is_found_anew(void **state)
 	int64_t now_ns = NSEC_PER_SEC;
 
 	for (uint32_t i = 0; i < CHILDREN_MAX + 1; i++)
-		children_add(100 + i);
+		children_add(100 + i, true);
 	look_for(flight, &now_ns, NSEC_PER_SEC);
 	assert_int_equal(played.found_cnt, CHILDREN_MAX);
-	children_add(1000);
+	children_add(1000, true);
 	look_for(flight, &now_ns, NSEC_PER_SEC);
 	assert_int_equal(played.found_cnt, CHILDREN_MAX + 1);
 }
@@ -170,6 +190,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_child_is_looked_at_so_often_and_found_once),
 		TEST(children_are_left_alone_outside_the_loader),
+		TEST(another_child_is_looked_at_in_a_system_call_and_not_in_the_loader),
 		TEST(a_child_that_starts_slowly_is_awaited_by_few_looks),
 		TEST(a_child_that_cannot_be_read_is_forgotten),
 		TEST(a_new_child_is_found_anew),

@@ -332,11 +332,20 @@ static uint32_t mode_now(const struct flight *flight, int64_t now_ns)
 	return mode;
 }
 
+/* Whether the training thread was in a system call, and not only for the interpreter's lock. */
+static bool trains_in_call(const struct flight *flight)
+{
+	const struct target *target =
+		find_target(atomic_load_explicit(&flight->training_tid, memory_order_relaxed));
+
+	return target != NULL && !target->gone && (target->detail & FLIGHT_SAMPLE_SYSCALL) != 0;
+}
+
 static void tick(struct flight *flight, uint32_t mode, int64_t now_ns)
 {
 	if (mode != SAMPLER_OFF && sampler.stacks) {
 		look_at_all(flight, now_ns, mode == SAMPLER_WINDOW);
-		children_look(flight, now_ns);
+		children_look(flight, trains_in_call(flight), now_ns);
 	}
 	if (mode != SAMPLER_OFF)
 		keep_account(flight, now_ns);

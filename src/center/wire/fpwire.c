@@ -74,7 +74,7 @@ void wire_text_fields(struct fingerprint *fp, const char **ret[FPWIRE_TEXT_CNT])
 	ret[3] = &fp->device_name;
 	ret[4] = &fp->host_stats.other_name;
 	ret[5] = &fp->host_stats.thief;
-	ret[6] = &fp->host_stats.loader;
+	ret[6] = &fp->host_stats.awaited;
 }
 
 void fpwire_bind(struct fpwire *m)

@@ -158,7 +158,7 @@ static void check_host(const struct fp_host *a, const struct fp_host *b)
 	assert_int_equal(a->gc_cnt, b->gc_cnt);
 	assert_string_equal(a->other_name, b->other_name);
 	assert_string_equal(a->thief != NULL ? a->thief : "", b->thief);
-	assert_string_equal(a->loader != NULL ? a->loader : "", b->loader);
+	assert_string_equal(a->awaited != NULL ? a->awaited : "", b->awaited);
 }
 
 static void check_identity(const struct fingerprint *a, const struct fingerprint *b)

@@ -130,7 +130,7 @@ static void fill_host(struct fingerprint *fp)
 		*fracs[i] = below(3) == 0 ? -1 : (double)below(4000) / 1000;
 	fp->host_stats.other_name = some_text(fp);
 	fp->host_stats.thief = below(2) == 0 ? NULL : some_text(fp);
-	fp->host_stats.loader = below(2) == 0 ? NULL : some_text(fp);
+	fp->host_stats.awaited = below(2) == 0 ? NULL : some_text(fp);
 	fp->host_stats.gc_ns = some_ns();
 	fp->host_stats.gc_cnt = (int64_t)below(1000);
 }

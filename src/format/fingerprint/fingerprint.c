@@ -475,7 +475,7 @@ static void code_fingerprint(struct codec *c, struct fingerprint *fp)
 		code_limits(c, &fp->drops);
 	code_iterations_by(c, fp);
 	if (c->version >= 8)
-		code_text(c, &fp->host_stats.loader);
+		code_text(c, &fp->host_stats.awaited);
 	if (c->version >= 9)
 		CODE_INT(c, fp->warmup_ns, 0, INT64_MAX / 4, "a duration");
 	if (c->version >= 10)

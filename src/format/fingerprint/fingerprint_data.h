@@ -106,10 +106,10 @@ struct fp_host {
 	 */
 	double gpu_throttled_frac, gpu_clock_frac;
 	/*
-	 * Where the children of its loader spent their time while it waited for them, as text:
-	 * "92 % in train.py(8): collate > <system call read>".
+	 * For whom its training thread waited and what they did meanwhile, as model/place/awaited.h
+	 * writes it: "92 % in train.py(8): collate > <system call read>".
 	 */
-	const char *loader;
+	const char *awaited;
 };
 
 /* A GPU of the worker with missing samples. */

@@ -194,13 +194,13 @@ static void a_file_of_version_7_knows_nothing_of_loaders_children(void **state)
 	(void)state;
 	fingerprint_init(&fp);
 	fp.window_ns = 1000;
-	fp.host_stats.loader = "92 % in train.py(8): collate";
+	fp.host_stats.awaited = "92 % in train.py(8): collate";
 	read_as(&fp, 0, 0, &again);
-	assert_string_equal(again.host_stats.loader, fp.host_stats.loader);
+	assert_string_equal(again.host_stats.awaited, fp.host_stats.awaited);
 	fingerprint_done(&again);
-	fp.host_stats.loader = NULL;
+	fp.host_stats.awaited = NULL;
 	read_as(&fp, 7, ADDED_8 + ADDED_9 + ADDED_10 + ADDED_11, &again);
-	assert_null(again.host_stats.loader);
+	assert_null(again.host_stats.awaited);
 	fingerprint_done(&again);
 	fingerprint_done(&fp);
 }

@@ -101,8 +101,8 @@ static void terminate_texts(struct sidecar *sidecar)
 		gpu->name[sizeof(gpu->name) - 1] = '\0';
 		gpu->why[sizeof(gpu->why) - 1] = '\0';
 	}
-	vec_foreach(loader, &sidecar->loaders)
-		loader->place[sizeof(loader->place) - 1] = '\0';
+	vec_foreach(awaited, &sidecar->awaited)
+		awaited->place[sizeof(awaited->place) - 1] = '\0';
 	vec_foreach(id, &sidecar->gpu_ids)
 		id->uuid[sizeof(id->uuid) - 1] = '\0';
 }
@@ -395,9 +395,9 @@ void sidecar_summarize(const struct sidecar *sidecar, struct sidecar_info *ret)
 	}
 	vec_foreach(thief, &sidecar->thieves)
 		insert_thief(&info, thief);
-	if (sidecar->loaders.cnt > 0 && sidecar->loaders.data[0].frac >= 0 &&
-	    sidecar->loaders.data[0].frac <= 1)
-		info.loader = sidecar->loaders.data[0];
+	if (sidecar->awaited.cnt > 0 && sidecar->awaited.data[0].frac >= 0 &&
+	    sidecar->awaited.data[0].frac <= 1 && sidecar->awaited.data[0].by < AWAITED_BY_CNT)
+		info.awaited = sidecar->awaited.data[0];
 	*ret = info;
 }
 
@@ -412,9 +412,11 @@ void sidecar_thief_text(const struct sidecar_thief *thief, char *text, size_t si
 		       thief->cpus[0] != '\0' ? " on CPUs " : "", thief->cpus);
 }
 
-void sidecar_loader_text(const struct sidecar_loader *loader, char *text, size_t size)
+void sidecar_awaited_text(const struct sidecar_awaited *awaited, char *text, size_t size)
 {
-	(void)snprintf(text, size, "%.0f %% in %s", 100 * loader->frac, loader->place);
+	const struct awaited of = { (enum awaited_by)awaited->by, awaited->frac, awaited->place };
+
+	awaited_write(&of, text, size);
 }
 
 void sidecar_sum_gpu(const struct sidecar *sidecar, uint32_t gpu, uint32_t metric,

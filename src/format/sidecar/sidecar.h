@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "format/sidecar/sidecar_file.h"
 #include "model/event.h"
+#include "model/place/awaited.h"
 
 /* One sidecar in memory. A zeroed one is empty and valid. */
 struct sidecar {
@@ -92,9 +93,9 @@ struct sidecar_info {
 	double gpu_throttled_frac, gpu_clock_frac;	   /* as in struct fp_host */
 	struct sidecar_absence absences[SIDECAR_GPUS_MAX]; /* GPUs with absent samples */
 	size_t absence_cnt;
-	struct sidecar_loader loader; /* sample_cnt 0: its children were not seen at work */
-	bool has_sockets;	      /* TCP was sampled at least twice: */
-	uint64_t tx_bytes, rx_bytes;  /* payload between first and last sample */
+	struct sidecar_awaited awaited; /* sample_cnt 0: nobody was seen at work */
+	bool has_sockets;		/* TCP was sampled at least twice: */
+	uint64_t tx_bytes, rx_bytes;	/* payload between first and last sample */
 };
 
 /* Condenses a sidecar. Allocates nothing. */
@@ -113,6 +114,6 @@ void sidecar_sum_gpu(const struct sidecar *sidecar, uint32_t gpu, uint32_t metri
 /* "pid 71 (stress --cpu 1) used 0.98 CPU on CPUs 0-1", or "4 processes like pid 71 ...". */
 void sidecar_thief_text(const struct sidecar_thief *thief, char *text, size_t size);
 
-#define SIDECAR_LOADER_TEXT (sizeof(struct sidecar_loader) + 64)
-/* "92 % in train.py(8): collate > <system call read>". */
-void sidecar_loader_text(const struct sidecar_loader *loader, char *text, size_t size);
+#define SIDECAR_AWAITED_TEXT (sizeof(struct sidecar_awaited) + 64)
+/* As awaited_write(). */
+void sidecar_awaited_text(const struct sidecar_awaited *awaited, char *text, size_t size);

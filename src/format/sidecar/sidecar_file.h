@@ -35,7 +35,7 @@
 	X(NIC_COUNT, nic_counters, struct sidecar_nic_count)  \
 	X(GPU_ID, gpu_ids, struct sidecar_gpu_id)             \
 	X(RANK, ranks, struct sidecar_rank)                   \
-	X(LOADER, loaders, struct sidecar_loader)
+	X(AWAITED, awaited, struct sidecar_awaited)
 
 #define SIDECAR_FIRST_SECTIONS 6u /* of files whose header has no section_cnt */
 #define SIDECAR_SECTIONS_MAX 64u
@@ -87,11 +87,12 @@ struct sidecar_rank {
 	uint32_t host_cnt; /* ranks of the job on this host, from its launcher; 0: unknown */
 };
 
-/* What the loader's children did while the worker waited for them. One record at most. */
-struct sidecar_loader {
-	double frac;	     /* share of the working children's samples that were there */
-	uint32_t sample_cnt; /* of working children */
-	char place[500];     /* functions and a system call, the outermost first; NUL-terminated */
+/* For whom the training thread waited, and what they did meanwhile. One record at most. */
+struct sidecar_awaited {
+	double frac;	     /* share of the samples at work that were there */
+	uint32_t sample_cnt; /* of those at work */
+	char place[496];     /* functions and a system call, the outermost first; NUL-terminated */
+	uint32_t by;	     /* enum awaited_by */
 };
 
 struct sidecar_header {
@@ -112,5 +113,5 @@ _Static_assert(sizeof(struct sidecar_process) == 24, "on disk");
 _Static_assert(sizeof(struct sidecar_gc) == 24, "on disk");
 _Static_assert(sizeof(struct sidecar_iteration) == 16, "on disk");
 _Static_assert(sizeof(struct sidecar_rank) == 8, "on disk");
-_Static_assert(sizeof(struct sidecar_loader) == 512, "on disk");
+_Static_assert(sizeof(struct sidecar_awaited) == 512, "on disk");
 _Static_assert(sizeof(struct sidecar_header) == 120 + 16 * SIDECAR_SECTION_CNT, "on disk");

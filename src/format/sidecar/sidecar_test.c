@@ -286,24 +286,24 @@ static void the_summary_names_the_largest_thief_first(void **state)
 	sidecar_done(&s);
 }
 
-static void the_summary_says_where_the_loaders_children_are(void **state)
+static void the_summary_says_where_those_are_that_are_waited_for(void **state)
 {
 	struct sidecar s = { 0 };
-	struct sidecar_loader loader = { .frac = 0.916, .sample_cnt = 12, .place = "a.py(3): f" };
+	struct sidecar_awaited awaited = { .frac = 0.916, .sample_cnt = 12, .place = "a.py(3): f" };
 	struct sidecar_info info;
-	char text[SIDECAR_LOADER_TEXT];
+	char text[SIDECAR_AWAITED_TEXT];
 
 	(void)state;
 	sidecar_summarize(&s, &info);
-	assert_int_equal(info.loader.sample_cnt, 0);
-	assert_int_equal(vec_push(&s.loaders, loader), 0);
+	assert_int_equal(info.awaited.sample_cnt, 0);
+	assert_int_equal(vec_push(&s.awaited, awaited), 0);
 	sidecar_summarize(&s, &info);
-	assert_int_equal(info.loader.sample_cnt, 12);
-	sidecar_loader_text(&info.loader, text, sizeof(text));
+	assert_int_equal(info.awaited.sample_cnt, 12);
+	sidecar_awaited_text(&info.awaited, text, sizeof(text));
 	assert_string_equal(text, "92 % in a.py(3): f");
-	s.loaders.data[0].frac = (double)NAN;
+	s.awaited.data[0].frac = (double)NAN;
 	sidecar_summarize(&s, &info);
-	assert_int_equal(info.loader.sample_cnt, 0);
+	assert_int_equal(info.awaited.sample_cnt, 0);
 	sidecar_done(&s);
 }
 
@@ -665,7 +665,7 @@ int main(void)
 		cmocka_unit_test(steps_of_the_trace_itself_are_kept),
 		cmocka_unit_test(a_thread_unknown_to_the_trace_gets_a_lane),
 		cmocka_unit_test(the_summary_names_the_largest_thief_first),
-		cmocka_unit_test(the_summary_says_where_the_loaders_children_are),
+		cmocka_unit_test(the_summary_says_where_those_are_that_are_waited_for),
 		cmocka_unit_test(a_thief_on_the_workers_own_cpu_goes_before_a_busier_one),
 		cmocka_unit_test(only_the_eight_largest_thieves_are_kept),
 		cmocka_unit_test(every_truncation_and_flipped_byte_is_survived),

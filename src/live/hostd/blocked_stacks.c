@@ -7,13 +7,16 @@
 #include "model/syscall.h"
 #include "read/flight/labels.h"
 #include "read/flight/loaderchildren.h"
+#include "read/flight/others.h"
 #include "read/flight/stacks.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #define DEPTH_MAX 64
-#define CHILDREN_NS (5 * NSEC_PER_SEC) /* of samples of the loader's children */
+#define AWAITED_NS (5 * NSEC_PER_SEC) /* of samples of those that it waits for */
+#define ENDED_NS \
+	(10 * NSEC_PER_SEC) /* before it was blocked: what a thread had made lasts so long */
 
 /* --- the stack --- */
 
@@ -89,14 +92,29 @@ static int find_stack(const struct flightlog *log, struct wire_where *ret)
 	return error;
 }
 
-/* What the loader's children do now. Returns 0 or -ENOMEM. */
-static int find_children(const struct flightlog *log, int64_t now_ns, struct wire_where *ret)
+/*
+ * What those do now that it waits for, and which thread has ended while it waits or shortly before.
+ * Returns 0 or -ENOMEM.
+ */
+static int find_awaited(const struct flightlog *log, const struct worker *worker, int64_t now_ns,
+			struct wire_where *ret)
 {
-	struct flight_children found;
-	int error = flight_children(log, now_ns - CHILDREN_NS, now_ns, &found);
+	struct flight_place found = { 0 }, ended = { 0 };
+	int error;
 
-	if (error == 0 && found.sample_cnt > 0)
-		(void)snprintf(ret->children, sizeof(ret->children), "%s", found.place);
+	if (worker->last_mark == MARK_DATALOADER)
+		error = flight_children(log, now_ns - AWAITED_NS, now_ns, &found);
+	else
+		error = flight_others(log, now_ns - AWAITED_NS, now_ns, true, &found);
+	if (error == 0)
+		error = flight_ended_thread(log, worker->last_ns - ENDED_NS, &ret->ended_ago_ns,
+					    &ended);
+	if (error == 0 && found.sample_cnt > 0) {
+		ret->awaited_by = found.by;
+		(void)snprintf(ret->awaited, sizeof(ret->awaited), "%s", found.place);
+	}
+	if (error == 0 && ended.sample_cnt > 0)
+		(void)snprintf(ret->ended, sizeof(ret->ended), "%s", ended.place);
 	return error;
 }
 
@@ -191,8 +209,8 @@ static int find(const struct worker *worker, uint32_t off, struct wire_where *re
 		find_collectives(&log, off, ret);
 		error = find_stack(&log, ret);
 	}
-	if (error == 0 && worker->last_mark == MARK_DATALOADER)
-		error = find_children(&log, clock_mono_ns(), ret);
+	if (error == 0)
+		error = find_awaited(&log, worker, clock_mono_ns(), ret);
 	flightlog_done(&log);
 	return error;
 }

@@ -5,7 +5,7 @@
 #include "format/flightlog/flightlog.h"
 #include "host/process/placement.h"
 #include "live/hostd/hostd_parts.h"
-#include "read/flight/loaderchildren.h"
+#include "read/flight/others.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -306,28 +306,29 @@ static int list_ranks(struct client *client)
 }
 
 /*
- * Adds what the loader's children did in the window, which is in the recorder whatever the source of
- * the window is. O(the recorder's size), some ms. Returns 0 or -ENOMEM.
+ * Adds what those did in the window that the training thread waited for, which is in the recorder
+ * whatever the source of the window is. O(the recorder's size), some ms. Returns 0 or -ENOMEM.
  */
-static int look_at_loader(struct client *client, int64_t now_ns)
+static int look_at_awaited(struct client *client, int64_t now_ns)
 {
 	struct worker *worker = &client->worker;
-	struct flight_children found = { 0 };
-	struct sidecar_loader loader = { 0 };
+	struct flight_place found = { 0 };
+	struct sidecar_awaited awaited = { 0 };
 	struct flightlog log;
 	int ret;
 
 	flightlog_init(&log);
 	ret = flightlog_take(&log, worker->block.flight, false);
 	if (ret == 0)
-		ret = flight_children(&log, worker->window.side.header.start_ns, now_ns, &found);
+		ret = flight_awaited(&log, worker->window.side.header.start_ns, now_ns, &found);
 	flightlog_done(&log);
 	if (ret < 0 || found.sample_cnt == 0)
 		return ret;
-	loader.frac = found.frac;
-	loader.sample_cnt = found.sample_cnt;
-	(void)snprintf(loader.place, sizeof(loader.place), "%s", found.place);
-	return vec_push(&worker->window.side.loaders, loader);
+	awaited.by = found.by;
+	awaited.frac = found.frac;
+	awaited.sample_cnt = found.sample_cnt;
+	(void)snprintf(awaited.place, sizeof(awaited.place), "%s", found.place);
+	return vec_push(&worker->window.side.awaited, awaited);
 }
 
 static int finish_window(struct client *client, const struct message *message, struct err *err)
@@ -364,7 +365,7 @@ static int finish_window(struct client *client, const struct message *message, s
 	}
 	if (netwatch_finish(&hostd->netwatch, &client->worker.window.side) < 0 ||
 	    take_gpus(client) < 0 || list_ranks(client) < 0 ||
-	    look_at_loader(client, finish.mono_ns) < 0)
+	    look_at_awaited(client, finish.mono_ns) < 0)
 		return err_set(err, ENOMEM, "%s: out of memory", message->text);
 	query.worker_cnt = list_workers(hostd, workers, ARRAY_SIZE(workers), client, &query.idx);
 	return worker_finish(&client->worker, &finish, err);

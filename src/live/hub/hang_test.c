@@ -190,7 +190,7 @@ static void where_the_loaders_children_are_is_evidence(void **state)
 	(void)state;
 	job.states[1].last_mark = MARK_DATALOADER;
 	set_stack(&job, 1, "selectors.py(402): select", "<system call poll>");
-	(void)snprintf(job.wheres[1].children, sizeof(job.wheres[1].children),
+	(void)snprintf(job.wheres[1].awaited, sizeof(job.wheres[1].awaited),
 		       "train.py(8): collate > <system call read>");
 	report = judged(&job);
 	assert_string_equal(report.findings[0].cause, "loader-blocked");
@@ -655,9 +655,15 @@ static void a_message_whose_texts_do_not_end_is_invalid(void **state)
 	memset(where->stack, 's', sizeof(where->stack));
 	assert_false(wire_where_valid(where));
 	where->stack[0] = '\0';
-	memset(where->children, 'c', sizeof(where->children));
+	memset(where->awaited, 'c', sizeof(where->awaited));
 	assert_false(wire_where_valid(where));
-	where->children[0] = '\0';
+	where->awaited[0] = '\0';
+	memset(where->ended, 'e', sizeof(where->ended));
+	assert_false(wire_where_valid(where));
+	where->ended[0] = '\0';
+	where->awaited_by = AWAITED_BY_CNT;
+	assert_false(wire_where_valid(where));
+	where->awaited_by = AWAITED_CHILD;
 	where->entered_cnt = WIRE_GROUPS + 1;
 	assert_false(wire_where_valid(where));
 }

@@ -4,7 +4,7 @@
 #include "live/hub/hang_parts.h"
 #include "live/hub/jobstate.h"
 #include "localize/cause.h"
-#include "model/place.h"
+#include "model/place/place.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -48,6 +48,21 @@ static const char *place(const struct wire_state *state)
 	}
 }
 
+static void append_awaited(struct str *line, const struct wire_where *where)
+{
+	static const char *const whose[AWAITED_BY_CNT] = {
+		[AWAITED_LOADER] = "its loader's worker processes",
+		[AWAITED_THREAD] = "its other threads",
+		[AWAITED_CHILD] = "its child processes",
+	};
+
+	if (where != NULL && where->ended[0] != '\0')
+		str_printf(line, "; a thread of it ended %.1f s ago, last seen in %s",
+			   (double)where->ended_ago_ns / NSEC_PER_SEC, where->ended);
+	if (where != NULL && where->awaited[0] != '\0')
+		str_printf(line, "; %s are in %s", whose[where->awaited_by], where->awaited);
+}
+
 static void append_stack(struct str *line, const struct blocked *b, size_t i)
 {
 	const struct wire_entered *entered = hang_entered_last(b, i);
@@ -55,9 +70,7 @@ static void append_stack(struct str *line, const struct blocked *b, size_t i)
 
 	if (*at != '\0' || *leaf != '\0')
 		str_printf(line, ", in %s%s%s", at, *at != '\0' && *leaf != '\0' ? " " : "", leaf);
-	if (b->wheres[i] != NULL && b->wheres[i]->children[0] != '\0')
-		str_printf(line, "; its loader's worker processes are in %s",
-			   b->wheres[i]->children);
+	append_awaited(line, b->wheres[i]);
 	if (entered != NULL)
 		str_printf(line, "; of group %s it entered %s number %" PRId64 " last",
 			   entered->group, entered->name, entered->number);
@@ -160,8 +173,9 @@ static int name_function(const struct blocked *b, enum reason reason, size_t fir
 		ret->name = ret->stack[ret->stack_cnt - 1];
 		ret->class = CLASS_HOST;
 	}
-	if (error == 0 && reason == REASON_LOADER && where->children[0] != '\0')
-		error = name_children(b, where->children, ret);
+	if (error == 0 && reason == REASON_LOADER && where->awaited[0] != '\0' &&
+	    where->awaited_by == AWAITED_LOADER)
+		error = name_children(b, where->awaited, ret);
 	return error;
 }
 
@@ -306,10 +320,11 @@ int hang_fill_report(const struct blocked *b, bool blind, struct report *report)
 	report->verdict = VERDICT_STUCK;
 	report->reason = arena_printf(
 		b->arena,
-		"no iteration ends any more after step %" PRIu64 ", and nothing shows for which "
-		"rank the others wait; where each is: below, and until now: perftracker timeline, "
-		"with the folder of this report",
-		greatest_step(b));
+		"no iteration ends any more after step %" PRIu64 "%s: below, and until now: "
+		"perftracker timeline, with the folder of this report",
+		greatest_step(b),
+		b->cnt == 1 ? "; where the only rank is"
+			    : ", and nothing shows for which rank the others wait; where each is");
 	if (report->reason == NULL)
 		return -ENOMEM;
 	return fill_notes(b, blind, report);

@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "live/link/wire.h"
+#include "model/place/awaited.h"
 
 #include <string.h>
 
@@ -27,7 +28,10 @@ struct wire_where {
 	struct wire_entered entered[WIRE_GROUPS];
 	char stack[WIRE_TEXT]; /* functions, the innermost last; '\n' between them */
 	char leaf[64];	       /* what the innermost function waits for: a system call, the GIL */
-	char children[500];    /* while it waits for its loader: where the loader's children are */
+	char awaited[500];     /* where those are that it waits for */
+	uint32_t awaited_by;   /* enum awaited_by */
+	char ended[500];       /* where a thread of the process was that has ended shortly before */
+	int64_t ended_ago_ns;
 };
 
 /* Whether all counts are in range and all texts end with NUL. */
@@ -36,7 +40,9 @@ static inline bool wire_where_valid(const struct wire_where *where)
 	if (where->entered_cnt > WIRE_GROUPS ||
 	    memchr(where->stack, '\0', sizeof(where->stack)) == NULL ||
 	    memchr(where->leaf, '\0', sizeof(where->leaf)) == NULL ||
-	    memchr(where->children, '\0', sizeof(where->children)) == NULL)
+	    memchr(where->awaited, '\0', sizeof(where->awaited)) == NULL ||
+	    memchr(where->ended, '\0', sizeof(where->ended)) == NULL ||
+	    where->awaited_by >= AWAITED_BY_CNT)
 		return false;
 	for (uint32_t i = 0; i < where->entered_cnt; i++) {
 		const struct wire_entered *entered = &where->entered[i];

@@ -175,3 +175,20 @@ void flight_names_done(struct flight_names *names)
 	free(names->frames);
 	names->frames = NULL;
 }
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), end_len = strlen(end);
+
+	return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+bool flight_node_is(const struct flightlog *log, uint32_t node, const char *file_end,
+		    const char *function)
+{
+	const struct flight_frame *frame = &log->frames.data[log->nodes.data[node].frame];
+
+	return ends_with(log->strings.data[frame->file], file_end) &&
+	       (*function == '\0' ||
+		strcmp(plain_name(log->strings.data[frame->name]), function) == 0);
+}

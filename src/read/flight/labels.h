@@ -28,3 +28,15 @@ void flight_names_done(struct flight_names *names);
 
 /* "<system call recvfrom>". STRTAB_NONE: out of memory. */
 _must_check_ uint32_t flight_names_syscall(struct flight_names *names, uint32_t number);
+
+static inline uint32_t flight_sample_tid(const struct ring_record *sample)
+{
+	return (uint32_t)(sample->extra >> 32);
+}
+
+/*
+ * Whether the innermost function of a node is of a file whose path ends so, and has this name, without
+ * its class; "": any.
+ */
+bool flight_node_is(const struct flightlog *log, uint32_t node, const char *file_end,
+		    const char *function);

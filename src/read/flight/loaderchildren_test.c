@@ -9,7 +9,7 @@
 #define POLL 7 /* numbers of system calls: x86-64 */
 #define NANOSLEEP 230
 
-static struct flight_children found;
+static struct flight_place found;
 
 /* The stack of a child's loop; it was forked inside main. */
 static uint32_t loop_of(struct fixture *x)

@@ -39,10 +39,5 @@ typedef VEC(struct flight_leaf) leaf_vec;
 _must_check_ int flight_stacks(struct flight_pass *pass, const struct flight_thread *thread,
 			       const struct ring_record *samples, size_t cnt, leaf_vec *leaves);
 
-static inline uint32_t flight_sample_tid(const struct ring_record *sample)
-{
-	return (uint32_t)(sample->extra >> 32);
-}
-
 /* The stack samples of all threads: by thread, then by time. Returns 0 or -ENOMEM. */
 _must_check_ int flight_sort_samples(const struct flightlog *log, record_vec *ret);
