@@ -230,6 +230,9 @@ static bool is_gc(const struct job *job, const struct accusation *a)
 {
 	uint32_t frame = main_frame(job, a);
 
+	/* What a collection frees is below it. */
+	while (frame != FRAME_NONE && frame != a->frame && !job_frame_collects(job, frame))
+		frame = job->frames.data[frame].parent;
 	return frame != FRAME_NONE && !a->spread && job_frame_collects(job, frame);
 }
 
@@ -415,7 +418,8 @@ static enum cause cause_of_all(const struct job *job, const struct accusation *a
 		return CAUSE_SLOW_DATA;
 	if (a->class == CLASS_COMM)
 		return cause_of_comm(job, a, f);
-	return a->worker_cnt == job->worker_cnt ? CAUSE_EVERYWHERE : cause_of_host(job, a, f);
+	return a->worker_cnt == job->worker_cnt && job->worker_cnt > 1 ? CAUSE_EVERYWHERE
+								       : cause_of_host(job, a, f);
 }
 
 /* A lack of CPUs makes all longer; it does not make a place that was not there before. */

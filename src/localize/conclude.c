@@ -319,6 +319,21 @@ static bool slowdown_over(const struct conclusion *c)
 	return true;
 }
 
+/* Not said to be slow by the detector, since iterations vary so much; not healthy, either. */
+static bool unsteady(const struct conclusion *c)
+{
+	const struct report_trigger *trigger = &c->report->trigger;
+
+	if (!trigger_is_far(trigger, c->report->iteration_ms))
+		return false;
+	str_printf(c->reason, "iterations of %.1f ms in this window and %.1f ms at best",
+		   c->report->iteration_ms, trigger->baseline_iteration_ms);
+	trigger_append_factor(c->reason, trigger->baseline_iteration_ms, c->report->iteration_ms);
+	str_append(c->reason, ", but their times vary too much to say that the job became slower, "
+			      "and no rank and no function explains it: is the machine shared?");
+	return true;
+}
+
 static bool all_well(const struct conclusion *c)
 {
 	if (c->facts->matched)
@@ -352,6 +367,7 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		{ rank_late_by_chance, VERDICT_INCONCLUSIVE },
 		{ rank_unequal, VERDICT_INCONCLUSIVE },
 		{ slowdown_over, VERDICT_INCONCLUSIVE },
+		{ unsteady, VERDICT_INCONCLUSIVE },
 		{ all_well, VERDICT_HEALTHY },
 	};
 	struct str reason = { 0 };

@@ -100,6 +100,7 @@ static void a_requested_window_of_a_slow_job_is_slow(void **state)
 	report.trigger = slowdown();
 	report.trigger.kind = "request";
 	report.trigger.since_step = 0;
+	report.trigger.current_iteration_ms = 10;
 	expect(&report, &quiet, VERDICT_HEALTHY, "");
 }
 
@@ -282,6 +283,29 @@ static void what_to_record_instead_is_said(void **state)
 	       "a window of more iterations may tell");
 }
 
+static void a_check_up_of_a_job_far_from_its_best_pace_is_not_healthy(void **state)
+{
+	struct report report = seen();
+
+	(void)state;
+	report.trigger = slowdown();
+	report.trigger.kind = "checkup";
+	report.trigger.since_step = 0;
+	report.trigger.baseline_iteration_ms = 10;
+	report.trigger.current_iteration_ms = 19;
+	report.iteration_ms = 18;
+	expect(&report, &quiet, VERDICT_INCONCLUSIVE,
+	       "iterations of 18.0 ms in this window and 10.0 ms at best (1.8x), but");
+	report = seen();
+	report.trigger = slowdown();
+	report.trigger.kind = "checkup";
+	report.trigger.since_step = 0;
+	report.trigger.baseline_iteration_ms = 10;
+	report.trigger.current_iteration_ms = 19;
+	report.iteration_ms = 11;
+	expect(&report, &quiet, VERDICT_HEALTHY, "no rank makes the others wait");
+}
+
 static void a_rank_that_chance_makes_very_late_is_named_and_not_healthy(void **state)
 {
 	struct conclude_facts facts = quiet;
@@ -415,6 +439,7 @@ int main(void)
 		cmocka_unit_test(weak_evidence_comes_behind_a_missing_rank),
 		cmocka_unit_test(what_to_record_instead_is_said),
 		cmocka_unit_test(a_rank_that_chance_makes_very_late_is_named_and_not_healthy),
+		cmocka_unit_test(a_check_up_of_a_job_far_from_its_best_pace_is_not_healthy),
 		cmocka_unit_test(lost_records_and_unmatched_collectives_leave_it_open),
 		cmocka_unit_test(without_memory_nothing_is_concluded),
 		cmocka_unit_test(the_functions_that_hold_the_window_are_listed_by_size),

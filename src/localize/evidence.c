@@ -400,6 +400,13 @@ static void evidence_of_unknown(struct draft *d)
 }
 
 /* How much may be believed: enough iterations, late in most of them, a real loss. */
+/* A place that is unsure, and whose cause has no sign of its own but the time it takes. */
+static bool is_only_long(const struct draft *d)
+{
+	return d->a->unsure && (d->cause == CAUSE_EVERYWHERE || d->cause == CAUSE_HOST_STALL ||
+				d->cause == CAUSE_CPU_PYTHON || d->cause == CAUSE_SLOW_OPERATOR);
+}
+
 enum confidence evidence_confidence(const struct draft *d)
 {
 	double late = 0, analyzed = 1, cost_pct = 100 * d->a->gain_ns / d->job->iteration_ns;
@@ -408,8 +415,7 @@ enum confidence evidence_confidence(const struct draft *d)
 		late += (double)d->blame->workers[d->a->workers[i]].late_iterations;
 		analyzed = fmax(analyzed, d->job->workers[d->a->workers[i]].iterations);
 	}
-	if (host_is_unknown(d) || d->a->part_of_ns > 0 ||
-	    (d->a->unsure && d->cause == CAUSE_EVERYWHERE))
+	if (host_is_unknown(d) || d->a->part_of_ns > 0 || is_only_long(d))
 		return CONFIDENCE_LOW;
 	if (analyzed < 2)
 		return always_last(d) || holds_half(d) ? CONFIDENCE_MEDIUM : CONFIDENCE_LOW;

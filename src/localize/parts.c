@@ -21,13 +21,14 @@
  */
 static double slowdown_ns(const struct report_trigger *trigger, bool slow, double iteration_ns)
 {
+	bool far = trigger_is_far(trigger, iteration_ns / 1e6);
 	double lost = 1e6 * fmax(0, trigger->current_iteration_ms - trigger->baseline_iteration_ms);
 	double shown = iteration_ns - 1e6 * trigger->baseline_iteration_ms;
 
 	/* Iterations of a steady job differ by as much. */
-	if (!slow && (trigger_is_checkup(trigger) || lost < PAST_SLOW_FRAC * iteration_ns))
+	if (!slow && !far && (trigger_is_checkup(trigger) || lost < PAST_SLOW_FRAC * iteration_ns))
 		return 0;
-	return slow && shown > 0 ? shown : lost;
+	return (slow || far) && shown > 0 ? shown : lost;
 }
 
 struct accuse_options parts_accuse_options(const struct localize_options *options,

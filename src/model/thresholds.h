@@ -187,6 +187,12 @@
  */
 #define SLOW_SURE_FACTOR 1.2
 
+/*
+ * UNSTEADY_FACTOR: times the best pace | not recorded | longer iterations are not healthy, whatever
+ * the noise
+ */
+#define UNSTEADY_FACTOR 1.5
+
 /* SLOW_SHOWN_MS: ms | not recorded | a profile makes shorter iterations longer by itself */
 #define SLOW_SHOWN_MS 20
 
@@ -631,6 +637,9 @@
  * region, not a place
  */
 #define PLACE_REGION_FACTOR 3.0
+
+/* PLACE_EXTRA_FRAC: of a worker's time in a place | not recorded | peers with less never enter it */
+#define PLACE_EXTRA_FRAC 0.02
 
 /* PLACE_FRAC: share of the lost time | not recorded | one of several places holds at least this */
 #define PLACE_FRAC 0.15

@@ -325,6 +325,16 @@ static void find_event(struct hostwalk *w, uint32_t idx)
 }
 
 /*
+ * Whether a function without a caller is no call of the operator that it outlives: where the first
+ * sample of a stack comes late, the whole program seems to begin in an operator.
+ */
+static bool begins_anew(const struct hostwalk *w, const struct level *top, const struct event *e)
+{
+	return e->kind == KIND_PYTHON && e->parent == EVENT_NONE &&
+	       w->path->trace->events[top->event].kind == KIND_OPERATOR;
+}
+
+/*
  * Whether an event that begins in a level and outlives it follows the level: most of it is behind
  * the level's end, and the overlap is short. As a call of the level it would be lost, and its
  * caller named. A frame of which the level is the caller is its call, whatever the times are.
@@ -334,6 +344,8 @@ static bool follows_early(const struct hostwalk *w, const struct level *top, con
 	int64_t overlap_ns = top->end_ns - e->start_ns;
 	int64_t length_ns = top->end_ns - w->path->trace->events[top->event].start_ns;
 
+	if (begins_anew(w, top, e))
+		return true;
 	if (event_end_ns(e) - top->end_ns <= overlap_ns ||
 	    (e->kind == KIND_PYTHON && e->parent == top->event))
 		return false;

@@ -93,6 +93,23 @@ static void a_child_that_crosses_its_parent_by_rounding_follows_it(void **state)
 	fingerprint_done(&fp);
 }
 
+/* The first sample of the program came late, when an operator had begun. */
+static void a_program_that_seems_to_begin_in_an_operator_follows_it(void **state)
+{
+	struct fingerprint fp;
+
+	(void)state;
+	event(KIND_OPERATOR, "backward", 0, 400000);
+	event(KIND_OPERATOR, "aten::mm", 0, 300000);
+	event(KIND_PYTHON, "module", 100000, 900000);
+	event(KIND_OPERATOR, "aten::mm", 500000, 700000);
+	fp = summarized();
+	assert_share(&fp, "backward/aten::mm", CLASS_COMPUTE, 100000);
+	assert_share(&fp, "module/aten::mm", CLASS_COMPUTE, 200000);
+	assert_share(&fp, "module", CLASS_HOST, 600000);
+	fingerprint_done(&fp);
+}
+
 /* A loader's annotation is its call; others only say where time is spent. */
 static void time_in_a_loaders_annotation_is_its_own(void **state)
 {
@@ -641,6 +658,7 @@ int main(void)
 		TEST(a_function_that_begins_before_its_elder_ends_is_not_lost),
 		TEST(a_function_that_outlives_its_caller_stays_its_call),
 		TEST(a_child_that_crosses_its_parent_by_rounding_follows_it),
+		TEST(a_program_that_seems_to_begin_in_an_operator_follows_it),
 		TEST(time_in_a_loaders_annotation_is_its_own),
 		TEST(a_short_call_at_the_end_of_its_caller_stays_its_call),
 		TEST(idle_time_belongs_to_its_annotation_and_place),

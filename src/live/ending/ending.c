@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "live/ending/ending.h"
 
+#include "model/thresholds.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -15,8 +17,7 @@
 /* Noise makes the iterations of some moments slower than the best, by less than this. */
 #define LATE_FACTOR 1.5
 
-/* So much more than the best is not healthy, whatever the noise; less than VARIED is not reported. */
-#define UNSTEADY_FACTOR 1.5
+/* Less more than the best is not reported. */
 #define VARIED_FACTOR 1.2
 
 /* A rank ended before the others if these made so many steps after it. */

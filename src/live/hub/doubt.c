@@ -52,7 +52,8 @@ static void call_it_chance(struct report *report, const struct report *before)
 static bool may_be_a_moment(const struct finding *finding)
 {
 	return strcmp(finding->cause, "more-than-before") == 0 ||
-	       strcmp(finding->cause, "cpu-starvation") == 0;
+	       strcmp(finding->cause, "cpu-starvation") == 0 ||
+	       strcmp(finding->cause, "unexplained-difference") == 0;
 }
 
 bool moment_waits(const struct moment *moment, const struct report *report, int64_t slow_ns)

@@ -214,6 +214,14 @@ static void a_job_as_fast_as_ever_has_no_finding_by_expectation(void **state)
 	assert_true(has_note("the job is as fast as ever"));
 }
 
+/* The detector has not said so, since iterations vary. */
+static void what_explains_that_a_check_up_is_far_from_the_best_pace_is_a_finding(void **state)
+{
+	(void)state;
+	play_live(60, 100, "checkup");
+	assert_int_equal(report.finding_cnt, 1);
+}
+
 /* Slow from its first step, and no collective shows who waits: as fast as ever is no argument. */
 static void what_one_rank_alone_spends_keeps_a_check_up_from_being_healthy(void **state)
 {
@@ -307,6 +315,7 @@ int main(void)
 		TEST(what_costs_much_more_than_the_slowdown_was_there_before),
 		TEST(what_costs_what_the_window_lost_explains_it),
 		TEST(a_job_as_fast_as_ever_has_no_finding_by_expectation),
+		TEST(what_explains_that_a_check_up_is_far_from_the_best_pace_is_a_finding),
 		TEST(what_one_rank_alone_spends_keeps_a_check_up_from_being_healthy),
 		TEST(without_a_known_pace_what_is_long_is_a_finding),
 		TEST(a_checkpoint_in_the_window_is_an_occasion),

@@ -42,6 +42,25 @@ void ledger_sum(struct ledger *l, const struct job *job)
 	}
 }
 
+void ledger_move(struct ledger *l, const struct job *job, uint32_t place, double ns)
+{
+	double there = l->below[place], others = l->listed - there;
+
+	if (there <= 0)
+		return;
+	for (uint32_t f = 0; f < job->functions.cnt; f++) {
+		uint32_t frame = job->functions.data[f].frame;
+
+		if (frame != FRAME_NONE && job_frame_below(job, frame, place))
+			l->of_function[f] *= ns / there;
+		else if (others > 0)
+			l->of_function[f] *= (l->listed - ns) / others;
+	}
+	for (uint32_t i = 0; i < job->frames.cnt; i++)
+		l->below[i] = 0;
+	ledger_sum(l, job);
+}
+
 uint32_t ledger_place(const struct ledger *l, const struct job *job)
 {
 	uint32_t place = FRAME_NONE;

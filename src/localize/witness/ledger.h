@@ -26,6 +26,12 @@ void ledger_merge(struct ledger *l, const struct ledger *other, const struct job
 /* Computes the sums over subtrees. Call after the last ledger_add(). */
 void ledger_sum(struct ledger *l, const struct job *job);
 
+/*
+ * Gives the subtree of place, which has some, ns of what is listed; the rest keeps its proportions.
+ * After ledger_sum().
+ */
+void ledger_move(struct ledger *l, const struct job *job, uint32_t place, double ns);
+
 /* The deepest frame that holds LEDGER_MOST of the listed time; FRAME_NONE: there is none. */
 uint32_t ledger_place(const struct ledger *l, const struct job *job);
 

@@ -116,6 +116,27 @@ static bool is_device_frame(const struct job *job, uint32_t frame)
 	       job->frames.data[frame].kind == KIND_GPU_MEMOP;
 }
 
+/*
+ * The outermost place that the worker's peers never enter, and in which it spends most of what it
+ * lost: what lies between two collectives is compared as a whole, so such work is not always where
+ * the loss shows. FRAME_NONE: none.
+ */
+static uint32_t find_extra_place(const struct suspects *s, uint32_t w)
+{
+	const struct ledger *l = &s->of[w];
+	double loss = l->total / s->job->workers[w].iterations;
+
+	for (uint32_t i = 0; i < s->job->frames.cnt; i++) {
+		double own = job_subtree_ns(s->job, i, w, ~0u);
+
+		if (l->below[i] >= PLACE_FRAC * l->listed && own > 0 && own >= LEDGER_MOST * loss &&
+		    !is_device_frame(s->job, i) &&
+		    usual_subtree_ns(s, i, w) <= PLACE_EXTRA_FRAC * own)
+			return i;
+	}
+	return FRAME_NONE;
+}
+
 /* Several places that each lost a part: a fault can sit in more than one line. */
 static void find_places(struct suspects *s, uint32_t w)
 {
@@ -125,6 +146,14 @@ static void find_places(struct suspects *s, uint32_t w)
 
 	s->place_cnt[w] = 0;
 	if (single != FRAME_NONE && !is_region(s, w, single)) {
+		places[s->place_cnt[w]++] = single;
+		return;
+	}
+	single = find_extra_place(s, w);
+	if (single != FRAME_NONE) {
+		double own = job_subtree_ns(s->job, single, w, ~0u) * s->job->workers[w].iterations;
+
+		ledger_move(&s->of[w], s->job, single, fmin(own, l->listed));
 		places[s->place_cnt[w]++] = single;
 		return;
 	}

@@ -4,6 +4,7 @@
 #include "localize/usercode.h"
 #include "model/thresholds.h"
 
+#include <math.h>
 #include <string.h>
 
 bool weighing_shares_workers(const struct accusation *a, const struct accusation *b)
@@ -69,16 +70,32 @@ static bool computes_in_python(const struct job *job, const struct accusation *a
 	return (double)fp->class_ns[CLASS_COMPUTE] < WORK_KNOWN_FRAC * (double)fp->window_ns;
 }
 
+/*
+ * Whether the place takes so much longer than a whole iteration did before that this explains the
+ * slowdown: it can't have been there then.
+ */
+static bool exceeds_all_before(const struct job *job, const struct accuse_options *options,
+			       const struct accusation *a)
+{
+	double least = HUGE_VAL;
+
+	if (!options->slow || options->baseline_ns <= 0)
+		return false;
+	for (size_t i = 0; i < a->worker_cnt; i++)
+		least = fmin(least, job_subtree_ns(job, a->frame, a->workers[i], ~0u));
+	return least - options->baseline_ns >= EXCESS_SLOWDOWN * options->slowdown_ns;
+}
+
 void weighing_doubt(const struct job *job, const struct past *past,
 		    const struct accuse_options *options, accusations *list)
 {
 	vec_foreach(a, list) {
 		if (a->witness != WITNESS_EXPECTATION || a->frame == FRAME_NONE)
 			continue;
-		a->unsure = a->recalled
-				    ? !grew_surely(past, a)
-				    : options->live && (computes_in_python(job, a) ||
-							!usercode_is(&job->frames.data[a->frame]));
+		a->unsure = a->recalled ? !grew_surely(past, a)
+					: !exceeds_all_before(job, options, a) &&
+						  (computes_in_python(job, a) ||
+						   !usercode_is(&job->frames.data[a->frame]));
 	}
 }
 
