@@ -51,8 +51,12 @@ struct pace {
 	uint64_t over_at;    /* newest sample at which the slow pace was over the threshold */
 	uint64_t slow_since; /* of iterations: when the slowdown found at slow_at began */
 	bool slow;
+	uint32_t
+		clear_cnt; /* iterations in a row that are clearly longer, and how long they took */
+	double clear_ns;
+	bool clear;	   /* so many that no noise explains them; until the slowdown is over */
 	bool slow_by_era;  /* slower than an earlier era, not than the history */
-	bool slow_by_long; /* rare long iterations: the short window cannot detect their end */
+	bool slow_by_long; /* rare long iterations, or much noise: the short window misses their end */
 	uint64_t pauses, iterations;
 };
 
@@ -302,6 +306,8 @@ static double threshold_over(const struct pace *pace, const struct record *from,
 	double z_frac = span > pace->config.window_cnt ? PACE_LONG_Z_FRAC : 1;
 	double noise = pace->config.noise_z * fmax(z_frac * sqrt(jitter), sqrt(slow_noise));
 
+	if (pace->clear)
+		noise = fmin(noise, (PACE_CLEAR_FACTOR - 1) * from->mean);
 	return fmax(pace->config.slow_frac * from->mean, noise);
 }
 
@@ -404,6 +410,23 @@ static enum pace_result become_slow(struct pace *pace, const struct comparison *
 	return PACE_SLOW;
 }
 
+/*
+ * A first window on a busy machine shows so much noise that twice as long iterations would not
+ * exceed it. Where each window is clearly longer for long enough, that is a slowdown, whoever makes it.
+ */
+static void note_clear(struct pace *pace, double sample)
+{
+	if (pace->now.mean < PACE_CLEAR_FACTOR * pace->recent.mean) {
+		pace->clear_cnt = 0;
+		pace->clear_ns = 0;
+		return;
+	}
+	pace->clear_cnt++;
+	pace->clear_ns += sample;
+	pace->clear |=
+		pace->clear_cnt >= pace->config.window_cnt && pace->clear_ns >= PACE_CLEAR_NS;
+}
+
 static enum pace_result watch(struct pace *pace)
 {
 	struct comparison found = compare(pace, &pace->now, pace->config.window_cnt);
@@ -413,7 +436,7 @@ static enum pace_result watch(struct pace *pace)
 	set_baseline(pace, &found);
 	pace->agree = cause.excess > 1 ? pace->agree + 1 : 0;
 	if (pace->agree >= pace->config.confirm_cnt)
-		return become_slow(pace, &cause, !over);
+		return become_slow(pace, &cause, !over || pace->clear);
 	if (pace->cnt % (pace->config.window_cnt / PACE_RECORDS_IN_WINDOW) == 0)
 		record(pace);
 	return PACE_NONE;
@@ -421,7 +444,9 @@ static enum pace_result watch(struct pace *pace)
 
 static void end_slow(struct pace *pace)
 {
-	pace->slow = false;
+	pace->slow = pace->clear = false;
+	pace->clear_cnt = 0;
+	pace->clear_ns = 0;
 	pace->slow_since = 0;
 	pace->agree = 0;
 	pace->long_since = pace->cnt;
@@ -511,7 +536,10 @@ enum pace_result pace_add(struct pace *pace, int64_t time_ns)
 		record(pace);
 	if (pace->cnt <= PACE_EARLY_WINDOWS * pace->config.window_cnt)
 		pace->early_var = fmax(pace->early_var, early_var(pace));
-	return pace->slow ? watch_slow(pace) : watch(pace);
+	if (pace->slow)
+		return watch_slow(pace);
+	note_clear(pace, sample);
+	return watch(pace);
 }
 
 void pace_look(const struct pace *pace, struct pace_view *ret)

@@ -376,6 +376,40 @@ static void pace_sees_a_step_through_jitter(void **state)
 	assert_int_equal(missed, 0);
 }
 
+/* Blocks of five iterations that differ by a factor of two: their noise hides a step of 1.7. */
+static unsigned feed_blocks(struct pace *pace, double factor, unsigned cnt)
+{
+	unsigned first_slow = 0;
+
+	for (unsigned i = 0; i < cnt; i++) {
+		struct outcome outcome = feed(pace, factor * (i / 5 % 2 == 0 ? 0.7 : 1.4), 1);
+
+		if (outcome.slow > 0 && first_slow == 0)
+			first_slow = i + 1;
+	}
+	return first_slow;
+}
+
+static void pace_calls_clearly_longer_iterations_slow_whatever_the_noise(void **state)
+{
+	struct pace *pace = pace_default();
+	struct pace_view view;
+
+	(void)state;
+	assert_int_equal(feed_blocks(pace, 1, 120), 0);
+	pace_look(pace, &view);
+	assert_true(view.threshold_ns > view.baseline_ns * 7 / 4);
+	assert_in_range(feed_blocks(pace, 1.7, 200), 50, 120);
+	feed_blocks(pace, 1.7, 1000);
+	pace_look(pace, &view);
+	assert_true(view.slow);
+	assert_in_range(view.slow_since, 110, 130);
+	feed_blocks(pace, 1, 700);
+	pace_look(pace, &view);
+	assert_false(view.slow);
+	pace_free(pace);
+}
+
 static void pace_refuses_a_configuration_out_of_range(void **state)
 {
 	struct pace_config config = detector_default_config.pace;
@@ -407,6 +441,7 @@ int run_pace_tests(void)
 		cmocka_unit_test(pace_sees_long_iterations_that_begin_to_come),
 		cmocka_unit_test(pace_is_never_slow_from_jitter_alone),
 		cmocka_unit_test(pace_sees_a_step_through_jitter),
+		cmocka_unit_test(pace_calls_clearly_longer_iterations_slow_whatever_the_noise),
 		cmocka_unit_test(pace_refuses_a_configuration_out_of_range),
 	};
 

@@ -324,7 +324,7 @@ static bool unsteady(const struct conclusion *c)
 {
 	const struct report_trigger *trigger = &c->report->trigger;
 
-	if (!trigger_is_far(trigger, c->report->iteration_ms))
+	if (!trigger_is_far(trigger, c->report->iteration_ms, UNSTEADY_FACTOR))
 		return false;
 	str_printf(c->reason, "iterations of %.1f ms in this window and %.1f ms at best",
 		   c->report->iteration_ms, trigger->baseline_iteration_ms);

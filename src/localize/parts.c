@@ -21,7 +21,7 @@
  */
 static double slowdown_ns(const struct report_trigger *trigger, bool slow, double iteration_ns)
 {
-	bool far = trigger_is_far(trigger, iteration_ns / 1e6);
+	bool far = trigger_is_far(trigger, iteration_ns / 1e6, SLOW_SURE_FACTOR);
 	double lost = 1e6 * fmax(0, trigger->current_iteration_ms - trigger->baseline_iteration_ms);
 	double shown = iteration_ns - 1e6 * trigger->baseline_iteration_ms;
 

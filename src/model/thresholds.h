@@ -73,6 +73,15 @@
 #define PACE_NOISE_Z 6
 
 /*
+ * PACE_CLEAR_FACTOR: times the baseline | not recorded | windows with such a mean for as many
+ * iterations as a window has, and PACE_CLEAR_NS, are a slowdown whatever the noise was
+ */
+#define PACE_CLEAR_FACTOR 1.5
+
+/* PACE_CLEAR_NS: ns | not recorded | other programs disturb a job for less, mostly */
+#define PACE_CLEAR_NS (5 * NSEC_PER_SEC)
+
+/*
  * PACE_PAUSE_FACTOR: times the median iteration | not recorded | from here on an iteration is a
  * long one
  */

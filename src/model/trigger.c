@@ -41,9 +41,9 @@ bool trigger_is_over(const struct report_trigger *trigger, double window_iterati
 	       window_iteration_ms <= best + (slow - best) / 2;
 }
 
-bool trigger_is_far(const struct report_trigger *trigger, double window_iteration_ms)
+bool trigger_is_far(const struct report_trigger *trigger, double window_iteration_ms, double factor)
 {
-	double least = UNSTEADY_FACTOR * trigger->baseline_iteration_ms;
+	double least = factor * trigger->baseline_iteration_ms;
 
 	return trigger->present && !trigger_is_slow(trigger) && has_pace(trigger) &&
 	       trigger->current_iteration_ms >= least && window_iteration_ms >= least;

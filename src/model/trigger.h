@@ -34,10 +34,11 @@ bool trigger_is_checkup(const struct report_trigger *trigger);
 bool trigger_is_over(const struct report_trigger *trigger, double window_iteration_ms);
 
 /*
- * Whether a window that no slowdown asked for shows iterations much longer than the best ones
- * (UNSTEADY_FACTOR), as the job had them when it was ordered: noise may explain it, healthy it is not.
+ * Whether a window that no slowdown asked for shows iterations longer than the best ones by this
+ * factor, as the job had them when it was ordered. Noise may explain it.
  */
-bool trigger_is_far(const struct report_trigger *trigger, double window_iteration_ms);
+bool trigger_is_far(const struct report_trigger *trigger, double window_iteration_ms,
+		    double factor);
 
 /*
  * Whether the speed of a machine that other work shares varies by as much (SLOW_SURE_FACTOR).

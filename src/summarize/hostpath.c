@@ -39,7 +39,6 @@ struct hostwalk {
 	bool ended;
 	VEC(struct level) stack;
 	int64_t cursor_ns;
-	size_t next_worker;		 /* first computing operator after the last one examined */
 	VEC(struct known_class) classes; /* by name, mode and leaf */
 	struct idmap surrounds;		 /* (name before, name after) -> number, for idle_nodes */
 	struct idmap idle_nodes;	 /* (that number, context) -> node */
@@ -244,24 +243,30 @@ static bool event_works(struct hostwalk *w, const struct event *e, uint16_t lane
 }
 
 /*
- * Whether no operator inside this one computes or communicates: views and copies made by a
- * computing operator do not turn it into a wrapper. Used for CPU-only traces, where such an
- * operator is the computing execution. Events are examined in order, so the look-ahead passes over
- * the trace once.
+ * Whether an operator computes itself: those inside it that compute or communicate take less than
+ * half of its time. Views and copies do not turn it into a wrapper, nor do a few small operators
+ * beside a library's call, as in an LSTM or a QR decomposition. Used for CPU-only traces.
+ * O(operators inside).
  */
 static bool operator_is_leaf(struct hostwalk *w, uint32_t idx)
 {
 	const struct trace *t = w->path->trace;
 	const struct event *e = &t->events[idx];
+	int64_t end_ns = event_end_ns(e), within_ns = 0, covered_ns = e->start_ns;
 
 	if (e->kind != KIND_OPERATOR || w->path->mode != CLASSIFY_CPU_ONLY)
 		return true;
-	w->next_worker = MAX(w->next_worker, (size_t)idx + 1);
-	while (w->next_worker < t->event_cnt &&
-	       !event_works(w, &t->events[w->next_worker], e->lane))
-		w->next_worker++;
-	return w->next_worker >= t->event_cnt ||
-	       t->events[w->next_worker].start_ns >= event_end_ns(e);
+	for (uint32_t i = idx + 1; i < t->event_cnt && t->events[i].start_ns < end_ns; i++) {
+		const struct event *inner = &t->events[i];
+
+		if (inner->start_ns < covered_ns || !event_works(w, inner, e->lane))
+			continue;
+		covered_ns = MIN(event_end_ns(inner), end_ns);
+		within_ns += covered_ns - inner->start_ns;
+		if (2 * within_ns >= e->dur_ns)
+			return false;
+	}
+	return true;
 }
 
 /* An annotation is a context; that of a loader's call is the call. */

@@ -218,7 +218,7 @@ static void a_job_as_fast_as_ever_has_no_finding_by_expectation(void **state)
 static void what_explains_that_a_check_up_is_far_from_the_best_pace_is_a_finding(void **state)
 {
 	(void)state;
-	play_live(60, 100, "checkup");
+	play_live(75, 100, "checkup");
 	assert_int_equal(report.finding_cnt, 1);
 }
 
