@@ -299,6 +299,18 @@ static bool rank_unequal(const struct conclusion *c)
 	return true;
 }
 
+/* Who waited for whom is not known, and each rank is its only peer. */
+static bool not_compared(const struct conclusion *c)
+{
+	if (c->facts->matched || !c->facts->apart)
+		return false;
+	str_append(
+		c->reason,
+		"the ranks were not compared: each computes other functions than the others, and "
+		"no collectives show who waits for whom");
+	return true;
+}
+
 static bool slowdown_over(const struct conclusion *c)
 {
 	const struct report_trigger *trigger = &c->report->trigger;
@@ -366,6 +378,7 @@ int conclude(struct report *report, const struct conclude_facts *facts)
 		{ rank_late, VERDICT_INCONCLUSIVE },
 		{ rank_late_by_chance, VERDICT_INCONCLUSIVE },
 		{ rank_unequal, VERDICT_INCONCLUSIVE },
+		{ not_compared, VERDICT_INCONCLUSIVE },
 		{ slowdown_over, VERDICT_INCONCLUSIVE },
 		{ unsteady, VERDICT_INCONCLUSIVE },
 		{ all_well, VERDICT_HEALTHY },

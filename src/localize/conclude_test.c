@@ -283,6 +283,22 @@ static void what_to_record_instead_is_said(void **state)
 	       "a window of more iterations may tell");
 }
 
+static void ranks_without_peers_and_collectives_are_not_called_healthy(void **state)
+{
+	struct conclude_facts facts = quiet;
+	struct report report = seen();
+
+	(void)state;
+	facts.apart = true;
+	expect(&report, &facts, VERDICT_HEALTHY, "");
+	facts.matched = false;
+	report = seen();
+	expect(&report, &facts, VERDICT_INCONCLUSIVE, "the ranks were not compared: each");
+	facts.apart = false;
+	report = seen();
+	expect(&report, &facts, VERDICT_HEALTHY, "no function takes more time");
+}
+
 static void a_check_up_of_a_job_far_from_its_best_pace_is_not_healthy(void **state)
 {
 	struct report report = seen();
@@ -440,6 +456,7 @@ int main(void)
 		cmocka_unit_test(what_to_record_instead_is_said),
 		cmocka_unit_test(a_rank_that_chance_makes_very_late_is_named_and_not_healthy),
 		cmocka_unit_test(a_check_up_of_a_job_far_from_its_best_pace_is_not_healthy),
+		cmocka_unit_test(ranks_without_peers_and_collectives_are_not_called_healthy),
 		cmocka_unit_test(lost_records_and_unmatched_collectives_leave_it_open),
 		cmocka_unit_test(without_memory_nothing_is_concluded),
 		cmocka_unit_test(the_functions_that_hold_the_window_are_listed_by_size),

@@ -413,6 +413,8 @@ static int find_wait_ms(const struct run *r, double *ret)
 static int decide(struct run *r)
 {
 	struct conclude_facts facts = { .matched = r->blame.matched_cnt > 0,
+					.apart = r->job.worker_cnt > 1 &&
+						 r->job.group_cnt == r->job.worker_cnt,
 					.unmatched_rank = unmatched_rank(r),
 					.min_gain_pct = r->options->min_gain_pct,
 					.late = find_late(r, NULL, r->options->min_gain_pct),

@@ -82,6 +82,39 @@ static bool is_in_collective(const struct blocked *b, size_t i)
 	return is_below(hang_innermost(b, i), "torch/distributed/");
 }
 
+#define CALLERS_MAX 16u /* workers in collectives whose callers are compared */
+
+static bool has_frame(const char *stack, const char *function)
+{
+	size_t len = strlen(function);
+
+	for (const char *at = stack; at != NULL; at = strchr(at, '\n')) {
+		at += *at == '\n';
+		if (strncmp(at, function, len) == 0 && (at[len] == '\n' || at[len] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether the function in which the worker is blocked called the collective in which another one
+ * waits: Work.wait() and the like are no functions of Python and leave their caller innermost.
+ */
+static bool calls_collective(const struct blocked *b, size_t i)
+{
+	const char *at = hang_innermost(b, i);
+	size_t seen = 0;
+
+	for (size_t j = 0; j < b->cnt && seen < CALLERS_MAX && *at != '\0'; j++) {
+		if (j == i || !is_in_collective(b, j) || *hang_waits_for(b, j) == '\0')
+			continue;
+		if (has_frame(b->wheres[j]->stack, at))
+			return true;
+		seen++;
+	}
+	return false;
+}
+
 /*
  * Blocked in the kernel, in a collective, in a wrapper of the model that broadcasts its buffers, or
  * in a backward pass, which waits for its reductions.
@@ -92,7 +125,7 @@ static bool waits_for_others(const struct blocked *b, size_t i)
 
 	return *hang_waits_for(b, i) != '\0' &&
 	       (is_in_collective(b, i) || is_below(at, "torch/autograd/") ||
-		is_below(at, "torch/nn/parallel/"));
+		is_below(at, "torch/nn/parallel/") || calls_collective(b, i));
 }
 
 static bool is_elsewhere(const struct blocked *b, size_t i)
